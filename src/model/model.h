@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * model.h - the control plane: what the files of a tracing directory stand for
+ *
+ *     model --- system[] --- event[] --- field[]          what can happen, in all instances
+ *       |                     |
+ *       +---- instance[] -----+--- event_file             one event in one instance:
+ *       |      buffers, options, pids                      enable, filter, triggers (event_file.h)
+ *       +---- errlog, named hists, cmdlines, symbols
+ *
+ * One server owns one model; every function here runs under the server's
+ * control lock. Functions return 0 or -errno with the kernel's errno for the
+ * same command. Text is printed to a FILE (open_memstream).
+ *
+ * Never includes a front (src/fronts).
+ */
+#ifndef TRACEFUSE_MODEL_MODEL_H
+#define TRACEFUSE_MODEL_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "model/list.h"
+#include "session/session.h"
+
+struct tep_handle;
+struct tep_event;
+struct errlog;
+struct cmdlines;
+struct symbols;
+
+/* How filters and keys treat a field (the kernel's FILTER_*). */
+enum field_kind {
+	FIELD_OTHER,			/* integers and what is not known */
+	FIELD_STATIC_STRING,		/* char x[N] */
+	FIELD_DYN_STRING,		/* __data_loc char[] x */
+	FIELD_RDYN_STRING,		/* __rel_loc char[] x */
+	FIELD_PTR_STRING,		/* char *x */
+	FIELD_CPUMASK,			/* __data_loc cpumask_t x */
+	FIELD_STACKTRACE,		/* __data_loc unsigned long[] stack, common_stacktrace */
+	FIELD_CPU,			/* the pseudo fields CPU / cpu / common_cpu of filters */
+	FIELD_COMM,			/* the pseudo field comm / COMM */
+};
+
+struct field {
+	char		*name;		/* "prev_pid" */
+	char		*type;		/* "pid_t", "char[16]" as printed in `format` before the name */
+	uint16_t	offset;
+	uint16_t	size;
+	uint16_t	len;		/* elements of an array, else 0 */
+	bool		is_signed;
+	bool		common;		/* one of the common_ fields */
+	enum field_kind	kind;
+};
+
+struct event {
+	struct list_head	node;		/* in system->events, in order of definition */
+	struct system		*system;
+	char			*name;
+	uint16_t		id;
+	unsigned int		nr_fields;	/* parsed from the format when first asked: event_fields() */
+	struct field		*fields;	/* the common fields first */
+	char			*format;	/* text of the file `format` */
+	bool			internal;	/* system ftrace: no enable, filter, trigger (but ftrace:print has filter, trigger) */
+	struct tep_event	*tep;		/* for printing; made when first asked */
+	struct list_head	files;		/* struct event_file, one an instance */
+	config_ref		plan;		/* the published plan, 0: none */
+};
+
+struct system {
+	struct list_head	node;
+	char			*name;
+	struct list_head	events;
+};
+
+/* A buffer as the files see it; see tracefs/ and plane/ring.h. */
+struct instance {
+	struct list_head	node;
+	struct model		*model;
+	char			*name;		/* NULL: the top */
+	uint32_t		index;		/* into instance_state[] */
+	struct instance_state	*state;		/* in the data region */
+	struct list_head	files;		/* struct event_file */
+	struct list_head	triggers_named;
+	uint64_t		options;	/* bit by enum trace_option of model/options.h */
+	uint64_t		*buffer_bytes;	/* buffer_size_kb a CPU, in bytes */
+	bool			expanded;	/* the ring has its full size (kernel's "expanded") */
+	uint32_t		subbuf_size;
+	unsigned int		buffer_percent;
+	unsigned int		refs;		/* open files: rmdir gives EBUSY */
+	char			*tracer;	/* current_tracer */
+	struct errlog		*errlog;	/* each instance has its own */
+};
+
+struct model {
+	struct session		*session;
+	struct list_head	systems;
+	struct event		*by_id[LAYOUT_MAX_EVENTS];
+	struct list_head	instances;	/* the top is the first */
+	struct instance		*top;
+	struct list_head	named_hists;	/* named triggers are global */
+	struct tep_handle	*tep;		/* print formats, symbols and commands of the source */
+	struct cmdlines		*cmdlines;	/* saved_cmdlines, saved_tgids */
+	struct symbols		*symbols;	/* kallsyms of the session */
+	uint32_t		nr_cpus;
+	uint32_t		subbuf_size;	/* default */
+	uint64_t		default_buffer_bytes;	/* a CPU; the kernel's 1408 KiB */
+	bool			imported;	/* events come from a recording or the live kernel */
+	bool			hist_legacy;	/* --hist-legacy */
+};
+
+int model_create(struct session *s, struct model **out);
+void model_destroy(struct model *m);
+
+/*
+ * Adds an event from the text of its `format` file (as in a trace.dat). The id
+ * is the text's. -EEXIST: that id or name is there with another definition;
+ * -EINVAL: not a format.
+ */
+int model_add_event(struct model *m, const char *system, const char *format, size_t len, struct event **out);
+int model_remove_event(struct model *m, struct event *e);
+struct system *model_find_system(struct model *m, const char *name);
+struct event *model_find_event(struct model *m, const char *system, const char *name);
+struct event *model_event_by_id(struct model *m, unsigned int id);
+
+/* Parses the format on the first call. NULL when it has no such field. Order as in the file. */
+const struct field *event_fields(struct event *e, unsigned int *nr);
+const struct field *event_find_field(struct event *e, const char *name);
+
+/* instances/NAME: -EEXIST, -EINVAL, -ENOMEM, -ENOSPC; remove: -ENOENT, -EBUSY */
+int instance_create(struct model *m, const char *name, struct instance **out);
+int instance_remove(struct instance *inst);
+struct instance *instance_find(struct model *m, const char *name);
+
+#endif

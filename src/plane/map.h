@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * map.h - the tracing map: a histogram's entries in shared memory (R15, R16, R17)
+ *
+ *     map          entries[2 * max_elts]        elts[max_elts + nr_slots]
+ *     +------+     +------------------+         +-----------------------+
+ *     | ...  |     | hash:32  elt:32  |-------->| key | variables       |
+ *     +------+     +------------------+         +-----------------------+
+ *                                               sums: column[cpu][elt][val], one column more for everybody
+ *                                                     without rseq (atomic)
+ *
+ * An entry is published by one compare-and-swap after its elt has the key, so
+ * there are no half-inserted entries and no duplicates; the loser of a race
+ * keeps its elt as the slot's spare. elt index 0 is none.
+ *
+ * The plane inserts and adds; the server creates, iterates and retires.
+ */
+#ifndef TRACEFUSE_PLANE_MAP_H
+#define TRACEFUSE_PLANE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "session/layout.h"
+
+struct plane;
+struct slot;
+
+struct map {
+	/* set once, at create */
+	uint32_t	max_elts;	/* power of two, 2^7 .. 2^17 */
+	uint32_t	entry_mask;
+	uint32_t	nr_elts;	/* max_elts + spares + 1 */
+	uint32_t	key_size;
+	uint32_t	elt_size;	/* key, then nr_vars values, then nr_vars set bytes, padded to 8 */
+	uint32_t	nr_sums;
+	uint32_t	nr_vars;
+	uint32_t	nr_columns;	/* plain columns, then one atomic one */
+	uint64_t	size;		/* bytes of the whole block */
+	uint64_t	entries, elts, sums;	/* offsets from the start of the map */
+	uint32_t	single_writer;	/* one writing process and thread: plain stores everywhere */
+	uint32_t	pad;
+
+	/* hits */
+	_Alignas(64) _Atomic uint64_t used;	/* elts in the table, the cap that `size=` sets */
+	_Atomic uint64_t next;			/* elts ever taken from the pool */
+	_Atomic uint64_t hits;			/* Totals: Hits */
+	_Atomic uint64_t drops;			/* Totals: Dropped */
+};
+
+struct map_shape {
+	uint32_t	max_elts;	/* power of two */
+	uint32_t	key_size;	/* multiple of 8 */
+	uint32_t	nr_sums;	/* sum 0 is hitcount */
+	uint32_t	nr_vars;
+	uint32_t	nr_cpus;
+	uint32_t	nr_slots;
+	bool		single_writer;
+};
+
+/* Server. Bytes that a map of this shape takes; map_init() writes into zeroed memory of that size. */
+size_t map_size(const struct map_shape *shape);
+void map_init(struct map *m, const struct map_shape *shape);
+
+/* Plane. The elt of `key`, made if new; 0 when the map is full (counted as dropped). */
+uint32_t map_insert(struct map *m, const struct slot *slot, const void *key);
+/* The elt of `key` or 0. */
+uint32_t map_find(const struct map *m, const void *key);
+/* Adds to a sum. `cpu` is the writer's, `set` its writer set (0: rseq). */
+void map_add(struct map *m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu, uint32_t set);
+/* Counts a hit of the whole hist (Totals: Hits). */
+void map_hit(struct map *m, uint32_t cpu, uint32_t set);
+
+/*
+ * Server, over memory that it does not trust: `size` is what it mapped. Calls
+ * fn for every elt in the table with its key and summed-up sums; stops at the
+ * first non-zero return. -EPROTO when the map's own numbers do not fit size.
+ */
+int map_each(const struct map *m, size_t size, const struct map_shape *shape,
+	     int (*fn)(void *arg, uint32_t elt, const void *key, const uint64_t *sums), void *arg);
+uint64_t map_hits(const struct map *m, const struct map_shape *shape);
+uint64_t map_drops(const struct map *m, const struct map_shape *shape);
+
+#endif

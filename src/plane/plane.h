@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * plane.h - a process's view of a session, and the way of a hit (R7)
+ *
+ * src/plane is free-standing: it includes libc headers for types only, calls
+ * nothing outside itself, makes no system call after a thread's first hit and
+ * takes no lock. All of it is async-signal-safe.
+ *
+ *   emit -> fill -> fire -> fold -> match -> reserve, commit        (read, show: the server)
+ *
+ *   hit()            plane/hit.c      one record through one event's plan
+ *   filter_match()   plane/filter.c   a filter program on a record
+ *   hist_fold()      plane/fold.c     a hist program: keys, sums, variables, actions
+ *   map_*            plane/map.h      the tracing map
+ *   ring_*           plane/ring.h     the ring buffer
+ *   clock_*          plane/clock.h    time stamps
+ */
+#ifndef TRACEFUSE_PLANE_PLANE_H
+#define TRACEFUSE_PLANE_PLANE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "session/layout.h"
+
+struct plane {
+	const char	*config;	/* start of the config region, read-only in programs */
+	char		*data;		/* start of the data region */
+	uint64_t	config_size;
+	uint64_t	data_size;
+};
+
+static inline const struct config_header *plane_header(const struct plane *p)
+{
+	return (const struct config_header *)p->config;
+}
+
+static inline const void *plane_config(const struct plane *p, config_ref ref)
+{
+	return p->config + ref;
+}
+
+static inline void *plane_data(const struct plane *p, data_ref ref)
+{
+	return p->data + ref;
+}
+
+static inline struct instance_state *plane_instance(const struct plane *p, uint32_t index)
+{
+	return (struct instance_state *)(p->data + plane_header(p)->instances) + index;
+}
+
+/*
+ * Every record begins as in the kernel's formats:
+ *   u16 common_type, u8 common_flags, u8 common_preempt_count, s32 common_pid
+ */
+struct record_common {
+	uint16_t	type;
+	uint8_t		flags;
+	uint8_t		preempt_count;
+	int32_t		pid;
+};
+
+/*
+ * What happened. A source fills time, cpu, comm and stack from the recording;
+ * for a running program they are the thread's own.
+ */
+struct hit {
+	const void	*record;	/* struct record_common and the event's fields */
+	uint32_t	size;		/* bytes of record */
+	uint32_t	cpu;		/* label: below config_header.nr_cpus */
+	uint64_t	time;		/* nanoseconds, or ticks of the source's clock */
+	const char	*comm;		/* LAYOUT_COMM_LEN bytes, 0-terminated; the task's name at the hit */
+	const uint64_t	*stack;		/* return addresses, innermost first; NULL: none known */
+	uint32_t	nr_stack;
+	uint32_t	writer;		/* writer set of the ring: 0 rseq, else a source's (R12) */
+};
+
+/*
+ * Runs the event's plan (common_type chooses it) for one hit: triggers, then
+ * the record into the ring of each instance that wants it. Never fails; what
+ * is lost is counted. Returns a mask: bit i set when the record was committed
+ * into the ring of the instance with index i (i < 64).
+ */
+uint64_t hit(const struct plane *p, struct slot *slot, const struct hit *h);
+
+#endif

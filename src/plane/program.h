@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * program.h - flat programs on a record's bytes: filters and histogram triggers (R10)
+ *
+ * Written by the control plane (model/filter_compile.c, model/hist/compile.c),
+ * run by the data plane (plane/filter.c, plane/fold.c). A program is one block
+ * of the config region: the header, `nr_ops` ops, then a pool of bytes (string
+ * operands, masks) that ops refer to by offset from the start of the program.
+ *
+ *     +---------+------+------+-- ... --+--------------+
+ *     | program | op 0 | op 1 |         | pool         |
+ *     +---------+------+------+-- ... --+--------------+
+ *
+ * Filter programs are branch programs: every predicate names the op to go to
+ * when it holds and when it does not; OP_ACCEPT and OP_REJECT end them.
+ *
+ * Hist programs are straight-line code on a small stack of 64-bit values:
+ * compute keys into the key buffer, OP_FIND the elt, add sums, set variables,
+ * run actions. Variables are a later stage; their ops are listed so that the
+ * layout has their place.
+ */
+#ifndef TRACEFUSE_PLANE_PROGRAM_H
+#define TRACEFUSE_PLANE_PROGRAM_H
+
+#include "session/layout.h"
+
+enum {
+	PROGRAM_STACK		= 16,	/* values */
+	PROGRAM_KEY_MAX		= 1024,	/* bytes of a compound key: 3 keys; string 256, stack 31 * 8 */
+	PROGRAM_STACK_DEPTH	= 16,	/* return addresses in a stack key (the kernel's HIST_STACKTRACE_DEPTH) */
+};
+
+enum cmp_op { CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, CMP_AND };
+
+/* Where a string operand of a match lies. */
+enum string_kind {
+	STRING_FIXED,		/* char x[N] in the record: off, size */
+	STRING_DATA_LOC,	/* __data_loc: u32 at off: length << 16 | offset from the record's start */
+	STRING_REL_LOC,		/* __rel_loc: offset counts from behind the u32 */
+	STRING_COMM,		/* the task's name */
+	STRING_POINTER,		/* a pointer: the bytes are not in the record; matches nothing */
+};
+
+/* As the kernel's regex types; operand without the stars. */
+enum match_kind { MATCH_FULL, MATCH_FRONT, MATCH_MIDDLE, MATCH_END, MATCH_GLOB };
+
+enum op_code {
+	OP_END,
+	/* filter */
+	OP_ACCEPT, OP_REJECT,
+	OP_CMP_U8, OP_CMP_U16, OP_CMP_U32, OP_CMP_U64,	/* cmp: enum cmp_op; record[off] against imm */
+	OP_CMP_S8, OP_CMP_S16, OP_CMP_S32, OP_CMP_S64,
+	OP_CMP_CPU,		/* the hit's cpu against imm */
+	OP_MATCH,		/* size: enum string_kind << 4 | enum match_kind, cmp: CMP_EQ or CMP_NE; off: field, len: its size; imm: pool offset of a 0-terminated operand */
+	OP_MASK_FIELD,		/* cpumask field (__data_loc) at off, cmp, imm: pool offset of the mask (nr_cpus bits, LAYOUT_MAX_CPUS / 8 bytes) */
+	OP_MASK_SCALAR,		/* scalar field of `len` bytes at off is a CPU number tested against the mask at imm */
+	OP_MASK_CPU,		/* the hit's cpu tested against the mask at imm */
+	OP_RANGE,		/* u64 field at off within [pool(imm).lo, .hi): `field.function == name` */
+	/* load: push */
+	OP_LOAD_U8, OP_LOAD_U16, OP_LOAD_U32, OP_LOAD_U64,
+	OP_LOAD_S8, OP_LOAD_S16, OP_LOAD_S32, OP_LOAD_S64,
+	OP_LOAD_IMM, OP_LOAD_TIME, OP_LOAD_CPU,
+	/* change the top */
+	OP_LOG2,		/* ilog2(roundup_pow_of_two(v)) */
+	OP_BUCKET,		/* v - v % imm */
+	OP_USECS,		/* (v + 500) / 1000 */
+	OP_NEG,
+	/* two from the stack, one back */
+	OP_ADD, OP_SUB, OP_MUL, OP_DIV,		/* OP_DIV: plain; by zero gives (u64)-1 */
+	OP_DIV_SHIFT,		/* v >> imm */
+	OP_DIV_MULT,		/* (v * imm + 2^20 - 1) >> 20 while v < 2^20, else v / len */
+	/* key: pop into, or copy to, the key buffer at `koff` (= off of the op; the field's is in imm) */
+	OP_KEY_U64,
+	OP_KEY_STRING,		/* imm: field offset, len: room in the key, size: enum string_kind */
+	OP_KEY_STACK,		/* PROGRAM_STACK_DEPTH * 8 bytes */
+	OP_KEY_STACK_FIELD,	/* a __data_loc unsigned long[] field at imm */
+	/* map */
+	OP_FIND,		/* key -> elt, made if new; none left: counted as dropped, the program ends */
+	OP_HITCOUNT,		/* sum 0 += 1 */
+	OP_SUM,			/* pop; sum[off] += it */
+	/* fused shapes: the whole of a common hist in one op */
+	OP_HIST_KEY1,		/* len: load op of the key, imm: its field offset; find, hitcount */
+	/* variables, references, actions */
+	OP_VAR_SET, OP_VAR_SET_STRING, OP_VAR_SET_STACK, OP_VAR_READ, OP_VAR_READ_ONCE,
+	OP_VAR_FIND,		/* find in another hist's map with this key; absent: the program ends */
+	OP_ACTION_TRACE, OP_ACTION_SAVE, OP_ACTION_SNAPSHOT, OP_TRACK_MAX, OP_TRACK_CHANGE,
+	OP_COUNT
+};
+
+struct op {
+	uint8_t		code;		/* enum op_code */
+	uint8_t		cmp;		/* enum cmp_op */
+	uint8_t		size;
+	uint8_t		flags;
+	uint16_t	off;		/* offset in the record, or in the key for OP_KEY_* */
+	uint16_t	len;
+	uint16_t	on_true;	/* filter: index of the next op */
+	uint16_t	on_false;
+	uint32_t	arg;
+	uint64_t	imm;
+};
+
+struct program {
+	uint32_t	size;		/* bytes of the whole, for retirement */
+	uint32_t	nr_ops;
+	data_ref	map;		/* hist: struct map */
+	uint32_t	key_size;	/* hist: bytes, a multiple of 8 */
+	uint32_t	flags;		/* enum program_flags */
+	struct op	ops[];
+};
+
+enum program_flags {
+	PROGRAM_NEEDS_TIME	= 1 << 0,
+	PROGRAM_NEEDS_STACK	= 1 << 1,
+};
+
+struct plane;
+struct hit;
+struct slot;
+
+/* A filter program on a hit. Bounds: a field outside the record reads as 0, a string outside as "". */
+int filter_match(const struct plane *p, const struct program *prog, const struct hit *h);
+
+/* A hist program on a hit; `level` is the slot's hit level (scratch). */
+void hist_fold(const struct plane *p, struct slot *slot, unsigned int level,
+	       const struct program *prog, const struct hit *h);
+
+#endif

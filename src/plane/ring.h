@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring.h - the ring buffer (R11 .. R14)
+ *
+ * A buffer belongs to an instance (one live, one snapshot). It has one ring for
+ * each (writer set, CPU label). A ring is written by the threads of its set on
+ * its CPU (set 0: restartable sequences), or by one process with plain stores
+ * (sources), or by the thread that leased it. Its pages have the kernel's own
+ * sub-buffer format.
+ *
+ *     struct buffer -> ring[set * nr_cpus + cpu] -> page descriptors, pages
+ *
+ *     head = position of the next byte, counted from the ring's birth:
+ *            page sequence s = head / subbuf_size, its place in memory s % N
+ *
+ * Only the ring's owner stores head. Clear is a floor that readers respect;
+ * resize and sub-buffer size make a new buffer, the old one is retired (R6).
+ */
+#ifndef TRACEFUSE_PLANE_RING_H
+#define TRACEFUSE_PLANE_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "session/layout.h"
+
+struct plane;
+struct slot;
+struct session;
+
+/* The data region's structs (struct buffer, struct ring, struct page_desc) are in ring_layout.h. */
+#include "plane/ring_layout.h"
+
+/*
+ * Plane. Writes one record into the ring of (writer set, cpu) of a buffer, with
+ * the time stamp `time` (sources) or one that is read after head on every try
+ * (set 0, time 0). `h` parts are copied one after another. Returns 0 when it
+ * was committed; 1 when it was dropped (no-overwrite and full, recording
+ * disabled, no ring) and counted.
+ */
+int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32_t set, uint32_t cpu,
+	       uint64_t time, const void *record, uint32_t size);
+
+/* ---- Server ---- */
+
+
+/*
+ * Makes a buffer whose rings hold at least `bytes` each (R3: rounded up to
+ * sub-buffers, one page more is allocated than promised, at least two).
+ * `sets` writer sets have rings from the start. 0 and *out, or -ENOMEM.
+ */
+int buffer_create(struct session *s, uint32_t nr_cpus, uint32_t subbuf_size, const uint64_t *bytes_per_cpu,
+		  uint32_t nr_sets, bool overwrite, data_ref *out);
+void buffer_retire(struct session *s, data_ref buffer);
+/* Readers see nothing of what was written before now. cpu -1: all. */
+void buffer_clear(struct session *s, data_ref buffer, int cpu);
+void buffer_set_overwrite(struct session *s, data_ref buffer, bool on);
+/* record_disabled of tracing_cpumask and per-CPU closing. */
+void buffer_set_cpu_recording(struct session *s, data_ref buffer, uint32_t cpu, bool on);
+
+/* per_cpu/cpuN/stats, in the file's order. */
+struct ring_stats {
+	uint64_t	entries, overrun, commit_overrun, bytes, oldest_ts, dropped, read;
+};
+int buffer_stats(struct session *s, data_ref buffer, uint32_t cpu, struct ring_stats *out);
+uint64_t buffer_ring_bytes(struct session *s, data_ref buffer, uint32_t cpu);
+
+/* ---- Reading ---- */
+
+/* One record as a reader sees it; `record` stays valid until the next call on the same reader. */
+struct ring_record {
+	const void	*record;
+	uint32_t	size;
+	uint32_t	cpu;
+	uint64_t	time;
+	uint64_t	lost;		/* records lost on this CPU directly before this one */
+};
+
+/*
+ * Iterates over a buffer in order of time (cpu -1) or over one CPU, without
+ * consuming. It works on copies of pages, so writers may go on (R14).
+ */
+struct ring_iter;
+int ring_iter_open(struct session *s, data_ref buffer, int cpu, struct ring_iter **out);
+int ring_iter_next(struct ring_iter *it, struct ring_record *out);	/* 1: a record, 0: the end, -errno */
+void ring_iter_close(struct ring_iter *it);
+
+/*
+ * Consuming reads (trace_pipe, trace_pipe_raw): what was taken is gone for
+ * every reader. ring_consume takes one record (cpu -1: the oldest of all);
+ * 0 when there is none. ring_consume_page fills `page` with one sub-buffer in
+ * the kernel's wire format; `partial`: also one that is not full yet.
+ */
+int ring_consume(struct session *s, data_ref buffer, int cpu, struct ring_record *out);
+int ring_consume_page(struct session *s, data_ref buffer, uint32_t cpu, void *page, bool partial);
+/* Whether a consuming reader would find something; percent as buffer_percent. */
+bool ring_readable(struct session *s, data_ref buffer, int cpu, unsigned int percent);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * layout.h - what lies in a session's two shared regions
+ *
+ * Included by the data plane (src/plane) and by the server. Nothing here is a
+ * pointer: a region is mapped at a different address in every process, so all
+ * references are byte offsets from the start of a region, 0 meaning "none".
+ *
+ *     config (server writes, programs map it read-only)      data (everybody writes)
+ *     +--------------------+                                 +---------------------------+
+ *     | config_header      |                                 | data_header               |
+ *     | event_entry[65536] |--plan--+                        | slot[nr_slots]            |
+ *     | heap:              |        |                        | instance_state[]          |
+ *     |   plan  <----------|--------+                        | heap:                     |
+ *     |    arm[]           |                                 |   buffer, ring, pages     |
+ *     |    trigger_arm[]   |--state, target, map-----------> |   map, elts, sums         |
+ *     |   program          |                                 |   event_state, pid_set    |
+ *     |   object (R4)      |                                 |   trigger_state           |
+ *     +--------------------+                                 +---------------------------+
+ *
+ * Life cycle (R5): a plan or a program is immutable once its offset has been
+ * stored in the word that publishes it. A change builds a new one, publishes
+ * it with one release store, and retires the old one (session_retire()).
+ *
+ * The server trusts nothing that it reads from the data region (R2).
+ */
+#ifndef TRACEFUSE_SESSION_LAYOUT_H
+#define TRACEFUSE_SESSION_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+typedef uint64_t config_ref;		/* offset in the config region, 0: none */
+typedef uint64_t data_ref;		/* offset in the data region, 0: none */
+
+#define SESSION_MAGIC		0x6573756665636172ull	/* "racefuse" */
+#define SESSION_VERSION		1u
+
+enum {
+	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
+	LAYOUT_MAX_INSTANCES	= 256,
+	LAYOUT_MAX_CPUS		= 1024,
+	LAYOUT_COMM_LEN		= 16,
+	LAYOUT_HIT_LEVELS	= 4,		/* thread + 3 nested signal handlers (R8) */
+};
+
+/* The scaling of the time stamp counter to nanoseconds (R18): ns = (tsc * mult >> shift) + offset. */
+struct clock_scale {
+	uint64_t	mult;
+	uint32_t	shift;
+	uint32_t	valid;		/* 0: the counter is not constant, use CLOCK_MONOTONIC */
+	int64_t		offset;
+};
+
+/* What can be chosen in trace_clock; the order is the order of the file. */
+enum clock_id {
+	CLOCK_ID_LOCAL, CLOCK_ID_GLOBAL, CLOCK_ID_COUNTER, CLOCK_ID_UPTIME, CLOCK_ID_PERF,
+	CLOCK_ID_MONO, CLOCK_ID_MONO_RAW, CLOCK_ID_BOOT, CLOCK_ID_TAI, CLOCK_ID_X86_TSC,
+	CLOCK_ID_COUNT
+};
+
+struct event_entry {
+	_Atomic config_ref plan;	/* 0: no instance has this event armed */
+};
+
+struct config_header {
+	/* set once, at create */
+	uint64_t	magic;
+	uint32_t	version;
+	uint32_t	nr_cpus;	/* CPU labels, and columns of per-CPU sums */
+	uint64_t	config_size;
+	uint64_t	data_size;
+	uint32_t	nr_slots;
+	uint32_t	pad;
+	config_ref	events;		/* struct event_entry[LAYOUT_MAX_EVENTS], by event id */
+	config_ref	heap;
+	data_ref	slots;		/* struct slot[nr_slots] */
+	data_ref	instances;	/* struct instance_state[LAYOUT_MAX_INSTANCES] */
+	data_ref	data_heap;
+	struct clock_scale tsc;
+
+	/* the server, while the session lives */
+	_Atomic uint64_t epoch;		/* raised by every publication (R5) */
+	_Atomic config_ref objects;	/* newest struct object (R4) */
+	_Atomic uint32_t server_pid;
+};
+
+/*
+ * One event's plan: what a hit does, for each instance that has it armed.
+ * `arms` and `triggers` follow the struct in this order.
+ */
+struct plan {
+	uint32_t	event_id;
+	uint32_t	nr_arms;
+	uint32_t	nr_triggers;
+	uint32_t	size;		/* bytes of the whole, for retirement */
+};
+
+enum arm_flags {
+	ARM_RECORD	= 1 << 0,	/* enabled by `enable` or set_event: goes to the ring */
+	ARM_NEED_RECORD	= 1 << 1,	/* a trigger looks at the record: R7 step (a) is skipped */
+	ARM_PIDS	= 1 << 2,	/* set_event_pid or set_event_notrace_pid is not empty */
+	ARM_SOFT_MODE	= 1 << 3,	/* a trigger or an enable_event uses it: look at event_state.soft_disabled */
+	ARM_INTERNAL	= 1 << 4,	/* ftrace:print and its like: recorded without being enabled */
+};
+
+struct arm {
+	uint32_t	instance;	/* index into instance_state[] */
+	uint32_t	flags;		/* enum arm_flags */
+	config_ref	filter;		/* program, 0: none; decides only what is recorded */
+	data_ref	state;		/* struct event_state */
+	uint32_t	first_trigger;	/* in the plan's triggers, in the order they fire */
+	uint32_t	nr_triggers;
+};
+
+enum trigger_kind {
+	TRIGGER_TRACEON, TRIGGER_TRACEOFF, TRIGGER_SNAPSHOT, TRIGGER_STACKTRACE,
+	TRIGGER_ENABLE_EVENT, TRIGGER_DISABLE_EVENT, TRIGGER_ENABLE_HIST, TRIGGER_DISABLE_HIST,
+	TRIGGER_HIST,
+};
+
+enum trigger_arm_flags {
+	TRIGGER_COUNTED	= 1 << 0,	/* trigger_state.count limits it */
+	TRIGGER_POST	= 1 << 1,	/* fires after the commit (stacktrace) */
+	TRIGGER_RECORD	= 1 << 2,	/* looks at the record */
+};
+
+struct trigger_arm {
+	uint32_t	kind;		/* enum trigger_kind */
+	uint32_t	flags;		/* enum trigger_arm_flags */
+	config_ref	filter;		/* its own `if`: program, 0: none */
+	config_ref	program;	/* TRIGGER_HIST */
+	data_ref	state;		/* struct trigger_state */
+	data_ref	target;		/* enable_event: event_state; enable_hist: trigger_state of the hist */
+};
+
+/* One event in one instance: what hits change. */
+struct event_state {
+	_Atomic uint32_t soft_disabled;
+	uint32_t	pad;
+	_Atomic uint64_t missed;	/* hits beyond LAYOUT_HIT_LEVELS */
+};
+
+struct trigger_state {
+	_Atomic int64_t	count;		/* firings left; only with TRIGGER_COUNTED */
+	_Atomic uint32_t paused;	/* hist: pause / enable_hist / disable_hist */
+	uint32_t	pad;
+};
+
+/* One bit a pid, 4 Mi bits (the kernel's PID_MAX_LIMIT), sparse in tmpfs. */
+struct pid_set {
+	uint64_t	bits[4194304 / 64];
+};
+
+enum instance_flags {
+	INSTANCE_STACKTRACE	= 1 << 0,	/* option stacktrace */
+	INSTANCE_USERSTACKTRACE	= 1 << 1,
+	INSTANCE_EVENT_FORK	= 1 << 2,
+	INSTANCE_RECORD_CMD	= 1 << 3,
+	INSTANCE_RECORD_TGID	= 1 << 4,
+	INSTANCE_MARKERS	= 1 << 5,
+	INSTANCE_ABSOLUTE_TIME	= 1 << 6,	/* timestamp_mode absolute */
+};
+
+struct instance_state {
+	/* hits and the server */
+	_Atomic uint32_t used;
+	_Atomic uint32_t tracing_on;
+	_Atomic uint32_t live;		/* which of buffers[] records; the other is the snapshot */
+	_Atomic uint32_t flags;		/* enum instance_flags */
+	_Atomic uint32_t clock;		/* enum clock_id */
+	_Atomic uint32_t snapshots;	/* swaps made, for waiters and notes */
+	_Atomic uint64_t counter;	/* clock `counter` */
+	_Atomic data_ref buffers[2];	/* struct buffer of plane/ring.h, published by the server */
+	_Atomic data_ref pids;		/* struct pid_set, set_event_pid */
+	_Atomic data_ref no_pids;	/* set_event_notrace_pid */
+	uint64_t	cpumask[LAYOUT_MAX_CPUS / 64];	/* tracing_cpumask: only these CPUs record */
+};
+
+/*
+ * A thread's slot: where it is inside a hit (R5, R8), and its scratch memory.
+ * Only the owner stores depth and epoch; the server reads them.
+ */
+struct slot {
+	_Atomic uint32_t owner;		/* thread id as the server sees it, 0: free */
+	_Atomic uint32_t process;	/* index of its process in the server's table */
+	_Atomic uint32_t depth;		/* 0: outside any hit */
+	uint32_t	spare_pad;
+	_Atomic uint64_t epoch;		/* config epoch seen at the outermost enter */
+	_Atomic uint64_t missed;
+	data_ref	scratch;	/* struct hit_scratch[LAYOUT_HIT_LEVELS] */
+	uint64_t	pad[3];
+};
+
+struct data_header {
+	uint64_t	magic;
+	_Atomic uint64_t generation;
+};
+
+/*
+ * R4: what a new server needs to bring a session back. `path` is the file of
+ * the tree that the text was written to and `text` the command in canonical
+ * form; the server of a re-opened session writes them again in order of serial
+ * with the refs at hand, so that maps and rings are adopted, not made anew.
+ */
+struct object {
+	config_ref	next;		/* older object */
+	uint64_t	serial;
+	_Atomic uint32_t live;		/* 0: removed */
+	uint32_t	nr_refs;
+	uint64_t	refs[6];	/* data or config offsets to adopt, by kind */
+	uint32_t	path_len;	/* with the terminating 0 */
+	uint32_t	text_len;
+	char		bytes[];	/* path, then text */
+};
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session.h - a session's shared memory, seen by its server and by those who attach
+ *
+ * Included by the control plane, the sources and the fronts; never by src/plane.
+ *
+ *   create -> (alloc, publish, retire)* -> close            the files stay: the session can be re-opened
+ *                                       -> destroy          the files are removed
+ *
+ * One thread at a time may call the functions of a session (the server holds
+ * its control lock); hits in this and other processes go on meanwhile.
+ */
+#ifndef TRACEFUSE_SESSION_SESSION_H
+#define TRACEFUSE_SESSION_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "session/layout.h"
+
+struct session;
+struct plane;
+
+struct session_params {
+	uint32_t	nr_cpus;	/* 0: the machine's possible CPUs */
+	uint32_t	nr_slots;	/* 0: 1024 */
+	uint64_t	memory;		/* address space of the data region in bytes, 0: 4 GiB */
+};
+
+/*
+ * Makes the session `name` (NULL: a private one with a made-up name that is
+ * destroyed at close). Returns 0 and the session, or -EEXIST when a live
+ * server has that name, -EINVAL for a bad name, -ENOMEM, -EACCES ...
+ */
+int session_create(const char *name, const struct session_params *params, struct session **out);
+
+/* Re-opens a session whose server died; -EBUSY when it is alive, -ENOENT, -EPROTO when the files are damaged. */
+int session_open(const char *name, struct session **out);
+void session_close(struct session *s);		/* unmaps; a named session's files stay */
+void session_destroy(struct session *s);	/* removes the files, then closes */
+
+const char *session_name(const struct session *s);
+const char *session_dir(const struct session *s);	/* directory with config, data and socket */
+struct config_header *session_header(struct session *s);
+
+/* The plane of this process over the same memory, for sources inside the server. */
+struct plane *session_plane(struct session *s);
+
+/* NULL when [ref, ref + size) does not lie inside the region. */
+void *session_config(struct session *s, config_ref ref, size_t size);
+void *session_data(struct session *s, data_ref ref, size_t size);
+
+/* Zeroed, 64-byte aligned (page aligned from 4096 bytes on), backed by real memory. 0: out of memory. */
+config_ref session_config_alloc(struct session *s, size_t size);
+data_ref session_data_alloc(struct session *s, size_t size);
+/* At once; only for what was never published. */
+void session_config_free(struct session *s, config_ref ref, size_t size);
+void session_data_free(struct session *s, data_ref ref, size_t size);
+/* For a re-opened session: [ref, ref + size) is in use. Call before the first alloc. */
+int session_config_adopt(struct session *s, config_ref ref, size_t size);
+int session_data_adopt(struct session *s, data_ref ref, size_t size);
+
+/* Release-stores `ref` into a word of the config or data region and raises the epoch. */
+void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref);
+/* Freed when no hit can see it any more (R5). Never waits. */
+void session_config_retire(struct session *s, config_ref ref, size_t size);
+void session_data_retire(struct session *s, data_ref ref, size_t size);
+/* Frees what is past its grace period; called by the server every few milliseconds. Returns what is left. */
+size_t session_reclaim(struct session *s);
+
+/* R4. The id is stable while the server lives. */
+int session_object_add(struct session *s, const char *path, const char *text,
+		       const uint64_t *refs, unsigned int nr_refs, uint64_t *id);
+void session_object_remove(struct session *s, uint64_t id);
+/* Calls fn for each live object in order of serial; stops at the first non-zero return. */
+int session_object_each(struct session *s, int (*fn)(struct session *s, uint64_t id,
+			const struct object *o, const char *path, const char *text, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tree.h - the tracing directory as a table of nodes, without any front
+ *
+ * FUSE, the control socket and the command line are thin fronts over these
+ * calls. A path is relative to the tracing directory, without a leading slash;
+ * "" is the root. All calls are made under the server's control lock; the only
+ * ones that may have to wait (trace_pipe) say so with -EAGAIN and the front
+ * waits with tree_poll().
+ *
+ *   lookup/list -> open (O_TRUNC clears here) -> read at any offset of what was
+ *   fixed at open -> write (parses here, errors here) -> release
+ */
+#ifndef TRACEFUSE_TRACEFS_TREE_H
+#define TRACEFUSE_TRACEFS_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct tree;
+struct tree_file;
+struct model;
+
+struct tree_stat {
+	mode_t		mode;		/* S_IFDIR | 0750, S_IFREG | 0640 / 0440 / 0220 */
+	uint64_t	ino;
+	unsigned int	nlink;
+};
+
+struct tree *tree_create(struct model *m);
+void tree_destroy(struct tree *t);
+
+int tree_stat(struct tree *t, const char *path, struct tree_stat *out);		/* 0, -ENOENT, -ENOTDIR */
+/* Calls fn for each name of a directory, in ftrace's order; stops at non-zero. */
+int tree_list(struct tree *t, const char *path, int (*fn)(void *arg, const char *name, bool is_dir), void *arg);
+int tree_mkdir(struct tree *t, const char *path);
+int tree_rmdir(struct tree *t, const char *path);
+
+/* flags: O_RDONLY, O_WRONLY, O_RDWR, O_TRUNC, O_APPEND, O_NONBLOCK. */
+int tree_open(struct tree *t, const char *path, int flags, struct tree_file **out);
+/* Bytes, 0 at the end, -EAGAIN when a pipe is empty, -errno. */
+ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off);
+/* What the kernel's write(2) would return: may be short; offsets do not matter. */
+ssize_t tree_write(struct tree_file *f, const char *buf, size_t size);
+/* Returns what close(2) would have had to say; nothing is parsed here but what R30 held back. */
+int tree_release(struct tree_file *f);
+/* POLLIN / POLLOUT bits that are ready now. */
+unsigned int tree_poll(struct tree_file *f);
+/* A file whose reads may have to wait for events. */
+bool tree_is_pipe(const struct tree_file *f);
+
+/* A source may add files at the root (replay control); see sources/. */
+struct tree_extra {
+	const char	*name;
+	mode_t		mode;
+	int		(*print)(void *arg, void *file_stream);
+	ssize_t		(*write)(void *arg, const char *text, size_t len);
+	void		*arg;
+};
+int tree_add_extra(struct tree *t, const struct tree_extra *extra);
+
+#endif
