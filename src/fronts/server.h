@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server.h - the server process of a session: control socket, attach socket, FUSE, reclamation
+ *
+ * Included by the commands that make or open a session. One thread, one poll
+ * loop; only that thread calls into the tree, but a source may step in a thread
+ * of its own and takes the control lock where it calls the model:
+ *
+ *     control socket --+
+ *     attach socket  --+--> poll loop --(control lock)--> tree
+ *     /dev/fuse ...  --+        | every few ms: session_reclaim(), waiting readers of trace_pipe
+ *
+ * Life of a command that leaves a session behind:
+ *
+ *     server_background()                 the parent waits, the child goes on
+ *       session_create, model_create, import, tree_create, setup ...   errors still go to stderr
+ *     server_create(), server_mount()
+ *     source_serve(.., server_lock())
+ *     server_ready()                      the parent exits 0 now
+ *     server_run()                        until server_stop(), SIGTERM, or `tracefuse umount` of a session
+ *     server_destroy()                    that nobody else needs
+ */
+#ifndef TRACEFUSE_FRONTS_SERVER_H
+#define TRACEFUSE_FRONTS_SERVER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct server;
+struct session;
+struct model;
+struct tree;
+
+/*
+ * Forks. The parent waits until the child has called server_ready() or ended,
+ * and exits with its status: this returns in the child only (0), or -errno when
+ * the fork failed. Call it before any thread, session or source is made.
+ */
+int server_background(void);
+
+/* In the child: what was promised to stand stands. stdin, stdout and stderr go to /dev/null. */
+void server_ready(void);
+
+struct server_params {
+	struct session	*session;	/* all three stay the caller's */
+	struct model	*model;
+	struct tree	*tree;
+	const char	*what;		/* one line for `tracefuse sessions`: "replay trace.dat" */
+	bool		end_unmounted;	/* server_run() returns when the last mount is gone */
+};
+
+/* Opens the control socket in the session's directory. 0 or -errno. */
+int server_create(const struct server_params *params, struct server **out);
+void server_destroy(struct server *srv);	/* unmounts, closes the sockets */
+
+/* Held by server_run() while it calls into the tree. */
+pthread_mutex_t *server_lock(struct server *srv);
+
+/*
+ * Mounts the tree at `dir` (made when it does not exist; NULL: "mnt" in the
+ * session's directory). -ENOTSUP: built without FUSE; -ENODEV: no /dev/fuse.
+ */
+int server_mount(struct server *srv, const char *dir);
+
+/* Serves until told to end. 0 or -errno. */
+int server_run(struct server *srv);
+
+/* Makes server_run() return soon; may be called from any thread and from a signal handler. */
+void server_stop(struct server *srv);
+
+#endif
