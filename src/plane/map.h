@@ -2,12 +2,12 @@
 /*
  * map.h - the tracing map: a histogram's entries in shared memory (R15, R16, R17)
  *
- *     map          entries[2 * max_elts]        elts[max_elts + nr_slots]
- *     +------+     +------------------+         +-----------------------+
- *     | ...  |     | hash:32  elt:32  |-------->| key | variables       |
- *     +------+     +------------------+         +-----------------------+
- *                                               sums: column[cpu][elt][val], one column more for everybody
- *                                                     without rseq (atomic)
+ *     map          entries[2 * max_elts]        elts[1 + max_elts + owners]
+ *     +------+     +------------------+         +----------------------------+
+ *     | ...  |     | hash:32  elt:32  |-------->| key | variables | set bytes |
+ *     +------+     +------------------+         +----------------------------+
+ *                                               sums: column[cpu][elt][sum], one column more for everybody
+ *     owners[nr_owners]: one a thread slot            without rseq (atomic)
  *
  * An entry is published by one compare-and-swap after its elt has the key, so
  * there are no half-inserted entries and no duplicates; the loser of a race
@@ -25,25 +25,29 @@
 struct plane;
 struct slot;
 
+enum { MAP_MAX_ELTS = 1 << 17 };
+
 struct map {
 	/* set once, at create */
-	uint32_t	max_elts;	/* power of two, 2^7 .. 2^17 */
+	uint32_t	max_elts;	/* power of two, up to MAP_MAX_ELTS */
 	uint32_t	entry_mask;
-	uint32_t	nr_elts;	/* max_elts + spares + 1 */
+	uint32_t	nr_elts;	/* 1 + max_elts + nr_owners */
 	uint32_t	key_size;
 	uint32_t	elt_size;	/* key, then nr_vars values, then nr_vars set bytes, padded to 8 */
 	uint32_t	nr_sums;
 	uint32_t	nr_vars;
-	uint32_t	nr_columns;	/* plain columns, then one atomic one */
+	uint32_t	nr_columns;	/* plain columns for set 0, then one atomic one; 1: only that */
 	uint64_t	size;		/* bytes of the whole block */
-	uint64_t	entries, elts, sums;	/* offsets from the start of the map */
+	uint64_t	column_size;	/* bytes */
+	uint64_t	entries, elts, sums, owners;	/* offsets from the start of the map */
 	uint32_t	single_writer;	/* one writing process and thread: plain stores everywhere */
-	uint32_t	pad;
+	uint32_t	nr_owners;	/* slots, then MAP_NESTED for hits inside an insert of the same thread */
+	uint32_t	var_base;	/* offset of the values in an elt */
+	uint32_t	set_base;	/* offset of the set bytes in an elt */
+	uint32_t	hash_shift;
 
 	/* hits */
-	_Alignas(64) _Atomic uint64_t used;	/* elts in the table, the cap that `size=` sets */
-	_Atomic uint64_t next;			/* elts ever taken from the pool */
-	_Atomic uint64_t hits;			/* Totals: Hits */
+	_Alignas(64) _Atomic uint64_t pool;	/* see map_insert.c */
 	_Atomic uint64_t drops;			/* Totals: Dropped */
 };
 
@@ -61,14 +65,30 @@ struct map_shape {
 size_t map_size(const struct map_shape *shape);
 void map_init(struct map *m, const struct map_shape *shape);
 
-/* Plane. The elt of `key`, made if new; 0 when the map is full (counted as dropped). */
+/*
+ * Plane, inside a hit. The elt of `key`, made if new; 0 when the map is full
+ * (counted as dropped). Every hit that gets an elt adds 1 to its sum 0.
+ */
 uint32_t map_insert(struct map *m, const struct slot *slot, const void *key);
 /* The elt of `key` or 0. */
 uint32_t map_find(const struct map *m, const void *key);
 /* Adds to a sum. `cpu` is the writer's, `set` its writer set (0: rseq). */
 void map_add(struct map *m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu, uint32_t set);
-/* Counts a hit of the whole hist (Totals: Hits). */
-void map_hit(struct map *m, uint32_t cpu, uint32_t set);
+
+/*
+ * Variables (R17). A variable is unset until map_var_set(). map_var_read()
+ * gives its value as often as asked; map_var_read_once() unsets it: of several
+ * readers one gets it, once a setting. Both are false when it is unset.
+ */
+void map_var_set(struct map *m, uint32_t elt, uint32_t var, uint64_t v);
+bool map_var_read(const struct map *m, uint32_t elt, uint32_t var, uint64_t *v);
+bool map_var_read_once(struct map *m, uint32_t elt, uint32_t var, uint64_t *v);
+
+/*
+ * Server: finishes or takes back what the dead owner of a slot had begun, so
+ * that no elt is lost. Else the slot's next owner does it at its first insert.
+ */
+void map_recover(struct map *m, uint32_t slot_index);
 
 /*
  * Server, over memory that it does not trust: `size` is what it mapped. Calls
@@ -77,7 +97,9 @@ void map_hit(struct map *m, uint32_t cpu, uint32_t set);
  */
 int map_each(const struct map *m, size_t size, const struct map_shape *shape,
 	     int (*fn)(void *arg, uint32_t elt, const void *key, const uint64_t *sums), void *arg);
+/* Totals: Hits, the sum of all sums 0. */
 uint64_t map_hits(const struct map *m, const struct map_shape *shape);
+/* Totals: Dropped. */
 uint64_t map_drops(const struct map *m, const struct map_shape *shape);
 
 #endif

@@ -60,6 +60,22 @@ struct record_common {
 	int32_t		pid;
 };
 
+static inline const struct event_entry *plane_event(const struct plane *p, uint32_t id)
+{
+	return (const struct event_entry *)(p->config + plane_header(p)->events) + id;
+}
+
+static inline struct slot *plane_slot(const struct plane *p, uint32_t index)
+{
+	return (struct slot *)(p->data + plane_header(p)->slots) + index;
+}
+
+static inline struct hit_scratch *plane_scratch(const struct plane *p, const struct slot *slot,
+						unsigned int level)
+{
+	return (struct hit_scratch *)(p->data + slot->scratch) + level;
+}
+
 /*
  * What happened. A source fills time, cpu, comm and stack from the recording;
  * for a running program they are the thread's own.
@@ -68,11 +84,19 @@ struct hit {
 	const void	*record;	/* struct record_common and the event's fields */
 	uint32_t	size;		/* bytes of record */
 	uint32_t	cpu;		/* label: below config_header.nr_cpus */
-	uint64_t	time;		/* nanoseconds, or ticks of the source's clock */
+	uint64_t	time;		/* nanoseconds, or ticks of the source's clock; 0: read the instance's clock */
 	const char	*comm;		/* LAYOUT_COMM_LEN bytes, 0-terminated; the task's name at the hit */
 	const uint64_t	*stack;		/* return addresses, innermost first; NULL: none known */
 	uint32_t	nr_stack;
 	uint32_t	writer;		/* writer set of the ring: 0 rseq, else a source's (R12) */
+	/*
+	 * Only for ARM_INTERNAL events (trace_marker): what triggers see instead of
+	 * `record`, because the kernel fires them before it adds the newline.
+	 * NULL: the record itself.
+	 */
+	const void	*seen;
+	uint32_t	seen_size;
+	uint32_t	pad;
 };
 
 /*

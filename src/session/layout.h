@@ -42,6 +42,10 @@ enum {
 	LAYOUT_MAX_CPUS		= 1024,
 	LAYOUT_COMM_LEN		= 16,
 	LAYOUT_HIT_LEVELS	= 4,		/* thread + 3 nested signal handlers (R8) */
+	LAYOUT_MAX_SLOTS	= 4032,
+	LAYOUT_MAX_PROCESSES	= 1024,
+	LAYOUT_STACK_ID		= 4,		/* common_type of ftrace:kernel_stack */
+	LAYOUT_STACK_MAX	= 128,		/* return addresses in such a record */
 };
 
 /* The scaling of the time stamp counter to nanoseconds (R18): ns = (tsc * mult >> shift) + offset. */
@@ -77,12 +81,25 @@ struct config_header {
 	data_ref	slots;		/* struct slot[nr_slots] */
 	data_ref	instances;	/* struct instance_state[LAYOUT_MAX_INSTANCES] */
 	data_ref	data_heap;
+	config_ref	processes;	/* struct process_entry[LAYOUT_MAX_PROCESSES] */
 	struct clock_scale tsc;
 
 	/* the server, while the session lives */
 	_Atomic uint64_t epoch;		/* raised by every publication (R5) */
 	_Atomic config_ref objects;	/* newest struct object (R4) */
 	_Atomic uint32_t server_pid;
+	_Atomic uint32_t fence;		/* 1: no membarrier here, each enter needs a fence of its own (R5) */
+	_Atomic uint64_t serial;	/* last serial given to an object (R4) */
+};
+
+/*
+ * A process that has slots. Written by the server, so that the next server
+ * finds it again: pid and start time together name one process for good.
+ */
+struct process_entry {
+	uint32_t	pid;		/* 0: free */
+	uint32_t	pad;
+	uint64_t	start_time;	/* field 22 of /proc/PID/stat */
 };
 
 /*
@@ -94,14 +111,32 @@ struct plan {
 	uint32_t	nr_arms;
 	uint32_t	nr_triggers;
 	uint32_t	size;		/* bytes of the whole, for retirement */
+	/*
+	 * Offset in the record of a second pid that counts, 0: none. Pid sets let
+	 * a sched_switch pass when prev or next is traced (next_pid), a waking or
+	 * wakeup when the wakee is (pid). With ARM_FOLLOW_FORK: child_pid, with
+	 * ARM_FOLLOW_FREE: pid.
+	 */
+	uint16_t	other_pid;
+	uint16_t	other_kind;	/* enum other_pid_kind */
+	uint32_t	pad;
 };
+
+enum other_pid_kind { OTHER_PID_NONE, OTHER_PID_SWITCH, OTHER_PID_WAKEE };
 
 enum arm_flags {
 	ARM_RECORD	= 1 << 0,	/* enabled by `enable` or set_event: goes to the ring */
-	ARM_NEED_RECORD	= 1 << 1,	/* a trigger looks at the record: R7 step (a) is skipped */
+	ARM_NEED_RECORD	= 1 << 1,	/* a trigger has an `if`, is a hist or a post trigger: R7 step (a) is skipped */
 	ARM_PIDS	= 1 << 2,	/* set_event_pid or set_event_notrace_pid is not empty */
 	ARM_SOFT_MODE	= 1 << 3,	/* a trigger or an enable_event uses it: look at event_state.soft_disabled */
-	ARM_INTERNAL	= 1 << 4,	/* ftrace:print and its like: recorded without being enabled */
+	/*
+	 * ftrace:print and its like: recorded without being enabled; no pid set,
+	 * no event filter and no option stacktrace; with tracing off nothing fires.
+	 */
+	ARM_INTERNAL	= 1 << 4,
+	ARM_FOLLOW_FORK	= 1 << 5,	/* sched_process_fork with event-fork: the child joins its parent's pid sets */
+	ARM_FOLLOW_FREE	= 1 << 6,	/* sched_process_free with event-fork: the task leaves the pid sets */
+	ARM_WATCH	= 1 << 7,	/* armed only to follow pids: no trigger, not recorded */
 };
 
 struct arm {
@@ -121,7 +156,7 @@ enum trigger_kind {
 
 enum trigger_arm_flags {
 	TRIGGER_COUNTED	= 1 << 0,	/* trigger_state.count limits it */
-	TRIGGER_POST	= 1 << 1,	/* fires after the commit (stacktrace) */
+	TRIGGER_POST	= 1 << 1,	/* fires after the commit: stacktrace and traceoff, trigger_kind_is_post() */
 	TRIGGER_RECORD	= 1 << 2,	/* looks at the record */
 };
 
@@ -131,13 +166,23 @@ struct trigger_arm {
 	config_ref	filter;		/* its own `if`: program, 0: none */
 	config_ref	program;	/* TRIGGER_HIST */
 	data_ref	state;		/* struct trigger_state */
-	data_ref	target;		/* enable_event: event_state; enable_hist: trigger_state of the hist */
+	/*
+	 * enable_event, enable_hist and their opposites: the event_state of the
+	 * event they switch. For hists its event_id leads to that event's plan
+	 * and so to all hists that the event has in that instance.
+	 */
+	data_ref	target;
 };
+
+static inline int trigger_kind_is_post(uint32_t kind)
+{
+	return kind == TRIGGER_STACKTRACE || kind == TRIGGER_TRACEOFF;
+}
 
 /* One event in one instance: what hits change. */
 struct event_state {
-	_Atomic uint32_t soft_disabled;
-	uint32_t	pad;
+	_Atomic uint32_t soft_disabled;	/* with ARM_SOFT_MODE: fires triggers, is not recorded */
+	uint32_t	event_id;	/* set once */
 	_Atomic uint64_t missed;	/* hits beyond LAYOUT_HIT_LEVELS */
 };
 
@@ -182,14 +227,34 @@ struct instance_state {
  * Only the owner stores depth and epoch; the server reads them.
  */
 struct slot {
-	_Atomic uint32_t owner;		/* thread id as the server sees it, 0: free */
-	_Atomic uint32_t process;	/* index of its process in the server's table */
+	_Atomic uint32_t owner;		/* thread id as its process sees it, 0: free */
+	_Atomic uint32_t process;	/* 1 + index in the process table, 0: given to none; the server's */
 	_Atomic uint32_t depth;		/* 0: outside any hit */
-	uint32_t	spare_pad;
+	uint32_t	index;		/* its own, set once */
 	_Atomic uint64_t epoch;		/* config epoch seen at the outermost enter */
-	_Atomic uint64_t missed;
-	data_ref	scratch;	/* struct hit_scratch[LAYOUT_HIT_LEVELS] */
-	uint64_t	pad[3];
+	_Atomic uint64_t missed;	/* hits beyond LAYOUT_HIT_LEVELS */
+	data_ref	scratch;	/* struct hit_scratch[LAYOUT_HIT_LEVELS], set before the slot is given */
+	_Atomic uint64_t lease;		/* the ring's: private ring that the thread holds, 0: none */
+	uint64_t	pad[2];
+};
+
+/* The record of ftrace:kernel_stack. */
+struct stack_record {
+	uint16_t	type;		/* LAYOUT_STACK_ID */
+	uint8_t		flags;
+	uint8_t		preempt_count;
+	int32_t		pid;
+	int32_t		size;		/* addresses */
+	int32_t		pad;
+	uint64_t	caller[LAYOUT_STACK_MAX];
+};
+
+/* Working memory of one level of hits, so that nothing large lies on a traced program's stack. */
+struct hit_scratch {
+	_Alignas(64) uint64_t key[128];		/* PROGRAM_KEY_MAX bytes */
+	uint64_t	value[64];		/* the program's stack and variables */
+	struct stack_record stack;
+	_Alignas(64) uint64_t record[512];	/* a record being filled */
 };
 
 struct data_header {

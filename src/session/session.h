@@ -24,12 +24,15 @@ struct session_params {
 	uint32_t	nr_cpus;	/* 0: the machine's possible CPUs */
 	uint32_t	nr_slots;	/* 0: 1024 */
 	uint64_t	memory;		/* address space of the data region in bytes, 0: 4 GiB */
+	bool		no_membarrier;	/* as where the system refuses membarrier */
 };
 
 /*
  * Makes the session `name` (NULL: a private one with a made-up name that is
- * destroyed at close). Returns 0 and the session, or -EEXIST when a live
- * server has that name, -EINVAL for a bad name, -ENOMEM, -EACCES ...
+ * destroyed at close). Returns 0 and the session, or -EEXIST when there is a
+ * session of that name (live or stale: session_remove_stale() or
+ * session_open() first), -EINVAL for a bad name, -ENOTSUP when there is no
+ * tmpfs, -ENOMEM, -ENOSPC, -EACCES ... session_error() says it in words.
  */
 int session_create(const char *name, const struct session_params *params, struct session **out);
 
@@ -38,12 +41,25 @@ int session_open(const char *name, struct session **out);
 void session_close(struct session *s);		/* unmaps; a named session's files stay */
 void session_destroy(struct session *s);	/* removes the files, then closes */
 
+/* What an error of the functions above means, for a message to the user. */
+const char *session_error(int err);
+/* 1 to 63 of letters, digits, '_', '-', '.', not starting with '.' or '-'. */
+bool session_name_valid(const char *name);
+
+/* Calls fn for each named session of this user; stops at the first non-zero return, which it returns. */
+int session_list(int (*fn)(void *arg, const char *name, const char *dir, bool alive), void *arg);
+/* Removes a session whose server died. -EBUSY when it lives, -ENOENT when there is none. */
+int session_remove_stale(const char *name);
+
 const char *session_name(const struct session *s);
 const char *session_dir(const struct session *s);	/* directory with config, data and socket */
 struct config_header *session_header(struct session *s);
 
 /* The plane of this process over the same memory, for sources inside the server. */
 struct plane *session_plane(struct session *s);
+/* A slot for a thread of the server that makes hits (a source, trace_marker); NULL: none left. */
+struct slot *session_slot_get(struct session *s);
+void session_slot_put(struct session *s, struct slot *slot);
 
 /* NULL when [ref, ref + size) does not lie inside the region. */
 void *session_config(struct session *s, config_ref ref, size_t size);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attach.h - how a process joins a session, and how the server knows that it left (R5, R20)
+ *
+ *   process                     socket `attach` in the session's directory            server
+ *   attach_open()  ---- hello {version, membarrier?} ------------------------>  accept, pidfd
+ *                  <--- welcome {errno, process, first slot, slots} ----------  slots given
+ *   attach_slot()  ---- more ---------------------------------------------->   (when all are in use)
+ *   attach_close() ---- bye ------------------------------------------------>  slots taken back
+ *
+ * The connection stays open while the process is attached. That a process is
+ * gone is told by its pidfd alone: a program may close descriptors it does not
+ * know, so the end of the connection means nothing by itself.
+ */
+#ifndef TRACEFUSE_SESSION_ATTACH_H
+#define TRACEFUSE_SESSION_ATTACH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include "session/session.h"
+
+/* ---- Server: called from its loop, under the control lock ---- */
+
+/* A descriptor to wait on with POLLIN; it is readable when attach_serve() has something to do. */
+int attach_fd(struct session *s);
+/* Takes connections, answers, takes back what dead processes had. Never waits. */
+void attach_serve(struct session *s);
+/* Attached processes that live; calls fn for each (NULL: only counts). */
+unsigned int attach_processes(struct session *s, void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg);
+
+/* ---- A process that attaches ---- */
+
+struct attachment;
+
+/*
+ * Joins the session `name`: maps its memory (config read-only), gets slots.
+ * Waits 1 s at most for the server. 0; -ENOENT no such session, -ECONNREFUSED
+ * its server is dead, -ETIMEDOUT, -EPROTO, -EUSERS no slot or process entry free.
+ */
+int attach_open(const char *name, struct attachment **out);
+/* No thread of the process may be in a hit any more. */
+void attach_close(struct attachment *a);
+
+struct plane *attach_plane(struct attachment *a);
+/*
+ * This thread's slot, taken at the first call, given back when the thread ends.
+ * NULL: none to be had, or in a child of fork(), which has to attach by itself.
+ */
+struct slot *attach_slot(struct attachment *a);
+
+#endif
