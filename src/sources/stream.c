@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* stream.c - see stream.h */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sources/stream.h"
+
+static int damage(const struct stream *s, struct source_error *err, uint64_t offset,
+		  const char *what)
+{
+	return error_set_at(err, -EPROTO, s->dat->path, offset, "damaged: %s of CPU %u", what, s->cpu);
+}
+
+/* Offset of a place in the present page, or of its chunk when that is compressed. */
+static uint64_t place(const struct stream *s, const uint8_t *at)
+{
+	return s->compressed ? s->chunk_offset : (uint64_t)(at - s->dat->map);
+}
+
+void stream_rewind(struct stream *s)
+{
+	struct cursor c = trace_dat_cursor(s->dat, s->start);
+
+	s->next = s->start;
+	s->chunks_left = 0;
+	s->page = (struct subbuf){ 0 };
+	s->page_start = NULL;
+	s->record = (struct subbuf_record){ 0 };
+	s->fate = s->lost = s->lost_total = 0;
+	s->pages = s->pages_end = NULL;
+	if (s->start == s->end)
+		return;
+	if (s->compressed) {
+		s->chunks_left = cursor_u32(&c);
+		s->next += 4;
+	} else {
+		s->pages = s->dat->map + s->start;
+		s->pages_end = s->dat->map + s->end;
+	}
+}
+
+int stream_open(struct stream *s, const struct trace_dat *dat, const struct dat_buffer *buffer,
+		const struct dat_cpu *cpu)
+{
+	*s = (struct stream){
+		.cpu = cpu->cpu, .dat = dat, .page_size = buffer->page_size,
+		.compressed = buffer->compressed, .start = cpu->offset, .end = cpu->offset + cpu->size,
+	};
+	stream_rewind(s);
+	return s->compressed && cpu->size ? unpacker_create(dat->algorithm, &s->unpacker) : 0;
+}
+
+void stream_close(struct stream *s)
+{
+	unpacker_destroy(s->unpacker);
+	free(s->chunk[0].bytes);
+	free(s->chunk[1].bytes);
+}
+
+static int chunk_reserve(struct stream_chunk *chunk, size_t size)
+{
+	uint8_t *bytes;
+
+	if (chunk->room >= size)
+		return 0;
+	bytes = realloc(chunk->bytes, size);
+	if (!bytes)
+		return -ENOMEM;
+	chunk->bytes = bytes;
+	chunk->room = size;
+	return 0;
+}
+
+static bool chunk_holds(const struct stream_chunk *chunk, const uint8_t *p)
+{
+	return chunk->bytes && p >= chunk->bytes && p < chunk->bytes + chunk->room;
+}
+
+/* Unpacks the next chunk, not over the one that the present record lies in. */
+static int load_chunk(struct stream *s, struct source_error *err)
+{
+	struct cursor c = trace_dat_cursor(s->dat, s->next);
+	struct stream_chunk *chunk;
+	uint32_t packed, size;
+	const uint8_t *data;
+	int ret;
+
+	c.end = s->dat->map + s->end;
+	packed = cursor_u32(&c);
+	size = cursor_u32(&c);
+	data = cursor_take(&c, packed);
+	if (!data)
+		return damage(s, err, s->next, "cut off, a chunk");
+	if (!size || size > UNPACK_MAX || size % s->page_size)
+		return damage(s, err, s->next, "the size of a chunk");
+	s->in_use = chunk_holds(&s->chunk[0], s->record.data);
+	chunk = &s->chunk[s->in_use];
+	ret = chunk_reserve(chunk, size);
+	if (ret)
+		return error_set(err, ret, s->dat->path, "out of memory");
+	if (unpacker_run(s->unpacker, data, packed, chunk->bytes, size))
+		return damage(s, err, s->next, "a chunk that cannot be unpacked");
+	s->chunk_offset = s->next;
+	s->next = cursor_offset(&c);
+	s->chunks_left--;
+	s->pages = chunk->bytes;
+	s->pages_end = chunk->bytes + size;
+	return 1;
+}
+
+static int next_page(struct stream *s, struct source_error *err)
+{
+	uint64_t lost;
+	int ret;
+
+	if (s->pages == s->pages_end) {
+		if (!s->chunks_left)
+			return 0;
+		ret = load_chunk(s, err);
+		if (ret < 0)
+			return ret;
+	}
+	if ((size_t)(s->pages_end - s->pages) < s->page_size)
+		return damage(s, err, place(s, s->pages), "cut off, a page");
+	s->page_start = s->pages;
+	s->pages += s->page_size;
+	if (!s->compressed)
+		s->next += s->page_size;
+	if (subbuf_start(&s->page, s->page_start, s->page_size, &lost))
+		return damage(s, err, place(s, s->page_start), "a page's head");
+	s->lost += lost;
+	s->lost_total += lost;
+	return 1;
+}
+
+int stream_next(struct stream *s, struct source_error *err)
+{
+	int ret;
+
+	s->lost = 0;
+	for (;;) {
+		ret = subbuf_next(&s->page, &s->record);
+		if (__builtin_expect(ret > 0, 1))
+			return ret;
+		if (ret < 0)
+			return damage(s, err, place(s, s->page.at), "a record");
+		ret = next_page(s, err);
+		if (ret <= 0)
+			return ret;
+	}
+}
+
+uint64_t stream_passed(const struct stream *s)
+{
+	return s->next - s->start;
+}
+
+uint64_t stream_unpacked(const struct stream *s)
+{
+	struct cursor c = trace_dat_cursor(s->dat, s->start);
+	uint32_t chunks, packed;
+	uint64_t total = 0;
+
+	if (!s->compressed)
+		return s->end - s->start;
+	c.end = s->dat->map + s->end;
+	for (chunks = cursor_u32(&c); chunks && !c.bad; chunks--) {
+		packed = cursor_u32(&c);
+		total += cursor_u32(&c);
+		cursor_take(&c, packed);
+	}
+	return total;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stream.h - the records of one CPU of one buffer of one file, one after another
+ *
+ * A stream is one record ahead: `record` is the present one, and stream_next()
+ * makes the following one present. The bytes of the record before stay valid
+ * until the call after that, so that a caller can look at what follows before
+ * it passes a record on.
+ *
+ *     uncompressed   pages in the mapped file
+ *     compressed     chunk -> chunk[0] or chunk[1], whichever the record before does not lie in
+ */
+#ifndef TRACEFUSE_SOURCES_STREAM_H
+#define TRACEFUSE_SOURCES_STREAM_H
+
+#include "sources/subbuf.h"
+#include "sources/trace_dat.h"
+
+struct stream_chunk {
+	uint8_t		*bytes;
+	size_t		room;
+};
+
+struct stream {
+	/* the merge looks at these */
+	struct subbuf_record record;
+	uint32_t	cpu;
+	uint32_t	order;		/* among streams of one CPU: the order in which files were given */
+
+	/* in the present page */
+	struct subbuf	page;
+	const uint8_t	*page_start;
+
+	/* pages in memory */
+	const uint8_t	*pages;
+	const uint8_t	*pages_end;
+
+	/* in the file */
+	const struct trace_dat *dat;
+	uint32_t	page_size;
+	bool		compressed;
+	uint64_t	start;
+	uint64_t	end;
+	uint64_t	next;		/* offset of the next page or chunk */
+	uint64_t	chunk_offset;	/* of the chunk in use */
+	uint32_t	chunks_left;
+	struct unpacker	*unpacker;
+	struct stream_chunk chunk[2];
+	unsigned int	in_use;		/* the chunk that holds the present page */
+
+	/* the caller's */
+	uint64_t	fate;		/* instances that took the record before, for stacks that follow it */
+	uint64_t	lost;		/* lost before the present record: the page said so */
+	uint64_t	lost_total;
+};
+
+int stream_open(struct stream *s, const struct trace_dat *dat, const struct dat_buffer *buffer,
+		const struct dat_cpu *cpu);
+void stream_close(struct stream *s);
+/* Before the first record. */
+void stream_rewind(struct stream *s);
+
+/* 1: s->record is the next one; 0: the end; -EPROTO with *err filled, -ENOMEM. */
+int stream_next(struct stream *s, struct source_error *err);
+
+/* Bytes of the file that lie behind the stream, for progress. */
+uint64_t stream_passed(const struct stream *s);
+/* An upper bound of the bytes of all its pages when unpacked. */
+uint64_t stream_unpacked(const struct stream *s);
+
+#endif
