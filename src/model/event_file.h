@@ -2,9 +2,18 @@
 /*
  * event_file.h - one event in one instance: enable, filter, triggers; and the plan made of them
  *
- * `enable` reads 0, 1, 0*, 1*: enabled counts `enable` and set_event (0 or 1),
- * soft_refs counts triggers and enable_event triggers that keep the event
- * armed ("*"). event_publish() compiles all files of an event into one plan.
+ * `enable` reads 0, 1, 0*, 1*. As in the kernel an event is enabled (armed) by
+ * `enable` and set_event, or by its soft mode, which its own triggers and
+ * other events' enable_event triggers hold ("*"). In soft mode
+ * state->soft_disabled says whether it is recorded, and hits change that.
+ *
+ *     enabled  soft_mode  soft_disabled     reads
+ *        0         0           0             0       not armed
+ *        1         0           0             1       recorded
+ *        1         1           1             0*      armed, fires triggers, not recorded
+ *        1         1           0             1*      armed and recorded
+ *
+ * event_publish() compiles all files of an event into one plan.
  */
 #ifndef TRACEFUSE_MODEL_EVENT_FILE_H
 #define TRACEFUSE_MODEL_EVENT_FILE_H
@@ -19,14 +28,17 @@ struct event_file {
 	struct list_head	node;		/* in instance->files */
 	struct event		*event;
 	struct instance		*instance;
-	bool			enabled;
-	bool			soft_enabled_before;	/* trace_options event-fork etc. do not touch it */
-	unsigned int		soft_refs;
+	bool			enabled;	/* armed; listed in set_event */
+	bool			soft_mode;
+	unsigned int		soft_refs;	/* who holds the soft mode: enable_event triggers, and the own triggers once */
+	unsigned int		trigger_refs;	/* own triggers */
 	struct filter		*filter;	/* NULL: none */
 	struct list_head	triggers;	/* struct trigger: newest first, hists oldest first behind (R7's order) */
-	data_ref		state_ref;
+	data_ref		state_ref;	/* 0 until the event was first armed here */
 	struct event_state	*state;
-	uint64_t		objects[2];	/* R4: of enable and filter */
+	config_ref		filter_program;
+	size_t			filter_size;
+	uint64_t		enable_object, filter_object, state_object;	/* R4 */
 };
 
 /* Made when first asked for; NULL: out of memory. */
@@ -37,12 +49,21 @@ int event_publish(struct event *e);
 /* The same for all events of an instance, or of the model (NULL). */
 int model_publish(struct model *m, struct instance *inst);
 
-/* enable = 0 / 1 */
+/* NULL when it was never asked for. */
+struct event_file *event_file_find(const struct instance *inst, const struct event *e);
+/* Allocates the state in the data region. 0, -ENOMEM */
+int event_file_need_state(struct event_file *f);
+/* Drops triggers and filters, disarms and frees all files of an instance that goes away. */
+void event_files_destroy(struct instance *inst);
+
+/* enable = 0 / 1, and set_event */
 int event_file_enable(struct event_file *f, bool on);
-/* A trigger takes (+1) or drops (-1) the event's soft mode. */
+/* An enable_event trigger of another event takes (+1) or drops (-1) the event's soft mode. */
 int event_file_soft(struct event_file *f, int refs);
+/* The same for each of its own triggers: trigger_attach(), trigger_detach(). */
+int event_file_trigger_mode(struct event_file *f, int refs);
 /* Prints "0", "1", "0*", "1*" (without newline). */
-void event_file_print_enable(struct event_file *f, FILE *out);
+void event_file_print_enable(const struct event_file *f, FILE *out);
 
 /* The file `filter`: text as written (without the newline); "0" removes. An error goes to the instance's errlog. */
 int event_file_set_filter(struct event_file *f, const char *text);

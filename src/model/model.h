@@ -28,6 +28,7 @@ struct tep_event;
 struct errlog;
 struct cmdlines;
 struct symbols;
+struct pids;
 
 /* How filters and keys treat a field (the kernel's FILTER_*). */
 enum field_kind {
@@ -55,6 +56,7 @@ struct field {
 
 struct event {
 	struct list_head	node;		/* in system->events, in order of definition */
+	struct model		*model;
 	struct system		*system;
 	char			*name;
 	uint16_t		id;
@@ -62,7 +64,9 @@ struct event {
 	struct field		*fields;	/* the common fields first */
 	char			*format;	/* text of the file `format` */
 	bool			internal;	/* system ftrace: no enable, filter, trigger (but ftrace:print has filter, trigger) */
-	struct tep_event	*tep;		/* for printing; made when first asked */
+	bool			late;		/* made after boot (synthetic, probes): listed before the others */
+	struct tep_event	*tep;		/* for printing; made when first asked: event_tep() */
+	bool			tep_failed;
 	struct list_head	files;		/* struct event_file, one an instance */
 	config_ref		plan;		/* the published plan, 0: none */
 };
@@ -90,6 +94,9 @@ struct instance {
 	unsigned int		refs;		/* open files: rmdir gives EBUSY */
 	char			*tracer;	/* current_tracer */
 	struct errlog		*errlog;	/* each instance has its own */
+	struct pids		*pids;		/* set_event_pid, NULL: none (pids.h) */
+	struct pids		*no_pids;	/* set_event_notrace_pid */
+	uint32_t		born;		/* highest event id at its creation; set by the first listing */
 };
 
 struct model {
@@ -105,6 +112,9 @@ struct model {
 	uint32_t		nr_cpus;
 	uint32_t		subbuf_size;	/* default */
 	uint64_t		default_buffer_bytes;	/* a CPU; the kernel's 1408 KiB */
+	uint32_t		max_id;		/* highest event id */
+	const struct object	*replayed;	/* while model_reopen() runs: the object whose text is written again */
+	uint64_t		replayed_id;
 	bool			imported;	/* events come from a recording or the live kernel */
 	bool			hist_legacy;	/* --hist-legacy */
 };
@@ -118,6 +128,7 @@ void model_destroy(struct model *m);
  * -EINVAL: not a format.
  */
 int model_add_event(struct model *m, const char *system, const char *format, size_t len, struct event **out);
+/* -EBUSY while it is enabled or has triggers in any instance. */
 int model_remove_event(struct model *m, struct event *e);
 struct system *model_find_system(struct model *m, const char *name);
 struct event *model_find_event(struct model *m, const char *system, const char *name);
@@ -126,6 +137,34 @@ struct event *model_event_by_id(struct model *m, unsigned int id);
 /* Parses the format on the first call. NULL when it has no such field. Order as in the file. */
 const struct field *event_fields(struct event *e, unsigned int *nr);
 const struct field *event_find_field(struct event *e, const char *name);
+
+/* libtraceevent's view of the event, parsed on the first call. NULL: it cannot parse the format. */
+struct tep_event *event_tep(struct event *e);
+
+/* Which files the event's directory has besides format, hist and hist_debug. */
+bool event_has_enable(const struct event *e);	/* enable, filter */
+bool event_has_trigger(const struct event *e);
+bool event_has_id(const struct event *e);
+
+/*
+ * R4: one effective command, kept so that the next server can give it again.
+ * `path` is relative to the instance's directory. While model_reopen() writes
+ * an object's text the object itself is kept and *id is its id.
+ */
+int model_object_add(struct model *m, struct instance *inst, const char *path, const char *text,
+		     const uint64_t *refs, unsigned int nr_refs, uint64_t *id);
+/* Removes and clears *id; 0 is none. */
+void model_object_remove(struct model *m, uint64_t *id);
+/* While model_reopen() writes an object's text: its ref number `i` to adopt; else 0. */
+uint64_t model_replayed_ref(const struct model *m, unsigned int i);
+
+/*
+ * A session whose server died (session_open(), model_create()): brings events
+ * back itself and gives all else to write() in the order it was commanded,
+ * with the path in the tree; a path "instances/NAME" is to be made (mkdir).
+ * What write() refuses is dropped. 0 or -errno when events cannot be restored.
+ */
+int model_reopen(struct model *m, int (*write)(void *arg, const char *path, const char *text), void *arg);
 
 /* instances/NAME: -EEXIST, -EINVAL, -ENOMEM, -ENOSPC; remove: -ENOENT, -EBUSY */
 int instance_create(struct model *m, const char *name, struct instance **out);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pids.h - set_event_pid and set_event_notrace_pid of an instance
+ *
+ * Pids that a task can have lie in the shared bitmap (struct pid_set), where
+ * hits look them up and event-fork changes them. The kernel also takes numbers
+ * up to 2^30 that no task can have; these are only kept for reading back.
+ */
+#ifndef TRACEFUSE_MODEL_PIDS_H
+#define TRACEFUSE_MODEL_PIDS_H
+
+#include <sys/types.h>
+#include "model/model.h"
+
+enum pids_kind { PIDS_TRACE, PIDS_NOTRACE };
+
+/*
+ * One write(2): adds the numbers in text[0 .. len). Returns the bytes that were
+ * taken, -EINVAL (not a number, nothing is changed), -EPERM (beyond 2^30), -ENOMEM.
+ */
+ssize_t pids_write(struct instance *inst, enum pids_kind kind, const char *text, size_t len);
+/* Opened with O_TRUNC; or the instance goes away. */
+void pids_clear(struct instance *inst, enum pids_kind kind);
+void pids_print(struct instance *inst, enum pids_kind kind, FILE *out);
+bool pids_any(const struct instance *inst);
+
+/* event-fork was switched: events that follow tasks are armed or not. */
+int pids_follow_changed(struct instance *inst);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * text.h - characters and numbers as the kernel reads them in its control files
+ *
+ * The kernel's isspace() and isalnum() know Latin-1 and no locale, so libc's
+ * are not the same. Used by every parser of src/model and by the tree.
+ */
+#ifndef TRACEFUSE_MODEL_TEXT_H
+#define TRACEFUSE_MODEL_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+static inline bool text_is_space(char c)
+{
+	unsigned char u = (unsigned char)c;
+
+	return u == ' ' || (u >= '\t' && u <= '\r') || u == 0xa0;
+}
+
+static inline bool text_is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static inline bool text_is_alnum(char c)
+{
+	unsigned char u = (unsigned char)c;
+
+	return text_is_digit(c) || (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z') ||
+	       (u >= 0xc0 && u != 0xd7 && u != 0xf7);
+}
+
+/* First character that is no space. */
+char *text_skip_spaces(const char *s);
+/* Cuts spaces off the end in place; returns text_skip_spaces(s). */
+char *text_strip(char *s);
+
+/*
+ * A whole text as a number; base 0 knows 0x and a leading 0; one newline may
+ * follow. 0, -EINVAL (not a number), -ERANGE (does not fit).
+ */
+int text_to_u64(const char *s, unsigned int base, uint64_t *out);
+int text_to_s64(const char *s, unsigned int base, int64_t *out);
+/* What was written to a file, not 0-terminated. */
+int text_to_u64_len(const char *s, size_t len, unsigned int base, uint64_t *out);
+
+/*
+ * One word of a write(2): copies it (cut off white space) into word[size],
+ * "" when there were only spaces. Returns how much of the text was taken, with
+ * the space behind the word; -EINVAL when the word does not fit.
+ */
+ssize_t text_word(const char *s, size_t len, char *word, size_t size);
+
+/* A list of bits like "0-3,8,N" or "0-31:1/4". `mask` has nr_bits bits in 64-bit words. 0, -EINVAL ... */
+int text_to_mask(const char *s, uint64_t *mask, unsigned int nr_bits);
+
+#endif
