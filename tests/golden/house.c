@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * house.c - opens a session with a recording's events for the golden tests, and talks to its files
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "house.h"
+#include "model/model.h"
+#include "session/session.h"
+#include "sources/source.h"
+#include "tracefs/tree.h"
+
+int house_open(const char *const *recordings, unsigned int nr, struct house *out)
+{
+	struct source_params files = { .files = recordings, .nr_files = nr };
+	struct session_params params = { 0 };
+	struct source_error err = { .text = "" };
+	int rc;
+
+	*out = (struct house){ 0 };
+	rc = source_open(&files, &out->source, &err);
+	if (rc)
+		goto failed;
+	params.nr_cpus = source_nr_cpus(out->source);
+	rc = session_create(NULL, &params, &out->session);
+	if (!rc)
+		rc = model_create(out->session, &out->model);
+	if (!rc)
+		rc = source_import(out->source, out->model, &err);
+	if (rc)
+		goto failed;
+	out->tree = tree_create(out->model);
+	if (out->tree)
+		return 0;
+	rc = -ENOMEM;
+failed:
+	printf("# cannot open %s: %s %s\n", recordings[0], strerror(-rc), err.text);
+	house_close(out);
+	return rc;
+}
+
+void house_close(struct house *h)
+{
+	if (h->tree)
+		tree_destroy(h->tree);
+	if (h->source)
+		source_close(h->source);
+	if (h->model)
+		model_destroy(h->model);
+	if (h->session)
+		session_destroy(h->session);
+}
+
+static ssize_t read_all(struct tree_file *f, char *buf, size_t max, int *err)
+{
+	size_t n = 0;
+
+	while (n < max) {
+		ssize_t r = tree_read(f, buf + n, max - n, (off_t)n);
+
+		if (r < 0) {
+			*err = (int)-r;
+			break;
+		}
+		if (r == 0)
+			break;
+		n += (size_t)r;
+	}
+	return (ssize_t)n;
+}
+
+char *house_read(struct house *h, const char *file, size_t max, size_t *len, int *err)
+{
+	struct tree_file *f;
+	char *buf = malloc(max + 1);
+	int rc = tree_open(h->tree, file, O_RDONLY | O_NONBLOCK, &f);
+
+	*err = rc < 0 ? -rc : 0;
+	*len = 0;
+	if (rc == 0) {
+		*len = (size_t)read_all(f, buf, max, err);
+		tree_release(f);
+	}
+	buf[*len] = '\0';
+	return buf;
+}
+
+static void write_all(struct tree_file *f, const char *text, size_t len, struct answer *a)
+{
+	size_t off = 0;
+
+	for (int guard = 0; off < len && guard < 60; guard++) {
+		ssize_t w = tree_write(f, text + off, len - off);
+
+		if (w < 0) {
+			a->write_errno = (int)-w;
+			return;
+		}
+		a->writes[a->nr_writes++] = w;
+		if (w == 0)
+			return;
+		off += (size_t)w;
+	}
+}
+
+struct answer house_command(struct house *h, const char *op, const char *file, const char *text, size_t len)
+{
+	struct answer a = { 0 };
+	struct tree_file *f;
+	int rc;
+
+	if (!strcmp(op, "mkdir") || !strcmp(op, "rmdir")) {
+		rc = *op == 'm' ? tree_mkdir(h->tree, file) : tree_rmdir(h->tree, file);
+		a.open_errno = -rc;
+		return a;
+	}
+	if (!strcmp(op, "r")) {
+		free(house_read(h, file, 32768, &len, &a.open_errno));
+		return a;
+	}
+	rc = tree_open(h->tree, file, O_WRONLY | (*op == 'a' ? O_APPEND : O_TRUNC), &f);
+	if (rc < 0) {
+		a.open_errno = -rc;
+		return a;
+	}
+	write_all(f, text, len, &a);
+	rc = tree_release(f);
+	a.close_errno = rc < 0 ? -rc : 0;
+	return a;
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * transcript.c - runs what a real kernel was told, and compares what it answered
+ *
+ * usage: transcript EMPTY.dat EXCLUDED FILE.jsonl...
+ *
+ * Each line of a file is one command given from a clean state, with the errno
+ * of open, write and close, what each write returned, the error_log and the
+ * files read back. Prints TAP, one test an entry.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <regex.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "house.h"
+
+enum { READ_MAX = 32768 };
+
+struct excluded {
+	char	*key;		/* "T0123", or "read FILE" */
+	char	*reason;
+	struct excluded *next;
+};
+
+static struct excluded *excluded_load(const char *file)
+{
+	struct excluded *head = NULL;
+	FILE *in = fopen(file, "r");
+	char *line = NULL;
+	size_t cap = 0;
+
+	if (!in)
+		return NULL;
+	while (getline(&line, &cap, in) > 0) {
+		struct excluded *x;
+		char *tab = strchr(line, '\t');
+
+		if (*line == '#' || !tab)
+			continue;
+		*tab = '\0';
+		tab[1 + strcspn(tab + 1, "\n")] = '\0';
+		x = malloc(sizeof(*x));
+		*x = (struct excluded){ strdup(line), strdup(tab + 1), head };
+		head = x;
+	}
+	free(line);
+	fclose(in);
+	return head;
+}
+
+static const char *excluded_reason(const struct excluded *x, const char *key)
+{
+	for (; x; x = x->next)
+		if (!strcmp(x->key, key))
+			return x->reason;
+	return NULL;
+}
+
+/* The recorder wrote each byte as one code point below 256. */
+static char *text_bytes(const char *utf8, size_t *len)
+{
+	char *out = malloc(strlen(utf8) + 1), *o = out;
+
+	for (const unsigned char *s = (const unsigned char *)utf8; *s; s++) {
+		if ((*s & 0xe0) == 0xc0 && s[1]) {
+			*o++ = (char)((*s & 3) << 6 | (s[1] & 0x3f));
+			s++;
+		} else {
+			*o++ = (char)*s;
+		}
+	}
+	*o = '\0';
+	*len = (size_t)(o - out);
+	return out;
+}
+
+/* Replaces every match of an extended regular expression by `with`. */
+static char *mask(char *text, const char *pattern, const char *with)
+{
+	regex_t re;
+	regmatch_t m;
+	char *out, *s = text;
+	size_t size;
+	FILE *f = open_memstream(&out, &size);
+
+	if (regcomp(&re, pattern, REG_EXTENDED | REG_NEWLINE))
+		abort();
+	for (int flags = 0; *s && !regexec(&re, s, 1, &m, flags); flags = REG_NOTBOL) {
+		fprintf(f, "%.*s%s", (int)m.rm_so, s, with);
+		s += m.rm_eo;
+		if (m.rm_eo == 0)
+			break;
+	}
+	fputs(s, f);
+	fclose(f);
+	regfree(&re);
+	free(text);
+	return out;
+}
+
+static bool has_suffix(const char *s, const char *suffix)
+{
+	size_t n = strlen(s), k = strlen(suffix);
+
+	return n >= k && !strcmp(s + n - k, suffix);
+}
+
+/* The histograms of these events counted the recorder's own doings. */
+static bool fires_by_itself(const char *file)
+{
+	return strstr(file, "/sched_switch/") || strstr(file, "/sched_waking/") ||
+	       strstr(file, "/kmalloc/") || strstr(file, "/kmem_cache_alloc/");
+}
+
+static char *keep_comments(char *text)
+{
+	char *out, *save = NULL;
+	size_t size;
+	FILE *f = open_memstream(&out, &size);
+
+	for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save))
+		if (*l == '#')
+			fprintf(f, "%s\n", l);
+	fclose(f);
+	free(text);
+	return out;
+}
+
+/* Only what the entry's own write made: the recorder's buffer kept the records of earlier entries. */
+static char *last_record(char *text)
+{
+	char *mark = NULL, *out;
+
+	for (char *s = text; (s = strstr(s, ": tracing_mark_write: ")); s++)
+		mark = s;
+	if (!mark)
+		return text;
+	out = strdup(mark);
+	free(text);
+	return out;
+}
+
+static char *normalize(const char *file, char *text)
+{
+	if (!strcmp(file, "error_log") || has_suffix(file, "/error_log"))
+		return mask(text, "^\\[ *[0-9]+\\.[0-9]{6}\\]", "[TIME]");
+	if (has_suffix(file, "/hist_debug"))
+		return mask(text, "(hist_data: )[0-9a-f]+", "hist_data: POINTER");
+	if (has_suffix(file, "/hist") && fires_by_itself(file))
+		return keep_comments(text);
+	if (!strcmp(file, "trace"))
+		return last_record(text);
+	return text;
+}
+
+static void show_difference(FILE *log, const char *what, const char *want, const char *got)
+{
+	fprintf(log, "#   %s\n# --- kernel\n", what);
+	for (const char *s = want; *s; s += strcspn(s, "\n"), s += *s == '\n')
+		fprintf(log, "#  |%.*s|\n", (int)strcspn(s, "\n"), s);
+	fprintf(log, "# --- tracefuse\n");
+	for (const char *s = got; *s; s += strcspn(s, "\n"), s += *s == '\n')
+		fprintf(log, "#  |%.*s|\n", (int)strcspn(s, "\n"), s);
+}
+
+static bool compare_file(struct house *h, const char *file, const char *want_utf8, int want_errno, FILE *log)
+{
+	size_t len, got_len;
+	int err;
+	char *want = text_bytes(want_utf8, &len);
+	char *got = house_read(h, file, READ_MAX, &got_len, &err);
+	bool same;
+
+	for (size_t i = 0; i < got_len; i++)
+		if (!got[i])
+			got[i] = 1;	/* as the recorder wrote them */
+	want = normalize(file, want);
+	got = normalize(file, got);
+	same = !strcmp(want, got) && err == want_errno;
+	if (err != want_errno)
+		fprintf(log, "#   %s: errno %d, kernel %d\n", file, err, want_errno);
+	if (strcmp(want, got))
+		show_difference(log, file, want, got);
+	free(want);
+	free(got);
+	return same;
+}
+
+static struct answer give(struct house *h, json_t *command)
+{
+	size_t len;
+	char *text = text_bytes(json_string_value(json_object_get(command, "text")), &len);
+	struct answer a = house_command(h, json_string_value(json_object_get(command, "op")),
+					json_string_value(json_object_get(command, "file")), text, len);
+
+	free(text);
+	return a;
+}
+
+static bool compare_errno(json_t *entry, const char *name, int got, FILE *log)
+{
+	int want = (int)json_integer_value(json_object_get(entry, name));
+
+	if (want != got)
+		fprintf(log, "#   %s %d (%s), kernel %d (%s)\n", name, got, strerror(got), want, strerror(want));
+	return want == got;
+}
+
+static bool compare_writes(json_t *entry, const struct answer *a, FILE *log)
+{
+	json_t *writes = json_object_get(entry, "write_returns");
+	bool same = (int)json_array_size(writes) == a->nr_writes;
+
+	for (int i = 0; same && i < a->nr_writes; i++)
+		same = json_integer_value(json_array_get(writes, (size_t)i)) == a->writes[i];
+	if (!same) {
+		fprintf(log, "#   writes returned");
+		for (int i = 0; i < a->nr_writes; i++)
+			fprintf(log, " %ld", a->writes[i]);
+		fprintf(log, "\n");
+	}
+	return same;
+}
+
+static bool run_entry(struct house *h, json_t *entry, const struct excluded *x, FILE *log)
+{
+	struct answer a;
+	json_t *item;
+	size_t i;
+	bool same = true;
+
+	json_array_foreach(json_object_get(entry, "pre"), i, item) {
+		a = give(h, item);
+		same &= compare_errno(item, "write_errno", a.write_errno, log);
+	}
+	house_command(h, "w", "error_log", "", 0);
+	a = give(h, entry);
+	same &= compare_errno(entry, "open_errno", a.open_errno, log);
+	same &= compare_errno(entry, "write_errno", a.write_errno, log);
+	same &= compare_errno(entry, "close_errno", a.close_errno, log);
+	same &= compare_writes(entry, &a, log);
+	same &= compare_file(h, "error_log", json_string_value(json_object_get(entry, "error_log")), 0, log);
+	json_array_foreach(json_object_get(entry, "read"), i, item) {
+		const char *file = json_string_value(json_object_get(item, "file"));
+		const char *base = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
+		char key[128];
+
+		snprintf(key, sizeof(key), "read %s", base);
+		if (!excluded_reason(x, key))
+			same &= compare_file(h, file, json_string_value(json_object_get(item, "text")),
+					     (int)json_integer_value(json_object_get(item, "errno")), log);
+	}
+	return same;
+}
+
+static void report(json_t *entry, const char *verdict, int nr, const char *extra)
+{
+	const char *text = json_string_value(json_object_get(entry, "text"));
+
+	printf("%s %d - %s %s %s %.*s%s\n", verdict, nr, json_string_value(json_object_get(entry, "id")),
+	       json_string_value(json_object_get(entry, "category")), json_string_value(json_object_get(entry, "file")),
+	       (int)strcspn(text, "\n#"), text, extra);
+}
+
+static int run_file(const char *empty, const char *file, const struct excluded *x, const char *only, int *nr)
+{
+	FILE *in = fopen(file, "r");
+	char *line = NULL;
+	size_t cap = 0;
+	int failed = 0;
+
+	if (!in) {
+		printf("Bail out! %s: %s\n", file, strerror(errno));
+		return 1;
+	}
+	while (getline(&line, &cap, in) > 0) {
+		json_t *entry = json_loads(line, 0, NULL);
+		const char *id = json_string_value(json_object_get(entry, "id"));
+		struct house h;
+		char *log;
+		size_t size;
+		FILE *log_stream;
+		bool same;
+
+		if (excluded_reason(x, id) || (only && strcmp(only, id))) {
+			json_decref(entry);
+			continue;
+		}
+		log_stream = open_memstream(&log, &size);
+		same = house_open(&empty, 1, &h) == 0;
+		if (same) {
+			/* the recorder's own first command */
+			house_command(&h, "w", "buffer_size_kb", "1024\n", 5);
+			same = run_entry(&h, entry, x, log_stream);
+			house_close(&h);
+		}
+		fclose(log_stream);
+		report(entry, same ? "ok" : "not ok", ++*nr, "");
+		if (!same)
+			fputs(log, stdout);
+		failed += !same;
+		fflush(stdout);
+		free(log);
+		json_decref(entry);
+	}
+	free(line);
+	fclose(in);
+	return failed;
+}
+
+int main(int argc, char **argv)
+{
+	struct excluded *x;
+	int nr = 0, failed = 0;
+
+	if (argc < 4) {
+		fprintf(stderr, "usage: transcript EMPTY.dat EXCLUDED FILE.jsonl...\n");
+		return 2;
+	}
+	x = excluded_load(argv[2]);
+	for (int i = 3; i < argc; i++)
+		failed += run_file(argv[1], argv[i], x, getenv("ENTRY"), &nr);
+	printf("1..%d\n", nr);
+	return failed != 0;
+}
