@@ -108,6 +108,12 @@ void source_position(const struct source *src, struct source_position *out);
 /* Damage met so far: NULL or what and where. With `partial` the run ends there as if it were the end. */
 const struct source_error *source_damage(const struct source *src);
 
+/*
+ * Prints a line for each place where events were lost (in the recording, in the
+ * rings of an instance); nothing when none were. Returns how many in all.
+ */
+uint64_t source_print_losses(const struct source *src, FILE *out);
+
 /* ---- Beside a server loop ---- */
 
 /*

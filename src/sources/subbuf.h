@@ -4,7 +4,7 @@
  *
  *     0        8                    16
  *     +--------+--------------------+-------+---------+-- ... --+
- *     | time   | commit (low 20 bit | event | event   |         |
+ *     | time   | commit (low 30 bit | event | event   |         |
  *     |        |  size, flags 30 31)|       |         |         |
  *     +--------+--------------------+-------+---------+-- ... --+
  *
@@ -28,7 +28,7 @@
 
 enum {
 	SUBBUF_HEADER		= 16,
-	SUBBUF_COMMIT_MASK	= (1 << 20) - 1,
+	SUBBUF_COMMIT_MASK	= (1 << 30) - 1,
 	SUBBUF_STORED		= 1 << 30,	/* the number of lost events stands behind the data */
 	SUBBUF_RECORD_MIN	= 8,		/* the common fields */
 };

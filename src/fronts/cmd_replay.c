@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_replay.c - `tracefuse replay`: a recorded trace behind the files of a session
+ *
+ *   without --session and --mount     setup, all records, --cat files, end
+ *   with one of them                  setup; a server stays, and its file `replay` says when records flow
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fronts/access.h"
+#include "fronts/command.h"
+#include "fronts/server.h"
+#include "fronts/setup.h"
+#include "model/model.h"
+#include "session/session.h"
+#include "sources/source.h"
+#include "tracefs/tree.h"
+
+enum {
+	STEP_RECORDS	= 1 << 18,	/* between two looks at the clock */
+	MEMORY_SPARE	= 1 << 30,	/* for all that is not a ring */
+};
+
+struct words {
+	const char	**v;
+	unsigned int	nr;
+};
+
+struct replay {
+	/* what was asked for */
+	const char	*session_name;
+	const char	*mount_dir;	/* NULL: none */
+	const char	*save_dir;
+	bool		partial;
+	struct words	files, buffers, setups, events, cats;
+	struct words	at_events, at_scripts;	/* pairs */
+
+	/* what was made, in this order */
+	struct source	*source;
+	struct session	*session;
+	struct model	*model;
+	struct tree	*tree;
+	struct access	*access;
+	struct server	*server;
+	pthread_mutex_t	alone;		/* the control lock before there is a server */
+};
+
+static bool serves(const struct replay *r)
+{
+	return r->session_name || r->mount_dir;
+}
+
+static int add_word(struct words *w, const char *word)
+{
+	const char **v = realloc(w->v, (w->nr + 1) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	w->v = v;
+	v[w->nr++] = word;
+	return 0;
+}
+
+static void free_words(struct replay *r)
+{
+	free(r->files.v);
+	free(r->buffers.v);
+	free(r->setups.v);
+	free(r->events.v);
+	free(r->cats.v);
+	free(r->at_events.v);
+	free(r->at_scripts.v);
+}
+
+/* ---- the command line ---- */
+
+enum { OPT_SESSION = 256, OPT_MOUNT, OPT_SETUP, OPT_CAT, OPT_SAVE, OPT_AT, OPT_PARTIAL, OPT_BUFFER };
+
+static const struct option long_options[] = {
+	{ "session", required_argument, NULL, OPT_SESSION },
+	{ "mount", required_argument, NULL, OPT_MOUNT },
+	{ "setup", required_argument, NULL, OPT_SETUP },
+	{ "cat", required_argument, NULL, OPT_CAT },
+	{ "save", required_argument, NULL, OPT_SAVE },
+	{ "at", required_argument, NULL, OPT_AT },
+	{ "event", required_argument, NULL, 'e' },
+	{ "partial", no_argument, NULL, OPT_PARTIAL },
+	{ "buffer", required_argument, NULL, OPT_BUFFER },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int add_at(struct replay *r, int argc, char **argv)
+{
+	if (optind >= argc)
+		return command_usage(&command_replay, "--at needs an event and a script");
+	if (add_word(&r->at_events, optarg) || add_word(&r->at_scripts, argv[optind++]))
+		return command_error("out of memory");
+	return COMMAND_DONE;
+}
+
+static int parse_option(struct replay *r, int opt, int argc, char **argv)
+{
+	int ret = 0;
+
+	switch (opt) {
+	case OPT_SESSION:
+		r->session_name = optarg;
+		break;
+	case OPT_MOUNT:
+		r->mount_dir = optarg;
+		break;
+	case OPT_SAVE:
+		r->save_dir = optarg;
+		break;
+	case OPT_PARTIAL:
+		r->partial = true;
+		break;
+	case OPT_SETUP:
+		ret = add_word(&r->setups, optarg);
+		break;
+	case OPT_CAT:
+		ret = add_word(&r->cats, optarg);
+		break;
+	case OPT_BUFFER:
+		ret = add_word(&r->buffers, optarg);
+		break;
+	case 'e':
+		ret = add_word(&r->events, optarg);
+		break;
+	case OPT_AT:
+		return add_at(r, argc, argv);
+	case ':':
+		return command_usage(&command_replay, "%s needs an argument", argv[optind - 1]);
+	default:
+		return command_usage(&command_replay, "unknown option %s", argv[optind - 1]);
+	}
+	return ret ? command_error("out of memory") : COMMAND_DONE;
+}
+
+static int parse_arguments(struct replay *r, int argc, char **argv)
+{
+	int opt, status;
+
+	optind = 0;
+	while ((opt = getopt_long(argc, argv, ":e:", long_options, NULL)) != -1) {
+		status = parse_option(r, opt, argc, argv);
+		if (status)
+			return status;
+	}
+	while (optind < argc)
+		if (add_word(&r->files, argv[optind++]))
+			return command_error("out of memory");
+	if (!r->files.nr)
+		return command_usage(&command_replay, "which recording?");
+	if (r->save_dir && !r->cats.nr)
+		return command_usage(&command_replay, "--save DIR saves what --cat names: give --cat FILE");
+	return COMMAND_DONE;
+}
+
+/* ---- making the session ---- */
+
+static int source_failed(const struct source_error *err)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (out) {
+		source_error_print(err, out);
+		fclose(out);
+	}
+	command_error("%s", text ? text : err->text);
+	free(text);
+	return COMMAND_FAILED;
+}
+
+static int open_source(struct replay *r)
+{
+	struct source_params params = {
+		.files = r->files.v, .nr_files = r->files.nr,
+		.buffers = r->buffers.v, .nr_buffers = r->buffers.nr, .partial = r->partial,
+	};
+	struct source_error err;
+
+	return source_open(&params, &r->source, &err) ? source_failed(&err) : COMMAND_DONE;
+}
+
+/* Address space for the rings of a live and a snapshot buffer; real memory is taken when it is used. */
+static uint64_t memory_wanted(const struct replay *r)
+{
+	uint64_t bytes = MEMORY_SPARE;
+	uint32_t cpu;
+
+	for (cpu = 0; cpu < source_nr_cpus(r->source); cpu++)
+		bytes += 2 * source_ring_bytes(r->source, cpu);
+	return bytes < 4ull << 30 ? 0 : bytes;
+}
+
+static int make_session(struct replay *r)
+{
+	struct session_params params = {
+		.nr_cpus = source_nr_cpus(r->source), .memory = memory_wanted(r),
+	};
+	struct source_error err;
+	int ret;
+
+	ret = session_create(r->session_name, &params, &r->session);
+	if (ret == -EEXIST)
+		return command_error("there is a session %s already: `tracefuse sessions` lists them",
+				     r->session_name);
+	if (ret)
+		return command_error("cannot make the session: %s", strerror(-ret));
+	ret = model_create(r->session, &r->model);
+	if (ret)
+		return command_error("cannot make the session: %s", strerror(-ret));
+	if (source_import(r->source, r->model, &err))
+		return source_failed(&err);
+	r->tree = tree_create(r->model);
+	r->access = r->tree ? access_tree(r->tree, &r->alone) : NULL;
+	return r->access ? COMMAND_DONE : command_error("out of memory");
+}
+
+static void destroy(struct replay *r)
+{
+	if (r->source)
+		source_serve_end(r->source);
+	if (r->access)
+		access_close(r->access);
+	if (r->server)
+		server_destroy(r->server);
+	if (r->tree)
+		tree_destroy(r->tree);
+	source_close(r->source);
+	if (r->model)
+		model_destroy(r->model);
+	if (r->session)
+		session_destroy(r->session);
+	pthread_mutex_destroy(&r->alone);
+	free_words(r);
+}
+
+/* ---- setup ---- */
+
+/* -e SYSTEM[:EVENT] */
+static int enable_event(struct replay *r, const char *name)
+{
+	const char *step;
+	char text[512];
+	int ret;
+
+	snprintf(text, sizeof(text), strchr(name, ':') ? "%s\n" : "%s:*\n", name);
+	ret = access_write_all(r->access, "set_event", O_APPEND, text, strlen(text), &step);
+	if (ret == -EINVAL)
+		return command_error("the recording has no event %s", name);
+	return ret ? command_error("set_event: %s", strerror(-ret)) : COMMAND_DONE;
+}
+
+static int run_script(struct replay *r, const char *file)
+{
+	struct setup_params params = { .access = r->access, .name = file };
+	int ret = setup_run_file(&params, file);
+
+	/* Commands that failed have said so; the rest of the script went on. */
+	return ret < 0 ? command_error("%s: %s", file, strerror(-ret)) : COMMAND_DONE;
+}
+
+static int set_up(struct replay *r)
+{
+	unsigned int i;
+	int status = COMMAND_DONE;
+
+	for (i = 0; i < r->events.nr && !status; i++)
+		status = enable_event(r, r->events.v[i]);
+	for (i = 0; i < r->setups.nr && !status; i++)
+		status = run_script(r, r->setups.v[i]);
+	fflush(stdout);
+	return status;
+}
+
+/* ---- running ---- */
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+struct progress {
+	double	start;
+	double	last;	/* 0: nothing was shown */
+	bool	terminal;
+};
+
+static void show_progress(const struct replay *r, struct progress *p)
+{
+	struct source_position pos;
+	double now = p->terminal ? seconds() : 0;
+
+	if (!p->terminal || now - p->start < 1 || now - p->last < 0.2)
+		return;
+	p->last = now;
+	source_position(r->source, &pos);
+	fprintf(stderr, "\rreplay: %3.0f %%  %.1f M records ",
+		pos.total_bytes ? 100.0 * pos.bytes / pos.total_bytes : 0, pos.records / 1e6);
+}
+
+static void end_progress(const struct progress *p)
+{
+	if (p->last)
+		fprintf(stderr, "\r\033[K");
+}
+
+/* Up to the present stop or the end. Returns what source_step() gave last. */
+static int run_on(struct replay *r, struct progress *p)
+{
+	int ret;
+
+	while ((ret = source_step(r->source, STEP_RECORDS)) == 1)
+		show_progress(r, p);
+	return ret;
+}
+
+static int run_stops(struct replay *r, struct progress *p)
+{
+	struct source_error err;
+	unsigned int i;
+	int ret = 1, status;
+
+	for (i = 0; i < r->at_events.nr; i++) {
+		if (source_stop_at(r->source, r->at_events.v[i], &err))
+			return source_failed(&err);
+		ret = run_on(r, p);
+		if (ret < 0)
+			return COMMAND_DONE;	/* run_all() tells of the damage */
+		if (ret != 2) {
+			end_progress(p);
+			fprintf(stderr, "tracefuse: --at: no further %s\n", r->at_events.v[i]);
+			return COMMAND_DONE;
+		}
+		status = run_script(r, r->at_scripts.v[i]);
+		if (status)
+			return status;
+	}
+	return source_stop_at(r->source, NULL, NULL) ? COMMAND_FAILED : COMMAND_DONE;
+}
+
+static int run_all(struct replay *r)
+{
+	struct progress p = { .start = seconds(), .terminal = isatty(STDERR_FILENO) };
+	const struct source_error *damage;
+	int ret, status;
+
+	status = run_stops(r, &p);
+	if (status)
+		return status;
+	ret = run_on(r, &p);
+	end_progress(&p);
+	damage = source_damage(r->source);
+	if (damage) {
+		source_failed(damage);
+		if (r->partial)
+			fprintf(stderr, "tracefuse: what follows is what was readable\n");
+	}
+	if (ret < 0 && !damage)
+		return command_error("the replay failed: %s", strerror(-ret));
+	return ret < 0 ? COMMAND_FAILED : COMMAND_DONE;
+}
+
+/* ---- results ---- */
+
+static int save_file(const char *dir, const char *file, const char *text, size_t len)
+{
+	char path[4096];
+	size_t at, i;
+	FILE *out;
+	int ret;
+
+	at = snprintf(path, sizeof(path), "%s/", dir);
+	for (i = 0; file[i] && at + 3 < sizeof(path); i++) {
+		path[at++] = file[i] == '/' ? '_' : file[i];
+		if (file[i] == '/')
+			path[at++] = '_';
+	}
+	path[at < sizeof(path) ? at : sizeof(path) - 1] = 0;
+	out = fopen(path, "we");
+	if (!out)
+		return command_error("%s: %s", path, strerror(errno));
+	ret = fwrite(text, 1, len, out) != len;
+	ret |= fclose(out) != 0;
+	return ret ? command_error("%s: %s", path, strerror(errno)) : COMMAND_DONE;
+}
+
+static int cat_file(struct replay *r, const char *file)
+{
+	char *text;
+	size_t len;
+	int ret;
+
+	ret = access_read_all(r->access, file, &text, &len);
+	if (ret)
+		return command_error("%s: %s", file, strerror(-ret));
+	if (r->save_dir)
+		ret = save_file(r->save_dir, file, text, len);
+	else if (fwrite(text, 1, len, stdout) != len)
+		ret = command_error("cannot write: %s", strerror(errno));
+	free(text);
+	return ret;
+}
+
+/* Every file that can be read is printed, also behind one that cannot. */
+static int cat_files(struct replay *r)
+{
+	int status = COMMAND_DONE;
+	unsigned int i;
+
+	if (r->save_dir && mkdir(r->save_dir, 0777) && errno != EEXIST)
+		return command_error("%s: %s", r->save_dir, strerror(errno));
+	for (i = 0; i < r->cats.nr; i++)
+		if (cat_file(r, r->cats.v[i]))
+			status = COMMAND_FAILED;
+	if (fflush(stdout))
+		return command_error("cannot write: %s", strerror(errno));
+	return status;
+}
+
+static void print_losses(struct replay *r)
+{
+	char *text = NULL, *line, *rest;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	source_print_losses(r->source, out);
+	fclose(out);
+	rest = text;
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			fprintf(stderr, "tracefuse: %s\n", line);
+	free(text);
+}
+
+static int run_and_print(struct replay *r)
+{
+	int status = run_all(r);
+
+	if (!status)
+		status = cat_files(r);
+	print_losses(r);
+	return status;
+}
+
+/* ---- a session that stays ---- */
+
+static int serve(struct replay *r)
+{
+	char what[256];
+	struct server_params params = {
+		.session = r->session, .model = r->model, .tree = r->tree, .what = what,
+		.end_unmounted = !r->session_name,
+	};
+	int ret;
+
+	snprintf(what, sizeof(what), "replay %s%s", r->files.v[0], r->files.nr > 1 ? " ..." : "");
+	ret = server_create(&params, &r->server);
+	if (ret)
+		return command_error("cannot serve the session: %s", strerror(-ret));
+	ret = source_serve(r->source, r->tree, server_lock(r->server));
+	if (ret)
+		return command_error("cannot serve the recording: %s", strerror(-ret));
+	if (r->mount_dir) {
+		ret = server_mount(r->server, r->mount_dir);
+		if (ret)
+			return command_error("cannot mount at %s: %s", r->mount_dir, strerror(-ret));
+	}
+	server_ready();
+	ret = server_run(r->server);
+	return ret ? COMMAND_FAILED : COMMAND_DONE;
+}
+
+static int replay(struct replay *r)
+{
+	int status = open_source(r);
+
+	if (!status)
+		status = make_session(r);
+	if (!status)
+		status = set_up(r);
+	if (status)
+		return status;
+	if (!serves(r))
+		return run_and_print(r);
+	/* Asked for results as well: the records flow first, then the session stays at their end. */
+	if (r->cats.nr || r->at_events.nr)
+		status = run_and_print(r);
+	return status ? status : serve(r);
+}
+
+static int run(int argc, char **argv)
+{
+	struct replay r = { .alone = PTHREAD_MUTEX_INITIALIZER };
+	int status = parse_arguments(&r, argc, argv);
+	int ret;
+
+	if (status) {
+		free_words(&r);
+		return status;
+	}
+	/* Before anything is made: the server is a process of its own. */
+	ret = serves(&r) ? server_background() : 0;
+	if (ret) {
+		free_words(&r);
+		return command_error("cannot start a server: %s", strerror(-ret));
+	}
+	status = replay(&r);
+	destroy(&r);
+	return status;
+}
+
+const struct command command_replay = {
+	.name = "replay",
+	.summary = "put a recorded trace (trace.dat) behind the files",
+	.run = run,
+	.help =
+"usage: tracefuse replay [options] RECORDING...\n"
+"\n"
+"Lets the events of a recording (trace.dat, version 6 or 7, made by trace-cmd)\n"
+"pass through the triggers, filters and buffers of a session, as if the kernel\n"
+"that recorded them ran again. Several recordings are merged by time: trace.dat\n"
+"and snapshot.dat of one window.\n"
+"\n"
+"  -e, --event SYSTEM[:EVENT]  enable events (repeatable)\n"
+"  --setup FILE                shell lines for the tracing directory, run before\n"
+"                              the first event (repeatable)\n"
+"  --at 'SYSTEM:EVENT if FILTER' SCRIPT\n"
+"                              stop before the next such event, run the script,\n"
+"                              go on (repeatable, in order)\n"
+"  --cat FILE                  print a file of the tracing directory at the end\n"
+"                              (repeatable)\n"
+"  --save DIR                  the --cat files go there, / written as __\n"
+"  --session NAME              make the session NAME, which stays\n"
+"  --mount DIR                 show the session's files in DIR\n"
+"  --buffer NAME               take only this buffer of the recording; \"\" is the\n"
+"                              top one (repeatable)\n"
+"  --partial                   use what is readable of a damaged recording\n"
+"\n"
+"With --session or --mount the command returns at once, and events flow when the\n"
+"session's file `replay` is told so: start, stop, rewind, position N. Reading it\n"
+"shows where the recording stands. With --cat or --at as well all events flow\n"
+"first.\n",
+};

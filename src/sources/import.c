@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * import.c - what a recording tells besides its records goes into the model
+ *
+ * Of several files the first that has a table wins: they are of one window.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <traceevent/event-parse.h>
+
+#include "model/cmdlines.h"
+#include "model/symbols.h"
+#include "sources/source_state.h"
+
+struct format_import {
+	struct source		*src;
+	const struct trace_dat	*dat;
+	struct source_error	*err;
+};
+
+static int import_format(void *arg, const char *system, const char *text, size_t len)
+{
+	struct format_import *in = arg;
+	struct event *e;
+	int ret;
+
+	ret = model_add_event(in->src->model, system, text, len, &e);
+	if (!ret)
+		return 0;
+	if (ret == -EEXIST)
+		return error_set(in->err, -EINVAL, in->dat->path,
+				 "has an event of system %.64s that contradicts the events before: "
+				 "these files are not from the same kernel", system);
+	if (ret == -ENOMEM || ret == -ENOSPC)
+		return error_set(in->err, ret, in->dat->path, "out of memory for events");
+	return error_set_at(in->err, -EINVAL, in->dat->path, in->dat->event_formats.offset,
+			    "damaged: an event format of system %.64s cannot be understood", system);
+}
+
+static int import_formats(struct source *src, struct source_error *err)
+{
+	struct format_import in = { .src = src, .err = err };
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < src->window.nr_files; i++) {
+		in.dat = src->window.files[i];
+		ret = trace_dat_each_format(in.dat, import_format, &in, err);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Calls fn with each line of a text, 0-terminated; the text is a copy of a piece. */
+static int each_line(const struct dat_piece *p, int (*fn)(struct source *src, char *line),
+		     struct source *src)
+{
+	char *text = strndup((const char *)p->data, p->size);
+	char *line, *rest = text;
+	int ret = 0;
+
+	if (!text)
+		return -ENOMEM;
+	while (!ret && (line = strsep(&rest, "\n")))
+		if (*line)
+			ret = fn(src, line);
+	free(text);
+	return ret;
+}
+
+/* "ffffffff81000000 T name\t[module]" */
+static int import_symbol(struct source *src, char *line)
+{
+	char *end, *name, *module;
+	uint64_t addr;
+	char type;
+
+	addr = strtoull(line, &end, 16);
+	if (end == line || end[0] != ' ' || !end[1] || end[2] != ' ')
+		return 0;
+	type = end[1];
+	name = end + 3;
+	module = name + strcspn(name, " \t");
+	if (*module) {
+		*module++ = 0;
+		module += strspn(module, " \t[");
+		module[strcspn(module, "]")] = 0;
+	}
+	if (!*name)
+		return 0;
+	return symbols_add(src->model->symbols, addr, type, name, *module ? module : NULL);
+}
+
+/* "pid name" */
+static int import_name(struct source *src, char *line)
+{
+	char *end;
+	long pid = strtol(line, &end, 10);
+
+	if (end == line || *end != ' ' || pid <= 0 || pid >= TASK_PIDS)
+		return 0;
+	task_names_add(&src->names, pid, end + 1);
+	return cmdlines_add(src->model->cmdlines, pid, end + 1);
+}
+
+/* "0xffffffff82345678 : "format\n"" */
+static int import_printk(struct source *src, char *line)
+{
+	char *end, *quote;
+	unsigned long long addr = strtoull(line, &end, 16);
+
+	quote = strchr(end, '"');
+	if (end == line || !quote || !src->model->tep)
+		return 0;
+	return tep_register_print_string(src->model->tep, quote, addr) ? -ENOMEM : 0;
+}
+
+static int import_tables(struct source *src)
+{
+	const struct trace_dat *d;
+	bool symbols = false, printk = false;
+	unsigned int i;
+	int ret = 0;
+
+	for (i = src->window.nr_files; i-- > 0 && !ret; )
+		if (src->window.files[i]->cmdlines.data)
+			ret = each_line(&src->window.files[i]->cmdlines, import_name, src);
+	for (i = 0; i < src->window.nr_files && !ret; i++) {
+		d = src->window.files[i];
+		if (!symbols && d->kallsyms.size) {
+			ret = each_line(&d->kallsyms, import_symbol, src);
+			symbols = true;
+		}
+		if (!ret && !printk && d->printk.size) {
+			ret = each_line(&d->printk, import_printk, src);
+			printk = true;
+		}
+	}
+	return ret;
+}
+
+static uint8_t kind_of(const struct source *src, const struct event *e)
+{
+	if (!strcmp(e->system->name, "ftrace")) {
+		if (!strcmp(e->name, "kernel_stack"))
+			return RECORD_STACK;
+		if (!strcmp(e->name, "user_stack"))
+			return RECORD_USER_STACK;
+		if (!strcmp(e->name, "print"))
+			return RECORD_PRINT;
+		return RECORD_INTERNAL;
+	}
+	return task_names_rule_for(&src->names, e->id) ? RECORD_NAMES : RECORD_PLAIN;
+}
+
+/* The offset of a field of an event of system ftrace; `usual` when the recording has no such event. */
+static uint32_t field_offset(struct source *src, const char *event, const char *name, uint32_t usual)
+{
+	struct event *e = model_find_event(src->model, "ftrace", event);
+	const struct field *f = e ? event_find_field(e, name) : NULL;
+
+	return f ? f->offset : usual;
+}
+
+static void find_kinds(struct source *src)
+{
+	unsigned int id;
+
+	src->stack_at = field_offset(src, "kernel_stack", "caller", 16);
+	src->print_at = field_offset(src, "print", "buf", 16);
+	for (id = 0; id < LAYOUT_MAX_EVENTS; id++)
+		if (src->model->by_id[id])
+			src->kinds[id] = kind_of(src, src->model->by_id[id]);
+}
+
+static const char *const clocks[CLOCK_ID_COUNT] = {
+	"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc",
+};
+
+/* A clock that is unknown here shows as local: time stamps are used as they are. */
+static void set_clock(struct source *src)
+{
+	const char *name = source_clock(src);
+	unsigned int id;
+
+	for (id = 0; id < CLOCK_ID_COUNT; id++)
+		if (!strcmp(name, clocks[id]))
+			atomic_store_explicit(&src->model->top->state->clock, id,
+					      memory_order_relaxed);
+}
+
+int source_import(struct source *src, struct model *m, struct source_error *err)
+{
+	int ret;
+
+	src->model = m;
+	src->plane = session_plane(m->session);
+	m->imported = true;
+	ret = task_names_create(&src->names, src->nr_cpus);
+	if (ret)
+		return error_set(err, ret, "", "out of memory");
+	ret = import_formats(src, err);
+	if (ret)
+		return ret;
+	ret = import_tables(src);
+	if (ret)
+		return error_set(err, ret, "", "the tables of the recording: %s", strerror(-ret));
+	task_names_rules(&src->names, m);
+	find_kinds(src);
+	set_clock(src);
+	return 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * source_state.h - struct source, between source.c, import.c, run.c, stop.c and serve.c
+ */
+#ifndef TRACEFUSE_SOURCES_SOURCE_STATE_H
+#define TRACEFUSE_SOURCES_SOURCE_STATE_H
+
+#include "model/filter.h"
+#include "model/model.h"
+#include "plane/plane.h"
+#include "sources/task_names.h"
+#include "sources/window.h"
+
+/* What a record of an event means to the run itself, by event id. */
+enum record_kind {
+	RECORD_PLAIN,		/* goes to hit() when a plan waits for it */
+	RECORD_NAMES,		/* plain, and tells names of tasks */
+	RECORD_STACK,		/* kernel_stack: part of the record before it, hit() writes it */
+	RECORD_USER_STACK,	/* user_stack: shares the fate of the record before it */
+	RECORD_PRINT,		/* print: triggers see it without its newline */
+	RECORD_INTERNAL,	/* others of system ftrace: recorded without being enabled */
+};
+
+struct source_server;
+
+struct source {
+	struct window	window;
+	uint32_t	nr_cpus;
+	uint32_t	subbuf_size;
+	bool		partial;
+
+	/* from source_import() on */
+	struct model	*model;
+	const struct plane *plane;
+	struct slot	*slot;
+	struct task_names names;
+	uint32_t	stack_at;	/* offset of the addresses in a kernel_stack record */
+	uint32_t	print_at;	/* offset of the text in a print record */
+	uint8_t		kinds[LAYOUT_MAX_EVENTS];	/* enum record_kind */
+	bool		learned;	/* initial names have been looked for */
+	bool		started;	/* the window stands on a record */
+
+	/* the present stop */
+	struct event	*stop_event;	/* NULL: none */
+	struct filter	*stop_filter;
+	config_ref	stop_program;
+	size_t		stop_size;
+	bool		stop_reached;	/* used up */
+
+	/* where the run is; written by the stepping thread alone */
+	_Atomic uint64_t records;
+	_Atomic uint64_t hits;
+	_Atomic uint64_t bytes;
+	_Atomic uint64_t time;
+	_Atomic uint64_t lost;
+	_Atomic uint32_t end;
+	uint64_t	stack[LAYOUT_STACK_MAX];	/* of the present record, aligned */
+	uint8_t		print[4096];			/* a print record without its newline */
+
+	struct source_server *server;	/* NULL: not served */
+};
+
+/* run.c: the window is before its first record, names are the initial ones. 0 or -errno. */
+int source_restart(struct source *src);
+/* stop.c: whether the run has to stop before this record. */
+bool source_stops_before(struct source *src, const struct subbuf_record *r, const struct hit *h);
+void source_stop_clear(struct source *src);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* task_names.c - see task_names.h */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "model/model.h"
+#include "sources/task_names.h"
+
+static void *table(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void table_free(void *p, size_t size)
+{
+	if (p)
+		munmap(p, size);
+}
+
+enum { NAMES_SIZE = TASK_PIDS * LAYOUT_COMM_LEN, TIMES_SIZE = TASK_PIDS * 8 };
+
+int task_names_create(struct task_names *t, uint32_t nr_cpus)
+{
+	uint32_t cpu;
+
+	memset(t, 0, sizeof(*t));
+	t->now = table(NAMES_SIZE);
+	t->initial = table(NAMES_SIZE);
+	t->idle = calloc(nr_cpus, sizeof(*t->idle));
+	if (!t->now || !t->initial || !t->idle) {
+		task_names_destroy(t);
+		return -ENOMEM;
+	}
+	for (cpu = 0; cpu < nr_cpus; cpu++)
+		snprintf(t->idle[cpu], sizeof(t->idle[cpu]), "swapper/%u",
+			 cpu % LAYOUT_MAX_CPUS);
+	return 0;
+}
+
+void task_names_destroy(struct task_names *t)
+{
+	table_free(t->now, NAMES_SIZE);
+	table_free(t->initial, NAMES_SIZE);
+	table_free(t->told, TIMES_SIZE);
+	free(t->idle);
+	memset(t, 0, sizeof(*t));
+}
+
+static bool pid_valid(int64_t pid)
+{
+	return pid > 0 && pid < TASK_PIDS;
+}
+
+void task_names_add(struct task_names *t, int pid, const char *name)
+{
+	if (!pid_valid(pid))
+		return;
+	strncpy(t->initial[pid], name, LAYOUT_COMM_LEN - 1);
+	strncpy(t->now[pid], name, LAYOUT_COMM_LEN - 1);
+	if (pid > t->highest)
+		t->highest = pid;
+}
+
+/* The events that tell names; `dynamic` is found out from the field. */
+static const struct {
+	const char	*system, *event, *pid, *name;
+	bool		before, after, path;
+} known[] = {
+	{ "sched", "sched_switch", "prev_pid", "prev_comm", true, true, false },
+	{ "sched", "sched_switch", "next_pid", "next_comm", true, true, false },
+	{ "task", "task_rename", "common_pid", "oldcomm", true, false, false },
+	{ "task", "task_rename", "common_pid", "newcomm", false, true, false },
+	{ "sched", "sched_process_fork", "child_pid", "child_comm", false, true, false },
+	{ "sched", "sched_process_fork", "parent_pid", "parent_comm", true, false, false },
+	{ "task", "task_newtask", "pid", "comm", false, true, false },
+	{ "sched", "sched_process_exec", "common_pid", "filename", false, true, true },
+};
+
+void task_names_rules(struct task_names *t, struct model *m)
+{
+	const struct field *pid, *name;
+	struct task_rule *rule;
+	struct event *e;
+	size_t i;
+
+	t->nr_rules = 0;
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		e = model_find_event(m, known[i].system, known[i].event);
+		pid = e ? event_find_field(e, known[i].pid) : NULL;
+		name = e ? event_find_field(e, known[i].name) : NULL;
+		if (!pid || !name || pid->size != 4)
+			continue;
+		if (name->kind != FIELD_DYN_STRING && name->size != LAYOUT_COMM_LEN)
+			continue;
+		rule = &t->rules[t->nr_rules++];
+		*rule = (struct task_rule){
+			.event = e->id, .pid = pid->offset, .name = name->offset,
+			.dynamic = name->kind == FIELD_DYN_STRING, .path = known[i].path,
+			.before = known[i].before, .after = known[i].after,
+		};
+	}
+}
+
+bool task_names_rule_for(const struct task_names *t, uint32_t event)
+{
+	unsigned int i;
+
+	for (i = 0; i < t->nr_rules; i++)
+		if (t->rules[i].event == event)
+			return true;
+	return false;
+}
+
+/* The text that a __data_loc at `offset` points to; of a path the last part. */
+static bool dynamic_name(const struct subbuf_record *r, uint32_t offset, bool is_path, char *out)
+{
+	const char *path, *name;
+	uint32_t loc, at, len;
+
+	if (offset + 4 > r->size)
+		return false;
+	loc = subbuf_u32(r->data + offset);
+	at = loc & 0xffff;
+	len = loc >> 16;
+	if (!len || at > r->size || len > r->size - at)
+		return false;
+	path = (const char *)r->data + at;
+	len = strnlen(path, len);
+	name = is_path ? memrchr(path, '/', len) : NULL;
+	name = name ? name + 1 : path;
+	len -= name - path;
+	if (len >= LAYOUT_COMM_LEN)
+		len = LAYOUT_COMM_LEN - 1;
+	memset(out, 0, LAYOUT_COMM_LEN);
+	memcpy(out, name, len);
+	return len > 0;
+}
+
+/* The pid and name that a rule finds in a record; false when it is too short. */
+static inline bool rule_read(const struct task_rule *rule, const struct subbuf_record *r, int *pid,
+			     char *name)
+{
+	if (rule->pid + 4u > r->size)
+		return false;
+	*pid = (int)subbuf_u32(r->data + rule->pid);
+	if (!pid_valid(*pid))
+		return false;
+	if (rule->dynamic)
+		return dynamic_name(r, rule->name, rule->path, name);
+	if (rule->name + (uint32_t)LAYOUT_COMM_LEN > r->size)
+		return false;
+	memcpy(name, r->data + rule->name, LAYOUT_COMM_LEN);
+	name[LAYOUT_COMM_LEN - 1] = 0;
+	return true;
+}
+
+void task_names_learn(struct task_names *t, const struct subbuf_record *r)
+{
+	const struct task_rule *rule;
+	char name[LAYOUT_COMM_LEN];
+	int pid;
+
+	if (!t->told)
+		t->told = table(TIMES_SIZE);
+	if (!t->told)
+		return;
+	for (rule = t->rules; rule < t->rules + t->nr_rules; rule++) {
+		if (rule->event != r->type || !rule_read(rule, r, &pid, name))
+			continue;
+		/* + 1: 0 is "nothing told yet" */
+		if (t->told[pid] && t->told[pid] <= r->time + 1)
+			continue;
+		t->told[pid] = r->time + 1;
+		/* A first record that only tells the new name says nothing of the old one. */
+		if (!rule->before)
+			continue;
+		memcpy(t->initial[pid], name, LAYOUT_COMM_LEN);
+		if (pid > t->highest)
+			t->highest = pid;
+	}
+}
+
+void task_names_learned(struct task_names *t)
+{
+	table_free(t->told, TIMES_SIZE);
+	t->told = NULL;
+}
+
+void task_names_reset(struct task_names *t)
+{
+	int pid;
+
+	/* Gives the pages back, so that only those of known pids are touched again. */
+	madvise(t->now, NAMES_SIZE, MADV_DONTNEED);
+	for (pid = 1; pid <= t->highest; pid++)
+		if (t->initial[pid][0])
+			memcpy(t->now[pid], t->initial[pid], LAYOUT_COMM_LEN);
+}
+
+void task_names_follow(struct task_names *t, const struct subbuf_record *r)
+{
+	const struct task_rule *rule;
+	char name[LAYOUT_COMM_LEN];
+	int pid;
+
+	for (rule = t->rules; rule < t->rules + t->nr_rules; rule++) {
+		if (rule->event != r->type || !rule->after || !rule_read(rule, r, &pid, name))
+			continue;
+		if (memcmp(t->now[pid], name, LAYOUT_COMM_LEN))
+			memcpy(t->now[pid], name, LAYOUT_COMM_LEN);
+	}
+}
