@@ -3,9 +3,9 @@
  * clock.h - trace_clock: time stamps of hits (R18)
  *
  * local, global and perf are the time stamp counter scaled to nanoseconds;
- * mono, mono_raw, boot and tai are the system's clocks through the vDSO;
- * uptime counts in jiffies of 10 ms like the kernel's file says; counter is
- * one step a record; x86-tsc is the raw counter.
+ * mono, mono_raw, boot and tai are the system's clocks; uptime counts in
+ * jiffies of 10 ms as the kernel's file says; counter is one step a record;
+ * x86-tsc is the raw counter.
  */
 #ifndef TRACEFUSE_PLANE_CLOCK_H
 #define TRACEFUSE_PLANE_CLOCK_H
@@ -13,6 +13,12 @@
 #include "session/layout.h"
 
 uint64_t clock_now(const struct clock_scale *scale, struct instance_state *inst);
+
+/* Ticks of the counter to nanoseconds. */
+static inline uint64_t clock_scaled(const struct clock_scale *scale, uint64_t ticks)
+{
+	return (uint64_t)(((unsigned __int128)ticks * scale->mult) >> scale->shift) + (uint64_t)scale->offset;
+}
 
 /* Server: measures the scale of this machine's counter against CLOCK_MONOTONIC. */
 void clock_calibrate(struct clock_scale *out);

@@ -85,6 +85,11 @@ bool map_var_read(const struct map *m, uint32_t elt, uint32_t var, uint64_t *v);
 bool map_var_read_once(struct map *m, uint32_t elt, uint32_t var, uint64_t *v);
 
 /*
+ * Server. Whether what the map says about itself fits a session with so many
+ * CPUs and slots and the bytes that are there; map_recover() asks for that.
+ */
+bool map_check(const struct map *m, size_t size, uint32_t nr_cpus, uint32_t nr_slots);
+/*
  * Server: finishes or takes back what the dead owner of a slot had begun, so
  * that no elt is lost. Else the slot's next owner does it at its first insert.
  */

@@ -90,6 +90,8 @@ struct config_header {
 	_Atomic uint32_t server_pid;
 	_Atomic uint32_t fence;		/* 1: no membarrier here, each enter needs a fence of its own (R5) */
 	_Atomic uint64_t serial;	/* last serial given to an object (R4) */
+	_Atomic uint64_t config_high;	/* beyond: never used; the next server allocates there at first */
+	_Atomic uint64_t data_high;
 };
 
 /*
@@ -254,7 +256,7 @@ struct hit_scratch {
 	_Alignas(64) uint64_t key[128];		/* PROGRAM_KEY_MAX bytes */
 	uint64_t	value[64];		/* the program's stack and variables */
 	struct stack_record stack;
-	_Alignas(64) uint64_t record[512];	/* a record being filled */
+	_Alignas(64) uint64_t record[256];	/* a record being filled */
 };
 
 struct data_header {

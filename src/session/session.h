@@ -71,9 +71,16 @@ data_ref session_data_alloc(struct session *s, size_t size);
 /* At once; only for what was never published. */
 void session_config_free(struct session *s, config_ref ref, size_t size);
 void session_data_free(struct session *s, data_ref ref, size_t size);
-/* For a re-opened session: [ref, ref + size) is in use. Call before the first alloc. */
+/*
+ * For a re-opened session: [ref, ref + size) is in use. Until
+ * session_adopt_done() everything that the old server had is kept, because
+ * programs still run on it. After it the plans that were not published anew
+ * are taken out, and what nobody adopted is freed when no hit sees it any more.
+ * -EINVAL: not inside what the old server used.
+ */
 int session_config_adopt(struct session *s, config_ref ref, size_t size);
 int session_data_adopt(struct session *s, data_ref ref, size_t size);
+void session_adopt_done(struct session *s);
 
 /* Release-stores `ref` into a word of the config or data region and raises the epoch. */
 void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref);

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hit.c - one record through one event's plan, in the order of R7
+ *
+ * H1  enter stores the slot's depth, then the epoch that it sees, then loads
+ *     the plan. The server's side of this is limbo.c.
+ * H2  The buffer is chosen before the triggers of step (c), so that the record
+ *     of a hit that takes a snapshot lands in the snapshot, as in the kernel.
+ * H3  Like the kernel, which fills a scratch record when an event may yet be
+ *     discarded (filter, soft-disabled) and else reserves in the ring at once:
+ *     in the first case tracing_on counts at the commit, in the second at (b).
+ */
+#include "plane/clock.h"
+#include "plane/plane.h"
+#include "plane/program.h"
+#include "plane/ring.h"
+
+enum { TIME_NONE = 0 };
+
+struct run {
+	const struct plane	*p;
+	struct slot		*slot;
+	unsigned int		level;
+	const struct hit	*h;		/* as it goes into the ring */
+	const struct hit	*seen;		/* as filters and triggers see it */
+	struct hit		with_time;	/* a copy of *seen, once a program asked for the time */
+};
+
+static bool hit_enter(const struct plane *p, struct slot *slot, unsigned int *level)
+{
+	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
+	const struct config_header *h = plane_header(p);
+
+	if (depth >= LAYOUT_HIT_LEVELS) {
+		atomic_store_explicit(&slot->missed, atomic_load_explicit(&slot->missed, memory_order_relaxed) + 1,
+				      memory_order_relaxed);
+		return false;
+	}
+	*level = depth;
+	atomic_store_explicit(&slot->depth, depth + 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);	/* H1: the rest of it is the server's membarrier */
+	if (__builtin_expect(atomic_load_explicit(&h->fence, memory_order_relaxed), 0))
+		atomic_thread_fence(memory_order_seq_cst);	/* pairs with the fence in limbo_barrier() */
+	if (!depth)
+		atomic_store_explicit(&slot->epoch, atomic_load_explicit(&h->epoch, memory_order_acquire),
+				      memory_order_release);
+	return true;
+}
+
+static void hit_leave(struct slot *slot, unsigned int level)
+{
+	/* Release: all that the hit read was read before; pairs with the acquire in oldest_epoch(). */
+	atomic_store_explicit(&slot->depth, level, memory_order_release);
+}
+
+/* ---- pid sets ---- */
+
+static uint64_t *pid_word(const struct plane *p, _Atomic data_ref *word, uint32_t pid)
+{
+	data_ref ref = atomic_load_explicit(word, memory_order_acquire);	/* pairs with session_publish() */
+
+	return ref ? &((struct pid_set *)plane_data(p, ref))->bits[pid % 4194304 / 64] : NULL;
+}
+
+static bool pid_listed(const uint64_t *word, uint32_t pid)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED) >> (pid % 64) & 1;
+}
+
+static bool pid_missing(const struct plane *p, struct instance_state *inst, uint32_t pid)
+{
+	const uint64_t *word = pid_word(p, &inst->pids, pid);
+
+	return word && !pid_listed(word, pid);
+}
+
+static bool pid_unwanted(const struct plane *p, struct instance_state *inst, uint32_t pid)
+{
+	const uint64_t *word = pid_word(p, &inst->no_pids, pid);
+
+	return word && pid_listed(word, pid);
+}
+
+static uint32_t other_pid(const struct plan *plan, const struct hit *h)
+{
+	uint32_t pid = 0;
+
+	if (plan->other_pid + sizeof(pid) <= h->size)
+		pid = *(const uint32_t *)((const char *)h->record + plan->other_pid);
+	return pid;
+}
+
+/* set_event_pid and set_event_notrace_pid say no to this record. */
+static bool pid_filtered(const struct run *r, const struct plan *plan, struct instance_state *inst)
+{
+	uint32_t pid = (uint32_t)((const struct record_common *)r->h->record)->pid;
+	bool missing = pid_missing(r->p, inst, pid), unwanted = pid_unwanted(r->p, inst, pid);
+	uint32_t other;
+
+	if (plan->other_kind == OTHER_PID_NONE || !(missing || unwanted))
+		return missing || unwanted;
+	other = other_pid(plan, r->h);
+	if (plan->other_kind == OTHER_PID_SWITCH)
+		return (missing && pid_missing(r->p, inst, other)) ||
+		       (unwanted && pid_unwanted(r->p, inst, other));
+	return pid_missing(r->p, inst, other) || pid_unwanted(r->p, inst, other);
+}
+
+static void pid_follow_one(const struct plane *p, _Atomic data_ref *set, uint32_t parent, uint32_t child, bool join)
+{
+	const uint64_t *of_parent = pid_word(p, set, parent);
+	uint64_t *of_child = pid_word(p, set, child);
+	uint64_t bit = 1ull << (child % 64);
+
+	if (!of_child)
+		return;
+	/* Relaxed: a bit orders nothing. */
+	if (!join)
+		__atomic_fetch_and(of_child, ~bit, __ATOMIC_RELAXED);
+	else if (pid_listed(of_parent, parent))
+		__atomic_fetch_or(of_child, bit, __ATOMIC_RELAXED);
+}
+
+static void pid_follow(const struct run *r, const struct plan *plan, struct instance_state *inst, bool join)
+{
+	uint32_t parent = (uint32_t)((const struct record_common *)r->h->record)->pid;
+	uint32_t child = other_pid(plan, r->h);
+
+	pid_follow_one(r->p, &inst->pids, parent, child, join);
+	pid_follow_one(r->p, &inst->no_pids, parent, child, join);
+}
+
+/* ---- triggers ---- */
+
+/* Takes one of the firings that are left. Relaxed: only that each is taken once matters. */
+static bool count_take(struct trigger_state *state)
+{
+	int64_t left = atomic_load_explicit(&state->count, memory_order_relaxed);
+
+	while (left > 0)
+		if (atomic_compare_exchange_weak_explicit(&state->count, &left, left - 1,
+							  memory_order_relaxed, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+static bool may_fire(const struct run *r, const struct trigger_arm *t)
+{
+	return !(t->flags & TRIGGER_COUNTED) || count_take(plane_data(r->p, t->state));
+}
+
+static void fire_tracing(const struct run *r, const struct trigger_arm *t, struct instance_state *inst, uint32_t on)
+{
+	/* As in the kernel a firing that changes nothing does not use up the count. */
+	if (atomic_load_explicit(&inst->tracing_on, memory_order_relaxed) != on && may_fire(r, t))
+		atomic_store_explicit(&inst->tracing_on, on, memory_order_relaxed);
+}
+
+static void fire_snapshot(const struct run *r, const struct trigger_arm *t, struct instance_state *inst)
+{
+	if (may_fire(r, t) && atomic_load_explicit(&inst->buffers[1], memory_order_relaxed)) {
+		/* Relaxed: both buffers are there all the time, readers go by `snapshots`. */
+		atomic_fetch_xor_explicit(&inst->live, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&inst->snapshots, 1, memory_order_release);
+	}
+}
+
+static void fire_switch_event(const struct run *r, const struct trigger_arm *t, uint32_t disabled)
+{
+	struct event_state *target = plane_data(r->p, t->target);
+
+	if (atomic_load_explicit(&target->soft_disabled, memory_order_relaxed) != disabled && may_fire(r, t))
+		atomic_store_explicit(&target->soft_disabled, disabled, memory_order_relaxed);
+}
+
+static const struct arm *plan_arms(const struct plan *plan)
+{
+	return (const struct arm *)(plan + 1);
+}
+
+static const struct trigger_arm *plan_triggers(const struct plan *plan)
+{
+	return (const struct trigger_arm *)(plan_arms(plan) + plan->nr_arms);
+}
+
+static const struct plan *plan_of(const struct plane *p, uint32_t event_id)
+{
+	config_ref ref;
+
+	if (event_id >= LAYOUT_MAX_EVENTS)
+		return NULL;
+	/* H1: pairs with the release in session_publish(). */
+	ref = atomic_load_explicit(&plane_event(p, event_id)->plan, memory_order_acquire);
+	return ref ? plane_config(p, ref) : NULL;
+}
+
+/* All hists of the target event in the target's instance. */
+static void switch_hists(const struct run *r, data_ref target, uint32_t paused)
+{
+	const struct plan *plan = plan_of(r->p, ((struct event_state *)plane_data(r->p, target))->event_id);
+
+	for (uint32_t i = 0; plan && i < plan->nr_arms; i++) {
+		const struct arm *arm = &plan_arms(plan)[i];
+		const struct trigger_arm *t = plan_triggers(plan) + arm->first_trigger;
+
+		for (uint32_t k = 0; arm->state == target && k < arm->nr_triggers; k++) {
+			struct trigger_state *state = plane_data(r->p, t[k].state);
+
+			if (t[k].kind == TRIGGER_HIST)
+				atomic_store_explicit(&state->paused, paused, memory_order_relaxed);
+		}
+	}
+}
+
+static void fire_switch_hist(const struct run *r, const struct trigger_arm *t, uint32_t paused)
+{
+	if (may_fire(r, t))
+		switch_hists(r, t->target, paused);
+}
+
+static void write_stack(const struct run *r, struct instance_state *inst, data_ref buffer)
+{
+	struct stack_record *rec = &plane_scratch(r->p, r->slot, r->level)->stack;
+	const struct record_common *common = r->h->record;
+	uint32_t nr = r->h->nr_stack < LAYOUT_STACK_MAX ? r->h->nr_stack : LAYOUT_STACK_MAX;
+
+	if (!r->h->stack || !buffer || !atomic_load_explicit(&inst->tracing_on, memory_order_relaxed))
+		return;
+	rec->type = LAYOUT_STACK_ID;
+	rec->flags = common->flags;
+	rec->preempt_count = common->preempt_count;
+	rec->pid = common->pid;
+	rec->size = (int32_t)nr;
+	for (uint32_t i = 0; i < nr; i++)
+		rec->caller[i] = r->h->stack[i];
+	ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, rec,
+		   (uint32_t)offsetof(struct stack_record, caller) + nr * 8);
+}
+
+static data_ref live_buffer(struct instance_state *inst)
+{
+	uint32_t live = atomic_load_explicit(&inst->live, memory_order_relaxed) & 1;
+
+	return atomic_load_explicit(&inst->buffers[live], memory_order_acquire);	/* pairs with session_publish() */
+}
+
+static void fold(struct run *r, const struct trigger_arm *t, struct instance_state *inst)
+{
+	const struct program *prog = plane_config(r->p, t->program);
+
+	if ((prog->flags & PROGRAM_NEEDS_TIME) && r->seen->time == TIME_NONE) {
+		r->with_time = *r->seen;
+		r->with_time.time = clock_now(&plane_header(r->p)->tsc, inst);
+		r->seen = &r->with_time;
+	}
+	hist_fold(r->p, r->slot, r->level, prog, r->seen);
+}
+
+static void fire(struct run *r, const struct trigger_arm *t, struct instance_state *inst)
+{
+	switch ((enum trigger_kind)t->kind) {
+	case TRIGGER_TRACEON:
+	case TRIGGER_TRACEOFF:
+		fire_tracing(r, t, inst, t->kind == TRIGGER_TRACEON);
+		break;
+	case TRIGGER_SNAPSHOT:
+		fire_snapshot(r, t, inst);
+		break;
+	case TRIGGER_STACKTRACE:
+		if (may_fire(r, t))
+			write_stack(r, inst, live_buffer(inst));
+		break;
+	case TRIGGER_ENABLE_EVENT:
+	case TRIGGER_DISABLE_EVENT:
+		fire_switch_event(r, t, t->kind == TRIGGER_DISABLE_EVENT);
+		break;
+	case TRIGGER_ENABLE_HIST:
+	case TRIGGER_DISABLE_HIST:
+		fire_switch_hist(r, t, t->kind == TRIGGER_DISABLE_HIST);
+		break;
+	case TRIGGER_HIST:
+		fold(r, t, inst);
+		break;
+	}
+}
+
+static bool trigger_paused(const struct run *r, const struct trigger_arm *t)
+{
+	const struct trigger_state *state = plane_data(r->p, t->state);
+
+	return t->kind == TRIGGER_HIST && atomic_load_explicit(&state->paused, memory_order_relaxed);
+}
+
+/* (a) */
+static void fire_all(struct run *r, const struct trigger_arm *t, uint32_t nr, struct instance_state *inst)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		fire(r, &t[i], inst);
+}
+
+/* (c). Returns the kinds of the post triggers that are to fire at (f), one bit each. */
+static uint32_t fire_matching(struct run *r, const struct trigger_arm *t, uint32_t nr, struct instance_state *inst)
+{
+	uint32_t post = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (trigger_paused(r, &t[i]))
+			continue;
+		if (t[i].filter && !filter_match(r->p, plane_config(r->p, t[i].filter), r->seen))
+			continue;
+		if (trigger_kind_is_post(t[i].kind))
+			post |= 1u << t[i].kind;
+		else
+			fire(r, &t[i], inst);
+	}
+	return post;
+}
+
+/* (f). An event has at most one trigger of a post kind. */
+static void fire_post(struct run *r, const struct trigger_arm *t, uint32_t nr, uint32_t post,
+		      struct instance_state *inst)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (post >> t[i].kind & 1)
+			fire(r, &t[i], inst);
+}
+
+/* ---- one instance ---- */
+
+static bool records(struct instance_state *inst, uint32_t cpu)
+{
+	return atomic_load_explicit(&inst->tracing_on, memory_order_relaxed) &&
+	       (__atomic_load_n(&inst->cpumask[cpu / 64], __ATOMIC_RELAXED) >> (cpu % 64) & 1);
+}
+
+static bool soft_disabled(const struct plane *p, const struct arm *arm)
+{
+	const struct event_state *state;
+
+	if (!(arm->flags & ARM_SOFT_MODE))
+		return !(arm->flags & (ARM_RECORD | ARM_INTERNAL));
+	state = plane_data(p, arm->state);
+	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);
+}
+
+/* (e) and the option stacktrace. */
+static bool commit(const struct run *r, const struct arm *arm, struct instance_state *inst, data_ref buffer)
+{
+	const struct hit *h = r->h;
+
+	if (!buffer || ring_write(r->p, r->slot, buffer, h->writer, h->cpu, h->time, h->record, h->size))
+		return false;
+	if ((atomic_load_explicit(&inst->flags, memory_order_relaxed) & INSTANCE_STACKTRACE) &&
+	    !(arm->flags & ARM_INTERNAL))
+		write_stack(r, inst, buffer);
+	return true;
+}
+
+static bool run_arm(struct run *r, const struct plan *plan, const struct arm *arm, struct instance_state *inst)
+{
+	const struct trigger_arm *t = plan_triggers(plan) + arm->first_trigger;
+	const bool needs_record = arm->flags & ARM_NEED_RECORD;
+	bool disabled = soft_disabled(r->p, arm), on, committed = false;
+	uint32_t post = 0;
+	data_ref buffer;
+
+	if (!needs_record) {
+		fire_all(r, t, arm->nr_triggers, inst);					/* (a) */
+		if (disabled)
+			return false;
+	}
+	if ((arm->flags & ARM_PIDS) && pid_filtered(r, plan, inst))			/* (b) */
+		return false;
+	buffer = live_buffer(inst);							/* H2 */
+	on = arm->filter || disabled || records(inst, r->h->cpu);			/* H3 */
+	if (needs_record)
+		post = fire_matching(r, t, arm->nr_triggers, inst);			/* (c) */
+	if (on && !soft_disabled(r->p, arm) && records(inst, r->h->cpu) &&
+	    (!arm->filter || filter_match(r->p, plane_config(r->p, arm->filter), r->seen)))	/* (d) */
+		committed = commit(r, arm, inst, buffer);				/* (e) */
+	if (post)
+		fire_post(r, t, arm->nr_triggers, post, inst);				/* (f) */
+	return committed;
+}
+
+/* trace_marker: reserved first, so that with tracing off nothing fires; never discarded after that. */
+static bool run_internal(struct run *r, const struct plan *plan, const struct arm *arm, struct instance_state *inst)
+{
+	const struct trigger_arm *t = plan_triggers(plan) + arm->first_trigger;
+	data_ref buffer = live_buffer(inst);
+	uint32_t post;
+	bool committed;
+
+	if (!records(inst, r->h->cpu))
+		return false;
+	post = fire_matching(r, t, arm->nr_triggers, inst);
+	committed = commit(r, arm, inst, buffer);
+	if (post)
+		fire_post(r, t, arm->nr_triggers, post, inst);
+	return committed;
+}
+
+static bool run_one(struct run *r, const struct plan *plan, const struct arm *arm)
+{
+	struct instance_state *inst = plane_instance(r->p, arm->instance);
+	bool committed = false;
+
+	if (arm->flags & ARM_FOLLOW_FREE)
+		pid_follow(r, plan, inst, false);
+	if (arm->flags & ARM_INTERNAL)
+		committed = run_internal(r, plan, arm, inst);
+	else if (!(arm->flags & ARM_WATCH))
+		committed = run_arm(r, plan, arm, inst);
+	if (arm->flags & ARM_FOLLOW_FORK)
+		pid_follow(r, plan, inst, true);
+	return committed;
+}
+
+static uint64_t run_plan(struct run *r, const struct plan *plan)
+{
+	const struct arm *arms = plan_arms(plan);
+	uint64_t committed = 0;
+
+	for (uint32_t i = 0; i < plan->nr_arms; i++)
+		if (run_one(r, plan, &arms[i]) && arms[i].instance < 64)
+			committed |= 1ull << arms[i].instance;
+	return committed;
+}
+
+uint64_t hit(const struct plane *p, struct slot *slot, const struct hit *h)
+{
+	const struct record_common *common = h->record;
+	struct run r = { .p = p, .slot = slot, .h = h, .seen = h };
+	const struct plan *plan;
+	uint64_t committed = 0;
+	struct hit seen;
+
+	if (h->cpu >= plane_header(p)->nr_cpus || h->size < sizeof(*common) ||
+	    !hit_enter(p, slot, &r.level))
+		return 0;
+	if (h->seen) {
+		seen = *h;
+		seen.record = h->seen;
+		seen.size = h->seen_size;
+		r.seen = &seen;
+	}
+	plan = plan_of(p, common->type);
+	if (plan)
+		committed = run_plan(&r, plan);
+	hit_leave(slot, r.level);
+	return committed;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * map.c - shape of a tracing map, finding an elt, sums and variables
+ *
+ * M1  An entry goes from 0 to {hash, elt} once and never changes again. The
+ *     release of its compare-and-swap (map_insert.c) pairs with the acquire
+ *     in map_lookup(): whoever sees the entry sees the elt's key.
+ * M2  A plain column is added to by threads of writer set 0 on its CPU only,
+ *     inside a restartable section; the last column is atomic, for the rest.
+ * M3  A variable's value is stored before its set byte (release); who clears
+ *     the byte (acquire) gets that value or a newer one, once a setting.
+ */
+#include "plane/arch/rseq_add.h"
+#include "plane/map_layout.h"
+
+static uint64_t align(uint64_t v, uint64_t to)
+{
+	return (v + to - 1) / to * to;
+}
+
+static uint32_t shape_owners(const struct map_shape *s)
+{
+	return s->single_writer ? 0 : s->nr_slots + MAP_NESTED;
+}
+
+/* Fills everything but what hits change; used to make a map and to check one. */
+static void map_layout(struct map *m, const struct map_shape *s)
+{
+	uint64_t columns;
+
+	m->max_elts = s->max_elts;
+	m->entry_mask = 2 * s->max_elts - 1;
+	m->hash_shift = 32 - (uint32_t)__builtin_ctz(2 * s->max_elts);
+	m->nr_owners = shape_owners(s);
+	m->nr_elts = 1 + s->max_elts + m->nr_owners;
+	m->key_size = s->key_size;
+	m->nr_sums = s->nr_sums;
+	m->nr_vars = s->nr_vars;
+	m->var_base = s->key_size;
+	m->set_base = m->var_base + 8 * s->nr_vars;
+	m->elt_size = (uint32_t)align(m->set_base + s->nr_vars, 8);
+	m->single_writer = s->single_writer;
+	m->column_size = align((uint64_t)m->nr_elts * s->nr_sums * 8, 64);
+	columns = s->single_writer ? 1 : (uint64_t)s->nr_cpus + 1;
+	m->nr_columns = columns * m->column_size <= MAP_COLUMNS_MAX ? (uint32_t)columns : 1;
+	m->entries = align(sizeof(*m), 64);
+	m->owners = m->entries + align((uint64_t)2 * s->max_elts * 8, 64);
+	m->elts = m->owners + (uint64_t)m->nr_owners * sizeof(struct map_owner);
+	m->sums = align(m->elts + (uint64_t)m->nr_elts * m->elt_size, 64);
+	m->size = m->sums + m->nr_columns * m->column_size;
+}
+
+size_t map_size(const struct map_shape *shape)
+{
+	struct map m;
+
+	map_layout(&m, shape);
+	return m.size;
+}
+
+void map_init(struct map *m, const struct map_shape *shape)
+{
+	map_layout(m, shape);
+}
+
+uint32_t map_find(const struct map *m, const void *key)
+{
+	return map_lookup(m, key, map_hash(m, key));
+}
+
+static void add_atomic(uint64_t *sum, uint64_t v)
+{
+	/* Relaxed: a sum orders nothing; M2. */
+	__atomic_fetch_add(sum, v, __ATOMIC_RELAXED);
+}
+
+void map_add(struct map *m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu, uint32_t set)
+{
+	if (m->single_writer) {
+		uint64_t *at = map_sum(m, 0, elt, sum);
+
+		__atomic_store_n(at, *at + v, __ATOMIC_RELAXED);
+		return;
+	}
+	if (set == 0 && m->nr_columns > 1 &&
+	    rseq_add(map_sum(m, 0, elt, sum), m->column_size, m->nr_columns - 1, v))
+		return;
+	add_atomic(map_sum(m, m->nr_columns - 1, elt, sum), v);
+}
+
+static _Atomic uint64_t *var_value(const struct map *m, uint32_t elt, uint32_t var)
+{
+	return (_Atomic uint64_t *)(map_elt(m, elt) + m->var_base) + var;
+}
+
+static _Atomic uint8_t *var_set(const struct map *m, uint32_t elt, uint32_t var)
+{
+	return (_Atomic uint8_t *)(map_elt(m, elt) + m->set_base) + var;
+}
+
+void map_var_set(struct map *m, uint32_t elt, uint32_t var, uint64_t v)
+{
+	atomic_store_explicit(var_value(m, elt, var), v, memory_order_relaxed);
+	/* M3: pairs with the acquire in both reads. */
+	atomic_store_explicit(var_set(m, elt, var), 1, memory_order_release);
+}
+
+bool map_var_read(const struct map *m, uint32_t elt, uint32_t var, uint64_t *v)
+{
+	if (!atomic_load_explicit(var_set(m, elt, var), memory_order_acquire))
+		return false;
+	*v = atomic_load_explicit(var_value(m, elt, var), memory_order_relaxed);
+	return true;
+}
+
+bool map_var_read_once(struct map *m, uint32_t elt, uint32_t var, uint64_t *v)
+{
+	/* The look before keeps a failing reader from taking the cache line. */
+	if (!atomic_load_explicit(var_set(m, elt, var), memory_order_relaxed) ||
+	    !atomic_exchange_explicit(var_set(m, elt, var), 0, memory_order_acquire))
+		return false;
+	*v = atomic_load_explicit(var_value(m, elt, var), memory_order_relaxed);
+	return true;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * map_read.c - the server's look at a map whose memory others can write (R2)
+ *
+ * Where things lie is computed from the shape that the server itself gave the
+ * map; of what the map says only entries and sums are used, each index checked.
+ */
+#include <errno.h>
+#include "plane/map_layout.h"
+
+enum { SUMS_MAX = 64 };
+
+static bool map_fits(const struct map *m, size_t size, const struct map_shape *shape, struct map *own)
+{
+	map_init(own, shape);
+	return own->size <= size && m->size == own->size && m->nr_elts == own->nr_elts &&
+	       m->elt_size == own->elt_size && m->nr_sums == own->nr_sums && m->entries == own->entries &&
+	       m->elts == own->elts && m->sums == own->sums && m->nr_columns == own->nr_columns &&
+	       m->owners == own->owners && m->nr_owners == own->nr_owners &&
+	       m->entry_mask == own->entry_mask && m->hash_shift == own->hash_shift;
+}
+
+bool map_check(const struct map *m, size_t size, uint32_t nr_cpus, uint32_t nr_slots)
+{
+	struct map_shape shape = {
+		.max_elts = m->max_elts, .key_size = m->key_size, .nr_sums = m->nr_sums, .nr_vars = m->nr_vars,
+		.nr_cpus = nr_cpus, .nr_slots = nr_slots, .single_writer = m->single_writer,
+	};
+	struct map own;
+
+	if (!shape.max_elts || shape.max_elts > MAP_MAX_ELTS || (shape.max_elts & (shape.max_elts - 1)) ||
+	    !shape.key_size || shape.key_size > 1u << 16 || shape.nr_sums > SUMS_MAX || shape.nr_vars > 1024)
+		return false;
+	return map_fits(m, size, &shape, &own);
+}
+
+static uint64_t sum_of(const char *base, const struct map *own, uint32_t elt, uint32_t sum)
+{
+	uint64_t v = 0;
+
+	for (uint32_t c = 0; c < own->nr_columns; c++) {
+		const char *column = base + own->sums + c * own->column_size;
+
+		/* Relaxed: what is added meanwhile may be missing, nothing is torn. */
+		v += __atomic_load_n((const uint64_t *)column + (uint64_t)elt * own->nr_sums + sum,
+				     __ATOMIC_RELAXED);
+	}
+	return v;
+}
+
+int map_each(const struct map *m, size_t size, const struct map_shape *shape,
+	     int (*fn)(void *arg, uint32_t elt, const void *key, const uint64_t *sums), void *arg)
+{
+	const char *base = (const char *)m;
+	uint64_t sums[SUMS_MAX];
+	struct map own;
+	int ret = 0;
+
+	if (shape->nr_sums > SUMS_MAX || !map_fits(m, size, shape, &own))
+		return -EPROTO;
+	for (uint32_t i = 0; !ret && i <= own.entry_mask; i++) {
+		const uint64_t *entries = (const uint64_t *)(base + own.entries);
+		/* M1: pairs with the release in map_publish(). */
+		uint32_t elt = (uint32_t)__atomic_load_n(&entries[i], __ATOMIC_ACQUIRE);
+
+		if (!elt || elt >= own.nr_elts)
+			continue;
+		for (uint32_t k = 0; k < own.nr_sums; k++)
+			sums[k] = sum_of(base, &own, elt, k);
+		ret = fn(arg, elt, base + own.elts + (uint64_t)elt * own.elt_size, sums);
+	}
+	return ret;
+}
+
+uint64_t map_hits(const struct map *m, const struct map_shape *shape)
+{
+	struct map own;
+	uint64_t hits = 0;
+
+	map_init(&own, shape);
+	for (uint32_t elt = 1; elt < own.nr_elts; elt++)
+		hits += sum_of((const char *)m, &own, elt, 0);
+	return hits;
+}
+
+uint64_t map_drops(const struct map *m, const struct map_shape *shape)
+{
+	return atomic_load_explicit(&m->drops, memory_order_relaxed);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attach_server.c - the server's side of the attach socket (R5, R20)
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "session/attach.h"
+#include "session/attach_wire.h"
+#include "session/state.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+static int epoll_add(struct session *s, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/* A socket of a dead server goes; that it is dead was found out by the caller. */
+static int socket_bind(struct session *s)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	unlinkat(s->dirfd, "attach", 0);
+	/* By way of the descriptor: the directory's own path may be longer than a socket's may. */
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/attach", s->dirfd);
+	if (bind(s->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(s->listen_fd, 128))
+		return -errno;
+	return epoll_add(s, s->listen_fd);
+}
+
+int attach_listen(struct session *s)
+{
+	s->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->poll_fd < 0)
+		return -errno;
+	if (s->dirfd < 0)
+		return 0;	/* memory without a name: nobody can find it */
+	s->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->listen_fd < 0)
+		return -errno;
+	return socket_bind(s);
+}
+
+void attach_stop(struct session *s)
+{
+	if (s->listen_fd >= 0)
+		close(s->listen_fd);
+	if (s->poll_fd >= 0)
+		close(s->poll_fd);
+	s->listen_fd = s->poll_fd = -1;
+}
+
+int attach_fd(struct session *s)
+{
+	return s->poll_fd;
+}
+
+/*
+ * Holds the process at the other end. Without SO_PEERPIDFD the pid could be
+ * another process's by now, unless it still has the start time that the
+ * process had when it connected; that is as close as older systems get.
+ */
+static int peer_pidfd(int conn, pid_t pid)
+{
+	socklen_t len = sizeof(int);
+	uint64_t start;
+	int fd;
+
+	if (!getsockopt(conn, SOL_SOCKET, SO_PEERPIDFD, &fd, &len))
+		return fd;
+	start = process_start_time(pid);
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd >= 0 && (!start || process_start_time(pid) != start)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static void accept_one(struct session *s, int conn)
+{
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof(cred);
+	int pidfd, index;
+
+	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &len) ||
+	    (cred.uid != geteuid() && cred.uid != 0) || epoll_add(s, conn)) {
+		close(conn);
+		return;
+	}
+	pidfd = peer_pidfd(conn, cred.pid);
+	index = pidfd < 0 ? -ESRCH : process_add(s, cred.pid, pidfd, conn);
+	if (index < 0) {
+		struct attach_reply reply = { .err = index };
+
+		send(conn, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (pidfd >= 0)
+			close(pidfd);
+		close(conn);
+	}
+}
+
+static void accept_all(struct session *s)
+{
+	int conn;
+
+	while ((conn = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		accept_one(s, conn);
+}
+
+static void give_slots(struct session *s, unsigned int index, struct attach_reply *reply)
+{
+	reply->process = index + 1;
+	reply->nr_slots = slots_give(s, index + 1, ATTACH_SLOTS, reply->slots);
+	if (!reply->nr_slots)
+		reply->err = -EUSERS;
+}
+
+static void request_answer(struct session *s, unsigned int index, const struct attach_request *q)
+{
+	struct process *p = &s->processes[index];
+	struct attach_reply reply = { 0 };
+
+	if (q->kind == ATTACH_BYE) {
+		p->gone = true;
+		return;
+	}
+	if (q->version != SESSION_VERSION || (q->kind != ATTACH_HELLO && q->kind != ATTACH_MORE)) {
+		reply.err = -EPROTO;
+	} else {
+		if (q->no_membarrier)	/* before its first hit: it has no slot yet */
+			atomic_store_explicit(&s->header->fence, 1, memory_order_seq_cst);
+		give_slots(s, index, &reply);
+	}
+	send(p->conn, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static bool has_slots(const struct session *s, unsigned int index)
+{
+	for (uint32_t i = 0; i < s->nr_slots; i++)
+		if (s->slot_process[i] == index + 1)
+			return true;
+	return false;
+}
+
+/* Whether the process still has the data file mapped; true when that cannot be told. */
+static bool process_maps(const struct session *s, pid_t pid)
+{
+	char path[64], line[4352], want[64];
+	bool found = false;
+	struct stat st;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	if (!f || fstat(s->data.fd, &st)) {
+		if (f)
+			fclose(f);
+		return true;
+	}
+	snprintf(want, sizeof(want), " %02x:%02x %lu ", major(st.st_dev), minor(st.st_dev),
+		 (unsigned long)st.st_ino);
+	while (!found && fgets(line, sizeof(line), f))
+		found = strstr(line, want);
+	fclose(f);
+	return found;
+}
+
+/*
+ * The end of a connection means nothing by itself: a daemon closes all its
+ * descriptors and goes on making hits. After exec the memory is gone.
+ */
+static void connection_ended(struct session *s, unsigned int index)
+{
+	struct process *p = &s->processes[index];
+
+	close(p->conn);
+	p->conn = -1;
+	if (p->gone || !has_slots(s, index) || !process_maps(s, p->pid))
+		process_end(s, index);
+}
+
+static void connection_read(struct session *s, unsigned int index)
+{
+	struct process *p = &s->processes[index];
+	struct attach_request q;
+
+	for (;;) {
+		ssize_t n = recv(p->conn, &q, sizeof(q), MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n != sizeof(q)) {
+			connection_ended(s, index);
+			return;
+		}
+		request_answer(s, index, &q);
+	}
+}
+
+static void fd_serve(struct session *s, int fd)
+{
+	if (fd == s->listen_fd) {
+		accept_all(s);
+		return;
+	}
+	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
+		struct process *p = &s->processes[i];
+
+		if (!p->pid)
+			continue;
+		if (p->conn == fd) {
+			connection_read(s, i);
+			return;
+		}
+		if (p->pidfd == fd) {
+			if (!process_alive(p))
+				process_end(s, i);
+			return;
+		}
+	}
+	close(fd);	/* of nobody */
+}
+
+void attach_serve(struct session *s)
+{
+	struct epoll_event ev[64];
+	int n = epoll_wait(s->poll_fd, ev, 64, 0);
+
+	for (int i = 0; i < n; i++)
+		fd_serve(s, ev[i].data.fd);
+}
+
+unsigned int attach_processes(struct session *s, void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
+		const struct process *p = &s->processes[i];
+		unsigned int slots = 0;
+
+		if (!p->pid || !process_alive(p))
+			continue;
+		for (uint32_t k = 0; k < s->nr_slots; k++)
+			slots += s->slot_process[k] == i + 1;
+		if (!slots)
+			continue;	/* only looked whether the server lives */
+		nr++;
+		if (fn)
+			fn(arg, p->pid, slots);
+	}
+	return nr;
+}

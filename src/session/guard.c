@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guard.c - reads of a truncated session file give zeros, not SIGBUS (R2)
+ *
+ * The handler puts a page of zeros where the file has none any more and lets
+ * the access happen again. The table is global because a signal handler has
+ * nothing else to start from; entries are added before their memory is used.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "session/region.h"
+
+enum { GUARD_MAX = 128 };
+
+static struct guard {
+	_Atomic uintptr_t base;		/* 0: free; stored last, pairs with the handler's acquire */
+	_Atomic uintptr_t size;
+	_Atomic unsigned int faults;
+} guards[GUARD_MAX];
+
+static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sigaction guard_previous;
+static bool guard_installed;
+
+static struct guard *guard_of(uintptr_t addr)
+{
+	for (int i = 0; i < GUARD_MAX; i++) {
+		uintptr_t base = atomic_load_explicit(&guards[i].base, memory_order_acquire);
+
+		if (base && addr - base < atomic_load_explicit(&guards[i].size, memory_order_relaxed))
+			return &guards[i];
+	}
+	return NULL;
+}
+
+static void guard_pass_on(int sig, siginfo_t *info, void *context)
+{
+	if (guard_previous.sa_flags & SA_SIGINFO) {
+		guard_previous.sa_sigaction(sig, info, context);
+	} else if (guard_previous.sa_handler != SIG_DFL && guard_previous.sa_handler != SIG_IGN) {
+		guard_previous.sa_handler(sig);
+	} else {
+		/* The access is repeated and ends the process as it would have. */
+		signal(sig, SIG_DFL);
+	}
+}
+
+static void guard_fault(int sig, siginfo_t *info, void *context)
+{
+	uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)4095;
+	struct guard *g = guard_of((uintptr_t)info->si_addr);
+	int saved = errno;
+
+	if (!g || mmap((void *)page, 4096, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		guard_pass_on(sig, info, context);
+	else
+		atomic_fetch_add_explicit(&g->faults, 1, memory_order_relaxed);
+	errno = saved;
+}
+
+static int guard_install(void)
+{
+	struct sigaction sa = { .sa_sigaction = guard_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+
+	if (guard_installed)
+		return 0;
+	sigemptyset(&sa.sa_mask);
+	if (sigaction(SIGBUS, &sa, &guard_previous))
+		return -errno;
+	guard_installed = true;
+	return 0;
+}
+
+int guard_add(const void *base, size_t size)
+{
+	int err;
+
+	pthread_mutex_lock(&guard_lock);
+	err = guard_install();
+	for (int i = 0; !err && i <= GUARD_MAX; i++) {
+		if (i == GUARD_MAX) {
+			err = -EMFILE;
+		} else if (!atomic_load_explicit(&guards[i].base, memory_order_relaxed)) {
+			atomic_store_explicit(&guards[i].size, size, memory_order_relaxed);
+			atomic_store_explicit(&guards[i].faults, 0, memory_order_relaxed);
+			/* Pairs with the acquire in guard_of(). */
+			atomic_store_explicit(&guards[i].base, (uintptr_t)base, memory_order_release);
+			break;
+		}
+	}
+	pthread_mutex_unlock(&guard_lock);
+	return err;
+}
+
+void guard_remove(const void *base)
+{
+	struct guard *g;
+
+	pthread_mutex_lock(&guard_lock);
+	g = guard_of((uintptr_t)base);
+	if (g)
+		atomic_store_explicit(&g->base, 0, memory_order_relaxed);
+	pthread_mutex_unlock(&guard_lock);
+}
+
+unsigned int guard_faults(const void *base)
+{
+	struct guard *g = guard_of((uintptr_t)base);
+
+	return g ? atomic_load_explicit(&g->faults, memory_order_relaxed) : 0;
+}

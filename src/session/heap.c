@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heap.c - first-fit allocation of a region's address space
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "session/heap.h"
+
+enum { HEAP_ALIGN = 64, HEAP_PAGE = 4096 };
+
+static uint64_t round_up(uint64_t v, uint64_t to)
+{
+	return (v + to - 1) / to * to;
+}
+
+static uint64_t heap_size(size_t size)
+{
+	return round_up(size ? size : 1, size >= HEAP_PAGE ? HEAP_PAGE : HEAP_ALIGN);
+}
+
+void extents_free(struct extents *e)
+{
+	free(e->v);
+	memset(e, 0, sizeof(*e));
+}
+
+static int extents_room(struct extents *e)
+{
+	size_t room = e->room ? e->room * 2 : 64;
+	struct extent *v;
+
+	if (e->nr < e->room)
+		return 0;
+	v = realloc(e->v, room * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	e->v = v;
+	e->room = room;
+	return 0;
+}
+
+/* The first extent that ends behind `off`. */
+static size_t extents_find(const struct extents *e, uint64_t off)
+{
+	size_t lo = 0, hi = e->nr;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (e->v[mid].off + e->v[mid].len <= off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void extents_delete(struct extents *e, size_t i)
+{
+	memmove(&e->v[i], &e->v[i + 1], (e->nr - i - 1) * sizeof(e->v[0]));
+	e->nr--;
+}
+
+int extents_add(struct extents *e, uint64_t off, uint64_t len)
+{
+	size_t i = extents_find(e, off);
+
+	if (i < e->nr && e->v[i].off < off + len)
+		return -EEXIST;
+	if (i && e->v[i - 1].off + e->v[i - 1].len == off) {
+		e->v[i - 1].len += len;
+		if (i < e->nr && e->v[i].off == off + len) {
+			e->v[i - 1].len += e->v[i].len;
+			extents_delete(e, i);
+		}
+		return 0;
+	}
+	if (i < e->nr && e->v[i].off == off + len) {
+		e->v[i].off = off;
+		e->v[i].len += len;
+		return 0;
+	}
+	if (extents_room(e))
+		return -ENOMEM;
+	memmove(&e->v[i + 1], &e->v[i], (e->nr - i) * sizeof(e->v[0]));
+	e->v[i] = (struct extent){ off, len };
+	e->nr++;
+	return 0;
+}
+
+/* Cuts [off, off + len) out of extent i, which holds it. */
+static int extents_cut(struct extents *e, size_t i, uint64_t off, uint64_t len)
+{
+	struct extent old = e->v[i];
+	uint64_t before = off - old.off, after = old.off + old.len - off - len;
+
+	if (before && after) {
+		if (extents_room(e))
+			return -ENOMEM;
+		memmove(&e->v[i + 1], &e->v[i], (e->nr - i) * sizeof(e->v[0]));
+		e->nr++;
+		e->v[i].len = before;
+		e->v[i + 1] = (struct extent){ off + len, after };
+	} else if (before) {
+		e->v[i].len = before;
+	} else if (after) {
+		e->v[i] = (struct extent){ off + len, after };
+	} else {
+		extents_delete(e, i);
+	}
+	return 0;
+}
+
+int heap_init(struct heap *h, struct region *r, uint64_t start, uint64_t end, uint64_t high)
+{
+	memset(h, 0, sizeof(*h));
+	start = round_up(start, HEAP_PAGE);
+	if (high && (high < start || high > end || high % HEAP_ALIGN))
+		return -EPROTO;
+	h->region = r;
+	h->start = start;
+	h->end = end;
+	h->high = high ? high : start;
+	h->inherited = high;
+	return end > h->high ? extents_add(&h->free, h->high, end - h->high) : 0;
+}
+
+void heap_destroy(struct heap *h)
+{
+	extents_free(&h->free);
+	extents_free(&h->adopted);
+}
+
+uint64_t heap_alloc(struct heap *h, size_t size)
+{
+	uint64_t len = heap_size(size), align = size >= HEAP_PAGE ? HEAP_PAGE : HEAP_ALIGN;
+
+	if (size > h->end)
+		return 0;
+	for (size_t i = 0; i < h->free.nr; i++) {
+		struct extent e = h->free.v[i];
+		uint64_t off = round_up(e.off, align);
+
+		if (off - e.off >= e.len || e.len - (off - e.off) < len)
+			continue;
+		if (region_back(h->region, off, len) || extents_cut(&h->free, i, off, len))
+			return 0;
+		if (off + len > h->high)
+			h->high = off + len;
+		h->used += len;
+		return off;
+	}
+	return 0;
+}
+
+void heap_free_extent(struct heap *h, uint64_t off, uint64_t len)
+{
+	if (!off || off < h->start || off > h->end || len > h->end - off)
+		return;
+	/* What the books cannot hold is lost until the session ends; -EEXIST: freed twice. */
+	if (extents_add(&h->free, off, len))
+		return;
+	h->used -= len;
+	region_release(h->region, off, len);
+}
+
+void heap_free(struct heap *h, uint64_t off, size_t size)
+{
+	heap_free_extent(h, off, heap_size(size));
+}
+
+int heap_adopt(struct heap *h, uint64_t off, size_t size)
+{
+	uint64_t len = heap_size(size);
+	int err;
+
+	if (!off || off % HEAP_ALIGN || off < h->start || off > h->inherited || len > h->inherited - off)
+		return -EINVAL;
+	err = extents_add(&h->adopted, off, len);
+	if (err)
+		return err;
+	h->used += len;
+	return region_keep(h->region, off, len);
+}
+
+int heap_adopt_done(struct heap *h, struct extents *out)
+{
+	uint64_t at = h->start;
+	int err = 0;
+
+	for (size_t i = 0; !err && h->inherited && i <= h->adopted.nr; i++) {
+		uint64_t end = i < h->adopted.nr ? h->adopted.v[i].off : h->inherited;
+
+		if (end > at)
+			err = extents_add(out, at, end - at);
+		if (i < h->adopted.nr)
+			at = h->adopted.v[i].off + h->adopted.v[i].len;
+	}
+	for (size_t i = 0; i < out->nr; i++) {
+		const struct extent *e = &out->v[i];
+
+		h->used += e->len;
+		/* Chunks that it shares with others hold old bytes: they have to count as backed. */
+		if (!err)
+			err = region_keep(h->region, e->off, 1);
+		if (!err)
+			err = region_keep(h->region, e->off + e->len - 1, 1);
+	}
+	extents_free(&h->adopted);
+	h->inherited = 0;
+	return err;
+}

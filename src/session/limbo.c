@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * limbo.c - publication and reclamation (R5)
+ *
+ * L1  A hit stores its depth, then its epoch, then loads a plan; the server
+ *     stores the new plan, then raises the epoch. A hit whose epoch is at
+ *     least E therefore sees all that was published before the epoch was E.
+ * L2  The store of depth and the load of the plan in a hit have no fence
+ *     between them. membarrier() gives every running thread one: after it a
+ *     hit that may see the old plan shows a depth of at least 1. Where there
+ *     is no membarrier, config_header.fence makes each enter pay for a fence.
+ * L3  So what was retired at epoch E is free when, after a barrier later than
+ *     E, every slot has depth 0 or an epoch of at least E.
+ *
+ * A stopped thread in a hit keeps memory from being freed, nothing else.
+ */
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "session/state.h"
+
+void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref)
+{
+	/* L1: pairs with the acquire of epoch and the load of the plan in hit(). */
+	atomic_store_explicit(word, ref, memory_order_release);
+	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);
+}
+
+static int limbo_room(struct limbo *l)
+{
+	size_t room = l->room ? l->room * 2 : 64;
+	struct limbo_entry *v;
+
+	if (l->nr < l->room)
+		return 0;
+	v = realloc(l->v, room * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	l->v = v;
+	l->room = room;
+	return 0;
+}
+
+int limbo_add(struct session *s, struct heap *heap, uint64_t off, uint64_t len)
+{
+	struct limbo *l = &s->limbo;
+	uint64_t epoch;
+
+	if (!off || limbo_room(l))
+		return -ENOMEM;		/* lost until the session ends, but never freed too early */
+	/* A raise of its own: what the caller unpublished by other means is covered too. */
+	epoch = atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst) + 1;
+	l->v[l->nr++] = (struct limbo_entry){ heap, off, len, epoch };
+	return 0;
+}
+
+static uint64_t rounded(size_t size)
+{
+	uint64_t to = size >= 4096 ? 4096 : 64;
+
+	return ((size ? size : 1) + to - 1) / to * to;
+}
+
+void session_config_retire(struct session *s, config_ref ref, size_t size)
+{
+	limbo_add(s, &s->config_heap, ref, rounded(size));
+}
+
+void session_data_retire(struct session *s, data_ref ref, size_t size)
+{
+	limbo_add(s, &s->data_heap, ref, rounded(size));
+}
+
+/* L2. False: it was refused, nothing may be freed now. */
+static bool limbo_barrier(struct session *s)
+{
+	if (!s->membarrier) {
+		atomic_thread_fence(memory_order_seq_cst);	/* pairs with the fence in hit_enter() */
+		return true;
+	}
+	return !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) ||
+	       !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
+
+/* The oldest epoch that a running hit may have seen; UINT64_MAX: no hit is running. */
+static uint64_t oldest_epoch(struct session *s)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (uint32_t i = 0; i < s->nr_slots; i++) {
+		struct slot *slot = plane_slot(&s->plane, i);
+		uint64_t epoch;
+
+		/* Slots of nobody may hold anything: the region is not trusted. */
+		if (s->slot_process[i] == SLOT_FREE ||
+		    !atomic_load_explicit(&slot->depth, memory_order_acquire))
+			continue;
+		epoch = atomic_load_explicit(&slot->epoch, memory_order_acquire);
+		oldest = epoch < oldest ? epoch : oldest;
+	}
+	return oldest;
+}
+
+size_t session_reclaim(struct session *s)
+{
+	struct limbo *l = &s->limbo;
+	uint64_t oldest;
+	size_t done = 0;
+
+	if (!l->nr || !limbo_barrier(s))
+		return l->nr;
+	oldest = oldest_epoch(s);
+	while (done < l->nr && l->v[done].epoch <= oldest) {
+		heap_free_extent(l->v[done].heap, l->v[done].off, l->v[done].len);
+		done++;
+	}
+	for (size_t i = done; i < l->nr; i++)
+		l->v[i - done] = l->v[i];
+	l->nr -= done;
+	return l->nr;
+}
+
+void limbo_destroy(struct limbo *l)
+{
+	free(l->v);
+	*l = (struct limbo){ 0 };
+}

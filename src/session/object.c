@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * object.c - what a new server needs to bring a session back (R4)
+ *
+ * A chain in the config region, newest first, linked by one store. The id of
+ * an object is its offset. A removed object loses `live` first and is then
+ * unlinked; nobody but the server reads the chain, so it is freed at once.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "session/state.h"
+
+static struct object *object_at(struct session *s, config_ref ref)
+{
+	struct object *o = session_config(s, ref, sizeof(*o));
+	size_t room;
+
+	if (!o || ref % 64 || o->nr_refs > sizeof(o->refs) / sizeof(o->refs[0]))
+		return NULL;
+	room = s->config.size - ref - sizeof(*o);
+	if (!o->path_len || !o->text_len || o->path_len > room || o->text_len > room - o->path_len ||
+	    o->bytes[o->path_len - 1] || o->bytes[o->path_len + o->text_len - 1])
+		return NULL;
+	return o;
+}
+
+static size_t object_size(const struct object *o)
+{
+	return sizeof(*o) + o->path_len + o->text_len;
+}
+
+int session_object_add(struct session *s, const char *path, const char *text,
+		       const uint64_t *refs, unsigned int nr_refs, uint64_t *id)
+{
+	size_t path_len = strlen(path) + 1, text_len = strlen(text) + 1;
+	struct config_header *h = s->header;
+	struct object *o;
+	config_ref ref;
+
+	if (nr_refs > sizeof(o->refs) / sizeof(o->refs[0]) || path_len + text_len > (1u << 20))
+		return -E2BIG;
+	ref = session_config_alloc(s, sizeof(*o) + path_len + text_len);
+	if (!ref)
+		return -ENOMEM;
+	o = (struct object *)(s->config.base + ref);
+	o->next = atomic_load_explicit(&h->objects, memory_order_relaxed);
+	o->serial = atomic_fetch_add_explicit(&h->serial, 1, memory_order_relaxed) + 1;
+	o->nr_refs = nr_refs;
+	if (nr_refs)
+		memcpy(o->refs, refs, nr_refs * sizeof(*refs));
+	o->path_len = (uint32_t)path_len;
+	o->text_len = (uint32_t)text_len;
+	memcpy(o->bytes, path, path_len);
+	memcpy(o->bytes + path_len, text, text_len);
+	atomic_store_explicit(&o->live, 1, memory_order_relaxed);
+	/* Whole or not at all, should this process end here; the next server reads it. */
+	atomic_store_explicit(&h->objects, ref, memory_order_release);
+	*id = ref;
+	return 0;
+}
+
+void session_object_remove(struct session *s, uint64_t id)
+{
+	_Atomic config_ref *link = &s->header->objects;
+	config_ref ref;
+
+	while ((ref = atomic_load_explicit(link, memory_order_relaxed))) {
+		struct object *o = object_at(s, ref);
+
+		if (!o)
+			return;
+		if (ref == id) {
+			atomic_store_explicit(&o->live, 0, memory_order_release);
+			atomic_store_explicit(link, o->next, memory_order_release);
+			session_config_free(s, ref, object_size(o));
+			return;
+		}
+		link = (_Atomic config_ref *)&o->next;
+	}
+}
+
+/* All objects in order of serial; *nr of them. NULL: none, or out of memory (*nr is -1). */
+static config_ref *objects_sorted(struct session *s, long *nr)
+{
+	config_ref ref, *v = NULL;
+	long n = 0, i;
+
+	for (ref = atomic_load_explicit(&s->header->objects, memory_order_acquire); object_at(s, ref);
+	     ref = object_at(s, ref)->next)
+		if (++n > (1 << 24))
+			break;		/* a ring: damaged */
+	*nr = n;
+	if (!n)
+		return NULL;
+	v = malloc((size_t)n * sizeof(*v));
+	if (!v) {
+		*nr = -1;
+		return NULL;
+	}
+	/* The chain is newest first. */
+	ref = atomic_load_explicit(&s->header->objects, memory_order_acquire);
+	for (i = n - 1; i >= 0; i--) {
+		v[i] = ref;
+		ref = object_at(s, ref)->next;
+	}
+	return v;
+}
+
+int session_object_each(struct session *s, int (*fn)(struct session *s, uint64_t id,
+			const struct object *o, const char *path, const char *text, void *arg), void *arg)
+{
+	int ret = 0;
+	long nr;
+	config_ref *v = objects_sorted(s, &nr);
+
+	for (long i = 0; !ret && i < nr; i++) {
+		struct object *o = object_at(s, v[i]);
+
+		if (o && atomic_load_explicit(&o->live, memory_order_acquire))
+			ret = fn(s, v[i], o, o->bytes, o->bytes + o->path_len, arg);
+	}
+	free(v);
+	return nr < 0 ? -ENOMEM : ret;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * place.c - where sessions lie: $XDG_RUNTIME_DIR/tracefuse/NAME, else /dev/shm/tracefuse-UID/NAME (R3)
+ *
+ * A private session is a directory ".PID-START-N": users' names never start
+ * with a dot, and the name tells whether its process still lives.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include "session/state.h"
+
+#define TMPFS_MAGIC_NUMBER	0x01021994
+#define RAMFS_MAGIC_NUMBER	0x858458f6
+
+static const char *const session_files[] = { "config", "data", "attach", "lock" };
+
+static bool on_tmpfs(const char *dir)
+{
+	struct statfs st;
+
+	return !statfs(dir, &st) &&
+	       (st.f_type == TMPFS_MAGIC_NUMBER || st.f_type == RAMFS_MAGIC_NUMBER);
+}
+
+/* A directory of our own that nobody else may enter. */
+static int private_dir(const char *path, bool create)
+{
+	struct stat st;
+
+	if (create && mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	if (lstat(path, &st))
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	if (st.st_uid != geteuid() || (st.st_mode & 077))
+		return -EACCES;
+	return 0;
+}
+
+int place_base(char *out, size_t size, bool create)
+{
+	const char *run = getenv("XDG_RUNTIME_DIR");
+
+	if (run && run[0] == '/' && on_tmpfs(run)) {
+		if (snprintf(out, size, "%s/tracefuse", run) >= (int)size)
+			return -ENAMETOOLONG;
+	} else if (on_tmpfs("/dev/shm")) {
+		snprintf(out, size, "/dev/shm/tracefuse-%u", (unsigned int)geteuid());
+	} else {
+		return -ENOTSUP;
+	}
+	return private_dir(out, create);
+}
+
+bool session_name_valid(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (!len || len > 63 || name[0] == '.' || name[0] == '-')
+		return false;
+	return strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") == len;
+}
+
+int place_private_name(char *out, size_t size)
+{
+	static _Atomic unsigned int made;
+	unsigned long long start = process_start_time(getpid());
+
+	snprintf(out, size, ".%d-%llu-%u", (int)getpid(), start, atomic_fetch_add(&made, 1));
+	return 0;
+}
+
+static bool private_name_alive(const char *name)
+{
+	unsigned long long start;
+	int pid;
+
+	return sscanf(name, ".%d-%llu-", &pid, &start) == 2 && process_start_time(pid) == start;
+}
+
+bool place_alive(int dirfd)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool alive;
+
+	if (fd < 0)
+		return true;	/* cannot tell: do no harm */
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/attach", dirfd);
+	/* EAGAIN: its queue is full, so somebody holds the socket. */
+	alive = !connect(fd, (struct sockaddr *)&addr, sizeof(addr)) || errno == EAGAIN;
+	close(fd);
+	return alive;
+}
+
+int place_remove(int base, const char *name)
+{
+	int dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (dir < 0)
+		return -errno;
+	for (size_t i = 0; i < sizeof(session_files) / sizeof(session_files[0]); i++)
+		unlinkat(dir, session_files[i], 0);
+	close(dir);
+	return unlinkat(base, name, AT_REMOVEDIR) ? -errno : 0;
+}
+
+void place_sweep(int base)
+{
+	int fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *d;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((d = readdir(dir)))
+		if (d->d_name[0] == '.' && d->d_name[1] >= '0' && d->d_name[1] <= '9' &&
+		    !private_name_alive(d->d_name))
+			place_remove(base, d->d_name);
+	closedir(dir);
+}
+
+static int list_one(const char *base, int basefd, const char *name,
+		    int (*fn)(void *arg, const char *name, const char *dir, bool alive), void *arg)
+{
+	int dirfd = openat(basefd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char path[4096 + 256];
+	bool alive;
+
+	if (dirfd < 0)
+		return 0;
+	alive = place_alive(dirfd);
+	close(dirfd);
+	snprintf(path, sizeof(path), "%s/%s", base, name);
+	return fn(arg, name, path, alive);
+}
+
+int session_list(int (*fn)(void *arg, const char *name, const char *dir, bool alive), void *arg)
+{
+	char base[4096];
+	int err = place_base(base, sizeof(base), false);
+	struct dirent **names;
+	int fd, nr;
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	place_sweep(fd);
+	nr = scandir(base, &names, NULL, alphasort);
+	for (int i = 0; i < nr; i++) {
+		if (!err && session_name_valid(names[i]->d_name))
+			err = list_one(base, fd, names[i]->d_name, fn, arg);
+		free(names[i]);
+	}
+	if (nr >= 0)
+		free(names);
+	close(fd);
+	return err;
+}
+
+int session_remove_stale(const char *name)
+{
+	char base[4096];
+	int err = place_base(base, sizeof(base), false);
+	int fd, dirfd;
+
+	if (err)
+		return err;
+	if (!session_name_valid(name))
+		return -EINVAL;
+	fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	dirfd = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dirfd < 0)
+		err = -errno;
+	else if (place_alive(dirfd))
+		err = -EBUSY;
+	else
+		err = place_remove(fd, name);
+	if (dirfd >= 0)
+		close(dirfd);
+	close(fd);
+	return err;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * process.c - the attached processes and whether they live (R5)
+ *
+ * A pidfd says whether a process lives. The table in the config region keeps
+ * pid and start time, which together name one process for good, so that a
+ * server that re-opens the session finds the processes of the old one.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "session/state.h"
+
+static struct process_entry *entry_of(struct session *s, unsigned int index)
+{
+	return (struct process_entry *)(s->config.base + s->header->processes) + index;
+}
+
+uint64_t process_start_time(pid_t pid)
+{
+	char path[64], text[1024];
+	uint64_t start = 0;
+	FILE *f;
+	char *p;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	/* Field 2 is a name in parentheses that may hold anything; 22 is the 20th behind it. */
+	if (fgets(text, sizeof(text), f) && (p = strrchr(text, ')'))) {
+		for (int i = 0; p && i < 20; i++)
+			p = strchr(p + 1, ' ');
+		if (p)
+			start = strtoull(p + 1, NULL, 10);
+	}
+	fclose(f);
+	return start;
+}
+
+int process_add(struct session *s, pid_t pid, int pidfd, int conn)
+{
+	struct process_entry *e;
+
+	for (int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
+		struct process *p = &s->processes[i];
+		struct epoll_event ev = { .events = EPOLLIN, .data.fd = pidfd };
+
+		if (p->pid)
+			continue;
+		*p = (struct process){ .pid = pid, .pidfd = pidfd, .conn = conn };
+		if (pidfd >= 0)
+			epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, pidfd, &ev);
+		e = entry_of(s, (unsigned int)i);
+		e->start_time = process_start_time(pid);
+		e->pid = (uint32_t)pid;
+		return i;
+	}
+	return -EUSERS;
+}
+
+void process_remove(struct session *s, unsigned int index)
+{
+	struct process *p = &s->processes[index];
+
+	slots_take_back(s, index + 1);
+	entry_of(s, index)->pid = 0;
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	if (p->conn >= 0)
+		close(p->conn);
+	*p = (struct process){ .pidfd = -1, .conn = -1 };
+}
+
+bool process_alive(const struct process *p)
+{
+	struct pollfd fd = { .fd = p->pidfd, .events = POLLIN };
+
+	if (p->pidfd < 0)
+		return true;	/* cannot tell: its slots stay as they are */
+	return poll(&fd, 1, 0) <= 0;
+}
+
+/* The process that an entry names, or -1 when it is gone. */
+static int entry_pidfd(const struct process_entry *e)
+{
+	int fd = (int)syscall(SYS_pidfd_open, (pid_t)e->pid, 0);
+
+	/* Looked at while the pidfd holds the process: it is this one or never was. */
+	if (fd >= 0 && process_start_time((pid_t)e->pid) != e->start_time) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+void processes_restore(struct session *s)
+{
+	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
+		struct process_entry *e = entry_of(s, i);
+		struct epoll_event ev = { .events = EPOLLIN };
+		int fd = e->pid ? entry_pidfd(e) : -1;
+
+		if (fd < 0) {
+			e->pid = 0;
+			continue;
+		}
+		s->processes[i] = (struct process){ .pid = (pid_t)e->pid, .pidfd = fd, .conn = -1 };
+		ev.data.fd = fd;
+		epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev);
+	}
+	for (uint32_t i = 0; i < s->nr_slots; i++) {
+		uint32_t process = atomic_load_explicit(&plane_slot(&s->plane, i)->process,
+							memory_order_relaxed);
+
+		if (process && process <= LAYOUT_MAX_PROCESSES && s->processes[process - 1].pid)
+			s->slot_process[i] = process;
+		else
+			slot_finish(s, i);
+	}
+}

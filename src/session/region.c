@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * region.c - a sparse file on tmpfs, mapped whole and backed piece by piece
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "session/region.h"
+
+static bool chunk_backed(const struct region *r, uint64_t chunk)
+{
+	return r->backed[chunk / 8] >> (chunk % 8) & 1;
+}
+
+static void chunk_mark(struct region *r, uint64_t chunk, bool on)
+{
+	uint8_t bit = (uint8_t)(1u << (chunk % 8));
+
+	if (on)
+		r->backed[chunk / 8] |= bit;
+	else
+		r->backed[chunk / 8] &= (uint8_t)~bit;
+}
+
+static int region_map(struct region *r, int fd, uint64_t size)
+{
+	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	int err;
+
+	if (base == MAP_FAILED)
+		return -errno;
+	r->backed = calloc(size / REGION_CHUNK / 8 + 1, 1);
+	err = r->backed ? guard_add(base, size) : -ENOMEM;
+	if (err) {
+		free(r->backed);
+		munmap(base, size);
+		return err;
+	}
+	/* A core file of a server or a program must not hold gigabytes of trace. */
+	madvise(base, size, MADV_DONTDUMP);
+	r->fd = fd;
+	r->base = base;
+	r->size = size;
+	return 0;
+}
+
+int region_create(struct region *r, int fd, uint64_t size)
+{
+	int err = ftruncate(fd, (off_t)size) ? -errno : region_map(r, fd, size);
+
+	if (err)
+		close(fd);
+	return err;
+}
+
+int region_open(struct region *r, int fd, uint64_t size)
+{
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (st.st_size < REGION_CHUNK || (size && (uint64_t)st.st_size != size))
+		err = -EPROTO;
+	else
+		err = region_map(r, fd, (uint64_t)st.st_size);
+	if (err)
+		close(fd);
+	return err;
+}
+
+void region_close(struct region *r)
+{
+	if (!r->base)
+		return;
+	guard_remove(r->base);
+	munmap(r->base, r->size);
+	close(r->fd);
+	free(r->backed);
+	memset(r, 0, sizeof(*r));
+	r->fd = -1;
+}
+
+/* Backs the run of unbacked chunks from `chunk` to at most `last`; returns the chunk after it. */
+static int back_run(struct region *r, uint64_t chunk, uint64_t last, uint64_t *next)
+{
+	uint64_t end = chunk, off = chunk * REGION_CHUNK, stop;
+
+	while (end <= last && !chunk_backed(r, end))
+		end++;
+	stop = end * REGION_CHUNK < r->size ? end * REGION_CHUNK : r->size;
+	while (fallocate(r->fd, 0, (off_t)off, (off_t)(stop - off)))
+		if (errno != EINTR)
+			return -errno;
+	for (*next = end; chunk < end; chunk++)
+		chunk_mark(r, chunk, true);
+	return 0;
+}
+
+static void zero_overlap(struct region *r, uint64_t chunk, uint64_t off, uint64_t len)
+{
+	uint64_t lo = chunk * REGION_CHUNK, hi = lo + REGION_CHUNK;
+
+	lo = lo < off ? off : lo;
+	hi = hi > off + len ? off + len : hi;
+	memset(r->base + lo, 0, hi - lo);
+}
+
+static int back(struct region *r, uint64_t off, uint64_t len, bool zero)
+{
+	uint64_t chunk = off / REGION_CHUNK, last = (off + len - 1) / REGION_CHUNK;
+	int err;
+
+	while (chunk <= last) {
+		if (chunk_backed(r, chunk)) {
+			if (zero)
+				zero_overlap(r, chunk, off, len);
+			chunk++;
+			continue;
+		}
+		err = back_run(r, chunk, last, &chunk);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int region_back(struct region *r, uint64_t off, uint64_t len)
+{
+	return len ? back(r, off, len, true) : 0;
+}
+
+int region_keep(struct region *r, uint64_t off, uint64_t len)
+{
+	return len ? back(r, off, len, false) : 0;
+}
+
+void region_release(struct region *r, uint64_t off, uint64_t len)
+{
+	uint64_t first = (off + REGION_CHUNK - 1) / REGION_CHUNK, end = (off + len) / REGION_CHUNK;
+
+	if (first >= end)
+		return;
+	if (fallocate(r->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		      (off_t)(first * REGION_CHUNK), (off_t)((end - first) * REGION_CHUNK)))
+		return;		/* stays backed, and is zeroed when it is used again */
+	for (; first < end; first++)
+		chunk_mark(r, first, false);
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session.c - a session's memory: create, open, close, destroy (R1, R3, R4)
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "plane/clock.h"
+#include "session/state.h"
+
+enum { CONFIG_BYTES = 256 << 20, DEFAULT_SLOTS = 1024 };
+#define DEFAULT_MEMORY	(4ull << 30)
+#define MIN_MEMORY	(8ull << 20)
+
+const char *session_name(const struct session *s)
+{
+	return s->name;
+}
+
+const char *session_dir(const struct session *s)
+{
+	return s->dir;
+}
+
+struct config_header *session_header(struct session *s)
+{
+	return s->header;
+}
+
+struct plane *session_plane(struct session *s)
+{
+	return &s->plane;
+}
+
+void *session_config(struct session *s, config_ref ref, size_t size)
+{
+	return region_at(&s->config, ref, size);
+}
+
+void *session_data(struct session *s, data_ref ref, size_t size)
+{
+	return region_at(&s->data, ref, size);
+}
+
+config_ref session_config_alloc(struct session *s, size_t size)
+{
+	config_ref ref = heap_alloc(&s->config_heap, size);
+
+	atomic_store_explicit(&s->header->config_high, s->config_heap.high, memory_order_relaxed);
+	return ref;
+}
+
+data_ref session_data_alloc(struct session *s, size_t size)
+{
+	data_ref ref = heap_alloc(&s->data_heap, size);
+
+	atomic_store_explicit(&s->header->data_high, s->data_heap.high, memory_order_relaxed);
+	return ref;
+}
+
+void session_config_free(struct session *s, config_ref ref, size_t size)
+{
+	heap_free(&s->config_heap, ref, size);
+}
+
+void session_data_free(struct session *s, data_ref ref, size_t size)
+{
+	heap_free(&s->data_heap, ref, size);
+}
+
+int session_config_adopt(struct session *s, config_ref ref, size_t size)
+{
+	return heap_adopt(&s->config_heap, ref, size);
+}
+
+int session_data_adopt(struct session *s, data_ref ref, size_t size)
+{
+	return heap_adopt(&s->data_heap, ref, size);
+}
+
+const char *session_error(int err)
+{
+	switch (err < 0 ? -err : err) {
+	case ENOTSUP:	return "no tmpfs for a session's memory: $XDG_RUNTIME_DIR and /dev/shm are not tmpfs "
+			       "(in a container: mount one, for example --tmpfs /dev/shm)";
+	case EEXIST:	return "a session of that name exists";
+	case EBUSY:	return "the session has a server that runs";
+	case ENOENT:	return "no such session";
+	case ECONNREFUSED: return "the session's server has ended";
+	case EINVAL:	return "a session's name is 1 to 63 letters, digits, '_', '-' or '.', "
+			       "and does not begin with '-' or '.'";
+	case EPROTO:	return "the session's files are damaged or of another version";
+	case ENOSPC:
+	case ENOMEM:	return "no memory left for the session";
+	case EACCES:	return "the sessions' directory belongs to somebody else or is open to others";
+	case EUSERS:	return "the session has no room for another process or thread";
+	default:	return strerror(err < 0 ? -err : err);
+	}
+}
+
+static bool membarrier_works(void)
+{
+	long have = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+
+	if (have < 0 || !(have & MEMBARRIER_CMD_GLOBAL_EXPEDITED))
+		return false;
+	/* The server itself makes hits: sources, trace_marker. */
+	return !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) &&
+	       !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+/* What both create and open set up in private memory once the files are mapped. */
+static int session_start(struct session *s, bool fresh, bool no_membarrier)
+{
+	struct config_header *h = s->header;
+	int err;
+
+	s->plane = (struct plane){ .config = s->config.base, .data = s->data.base,
+				   .config_size = s->config.size, .data_size = s->data.size };
+	s->membarrier = !no_membarrier && membarrier_works();
+	atomic_store_explicit(&h->fence, s->membarrier ? 0 : 1, memory_order_seq_cst);
+	atomic_store_explicit(&h->server_pid, (uint32_t)getpid(), memory_order_relaxed);
+	err = heap_init(&s->config_heap, &s->config, h->heap, s->config.size, fresh ? 0 : h->config_high);
+	if (!err)
+		err = heap_init(&s->data_heap, &s->data, h->data_heap, s->data.size,
+				fresh ? 0 : h->data_high);
+	return err ? err : slots_create(s, fresh);
+}
+
+static uint64_t align_page(uint64_t v)
+{
+	return (v + 4095) & ~4095ull;
+}
+
+static void header_fill(struct config_header *h, const struct session_params *p)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+	h->version = SESSION_VERSION;
+	h->nr_cpus = p->nr_cpus ? p->nr_cpus : cpus > 0 ? (uint32_t)cpus : 1;
+	h->nr_slots = p->nr_slots ? p->nr_slots : DEFAULT_SLOTS;
+	h->config_size = CONFIG_BYTES;
+	h->data_size = p->memory ? p->memory : DEFAULT_MEMORY;
+	h->events = 4096;
+	h->processes = h->events + LAYOUT_MAX_EVENTS * sizeof(struct event_entry);
+	h->heap = align_page(h->processes + LAYOUT_MAX_PROCESSES * sizeof(struct process_entry));
+	h->slots = 4096;
+	h->instances = align_page(h->slots + h->nr_slots * sizeof(struct slot));
+	h->data_heap = align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state));
+	clock_calibrate(&h->tsc);
+}
+
+static int params_check(const struct session_params *p)
+{
+	if (p->nr_cpus > LAYOUT_MAX_CPUS || p->nr_slots > LAYOUT_MAX_SLOTS)
+		return -EINVAL;
+	return p->memory && p->memory < MIN_MEMORY ? -ENOMEM : 0;
+}
+
+/* Makes both files in dirfd, or in memory without a name. */
+static int session_files(struct session *s, const struct session_params *p)
+{
+	struct config_header h = { 0 };
+	struct data_header *d;
+	int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, fd, err;
+
+	header_fill(&h, p);
+	fd = s->dirfd < 0 ? memfd_create("tracefuse-config", MFD_CLOEXEC) : openat(s->dirfd, "config", flags, 0600);
+	err = fd < 0 ? -errno : region_create(&s->config, fd, h.config_size);
+	if (err)
+		return err;
+	fd = s->dirfd < 0 ? memfd_create("tracefuse-data", MFD_CLOEXEC) : openat(s->dirfd, "data", flags, 0600);
+	err = fd < 0 ? -errno : region_create(&s->data, fd, h.data_size);
+	if (err)
+		return err;
+	err = region_back(&s->config, 0, h.heap);
+	if (!err)
+		err = region_back(&s->data, 0, h.data_heap);
+	if (err)
+		return err;
+	s->header = (struct config_header *)s->config.base;
+	*s->header = h;
+	d = (struct data_header *)s->data.base;
+	d->magic = SESSION_MAGIC;
+	return 0;
+}
+
+static struct session *session_new(void)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->dirfd = s->config.fd = s->data.fd = s->listen_fd = s->poll_fd = -1;
+	for (int i = 0; i < LAYOUT_MAX_PROCESSES; i++)
+		s->processes[i].pidfd = s->processes[i].conn = -1;
+	return s;
+}
+
+static void session_release(struct session *s)
+{
+	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
+		if (s->processes[i].pidfd >= 0)
+			close(s->processes[i].pidfd);
+		if (s->processes[i].conn >= 0)
+			close(s->processes[i].conn);
+	}
+	attach_stop(s);
+	limbo_destroy(&s->limbo);
+	heap_destroy(&s->config_heap);
+	heap_destroy(&s->data_heap);
+	slots_destroy(s);
+	region_close(&s->config);
+	region_close(&s->data);
+	if (s->dirfd >= 0)
+		close(s->dirfd);
+	free(s);
+}
+
+static void session_unlink(struct session *s)
+{
+	int base;
+
+	if (!s->dir[0])
+		return;
+	*strrchr(s->dir, '/') = 0;
+	base = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (base < 0)
+		return;
+	place_remove(base, s->name);
+	close(base);
+}
+
+void session_destroy(struct session *s)
+{
+	if (!s)
+		return;
+	session_unlink(s);
+	session_release(s);
+}
+
+void session_close(struct session *s)
+{
+	if (s && s->private)
+		session_destroy(s);
+	else if (s)
+		session_release(s);
+}
+
+/* Makes the session's directory and leaves it in s->dir and s->dirfd. */
+static int session_place(struct session *s, const char *name)
+{
+	char base[3968];
+	int err = place_base(base, sizeof(base), true), basefd;
+
+	if (err == -ENOTSUP && !name)
+		return 0;	/* for this process alone: memory without a name will do */
+	if (err)
+		return err;
+	basefd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (basefd < 0)
+		return -errno;
+	place_sweep(basefd);
+	if (mkdirat(basefd, s->name, 0700)) {
+		err = -errno;
+	} else {
+		snprintf(s->dir, sizeof(s->dir), "%s/%s", base, s->name);
+		s->dirfd = openat(basefd, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		err = s->dirfd < 0 ? -errno : 0;
+	}
+	close(basefd);
+	return err;
+}
+
+int session_create(const char *name, const struct session_params *params, struct session **out)
+{
+	static const struct session_params defaults;
+	const struct session_params *p = params ? params : &defaults;
+	struct session *s;
+	int err = params_check(p);
+
+	if (err)
+		return err;
+	if (name && !session_name_valid(name))
+		return -EINVAL;
+	s = session_new();
+	if (!s)
+		return -ENOMEM;
+	s->private = !name;
+	if (name)
+		snprintf(s->name, sizeof(s->name), "%s", name);
+	else
+		place_private_name(s->name, sizeof(s->name));
+	err = session_place(s, name);
+	if (!err)
+		err = session_files(s, p);
+	if (!err)
+		err = session_start(s, true, p->no_membarrier);
+	if (!err)
+		err = attach_listen(s);
+	if (err) {
+		session_destroy(s);
+		return err;
+	}
+	/* Last: an opener that sees the magic sees a whole header. */
+	__atomic_store_n(&s->header->magic, SESSION_MAGIC, __ATOMIC_RELEASE);
+	*out = s;
+	return 0;
+}
+
+static int header_check(struct session *s)
+{
+	const struct config_header *h = (const struct config_header *)s->config.base;
+
+	if (h->magic != SESSION_MAGIC || h->version != SESSION_VERSION || h->config_size != s->config.size ||
+	    !h->nr_cpus || h->nr_cpus > LAYOUT_MAX_CPUS || !h->nr_slots || h->nr_slots > LAYOUT_MAX_SLOTS)
+		return -EPROTO;
+	if (h->events != 4096 || h->heap >= h->config_size || h->slots != 4096 ||
+	    h->processes != h->events + LAYOUT_MAX_EVENTS * sizeof(struct event_entry) ||
+	    h->instances != align_page(h->slots + h->nr_slots * sizeof(struct slot)) ||
+	    h->data_heap != align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state)))
+		return -EPROTO;
+	return 0;
+}
+
+static int session_map(struct session *s)
+{
+	int fd = openat(s->dirfd, "config", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	int err = fd < 0 ? -EPROTO : region_open(&s->config, fd, 0);
+
+	if (!err)
+		err = header_check(s);
+	if (err)
+		return err;
+	s->header = (struct config_header *)s->config.base;
+	fd = openat(s->dirfd, "data", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	err = fd < 0 ? -EPROTO : region_open(&s->data, fd, s->header->data_size);
+	if (err)
+		return err;
+	if (((struct data_header *)s->data.base)->magic != SESSION_MAGIC)
+		return -EPROTO;
+	err = region_keep(&s->config, 0, s->header->heap);
+	return err ? err : region_keep(&s->data, 0, s->header->data_heap);
+}
+
+/*
+ * Between looking for the old server and listening nobody else may do the
+ * same. The lock lasts only for this call and says nothing about who lives.
+ */
+static int session_take_over(struct session *s, int *lock)
+{
+	*lock = openat(s->dirfd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (*lock < 0)
+		return -errno;
+	if (flock(*lock, LOCK_EX | LOCK_NB))
+		return -EBUSY;
+	return place_alive(s->dirfd) ? -EBUSY : 0;
+}
+
+static int session_find(struct session *s, const char *name)
+{
+	char base[3968];
+	int err = place_base(base, sizeof(base), false);
+
+	if (err)
+		return err;
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	snprintf(s->dir, sizeof(s->dir), "%s/%s", base, name);
+	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return s->dirfd < 0 ? -errno : 0;
+}
+
+int session_open(const char *name, struct session **out)
+{
+	struct session *s;
+	int err, lock = -1;
+
+	if (!session_name_valid(name))
+		return -EINVAL;
+	s = session_new();
+	if (!s)
+		return -ENOMEM;
+	err = session_find(s, name);
+	if (!err)
+		err = session_take_over(s, &lock);
+	if (!err)
+		err = session_map(s);
+	if (!err)
+		err = session_start(s, false, false);
+	if (!err)
+		err = attach_listen(s);
+	if (lock >= 0)
+		close(lock);
+	if (err) {
+		session_release(s);
+		return err;
+	}
+	processes_restore(s);
+	*out = s;
+	return 0;
+}
+
+/* Plans of the old server that the new one did not publish anew. */
+static void plans_drop_old(struct session *s, uint64_t high)
+{
+	struct event_entry *e = (struct event_entry *)(s->config.base + s->header->events);
+
+	for (int i = 0; i < LAYOUT_MAX_EVENTS; i++) {
+		config_ref plan = atomic_load_explicit(&e[i].plan, memory_order_relaxed);
+
+		if (plan && plan < high)
+			session_publish(s, &e[i].plan, 0);
+	}
+}
+
+static void heap_drop_old(struct session *s, struct heap *heap)
+{
+	struct extents old = { 0 };
+
+	heap_adopt_done(heap, &old);
+	for (size_t i = 0; i < old.nr; i++)
+		limbo_add(s, heap, old.v[i].off, old.v[i].len);
+	extents_free(&old);
+}
+
+/* Objects and scratch memory are session.c's own to adopt. */
+static int adopt_object(struct session *s, uint64_t id, const struct object *o, const char *path,
+			const char *text, void *arg)
+{
+	if (id < *(const uint64_t *)arg)
+		session_config_adopt(s, id, sizeof(*o) + o->path_len + o->text_len);
+	return 0;
+}
+
+void session_adopt_done(struct session *s)
+{
+	uint64_t high = s->config_heap.inherited;
+
+	if (!high)
+		return;
+	session_object_each(s, adopt_object, &high);
+	for (uint32_t i = 0; i < s->nr_slots; i++) {
+		struct slot *slot = plane_slot(&s->plane, i);
+
+		if (slot->scratch && slot->scratch < s->data_heap.inherited &&
+		    session_data_adopt(s, slot->scratch, sizeof(struct hit_scratch) * LAYOUT_HIT_LEVELS))
+			slot->scratch = 0;
+	}
+	plans_drop_old(s, high);
+	heap_drop_old(s, &s->config_heap);
+	heap_drop_old(s, &s->data_heap);
+}

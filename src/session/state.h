@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * state.h - what a server keeps in its own memory about its session
+ *
+ * Included by src/session only.
+ */
+#ifndef TRACEFUSE_SESSION_STATE_H
+#define TRACEFUSE_SESSION_STATE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include "plane/plane.h"
+#include "session/heap.h"
+#include "session/region.h"
+#include "session/session.h"
+
+/* Something that was unpublished and waits for the hits that may still see it. */
+struct limbo_entry {
+	struct heap	*heap;
+	uint64_t	off, len;
+	uint64_t	epoch;		/* hits that saw this epoch cannot see it */
+};
+
+struct limbo {
+	struct limbo_entry *v;		/* in order of epoch */
+	size_t		nr, room;
+};
+
+/* An attached process; the index is that of its struct process_entry. */
+struct process {
+	pid_t		pid;		/* 0: free */
+	int		pidfd;		/* -1: none */
+	int		conn;		/* -1: the connection is gone or was the old server's */
+	bool		gone;		/* said goodbye: its slots are to be taken back */
+};
+
+enum { SLOT_FREE = 0, SLOT_SERVER = UINT32_MAX };
+
+struct session {
+	char		name[64];
+	char		dir[4096];	/* "": memory without a name (no tmpfs) */
+	int		dirfd;
+	bool		private;	/* destroyed at close */
+	bool		membarrier;	/* the system has it and the session uses it */
+	struct region	config, data;
+	struct heap	config_heap, data_heap;
+	struct config_header *header;
+	struct plane	plane;
+	struct limbo	limbo;
+	uint64_t	barrier_epoch;	/* all entries up to this epoch have had their membarrier */
+	uint32_t	nr_slots;
+	uint32_t	*slot_process;	/* by slot: SLOT_FREE, SLOT_SERVER or 1 + index of the process */
+	struct process	processes[LAYOUT_MAX_PROCESSES];
+	int		listen_fd;	/* -1: none */
+	int		poll_fd;	/* epoll over the socket, connections and pidfds */
+};
+
+/* place.c: where sessions lie */
+int place_base(char *out, size_t size, bool create);	/* -ENOTSUP: no tmpfs */
+int place_private_name(char *out, size_t size);
+bool place_alive(int dirfd);				/* a server accepts connections there */
+int place_remove(int base, const char *name);
+void place_sweep(int base);				/* private sessions whose process died */
+
+/* limbo.c */
+void limbo_destroy(struct limbo *l);
+int limbo_add(struct session *s, struct heap *heap, uint64_t off, uint64_t len);
+
+/* slot.c */
+int slots_create(struct session *s, bool fresh);
+void slots_destroy(struct session *s);
+/* Gives `nr` slots to process index + 1 or SLOT_SERVER; fills out, returns how many there were. */
+unsigned int slots_give(struct session *s, uint32_t process, unsigned int nr, uint32_t *out);
+void slots_take_back(struct session *s, uint32_t process);
+void slot_recycle(struct session *s, uint32_t index);
+
+/* process.c */
+int process_add(struct session *s, pid_t pid, int pidfd, int conn);
+void process_remove(struct session *s, unsigned int index);
+bool process_alive(const struct process *p);
+void processes_restore(struct session *s);		/* of the old server, after session_open() */
+uint64_t process_start_time(pid_t pid);			/* 0: no such process */
+
+/* recover.c */
+void process_end(struct session *s, unsigned int index);	/* it died, left or called exec */
+void slot_finish(struct session *s, uint32_t index);		/* what its thread left half done in maps */
+
+/* attach_server.c */
+int attach_listen(struct session *s);
+void attach_stop(struct session *s);
+
+#endif
