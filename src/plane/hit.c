@@ -226,6 +226,11 @@ static void write_stack(const struct run *r, struct instance_state *inst, data_r
 
 	if (!r->h->stack || !buffer || !atomic_load_explicit(&inst->tracing_on, memory_order_relaxed))
 		return;
+	if (r->h->stack_record) {
+		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->stack_time, r->h->stack_record,
+			   r->h->stack_size);
+		return;
+	}
 	rec->type = LAYOUT_STACK_ID;
 	rec->flags = common->flags;
 	rec->preempt_count = common->preempt_count;

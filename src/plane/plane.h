@@ -96,7 +96,14 @@ struct hit {
 	 */
 	const void	*seen;
 	uint32_t	seen_size;
-	uint32_t	pad;
+	/*
+	 * The kernel_stack record that a recording has of this hit, with a time of
+	 * its own: written as it is where a stack is to be recorded. NULL: one is
+	 * made of `stack`.
+	 */
+	uint32_t	stack_size;
+	const void	*stack_record;
+	uint64_t	stack_time;
 };
 
 /*
