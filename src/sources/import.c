@@ -10,6 +10,7 @@
 #include <traceevent/event-parse.h>
 
 #include "model/cmdlines.h"
+#include "model/event_file.h"
 #include "model/symbols.h"
 #include "sources/source_state.h"
 
@@ -210,5 +211,7 @@ int source_import(struct source *src, struct model *m, struct source_error *err)
 	task_names_rules(&src->names, m);
 	find_kinds(src);
 	set_clock(src);
-	return 0;
+	/* Records of system ftrace go to the top buffer alone: that is where they were recorded. */
+	ret = model_arm_internal(m, m->top);
+	return ret ? error_set(err, ret, "", "the events of system ftrace: %s", strerror(-ret)) : 0;
 }

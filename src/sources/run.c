@@ -57,6 +57,9 @@ static void fill_stack(struct source *src, const struct subbuf_record *next, str
 	memcpy(src->stack, next->data + src->stack_at, nr * 8);
 	h->stack = src->stack;
 	h->nr_stack = nr;
+	h->stack_record = next->data;
+	h->stack_size = next->size;
+	h->stack_time = next->time;
 }
 
 /*

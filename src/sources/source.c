@@ -53,6 +53,8 @@ void source_close(struct source *src)
 		return;
 	source_serve_end(src);
 	source_stop_clear(src);
+	if (src->slot)
+		session_slot_put(src->model->session, src->slot);
 	task_names_destroy(&src->names);
 	window_close(&src->window);
 	free(src);

@@ -51,8 +51,9 @@ int trace_dat_section(struct trace_dat *d, uint64_t offset, unsigned int id, str
 	*out = (struct dat_piece){ .offset = offset };
 	cursor_u32(&c);		/* a string that describes the section */
 	size = cursor_u64(&c);
-	if (c.bad || offset < 16)
-		return trace_dat_damage(d, offset, "cut off: section %u should be here", id);
+	if (c.bad)
+		return trace_dat_damage(d, d->size, "cut off: section %u should be at %llu", id,
+					(unsigned long long)offset);
 	if (found != id)
 		return trace_dat_damage(d, offset, "damaged: section %u where %u should be", found, id);
 	if (size > cursor_left(&c))
