@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * options.c - trace options: names, defaults, where they show, what they switch
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "model/model.h"
+#include "model/options.h"
+#include "model/pids.h"
+#include "plane/ring.h"
+
+const char *const option_names[OPTION_COUNT] = {
+	"print-parent", "sym-offset", "sym-addr", "verbose", "raw", "hex", "bin", "block", "fields",
+	"trace_printk", "annotate", "userstacktrace", "sym-userobj", "printk-msg-only",
+	"context-info", "latency-format", "record-cmd", "record-tgid", "overwrite",
+	"disable_on_free", "irq-info", "markers", "event-fork", "trace_printk_dest",
+	"pause-on-trace", "hash-ptr", "function-trace", "function-fork", "display-graph",
+	"stacktrace",
+	"test_nop_accept", "test_nop_refuse",
+	"func_stack_trace", "func-no-repeats",
+	"funcgraph-overrun", "funcgraph-cpu", "funcgraph-overhead", "funcgraph-proc",
+	"funcgraph-duration", "funcgraph-abstime", "funcgraph-irqs", "funcgraph-tail",
+	"funcgraph-retval", "funcgraph-retval-hex", "sleep-time", "graph-time",
+};
+
+#define BIT(o) (1ull << (o))
+
+static const uint64_t default_options =
+	BIT(OPTION_PRINT_PARENT) | BIT(OPTION_TRACE_PRINTK) | BIT(OPTION_ANNOTATE) |
+	BIT(OPTION_CONTEXT_INFO) | BIT(OPTION_RECORD_CMD) | BIT(OPTION_OVERWRITE) |
+	BIT(OPTION_IRQ_INFO) | BIT(OPTION_MARKERS) | BIT(OPTION_HASH_PTR) | BIT(OPTION_FUNCTION_TRACE) |
+	BIT(OPTION_FUNCGRAPH_CPU) | BIT(OPTION_FUNCGRAPH_OVERHEAD) | BIT(OPTION_FUNCGRAPH_DURATION) |
+	BIT(OPTION_FUNCGRAPH_IRQS) | BIT(OPTION_SLEEP_TIME) | BIT(OPTION_GRAPH_TIME);
+
+/* Options that an instance other than the top has no file for. */
+static const uint64_t top_only = BIT(OPTION_TRACE_PRINTK) | BIT(OPTION_PRINTK_MSG_ONLY) | BIT(OPTION_RECORD_CMD);
+
+/* What a hit has to know of the options. */
+static const struct {
+	enum trace_option option;
+	uint32_t flag;
+} plane_flags[] = {
+	{ OPTION_STACKTRACE, INSTANCE_STACKTRACE },
+	{ OPTION_USERSTACKTRACE, INSTANCE_USERSTACKTRACE },
+	{ OPTION_EVENT_FORK, INSTANCE_EVENT_FORK },
+	{ OPTION_RECORD_CMD, INSTANCE_RECORD_CMD },
+	{ OPTION_RECORD_TGID, INSTANCE_RECORD_TGID },
+	{ OPTION_MARKERS, INSTANCE_MARKERS },
+};
+
+uint64_t options_default(bool top)
+{
+	return top ? default_options | BIT(OPTION_TRACE_PRINTK_DEST) : default_options;
+}
+
+int option_parse(const char *text, bool *on)
+{
+	*on = strncmp(text, "no", 2) != 0;
+	if (!*on)
+		text += 2;
+	for (int o = 0; o < OPTION_COUNT; o++)
+		if (!strcmp(text, option_names[o]))
+			return o;
+	return -1;
+}
+
+bool option_in_directory(const struct instance *inst, enum trace_option o)
+{
+	return !inst->name || !(top_only & BIT(o));
+}
+
+bool option_applies(const struct instance *inst, enum trace_option o)
+{
+	if (o < OPTION_TRACER)
+		return true;
+	return (o == OPTION_TEST_NOP_ACCEPT || o == OPTION_TEST_NOP_REFUSE) && !strcmp(inst->tracer, "nop");
+}
+
+static void tell_plane(struct instance *inst)
+{
+	uint32_t flags = atomic_load_explicit(&inst->state->flags, memory_order_relaxed) & INSTANCE_ABSOLUTE_TIME;
+
+	for (size_t i = 0; i < sizeof(plane_flags) / sizeof(*plane_flags); i++)
+		if (options_test(inst->options, plane_flags[i].option))
+			flags |= plane_flags[i].flag;
+	/* Relaxed: only the server stores it, hits take the new value when they see it. */
+	atomic_store_explicit(&inst->state->flags, flags, memory_order_relaxed);
+}
+
+static void set_overwrite(struct instance *inst, bool on)
+{
+	for (int i = 0; i < 2; i++) {
+		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
+
+		if (b)
+			buffer_set_overwrite(inst->model->session, b, on);
+	}
+}
+
+/* trace_printk() prints into one instance: whoever takes it takes it from the others. */
+static int take_printk(struct instance *inst, bool on)
+{
+	struct instance *other;
+
+	if (!on)
+		return -EINVAL;
+	list_each(other, &inst->model->instances, node)
+		other->options &= ~BIT(OPTION_TRACE_PRINTK_DEST);
+	return 0;
+}
+
+int option_set(struct instance *inst, enum trace_option o, bool on)
+{
+	if (options_test(inst->options, o) == on)
+		return 0;
+	if (o == OPTION_TEST_NOP_REFUSE)
+		return -EINVAL;
+	if (o == OPTION_TRACE_PRINTK_DEST && take_printk(inst, on))
+		return -EINVAL;
+	if (on)
+		inst->options |= BIT(o);
+	else
+		inst->options &= ~BIT(o);
+	tell_plane(inst);
+	if (o == OPTION_OVERWRITE)
+		set_overwrite(inst, on);
+	if (o == OPTION_EVENT_FORK)
+		return pids_follow_changed(inst);
+	return 0;
+}
+
+void options_print(const struct instance *inst, FILE *out)
+{
+	for (int o = 0; o < OPTION_COUNT; o++)
+		if (option_applies(inst, o))
+			fprintf(out, "%s%s\n", options_test(inst->options, o) ? "" : "no", option_names[o]);
+}

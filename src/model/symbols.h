@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbols.h - the session's kallsyms: addresses to names and back
+ *
+ *   add, add ... -> find (sorts once when something was added since)
+ */
+#ifndef TRACEFUSE_MODEL_SYMBOLS_H
+#define TRACEFUSE_MODEL_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct symbols;
+
+struct symbols *symbols_create(void);
+void symbols_destroy(struct symbols *s);
+
+/* module: NULL for none. type: nm's letter. Names are copied. 0, -ENOMEM */
+int symbols_add(struct symbols *s, uint64_t addr, char type, const char *name, const char *module);
+
+/*
+ * The symbol that addr lies in: its name, how far into it, its size (up to the
+ * next symbol; 0 for the last one) and module. NULL: below the first symbol or
+ * beyond any reach (4 MiB) of the last one. offset, size, module may be NULL.
+ */
+const char *symbols_find(struct symbols *s, uint64_t addr, uint64_t *offset, uint64_t *size,
+			 const char **module);
+
+/* [*lo, *hi) of the function of that name. */
+bool symbols_range(struct symbols *s, const char *name, uint64_t *lo, uint64_t *hi);
+
+/* kallsyms' own format. */
+void symbols_print(struct symbols *s, FILE *out);
+
+#endif
