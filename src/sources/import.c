@@ -118,6 +118,19 @@ static int import_printk(struct source *src, char *line)
 	return tep_register_print_string(src->model->tep, quote, addr) ? -ENOMEM : 0;
 }
 
+/* saved_cmdlines keeps all that the recording has. */
+static int import_names(struct source *src, const struct dat_piece *p)
+{
+	unsigned int lines = 0, size = cmdlines_size(src->model->cmdlines);
+	size_t i;
+	int ret;
+
+	for (i = 0; i < p->size; i++)
+		lines += p->data[i] == '\n';
+	ret = lines > size ? cmdlines_resize(src->model->cmdlines, lines) : 0;
+	return ret ? ret : each_line(p, import_name, src);
+}
+
 static int import_tables(struct source *src)
 {
 	const struct trace_dat *d;
@@ -127,7 +140,7 @@ static int import_tables(struct source *src)
 
 	for (i = src->window.nr_files; i-- > 0 && !ret; )
 		if (src->window.files[i]->cmdlines.data)
-			ret = each_line(&src->window.files[i]->cmdlines, import_name, src);
+			ret = import_names(src, &src->window.files[i]->cmdlines);
 	for (i = 0; i < src->window.nr_files && !ret; i++) {
 		d = src->window.files[i];
 		if (!symbols && d->kallsyms.size) {

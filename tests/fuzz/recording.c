@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recording.c - any bytes as a trace.dat: refused or read, in bounded memory and time, never a crash
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sources/window.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { RECORDS_MAX = 20000 };
+
+static int each_format(void *arg, const char *system, const char *text, size_t len)
+{
+	volatile char *sink = arg;
+
+	*sink = system[0] ^ (len ? text[len - 1] : 0);
+	return 0;
+}
+
+/* Reads every record's first and last byte. */
+static void read_window(struct window *w)
+{
+	unsigned int n, i;
+	struct source_error err;
+	const struct stream *s;
+	volatile char sink;
+	int ret;
+
+	for (i = 0; i < w->nr_files; i++)
+		trace_dat_each_format(w->files[i], each_format, (void *)&sink, &err);
+	for (i = 0; i < w->nr_streams; i++)
+		stream_unpacked(&w->streams[i]);
+	ret = window_rewind(w);
+	for (n = 0; ret >= 0 && n < RECORDS_MAX && (s = window_first(w)); n++) {
+		sink = s->record.data[0] ^ s->record.data[s->record.size - 1];
+		ret = window_pull(w);
+		if (ret > 0)
+			window_settle(w);
+		else if (!ret)
+			window_drop(w);
+	}
+}
+
+static void read_file(const char *path, bool partial)
+{
+	struct source_params params = { .files = &path, .nr_files = 1, .partial = partial };
+	struct source_error err;
+	struct window w;
+
+	if (window_open(&w, &params, &err))
+		return;
+	read_window(&w);
+	window_close(&w);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int fd = memfd_create("recording", MFD_CLOEXEC);
+	char path[64];
+
+	if (fd < 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (write(fd, data, size) == (ssize_t)size) {
+		read_file(path, false);
+		read_file(path, true);
+	}
+	close(fd);
+	return 0;
+}
