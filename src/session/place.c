@@ -21,7 +21,7 @@
 #define TMPFS_MAGIC_NUMBER	0x01021994
 #define RAMFS_MAGIC_NUMBER	0x858458f6
 
-static const char *const session_files[] = { "config", "data", "attach", "lock" };
+static const char *const session_files[] = { "config", "data", "attach", "lock", "control", "mounts", "what" };
 
 static bool on_tmpfs(const char *dir)
 {
@@ -111,6 +111,7 @@ int place_remove(int base, const char *name)
 		return -errno;
 	for (size_t i = 0; i < sizeof(session_files) / sizeof(session_files[0]); i++)
 		unlinkat(dir, session_files[i], 0);
+	unlinkat(dir, "mnt", AT_REMOVEDIR);
 	close(dir);
 	return unlinkat(base, name, AT_REMOVEDIR) ? -errno : 0;
 }
