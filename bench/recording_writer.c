@@ -278,7 +278,8 @@ static int put_cpu(struct writer *w, unsigned int buffer, uint32_t cpu)
 	else
 		while (s->page(s->arg, buffer, cpu, page))
 			put(w, page, sizeof(page));
-	where[1] = here(w) - where[0];
+	/* As trace-cmd has it, the size of compressed data does not count the number of chunks. */
+	where[1] = here(w) - where[0] - (s->algorithm ? 4 : 0);
 	return ret;
 }
 

@@ -85,7 +85,6 @@ static int load_chunk(struct stream *s, struct source_error *err)
 	const uint8_t *data;
 	int ret;
 
-	c.end = s->dat->map + s->end;
 	packed = cursor_u32(&c);
 	size = cursor_u32(&c);
 	data = cursor_take(&c, packed);
@@ -152,7 +151,7 @@ int stream_next(struct stream *s, struct source_error *err)
 
 uint64_t stream_passed(const struct stream *s)
 {
-	return s->next - s->start;
+	return s->next < s->end ? s->next - s->start : s->end - s->start;
 }
 
 uint64_t stream_unpacked(const struct stream *s)
@@ -163,7 +162,6 @@ uint64_t stream_unpacked(const struct stream *s)
 
 	if (!s->compressed)
 		return s->end - s->start;
-	c.end = s->dat->map + s->end;
 	for (chunks = cursor_u32(&c); chunks && !c.bad; chunks--) {
 		packed = cursor_u32(&c);
 		total += cursor_u32(&c);

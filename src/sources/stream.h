@@ -8,7 +8,8 @@
  * it passes a record on.
  *
  *     uncompressed   pages in the mapped file
- *     compressed     chunk -> chunk[0] or chunk[1], whichever the record before does not lie in
+ *     compressed     u32 count, (u32 packed, u32 size, packed bytes)*: chunk -> chunk[0] or
+ *                    chunk[1], whichever the record before does not lie in
  */
 #ifndef TRACEFUSE_SOURCES_STREAM_H
 #define TRACEFUSE_SOURCES_STREAM_H
@@ -40,7 +41,7 @@ struct stream {
 	uint32_t	page_size;
 	bool		compressed;
 	uint64_t	start;
-	uint64_t	end;
+	uint64_t	end;		/* compressed: the size in the file does not count the count */
 	uint64_t	next;		/* offset of the next page or chunk */
 	uint64_t	chunk_offset;	/* of the chunk in use */
 	uint32_t	chunks_left;

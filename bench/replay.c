@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * replay.c - how fast a recording passes through one histogram
+ *
+ *     replay MAKE_RECORDING [EVENTS]
+ *
+ * Prints lines NAME<TAB>VALUE. MAKE_RECORDING is the program that writes the
+ * recordings, which lie in a temporary directory meanwhile. All times are
+ * processor time of this process, best of three runs; trace-cmd report of the same file beside
+ * it where it is installed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "model/model.h"
+#include "sources/source.h"
+#include "tracefs/tree.h"
+
+enum { RUNS = 3 };
+
+struct bench {
+	struct source	*source;
+	struct session	*session;
+	struct model	*model;
+	struct tree	*tree;
+};
+
+static double cpu_seconds(int who)
+{
+	struct rusage u;
+
+	getrusage(who, &u);
+	return u.ru_utime.tv_sec + u.ru_utime.tv_usec / 1e6 +
+	       u.ru_stime.tv_sec + u.ru_stime.tv_usec / 1e6;
+}
+
+static void fail(const char *what, int ret)
+{
+	fprintf(stderr, "bench replay: %s: %s\n", what, strerror(-ret));
+	exit(1);
+}
+
+static void bench_open(struct bench *b, const char *file)
+{
+	struct source_params params = { .files = &file, .nr_files = 1 };
+	struct session_params session = { 0 };
+	struct source_error err;
+	int ret;
+
+	ret = source_open(&params, &b->source, &err);
+	if (ret)
+		fail(err.text, ret);
+	session.nr_cpus = source_nr_cpus(b->source);
+	ret = session_create(NULL, &session, &b->session);
+	if (!ret)
+		ret = model_create(b->session, &b->model);
+	if (ret)
+		fail("session", ret);
+	ret = source_import(b->source, b->model, &err);
+	if (ret)
+		fail(err.text, ret);
+	b->tree = tree_create(b->model);
+	if (!b->tree)
+		fail("tree", -ENOMEM);
+}
+
+static void bench_close(struct bench *b)
+{
+	tree_destroy(b->tree);
+	source_close(b->source);
+	model_destroy(b->model);
+	session_destroy(b->session);
+}
+
+static void write_file(struct bench *b, const char *path, const char *text)
+{
+	struct tree_file *f;
+	ssize_t n;
+	int ret = tree_open(b->tree, path, O_WRONLY | O_TRUNC, &f);
+
+	if (ret)
+		fail(path, ret);
+	n = tree_write(f, text, strlen(text));
+	ret = tree_release(f);
+	if (n < 0 || ret)
+		fail(path, n < 0 ? n : ret);
+}
+
+/* Million events a second of processor time, best of RUNS. */
+static double measure(const char *file, const char *path, const char *text)
+{
+	struct source_position pos;
+	double start, used, best = 0;
+	struct bench b;
+	int i, ret;
+
+	for (i = 0; i < RUNS; i++) {
+		bench_open(&b, file);
+		if (path)
+			write_file(&b, path, text);
+		start = cpu_seconds(RUSAGE_SELF);
+		do
+			ret = source_step(b.source, 1 << 20);
+		while (ret == 1);
+		used = cpu_seconds(RUSAGE_SELF) - start;
+		if (ret)
+			fail("replay", ret);
+		source_position(b.source, &pos);
+		if (used > 0 && pos.records / used > best)
+			best = pos.records / used;
+		bench_close(&b);
+	}
+	return best / 1e6;
+}
+
+static int run(char *const *argv, bool quiet)
+{
+	int status, null;
+	pid_t pid = fork();
+
+	if (!pid) {
+		null = open("/dev/null", O_WRONLY);
+		if (quiet)
+			dup2(null, 1);
+		if (quiet)
+			dup2(null, 2);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -ECHILD;
+}
+
+static double measure_report(const char *file, double events)
+{
+	char *argv[] = { "trace-cmd", "report", (char *)file, NULL };
+	double start = cpu_seconds(RUSAGE_CHILDREN), used;
+
+	if (run(argv, true))
+		return 0;
+	used = cpu_seconds(RUSAGE_CHILDREN) - start;
+	return used > 0 ? events / used / 1e6 : 0;
+}
+
+static void make(const char *program, const char *algorithm, const char *events, const char *file)
+{
+	char *argv[] = { (char *)program, "-z", (char *)algorithm, (char *)events, (char *)file, NULL };
+
+	if (run(argv, false))
+		fail(program, -EIO);
+}
+
+int main(int argc, char **argv)
+{
+	static const char waking[] = "events/sched/sched_waking/trigger";
+	static const char switches[] = "events/sched/sched_switch/trigger";
+	const char *events = argc > 2 ? argv[2] : "2000000";
+	char dir[] = "/tmp/tracefuse-bench-XXXXXX", plain[64], packed[64];
+	double report;
+
+	if (argc < 2) {
+		fprintf(stderr, "usage: replay MAKE_RECORDING [EVENTS]\n");
+		return 2;
+	}
+	if (!mkdtemp(dir))
+		fail(dir, -errno);
+	snprintf(plain, sizeof(plain), "%s/plain.dat", dir);
+	snprintf(packed, sizeof(packed), "%s/zstd.dat", dir);
+	make(argv[1], "none", events, plain);
+	make(argv[1], "zstd", events, packed);
+	printf("replay: no trigger, M events/s\t%.1f\n", measure(plain, NULL, NULL));
+	printf("replay: hist:keys=pid of sched_waking, M events/s\t%.1f\n",
+	       measure(plain, waking, "hist:keys=pid"));
+	printf("replay: hist:keys=next_pid of sched_switch, M events/s\t%.1f\n",
+	       measure(plain, switches, "hist:keys=next_pid"));
+	printf("replay: the same from zstd, M events/s\t%.1f\n",
+	       measure(packed, switches, "hist:keys=next_pid"));
+	report = measure_report(plain, atof(events));
+	if (report)
+		printf("trace-cmd report of the same file, M events/s\t%.2f\n", report);
+	unlink(plain);
+	unlink(packed);
+	rmdir(dir);
+	return 0;
+}
