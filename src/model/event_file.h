@@ -48,11 +48,17 @@ struct event_file *event_file_get(struct instance *inst, struct event *e);
 int event_publish(struct event *e);
 /* The same for all events of an instance, or of the model (NULL). */
 int model_publish(struct model *m, struct instance *inst);
+/* Arms the events of system ftrace (print ...), which are recorded without `enable`, in an instance. */
+int model_arm_internal(struct model *m, struct instance *inst);
 
 /* NULL when it was never asked for. */
 struct event_file *event_file_find(const struct instance *inst, const struct event *e);
 /* Allocates the state in the data region. 0, -ENOMEM */
 int event_file_need_state(struct event_file *f);
+/* model_reopen(): takes over the state that the dead server made. -EPROTO when it is another event's. */
+int event_file_adopt_state(struct event_file *f, data_ref ref, uint64_t object);
+/* Drops triggers and filter, disarms, frees. */
+void event_file_destroy(struct event_file *f);
 /* Drops triggers and filters, disarms and frees all files of an instance that goes away. */
 void event_files_destroy(struct instance *inst);
 
@@ -62,7 +68,7 @@ int event_file_enable(struct event_file *f, bool on);
 int event_file_soft(struct event_file *f, int refs);
 /* The same for each of its own triggers: trigger_attach(), trigger_detach(). */
 int event_file_trigger_mode(struct event_file *f, int refs);
-/* Prints "0", "1", "0*", "1*" (without newline). */
+/* Prints "0", "1", "0*", "1*" (without newline). f NULL: "0". */
 void event_file_print_enable(const struct event_file *f, FILE *out);
 
 /* The file `filter`: text as written (without the newline); "0" removes. An error goes to the instance's errlog. */

@@ -10,7 +10,7 @@
 #ifndef TRACEFUSE_MODEL_FILTER_H
 #define TRACEFUSE_MODEL_FILTER_H
 
-#include "model/model.h"
+#include "model/event_file.h"
 #include "plane/program.h"
 
 struct filter;
@@ -22,6 +22,10 @@ struct filter;
 int filter_parse(struct event *e, const char *text, struct errlog *log, struct filter **out);
 void filter_destroy(struct filter *f);
 const char *filter_text(const struct filter *f);	/* what the file prints, with caret lines when in error */
+
+/* Bytes of the program, 0 for a filter in error; and the program itself into memory of that size. */
+size_t filter_program_size(const struct filter *f);
+void filter_write_program(const struct filter *f, struct program *out);
 
 /* Writes the program into the config region; *out is 0 for a filter in error. */
 int filter_compile(struct model *m, struct filter *f, config_ref *out, size_t *size);

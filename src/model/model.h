@@ -69,6 +69,8 @@ struct event {
 	bool			tep_failed;
 	struct list_head	files;		/* struct event_file, one an instance */
 	config_ref		plan;		/* the published plan, 0: none */
+	size_t			plan_size;
+	uint64_t		object;		/* R4 */
 };
 
 struct system {
@@ -113,8 +115,11 @@ struct model {
 	uint32_t		subbuf_size;	/* default */
 	uint64_t		default_buffer_bytes;	/* a CPU; the kernel's 1408 KiB */
 	uint32_t		max_id;		/* highest event id */
+	const char		*command;	/* trigger command that is being carried out */
 	const struct object	*replayed;	/* while model_reopen() runs: the object whose text is written again */
 	uint64_t		replayed_id;
+	bool			held;		/* model_reopen() runs: nothing is published before all is back */
+	bool			closing;	/* model_destroy() runs: commands are not forgotten (R4) */
 	bool			imported;	/* events come from a recording or the live kernel */
 	bool			hist_legacy;	/* --hist-legacy */
 };
@@ -170,5 +175,7 @@ int model_reopen(struct model *m, int (*write)(void *arg, const char *path, cons
 int instance_create(struct model *m, const char *name, struct instance **out);
 int instance_remove(struct instance *inst);
 struct instance *instance_find(struct model *m, const char *name);
+/* The snapshot buffer is there from now on (a snapshot trigger). 0, -ENOMEM, -EBUSY */
+int instance_arm_snapshot(struct instance *inst);
 
 #endif

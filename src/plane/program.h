@@ -12,7 +12,8 @@
  *     +---------+------+------+-- ... --+--------------+
  *
  * Filter programs are branch programs: every predicate names the op to go to
- * when it holds and when it does not; OP_ACCEPT and OP_REJECT end them.
+ * when it holds and when it does not; OP_ACCEPT and OP_REJECT end them. A
+ * branch always goes forward.
  *
  * Hist programs are straight-line code on a small stack of 64-bit values:
  * compute keys into the key buffer, OP_FIND the elt, add sums, set variables,
@@ -48,14 +49,15 @@ enum op_code {
 	OP_END,
 	/* filter */
 	OP_ACCEPT, OP_REJECT,
+	OP_NEVER,		/* a predicate that holds for no record: fields of odd sizes, pointers to strings */
 	OP_CMP_U8, OP_CMP_U16, OP_CMP_U32, OP_CMP_U64,	/* cmp: enum cmp_op; record[off] against imm */
 	OP_CMP_S8, OP_CMP_S16, OP_CMP_S32, OP_CMP_S64,
 	OP_CMP_CPU,		/* the hit's cpu against imm */
-	OP_MATCH,		/* size: enum string_kind << 4 | enum match_kind, cmp: CMP_EQ or CMP_NE; off: field, len: its size; imm: pool offset of a 0-terminated operand */
-	OP_MASK_FIELD,		/* cpumask field (__data_loc) at off, cmp, imm: pool offset of the mask (nr_cpus bits, LAYOUT_MAX_CPUS / 8 bytes) */
-	OP_MASK_SCALAR,		/* scalar field of `len` bytes at off is a CPU number tested against the mask at imm */
-	OP_MASK_CPU,		/* the hit's cpu tested against the mask at imm */
-	OP_RANGE,		/* u64 field at off within [pool(imm).lo, .hi): `field.function == name` */
+	OP_MATCH,		/* size: enum string_kind << 4 | enum match_kind, cmp: CMP_EQ or CMP_NE; off: field, len: its size; imm: pool offset of a 0-terminated operand of arg bytes */
+	OP_MASK_FIELD,		/* cpumask field (__data_loc) at off, cmp, imm: pool offset of the mask (LAYOUT_MAX_CPUS / 8 bytes, of which arg bits count) */
+	OP_MASK_SCALAR,		/* scalar field of `len` bytes at off is a CPU number tested against the mask at imm, arg bits */
+	OP_MASK_CPU,		/* the hit's cpu tested against the mask at imm, arg bits */
+	OP_RANGE,		/* u64 field at off within [pool(imm).lo, .hi), cmp: `field.function == name` */
 	/* load: push */
 	OP_LOAD_U8, OP_LOAD_U16, OP_LOAD_U32, OP_LOAD_U64,
 	OP_LOAD_S8, OP_LOAD_S16, OP_LOAD_S32, OP_LOAD_S64,

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* One event: its fields, its view by libtraceevent, its files. */
+#include <string.h>
+#include <traceevent/event-parse.h>
+
+#include "model/format.h"
+
+const struct field *event_fields(struct event *e, unsigned int *nr)
+{
+	if (!e->fields && format_fields(e->system->name, e->format, &e->fields, &e->nr_fields)) {
+		*nr = 0;
+		return NULL;
+	}
+	*nr = e->nr_fields;
+	return e->fields;
+}
+
+static const struct field *find_field(const struct field *fields, unsigned int nr, const char *name, bool common)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (fields[i].common == common && !strcmp(fields[i].name, name))
+			return &fields[i];
+	return NULL;
+}
+
+const struct field *event_find_field(struct event *e, const char *name)
+{
+	unsigned int nr;
+	const struct field *fields = event_fields(e, &nr);
+	const struct field *f = find_field(fields, nr, name, false);
+
+	if (!f)
+		f = field_generic(name);
+	return f ? f : find_field(fields, nr, name, true);
+}
+
+struct tep_event *event_tep(struct event *e)
+{
+	struct tep_handle *tep = e->model->tep;
+
+	if (!e->tep && !e->tep_failed) {
+		tep_parse_event(tep, e->format, strlen(e->format), e->system->name);
+		e->tep = tep_find_event(tep, e->id);
+		e->tep_failed = !e->tep;
+	}
+	return e->tep;
+}
+
+bool event_has_enable(const struct event *e)
+{
+	return !e->internal;
+}
+
+bool event_has_trigger(const struct event *e)
+{
+	return !e->internal || !strcmp(e->name, "print");
+}
+
+bool event_has_id(const struct event *e)
+{
+	return !e->internal || !strcmp(e->name, "print") || !strcmp(e->name, "function");
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/event_set.h"
+
+/* Made after the instance: such events stand before the others, the newest first. */
+static bool is_new(const struct instance *inst, const struct event *e)
+{
+	return e->late && e->id > inst->born;
+}
+
+static struct event *next_new(const struct instance *inst, int id)
+{
+	struct event *e;
+
+	for (; id > 0; id--) {
+		e = inst->model->by_id[id];
+		if (e && is_new(inst, e) && event_has_enable(e))
+			return e;
+	}
+	return NULL;
+}
+
+static struct event *next_old(const struct instance *inst, uint32_t id)
+{
+	struct event *e;
+
+	for (; id <= inst->model->max_id; id++) {
+		e = inst->model->by_id[id];
+		if (e && !is_new(inst, e) && event_has_enable(e))
+			return e;
+	}
+	return NULL;
+}
+
+struct event *event_next(struct instance *inst, const struct event *prev)
+{
+	struct event *e;
+
+	if (inst->name && !inst->born)
+		inst->born = inst->model->max_id;
+	if (prev && !is_new(inst, prev))
+		return next_old(inst, prev->id + 1u);
+	e = next_new(inst, prev ? prev->id - 1 : (int)inst->model->max_id);
+	return e ? e : next_old(inst, 0);
+}
+
+/* NULL stands for any. */
+struct pattern {
+	const char	*name;		/* of an event or of a system */
+	const char	*system, *event;
+};
+
+static bool matches(const struct pattern *p, const struct event *e)
+{
+	if (p->name && strcmp(p->name, e->name) && strcmp(p->name, e->system->name))
+		return false;
+	if (p->system && strcmp(p->system, e->system->name))
+		return false;
+	return !p->event || !strcmp(p->event, e->name);
+}
+
+static int switch_event(struct instance *inst, struct event *e, bool on)
+{
+	struct event_file *f = on ? event_file_get(inst, e) : event_file_find(inst, e);
+
+	if (!f)
+		return on ? -ENOMEM : 0;
+	return event_file_enable(f, on);
+}
+
+/* The first error is told, the rest is switched all the same. */
+static int switch_events(struct instance *inst, const struct pattern *p, bool on)
+{
+	struct event *e = NULL;
+	bool any = false;
+	int err, first = 0;
+
+	while ((e = event_next(inst, e))) {
+		if (!matches(p, e))
+			continue;
+		any = true;
+		err = switch_event(inst, e, on);
+		if (err && !first)
+			first = err;
+	}
+	return any ? first : -EINVAL;
+}
+
+static const char *any_if_star(const char *s)
+{
+	return *s && strcmp(s, "*") ? s : NULL;
+}
+
+int event_set_word(struct instance *inst, const char *word)
+{
+	struct pattern p = { NULL, NULL, NULL };
+	bool on = *word != '!';
+	char *copy = strdup(on ? word : word + 1), *colon;
+	int err;
+
+	if (!copy)
+		return -ENOMEM;
+	colon = strchr(copy, ':');
+	if (colon) {
+		*colon = '\0';
+		p.system = any_if_star(copy);
+		p.event = any_if_star(colon + 1);
+	} else {
+		p.name = copy;
+	}
+	err = switch_events(inst, &p, on);
+	free(copy);
+	return err;
+}
+
+void event_set_clear(struct instance *inst)
+{
+	struct event_file *f;
+
+	list_each(f, &inst->files, node)
+		if (event_has_enable(f->event))
+			event_file_enable(f, false);
+}
+
+void event_set_print(struct instance *inst, FILE *out)
+{
+	struct event *e = NULL;
+	struct event_file *f;
+
+	while ((e = event_next(inst, e))) {
+		f = event_file_find(inst, e);
+		if (f && f->enabled)
+			fprintf(out, "%s:%s\n", e->system->name, e->name);
+	}
+}
+
+void event_available_print(struct instance *inst, FILE *out)
+{
+	struct event *e = NULL;
+
+	while ((e = event_next(inst, e)))
+		fprintf(out, "%s:%s\n", e->system->name, e->name);
+}
+
+char event_set_enabled(struct instance *inst, const struct system *sys)
+{
+	struct event *e = NULL;
+	struct event_file *f;
+	unsigned int seen = 0;
+
+	while (seen != 3 && (e = event_next(inst, e))) {
+		if (sys && e->system != sys)
+			continue;
+		f = event_file_find(inst, e);
+		seen |= f && f->enabled ? 2 : 1;
+	}
+	return "?01X"[seen];
+}
+
+int event_set_enable(struct instance *inst, const struct system *sys, bool on)
+{
+	struct pattern p = { .system = sys ? sys->name : NULL };
+
+	return switch_events(inst, &p, on);
+}

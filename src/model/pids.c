@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/event_file.h"
+#include "model/pids.h"
+#include "model/text.h"
+
+enum {
+	SHARED_PIDS	= sizeof(struct pid_set) * 8,	/* the highest pid of a task, and one */
+	PIDS_LIMIT	= 1 << 30,
+	WORD_SIZE	= 128,
+};
+
+struct pids {
+	data_ref	ref;
+	struct pid_set	*set;
+	uint32_t	*large;		/* SHARED_PIDS and more, sorted */
+	unsigned int	nr_large;
+	uint64_t	object;
+};
+
+/* What one write asks for, before any of it is done. */
+struct numbers {
+	uint32_t	*values;
+	unsigned int	nr;
+};
+
+static struct pids **slot_of(struct instance *inst, enum pids_kind kind)
+{
+	return kind == PIDS_TRACE ? &inst->pids : &inst->no_pids;
+}
+
+static _Atomic uint64_t *word_of(struct instance *inst, enum pids_kind kind)
+{
+	return kind == PIDS_TRACE ? &inst->state->pids : &inst->state->no_pids;
+}
+
+bool pids_any(const struct instance *inst)
+{
+	return inst->pids || inst->no_pids;
+}
+
+static int add_number(struct numbers *n, const char *word)
+{
+	uint32_t *values, pid;
+	uint64_t v;
+
+	if (text_to_u64(word, 0, &v))
+		return -EINVAL;
+	pid = (uint32_t)v;	/* the kernel's pid_t: higher bits are lost */
+	if (pid >= PIDS_LIMIT)
+		return -EPERM;
+	values = realloc(n->values, (n->nr + 1) * sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	values[n->nr++] = pid;
+	n->values = values;
+	return 0;
+}
+
+static ssize_t parse(const char *text, size_t len, struct numbers *out)
+{
+	char word[WORD_SIZE];
+	size_t taken = 0;
+	ssize_t n;
+	int err;
+
+	while (taken < len) {
+		n = text_word(text + taken, len - taken, word, sizeof(word));
+		if (n < 0)
+			return n;
+		taken += (size_t)n;
+		if (!*word)
+			break;
+		err = add_number(out, word);
+		if (err)
+			return err;
+	}
+	return (ssize_t)taken;
+}
+
+static struct pids *pids_create(struct model *m)
+{
+	struct pids *p = calloc(1, sizeof(*p));
+	data_ref adopted = model_replayed_ref(m, 0);
+
+	if (!p)
+		return NULL;
+	if (!adopted)
+		p->ref = session_data_alloc(m->session, sizeof(*p->set));
+	else if (!session_data_adopt(m->session, adopted, sizeof(*p->set)))
+		p->ref = adopted;
+	p->set = p->ref ? session_data(m->session, p->ref, sizeof(*p->set)) : NULL;
+	if (p->set)
+		return p;
+	free(p);
+	return NULL;
+}
+
+static int add_large(struct pids *p, uint32_t pid)
+{
+	uint32_t *large;
+	unsigned int i = 0;
+
+	while (i < p->nr_large && p->large[i] < pid)
+		i++;
+	if (i < p->nr_large && p->large[i] == pid)
+		return 0;
+	large = realloc(p->large, (p->nr_large + 1) * sizeof(*large));
+	if (!large)
+		return -ENOMEM;
+	memmove(&large[i + 1], &large[i], (p->nr_large - i) * sizeof(*large));
+	large[i] = pid;
+	p->large = large;
+	p->nr_large++;
+	return 0;
+}
+
+/* In a re-opened session the bits are there, and hits may have changed them since they were written. */
+static int add_pids(struct model *m, struct pids *p, const struct numbers *n)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < n->nr; i++) {
+		if (n->values[i] >= SHARED_PIDS)
+			err = add_large(p, n->values[i]);
+		else if (!m->replayed)
+			/* Relaxed: hits may see a pid one event late. */
+			__atomic_fetch_or(&p->set->bits[n->values[i] / 64], 1ull << n->values[i] % 64,
+					  __ATOMIC_RELAXED);
+	}
+	return err;
+}
+
+static void print_pids(const struct pids *p, FILE *out)
+{
+	uint64_t bits;
+
+	for (uint32_t i = 0; i < SHARED_PIDS / 64; i++) {
+		bits = __atomic_load_n(&p->set->bits[i], __ATOMIC_RELAXED);
+		for (; bits; bits &= bits - 1)
+			fprintf(out, "%u\n", i * 64 + (uint32_t)__builtin_ctzll(bits));
+	}
+	for (unsigned int i = 0; i < p->nr_large; i++)
+		fprintf(out, "%u\n", p->large[i]);
+}
+
+static const char *file_name(enum pids_kind kind)
+{
+	return kind == PIDS_TRACE ? "set_event_pid" : "set_event_notrace_pid";
+}
+
+static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	int err;
+
+	if (!f)
+		return -ENOMEM;
+	print_pids(p, f);
+	if (fclose(f))
+		return -ENOMEM;
+	model_object_remove(inst->model, &p->object);
+	err = model_object_add(inst->model, inst, file_name(kind), text, &p->ref, 1, &p->object);
+	free(text);
+	return err;
+}
+
+/* The two events of the scheduler that change the sets need a plan even when they are not enabled. */
+static int prepare_follow(struct instance *inst)
+{
+	static const char *const names[] = { "sched_process_fork", "sched_process_free" };
+	struct event_file *f;
+	struct event *e;
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < 2; i++) {
+		e = model_find_event(inst->model, "sched", names[i]);
+		if (!e)
+			continue;
+		f = event_file_get(inst, e);
+		err = f ? event_file_need_state(f) : -ENOMEM;
+	}
+	return err;
+}
+
+int pids_follow_changed(struct instance *inst)
+{
+	int err = pids_any(inst) ? prepare_follow(inst) : 0;
+
+	return err ? err : model_publish(inst->model, inst);
+}
+
+static int publish(struct instance *inst, enum pids_kind kind, struct pids *p)
+{
+	*slot_of(inst, kind) = p;
+	session_publish(inst->model->session, word_of(inst, kind), p->ref);
+	return pids_follow_changed(inst);
+}
+
+static void pids_free(struct model *m, struct pids *p)
+{
+	if (!m->closing)
+		session_data_retire(m->session, p->ref, sizeof(*p->set));
+	model_object_remove(m, &p->object);
+	free(p->large);
+	free(p);
+}
+
+static int add_numbers(struct instance *inst, enum pids_kind kind, const struct numbers *n)
+{
+	struct pids *p = *slot_of(inst, kind);
+	bool is_new = !p;
+	int err;
+
+	if (!n->nr)
+		return 0;
+	if (is_new)
+		p = pids_create(inst->model);
+	if (!p)
+		return -ENOMEM;
+	err = add_pids(inst->model, p, n);
+	if (!err)
+		err = record(inst, kind, p);
+	if (!is_new)
+		return err;
+	if (!err)
+		return publish(inst, kind, p);
+	pids_free(inst->model, p);
+	return err;
+}
+
+ssize_t pids_write(struct instance *inst, enum pids_kind kind, const char *text, size_t len)
+{
+	struct numbers n = { NULL, 0 };
+	ssize_t taken = parse(text, len, &n);
+	int err = taken < 0 ? (int)taken : add_numbers(inst, kind, &n);
+
+	free(n.values);
+	return err ? err : taken;
+}
+
+void pids_clear(struct instance *inst, enum pids_kind kind)
+{
+	struct pids *p = *slot_of(inst, kind);
+	struct model *m = inst->model;
+
+	if (!p)
+		return;
+	*slot_of(inst, kind) = NULL;
+	if (!m->closing) {
+		session_publish(m->session, word_of(inst, kind), 0);
+		model_publish(m, inst);
+	}
+	pids_free(m, p);
+}
+
+void pids_print(struct instance *inst, enum pids_kind kind, FILE *out)
+{
+	const struct pids *p = *slot_of(inst, kind);
+
+	if (p)
+		print_pids(p, out);
+}
