@@ -218,13 +218,19 @@ static void fire_switch_hist(const struct run *r, const struct trigger_arm *t, u
 		switch_hists(r, t->target, paused);
 }
 
+static bool records(struct instance_state *inst, uint32_t cpu)
+{
+	return atomic_load_explicit(&inst->tracing_on, memory_order_relaxed) &&
+	       (__atomic_load_n(&inst->cpumask[cpu / 64], __ATOMIC_RELAXED) >> (cpu % 64) & 1);
+}
+
 static void write_stack(const struct run *r, struct instance_state *inst, data_ref buffer)
 {
 	struct stack_record *rec = &plane_scratch(r->p, r->slot, r->level)->stack;
 	const struct record_common *common = r->h->record;
 	uint32_t nr = r->h->nr_stack < LAYOUT_STACK_MAX ? r->h->nr_stack : LAYOUT_STACK_MAX;
 
-	if (!r->h->stack || !buffer || !atomic_load_explicit(&inst->tracing_on, memory_order_relaxed))
+	if (!r->h->stack || !buffer || !records(inst, r->h->cpu))
 		return;
 	if (r->h->stack_record) {
 		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->stack_time, r->h->stack_record,
@@ -331,12 +337,6 @@ static void fire_post(struct run *r, const struct trigger_arm *t, uint32_t nr, u
 }
 
 /* ---- one instance ---- */
-
-static bool records(struct instance_state *inst, uint32_t cpu)
-{
-	return atomic_load_explicit(&inst->tracing_on, memory_order_relaxed) &&
-	       (__atomic_load_n(&inst->cpumask[cpu / 64], __ATOMIC_RELAXED) >> (cpu % 64) & 1);
-}
 
 static bool soft_disabled(const struct plane *p, const struct arm *arm)
 {

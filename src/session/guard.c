@@ -24,7 +24,6 @@ static struct guard {
 
 static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction guard_previous;
-static bool guard_installed;
 
 static struct guard *guard_of(uintptr_t addr)
 {
@@ -63,17 +62,18 @@ static void guard_fault(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
+/* Looks each time: a library of the process may have put its own handler there since. */
 static int guard_install(void)
 {
-	struct sigaction sa = { .sa_sigaction = guard_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	struct sigaction sa = { .sa_sigaction = guard_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK }, now;
 
-	if (guard_installed)
-		return 0;
-	sigemptyset(&sa.sa_mask);
-	if (sigaction(SIGBUS, &sa, &guard_previous))
+	if (sigaction(SIGBUS, NULL, &now))
 		return -errno;
-	guard_installed = true;
-	return 0;
+	if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == guard_fault)
+		return 0;
+	guard_previous = now;
+	sigemptyset(&sa.sa_mask);
+	return sigaction(SIGBUS, &sa, NULL) ? -errno : 0;
 }
 
 int guard_add(const void *base, size_t size)

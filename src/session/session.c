@@ -272,7 +272,8 @@ static int session_place(struct session *s, const char *name)
 	if (mkdirat(basefd, s->name, 0700)) {
 		err = -errno;
 	} else {
-		snprintf(s->dir, sizeof(s->dir), "%s/%s", base, s->name);
+		/* base is shorter than dir by more than a name. */
+		strcat(strcat(strcpy(s->dir, base), "/"), s->name);
 		s->dirfd = openat(basefd, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		err = s->dirfd < 0 ? -errno : 0;
 	}

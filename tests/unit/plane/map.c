@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * map.c - the tracing map: keys, cap, sums, variables, what killed writers leave, untrusted memory
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "plane/map_layout.h"
+
+enum { SLOTS = 8 };
+
+static struct slot slots[SLOTS];
+
+static struct map *made(const struct map_shape *shape)
+{
+	struct map *m = aligned_alloc(64, (map_size(shape) + 63) / 64 * 64);
+
+	memset(m, 0, map_size(shape));
+	map_init(m, shape);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		slots[i] = (struct slot){ .index = i, .depth = 1 };
+	return m;
+}
+
+static struct map_shape shaped(uint32_t max_elts, uint32_t key_size, bool single)
+{
+	return (struct map_shape){ .max_elts = max_elts, .key_size = key_size, .nr_sums = 2, .nr_vars = 3,
+				   .nr_cpus = 4, .nr_slots = SLOTS, .single_writer = single };
+}
+
+static void keys_of_all_sizes_are_found_again(void **state)
+{
+	for (uint32_t size = 8; size <= 1024; size *= 2) {
+		struct map_shape shape = shaped(128, size, false);
+		struct map *m = made(&shape);
+		uint64_t key[128] = { 0 };
+		uint32_t elt[100];
+
+		for (int i = 0; i < 100; i++) {
+			key[size / 8 - 1] = (uint64_t)i;
+			assert_int_equal(map_find(m, key), 0);
+			elt[i] = map_insert(m, &slots[i % SLOTS], key);
+			assert_int_not_equal(elt[i], 0);
+		}
+		for (int i = 0; i < 100; i++) {
+			key[size / 8 - 1] = (uint64_t)i;
+			assert_int_equal(map_find(m, key), elt[i]);
+			assert_int_equal(map_insert(m, &slots[3], key), elt[i]);
+		}
+		free(m);
+	}
+}
+
+static void fill(struct map *m, uint64_t from, uint64_t to)
+{
+	for (uint64_t k = from; k < to; k++)
+		map_insert(m, &slots[k % SLOTS], &k);
+}
+
+static void a_full_map_counts_drops(void **state)
+{
+	for (int single = 0; single < 2; single++) {
+		struct map_shape shape = shaped(128, 8, single);
+		struct map *m = made(&shape);
+		uint64_t key = 128;
+
+		fill(m, 0, 127);
+		assert_int_equal(map_drops(m, &shape), 0);
+		fill(m, 127, 128);
+		assert_int_equal(map_drops(m, &shape), 0);
+		assert_int_equal(map_insert(m, &slots[0], &key), 0);
+		assert_int_equal(map_insert(m, &slots[5], &key), 0);
+		assert_int_equal(map_drops(m, &shape), 2);
+		key = 127;
+		assert_int_not_equal(map_insert(m, &slots[0], &key), 0);
+		assert_int_equal(map_drops(m, &shape), 2);
+		free(m);
+	}
+}
+
+struct seen {
+	unsigned int	nr;
+	uint64_t	sum[2];
+};
+
+static int see(void *arg, uint32_t elt, const void *key, const uint64_t *sums)
+{
+	struct seen *s = arg;
+
+	s->nr++;
+	s->sum[0] += sums[0];
+	s->sum[1] += sums[1];
+	return s->nr == 1000;
+}
+
+static void sums_come_together_from_all_columns(void **state)
+{
+	for (int single = 0; single < 2; single++) {
+		struct map_shape shape = shaped(128, 8, single);
+		struct map *m = made(&shape);
+		struct seen seen = { 0 };
+		uint64_t key = 9;
+		uint32_t elt = map_insert(m, &slots[0], &key);
+
+		map_add(m, elt, 0, 1, 0, 0);
+		map_add(m, elt, 0, 1, 3, 1);
+		map_add(m, elt, 1, 100, 0, 0);
+		map_add(m, elt, 1, (uint64_t)-1, 2, 2);
+		assert_int_equal(map_each(m, map_size(&shape), &shape, see, &seen), 0);
+		assert_int_equal(seen.nr, 1);
+		assert_int_equal(seen.sum[0], 2);
+		assert_int_equal(seen.sum[1], 99);
+		assert_int_equal(map_hits(m, &shape), 2);
+		free(m);
+	}
+}
+
+static void large_maps_have_one_column(void **state)
+{
+	struct map_shape shape = shaped(1 << 17, 8, false);
+	struct map *m;
+
+	shape.nr_cpus = 128;
+	m = made(&shape);
+	assert_int_equal(m->nr_columns, 1);
+	shape.max_elts = 2048;
+	free(m);
+	m = made(&shape);
+	assert_int_equal(m->nr_columns, 129);
+	assert_true(m->nr_columns * m->column_size <= 16 << 20);
+	free(m);
+}
+
+static void variables_are_read_once(void **state)
+{
+	struct map_shape shape = shaped(128, 8, false);
+	struct map *m = made(&shape);
+	uint64_t key = 1, v = 0;
+	uint32_t elt = map_insert(m, &slots[0], &key);
+
+	assert_false(map_var_read(m, elt, 2, &v));
+	assert_false(map_var_read_once(m, elt, 2, &v));
+	map_var_set(m, elt, 2, 77);
+	assert_true(map_var_read(m, elt, 2, &v));
+	assert_true(map_var_read(m, elt, 2, &v));
+	assert_int_equal(v, 77);
+	assert_true(map_var_read_once(m, elt, 2, &v));
+	assert_false(map_var_read_once(m, elt, 2, &v));
+	assert_false(map_var_read(m, elt, 1, &v));
+	assert_int_equal(map_find(m, &key), elt);
+	free(m);
+}
+
+/* What a writer that is killed at each step leaves, as the steps of insert_owned() store it. */
+enum killed { BEFORE_CLAIM, AFTER_CLAIM, AFTER_PUBLISH, BEFORE_UNCLAIM, BEFORE_REPLACE, AFTER_REPLACE, STEPS };
+
+static uint64_t word(uint64_t places, uint64_t next, uint64_t owner, uint64_t seq)
+{
+	return places | next << 18 | owner << 36 | seq << 48;
+}
+
+static void killed_at(struct map *m, enum killed step)
+{
+	struct map_owner *o = map_owner(m, 0);
+	uint32_t elt = 1 + m->max_elts, hash;
+	uint64_t key = 1000;
+
+	memcpy(map_elt(m, elt), &key, 8);
+	hash = map_hash(m, &key);
+	o->holder = 1;
+	o->state = 1 << 8 | MAP_CLAIM;
+	if (step == BEFORE_CLAIM)
+		return;
+	m->pool = word(1, 0, 0, 1);
+	if (step == BEFORE_UNCLAIM)
+		o->state = 2 << 8 | MAP_UNCLAIM;
+	if (step == AFTER_CLAIM || step == BEFORE_UNCLAIM)
+		return;
+	*map_entry(m, hash >> m->hash_shift) = (uint64_t)hash << 32 | elt;
+	if (step == AFTER_PUBLISH)
+		return;
+	o->state = 2 << 8 | MAP_REPLACE;
+	if (step == AFTER_REPLACE)
+		m->pool = word(1, 1, 0, 2);
+}
+
+/* All places can still be used, each once, whoever comes next. */
+static void check_whole(struct map *m, const struct map_shape *shape, enum killed step)
+{
+	struct seen seen = { 0 };
+
+	fill(m, 0, 2000);
+	map_each(m, map_size(shape), shape, see, &seen);
+	if (seen.nr != 128 || (m->pool & 0x3ffff) != 128)
+		fail_msg("step %d: %u elts, %u places", step, seen.nr, (unsigned int)(m->pool & 0x3ffff));
+}
+
+static void no_elt_leaks_wherever_a_writer_is_killed(void **state)
+{
+	struct map_shape shape = shaped(128, 8, false);
+
+	for (int step = 0; step < STEPS; step++) {
+		for (int others = 0; others < 2; others++) {
+			struct map *m = made(&shape);
+
+			killed_at(m, step);
+			/* Another's operations in between make the pool forget whose was the last. */
+			for (uint64_t k = 5000; others && k < 5003; k++)
+				map_insert(m, &slots[3], &k);
+			if (step % 2)
+				map_recover(m, 0);
+			check_whole(m, &shape, step);
+			free(m);
+		}
+	}
+}
+
+static void a_nested_insert_uses_an_elt_of_its_own(void **state)
+{
+	struct map_shape shape = shaped(128, 8, false);
+	struct map *m = made(&shape);
+	uint64_t key = 1;
+	uint32_t elt;
+
+	killed_at(m, AFTER_CLAIM);	/* as the interrupted insert stands */
+	slots[0].depth = 2;
+	elt = map_insert(m, &slots[0], &key);
+	assert_true(elt > 128 + SLOTS);
+	assert_int_equal(map_find(m, &key), elt);
+	assert_int_equal(map_owner(m, 0)->state, 1 << 8 | MAP_CLAIM);
+	slots[0].depth = 1;
+	check_whole(m, &shape, 0);
+	free(m);
+}
+
+static void a_single_writer_goes_on_where_it_was_killed(void **state)
+{
+	struct map_shape shape = shaped(128, 8, true);
+	struct map *m = made(&shape);
+
+	fill(m, 0, 10);
+	m->pool = 9;		/* published, not counted yet */
+	check_whole(m, &shape, 0);
+	free(m);
+}
+
+static void damage_is_noticed(void **state)
+{
+	struct map_shape shape = shaped(128, 8, false);
+	struct map *m = made(&shape);
+	struct seen seen = { 0 };
+
+	fill(m, 0, 10);
+	assert_true(map_check(m, map_size(&shape), 4, SLOTS));
+	assert_false(map_check(m, map_size(&shape) - 1, 4, SLOTS));
+	assert_int_equal(map_each(m, map_size(&shape) - 1, &shape, see, &seen), -EPROTO);
+	*map_entry(m, 3) = 0xffffffffffffffff;
+	assert_int_equal(map_each(m, map_size(&shape), &shape, see, &seen), 0);
+	assert_true(seen.nr <= 10);
+	for (uint32_t i = 0; i <= m->entry_mask; i++)
+		*map_entry(m, i) = 0xffffffffffffffff;
+	fill(m, 100, 110);	/* ends */
+	m->max_elts = 100;
+	assert_false(map_check(m, map_size(&shape), 4, SLOTS));
+	m->max_elts = 128;
+	m->elts = 1ull << 40;
+	assert_int_equal(map_each(m, map_size(&shape), &shape, see, &seen), -EPROTO);
+	free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_of_all_sizes_are_found_again),
+		cmocka_unit_test(a_full_map_counts_drops),
+		cmocka_unit_test(sums_come_together_from_all_columns),
+		cmocka_unit_test(large_maps_have_one_column),
+		cmocka_unit_test(variables_are_read_once),
+		cmocka_unit_test(no_elt_leaks_wherever_a_writer_is_killed),
+		cmocka_unit_test(a_nested_insert_uses_an_elt_of_its_own),
+		cmocka_unit_test(a_single_writer_goes_on_where_it_was_killed),
+		cmocka_unit_test(damage_is_noticed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

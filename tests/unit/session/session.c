@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session.c - a session's memory: names, life cycle, allocation, re-opening
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <cmocka.h>
+#include "plane/plane.h"
+#include "session/attach.h"
+#include "session/session.h"
+#include "temp_place.h"
+
+static const struct session_params small = { .nr_cpus = 2, .nr_slots = 16, .memory = 64 << 20 };
+
+static struct session *made(const char *name)
+{
+	struct session *s = NULL;
+
+	assert_int_equal(session_create(name, &small, &s), 0);
+	return s;
+}
+
+static void names_are_checked(void **state)
+{
+	static const char *const bad[] = { "", ".x", "-x", "a/b", "a b", "\xc3\xa4",
+		"0123456789012345678901234567890123456789012345678901234567890123" };
+	struct session *s;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(session_create(bad[i], &small, &s), -EINVAL);
+	assert_true(session_name_valid("012345678901234567890123456789012345678901234567890123456789012"));
+}
+
+static void a_name_is_taken_once(void **state)
+{
+	struct session *s = made("one"), *other;
+
+	assert_int_equal(session_create("one", &small, &other), -EEXIST);
+	assert_int_equal(session_open("one", &other), -EBUSY);
+	assert_int_equal(session_remove_stale("one"), -EBUSY);
+	session_destroy(s);
+	assert_int_equal(session_open("one", &other), -ENOENT);
+}
+
+static void a_private_session_leaves_nothing(void **state)
+{
+	struct session *s = made(NULL);
+	char dir[4200];
+
+	snprintf(dir, sizeof(dir), "%s", session_dir(s));
+	assert_int_equal(access(dir, F_OK), 0);
+	session_close(s);
+	assert_int_equal(access(dir, F_OK), -1);
+}
+
+static void others_may_not_enter(void **state)
+{
+	struct session *s = made("mine");
+	struct stat st;
+
+	assert_int_equal(stat(session_dir(s), &st), 0);
+	assert_int_equal(st.st_mode & 077, 0);
+	session_destroy(s);
+}
+
+static void memory_is_zeroed_and_aligned(void **state)
+{
+	struct session *s = made(NULL);
+	data_ref a = session_data_alloc(s, 100), b = session_data_alloc(s, 5000), c;
+
+	assert_int_equal(a % 64, 0);
+	assert_int_equal(b % 4096, 0);
+	memset(session_data(s, b, 5000), 0xff, 5000);
+	session_data_free(s, b, 5000);
+	c = session_data_alloc(s, 5000);
+	assert_int_equal(c, b);
+	for (int i = 0; i < 5000; i++)
+		assert_int_equal(((char *)session_data(s, c, 5000))[i], 0);
+	session_close(s);
+}
+
+static void big_blocks_go_back_to_the_system(void **state)
+{
+	struct session *s = made(NULL);
+	size_t size = 8 << 20;
+	data_ref a = session_data_alloc(s, size);
+	char path[4200];
+	struct stat st;
+
+	memset(session_data(s, a, size), 1, size);
+	session_data_free(s, a, size);
+	snprintf(path, sizeof(path), "%s/data", session_dir(s));
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_blocks * 512 < 2 << 20);
+	assert_int_equal(session_data_alloc(s, size), a);
+	assert_int_equal(*(char *)session_data(s, a + size - 1, 1), 0);
+	session_close(s);
+}
+
+static void running_out_is_an_error(void **state)
+{
+	struct session *s = made(NULL);
+
+	assert_int_equal(session_data_alloc(s, 65 << 20), 0);
+	assert_int_equal(session_data_alloc(s, SIZE_MAX), 0);
+	assert_int_not_equal(session_data_alloc(s, 32 << 20), 0);
+	assert_int_equal(session_data_alloc(s, 32 << 20), 0);
+	session_close(s);
+}
+
+static void refs_are_checked(void **state)
+{
+	struct session *s = made(NULL);
+
+	assert_null(session_data(s, 0, 1));
+	assert_null(session_data(s, 64 << 20, 1));
+	assert_null(session_data(s, (64 << 20) - 8, 9));
+	assert_null(session_data(s, UINT64_MAX, 2));
+	assert_null(session_data(s, 64, SIZE_MAX));
+	assert_non_null(session_data(s, (64 << 20) - 8, 8));
+	session_close(s);
+}
+
+static void a_block_freed_twice_is_given_once(void **state)
+{
+	struct session *s = made(NULL);
+	data_ref a = session_data_alloc(s, 64);
+
+	session_data_free(s, a, 64);
+	session_data_free(s, a, 64);
+	assert_int_equal(session_data_alloc(s, 64), a);
+	assert_int_not_equal(session_data_alloc(s, 64), a);
+	session_close(s);
+}
+
+static void a_truncated_file_reads_as_zeros(void **state)
+{
+	struct session *s = made("cut");
+	data_ref a = session_data_alloc(s, 1 << 20);
+	char path[4200];
+
+	memset(session_data(s, a, 1 << 20), 7, 1 << 20);
+	snprintf(path, sizeof(path), "%s/data", session_dir(s));
+	assert_int_equal(truncate(path, 4096), 0);
+	assert_int_equal(*(char *)session_data(s, a + 70000, 1), 0);
+	session_destroy(s);
+}
+
+/* ---- re-opening ---- */
+
+static void ends_badly(void (*fn)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		fn();
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+}
+
+static uint64_t texts[4];
+
+static void serve_and_die(void)
+{
+	struct session *s;
+	uint64_t refs[2], id;
+	data_ref lost;
+
+	if (session_create("again", &small, &s))
+		_exit(1);
+	refs[0] = session_data_alloc(s, 4096);
+	lost = session_data_alloc(s, 200000);
+	refs[1] = lost;
+	memset(session_data(s, refs[0], 4096), 0x55, 4096);
+	memset(session_data(s, lost, 200000), 0x66, 200000);
+	session_publish(s, &((struct event_entry *)session_config(s, session_header(s)->events, 8))[7].plan,
+			session_config_alloc(s, 64));
+	if (session_object_add(s, "events/a/trigger", "one", refs, 2, &id) ||
+	    session_object_add(s, "gone", "two", NULL, 0, &id))
+		_exit(1);
+	session_object_remove(s, id);
+	if (session_object_add(s, "events/b/filter", "three", refs, 1, &id))
+		_exit(1);
+	/* No close: as a killed server leaves it. */
+}
+
+static int take_object(struct session *s, uint64_t id, const struct object *o, const char *path,
+		       const char *text, void *arg)
+{
+	char *out = arg;
+
+	sprintf(out + strlen(out), "%s=%s/%u;", path, text, o->nr_refs);
+	texts[o->nr_refs] = o->refs[0];
+	return 0;
+}
+
+static void a_dead_servers_session_is_opened(void **state)
+{
+	struct session *s, *other;
+	char seen[256] = "";
+	data_ref a;
+
+	ends_badly(serve_and_die);
+	assert_int_equal(session_create("again", &small, &s), -EEXIST);
+	assert_int_equal(session_open("again", &s), 0);
+	assert_int_equal(session_open("again", &other), -EBUSY);
+	assert_int_equal(session_object_each(s, take_object, seen), 0);
+	assert_string_equal(seen, "events/a/trigger=one/2;events/b/filter=three/1;");
+	a = texts[2];
+	assert_int_equal(session_data_adopt(s, a, 4096), 0);
+	assert_int_not_equal(session_data_alloc(s, 64), a);
+	session_adopt_done(s);
+	assert_int_equal(session_reclaim(s), 0);
+	assert_int_equal(*(unsigned char *)session_data(s, a, 1), 0x55);
+	session_destroy(s);
+}
+
+static void what_was_not_adopted_is_freed_and_zeroed(void **state)
+{
+	struct session *s;
+	struct event_entry *e;
+	char seen[256] = "";
+	data_ref a, high;
+
+	ends_badly(serve_and_die);
+	assert_int_equal(session_open("again", &s), 0);
+	high = session_header(s)->data_high;
+	e = session_config(s, session_header(s)->events, sizeof(*e) * 8);
+	assert_int_not_equal(e[7].plan, 0);
+	session_object_each(s, take_object, seen);
+	session_data_adopt(s, texts[2], 4096);
+	session_adopt_done(s);
+	assert_int_equal(e[7].plan, 0);
+	session_reclaim(s);
+	for (int i = 0; i < 200; i++) {
+		a = session_data_alloc(s, 1000);
+		if (a >= high)
+			break;
+		for (int k = 0; k < 1000; k++)
+			assert_int_equal(((char *)session_data(s, a, 1000))[k], 0);
+	}
+	session_object_each(s, take_object, seen);
+	assert_int_equal(strlen(seen), 2 * strlen("events/a/trigger=one/2;events/b/filter=three/1;"));
+	session_destroy(s);
+}
+
+static void adopting_outside_is_refused(void **state)
+{
+	struct session *s;
+
+	ends_badly(serve_and_die);
+	assert_int_equal(session_open("again", &s), 0);
+	assert_int_equal(session_data_adopt(s, 64, 64), -EINVAL);
+	assert_int_equal(session_data_adopt(s, 63 << 20, 64), -EINVAL);
+	assert_int_equal(session_data_adopt(s, 0, 64), -EINVAL);
+	session_destroy(s);
+}
+
+static int list_one(void *arg, const char *name, const char *dir, bool alive)
+{
+	sprintf((char *)arg + strlen(arg), "%s:%d;", name, alive);
+	return 0;
+}
+
+static void stale_sessions_are_listed_and_removed(void **state)
+{
+	struct session *s = made("living");
+	char seen[256] = "";
+
+	ends_badly(serve_and_die);
+	assert_int_equal(session_list(list_one, seen), 0);
+	assert_string_equal(seen, "again:0;living:1;");
+	assert_int_equal(session_remove_stale("again"), 0);
+	assert_int_equal(session_remove_stale("again"), -ENOENT);
+	session_destroy(s);
+}
+
+static void damaged_files_are_refused(void **state)
+{
+	char path[4200];
+	struct session *s;
+	int fd;
+
+	ends_badly(serve_and_die);
+	snprintf(path, sizeof(path), "%s/tracefuse/again/config", temp_place_dir);
+	fd = open(path, O_RDWR);
+	assert_int_equal(pwrite(fd, "xx", 2, 0), 2);
+	close(fd);
+	assert_int_equal(session_open("again", &s), -EPROTO);
+	assert_int_equal(truncate(path, 10), 0);
+	assert_int_equal(session_open("again", &s), -EPROTO);
+	assert_int_equal(session_remove_stale("again"), 0);
+}
+
+/* ---- reclamation ---- */
+
+static void retired_memory_waits_for_hits(void **state)
+{
+	struct session *s = made(NULL);
+	struct slot *slot = session_slot_get(s);
+	config_ref a = session_config_alloc(s, 64);
+
+	slot->depth = 1;
+	slot->epoch = session_header(s)->epoch;
+	session_config_retire(s, a, 64);
+	assert_int_equal(session_reclaim(s), 1);
+	slot->epoch = session_header(s)->epoch;
+	assert_int_equal(session_reclaim(s), 0);
+	assert_int_equal(session_config_alloc(s, 64), a);
+	session_config_retire(s, a, 64);
+	slot->epoch = 0;
+	assert_int_equal(session_reclaim(s), 1);
+	slot->depth = 0;
+	assert_int_equal(session_reclaim(s), 0);
+	session_slot_put(s, slot);
+	session_close(s);
+}
+
+static void slots_have_scratch_and_run_out(void **state)
+{
+	struct session *s = made(NULL);
+	struct slot *got[17];
+
+	for (int i = 0; i < 17; i++)
+		got[i] = session_slot_get(s);
+	assert_non_null(got[15]);
+	assert_null(got[16]);
+	assert_int_equal(got[3]->index, 3);
+	assert_non_null(session_data(s, got[3]->scratch, sizeof(struct hit_scratch) * LAYOUT_HIT_LEVELS));
+	session_slot_put(s, got[3]);
+	assert_ptr_equal(session_slot_get(s), got[3]);
+	session_close(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_checked),
+		cmocka_unit_test(a_name_is_taken_once),
+		cmocka_unit_test(a_private_session_leaves_nothing),
+		cmocka_unit_test(others_may_not_enter),
+		cmocka_unit_test(memory_is_zeroed_and_aligned),
+		cmocka_unit_test(big_blocks_go_back_to_the_system),
+		cmocka_unit_test(running_out_is_an_error),
+		cmocka_unit_test(refs_are_checked),
+		cmocka_unit_test(a_block_freed_twice_is_given_once),
+		cmocka_unit_test(a_truncated_file_reads_as_zeros),
+		cmocka_unit_test(a_dead_servers_session_is_opened),
+		cmocka_unit_test(what_was_not_adopted_is_freed_and_zeroed),
+		cmocka_unit_test(adopting_outside_is_refused),
+		cmocka_unit_test(stale_sessions_are_listed_and_removed),
+		cmocka_unit_test(damaged_files_are_refused),
+		cmocka_unit_test(retired_memory_waits_for_hits),
+		cmocka_unit_test(slots_have_scratch_and_run_out),
+	};
+	int failed;
+
+	if (!temp_place())
+		return temp_place_skip();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	temp_place_remove();
+	return failed;
+}
