@@ -77,6 +77,55 @@ char *made_file(struct made *m)
 	return path;
 }
 
+struct list {
+	const struct made_record *records;
+	unsigned int	nr;
+	unsigned int	next[MADE_CPUS];
+};
+
+/* The CPU's next record at or behind `from`; nr: none. */
+static unsigned int next_record(const struct list *l, uint32_t cpu, unsigned int from)
+{
+	while (from < l->nr && l->records[from].cpu != cpu)
+		from++;
+	return from;
+}
+
+static bool list_page(void *arg, unsigned int b, uint32_t cpu, uint8_t *bytes)
+{
+	struct list *l = arg;
+	unsigned int n = next_record(l, cpu, l->next[cpu]);
+	struct writer_page p;
+
+	(void)b;
+	if (n == l->nr)
+		return false;
+	writer_page_start(&p, bytes, l->records[n].time);
+	for (; n < l->nr; n = next_record(l, cpu, n + 1))
+		if (!writer_page_add(&p, l->records[n].time, l->records[n].bytes, l->records[n].size))
+			break;
+	writer_page_end(&p);
+	l->next[cpu] = n;
+	return true;
+}
+
+char *made_records(const struct made_record *records, unsigned int nr, const char *algorithm)
+{
+	struct list list = { .records = records, .nr = nr };
+	struct writer_spec spec = {
+		.version = 7, .algorithm = algorithm, .nr_cpus = MADE_CPUS,
+		.formats = formats, .nr_formats = sizeof(formats) / sizeof(formats[0]),
+		.buffers = buffers, .nr_buffers = 1, .chunk_pages = 1,
+		.cmdlines = "100 last-name\n", .page = list_page, .arg = &list,
+	};
+	FILE *out;
+	char *path = temporary(&out);
+
+	if (writer_run(&spec, out) || fclose(out))
+		abort();
+	return path;
+}
+
 char *made_bytes(const void *bytes, size_t size)
 {
 	FILE *out;

@@ -25,6 +25,16 @@ struct made {
 uint64_t made_time(unsigned int b, uint32_t cpu, unsigned int n);
 /* Writes the recording to a temporary file and returns its path (free and unlink it). */
 char *made_file(struct made *m);
+
+/* A recording of just these records, which are in order of time on each CPU. */
+struct made_record {
+	uint32_t	cpu;
+	uint64_t	time;
+	const void	*bytes;
+	uint32_t	size;
+};
+char *made_records(const struct made_record *records, unsigned int nr, const char *algorithm);
+
 /* The same with other bytes: writes `size` bytes to a temporary file. */
 char *made_bytes(const void *bytes, size_t size);
 /* Reads a file into memory. */
