@@ -161,11 +161,6 @@ int source_restart(struct source *src)
 {
 	int ret;
 
-	if (!src->slot) {
-		src->slot = session_slot_get(src->model->session);
-		if (!src->slot)
-			return -EUSERS;
-	}
 	if (!src->learned && src->names.nr_rules)
 		learn_names(src);
 	src->learned = true;

@@ -30,7 +30,6 @@ struct source_server {
 	bool		ending;
 	bool		seeking;
 	uint64_t	target;
-
 };
 
 static void enter(struct source_server *srv)
@@ -53,6 +52,10 @@ static void seek_some(struct source *src, struct source_server *srv)
 	uint64_t next = srv->target;
 	int ret;
 
+	if (next < here) {
+		source_rewind(src);
+		here = 0;
+	}
 	if (here < next && next - here > SERVE_BATCH)
 		next = here + SERVE_BATCH;
 	ret = source_seek(src, next);

@@ -92,12 +92,9 @@ out_free:
 
 bool source_stops_before(struct source *src, const struct subbuf_record *r, const struct hit *h)
 {
-	const struct program *program;
-
 	if (src->stop_reached || !src->stop_event || src->stop_event->id != r->type)
 		return false;
 	if (!src->stop_filter)
 		return true;
-	program = session_config(src->model->session, src->stop_program, src->stop_size);
-	return program && filter_match(src->plane, program, h);
+	return filter_match(src->plane, plane_config(src->plane, src->stop_program), h);
 }
