@@ -48,8 +48,11 @@ int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32
  * sub-buffers, one page more is allocated than promised, at least two).
  * `sets` writer sets have rings from the start. 0 and *out, or -ENOMEM.
  */
-int buffer_create(struct session *s, uint32_t nr_cpus, uint32_t subbuf_size, const uint64_t *bytes_per_cpu,
-		  uint32_t nr_sets, bool overwrite, data_ref *out);
+int buffer_create(struct session *s, uint32_t instance, uint32_t nr_cpus, uint32_t subbuf_size,
+		  const uint64_t *bytes_per_cpu, uint32_t nr_sets, bool overwrite, data_ref *out);
+/* Gives writer set `set` its rings, where it has none yet. 0, -EINVAL, -ENOMEM */
+int buffer_add_set(struct session *s, data_ref buffer, uint32_t set, const uint64_t *bytes_per_cpu);
+void buffer_free(struct session *s, data_ref buffer);	/* one that was never published */
 void buffer_retire(struct session *s, data_ref buffer);
 /* Readers see nothing of what was written before now. cpu -1: all. */
 void buffer_clear(struct session *s, data_ref buffer, int cpu);
@@ -86,12 +89,23 @@ void ring_iter_close(struct ring_iter *it);
 
 /*
  * Consuming reads (trace_pipe, trace_pipe_raw): what was taken is gone for
- * every reader. ring_consume takes one record (cpu -1: the oldest of all);
- * 0 when there is none. ring_consume_page fills `page` with one sub-buffer in
- * the kernel's wire format; `partial`: also one that is not full yet.
+ * every reader. `buffer` is given with each call because a resize or a snapshot
+ * changes it. Return 1, 0 when there is nothing, -errno.
  */
-int ring_consume(struct session *s, data_ref buffer, int cpu, struct ring_record *out);
-int ring_consume_page(struct session *s, data_ref buffer, uint32_t cpu, void *page, bool partial);
+struct ring_consumer;
+int ring_consumer_open(struct session *s, int cpu, struct ring_consumer **out);
+void ring_consumer_close(struct ring_consumer *c);
+/* Takes the oldest record; it stays valid until the next call. */
+int ring_consume(struct ring_consumer *c, data_ref buffer, struct ring_record *out);
+/* The same in two steps; ring_take() directly after a ring_peek() that gave 1. */
+int ring_peek(struct ring_consumer *c, data_ref buffer, struct ring_record *out);
+void ring_take(struct ring_consumer *c);
+/*
+ * Takes up to one sub-buffer's worth of records and writes them to `page` in
+ * the kernel's wire format (time stamp, commit word with the missed-events
+ * bits, records); the rest of the page is zeroed.
+ */
+int ring_consume_page(struct ring_consumer *c, data_ref buffer, void *page, uint32_t subbuf_size);
 /* Whether a consuming reader would find something; percent as buffer_percent. */
 bool ring_readable(struct session *s, data_ref buffer, int cpu, unsigned int percent);
 

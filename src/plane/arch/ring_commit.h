@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_commit.h - making the stores of a commit, and its restartable form (R13)
+ *
+ *     ring_commit_rseq(c, cpu):
+ *         section {
+ *             if rseq.cpu_id != cpu            -> false
+ *             if *c.head_at != c.head          -> false
+ *             for s in c.stores: *s.at = s.value
+ *             copy c.words words and c.bytes bytes from c.src to c.dst
+ *             *c.head_at = c.next_head                                   (commit)
+ *         }
+ *         true
+ *
+ * An abort (the thread was preempted, moved or got a signal) gives false: the
+ * caller reads head and time again.
+ *
+ * rseq_cpu() is the CPU the thread runs on, below 0 without restartable sequences.
+ */
+#ifndef TRACEFUSE_PLANE_ARCH_RING_COMMIT_H
+#define TRACEFUSE_PLANE_ARCH_RING_COMMIT_H
+
+#include "plane/ring_commit.h"
+
+#if defined(__x86_64__)
+#include "plane/arch/x86_64/ring_commit.h"
+#else
+#error "no restartable sequences for this architecture"
+#endif
+
+/* The same without a section, for the only writer of a ring; head is the caller's to store. */
+static inline void ring_commit_stores(const struct ring_commit *c)
+{
+	for (uint32_t i = 0; i < c->nr_stores; i++)
+		*(volatile uint64_t *)c->stores[i].at = c->stores[i].value;
+	for (uint32_t i = 0; i < c->words; i++)
+		__builtin_memcpy(c->dst + 8 * i, c->src + 8 * i, 8);
+	for (uint32_t i = 0; i < c->bytes; i++)
+		c->dst[8 * c->words + i] = c->src[8 * c->words + i];
+}
+
+#endif

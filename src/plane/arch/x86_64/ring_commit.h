@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_commit.h - x86-64: one commit as a restartable sequence
+ *
+ * Stores are not reordered with stores on x86-64, so the order of the list is
+ * the order that readers see.
+ */
+#ifndef TRACEFUSE_PLANE_ARCH_X86_64_RING_COMMIT_H
+#define TRACEFUSE_PLANE_ARCH_X86_64_RING_COMMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "plane/arch/rseq_add.h"
+
+static inline int rseq_cpu(void)
+{
+	if (!&__rseq_offset)
+		return -1;
+	return *(volatile int32_t *)&((struct rseq_area *)((char *)__builtin_thread_pointer() +
+							   __rseq_offset))->cpu_id;
+}
+
+static inline bool ring_commit_rseq(const struct ring_commit *c, int cpu)
+{
+	struct rseq_area *rs = (struct rseq_area *)((char *)__builtin_thread_pointer() + __rseq_offset);
+
+	__asm__ __volatile__ goto(
+		".pushsection __rseq_cs, \"aw\"\n\t"
+		".balign 32\n"
+		"3:	.long 0, 0\n\t"
+		".quad 1f, 2f - 1f, 4f\n\t"
+		".popsection\n\t"
+		"leaq 3b(%%rip), %%rax\n\t"
+		"movq %%rax, 8(%[rs])\n"
+		"1:	cmpl %[cpu], 4(%[rs])\n\t"
+		"jne %l[failed]\n\t"
+		"movq 0(%[c]), %%rdx\n\t"		/* head_at */
+		"movq 8(%[c]), %%rax\n\t"
+		"cmpq %%rax, (%%rdx)\n\t"
+		"jne %l[failed]\n\t"
+		"movl 48(%[c]), %%ecx\n\t"
+		"leaq 56(%[c]), %%rsi\n"
+		"5:	movq (%%rsi), %%rdi\n\t"
+		"movq 8(%%rsi), %%rax\n\t"
+		"movq %%rax, (%%rdi)\n\t"
+		"addq $16, %%rsi\n\t"
+		"decl %%ecx\n\t"
+		"jnz 5b\n\t"
+		"movq 24(%[c]), %%rdi\n\t"
+		"movq 32(%[c]), %%rsi\n\t"
+		"movl 40(%[c]), %%ecx\n\t"
+		"testl %%ecx, %%ecx\n\t"
+		"jz 7f\n"
+		"6:	movq (%%rsi), %%rax\n\t"
+		"movq %%rax, (%%rdi)\n\t"
+		"addq $8, %%rsi\n\t"
+		"addq $8, %%rdi\n\t"
+		"decl %%ecx\n\t"
+		"jnz 6b\n"
+		"7:	movl 44(%[c]), %%ecx\n\t"
+		"testl %%ecx, %%ecx\n\t"
+		"jz 9f\n"
+		"8:	movb (%%rsi), %%al\n\t"
+		"movb %%al, (%%rdi)\n\t"
+		"incq %%rsi\n\t"
+		"incq %%rdi\n\t"
+		"decl %%ecx\n\t"
+		"jnz 8b\n"
+		"9:	movq 16(%[c]), %%rax\n\t"
+		"movq %%rax, (%%rdx)\n"			/* the commit */
+		"2:\n\t"
+		".pushsection __rseq_failure, \"ax\"\n\t"
+		".byte 0x0f, 0xb9, 0x3d\n\t"
+		".long 0x53053053\n"
+		"4:	jmp %l[failed]\n\t"
+		".popsection\n"
+		: : [rs] "r"(rs), [cpu] "r"(cpu), [c] "r"(c)
+		: "rax", "rcx", "rdx", "rsi", "rdi", "memory", "cc" : failed);
+	return true;
+failed:
+	return false;
+}
+
+_Static_assert(offsetof(struct ring_commit, stores) == 56, "the section above knows the offsets");
+_Static_assert(offsetof(struct ring_commit, nr_stores) == 48, "the section above knows the offsets");
+
+#endif

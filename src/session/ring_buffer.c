@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_buffer.c - the server's side of a buffer: create, retire, clear, switch, count
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "plane/ring.h"
+#include "session/ring_access.h"
+#include "session/session.h"
+
+static size_t buffer_bytes(uint32_t nr_cpus)
+{
+	return sizeof(struct buffer) + (size_t)BUFFER_MAX_SETS * nr_cpus * sizeof(data_ref);
+}
+
+struct buffer *ring_buffer(struct session *s, data_ref ref)
+{
+	struct buffer *b = session_data(s, ref, sizeof(*b));
+	uint32_t nr_cpus;
+
+	if (!ref || !b)
+		return NULL;
+	nr_cpus = b->nr_cpus;
+	if (!nr_cpus || nr_cpus > LAYOUT_MAX_CPUS || !session_data(s, ref, buffer_bytes(nr_cpus)))
+		return NULL;
+	return b;
+}
+
+/* A ring whose numbers hold together (R2): what is read is a copy that the programs cannot change. */
+bool ring_view(struct session *s, data_ref buffer, uint32_t set, uint32_t cpu, struct ring_view *out)
+{
+	struct buffer *b = ring_buffer(s, buffer);
+	struct ring *r;
+	data_ref ref;
+
+	if (!b || set >= BUFFER_MAX_SETS || cpu >= b->nr_cpus)
+		return false;
+	ref = atomic_load_explicit(&b->rings[(size_t)set * b->nr_cpus + cpu], memory_order_acquire);
+	r = ref ? session_data(s, ref, sizeof(*r)) : NULL;
+	if (!r)
+		return false;
+	*out = (struct ring_view){ .ring = r, .cpu = cpu, .nr_pages = r->nr_pages, .subbuf_size = r->subbuf_size };
+	if (out->nr_pages < 2 || out->subbuf_size < 4096 || out->subbuf_size > 1u << 24 ||
+	    (out->subbuf_size & (out->subbuf_size - 1)))
+		return false;
+	out->pages = session_data(s, r->pages, (size_t)out->nr_pages * out->subbuf_size);
+	out->descs = session_data(s, r->descs, (size_t)out->nr_pages * sizeof(struct page_desc));
+	return out->pages && out->descs;
+}
+
+static uint32_t pages_for(uint64_t bytes, uint32_t subbuf_size)
+{
+	uint64_t n = (bytes + subbuf_size - RING_PAGE_HEADER - 1) / (subbuf_size - RING_PAGE_HEADER);
+
+	if (n < 2)
+		n = 2;
+	return n > UINT32_MAX - 1 ? UINT32_MAX : (uint32_t)n + 1;
+}
+
+static void ring_free(struct session *s, data_ref ref, bool published)
+{
+	struct ring *r = session_data(s, ref, sizeof(*r));
+	void (*give)(struct session *, data_ref, size_t) = published ? session_data_retire : session_data_free;
+	size_t pages, descs;
+
+	if (!r)
+		return;
+	pages = (size_t)r->nr_pages * r->subbuf_size;
+	descs = (size_t)r->nr_pages * sizeof(struct page_desc);
+	if (r->pages)
+		give(s, r->pages, pages);
+	if (r->descs)
+		give(s, r->descs, descs);
+	give(s, ref, sizeof(*r));
+}
+
+static data_ref ring_create(struct session *s, uint32_t set, uint32_t cpu, uint32_t subbuf_size, uint64_t bytes)
+{
+	data_ref ref = session_data_alloc(s, sizeof(struct ring));
+	struct ring *r = ref ? session_data(s, ref, sizeof(*r)) : NULL;
+
+	if (!r)
+		return 0;
+	r->cpu = cpu;
+	r->set = set;
+	r->subbuf_size = subbuf_size;
+	r->nr_pages = pages_for(bytes, subbuf_size);
+	r->pages = session_data_alloc(s, (size_t)r->nr_pages * subbuf_size);
+	if (r->pages)
+		r->descs = session_data_alloc(s, (size_t)r->nr_pages * sizeof(struct page_desc));
+	if (r->pages && r->descs)
+		return ref;
+	ring_free(s, ref, false);
+	return 0;
+}
+
+int buffer_add_set(struct session *s, data_ref buffer, uint32_t set, const uint64_t *bytes_per_cpu)
+{
+	struct buffer *b = ring_buffer(s, buffer);
+
+	if (!b || set >= BUFFER_MAX_SETS)
+		return -EINVAL;
+	for (uint32_t cpu = 0; cpu < b->nr_cpus; cpu++) {
+		_Atomic data_ref *word = &b->rings[(size_t)set * b->nr_cpus + cpu];
+		data_ref ring;
+
+		if (atomic_load_explicit(word, memory_order_relaxed))	/* only the server stores it */
+			continue;
+		ring = ring_create(s, set, cpu, b->subbuf_size, bytes_per_cpu[cpu]);
+		if (!ring)
+			return -ENOMEM;
+		atomic_store_explicit(word, ring, memory_order_release);	/* pairs with ring_of() */
+	}
+	return 0;
+}
+
+int buffer_create(struct session *s, uint32_t instance, uint32_t nr_cpus, uint32_t subbuf_size,
+		  const uint64_t *bytes_per_cpu, uint32_t nr_sets, bool overwrite, data_ref *out)
+{
+	data_ref ref = session_data_alloc(s, buffer_bytes(nr_cpus));
+	struct buffer *b = ref ? session_data(s, ref, buffer_bytes(nr_cpus)) : NULL;
+
+	if (!b)
+		return -ENOMEM;
+	b->nr_cpus = nr_cpus;
+	b->subbuf_size = subbuf_size;
+	b->instance = instance;
+	b->size = buffer_bytes(nr_cpus);
+	atomic_store_explicit(&b->overwrite, overwrite, memory_order_relaxed);	/* not published yet */
+	for (uint32_t set = 0; set < nr_sets; set++) {
+		int err = buffer_add_set(s, ref, set, bytes_per_cpu);
+
+		if (err) {
+			buffer_free(s, ref);
+			return err;
+		}
+	}
+	*out = ref;
+	return 0;
+}
+
+static void buffer_give(struct session *s, data_ref ref, bool published)
+{
+	struct buffer *b = ring_buffer(s, ref);
+
+	if (!b)
+		return;
+	for (size_t i = 0; i < (size_t)BUFFER_MAX_SETS * b->nr_cpus; i++) {
+		data_ref ring = atomic_load_explicit(&b->rings[i], memory_order_relaxed);
+
+		if (ring)
+			ring_free(s, ring, published);
+	}
+	if (published)
+		session_data_retire(s, ref, buffer_bytes(b->nr_cpus));
+	else
+		session_data_free(s, ref, buffer_bytes(b->nr_cpus));
+}
+
+void buffer_free(struct session *s, data_ref buffer)
+{
+	buffer_give(s, buffer, false);
+}
+
+void buffer_retire(struct session *s, data_ref buffer)
+{
+	buffer_give(s, buffer, true);
+}
+
+/* Calls fn for every ring of a CPU (cpu -1: of all). */
+void ring_each(struct session *s, data_ref buffer, int cpu, void (*fn)(struct ring_view *v, void *arg), void *arg)
+{
+	struct buffer *b = ring_buffer(s, buffer);
+	struct ring_view v;
+
+	if (!b)
+		return;
+	for (uint32_t set = 0; set < BUFFER_MAX_SETS; set++)
+		for (uint32_t c = 0; c < b->nr_cpus; c++)
+			if ((cpu < 0 || (uint32_t)cpu == c) && ring_view(s, buffer, set, c, &v))
+				fn(&v, arg);
+}
+
+struct ring_point ring_head(const struct ring_view *v)
+{
+	struct ring_point at;
+
+	for (;;) {
+		uint64_t head = atomic_load_explicit(&v->ring->head, memory_order_acquire);	/* G3 */
+		struct ring_tail tail = *(volatile struct ring_tail *)&v->ring->tail[head & 1];
+
+		atomic_thread_fence(memory_order_acquire);	/* the copy before the second look */
+		at = (struct ring_point){ head >> 1, tail.entries, tail.bytes, tail.time };
+		if (atomic_load_explicit(&v->ring->head, memory_order_relaxed) == head)
+			return at;
+	}
+}
+
+static void clear_ring(struct ring_view *v, void *arg)
+{
+	struct ring *r = v->ring;
+	struct ring_point at = ring_head(v);
+
+	/* Relaxed: the server alone stores and reads them; writers only look at floor, and late is harmless. */
+	atomic_store_explicit(&r->floor_entries, at.entries, memory_order_relaxed);
+	atomic_store_explicit(&r->floor_bytes, at.bytes, memory_order_relaxed);
+	atomic_store_explicit(&r->taken_entries, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->taken_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->overrun, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->lost, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->dropped, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->taken, at.pos, memory_order_relaxed);
+	atomic_store_explicit(&r->floor, at.pos, memory_order_relaxed);
+}
+
+void buffer_clear(struct session *s, data_ref buffer, int cpu)
+{
+	ring_each(s, buffer, cpu, clear_ring, NULL);
+}
+
+void buffer_set_overwrite(struct session *s, data_ref buffer, bool on)
+{
+	struct buffer *b = ring_buffer(s, buffer);
+
+	if (b)
+		atomic_store_explicit(&b->overwrite, on, memory_order_relaxed);	/* a hit takes it when it sees it */
+}
+
+static void set_recording(struct ring_view *v, void *arg)
+{
+	atomic_store_explicit(&v->ring->disabled, !*(bool *)arg, memory_order_relaxed);
+}
+
+void buffer_set_cpu_recording(struct session *s, data_ref buffer, uint32_t cpu, bool on)
+{
+	ring_each(s, buffer, (int)cpu, set_recording, &on);
+}
+
+static void add_stats(struct ring_view *v, void *arg)
+{
+	struct ring_stats *sum = arg;
+	struct ring *r = v->ring;
+	struct ring_point head = ring_head(v), oldest;
+	uint64_t read = atomic_load_explicit(&r->taken_entries, memory_order_relaxed);
+	uint64_t floor_entries = atomic_load_explicit(&r->floor_entries, memory_order_relaxed);
+
+	if (!ring_oldest(v, &oldest))
+		oldest = head;
+	sum->entries += head.entries - oldest.entries;
+	sum->bytes += head.bytes - oldest.bytes;
+	/* What is neither there nor read was overrun. */
+	if (oldest.entries - floor_entries > read)
+		sum->overrun += oldest.entries - floor_entries - read;
+	sum->dropped += atomic_load_explicit(&r->dropped, memory_order_relaxed);
+	sum->read += read;
+	if (oldest.time && head.entries > oldest.entries && (!sum->oldest_ts || oldest.time < sum->oldest_ts))
+		sum->oldest_ts = oldest.time;
+}
+
+int buffer_stats(struct session *s, data_ref buffer, uint32_t cpu, struct ring_stats *out)
+{
+	struct buffer *b = ring_buffer(s, buffer);
+
+	*out = (struct ring_stats){ 0 };
+	if (!b || cpu >= b->nr_cpus)
+		return -EINVAL;
+	ring_each(s, buffer, (int)cpu, add_stats, out);
+	return 0;
+}
+
+static void add_size(struct ring_view *v, void *arg)
+{
+	*(uint64_t *)arg += (uint64_t)(v->nr_pages - 1) * v->subbuf_size;
+}
+
+uint64_t buffer_ring_bytes(struct session *s, data_ref buffer, uint32_t cpu)
+{
+	uint64_t bytes = 0;
+
+	ring_each(s, buffer, (int)cpu, add_size, &bytes);
+	return bytes;
+}

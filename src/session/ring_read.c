@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_read.c - reading a buffer: all rings merged by time, kept or consumed
+ *
+ * Each ring is a stream with a copy of the page that it stands in. The merge
+ * takes the stream whose record is the oldest; of two that are as old the one of
+ * the lower CPU, as the kernel does.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plane/ring.h"
+#include "session/ring_access.h"
+#include "session/ring_cursor.h"
+#include "session/session.h"
+
+struct stream {
+	struct ring_view view;
+	struct ring_page page;
+	struct ring_cursor cursor;
+	bool		loaded;		/* page holds sequence page.seq */
+	bool		ready;		/* cursor stands on a record that was not given yet */
+	uint64_t	start;		/* position: nothing before it */
+	uint64_t	stop;		/* position: the iterator's end */
+	uint64_t	expected;	/* number of the record that comes next, since birth */
+	uint64_t	lost;		/* before the present record */
+};
+
+struct ring_iter {
+	struct stream	*streams;
+	unsigned int	nr, cap;
+	struct stream	*last;		/* gave the last record */
+};
+
+static uint64_t stream_pos(const struct stream *st)
+{
+	return st->page.seq * st->view.subbuf_size + st->cursor.at;
+}
+
+/* Loads the first page at or behind seq that is intact; false: there is none before the end. */
+static bool load(struct stream *st, uint64_t seq)
+{
+	const uint64_t first = ring_first_page(&st->view);
+
+	if (seq < first)
+		seq = first;
+	for (;; seq++) {
+		int err;
+
+		if (seq * st->view.subbuf_size >= st->stop)
+			return false;
+		err = ring_page_copy(&st->view, seq, &st->page);
+		if (err == -ENOENT)
+			return false;
+		if (!err)
+			break;
+	}
+	ring_cursor_start(&st->cursor, st->page.data, st->page.end);
+	st->loaded = true;
+	if (st->page.entries > st->expected)
+		st->lost += st->page.entries - st->expected;
+	st->expected = st->page.entries;
+	return true;
+}
+
+/* Stands the stream on its next record. */
+static bool advance(struct stream *st)
+{
+	st->ready = false;
+	if (!st->loaded && !load(st, st->start / st->view.subbuf_size))
+		return false;
+	for (;;) {
+		while (ring_cursor_next(&st->cursor)) {
+			if (stream_pos(st) >= st->stop)
+				return false;
+			st->expected++;
+			if (stream_pos(st) >= st->start)
+				return st->ready = true;
+		}
+		if (!load(st, st->page.seq + 1))
+			return false;
+	}
+}
+
+static struct stream *oldest(struct ring_iter *it)
+{
+	struct stream *best = NULL;
+
+	for (unsigned int i = 0; i < it->nr; i++) {
+		struct stream *st = &it->streams[i];
+
+		if (st->ready && (!best || st->cursor.time < best->cursor.time ||
+				  (st->cursor.time == best->cursor.time && st->view.cpu < best->view.cpu)))
+			best = st;
+	}
+	return best;
+}
+
+static void give(struct stream *st, struct ring_record *out)
+{
+	*out = (struct ring_record){
+		.record = st->cursor.record, .size = st->cursor.size, .cpu = st->view.cpu,
+		.time = st->cursor.time, .lost = st->lost,
+	};
+	st->lost = 0;
+}
+
+static uint64_t entries_at_start(const struct ring *r)
+{
+	/* Relaxed: the server alone stores them. */
+	return atomic_load_explicit(&r->floor_entries, memory_order_relaxed) +
+	       atomic_load_explicit(&r->taken_entries, memory_order_relaxed) +
+	       atomic_load_explicit(&r->overrun, memory_order_relaxed);
+}
+
+static void add_stream(struct ring_view *v, void *arg)
+{
+	struct ring_iter *it = arg;
+	struct stream *st;
+	uint64_t floor = atomic_load_explicit(&v->ring->floor, memory_order_relaxed);
+	uint64_t taken = atomic_load_explicit(&v->ring->taken, memory_order_relaxed);
+
+	if (it->nr == it->cap) {
+		unsigned int cap = it->cap ? it->cap * 2 : 16;
+		struct stream *streams = realloc(it->streams, cap * sizeof(*streams));
+
+		if (!streams)
+			return;
+		it->streams = streams;
+		it->cap = cap;
+	}
+	st = &it->streams[it->nr];
+	*st = (struct stream){ .view = *v, .page.data = malloc(v->subbuf_size), .stop = ring_head(v).pos };
+	if (!st->page.data)
+		return;
+	st->start = taken > floor ? taken : floor;
+	st->expected = UINT64_MAX;	/* what an old trace has lost before its first record is no gap in it */
+	it->nr++;
+}
+
+int ring_iter_open(struct session *s, data_ref buffer, int cpu, struct ring_iter **out)
+{
+	struct ring_iter *it = calloc(1, sizeof(*it));
+
+	if (!it)
+		return -ENOMEM;
+	ring_each(s, buffer, cpu, add_stream, it);
+	for (unsigned int i = 0; i < it->nr; i++)
+		advance(&it->streams[i]);
+	*out = it;
+	return 0;
+}
+
+int ring_iter_next(struct ring_iter *it, struct ring_record *out)
+{
+	struct stream *st;
+
+	if (it->last)
+		advance(it->last);
+	it->last = st = oldest(it);
+	if (!st)
+		return 0;
+	give(st, out);
+	return 1;
+}
+
+void ring_iter_close(struct ring_iter *it)
+{
+	if (!it)
+		return;
+	for (unsigned int i = 0; i < it->nr; i++)
+		free(it->streams[i].page.data);
+	free(it->streams);
+	free(it);
+}
+
+/* ---- Consuming ---- */
+
+struct ring_consumer {
+	struct session	*session;
+	int		cpu;
+	char		*record;	/* copy of the last one given */
+	size_t		cap;
+	struct ring_iter *peeked;	/* streams as of the last look */
+	data_ref	buffer;
+};
+
+int ring_consumer_open(struct session *s, int cpu, struct ring_consumer **out)
+{
+	struct ring_consumer *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->session = s;
+	c->cpu = cpu;
+	*out = c;
+	return 0;
+}
+
+void ring_consumer_close(struct ring_consumer *c)
+{
+	if (!c)
+		return;
+	ring_iter_close(c->peeked);
+	free(c->record);
+	free(c);
+}
+
+/* The streams stand where the last look left them; another reader or a clear may have moved the start. */
+static int look(struct ring_consumer *c, data_ref buffer)
+{
+	if (c->peeked && c->buffer == buffer && c->peeked->last) {
+		struct stream *st = c->peeked->last;
+
+		if (atomic_load_explicit(&st->view.ring->taken, memory_order_relaxed) == stream_pos(st) &&
+		    atomic_load_explicit(&st->view.ring->floor, memory_order_relaxed) <= stream_pos(st))
+			return 1;
+	}
+	ring_iter_close(c->peeked);
+	c->peeked = NULL;
+	if (ring_iter_open(c->session, buffer, c->cpu, &c->peeked))
+		return -ENOMEM;
+	c->buffer = buffer;
+	for (unsigned int i = 0; i < c->peeked->nr; i++) {
+		struct stream *st = &c->peeked->streams[i];
+		uint64_t before = entries_at_start(st->view.ring);
+
+		/* Here a gap before the first record is a loss to tell of. */
+		if (st->ready && st->expected - 1 > before)
+			st->lost = st->expected - 1 - before;
+	}
+	c->peeked->last = oldest(c->peeked);
+	return c->peeked->last != NULL;
+}
+
+int ring_peek(struct ring_consumer *c, data_ref buffer, struct ring_record *out)
+{
+	uint64_t lost;
+	int rc = look(c, buffer);
+
+	if (rc <= 0)
+		return rc;
+	lost = c->peeked->last->lost;
+	give(c->peeked->last, out);
+	c->peeked->last->lost = lost;
+	return 1;
+}
+
+void ring_take(struct ring_consumer *c)
+{
+	struct stream *st = c->peeked->last, *other;
+	struct ring *r = st->view.ring;
+	uint64_t next = st->page.seq * st->view.subbuf_size + st->cursor.next;
+
+	/* Relaxed: writers look at taken only to see whether a full ring has room again. */
+	atomic_store_explicit(&r->overrun, atomic_load_explicit(&r->overrun, memory_order_relaxed) + st->lost,
+			      memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->taken_entries, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->taken_bytes, st->cursor.next - st->cursor.at, memory_order_relaxed);
+	atomic_store_explicit(&r->taken, next, memory_order_relaxed);
+	st->lost = 0;
+	advance(st);
+	other = oldest(c->peeked);
+	c->peeked->last = other;
+	/* A stream that stands at its page's start was not taken from yet: its `taken` is the page's. */
+	if (other)
+		atomic_store_explicit(&other->view.ring->taken, stream_pos(other), memory_order_relaxed);
+}
+
+int ring_consume(struct ring_consumer *c, data_ref buffer, struct ring_record *out)
+{
+	struct ring_record r;
+	int rc = ring_peek(c, buffer, &r);
+
+	if (rc <= 0)
+		return rc;
+	if (r.size > c->cap) {
+		char *copy = realloc(c->record, r.size);
+
+		if (!copy)
+			return -ENOMEM;
+		c->record = copy;
+		c->cap = r.size;
+	}
+	memcpy(c->record, r.record, r.size);
+	*out = r;
+	out->record = c->record;
+	ring_take(c);
+	return 1;
+}
+
+/* ---- Readable ---- */
+
+struct fill_level {
+	uint64_t	used, total;
+};
+
+static void add_level(struct ring_view *v, void *arg)
+{
+	struct fill_level *sum = arg;
+	uint64_t head = ring_head(v).pos, first = ring_first_page(v) * v->subbuf_size;
+	uint64_t taken = atomic_load_explicit(&v->ring->taken, memory_order_relaxed);
+	uint64_t floor = atomic_load_explicit(&v->ring->floor, memory_order_relaxed);
+
+	if (taken > first)
+		first = taken;
+	if (floor > first)
+		first = floor;
+	if (head > first)
+		sum->used += head - first;
+	sum->total += (uint64_t)(v->nr_pages - 1) * v->subbuf_size;
+}
+
+bool ring_readable(struct session *s, data_ref buffer, int cpu, unsigned int percent)
+{
+	struct fill_level level = { 0 };
+
+	ring_each(s, buffer, cpu, add_level, &level);
+	return level.used && level.used * 100 >= level.total * percent;
+}
