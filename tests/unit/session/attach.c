@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attach.c - joining and leaving a session, and how the server learns that a process is gone
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <cmocka.h>
+#include "plane/plane.h"
+#include "session/attach.h"
+#include "temp_place.h"
+
+static struct session *session;
+static pthread_t server;
+static volatile int stop;
+
+static void *serve(void *arg)
+{
+	while (!stop) {
+		attach_serve(session);
+		usleep(500);
+	}
+	return NULL;
+}
+
+static int set_up(void **state)
+{
+	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20 };
+
+	stop = 0;
+	if (session_create("s", &params, &session))
+		return -1;
+	return pthread_create(&server, NULL, serve, NULL);
+}
+
+static void server_stop(void)
+{
+	if (!stop) {
+		stop = 1;
+		pthread_join(server, NULL);
+	}
+}
+
+static int tear_down(void **state)
+{
+	server_stop();
+	session_destroy(session);
+	return 0;
+}
+
+static unsigned int served(void)
+{
+	struct pollfd p = { .fd = attach_fd(session), .events = POLLIN };
+
+	poll(&p, 1, 1000);
+	attach_serve(session);
+	return attach_processes(session, NULL, NULL);
+}
+
+static void a_process_gets_memory_and_a_slot(void **state)
+{
+	struct attachment *a;
+	struct slot *slot;
+
+	assert_int_equal(attach_open("s", &a), 0);
+	slot = attach_slot(a);
+	assert_non_null(slot);
+	assert_ptr_equal(attach_slot(a), slot);
+	assert_int_equal(plane_header(attach_plane(a))->magic, SESSION_MAGIC);
+	/* The same memory as the server's. */
+	slot->missed = 99;
+	assert_int_equal(plane_slot(session_plane(session), slot->index)->missed, 99);
+	attach_close(a);
+}
+
+static void its_slots_come_back(void **state)
+{
+	struct attachment *a;
+
+	for (int i = 0; i < 50; i++) {
+		assert_int_equal(attach_open("s", &a), 0);
+		assert_non_null(attach_slot(a));
+		attach_close(a);
+	}
+	server_stop();
+	for (int i = 0; i < 100 && served(); i++)
+		usleep(1000);
+	assert_int_equal(attach_processes(session, NULL, NULL), 0);
+}
+
+static void *take_slot(void *arg)
+{
+	return attach_slot(arg);
+}
+
+static void each_thread_has_its_own_and_gives_it_back(void **state)
+{
+	struct attachment *a;
+	void *own, *other, *again;
+	pthread_t t;
+
+	assert_int_equal(attach_open("s", &a), 0);
+	own = attach_slot(a);
+	pthread_create(&t, NULL, take_slot, a);
+	pthread_join(t, &other);
+	assert_non_null(other);
+	assert_ptr_not_equal(own, other);
+	pthread_create(&t, NULL, take_slot, a);
+	pthread_join(t, &again);
+	assert_ptr_equal(again, other);
+	attach_close(a);
+}
+
+static pthread_barrier_t all_there;
+
+static void *hold_slot(void *arg)
+{
+	void *slot = attach_slot(arg);
+
+	pthread_barrier_wait(&all_there);
+	pthread_barrier_wait(&all_there);
+	return slot;
+}
+
+static void more_threads_get_more_until_none_is_left(void **state)
+{
+	struct attachment *a;
+	pthread_t t[40];
+	int without = 0;
+	void *slot;
+
+	assert_int_equal(attach_open("s", &a), 0);
+	pthread_barrier_init(&all_there, NULL, 41);
+	for (int i = 0; i < 40; i++)
+		pthread_create(&t[i], NULL, hold_slot, a);
+	pthread_barrier_wait(&all_there);
+	pthread_barrier_wait(&all_there);
+	for (int i = 0; i < 40; i++) {
+		pthread_join(t[i], &slot);
+		without += !slot;
+	}
+	assert_int_equal(without, 8);
+	pthread_barrier_destroy(&all_there);
+	attach_close(a);
+}
+
+static void a_child_of_fork_is_not_attached(void **state)
+{
+	struct attachment *a;
+	int status;
+	pid_t pid;
+
+	assert_int_equal(attach_open("s", &a), 0);
+	assert_non_null(attach_slot(a));
+	pid = fork();
+	if (!pid) {
+		int wrong = attach_slot(a) != NULL;
+
+		attach_close(a);	/* frees its own memory, says nothing to the server */
+		_exit(wrong);
+	}
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	assert_int_equal(attach_slot(a)->process, plane_slot(session_plane(session), attach_slot(a)->index)->process);
+	assert_int_not_equal(attach_slot(a)->owner, 0);
+	attach_close(a);
+}
+
+static void a_killed_process_is_noticed(void **state)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		struct attachment *a;
+
+		stop = 1;
+		if (attach_open("s", &a) || !attach_slot(a))
+			_exit(1);
+		attach_slot(a)->depth = 1;
+		if (write(ready[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	server_stop();
+	session_config_retire(session, session_config_alloc(session, 64), 64);
+	assert_int_equal(served(), 1);
+	/* Stopped inside a hit: only that memory waits. */
+	kill(pid, SIGSTOP);
+	assert_int_equal(session_reclaim(session), 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(served(), 0);
+	assert_int_equal(session_reclaim(session), 0);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+static void the_end_of_the_connection_alone_means_nothing(void **state)
+{
+	int ready[2], go[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(ready) | pipe(go), 0);
+	pid = fork();
+	if (!pid) {
+		struct attachment *a;
+
+		if (attach_open("s", &a) || !attach_slot(a))
+			_exit(1);
+		for (int fd = 3; fd < 100; fd++)
+			if (fd != ready[1] && fd != go[0])
+				close(fd);
+		if (write(ready[1], "x", 1) != 1 || read(go[0], &c, 1) != 1)
+			_exit(1);
+		execl("/bin/sleep", "sleep", "100", NULL);
+		_exit(1);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	server_stop();
+	assert_int_equal(served(), 1);
+	assert_int_equal(served(), 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(served(), 0);
+	close(ready[0]), close(ready[1]), close(go[0]), close(go[1]);
+}
+
+static void exec_leaves_the_session(void **state)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		struct attachment *a;
+
+		if (attach_open("s", &a) || !attach_slot(a))
+			_exit(1);
+		dup2(ready[1], 1);
+		execl("/bin/sh", "sh", "-c", "echo; exec sleep 100", NULL);
+		_exit(1);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	server_stop();
+	for (int i = 0; i < 100 && served(); i++)
+		usleep(1000);
+	assert_int_equal(attach_processes(session, NULL, NULL), 0);
+	assert_int_equal(kill(pid, 0), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+static void a_server_that_does_not_answer_is_waited_for_shortly(void **state)
+{
+	struct timespec t0, t1;
+	struct attachment *a;
+
+	server_stop();
+	clock_gettime(CLOCK_MONOTONIC, &t0);
+	assert_int_equal(attach_open("s", &a), -ETIMEDOUT);
+	clock_gettime(CLOCK_MONOTONIC, &t1);
+	assert_true(t1.tv_sec - t0.tv_sec < 60);
+}
+
+static void no_server_no_session(void **state)
+{
+	struct attachment *a;
+
+	assert_int_equal(attach_open("other", &a), -ENOENT);
+	assert_int_equal(attach_open("a/b", &a), -EINVAL);
+	server_stop();
+	session_close(session);
+	assert_int_equal(attach_open("s", &a), -ECONNREFUSED);
+	assert_int_equal(session_open("s", &session), 0);
+}
+
+static int die_with_session(const char *name)
+{
+	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20 };
+	struct session *s;
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(session_create(name, &params, &s) != 0);
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static void a_new_server_finds_living_processes(void **state)
+{
+	int ready[2], go[2];
+	pid_t server_pid, pid;
+	struct session *s;
+	char c;
+
+	assert_int_equal(pipe(ready) | pipe(go), 0);
+	server_pid = fork();
+	if (!server_pid) {
+		static const struct session_params params = { .nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20 };
+
+		if (session_create("t", &params, &s))
+			_exit(1);
+		for (;;) {
+			attach_serve(s);
+			usleep(500);
+		}
+	}
+	pid = fork();
+	if (!pid) {
+		struct attachment *a;
+		int err = -1;
+
+		for (int i = 0; err && i < 1000; i++, usleep(1000))
+			err = attach_open("t", &a);
+		if (err || !attach_slot(a) || write(ready[1], "x", 1) != 1 || read(go[0], &c, 1) != 1)
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	kill(server_pid, SIGKILL);
+	waitpid(server_pid, NULL, 0);
+	assert_int_equal(session_open("t", &s), 0);
+	assert_int_equal(attach_processes(s, NULL, NULL), 1);
+	assert_int_equal(write(go[1], "x", 1), 1);
+	waitpid(pid, NULL, 0);
+	attach_serve(s);
+	assert_int_equal(attach_processes(s, NULL, NULL), 0);
+	session_destroy(s);
+	close(ready[0]), close(ready[1]), close(go[0]), close(go[1]);
+	assert_int_equal(die_with_session("u"), 0);
+	assert_int_equal(session_remove_stale("u"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define ATTACH_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+		ATTACH_TEST(a_process_gets_memory_and_a_slot),
+		ATTACH_TEST(its_slots_come_back),
+		ATTACH_TEST(each_thread_has_its_own_and_gives_it_back),
+		ATTACH_TEST(more_threads_get_more_until_none_is_left),
+		ATTACH_TEST(a_child_of_fork_is_not_attached),
+		ATTACH_TEST(a_killed_process_is_noticed),
+		ATTACH_TEST(the_end_of_the_connection_alone_means_nothing),
+		ATTACH_TEST(exec_leaves_the_session),
+		ATTACH_TEST(a_server_that_does_not_answer_is_waited_for_shortly),
+		ATTACH_TEST(no_server_no_session),
+		ATTACH_TEST(a_new_server_finds_living_processes),
+	};
+	int failed;
+
+	if (!temp_place())
+		return temp_place_skip();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	temp_place_remove();
+	return failed;
+}
