@@ -57,7 +57,7 @@ static int attach(const struct trigger_command *cmd, struct trigger *t)
 
 	if (find(cmd, t->file))
 		return -EEXIST;
-	err = cmd->kind == TRIGGER_SNAPSHOT ? instance_arm_snapshot(t->file->instance) : 0;
+	err = cmd->kind == TRIGGER_SNAPSHOT ? instance_snapshot_alloc(t->file->instance) : 0;
 	return err ? err : trigger_attach(t);
 }
 

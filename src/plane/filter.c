@@ -231,6 +231,8 @@ static bool find_text(const struct hit *h, const struct op *op, struct text *t)
 		start = item & 0xffff;
 		if (op->size >> 4 == STRING_REL_LOC)
 			start += op->off + 4u;
+		if (!field_at(h, op->off, 4))
+			start = h->size;
 		t->len = item >> 16;
 		break;
 	default:

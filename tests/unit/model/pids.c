@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* pids.c - set_event_pid: what is taken, what reads back, what hits see */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture.h"
+#include "model/pids.h"
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+static ssize_t write_pids(struct fixture *f, const char *text)
+{
+	return pids_write(f->top, PIDS_TRACE, text, strlen(text));
+}
+
+static void what_is_taken(void **state)
+{
+	static const struct {
+		const char *text;
+		ssize_t ret;
+		const char *reads;
+	} cases[] = {
+		{ "1\n", 2, "1\n" }, { "3 1\t2\n", 6, "1\n2\n3\n" }, { "0", 1, "0\n" }, { "5\n6\n", 4, "5\n6\n" },
+		{ "0x10", 4, "16\n" }, { "010", 3, "8\n" }, { " \n", 2, "" }, { "", 0, "" },
+		{ "4194303", 7, "4194303\n" }, { "4194304", 7, "4194304\n" }, { "99999999 1", 10, "1\n99999999\n" },
+		{ "1073741823", 10, "1073741823\n" }, { "1073741824", -EPERM, "" }, { "4294967297", 10, "1\n" },
+		{ "-1", -EINVAL, "" }, { "abc", -EINVAL, "" }, { "1,2", -EINVAL, "" }, { "1 abc", -EINVAL, "" }, { "!1", -EINVAL, "" },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(write_pids(f, cases[i].text), cases[i].ret);
+		assert_prints(pids_print(f->top, PIDS_TRACE, out), cases[i].reads);
+		pids_clear(f->top, PIDS_TRACE);
+	}
+}
+
+static void writes_add_up_and_errors_change_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(write_pids(f, "1 2\n"), 4);
+	assert_int_equal(write_pids(f, "7\n"), 2);
+	assert_int_equal(write_pids(f, "8 x\n"), -EINVAL);
+	assert_int_equal(write_pids(f, "5000000 5000000\n"), 16);
+	assert_prints(pids_print(f->top, PIDS_TRACE, out), "1\n2\n7\n5000000\n");
+	assert_prints(pids_print(f->top, PIDS_NOTRACE, out), "");
+}
+
+static void hits_see_the_set(void **state)
+{
+	struct fixture *f = *state;
+	struct pid_set *set;
+	data_ref ref;
+
+	assert_int_equal(atomic_load(&f->top->state->pids), 0);
+	assert_int_equal(write_pids(f, "70\n"), 3);
+	ref = atomic_load(&f->top->state->pids);
+	set = session_data(f->session, ref, sizeof(*set));
+	assert_non_null(set);
+	assert_int_equal(set->bits[1], 1 << 6);
+	assert_int_equal(set->bits[0], 0);
+	pids_clear(f->top, PIDS_TRACE);
+	assert_int_equal(atomic_load(&f->top->state->pids), 0);
+}
+
+static void what_hits_add_is_printed(void **state)
+{
+	struct fixture *f = *state;
+	struct pid_set *set;
+
+	assert_int_equal(write_pids(f, "1\n"), 2);
+	set = session_data(f->session, atomic_load(&f->top->state->pids), sizeof(*set));
+	set->bits[0] |= 1 << 9;
+	assert_prints(pids_print(f->top, PIDS_TRACE, out), "1\n9\n");
+}
+
+static void a_long_word_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	char text[129];
+
+	memset(text, '0', sizeof(text));
+	assert_int_equal(pids_write(f->top, PIDS_TRACE, text, 127), 127);
+	assert_int_equal(pids_write(f->top, PIDS_TRACE, text, 128), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_taken),
+		TEST(writes_add_up_and_errors_change_nothing),
+		TEST(hits_see_the_set),
+		TEST(what_hits_add_is_printed),
+		TEST(a_long_word_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("pids", tests, NULL, NULL);
+}
