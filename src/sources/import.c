@@ -205,6 +205,21 @@ static void set_clock(struct source *src)
 					      memory_order_relaxed);
 }
 
+/* The rings of this source hold all that the recording has, unless the user says otherwise. */
+static int set_ring_sizes(struct source *src)
+{
+	uint64_t *bytes = calloc(src->model->nr_cpus, sizeof(*bytes));
+	uint32_t cpu;
+
+	if (!bytes)
+		return -ENOMEM;
+	for (cpu = 0; cpu < src->model->nr_cpus && cpu < src->nr_cpus; cpu++)
+		bytes[cpu] = source_ring_bytes(src, cpu);
+	free(src->model->source_bytes);
+	src->model->source_bytes = bytes;
+	return 0;
+}
+
 int source_import(struct source *src, struct model *m, struct source_error *err)
 {
 	int ret;
@@ -216,6 +231,8 @@ int source_import(struct source *src, struct model *m, struct source_error *err)
 		return error_set(err, -EUSERS, "", "the session has no slot left");
 	m->imported = true;
 	ret = task_names_create(&src->names, src->nr_cpus);
+	if (!ret)
+		ret = set_ring_sizes(src);
 	if (ret)
 		return error_set(err, ret, "", "out of memory");
 	ret = import_formats(src, err);

@@ -161,6 +161,10 @@ int source_restart(struct source *src)
 {
 	int ret;
 
+	/* Beside a server the control file has seen to the rings: this thread has no control lock. */
+	ret = src->server ? 0 : model_source_rings(src->model);
+	if (ret)
+		return ret;
 	if (!src->learned && src->names.nr_rules)
 		learn_names(src);
 	src->learned = true;

@@ -138,8 +138,12 @@ static int parse_position(const char *text, uint64_t *out)
 static int command(struct source *src, struct source_server *srv, const char *word)
 {
 	uint64_t target;
+	int ret;
 
 	if (!strcmp(word, "start")) {
+		ret = model_source_rings(src->model);
+		if (ret)
+			return ret;
 		srv->running = true;
 	} else if (!strcmp(word, "stop")) {
 		srv->running = false;
@@ -204,7 +208,7 @@ int source_serve(struct source *src, struct tree *tree, pthread_mutex_t *lock)
 void source_serve_start(struct source *src)
 {
 	enter(src->server);
-	src->server->running = true;
+	command(src, src->server, "start");
 	leave(src->server);
 }
 

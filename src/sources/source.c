@@ -55,6 +55,10 @@ void source_close(struct source *src)
 	source_stop_clear(src);
 	if (src->slot)
 		session_slot_put(src->model->session, src->slot);
+	if (src->model) {
+		free(src->model->source_bytes);
+		src->model->source_bytes = NULL;
+	}
 	task_names_destroy(&src->names);
 	window_close(&src->window);
 	free(src);

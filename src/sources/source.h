@@ -16,8 +16,8 @@
  *   file, buffer, cpu --+- merge by time -----+
  *   file, buffer, cpu --+  (ties: cpu order)  +-> hit() with time, cpu, comm, stack
  *
- * Stepping is done by one thread at a time, which need not hold the control
- * lock: it only runs hits. All else is called under the control lock.
+ * Everything is called under the control lock. The thread that source_serve()
+ * starts does not take it: stepping only runs hits, once the rings are there.
  */
 #ifndef TRACEFUSE_SOURCES_SOURCE_H
 #define TRACEFUSE_SOURCES_SOURCE_H
@@ -57,7 +57,7 @@ struct source_params {
  * damage behind the formats is no error here; source_damage() tells of it.
  */
 int source_open(const struct source_params *params, struct source **out, struct source_error *err);
-void source_close(struct source *src);
+void source_close(struct source *src);		/* before the model and the session go */
 
 uint32_t source_nr_cpus(const struct source *src);	/* highest CPU label + 1, at least the machine's that recorded */
 uint32_t source_subbuf_size(const struct source *src);	/* bytes of the recording's sub-buffers */
@@ -128,7 +128,7 @@ uint64_t source_print_losses(const struct source *src, FILE *out);
  * `lock` is the control lock, held by the callers of the tree. -errno on failure.
  */
 int source_serve(struct source *src, struct tree *tree, pthread_mutex_t *lock);
-/* Same effect as writing "start". */
+/* Same effect as writing "start"; under the control lock. */
 void source_serve_start(struct source *src);
 /* Stops and joins the thread; source_close() does so too. */
 void source_serve_end(struct source *src);
