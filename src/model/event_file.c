@@ -130,11 +130,13 @@ static bool soft_disabled(const struct event_file *f)
 	return f->state && atomic_load_explicit(&f->state->soft_disabled, memory_order_relaxed);
 }
 
-/* A re-opened session has in its memory what hits have made of it. */
+/* What hits have made of it stays in the session's memory from one server to the next. */
 static void set_soft_disabled(struct event_file *f, bool on)
 {
+	const struct model *m = f->event->model;
+
 	/* Relaxed: a hit may see it one event late, as in the kernel. */
-	if (f->state && !f->event->model->replayed)
+	if (f->state && !m->replayed && !m->closing)
 		atomic_store_explicit(&f->state->soft_disabled, on, memory_order_relaxed);
 }
 
