@@ -10,8 +10,8 @@
 #include "model/cmdlines.h"
 
 enum {
-	DEFAULT_SIZE	= 128,		/* what saved_cmdlines_size reads after boot */
-	MAX_SIZE	= 4194304,
+	DEFAULT_SIZE	= 128,
+	MAX_SIZE	= 32768,
 	COMM_LEN	= 16,
 };
 
@@ -38,12 +38,26 @@ static int compare_pid(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/*
+ * The kernel keeps the table in a power-of-two number of pages behind its map
+ * of pids and takes as many entries as fit, which is what the file then reads.
+ */
+static unsigned int rounded_size(unsigned int size)
+{
+	const unsigned long table = 131096, entry = 16, entry_with_pid = 20;
+	unsigned long bytes = 4096;
+
+	while (bytes < table + size * entry)
+		bytes *= 2;
+	return (unsigned int)((bytes - table) / entry_with_pid);
+}
+
 struct cmdlines *cmdlines_create(void)
 {
 	struct cmdlines *c = calloc(1, sizeof(*c));
 
 	if (c)
-		c->size = DEFAULT_SIZE;
+		c->size = rounded_size(DEFAULT_SIZE);
 	return c;
 }
 
@@ -143,7 +157,7 @@ int cmdlines_resize(struct cmdlines *c, unsigned int size)
 {
 	if (!size || size > MAX_SIZE)
 		return -EINVAL;
-	c->size = size;
+	c->size = size = rounded_size(size);
 	while (c->nr > size)
 		forget_oldest(c);
 	return 0;

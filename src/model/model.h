@@ -79,6 +79,12 @@ struct system {
 	struct list_head	events;
 };
 
+/* Files whose last text a new server writes again (R4). */
+enum setting {
+	SETTING_TRACING_ON, SETTING_CLOCK, SETTING_BUFFER_SIZE, SETTING_SUBBUF_SIZE,
+	SETTING_BUFFER_PERCENT, SETTING_CPUMASK, SETTING_CMDLINES_SIZE, SETTING_COUNT
+};
+
 /* A buffer as the files see it; see tracefs/ and plane/ring.h. */
 struct instance {
 	struct list_head	node;
@@ -98,6 +104,10 @@ struct instance {
 	struct errlog		*errlog;	/* each instance has its own */
 	struct pids		*pids;		/* set_event_pid, NULL: none (pids.h) */
 	struct pids		*no_pids;	/* set_event_notrace_pid */
+	bool			sized;		/* buffer_size_kb was written: a source's rings obey it too */
+	uint64_t		object;		/* R4 */
+	uint64_t		setting_objects[SETTING_COUNT];
+	uint64_t		option_objects[64];
 	uint32_t		born;		/* highest event id at its creation; set by the first listing */
 };
 
@@ -111,10 +121,14 @@ struct model {
 	struct tep_handle	*tep;		/* print formats, symbols and commands of the source */
 	struct cmdlines		*cmdlines;	/* saved_cmdlines, saved_tgids */
 	struct symbols		*symbols;	/* kallsyms of the session */
+	char			*printk_formats;	/* text of the file; NULL: none */
 	uint32_t		nr_cpus;
 	uint32_t		subbuf_size;	/* default */
 	uint64_t		default_buffer_bytes;	/* a CPU; the kernel's 1408 KiB */
 	uint32_t		max_id;		/* highest event id */
+	uint64_t		*source_bytes;	/* a CPU: what a source's rings need to hold all of it; NULL: no source */
+	bool			source_runs;	/* the rings of sources have that size */
+	int			caller;		/* thread id of who uses a file now; 0: the server's own */
 	const char		*command;	/* trigger command that is being carried out */
 	const struct object	*replayed;	/* while model_reopen() runs: the object whose text is written again */
 	uint64_t		replayed_id;
@@ -171,11 +185,32 @@ uint64_t model_replayed_ref(const struct model *m, unsigned int i);
  */
 int model_reopen(struct model *m, int (*write)(void *arg, const char *path, const char *text), void *arg);
 
+/* ---- instance.c, instance_buffer.c ---- */
+
 /* instances/NAME: -EEXIST, -EINVAL, -ENOMEM, -ENOSPC; remove: -ENOENT, -EBUSY */
 int instance_create(struct model *m, const char *name, struct instance **out);
 int instance_remove(struct instance *inst);
 struct instance *instance_find(struct model *m, const char *name);
-/* The snapshot buffer is there from now on (a snapshot trigger). 0, -ENOMEM, -EBUSY */
-int instance_arm_snapshot(struct instance *inst);
+
+/* Records the text last written to a file of the instance, for the next server (R4). */
+int instance_keep(struct instance *inst, enum setting what, const char *path, const char *text);
+
+/* The buffer that records (0), or the snapshot (1); 0: not there. */
+data_ref instance_buffer(const struct instance *inst, int snapshot);
+/* Before the first event is enabled: gives the rings their full size. */
+int instance_expand(struct instance *inst);
+/* buffer_size_kb: bytes for one CPU, or for all (-1). -EINVAL, -ENOMEM */
+int instance_resize(struct instance *inst, int cpu, uint64_t bytes);
+int instance_set_subbuf_size(struct instance *inst, uint32_t bytes);
+/* Empties live and snapshot buffer. */
+void instance_clear(struct instance *inst);
+/* snapshot = 1 / 0 / other. cpu -1: all. */
+int instance_snapshot_alloc(struct instance *inst);
+void instance_snapshot_free(struct instance *inst);
+int instance_snapshot_take(struct instance *inst, int cpu);
+/* tracing_cpumask was changed in state->cpumask. */
+void instance_cpumask_changed(struct instance *inst);
+/* A source is about to run: the rings of sources hold all of it, unless buffer_size_kb was written. */
+int model_source_rings(struct model *m);
 
 #endif

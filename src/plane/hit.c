@@ -183,12 +183,10 @@ static const struct trigger_arm *plan_triggers(const struct plan *plan)
 	return (const struct trigger_arm *)(plan_arms(plan) + plan->nr_arms);
 }
 
-static const struct plan *plan_of(const struct plane *p, uint32_t event_id)
+static const struct plan *plan_of(const struct plane *p, uint16_t event_id)
 {
 	config_ref ref;
 
-	if (event_id >= LAYOUT_MAX_EVENTS)
-		return NULL;
 	/* H1: pairs with the release in session_publish(). */
 	ref = atomic_load_explicit(&plane_event(p, event_id)->plan, memory_order_acquire);
 	return ref ? plane_config(p, ref) : NULL;
@@ -197,7 +195,7 @@ static const struct plan *plan_of(const struct plane *p, uint32_t event_id)
 /* All hists of the target event in the target's instance. */
 static void switch_hists(const struct run *r, data_ref target, uint32_t paused)
 {
-	const struct plan *plan = plan_of(r->p, ((struct event_state *)plane_data(r->p, target))->event_id);
+	const struct plan *plan = plan_of(r->p, (uint16_t)((struct event_state *)plane_data(r->p, target))->event_id);
 
 	for (uint32_t i = 0; plan && i < plan->nr_arms; i++) {
 		const struct arm *arm = &plan_arms(plan)[i];
@@ -412,6 +410,8 @@ static bool run_one(struct run *r, const struct plan *plan, const struct arm *ar
 
 	if (arm->flags & ARM_FOLLOW_FREE)
 		pid_follow(r, plan, inst, false);
+	if ((arm->flags & ARM_INTERNAL) && arm->instance != (r->h->only ? r->h->only - 1 : 0))
+		return false;
 	if (arm->flags & ARM_INTERNAL)
 		committed = run_internal(r, plan, arm, inst);
 	else if (!(arm->flags & ARM_WATCH))
@@ -421,37 +421,80 @@ static bool run_one(struct run *r, const struct plan *plan, const struct arm *ar
 	return committed;
 }
 
-static uint64_t run_plan(struct run *r, const struct plan *plan)
+/* Kept out of hit() so that the plain case saves few registers and needs little stack. */
+static __attribute__((noinline)) uint64_t run_plan(const struct plane *p, struct slot *slot, unsigned int level,
+						   const struct plan *plan, const struct hit *h)
 {
 	const struct arm *arms = plan_arms(plan);
 	uint64_t committed = 0;
-
-	for (uint32_t i = 0; i < plan->nr_arms; i++)
-		if (run_one(r, plan, &arms[i]) && arms[i].instance < 64)
-			committed |= 1ull << arms[i].instance;
-	return committed;
-}
-
-uint64_t hit(const struct plane *p, struct slot *slot, const struct hit *h)
-{
-	const struct record_common *common = h->record;
-	struct run r = { .p = p, .slot = slot, .h = h, .seen = h };
-	const struct plan *plan;
-	uint64_t committed = 0;
 	struct hit seen;
+	struct run r;		/* not all of it: with_time is large and seldom used */
 
-	if (h->cpu >= plane_header(p)->nr_cpus || h->size < sizeof(*common) ||
-	    !hit_enter(p, slot, &r.level))
-		return 0;
+	r.p = p;
+	r.slot = slot;
+	r.level = level;
+	r.h = r.seen = h;
 	if (h->seen) {
 		seen = *h;
 		seen.record = h->seen;
 		seen.size = h->seen_size;
 		r.seen = &seen;
 	}
+	for (uint32_t i = 0; i < plan->nr_arms; i++)
+		if (run_one(&r, plan, &arms[i]) && arms[i].instance < 64)
+			committed |= 1ull << arms[i].instance;
+	return committed;
+}
+
+/* PLAN_RECORD */
+static uint64_t run_record(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
+			   const struct hit *h)
+{
+	struct instance_state *inst = plane_instance(p, plan_arms(plan)->instance);
+	uint32_t instance = plan_arms(plan)->instance;
+	data_ref buffer = live_buffer(inst);
+
+	if (__builtin_expect(atomic_load_explicit(&inst->flags, memory_order_relaxed) & INSTANCE_STACKTRACE, 0))
+		return run_plan(p, slot, level, plan, h);
+	if (!records(inst, h->cpu) || !buffer ||
+	    ring_write(p, slot, buffer, h->writer, h->cpu, h->time, h->record, h->size))
+		return 0;
+	return instance < 64 ? 1ull << instance : 0;
+}
+
+/* PLAN_COUNT: short as long as the event is not recorded. */
+static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
+			  const struct hit *h)
+{
+	const struct arm *arm = plan_arms(plan);
+	const struct trigger_arm *t = (const struct trigger_arm *)(arm + 1);
+	const struct trigger_state *state = plane_data(p, t->state);
+
+	if (!soft_disabled(p, arm))
+		return run_plan(p, slot, level, plan, h);
+	if (!atomic_load_explicit(&state->paused, memory_order_relaxed))
+		hist_fold(p, slot, level, plane_config(p, t->program), h);
+	return 0;
+}
+
+uint64_t hit(const struct plane *p, struct slot *slot, const struct hit *h)
+{
+	const struct record_common *common = h->record;
+	const struct plan *plan;
+	uint64_t committed = 0;
+	unsigned int level;
+
+	if (h->cpu >= plane_header(p)->nr_cpus || h->size < sizeof(*common) || !hit_enter(p, slot, &level))
+		return 0;
 	plan = plan_of(p, common->type);
-	if (plan)
-		committed = run_plan(&r, plan);
-	hit_leave(slot, r.level);
+	if (!plan)
+		;
+	else if (plan->shape == PLAN_RECORD)
+		committed = run_record(p, slot, level, plan, h);
+	else if (plan->shape == PLAN_COUNT && !h->seen)
+		committed = run_count(p, slot, level, plan, h);
+	else
+		committed = run_plan(p, slot, level, plan, h);
+	hit_leave(slot, level);
 	return committed;
 }

@@ -89,6 +89,7 @@ struct hit {
 	const uint64_t	*stack;		/* return addresses, innermost first; NULL: none known */
 	uint32_t	nr_stack;
 	uint32_t	writer;		/* writer set of the ring: 0 rseq, else a source's (R12) */
+	uint32_t	only;		/* ARM_INTERNAL events: 1 + index of their instance, 0: the top */
 	/*
 	 * Only for ARM_INTERNAL events (trace_marker): what triggers see instead of
 	 * `record`, because the kernel fires them before it adds the newline.

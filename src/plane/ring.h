@@ -53,6 +53,8 @@ int buffer_create(struct session *s, uint32_t instance, uint32_t nr_cpus, uint32
 /* Gives writer set `set` its rings, where it has none yet. 0, -EINVAL, -ENOMEM */
 int buffer_add_set(struct session *s, data_ref buffer, uint32_t set, const uint64_t *bytes_per_cpu);
 void buffer_free(struct session *s, data_ref buffer);	/* one that was never published */
+/* A new server takes over a buffer as it is. 0, -EPROTO */
+int buffer_adopt(struct session *s, data_ref buffer);
 void buffer_retire(struct session *s, data_ref buffer);
 /* Readers see nothing of what was written before now. cpu -1: all. */
 void buffer_clear(struct session *s, data_ref buffer, int cpu);

@@ -281,3 +281,32 @@ uint64_t buffer_ring_bytes(struct session *s, data_ref buffer, uint32_t cpu)
 	ring_each(s, buffer, (int)cpu, add_size, &bytes);
 	return bytes;
 }
+
+static int adopt_ring(struct session *s, data_ref ref)
+{
+	struct ring *r = session_data(s, ref, sizeof(*r));
+	int err;
+
+	if (!r)
+		return -EPROTO;
+	err = session_data_adopt(s, ref, sizeof(*r));
+	if (!err)
+		err = session_data_adopt(s, r->pages, (size_t)r->nr_pages * r->subbuf_size);
+	if (!err)
+		err = session_data_adopt(s, r->descs, (size_t)r->nr_pages * sizeof(struct page_desc));
+	return err;
+}
+
+int buffer_adopt(struct session *s, data_ref buffer)
+{
+	struct buffer *b = ring_buffer(s, buffer);
+	int err = b ? session_data_adopt(s, buffer, buffer_bytes(b->nr_cpus)) : -EPROTO;
+
+	for (size_t i = 0; !err && i < (size_t)BUFFER_MAX_SETS * b->nr_cpus; i++) {
+		data_ref ring = atomic_load_explicit(&b->rings[i], memory_order_relaxed);
+
+		if (ring)
+			err = adopt_ring(s, ring);
+	}
+	return err;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * instance.c - instances: mkdir and rmdir of instances/NAME, and the top
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/errlog.h"
+#include "model/event_file.h"
+#include "model/options.h"
+#include "model/pids.h"
+#include "plane/plane.h"
+#include "plane/ring.h"
+
+enum { DEFAULT_PERCENT = 50 };
+
+static struct instance_state *state_of(struct model *m, uint32_t index)
+{
+	return plane_instance(session_plane(m->session), index);
+}
+
+/* A place in instance_state[]; the top is 0. -1: all are taken. */
+static int find_place(struct model *m)
+{
+	for (uint32_t i = 1; i < LAYOUT_MAX_INSTANCES; i++)
+		if (!atomic_load_explicit(&state_of(m, i)->used, memory_order_relaxed))	/* the server's alone */
+			return (int)i;
+	return -1;
+}
+
+static void state_init(struct instance *inst)
+{
+	struct instance_state *st = inst->state;
+
+	memset(st, 0, sizeof(*st));
+	for (uint32_t cpu = 0; cpu < inst->model->nr_cpus; cpu++)
+		st->cpumask[cpu / 64] |= 1ull << cpu % 64;
+	/* Relaxed: no plan names this instance yet. */
+	atomic_store_explicit(&st->tracing_on, 1, memory_order_relaxed);
+	atomic_store_explicit(&st->flags, INSTANCE_RECORD_CMD | INSTANCE_MARKERS, memory_order_relaxed);
+	atomic_store_explicit(&st->used, 1, memory_order_relaxed);
+}
+
+static void instance_free(struct instance *inst)
+{
+	if (inst->errlog)
+		errlog_destroy(inst->errlog);
+	free(inst->buffer_bytes);
+	free(inst->tracer);
+	free(inst->name);
+	free(inst);
+}
+
+static struct instance *instance_alloc(struct model *m, const char *name)
+{
+	struct instance *inst = calloc(1, sizeof(*inst));
+
+	if (!inst)
+		return NULL;
+	inst->model = m;
+	list_init(&inst->node);
+	list_init(&inst->files);
+	list_init(&inst->triggers_named);
+	inst->name = name ? strdup(name) : NULL;
+	inst->tracer = strdup("nop");
+	inst->errlog = errlog_create();
+	inst->buffer_bytes = calloc(m->nr_cpus, sizeof(*inst->buffer_bytes));
+	inst->options = options_default(!name);
+	inst->subbuf_size = m->subbuf_size;
+	inst->buffer_percent = DEFAULT_PERCENT;
+	if ((name && !inst->name) || !inst->tracer || !inst->errlog || !inst->buffer_bytes) {
+		instance_free(inst);
+		return NULL;
+	}
+	return inst;
+}
+
+/* What programs use already, when the session's server died. */
+static int adopt(struct instance *inst)
+{
+	for (int i = 0; i < 2; i++) {
+		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
+		int err = b ? buffer_adopt(inst->model->session, b) : 0;
+
+		if (err)
+			return err;
+	}
+	for (uint32_t cpu = 0; cpu < inst->model->nr_cpus; cpu++)
+		inst->buffer_bytes[cpu] = inst->model->default_buffer_bytes;
+	inst->expanded = true;
+	return 0;
+}
+
+/* A new instance has its full size at once; the top waits for its first event. */
+static int make_buffers(struct instance *inst)
+{
+	if (inst->name)
+		return instance_expand(inst);
+	return instance_resize(inst, -1, 2ull * (inst->subbuf_size - 16));
+}
+
+/* Its place in instance_state[] is what a new server has to find again. */
+static int keep_instance(struct instance *inst)
+{
+	const uint64_t place = inst->index;
+	char *path;
+	int err;
+
+	if (asprintf(&path, "instances/%s", inst->name) < 0)
+		return -ENOMEM;
+	err = model_object_add(inst->model, NULL, path, "", &place, 1, &inst->object);
+	free(path);
+	return err;
+}
+
+int instance_create(struct model *m, const char *name, struct instance **out)
+{
+	int place = name ? (int)model_replayed_ref(m, 0) : 0, err;
+	struct instance *inst;
+	bool adopted;
+
+	if (name && instance_find(m, name))
+		return -EEXIST;
+	if (name && !place)
+		place = find_place(m);
+	if (place < 0 || place >= LAYOUT_MAX_INSTANCES)
+		return -ENOSPC;
+	inst = instance_alloc(m, name);
+	if (!inst)
+		return -ENOMEM;
+	inst->index = (uint32_t)place;
+	inst->state = state_of(m, inst->index);
+	adopted = atomic_load_explicit(&inst->state->used, memory_order_relaxed);
+	if (adopted) {
+		err = adopt(inst);
+	} else {
+		state_init(inst);
+		err = make_buffers(inst);
+	}
+	if (!err && name)
+		err = keep_instance(inst);
+	if (err) {
+		atomic_store_explicit(&inst->state->used, 0, memory_order_relaxed);
+		instance_free(inst);
+		return err;
+	}
+	list_add_tail(&inst->node, &m->instances);
+	*out = inst;
+	return name ? model_arm_internal(m, inst) : 0;
+}
+
+static void drop_buffers(struct instance *inst)
+{
+	for (int i = 0; i < 2; i++) {
+		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
+
+		if (!b)
+			continue;
+		session_publish(inst->model->session, &inst->state->buffers[i], 0);
+		buffer_retire(inst->model->session, b);
+	}
+}
+
+int instance_remove(struct instance *inst)
+{
+	struct model *m = inst->model;
+
+	if (inst->refs && !m->closing)
+		return -EBUSY;
+	event_files_destroy(inst);
+	pids_clear(inst, PIDS_TRACE);
+	pids_clear(inst, PIDS_NOTRACE);
+	if (!m->closing) {
+		drop_buffers(inst);
+		for (int i = 0; i < OPTION_COUNT; i++)
+			model_object_remove(m, &inst->option_objects[i]);
+		for (int i = 0; i < SETTING_COUNT; i++)
+			model_object_remove(m, &inst->setting_objects[i]);
+		model_object_remove(m, &inst->object);
+		atomic_store_explicit(&inst->state->used, 0, memory_order_relaxed);
+	}
+	list_del(&inst->node);
+	instance_free(inst);
+	return 0;
+}
+
+struct instance *instance_find(struct model *m, const char *name)
+{
+	struct instance *inst;
+
+	list_each(inst, &m->instances, node)
+		if (inst->name && !strcmp(inst->name, name))
+			return inst;
+	return NULL;
+}
+
+int instance_keep(struct instance *inst, enum setting what, const char *path, const char *text)
+{
+	uint64_t old = inst->setting_objects[what];
+	int err = model_object_add(inst->model, inst, path, text, NULL, 0, &inst->setting_objects[what]);
+
+	if (!err && old != inst->setting_objects[what])
+		model_object_remove(inst->model, &old);
+	return err;
+}

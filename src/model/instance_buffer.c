@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * instance_buffer.c - the rings of an instance: size, sub-buffer size, snapshot, clear
+ *
+ * A change of size makes a new buffer and retires the old one (R6); as in the
+ * kernel, the content of a resized buffer is kept only where nothing changes.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/model.h"
+#include "model/options.h"
+#include "plane/ring.h"
+
+enum { SOURCE_SET = 1, SMALL = 2 };
+
+data_ref instance_buffer(const struct instance *inst, int snapshot)
+{
+	uint32_t live = atomic_load_explicit(&inst->state->live, memory_order_acquire) & 1;	/* pairs with a snapshot's flip */
+
+	return atomic_load_explicit(&inst->state->buffers[live ^ (uint32_t)snapshot], memory_order_relaxed);
+}
+
+static bool overwrites(const struct instance *inst)
+{
+	return options_test(inst->options, OPTION_OVERWRITE);
+}
+
+/* What a source's rings get: all that the source has, unless the user said otherwise. */
+static int add_source_rings(struct instance *inst, data_ref buffer)
+{
+	const struct model *m = inst->model;
+	uint64_t *bytes;
+	int err;
+
+	if (!m->source_bytes)
+		return 0;
+	bytes = calloc(m->nr_cpus, sizeof(*bytes));
+	if (!bytes)
+		return -ENOMEM;
+	for (uint32_t cpu = 0; cpu < m->nr_cpus; cpu++) {
+		bytes[cpu] = SMALL * inst->subbuf_size;
+		if (inst->sized)
+			bytes[cpu] = inst->buffer_bytes[cpu];
+		else if (m->source_runs)
+			bytes[cpu] = m->source_bytes[cpu];
+	}
+	err = buffer_add_set(m->session, buffer, SOURCE_SET, bytes);
+	free(bytes);
+	return err;
+}
+
+static int make_buffer(struct instance *inst, const uint64_t *bytes, data_ref *out)
+{
+	struct session *s = inst->model->session;
+	int err = buffer_create(s, inst->index, inst->model->nr_cpus, inst->subbuf_size, bytes, 1,
+				overwrites(inst), out);
+
+	if (err)
+		return err;
+	err = add_source_rings(inst, *out);
+	if (err)
+		buffer_free(s, *out);
+	return err;
+}
+
+static void publish(struct instance *inst, int which, data_ref buffer)
+{
+	data_ref old = atomic_load_explicit(&inst->state->buffers[which], memory_order_relaxed);
+
+	session_publish(inst->model->session, &inst->state->buffers[which], buffer);
+	if (old)
+		buffer_retire(inst->model->session, old);
+}
+
+/* New rings of the given sizes for both buffers; nothing is changed when there is no memory. */
+static int replace(struct instance *inst, const uint64_t *bytes)
+{
+	data_ref made[2] = { 0, 0 };
+	const uint32_t live = atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		bool wanted = i == live || atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
+		int err = wanted ? make_buffer(inst, bytes, &made[i]) : 0;
+
+		if (err) {
+			if (i && made[0])
+				buffer_free(inst->model->session, made[0]);
+			return err;
+		}
+	}
+	for (int i = 0; i < 2; i++)
+		if (made[i])
+			publish(inst, i, made[i]);
+	instance_cpumask_changed(inst);
+	return 0;
+}
+
+int instance_resize(struct instance *inst, int cpu, uint64_t bytes)
+{
+	uint32_t nr = inst->model->nr_cpus;
+	uint64_t *sizes = malloc(nr * sizeof(*sizes));
+	int err;
+
+	if (!sizes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++)
+		sizes[i] = cpu < 0 || (uint32_t)cpu == i ? bytes : inst->buffer_bytes[i];
+	if (instance_buffer(inst, 0) && inst->expanded && !memcmp(sizes, inst->buffer_bytes, nr * sizeof(*sizes))) {
+		free(sizes);
+		return 0;
+	}
+	err = replace(inst, sizes);
+	if (!err)
+		memcpy(inst->buffer_bytes, sizes, nr * sizeof(*sizes));
+	free(sizes);
+	return err;
+}
+
+int instance_expand(struct instance *inst)
+{
+	int err;
+
+	if (inst->expanded)
+		return 0;
+	err = instance_resize(inst, -1, inst->model->default_buffer_bytes);
+	if (!err)
+		inst->expanded = true;
+	return err;
+}
+
+int instance_set_subbuf_size(struct instance *inst, uint32_t bytes)
+{
+	uint32_t old = inst->subbuf_size;
+	int err;
+
+	if (bytes == old)
+		return 0;
+	inst->subbuf_size = bytes;
+	err = replace(inst, inst->buffer_bytes);
+	if (err)
+		inst->subbuf_size = old;
+	return err;
+}
+
+void instance_clear(struct instance *inst)
+{
+	data_ref live = instance_buffer(inst, 0);
+
+	if (live)
+		buffer_clear(inst->model->session, live, -1);
+}
+
+int instance_snapshot_alloc(struct instance *inst)
+{
+	uint32_t other = !(atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1);
+	data_ref made;
+	int err;
+
+	if (instance_buffer(inst, 1))
+		return 0;
+	err = make_buffer(inst, inst->buffer_bytes, &made);
+	if (err)
+		return err;
+	publish(inst, (int)other, made);
+	instance_cpumask_changed(inst);
+	return 0;
+}
+
+void instance_snapshot_free(struct instance *inst)
+{
+	uint32_t other = !(atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1);
+
+	if (instance_buffer(inst, 1))
+		publish(inst, (int)other, 0);
+}
+
+int instance_snapshot_take(struct instance *inst, int cpu)
+{
+	int err = instance_snapshot_alloc(inst);
+
+	if (err)
+		return err;
+	if (cpu >= 0)
+		return -EINVAL;
+	/* Release: a reader that sees the new index sees the buffer behind it. */
+	atomic_fetch_xor_explicit(&inst->state->live, 1, memory_order_release);
+	atomic_fetch_add_explicit(&inst->state->snapshots, 1, memory_order_release);
+	return 0;
+}
+
+void instance_cpumask_changed(struct instance *inst)
+{
+	for (int i = 0; i < 2; i++) {
+		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
+
+		for (uint32_t cpu = 0; b && cpu < inst->model->nr_cpus; cpu++)
+			buffer_set_cpu_recording(inst->model->session, b, cpu,
+						 inst->state->cpumask[cpu / 64] >> cpu % 64 & 1);
+	}
+}
+
+int model_source_rings(struct model *m)
+{
+	struct instance *inst;
+
+	if (m->source_runs || !m->source_bytes)
+		return 0;
+	m->source_runs = true;
+	list_each(inst, &m->instances, node) {
+		/* Where nothing was ever enabled there is nothing to hold. */
+		int err = inst->sized || !inst->expanded ? 0 : replace(inst, inst->buffer_bytes);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * buffer_files.c - the files that look into the rings, and per_cpu/
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/event_file.h"
+#include "model/options.h"
+#include "model/text.h"
+#include "plane/clock.h"
+#include "plane/ring.h"
+#include "tracefs/marker.h"
+#include "tracefs/show.h"
+#include "tracefs/tree_state.h"
+
+static struct session *session_of(const struct tree_file *f)
+{
+	return f->tree->model->session;
+}
+
+/* ---- trace ---- */
+
+static int open_trace(struct tree_file *f)
+{
+	struct instance *inst = f->at.inst;
+
+	if ((f->flags & O_ACCMODE) != O_RDONLY && (f->flags & O_TRUNC)) {
+		data_ref b = instance_buffer(inst, 0);
+
+		if (b)
+			buffer_clear(session_of(f), b, f->at.cpu);
+	}
+	if ((f->flags & O_ACCMODE) != O_WRONLY && options_test(inst->options, OPTION_PAUSE_ON_TRACE)) {
+		f->paused = atomic_exchange_explicit(&inst->state->tracing_on, 0, memory_order_relaxed);
+	}
+	return 0;
+}
+
+static int print_trace(struct tree_file *f, FILE *out)
+{
+	return show_buffer(f->at.inst, 0, f->at.cpu, out);
+}
+
+/* Writing anything is taken and forgotten: it is the truncation that empties. */
+static ssize_t write_trace(struct tree_file *f, const char *buf, size_t size)
+{
+	return (ssize_t)size;
+}
+
+static void release_trace(struct tree_file *f)
+{
+	if (f->paused)
+		atomic_store_explicit(&f->at.inst->state->tracing_on, 1, memory_order_relaxed);
+}
+
+/* ---- trace_pipe ---- */
+
+static int open_pipe(struct tree_file *f)
+{
+	return ring_consumer_open(session_of(f), f->at.cpu, &f->consumer);
+}
+
+static void release_pipe(struct tree_file *f)
+{
+	ring_consumer_close(f->consumer);
+}
+
+enum { PIPE_TEXT = 64 * 1024 };
+
+/* Prints what is there into f->pending, up to a good mouthful. */
+static int fill_pipe(struct tree_file *f)
+{
+	data_ref buffer = instance_buffer(f->at.inst, 0);
+	struct ring_record r;
+	FILE *out;
+	int rc = 0;
+
+	free(f->pending);
+	f->pending = NULL;
+	f->pending_len = f->pending_off = 0;
+	out = open_memstream(&f->pending, &f->pending_len);
+	if (!out)
+		return -ENOMEM;
+	while (buffer && ftell(out) < PIPE_TEXT && (rc = ring_consume(f->consumer, buffer, &r)) == 1)
+		rc = show_pipe_record(f->at.inst, &r, out);
+	if (fclose(out))
+		rc = -ENOMEM;
+	return rc < 0 ? rc : 0;
+}
+
+static ssize_t give_pending(struct tree_file *f, char *buf, size_t size)
+{
+	size_t n = f->pending_len - f->pending_off;
+
+	if (n > size)
+		n = size;
+	memcpy(buf, f->pending + f->pending_off, n);
+	f->pending_off += n;
+	return (ssize_t)n;
+}
+
+static ssize_t read_pipe(struct tree_file *f, char *buf, size_t size, off_t off)
+{
+	int err = f->pending_off < f->pending_len ? 0 : fill_pipe(f);
+
+	if (err)
+		return err;
+	return f->pending_len ? give_pending(f, buf, size) : -EAGAIN;
+}
+
+/* ---- trace_pipe_raw, snapshot_raw ---- */
+
+static ssize_t read_raw_of(struct tree_file *f, int snapshot, char *buf, size_t size)
+{
+	data_ref buffer = instance_buffer(f->at.inst, snapshot);
+	uint32_t subbuf = f->at.inst->subbuf_size;
+	int rc;
+
+	if (f->pending_off >= f->pending_len) {
+		if (!f->pending)
+			f->pending = malloc(subbuf);
+		if (!f->pending)
+			return -ENOMEM;
+		rc = buffer ? ring_consume_page(f->consumer, buffer, f->pending, subbuf) : 0;
+		if (rc <= 0)
+			return rc ? rc : snapshot ? 0 : -EAGAIN;
+		f->pending_len = subbuf;
+		f->pending_off = 0;
+	}
+	return give_pending(f, buf, size);
+}
+
+static ssize_t read_raw(struct tree_file *f, char *buf, size_t size, off_t off)
+{
+	return read_raw_of(f, 0, buf, size);
+}
+
+static ssize_t read_snapshot_raw(struct tree_file *f, char *buf, size_t size, off_t off)
+{
+	return read_raw_of(f, 1, buf, size);
+}
+
+/* ---- snapshot ---- */
+
+static int print_snapshot(struct tree_file *f, FILE *out)
+{
+	return show_buffer(f->at.inst, 1, f->at.cpu, out);
+}
+
+static ssize_t write_snapshot(struct tree_file *f, const char *buf, size_t size)
+{
+	struct instance *inst = f->at.inst;
+	data_ref b;
+	uint64_t v;
+	int err = text_to_u64_len(buf, size, 10, &v);
+
+	if (err)
+		return err;
+	err = instance_expand(inst);
+	if (err)
+		return err;
+	b = instance_buffer(inst, 1);
+	if (v == 0) {
+		if (f->at.cpu >= 0)
+			return -EINVAL;
+		instance_snapshot_free(inst);
+	} else if (v == 1) {
+		err = instance_snapshot_take(inst, f->at.cpu);
+	} else if (b) {
+		buffer_clear(session_of(f), b, f->at.cpu);
+	}
+	return err ? err : (ssize_t)size;
+}
+
+/* ---- buffer_size_kb ---- */
+
+/* What the ring holds without the headers of its pages. */
+static uint64_t payload_kb(const struct instance *inst, uint64_t bytes)
+{
+	uint64_t payload = inst->subbuf_size - 16, pages = (bytes + payload - 1) / payload;
+
+	return (pages < 2 ? 2 : pages) * payload >> 10;
+}
+
+static int print_buffer_size(struct tree_file *f, FILE *out)
+{
+	const struct instance *inst = f->at.inst;
+	uint64_t bytes = inst->buffer_bytes[f->at.cpu < 0 ? 0 : f->at.cpu];
+
+	if (f->at.cpu < 0)
+		for (uint32_t cpu = 1; cpu < inst->model->nr_cpus; cpu++)
+			if (inst->buffer_bytes[cpu] != bytes) {
+				fputs("X\n", out);
+				return 0;
+			}
+	fprintf(out, "%llu", (unsigned long long)payload_kb(inst, bytes));
+	if (!inst->expanded)
+		fprintf(out, " (expanded: %llu)", (unsigned long long)inst->model->default_buffer_bytes >> 10);
+	fputc('\n', out);
+	return 0;
+}
+
+static ssize_t write_buffer_size(struct tree_file *f, const char *buf, size_t size)
+{
+	struct instance *inst = f->at.inst;
+	uint64_t kb;
+	bool expanded = inst->expanded, sized = inst->sized;
+	char path[48] = "buffer_size_kb", text[24];
+	int err = text_to_u64_len(buf, size, 10, &kb);
+
+	if (!err && !kb)
+		err = -EINVAL;
+	if (!err && kb > UINT64_MAX >> 10)
+		err = -ENOMEM;
+	if (err)
+		return err;
+	inst->sized = true;
+	inst->expanded = sized && expanded;	/* the first size always makes new rings */
+	err = instance_resize(inst, f->at.cpu, kb << 10);
+	inst->expanded = err ? expanded : true;
+	inst->sized = err ? sized : true;
+	if (f->at.cpu >= 0)
+		snprintf(path, sizeof(path), "per_cpu/cpu%d/buffer_size_kb", f->at.cpu);
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)kb);
+	if (!err)
+		err = instance_keep(inst, SETTING_BUFFER_SIZE, path, text);
+	return err ? err : (ssize_t)size;
+}
+
+/* ---- stats, free_buffer ---- */
+
+static bool in_nanoseconds(const struct instance *inst)
+{
+	switch (atomic_load_explicit(&inst->state->clock, memory_order_relaxed)) {
+	case CLOCK_ID_COUNTER:
+	case CLOCK_ID_UPTIME:
+	case CLOCK_ID_X86_TSC:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static void print_time(const struct instance *inst, const char *what, uint64_t t, FILE *out)
+{
+	if (in_nanoseconds(inst)) {
+		uint64_t us = (t + 500) / 1000;
+
+		fprintf(out, "%s: %5llu.%06llu\n", what, (unsigned long long)(us / 1000000),
+			(unsigned long long)(us % 1000000));
+	} else {
+		fprintf(out, "%s: %llu\n", what, (unsigned long long)t);
+	}
+}
+
+static int print_stats(struct tree_file *f, FILE *out)
+{
+	struct instance *inst = f->at.inst;
+	data_ref b = instance_buffer(inst, 0);
+	struct ring_stats st = { 0 };
+
+	if (b && buffer_stats(session_of(f), b, (uint32_t)f->at.cpu, &st))
+		return -EIO;
+	fprintf(out, "entries: %llu\n", (unsigned long long)st.entries);
+	fprintf(out, "overrun: %llu\n", (unsigned long long)st.overrun);
+	fprintf(out, "commit overrun: %llu\n", (unsigned long long)st.commit_overrun);
+	fprintf(out, "bytes: %llu\n", (unsigned long long)st.bytes);
+	print_time(inst, "oldest event ts", st.oldest_ts, out);
+	print_time(inst, "now ts", clock_now(&session_header(session_of(f))->tsc, inst->state), out);
+	fprintf(out, "dropped events: %llu\n", (unsigned long long)st.dropped);
+	fprintf(out, "read events: %llu\n", (unsigned long long)st.read);
+	return 0;
+}
+
+static ssize_t write_free_buffer(struct tree_file *f, const char *buf, size_t size)
+{
+	return (ssize_t)size;
+}
+
+/* Closing it gives the memory back. */
+static void release_free_buffer(struct tree_file *f)
+{
+	struct instance *inst = f->at.inst;
+
+	if (options_test(inst->options, OPTION_DISABLE_ON_FREE))
+		atomic_store_explicit(&inst->state->tracing_on, 0, memory_order_relaxed);
+	instance_resize(inst, -1, 1);
+}
+
+/* ---- trace_marker ---- */
+
+static ssize_t write_marker(struct tree_file *f, const char *buf, size_t size)
+{
+	return marker_write(f->at.inst, buf, size);
+}
+
+static ssize_t write_marker_raw(struct tree_file *f, const char *buf, size_t size)
+{
+	return marker_write_raw(f->at.inst, buf, size);
+}
+
+#define TRACE { .name = "trace", .mode = 0640, .open = open_trace, .print = print_trace, \
+		.write = write_trace, .release = release_trace }
+#define TRACE_PIPE { .name = "trace_pipe", .mode = 0440, .open = open_pipe, .read = read_pipe, \
+		     .release = release_pipe, .pipe = true }
+#define SNAPSHOT { .name = "snapshot", .mode = 0640, .print = print_snapshot, .write = write_snapshot }
+#define BUFFER_SIZE { .name = "buffer_size_kb", .mode = 0640, .print = print_buffer_size, \
+		      .write = write_buffer_size }
+
+const struct file_kind buffer_kinds[] = {
+	BUFFER_SIZE,
+	{ .name = "free_buffer", .mode = 0200, .write = write_free_buffer, .release = release_free_buffer },
+	SNAPSHOT,
+	TRACE,
+	{ .name = "trace_marker", .mode = 0220, .write = write_marker },
+	{ .name = "trace_marker_raw", .mode = 0220, .write = write_marker_raw },
+	TRACE_PIPE,
+	{ 0 }
+};
+
+const struct file_kind cpu_kinds[] = {
+	BUFFER_SIZE,
+	SNAPSHOT,
+	{ .name = "snapshot_raw", .mode = 0440, .open = open_pipe, .read = read_snapshot_raw,
+	  .release = release_pipe },
+	{ .name = "stats", .mode = 0440, .print = print_stats },
+	TRACE,
+	TRACE_PIPE,
+	{ .name = "trace_pipe_raw", .mode = 0440, .open = open_pipe, .read = read_raw,
+	  .release = release_pipe, .pipe = true },
+	{ 0 }
+};

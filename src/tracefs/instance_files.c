@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * instance_files.c - the settings of an instance, and the lists of the top
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/cmdlines.h"
+#include "model/errlog.h"
+#include "model/event_set.h"
+#include "model/options.h"
+#include "model/pids.h"
+#include "model/text.h"
+#include "plane/ring.h"
+#include "tracefs/readme.h"
+#include "tracefs/tree_state.h"
+
+enum { MAX_WORD = 128, MAX_SUBBUF_PAGES = 128, PAGE = 4096 };
+
+static bool truncates(const struct tree_file *f)
+{
+	return (f->flags & O_TRUNC) && (f->flags & O_ACCMODE) != O_RDONLY;
+}
+
+static ssize_t taken(int err, size_t size)
+{
+	return err ? err : (ssize_t)size;
+}
+
+/* ---- tracing_on, trace_clock, timestamp_mode ---- */
+
+static int print_tracing_on(struct tree_file *f, FILE *out)
+{
+	/* Relaxed: a trigger may flip it any time. */
+	fprintf(out, "%u\n", atomic_load_explicit(&f->at.inst->state->tracing_on, memory_order_relaxed) != 0);
+	return 0;
+}
+
+static ssize_t write_tracing_on(struct tree_file *f, const char *buf, size_t size)
+{
+	uint64_t v;
+	int err = text_to_u64_len(buf, size, 10, &v);
+
+	if (!err) {
+		atomic_store_explicit(&f->at.inst->state->tracing_on, v != 0, memory_order_relaxed);
+		err = instance_keep(f->at.inst, SETTING_TRACING_ON, "tracing_on", v ? "1" : "0");
+	}
+	return taken(err, size);
+}
+
+static const char *const clock_names[CLOCK_ID_COUNT] = {
+	"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc",
+};
+
+static int print_trace_clock(struct tree_file *f, FILE *out)
+{
+	uint32_t now = atomic_load_explicit(&f->at.inst->state->clock, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < CLOCK_ID_COUNT; i++)
+		fprintf(out, "%s%s%s%s", i ? " " : "", i == now ? "[" : "", clock_names[i], i == now ? "]" : "");
+	fputc('\n', out);
+	return 0;
+}
+
+static int command_trace_clock(struct tree_file *f, char *text)
+{
+	const char *name = text_strip(text);
+
+	if (strlen(name) >= 64)
+		return -EINVAL;
+	for (uint32_t i = 0; i < CLOCK_ID_COUNT; i++) {
+		if (strcmp(name, clock_names[i]))
+			continue;
+		atomic_store_explicit(&f->at.inst->state->clock, i, memory_order_relaxed);
+		instance_clear(f->at.inst);	/* its time stamps do not compare with the new ones */
+		return instance_keep(f->at.inst, SETTING_CLOCK, "trace_clock", name);
+	}
+	return -EINVAL;
+}
+
+static int print_timestamp_mode(struct tree_file *f, FILE *out)
+{
+	bool absolute = atomic_load_explicit(&f->at.inst->state->flags, memory_order_relaxed) & INSTANCE_ABSOLUTE_TIME;
+
+	fputs(absolute ? "delta [absolute]\n" : "[delta] absolute\n", out);
+	return 0;
+}
+
+/* ---- options ---- */
+
+static int keep_option(struct instance *inst, int option)
+{
+	uint64_t old = inst->option_objects[option];
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "options/%s", option_names[option]);
+	err = model_object_add(inst->model, inst, path, options_test(inst->options, option) ? "1" : "0",
+			       NULL, 0, &inst->option_objects[option]);
+	if (!err && old != inst->option_objects[option])
+		model_object_remove(inst->model, &old);
+	return err;
+}
+
+static int set_option(struct instance *inst, int option, bool on)
+{
+	int err = option_set(inst, option, on);
+
+	return err ? err : keep_option(inst, option);
+}
+
+static int print_trace_options(struct tree_file *f, FILE *out)
+{
+	options_print(f->at.inst, out);
+	return 0;
+}
+
+static int command_trace_options(struct tree_file *f, char *text)
+{
+	const char *name = text_strip(text);
+	bool on;
+	int option;
+
+	if (strlen(name) >= 63)
+		return -EINVAL;
+	option = option_parse(name, &on);
+	if (option < 0 || !option_applies(f->at.inst, option))
+		return -EINVAL;
+	return set_option(f->at.inst, option, on);
+}
+
+static int print_option(struct tree_file *f, FILE *out)
+{
+	fprintf(out, "%d\n", options_test(f->at.inst->options, f->at.option));
+	return 0;
+}
+
+static ssize_t write_option(struct tree_file *f, const char *buf, size_t size)
+{
+	uint64_t v;
+	int err = text_to_u64_len(buf, size, 10, &v);
+
+	if (!err && v > 1)
+		err = -EINVAL;
+	if (!err)
+		err = set_option(f->at.inst, f->at.option, v);
+	return taken(err, size);
+}
+
+const struct file_kind option_kind = {
+	.name = "option", .mode = 0640, .print = print_option, .write = write_option,
+};
+
+/* ---- buffer settings ---- */
+
+static int print_total_size(struct tree_file *f, FILE *out)
+{
+	struct instance *inst = f->at.inst;
+	uint64_t sum = 0, full = 0;
+
+	for (uint32_t cpu = 0; cpu < inst->model->nr_cpus; cpu++) {
+		sum += inst->buffer_bytes[cpu] >> 10;
+		full += inst->model->default_buffer_bytes >> 10;
+	}
+	if (inst->expanded)
+		fprintf(out, "%llu\n", (unsigned long long)sum);
+	else
+		fprintf(out, "%llu (expanded: %llu)\n", (unsigned long long)sum, (unsigned long long)full);
+	return 0;
+}
+
+static int print_percent(struct tree_file *f, FILE *out)
+{
+	fprintf(out, "%u\n", f->at.inst->buffer_percent);
+	return 0;
+}
+
+static ssize_t write_percent(struct tree_file *f, const char *buf, size_t size)
+{
+	uint64_t v;
+	int err = text_to_u64_len(buf, size, 10, &v);
+	char text[16];
+
+	if (!err && v > 100)
+		err = -EINVAL;
+	if (!err) {
+		f->at.inst->buffer_percent = (unsigned int)v;
+		snprintf(text, sizeof(text), "%u", (unsigned int)v);
+		err = instance_keep(f->at.inst, SETTING_BUFFER_PERCENT, "buffer_percent", text);
+	}
+	return taken(err, size);
+}
+
+static int print_subbuf_size(struct tree_file *f, FILE *out)
+{
+	fprintf(out, "%u\n", f->at.inst->subbuf_size >> 10);
+	return 0;
+}
+
+static ssize_t write_subbuf_size(struct tree_file *f, const char *buf, size_t size)
+{
+	uint64_t v, pages;
+	uint32_t bytes = PAGE;
+	char text[16];
+	int err = text_to_u64_len(buf, size, 10, &v);
+
+	if (err)
+		return err;
+	pages = v > UINT32_MAX ? UINT32_MAX : (v * 1024 + PAGE - 1) / PAGE;
+	if (pages < 1 || pages > MAX_SUBBUF_PAGES)
+		return -EINVAL;
+	while (bytes < pages * PAGE)
+		bytes *= 2;
+	err = instance_set_subbuf_size(f->at.inst, bytes);
+	if (!err) {
+		snprintf(text, sizeof(text), "%u", bytes >> 10);
+		err = instance_keep(f->at.inst, SETTING_SUBBUF_SIZE, "buffer_subbuf_size_kb", text);
+	}
+	return taken(err, size);
+}
+
+static int print_cpumask(struct tree_file *f, FILE *out)
+{
+	uint32_t nr = f->at.inst->model->nr_cpus;
+
+	for (int group = (int)(nr - 1) / 32; group >= 0; group--) {
+		uint32_t bits = (uint32_t)(f->at.inst->state->cpumask[group / 2] >> group % 2 * 32);
+		uint32_t width = group == (int)(nr - 1) / 32 ? ((nr - 1) % 32) / 4 + 1 : 8;
+
+		fprintf(out, "%0*x%s", (int)width, bits, group ? "," : "\n");
+	}
+	return 0;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if ((c | 32) >= 'a' && (c | 32) <= 'f')
+		return (c | 32) - 'a' + 10;
+	return -1;
+}
+
+/* Groups of up to eight hexadecimal digits with commas between them, the lowest last. */
+static int parse_cpumask(const char *s, uint32_t nr_cpus, uint64_t *mask)
+{
+	unsigned int digits = 0;
+
+	memset(mask, 0, LAYOUT_MAX_CPUS / 8);
+	for (; *s; s++) {
+		int d = hex_digit(*s);
+
+		if (*s == ',' && digits) {
+			digits = 0;
+			continue;
+		}
+		if (d < 0 || ++digits > 8)
+			return -EINVAL;
+		if (mask[LAYOUT_MAX_CPUS / 64 - 1] >> 60)
+			return -EOVERFLOW;
+		for (int i = LAYOUT_MAX_CPUS / 64 - 1; i >= 0; i--)
+			mask[i] = mask[i] << 4 | (i ? mask[i - 1] >> 60 : (uint64_t)d);
+	}
+	for (uint32_t cpu = nr_cpus; cpu < LAYOUT_MAX_CPUS; cpu++)
+		if (mask[cpu / 64] >> cpu % 64 & 1)
+			return -EOVERFLOW;
+	return 0;
+}
+
+static int command_cpumask(struct tree_file *f, char *text)
+{
+	uint64_t mask[LAYOUT_MAX_CPUS / 64];
+	const char *s = text_strip(text);
+	int err = *s ? parse_cpumask(s, f->at.inst->model->nr_cpus, mask) : -EINVAL;
+
+	if (err)
+		return err;
+	/* Each word is stored at once; a hit that sees half of a new mask records as by one of the two. */
+	memcpy(f->at.inst->state->cpumask, mask, sizeof(mask));
+	instance_cpumask_changed(f->at.inst);
+	return instance_keep(f->at.inst, SETTING_CPUMASK, "tracing_cpumask", s);
+}
+
+/* ---- events and pids ---- */
+
+static int open_set_event(struct tree_file *f)
+{
+	if (truncates(f))
+		event_set_clear(f->at.inst);
+	return 0;
+}
+
+static int print_set_event(struct tree_file *f, FILE *out)
+{
+	event_set_print(f->at.inst, out);
+	return 0;
+}
+
+static ssize_t write_set_event(struct tree_file *f, const char *buf, size_t size)
+{
+	char word[MAX_WORD];
+	ssize_t n = text_word(buf, size, word, sizeof(word));
+	int err;
+
+	if (n < 0 || !*word)
+		return n;
+	err = instance_expand(f->at.inst);
+	if (!err)
+		err = event_set_word(f->at.inst, word);
+	return taken(err, (size_t)n);
+}
+
+static int open_pids(struct tree_file *f, enum pids_kind kind)
+{
+	if (truncates(f))
+		pids_clear(f->at.inst, kind);
+	return 0;
+}
+
+static int open_event_pid(struct tree_file *f)
+{
+	return open_pids(f, PIDS_TRACE);
+}
+
+static int open_event_notrace_pid(struct tree_file *f)
+{
+	return open_pids(f, PIDS_NOTRACE);
+}
+
+static int print_event_pid(struct tree_file *f, FILE *out)
+{
+	pids_print(f->at.inst, PIDS_TRACE, out);
+	return 0;
+}
+
+static int print_event_notrace_pid(struct tree_file *f, FILE *out)
+{
+	pids_print(f->at.inst, PIDS_NOTRACE, out);
+	return 0;
+}
+
+static ssize_t write_event_pid(struct tree_file *f, const char *buf, size_t size)
+{
+	return pids_write(f->at.inst, PIDS_TRACE, buf, size);
+}
+
+static ssize_t write_event_notrace_pid(struct tree_file *f, const char *buf, size_t size)
+{
+	return pids_write(f->at.inst, PIDS_NOTRACE, buf, size);
+}
+
+/* ---- tracers, error log ---- */
+
+static int print_tracer(struct tree_file *f, FILE *out)
+{
+	fprintf(out, "%s\n", f->at.inst->tracer);
+	return 0;
+}
+
+static int command_tracer(struct tree_file *f, char *text)
+{
+	const char *name = text_strip(text);
+
+	if (strcmp(name, "nop"))
+		return -EINVAL;
+	return instance_expand(f->at.inst);
+}
+
+static int print_tracers(struct tree_file *f, FILE *out)
+{
+	fputs("nop\n", out);
+	return 0;
+}
+
+static int open_error_log(struct tree_file *f)
+{
+	if (truncates(f))
+		errlog_clear(f->at.inst->errlog);
+	return 0;
+}
+
+static int print_error_log(struct tree_file *f, FILE *out)
+{
+	errlog_print(f->at.inst->errlog, out);
+	return 0;
+}
+
+/* Writing anything is taken and forgotten: it is the truncation that clears. */
+static ssize_t write_error_log(struct tree_file *f, const char *buf, size_t size)
+{
+	return (ssize_t)size;
+}
+
+static int print_available_events(struct tree_file *f, FILE *out)
+{
+	event_available_print(f->at.inst, out);
+	return 0;
+}
+
+static int print_cmdlines(struct tree_file *f, FILE *out)
+{
+	cmdlines_print(f->tree->model->cmdlines, out);
+	return 0;
+}
+
+static int print_cmdlines_size(struct tree_file *f, FILE *out)
+{
+	fprintf(out, "%u\n", cmdlines_size(f->tree->model->cmdlines));
+	return 0;
+}
+
+static ssize_t write_cmdlines_size(struct tree_file *f, const char *buf, size_t size)
+{
+	uint64_t v;
+	int err = text_to_u64_len(buf, size, 10, &v);
+
+	if (!err && v > UINT32_MAX)
+		err = -EINVAL;
+	if (!err)
+		err = cmdlines_resize(f->tree->model->cmdlines, (unsigned int)v);
+	return taken(err, size);
+}
+
+static int print_tgids(struct tree_file *f, FILE *out)
+{
+	cmdlines_print_tgids(f->tree->model->cmdlines, out);
+	return 0;
+}
+
+static int print_printk_formats(struct tree_file *f, FILE *out)
+{
+	if (f->tree->model->printk_formats)
+		fputs(f->tree->model->printk_formats, out);
+	return 0;
+}
+
+static int print_readme(struct tree_file *f, FILE *out)
+{
+	fputs(readme_text, out);
+	return 0;
+}
+
+const struct file_kind instance_kinds[] = {
+	{ .name = "available_tracers", .mode = 0440, .print = print_tracers },
+	{ .name = "buffer_percent", .mode = 0640, .print = print_percent, .write = write_percent },
+	{ .name = "buffer_subbuf_size_kb", .mode = 0640, .print = print_subbuf_size, .write = write_subbuf_size },
+	{ .name = "buffer_total_size_kb", .mode = 0440, .print = print_total_size },
+	{ .name = "current_tracer", .mode = 0640, .print = print_tracer, .command = command_tracer },
+	{ .name = "error_log", .mode = 0640, .open = open_error_log, .print = print_error_log,
+	  .write = write_error_log },
+	{ .name = "set_event", .mode = 0640, .open = open_set_event, .print = print_set_event,
+	  .write = write_set_event },
+	{ .name = "set_event_notrace_pid", .mode = 0640, .open = open_event_notrace_pid,
+	  .print = print_event_notrace_pid, .write = write_event_notrace_pid },
+	{ .name = "set_event_pid", .mode = 0640, .open = open_event_pid, .print = print_event_pid,
+	  .write = write_event_pid },
+	{ .name = "timestamp_mode", .mode = 0440, .print = print_timestamp_mode },
+	{ .name = "trace_clock", .mode = 0640, .print = print_trace_clock, .command = command_trace_clock },
+	{ .name = "trace_options", .mode = 0640, .print = print_trace_options, .command = command_trace_options },
+	{ .name = "tracing_cpumask", .mode = 0640, .print = print_cpumask, .command = command_cpumask },
+	{ .name = "tracing_on", .mode = 0640, .print = print_tracing_on, .write = write_tracing_on },
+	{ 0 }
+};
+
+const struct file_kind top_kinds[] = {
+	{ .name = "README", .mode = 0440, .print = print_readme },
+	{ .name = "available_events", .mode = 0440, .print = print_available_events },
+	{ .name = "printk_formats", .mode = 0440, .print = print_printk_formats },
+	{ .name = "saved_cmdlines", .mode = 0440, .print = print_cmdlines },
+	{ .name = "saved_cmdlines_size", .mode = 0640, .print = print_cmdlines_size,
+	  .write = write_cmdlines_size },
+	{ .name = "saved_tgids", .mode = 0440, .print = print_tgids },
+	{ 0 }
+};

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * marker.c - what is written to trace_marker and trace_marker_raw goes through hit() like any event
+ *
+ * The event's triggers see the text before the newline that is added to it.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/cmdlines.h"
+#include "model/model.h"
+#include "model/options.h"
+#include "model/symbols.h"
+#include "plane/plane.h"
+#include "tracefs/marker.h"
+
+enum {
+	PRINT_ID	= 5,		/* ftrace:print */
+	RAW_ID		= 18,		/* ftrace:raw_data */
+	PRINT_TEXT	= 16,		/* offset of print's buf */
+	RAW_DATA	= 8,		/* offset of raw_data's id, which is what a raw text begins with */
+	RAW_MAX		= 3072,
+	PAGE_OVERHEAD	= 24,		/* page header, record header, length word */
+};
+
+/* Where print events say they come from; a session without a kernel's symbols gets this one. */
+static const uint64_t marker_address = 0xffffffffff600000ull;
+
+static uint64_t marker_ip(struct model *m)
+{
+	uint64_t lo, hi;
+
+	if (symbols_range(m->symbols, "tracing_mark_write", &lo, &hi))
+		return lo;
+	symbols_add(m->symbols, marker_address, 't', "tracing_mark_write", NULL);
+	return marker_address;
+}
+
+static void name_of(int pid, char comm[LAYOUT_COMM_LEN])
+{
+	char path[32];
+	FILE *in;
+
+	memset(comm, 0, LAYOUT_COMM_LEN);
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	in = fopen(path, "r");
+	if (!in)
+		return;
+	if (fgets(comm, LAYOUT_COMM_LEN, in))
+		comm[strcspn(comm, "\n")] = '\0';
+	fclose(in);
+}
+
+/* Sends a record through hit() as the writing task's; `seen`: how much of it triggers see. */
+static int emit(struct instance *inst, char *record, size_t size, size_t seen, uint16_t id)
+{
+	struct model *m = inst->model;
+	int pid = m->caller ? m->caller : gettid(), cpu = sched_getcpu();
+	struct slot *slot = session_slot_get(m->session);
+	char comm[LAYOUT_COMM_LEN];
+	struct hit h = {
+		.record = record, .size = (uint32_t)size, .comm = comm, .only = inst->index + 1,
+		.cpu = cpu < 0 || (uint32_t)cpu >= m->nr_cpus ? 0 : (uint32_t)cpu,
+		.seen = record, .seen_size = (uint32_t)seen,
+	};
+
+	if (!slot)
+		return -ENOMEM;
+	name_of(pid, comm);
+	memcpy(record, &(struct record_common){ .type = id, .pid = pid }, sizeof(struct record_common));
+	if (*comm && options_test(m->top->options, OPTION_RECORD_CMD))
+		cmdlines_add(m->cmdlines, pid, comm);
+	hit(session_plane(m->session), slot, &h);
+	session_slot_put(m->session, slot);
+	return 0;
+}
+
+ssize_t marker_write(struct instance *inst, const char *buf, size_t size)
+{
+	size_t max = inst->subbuf_size - PAGE_OVERHEAD - PRINT_TEXT - 2, seen;
+	uint64_t ip = marker_ip(inst->model);
+	char *record;
+	int err;
+
+	if (!options_test(inst->options, OPTION_MARKERS))
+		return -EINVAL;
+	if (size > max)
+		size = max;
+	record = calloc(1, PRINT_TEXT + size + 2);
+	if (!record)
+		return -ENOMEM;
+	memcpy(record + 8, &ip, sizeof(ip));
+	memcpy(record + PRINT_TEXT, buf, size);
+	seen = PRINT_TEXT + size;
+	if (size && buf[size - 1] != '\n')
+		record[seen] = '\n';
+	err = emit(inst, record, seen + (record[seen] == '\n') + 1, seen, PRINT_ID);
+	free(record);
+	return err ? err : (ssize_t)size;
+}
+
+ssize_t marker_write_raw(struct instance *inst, const char *buf, size_t size)
+{
+	char *record;
+	int err;
+
+	if (!options_test(inst->options, OPTION_MARKERS) || size < sizeof(uint32_t) || size > RAW_MAX)
+		return -EINVAL;
+	record = calloc(1, RAW_DATA + size);
+	if (!record)
+		return -ENOMEM;
+	memcpy(record + RAW_DATA, buf, size);
+	err = emit(inst, record, RAW_DATA + size, RAW_DATA + size, RAW_ID);
+	free(record);
+	return err ? err : (ssize_t)size;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * marker.h - trace_marker and trace_marker_raw: events made of what is written
+ */
+#ifndef TRACEFUSE_TRACEFS_MARKER_H
+#define TRACEFUSE_TRACEFS_MARKER_H
+
+#include <sys/types.h>
+
+struct instance;
+
+/* One write(2): what was taken, or -errno. A text longer than a sub-buffer is taken in part. */
+ssize_t marker_write(struct instance *inst, const char *buf, size_t size);
+ssize_t marker_write_raw(struct instance *inst, const char *buf, size_t size);
+
+#endif

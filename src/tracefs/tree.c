@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tree.c - paths, directories, and the life of an open file
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "model/event_set.h"
+#include "model/options.h"
+#include "plane/ring.h"
+#include "tracefs/tree_state.h"
+
+enum { NAME_MAX_LEN = 255, COMMAND_MAX = 64 * 1024 };
+
+struct tree *tree_create(struct model *m)
+{
+	struct tree *t = calloc(1, sizeof(*t));
+
+	if (t)
+		t->model = m;
+	return t;
+}
+
+void tree_destroy(struct tree *t)
+{
+	free(t);
+}
+
+int tree_add_extra(struct tree *t, const struct tree_extra *extra)
+{
+	if (t->nr_extras == sizeof(t->extras) / sizeof(*t->extras))
+		return -ENOSPC;
+	t->extras[t->nr_extras++] = *extra;
+	return 0;
+}
+
+/* ---- Paths ---- */
+
+static const struct file_kind *find_kind(const struct file_kind *kinds, const char *name,
+					 const struct instance *inst, const struct event *e)
+{
+	for (; kinds->name; kinds++)
+		if (!strcmp(kinds->name, name))
+			return kinds->absent && kinds->absent(inst, e) ? NULL : kinds;
+	return NULL;
+}
+
+static int file_at(struct place *p, const struct file_kind *kind)
+{
+	if (!kind)
+		return -ENOENT;
+	p->dir = p->type;
+	p->type = PLACE_FILE;
+	p->kind = kind;
+	return 0;
+}
+
+static int step_root(struct tree *t, struct place *p, const char *name)
+{
+	const struct file_kind *kind;
+
+	if (!strcmp(name, "events"))
+		return p->type = PLACE_EVENTS, 0;
+	if (!strcmp(name, "options"))
+		return p->type = PLACE_OPTIONS, 0;
+	if (!strcmp(name, "per_cpu"))
+		return p->type = PLACE_PER_CPU, 0;
+	if (!p->inst->name) {
+		if (!strcmp(name, "instances"))
+			return p->type = PLACE_INSTANCES, 0;
+		for (unsigned int i = 0; i < t->nr_extras; i++)
+			if (!strcmp(t->extras[i].name, name)) {
+				p->extra = &t->extras[i];
+				p->dir = p->type;
+				p->type = PLACE_FILE;
+				return 0;
+			}
+		kind = find_kind(top_kinds, name, p->inst, NULL);
+		if (kind)
+			return file_at(p, kind);
+	}
+	kind = find_kind(instance_kinds, name, p->inst, NULL);
+	return file_at(p, kind ? kind : find_kind(buffer_kinds, name, p->inst, NULL));
+}
+
+static int step_per_cpu(struct tree *t, struct place *p, const char *name)
+{
+	char *end;
+	unsigned long cpu;
+
+	if (strncmp(name, "cpu", 3) || name[3] < '0' || name[3] > '9' || (name[3] == '0' && name[4]))
+		return -ENOENT;
+	cpu = strtoul(name + 3, &end, 10);
+	if (*end || cpu >= t->model->nr_cpus)
+		return -ENOENT;
+	p->cpu = (int)cpu;
+	p->type = PLACE_CPU;
+	return 0;
+}
+
+static int step_option(struct place *p, const char *name)
+{
+	for (int o = 0; o < OPTION_COUNT; o++)
+		if (!strcmp(name, option_names[o]) && option_in_directory(p->inst, o)) {
+			p->option = o;
+			return file_at(p, &option_kind);
+		}
+	return -ENOENT;
+}
+
+static int step_events(struct tree *t, struct place *p, const char *name)
+{
+	const struct file_kind *kind = find_kind(events_kinds, name, p->inst, NULL);
+
+	if (kind)
+		return file_at(p, kind);
+	p->system = model_find_system(t->model, name);
+	p->type = PLACE_SYSTEM;
+	return p->system ? 0 : -ENOENT;
+}
+
+static bool system_has_files(const struct system *sys)
+{
+	return strcmp(sys->name, "ftrace") != 0;
+}
+
+static int step_system(struct tree *t, struct place *p, const char *name)
+{
+	if (system_has_files(p->system)) {
+		const struct file_kind *kind = find_kind(system_kinds, name, p->inst, NULL);
+
+		if (kind)
+			return file_at(p, kind);
+	}
+	p->event = model_find_event(t->model, p->system->name, name);
+	p->type = PLACE_EVENT;
+	return p->event ? 0 : -ENOENT;
+}
+
+static int step(struct tree *t, struct place *p, const char *name)
+{
+	switch (p->type) {
+	case PLACE_ROOT:
+		return step_root(t, p, name);
+	case PLACE_INSTANCES:
+		p->inst = instance_find(t->model, name);
+		p->type = PLACE_ROOT;
+		return p->inst ? 0 : -ENOENT;
+	case PLACE_OPTIONS:
+		return step_option(p, name);
+	case PLACE_PER_CPU:
+		return step_per_cpu(t, p, name);
+	case PLACE_CPU:
+		return file_at(p, find_kind(cpu_kinds, name, p->inst, NULL));
+	case PLACE_EVENTS:
+		return step_events(t, p, name);
+	case PLACE_SYSTEM:
+		return step_system(t, p, name);
+	case PLACE_EVENT:
+		return file_at(p, find_kind(event_kinds, name, p->inst, p->event));
+	default:
+		return -ENOTDIR;
+	}
+}
+
+static int resolve(struct tree *t, const char *path, struct place *p)
+{
+	char name[NAME_MAX_LEN + 1];
+
+	*p = (struct place){ .type = PLACE_ROOT, .inst = t->model->top, .cpu = -1 };
+	while (*path) {
+		size_t n = strcspn(path, "/");
+		int err;
+
+		if (n > NAME_MAX_LEN)
+			return -ENAMETOOLONG;
+		memcpy(name, path, n);
+		name[n] = '\0';
+		err = n && strcmp(name, ".") ? step(t, p, name) : 0;
+		if (err)
+			return err;
+		path += n + (path[n] == '/');
+	}
+	return 0;
+}
+
+static uint64_t hash_path(const char *path)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (; *path; path++)
+		h = (h ^ (unsigned char)*path) * 0x100000001b3ull;
+	return h | 2;
+}
+
+int tree_stat(struct tree *t, const char *path, struct tree_stat *out)
+{
+	struct place p;
+	int err = resolve(t, path, &p);
+
+	if (err)
+		return err;
+	*out = (struct tree_stat){ .mode = S_IFDIR | 0750, .ino = *path ? hash_path(path) : 1, .nlink = 2 };
+	if (p.type == PLACE_EVENTS || p.type == PLACE_SYSTEM || p.type == PLACE_EVENT)
+		out->mode = S_IFDIR | 0755;
+	if (p.type == PLACE_FILE) {
+		out->mode = S_IFREG | (p.extra ? p.extra->mode : p.kind->mode);
+		out->nlink = 1;
+	}
+	return 0;
+}
+
+/* ---- Directories ---- */
+
+struct listing {
+	int	(*fn)(void *arg, const char *name, bool is_dir);
+	void	*arg;
+};
+
+static int list_kinds(const struct listing *l, const struct file_kind *kinds, const struct instance *inst,
+		      const struct event *e)
+{
+	int rc = 0;
+
+	for (; kinds->name && !rc; kinds++)
+		if (!kinds->absent || !kinds->absent(inst, e))
+			rc = l->fn(l->arg, kinds->name, false);
+	return rc;
+}
+
+static int list_root(struct tree *t, const struct listing *l, const struct place *p)
+{
+	static const char *const dirs[] = { "events", "options", "per_cpu" };
+	int rc = 0;
+
+	for (int i = 0; i < 3 && !rc; i++)
+		rc = l->fn(l->arg, dirs[i], true);
+	if (!rc && !p->inst->name) {
+		rc = l->fn(l->arg, "instances", true);
+		for (unsigned int i = 0; i < t->nr_extras && !rc; i++)
+			rc = l->fn(l->arg, t->extras[i].name, false);
+		if (!rc)
+			rc = list_kinds(l, top_kinds, p->inst, NULL);
+	}
+	if (!rc)
+		rc = list_kinds(l, instance_kinds, p->inst, NULL);
+	return rc ? rc : list_kinds(l, buffer_kinds, p->inst, NULL);
+}
+
+static int list_instances(struct tree *t, const struct listing *l)
+{
+	struct instance *inst;
+	int rc = 0;
+
+	list_each(inst, &t->model->instances, node)
+		if (inst->name && !rc)
+			rc = l->fn(l->arg, inst->name, true);
+	return rc;
+}
+
+static int list_options(const struct listing *l, const struct place *p)
+{
+	int rc = 0;
+
+	for (int o = 0; o < OPTION_COUNT && !rc; o++)
+		if (option_in_directory(p->inst, o))
+			rc = l->fn(l->arg, option_names[o], false);
+	return rc;
+}
+
+static int list_cpus(struct tree *t, const struct listing *l)
+{
+	char name[16];
+	int rc = 0;
+
+	for (uint32_t cpu = 0; cpu < t->model->nr_cpus && !rc; cpu++) {
+		snprintf(name, sizeof(name), "cpu%u", cpu);
+		rc = l->fn(l->arg, name, true);
+	}
+	return rc;
+}
+
+static int list_systems(struct tree *t, const struct listing *l, const struct place *p)
+{
+	struct system *sys;
+	int rc = list_kinds(l, events_kinds, p->inst, NULL);
+
+	list_each(sys, &t->model->systems, node)
+		if (!rc)
+			rc = l->fn(l->arg, sys->name, true);
+	return rc;
+}
+
+static int list_events(const struct listing *l, const struct place *p)
+{
+	struct event *e;
+	int rc = system_has_files(p->system) ? list_kinds(l, system_kinds, p->inst, NULL) : 0;
+
+	list_each(e, &p->system->events, node)
+		if (!rc)
+			rc = l->fn(l->arg, e->name, true);
+	return rc;
+}
+
+int tree_list(struct tree *t, const char *path, int (*fn)(void *arg, const char *name, bool is_dir), void *arg)
+{
+	const struct listing l = { fn, arg };
+	struct place p;
+	int err = resolve(t, path, &p);
+
+	if (err)
+		return err;
+	switch (p.type) {
+	case PLACE_ROOT:
+		return list_root(t, &l, &p);
+	case PLACE_INSTANCES:
+		return list_instances(t, &l);
+	case PLACE_OPTIONS:
+		return list_options(&l, &p);
+	case PLACE_PER_CPU:
+		return list_cpus(t, &l);
+	case PLACE_CPU:
+		return list_kinds(&l, cpu_kinds, p.inst, NULL);
+	case PLACE_EVENTS:
+		return list_systems(t, &l, &p);
+	case PLACE_SYSTEM:
+		return list_events(&l, &p);
+	case PLACE_EVENT:
+		return list_kinds(&l, event_kinds, p.inst, p.event);
+	default:
+		return -ENOTDIR;
+	}
+}
+
+/* instances/NAME: the name, or NULL for a path that is elsewhere. */
+static const char *instance_name(const char *path)
+{
+	const char *name;
+
+	if (strncmp(path, "instances/", 10))
+		return NULL;
+	name = path + 10;
+	return *name && !strchr(name, '/') ? name : NULL;
+}
+
+int tree_mkdir(struct tree *t, const char *path)
+{
+	const char *name = instance_name(path);
+	struct instance *inst;
+	struct place p;
+	int err;
+
+	if (!name) {
+		err = resolve(t, path, &p);
+		return err == -ENAMETOOLONG ? err : err ? -EPERM : -EEXIST;
+	}
+	if (strlen(name) > NAME_MAX_LEN)
+		return -ENAMETOOLONG;
+	if (!strcmp(name, ".") || !strcmp(name, ".."))
+		return -EEXIST;
+	return instance_create(t->model, name, &inst);
+}
+
+int tree_rmdir(struct tree *t, const char *path)
+{
+	const char *name = instance_name(path);
+	struct instance *inst = name ? instance_find(t->model, name) : NULL;
+	struct place p;
+	int err;
+
+	if (inst)
+		return instance_remove(inst);
+	err = resolve(t, path, &p);
+	if (err)
+		return err;
+	return p.type == PLACE_FILE ? -ENOTDIR : -EPERM;
+}
+
+/* ---- Open files ---- */
+
+int tree_open(struct tree *t, const char *path, int flags, struct tree_file **out)
+{
+	struct tree_file *f;
+	struct place p;
+	int err = resolve(t, path, &p);
+
+	if (err)
+		return err;
+	if (p.type != PLACE_FILE)
+		return -EISDIR;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->tree = t;
+	f->at = p;
+	f->flags = flags;
+	err = p.kind && p.kind->open ? p.kind->open(f) : 0;
+	if (err) {
+		free(f);
+		return err;
+	}
+	p.inst->refs++;
+	*out = f;
+	return 0;
+}
+
+static int print(struct tree_file *f)
+{
+	FILE *out = open_memstream(&f->text, &f->len);
+	int err;
+
+	if (!out)
+		return -ENOMEM;
+	err = f->at.extra ? f->at.extra->print(f->at.extra->arg, out) : f->at.kind->print(f, out);
+	if (fclose(out) && !err)
+		err = -ENOMEM;
+	f->printed = !err;
+	if (err) {
+		free(f->text);
+		f->text = NULL;
+	}
+	return err;
+}
+
+ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off)
+{
+	int err;
+
+	if ((f->flags & O_ACCMODE) == O_WRONLY)
+		return -EBADF;
+	if (f->at.kind && f->at.kind->read)
+		return f->at.kind->read(f, buf, size, off);
+	if (f->at.extra ? !f->at.extra->print : !f->at.kind->print)
+		return -EINVAL;
+	err = f->printed ? 0 : print(f);
+	if (err)
+		return err;
+	if (off < 0 || (size_t)off >= f->len)
+		return 0;
+	if (size > f->len - (size_t)off)
+		size = f->len - (size_t)off;
+	memcpy(buf, f->text + off, size);
+	return (ssize_t)size;
+}
+
+/* Whether the text ends in backslash-newline: the command goes on in the next write (R30). */
+static bool continues(const char *buf, size_t size)
+{
+	return size >= 2 && buf[size - 1] == '\n' && buf[size - 2] == '\\';
+}
+
+static int hold(struct tree_file *f, const char *buf, size_t size)
+{
+	char *held = realloc(f->held, f->held_len + size);
+
+	if (!held)
+		return -ENOMEM;
+	memcpy(held + f->held_len, buf, size);
+	f->held = held;
+	f->held_len += size;
+	return f->held_len > COMMAND_MAX ? -E2BIG : 0;
+}
+
+/* Joins held lines: backslash, newline and blanks around them vanish, one blank stays before "if". */
+static char *join(const char *s, size_t len)
+{
+	char *out = malloc(len + 1), *o = out;
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < len; i++) {
+		if (s[i] != '\\' || i + 1 >= len || s[i + 1] != '\n') {
+			*o++ = s[i];
+			continue;
+		}
+		while (o > out && (o[-1] == ' ' || o[-1] == '\t'))
+			o--;
+		for (i += 2; i < len && (s[i] == ' ' || s[i] == '\t'); i++)
+			;
+		if (len - i >= 3 && !strncmp(s + i, "if ", 3))
+			*o++ = ' ';
+		i--;
+	}
+	*o = '\0';
+	return out;
+}
+
+static int run_command(struct tree_file *f, const char *buf, size_t size)
+{
+	char *text = join(buf, size);
+	size_t n;
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	n = strlen(text);
+	if (n && text[n - 1] == '\n')
+		text[n - 1] = '\0';
+	err = f->at.kind->command(f, text);
+	free(text);
+	return err;
+}
+
+static ssize_t write_command(struct tree_file *f, const char *buf, size_t size)
+{
+	int err;
+
+	if (continues(buf, size) || f->held) {
+		err = hold(f, buf, size);
+		if (!err && !continues(buf, size)) {
+			err = run_command(f, f->held, f->held_len);
+			free(f->held);
+			f->held = NULL;
+			f->held_len = 0;
+		}
+	} else {
+		err = run_command(f, buf, size);
+	}
+	return err ? err : (ssize_t)size;
+}
+
+ssize_t tree_write(struct tree_file *f, const char *buf, size_t size)
+{
+	if ((f->flags & O_ACCMODE) == O_RDONLY)
+		return -EBADF;
+	if (f->at.extra)
+		return f->at.extra->write ? f->at.extra->write(f->at.extra->arg, buf, size) : -EINVAL;
+	if (!size)
+		return 0;
+	if (f->at.kind->command)
+		return write_command(f, buf, size);
+	return f->at.kind->write ? f->at.kind->write(f, buf, size) : -EINVAL;
+}
+
+int tree_release(struct tree_file *f)
+{
+	int err = 0;
+
+	if (f->held)	/* the last line of a command promised another one */
+		err = run_command(f, f->held, f->held_len);
+	if (f->at.kind && f->at.kind->release)
+		f->at.kind->release(f);
+	f->at.inst->refs--;
+	free(f->held);
+	free(f->text);
+	free(f->pending);
+	free(f);
+	return err;
+}
+
+bool tree_is_pipe(const struct tree_file *f)
+{
+	return f->at.kind && f->at.kind->pipe;
+}
+
+unsigned int tree_poll(struct tree_file *f)
+{
+	data_ref b;
+
+	if (!tree_is_pipe(f))
+		return POLLIN | POLLOUT;
+	if (f->pending_off < f->pending_len)
+		return POLLIN;
+	b = instance_buffer(f->at.inst, !strcmp(f->at.kind->name, "snapshot_raw"));
+	return b && ring_readable(f->tree->model->session, b, f->at.cpu, 0) ? POLLIN : 0;
+}

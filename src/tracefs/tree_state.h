@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tree_state.h - inside the tree: places, kinds of files, open files
+ *
+ * Nothing of the tree is kept: a path is taken apart each time it is used, so
+ * that events and instances may come and go.
+ *
+ *     path -> place { instance, system, event, cpu, option, kind } -> file_kind -> tree_file
+ */
+#ifndef TRACEFUSE_TRACEFS_TREE_STATE_H
+#define TRACEFUSE_TRACEFS_TREE_STATE_H
+
+#include <stdio.h>
+#include "model/model.h"
+#include "tracefs/tree.h"
+
+struct tree_file;
+struct ring_consumer;
+
+/* One kind of file. What is NULL does as the kernel: reads EINVAL, writes EINVAL. */
+struct file_kind {
+	const char	*name;
+	mode_t		mode;
+	int		(*open)(struct tree_file *f);		/* O_TRUNC clears here */
+	int		(*print)(struct tree_file *f, FILE *out);	/* the content, fixed at open */
+	ssize_t		(*read)(struct tree_file *f, char *buf, size_t size, off_t off);	/* instead of print */
+	/* One write(2): returns what was taken. */
+	ssize_t		(*write)(struct tree_file *f, const char *buf, size_t size);
+	/* A whole command without the newline, 0-terminated: 0 or -errno. Instead of write. */
+	int		(*command)(struct tree_file *f, char *text);
+	void		(*release)(struct tree_file *f);
+	bool		pipe;
+	bool		(*absent)(const struct instance *inst, const struct event *e);	/* not in this directory */
+};
+
+enum place_type {
+	PLACE_ROOT, PLACE_INSTANCES, PLACE_OPTIONS, PLACE_PER_CPU, PLACE_CPU, PLACE_EVENTS,
+	PLACE_SYSTEM, PLACE_EVENT, PLACE_FILE,
+};
+
+struct place {
+	enum place_type	type;
+	enum place_type	dir;		/* of a file: what its directory is */
+	struct instance	*inst;
+	struct system	*system;
+	struct event	*event;
+	int		cpu;		/* -1: all */
+	int		option;
+	const struct file_kind *kind;
+	const struct tree_extra *extra;
+};
+
+struct tree {
+	struct model	*model;
+	struct tree_extra extras[8];
+	unsigned int	nr_extras;
+};
+
+struct tree_file {
+	struct tree	*tree;
+	struct place	at;
+	int		flags;
+	char		*text;		/* content, fixed when it was first read */
+	size_t		len;
+	bool		printed;
+	char		*held;		/* R30: what a write with a backslash at its end left */
+	size_t		held_len;
+	struct ring_consumer *consumer;	/* pipes */
+	char		*pending;	/* pipes: printed, not yet read */
+	size_t		pending_len, pending_off;
+	bool		paused;		/* pause-on-trace */
+};
+
+/* Tables end with a kind without a name. */
+extern const struct file_kind instance_kinds[], top_kinds[];		/* instance_files.c */
+extern const struct file_kind buffer_kinds[], cpu_kinds[];		/* buffer_files.c */
+extern const struct file_kind events_kinds[], system_kinds[], event_kinds[];	/* event_files.c */
+extern const struct file_kind option_kind;
+
+#endif
