@@ -41,6 +41,12 @@ int server_background(void);
 /* In the child: what was promised to stand stands. stdin, stdout and stderr go to /dev/null. */
 void server_ready(void);
 
+/*
+ * Brings the session `name`, whose server died, back with a new server in the
+ * background: its events, triggers, filters, counts and buffers. 0 or -errno.
+ */
+int server_reopen(const char *name);
+
 struct server_params {
 	struct session	*session;	/* all three stay the caller's */
 	struct model	*model;

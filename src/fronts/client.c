@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * client.c - which session a command means, and how it gets there
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fronts/client.h"
+#include "fronts/server.h"
+#include "session/session.h"
+
+struct census {
+	unsigned int	nr;
+	char		name[64];
+};
+
+static int count_session(void *arg, const char *name, const char *dir, bool alive)
+{
+	struct census *c = arg;
+
+	(void)dir;
+	(void)alive;
+	if (!c->nr++)
+		snprintf(c->name, sizeof(c->name), "%s", name);
+	return 0;
+}
+
+char *client_session(const struct command *cmd, const char *name)
+{
+	struct census c = { 0 };
+
+	if (!name)
+		name = getenv("TRACEFUSE_SESSION");
+	if (name && *name)
+		return strdup(name);
+	session_list(count_session, &c);
+	if (c.nr == 1)
+		return strdup(c.name);
+	if (c.nr)
+		command_error("%s: there are %u sessions: say which (`tracefuse sessions` lists them), "
+			      "or set TRACEFUSE_SESSION", cmd->name, c.nr);
+	else
+		command_error("%s: there is no session: make one with "
+			      "`tracefuse replay --session NAME RECORDING`", cmd->name);
+	return NULL;
+}
+
+struct access *client_connect(const struct command *cmd, const char *name)
+{
+	struct access *a;
+	int ret = access_connect(name, &a);
+
+	if (ret == -ECONNREFUSED) {
+		ret = server_reopen(name);
+		if (ret) {
+			command_error("%s: the server of session %s died and it cannot be re-opened: %s\n"
+				      "           `tracefuse sessions --clean` removes what is left of it",
+				      cmd->name, name, session_error(ret));
+			return NULL;
+		}
+		fprintf(stderr, "tracefuse: the server of session %s had died: re-opened\n", name);
+		ret = access_connect(name, &a);
+	}
+	if (!ret)
+		return a;
+	if (ret == -ENOENT)
+		command_error("%s: there is no session %s: `tracefuse sessions` lists those there are, "
+			      "`tracefuse replay --session %s RECORDING` makes it", cmd->name, name, name);
+	else
+		command_error("%s: cannot reach the server of session %s: %s", cmd->name, name, strerror(-ret));
+	return NULL;
+}
+
+bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size)
+{
+	size_t n = strlen(key);
+
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
+		if (strncmp(text, key, n) || text[n] != ' ' || nr--)
+			continue;
+		snprintf(out, size, "%.*s", (int)strcspn(text + n + 1, "\n"), text + n + 1);
+		return true;
+	}
+	return false;
+}
+
+bool client_path(const char *argument, char *out, size_t size)
+{
+	if (access_path("", argument, out, size))
+		return true;
+	command_error("%s is not in the tracing directory", argument);
+	return false;
+}

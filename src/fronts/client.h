@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * client.h - a command's connection to a session's server, beyond its files (access.h)
+ */
+#ifndef TRACEFUSE_FRONTS_CLIENT_H
+#define TRACEFUSE_FRONTS_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "fronts/access.h"
+#include "fronts/command.h"
+
+/*
+ * The session that a command means: `name`, else $TRACEFUSE_SESSION, else the
+ * only one that there is. Prints what to do when there is none or more than one
+ * and returns NULL. The text is the caller's to free.
+ */
+char *client_session(const struct command *cmd, const char *name);
+
+/* Connects to it, re-opening a session whose server died first. Prints what is wrong: NULL. */
+struct access *client_connect(const struct command *cmd, const char *name);
+
+/* One request without a file. 0 or -errno; *text (may be NULL) is the answer, the caller's to free. */
+int client_request(struct access *a, unsigned int op, const char *path, int fd, char **text);
+
+/* The value of "key VALUE" in what WIRE_INFO answered, into out; false: no such line number `nr` (from 0). */
+bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size);
+
+/* The path inside the tracing directory that an argument of a command means; prints when it is none. */
+bool client_path(const char *argument, char *out, size_t size);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_cat.c - `tracefuse cat`: prints files of a session
+ *
+ * trace_pipe is read as it fills; Ctrl-C ends it, and the server forgets the
+ * reader when its connection closes.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fronts/client.h"
+#include "fronts/options.h"
+
+static int print_file(struct access *a, const char *argument)
+{
+	static char buf[65536];
+	struct access_file *f;
+	char path[1024];
+	ssize_t ret;
+	off_t off = 0;
+
+	if (!client_path(argument, path, sizeof(path)))
+		return COMMAND_FAILED;
+	ret = a->ops->open(a, path, O_RDONLY, &f);
+	if (ret < 0)
+		return command_error("cat: %s: %s", argument, strerror((int)-ret));
+	while ((ret = a->ops->read(f, buf, sizeof(buf), off)) > 0) {
+		off += ret;
+		if (fwrite(buf, 1, (size_t)ret, stdout) != (size_t)ret || fflush(stdout))
+			break;
+	}
+	a->ops->release(f);
+	return ret < 0 ? command_error("cat: %s: %s", argument, strerror((int)-ret)) : COMMAND_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+	const char *name = NULL;
+	int status = options_parse(&command_cat, argc, argv, &name, NULL, NULL);
+	struct access *a;
+	char *session;
+
+	if (status)
+		return status;
+	if (optind == argc)
+		return command_usage(&command_cat, "which file?");
+	session = client_session(&command_cat, name);
+	a = session ? client_connect(&command_cat, session) : NULL;
+	free(session);
+	if (!a)
+		return COMMAND_FAILED;
+	for (int i = optind; i < argc; i++)
+		status |= print_file(a, argv[i]);
+	access_close(a);
+	return status;
+}
+
+const struct command command_cat = {
+	.name = "cat",
+	.summary = "print files of the session",
+	.run = run,
+	.help =
+"usage: tracefuse cat [-s SESSION] FILE...\n"
+"\n"
+"Prints files of a session's tracing directory: trace, events/sched/sched_switch/hist.\n"
+"trace_pipe is followed until Ctrl-C.\n"
+"\n"
+"  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
+"                      one there is\n",
+};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_paste.c - `tracefuse paste`: the commands of a pasted terminal session or document
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fronts/client.h"
+#include "fronts/options.h"
+#include "fronts/setup.h"
+
+static int run(int argc, char **argv)
+{
+	const char *name = NULL;
+	int status = options_parse(&command_paste, argc, argv, &name, NULL, NULL);
+	struct setup_params params = { .name = "paste" };
+	const char *file;
+	char *session;
+	int failed;
+
+	if (status)
+		return status;
+	if (argc - optind > 1)
+		return command_usage(&command_paste, "one file at a time");
+	file = optind < argc ? argv[optind] : "-";
+	session = client_session(&command_paste, name);
+	params.access = session ? client_connect(&command_paste, session) : NULL;
+	free(session);
+	if (!params.access)
+		return COMMAND_FAILED;
+	failed = setup_run_file(&params, file);
+	access_close(params.access);
+	if (failed < 0)
+		return command_error("paste: %s: %s", file, strerror(-failed));
+	return failed ? COMMAND_FAILED : COMMAND_DONE;
+}
+
+const struct command command_paste = {
+	.name = "paste",
+	.summary = "run commands pasted from a document or a terminal",
+	.run = run,
+	.help =
+"usage: tracefuse paste [-s SESSION] [FILE]\n"
+"\n"
+"Runs shell lines (echo, cat, mkdir, rmdir, cd, for ...) in the session's tracing\n"
+"directory. FILE, or stdin until its end, may be a script or something copied from\n"
+"a document: where commands have a prompt (`# echo ...`), only they are run, with\n"
+"the lines that continue them; output and prose between them is passed over.\n"
+"Paths below /sys/kernel/tracing and /sys/kernel/debug/tracing mean the session.\n"
+"\n"
+"  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
+"                      one there is\n",
+};

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_reset.c - `tracefuse reset`: a session as it was at the start
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fronts/client.h"
+#include "fronts/options.h"
+
+struct names {
+	char		**v;
+	unsigned int	nr;
+};
+
+static int add_name(void *arg, const char *name, bool is_dir)
+{
+	struct names *n = arg;
+	char **v = is_dir ? realloc(n->v, (n->nr + 1) * sizeof(*v)) : NULL;
+
+	if (v) {
+		n->v = v;
+		v[n->nr++] = strdup(name);
+	}
+	return 0;
+}
+
+static void free_names(struct names *n)
+{
+	for (unsigned int i = 0; i < n->nr; i++)
+		free(n->v[i]);
+	free(n->v);
+}
+
+static struct names list_names(struct access *a, const char *path)
+{
+	struct names n = { 0 };
+
+	a->ops->list(a, path, add_name, &n);
+	return n;
+}
+
+/* Files that a session may not have are passed over. */
+static void put(struct access *a, const char *dir, const char *file, const char *text)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s%s", dir, file);
+	access_write_all(a, path, O_TRUNC, text, strlen(text), NULL);
+}
+
+/* Opening with truncation takes all triggers away but those whose variables are in use: again then. */
+static bool clear_triggers(struct access *a, const char *dir)
+{
+	char path[1024], *text;
+	struct names systems, events;
+	size_t len;
+	bool left = false;
+
+	snprintf(path, sizeof(path), "%sevents", dir);
+	systems = list_names(a, path);
+	for (unsigned int i = 0; i < systems.nr; i++) {
+		snprintf(path, sizeof(path), "%sevents/%s", dir, systems.v[i]);
+		events = list_names(a, path);
+		for (unsigned int k = 0; k < events.nr; k++) {
+			snprintf(path, sizeof(path), "%sevents/%s/%s/trigger", dir, systems.v[i], events.v[k]);
+			if (access_read_all(a, path, &text, &len))
+				continue;
+			if (*text && *text != '#') {
+				access_write_all(a, path, O_TRUNC, "", 0, NULL);
+				left = true;
+			}
+			free(text);
+		}
+		free_names(&events);
+		snprintf(path, sizeof(path), "events/%s/filter", systems.v[i]);
+		put(a, dir, path, "0\n");
+	}
+	free_names(&systems);
+	return left;
+}
+
+static void reset_instance(struct access *a, const char *dir)
+{
+	put(a, dir, "tracing_on", "0\n");
+	put(a, dir, "current_tracer", "nop\n");
+	put(a, dir, "set_event", "\n");
+	put(a, dir, "events/enable", "0\n");
+	for (int round = 0; round < 8 && clear_triggers(a, dir); round++)
+		;
+	put(a, dir, "set_event_pid", "");
+	put(a, dir, "set_event_notrace_pid", "");
+	put(a, dir, "snapshot", "0\n");
+	put(a, dir, "trace_clock", "local\n");
+	put(a, dir, "trace", "");
+	put(a, dir, "error_log", "");
+	put(a, dir, "tracing_on", "1\n");
+}
+
+static int remove_instances(struct access *a)
+{
+	struct names n = list_names(a, "instances");
+	char path[1024];
+	int status = COMMAND_DONE;
+
+	for (unsigned int i = 0; i < n.nr; i++) {
+		int ret;
+
+		snprintf(path, sizeof(path), "instances/%s/", n.v[i]);
+		reset_instance(a, path);
+		path[strlen(path) - 1] = '\0';
+		ret = a->ops->rmdir(a, path);
+		if (ret < 0)
+			status = command_error("reset: %s: %s", path, strerror(-ret));
+	}
+	free_names(&n);
+	return status;
+}
+
+static int run(int argc, char **argv)
+{
+	const char *name = NULL;
+	int status = options_parse(&command_reset, argc, argv, &name, NULL, NULL);
+	struct access *a;
+	char *session;
+
+	if (status)
+		return status;
+	if (argc - optind > 1)
+		return command_usage(&command_reset, "too many arguments");
+	session = client_session(&command_reset, optind < argc ? argv[optind] : name);
+	a = session ? client_connect(&command_reset, session) : NULL;
+	free(session);
+	if (!a)
+		return COMMAND_FAILED;
+	status = remove_instances(a);
+	reset_instance(a, "");
+	put(a, "", "replay", "stop\n");
+	put(a, "", "replay", "rewind\n");
+	access_close(a);
+	return status;
+}
+
+const struct command command_reset = {
+	.name = "reset",
+	.summary = "bring a session back to its start",
+	.run = run,
+	.help =
+"usage: tracefuse reset [SESSION]\n"
+"\n"
+"Disables all events, removes triggers, filters, pids and instances, clears the\n"
+"buffers and the error log, switches tracing on, and rewinds the recording.\n"
+"`tracefuse sessions --end SESSION` ends a session.\n",
+};

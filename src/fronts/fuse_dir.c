@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuse_dir.c - FUSE: lookup, attributes, directories
+ *
+ * Files have size 0, as in tracefs, and nothing is cached: events and
+ * instances come and go by commands that the kernel's caches do not see.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fronts/fuse_state.h"
+#include "tracefs/tree.h"
+
+enum { PATH_SIZE = 1024 };
+
+static bool child_path(const struct node *parent, const char *name, char *out)
+{
+	return snprintf(out, PATH_SIZE, "%s%s%s", parent->path, *parent->path ? "/" : "", name) < PATH_SIZE;
+}
+
+static int attributes(struct mount_point *m, const char *path, struct stat *out)
+{
+	struct tree_stat st = { 0 };
+	int ret = tree_stat(m->srv->tree, path, &st);
+
+	if (ret < 0)
+		return ret;
+	memset(out, 0, sizeof(*out));
+	out->st_ino = st.ino;
+	out->st_mode = st.mode;
+	out->st_nlink = st.nlink;
+	out->st_uid = geteuid();
+	out->st_gid = getegid();
+	out->st_blksize = 4096;
+	return 0;
+}
+
+static void reply_entry(fuse_req_t req, const char *path)
+{
+	struct fuse_entry_param e = { 0 };
+	struct mount_point *m = mount_of(req);
+	int ret = attributes(m, path, &e.attr);
+	struct node *n;
+
+	if (ret < 0) {
+		fuse_reply_err(req, -ret);
+		return;
+	}
+	n = node_get(m, path);
+	if (!n) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	e.ino = (fuse_ino_t)(uintptr_t)n;
+	if (fuse_reply_entry(req, &e))
+		node_put(m, n, 1);
+}
+
+void fuse_front_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	char path[PATH_SIZE];
+
+	if (child_path(node_of(mount_of(req), parent), name, path))
+		reply_entry(req, path);
+	else
+		fuse_reply_err(req, ENAMETOOLONG);
+}
+
+void fuse_front_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
+{
+	struct mount_point *m = mount_of(req);
+
+	node_put(m, node_of(m, ino), lookups);
+	fuse_reply_none(req);
+}
+
+void fuse_front_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	struct mount_point *m = mount_of(req);
+
+	for (size_t i = 0; i < count; i++)
+		node_put(m, node_of(m, forgets[i].ino), forgets[i].nlookup);
+	fuse_reply_none(req);
+}
+
+void fuse_front_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct mount_point *m = mount_of(req);
+	struct stat st;
+	int ret = attributes(m, node_of(m, ino)->path, &st);
+
+	(void)fi;
+	if (ret < 0)
+		fuse_reply_err(req, -ret);
+	else
+		fuse_reply_attr(req, &st, 0);
+}
+
+/* truncate(2) and touch(1) succeed and change nothing; clearing belongs to open (O_TRUNC). */
+void fuse_front_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
+{
+	(void)attr;
+	(void)to_set;
+	fuse_front_getattr(req, ino, fi);
+}
+
+/* ---- directories: the whole list is made at open ---- */
+
+struct listing {
+	fuse_req_t	req;
+	char		*bytes;
+	size_t		len;
+	bool		failed;
+};
+
+static int add_name(void *arg, const char *name, bool is_dir)
+{
+	struct listing *l = arg;
+	struct stat st = { .st_ino = 1, .st_mode = is_dir ? S_IFDIR : S_IFREG };
+	size_t size = fuse_add_direntry(l->req, NULL, 0, name, NULL, 0);
+	char *more = realloc(l->bytes, l->len + size);
+
+	if (!more) {
+		l->failed = true;
+		return -ENOMEM;
+	}
+	l->bytes = more;
+	fuse_add_direntry(l->req, l->bytes + l->len, size, name, &st, (off_t)(l->len + size));
+	l->len += size;
+	return 0;
+}
+
+static void listing_free(struct listing *l)
+{
+	free(l->bytes);
+	free(l);
+}
+
+void fuse_front_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct mount_point *m = mount_of(req);
+	struct listing *l = calloc(1, sizeof(*l));
+	int ret = l ? 0 : -ENOMEM;
+
+	if (l) {
+		l->req = req;
+		add_name(l, ".", true);
+		add_name(l, "..", true);
+		ret = tree_list(m->srv->tree, node_of(m, ino)->path, add_name, l);
+	}
+	if (ret < 0) {
+		if (l)
+			listing_free(l);
+		fuse_reply_err(req, -ret);
+		return;
+	}
+	l->req = NULL;
+	fi->fh = (uintptr_t)l;
+	if (fuse_reply_open(req, fi))
+		listing_free(l);
+}
+
+void fuse_front_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	struct listing *l = (struct listing *)(uintptr_t)fi->fh;
+	size_t left = (size_t)off < l->len ? l->len - (size_t)off : 0;
+
+	(void)ino;
+	fuse_reply_buf(req, left ? l->bytes + off : NULL, left < size ? left : size);
+}
+
+void fuse_front_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	listing_free((struct listing *)(uintptr_t)fi->fh);
+	fuse_reply_err(req, 0);
+}
+
+void fuse_front_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	struct mount_point *m = mount_of(req);
+	char path[PATH_SIZE];
+	int ret = -ENAMETOOLONG;
+
+	(void)mode;
+	if (child_path(node_of(m, parent), name, path))
+		ret = tree_mkdir(m->srv->tree, path);
+	if (ret < 0)
+		fuse_reply_err(req, -ret);
+	else
+		reply_entry(req, path);
+}
+
+void fuse_front_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct mount_point *m = mount_of(req);
+	char path[PATH_SIZE];
+	int ret = -ENAMETOOLONG;
+
+	if (child_path(node_of(m, parent), name, path))
+		ret = tree_rmdir(m->srv->tree, path);
+	fuse_reply_err(req, -ret);
+}
+
+/* What tracefs says to `echo x > nosuchfile`. */
+void fuse_front_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
+{
+	(void)parent;
+	(void)name;
+	(void)mode;
+	(void)fi;
+	fuse_reply_err(req, EACCES);
+}

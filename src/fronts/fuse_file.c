@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuse_file.c - FUSE: open, read, write, poll
+ *
+ *   F1  Commands are parsed in WRITE: a shell's redirection flushes before it writes, and an error
+ *       of FLUSH is seen by nobody.
+ *   F2  direct_io: with size 0 the kernel would otherwise read nothing.
+ *   F3  A waiting read is put aside and answered by the loop. libfuse calls wait_interrupted() with
+ *       its own locks held, so it only leaves a mark.
+ *   F4  Offsets of writes mean nothing: a shell writes one command after the other to one file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "fronts/fuse_state.h"
+#include "tracefs/tree.h"
+
+static struct open_file *file_of(const struct fuse_file_info *fi)
+{
+	return (struct open_file *)(uintptr_t)fi->fh;
+}
+
+void fuse_front_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct mount_point *m = mount_of(req);
+	struct open_file *f = calloc(1, sizeof(*f));
+	int flags = fi->flags & (O_ACCMODE | O_TRUNC | O_APPEND | O_NONBLOCK);
+	int ret = f ? tree_open(m->srv->tree, node_of(m, ino)->path, flags, &f->file) : -ENOMEM;
+
+	if (ret < 0) {
+		free(f);
+		fuse_reply_err(req, -ret);
+		return;
+	}
+	list_add_tail(&f->node, &m->files);
+	fi->fh = (uintptr_t)f;
+	fi->direct_io = 1;	/* F2 */
+	fi->nonseekable = tree_is_pipe(f->file);
+	if (fuse_reply_open(req, fi))
+		open_file_destroy(f);
+}
+
+/* ---- reading ---- */
+
+static void wait_interrupted(fuse_req_t req, void *data)
+{
+	(void)req;
+	((struct read_wait *)data)->interrupted = true;	/* F3 */
+}
+
+static void wait_for_events(struct mount_point *m, fuse_req_t req, struct open_file *f, size_t size)
+{
+	struct read_wait *w = calloc(1, sizeof(*w));
+
+	if (!w) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	w->req = req;
+	w->file = f;
+	w->size = size;
+	list_add_tail(&w->node, &m->waits);
+	fuse_req_interrupt_func(req, wait_interrupted, w);
+}
+
+static void reply_read(fuse_req_t req, const char *buf, ssize_t ret)
+{
+	if (ret < 0)
+		fuse_reply_err(req, (int)-ret);
+	else
+		fuse_reply_buf(req, buf, (size_t)ret);
+}
+
+void fuse_front_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	struct open_file *f = file_of(fi);
+	char *buf = malloc(size);
+	ssize_t ret = buf ? tree_read(f->file, buf, size, off) : -ENOMEM;
+
+	(void)ino;
+	/* The flags come with every read: fcntl(F_SETFL) counts. */
+	if (ret == -EAGAIN && !(fi->flags & O_NONBLOCK))
+		wait_for_events(mount_of(req), req, f, size);
+	else
+		reply_read(req, buf, ret);
+	free(buf);
+}
+
+bool read_wait_retry(struct read_wait *w)
+{
+	char *buf = malloc(w->size);
+	ssize_t ret = buf ? tree_read(w->file->file, buf, w->size, 0) : -ENOMEM;
+
+	if (ret == -EAGAIN && w->interrupted)
+		ret = -EINTR;
+	if (ret == -EAGAIN) {
+		free(buf);
+		return false;
+	}
+	fuse_req_interrupt_func(w->req, NULL, NULL);
+	reply_read(w->req, buf, ret);
+	free(buf);
+	list_del(&w->node);
+	free(w);
+	return true;
+}
+
+/* ---- writing ---- */
+
+void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
+		      struct fuse_file_info *fi)
+{
+	ssize_t ret = tree_write(file_of(fi)->file, buf, size);	/* F1, F4 */
+
+	(void)ino;
+	(void)off;
+	if (ret < 0)
+		fuse_reply_err(req, (int)-ret);
+	else
+		fuse_reply_write(req, (size_t)ret);
+}
+
+void fuse_front_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	(void)fi;
+	fuse_reply_err(req, 0);
+}
+
+void fuse_front_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	(void)ino;
+	(void)datasync;
+	(void)fi;
+	fuse_reply_err(req, 0);
+}
+
+static void forget_poller(struct open_file *f)
+{
+	if (f->poll)
+		fuse_pollhandle_destroy(f->poll);
+	f->poll = NULL;
+}
+
+void open_file_destroy(struct open_file *f)
+{
+	forget_poller(f);
+	list_del(&f->node);
+	tree_release(f->file);
+	free(f);
+}
+
+void fuse_front_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	open_file_destroy(file_of(fi));
+	fuse_reply_err(req, 0);
+}
+
+/* ---- polling ---- */
+
+void fuse_front_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph)
+{
+	struct open_file *f = file_of(fi);
+	unsigned int ready = tree_poll(f->file);
+
+	(void)ino;
+	if (ph) {
+		forget_poller(f);
+		f->poll = ph;
+	}
+	fuse_reply_poll(req, ready);
+}
+
+bool open_file_wake(struct open_file *f)
+{
+	if (!f->poll)
+		return false;
+	if (!(tree_poll(f->file) & POLLIN))
+		return true;
+	fuse_lowlevel_notify_poll(f->poll);
+	forget_poller(f);
+	return false;
+}
+
+const struct fuse_lowlevel_ops fuse_ops = {
+	.lookup = fuse_front_lookup,
+	.forget = fuse_front_forget,
+	.forget_multi = fuse_front_forget_multi,
+	.getattr = fuse_front_getattr,
+	.setattr = fuse_front_setattr,
+	.opendir = fuse_front_opendir,
+	.readdir = fuse_front_readdir,
+	.releasedir = fuse_front_releasedir,
+	.mkdir = fuse_front_mkdir,
+	.rmdir = fuse_front_rmdir,
+	.create = fuse_front_create,
+	.open = fuse_front_open,
+	.read = fuse_front_read,
+	.write = fuse_front_write,
+	.flush = fuse_front_flush,
+	.fsync = fuse_front_fsync,
+	.release = fuse_front_release,
+	.poll = fuse_front_poll,
+};

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * main.c - `tracefuse COMMAND ...`: finds the command and runs it
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fronts/command.h"
+#include "fronts/version.h"
+
+const struct command *const commands[] = {
+	&command_replay, &command_mount, &command_umount, &command_dir, &command_ls, &command_cat,
+	&command_write, &command_append, &command_paste, &command_shell, &command_sessions,
+	&command_doctor, &command_reset, NULL,
+};
+
+static void print_help(FILE *out)
+{
+	fprintf(out, "usage: tracefuse COMMAND [ARGUMENTS]\n\n"
+		"The files of the kernel's tracing directory, its trigger language and its output,\n"
+		"for recorded traces and without the kernel.\n\n");
+	for (const struct command *const *c = commands; *c; c++)
+		fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
+	fprintf(out, "\n'tracefuse COMMAND --help' tells of a command; --version prints the version.\n"
+		"Start with: tracefuse replay --cat trace -e sched RECORDING\n");
+}
+
+static const struct command *find_command(const char *name)
+{
+	for (const struct command *const *c = commands; *c; c++)
+		if (!strcmp((*c)->name, name))
+			return *c;
+	return NULL;
+}
+
+/* --help anywhere before "--" asks for help. */
+static int asks_for_help(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return 1;
+	return 0;
+}
+
+static int flush_stdout(int status)
+{
+	if ((fflush(stdout) || ferror(stdout)) && status == COMMAND_DONE)
+		return COMMAND_FAILED;
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *cmd;
+
+	if (argc < 2) {
+		print_help(stderr);
+		return COMMAND_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		cmd = argc > 2 ? find_command(argv[2]) : NULL;
+		if (cmd)
+			fputs(cmd->help, stdout);
+		else
+			print_help(stdout);
+		return flush_stdout(COMMAND_DONE);
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("tracefuse %s\n", TRACEFUSE_VERSION);
+		return flush_stdout(COMMAND_DONE);
+	}
+	cmd = find_command(argv[1]);
+	if (!cmd) {
+		fprintf(stderr, "tracefuse: there is no command '%s'\nTry 'tracefuse --help'.\n", argv[1]);
+		return COMMAND_USAGE;
+	}
+	if (asks_for_help(argc - 1, argv + 1)) {
+		fputs(cmd->help, stdout);
+		return flush_stdout(COMMAND_DONE);
+	}
+	return flush_stdout(cmd->run(argc - 1, argv + 1));
+}

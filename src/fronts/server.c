@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server.c - the loop of a session's server
+ *
+ * Waits on the control socket and its connections, the attach socket, the
+ * mounts, signals and server_stop(). Writers of rings wake nobody (R9): while
+ * somebody waits for events, or memory waits for its grace period, the loop
+ * looks again every WAIT_MS.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "fronts/server_state.h"
+#include "session/attach.h"
+#include "session/session.h"
+
+enum { WAIT_MS = 5, IDLE_MS = 200, MAX_DESCRIPTORS = 1024, FIXED_DESCRIPTORS = 4 };
+
+static int open_signals(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	if (pthread_sigmask(SIG_BLOCK, &set, NULL))
+		return -1;
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* The path goes through the directory's descriptor: sun_path has 107 bytes. */
+static int open_control(const char *dir)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err = 0;
+
+	if (dirfd >= 0)
+		unlinkat(dirfd, "control", 0);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/control", dirfd);
+	if (dirfd < 0 || fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 64))
+		err = errno;
+	if (dirfd >= 0)
+		close(dirfd);
+	if (err && fd >= 0)
+		close(fd);
+	return err ? -err : fd;
+}
+
+int server_create(const struct server_params *params, struct server **out)
+{
+	struct server *srv = calloc(1, sizeof(*srv));
+	int ret;
+
+	if (!srv)
+		return -ENOMEM;
+	srv->session = params->session;
+	srv->model = params->model;
+	srv->tree = params->tree;
+	srv->end_unmounted = params->end_unmounted;
+	snprintf(srv->what, sizeof(srv->what), "%s", params->what ? params->what : "");
+	list_init(&srv->clients);
+	list_init(&srv->mounts);
+	pthread_mutex_init(&srv->lock, NULL);
+	srv->signal_fd = open_signals();
+	srv->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	srv->listen_fd = open_control(session_dir(srv->session));
+	if (srv->signal_fd < 0 || srv->stop_fd < 0 || srv->listen_fd < 0) {
+		ret = srv->listen_fd < 0 ? srv->listen_fd : -EMFILE;
+		server_destroy(srv);
+		return ret;
+	}
+	*out = srv;
+	return 0;
+}
+
+static void remove_control(struct server *srv)
+{
+	char path[4200];
+
+	snprintf(path, sizeof(path), "%s/control", session_dir(srv->session));
+	unlink(path);
+}
+
+void server_destroy(struct server *srv)
+{
+	while (!list_empty(&srv->clients))
+		client_destroy(srv, list_entry(srv->clients.next, struct client, node));
+	while (!list_empty(&srv->mounts))
+		mount_point_destroy(mount_point_of(srv->mounts.next));
+	if (srv->listen_fd >= 0) {
+		close(srv->listen_fd);
+		remove_control(srv);
+	}
+	if (srv->signal_fd >= 0)
+		close(srv->signal_fd);
+	if (srv->stop_fd >= 0)
+		close(srv->stop_fd);
+	pthread_mutex_destroy(&srv->lock);
+	free(srv);
+}
+
+pthread_mutex_t *server_lock(struct server *srv)
+{
+	return &srv->lock;
+}
+
+int server_mount(struct server *srv, const char *dir)
+{
+	char path[4200];
+	char *whole;
+	int ret;
+
+	if (!dir) {
+		snprintf(path, sizeof(path), "%s/mnt", session_dir(srv->session));
+		dir = path;
+	}
+	if (mkdir(dir, 0755) && errno != EEXIST)
+		return -errno;
+	whole = realpath(dir, NULL);
+	if (!whole)
+		return -errno;
+	ret = mount_point_create(srv, whole, -1);
+	srv->was_mounted |= !ret;
+	free(whole);
+	return ret;
+}
+
+void server_stop(struct server *srv)
+{
+	uint64_t one = 1;
+
+	atomic_store_explicit(&srv->stopping, true, memory_order_relaxed);
+	if (write(srv->stop_fd, &one, sizeof(one)) != sizeof(one))
+		return;		/* the counter is full: the loop wakes anyway */
+}
+
+/* ---- the loop ---- */
+
+static void accept_clients(struct server *srv)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	int fd;
+
+	while ((fd = accept4(srv->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ||
+		    (peer.uid != geteuid() && peer.uid != 0))
+			close(fd);
+		else
+			client_create(srv, fd);
+	}
+}
+
+/* Fills what to wait on; returns how many. The order is that of serve_all(). */
+static nfds_t gather(struct server *srv, struct pollfd *p)
+{
+	struct client *c;
+	nfds_t n = 0;
+
+	p[n++] = (struct pollfd){ srv->signal_fd, POLLIN, 0 };
+	p[n++] = (struct pollfd){ srv->stop_fd, POLLIN, 0 };
+	p[n++] = (struct pollfd){ srv->listen_fd, POLLIN, 0 };
+	p[n++] = (struct pollfd){ attach_fd(srv->session), POLLIN, 0 };
+	for (struct list_head *l = srv->mounts.next; l != &srv->mounts && n < MAX_DESCRIPTORS; l = l->next)
+		p[n++] = (struct pollfd){ mount_point_fd(mount_point_of(l)), POLLIN, 0 };
+	list_each(c, &srv->clients, node) {
+		if (n == MAX_DESCRIPTORS)
+			break;
+		p[n++] = (struct pollfd){ c->fd, client_events(c), 0 };
+	}
+	return n;
+}
+
+static void serve_mounts(struct server *srv, struct pollfd **p, const struct pollfd *end)
+{
+	struct list_head *l = srv->mounts.next, *next;
+
+	for (; l != &srv->mounts && *p < end; l = next, (*p)++) {
+		next = l->next;
+		if ((*p)->revents && !mount_point_serve(mount_point_of(l)))
+			mount_point_destroy(mount_point_of(l));
+	}
+}
+
+static void serve_clients(struct server *srv, struct pollfd *p, const struct pollfd *end)
+{
+	struct client *c, *next;
+
+	list_each_safe(c, next, &srv->clients, node) {
+		if (p == end)
+			break;
+		if (p->revents)
+			client_serve(srv, c, p->revents);
+		p++;
+		if (c->gone)
+			client_destroy(srv, c);
+	}
+}
+
+static void serve_all(struct server *srv, struct pollfd *p, nfds_t n)
+{
+	struct pollfd *at = p + FIXED_DESCRIPTORS;
+
+	if (p[0].revents)
+		atomic_store_explicit(&srv->stopping, true, memory_order_relaxed);
+	if (p[3].revents)
+		attach_serve(srv->session);
+	serve_mounts(srv, &at, p + n);
+	serve_clients(srv, at, p + n);
+	if (p[2].revents)
+		accept_clients(srv);
+	if (srv->was_mounted && srv->end_unmounted && list_empty(&srv->mounts))
+		atomic_store_explicit(&srv->stopping, true, memory_order_relaxed);
+}
+
+/* Returns whether anyone still waits. */
+static bool retry_all(struct server *srv)
+{
+	struct client *c, *next;
+	bool waiting = false;
+
+	for (struct list_head *l = srv->mounts.next; l != &srv->mounts; l = l->next)
+		waiting |= mount_point_retry(mount_point_of(l));
+	list_each_safe(c, next, &srv->clients, node) {
+		client_retry(srv, c);
+		waiting |= c->waiting;
+		if (c->gone)
+			client_destroy(srv, c);
+	}
+	return waiting;
+}
+
+int server_run(struct server *srv)
+{
+	struct pollfd *p = calloc(MAX_DESCRIPTORS, sizeof(*p));
+	bool hurry = false;
+
+	if (!p)
+		return -ENOMEM;
+	while (!atomic_load_explicit(&srv->stopping, memory_order_relaxed)) {
+		nfds_t n = gather(srv, p);
+
+		if (poll(p, n, hurry ? WAIT_MS : IDLE_MS) < 0)
+			for (nfds_t i = 0; i < n; i++)
+				p[i].revents = 0;
+		pthread_mutex_lock(&srv->lock);
+		serve_all(srv, p, n);
+		hurry = retry_all(srv);
+		hurry |= session_reclaim(srv->session) != 0;
+		pthread_mutex_unlock(&srv->lock);
+	}
+	free(p);
+	return 0;
+}

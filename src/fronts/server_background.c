@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server_background.c - a command that leaves a server behind: fork, wait until it stands, detach
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fronts/server.h"
+
+/* Where the child tells its parent; -1 where nobody waits. A process has one parent. */
+static int ready_fd = -1;
+
+static void wait_for_child(int fd, pid_t child)
+{
+	char byte;
+	int status;
+	ssize_t n;
+
+	do
+		n = read(fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n == 1)
+		_exit(0);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+int server_background(void)
+{
+	int fds[2];
+	pid_t child;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	fflush(NULL);
+	child = fork();
+	if (child < 0) {
+		int ret = -errno;
+
+		close(fds[0]);
+		close(fds[1]);
+		return ret;
+	}
+	if (child) {
+		close(fds[1]);
+		wait_for_child(fds[0], child);
+	}
+	close(fds[0]);
+	ready_fd = fds[1];
+	setsid();
+	return 0;
+}
+
+void server_ready(void)
+{
+	int null;
+
+	if (ready_fd < 0)
+		return;
+	fflush(NULL);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd <= 2 && null >= 0; fd++)
+		dup2(null, fd);
+	if (null > 2)
+		close(null);
+	if (chdir("/"))
+		null = -1;	/* the directory that it was started in stays busy, no more */
+	if (write(ready_fd, "", 1) != 1)
+		null = -1;	/* the parent was killed: nobody to tell */
+	close(ready_fd);
+	ready_fd = -1;
+}

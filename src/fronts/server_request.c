@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server_request.c - what a request on the control socket asks of the tree
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fronts/server_state.h"
+#include "session/attach.h"
+#include "session/session.h"
+#include "tracefs/tree.h"
+
+enum { MAX_HANDLES = 4096 };
+
+static int new_handle(struct client *c)
+{
+	struct client_file *more;
+	uint32_t i;
+
+	for (i = 0; i < c->nr_files; i++)
+		if (!c->files[i].file)
+			return (int)i;
+	if (i == MAX_HANDLES)
+		return -EMFILE;
+	more = realloc(c->files, (i + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	c->files = more;
+	c->files[i] = (struct client_file){ 0 };
+	c->nr_files = i + 1;
+	return (int)i;
+}
+
+static int request_open(struct server *srv, struct client *c, const char *path, int flags)
+{
+	int handle = new_handle(c);
+	int ret = handle;
+
+	flags &= O_ACCMODE | O_TRUNC | O_APPEND | O_NONBLOCK;
+	if (handle >= 0) {
+		ret = tree_open(srv->tree, path, flags, &c->files[handle].file);
+		c->files[handle].flags = flags;
+	}
+	if (ret < 0 && handle >= 0)
+		c->files[handle].file = NULL;
+	return ret < 0 ? ret : handle;
+}
+
+/* False: nothing to read yet. */
+static bool request_read(struct client *c, const struct wire_request *rq)
+{
+	struct client_file *f = &c->files[rq->handle];
+	size_t size = rq->flags < WIRE_MAX ? rq->flags : WIRE_MAX;
+	char *buf = malloc(size + 1);
+	ssize_t ret = buf ? tree_read(f->file, buf, size, (off_t)rq->offset) : -ENOMEM;
+	bool wait = ret == -EAGAIN && !(f->flags & O_NONBLOCK);
+
+	if (!wait)
+		client_answer(c, (int)ret, buf, ret > 0 ? (size_t)ret : 0);
+	free(buf);
+	return !wait;
+}
+
+static int list_name(void *arg, const char *name, bool is_dir)
+{
+	fputc(is_dir ? 'd' : 'f', arg);
+	fputs(name, arg);
+	fputc('\0', arg);
+	return 0;
+}
+
+static void print_process(void *arg, pid_t pid, unsigned int slots)
+{
+	fprintf(arg, "attached %d %u\n", (int)pid, slots);
+}
+
+static void print_info(struct server *srv, FILE *out)
+{
+	fprintf(out, "session %s\nserver %d\nwhat %s\n", session_name(srv->session), (int)getpid(), srv->what);
+	for (struct list_head *l = srv->mounts.next; l != &srv->mounts; l = l->next)
+		fprintf(out, "mount %s\n", mount_point_dir(mount_point_of(l)));
+	attach_processes(srv->session, print_process, out);
+}
+
+/* Answers with what `print` writes. */
+static void answer_text(struct server *srv, struct client *c, const struct wire_request *rq, const char *path)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	int ret = out ? 0 : -ENOMEM;
+
+	if (out && rq->op == WIRE_LIST)
+		ret = tree_list(srv->tree, path, list_name, out);
+	else if (out)
+		print_info(srv, out);
+	if (out && fclose(out))
+		ret = -ENOMEM;
+	client_answer(c, ret, text, ret < 0 || size > WIRE_MAX ? 0 : size);
+	free(text);
+}
+
+static int request_stat(struct server *srv, const char *path)
+{
+	struct tree_stat st = { 0 };
+	int ret = tree_stat(srv->tree, path, &st);
+
+	return ret < 0 ? ret : (int)st.mode;
+}
+
+static int request_mount(struct server *srv, struct client *c, const struct wire_request *rq, const char *dir)
+{
+	int fd = c->passed_fd;
+
+	if (rq->op == WIRE_MOUNT)
+		return server_mount(srv, *dir ? dir : NULL);
+	if (fd < 0)
+		return -EBADF;
+	c->passed_fd = -1;
+	return mount_point_create(srv, dir, fd);
+}
+
+static int request_handle(struct client *c, const struct wire_request *rq, const char *body)
+{
+	struct client_file *f = &c->files[rq->handle];
+	int ret;
+
+	if (rq->op == WIRE_WRITE)
+		return (int)tree_write(f->file, body, rq->size);
+	ret = tree_release(f->file);
+	f->file = NULL;
+	return ret;
+}
+
+static int request_path(struct server *srv, struct client *c, const struct wire_request *rq, const char *path)
+{
+	switch (rq->op) {
+	case WIRE_OPEN:
+		return request_open(srv, c, path, (int)rq->flags);
+	case WIRE_STAT:
+		return request_stat(srv, path);
+	case WIRE_MKDIR:
+		return tree_mkdir(srv->tree, path);
+	case WIRE_RMDIR:
+		return tree_rmdir(srv->tree, path);
+	case WIRE_MOUNT:
+	case WIRE_ADOPT:
+		return request_mount(srv, c, rq, path);
+	case WIRE_END:
+		server_stop(srv);
+		return 0;
+	default:
+		return -ENOSYS;
+	}
+}
+
+static bool uses_handle(uint32_t op)
+{
+	return op == WIRE_READ || op == WIRE_WRITE || op == WIRE_RELEASE;
+}
+
+bool request_serve(struct server *srv, struct client *c, const struct wire_request *rq, char *body)
+{
+	if (uses_handle(rq->op) && (rq->handle >= c->nr_files || !c->files[rq->handle].file)) {
+		client_answer(c, -EBADF, NULL, 0);
+		return true;
+	}
+	if (rq->op == WIRE_READ)
+		return request_read(c, rq);
+	if (rq->op == WIRE_LIST || rq->op == WIRE_INFO)
+		answer_text(srv, c, rq, body);
+	else if (uses_handle(rq->op))
+		client_answer(c, request_handle(c, rq, body), NULL, 0);
+	else
+		client_answer(c, request_path(srv, c, rq, body), NULL, 0);
+	return true;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server_state.h - inside the server: its state, and what its parts offer to the loop
+ *
+ *   server.c           the loop
+ *   server_client.c    one connection of the control socket each
+ *   server_request.c   what a request asks of the tree
+ *   server_fuse.c      one mount each (fuse_none.c in a build without FUSE)
+ *
+ * Everything here runs in the loop's thread. What calls the tree holds the lock.
+ */
+#ifndef TRACEFUSE_FRONTS_SERVER_STATE_H
+#define TRACEFUSE_FRONTS_SERVER_STATE_H
+
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "fronts/server.h"
+#include "fronts/wire.h"
+#include "model/list.h"
+
+struct tree_file;
+
+struct server {
+	/* set once, at create */
+	struct session	*session;
+	struct model	*model;
+	struct tree	*tree;
+	char		what[256];
+	bool		end_unmounted;
+	int		listen_fd;
+	int		signal_fd;
+	int		stop_fd;	/* eventfd */
+
+	pthread_mutex_t	lock;		/* the control lock */
+	_Atomic bool	stopping;	/* set before stop_fd is written; relaxed, the descriptor orders */
+
+	/* the loop */
+	struct list_head clients;
+	struct list_head mounts;
+	bool		was_mounted;
+};
+
+/* ---- control socket ---- */
+
+struct client_file {
+	struct tree_file *file;		/* NULL: the handle is free */
+	int		flags;
+};
+
+struct client {
+	struct list_head node;		/* in server->clients */
+	int		fd;
+	int		passed_fd;	/* came along with a request; -1: none */
+	char		*in;		/* the request that is arriving */
+	size_t		in_len, in_cap;
+	char		*out;		/* what could not be sent yet */
+	size_t		out_len, out_cap;
+	bool		waiting;	/* the request in `in` is a read of an empty pipe */
+	bool		gone;
+	struct client_file *files;	/* by handle */
+	uint32_t	nr_files;
+};
+
+/* NULL: out of memory (the descriptor is closed then). */
+struct client *client_create(struct server *srv, int fd);
+void client_destroy(struct server *srv, struct client *c);
+short client_events(const struct client *c);
+/* Takes requests and sends answers; sets c->gone when the other end has closed. */
+void client_serve(struct server *srv, struct client *c, short revents);
+/* Tries a waiting read again. */
+void client_retry(struct server *srv, struct client *c);
+/* Queues an answer. */
+void client_answer(struct client *c, int result, const void *body, size_t size);
+
+/* Carries out the request; false: it has to wait. The body is 0-terminated. */
+bool request_serve(struct server *srv, struct client *c, const struct wire_request *rq, char *body);
+
+/* ---- mounts ---- */
+
+struct mount_point;
+
+struct mount_point *mount_point_of(struct list_head *node);
+/* Mounts at `dir` and adds to srv->mounts; with fd >= 0 takes over a /dev/fuse that somebody else mounted there. */
+int mount_point_create(struct server *srv, const char *dir, int fd);
+void mount_point_destroy(struct mount_point *m);
+const char *mount_point_dir(const struct mount_point *m);
+int mount_point_fd(const struct mount_point *m);
+/* Answers what is there to answer. False: it is no longer mounted. */
+bool mount_point_serve(struct mount_point *m);
+/* Tries waiting reads again and wakes pollers; returns whether anyone waits. */
+bool mount_point_retry(struct mount_point *m);
+
+#endif

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * setup.c - the setup reader: runs what setup_parse.c made of a script
+ *
+ * A command prints into memory. When it has ended, what it printed goes to its
+ * target as bash's builtins write: a line a write(2), for cat all at once. An
+ * error of such a write is the command's error, and error_log is looked at.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fronts/setup_state.h"
+
+enum { MAX_CAPTURES = 16, MAX_ROUNDS = 1000000 };
+
+void setup_error(struct setup *s, FILE *err, const char *format, ...)
+{
+	va_list ap;
+
+	fflush(s->out);
+	fprintf(err, "%s: line %u: ", s->params->name, s->line);
+	va_start(ap, format);
+	vfprintf(err, format, ap);
+	va_end(ap);
+	fputc('\n', err);
+	s->failed++;
+}
+
+/* ---- targets of redirections ---- */
+
+struct target {
+	struct access_file *file;	/* in the session */
+	FILE		*host;
+	char		path[1024];
+	char		*mark;		/* of error_log, before the write */
+};
+
+static int open_target(struct setup *s, const char *word, bool append, struct target *t)
+{
+	struct access *a = s->params->access;
+
+	memset(t, 0, sizeof(*t));
+	if (setup_path(s, word, t->path, sizeof(t->path))) {
+		t->mark = access_errors_mark(a, t->path);
+		return a->ops->open(a, t->path, O_WRONLY | (append ? O_APPEND : O_TRUNC), &t->file);
+	}
+	t->host = fopen(t->path, append ? "ae" : "we");
+	return t->host ? 0 : -errno;
+}
+
+static int write_all(struct access_file *f, const char *text, size_t len)
+{
+	ssize_t n = 0;
+
+	while (len && (n = f->access->ops->write(f, text, len)) > 0) {
+		text += n;
+		len -= (size_t)n;
+	}
+	return n < 0 ? (int)n : 0;
+}
+
+/* As a shell's builtins do: each line is a write, and the lines behind a refused one are written too. */
+static int write_lines(struct access_file *f, const char *text, size_t len)
+{
+	int ret = 0;
+
+	while (len) {
+		const char *end = memchr(text, '\n', len);
+		size_t n = end ? (size_t)(end - text) + 1 : len;
+		int one = write_all(f, text, n);
+
+		if (one)
+			ret = one;
+		text += n;
+		len -= n;
+	}
+	return ret;
+}
+
+/* Returns 0 or the -errno of the write; the target is closed. */
+static int close_target(struct target *t, const char *text, size_t len, bool by_lines)
+{
+	int ret = 0;
+
+	if (t->file) {
+		ret = by_lines ? write_lines(t->file, text, len) : write_all(t->file, text, len);
+		t->file->access->ops->release(t->file);
+	} else if (t->host) {
+		if (fwrite(text, 1, len, t->host) != len)
+			ret = -errno;
+		if (fclose(t->host))
+			ret = -errno;
+	}
+	return ret;
+}
+
+/* ---- simple commands ---- */
+
+struct running {
+	struct target	target;		/* of stdout */
+	bool		redirected;
+	bool		quiet;		/* 2>/dev/null */
+	bool		errors_out;	/* 2>&1 */
+	bool		out_errors;	/* >&2 */
+	char		in[1024];
+};
+
+static void drop_target(struct running *r)
+{
+	if (r->redirected) {
+		close_target(&r->target, "", 0, false);
+		free(r->target.mark);
+	}
+	r->redirected = false;
+}
+
+static int redirect(struct setup *s, const struct setup_redirect *d, struct running *r, FILE *err)
+{
+	char *word = setup_expand_one(s, d->word);
+	int ret = 0;
+
+	if (d->mode == '<') {
+		snprintf(r->in, sizeof(r->in), "%s", word);
+	} else if (d->mode == '&') {
+		r->errors_out |= d->fd == 2;
+		r->out_errors |= d->fd == 1 && !strcmp(word, "2");
+	} else if (d->fd == 2) {
+		r->quiet = true;
+	} else {
+		drop_target(r);
+		r->redirected = true;
+		ret = open_target(s, word, d->mode == 'a', &r->target);
+		if (ret)
+			setup_error(s, err, "%s: %s", word, strerror(-ret));
+	}
+	free(word);
+	return ret;
+}
+
+static void finish_output(struct setup *s, struct running *r, const char *name, char *text, size_t len, FILE *err)
+{
+	int ret = 0;
+
+	if (r->redirected) {
+		bool external = !strcmp(name, "cat");
+
+		ret = close_target(&r->target, text, len, !external);
+		if (ret && external)
+			fprintf(err, "cat: write error: %s\n", strerror(-ret));
+		if (ret && external)
+			s->failed++;
+		else if (ret)
+			setup_error(s, err, "%s: write error: %s", name, strerror(-ret));
+		if (ret) {
+			access_errors_print(s->params->access, r->target.path, r->target.mark, err);
+			s->status = 1;
+		} else {
+			free(r->target.mark);
+		}
+	} else {
+		fwrite(text, 1, len, r->out_errors ? err : s->out);
+	}
+}
+
+/* NAME=VALUE words before any command. */
+static bool assign(struct setup *s, const char *word)
+{
+	size_t n = 0;
+	char name[64], *value;
+
+	while (isalnum((unsigned char)word[n]) || word[n] == '_')
+		n++;
+	if (!n || word[n] != '=' || n >= sizeof(name) || isdigit((unsigned char)*word))
+		return false;
+	memcpy(name, word, n);
+	name[n] = '\0';
+	value = setup_expand_one(s, word + n + 1);
+	setup_set(s, name, value);
+	free(value);
+	return true;
+}
+
+static void run_words(struct setup *s, struct setup_words *words, struct running *r, FILE *err)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	struct setup_io io = { .out = out, .err = r->errors_out && out ? out : err, .in = *r->in ? r->in : NULL };
+
+	if (!out)
+		return;
+	s->status = words->nr ? setup_builtin(s, words->nr, words->v, &io) : 0;
+	if (s->status < 0) {
+		setup_error(s, err, "%s: not a command of the setup reader: see `tracefuse shell`", words->v[0]);
+		s->status = 127;
+	}
+	fclose(out);
+	finish_output(s, r, words->nr ? words->v[0] : "", text, len, err);
+	free(text);
+}
+
+static void run_simple(struct setup *s, const struct setup_node *n)
+{
+	struct running r = { 0 };
+	struct setup_words words = { 0 };
+	unsigned int i = 0;
+	FILE *err = s->err, *null = NULL;
+
+	while (i < n->words.nr && assign(s, n->words.v[i]))
+		i++;
+	s->status = 0;
+	for (; i < n->words.nr; i++)
+		setup_expand(s, n->words.v[i], &words);
+	for (struct setup_redirect *d = n->redirects; d; d = d->next)
+		if (d->fd == 2 && d->mode != '&')
+			err = null = fopen("/dev/null", "we");
+	if (!err)
+		err = s->err;
+	for (struct setup_redirect *d = n->redirects; d && !s->status; d = d->next)
+		if (redirect(s, d, &r, err))
+			s->status = 1;
+	if (!s->status)
+		run_words(s, &words, &r, err);
+	else
+		drop_target(&r);
+	fflush(err);
+	if (null)
+		fclose(null);
+	setup_words_destroy(&words);
+}
+
+/* ---- compound commands ---- */
+
+static void run_for(struct setup *s, const struct setup_node *n)
+{
+	struct setup_words words = { 0 };
+
+	for (unsigned int i = 0; i < n->words.nr; i++)
+		setup_expand(s, n->words.v[i], &words);
+	s->status = 0;
+	for (unsigned int i = 0; i < words.nr && !s->exiting; i++) {
+		setup_set(s, n->variable, words.v[i]);
+		setup_run(s, n->body);
+	}
+	setup_words_destroy(&words);
+}
+
+static bool condition_holds(struct setup *s, const struct setup_node *n)
+{
+	bool errexit = s->errexit;
+
+	s->errexit = false;
+	setup_run(s, n->condition);
+	s->errexit = errexit;
+	return !s->status && !s->exiting;
+}
+
+static void run_while(struct setup *s, const struct setup_node *n)
+{
+	int status = 0;
+
+	for (int round = 0; round < MAX_ROUNDS && condition_holds(s, n); round++) {
+		setup_run(s, n->body);
+		status = s->status;
+	}
+	s->status = status;
+}
+
+static void run_if(struct setup *s, const struct setup_node *n)
+{
+	if (condition_holds(s, n)) {
+		setup_run(s, n->body);
+		return;
+	}
+	s->status = 0;
+	if (!s->exiting)
+		setup_run(s, n->otherwise);
+}
+
+static void run_compound(struct setup *s, const struct setup_node *n)
+{
+	if (n->kind == SETUP_FOR)
+		run_for(s, n);
+	else if (n->kind == SETUP_WHILE)
+		run_while(s, n);
+	else if (n->kind == SETUP_IF)
+		run_if(s, n);
+	else
+		setup_run(s, n->body);
+}
+
+/* "{ ...; } > FILE": everything that is printed inside is written when it ends. */
+static void run_redirected(struct setup *s, const struct setup_node *n)
+{
+	struct running r = { 0 };
+	FILE *before = s->out;
+	char *text = NULL;
+	size_t len = 0;
+
+	s->line = n->line;
+	for (struct setup_redirect *d = n->redirects; d; d = d->next) {
+		if (redirect(s, d, &r, s->err)) {
+			s->status = 1;
+			drop_target(&r);
+			return;
+		}
+	}
+	s->out = open_memstream(&text, &len);
+	if (s->out) {
+		run_compound(s, n);
+		fclose(s->out);
+	}
+	s->out = before;
+	finish_output(s, &r, "echo", text, len, s->err);
+	free(text);
+}
+
+void setup_run(struct setup *s, const struct setup_node *n)
+{
+	for (; n && !s->exiting; n = n->next) {
+		if ((n->link == SETUP_AND && s->status) || (n->link == SETUP_OR && !s->status))
+			continue;
+		s->line = n->line;
+		if (n->kind == SETUP_SIMPLE)
+			run_simple(s, n);
+		else if (n->redirects)
+			run_redirected(s, n);
+		else
+			run_compound(s, n);
+		if (n->negated)
+			s->status = !s->status;
+		else if (s->status && s->errexit && !(n->next && n->next->link != SETUP_ALWAYS))
+			s->exiting = true;
+	}
+}
+
+/* ---- texts ---- */
+
+/* The start of line number `line` of text whose first line is `first`. */
+static const char *line_start(const char *text, unsigned int first, unsigned int line)
+{
+	for (; first < line && *text; first++) {
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return text;
+}
+
+/* Runs what stands before a syntax error; returns how many lines of the text that was. */
+static void run_before(struct setup *s, const char *text, unsigned int first, const char *end)
+{
+	char *part = strndup(text, (size_t)(end - text));
+	const char *error;
+	unsigned int error_line;
+	struct setup_node *n = part ? setup_parse(part, first, &error, &error_line) : NULL;
+
+	setup_run(s, n);
+	setup_node_destroy(n);
+	free(part);
+}
+
+static void run_lines(struct setup *s, const char *text)
+{
+	unsigned int first = 1, error_line;
+	const char *error;
+
+	while (*text && !s->exiting) {
+		struct setup_node *n = setup_parse(text, first, &error, &error_line);
+		const char *at;
+
+		if (!error) {
+			setup_run(s, n);
+			setup_node_destroy(n);
+			return;
+		}
+		if (error_line < first)
+			error_line = first;
+		at = line_start(text, first, error_line);
+		run_before(s, text, first, at);
+		s->line = error_line;
+		setup_error(s, s->err, "%s", error);
+		text = line_start(at, error_line, error_line + 1);
+		first = error_line + 1;
+	}
+}
+
+char *setup_capture(struct setup *s, const char *text)
+{
+	FILE *before = s->out;
+	unsigned int line = s->line, error_line;
+	const char *error;
+	char *output = NULL;
+	size_t len = 0;
+	struct setup_node *n;
+
+	if (s->depth == MAX_CAPTURES)
+		return NULL;
+	s->depth++;
+	s->out = open_memstream(&output, &len);
+	n = s->out ? setup_parse(text, line, &error, &error_line) : NULL;
+	setup_run(s, n);
+	setup_node_destroy(n);
+	if (s->out)
+		fclose(s->out);
+	s->out = before;
+	s->line = line;
+	s->depth--;
+	while (len && output[len - 1] == '\n')
+		output[--len] = '\0';
+	return output;
+}
+
+int setup_run_text(const struct setup_params *params, const char *text, size_t len)
+{
+	struct setup s = {
+		.params = params, .out = params->out ? params->out : stdout,
+		.err = params->err ? params->err : stderr,
+	};
+	char *copy = strndup(text, len), *pasted;
+
+	if (!copy)
+		return -ENOMEM;
+	if (setup_is_paste(copy)) {
+		pasted = setup_paste(copy);
+		free(copy);
+		copy = pasted;
+	}
+	if (copy)
+		run_lines(&s, copy);
+	fflush(s.out);
+	free(copy);
+	setup_variables_destroy(&s);
+	return s.failed;
+}
+
+static char *read_file(const char *file, size_t *len)
+{
+	FILE *in = strcmp(file, "-") ? fopen(file, "re") : stdin;
+	char *text = NULL, buf[4096];
+	FILE *out;
+	size_t n;
+
+	if (!in)
+		return NULL;
+	out = open_memstream(&text, len);
+	while (out && (n = fread(buf, 1, sizeof(buf), in)) > 0)
+		fwrite(buf, 1, n, out);
+	if (out)
+		fclose(out);
+	if (in != stdin)
+		fclose(in);
+	return text;
+}
+
+int setup_run_file(const struct setup_params *params, const char *file)
+{
+	size_t len = 0;
+	char *text;
+	int ret;
+
+	errno = 0;
+	text = read_file(file, &len);
+	if (!text)
+		return errno ? -errno : -ENOMEM;
+	ret = setup_run_text(params, text, len);
+	free(text);
+	return ret;
+}

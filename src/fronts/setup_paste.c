@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * setup_paste.c - commands out of a pasted terminal session or document
+ *
+ *     # echo 'hist:keys=pid' >>            a prompt and a command: taken
+ *         events/sched/sched_waking/trigger    the rest of it: taken
+ *     # cat events/sched/sched_waking/hist
+ *     # event histogram                    output: dropped
+ *
+ * A command goes on in the next line while a quote is open, behind a backslash
+ * and behind a redirection without its target. Dropped lines stay as empty
+ * ones, so that errors name the right line.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fronts/setup_state.h"
+
+static bool starts_with_word(const char *s, const char *const *words)
+{
+	for (; *words; words++) {
+		size_t n = strlen(*words);
+
+		if (!strncmp(s, *words, n) && (s[n] == ' ' || s[n] == '\t'))
+			return true;
+	}
+	return false;
+}
+
+static const char *const plain_commands[] = { "echo", "cat", "mkdir", "rmdir", "printf", "cd", NULL };
+static const char *const prompted_commands[] = { "echo", "cat", "mkdir", "rmdir", "printf", "cd", "for", "if", NULL };
+
+static const char *skip_blanks(const char *s)
+{
+	return s + strspn(s, " \t");
+}
+
+/* Behind the prompt, or NULL: no prompt with a command. */
+static const char *behind_prompt(const char *line)
+{
+	line = skip_blanks(line);
+	if ((*line != '#' && *line != '$') || line[1] != ' ')
+		return NULL;
+	line = skip_blanks(line + 1);
+	return starts_with_word(line, prompted_commands) ? line : NULL;
+}
+
+/* What a line leaves open. */
+struct open_state {
+	char	quote;		/* ' or ", 0: none */
+	bool	backslash;	/* the line ends in one */
+	bool	redirect;	/* ... in > or >> */
+};
+
+static bool is_open(const struct open_state *o)
+{
+	return o->quote || o->backslash || o->redirect;
+}
+
+static void scan_line(struct open_state *o, const char *line, size_t len)
+{
+	o->backslash = o->redirect = false;
+	for (size_t i = 0; i < len; i++) {
+		char c = line[i];
+
+		if (c == '\\' && o->quote != '\'') {
+			if (i + 1 == len)
+				o->backslash = true;
+			i++;
+		} else if (o->quote) {
+			if (c == o->quote)
+				o->quote = 0;
+		} else if (c == '\'' || c == '"') {
+			o->quote = c;
+			o->redirect = false;
+		} else if (c == '>') {
+			o->redirect = true;
+		} else if (!isblank((unsigned char)c)) {
+			o->redirect = false;
+		}
+	}
+}
+
+/* Without blanks at the end, and without the border of a box that the line stood in. */
+static size_t trimmed_length(const char *line, size_t len)
+{
+	size_t end = len;
+
+	while (end && (isblank((unsigned char)line[end - 1]) || line[end - 1] == '\r' ||
+		       (line[end - 1] == '|' && end > 1 && isblank((unsigned char)line[end - 2]))))
+		end--;
+	return end;
+}
+
+bool setup_is_paste(const char *text)
+{
+	struct open_state open = { 0 };
+	bool prompts = false;
+
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
+		size_t len = strcspn(text, "\n");
+
+		if (!is_open(&open) && starts_with_word(skip_blanks(text), plain_commands))
+			return false;
+		if (is_open(&open) || behind_prompt(text)) {
+			prompts = true;
+			scan_line(&open, text, trimmed_length(text, len));
+		}
+	}
+	return prompts;
+}
+
+char *setup_paste(const char *text)
+{
+	char *out, *at;
+	struct open_state open = { 0 };
+
+	out = at = malloc(strlen(text) + 2);
+	if (!out)
+		return NULL;
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		size_t keep = trimmed_length(text, len);
+		const char *command = behind_prompt(text);
+		const char *from = command && command < text + len ? command : is_open(&open) ? text : NULL;
+
+		if (command && from == command)
+			open = (struct open_state){ 0 };
+		if (from && from <= text + keep) {
+			size_t n = (size_t)(text + keep - from);
+
+			memcpy(at, from, n);
+			at += n;
+			scan_line(&open, from, n);
+		}
+		*at++ = '\n';
+		text += len + (text[len] == '\n');
+	}
+	*at = '\0';
+	return out;
+}

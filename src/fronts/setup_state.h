@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * setup_state.h - inside the setup reader
+ *
+ *   setup_paste.c    what is a command in a pasted transcript
+ *   setup_parse.c    text -> struct setup_node
+ *   setup_expand.c   words: quotes, variables, $(...), patterns
+ *   setup_builtin.c  echo, cat, mkdir ...
+ *   setup.c          runs nodes: redirections, loops, errors
+ */
+#ifndef TRACEFUSE_FRONTS_SETUP_STATE_H
+#define TRACEFUSE_FRONTS_SETUP_STATE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "fronts/access.h"
+#include "fronts/setup.h"
+
+enum setup_kind { SETUP_SIMPLE, SETUP_FOR, SETUP_IF, SETUP_WHILE, SETUP_GROUP };
+enum setup_link { SETUP_ALWAYS, SETUP_AND, SETUP_OR };	/* when it runs, after the one before it */
+
+struct setup_words {
+	char		**v;
+	unsigned int	nr;
+};
+
+struct setup_redirect {
+	struct setup_redirect *next;
+	int		fd;		/* 0, 1, 2 */
+	char		mode;		/* '<', '>', 'a' (>>), '&' (>&N: word is N) */
+	char		*word;
+};
+
+struct setup_node {
+	enum setup_kind	kind;
+	enum setup_link	link;
+	bool		negated;	/* "!" */
+	unsigned int	line;
+	struct setup_node *next;
+	struct setup_words words;	/* as written; of a simple command, or behind "in" */
+	struct setup_redirect *redirects;
+	char		*variable;	/* for */
+	struct setup_node *condition, *body, *otherwise;
+};
+
+struct setup_variable {
+	struct setup_variable *next;
+	char		*name;
+	char		*value;
+};
+
+struct setup {
+	const struct setup_params *params;
+	FILE		*out, *err;
+	char		cwd[1024];	/* in the tracing directory; on the host where it begins with "/" */
+	struct setup_variable *variables;
+	unsigned int	line;		/* of the command that runs */
+	int		status;		/* $? */
+	int		failed;		/* commands that printed an error */
+	bool		exiting;
+	bool		errexit;	/* set -e */
+	unsigned int	depth;		/* of $(...) */
+};
+
+/* What a command reads and writes. */
+struct setup_io {
+	FILE		*out;		/* memory: written to its target when the command has ended */
+	FILE		*err;
+	const char	*in;		/* "< FILE": its path, NULL */
+};
+
+/* setup_paste.c: a text of its own in which only commands are left; NULL: out of memory. */
+char *setup_paste(const char *text);
+/* All its commands have a prompt. */
+bool setup_is_paste(const char *text);
+
+/* setup_parse.c: NULL with *error set: not understood (a text for the user, and its line). */
+struct setup_node *setup_parse(const char *text, unsigned int first_line, const char **error,
+			       unsigned int *error_line);
+void setup_node_destroy(struct setup_node *n);
+void setup_words_add(struct setup_words *w, char *word);
+void setup_words_destroy(struct setup_words *w);
+
+/* setup_expand.c */
+void setup_expand(struct setup *s, const char *word, struct setup_words *out);
+/* Without splitting and patterns: for assignments and redirections. */
+char *setup_expand_one(struct setup *s, const char *word);
+void setup_set(struct setup *s, const char *name, const char *value);
+const char *setup_get(struct setup *s, const char *name);
+void setup_variables_destroy(struct setup *s);
+
+/* setup_builtin.c: runs it; the status, or -1: there is no such command. */
+int setup_builtin(struct setup *s, unsigned int argc, char **argv, struct setup_io *io);
+/* The path inside the session that `path` means, or false: a file of the host, whose path is in out then. */
+bool setup_path(struct setup *s, const char *path, char *out, size_t size);
+
+/* setup.c */
+void setup_run(struct setup *s, const struct setup_node *n);
+/* The output of commands, for $(...); without its last newlines. The caller frees it. */
+char *setup_capture(struct setup *s, const char *text);
+/* "NAME: line N: TEXT"; counts the failure. */
+void setup_error(struct setup *s, FILE *err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

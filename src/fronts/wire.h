@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wire.h - what commands and the server say to each other on the control socket
+ *
+ * Included by both ends. A stream socket `control` in the session's directory;
+ * a client sends a request and waits for its answer before it sends the next:
+ *
+ *     request  | size | op | handle | flags | offset | size bytes |
+ *     answer   | size | result |                       size bytes |
+ *
+ * An answer's result is what the tree returned. A blocking read of a pipe is
+ * answered when there is something; a client that goes away is forgotten with
+ * all that it had open.
+ */
+#ifndef TRACEFUSE_FRONTS_WIRE_H
+#define TRACEFUSE_FRONTS_WIRE_H
+
+#include <stdint.h>
+
+enum { WIRE_MAX = 1 << 20 };		/* bytes behind a header */
+
+enum wire_op {
+	WIRE_OPEN = 1,		/* flags; path             -> handle */
+	WIRE_READ,		/* handle, offset; flags: how many bytes are wanted -> count; bytes */
+	WIRE_WRITE,		/* handle; text            -> count */
+	WIRE_RELEASE,		/* handle                  -> 0 */
+	WIRE_LIST,		/* path                    -> 0; for each 'd' or 'f', name, 0 */
+	WIRE_STAT,		/* path                    -> mode */
+	WIRE_MKDIR,		/* path                    -> 0 */
+	WIRE_RMDIR,		/* path                    -> 0 */
+	WIRE_INFO,		/*                         -> 0; lines "key value" */
+	WIRE_MOUNT,		/* absolute path           -> 0 */
+	WIRE_ADOPT,		/* path; a /dev/fuse descriptor mounted by the client comes along -> 0 */
+	WIRE_END,		/*                         -> 0; the session ends */
+};
+
+struct wire_request {
+	uint32_t	size;
+	uint32_t	op;
+	uint32_t	handle;
+	uint32_t	flags;
+	uint64_t	offset;
+};
+
+struct wire_answer {
+	uint32_t	size;
+	int32_t		result;
+};
+
+#endif
