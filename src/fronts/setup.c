@@ -213,9 +213,9 @@ static void run_simple(struct setup *s, const struct setup_node *n)
 
 	while (i < n->words.nr && assign(s, n->words.v[i]))
 		i++;
-	s->status = 0;
 	for (; i < n->words.nr; i++)
 		setup_expand(s, n->words.v[i], &words);
+	s->status = 0;
 	for (struct setup_redirect *d = n->redirects; d; d = d->next)
 		if (d->fd == 2 && d->mode != '&')
 			err = null = fopen("/dev/null", "we");
