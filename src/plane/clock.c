@@ -16,7 +16,11 @@ static uint64_t clock_local(const struct clock_scale *scale)
 
 uint64_t clock_now(const struct clock_scale *scale, struct instance_state *inst)
 {
-	switch (atomic_load_explicit(&inst->clock, memory_order_relaxed)) {
+	uint32_t id = atomic_load_explicit(&inst->clock, memory_order_relaxed);
+
+	if (__builtin_expect(id == CLOCK_ID_LOCAL && scale->valid, 1))
+		return clock_scaled(scale, counter_read());
+	switch (id) {
 	case CLOCK_ID_COUNTER:
 		/* Relaxed: only that no number comes twice matters. */
 		return atomic_fetch_add_explicit(&inst->counter, 1, memory_order_relaxed) + 1;

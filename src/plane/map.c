@@ -10,7 +10,6 @@
  * M3  A variable's value is stored before its set byte (release); who clears
  *     the byte (acquire) gets that value or a newer one, once a setting.
  */
-#include "plane/arch/rseq_add.h"
 #include "plane/map_layout.h"
 
 static uint64_t align(uint64_t v, uint64_t to)
@@ -43,7 +42,8 @@ static void map_layout(struct map *m, const struct map_shape *s)
 	m->column_size = align((uint64_t)m->nr_elts * s->nr_sums * 8, 64);
 	columns = s->single_writer ? 1 : (uint64_t)s->nr_cpus + 1;
 	m->nr_columns = columns * m->column_size <= MAP_COLUMNS_MAX ? (uint32_t)columns : 1;
-	m->entries = align(sizeof(*m), 64);
+	m->nr_plain = m->nr_columns - 1;
+	m->entries = MAP_ENTRIES;
 	m->owners = m->entries + align((uint64_t)2 * s->max_elts * 8, 64);
 	m->elts = m->owners + (uint64_t)m->nr_owners * sizeof(struct map_owner);
 	m->sums = align(m->elts + (uint64_t)m->nr_elts * m->elt_size, 64);
@@ -68,24 +68,15 @@ uint32_t map_find(const struct map *m, const void *key)
 	return map_lookup(m, key, map_hash(m, key));
 }
 
-static void add_atomic(uint64_t *sum, uint64_t v)
+void map_add_any(struct map *m, uint32_t elt, uint32_t sum, uint64_t v)
 {
+	uint64_t *at = map_sum(m, m->nr_columns - 1, elt, sum);
+
 	/* Relaxed: a sum orders nothing; M2. */
-	__atomic_fetch_add(sum, v, __ATOMIC_RELAXED);
-}
-
-void map_add(struct map *m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu, uint32_t set)
-{
-	if (m->single_writer) {
-		uint64_t *at = map_sum(m, 0, elt, sum);
-
+	if (m->single_writer)
 		__atomic_store_n(at, *at + v, __ATOMIC_RELAXED);
-		return;
-	}
-	if (set == 0 && m->nr_columns > 1 &&
-	    rseq_add(map_sum(m, 0, elt, sum), m->column_size, m->nr_columns - 1, v))
-		return;
-	add_atomic(map_sum(m, m->nr_columns - 1, elt, sum), v);
+	else
+		__atomic_fetch_add(at, v, __ATOMIC_RELAXED);
 }
 
 static _Atomic uint64_t *var_value(const struct map *m, uint32_t elt, uint32_t var)

@@ -45,6 +45,7 @@ struct map {
 	uint32_t	var_base;	/* offset of the values in an elt */
 	uint32_t	set_base;	/* offset of the set bytes in an elt */
 	uint32_t	hash_shift;
+	uint32_t	nr_plain;	/* plain columns that set 0 adds to with rseq */
 
 	/* hits */
 	_Alignas(64) _Atomic uint64_t pool;	/* see map_insert.c */
@@ -66,14 +67,18 @@ size_t map_size(const struct map_shape *shape);
 void map_init(struct map *m, const struct map_shape *shape);
 
 /*
- * Plane, inside a hit. The elt of `key`, made if new; 0 when the map is full
- * (counted as dropped). Every hit that gets an elt adds 1 to its sum 0.
+ * Plane, inside a hit (inline, in map_fast.h).
+ *
+ * uint32_t map_insert(struct map *m, const struct slot *slot, const void *key)
+ *	The elt of `key`, made if new; 0 when the map is full (counted as dropped).
+ *	Every hit that gets an elt adds 1 to its sum 0.
+ * void map_add(struct map *m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu, uint32_t set)
+ *	Adds to a sum. `cpu` is the writer's, `set` its writer set (0: rseq).
  */
-uint32_t map_insert(struct map *m, const struct slot *slot, const void *key);
+uint32_t map_insert_any(struct map *m, const struct slot *slot, const void *key);
+void map_add_any(struct map *m, uint32_t elt, uint32_t sum, uint64_t v);
 /* The elt of `key` or 0. */
 uint32_t map_find(const struct map *m, const void *key);
-/* Adds to a sum. `cpu` is the writer's, `set` its writer set (0: rseq). */
-void map_add(struct map *m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu, uint32_t set);
 
 /*
  * Variables (R17). A variable is unset until map_var_set(). map_var_read()
@@ -106,5 +111,7 @@ int map_each(const struct map *m, size_t size, const struct map_shape *shape,
 uint64_t map_hits(const struct map *m, const struct map_shape *shape);
 /* Totals: Dropped. */
 uint64_t map_drops(const struct map *m, const struct map_shape *shape);
+
+#include "plane/map_fast.h"
 
 #endif

@@ -326,7 +326,7 @@ static uint32_t insert_new(struct map *m, const struct slot *slot, uint32_t hash
 	return owner;
 }
 
-uint32_t map_insert(struct map *m, const struct slot *slot, const void *key)
+uint32_t map_insert_any(struct map *m, const struct slot *slot, const void *key)
 {
 	uint32_t hash = map_hash(m, key), elt = map_lookup(m, key, hash);
 

@@ -26,41 +26,18 @@ struct map_owner {
 	uint64_t	pad;
 };
 
-static inline _Atomic uint64_t *map_entry(const struct map *m, uint32_t i)
-{
-	return (_Atomic uint64_t *)((char *)m + m->entries) + i;
-}
-
-static inline char *map_elt(const struct map *m, uint32_t elt)
-{
-	return (char *)m + m->elts + (uint64_t)elt * m->elt_size;
-}
-
 static inline struct map_owner *map_owner(const struct map *m, uint32_t i)
 {
 	return (struct map_owner *)((char *)m + m->owners) + i;
 }
 
-static inline uint64_t *map_sum(const struct map *m, uint32_t column, uint32_t elt, uint32_t sum)
-{
-	return (uint64_t *)((char *)m + m->sums + column * m->column_size) + (uint64_t)elt * m->nr_sums + sum;
-}
-
-/*
- * Hash over the words of a key. Multiplying mixes upwards, so the table's
- * index is taken from the top bits.
- */
-#define MAP_HASH_FACTOR 0x9e3779b97f4a7c15ull
-
 static inline uint32_t map_hash(const struct map *m, const void *key)
 {
 	const uint64_t *k = key;
-	uint64_t h = k[0] * MAP_HASH_FACTOR;
+	uint64_t h = 0;
 
-	for (uint32_t i = 1; i < m->key_size / 8; i++) {
-		h ^= h >> 32;
-		h = (h ^ k[i]) * MAP_HASH_FACTOR;
-	}
+	for (uint32_t i = 0; i < m->key_size / 8; i++)
+		h = map_hash_word(h, k[i]);
 	return (uint32_t)(h >> 32);
 }
 

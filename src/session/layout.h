@@ -121,7 +121,14 @@ struct plan {
 	 */
 	uint16_t	other_pid;
 	uint16_t	other_kind;	/* enum other_pid_kind */
-	uint32_t	pad;
+	uint32_t	shape;		/* enum plan_shape, filled in by session_publish() */
+};
+
+/* Shapes that hit() has a short way for. */
+enum plan_shape {
+	PLAN_ANY,
+	PLAN_RECORD,	/* one instance, only recorded */
+	PLAN_COUNT,	/* one instance, one hist without `if`, recorded or not */
 };
 
 enum other_pid_kind { OTHER_PID_NONE, OTHER_PID_SWITCH, OTHER_PID_WAKEE };

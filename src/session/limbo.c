@@ -19,10 +19,46 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "plane/program.h"
 #include "session/state.h"
+
+static uint32_t shape_of_arm(struct session *s, const struct arm *arm, const struct trigger_arm *t)
+{
+	const uint32_t simple = ARM_RECORD | ARM_NEED_RECORD | ARM_SOFT_MODE;
+	const struct program *prog;
+
+	if (arm->filter || (arm->flags & ~simple))
+		return PLAN_ANY;
+	if (!arm->nr_triggers)
+		return arm->flags == ARM_RECORD ? PLAN_RECORD : PLAN_ANY;
+	prog = session_config(s, t->program, sizeof(*prog));
+	if (arm->nr_triggers != 1 || t->kind != TRIGGER_HIST || t->filter || !prog ||
+	    (prog->flags & PROGRAM_NEEDS_TIME))
+		return PLAN_ANY;
+	return PLAN_COUNT;
+}
+
+static void plan_find_shape(struct session *s, config_ref ref)
+{
+	struct plan *plan = session_config(s, ref, sizeof(*plan));
+	const struct arm *arm = (const struct arm *)(plan + 1);
+
+	/* With one arm its triggers begin behind it. */
+	if (plan && plan->nr_arms == 1 && !arm->first_trigger)
+		plan->shape = shape_of_arm(s, arm, (const struct trigger_arm *)(arm + 1));
+}
+
+static bool is_event_word(const struct session *s, const _Atomic uint64_t *word)
+{
+	const char *events = s->config.base + s->header->events;
+
+	return (size_t)((const char *)word - events) < LAYOUT_MAX_EVENTS * sizeof(struct event_entry);
+}
 
 void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref)
 {
+	if (ref && is_event_word(s, word))
+		plan_find_shape(s, ref);
 	/* L1: pairs with the acquire of epoch and the load of the plan in hit(). */
 	atomic_store_explicit(word, ref, memory_order_release);
 	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);

@@ -82,7 +82,10 @@ int session_config_adopt(struct session *s, config_ref ref, size_t size);
 int session_data_adopt(struct session *s, data_ref ref, size_t size);
 void session_adopt_done(struct session *s);
 
-/* Release-stores `ref` into a word of the config or data region and raises the epoch. */
+/*
+ * Release-stores `ref` into a word of the config or data region and raises the
+ * epoch. What is stored in an event's entry is a plan: its shape is noted in it.
+ */
 void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref);
 /* Freed when no hit can see it any more (R5). Never waits. */
 void session_config_retire(struct session *s, config_ref ref, size_t size);

@@ -40,9 +40,11 @@ static volatile int steps, stop_at;
 static enum disturbance what;
 static int failures;
 
-static uint32_t insert(uint32_t slot, uint64_t key)
+static __attribute__((noinline)) uint32_t insert(uint32_t slot, uint64_t k)
 {
-	return map_insert(map, &slots[slot], &key);
+	uint64_t key[2] = { k, 0 };
+
+	return map_insert(map, &slots[slot], key);
 }
 
 static void disturb(void)
@@ -84,12 +86,11 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 
 static uint32_t insert_in_steps(void)
 {
-	uint64_t key = KEY;
 	uint32_t elt;
 
 	steps = 0;
 	TRAP_FLAG("orq $0x100, (%%rsp)");
-	elt = map_insert(map, &slots[0], &key);
+	elt = insert(0, KEY);
 	TRAP_FLAG("andq $~0x100, (%%rsp)");
 	return elt;
 }

@@ -168,10 +168,10 @@ static void killed_at(struct map *m, enum killed step)
 {
 	struct map_owner *o = map_owner(m, 0);
 	uint32_t elt = 1 + m->max_elts, hash;
-	uint64_t key = 1000;
+	const uint64_t key[128] = { 1000 };
 
-	memcpy(map_elt(m, elt), &key, 8);
-	hash = map_hash(m, &key);
+	memcpy(map_elt(m, elt), key, 8);
+	hash = map_hash(m, key);
 	o->holder = 1;
 	o->state = 1 << 8 | MAP_CLAIM;
 	if (step == BEFORE_CLAIM)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hit.c - an event with two integers on its way through hit() into the ring
+ */
+#include "house.h"
+#include "plane/arch/counter.h"
+
+static volatile uint64_t sink;
+
+static config_ref filter_made(struct session *s)
+{
+	size_t size = sizeof(struct program) + 3 * sizeof(struct op);
+	config_ref ref = session_config_alloc(s, size);
+	struct program *prog = session_config(s, ref, size);
+
+	prog->size = (uint32_t)size;
+	prog->nr_ops = 3;
+	prog->ops[0] = (struct op){ .code = OP_CMP_U32, .cmp = CMP_GE, .off = 8, .on_true = 1, .on_false = 2 };
+	prog->ops[1].code = OP_ACCEPT;
+	prog->ops[2].code = OP_REJECT;
+	return ref;
+}
+
+int main(void)
+{
+	struct bench_record rec = { .common = { .type = BENCH_EVENT, .pid = 1 } };
+	struct hit h = { .record = &rec, .size = 16 };
+	struct session *s = bench_session();
+	struct plane *p = session_plane(s);
+	struct slot *slot = session_slot_get(s);
+
+	bench_instance(s);
+	BENCH("rdtsc", sink += counter_read());
+	BENCH("event that is not armed", hit(p, slot, &h));
+	bench_arm(s, 0, 0);
+	if (!hit(p, slot, &h))
+		bench_fail("nothing was recorded");
+	BENCH("event, 2 integers, into the ring", rec.a = i; hit(p, slot, &h));
+	bench_arm(s, filter_made(s), 0);
+	BENCH("the same with a filter", rec.a = i; hit(p, slot, &h));
+	session_close(s);
+	return 0;
+}

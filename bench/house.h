@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * house.h - what the benches of the data plane share: a session, an armed event, timing
+ */
+#ifndef TRACEFUSE_BENCH_HOUSE_H
+#define TRACEFUSE_BENCH_HOUSE_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "plane/map.h"
+#include "plane/plane.h"
+#include "plane/program.h"
+#include "plane/ring.h"
+#include "session/session.h"
+
+enum { BENCH_EVENT = 300, BENCH_RUNS = 200, BENCH_LOOPS = 20000 };
+
+struct bench_record {
+	struct record_common common;
+	uint32_t	a, b;
+	char		name[16];
+};
+
+static inline uint64_t bench_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The best of many runs of LOOPS repetitions: what the code costs when nothing disturbs it. */
+#define BENCH(name, statement)							\
+	do {									\
+		uint64_t best_ = UINT64_MAX;					\
+		for (int run_ = 0; run_ < BENCH_RUNS; run_++) {			\
+			uint64_t t_ = bench_ns();				\
+			for (uint32_t i = 0; i < BENCH_LOOPS; i++) {		\
+				statement;					\
+			}							\
+			t_ = bench_ns() - t_;					\
+			best_ = t_ < best_ ? t_ : best_;			\
+		}								\
+		printf("%s\t%.1f\n", name, (double)best_ / BENCH_LOOPS);	\
+	} while (0)
+
+static inline void bench_fail(const char *what)
+{
+	fprintf(stderr, "bench: %s\n", what);
+	exit(1);
+}
+
+static inline struct session *bench_session(void)
+{
+	struct session *s;
+	int err = session_create(NULL, NULL, &s);
+
+	if (err)
+		bench_fail(session_error(err));
+	return s;
+}
+
+/* Instance 0 with a ring of 1 MiB a CPU that overwrites. */
+static inline void bench_instance(struct session *s)
+{
+	struct instance_state *inst = plane_instance(session_plane(s), 0);
+	uint32_t nr_cpus = session_header(s)->nr_cpus;
+	uint64_t bytes[LAYOUT_MAX_CPUS];
+	data_ref buffer;
+
+	for (uint32_t i = 0; i < nr_cpus; i++)
+		bytes[i] = 1 << 20;
+	if (buffer_create(s, 0, nr_cpus, 4096, bytes, 1, true, &buffer))
+		bench_fail("no buffer");
+	session_publish(s, &inst->buffers[0], buffer);
+	memset(inst->cpumask, 0xff, sizeof(inst->cpumask));
+	inst->tracing_on = 1;
+}
+
+/* Arms the event: into the ring (with a filter, not 0), or with a hist program (not 0). */
+static inline void bench_arm(struct session *s, config_ref filter, config_ref program)
+{
+	size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
+	config_ref ref = session_config_alloc(s, size);
+	struct plan *plan = session_config(s, ref, size);
+	struct arm *arm = (struct arm *)(plan + 1);
+	struct trigger_arm *t = (struct trigger_arm *)(arm + 1);
+
+	*plan = (struct plan){ .event_id = BENCH_EVENT, .nr_arms = 1, .nr_triggers = 1, .size = (uint32_t)size };
+	*arm = (struct arm){ .flags = program ? ARM_NEED_RECORD : ARM_RECORD, .filter = filter,
+			     .nr_triggers = program ? 1 : 0 };
+	*t = (struct trigger_arm){ .kind = TRIGGER_HIST, .program = program,
+				   .state = session_data_alloc(s, sizeof(struct trigger_state)) };
+	session_publish(s, (_Atomic uint64_t *)&plane_event(session_plane(s), BENCH_EVENT)->plan, ref);
+}
+
+#endif

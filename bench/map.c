@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * map.c - histograms on their way through hit(): find the elt, add
+ *
+ * The programs are what the compiler makes of hist:keys=a, of
+ * hist:keys=a,b:vals=a and of hist:keys=name.
+ */
+#include "house.h"
+
+enum { KEYS = 800 };
+
+static volatile uint64_t sink;
+
+static data_ref map_made(struct session *s, uint32_t key_size, uint32_t nr_sums)
+{
+	struct map_shape shape = { .max_elts = 2048, .key_size = key_size, .nr_sums = nr_sums,
+				   .nr_cpus = session_header(s)->nr_cpus, .nr_slots = session_header(s)->nr_slots };
+	data_ref ref = session_data_alloc(s, map_size(&shape));
+
+	if (!ref)
+		bench_fail("no memory for a map");
+	map_init(session_data(s, ref, map_size(&shape)), &shape);
+	return ref;
+}
+
+static config_ref program_made(struct session *s, const struct op *ops, uint32_t nr, uint32_t key_size,
+			       uint32_t nr_sums)
+{
+	size_t size = sizeof(struct program) + nr * sizeof(*ops);
+	config_ref ref = session_config_alloc(s, size);
+	struct program *prog = session_config(s, ref, size);
+
+	*prog = (struct program){ .size = (uint32_t)size, .nr_ops = nr, .key_size = key_size };
+	prog->map = map_made(s, key_size, nr_sums);
+	memcpy(prog->ops, ops, nr * sizeof(*ops));
+	return ref;
+}
+
+static void check_counts(struct session *s, config_ref program, uint64_t hits)
+{
+	struct program *prog = session_config(s, program, sizeof(*prog));
+	struct map *m = session_data(s, prog->map, sizeof(*m));
+	struct map_shape shape = { .max_elts = m->max_elts, .key_size = m->key_size, .nr_sums = m->nr_sums,
+				   .nr_cpus = session_header(s)->nr_cpus, .nr_slots = session_header(s)->nr_slots };
+
+	if (map_hits(m, &shape) != hits)
+		bench_fail("the histogram did not count every hit");
+}
+
+static const struct op one_key[] = {
+	{ .code = OP_HIST_KEY1, .len = OP_LOAD_U32, .imm = 8 },
+	{ .code = OP_END },
+};
+
+static const struct op two_keys[] = {
+	{ .code = OP_LOAD_U32, .imm = 8, .off = 8 }, { .code = OP_KEY_U64, .off = 0 },
+	{ .code = OP_LOAD_U32, .imm = 12, .off = 12 }, { .code = OP_KEY_U64, .off = 8 },
+	{ .code = OP_FIND }, { .code = OP_HITCOUNT },
+	{ .code = OP_LOAD_U32, .imm = 8, .off = 8 }, { .code = OP_SUM, .off = 1 },
+	{ .code = OP_END },
+};
+
+static const struct op string_key[] = {
+	{ .code = OP_KEY_STRING, .off = 0, .imm = 16, .len = 16, .size = STRING_FIXED },
+	{ .code = OP_FIND }, { .code = OP_HITCOUNT },
+	{ .code = OP_END },
+};
+
+#define COUNT(ops)	((uint32_t)(sizeof(ops) / sizeof((ops)[0])))
+
+static void bench_program(struct session *s, const char *name, const struct op *ops, uint32_t nr,
+			  uint32_t key_size, uint32_t nr_sums)
+{
+	config_ref program = program_made(s, ops, nr, key_size, nr_sums);
+	struct bench_record rec = { .common = { .type = BENCH_EVENT, .pid = 1 }, .name = "cyclictest" };
+	struct hit h = { .record = &rec, .size = sizeof(rec) };
+	struct plane *p = session_plane(s);
+	struct slot *slot = session_slot_get(s);
+	static uint32_t keys[1024];
+
+	for (int i = 0; i < 1024; i++)
+		keys[i] = 1000 + (uint32_t)rand() % KEYS;
+	bench_arm(s, 0, program);
+	BENCH(name, {
+		rec.a = keys[i & 1023];
+		rec.b = rec.a ^ 1;
+		rec.name[10] = (char)('a' + (rec.a & 15));
+		hit(p, slot, &h);
+	});
+	check_counts(s, program, (uint64_t)BENCH_RUNS * BENCH_LOOPS);
+	session_slot_put(s, slot);
+}
+
+static void bench_bare(struct session *s)
+{
+	struct map *m = session_data(s, map_made(s, 8, 1), sizeof(*m));
+	struct slot *slot = session_slot_get(s);
+
+	BENCH("map: find and add, bare", {
+		uint64_t key = i & 511;
+
+		map_add(m, map_insert(m, slot, &key), 0, 1, 0, 0);
+	});
+	session_slot_put(s, slot);
+}
+
+int main(void)
+{
+	struct session *s = bench_session();
+
+	bench_instance(s);
+	bench_bare(s);
+	bench_program(s, "histogram, one integer key", one_key, COUNT(one_key), 8, 1);
+	bench_program(s, "histogram, two keys and a value", two_keys, COUNT(two_keys), 16, 2);
+	bench_program(s, "histogram, a string key", string_key, COUNT(string_key), 16, 1);
+	session_close(s);
+	return 0;
+}
