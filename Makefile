@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+# A few words for people; the build itself is meson's.
+#
+#   make            build/tracefuse
+#   make demo       a first look, on a recording that comes along
+#   make check      everything that is tested; ends with "N passed, N failed"
+#   make bench      one table of measurements
+#   make fuzz       the fuzzers, FUZZ_SECONDS each (300)
+#   make install    below PREFIX (/usr/local), DESTDIR before it
+#   make uninstall
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= 2
+FUZZ_SECONDS ?= 300
+
+BUILD = build/meson
+
+all: build/tracefuse
+
+# ninja knows what is to be done; make only has to ask it every time.
+build/tracefuse: $(BUILD)/build.ninja FORCE
+	ninja -C $(BUILD) -j $(JOBS) src/fronts/tracefuse
+	@ln -sf meson/src/fronts/tracefuse build/tracefuse
+
+$(BUILD)/build.ninja:
+	@tools/install-packages build
+	@mkdir -p build
+	meson setup $(BUILD) --prefix $(PREFIX) --buildtype=debugoptimized
+
+demo: build/tracefuse
+	@examples/demo.sh
+
+check:
+	@tools/install-packages check
+	@tests/run --jobs $(JOBS)
+
+bench: build/tracefuse
+	@tools/install-packages check
+	@bench/run
+
+fuzz:
+	@tools/install-packages check
+	@tests/run --only fuzz --fuzz-seconds $(FUZZ_SECONDS) --jobs $(JOBS)
+
+install: build/tracefuse
+	meson configure $(BUILD) -Dprefix=$(PREFIX)
+	ninja -C $(BUILD) -j $(JOBS) src/fronts/tracefuse
+	DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild --only-changed
+
+uninstall:
+	@if [ -n "$(DESTDIR)" ]; then tools/uninstall $(BUILD) "$(DESTDIR)"; \
+	else tools/uninstall $(BUILD); fi
+
+clean:
+	rm -rf build
+
+FORCE:
+
+.PHONY: all demo check bench fuzz install uninstall clean FORCE
