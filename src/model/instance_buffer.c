@@ -13,7 +13,7 @@
 #include "model/options.h"
 #include "plane/ring.h"
 
-enum { SOURCE_SET = 1, SMALL = 2 };
+enum { SOURCE_SET = 1, SMALL = 2, UNASKED_MAX = 16 << 20 };
 
 data_ref instance_buffer(const struct instance *inst, int snapshot)
 {
@@ -27,6 +27,20 @@ static bool overwrites(const struct instance *inst)
 	return options_test(inst->options, OPTION_OVERWRITE);
 }
 
+/*
+ * Where nothing was ever enabled only the source's own internal records are
+ * kept: large rings for them have to be worth their memory.
+ */
+static bool holds_all(const struct instance *inst)
+{
+	const struct model *m = inst->model;
+	uint64_t total = 0;
+
+	for (uint32_t cpu = 0; cpu < m->nr_cpus; cpu++)
+		total += m->source_bytes[cpu];
+	return inst->expanded || total <= UNASKED_MAX;
+}
+
 /* What a source's rings get: all that the source has, unless the user said otherwise. */
 static int add_source_rings(struct instance *inst, data_ref buffer)
 {
@@ -34,7 +48,7 @@ static int add_source_rings(struct instance *inst, data_ref buffer)
 	uint64_t *bytes;
 	int err;
 
-	if (!m->source_bytes)
+	if (!m->source_bytes || !m->source_runs)
 		return 0;
 	bytes = calloc(m->nr_cpus, sizeof(*bytes));
 	if (!bytes)
@@ -43,7 +57,7 @@ static int add_source_rings(struct instance *inst, data_ref buffer)
 		bytes[cpu] = SMALL * inst->subbuf_size;
 		if (inst->sized)
 			bytes[cpu] = inst->buffer_bytes[cpu];
-		else if (m->source_runs)
+		else if (holds_all(inst))
 			bytes[cpu] = m->source_bytes[cpu];
 	}
 	err = buffer_add_set(m->session, buffer, SOURCE_SET, bytes);
@@ -124,9 +138,10 @@ int instance_expand(struct instance *inst)
 
 	if (inst->expanded)
 		return 0;
+	inst->expanded = true;
 	err = instance_resize(inst, -1, inst->model->default_buffer_bytes);
-	if (!err)
-		inst->expanded = true;
+	if (err)
+		inst->expanded = false;
 	return err;
 }
 
@@ -204,16 +219,22 @@ void instance_cpumask_changed(struct instance *inst)
 int model_source_rings(struct model *m)
 {
 	struct instance *inst;
+	data_ref buffer;
+	int err = 0;
 
 	if (m->source_runs || !m->source_bytes)
 		return 0;
 	m->source_runs = true;
+	/* Added to the buffers that there are: markers written before stay. */
 	list_each(inst, &m->instances, node) {
-		/* Where nothing was ever enabled there is nothing to hold. */
-		int err = inst->sized || !inst->expanded ? 0 : replace(inst, inst->buffer_bytes);
-
+		for (int i = 0; i < 2 && !err; i++) {
+			buffer = instance_buffer(inst, i);
+			err = buffer ? add_source_rings(inst, buffer) : 0;
+		}
+		instance_cpumask_changed(inst);
 		if (err)
-			return err;
+			break;
 	}
-	return 0;
+	m->source_runs = !err;
+	return err;
 }
