@@ -10,6 +10,7 @@
  *     discarded (filter, soft-disabled) and else reserves in the ring at once:
  *     in the first case tracing_on counts at the commit, in the second at (b).
  */
+#include "plane/arch/fence.h"
 #include "plane/clock.h"
 #include "plane/plane.h"
 #include "plane/program.h"
@@ -40,7 +41,7 @@ static bool hit_enter(const struct plane *p, struct slot *slot, unsigned int *le
 	atomic_store_explicit(&slot->depth, depth + 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);	/* H1: the rest of it is the server's membarrier */
 	if (__builtin_expect(atomic_load_explicit(&h->fence, memory_order_relaxed), 0))
-		atomic_thread_fence(memory_order_seq_cst);	/* pairs with the fence in limbo_barrier() */
+		fence_full();	/* pairs with the fence in limbo_barrier() */
 	if (!depth)
 		atomic_store_explicit(&slot->epoch, atomic_load_explicit(&h->epoch, memory_order_acquire),
 				      memory_order_release);

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "plane/arch/fence.h"
 #include "plane/program.h"
 #include "session/state.h"
 
@@ -113,7 +114,7 @@ void session_data_retire(struct session *s, data_ref ref, size_t size)
 static bool limbo_barrier(struct session *s)
 {
 	if (!s->membarrier) {
-		atomic_thread_fence(memory_order_seq_cst);	/* pairs with the fence in hit_enter() */
+		fence_full();	/* pairs with the fence in hit_enter() */
 		return true;
 	}
 	return !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) ||

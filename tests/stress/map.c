@@ -149,7 +149,7 @@ static void check_all_places(void)
 
 static __thread unsigned int me;
 static __thread uint64_t handler_seed;
-static volatile bool stop;
+static _Atomic bool stop;
 
 static void in_handler(int sig)
 {

@@ -20,7 +20,7 @@
 
 static struct session *session;
 static pthread_t server;
-static volatile int stop;
+static _Atomic int stop;
 
 static void *serve(void *arg)
 {
