@@ -5,10 +5,18 @@
 
 #include "model/event_set.h"
 
+/* Made at run time: of a system that has no others, or a module's, whose ids begin behind those of the boot. */
+static bool is_late(const struct event *e)
+{
+	uint32_t last = e->model->last_boot_id;
+
+	return e->late || (last && e->id > last);
+}
+
 /* Made after the instance: such events stand before the others, the newest first. */
 static bool is_new(const struct instance *inst, const struct event *e)
 {
-	return e->late && e->id > inst->born;
+	return e->id > inst->born && is_late(e);
 }
 
 static struct event *next_new(const struct instance *inst, int id)

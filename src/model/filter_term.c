@@ -85,6 +85,16 @@ static void set_compare(const struct field *f, bool is_signed, uint64_t value, s
 	}
 }
 
+/* Of a kernel only what lies in its image or in a module is a function; per-CPU offsets have symbols too. */
+static bool in_image(struct symbols *symbols, uint64_t address, const char *module)
+{
+	uint64_t start, end, behind;
+
+	if (!symbols_range(symbols, "_stext", &start, &behind) || !symbols_range(symbols, "_end", &end, &behind))
+		return true;
+	return module || (address >= start && address < end);
+}
+
 /* The address range of a function by its name or by an address in it. */
 static int find_function(struct filter_parser *p, const char **s, uint64_t range[2])
 {
@@ -102,7 +112,7 @@ static int find_function(struct filter_parser *p, const char **s, uint64_t range
 		name[*s - start] = '\0';
 		if (text_to_u64(name, 0, &address))
 			return filter_fail(p, FILTER_INVALID_VALUE, *s);
-		if (!symbols_find(symbols, address, &offset, &size, &module))
+		if (!symbols_find(symbols, address, &offset, &size, &module) || !in_image(symbols, address, module))
 			return filter_fail(p, FILTER_NO_FUNCTION, *s);
 		range[0] = address - offset;
 		range[1] = range[0] + size;

@@ -16,8 +16,9 @@ static int create_tables(struct model *m)
 {
 	m->cmdlines = cmdlines_create();
 	m->symbols = symbols_create();
+	m->strings = symbols_create();
 	m->tep = tep_alloc();
-	if (!m->cmdlines || !m->symbols || !m->tep)
+	if (!m->cmdlines || !m->symbols || !m->strings || !m->tep)
 		return -ENOMEM;
 	tep_set_loglevel(TEP_LOG_NONE);
 	tep_set_long_size(m->tep, 8);
@@ -93,6 +94,8 @@ void model_destroy(struct model *m)
 		tep_free(m->tep);
 	cmdlines_destroy(m->cmdlines);
 	symbols_destroy(m->symbols);
+	symbols_destroy(m->strings);
+	free(m->release);
 	free(m);
 }
 
@@ -240,6 +243,8 @@ static int add_event(struct model *m, const char *system, const char *text, size
 	m->by_id[e->id] = e;
 	if (e->id > m->max_id)
 		m->max_id = e->id;
+	if (e->id > m->last_boot_id && !strcmp(system, "maple_tree"))
+		m->last_boot_id = e->id;
 	*out = e;
 	return 0;
 }

@@ -121,11 +121,14 @@ struct model {
 	struct tep_handle	*tep;		/* print formats, symbols and commands of the source */
 	struct cmdlines		*cmdlines;	/* saved_cmdlines, saved_tgids */
 	struct symbols		*symbols;	/* kallsyms of the session */
+	struct symbols		*strings;	/* printk_formats: texts that records point to */
+	char			*release;	/* uname -r of what is traced; NULL: this machine */
 	char			*printk_formats;	/* text of the file; NULL: none */
 	uint32_t		nr_cpus;
 	uint32_t		subbuf_size;	/* default */
 	uint64_t		default_buffer_bytes;	/* a CPU; the kernel's 1408 KiB */
 	uint32_t		max_id;		/* highest event id */
+	uint32_t		last_boot_id;	/* highest id of system maple_tree, which every kernel links last; 0: unknown */
 	uint64_t		*source_bytes;	/* a CPU: what a source's rings need to hold all of it; NULL: no source */
 	bool			source_runs;	/* the rings of sources have that size */
 	int			caller;		/* thread id of who uses a file now; 0: the server's own */

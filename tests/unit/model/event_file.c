@@ -267,6 +267,17 @@ static void late_events_stand_first(void **state)
 		      "synthetic:three\ntest:all\ntest:other\nmore:third\nsynthetic:one\nsynthetic:two\n");
 }
 
+static void events_of_modules_stand_first_too(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, "maple_tree", "ma_op", 200, "x");
+	add(f, "module", "a", 201, "x");
+	add(f, "module", "b", 202, "x");
+	assert_prints(event_available_print(f->top, out),
+		      "module:b\nmodule:a\ntest:all\ntest:other\nmore:third\nmaple_tree:ma_op\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +294,7 @@ int main(void)
 		TEST(words_of_set_event),
 		TEST(enable_of_systems_and_of_all),
 		TEST(late_events_stand_first),
+		TEST(events_of_modules_stand_first_too),
 	};
 
 	return cmocka_run_group_tests_name("event_file", tests, NULL, NULL);
