@@ -109,13 +109,23 @@ static int import_name(struct source *src, char *line)
 /* "0xffffffff82345678 : "format\n"" */
 static int import_printk(struct source *src, char *line)
 {
-	char *end, *quote;
+	char *end, *text, *in, *out;
 	unsigned long long addr = strtoull(line, &end, 16);
 
-	quote = strchr(end, '"');
-	if (end == line || !quote || !src->model->tep)
+	text = strchr(end, '"');
+	if (end == line || !text)
 		return 0;
-	return tep_register_print_string(src->model->tep, quote, addr) ? -ENOMEM : 0;
+	in = out = ++text;
+	while (*in && !(*in == '"' && !in[1])) {
+		if (in[0] == '\\' && strchr("nt\\\"", in[1]) && in[1]) {
+			*out++ = in[1] == 'n' ? '\n' : in[1] == 't' ? '\t' : in[1];
+			in += 2;
+		} else {
+			*out++ = *in++;
+		}
+	}
+	*out = 0;
+	return symbols_add(src->model->strings, addr, 's', text, NULL);
 }
 
 /* saved_cmdlines keeps all that the recording has. */
@@ -205,6 +215,15 @@ static void set_clock(struct source *src)
 					      memory_order_relaxed);
 }
 
+/* "Linux NAME 6.12.1 #1 ..." */
+static void set_release(struct source *src)
+{
+	char release[65];
+
+	if (!src->model->release && sscanf(source_uname(src), "%*s %*s %64s", release) == 1)
+		src->model->release = strdup(release);
+}
+
 /* The rings of this source hold all that the recording has, unless the user says otherwise. */
 static int set_ring_sizes(struct source *src)
 {
@@ -244,6 +263,7 @@ int source_import(struct source *src, struct model *m, struct source_error *err)
 	task_names_rules(&src->names, m);
 	find_kinds(src);
 	set_clock(src);
+	set_release(src);
 	/* Records of system ftrace go to the top buffer alone: that is where they were recorded. */
 	ret = model_arm_internal(m, m->top);
 	return ret ? error_set(err, ret, "", "the events of system ftrace: %s", strerror(-ret)) : 0;
