@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * compile.c - from fields to the flat program that runs at a hit
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/hist/hist.h"
+#include "plane/program.h"
+
+enum { OPS_MAX = 96 };
+
+struct code {
+	struct op	ops[OPS_MAX];
+	unsigned int	nr;
+	unsigned int	flags;
+};
+
+static struct op *emit(struct code *c, enum op_code code)
+{
+	struct op *op = &c->ops[c->nr < OPS_MAX - 1 ? c->nr++ : OPS_MAX - 1];
+
+	*op = (struct op){ .code = code };
+	return op;
+}
+
+static enum op_code load_code(const struct hist_field *f)
+{
+	unsigned int size = f->field->size;
+	enum op_code base = f->field->is_signed ? OP_LOAD_S8 : OP_LOAD_U8;
+
+	return base + (size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3);
+}
+
+/* Pushes the number that a field stands for. */
+static void emit_value(struct code *c, const struct hist_field *f)
+{
+	if (f->flags & (HIST_LOG2 | HIST_BUCKET)) {
+		emit_value(c, f->operands[0]);
+		emit(c, f->flags & HIST_LOG2 ? OP_LOG2 : OP_BUCKET)->imm = f->buckets;
+	} else if (f->flags & HIST_CONST) {
+		emit(c, OP_LOAD_IMM)->imm = f->constant;
+	} else if (f->flags & HIST_TIMESTAMP) {
+		emit(c, OP_LOAD_TIME);
+		c->flags |= PROGRAM_NEEDS_TIME;
+		if (f->hist_data->attrs.ts_in_usecs)
+			emit(c, OP_USECS);
+	} else if (f->flags & HIST_CPU) {
+		emit(c, OP_LOAD_CPU);
+	} else if (f->flags & HIST_HITCOUNT) {
+		emit(c, OP_LOAD_IMM)->imm = 1;
+	} else if (f->field) {
+		emit(c, load_code(f))->off = f->field->offset;
+	} else {
+		emit(c, OP_LOAD_IMM);
+	}
+}
+
+static enum string_kind string_kind(const struct field *field)
+{
+	switch (field->kind) {
+	case FIELD_DYN_STRING:
+		return STRING_DATA_LOC;
+	case FIELD_RDYN_STRING:
+		return STRING_REL_LOC;
+	default:
+		return STRING_FIXED;
+	}
+}
+
+static void emit_key(struct code *c, const struct hist_field *f)
+{
+	struct op *op;
+
+	if (f->flags & HIST_STACKTRACE) {
+		op = emit(c, f->field ? OP_KEY_STACK_FIELD : OP_KEY_STACK);
+		op->imm = f->field ? f->field->offset : 0;
+		c->flags |= f->field ? 0 : PROGRAM_NEEDS_STACK;
+	} else if (f->flags & HIST_STRING) {
+		op = emit(c, OP_KEY_STRING);
+		op->imm = f->field->offset;
+		op->size = string_kind(f->field);
+		op->arg = f->field->kind == FIELD_STATIC_STRING ? f->field->size : 0;
+	} else {
+		emit_value(c, f);
+		op = emit(c, OP_KEY_U64);
+	}
+	op->off = (uint16_t)f->offset;
+	op->len = (uint16_t)f->size;
+}
+
+static bool is_sum(const struct hist_field *f)
+{
+	return !(f->flags & HIST_VAR);
+}
+
+/* One integer key and nothing but hitcount: one op does it all. */
+static bool emit_fused(const struct hist_data *hd, struct code *c)
+{
+	const struct hist_field *key = hd->fields[hd->n_vals];
+	struct op *op;
+
+	if (hd->n_vals != 1 || hd->n_keys != 1 || !key->field ||
+	    (key->flags & (HIST_STRING | HIST_STACKTRACE | HIST_LOG2 | HIST_BUCKET | HIST_EXECNAME)))
+		return false;
+	op = emit(c, OP_HIST_KEY1);
+	op->len = load_code(key);
+	op->off = key->field->offset;
+	return true;
+}
+
+static bool has_execname(const struct hist_data *hd)
+{
+	for (unsigned int i = hd->n_vals; i < hd->n_fields; i++)
+		if (hd->fields[i]->flags & HIST_EXECNAME)
+			return true;
+	return false;
+}
+
+static void emit_all(const struct hist_data *hd, struct code *c)
+{
+	unsigned int sum = 1, var = 0;
+
+	if (!emit_fused(hd, c)) {
+		for (unsigned int i = hd->n_vals; i < hd->n_fields; i++)
+			emit_key(c, hd->fields[i]);
+		emit(c, OP_FIND);
+		for (unsigned int i = 1; i < hd->n_vals; i++) {
+			struct op *op;
+
+			emit_value(c, hd->fields[i]);
+			op = emit(c, is_sum(hd->fields[i]) ? OP_SUM : OP_VAR_SET);
+			op->off = (uint16_t)(is_sum(hd->fields[i]) ? sum++ : var++);
+		}
+		if (has_execname(hd))
+			emit(c, OP_ELT_COMM)->off = (uint16_t)hd->n_vars;
+	}
+	emit(c, OP_END);
+}
+
+static void shape_of(struct hist_data *hd, struct map_shape *out)
+{
+	const struct config_header *h = session_header(hd->file->event->model->session);
+
+	*out = (struct map_shape){
+		.max_elts = 1u << hd->map_bits, .key_size = hd->key_size,
+		.nr_sums = hd->n_vals - hd->n_vars,
+		.nr_vars = hd->n_vars + (has_execname(hd) ? HIST_COMM_VARS : 0),
+		.nr_cpus = h->nr_cpus, .nr_slots = h->nr_slots,
+	};
+}
+
+static int make_map(struct hist_data *hd, data_ref adopted)
+{
+	struct session *s = hd->file->event->model->session;
+	struct map *m;
+
+	shape_of(hd, &hd->shape);
+	hd->map_size = map_size(&hd->shape);
+	if (adopted) {
+		m = session_data(s, adopted, hd->map_size);
+		if (!m || session_data_adopt(s, adopted, hd->map_size))
+			return -EPROTO;
+		hd->map_ref = adopted;
+		return 0;
+	}
+	hd->map_ref = session_data_alloc(s, hd->map_size);
+	m = hd->map_ref ? session_data(s, hd->map_ref, hd->map_size) : NULL;
+	if (!m)
+		return -ENOMEM;
+	map_init(m, &hd->shape);
+	return 0;
+}
+
+static int write_program(struct hist_data *hd)
+{
+	struct session *s = hd->file->event->model->session;
+	struct code *c = calloc(1, sizeof(*c));
+	struct program *prog = NULL;
+	size_t size;
+
+	if (!c)
+		return -ENOMEM;
+	emit_all(hd, c);
+	size = sizeof(*prog) + c->nr * sizeof(struct op);
+	hd->program = session_config_alloc(s, size);
+	hd->program_size = size;
+	if (hd->program)
+		prog = session_config(s, hd->program, size);
+	if (prog) {
+		prog->size = (uint32_t)size;
+		prog->nr_ops = c->nr;
+		prog->map = hd->map_ref;
+		prog->key_size = hd->key_size;
+		prog->flags = c->flags;
+		memcpy(prog->ops, c->ops, c->nr * sizeof(struct op));
+	}
+	free(c);
+	return prog ? 0 : -ENOMEM;
+}
+
+int hist_compile(struct hist_data *hd, data_ref adopted_map)
+{
+	int err = make_map(hd, adopted_map);
+
+	return err ? err : write_program(hd);
+}
+
+int hist_renew_map(struct hist_data *hd)
+{
+	struct session *s = hd->file->event->model->session;
+	data_ref old_map = hd->map_ref;
+	config_ref old_program = hd->program;
+	size_t old_size = hd->map_size;
+	int err = make_map(hd, 0);
+
+	if (!err)
+		err = write_program(hd);
+	if (err) {
+		if (hd->map_ref && hd->map_ref != old_map)
+			session_data_free(s, hd->map_ref, hd->map_size);
+		hd->map_ref = old_map;
+		hd->map_size = old_size;
+		hd->program = old_program;
+		return err;
+	}
+	session_config_retire(s, old_program, hd->program_size);
+	session_data_retire(s, old_map, old_size);
+	return 0;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * create.c - the fields, keys and sort keys of a hist, with the kernel's limits
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/hist/hist.h"
+
+static const char too_many_vars[] = "Too many variables defined";
+
+static void add_field(struct hist_data *hd, struct hist_field *f)
+{
+	hd->fields[hd->n_fields++] = f;
+}
+
+static int add_hitcount(struct hist_data *hd)
+{
+	struct hist_field *f = hist_field_create(hd, NULL, HIST_HITCOUNT);
+
+	if (!f)
+		return -ENOMEM;
+	add_field(hd, f);
+	hd->n_vals++;
+	return 0;
+}
+
+/* What makes no sense to sum up, or to keep in a variable. */
+static bool unfit(const struct hist_field *f)
+{
+	if (f->flags & HIST_VAR)
+		return f->flags & (HIST_GRAPH | HIST_PERCENT | HIST_BUCKET | HIST_LOG2);
+	return f->flags & (HIST_BUCKET | HIST_LOG2 | HIST_SYM | HIST_SYM_OFFSET | HIST_SYSCALL | HIST_STACKTRACE);
+}
+
+static int add_val(struct hist_data *hd, const struct hist_command_text *cmd, char *text, const char *var)
+{
+	int err;
+	struct hist_field *f = hist_field_parse(hd, cmd, text, var ? HIST_VAR : 0, &err);
+
+	if (!f)
+		return err;
+	if (unfit(f)) {
+		hist_error(cmd, "Invalid field modifier", text);
+		hist_field_free(f);
+		return -EINVAL;
+	}
+	if (var) {
+		f->var.name = strdup(var);
+		f->var.hist_data = hd;
+		f->var.idx = hd->n_vars++;
+		if (!f->var.name) {
+			hist_field_free(f);
+			return -ENOMEM;
+		}
+	}
+	add_field(hd, f);
+	hd->n_vals++;
+	return 0;
+}
+
+static int add_vals(struct hist_data *hd, const struct hist_command_text *cmd, char *list, unsigned int *real)
+{
+	unsigned int hitcounts = 0;
+
+	*real = 0;
+	for (unsigned int i = 0; list && i < HIST_VALS_MAX && *real + 1 < HIST_VALS_MAX; i++) {
+		char *text = strsep(&list, ",");
+		int err;
+
+		if (!strcmp(text, "hitcount") && !hitcounts++)
+			continue;
+		++*real;
+		err = add_val(hd, cmd, text, NULL);
+		if (err)
+			return err;
+	}
+	return list && strcmp(list, "hitcount") ? -EINVAL : 0;
+}
+
+static int create_vals(struct hist_data *hd, const struct hist_command_text *cmd)
+{
+	unsigned int real = 0;
+	char *list = hd->attrs.vals ? strdup(hd->attrs.vals) : NULL;
+	int err = hd->attrs.vals && !list ? -ENOMEM : add_hitcount(hd);
+
+	if (!err)
+		err = add_vals(hd, cmd, list, &real);
+	free(list);
+	if (!real && hd->attrs.no_hitcount) {
+		hist_error(cmd, "Non-hitcount value is required for 'nohitcount'", NULL);
+		err = -ENOENT;
+	}
+	return err;
+}
+
+static int add_vars(struct hist_data *hd, const struct hist_command_text *cmd, char *list)
+{
+	char *text, *name;
+	int err = 0;
+
+	while (!err && (text = strsep(&list, ","))) {
+		name = strsep(&text, "=");
+		if (!text) {
+			hist_error(cmd, "Malformed assignment", name);
+			return -EINVAL;
+		}
+		if (hd->n_vars == HIST_VARS_MAX) {
+			hist_error(cmd, too_many_vars, name);
+			return -EINVAL;
+		}
+		err = add_val(hd, cmd, text, name);
+	}
+	return err;
+}
+
+static int create_vars(struct hist_data *hd, const struct hist_command_text *cmd)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < hd->attrs.n_assignments; i++) {
+		char *list = strdup(hd->attrs.assignments[i]);
+
+		err = list ? add_vars(hd, cmd, list) : -ENOMEM;
+		free(list);
+	}
+	return err;
+}
+
+static int add_key(struct hist_data *hd, const struct hist_command_text *cmd, char *text)
+{
+	struct hist_field *f;
+	int err = -ENOMEM;
+
+	if (!strcmp(text, "stacktrace"))
+		f = hist_field_create(hd, NULL, HIST_KEY | HIST_STACKTRACE);
+	else
+		f = hist_field_parse(hd, cmd, text, HIST_KEY, &err);
+	if (!f)
+		return err;
+	f->size = (f->size + 7) & ~7u;
+	f->offset = hd->key_size;
+	hd->key_size += f->size;
+	add_field(hd, f);
+	if (hd->key_size > HIST_KEY_SIZE_MAX)
+		return -EINVAL;
+	hd->n_keys++;
+	return 0;
+}
+
+static int create_keys(struct hist_data *hd, const struct hist_command_text *cmd)
+{
+	char *copy = strdup(hd->attrs.keys), *list = copy;
+	int err = copy ? 0 : -ENOMEM;
+
+	for (int i = 0; !err && list && i < HIST_KEYS_MAX; i++)
+		err = add_key(hd, cmd, strsep(&list, ","));
+	if (!err && list)
+		err = -EINVAL;
+	free(copy);
+	return err;
+}
+
+static int parse_direction(const struct hist_command_text *cmd, const char *s, bool *descending)
+{
+	*descending = s && !strcmp(s, "descending");
+	if (!s || *descending || !strcmp(s, "ascending"))
+		return 0;
+	hist_error(cmd, "Invalid sort modifier", s);
+	return -EINVAL;
+}
+
+/* The number of a field without the variables before it; 0 is hitcount, -1 none. */
+static int sort_index(const struct hist_data *hd, const char *name)
+{
+	int idx = 0;
+
+	if (!strcmp(name, "hitcount"))
+		return 0;
+	for (unsigned int i = 1; i < hd->n_fields; i++) {
+		if (hd->fields[i]->flags & HIST_VAR)
+			continue;
+		idx++;
+		if (!strcmp(name, hist_field_name(hd->fields[i])))
+			return idx;
+	}
+	return -1;
+}
+
+static int sort_error(const struct hist_command_text *cmd, const char *error, const char *at)
+{
+	hist_error(cmd, error, at);
+	return -EINVAL;
+}
+
+static int add_sort_key(struct hist_data *hd, const struct hist_command_text *cmd, char *text)
+{
+	struct hist_sort_key *key = &hd->sort_keys[hd->n_sort_keys];
+	char *direction = text, *name;
+	int idx;
+
+	name = strsep(&direction, ".");
+	if (!*name)
+		return sort_error(cmd, "Empty sort field", "sort=");
+	idx = sort_index(hd, name);
+	if (idx < 0)
+		return sort_error(cmd, "Sort field must be a key or a val", name);
+	key->field_idx = (unsigned int)idx;
+	hd->n_sort_keys++;
+	return parse_direction(cmd, direction, &key->descending);
+}
+
+static int create_sort_keys(struct hist_data *hd, const struct hist_command_text *cmd)
+{
+	char *copy, *list;
+	int err = 0;
+
+	if (!hd->attrs.sort) {
+		hd->n_sort_keys = 1;
+		return 0;
+	}
+	list = copy = strdup(hd->attrs.sort);
+	if (!copy)
+		return -ENOMEM;
+	for (int i = 0; !err && list && i < HIST_SORT_KEYS_MAX; i++) {
+		char *text = strsep(&list, ",");
+
+		if (!*text)
+			err = sort_error(cmd, "Empty sort field", "sort=");
+		else if (i == HIST_SORT_KEYS_MAX - 1 && list)
+			err = sort_error(cmd, "Too many sort fields (Max = 2)", "sort=");
+		else
+			err = add_sort_key(hd, cmd, text);
+	}
+	free(copy);
+	return err;
+}
+
+void hist_data_destroy(struct hist_data *hd)
+{
+	struct session *s = hd->file->event->model->session;
+
+	if (!hd->file->event->model->closing) {
+		if (hd->program)
+			session_config_retire(s, hd->program, hd->program_size);
+		if (hd->map_ref)
+			session_data_retire(s, hd->map_ref, hd->map_size);
+	}
+	for (unsigned int i = 0; i < HIST_FIELDS_MAX; i++)
+		hist_field_free(hd->fields[i]);
+	hist_attrs_free(&hd->attrs);
+	free(hd);
+}
+
+/* A stable number that looks like the kernel's hashed pointer and says nothing. */
+static uint64_t make_id(const struct hist_data *hd, const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325ull ^ hd->file->event->id;
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
+	return (h ^ h >> 29) & 0xffffffffu;
+}
+
+int hist_data_create(struct event_file *f, const struct hist_command_text *cmd, char *params,
+		     struct hist_data **out)
+{
+	struct hist_data *hd = calloc(1, sizeof(*hd));
+	int err;
+
+	if (!hd)
+		return -ENOMEM;
+	hd->file = f;
+	hd->id = make_id(hd, cmd->text);
+	err = hist_attrs_parse(cmd, params, &hd->attrs);
+	hd->map_bits = hd->attrs.map_bits ? hd->attrs.map_bits : HIST_BITS_DEFAULT;
+	if (!err)
+		err = create_vals(hd, cmd);
+	if (!err)
+		err = create_vars(hd, cmd);
+	if (!err)
+		err = create_keys(hd, cmd);
+	if (!err)
+		err = create_sort_keys(hd, cmd);
+	if (err) {
+		hist_data_destroy(hd);
+		return err;
+	}
+	*out = hd;
+	return 0;
+}

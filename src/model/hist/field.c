@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * field.c - one field of a hist: a field of the event with its modifier, or something made up
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/hist/hist.h"
+#include "model/text.h"
+
+static const struct {
+	const char	*text;		/* as it stands in a command; sym-offset was rewritten */
+	unsigned int	flag;
+	const char	*printed;
+} modifiers[] = {
+	{ "hex",	HIST_HEX,		"hex" },
+	{ "sym",	HIST_SYM,		"sym" },
+	{ "symXoffset",	HIST_SYM_OFFSET,	"sym-offset" },
+	{ "execname",	HIST_EXECNAME,		"execname" },
+	{ "syscall",	HIST_SYSCALL,		"syscall" },
+	{ "log2",	HIST_LOG2,		"log2" },
+	{ NULL,		HIST_BUCKET,		"buckets" },
+	{ "usecs",	HIST_USECS,		"usecs" },
+	{ NULL,		HIST_PERCENT,		"percent" },
+	{ NULL,		HIST_GRAPH,		"graph" },
+	{ "stacktrace",	HIST_STACKTRACE,	"stacktrace" },
+};
+
+enum { NR_MODIFIERS = sizeof(modifiers) / sizeof(modifiers[0]) };
+
+const char *hist_field_modifier(const struct hist_field *f)
+{
+	for (int i = 0; i < NR_MODIFIERS; i++)
+		if (f->flags & modifiers[i].flag)
+			return modifiers[i].printed;
+	return NULL;
+}
+
+const char *hist_field_name(const struct hist_field *f)
+{
+	if (f->field)
+		return f->field->name;
+	if (f->flags & (HIST_LOG2 | HIST_BUCKET | HIST_ALIAS))
+		return f->operands[0] ? hist_field_name(f->operands[0]) : "";
+	if (f->flags & HIST_CPU)
+		return "common_cpu";
+	if (f->flags & (HIST_EXPR | HIST_VAR_REF))
+		return f->name ? f->name : "";
+	if (f->flags & HIST_TIMESTAMP)
+		return "common_timestamp";
+	if (f->flags & HIST_STACKTRACE)
+		return "common_stacktrace";
+	return f->flags & HIST_HITCOUNT ? "hitcount" : "";
+}
+
+void hist_field_free(struct hist_field *f)
+{
+	if (!f)
+		return;
+	hist_field_free(f->operands[0]);
+	hist_field_free(f->operands[1]);
+	free(f->type);
+	free(f->var.name);
+	free(f->system);
+	free(f->event_name);
+	free(f->name);
+	free(f);
+}
+
+static bool set_kind(struct hist_field *f, const char *type, unsigned int size)
+{
+	f->size = size;
+	f->type = strdup(type);
+	return f->type;
+}
+
+static bool is_string(const struct field *field)
+{
+	return field->kind == FIELD_STATIC_STRING || field->kind == FIELD_DYN_STRING ||
+	       field->kind == FIELD_RDYN_STRING;
+}
+
+/* A field of the event; false: of a size that is no value. */
+static bool set_event_field(struct hist_field *f)
+{
+	const struct field *field = f->field;
+
+	if (is_string(field)) {
+		f->flags |= HIST_STRING;
+		return set_kind(f, field->type, field->kind == FIELD_STATIC_STRING ? field->size : HIST_STRING_MAX);
+	}
+	if (field->kind == FIELD_STACKTRACE) {
+		f->flags |= HIST_STACKTRACE;
+		return set_kind(f, field->type, HIST_STRING_MAX);
+	}
+	f->is_signed = field->is_signed;
+	if (field->size != 1 && field->size != 2 && field->size != 4 && field->size != 8)
+		return false;
+	return set_kind(f, field->type, field->size);
+}
+
+static bool set_operand(struct hist_data *hd, struct hist_field *f)
+{
+	f->operands[0] = hist_field_create(hd, f->field, f->flags & ~(HIST_LOG2 | HIST_BUCKET));
+	return f->operands[0] && set_kind(f, f->operands[0]->type, f->operands[0]->size);
+}
+
+static bool set_shape(struct hist_data *hd, struct hist_field *f)
+{
+	if (f->flags & (HIST_EXPR | HIST_ALIAS | HIST_VAR_REF))
+		return true;	/* the caller knows */
+	if (f->flags & (HIST_HITCOUNT | HIST_CONST))
+		return set_kind(f, "u64", 8);
+	if (f->flags & HIST_STACKTRACE)
+		return set_kind(f, "unsigned long[]", HIST_STACK_DEPTH * 8);
+	if (f->flags & (HIST_LOG2 | HIST_BUCKET))
+		return set_operand(hd, f);
+	if (f->flags & HIST_TIMESTAMP)
+		return set_kind(f, "u64", 8);
+	if (f->flags & HIST_CPU)
+		return set_kind(f, "unsigned int", 4);
+	return !f->field || set_event_field(f);
+}
+
+struct hist_field *hist_field_create(struct hist_data *hd, const struct field *field, unsigned int flags)
+{
+	struct hist_field *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->hist_data = hd;
+	f->field = field;
+	f->flags = flags;
+	if (set_shape(hd, f))
+		return f;
+	hist_field_free(f);
+	return NULL;
+}
+
+/* ---- Parsing ---- */
+
+static int bad_modifier(const struct hist_command_text *cmd, const char *at)
+{
+	hist_error(cmd, "Invalid field modifier", at);
+	return -EINVAL;
+}
+
+static int parse_buckets(const struct hist_command_text *cmd, const char *s, unsigned int *flags,
+			 uint64_t *buckets)
+{
+	s += strlen("bucket");
+	s += *s == 's';
+	if (*s != '=')
+		return bad_modifier(cmd, s);
+	if (text_to_u64(s + 1, 0, buckets) || !*buckets)
+		return bad_modifier(cmd, s + 1);
+	*flags |= HIST_BUCKET;
+	return 0;
+}
+
+static int parse_modifier(const struct hist_command_text *cmd, const char *name, const char *s,
+			  unsigned int *flags, uint64_t *buckets)
+{
+	if (!strncmp(s, "bucket", 6))
+		return parse_buckets(cmd, s, flags, buckets);
+	if (!strncmp(s, "percent", 7) || !strncmp(s, "graph", 5)) {
+		if (*flags & (HIST_VAR | HIST_KEY))
+			return bad_modifier(cmd, s);
+		*flags |= *s == 'p' ? HIST_PERCENT : HIST_GRAPH;
+		return 0;
+	}
+	for (int i = 0; i < NR_MODIFIERS; i++) {
+		if (!modifiers[i].text || strcmp(s, modifiers[i].text))
+			continue;
+		if (modifiers[i].flag == HIST_EXECNAME && strcmp(name, "common_pid"))
+			break;
+		*flags |= modifiers[i].flag;
+		return 0;
+	}
+	return bad_modifier(cmd, s);
+}
+
+/* Which field a name means; *out NULL for one that is made up. */
+static int find_field(struct hist_data *hd, const struct hist_command_text *cmd, const char *name,
+		      unsigned int *flags, const struct field **out)
+{
+	const struct field *field;
+
+	*out = NULL;
+	if (!strcmp(name, "common_timestamp")) {
+		*flags |= HIST_TIMESTAMP;
+		hd->enable_timestamps = true;
+		if (*flags & HIST_USECS)
+			hd->attrs.ts_in_usecs = true;
+		return 0;
+	}
+	if (!strcmp(name, "common_stacktrace"))
+		return *flags |= HIST_STACKTRACE, 0;
+	if (!strcmp(name, "common_cpu"))
+		return *flags |= HIST_CPU, 0;
+	if (!strcmp(name, "hitcount"))
+		return *flags |= HIST_HITCOUNT, 0;
+	field = event_find_field(hd->file->event, name);
+	if (field && field->size) {
+		*out = field;
+		return 0;
+	}
+	/* The old names: cpu, CPU, stacktrace, STACKTRACE. */
+	if (!strcmp(name, "cpu") || !strcmp(name, "CPU"))
+		return *flags |= HIST_CPU, 0;
+	if (!strcmp(name, "stacktrace") || !strcmp(name, "STACKTRACE"))
+		return *flags |= HIST_STACKTRACE, 0;
+	hist_error(cmd, "Couldn't find field", name);
+	return -EINVAL;
+}
+
+static struct hist_field *parse_number(struct hist_data *hd, const struct hist_command_text *cmd,
+				       const char *text, unsigned int flags, int *err)
+{
+	struct hist_field *f;
+	uint64_t v;
+
+	*err = -EINVAL;
+	if (text_to_u64(text, 0, &v)) {
+		hist_error(cmd, "Expecting numeric literal", text);
+		return NULL;
+	}
+	f = hist_field_create(hd, NULL, flags | HIST_CONST);
+	if (f)
+		f->constant = v;
+	return f;
+}
+
+struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_command_text *cmd, char *text,
+				    unsigned int flags, int *err)
+{
+	const struct field *field = NULL;
+	struct hist_field *f;
+	uint64_t buckets = 0;
+	char *copy, *modifier, *name;
+	bool stack;
+
+	if (text_is_digit(*text))
+		return parse_number(hd, cmd, text, flags, err);
+	*err = -ENOMEM;
+	modifier = copy = strdup(text);
+	if (!copy)
+		return NULL;
+	name = strsep(&modifier, ".");
+	*err = modifier ? parse_modifier(cmd, name, modifier, &flags, &buckets) : 0;
+	stack = modifier && !strcmp(modifier, "stacktrace");
+	if (!*err)
+		*err = find_field(hd, cmd, name, &flags, &field);
+	if (!*err && stack && (!field || field->kind != FIELD_STACKTRACE))
+		*err = bad_modifier(cmd, text);
+	free(copy);
+	if (*err)
+		return NULL;
+	*err = -ENOMEM;		/* also the kernel's answer for a field of odd size */
+	f = hist_field_create(hd, field, flags);
+	if (f)
+		f->buckets = buckets;
+	return f;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trigger.c - the command "hist" of the file `trigger`: add, change, remove
+ *
+ * A hist with a name is one hist_data that several triggers share; the first
+ * trigger of the name is the one that others are compared with.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/hist/hist.h"
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool same_event_field(const struct field *a, const struct field *b)
+{
+	if (a == b)
+		return true;
+	return a && b && !strcmp(a->name, b->name) && !strcmp(a->type, b->type) && a->size == b->size &&
+	       a->is_signed == b->is_signed;
+}
+
+static bool same_field(const struct hist_field *a, const struct hist_field *b)
+{
+	return a->flags == b->flags && same_event_field(a->field, b->field) && a->offset == b->offset &&
+	       a->size == b->size && a->is_signed == b->is_signed && same_text(a->var.name, b->var.name);
+}
+
+static bool same_shape(const struct hist_data *a, const struct hist_data *b)
+{
+	if (a->n_vals != b->n_vals || a->n_fields != b->n_fields || a->n_sort_keys != b->n_sort_keys)
+		return false;
+	for (unsigned int i = 0; i < a->n_fields; i++)
+		if (!same_field(a->fields[i], b->fields[i]))
+			return false;
+	for (unsigned int i = 0; i < a->n_sort_keys; i++)
+		if (a->sort_keys[i].field_idx != b->sort_keys[i].field_idx ||
+		    a->sort_keys[i].descending != b->sort_keys[i].descending)
+			return false;
+	return true;
+}
+
+/* The first trigger of that name in any event of any instance; NULL: none. */
+static struct trigger *find_named(struct model *m, const char *name)
+{
+	struct instance *inst;
+	struct event_file *f;
+	struct trigger *t;
+
+	if (!name)
+		return NULL;
+	list_each(inst, &m->instances, node)
+		list_each(f, &inst->files, node)
+			list_each(t, &f->triggers, node)
+				if (t->cmd == &hist_command && t->name && !strcmp(t->name, name))
+					return t;
+	return NULL;
+}
+
+/* The trigger of the event that the new command describes. */
+static struct trigger *find_match(struct event_file *f, const struct hist_data *hd, const struct trigger *named,
+				  const char *cond)
+{
+	struct trigger *t;
+
+	list_each(t, &f->triggers, node) {
+		if (t->cmd != &hist_command)
+			continue;
+		if (named ? hist_of(t) != hist_of(named) : t->name != NULL)
+			continue;
+		if (same_shape(hd, hist_of(t)) && same_text(cond, t->cond))
+			return t;
+	}
+	return NULL;
+}
+
+/* What belongs to one command while it is carried out. */
+struct command {
+	struct hist_command_text text;
+	struct hist_data *hd;		/* of the command; freed unless a trigger took it */
+	struct trigger	*named;		/* the one that has the name already */
+	const char	*cond;
+};
+
+static int command_open(struct event_file *f, char *params, const char *cond, struct command *c)
+{
+	char *copy;
+	int err;
+
+	*c = (struct command){ .text.file = f, .cond = cond };
+	if (!params)
+		return -EINVAL;
+	if (asprintf(&c->text.text, "hist:%s%s%s", params, cond ? " if " : "", cond ? cond : "") < 0)
+		return -ENOMEM;
+	/* So that the '-' is no operator to whoever parses expressions. */
+	for (copy = params; (copy = strstr(copy, ".sym-offset")); copy += strlen(".sym-offset"))
+		copy[4] = 'X';
+	err = hist_data_create(f, &c->text, params, &c->hd);
+	if (err) {
+		free(c->text.text);
+		return err;
+	}
+	c->named = find_named(f->event->model, c->hd->attrs.name);
+	return 0;
+}
+
+static void command_close(struct command *c)
+{
+	if (c->hd)
+		hist_data_destroy(c->hd);
+	free(c->text.text);
+}
+
+static void set_paused(struct trigger *t, bool paused)
+{
+	/* Relaxed: a hit takes it when it sees it. */
+	atomic_store_explicit(&t->state->paused, paused, memory_order_relaxed);
+}
+
+/* All triggers that share the hist get its new program. */
+static int republish(const struct hist_data *hd)
+{
+	struct model *m = hd->file->event->model;
+	struct instance *inst;
+	struct event_file *f;
+	struct trigger *t;
+	int err = 0;
+
+	list_each(inst, &m->instances, node)
+		list_each(f, &inst->files, node)
+			list_each(t, &f->triggers, node)
+				if (!err && t->cmd == &hist_command && hist_of(t) == hd)
+					err = event_publish(f->event);
+	return err;
+}
+
+static int clear(struct trigger *t)
+{
+	struct hist_data *hd = hist_of(t);
+	int err = hist_renew_map(hd);
+
+	return err ? err : republish(hd);
+}
+
+/* pause, cont and clear of a hist that is there. Returns false when there is none. */
+static bool update(struct command *c, struct event_file *f, int *err)
+{
+	const struct hist_attrs *a = &c->hd->attrs;
+	struct trigger *t;
+
+	if (!a->pause && !a->cont && !a->clear)
+		return false;
+	if (a->name && (!c->named || !same_shape(c->hd, hist_of(c->named))))
+		return false;
+	t = find_match(f, c->hd, c->named, c->cond);
+	if (!t)
+		return false;
+	*err = 0;
+	if (a->pause)
+		set_paused(t, true);
+	else if (a->cont)
+		set_paused(t, false);
+	else
+		*err = clear(t);
+	return true;
+}
+
+static int check_new(struct command *c, struct event_file *f)
+{
+	const struct hist_attrs *a = &c->hd->attrs;
+
+	if (c->named && !same_shape(c->hd, hist_of(c->named))) {
+		hist_error(&c->text, "Named hist trigger doesn't match existing named trigger (includes variables)",
+			   a->name);
+		return -EINVAL;
+	}
+	if ((!a->name || c->named) && find_match(f, c->hd, c->named, c->cond)) {
+		hist_error(&c->text, "Hist trigger already exists", NULL);
+		return -EEXIST;
+	}
+	if (a->cont || a->clear) {
+		hist_error(&c->text, "Can't clear or continue a nonexistent hist trigger", NULL);
+		return -ENOENT;
+	}
+	return 0;
+}
+
+static bool known_clock(const char *name)
+{
+	static const char *const names[] = {
+		"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc",
+	};
+
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/* A recording's time stamps are what they are: there clock= only changes what is printed. */
+static int set_clock(struct command *c, struct event_file *f)
+{
+	static const char *const names[] = {
+		"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc",
+	};
+	struct instance_state *st = f->instance->state;
+
+	if (!c->hd->enable_timestamps)
+		return 0;
+	if (!known_clock(c->hd->attrs.clock)) {
+		hist_error(&c->text, "Couldn't set trace_clock", c->hd->attrs.clock);
+		return -EINVAL;
+	}
+	for (uint32_t i = 0; i < CLOCK_ID_COUNT; i++)
+		if (!strcmp(c->hd->attrs.clock, names[i]))
+			atomic_store_explicit(&st->clock, i, memory_order_relaxed);
+	atomic_fetch_or_explicit(&st->flags, INSTANCE_ABSOLUTE_TIME, memory_order_relaxed);
+	return 0;
+}
+
+/* Gives the trigger its hist: the named one, or the command's own with a map. */
+static int take_hist(struct command *c, struct trigger *t)
+{
+	struct model *m = t->file->event->model;
+	struct hist_data *hd = c->named ? hist_of(c->named) : c->hd;
+	int err = 0;
+
+	if (!c->named) {
+		err = hist_compile(hd, model_replayed_ref(m, 1));
+		if (err)
+			return err;
+		c->hd = NULL;
+	}
+	hd->refs++;
+	t->priv = hd;
+	t->refs[1] = hd->map_ref;
+	t->nr_refs = 2;
+	if (hd->attrs.name) {
+		t->name = strdup(hd->attrs.name);
+		if (!t->name)
+			return -ENOMEM;
+	}
+	set_paused(t, t->file->event->model->replayed ? atomic_load(&t->state->paused) : hd->attrs.pause && !c->named);
+	return 0;
+}
+
+static int add_new(const struct trigger_command *cmd, struct command *c, struct event_file *f)
+{
+	bool paused = c->hd->attrs.pause;
+	struct trigger *t;
+	int err = trigger_create(cmd, f, -1, &t);
+
+	if (err)
+		return err;
+	err = trigger_set_filter(t, c->cond);
+	if (!err)
+		err = check_new(c, f);
+	if (!err)
+		err = set_clock(c, f);
+	if (!err)
+		err = take_hist(c, t);
+	if (!err && paused)
+		set_paused(t, true);
+	if (!err)
+		err = trigger_attach(t);
+	if (err)
+		trigger_destroy(t);
+	return err;
+}
+
+static int add(const struct trigger_command *cmd, struct event_file *f, const char *text, char *params,
+	       const char *cond)
+{
+	struct command c;
+	int err = command_open(f, params, cond, &c);
+
+	if (err)
+		return err;
+	if (!update(&c, f, &err))
+		err = add_new(cmd, &c, f);
+	command_close(&c);
+	return err;
+}
+
+static int remove_matching(const struct trigger_command *cmd, struct event_file *f, const char *text,
+			   char *params, const char *cond)
+{
+	struct command c;
+	struct trigger *t;
+	int err = command_open(f, params, cond, &c);
+
+	if (err)
+		return err;
+	t = find_match(f, c.hd, c.named, cond);
+	if (t)
+		trigger_detach(t);
+	command_close(&c);
+	return 0;
+}
+
+static void arm(struct trigger *t, struct trigger_arm *out)
+{
+	out->program = hist_of(t)->program;
+}
+
+static void destroy(struct trigger *t)
+{
+	struct hist_data *hd = hist_of(t);
+
+	if (hd && !--hd->refs)
+		hist_data_destroy(hd);
+}
+
+const struct trigger_command hist_command = {
+	.name		= "hist",
+	.kind		= TRIGGER_HIST,
+	.add		= add,
+	.remove		= remove_matching,
+	.print		= hist_trigger_print,
+	.arm		= arm,
+	.destroy	= destroy,
+};
