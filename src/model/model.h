@@ -63,7 +63,7 @@ struct event {
 	unsigned int		nr_fields;	/* parsed from the format when first asked: event_fields() */
 	struct field		*fields;	/* the common fields first */
 	char			*format;	/* text of the file `format` */
-	bool			internal;	/* system ftrace: no enable, filter, trigger (but ftrace:print has filter, trigger) */
+	bool			internal;	/* system ftrace: no enable, filter, trigger (but ftrace:print has trigger) */
 	bool			late;		/* made after boot (synthetic, probes): listed before the others */
 	struct tep_event	*tep;		/* for printing; made when first asked: event_tep() */
 	bool			tep_failed;
