@@ -90,12 +90,25 @@ int access_read_all(struct access *a, const char *path, char **text, size_t *len
 	return 0;
 }
 
+int access_create(struct access *a, const char *path, int flags, struct access_file **out)
+{
+	int ret = a->ops->open(a, path, flags, out);
+	const char *slash = strrchr(path, '/');
+	char dir[1024];
+	mode_t mode;
+
+	if (ret != -ENOENT)
+		return ret;
+	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) : 0, path);
+	return a->ops->stat(a, dir, &mode) ? ret : -EACCES;
+}
+
 int access_write_all(struct access *a, const char *path, int flags, const char *text, size_t len,
 		     const char **step)
 {
 	const char *at = "open";
 	struct access_file *f;
-	ssize_t ret = a->ops->open(a, path, O_WRONLY | flags, &f);
+	ssize_t ret = access_create(a, path, O_WRONLY | flags, &f);
 	int closed;
 
 	if (ret >= 0) {

@@ -67,6 +67,12 @@ bool access_path(const char *cwd, const char *path, char *out, size_t size);
 int access_read_all(struct access *a, const char *path, char **text, size_t *len);
 
 /*
+ * Opens for writing as a shell's redirection does, which asks to create what is
+ * not there: a tracing directory answers that with -EACCES, not -ENOENT.
+ */
+int access_create(struct access *a, const char *path, int flags, struct access_file **out);
+
+/*
  * Opens with `flags` (besides O_WRONLY), writes all of the text, the rest again
  * after a short write, and releases. Returns 0 or the first -errno; *step
  * (may be NULL) then names it: "open", "write" or "close".

@@ -47,7 +47,7 @@ static int open_target(struct setup *s, const char *word, bool append, struct ta
 	memset(t, 0, sizeof(*t));
 	if (setup_path(s, word, t->path, sizeof(t->path))) {
 		t->mark = access_errors_mark(a, t->path);
-		return a->ops->open(a, t->path, O_WRONLY | (append ? O_APPEND : O_TRUNC), &t->file);
+		return access_create(a, t->path, O_WRONLY | (append ? O_APPEND : O_TRUNC), &t->file);
 	}
 	t->host = fopen(t->path, append ? "ae" : "we");
 	return t->host ? 0 : -errno;

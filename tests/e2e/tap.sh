@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+# tap.sh - read by the end-to-end tests: a private place for sessions, TAP, and cleaning up
+# shellcheck shell=sh
+
+tf=$1
+here=$(cd "$(dirname "$0")" && pwd)
+golden=$here/../golden
+recording=$golden/scenarios/01-keys-basic/trace.dat
+nr=0
+work=$(mktemp -d /dev/shm/tracefuse-test-XXXXXX) || exit 1
+export XDG_RUNTIME_DIR="$work"
+unset TRACEFUSE_SESSION
+
+end_all() {
+	for s in $("$tf" sessions 2>/dev/null | sed -n 's/^\([^ ][^:]*\):.*/\1/p'); do
+		timeout 10 "$tf" sessions --end "$s" >/dev/null 2>&1
+	done
+	timeout 10 "$tf" sessions --clean >/dev/null 2>&1
+	rm -rf "$work"
+}
+trap end_all EXIT
+
+# ok NAME COMMAND... - the command succeeds
+ok() {
+	name=$1
+	shift
+	nr=$((nr + 1))
+	if "$@" >"$work/out" 2>&1; then
+		echo "ok $nr - $name"
+	else
+		echo "not ok $nr - $name"
+		sed 's/^/# /' "$work/out"
+	fi
+}
+
+# is NAME WANTED GOT - the texts are equal
+is() {
+	nr=$((nr + 1))
+	if [ "$2" = "$3" ]; then
+		echo "ok $nr - $1"
+	else
+		echo "not ok $nr - $1"
+		printf '%s\n' "wanted: $2" "got:    $3" | sed 's/^/# /'
+	fi
+}
+
+# has NAME PART TEXT - the text contains the part
+has() {
+	case $3 in
+	*"$2"*) nr=$((nr + 1)); echo "ok $nr - $1" ;;
+	*) is "$1" "...$2..." "$3" ;;
+	esac
+}
+
+status() {
+	"$@" >"$work/out" 2>&1
+	echo $?
+}
+
+done_testing() {
+	echo "1..$nr"
+}
+
+skip_all() {
+	echo "1..0 # SKIP $1"
+	exit 0
+}
+
+need_fuse() {
+	[ -r /dev/fuse ] && [ -w /dev/fuse ] || skip_all "no /dev/fuse here"
+	"$tf" mount --help >/dev/null || skip_all "built without FUSE"
+}

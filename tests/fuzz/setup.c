@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * setup.c - any text as a setup script: never a crash
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fronts/access.h"
+#include "fronts/setup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int no_open(struct access *a, const char *path, int flags, struct access_file **out)
+{
+	(void)a;
+	(void)path;
+	(void)flags;
+	(void)out;
+	return -ENOENT;
+}
+
+static int no_list(struct access *a, const char *path, int (*fn)(void *arg, const char *name, bool is_dir), void *arg)
+{
+	(void)a;
+	(void)path;
+	return fn(arg, "name", true);
+}
+
+static int no_stat(struct access *a, const char *path, mode_t *mode)
+{
+	(void)a;
+	*mode = 0;
+	return *path ? -ENOENT : 0;
+}
+
+static int no_path(struct access *a, const char *path)
+{
+	(void)a;
+	(void)path;
+	return -EPERM;
+}
+
+static const struct access_ops ops = {
+	.open = no_open, .list = no_list, .stat = no_stat, .mkdir = no_path, .rmdir = no_path,
+};
+
+/* Loops and waits are not what is looked for; files of the host are not to be written. */
+static int may_run(const uint8_t *data, size_t size)
+{
+	static const char *const never[] = { "while", "sleep", ">", "mkdir", "rmdir", "<" };
+
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+		for (size_t k = 0; k < size; k++) {
+			size_t n = 0;
+
+			while (never[i][n] && k + n < size && data[k + n] == (uint8_t)never[i][n])
+				n++;
+			if (!never[i][n])
+				return 0;
+		}
+	return size < 4096;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct access a = { &ops };
+	char *text;
+	size_t len;
+	FILE *out;
+	struct setup_params p = { .access = &a, .name = "fuzz" };
+
+	if (!may_run(data, size))
+		return 0;
+	out = open_memstream(&text, &len);
+	p.out = p.err = out;
+	setup_run_text(&p, (const char *)data, size);
+	fclose(out);
+	free(text);
+	return 0;
+}
