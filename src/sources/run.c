@@ -44,7 +44,11 @@ static inline void fill_hit(const struct source *src, const struct stream *s,
 	h->writer = RUN_WRITER;
 }
 
-/* The record that follows in the stream is this one's stack: its addresses, aligned. */
+/*
+ * The record that follows in the stream is this one's stack. It begins with the
+ * function that the event is called through (__traceiter_NAME, or the one that
+ * calls the tracepoint): the kernel's histograms do not show that one.
+ */
 static void fill_stack(struct source *src, const struct subbuf_record *next, struct hit *h)
 {
 	uint32_t room = next->size > src->stack_at ? (next->size - src->stack_at) / 8 : 0;
@@ -55,8 +59,8 @@ static void fill_stack(struct source *src, const struct subbuf_record *next, str
 	if (nr > LAYOUT_STACK_MAX)
 		nr = LAYOUT_STACK_MAX;
 	memcpy(src->stack, next->data + src->stack_at, nr * 8);
-	h->stack = src->stack;
-	h->nr_stack = nr;
+	h->stack = nr ? src->stack + 1 : src->stack;
+	h->nr_stack = nr ? nr - 1 : 0;
 	h->stack_record = next->data;
 	h->stack_size = next->size;
 	h->stack_time = next->time;
@@ -165,9 +169,10 @@ int source_restart(struct source *src)
 	ret = src->server ? 0 : model_source_rings(src->model);
 	if (ret)
 		return ret;
-	if (!src->learned && src->names.nr_rules)
+	if (!src->learned && names_matter(src)) {
 		learn_names(src);
-	src->learned = true;
+		src->learned = true;
+	}
 	ret = window_rewind(&src->window);
 	if (ret)
 		return ret;

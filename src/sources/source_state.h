@@ -65,5 +65,7 @@ int source_restart(struct source *src);
 /* stop.c: whether the run has to stop before this record. */
 bool source_stops_before(struct source *src, const struct subbuf_record *r, const struct hit *h);
 void source_stop_clear(struct source *src);
+/* names_matter.c: whether anything that is armed now looks at names of tasks. */
+bool names_matter(const struct source *src);
 
 #endif
