@@ -215,14 +215,17 @@ static int make_session(struct replay *r)
 	int ret;
 
 	ret = session_create(r->session_name, &params, &r->session);
+	/* What a dead server left under that name gives way. */
+	if (ret == -EEXIST && !session_remove_stale(r->session_name))
+		ret = session_create(r->session_name, &params, &r->session);
 	if (ret == -EEXIST)
 		return command_error("there is a session %s already: `tracefuse sessions` lists them",
 				     r->session_name);
 	if (ret)
-		return command_error("cannot make the session: %s", strerror(-ret));
+		return command_error("cannot make the session: %s", session_error(ret));
 	ret = model_create(r->session, &r->model);
 	if (ret)
-		return command_error("cannot make the session: %s", strerror(-ret));
+		return command_error("cannot make the session: %s", session_error(ret));
 	if (source_import(r->source, r->model, &err))
 		return source_failed(&err);
 	r->tree = tree_create(r->model);
