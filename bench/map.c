@@ -48,21 +48,21 @@ static void check_counts(struct session *s, config_ref program, uint64_t hits)
 }
 
 static const struct op one_key[] = {
-	{ .code = OP_HIST_KEY1, .len = OP_LOAD_U32, .imm = 8 },
+	{ .code = OP_HIST_KEY1, .len = OP_LOAD_U32, .off = 8 },
 	{ .code = OP_END },
 };
 
 static const struct op two_keys[] = {
-	{ .code = OP_LOAD_U32, .imm = 8, .off = 8 }, { .code = OP_KEY_U64, .off = 0 },
-	{ .code = OP_LOAD_U32, .imm = 12, .off = 12 }, { .code = OP_KEY_U64, .off = 8 },
-	{ .code = OP_FIND }, { .code = OP_HITCOUNT },
-	{ .code = OP_LOAD_U32, .imm = 8, .off = 8 }, { .code = OP_SUM, .off = 1 },
+	{ .code = OP_LOAD_U32, .off = 8 }, { .code = OP_KEY_U64, .off = 0 },
+	{ .code = OP_LOAD_U32, .off = 12 }, { .code = OP_KEY_U64, .off = 8 },
+	{ .code = OP_FIND },
+	{ .code = OP_LOAD_U32, .off = 8 }, { .code = OP_SUM, .off = 1 },
 	{ .code = OP_END },
 };
 
 static const struct op string_key[] = {
-	{ .code = OP_KEY_STRING, .off = 0, .imm = 16, .len = 16, .size = STRING_FIXED },
-	{ .code = OP_FIND }, { .code = OP_HITCOUNT },
+	{ .code = OP_KEY_STRING, .off = 0, .imm = 16, .len = 16, .arg = 16, .size = STRING_FIXED },
+	{ .code = OP_FIND },
 	{ .code = OP_END },
 };
 

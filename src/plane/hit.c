@@ -12,6 +12,7 @@
  */
 #include "plane/arch/fence.h"
 #include "plane/clock.h"
+#include "plane/map.h"
 #include "plane/plane.h"
 #include "plane/program.h"
 #include "plane/ring.h"
@@ -463,18 +464,62 @@ static uint64_t run_record(const struct plane *p, struct slot *slot, unsigned in
 	return instance < 64 ? 1ull << instance : 0;
 }
 
-/* PLAN_COUNT: short as long as the event is not recorded. */
+/* Whether PLAN_COUNT may take the short way: the event is not recorded. */
+static bool only_counts(const struct plane *p, const struct plan *plan)
+{
+	const struct event_state *state = plane_data(p, plan->arm_state);
+
+	if (!(plan->arm_flags & ARM_SOFT_MODE))
+		return !(plan->arm_flags & ARM_RECORD);
+	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);
+}
+
+static bool is_paused(const struct plane *p, const struct plan *plan)
+{
+	const struct trigger_state *state = plane_data(p, plan->trigger_state);
+
+	return atomic_load_explicit(&state->paused, memory_order_relaxed);
+}
+
+/* PLAN_COUNT */
 static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
 			  const struct hit *h)
 {
-	const struct arm *arm = plan_arms(plan);
-	const struct trigger_arm *t = (const struct trigger_arm *)(arm + 1);
-	const struct trigger_state *state = plane_data(p, t->state);
+	const struct trigger_arm *t = (const struct trigger_arm *)(plan_arms(plan) + 1);
 
-	if (!soft_disabled(p, arm))
+	if (!only_counts(p, plan))
 		return run_plan(p, slot, level, plan, h);
-	if (!atomic_load_explicit(&state->paused, memory_order_relaxed))
+	if (!is_paused(p, plan))
 		hist_fold(p, slot, level, plane_config(p, t->program), h);
+	return 0;
+}
+
+/*
+ * PLAN_COUNT_KEY1: what hist_fold() does for OP_HIST_KEY1, without the way
+ * there. Loads are as wide as the field: a wider one would wait for the stores
+ * that filled the record.
+ */
+static uint64_t run_count_key1(const struct plane *p, struct slot *slot, unsigned int level,
+			       const struct plan *plan, const struct hit *h)
+{
+	const char *at = (const char *)h->record + plan->key_off;
+	struct map *map = plane_data(p, plan->map);
+	uint32_t word, elt;
+	uint64_t key;
+
+	if (!only_counts(p, plan) || plan->key_off + 8u > h->size)
+		return run_count(p, slot, level, plan, h);
+	if (is_paused(p, plan))
+		return 0;
+	if (plan->key_load == OP_LOAD_U64) {
+		__builtin_memcpy(&key, at, 8);
+	} else {
+		__builtin_memcpy(&word, at, 4);
+		key = plan->key_load == OP_LOAD_U32 ? word : (uint64_t)(int64_t)(int32_t)word;
+	}
+	elt = map_insert(map, slot, &key);
+	if (elt)
+		map_add(map, elt, 0, 1, h->cpu, h->writer);
 	return 0;
 }
 
@@ -492,7 +537,9 @@ uint64_t hit(const struct plane *p, struct slot *slot, const struct hit *h)
 		;
 	else if (plan->shape == PLAN_RECORD)
 		committed = run_record(p, slot, level, plan, h);
-	else if (plan->shape == PLAN_COUNT && !h->seen)
+	else if (plan->shape == PLAN_COUNT_KEY1)
+		committed = run_count_key1(p, slot, level, plan, h);
+	else if (plan->shape == PLAN_COUNT)
 		committed = run_count(p, slot, level, plan, h);
 	else
 		committed = run_plan(p, slot, level, plan, h);

@@ -62,7 +62,7 @@ struct record_common {
 
 static inline const struct event_entry *plane_event(const struct plane *p, uint32_t id)
 {
-	return (const struct event_entry *)(p->config + plane_header(p)->events) + id;
+	return (const struct event_entry *)(p->config + LAYOUT_EVENTS_AT) + id;
 }
 
 static inline struct slot *plane_slot(const struct plane *p, uint32_t index)

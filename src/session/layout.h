@@ -46,6 +46,7 @@ enum {
 	LAYOUT_MAX_PROCESSES	= 1024,
 	LAYOUT_STACK_ID		= 4,		/* common_type of ftrace:kernel_stack */
 	LAYOUT_STACK_MAX	= 128,		/* return addresses in such a record */
+	LAYOUT_EVENTS_AT	= 4096,		/* config_header.events: the same in all sessions */
 };
 
 /* The scaling of the time stamp counter to nanoseconds (R18): ns = (tsc * mult >> shift) + offset. */
@@ -121,7 +122,15 @@ struct plan {
 	 */
 	uint16_t	other_pid;
 	uint16_t	other_kind;	/* enum other_pid_kind */
-	uint32_t	shape;		/* enum plan_shape, filled in by session_publish() */
+
+	/* filled in by session_publish(): what the short ways of hit() need, next to each other */
+	uint32_t	shape;		/* enum plan_shape */
+	uint16_t	key_off;	/* PLAN_COUNT_KEY1: the key's field and */
+	uint16_t	key_load;	/* the op that loads it */
+	uint32_t	arm_flags;	/* of the only arm */
+	data_ref	map;
+	data_ref	arm_state;
+	data_ref	trigger_state;
 };
 
 /* Shapes that hit() has a short way for. */
@@ -129,6 +138,7 @@ enum plan_shape {
 	PLAN_ANY,
 	PLAN_RECORD,	/* one instance, only recorded */
 	PLAN_COUNT,	/* one instance, one hist without `if`, recorded or not */
+	PLAN_COUNT_KEY1, /* the same, the program being one OP_HIST_KEY1 with 4 or 8 bytes */
 };
 
 enum other_pid_kind { OTHER_PID_NONE, OTHER_PID_SWITCH, OTHER_PID_WAKEE };

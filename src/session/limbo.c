@@ -23,30 +23,43 @@
 #include "plane/program.h"
 #include "session/state.h"
 
-static uint32_t shape_of_arm(struct session *s, const struct arm *arm, const struct trigger_arm *t)
+/* One trigger and nothing else. */
+static uint32_t shape_of_hist(struct session *s, struct plan *plan, const struct arm *arm,
+			      const struct trigger_arm *t)
 {
-	const uint32_t simple = ARM_RECORD | ARM_NEED_RECORD | ARM_SOFT_MODE;
-	const struct program *prog;
+	const struct program *prog = session_config(s, t->program, sizeof(*prog) + sizeof(struct op));
+	const struct op *op;
 
-	if (arm->filter || (arm->flags & ~simple))
+	if (t->kind != TRIGGER_HIST || t->filter || !prog || (prog->flags & PROGRAM_NEEDS_TIME))
+		return PLAN_ANY;
+	op = prog->ops;
+	plan->arm_flags = arm->flags;
+	plan->arm_state = arm->state;
+	plan->trigger_state = t->state;
+	plan->map = prog->map;
+	plan->key_off = op->off;
+	plan->key_load = op->len;
+	return op->code == OP_HIST_KEY1 && (op->len == OP_LOAD_U32 || op->len == OP_LOAD_U64 ||
+					    op->len == OP_LOAD_S32) ? PLAN_COUNT_KEY1 : PLAN_COUNT;
+}
+
+static uint32_t shape_of_arm(struct session *s, struct plan *plan, const struct arm *arm)
+{
+	if (arm->filter || (arm->flags & ~(uint32_t)(ARM_RECORD | ARM_NEED_RECORD | ARM_SOFT_MODE)))
 		return PLAN_ANY;
 	if (!arm->nr_triggers)
 		return arm->flags == ARM_RECORD ? PLAN_RECORD : PLAN_ANY;
-	prog = session_config(s, t->program, sizeof(*prog));
-	if (arm->nr_triggers != 1 || t->kind != TRIGGER_HIST || t->filter || !prog ||
-	    (prog->flags & PROGRAM_NEEDS_TIME))
-		return PLAN_ANY;
-	return PLAN_COUNT;
+	/* With one arm its triggers begin behind it. */
+	return arm->nr_triggers == 1 && !arm->first_trigger ?
+	       shape_of_hist(s, plan, arm, (const struct trigger_arm *)(arm + 1)) : PLAN_ANY;
 }
 
 static void plan_find_shape(struct session *s, config_ref ref)
 {
 	struct plan *plan = session_config(s, ref, sizeof(*plan));
-	const struct arm *arm = (const struct arm *)(plan + 1);
 
-	/* With one arm its triggers begin behind it. */
-	if (plan && plan->nr_arms == 1 && !arm->first_trigger)
-		plan->shape = shape_of_arm(s, arm, (const struct trigger_arm *)(arm + 1));
+	if (plan && plan->nr_arms == 1)
+		plan->shape = shape_of_arm(s, plan, (const struct arm *)(plan + 1));
 }
 
 static bool is_event_word(const struct session *s, const _Atomic uint64_t *word)

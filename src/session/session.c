@@ -16,7 +16,16 @@
 #include "plane/clock.h"
 #include "session/state.h"
 
-enum { CONFIG_BYTES = 256 << 20, DEFAULT_SLOTS = 1024 };
+enum {
+	CONFIG_BYTES	= 256 << 20,
+	DEFAULT_SLOTS	= 1024,
+	/*
+	 * Not at the start of a page, where the heads of maps and rings lie: a
+	 * processor takes the store of a depth and a load with the same low 12 bits
+	 * for the same place at first, and waits.
+	 */
+	SLOTS_AT	= 4096 + 2048,
+};
 #define DEFAULT_MEMORY	(4ull << 30)
 #define MIN_MEMORY	(8ull << 20)
 
@@ -149,10 +158,10 @@ static void header_fill(struct config_header *h, const struct session_params *p)
 	h->nr_slots = p->nr_slots ? p->nr_slots : DEFAULT_SLOTS;
 	h->config_size = CONFIG_BYTES;
 	h->data_size = p->memory ? p->memory : DEFAULT_MEMORY;
-	h->events = 4096;
+	h->events = LAYOUT_EVENTS_AT;
 	h->processes = h->events + LAYOUT_MAX_EVENTS * sizeof(struct event_entry);
 	h->heap = align_page(h->processes + LAYOUT_MAX_PROCESSES * sizeof(struct process_entry));
-	h->slots = 4096;
+	h->slots = SLOTS_AT;
 	h->instances = align_page(h->slots + h->nr_slots * sizeof(struct slot));
 	h->data_heap = align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state));
 	clock_calibrate(&h->tsc);
@@ -324,7 +333,7 @@ static int header_check(struct session *s)
 	if (h->magic != SESSION_MAGIC || h->version != SESSION_VERSION || h->config_size != s->config.size ||
 	    !h->nr_cpus || h->nr_cpus > LAYOUT_MAX_CPUS || !h->nr_slots || h->nr_slots > LAYOUT_MAX_SLOTS)
 		return -EPROTO;
-	if (h->events != 4096 || h->heap >= h->config_size || h->slots != 4096 ||
+	if (h->events != LAYOUT_EVENTS_AT || h->heap >= h->config_size || h->slots != SLOTS_AT ||
 	    h->processes != h->events + LAYOUT_MAX_EVENTS * sizeof(struct event_entry) ||
 	    h->instances != align_page(h->slots + h->nr_slots * sizeof(struct slot)) ||
 	    h->data_heap != align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state)))
