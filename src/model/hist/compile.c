@@ -33,10 +33,45 @@ static enum op_code load_code(const struct hist_field *f)
 	return base + (size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3);
 }
 
+static void emit_value(struct code *c, const struct hist_field *f);
+
+/* Division by a number as the kernel does it: a shift, a multiplication that rounds up, or plainly. */
+static void emit_division(struct code *c, const struct hist_field *divisor)
+{
+	uint64_t d = divisor->constant;
+	struct op *op;
+
+	if (!(divisor->flags & HIST_CONST) || ((d & (d - 1)) && d > 1u << 20)) {
+		emit_value(c, divisor);
+		emit(c, OP_DIV);
+	} else if (!(d & (d - 1))) {
+		emit(c, OP_DIV_SHIFT)->imm = (uint64_t)__builtin_ctzll(d);
+	} else {
+		op = emit(c, OP_DIV_MULT);
+		op->imm = (1u << 20) / d;
+		op->arg = (uint32_t)d;
+	}
+}
+
+static void emit_expr(struct code *c, const struct hist_field *f)
+{
+	emit_value(c, f->operands[0]);
+	if (f->operator == HIST_OP_UNARY_MINUS) {
+		emit(c, OP_NEG);
+	} else if (f->operator == HIST_OP_DIV) {
+		emit_division(c, f->operands[1]);
+	} else {
+		emit_value(c, f->operands[1]);
+		emit(c, f->operator == HIST_OP_PLUS ? OP_ADD : f->operator == HIST_OP_MINUS ? OP_SUB : OP_MUL);
+	}
+}
+
 /* Pushes the number that a field stands for. */
 static void emit_value(struct code *c, const struct hist_field *f)
 {
-	if (f->flags & (HIST_LOG2 | HIST_BUCKET)) {
+	if (f->flags & HIST_EXPR) {
+		emit_expr(c, f);
+	} else if (f->flags & (HIST_LOG2 | HIST_BUCKET)) {
 		emit_value(c, f->operands[0]);
 		emit(c, f->flags & HIST_LOG2 ? OP_LOG2 : OP_BUCKET)->imm = f->buckets;
 	} else if (f->flags & HIST_CONST) {

@@ -37,7 +37,7 @@ static bool unfit(const struct hist_field *f)
 static int add_val(struct hist_data *hd, const struct hist_command_text *cmd, char *text, const char *var)
 {
 	int err;
-	struct hist_field *f = hist_field_parse(hd, cmd, text, var ? HIST_VAR : 0, &err);
+	struct hist_field *f = hist_expr_parse(hd, cmd, text, var ? HIST_VAR : 0, &err);
 
 	if (!f)
 		return err;
@@ -136,7 +136,7 @@ static int add_key(struct hist_data *hd, const struct hist_command_text *cmd, ch
 	if (!strcmp(text, "stacktrace"))
 		f = hist_field_create(hd, NULL, HIST_KEY | HIST_STACKTRACE);
 	else
-		f = hist_field_parse(hd, cmd, text, HIST_KEY, &err);
+		f = hist_expr_parse(hd, cmd, text, HIST_KEY, &err);
 	if (!f)
 		return err;
 	f->size = (f->size + 7) & ~7u;

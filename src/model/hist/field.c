@@ -232,6 +232,15 @@ static struct hist_field *parse_number(struct hist_data *hd, const struct hist_c
 	return f;
 }
 
+/* SYSTEM.EVENT.NAME: what names no variable of that event is looked up as a field of this one. */
+static char *behind_event(char *text)
+{
+	char *dot = strchr(text, '.');
+
+	dot = dot ? strchr(dot + 1, '.') : NULL;
+	return dot ? dot + 1 : text;
+}
+
 struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_command_text *cmd, char *text,
 				    unsigned int flags, int *err)
 {
@@ -243,6 +252,7 @@ struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_comm
 
 	if (text_is_digit(*text))
 		return parse_number(hd, cmd, text, flags, err);
+	text = behind_event(text);
 	*err = -ENOMEM;
 	modifier = copy = strdup(text);
 	if (!copy)

@@ -26,7 +26,7 @@
 #include "plane/map.h"
 
 enum {
-	HIST_VALS_MAX		= 4,	/* hitcount included */
+	HIST_VALS_MAX		= 3,	/* hitcount included */
 	HIST_KEYS_MAX		= 3,
 	HIST_SORT_KEYS_MAX	= 2,
 	HIST_VARS_MAX		= 16,
@@ -65,6 +65,10 @@ enum hist_flags {
 	HIST_GRAPH	= 1 << 20,
 };
 
+enum hist_operator {
+	HIST_OP_NONE, HIST_OP_PLUS, HIST_OP_MINUS, HIST_OP_UNARY_MINUS, HIST_OP_DIV, HIST_OP_MULT,
+};
+
 struct hist_data;
 
 struct hist_var {
@@ -83,6 +87,7 @@ struct hist_field {
 	uint64_t	buckets;
 	uint64_t	constant;
 	struct hist_field *operands[2];
+	enum hist_operator operator;	/* of an expression */
 	struct hist_var	var;
 	unsigned int	var_ref_idx;
 	char		*system, *event_name, *name;	/* of a reference or an expression */
@@ -149,6 +154,12 @@ void hist_field_free(struct hist_field *f);
 const char *hist_field_name(const struct hist_field *f);
 /* "hex", "log2" ...; NULL: none. */
 const char *hist_field_modifier(const struct hist_field *f);
+
+/* ---- expr.c ---- */
+
+/* The same with operators. */
+struct hist_field *hist_expr_parse(struct hist_data *hd, const struct hist_command_text *cmd, const char *text,
+				   unsigned int flags, int *err);
 
 /* ---- create.c ---- */
 

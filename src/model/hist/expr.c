@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * expr.c - expressions of fields and numbers: + - * / and -(...)
+ *
+ * The root of an expression is its last + or -, else its last * or /, so that
+ * all are evaluated from left to right. There are no parentheses but those of
+ * the unary minus, which stands alone. Numbers are folded as they are met.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/hist/hist.h"
+
+enum { SUBEXPRS_MAX = 3, DIV_SHIFT = 20 };
+
+struct parse {
+	struct hist_data *hd;
+	const struct hist_command_text *cmd;
+	unsigned int	subexprs;
+};
+
+static struct hist_field *parse_expr(struct parse *p, char *s, unsigned int flags, int *err);
+
+static enum hist_operator find_operator(char *s, char **at)
+{
+	static const char pairs[2][2] = { { '-', '+' }, { '*', '/' } };
+
+	for (int i = 0; i < 2; i++) {
+		char *a = strrchr(s, pairs[i][0]), *b = strrchr(s, pairs[i][1]);
+
+		if (i == 0 && a == s)
+			return HIST_OP_UNARY_MINUS;
+		*at = !b || (a && a > b) ? a : b;
+		if (*at)
+			return **at == '-' ? HIST_OP_MINUS : **at == '+' ? HIST_OP_PLUS :
+			       **at == '*' ? HIST_OP_MULT : HIST_OP_DIV;
+	}
+	return HIST_OP_NONE;
+}
+
+static void print_operand(const struct hist_field *f, FILE *out)
+{
+	const char *modifier = hist_field_modifier(f);
+
+	if (f->flags & HIST_CONST)
+		fprintf(out, "%llu", (unsigned long long)f->constant);
+	fputs(hist_field_name(f), out);
+	if (modifier && !(f->flags & HIST_VAR_REF))
+		fprintf(out, ".%s", modifier);
+}
+
+/* The expression as it is printed. */
+static char *expr_text(const struct hist_field *f)
+{
+	static const char signs[] = { [HIST_OP_PLUS] = '+', [HIST_OP_MINUS] = '-', [HIST_OP_DIV] = '/',
+				      [HIST_OP_MULT] = '*' };
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	if (f->operator == HIST_OP_UNARY_MINUS)
+		fputs("-(", out);
+	print_operand(f->operands[0], out);
+	if (f->operator == HIST_OP_UNARY_MINUS) {
+		fputc(')', out);
+	} else {
+		fputc(signs[f->operator], out);
+		print_operand(f->operands[1], out);
+	}
+	if (fclose(out)) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+/* Takes name, type and size from the operands, which are the field's from here on. */
+static int finish(struct hist_field *f)
+{
+	const struct hist_field *left = f->operands[0];
+
+	f->size = left->size;
+	f->is_signed = left->is_signed;
+	f->type = strdup(left->type);
+	f->name = expr_text(f);
+	return f->type && f->name ? 0 : -ENOMEM;
+}
+
+static bool refuse_string(const struct parse *p, const struct hist_field *f, const char *at)
+{
+	if (f->flags & HIST_STRING)
+		hist_error(p->cmd, "String type can not be an operand in expression", at);
+	return f->flags & HIST_STRING;
+}
+
+static struct hist_field *parse_unary(struct parse *p, char *s, unsigned int flags, int *err)
+{
+	struct hist_field *f, *operand;
+	char *close;
+
+	*err = -EINVAL;
+	if (++p->subexprs > SUBEXPRS_MAX) {
+		hist_error(p->cmd, "Too many subexpressions (3 max)", s);
+		return NULL;
+	}
+	s++;
+	if (!strchr(s, '('))
+		return NULL;
+	s++;
+	close = strrchr(s, ')');
+	if (!close)
+		return NULL;
+	if (close[1]) {
+		hist_error(p->cmd, "Unary minus not supported in sub-expressions", s);
+		return NULL;
+	}
+	*close = '\0';
+	operand = parse_expr(p, s, 0, err);
+	if (!operand)
+		return NULL;
+	*err = -EINVAL;
+	if (refuse_string(p, operand, s)) {
+		hist_field_free(operand);
+		return NULL;
+	}
+	*err = -ENOMEM;
+	f = hist_field_create(p->hd, NULL, flags | HIST_EXPR | (operand->flags & (HIST_TIMESTAMP | HIST_USECS)));
+	if (!f) {
+		hist_field_free(operand);
+		return NULL;
+	}
+	f->operator = HIST_OP_UNARY_MINUS;
+	f->operands[0] = operand;
+	if (!finish(f))
+		return f;
+	hist_field_free(f);
+	return NULL;
+}
+
+static uint64_t divide(uint64_t a, uint64_t b)
+{
+	if (!(b & (b - 1)))
+		return a >> __builtin_ctzll(b);
+	if (b > 1u << DIV_SHIFT || a >= 1u << DIV_SHIFT)
+		return a / b;
+	return (a * ((1u << DIV_SHIFT) / b) + (1u << DIV_SHIFT) - 1) >> DIV_SHIFT;
+}
+
+static uint64_t fold(enum hist_operator operator, uint64_t a, uint64_t b)
+{
+	switch (operator) {
+	case HIST_OP_PLUS:
+		return a + b;
+	case HIST_OP_MINUS:
+		return a - b;
+	case HIST_OP_MULT:
+		return a * b;
+	default:
+		return divide(a, b);
+	}
+}
+
+/* Joins two operands, which are taken whatever comes of it. */
+static struct hist_field *join(struct parse *p, enum hist_operator operator, struct hist_field *left,
+			       struct hist_field *right, unsigned int flags, const char *right_text, int *err)
+{
+	const bool constant = left->flags & right->flags & HIST_CONST;
+	struct hist_field *f = NULL;
+
+	*err = -EINVAL;
+	if ((left->flags & HIST_USECS) != (right->flags & HIST_USECS)) {
+		hist_error(p->cmd, "Timestamp units in expression don't match", NULL);
+		goto free_operands;
+	}
+	if (operator == HIST_OP_DIV && (right->flags & HIST_CONST) && !right->constant) {
+		hist_error(p->cmd, "Division by zero", right_text);
+		*err = -EDOM;
+		goto free_operands;
+	}
+	*err = -ENOMEM;
+	flags |= (constant ? HIST_CONST : HIST_EXPR) | (left->flags & (HIST_TIMESTAMP | HIST_USECS));
+	f = hist_field_create(p->hd, NULL, flags);
+	if (!f)
+		goto free_operands;
+	if (constant) {
+		f->constant = fold(operator, left->constant, right->constant);
+		goto free_operands;
+	}
+	f->operator = operator;
+	f->operands[0] = left;
+	f->operands[1] = right;
+	if (!finish(f))
+		return f;
+	hist_field_free(f);
+	return NULL;
+free_operands:
+	hist_field_free(left);
+	hist_field_free(right);
+	return f;
+}
+
+static struct hist_field *parse_binary(struct parse *p, enum hist_operator operator, char *s, char *at,
+				       unsigned int flags, int *err)
+{
+	struct hist_field *left, *right;
+
+	p->subexprs++;
+	*err = -EINVAL;
+	*at++ = '\0';
+	if (!*s || !*at)
+		return NULL;
+	left = parse_expr(p, s, 0, err);
+	if (!left)
+		return NULL;
+	if (refuse_string(p, left, s)) {
+		*err = -EINVAL;
+		hist_field_free(left);
+		return NULL;
+	}
+	right = parse_expr(p, at, 0, err);
+	if (right && refuse_string(p, right, at)) {
+		*err = -EINVAL;
+		hist_field_free(right);
+		right = NULL;
+	}
+	if (!right) {
+		hist_field_free(left);
+		return NULL;
+	}
+	return join(p, operator, left, right, flags, at, err);
+}
+
+static struct hist_field *parse_expr(struct parse *p, char *s, unsigned int flags, int *err)
+{
+	enum hist_operator operator;
+	char *at = NULL;
+
+	if (p->subexprs > SUBEXPRS_MAX) {
+		hist_error(p->cmd, "Too many subexpressions (3 max)", s);
+		*err = -EINVAL;
+		return NULL;
+	}
+	operator = find_operator(s, &at);
+	if (operator == HIST_OP_NONE)
+		return hist_field_parse(p->hd, p->cmd, s, flags, err);
+	if (operator == HIST_OP_UNARY_MINUS)
+		return parse_unary(p, s, flags, err);
+	return parse_binary(p, operator, s, at, flags, err);
+}
+
+struct hist_field *hist_expr_parse(struct hist_data *hd, const struct hist_command_text *cmd, const char *text,
+				   unsigned int flags, int *err)
+{
+	struct parse p = { hd, cmd, 0 };
+	char *copy = strdup(text);
+	struct hist_field *f;
+
+	*err = -ENOMEM;
+	f = copy ? parse_expr(&p, copy, flags, err) : NULL;
+	free(copy);
+	return f;
+}
