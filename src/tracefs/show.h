@@ -1,19 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * show.h - the text of trace, trace_pipe and snapshot
+ *
+ *     ring iterator --record--> context, event --> text --> reader
+ *
+ * Included by the tree's files. What a reader shows is fixed by its iterator
+ * when it is opened; the text is made while it is read, so that a trace larger
+ * than memory can be printed. Instance, model and session outlive a reader; an
+ * event that is removed meanwhile prints as an unknown type.
  */
 #ifndef TRACEFUSE_TRACEFS_SHOW_H
 #define TRACEFUSE_TRACEFS_SHOW_H
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 #include "model/model.h"
 #include "plane/ring.h"
 
-/* The whole text of `trace` (snapshot 0) or `snapshot` (1), of one CPU or all (-1). 0, -ENOMEM */
+struct show;
+
+/* The text of `trace` (snapshot 0) or `snapshot` (1), of one CPU or all (-1). 0, -ENOMEM, -errno of the ring */
+int show_open(struct instance *inst, int snapshot, int cpu, struct show **out);
+/* The next bytes of the text: as many as fit, 0 at the end, -errno. */
+ssize_t show_read(struct show *s, char *buf, size_t size);
+void show_close(struct show *s);
+
+/* All of it at once. */
 int show_buffer(struct instance *inst, int snapshot, int cpu, FILE *out);
 
-/* One record as trace_pipe has it, a "LOST" line before it where records were lost. */
+/*
+ * What trace_pipe needs to print records one by one: keeps print formats from
+ * one record to the next, so a pipe opens one and gives it each record.
+ */
+struct show *show_pipe_open(struct instance *inst);
+/* Options are those that the instance has now. A "LOST" line comes before the record where some were lost. */
+int show_pipe_print(struct show *s, const struct ring_record *r, FILE *out);
+/* A new read(2) begins. */
+void show_pipe_restart(struct show *s);
+
+/* One record as trace_pipe has it, with nothing kept: for few records. */
 int show_pipe_record(struct instance *inst, const struct ring_record *r, FILE *out);
 
 #endif
