@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../bench/recording_writer.h"
+/* The writer itself, so that this is one file to build. */
+#include "../../bench/recording_writer.c"
 
 static const struct writer_format formats[] = {
 	{ "ftrace", writer_format_print },
