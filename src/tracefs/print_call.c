@@ -101,6 +101,25 @@ static struct print_node *parse_dynamic(struct print_parser *p, enum node_kind k
 	return parser_expect(p, ')') ? n : NULL;
 }
 
+/* __print_dynamic_array(field, element size) */
+static struct print_node *parse_dynamic_array(struct print_parser *p)
+{
+	const struct field *f = p->token == TOKEN_NAME ? parser_field(p, p->start, p->len) : NULL;
+	struct print_node *n = f ? node_new(p, NODE_DYNAMIC_ARRAY) : NULL;
+
+	if (!n) {
+		p->failed = true;
+		return NULL;
+	}
+	n->offset = f->offset;
+	n->relative = !strncmp(f->type, "__rel_loc", 9);
+	token_next(p);
+	if (!parser_expect(p, ','))
+		return NULL;
+	n->c = print_parse_expression(p);
+	return n->c && parser_expect(p, ')') ? n : NULL;
+}
+
 /* Up to `max` arguments; those that are no expression fail. */
 static struct print_node *parse_arguments(struct print_parser *p, enum node_kind kind, int min, int max)
 {
@@ -215,6 +234,8 @@ struct print_node *print_parse_call(struct print_parser *p, const char *name, si
 		return parse_flags(p, NODE_SYMBOLIC);
 	if (is_function(name, len, "__print_hex_dump"))
 		return parse_hex_dump(p);
+	if (is_function(name, len, "__print_dynamic_array"))
+		return parse_dynamic_array(p);
 	/* The value is the first argument. */
 	if (is_function(name, len, "__builtin_expect")) {
 		n = parse_arguments(p, NODE_CAST, 2, 2);

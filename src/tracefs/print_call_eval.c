@@ -171,7 +171,7 @@ struct print_value print_eval_call(const struct print_node *n, struct print_env 
 	struct print_value a = { 0 }, b = { 0 }, c = { 0 };
 	size_t start;
 
-	if (n->kind == NODE_BITMASK || n->kind == NODE_CPUMASK)
+	if (n->kind == NODE_BITMASK || n->kind == NODE_CPUMASK || n->kind == NODE_DYNAMIC_ARRAY)
 		a = dynamic_of(n, env, rec);
 	if (n->a)
 		a = print_eval(n->a, env, rec);
@@ -195,6 +195,9 @@ struct print_value print_eval_call(const struct print_node *n, struct print_env 
 		break;
 	case NODE_ARRAY:
 		eval_array(&a, (int64_t)b.number < 0 ? 0 : b.number, c.number, &env->scratch);
+		break;
+	case NODE_DYNAMIC_ARRAY:
+		eval_array(&a, c.number ? a.len / c.number : 0, c.number, &env->scratch);
 		break;
 	case NODE_BITMASK:
 	case NODE_CPUMASK:
