@@ -137,7 +137,7 @@ static bool emit_fused(const struct hist_data *hd, struct code *c)
 	struct op *op;
 
 	if (hd->n_vals != 1 || hd->n_keys != 1 || !key->field ||
-	    (key->flags & (HIST_STRING | HIST_STACKTRACE | HIST_LOG2 | HIST_BUCKET | HIST_EXECNAME)))
+	    (key->flags & (HIST_CPU | HIST_STRING | HIST_STACKTRACE | HIST_LOG2 | HIST_BUCKET | HIST_EXECNAME)))
 		return false;
 	op = emit(c, OP_HIST_KEY1);
 	op->len = load_code(key);

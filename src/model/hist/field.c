@@ -207,8 +207,10 @@ static int find_field(struct hist_data *hd, const struct hist_command_text *cmd,
 		return 0;
 	}
 	/* The old names: cpu, CPU, stacktrace, STACKTRACE. */
-	if (!strcmp(name, "cpu") || !strcmp(name, "CPU"))
+	if (field && field->kind == FIELD_CPU) {
+		*out = field;
 		return *flags |= HIST_CPU, 0;
+	}
 	if (!strcmp(name, "stacktrace") || !strcmp(name, "STACKTRACE"))
 		return *flags |= HIST_STACKTRACE, 0;
 	hist_error(cmd, "Couldn't find field", name);

@@ -10,7 +10,9 @@ static void print_field(const struct hist_field *f, FILE *out)
 
 	if (f->var.name)
 		fprintf(out, "%s=", f->var.name);
-	if (f->flags & HIST_CONST)
+	if (f->flags & HIST_CPU)
+		fputs("common_cpu", out);
+	else if (f->flags & HIST_CONST)
 		fprintf(out, "%llu", (unsigned long long)f->constant);
 	else
 		fputs(hist_field_name(f), out);
