@@ -23,7 +23,10 @@
 
 /* A descriptor to wait on with POLLIN; it is readable when attach_serve() has something to do. */
 int attach_fd(struct session *s);
-/* Takes connections, answers, takes back what dead processes had. Never waits. */
+/*
+ * Takes connections, answers, takes back what dead processes had, gives rings
+ * to threads without restartable sequences (as does session_reclaim()). Never waits.
+ */
 void attach_serve(struct session *s);
 /* Attached processes that live; calls fn for each (NULL: only counts). */
 unsigned int attach_processes(struct session *s, void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg);
@@ -44,6 +47,7 @@ void attach_close(struct attachment *a);
 struct plane *attach_plane(struct attachment *a);
 /*
  * This thread's slot, taken at the first call, given back when the thread ends.
+ * The first call may wait: 1 s for more slots, 100 ms for a private ring.
  * NULL: none to be had, or in a child of fork(), which has to attach by itself.
  */
 struct slot *attach_slot(struct attachment *a);

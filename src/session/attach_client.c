@@ -20,6 +20,7 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+#include "plane/ring.h"
 #include "session/attach.h"
 #include "session/attach_wire.h"
 #include "session/state.h"
@@ -281,7 +282,9 @@ struct slot *attach_slot(struct attachment *a)
 	pthread_mutex_lock(&a->lock);
 	slot = slot_ask(a);
 	pthread_mutex_unlock(&a->lock);
-	if (slot)
+	if (slot) {
 		pthread_setspecific(a->key, slot);
+		ring_lease_await(slot);
+	}
 	return slot;
 }

@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "plane/ring.h"
 #include "session/attach.h"
 #include "session/attach_wire.h"
 #include "session/state.h"
@@ -243,6 +244,7 @@ void attach_serve(struct session *s)
 
 	for (int i = 0; i < n; i++)
 		fd_serve(s, ev[i].data.fd);
+	ring_leases_serve(s);		/* a program that has just attached waits for it */
 }
 
 unsigned int attach_processes(struct session *s, void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg)

@@ -90,7 +90,11 @@ void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref);
 /* Freed when no hit can see it any more (R5). Never waits. */
 void session_config_retire(struct session *s, config_ref ref, size_t size);
 void session_data_retire(struct session *s, data_ref ref, size_t size);
-/* Frees what is past its grace period; called by the server every few milliseconds. Returns what is left. */
+/*
+ * Frees what is past its grace period and gives rings to threads that ask for
+ * one (ring_leases_serve()); called by the server every few milliseconds.
+ * Returns how much is left in limbo.
+ */
 size_t session_reclaim(struct session *s);
 
 /* R4. The id is stable while the server lives. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * map_steps.c - an insert that is disturbed at each of its instructions in turn
+ * map_steps.c - an insert that is disturbed at its instructions in turn
  *
  * The processor's trap flag stops the insert behind every instruction. At the
  * n-th the handler lets something happen: an insert of the same thread (as a
@@ -179,12 +179,15 @@ int main(void)
 	for (what = 0; what < DISTURBANCES; what++) {
 		int before = failures, step = 1;
 
+		/* Each instruction takes as many stops as there are before it: not all for all. */
+		int stride = what == NESTED_SAME_KEY || what >= KILLED ? 1 : 3;
+
 		while (step < MAX_STEPS && disturbed_at(step))
-			step++;
+			step += stride;
 		if (step < 50)
 			failures++;	/* it was not stepped through */
-		printf("%sok %d - %s at each of %d instructions\n", failures > before ? "not " : "", what + 1,
-		       names[what], step - 1);
+		printf("%sok %d - %s at %s of %d instructions\n", failures > before ? "not " : "", what + 1,
+		       names[what], stride == 1 ? "each" : "every third", step - 1);
 	}
 	return failures != 0;
 }
