@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "fronts/fuse_state.h"
+#include "model/model.h"
 #include "tracefs/tree.h"
 
 static struct open_file *file_of(const struct fuse_file_info *fi)
@@ -33,6 +34,7 @@ void fuse_front_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, -ret);
 		return;
 	}
+	f->only_read = (flags & O_ACCMODE) == O_RDONLY;
 	list_add_tail(&f->node, &m->files);
 	fi->fh = (uintptr_t)f;
 	fi->direct_io = 1;	/* F2 */
@@ -72,13 +74,31 @@ static void reply_read(fuse_req_t req, const char *buf, ssize_t ret)
 		fuse_reply_buf(req, buf, (size_t)ret);
 }
 
+/*
+ * Whoever goes back to the start sees the file as it is now, as with the
+ * kernel's seq files: `tail -f trace` lives on that.
+ */
+static void read_anew(struct mount_point *m, struct open_file *f, fuse_ino_t ino)
+{
+	struct tree_file *fresh;
+
+	if (!f->only_read || tree_is_pipe(f->file) ||
+	    tree_open(m->srv->tree, node_of(m, ino)->path, O_RDONLY, &fresh) < 0)
+		return;
+	tree_release(f->file);
+	f->file = fresh;
+}
+
 void fuse_front_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
 	struct open_file *f = file_of(fi);
 	char *buf = malloc(size);
-	ssize_t ret = buf ? tree_read(f->file, buf, size, off) : -ENOMEM;
+	ssize_t ret;
 
-	(void)ino;
+	if (off == 0 && f->was_read)
+		read_anew(mount_of(req), f, ino);
+	f->was_read = true;
+	ret = buf ? tree_read(f->file, buf, size, off) : -ENOMEM;
 	/* The flags come with every read: fcntl(F_SETFL) counts. */
 	if (ret == -EAGAIN && !(fi->flags & O_NONBLOCK))
 		wait_for_events(mount_of(req), req, f, size);
@@ -111,10 +131,14 @@ bool read_wait_retry(struct read_wait *w)
 void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
 		      struct fuse_file_info *fi)
 {
-	ssize_t ret = tree_write(file_of(fi)->file, buf, size);	/* F1, F4 */
+	struct model *model = mount_of(req)->srv->model;
+	ssize_t ret;
 
 	(void)ino;
 	(void)off;
+	model->caller = fuse_req_ctx(req)->pid;
+	ret = tree_write(file_of(fi)->file, buf, size);	/* F1, F4 */
+	model->caller = 0;
 	if (ret < 0)
 		fuse_reply_err(req, (int)-ret);
 	else

@@ -39,6 +39,8 @@ struct mount_point {
 struct open_file {
 	struct list_head node;		/* in mount_point.files */
 	struct tree_file *file;
+	bool		only_read;
+	bool		was_read;
 	struct fuse_pollhandle *poll;	/* somebody polls; NULL: nobody */
 };
 

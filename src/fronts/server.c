@@ -161,7 +161,7 @@ static void accept_clients(struct server *srv)
 		    (peer.uid != geteuid() && peer.uid != 0))
 			close(fd);
 		else
-			client_create(srv, fd);
+			client_create(srv, fd, peer.pid);
 	}
 }
 

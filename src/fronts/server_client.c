@@ -11,7 +11,7 @@
 #include "fronts/server_state.h"
 #include "tracefs/tree.h"
 
-struct client *client_create(struct server *srv, int fd)
+struct client *client_create(struct server *srv, int fd, pid_t pid)
 {
 	struct client *c = calloc(1, sizeof(*c));
 
@@ -20,6 +20,7 @@ struct client *client_create(struct server *srv, int fd)
 		return NULL;
 	}
 	c->fd = fd;
+	c->pid = pid;
 	c->passed_fd = -1;
 	list_add_tail(&c->node, &srv->clients);
 	return c;

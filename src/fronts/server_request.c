@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fronts/server_state.h"
+#include "model/model.h"
 #include "session/attach.h"
 #include "session/session.h"
 #include "tracefs/tree.h"
@@ -124,13 +125,17 @@ static int request_mount(struct server *srv, struct client *c, const struct wire
 	return mount_point_create(srv, dir, fd);
 }
 
-static int request_handle(struct client *c, const struct wire_request *rq, const char *body)
+static int request_handle(struct server *srv, struct client *c, const struct wire_request *rq, const char *body)
 {
 	struct client_file *f = &c->files[rq->handle];
 	int ret;
 
-	if (rq->op == WIRE_WRITE)
-		return (int)tree_write(f->file, body, rq->size);
+	if (rq->op == WIRE_WRITE) {
+		srv->model->caller = c->pid;
+		ret = (int)tree_write(f->file, body, rq->size);
+		srv->model->caller = 0;
+		return ret;
+	}
 	ret = tree_release(f->file);
 	f->file = NULL;
 	return ret;
@@ -174,7 +179,7 @@ bool request_serve(struct server *srv, struct client *c, const struct wire_reque
 	if (rq->op == WIRE_LIST || rq->op == WIRE_INFO)
 		answer_text(srv, c, rq, body);
 	else if (uses_handle(rq->op))
-		client_answer(c, request_handle(c, rq, body), NULL, 0);
+		client_answer(c, request_handle(srv, c, rq, body), NULL, 0);
 	else
 		client_answer(c, request_path(srv, c, rq, body), NULL, 0);
 	return true;

@@ -52,6 +52,7 @@ struct client_file {
 struct client {
 	struct list_head node;		/* in server->clients */
 	int		fd;
+	pid_t		pid;		/* who is at the other end */
 	int		passed_fd;	/* came along with a request; -1: none */
 	char		*in;		/* the request that is arriving */
 	size_t		in_len, in_cap;
@@ -64,7 +65,7 @@ struct client {
 };
 
 /* NULL: out of memory (the descriptor is closed then). */
-struct client *client_create(struct server *srv, int fd);
+struct client *client_create(struct server *srv, int fd, pid_t pid);
 void client_destroy(struct server *srv, struct client *c);
 short client_events(const struct client *c);
 /* Takes requests and sends answers; sets c->gone when the other end has closed. */
