@@ -7,7 +7,9 @@
 
 const struct field *event_fields(struct event *e, unsigned int *nr)
 {
-	if (!e->fields && format_fields(e->system->name, e->format, &e->fields, &e->nr_fields)) {
+	bool of_kernel = e->model->imported && !e->late;
+
+	if (!e->fields && format_fields(e->system->name, e->format, of_kernel, &e->fields, &e->nr_fields)) {
 		*nr = 0;
 		return NULL;
 	}

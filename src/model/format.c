@@ -79,6 +79,25 @@ static int parse_declaration(const char *decl, size_t len, struct field *f)
 	return 0;
 }
 
+/*
+ * A kernel keeps the type of a task's name as its source has it, with the
+ * length as a word, and shows that in hist_debug; its format has the number.
+ */
+static int name_task_comm(struct field *f)
+{
+	size_t len = strlen(f->name);
+	char *type;
+
+	if (strcmp(f->type, "char[16]") || len < 4 || strcmp(f->name + len - 4, "comm"))
+		return 0;
+	type = strdup("char[TASK_COMM_LEN]");
+	if (!type)
+		return -ENOMEM;
+	free(f->type);
+	f->type = type;
+	return 0;
+}
+
 static int parse_field(const char *system, const char *line, bool common, struct field *f)
 {
 	unsigned int offset, size;
@@ -122,7 +141,7 @@ static unsigned int count_fields(const char *text)
 	return nr;
 }
 
-int format_fields(const char *system, const char *text, struct field **fields, unsigned int *nr)
+int format_fields(const char *system, const char *text, bool of_kernel, struct field **fields, unsigned int *nr)
 {
 	unsigned int max = count_fields(text), n = 0;
 	const char *line = strstr(text, "\nformat:\n");
@@ -138,6 +157,8 @@ int format_fields(const char *system, const char *text, struct field **fields, u
 	for (line += 9; *line; line++) {
 		if (!strncmp(line, "\tfield:", 7)) {
 			err = parse_field(system, line + 7, common, &array[n++]);
+			if (!err && of_kernel)
+				err = name_task_comm(&array[n - 1]);
 			if (err)
 				goto free_fields;
 		} else if (*line == '\n') {

@@ -29,8 +29,11 @@ struct format_header {
 /* 0, or -EINVAL when it is no format. `text` is 0-terminated. */
 int format_header(const char *text, struct format_header *out);
 
-/* The fields in the order of the text, common ones first. 0, -EINVAL, -ENOMEM; the caller frees with fields_free(). */
-int format_fields(const char *system, const char *text, struct field **fields, unsigned int *nr);
+/*
+ * The fields in the order of the text, common ones first. of_kernel: an event
+ * of a kernel's own source. 0, -EINVAL, -ENOMEM; the caller frees with fields_free().
+ */
+int format_fields(const char *system, const char *text, bool of_kernel, struct field **fields, unsigned int *nr);
 void fields_free(struct field *fields, unsigned int nr);
 
 /* What the kernel's filters make of a type, "__data_loc char[]" and so on. */

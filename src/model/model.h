@@ -45,7 +45,7 @@ enum field_kind {
 
 struct field {
 	char		*name;		/* "prev_pid" */
-	char		*type;		/* "pid_t", "char[16]" as printed in `format` before the name */
+	char		*type;		/* "pid_t", "char[16]"; of a kernel's task names "char[TASK_COMM_LEN]" */
 	uint16_t	offset;
 	uint16_t	size;
 	uint16_t	len;		/* elements of an array, else 0 */

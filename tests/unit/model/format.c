@@ -134,6 +134,22 @@ static void events_are_found_and_removed(void **state)
 	assert_null(model_event_by_id(f->model, 102));
 }
 
+static void task_names_of_a_kernel_keep_their_type(void **state)
+{
+	static const char text[] = "name: own\nID: 201\nformat:\n\n"
+		"\tfield:char next_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+		"\tfield:char other[16];\toffset:24;\tsize:16;\tsigned:0;\n\nprint fmt: \"\"\n";
+	struct fixture *f = *state;
+	struct event *e;
+
+	f->model->imported = true;
+	assert_int_equal(model_add_event(f->model, "test", text, strlen(text), &e), 0);
+	assert_string_equal(event_find_field(e, "next_comm")->type, "char[TASK_COMM_LEN]");
+	assert_int_equal(event_find_field(e, "next_comm")->kind, FIELD_STATIC_STRING);
+	assert_int_equal(event_find_field(e, "next_comm")->len, 16);
+	assert_string_equal(event_find_field(e, "other")->type, "char[16]");
+}
+
 static void libtraceevent_sees_the_event(void **state)
 {
 	struct fixture *f = *state;
@@ -155,6 +171,7 @@ int main(void)
 		TEST(an_own_field_hides_a_generic_one),
 		TEST(the_same_event_again_is_no_error),
 		TEST(events_are_found_and_removed),
+		TEST(task_names_of_a_kernel_keep_their_type),
 		TEST(libtraceevent_sees_the_event),
 	};
 
