@@ -232,6 +232,11 @@ static void write_stack(const struct run *r, struct instance_state *inst, data_r
 
 	if (!r->h->stack || !buffer || !records(inst, r->h->cpu))
 		return;
+	if (r->h->stack_wanted) {
+		if (inst - plane_instance(r->p, 0) < 64)
+			*r->h->stack_wanted |= 1ull << (inst - plane_instance(r->p, 0));
+		return;
+	}
 	if (r->h->stack_record) {
 		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->stack_time, r->h->stack_record,
 			   r->h->stack_size);

@@ -105,6 +105,12 @@ struct hit {
 	uint32_t	stack_size;
 	const void	*stack_record;
 	uint64_t	stack_time;
+	/*
+	 * That record comes behind others of its CPU, so that it cannot be written
+	 * yet: the instances that want it are noted here, one bit each, and the
+	 * source passes it on when it comes. NULL: it is written at once.
+	 */
+	uint64_t	*stack_wanted;
 };
 
 /*

@@ -2,8 +2,9 @@
 /*
  * run.c - records of the window go through hit(), one by one in order of time
  *
- * A record is passed on when the one behind it in its stream is known: when
- * that is a kernel_stack, it is the record's stack.
+ * A record is passed on when those behind it in its stream are known: the
+ * kernel_stack among them is the record's stack, which histograms look at and
+ * which is recorded where the record's instance wants it.
  *
  *     stream:  ... | record | kernel_stack | ...
  *                     |          |
@@ -18,9 +19,23 @@
 enum {
 	RUN_BATCH	= 4096,		/* records between two reports of the position */
 	RUN_WRITER	= 1,		/* writer set of the rings (R12) */
+	NESTED_MAX	= 64,		/* records of interrupts between a record and its stack */
 };
 
+/* common_flags */
+enum { FLAG_HARDIRQ = 0x08, FLAG_SOFTIRQ = 0x10, FLAG_NMI = 0x40 };
+
 /* ---- one record ---- */
+
+/* The context that a record was made in, from its flags: task, softirq, hardirq, NMI. */
+static inline unsigned int record_level(const uint8_t *record)
+{
+	const unsigned int flags = record[2];
+
+	if (flags & FLAG_NMI)
+		return 3;
+	return flags & FLAG_HARDIRQ ? 2 : flags & FLAG_SOFTIRQ ? 1 : 0;
+}
 
 static inline bool has_plan(const struct source *src, uint32_t type)
 {
@@ -45,25 +60,49 @@ static inline void fill_hit(const struct source *src, const struct stream *s,
 }
 
 /*
- * The record that follows in the stream is this one's stack. It begins with the
- * function that the event is called through (__traceiter_NAME, or the one that
- * calls the tracepoint): the kernel's histograms do not show that one.
+ * The stack in a kernel_stack record. It begins with the function that the
+ * event is called through (__traceiter_NAME, or the one that calls the
+ * tracepoint): the kernel's histograms do not show that one.
  */
-static void fill_stack(struct source *src, const struct subbuf_record *next, struct hit *h)
+static void fill_stack(struct source *src, const struct subbuf_record *stack, struct hit *h)
 {
-	uint32_t room = next->size > src->stack_at ? (next->size - src->stack_at) / 8 : 0;
-	uint32_t nr = next->size >= 12 ? subbuf_u32(next->data + 8) : 0;
+	uint32_t room = stack->size > src->stack_at ? (stack->size - src->stack_at) / 8 : 0;
+	uint32_t nr = stack->size >= 12 ? subbuf_u32(stack->data + 8) : 0;
 
 	if (nr > room)
 		nr = room;
 	if (nr > LAYOUT_STACK_MAX)
 		nr = LAYOUT_STACK_MAX;
-	memcpy(src->stack, next->data + src->stack_at, nr * 8);
+	memcpy(src->stack, stack->data + src->stack_at, nr * 8);
 	h->stack = nr ? src->stack + 1 : src->stack;
 	h->nr_stack = nr ? nr - 1 : 0;
-	h->stack_record = next->data;
-	h->stack_size = next->size;
-	h->stack_time = next->time;
+	h->stack_record = stack->data;
+	h->stack_size = stack->size;
+	h->stack_time = stack->time;
+}
+
+/*
+ * The stack of a record is the kernel_stack behind it that was made in the same
+ * context; what interrupts recorded meanwhile lies between:
+ *
+ *     record (task) | record (irq) | its stack (irq) | the stack (task)
+ */
+static bool find_stack(const struct source *src, const struct stream *s, const struct subbuf_record *r,
+		       struct subbuf_record *out)
+{
+	const unsigned int level = record_level(r->data);
+	struct stream_peek peek;
+	unsigned int n;
+
+	*out = s->record;
+	stream_peek_start(s, &peek);
+	for (n = 0; n < NESTED_MAX; n++) {
+		if (record_level(out->data) <= level)
+			return src->kinds[out->type] == RECORD_STACK;
+		if (!stream_peek_next(s, &peek, out))
+			return false;
+	}
+	return false;
 }
 
 /*
@@ -87,28 +126,48 @@ static void fill_print(struct source *src, struct hit *h)
 	h->seen_size = h->size;
 }
 
+/* A kernel_stack that was not written with its record goes where that wanted it. */
+static void pass_stack(const struct source *src, const struct stream *s, const struct subbuf_record *r)
+{
+	uint64_t wanted = s->context[record_level(r->data)].stack_wanted;
+	struct hit h = { 0 };
+
+	if (!wanted)
+		return;
+	fill_hit(src, s, r, &h);
+	for (; wanted; wanted &= wanted - 1) {
+		h.only = 1 + __builtin_ctzll(wanted);
+		hit(src->plane, src->slot, &h);
+	}
+}
+
 /* Returns whether the record met a plan. */
 static bool pass(struct source *src, struct stream *s, const struct subbuf_record *r, bool more)
 {
 	const unsigned int kind = src->kinds[r->type];
-	const uint64_t top = 1ull << src->model->top->index;
+	struct stream_context *context = &s->context[record_level(r->data)];
+	struct subbuf_record stack;
 	struct hit h = { 0 };
 
-	if (kind == RECORD_STACK)
-		return false;
-	if (!has_plan(src, r->type)) {
-		if (kind != RECORD_USER_STACK)
-			s->fate = 0;
+	if (kind == RECORD_STACK) {
+		pass_stack(src, s, r);
 		return false;
 	}
-	if (kind == RECORD_USER_STACK && !(s->fate & top))
+	if (kind == RECORD_USER_STACK && !(context->fate & 1ull << src->model->top->index))
+		return false;
+	if (kind != RECORD_USER_STACK)
+		*context = (struct stream_context){ 0 };
+	if (!has_plan(src, r->type))
 		return false;
 	fill_hit(src, s, r, &h);
-	if (more && src->kinds[s->record.type] == RECORD_STACK)
-		fill_stack(src, &s->record, &h);
+	if (more && find_stack(src, s, r, &stack)) {
+		fill_stack(src, &stack, &h);
+		if (stack.data != s->record.data)
+			h.stack_wanted = &context->stack_wanted;
+	}
 	if (kind == RECORD_PRINT)
 		fill_print(src, &h);
-	s->fate = hit(src->plane, src->slot, &h);
+	context->fate = hit(src->plane, src->slot, &h);
 	return true;
 }
 
@@ -217,6 +276,8 @@ static int run_batch(struct source *src, unsigned int max, bool silent)
 		}
 		r = s->record;
 		ret = window_pull(w);
+		if (src->kinds[r.type] == RECORD_NAMES)
+			task_names_tell(&src->names, &r);
 		if (!silent)
 			hits += pass(src, s, &r, ret > 0);
 		if (src->kinds[r.type] == RECORD_NAMES)

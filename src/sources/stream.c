@@ -26,7 +26,8 @@ void stream_rewind(struct stream *s)
 	s->page = (struct subbuf){ 0 };
 	s->page_start = NULL;
 	s->record = (struct subbuf_record){ 0 };
-	s->fate = s->lost = s->lost_total = 0;
+	memset(s->context, 0, sizeof(s->context));
+	s->lost = s->lost_total = 0;
 	s->pages = s->pages_end = NULL;
 	if (s->start == s->end)
 		return;
@@ -147,6 +148,26 @@ int stream_next(struct stream *s, struct source_error *err)
 		if (ret <= 0)
 			return ret;
 	}
+}
+
+void stream_peek_start(const struct stream *s, struct stream_peek *peek)
+{
+	peek->page = s->page;
+	peek->pages = s->pages;
+}
+
+bool stream_peek_next(const struct stream *s, struct stream_peek *peek, struct subbuf_record *r)
+{
+	uint64_t lost;
+	int ret;
+
+	while (!(ret = subbuf_next(&peek->page, r))) {
+		if ((size_t)(s->pages_end - peek->pages) < s->page_size ||
+		    subbuf_start(&peek->page, peek->pages, s->page_size, &lost))
+			return false;
+		peek->pages += s->page_size;
+	}
+	return ret > 0;
 }
 
 uint64_t stream_passed(const struct stream *s)

@@ -22,6 +22,12 @@ struct stream_chunk {
 	size_t		room;
 };
 
+/* What became of the last record that was made in a context; masks of instances. */
+struct stream_context {
+	uint64_t	fate;		/* who recorded it */
+	uint64_t	stack_wanted;	/* who wants the stack that follows */
+};
+
 struct stream {
 	/* the merge looks at these */
 	struct subbuf_record record;
@@ -49,8 +55,10 @@ struct stream {
 	struct stream_chunk chunk[2];
 	unsigned int	in_use;		/* the chunk that holds the present page */
 
-	/* the caller's */
-	uint64_t	fate;		/* instances that took the record before, for stacks that follow it */
+	/* the caller's, by context (task, softirq, hardirq, NMI) */
+	struct stream_context context[4];
+
+	/* losses */
 	uint64_t	lost;		/* lost before the present record: the page said so */
 	uint64_t	lost_total;
 };
@@ -63,6 +71,14 @@ void stream_rewind(struct stream *s);
 
 /* 1: s->record is the next one; 0: the end; -EPROTO with *err filled, -ENOMEM. */
 int stream_next(struct stream *s, struct source_error *err);
+
+/* Looks at what follows the present record without going on, as far as it is in memory. */
+struct stream_peek {
+	struct subbuf	page;
+	const uint8_t	*pages;
+};
+void stream_peek_start(const struct stream *s, struct stream_peek *peek);
+bool stream_peek_next(const struct stream *s, struct stream_peek *peek, struct subbuf_record *r);
 
 /* Bytes of the file that lie behind the stream, for progress. */
 uint64_t stream_passed(const struct stream *s);

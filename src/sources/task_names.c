@@ -74,6 +74,10 @@ static const struct {
 } known[] = {
 	{ "sched", "sched_switch", "prev_pid", "prev_comm", true, true, false },
 	{ "sched", "sched_switch", "next_pid", "next_comm", true, true, false },
+	{ "sched", "sched_waking", "pid", "comm", true, true, false },
+	{ "sched", "sched_wakeup", "pid", "comm", true, true, false },
+	{ "sched", "sched_stat_runtime", "pid", "comm", true, true, false },
+	{ "sched", "sched_process_exit", "pid", "comm", true, true, false },
 	{ "task", "task_rename", "common_pid", "oldcomm", true, false, false },
 	{ "task", "task_rename", "common_pid", "newcomm", false, true, false },
 	{ "sched", "sched_process_fork", "child_pid", "child_comm", false, true, false },
@@ -201,6 +205,17 @@ void task_names_reset(struct task_names *t)
 	for (pid = 1; pid <= t->highest; pid++)
 		if (t->initial[pid][0])
 			memcpy(t->now[pid], t->initial[pid], LAYOUT_COMM_LEN);
+}
+
+void task_names_tell(struct task_names *t, const struct subbuf_record *r)
+{
+	const struct task_rule *rule;
+	char name[LAYOUT_COMM_LEN];
+	int pid;
+
+	for (rule = t->rules; rule < t->rules + t->nr_rules; rule++)
+		if (rule->event == r->type && rule->before && rule_read(rule, r, &pid, name))
+			memcpy(t->now[pid], name, LAYOUT_COMM_LEN);
 }
 
 void task_names_follow(struct task_names *t, const struct subbuf_record *r)

@@ -22,7 +22,7 @@ struct model;
 
 enum {
 	TASK_PIDS	= 4194304,	/* the kernel's PID_MAX_LIMIT */
-	TASK_RULES	= 8,		/* events that tell names, at most two names each */
+	TASK_RULES	= 16,		/* events that tell names, at most two names each */
 };
 
 /* Where in a record a pid and its name stand. */
@@ -61,6 +61,8 @@ void task_names_learned(struct task_names *t);
 
 /* All tasks have their initial names again. */
 void task_names_reset(struct task_names *t);
+/* A record with a rule is about to be hit: names that it has itself hold at it. */
+void task_names_tell(struct task_names *t, const struct subbuf_record *r);
 /* A record with a rule has gone by. */
 void task_names_follow(struct task_names *t, const struct subbuf_record *r);
 
