@@ -74,6 +74,7 @@ enum { PIPE_TEXT = 64 * 1024 };
 static int fill_pipe(struct tree_file *f)
 {
 	data_ref buffer = instance_buffer(f->at.inst, 0);
+	struct show *show = show_pipe_open(f->at.inst);
 	struct ring_record r;
 	FILE *out;
 	int rc = 0;
@@ -81,13 +82,16 @@ static int fill_pipe(struct tree_file *f)
 	free(f->pending);
 	f->pending = NULL;
 	f->pending_len = f->pending_off = 0;
-	out = open_memstream(&f->pending, &f->pending_len);
-	if (!out)
+	out = show ? open_memstream(&f->pending, &f->pending_len) : NULL;
+	if (!out) {
+		show_close(show);
 		return -ENOMEM;
+	}
 	while (buffer && ftell(out) < PIPE_TEXT && (rc = ring_consume(f->consumer, buffer, &r)) == 1)
-		rc = show_pipe_record(f->at.inst, &r, out);
+		rc = show_pipe_print(show, &r, out);
 	if (fclose(out))
 		rc = -ENOMEM;
+	show_close(show);
 	return rc < 0 ? rc : 0;
 }
 
