@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * show.c - any bytes as a record of any event of a kernel, or as a print fmt, under any trace options
+ *
+ * Input: 8 bytes of options; a byte that says what follows: 0 a record of the
+ * event that its first two bytes name, else a print fmt, a 0 and a record.
+ * Records lie in memory of just their size, so that a sanitizer sees each
+ * byte that is read behind them.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/options.h"
+#include "model/symbols.h"
+#include "sources/trace_dat.h"
+#include "tracefs/show.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { TEXT_MAX = 2000, RECORD_MAX = 512 };
+
+static const char fields[] = "name: any\nID: 65000\nformat:\n"
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+	"\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n"
+	"\tfield:u64 b;\toffset:16;\tsize:8;\tsigned:0;\n"
+	"\tfield:char s[16];\toffset:24;\tsize:16;\tsigned:0;\n"
+	"\tfield:__data_loc char[] d;\toffset:40;\tsize:4;\tsigned:0;\n"
+	"\tfield:__rel_loc char[] r;\toffset:44;\tsize:4;\tsigned:0;\n"
+	"\tfield:__data_loc u32[] l;\toffset:48;\tsize:4;\tsigned:0;\n"
+	"\tfield:__data_loc cpumask_t m;\toffset:52;\tsize:4;\tsigned:0;\n"
+	"\tfield:const char * p;\toffset:56;\tsize:8;\tsigned:0;\n"
+	"\tfield:unsigned long w[3];\toffset:64;\tsize:24;\tsigned:0;\n"
+	"\nprint fmt: ";
+
+struct world {
+	struct session	*session;
+	struct model	*model;
+	struct show	*show;
+	FILE		*out;
+};
+
+static int add_event(void *arg, const char *system, const char *text, size_t len)
+{
+	struct world *w = arg;
+	struct event *e;
+
+	if (model_add_event(w->model, system, text, len, &e))
+		abort();
+	return 0;
+}
+
+/* Made at the first input; a process of libFuzzer has no last one. */
+static struct world *world(void)
+{
+	static struct world w;
+	struct session_params params = { .nr_cpus = 4, .nr_slots = 8, .memory = 64 << 20 };
+	struct source_error err;
+	struct trace_dat *dat;
+
+	if (w.show)
+		return &w;
+	if (session_create(NULL, &params, &w.session) || model_create(w.session, &w.model) ||
+	    trace_dat_open(GOLDEN_BOOT "/empty.dat", false, &dat, &err) ||
+	    trace_dat_each_format(dat, add_event, &w, &err))
+		abort();
+	trace_dat_close(dat);
+	symbols_add(w.model->symbols, 0x1000, 't', "f", NULL);
+	symbols_add(w.model->symbols, 0x2000, 't', "g", "module");
+	symbols_add(w.model->strings, 0x3000, 's', "%s %*d %-8.3llx %pS %c%hhd %.*s %pI4 %%\n", NULL);
+	w.show = show_pipe_open(w.model->top);
+	w.out = fopen("/dev/null", "w");
+	if (!w.show || !w.out)
+		abort();
+	return &w;
+}
+
+static void print(struct world *w, struct show *show, const uint8_t *record, size_t size)
+{
+	uint8_t *copy = malloc(size ? size : 1);
+	struct ring_record r = {
+		.record = copy, .size = (uint32_t)size, .cpu = (uint32_t)size % 4, .time = 123456789,
+		.lost = size % 7 == 0,
+	};
+
+	memcpy(copy, record, size);
+	if (show_pipe_print(show, &r, w->out))
+		abort();
+	free(copy);
+}
+
+/* A print fmt of its own: the event lives for this input only. */
+static void print_with(struct world *w, const uint8_t *data, size_t size)
+{
+	size_t len = strnlen((const char *)data, size < TEXT_MAX ? size : TEXT_MAX);
+	size_t total = sizeof(fields) - 1 + len + 1;
+	char *text = malloc(total + 1);
+	uint8_t record[RECORD_MAX] = { 0xe8, 0xfd };	/* 65000 */
+	struct show *show = show_pipe_open(w->model->top);
+	struct event *e;
+
+	memcpy(text, fields, sizeof(fields) - 1);
+	memcpy(text + sizeof(fields) - 1, data, len);
+	memcpy(text + total - 1, "\n", 2);
+	data += len + (len < size);
+	size -= len + (len < size);
+	if (size > RECORD_MAX - 2)
+		size = RECORD_MAX - 2;
+	memcpy(record + 2, data, size);
+	if (show && !model_add_event(w->model, "fuzz", text, total, &e)) {
+		print(w, show, record, size + 2);
+		show_close(show);
+		show = NULL;
+		model_remove_event(w->model, e);
+	}
+	show_close(show);
+	free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct world *w = world();
+	uint64_t options;
+
+	if (size < 9)
+		return 0;
+	memcpy(&options, data, 8);
+	w->model->top->options = options;
+	if (!data[8])
+		print(w, w->show, data + 9, size - 9 < RECORD_MAX ? size - 9 : RECORD_MAX);
+	else
+		print_with(w, data + 9, size - 9);
+	return 0;
+}
