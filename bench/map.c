@@ -9,8 +9,6 @@
 
 enum { KEYS = 800 };
 
-static volatile uint64_t sink;
-
 static data_ref map_made(struct session *s, uint32_t key_size, uint32_t nr_sums)
 {
 	struct map_shape shape = { .max_elts = 2048, .key_size = key_size, .nr_sums = nr_sums,

@@ -89,12 +89,13 @@ static _Noreturn void program(const char *name, uint32_t index)
 	while (attach_open(name, &a))
 		usleep(1000);
 	slot = attach_slot(a);
-	for (uint64_t i = 1; slot; i++) {
+	if (!slot)
+		_exit(1);
+	for (uint64_t i = 1;; i++) {
 		h.time = 1 + i % KEYS;
 		hit(attach_plane(a), slot, &h);
 		atomic_fetch_add_explicit(&shared->hits, 1, memory_order_relaxed);
 	}
-	_exit(1);
 }
 
 /* ---- a server ---- */
