@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+# bash completion of tracefuse
+# shellcheck shell=bash
+
+_tracefuse_sessions() {
+	tracefuse sessions 2>/dev/null | sed -n 's/^\([^ ][^:]*\):.*/\1/p'
+}
+
+# Names below the tracing directory that begin with $1.
+_tracefuse_files() {
+	local dir=
+	[[ $1 == */* ]] && dir=${1%/*}/
+	tracefuse ls "${dir:-.}" 2>/dev/null | sed "s|^|$dir|"
+}
+
+_tracefuse() {
+	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+	local command=${COMP_WORDS[1]} options=
+
+	COMPREPLY=()
+	if ((COMP_CWORD == 1)); then
+		mapfile -t COMPREPLY < <(compgen -W "replay mount umount dir ls cat write append paste \
+			shell sessions doctor reset --help --version" -- "$word")
+		return
+	fi
+	case $before in
+	-s | --session | --end)
+		mapfile -t COMPREPLY < <(compgen -W "$(_tracefuse_sessions)" -- "$word")
+		return ;;
+	--mount | --save)
+		mapfile -t COMPREPLY < <(compgen -d -- "$word")
+		return ;;
+	--setup | --at | --buffer | --event | -e)
+		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		return ;;
+	esac
+	case $command in
+	replay) options="--session --mount --setup --at --cat --save --event --buffer --partial" ;;
+	sessions) options="--clean --end" ;;
+	ls | cat | write | append | paste) options="--session" ;;
+	esac
+	if [[ $word == -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$options --help" -- "$word")
+		return
+	fi
+	case $command in
+	ls | cat | write | append)
+		compopt -o nospace
+		mapfile -t COMPREPLY < <(compgen -W "$(_tracefuse_files "$word")" -- "$word") ;;
+	mount | umount | dir | shell | doctor | reset)
+		mapfile -t COMPREPLY < <(compgen -W "$(_tracefuse_sessions)" -- "$word") ;;
+	*)
+		mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+	esac
+}
+complete -F _tracefuse tracefuse
