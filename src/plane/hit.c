@@ -257,7 +257,8 @@ static data_ref live_buffer(struct instance_state *inst)
 {
 	uint32_t live = atomic_load_explicit(&inst->live, memory_order_relaxed) & 1;
 
-	return atomic_load_explicit(&inst->buffers[live], memory_order_acquire);	/* pairs with session_publish() */
+	/* Pairs with the release in session_publish(). */
+	return atomic_load_explicit(&inst->buffers[live], memory_order_acquire);
 }
 
 static void fold(struct run *r, const struct trigger_arm *t, struct instance_state *inst)

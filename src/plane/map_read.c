@@ -15,7 +15,8 @@ static bool map_fits(const struct map *m, size_t size, const struct map_shape *s
 	map_init(own, shape);
 	return own->size <= size && m->size == own->size && m->nr_elts == own->nr_elts &&
 	       m->elt_size == own->elt_size && m->nr_sums == own->nr_sums && m->entries == own->entries &&
-	       m->elts == own->elts && m->sums == own->sums && m->nr_columns == own->nr_columns && m->nr_plain == own->nr_plain &&
+	       m->elts == own->elts && m->sums == own->sums && m->nr_columns == own->nr_columns &&
+	       m->nr_plain == own->nr_plain &&
 	       m->owners == own->owners && m->nr_owners == own->nr_owners &&
 	       m->entry_mask == own->entry_mask && m->hash_shift == own->hash_shift;
 }
