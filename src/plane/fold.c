@@ -76,34 +76,67 @@ static void clear(char *to, uint32_t size)
 		*(uint64_t *)(to + i) = 0;
 }
 
-/* Where a string begins and how long it may be; 0: not inside the record. */
-static uint32_t find_string(const struct hit *h, const struct op *op, const char **s)
+/* Where a string begins and how many bytes of it there may be; false: not inside the record. */
+static inline bool find_string(const struct hit *h, const struct op *op, const char **s, uint32_t *len)
 {
-	uint32_t off = (uint32_t)op->imm, len = op->arg;
+	uint32_t off = (uint32_t)op->imm;
 
+	*len = op->arg;
 	if (op->size != STRING_FIXED) {
 		uint32_t loc = (uint32_t)load(h, OP_LOAD_U32, off);
 
-		len = loc >> 16;
+		*len = loc >> 16;
 		off = (loc & 0xffff) + (op->size == STRING_REL_LOC ? off + 4 : 0);
 	}
 	if (off >= h->size)
-		return 0;
+		return *len = 0, false;
 	*s = (const char *)h->record + off;
-	return len < h->size - off ? len : h->size - off;
+	if (*len > h->size - off)
+		*len = h->size - off;
+	return true;
+}
+
+/* Up to 8 bytes of a string of which `len` are left and `room` bytes of the record follow. */
+static inline uint64_t string_word(const char *s, uint32_t len, uint32_t room)
+{
+	uint64_t v = 0;
+
+	if (room >= 8)
+		v = ((const struct unaligned64 *)s)->v;
+	else
+		for (uint32_t i = 0; i < room; i++)
+			v |= (uint64_t)(unsigned char)s[i] << 8 * i;
+	return len >= 8 ? v : v & ((1ull << 8 * len) - 1);
+}
+
+/* The bytes before the first 0. *ended: there is one. */
+static inline uint64_t before_zero(uint64_t v, bool *ended)
+{
+	uint64_t zeros = (v - 0x0101010101010101ull) & ~v & 0x8080808080808080ull;
+
+	*ended = zeros;
+	return zeros ? v & (((zeros & -zeros) >> 7) - 1) : v;
 }
 
 static void key_string(struct fold *f, const struct op *op)
 {
-	char *to = f->key + op->off;
+	uint64_t *to = (uint64_t *)(f->key + op->off);
+	uint32_t words = op->len / 8u, left = 0, room = 0, i = 0;
 	const char *s = NULL;
-	uint32_t len = find_string(f->h, op, &s);
+	bool ended = false;
 
-	clear(to, op->len);
-	if (len > op->len - 1u)
-		len = op->len - 1u;
-	for (uint32_t i = 0; i < len && s[i]; i++)
-		to[i] = s[i];
+	if (find_string(f->h, op, &s, &left))
+		room = f->h->size - (uint32_t)(s - (const char *)f->h->record);
+	if (left > op->len - 1u)
+		left = op->len - 1u;
+	for (; left && !ended && i < words; i++) {
+		to[i] = before_zero(string_word(s, left, room), &ended);
+		s += 8;
+		room -= room < 8 ? room : 8;
+		left -= left < 8 ? left : 8;
+	}
+	for (; i < words; i++)
+		to[i] = 0;
 }
 
 static void key_stack(struct fold *f, const struct op *op)
@@ -129,9 +162,24 @@ static void key_stack_field(struct fold *f, const struct op *op)
 		to[k] = load(f->h, OP_LOAD_U64, off + i);
 }
 
+/* The common case of a key of two words inline, as map_insert() does it for one. */
+static inline uint32_t insert(struct map *map, const struct slot *slot, const uint64_t *key)
+{
+	const uint64_t *at;
+	uint32_t elt;
+
+	if (map->key_size == 16) {
+		elt = map_first_place(map, map_hash_word(map_hash_word(0, key[0]), key[1]));
+		at = (const uint64_t *)map_elt(map, elt);
+		if (__builtin_expect(elt && at[0] == key[0] && at[1] == key[1], 1))
+			return elt;
+	}
+	return map_insert(map, slot, key);
+}
+
 static inline bool find_elt(struct fold *f)
 {
-	f->elt = map_insert(f->map, f->slot, f->key);
+	f->elt = insert(f->map, f->slot, (const uint64_t *)f->key);
 	if (!f->elt)
 		return false;
 	map_add(f->map, f->elt, 0, 1, f->h->cpu, f->h->writer);
@@ -180,7 +228,7 @@ static uint64_t two(struct fold *f, unsigned int code)
 }
 
 /* One op; false ends the program. */
-static bool step(struct fold *f, const struct op *op)
+static inline __attribute__((always_inline)) bool step(struct fold *f, const struct op *op)
 {
 	switch (op->code) {
 	case OP_LOAD_U8: case OP_LOAD_U16: case OP_LOAD_U32: case OP_LOAD_U64:
@@ -217,6 +265,9 @@ static bool step(struct fold *f, const struct op *op)
 	case OP_DIV_SHIFT: case OP_DIV_MULT:
 		push(f, divide(op, pop(f)));
 		return true;
+	case OP_KEY_FIELD:
+		*(uint64_t *)(f->key + op->off) = load(f->h, op->size, op->arg);
+		return true;
 	case OP_KEY_U64:
 		*(uint64_t *)(f->key + op->off) = pop(f);
 		return true;
@@ -231,6 +282,9 @@ static bool step(struct fold *f, const struct op *op)
 		return true;
 	case OP_FIND:
 		return find_elt(f);
+	case OP_SUM_FIELD:
+		map_add(f->map, f->elt, op->off, load(f->h, op->size, op->arg), f->h->cpu, f->h->writer);
+		return true;
 	case OP_SUM:
 		map_add(f->map, f->elt, op->off, pop(f), f->h->cpu, f->h->writer);
 		return true;
@@ -245,6 +299,29 @@ static bool step(struct fold *f, const struct op *op)
 	}
 }
 
+/* OP_HIST_KEY1 */
+static inline void fold_key(struct map *map, struct slot *slot, const struct op *op, const struct hit *h)
+{
+	uint64_t key = load(h, op->len, op->off);
+	uint32_t elt = map_insert(map, slot, &key);
+
+	if (elt)
+		map_add(map, elt, 0, 1, h->cpu, h->writer);
+}
+
+/* OP_HIST_KEYS: all of it in registers. */
+static inline void fold_keys(struct map *map, struct slot *slot, const struct op *op, const struct hit *h)
+{
+	const uint64_t key[2] = { load(h, op->len, op->off), op->size ? load(h, op->size, op->on_true) : 0 };
+	uint32_t elt = insert(map, slot, key);
+
+	if (!elt)
+		return;
+	map_add(map, elt, 0, 1, h->cpu, h->writer);
+	if (op->cmp)
+		map_add(map, elt, 1, load(h, op->cmp, op->arg), h->cpu, h->writer);
+}
+
 void hist_fold(const struct plane *p, struct slot *slot, unsigned int level,
 	       const struct program *prog, const struct hit *h)
 {
@@ -254,11 +331,11 @@ void hist_fold(const struct plane *p, struct slot *slot, unsigned int level,
 	struct fold f;
 
 	if (op->code == OP_HIST_KEY1) {
-		uint64_t key = load(h, op->len, op->off);
-		uint32_t elt = map_insert(map, slot, &key);
-
-		if (elt)
-			map_add(map, elt, 0, 1, h->cpu, h->writer);
+		fold_key(map, slot, op, h);
+		return;
+	}
+	if (op->code == OP_HIST_KEYS) {
+		fold_keys(map, slot, op, h);
 		return;
 	}
 	scratch = plane_scratch(p, slot, level);

@@ -73,6 +73,7 @@ enum op_code {
 	OP_DIV_MULT,		/* (v * imm + 2^20 - 1) >> 20 while v < 2^20, else v / len */
 	/* key: pop into, or copy to, the key buffer at `koff` (= off of the op; the field's is in imm) */
 	OP_KEY_U64,
+	OP_KEY_FIELD,		/* size: load op of the field, arg: its offset */
 	OP_KEY_STRING,		/* imm: field offset, arg: its size if fixed, len: room in the key, size: enum string_kind */
 	OP_KEY_STACK,		/* PROGRAM_STACK_DEPTH * 8 bytes */
 	OP_KEY_STACK_FIELD,	/* a __data_loc unsigned long[] field at imm */
@@ -80,9 +81,12 @@ enum op_code {
 	OP_FIND,		/* key -> elt, made if new; none left: counted as dropped, the program ends */
 	OP_HITCOUNT,		/* sum 0 += 1 */
 	OP_SUM,			/* pop; sum[off] += it */
+	OP_SUM_FIELD,		/* size: load op of the field, arg: its offset; sum[off] += it */
 	OP_ELT_COMM,		/* the task's name into the elt's variables off and off + 1, once */
 	/* fused shapes: the whole of a common hist in one op */
 	OP_HIST_KEY1,		/* len: load op of the key, off: its field offset; find, hitcount */
+	OP_HIST_KEYS,		/* the same and, where not 0, a second key: size: its load op, on_true: its field
+				   offset; and a value: cmp: its load op, arg: its field offset */
 	/* variables, references, actions */
 	OP_VAR_SET, OP_VAR_SET_STRING, OP_VAR_SET_STACK, OP_VAR_READ, OP_VAR_READ_ONCE,
 	OP_VAR_FIND,		/* find in another hist's map with this key; absent: the program ends */

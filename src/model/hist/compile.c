@@ -104,6 +104,22 @@ static enum string_kind string_kind(const struct field *field)
 	}
 }
 
+/* A field of the record as it is: loaded and used by one op. */
+static bool is_plain(const struct hist_field *f)
+{
+	return f->field && !(f->flags & (HIST_CPU | HIST_STRING | HIST_STACKTRACE | HIST_LOG2 | HIST_BUCKET |
+					 HIST_EXPR | HIST_VAR_REF | HIST_CONST | HIST_TIMESTAMP));
+}
+
+static struct op *emit_plain(struct code *c, enum op_code code, const struct hist_field *f)
+{
+	struct op *op = emit(c, code);
+
+	op->size = load_code(f);
+	op->arg = f->field->offset;
+	return op;
+}
+
 static void emit_key(struct code *c, const struct hist_field *f)
 {
 	struct op *op;
@@ -117,6 +133,8 @@ static void emit_key(struct code *c, const struct hist_field *f)
 		op->imm = f->field->offset;
 		op->size = string_kind(f->field);
 		op->arg = f->field->kind == FIELD_STATIC_STRING ? f->field->size : 0;
+	} else if (is_plain(f)) {
+		op = emit_plain(c, OP_KEY_FIELD, f);
 	} else {
 		emit_value(c, f);
 		op = emit(c, OP_KEY_U64);
@@ -125,23 +143,54 @@ static void emit_key(struct code *c, const struct hist_field *f)
 	op->len = (uint16_t)f->size;
 }
 
-static bool is_sum(const struct hist_field *f)
+static void emit_sum(struct code *c, const struct hist_field *f, unsigned int sum)
 {
-	return !(f->flags & HIST_VAR);
-}
-
-/* One integer key and nothing but hitcount: one op does it all. */
-static bool emit_fused(const struct hist_data *hd, struct code *c)
-{
-	const struct hist_field *key = hd->fields[hd->n_vals];
 	struct op *op;
 
-	if (hd->n_vals != 1 || hd->n_keys != 1 || !key->field ||
-	    (key->flags & (HIST_CPU | HIST_STRING | HIST_STACKTRACE | HIST_LOG2 | HIST_BUCKET | HIST_EXECNAME)))
+	if (is_plain(f)) {
+		op = emit_plain(c, OP_SUM_FIELD, f);
+	} else {
+		emit_value(c, f);
+		op = emit(c, OP_SUM);
+	}
+	op->off = (uint16_t)sum;
+}
+
+static void emit_var(struct code *c, const struct hist_field *f)
+{
+	emit_value(c, f);
+	emit(c, OP_VAR_SET)->off = (uint16_t)f->var.idx;
+}
+
+/* One or two keys and at most one value that are fields as they are: one op does it all. */
+static bool fits_one_op(const struct hist_data *hd)
+{
+	if (hd->n_vals > 2 || hd->n_keys > 2)
 		return false;
-	op = emit(c, OP_HIST_KEY1);
-	op->len = load_code(key);
-	op->off = key->field->offset;
+	for (unsigned int i = 1; i < hd->n_fields; i++)
+		if (!is_plain(hd->fields[i]) || (hd->fields[i]->flags & (HIST_EXECNAME | HIST_VAR)))
+			return false;
+	return true;
+}
+
+static bool emit_fused(const struct hist_data *hd, struct code *c)
+{
+	const struct hist_field *const *keys = (const struct hist_field *const *)&hd->fields[hd->n_vals];
+	struct op *op;
+
+	if (!fits_one_op(hd))
+		return false;
+	op = emit(c, hd->n_fields == 2 ? OP_HIST_KEY1 : OP_HIST_KEYS);
+	op->len = load_code(keys[0]);
+	op->off = keys[0]->field->offset;
+	if (hd->n_keys == 2) {
+		op->size = load_code(keys[1]);
+		op->on_true = keys[1]->field->offset;
+	}
+	if (hd->n_vals == 2) {
+		op->cmp = load_code(hd->fields[1]);
+		op->arg = hd->fields[1]->field->offset;
+	}
 	return true;
 }
 
@@ -155,18 +204,17 @@ static bool has_execname(const struct hist_data *hd)
 
 static void emit_all(const struct hist_data *hd, struct code *c)
 {
-	unsigned int sum = 1, var = 0;
+	unsigned int sum = 1;
 
 	if (!emit_fused(hd, c)) {
 		for (unsigned int i = hd->n_vals; i < hd->n_fields; i++)
 			emit_key(c, hd->fields[i]);
 		emit(c, OP_FIND);
 		for (unsigned int i = 1; i < hd->n_vals; i++) {
-			struct op *op;
-
-			emit_value(c, hd->fields[i]);
-			op = emit(c, is_sum(hd->fields[i]) ? OP_SUM : OP_VAR_SET);
-			op->off = (uint16_t)(is_sum(hd->fields[i]) ? sum++ : var++);
+			if (hd->fields[i]->flags & HIST_VAR)
+				emit_var(c, hd->fields[i]);
+			else
+				emit_sum(c, hd->fields[i], sum++);
 		}
 		if (has_execname(hd))
 			emit(c, OP_ELT_COMM)->off = (uint16_t)hd->n_vars;
