@@ -14,6 +14,7 @@
  * G5  Page s + N is begun only when head has left page s + N - 1; readers take
  *     page s for intact while s + N > page(head) + 1.
  */
+#include "plane/arch/counter.h"
 #include "plane/clock.h"
 #include "plane/plane.h"
 #include "plane/ring.h"
@@ -96,35 +97,60 @@ static bool full(const struct buffer *b, const struct ring *r, uint64_t seq)
 	taken = atomic_load_explicit(&r->taken, memory_order_relaxed);
 	if (taken > floor)
 		floor = taken;
-	return seq >= floor / r->subbuf_size + r->nr_pages - 1;
+	return seq >= (floor >> r->page_shift) + r->nr_pages - 1;
 }
 
-static void add_page(struct ring_commit *c, const struct write *w, uint64_t seq, uint64_t old_pos)
+static uint32_t place_before(const struct ring *r, uint32_t place)
+{
+	return place ? place - 1 : r->nr_pages - 1;
+}
+
+static char *page_at(const struct plane *p, const struct ring *r, uint32_t place)
+{
+	return (char *)plane_data(p, r->pages) + ((uint64_t)place << r->page_shift);
+}
+
+/* The bytes of records before pos: those before its page and what lies in the page. */
+static uint64_t bytes_before(const struct page_desc *d, uint64_t used)
+{
+	return atomic_load_explicit(&d->bytes, memory_order_relaxed) + used - RING_PAGE_HEADER;
+}
+
+static void add_page(struct ring_commit *c, const struct write *w, uint64_t seq, uint32_t place, uint64_t old_pos)
 {
 	struct ring *r = w->ring;
-	const struct ring_tail *old = &r->tail[w->head & 1];
-	struct page_desc *descs = plane_data(w->p, r->descs);
-	struct page_desc *d = &descs[seq % r->nr_pages];
-	uint64_t used = old_pos % r->subbuf_size;
+	struct page_desc *descs = plane_data(w->p, r->descs), *d = &descs[place];
+	struct page_desc *before = &descs[place_before(r, place)];
+	uint64_t used = old_pos & (r->subbuf_size - 1);
 
+	if (!used)
+		used = r->subbuf_size;
 	/* In this order: readers look at seq before and after they copy (G5). */
 	add_store(c, (void *)&d->seq, 0);
 	if (seq)
-		add_store(c, (void *)&descs[(seq - 1) % r->nr_pages].end, used ? used : r->subbuf_size);
-	add_store(c, (void *)&d->entries, old->entries);
-	add_store(c, (void *)&d->bytes, old->bytes);
-	add_store(c, (char *)plane_data(w->p, r->pages) + seq % r->nr_pages * r->subbuf_size, w->time);
+		add_store(c, (void *)&before->end, used);
+	add_store(c, (void *)&d->entries, r->tail[w->head & 1].entries);
+	add_store(c, (void *)&d->bytes, seq ? bytes_before(before, used) : 0);
+	add_store(c, page_at(w->p, r, place), w->time);
 	add_store(c, (void *)&d->seq, seq + 1);
+	add_store(c, &r->page_end, 0);
+	add_store(c, &r->base, r->pages + ((uint64_t)place << r->page_shift) - (seq << r->page_shift));
+	add_store(c, &r->page_end, (seq + 1) << r->page_shift);
 }
 
-static void add_tail(struct ring_commit *c, const struct write *w, uint32_t length)
+static void add_tail(struct ring_commit *c, const struct write *w)
 {
-	const struct ring_tail *old = &w->ring->tail[w->head & 1];
 	struct ring_tail *tail = &w->ring->tail[!(w->head & 1)];
 
 	add_store(c, &tail->time, w->time);
-	add_store(c, &tail->entries, old->entries + 1);
-	add_store(c, &tail->bytes, old->bytes + length);
+	add_store(c, &tail->entries, w->ring->tail[w->head & 1].entries + 1);
+}
+
+static void add_time(struct ring_commit *c, char *at, uint32_t form, uint64_t last, uint64_t now)
+{
+	uint64_t t = form == RING_TYPE_EXTEND ? now - last : now;
+
+	add_store(c, at, event_header(form, t, (uint32_t)(t >> RING_DELTA_BITS)));
 }
 
 /* Lists the stores of a commit (G1); false when the ring is full. */
@@ -132,32 +158,32 @@ static bool prepare(const struct write *w, struct ring_commit *c)
 {
 	struct ring *r = w->ring;
 	const uint64_t pos = w->head >> 1, last = r->tail[w->head & 1].time;
-	uint64_t seq = pos / r->subbuf_size;
-	uint32_t off = (uint32_t)(pos % r->subbuf_size), form = time_form(last, w->time);
-	uint32_t length = w->length + (form ? RING_LEN_EXTEND : 0);
+	uint64_t seq = pos >> r->page_shift, delta = w->time - last;
+	uint32_t off = (uint32_t)(pos & (r->subbuf_size - 1)), form = time_form(last, w->time);
 	char *at;
 
 	c->nr_stores = 0;
-	if (!off || off + length > r->subbuf_size) {
+	if (!off || off + w->length + (form ? RING_LEN_EXTEND : 0) > r->subbuf_size) {
 		seq += off != 0;
 		if (full(w->buffer, r, seq))
 			return false;
-		add_page(c, w, seq, pos);
+		add_page(c, w, seq, (uint32_t)(seq % r->nr_pages), pos);
 		off = RING_PAGE_HEADER;
 		form = 0;
-		length = w->length;
+		delta = 0;
 	}
-	at = (char *)plane_data(w->p, r->pages) + seq % r->nr_pages * r->subbuf_size + off;
-	if (form == RING_TYPE_EXTEND)
-		add_store(c, at, event_header(form, w->time - last, (w->time - last) >> RING_DELTA_BITS));
-	else if (form)
-		add_store(c, at, event_header(form, w->time, (uint32_t)(w->time >> RING_DELTA_BITS)));
-	add_record(c, form ? at + RING_LEN_EXTEND : at, w,
-		   form || off == RING_PAGE_HEADER ? 0 : w->time - last);
-	add_tail(c, w, length);
+	at = page_at(w->p, r, (uint32_t)(seq % r->nr_pages)) + off;
+	if (form) {
+		add_time(c, at, form, last, w->time);
+		at += RING_LEN_EXTEND;
+		off += RING_LEN_EXTEND;
+		delta = 0;
+	}
+	add_record(c, at, w, delta);
+	add_tail(c, w);
 	c->head_at = (uint64_t *)&r->head;
 	c->head = w->head;
-	c->next_head = (seq * r->subbuf_size + off + length) << 1 | !(w->head & 1);
+	c->next_head = ((seq << r->page_shift) + off + w->length) << 1 | !(w->head & 1);
 	return true;
 }
 
@@ -177,9 +203,16 @@ static struct ring *ring_of(const struct plane *p, const struct buffer *b, uint3
 	return ref ? plane_data(p, ref) : NULL;
 }
 
-static uint64_t now(const struct plane *p, const struct buffer *b)
+static inline __attribute__((always_inline)) uint64_t now(const struct plane *p, const struct buffer *b)
 {
-	return clock_now(&plane_header(p)->tsc, plane_instance(p, b->instance));
+	const struct clock_scale *scale = &plane_header(p)->tsc;
+	struct instance_state *inst = plane_instance(p, b->instance);
+
+	/* What clock_now() does first, without the call. */
+	if (__builtin_expect(atomic_load_explicit(&inst->clock, memory_order_relaxed) == CLOCK_ID_LOCAL &&
+			     scale->valid, 1))
+		return clock_scaled(scale, counter_read());
+	return clock_now(scale, inst);
 }
 
 /* The only writer of its ring. */
@@ -216,24 +249,147 @@ static int write_restartable(struct write *w)
 	}
 }
 
+/* ---- The short way ---- */
+
+/* Whether the record goes behind the last one, into the same page, with a plain delta. */
+static inline bool aim(const struct plane *p, struct ring_short *w, uint32_t size)
+{
+	struct ring *r = w->ring;
+	const struct ring_tail *old = &r->tail[w->head & 1];
+	const uint64_t pos = w->head >> 1, delta = w->time - old->time;
+	const uint64_t left = *(const volatile uint64_t *)&r->page_end - pos;
+
+	/* A page not begun or another's page_end: left is 0 or at least a page. */
+	if (left < 4 + size || left >= r->subbuf_size || delta >> RING_DELTA_BITS)
+		return false;
+	w->at = (char *)plane_data(p, r->base + pos);
+	w->tail = &r->tail[!(w->head & 1)];
+	w->last = size - 8;
+	w->entries = old->entries + 1;
+	w->header = size / 4 | (uint32_t)delta << 5;
+	w->next_head = (w->head + ((4 + size) << 1)) ^ 1;
+	return true;
+}
+
+static bool is_short(uint32_t size)
+{
+	return !(size & 3) && size - RING_SHORT_MIN <= RING_MAX_SMALL - RING_SHORT_MIN;
+}
+
+/* Both: 0 committed, 1 not recorded, -1 it has to go the long way. */
+static inline int write_short_restartable(const struct plane *p, const struct buffer *b, const void *record,
+					  uint32_t size)
+{
+	struct ring_short w;	/* an initialiser would zero all of it, which takes as long as the rest */
+
+	w.src = record;
+	for (;;) {
+		int cpu = rseq_cpu();
+
+		if (cpu < 0)
+			return -1;
+		w.ring = ring_of(p, b, 0, (uint32_t)cpu);
+		if (!w.ring || atomic_load_explicit(&w.ring->disabled, memory_order_relaxed))
+			return 1;
+		w.head = atomic_load_explicit(&w.ring->head, memory_order_acquire);	/* G3 */
+		w.time = now(p, b);							/* G4 */
+		if (!aim(p, &w, size))
+			return -1;
+		if (ring_commit_short(&w, cpu))
+			return 0;
+	}
+}
+
+static inline int write_short_alone(const struct plane *p, const struct buffer *b, struct ring *r, uint64_t time,
+				    const void *record, uint32_t size)
+{
+	struct ring_short w;
+
+	w.src = record;
+	w.ring = r;
+	w.head = atomic_load_explicit(&r->head, memory_order_relaxed);	/* its own */
+	w.time = time ? time : now(p, b);
+	if (!aim(p, &w, size))
+		return -1;
+	ring_short_stores(&w);
+	atomic_store_explicit(&r->head, w.next_head, memory_order_release);	/* G3 */
+	return 0;
+}
+
+/* ---- */
+
+/* The set of a thread without restartable sequences: one for each level, so that no handler comes in between. */
+static uint32_t lease_set(struct slot *slot)
+{
+	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);	/* the thread's for good */
+	uint32_t number = (uint32_t)lease, depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
+
+	if (!number) {
+		atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_relaxed);
+		return BUFFER_MAX_SETS;
+	}
+	return RING_SET_LEASES + (number - 1) * LAYOUT_HIT_LEVELS + (depth ? depth - 1 : 0);
+}
+
+static bool restartable(const struct slot *slot)
+{
+	return rseq_cpu() >= 0 && !(atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY);
+}
+
+static int lose(struct slot *slot)
+{
+	atomic_store_explicit(&slot->missed, atomic_load_explicit(&slot->missed, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	return 1;
+}
+
+static __attribute__((noinline)) int write_long(const struct plane *p, struct slot *slot, const struct buffer *b,
+						uint32_t set, uint32_t cpu, uint64_t time, const void *record,
+						uint32_t size)
+{
+	struct write w = {
+		.p = p, .buffer = b, .record = record, .size = size, .length = event_length(size),
+	};
+
+	if (w.length > b->subbuf_size - RING_PAGE_HEADER || size > b->subbuf_size) {
+		w.ring = ring_of(p, b, set, cpu);
+		return w.ring ? drop(w.ring) : lose(slot);
+	}
+	if (!set)
+		return write_restartable(&w);
+	w.ring = ring_of(p, b, set, cpu);
+	return write_alone(&w, time);
+}
+
+/* Sources and leases. */
+static __attribute__((noinline)) int write_owned(const struct plane *p, struct slot *slot, const struct buffer *b,
+						 uint32_t set, uint32_t cpu, uint64_t time, const void *record,
+						 uint32_t size)
+{
+	struct ring *r;
+	int rc = -1;
+
+	if (!set)
+		set = lease_set(slot);
+	r = ring_of(p, b, set, cpu);
+	if (!r)
+		return lose(slot);
+	if (atomic_load_explicit(&r->disabled, memory_order_relaxed))
+		return 1;
+	if (is_short(size))
+		rc = write_short_alone(p, b, r, time, record, size);
+	return rc < 0 ? write_long(p, slot, b, set, cpu, time, record, size) : rc;
+}
+
 int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32_t set, uint32_t cpu,
 	       uint64_t time, const void *record, uint32_t size)
 {
-	struct write w = {
-		.p = p, .buffer = plane_data(p, buffer), .record = record, .size = size,
-		.length = event_length(size),
-	};
+	const struct buffer *b = plane_data(p, buffer);
+	int rc = -1;
 
-	if (w.length > w.buffer->subbuf_size - RING_PAGE_HEADER) {
-		w.ring = ring_of(p, w.buffer, set, cpu);
-		return w.ring ? drop(w.ring) : 1;
-	}
-	if (!set && rseq_cpu() >= 0)
-		return write_restartable(&w);
-	if (!set)	/* no restartable sequences here: the ring that the thread has leased */
-		set = (uint32_t)atomic_load_explicit(&slot->lease, memory_order_relaxed);
-	w.ring = set ? ring_of(p, w.buffer, set, cpu) : NULL;
-	if (!w.ring || atomic_load_explicit(&w.ring->disabled, memory_order_relaxed))
-		return 1;
-	return write_alone(&w, time);
+	if (__builtin_expect(set || !restartable(slot), 0))
+		return write_owned(p, slot, b, set, cpu, time, record, size);
+	if (__builtin_expect(is_short(size), 1))
+		rc = write_short_restartable(p, b, record, size);
+	return __builtin_expect(rc < 0, 0) ? write_long(p, slot, b, 0, cpu, time, record, size) : rc;
 }

@@ -56,6 +56,25 @@ void buffer_free(struct session *s, data_ref buffer);	/* one that was never publ
 /* A new server takes over a buffer as it is. 0, -EPROTO */
 int buffer_adopt(struct session *s, data_ref buffer);
 void buffer_retire(struct session *s, data_ref buffer);
+/*
+ * For a resize: `to`, not published yet, gets what `from` still has, so that
+ * readers see both merged by time. As much of it as the new rings promise stays
+ * (the rest counts as overrun) and goes as new records come. Then publish `to`,
+ * and retire `from`. -EINVAL when the sub-buffer sizes differ.
+ */
+int buffer_keep(struct session *s, data_ref from, data_ref to);
+/* Exchanges one CPU's rings of a live and a snapshot buffer of equal sub-buffer size; -EINVAL. */
+int buffer_swap_cpu(struct session *s, data_ref live, data_ref snapshot, uint32_t cpu);
+/*
+ * Leases: private rings for threads without restartable sequences (R12). A
+ * lease stays with its slot; whoever gets the slot after a dead thread goes on
+ * with its rings. 0, -ENOSPC when RING_MAX_LEASES are given, -ENOMEM.
+ */
+int ring_lease_give(struct session *s, uint32_t slot);
+/* Gives leases to those that hits asked for; the server calls it every few milliseconds. */
+void ring_leases_serve(struct session *s);
+/* Program: before a thread's first hit. Asks and waits up to 100 ms for its lease where it needs one. */
+void ring_lease_await(struct slot *slot);
 /* Readers see nothing of what was written before now. cpu -1: all. */
 void buffer_clear(struct session *s, data_ref buffer, int cpu);
 void buffer_set_overwrite(struct session *s, data_ref buffer, bool on);

@@ -34,15 +34,25 @@ enum {
 	RING_TYPE_EXTEND	= 30,
 	RING_TYPE_ABSOLUTE	= 31,
 	RING_DELTA_BITS		= 27,
-	BUFFER_MAX_SETS		= 64,	/* set 0, sources, leases */
+
+	/* writer sets */
+	RING_SET_KEPT		= 16,	/* 1 .. 15: sources; from here: what a resized buffer had, no writer */
+	RING_SET_LEASES		= 32,	/* LAYOUT_HIT_LEVELS sets a lease */
+	RING_MAX_LEASES		= 64,
+	BUFFER_MAX_SETS		= RING_SET_LEASES + RING_MAX_LEASES * LAYOUT_HIT_LEVELS,
 };
+
+/*
+ * slot.lease: 0, or 1 + the number of the lease that the slot has for good (a
+ * thread that gets the slot later goes on with it), with these bits.
+ */
+#define RING_LEASE_WANTED	(1ull << 62)	/* the thread has no restartable sequences */
+#define RING_LEASE_ONLY		(1ull << 63)	/* nor may it believe that it has: a child of vfork() */
 
 /* What belongs to one position of head. */
 struct ring_tail {
 	uint64_t	time;		/* of the last record */
 	uint64_t	entries;	/* records written since birth */
-	uint64_t	bytes;		/* their bytes, headers and extends included */
-	uint64_t	pad;
 };
 
 /* A page that was begun: sequence, its end (once left), and what came before it. */
@@ -50,7 +60,7 @@ struct page_desc {
 	_Atomic uint64_t seq;		/* sequence + 1, stored last when the page is begun */
 	_Atomic uint64_t end;		/* bytes of the page in use, valid when head is beyond it */
 	_Atomic uint64_t entries;	/* records before its first */
-	_Atomic uint64_t bytes;
+	_Atomic uint64_t bytes;		/* and their bytes, headers and extends included */
 };
 
 struct ring {
@@ -61,10 +71,20 @@ struct ring {
 	uint32_t	subbuf_size;
 	data_ref	pages;
 	data_ref	descs;
+	uint32_t	page_shift;	/* log2 of subbuf_size */
+	uint32_t	kept;		/* another buffer has it now; late hits still find it here. The server's */
+	_Atomic uint32_t disabled;	/* tracing_cpumask; the server's */
 
 	/* its owner */
 	_Alignas(64) _Atomic uint64_t head;
 	struct ring_tail tail[2];
+	/*
+	 * Save a division, for one page: a position in it lies at data + base +
+	 * position. page_end, the position that it ends at, is stored after base
+	 * and is 0 meanwhile; a page that it is not the end of has to divide.
+	 */
+	uint64_t	page_end;
+	uint64_t	base;
 	_Atomic uint64_t dropped;	/* no-overwrite and full */
 
 	/* the server */
@@ -75,7 +95,7 @@ struct ring {
 	_Atomic uint64_t taken_bytes;
 	_Atomic uint64_t overrun;			/* lost before a consuming reader came, counted so far */
 	_Atomic uint64_t lost;				/* not yet told to a consuming reader */
-	_Atomic uint32_t disabled;			/* tracing_cpumask */
+	_Atomic uint64_t limit;				/* position: what lies before it counts as overrun */
 };
 
 struct buffer {
@@ -83,7 +103,8 @@ struct buffer {
 	uint32_t	subbuf_size;
 	uint32_t	instance;	/* whose clock its set 0 reads */
 	_Atomic uint32_t overwrite;
-	uint64_t	size;		/* bytes of this block, for retirement */
+	_Atomic uint32_t nr_sets;	/* beyond the highest set that has rings */
+	uint32_t	pad;
 	_Atomic data_ref rings[];	/* [set * nr_cpus + cpu], 0: none */
 };
 

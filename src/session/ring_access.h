@@ -37,15 +37,23 @@ struct ring_page {
 	char		*data;		/* subbuf_size bytes, the caller's */
 };
 
+uint32_t ring_sets(const struct buffer *b);
 struct buffer *ring_buffer(struct session *s, data_ref ref);
 bool ring_view(struct session *s, data_ref buffer, uint32_t set, uint32_t cpu, struct ring_view *out);
 void ring_each(struct session *s, data_ref buffer, int cpu, void (*fn)(struct ring_view *v, void *arg), void *arg);
+void ring_retire(struct session *s, data_ref ring);
+/* Moves the limits of rings kept from before a resize to what their successors leave of the size. */
+void ring_keep_limits(struct session *s, data_ref buffer);
+/* Gives a new buffer rings for the leases that slots have. 0, -ENOMEM */
+int ring_leases_add(struct session *s, data_ref buffer, const uint64_t *bytes_per_cpu);
 
 /* Where the next record will be written. */
 struct ring_point ring_head(const struct ring_view *v);
 /* The oldest record that a reader may have, its time in .time; false when there is none. */
 bool ring_oldest(const struct ring_view *v, struct ring_point *out);
 
+/* Position: consumed, cleared and superseded records lie before it. */
+uint64_t ring_start(const struct ring_view *v);
 /* Copies page seq as far as it is written; 0, -ENOENT not begun, -EAGAIN overwritten (R14). */
 int ring_page_copy(const struct ring_view *v, uint64_t seq, struct ring_page *out);
 /* The oldest page that can still be intact. */

@@ -27,6 +27,13 @@ struct buffer *ring_buffer(struct session *s, data_ref ref)
 	return b;
 }
 
+uint32_t ring_sets(const struct buffer *b)
+{
+	uint32_t nr = atomic_load_explicit(&b->nr_sets, memory_order_relaxed);	/* the server's own */
+
+	return nr < BUFFER_MAX_SETS ? nr : BUFFER_MAX_SETS;
+}
+
 /* A ring whose numbers hold together (R2): what is read is a copy that the programs cannot change. */
 bool ring_view(struct session *s, data_ref buffer, uint32_t set, uint32_t cpu, struct ring_view *out)
 {
@@ -42,11 +49,11 @@ bool ring_view(struct session *s, data_ref buffer, uint32_t set, uint32_t cpu, s
 		return false;
 	*out = (struct ring_view){ .ring = r, .cpu = cpu, .nr_pages = r->nr_pages, .subbuf_size = r->subbuf_size };
 	if (out->nr_pages < 2 || out->subbuf_size < 4096 || out->subbuf_size > 1u << 24 ||
-	    (out->subbuf_size & (out->subbuf_size - 1)))
+	    out->subbuf_size != 1u << (r->page_shift & 31))
 		return false;
 	out->pages = session_data(s, r->pages, (size_t)out->nr_pages * out->subbuf_size);
 	out->descs = session_data(s, r->descs, (size_t)out->nr_pages * sizeof(struct page_desc));
-	return out->pages && out->descs;
+	return out->pages && out->descs && !(r->descs % 64) && !(r->pages % 64);
 }
 
 static uint32_t pages_for(uint64_t bytes, uint32_t subbuf_size)
@@ -75,6 +82,11 @@ static void ring_free(struct session *s, data_ref ref, bool published)
 	give(s, ref, sizeof(*r));
 }
 
+void ring_retire(struct session *s, data_ref ring)
+{
+	ring_free(s, ring, true);
+}
+
 static data_ref ring_create(struct session *s, uint32_t set, uint32_t cpu, uint32_t subbuf_size, uint64_t bytes)
 {
 	data_ref ref = session_data_alloc(s, sizeof(struct ring));
@@ -85,6 +97,7 @@ static data_ref ring_create(struct session *s, uint32_t set, uint32_t cpu, uint3
 	r->cpu = cpu;
 	r->set = set;
 	r->subbuf_size = subbuf_size;
+	r->page_shift = (uint32_t)__builtin_ctz(subbuf_size);
 	r->nr_pages = pages_for(bytes, subbuf_size);
 	r->pages = session_data_alloc(s, (size_t)r->nr_pages * subbuf_size);
 	if (r->pages)
@@ -101,6 +114,8 @@ int buffer_add_set(struct session *s, data_ref buffer, uint32_t set, const uint6
 
 	if (!b || set >= BUFFER_MAX_SETS)
 		return -EINVAL;
+	if (set >= ring_sets(b))
+		atomic_store_explicit(&b->nr_sets, set + 1, memory_order_relaxed);
 	for (uint32_t cpu = 0; cpu < b->nr_cpus; cpu++) {
 		_Atomic data_ref *word = &b->rings[(size_t)set * b->nr_cpus + cpu];
 		data_ref ring;
@@ -120,24 +135,31 @@ int buffer_create(struct session *s, uint32_t instance, uint32_t nr_cpus, uint32
 {
 	data_ref ref = session_data_alloc(s, buffer_bytes(nr_cpus));
 	struct buffer *b = ref ? session_data(s, ref, buffer_bytes(nr_cpus)) : NULL;
+	int err = 0;
 
 	if (!b)
 		return -ENOMEM;
 	b->nr_cpus = nr_cpus;
 	b->subbuf_size = subbuf_size;
 	b->instance = instance;
-	b->size = buffer_bytes(nr_cpus);
 	atomic_store_explicit(&b->overwrite, overwrite, memory_order_relaxed);	/* not published yet */
-	for (uint32_t set = 0; set < nr_sets; set++) {
-		int err = buffer_add_set(s, ref, set, bytes_per_cpu);
+	for (uint32_t set = 0; set < nr_sets && !err; set++)
+		err = buffer_add_set(s, ref, set, bytes_per_cpu);
+	if (!err)
+		err = ring_leases_add(s, ref, bytes_per_cpu);
+	if (err)
+		buffer_free(s, ref);
+	else
+		*out = ref;
+	return err;
+}
 
-		if (err) {
-			buffer_free(s, ref);
-			return err;
-		}
-	}
-	*out = ref;
-	return 0;
+/* buffer_keep() gave it to the buffer's successor. */
+static bool moved_on(struct session *s, data_ref ref, uint32_t set)
+{
+	const struct ring *r = session_data(s, ref, sizeof(*r));
+
+	return r && r->kept && (set < RING_SET_KEPT || set >= RING_SET_LEASES);
 }
 
 static void buffer_give(struct session *s, data_ref ref, bool published)
@@ -146,10 +168,10 @@ static void buffer_give(struct session *s, data_ref ref, bool published)
 
 	if (!b)
 		return;
-	for (size_t i = 0; i < (size_t)BUFFER_MAX_SETS * b->nr_cpus; i++) {
+	for (size_t i = 0; i < (size_t)ring_sets(b) * b->nr_cpus; i++) {
 		data_ref ring = atomic_load_explicit(&b->rings[i], memory_order_relaxed);
 
-		if (ring)
+		if (ring && !moved_on(s, ring, (uint32_t)(i / b->nr_cpus)))
 			ring_free(s, ring, published);
 	}
 	if (published)
@@ -176,25 +198,38 @@ void ring_each(struct session *s, data_ref buffer, int cpu, void (*fn)(struct ri
 
 	if (!b)
 		return;
-	for (uint32_t set = 0; set < BUFFER_MAX_SETS; set++)
+	for (uint32_t set = 0; set < ring_sets(b); set++)
 		for (uint32_t c = 0; c < b->nr_cpus; c++)
 			if ((cpu < 0 || (uint32_t)cpu == c) && ring_view(s, buffer, set, c, &v))
 				fn(&v, arg);
 }
 
+/* What lies before pos: the tail tells the records, the page's descriptor and pos the bytes. */
+static struct ring_point point_at(const struct ring_view *v, uint64_t head)
+{
+	const struct ring_tail tail = *(volatile struct ring_tail *)&v->ring->tail[head & 1];
+	struct ring_point at = { .pos = head >> 1, .entries = tail.entries, .time = tail.time };
+	const struct page_desc *d;
+
+	if (at.pos) {
+		d = &v->descs[(at.pos - 1) / v->subbuf_size % v->nr_pages];
+		at.bytes = atomic_load_explicit(&d->bytes, memory_order_relaxed) +
+			   (at.pos - 1) % v->subbuf_size + 1 - RING_PAGE_HEADER;
+	}
+	return at;
+}
+
 struct ring_point ring_head(const struct ring_view *v)
 {
 	struct ring_point at;
+	uint64_t head;
 
-	for (;;) {
-		uint64_t head = atomic_load_explicit(&v->ring->head, memory_order_acquire);	/* G3 */
-		struct ring_tail tail = *(volatile struct ring_tail *)&v->ring->tail[head & 1];
-
+	do {
+		head = atomic_load_explicit(&v->ring->head, memory_order_acquire);	/* G3 */
+		at = point_at(v, head);
 		atomic_thread_fence(memory_order_acquire);	/* the copy before the second look */
-		at = (struct ring_point){ head >> 1, tail.entries, tail.bytes, tail.time };
-		if (atomic_load_explicit(&v->ring->head, memory_order_relaxed) == head)
-			return at;
-	}
+	} while (atomic_load_explicit(&v->ring->head, memory_order_relaxed) != head);
+	return at;
 }
 
 static void clear_ring(struct ring_view *v, void *arg)
@@ -265,6 +300,7 @@ int buffer_stats(struct session *s, data_ref buffer, uint32_t cpu, struct ring_s
 	*out = (struct ring_stats){ 0 };
 	if (!b || cpu >= b->nr_cpus)
 		return -EINVAL;
+	ring_keep_limits(s, buffer);
 	ring_each(s, buffer, (int)cpu, add_stats, out);
 	return 0;
 }
@@ -302,7 +338,7 @@ int buffer_adopt(struct session *s, data_ref buffer)
 	struct buffer *b = ring_buffer(s, buffer);
 	int err = b ? session_data_adopt(s, buffer, buffer_bytes(b->nr_cpus)) : -EPROTO;
 
-	for (size_t i = 0; !err && i < (size_t)BUFFER_MAX_SETS * b->nr_cpus; i++) {
+	for (size_t i = 0; !err && i < (size_t)ring_sets(b) * b->nr_cpus; i++) {
 		data_ref ring = atomic_load_explicit(&b->rings[i], memory_order_relaxed);
 
 		if (ring)

@@ -15,19 +15,21 @@ static uint64_t head_page(const struct ring_view *v, uint64_t pos)
 	return (pos - 1) / v->subbuf_size;
 }
 
-/* Where reading starts: consumed and cleared records are gone for everybody. */
-static uint64_t start_pos(const struct ring_view *v)
+uint64_t ring_start(const struct ring_view *v)
 {
-	/* Relaxed: the server alone stores both. */
-	uint64_t floor = atomic_load_explicit(&v->ring->floor, memory_order_relaxed);
+	/* Relaxed: the server alone stores them. */
+	uint64_t start = atomic_load_explicit(&v->ring->floor, memory_order_relaxed);
 	uint64_t taken = atomic_load_explicit(&v->ring->taken, memory_order_relaxed);
+	uint64_t limit = atomic_load_explicit(&v->ring->limit, memory_order_relaxed);
 
-	return taken > floor ? taken : floor;
+	if (taken > start)
+		start = taken;
+	return limit > start ? limit : start;
 }
 
 uint64_t ring_first_page(const struct ring_view *v)
 {
-	uint64_t pos = ring_head(v).pos, start = start_pos(v), page = start / v->subbuf_size;
+	uint64_t pos = ring_head(v).pos, start = ring_start(v), page = start / v->subbuf_size;
 
 	if (!pos)
 		return page;
@@ -130,7 +132,7 @@ bool ring_cursor_next(struct ring_cursor *c)
 bool ring_oldest(const struct ring_view *v, struct ring_point *out)
 {
 	struct ring_page page = { .data = malloc(v->subbuf_size) };
-	uint64_t start = start_pos(v), head = ring_head(v).pos, seq;
+	uint64_t start = ring_start(v), head = ring_head(v).pos, seq;
 	bool found = false;
 
 	if (!page.data)

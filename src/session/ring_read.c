@@ -118,8 +118,6 @@ static void add_stream(struct ring_view *v, void *arg)
 {
 	struct ring_iter *it = arg;
 	struct stream *st;
-	uint64_t floor = atomic_load_explicit(&v->ring->floor, memory_order_relaxed);
-	uint64_t taken = atomic_load_explicit(&v->ring->taken, memory_order_relaxed);
 
 	if (it->nr == it->cap) {
 		unsigned int cap = it->cap ? it->cap * 2 : 16;
@@ -134,7 +132,7 @@ static void add_stream(struct ring_view *v, void *arg)
 	*st = (struct stream){ .view = *v, .page.data = malloc(v->subbuf_size), .stop = ring_head(v).pos };
 	if (!st->page.data)
 		return;
-	st->start = taken > floor ? taken : floor;
+	st->start = ring_start(v);
 	st->expected = UINT64_MAX;	/* what an old trace has lost before its first record is no gap in it */
 	it->nr++;
 }
@@ -145,6 +143,7 @@ int ring_iter_open(struct session *s, data_ref buffer, int cpu, struct ring_iter
 
 	if (!it)
 		return -ENOMEM;
+	ring_keep_limits(s, buffer);
 	ring_each(s, buffer, cpu, add_stream, it);
 	for (unsigned int i = 0; i < it->nr; i++)
 		advance(&it->streams[i]);
@@ -300,13 +299,9 @@ static void add_level(struct ring_view *v, void *arg)
 {
 	struct fill_level *sum = arg;
 	uint64_t head = ring_head(v).pos, first = ring_first_page(v) * v->subbuf_size;
-	uint64_t taken = atomic_load_explicit(&v->ring->taken, memory_order_relaxed);
-	uint64_t floor = atomic_load_explicit(&v->ring->floor, memory_order_relaxed);
 
-	if (taken > first)
-		first = taken;
-	if (floor > first)
-		first = floor;
+	if (ring_start(v) > first)
+		first = ring_start(v);
 	if (head > first)
 		sum->used += head - first;
 	sum->total += (uint64_t)(v->nr_pages - 1) * v->subbuf_size;

@@ -82,6 +82,56 @@ failed:
 	return false;
 }
 
+/* Few registers: it has to be assembled without optimisation, too. */
+static inline bool ring_commit_short(const struct ring_short *w, int cpu)
+{
+	struct rseq_area *rs = (struct rseq_area *)((char *)__builtin_thread_pointer() + __rseq_offset);
+
+	__asm__ __volatile__ goto(
+		".pushsection __rseq_cs, \"aw\"\n\t"
+		".balign 32\n"
+		"3:	.long 0, 0\n\t"
+		".quad 1f, 2f - 1f, 4f\n\t"
+		".popsection\n\t"
+		"leaq 3b(%%rip), %%rax\n\t"
+		"movq %%rax, 8(%[rs])\n"
+		"1:	movl %[cpu], %%eax\n\t"
+		"cmpl %%eax, 4(%[rs])\n\t"
+		"jne %l[failed]\n\t"
+		"cmpq %[head], (%[head_at])\n\t"
+		"jne %l[failed]\n\t"
+		"movl %[header], (%[at])\n\t"
+		"xorl %%ecx, %%ecx\n"
+		"5:	movq (%[src], %%rcx), %%rax\n\t"
+		"movq %%rax, 4(%[at], %%rcx)\n\t"
+		"addq $8, %%rcx\n\t"
+		"cmpq %[last], %%rcx\n\t"
+		"jb 5b\n\t"
+		"movq %[last], %%rcx\n\t"
+		"movq (%[src], %%rcx), %%rax\n\t"
+		"movq %%rax, 4(%[at], %%rcx)\n\t"
+		"movq %[time], (%[tail])\n\t"
+		"movq %[entries], %%rax\n\t"
+		"movq %%rax, 8(%[tail])\n\t"
+		"movq %[next], %%rax\n\t"
+		"movq %%rax, (%[head_at])\n"		/* the commit */
+		"2:\n\t"
+		".pushsection __rseq_failure, \"ax\"\n\t"
+		".byte 0x0f, 0xb9, 0x3d\n\t"
+		".long 0x53053053\n"
+		"4:	jmp %l[failed]\n\t"
+		".popsection\n"
+		: : [rs] "r"(rs), [cpu] "m"(cpu), [head_at] "r"(&w->ring->head), [head] "r"(w->head),
+		    [at] "r"(w->at), [src] "r"(w->src), [last] "m"(w->last), [header] "r"(w->header),
+		    [tail] "r"(w->tail), [time] "r"(w->time), [entries] "m"(w->entries), [next] "m"(w->next_head)
+		: "rax", "rcx", "memory", "cc" : failed);
+	return true;
+failed:
+	return false;
+}
+
+_Static_assert(offsetof(struct ring_tail, time) == 0 && offsetof(struct ring_tail, entries) == 8,
+	       "the section above knows the offsets");
 _Static_assert(offsetof(struct ring_commit, stores) == 56, "the section above knows the offsets");
 _Static_assert(offsetof(struct ring_commit, nr_stores) == 48, "the section above knows the offsets");
 

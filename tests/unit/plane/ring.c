@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring.c - what a ring's writers leave and what readers get; pages are judged by libtraceevent
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <kbuffer.h>
+#include "plane/plane.h"
+#include "plane/ring.h"
+#include "session/session.h"
+#include "temp_place.h"
+
+enum { CPUS = 3, SOURCE = 1, PAGE = 4096, HUGE_DELTA = 1 << 27 };
+
+struct record {
+	struct record_common common;
+	uint32_t	number, check;
+	char		more[1000];
+};
+
+static struct session *session;
+static struct plane *plane;
+static struct slot *slot;
+static data_ref buffer;
+
+static data_ref made(uint64_t bytes, bool overwrite, uint32_t subbuf_size)
+{
+	uint64_t sizes[CPUS] = { bytes, bytes, bytes };
+	data_ref ref;
+
+	assert_int_equal(buffer_create(session, 0, CPUS, subbuf_size, sizes, 2, overwrite, &ref), 0);
+	return ref;
+}
+
+static int setup(void **state)
+{
+	struct session_params params = { .nr_cpus = CPUS, .nr_slots = 16, .memory = 256 << 20 };
+
+	assert_int_equal(session_create(NULL, &params, &session), 0);
+	plane = session_plane(session);
+	slot = session_slot_get(session);
+	buffer = made(16 * PAGE, true, PAGE);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	session_close(session);
+	return 0;
+}
+
+static int put(uint32_t cpu, uint64_t time, uint32_t number, uint32_t size)
+{
+	struct record r = { .common.type = 300, .number = number, .check = number * 2654435761u };
+
+	memset(r.more, (int)(number & 0xff), sizeof(r.more));
+	return ring_write(plane, slot, buffer, SOURCE, cpu, time, &r, size);
+}
+
+static uint32_t number_of(const struct ring_record *r)
+{
+	const struct record *rec = r->record;
+
+	assert_int_equal(rec->check, rec->number * 2654435761u);
+	return rec->number;
+}
+
+/* A page of each consuming read through libtraceevent; fn sees every record. */
+static unsigned int judge(int cpu, void (*fn)(unsigned int i, uint64_t time, const struct record *r, int size))
+{
+	struct kbuffer *kbuf = kbuffer_alloc(KBUFFER_LSIZE_8, KBUFFER_ENDIAN_LITTLE);
+	struct ring_consumer *c;
+	unsigned int i = 0;
+	char page[PAGE];
+
+	assert_int_equal(ring_consumer_open(session, cpu, &c), 0);
+	while (ring_consume_page(c, buffer, page, PAGE) == 1) {
+		unsigned long long time;
+		void *rec;
+
+		assert_int_equal(kbuffer_load_subbuffer(kbuf, page), 0);
+		for (rec = kbuffer_read_event(kbuf, &time); rec; rec = kbuffer_next_event(kbuf, &time))
+			fn(i++, time, rec, kbuffer_event_size(kbuf));
+	}
+	ring_consumer_close(c);
+	kbuffer_free(kbuf);
+	return i;
+}
+
+static const uint32_t sizes[] = { 16, 20, 24, 108, 112, 116, 120, 200, 1000 };
+static uint64_t times[4000];
+
+static void is_as_written(unsigned int i, uint64_t time, const struct record *r, int size)
+{
+	assert_int_equal(r->number, i);
+	assert_int_equal(r->check, i * 2654435761u);
+	assert_int_equal(time, times[i]);
+	assert_int_equal(size, sizes[i % 9]);
+	for (uint32_t k = 16; k < sizes[i % 9]; k++)
+		assert_int_equal((unsigned char)((const char *)r)[k], i & 0xff);
+}
+
+static void pages_of_all_sizes_and_deltas_are_the_kernels(void **state)
+{
+	uint64_t time = 5;
+
+	for (uint32_t i = 0; i < 200; i++) {
+		time += i % 7 == 3 ? HUGE_DELTA - 1 : i % 7 == 4 ? HUGE_DELTA : i % 7 == 5 ? 1ull << 40 : i % 3;
+		times[i] = time;
+		assert_int_equal(put(1, time, i, sizes[i % 9]), 0);
+	}
+	assert_int_equal(judge(1, is_as_written), 200);
+}
+
+static void an_iterator_sees_what_the_pages_say(void **state)
+{
+	struct ring_iter *it;
+	struct ring_record r;
+	uint32_t i = 0;
+
+	pages_of_all_sizes_and_deltas_are_the_kernels(state);
+	assert_int_equal(ring_iter_open(session, buffer, -1, &it), 0);
+	assert_int_equal(ring_iter_next(it, &r), 0);		/* all was consumed */
+	ring_iter_close(it);
+	for (i = 0; i < 100; i++)
+		put(0, times[199] + i, i, 16);
+	assert_int_equal(ring_iter_open(session, buffer, -1, &it), 0);
+	for (i = 0; ring_iter_next(it, &r) == 1; i++) {
+		assert_int_equal(number_of(&r), i);
+		assert_int_equal(r.time, times[199] + i);
+		assert_int_equal(r.lost, 0);
+	}
+	assert_int_equal(i, 100);
+	ring_iter_close(it);
+}
+
+static void time_that_steps_back_is_told_absolutely(void **state)
+{
+	static const uint64_t when[] = { 1000, 500, 501, 1ull << 50, 7, 8 };
+
+	for (uint32_t i = 0; i < 6; i++) {
+		times[i] = when[i];
+		put(0, when[i], i, sizes[i % 9]);
+	}
+	assert_int_equal(judge(0, is_as_written), 6);
+}
+
+static void rings_are_merged_by_time(void **state)
+{
+	struct ring_iter *it;
+	struct ring_record r;
+	uint32_t i;
+
+	for (i = 0; i < 300; i++)
+		put(i * 7 % CPUS, 1000 + i, i, 16 + i % 5 * 4);
+	assert_int_equal(ring_iter_open(session, buffer, -1, &it), 0);
+	for (i = 0; ring_iter_next(it, &r) == 1; i++) {
+		assert_int_equal(number_of(&r), i);
+		assert_int_equal(r.cpu, i * 7 % CPUS);
+	}
+	assert_int_equal(i, 300);
+	ring_iter_close(it);
+}
+
+static void fill(uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++)
+		put(0, 1000 + i, i, 100);
+}
+
+static void overwriting_keeps_the_newest_and_counts(void **state)
+{
+	struct ring_consumer *c;
+	struct ring_record r;
+	struct ring_stats st;
+	uint32_t first, i;
+
+	fill(0, 3000);
+	assert_int_equal(buffer_stats(session, buffer, 0, &st), 0);
+	assert_int_equal(st.entries + st.overrun, 3000);
+	assert_true(st.entries * 104 >= 16 * (PAGE - 16 - 104) && st.entries * 104 <= 18 * PAGE);
+	assert_int_equal(st.bytes, st.entries * 104);
+	assert_int_equal(st.oldest_ts, 1000 + st.overrun);
+	assert_int_equal(ring_consumer_open(session, 0, &c), 0);
+	assert_int_equal(ring_consume(c, buffer, &r), 1);
+	first = number_of(&r);
+	assert_int_equal(first, st.overrun);
+	assert_int_equal(r.lost, first);
+	for (i = first + 1; ring_consume(c, buffer, &r) == 1; i++) {
+		assert_int_equal(number_of(&r), i);
+		assert_int_equal(r.lost, 0);
+	}
+	assert_int_equal(i, 3000);
+	fill(3000, 6000);
+	assert_int_equal(ring_consume(c, buffer, &r), 1);
+	assert_int_equal(r.lost, number_of(&r) - 3000);
+	buffer_stats(session, buffer, 0, &st);
+	assert_int_equal(st.read, 3000 - first + 1);
+	assert_int_equal(st.entries + st.overrun + st.read, 6000);
+	ring_consumer_close(c);
+}
+
+static void no_overwrite_keeps_the_oldest_and_counts(void **state)
+{
+	struct ring_consumer *c;
+	struct ring_record r;
+	struct ring_stats st;
+	uint64_t kept;
+
+	buffer_set_overwrite(session, buffer, false);
+	fill(0, 3000);
+	buffer_stats(session, buffer, 0, &st);
+	kept = st.entries;
+	assert_int_equal(kept + st.dropped, 3000);
+	assert_int_equal(st.overrun, 0);
+	assert_int_equal(ring_consumer_open(session, 0, &c), 0);
+	for (uint32_t i = 0; ring_consume(c, buffer, &r) == 1; i++)
+		assert_int_equal(number_of(&r), i);
+	assert_int_equal(put(0, 9000, 1, 100), 0);	/* there is room again */
+	buffer_stats(session, buffer, 0, &st);
+	assert_int_equal(st.entries, 1);
+	assert_int_equal(st.read, kept);
+	ring_consumer_close(c);
+}
+
+static void a_record_larger_than_a_page_is_dropped(void **state)
+{
+	char large[2 * PAGE] = { 0 };
+	struct ring_stats st;
+
+	assert_int_equal(ring_write(plane, slot, buffer, SOURCE, 0, 5, large, PAGE - 24), 0);
+	assert_int_equal(ring_write(plane, slot, buffer, SOURCE, 0, 6, large, PAGE - 20), 1);
+	assert_int_equal(ring_write(plane, slot, buffer, SOURCE, 0, 6, large, sizeof(large)), 1);
+	assert_int_equal(ring_write(plane, slot, buffer, SOURCE, 0, 6, large, UINT32_MAX), 1);
+	buffer_stats(session, buffer, 0, &st);
+	assert_int_equal(st.entries, 1);
+	assert_int_equal(st.dropped, 3);
+}
+
+static void clearing_hides_and_goes_on(void **state)
+{
+	struct ring_iter *it;
+	struct ring_record r;
+	struct ring_stats st;
+
+	fill(0, 1000);
+	buffer_clear(session, buffer, -1);
+	buffer_stats(session, buffer, 0, &st);
+	assert_int_equal(st.entries + st.overrun + st.read + st.dropped + st.bytes, 0);
+	put(0, 9999, 7, 16);
+	assert_int_equal(ring_iter_open(session, buffer, 0, &it), 0);
+	assert_int_equal(ring_iter_next(it, &r), 1);
+	assert_int_equal(number_of(&r), 7);
+	assert_int_equal(ring_iter_next(it, &r), 0);
+	ring_iter_close(it);
+}
+
+static uint32_t count(data_ref ref, uint32_t *first)
+{
+	struct ring_iter *it;
+	struct ring_record r;
+	uint32_t i = 0;
+
+	assert_int_equal(ring_iter_open(session, ref, 0, &it), 0);
+	for (; ring_iter_next(it, &r) == 1; i++)
+		if (!i)
+			*first = number_of(&r);
+		else
+			assert_int_equal(number_of(&r), *first + i);
+	ring_iter_close(it);
+	return i;
+}
+
+static void resizing_keeps_what_fits(void **state)
+{
+	struct ring_stats st;
+	data_ref old = buffer;
+	uint32_t first = 0;
+
+	fill(0, 400);
+	buffer = made(32 * PAGE, true, PAGE);
+	assert_int_equal(buffer_keep(session, old, buffer), 0);
+	buffer_retire(session, old);
+	fill(400, 500);
+	assert_int_equal(count(buffer, &first), 500);
+	assert_int_equal(first, 0);
+	old = buffer;
+	buffer = made(4 * PAGE, true, PAGE);
+	assert_int_equal(buffer_keep(session, old, buffer), 0);
+	buffer_retire(session, old);
+	fill(500, 520);
+	buffer_stats(session, buffer, 0, &st);
+	assert_int_equal(count(buffer, &first), st.entries);
+	assert_int_equal(first, 520 - st.entries);
+	assert_int_equal(st.entries + st.overrun, 520);
+	assert_true(st.entries > 100 && st.entries <= 5 * PAGE / 104);
+	fill(520, 1000);
+	assert_true(count(buffer, &first) <= 5 * PAGE / 104);
+	assert_true(first > 800);
+	assert_int_equal(buffer_keep(session, buffer, made(4 * PAGE, true, 2 * PAGE)), -EINVAL);
+}
+
+static void one_cpu_is_swapped(void **state)
+{
+	data_ref live = buffer, snapshot = made(16 * PAGE, true, PAGE);
+	struct ring_stats st;
+
+	fill(0, 10);
+	put(1, 5, 1, 16);
+	assert_int_equal(buffer_swap_cpu(session, live, snapshot, 0), 0);
+	fill(10, 12);
+	buffer_stats(session, snapshot, 0, &st);
+	assert_int_equal(st.entries, 10);
+	buffer_stats(session, live, 0, &st);
+	assert_int_equal(st.entries, 2);
+	buffer_stats(session, live, 1, &st);
+	assert_int_equal(st.entries, 1);
+	assert_int_equal(buffer_swap_cpu(session, live, snapshot, CPUS), -EINVAL);
+}
+
+static void leases_are_given_and_stay_with_their_slot(void **state)
+{
+	struct record r = { .number = 1, .check = 2654435761u };
+	struct slot *own = session_slot_get(session);
+	data_ref live = made(16 * PAGE, true, PAGE);
+	struct ring_stats st;
+
+	session_publish(session, &plane_instance(plane, 0)->buffers[0], live);
+	atomic_store(&own->lease, RING_LEASE_ONLY);
+	assert_int_equal(ring_write(plane, own, live, 0, 1, 5, &r, 16), 1);
+	assert_int_equal(own->missed, 1);
+	ring_leases_serve(session);
+	for (uint32_t depth = 0; depth <= LAYOUT_HIT_LEVELS; depth++) {
+		atomic_store(&own->depth, depth);
+		assert_int_equal(ring_write(plane, own, live, 0, 1, 5 + depth, &r, 16), 0);
+	}
+	buffer_stats(session, live, 1, &st);
+	assert_int_equal(st.entries, 5);
+	/* A later buffer has rings for it, too. */
+	live = made(16 * PAGE, true, PAGE);
+	assert_int_equal(ring_write(plane, own, live, 0, 2, 5, &r, 16), 0);
+}
+
+static void there_are_as_many_leases_as_promised(void **state)
+{
+	struct slot *first = plane_slot(plane, 0);
+
+	for (uint32_t i = 0; i < 16; i++)
+		assert_int_equal(ring_lease_give(session, i), 0);
+	for (uint32_t i = 0; i < 16; i++)
+		for (uint32_t k = 0; k < i; k++)
+			assert_int_not_equal((uint32_t)first[i].lease, (uint32_t)first[k].lease);
+	assert_int_equal(ring_lease_give(session, 3), 0);
+}
+
+static void restartable_and_lease_records_are_merged(void **state)
+{
+	struct slot *own = session_slot_get(session);
+	struct record r = { .number = 0 };
+	struct ring_iter *it;
+	struct ring_record rec;
+	uint64_t last = 0;
+	data_ref live = made(64 * PAGE, true, PAGE);
+	uint32_t i;
+
+	session_publish(session, &plane_instance(plane, 0)->buffers[0], live);
+	assert_int_equal(ring_lease_give(session, own->index), 0);
+	if (ring_write(plane, slot, live, 0, 0, 0, &r, 16))
+		assert_int_equal(ring_lease_give(session, slot->index), 0);
+	atomic_store(&own->lease, atomic_load(&own->lease) | RING_LEASE_ONLY);
+	buffer_clear(session, live, -1);
+	for (i = 0; i < 1000; i++) {
+		r.number = i;
+		r.check = i * 2654435761u;
+		assert_int_equal(ring_write(plane, i & 1 ? own : slot, live, 0, 0, 0, &r, 16 + i % 3 * 4), 0);
+	}
+	assert_int_equal(ring_iter_open(session, live, -1, &it), 0);
+	for (i = 0; ring_iter_next(it, &rec) == 1; i++) {
+		assert_int_equal(number_of(&rec), i);
+		assert_true(rec.time >= last);
+		last = rec.time;
+	}
+	assert_int_equal(i, 1000);
+	ring_iter_close(it);
+}
+
+static void percent_decides_when_there_is_something_to_read(void **state)
+{
+	assert_false(ring_readable(session, buffer, 0, 0));
+	put(0, 5, 1, 16);
+	assert_true(ring_readable(session, buffer, 0, 0));
+	assert_false(ring_readable(session, buffer, 0, 50));
+	fill(0, 3000);
+	assert_false(ring_readable(session, buffer, 1, 0));
+	assert_true(ring_readable(session, buffer, 0, 30));
+}
+
+/* R2: whatever stands in the data region, reading ends. */
+static void garbage_is_survived(void **state)
+{
+	uint32_t first, seed = 1;
+
+	for (int round = 0; round < 300; round++) {
+		struct buffer *b = session_data(session, buffer, sizeof(*b));
+		struct ring *r = session_data(session, b->rings[SOURCE * CPUS], sizeof(*r));
+		struct ring saved = *r;
+		struct ring_stats st;
+		struct ring_iter *it;
+		struct ring_record rec;
+
+		fill(0, 400);
+		saved.head = r->head;
+		saved.tail[0] = r->tail[0];
+		saved.tail[1] = r->tail[1];
+		for (int k = 0; k < 3; k++) {
+			seed = seed * 1103515245 + 12345;
+			((uint32_t *)r)[seed / 65536 % (sizeof(*r) / 4)] ^= 1u << (seed >> 11 & 31);
+			((char *)session_data(session, saved.pages, 1))[seed % (16 * PAGE)] ^= (char)(seed >> 20);
+			((char *)session_data(session, saved.descs, 1))[seed / 3 % (16 * 32)] ^= (char)(seed >> 18);
+		}
+		buffer_stats(session, buffer, 0, &st);
+		assert_int_equal(ring_iter_open(session, buffer, -1, &it), 0);
+		for (first = 0; first < 100000 && ring_iter_next(it, &rec) == 1; first++)
+			assert_true(rec.size <= PAGE);
+		assert_true(first < 100000);
+		ring_iter_close(it);
+		*r = saved;
+		atomic_store(&r->limit, 0);
+		buffer_clear(session, buffer, -1);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(pages_of_all_sizes_and_deltas_are_the_kernels),
+		TEST(an_iterator_sees_what_the_pages_say),
+		TEST(time_that_steps_back_is_told_absolutely),
+		TEST(rings_are_merged_by_time),
+		TEST(overwriting_keeps_the_newest_and_counts),
+		TEST(no_overwrite_keeps_the_oldest_and_counts),
+		TEST(a_record_larger_than_a_page_is_dropped),
+		TEST(clearing_hides_and_goes_on),
+		TEST(resizing_keeps_what_fits),
+		TEST(one_cpu_is_swapped),
+		TEST(leases_are_given_and_stay_with_their_slot),
+		TEST(there_are_as_many_leases_as_promised),
+		TEST(restartable_and_lease_records_are_merged),
+		TEST(percent_decides_when_there_is_something_to_read),
+		TEST(garbage_is_survived),
+	};
+
+	if (!temp_place())
+		return temp_place_skip();
+	atexit(temp_place_remove);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
