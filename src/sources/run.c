@@ -46,7 +46,7 @@ static inline bool has_plan(const struct source *src, uint32_t type)
 	return atomic_load_explicit(&plane_event(src->plane, type)->plan, memory_order_relaxed);
 }
 
-static inline void fill_hit(const struct source *src, const struct stream *s,
+static inline void fill_hit(struct source *src, const struct stream *s,
 			    const struct subbuf_record *r, struct hit *h)
 {
 	int32_t pid = (int32_t)subbuf_u32(r->data + 4);
@@ -55,7 +55,7 @@ static inline void fill_hit(const struct source *src, const struct stream *s,
 	h->size = r->size;
 	h->cpu = s->cpu;
 	h->time = r->time;
-	h->comm = task_names_find(&src->names, pid, s->cpu);
+	h->comm = task_names_find(&src->names, pid, s->cpu, r->time);
 	h->writer = RUN_WRITER;
 }
 
@@ -127,7 +127,7 @@ static void fill_print(struct source *src, struct hit *h)
 }
 
 /* A kernel_stack that was not written with its record goes where that wanted it. */
-static void pass_stack(const struct source *src, const struct stream *s, const struct subbuf_record *r)
+static void pass_stack(struct source *src, const struct stream *s, const struct subbuf_record *r)
 {
 	uint64_t wanted = s->context[record_level(r->data)].stack_wanted;
 	struct hit h = { 0 };
@@ -203,19 +203,21 @@ static void report(struct source *src, uint64_t records, uint64_t hits, uint64_t
 		atomic_store_explicit(&src->time, time, memory_order_relaxed);
 }
 
-/* Names of tasks as they were at the window's start, from the first record that tells of each. */
+/* A pass over the recording for the names of tasks alone. */
 static void learn_names(struct source *src)
 {
-	struct source_error err;
+	struct window *w = &src->window;
 	struct stream *s;
-	unsigned int i;
+	int ret = window_rewind(w);
 
-	for (i = 0; i < src->window.nr_streams; i++) {
-		s = &src->window.streams[i];
-		stream_rewind(s);
-		while (stream_next(s, &err) > 0)
-			if (src->kinds[s->record.type] == RECORD_NAMES)
-				task_names_learn(&src->names, &s->record);
+	while (ret >= 0 && (s = window_first(w))) {
+		if (src->kinds[s->record.type] == RECORD_NAMES)
+			task_names_learn(&src->names, &s->record);
+		ret = window_pull(w);
+		if (ret > 0)
+			window_settle(w);
+		else if (!ret)
+			window_drop(w);
 	}
 	task_names_learned(&src->names);
 }
@@ -276,12 +278,8 @@ static int run_batch(struct source *src, unsigned int max, bool silent)
 		}
 		r = s->record;
 		ret = window_pull(w);
-		if (src->kinds[r.type] == RECORD_NAMES)
-			task_names_tell(&src->names, &r);
 		if (!silent)
 			hits += pass(src, s, &r, ret > 0);
-		if (src->kinds[r.type] == RECORD_NAMES)
-			task_names_follow(&src->names, &r);
 		records++;
 		if (ret > 0) {
 			window_settle(w);

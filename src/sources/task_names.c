@@ -23,7 +23,11 @@ static void table_free(void *p, size_t size)
 		munmap(p, size);
 }
 
-enum { NAMES_SIZE = TASK_PIDS * LAYOUT_COMM_LEN, TIMES_SIZE = TASK_PIDS * 8 };
+enum {
+	NAMES_SIZE	= TASK_PIDS * LAYOUT_COMM_LEN,
+	INDEX_SIZE	= TASK_PIDS * sizeof(uint32_t),
+	SEEN_SIZE	= TASK_PIDS * sizeof(struct task_seen),
+};
 
 int task_names_create(struct task_names *t, uint32_t nr_cpus)
 {
@@ -33,7 +37,9 @@ int task_names_create(struct task_names *t, uint32_t nr_cpus)
 	t->now = table(NAMES_SIZE);
 	t->initial = table(NAMES_SIZE);
 	t->idle = calloc(nr_cpus, sizeof(*t->idle));
-	if (!t->now || !t->initial || !t->idle) {
+	t->first = table(INDEX_SIZE);
+	t->next = table(INDEX_SIZE);
+	if (!t->now || !t->initial || !t->idle || !t->first || !t->next) {
 		task_names_destroy(t);
 		return -ENOMEM;
 	}
@@ -47,7 +53,10 @@ void task_names_destroy(struct task_names *t)
 {
 	table_free(t->now, NAMES_SIZE);
 	table_free(t->initial, NAMES_SIZE);
-	table_free(t->told, TIMES_SIZE);
+	table_free(t->first, INDEX_SIZE);
+	table_free(t->next, INDEX_SIZE);
+	table_free(t->seen, SEEN_SIZE);
+	free(t->changes);
 	free(t->idle);
 	memset(t, 0, sizeof(*t));
 }
@@ -70,20 +79,20 @@ void task_names_add(struct task_names *t, int pid, const char *name)
 /* The events that tell names; `dynamic` is found out from the field. */
 static const struct {
 	const char	*system, *event, *pid, *name;
-	bool		before, after, path;
+	bool		before, path;
 } known[] = {
-	{ "sched", "sched_switch", "prev_pid", "prev_comm", true, true, false },
-	{ "sched", "sched_switch", "next_pid", "next_comm", true, true, false },
+	{ "sched", "sched_switch", "prev_pid", "prev_comm", true, false },
+	{ "sched", "sched_switch", "next_pid", "next_comm", true, false },
 	{ "sched", "sched_waking", "pid", "comm", true, true, false },
 	{ "sched", "sched_wakeup", "pid", "comm", true, true, false },
 	{ "sched", "sched_stat_runtime", "pid", "comm", true, true, false },
 	{ "sched", "sched_process_exit", "pid", "comm", true, true, false },
-	{ "task", "task_rename", "common_pid", "oldcomm", true, false, false },
-	{ "task", "task_rename", "common_pid", "newcomm", false, true, false },
-	{ "sched", "sched_process_fork", "child_pid", "child_comm", false, true, false },
-	{ "sched", "sched_process_fork", "parent_pid", "parent_comm", true, false, false },
-	{ "task", "task_newtask", "pid", "comm", false, true, false },
-	{ "sched", "sched_process_exec", "common_pid", "filename", false, true, true },
+	{ "task", "task_rename", "common_pid", "oldcomm", true, false },
+	{ "task", "task_rename", "common_pid", "newcomm", false, false },
+	{ "sched", "sched_process_fork", "child_pid", "child_comm", false, false },
+	{ "sched", "sched_process_fork", "parent_pid", "parent_comm", true, false },
+	{ "task", "task_newtask", "pid", "comm", false, false },
+	{ "sched", "sched_process_exec", "common_pid", "filename", false, true },
 };
 
 void task_names_rules(struct task_names *t, struct model *m)
@@ -106,7 +115,7 @@ void task_names_rules(struct task_names *t, struct model *m)
 		*rule = (struct task_rule){
 			.event = e->id, .pid = pid->offset, .name = name->offset,
 			.dynamic = name->kind == FIELD_DYN_STRING, .path = known[i].path,
-			.before = known[i].before, .after = known[i].after,
+			.before = known[i].before,
 		};
 	}
 }
@@ -164,70 +173,97 @@ static inline bool rule_read(const struct task_rule *rule, const struct subbuf_r
 	return true;
 }
 
+/* Out of memory a change is forgotten: names are then the older ones. */
+static void add_change(struct task_names *t, int pid, uint64_t from, const char *name)
+{
+	struct task_seen *seen = &t->seen[pid];
+	struct task_change *changes = t->changes;
+	uint32_t room = t->room ? 2 * t->room : 256;
+
+	if (t->nr_changes + 1 >= t->room) {
+		changes = realloc(changes, room * sizeof(*changes));
+		if (!changes)
+			return;
+		t->changes = changes;
+		t->room = room;
+	}
+	if (pid > t->highest)
+		t->highest = pid;
+	changes[++t->nr_changes] = (struct task_change){ .from = from };
+	memcpy(changes[t->nr_changes].name, name, LAYOUT_COMM_LEN);
+	if (seen->last)
+		changes[seen->last].next = t->nr_changes;
+	else
+		t->first[pid] = t->nr_changes;
+	seen->last = t->nr_changes;
+}
+
+static const char *newest_name(const struct task_names *t, int pid)
+{
+	uint32_t last = t->seen[pid].last;
+
+	return last ? t->changes[last].name : t->initial[pid];
+}
+
+static void set_initial(struct task_names *t, int pid, const char *name)
+{
+	memcpy(t->initial[pid], name, LAYOUT_COMM_LEN);
+	if (pid > t->highest)
+		t->highest = pid;
+}
+
+static void learn_one(struct task_names *t, const struct task_rule *rule, int pid, const char *name,
+		      uint64_t time)
+{
+	struct task_seen *seen = &t->seen[pid];
+
+	if (!seen->is_seen && rule->before)
+		set_initial(t, pid, name);
+	else if (strncmp(newest_name(t, pid), name, LAYOUT_COMM_LEN))
+		/* A record of the change itself tells when it was, another only that it has been. */
+		add_change(t, pid, rule->before ? seen->time : time, name);
+	seen->is_seen = 1;
+	seen->time = time;
+}
+
 void task_names_learn(struct task_names *t, const struct subbuf_record *r)
 {
 	const struct task_rule *rule;
 	char name[LAYOUT_COMM_LEN];
 	int pid;
 
-	if (!t->told)
-		t->told = table(TIMES_SIZE);
-	if (!t->told)
+	if (!t->seen)
+		t->seen = table(SEEN_SIZE);
+	if (!t->seen)
 		return;
-	for (rule = t->rules; rule < t->rules + t->nr_rules; rule++) {
-		if (rule->event != r->type || !rule_read(rule, r, &pid, name))
-			continue;
-		/* + 1: 0 is "nothing told yet" */
-		if (t->told[pid] && t->told[pid] <= r->time + 1)
-			continue;
-		t->told[pid] = r->time + 1;
-		/* A first record that only tells the new name says nothing of the old one. */
-		if (!rule->before)
-			continue;
-		memcpy(t->initial[pid], name, LAYOUT_COMM_LEN);
-		if (pid > t->highest)
-			t->highest = pid;
-	}
+	for (rule = t->rules; rule < t->rules + t->nr_rules; rule++)
+		if (rule->event == r->type && rule_read(rule, r, &pid, name))
+			learn_one(t, rule, pid, name, r->time);
 }
 
 void task_names_learned(struct task_names *t)
 {
-	table_free(t->told, TIMES_SIZE);
-	t->told = NULL;
+	table_free(t->seen, SEEN_SIZE);
+	t->seen = NULL;
 }
 
 void task_names_reset(struct task_names *t)
 {
 	int pid;
 
-	/* Gives the pages back, so that only those of known pids are touched again. */
-	madvise(t->now, NAMES_SIZE, MADV_DONTNEED);
 	for (pid = 1; pid <= t->highest; pid++)
-		if (t->initial[pid][0])
+		if (t->initial[pid][0] || t->now[pid][0])
 			memcpy(t->now[pid], t->initial[pid], LAYOUT_COMM_LEN);
+	memcpy(t->next, t->first, (t->highest + 1) * sizeof(*t->next));
 }
 
-void task_names_tell(struct task_names *t, const struct subbuf_record *r)
+void task_names_advance(struct task_names *t, int pid, uint64_t time)
 {
-	const struct task_rule *rule;
-	char name[LAYOUT_COMM_LEN];
-	int pid;
+	const struct task_change *change = &t->changes[t->next[pid]];
 
-	for (rule = t->rules; rule < t->rules + t->nr_rules; rule++)
-		if (rule->event == r->type && rule->before && rule_read(rule, r, &pid, name))
-			memcpy(t->now[pid], name, LAYOUT_COMM_LEN);
-}
-
-void task_names_follow(struct task_names *t, const struct subbuf_record *r)
-{
-	const struct task_rule *rule;
-	char name[LAYOUT_COMM_LEN];
-	int pid;
-
-	for (rule = t->rules; rule < t->rules + t->nr_rules; rule++) {
-		if (rule->event != r->type || !rule->after || !rule_read(rule, r, &pid, name))
-			continue;
-		if (memcmp(t->now[pid], name, LAYOUT_COMM_LEN))
-			memcpy(t->now[pid], name, LAYOUT_COMM_LEN);
+	while (t->next[pid] && change->from < time) {
+		memcpy(t->now[pid], change->name, LAYOUT_COMM_LEN);
+		t->next[pid] = change->next;
+		change = &t->changes[change->next];
 	}
 }
