@@ -237,12 +237,3 @@ int show_pipe_print(struct show *s, const struct ring_record *r, FILE *out)
 		return -ENOMEM;
 	return 0;
 }
-
-int show_pipe_record(struct instance *inst, const struct ring_record *r, FILE *out)
-{
-	struct show *s = show_pipe_open(inst);
-	int err = s ? show_pipe_print(s, r, out) : -ENOMEM;
-
-	show_close(s);
-	return err;
-}

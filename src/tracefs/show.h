@@ -39,7 +39,4 @@ int show_pipe_print(struct show *s, const struct ring_record *r, FILE *out);
 /* A new read(2) begins. */
 void show_pipe_restart(struct show *s);
 
-/* One record as trace_pipe has it, with nothing kept: for few records. */
-int show_pipe_record(struct instance *inst, const struct ring_record *r, FILE *out);
-
 #endif

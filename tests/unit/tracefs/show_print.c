@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * show_print.c - print formats: expressions, the kernel's functions, conversions
+ */
+#include "show_fixture.h"
+
+#define FIELDS									\
+	COMMON									\
+	"\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n"			\
+	"\tfield:u8 c;\toffset:12;\tsize:1;\tsigned:0;\n"			\
+	"\tfield:s16 h;\toffset:14;\tsize:2;\tsigned:1;\n"			\
+	"\tfield:u64 b;\toffset:16;\tsize:8;\tsigned:0;\n"			\
+	"\tfield:char s[8];\toffset:24;\tsize:8;\tsigned:0;\n"			\
+	"\tfield:__data_loc char[] d;\toffset:32;\tsize:4;\tsigned:0;\n"		\
+	"\tfield:__rel_loc char[] r;\toffset:36;\tsize:4;\tsigned:0;\n"		\
+	"\tfield:__data_loc u32[] l;\toffset:40;\tsize:4;\tsigned:0;\n"		\
+	"\tfield:__data_loc cpumask_t m;\toffset:44;\tsize:4;\tsigned:0;\n"	\
+	"\tfield:unsigned long w[2];\toffset:48;\tsize:16;\tsigned:0;\n"	\
+	"\nprint fmt: "
+
+/* a -2, c 200, h -3, b 2^40 + 5, s "12345678", d "dyn", r "rel", l {1, 0x20}, m CPUs 0 and 33, w {7, KERNEL + 8} */
+static struct record sample(uint16_t type)
+{
+	struct record r = { .type = type, .pid = 42 };
+
+	put32(&r, 8, (uint32_t)-2);
+	put(&r, 12, "\xc8", 1);
+	put(&r, 14, "\xfd\xff", 2);
+	put64(&r, 16, (1ull << 40) + 5);
+	put(&r, 24, "12345678", 8);
+	put32(&r, 32, 4 << 16 | 64);
+	put32(&r, 36, 4 << 16 | (68 - 40));
+	put32(&r, 40, 8 << 16 | 72);
+	put32(&r, 44, 8 << 16 | 80);
+	put64(&r, 48, 7);
+	put64(&r, 56, KERNEL + 8);
+	put(&r, 64, "dyn", 4);
+	put(&r, 68, "rel", 4);
+	put32(&r, 72, 1);
+	put32(&r, 76, 0x20);
+	put64(&r, 80, 1 | 1ull << 33);
+	return r;
+}
+
+static uint16_t next_id = 1000;
+
+static void expect_print(struct fixture *f, const char *print_fmt, const char *expected)
+{
+	char text[4096], line[1024];
+	struct record r = sample(next_id);
+
+	snprintf(text, sizeof(text), "name: e%u\nID: %u\n" FIELDS "%s\n", next_id, next_id, print_fmt);
+	snprintf(line, sizeof(line), "            task-42      [001] .....     1.500000: e%u: %s\n", next_id,
+		 expected);
+	next_id++;
+	fixture_event(f, "test", text);
+	assert_string_equal(piped(f, &r, 80), line);
+}
+
+static void integers(void **state)
+{
+	expect_print(*state, "\"%d %u %x %lld %hd %hhu\", REC->a, REC->a, REC->a, REC->a, REC->h, REC->c",
+		     "-2 4294967294 fffffffe -2 -3 200");
+	expect_print(*state, "\"%5d|%-5d|%05d|%+d|% d\", REC->a, REC->a, REC->a, 3, 3", "   -2|-2   |-0002|+3| 3");
+	expect_print(*state, "\"%#x %#o %08lx %.3d %X %c%%\", 255, 8, REC->b, 7, 0xabc, 'q'",
+		     "0xff 010 10000000005 007 ABC q%");
+	expect_print(*state, "\"%#x\", 0", "0x0");
+	expect_print(*state, "\"%*d|%-*d|\", 4, 1, 4, 2", "   1|2   |");
+}
+
+static void arithmetic(void **state)
+{
+	expect_print(*state, "\"%d %d %d\", 1 + 2 * 3, (1 + 2) * 3, 10 - 2 - 3", "7 9 5");
+	expect_print(*state, "\"%d %d %d\", REC->a / 2, REC->a >> 1, 7 % 4", "-1 -1 3");
+	expect_print(*state, "\"%lu\", (unsigned long)REC->a >> 60", "15");
+	expect_print(*state, "\"%u\", (unsigned char)REC->h", "253");
+	expect_print(*state, "\"%d %d %d %d\", REC->a < 0, REC->a < 0U, !REC->c, ~0", "1 0 0 -1");
+	expect_print(*state, "\"%d %d\", 1 / 0, 5 && 0 || 2", "0 1");
+	expect_print(*state, "\"%s\", REC->b & (1UL << 40) ? \"big\" : \"small\"", "big");
+	expect_print(*state, "\"%d\", __builtin_expect(!!(REC->c), 1)", "1");
+	expect_print(*state, "\"%zu %zu\", sizeof(REC->s), sizeof(unsigned long)", "8 8");
+}
+
+static void strings(void **state)
+{
+	expect_print(*state, "\"%s|%s|%s\", REC->s, __get_str(d), __get_rel_str(r)", "12345678|dyn|rel");
+	expect_print(*state, "\"%6s|%-6s|%.2s|%.*s\", __get_str(d), __get_str(d), __get_str(d), 1, __get_str(d)",
+		     "   dyn|dyn   |dy|d");
+	expect_print(*state, "\"a\" \"b\\n\\\"%s\\\"\", __get_str(d)", "ab\n\"dyn\"");
+	expect_print(*state, "\"%s\", (char *)0", "(null)");
+}
+
+static void arrays(void **state)
+{
+	expect_print(*state, "\"%lu %x\", REC->w[0], ((u32 *)__get_dynamic_array(l))[1]", "7 20");
+	expect_print(*state, "\"%lu\", REC->w[1000000]", "0");
+	expect_print(*state, "\"%s\", __print_array(__get_dynamic_array(l), __get_dynamic_array_len(l) / 4, 4)",
+		     "{0x1,0x20}");
+	expect_print(*state, "\"%s\", __print_array(__get_dynamic_array(l), 1000, 4)", "{0x1,0x20}");
+	expect_print(*state, "\"%s\", __print_dynamic_array(l, 2)", "{0x1,0x0,0x20,0x0}");
+	expect_print(*state, "\"%s|%s\", __print_hex(REC->s, 3), __print_hex_str(REC->s, 3)", "31 32 33|313233");
+	expect_print(*state, "\"%s\", __get_cpumask(m)", "00000002,00000001");
+	expect_print(*state, "\"%*pbl\", 64, __get_dynamic_array(m)", "0,33");
+}
+
+static void names_of_values(void **state)
+{
+	expect_print(*state, "\"%s\", __print_symbolic(REC->c, { 1, \"one\" }, { 0xc8, \"two\" \"hundred\" })",
+		     "twohundred");
+	expect_print(*state, "\"%s\", __print_symbolic(REC->a, { 1, \"one\" })", "0xfffffffffffffffe");
+	expect_print(*state, "\"%s\", __print_flags(REC->c, \"|\", { (1 << 3), \"A\" }, { 0x40UL, \"B\" })",
+		     "A|B|0x80");
+	expect_print(*state, "\"%s\", __print_flags(0, \"|\", { 1, \"A\" })", "");
+	expect_print(*state, "\"%s\", REC->c ? __print_flags(REC->c, \"\", { 0xc8, \"all\" }) : \"none\"", "all");
+}
+
+static void pointers(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_print(f, "\"%ps %pS %pS\", (void *)REC->w[1], (void *)REC->w[1], (void *)REC->w[0]",
+		     "alpha alpha+0x8/0x100 0x7");
+	expect_print(f, "\"%p %p %px\", (void *)REC->w[1], (void *)0, (void *)REC->w[1]",
+		     "(____ptrval____) 0000000000000000 ffffffff81000008");
+	option(f, OPTION_HASH_PTR, false);
+	expect_print(f, "\"%p %p\", (void *)REC->w[1], (void *)0", "ffffffff81000008 0000000000000000");
+	expect_print(f, "\"%pI4 %pi4 %pM\", REC->s, REC->s, REC->s",
+		     "49.50.51.52 049.050.051.052 31:32:33:34:35:36");
+	expect_print(f, "\"%4phN|%4phC|%3ph\", REC->s, REC->s, REC->s", "31323334|31:32:33:34|31 32 33");
+	expect_print(f, "\"%pUb\", __get_dynamic_array(d)", "");
+}
+
+static void offsets_outside_the_record(void **state)
+{
+	struct fixture *f = *state;
+	struct record r = sample(2000);
+
+	fixture_event(f, "test", "name: out\nID: 2000\n" FIELDS "\"<%s><%s><%s>\", __get_str(d), __get_rel_str(r), "
+		      "__get_cpumask(m)\n");
+	put32(&r, 32, 100 << 16 | 64);
+	put32(&r, 36, 4 << 16 | 0xffff);
+	put32(&r, 44, 0xffffffff);
+	assert_non_null(strstr(piped(f, &r, 80), "out: <><><>\n"));
+}
+
+static void deep_expressions_are_refused(void **state)
+{
+	char fmt[3000] = "\"%d\", ";
+
+	memset(fmt + 6, '(', 2000);
+	strcpy(fmt + 2006, "1");
+	expect_print(*state, fmt, "a=0xfffffffe (-2) c=(200) h=0xfffd (65533) b=0x10000000005 (1099511627781) "
+		     "s=12345678 d=dyn r=rel l=01,00,00,00,20,00,00,00 m=<INVALID-TYPE> w=<INVALID-SIZE>");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+		TEST(integers), TEST(arithmetic), TEST(strings), TEST(arrays), TEST(names_of_values),
+		TEST(pointers), TEST(offsets_outside_the_record), TEST(deep_expressions_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
