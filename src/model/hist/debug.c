@@ -2,8 +2,6 @@
 /*
  * debug.c - the file `hist_debug`: the structure of a hist as it is in the model
  */
-#include <string.h>
-
 #include "model/hist/hist.h"
 
 static void print_flags(unsigned int flags, FILE *out)
@@ -25,17 +23,6 @@ static void print_flags(unsigned int flags, FILE *out)
 		fputs("        HIST_FIELD_FL_CONST\n", out);
 }
 
-/*
- * The kernel keeps the name of the constant in the type of its names of tasks;
- * the format, which is all that a recording has, tells its value.
- */
-static const char *kernel_type(const struct hist_field *f)
-{
-	if (f->field && !strcmp(f->type, "char[16]") && strstr(f->field->name, "comm"))
-		return "char[TASK_COMM_LEN]";
-	return f->type;
-}
-
 static void print_field(const struct hist_field *f, FILE *out)
 {
 	print_flags(f->flags, out);
@@ -46,7 +33,7 @@ static void print_field(const struct hist_field *f, FILE *out)
 			f->var.name, f->var.idx);
 	if (f->flags & HIST_CONST)
 		fprintf(out, "      constant: %llu\n", (unsigned long long)f->constant);
-	fprintf(out, "      type: %s\n      size: %u\n      is_signed: %u\n", kernel_type(f), f->size, f->is_signed);
+	fprintf(out, "      type: %s\n      size: %u\n      is_signed: %u\n", f->type, f->size, f->is_signed);
 }
 
 static void print_hist(struct trigger *t, unsigned int n, FILE *out)
