@@ -403,13 +403,23 @@ static bool syscall_functions(struct show_event *e)
 	return e->text;
 }
 
+/* Entry and exit of functions: by their print fmt where the tracer does not draw the graph. */
+static bool graph_functions(struct show_event *e)
+{
+	if (strncmp(e->event->name, "funcgraph_", 10))
+		return false;
+	e->format = print_format_create(e->event);
+	e->text = format_text;
+	return e->format;
+}
+
 static bool find_functions(struct show_event *e)
 {
 	const struct event *event = e->event;
 
 	e->internal = !strcmp(event->system->name, "ftrace");
 	if (e->internal)
-		return show_internal_event(e);
+		return show_internal_event(e) || graph_functions(e);
 	if (syscall_functions(e))
 		return true;
 	if (!strcmp(event->system->name, "synthetic")) {
