@@ -22,6 +22,18 @@ static int each_format(void *arg, const char *system, const char *text, size_t l
 	return 0;
 }
 
+/* What lies behind the present record in memory. */
+static void peek(const struct stream *s)
+{
+	struct subbuf_record r;
+	struct stream_peek p;
+	unsigned int n;
+
+	stream_peek_start(s, &p);
+	for (n = 0; n < 4 && stream_peek_next(s, &p, &r); n++)
+		*(volatile uint8_t *)&n |= r.data[0] & r.data[r.size - 1] & 0;
+}
+
 /* Reads every record's first and last byte. */
 static void read_window(struct window *w)
 {
@@ -38,6 +50,7 @@ static void read_window(struct window *w)
 	ret = window_rewind(w);
 	for (n = 0; ret >= 0 && n < RECORDS_MAX && (s = window_first(w)); n++) {
 		sink = s->record.data[0] ^ s->record.data[s->record.size - 1];
+		peek(s);
 		ret = window_pull(w);
 		if (ret > 0)
 			window_settle(w);
