@@ -214,3 +214,11 @@ void fuse_front_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode
 	(void)fi;
 	fuse_reply_err(req, EACCES);
 }
+
+/* Files of tracefs cannot be removed. */
+void fuse_front_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	(void)parent;
+	(void)name;
+	fuse_reply_err(req, EPERM);
+}

@@ -219,6 +219,7 @@ const struct fuse_lowlevel_ops fuse_ops = {
 	.releasedir = fuse_front_releasedir,
 	.mkdir = fuse_front_mkdir,
 	.rmdir = fuse_front_rmdir,
+	.unlink = fuse_front_unlink,
 	.create = fuse_front_create,
 	.open = fuse_front_open,
 	.read = fuse_front_read,

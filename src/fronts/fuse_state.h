@@ -77,6 +77,7 @@ void fuse_front_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, 
 void fuse_front_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fuse_front_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
 void fuse_front_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
+void fuse_front_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
 void fuse_front_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi);
 
 /* fuse_file.c */
