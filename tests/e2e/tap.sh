@@ -2,7 +2,7 @@
 # tap.sh - read by the end-to-end tests: a private place for sessions, TAP, and cleaning up
 # shellcheck shell=sh
 
-tf=$1
+tf=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
 golden=$here/../golden
 recording=$golden/scenarios/01-keys-basic/trace.dat
