@@ -44,12 +44,12 @@ static int compare_pid(const void *a, const void *b)
  */
 static unsigned int rounded_size(unsigned int size)
 {
-	const unsigned long table = 131096, entry = 16, entry_with_pid = 20;
+	const unsigned long table = 131096, entry = 20;
 	unsigned long bytes = 4096;
 
 	while (bytes < table + size * entry)
 		bytes *= 2;
-	return (unsigned int)((bytes - table) / entry_with_pid);
+	return (unsigned int)((bytes - table) / entry);
 }
 
 struct cmdlines *cmdlines_create(void)

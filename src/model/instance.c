@@ -66,7 +66,7 @@ static struct instance *instance_alloc(struct model *m, const char *name)
 	inst->tracer = strdup("nop");
 	inst->errlog = errlog_create();
 	inst->buffer_bytes = calloc(m->nr_cpus, sizeof(*inst->buffer_bytes));
-	inst->options = options_default(!name);
+	inst->options = name ? options_inherited(m->top) : options_default();
 	inst->subbuf_size = m->subbuf_size;
 	inst->buffer_percent = DEFAULT_PERCENT;
 	if ((name && !inst->name) || !inst->tracer || !inst->errlog || !inst->buffer_bytes) {
@@ -97,7 +97,7 @@ static int make_buffers(struct instance *inst)
 {
 	if (inst->name)
 		return instance_expand(inst);
-	return instance_resize(inst, -1, 2ull * (inst->subbuf_size - 16));
+	return instance_start_small(inst);
 }
 
 /* Its place in instance_state[] is what a new server has to find again. */
@@ -112,6 +112,29 @@ static int keep_instance(struct instance *inst)
 	err = model_object_add(inst->model, NULL, path, "", &place, 1, &inst->object);
 	free(path);
 	return err;
+}
+
+/* A new server gives an instance its options again itself: they have objects of their own. */
+static int born_options(struct instance *inst)
+{
+	const uint64_t shared = ~0ull << OPTION_TRACER, none = 1ull << OPTION_TRACE_PRINTK_DEST;
+
+	if (!inst->model->replayed)
+		return options_keep(inst);
+	inst->options = (options_default() & ~shared & ~none) | (inst->options & shared);
+	return 0;
+}
+
+static void drop_buffers(struct instance *inst)
+{
+	for (int i = 0; i < 2; i++) {
+		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
+
+		if (!b)
+			continue;
+		session_publish(inst->model->session, &inst->state->buffers[i], 0);
+		buffer_retire(inst->model->session, b);
+	}
 }
 
 int instance_create(struct model *m, const char *name, struct instance **out)
@@ -140,7 +163,12 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 	}
 	if (!err && name)
 		err = keep_instance(inst);
+	if (!err && name)
+		err = born_options(inst);
 	if (err) {
+		if (!adopted)
+			drop_buffers(inst);
+		model_object_remove(m, &inst->object);
 		atomic_store_explicit(&inst->state->used, 0, memory_order_relaxed);
 		instance_free(inst);
 		return err;
@@ -148,18 +176,6 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 	list_add_tail(&inst->node, &m->instances);
 	*out = inst;
 	return name ? model_arm_internal(m, inst) : 0;
-}
-
-static void drop_buffers(struct instance *inst)
-{
-	for (int i = 0; i < 2; i++) {
-		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
-
-		if (!b)
-			continue;
-		session_publish(inst->model->session, &inst->state->buffers[i], 0);
-		buffer_retire(inst->model->session, b);
-	}
 }
 
 int instance_remove(struct instance *inst)

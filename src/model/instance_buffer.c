@@ -13,7 +13,7 @@
 #include "model/options.h"
 #include "plane/ring.h"
 
-enum { SOURCE_SET = 1, SMALL = 2, UNASKED_MAX = 16 << 20 };
+enum { SOURCE_SET = 1, SMALL = 2, UNASKED_MAX = 16 << 20, PAGE_HEADER = 16 };
 
 data_ref instance_buffer(const struct instance *inst, int snapshot)
 {
@@ -111,25 +111,50 @@ static int replace(struct instance *inst, const uint64_t *bytes)
 	return 0;
 }
 
-int instance_resize(struct instance *inst, int cpu, uint64_t bytes)
+/* What so many bytes make in whole sub-buffers, two at least; wraps around as the kernel's does. */
+static uint64_t whole_pages(const struct instance *inst, uint64_t bytes)
 {
-	uint32_t nr = inst->model->nr_cpus;
+	uint64_t payload = inst->subbuf_size - PAGE_HEADER, pages = (bytes + payload - 1) / payload;
+
+	return (pages < 2 ? 2 : pages) * payload;
+}
+
+/* New rings where a size changes, or where `anyway` says so. */
+static int resize(struct instance *inst, int cpu, uint64_t bytes, bool anyway)
+{
+	const uint32_t nr = inst->model->nr_cpus;
 	uint64_t *sizes = malloc(nr * sizeof(*sizes));
-	int err;
+	int err = 0;
 
 	if (!sizes)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++)
-		sizes[i] = cpu < 0 || (uint32_t)cpu == i ? bytes : inst->buffer_bytes[i];
-	if (instance_buffer(inst, 0) && inst->expanded && !memcmp(sizes, inst->buffer_bytes, nr * sizeof(*sizes))) {
-		free(sizes);
-		return 0;
-	}
-	err = replace(inst, sizes);
+		sizes[i] = cpu < 0 || (uint32_t)cpu == i ? whole_pages(inst, bytes) : inst->buffer_bytes[i];
+	if (anyway || !instance_buffer(inst, 0) || memcmp(sizes, inst->buffer_bytes, nr * sizeof(*sizes)))
+		err = replace(inst, sizes);
 	if (!err)
 		memcpy(inst->buffer_bytes, sizes, nr * sizeof(*sizes));
 	free(sizes);
 	return err;
+}
+
+int instance_resize(struct instance *inst, int cpu, uint64_t bytes)
+{
+	const bool expanded = inst->expanded, sized = inst->sized;
+	int err;
+
+	inst->expanded = inst->sized = true;
+	err = resize(inst, cpu, bytes, !sized);
+	if (err) {
+		inst->expanded = expanded;
+		inst->sized = sized;
+	}
+	return err;
+}
+
+int instance_start_small(struct instance *inst)
+{
+	return resize(inst, -1, 1, true);
 }
 
 int instance_expand(struct instance *inst)
@@ -139,7 +164,7 @@ int instance_expand(struct instance *inst)
 	if (inst->expanded)
 		return 0;
 	inst->expanded = true;
-	err = instance_resize(inst, -1, inst->model->default_buffer_bytes);
+	err = resize(inst, -1, inst->model->default_buffer_bytes, true);
 	if (err)
 		inst->expanded = false;
 	return err;
@@ -161,10 +186,12 @@ int instance_set_subbuf_size(struct instance *inst, uint32_t bytes)
 
 void instance_clear(struct instance *inst)
 {
-	data_ref live = instance_buffer(inst, 0);
+	for (int i = 0; i < 2; i++) {
+		data_ref b = instance_buffer(inst, i);
 
-	if (live)
-		buffer_clear(inst->model->session, live, -1);
+		if (b)
+			buffer_clear(inst->model->session, b, -1);
+	}
 }
 
 int instance_snapshot_alloc(struct instance *inst)
@@ -212,8 +239,21 @@ void instance_cpumask_changed(struct instance *inst)
 
 		for (uint32_t cpu = 0; b && cpu < inst->model->nr_cpus; cpu++)
 			buffer_set_cpu_recording(inst->model->session, b, cpu,
-						 inst->state->cpumask[cpu / 64] >> cpu % 64 & 1);
+						 !inst->stopped &&
+						 (inst->state->cpumask[cpu / 64] >> cpu % 64 & 1));
 	}
+}
+
+void instance_stop(struct instance *inst)
+{
+	if (!inst->stopped++)
+		instance_cpumask_changed(inst);
+}
+
+void instance_go_on(struct instance *inst)
+{
+	if (!--inst->stopped)
+		instance_cpumask_changed(inst);
 }
 
 int model_source_rings(struct model *m)

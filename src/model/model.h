@@ -95,11 +95,13 @@ struct instance {
 	struct list_head	files;		/* struct event_file */
 	struct list_head	triggers_named;
 	uint64_t		options;	/* bit by enum trace_option of model/options.h */
-	uint64_t		*buffer_bytes;	/* buffer_size_kb a CPU, in bytes */
+	uint64_t		*buffer_bytes;	/* buffer_size_kb a CPU, in bytes; whole sub-buffers when they were made */
 	bool			expanded;	/* the ring has its full size (kernel's "expanded") */
 	uint32_t		subbuf_size;
 	unsigned int		buffer_percent;
 	unsigned int		refs;		/* open files: rmdir gives EBUSY */
+	unsigned int		stopped;	/* option pause-on-trace: readers of trace; rings take nothing meanwhile */
+	uint64_t		pipes[LAYOUT_MAX_CPUS / 64];	/* CPUs whose trace_pipe is open, all: the instance's own */
 	char			*tracer;	/* current_tracer */
 	struct errlog		*errlog;	/* each instance has its own */
 	struct pids		*pids;		/* set_event_pid, NULL: none (pids.h) */
@@ -202,8 +204,10 @@ int instance_keep(struct instance *inst, enum setting what, const char *path, co
 data_ref instance_buffer(const struct instance *inst, int snapshot);
 /* Before the first event is enabled: gives the rings their full size. */
 int instance_expand(struct instance *inst);
-/* buffer_size_kb: bytes for one CPU, or for all (-1). -EINVAL, -ENOMEM */
+/* buffer_size_kb: bytes for one CPU, or for all (-1), rounded up to sub-buffers. -ENOMEM */
 int instance_resize(struct instance *inst, int cpu, uint64_t bytes);
+/* The rings that the top has until it is expanded. 0, -ENOMEM */
+int instance_start_small(struct instance *inst);
 int instance_set_subbuf_size(struct instance *inst, uint32_t bytes);
 /* Empties live and snapshot buffer. */
 void instance_clear(struct instance *inst);
@@ -213,6 +217,9 @@ void instance_snapshot_free(struct instance *inst);
 int instance_snapshot_take(struct instance *inst, int cpu);
 /* tracing_cpumask was changed in state->cpumask. */
 void instance_cpumask_changed(struct instance *inst);
+/* The rings take nothing until each instance_stop() has its instance_go_on(); tracing_on is as it was. */
+void instance_stop(struct instance *inst);
+void instance_go_on(struct instance *inst);
 /* A source is about to run: the rings of sources hold all of it, unless buffer_size_kb was written. */
 int model_source_rings(struct model *m);
 

@@ -49,9 +49,15 @@ static const struct {
 	{ OPTION_MARKERS, INSTANCE_MARKERS },
 };
 
-uint64_t options_default(bool top)
+uint64_t options_default(void)
 {
-	return top ? default_options | BIT(OPTION_TRACE_PRINTK_DEST) : default_options;
+	return default_options | BIT(OPTION_TRACE_PRINTK_DEST);
+}
+
+uint64_t options_inherited(const struct instance *top)
+{
+	return top->options &
+	       ~(BIT(OPTION_EVENT_FORK) | BIT(OPTION_FUNCTION_FORK) | BIT(OPTION_TRACE_PRINTK_DEST));
 }
 
 int option_parse(const char *text, bool *on)
@@ -110,24 +116,69 @@ static int take_printk(struct instance *inst, bool on)
 	return 0;
 }
 
-int option_set(struct instance *inst, enum trace_option o, bool on)
+static int keep(struct instance *inst, enum trace_option o)
 {
-	if (options_test(inst->options, o) == on)
-		return 0;
-	if (o == OPTION_TEST_NOP_REFUSE)
-		return -EINVAL;
-	if (o == OPTION_TRACE_PRINTK_DEST && take_printk(inst, on))
-		return -EINVAL;
+	uint64_t old = inst->option_objects[o];
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "options/%s", option_names[o]);
+	err = model_object_add(inst->model, inst, path, options_test(inst->options, o) ? "1" : "0",
+			       NULL, 0, &inst->option_objects[o]);
+	if (!err && old != inst->option_objects[o])
+		model_object_remove(inst->model, &old);
+	return err;
+}
+
+int options_keep(struct instance *inst)
+{
+	const uint64_t differ = inst->options ^ options_default();
+	int err = 0;
+
+	for (int o = 0; o < OPTION_TRACER && !err; o++)
+		if ((differ & BIT(o)) && o != OPTION_TRACE_PRINTK_DEST && option_in_directory(inst, o))
+			err = keep(inst, o);
+	tell_plane(inst);
+	return err;
+}
+
+static void set_bit(struct instance *inst, enum trace_option o, bool on)
+{
 	if (on)
 		inst->options |= BIT(o);
 	else
 		inst->options &= ~BIT(o);
+}
+
+/* A tracer has its options once, whatever instance they are written in. */
+static int set_tracer_option(struct instance *inst, enum trace_option o, bool on)
+{
+	struct instance *other;
+
+	list_each(other, &inst->model->instances, node)
+		set_bit(other, o, on);
+	return keep(inst->model->top, o);
+}
+
+int option_set(struct instance *inst, enum trace_option o, bool on)
+{
+	int err = 0;
+
+	if (o == OPTION_TEST_NOP_REFUSE)
+		return -EINVAL;
+	if (options_test(inst->options, o) == on)
+		return 0;
+	if (o >= OPTION_TRACER)
+		return set_tracer_option(inst, o, on);
+	if (o == OPTION_TRACE_PRINTK_DEST && take_printk(inst, on))
+		return -EINVAL;
+	set_bit(inst, o, on);
 	tell_plane(inst);
 	if (o == OPTION_OVERWRITE)
 		set_overwrite(inst, on);
 	if (o == OPTION_EVENT_FORK)
-		return pids_follow_changed(inst);
-	return 0;
+		err = pids_follow_changed(inst);
+	return err ? err : keep(inst, o);
 }
 
 void options_print(const struct instance *inst, FILE *out)

@@ -3,7 +3,8 @@
  * options.h - trace_options and options/: one bit an option, in the order of the file
  *
  * The first OPTION_TRACER ones belong to the instance; those behind it belong
- * to a tracer and show in trace_options only while that tracer is current.
+ * to a tracer, have one value for all instances, and show in trace_options only
+ * while that tracer is current.
  */
 #ifndef TRACEFUSE_MODEL_OPTIONS_H
 #define TRACEFUSE_MODEL_OPTIONS_H
@@ -34,8 +35,10 @@ enum trace_option {
 
 extern const char *const option_names[OPTION_COUNT];
 
-/* What an instance has after boot, or after mkdir. */
-uint64_t options_default(bool top);
+/* What the top has after boot. */
+uint64_t options_default(void);
+/* What mkdir gives to an instance: the top's, but for three. */
+uint64_t options_inherited(const struct instance *top);
 
 static inline bool options_test(uint64_t options, enum trace_option o)
 {
@@ -50,8 +53,10 @@ bool option_in_directory(const struct instance *inst, enum trace_option o);
 /* Whether trace_options lists it and takes it: of the instance, or of its current tracer. */
 bool option_applies(const struct instance *inst, enum trace_option o);
 
-/* Sets one and what hangs from it. -EINVAL where the kernel refuses. */
+/* Sets one and what hangs from it, and keeps it for the next server (R4). -EINVAL where the kernel refuses. */
 int option_set(struct instance *inst, enum trace_option o, bool on);
+/* Keeps for the next server what an instance was born with. 0, -ENOMEM */
+int options_keep(struct instance *inst);
 void options_print(const struct instance *inst, FILE *out);
 
 #endif

@@ -34,7 +34,8 @@ static int open_trace(struct tree_file *f)
 			buffer_clear(session_of(f), b, f->at.cpu);
 	}
 	if ((f->flags & O_ACCMODE) != O_WRONLY && options_test(inst->options, OPTION_PAUSE_ON_TRACE)) {
-		f->paused = atomic_exchange_explicit(&inst->state->tracing_on, 0, memory_order_relaxed);
+		f->paused = true;
+		instance_stop(inst);
 	}
 	return 0;
 }
@@ -53,17 +54,55 @@ static ssize_t write_trace(struct tree_file *f, const char *buf, size_t size)
 static void release_trace(struct tree_file *f)
 {
 	if (f->paused)
-		atomic_store_explicit(&f->at.inst->state->tracing_on, 1, memory_order_relaxed);
+		instance_go_on(f->at.inst);
 }
 
 /* ---- trace_pipe ---- */
 
-static int open_pipe(struct tree_file *f)
+static bool any_pipe(const struct instance *inst)
+{
+	for (size_t i = 0; i < sizeof(inst->pipes) / sizeof(*inst->pipes); i++)
+		if (inst->pipes[i])
+			return true;
+	return false;
+}
+
+/* A CPU's records go to one reader: that of its own trace_pipe, or that of the instance's. */
+static int open_text_pipe(struct tree_file *f)
+{
+	struct instance *inst = f->at.inst;
+	const uint64_t cpu_bit = 1ull << f->at.cpu % 64;
+	int err;
+
+	if (f->at.cpu < 0 ? any_pipe(inst) : (inst->pipes[f->at.cpu / 64] & cpu_bit) != 0)
+		return -EBUSY;
+	err = ring_consumer_open(session_of(f), f->at.cpu, &f->consumer);
+	if (err)
+		return err;
+	if (f->at.cpu < 0)
+		memset(inst->pipes, 0xff, sizeof(inst->pipes));
+	else
+		inst->pipes[f->at.cpu / 64] |= cpu_bit;
+	return 0;
+}
+
+static void release_text_pipe(struct tree_file *f)
+{
+	struct instance *inst = f->at.inst;
+
+	if (f->at.cpu < 0)
+		memset(inst->pipes, 0, sizeof(inst->pipes));
+	else
+		inst->pipes[f->at.cpu / 64] &= ~(1ull << f->at.cpu % 64);
+	ring_consumer_close(f->consumer);
+}
+
+static int open_raw(struct tree_file *f)
 {
 	return ring_consumer_open(session_of(f), f->at.cpu, &f->consumer);
 }
 
-static void release_pipe(struct tree_file *f)
+static void release_raw(struct tree_file *f)
 {
 	ring_consumer_close(f->consumer);
 }
@@ -181,14 +220,6 @@ static ssize_t write_snapshot(struct tree_file *f, const char *buf, size_t size)
 
 /* ---- buffer_size_kb ---- */
 
-/* What the ring holds without the headers of its pages. */
-static uint64_t payload_kb(const struct instance *inst, uint64_t bytes)
-{
-	uint64_t payload = inst->subbuf_size - 16, pages = (bytes + payload - 1) / payload;
-
-	return (pages < 2 ? 2 : pages) * payload >> 10;
-}
-
 static int print_buffer_size(struct tree_file *f, FILE *out)
 {
 	const struct instance *inst = f->at.inst;
@@ -200,8 +231,8 @@ static int print_buffer_size(struct tree_file *f, FILE *out)
 				fputs("X\n", out);
 				return 0;
 			}
-	fprintf(out, "%llu", (unsigned long long)payload_kb(inst, bytes));
-	if (!inst->expanded)
+	fprintf(out, "%llu", (unsigned long long)bytes >> 10);
+	if (f->at.cpu < 0 && !inst->expanded)
 		fprintf(out, " (expanded: %llu)", (unsigned long long)inst->model->default_buffer_bytes >> 10);
 	fputc('\n', out);
 	return 0;
@@ -209,28 +240,20 @@ static int print_buffer_size(struct tree_file *f, FILE *out)
 
 static ssize_t write_buffer_size(struct tree_file *f, const char *buf, size_t size)
 {
-	struct instance *inst = f->at.inst;
-	uint64_t kb;
-	bool expanded = inst->expanded, sized = inst->sized;
 	char path[48] = "buffer_size_kb", text[24];
+	uint64_t kb;
 	int err = text_to_u64_len(buf, size, 10, &kb);
 
 	if (!err && !kb)
 		err = -EINVAL;
-	if (!err && kb > UINT64_MAX >> 10)
-		err = -ENOMEM;
+	if (!err)
+		err = instance_resize(f->at.inst, f->at.cpu, kb << 10);
 	if (err)
 		return err;
-	inst->sized = true;
-	inst->expanded = sized && expanded;	/* the first size always makes new rings */
-	err = instance_resize(inst, f->at.cpu, kb << 10);
-	inst->expanded = err ? expanded : true;
-	inst->sized = err ? sized : true;
 	if (f->at.cpu >= 0)
 		snprintf(path, sizeof(path), "per_cpu/cpu%d/buffer_size_kb", f->at.cpu);
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)kb);
-	if (!err)
-		err = instance_keep(inst, SETTING_BUFFER_SIZE, path, text);
+	err = instance_keep(f->at.inst, SETTING_BUFFER_SIZE, path, text);
 	return err ? err : (ssize_t)size;
 }
 
@@ -291,7 +314,7 @@ static void release_free_buffer(struct tree_file *f)
 
 	if (options_test(inst->options, OPTION_DISABLE_ON_FREE))
 		atomic_store_explicit(&inst->state->tracing_on, 0, memory_order_relaxed);
-	instance_resize(inst, -1, 1);
+	instance_resize(inst, -1, 0);
 }
 
 /* ---- trace_marker ---- */
@@ -308,8 +331,8 @@ static ssize_t write_marker_raw(struct tree_file *f, const char *buf, size_t siz
 
 #define TRACE { .name = "trace", .mode = 0640, .open = open_trace, .print = print_trace, \
 		.write = write_trace, .release = release_trace }
-#define TRACE_PIPE { .name = "trace_pipe", .mode = 0440, .open = open_pipe, .read = read_pipe, \
-		     .release = release_pipe, .pipe = true }
+#define TRACE_PIPE { .name = "trace_pipe", .mode = 0440, .open = open_text_pipe, .read = read_pipe, \
+		     .release = release_text_pipe, .pipe = true }
 #define SNAPSHOT { .name = "snapshot", .mode = 0640, .print = print_snapshot, .write = write_snapshot }
 #define BUFFER_SIZE { .name = "buffer_size_kb", .mode = 0640, .print = print_buffer_size, \
 		      .write = write_buffer_size }
@@ -328,12 +351,12 @@ const struct file_kind buffer_kinds[] = {
 const struct file_kind cpu_kinds[] = {
 	BUFFER_SIZE,
 	SNAPSHOT,
-	{ .name = "snapshot_raw", .mode = 0440, .open = open_pipe, .read = read_snapshot_raw,
-	  .release = release_pipe },
+	{ .name = "snapshot_raw", .mode = 0440, .open = open_raw, .read = read_snapshot_raw,
+	  .release = release_raw },
 	{ .name = "stats", .mode = 0440, .print = print_stats },
 	TRACE,
 	TRACE_PIPE,
-	{ .name = "trace_pipe_raw", .mode = 0440, .open = open_pipe, .read = read_raw,
-	  .release = release_pipe, .pipe = true },
+	{ .name = "trace_pipe_raw", .mode = 0440, .open = open_raw, .read = read_raw,
+	  .release = release_raw, .pipe = true },
 	{ 0 }
 };

@@ -17,7 +17,7 @@
 #include "tracefs/readme.h"
 #include "tracefs/tree_state.h"
 
-enum { MAX_WORD = 128, MAX_SUBBUF_PAGES = 128, PAGE = 4096 };
+enum { MAX_WORD = 128, SHORT_TEXT = 64, TRACER_NAME_MAX = 100, MAX_SUBBUF_PAGES = 128, PAGE = 4096 };
 
 static bool truncates(const struct tree_file *f)
 {
@@ -64,20 +64,37 @@ static int print_trace_clock(struct tree_file *f, FILE *out)
 	return 0;
 }
 
-static int command_trace_clock(struct tree_file *f, char *text)
+/*
+ * What was written, 0-terminated in the room that the kernel has for it: a text
+ * that does not fit is refused.
+ */
+static int copy_text(const char *buf, size_t size, char *text, size_t room)
 {
-	const char *name = text_strip(text);
-
-	if (strlen(name) >= 64)
+	if (size >= room)
 		return -EINVAL;
+	memcpy(text, buf, size);
+	text[size] = '\0';
+	return 0;
+}
+
+static int set_clock(struct instance *inst, const char *name)
+{
 	for (uint32_t i = 0; i < CLOCK_ID_COUNT; i++) {
 		if (strcmp(name, clock_names[i]))
 			continue;
-		atomic_store_explicit(&f->at.inst->state->clock, i, memory_order_relaxed);
-		instance_clear(f->at.inst);	/* its time stamps do not compare with the new ones */
-		return instance_keep(f->at.inst, SETTING_CLOCK, "trace_clock", name);
+		atomic_store_explicit(&inst->state->clock, i, memory_order_relaxed);
+		instance_clear(inst);	/* its time stamps do not compare with the new ones */
+		return instance_keep(inst, SETTING_CLOCK, "trace_clock", name);
 	}
 	return -EINVAL;
+}
+
+static ssize_t write_trace_clock(struct tree_file *f, const char *buf, size_t size)
+{
+	char text[SHORT_TEXT];
+	int err = copy_text(buf, size, text, sizeof(text));
+
+	return taken(err ? err : set_clock(f->at.inst, text_strip(text)), size);
 }
 
 static int print_timestamp_mode(struct tree_file *f, FILE *out)
@@ -90,45 +107,28 @@ static int print_timestamp_mode(struct tree_file *f, FILE *out)
 
 /* ---- options ---- */
 
-static int keep_option(struct instance *inst, int option)
-{
-	uint64_t old = inst->option_objects[option];
-	char path[64];
-	int err;
-
-	snprintf(path, sizeof(path), "options/%s", option_names[option]);
-	err = model_object_add(inst->model, inst, path, options_test(inst->options, option) ? "1" : "0",
-			       NULL, 0, &inst->option_objects[option]);
-	if (!err && old != inst->option_objects[option])
-		model_object_remove(inst->model, &old);
-	return err;
-}
-
-static int set_option(struct instance *inst, int option, bool on)
-{
-	int err = option_set(inst, option, on);
-
-	return err ? err : keep_option(inst, option);
-}
-
 static int print_trace_options(struct tree_file *f, FILE *out)
 {
 	options_print(f->at.inst, out);
 	return 0;
 }
 
-static int command_trace_options(struct tree_file *f, char *text)
+static int set_named_option(struct instance *inst, const char *name)
 {
-	const char *name = text_strip(text);
 	bool on;
-	int option;
+	int option = option_parse(name, &on);
 
-	if (strlen(name) >= 63)
+	if (option < 0 || !option_applies(inst, option))
 		return -EINVAL;
-	option = option_parse(name, &on);
-	if (option < 0 || !option_applies(f->at.inst, option))
-		return -EINVAL;
-	return set_option(f->at.inst, option, on);
+	return option_set(inst, option, on);
+}
+
+static ssize_t write_trace_options(struct tree_file *f, const char *buf, size_t size)
+{
+	char text[SHORT_TEXT];
+	int err = copy_text(buf, size, text, sizeof(text));
+
+	return taken(err ? err : set_named_option(f->at.inst, text_strip(text)), size);
 }
 
 static int print_option(struct tree_file *f, FILE *out)
@@ -144,8 +144,8 @@ static ssize_t write_option(struct tree_file *f, const char *buf, size_t size)
 
 	if (!err && v > 1)
 		err = -EINVAL;
-	if (!err)
-		err = set_option(f->at.inst, f->at.option, v);
+	if (!err && options_test(f->at.inst->options, f->at.option) != (v != 0))
+		err = option_set(f->at.inst, f->at.option, v);
 	return taken(err, size);
 }
 
@@ -162,7 +162,7 @@ static int print_total_size(struct tree_file *f, FILE *out)
 
 	for (uint32_t cpu = 0; cpu < inst->model->nr_cpus; cpu++) {
 		sum += inst->buffer_bytes[cpu] >> 10;
-		full += inst->model->default_buffer_bytes >> 10;
+		full += inst->model->default_buffer_bytes >> 10;	/* what was asked for, not whole sub-buffers */
 	}
 	if (inst->expanded)
 		fprintf(out, "%llu\n", (unsigned long long)sum);
@@ -243,44 +243,72 @@ static int hex_digit(char c)
 	return -1;
 }
 
-/* Groups of up to eight hexadecimal digits with commas between them, the lowest last. */
-static int parse_cpumask(const char *s, uint32_t nr_cpus, uint64_t *mask)
+static bool ends_group(char c)
 {
-	unsigned int digits = 0;
+	return c == ',' || text_is_space(c);
+}
 
-	memset(mask, 0, LAYOUT_MAX_CPUS / 8);
-	for (; *s; s++) {
+/* One group of at most eight hexadecimal digits, read from its end; *end goes in front of it. */
+static int parse_group(const char *start, const char **end, uint32_t *group)
+{
+	const char *s = *end;
+
+	*group = 0;
+	for (int shift = 0; s >= start && !ends_group(*s); shift += 4, s--) {
 		int d = hex_digit(*s);
 
-		if (*s == ',' && digits) {
-			digits = 0;
-			continue;
-		}
-		if (d < 0 || ++digits > 8)
+		if (shift == 32 && d >= 0)
+			return -EOVERFLOW;
+		if (d < 0)
 			return -EINVAL;
-		if (mask[LAYOUT_MAX_CPUS / 64 - 1] >> 60)
-			return -EOVERFLOW;
-		for (int i = LAYOUT_MAX_CPUS / 64 - 1; i >= 0; i--)
-			mask[i] = mask[i] << 4 | (i ? mask[i - 1] >> 60 : (uint64_t)d);
+		*group |= (uint32_t)d << shift;
 	}
-	for (uint32_t cpu = nr_cpus; cpu < LAYOUT_MAX_CPUS; cpu++)
-		if (mask[cpu / 64] >> cpu % 64 & 1)
-			return -EOVERFLOW;
+	*end = s;
 	return 0;
 }
 
-static int command_cpumask(struct tree_file *f, char *text)
+/* The text's first line: groups with commas or spaces between them, the lowest last; none is an empty mask. */
+static int parse_cpumask(const char *start, size_t len, uint32_t nr_cpus, uint64_t *mask)
 {
+	const char *newline = memchr(start, '\n', len), *end = (newline ? newline : start + len) - 1;
+	uint32_t group;
+
+	memset(mask, 0, LAYOUT_MAX_CPUS / 8);
+	for (uint32_t i = 0; ; i++) {
+		int err;
+
+		while (end >= start && ends_group(*end))
+			end--;
+		if (end < start)
+			break;
+		if (i > (nr_cpus - 1) / 32)
+			return -EOVERFLOW;
+		err = parse_group(start, &end, &group);
+		if (err)
+			return err;
+		mask[i / 2] |= (uint64_t)group << i % 2 * 32;
+	}
+	return nr_cpus % 64 && mask[nr_cpus / 64] >> nr_cpus % 64 ? -EOVERFLOW : 0;
+}
+
+static ssize_t write_cpumask(struct tree_file *f, const char *buf, size_t size)
+{
+	struct instance *inst = f->at.inst;
+	const char *newline = memchr(buf, '\n', size);
+	size_t len = newline ? (size_t)(newline - buf) : size;
 	uint64_t mask[LAYOUT_MAX_CPUS / 64];
-	const char *s = text_strip(text);
-	int err = *s ? parse_cpumask(s, f->at.inst->model->nr_cpus, mask) : -EINVAL;
+	char *text;
+	int err = parse_cpumask(buf, size, inst->model->nr_cpus, mask);
 
 	if (err)
 		return err;
 	/* Each word is stored at once; a hit that sees half of a new mask records as by one of the two. */
-	memcpy(f->at.inst->state->cpumask, mask, sizeof(mask));
-	instance_cpumask_changed(f->at.inst);
-	return instance_keep(f->at.inst, SETTING_CPUMASK, "tracing_cpumask", s);
+	memcpy(inst->state->cpumask, mask, sizeof(mask));
+	instance_cpumask_changed(inst);
+	text = strndup(buf, len);
+	err = text ? instance_keep(inst, SETTING_CPUMASK, "tracing_cpumask", text) : -ENOMEM;
+	free(text);
+	return taken(err, size);
 }
 
 /* ---- events and pids ---- */
@@ -301,15 +329,15 @@ static int print_set_event(struct tree_file *f, FILE *out)
 static ssize_t write_set_event(struct tree_file *f, const char *buf, size_t size)
 {
 	char word[MAX_WORD];
-	ssize_t n = text_word(buf, size, word, sizeof(word));
-	int err;
+	ssize_t n;
+	int err = instance_expand(f->at.inst);
 
+	if (err)
+		return err;
+	n = text_word(buf, size, word, sizeof(word));
 	if (n < 0 || !*word)
 		return n;
-	err = instance_expand(f->at.inst);
-	if (!err)
-		err = event_set_word(f->at.inst, word);
-	return taken(err, (size_t)n);
+	return taken(event_set_word(f->at.inst, word), (size_t)n);
 }
 
 static int open_pids(struct tree_file *f, enum pids_kind kind)
@@ -359,13 +387,18 @@ static int print_tracer(struct tree_file *f, FILE *out)
 	return 0;
 }
 
-static int command_tracer(struct tree_file *f, char *text)
+/* What is longer than a name can be is cut off; the rings get their size even when there is no such tracer. */
+static ssize_t write_tracer(struct tree_file *f, const char *buf, size_t size)
 {
-	const char *name = text_strip(text);
+	const size_t len = size < TRACER_NAME_MAX ? size : TRACER_NAME_MAX;
+	char text[TRACER_NAME_MAX + 1];
+	int err = instance_expand(f->at.inst);
 
-	if (strcmp(name, "nop"))
-		return -EINVAL;
-	return instance_expand(f->at.inst);
+	memcpy(text, buf, len);
+	text[len] = '\0';
+	if (!err && strcmp(text_strip(text), "nop"))
+		err = -EINVAL;
+	return taken(err, size);
 }
 
 static int print_tracers(struct tree_file *f, FILE *out)
@@ -447,7 +480,7 @@ const struct file_kind instance_kinds[] = {
 	{ .name = "buffer_percent", .mode = 0640, .print = print_percent, .write = write_percent },
 	{ .name = "buffer_subbuf_size_kb", .mode = 0640, .print = print_subbuf_size, .write = write_subbuf_size },
 	{ .name = "buffer_total_size_kb", .mode = 0440, .print = print_total_size },
-	{ .name = "current_tracer", .mode = 0640, .print = print_tracer, .command = command_tracer },
+	{ .name = "current_tracer", .mode = 0640, .print = print_tracer, .write = write_tracer },
 	{ .name = "error_log", .mode = 0640, .open = open_error_log, .print = print_error_log,
 	  .write = write_error_log },
 	{ .name = "set_event", .mode = 0640, .open = open_set_event, .print = print_set_event,
@@ -457,9 +490,9 @@ const struct file_kind instance_kinds[] = {
 	{ .name = "set_event_pid", .mode = 0640, .open = open_event_pid, .print = print_event_pid,
 	  .write = write_event_pid },
 	{ .name = "timestamp_mode", .mode = 0440, .print = print_timestamp_mode },
-	{ .name = "trace_clock", .mode = 0640, .print = print_trace_clock, .command = command_trace_clock },
-	{ .name = "trace_options", .mode = 0640, .print = print_trace_options, .command = command_trace_options },
-	{ .name = "tracing_cpumask", .mode = 0640, .print = print_cpumask, .command = command_cpumask },
+	{ .name = "trace_clock", .mode = 0640, .print = print_trace_clock, .write = write_trace_clock },
+	{ .name = "trace_options", .mode = 0640, .print = print_trace_options, .write = write_trace_options },
+	{ .name = "tracing_cpumask", .mode = 0640, .print = print_cpumask, .write = write_cpumask },
 	{ .name = "tracing_on", .mode = 0640, .print = print_tracing_on, .write = write_tracing_on },
 	{ 0 }
 };

@@ -22,8 +22,9 @@ enum {
 	RAW_ID		= 18,		/* ftrace:raw_data */
 	PRINT_TEXT	= 16,		/* offset of print's buf */
 	RAW_DATA	= 8,		/* offset of raw_data's id, which is what a raw text begins with */
-	RAW_MAX		= 3072,
-	PAGE_OVERHEAD	= 24,		/* page header, record header, length word */
+	RECORD_MAX	= 4072,		/* a page's largest record; larger sub-buffers do not raise it */
+	SHORTEST	= 9,		/* a record has room for as much text, however short the text is */
+	RAW_HEADER	= 12,		/* the id is counted twice */
 };
 
 /* Where print events say they come from; a session without a kernel's symbols gets this one. */
@@ -61,6 +62,7 @@ static int emit(struct instance *inst, char *record, size_t size, size_t seen, u
 	int pid = m->caller ? m->caller : gettid(), cpu = sched_getcpu();
 	struct slot *slot = session_slot_get(m->session);
 	char comm[LAYOUT_COMM_LEN];
+	uint64_t committed;
 	struct hit h = {
 		.record = record, .size = (uint32_t)size, .comm = comm, .only = inst->index + 1,
 		.cpu = cpu < 0 || (uint32_t)cpu >= m->nr_cpus ? 0 : (uint32_t)cpu,
@@ -73,15 +75,16 @@ static int emit(struct instance *inst, char *record, size_t size, size_t seen, u
 	memcpy(record, &(struct record_common){ .type = id, .pid = pid }, sizeof(struct record_common));
 	if (*comm && options_test(m->top->options, OPTION_RECORD_CMD))
 		cmdlines_add(m->cmdlines, pid, comm);
-	hit(session_plane(m->session), slot, &h);
+	committed = hit(session_plane(m->session), slot, &h);
 	session_slot_put(m->session, slot);
-	return 0;
+	return inst->index >= 64 || committed >> inst->index & 1 ? 0 : -EBADF;
 }
 
 ssize_t marker_write(struct instance *inst, const char *buf, size_t size)
 {
-	size_t max = inst->subbuf_size - PAGE_OVERHEAD - PRINT_TEXT - 2, seen;
+	const size_t max = RECORD_MAX - PRINT_TEXT - 2;
 	uint64_t ip = marker_ip(inst->model);
+	size_t room, seen;
 	char *record;
 	int err;
 
@@ -89,7 +92,8 @@ ssize_t marker_write(struct instance *inst, const char *buf, size_t size)
 		return -EINVAL;
 	if (size > max)
 		size = max;
-	record = calloc(1, PRINT_TEXT + size + 2);
+	room = PRINT_TEXT + (size < SHORTEST ? SHORTEST : size) + 2;
+	record = calloc(1, room);
 	if (!record)
 		return -ENOMEM;
 	memcpy(record + 8, &ip, sizeof(ip));
@@ -97,23 +101,24 @@ ssize_t marker_write(struct instance *inst, const char *buf, size_t size)
 	seen = PRINT_TEXT + size;
 	if (size && buf[size - 1] != '\n')
 		record[seen] = '\n';
-	err = emit(inst, record, seen + (record[seen] == '\n') + 1, seen, PRINT_ID);
+	err = emit(inst, record, room, seen, PRINT_ID);
 	free(record);
 	return err ? err : (ssize_t)size;
 }
 
 ssize_t marker_write_raw(struct instance *inst, const char *buf, size_t size)
 {
+	const size_t least = SHORTEST + sizeof(uint32_t), room = RAW_HEADER + (size < least ? least : size);
 	char *record;
 	int err;
 
-	if (!options_test(inst->options, OPTION_MARKERS) || size < sizeof(uint32_t) || size > RAW_MAX)
+	if (!options_test(inst->options, OPTION_MARKERS) || size < sizeof(uint32_t) || room > RECORD_MAX)
 		return -EINVAL;
-	record = calloc(1, RAW_DATA + size);
+	record = calloc(1, room);
 	if (!record)
 		return -ENOMEM;
 	memcpy(record + RAW_DATA, buf, size);
-	err = emit(inst, record, RAW_DATA + size, RAW_DATA + size, RAW_ID);
+	err = emit(inst, record, room, room, RAW_ID);
 	free(record);
 	return err ? err : (ssize_t)size;
 }

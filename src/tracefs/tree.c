@@ -14,7 +14,7 @@
 #include "plane/ring.h"
 #include "tracefs/tree_state.h"
 
-enum { NAME_MAX_LEN = 255, COMMAND_MAX = 64 * 1024 };
+enum { NAME_MAX_LEN = 255, HELD_MAX = 64 * 1024, TEXT_MAX = 4096 };
 
 struct tree *tree_create(struct model *m)
 {
@@ -347,17 +347,33 @@ static const char *instance_name(const char *path)
 	return *name && !strchr(name, '/') ? name : NULL;
 }
 
+/* Why there can be no new directory at a path outside instances/. */
+static int mkdir_refused(struct tree *t, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct place p;
+	char *parent;
+	int err = resolve(t, path, &p);
+
+	if (err != -ENOENT)
+		return err ? err : -EEXIST;
+	parent = strndup(path, slash ? (size_t)(slash - path) : 0);
+	if (!parent)
+		return -ENOMEM;
+	err = resolve(t, parent, &p);
+	free(parent);
+	if (!err)
+		err = p.type == PLACE_FILE ? -ENOTDIR : -EPERM;
+	return err;
+}
+
 int tree_mkdir(struct tree *t, const char *path)
 {
 	const char *name = instance_name(path);
 	struct instance *inst;
-	struct place p;
-	int err;
 
-	if (!name) {
-		err = resolve(t, path, &p);
-		return err == -ENAMETOOLONG ? err : err ? -EPERM : -EEXIST;
-	}
+	if (!name)
+		return mkdir_refused(t, path);
 	if (strlen(name) > NAME_MAX_LEN)
 		return -ENAMETOOLONG;
 	if (!strcmp(name, ".") || !strcmp(name, ".."))
@@ -462,7 +478,7 @@ static int hold(struct tree_file *f, const char *buf, size_t size)
 	memcpy(held + f->held_len, buf, size);
 	f->held = held;
 	f->held_len += size;
-	return f->held_len > COMMAND_MAX ? -E2BIG : 0;
+	return f->held_len > HELD_MAX ? -E2BIG : 0;
 }
 
 /* Joins held lines: backslash, newline and blanks around them vanish, one blank stays before "if". */
@@ -498,6 +514,10 @@ static int run_command(struct tree_file *f, const char *buf, size_t size)
 	if (!text)
 		return -ENOMEM;
 	n = strlen(text);
+	if (n >= TEXT_MAX) {
+		free(text);
+		return -EINVAL;
+	}
 	if (n && text[n - 1] == '\n')
 		text[n - 1] = '\0';
 	err = f->at.kind->command(f, text);
