@@ -302,6 +302,8 @@ static void add_level(struct ring_view *v, void *arg)
 
 	if (ring_start(v) > first)
 		first = ring_start(v);
+	if (!head)
+		return;		/* nobody writes in this set */
 	if (head > first)
 		sum->used += head - first;
 	sum->total += (uint64_t)(v->nr_pages - 1) * v->subbuf_size;

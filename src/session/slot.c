@@ -7,6 +7,8 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include "plane/arch/ring_commit.h"
+#include "plane/ring.h"
 #include "session/state.h"
 
 enum { SCRATCH_BYTES = sizeof(struct hit_scratch) * LAYOUT_HIT_LEVELS };
@@ -88,6 +90,8 @@ struct slot *session_slot_get(struct session *s)
 	if (!slots_give(s, SLOT_SERVER, 1, &index))
 		return NULL;
 	atomic_store_explicit(&plane_slot(&s->plane, index)->owner, 1, memory_order_relaxed);
+	if (rseq_cpu() < 0)
+		ring_lease_give(s, index);	/* without one its hits are counted as missed */
 	return plane_slot(&s->plane, index);
 }
 

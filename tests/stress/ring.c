@@ -294,6 +294,42 @@ static void large_deltas(void)
 	*scale = saved;
 }
 
+/* A clock that is a system call: threads are moved between the choice of a CPU and the commit. */
+static void moved_before_the_commit(void)
+{
+	struct instance_state *inst = plane_instance(plane, 0);
+
+	atomic_store(&inst->clock, CLOCK_ID_MONO);
+	interrupted_and_moved();
+	atomic_store(&inst->clock, CLOCK_ID_LOCAL);
+}
+
+static bool running(void)
+{
+	siginfo_t info = { 0 };
+
+	return !waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) && !info.si_pid;
+}
+
+/* Copies of pages while writers go round: whatever is given out is whole. */
+static void read_under_the_writer(void)
+{
+	pid_t pids[PROCESSES];
+	struct ring_record r;
+	struct ring_iter *it;
+
+	make_buffer(2 * 4096);
+	start(pids);
+	while (running()) {
+		if (ring_iter_open(session, buffer, -1, &it))
+			exit(1);
+		while (ring_iter_next(it, &r) == 1)
+			valid(&r);
+		ring_iter_close(it);
+	}
+	wait_all(pids);
+}
+
 static uint64_t written(void)
 {
 	uint64_t n = 0;
@@ -306,19 +342,18 @@ static uint64_t written(void)
 /* What a slow reader gets is whole, and what it does not get is counted. */
 static void slow_reader(void)
 {
-	pid_t pids[PROCESSES], alive = 1;
+	pid_t pids[PROCESSES];
 	struct ring_consumer *c;
 	uint64_t read = 0, lost = 0;
 	struct ring_record r;
+	bool alive = true;
 
 	make_buffer(3 * 4096);
 	start(pids);
 	if (ring_consumer_open(session, -1, &c))
 		exit(1);
 	while (alive) {
-		siginfo_t info = { 0 };
-
-		alive = waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) || !info.si_pid;
+		alive = running();
 		for (int i = 0; i < (alive ? 50 : 1 << 30) && ring_consume(c, buffer, &r) == 1; i++) {
 			valid(&r);
 			read++;
@@ -394,6 +429,8 @@ int main(int argc, char **argv)
 	} tests[] = {
 		{ "threads interrupted and moved lose nothing", interrupted_and_moved },
 		{ "every time is right with large deltas", large_deltas },
+		{ "threads moved before the commit write nowhere else", moved_before_the_commit },
+		{ "pages read under the writer are whole", read_under_the_writer },
 		{ "a slow reader gets whole records and true losses", slow_reader },
 		{ "writers killed at random leave the ring whole", killed_at_random },
 	};
@@ -405,8 +442,8 @@ int main(int argc, char **argv)
 	atexit(temp_place_remove);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	make_session();
-	printf("TAP version 13\n1..4\n");
-	for (int i = 0; i < 4; i++) {
+	printf("TAP version 13\n1..6\n");
+	for (int i = 0; i < 6; i++) {
 		failures = 0;
 		tests[i].run();
 		printf("%sok %d - %s\n", failures ? "not " : "", i + 1, tests[i].name);

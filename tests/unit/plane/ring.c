@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <kbuffer.h>
+#include "plane/arch/ring_commit.h"
 #include "plane/plane.h"
 #include "plane/ring.h"
 #include "session/session.h"
@@ -359,6 +360,41 @@ static void there_are_as_many_leases_as_promised(void **state)
 	assert_int_equal(ring_lease_give(session, 3), 0);
 }
 
+/* Moved between the choice of a CPU and the section: nothing is stored. */
+static void a_commit_for_another_cpu_fails(void **state)
+{
+	struct ring ring = { .head = 32 }, before = ring;
+	char page[64] = { 0 }, record[16] = { 1 };
+	struct ring_short w = {
+		.ring = &ring, .tail = &ring.tail[1], .at = page, .src = record, .last = 8, .head = 32, .next_head = 73,
+	};
+	uint64_t head = 32, at = 0;
+	struct ring_commit c = { .head_at = &head, .head = 32, .next_head = 73, .nr_stores = 1, .stores = { { &at, 7 } } };
+	int cpu;
+
+	if (rseq_cpu() < 0)
+		return;
+	assert_false(ring_commit_short(&w, rseq_cpu() + 1000));
+	assert_false(ring_commit_rseq(&c, rseq_cpu() + 1000));
+	assert_memory_equal(&ring, &before, sizeof(ring));
+	assert_int_equal(page[0] + page[4] + (int)at, 0);
+	w.head = c.head = 31;
+	assert_false(ring_commit_short(&w, rseq_cpu()));
+	assert_false(ring_commit_rseq(&c, rseq_cpu()));
+	assert_memory_equal(&ring, &before, sizeof(ring));
+	w.head = c.head = 32;
+	do
+		cpu = rseq_cpu();
+	while (!ring_commit_short(&w, cpu));
+	do
+		cpu = rseq_cpu();
+	while (!ring_commit_rseq(&c, cpu));
+	assert_int_equal(ring.head, 73);
+	assert_int_equal(head, 73);
+	assert_int_equal(at, 7);
+	assert_memory_equal(page + 4, record, 16);
+}
+
 static void restartable_and_lease_records_are_merged(void **state)
 {
 	struct slot *own = session_slot_get(session);
@@ -398,7 +434,7 @@ static void percent_decides_when_there_is_something_to_read(void **state)
 	assert_false(ring_readable(session, buffer, 0, 50));
 	fill(0, 3000);
 	assert_false(ring_readable(session, buffer, 1, 0));
-	assert_true(ring_readable(session, buffer, 0, 30));
+	assert_true(ring_readable(session, buffer, 0, 90));
 }
 
 /* R2: whatever stands in the data region, reading ends. */
@@ -453,6 +489,7 @@ int main(void)
 		TEST(one_cpu_is_swapped),
 		TEST(leases_are_given_and_stay_with_their_slot),
 		TEST(there_are_as_many_leases_as_promised),
+		TEST(a_commit_for_another_cpu_fails),
 		TEST(restartable_and_lease_records_are_merged),
 		TEST(percent_decides_when_there_is_something_to_read),
 		TEST(garbage_is_survived),
