@@ -110,9 +110,11 @@ static char *page_at(const struct plane *p, const struct ring *r, uint32_t place
 	return (char *)plane_data(p, r->pages) + ((uint64_t)place << r->page_shift);
 }
 
-/* The bytes of records before pos: those before its page and what lies in the page. */
-static uint64_t bytes_before(const struct page_desc *d, uint64_t used)
+/* What stayed free at the end of a page counts as written, as in the kernel, where a record would have fitted. */
+static uint64_t bytes_before(const struct ring *r, const struct page_desc *d, uint64_t used)
 {
+	if (r->subbuf_size - used >= RING_MIN_LENGTH)
+		used = r->subbuf_size;
 	return atomic_load_explicit(&d->bytes, memory_order_relaxed) + used - RING_PAGE_HEADER;
 }
 
@@ -130,7 +132,7 @@ static void add_page(struct ring_commit *c, const struct write *w, uint64_t seq,
 	if (seq)
 		add_store(c, (void *)&before->end, used);
 	add_store(c, (void *)&d->entries, r->tail[w->head & 1].entries);
-	add_store(c, (void *)&d->bytes, seq ? bytes_before(before, used) : 0);
+	add_store(c, (void *)&d->bytes, seq ? bytes_before(r, before, used) : 0);
 	add_store(c, page_at(w->p, r, place), w->time);
 	add_store(c, (void *)&d->seq, seq + 1);
 	add_store(c, &r->page_end, 0);

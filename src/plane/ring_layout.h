@@ -29,6 +29,7 @@
 enum {
 	RING_PAGE_HEADER	= 16,
 	RING_LEN_EXTEND		= 8,	/* a time extend or absolute time stamp */
+	RING_MIN_LENGTH		= 8,	/* of a record with its header */
 	RING_MAX_SMALL		= 112,	/* payload that type_len can tell */
 	RING_TYPE_PADDING	= 29,
 	RING_TYPE_EXTEND	= 30,
