@@ -224,7 +224,7 @@ static void emit_all(const struct hist_data *hd, struct code *c)
 
 static void shape_of(struct hist_data *hd, struct map_shape *out)
 {
-	const struct config_header *h = session_header(hd->file->event->model->session);
+	const struct config_header *h = session_header(hd->event->model->session);
 
 	*out = (struct map_shape){
 		.max_elts = 1u << hd->map_bits, .key_size = hd->key_size,
@@ -236,7 +236,7 @@ static void shape_of(struct hist_data *hd, struct map_shape *out)
 
 static int make_map(struct hist_data *hd, data_ref adopted)
 {
-	struct session *s = hd->file->event->model->session;
+	struct session *s = hd->event->model->session;
 	struct map *m;
 
 	shape_of(hd, &hd->shape);
@@ -258,7 +258,7 @@ static int make_map(struct hist_data *hd, data_ref adopted)
 
 static int write_program(struct hist_data *hd)
 {
-	struct session *s = hd->file->event->model->session;
+	struct session *s = hd->event->model->session;
 	struct code *c = calloc(1, sizeof(*c));
 	struct program *prog = NULL;
 	size_t size;
@@ -292,7 +292,7 @@ int hist_compile(struct hist_data *hd, data_ref adopted_map)
 
 int hist_renew_map(struct hist_data *hd)
 {
-	struct session *s = hd->file->event->model->session;
+	struct session *s = hd->event->model->session;
 	data_ref old_map = hd->map_ref;
 	config_ref old_program = hd->program;
 	size_t old_size = hd->map_size;

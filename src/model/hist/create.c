@@ -239,9 +239,9 @@ static int create_sort_keys(struct hist_data *hd, const struct hist_command_text
 
 void hist_data_destroy(struct hist_data *hd)
 {
-	struct session *s = hd->file->event->model->session;
+	struct session *s = hd->event->model->session;
 
-	if (!hd->file->event->model->closing) {
+	if (!hd->event->model->closing) {
 		if (hd->program)
 			session_config_retire(s, hd->program, hd->program_size);
 		if (hd->map_ref)
@@ -256,7 +256,7 @@ void hist_data_destroy(struct hist_data *hd)
 /* A stable number that looks like the kernel's hashed pointer and says nothing. */
 static uint64_t make_id(const struct hist_data *hd, const char *text)
 {
-	uint64_t h = 0xcbf29ce484222325ull ^ hd->file->event->id;
+	uint64_t h = 0xcbf29ce484222325ull ^ hd->event->id;
 
 	for (; *text; text++)
 		h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
@@ -271,7 +271,7 @@ int hist_data_create(struct event_file *f, const struct hist_command_text *cmd, 
 
 	if (!hd)
 		return -ENOMEM;
-	hd->file = f;
+	hd->event = f->event;
 	hd->id = make_id(hd, cmd->text);
 	err = hist_attrs_parse(cmd, params, &hd->attrs);
 	hd->map_bits = hd->attrs.map_bits ? hd->attrs.map_bits : HIST_BITS_DEFAULT;

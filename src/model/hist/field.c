@@ -201,7 +201,7 @@ static int find_field(struct hist_data *hd, const struct hist_command_text *cmd,
 		return *flags |= HIST_CPU, 0;
 	if (!strcmp(name, "hitcount"))
 		return *flags |= HIST_HITCOUNT, 0;
-	field = event_find_field(hd->file->event, name);
+	field = event_find_field(hd->event, name);
 	if (field && field->size) {
 		*out = field;
 		return 0;

@@ -154,7 +154,7 @@ static void print_symbol(const struct entry *e, const struct hist_field *f, FILE
 {
 	bool with_offset = f->flags & HIST_SYM_OFFSET;
 	uint64_t v = key_u64(e, f);
-	char *text = symbol_text(e->hd->file->event->model, v, with_offset);
+	char *text = symbol_text(e->hd->event->model, v, with_offset);
 
 	fprintf(out, "%s: [%llx] %-*s", hist_field_name(f), (unsigned long long)v, with_offset ? 55 : 45,
 		text ? text : "");
@@ -174,7 +174,7 @@ static void print_stack(const struct entry *e, const struct hist_field *f, FILE 
 		memcpy(&addr, e->key + f->offset + i * 8, sizeof(addr));
 		if (!addr)
 			break;
-		text = symbol_text(e->hd->file->event->model, addr, true);
+		text = symbol_text(e->hd->event->model, addr, true);
 		fprintf(out, "%*c%s\n", 9, ' ', text ? text : "");
 		free(text);
 	}
@@ -184,7 +184,7 @@ static void print_stack(const struct entry *e, const struct hist_field *f, FILE 
 static void elt_comm(const struct entry *e, char comm[LAYOUT_COMM_LEN + 1])
 {
 	const struct hist_data *hd = e->hd;
-	const struct map *m = session_data(hd->file->event->model->session, hd->map_ref, hd->map_size);
+	const struct map *m = session_data(hd->event->model->session, hd->map_ref, hd->map_size);
 	uint64_t word[2] = { 0, 0 };
 
 	memset(comm, 0, LAYOUT_COMM_LEN + 1);

@@ -124,7 +124,7 @@ static void set_paused(struct trigger *t, bool paused)
 /* All triggers that share the hist get its new program. */
 static int republish(const struct hist_data *hd)
 {
-	struct model *m = hd->file->event->model;
+	struct model *m = hd->event->model;
 	struct instance *inst;
 	struct event_file *f;
 	struct trigger *t;
