@@ -222,19 +222,22 @@ static void make_session(void)
 
 /* ---- readers ---- */
 
+/* A copy, because records lie on multiples of 4. Valid until the next call. */
 static const struct record *valid(const struct ring_record *r)
 {
-	const struct record *rec = r->record;
+	static struct record rec;
 	const uint32_t head = offsetof(struct record, more);
 
-	if (r->size < head || rec->lane >= LANES || rec->check != sum(rec) || r->size != size_of(rec->number)) {
+	memset(&rec, 0, sizeof(rec));
+	memcpy(&rec, r->record, r->size < sizeof(rec) ? r->size : sizeof(rec));
+	if (r->size < head || rec.lane >= LANES || rec.check != sum(&rec) || r->size != size_of(rec.number)) {
 		check(false, "a record is torn", r->size, 0);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < (r->size - head) / 4; i++)
-		check(rec->more[i] == rec->number, "a record's end is torn", rec->more[i], rec->number);
-	check(r->time >= rec->before, "a time is too early", r->time, rec->before);
-	return rec;
+		check(rec.more[i] == rec.number, "a record's end is torn", rec.more[i], rec.number);
+	check(r->time >= rec.before, "a time is too early", r->time, rec.before);
+	return &rec;
 }
 
 /* All that was written is there, once, in order; a record's time lies before the next one was begun. */

@@ -186,7 +186,8 @@ static void overwriting_keeps_the_newest_and_counts(void **state)
 	assert_int_equal(buffer_stats(session, buffer, 0, &st), 0);
 	assert_int_equal(st.entries + st.overrun, 3000);
 	assert_true(st.entries * 104 >= 16 * (PAGE - 16 - 104) && st.entries * 104 <= 18 * PAGE);
-	assert_int_equal(st.bytes, st.entries * 104);
+	/* 39 of 104 bytes fill a page but for 24, which count as written as in the kernel. */
+	assert_int_equal(st.bytes, st.entries / 39 * (PAGE - 16) + st.entries % 39 * 104);
 	assert_int_equal(st.oldest_ts, 1000 + st.overrun);
 	assert_int_equal(ring_consumer_open(session, 0, &c), 0);
 	assert_int_equal(ring_consume(c, buffer, &r), 1);
