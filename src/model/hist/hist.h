@@ -112,7 +112,7 @@ struct hist_attrs {
 
 struct hist_data {
 	struct hist_attrs attrs;
-	struct event_file *file;	/* where it was defined */
+	struct event	*event;		/* whose fields it has; of a name the one that had it first */
 	struct hist_field *fields[HIST_FIELDS_MAX];
 	unsigned int	n_vals, n_keys, n_fields, n_vars;
 	unsigned int	key_size;
