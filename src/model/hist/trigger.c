@@ -189,36 +189,41 @@ static int check_new(struct command *c, struct event_file *f)
 	return 0;
 }
 
-static bool known_clock(const char *name)
+/* Its number in trace_clock; CLOCK_ID_COUNT: none of that name. */
+static uint32_t find_clock(const char *name)
 {
-	static const char *const names[] = {
+	static const char *const names[CLOCK_ID_COUNT] = {
 		"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc",
 	};
+	uint32_t id = 0;
 
-	for (unsigned int i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return false;
+	while (id < CLOCK_ID_COUNT && strcmp(name, names[id]))
+		id++;
+	return id;
 }
 
-/* A recording's time stamps are what they are: there clock= only changes what is printed. */
+/*
+ * A hist that looks at the time sets the instance's clock, which empties its
+ * buffer when it was another. Nothing sets it back, as in the kernel. A
+ * recording's time stamps are what they are: there it changes what is printed.
+ */
 static int set_clock(struct command *c, struct event_file *f)
 {
-	static const char *const names[] = {
-		"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc",
-	};
-	struct instance_state *st = f->instance->state;
+	struct instance *inst = f->instance;
+	uint32_t id;
 
 	if (!c->hd->enable_timestamps)
 		return 0;
-	if (!known_clock(c->hd->attrs.clock)) {
+	id = find_clock(c->hd->attrs.clock);
+	if (id == CLOCK_ID_COUNT) {
 		hist_error(&c->text, "Couldn't set trace_clock", c->hd->attrs.clock);
 		return -EINVAL;
 	}
-	for (uint32_t i = 0; i < CLOCK_ID_COUNT; i++)
-		if (!strcmp(c->hd->attrs.clock, names[i]))
-			atomic_store_explicit(&st->clock, i, memory_order_relaxed);
-	atomic_fetch_or_explicit(&st->flags, INSTANCE_ABSOLUTE_TIME, memory_order_relaxed);
+	/* Relaxed: only the server stores it, a hit takes the new clock when it sees it. */
+	if (atomic_load_explicit(&inst->state->clock, memory_order_relaxed) != id) {
+		atomic_store_explicit(&inst->state->clock, id, memory_order_relaxed);
+		instance_clear(inst);
+	}
 	return 0;
 }
 
