@@ -28,7 +28,7 @@ struct world {
 
 static void world_open(struct world *w)
 {
-	struct event *e;
+	struct event *e = NULL;
 
 	w->session = bench_session();
 	if (model_create(w->session, &w->model) ||
