@@ -234,25 +234,53 @@ static void shape_of(struct hist_data *hd, struct map_shape *out)
 	};
 }
 
-static int make_map(struct hist_data *hd, data_ref adopted)
+static int make_map(struct hist_data *hd)
 {
 	struct session *s = hd->event->model->session;
 	struct map *m;
 
-	shape_of(hd, &hd->shape);
-	hd->map_size = map_size(&hd->shape);
-	if (adopted) {
-		m = session_data(s, adopted, hd->map_size);
-		if (!m || session_data_adopt(s, adopted, hd->map_size))
-			return -EPROTO;
-		hd->map_ref = adopted;
-		return 0;
-	}
 	hd->map_ref = session_data_alloc(s, hd->map_size);
 	m = hd->map_ref ? session_data(s, hd->map_ref, hd->map_size) : NULL;
 	if (!m)
 		return -ENOMEM;
 	map_init(m, &hd->shape);
+	return 0;
+}
+
+static struct hist_cell *cell_of(const struct hist_data *hd)
+{
+	return session_config(hd->event->model->session, hd->cell, sizeof(struct hist_cell));
+}
+
+static void point_cell(const struct hist_data *hd)
+{
+	/* Release: who reads the cell after this server died finds a whole map. */
+	atomic_store_explicit(&cell_of(hd)->map, hd->map_ref, memory_order_release);
+}
+
+static int make_cell(struct hist_data *hd)
+{
+	hd->cell = session_config_alloc(hd->event->model->session, sizeof(struct hist_cell));
+	if (!hd->cell)
+		return -ENOMEM;
+	point_cell(hd);
+	return 0;
+}
+
+static int adopt_map(struct hist_data *hd, config_ref cell)
+{
+	struct session *s = hd->event->model->session;
+	struct hist_cell *c = session_config(s, cell, sizeof(*c));
+	data_ref map;
+
+	if (!c || session_config_adopt(s, cell, sizeof(*c)))
+		return -EPROTO;
+	/* Acquire: pairs with the release in point_cell(). */
+	map = atomic_load_explicit(&c->map, memory_order_acquire);
+	if (!session_data(s, map, hd->map_size) || session_data_adopt(s, map, hd->map_size))
+		return -EPROTO;
+	hd->cell = cell;
+	hd->map_ref = map;
 	return 0;
 }
 
@@ -283,10 +311,15 @@ static int write_program(struct hist_data *hd)
 	return prog ? 0 : -ENOMEM;
 }
 
-int hist_compile(struct hist_data *hd, data_ref adopted_map)
+int hist_compile(struct hist_data *hd, config_ref adopted_cell)
 {
-	int err = make_map(hd, adopted_map);
+	int err;
 
+	shape_of(hd, &hd->shape);
+	hd->map_size = map_size(&hd->shape);
+	err = adopted_cell ? adopt_map(hd, adopted_cell) : make_map(hd);
+	if (!err && !adopted_cell)
+		err = make_cell(hd);
 	return err ? err : write_program(hd);
 }
 
@@ -295,8 +328,7 @@ int hist_renew_map(struct hist_data *hd)
 	struct session *s = hd->event->model->session;
 	data_ref old_map = hd->map_ref;
 	config_ref old_program = hd->program;
-	size_t old_size = hd->map_size;
-	int err = make_map(hd, 0);
+	int err = make_map(hd);
 
 	if (!err)
 		err = write_program(hd);
@@ -304,11 +336,11 @@ int hist_renew_map(struct hist_data *hd)
 		if (hd->map_ref && hd->map_ref != old_map)
 			session_data_free(s, hd->map_ref, hd->map_size);
 		hd->map_ref = old_map;
-		hd->map_size = old_size;
 		hd->program = old_program;
 		return err;
 	}
+	point_cell(hd);
 	session_config_retire(s, old_program, hd->program_size);
-	session_data_retire(s, old_map, old_size);
+	session_data_retire(s, old_map, hd->map_size);
 	return 0;
 }

@@ -95,36 +95,49 @@ static int create_vals(struct hist_data *hd, const struct hist_command_text *cmd
 	return err;
 }
 
-static int add_vars(struct hist_data *hd, const struct hist_command_text *cmd, char *list)
+/* At most 16 of one list count; what a longer list has behind them the kernel does not look at. */
+static int parse_var_list(struct hist_data *hd, const struct hist_command_text *cmd, char *list)
 {
+	struct hist_attrs *a = &hd->attrs;
 	char *text, *name;
-	int err = 0;
 
-	while (!err && (text = strsep(&list, ","))) {
+	for (int i = 0; i < HIST_VARS_MAX && (text = strsep(&list, ",")); i++) {
 		name = strsep(&text, "=");
 		if (!text) {
 			hist_error(cmd, "Malformed assignment", name);
 			return -EINVAL;
 		}
-		if (hd->n_vars == HIST_VARS_MAX) {
+		if (a->n_vars == HIST_VARS_MAX) {
 			hist_error(cmd, too_many_vars, name);
 			return -EINVAL;
 		}
-		err = add_val(hd, cmd, text, name);
+		a->var_names[a->n_vars] = strdup(name);
+		a->var_exprs[a->n_vars++] = strdup(text);
 	}
-	return err;
+	return 0;
 }
 
-static int create_vars(struct hist_data *hd, const struct hist_command_text *cmd)
+static int parse_vars(struct hist_data *hd, const struct hist_command_text *cmd)
 {
 	int err = 0;
 
 	for (unsigned int i = 0; !err && i < hd->attrs.n_assignments; i++) {
 		char *list = strdup(hd->attrs.assignments[i]);
 
-		err = list ? add_vars(hd, cmd, list) : -ENOMEM;
+		err = list ? parse_var_list(hd, cmd, list) : -ENOMEM;
 		free(list);
 	}
+	return err;
+}
+
+static int create_vars(struct hist_data *hd, const struct hist_command_text *cmd)
+{
+	const struct hist_attrs *a = &hd->attrs;
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < a->n_vars; i++)
+		err = a->var_names[i] && a->var_exprs[i] ? add_val(hd, cmd, a->var_exprs[i], a->var_names[i]) :
+							   -ENOMEM;
 	return err;
 }
 
@@ -246,6 +259,8 @@ void hist_data_destroy(struct hist_data *hd)
 			session_config_retire(s, hd->program, hd->program_size);
 		if (hd->map_ref)
 			session_data_retire(s, hd->map_ref, hd->map_size);
+		if (hd->cell)
+			session_config_retire(s, hd->cell, sizeof(struct hist_cell));
 	}
 	for (unsigned int i = 0; i < HIST_FIELDS_MAX; i++)
 		hist_field_free(hd->fields[i]);
@@ -275,6 +290,8 @@ int hist_data_create(struct event_file *f, const struct hist_command_text *cmd, 
 	hd->id = make_id(hd, cmd->text);
 	err = hist_attrs_parse(cmd, params, &hd->attrs);
 	hd->map_bits = hd->attrs.map_bits ? hd->attrs.map_bits : HIST_BITS_DEFAULT;
+	if (!err)
+		err = parse_vars(hd, cmd);
 	if (!err)
 		err = create_vals(hd, cmd);
 	if (!err)

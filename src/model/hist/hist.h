@@ -106,6 +106,8 @@ struct hist_attrs {
 	unsigned int	map_bits;	/* 0: not given */
 	char		*assignments[HIST_VARS_MAX];
 	unsigned int	n_assignments;
+	char		*var_names[HIST_VARS_MAX], *var_exprs[HIST_VARS_MAX];	/* of the assignments */
+	unsigned int	n_vars;
 	char		*actions[HIST_ACTIONS_MAX];
 	unsigned int	n_actions;
 };
@@ -124,10 +126,19 @@ struct hist_data {
 	struct map_shape shape;
 	data_ref	map_ref;
 	size_t		map_size;
+	config_ref	cell;		/* struct hist_cell */
 	config_ref	program;
 	size_t		program_size;
 	unsigned int	refs;		/* triggers that have it: more than one with name= */
 	uint64_t	id;		/* what hist_debug prints as hist_data */
+};
+
+/*
+ * R4: where the next server finds the map. It is a ref of the trigger's object,
+ * which never changes, while `clear` changes the map.
+ */
+struct hist_cell {
+	_Atomic data_ref map;
 };
 
 /* Where errors of a command go: "hist:SYSTEM:EVENT", the command with its "hist:". */
@@ -169,8 +180,8 @@ void hist_data_destroy(struct hist_data *hd);
 
 /* ---- compile.c ---- */
 
-/* Makes (or adopts) the map and writes the program. 0, -ENOMEM, -EPROTO */
-int hist_compile(struct hist_data *hd, data_ref adopted_map);
+/* Makes the map, or adopts the one that a dead server's cell names, and writes the program. 0, -ENOMEM, -EPROTO */
+int hist_compile(struct hist_data *hd, config_ref adopted_cell);
 /* A new, empty map for `clear`; the old one is retired. */
 int hist_renew_map(struct hist_data *hd);
 

@@ -29,6 +29,10 @@ void hist_attrs_free(struct hist_attrs *a)
 		free(a->assignments[i]);
 	for (unsigned int i = 0; i < a->n_actions; i++)
 		free(a->actions[i]);
+	for (unsigned int i = 0; i < a->n_vars; i++) {
+		free(a->var_names[i]);
+		free(a->var_exprs[i]);
+	}
 	free(a->keys);
 	free(a->vals);
 	free(a->sort);

@@ -242,7 +242,7 @@ static int take_hist(struct command *c, struct trigger *t)
 	}
 	hd->refs++;
 	t->priv = hd;
-	t->refs[1] = hd->map_ref;
+	t->refs[1] = hd->cell;
 	t->nr_refs = 2;
 	if (hd->attrs.name) {
 		t->name = strdup(hd->attrs.name);

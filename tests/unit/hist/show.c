@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * show.c - entries in order, each modifier as it is printed, totals
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "world.h"
+
+static void entries_are_sorted_by_hitcount_ties_by_key(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(command(f->all, "hist:keys=s32"), 0);
+	for (int i = 0; i < 3; i++)
+		hit_all(f, 5, 0);
+	hit_all(f, 9, 0);
+	hit_all(f, -1, 0);
+	hit_all(f, 7, 0);
+	assert_entries(f->all, "{ s32: 18446744073709551615 } hitcount:          1\n"
+		       "{ s32:          7 } hitcount:          1\n"
+		       "{ s32:          9 } hitcount:          1\n"
+		       "{ s32:          5 } hitcount:          3\n");
+}
+
+static void sort_keys_apply_in_order_each_way(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(command(f->all, "hist:keys=s32,u64:sort=u64.descending,s32"), 0);
+	hit_all(f, 2, 1);
+	hit_all(f, 1, 1);
+	hit_all(f, 3, 2);
+	assert_entries(f->all, "{ s32:          3, u64:          2 } hitcount:          1\n"
+		       "{ s32:          1, u64:          1 } hitcount:          1\n"
+		       "{ s32:          2, u64:          1 } hitcount:          1\n");
+}
+
+static void values_may_be_sorted_by(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(command(f->all, "hist:keys=s32:vals=u64:sort=u64.descending"), 0);
+	hit_all(f, 1, 10);
+	hit_all(f, 2, 30);
+	hit_all(f, 1, 15);
+	assert_entries(f->all, "{ s32:          2 } hitcount:          1  u64:         30\n"
+		       "{ s32:          1 } hitcount:          2  u64:         25\n");
+}
+
+static void modifiers_print_as_the_kernel_prints_them(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "hist:keys=u64.hex", "{ u64: 1044 } hitcount:          1\n" },
+		{ "hist:keys=u64.log2", "{ u64: ~ 2^13 } hitcount:          1\n" },
+		{ "hist:keys=u64.buckets=100", "{ u64: ~ 4100-4199 } hitcount:          1\n" },
+		{ "hist:keys=u64.sym",
+		  "{ u64: [1044] first_function                                } hitcount:          1\n" },
+		{ "hist:keys=u64.sym-offset",
+		  "{ u64: [1044] first_function+0x44/0x100                               } hitcount:          1\n" },
+		{ "hist:keys=s32.syscall", "{ s32: sys_write                     [  1] } hitcount:          1\n" },
+		{ "hist:keys=u64.syscall", "{ u64: unknown_syscall               [4164] } hitcount:          1\n" },
+		{ "hist:keys=common_pid.execname", "{ common_pid: tester          [        42] } hitcount:          1\n" },
+		{ "hist:keys=fixed", "{ fixed:                                                    } hitcount:          1\n" },
+		{ "hist:keys=dyn", "{ dyn: dynamic                                            } hitcount:          1\n" },
+		{ "hist:keys=rel", "{ rel: relative                                           } hitcount:          1\n" },
+		{ "hist:keys=cpu", "{ cpu:          0 } hitcount:          1\n" },
+		{ "hist:keys=common_cpu", "{ common_cpu:          0 } hitcount:          1\n" },
+		{ "hist:keys=common_timestamp", "{ common_timestamp:       1000 } hitcount:          1\n" },
+		{ "hist:keys=common_timestamp.usecs", "{ common_timestamp:          1 } hitcount:          1\n" },
+		{ "hist:keys=s32:vals=u64.hex", "{ s32:          1 } hitcount:          1  u64:       1044\n" },
+		{ "hist:keys=s32:vals=u64:nohitcount", "{ s32:          1 }  u64:       4164\n" },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_int_equal(command(f->all, rows[i][0]), 0);
+		hit_all(f, 1, 0x1044);
+		assert_entries(f->all, rows[i][1]);
+		event_file_trigger_truncate(top_file(f->all));
+	}
+}
+
+static void percents_and_graphs_are_of_all_entries(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(command(f->all, "hist:keys=s32:vals=u64.percent,u64.graph"), 0);
+	hit_all(f, 1, 100);
+	hit_all(f, 2, 300);
+	assert_entries(f->all,
+		       "{ s32:          1 } hitcount:          1  u64 (%):  25.00  u64: ######              \n"
+		       "{ s32:          2 } hitcount:          1  u64 (%):  75.00  u64: ####################\n");
+}
+
+static void stacks_are_symbols_line_by_line(void **state)
+{
+	struct fixture *f = *state;
+	char *text;
+
+	assert_int_equal(command(f->all, "hist:keys=stacktrace"), 0);
+	hit_all(f, 1, 0);
+	text = printed(hist_print(top_file(f->all), out));
+	assert_non_null(strstr(text, "\n{ common_stacktrace:\n"
+			       "         first_function+0x4/0x100\n"
+			       "         second_function+0x8/0x100\n"
+			       "         0x9999999\n"
+			       "} hitcount:          1\n"));
+	free(text);
+}
+
+static void several_hists_are_printed_one_after_the_other(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(command(f->all, "hist:keys=s32"), 0);
+	assert_int_equal(command(f->all, "hist:keys=u64 if s32 == 1"), 0);
+	hit_all(f, 1, 3);
+	hit_all(f, 2, 3);
+	assert_prints(hist_print(top_file(f->all), out),
+		      "# event histogram\n#\n# trigger info: hist:keys=s32:vals=hitcount:sort=hitcount:size=2048 [active]\n#\n\n"
+		      "{ s32:          1 } hitcount:          1\n{ s32:          2 } hitcount:          1\n"
+		      "\nTotals:\n    Hits: 2\n    Entries: 2\n    Dropped: 0\n"
+		      "\n\n# event histogram\n#\n"
+		      "# trigger info: hist:keys=u64:vals=hitcount:sort=hitcount:size=2048 if s32 == 1 [active]\n#\n\n"
+		      "{ u64:          3 } hitcount:          1\n"
+		      "\nTotals:\n    Hits: 1\n    Entries: 1\n    Dropped: 0\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(entries_are_sorted_by_hitcount_ties_by_key, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(sort_keys_apply_in_order_each_way, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(values_may_be_sorted_by, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(modifiers_print_as_the_kernel_prints_them, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(percents_and_graphs_are_of_all_entries, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(stacks_are_symbols_line_by_line, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(several_hists_are_printed_one_after_the_other, fixture_setup, fixture_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
