@@ -268,6 +268,15 @@ void hist_data_destroy(struct hist_data *hd)
 	free(hd);
 }
 
+/* Better no trigger than one that leaves out half of what it was asked for. */
+static int refuse_actions(const struct hist_data *hd, const struct hist_command_text *cmd)
+{
+	if (!hd->attrs.n_actions)
+		return 0;
+	hist_error(cmd, "Actions are not part of this version", hd->attrs.actions[0]);
+	return -EINVAL;
+}
+
 /* A stable number that looks like the kernel's hashed pointer and says nothing. */
 static uint64_t make_id(const struct hist_data *hd, const char *text)
 {
@@ -290,6 +299,8 @@ int hist_data_create(struct event_file *f, const struct hist_command_text *cmd, 
 	hd->id = make_id(hd, cmd->text);
 	err = hist_attrs_parse(cmd, params, &hd->attrs);
 	hd->map_bits = hd->attrs.map_bits ? hd->attrs.map_bits : HIST_BITS_DEFAULT;
+	if (!err)
+		err = refuse_actions(hd, cmd);
 	if (!err)
 		err = parse_vars(hd, cmd);
 	if (!err)
