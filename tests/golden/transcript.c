@@ -52,6 +52,18 @@ static struct excluded *excluded_load(const char *file)
 	return head;
 }
 
+static void excluded_free(struct excluded *x)
+{
+	while (x) {
+		struct excluded *next = x->next;
+
+		free(x->key);
+		free(x->reason);
+		free(x);
+		x = next;
+	}
+}
+
 static const char *excluded_reason(const struct excluded *x, const char *key)
 {
 	for (; x; x = x->next)
@@ -325,5 +337,6 @@ int main(int argc, char **argv)
 	for (int i = 3; i < argc; i++)
 		failed += run_file(argv[1], argv[i], x, getenv("ENTRY"), &nr);
 	printf("1..%d\n", nr);
+	excluded_free(x);
 	return failed != 0;
 }
