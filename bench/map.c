@@ -51,10 +51,8 @@ static const struct op one_key[] = {
 };
 
 static const struct op two_keys[] = {
-	{ .code = OP_LOAD_U32, .off = 8 }, { .code = OP_KEY_U64, .off = 0 },
-	{ .code = OP_LOAD_U32, .off = 12 }, { .code = OP_KEY_U64, .off = 8 },
-	{ .code = OP_FIND },
-	{ .code = OP_LOAD_U32, .off = 8 }, { .code = OP_SUM, .off = 1 },
+	{ .code = OP_HIST_KEYS, .len = OP_LOAD_U32, .off = 8, .size = OP_LOAD_U32, .on_true = 12,
+	  .cmp = OP_LOAD_U32, .arg = 8 },
 	{ .code = OP_END },
 };
 
