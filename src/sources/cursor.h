@@ -24,7 +24,8 @@ struct cursor {
 
 static inline struct cursor cursor_over(const void *data, size_t size, uint64_t offset)
 {
-	const uint8_t *start = data;
+	static const uint8_t nothing;
+	const uint8_t *start = data ? data : &nothing;	/* an empty section has no data */
 
 	return (struct cursor){ .start = start, .at = start, .end = start + size, .offset = offset };
 }
