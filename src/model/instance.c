@@ -47,6 +47,7 @@ static void instance_free(struct instance *inst)
 	if (inst->errlog)
 		errlog_destroy(inst->errlog);
 	free(inst->buffer_bytes);
+	free(inst->size_objects);
 	free(inst->tracer);
 	free(inst->name);
 	free(inst);
@@ -66,17 +67,19 @@ static struct instance *instance_alloc(struct model *m, const char *name)
 	inst->tracer = strdup("nop");
 	inst->errlog = errlog_create();
 	inst->buffer_bytes = calloc(m->nr_cpus, sizeof(*inst->buffer_bytes));
+	inst->size_objects = calloc(m->nr_cpus, sizeof(*inst->size_objects));
 	inst->options = name ? options_inherited(m->top) : options_default();
 	inst->subbuf_size = m->subbuf_size;
 	inst->buffer_percent = DEFAULT_PERCENT;
-	if ((name && !inst->name) || !inst->tracer || !inst->errlog || !inst->buffer_bytes) {
+	if ((name && !inst->name) || !inst->tracer || !inst->errlog || !inst->buffer_bytes ||
+	    !inst->size_objects) {
 		instance_free(inst);
 		return NULL;
 	}
 	return inst;
 }
 
-/* What programs use already, when the session's server died. */
+/* What programs use already, when the session's server died. Their sizes come with the commands that set them. */
 static int adopt(struct instance *inst)
 {
 	for (int i = 0; i < 2; i++) {
@@ -86,10 +89,7 @@ static int adopt(struct instance *inst)
 		if (err)
 			return err;
 	}
-	for (uint32_t cpu = 0; cpu < inst->model->nr_cpus; cpu++)
-		inst->buffer_bytes[cpu] = inst->model->default_buffer_bytes;
-	inst->expanded = true;
-	return 0;
+	return inst->name ? instance_expand(inst) : instance_start_small(inst);
 }
 
 /* A new instance has its full size at once; the top waits for its first event. */
@@ -193,6 +193,7 @@ int instance_remove(struct instance *inst)
 			model_object_remove(m, &inst->option_objects[i]);
 		for (int i = 0; i < SETTING_COUNT; i++)
 			model_object_remove(m, &inst->setting_objects[i]);
+		instance_forget_sizes(inst);
 		model_object_remove(m, &inst->object);
 		atomic_store_explicit(&inst->state->used, 0, memory_order_relaxed);
 	}
@@ -211,12 +212,36 @@ struct instance *instance_find(struct model *m, const char *name)
 	return NULL;
 }
 
-int instance_keep(struct instance *inst, enum setting what, const char *path, const char *text)
+/* A new object in the place of an old one. */
+static int keep(struct instance *inst, const char *path, const char *text, uint64_t *object)
 {
-	uint64_t old = inst->setting_objects[what];
-	int err = model_object_add(inst->model, inst, path, text, NULL, 0, &inst->setting_objects[what]);
+	uint64_t old = *object;
+	int err = model_object_add(inst->model, inst, path, text, NULL, 0, object);
 
-	if (!err && old != inst->setting_objects[what])
+	if (!err && old != *object)
 		model_object_remove(inst->model, &old);
 	return err;
+}
+
+void instance_forget_sizes(struct instance *inst)
+{
+	for (uint32_t cpu = 0; cpu < inst->model->nr_cpus; cpu++)
+		model_object_remove(inst->model, &inst->size_objects[cpu]);
+}
+
+int instance_keep_size(struct instance *inst, int cpu, const char *kb)
+{
+	char path[48];
+
+	if (cpu < 0) {
+		instance_forget_sizes(inst);
+		return instance_keep(inst, SETTING_BUFFER_SIZE, "buffer_size_kb", kb);
+	}
+	snprintf(path, sizeof(path), "per_cpu/cpu%d/buffer_size_kb", cpu);
+	return keep(inst, path, kb, &inst->size_objects[cpu]);
+}
+
+int instance_keep(struct instance *inst, enum setting what, const char *path, const char *text)
+{
+	return keep(inst, path, text, &inst->setting_objects[what]);
 }

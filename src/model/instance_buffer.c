@@ -2,8 +2,8 @@
 /*
  * instance_buffer.c - the rings of an instance: size, sub-buffer size, snapshot, clear
  *
- * A change of size makes a new buffer and retires the old one (R6); as in the
- * kernel, the content of a resized buffer is kept only where nothing changes.
+ * A change of size makes a new buffer and retires the old one (R6). As in the
+ * kernel a resized buffer keeps what fits, one with new sub-buffers is empty.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -104,9 +104,14 @@ static int replace(struct instance *inst, const uint64_t *bytes)
 			return err;
 		}
 	}
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
+		data_ref old = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
+
+		if (made[i] && old)	/* refused for other sub-buffers */
+			(void)buffer_keep(inst->model->session, old, made[i]);
 		if (made[i])
 			publish(inst, i, made[i]);
+	}
 	instance_cpumask_changed(inst);
 	return 0;
 }
@@ -117,6 +122,12 @@ static uint64_t whole_pages(const struct instance *inst, uint64_t bytes)
 	uint64_t payload = inst->subbuf_size - PAGE_HEADER, pages = (bytes + payload - 1) / payload;
 
 	return (pages < 2 ? 2 : pages) * payload;
+}
+
+/* The rings come from the server before this one, and so does what is commanded. */
+static bool adopts(const struct instance *inst)
+{
+	return inst->model->replayed || (!inst->model->top && instance_buffer(inst, 0));
 }
 
 /* New rings where a size changes, or where `anyway` says so. */
@@ -130,7 +141,8 @@ static int resize(struct instance *inst, int cpu, uint64_t bytes, bool anyway)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++)
 		sizes[i] = cpu < 0 || (uint32_t)cpu == i ? whole_pages(inst, bytes) : inst->buffer_bytes[i];
-	if (anyway || !instance_buffer(inst, 0) || memcmp(sizes, inst->buffer_bytes, nr * sizeof(*sizes)))
+	/* A new server finds the rings as they are. */
+	if (!adopts(inst) && (anyway || !instance_buffer(inst, 0) || memcmp(sizes, inst->buffer_bytes, nr * sizeof(*sizes))))
 		err = replace(inst, sizes);
 	if (!err)
 		memcpy(inst->buffer_bytes, sizes, nr * sizeof(*sizes));
@@ -143,6 +155,8 @@ int instance_resize(struct instance *inst, int cpu, uint64_t bytes)
 	const bool expanded = inst->expanded, sized = inst->sized;
 	int err;
 
+	if (inst->readers)
+		return -EBUSY;
 	inst->expanded = inst->sized = true;
 	err = resize(inst, cpu, bytes, !sized);
 	if (err) {
@@ -167,7 +181,8 @@ int instance_expand(struct instance *inst)
 	err = resize(inst, -1, inst->model->default_buffer_bytes, true);
 	if (err)
 		inst->expanded = false;
-	return err;
+	/* Choosing a tracer expands the rings; instances are born with theirs. */
+	return err || inst->name ? err : instance_keep(inst, SETTING_EXPANDED, "current_tracer", "nop");
 }
 
 int instance_set_subbuf_size(struct instance *inst, uint32_t bytes)
@@ -177,8 +192,10 @@ int instance_set_subbuf_size(struct instance *inst, uint32_t bytes)
 
 	if (bytes == old)
 		return 0;
+	if (inst->readers)
+		return -EBUSY;
 	inst->subbuf_size = bytes;
-	err = replace(inst, inst->buffer_bytes);
+	err = adopts(inst) ? 0 : replace(inst, inst->buffer_bytes);
 	if (err)
 		inst->subbuf_size = old;
 	return err;
@@ -225,7 +242,8 @@ int instance_snapshot_take(struct instance *inst, int cpu)
 	if (err)
 		return err;
 	if (cpu >= 0)
-		return -EINVAL;
+		return buffer_swap_cpu(inst->model->session, instance_buffer(inst, 0), instance_buffer(inst, 1),
+				       (uint32_t)cpu);
 	/* Release: a reader that sees the new index sees the buffer behind it. */
 	atomic_fetch_xor_explicit(&inst->state->live, 1, memory_order_release);
 	atomic_fetch_add_explicit(&inst->state->snapshots, 1, memory_order_release);

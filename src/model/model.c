@@ -96,6 +96,7 @@ void model_destroy(struct model *m)
 	symbols_destroy(m->symbols);
 	symbols_destroy(m->strings);
 	free(m->release);
+	free(m->printk_formats);
 	free(m);
 }
 

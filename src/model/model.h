@@ -82,7 +82,7 @@ struct system {
 /* Files whose last text a new server writes again (R4). */
 enum setting {
 	SETTING_TRACING_ON, SETTING_CLOCK, SETTING_BUFFER_SIZE, SETTING_SUBBUF_SIZE,
-	SETTING_BUFFER_PERCENT, SETTING_CPUMASK, SETTING_CMDLINES_SIZE, SETTING_COUNT
+	SETTING_BUFFER_PERCENT, SETTING_CPUMASK, SETTING_CMDLINES_SIZE, SETTING_EXPANDED, SETTING_COUNT
 };
 
 /* A buffer as the files see it; see tracefs/ and plane/ring.h. */
@@ -100,6 +100,7 @@ struct instance {
 	uint32_t		subbuf_size;
 	unsigned int		buffer_percent;
 	unsigned int		refs;		/* open files: rmdir gives EBUSY */
+	unsigned int		readers;	/* who has the file trace open to read: rings keep their size */
 	unsigned int		stopped;	/* option pause-on-trace: readers of trace; rings take nothing meanwhile */
 	uint64_t		pipes[LAYOUT_MAX_CPUS / 64];	/* CPUs whose trace_pipe is open, all: the instance's own */
 	char			*tracer;	/* current_tracer */
@@ -109,6 +110,7 @@ struct instance {
 	bool			sized;		/* buffer_size_kb was written: a source's rings obey it too */
 	uint64_t		object;		/* R4 */
 	uint64_t		setting_objects[SETTING_COUNT];
+	uint64_t		*size_objects;	/* buffer_size_kb of one CPU */
 	uint64_t		option_objects[64];
 	uint32_t		born;		/* highest event id at its creation; set by the first listing */
 };
@@ -200,11 +202,16 @@ struct instance *instance_find(struct model *m, const char *name);
 /* Records the text last written to a file of the instance, for the next server (R4). */
 int instance_keep(struct instance *inst, enum setting what, const char *path, const char *text);
 
+/* The same for buffer_size_kb of a CPU, or of all (-1), which is the last word for each CPU. */
+int instance_keep_size(struct instance *inst, int cpu, const char *kb);
+/* The instance goes away. */
+void instance_forget_sizes(struct instance *inst);
+
 /* The buffer that records (0), or the snapshot (1); 0: not there. */
 data_ref instance_buffer(const struct instance *inst, int snapshot);
 /* Before the first event is enabled: gives the rings their full size. */
 int instance_expand(struct instance *inst);
-/* buffer_size_kb: bytes for one CPU, or for all (-1), rounded up to sub-buffers. -ENOMEM */
+/* buffer_size_kb: bytes for one CPU, or for all (-1), rounded up to sub-buffers. -EBUSY, -ENOMEM */
 int instance_resize(struct instance *inst, int cpu, uint64_t bytes);
 /* The rings that the top has until it is expanded. 0, -ENOMEM */
 int instance_start_small(struct instance *inst);

@@ -159,6 +159,8 @@ static int import_tables(struct source *src)
 		}
 		if (!ret && !printk && d->printk.size) {
 			ret = each_line(&d->printk, import_printk, src);
+			if (!ret && !src->model->printk_formats)
+				src->model->printk_formats = strndup((const char *)d->printk.data, d->printk.size);
 			printk = true;
 		}
 	}

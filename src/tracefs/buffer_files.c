@@ -23,6 +23,11 @@ static struct session *session_of(const struct tree_file *f)
 
 /* ---- trace ---- */
 
+static bool reads(const struct tree_file *f)
+{
+	return (f->flags & O_ACCMODE) != O_WRONLY;
+}
+
 static int open_trace(struct tree_file *f)
 {
 	struct instance *inst = f->at.inst;
@@ -33,10 +38,12 @@ static int open_trace(struct tree_file *f)
 		if (b)
 			buffer_clear(session_of(f), b, f->at.cpu);
 	}
-	if ((f->flags & O_ACCMODE) != O_WRONLY && options_test(inst->options, OPTION_PAUSE_ON_TRACE)) {
-		f->paused = true;
+	if (!reads(f))
+		return 0;
+	inst->readers++;
+	f->paused = options_test(inst->options, OPTION_PAUSE_ON_TRACE);
+	if (f->paused)
 		instance_stop(inst);
-	}
 	return 0;
 }
 
@@ -53,6 +60,8 @@ static ssize_t write_trace(struct tree_file *f, const char *buf, size_t size)
 
 static void release_trace(struct tree_file *f)
 {
+	if (reads(f))
+		f->at.inst->readers--;
 	if (f->paused)
 		instance_go_on(f->at.inst);
 }
@@ -240,8 +249,8 @@ static int print_buffer_size(struct tree_file *f, FILE *out)
 
 static ssize_t write_buffer_size(struct tree_file *f, const char *buf, size_t size)
 {
-	char path[48] = "buffer_size_kb", text[24];
 	uint64_t kb;
+	char text[24];
 	int err = text_to_u64_len(buf, size, 10, &kb);
 
 	if (!err && !kb)
@@ -250,10 +259,8 @@ static ssize_t write_buffer_size(struct tree_file *f, const char *buf, size_t si
 		err = instance_resize(f->at.inst, f->at.cpu, kb << 10);
 	if (err)
 		return err;
-	if (f->at.cpu >= 0)
-		snprintf(path, sizeof(path), "per_cpu/cpu%d/buffer_size_kb", f->at.cpu);
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)kb);
-	err = instance_keep(f->at.inst, SETTING_BUFFER_SIZE, path, text);
+	err = instance_keep_size(f->at.inst, f->at.cpu, text);
 	return err ? err : (ssize_t)size;
 }
 

@@ -44,7 +44,9 @@ static ssize_t write_tracing_on(struct tree_file *f, const char *buf, size_t siz
 	int err = text_to_u64_len(buf, size, 10, &v);
 
 	if (!err) {
-		atomic_store_explicit(&f->at.inst->state->tracing_on, v != 0, memory_order_relaxed);
+		/* What triggers did since is not undone when a new server gives the command again. */
+		if (!f->tree->model->replayed)
+			atomic_store_explicit(&f->at.inst->state->tracing_on, v != 0, memory_order_relaxed);
 		err = instance_keep(f->at.inst, SETTING_TRACING_ON, "tracing_on", v ? "1" : "0");
 	}
 	return taken(err, size);
@@ -82,6 +84,8 @@ static int set_clock(struct instance *inst, const char *name)
 	for (uint32_t i = 0; i < CLOCK_ID_COUNT; i++) {
 		if (strcmp(name, clock_names[i]))
 			continue;
+		if (inst->model->replayed)	/* the records are of that clock */
+			return instance_keep(inst, SETTING_CLOCK, "trace_clock", name);
 		atomic_store_explicit(&inst->state->clock, i, memory_order_relaxed);
 		instance_clear(inst);	/* its time stamps do not compare with the new ones */
 		return instance_keep(inst, SETTING_CLOCK, "trace_clock", name);
@@ -446,6 +450,7 @@ static int print_cmdlines_size(struct tree_file *f, FILE *out)
 
 static ssize_t write_cmdlines_size(struct tree_file *f, const char *buf, size_t size)
 {
+	char text[16];
 	uint64_t v;
 	int err = text_to_u64_len(buf, size, 10, &v);
 
@@ -453,6 +458,9 @@ static ssize_t write_cmdlines_size(struct tree_file *f, const char *buf, size_t 
 		err = -EINVAL;
 	if (!err)
 		err = cmdlines_resize(f->tree->model->cmdlines, (unsigned int)v);
+	snprintf(text, sizeof(text), "%u", (unsigned int)v);
+	if (!err)
+		err = instance_keep(f->tree->model->top, SETTING_CMDLINES_SIZE, "saved_cmdlines_size", text);
 	return taken(err, size);
 }
 

@@ -30,14 +30,22 @@ enum {
 /* Where print events say they come from; a session without a kernel's symbols gets this one. */
 static const uint64_t marker_address = 0xffffffffff600000ull;
 
+static const char marker_function[] = "tracing_mark_write";
+
+int marker_name(struct model *m)
+{
+	uint64_t lo, hi;
+
+	if (symbols_range(m->symbols, marker_function, &lo, &hi))
+		return 0;
+	return symbols_add(m->symbols, marker_address, 't', marker_function, NULL);
+}
+
 static uint64_t marker_ip(struct model *m)
 {
 	uint64_t lo, hi;
 
-	if (symbols_range(m->symbols, "tracing_mark_write", &lo, &hi))
-		return lo;
-	symbols_add(m->symbols, marker_address, 't', "tracing_mark_write", NULL);
-	return marker_address;
+	return symbols_range(m->symbols, marker_function, &lo, &hi) ? lo : marker_address;
 }
 
 static void name_of(int pid, char comm[LAYOUT_COMM_LEN])

@@ -12,6 +12,7 @@
 #include "model/event_set.h"
 #include "model/options.h"
 #include "plane/ring.h"
+#include "tracefs/marker.h"
 #include "tracefs/tree_state.h"
 
 enum { NAME_MAX_LEN = 255, HELD_MAX = 64 * 1024, TEXT_MAX = 4096 };
@@ -20,8 +21,13 @@ struct tree *tree_create(struct model *m)
 {
 	struct tree *t = calloc(1, sizeof(*t));
 
-	if (t)
-		t->model = m;
+	if (!t)
+		return NULL;
+	t->model = m;
+	if (marker_name(m)) {
+		free(t);
+		return NULL;
+	}
 	return t;
 }
 

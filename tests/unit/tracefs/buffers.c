@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * buffers.c - sizes, snapshots, pipes, markers
+ */
+#include <stdio.h>
+
+#include "tree_fixture.h"
+
+static void mark(struct world *w, const char *text)
+{
+	assert_int_equal(world_append(w, "trace_marker", text), (ssize_t)strlen(text));
+}
+
+static bool shows(struct world *w, const char *path, const char *text)
+{
+	char *got = world_read(w, path);
+	bool found;
+
+	assert_non_null(got);
+	found = strstr(got, text) != NULL;
+	free(got);
+	return found;
+}
+
+static void rings_are_small_until_an_event_is_enabled(void **state)
+{
+	struct world *w = *state;
+
+	assert_file(w, "buffer_size_kb", "7 (expanded: 1408)\n");
+	assert_file(w, "buffer_total_size_kb", "14 (expanded: 2816)\n");
+	assert_file(w, "per_cpu/cpu0/buffer_size_kb", "7\n");
+	mark(w, "before");
+	assert_taken(w, "events/test/first/enable", "1\n");
+	assert_file(w, "buffer_size_kb", "1410\n");
+	assert_file(w, "buffer_total_size_kb", "2820\n");
+	assert_true(shows(w, "trace", "before"));
+}
+
+static void sizes_are_whole_pages(void **state)
+{
+	struct world *w = *state;
+
+	assert_taken(w, "buffer_size_kb", "1\n");
+	assert_file(w, "buffer_size_kb", "7\n");
+	assert_taken(w, "buffer_size_kb", "100\n");
+	assert_file(w, "buffer_size_kb", "103\n");
+	assert_taken(w, "per_cpu/cpu1/buffer_size_kb", "10\n");
+	assert_file(w, "buffer_size_kb", "X\n");
+	assert_file(w, "per_cpu/cpu0/buffer_size_kb", "103\n");
+	assert_file(w, "per_cpu/cpu1/buffer_size_kb", "11\n");
+	assert_file(w, "buffer_total_size_kb", "114\n");
+	assert_int_equal(world_write(w, "buffer_size_kb", "0"), -EINVAL);
+	assert_int_equal(world_write(w, "buffer_size_kb", "99999999999"), -ENOMEM);
+	assert_file(w, "buffer_total_size_kb", "114\n");
+}
+
+static void a_resize_keeps_records_and_new_sub_buffers_do_not(void **state)
+{
+	struct world *w = *state;
+
+	mark(w, "kept");
+	assert_taken(w, "buffer_size_kb", "500\n");
+	assert_true(shows(w, "trace", "kept"));
+	mark(w, "later");
+	assert_taken(w, "buffer_size_kb", "50\n");
+	assert_true(shows(w, "trace", "kept") && shows(w, "trace", "later"));
+	assert_taken(w, "buffer_subbuf_size_kb", "5\n");
+	assert_file(w, "buffer_subbuf_size_kb", "8\n");
+	assert_file(w, "buffer_size_kb", "51\n");
+	assert_false(shows(w, "trace", "kept") || shows(w, "trace", "later"));
+	assert_true(shows(w, "events/header_page", "size:8176;"));
+}
+
+static void rings_keep_their_size_while_somebody_reads(void **state)
+{
+	struct world *w = *state;
+	struct tree_file *f;
+
+	assert_int_equal(tree_open(w->tree, "trace", O_RDONLY, &f), 0);
+	assert_int_equal(world_write(w, "buffer_size_kb", "100"), -EBUSY);
+	assert_int_equal(world_write(w, "buffer_subbuf_size_kb", "8"), -EBUSY);
+	tree_release(f);
+	assert_taken(w, "buffer_size_kb", "100");
+}
+
+static void pause_on_trace_stops_the_rings_only(void **state)
+{
+	struct world *w = *state;
+	struct tree_file *f, *g;
+
+	assert_taken(w, "options/pause-on-trace", "1");
+	assert_int_equal(tree_open(w->tree, "trace", O_RDONLY, &f), 0);
+	assert_int_equal(tree_open(w->tree, "trace", O_RDONLY, &g), 0);
+	assert_file(w, "tracing_on", "1\n");
+	assert_int_equal(world_append(w, "trace_marker", "lost"), -EBADF);
+	tree_release(f);
+	assert_int_equal(world_append(w, "trace_marker", "lost"), -EBADF);
+	tree_release(g);
+	mark(w, "found");
+}
+
+static void truncation_of_trace_empties_it(void **state)
+{
+	struct world *w = *state;
+
+	mark(w, "gone");
+	assert_int_equal(world_append(w, "trace", "x"), 1);
+	assert_true(shows(w, "trace", "gone"));
+	assert_int_equal(world_write(w, "trace", ""), 0);
+	assert_false(shows(w, "trace", "gone"));
+}
+
+static void a_clock_change_empties_live_and_snapshot(void **state)
+{
+	struct world *w = *state;
+
+	mark(w, "in-snapshot");
+	assert_taken(w, "snapshot", "1");
+	mark(w, "in-live");
+	assert_taken(w, "trace_clock", "mono\n");
+	assert_false(shows(w, "trace", "in-live") || shows(w, "snapshot", "in-snapshot"));
+	assert_file(w, "trace_clock", "local global counter uptime perf [mono] mono_raw boot tai x86-tsc\n");
+}
+
+static void snapshot_swaps_empties_and_frees(void **state)
+{
+	struct world *w = *state;
+
+	mark(w, "first");
+	assert_true(shows(w, "snapshot", "* Snapshot is freed *"));
+	assert_taken(w, "snapshot", "1\n");
+	assert_true(shows(w, "snapshot", "first"));
+	assert_false(shows(w, "trace", "first"));
+	assert_taken(w, "snapshot", "2\n");
+	assert_true(shows(w, "snapshot", "* Snapshot is allocated *"));
+	assert_taken(w, "snapshot", "0\n");
+	assert_true(shows(w, "snapshot", "* Snapshot is freed *"));
+	assert_int_equal(world_write(w, "snapshot", "x"), -EINVAL);
+	assert_int_equal(world_write(w, "per_cpu/cpu0/snapshot", "0"), -EINVAL);
+}
+
+/* Only one of the two CPUs has the marker. */
+static void a_snapshot_of_one_cpu_leaves_the_others(void **state)
+{
+	struct world *w = *state;
+	int cpu;
+
+	mark(w, "there");
+	cpu = shows(w, "per_cpu/cpu0/trace", "there") ? 0 : 1;
+	assert_taken(w, cpu ? "per_cpu/cpu0/snapshot" : "per_cpu/cpu1/snapshot", "1");
+	assert_true(shows(w, "trace", "there"));
+	assert_taken(w, cpu ? "per_cpu/cpu1/snapshot" : "per_cpu/cpu0/snapshot", "1");
+	assert_false(shows(w, "trace", "there"));
+	assert_true(shows(w, "snapshot", "there"));
+}
+
+static void trace_pipe_has_one_reader_and_takes(void **state)
+{
+	struct world *w = *state;
+	struct tree_file *f, *g;
+	char buf[4096];
+	ssize_t n;
+
+	assert_int_equal(tree_open(w->tree, "trace_pipe", O_RDONLY, &f), 0);
+	assert_true(tree_is_pipe(f));
+	assert_int_equal(tree_read(f, buf, sizeof(buf), 0), -EAGAIN);
+	assert_int_equal(tree_open(w->tree, "trace_pipe", O_RDONLY, &g), -EBUSY);
+	assert_int_equal(tree_open(w->tree, "per_cpu/cpu0/trace_pipe", O_RDONLY, &g), -EBUSY);
+	mark(w, "taken");
+	n = tree_read(f, buf, sizeof(buf) - 1, 0);
+	assert_true(n > 0);
+	buf[n] = '\0';
+	assert_non_null(strstr(buf, "tracing_mark_write: taken\n"));
+	assert_false(shows(w, "trace", "taken"));
+	tree_release(f);
+	assert_int_equal(tree_open(w->tree, "per_cpu/cpu0/trace_pipe", O_RDONLY, &f), 0);
+	assert_int_equal(tree_open(w->tree, "trace_pipe", O_RDONLY, &g), -EBUSY);
+	assert_int_equal(tree_open(w->tree, "per_cpu/cpu1/trace_pipe", O_RDONLY, &g), 0);
+	tree_release(g);
+	tree_release(f);
+}
+
+static void a_raw_pipe_gives_whole_pages(void **state)
+{
+	struct world *w = *state;
+	struct tree_file *f;
+	char page[4096];
+	bool found = false;
+
+	mark(w, "raw");
+	for (int cpu = 0; cpu < 2; cpu++) {
+		char path[64];
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "per_cpu/cpu%d/trace_pipe_raw", cpu);
+		assert_int_equal(tree_open(w->tree, path, O_RDONLY, &f), 0);
+		n = tree_read(f, page, sizeof(page), 0);
+		assert_true(n == -EAGAIN || n == (ssize_t)sizeof(page));
+		found |= n > 0 && memmem(page, sizeof(page), "raw\n", 4);
+		tree_release(f);
+	}
+	assert_true(found);
+}
+
+static void markers_are_split_refused_and_switched_off(void **state)
+{
+	static char text[5001];
+	struct world *w = *state;
+
+	memset(text, 'x', 5000);
+	assert_int_equal(world_append(w, "trace_marker", text), 4054);
+	assert_int_equal(world_append(w, "trace_marker_raw", "abc"), -EINVAL);
+	assert_int_equal(world_append(w, "trace_marker_raw", "abcdEF"), 6);
+	assert_true(shows(w, "trace", "# 64636261 buf: 45 46 00 00 00 00 00 00 00 00 00 00 00 00 00 00\n"));
+	text[4061] = '\0';
+	assert_int_equal(world_append(w, "trace_marker_raw", text), -EINVAL);
+	text[4060] = '\0';
+	assert_int_equal(world_append(w, "trace_marker_raw", text), 4060);
+	assert_taken(w, "tracing_on", "0");
+	assert_int_equal(world_append(w, "trace_marker", "x"), -EBADF);
+	assert_taken(w, "options/markers", "0");
+	assert_int_equal(world_append(w, "trace_marker", "x"), -EINVAL);
+}
+
+static void a_trigger_on_markers_fires(void **state)
+{
+	struct world *w = *state;
+
+	assert_taken(w, "events/ftrace/print/trigger", "traceoff if buf == \"stop\"\n");
+	mark(w, "go\n");
+	assert_file(w, "tracing_on", "1\n");
+	mark(w, "stop");
+	assert_file(w, "tracing_on", "0\n");
+}
+
+static void closing_free_buffer_gives_the_memory_back(void **state)
+{
+	struct world *w = *state;
+
+	assert_taken(w, "buffer_size_kb", "500");
+	assert_int_equal(world_write(w, "free_buffer", ""), 0);
+	assert_file(w, "buffer_size_kb", "7\n");
+	assert_file(w, "tracing_on", "1\n");
+	assert_taken(w, "options/disable_on_free", "1");
+	assert_taken(w, "free_buffer", "x");
+	assert_file(w, "tracing_on", "0\n");
+}
+
+static void stats_count(void **state)
+{
+	struct world *w = *state;
+
+	mark(w, "one");
+	assert_true(shows(w, "per_cpu/cpu0/stats", "entries: 1\n") ^ shows(w, "per_cpu/cpu1/stats", "entries: 1\n"));
+	assert_taken(w, "trace_clock", "counter");
+	assert_true(shows(w, "per_cpu/cpu0/stats", "oldest event ts: 0\n"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(rings_are_small_until_an_event_is_enabled),
+		TEST(sizes_are_whole_pages),
+		TEST(a_resize_keeps_records_and_new_sub_buffers_do_not),
+		TEST(rings_keep_their_size_while_somebody_reads),
+		TEST(pause_on_trace_stops_the_rings_only),
+		TEST(truncation_of_trace_empties_it),
+		TEST(a_clock_change_empties_live_and_snapshot),
+		TEST(snapshot_swaps_empties_and_frees),
+		TEST(a_snapshot_of_one_cpu_leaves_the_others),
+		TEST(trace_pipe_has_one_reader_and_takes),
+		TEST(a_raw_pipe_gives_whole_pages),
+		TEST(markers_are_split_refused_and_switched_off),
+		TEST(a_trigger_on_markers_fires),
+		TEST(closing_free_buffer_gives_the_memory_back),
+		TEST(stats_count),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

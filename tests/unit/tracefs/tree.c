@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tree.c - paths, directories, open files, commands in several writes
+ */
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "tree_fixture.h"
+
+static mode_t mode_of(struct world *w, const char *path)
+{
+	struct tree_stat st;
+
+	assert_int_equal(tree_stat(w->tree, path, &st), 0);
+	return st.mode;
+}
+
+static void modes_are_the_kernel_s(void **state)
+{
+	assert_int_equal(mode_of(*state, ""), S_IFDIR | 0750);
+	assert_int_equal(mode_of(*state, "events/test/first"), S_IFDIR | 0755);
+	assert_int_equal(mode_of(*state, "trace"), S_IFREG | 0640);
+	assert_int_equal(mode_of(*state, "trace_pipe"), S_IFREG | 0440);
+	assert_int_equal(mode_of(*state, "trace_marker"), S_IFREG | 0220);
+	assert_int_equal(mode_of(*state, "free_buffer"), S_IFREG | 0200);
+	assert_int_equal(mode_of(*state, "per_cpu/cpu1/stats"), S_IFREG | 0440);
+	assert_int_equal(mode_of(*state, "events/test/first/format"), S_IFREG | 0440);
+}
+
+static void what_is_not_there_is_refused(void **state)
+{
+	struct world *w = *state;
+	struct tree_stat st;
+	struct tree_file *f;
+
+	assert_int_equal(tree_stat(w->tree, "nonesuch", &st), -ENOENT);
+	assert_int_equal(tree_stat(w->tree, "per_cpu/cpu2", &st), -ENOENT);
+	assert_int_equal(tree_stat(w->tree, "per_cpu/cpu01", &st), -ENOENT);
+	assert_int_equal(tree_stat(w->tree, "events/test/nonesuch", &st), -ENOENT);
+	assert_int_equal(tree_stat(w->tree, "trace/x", &st), -ENOTDIR);
+	assert_int_equal(tree_open(w->tree, "events", O_RDONLY, &f), -EISDIR);
+	assert_int_equal(tree_open(w->tree, "events/ftrace/print/id/x", O_RDONLY, &f), -ENOTDIR);
+}
+
+struct names {
+	char text[4096];
+};
+
+static int add_name(void *arg, const char *name, bool is_dir)
+{
+	struct names *n = arg;
+	size_t len = strlen(n->text);
+
+	snprintf(n->text + len, sizeof(n->text) - len, " %s%s", name, is_dir ? "/" : "");
+	return 0;
+}
+
+static bool lists(struct world *w, const char *dir, const char *name)
+{
+	struct names n = { " " };
+	char wanted[64];
+
+	assert_int_equal(tree_list(w->tree, dir, add_name, &n), 0);
+	strcat(n.text, " ");
+	snprintf(wanted, sizeof(wanted), " %s ", name);
+	return strstr(n.text, wanted) != NULL;
+}
+
+static void an_instance_lacks_what_is_the_top_s(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
+	assert_true(lists(w, "", "README") && lists(w, "", "instances/") && lists(w, "options", "record-cmd"));
+	assert_false(lists(w, "instances/a", "README"));
+	assert_false(lists(w, "instances/a", "instances/"));
+	assert_false(lists(w, "instances/a/options", "record-cmd"));
+	assert_true(lists(w, "instances/a", "trace") && lists(w, "instances/a/events/test", "first/"));
+}
+
+static void system_ftrace_has_its_own_files(void **state)
+{
+	struct world *w = *state;
+
+	assert_false(lists(w, "events/ftrace", "enable"));
+	assert_false(lists(w, "events/ftrace/raw_data", "enable"));
+	assert_false(lists(w, "events/ftrace/raw_data", "trigger"));
+	assert_true(lists(w, "events/ftrace/print", "trigger"));
+}
+
+static void an_event_that_comes_later_has_a_directory(void **state)
+{
+	static const char format[] = "name: third\nID: 102\nformat:\n"
+		"\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
+	struct world *w = *state;
+	struct tree_stat st;
+
+	assert_int_equal(tree_stat(w->tree, "events/late/third", &st), -ENOENT);
+	assert_int_equal(model_add_event(w->model, "late", format, strlen(format), NULL), 0);
+	assert_int_equal(tree_stat(w->tree, "events/late/third", &st), 0);
+	assert_file(w, "events/late/third/id", "102\n");
+}
+
+static void directories_are_made_below_instances_only(void **state)
+{
+	struct world *w = *state;
+	char name[300];
+
+	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
+	assert_int_equal(tree_mkdir(w->tree, "instances/a"), -EEXIST);
+	assert_int_equal(tree_mkdir(w->tree, "instances/a/b"), -EPERM);
+	assert_int_equal(tree_mkdir(w->tree, "instances/b/b"), -ENOENT);
+	assert_int_equal(tree_mkdir(w->tree, "b"), -EPERM);
+	assert_int_equal(tree_mkdir(w->tree, "trace/b"), -ENOTDIR);
+	assert_int_equal(tree_mkdir(w->tree, "events"), -EEXIST);
+	memset(name, 'x', sizeof(name));
+	memcpy(name, "instances/", 10);
+	name[10 + 255] = '\0';
+	assert_int_equal(tree_mkdir(w->tree, name), 0);
+	name[10 + 255] = 'x';
+	name[10 + 256] = '\0';
+	assert_int_equal(tree_mkdir(w->tree, name), -ENAMETOOLONG);
+	assert_int_equal(tree_rmdir(w->tree, "events"), -EPERM);
+	assert_int_equal(tree_rmdir(w->tree, "instances/b"), -ENOENT);
+	assert_int_equal(tree_rmdir(w->tree, "instances/a"), 0);
+	assert_int_equal(tree_rmdir(w->tree, "instances/a"), -ENOENT);
+}
+
+static void an_instance_in_use_stays(void **state)
+{
+	struct world *w = *state;
+	struct tree_file *f;
+
+	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
+	assert_int_equal(tree_open(w->tree, "instances/a/trace", O_RDONLY, &f), 0);
+	assert_int_equal(tree_rmdir(w->tree, "instances/a"), -EBUSY);
+	assert_int_equal(tree_release(f), 0);
+	assert_int_equal(tree_rmdir(w->tree, "instances/a"), 0);
+}
+
+static void a_content_is_fixed_when_it_is_first_read(void **state)
+{
+	struct world *w = *state;
+	struct tree_file *f;
+	char c;
+
+	assert_int_equal(tree_open(w->tree, "buffer_percent", O_RDONLY, &f), 0);
+	assert_int_equal(tree_read(f, &c, 1, 0), 1);
+	assert_taken(w, "buffer_percent", "77");
+	assert_int_equal(c, '5');
+	assert_int_equal(tree_read(f, &c, 1, 1), 1);
+	assert_int_equal(c, '0');
+	assert_int_equal(tree_read(f, &c, 1, 100), 0);
+	tree_release(f);
+	assert_file(w, "buffer_percent", "77\n");
+}
+
+static void access_modes_are_kept(void **state)
+{
+	struct world *w = *state;
+	struct tree_file *f;
+	char c;
+
+	assert_int_equal(tree_open(w->tree, "tracing_on", O_WRONLY, &f), 0);
+	assert_int_equal(tree_read(f, &c, 1, 0), -EBADF);
+	tree_release(f);
+	assert_int_equal(tree_open(w->tree, "tracing_on", O_RDONLY, &f), 0);
+	assert_int_equal(tree_write(f, "1", 1), -EBADF);
+	tree_release(f);
+	assert_int_equal(world_write(w, "README", "x"), -EINVAL);
+	assert_null(world_read(w, "trace_marker"));
+}
+
+/* The kernel has it so: only histograms go. */
+static void truncation_removes_histograms(void **state)
+{
+	struct world *w = *state;
+	const char *trigger = "events/test/first/trigger";
+
+	assert_int_equal(world_append(w, trigger, "traceoff\n"), 9);
+	assert_int_equal(world_append(w, trigger, "hist:keys=pid\n"), 14);
+	assert_file(w, trigger, "traceoff:unlimited\n"
+		    "hist:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]\n");
+	assert_taken(w, trigger, "stacktrace\n");
+	assert_file(w, trigger, "stacktrace:unlimited\ntraceoff:unlimited\n");
+}
+
+static void a_line_that_ends_in_a_backslash_waits_for_the_next(void **state)
+{
+	struct world *w = *state;
+	struct tree_file *f;
+
+	assert_int_equal(tree_open(w->tree, "events/test/first/trigger", O_WRONLY, &f), 0);
+	assert_int_equal(tree_write(f, "traceoff:\\\n", 11), 11);
+	assert_file(w, "events/test/first/trigger", "# Available triggers:\n# traceon traceoff snapshot stacktrace "
+		    "enable_event disable_event enable_hist disable_hist hist\n");
+	assert_int_equal(tree_write(f, "  3 \\\n", 6), 6);
+	assert_int_equal(tree_write(f, "\tif pid == 1\n", 13), 13);
+	assert_int_equal(tree_release(f), 0);
+	assert_file(w, "events/test/first/trigger", "traceoff:count=3 if pid == 1\n");
+}
+
+static void a_promised_line_that_never_comes_is_given_at_the_end(void **state)
+{
+	struct world *w = *state;
+	struct tree_file *f;
+
+	assert_int_equal(tree_open(w->tree, "events/test/first/trigger", O_WRONLY, &f), 0);
+	assert_int_equal(tree_write(f, "traceoff \\\n", 11), 11);
+	assert_int_equal(tree_release(f), 0);
+	assert_file(w, "events/test/first/trigger", "traceoff:unlimited\n");
+	assert_int_equal(tree_open(w->tree, "events/test/first/trigger", O_WRONLY, &f), 0);
+	assert_int_equal(tree_write(f, "nonesuch \\\n", 11), 11);
+	assert_int_equal(tree_release(f), -EINVAL);
+}
+
+static void a_command_as_long_as_a_page_is_refused(void **state)
+{
+	char text[4097];
+
+	memset(text, 'x', 4096);
+	text[4096] = '\0';
+	assert_int_equal(world_write(*state, "events/test/first/filter", text), -EINVAL);
+	assert_file(*state, "events/test/first/filter", "none\n");
+}
+
+static int print_extra(void *arg, void *out)
+{
+	fprintf(out, "%s", (char *)arg);
+	return 0;
+}
+
+static ssize_t write_extra(void *arg, const char *text, size_t len)
+{
+	snprintf(arg, 32, "%.*s", (int)len, text);
+	return (ssize_t)len;
+}
+
+static void a_source_adds_a_file(void **state)
+{
+	char content[32] = "stopped\n";
+	struct tree_extra extra = { "replay", 0640, print_extra, write_extra, content };
+	struct world *w = *state;
+
+	assert_int_equal(tree_add_extra(w->tree, &extra), 0);
+	assert_true(lists(w, "", "replay"));
+	assert_int_equal(mode_of(w, "replay"), S_IFREG | 0640);
+	assert_file(w, "replay", "stopped\n");
+	assert_taken(w, "replay", "start\n");
+	assert_file(w, "replay", "start\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(modes_are_the_kernel_s),
+		TEST(what_is_not_there_is_refused),
+		TEST(an_instance_lacks_what_is_the_top_s),
+		TEST(system_ftrace_has_its_own_files),
+		TEST(an_event_that_comes_later_has_a_directory),
+		TEST(directories_are_made_below_instances_only),
+		TEST(an_instance_in_use_stays),
+		TEST(a_content_is_fixed_when_it_is_first_read),
+		TEST(access_modes_are_kept),
+		TEST(truncation_removes_histograms),
+		TEST(a_line_that_ends_in_a_backslash_waits_for_the_next),
+		TEST(a_promised_line_that_never_comes_is_given_at_the_end),
+		TEST(a_command_as_long_as_a_page_is_refused),
+		TEST(a_source_adds_a_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
