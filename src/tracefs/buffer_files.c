@@ -76,14 +76,19 @@ static bool any_pipe(const struct instance *inst)
 	return false;
 }
 
+/* The CPU's bit in inst->pipes; for all CPUs nothing is looked up. */
+static uint64_t pipe_bit(const struct tree_file *f)
+{
+	return 1ull << (f->at.cpu < 0 ? 0 : f->at.cpu % 64);
+}
+
 /* A CPU's records go to one reader: that of its own trace_pipe, or that of the instance's. */
 static int open_text_pipe(struct tree_file *f)
 {
 	struct instance *inst = f->at.inst;
-	const uint64_t cpu_bit = 1ull << f->at.cpu % 64;
 	int err;
 
-	if (f->at.cpu < 0 ? any_pipe(inst) : (inst->pipes[f->at.cpu / 64] & cpu_bit) != 0)
+	if (f->at.cpu < 0 ? any_pipe(inst) : (inst->pipes[f->at.cpu / 64] & pipe_bit(f)) != 0)
 		return -EBUSY;
 	err = ring_consumer_open(session_of(f), f->at.cpu, &f->consumer);
 	if (err)
@@ -91,7 +96,7 @@ static int open_text_pipe(struct tree_file *f)
 	if (f->at.cpu < 0)
 		memset(inst->pipes, 0xff, sizeof(inst->pipes));
 	else
-		inst->pipes[f->at.cpu / 64] |= cpu_bit;
+		inst->pipes[f->at.cpu / 64] |= pipe_bit(f);
 	return 0;
 }
 
@@ -102,7 +107,7 @@ static void release_text_pipe(struct tree_file *f)
 	if (f->at.cpu < 0)
 		memset(inst->pipes, 0, sizeof(inst->pipes));
 	else
-		inst->pipes[f->at.cpu / 64] &= ~(1ull << f->at.cpu % 64);
+		inst->pipes[f->at.cpu / 64] &= ~pipe_bit(f);
 	ring_consumer_close(f->consumer);
 }
 
@@ -154,13 +159,23 @@ static ssize_t give_pending(struct tree_file *f, char *buf, size_t size)
 	return (ssize_t)n;
 }
 
+/* A reader that waits has had something, and tracing was switched off: for it that is the end. */
+static bool at_end(const struct tree_file *f)
+{
+	return f->took && !(f->flags & O_NONBLOCK) &&
+	       !atomic_load_explicit(&f->at.inst->state->tracing_on, memory_order_relaxed);
+}
+
 static ssize_t read_pipe(struct tree_file *f, char *buf, size_t size, off_t off)
 {
 	int err = f->pending_off < f->pending_len ? 0 : fill_pipe(f);
 
 	if (err)
 		return err;
-	return f->pending_len ? give_pending(f, buf, size) : -EAGAIN;
+	if (!f->pending_len)
+		return at_end(f) ? 0 : -EAGAIN;
+	f->took = true;
+	return give_pending(f, buf, size);
 }
 
 /* ---- trace_pipe_raw, snapshot_raw ---- */

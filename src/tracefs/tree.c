@@ -583,14 +583,17 @@ bool tree_is_pipe(const struct tree_file *f)
 	return f->at.kind && f->at.kind->pipe;
 }
 
+/* As in the kernel buffer_percent counts for the files of one CPU only, and option block makes all ready. */
 unsigned int tree_poll(struct tree_file *f)
 {
+	const struct instance *inst = f->at.inst;
+	unsigned int percent = f->at.cpu < 0 ? 0 : inst->buffer_percent;
 	data_ref b;
 
 	if (!tree_is_pipe(f))
 		return POLLIN | POLLOUT;
-	if (f->pending_off < f->pending_len)
+	if (f->pending_off < f->pending_len || options_test(inst->options, OPTION_BLOCK))
 		return POLLIN;
-	b = instance_buffer(f->at.inst, !strcmp(f->at.kind->name, "snapshot_raw"));
-	return b && ring_readable(f->tree->model->session, b, f->at.cpu, 0) ? POLLIN : 0;
+	b = instance_buffer(inst, 0);
+	return b && ring_readable(f->tree->model->session, b, f->at.cpu, percent) ? POLLIN : 0;
 }

@@ -69,6 +69,7 @@ struct tree_file {
 	char		*pending;	/* pipes: printed, not yet read */
 	size_t		pending_len, pending_off;
 	bool		paused;		/* pause-on-trace */
+	bool		took;		/* pipes: something was read */
 };
 
 /* Tables end with a kind without a name. */

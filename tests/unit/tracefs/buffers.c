@@ -2,6 +2,7 @@
 /*
  * buffers.c - sizes, snapshots, pipes, markers
  */
+#include <poll.h>
 #include <stdio.h>
 
 #include "tree_fixture.h"
@@ -180,6 +181,23 @@ static void trace_pipe_has_one_reader_and_takes(void **state)
 	tree_release(f);
 }
 
+static void trace_pipe_ends_when_tracing_is_off(void **state)
+{
+	struct world *w = *state;
+	struct tree_file *f;
+	char buf[4096];
+
+	mark(w, "something");
+	assert_taken(w, "tracing_on", "0");
+	assert_int_equal(tree_open(w->tree, "trace_pipe", O_RDONLY, &f), 0);
+	assert_true(tree_read(f, buf, sizeof(buf), 0) > 0);
+	assert_int_equal(tree_read(f, buf, sizeof(buf), 0), 0);
+	tree_release(f);
+	assert_int_equal(tree_open(w->tree, "trace_pipe", O_RDONLY, &f), 0);
+	assert_int_equal(tree_read(f, buf, sizeof(buf), 0), -EAGAIN);
+	tree_release(f);
+}
+
 static void a_raw_pipe_gives_whole_pages(void **state)
 {
 	struct world *w = *state;
@@ -200,6 +218,43 @@ static void a_raw_pipe_gives_whole_pages(void **state)
 		tree_release(f);
 	}
 	assert_true(found);
+}
+
+/* Both CPUs are asked, because the marker is on one of them. */
+static bool raw_pipe_ready(struct world *w)
+{
+	struct tree_file *f;
+	bool ready = false;
+
+	for (int cpu = 0; cpu < 2; cpu++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "per_cpu/cpu%d/trace_pipe_raw", cpu);
+		assert_int_equal(tree_open(w->tree, path, O_RDONLY, &f), 0);
+		ready |= tree_poll(f) == POLLIN;
+		tree_release(f);
+	}
+	return ready;
+}
+
+static void a_pipe_is_ready_as_buffer_percent_says(void **state)
+{
+	struct world *w = *state;
+	struct tree_file *f;
+
+	assert_taken(w, "buffer_size_kb", "1000");
+	assert_int_equal(tree_open(w->tree, "trace_pipe", O_RDONLY, &f), 0);
+	assert_int_equal(tree_poll(f), 0);
+	mark(w, "one");
+	assert_int_equal(tree_poll(f), POLLIN);
+	assert_false(raw_pipe_ready(w));
+	assert_taken(w, "buffer_percent", "0");
+	assert_true(raw_pipe_ready(w));
+	assert_taken(w, "trace", "");
+	assert_int_equal(tree_poll(f), 0);
+	assert_taken(w, "options/block", "1");
+	assert_int_equal(tree_poll(f), POLLIN);
+	tree_release(f);
 }
 
 static void markers_are_split_refused_and_switched_off(void **state)
@@ -271,7 +326,9 @@ int main(void)
 		TEST(snapshot_swaps_empties_and_frees),
 		TEST(a_snapshot_of_one_cpu_leaves_the_others),
 		TEST(trace_pipe_has_one_reader_and_takes),
+		TEST(trace_pipe_ends_when_tracing_is_off),
 		TEST(a_raw_pipe_gives_whole_pages),
+		TEST(a_pipe_is_ready_as_buffer_percent_says),
 		TEST(markers_are_split_refused_and_switched_off),
 		TEST(a_trigger_on_markers_fires),
 		TEST(closing_free_buffer_gives_the_memory_back),
