@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbols.c - addresses to names and back
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fixture.h"
+#include "model/symbols.h"
+
+static int setup(void **state)
+{
+	struct symbols *s = symbols_create();
+
+	assert_non_null(s);
+	assert_int_equal(symbols_add(s, 0x3000, 't', "third", "module"), 0);
+	assert_int_equal(symbols_add(s, 0x1000, 'T', "first", NULL), 0);
+	assert_int_equal(symbols_add(s, 0x2000, 't', "second", NULL), 0);
+	*state = s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	symbols_destroy(*state);
+	return 0;
+}
+
+static void an_address_lies_in_the_symbol_before_it(void **state)
+{
+	const char *module = "";
+	uint64_t offset, size;
+
+	assert_null(symbols_find(*state, 0xfff, NULL, NULL, NULL));
+	assert_string_equal(symbols_find(*state, 0x1000, &offset, &size, &module), "first");
+	assert_int_equal(offset, 0);
+	assert_int_equal(size, 0x1000);
+	assert_null(module);
+	assert_string_equal(symbols_find(*state, 0x2fff, &offset, NULL, NULL), "second");
+	assert_int_equal(offset, 0xfff);
+	assert_string_equal(symbols_find(*state, 0x3001, NULL, NULL, &module), "third");
+	assert_string_equal(module, "module");
+	assert_null(symbols_find(*state, 0x3000 + (4 << 20) + 1, NULL, NULL, NULL));
+}
+
+static void a_symbol_that_comes_later_is_found(void **state)
+{
+	assert_string_equal(symbols_find(*state, 0x2900, NULL, NULL, NULL), "second");
+	assert_int_equal(symbols_add(*state, 0x2800, 't', "between", NULL), 0);
+	assert_string_equal(symbols_find(*state, 0x2900, NULL, NULL, NULL), "between");
+}
+
+static void a_name_has_a_range(void **state)
+{
+	uint64_t lo, hi;
+
+	assert_true(symbols_range(*state, "second", &lo, &hi));
+	assert_int_equal(lo, 0x2000);
+	assert_int_equal(hi, 0x3000);
+	assert_false(symbols_range(*state, "nonesuch", &lo, &hi));
+}
+
+static void they_print_as_kallsyms(void **state)
+{
+	assert_prints(symbols_print(*state, out), "0000000000001000 T first\n0000000000002000 t second\n"
+		      "0000000000003000 t third\t[module]\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_address_lies_in_the_symbol_before_it),
+		TEST(a_symbol_that_comes_later_is_found),
+		TEST(a_name_has_a_range),
+		TEST(they_print_as_kallsyms),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
