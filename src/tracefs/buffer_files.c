@@ -352,7 +352,7 @@ static ssize_t write_marker_raw(struct tree_file *f, const char *buf, size_t siz
 }
 
 #define TRACE { .name = "trace", .mode = 0640, .open = open_trace, .print = print_trace, \
-		.write = write_trace, .release = release_trace }
+		.write = write_trace, .release = release_trace, .follows = true }
 #define TRACE_PIPE { .name = "trace_pipe", .mode = 0440, .open = open_text_pipe, .read = read_pipe, \
 		     .release = release_text_pipe, .pipe = true }
 #define SNAPSHOT { .name = "snapshot", .mode = 0640, .print = print_snapshot, .write = write_snapshot }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "model/event_set.h"
 #include "model/options.h"
@@ -15,7 +16,7 @@
 #include "tracefs/marker.h"
 #include "tracefs/tree_state.h"
 
-enum { NAME_MAX_LEN = 255, HELD_MAX = 64 * 1024, TEXT_MAX = 4096 };
+enum { FOLLOW_MS = 100, NAME_MAX_LEN = 255, HELD_MAX = 64 * 1024, TEXT_MAX = 4096 };
 
 struct tree *tree_create(struct model *m)
 {
@@ -430,6 +431,14 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 	return 0;
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
+}
+
 static int print(struct tree_file *f)
 {
 	FILE *out = open_memstream(&f->text, &f->len);
@@ -441,11 +450,53 @@ static int print(struct tree_file *f)
 	if (fclose(out) && !err)
 		err = -ENOMEM;
 	f->printed = !err;
+	f->printed_ms = now_ms();
 	if (err) {
 		free(f->text);
 		f->text = NULL;
 	}
 	return err;
+}
+
+/* Behind the lines of the header. */
+static size_t body_of(const char *text, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len && text[at] == '#')
+		at += strcspn(text + at, "\n") + 1;
+	return at < len ? at : len;
+}
+
+/*
+ * Somebody stands at the end of a text that grows. What came since is added
+ * where the old records are still there; one who reads on at once has the end,
+ * so that cat comes to one.
+ */
+static void follow(struct tree_file *f)
+{
+	char *old = f->text, *joined = NULL;
+	size_t old_len = f->len, from, had, body;
+
+	if (now_ms() - f->printed_ms < FOLLOW_MS || print(f)) {
+		f->text = old;
+		f->len = old_len;
+		f->printed = true;
+		return;
+	}
+	from = body_of(old, old_len);
+	had = old_len - from;
+	body = body_of(f->text, f->len);
+	if (f->len - body > had && !memcmp(old + from, f->text + body, had))
+		joined = realloc(old, old_len + f->len - body - had);
+	if (joined) {
+		memcpy(joined + old_len, f->text + body + had, f->len - body - had);
+		old = joined;
+		old_len += f->len - body - had;
+	}
+	free(f->text);
+	f->text = old;
+	f->len = old_len;
 }
 
 ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off)
@@ -461,6 +512,8 @@ ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off)
 	err = f->printed ? 0 : print(f);
 	if (err)
 		return err;
+	if (f->at.kind && f->at.kind->follows && off == (off_t)f->len)
+		follow(f);
 	if (off < 0 || (size_t)off >= f->len)
 		return 0;
 	if (size > f->len - (size_t)off)

@@ -30,6 +30,7 @@ struct file_kind {
 	int		(*command)(struct tree_file *f, char *text);
 	void		(*release)(struct tree_file *f);
 	bool		pipe;
+	bool		follows;	/* who waits at its end and reads on gets what came since (tail -f) */
 	bool		(*absent)(const struct instance *inst, const struct event *e);	/* not in this directory */
 };
 
@@ -63,6 +64,7 @@ struct tree_file {
 	char		*text;		/* content, fixed when it was first read */
 	size_t		len;
 	bool		printed;
+	int64_t		printed_ms;	/* when; CLOCK_MONOTONIC */
 	char		*held;		/* R30: what a write with a backslash at its end left */
 	size_t		held_len;
 	struct ring_consumer *consumer;	/* pipes */
