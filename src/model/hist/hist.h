@@ -10,7 +10,9 @@
  *     hist_data
  *       fields[]:  | vals (hitcount first) and variables | keys |
  *                  0                                   n_vals     n_fields
- *       var_refs[], field_vars[], save_vars[], actions[]: between events
+ *
+ * References to variables and actions have no place here yet: hist_attrs keeps
+ * the text of actions, and a command that has one is refused.
  *
  * `hist_debug` prints this structure as it is. One hist_data may belong to
  * several triggers: those of one name.
