@@ -25,7 +25,7 @@
 struct plane;
 struct slot;
 
-enum { MAP_MAX_ELTS = 1 << 17 };
+enum { MAP_MAX_ELTS = 1 << 17, MAP_BLOCKS_MAX = 32 };
 
 struct map {
 	/* set once, at create */
@@ -60,6 +60,8 @@ struct map_shape {
 	uint32_t	nr_cpus;
 	uint32_t	nr_slots;
 	bool		single_writer;
+	uint32_t	nr_blocks;
+	uint32_t	block_size[MAP_BLOCKS_MAX];	/* bytes, a multiple of 8 */
 };
 
 /* Server. Bytes that a map of this shape takes; map_init() writes into zeroed memory of that size. */
@@ -88,6 +90,18 @@ uint32_t map_find(const struct map *m, const void *key);
 void map_var_set(struct map *m, uint32_t elt, uint32_t var, uint64_t v);
 bool map_var_read(const struct map *m, uint32_t elt, uint32_t var, uint64_t *v);
 bool map_var_read_once(struct map *m, uint32_t elt, uint32_t var, uint64_t *v);
+
+/*
+ * Blocks (R17): what is larger than a word. Each elt (and elt 0, for the whole
+ * map) has nr_blocks of them, empty at first. A writer fills a spare record of
+ * its own and publishes it by a compare-and-swap of {version, record}; the
+ * record that was there becomes its spare. So a block is never torn, and a
+ * writer that is killed wedges nothing and loses nothing. See map_block.c.
+ *
+ * Server: copies a block; false: empty, or never the same twice.
+ */
+bool map_block_read(const struct map *m, size_t size, const struct map_shape *shape, uint32_t elt,
+		    uint32_t block, void *out);
 
 /*
  * Server. Whether what the map says about itself fits a session with so many

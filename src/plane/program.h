@@ -15,10 +15,19 @@
  * when it holds and when it does not; OP_ACCEPT and OP_REJECT end them. A
  * branch always goes forward.
  *
- * Hist programs are straight-line code on a small stack of 64-bit values:
- * compute keys into the key buffer, OP_FIND the elt, add sums, set variables,
- * run actions. Variables are a later stage; their ops are listed so that the
- * layout has their place.
+ * Hist programs are code on a small stack of 64-bit values that only goes
+ * forward, in the kernel's order:
+ *
+ *     keys            into the key buffer
+ *     references      to variables of other hists; an unset one ends the program
+ *     OP_FIND         the elt
+ *     sums, variables
+ *     references      to the hist's own variables
+ *     actions         track (onmax, onchange), save, synthetic event, snapshot
+ *
+ * What a reference read stays in the frame under its number: ref[] with the map
+ * and elt that it came from, so that a string is copied from there when it is
+ * used. All that is larger than a word lies in a block of an elt (map.h).
  */
 #ifndef TRACEFUSE_PLANE_PROGRAM_H
 #define TRACEFUSE_PLANE_PROGRAM_H
@@ -29,6 +38,8 @@ enum {
 	PROGRAM_STACK		= 16,	/* values */
 	PROGRAM_KEY_MAX		= 1024,	/* bytes of a compound key: 3 keys; string 256, stack 31 * 8 */
 	PROGRAM_STACK_DEPTH	= 16,	/* return addresses in a stack key (the kernel's HIST_STACKTRACE_DEPTH) */
+	PROGRAM_REFS		= 16,	/* references */
+	STRING_ROOM		= 256,	/* of a text or a stack in a block or a synthetic record (the kernel's STR_VAR_LEN_MAX) */
 };
 
 enum cmp_op { CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, CMP_AND };
@@ -40,6 +51,18 @@ enum string_kind {
 	STRING_REL_LOC,		/* __rel_loc: offset counts from behind the u32 */
 	STRING_COMM,		/* the task's name */
 	STRING_POINTER,		/* a pointer: the bytes are not in the record; matches nothing */
+	STRING_REF,		/* what a reference read */
+};
+
+enum stack_kind { STACK_HIT, STACK_FIELD, STACK_REF };
+
+enum ref_flags {
+	REF_ONCE	= 1 << 0,	/* unsets the variable: one match a setting (R17) */
+};
+
+enum track_flags {
+	TRACK_CHANGE	= 1 << 0,	/* onchange: taken when it differs; else when it is greater */
+	TRACK_GLOBAL	= 1 << 1,	/* one block for the whole hist (that of elt 0), not one an elt */
 };
 
 /* As the kernel's regex types; operand without the stars. */
@@ -87,10 +110,36 @@ enum op_code {
 	OP_HIST_KEY1,		/* len: load op of the key, off: its field offset; find, hitcount */
 	OP_HIST_KEYS,		/* the same and, where not 0, a second key: size: its load op, on_true: its field
 				   offset; and a value: cmp: its load op, arg: its field offset */
-	/* variables, references, actions */
-	OP_VAR_SET, OP_VAR_SET_STRING, OP_VAR_SET_STACK, OP_VAR_READ, OP_VAR_READ_ONCE,
-	OP_VAR_FIND,		/* find in another hist's map with this key; absent: the program ends */
-	OP_ACTION_TRACE, OP_ACTION_SAVE, OP_ACTION_SNAPSHOT, OP_TRACK_MAX, OP_TRACK_CHANGE,
+	/*
+	 * variables: off: the variable's number in the elt
+	 *
+	 * A text comes from a field (size: enum string_kind, imm: its offset, arg:
+	 * its size if fixed), from a reference (STRING_REF, arg: its number) or is
+	 * the task's name (STRING_COMM). A stack comes from the hit, from a field
+	 * (STACK_FIELD, imm: offset of its __data_loc) or a reference.
+	 */
+	OP_VAR_SET,		/* pop */
+	OP_VAR_SET_STRING,	/* len: number of its block */
+	OP_VAR_SET_STACK,	/* len: number of its block; size: enum stack_kind */
+	/* references; arg: number of the reference */
+	OP_REF_FIND,		/* imm: the other hist's struct hist_cell; arg: bytes of our own key. No such elt: the program ends */
+	OP_REF_READ,		/* off: variable of the elt found last, len: its block + 1 or 0, flags: enum ref_flags; unset: the program ends */
+	OP_REF_OWN,		/* off: variable of our own elt as this hit set it, len: its block + 1 or 0 */
+	OP_LOAD_REF,		/* push */
+	/* onmax, onchange, save */
+	OP_TRACK_BEGIN,		/* off: block, arg: reference, flags: enum track_flags; not taken: goes to on_false */
+	OP_TRACK_U64,		/* pop, to offset `off` of the new block's data */
+	OP_TRACK_STRING,	/* to offset off, at most STRING_ROOM bytes with the 0; the source as above */
+	OP_TRACK_KEY,		/* the key, len bytes, to offset off */
+	OP_TRACK_COMM,		/* the task's name, LAYOUT_COMM_LEN bytes, to offset off */
+	OP_TRACK_END,		/* publishes it; another hit had a better one meanwhile: goes to on_false */
+	/* synthetic events */
+	OP_SYNTH_BEGIN,		/* arg: event id, len: bytes of the record without texts and stacks that vary in length */
+	OP_SYNTH_U64,		/* off: in the record, size: bytes, arg: reference */
+	OP_SYNTH_STRING,	/* off, len: room of a fixed array, 0: off is a __data_loc; arg: reference */
+	OP_SYNTH_STACK,		/* off: of the __data_loc, arg: reference */
+	OP_SYNTH_END,		/* runs that event's triggers now, its record goes to the rings after this hit's own */
+	OP_SNAPSHOT,		/* arg: index of the instance whose buffers are swapped */
 	OP_COUNT
 };
 
@@ -105,6 +154,14 @@ struct op {
 	uint16_t	on_false;
 	uint32_t	arg;
 	uint64_t	imm;
+};
+
+/*
+ * R4: where the next server and other hists' programs find the map. It stays
+ * while `clear` changes the map.
+ */
+struct hist_cell {
+	_Atomic data_ref map;
 };
 
 struct program {

@@ -26,6 +26,7 @@
 #include "model/event_file.h"
 #include "model/trigger.h"
 #include "plane/map.h"
+#include "plane/program.h"
 
 enum {
 	HIST_VALS_MAX		= 3,	/* hitcount included */
@@ -133,14 +134,6 @@ struct hist_data {
 	size_t		program_size;
 	unsigned int	refs;		/* triggers that have it: more than one with name= */
 	uint64_t	id;		/* what hist_debug prints as hist_data */
-};
-
-/*
- * R4: where the next server finds the map. It is a ref of the trigger's object,
- * which never changes, while `clear` changes the map.
- */
-struct hist_cell {
-	_Atomic data_ref map;
 };
 
 /* Where errors of a command go: "hist:SYSTEM:EVENT", the command with its "hist:". */
