@@ -88,13 +88,20 @@ int event_file_adopt_state(struct event_file *f, data_ref ref, uint64_t object)
 	return 0;
 }
 
+/* A hist can take hidden ones of the same event with it. */
+static void trigger_detach_all(struct event_file *f)
+{
+	while (!list_empty(&f->triggers))
+		trigger_detach(list_entry(f->triggers.next, struct trigger, node));
+}
+
 void event_file_destroy(struct event_file *f)
 {
 	struct model *m = f->event->model;
-	struct trigger *t, *tmp;
 
-	list_each_safe(t, tmp, &f->triggers, node)
-		trigger_detach(t);
+	trigger_detach_all(f);
+	free(f->hist_error);
+	free(f->hist_command);
 	filter_destroy(f->filter);
 	if (!m->closing) {
 		list_del(&f->event_node);
@@ -115,12 +122,10 @@ void event_file_destroy(struct event_file *f)
 void event_files_destroy(struct instance *inst)
 {
 	struct event_file *f, *tmp;
-	struct trigger *t, *next;
 
 	/* Triggers first: they point at other files of the instance. */
 	list_each(f, &inst->files, node)
-		list_each_safe(t, next, &f->triggers, node)
-			trigger_detach(t);
+		trigger_detach_all(f);
 	list_each_safe(f, tmp, &inst->files, node)
 		event_file_destroy(f);
 }

@@ -38,6 +38,7 @@ struct event_file {
 	struct event_state	*state;
 	config_ref		filter_program;
 	size_t			filter_size;
+	char			*hist_error, *hist_command;	/* --hist-legacy: of the last hist command, NULL */
 	uint64_t		enable_object, filter_object, state_object;	/* R4 */
 };
 

@@ -62,7 +62,7 @@ static struct instance *instance_alloc(struct model *m, const char *name)
 	inst->model = m;
 	list_init(&inst->node);
 	list_init(&inst->files);
-	list_init(&inst->triggers_named);
+	list_init(&inst->hist_vars);
 	inst->name = name ? strdup(name) : NULL;
 	inst->tracer = strdup("nop");
 	inst->errlog = errlog_create();

@@ -282,18 +282,27 @@ int event_file_trigger_write(struct event_file *f, const char *text)
 	return err;
 }
 
+/* What truncation takes away; looked for anew each time, since a hist can take hidden ones with it. */
+static struct trigger *first_to_go(struct event_file *f, bool hists_stay)
+{
+	struct trigger *t;
+
+	list_each(t, &f->triggers, node)
+		if (t->cmd->kind == TRIGGER_HIST ? !hists_stay : trigger_is_enable_hist(t))
+			return t;
+	return NULL;
+}
+
 void event_file_trigger_truncate(struct event_file *f)
 {
-	struct trigger *t, *tmp;
+	struct trigger *t;
 	bool hists_stay = false;
 
 	list_each(t, &f->triggers, node)
 		if (t->cmd->may_remove && t->cmd->may_remove(t))
 			hists_stay = true;
-	list_each_safe(t, tmp, &f->triggers, node) {
-		if (t->cmd->kind == TRIGGER_HIST ? !hists_stay : trigger_is_enable_hist(t))
-			trigger_detach(t);
-	}
+	while ((t = first_to_go(f, hists_stay)))
+		trigger_detach(t);
 }
 
 void event_file_trigger_print(struct event_file *f, FILE *out)

@@ -52,6 +52,7 @@ enum string_kind {
 	STRING_COMM,		/* the task's name */
 	STRING_POINTER,		/* a pointer: the bytes are not in the record; matches nothing */
 	STRING_REF,		/* what a reference read */
+	STRING_ELT_COMM,	/* what OP_ELT_COMM kept in the elt's variables arg and arg + 1 */
 };
 
 enum stack_kind { STACK_HIT, STACK_FIELD, STACK_REF };
@@ -131,7 +132,8 @@ enum op_code {
 	OP_TRACK_U64,		/* pop, to offset `off` of the new block's data */
 	OP_TRACK_STRING,	/* to offset off, at most STRING_ROOM bytes with the 0; the source as above */
 	OP_TRACK_KEY,		/* the key, len bytes, to offset off */
-	OP_TRACK_COMM,		/* the task's name, LAYOUT_COMM_LEN bytes, to offset off */
+	OP_TRACK_COMM,		/* the task's name, LAYOUT_COMM_LEN bytes, to offset off; arg: 1 + the variable where
+				   OP_ELT_COMM kept it, 0: that of the hit */
 	OP_TRACK_END,		/* publishes it; another hit had a better one meanwhile: goes to on_false */
 	/* synthetic events */
 	OP_SYNTH_BEGIN,		/* arg: event id, len: bytes of the record without texts and stacks that vary in length */

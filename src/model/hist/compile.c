@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "model/hist/hist.h"
+#include "model/synth.h"
 #include "plane/program.h"
 
-enum { OPS_MAX = 96 };
+enum { OPS_MAX = 512 };
 
 struct code {
 	struct op	ops[OPS_MAX];
@@ -19,7 +20,7 @@ struct code {
 
 static struct op *emit(struct code *c, enum op_code code)
 {
-	struct op *op = &c->ops[c->nr < OPS_MAX - 1 ? c->nr++ : OPS_MAX - 1];
+	struct op *op = &c->ops[c->nr < OPS_MAX - 1 ? c->nr++ : OPS_MAX - 1];	/* full: hist_compile() refuses */
 
 	*op = (struct op){ .code = code };
 	return op;
@@ -36,13 +37,16 @@ static enum op_code load_code(const struct hist_field *f)
 static void emit_value(struct code *c, const struct hist_field *f);
 
 /* Division by a number as the kernel does it: a shift, a multiplication that rounds up, or plainly. */
-static void emit_division(struct code *c, const struct hist_field *divisor)
+static void emit_division(struct code *c, const struct hist_field *f)
 {
-	uint64_t d = divisor->constant;
+	uint64_t d = f->constant;
 	struct op *op;
 
-	if (!(divisor->flags & HIST_CONST) || ((d & (d - 1)) && d > 1u << 20)) {
-		emit_value(c, divisor);
+	if (!f->divides_by_constant) {
+		emit_value(c, f->operands[1]);
+		emit(c, OP_DIV);
+	} else if ((d & (d - 1)) && d > 1u << 20) {
+		emit(c, OP_LOAD_IMM)->imm = d;
 		emit(c, OP_DIV);
 	} else if (!(d & (d - 1))) {
 		emit(c, OP_DIV_SHIFT)->imm = (uint64_t)__builtin_ctzll(d);
@@ -59,7 +63,7 @@ static void emit_expr(struct code *c, const struct hist_field *f)
 	if (f->operator == HIST_OP_UNARY_MINUS) {
 		emit(c, OP_NEG);
 	} else if (f->operator == HIST_OP_DIV) {
-		emit_division(c, f->operands[1]);
+		emit_division(c, f);
 	} else {
 		emit_value(c, f->operands[1]);
 		emit(c, f->operator == HIST_OP_PLUS ? OP_ADD : f->operator == HIST_OP_MINUS ? OP_SUB : OP_MUL);
@@ -69,7 +73,9 @@ static void emit_expr(struct code *c, const struct hist_field *f)
 /* Pushes the number that a field stands for. */
 static void emit_value(struct code *c, const struct hist_field *f)
 {
-	if (f->flags & HIST_EXPR) {
+	if (f->flags & (HIST_VAR_REF | HIST_ALIAS)) {
+		emit(c, OP_LOAD_REF)->arg = f->var_ref_idx;
+	} else if (f->flags & HIST_EXPR) {
 		emit_expr(c, f);
 	} else if (f->flags & (HIST_LOG2 | HIST_BUCKET)) {
 		emit_value(c, f->operands[0]);
@@ -156,16 +162,199 @@ static void emit_sum(struct code *c, const struct hist_field *f, unsigned int su
 	op->off = (uint16_t)sum;
 }
 
-static void emit_var(struct code *c, const struct hist_field *f)
+/* Where an op takes a text from. */
+static void text_source(struct op *op, const struct hist_data *hd, const struct hist_field *f)
 {
-	emit_value(c, f);
-	emit(c, OP_VAR_SET)->off = (uint16_t)f->var.idx;
+	if (f->flags & (HIST_VAR_REF | HIST_ALIAS)) {
+		op->size = STRING_REF;
+		op->arg = f->var_ref_idx;
+	} else if (f->flags & HIST_EXECNAME) {
+		op->size = STRING_ELT_COMM;
+		op->arg = hd->n_map_vars;
+	} else {
+		op->size = string_kind(f->field);
+		op->imm = f->field->offset;
+		op->arg = f->field->kind == FIELD_STATIC_STRING ? f->field->size : 0;
+	}
+}
+
+/* Of the hit, whatever field it was said to be: so does the kernel. */
+static void stack_source(struct code *c, struct op *op, const struct hist_field *f)
+{
+	if (f->flags & (HIST_VAR_REF | HIST_ALIAS)) {
+		op->size = STACK_REF;
+		op->arg = f->var_ref_idx;
+	} else {
+		op->size = STACK_HIT;
+		c->flags |= PROGRAM_NEEDS_STACK;
+	}
+}
+
+/* Sets `var` to the value of `val`, which is the same field unless the variable is an action's. */
+static void emit_var(const struct hist_data *hd, struct code *c, const struct hist_field *var,
+		     const struct hist_field *val)
+{
+	struct op *op;
+
+	if (val->content == HIST_TEXT) {
+		op = emit(c, OP_VAR_SET_STRING);
+		text_source(op, hd, val);
+		op->len = (uint16_t)var->block;
+	} else if (val->content == HIST_STACK) {
+		op = emit(c, OP_VAR_SET_STACK);
+		stack_source(c, op, val);
+		op->len = (uint16_t)var->block;
+	} else {
+		emit_value(c, val);
+		op = emit(c, OP_VAR_SET);
+	}
+	op->off = (uint16_t)var->var.idx;
+}
+
+/* ---- References ---- */
+
+/* The variables of other hists, in the order of their numbers, before the elt is made. */
+static void emit_foreign_refs(const struct hist_data *hd, struct code *c)
+{
+	const struct hist_data *found = NULL;
+
+	for (unsigned int i = 0; i < hd->n_var_refs; i++) {
+		const struct hist_field *ref = hd->var_refs[i];
+		const struct hist_data *target = ref->var.hist_data;
+		struct op *op;
+
+		if (target == hd)
+			continue;
+		if (target != found) {
+			op = emit(c, OP_REF_FIND);
+			op->imm = target->cell;
+			op->arg = hd->key_size;
+			found = target;
+		}
+		op = emit(c, OP_REF_READ);
+		op->off = (uint16_t)ref->var.idx;
+		op->len = ref->content != HIST_NUMBER ? (uint16_t)(ref->block + 1) : 0;
+		op->arg = i;
+		op->flags = ref->read_once ? REF_ONCE : 0;
+	}
+}
+
+static void emit_own_refs(const struct hist_data *hd, struct code *c)
+{
+	for (unsigned int i = 0; i < hd->n_var_refs; i++) {
+		const struct hist_field *ref = hd->var_refs[i];
+		struct op *op;
+
+		if (ref->var.hist_data != hd)
+			continue;
+		op = emit(c, OP_REF_OWN);
+		op->off = (uint16_t)ref->var.idx;
+		op->len = ref->content != HIST_NUMBER ? (uint16_t)(ref->block + 1) : 0;
+		op->arg = i;
+	}
+}
+
+/* ---- Actions ---- */
+
+static void emit_argument(struct code *c, const struct synth_field *field, unsigned int ref)
+{
+	struct op *op = emit(c, field->is_stack ? OP_SYNTH_STACK : field->is_string ? OP_SYNTH_STRING : OP_SYNTH_U64);
+
+	op->off = (uint16_t)field->offset;
+	op->arg = ref;
+	if (field->is_string && !field->is_dynamic)
+		op->len = STRING_ROOM;
+	else if (!field->is_string && !field->is_stack)
+		op->size = (uint8_t)field->size;
+}
+
+static void emit_trace(struct code *c, const struct hist_action *a)
+{
+	struct op *op = emit(c, OP_SYNTH_BEGIN);
+
+	op->arg = a->synth->event->id;
+	op->len = (uint16_t)a->synth->record_size;
+	for (unsigned int i = 0; i < a->synth->nr_fields; i++)
+		emit_argument(c, &a->synth->fields[i], a->var_ref_idx[i]);
+	emit(c, OP_SYNTH_END);
+}
+
+static void emit_save(const struct hist_data *hd, struct code *c)
+{
+	for (unsigned int i = 0; i < hd->n_save_vars; i++) {
+		const struct hist_field *val = hd->save_vars[i]->val;
+		struct op *op;
+
+		if (val->content == HIST_TEXT) {
+			op = emit(c, OP_TRACK_STRING);
+			text_source(op, hd, val);
+		} else {
+			emit_value(c, val);
+			op = emit(c, OP_TRACK_U64);
+		}
+		op->off = (uint16_t)hist_save_offset(hd, i);
+	}
+}
+
+static struct op *emit_track_begin(struct code *c, const struct hist_action *a, unsigned int block,
+				   unsigned int flags)
+{
+	struct op *op = emit(c, OP_TRACK_BEGIN);
+
+	op->off = (uint16_t)block;
+	op->arg = a->track.var_ref->var_ref_idx;
+	op->flags = (uint8_t)((a->handler == HIST_ONCHANGE ? TRACK_CHANGE : 0) | flags);
+	return op;
+}
+
+/* The buffers are swapped when the value beats that of the newest snapshot, whatever its key. */
+static void emit_snapshot(const struct hist_data *hd, struct code *c, const struct hist_action *a)
+{
+	struct op *begin, *end, *op;
+
+	begin = emit_track_begin(c, a, a->track.snapshot_block, TRACK_GLOBAL);
+	op = emit(c, OP_TRACK_COMM);
+	op->off = HIST_TRACK_VALUES;
+	op->arg = hist_has_execname(hd) ? hd->n_map_vars + 1 : 0;
+	op = emit(c, OP_TRACK_KEY);
+	op->off = HIST_TRACK_VALUES + LAYOUT_COMM_LEN;
+	op->len = (uint16_t)hd->key_size;
+	end = emit(c, OP_TRACK_END);
+	emit(c, OP_SNAPSHOT)->arg = hd->instance->index;
+	begin->on_false = end->on_false = (uint16_t)c->nr;
+}
+
+static void emit_track(const struct hist_data *hd, struct code *c, const struct hist_action *a)
+{
+	struct op *begin = emit_track_begin(c, a, a->track.block, 0), *end;
+
+	if (a->kind == HIST_SAVE)
+		emit_save(hd, c);
+	end = emit(c, OP_TRACK_END);
+	if (a->kind == HIST_TRACE)
+		emit_trace(c, a);
+	else if (a->kind == HIST_SNAPSHOT)
+		emit_snapshot(hd, c, a);
+	begin->on_false = end->on_false = (uint16_t)c->nr;
+}
+
+static void emit_actions(const struct hist_data *hd, struct code *c)
+{
+	emit_own_refs(hd, c);
+	for (unsigned int i = 0; i < hd->n_actions; i++) {
+		const struct hist_action *a = hd->actions[i];
+
+		if (a->handler == HIST_ONMATCH)
+			emit_trace(c, a);
+		else
+			emit_track(hd, c, a);
+	}
 }
 
 /* One or two keys and at most one value that are fields as they are: one op does it all. */
 static bool fits_one_op(const struct hist_data *hd)
 {
-	if (hd->n_vals > 2 || hd->n_keys > 2)
+	if (hd->n_vals > 2 || hd->n_keys > 2 || hd->n_actions || hd->n_var_refs)
 		return false;
 	for (unsigned int i = 1; i < hd->n_fields; i++)
 		if (!is_plain(hd->fields[i]) || (hd->fields[i]->flags & (HIST_EXECNAME | HIST_VAR)))
@@ -194,97 +383,45 @@ static bool emit_fused(const struct hist_data *hd, struct code *c)
 	return true;
 }
 
-static bool has_execname(const struct hist_data *hd)
+/* The task's name is kept in each elt. */
+bool hist_has_execname(const struct hist_data *hd)
 {
-	for (unsigned int i = hd->n_vals; i < hd->n_fields; i++)
+	for (unsigned int i = 0; i < hd->n_fields; i++)
 		if (hd->fields[i]->flags & HIST_EXECNAME)
 			return true;
 	return false;
 }
 
-static void emit_all(const struct hist_data *hd, struct code *c)
+static void emit_update(const struct hist_data *hd, struct code *c)
 {
 	unsigned int sum = 1;
 
+	if (hist_has_execname(hd))
+		emit(c, OP_ELT_COMM)->off = (uint16_t)hd->n_map_vars;
+	for (unsigned int i = 1; i < hd->n_vals; i++) {
+		if (hd->fields[i]->flags & HIST_VAR)
+			emit_var(hd, c, hd->fields[i], hd->fields[i]);
+		else
+			emit_sum(c, hd->fields[i], sum++);
+	}
+	for (unsigned int i = 0; i < hd->n_field_vars; i++)
+		emit_var(hd, c, hd->field_vars[i]->var, hd->field_vars[i]->val);
+}
+
+static void emit_all(const struct hist_data *hd, struct code *c)
+{
 	if (!emit_fused(hd, c)) {
 		for (unsigned int i = hd->n_vals; i < hd->n_fields; i++)
 			emit_key(c, hd->fields[i]);
+		emit_foreign_refs(hd, c);
 		emit(c, OP_FIND);
-		for (unsigned int i = 1; i < hd->n_vals; i++) {
-			if (hd->fields[i]->flags & HIST_VAR)
-				emit_var(c, hd->fields[i]);
-			else
-				emit_sum(c, hd->fields[i], sum++);
-		}
-		if (has_execname(hd))
-			emit(c, OP_ELT_COMM)->off = (uint16_t)hd->n_vars;
+		emit_update(hd, c);
+		emit_actions(hd, c);
 	}
 	emit(c, OP_END);
 }
 
-static void shape_of(struct hist_data *hd, struct map_shape *out)
-{
-	const struct config_header *h = session_header(hd->event->model->session);
-
-	*out = (struct map_shape){
-		.max_elts = 1u << hd->map_bits, .key_size = hd->key_size,
-		.nr_sums = hd->n_vals - hd->n_vars,
-		.nr_vars = hd->n_vars + (has_execname(hd) ? HIST_COMM_VARS : 0),
-		.nr_cpus = h->nr_cpus, .nr_slots = h->nr_slots,
-	};
-}
-
-static int make_map(struct hist_data *hd)
-{
-	struct session *s = hd->event->model->session;
-	struct map *m;
-
-	hd->map_ref = session_data_alloc(s, hd->map_size);
-	m = hd->map_ref ? session_data(s, hd->map_ref, hd->map_size) : NULL;
-	if (!m)
-		return -ENOMEM;
-	map_init(m, &hd->shape);
-	return 0;
-}
-
-static struct hist_cell *cell_of(const struct hist_data *hd)
-{
-	return session_config(hd->event->model->session, hd->cell, sizeof(struct hist_cell));
-}
-
-static void point_cell(const struct hist_data *hd)
-{
-	/* Release: who reads the cell after this server died finds a whole map. */
-	atomic_store_explicit(&cell_of(hd)->map, hd->map_ref, memory_order_release);
-}
-
-static int make_cell(struct hist_data *hd)
-{
-	hd->cell = session_config_alloc(hd->event->model->session, sizeof(struct hist_cell));
-	if (!hd->cell)
-		return -ENOMEM;
-	point_cell(hd);
-	return 0;
-}
-
-static int adopt_map(struct hist_data *hd, config_ref cell)
-{
-	struct session *s = hd->event->model->session;
-	struct hist_cell *c = session_config(s, cell, sizeof(*c));
-	data_ref map;
-
-	if (!c || session_config_adopt(s, cell, sizeof(*c)))
-		return -EPROTO;
-	/* Acquire: pairs with the release in point_cell(). */
-	map = atomic_load_explicit(&c->map, memory_order_acquire);
-	if (!session_data(s, map, hd->map_size) || session_data_adopt(s, map, hd->map_size))
-		return -EPROTO;
-	hd->cell = cell;
-	hd->map_ref = map;
-	return 0;
-}
-
-static int write_program(struct hist_data *hd)
+int hist_compile(struct hist_data *hd)
 {
 	struct session *s = hd->event->model->session;
 	struct code *c = calloc(1, sizeof(*c));
@@ -294,6 +431,10 @@ static int write_program(struct hist_data *hd)
 	if (!c)
 		return -ENOMEM;
 	emit_all(hd, c);
+	if (c->nr == OPS_MAX - 1) {
+		free(c);
+		return -E2BIG;
+	}
 	size = sizeof(*prog) + c->nr * sizeof(struct op);
 	hd->program = session_config_alloc(s, size);
 	hd->program_size = size;
@@ -309,38 +450,4 @@ static int write_program(struct hist_data *hd)
 	}
 	free(c);
 	return prog ? 0 : -ENOMEM;
-}
-
-int hist_compile(struct hist_data *hd, config_ref adopted_cell)
-{
-	int err;
-
-	shape_of(hd, &hd->shape);
-	hd->map_size = map_size(&hd->shape);
-	err = adopted_cell ? adopt_map(hd, adopted_cell) : make_map(hd);
-	if (!err && !adopted_cell)
-		err = make_cell(hd);
-	return err ? err : write_program(hd);
-}
-
-int hist_renew_map(struct hist_data *hd)
-{
-	struct session *s = hd->event->model->session;
-	data_ref old_map = hd->map_ref;
-	config_ref old_program = hd->program;
-	int err = make_map(hd);
-
-	if (!err)
-		err = write_program(hd);
-	if (err) {
-		if (hd->map_ref && hd->map_ref != old_map)
-			session_data_free(s, hd->map_ref, hd->map_size);
-		hd->map_ref = old_map;
-		hd->program = old_program;
-		return err;
-	}
-	point_cell(hd);
-	session_config_retire(s, old_program, hd->program_size);
-	session_data_retire(s, old_map, hd->map_size);
-	return 0;
 }

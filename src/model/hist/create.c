@@ -34,26 +34,61 @@ static bool unfit(const struct hist_field *f)
 	return f->flags & (HIST_BUCKET | HIST_LOG2 | HIST_SYM | HIST_SYM_OFFSET | HIST_SYSCALL | HIST_STACKTRACE);
 }
 
+/* A variable's value is the task's name, not its pid. */
+static int make_execname(struct hist_field *f)
+{
+	char *type = strdup("char[]");
+
+	if (!type)
+		return -ENOMEM;
+	free(f->type);
+	f->type = type;
+	f->flags = HIST_STRING | HIST_VAR | HIST_EXECNAME;
+	f->size = HIST_STRING_MAX;
+	f->is_signed = false;
+	f->content = HIST_TEXT;
+	return 0;
+}
+
+static int make_var(struct hist_data *hd, struct hist_field *f, const char *name)
+{
+	int err = 0, idx;
+
+	if (f->flags & HIST_EXECNAME)
+		err = make_execname(f);
+	idx = hist_map_var(hd);
+	if (idx < 0)
+		return -EINVAL;
+	f->var.hist_data = hd;
+	f->var.idx = (unsigned int)idx;
+	if (f->content != HIST_NUMBER)
+		f->block = hist_map_block(hd, STRING_ROOM);
+	f->var.name = strdup(name);
+	hd->n_vars++;
+	return f->var.name ? err : -ENOMEM;
+}
+
 static int add_val(struct hist_data *hd, const struct hist_command_text *cmd, char *text, const char *var)
 {
-	int err;
-	struct hist_field *f = hist_expr_parse(hd, cmd, text, var ? HIST_VAR : 0, &err);
+	struct hist_field *f;
+	int err = 0;
 
+	if (var && hist_find_var(hd, var) && !hd->removes) {
+		hist_error(cmd, "Variable already defined", var);
+		return -EINVAL;
+	}
+	f = hist_expr_parse(hd, cmd, text, var ? HIST_VAR : 0, &err);
 	if (!f)
 		return err;
 	if (unfit(f)) {
 		hist_error(cmd, "Invalid field modifier", text);
-		hist_field_free(f);
-		return -EINVAL;
+		err = -EINVAL;
+	} else if (var) {
+		err = make_var(hd, f, var);
 	}
-	if (var) {
-		f->var.name = strdup(var);
-		f->var.hist_data = hd;
-		f->var.idx = hd->n_vars++;
-		if (!f->var.name) {
-			hist_field_free(f);
-			return -ENOMEM;
-		}
+	if (err) {
+		hist_field_free(f);
+		return err;
 	}
 	add_field(hd, f);
 	hd->n_vals++;
@@ -152,6 +187,11 @@ static int add_key(struct hist_data *hd, const struct hist_command_text *cmd, ch
 		f = hist_expr_parse(hd, cmd, text, HIST_KEY, &err);
 	if (!f)
 		return err;
+	if (hist_field_has_vars(f)) {
+		hist_error(cmd, "Using variable references in keys not supported", text);
+		hist_field_free(f);
+		return -EINVAL;
+	}
 	f->size = (f->size + 7) & ~7u;
 	f->offset = hd->key_size;
 	hd->key_size += f->size;
@@ -250,44 +290,62 @@ static int create_sort_keys(struct hist_data *hd, const struct hist_command_text
 	return err;
 }
 
+/* Whoever has it as a hidden hist, or refers to it, has it no more. */
+static void forget(const struct hist_data *hd)
+{
+	struct hist_data *other;
+
+	list_each(other, &hd->instance->hist_vars, vars_node)
+		for (unsigned int i = 0; i < other->n_hidden; i++)
+			if (other->hidden[i] == hd)
+				other->hidden[i] = NULL;
+}
+
+static void free_vars_and_actions(struct hist_data *hd)
+{
+	for (unsigned int i = 0; i < hd->n_actions; i++)
+		hist_action_free(hd->actions[i]);
+	for (unsigned int i = 0; i < hd->n_field_vars; i++)
+		hist_field_var_free(hd->field_vars[i]);
+	for (unsigned int i = 0; i < hd->n_save_vars; i++)
+		hist_field_var_free(hd->save_vars[i]);
+	for (unsigned int i = 0; i < hd->n_fields; i++)
+		hist_field_free(hd->fields[i]);
+	for (unsigned int i = 0; i < hd->n_var_refs; i++)
+		hist_ref_free(hd->var_refs[i]);
+}
+
 void hist_data_destroy(struct hist_data *hd)
 {
-	struct session *s = hd->event->model->session;
-
+	hist_vars_remove(hd);
+	if (hd->instance->snapshot_hist == hd)
+		hd->instance->snapshot_hist = NULL;
 	if (!hd->event->model->closing) {
-		if (hd->program)
-			session_config_retire(s, hd->program, hd->program_size);
-		if (hd->map_ref)
-			session_data_retire(s, hd->map_ref, hd->map_size);
-		if (hd->cell)
-			session_config_retire(s, hd->cell, sizeof(struct hist_cell));
+		hist_hidden_remove(hd);
+		forget(hd);
+		hist_map_retire(hd);
 	}
-	for (unsigned int i = 0; i < HIST_FIELDS_MAX; i++)
-		hist_field_free(hd->fields[i]);
+	free_vars_and_actions(hd);
 	hist_attrs_free(&hd->attrs);
 	free(hd);
 }
 
-/* Better no trigger than one that leaves out half of what it was asked for. */
-static int refuse_actions(const struct hist_data *hd, const struct hist_command_text *cmd)
+static int create_fields(struct hist_data *hd, const struct hist_command_text *cmd)
 {
-	if (!hd->attrs.n_actions)
-		return 0;
-	hist_error(cmd, "Actions are not part of this version", hd->attrs.actions[0]);
-	return -EINVAL;
+	int err = parse_vars(hd, cmd);
+
+	if (!err)
+		err = create_vals(hd, cmd);
+	if (!err)
+		err = create_vars(hd, cmd);
+	if (!err)
+		err = create_keys(hd, cmd);
+	/* Behind this point `$x` is no text for a field any more. */
+	hist_attrs_free_vars(&hd->attrs);
+	return err;
 }
 
-/* A stable number that looks like the kernel's hashed pointer and says nothing. */
-static uint64_t make_id(const struct hist_data *hd, const char *text)
-{
-	uint64_t h = 0xcbf29ce484222325ull ^ hd->event->id;
-
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
-	return (h ^ h >> 29) & 0xffffffffu;
-}
-
-int hist_data_create(struct event_file *f, const struct hist_command_text *cmd, char *params,
+int hist_data_create(struct event_file *f, const struct hist_command_text *cmd, char *params, bool removes,
 		     struct hist_data **out)
 {
 	struct hist_data *hd = calloc(1, sizeof(*hd));
@@ -296,19 +354,15 @@ int hist_data_create(struct event_file *f, const struct hist_command_text *cmd, 
 	if (!hd)
 		return -ENOMEM;
 	hd->event = f->event;
-	hd->id = make_id(hd, cmd->text);
+	hd->instance = f->instance;
+	hd->removes = removes;
+	list_init(&hd->vars_node);
 	err = hist_attrs_parse(cmd, params, &hd->attrs);
 	hd->map_bits = hd->attrs.map_bits ? hd->attrs.map_bits : HIST_BITS_DEFAULT;
 	if (!err)
-		err = refuse_actions(hd, cmd);
+		err = hist_actions_parse(hd, cmd);
 	if (!err)
-		err = parse_vars(hd, cmd);
-	if (!err)
-		err = create_vals(hd, cmd);
-	if (!err)
-		err = create_vars(hd, cmd);
-	if (!err)
-		err = create_keys(hd, cmd);
+		err = create_fields(hd, cmd);
 	if (!err)
 		err = create_sort_keys(hd, cmd);
 	if (err) {

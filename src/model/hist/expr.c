@@ -39,11 +39,13 @@ static enum hist_operator find_operator(char *s, char **at)
 	return HIST_OP_NONE;
 }
 
-static void print_operand(const struct hist_field *f, FILE *out)
+void hist_operand_print(const struct hist_field *f, FILE *out)
 {
 	const char *modifier = hist_field_modifier(f);
 
-	if (f->flags & HIST_CONST)
+	if ((f->flags & HIST_VAR_REF) && !f->system)
+		fputc('$', out);
+	else if (f->flags & HIST_CONST)
 		fprintf(out, "%llu", (unsigned long long)f->constant);
 	fputs(hist_field_name(f), out);
 	if (modifier && !(f->flags & HIST_VAR_REF))
@@ -63,12 +65,12 @@ static char *expr_text(const struct hist_field *f)
 		return NULL;
 	if (f->operator == HIST_OP_UNARY_MINUS)
 		fputs("-(", out);
-	print_operand(f->operands[0], out);
+	hist_operand_print(f->operands[0], out);
 	if (f->operator == HIST_OP_UNARY_MINUS) {
 		fputc(')', out);
 	} else {
 		fputc(signs[f->operator], out);
-		print_operand(f->operands[1], out);
+		hist_operand_print(f->operands[1], out);
 	}
 	if (fclose(out)) {
 		free(text);
@@ -163,36 +165,65 @@ static uint64_t fold(enum hist_operator operator, uint64_t a, uint64_t b)
 	}
 }
 
+/* The variable behind a reference, the field itself else; NULL: it is of no field. */
+static const struct hist_field *behind_ref(const struct hist_field *f)
+{
+	return f->flags & (HIST_VAR_REF | HIST_ALIAS) ? hist_find_own_var(f->var.hist_data, f->name) : f;
+}
+
+/* Whether two operands can be joined. */
+static int check_operands(const struct parse *p, enum hist_operator operator, const struct hist_field *left,
+			  const struct hist_field *right, const char *right_text)
+{
+	if (!left || !right)
+		return -EINVAL;
+	if ((left->flags & HIST_USECS) != (right->flags & HIST_USECS)) {
+		hist_error(p->cmd, "Timestamp units in expression don't match", NULL);
+		return -EINVAL;
+	}
+	if (operator == HIST_OP_DIV && (right->flags & HIST_CONST) && !right->constant) {
+		hist_error(p->cmd, "Division by zero", right_text);
+		return -EDOM;
+	}
+	return 0;
+}
+
+static int join_operands(struct hist_field *f, enum hist_operator operator, struct hist_field *left,
+			 struct hist_field *right, const struct hist_field *divisor)
+{
+	f->operator = operator;
+	f->operands[0] = left;
+	f->operands[1] = right;
+	if (operator == HIST_OP_DIV && (divisor->flags & HIST_CONST)) {
+		f->divides_by_constant = true;
+		f->constant = divisor->constant;
+	}
+	return finish(f);
+}
+
 /* Joins two operands, which are taken whatever comes of it. */
 static struct hist_field *join(struct parse *p, enum hist_operator operator, struct hist_field *left,
 			       struct hist_field *right, unsigned int flags, const char *right_text, int *err)
 {
-	const bool constant = left->flags & right->flags & HIST_CONST;
+	const struct hist_field *a = behind_ref(left), *b = behind_ref(right);
 	struct hist_field *f = NULL;
+	bool constant;
 
-	*err = -EINVAL;
-	if ((left->flags & HIST_USECS) != (right->flags & HIST_USECS)) {
-		hist_error(p->cmd, "Timestamp units in expression don't match", NULL);
+	*err = check_operands(p, operator, a, b, right_text);
+	if (*err)
 		goto free_operands;
-	}
-	if (operator == HIST_OP_DIV && (right->flags & HIST_CONST) && !right->constant) {
-		hist_error(p->cmd, "Division by zero", right_text);
-		*err = -EDOM;
-		goto free_operands;
-	}
-	*err = -ENOMEM;
+	constant = a->flags & b->flags & HIST_CONST;
 	flags |= (constant ? HIST_CONST : HIST_EXPR) | (left->flags & (HIST_TIMESTAMP | HIST_USECS));
+	*err = -ENOMEM;
 	f = hist_field_create(p->hd, NULL, flags);
 	if (!f)
 		goto free_operands;
+	left->read_once = right->read_once = true;
 	if (constant) {
-		f->constant = fold(operator, left->constant, right->constant);
+		f->constant = fold(operator, a->constant, b->constant);
 		goto free_operands;
 	}
-	f->operator = operator;
-	f->operands[0] = left;
-	f->operands[1] = right;
-	if (!finish(f))
+	if (!join_operands(f, operator, left, right, b))
 		return f;
 	hist_field_free(f);
 	return NULL;

@@ -46,7 +46,7 @@ const char *hist_field_name(const struct hist_field *f)
 	if (f->flags & HIST_CPU)
 		return "common_cpu";
 	if (f->flags & (HIST_EXPR | HIST_VAR_REF))
-		return f->name ? f->name : "";
+		return f->full_name ? f->full_name : f->name ? f->name : "";
 	if (f->flags & HIST_TIMESTAMP)
 		return "common_timestamp";
 	if (f->flags & HIST_STACKTRACE)
@@ -54,18 +54,24 @@ const char *hist_field_name(const struct hist_field *f)
 	return f->flags & HIST_HITCOUNT ? "hitcount" : "";
 }
 
-void hist_field_free(struct hist_field *f)
+void hist_ref_free(struct hist_field *f)
 {
-	if (!f)
-		return;
-	hist_field_free(f->operands[0]);
-	hist_field_free(f->operands[1]);
 	free(f->type);
 	free(f->var.name);
 	free(f->system);
 	free(f->event_name);
 	free(f->name);
+	free(f->full_name);
 	free(f);
+}
+
+void hist_field_free(struct hist_field *f)
+{
+	if (!f || (f->flags & HIST_VAR_REF))
+		return;
+	hist_field_free(f->operands[0]);
+	hist_field_free(f->operands[1]);
+	hist_ref_free(f);
 }
 
 static bool set_kind(struct hist_field *f, const char *type, unsigned int size)
@@ -88,10 +94,12 @@ static bool set_event_field(struct hist_field *f)
 
 	if (is_string(field)) {
 		f->flags |= HIST_STRING;
+		f->content = HIST_TEXT;
 		return set_kind(f, field->type, field->kind == FIELD_STATIC_STRING ? field->size : HIST_STRING_MAX);
 	}
 	if (field->kind == FIELD_STACKTRACE) {
 		f->flags |= HIST_STACKTRACE;
+		f->content = HIST_STACK;
 		return set_kind(f, field->type, HIST_STRING_MAX);
 	}
 	f->is_signed = field->is_signed;
@@ -112,8 +120,10 @@ static bool set_shape(struct hist_data *hd, struct hist_field *f)
 		return true;	/* the caller knows */
 	if (f->flags & (HIST_HITCOUNT | HIST_CONST))
 		return set_kind(f, "u64", 8);
-	if (f->flags & HIST_STACKTRACE)
+	if (f->flags & HIST_STACKTRACE) {
+		f->content = HIST_STACK;
 		return set_kind(f, "unsigned long[]", HIST_STACK_DEPTH * 8);
+	}
 	if (f->flags & (HIST_LOG2 | HIST_BUCKET))
 		return set_operand(hd, f);
 	if (f->flags & HIST_TIMESTAMP)
@@ -234,17 +244,9 @@ static struct hist_field *parse_number(struct hist_data *hd, const struct hist_c
 	return f;
 }
 
-/* SYSTEM.EVENT.NAME: what names no variable of that event is looked up as a field of this one. */
-static char *behind_event(char *text)
-{
-	char *dot = strchr(text, '.');
-
-	dot = dot ? strchr(dot + 1, '.') : NULL;
-	return dot ? dot + 1 : text;
-}
-
-struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_command_text *cmd, char *text,
-				    unsigned int flags, int *err)
+/* A field of the event, or what is made up, with its modifier. */
+static struct hist_field *parse_field(struct hist_data *hd, const struct hist_command_text *cmd, const char *text,
+				      unsigned int flags, int *err)
 {
 	const struct field *field = NULL;
 	struct hist_field *f;
@@ -252,9 +254,6 @@ struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_comm
 	char *copy, *modifier, *name;
 	bool stack;
 
-	if (text_is_digit(*text))
-		return parse_number(hd, cmd, text, flags, err);
-	text = behind_event(text);
 	*err = -ENOMEM;
 	modifier = copy = strdup(text);
 	if (!copy)
@@ -273,5 +272,66 @@ struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_comm
 	f = hist_field_create(hd, field, flags);
 	if (f)
 		f->buckets = buckets;
+	return f;
+}
+
+/* "[system.event.]name" */
+struct qualified {
+	char		*copy;
+	char		*system, *event;	/* NULL: not there */
+	char		*name;
+};
+
+static bool split_qualified(const char *text, struct qualified *out)
+{
+	const char *dot = strchr(text, '.');
+
+	*out = (struct qualified){ .copy = strdup(text) };
+	out->name = out->copy;
+	if (!out->copy || !dot || !strchr(dot + 1, '.'))
+		return out->copy;
+	out->system = strsep(&out->name, ".");
+	out->event = strsep(&out->name, ".");
+	return true;
+}
+
+/* What names no variable of that event is looked up as a field of this one. */
+static struct hist_field *parse_qualified(struct hist_data *hd, const struct hist_command_text *cmd,
+					  const struct qualified *q, unsigned int flags, int *err)
+{
+	const char *local = hist_local_field(hd, q->system, q->event, q->name);
+	struct hist_field *ref = NULL;
+
+	*err = -ENOMEM;
+	if (!local)
+		ref = hist_ref_parse(hd, cmd, q->system, q->event, q->name);
+	if (ref)
+		return flags & HIST_VAR && !(flags & HIST_FIELD_OF_ACTION) ? hist_alias_create(hd, ref) : ref;
+	return parse_field(hd, cmd, local ? local : q->name, flags & ~HIST_FIELD_OF_ACTION, err);
+}
+
+/* `word`, alone or with a modifier. */
+static bool is_word(const char *text, const char *word)
+{
+	size_t n = strlen(word);
+
+	return !strncmp(text, word, n) && (!text[n] || text[n] == '.');
+}
+
+struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_command_text *cmd, const char *text,
+				    unsigned int flags, int *err)
+{
+	struct qualified q;
+	struct hist_field *f = NULL;
+
+	if (text_is_digit(*text))
+		return parse_number(hd, cmd, text, flags & ~HIST_FIELD_OF_ACTION, err);
+	/* As it was spelled in 2017. */
+	if (is_word(text, "$common_timestamp"))
+		text++;
+	*err = -ENOMEM;
+	if (split_qualified(text, &q))
+		f = parse_qualified(hd, cmd, &q, flags, err);
+	free(q.copy);
 	return f;
 }

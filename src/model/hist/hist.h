@@ -3,16 +3,22 @@
  * hist.h - histogram triggers: what `hist:...` means
  *
  *     text -> hist_attrs (parse.c)          the parts between the colons
- *          -> hist_data (create.c, field.c) fields, sort keys, limits, errors
+ *          -> hist_data (create.c)          fields (field.c, expr.c), sort keys, limits, errors
+ *               var_refs (var.c)            variables of this and other hists
+ *               actions (action_parse.c,    onmatch, onmax, onchange; their variables (field_var.c)
+ *                        action.c)
  *          -> program (compile.c)           runs at the hit (plane/fold.c)
- *     map  -> text of `hist` (show.c)
+ *     map  -> text of `hist` (show.c)       made in map.c
  *
  *     hist_data
- *       fields[]:  | vals (hitcount first) and variables | keys |
- *                  0                                   n_vals     n_fields
- *
- * References to variables and actions have no place here yet: hist_attrs keeps
- * the text of actions, and a command that has one is refused.
+ *       fields[]:      | vals (hitcount first) and variables | keys |
+ *                      0                                   n_vals     n_fields
+ *       var_refs[]:    what a hit reads of variables, by number: the operands of
+ *                      expressions, tracked variables, arguments of events
+ *       field_vars[]:  variables made for arguments that are fields of this event
+ *       save_vars[]:   the same for save()
+ *       hidden[]:      hists made on another event for arguments that are its fields
+ *       actions[]:     handler, action, arguments as numbers of var_refs[]
  *
  * `hist_debug` prints this structure as it is. One hist_data may belong to
  * several triggers: those of one name.
@@ -42,6 +48,7 @@ enum {
 	HIST_STACK_DEPTH	= 16,
 	HIST_KEY_SIZE_MAX	= HIST_STRING_MAX + HIST_STACK_DEPTH * 8,
 	HIST_COMM_VARS		= 2,	/* map variables that hold the task's name for .execname */
+	HIST_PARAMS_MAX		= 64,	/* arguments of an action, and field variables */
 };
 
 enum hist_flags {
@@ -66,13 +73,18 @@ enum hist_flags {
 	HIST_CONST	= 1 << 18,
 	HIST_PERCENT	= 1 << 19,
 	HIST_GRAPH	= 1 << 20,
+	HIST_FIELD_OF_ACTION = 1u << 31,	/* to hist_field_parse(), with HIST_VAR: a reference stays one */
 };
 
 enum hist_operator {
 	HIST_OP_NONE, HIST_OP_PLUS, HIST_OP_MINUS, HIST_OP_UNARY_MINUS, HIST_OP_DIV, HIST_OP_MULT,
 };
 
+/* What the value of a field or variable is. A text or a stack lies in a block of the elt. */
+enum hist_content { HIST_NUMBER, HIST_TEXT, HIST_STACK };
+
 struct hist_data;
+struct synth_event;
 
 struct hist_var {
 	char		*name;		/* NULL: no variable */
@@ -92,9 +104,45 @@ struct hist_field {
 	struct hist_field *operands[2];
 	enum hist_operator operator;	/* of an expression */
 	struct hist_var	var;
-	unsigned int	var_ref_idx;
-	char		*system, *event_name, *name;	/* of a reference or an expression */
+	enum hist_content content;
+	unsigned int	block;		/* of a variable that is a text or a stack; of a reference to one */
+	bool		divides_by_constant;	/* an expression: by `constant`, whose field may be a reference */
+	bool		read_once;	/* a reference that an expression uses: one match a setting */
+	unsigned int	var_ref_idx;	/* a reference's, an alias's place in var_refs[] */
+	char		*system, *event_name;	/* as a reference was written, NULL: by its name alone */
+	char		*name;		/* of a reference or an expression */
+	char		*full_name;	/* "system.event.$name" */
 	struct hist_data *hist_data;
+};
+
+/* A variable that was made of a field, for an action. */
+struct hist_field_var {
+	struct hist_field *var, *val;
+};
+
+enum hist_handler { HIST_ONMATCH = 1, HIST_ONMAX, HIST_ONCHANGE };
+enum hist_action_kind { HIST_SAVE = 1, HIST_TRACE, HIST_SNAPSHOT };
+
+struct hist_action {
+	enum hist_handler handler;
+	enum hist_action_kind kind;
+	char		*name;		/* "save", "snapshot", "trace", or the synthetic event's */
+	char		*params[HIST_PARAMS_MAX];
+	unsigned int	n_params;
+	unsigned int	var_ref_idx[HIST_PARAMS_MAX];	/* HIST_TRACE: the arguments, in var_refs[] */
+	struct synth_event *synth;
+	bool		use_trace_keyword;	/* trace(EVENT,...) rather than EVENT(...) */
+	char		*synth_name;		/* its first argument then */
+	struct {
+		char	*system, *event;
+	} match;				/* HIST_ONMATCH */
+	struct {
+		char	*var_str;		/* "$lat" */
+		struct hist_field *var_ref;	/* the variable that is tracked */
+		struct hist_field *track_var;	/* __max, __change */
+		unsigned int block;		/* of each elt: the tracked value, with save() what was saved then */
+		unsigned int snapshot_block;	/* of the map: value, key and task of the newest snapshot */
+	} track;				/* HIST_ONMAX, HIST_ONCHANGE */
 };
 
 struct hist_sort_key {
@@ -118,13 +166,28 @@ struct hist_attrs {
 struct hist_data {
 	struct hist_attrs attrs;
 	struct event	*event;		/* whose fields it has; of a name the one that had it first */
+	struct instance	*instance;
 	struct hist_field *fields[HIST_FIELDS_MAX];
 	unsigned int	n_vals, n_keys, n_fields, n_vars;
 	unsigned int	key_size;
 	struct hist_sort_key sort_keys[HIST_SORT_KEYS_MAX];
 	unsigned int	n_sort_keys;
 	bool		enable_timestamps;
+	bool		removes;	/* of a command with "!": its variables may exist */
 	unsigned int	map_bits;
+
+	struct hist_field *var_refs[HIST_VARS_MAX];
+	unsigned int	n_var_refs;
+	struct hist_action *actions[HIST_ACTIONS_MAX];
+	unsigned int	n_actions;
+	struct hist_field_var *field_vars[HIST_PARAMS_MAX];
+	unsigned int	n_field_vars;
+	struct hist_field_var *save_vars[HIST_PARAMS_MAX];
+	unsigned int	n_save_vars;
+	struct hist_data *hidden[HIST_PARAMS_MAX];
+	unsigned int	n_hidden;
+	bool		is_hidden;	/* some hist's hidden[] has it */
+	struct list_head vars_node;	/* in instance->hist_vars, newest first; on no list: has no variables or references */
 
 	struct map_shape shape;
 	data_ref	map_ref;
@@ -132,34 +195,41 @@ struct hist_data {
 	config_ref	cell;		/* struct hist_cell */
 	config_ref	program;
 	size_t		program_size;
+	unsigned int	n_map_vars;	/* numbers of variables that were given, save() and __max included */
 	unsigned int	refs;		/* triggers that have it: more than one with name= */
-	uint64_t	id;		/* what hist_debug prints as hist_data */
 };
 
 /* Where errors of a command go: "hist:SYSTEM:EVENT", the command with its "hist:". */
 struct hist_command_text {
 	struct event_file *file;
-	char		*text;		/* "hist:keys=..." */
+	char		*text;		/* "hist:keys=..."; of a hidden hist the command that needs it */
 };
 
 /* ---- parse.c ---- */
 
 /* Logs an error; the caret goes under the first place in the command where `at` stands ("" or NULL: its start). */
 void hist_error(const struct hist_command_text *cmd, const char *error, const char *at);
+/* --hist-legacy: forgets the error of the command before. */
+void hist_legacy_error_clear(struct event_file *f);
 /* Takes the text apart at its colons. `params` is changed. 0, -EINVAL, -ENOMEM. */
 int hist_attrs_parse(const struct hist_command_text *cmd, char *params, struct hist_attrs *out);
 void hist_attrs_free(struct hist_attrs *attrs);
+void hist_attrs_free_vars(struct hist_attrs *attrs);
 
 /* ---- field.c ---- */
 
 /* One field with its modifiers, or a number. NULL with *err set. */
-struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_command_text *cmd, char *text,
+struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_command_text *cmd, const char *text,
 				    unsigned int flags, int *err);
 struct hist_field *hist_field_create(struct hist_data *hd, const struct field *field, unsigned int flags);
+/* Of a reference nothing is freed: var_refs[] owns it. */
 void hist_field_free(struct hist_field *f);
+void hist_ref_free(struct hist_field *ref);
 const char *hist_field_name(const struct hist_field *f);
 /* "hex", "log2" ...; NULL: none. */
 const char *hist_field_modifier(const struct hist_field *f);
+/* A field as expressions and the keys of hidden hists name it: "$x", "a.log2", "5". */
+void hist_operand_print(const struct hist_field *f, FILE *out);
 
 /* ---- expr.c ---- */
 
@@ -169,16 +239,94 @@ struct hist_field *hist_expr_parse(struct hist_data *hd, const struct hist_comma
 
 /* ---- create.c ---- */
 
-int hist_data_create(struct event_file *f, const struct hist_command_text *cmd, char *params,
+/* All but the actions' variables and the map. `removes`: of a "!" command. */
+int hist_data_create(struct event_file *f, const struct hist_command_text *cmd, char *params, bool removes,
 		     struct hist_data **out);
 void hist_data_destroy(struct hist_data *hd);
 
-/* ---- compile.c ---- */
+/* ---- var.c ---- */
+
+/* The variable of that name that a hist defines itself; NULL: none. */
+struct hist_field *hist_find_own_var(const struct hist_data *hd, const char *name);
+/* The same, or one of the hists that the event has. */
+struct hist_field *hist_find_var(const struct hist_data *hd, const char *name);
+/* A variable as `$name` or `system.event.$name` finds it; logs when it is not unique. */
+struct hist_field *hist_find_event_var(struct hist_data *hd, const struct hist_command_text *cmd,
+				       const char *system, const char *event, const char *name);
+/* The reference to a variable, made when there is none yet; NULL: out of memory, or too many. */
+struct hist_field *hist_ref_create(struct hist_data *hd, struct hist_field *var, const char *system,
+				   const char *event);
+/* "$x" in an expression; NULL: it is none, or there is no such variable, which is logged. */
+struct hist_field *hist_ref_parse(struct hist_data *hd, const struct hist_command_text *cmd, const char *system,
+				  const char *event, const char *text);
+/* A variable that is another one: `y=$x`. */
+struct hist_field *hist_alias_create(struct hist_data *hd, struct hist_field *ref);
+/* What `$x` stands for where x is a plain field of the same command; NULL. */
+const char *hist_local_field(const struct hist_data *hd, const char *system, const char *event, const char *text);
+/* It is a variable, or has a reference in it. */
+bool hist_field_has_vars(const struct hist_field *f);
+/* Another hist refers to one of its variables. */
+bool hist_is_referenced(const struct hist_data *hd);
+/* Puts it among those whose variables can be found, when it has any. The instance stays as long. */
+void hist_vars_add(struct hist_data *hd);
+void hist_vars_remove(struct hist_data *hd);
+
+/* ---- field_var.c ---- */
+
+/* The number of a new variable in the elt, -1: too many. */
+int hist_map_var(struct hist_data *hd);
+unsigned int hist_map_block(struct hist_data *hd, unsigned int size);
+/* A variable that no field has: __max. NULL with *err set: the name exists, too many. */
+struct hist_field *hist_var_create(struct hist_data *hd, const char *name, unsigned int size, const char *type,
+				   int *err);
+/* A variable of a field of this hist's own event. NULL, logged. */
+struct hist_field_var *hist_field_var_create(struct hist_data *hd, const struct hist_command_text *cmd,
+					     const char *name, int *err);
+void hist_field_var_free(struct hist_field_var *fv);
+/* A variable of a field of another event, in a hidden hist with the keys of one that is there. NULL, logged. */
+struct hist_field *hist_hidden_create(struct hist_data *hd, const struct hist_command_text *cmd,
+				      const char *system, const char *event, const char *name);
+/* Removes the hidden hists that nobody else refers to. */
+void hist_hidden_remove(struct hist_data *hd);
+
+/* ---- action_parse.c ---- */
+
+int hist_actions_parse(struct hist_data *hd, const struct hist_command_text *cmd);
+void hist_action_free(struct hist_action *a);
+bool hist_actions_match(const struct hist_data *a, const struct hist_data *b);
+
+/* ---- action.c ---- */
+
+/* Finds or makes what the actions refer to. 0, -EINVAL, -EBUSY, -EEXIST, -ENOMEM */
+int hist_actions_create(struct hist_data *hd, const struct hist_command_text *cmd);
+
+/* ---- map.c ---- */
 
 /* Makes the map, or adopts the one that a dead server's cell names, and writes the program. 0, -ENOMEM, -EPROTO */
-int hist_compile(struct hist_data *hd, config_ref adopted_cell);
+int hist_map_create(struct hist_data *hd, config_ref adopted_cell);
 /* A new, empty map for `clear`; the old one is retired. */
-int hist_renew_map(struct hist_data *hd);
+int hist_map_renew(struct hist_data *hd);
+/* Retires map, cell and program. */
+void hist_map_retire(struct hist_data *hd);
+/* Where save() and the tracked value lie in a block. */
+enum { HIST_TRACK_VALUES = 8 };
+unsigned int hist_save_offset(const struct hist_data *hd, unsigned int i);
+unsigned int hist_save_size(const struct hist_data *hd);
+
+/* ---- compile.c ---- */
+
+/* Writes the program for the map that is there. 0, -ENOMEM, -E2BIG */
+int hist_compile(struct hist_data *hd);
+bool hist_has_execname(const struct hist_data *hd);
+
+/* ---- trigger.c ---- */
+
+/* Adds a hist trigger; for hidden ones the errors show the command that needs them. */
+int hist_trigger_add(struct event_file *f, const struct hist_command_text *cmd, char *params, const char *cond);
+/* A hist has fields of the event. */
+bool hist_uses_event(const struct event *e);
+/* The trigger of an event file that has the hist; NULL. */
+struct trigger *hist_trigger_of(struct event_file *f, const struct hist_data *hd);
 
 /* ---- print.c ---- */
 
@@ -189,6 +337,9 @@ void hist_trigger_print(struct trigger *t, FILE *out);
 /* The files `hist` and `hist_debug` of an event. 0, -ENOMEM */
 int hist_print(struct event_file *f, FILE *out);
 int hist_debug_print(struct event_file *f, FILE *out);
+
+/* ":onmatch(...)..." */
+void hist_actions_print(const struct hist_data *hd, FILE *out);
 
 /* ---- syscalls.c ---- */
 

@@ -10,17 +10,48 @@
 #include "model/hist/hist.h"
 #include "model/text.h"
 
+/* The first error of a command counts. */
+static void keep_legacy(const struct hist_command_text *cmd, const char *error, const char *at)
+{
+	struct event_file *f = cmd->file;
+
+	if (f->hist_error)
+		return;
+	if (asprintf(&f->hist_error, "%s: %s", error, at ? at : "") < 0)
+		f->hist_error = NULL;
+	free(f->hist_command);
+	f->hist_command = strdup(cmd->text + strlen("hist:"));
+}
+
+void hist_legacy_error_clear(struct event_file *f)
+{
+	free(f->hist_error);
+	free(f->hist_command);
+	f->hist_error = f->hist_command = NULL;
+}
+
 void hist_error(const struct hist_command_text *cmd, const char *error, const char *at)
 {
 	const struct event *e = cmd->file->event;
 	const char *found = at && *at ? strstr(cmd->text, at) : NULL;
 	char *loc;
 
+	if (e->model->hist_legacy)
+		keep_legacy(cmd, error, at);
 	if (asprintf(&loc, "hist:%s:%s", e->system->name, e->name) < 0)
 		return;
 	errlog_add(cmd->file->instance->errlog, loc, cmd->text, error,
 		   found ? (unsigned int)(found - cmd->text) : 0);
 	free(loc);
+}
+
+void hist_attrs_free_vars(struct hist_attrs *a)
+{
+	for (unsigned int i = 0; i < a->n_vars; i++) {
+		free(a->var_names[i]);
+		free(a->var_exprs[i]);
+	}
+	a->n_vars = 0;
 }
 
 void hist_attrs_free(struct hist_attrs *a)
@@ -29,10 +60,7 @@ void hist_attrs_free(struct hist_attrs *a)
 		free(a->assignments[i]);
 	for (unsigned int i = 0; i < a->n_actions; i++)
 		free(a->actions[i]);
-	for (unsigned int i = 0; i < a->n_vars; i++) {
-		free(a->var_names[i]);
-		free(a->var_exprs[i]);
-	}
+	hist_attrs_free_vars(a);
 	free(a->keys);
 	free(a->vals);
 	free(a->sort);

@@ -15,7 +15,8 @@ static void print_field(const struct hist_field *f, FILE *out)
 	else if (f->flags & HIST_CONST)
 		fprintf(out, "%llu", (unsigned long long)f->constant);
 	else
-		fputs(hist_field_name(f), out);
+		fprintf(out, "%s%s", (f->flags & (HIST_VAR_REF | HIST_ALIAS)) && !f->system ? "$" : "",
+			hist_field_name(f));
 	if (modifier && !(f->flags & (HIST_VAR_REF | HIST_EXPR | HIST_STACKTRACE)))
 		fprintf(out, ".%s", modifier);
 	if (f->buckets)
@@ -77,6 +78,38 @@ static void print_sort(const struct hist_data *hd, FILE *out)
 	}
 }
 
+static void print_params(const struct hist_data *hd, const struct hist_action *a, FILE *out)
+{
+	const char *comma = "";
+
+	if (a->kind == HIST_SAVE)
+		for (unsigned int i = 0; i < hd->n_save_vars; i++)
+			fprintf(out, "%s%s", i ? "," : "", hd->save_vars[i]->var->var.name);
+	if (a->kind != HIST_TRACE)
+		return;
+	if (a->use_trace_keyword) {
+		fputs(a->synth_name, out);
+		comma = ",";
+	}
+	for (unsigned int i = 0; i < a->n_params; i++, comma = ",")
+		fprintf(out, "%s%s", comma, a->params[i]);
+}
+
+void hist_actions_print(const struct hist_data *hd, FILE *out)
+{
+	for (unsigned int i = 0; i < hd->n_actions; i++) {
+		const struct hist_action *a = hd->actions[i];
+
+		if (a->handler == HIST_ONMATCH)
+			fprintf(out, ":onmatch(%s.%s).%s(", a->match.system, a->match.event, a->name);
+		else
+			fprintf(out, ":%s(%s).%s(", a->handler == HIST_ONMAX ? "onmax" : "onchange", a->track.var_str,
+				a->name);
+		print_params(hd, a, out);
+		fputc(')', out);
+	}
+}
+
 void hist_trigger_print(struct trigger *t, FILE *out)
 {
 	const struct hist_data *hd = hist_of(t);
@@ -98,6 +131,7 @@ void hist_trigger_print(struct trigger *t, FILE *out)
 		fprintf(out, ":clock=%s", hd->attrs.clock);
 	if (hd->attrs.no_hitcount)
 		fputs(":nohitcount", out);
+	hist_actions_print(hd, out);
 	if (t->cond)
 		fprintf(out, " if %s", t->cond);
 	/* Relaxed: an enable_hist may flip it any time. */

@@ -13,6 +13,7 @@ struct entry {
 	const struct hist_data *hd;
 	uint32_t	elt;
 	char		*key;
+	const char	*comm;		/* of the newest snapshot; NULL: the elt's */
 	uint64_t	*sums;
 };
 
@@ -188,9 +189,11 @@ static void elt_comm(const struct entry *e, char comm[LAYOUT_COMM_LEN + 1])
 	uint64_t word[2] = { 0, 0 };
 
 	memset(comm, 0, LAYOUT_COMM_LEN + 1);
-	if (!m || !map_var_read(m, e->elt, hd->n_vars, &word[0]))
+	if (e->comm)
+		memcpy(comm, e->comm, LAYOUT_COMM_LEN);
+	if (e->comm || !m || !map_var_read(m, e->elt, hd->n_map_vars, &word[0]))
 		return;
-	map_var_read(m, e->elt, hd->n_vars + 1, &word[1]);
+	map_var_read(m, e->elt, hd->n_map_vars + 1, &word[1]);
 	memcpy(comm, word, LAYOUT_COMM_LEN);
 }
 
@@ -275,11 +278,74 @@ static void print_val(const char *name, unsigned int flags, uint64_t v, const st
 	}
 }
 
-static void print_entry(const struct entry *e, const struct val_total *totals, FILE *out)
+/* ---- What onmax(), onchange(), save() and snapshot() kept ---- */
+
+enum { BLOCK_MAX = HIST_TRACK_VALUES + HIST_VARS_MAX * STRING_ROOM + LAYOUT_COMM_LEN + HIST_KEY_SIZE_MAX };
+
+/* A block of an elt; elt 0: of the map. False: nothing was kept there. */
+static bool read_block(const struct hist_data *hd, uint32_t elt, unsigned int block, char data[BLOCK_MAX])
+{
+	const struct map *m = session_data(hd->event->model->session, hd->map_ref, hd->map_size);
+
+	memset(data, 0, BLOCK_MAX);
+	return m && map_block_read(m, hd->map_size, &hd->shape, elt, block, data);
+}
+
+static uint64_t word_at(const char *data, unsigned int off)
+{
+	uint64_t v;
+
+	memcpy(&v, data + off, sizeof(v));
+	return v;
+}
+
+static void print_saved(const struct hist_data *hd, const char *data, bool saved, FILE *out)
+{
+	for (unsigned int i = 0; i < hd->n_save_vars; i++) {
+		const char *name = hd->save_vars[i]->var->var.name;
+		unsigned int off = hist_save_offset(hd, i);
+
+		if (hd->save_vars[i]->val->content == HIST_TEXT)
+			fprintf(out, "  %s: %-32.*s", name, STRING_ROOM - 1, saved ? data + off : "(null)");
+		else
+			fprintf(out, "  %s: %10llu", name, (unsigned long long)word_at(data, off));
+	}
+}
+
+static const struct hist_action *save_action(const struct hist_data *hd)
+{
+	for (unsigned int i = 0; i < hd->n_actions; i++)
+		if (hd->actions[i]->kind == HIST_SAVE)
+			return hd->actions[i];
+	return NULL;
+}
+
+/* Below the entry: the tracked value, and what save() kept, whichever action that belongs to. */
+static void print_tracks(const struct entry *e, FILE *out)
+{
+	const struct hist_data *hd = e->hd;
+	const struct hist_action *save = save_action(hd);
+	char data[BLOCK_MAX];
+
+	for (unsigned int i = 0; i < hd->n_actions; i++) {
+		const struct hist_action *a = hd->actions[i];
+		bool saved;
+
+		if (a->handler == HIST_ONMATCH || a->kind == HIST_SNAPSHOT)
+			continue;
+		saved = read_block(hd, e->elt, a->track.block, data);
+		fprintf(out, "\n\t%s: %10llu", a->handler == HIST_ONMAX ? "max" : "changed",
+			(unsigned long long)word_at(data, 0));
+		if (save && save != a)
+			saved = read_block(hd, e->elt, save->track.block, data);
+		print_saved(hd, data, saved, out);
+	}
+}
+
+static void print_keys(const struct entry *e, FILE *out)
 {
 	const struct hist_data *hd = e->hd;
 	bool lines = false;
-	unsigned int sum = 1;
 
 	fputs("{ ", out);
 	for (unsigned int i = hd->n_vals; i < hd->n_fields; i++) {
@@ -289,6 +355,36 @@ static void print_entry(const struct entry *e, const struct val_total *totals, F
 		lines |= hd->fields[i]->flags & HIST_STACKTRACE;
 	}
 	fputs(lines ? "}" : " }", out);
+}
+
+/* The newest snapshot that a snapshot() took. */
+static void print_snapshot(struct hist_data *hd, FILE *out)
+{
+	const struct hist_action *a = NULL;
+	char data[BLOCK_MAX];
+	struct entry e;
+
+	for (unsigned int i = 0; !a && i < hd->n_actions; i++)
+		if (hd->actions[i]->kind == HIST_SNAPSHOT)
+			a = hd->actions[i];
+	if (!a || !read_block(hd, 0, a->track.snapshot_block, data))
+		return;
+	e = (struct entry){ .hd = hd, .key = data + HIST_TRACK_VALUES + LAYOUT_COMM_LEN,
+			    .comm = data + HIST_TRACK_VALUES };
+	fputs("\nSnapshot taken (see tracing/snapshot).  Details:\n", out);
+	fprintf(out, "\ttriggering value { %s(%s) }: %10llu", a->handler == HIST_ONMAX ? "onmax" : "onchange",
+		a->track.var_str, (unsigned long long)word_at(data, 0));
+	fputs("\ttriggered by event with key: ", out);
+	print_keys(&e, out);
+	fputc('\n', out);
+}
+
+static void print_entry(const struct entry *e, const struct val_total *totals, FILE *out)
+{
+	const struct hist_data *hd = e->hd;
+	unsigned int sum = 1;
+
+	print_keys(e, out);
 	if (!hd->attrs.no_hitcount)
 		print_val("hitcount", 0, e->sums[0], totals, out);
 	for (unsigned int i = 1; i < hd->n_vals; i++) {
@@ -302,6 +398,7 @@ static void print_entry(const struct entry *e, const struct val_total *totals, F
 		}
 		sum++;
 	}
+	print_tracks(e, out);
 	fputc('\n', out);
 }
 
@@ -336,11 +433,22 @@ static int print_hist(struct trigger *t, unsigned int n, FILE *out)
 		for (unsigned int i = 0; i < all.nr; i++)
 			print_entry(&all.v[i], totals, out);
 	}
+	print_snapshot(hd, out);
 	fprintf(out, "\nTotals:\n    Hits: %llu\n    Entries: %u\n    Dropped: %llu\n",
 		m ? (unsigned long long)map_hits(m, &hd->shape) : 0, all.nr,
 		m ? (unsigned long long)map_drops(m, &hd->shape) : 0);
+	if (model->hist_legacy)
+		fputs("    Duplicates: 0\n", out);
 	entries_free(&all);
 	return err == -ENOMEM ? err : 0;
+}
+
+/* What the first version of these histograms had below them, before there was an error_log. */
+static void print_legacy_error(const struct event_file *f, FILE *out)
+{
+	if (f->hist_error)
+		fprintf(out, "\nERROR: %s\n  Last command: %s\n", f->hist_error,
+			f->hist_command ? f->hist_command : "");
 }
 
 int hist_print(struct event_file *f, FILE *out)
@@ -352,5 +460,7 @@ int hist_print(struct event_file *f, FILE *out)
 	list_each(t, &f->triggers, node)
 		if (t->cmd == &hist_command && !err)
 			err = print_hist(t, n++, out);
+	if (!err && f->event->model->hist_legacy)
+		print_legacy_error(f, out);
 	return err;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/hist/hist.h"
+#include "model/text.h"
 
 static bool same_text(const char *a, const char *b)
 {
@@ -41,7 +42,7 @@ static bool same_shape(const struct hist_data *a, const struct hist_data *b)
 		if (a->sort_keys[i].field_idx != b->sort_keys[i].field_idx ||
 		    a->sort_keys[i].descending != b->sort_keys[i].descending)
 			return false;
-	return true;
+	return hist_actions_match(a, b);
 }
 
 /* The first trigger of that name in any event of any instance; NULL: none. */
@@ -78,41 +79,44 @@ static struct trigger *find_match(struct event_file *f, const struct hist_data *
 	return NULL;
 }
 
+struct trigger *hist_trigger_of(struct event_file *f, const struct hist_data *hd)
+{
+	struct trigger *t;
+
+	list_each(t, &f->triggers, node)
+		if (t->cmd == &hist_command && hist_of(t) == hd)
+			return t;
+	return NULL;
+}
+
 /* What belongs to one command while it is carried out. */
 struct command {
-	struct hist_command_text text;
+	const struct hist_command_text *text;
 	struct hist_data *hd;		/* of the command; freed unless a trigger took it */
 	struct trigger	*named;		/* the one that has the name already */
 	const char	*cond;
 };
 
-static int command_open(struct event_file *f, char *params, const char *cond, struct command *c)
+static int command_open(struct event_file *f, const struct hist_command_text *text, char *params,
+			const char *cond, bool removes, struct command *c)
 {
-	char *copy;
+	char *offset;
 	int err;
 
-	*c = (struct command){ .text.file = f, .cond = cond };
-	if (!params)
-		return -EINVAL;
-	if (asprintf(&c->text.text, "hist:%s%s%s", params, cond ? " if " : "", cond ? cond : "") < 0)
-		return -ENOMEM;
+	*c = (struct command){ .text = text, .cond = cond };
 	/* So that the '-' is no operator to whoever parses expressions. */
-	for (copy = params; (copy = strstr(copy, ".sym-offset")); copy += strlen(".sym-offset"))
-		copy[4] = 'X';
-	err = hist_data_create(f, &c->text, params, &c->hd);
-	if (err) {
-		free(c->text.text);
-		return err;
-	}
-	c->named = find_named(f->event->model, c->hd->attrs.name);
-	return 0;
+	for (offset = params; (offset = strstr(offset, ".sym-offset")); offset += strlen(".sym-offset"))
+		offset[4] = 'X';
+	err = hist_data_create(f, text, params, removes, &c->hd);
+	if (!err)
+		c->named = find_named(f->event->model, c->hd->attrs.name);
+	return err;
 }
 
 static void command_close(struct command *c)
 {
 	if (c->hd)
 		hist_data_destroy(c->hd);
-	free(c->text.text);
 }
 
 static void set_paused(struct trigger *t, bool paused)
@@ -141,7 +145,7 @@ static int republish(const struct hist_data *hd)
 static int clear(struct trigger *t)
 {
 	struct hist_data *hd = hist_of(t);
-	int err = hist_renew_map(hd);
+	int err = hist_map_renew(hd);
 
 	return err ? err : republish(hd);
 }
@@ -174,16 +178,16 @@ static int check_new(struct command *c, struct event_file *f)
 	const struct hist_attrs *a = &c->hd->attrs;
 
 	if (c->named && !same_shape(c->hd, hist_of(c->named))) {
-		hist_error(&c->text, "Named hist trigger doesn't match existing named trigger (includes variables)",
+		hist_error(c->text, "Named hist trigger doesn't match existing named trigger (includes variables)",
 			   a->name);
 		return -EINVAL;
 	}
 	if ((!a->name || c->named) && find_match(f, c->hd, c->named, c->cond)) {
-		hist_error(&c->text, "Hist trigger already exists", NULL);
+		hist_error(c->text, "Hist trigger already exists", NULL);
 		return -EEXIST;
 	}
 	if (a->cont || a->clear) {
-		hist_error(&c->text, "Can't clear or continue a nonexistent hist trigger", NULL);
+		hist_error(c->text, "Can't clear or continue a nonexistent hist trigger", NULL);
 		return -ENOENT;
 	}
 	return 0;
@@ -216,7 +220,7 @@ static int set_clock(struct command *c, struct event_file *f)
 		return 0;
 	id = find_clock(c->hd->attrs.clock);
 	if (id == CLOCK_ID_COUNT) {
-		hist_error(&c->text, "Couldn't set trace_clock", c->hd->attrs.clock);
+		hist_error(c->text, "Couldn't set trace_clock", c->hd->attrs.clock);
 		return -EINVAL;
 	}
 	/* Relaxed: only the server stores it, a hit takes the new clock when it sees it. */
@@ -235,9 +239,10 @@ static int take_hist(struct command *c, struct trigger *t)
 	int err = 0;
 
 	if (!c->named) {
-		err = hist_compile(hd, model_replayed_ref(m, 1));
+		err = hist_map_create(hd, model_replayed_ref(m, 1));
 		if (err)
 			return err;
+		hist_vars_add(hd);
 		c->hd = NULL;
 	}
 	hd->refs++;
@@ -253,15 +258,12 @@ static int take_hist(struct command *c, struct trigger *t)
 	return 0;
 }
 
-static int add_new(const struct trigger_command *cmd, struct command *c, struct event_file *f)
+/* The order in which the kernel looks at things, so that of two errors the same one comes first. */
+static int add_new(struct command *c, struct event_file *f, struct trigger *t)
 {
 	bool paused = c->hd->attrs.pause;
-	struct trigger *t;
-	int err = trigger_create(cmd, f, -1, &t);
+	int err = hist_actions_create(c->hd, c->text);
 
-	if (err)
-		return err;
-	err = trigger_set_filter(t, c->cond);
 	if (!err)
 		err = check_new(c, f);
 	if (!err)
@@ -270,41 +272,99 @@ static int add_new(const struct trigger_command *cmd, struct command *c, struct 
 		err = take_hist(c, t);
 	if (!err && paused)
 		set_paused(t, true);
-	if (!err)
-		err = trigger_attach(t);
+	return err ? err : trigger_attach(t);
+}
+
+int hist_trigger_add(struct event_file *f, const struct hist_command_text *text, char *params, const char *cond)
+{
+	struct trigger *t = NULL;
+	bool updated = false;
+	struct command c;
+	int err = command_open(f, text, params, cond, false, &c);
+
 	if (err)
+		return err;
+	err = trigger_create(&hist_command, f, -1, &t);
+	if (!err)
+		err = trigger_set_filter(t, cond);
+	if (!err)
+		updated = update(&c, f, &err);
+	if (!err && !updated)
+		err = add_new(&c, f, t);
+	if (t && (err || updated))
 		trigger_destroy(t);
+	command_close(&c);
 	return err;
+}
+
+/* The command behind its name, as error_log shows it. */
+static int command_text(struct event_file *f, const char *text, struct hist_command_text *out)
+{
+	const char *rest = text + strcspn(text, ": \t");
+
+	*out = (struct hist_command_text){ .file = f };
+	hist_legacy_error_clear(f);
+	if (!*rest || asprintf(&out->text, "hist:%s", text_skip_spaces(rest + 1)) < 0)
+		return *rest ? -ENOMEM : -EINVAL;
+	return 0;
 }
 
 static int add(const struct trigger_command *cmd, struct event_file *f, const char *text, char *params,
 	       const char *cond)
 {
-	struct command c;
-	int err = command_open(f, params, cond, &c);
+	struct hist_command_text line;
+	int err = params ? command_text(f, text, &line) : -EINVAL;
 
 	if (err)
 		return err;
-	if (!update(&c, f, &err))
-		err = add_new(cmd, &c, f);
-	command_close(&c);
+	err = hist_trigger_add(f, &line, params, cond);
+	free(line.text);
 	return err;
+}
+
+/* Also what is only to be removed must be right. */
+static int check_filter(struct event_file *f, const char *cond)
+{
+	struct filter *filter = NULL;
+	int err = cond ? filter_parse(f->event, cond, f->instance->errlog, &filter) : 0;
+
+	filter_destroy(filter);
+	return err;
+}
+
+static int remove_found(struct trigger *t)
+{
+	if (!t)
+		return 0;
+	if (hist_is_referenced(hist_of(t)))
+		return -EBUSY;
+	trigger_detach(t);
+	return 0;
 }
 
 static int remove_matching(const struct trigger_command *cmd, struct event_file *f, const char *text,
 			   char *params, const char *cond)
 {
+	struct hist_command_text line;
 	struct command c;
-	struct trigger *t;
-	int err = command_open(f, params, cond, &c);
+	int err = params ? command_text(f, text, &line) : -EINVAL;
 
 	if (err)
 		return err;
-	t = find_match(f, c.hd, c.named, cond);
-	if (t)
-		trigger_detach(t);
-	command_close(&c);
-	return 0;
+	err = command_open(f, &line, params, cond, true, &c);
+	if (!err) {
+		err = check_filter(f, cond);
+		if (!err)
+			err = remove_found(find_match(f, c.hd, c.named, cond));
+		command_close(&c);
+	}
+	free(line.text);
+	return err;
+}
+
+static int may_remove(struct trigger *t)
+{
+	return hist_is_referenced(hist_of(t)) ? -EBUSY : 0;
 }
 
 static void arm(struct trigger *t, struct trigger_arm *out)
@@ -312,12 +372,44 @@ static void arm(struct trigger *t, struct trigger_arm *out)
 	out->program = hist_of(t)->program;
 }
 
+bool hist_uses_event(const struct event *e)
+{
+	struct instance *inst;
+	struct event_file *f;
+	struct trigger *t;
+
+	list_each(inst, &e->model->instances, node)
+		list_each(f, &inst->files, node)
+			list_each(t, &f->triggers, node)
+				if (t->cmd == &hist_command && hist_of(t)->event == e)
+					return true;
+	return false;
+}
+
+/* A hist with a name may outlive the instance where it was made. */
+static void move_to_other_instance(struct hist_data *hd)
+{
+	struct instance *inst;
+	struct event_file *f;
+	struct trigger *t;
+
+	list_each(inst, &hd->event->model->instances, node)
+		list_each(f, &inst->files, node)
+			list_each(t, &f->triggers, node)
+				if (t->cmd == &hist_command && hist_of(t) == hd && list_empty(&hd->vars_node))
+					hd->instance = inst;
+}
+
 static void destroy(struct trigger *t)
 {
 	struct hist_data *hd = hist_of(t);
 
-	if (hd && !--hd->refs)
+	if (!hd)
+		return;
+	if (!--hd->refs)
 		hist_data_destroy(hd);
+	else if (hd->instance == t->file->instance)
+		move_to_other_instance(hd);
 }
 
 const struct trigger_command hist_command = {
@@ -328,4 +420,5 @@ const struct trigger_command hist_command = {
 	.print		= hist_trigger_print,
 	.arm		= arm,
 	.destroy	= destroy,
+	.may_remove	= may_remove,
 };

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * map.c - the tracing map of a hist: made, adopted from a dead server, renewed by `clear`
+ */
+#include <errno.h>
+
+#include "model/hist/hist.h"
+
+static unsigned int save_room(const struct hist_field_var *fv)
+{
+	return fv->val->content == HIST_TEXT ? STRING_ROOM : 8;
+}
+
+unsigned int hist_save_offset(const struct hist_data *hd, unsigned int i)
+{
+	unsigned int off = HIST_TRACK_VALUES;
+
+	for (unsigned int k = 0; k < i; k++)
+		off += save_room(hd->save_vars[k]);
+	return off;
+}
+
+unsigned int hist_save_size(const struct hist_data *hd)
+{
+	return hist_save_offset(hd, hd->n_save_vars);
+}
+
+static void shape_of(struct hist_data *hd, struct map_shape *out)
+{
+	const struct config_header *h = session_header(hd->event->model->session);
+
+	/* Its blocks are there already. */
+	out->max_elts = 1u << hd->map_bits;
+	out->key_size = hd->key_size;
+	out->nr_sums = hd->n_vals - hd->n_vars;
+	out->nr_vars = hd->n_map_vars + (hist_has_execname(hd) ? HIST_COMM_VARS : 0);
+	out->nr_cpus = h->nr_cpus;
+	out->nr_slots = h->nr_slots;
+}
+
+static int make_map(struct hist_data *hd)
+{
+	struct session *s = hd->event->model->session;
+	struct map *m;
+
+	hd->map_ref = session_data_alloc(s, hd->map_size);
+	m = hd->map_ref ? session_data(s, hd->map_ref, hd->map_size) : NULL;
+	if (!m)
+		return -ENOMEM;
+	map_init(m, &hd->shape);
+	return 0;
+}
+
+static struct hist_cell *cell_of(const struct hist_data *hd)
+{
+	return session_config(hd->event->model->session, hd->cell, sizeof(struct hist_cell));
+}
+
+static void point_cell(const struct hist_data *hd)
+{
+	/* Release: who reads the cell after this server died finds a whole map. */
+	atomic_store_explicit(&cell_of(hd)->map, hd->map_ref, memory_order_release);
+}
+
+static int make_cell(struct hist_data *hd)
+{
+	hd->cell = session_config_alloc(hd->event->model->session, sizeof(struct hist_cell));
+	if (!hd->cell)
+		return -ENOMEM;
+	point_cell(hd);
+	return 0;
+}
+
+static int adopt_map(struct hist_data *hd, config_ref cell)
+{
+	struct session *s = hd->event->model->session;
+	struct hist_cell *c = session_config(s, cell, sizeof(*c));
+	data_ref map;
+
+	if (!c || session_config_adopt(s, cell, sizeof(*c)))
+		return -EPROTO;
+	/* Acquire: pairs with the release in point_cell(). */
+	map = atomic_load_explicit(&c->map, memory_order_acquire);
+	if (!session_data(s, map, hd->map_size) || session_data_adopt(s, map, hd->map_size))
+		return -EPROTO;
+	hd->cell = cell;
+	hd->map_ref = map;
+	return 0;
+}
+
+int hist_map_create(struct hist_data *hd, config_ref adopted_cell)
+{
+	int err;
+
+	shape_of(hd, &hd->shape);
+	hd->map_size = map_size(&hd->shape);
+	err = adopted_cell ? adopt_map(hd, adopted_cell) : make_map(hd);
+	if (!err && !adopted_cell)
+		err = make_cell(hd);
+	return err ? err : hist_compile(hd);
+}
+
+int hist_map_renew(struct hist_data *hd)
+{
+	struct session *s = hd->event->model->session;
+	data_ref old_map = hd->map_ref;
+	config_ref old_program = hd->program;
+	int err = make_map(hd);
+
+	if (!err)
+		err = hist_compile(hd);
+	if (err) {
+		if (hd->map_ref && hd->map_ref != old_map)
+			session_data_free(s, hd->map_ref, hd->map_size);
+		hd->map_ref = old_map;
+		hd->program = old_program;
+		return err;
+	}
+	point_cell(hd);
+	session_config_retire(s, old_program, hd->program_size);
+	session_data_retire(s, old_map, hd->map_size);
+	return 0;
+}
+
+void hist_map_retire(struct hist_data *hd)
+{
+	struct session *s = hd->event->model->session;
+
+	if (hd->program)
+		session_config_retire(s, hd->program, hd->program_size);
+	if (hd->map_ref)
+		session_data_retire(s, hd->map_ref, hd->map_size);
+	if (hd->cell)
+		session_config_retire(s, hd->cell, sizeof(struct hist_cell));
+}
