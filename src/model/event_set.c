@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/dynamic_events.h"
 #include "model/event_set.h"
 
-/* Made at run time: of a system that has no others, or a module's, whose ids begin behind those of the boot. */
+/* Came with a recording, but was made at run time: of a system that has no others, or a module's. */
 static bool is_late(const struct event *e)
 {
 	uint32_t last = e->model->last_boot_id;
@@ -16,7 +17,23 @@ static bool is_late(const struct event *e)
 /* Made after the instance: such events stand before the others, the newest first. */
 static bool is_new(const struct instance *inst, const struct event *e)
 {
-	return e->id > inst->born && is_late(e);
+	return e->order > inst->born && is_late(e);
+}
+
+/*
+ * The list has four parts: new dynamic events, the newest first; the other new
+ * ones; the old ones; old dynamic events, the oldest first. Dynamic events go
+ * by order, for their ids are given again; the others by id.
+ */
+static struct event *next_new_dynamic(const struct instance *inst, uint64_t order)
+{
+	struct dynamic_event *d;
+	struct event *e = NULL;
+
+	list_each(d, &inst->model->dynamic_events, node)
+		if (d->event->order < order && d->event->order > inst->born)
+			e = d->event;
+	return e;
 }
 
 static struct event *next_new(const struct instance *inst, int id)
@@ -25,7 +42,7 @@ static struct event *next_new(const struct instance *inst, int id)
 
 	for (; id > 0; id--) {
 		e = inst->model->by_id[id];
-		if (e && is_new(inst, e) && event_has_enable(e))
+		if (e && !e->dynamic && is_new(inst, e) && event_has_enable(e))
 			return e;
 	}
 	return NULL;
@@ -37,22 +54,37 @@ static struct event *next_old(const struct instance *inst, uint32_t id)
 
 	for (; id <= inst->model->max_id; id++) {
 		e = inst->model->by_id[id];
-		if (e && !is_new(inst, e) && event_has_enable(e))
+		if (e && !e->dynamic && !is_new(inst, e) && event_has_enable(e))
 			return e;
 	}
 	return NULL;
 }
 
+static struct event *next_old_dynamic(const struct instance *inst, uint64_t order)
+{
+	struct dynamic_event *d;
+
+	list_each(d, &inst->model->dynamic_events, node)
+		if (d->event->order > order && d->event->order <= inst->born)
+			return d->event;
+	return NULL;
+}
+
 struct event *event_next(struct instance *inst, const struct event *prev)
 {
-	struct event *e;
+	struct event *e = NULL;
 
 	if (inst->name && !inst->born)
-		inst->born = inst->model->max_id;
-	if (prev && !is_new(inst, prev))
-		return next_old(inst, prev->id + 1u);
-	e = next_new(inst, prev ? prev->id - 1 : (int)inst->model->max_id);
-	return e ? e : next_old(inst, 0);
+		inst->born = inst->model->last_order;
+	if (prev && prev->dynamic && !is_new(inst, prev))
+		return next_old_dynamic(inst, prev->order);
+	if (!prev || prev->dynamic)
+		e = next_new_dynamic(inst, prev ? prev->order : UINT64_MAX);
+	if (!e && (!prev || is_new(inst, prev)))
+		e = next_new(inst, prev && !prev->dynamic ? prev->id - 1 : (int)inst->model->max_id);
+	if (!e)
+		e = next_old(inst, prev && !is_new(inst, prev) ? prev->id + 1u : 0);
+	return e ? e : next_old_dynamic(inst, 0);
 }
 
 /* NULL stands for any. */

@@ -5,6 +5,7 @@
 #include <traceevent/event-parse.h>
 
 #include "model/cmdlines.h"
+#include "model/dynamic_events.h"
 #include "model/errlog.h"
 #include "model/event_file.h"
 #include "model/format.h"
@@ -37,6 +38,7 @@ int model_create(struct session *s, struct model **out)
 	list_init(&m->systems);
 	list_init(&m->instances);
 	list_init(&m->named_hists);
+	list_init(&m->dynamic_events);
 	m->nr_cpus = session_header(s)->nr_cpus;
 	m->subbuf_size = DEFAULT_SUBBUF;
 	m->default_buffer_bytes = DEFAULT_BUFFER;
@@ -54,8 +56,6 @@ int model_create(struct session *s, struct model **out)
 /* What the server alone knows of an event; files and plan are gone already. */
 static void event_free(struct event *e)
 {
-	list_del(&e->node);
-	e->model->by_id[e->id] = NULL;
 	fields_free(e->fields, e->nr_fields);
 	free(e->name);
 	free(e->format);
@@ -64,23 +64,81 @@ static void event_free(struct event *e)
 
 static void system_free(struct system *sys)
 {
-	struct event *e, *tmp;
-
-	list_each_safe(e, tmp, &sys->events, node)
-		event_free(e);
-	list_del(&sys->node);
 	free(sys->name);
 	free(sys);
+}
+
+void system_get(struct system *sys)
+{
+	sys->opens++;
+}
+
+void system_put(struct system *sys)
+{
+	if (!--sys->opens && sys->removed)
+		system_free(sys);
+}
+
+void event_get(struct event *e)
+{
+	e->opens++;
+	system_get(e->system);
+}
+
+void event_put(struct event *e)
+{
+	struct system *sys = e->system;
+
+	if (!--e->opens && e->removed)
+		event_free(e);
+	system_put(sys);
+}
+
+/* From here on nobody finds it. */
+static void system_unlink(struct system *sys)
+{
+	list_del(&sys->node);
+	sys->removed = true;
+	if (!sys->opens)
+		system_free(sys);
+}
+
+static void event_unlink(struct event *e)
+{
+	struct system *sys = e->system;
+
+	list_del(&e->node);
+	e->model->by_id[e->id] = NULL;
+	e->removed = true;
+	if (!e->opens)
+		event_free(e);
+	if (list_empty(&sys->events))
+		system_unlink(sys);
+}
+
+static void systems_free(struct model *m)
+{
+	struct system *sys, *next_sys;
+	struct event *e, *next;
+
+	list_each_safe(sys, next_sys, &m->systems, node) {
+		system_get(sys);
+		list_each_safe(e, next, &sys->events, node)
+			event_unlink(e);
+		if (!sys->removed)
+			system_unlink(sys);
+		system_put(sys);
+	}
 }
 
 void model_destroy(struct model *m)
 {
 	struct instance *inst, *next_inst;
-	struct system *sys, *next_sys;
 
 	if (!m)
 		return;
 	m->closing = true;
+	dynamic_events_destroy(m);
 	list_each(inst, &m->instances, node)
 		event_files_destroy(inst);
 	list_each_safe(inst, next_inst, &m->instances, node)
@@ -88,8 +146,7 @@ void model_destroy(struct model *m)
 			instance_remove(inst);
 	if (m->top)
 		instance_remove(m->top);
-	list_each_safe(sys, next_sys, &m->systems, node)
-		system_free(sys);
+	systems_free(m);
 	if (m->tep)
 		tep_free(m->tep);
 	cmdlines_destroy(m->cmdlines);
@@ -132,7 +189,7 @@ struct event *model_event_by_id(struct model *m, unsigned int id)
 	return id < LAYOUT_MAX_EVENTS ? m->by_id[id] : NULL;
 }
 
-static struct system *system_get(struct model *m, const char *name)
+static struct system *system_make(struct model *m, const char *name)
 {
 	struct system *sys = model_find_system(m, name);
 
@@ -185,6 +242,17 @@ static struct event *event_alloc(struct system *sys, const struct format_header 
 	return e;
 }
 
+/* A recording that is read again, and a command has made an event of that name since: it stays, see make_room(). */
+static int skip_for(struct event *e, const struct format_header *h, struct event **out)
+{
+	if (!e->dynamic)
+		return -EEXIST;
+	if (h->id >= e->model->first_dynamic)
+		e->model->first_dynamic = h->id + 1u;
+	*out = e;
+	return 1;
+}
+
 /* 1: the very same event is there already. */
 static int check_new(struct model *m, const char *system, const struct format_header *h, const char *text,
 		     struct event **out)
@@ -201,7 +269,7 @@ static int check_new(struct model *m, const char *system, const struct format_he
 		return 0;
 	list_each(e, &sys->events, node)
 		if (!strncmp(e->name, h->name, h->name_len) && !e->name[h->name_len])
-			return -EEXIST;
+			return skip_for(e, h, out);
 	return 0;
 }
 
@@ -217,6 +285,16 @@ static int record_event(struct model *m, struct event *e)
 	return err;
 }
 
+static void event_link(struct event *e)
+{
+	struct model *m = e->model;
+
+	list_add_tail(&e->node, &e->system->events);
+	m->by_id[e->id] = e;
+	if (e->id > m->max_id)
+		m->max_id = e->id;
+}
+
 static int add_event(struct model *m, const char *system, const char *text, size_t len, struct event **out)
 {
 	struct format_header h;
@@ -228,7 +306,7 @@ static int add_event(struct model *m, const char *system, const char *text, size
 		err = check_new(m, system, &h, text, out);
 	if (err)
 		return err < 0 ? err : 0;
-	sys = system_get(m, system);
+	sys = system_make(m, system);
 	if (!sys)
 		return -ENOMEM;
 	e = event_alloc(sys, &h, text, len);
@@ -240,10 +318,12 @@ static int add_event(struct model *m, const char *system, const char *text, size
 		event_free(e);
 		return err;
 	}
-	list_add_tail(&e->node, &sys->events);
-	m->by_id[e->id] = e;
-	if (e->id > m->max_id)
-		m->max_id = e->id;
+	event_link(e);
+	e->order = e->id;
+	if (e->order > m->last_order)
+		m->last_order = e->order;
+	if (e->id >= m->first_dynamic)
+		m->first_dynamic = e->id + 1u;
 	if (e->id > m->last_boot_id && !strcmp(system, "maple_tree"))
 		m->last_boot_id = e->id;
 	*out = e;
@@ -268,19 +348,125 @@ int model_add_event(struct model *m, const char *system, const char *format, siz
 	return err;
 }
 
-int model_remove_event(struct model *m, struct event *e)
+static bool in_use(const struct event *e)
 {
-	struct system *sys = e->system;
-	struct event_file *f, *tmp;
+	struct event_file *f;
 
 	list_each(f, &e->files, event_node)
 		if (f->enabled || !list_empty(&f->triggers))
-			return -EBUSY;
+			return true;
+	return e->attached;
+}
+
+/* What was armed once may have left records. */
+static void mark_instances(struct event *e)
+{
+	struct event_file *f;
+
+	list_each(f, &e->files, event_node)
+		if (f->state)
+			f->instance->clear = true;
+}
+
+void model_clear_marked(struct model *m)
+{
+	struct instance *inst;
+
+	list_each(inst, &m->instances, node) {
+		if (inst->clear && !m->closing && !m->replayed)
+			instance_clear(inst);
+		inst->clear = false;
+	}
+}
+
+int model_remove_event(struct model *m, struct event *e)
+{
+	struct event_file *f, *tmp;
+	struct instance *inst;
+
+	if (in_use(e)) {
+		list_each(inst, &m->instances, node)
+			inst->clear = false;
+		return -EBUSY;
+	}
+	mark_instances(e);
 	list_each_safe(f, tmp, &e->files, event_node)
 		event_file_destroy(f);
 	model_object_remove(m, &e->object);
-	event_free(e);
-	if (list_empty(&sys->events))
-		system_free(sys);
+	event_unlink(e);
+	return 0;
+}
+
+/* An event that came with a recording makes room for a new one of its name. */
+static int make_room(struct model *m, const char *system, const char *name)
+{
+	struct event *old = model_find_event(m, system, name);
+
+	if (!old)
+		return 0;
+	if (old->dynamic || !old->late || !m->imported || in_use(old))
+		return -EEXIST;
+	old->object = 0;	/* R4: stays, so that the next server does not give its id to another event */
+	return model_remove_event(m, old);
+}
+
+static unsigned int free_id(const struct model *m)
+{
+	unsigned int id = m->first_dynamic ? m->first_dynamic : 1;
+
+	while (id < LAYOUT_MAX_EVENTS && m->by_id[id])
+		id++;
+	return id;
+}
+
+/* Instances that nobody asked for their events yet were there before this one. */
+static void date_instances(struct model *m)
+{
+	struct instance *inst;
+
+	list_each(inst, &m->instances, node)
+		if (inst->name && !inst->born)
+			inst->born = m->last_order;
+}
+
+static int dynamic_alloc(struct model *m, const char *system, const char *text, struct event **out)
+{
+	struct system *sys = system_make(m, system);
+	struct format_header h;
+	int err = sys ? format_header(text, &h) : -ENOMEM;
+
+	if (err)
+		return err;
+	*out = event_alloc(sys, &h, text, strlen(text));
+	if (!*out && list_empty(&sys->events))
+		system_unlink(sys);
+	return *out ? 0 : -ENOMEM;
+}
+
+int model_add_dynamic_event(struct model *m, const char *system, const char *name, const char *body,
+			    unsigned int id, struct event **out)
+{
+	int err = make_room(m, system, name);
+	struct event *e;
+	char *text;
+
+	if (err)
+		return err;
+	if (!id)
+		id = free_id(m);
+	if (id >= LAYOUT_MAX_EVENTS || m->by_id[id])
+		return -ENODEV;
+	if (asprintf(&text, "name: %s\nID: %u\nformat:\n%s", name, id, body) < 0)
+		return -ENOMEM;
+	err = dynamic_alloc(m, system, text, &e);
+	free(text);
+	if (err)
+		return err;
+	date_instances(m);
+	e->model = m;
+	e->late = e->dynamic = true;
+	e->order = ++m->last_order;
+	event_link(e);
+	*out = e;
 	return 0;
 }

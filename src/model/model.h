@@ -65,6 +65,11 @@ struct event {
 	char			*format;	/* text of the file `format` */
 	bool			internal;	/* system ftrace: no enable, filter, trigger (but ftrace:print has trigger) */
 	bool			late;		/* made after boot (synthetic, probes): listed before the others */
+	bool			dynamic;	/* made by a command of this session (dynamic_events.h) */
+	bool			removed;	/* nobody finds it any more; freed with its last open file */
+	unsigned int		opens;		/* open files of its directory */
+	unsigned int		attached;	/* event probes of it: it cannot be removed (-EBUSY) */
+	uint64_t		order;		/* of its making: its id, but ids of dynamic events are given again */
 	struct tep_event	*tep;		/* for printing; made when first asked: event_tep() */
 	bool			tep_failed;
 	struct list_head	files;		/* struct event_file, one an instance */
@@ -77,6 +82,8 @@ struct system {
 	struct list_head	node;
 	char			*name;
 	struct list_head	events;
+	bool			removed;
+	unsigned int		opens;		/* open files of its directory, removed events that are open */
 };
 
 /* Files whose last text a new server writes again (R4). */
@@ -93,7 +100,7 @@ struct instance {
 	uint32_t		index;		/* into instance_state[] */
 	struct instance_state	*state;		/* in the data region */
 	struct list_head	files;		/* struct event_file */
-	struct list_head	triggers_named;
+	struct list_head	hist_vars;	/* hists with variables or references (model/hist/var.c) */
 	uint64_t		options;	/* bit by enum trace_option of model/options.h */
 	uint64_t		*buffer_bytes;	/* buffer_size_kb a CPU, in bytes; whole sub-buffers when they were made */
 	bool			expanded;	/* the ring has its full size (kernel's "expanded") */
@@ -104,6 +111,7 @@ struct instance {
 	unsigned int		stopped;	/* option pause-on-trace: readers of trace; rings take nothing meanwhile */
 	uint64_t		pipes[LAYOUT_MAX_CPUS / 64];	/* CPUs whose trace_pipe is open, all: the instance's own */
 	char			*tracer;	/* current_tracer */
+	const void		*snapshot_hist;	/* the hist whose snapshot() may swap the buffers; NULL */
 	struct errlog		*errlog;	/* each instance has its own */
 	struct pids		*pids;		/* set_event_pid, NULL: none (pids.h) */
 	struct pids		*no_pids;	/* set_event_notrace_pid */
@@ -112,7 +120,8 @@ struct instance {
 	uint64_t		setting_objects[SETTING_COUNT];
 	uint64_t		*size_objects;	/* buffer_size_kb of one CPU */
 	uint64_t		option_objects[64];
-	uint32_t		born;		/* highest event id at its creation; set by the first listing */
+	uint64_t		born;		/* order of the newest event at its creation; set when it is first needed */
+	bool			clear;		/* an event was removed that it may have records of */
 };
 
 struct model {
@@ -132,6 +141,9 @@ struct model {
 	uint32_t		subbuf_size;	/* default */
 	uint64_t		default_buffer_bytes;	/* a CPU; the kernel's 1408 KiB */
 	uint32_t		max_id;		/* highest event id */
+	uint32_t		first_dynamic;	/* dynamic events have the lowest free id from here on */
+	uint64_t		last_order;	/* of the newest event */
+	struct list_head	dynamic_events;	/* struct dynamic_event, oldest first */
 	uint32_t		last_boot_id;	/* highest id of system maple_tree, which every kernel links last; 0: unknown */
 	uint64_t		*source_bytes;	/* a CPU: what a source's rings need to hold all of it; NULL: no source */
 	bool			source_runs;	/* the rings of sources have that size */
@@ -154,8 +166,26 @@ void model_destroy(struct model *m);
  * -EINVAL: not a format.
  */
 int model_add_event(struct model *m, const char *system, const char *format, size_t len, struct event **out);
-/* -EBUSY while it is enabled or has triggers in any instance. */
+/*
+ * An event that a command makes: `body` is its format behind the line
+ * "format:". id 0: the lowest that is free. An event of that name that came
+ * with a recording gives way while nobody uses it: its records reach nobody
+ * then. -EEXIST, -ENODEV (no id is left), -ENOMEM. The caller sets e->object.
+ */
+int model_add_dynamic_event(struct model *m, const char *system, const char *name, const char *body,
+			    unsigned int id, struct event **out);
+/*
+ * -EBUSY while it is enabled, has triggers in any instance or event probes.
+ * Instances that may have records of it are marked: model_clear_marked().
+ */
 int model_remove_event(struct model *m, struct event *e);
+/* Empties the instances that lost an event since (the kernel does at some commands only). */
+void model_clear_marked(struct model *m);
+/* Open files of an event's or a system's directory; they outlive its removal. */
+void event_get(struct event *e);
+void event_put(struct event *e);
+void system_get(struct system *sys);
+void system_put(struct system *sys);
 struct system *model_find_system(struct model *m, const char *name);
 struct event *model_find_event(struct model *m, const char *system, const char *name);
 struct event *model_event_by_id(struct model *m, unsigned int id);

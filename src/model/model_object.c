@@ -4,6 +4,7 @@
  *
  *     path                                   text             refs
  *     events/SYSTEM/EVENT/format             the format       -
+ *     dynamic_events/#ID                     the command      -
  *     instances/NAME                         ""               the instance's own
  *     [instances/NAME/]events/S/E/#state     ""               event_state
  *     [instances/NAME/]events/S/E/enable     "1"              -
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/dynamic_events.h"
 #include "model/event_file.h"
 
 int model_object_add(struct model *m, struct instance *inst, const char *path, const char *text,
@@ -99,7 +101,9 @@ static int restore(struct replay *r, const char *path, const char *text)
 
 	if (!copy)
 		return -ENOMEM;
-	if (split_path(copy, &p) && !p.instance && !strcmp(p.file, "format"))
+	if (!strncmp(path, "dynamic_events/", 15))
+		err = dynamic_restore(r->model, path, text);
+	else if (split_path(copy, &p) && !p.instance && !strcmp(p.file, "format"))
 		err = restore_event(r->model, &p, text);
 	else if (split_path(strcpy(copy, path), &p) && !strcmp(p.file, "#state"))
 		err = restore_state(r->model, &p, r->model->replayed_id);

@@ -13,7 +13,7 @@
 #ifndef TRACEFUSE_MODEL_SYNTH_H
 #define TRACEFUSE_MODEL_SYNTH_H
 
-#include "model/model.h"
+#include "model/dynamic_events.h"
 
 enum { SYNTH_FIELDS_MAX = 64 };
 
@@ -29,19 +29,40 @@ struct synth_field {
 };
 
 struct synth_event {
-	struct list_head node;		/* in model->synth_events, newest first as the kernel lists them */
+	struct dynamic_event dyn;	/* in model->dynamic_events, oldest first */
 	char		*name;
 	struct event	*event;		/* synthetic:NAME */
 	struct synth_field *fields;
 	unsigned int	nr_fields;
 	unsigned int	record_size;	/* without what varies in length */
 	unsigned int	refs;		/* actions that make it: it cannot be removed (-EBUSY) */
-	uint64_t	object;		/* R4 */
 };
 
 /* NULL: no such synthetic event. */
 struct synth_event *synth_find(struct model *m, const char *name);
+/* An action makes it, or does no more. */
 void synth_get(struct synth_event *s);
 void synth_put(struct synth_event *s);
+
+/* A line of the file synthetic_events: NAME FIELDS, !NAME. */
+int synth_command(struct model *m, const char *line);
+/* The file synthetic_events. */
+void synth_print(struct model *m, FILE *out);
+
+/* How a value of a type prints: "%llu" and so on. `type` may begin with __data_loc. */
+const char *synth_conversion(const char *type);
+
+/* ---- synth_parse.c ---- */
+
+/* What is wrong with a definition: for error_log. */
+struct synth_error {
+	const char	*text;
+	char		*at;		/* the caret stands where the command has these bytes first; NULL: at 0. The caller frees */
+};
+
+/* FIELD[;FIELD]... of a definition, with offsets. 0, -ENOMEM, -EINVAL and *error. */
+int synth_parse_fields(const char *text, struct synth_field **fields, unsigned int *nr,
+		       struct synth_error *error);
+void synth_fields_free(struct synth_field *fields, unsigned int nr);
 
 #endif

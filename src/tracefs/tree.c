@@ -87,6 +87,8 @@ static int step_root(struct tree *t, struct place *p, const char *name)
 				return 0;
 			}
 		kind = find_kind(top_kinds, name, p->inst, NULL);
+		if (!kind)
+			kind = find_kind(dynamic_kinds, name, p->inst, NULL);
 		if (kind)
 			return file_at(p, kind);
 	}
@@ -252,6 +254,8 @@ static int list_root(struct tree *t, const struct listing *l, const struct place
 			rc = l->fn(l->arg, t->extras[i].name, false);
 		if (!rc)
 			rc = list_kinds(l, top_kinds, p->inst, NULL);
+		if (!rc)
+			rc = list_kinds(l, dynamic_kinds, p->inst, NULL);
 	}
 	if (!rc)
 		rc = list_kinds(l, instance_kinds, p->inst, NULL);
@@ -405,6 +409,28 @@ int tree_rmdir(struct tree *t, const char *path)
 
 /* ---- Open files ---- */
 
+/* An event may be removed while files of its directory are open. */
+static void keep_place(const struct place *p)
+{
+	if (p->event)
+		event_get(p->event);
+	else if (p->system)
+		system_get(p->system);
+}
+
+static void drop_place(const struct place *p)
+{
+	if (p->event)
+		event_put(p->event);
+	else if (p->system)
+		system_put(p->system);
+}
+
+static bool is_removed(const struct place *p)
+{
+	return p->event ? p->event->removed : p->system && p->system->removed;
+}
+
 int tree_open(struct tree *t, const char *path, int flags, struct tree_file **out)
 {
 	struct tree_file *f;
@@ -427,6 +453,7 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 		return err;
 	}
 	p.inst->refs++;
+	keep_place(&p);
 	*out = f;
 	return 0;
 }
@@ -505,6 +532,8 @@ ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off)
 
 	if ((f->flags & O_ACCMODE) == O_WRONLY)
 		return -EBADF;
+	if (is_removed(&f->at))
+		return -ENODEV;
 	if (f->at.kind && f->at.kind->read)
 		return f->at.kind->read(f, buf, size, off);
 	if (f->at.extra ? !f->at.extra->print : !f->at.kind->print)
@@ -564,12 +593,33 @@ static char *join(const char *s, size_t len)
 	return out;
 }
 
+/* Without a backslash in it the text may hold zeros, which end a line. */
+static int run_lines(struct tree_file *f, const char *buf, size_t size)
+{
+	bool joined = memmem(buf, size, "\\\n", 2);
+	char *text = joined ? join(buf, size) : malloc(size + 1);
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	if (!joined) {
+		memcpy(text, buf, size);
+		text[size] = '\0';
+	}
+	err = f->at.kind->lines(f, text, joined ? strlen(text) : size);
+	free(text);
+	return err;
+}
+
 static int run_command(struct tree_file *f, const char *buf, size_t size)
 {
-	char *text = join(buf, size);
+	char *text;
 	size_t n;
 	int err;
 
+	if (f->at.kind->lines)
+		return run_lines(f, buf, size);
+	text = join(buf, size);
 	if (!text)
 		return -ENOMEM;
 	n = strlen(text);
@@ -606,11 +656,13 @@ ssize_t tree_write(struct tree_file *f, const char *buf, size_t size)
 {
 	if ((f->flags & O_ACCMODE) == O_RDONLY)
 		return -EBADF;
+	if (is_removed(&f->at))
+		return -ENODEV;
 	if (f->at.extra)
 		return f->at.extra->write ? f->at.extra->write(f->at.extra->arg, buf, size) : -EINVAL;
 	if (!size)
 		return 0;
-	if (f->at.kind->command)
+	if (f->at.kind->command || f->at.kind->lines)
 		return write_command(f, buf, size);
 	return f->at.kind->write ? f->at.kind->write(f, buf, size) : -EINVAL;
 }
@@ -619,11 +671,12 @@ int tree_release(struct tree_file *f)
 {
 	int err = 0;
 
-	if (f->held)	/* the last line of a command promised another one */
+	if (f->held && !is_removed(&f->at))	/* the last line of a command promised another one */
 		err = run_command(f, f->held, f->held_len);
 	if (f->at.kind && f->at.kind->release)
 		f->at.kind->release(f);
 	f->at.inst->refs--;
+	drop_place(&f->at);
 	free(f->held);
 	free(f->text);
 	free(f->pending);

@@ -28,6 +28,8 @@ struct file_kind {
 	ssize_t		(*write)(struct tree_file *f, const char *buf, size_t size);
 	/* A whole command without the newline, 0-terminated: 0 or -errno. Instead of write. */
 	int		(*command)(struct tree_file *f, char *text);
+	/* Several commands, a line each, with their newlines; text[len] is 0 and all of it may be changed. Instead of write. */
+	int		(*lines)(struct tree_file *f, char *text, size_t len);
 	void		(*release)(struct tree_file *f);
 	bool		pipe;
 	bool		follows;	/* who waits at its end and reads on gets what came since (tail -f) */
@@ -79,5 +81,6 @@ extern const struct file_kind instance_kinds[], top_kinds[];		/* instance_files.
 extern const struct file_kind buffer_kinds[], cpu_kinds[];		/* buffer_files.c */
 extern const struct file_kind events_kinds[], system_kinds[], event_kinds[];	/* event_files.c */
 extern const struct file_kind option_kind;
+extern const struct file_kind dynamic_kinds[];				/* dynamic_files.c */
 
 #endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dynamic_files.c - synthetic_events and dynamic_events
+ */
+#include <fcntl.h>
+
+#include "model/synth.h"
+#include "tracefs/tree_state.h"
+
+static int remove_all(const struct tree_file *f, const struct dynamic_kind *kind)
+{
+	if (!(f->flags & O_TRUNC) || (f->flags & O_ACCMODE) == O_RDONLY)
+		return 0;
+	return dynamic_remove_all(f->tree->model, kind);
+}
+
+static int open_dynamic(struct tree_file *f)
+{
+	return remove_all(f, NULL);
+}
+
+static int print_dynamic(struct tree_file *f, FILE *out)
+{
+	dynamic_print(f->tree->model, out);
+	return 0;
+}
+
+static int lines_dynamic(struct tree_file *f, char *text, size_t len)
+{
+	return dynamic_lines(f->tree->model, text, len, dynamic_command);
+}
+
+static int open_synthetic(struct tree_file *f)
+{
+	return remove_all(f, &synth_kind);
+}
+
+static int print_synthetic(struct tree_file *f, FILE *out)
+{
+	synth_print(f->tree->model, out);
+	return 0;
+}
+
+static int lines_synthetic(struct tree_file *f, char *text, size_t len)
+{
+	return dynamic_lines(f->tree->model, text, len, synth_command);
+}
+
+const struct file_kind dynamic_kinds[] = {
+	{ .name = "dynamic_events", .mode = 0640, .open = open_dynamic, .print = print_dynamic,
+	  .lines = lines_dynamic },
+	{ .name = "synthetic_events", .mode = 0640, .open = open_synthetic, .print = print_synthetic,
+	  .lines = lines_synthetic },
+	{ 0 }
+};
