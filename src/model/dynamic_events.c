@@ -224,9 +224,11 @@ int dynamic_add(struct dynamic_event *d, const char *command)
 
 	snprintf(path, sizeof(path), "%s%u", path_prefix, d->event->id);
 	err = model_object_add(m, m->top, path, command, NULL, 0, &d->event->object);
-	if (!err)
-		list_add_tail(&d->node, &m->dynamic_events);
-	return err;
+	if (err)
+		return err;
+	d->event->made = d;
+	list_add_tail(&d->node, &m->dynamic_events);
+	return 0;
 }
 
 int dynamic_restore(struct model *m, const char *path, const char *text)

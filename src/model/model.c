@@ -138,7 +138,6 @@ void model_destroy(struct model *m)
 	if (!m)
 		return;
 	m->closing = true;
-	dynamic_events_destroy(m);
 	list_each(inst, &m->instances, node)
 		event_files_destroy(inst);
 	list_each_safe(inst, next_inst, &m->instances, node)
@@ -146,6 +145,7 @@ void model_destroy(struct model *m)
 			instance_remove(inst);
 	if (m->top)
 		instance_remove(m->top);
+	dynamic_events_destroy(m);	/* after the triggers that refer to them */
 	systems_free(m);
 	if (m->tep)
 		tep_free(m->tep);

@@ -27,6 +27,7 @@ struct tep_handle;
 struct tep_event;
 struct errlog;
 struct cmdlines;
+struct dynamic_event;
 struct symbols;
 struct pids;
 
@@ -66,6 +67,7 @@ struct event {
 	bool			internal;	/* system ftrace: no enable, filter, trigger (but ftrace:print has trigger) */
 	bool			late;		/* made after boot (synthetic, probes): listed before the others */
 	bool			dynamic;	/* made by a command of this session (dynamic_events.h) */
+	const struct dynamic_event *made;	/* by which; NULL when it is not dynamic */
 	bool			removed;	/* nobody finds it any more; freed with its last open file */
 	unsigned int		opens;		/* open files of its directory */
 	unsigned int		attached;	/* event probes of it: it cannot be removed (-EBUSY) */
