@@ -102,7 +102,8 @@ static bool fits(const struct synth_field *field, const struct hist_field *var)
 		return false;
 	if (field->is_stack || !strcmp(field->type, var->type))
 		return true;
-	return field->size == var->size && (field->is_string || field->is_signed == var->is_signed);
+	/* What varies in length is a word of its own in the record. */
+	return (field->is_dynamic ? 8 : field->size) == var->size && (field->is_string || field->is_signed == var->is_signed);
 }
 
 static int add_argument(struct hist_data *hd, const struct hist_command_text *cmd, struct hist_action *a,
@@ -147,6 +148,21 @@ static int create_trace(struct hist_data *hd, const struct hist_command_text *cm
 	return 0;
 }
 
+static int save_field(struct hist_data *hd, const struct hist_command_text *cmd, const char *text)
+{
+	char *name = strdup(text);
+	struct hist_field_var *fv;
+	int err = -ENOMEM;
+
+	fv = name ? hist_field_var_create(hd, cmd, name, &err) : NULL;
+	if (fv)
+		hd->save_vars[hd->n_save_vars++] = fv;
+	else
+		hist_error(cmd, "Couldn't create field variable", name);
+	free(name);
+	return fv ? 0 : err;
+}
+
 static int create_save(struct hist_data *hd, const struct hist_command_text *cmd, const struct hist_action *a)
 {
 	int err = 0;
@@ -155,16 +171,9 @@ static int create_save(struct hist_data *hd, const struct hist_command_text *cmd
 		hist_error(cmd, "Can't have more than one save() action per hist", NULL);
 		return -EEXIST;
 	}
-	for (unsigned int i = 0; i < a->n_params; i++) {
-		struct hist_field_var *fv = hist_field_var_create(hd, cmd, a->params[i], &err);
-
-		if (!fv) {
-			hist_error(cmd, "Couldn't create field variable", a->params[i]);
-			return err;
-		}
-		hd->save_vars[hd->n_save_vars++] = fv;
-	}
-	return 0;
+	for (unsigned int i = 0; !err && i < a->n_params; i++)
+		err = save_field(hd, cmd, a->params[i]);
+	return err;
 }
 
 /* One hist of an instance decides when its buffers are swapped. */

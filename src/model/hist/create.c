@@ -80,11 +80,10 @@ static int add_val(struct hist_data *hd, const struct hist_command_text *cmd, ch
 	f = hist_expr_parse(hd, cmd, text, var ? HIST_VAR : 0, &err);
 	if (!f)
 		return err;
-	if (unfit(f)) {
+	err = var ? make_var(hd, f, var) : 0;
+	if (!err && unfit(f)) {
 		hist_error(cmd, "Invalid field modifier", text);
 		err = -EINVAL;
-	} else if (var) {
-		err = make_var(hd, f, var);
 	}
 	if (err) {
 		hist_field_free(f);

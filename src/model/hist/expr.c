@@ -5,6 +5,10 @@
  * The root of an expression is its last + or -, else its last * or /, so that
  * all are evaluated from left to right. There are no parentheses but those of
  * the unary minus, which stands alone. Numbers are folded as they are met.
+ *
+ * The text is cut at its operators in place, as the kernel does, because that
+ * can be seen: of `x=a-b,y=$x` only `a` is left when $x is looked up, and
+ * errors that name the text look for what is left of it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -98,6 +102,12 @@ static bool refuse_string(const struct parse *p, const struct hist_field *f, con
 	return f->flags & HIST_STRING;
 }
 
+/* The kernel cannot name these below a minus, and so refuses them without a word. */
+static bool has_no_text(const struct hist_field *f)
+{
+	return f->operator == HIST_OP_UNARY_MINUS || (f->operands[0] && f->operator == HIST_OP_NONE);
+}
+
 static struct hist_field *parse_unary(struct parse *p, char *s, unsigned int flags, int *err)
 {
 	struct hist_field *f, *operand;
@@ -124,7 +134,7 @@ static struct hist_field *parse_unary(struct parse *p, char *s, unsigned int fla
 	if (!operand)
 		return NULL;
 	*err = -EINVAL;
-	if (refuse_string(p, operand, s)) {
+	if (refuse_string(p, operand, s) || has_no_text(operand)) {
 		hist_field_free(operand);
 		return NULL;
 	}
@@ -282,15 +292,10 @@ static struct hist_field *parse_expr(struct parse *p, char *s, unsigned int flag
 	return parse_binary(p, operator, s, at, flags, err);
 }
 
-struct hist_field *hist_expr_parse(struct hist_data *hd, const struct hist_command_text *cmd, const char *text,
+struct hist_field *hist_expr_parse(struct hist_data *hd, const struct hist_command_text *cmd, char *text,
 				   unsigned int flags, int *err)
 {
 	struct parse p = { hd, cmd, 0 };
-	char *copy = strdup(text);
-	struct hist_field *f;
 
-	*err = -ENOMEM;
-	f = copy ? parse_expr(&p, copy, flags, err) : NULL;
-	free(copy);
-	return f;
+	return parse_expr(&p, text, flags, err);
 }

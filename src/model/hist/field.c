@@ -275,24 +275,21 @@ static struct hist_field *parse_field(struct hist_data *hd, const struct hist_co
 	return f;
 }
 
-/* "[system.event.]name" */
+/* "[system.event.]name", cut in place. */
 struct qualified {
-	char		*copy;
 	char		*system, *event;	/* NULL: not there */
 	char		*name;
 };
 
-static bool split_qualified(const char *text, struct qualified *out)
+static void split_qualified(char *text, struct qualified *out)
 {
 	const char *dot = strchr(text, '.');
 
-	*out = (struct qualified){ .copy = strdup(text) };
-	out->name = out->copy;
-	if (!out->copy || !dot || !strchr(dot + 1, '.'))
-		return out->copy;
+	*out = (struct qualified){ .name = text };
+	if (!dot || !strchr(dot + 1, '.'))
+		return;
 	out->system = strsep(&out->name, ".");
 	out->event = strsep(&out->name, ".");
-	return true;
 }
 
 /* What names no variable of that event is looked up as a field of this one. */
@@ -318,20 +315,16 @@ static bool is_word(const char *text, const char *word)
 	return !strncmp(text, word, n) && (!text[n] || text[n] == '.');
 }
 
-struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_command_text *cmd, const char *text,
+struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_command_text *cmd, char *text,
 				    unsigned int flags, int *err)
 {
 	struct qualified q;
-	struct hist_field *f = NULL;
 
 	if (text_is_digit(*text))
 		return parse_number(hd, cmd, text, flags & ~HIST_FIELD_OF_ACTION, err);
 	/* As it was spelled in 2017. */
 	if (is_word(text, "$common_timestamp"))
 		text++;
-	*err = -ENOMEM;
-	if (split_qualified(text, &q))
-		f = parse_qualified(hd, cmd, &q, flags, err);
-	free(q.copy);
-	return f;
+	split_qualified(text, &q);
+	return parse_qualified(hd, cmd, &q, flags, err);
 }

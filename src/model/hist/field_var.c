@@ -79,7 +79,7 @@ static struct hist_field_var *make_pair(struct hist_field *var, struct hist_fiel
 }
 
 struct hist_field_var *hist_field_var_create(struct hist_data *hd, const struct hist_command_text *cmd,
-					     const char *name, int *err)
+					     char *name, int *err)
 {
 	struct hist_field *val, *var;
 

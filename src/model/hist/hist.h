@@ -219,7 +219,7 @@ void hist_attrs_free_vars(struct hist_attrs *attrs);
 /* ---- field.c ---- */
 
 /* One field with its modifiers, or a number. NULL with *err set. */
-struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_command_text *cmd, const char *text,
+struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_command_text *cmd, char *text,
 				    unsigned int flags, int *err);
 struct hist_field *hist_field_create(struct hist_data *hd, const struct field *field, unsigned int flags);
 /* Of a reference nothing is freed: var_refs[] owns it. */
@@ -233,8 +233,8 @@ void hist_operand_print(const struct hist_field *f, FILE *out);
 
 /* ---- expr.c ---- */
 
-/* The same with operators. */
-struct hist_field *hist_expr_parse(struct hist_data *hd, const struct hist_command_text *cmd, const char *text,
+/* The same with operators. Both cut the text to pieces in place; its first piece stays what it says (see expr.c). */
+struct hist_field *hist_expr_parse(struct hist_data *hd, const struct hist_command_text *cmd, char *text,
 				   unsigned int flags, int *err);
 
 /* ---- create.c ---- */
@@ -279,9 +279,9 @@ unsigned int hist_map_block(struct hist_data *hd, unsigned int size);
 /* A variable that no field has: __max. NULL with *err set: the name exists, too many. */
 struct hist_field *hist_var_create(struct hist_data *hd, const char *name, unsigned int size, const char *type,
 				   int *err);
-/* A variable of a field of this hist's own event. NULL, logged. */
+/* A variable of a field of this hist's own event, named by the first piece of its text. NULL, logged. */
 struct hist_field_var *hist_field_var_create(struct hist_data *hd, const struct hist_command_text *cmd,
-					     const char *name, int *err);
+					     char *name, int *err);
 void hist_field_var_free(struct hist_field_var *fv);
 /* A variable of a field of another event, in a hidden hist with the keys of one that is there. NULL, logged. */
 struct hist_field *hist_hidden_create(struct hist_data *hd, const struct hist_command_text *cmd,
