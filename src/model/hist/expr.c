@@ -161,7 +161,16 @@ static uint64_t divide(uint64_t a, uint64_t b)
 	return (a * ((1u << DIV_SHIFT) / b) + (1u << DIV_SHIFT) - 1) >> DIV_SHIFT;
 }
 
-static uint64_t fold(enum hist_operator operator, uint64_t a, uint64_t b)
+/*
+ * When a number is divided by a constant variable the kernel folds it with a
+ * multiplier that it has not computed.
+ */
+static uint64_t divide_by_var(uint64_t a, uint64_t b)
+{
+	return (b & (b - 1)) && b <= 1u << DIV_SHIFT && a < 1u << DIV_SHIFT ? 0 : divide(a, b);
+}
+
+static uint64_t fold(enum hist_operator operator, uint64_t a, uint64_t b, bool by_var)
 {
 	switch (operator) {
 	case HIST_OP_PLUS:
@@ -171,7 +180,7 @@ static uint64_t fold(enum hist_operator operator, uint64_t a, uint64_t b)
 	case HIST_OP_MULT:
 		return a * b;
 	default:
-		return divide(a, b);
+		return by_var ? divide_by_var(a, b) : divide(a, b);
 	}
 }
 
@@ -230,7 +239,7 @@ static struct hist_field *join(struct parse *p, enum hist_operator operator, str
 		goto free_operands;
 	left->read_once = right->read_once = true;
 	if (constant) {
-		f->constant = fold(operator, a->constant, b->constant);
+		f->constant = fold(operator, a->constant, b->constant, b != right);
 		goto free_operands;
 	}
 	if (!join_operands(f, operator, left, right, b))
