@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replay.c - how fast a recording passes through one histogram
+ * replay.c - how fast a recording passes through histograms
  *
  *     replay MAKE_RECORDING [EVENTS]
  *
@@ -93,8 +93,19 @@ static void write_file(struct bench *b, const char *path, const char *text)
 		fail(path, n < 0 ? n : ret);
 }
 
+/* What is written before the replay; ended by one without a path. */
+struct command {
+	const char	*path, *text;
+};
+
+static void write_all(struct bench *b, const struct command *c)
+{
+	for (; c && c->path; c++)
+		write_file(b, c->path, c->text);
+}
+
 /* Million events a second of processor time, best of RUNS. */
-static double measure(const char *file, const char *path, const char *text)
+static double measure(const char *file, const struct command *commands)
 {
 	struct source_position pos;
 	double start, used, best = 0;
@@ -103,8 +114,7 @@ static double measure(const char *file, const char *path, const char *text)
 
 	for (i = 0; i < RUNS; i++) {
 		bench_open(&b, file);
-		if (path)
-			write_file(&b, path, text);
+		write_all(&b, commands);
 		start = cpu_seconds(RUSAGE_SELF);
 		do
 			ret = source_step(b.source, 1 << 20);
@@ -158,10 +168,29 @@ static void make(const char *program, const char *algorithm, const char *events,
 		fail(program, -EIO);
 }
 
+#define WAKING	"events/sched/sched_waking/trigger"
+#define SWITCH	"events/sched/sched_switch/trigger"
+
+static const struct command by_pid[] = { { WAKING, "hist:keys=pid" }, { NULL, NULL } };
+static const struct command by_next_pid[] = { { SWITCH, "hist:keys=next_pid" }, { NULL, NULL } };
+/* The latency of every wakeup, as an event with a histogram of its own. */
+static const struct command wakeup_latency[] = {
+	{ "synthetic_events", "wakeup_latency u64 lat; pid_t pid; int prio" },
+	{ WAKING, "hist:keys=pid:ts0=common_timestamp.usecs" },
+	{ SWITCH, "hist:keys=next_pid:wakeup_lat=common_timestamp.usecs-$ts0:"
+		  "onmatch(sched.sched_waking).wakeup_latency($wakeup_lat,next_pid,next_prio)" },
+	{ "events/synthetic/wakeup_latency/trigger", "hist:keys=pid,lat.log2:sort=pid,lat" },
+	{ NULL, NULL },
+};
+static const struct command wakeup_max[] = {
+	{ WAKING, "hist:keys=pid:ts0=common_timestamp.usecs" },
+	{ SWITCH, "hist:keys=next_pid:wakeup_lat=common_timestamp.usecs-$ts0:"
+		  "onmax($wakeup_lat).save(next_comm,prev_pid,prev_prio,prev_comm)" },
+	{ NULL, NULL },
+};
+
 int main(int argc, char **argv)
 {
-	static const char waking[] = "events/sched/sched_waking/trigger";
-	static const char switches[] = "events/sched/sched_switch/trigger";
 	const char *events = argc > 2 ? argv[2] : "2000000";
 	char dir[] = "/tmp/tracefuse-bench-XXXXXX", plain[64], packed[64];
 	double report;
@@ -176,13 +205,13 @@ int main(int argc, char **argv)
 	snprintf(packed, sizeof(packed), "%s/zstd.dat", dir);
 	make(argv[1], "none", events, plain);
 	make(argv[1], "zstd", events, packed);
-	printf("replay: no trigger, M events/s\t%.1f\n", measure(plain, NULL, NULL));
-	printf("replay: hist:keys=pid of sched_waking, M events/s\t%.1f\n",
-	       measure(plain, waking, "hist:keys=pid"));
-	printf("replay: hist:keys=next_pid of sched_switch, M events/s\t%.1f\n",
-	       measure(plain, switches, "hist:keys=next_pid"));
-	printf("replay: the same from zstd, M events/s\t%.1f\n",
-	       measure(packed, switches, "hist:keys=next_pid"));
+	printf("replay: no trigger, M events/s\t%.1f\n", measure(plain, NULL));
+	printf("replay: hist:keys=pid of sched_waking, M events/s\t%.1f\n", measure(plain, by_pid));
+	printf("replay: hist:keys=next_pid of sched_switch, M events/s\t%.1f\n", measure(plain, by_next_pid));
+	printf("replay: the same from zstd, M events/s\t%.1f\n", measure(packed, by_next_pid));
+	printf("replay: waking to switch, onmatch, synthetic hist, M events/s\t%.1f\n",
+	       measure(plain, wakeup_latency));
+	printf("replay: waking to switch, onmax save, M events/s\t%.1f\n", measure(plain, wakeup_max));
 	report = measure_report(plain, atof(events));
 	if (report)
 		printf("trace-cmd report of the same file, M events/s\t%.2f\n", report);

@@ -229,6 +229,9 @@ static ssize_t write_snapshot(struct tree_file *f, const char *buf, size_t size)
 	err = instance_expand(inst);
 	if (err)
 		return err;
+	/* A hist with snapshot() decides what is in it. */
+	if (inst->snapshot_hist)
+		return -EBUSY;
 	b = instance_buffer(inst, 1);
 	if (v == 0) {
 		if (f->at.cpu >= 0)
