@@ -3,11 +3,13 @@
  * client.c - which session a command means, and how it gets there
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fronts/client.h"
 #include "fronts/server.h"
+#include "fronts/wire.h"
 #include "session/session.h"
 
 struct census {
@@ -72,6 +74,15 @@ struct access *client_connect(const struct command *cmd, const char *name)
 	return NULL;
 }
 
+struct access *client_connect_to(const struct command *cmd, const char *name)
+{
+	char *session = client_session(cmd, name);
+	struct access *a = session ? client_connect(cmd, session) : NULL;
+
+	free(session);
+	return a;
+}
+
 bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size)
 {
 	size_t n = strlen(key);
@@ -91,4 +102,20 @@ bool client_path(const char *argument, char *out, size_t size)
 		return true;
 	command_error("%s is not in the tracing directory", argument);
 	return false;
+}
+
+int client_print_mounts(struct access *a)
+{
+	char *info, dir[PATH_MAX];
+	int ret = client_request(a, WIRE_INFO, "", -1, &info);
+	unsigned int nr = 0;
+
+	if (ret < 0)
+		return command_error("the server does not answer: %s", strerror(-ret));
+	while (client_info(info, "mount", nr, dir, sizeof(dir))) {
+		printf("%s\n", dir);
+		nr++;
+	}
+	free(info);
+	return nr ? COMMAND_DONE : COMMAND_FAILED;
 }

@@ -21,11 +21,17 @@ char *client_session(const struct command *cmd, const char *name);
 /* Connects to it, re-opening a session whose server died first. Prints what is wrong: NULL. */
 struct access *client_connect(const struct command *cmd, const char *name);
 
+/* Both in one. */
+struct access *client_connect_to(const struct command *cmd, const char *name);
+
 /* One request without a file. 0 or -errno; *text (may be NULL) is the answer, the caller's to free. */
 int client_request(struct access *a, unsigned int op, const char *path, int fd, char **text);
 
 /* The value of "key VALUE" in what WIRE_INFO answered, into out; false: no such line number `nr` (from 0). */
 bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size);
+
+/* Prints the directories where the session is mounted. COMMAND_FAILED: there are none. */
+int client_print_mounts(struct access *a);
 
 /* The path inside the tracing directory that an argument of a command means; prints when it is none. */
 bool client_path(const char *argument, char *out, size_t size);
