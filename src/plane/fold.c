@@ -6,63 +6,7 @@
  * values is in the slot's scratch; the compiler of programs keeps within it,
  * and what a program does beyond it is masked off rather than trusted.
  */
-#include "plane/map.h"
-#include "plane/plane.h"
-#include "plane/program.h"
-
-struct fold {
-	const struct plane *p;
-	struct slot	*slot;
-	const struct program *prog;
-	const struct hit *h;
-	struct map	*map;
-	char		*key;
-	uint64_t	*stack;
-	unsigned int	depth;
-	uint32_t	elt;
-};
-
-struct unaligned16 { uint16_t v; } __attribute__((packed, may_alias));
-struct unaligned32 { uint32_t v; } __attribute__((packed, may_alias));
-struct unaligned64 { uint64_t v; } __attribute__((packed, may_alias));
-
-static inline const unsigned char *at(const struct hit *h, uint32_t off, uint32_t size)
-{
-	static const uint64_t nothing;
-
-	return off <= h->size && size <= h->size - off ? (const unsigned char *)h->record + off :
-							  (const unsigned char *)&nothing;
-}
-
-static inline uint64_t load(const struct hit *h, unsigned int code, uint32_t off)
-{
-	switch (code) {
-	case OP_LOAD_U8:
-		return *at(h, off, 1);
-	case OP_LOAD_U16:
-		return ((const struct unaligned16 *)at(h, off, 2))->v;
-	case OP_LOAD_U32:
-		return ((const struct unaligned32 *)at(h, off, 4))->v;
-	case OP_LOAD_S8:
-		return (uint64_t)(int64_t)(int8_t)*at(h, off, 1);
-	case OP_LOAD_S16:
-		return (uint64_t)(int64_t)(int16_t)((const struct unaligned16 *)at(h, off, 2))->v;
-	case OP_LOAD_S32:
-		return (uint64_t)(int64_t)(int32_t)((const struct unaligned32 *)at(h, off, 4))->v;
-	default:
-		return ((const struct unaligned64 *)at(h, off, 8))->v;
-	}
-}
-
-static inline void push(struct fold *f, uint64_t v)
-{
-	f->stack[f->depth++ & (PROGRAM_STACK - 1)] = v;
-}
-
-static inline uint64_t pop(struct fold *f)
-{
-	return f->stack[--f->depth & (PROGRAM_STACK - 1)];
-}
+#include "plane/fold.h"
 
 /* ilog2 of the next power of two. */
 static inline uint64_t log2_up(uint64_t v)
@@ -83,7 +27,7 @@ static inline bool find_string(const struct hit *h, const struct op *op, const c
 
 	*len = op->arg;
 	if (op->size != STRING_FIXED) {
-		uint32_t loc = (uint32_t)load(h, OP_LOAD_U32, off);
+		uint32_t loc = (uint32_t)fold_load(h, OP_LOAD_U32, off);
 
 		*len = loc >> 16;
 		off = (loc & 0xffff) + (op->size == STRING_REL_LOC ? off + 4 : 0);
@@ -118,30 +62,36 @@ static inline uint64_t before_zero(uint64_t v, bool *ended)
 	return zeros ? v & (((zeros & -zeros) >> 7) - 1) : v;
 }
 
-static void key_string(struct fold *f, const struct op *op)
+uint32_t fold_record_text(const struct hit *h, const struct op *op, uint64_t *to, uint32_t limit)
 {
-	uint64_t *to = (uint64_t *)(f->key + op->off);
-	uint32_t words = op->len / 8u, left = 0, room = 0, i = 0;
+	uint32_t left = 0, room = 0, i = 0;
 	const char *s = NULL;
 	bool ended = false;
 
-	if (find_string(f->h, op, &s, &left))
-		room = f->h->size - (uint32_t)(s - (const char *)f->h->record);
-	if (left > op->len - 1u)
-		left = op->len - 1u;
-	for (; left && !ended && i < words; i++) {
+	if (find_string(h, op, &s, &left))
+		room = h->size - (uint32_t)(s - (const char *)h->record);
+	if (left > limit)
+		left = limit;
+	for (; left && !ended; i++) {
 		to[i] = before_zero(string_word(s, left, room), &ended);
 		s += 8;
 		room -= room < 8 ? room : 8;
 		left -= left < 8 ? left : 8;
 	}
-	for (; i < words; i++)
+	return i;
+}
+
+static void key_string(struct fold *f, const struct op *op)
+{
+	uint64_t *to = (uint64_t *)((char *)f->frame->key + op->off);
+
+	for (uint32_t i = fold_record_text(f->h, op, to, op->len - 1u); i < op->len / 8u; i++)
 		to[i] = 0;
 }
 
 static void key_stack(struct fold *f, const struct op *op)
 {
-	uint64_t *to = (uint64_t *)(f->key + op->off);
+	uint64_t *to = (uint64_t *)((char *)f->frame->key + op->off);
 	uint32_t nr = f->h->stack ? f->h->nr_stack : 0;
 
 	clear((char *)to, op->len);
@@ -153,13 +103,13 @@ static void key_stack(struct fold *f, const struct op *op)
 
 static void key_stack_field(struct fold *f, const struct op *op)
 {
-	uint32_t loc = (uint32_t)load(f->h, OP_LOAD_U32, (uint32_t)op->imm), off = loc & 0xffff, len = loc >> 16;
-	uint64_t *to = (uint64_t *)(f->key + op->off);
+	uint32_t loc = (uint32_t)fold_load(f->h, OP_LOAD_U32, (uint32_t)op->imm), off = loc & 0xffff, len = loc >> 16;
+	uint64_t *to = (uint64_t *)((char *)f->frame->key + op->off);
 
 	clear((char *)to, op->len);
 	/* The first word says how many follow. */
 	for (uint32_t i = 8, k = 0; i + 8 <= len && k < op->len / 8u; i += 8, k++)
-		to[k] = load(f->h, OP_LOAD_U64, off + i);
+		to[k] = fold_load(f->h, OP_LOAD_U64, off + i);
 }
 
 /* The common case of a key of two words inline, as map_insert() does it for one. */
@@ -179,7 +129,7 @@ static inline uint32_t insert(struct map *map, const struct slot *slot, const ui
 
 static inline bool find_elt(struct fold *f)
 {
-	f->elt = insert(f->map, f->slot, (const uint64_t *)f->key);
+	f->elt = insert(f->map, f->slot, f->frame->key);
 	if (!f->elt)
 		return false;
 	map_add(f->map, f->elt, 0, 1, f->h->cpu, f->h->writer);
@@ -202,6 +152,12 @@ static void elt_comm(struct fold *f, const struct op *op)
 	map_var_set(f->map, f->elt, op->off, u.word[0]);
 }
 
+static inline void var_set(struct fold *f, uint32_t var, uint64_t v)
+{
+	f->frame->own[var % HIT_VARS] = v;
+	map_var_set(f->map, f->elt, var, v);
+}
+
 static uint64_t divide(const struct op *op, uint64_t v)
 {
 	if (op->code == OP_DIV_SHIFT)
@@ -213,7 +169,7 @@ static uint64_t divide(const struct op *op, uint64_t v)
 
 static uint64_t two(struct fold *f, unsigned int code)
 {
-	uint64_t b = pop(f), a = pop(f);
+	uint64_t b = fold_pop(f), a = fold_pop(f);
 
 	switch (code) {
 	case OP_ADD:
@@ -227,49 +183,49 @@ static uint64_t two(struct fold *f, unsigned int code)
 	}
 }
 
-/* One op; false ends the program. */
+/* One op that is not fold_act()'s; false: it is, or it ends the program. */
 static inline __attribute__((always_inline)) bool step(struct fold *f, const struct op *op)
 {
 	switch (op->code) {
 	case OP_LOAD_U8: case OP_LOAD_U16: case OP_LOAD_U32: case OP_LOAD_U64:
 	case OP_LOAD_S8: case OP_LOAD_S16: case OP_LOAD_S32: case OP_LOAD_S64:
-		push(f, load(f->h, op->code, op->off));
+		fold_push(f, fold_load(f->h, op->code, op->off));
 		return true;
 	case OP_LOAD_IMM:
-		push(f, op->imm);
+		fold_push(f, op->imm);
 		return true;
 	case OP_LOAD_TIME:
-		push(f, f->h->time);
+		fold_push(f, f->h->time);
 		return true;
 	case OP_LOAD_CPU:
-		push(f, f->h->cpu);
+		fold_push(f, f->h->cpu);
 		return true;
 	case OP_LOG2:
-		push(f, log2_up(pop(f)));
+		fold_push(f, log2_up(fold_pop(f)));
 		return true;
 	case OP_BUCKET: {
-		uint64_t v = pop(f);
+		uint64_t v = fold_pop(f);
 
-		push(f, op->imm ? v - v % op->imm : v);
+		fold_push(f, op->imm ? v - v % op->imm : v);
 		return true;
 	}
 	case OP_USECS:
-		push(f, (pop(f) + 500) / 1000);
+		fold_push(f, (fold_pop(f) + 500) / 1000);
 		return true;
 	case OP_NEG:
-		push(f, 0 - pop(f));
+		fold_push(f, 0 - fold_pop(f));
 		return true;
 	case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV:
-		push(f, two(f, op->code));
+		fold_push(f, two(f, op->code));
 		return true;
 	case OP_DIV_SHIFT: case OP_DIV_MULT:
-		push(f, divide(op, pop(f)));
+		fold_push(f, divide(op, fold_pop(f)));
 		return true;
 	case OP_KEY_FIELD:
-		*(uint64_t *)(f->key + op->off) = load(f->h, op->size, op->arg);
+		*(uint64_t *)((char *)f->frame->key + op->off) = fold_load(f->h, op->size, op->arg);
 		return true;
 	case OP_KEY_U64:
-		*(uint64_t *)(f->key + op->off) = pop(f);
+		*(uint64_t *)((char *)f->frame->key + op->off) = fold_pop(f);
 		return true;
 	case OP_KEY_STRING:
 		key_string(f, op);
@@ -283,13 +239,16 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 	case OP_FIND:
 		return find_elt(f);
 	case OP_SUM_FIELD:
-		map_add(f->map, f->elt, op->off, load(f->h, op->size, op->arg), f->h->cpu, f->h->writer);
+		map_add(f->map, f->elt, op->off, fold_load(f->h, op->size, op->arg), f->h->cpu, f->h->writer);
 		return true;
 	case OP_SUM:
-		map_add(f->map, f->elt, op->off, pop(f), f->h->cpu, f->h->writer);
+		map_add(f->map, f->elt, op->off, fold_pop(f), f->h->cpu, f->h->writer);
 		return true;
 	case OP_VAR_SET:
-		map_var_set(f->map, f->elt, op->off, pop(f));
+		var_set(f, op->off, fold_pop(f));
+		return true;
+	case OP_LOAD_REF:
+		fold_push(f, f->frame->ref[op->arg % PROGRAM_REFS].value);
 		return true;
 	case OP_ELT_COMM:
 		elt_comm(f, op);
@@ -302,7 +261,7 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 /* OP_HIST_KEY1 */
 static inline void fold_key(struct map *map, struct slot *slot, const struct op *op, const struct hit *h)
 {
-	uint64_t key = load(h, op->len, op->off);
+	uint64_t key = fold_load(h, op->len, op->off);
 	uint32_t elt = map_insert(map, slot, &key);
 
 	if (elt)
@@ -312,23 +271,23 @@ static inline void fold_key(struct map *map, struct slot *slot, const struct op 
 /* OP_HIST_KEYS: all of it in registers. */
 static inline void fold_keys(struct map *map, struct slot *slot, const struct op *op, const struct hit *h)
 {
-	const uint64_t key[2] = { load(h, op->len, op->off), op->size ? load(h, op->size, op->on_true) : 0 };
+	const uint64_t key[2] = { fold_load(h, op->len, op->off), op->size ? fold_load(h, op->size, op->on_true) : 0 };
 	uint32_t elt = insert(map, slot, key);
 
 	if (!elt)
 		return;
 	map_add(map, elt, 0, 1, h->cpu, h->writer);
 	if (op->cmp)
-		map_add(map, elt, 1, load(h, op->cmp, op->arg), h->cpu, h->writer);
+		map_add(map, elt, 1, fold_load(h, op->cmp, op->arg), h->cpu, h->writer);
 }
 
-void hist_fold(const struct plane *p, struct slot *slot, unsigned int level,
-	       const struct program *prog, const struct hit *h)
+void hist_fold(const struct plane *p, struct slot *slot, unsigned int level, const struct program *prog,
+	       const struct hit *h, struct run *run)
 {
 	struct hit_scratch *scratch;
 	const struct op *op = prog->ops;
 	struct map *map = plane_data(p, prog->map);
-	struct fold f;
+	struct fold f;		/* set as far as it is needed */
 
 	if (op->code == OP_HIST_KEY1) {
 		fold_key(map, slot, op, h);
@@ -339,10 +298,18 @@ void hist_fold(const struct plane *p, struct slot *slot, unsigned int level,
 		return;
 	}
 	scratch = plane_scratch(p, slot, level);
-	f = (struct fold){
-		.p = p, .slot = slot, .prog = prog, .h = h, .map = map,
-		.key = (char *)scratch->key, .stack = scratch->value,
-	};
-	while (step(&f, op))
-		op++;
+	f.p = p;
+	f.slot = slot;
+	f.prog = prog;
+	f.h = h;
+	f.map = map;
+	f.run = run;
+	f.frame = &scratch->frame[run ? scratch->synth.nest % HIT_FRAMES : 0];
+	f.synth = &scratch->synth;
+	f.depth = 0;
+	do {
+		while (step(&f, op))
+			op++;
+		op = fold_act(&f, op);
+	} while (op);
 }

@@ -9,6 +9,11 @@
  * H3  Like the kernel, which fills a scratch record when an event may yet be
  *     discarded (filter, soft-disabled) and else reserves in the ring at once:
  *     in the first case tracing_on counts at the commit, in the second at (b).
+ * H4  A synthetic event runs its plan inside the program that makes it, so that
+ *     later triggers of its cause see what its own did. Only its records wait,
+ *     with their post triggers, until the cause has been committed; the place
+ *     in that queue is taken before its triggers run, so that a record comes
+ *     before those that it causes itself.
  */
 #include "plane/arch/fence.h"
 #include "plane/clock.h"
@@ -23,10 +28,18 @@ struct run {
 	const struct plane	*p;
 	struct slot		*slot;
 	unsigned int		level;
+	unsigned int		nest;		/* in how many synthetic events */
+	struct hit_synth	*synth;		/* NULL: no program has run yet */
 	const struct hit	*h;		/* as it goes into the ring */
 	const struct hit	*seen;		/* as filters and triggers see it */
 	struct hit		with_time;	/* a copy of *seen, once a program asked for the time */
 };
+
+void hit_miss(struct slot *slot)
+{
+	atomic_store_explicit(&slot->missed, atomic_load_explicit(&slot->missed, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
 
 static bool hit_enter(const struct plane *p, struct slot *slot, unsigned int *level)
 {
@@ -34,8 +47,7 @@ static bool hit_enter(const struct plane *p, struct slot *slot, unsigned int *le
 	const struct config_header *h = plane_header(p);
 
 	if (depth >= LAYOUT_HIT_LEVELS) {
-		atomic_store_explicit(&slot->missed, atomic_load_explicit(&slot->missed, memory_order_relaxed) + 1,
-				      memory_order_relaxed);
+		hit_miss(slot);
 		return false;
 	}
 	*level = depth;
@@ -158,13 +170,25 @@ static void fire_tracing(const struct run *r, const struct trigger_arm *t, struc
 		atomic_store_explicit(&inst->tracing_on, on, memory_order_relaxed);
 }
 
+static void swap_buffers(struct instance_state *inst)
+{
+	if (!atomic_load_explicit(&inst->buffers[1], memory_order_relaxed))
+		return;
+	/* Relaxed: both buffers are there all the time, readers go by `snapshots`. */
+	atomic_fetch_xor_explicit(&inst->live, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&inst->snapshots, 1, memory_order_release);
+}
+
 static void fire_snapshot(const struct run *r, const struct trigger_arm *t, struct instance_state *inst)
 {
-	if (may_fire(r, t) && atomic_load_explicit(&inst->buffers[1], memory_order_relaxed)) {
-		/* Relaxed: both buffers are there all the time, readers go by `snapshots`. */
-		atomic_fetch_xor_explicit(&inst->live, 1, memory_order_relaxed);
-		atomic_fetch_add_explicit(&inst->snapshots, 1, memory_order_release);
-	}
+	if (may_fire(r, t))
+		swap_buffers(inst);
+}
+
+void hit_snapshot(struct run *cause, uint32_t instance)
+{
+	if (instance < LAYOUT_MAX_INSTANCES)
+		swap_buffers(plane_instance(cause->p, instance));
 }
 
 static void fire_switch_event(const struct run *r, const struct trigger_arm *t, uint32_t disabled)
@@ -261,16 +285,31 @@ static data_ref live_buffer(struct instance_state *inst)
 	return atomic_load_explicit(&inst->buffers[live], memory_order_acquire);
 }
 
+/* Before the first program of a hit: nothing waits, whatever a hit that was left by longjmp() has left. */
+static void synth_reset(struct run *r)
+{
+	r->synth = &plane_scratch(r->p, r->slot, r->level)->synth;
+	r->synth->nest = 0;
+	r->synth->used = 0;
+	r->synth->nr_pending = 0;
+}
+
 static void fold(struct run *r, const struct trigger_arm *t, struct instance_state *inst)
 {
 	const struct program *prog = plane_config(r->p, t->program);
 
+	if (!r->synth)
+		synth_reset(r);
+	if (r->nest >= HIT_FRAMES) {
+		hit_miss(r->slot);
+		return;
+	}
 	if ((prog->flags & PROGRAM_NEEDS_TIME) && r->seen->time == TIME_NONE) {
 		r->with_time = *r->seen;
 		r->with_time.time = clock_now(&plane_header(r->p)->tsc, inst);
 		r->seen = &r->with_time;
 	}
-	hist_fold(r->p, r->slot, r->level, prog, r->seen);
+	hist_fold(r->p, r->slot, r->level, prog, r->seen, r);
 }
 
 static void fire(struct run *r, const struct trigger_arm *t, struct instance_state *inst)
@@ -296,6 +335,7 @@ static void fire(struct run *r, const struct trigger_arm *t, struct instance_sta
 		fire_switch_hist(r, t, t->kind == TRIGGER_DISABLE_HIST);
 		break;
 	case TRIGGER_HIST:
+	case TRIGGER_PROBE:
 		fold(r, t, inst);
 		break;
 	}
@@ -367,12 +407,83 @@ static bool commit(const struct run *r, const struct arm *arm, struct instance_s
 	return true;
 }
 
+static const uint32_t NOT_PENDING = HIT_PENDING;
+
+/* H4: the place of a synthetic event's record; it is not to be written until pending_set() says so. */
+static uint32_t pending_take(const struct run *r, const struct arm *arm, const struct trigger_arm *t)
+{
+	struct hit_synth *synth = r->synth;
+
+	if (synth->nr_pending >= HIT_PENDING) {
+		hit_miss(r->slot);
+		return NOT_PENDING;
+	}
+	synth->pending[synth->nr_pending] = (struct hit_pending){
+		.arm = (config_ref)((const char *)arm - r->p->config),
+		.triggers = (config_ref)((const char *)t - r->p->config),
+		.record = (uint32_t)((const char *)r->h->record - synth->arena), .size = r->h->size,
+	};
+	return synth->nr_pending++;
+}
+
+/* Gives the place back where nothing is to be done. */
+static bool pending_set(const struct run *r, uint32_t place, data_ref buffer, uint32_t post)
+{
+	struct hit_synth *synth = r->synth;
+
+	if (place == NOT_PENDING)
+		return false;
+	synth->pending[place].buffer = buffer;
+	synth->pending[place].post = post;
+	if (!buffer && !post && place == synth->nr_pending - 1)
+		synth->nr_pending--;
+	return buffer;
+}
+
+static void pending_write(struct run *r, const struct hit_pending *e)
+{
+	const struct arm *arm = plane_config(r->p, e->arm);
+	struct instance_state *inst = plane_instance(r->p, arm->instance);
+
+	/* Asked again: a traceoff of a record before this one may have fired. */
+	if (e->buffer && records(inst, r->h->cpu))
+		commit(r, arm, inst, e->buffer);
+	if (e->post)
+		fire_post(r, plane_config(r->p, e->triggers), arm->nr_triggers, e->post, inst);
+}
+
+/* What a synthetic event has of its cause. */
+static void synth_hit(struct hit *h, const struct hit *cause, const void *record, uint32_t size)
+{
+	*h = (struct hit){ .record = record, .size = size, .cpu = cause->cpu, .time = cause->time,
+			   .comm = cause->comm, .stack = cause->stack, .nr_stack = cause->nr_stack,
+			   .writer = cause->writer };
+}
+
+/* (e): the records of synthetic events. */
+static __attribute__((noinline)) void pending_flush(struct run *r)
+{
+	struct run w = { .p = r->p, .slot = r->slot, .level = r->level };
+	struct hit_synth *synth = r->synth;
+	struct hit h;
+
+	for (uint32_t i = 0; i < synth->nr_pending; i++) {
+		const struct hit_pending *e = &synth->pending[i];
+
+		synth_hit(&h, r->h, synth->arena + e->record, e->size);
+		w.h = w.seen = &h;
+		pending_write(&w, e);
+	}
+	synth->nr_pending = 0;
+	synth->used = 0;
+}
+
 static bool run_arm(struct run *r, const struct plan *plan, const struct arm *arm, struct instance_state *inst)
 {
 	const struct trigger_arm *t = plan_triggers(plan) + arm->first_trigger;
 	const bool needs_record = arm->flags & ARM_NEED_RECORD;
-	bool disabled = soft_disabled(r->p, arm), on, committed = false;
-	uint32_t post = 0;
+	bool disabled = soft_disabled(r->p, arm), on, wanted, committed = false;
+	uint32_t post = 0, place = NOT_PENDING;
 	data_ref buffer;
 
 	if (!needs_record) {
@@ -384,11 +495,18 @@ static bool run_arm(struct run *r, const struct plan *plan, const struct arm *ar
 		return false;
 	buffer = live_buffer(inst);							/* H2 */
 	on = arm->filter || disabled || records(inst, r->h->cpu);			/* H3 */
+	if (r->nest)
+		place = pending_take(r, arm, t);					/* H4 */
 	if (needs_record)
 		post = fire_matching(r, t, arm->nr_triggers, inst);			/* (c) */
-	if (on && !soft_disabled(r->p, arm) && records(inst, r->h->cpu) &&
-	    (!arm->filter || filter_match(r->p, plane_config(r->p, arm->filter), r->seen)))	/* (d) */
+	wanted = on && !soft_disabled(r->p, arm) && records(inst, r->h->cpu) &&
+		 (!arm->filter || filter_match(r->p, plane_config(r->p, arm->filter), r->seen));	/* (d) */
+	if (r->nest)
+		return pending_set(r, place, wanted ? buffer : 0, post);
+	if (wanted)
 		committed = commit(r, arm, inst, buffer);				/* (e) */
+	if (r->synth && r->synth->nr_pending)
+		pending_flush(r);
 	if (post)
 		fire_post(r, t, arm->nr_triggers, post, inst);				/* (f) */
 	return committed;
@@ -406,6 +524,8 @@ static bool run_internal(struct run *r, const struct plan *plan, const struct ar
 		return false;
 	post = fire_matching(r, t, arm->nr_triggers, inst);
 	committed = commit(r, arm, inst, buffer);
+	if (r->synth && r->synth->nr_pending)
+		pending_flush(r);
 	if (post)
 		fire_post(r, t, arm->nr_triggers, post, inst);
 	return committed;
@@ -441,6 +561,8 @@ static __attribute__((noinline)) uint64_t run_plan(const struct plane *p, struct
 	r.p = p;
 	r.slot = slot;
 	r.level = level;
+	r.nest = 0;
+	r.synth = NULL;
 	r.h = r.seen = h;
 	if (h->seen) {
 		seen = *h;
@@ -452,6 +574,35 @@ static __attribute__((noinline)) uint64_t run_plan(const struct plane *p, struct
 		if (run_one(&r, plan, &arms[i]) && arms[i].instance < 64)
 			committed |= 1ull << arms[i].instance;
 	return committed;
+}
+
+/* The record's own arms and nothing of its cause's: the mask that hit() returns is the cause's alone. */
+bool hit_synth(struct run *cause, const void *record, uint32_t size)
+{
+	const struct plan *plan = plan_of(cause->p, ((const struct record_common *)record)->type);
+	uint32_t pending = cause->synth->nr_pending;
+	struct hit h;
+	struct run r;
+
+	if (!plan)
+		return false;
+	if (cause->nest >= HIT_FRAMES) {
+		hit_miss(cause->slot);
+		return false;
+	}
+	synth_hit(&h, cause->h, record, size);
+	r.p = cause->p;
+	r.slot = cause->slot;
+	r.level = cause->level;
+	r.synth = cause->synth;
+	r.nest = r.synth->nest = cause->nest + 1;
+	r.h = &h;
+	for (uint32_t i = 0; i < plan->nr_arms; i++) {
+		r.seen = &h;
+		run_one(&r, plan, &plan_arms(plan)[i]);
+	}
+	r.synth->nest = cause->nest;
+	return r.synth->nr_pending > pending;
 }
 
 /* PLAN_RECORD */
@@ -496,7 +647,7 @@ static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int
 	if (!only_counts(p, plan))
 		return run_plan(p, slot, level, plan, h);
 	if (!is_paused(p, plan))
-		hist_fold(p, slot, level, plane_config(p, t->program), h);
+		hist_fold(p, slot, level, plane_config(p, t->program), h, NULL);
 	return 0;
 }
 

@@ -22,6 +22,18 @@ static uint32_t shape_owners(const struct map_shape *s)
 	return s->single_writer ? 0 : s->nr_slots + MAP_NESTED;
 }
 
+static void blocks_layout(struct map *m, const struct map_shape *s)
+{
+	m->nr_blocks = s->nr_blocks < MAP_BLOCKS_MAX ? s->nr_blocks : MAP_BLOCKS_MAX;
+	m->nr_spares = m->nr_owners ? m->nr_owners : 1;
+	for (uint32_t i = 0; i < MAP_BLOCKS_MAX; i++) {
+		m->block_size[i] = i < m->nr_blocks ? s->block_size[i] : 0;
+		m->blocks[i] = i < m->nr_blocks ? m->size : 0;
+		if (i < m->nr_blocks)
+			m->size = align(m->size + block_bytes(m, s->block_size[i]), 64);
+	}
+}
+
 /* Fills everything but what hits change; used to make a map and to check one. */
 static void map_layout(struct map *m, const struct map_shape *s)
 {
@@ -48,6 +60,9 @@ static void map_layout(struct map *m, const struct map_shape *s)
 	m->elts = m->owners + (uint64_t)m->nr_owners * sizeof(struct map_owner);
 	m->sums = align(m->elts + (uint64_t)m->nr_elts * m->elt_size, 64);
 	m->size = m->sums + m->nr_columns * m->column_size;
+	if (s->nr_blocks)
+		m->size = align(m->size, 64);
+	blocks_layout(m, s);
 }
 
 size_t map_size(const struct map_shape *shape)

@@ -46,6 +46,10 @@ struct map {
 	uint32_t	set_base;	/* offset of the set bytes in an elt */
 	uint32_t	hash_shift;
 	uint32_t	nr_plain;	/* plain columns that set 0 adds to with rseq */
+	uint32_t	nr_blocks;
+	uint32_t	nr_spares;	/* of each block: one an owner, or one */
+	uint32_t	block_size[MAP_BLOCKS_MAX];	/* bytes of content */
+	uint64_t	blocks[MAP_BLOCKS_MAX];		/* offsets from the start of the map, see map_block.c */
 
 	/* hits */
 	_Alignas(64) _Atomic uint64_t pool;	/* see map_insert.c */
@@ -98,8 +102,41 @@ bool map_var_read_once(struct map *m, uint32_t elt, uint32_t var, uint64_t *v);
  * record that was there becomes its spare. So a block is never torn, and a
  * writer that is killed wedges nothing and loses nothing. See map_block.c.
  *
- * Server: copies a block; false: empty, or never the same twice.
+ *     map_block_begin()     a record of its own to fill; false: none free (counted as dropped)
+ *     map_block_put() ...
+ *     map_block_look()      the first word of what is published now, 0 when empty
+ *     map_block_publish()   replaces what was looked at; false: another did, look again
+ *     map_block_end()       whether it was published or not
+ *
+ * Between begin and end there is no other begin, but in a signal handler.
  */
+struct map_block {
+	struct map	*map;
+	uint64_t	*data;		/* of the record that is being filled */
+	uint64_t	word;		/* as looked at last */
+	uint64_t	spare;		/* the writer's, as it was at the begin */
+	uint32_t	block, elt, size, writer;
+	uint32_t	holder;		/* not 0: a borrowed writer */
+};
+
+bool map_block_begin(struct map *m, const struct slot *slot, uint32_t elt, uint32_t block, struct map_block *out);
+uint64_t map_block_look(struct map_block *b);
+bool map_block_publish(struct map_block *b);
+void map_block_end(struct map_block *b);
+/* The first word of a block, 0 when empty. */
+uint64_t map_block_value(const struct map *m, uint32_t elt, uint32_t block);
+/* Copies up to `size` bytes, a multiple of 8; false: empty, or it did not hold still. */
+bool map_block_copy(const struct map *m, uint32_t elt, uint32_t block, uint64_t *out, uint32_t size);
+
+/* What does not fit is left out. */
+static inline void map_block_put(struct map_block *b, uint32_t off, uint64_t v)
+{
+	/* Release: pairs with the acquire in map_block_copy(); see B4 in map_block.c. */
+	if (off + 8 <= b->size)
+		__atomic_store_n(&b->data[off / 8], v, __ATOMIC_RELEASE);
+}
+
+/* Server: copies a block; false: empty, or never the same twice. */
 bool map_block_read(const struct map *m, size_t size, const struct map_shape *shape, uint32_t elt,
 		    uint32_t block, void *out);
 

@@ -342,6 +342,7 @@ void map_recover(struct map *m, uint32_t slot_index)
 	if (m->single_writer || !m->nr_owners || slot_index >= m->nr_owners - MAP_NESTED)
 		return;
 	owner_recover(m, slot_index);
+	block_recover(m, slot_index);
 	atomic_store_explicit(&map_owner(m, slot_index)->holder, 0, memory_order_relaxed);
 	for (uint32_t i = m->nr_owners - MAP_NESTED; i < m->nr_owners; i++) {
 		struct map_owner *o = map_owner(m, i);
@@ -350,6 +351,7 @@ void map_recover(struct map *m, uint32_t slot_index)
 		if (!holder || (holder - 1) / LAYOUT_HIT_LEVELS != slot_index)
 			continue;
 		owner_recover(m, i);
+		block_recover(m, i);
 		atomic_store_explicit(&o->holder, 0, memory_order_release);
 	}
 }

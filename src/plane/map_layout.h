@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * map_layout.h - where the parts of a map lie; for map.c, map_insert.c and map_read.c
+ * map_layout.h - where the parts of a map lie; for map*.c
  */
 #ifndef TRACEFUSE_PLANE_MAP_LAYOUT_H
 #define TRACEFUSE_PLANE_MAP_LAYOUT_H
@@ -8,7 +8,7 @@
 #include "plane/map.h"
 
 enum {
-	MAP_NESTED	= 64,	/* owners for inserts inside an insert of the same thread */
+	MAP_NESTED	= 64,	/* owners for hits in signal handlers that interrupted one of the same thread */
 	MAP_COLUMNS_MAX	= 16 << 20,
 };
 
@@ -25,6 +25,50 @@ struct map_owner {
 	_Atomic uint32_t holder;	/* nested owners: 1 + slot * levels + level, 0: free */
 	uint64_t	pad;
 };
+
+/* The records of a block's elts and owners, each with this before its content. All of it as in map_block.c. */
+struct block_header {
+	uint32_t	elt;		/* where the record is published, or was last */
+	uint32_t	owner;		/* who did that */
+	uint32_t	seq;		/* of the owner's spare at that time */
+	uint32_t	old;		/* place of the record that it replaced */
+};
+
+/* Bytes of a block of all elts: words, spares, records. */
+static inline uint64_t block_records_at(const struct map *m)
+{
+	return ((uint64_t)m->nr_elts + m->nr_spares) * 8;
+}
+
+static inline uint64_t block_bytes(const struct map *m, uint32_t size)
+{
+	return ((uint64_t)m->nr_elts + m->nr_spares) * (8 + sizeof(struct block_header) + size);
+}
+
+/* Places of records count from 1: elt 0's, elt 1's ..., owner 0's ... */
+static inline struct block_header *block_record(const struct map *m, uint32_t block, uint32_t place)
+{
+	return (struct block_header *)((char *)m + m->blocks[block] + block_records_at(m) +
+				       (uint64_t)(place - 1) * (sizeof(struct block_header) + m->block_size[block]));
+}
+
+static inline bool block_place_valid(const struct map *m, uint32_t place)
+{
+	return place && place <= m->nr_elts + m->nr_spares;
+}
+
+static inline _Atomic uint64_t *block_word(const struct map *m, uint32_t block, uint32_t elt)
+{
+	return (_Atomic uint64_t *)((char *)m + m->blocks[block]) + elt;
+}
+
+static inline _Atomic uint64_t *block_spare(const struct map *m, uint32_t block, uint32_t owner)
+{
+	return block_word(m, block, m->nr_elts) + owner;
+}
+
+/* What an owner that was killed had begun with its spares; map_recover() and the slot's next owner. */
+void block_recover(struct map *m, uint32_t owner);
 
 static inline struct map_owner *map_owner(const struct map *m, uint32_t i)
 {

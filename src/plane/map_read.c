@@ -8,7 +8,15 @@
 #include <errno.h>
 #include "plane/map_layout.h"
 
-enum { SUMS_MAX = 64 };
+enum { SUMS_MAX = 64, BLOCK_MAX = 1 << 16, BLOCK_TRIES = 1000 };
+
+static bool blocks_fit(const struct map *m, const struct map *own)
+{
+	for (uint32_t i = 0; i < MAP_BLOCKS_MAX; i++)
+		if (m->block_size[i] != own->block_size[i] || m->blocks[i] != own->blocks[i])
+			return false;
+	return m->nr_blocks == own->nr_blocks && m->nr_spares == own->nr_spares;
+}
 
 static bool map_fits(const struct map *m, size_t size, const struct map_shape *shape, struct map *own)
 {
@@ -18,7 +26,19 @@ static bool map_fits(const struct map *m, size_t size, const struct map_shape *s
 	       m->elts == own->elts && m->sums == own->sums && m->nr_columns == own->nr_columns &&
 	       m->nr_plain == own->nr_plain &&
 	       m->owners == own->owners && m->nr_owners == own->nr_owners &&
-	       m->entry_mask == own->entry_mask && m->hash_shift == own->hash_shift;
+	       m->entry_mask == own->entry_mask && m->hash_shift == own->hash_shift &&
+	       blocks_fit(m, own);
+}
+
+static bool block_sizes_valid(const struct map *m, struct map_shape *shape)
+{
+	shape->nr_blocks = m->nr_blocks;
+	for (uint32_t i = 0; i < MAP_BLOCKS_MAX && i < shape->nr_blocks; i++) {
+		shape->block_size[i] = m->block_size[i];
+		if (!shape->block_size[i] || shape->block_size[i] > BLOCK_MAX || shape->block_size[i] % 8)
+			return false;
+	}
+	return shape->nr_blocks <= MAP_BLOCKS_MAX;
 }
 
 bool map_check(const struct map *m, size_t size, uint32_t nr_cpus, uint32_t nr_slots)
@@ -30,7 +50,8 @@ bool map_check(const struct map *m, size_t size, uint32_t nr_cpus, uint32_t nr_s
 	struct map own;
 
 	if (!shape.max_elts || shape.max_elts > MAP_MAX_ELTS || (shape.max_elts & (shape.max_elts - 1)) ||
-	    !shape.key_size || shape.key_size > 1u << 16 || shape.nr_sums > SUMS_MAX || shape.nr_vars > 1024)
+	    !shape.key_size || shape.key_size > 1u << 16 || shape.nr_sums > SUMS_MAX || shape.nr_vars > 1024 ||
+	    !block_sizes_valid(m, &shape))
 		return false;
 	return map_fits(m, size, &shape, &own);
 }
@@ -71,6 +92,37 @@ int map_each(const struct map *m, size_t size, const struct map_shape *shape,
 		ret = fn(arg, elt, base + own.elts + (uint64_t)elt * own.elt_size, sums);
 	}
 	return ret;
+}
+
+/* One try. 1: copied, 0: empty, -1: it was replaced meanwhile. */
+static int block_try(const char *base, const struct map *own, uint32_t elt, uint32_t block, uint64_t *out)
+{
+	const uint64_t *words = (const uint64_t *)(base + own->blocks[block]), *from;
+	uint64_t word = __atomic_load_n(&words[elt], __ATOMIC_ACQUIRE);
+	uint32_t size = own->block_size[block], place = (uint32_t)word;
+
+	if (!block_place_valid(own, place))
+		return 0;
+	from = (const uint64_t *)(base + own->blocks[block] + block_records_at(own) +
+				  (uint64_t)(place - 1) * (sizeof(struct block_header) + size) +
+				  sizeof(struct block_header));
+	for (uint32_t i = 0; i < size / 8; i++)
+		out[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);	/* B4: pairs with map_block_put() */
+	return __atomic_load_n(&words[elt], __ATOMIC_ACQUIRE) == word ? 1 : -1;
+}
+
+bool map_block_read(const struct map *m, size_t size, const struct map_shape *shape, uint32_t elt,
+		    uint32_t block, void *out)
+{
+	struct map own;
+	int got = -1;
+
+	map_init(&own, shape);
+	if (own.size > size || elt >= own.nr_elts || block >= own.nr_blocks)
+		return false;
+	for (int i = 0; got < 0 && i < BLOCK_TRIES; i++)
+		got = block_try((const char *)m, &own, elt, block, out);
+	return got > 0;
 }
 
 uint64_t map_hits(const struct map *m, const struct map_shape *shape)

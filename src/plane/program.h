@@ -32,13 +32,14 @@
 #ifndef TRACEFUSE_PLANE_PROGRAM_H
 #define TRACEFUSE_PLANE_PROGRAM_H
 
+#include <stdbool.h>
 #include "session/layout.h"
 
 enum {
 	PROGRAM_STACK		= 16,	/* values */
 	PROGRAM_KEY_MAX		= 1024,	/* bytes of a compound key: 3 keys; string 256, stack 31 * 8 */
 	PROGRAM_STACK_DEPTH	= 16,	/* return addresses in a stack key (the kernel's HIST_STACKTRACE_DEPTH) */
-	PROGRAM_REFS		= 16,	/* references */
+	PROGRAM_REFS		= HIT_REFS,
 	STRING_ROOM		= 256,	/* of a text or a stack in a block or a synthetic record (the kernel's STR_VAR_LEN_MAX) */
 };
 
@@ -136,11 +137,22 @@ enum op_code {
 				   OP_ELT_COMM kept it, 0: that of the hit */
 	OP_TRACK_END,		/* publishes it; another hit had a better one meanwhile: goes to on_false */
 	/* synthetic events */
-	OP_SYNTH_BEGIN,		/* arg: event id, len: bytes of the record without texts and stacks that vary in length */
+	OP_SYNTH_BEGIN,		/* arg: event id, len: bytes of the record without texts and stacks that vary in length, which are 0 at first; imm: 1 + index of the only instance, 0: all */
 	OP_SYNTH_U64,		/* off: in the record, size: bytes, arg: reference */
 	OP_SYNTH_STRING,	/* off, len: room of a fixed array, 0: off is a __data_loc; arg: reference */
 	OP_SYNTH_STACK,		/* off: of the __data_loc, arg: reference */
 	OP_SYNTH_END,		/* runs that event's triggers now, its record goes to the rings after this hit's own */
+	/*
+	 * event probes: the record is made of the hit's own fields, between
+	 * OP_SYNTH_BEGIN and OP_SYNTH_END. A __data_loc has 4 bytes here; one
+	 * whose text cannot be had is of length 0 and leads to where the next begins.
+	 */
+	OP_LOAD_TEXT,		/* push size bytes that lie imm (signed) behind the begin of a text: off: its field's offset, cmp: enum string_kind; outside the record: 0 */
+	OP_BITS,		/* bits off to off + len - 1 of the top */
+	OP_PROBE_U64,		/* pop, to off, size bytes */
+	OP_PROBE_STRING,	/* off: of the __data_loc, size: enum string_kind (STRING_POINTER: cannot be had), len: the field's offset, imm: as in OP_LOAD_TEXT; up to its 0 or the end of the record */
+	OP_PROBE_TEXT,		/* off: of the __data_loc, imm: pool offset, len: bytes with the 0 */
+	OP_PROBE_ADDRESS,	/* pop; its text "0x1f", off: of the __data_loc */
 	OP_SNAPSHOT,		/* arg: index of the instance whose buffers are swapped */
 	OP_COUNT
 };
@@ -183,12 +195,23 @@ enum program_flags {
 struct plane;
 struct hit;
 struct slot;
+struct run;	/* the hit on its way through the triggers: hit.c */
 
 /* A filter program on a hit. Bounds: a field outside the record reads as 0, a string outside as "". */
 int filter_match(const struct plane *p, const struct program *prog, const struct hit *h);
 
-/* A hist program on a hit; `level` is the slot's hit level (scratch). */
+/*
+ * A hist program on a hit; `level` is the slot's hit level (scratch). `run` is
+ * for the two below; NULL where the program has no op for them.
+ */
 void hist_fold(const struct plane *p, struct slot *slot, unsigned int level,
-	       const struct program *prog, const struct hit *h);
+	       const struct program *prog, const struct hit *h, struct run *run);
+
+/* For programs: fires the synthetic event whose record lies in the arena; true when it is kept there for a ring. */
+bool hit_synth(struct run *cause, const void *record, uint32_t size);
+/* For programs: swaps the buffers of an instance. */
+void hit_snapshot(struct run *cause, uint32_t instance);
+/* A hit, or a part of one, that is lost for want of room; only the slot's owner calls it. */
+void hit_miss(struct slot *slot);
 
 #endif

@@ -171,6 +171,7 @@ enum trigger_kind {
 	TRIGGER_TRACEON, TRIGGER_TRACEOFF, TRIGGER_SNAPSHOT, TRIGGER_STACKTRACE,
 	TRIGGER_ENABLE_EVENT, TRIGGER_DISABLE_EVENT, TRIGGER_ENABLE_HIST, TRIGGER_DISABLE_HIST,
 	TRIGGER_HIST,
+	TRIGGER_PROBE,			/* an event probe's: a program that makes a hit of its event */
 };
 
 enum trigger_arm_flags {
@@ -183,7 +184,7 @@ struct trigger_arm {
 	uint32_t	kind;		/* enum trigger_kind */
 	uint32_t	flags;		/* enum trigger_arm_flags */
 	config_ref	filter;		/* its own `if`: program, 0: none */
-	config_ref	program;	/* TRIGGER_HIST */
+	config_ref	program;	/* TRIGGER_HIST, TRIGGER_PROBE */
 	data_ref	state;		/* struct trigger_state */
 	/*
 	 * enable_event, enable_hist and their opposites: the event_state of the
@@ -268,11 +269,56 @@ struct stack_record {
 	uint64_t	caller[LAYOUT_STACK_MAX];
 };
 
+enum {
+	HIT_FRAMES	= 4,	/* hist programs inside each other, by way of synthetic events: as many as the kernel's */
+	HIT_REFS	= 16,	/* references of a program */
+	HIT_VARS	= 32,	/* variables of an elt */
+	HIT_PENDING	= 64,	/* records that wait for their cause */
+	HIT_ARENA	= 8192,	/* bytes of synthetic records of one hit */
+};
+
+/* What a reference read: a number, or where the text or stack lies. */
+struct hit_ref {
+	uint64_t	value;
+	data_ref	map;
+	uint32_t	elt;
+	uint16_t	block;		/* 1 + number of the block in that elt, 0: none */
+	uint16_t	own;		/* 1 + index of the op of the same program that set it, 0: another hist's */
+};
+
+/* Working memory of one hist program. */
+struct hit_frame {
+	_Alignas(64) uint64_t key[128];	/* PROGRAM_KEY_MAX bytes */
+	uint64_t	value[16];	/* the program's stack */
+	uint64_t	text[32];	/* STRING_ROOM bytes: a text or a stack on its way */
+	struct hit_ref	ref[HIT_REFS];
+	uint64_t	own[HIT_VARS];	/* by variable: as this hit set it; 1 + index of the op of a text or stack */
+};
+
+/* A synthetic record that goes to a ring behind that of its cause, and what fires after it. */
+struct hit_pending {
+	data_ref	buffer;		/* 0: not recorded */
+	config_ref	arm, triggers;
+	uint32_t	record, size;	/* in the arena */
+	uint32_t	post;		/* kinds of post triggers, one bit each */
+	uint32_t	pad;
+};
+
+/* Synthetic events of one hit (plane/hit.c). */
+struct hit_synth {
+	uint32_t	nest;		/* how deep in synthetic events */
+	uint32_t	used;		/* bytes of the arena */
+	uint32_t	nr_pending;
+	uint32_t	pad;
+	struct hit_pending pending[HIT_PENDING];
+	_Alignas(8) char arena[HIT_ARENA];
+};
+
 /* Working memory of one level of hits, so that nothing large lies on a traced program's stack. */
 struct hit_scratch {
-	_Alignas(64) uint64_t key[128];		/* PROGRAM_KEY_MAX bytes */
-	uint64_t	value[64];		/* the program's stack and variables */
+	struct hit_frame frame[HIT_FRAMES];
 	struct stack_record stack;
+	struct hit_synth synth;
 	_Alignas(64) uint64_t record[256];	/* a record being filled */
 };
 

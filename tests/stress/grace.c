@@ -67,7 +67,7 @@ static bool whole(const struct program *prog)
 }
 
 void double_fold(const struct plane *p, struct slot *slot, unsigned int level, const struct program *prog,
-		 const struct hit *h)
+		 const struct hit *h, struct run *run)
 {
 	bool ok = whole(prog);
 

@@ -65,7 +65,7 @@ int double_match(const struct plane *p, const struct program *prog, const struct
 }
 
 void double_fold(const struct plane *p, struct slot *slot, unsigned int level, const struct program *prog,
-		 const struct hit *h)
+		 const struct hit *h, struct run *run)
 {
 	struct map *m = plane_data(p, prog->map);
 	uint64_t key[2] = { h->time, 0 };

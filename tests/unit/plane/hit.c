@@ -48,7 +48,7 @@ int double_match(const struct plane *p, const struct program *prog, const struct
 }
 
 void double_fold(const struct plane *p, struct slot *own, unsigned int level, const struct program *prog,
-		 const struct hit *h)
+		 const struct hit *h, struct run *run)
 {
 	assert_int_equal(level, own->depth - 1);
 	strcat(diary, prog->flags & PROGRAM_NEEDS_TIME ? h->time ? "t" : "!" : "f");

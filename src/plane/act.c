@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * act.c - what a hist program does beside counting: references, texts and stacks in variables, actions
+ *
+ * A text or a stack passes through the frame: read there from where it comes
+ * from, then stored where it goes. A text is at most STRING_ROOM - 1 bytes and
+ * ends in a 0. A stack is the number of its addresses, the addresses, a 0.
+ */
+#include "plane/fold.h"
+#include "plane/map_layout.h"
+
+enum { STACK_WORDS = PROGRAM_STACK_DEPTH + 2, TEXT_WORDS = STRING_ROOM / 8 };
+
+static struct hit_ref *ref_of(struct fold *f, const struct op *op)
+{
+	return &f->frame->ref[op->arg % PROGRAM_REFS];
+}
+
+/* ---- texts ---- */
+
+/* Bytes before the first 0 of `words` words that hold a text; behind them room for a 0 is made. */
+static uint32_t text_end(uint64_t *text, uint32_t words)
+{
+	uint64_t last = words ? text[words - 1] : 0;
+	uint32_t len = words ? 8 * (words - 1) : 0;
+
+	if (words < TEXT_WORDS)
+		text[words] = 0;
+	/* Nothing stands behind the 0 in its word. */
+	return last ? len + (71 - (uint32_t)__builtin_clzll(last)) / 8 : len;
+}
+
+static uint32_t text_length(const uint64_t *text)
+{
+	const char *s = (const char *)text;
+	uint32_t len = 0;
+
+	while (len < STRING_ROOM - 1 && s[len])
+		len++;
+	return len;
+}
+
+static uint32_t text_of_name(uint64_t *to, const char *name)
+{
+	char *s = (char *)to;
+	uint32_t len = 0;
+
+	to[0] = to[1] = 0;
+	for (; name && len < LAYOUT_COMM_LEN - 1 && name[len]; len++)
+		s[len] = name[len];
+	return len;
+}
+
+static const char *task_name(const struct hit *h)
+{
+	return ((const struct record_common *)h->record)->pid ? h->comm : "<idle>";
+}
+
+/* The name that OP_ELT_COMM kept. */
+static uint32_t text_of_elt(struct fold *f, uint32_t var, uint64_t *to)
+{
+	to[0] = to[1] = 0;
+	map_var_read(f->map, f->elt, var, &to[0]);
+	map_var_read(f->map, f->elt, var + 1, &to[1]);
+	to[2] = 0;
+	return text_length(to);
+}
+
+static uint32_t text_of_block(struct fold *f, const struct hit_ref *ref, uint64_t *to)
+{
+	if (!ref->block || !map_block_copy(plane_data(f->p, ref->map), ref->elt, ref->block - 1u, to, STRING_ROOM))
+		to[0] = 0;
+	to[TEXT_WORDS - 1] &= ~0ull >> 8;
+	return text_length(to);
+}
+
+/*
+ * The text that `op` names into the frame; its length. What this program set
+ * itself is read again from where it came from, for the block may be another
+ * hit's by now. A program goes forward, so that ends.
+ */
+static uint32_t text_read(struct fold *f, const struct op *op)
+{
+	uint64_t *to = f->frame->text;
+	const struct hit_ref *ref;
+
+	while (op->size == STRING_REF) {
+		ref = ref_of(f, op);
+		if (!ref->own)
+			return text_of_block(f, ref, to);
+		op = &f->prog->ops[ref->own - 1];
+	}
+	switch (op->size) {
+	case STRING_ELT_COMM:
+		return text_of_elt(f, op->arg, to);
+	case STRING_COMM:
+		return text_of_name(to, task_name(f->h));
+	case STRING_FIXED:
+		return text_end(to, fold_record_text(f->h, op, to, op->arg < STRING_ROOM ? op->arg - 1 :
+						     STRING_ROOM - 1));
+	case STRING_DATA_LOC:
+	case STRING_REL_LOC:
+		return text_end(to, fold_record_text(f->h, op, to, STRING_ROOM - 1));
+	default:
+		return text_end(to, 0);
+	}
+}
+
+/* ---- stacks ---- */
+
+static uint32_t stack_of_hit(struct fold *f, uint64_t *to)
+{
+	uint32_t nr = f->h->stack ? f->h->nr_stack : 0;
+
+	if (nr > PROGRAM_STACK_DEPTH)
+		nr = PROGRAM_STACK_DEPTH;
+	for (uint32_t i = 0; i < nr; i++)
+		to[1 + i] = ((const struct unaligned64 *)f->h->stack)[i].v;
+	return nr;
+}
+
+/* The first word says how many follow. */
+static uint32_t stack_of_field(struct fold *f, uint32_t at, uint64_t *to)
+{
+	uint32_t loc = (uint32_t)fold_load(f->h, OP_LOAD_U32, at), off = loc & 0xffff, words = (loc >> 16) / 8;
+	uint64_t nr = words ? fold_load(f->h, OP_LOAD_U64, off) : 0;
+
+	if (nr > PROGRAM_STACK_DEPTH)
+		nr = PROGRAM_STACK_DEPTH;
+	if (nr && nr > words - 1)
+		nr = words - 1;
+	for (uint32_t i = 1; i <= nr; i++)
+		to[i] = fold_load(f->h, OP_LOAD_U64, off + 8 * i);
+	return (uint32_t)nr;
+}
+
+static uint32_t stack_of_block(struct fold *f, const struct hit_ref *ref, uint64_t *to)
+{
+	if (!ref->block || !map_block_copy(plane_data(f->p, ref->map), ref->elt, ref->block - 1u, to,
+					   STACK_WORDS * 8))
+		return 0;
+	return to[0] < PROGRAM_STACK_DEPTH ? (uint32_t)to[0] : PROGRAM_STACK_DEPTH;
+}
+
+/* The stack that a reference (a true `of_ref`) or an op names into the frame; the number of its addresses. */
+static uint32_t stack_read(struct fold *f, const struct op *op, bool of_ref)
+{
+	uint64_t *to = f->frame->text;
+	uint32_t nr;
+
+	while (of_ref || op->size == STACK_REF) {
+		const struct hit_ref *ref = ref_of(f, op);
+
+		if (!ref->own) {
+			nr = stack_of_block(f, ref, to);
+			goto counted;
+		}
+		op = &f->prog->ops[ref->own - 1];
+		of_ref = false;
+	}
+	nr = op->size == STACK_FIELD ? stack_of_field(f, (uint32_t)op->imm, to) : stack_of_hit(f, to);
+counted:
+	to[0] = nr;
+	to[nr + 1] = 0;
+	return nr;
+}
+
+/* ---- variables that are larger than a word ---- */
+
+static void block_set(struct fold *f, const struct op *op, uint32_t words)
+{
+	struct map_block b;
+
+	f->frame->own[op->off % HIT_VARS] = 1 + (uint64_t)(op - f->prog->ops);
+	if (!map_block_begin(f->map, f->slot, f->elt, op->len, &b))
+		return;
+	for (uint32_t i = 0; i < words; i++)
+		map_block_put(&b, 8 * i, f->frame->text[i]);
+	do
+		map_block_look(&b);
+	while (!map_block_publish(&b));
+	map_block_end(&b);
+	map_var_set(f->map, f->elt, op->off, 0);
+}
+
+/* ---- references ---- */
+
+static uint32_t find_other(const struct map *m, const uint64_t *key)
+{
+	const uint64_t *at;
+	uint32_t elt;
+
+	if (m->key_size == 8) {
+		elt = map_first_place(m, map_hash_word(0, key[0]));
+		at = (const uint64_t *)map_elt(m, elt);
+		if (__builtin_expect(elt && at[0] == key[0], 1))
+			return elt;
+	}
+	return map_find(m, key);
+}
+
+static bool ref_find(struct fold *f, const struct op *op)
+{
+	const struct hist_cell *cell = plane_config(f->p, op->imm);
+	/* Acquire: the map as it was made; pairs with the release in point_cell(). */
+	data_ref ref = atomic_load_explicit(&cell->map, memory_order_acquire);
+
+	if (!ref)
+		return false;
+	f->other = plane_data(f->p, ref);
+	if (f->other->key_size > PROGRAM_KEY_MAX)
+		return false;
+	for (uint32_t i = op->arg / 8; i < f->other->key_size / 8; i++)
+		f->frame->key[i] = 0;
+	f->other_elt = find_other(f->other, f->frame->key);
+	return f->other_elt;
+}
+
+static bool ref_read(struct fold *f, const struct op *op)
+{
+	struct hit_ref *ref = ref_of(f, op);
+
+	if (op->flags & REF_ONCE ? !map_var_read_once(f->other, f->other_elt, op->off, &ref->value) :
+				   !map_var_read(f->other, f->other_elt, op->off, &ref->value))
+		return false;
+	ref->map = (data_ref)((char *)f->other - f->p->data);
+	ref->elt = f->other_elt;
+	ref->block = op->len;
+	ref->own = 0;
+	return true;
+}
+
+static void ref_own(struct fold *f, const struct op *op)
+{
+	struct hit_ref *ref = ref_of(f, op);
+
+	ref->value = f->frame->own[op->off % HIT_VARS];
+	ref->block = op->len;
+	ref->own = op->len ? (uint16_t)ref->value : 0;
+}
+
+/* ---- onmax, onchange, save ---- */
+
+static bool track_takes(const struct fold *f, uint64_t current)
+{
+	return f->track_flags & TRACK_CHANGE ? f->track_value != current : f->track_value > current;
+}
+
+static const struct op *track_begin(struct fold *f, const struct op *op)
+{
+	const struct op *not_taken = f->prog->ops + op->on_false;
+	uint32_t elt = op->flags & TRACK_GLOBAL ? 0 : f->elt;
+
+	f->track_flags = op->flags;
+	f->track_value = ref_of(f, op)->value;
+	if (!track_takes(f, map_block_value(f->map, elt, op->off)) ||
+	    !map_block_begin(f->map, f->slot, elt, op->off, &f->block))
+		return not_taken;
+	if (!track_takes(f, map_block_look(&f->block))) {
+		map_block_end(&f->block);
+		return not_taken;
+	}
+	map_block_put(&f->block, 0, f->track_value);
+	return op + 1;
+}
+
+/* Whoever publishes first wins if he has the better value; else it is tried again on top of his. */
+static const struct op *track_end(struct fold *f, const struct op *op)
+{
+	bool published;
+
+	do
+		published = map_block_publish(&f->block);
+	while (!published && track_takes(f, map_block_look(&f->block)));
+	map_block_end(&f->block);
+	return published ? op + 1 : f->prog->ops + op->on_false;
+}
+
+static void track_words(struct fold *f, uint32_t off, const uint64_t *from, uint32_t words)
+{
+	for (uint32_t i = 0; i < words; i++)
+		map_block_put(&f->block, off + 8 * i, from[i]);
+}
+
+static void track_string(struct fold *f, const struct op *op)
+{
+	uint32_t len = text_read(f, op), room = f->block.size > op->off ? f->block.size - op->off : 0;
+
+	if (len >= room) {
+		len = room ? room - 1 : 0;
+		((char *)f->frame->text)[len] = 0;
+	}
+	track_words(f, op->off, f->frame->text, len / 8 + 1);
+}
+
+static void track_comm(struct fold *f, const struct op *op)
+{
+	if (op->arg)
+		text_of_elt(f, op->arg - 1, f->frame->text);
+	else
+		text_of_name(f->frame->text, task_name(f->h));
+	track_words(f, op->off, f->frame->text, LAYOUT_COMM_LEN / 8);
+}
+
+/* ---- synthetic events ---- */
+
+static char *synth_record(const struct fold *f)
+{
+	return f->synth->arena + f->synth_at;
+}
+
+/* `bytes` more at the end of the record, with room for a whole text behind; NULL: the arena is full. */
+static char *synth_grow(struct fold *f, uint32_t bytes)
+{
+	char *at = f->synth->arena + f->synth_at + f->synth_size;
+
+	if (f->synth_full || f->synth_at + f->synth_size + bytes + STRING_ROOM > HIT_ARENA) {
+		f->synth_full = true;
+		return NULL;
+	}
+	f->synth_size += bytes;
+	f->synth->used = f->synth_at + f->synth_size;
+	return at;
+}
+
+static void synth_begin(struct fold *f, const struct op *op)
+{
+	struct record_common *common;
+	char *at;
+
+	f->synth_at = (f->synth->used + 7) & ~7u;
+	f->synth_size = 0;
+	f->synth_full = false;
+	at = synth_grow(f, op->len);
+	if (!at)
+		return;
+	for (uint32_t i = 0; i < op->len; i += 8)
+		*(uint64_t *)(at + i) = 0;
+	common = (struct record_common *)at;
+	*common = *(const struct record_common *)f->h->record;
+	common->type = (uint16_t)op->arg;
+}
+
+static void synth_u64(struct fold *f, const struct op *op)
+{
+	uint64_t v = ref_of(f, op)->value;
+
+	if (!f->synth_full)
+		*(uint64_t *)(synth_record(f) + op->off) = op->size < 8 ? v & ((1ull << 8 * op->size) - 1) : v;
+}
+
+static void words_store(char *to, const uint64_t *from, uint32_t words)
+{
+	for (uint32_t i = 0; i < words; i++)
+		((struct unaligned64 *)to)[i].v = from[i];
+}
+
+static void synth_data_loc(struct fold *f, const struct op *op, uint32_t at, uint32_t len)
+{
+	*(uint64_t *)(synth_record(f) + op->off) = len << 16 | at;
+}
+
+static void synth_string(struct fold *f, const struct op *op)
+{
+	const struct op source = { .size = STRING_REF, .arg = op->arg };
+	uint32_t len, at = f->synth_size;
+	char *to;
+
+	if (f->synth_full)
+		return;
+	len = text_read(f, &source);
+	if (op->len) {
+		if (len >= op->len) {
+			len = op->len - 1u;
+			((char *)f->frame->text)[len] = 0;
+		}
+		words_store(synth_record(f) + op->off, f->frame->text, len / 8 + 1);
+		return;
+	}
+	to = synth_grow(f, len + 1);
+	if (!to)
+		return;
+	words_store(to, f->frame->text, len / 8 + 1);
+	synth_data_loc(f, op, at, len + 1);
+}
+
+/*
+ * The number of addresses and then these, PROGRAM_STACK_DEPTH words in all:
+ * of a full stack the last address is not counted in the length, yet there is
+ * room for it in the record.
+ */
+static void synth_stack(struct fold *f, const struct op *op)
+{
+	uint32_t nr, words = 0, at = f->synth_size;
+	char *to;
+
+	if (f->synth_full)
+		return;
+	nr = stack_read(f, op, true);
+	to = synth_grow(f, 8 * (nr + 1));
+	if (!to)
+		return;
+	while (words < PROGRAM_STACK_DEPTH && f->frame->text[words])
+		words++;
+	words_store(to, f->frame->text, nr + 1);
+	synth_data_loc(f, op, at, words * 8);
+}
+
+static void synth_end(struct fold *f)
+{
+	if (f->synth_full)
+		hit_miss(f->slot);
+	else if (f->run && hit_synth(f->run, synth_record(f), f->synth_size))
+		return;
+	f->synth->used = f->synth_at;
+}
+
+const struct op *fold_act(struct fold *f, const struct op *op)
+{
+	switch (op->code) {
+	case OP_REF_FIND:
+		return ref_find(f, op) ? op + 1 : NULL;
+	case OP_REF_READ:
+		return ref_read(f, op) ? op + 1 : NULL;
+	case OP_REF_OWN:
+		ref_own(f, op);
+		return op + 1;
+	case OP_VAR_SET_STRING:
+		block_set(f, op, text_read(f, op) / 8 + 1);
+		return op + 1;
+	case OP_VAR_SET_STACK:
+		block_set(f, op, stack_read(f, op, false) + 2);
+		return op + 1;
+	case OP_TRACK_BEGIN:
+		return track_begin(f, op);
+	case OP_TRACK_U64:
+		map_block_put(&f->block, op->off, fold_pop(f));
+		return op + 1;
+	case OP_TRACK_STRING:
+		track_string(f, op);
+		return op + 1;
+	case OP_TRACK_KEY:
+		track_words(f, op->off, f->frame->key, op->len / 8u);
+		return op + 1;
+	case OP_TRACK_COMM:
+		track_comm(f, op);
+		return op + 1;
+	case OP_TRACK_END:
+		return track_end(f, op);
+	case OP_SYNTH_BEGIN:
+		synth_begin(f, op);
+		return op + 1;
+	case OP_SYNTH_U64:
+		synth_u64(f, op);
+		return op + 1;
+	case OP_SYNTH_STRING:
+		synth_string(f, op);
+		return op + 1;
+	case OP_SYNTH_STACK:
+		synth_stack(f, op);
+		return op + 1;
+	case OP_SYNTH_END:
+		synth_end(f);
+		return op + 1;
+	case OP_SNAPSHOT:
+		if (f->run)
+			hit_snapshot(f->run, op->arg);
+		return op + 1;
+	default:
+		return NULL;
+	}
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fold.h - the state of a hist program that runs; for fold.c and act.c
+ */
+#ifndef TRACEFUSE_PLANE_FOLD_H
+#define TRACEFUSE_PLANE_FOLD_H
+
+#include "plane/map.h"
+#include "plane/plane.h"
+#include "plane/program.h"
+
+struct fold {
+	const struct plane *p;
+	struct slot	*slot;
+	const struct program *prog;
+	const struct hit *h;
+	struct map	*map;
+	struct run	*run;
+	struct hit_frame *frame;
+	unsigned int	depth;		/* of the stack of values */
+	uint32_t	elt;
+
+	/* the elt of another hist that was found last */
+	struct map	*other;
+	uint32_t	other_elt;
+
+	/* between OP_TRACK_BEGIN and OP_TRACK_END */
+	uint32_t	track_flags;
+	uint64_t	track_value;
+	struct map_block block;
+
+	/* between OP_SYNTH_BEGIN and OP_SYNTH_END */
+	struct hit_synth *synth;
+	uint32_t	synth_at, synth_size;	/* in the arena */
+	bool		synth_full;
+};
+
+struct unaligned16 { uint16_t v; } __attribute__((packed, may_alias));
+struct unaligned32 { uint32_t v; } __attribute__((packed, may_alias));
+struct unaligned64 { uint64_t v; } __attribute__((packed, may_alias));
+
+static inline const unsigned char *fold_at(const struct hit *h, uint32_t off, uint32_t size)
+{
+	static const uint64_t nothing;
+
+	return off <= h->size && size <= h->size - off ? (const unsigned char *)h->record + off :
+							  (const unsigned char *)&nothing;
+}
+
+/* A field of the record, 0 where it lies outside. */
+static inline uint64_t fold_load(const struct hit *h, unsigned int code, uint32_t off)
+{
+	switch (code) {
+	case OP_LOAD_U8:
+		return *fold_at(h, off, 1);
+	case OP_LOAD_U16:
+		return ((const struct unaligned16 *)fold_at(h, off, 2))->v;
+	case OP_LOAD_U32:
+		return ((const struct unaligned32 *)fold_at(h, off, 4))->v;
+	case OP_LOAD_S8:
+		return (uint64_t)(int64_t)(int8_t)*fold_at(h, off, 1);
+	case OP_LOAD_S16:
+		return (uint64_t)(int64_t)(int16_t)((const struct unaligned16 *)fold_at(h, off, 2))->v;
+	case OP_LOAD_S32:
+		return (uint64_t)(int64_t)(int32_t)((const struct unaligned32 *)fold_at(h, off, 4))->v;
+	default:
+		return ((const struct unaligned64 *)fold_at(h, off, 8))->v;
+	}
+}
+
+static inline void fold_push(struct fold *f, uint64_t v)
+{
+	f->frame->value[f->depth++ & (PROGRAM_STACK - 1)] = v;
+}
+
+static inline uint64_t fold_pop(struct fold *f)
+{
+	return f->frame->value[--f->depth & (PROGRAM_STACK - 1)];
+}
+
+/*
+ * The text of a record that `op` names, up to its 0 and `limit` bytes, into
+ * `to`; behind its last word nothing is written. Returns the number of words.
+ */
+uint32_t fold_record_text(const struct hit *h, const struct op *op, uint64_t *to, uint32_t limit);
+
+/* References, texts and stacks in variables, actions. The next op, NULL: the program ends. */
+const struct op *fold_act(struct fold *f, const struct op *op);
+
+#endif
