@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * act.c - each op of variables, references and tracking, in programs written by hand
+ */
+#include <string.h>
+#include "../session/temp_place.h"
+#include "world.h"
+
+#define OFF(field)	offsetof(struct rec, field)
+#define KEY_A		{ .code = OP_KEY_FIELD, .size = OP_LOAD_U32, .arg = OFF(a) }
+#define FIND		{ .code = OP_FIND }
+#define SUM(n)		{ .code = OP_SUM, .off = n }
+#define LOAD(field)	{ .code = sizeof(((struct rec *)0)->field) == 8 ? OP_LOAD_U64 : OP_LOAD_U32, .off = OFF(field) }
+#define VAR_SET(n)	{ .code = OP_VAR_SET, .off = n }
+#define REF_FIND(h)	{ .code = OP_REF_FIND, .imm = (h).cell, .arg = 8 }
+#define REF_READ(n, var, f)	{ .code = OP_REF_READ, .arg = n, .off = var, .flags = f }
+#define LOAD_REF(n)	{ .code = OP_LOAD_REF, .arg = n }
+
+static struct hist ha, hb;
+
+static void make_hists(uint32_t nr_blocks, uint32_t block_size)
+{
+	hist_make(&ha, 8, 2, 4, nr_blocks, block_size);
+	hist_make(&hb, 8, 3, 4, nr_blocks, block_size);
+}
+
+static void a_variable_is_found_by_its_key(void **state)
+{
+	make_hists(0, 0);
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, PROGRAM_NEEDS_TIME, KEY_A, FIND, { .code = OP_LOAD_TIME }, VAR_SET(1)));
+	plan_hist(EVENT_B, 0, PROGRAM(&hb, PROGRAM_NEEDS_TIME, KEY_A, REF_FIND(ha), REF_READ(3, 1, 0), FIND,
+				      { .code = OP_LOAD_TIME }, LOAD_REF(3), { .code = OP_SUB }, SUM(1)));
+	fire_event(EVENT_B, 7, 100);
+	assert_int_equal(map_hits(hb.map, &hb.shape), 0);
+	fire_event(EVENT_A, 7, 1000);
+	fire_event(EVENT_A, 8, 2000);
+	fire_event(EVENT_B, 7, 1500);
+	fire_event(EVENT_B, 7, 1600);
+	fire_event(EVENT_B, 9, 1600);
+	assert_int_equal(sum_of_key(&hb, 7, 0), 2);
+	assert_int_equal(sum_of_key(&hb, 7, 1), 500 + 600);
+	assert_int_equal(map_hits(hb.map, &hb.shape), 2);
+}
+
+static void a_setting_is_matched_once(void **state)
+{
+	make_hists(0, 0);
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND, LOAD(b), VAR_SET(0)));
+	plan_hist(EVENT_B, 0, PROGRAM(&hb, 0, KEY_A, REF_FIND(ha), REF_READ(0, 0, REF_ONCE), FIND));
+	for (int i = 0; i < 3; i++) {
+		fire_event(EVENT_A, 7, 1);
+		fire_event(EVENT_B, 7, 2);
+		fire_event(EVENT_B, 7, 3);
+	}
+	assert_int_equal(sum_of_key(&hb, 7, 0), 3);
+	fire_event(EVENT_A, 7, 1);
+	fire_event(EVENT_A, 7, 1);
+	fire_event(EVENT_B, 7, 2);
+	fire_event(EVENT_B, 7, 2);
+	assert_int_equal(sum_of_key(&hb, 7, 0), 4);
+}
+
+/* An unset second variable ends the program; the first is used up by then, as in the kernel. */
+static void references_are_read_in_order(void **state)
+{
+	uint64_t v;
+	uint64_t key = 7;
+
+	make_hists(0, 0);
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND, LOAD(b), VAR_SET(0)));
+	plan_hist(EVENT_B, 0, PROGRAM(&hb, 0, KEY_A, REF_FIND(ha), REF_READ(0, 0, REF_ONCE), REF_READ(1, 1, 0), FIND));
+	fire_event(EVENT_A, 7, 1);
+	fire_event(EVENT_B, 7, 2);
+	assert_int_equal(map_hits(hb.map, &hb.shape), 0);
+	assert_false(map_var_read(ha.map, map_find(ha.map, &key), 0, &v));
+}
+
+static void a_short_key_is_padded(void **state)
+{
+	hist_make(&ha, 24, 1, 1, 0, 0);
+	hist_make(&hb, 8, 1, 0, 0, 0);
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, { .code = OP_LOAD_IMM }, { .code = OP_KEY_U64, .off = 8 },
+				      { .code = OP_LOAD_IMM }, { .code = OP_KEY_U64, .off = 16 }, FIND, LOAD(a), VAR_SET(0)));
+	plan_hist(EVENT_B, 0, PROGRAM(&hb, 0, { .code = OP_LOAD_IMM, .imm = ~0ull }, { .code = OP_KEY_U64, .off = 16 },
+				      KEY_A, REF_FIND(ha), REF_READ(0, 0, 0), FIND));
+	fire_event(EVENT_A, 7, 1);
+	fire_event(EVENT_B, 7, 1);
+	assert_int_equal(sum_of_key(&hb, 7, 0), 1);
+}
+
+static void a_hist_that_is_gone_ends_the_program(void **state)
+{
+	struct hist_cell *cell;
+
+	make_hists(0, 0);
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND, LOAD(b), VAR_SET(0)));
+	plan_hist(EVENT_B, 0, PROGRAM(&hb, 0, KEY_A, REF_FIND(ha), REF_READ(0, 0, 0), FIND));
+	fire_event(EVENT_A, 7, 1);
+	cell = session_config(world.session, ha.cell, sizeof(*cell));
+	cell->map = 0;
+	fire_event(EVENT_B, 7, 1);
+	assert_int_equal(map_hits(hb.map, &hb.shape), 0);
+}
+
+static void own_values_are_those_of_this_hit(void **state)
+{
+	make_hists(0, 0);
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND, LOAD(b), VAR_SET(2),
+				      { .code = OP_REF_OWN, .arg = 15, .off = 2 }, LOAD_REF(15), SUM(1)));
+	for (uint32_t i = 1; i <= 3; i++) {
+		struct rec r = rec_make(EVENT_A, 7);
+
+		r.b = 10 * i;
+		fire_rec(&r, 1);
+	}
+	assert_int_equal(sum_of_key(&ha, 7, 1), 60);
+}
+
+/* ---- texts and stacks ---- */
+
+static const void *block_of(const struct hist *h, uint64_t key, uint32_t block)
+{
+	static uint64_t content[64];
+
+	memset(content, 0xee, sizeof(content));
+	if (!map_block_read(h->map, map_size(&h->shape), &h->shape, key ? map_find(h->map, &key) : 0, block, content))
+		return NULL;
+	return content;
+}
+
+#define TEXT(kind, ...)	{ .code = OP_VAR_SET_STRING, .size = kind, __VA_ARGS__ }
+
+static void texts_come_from_everywhere(void **state)
+{
+	make_hists(4, STRING_ROOM);
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND,
+		TEXT(STRING_FIXED, .imm = OFF(name), .arg = 16, .off = 0, .len = 0),
+		TEXT(STRING_DATA_LOC, .imm = OFF(loc), .off = 1, .len = 1),
+		TEXT(STRING_COMM, .off = 2, .len = 2),
+		{ .code = OP_REF_OWN, .arg = 0, .off = 1, .len = 2 },
+		TEXT(STRING_REF, .arg = 0, .off = 3, .len = 3)));
+	plan_hist(EVENT_B, 0, PROGRAM(&hb, 0, KEY_A, REF_FIND(ha),
+		{ .code = OP_REF_READ, .arg = 5, .off = 0, .len = 1 }, FIND,
+		TEXT(STRING_REF, .arg = 5, .off = 0, .len = 0)));
+	fire_event(EVENT_A, 7, 1);
+	assert_string_equal(block_of(&ha, 7, 0), "fifteen-letters");
+	assert_string_equal(block_of(&ha, 7, 1), "dynamic");
+	assert_string_equal(block_of(&ha, 7, 2), "tester");
+	assert_string_equal(block_of(&ha, 7, 3), "dynamic");
+	fire_event(EVENT_B, 7, 1);
+	assert_string_equal(block_of(&hb, 7, 0), "fifteen-letters");
+}
+
+/* A fixed text may fill its array; all lengths up to the room, and beyond. */
+static void texts_are_cut_as_by_strscpy(void **state)
+{
+	static struct { struct rec r; char text[400]; } big;
+	struct rec r = rec_make(EVENT_A, 7);
+	struct hit h = { .record = &big, .size = sizeof(big), .cpu = 1, .writer = 1, .time = 1 };
+	char expected[400];
+
+	make_hists(1, STRING_ROOM);
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND, TEXT(STRING_FIXED, .imm = OFF(name), .arg = 16)));
+	memcpy(r.name, "0123456789abcdef", 16);
+	fire_rec(&r, 1);
+	assert_string_equal(block_of(&ha, 7, 0), "0123456789abcde");
+
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND, TEXT(STRING_DATA_LOC, .imm = OFF(loc))));
+	for (uint32_t len = 0; len < 390; len++) {
+		big.r = rec_make(EVENT_A, 7);
+		big.r.loc = (len + 1) << 16 | (uint32_t)sizeof(struct rec);
+		memset(big.text, 'x', sizeof(big.text));
+		memset(big.text, 'a', len);
+		big.text[len] = len % 2 ? 0 : big.text[len];
+		hit(world.p, world.slot, &h);
+		memset(expected, 'a', sizeof(expected));
+		expected[len] = 'x';
+		expected[len % 2 ? len : len + 1] = 0;
+		expected[255] = 0;
+		assert_string_equal(block_of(&ha, 7, 0), expected);
+	}
+	/* One that says that it lies outside. */
+	big.r.loc = 100 << 16 | 60000;
+	hit(world.p, world.slot, &h);
+	assert_string_equal(block_of(&ha, 7, 0), "");
+}
+
+static void stacks_are_counted_and_ended(void **state)
+{
+	static const uint64_t expected[] = { 3, 0x1000, 0x2000, 0x3000, 0 };
+
+	make_hists(2, STRING_ROOM);
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, PROGRAM_NEEDS_STACK, KEY_A, FIND,
+		{ .code = OP_VAR_SET_STACK, .size = STACK_HIT, .off = 0, .len = 0 },
+		{ .code = OP_REF_OWN, .arg = 1, .off = 0, .len = 1 },
+		{ .code = OP_VAR_SET_STACK, .size = STACK_REF, .arg = 1, .off = 1, .len = 1 }));
+	plan_hist(EVENT_B, 0, PROGRAM(&hb, 0, KEY_A, REF_FIND(ha), { .code = OP_REF_READ, .arg = 0, .off = 1, .len = 2 },
+		FIND, { .code = OP_VAR_SET_STACK, .size = STACK_REF, .arg = 0, .off = 0, .len = 0 }));
+	fire_event(EVENT_A, 7, 1);
+	fire_event(EVENT_B, 7, 1);
+	assert_memory_equal(block_of(&ha, 7, 0), expected, sizeof(expected));
+	assert_memory_equal(block_of(&ha, 7, 1), expected, sizeof(expected));
+	assert_memory_equal(block_of(&hb, 7, 0), expected, sizeof(expected));
+}
+
+/* ---- onmax, onchange, save ---- */
+
+#define OWN_C		LOAD(c), VAR_SET(0), { .code = OP_REF_OWN, .arg = 0, .off = 0 }
+
+static void fire_c(uint32_t a, uint64_t c, uint32_t b)
+{
+	struct rec r = rec_make(EVENT_A, a);
+
+	r.c = c;
+	r.b = b;
+	fire_rec(&r, 1);
+}
+
+/* key, find, own ref, begin, save b, name, end, what is counted when it was taken */
+static config_ref track_program(uint32_t flags)
+{
+	return PROGRAM(&ha, 0, KEY_A, FIND, OWN_C,
+		       { .code = OP_TRACK_BEGIN, .off = 1, .arg = 0, .flags = (uint8_t)flags, .on_false = 12 },
+		       LOAD(b), { .code = OP_TRACK_U64, .off = 8 },
+		       { .code = OP_TRACK_STRING, .off = 16, .size = STRING_FIXED, .imm = OFF(name), .arg = 16 },
+		       { .code = OP_TRACK_END, .on_false = 12 },
+		       { .code = OP_LOAD_IMM, .imm = 1 }, SUM(1));
+}
+
+static void assert_saved(uint64_t key, uint64_t value, uint64_t b)
+{
+	const uint64_t *w = block_of(&ha, key, 1);
+
+	assert_non_null(w);
+	assert_int_equal(w[0], value);
+	assert_int_equal(w[1], b);
+	assert_string_equal((const char *)&w[2], "fifteen-letters");
+}
+
+static void onmax_takes_what_is_greater(void **state)
+{
+	make_hists(2, 48);
+	plan_hist(EVENT_A, 0, track_program(0));
+	fire_c(7, 0, 1);
+	assert_null(block_of(&ha, 7, 1));
+	fire_c(7, 10, 2);
+	assert_saved(7, 10, 2);
+	fire_c(7, 10, 3);
+	fire_c(7, 9, 4);
+	assert_saved(7, 10, 2);
+	fire_c(7, (uint64_t)-1, 5);
+	assert_saved(7, (uint64_t)-1, 5);
+	fire_c(8, 1, 6);
+	assert_saved(8, 1, 6);
+	assert_int_equal(sum_of_key(&ha, 7, 1), 2);
+	assert_int_equal(sum_of_key(&ha, 7, 0), 5);
+}
+
+static void onchange_takes_what_differs(void **state)
+{
+	make_hists(2, 48);
+	plan_hist(EVENT_A, 0, track_program(TRACK_CHANGE));
+	fire_c(7, 0, 1);
+	assert_null(block_of(&ha, 7, 1));
+	fire_c(7, 10, 2);
+	fire_c(7, 10, 3);
+	assert_saved(7, 10, 2);
+	fire_c(7, 9, 4);
+	assert_saved(7, 9, 4);
+	fire_c(7, 0, 5);
+	assert_saved(7, 0, 5);
+	assert_int_equal(sum_of_key(&ha, 7, 1), 3);
+}
+
+static void one_block_for_the_whole_hist(void **state)
+{
+	const uint64_t *w;
+
+	make_hists(2, 48);
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND, OWN_C,
+		{ .code = OP_TRACK_BEGIN, .off = 0, .arg = 0, .flags = TRACK_GLOBAL, .on_false = 9 },
+		{ .code = OP_TRACK_COMM, .off = 8 }, { .code = OP_TRACK_KEY, .off = 24, .len = 8 },
+		{ .code = OP_TRACK_END, .on_false = 9 }));
+	fire_c(7, 10, 0);
+	fire_c(8, 5, 0);
+	w = block_of(&ha, 0, 0);
+	assert_int_equal(w[0], 10);
+	assert_string_equal((const char *)&w[1], "tester");
+	assert_int_equal(w[3], 7);
+	fire_c(9, 11, 0);
+	w = block_of(&ha, 0, 0);
+	assert_int_equal(w[3], 9);
+}
+
+/* What lies behind the room of a block is left out, with a 0 at the end of a text. */
+static void a_text_keeps_within_its_block(void **state)
+{
+	make_hists(1, 24);
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND, OWN_C,
+		{ .code = OP_TRACK_BEGIN, .arg = 0, .on_false = 8 },
+		{ .code = OP_TRACK_STRING, .off = 16, .size = STRING_FIXED, .imm = OFF(name), .arg = 16 },
+		{ .code = OP_TRACK_END, .on_false = 8 }));
+	fire_c(7, 10, 0);
+	assert_string_equal((const char *)block_of(&ha, 7, 0) + 16, "fifteen");
+}
+
+/* Where no place is left for the key the program ends before it sets anything. */
+static void a_full_map_drops(void **state)
+{
+	make_hists(2, 48);
+	plan_hist(EVENT_A, 0, track_program(0));
+	for (uint32_t i = 1; i <= 200; i++)
+		fire_c(i, i, i);
+	assert_int_equal(map_drops(ha.map, &ha.shape), 72);
+	assert_int_equal(map_hits(ha.map, &ha.shape), 128);
+}
+
+int main(void)
+{
+#define WORLD_TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, world_teardown)
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(a_variable_is_found_by_its_key),
+		WORLD_TEST(a_setting_is_matched_once),
+		WORLD_TEST(references_are_read_in_order),
+		WORLD_TEST(a_short_key_is_padded),
+		WORLD_TEST(a_hist_that_is_gone_ends_the_program),
+		WORLD_TEST(own_values_are_those_of_this_hit),
+		WORLD_TEST(texts_come_from_everywhere),
+		WORLD_TEST(texts_are_cut_as_by_strscpy),
+		WORLD_TEST(stacks_are_counted_and_ended),
+		WORLD_TEST(onmax_takes_what_is_greater),
+		WORLD_TEST(onchange_takes_what_differs),
+		WORLD_TEST(one_block_for_the_whole_hist),
+		WORLD_TEST(a_text_keeps_within_its_block),
+		WORLD_TEST(a_full_map_drops),
+	};
+	int failed;
+
+	if (!temp_place())
+		return temp_place_skip();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	temp_place_remove();
+	return failed;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * synth.c - synthetic events at the hit: their bytes, their order, what they have of their cause
+ */
+#include <string.h>
+#include "../session/temp_place.h"
+#include "world.h"
+
+#define OFF(field)	offsetof(struct rec, field)
+#define KEY_A		{ .code = OP_KEY_FIELD, .size = OP_LOAD_U32, .arg = OFF(a) }
+#define FIND		{ .code = OP_FIND }
+#define A_AS_REF0	{ .code = OP_LOAD_U32, .off = OFF(a) }, { .code = OP_VAR_SET, .off = 0 }, \
+			{ .code = OP_REF_OWN, .off = 0, .arg = 0 }
+#define SYNTH_A(id)	{ .code = OP_SYNTH_BEGIN, .arg = id, .len = 16 }, \
+			{ .code = OP_SYNTH_U64, .off = 8, .size = 8, .arg = 0 }, { .code = OP_SYNTH_END }
+/* Where the field of SYNTH_A is, as a key. */
+#define KEY_LAT		{ .code = OP_KEY_FIELD, .size = OP_LOAD_U64, .arg = 8 }
+
+static struct hist ha, hs;
+
+/* A makes `id` out of its field a. */
+static config_ref maker(uint32_t id)
+{
+	hist_make(&ha, 8, 1, 4, 4, STRING_ROOM);
+	return PROGRAM(&ha, 0, KEY_A, FIND, A_AS_REF0, SYNTH_A(id));
+}
+
+static config_ref counter(void)
+{
+	hist_make(&hs, 8, 1, 0, 0, 0);
+	return PROGRAM(&hs, 0, KEY_LAT, FIND);
+}
+
+static void records_are_the_kernels(void **state)
+{
+	struct {
+		struct record_common common;
+		uint64_t	u64, u32, u8;
+		char		fixed[STRING_ROOM];
+		uint64_t	dyn, stack;
+		char		text[8];
+		uint64_t	words[4];
+	} __attribute__((packed)) expected, got;
+	uint32_t behind = offsetof(__typeof__(expected), text);
+	uint32_t size;
+
+	hist_make(&ha, 8, 1, 4, 4, STRING_ROOM);
+	plan_hist(SYNTH, ARM_RECORD, 0);
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, PROGRAM_NEEDS_STACK, KEY_A, FIND,
+		{ .code = OP_LOAD_U64, .off = OFF(c) }, { .code = OP_VAR_SET, .off = 0 },
+		{ .code = OP_VAR_SET_STRING, .off = 1, .len = 1, .size = STRING_FIXED, .imm = OFF(name), .arg = 16 },
+		{ .code = OP_VAR_SET_STRING, .off = 2, .len = 2, .size = STRING_DATA_LOC, .imm = OFF(loc) },
+		{ .code = OP_VAR_SET_STACK, .off = 3, .len = 3, .size = STACK_HIT },
+		{ .code = OP_REF_OWN, .arg = 0, .off = 0 }, { .code = OP_REF_OWN, .arg = 1, .off = 1, .len = 2 },
+		{ .code = OP_REF_OWN, .arg = 2, .off = 2, .len = 3 }, { .code = OP_REF_OWN, .arg = 3, .off = 3, .len = 4 },
+		{ .code = OP_SYNTH_BEGIN, .arg = SYNTH, .len = (uint16_t)behind },
+		{ .code = OP_SYNTH_U64, .off = 8, .size = 8, .arg = 0 },
+		{ .code = OP_SYNTH_U64, .off = 16, .size = 4, .arg = 0 },
+		{ .code = OP_SYNTH_U64, .off = 24, .size = 1, .arg = 0 },
+		{ .code = OP_SYNTH_STRING, .off = 32, .len = STRING_ROOM, .arg = 1 },
+		{ .code = OP_SYNTH_STRING, .off = 288, .arg = 2 },
+		{ .code = OP_SYNTH_STACK, .off = 296, .arg = 3 },
+		{ .code = OP_SYNTH_END }));
+	struct rec r = rec_make(EVENT_A, 7);
+
+	r.c = 0x1122334455667788;
+	/* Twice: what the first left in the arena must not be in the second. */
+	memset(r.name, 'n', 15);
+	fire_rec(&r, 10);
+	strcpy(r.name, "fifteen-letters");
+	fire_rec(&r, 20);
+	memset(&got, 0, sizeof(got));
+	size = ring_nth(0, 1, &got, sizeof(got));
+	memset(&expected, 0, sizeof(expected));
+	expected.common = (struct record_common){ .type = SYNTH, .flags = 3, .preempt_count = 1, .pid = 77 };
+	expected.u64 = r.c;
+	expected.u32 = 0x55667788;
+	expected.u8 = 0x88;
+	strcpy(expected.fixed, "fifteen-letters");
+	expected.dyn = 8 << 16 | behind;
+	expected.stack = 32 << 16 | (behind + 8);
+	strcpy(expected.text, "dynamic");
+	memcpy(expected.words, (const uint64_t[]){ 3, 0x1000, 0x2000, 0x3000 }, 32);
+	assert_int_equal((size + 3) / 4 * 4, sizeof(expected));
+	assert_memory_equal(&got, &expected, sizeof(expected));
+}
+
+/* Of a full stack the count and fifteen addresses are the field, the sixteenth only has its room. */
+static void a_full_stack_is_as_long_as_the_kernels(void **state)
+{
+	uint64_t stack[20], got[64] = { 0 };
+	struct rec r = rec_make(EVENT_A, 7);
+	struct hit h = { .record = &r, .size = sizeof(r), .cpu = 1, .time = 10, .stack = stack, .nr_stack = 20, .writer = 1 };
+
+	for (uint32_t i = 0; i < 20; i++)
+		stack[i] = 0x1000 + i;
+	hist_make(&ha, 8, 1, 1, 1, STRING_ROOM);
+	plan_hist(SYNTH, ARM_RECORD, 0);
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, PROGRAM_NEEDS_STACK, KEY_A, FIND,
+		{ .code = OP_VAR_SET_STACK, .size = STACK_HIT }, { .code = OP_REF_OWN, .len = 1 },
+		{ .code = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16 }, { .code = OP_SYNTH_STACK, .off = 8 },
+		{ .code = OP_SYNTH_END }));
+	hit(world.p, world.slot, &h);
+	assert_int_equal(ring_nth(0, 0, got, sizeof(got)), 16 + 17 * 8);
+	assert_int_equal(got[1], 16 * 8 << 16 | 16);
+	assert_int_equal(got[2], 16);
+	assert_int_equal(got[17], 0x1000 + 14);
+}
+
+static void a_record_comes_behind_its_cause(void **state)
+{
+	plan_hist(EVENT_A, ARM_RECORD, maker(SYNTH));
+	plan_hist(SYNTH, ARM_RECORD, counter());
+	assert_int_equal(fire_event(EVENT_A, 7, 10), 1);
+	assert_string_equal(ring_text(0, 0), "300@10 302@10 ");
+	assert_int_equal(sum_of_key(&hs, 7, 0), 1);
+}
+
+static void it_is_there_when_its_cause_is_not(void **state)
+{
+	plan_hist(EVENT_A, 0, maker(SYNTH));
+	plan_hist(SYNTH, ARM_RECORD, 0);
+	assert_int_equal(fire_event(EVENT_A, 7, 10), 0);
+	assert_string_equal(ring_text(0, 0), "302@10 ");
+}
+
+static void it_counts_though_it_is_not_recorded(void **state)
+{
+	plan_hist(EVENT_A, ARM_RECORD, maker(SYNTH));
+	plan_hist(SYNTH, 0, counter());
+	for (int i = 0; i < 1000; i++)
+		fire_event(EVENT_A, 7, 10);
+	assert_int_equal(sum_of_key(&hs, 7, 0), 1000);
+	/* One that nobody has armed. */
+	plan_hist(EVENT_A, ARM_RECORD, maker(SYNTH2));
+	fire_event(EVENT_A, 7, 10);
+	assert_int_equal(world.slot->missed, 0);
+}
+
+static void its_effects_are_seen_by_later_triggers(void **state)
+{
+	config_ref make = maker(SYNTH);
+	struct hist other;
+
+	hist_make(&hs, 8, 1, 1, 0, 0);
+	plan_hist(SYNTH, 0, PROGRAM(&hs, 0, KEY_LAT, FIND, { .code = OP_LOAD_U64, .off = 8 }, { .code = OP_VAR_SET }));
+	hist_make(&other, 8, 1, 0, 0, 0);
+	plan_make(&(struct plan_row){ .event = EVENT_A, .nr_triggers = 2, .triggers = {
+		{ TRIGGER_HIST, make, 0 },
+		{ TRIGGER_HIST, PROGRAM(&other, 0, KEY_A, { .code = OP_REF_FIND, .imm = hs.cell, .arg = 8 },
+					{ .code = OP_REF_READ }, FIND), 0 } } }, 1);
+	fire_event(EVENT_A, 7, 10);
+	assert_int_equal(sum_of_key(&other, 7, 0), 1);
+}
+
+static void a_record_comes_before_those_it_causes(void **state)
+{
+	static struct hist h2;
+	config_ref make = maker(SYNTH);
+
+	hist_make(&h2, 8, 1, 4, 0, 0);
+	plan_hist(SYNTH2, ARM_RECORD, 0);
+	plan_hist(SYNTH, ARM_RECORD, PROGRAM(&h2, 0, KEY_LAT, FIND, A_AS_REF0, SYNTH_A(SYNTH2)));
+	plan_hist(EVENT_A, ARM_RECORD, make);
+	fire_event(EVENT_A, 7, 10);
+	assert_string_equal(ring_text(0, 0), "300@10 302@10 303@10 ");
+	plan_hist(SYNTH, 0, PROGRAM(&h2, 0, KEY_LAT, FIND, A_AS_REF0, SYNTH_A(SYNTH2)));
+	fire_event(EVENT_A, 7, 20);
+	assert_string_equal(ring_text(0, 0), "300@10 302@10 303@10 300@20 303@20 ");
+}
+
+static config_ref filter_lat(uint64_t v)
+{
+	return program_make(NULL, (const struct op[]){
+		{ .code = OP_CMP_U64, .cmp = CMP_EQ, .off = 8, .imm = v, .on_true = 1, .on_false = 2 },
+		{ .code = OP_ACCEPT }, { .code = OP_REJECT } }, 3, 0);
+}
+
+static void each_instance_decides_for_itself(void **state)
+{
+	config_ref make = maker(SYNTH), count = counter();
+
+	plan_make((const struct plan_row[]){
+		{ .event = SYNTH, .instance = 0, .flags = ARM_RECORD, .filter = filter_lat(8) },
+		{ .event = SYNTH, .instance = 1, .flags = ARM_RECORD, .nr_triggers = 1,
+		  .triggers = { { TRIGGER_HIST, count, filter_lat(7) } } } }, 2);
+	plan_hist(EVENT_A, ARM_RECORD, make);
+	assert_int_equal(fire_event(EVENT_A, 7, 10), 1);
+	assert_int_equal(fire_event(EVENT_A, 8, 20), 1);
+	assert_string_equal(ring_text(0, 0), "300@10 300@20 302@20 ");
+	assert_string_equal(ring_text(1, 0), "302@10 302@20 ");
+	assert_int_equal(map_hits(hs.map, &hs.shape), 1);
+}
+
+static void soft_disabled_it_fires_and_is_not_recorded(void **state)
+{
+	plan_hist(EVENT_A, ARM_RECORD, maker(SYNTH));
+	plan_hist(SYNTH, ARM_RECORD | ARM_SOFT_MODE, counter());
+	state_of(SYNTH, 0)->soft_disabled = 1;
+	fire_event(EVENT_A, 7, 10);
+	assert_string_equal(ring_text(0, 0), "300@10 ");
+	assert_int_equal(sum_of_key(&hs, 7, 0), 1);
+}
+
+static void stacks_are_those_of_the_cause(void **state)
+{
+	struct stack_record got;
+
+	plan_hist(EVENT_A, 0, maker(SYNTH));
+	plan_hist(SYNTH, ARM_RECORD, 0);
+	plane_instance(world.p, 0)->flags = INSTANCE_STACKTRACE;
+	fire_event(EVENT_A, 7, 10);
+	assert_string_equal(ring_text(0, 0), "302@10 s ");
+	ring_nth(0, 1, &got, sizeof(got));
+	assert_int_equal(got.size, 3);
+	assert_int_equal(got.pid, 77);
+	assert_int_equal(got.caller[2], 0x3000);
+}
+
+/* The cause is in, the synthetic record is in, what comes after it is not. */
+static void post_triggers_fire_behind_the_record(void **state)
+{
+	config_ref make = maker(SYNTH);
+
+	plan_make(&(struct plan_row){ .event = SYNTH, .flags = ARM_RECORD, .nr_triggers = 1,
+				      .triggers = { { TRIGGER_TRACEOFF, 0, 0 } } }, 1);
+	plan_make(&(struct plan_row){ .event = EVENT_A, .flags = ARM_RECORD, .nr_triggers = 2,
+				      .triggers = { { TRIGGER_HIST, make, 0 }, { TRIGGER_HIST, make, 0 } } }, 1);
+	fire_event(EVENT_A, 7, 10);
+	assert_string_equal(ring_text(0, 0), "300@10 302@10 ");
+	assert_int_equal(plane_instance(world.p, 0)->tracing_on, 0);
+	fire_event(EVENT_A, 7, 20);
+	assert_string_equal(ring_text(0, 0), "300@10 302@10 ");
+}
+
+static void a_paused_or_filtered_trigger_makes_nothing(void **state)
+{
+	config_ref make = maker(SYNTH);
+
+	plan_hist(SYNTH, ARM_RECORD, 0);
+	plan_make(&(struct plan_row){ .event = EVENT_A, .nr_triggers = 1,
+				      .triggers = { { TRIGGER_HIST, make, filter_lat(12345) } } }, 1);
+	fire_event(EVENT_A, 7, 10);
+	assert_string_equal(ring_text(0, 0), "");
+	assert_int_equal(map_hits(ha.map, &ha.shape), 0);
+}
+
+/* An event that makes itself: four of them, and the fifth hist is missed as in the kernel. */
+static void events_nest_four_deep(void **state)
+{
+	config_ref make = maker(SYNTH);
+	static struct hist h2;
+
+	hist_make(&h2, 8, 1, 4, 0, 0);
+	plan_hist(SYNTH, ARM_RECORD, PROGRAM(&h2, 0, KEY_LAT, FIND, A_AS_REF0, SYNTH_A(SYNTH)));
+	plan_hist(EVENT_A, ARM_RECORD, make);
+	for (uint64_t i = 1; i <= 3; i++) {
+		fire_event(EVENT_A, 7, i);
+		assert_int_equal(world.slot->missed, i);
+		assert_int_equal(map_hits(h2.map, &h2.shape), 3 * i);
+	}
+	assert_string_equal(ring_text(0, 0), "300@1 302@1 302@1 302@1 302@1 300@2 302@2 302@2 302@2 302@2 "
+			    "300@3 302@3 302@3 302@3 302@3 ");
+}
+
+static void a_full_arena_is_counted(void **state)
+{
+	struct op ops[80] = { KEY_A, FIND, A_AS_REF0 };
+	unsigned int nr = 5;
+
+	hist_make(&ha, 8, 1, 4, 0, 0);
+	plan_hist(SYNTH, ARM_RECORD, 0);
+	for (int i = 0; i < 5; i++) {
+		ops[nr++] = (struct op){ .code = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 2000 };
+		ops[nr++] = (struct op){ .code = OP_SYNTH_U64, .off = 1992, .size = 8, .arg = 0 };
+		ops[nr++] = (struct op){ .code = OP_SYNTH_END };
+	}
+	plan_hist(EVENT_A, 0, program_make(&ha, ops, nr + 1, 0));
+	fire_event(EVENT_A, 7, 10);
+	assert_string_equal(ring_text(0, 0), "302@10 302@10 302@10 ");
+	assert_int_equal(world.slot->missed, 2);
+	/* Those that go nowhere give their room back. */
+	plan_hist(SYNTH, 0, 0);
+	fire_event(EVENT_A, 7, 20);
+	assert_int_equal(world.slot->missed, 2);
+}
+
+static void snapshot_swaps_and_the_cause_is_in_it(void **state)
+{
+	hist_make(&ha, 8, 1, 4, 1, 32);
+	plan_hist(EVENT_A, ARM_RECORD, PROGRAM(&ha, 0, KEY_A, FIND, A_AS_REF0,
+		{ .code = OP_TRACK_BEGIN, .flags = TRACK_GLOBAL, .on_false = 8 },
+		{ .code = OP_TRACK_END, .on_false = 8 }, { .code = OP_SNAPSHOT, .arg = 0 }));
+	fire_event(EVENT_A, 7, 10);
+	assert_string_equal(ring_text(0, 1), "300@10 ");
+	assert_string_equal(ring_text(0, 0), "");
+	fire_event(EVENT_A, 7, 20);
+	fire_event(EVENT_A, 6, 30);
+	assert_string_equal(ring_text(0, 0), "300@20 300@30 ");
+	fire_event(EVENT_A, 8, 40);
+	assert_string_equal(ring_text(0, 1), "300@20 300@30 300@40 ");
+	assert_int_equal(plane_instance(world.p, 0)->snapshots, 2);
+}
+
+static void filters_see_its_dynamic_texts(void **state)
+{
+	size_t size = sizeof(struct program) + 3 * sizeof(struct op) + 8;
+	config_ref ref = session_config_alloc(world.session, size);
+	struct program *filter = session_config(world.session, ref, size);
+
+	*filter = (struct program){ .size = (uint32_t)size, .nr_ops = 3 };
+	filter->ops[0] = (struct op){ .code = OP_MATCH, .size = STRING_DATA_LOC << 4 | MATCH_FRONT, .cmp = CMP_EQ,
+				      .off = 8, .imm = size - 8, .arg = 3, .on_true = 1, .on_false = 2 };
+	filter->ops[1].code = OP_ACCEPT;
+	filter->ops[2].code = OP_REJECT;
+	memcpy((char *)filter + size - 8, "dyn", 4);
+	hist_make(&ha, 8, 1, 1, 1, STRING_ROOM);
+	plan_make(&(struct plan_row){ .event = SYNTH, .flags = ARM_RECORD, .filter = ref }, 1);
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND,
+		{ .code = OP_VAR_SET_STRING, .size = STRING_DATA_LOC, .imm = OFF(loc) }, { .code = OP_REF_OWN, .len = 1 },
+		{ .code = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16 }, { .code = OP_SYNTH_STRING, .off = 8 },
+		{ .code = OP_SYNTH_END }));
+	struct rec r = rec_make(EVENT_A, 7);
+
+	fire_rec(&r, 10);
+	r.dyn[0] = 'x';
+	fire_rec(&r, 20);
+	assert_string_equal(ring_text(0, 0), "302@10 ");
+}
+
+int main(void)
+{
+#define WORLD_TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, world_teardown)
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(records_are_the_kernels),
+		WORLD_TEST(a_full_stack_is_as_long_as_the_kernels),
+		WORLD_TEST(a_record_comes_behind_its_cause),
+		WORLD_TEST(it_is_there_when_its_cause_is_not),
+		WORLD_TEST(it_counts_though_it_is_not_recorded),
+		WORLD_TEST(its_effects_are_seen_by_later_triggers),
+		WORLD_TEST(a_record_comes_before_those_it_causes),
+		WORLD_TEST(each_instance_decides_for_itself),
+		WORLD_TEST(soft_disabled_it_fires_and_is_not_recorded),
+		WORLD_TEST(stacks_are_those_of_the_cause),
+		WORLD_TEST(post_triggers_fire_behind_the_record),
+		WORLD_TEST(a_paused_or_filtered_trigger_makes_nothing),
+		WORLD_TEST(events_nest_four_deep),
+		WORLD_TEST(a_full_arena_is_counted),
+		WORLD_TEST(snapshot_swaps_and_the_cause_is_in_it),
+		WORLD_TEST(filters_see_its_dynamic_texts),
+	};
+	int failed;
+
+	if (!temp_place())
+		return temp_place_skip();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	temp_place_remove();
+	return failed;
+}

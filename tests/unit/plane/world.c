@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "world.h"
+
+struct world world;
+
+static struct event_state *states[2048][2];
+
+static void instance_make(uint32_t index)
+{
+	struct instance_state *inst = plane_instance(world.p, index);
+	uint64_t bytes[2] = { 65536, 65536 };
+	data_ref ref;
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(buffer_create(world.session, index, 2, 4096, bytes, 2, true, &ref), 0);
+		session_publish(world.session, &inst->buffers[i], ref);
+	}
+	memset(inst->cpumask, 0xff, sizeof(inst->cpumask));
+	inst->used = 1;
+	inst->tracing_on = 1;
+}
+
+int world_setup(void **state)
+{
+	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 8, .memory = 64 << 20 };
+
+	if (session_create(NULL, &params, &world.session))
+		return -1;
+	world.p = session_plane(world.session);
+	world.slot = session_slot_get(world.session);
+	memset(states, 0, sizeof(states));
+	instance_make(0);
+	instance_make(1);
+	return 0;
+}
+
+int world_teardown(void **state)
+{
+	session_close(world.session);
+	return 0;
+}
+
+void hist_make(struct hist *h, uint32_t key_size, uint32_t nr_sums, uint32_t nr_vars, uint32_t nr_blocks,
+	       uint32_t block_size)
+{
+	struct hist_cell *cell;
+
+	*h = (struct hist){ .shape = { .max_elts = 128, .key_size = key_size, .nr_sums = nr_sums,
+				       .nr_vars = nr_vars, .nr_cpus = 2, .nr_slots = 8, .nr_blocks = nr_blocks } };
+	for (uint32_t i = 0; i < nr_blocks; i++)
+		h->shape.block_size[i] = block_size;
+	h->ref = session_data_alloc(world.session, map_size(&h->shape));
+	h->map = session_data(world.session, h->ref, map_size(&h->shape));
+	assert_non_null(h->map);
+	map_init(h->map, &h->shape);
+	h->cell = session_config_alloc(world.session, sizeof(*cell));
+	cell = session_config(world.session, h->cell, sizeof(*cell));
+	cell->map = h->ref;
+}
+
+config_ref program_make(const struct hist *h, const struct op *ops, unsigned int nr, uint32_t flags)
+{
+	size_t size = sizeof(struct program) + nr * sizeof(*ops);
+	config_ref ref = session_config_alloc(world.session, size);
+	struct program *prog = session_config(world.session, ref, size);
+
+	assert_non_null(prog);
+	*prog = (struct program){ .size = (uint32_t)size, .nr_ops = nr, .flags = flags,
+				  .map = h ? h->ref : 0, .key_size = h ? h->shape.key_size : 0 };
+	memcpy(prog->ops, ops, nr * sizeof(*ops));
+	return ref;
+}
+
+struct event_state *state_of(uint32_t event, uint32_t instance)
+{
+	return states[event][instance];
+}
+
+static data_ref state_make(uint32_t event, uint32_t instance)
+{
+	data_ref ref = session_data_alloc(world.session, sizeof(struct event_state));
+
+	states[event][instance] = session_data(world.session, ref, sizeof(struct event_state));
+	states[event][instance]->event_id = event;
+	return ref;
+}
+
+void plan_make(const struct plan_row *rows, unsigned int nr)
+{
+	size_t size = sizeof(struct plan) + nr * (sizeof(struct arm) + 4 * sizeof(struct trigger_arm));
+	config_ref ref = session_config_alloc(world.session, size);
+	struct plan *plan = session_config(world.session, ref, size);
+	struct arm *arms = (struct arm *)(plan + 1);
+	struct trigger_arm *t = (struct trigger_arm *)(arms + nr);
+	uint32_t used = 0;
+
+	*plan = (struct plan){ .event_id = rows[0].event, .nr_arms = nr, .size = (uint32_t)size };
+	for (unsigned int i = 0; i < nr; i++) {
+		arms[i] = (struct arm){ .instance = rows[i].instance, .flags = rows[i].flags,
+					.filter = rows[i].filter, .first_trigger = used,
+					.state = state_make(rows[i].event, rows[i].instance),
+					.nr_triggers = rows[i].nr_triggers };
+		if (rows[i].nr_triggers)
+			arms[i].flags |= ARM_NEED_RECORD;
+		for (unsigned int k = 0; k < rows[i].nr_triggers; k++)
+			t[used++] = (struct trigger_arm){ .kind = rows[i].triggers[k].kind,
+				.program = rows[i].triggers[k].program, .filter = rows[i].triggers[k].filter,
+				.state = session_data_alloc(world.session, sizeof(struct trigger_state)) };
+	}
+	plan->nr_triggers = used;
+	session_publish(world.session, (_Atomic uint64_t *)&plane_event(world.p, rows[0].event)->plan, ref);
+}
+
+void plan_hist(uint32_t event, uint32_t flags, config_ref program)
+{
+	plan_make(&(struct plan_row){ .event = event, .flags = flags, .nr_triggers = program ? 1 : 0,
+				      .triggers = { { TRIGGER_HIST, program, 0 } } }, 1);
+}
+
+struct rec rec_make(uint32_t event, uint32_t a)
+{
+	return (struct rec){ .common = { .type = (uint16_t)event, .flags = 3, .preempt_count = 1, .pid = 77 },
+			     .a = a, .name = "fifteen-letters", .loc = 8 << 16 | offsetof(struct rec, dyn),
+			     .dyn = "dynamic" };
+}
+
+uint64_t fire_rec(const struct rec *r, uint64_t time)
+{
+	static const uint64_t stack[] = { 0x1000, 0x2000, 0x3000 };
+	/* Writer 1: as a recording gives its times, and no restartable section. */
+	struct hit h = { .record = r, .size = sizeof(*r), .cpu = 1, .time = time, .comm = "tester",
+			 .stack = stack, .nr_stack = 3, .writer = 1 };
+
+	return hit(world.p, world.slot, &h);
+}
+
+uint64_t fire_event(uint32_t event, uint32_t a, uint64_t time)
+{
+	struct rec r = rec_make(event, a);
+
+	return fire_rec(&r, time);
+}
+
+struct wanted {
+	uint64_t	key, value;
+	uint32_t	sum;
+};
+
+static int see(void *arg, uint32_t elt, const void *key, const uint64_t *sums)
+{
+	struct wanted *w = arg;
+
+	if (*(const uint64_t *)key == w->key)
+		w->value = sums[w->sum];
+	return 0;
+}
+
+uint64_t sum_of_key(const struct hist *h, uint64_t key, uint32_t sum)
+{
+	struct wanted w = { .key = key, .sum = sum };
+
+	assert_int_equal(map_each(h->map, map_size(&h->shape), &h->shape, see, &w), 0);
+	return w.value;
+}
+
+static struct ring_iter *iter_of(uint32_t instance, int snapshot)
+{
+	struct instance_state *inst = plane_instance(world.p, instance);
+	struct ring_iter *it = NULL;
+
+	assert_int_equal(ring_iter_open(world.session, inst->buffers[(inst->live & 1) ^ snapshot], -1, &it), 0);
+	return it;
+}
+
+const char *ring_text(uint32_t instance, int snapshot)
+{
+	static char text[4096];
+	struct ring_iter *it = iter_of(instance, snapshot);
+	struct ring_record r;
+
+	text[0] = 0;
+	while (ring_iter_next(it, &r) > 0) {
+		uint16_t type = ((const struct record_common *)r.record)->type;
+		size_t len = strlen(text);
+
+		if (type == LAYOUT_STACK_ID)
+			snprintf(text + len, sizeof(text) - len, "s ");
+		else
+			snprintf(text + len, sizeof(text) - len, "%u@%lu ", type, (unsigned long)r.time);
+	}
+	ring_iter_close(it);
+	return text;
+}
+
+uint32_t ring_nth(uint32_t instance, unsigned int n, void *out, uint32_t room)
+{
+	struct ring_iter *it = iter_of(instance, 0);
+	struct ring_record r;
+	uint32_t size = 0;
+
+	for (unsigned int i = 0; ring_iter_next(it, &r) > 0; i++) {
+		if (i != n)
+			continue;
+		size = r.size;
+		memcpy(out, r.record, size < room ? size : room);
+	}
+	ring_iter_close(it);
+	return size;
+}
