@@ -13,7 +13,7 @@ static int run(int argc, char **argv)
 {
 	const char *name = NULL;
 	int status = options_parse(&command_paste, argc, argv, &name, NULL, NULL);
-	struct setup_params params = { .name = "paste" };
+	struct setup_params params = { .name = "paste", .document = true, .programs = true };
 	const char *file;
 	char *session;
 	int failed;
@@ -42,11 +42,13 @@ const struct command command_paste = {
 	.help =
 "usage: tracefuse paste [-s SESSION] [FILE]\n"
 "\n"
-"Runs shell lines (echo, cat, mkdir, rmdir, cd, for ...) in the session's tracing\n"
-"directory. FILE, or stdin until its end, may be a script or something copied from\n"
-"a document: where commands have a prompt (`# echo ...`), only they are run, with\n"
-"the lines that continue them; output and prose between them is passed over.\n"
-"Paths below /sys/kernel/tracing and /sys/kernel/debug/tracing mean the session.\n"
+"Runs shell lines (echo, cat, mkdir, rmdir, cd, for ..., grep, head and the like) in\n"
+"the session's tracing directory. FILE, or stdin until its end, may be something\n"
+"copied from a document: where commands have a prompt (`# echo ...`), only they are\n"
+"run, with the lines that continue them; output and prose between them is passed\n"
+"over. In a text without any prompt every line is a command. A refused line prints\n"
+"its error and what error_log says of it, the rest goes on, and the exit status is\n"
+"1 then. Paths below /sys/kernel/tracing and /sys/kernel/debug/tracing mean the session.\n"
 "\n"
 "  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
 "                      one there is\n",

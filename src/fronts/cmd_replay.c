@@ -270,7 +270,7 @@ static int enable_event(struct replay *r, const char *name)
 
 static int run_script(struct replay *r, const char *file)
 {
-	struct setup_params params = { .access = r->access, .name = file };
+	struct setup_params params = { .access = r->access, .name = file, .programs = true };
 	int ret = setup_run_file(&params, file);
 
 	/* Commands that failed have said so; the rest of the script went on. */

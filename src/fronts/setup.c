@@ -108,6 +108,8 @@ struct running {
 	bool		errors_out;	/* 2>&1 */
 	bool		out_errors;	/* >&2 */
 	char		in[1024];
+	const char	*text;		/* what came through a pipe; NULL: there is none */
+	size_t		len;
 };
 
 static void drop_target(struct running *r)
@@ -147,11 +149,11 @@ static void finish_output(struct setup *s, struct running *r, const char *name, 
 	int ret = 0;
 
 	if (r->redirected) {
-		bool external = !strcmp(name, "cat");
+		bool external = strcmp(name, "echo") && strcmp(name, "printf");
 
 		ret = close_target(&r->target, text, len, !external);
 		if (ret && external)
-			fprintf(err, "cat: write error: %s\n", strerror(-ret));
+			fprintf(err, "%s: write error: %s\n", name, strerror(-ret));
 		if (ret && external)
 			s->failed++;
 		else if (ret)
@@ -185,42 +187,57 @@ static bool assign(struct setup *s, const char *word)
 	return true;
 }
 
+static int run_command(struct setup *s, struct setup_words *words, struct setup_io *io)
+{
+	int status = setup_builtin(s, words->nr, words->v, io);
+
+	if (status < 0 && s->params->programs)
+		status = setup_filter(s, words->nr, words->v, io);
+	if (status >= 0)
+		return status;
+	setup_error(s, io->err, "%s: not a command of the setup reader: see `tracefuse shell`", words->v[0]);
+	return 127;
+}
+
 static void run_words(struct setup *s, struct setup_words *words, struct running *r, FILE *err)
 {
 	char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
-	struct setup_io io = { .out = out, .err = r->errors_out && out ? out : err, .in = *r->in ? r->in : NULL };
+	struct setup_io io = {
+		.out = out, .err = r->errors_out && out ? out : err, .in = *r->in ? r->in : NULL,
+		.text = r->text, .len = r->len,
+	};
 
 	if (!out)
 		return;
-	s->status = words->nr ? setup_builtin(s, words->nr, words->v, &io) : 0;
-	if (s->status < 0) {
-		setup_error(s, err, "%s: not a command of the setup reader: see `tracefuse shell`", words->v[0]);
-		s->status = 127;
-	}
+	s->status = words->nr ? run_command(s, words, &io) : 0;
 	fclose(out);
 	finish_output(s, r, words->nr ? words->v[0] : "", text, len, err);
 	free(text);
 }
 
-static void run_simple(struct setup *s, const struct setup_node *n)
+static bool drops_errors(const struct setup_node *n)
 {
-	struct running r = { 0 };
+	for (const struct setup_redirect *d = n->redirects; d; d = d->next)
+		if (d->fd == 2 && d->mode != '&')
+			return true;
+	return false;
+}
+
+/* `text` is what came through a pipe. */
+static void run_one(struct setup *s, const struct setup_node *n, const char *text, size_t len)
+{
+	struct running r = { .text = text, .len = len };
 	struct setup_words words = { 0 };
+	FILE *null = drops_errors(n) ? fopen("/dev/null", "we") : NULL, *err = null ? null : s->err;
 	unsigned int i = 0;
-	FILE *err = s->err, *null = NULL;
 
 	while (i < n->words.nr && assign(s, n->words.v[i]))
 		i++;
 	for (; i < n->words.nr; i++)
 		setup_expand(s, n->words.v[i], &words);
 	s->status = 0;
-	for (struct setup_redirect *d = n->redirects; d; d = d->next)
-		if (d->fd == 2 && d->mode != '&')
-			err = null = fopen("/dev/null", "we");
-	if (!err)
-		err = s->err;
 	for (struct setup_redirect *d = n->redirects; d && !s->status; d = d->next)
 		if (redirect(s, d, &r, err))
 			s->status = 1;
@@ -232,6 +249,29 @@ static void run_simple(struct setup *s, const struct setup_node *n)
 	if (null)
 		fclose(null);
 	setup_words_destroy(&words);
+}
+
+/* All but the last one print into memory. */
+static void run_simple(struct setup *s, const struct setup_node *n)
+{
+	FILE *before = s->out;
+	char *text = NULL;
+	size_t len = 0;
+
+	for (; n; n = n->pipe) {
+		char *in = text;
+		size_t in_len = len;
+
+		text = NULL;
+		if (n->pipe)
+			s->out = open_memstream(&text, &len);
+		if (s->out)
+			run_one(s, n, in, in_len);
+		if (n->pipe && s->out)
+			fclose(s->out);
+		s->out = before;
+		free(in);
+	}
 }
 
 /* ---- compound commands ---- */
@@ -425,7 +465,7 @@ int setup_run_text(const struct setup_params *params, const char *text, size_t l
 
 	if (!copy)
 		return -ENOMEM;
-	if (setup_is_paste(copy)) {
+	if (setup_is_paste(copy, params->document)) {
 		pasted = setup_paste(copy);
 		free(copy);
 		copy = pasted;

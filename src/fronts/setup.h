@@ -4,8 +4,9 @@
  *
  * The built-in reader understands what one finds in such scripts: echo, printf,
  * cat, mkdir, rmdir, cd, true, false, sleep, :, for/do/done, if/then/else/fi
- * with [ ], variables, $(cat FILE), quotes, backslashes, comments, > >> |&& || ;
- * and a `# ` prompt before a command. Paths below /sys/kernel/tracing and
+ * with [ ], variables, $(cat FILE), quotes, backslashes, comments, > >> | && || ;
+ * and a `# ` prompt before a command; besides programs that only read: grep,
+ * head, wc, sort ... Paths below /sys/kernel/tracing and
  * /sys/kernel/debug/tracing, and relative ones, mean the session.
  *
  *     text -> lines (held together by quotes, backslashes) -> words -> commands on access.h
@@ -15,6 +16,7 @@
 #ifndef TRACEFUSE_FRONTS_SETUP_H
 #define TRACEFUSE_FRONTS_SETUP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -23,6 +25,8 @@ struct access;
 struct setup_params {
 	struct access	*access;	/* where the files are; stays the caller's */
 	const char	*name;		/* in messages: "setup.sh" */
+	bool		document;	/* a pasted text: where commands have a prompt, nothing else is one */
+	bool		programs;	/* grep, head and their kin may run */
 	FILE		*out;		/* NULL: stdout */
 	FILE		*err;		/* NULL: stderr */
 };

@@ -240,6 +240,10 @@ static int run_cat(struct setup *s, unsigned int argc, char **argv, struct setup
 {
 	int status = 0;
 
+	if (argc == 1 && io->text && !io->in) {
+		fwrite(io->text, 1, io->len, io->out);
+		return 0;
+	}
 	if (argc == 1)
 		return cat_one(s, io->in ? io->in : "-", io);
 	for (unsigned int i = 1; i < argc; i++)
@@ -335,7 +339,7 @@ static int print_name(void *arg, const char *name, bool is_dir)
 static int run_ls(struct setup *s, unsigned int argc, char **argv, struct setup_io *io)
 {
 	struct access *a = s->params->access;
-	const char *name = argc > 1 ? argv[argc - 1] : ".";
+	const char *name = argc > 1 && *argv[argc - 1] != '-' ? argv[argc - 1] : ".";
 	char path[1024];
 	int ret = -ENOENT;
 

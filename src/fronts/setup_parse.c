@@ -6,7 +6,7 @@
  *     item    := ["!"] (for | if | while | "{" list "}" | simple)
  *     for     := "for" NAME "in" word* (";" | newline) "do" list "done"
  *     if      := "if" list "then" list ("elif" list "then" list)* ["else" list] "fi"
- *     simple  := (word | [N] ("<" | ">" | ">>" | ">&") word)+
+ *     simple  := (word | [N] ("<" | ">" | ">>" | ">&") word)+ ["|" simple]
  *
  * Beyond a shell: the target of a redirection may stand in the next line.
  */
@@ -18,7 +18,7 @@
 
 enum { MAX_DEPTH = 64 };
 
-enum token { T_WORD, T_NEWLINE, T_SEMI, T_AND, T_OR, T_REDIRECT, T_END, T_BAD };
+enum token { T_WORD, T_NEWLINE, T_SEMI, T_AND, T_OR, T_PIPE, T_REDIRECT, T_END, T_BAD };
 
 struct parser {
 	const char	*at;
@@ -68,6 +68,7 @@ void setup_node_destroy(struct setup_node *n)
 		}
 		setup_words_destroy(&n->words);
 		free(n->variable);
+		setup_node_destroy(n->pipe);
 		setup_node_destroy(n->condition);
 		setup_node_destroy(n->body);
 		setup_node_destroy(n->otherwise);
@@ -203,7 +204,7 @@ static void take_word(struct parser *p)
 	if (p->token == T_BAD)
 		return;
 	if (p->at == start) {
-		fail(p, *start == '|' ? "pipes need a shell: see `tracefuse shell`" : "syntax error");
+		fail(p, *start == '&' ? "background commands need a shell: see `tracefuse shell`" : "syntax error");
 		return;
 	}
 	p->word = strndup(start, (size_t)(p->at - start));
@@ -229,6 +230,9 @@ static void advance(struct parser *p)
 	} else if (!strncmp(p->at, "&&", 2) || !strncmp(p->at, "||", 2)) {
 		p->token = *p->at == '&' ? T_AND : T_OR;
 		p->at += 2;
+	} else if (*p->at == '|') {
+		p->token = T_PIPE;
+		p->at++;
 	} else if (!take_redirect(p)) {
 		take_word(p);
 	}
@@ -314,6 +318,35 @@ static void parse_simple(struct parser *p, struct setup_node *n)
 	}
 }
 
+static struct setup_node *new_node(struct parser *p)
+{
+	struct setup_node *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		fail(p, "out of memory");
+	else
+		n->line = p->line;
+	return n;
+}
+
+static void parse_pipe(struct parser *p, struct setup_node *n)
+{
+	unsigned int depth = 0;
+
+	for (; n && p->token == T_PIPE; n = n->pipe) {
+		advance(p);
+		while (p->token == T_NEWLINE)
+			advance(p);
+		n->pipe = new_node(p);
+		if (n->pipe)
+			parse_simple(p, n->pipe);
+		if (n->pipe && !n->pipe->words.nr)
+			fail(p, "syntax error");
+		if (++depth > MAX_DEPTH)
+			fail(p, "nested too deeply");
+	}
+}
+
 static void parse_for(struct parser *p, struct setup_node *n)
 {
 	n->kind = SETUP_FOR;
@@ -345,17 +378,6 @@ static void parse_while(struct parser *p, struct setup_node *n)
 	expect(p, "do", "while needs \"do\"");
 	n->body = parse_list(p);
 	expect(p, "done", "\"done\" is missing");
-}
-
-static struct setup_node *new_node(struct parser *p)
-{
-	struct setup_node *n = calloc(1, sizeof(*n));
-
-	if (!n)
-		fail(p, "out of memory");
-	else
-		n->line = p->line;
-	return n;
 }
 
 /* At "if" or "elif". */
@@ -403,6 +425,8 @@ static void parse_item(struct parser *p, struct setup_node *n)
 		parse_group(p, n);
 	else
 		parse_simple(p, n);
+	if (n->kind == SETUP_SIMPLE)
+		parse_pipe(p, n);
 	while (n->kind != SETUP_SIMPLE && p->token == T_REDIRECT)
 		parse_redirect(p, n);
 }

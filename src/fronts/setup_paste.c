@@ -7,8 +7,10 @@
  *     # cat events/sched/sched_waking/hist
  *     # event histogram                    output: dropped
  *
- * A command goes on in the next line while a quote is open, behind a backslash
- * and behind a redirection without its target. Dropped lines stay as empty
+ * A prompt may tell where one is ("root:/d/tracing # "), and what follows it must
+ * look like a command: much of what tracing files print begins with "# ". A
+ * command goes on in the next line while a quote is open, behind a backslash
+ * and behind a redirection without its target, up to an empty line. Dropped lines stay as empty
  * ones, so that errors name the right line.
  */
 #include <ctype.h>
@@ -29,21 +31,38 @@ static bool starts_with_word(const char *s, const char *const *words)
 }
 
 static const char *const plain_commands[] = { "echo", "cat", "mkdir", "rmdir", "printf", "cd", NULL };
-static const char *const prompted_commands[] = { "echo", "cat", "mkdir", "rmdir", "printf", "cd", "for", "if", NULL };
+static const char *const prompted_commands[] = {
+	"echo", "cat", "mkdir", "rmdir", "printf", "cd", "for", "if", "while", "ls", "grep", "head", "tail",
+	"sort", "wc", "cut", "sed", "awk", "sync", "set", "export", "sudo", NULL,
+};
 
 static const char *skip_blanks(const char *s)
 {
 	return s + strspn(s, " \t");
 }
 
+/* "root@host:/d/tracing", "[tracing]": what a prompt has before its # or $. */
+static const char *skip_place(const char *s)
+{
+	size_t n = strcspn(s, " \t\n#$");
+
+	if (*s == '[')
+		n = strcspn(s, "]\n") + 1;
+	else if (!memchr(s, ':', n) && !memchr(s, '@', n))
+		return s;
+	return memchr(s, '\n', n) || memchr(s, '\0', n) ? s : skip_blanks(s + n);
+}
+
 /* Behind the prompt, or NULL: no prompt with a command. */
 static const char *behind_prompt(const char *line)
 {
-	line = skip_blanks(line);
-	if ((*line != '#' && *line != '$') || line[1] != ' ')
+	line = skip_place(skip_blanks(line));
+	if ((*line != '#' && *line != '$') || (line[1] != ' ' && line[1] != '\t'))
 		return NULL;
 	line = skip_blanks(line + 1);
-	return starts_with_word(line, prompted_commands) ? line : NULL;
+	if (!starts_with_word(line, prompted_commands))
+		return NULL;
+	return strncmp(line, "sudo ", 5) ? line : skip_blanks(line + 5);
 }
 
 /* What a line leaves open. */
@@ -93,7 +112,7 @@ static size_t trimmed_length(const char *line, size_t len)
 	return end;
 }
 
-bool setup_is_paste(const char *text)
+bool setup_is_paste(const char *text, bool any)
 {
 	struct open_state open = { 0 };
 	bool prompts = false;
@@ -101,7 +120,7 @@ bool setup_is_paste(const char *text)
 	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
 		size_t len = strcspn(text, "\n");
 
-		if (!is_open(&open) && starts_with_word(skip_blanks(text), plain_commands))
+		if (!any && !is_open(&open) && starts_with_word(skip_blanks(text), plain_commands))
 			return false;
 		if (is_open(&open) || behind_prompt(text)) {
 			prompts = true;
@@ -111,12 +130,28 @@ bool setup_is_paste(const char *text)
 	return prompts;
 }
 
+/*
+ * A command ends here. One whose quote is still open gets it closed where it ended, so that it does not
+ * swallow those behind it; the newlines since then move on.
+ */
+static char *close_quote(struct open_state *open, char *end, char *at)
+{
+	if (open->quote) {
+		memmove(end + 1, end, (size_t)(at - end));
+		*end = open->quote;
+		at++;
+	}
+	*open = (struct open_state){ 0 };
+	return at;
+}
+
 char *setup_paste(const char *text)
 {
-	char *out, *at;
+	char *out, *at, *end;
 	struct open_state open = { 0 };
 
-	out = at = malloc(strlen(text) + 2);
+	/* A line adds at most a quote. */
+	out = at = end = malloc(2 * strlen(text) + 2);
 	if (!out)
 		return NULL;
 	while (*text) {
@@ -125,18 +160,21 @@ char *setup_paste(const char *text)
 		const char *command = behind_prompt(text);
 		const char *from = command && command < text + len ? command : is_open(&open) ? text : NULL;
 
-		if (command && from == command)
-			open = (struct open_state){ 0 };
+		if (from == command || !keep) {
+			at = close_quote(&open, end, at);
+			from = command;
+		}
 		if (from && from <= text + keep) {
 			size_t n = (size_t)(text + keep - from);
 
 			memcpy(at, from, n);
 			at += n;
+			end = at;
 			scan_line(&open, from, n);
 		}
 		*at++ = '\n';
 		text += len + (text[len] == '\n');
 	}
-	*at = '\0';
+	*close_quote(&open, end, at) = '\0';
 	return out;
 }

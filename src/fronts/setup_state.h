@@ -6,6 +6,7 @@
  *   setup_parse.c    text -> struct setup_node
  *   setup_expand.c   words: quotes, variables, $(...), patterns
  *   setup_builtin.c  echo, cat, mkdir ...
+ *   setup_filter.c   grep, head ...: programs that read what the session has
  *   setup.c          runs nodes: redirections, loops, errors
  */
 #ifndef TRACEFUSE_FRONTS_SETUP_STATE_H
@@ -42,6 +43,7 @@ struct setup_node {
 	struct setup_redirect *redirects;
 	char		*variable;	/* for */
 	struct setup_node *condition, *body, *otherwise;
+	struct setup_node *pipe;	/* reads what this one prints */
 };
 
 struct setup_variable {
@@ -68,12 +70,14 @@ struct setup_io {
 	FILE		*out;		/* memory: written to its target when the command has ended */
 	FILE		*err;
 	const char	*in;		/* "< FILE": its path, NULL */
+	const char	*text;		/* what came through a pipe, NULL */
+	size_t		len;
 };
 
 /* setup_paste.c: a text of its own in which only commands are left; NULL: out of memory. */
 char *setup_paste(const char *text);
-/* All its commands have a prompt. */
-bool setup_is_paste(const char *text);
+/* Its commands have prompts: all of them, or (`any`) one at least. */
+bool setup_is_paste(const char *text, bool any);
 
 /* setup_parse.c: NULL with *error set: not understood (a text for the user, and its line). */
 struct setup_node *setup_parse(const char *text, unsigned int first_line, const char **error,
@@ -92,6 +96,13 @@ void setup_variables_destroy(struct setup *s);
 
 /* setup_builtin.c: runs it; the status, or -1: there is no such command. */
 int setup_builtin(struct setup *s, unsigned int argc, char **argv, struct setup_io *io);
+
+/*
+ * setup_filter.c: a program of the host that only reads, on its input and on files of the session, which it finds
+ * behind /proc/self/fd. The status, or -1: it is none of those that may run.
+ */
+int setup_filter(struct setup *s, unsigned int argc, char **argv, struct setup_io *io);
+
 /* The path inside the session that `path` means, or false: a file of the host, whose path is in out then. */
 bool setup_path(struct setup *s, const char *path, char *out, size_t size);
 

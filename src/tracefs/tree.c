@@ -2,6 +2,7 @@
 /*
  * tree.c - paths, directories, and the life of an open file
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -569,7 +570,15 @@ static int hold(struct tree_file *f, const char *buf, size_t size)
 	return f->held_len > HELD_MAX ? -E2BIG : 0;
 }
 
-/* Joins held lines: backslash, newline and blanks around them vanish, one blank stays before "if". */
+static bool in_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/*
+ * Joins held lines: backslash, newline and blanks around them vanish. One blank stays before "if", and where
+ * blanks kept two words apart ("name \ u64 field").
+ */
 static char *join(const char *s, size_t len)
 {
 	char *out = malloc(len + 1), *o = out;
@@ -577,15 +586,22 @@ static char *join(const char *s, size_t len)
 	if (!out)
 		return NULL;
 	for (size_t i = 0; i < len; i++) {
+		char *end;
+		size_t next;
+
 		if (s[i] != '\\' || i + 1 >= len || s[i + 1] != '\n') {
 			*o++ = s[i];
 			continue;
 		}
+		end = o;
+		next = i + 2;
 		while (o > out && (o[-1] == ' ' || o[-1] == '\t'))
 			o--;
 		for (i += 2; i < len && (s[i] == ' ' || s[i] == '\t'); i++)
 			;
 		if (len - i >= 3 && !strncmp(s + i, "if ", 3))
+			*o++ = ' ';
+		else if ((o < end || i > next) && o > out && i < len && in_word(o[-1]) && in_word(s[i]))
 			*o++ = ' ';
 		i--;
 	}

@@ -116,15 +116,16 @@ static const struct access_ops note_ops = {
 };
 
 /* Runs a script and compares what it did to files, printed, and complained of; NULL: not looked at. */
-static void expect(const char *script, const char *log, const char *out, const char *err)
+static void expect_with(struct setup_params p, const char *script, const char *log, const char *out, const char *err)
 {
 	struct note note = { .access = { &note_ops } };
 	char *out_text, *err_text;
 	size_t out_size, err_size;
-	struct setup_params p = {
-		.access = &note.access, .name = "setup.sh",
-		.out = open_memstream(&out_text, &out_size), .err = open_memstream(&err_text, &err_size),
-	};
+
+	p.access = &note.access;
+	p.name = "setup.sh";
+	p.out = open_memstream(&out_text, &out_size);
+	p.err = open_memstream(&err_text, &err_size);
 
 	note.log = open_memstream(&note.text, &note.size);
 	setup_run_text(&p, script, strlen(script));
@@ -140,6 +141,11 @@ static void expect(const char *script, const char *log, const char *out, const c
 	free(note.text);
 	free(out_text);
 	free(err_text);
+}
+
+static void expect(const char *script, const char *log, const char *out, const char *err)
+{
+	expect_with((struct setup_params){ 0 }, script, log, out, err);
 }
 
 static void redirections(void **state)
@@ -217,8 +223,8 @@ static void errors_read_as_in_bash(void **state)
 static void the_rest_goes_on_behind_a_syntax_error(void **state)
 {
 	(void)state;
-	expect("echo a > b\necho x | grep y\necho c > d\n", "> b\n[a\n]\n> d\n[c\n]\n", "",
-	       "setup.sh: line 2: pipes need a shell: see `tracefuse shell`\n");
+	expect("echo a > b\necho x &\necho c > d\n", "> b\n[a\n]\n> d\n[c\n]\n", "",
+	       "setup.sh: line 2: background commands need a shell: see `tracefuse shell`\n");
 	expect("for x in a\necho 1 > f\n", NULL, NULL, NULL);
 	expect("echo 'open\n", NULL, "", NULL);
 	expect("nosuchcommand a b\necho x", "", "x\n",
@@ -235,6 +241,51 @@ static void pasted_documents(void **state)
 	       ">> x/trigger\n[a: \\\n]\n[       b\n]\n", "", "");
 	expect(" # echo 'k' >>      | |\n   events/b/trigger     |\n         |\n", ">> events/b/trigger\n[k\n]\n", "", "");
 	expect("# echo 'a' \\\n    >> /sys/kernel/tracing/x\n$ echo b > y\n", ">> x\n[a\n]\n> y\n[b\n]\n", "", "");
+}
+
+static void prompts(void **state)
+{
+	(void)state;
+	expect("root:/d/tracing # cat x\n12\nroot:/d/tracing #\nroot:/d/tracing # echo 1 > a\n", "> a\n[1\n]\n",
+	       "content of x\n", "");
+	expect("[tracing]# echo 1 > a\n[root@host tracing]$ sudo echo 2 > b\n", "> a\n[1\n]\n> b\n[2\n]\n", "", "");
+	expect("# tracer: nop\n#\n# echo 1 > a\n#  TASK-PID\n# |\n", "> a\n[1\n]\n", "", "");
+	expect("# echo 'one > a\n\nprose\n# echo 2 > b\n", "> b\n[2\n]\n", "one > a\n", "");
+	expect("# echo 1 > a\n# rm x\n$ reboot\n", "> a\n[1\n]\n", "", "");
+}
+
+static void pipes(void **state)
+{
+	(void)state;
+	expect("echo b; echo a | cat", "", "b\na\n", "");
+	expect("cat x | cat > y", "> y\n[content of x\n]\n", "", "");
+	expect("cat x |\n cat | cat", "", "content of x\n", "");
+	expect("echo x | grep y", "", "",
+	       "setup.sh: line 1: grep: not a command of the setup reader: see `tracefuse shell`\n");
+	expect("echo x |", NULL, "", "setup.sh: line 1: syntax error\n");
+}
+
+static void programs_that_read(void **state)
+{
+	const struct setup_params p = { .programs = true };
+
+	(void)state;
+	expect_with(p, "cat x | wc -c", "", "13\n", "");
+	expect_with(p, "grep of enable; grep enable nosuch", "", "content of enable\n",
+		    "grep: nosuch: No such file or directory\n");
+	expect_with(p, "tr c k < enable | sed 's/enable$/y/'", "", "kontent of y\n", "");
+	expect_with(p, "printf '3\n1\n' | sort > y", "> y\n[1\n3\n]\n", "", "");
+	expect_with(p, "grep -q x enable || echo none", "", "none\n", "");
+	expect_with(p, "rm x", "", "", "setup.sh: line 1: rm: not a command of the setup reader: see `tracefuse shell`\n");
+}
+
+static void documents(void **state)
+{
+	const struct setup_params p = { .document = true };
+
+	(void)state;
+	expect_with(p, "cat and echo are commands\n# echo 1 > a\necho of prose\n", "> a\n[1\n]\n", "", "");
+	expect_with(p, "echo 1 > a\n# a comment\n", "> a\n[1\n]\n", "", "");
 }
 
 static void comments_of_a_script_are_no_prompts(void **state)
@@ -266,7 +317,9 @@ int main(void)
 		cmocka_unit_test(variables_and_substitution), cmocka_unit_test(loops_and_conditions),
 		cmocka_unit_test(errors_read_as_in_bash),
 		cmocka_unit_test(the_rest_goes_on_behind_a_syntax_error),
-		cmocka_unit_test(pasted_documents), cmocka_unit_test(comments_of_a_script_are_no_prompts),
+		cmocka_unit_test(pasted_documents), cmocka_unit_test(prompts), cmocka_unit_test(documents),
+		cmocka_unit_test(pipes), cmocka_unit_test(programs_that_read),
+		 cmocka_unit_test(comments_of_a_script_are_no_prompts),
 		cmocka_unit_test(paths),
 	};
 
