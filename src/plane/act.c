@@ -323,6 +323,14 @@ static char *synth_grow(struct fold *f, uint32_t bytes)
 	return at;
 }
 
+/* The depth is in the lower half. */
+static uint8_t deeper(uint8_t preempt_count, uint32_t by)
+{
+	uint32_t depth = (preempt_count & 0xfu) + by;
+
+	return (uint8_t)((preempt_count & 0xf0u) | (depth < 0xf ? depth : 0xf));
+}
+
 static void synth_begin(struct fold *f, const struct op *op)
 {
 	struct record_common *common;
@@ -339,6 +347,7 @@ static void synth_begin(struct fold *f, const struct op *op)
 	common = (struct record_common *)at;
 	*common = *(const struct record_common *)f->h->record;
 	common->type = (uint16_t)op->arg;
+	common->preempt_count = deeper(common->preempt_count, f->h->synth_preempt);
 }
 
 static void synth_u64(struct fold *f, const struct op *op)

@@ -7,10 +7,15 @@
  *     in map_lookup(): whoever sees the entry sees the elt's key.
  * M2  A plain column is added to by threads of writer set 0 on its CPU only,
  *     inside a restartable section; the last column is atomic, for the rest.
- * M3  A variable's value is stored before its set byte (release); who clears
- *     the byte (acquire) gets that value or a newer one, once a setting.
+ * M3  A variable is a pair {value, settings << 1 | set} that changes as one: who
+ *     unsets it has the value of that setting and nobody else has. With a value
+ *     and a mark of its own a reader between the two stores of the next setting
+ *     would have the new value, and whoever reads after that would have it again.
  */
+#include "plane/arch/pair.h"
 #include "plane/map_layout.h"
+
+enum { VAR_SET = 1, VAR_NEXT = 2, VAR_BYTES = 16 };
 
 static uint64_t align(uint64_t v, uint64_t to)
 {
@@ -47,9 +52,8 @@ static void map_layout(struct map *m, const struct map_shape *s)
 	m->key_size = s->key_size;
 	m->nr_sums = s->nr_sums;
 	m->nr_vars = s->nr_vars;
-	m->var_base = s->key_size;
-	m->set_base = m->var_base + 8 * s->nr_vars;
-	m->elt_size = (uint32_t)align(m->set_base + s->nr_vars, 8);
+	m->var_base = (uint32_t)align(s->key_size, s->nr_vars ? VAR_BYTES : 8);
+	m->elt_size = m->var_base + VAR_BYTES * s->nr_vars;
 	m->single_writer = s->single_writer;
 	m->column_size = align((uint64_t)m->nr_elts * s->nr_sums * 8, 64);
 	columns = s->single_writer ? 1 : (uint64_t)s->nr_cpus + 1;
@@ -57,7 +61,7 @@ static void map_layout(struct map *m, const struct map_shape *s)
 	m->nr_plain = m->nr_columns - 1;
 	m->entries = MAP_ENTRIES;
 	m->owners = m->entries + align((uint64_t)2 * s->max_elts * 8, 64);
-	m->elts = m->owners + (uint64_t)m->nr_owners * sizeof(struct map_owner);
+	m->elts = align(m->owners + (uint64_t)m->nr_owners * sizeof(struct map_owner), 64);
 	m->sums = align(m->elts + (uint64_t)m->nr_elts * m->elt_size, 64);
 	m->size = m->sums + m->nr_columns * m->column_size;
 	if (s->nr_blocks)
@@ -94,37 +98,47 @@ void map_add_any(struct map *m, uint32_t elt, uint32_t sum, uint64_t v)
 		__atomic_fetch_add(at, v, __ATOMIC_RELAXED);
 }
 
-static _Atomic uint64_t *var_value(const struct map *m, uint32_t elt, uint32_t var)
+static uint64_t *var_pair(const struct map *m, uint32_t elt, uint32_t var)
 {
-	return (_Atomic uint64_t *)(map_elt(m, elt) + m->var_base) + var;
+	return (uint64_t *)(map_elt(m, elt) + m->var_base) + 2 * var;
 }
 
-static _Atomic uint8_t *var_set(const struct map *m, uint32_t elt, uint32_t var)
+/* Not at one time: what comes of it is checked by pair_swap(). The mark first, so that value is not older. */
+static inline void var_look(const uint64_t *pair, uint64_t seen[2])
 {
-	return (_Atomic uint8_t *)(map_elt(m, elt) + m->set_base) + var;
+	seen[1] = __atomic_load_n(&pair[1], __ATOMIC_ACQUIRE);	/* M3: pairs with pair_swap() */
+	seen[0] = __atomic_load_n(&pair[0], __ATOMIC_RELAXED);
 }
 
 void map_var_set(struct map *m, uint32_t elt, uint32_t var, uint64_t v)
 {
-	atomic_store_explicit(var_value(m, elt, var), v, memory_order_relaxed);
-	/* M3: pairs with the acquire in both reads. */
-	atomic_store_explicit(var_set(m, elt, var), 1, memory_order_release);
+	uint64_t *pair = var_pair(m, elt, var), seen[2];
+
+	var_look(pair, seen);
+	while (!pair_swap(pair, seen, v, (seen[1] | VAR_SET) + VAR_NEXT))
+		;
 }
 
 bool map_var_read(const struct map *m, uint32_t elt, uint32_t var, uint64_t *v)
 {
-	if (!atomic_load_explicit(var_set(m, elt, var), memory_order_acquire))
+	uint64_t seen[2];
+
+	var_look(var_pair(m, elt, var), seen);
+	if (!(seen[1] & VAR_SET))
 		return false;
-	*v = atomic_load_explicit(var_value(m, elt, var), memory_order_relaxed);
+	*v = seen[0];
 	return true;
 }
 
 bool map_var_read_once(struct map *m, uint32_t elt, uint32_t var, uint64_t *v)
 {
-	/* The look before keeps a failing reader from taking the cache line. */
-	if (!atomic_load_explicit(var_set(m, elt, var), memory_order_relaxed) ||
-	    !atomic_exchange_explicit(var_set(m, elt, var), 0, memory_order_acquire))
-		return false;
-	*v = atomic_load_explicit(var_value(m, elt, var), memory_order_relaxed);
+	uint64_t *pair = var_pair(m, elt, var), seen[2];
+
+	var_look(pair, seen);
+	do
+		if (!(seen[1] & VAR_SET))
+			return false;
+	while (!pair_swap(pair, seen, seen[0], seen[1] - VAR_SET));
+	*v = seen[0];
 	return true;
 }

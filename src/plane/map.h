@@ -4,7 +4,7 @@
  *
  *     map          entries[2 * max_elts]        elts[1 + max_elts + owners]
  *     +------+     +------------------+         +----------------------------+
- *     | ...  |     | hash:32  elt:32  |-------->| key | variables | set bytes |
+ *     | ...  |     | hash:32  elt:32  |-------->| key | variables              |
  *     +------+     +------------------+         +----------------------------+
  *                                               sums: column[cpu][elt][sum], one column more for everybody
  *     owners[nr_owners]: one a thread slot            without rseq (atomic)
@@ -33,7 +33,7 @@ struct map {
 	uint32_t	entry_mask;
 	uint32_t	nr_elts;	/* 1 + max_elts + nr_owners */
 	uint32_t	key_size;
-	uint32_t	elt_size;	/* key, then nr_vars values, then nr_vars set bytes, padded to 8 */
+	uint32_t	elt_size;	/* key, then nr_vars pairs of value and mark */
 	uint32_t	nr_sums;
 	uint32_t	nr_vars;
 	uint32_t	nr_columns;	/* plain columns for set 0, then one atomic one; 1: only that */
@@ -42,8 +42,8 @@ struct map {
 	uint64_t	entries, elts, sums, owners;	/* offsets from the start of the map */
 	uint32_t	single_writer;	/* one writing process and thread: plain stores everywhere */
 	uint32_t	nr_owners;	/* slots, then MAP_NESTED for hits inside an insert of the same thread */
-	uint32_t	var_base;	/* offset of the values in an elt */
-	uint32_t	set_base;	/* offset of the set bytes in an elt */
+	uint32_t	var_base;	/* offset of the variables in an elt */
+	uint32_t	pad;
 	uint32_t	hash_shift;
 	uint32_t	nr_plain;	/* plain columns that set 0 adds to with rseq */
 	uint32_t	nr_blocks;

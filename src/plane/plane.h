@@ -111,6 +111,11 @@ struct hit {
 	 * source passes it on when it comes. NULL: it is written at once.
 	 */
 	uint64_t	*stack_wanted;
+	/*
+	 * What the kernel itself adds to the preempt count on the way from an event
+	 * to a synthetic event that it makes; 0 in running programs.
+	 */
+	uint32_t	synth_preempt;
 };
 
 /*
