@@ -165,16 +165,37 @@ void event_set_clear(struct instance *inst)
 			event_file_enable(f, false);
 }
 
+/* ftrace:print has no `enable`, but its triggers enable it. */
+static void print_internal(struct instance *inst, FILE *out)
+{
+	struct event *e = model_find_event(inst->model, "ftrace", "print");
+	struct event_file *f = e ? event_file_find(inst, e) : NULL;
+
+	if (f && f->enabled)
+		fputs("ftrace:print\n", out);
+}
+
 void event_set_print(struct instance *inst, FILE *out)
 {
+	bool passed = false, after = false;
 	struct event *e = NULL;
 	struct event_file *f;
 
 	while ((e = event_next(inst, e))) {
+		bool osnoise = !strcmp(e->system->name, "osnoise");
+
+		/* Where the linker put the events of system ftrace. */
+		if (after && !osnoise && !passed) {
+			print_internal(inst, out);
+			passed = true;
+		}
+		after = osnoise;
 		f = event_file_find(inst, e);
 		if (f && f->enabled)
 			fprintf(out, "%s:%s\n", e->system->name, e->name);
 	}
+	if (!passed)
+		print_internal(inst, out);
 }
 
 void event_available_print(struct instance *inst, FILE *out)

@@ -212,21 +212,6 @@ static bool match_glob(const struct text *t, const char *pattern)
 	}
 }
 
-/* `char buf[]` at a record's end, which ends where its 0 is. */
-static bool is_open(const struct op *op)
-{
-	return op->size >> 4 == STRING_FIXED && !op->len;
-}
-
-static uint32_t open_length(const struct text *t)
-{
-	uint32_t n = 0;
-
-	while (n < t->avail && t->bytes[n])
-		n++;
-	return n + 1;
-}
-
 static bool find_text(const struct hit *h, const struct op *op, struct text *t)
 {
 	uint32_t item, start = op->off;
@@ -255,8 +240,6 @@ static bool find_text(const struct hit *h, const struct op *op, struct text *t)
 	}
 	t->bytes = (const unsigned char *)h->record + start;
 	t->avail = start < h->size ? h->size - start : 0;
-	if (is_open(op))
-		t->len = open_length(t);
 	return true;
 }
 
@@ -279,8 +262,7 @@ static bool match_text(const struct program *prog, const struct hit *h, const st
 		holds = match_middle(&t, operand, op->arg);
 		break;
 	case MATCH_END:
-		/* The kernel looks for the end of a text of that kind where it begins. */
-		holds = !is_open(op) && match_end(&t, operand, op->arg);
+		holds = match_end(&t, operand, op->arg);
 		break;
 	default:
 		holds = match_glob(&t, operand);

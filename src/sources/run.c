@@ -19,6 +19,7 @@
 enum {
 	RUN_BATCH	= 4096,		/* records between two reports of the position */
 	RUN_WRITER	= 1,		/* writer set of the rings (R12) */
+	KERNEL_SYNTH_PREEMPT = 3,	/* tracepoint, reserved record and histogram each hold preemption off */
 	NESTED_MAX	= 64,		/* records of interrupts between a record and its stack */
 };
 
@@ -57,6 +58,7 @@ static inline void fill_hit(struct source *src, const struct stream *s,
 	h->time = r->time;
 	h->comm = task_names_find(&src->names, pid, s->cpu, r->time);
 	h->writer = RUN_WRITER;
+	h->synth_preempt = KERNEL_SYNTH_PREEMPT;
 }
 
 /*
@@ -105,10 +107,17 @@ static bool find_stack(const struct source *src, const struct stream *s, const s
 	return false;
 }
 
+/* Bytes of the record of a text of `len` bytes: room for a newline, a 0, and at least for "<faulted>". */
+static uint32_t print_size(const struct source *src, uint32_t len)
+{
+	enum { FAULTED = sizeof("<faulted>") - 1 };
+
+	return (src->print_at + (len < FAULTED ? FAULTED : len) + 2 + 3) & ~3u;
+}
+
 /*
  * Triggers of print fire before the kernel adds a newline. The record's size
- * tells in some cases that the newline was the writer's own: the kernel
- * reserves two bytes more than was written.
+ * tells in some cases that the newline was the writer's own.
  */
 static void fill_print(struct source *src, struct hit *h)
 {
@@ -118,7 +127,7 @@ static void fill_print(struct source *src, struct hit *h)
 
 	if (!len || len == room || text[len - 1] != '\n' || h->size > sizeof(src->print))
 		return;
-	if (((src->print_at + len + 1 + 3) & ~3u) < h->size)
+	if (print_size(src, len - 1) < h->size)
 		return;
 	memcpy(src->print, h->record, h->size);
 	src->print[src->print_at + len - 1] = 0;

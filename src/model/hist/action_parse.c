@@ -116,7 +116,7 @@ static int parse_onmatch(struct hist_data *hd, const struct hist_command_text *c
 	if (!event)
 		return refuse(cmd, "Missing subsystem", system);
 	e = model_find_event(hd->event->model, system, event);
-	if (!e || !event_has_enable(e))
+	if (!e || !event_has_trigger(e))
 		return refuse(cmd, "Invalid subsystem or event name", event);
 	err = set_text(&a->match.system, system);
 	if (!err)
