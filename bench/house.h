@@ -81,7 +81,7 @@ static inline void bench_instance(struct session *s)
 }
 
 /* Arms the event: into the ring (with a filter, not 0), or with a hist program (not 0). */
-static inline void bench_arm(struct session *s, config_ref filter, config_ref program)
+static inline void bench_arm_event(struct session *s, uint32_t event, config_ref filter, config_ref program)
 {
 	size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
 	config_ref ref = session_config_alloc(s, size);
@@ -89,12 +89,17 @@ static inline void bench_arm(struct session *s, config_ref filter, config_ref pr
 	struct arm *arm = (struct arm *)(plan + 1);
 	struct trigger_arm *t = (struct trigger_arm *)(arm + 1);
 
-	*plan = (struct plan){ .event_id = BENCH_EVENT, .nr_arms = 1, .nr_triggers = 1, .size = (uint32_t)size };
+	*plan = (struct plan){ .event_id = event, .nr_arms = 1, .nr_triggers = 1, .size = (uint32_t)size };
 	*arm = (struct arm){ .flags = program ? ARM_NEED_RECORD : ARM_RECORD, .filter = filter,
 			     .nr_triggers = program ? 1 : 0 };
 	*t = (struct trigger_arm){ .kind = TRIGGER_HIST, .program = program,
 				   .state = session_data_alloc(s, sizeof(struct trigger_state)) };
-	session_publish(s, (_Atomic uint64_t *)&plane_event(session_plane(s), BENCH_EVENT)->plan, ref);
+	session_publish(s, (_Atomic uint64_t *)&plane_event(session_plane(s), event)->plan, ref);
+}
+
+static inline void bench_arm(struct session *s, config_ref filter, config_ref program)
+{
+	bench_arm_event(s, BENCH_EVENT, filter, program);
 }
 
 #endif

@@ -185,51 +185,6 @@ static void block_set(struct fold *f, const struct op *op, uint32_t words)
 
 /* ---- references ---- */
 
-static uint32_t find_other(const struct map *m, const uint64_t *key)
-{
-	const uint64_t *at;
-	uint32_t elt;
-
-	if (m->key_size == 8) {
-		elt = map_first_place(m, map_hash_word(0, key[0]));
-		at = (const uint64_t *)map_elt(m, elt);
-		if (__builtin_expect(elt && at[0] == key[0], 1))
-			return elt;
-	}
-	return map_find(m, key);
-}
-
-static bool ref_find(struct fold *f, const struct op *op)
-{
-	const struct hist_cell *cell = plane_config(f->p, op->imm);
-	/* Acquire: the map as it was made; pairs with the release in point_cell(). */
-	data_ref ref = atomic_load_explicit(&cell->map, memory_order_acquire);
-
-	if (!ref)
-		return false;
-	f->other = plane_data(f->p, ref);
-	if (f->other->key_size > PROGRAM_KEY_MAX)
-		return false;
-	for (uint32_t i = op->arg / 8; i < f->other->key_size / 8; i++)
-		f->frame->key[i] = 0;
-	f->other_elt = find_other(f->other, f->frame->key);
-	return f->other_elt;
-}
-
-static bool ref_read(struct fold *f, const struct op *op)
-{
-	struct hit_ref *ref = ref_of(f, op);
-
-	if (op->flags & REF_ONCE ? !map_var_read_once(f->other, f->other_elt, op->off, &ref->value) :
-				   !map_var_read(f->other, f->other_elt, op->off, &ref->value))
-		return false;
-	ref->map = (data_ref)((char *)f->other - f->p->data);
-	ref->elt = f->other_elt;
-	ref->block = op->len;
-	ref->own = 0;
-	return true;
-}
-
 static void ref_own(struct fold *f, const struct op *op)
 {
 	struct hit_ref *ref = ref_of(f, op);
@@ -306,20 +261,20 @@ static void track_comm(struct fold *f, const struct op *op)
 
 static char *synth_record(const struct fold *f)
 {
-	return f->synth->arena + f->synth_at;
+	return f->run->synth->arena + f->synth_at;
 }
 
 /* `bytes` more at the end of the record, with room for a whole text behind; NULL: the arena is full. */
 static char *synth_grow(struct fold *f, uint32_t bytes)
 {
-	char *at = f->synth->arena + f->synth_at + f->synth_size;
+	char *at = f->run->synth->arena + f->synth_at + f->synth_size;
 
 	if (f->synth_full || f->synth_at + f->synth_size + bytes + STRING_ROOM > HIT_ARENA) {
 		f->synth_full = true;
 		return NULL;
 	}
 	f->synth_size += bytes;
-	f->synth->used = f->synth_at + f->synth_size;
+	f->run->synth->used = f->synth_at + f->synth_size;
 	return at;
 }
 
@@ -331,12 +286,22 @@ static uint8_t deeper(uint8_t preempt_count, uint32_t by)
 	return (uint8_t)((preempt_count & 0xf0u) | (depth < 0xf ? depth : 0xf));
 }
 
+/* The first of this hit: nothing waits, whatever one that was left by longjmp() has left. */
+static void synth_reset(struct fold *f)
+{
+	f->run->synth = &plane_scratch(f->p, f->slot, f->run->level)->synth;
+	f->run->synth->used = 0;
+	f->run->synth->nr_pending = 0;
+}
+
 static void synth_begin(struct fold *f, const struct op *op)
 {
 	struct record_common *common;
 	char *at;
 
-	f->synth_at = (f->synth->used + 7) & ~7u;
+	if (!f->run->synth)
+		synth_reset(f);
+	f->synth_at = (f->run->synth->used + 7) & ~7u;
 	f->synth_size = 0;
 	f->synth_full = false;
 	at = synth_grow(f, op->len);
@@ -419,18 +384,14 @@ static void synth_end(struct fold *f)
 {
 	if (f->synth_full)
 		hit_miss(f->slot);
-	else if (f->run && hit_synth(f->run, synth_record(f), f->synth_size))
+	else if (hit_synth(f->run, synth_record(f), f->synth_size))
 		return;
-	f->synth->used = f->synth_at;
+	f->run->synth->used = f->synth_at;
 }
 
 const struct op *fold_act(struct fold *f, const struct op *op)
 {
 	switch (op->code) {
-	case OP_REF_FIND:
-		return ref_find(f, op) ? op + 1 : NULL;
-	case OP_REF_READ:
-		return ref_read(f, op) ? op + 1 : NULL;
 	case OP_REF_OWN:
 		ref_own(f, op);
 		return op + 1;
@@ -472,8 +433,7 @@ const struct op *fold_act(struct fold *f, const struct op *op)
 		synth_end(f);
 		return op + 1;
 	case OP_SNAPSHOT:
-		if (f->run)
-			hit_snapshot(f->run, op->arg);
+		hit_snapshot(f->run, op->arg);
 		return op + 1;
 	default:
 		return NULL;

@@ -158,6 +158,56 @@ static inline void var_set(struct fold *f, uint32_t var, uint64_t v)
 	map_var_set(f->map, f->elt, var, v);
 }
 
+static inline uint32_t find_other(const struct map *m, const uint64_t *key)
+{
+	const uint64_t *at;
+	uint32_t elt;
+
+	if (m->key_size == 8) {
+		elt = map_first_place(m, map_hash_word(0, key[0]));
+		at = (const uint64_t *)map_elt(m, elt);
+		if (__builtin_expect(elt && at[0] == key[0], 1))
+			return elt;
+	}
+	return map_find(m, key);
+}
+
+static inline bool ref_find(struct fold *f, const struct op *op, uint32_t key_size)
+{
+	const struct hist_cell *cell = plane_config(f->p, op->imm);
+	/* Acquire: the map as it was made; pairs with the release in point_cell(). */
+	data_ref ref = atomic_load_explicit(&cell->map, memory_order_acquire);
+
+	if (!ref)
+		return false;
+	f->other = plane_data(f->p, ref);
+	if (f->other->key_size > PROGRAM_KEY_MAX)
+		return false;
+	for (uint32_t i = key_size / 8; i < f->other->key_size / 8; i++)
+		f->frame->key[i] = 0;
+	f->other_elt = find_other(f->other, f->frame->key);
+	return f->other_elt;
+}
+
+static inline bool ref_read(struct fold *f, const struct op *op)
+{
+	struct hit_ref *ref = &f->frame->ref[op->arg % PROGRAM_REFS];
+
+	if (op->flags & REF_ONCE ? !map_var_read_once(f->other, f->other_elt, op->off, &ref->value) :
+				   !map_var_read(f->other, f->other_elt, op->off, &ref->value))
+		return false;
+	ref->map = (data_ref)((char *)f->other - f->p->data);
+	ref->elt = f->other_elt;
+	ref->block = op->len;
+	ref->own = 0;
+	return true;
+}
+
+static inline uint64_t time_of(const struct fold *f, const struct op *op)
+{
+	return op->size ? (f->run->time + 500) / 1000 : f->run->time;
+}
+
 static uint64_t divide(const struct op *op, uint64_t v)
 {
 	if (op->code == OP_DIV_SHIFT)
@@ -195,7 +245,7 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 		fold_push(f, op->imm);
 		return true;
 	case OP_LOAD_TIME:
-		fold_push(f, f->h->time);
+		fold_push(f, f->run->time);
 		return true;
 	case OP_LOAD_CPU:
 		fold_push(f, f->h->cpu);
@@ -250,6 +300,18 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 	case OP_LOAD_REF:
 		fold_push(f, f->frame->ref[op->arg % PROGRAM_REFS].value);
 		return true;
+	case OP_REF_FIND:
+		return ref_find(f, op, op->arg);
+	case OP_REF_READ:
+		return ref_read(f, op);
+	case OP_REF_TAKE:
+		return ref_find(f, op, op->on_true) && ref_read(f, op);
+	case OP_VAR_TIME:
+		var_set(f, op->off, time_of(f, op));
+		return true;
+	case OP_VAR_SINCE:
+		var_set(f, op->off, time_of(f, op) - f->frame->ref[op->arg % PROGRAM_REFS].value);
+		return true;
 	case OP_ELT_COMM:
 		elt_comm(f, op);
 		return true;
@@ -281,31 +343,27 @@ static inline void fold_keys(struct map *map, struct slot *slot, const struct op
 		map_add(map, elt, 1, fold_load(h, op->cmp, op->arg), h->cpu, h->writer);
 }
 
-void hist_fold(const struct plane *p, struct slot *slot, unsigned int level, const struct program *prog,
-	       const struct hit *h, struct run *run)
+void hist_fold(const struct program *prog, struct run *run)
 {
-	struct hit_scratch *scratch;
+	const struct hit *h = run->seen;
 	const struct op *op = prog->ops;
-	struct map *map = plane_data(p, prog->map);
 	struct fold f;		/* set as far as it is needed */
 
+	f.map = plane_data(run->p, prog->map);
 	if (op->code == OP_HIST_KEY1) {
-		fold_key(map, slot, op, h);
+		fold_key(f.map, run->slot, op, h);
 		return;
 	}
 	if (op->code == OP_HIST_KEYS) {
-		fold_keys(map, slot, op, h);
+		fold_keys(f.map, run->slot, op, h);
 		return;
 	}
-	scratch = plane_scratch(p, slot, level);
-	f.p = p;
-	f.slot = slot;
+	f.p = run->p;
+	f.slot = run->slot;
 	f.prog = prog;
 	f.h = h;
-	f.map = map;
 	f.run = run;
-	f.frame = &scratch->frame[run ? scratch->synth.nest % HIT_FRAMES : 0];
-	f.synth = &scratch->synth;
+	f.frame = &plane_scratch(run->p, run->slot, run->level)->frame[run->nest];
 	f.depth = 0;
 	do {
 		while (step(&f, op))

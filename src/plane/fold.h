@@ -8,6 +8,7 @@
 #include "plane/map.h"
 #include "plane/plane.h"
 #include "plane/program.h"
+#include "plane/run.h"
 
 struct fold {
 	const struct plane *p;
@@ -30,7 +31,6 @@ struct fold {
 	struct map_block block;
 
 	/* between OP_SYNTH_BEGIN and OP_SYNTH_END */
-	struct hit_synth *synth;
 	uint32_t	synth_at, synth_size;	/* in the arena */
 	bool		synth_full;
 };

@@ -21,19 +21,7 @@
 #include "plane/plane.h"
 #include "plane/program.h"
 #include "plane/ring.h"
-
-enum { TIME_NONE = 0 };
-
-struct run {
-	const struct plane	*p;
-	struct slot		*slot;
-	unsigned int		level;
-	unsigned int		nest;		/* in how many synthetic events */
-	struct hit_synth	*synth;		/* NULL: no program has run yet */
-	const struct hit	*h;		/* as it goes into the ring */
-	const struct hit	*seen;		/* as filters and triggers see it */
-	struct hit		with_time;	/* a copy of *seen, once a program asked for the time */
-};
+#include "plane/run.h"
 
 void hit_miss(struct slot *slot)
 {
@@ -285,31 +273,17 @@ static data_ref live_buffer(struct instance_state *inst)
 	return atomic_load_explicit(&inst->buffers[live], memory_order_acquire);
 }
 
-/* Before the first program of a hit: nothing waits, whatever a hit that was left by longjmp() has left. */
-static void synth_reset(struct run *r)
-{
-	r->synth = &plane_scratch(r->p, r->slot, r->level)->synth;
-	r->synth->nest = 0;
-	r->synth->used = 0;
-	r->synth->nr_pending = 0;
-}
-
-static void fold(struct run *r, const struct trigger_arm *t, struct instance_state *inst)
+static inline void fold(struct run *r, const struct trigger_arm *t, struct instance_state *inst)
 {
 	const struct program *prog = plane_config(r->p, t->program);
 
-	if (!r->synth)
-		synth_reset(r);
-	if (r->nest >= HIT_FRAMES) {
+	if (__builtin_expect(r->nest >= HIT_FRAMES, 0)) {
 		hit_miss(r->slot);
 		return;
 	}
-	if ((prog->flags & PROGRAM_NEEDS_TIME) && r->seen->time == TIME_NONE) {
-		r->with_time = *r->seen;
-		r->with_time.time = clock_now(&plane_header(r->p)->tsc, inst);
-		r->seen = &r->with_time;
-	}
-	hist_fold(r->p, r->slot, r->level, prog, r->seen, r);
+	if ((prog->flags & PROGRAM_NEEDS_TIME) && !r->time)
+		r->time = clock_now(&plane_header(r->p)->tsc, inst);
+	hist_fold(prog, r);
 }
 
 static void fire(struct run *r, const struct trigger_arm *t, struct instance_state *inst)
@@ -407,7 +381,7 @@ static bool commit(const struct run *r, const struct arm *arm, struct instance_s
 	return true;
 }
 
-static const uint32_t NOT_PENDING = HIT_PENDING;
+enum { NOT_PENDING = HIT_PENDING };
 
 /* H4: the place of a synthetic event's record; it is not to be written until pending_set() says so. */
 static uint32_t pending_take(const struct run *r, const struct arm *arm, const struct trigger_arm *t)
@@ -463,7 +437,7 @@ static void synth_hit(struct hit *h, const struct hit *cause, const void *record
 /* (e): the records of synthetic events. */
 static __attribute__((noinline)) void pending_flush(struct run *r)
 {
-	struct run w = { .p = r->p, .slot = r->slot, .level = r->level };
+	struct run w = { .p = r->p, .slot = r->slot, .level = r->level, .time = r->h->time };
 	struct hit_synth *synth = r->synth;
 	struct hit h;
 
@@ -478,11 +452,30 @@ static __attribute__((noinline)) void pending_flush(struct run *r)
 	synth->used = 0;
 }
 
+/* (d) to (f), after the triggers. `buffer` is 0 when it was no time to reserve. */
+static bool arm_finish(struct run *r, const struct arm *arm, struct instance_state *inst,
+		       const struct trigger_arm *t, data_ref buffer, uint32_t place, uint32_t post)
+{
+	bool wanted, committed = false;
+
+	wanted = buffer && !soft_disabled(r->p, arm) && records(inst, r->h->cpu) &&
+		 (!arm->filter || filter_match(r->p, plane_config(r->p, arm->filter), r->seen));	/* (d) */
+	if (r->nest)
+		return pending_set(r, place, wanted ? buffer : 0, post);
+	if (wanted)
+		committed = commit(r, arm, inst, buffer);				/* (e) */
+	if (r->synth && r->synth->nr_pending)
+		pending_flush(r);
+	if (post)
+		fire_post(r, t, arm->nr_triggers, post, inst);				/* (f) */
+	return committed;
+}
+
 static bool run_arm(struct run *r, const struct plan *plan, const struct arm *arm, struct instance_state *inst)
 {
 	const struct trigger_arm *t = plan_triggers(plan) + arm->first_trigger;
 	const bool needs_record = arm->flags & ARM_NEED_RECORD;
-	bool disabled = soft_disabled(r->p, arm), on, wanted, committed = false;
+	bool disabled = soft_disabled(r->p, arm), on;
 	uint32_t post = 0, place = NOT_PENDING;
 	data_ref buffer;
 
@@ -499,17 +492,7 @@ static bool run_arm(struct run *r, const struct plan *plan, const struct arm *ar
 		place = pending_take(r, arm, t);					/* H4 */
 	if (needs_record)
 		post = fire_matching(r, t, arm->nr_triggers, inst);			/* (c) */
-	wanted = on && !soft_disabled(r->p, arm) && records(inst, r->h->cpu) &&
-		 (!arm->filter || filter_match(r->p, plane_config(r->p, arm->filter), r->seen));	/* (d) */
-	if (r->nest)
-		return pending_set(r, place, wanted ? buffer : 0, post);
-	if (wanted)
-		committed = commit(r, arm, inst, buffer);				/* (e) */
-	if (r->synth && r->synth->nr_pending)
-		pending_flush(r);
-	if (post)
-		fire_post(r, t, arm->nr_triggers, post, inst);				/* (f) */
-	return committed;
+	return arm_finish(r, arm, inst, t, on ? buffer : 0, place, post);
 }
 
 /* trace_marker: reserved first, so that with tracing off nothing fires; never discarded after that. */
@@ -549,6 +532,12 @@ static bool run_one(struct run *r, const struct plan *plan, const struct arm *ar
 	return committed;
 }
 
+static inline void run_begin(struct run *r, const struct plane *p, struct slot *slot, unsigned int level,
+			     const struct hit *h)
+{
+	*r = (struct run){ .p = p, .slot = slot, .level = level, .h = h, .seen = h, .time = h->time };
+}
+
 /* Kept out of hit() so that the plain case saves few registers and needs little stack. */
 static __attribute__((noinline)) uint64_t run_plan(const struct plane *p, struct slot *slot, unsigned int level,
 						   const struct plan *plan, const struct hit *h)
@@ -556,14 +545,9 @@ static __attribute__((noinline)) uint64_t run_plan(const struct plane *p, struct
 	const struct arm *arms = plan_arms(plan);
 	uint64_t committed = 0;
 	struct hit seen;
-	struct run r;		/* not all of it: with_time is large and seldom used */
+	struct run r;
 
-	r.p = p;
-	r.slot = slot;
-	r.level = level;
-	r.nest = 0;
-	r.synth = NULL;
-	r.h = r.seen = h;
+	run_begin(&r, p, slot, level, h);
 	if (h->seen) {
 		seen = *h;
 		seen.record = h->seen;
@@ -591,17 +575,11 @@ bool hit_synth(struct run *cause, const void *record, uint32_t size)
 		return false;
 	}
 	synth_hit(&h, cause->h, record, size);
-	r.p = cause->p;
-	r.slot = cause->slot;
-	r.level = cause->level;
+	run_begin(&r, cause->p, cause->slot, cause->level, &h);
+	r.nest = cause->nest + 1;
 	r.synth = cause->synth;
-	r.nest = r.synth->nest = cause->nest + 1;
-	r.h = &h;
-	for (uint32_t i = 0; i < plan->nr_arms; i++) {
-		r.seen = &h;
+	for (uint32_t i = 0; i < plan->nr_arms; i++)
 		run_one(&r, plan, &plan_arms(plan)[i]);
-	}
-	r.synth->nest = cause->nest;
 	return r.synth->nr_pending > pending;
 }
 
@@ -642,13 +620,21 @@ static bool is_paused(const struct plane *p, const struct plan *plan)
 static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
 			  const struct hit *h)
 {
-	const struct trigger_arm *t = (const struct trigger_arm *)(plan_arms(plan) + 1);
+	const struct arm *arm = plan_arms(plan);
+	const struct trigger_arm *t = (const struct trigger_arm *)(arm + 1);
+	struct instance_state *inst = plane_instance(p, arm->instance);
+	struct run r;
 
 	if (!only_counts(p, plan))
 		return run_plan(p, slot, level, plan, h);
-	if (!is_paused(p, plan))
-		hist_fold(p, slot, level, plane_config(p, t->program), h, NULL);
-	return 0;
+	if (is_paused(p, plan))
+		return 0;
+	run_begin(&r, p, slot, level, h);
+	fold(&r, t, inst);
+	/* Synthetic events wait, and they may even have changed whether this one is recorded. */
+	if (!r.synth || !arm_finish(&r, arm, inst, t, live_buffer(inst), NOT_PENDING, 0))
+		return 0;
+	return arm->instance < 64 ? 1ull << arm->instance : 0;
 }
 
 /*

@@ -154,6 +154,10 @@ enum op_code {
 	OP_PROBE_TEXT,		/* off: of the __data_loc, imm: pool offset, len: bytes with the 0 */
 	OP_PROBE_ADDRESS,	/* pop; its text "0x1f", off: of the __data_loc */
 	OP_SNAPSHOT,		/* arg: index of the instance whose buffers are swapped */
+	/* fused: what hist_fuse() makes of the ops that the remark names */
+	OP_REF_TAKE,		/* OP_REF_FIND, OP_REF_READ: as these, but the bytes of our own key are in on_true */
+	OP_VAR_TIME,		/* OP_LOAD_TIME, with size 1 OP_USECS, OP_VAR_SET */
+	OP_VAR_SINCE,		/* OP_LOAD_TIME, with size 1 OP_USECS, OP_LOAD_REF, OP_SUB, OP_VAR_SET */
 	OP_COUNT
 };
 
@@ -195,17 +199,13 @@ enum program_flags {
 struct plane;
 struct hit;
 struct slot;
-struct run;	/* the hit on its way through the triggers: hit.c */
+struct run;	/* run.h */
 
 /* A filter program on a hit. Bounds: a field outside the record reads as 0, a string outside as "". */
 int filter_match(const struct plane *p, const struct program *prog, const struct hit *h);
 
-/*
- * A hist program on a hit; `level` is the slot's hit level (scratch). `run` is
- * for the two below; NULL where the program has no op for them.
- */
-void hist_fold(const struct plane *p, struct slot *slot, unsigned int level,
-	       const struct program *prog, const struct hit *h, struct run *run);
+/* A hist program on run->seen; with PROGRAM_NEEDS_TIME run->time is there. */
+void hist_fold(const struct program *prog, struct run *run);
 
 /* For programs: fires the synthetic event whose record lies in the arena; true when it is kept there for a ring. */
 bool hit_synth(struct run *cause, const void *record, uint32_t size);

@@ -306,10 +306,8 @@ struct hit_pending {
 
 /* Synthetic events of one hit (plane/hit.c). */
 struct hit_synth {
-	uint32_t	nest;		/* how deep in synthetic events */
 	uint32_t	used;		/* bytes of the arena */
 	uint32_t	nr_pending;
-	uint32_t	pad;
 	struct hit_pending pending[HIT_PENDING];
 	_Alignas(8) char arena[HIT_ARENA];
 };

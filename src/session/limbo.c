@@ -24,17 +24,6 @@
 #include "plane/ring.h"
 #include "session/state.h"
 
-/* Whether a program changes nothing outside its map: what it makes would have to wait for the hit's own record. */
-static bool only_folds(struct session *s, config_ref ref, const struct program *prog)
-{
-	if (!session_config(s, ref, sizeof(*prog) + (uint64_t)prog->nr_ops * sizeof(struct op)))
-		return false;
-	for (uint32_t i = 0; i < prog->nr_ops; i++)
-		if (prog->ops[i].code == OP_SYNTH_END || prog->ops[i].code == OP_SNAPSHOT)
-			return false;
-	return true;
-}
-
 /* One trigger and nothing else. */
 static uint32_t shape_of_hist(struct session *s, struct plan *plan, const struct arm *arm,
 			      const struct trigger_arm *t)
@@ -42,8 +31,7 @@ static uint32_t shape_of_hist(struct session *s, struct plan *plan, const struct
 	const struct program *prog = session_config(s, t->program, sizeof(*prog) + sizeof(struct op));
 	const struct op *op;
 
-	if (t->kind != TRIGGER_HIST || t->filter || !prog || (prog->flags & PROGRAM_NEEDS_TIME) ||
-	    !only_folds(s, t->program, prog))
+	if (t->kind != TRIGGER_HIST || t->filter || !prog)
 		return PLAN_ANY;
 	op = prog->ops;
 	plan->arm_flags = arm->flags;

@@ -66,13 +66,12 @@ static bool whole(const struct program *prog)
 	return prog->size == PATTERN;
 }
 
-void double_fold(const struct plane *p, struct slot *slot, unsigned int level, const struct program *prog,
-		 const struct hit *h, struct run *run)
+void double_fold(const struct program *prog, struct run *run)
 {
 	bool ok = whole(prog);
 
 	for (int i = 0; ok && i < 3; i++) {
-		if (h->cpu)
+		if (run->h->cpu)
 			sched_yield();
 		ok = whole(prog);
 	}

@@ -64,16 +64,16 @@ int double_match(const struct plane *p, const struct program *prog, const struct
 	return 1;
 }
 
-void double_fold(const struct plane *p, struct slot *slot, unsigned int level, const struct program *prog,
-		 const struct hit *h, struct run *run)
+void double_fold(const struct program *prog, struct run *run)
 {
-	struct map *m = plane_data(p, prog->map);
+	struct map *m = plane_data(run->p, prog->map);
+	const struct hit *h = run->seen;
 	uint64_t key[2] = { h->time, 0 };
 	struct journal *j = &shared->journal[h->cpu];
 	uint32_t elt;
 
 	j->busy = 1;
-	elt = map_insert(m, slot, key);
+	elt = map_insert(m, run->slot, key);
 	map_add(m, elt, 0, 1, 0, h->time % 3 ? 0 : 1);
 	j->done++;
 	j->busy = 0;

@@ -47,11 +47,10 @@ int double_match(const struct plane *p, const struct program *prog, const struct
 	return (int)prog->nr_ops;
 }
 
-void double_fold(const struct plane *p, struct slot *own, unsigned int level, const struct program *prog,
-		 const struct hit *h, struct run *run)
+void double_fold(const struct program *prog, struct run *run)
 {
-	assert_int_equal(level, own->depth - 1);
-	strcat(diary, prog->flags & PROGRAM_NEEDS_TIME ? h->time ? "t" : "!" : "f");
+	assert_int_equal(run->level, run->slot->depth - 1);
+	strcat(diary, prog->flags & PROGRAM_NEEDS_TIME ? run->time ? "t" : "!" : "f");
 }
 
 /* ---- building plans ---- */

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * latency.c - pairs of events: a wakeup sets a variable, the switch that follows takes the difference
+ *
+ * Each row is the cost of both events. The commands are those of the tutorial;
+ * the first row is a program of its own, because no command can have a
+ * reference as a key without a synthetic event in between.
+ */
+#include "house.h"
+#include "model/event_file.h"
+#include "model/synth.h"
+
+enum { PIDS = 256 };
+
+#define COMMON										\
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"		\
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"		\
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"	\
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+
+static const char format_wake[] = "name: wake\nID: 300\nformat:\n" COMMON
+	"\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+	"\tfield:int prio;\toffset:12;\tsize:4;\tsigned:1;\n"
+	"\nprint fmt: \"\"\n";
+static const char format_swap[] = "name: swap\nID: 301\nformat:\n" COMMON
+	"\tfield:pid_t next_pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+	"\tfield:int next_prio;\toffset:12;\tsize:4;\tsigned:1;\n"
+	"\tfield:char next_comm[16];\toffset:16;\tsize:16;\tsigned:0;\n"
+	"\nprint fmt: \"\"\n";
+
+struct world {
+	struct session	*session;
+	struct model	*model;
+	struct event_file *wake, *swap, *latency;
+};
+
+static struct event_file *event_made(struct world *w, const char *system, const char *format)
+{
+	struct event *e = NULL;
+
+	if (model_add_event(w->model, system, format, strlen(format), &e))
+		bench_fail("no event");
+	return event_file_get(w->model->top, e);
+}
+
+static void world_open(struct world *w)
+{
+	struct synth_event *s;
+
+	w->session = bench_session();
+	if (model_create(w->session, &w->model))
+		bench_fail("no model");
+	w->wake = event_made(w, "bench", format_wake);
+	w->swap = event_made(w, "bench", format_swap);
+	if (synth_command(w->model, "latency u64 lat; pid_t pid; int prio"))
+		bench_fail("no synthetic event");
+	s = synth_find(w->model, "latency");
+	w->latency = event_file_get(w->model->top, s->event);
+}
+
+static void command(struct event_file *f, const char *text)
+{
+	if (event_file_trigger_write(f, text))
+		bench_fail(text);
+}
+
+static void bench_pair(struct world *w, const char *name)
+{
+	struct plane *p = session_plane(w->session);
+	struct slot *slot = session_slot_get(w->session);
+	struct bench_record wake = { .common = { .type = 300, .pid = 1 }, .b = 120 };
+	struct bench_record swap = { .common = { .type = 301, .pid = 1 }, .b = 120, .name = "cyclictest" };
+	struct hit hw = { .record = &wake, .size = 16, .comm = "bench" };
+	struct hit hs = { .record = &swap, .size = sizeof(swap), .comm = "bench" };
+
+	BENCH(name, {
+		wake.a = swap.a = i * 7 % PIDS;
+		hit(p, slot, &hw);
+		hit(p, slot, &hs);
+	});
+	session_slot_put(w->session, slot);
+}
+
+static void bench_commands(struct world *w, const char *name, const char *swap, const char *latency)
+{
+	char removed[256];
+
+	command(w->wake, "hist:keys=pid:ts0=common_timestamp.usecs");
+	command(w->swap, swap);
+	if (latency)
+		command(w->latency, latency);
+	bench_pair(w, name);
+	if (latency) {
+		snprintf(removed, sizeof(removed), "!%s", latency);
+		command(w->latency, removed);
+	}
+	snprintf(removed, sizeof(removed), "!%s", swap);
+	command(w->swap, removed);
+	command(w->wake, "!hist:keys=pid:ts0=common_timestamp.usecs");
+}
+
+/* ---- the program that has no command ---- */
+
+static data_ref map_made(struct session *s, uint32_t nr_vars)
+{
+	struct map_shape shape = { .max_elts = 2048, .key_size = 8, .nr_sums = 1, .nr_vars = nr_vars,
+				   .nr_cpus = session_header(s)->nr_cpus, .nr_slots = session_header(s)->nr_slots };
+	data_ref ref = session_data_alloc(s, map_size(&shape));
+
+	if (!ref)
+		bench_fail("no memory for a map");
+	map_init(session_data(s, ref, map_size(&shape)), &shape);
+	return ref;
+}
+
+static void arm(struct session *s, uint32_t event, data_ref map, const struct op *ops, uint32_t nr)
+{
+	size_t size = sizeof(struct program) + nr * sizeof(*ops);
+	config_ref ref = session_config_alloc(s, size);
+	struct program *prog = session_config(s, ref, size);
+
+	*prog = (struct program){ .size = (uint32_t)size, .nr_ops = nr, .key_size = 8, .map = map,
+				  .flags = PROGRAM_NEEDS_TIME };
+	memcpy(prog->ops, ops, nr * sizeof(*ops));
+	bench_arm_event(s, event, 0, ref);
+}
+
+static void bench_program(struct world *w)
+{
+	struct session *s = w->session;
+	config_ref cell = session_config_alloc(s, sizeof(struct hist_cell));
+	data_ref map = map_made(s, 1);
+	const struct op set[] = {
+		{ .code = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 8 }, { .code = OP_FIND },
+		{ .code = OP_LOAD_TIME }, { .code = OP_USECS }, { .code = OP_VAR_SET }, { .code = OP_END },
+	};
+	const struct op take[] = {
+		{ .code = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 8 },
+		{ .code = OP_REF_FIND, .imm = cell, .arg = 8 }, { .code = OP_REF_READ, .flags = REF_ONCE },
+		{ .code = OP_LOAD_TIME }, { .code = OP_USECS }, { .code = OP_LOAD_REF }, { .code = OP_SUB },
+		{ .code = OP_LOG2 }, { .code = OP_KEY_U64 }, { .code = OP_FIND }, { .code = OP_END },
+	};
+
+	((struct hist_cell *)session_config(s, cell, sizeof(struct hist_cell)))->map = map;
+	arm(s, 300, map, set, sizeof(set) / sizeof(*set));
+	arm(s, 301, map_made(s, 0), take, sizeof(take) / sizeof(*take));
+	bench_pair(w, "pair: variable, difference, log2 histogram");
+	bench_arm_event(s, 300, 0, 0);
+	bench_arm_event(s, 301, 0, 0);
+}
+
+int main(void)
+{
+	static struct world w;
+
+	world_open(&w);
+	bench_commands(&w, "pair: variable and difference only",
+		       "hist:keys=next_pid:lat=common_timestamp.usecs-$ts0", NULL);
+	bench_commands(&w, "pair: onmatch, log2 histogram of the synthetic event",
+		       "hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(bench.wake).latency($lat,next_pid,next_prio)",
+		       "hist:keys=lat.log2");
+	bench_commands(&w, "pair: onmax, save of three fields",
+		       "hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmax($lat).save(next_prio,next_comm)", NULL);
+	if (event_file_enable(w.latency, true))
+		bench_fail("enable");
+	bench_commands(&w, "pair: onmatch, synthetic event into the ring",
+		       "hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(bench.wake).latency($lat,next_pid,next_prio)",
+		       NULL);
+	event_file_enable(w.latency, false);
+	bench_program(&w);
+	model_destroy(w.model);
+	session_close(w.session);
+	return 0;
+}
