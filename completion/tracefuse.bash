@@ -20,7 +20,7 @@ _tracefuse() {
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
 		mapfile -t COMPREPLY < <(compgen -W "replay mount umount dir ls cat write append paste \
-			shell sessions doctor reset --help --version" -- "$word")
+			explain shell sessions doctor reset --help --version" -- "$word")
 		return
 	fi
 	case $before in
@@ -37,7 +37,7 @@ _tracefuse() {
 	case $command in
 	replay) options="--session --mount --setup --at --cat --save --event --buffer --partial" ;;
 	sessions) options="--clean --end" ;;
-	ls | cat | write | append | paste) options="--session" ;;
+	ls | cat | write | append | paste | explain) options="--session" ;;
 	esac
 	if [[ $word == -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$options --help" -- "$word")

@@ -137,6 +137,7 @@ static int run(int argc, char **argv)
 		return COMMAND_FAILED;
 	status = remove_instances(a);
 	reset_instance(a, "");
+	put(a, "", "dynamic_events", "");
 	put(a, "", "replay", "stop\n");
 	put(a, "", "replay", "rewind\n");
 	access_close(a);
@@ -150,7 +151,7 @@ const struct command command_reset = {
 	.help =
 "usage: tracefuse reset [SESSION]\n"
 "\n"
-"Disables all events, removes triggers, filters, pids and instances, clears the\n"
-"buffers and the error log, switches tracing on, and rewinds the recording.\n"
+"Disables all events, removes triggers, filters, pids, instances, synthetic events\n"
+"and event probes, clears the buffers and the error log, switches tracing on, and rewinds the recording.\n"
 "`tracefuse sessions --end SESSION` ends a session.\n",
 };

@@ -33,6 +33,7 @@ extern const struct command command_cat;
 extern const struct command command_write;
 extern const struct command command_append;
 extern const struct command command_paste;
+extern const struct command command_explain;
 extern const struct command command_shell;
 extern const struct command command_sessions;
 extern const struct command command_doctor;

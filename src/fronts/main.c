@@ -11,8 +11,8 @@
 
 const struct command *const commands[] = {
 	&command_replay, &command_mount, &command_umount, &command_dir, &command_ls, &command_cat,
-	&command_write, &command_append, &command_paste, &command_shell, &command_sessions,
-	&command_doctor, &command_reset, NULL,
+	&command_write, &command_append, &command_paste, &command_explain, &command_shell,
+	&command_sessions, &command_doctor, &command_reset, NULL,
 };
 
 static void print_help(FILE *out)
