@@ -35,7 +35,7 @@ _tracefuse() {
 		return ;;
 	esac
 	case $command in
-	replay) options="--session --mount --setup --at --cat --save --event --buffer --partial" ;;
+	replay) options="--session --mount --setup --at --cat --save --event --buffer --partial --hist-legacy" ;;
 	sessions) options="--clean --end" ;;
 	ls | cat | write | append | paste | explain) options="--session" ;;
 	esac

@@ -41,7 +41,7 @@ struct replay {
 	const char	*session_name;
 	const char	*mount_dir;	/* NULL: none */
 	const char	*save_dir;
-	bool		partial;
+	bool		partial, hist_legacy;
 	struct words	files, buffers, setups, events, cats;
 	struct words	at_events, at_scripts;	/* pairs */
 
@@ -84,7 +84,8 @@ static void free_words(struct replay *r)
 
 /* ---- the command line ---- */
 
-enum { OPT_SESSION = 256, OPT_MOUNT, OPT_SETUP, OPT_CAT, OPT_SAVE, OPT_AT, OPT_PARTIAL, OPT_BUFFER };
+enum { OPT_SESSION = 256, OPT_MOUNT, OPT_SETUP, OPT_CAT, OPT_SAVE, OPT_AT, OPT_PARTIAL, OPT_BUFFER,
+       OPT_HIST_LEGACY };
 
 static const struct option long_options[] = {
 	{ "session", required_argument, NULL, OPT_SESSION },
@@ -96,6 +97,7 @@ static const struct option long_options[] = {
 	{ "event", required_argument, NULL, 'e' },
 	{ "partial", no_argument, NULL, OPT_PARTIAL },
 	{ "buffer", required_argument, NULL, OPT_BUFFER },
+	{ "hist-legacy", no_argument, NULL, OPT_HIST_LEGACY },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -124,6 +126,9 @@ static int parse_option(struct replay *r, int opt, int argc, char **argv)
 		break;
 	case OPT_PARTIAL:
 		r->partial = true;
+		break;
+	case OPT_HIST_LEGACY:
+		r->hist_legacy = true;
 		break;
 	case OPT_SETUP:
 		ret = add_word(&r->setups, optarg);
@@ -212,6 +217,7 @@ static int make_session(struct replay *r)
 		.nr_cpus = source_nr_cpus(r->source), .memory = memory_wanted(r),
 	};
 	struct source_error err;
+	uint64_t object = 0;
 	int ret;
 
 	ret = session_create(r->session_name, &params, &r->session);
@@ -228,6 +234,9 @@ static int make_session(struct replay *r)
 		return command_error("cannot make the session: %s", session_error(ret));
 	if (source_import(r->source, r->model, &err))
 		return source_failed(&err);
+	r->model->hist_legacy = r->hist_legacy;
+	if (r->hist_legacy && model_object_add(r->model, r->model->top, SERVER_HIST_LEGACY, "", NULL, 0, &object))
+		return command_error("out of memory");
 	r->tree = tree_create(r->model);
 	r->access = r->tree ? access_tree(r->tree, &r->alone) : NULL;
 	return r->access ? COMMAND_DONE : command_error("out of memory");
@@ -557,6 +566,8 @@ const struct command command_replay = {
 "  --mount DIR                 show the session's files in DIR\n"
 "  --buffer NAME               take only this buffer of the recording; \"\" is the\n"
 "                              top one (repeatable)\n"
+"  --hist-legacy               histograms as they were printed in 2017: a line with\n"
+"                              Duplicates, and in `hist` the last error\n"
 "  --partial                   use what is readable of a damaged recording\n"
 "\n"
 "With --session or --mount the command returns at once, and events flow when the\n"

@@ -47,6 +47,9 @@ void server_ready(void);
  */
 int server_reopen(const char *name);
 
+/* R4: an object of the model under this path: the option --hist-legacy was given. */
+#define SERVER_HIST_LEGACY "#hist_legacy"
+
 struct server_params {
 	struct session	*session;	/* all three stay the caller's */
 	struct model	*model;

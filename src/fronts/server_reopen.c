@@ -17,11 +17,21 @@
 #include "tracefs/tree.h"
 
 /* Gives one kept command again. */
+struct restoring {
+	struct model	*model;
+	struct access	*access;
+};
+
 static int write_again(void *arg, const char *path, const char *text)
 {
-	struct access *a = arg;
+	struct restoring *r = arg;
+	struct access *a = r->access;
 	const char *name = path + strlen("instances/");
 
+	if (!strcmp(path, SERVER_HIST_LEGACY)) {
+		r->model->hist_legacy = true;
+		return 0;
+	}
 	if (!strncmp(path, "instances/", 10) && !strchr(name, '/'))
 		return a->ops->mkdir(a, path);
 	return access_write_all(a, path, O_APPEND, text, strlen(text), NULL);
@@ -29,10 +39,10 @@ static int write_again(void *arg, const char *path, const char *text)
 
 static int restore(struct model *m, struct tree *t)
 {
-	struct access *a = access_tree(t, NULL);
-	int ret = a ? model_reopen(m, write_again, a) : -ENOMEM;
+	struct restoring r = { m, access_tree(t, NULL) };
+	int ret = r.access ? model_reopen(m, write_again, &r) : -ENOMEM;
 
-	access_close(a);
+	access_close(r.access);
 	return ret;
 }
 
