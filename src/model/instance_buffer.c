@@ -41,8 +41,11 @@ static bool holds_all(const struct instance *inst)
 	return inst->expanded || total <= UNASKED_MAX;
 }
 
-/* What a source's rings get: all that the source has, unless the user said otherwise. */
-static int add_source_rings(struct instance *inst, data_ref buffer)
+/*
+ * What a source's rings get: all that the source has, unless the user said
+ * otherwise; never less than is promised, for what triggers make of its events.
+ */
+static int add_source_rings(struct instance *inst, const uint64_t *promised, data_ref buffer)
 {
 	const struct model *m = inst->model;
 	uint64_t *bytes;
@@ -56,9 +59,11 @@ static int add_source_rings(struct instance *inst, data_ref buffer)
 	for (uint32_t cpu = 0; cpu < m->nr_cpus; cpu++) {
 		bytes[cpu] = SMALL * inst->subbuf_size;
 		if (inst->sized)
-			bytes[cpu] = inst->buffer_bytes[cpu];
+			bytes[cpu] = promised[cpu];
 		else if (holds_all(inst))
 			bytes[cpu] = m->source_bytes[cpu];
+		if (inst->expanded && bytes[cpu] < promised[cpu])
+			bytes[cpu] = promised[cpu];
 	}
 	err = buffer_add_set(m->session, buffer, SOURCE_SET, bytes);
 	free(bytes);
@@ -73,7 +78,7 @@ static int make_buffer(struct instance *inst, const uint64_t *bytes, data_ref *o
 
 	if (err)
 		return err;
-	err = add_source_rings(inst, *out);
+	err = add_source_rings(inst, bytes, *out);
 	if (err)
 		buffer_free(s, *out);
 	return err;
@@ -287,7 +292,7 @@ int model_source_rings(struct model *m)
 	list_each(inst, &m->instances, node) {
 		for (int i = 0; i < 2 && !err; i++) {
 			buffer = instance_buffer(inst, i);
-			err = buffer ? add_source_rings(inst, buffer) : 0;
+			err = buffer ? add_source_rings(inst, inst->buffer_bytes, buffer) : 0;
 		}
 		instance_cpumask_changed(inst);
 		if (err)
