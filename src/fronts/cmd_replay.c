@@ -21,6 +21,7 @@
 #include "fronts/command.h"
 #include "fronts/server.h"
 #include "fronts/setup.h"
+#include "fronts/setup_shell.h"
 #include "model/model.h"
 #include "session/session.h"
 #include "sources/source.h"
@@ -277,9 +278,22 @@ static int enable_event(struct replay *r, const char *name)
 	return ret ? command_error("set_event: %s", strerror(-ret)) : COMMAND_DONE;
 }
 
+/* The session is served for it, and by nobody afterwards. */
+static int run_shell(void *arg, const char *name, const char *text)
+{
+	struct replay *r = arg;
+	struct server_params params = {
+		.session = r->session, .model = r->model, .tree = r->tree, .what = "setting up",
+	};
+
+	return setup_shell_run(&params, name, text);
+}
+
 static int run_script(struct replay *r, const char *file)
 {
-	struct setup_params params = { .access = r->access, .name = file, .programs = true };
+	struct setup_params params = {
+		.access = r->access, .name = file, .programs = true, .shell = run_shell, .shell_arg = r,
+	};
 	int ret = setup_run_file(&params, file);
 
 	/* Commands that failed have said so; the rest of the script went on. */

@@ -71,6 +71,9 @@ pthread_mutex_t *server_lock(struct server *srv);
  */
 int server_mount(struct server *srv, const char *dir);
 
+/* Serves a /dev/fuse that somebody else mounted at `dir`, in a name space of his own. The descriptor stays the caller's. */
+int server_adopt(struct server *srv, const char *dir, int fd);
+
 /* Serves until told to end. 0 or -errno. */
 int server_run(struct server *srv);
 

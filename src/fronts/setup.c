@@ -49,6 +49,8 @@ static int open_target(struct setup *s, const char *word, bool append, struct ta
 		t->mark = access_errors_mark(a, t->path);
 		return access_create(a, t->path, O_WRONLY | (append ? O_APPEND : O_TRUNC), &t->file);
 	}
+	if (setup_is_kernels(t->path))
+		return -EPERM;
 	t->host = fopen(t->path, append ? "ae" : "we");
 	return t->host ? 0 : -errno;
 }
@@ -455,6 +457,28 @@ char *setup_capture(struct setup *s, const char *text)
 	return output;
 }
 
+/* Returns false when the text is for the reader all the same. */
+static bool run_in_shell(struct setup *s, const char *text)
+{
+	const struct setup_params *p = s->params;
+	unsigned int line = 0;
+	char *need = p->shell ? setup_need(text, &line) : NULL, *mark;
+	int ret;
+
+	if (!need)
+		return false;
+	fflush(s->out);
+	mark = access_errors_mark(p->access, "");
+	ret = p->shell(p->shell_arg, p->name, text);
+	access_errors_print(p->access, "", mark, s->err);
+	if (ret < 0)
+		fprintf(s->err, "%s: line %u: %s: needs a shell, and that needs a mount: %s; the rest is read without\n",
+			p->name, line, need, strerror(-ret));
+	s->failed += ret > 0;
+	free(need);
+	return ret >= 0;
+}
+
 int setup_run_text(const struct setup_params *params, const char *text, size_t len)
 {
 	struct setup s = {
@@ -470,7 +494,7 @@ int setup_run_text(const struct setup_params *params, const char *text, size_t l
 		free(copy);
 		copy = pasted;
 	}
-	if (copy)
+	if (copy && !run_in_shell(&s, copy))
 		run_lines(&s, copy);
 	fflush(s.out);
 	free(copy);

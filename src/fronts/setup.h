@@ -11,6 +11,9 @@
  *
  *     text -> lines (held together by quotes, backslashes) -> words -> commands on access.h
  *
+ * A script that needs more than that (functions, arithmetic, other programs) goes
+ * to a shell as a whole, where params->shell has one.
+ *
  * A line that fails prints its error as bash does and what error_log got by it; the rest goes on.
  */
 #ifndef TRACEFUSE_FRONTS_SETUP_H
@@ -27,6 +30,9 @@ struct setup_params {
 	const char	*name;		/* in messages: "setup.sh" */
 	bool		document;	/* a pasted text: where commands have a prompt, nothing else is one */
 	bool		programs;	/* grep, head and their kin may run */
+	/* Runs a text under a real shell: its exit status, or -errno when there can be none. NULL: there is none. */
+	int		(*shell)(void *arg, const char *name, const char *text);
+	void		*shell_arg;
 	FILE		*out;		/* NULL: stdout */
 	FILE		*err;		/* NULL: stderr */
 };

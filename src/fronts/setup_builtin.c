@@ -11,7 +11,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,6 +37,25 @@ bool setup_path(struct setup *s, const char *path, char *out, size_t size)
 		return true;
 	snprintf(out, size, "%s", whole);
 	return false;
+}
+
+bool setup_is_kernels(const char *path)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	const char *slash = strrchr(path, '/');
+	struct statfs st;
+	bool found;
+	char dir[2048];
+
+	if (fd < 0 && slash) {
+		snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path) + 1, path);
+		fd = open(dir, O_PATH | O_CLOEXEC);
+	}
+	if (fd < 0)
+		return false;
+	found = !fstatfs(fd, &st) && st.f_type == TRACEFS_MAGIC;
+	close(fd);
+	return found;
 }
 
 /* An error of an external command: "mkdir: TEXT". */
@@ -268,7 +289,7 @@ static int run_mkdir(struct setup *s, unsigned int argc, char **argv, struct set
 		if (setup_path(s, argv[i], path, sizeof(path)))
 			ret = a->ops->mkdir(a, path);
 		else
-			ret = mkdir(path, 0777) ? -errno : 0;
+			ret = setup_is_kernels(path) ? -EPERM : mkdir(path, 0777) ? -errno : 0;
 		if (ret && !(parents && ret == -EEXIST))
 			status = complain(s, io, "mkdir: cannot create directory '%s': %s", argv[i], strerror(-ret));
 	}
@@ -287,7 +308,7 @@ static int run_rmdir(struct setup *s, unsigned int argc, char **argv, struct set
 		if (setup_path(s, argv[i], path, sizeof(path)))
 			ret = a->ops->rmdir(a, path);
 		else
-			ret = rmdir(path) ? -errno : 0;
+			ret = setup_is_kernels(path) ? -EPERM : rmdir(path) ? -errno : 0;
 		if (ret)
 			status = complain(s, io, "rmdir: failed to remove '%s': %s", argv[i], strerror(-ret));
 	}
@@ -490,6 +511,14 @@ static const struct {
 	{ "sync", run_true }, { "false", run_false }, { "sleep", run_sleep }, { "exit", run_exit },
 	{ "set", run_set }, { "export", run_export },
 };
+
+bool setup_knows(const char *name)
+{
+	for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++)
+		if (!strcmp(builtins[i].name, name))
+			return true;
+	return setup_is_filter(name);
+}
 
 int setup_builtin(struct setup *s, unsigned int argc, char **argv, struct setup_io *io)
 {

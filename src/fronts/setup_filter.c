@@ -162,6 +162,11 @@ static int find_filter(const char *name)
 	return -1;
 }
 
+bool setup_is_filter(const char *name)
+{
+	return find_filter(name) >= 0;
+}
+
 int setup_filter(struct setup *s, unsigned int argc, char **argv, struct setup_io *io)
 {
 	struct filter_run f = { .in = -1 };

@@ -4,6 +4,7 @@
  *
  *   setup_paste.c    what is a command in a pasted transcript
  *   setup_parse.c    text -> struct setup_node
+ *   setup_need.c     whether a script is beyond all that
  *   setup_expand.c   words: quotes, variables, $(...), patterns
  *   setup_builtin.c  echo, cat, mkdir ...
  *   setup_filter.c   grep, head ...: programs that read what the session has
@@ -86,6 +87,9 @@ void setup_node_destroy(struct setup_node *n);
 void setup_words_add(struct setup_words *w, char *word);
 void setup_words_destroy(struct setup_words *w);
 
+/* setup_need.c: what a script has that only a shell can do, with its line; NULL: nothing. The caller frees it. */
+char *setup_need(const char *text, unsigned int *line);
+
 /* setup_expand.c */
 void setup_expand(struct setup *s, const char *word, struct setup_words *out);
 /* Without splitting and patterns: for assignments and redirections. */
@@ -97,14 +101,20 @@ void setup_variables_destroy(struct setup *s);
 /* setup_builtin.c: runs it; the status, or -1: there is no such command. */
 int setup_builtin(struct setup *s, unsigned int argc, char **argv, struct setup_io *io);
 
+/* A command of setup_builtin.c or setup_filter.c. */
+bool setup_knows(const char *name);
+
 /*
  * setup_filter.c: a program of the host that only reads, on its input and on files of the session, which it finds
  * behind /proc/self/fd. The status, or -1: it is none of those that may run.
  */
 int setup_filter(struct setup *s, unsigned int argc, char **argv, struct setup_io *io);
+bool setup_is_filter(const char *name);
 
 /* The path inside the session that `path` means, or false: a file of the host, whose path is in out then. */
 bool setup_path(struct setup *s, const char *path, char *out, size_t size);
+/* A file of the host, or its directory, is in the kernel's own tracing directory, by whatever name: nobody writes there. */
+bool setup_is_kernels(const char *path);
 
 /* setup.c */
 void setup_run(struct setup *s, const struct setup_node *n);

@@ -288,6 +288,66 @@ static void documents(void **state)
 	expect_with(p, "echo 1 > a\n# a comment\n", "> a\n[1\n]\n", "", "");
 }
 
+/* A shell that only tells what it was given. */
+static int note_shell(void *arg, const char *name, const char *text)
+{
+	FILE **log = arg;
+
+	fprintf(*log, "%s: %zu bytes\n", name, strlen(text));
+	return 0;
+}
+
+static int no_shell(void *arg, const char *name, const char *text)
+{
+	(void)arg;
+	(void)name;
+	(void)text;
+	return -EPERM;
+}
+
+static bool goes_to_a_shell(const char *script)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *log = open_memstream(&text, &size);
+	struct setup_params p = { .shell = note_shell, .shell_arg = &log };
+	bool went;
+
+	expect_with(p, script, NULL, NULL, NULL);
+	fclose(log);
+	went = *text;
+	free(text);
+	return went;
+}
+
+static void what_needs_a_shell(void **state)
+{
+	(void)state;
+	assert_true(goes_to_a_shell("f() { echo 1 > a; }\nf\n"));
+	assert_true(goes_to_a_shell("echo $((1 + 2)) > a"));
+	assert_true(goes_to_a_shell("x=abc; echo ${x%c} > a"));
+	assert_true(goes_to_a_shell("while read l; do echo $l; done < f"));
+	assert_true(goes_to_a_shell("for i in 1 2; do modprobe x$i; done"));
+	assert_true(goes_to_a_shell("echo 1 > a & wait"));
+	assert_true(goes_to_a_shell("(echo 1; echo 2) > a"));
+	assert_true(goes_to_a_shell("echo $1"));
+	assert_true(goes_to_a_shell("cat <<E\nx\nE\n"));
+	assert_false(goes_to_a_shell("x=1; for i in $x; do echo $i > a || cat b | head -1; done; if [ -d a ]; then :; fi"));
+	assert_false(goes_to_a_shell("echo 'hist:keys=pid:ts0=$((x)):${y%z}' >> a/trigger"));
+	assert_false(goes_to_a_shell("# while read\necho \\$1 ${x} $? > a"));
+}
+
+static void without_a_shell_the_rest_goes_on(void **state)
+{
+	const struct setup_params p = { .shell = no_shell };
+
+	(void)state;
+	expect_with(p, "modprobe x\necho 1 > a\n", "> a\n[1\n]\n", "",
+		    "setup.sh: line 1: modprobe: needs a shell, and that needs a mount: Operation not permitted; "
+		    "the rest is read without\n"
+		    "setup.sh: line 1: modprobe: not a command of the setup reader: see `tracefuse shell`\n");
+}
+
 static void comments_of_a_script_are_no_prompts(void **state)
 {
 	(void)state;
@@ -318,7 +378,8 @@ int main(void)
 		cmocka_unit_test(errors_read_as_in_bash),
 		cmocka_unit_test(the_rest_goes_on_behind_a_syntax_error),
 		cmocka_unit_test(pasted_documents), cmocka_unit_test(prompts), cmocka_unit_test(documents),
-		cmocka_unit_test(pipes), cmocka_unit_test(programs_that_read),
+		cmocka_unit_test(pipes), cmocka_unit_test(what_needs_a_shell),
+		cmocka_unit_test(without_a_shell_the_rest_goes_on), cmocka_unit_test(programs_that_read),
 		 cmocka_unit_test(comments_of_a_script_are_no_prompts),
 		cmocka_unit_test(paths),
 	};

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * namespace.c - a process whose /sys/kernel/tracing is a session's directory
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "fronts/namespace.h"
+
+#define TRACING NAMESPACE_TRACING
+#define DEBUG_TRACING "/sys/kernel/debug/tracing"
+
+static int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
+
+	if (fd >= 0)
+		close(fd);
+	return n < 0 ? -errno : 0;
+}
+
+/* 0 or -errno; afterwards mounts are this process's own. */
+static int leave_namespaces(void)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	char map[64];
+	int ret;
+
+	if (unshare(uid ? CLONE_NEWNS | CLONE_NEWUSER : CLONE_NEWNS))
+		return -errno;
+	if (uid) {
+		write_file("/proc/self/setgroups", "deny");
+		snprintf(map, sizeof(map), "0 %u 1\n", (unsigned int)uid);
+		ret = write_file("/proc/self/uid_map", map);
+		if (ret)
+			return ret;
+		snprintf(map, sizeof(map), "0 %u 1\n", (unsigned int)gid);
+		ret = write_file("/proc/self/gid_map", map);
+		if (ret)
+			return ret;
+	}
+	return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ? -errno : 0;
+}
+
+/*
+ * Tools look for a line of type tracefs in /proc/mounts, and mount the real one
+ * over everything when there is none: so the real one lies below, covered.
+ */
+static int mount_session(int *fuse_fd)
+{
+	char options[128];
+	int fd;
+
+	if (access(TRACING "/README", F_OK))
+		mount("nodev", TRACING, "tracefs", 0, NULL);
+	fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=%u,group_id=%u", fd,
+		 (unsigned int)geteuid(), (unsigned int)getegid());
+	if (mount("tracefs", TRACING, "fuse.tracefuse", MS_NOSUID | MS_NODEV, options)) {
+		int ret = -errno;
+
+		close(fd);
+		return ret;
+	}
+	*fuse_fd = fd;
+	return 0;
+}
+
+/* What trace-cmd and perf-tools want besides; without them the rest works. */
+static void mount_extras(void)
+{
+	char name[] = "/tmp/tracefuse-XXXXXX";
+	int fd;
+
+	if (!access("/sys/kernel/debug", X_OK)) {
+		if (access(DEBUG_TRACING, F_OK))
+			mount("nodev", "/sys/kernel/debug", "debugfs", 0, NULL);
+		if (mount(TRACING, DEBUG_TRACING, NULL, MS_BIND, NULL))
+			errno = 0;	/* this kernel has no such directory */
+	}
+	fd = mkstemp(name);
+	if (fd < 0)
+		return;
+	if (write(fd, "1\n", 2) == 2)
+		mount(name, "/proc/sys/kernel/ftrace_enabled", NULL, MS_BIND, NULL);
+	close(fd);
+	unlink(name);
+}
+
+int namespace_enter(int *fuse_fd)
+{
+	int ret = leave_namespaces();
+
+	return ret ? ret : mount_session(fuse_fd);
+}
+
+int namespace_cover(void)
+{
+	static const char *const places[] = { TRACING, DEBUG_TRACING };
+	struct statfs st;
+
+	mount_extras();
+	for (int i = 0; i < 2; i++)
+		if (!statfs(places[i], &st) && st.f_type == TRACEFS_MAGIC)
+			return -EBUSY;
+	return 0;
+}
+
+const char *namespace_error(int ret)
+{
+	if (ret == -ENOENT || ret == -ENODEV || ret == -ENXIO)
+		return "there is no /dev/fuse or no " TRACING " here";
+	if (ret == -EPERM || ret == -EACCES)
+		return "name spaces or /dev/fuse are not permitted here";
+	if (ret == -EBUSY)
+		return "the kernel's own tracing files cannot be covered";
+	return strerror(-ret);
+}
