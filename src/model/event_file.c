@@ -123,7 +123,14 @@ void event_files_destroy(struct instance *inst)
 {
 	struct event_file *f, *tmp;
 
-	/* Triggers first: they point at other files of the instance. */
+	/* Event probes first: while they are armed they keep a trigger at their base event. */
+	list_each(f, &inst->files, node) {
+		if (f->event->dynamic && f->enabled) {
+			f->enabled = false;
+			event_publish(f->event);
+		}
+	}
+	/* Triggers then: they point at other files of the instance. */
 	list_each(f, &inst->files, node)
 		trigger_detach_all(f);
 	list_each_safe(f, tmp, &inst->files, node)

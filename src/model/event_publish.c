@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/eprobe.h"
 #include "model/event_file.h"
 #include "model/pids.h"
 #include "model/trigger.h"
@@ -108,7 +109,7 @@ static void fill_trigger(struct trigger *t, struct trigger_arm *out)
 		out->flags |= TRIGGER_COUNTED;
 	if (trigger_kind_is_post(out->kind))
 		out->flags |= TRIGGER_POST;
-	if (out->filter || out->kind == TRIGGER_HIST)
+	if (out->filter || out->kind == TRIGGER_HIST || out->kind == TRIGGER_PROBE)
 		out->flags |= TRIGGER_RECORD;
 	if (t->cmd->arm)
 		t->cmd->arm(t, out);
@@ -182,11 +183,14 @@ int event_publish(struct event *e)
 	struct session *s = e->model->session;
 	config_ref old = e->plan, new;
 	size_t old_size = e->plan_size, size = 0;
+	struct eprobe *probe = eprobe_of_event(e);
 	int err;
 
 	if (e->model->closing || e->model->held)
 		return 0;
-	err = build_plan(e, &new, &size);
+	err = probe ? eprobe_sync(probe) : 0;
+	if (!err)
+		err = build_plan(e, &new, &size);
 	if (err || (!new && !old))
 		return err;
 	session_publish(s, &event_entry(e)->plan, new);

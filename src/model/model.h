@@ -211,6 +211,8 @@ bool event_has_id(const struct event *e);
  */
 int model_object_add(struct model *m, struct instance *inst, const char *path, const char *text,
 		     const uint64_t *refs, unsigned int nr_refs, uint64_t *id);
+/* The events come from a recording or the live kernel; before the first of them is added. */
+int model_set_imported(struct model *m);
 /* Removes and clears *id; 0 is none. */
 void model_object_remove(struct model *m, uint64_t *id);
 /* While model_reopen() writes an object's text: its ref number `i` to adopt; else 0. */

@@ -3,6 +3,7 @@
  * model_object.c - what the server keeps of each command, and how the next server gets it back (R4)
  *
  *     path                                   text             refs
+ *     #imported                              ""               -
  *     events/SYSTEM/EVENT/format             the format       -
  *     dynamic_events/#ID                     the command      -
  *     instances/NAME                         ""               the instance's own
@@ -17,6 +18,7 @@
 #include <string.h>
 
 #include "model/dynamic_events.h"
+#include "model/eprobe.h"
 #include "model/event_file.h"
 
 int model_object_add(struct model *m, struct instance *inst, const char *path, const char *text,
@@ -93,6 +95,14 @@ static int restore_event(struct model *m, const struct event_path *p, const char
 	return model_add_event(m, p->system, format, strlen(format), &e);
 }
 
+int model_set_imported(struct model *m)
+{
+	uint64_t id = 0;
+
+	m->imported = true;
+	return model_object_add(m, m->top, "#imported", "", NULL, 0, &id);
+}
+
 static int restore(struct replay *r, const char *path, const char *text)
 {
 	char *copy = strdup(path);
@@ -137,6 +147,8 @@ int model_reopen(struct model *m, int (*write)(void *arg, const char *path, cons
 
 	m->held = true;
 	err = session_object_each(m->session, replay_object, &r);
+	if (!err)
+		err = eprobe_sync_all(m);
 	m->held = false;
 	if (!err)
 		err = model_publish(m, NULL);

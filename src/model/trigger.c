@@ -122,6 +122,11 @@ static int record(struct trigger *t)
 	return err;
 }
 
+static bool needs_program(const struct trigger *t)
+{
+	return t->cmd->kind == TRIGGER_HIST || t->cmd->kind == TRIGGER_PROBE;
+}
+
 int trigger_attach(struct trigger *t)
 {
 	struct event_file *f = t->file;
@@ -131,7 +136,7 @@ int trigger_attach(struct trigger *t)
 		err = record(t);
 	if (err)
 		return err;
-	if (t->cmd->kind == TRIGGER_HIST)
+	if (needs_program(t))
 		list_add_tail(&t->node, &f->triggers);
 	else
 		list_add(&t->node, &f->triggers);
@@ -153,7 +158,7 @@ void trigger_detach(struct trigger *t)
 
 bool trigger_needs_record(const struct trigger *t)
 {
-	return t->filter_program || t->cmd->kind == TRIGGER_HIST || trigger_kind_is_post(t->cmd->kind);
+	return t->filter_program || needs_program(t) || trigger_kind_is_post(t->cmd->kind);
 }
 
 void trigger_print_tail(const struct trigger *t, FILE *out)
@@ -305,11 +310,22 @@ void event_file_trigger_truncate(struct event_file *f)
 		trigger_detach(t);
 }
 
+/* That of an event probe is in no file. */
+static bool has_visible(const struct event_file *f)
+{
+	const struct trigger *t;
+
+	list_each(t, &f->triggers, node)
+		if (t->cmd->print)
+			return true;
+	return false;
+}
+
 void event_file_trigger_print(struct event_file *f, FILE *out)
 {
 	struct trigger *t;
 
-	if (!f || list_empty(&f->triggers)) {
+	if (!f || !has_visible(f)) {
 		fputs("# Available triggers:\n#", out);
 		for (unsigned int i = 0; i < NR_COMMANDS; i++)
 			fprintf(out, " %s", trigger_commands[i]->name);
@@ -317,6 +333,8 @@ void event_file_trigger_print(struct event_file *f, FILE *out)
 		return;
 	}
 	list_each(t, &f->triggers, node) {
+		if (!t->cmd->print)
+			continue;
 		t->cmd->print(t, out);
 		fputc('\n', out);
 	}

@@ -33,7 +33,7 @@ struct trigger_command {
 	/* "!": removes the one that matches; -ENOENT as the kernel has it. */
 	int	(*remove)(const struct trigger_command *cmd, struct event_file *f, const char *text,
 			  char *params, const char *cond);
-	void	(*print)(struct trigger *t, FILE *out);		/* one line without newline */
+	void	(*print)(struct trigger *t, FILE *out);		/* one line without newline; NULL: no file shows it */
 	void	(*arm)(struct trigger *t, struct trigger_arm *out);	/* fills kind, flags, program, target */
 	/* Frees t->priv; while model->closing nothing in the session's memory is touched (R4). */
 	void	(*destroy)(struct trigger *t);

@@ -11,11 +11,6 @@
 
 enum { STACK_WORDS = PROGRAM_STACK_DEPTH + 2, TEXT_WORDS = STRING_ROOM / 8 };
 
-static struct hit_ref *ref_of(struct fold *f, const struct op *op)
-{
-	return &f->frame->ref[op->arg % PROGRAM_REFS];
-}
-
 /* ---- texts ---- */
 
 /* Bytes before the first 0 of `words` words that hold a text; behind them room for a 0 is made. */
@@ -85,7 +80,7 @@ static uint32_t text_read(struct fold *f, const struct op *op)
 	const struct hit_ref *ref;
 
 	while (op->size == STRING_REF) {
-		ref = ref_of(f, op);
+		ref = fold_ref(f, op);
 		if (!ref->own)
 			return text_of_block(f, ref, to);
 		op = &f->prog->ops[ref->own - 1];
@@ -149,7 +144,7 @@ static uint32_t stack_read(struct fold *f, const struct op *op, bool of_ref)
 	uint32_t nr;
 
 	while (of_ref || op->size == STACK_REF) {
-		const struct hit_ref *ref = ref_of(f, op);
+		const struct hit_ref *ref = fold_ref(f, op);
 
 		if (!ref->own) {
 			nr = stack_of_block(f, ref, to);
@@ -183,17 +178,6 @@ static void block_set(struct fold *f, const struct op *op, uint32_t words)
 	map_var_set(f->map, f->elt, op->off, 0);
 }
 
-/* ---- references ---- */
-
-static void ref_own(struct fold *f, const struct op *op)
-{
-	struct hit_ref *ref = ref_of(f, op);
-
-	ref->value = f->frame->own[op->off % HIT_VARS];
-	ref->block = op->len;
-	ref->own = op->len ? (uint16_t)ref->value : 0;
-}
-
 /* ---- onmax, onchange, save ---- */
 
 static bool track_takes(const struct fold *f, uint64_t current)
@@ -207,7 +191,7 @@ static const struct op *track_begin(struct fold *f, const struct op *op)
 	uint32_t elt = op->flags & TRACK_GLOBAL ? 0 : f->elt;
 
 	f->track_flags = op->flags;
-	f->track_value = ref_of(f, op)->value;
+	f->track_value = fold_ref(f, op)->value;
 	if (!track_takes(f, map_block_value(f->map, elt, op->off)) ||
 	    !map_block_begin(f->map, f->slot, elt, op->off, &f->block))
 		return not_taken;
@@ -259,13 +243,7 @@ static void track_comm(struct fold *f, const struct op *op)
 
 /* ---- synthetic events ---- */
 
-static char *synth_record(const struct fold *f)
-{
-	return f->run->synth->arena + f->synth_at;
-}
-
-/* `bytes` more at the end of the record, with room for a whole text behind; NULL: the arena is full. */
-static char *synth_grow(struct fold *f, uint32_t bytes)
+char *fold_synth_grow(struct fold *f, uint32_t bytes)
 {
 	char *at = f->run->synth->arena + f->synth_at + f->synth_size;
 
@@ -304,7 +282,9 @@ static void synth_begin(struct fold *f, const struct op *op)
 	f->synth_at = (f->run->synth->used + 7) & ~7u;
 	f->synth_size = 0;
 	f->synth_full = false;
-	at = synth_grow(f, op->len);
+	f->synth_only = (uint32_t)op->imm;
+	f->synth_record = f->run->synth->arena + f->synth_at;
+	at = fold_synth_grow(f, op->len);
 	if (!at)
 		return;
 	for (uint32_t i = 0; i < op->len; i += 8)
@@ -312,15 +292,8 @@ static void synth_begin(struct fold *f, const struct op *op)
 	common = (struct record_common *)at;
 	*common = *(const struct record_common *)f->h->record;
 	common->type = (uint16_t)op->arg;
-	common->preempt_count = deeper(common->preempt_count, f->h->synth_preempt);
-}
-
-static void synth_u64(struct fold *f, const struct op *op)
-{
-	uint64_t v = ref_of(f, op)->value;
-
-	if (!f->synth_full)
-		*(uint64_t *)(synth_record(f) + op->off) = op->size < 8 ? v & ((1ull << 8 * op->size) - 1) : v;
+	/* An event probe makes its record one deeper than its cause, whatever synthetic events do. */
+	common->preempt_count = deeper(common->preempt_count, op->imm ? f->h->synth_preempt != 0 : f->h->synth_preempt);
 }
 
 static void words_store(char *to, const uint64_t *from, uint32_t words)
@@ -331,7 +304,7 @@ static void words_store(char *to, const uint64_t *from, uint32_t words)
 
 static void synth_data_loc(struct fold *f, const struct op *op, uint32_t at, uint32_t len)
 {
-	*(uint64_t *)(synth_record(f) + op->off) = len << 16 | at;
+	*(uint64_t *)(f->synth_record + op->off) = len << 16 | at;
 }
 
 static void synth_string(struct fold *f, const struct op *op)
@@ -348,10 +321,10 @@ static void synth_string(struct fold *f, const struct op *op)
 			len = op->len - 1u;
 			((char *)f->frame->text)[len] = 0;
 		}
-		words_store(synth_record(f) + op->off, f->frame->text, len / 8 + 1);
+		words_store(f->synth_record + op->off, f->frame->text, len / 8 + 1);
 		return;
 	}
-	to = synth_grow(f, len + 1);
+	to = fold_synth_grow(f, len + 1);
 	if (!to)
 		return;
 	words_store(to, f->frame->text, len / 8 + 1);
@@ -371,7 +344,7 @@ static void synth_stack(struct fold *f, const struct op *op)
 	if (f->synth_full)
 		return;
 	nr = stack_read(f, op, true);
-	to = synth_grow(f, 8 * (nr + 1));
+	to = fold_synth_grow(f, 8 * (nr + 1));
 	if (!to)
 		return;
 	while (words < PROGRAM_STACK_DEPTH && f->frame->text[words])
@@ -384,7 +357,7 @@ static void synth_end(struct fold *f)
 {
 	if (f->synth_full)
 		hit_miss(f->slot);
-	else if (hit_synth(f->run, synth_record(f), f->synth_size))
+	else if (hit_synth(f->run, f->synth_record, f->synth_size, f->synth_only))
 		return;
 	f->run->synth->used = f->synth_at;
 }
@@ -392,9 +365,6 @@ static void synth_end(struct fold *f)
 const struct op *fold_act(struct fold *f, const struct op *op)
 {
 	switch (op->code) {
-	case OP_REF_OWN:
-		ref_own(f, op);
-		return op + 1;
 	case OP_VAR_SET_STRING:
 		block_set(f, op, text_read(f, op) / 8 + 1);
 		return op + 1;
@@ -420,9 +390,6 @@ const struct op *fold_act(struct fold *f, const struct op *op)
 	case OP_SYNTH_BEGIN:
 		synth_begin(f, op);
 		return op + 1;
-	case OP_SYNTH_U64:
-		synth_u64(f, op);
-		return op + 1;
 	case OP_SYNTH_STRING:
 		synth_string(f, op);
 		return op + 1;
@@ -436,6 +403,6 @@ const struct op *fold_act(struct fold *f, const struct op *op)
 		hit_snapshot(f->run, op->arg);
 		return op + 1;
 	default:
-		return NULL;
+		return fold_probe(f, op);
 	}
 }

@@ -191,7 +191,7 @@ static inline bool ref_find(struct fold *f, const struct op *op, uint32_t key_si
 
 static inline bool ref_read(struct fold *f, const struct op *op)
 {
-	struct hit_ref *ref = &f->frame->ref[op->arg % PROGRAM_REFS];
+	struct hit_ref *ref = fold_ref(f, op);
 
 	if (op->flags & REF_ONCE ? !map_var_read_once(f->other, f->other_elt, op->off, &ref->value) :
 				   !map_var_read(f->other, f->other_elt, op->off, &ref->value))
@@ -201,6 +201,23 @@ static inline bool ref_read(struct fold *f, const struct op *op)
 	ref->block = op->len;
 	ref->own = 0;
 	return true;
+}
+
+static inline void ref_own(struct fold *f, const struct op *op)
+{
+	struct hit_ref *ref = fold_ref(f, op);
+
+	ref->value = f->frame->own[op->off % HIT_VARS];
+	ref->block = op->len;
+	ref->own = op->len ? (uint16_t)ref->value : 0;
+}
+
+static inline void synth_u64(struct fold *f, const struct op *op)
+{
+	uint64_t v = fold_ref(f, op)->value;
+
+	if (!f->synth_full)
+		*(uint64_t *)(f->synth_record + op->off) = op->size < 8 ? v & ((1ull << 8 * op->size) - 1) : v;
 }
 
 static inline uint64_t time_of(const struct fold *f, const struct op *op)
@@ -273,7 +290,10 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 		return true;
 	case OP_KEY_FIELD:
 		*(uint64_t *)((char *)f->frame->key + op->off) = fold_load(f->h, op->size, op->arg);
-		return true;
+		return !(op->flags & KEY_FIND) || find_elt(f);
+	case OP_KEY_LOG2:
+		*(uint64_t *)((char *)f->frame->key + op->off) = log2_up(fold_load(f->h, op->size, op->arg));
+		return !(op->flags & KEY_FIND) || find_elt(f);
 	case OP_KEY_U64:
 		*(uint64_t *)((char *)f->frame->key + op->off) = fold_pop(f);
 		return true;
@@ -298,7 +318,7 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 		var_set(f, op->off, fold_pop(f));
 		return true;
 	case OP_LOAD_REF:
-		fold_push(f, f->frame->ref[op->arg % PROGRAM_REFS].value);
+		fold_push(f, fold_ref(f, op)->value);
 		return true;
 	case OP_REF_FIND:
 		return ref_find(f, op, op->arg);
@@ -306,11 +326,17 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 		return ref_read(f, op);
 	case OP_REF_TAKE:
 		return ref_find(f, op, op->on_true) && ref_read(f, op);
+	case OP_REF_OWN:
+		ref_own(f, op);
+		return true;
+	case OP_SYNTH_U64:
+		synth_u64(f, op);
+		return true;
 	case OP_VAR_TIME:
 		var_set(f, op->off, time_of(f, op));
 		return true;
 	case OP_VAR_SINCE:
-		var_set(f, op->off, time_of(f, op) - f->frame->ref[op->arg % PROGRAM_REFS].value);
+		var_set(f, op->off, time_of(f, op) - fold_ref(f, op)->value);
 		return true;
 	case OP_ELT_COMM:
 		elt_comm(f, op);

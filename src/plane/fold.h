@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fold.h - the state of a hist program that runs; for fold.c and act.c
+ * fold.h - the state of a hist program that runs; for fold.c, act.c and probe.c
  */
 #ifndef TRACEFUSE_PLANE_FOLD_H
 #define TRACEFUSE_PLANE_FOLD_H
@@ -31,7 +31,9 @@ struct fold {
 	struct map_block block;
 
 	/* between OP_SYNTH_BEGIN and OP_SYNTH_END */
+	char		*synth_record;
 	uint32_t	synth_at, synth_size;	/* in the arena */
+	uint32_t	synth_only;		/* 1 + index of the only instance, 0: all */
 	bool		synth_full;
 };
 
@@ -78,6 +80,11 @@ static inline uint64_t fold_pop(struct fold *f)
 	return f->frame->value[--f->depth & (PROGRAM_STACK - 1)];
 }
 
+static inline struct hit_ref *fold_ref(struct fold *f, const struct op *op)
+{
+	return &f->frame->ref[op->arg % PROGRAM_REFS];
+}
+
 /*
  * The text of a record that `op` names, up to its 0 and `limit` bytes, into
  * `to`; behind its last word nothing is written. Returns the number of words.
@@ -86,5 +93,14 @@ uint32_t fold_record_text(const struct hit *h, const struct op *op, uint64_t *to
 
 /* References, texts and stacks in variables, actions. The next op, NULL: the program ends. */
 const struct op *fold_act(struct fold *f, const struct op *op);
+
+/*
+ * `bytes` more at the end of the synthetic record, with room for a whole text behind. NULL: the arena is
+ * full, and f->synth_full says so.
+ */
+char *fold_synth_grow(struct fold *f, uint32_t bytes);
+
+/* Records of event probes; as fold_act(), which calls it. */
+const struct op *fold_probe(struct fold *f, const struct op *op);
 
 #endif

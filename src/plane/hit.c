@@ -538,12 +538,26 @@ static inline void run_begin(struct run *r, const struct plane *p, struct slot *
 	*r = (struct run){ .p = p, .slot = slot, .level = level, .h = h, .seen = h, .time = h->time };
 }
 
+static bool passed_over(const struct run *r, const struct arm *arm)
+{
+	return r->only && arm->instance != r->only - 1;
+}
+
+static uint64_t run_arms(struct run *r, const struct plan *plan)
+{
+	const struct arm *arms = plan_arms(plan);
+	uint64_t committed = 0;
+
+	for (uint32_t i = 0; i < plan->nr_arms; i++)
+		if (!passed_over(r, &arms[i]) && run_one(r, plan, &arms[i]) && arms[i].instance < 64)
+			committed |= 1ull << arms[i].instance;
+	return committed;
+}
+
 /* Kept out of hit() so that the plain case saves few registers and needs little stack. */
 static __attribute__((noinline)) uint64_t run_plan(const struct plane *p, struct slot *slot, unsigned int level,
 						   const struct plan *plan, const struct hit *h)
 {
-	const struct arm *arms = plan_arms(plan);
-	uint64_t committed = 0;
 	struct hit seen;
 	struct run r;
 
@@ -554,33 +568,7 @@ static __attribute__((noinline)) uint64_t run_plan(const struct plane *p, struct
 		seen.size = h->seen_size;
 		r.seen = &seen;
 	}
-	for (uint32_t i = 0; i < plan->nr_arms; i++)
-		if (run_one(&r, plan, &arms[i]) && arms[i].instance < 64)
-			committed |= 1ull << arms[i].instance;
-	return committed;
-}
-
-/* The record's own arms and nothing of its cause's: the mask that hit() returns is the cause's alone. */
-bool hit_synth(struct run *cause, const void *record, uint32_t size)
-{
-	const struct plan *plan = plan_of(cause->p, ((const struct record_common *)record)->type);
-	uint32_t pending = cause->synth->nr_pending;
-	struct hit h;
-	struct run r;
-
-	if (!plan)
-		return false;
-	if (cause->nest >= HIT_FRAMES) {
-		hit_miss(cause->slot);
-		return false;
-	}
-	synth_hit(&h, cause->h, record, size);
-	run_begin(&r, cause->p, cause->slot, cause->level, &h);
-	r.nest = cause->nest + 1;
-	r.synth = cause->synth;
-	for (uint32_t i = 0; i < plan->nr_arms; i++)
-		run_one(&r, plan, &plan_arms(plan)[i]);
-	return r.synth->nr_pending > pending;
+	return run_arms(&r, plan);
 }
 
 /* PLAN_RECORD */
@@ -664,6 +652,42 @@ static uint64_t run_count_key1(const struct plane *p, struct slot *slot, unsigne
 	if (elt)
 		map_add(map, elt, 0, 1, h->cpu, h->writer);
 	return 0;
+}
+
+/* The short way of an event that is not recorded and has one hist. */
+static inline void synth_count(struct run *r, const struct plan *plan)
+{
+	const struct arm *arm = plan_arms(plan);
+
+	if (!is_paused(r->p, plan))
+		fold(r, (const struct trigger_arm *)(arm + 1), plane_instance(r->p, arm->instance));
+}
+
+/* The record's own arms and nothing of its cause's: the mask that hit() returns is the cause's alone. */
+bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t only)
+{
+	const struct plan *plan = plan_of(cause->p, ((const struct record_common *)record)->type);
+	uint32_t pending = cause->synth->nr_pending;
+	struct hit h;
+	struct run r;
+
+	if (!plan)
+		return false;
+	if (__builtin_expect(cause->nest >= HIT_FRAMES, 0)) {
+		hit_miss(cause->slot);
+		return false;
+	}
+	synth_hit(&h, cause->h, record, size);
+	run_begin(&r, cause->p, cause->slot, cause->level, &h);
+	r.nest = cause->nest + 1;
+	r.synth = cause->synth;
+	r.only = only;
+	if ((plan->shape == PLAN_COUNT || plan->shape == PLAN_COUNT_KEY1) && only_counts(cause->p, plan) &&
+	    !passed_over(&r, plan_arms(plan)))
+		synth_count(&r, plan);
+	else
+		run_arms(&r, plan);
+	return r.synth->nr_pending > pending;
 }
 
 uint64_t hit(const struct plane *p, struct slot *slot, const struct hit *h)

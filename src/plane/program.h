@@ -62,6 +62,10 @@ enum ref_flags {
 	REF_ONCE	= 1 << 0,	/* unsets the variable: one match a setting (R17) */
 };
 
+enum key_flags {
+	KEY_FIND	= 1 << 0,	/* of OP_KEY_FIELD and OP_KEY_LOG2 */
+};
+
 enum track_flags {
 	TRACK_CHANGE	= 1 << 0,	/* onchange: taken when it differs; else when it is greater */
 	TRACK_GLOBAL	= 1 << 1,	/* one block for the whole hist (that of elt 0), not one an elt */
@@ -154,7 +158,11 @@ enum op_code {
 	OP_PROBE_TEXT,		/* off: of the __data_loc, imm: pool offset, len: bytes with the 0 */
 	OP_PROBE_ADDRESS,	/* pop; its text "0x1f", off: of the __data_loc */
 	OP_SNAPSHOT,		/* arg: index of the instance whose buffers are swapped */
-	/* fused: what hist_fuse() makes of the ops that the remark names */
+	/*
+	 * fused: what hist_fuse() makes of the ops that the remark names. Keys with
+	 * KEY_FIND in flags do what OP_FIND does, too.
+	 */
+	OP_KEY_LOG2,		/* a load (size, arg as in OP_KEY_FIELD), OP_LOG2, OP_KEY_U64 */
 	OP_REF_TAKE,		/* OP_REF_FIND, OP_REF_READ: as these, but the bytes of our own key are in on_true */
 	OP_VAR_TIME,		/* OP_LOAD_TIME, with size 1 OP_USECS, OP_VAR_SET */
 	OP_VAR_SINCE,		/* OP_LOAD_TIME, with size 1 OP_USECS, OP_LOAD_REF, OP_SUB, OP_VAR_SET */
@@ -207,8 +215,11 @@ int filter_match(const struct plane *p, const struct program *prog, const struct
 /* A hist program on run->seen; with PROGRAM_NEEDS_TIME run->time is there. */
 void hist_fold(const struct program *prog, struct run *run);
 
-/* For programs: fires the synthetic event whose record lies in the arena; true when it is kept there for a ring. */
-bool hit_synth(struct run *cause, const void *record, uint32_t size);
+/*
+ * For programs: fires the synthetic event whose record lies in the arena, in one instance (1 + its index) or in
+ * all (0); true when it is kept there for a ring.
+ */
+bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t only);
 /* For programs: swaps the buffers of an instance. */
 void hit_snapshot(struct run *cause, uint32_t instance);
 /* A hit, or a part of one, that is lost for want of room; only the slot's owner calls it. */

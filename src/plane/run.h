@@ -15,6 +15,7 @@ struct run {
 	struct slot		*slot;
 	unsigned int		level;		/* of the slot: signal handlers */
 	unsigned int		nest;		/* in how many synthetic events */
+	uint32_t		only;		/* of an event probe's: 1 + index of the instance that it is for; 0: all */
 	struct hit_synth	*synth;		/* of that level; NULL: no program that needs it has run yet */
 	const struct hit	*h;		/* as it goes into the ring */
 	const struct hit	*seen;		/* as filters and triggers see it */

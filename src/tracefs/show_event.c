@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "model/eprobe.h"
 #include "tracefs/show_state.h"
 
 static const struct print_record *bytes_of(const struct show_record *r)
@@ -424,6 +425,10 @@ static bool find_functions(struct show_event *e)
 		return true;
 	if (!strcmp(event->system->name, "synthetic")) {
 		e->text = synthetic_text;
+		return true;
+	}
+	if (eprobe_of_event(event)) {
+		e->text = show_eprobe;
 		return true;
 	}
 	if (probe_functions(e))

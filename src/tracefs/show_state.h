@@ -77,6 +77,10 @@ void show_fields(struct show *s, const struct show_event *e, const struct show_r
 /* Fields without the name and the end of the line. */
 void show_field_list(struct show *s, const struct show_event *e, const struct show_record *r);
 
+/* ---- show_eprobe.c ---- */
+/* An event probe of this session. */
+void show_eprobe(struct show *s, const struct show_event *e, const struct show_record *r);
+
 /* ---- show_internal.c ---- */
 /* Sets the functions of an event of system ftrace; false: one that the kernel does not print. */
 bool show_internal_event(struct show_event *e);
