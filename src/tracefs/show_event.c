@@ -152,7 +152,7 @@ static void synthetic_field(struct show *s, const struct field *f, const struct 
 		text_puts(&s->text, conversion);
 		text_putc(&s->text, ' ');
 	}
-	if (strstr(f->type, "long[]")) {
+	if (f->kind == FIELD_STACKTRACE) {
 		synthetic_stack(s, f, r);
 		return;
 	}
