@@ -14,6 +14,7 @@
 #include "fixture.h"
 #include "model/event_set.h"
 #include "model/pids.h"
+#include "model/synth.h"
 #include "model/text.h"
 #include "model/trigger.h"
 
@@ -170,6 +171,39 @@ static void instances_and_pids_come_back(void **state)
 	assert_prints(pids_print(inst, PIDS_TRACE, out), "2\n3\n5000000\n");
 }
 
+/* Synthetic events, event probes and what hangs on them, with the ids that records in the rings have. */
+static void dynamic_events_come_back(void **state)
+{
+	struct world *w = *state;
+	struct model *m = w->model;
+	struct event *base;
+
+	assert_int_equal(synth_command(m, "gone int y"), 0);
+	assert_int_equal(synth_command(m, "kept u64 d; char t[]"), 0);
+	assert_int_equal(dynamic_command(m, "e:g/probe s.first x=$pid:u8 if pid > 3"), 0);
+	assert_int_equal(synth_command(m, "!gone"), 0);
+	assert_int_equal(event_file_trigger_write(event_file_get(m->top, model_find_event(m, "synthetic", "kept")),
+						  "hist:keys=d"), 0);
+	assert_int_equal(event_file_enable(event_file_get(m->top, model_find_event(m, "g", "probe")), true), 0);
+	new_server(w);
+	m = w->model;
+	assert_prints(dynamic_print(m, out), "s:synthetic/kept\tu64 d; char[] t\ne:g/probe s.first x=$pid:u8\n");
+	assert_int_equal(model_find_event(m, "synthetic", "kept")->id, 103);
+	assert_int_equal(model_find_event(m, "g", "probe")->id, 104);
+	assert_prints(event_file_trigger_print(event_file_get(m->top, model_event_by_id(m, 103)), out),
+		      "hist:keys=d:vals=hitcount:sort=hitcount:size=2048 [active]\n");
+	base = model_find_event(m, "s", "first");
+	assert_prints(event_file_print_enable(event_file_find(m->top, base), out), "0*");
+	assert_int_equal(base->attached, 1);
+	assert_int_equal(synth_command(m, "next int y"), 0);
+	assert_int_equal(model_find_event(m, "synthetic", "next")->id, 102);
+	/* What a dead server had forgotten does not come back with the next. */
+	assert_int_equal(event_file_enable(event_file_get(m->top, model_event_by_id(m, 104)), false), 0);
+	assert_int_equal(dynamic_command(m, "-:probe"), 0);
+	new_server(w);
+	assert_prints(dynamic_print(w->model, out), "s:synthetic/kept\tu64 d; char[] t\ns:synthetic/next\tint y\n");
+}
+
 static void the_plan_is_published_anew(void **state)
 {
 	struct world *w = *state;
@@ -192,6 +226,7 @@ int main(void)
 		TEST(triggers_come_back_with_their_counts),
 		TEST(what_hits_have_switched_stays),
 		TEST(instances_and_pids_come_back),
+		TEST(dynamic_events_come_back),
 		TEST(the_plan_is_published_anew),
 	};
 
