@@ -2,8 +2,9 @@
 /*
  * fuse_dir.c - FUSE: lookup, attributes, directories
  *
- * Files have size 0, as in tracefs, and nothing is cached: events and
- * instances come and go by commands that the kernel's caches do not see.
+ * Files have size 0, as in tracefs. Synthetic events, probes and instances come
+ * and go by commands that the kernel's caches do not see, so nothing of them is
+ * cached; the events that a session began with stay, and are not asked for twice.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,13 +13,48 @@
 #include <unistd.h>
 
 #include "fronts/fuse_state.h"
+#include "model/model.h"
 #include "tracefs/tree.h"
 
-enum { PATH_SIZE = 1024 };
+enum { PATH_SIZE = 1024, FOR_EVER = 86400 };
 
 static bool child_path(const struct node *parent, const char *name, char *out)
 {
 	return snprintf(out, PATH_SIZE, "%s%s%s", parent->path, *parent->path ? "/" : "", name) < PATH_SIZE;
+}
+
+static bool stays(const struct event *e)
+{
+	return !e->dynamic && !e->late;
+}
+
+static bool system_stays(const struct system *sys)
+{
+	struct event *e;
+
+	list_each(e, &sys->events, node)
+		if (stays(e))
+			return true;
+	return false;
+}
+
+/* Seconds for which the kernel may take it for granted: what is below events/ and cannot go away. */
+static double lasting(struct mount_point *m, const char *path)
+{
+	char system[128], name[128];
+	struct system *sys;
+	struct event *e;
+	int n;
+
+	if (!strcmp(path, "events"))
+		return FOR_EVER;
+	n = sscanf(path, "events/%127[^/]/%127[^/]", system, name);
+	sys = n > 0 ? model_find_system(m->srv->model, system) : NULL;
+	if (!sys || !system_stays(sys))
+		return 0;
+	e = n == 2 ? model_find_event(m->srv->model, system, name) : NULL;
+	/* events/SYSTEM itself, and its files enable and filter, which are called like no event. */
+	return !e || stays(e) ? FOR_EVER : 0;
 }
 
 static int attributes(struct mount_point *m, const char *path, struct stat *out)
@@ -55,6 +91,7 @@ static void reply_entry(fuse_req_t req, const char *path)
 		return;
 	}
 	e.ino = (fuse_ino_t)(uintptr_t)n;
+	e.entry_timeout = e.attr_timeout = lasting(m, path);
 	if (fuse_reply_entry(req, &e))
 		node_put(m, n, 1);
 }
@@ -96,7 +133,7 @@ void fuse_front_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *f
 	if (ret < 0)
 		fuse_reply_err(req, -ret);
 	else
-		fuse_reply_attr(req, &st, 0);
+		fuse_reply_attr(req, &st, lasting(m, node_of(m, ino)->path));
 }
 
 /* truncate(2) and touch(1) succeed and change nothing; clearing belongs to open (O_TRUNC). */

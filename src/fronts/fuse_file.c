@@ -38,6 +38,7 @@ void fuse_front_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	list_add_tail(&f->node, &m->files);
 	fi->fh = (uintptr_t)f;
 	fi->direct_io = 1;	/* F2 */
+	fi->noflush = f->only_read;
 	fi->nonseekable = tree_is_pipe(f->file);
 	if (fuse_reply_open(req, fi))
 		open_file_destroy(f);
