@@ -19,6 +19,7 @@
 
 #include "fronts/access.h"
 #include "fronts/command.h"
+#include "fronts/results.h"
 #include "fronts/server.h"
 #include "fronts/setup.h"
 #include "fronts/setup_shell.h"
@@ -406,85 +407,13 @@ static int run_all(struct replay *r)
 
 /* ---- results ---- */
 
-static int save_file(const char *dir, const char *file, const char *text, size_t len)
-{
-	char path[4096];
-	size_t at, i;
-	FILE *out;
-	int ret;
-
-	at = snprintf(path, sizeof(path), "%s/", dir);
-	for (i = 0; file[i] && at + 3 < sizeof(path); i++) {
-		path[at++] = file[i] == '/' ? '_' : file[i];
-		if (file[i] == '/')
-			path[at++] = '_';
-	}
-	path[at < sizeof(path) ? at : sizeof(path) - 1] = 0;
-	out = fopen(path, "we");
-	if (!out)
-		return command_error("%s: %s", path, strerror(errno));
-	ret = fwrite(text, 1, len, out) != len;
-	ret |= fclose(out) != 0;
-	return ret ? command_error("%s: %s", path, strerror(errno)) : COMMAND_DONE;
-}
-
-static int cat_file(struct replay *r, const char *file)
-{
-	char *text;
-	size_t len;
-	int ret;
-
-	ret = access_read_all(r->access, file, &text, &len);
-	if (ret)
-		return command_error("%s: %s", file, strerror(-ret));
-	if (r->save_dir)
-		ret = save_file(r->save_dir, file, text, len);
-	else if (fwrite(text, 1, len, stdout) != len)
-		ret = command_error("cannot write: %s", strerror(errno));
-	free(text);
-	return ret;
-}
-
-/* Every file that can be read is printed, also behind one that cannot. */
-static int cat_files(struct replay *r)
-{
-	int status = COMMAND_DONE;
-	unsigned int i;
-
-	if (r->save_dir && mkdir(r->save_dir, 0777) && errno != EEXIST)
-		return command_error("%s: %s", r->save_dir, strerror(errno));
-	for (i = 0; i < r->cats.nr; i++)
-		if (cat_file(r, r->cats.v[i]))
-			status = COMMAND_FAILED;
-	if (fflush(stdout))
-		return command_error("cannot write: %s", strerror(errno));
-	return status;
-}
-
-static void print_losses(struct replay *r)
-{
-	char *text = NULL, *line, *rest;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return;
-	source_print_losses(r->source, out);
-	fclose(out);
-	rest = text;
-	while ((line = strsep(&rest, "\n")))
-		if (*line)
-			fprintf(stderr, "tracefuse: %s\n", line);
-	free(text);
-}
-
 static int run_and_print(struct replay *r)
 {
 	int status = run_all(r);
 
 	if (!status)
-		status = cat_files(r);
-	print_losses(r);
+		status = results_print(r->access, r->cats.v, r->cats.nr, r->save_dir);
+	results_print_losses(r->source);
 	return status;
 }
 

@@ -6,9 +6,10 @@
  *   setup_parse.c    text -> struct setup_node
  *   setup_need.c     whether a script is beyond all that
  *   setup_expand.c   words: quotes, variables, $(...), patterns
- *   setup_builtin.c  echo, cat, mkdir ...
+ *   setup_builtin.c  cat, mkdir, test ...; setup_echo.c  echo, printf
  *   setup_filter.c   grep, head ...: programs that read what the session has
  *   setup.c          runs nodes: redirections, loops, errors
+ *   setup_text.c     runs texts: pasted ones, those with mistakes, those for a shell
  */
 #ifndef TRACEFUSE_FRONTS_SETUP_STATE_H
 #define TRACEFUSE_FRONTS_SETUP_STATE_H
@@ -100,6 +101,10 @@ void setup_variables_destroy(struct setup *s);
 
 /* setup_builtin.c: runs it; the status, or -1: there is no such command. */
 int setup_builtin(struct setup *s, unsigned int argc, char **argv, struct setup_io *io);
+
+/* setup_echo.c */
+int setup_echo(struct setup *s, unsigned int argc, char **argv, struct setup_io *io);
+int setup_printf(struct setup *s, unsigned int argc, char **argv, struct setup_io *io);
 
 /* A command of setup_builtin.c or setup_filter.c. */
 bool setup_knows(const char *name);
