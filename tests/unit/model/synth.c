@@ -246,12 +246,34 @@ static void an_open_file_outlives_its_event(void **state)
 	assert_int_equal(synth_command(f->model, "!a"), 0);
 	assert_int_equal(synth_command(f->model, "b int y"), 0);	/* has the same id */
 	for (int i = 0; i < 6; i++)
-		assert_int_equal(tree_read(files[i], buf, sizeof(buf), 0), -ENODEV);
+		assert_int_equal(tree_read(files[i], buf, sizeof(buf), 0), i == 3 ? 4 : -ENODEV);
 	assert_int_equal(tree_write(files[0], "1", 1), -ENODEV);
 	assert_int_equal(tree_write(files[1], "y > 1", 5), -ENODEV);
 	assert_int_equal(tree_write(files[4], "traceon", 7), -ENODEV);
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(tree_release(files[i]), 0);
+	tree_destroy(t);
+}
+
+static void an_open_file_outlives_its_system(void **state)
+{
+	struct fixture *f = *state;
+	struct tree *t = tree_create(f->model);
+	struct tree_file *enable, *filter;
+	char buf[256];
+
+	assert_non_null(t);
+	assert_int_equal(synth_command(f->model, "a int y"), 0);
+	assert_int_equal(tree_open(t, "events/synthetic/enable", O_RDWR, &enable), 0);
+	assert_int_equal(tree_open(t, "events/synthetic/filter", O_RDWR, &filter), 0);
+	assert_int_equal(synth_command(f->model, "!a"), 0);
+	assert_int_equal(tree_read(enable, buf, sizeof(buf), 0), 2);
+	assert_memory_equal(buf, "?\n", 2);
+	assert_true(tree_read(filter, buf, sizeof(buf), 0) > 0);
+	assert_int_equal(tree_write(enable, "1", 1), -EINVAL);
+	assert_int_equal(tree_write(filter, "y > 1", 5), -ENODEV);
+	assert_int_equal(tree_release(enable), 0);
+	assert_int_equal(tree_release(filter), 0);
 	tree_destroy(t);
 }
 
@@ -288,6 +310,7 @@ int main(void)
 		TEST(the_newest_are_listed_first),
 		TEST(lines_run_up_to_the_first_error),
 		TEST(an_open_file_outlives_its_event),
+		TEST(an_open_file_outlives_its_system),
 		TEST(a_recorded_event_gives_way),
 	};
 
