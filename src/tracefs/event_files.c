@@ -215,7 +215,7 @@ const struct file_kind event_kinds[] = {
 	{ .name = "format", .mode = 0440, .print = print_format },
 	{ .name = "hist", .mode = 0440, .print = print_hist },
 	{ .name = "hist_debug", .mode = 0440, .print = print_hist_debug },
-	{ .name = "id", .mode = 0440, .print = print_id, .absent = no_id },
+	{ .name = "id", .mode = 0440, .print = print_id, .outlives = true, .absent = no_id },
 	{ .name = "trigger", .mode = 0640, .open = open_trigger, .print = print_trigger,
 	  .command = command_trigger, .absent = no_trigger },
 	{ 0 }

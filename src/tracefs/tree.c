@@ -427,9 +427,12 @@ static void drop_place(const struct place *p)
 		system_put(p->system);
 }
 
-static bool is_removed(const struct place *p)
+/* As in the kernel the id can still be read, and of a system that lost its last event only `filter` minds. */
+static bool is_removed(const struct place *p, bool writes)
 {
-	return p->event ? p->event->removed : p->system && p->system->removed;
+	if (p->event)
+		return p->event->removed && !p->kind->outlives;
+	return writes && p->system && p->system->removed && p->kind->command;
 }
 
 int tree_open(struct tree *t, const char *path, int flags, struct tree_file **out)
@@ -533,7 +536,7 @@ ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off)
 
 	if ((f->flags & O_ACCMODE) == O_WRONLY)
 		return -EBADF;
-	if (is_removed(&f->at))
+	if (is_removed(&f->at, false))
 		return -ENODEV;
 	if (f->at.kind && f->at.kind->read)
 		return f->at.kind->read(f, buf, size, off);
@@ -672,7 +675,7 @@ ssize_t tree_write(struct tree_file *f, const char *buf, size_t size)
 {
 	if ((f->flags & O_ACCMODE) == O_RDONLY)
 		return -EBADF;
-	if (is_removed(&f->at))
+	if (is_removed(&f->at, true))
 		return -ENODEV;
 	if (f->at.extra)
 		return f->at.extra->write ? f->at.extra->write(f->at.extra->arg, buf, size) : -EINVAL;
@@ -687,7 +690,7 @@ int tree_release(struct tree_file *f)
 {
 	int err = 0;
 
-	if (f->held && !is_removed(&f->at))	/* the last line of a command promised another one */
+	if (f->held && !is_removed(&f->at, true))	/* the last line of a command promised another one */
 		err = run_command(f, f->held, f->held_len);
 	if (f->at.kind && f->at.kind->release)
 		f->at.kind->release(f);

@@ -31,6 +31,7 @@ struct file_kind {
 	/* Several commands, a line each, with their newlines; text[len] is 0 and all of it may be changed. Instead of write. */
 	int		(*lines)(struct tree_file *f, char *text, size_t len);
 	void		(*release)(struct tree_file *f);
+	bool		outlives;	/* can be read when its event is gone */
 	bool		pipe;
 	bool		follows;	/* who waits at its end and reads on gets what came since (tail -f) */
 	bool		(*absent)(const struct instance *inst, const struct event *e);	/* not in this directory */
