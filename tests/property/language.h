@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * language.h - random triggers, what they print as, and what they mean
+ *
+ * A scene is a set of triggers over three events and one synthetic event:
+ *
+ *     prop:a   sets variables          int xx; unsigned int uu; u64 ww; char name[16]; int oa
+ *     prop:b   references, matches a   the same with ob
+ *     prop:c   on its own              the same with oc
+ *     synthetic:psyn                   made by the actions of prop:b
+ *
+ * generate.c makes scenes and streams of events, text.c writes the commands and
+ * the files `hist`, interpret.c is a plain interpreter: lists that are searched
+ * from the start, one field at a time, no program, no hash.
+ */
+#ifndef TRACEFUSE_TESTS_PROPERTY_LANGUAGE_H
+#define TRACEFUSE_TESTS_PROPERTY_LANGUAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { EVENT_A, EVENT_B, EVENT_C, EVENT_SYN, EVENTS };
+enum { ID_A = 700, NAME_SIZE = 16 };
+enum { KEYS_MAX = 3, VALS_MAX = 3, VARS_MAX = 4, TERMS_MAX = 4, ACTIONS_MAX = 3, ARGS_MAX = 4, SORT_MAX = 2,
+       TRIGGERS_MAX = 8, SYN_FIELDS_MAX = 4 };
+
+/* Where a value comes from. F_SYN + i: field i of the synthetic event. */
+enum operand { F_X, F_U, F_W, F_NAME, F_OWN, F_MATCHED, F_PID, F_CPU, F_SYN, F_HITCOUNT = 100 };
+enum modifier { PLAIN, HEX, LOG2, BUCKETS, EXECNAME };
+
+struct key {
+	enum operand	field;
+	enum modifier	modifier;
+	unsigned int	bucket;
+};
+
+enum term_kind { TERM_FIELD, TERM_CONST, TERM_TIME, TERM_VAR };
+
+struct term {
+	enum term_kind	kind;
+	enum operand	field;
+	uint64_t	value;
+	int		trigger, var;	/* TERM_VAR: whose */
+	char		op;		/* in front of it; 0 at the first */
+};
+
+struct expr {
+	struct term	terms[TERMS_MAX];
+	unsigned int	nr;
+	bool		negated;	/* -(...) */
+	bool		usecs;
+};
+
+struct var {
+	char		name[24];
+	struct expr	expr;
+	enum operand	copies;		/* a hidden trigger's: this field; else F_HITCOUNT */
+};
+
+enum handler { ONMATCH, ONMAX, ONCHANGE };
+enum verb { TRACE, SAVE };
+
+struct argument {
+	bool		is_var;
+	int		trigger, var;
+	enum operand	field;
+};
+
+struct action {
+	enum handler	handler;
+	enum verb	verb;
+	int		var;		/* onmax, onchange: of the same trigger */
+	struct argument	args[ARGS_MAX];
+	unsigned int	nr_args;
+};
+
+struct sort {
+	bool		hitcount, is_key;
+	unsigned int	index;
+	bool		descending;
+};
+
+struct condition {
+	enum operand	field;		/* F_HITCOUNT: none */
+	const char	*op;
+	int64_t		number;
+	char		text[NAME_SIZE];
+};
+
+struct rule {
+	int		event;
+	bool		hidden;		/* made by an action */
+	struct key	keys[KEYS_MAX];
+	unsigned int	nr_keys;
+	enum operand	vals[VALS_MAX];
+	unsigned int	nr_vals;
+	struct var	vars[VARS_MAX];
+	unsigned int	nr_vars;
+	struct action	actions[ACTIONS_MAX];
+	unsigned int	nr_actions;
+	struct sort	sort[SORT_MAX];
+	unsigned int	nr_sort;
+	struct condition	filter;
+	unsigned int	size;		/* 0: not said */
+	bool		paused;
+};
+
+struct scene {
+	uint64_t	seed;
+	struct rule	triggers[TRIGGERS_MAX];
+	unsigned int	nr;
+	struct argument	syn[SYN_FIELDS_MAX];	/* what the synthetic event's fields are like */
+	unsigned int	nr_syn;			/* 0: no synthetic event */
+};
+
+/* The record as it lies in memory. */
+struct record {
+	uint16_t	type;
+	uint8_t		flags, preempt;
+	int32_t		pid;
+	int32_t		x;
+	uint32_t	u;
+	uint64_t	w;
+	char		name[NAME_SIZE];
+	int32_t		own;
+	uint32_t	pad;
+};
+
+struct stimulus {
+	struct record	record;
+	uint64_t	time;
+	unsigned int	cpu;
+	char		comm[NAME_SIZE];
+	/* in the middle of a stream: this command to that trigger, instead of a hit */
+	const char	*command;	/* "pause", "cont", "clear" or NULL */
+	int		trigger;
+};
+
+/* ---- generate.c ---- */
+
+struct random {
+	uint64_t	state;
+};
+
+uint64_t random_next(struct random *r);
+unsigned int random_below(struct random *r, unsigned int limit);
+/* writers > 1: triggers with variables have a key that is another one for each writer. */
+void generate_scene(struct random *r, unsigned int writers, struct scene *out);
+struct stimulus generate_stimulus(struct random *r, const struct scene *s, unsigned int writer, unsigned int writers,
+				  uint64_t time);
+
+/* ---- text.c ---- */
+
+const char *field_name(const struct scene *s, int event, enum operand f);
+/* The type that a value has in a synthetic event's definition. */
+const char *argument_type(const struct scene *s, const struct argument *a);
+void print_definition(const struct scene *s, FILE *out);
+/* As typed, and as `trigger` and `hist` have it (canonical). */
+void print_command(const struct scene *s, const struct rule *t, bool canonical, FILE *out);
+
+/* ---- interpret.c ---- */
+
+struct world;
+struct world *world_create(const struct scene *s);
+void world_destroy(struct world *w);
+void world_stimulus(struct world *w, const struct stimulus *e);
+
+/*
+ * One histogram in the order of its sort keys. What ties has no order, so each
+ * entry comes with `rank`: entries of one rank may change places.
+ */
+struct shown {
+	char	*text;
+	int	rank;
+};
+/* The lines of the entries; the caller frees texts and array. */
+struct shown *world_entries(struct world *w, int trigger, size_t *nr);
+uint64_t world_hits(const struct world *w, int trigger);
+bool world_paused(const struct world *w, int trigger);
+void world_totals(struct world *w, int trigger, FILE *out);
+#endif
