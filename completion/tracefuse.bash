@@ -37,7 +37,8 @@ _tracefuse() {
 	case $command in
 	replay) options="--session --mount --setup --at --cat --save --event --buffer --partial --hist-legacy" ;;
 	sessions) options="--clean --end" ;;
-	ls | cat | write | append | paste | explain) options="--session" ;;
+	cat) options="--session --json" ;;
+	ls | write | append | paste | explain) options="--session" ;;
 	esac
 	if [[ $word == -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$options --help" -- "$word")

@@ -34,10 +34,24 @@ static int print_file(struct access *a, const char *argument)
 	return ret < 0 ? command_error("cat: %s: %s", argument, strerror((int)-ret)) : COMMAND_DONE;
 }
 
+/* A hist has its JSON beside it. */
+static int print_json(struct access *a, const char *argument)
+{
+	size_t n = strlen(argument);
+	char path[1024];
+
+	if (n < 5 || strcmp(argument + n - 5, "/hist"))
+		return command_error("cat: %s: only histograms (events/SYSTEM/EVENT/hist) have JSON", argument);
+	snprintf(path, sizeof(path), "%s.json", argument);
+	return print_file(a, path);
+}
+
 static int run(int argc, char **argv)
 {
+	static const char *const flags[] = { "json", NULL };
 	const char *name = NULL;
-	int status = options_parse(&command_cat, argc, argv, &name, NULL, NULL);
+	unsigned int seen = 0;
+	int status = options_parse(&command_cat, argc, argv, &name, flags, &seen);
 	struct access *a;
 	char *session;
 
@@ -51,7 +65,7 @@ static int run(int argc, char **argv)
 	if (!a)
 		return COMMAND_FAILED;
 	for (int i = optind; i < argc; i++)
-		status |= print_file(a, argv[i]);
+		status |= seen ? print_json(a, argv[i]) : print_file(a, argv[i]);
 	access_close(a);
 	return status;
 }
@@ -61,11 +75,13 @@ const struct command command_cat = {
 	.summary = "print files of the session",
 	.run = run,
 	.help =
-"usage: tracefuse cat [-s SESSION] FILE...\n"
+"usage: tracefuse cat [-s SESSION] [--json] FILE...\n"
 "\n"
 "Prints files of a session's tracing directory: trace, events/sched/sched_switch/hist.\n"
 "trace_pipe is followed until Ctrl-C.\n"
 "\n"
 "  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
-"                      one there is\n",
+"                      one there is\n"
+"      --json          histograms (files hist) as JSON: an array with an object for\n"
+"                      each trigger; the files are there as hist.json, too\n",
 };

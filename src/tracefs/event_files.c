@@ -10,6 +10,7 @@
 #include "model/event_file.h"
 #include "model/event_set.h"
 #include "model/hist/hist.h"
+#include "model/hist/json.h"
 #include "model/text.h"
 #include "tracefs/tree_state.h"
 
@@ -193,6 +194,16 @@ static int print_hist_debug(struct tree_file *f, FILE *out)
 	return ef ? hist_debug_print(ef, out) : 0;
 }
 
+static int print_hist_json(struct tree_file *f, FILE *out)
+{
+	struct event_file *ef = event_file_find(f->at.inst, f->at.event);
+
+	if (ef)
+		return hist_json_print(ef, out);
+	fputs("[]\n", out);
+	return 0;
+}
+
 static bool no_enable(const struct instance *inst, const struct event *e)
 {
 	return !event_has_enable(e);
@@ -215,6 +226,7 @@ const struct file_kind event_kinds[] = {
 	{ .name = "format", .mode = 0440, .print = print_format },
 	{ .name = "hist", .mode = 0440, .print = print_hist },
 	{ .name = "hist_debug", .mode = 0440, .print = print_hist_debug },
+	{ .name = "hist.json", .mode = 0440, .print = print_hist_json, .hidden = true },
 	{ .name = "id", .mode = 0440, .print = print_id, .outlives = true, .absent = no_id },
 	{ .name = "trigger", .mode = 0640, .open = open_trigger, .print = print_trigger,
 	  .command = command_trigger, .absent = no_trigger },

@@ -237,7 +237,7 @@ static int list_kinds(const struct listing *l, const struct file_kind *kinds, co
 	int rc = 0;
 
 	for (; kinds->name && !rc; kinds++)
-		if (!kinds->absent || !kinds->absent(inst, e))
+		if (!kinds->hidden && (!kinds->absent || !kinds->absent(inst, e)))
 			rc = l->fn(l->arg, kinds->name, false);
 	return rc;
 }

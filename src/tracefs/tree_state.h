@@ -34,6 +34,7 @@ struct file_kind {
 	bool		outlives;	/* can be read when its event is gone */
 	bool		pipe;
 	bool		follows;	/* who waits at its end and reads on gets what came since (tail -f) */
+	bool		hidden;		/* there for who knows it: the kernel's directory has none, so none is listed */
 	bool		(*absent)(const struct instance *inst, const struct event *e);	/* not in this directory */
 };
 

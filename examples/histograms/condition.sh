@@ -1,0 +1,1 @@
+echo 'hist:keys=pid if comm == "cyclictest" && prio < 100' > events/sched/sched_waking/trigger

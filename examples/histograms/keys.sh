@@ -1,0 +1,1 @@
+echo 'hist:keys=next_comm' > events/sched/sched_switch/trigger

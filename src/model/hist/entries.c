@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * entries.c - the entries of a hist, taken out of its map and sorted
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/hist/entries.h"
+#include "model/symbols.h"
+
+unsigned int hist_nr_sums(const struct hist_data *hd)
+{
+	return hd->n_vals - hd->n_vars;
+}
+
+static int collect(void *arg, uint32_t elt, const void *key, const uint64_t *sums)
+{
+	struct hist_entries *all = arg;
+	size_t sums_size = hist_nr_sums(all->hd) * sizeof(*sums);
+	struct hist_entry *e;
+
+	if (all->nr == all->cap) {
+		unsigned int cap = all->cap ? all->cap * 2 : 64;
+
+		e = realloc(all->v, cap * sizeof(*e));
+		if (!e)
+			return -ENOMEM;
+		all->v = e;
+		all->cap = cap;
+	}
+	e = &all->v[all->nr];
+	*e = (struct hist_entry){ .hd = all->hd, .elt = elt, .key = malloc(all->hd->key_size), .sums = malloc(sums_size) };
+	all->nr++;
+	if (!e->key || !e->sums)
+		return -ENOMEM;
+	memcpy(e->key, key, all->hd->key_size);
+	memcpy(e->sums, sums, sums_size);
+	return 0;
+}
+
+void hist_entries_free(struct hist_entries *all)
+{
+	for (unsigned int i = 0; i < all->nr; i++) {
+		free(all->v[i].key);
+		free(all->v[i].sums);
+	}
+	free(all->v);
+}
+
+uint64_t hist_entry_u64(const struct hist_entry *e, const struct hist_field *f)
+{
+	uint64_t v;
+
+	memcpy(&v, e->key + f->offset, sizeof(v));
+	return v;
+}
+
+/* As the kernel compares: by the size and sign of the event's field. */
+static int compare_number(const struct hist_field *f, uint64_t a, uint64_t b)
+{
+	unsigned int size = f->field && !(f->flags & HIST_CPU) ? f->field->size : f->size;
+	bool is_signed = f->field && !(f->flags & HIST_CPU) ? f->field->is_signed : f->is_signed;
+	unsigned int shift = size < 8 ? 64 - 8 * size : 0;
+
+	if (is_signed) {
+		int64_t x = (int64_t)(a << shift) >> shift, y = (int64_t)(b << shift) >> shift;
+
+		return x < y ? -1 : x > y;
+	}
+	a = a << shift >> shift;
+	b = b << shift >> shift;
+	return a < b ? -1 : a > b;
+}
+
+static int compare_key(const struct hist_field *f, const struct hist_entry *a, const struct hist_entry *b)
+{
+	if (f->flags & HIST_STACKTRACE)
+		return 0;
+	if (f->flags & HIST_STRING)
+		return strncmp(a->key + f->offset, b->key + f->offset, f->size);
+	return compare_number(f, hist_entry_u64(a, f), hist_entry_u64(b, f));
+}
+
+/* What a sort key's number means: a sum, or a key field. */
+static int compare_by(const struct hist_data *hd, unsigned int idx, const struct hist_entry *a, const struct hist_entry *b)
+{
+	if (idx < hist_nr_sums(hd))
+		return a->sums[idx] < b->sums[idx] ? -1 : a->sums[idx] > b->sums[idx];
+	return compare_key(hd->fields[idx + hd->n_vars], a, b);
+}
+
+static int compare(const void *pa, const void *pb)
+{
+	const struct hist_entry *a = pa, *b = pb;
+	const struct hist_data *hd = a->hd;
+
+	for (unsigned int i = 0; i < hd->n_sort_keys; i++) {
+		int c = compare_by(hd, hd->sort_keys[i].field_idx, a, b);
+
+		if (c)
+			return hd->sort_keys[i].descending ? -c : c;
+	}
+	/* Ties, which the kernel leaves in any order, come out by key. */
+	for (unsigned int i = hd->n_vals; i < hd->n_fields; i++) {
+		int c = compare_key(hd->fields[i], a, b);
+
+		if (c)
+			return c;
+	}
+	return memcmp(a->key, b->key, hd->key_size);
+}
+
+/* As %pS (with_offset) and %ps print an address. */
+char *hist_symbol_text(struct model *m, uint64_t addr, bool with_offset)
+{
+	const char *module = NULL, *name;
+	uint64_t offset = 0, size = 0;
+	char *out;
+	int n;
+
+	name = symbols_find(m->symbols, addr, &offset, &size, &module);
+	if (!name)
+		n = asprintf(&out, "0x%llx", (unsigned long long)addr);
+	else if (with_offset)
+		n = asprintf(&out, "%s+0x%llx/0x%llx%s%s%s", name, (unsigned long long)offset,
+			     (unsigned long long)size, module ? " [" : "", module ? module : "", module ? "]" : "");
+	else
+		n = asprintf(&out, "%s%s%s%s", name, module ? " [" : "", module ? module : "", module ? "]" : "");
+	return n < 0 ? NULL : out;
+}
+
+/* The name that was kept when the elt was made. */
+void hist_entry_comm(const struct hist_entry *e, char comm[LAYOUT_COMM_LEN + 1])
+{
+	const struct hist_data *hd = e->hd;
+	const struct map *m = session_data(hd->event->model->session, hd->map_ref, hd->map_size);
+	uint64_t word[2] = { 0, 0 };
+
+	memset(comm, 0, LAYOUT_COMM_LEN + 1);
+	if (e->comm)
+		memcpy(comm, e->comm, LAYOUT_COMM_LEN);
+	if (e->comm || !m || !map_var_read(m, e->elt, hd->n_map_vars, &word[0]))
+		return;
+	map_var_read(m, e->elt, hd->n_map_vars + 1, &word[1]);
+	memcpy(comm, word, LAYOUT_COMM_LEN);
+}
+
+/* A block of an elt; elt 0: of the map. False: nothing was kept there. */
+bool hist_block_read(const struct hist_data *hd, uint32_t elt, unsigned int block, char data[HIST_BLOCK_MAX])
+{
+	const struct map *m = session_data(hd->event->model->session, hd->map_ref, hd->map_size);
+
+	memset(data, 0, HIST_BLOCK_MAX);
+	return m && map_block_read(m, hd->map_size, &hd->shape, elt, block, data);
+}
+
+
+int hist_entries_read(struct hist_data *hd, struct hist_entries *out)
+{
+	const struct map *m = session_data(hd->event->model->session, hd->map_ref, hd->map_size);
+	int err;
+
+	*out = (struct hist_entries){ .hd = hd };
+	err = m ? map_each(m, hd->map_size, &hd->shape, collect, out) : -EPROTO;
+	if (err != -ENOMEM && out->nr)
+		qsort(out->v, out->nr, sizeof(*out->v), compare);
+	out->hits = m ? map_hits(m, &hd->shape) : 0;
+	out->drops = m ? map_drops(m, &hd->shape) : 0;
+	return err == -ENOMEM ? err : 0;
+}

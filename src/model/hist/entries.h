@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * entries.h - what a hist has counted: for the texts of show.c and whoever else prints it
+ */
+#ifndef TRACEFUSE_MODEL_HIST_ENTRIES_H
+#define TRACEFUSE_MODEL_HIST_ENTRIES_H
+
+#include "model/hist/hist.h"
+
+struct hist_entry {
+	const struct hist_data *hd;
+	uint32_t	elt;
+	char		*key;		/* hd->key_size bytes, the key fields at their offsets */
+	const char	*comm;		/* of the newest snapshot; NULL: the elt's */
+	uint64_t	*sums;		/* hist_nr_sums(): hitcount, then the values in order */
+};
+
+struct hist_entries {
+	struct hist_data *hd;
+	struct hist_entry *v;		/* in the order of sort=, ties by key */
+	unsigned int	nr, cap;
+	uint64_t	hits, drops;
+};
+
+enum { HIST_BLOCK_MAX = HIST_TRACK_VALUES + HIST_VARS_MAX * STRING_ROOM + LAYOUT_COMM_LEN + HIST_KEY_SIZE_MAX };
+
+unsigned int hist_nr_sums(const struct hist_data *hd);
+/* 0, -ENOMEM; to be freed in both cases. */
+int hist_entries_read(struct hist_data *hd, struct hist_entries *out);
+void hist_entries_free(struct hist_entries *all);
+/* A key field that is a number. */
+uint64_t hist_entry_u64(const struct hist_entry *e, const struct hist_field *f);
+/* The task's name that .execname shows. */
+void hist_entry_comm(const struct hist_entry *e, char comm[LAYOUT_COMM_LEN + 1]);
+/* A block of an elt; elt 0: of the map. False: nothing was kept there, and data is all 0. */
+bool hist_block_read(const struct hist_data *hd, uint32_t elt, unsigned int block, char data[HIST_BLOCK_MAX]);
+/* An address as %pS (with_offset) and %ps print it. To be freed; NULL: out of memory. */
+char *hist_symbol_text(struct model *m, uint64_t addr, bool with_offset);
+
+#endif

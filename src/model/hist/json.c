@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * json.c - the file `hist` for programs
+ *
+ *     [ { "event": "sched:sched_switch", "trigger": "hist:keys=...", "paused": false,
+ *         "entries": [ { "keys":      [ { "field", "modifier", "raw", "text" } ... ],
+ *                        "values":    [ { "field", "modifier", "value" } ... ],
+ *                        "variables": { "lat": 35, ... },
+ *                        "tracked":   [ { "handler", "variable", "value", "saved": { ... } } ... ] } ... ],
+ *         "snapshot": { "handler", "variable", "value", "keys" } or null,
+ *         "totals": { "hits", "entries", "dropped" } } ... ]
+ *
+ * "raw" is what the event had, "text" what `hist` shows of it. Numbers are
+ * numbers: addresses take more than 53 bits.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/hist/entries.h"
+#include "model/hist/json.h"
+
+static void print_string(const char *s, size_t size, FILE *out)
+{
+	fputc('"', out);
+	for (size_t i = 0; i < size && s[i]; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c == '"' || c == '\\')
+			fprintf(out, "\\%c", c);
+		else if (c < 0x20 || c >= 0x7f)
+			fprintf(out, "\\u%04x", c);
+		else
+			fputc(c, out);
+	}
+	fputc('"', out);
+}
+
+static void print_name(const char *name, const char *value, FILE *out)
+{
+	fprintf(out, "\"%s\": ", name);
+	print_string(value ? value : "", value ? strlen(value) : 0, out);
+}
+
+static void print_number(const struct hist_field *f, uint64_t v, FILE *out)
+{
+	if (f->is_signed)
+		fprintf(out, "%lld", (long long)v);
+	else
+		fprintf(out, "%llu", (unsigned long long)v);
+}
+
+/* "field", and the modifier when there is one. */
+static void print_field(const struct hist_field *f, FILE *out)
+{
+	const char *modifier = hist_field_modifier(f);
+
+	print_name("field", hist_field_name(f), out);
+	if (modifier) {
+		fputs(", ", out);
+		print_name("modifier", modifier, out);
+	}
+	if (f->flags & HIST_BUCKET)
+		fprintf(out, ", \"buckets\": %llu", (unsigned long long)f->buckets);
+}
+
+/* ---- keys ---- */
+
+static void print_symbol_text(const struct hist_entry *e, uint64_t addr, bool with_offset, FILE *out)
+{
+	char *text = hist_symbol_text(e->hd->event->model, addr, with_offset);
+
+	print_string(text ? text : "", text ? strlen(text) : 0, out);
+	free(text);
+}
+
+/* Both are lists: addresses, and their names. */
+static void print_stack(const struct hist_entry *e, const struct hist_field *f, bool names, FILE *out)
+{
+	fputc('[', out);
+	for (unsigned int i = 0; i < f->size / 8 && i < HIST_STACK_DEPTH; i++) {
+		uint64_t addr;
+
+		memcpy(&addr, e->key + f->offset + i * 8, sizeof(addr));
+		if (!addr)
+			break;
+		fputs(i ? ", " : "", out);
+		if (names)
+			print_symbol_text(e, addr, true, out);
+		else
+			fprintf(out, "%llu", (unsigned long long)addr);
+	}
+	fputc(']', out);
+}
+
+/* What the number means by its modifier. */
+static void print_number_text(const struct hist_entry *e, const struct hist_field *f, FILE *out)
+{
+	uint64_t v = hist_entry_u64(e, f);
+	char text[64], comm[LAYOUT_COMM_LEN + 1];
+	const char *syscall;
+
+	snprintf(text, sizeof(text), f->flags & HIST_HEX ? "%llx" : "%llu", (unsigned long long)v);
+	if (f->flags & (HIST_SYM | HIST_SYM_OFFSET)) {
+		print_symbol_text(e, v, f->flags & HIST_SYM_OFFSET, out);
+		return;
+	}
+	if (f->flags & HIST_EXECNAME) {
+		hist_entry_comm(e, comm);
+		snprintf(text, sizeof(text), "%s", comm);
+	} else if (f->flags & HIST_SYSCALL) {
+		syscall = hist_syscall_name(v);
+		snprintf(text, sizeof(text), "%s", syscall ? syscall : "unknown_syscall");
+	} else if (f->flags & HIST_LOG2) {
+		snprintf(text, sizeof(text), "~ 2^%llu", (unsigned long long)v);
+	} else if (f->flags & HIST_BUCKET) {
+		snprintf(text, sizeof(text), "~ %llu-%llu", (unsigned long long)v,
+			 (unsigned long long)(v + f->buckets - 1));
+	}
+	print_string(text, sizeof(text), out);
+}
+
+static void print_key(const struct hist_entry *e, const struct hist_field *f, FILE *out)
+{
+	fputc('{', out);
+	print_field(f, out);
+	fputs(", \"raw\": ", out);
+	if (f->flags & HIST_STACKTRACE)
+		print_stack(e, f, false, out);
+	else if (f->flags & HIST_STRING)
+		print_string(e->key + f->offset, f->size, out);
+	else
+		print_number(f, hist_entry_u64(e, f), out);
+	fputs(", \"text\": ", out);
+	if (f->flags & HIST_STACKTRACE)
+		print_stack(e, f, true, out);
+	else if (f->flags & HIST_STRING)
+		print_string(e->key + f->offset, f->size, out);
+	else
+		print_number_text(e, f, out);
+	fputc('}', out);
+}
+
+static void print_keys(const struct hist_entry *e, FILE *out)
+{
+	const struct hist_data *hd = e->hd;
+
+	fputs("\"keys\": [", out);
+	for (unsigned int i = hd->n_vals; i < hd->n_fields; i++) {
+		fputs(i > hd->n_vals ? ", " : "", out);
+		print_key(e, hd->fields[i], out);
+	}
+	fputc(']', out);
+}
+
+/* ---- values and variables ---- */
+
+static void print_values(const struct hist_entry *e, FILE *out)
+{
+	const struct hist_data *hd = e->hd;
+	unsigned int sum = 1;
+
+	fprintf(out, "\"values\": [{\"field\": \"hitcount\", \"value\": %llu}", (unsigned long long)e->sums[0]);
+	for (unsigned int i = 1; i < hd->n_vals; i++) {
+		const struct hist_field *f = hd->fields[i];
+
+		if (f->flags & HIST_VAR)
+			continue;
+		fputs(", {", out);
+		print_field(f, out);
+		fprintf(out, ", \"value\": %llu}", (unsigned long long)e->sums[sum++]);
+	}
+	fputc(']', out);
+}
+
+/* null: not set, or used up. What is no number is left out. */
+static void print_variables(const struct hist_entry *e, FILE *out)
+{
+	const struct hist_data *hd = e->hd;
+	const struct map *m = session_data(hd->event->model->session, hd->map_ref, hd->map_size);
+	const char *separator = "";
+
+	fputs("\"variables\": {", out);
+	for (unsigned int i = 0; i < hd->n_vals; i++) {
+		const struct hist_field *f = hd->fields[i];
+		uint64_t v;
+
+		if (!(f->flags & HIST_VAR) || f->content != HIST_NUMBER)
+			continue;
+		fputs(separator, out);
+		print_string(f->var.name, strlen(f->var.name), out);
+		fputs(": ", out);
+		if (m && map_var_read(m, e->elt, f->var.idx, &v))
+			print_number(f, v, out);
+		else
+			fputs("null", out);
+		separator = ", ";
+	}
+	fputc('}', out);
+}
+
+/* ---- what handlers keep ---- */
+
+static uint64_t word_at(const char *data, unsigned int off)
+{
+	uint64_t v;
+
+	memcpy(&v, data + off, sizeof(v));
+	return v;
+}
+
+static void print_saved(const struct hist_data *hd, const char *data, FILE *out)
+{
+	fputc('{', out);
+	for (unsigned int i = 0; i < hd->n_save_vars; i++) {
+		const struct hist_field *val = hd->save_vars[i]->val;
+		const char *name = hd->save_vars[i]->var->var.name;
+		unsigned int off = hist_save_offset(hd, i);
+
+		fputs(i ? ", " : "", out);
+		print_string(name, strlen(name), out);
+		fputs(": ", out);
+		if (val->content == HIST_TEXT)
+			print_string(data + off, STRING_ROOM, out);
+		else
+			print_number(val, word_at(data, off), out);
+	}
+	fputc('}', out);
+}
+
+static void print_tracker(const struct hist_action *a, const char *data, FILE *out)
+{
+	print_name("handler", a->handler == HIST_ONMAX ? "onmax" : "onchange", out);
+	fputs(", ", out);
+	print_name("variable", a->track.var_str, out);
+	fprintf(out, ", \"value\": %llu", (unsigned long long)word_at(data, 0));
+}
+
+static void print_tracked(const struct hist_entry *e, FILE *out)
+{
+	const struct hist_data *hd = e->hd;
+	const char *separator = "";
+	char data[HIST_BLOCK_MAX];
+
+	fputs("\"tracked\": [", out);
+	for (unsigned int i = 0; i < hd->n_actions; i++) {
+		const struct hist_action *a = hd->actions[i];
+
+		if (a->handler == HIST_ONMATCH || a->kind == HIST_SNAPSHOT ||
+		    !hist_block_read(hd, e->elt, a->track.block, data))
+			continue;
+		fprintf(out, "%s{", separator);
+		print_tracker(a, data, out);
+		if (a->kind == HIST_SAVE) {
+			fputs(", \"saved\": ", out);
+			print_saved(hd, data, out);
+		}
+		fputc('}', out);
+		separator = ", ";
+	}
+	fputc(']', out);
+}
+
+static void print_snapshot(struct hist_data *hd, FILE *out)
+{
+	char data[HIST_BLOCK_MAX];
+	struct hist_entry e;
+
+	for (unsigned int i = 0; i < hd->n_actions; i++) {
+		const struct hist_action *a = hd->actions[i];
+
+		if (a->kind != HIST_SNAPSHOT)
+			continue;
+		if (!hist_block_read(hd, 0, a->track.snapshot_block, data))
+			break;
+		e = (struct hist_entry){ .hd = hd, .key = data + HIST_TRACK_VALUES + LAYOUT_COMM_LEN,
+				    .comm = data + HIST_TRACK_VALUES };
+		fputs("{", out);
+		print_tracker(a, data, out);
+		fputs(", ", out);
+		print_keys(&e, out);
+		fputs("}", out);
+		return;
+	}
+	fputs("null", out);
+}
+
+/* ---- a histogram ---- */
+
+static void print_entry(const struct hist_entry *e, FILE *out)
+{
+	fputs("\n   {", out);
+	print_keys(e, out);
+	fputs(",\n    ", out);
+	print_values(e, out);
+	if (e->hd->n_vars) {
+		fputs(",\n    ", out);
+		print_variables(e, out);
+	}
+	if (e->hd->n_actions) {
+		fputs(",\n    ", out);
+		print_tracked(e, out);
+	}
+	fputc('}', out);
+}
+
+static void print_trigger_text(struct trigger *t, FILE *out)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	if (f) {
+		hist_trigger_print(t, f);
+		fclose(f);
+	}
+	print_name("trigger", text, out);
+	free(text);
+}
+
+static int print_hist(struct trigger *t, FILE *out)
+{
+	struct hist_data *hd = hist_of(t);
+	struct hist_entries all;
+	int err = hist_entries_read(hd, &all);
+
+	fprintf(out, " {\"event\": \"%s:%s\", ", t->file->event->system->name, t->file->event->name);
+	print_trigger_text(t, out);
+	fprintf(out, ", \"paused\": %s,\n  \"entries\": [", t->paused ? "true" : "false");
+	for (unsigned int i = 0; !err && i < all.nr; i++) {
+		fputs(i ? "," : "", out);
+		print_entry(&all.v[i], out);
+	}
+	fputs("],\n  \"snapshot\": ", out);
+	print_snapshot(hd, out);
+	fprintf(out, ",\n  \"totals\": {\"hits\": %llu, \"entries\": %u, \"dropped\": %llu}}",
+		(unsigned long long)all.hits, all.nr, (unsigned long long)all.drops);
+	hist_entries_free(&all);
+	return err;
+}
+
+int hist_json_print(struct event_file *f, FILE *out)
+{
+	const char *separator = "\n";
+	struct trigger *t;
+	int err = 0;
+
+	fputc('[', out);
+	list_each(t, &f->triggers, node) {
+		if (t->cmd != &hist_command || err)
+			continue;
+		fputs(separator, out);
+		err = print_hist(t, out);
+		separator = ",\n";
+	}
+	fputs("]\n", out);
+	return err;
+}
