@@ -18,7 +18,7 @@
 
 #include "stage.h"
 
-enum { STREAM_MAX = 400, BATCH = 500, SCENES_A_STAGE = 200 };
+enum { STREAM_MAX = 900, BATCH = 500, SCENES_A_STAGE = 200 };
 
 struct play {
 	struct scene	scene;
