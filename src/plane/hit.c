@@ -431,7 +431,7 @@ static void synth_hit(struct hit *h, const struct hit *cause, const void *record
 {
 	*h = (struct hit){ .record = record, .size = size, .cpu = cause->cpu, .time = cause->time,
 			   .comm = cause->comm, .stack = cause->stack, .nr_stack = cause->nr_stack,
-			   .writer = cause->writer };
+			   .writer = cause->writer, .synth_preempt = cause->synth_preempt };
 }
 
 /* (e): the records of synthetic events. */
