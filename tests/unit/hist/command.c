@@ -85,7 +85,6 @@ static void wrong_commands_are_refused_with_the_place(void **state)
 		{ "hist:keys=s32:nohitcount", -ENOENT, "Non-hitcount value is required for 'nohitcount'", 0 },
 		{ "hist:keys=s32:cont", -ENOENT, "Can't clear or continue a nonexistent hist trigger", 0 },
 		{ "hist:keys=s32:clear", -ENOENT, "Can't clear or continue a nonexistent hist trigger", 0 },
-		{ "hist:keys=s32:v=u64:onmax($v).save(u32)", -EINVAL, "Actions are not part of this version", 20 },
 		{ "hist:keys=u64/0", -EDOM, "Division by zero", 14 },
 		{ "hist:keys=fixed+s32", -EINVAL, "String type can not be an operand in expression", 10 },
 		{ "hist:keys=common_timestamp:clock=wrong", -EINVAL, "Couldn't set trace_clock", 33 },
