@@ -105,10 +105,15 @@ int model_set_imported(struct model *m)
 
 static int restore(struct replay *r, const char *path, const char *text)
 {
-	char *copy = strdup(path);
+	char *copy;
 	struct event_path p;
 	int err;
 
+	if (!strcmp(path, "#imported")) {
+		r->model->imported = true;
+		return 0;
+	}
+	copy = strdup(path);
 	if (!copy)
 		return -ENOMEM;
 	if (!strncmp(path, "dynamic_events/", 15))

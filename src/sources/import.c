@@ -250,8 +250,9 @@ int source_import(struct source *src, struct model *m, struct source_error *err)
 	src->slot = session_slot_get(m->session);
 	if (!src->slot)
 		return error_set(err, -EUSERS, "", "the session has no slot left");
-	m->imported = true;
-	ret = task_names_create(&src->names, src->nr_cpus);
+	ret = model_set_imported(m);
+	if (!ret)
+		ret = task_names_create(&src->names, src->nr_cpus);
 	if (!ret)
 		ret = set_ring_sizes(src);
 	if (ret)
