@@ -125,11 +125,14 @@ static int look_up(struct model *m, const char *text, uint64_t *address)
 	return err;
 }
 
+/* A session that is opened again knows no symbols yet; they were there when the command was given. */
 static int look_up_symbols(struct parser *p)
 {
 	struct eprobe_step *s = p->arg->steps;
 	int err = 0;
 
+	if (p->log->model->replayed)
+		return 0;
 	for (unsigned int i = 0; i + 1 < p->arg->nr_steps && !err; i++)
 		if (s[i].op == EPROBE_NAME)
 			err = look_up(p->log->model, s[i].text, &s[i + 1].value);

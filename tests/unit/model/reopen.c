@@ -14,6 +14,7 @@
 #include "fixture.h"
 #include "model/event_set.h"
 #include "model/pids.h"
+#include "model/symbols.h"
 #include "model/synth.h"
 #include "model/text.h"
 #include "model/trigger.h"
@@ -178,16 +179,17 @@ static void dynamic_events_come_back(void **state)
 	struct model *m = w->model;
 	struct event *base;
 
+	symbols_add(m->symbols, 0x1000, 't', "sym", NULL);	/* the next server has none */
 	assert_int_equal(synth_command(m, "gone int y"), 0);
 	assert_int_equal(synth_command(m, "kept u64 d; char t[]"), 0);
-	assert_int_equal(dynamic_command(m, "e:g/probe s.first x=$pid:u8 if pid > 3"), 0);
+	assert_int_equal(dynamic_command(m, "e:g/probe s.first x=$pid:u8 y=@sym:u8 if pid > 3"), 0);
 	assert_int_equal(synth_command(m, "!gone"), 0);
 	assert_int_equal(event_file_trigger_write(event_file_get(m->top, model_find_event(m, "synthetic", "kept")),
 						  "hist:keys=d"), 0);
 	assert_int_equal(event_file_enable(event_file_get(m->top, model_find_event(m, "g", "probe")), true), 0);
 	new_server(w);
 	m = w->model;
-	assert_prints(dynamic_print(m, out), "s:synthetic/kept\tu64 d; char[] t\ne:g/probe s.first x=$pid:u8\n");
+	assert_prints(dynamic_print(m, out), "s:synthetic/kept\tu64 d; char[] t\ne:g/probe s.first x=$pid:u8 y=@sym:u8\n");
 	assert_int_equal(model_find_event(m, "synthetic", "kept")->id, 103);
 	assert_int_equal(model_find_event(m, "g", "probe")->id, 104);
 	assert_prints(event_file_trigger_print(event_file_get(m->top, model_event_by_id(m, 103)), out),
