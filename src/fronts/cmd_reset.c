@@ -119,6 +119,25 @@ static int remove_instances(struct access *a)
 	return status;
 }
 
+/* Event probes first: truncation stops at a synthetic event that one of them is attached to. */
+static void clear_dynamic_events(struct access *a)
+{
+	char command[256], *text, *rest, *line;
+	size_t len;
+
+	if (access_read_all(a, "dynamic_events", &text, &len))
+		return;
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		if (strncmp(line, "e:", 2))
+			continue;
+		snprintf(command, sizeof(command), "-:%.*s\n", (int)strcspn(line + 2, " "), line + 2);
+		access_write_all(a, "dynamic_events", O_APPEND, command, strlen(command), NULL);
+	}
+	free(text);
+	put(a, "", "dynamic_events", "");
+}
+
 static int run(int argc, char **argv)
 {
 	const char *name = NULL;
@@ -137,7 +156,7 @@ static int run(int argc, char **argv)
 		return COMMAND_FAILED;
 	status = remove_instances(a);
 	reset_instance(a, "");
-	put(a, "", "dynamic_events", "");
+	clear_dynamic_events(a);
 	put(a, "", "replay", "stop\n");
 	put(a, "", "replay", "rewind\n");
 	access_close(a);
