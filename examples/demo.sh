@@ -22,7 +22,11 @@ Try next:
   2. The recording as a text, with the events that you choose:
      $tf replay -e sched:sched_switch --cat trace $recording | head -20
 
-  3. The files themselves, in a directory (needs /dev/fuse):
+  3. How long tasks waited, who was in their way; docs/histograms.md tells step by step:
+     $tf replay --setup examples/histograms/max.sh --cat events/sched/sched_switch/hist $recording
+     $tf explain "\$(tail -n 1 examples/histograms/max.sh)"
+
+  4. The files themselves, in a directory (needs /dev/fuse):
      $tf replay --session demo --mount /tmp/tracing $recording
      cd /tmp/tracing; echo 1 > events/sched/enable; echo start > replay; cat trace
 E

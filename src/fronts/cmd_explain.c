@@ -36,6 +36,8 @@ static bool take_event(struct request *r, const char *argument)
 
 	if (access_path("", argument, path, sizeof(path)))
 		name = path;
+	if (!strncmp(name, "instances/", 10) && strstr(name, "/events/"))
+		name = strstr(name, "/events/") + 1;
 	if (!strncmp(name, "events/", 7))
 		name += 7;
 	n = strcspn(name, ":/");
@@ -73,6 +75,35 @@ static char *join_lines(const char *text)
 	return out;
 }
 
+/*
+ * A whole shell line, "# echo 'hist:...' >> events/S/E/trigger", is the text in its quotes for the event of its
+ * file. Anything else stays as it is.
+ */
+static void take_shell_line(struct request *r)
+{
+	char *text = r->text, *end, *target, *inside;
+	char quote;
+
+	text += strspn(text, "#$ \t");
+	if (strncmp(text, "echo ", 5))
+		return;
+	text += 5 + strspn(text + 5, " ");
+	quote = *text == '\'' || *text == '"' ? *text++ : ' ';
+	end = strchr(text, quote);
+	target = end ? strchr(end, '>') : NULL;
+	if (!target)
+		return;
+	inside = strndup(text, (size_t)(end - text));
+	target += strspn(target, "> \t\n");
+	target[strcspn(target, " \t\n")] = '\0';
+	if (!r->event && inside)
+		take_event(r, target);
+	if (inside) {
+		free(r->text);
+		r->text = inside;
+	}
+}
+
 static int parse_arguments(struct request *r, int argc, char **argv)
 {
 	int status = options_parse(&command_explain, argc, argv, &r->session, NULL, NULL);
@@ -83,7 +114,7 @@ static int parse_arguments(struct request *r, int argc, char **argv)
 		return command_usage(&command_explain, "explain what?");
 	if (argc - optind > 3)
 		return command_usage(&command_explain, "too many arguments: is the command in quotes?");
-	r->text = join_lines(argv[argc - 1] + strspn(argv[argc - 1], " \t"));
+	r->text = join_lines(argv[argc - 1] + strspn(argv[argc - 1], " \t\n"));
 	for (int i = optind; i < argc - 1; i++) {
 		if (!r->recording && is_file(argv[i]))
 			r->recording = argv[i];
@@ -94,6 +125,8 @@ static int parse_arguments(struct request *r, int argc, char **argv)
 		else
 			return command_usage(&command_explain, "%s is neither a recording nor SYSTEM:EVENT", argv[i]);
 	}
+	if (r->text)
+		take_shell_line(r);
 	return r->text ? COMMAND_DONE : command_error("out of memory");
 }
 
@@ -137,6 +170,11 @@ static int open_world(const struct request *r, struct explain_world **out)
 
 /* ---- the answer ---- */
 
+static bool needs_event(enum explain_kind kind)
+{
+	return kind == EXPLAIN_HIST || kind == EXPLAIN_TRIGGER || kind == EXPLAIN_FILTER;
+}
+
 static void say(struct explain *e, enum explain_kind kind, const char *text)
 {
 	static void (*const how[])(struct explain *e, const char *text) = {
@@ -146,12 +184,9 @@ static void say(struct explain *e, enum explain_kind kind, const char *text)
 
 	fprintf(e->out, "%s\n", text);
 	how[kind](e, text);
-	explain_doubts(e, text);
-}
-
-static bool needs_event(enum explain_kind kind)
-{
-	return kind == EXPLAIN_HIST || kind == EXPLAIN_TRIGGER || kind == EXPLAIN_FILTER;
+	/* Where it was tried there is no doubt. */
+	if (!e->world || (needs_event(kind) && !e->event))
+		explain_doubts(e, text);
 }
 
 static int refuse(struct explain *e, enum explain_kind kind, const char *text, int ret, const char *error)
@@ -219,7 +254,8 @@ const struct command command_explain = {
 "usage: tracefuse explain [-s SESSION | SESSION | RECORDING] [SYSTEM:EVENT] COMMAND\n"
 "\n"
 "COMMAND is what one writes to the files trigger, filter, synthetic_events or\n"
-"dynamic_events: 'hist:keys=next_pid', 'traceoff:3 if prio < 100', 'lat u64 ns'.\n"
+"dynamic_events: 'hist:keys=next_pid', 'traceoff:3 if prio < 100', 'lat u64 ns'; it\n"
+"may be a shell line in quotes: \"echo 'hist:...' > events/sched/sched_switch/trigger\".\n"
 "Part by part it is said what it does. With a session or a recording and an event\n"
 "the command is tried first, in a copy of its own, so that nothing changes: for a\n"
 "wrong one the error is printed as error_log has it, with the caret, and the nearest\n"

@@ -270,7 +270,7 @@ char *explain_guess(struct explain *e, enum explain_kind kind, const char *text,
 static void doubt(struct explain *e, const struct word *w, const char *const *names)
 {
 	const char *best = NULL;
-	unsigned int least = tolerance(w->len) + 1;
+	unsigned int least = 3;		/* one letter: more may be meant so */
 
 	for (const char *const *n = names; *n; n++) {
 		unsigned int far = distance(w->at, w->len, *n, strlen(*n));
