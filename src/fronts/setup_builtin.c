@@ -52,7 +52,8 @@ bool setup_is_kernels(const char *path)
 	}
 	if (fd < 0)
 		return false;
-	found = !fstatfs(fd, &st) && st.f_type == TRACEFS_MAGIC;
+	found = !fstatfs(fd, &st) && (st.f_type == TRACEFS_MAGIC || st.f_type == DEBUGFS_MAGIC ||
+				      st.f_type == SYSFS_MAGIC || st.f_type == PROC_SUPER_MAGIC);
 	close(fd);
 	return found;
 }

@@ -118,7 +118,10 @@ bool setup_is_filter(const char *name);
 
 /* The path inside the session that `path` means, or false: a file of the host, whose path is in out then. */
 bool setup_path(struct setup *s, const char *path, char *out, size_t size);
-/* A file of the host, or its directory, is in the kernel's own tracing directory, by whatever name: nobody writes there. */
+/*
+ * A file of the host, or its directory, is one of the kernel's: its own tracing directory by whatever name, /sys,
+ * /proc. Setting a session up changes nothing there.
+ */
 bool setup_is_kernels(const char *path);
 
 /* setup.c */

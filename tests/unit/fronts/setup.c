@@ -337,6 +337,18 @@ static void what_needs_a_shell(void **state)
 	assert_false(goes_to_a_shell("# while read\necho \\$1 ${x} $? > a"));
 }
 
+static void the_kernels_files_are_not_written(void **state)
+{
+	(void)state;
+	expect("echo 1 > /proc/sys/kernel/nosuch\n", "", "",
+	       "setup.sh: line 1: /proc/sys/kernel/nosuch: Operation not permitted\n");
+	expect("mkdir /sys/kernel/nosuch\n", "", "",
+	       "mkdir: cannot create directory '/sys/kernel/nosuch': Operation not permitted\n");
+	expect("echo 1 > /sys/kernel/tracing/../nosuch\n", "", "",
+	       "setup.sh: line 1: /sys/kernel/tracing/../nosuch: Operation not permitted\n");
+	expect("echo x > /dev/null\n", "", "", "");
+}
+
 static void without_a_shell_the_rest_goes_on(void **state)
 {
 	const struct setup_params p = { .shell = no_shell };
@@ -379,7 +391,8 @@ int main(void)
 		cmocka_unit_test(the_rest_goes_on_behind_a_syntax_error),
 		cmocka_unit_test(pasted_documents), cmocka_unit_test(prompts), cmocka_unit_test(documents),
 		cmocka_unit_test(pipes), cmocka_unit_test(what_needs_a_shell),
-		cmocka_unit_test(without_a_shell_the_rest_goes_on), cmocka_unit_test(programs_that_read),
+		cmocka_unit_test(without_a_shell_the_rest_goes_on),
+		cmocka_unit_test(the_kernels_files_are_not_written), cmocka_unit_test(programs_that_read),
 		 cmocka_unit_test(comments_of_a_script_are_no_prompts),
 		cmocka_unit_test(paths),
 	};
