@@ -77,7 +77,7 @@ int explain_world_of_session(struct access *a, struct explain_world **out);
 void explain_world_destroy(struct explain_world *w);
 
 bool explain_world_has_event(struct explain_world *w, const char *system, const char *event);
-/* Gives the command to the world. 0, or -errno; what error_log says to it comes to *error (the caller's, "" for nothing). */
+/* Gives the command to the world. 0, or -errno; *error is what error_log says to it ("" for nothing), the caller's. */
 int explain_world_try(struct explain_world *w, enum explain_kind kind, const char *system, const char *event,
 		      const char *text, char **error);
 /* Takes the event's triggers away, so that the same can be tried again; -EBUSY when something refers to them. */
@@ -92,7 +92,7 @@ void explain_world_names(struct explain_world *w, const char *system, const char
 
 /* ---- explain_guess.c ---- */
 
-/* A command that the world takes and that is spelled most like one it refused with `error`; NULL: none. Caller frees. */
+/* A command that the world takes, spelled most like one it refused with `error`; NULL: none. The caller frees it. */
 char *explain_guess(struct explain *e, enum explain_kind kind, const char *text, const char *error);
 /* Without a world: a word in the place of a keyword that is almost one. Says so. */
 void explain_doubts(struct explain *e, const char *text);

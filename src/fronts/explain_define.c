@@ -76,9 +76,10 @@ void explain_synth(struct explain *e, const char *text)
 		if (*fields.v[i])
 			say_field(e, i ? "" : "fields", fields.v[i]);
 	if (!removes) {
-		explain_say(e, "made by", "onmatch(SYSTEM.EVENT).%.*s(VALUE,...) and the like, with a value for each field",
+		explain_say(e, "made by", "onmatch(SYSTEM.EVENT).%.*s(VALUE,...) and the like, with a value for each "
+			    "field", (int)(rest - name), name);
+		explain_say(e, "files", "events/synthetic/%.*s: enable, filter, trigger, hist",
 			    (int)(rest - name), name);
-		explain_say(e, "files", "events/synthetic/%.*s: enable, filter, trigger, hist", (int)(rest - name), name);
 	}
 	explain_parts_free(&fields);
 }
@@ -90,14 +91,16 @@ static void say_fetch(FILE *out, const char *fetch)
 	const char *inside = strchr(fetch, '(');
 
 	if (*fetch == '$') {
-		fprintf(out, !strcmp(fetch, "$comm") || !strcmp(fetch, "$COMM") ? "the name of the task" : "its field %s",
-			fetch + 1);
+		if (!strcasecmp(fetch, "$comm"))
+			fputs("the name of the task", out);
+		else
+			fprintf(out, "its field %s", fetch + 1);
 	} else if ((*fetch == '+' || *fetch == '-') && inside) {
 		bool user = fetch[1] == 'u';
 		char *inner = strndup(inside + 1, strcspn(inside + 1, ")"));
 
-		fprintf(out, "what lies %s%.*s bytes from%s ", *fetch == '-' ? "-" : "", (int)(inside - fetch - 1 - user),
-			fetch + 1 + user, user ? ", in the program's memory," : "");
+		fprintf(out, "what lies %s%.*s bytes from%s ", *fetch == '-' ? "-" : "",
+			(int)(inside - fetch - 1 - user), fetch + 1 + user, user ? ", in the program's memory," : "");
 		say_fetch(out, inner ? inner : "");
 		free(inner);
 	} else if (*fetch == '@') {

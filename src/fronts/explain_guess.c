@@ -49,7 +49,8 @@ static unsigned int distance(const char *a, size_t na, const char *b, size_t nb)
 		row[0] = 2 * (unsigned int)i;
 		for (size_t j = 1; j <= nb; j++) {
 			row[j] = min3(last[j] + 2, row[j - 1] + 2, last[j - 1] + 2 * (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < row[j])
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    before[j - 2] + 1 < row[j])
 				row[j] = before[j - 2] + 1;
 		}
 		swap = before;

@@ -169,8 +169,8 @@ static void say_origin(struct explain *e, const struct hist_parts *h, const char
 	}
 	v = e->world ? explain_world_variable(e->world, name, 0) : NULL;
 	if (!v)
-		explain_say(e, "", "$%s is set by a trigger of another event: the entry of that one whose keys have the "
-			    "same values as the keys here", name);
+		explain_say(e, "", "$%s is set by a trigger of another event: the entry of that one whose keys have "
+			    "the same values as the keys here", name);
 	for (unsigned int i = 1; v; v = explain_world_variable(e->world, name, i++))
 		explain_say(e, "", "$%s is set by %s:%s: in the entry whose %s has the same value as the keys here",
 			    name, v->system, v->event, v->keys);
@@ -188,7 +188,8 @@ static void say_vars(struct explain *e, const struct hist_parts *h)
 		for (unsigned int j = 0; j < refs.nr; j++)
 			say_origin(e, h, refs.v[j]);
 		if (refs.nr && strpbrk(equals ? equals + 1 : "", "+-*/"))
-			explain_say(e, "", "(a variable of another event is used up by that: once for each time it is set)");
+			explain_say(e, "", "(a variable of another event is used up by that: once for each time it is "
+				    "set)");
 		explain_parts_free(&refs);
 		free(value);
 	}
@@ -255,8 +256,8 @@ static void free_action(struct action *a)
 static void say_handler(struct explain *e, const struct action *a)
 {
 	if (!strcmp(a->handler, "onmatch"))
-		explain_say(e, "when", "at each event, once %.*s:%s has set all variables that are read here for the same "
-			    "keys", (int)strcspn(a->of, "."), a->of,
+		explain_say(e, "when", "at each event, once %.*s:%s has set all variables that are read here for the "
+			    "same keys", (int)strcspn(a->of, "."), a->of,
 			    a->of[strcspn(a->of, ".")] ? a->of + strcspn(a->of, ".") + 1 : "");
 	else if (!strcmp(a->handler, "onmax"))
 		explain_say(e, "when", "whenever %s is larger than it ever was in its entry", a->of);

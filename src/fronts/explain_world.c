@@ -440,9 +440,9 @@ static void add_events(struct explain_world *w, struct explain_parts *out)
 void explain_world_names(struct explain_world *w, const char *system, const char *event, struct explain_parts *out)
 {
 	static const char *const words[] = {
-		"common_timestamp", "common_cpu", "common_stacktrace", "hitcount", "comm", "CPU", "u8", "u16", "u32", "u64",
-		"s8", "s16", "s32", "s64", "int", "long", "char", "unsigned", "bool", "pid_t", "string", "ustring", "local",
-		"global", "mono", "boot", "uptime", "counter", "perf", NULL,
+		"common_timestamp", "common_cpu", "common_stacktrace", "hitcount", "comm", "CPU", "u8", "u16", "u32",
+		"u64", "s8", "s16", "s32", "s64", "int", "long", "char", "unsigned", "bool", "pid_t", "string",
+		"ustring", "local", "global", "mono", "boot", "uptime", "counter", "perf", NULL,
 	};
 	struct event *e = event ? model_find_event(w->model, system, event) : NULL;
 	const struct field *fields;

@@ -71,7 +71,7 @@ pthread_mutex_t *server_lock(struct server *srv);
  */
 int server_mount(struct server *srv, const char *dir);
 
-/* Serves a /dev/fuse that somebody else mounted at `dir`, in a name space of his own. The descriptor stays the caller's. */
+/* Serves a /dev/fuse that another process mounted at `dir` in its name space. The descriptor stays the caller's. */
 int server_adopt(struct server *srv, const char *dir, int fd);
 
 /* Serves until told to end. 0 or -errno. */

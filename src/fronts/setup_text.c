@@ -99,8 +99,8 @@ static bool run_in_shell(struct setup *s, const char *text)
 	ret = p->shell(p->shell_arg, p->name, text);
 	access_errors_print(p->access, "", mark, s->err);
 	if (ret < 0)
-		fprintf(s->err, "%s: line %u: %s: needs a shell, and that needs a mount: %s; the rest is read without\n",
-			p->name, line, need, strerror(-ret));
+		fprintf(s->err, "%s: line %u: %s: needs a shell, and that needs a mount: %s; "
+			"the rest is read without\n", p->name, line, need, strerror(-ret));
 	s->failed += ret > 0;
 	free(need);
 	return ret >= 0;
