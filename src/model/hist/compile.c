@@ -16,6 +16,7 @@ struct code {
 	struct op	ops[OPS_MAX];
 	unsigned int	nr;
 	unsigned int	flags;
+	uint16_t	place[OPS_MAX];	/* for hist_fuse() */
 };
 
 static struct op *emit(struct code *c, enum op_code code)
@@ -435,6 +436,7 @@ int hist_compile(struct hist_data *hd)
 		free(c);
 		return -E2BIG;
 	}
+	c->nr = hist_fuse(c->ops, c->nr, c->place);
 	size = sizeof(*prog) + c->nr * sizeof(struct op);
 	hd->program = session_config_alloc(s, size);
 	hd->program_size = size;

@@ -328,6 +328,11 @@ bool hist_uses_event(const struct event *e);
 /* The trigger of an event file that has the hist; NULL. */
 struct trigger *hist_trigger_of(struct event_file *f, const struct hist_data *hd);
 
+/* ---- fuse.c ---- */
+
+/* Joins ops of a program; `place` is working memory for as many. Returns how many are left. */
+unsigned int hist_fuse(struct op *ops, unsigned int nr, uint16_t *place);
+
 /* ---- print.c ---- */
 
 void hist_trigger_print(struct trigger *t, FILE *out);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuse.c - joins ops that often stand behind each other into one
+ *
+ * Works on a finished program: what a row of `patterns` describes becomes one
+ * op, and jumps are set anew. No jump leads into the middle of a pattern, for
+ * only tracking jumps, and behind its end.
+ */
+#include "model/hist/hist.h"
+#include "plane/program.h"
+
+/* Each looks at the ops from `op` on, of which there are `left`. Returns how many became *out; 0: not these. */
+typedef unsigned int (*fuse_fn)(const struct op *op, unsigned int left, struct op *out);
+
+static bool codes_are(const struct op *op, unsigned int left, const uint8_t *codes, unsigned int nr)
+{
+	if (left < nr)
+		return false;
+	for (unsigned int i = 0; i < nr; i++)
+		if (op[i].code != codes[i])
+			return false;
+	return true;
+}
+
+#define MATCHES(op, left, ...)							\
+	codes_are(op, left, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+
+static bool is_load(const struct op *op)
+{
+	return op->code >= OP_LOAD_U8 && op->code <= OP_LOAD_S64;
+}
+
+/* A key, and the search where it was the last. */
+static unsigned int fuse_key(const struct op *op, unsigned int left, struct op *out)
+{
+	unsigned int used;
+
+	if (MATCHES(op, left, OP_KEY_FIELD)) {
+		*out = op[0];
+		used = 1;
+	} else if (left >= 3 && is_load(op) && MATCHES(op + 1, left - 1, OP_LOG2, OP_KEY_U64)) {
+		*out = op[2];
+		out->code = OP_KEY_LOG2;
+		out->size = op->code;
+		out->arg = op->off;
+		used = 3;
+	} else {
+		return 0;
+	}
+	if (used >= left || op[used].code != OP_FIND)
+		return used > 1 ? used : 0;
+	out->flags |= KEY_FIND;
+	return used + 1;
+}
+
+static unsigned int fuse_reference(const struct op *op, unsigned int left, struct op *out)
+{
+	if (!MATCHES(op, left, OP_REF_FIND, OP_REF_READ))
+		return 0;
+	*out = op[1];
+	out->code = OP_REF_TAKE;
+	out->imm = op[0].imm;
+	out->on_true = (uint16_t)op[0].arg;
+	return 2;
+}
+
+/* var = time, var = time - $ref; in nanoseconds or microseconds. */
+static unsigned int fuse_time(const struct op *op, unsigned int left, struct op *out)
+{
+	unsigned int usecs = left > 1 && op[1].code == OP_USECS, used = 1 + usecs;
+
+	if (op->code != OP_LOAD_TIME)
+		return 0;
+	if (MATCHES(op + used, left - used, OP_VAR_SET)) {
+		*out = (struct op){ .code = OP_VAR_TIME, .size = (uint8_t)usecs, .off = op[used].off };
+		return used + 1;
+	}
+	if (!MATCHES(op + used, left - used, OP_LOAD_REF, OP_SUB, OP_VAR_SET))
+		return 0;
+	*out = (struct op){ .code = OP_VAR_SINCE, .size = (uint8_t)usecs, .off = op[used + 2].off,
+			    .arg = op[used].arg };
+	return used + 3;
+}
+
+static const fuse_fn patterns[] = { fuse_key, fuse_reference, fuse_time };
+
+static unsigned int fuse_one(const struct op *op, unsigned int left, struct op *out)
+{
+	for (unsigned int i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+		unsigned int used = patterns[i](op, left, out);
+
+		if (used)
+			return used;
+	}
+	*out = *op;
+	return 1;
+}
+
+static bool jumps(const struct op *op)
+{
+	return op->code == OP_TRACK_BEGIN || op->code == OP_TRACK_END;
+}
+
+unsigned int hist_fuse(struct op *ops, unsigned int nr, uint16_t *place)
+{
+	unsigned int made = 0, used;
+
+	for (unsigned int i = 0; i < nr; i += used) {
+		struct op out;
+
+		used = fuse_one(&ops[i], nr - i, &out);
+		for (unsigned int k = 0; k < used; k++)
+			place[i + k] = (uint16_t)made;
+		ops[made++] = out;
+	}
+	for (unsigned int i = 0; i < made; i++)
+		if (jumps(&ops[i]))
+			ops[i].on_false = place[ops[i].on_false];
+	return made;
+}
