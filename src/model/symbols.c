@@ -117,13 +117,19 @@ static uint64_t size_of(const struct symbols *s, uint32_t i)
 	return 0;
 }
 
+/* A place in each CPU's own memory: a number, no address. */
+static bool is_per_cpu(const struct symbol *sym)
+{
+	return sym->type == 'A' || sym->type == 'a';
+}
+
 const char *symbols_find(struct symbols *s, uint64_t addr, uint64_t *offset, uint64_t *size,
 			 const char **module)
 {
 	long i = find_index(s, addr);
 	uint64_t bytes;
 
-	if (i < 0)
+	if (i < 0 || is_per_cpu(&s->table[i]))
 		return NULL;
 	bytes = size_of(s, (uint32_t)i);
 	if (!bytes && addr - s->table[i].addr >= LAST_SYMBOL_REACH)

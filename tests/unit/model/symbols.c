@@ -50,6 +50,13 @@ static void a_symbol_that_comes_later_is_found(void **state)
 	assert_string_equal(symbols_find(*state, 0x2900, NULL, NULL, NULL), "between");
 }
 
+static void memory_of_each_cpu_is_no_place(void **state)
+{
+	assert_int_equal(symbols_add(*state, 0, 'A', "per_cpu", NULL), 0);
+	assert_null(symbols_find(*state, 0x80, NULL, NULL, NULL));
+	assert_string_equal(symbols_find(*state, 0x1000, NULL, NULL, NULL), "first");
+}
+
 static void a_name_has_a_range(void **state)
 {
 	uint64_t lo, hi;
@@ -73,6 +80,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_address_lies_in_the_symbol_before_it),
 		TEST(a_symbol_that_comes_later_is_found),
+		TEST(memory_of_each_cpu_is_no_place),
 		TEST(a_name_has_a_range),
 		TEST(they_print_as_kallsyms),
 	};
