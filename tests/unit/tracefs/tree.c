@@ -200,6 +200,23 @@ static void a_line_that_ends_in_a_backslash_waits_for_the_next(void **state)
 	assert_file(w, "events/test/first/trigger", "traceoff:count=3 if pid == 1\n");
 }
 
+static void joined_lines_keep_words_apart(void **state)
+{
+	struct world *w = *state;
+
+	assert_taken(w, "synthetic_events", "lat\\\n  ency \\\n\tu64 x; \\\n  pid_t pid\n");
+	assert_file(w, "synthetic_events", "latency\tu64 x; pid_t pid\n");
+}
+
+static void a_hist_has_json_that_is_not_listed(void **state)
+{
+	struct world *w = *state;
+
+	assert_file(w, "events/test/first/hist.json", "[]\n");
+	assert_true(lists(w, "events/test/first", "hist"));
+	assert_false(lists(w, "events/test/first", "hist.json"));
+}
+
 static void a_promised_line_that_never_comes_is_given_at_the_end(void **state)
 {
 	struct world *w = *state;
@@ -266,6 +283,8 @@ int main(void)
 		TEST(access_modes_are_kept),
 		TEST(truncation_removes_histograms),
 		TEST(a_line_that_ends_in_a_backslash_waits_for_the_next),
+		TEST(joined_lines_keep_words_apart),
+		TEST(a_hist_has_json_that_is_not_listed),
 		TEST(a_promised_line_that_never_comes_is_given_at_the_end),
 		TEST(a_command_as_long_as_a_page_is_refused),
 		TEST(a_source_adds_a_file),
