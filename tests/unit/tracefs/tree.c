@@ -204,7 +204,7 @@ static void joined_lines_keep_words_apart(void **state)
 {
 	struct world *w = *state;
 
-	assert_taken(w, "synthetic_events", "lat\\\n  ency \\\n\tu64 x; \\\n  pid_t pid\n");
+	assert_taken(w, "synthetic_events", "lat\\\nency \\\n\tu64 x; \\\n  pid_t pid\n");
 	assert_file(w, "synthetic_events", "latency\tu64 x; pid_t pid\n");
 }
 
