@@ -8,6 +8,7 @@
  *
  *     === paste            commands, with the prompts and line breaks that they have there
  *     === debugfs          a new session, and the first paste, with paths below /sys/kernel/debug
+ *     === legacy           files `hist` are laid out as in 2017 from here on
  *     === says             what the reader printed since the paste before; nothing, where there is no such section
  *     === events           hits made to order: MICROSECONDS SYSTEM:EVENT FIELD=VALUE...
  *     === file PATH        what the file says then
@@ -206,6 +207,8 @@ static void run_section(struct reading *r, const char *head, const char *text, s
 	} else if (!strncmp(head, "events", 6)) {
 		hear(r, "");
 		make_events(r, text, len);
+	} else if (!strncmp(head, "legacy", 6)) {
+		r->house.model->hist_legacy = true;
 	} else if (sscanf(head, "file %127s", file) == 1) {
 		hear(r, "");
 		compare_file(r, file, strndup(text, len));
