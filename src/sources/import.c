@@ -89,7 +89,8 @@ static int import_symbol(struct source *src, char *line)
 		module += strspn(module, " \t[");
 		module[strcspn(module, "]")] = 0;
 	}
-	if (!*name)
+	/* per-CPU variables are offsets, which no address is looked up in */
+	if (!*name || type == 'A')
 		return 0;
 	return symbols_add(src->model->symbols, addr, type, name, *module ? module : NULL);
 }
