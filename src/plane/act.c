@@ -70,12 +70,25 @@ static uint32_t text_of_block(struct fold *f, const struct hit_ref *ref, uint64_
 }
 
 /*
+ * The op that set what `ref` stands for, when this program did; *behind is where
+ * the one is that asks. A program goes forward, so following these ends.
+ */
+static const struct op *own_source(const struct fold *f, const struct hit_ref *ref, uint32_t *behind)
+{
+	if (ref->own > *behind)
+		return NULL;
+	*behind = ref->own - 1u;
+	return &f->prog->ops[*behind];
+}
+
+/*
  * The text that `op` names into the frame; its length. What this program set
  * itself is read again from where it came from, for the block may be another
- * hit's by now. A program goes forward, so that ends.
+ * hit's by now.
  */
 static uint32_t text_read(struct fold *f, const struct op *op)
 {
+	uint32_t behind = f->prog->nr_ops;
 	uint64_t *to = f->frame->text;
 	const struct hit_ref *ref;
 
@@ -83,7 +96,9 @@ static uint32_t text_read(struct fold *f, const struct op *op)
 		ref = fold_ref(f, op);
 		if (!ref->own)
 			return text_of_block(f, ref, to);
-		op = &f->prog->ops[ref->own - 1];
+		op = own_source(f, ref, &behind);
+		if (!op)
+			return text_end(to, 0);
 	}
 	switch (op->size) {
 	case STRING_ELT_COMM:
@@ -140,21 +155,18 @@ static uint32_t stack_of_block(struct fold *f, const struct hit_ref *ref, uint64
 /* The stack that a reference (a true `of_ref`) or an op names into the frame; the number of its addresses. */
 static uint32_t stack_read(struct fold *f, const struct op *op, bool of_ref)
 {
+	uint32_t nr = 0, behind = f->prog->nr_ops;
 	uint64_t *to = f->frame->text;
-	uint32_t nr;
+	const struct hit_ref *ref;
 
-	while (of_ref || op->size == STACK_REF) {
-		const struct hit_ref *ref = fold_ref(f, op);
-
-		if (!ref->own) {
+	for (; op && (of_ref || op->size == STACK_REF); of_ref = false) {
+		ref = fold_ref(f, op);
+		op = ref->own ? own_source(f, ref, &behind) : NULL;
+		if (!ref->own)
 			nr = stack_of_block(f, ref, to);
-			goto counted;
-		}
-		op = &f->prog->ops[ref->own - 1];
-		of_ref = false;
 	}
-	nr = op->size == STACK_FIELD ? stack_of_field(f, (uint32_t)op->imm, to) : stack_of_hit(f, to);
-counted:
+	if (op)
+		nr = op->size == STACK_FIELD ? stack_of_field(f, (uint32_t)op->imm, to) : stack_of_hit(f, to);
 	to[0] = nr;
 	to[nr + 1] = 0;
 	return nr;

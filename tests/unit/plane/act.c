@@ -203,6 +203,22 @@ static void stacks_are_counted_and_ended(void **state)
 	assert_memory_equal(block_of(&hb, 7, 0), expected, sizeof(expected));
 }
 
+/* No compiler writes that, and yet it ends. */
+static void a_reference_to_itself_is_empty(void **state)
+{
+	static const uint64_t none[2];
+
+	make_hists(2, STRING_ROOM);
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, PROGRAM_NEEDS_STACK, KEY_A, FIND,
+		{ .code = OP_VAR_SET_STACK, .size = STACK_HIT, .off = 0, .len = 0 },
+		{ .code = OP_REF_OWN, .arg = 1, .off = 0, .len = 1 },
+		{ .code = OP_VAR_SET_STACK, .size = STACK_REF, .arg = 1, .off = 1, .len = 1 },
+		{ .code = OP_REF_OWN, .arg = 1, .off = 1, .len = 2 },
+		{ .code = OP_VAR_SET_STACK, .size = STACK_REF, .arg = 1, .off = 1, .len = 1 }));
+	fire_event(EVENT_A, 7, 1);
+	assert_memory_equal(block_of(&ha, 7, 1), none, sizeof(none));
+}
+
 /* ---- onmax, onchange, save ---- */
 
 #define OWN_C		LOAD(c), VAR_SET(0), { .code = OP_REF_OWN, .arg = 0, .off = 0 }
@@ -328,6 +344,7 @@ int main(void)
 		WORLD_TEST(texts_come_from_everywhere),
 		WORLD_TEST(texts_are_cut_as_by_strscpy),
 		WORLD_TEST(stacks_are_counted_and_ended),
+		WORLD_TEST(a_reference_to_itself_is_empty),
 		WORLD_TEST(onmax_takes_what_is_greater),
 		WORLD_TEST(onchange_takes_what_differs),
 		WORLD_TEST(one_block_for_the_whole_hist),
