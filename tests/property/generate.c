@@ -115,6 +115,11 @@ static void random_filter(struct random *r, struct rule *t)
 		return;
 	t->filter.field = one_in(r, 4) ? F_NAME : one_in(r, 2) ? F_X : F_U;
 	t->filter.op = ops[random_below(r, t->filter.field == F_NAME ? 2 : 6)];
+	if (t->filter.field == F_NAME && one_in(r, 3))
+		t->filter.op = "~";
+	if (one_in(r, 3))
+		t->filter.join = one_in(r, 2) ? " && " : " || ";
+	t->filter.other = random_below(r, 8);
 	t->filter.number = 1 + (int64_t)random_below(r, 20) - (t->filter.field == F_X ? 8 : 0);
 	strcpy(t->filter.text, names[random_below(r, 7)]);
 }
@@ -206,16 +211,26 @@ static void trace_fields(struct random *r, struct scene *s, struct action *a, in
 		s->syn[s->nr_syn++] = (struct argument){ .is_var = true, .trigger = trigger };
 		for (unsigned int i = 0; i < nr; i++)
 			s->syn[s->nr_syn++] = field_argument(fields[(first + i) % 5]);
-		if (a->handler == ONMATCH && copies_keys(&s->triggers[trigger]) && one_in(r, 3))
+		if (a->handler == ONMATCH && s->triggers[0].nr_vars > 1)
+			s->syn[s->nr_syn++] = (struct argument){ .is_var = true, .trigger = 0, .var = 1 };
+		else if (a->handler == ONMATCH && copies_keys(&s->triggers[trigger]) && one_in(r, 3))
 			s->syn[s->nr_syn++] = field_argument(F_MATCHED);
 	}
 	for (unsigned int i = 0; i < s->nr_syn; i++)
 		a->args[a->nr_args++] = s->syn[i];
 }
 
+/* Only an onmatch() can make the synthetic event: of the matched event it takes a field, or its text variable. */
 static bool uses_matched(const struct scene *s)
 {
-	return s->nr_syn && s->syn[s->nr_syn - 1].field == F_MATCHED;
+	const struct argument *last = s->nr_syn ? &s->syn[s->nr_syn - 1] : NULL;
+
+	return last && (last->is_var ? last->trigger == 0 && last->var == 1 : last->field == F_MATCHED);
+}
+
+static bool uses_hidden(const struct scene *s)
+{
+	return uses_matched(s) && !s->syn[s->nr_syn - 1].is_var;
 }
 
 static void random_actions(struct random *r, struct scene *s, int trigger, bool matches)
@@ -332,6 +347,8 @@ static void pair(struct random *r, struct scene *s, bool apart)
 	/* A constant would be folded into what references it. */
 	if (setter->vars[0].expr.nr == 1 && setter->vars[0].expr.terms[0].kind == TERM_CONST)
 		setter->vars[0].expr.terms[0] = field_term(r);
+	if (one_in(r, 3))
+		add_var(setter, "text")->copies = F_NAME;
 	/* the kernel takes both, so that both are read */
 	t = add_trigger(s, one_in(r, 6) ? EVENT_A : EVENT_B);
 	t->nr_keys = setter->nr_keys;
@@ -341,7 +358,7 @@ static void pair(struct random *r, struct scene *s, bool apart)
 	random_filter(r, t);
 	random_reference(r, t, setter);
 	random_actions(r, s, 1, true);
-	if (uses_matched(s))
+	if (uses_hidden(s))
 		hidden_trigger(s);
 }
 
@@ -356,7 +373,7 @@ static void synthetic_trigger(struct random *r, struct scene *s)
 	for (unsigned int i = nr; i < s->nr_syn && t->nr_vals < VALS_MAX - 1; i++) {
 		const struct argument *a = &s->syn[(first + i) % s->nr_syn];
 
-		if (a->is_var || a->field != F_NAME)
+		if (strcmp(argument_type(s, a), "char"))
 			t->vals[t->nr_vals++] = F_SYN + (first + i) % s->nr_syn;
 	}
 	random_sort(r, t);

@@ -23,7 +23,7 @@ struct value {
 struct entry {
 	struct value	keys[KEYS_MAX];
 	uint64_t	hits, sums[VALS_MAX];
-	uint64_t	vars[VARS_MAX];
+	struct value	vars[VARS_MAX];
 	bool		set[VARS_MAX];
 	uint64_t	tracked[ACTIONS_MAX];
 	bool		saved;
@@ -92,8 +92,8 @@ static uint64_t number_of(const struct moment *m, enum operand f)
 
 static bool is_text(const struct scene *s, enum operand f)
 {
-	return f == F_NAME || (f >= F_SYN && f < F_HITCOUNT && !s->syn[f - F_SYN].is_var &&
-			       s->syn[f - F_SYN].field == F_NAME);
+	return f == F_NAME ||
+	       (f >= F_SYN && f < F_HITCOUNT && !strcmp(argument_type(s, &s->syn[f - F_SYN]), "char"));
 }
 
 static struct value value_of(const struct scene *s, const struct moment *m, enum operand f)
@@ -138,13 +138,24 @@ static bool compare_number(int64_t a, const char *op, int64_t b)
 	return op[1] ? a >= b : a > b;
 }
 
+static bool passes_first(const struct condition *f, const struct moment *m)
+{
+	if (f->field != F_NAME)
+		return compare_number((int64_t)number_of(m, f->field), f->op, f->number);
+	if (*f->op == '~')
+		return !strncmp(m->of->record.name, f->text, strlen(f->text));
+	return !strcmp(m->of->record.name, f->text) == (*f->op == '=');
+}
+
 static bool passes(const struct condition *f, const struct moment *m)
 {
+	bool other = f->join && m->of->record.u > (uint64_t)f->other;
+
 	if (f->field == F_HITCOUNT)
 		return true;
-	if (f->field == F_NAME)
-		return !strcmp(m->of->record.name, f->text) == (*f->op == '=');
-	return compare_number((int64_t)number_of(m, f->field), f->op, f->number);
+	if (f->join && f->join[1] == '|')
+		return passes_first(f, m) || other;
+	return passes_first(f, m) && (!f->join || other);
 }
 
 /* ---- Expressions: * and / before + and -, from left to right ---- */
@@ -231,10 +242,10 @@ static struct entry *find_or_add(struct table *t, const struct value *keys, unsi
 
 /* ---- Triggers ---- */
 
-/* The one reference that an expression has, and those that arguments need. */
+/* The one reference that an expression has, and the one that arguments may have. */
 struct references {
-	uint64_t	in_expr;	/* the value that the expression's reference had */
-	uint64_t	matched;	/* of the hidden trigger's variable */
+	struct value	in_expr;	/* the value that the expression's reference had */
+	struct value	matched;	/* of the hidden trigger's variable, or of the setter's text */
 };
 
 static int hidden_of(const struct scene *s)
@@ -245,16 +256,16 @@ static int hidden_of(const struct scene *s)
 	return -1;
 }
 
-static bool needs_matched(const struct rule *t)
+/* What this argument takes from the matched event: a trigger and its variable. */
+static bool of_matched(const struct scene *s, const struct argument *a, int *trigger, int *var)
 {
-	for (unsigned int i = 0; i < t->nr_actions; i++)
-		for (unsigned int k = 0; k < t->actions[i].nr_args; k++)
-			if (!t->actions[i].args[k].is_var && t->actions[i].args[k].field == F_MATCHED)
-				return true;
-	return false;
+	*trigger = a->is_var ? 0 : hidden_of(s);
+	*var = a->is_var ? 1 : 0;
+	return a->is_var ? a->trigger == 0 && a->var == 1 : a->field == F_MATCHED;
 }
 
-static bool read_var(struct world *w, int trigger, int var, const struct value *keys, bool once, uint64_t *value)
+static bool read_var(struct world *w, int trigger, int var, const struct value *keys, bool once,
+		     struct value *value)
 {
 	struct entry *e = find(&w->tables[trigger], keys, w->s->triggers[trigger].nr_keys);
 
@@ -276,7 +287,15 @@ static bool resolve(struct world *w, const struct rule *t, const struct value *k
 			    !read_var(w, e->terms[k].trigger, e->terms[k].var, keys, e->nr > 1, &refs->in_expr))
 				return false;
 	}
-	return !needs_matched(t) || read_var(w, hidden_of(w->s), 0, keys, false, &refs->matched);
+	for (unsigned int i = 0; i < t->nr_actions; i++)
+		for (unsigned int k = 0; k < t->actions[i].nr_args; k++) {
+			int trigger, var;
+
+			if (of_matched(w->s, &t->actions[i].args[k], &trigger, &var) &&
+			    !read_var(w, trigger, var, keys, false, &refs->matched))
+				return false;
+		}
+	return true;
 }
 
 static void fire(struct world *w, const struct moment *m);
@@ -299,10 +318,13 @@ static void trace(struct world *w, const struct action *a, const struct entry *e
 
 	for (unsigned int i = 0; i < a->nr_args; i++) {
 		const struct argument *arg = &a->args[i];
-		struct value v = { .number = arg->is_var ? e->vars[arg->var] : refs->matched };
+		struct value v;
+		int trigger, var;
 
-		if (!arg->is_var && arg->field != F_MATCHED)
-			v = value_of(w->s, m, arg->field);
+		if (of_matched(w->s, arg, &trigger, &var))
+			v = refs->matched;
+		else
+			v = arg->is_var ? e->vars[arg->var] : value_of(w->s, m, arg->field);
 		made.synthetic[i] = typed(w->s, &w->s->syn[i], v);
 	}
 	fire(w, &made);
@@ -313,7 +335,7 @@ static void act(struct world *w, const struct rule *t, struct entry *e, const st
 {
 	for (unsigned int i = 0; i < t->nr_actions; i++) {
 		const struct action *a = &t->actions[i];
-		uint64_t v = e->vars[a->var];
+		uint64_t v = e->vars[a->var].number;
 
 		if (a->handler == ONMAX && v <= e->tracked[i])
 			continue;
@@ -352,7 +374,8 @@ static void hit_trigger(struct world *w, int index, const struct moment *m)
 	for (unsigned int i = 0; i < t->nr_vars; i++) {
 		const struct var *v = &t->vars[i];
 
-		e->vars[i] = v->copies != F_HITCOUNT ? number_of(m, v->copies) : expr_value(&v->expr, m, refs.in_expr);
+		e->vars[i] = v->copies != F_HITCOUNT ? value_of(w->s, m, v->copies) :
+			(struct value){ .number = expr_value(&v->expr, m, refs.in_expr.number) };
 		e->set[i] = true;
 	}
 	act(w, t, e, m, &refs);

@@ -56,7 +56,7 @@ struct expr {
 struct var {
 	char		name[24];
 	struct expr	expr;
-	enum operand	copies;		/* a hidden trigger's: this field; else F_HITCOUNT */
+	enum operand	copies;		/* F_NAME: a text; a hidden trigger's: its field; else F_HITCOUNT */
 };
 
 enum handler { ONMATCH, ONMAX, ONCHANGE };
@@ -84,9 +84,11 @@ struct sort {
 
 struct condition {
 	enum operand	field;		/* F_HITCOUNT: none */
-	const char	*op;
+	const char	*op;		/* "~": the text is a beginning */
 	int64_t		number;
 	char		text[NAME_SIZE];
+	const char	*join;		/* " && ", " || ": number of the other one; NULL: this one is all */
+	int64_t		other;		/* uu > other */
 };
 
 struct rule {

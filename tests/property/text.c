@@ -43,7 +43,11 @@ static const char *expr_type(const struct scene *s, const struct expr *e)
 
 const char *argument_type(const struct scene *s, const struct argument *a)
 {
-	return a->is_var ? expr_type(s, &s->triggers[a->trigger].vars[a->var].expr) : field_type(a->field);
+	const struct var *v = &s->triggers[a->trigger].vars[a->var];
+
+	if (!a->is_var)
+		return field_type(a->field);
+	return v->copies == F_NAME ? "char" : expr_type(s, &v->expr);
 }
 
 void print_definition(const struct scene *s, FILE *out)
@@ -51,7 +55,7 @@ void print_definition(const struct scene *s, FILE *out)
 	fputs("psyn", out);
 	for (unsigned int i = 0; i < s->nr_syn; i++)
 		fprintf(out, "%s %s %s%s", i ? ";" : "", argument_type(s, &s->syn[i]),
-			field_name(s, EVENT_SYN, F_SYN + i), s->syn[i].field == F_NAME && !s->syn[i].is_var ? "[16]" : "");
+			field_name(s, EVENT_SYN, F_SYN + i), strcmp(argument_type(s, &s->syn[i]), "char") ? "" : "[16]");
 }
 
 static void print_key(const struct scene *s, const struct rule *t, const struct key *k, FILE *out)
@@ -83,9 +87,9 @@ static void print_term(const struct scene *s, const struct rule *t, const struct
 	}
 }
 
-static void print_var(const struct scene *s, const struct rule *t, const struct var *v, FILE *out)
+static void print_var(const struct scene *s, const struct rule *t, const struct var *v, bool next, FILE *out)
 {
-	fprintf(out, ":%s=", v->name);
+	fprintf(out, "%s%s=", next ? "," : ":", v->name);
 	if (v->copies != F_HITCOUNT) {
 		fputs(field_name(s, t->event, v->copies), out);
 		return;
@@ -142,9 +146,11 @@ static void print_filter(const struct scene *s, const struct rule *t, FILE *out)
 	const struct condition *f = &t->filter;
 
 	if (f->field == F_NAME)
-		fprintf(out, " if name %s \"%s\"", f->op, f->text);
+		fprintf(out, " if name %s \"%s%s\"", f->op, f->text, *f->op == '~' ? "*" : "");
 	else if (f->field != F_HITCOUNT)
 		fprintf(out, " if %s %s %" PRId64, field_name(s, t->event, f->field), f->op, f->number);
+	if (f->field != F_HITCOUNT && f->join)
+		fprintf(out, "%suu > %" PRId64, f->join, f->other);
 }
 
 static bool reads_time(const struct rule *t)
@@ -177,7 +183,7 @@ void print_command(const struct scene *s, const struct rule *t, bool canonical, 
 	for (unsigned int i = 0; i < t->nr_vals; i++)
 		fprintf(out, "%s%s", canonical || i ? "," : "", field_name(s, t->event, t->vals[i]));
 	for (unsigned int i = 0; i < t->nr_vars; i++)
-		print_var(s, t, &t->vars[i], out);
+		print_var(s, t, &t->vars[i], canonical && i, out);
 	print_sort(s, t, canonical, out);
 	if (canonical)
 		fprintf(out, ":size=%u%s", size_shown(t), reads_time(t) ? ":clock=global" : "");
