@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tree.c - paths, directories, and the life of an open file
+ * tree.c - paths, and the life of an open file
  */
 #include <ctype.h>
 #include <errno.h>
@@ -11,13 +11,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "model/event_set.h"
 #include "model/options.h"
 #include "plane/ring.h"
 #include "tracefs/marker.h"
 #include "tracefs/tree_state.h"
 
-enum { FOLLOW_MS = 100, NAME_MAX_LEN = 255, HELD_MAX = 64 * 1024, TEXT_MAX = 4096 };
+enum { FOLLOW_MS = 100, HELD_MAX = 64 * 1024, TEXT_MAX = 4096 };
 
 struct tree *tree_create(struct model *m)
 {
@@ -133,14 +132,14 @@ static int step_events(struct tree *t, struct place *p, const char *name)
 	return p->system ? 0 : -ENOENT;
 }
 
-static bool system_has_files(const struct system *sys)
+bool tree_system_has_files(const struct system *sys)
 {
 	return strcmp(sys->name, "ftrace") != 0;
 }
 
 static int step_system(struct tree *t, struct place *p, const char *name)
 {
-	if (system_has_files(p->system)) {
+	if (tree_system_has_files(p->system)) {
 		const struct file_kind *kind = find_kind(system_kinds, name, p->inst, NULL);
 
 		if (kind)
@@ -177,16 +176,16 @@ static int step(struct tree *t, struct place *p, const char *name)
 	}
 }
 
-static int resolve(struct tree *t, const char *path, struct place *p)
+int tree_resolve(struct tree *t, const char *path, struct place *p)
 {
-	char name[NAME_MAX_LEN + 1];
+	char name[TREE_NAME_MAX + 1];
 
 	*p = (struct place){ .type = PLACE_ROOT, .inst = t->model->top, .cpu = -1 };
 	while (*path) {
 		size_t n = strcspn(path, "/");
 		int err;
 
-		if (n > NAME_MAX_LEN)
+		if (n > TREE_NAME_MAX)
 			return -ENAMETOOLONG;
 		memcpy(name, path, n);
 		name[n] = '\0';
@@ -210,7 +209,7 @@ static uint64_t hash_path(const char *path)
 int tree_stat(struct tree *t, const char *path, struct tree_stat *out)
 {
 	struct place p;
-	int err = resolve(t, path, &p);
+	int err = tree_resolve(t, path, &p);
 
 	if (err)
 		return err;
@@ -222,190 +221,6 @@ int tree_stat(struct tree *t, const char *path, struct tree_stat *out)
 		out->nlink = 1;
 	}
 	return 0;
-}
-
-/* ---- Directories ---- */
-
-struct listing {
-	int	(*fn)(void *arg, const char *name, bool is_dir);
-	void	*arg;
-};
-
-static int list_kinds(const struct listing *l, const struct file_kind *kinds, const struct instance *inst,
-		      const struct event *e)
-{
-	int rc = 0;
-
-	for (; kinds->name && !rc; kinds++)
-		if (!kinds->hidden && (!kinds->absent || !kinds->absent(inst, e)))
-			rc = l->fn(l->arg, kinds->name, false);
-	return rc;
-}
-
-static int list_root(struct tree *t, const struct listing *l, const struct place *p)
-{
-	static const char *const dirs[] = { "events", "options", "per_cpu" };
-	int rc = 0;
-
-	for (int i = 0; i < 3 && !rc; i++)
-		rc = l->fn(l->arg, dirs[i], true);
-	if (!rc && !p->inst->name) {
-		rc = l->fn(l->arg, "instances", true);
-		for (unsigned int i = 0; i < t->nr_extras && !rc; i++)
-			rc = l->fn(l->arg, t->extras[i].name, false);
-		if (!rc)
-			rc = list_kinds(l, top_kinds, p->inst, NULL);
-		if (!rc)
-			rc = list_kinds(l, dynamic_kinds, p->inst, NULL);
-	}
-	if (!rc)
-		rc = list_kinds(l, instance_kinds, p->inst, NULL);
-	return rc ? rc : list_kinds(l, buffer_kinds, p->inst, NULL);
-}
-
-static int list_instances(struct tree *t, const struct listing *l)
-{
-	struct instance *inst;
-	int rc = 0;
-
-	list_each(inst, &t->model->instances, node)
-		if (inst->name && !rc)
-			rc = l->fn(l->arg, inst->name, true);
-	return rc;
-}
-
-static int list_options(const struct listing *l, const struct place *p)
-{
-	int rc = 0;
-
-	for (int o = 0; o < OPTION_COUNT && !rc; o++)
-		if (option_in_directory(p->inst, o))
-			rc = l->fn(l->arg, option_names[o], false);
-	return rc;
-}
-
-static int list_cpus(struct tree *t, const struct listing *l)
-{
-	char name[16];
-	int rc = 0;
-
-	for (uint32_t cpu = 0; cpu < t->model->nr_cpus && !rc; cpu++) {
-		snprintf(name, sizeof(name), "cpu%u", cpu);
-		rc = l->fn(l->arg, name, true);
-	}
-	return rc;
-}
-
-static int list_systems(struct tree *t, const struct listing *l, const struct place *p)
-{
-	struct system *sys;
-	int rc = list_kinds(l, events_kinds, p->inst, NULL);
-
-	list_each(sys, &t->model->systems, node)
-		if (!rc)
-			rc = l->fn(l->arg, sys->name, true);
-	return rc;
-}
-
-static int list_events(const struct listing *l, const struct place *p)
-{
-	struct event *e;
-	int rc = system_has_files(p->system) ? list_kinds(l, system_kinds, p->inst, NULL) : 0;
-
-	list_each(e, &p->system->events, node)
-		if (!rc)
-			rc = l->fn(l->arg, e->name, true);
-	return rc;
-}
-
-int tree_list(struct tree *t, const char *path, int (*fn)(void *arg, const char *name, bool is_dir), void *arg)
-{
-	const struct listing l = { fn, arg };
-	struct place p;
-	int err = resolve(t, path, &p);
-
-	if (err)
-		return err;
-	switch (p.type) {
-	case PLACE_ROOT:
-		return list_root(t, &l, &p);
-	case PLACE_INSTANCES:
-		return list_instances(t, &l);
-	case PLACE_OPTIONS:
-		return list_options(&l, &p);
-	case PLACE_PER_CPU:
-		return list_cpus(t, &l);
-	case PLACE_CPU:
-		return list_kinds(&l, cpu_kinds, p.inst, NULL);
-	case PLACE_EVENTS:
-		return list_systems(t, &l, &p);
-	case PLACE_SYSTEM:
-		return list_events(&l, &p);
-	case PLACE_EVENT:
-		return list_kinds(&l, event_kinds, p.inst, p.event);
-	default:
-		return -ENOTDIR;
-	}
-}
-
-/* instances/NAME: the name, or NULL for a path that is elsewhere. */
-static const char *instance_name(const char *path)
-{
-	const char *name;
-
-	if (strncmp(path, "instances/", 10))
-		return NULL;
-	name = path + 10;
-	return *name && !strchr(name, '/') ? name : NULL;
-}
-
-/* Why there can be no new directory at a path outside instances/. */
-static int mkdir_refused(struct tree *t, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	struct place p;
-	char *parent;
-	int err = resolve(t, path, &p);
-
-	if (err != -ENOENT)
-		return err ? err : -EEXIST;
-	parent = strndup(path, slash ? (size_t)(slash - path) : 0);
-	if (!parent)
-		return -ENOMEM;
-	err = resolve(t, parent, &p);
-	free(parent);
-	if (!err)
-		err = p.type == PLACE_FILE ? -ENOTDIR : -EPERM;
-	return err;
-}
-
-int tree_mkdir(struct tree *t, const char *path)
-{
-	const char *name = instance_name(path);
-	struct instance *inst;
-
-	if (!name)
-		return mkdir_refused(t, path);
-	if (strlen(name) > NAME_MAX_LEN)
-		return -ENAMETOOLONG;
-	if (!strcmp(name, ".") || !strcmp(name, ".."))
-		return -EEXIST;
-	return instance_create(t->model, name, &inst);
-}
-
-int tree_rmdir(struct tree *t, const char *path)
-{
-	const char *name = instance_name(path);
-	struct instance *inst = name ? instance_find(t->model, name) : NULL;
-	struct place p;
-	int err;
-
-	if (inst)
-		return instance_remove(inst);
-	err = resolve(t, path, &p);
-	if (err)
-		return err;
-	return p.type == PLACE_FILE ? -ENOTDIR : -EPERM;
 }
 
 /* ---- Open files ---- */
@@ -439,7 +254,7 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 {
 	struct tree_file *f;
 	struct place p;
-	int err = resolve(t, path, &p);
+	int err = tree_resolve(t, path, &p);
 
 	if (err)
 		return err;

@@ -17,6 +17,8 @@
 struct tree_file;
 struct ring_consumer;
 
+enum { TREE_NAME_MAX = 255 };
+
 /* One kind of file. What is NULL does as the kernel: reads EINVAL, writes EINVAL. */
 struct file_kind {
 	const char	*name;
@@ -77,6 +79,12 @@ struct tree_file {
 	bool		paused;		/* pause-on-trace */
 	bool		took;		/* pipes: something was read */
 };
+
+/* ---- tree.c ---- */
+/* Takes a path apart. 0, -ENOENT, -ENOTDIR, -ENAMETOOLONG */
+int tree_resolve(struct tree *t, const char *path, struct place *out);
+/* enable and filter of a system's directory; ftrace's has none. */
+bool tree_system_has_files(const struct system *sys);
 
 /* Tables end with a kind without a name. */
 extern const struct file_kind instance_kinds[], top_kinds[];		/* instance_files.c */
