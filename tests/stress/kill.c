@@ -193,13 +193,34 @@ static pid_t start_server(const char *name)
 	return pid;
 }
 
+static uint64_t done_at_start[PROGRAMS];
+
 static pid_t start_program(const char *name, uint32_t index)
 {
-	pid_t pid = fork();
+	pid_t pid;
 
+	done_at_start[index] = shared->journal[index].done;
+	pid = fork();
 	if (!pid)
 		program(name, index);
 	return pid;
+}
+
+/*
+ * Until each program has attached: a slow one (a sanitizer's) is not done with
+ * that in the time that servers are given to live.
+ */
+static void wait_for_programs(void)
+{
+	int made = 0;
+
+	for (int i = 0; i < 10000 && made < PROGRAMS; i++) {
+		made = 0;
+		for (int k = 0; k < PROGRAMS; k++)
+			made += shared->journal[k].done != done_at_start[k];
+		usleep(1000);
+	}
+	check(made == PROGRAMS, "programs that make hits", made, PROGRAMS);
 }
 
 static void kill_program(pid_t pid, uint32_t index)
@@ -276,6 +297,8 @@ static void run_killed(const char *name)
 			programs[i / 3 % PROGRAMS] = start_program(name, i / 3 % PROGRAMS);
 		}
 		server = start_server(name);
+		if (i % 10 == 9)
+			wait_for_programs();
 	}
 	check(wait_for_hits(100) >= 100, "hits at the end", 0, 0);
 	for (uint32_t i = 0; i < PROGRAMS; i++)

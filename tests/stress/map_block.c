@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include "plane/map_layout.h"
 
-enum { WRITERS = 3, ELTS = 2, WORDS = 12, KILLS = 600, KILLS_A_MAP = 20, ROUNDS = 30000, SETTINGS = 200000 };
+enum { WRITERS = 3, ELTS = 2, WORDS = 12, KILLS = 600, KILLS_A_MAP = 20, ROUNDS = 30000, SETTINGS = 60000 };
 
 struct journal {
 	volatile uint64_t max[ELTS + 1];	/* greatest value that it has published */
@@ -294,11 +294,15 @@ static uint64_t *matched;	/* by setting */
 
 static _Noreturn void match_all(void)
 {
+	unsigned int idle = 0;
 	uint64_t v;
 
-	for (;;)
+	for (;;) {
 		if (map_var_read_once(map, 1, 0, &v))
 			__atomic_fetch_add(&matched[v], 1, __ATOMIC_RELAXED);
+		else if (++idle % 1000 == 0)
+			sched_yield();	/* where there are fewer processors than processes */
+	}
 }
 
 /* Two readers race for settings, of which each but the last may be overwritten by the next. */
