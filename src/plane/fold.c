@@ -189,17 +189,26 @@ static inline bool ref_find(struct fold *f, const struct op *op, uint32_t key_si
 	return f->other_elt;
 }
 
+/* What a variable of the other hist's elt is, for `ref`; false: it is unset. */
+static inline bool var_take(struct fold *f, const struct op *op, uint32_t var, struct hit_ref *ref)
+{
+	if (op->flags & REF_ONCE ? !map_var_read_once(f->other, f->other_elt, var, &ref->value) :
+				   !map_var_read(f->other, f->other_elt, var, &ref->value))
+		return false;
+	ref->map = (data_ref)((char *)f->other - f->p->data);
+	ref->elt = f->other_elt;
+	ref->block = 0;
+	ref->own = 0;
+	return true;
+}
+
 static inline bool ref_read(struct fold *f, const struct op *op)
 {
 	struct hit_ref *ref = fold_ref(f, op);
 
-	if (op->flags & REF_ONCE ? !map_var_read_once(f->other, f->other_elt, op->off, &ref->value) :
-				   !map_var_read(f->other, f->other_elt, op->off, &ref->value))
+	if (!var_take(f, op, op->off, ref))
 		return false;
-	ref->map = (data_ref)((char *)f->other - f->p->data);
-	ref->elt = f->other_elt;
 	ref->block = op->len;
-	ref->own = 0;
 	return true;
 }
 
@@ -223,6 +232,22 @@ static inline void synth_u64(struct fold *f, const struct op *op)
 static inline uint64_t time_of(const struct fold *f, const struct op *op)
 {
 	return op->size ? (f->run->time + 500) / 1000 : f->run->time;
+}
+
+static inline bool take_since(struct fold *f, const struct op *op)
+{
+	uint64_t key = fold_load(f->h, op->size, op->off), v = f->run->time;
+	struct hit_ref *ref = fold_ref(f, op);
+
+	f->frame->key[0] = key;
+	if (!ref_find(f, op, 8) || !var_take(f, op, op->on_true, ref))
+		return false;
+	f->elt = map_insert(f->map, f->slot, &key);
+	if (!f->elt)
+		return false;
+	map_add(f->map, f->elt, 0, 1, f->h->cpu, f->h->writer);
+	var_set(f, op->on_false, (op->len ? (v + 500) / 1000 : v) - ref->value);
+	return true;
 }
 
 static uint64_t divide(const struct op *op, uint64_t v)
@@ -326,6 +351,8 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 		return ref_read(f, op);
 	case OP_REF_TAKE:
 		return ref_find(f, op, op->on_true) && ref_read(f, op);
+	case OP_TAKE_SINCE:
+		return take_since(f, op);
 	case OP_REF_OWN:
 		ref_own(f, op);
 		return true;
@@ -356,6 +383,18 @@ static inline void fold_key(struct map *map, struct slot *slot, const struct op 
 		map_add(map, elt, 0, 1, h->cpu, h->writer);
 }
 
+/* OP_HIST_TIME */
+static inline void fold_time(struct map *map, const struct run *run, const struct op *op, const struct hit *h)
+{
+	uint64_t key = fold_load(h, op->len, op->off);
+	uint32_t elt = map_insert(map, run->slot, &key);
+
+	if (!elt)
+		return;
+	map_add(map, elt, 0, 1, h->cpu, h->writer);
+	map_var_set(map, elt, op->arg, op->size ? (run->time + 500) / 1000 : run->time);
+}
+
 /* OP_HIST_KEYS: all of it in registers. */
 static inline void fold_keys(struct map *map, struct slot *slot, const struct op *op, const struct hit *h)
 {
@@ -382,6 +421,10 @@ void hist_fold(const struct program *prog, struct run *run)
 	}
 	if (op->code == OP_HIST_KEYS) {
 		fold_keys(f.map, run->slot, op, h);
+		return;
+	}
+	if (op->code == OP_HIST_TIME) {
+		fold_time(f.map, run, op, h);
 		return;
 	}
 	f.p = run->p;

@@ -166,6 +166,11 @@ enum op_code {
 	OP_REF_TAKE,		/* OP_REF_FIND, OP_REF_READ: as these, but the bytes of our own key are in on_true */
 	OP_VAR_TIME,		/* OP_LOAD_TIME, with size 1 OP_USECS, OP_VAR_SET */
 	OP_VAR_SINCE,		/* OP_LOAD_TIME, with size 1 OP_USECS, OP_LOAD_REF, OP_SUB, OP_VAR_SET */
+	OP_TAKE_SINCE,		/* the only key, of 8 bytes, OP_REF_TAKE, OP_FIND, OP_VAR_SINCE. size, off: the key's load
+				   op and field offset; imm, arg, flags: as in OP_REF_TAKE; on_true: the other hist's
+				   variable, on_false: our own; len: 1: OP_USECS */
+	OP_HIST_TIME,		/* the whole of a hist with one key of 8 bytes and OP_VAR_TIME. len, off: the key's load
+				   op and field offset; arg: the variable; size: 1: OP_USECS */
 	OP_COUNT
 };
 

@@ -82,7 +82,41 @@ static unsigned int fuse_time(const struct op *op, unsigned int left, struct op 
 	return used + 3;
 }
 
-static const fuse_fn patterns[] = { fuse_key, fuse_reference, fuse_time };
+/* A hist with one key that only notes the time. */
+static unsigned int fuse_time_hist(const struct op *op, unsigned int left, struct op *out)
+{
+	struct op time = { 0 };
+	unsigned int used;
+
+	if (!MATCHES(op, left, OP_KEY_FIELD, OP_FIND, OP_LOAD_TIME) || op->off)
+		return 0;
+	used = 2 + fuse_time(op + 2, left - 2, &time);
+	if (time.code != OP_VAR_TIME || used == 2 || used >= left || op[used].code != OP_END)
+		return 0;
+	*out = (struct op){ .code = OP_HIST_TIME, .len = op->size, .off = (uint16_t)op->arg, .arg = time.off,
+			    .size = time.size };
+	return used;
+}
+
+/* One with one key that begins with the time since another's variable was set. */
+static unsigned int fuse_since(const struct op *op, unsigned int left, struct op *out)
+{
+	struct op time;
+	unsigned int used;
+
+	if (!MATCHES(op, left, OP_KEY_FIELD, OP_REF_FIND, OP_REF_READ, OP_FIND, OP_LOAD_TIME) || op->off ||
+	    op[1].arg != 8 || op[2].len)
+		return 0;
+	used = fuse_time(op + 4, left - 4, &time);
+	if (!used || time.code != OP_VAR_SINCE || time.arg != op[2].arg)
+		return 0;
+	*out = (struct op){ .code = OP_TAKE_SINCE, .size = op->size, .off = (uint16_t)op->arg, .imm = op[1].imm,
+			    .arg = op[2].arg, .flags = op[2].flags, .on_true = op[2].off, .on_false = time.off,
+			    .len = time.size };
+	return used + 4;
+}
+
+static const fuse_fn patterns[] = { fuse_time_hist, fuse_since, fuse_key, fuse_reference, fuse_time };
 
 static unsigned int fuse_one(const struct op *op, unsigned int left, struct op *out)
 {
