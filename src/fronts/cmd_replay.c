@@ -191,12 +191,17 @@ static int source_failed(const struct source_error *err)
 	return COMMAND_FAILED;
 }
 
-static int open_source(struct replay *r)
+static struct source_params params_of(const struct replay *r)
 {
-	struct source_params params = {
+	return (struct source_params){
 		.files = r->files.v, .nr_files = r->files.nr,
 		.buffers = r->buffers.v, .nr_buffers = r->buffers.nr, .partial = r->partial,
 	};
+}
+
+static int open_source(struct replay *r)
+{
+	struct source_params params = params_of(r);
 	struct source_error err;
 
 	return source_open(&params, &r->source, &err) ? source_failed(&err) : COMMAND_DONE;
@@ -215,17 +220,18 @@ static uint64_t memory_wanted(const struct replay *r)
 
 static int make_session(struct replay *r)
 {
-	struct session_params params = {
+	struct session_params shape = {
 		.nr_cpus = source_nr_cpus(r->source), .memory = memory_wanted(r),
 	};
+	struct source_params params = params_of(r);
 	struct source_error err;
 	uint64_t object = 0;
 	int ret;
 
-	ret = session_create(r->session_name, &params, &r->session);
+	ret = session_create(r->session_name, &shape, &r->session);
 	/* What a dead server left under that name gives way. */
 	if (ret == -EEXIST && !session_remove_stale(r->session_name))
-		ret = session_create(r->session_name, &params, &r->session);
+		ret = session_create(r->session_name, &shape, &r->session);
 	if (ret == -EEXIST)
 		return command_error("there is a session %s already: `tracefuse sessions` lists them",
 				     r->session_name);
@@ -236,6 +242,8 @@ static int make_session(struct replay *r)
 		return command_error("cannot make the session: %s", session_error(ret));
 	if (source_import(r->source, r->model, &err))
 		return source_failed(&err);
+	if (r->session_name && source_keep(r->source, &params))
+		return command_error("out of memory");
 	r->model->hist_legacy = r->hist_legacy;
 	if (r->hist_legacy && model_object_add(r->model, r->model->top, SERVER_HIST_LEGACY, "", NULL, 0, &object))
 		return command_error("out of memory");

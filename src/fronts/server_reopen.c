@@ -14,13 +14,23 @@
 #include "fronts/server.h"
 #include "model/model.h"
 #include "session/session.h"
+#include "sources/source.h"
 #include "tracefs/tree.h"
 
 /* Gives one kept command again. */
 struct restoring {
 	struct model	*model;
 	struct access	*access;
+	char		*source;	/* what the object of the recording says; NULL: there was none */
+	data_ref	progress;
 };
+
+static int keep_source(struct restoring *r, const char *text)
+{
+	r->progress = model_replayed_ref(r->model, 0);
+	r->source = strdup(text);
+	return r->source ? session_data_adopt(r->model->session, r->progress, sizeof(uint64_t)) : -ENOMEM;
+}
 
 static int write_again(void *arg, const char *path, const char *text)
 {
@@ -32,33 +42,68 @@ static int write_again(void *arg, const char *path, const char *text)
 		r->model->hist_legacy = true;
 		return 0;
 	}
+	if (!strcmp(path, SOURCE_OBJECT))
+		return keep_source(r, text);
 	if (!strncmp(path, "instances/", 10) && !strchr(name, '/'))
 		return a->ops->mkdir(a, path);
 	return access_write_all(a, path, O_APPEND, text, strlen(text), NULL);
 }
 
-static int restore(struct model *m, struct tree *t)
+static int restore(struct restoring *r, struct tree *t)
 {
-	struct restoring r = { m, access_tree(t, NULL) };
-	int ret = r.access ? model_reopen(m, write_again, &r) : -ENOMEM;
+	int ret;
 
-	access_close(r.access);
+	r->access = access_tree(t, NULL);
+	ret = r->access ? model_reopen(r->model, write_again, r) : -ENOMEM;
+	access_close(r->access);
+	return ret;
+}
+
+/* The session goes on without it when the recording is gone; `what` says so in the list of sessions. */
+static struct source *resume(struct restoring *r, char *what, size_t size)
+{
+	struct source_error err;
+	struct source *src = NULL;
+
+	snprintf(what, size, "re-opened");
+	if (r->source && source_resume(r->model, r->source, r->progress, &src, &err))
+		snprintf(what, size, "re-opened without its recording: %s: %s", err.file, err.text);
+	return src;
+}
+
+static int run_restored(const struct server_params *params, struct source *src)
+{
+	struct server *srv;
+	int ret = server_create(params, &srv);
+
+	if (ret)
+		return ret;
+	if (src)
+		ret = source_serve(src, params->tree, server_lock(srv));
+	if (!ret) {
+		server_ready();
+		ret = server_run(srv);
+	}
+	if (src)
+		source_serve_end(src);
+	server_destroy(srv);
 	return ret;
 }
 
 static int serve(struct session *s, struct model *m, struct tree *t)
 {
-	struct server_params params = { .session = s, .model = m, .tree = t, .what = "re-opened" };
-	struct server *srv;
-	int ret = restore(m, t);
+	char what[640];
+	struct server_params params = { .session = s, .model = m, .tree = t, .what = what };
+	struct restoring r = { .model = m };
+	int ret = restore(&r, t);
 
-	if (!ret)
-		ret = server_create(&params, &srv);
-	if (ret)
-		return ret;
-	server_ready();
-	ret = server_run(srv);
-	server_destroy(srv);
+	if (!ret) {
+		struct source *src = resume(&r, what, sizeof(what));
+
+		ret = run_restored(&params, src);
+		source_close(src);
+	}
+	free(r.source);
 	return ret;
 }
 

@@ -139,7 +139,8 @@ static int replace(struct event_file *f, struct filter *filter, const char *text
 	filter_destroy(f->filter);
 	f->filter = filter;
 	model_object_remove(m, &f->filter_object);
-	return new ? record(f, text) : 0;
+	/* Also one that was refused: it stays readable with its caret. */
+	return filter ? record(f, text) : 0;
 }
 
 /* Copies what was written without the white space at its end; NULL: out of memory. */

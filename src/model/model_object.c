@@ -128,6 +128,14 @@ static int restore(struct replay *r, const char *path, const char *text)
 	return err;
 }
 
+/* A refused filter is refused again, and kept. */
+static bool is_filter(const char *path)
+{
+	const char *file = strrchr(path, '/');
+
+	return file && !strcmp(file, "/filter");
+}
+
 static int replay_object(struct session *s, uint64_t id, const struct object *o, const char *path,
 			 const char *text, void *arg)
 {
@@ -140,7 +148,7 @@ static int replay_object(struct session *s, uint64_t id, const struct object *o,
 	r->model->replayed = NULL;
 	if (err == -ENOMEM)
 		return err;
-	if (err)
+	if (err && !is_filter(path))
 		session_object_remove(s, id);
 	return 0;
 }

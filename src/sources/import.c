@@ -242,7 +242,8 @@ static int set_ring_sizes(struct source *src)
 	return 0;
 }
 
-int source_import(struct source *src, struct model *m, struct source_error *err)
+/* What the source needs of the session before anything is imported. */
+static int enter_session(struct source *src, struct model *m, struct source_error *err)
 {
 	int ret;
 
@@ -251,23 +252,45 @@ int source_import(struct source *src, struct model *m, struct source_error *err)
 	src->slot = session_slot_get(m->session);
 	if (!src->slot)
 		return error_set(err, -EUSERS, "", "the session has no slot left");
-	ret = model_set_imported(m);
-	if (!ret)
-		ret = task_names_create(&src->names, src->nr_cpus);
+	ret = task_names_create(&src->names, src->nr_cpus);
 	if (!ret)
 		ret = set_ring_sizes(src);
-	if (ret)
-		return error_set(err, ret, "", "out of memory");
-	ret = import_formats(src, err);
-	if (ret)
-		return ret;
-	ret = import_tables(src);
+	return ret ? error_set(err, ret, "", "out of memory") : 0;
+}
+
+static int import_rest(struct source *src, struct source_error *err)
+{
+	int ret = import_tables(src);
+
 	if (ret)
 		return error_set(err, ret, "", "the tables of the recording: %s", strerror(-ret));
-	task_names_rules(&src->names, m);
+	task_names_rules(&src->names, src->model);
 	find_kinds(src);
-	set_clock(src);
 	set_release(src);
+	return 0;
+}
+
+int source_import_tables(struct source *src, struct model *m, struct source_error *err)
+{
+	int ret = enter_session(src, m, err);
+
+	return ret ? ret : import_rest(src, err);
+}
+
+int source_import(struct source *src, struct model *m, struct source_error *err)
+{
+	int ret = model_set_imported(m);
+
+	if (ret)
+		return error_set(err, ret, "", "out of memory");
+	ret = enter_session(src, m, err);
+	if (!ret)
+		ret = import_formats(src, err);
+	if (!ret)
+		ret = import_rest(src, err);
+	if (ret)
+		return ret;
+	set_clock(src);
 	/* Records of system ftrace go to the top buffer alone: that is where they were recorded. */
 	ret = model_arm_internal(m, m->top);
 	return ret ? error_set(err, ret, "", "the events of system ftrace: %s", strerror(-ret)) : 0;

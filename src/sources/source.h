@@ -73,6 +73,20 @@ const char *source_uname(const struct source *src);	/* "" when the recording doe
  */
 int source_import(struct source *src, struct model *m, struct source_error *err);
 
+/* ---- A session whose server died (resume.c) ---- */
+
+#define SOURCE_OBJECT "#source"		/* path of the object (model.h) that says what was opened */
+
+/* After source_import(): the next server shall find the recording, and how far it was. 0, -ENOMEM */
+int source_keep(struct source *src, const struct source_params *params);
+/*
+ * After model_reopen(): opens the recording that the object's text names, which
+ * is cut to pieces, and stands behind the records that have passed. `progress`:
+ * the object's first ref, which is adopted already. -ESTALE: the files are not
+ * what they were.
+ */
+int source_resume(struct model *m, char *text, uint64_t progress, struct source **out, struct source_error *err);
+
 /* ---- Running ---- */
 
 /*

@@ -23,6 +23,11 @@ enum record_kind {
 
 struct source_server;
 
+/* R4: in the data region, so that the next server knows which records have passed. One writer, relaxed. */
+struct source_progress {
+	_Atomic uint64_t records;
+};
+
 struct source {
 	struct window	window;
 	uint32_t	nr_cpus;
@@ -47,6 +52,8 @@ struct source {
 	size_t		stop_size;
 	bool		stop_reached;	/* used up */
 
+	struct source_progress *progress;	/* NULL: nobody takes over after this server */
+
 	/* where the run is; written by the stepping thread alone */
 	_Atomic uint64_t records;
 	_Atomic uint64_t hits;
@@ -62,6 +69,8 @@ struct source {
 
 /* run.c: the window is before its first record, names are the initial ones. 0 or -errno. */
 int source_restart(struct source *src);
+/* import.c: all that the recording has besides events. 0 or -errno with *err filled. */
+int source_import_tables(struct source *src, struct model *m, struct source_error *err);
 /* stop.c: whether the run has to stop before this record. */
 bool source_stops_before(struct source *src, const struct subbuf_record *r, const struct hit *h);
 void source_stop_clear(struct source *src);
