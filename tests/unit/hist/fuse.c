@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuse.c - which ops become one, and that jumps still lead where they did
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "model/hist/hist.h"
+
+#define KEY		{ .code = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 12 }
+#define FIND		{ .code = OP_FIND }
+#define TIME		{ .code = OP_LOAD_TIME }, { .code = OP_USECS }
+#define REF_FIND	{ .code = OP_REF_FIND, .imm = 640, .arg = 8 }
+#define REF_READ	{ .code = OP_REF_READ, .off = 5, .arg = 2, .flags = REF_ONCE }
+#define SINCE(var)	TIME, { .code = OP_LOAD_REF, .arg = 2 }, { .code = OP_SUB }, { .code = OP_VAR_SET, .off = var }
+#define END		{ .code = OP_END }
+
+static struct op ops[64];
+static uint16_t place[64];
+
+static unsigned int fused(const struct op *from, unsigned int nr)
+{
+	memcpy(ops, from, nr * sizeof(*from));
+	return hist_fuse(ops, nr, place);
+}
+
+#define FUSED(...)	fused((const struct op[]){ __VA_ARGS__ }, sizeof((const struct op[]){ __VA_ARGS__ }) / sizeof(struct op))
+
+static void assert_codes(unsigned int nr, const uint8_t *codes, unsigned int wanted)
+{
+	assert_int_equal(nr, wanted);
+	for (unsigned int i = 0; i < nr; i++)
+		assert_int_equal(ops[i].code, codes[i]);
+}
+
+#define CODES(nr, ...)	assert_codes(nr, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+
+static void a_hist_that_notes_the_time_is_one_op(void **state)
+{
+	CODES(FUSED(KEY, FIND, TIME, { .code = OP_VAR_SET, .off = 3 }, END), OP_HIST_TIME, OP_END);
+	assert_int_equal(ops[0].len, OP_LOAD_S32);
+	assert_int_equal(ops[0].off, 12);
+	assert_int_equal(ops[0].arg, 3);
+	assert_int_equal(ops[0].size, 1);
+	/* Not when it does more. */
+	CODES(FUSED(KEY, FIND, { .code = OP_LOAD_TIME }, { .code = OP_VAR_SET }, { .code = OP_LOAD_CPU },
+		    { .code = OP_VAR_SET, .off = 1 }, END),
+	      OP_KEY_FIELD, OP_VAR_TIME, OP_LOAD_CPU, OP_VAR_SET, OP_END);
+	assert_int_equal(ops[0].flags, KEY_FIND);
+	assert_int_equal(ops[1].size, 0);
+}
+
+static void the_time_since_is_one_op(void **state)
+{
+	CODES(FUSED(KEY, REF_FIND, REF_READ, FIND, SINCE(1), END), OP_TAKE_SINCE, OP_END);
+	assert_int_equal(ops[0].imm, 640);
+	assert_int_equal(ops[0].arg, 2);
+	assert_int_equal(ops[0].flags, REF_ONCE);
+	assert_int_equal(ops[0].on_true, 5);
+	assert_int_equal(ops[0].on_false, 1);
+	assert_int_equal(ops[0].len, 1);
+	assert_int_equal(ops[0].off, 12);
+	assert_int_equal(ops[0].size, OP_LOAD_S32);
+	/* The time since another reference than the one that was just read. */
+	CODES(FUSED(KEY, REF_FIND, { .code = OP_REF_READ, .arg = 1 }, FIND, SINCE(1), END),
+	      OP_KEY_FIELD, OP_REF_TAKE, OP_FIND, OP_VAR_SINCE, OP_END);
+	/* The last of two keys. */
+	CODES(FUSED(KEY, { .code = OP_KEY_FIELD, .size = OP_LOAD_U64, .arg = 16, .off = 8 },
+		    { .code = OP_REF_FIND, .arg = 16 }, REF_READ, FIND, SINCE(0), END),
+	      OP_KEY_FIELD, OP_KEY_FIELD, OP_REF_TAKE, OP_FIND, OP_VAR_SINCE, OP_END);
+	assert_int_equal(ops[2].on_true, 16);
+}
+
+static void a_logarithm_as_key_is_one_op(void **state)
+{
+	CODES(FUSED(KEY, { .code = OP_LOAD_U64, .off = 40 }, { .code = OP_LOG2 }, { .code = OP_KEY_U64, .off = 8 }, FIND, END),
+	      OP_KEY_FIELD, OP_KEY_LOG2, OP_END);
+	assert_int_equal(ops[1].off, 8);
+	assert_int_equal(ops[1].arg, 40);
+	assert_int_equal(ops[1].size, OP_LOAD_U64);
+	assert_int_equal(ops[1].flags, KEY_FIND);
+}
+
+static void jumps_lead_where_they_did(void **state)
+{
+	CODES(FUSED(KEY, FIND, TIME, { .code = OP_VAR_SET }, { .code = OP_REF_OWN },
+		    { .code = OP_TRACK_BEGIN, .on_false = 10 }, TIME, { .code = OP_TRACK_END, .on_false = 10 },
+		    { .code = OP_TRACK_BEGIN, .on_false = 12 }, { .code = OP_TRACK_END, .on_false = 12 }, END),
+	      OP_KEY_FIELD, OP_VAR_TIME, OP_REF_OWN, OP_TRACK_BEGIN, OP_LOAD_TIME, OP_USECS, OP_TRACK_END,
+	      OP_TRACK_BEGIN, OP_TRACK_END, OP_END);
+	assert_int_equal(ops[3].on_false, 7);
+	assert_int_equal(ops[6].on_false, 7);
+	assert_int_equal(ops[7].on_false, 9);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_hist_that_notes_the_time_is_one_op),
+		cmocka_unit_test(the_time_since_is_one_op),
+		cmocka_unit_test(a_logarithm_as_key_is_one_op),
+		cmocka_unit_test(jumps_lead_where_they_did),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
