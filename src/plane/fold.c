@@ -62,7 +62,7 @@ static inline uint64_t before_zero(uint64_t v, bool *ended)
 	return zeros ? v & (((zeros & -zeros) >> 7) - 1) : v;
 }
 
-uint32_t fold_record_text(const struct hit *h, const struct op *op, uint64_t *to, uint32_t limit)
+static inline uint32_t record_text(const struct hit *h, const struct op *op, uint64_t *to, uint32_t limit)
 {
 	uint32_t left = 0, room = 0, i = 0;
 	const char *s = NULL;
@@ -81,11 +81,16 @@ uint32_t fold_record_text(const struct hit *h, const struct op *op, uint64_t *to
 	return i;
 }
 
+uint32_t fold_record_text(const struct hit *h, const struct op *op, uint64_t *to, uint32_t limit)
+{
+	return record_text(h, op, to, limit);
+}
+
 static void key_string(struct fold *f, const struct op *op)
 {
 	uint64_t *to = (uint64_t *)((char *)f->frame->key + op->off);
 
-	for (uint32_t i = fold_record_text(f->h, op, to, op->len - 1u); i < op->len / 8u; i++)
+	for (uint32_t i = record_text(f->h, op, to, op->len - 1u); i < op->len / 8u; i++)
 		to[i] = 0;
 }
 
@@ -127,7 +132,7 @@ static inline uint32_t insert(struct map *map, const struct slot *slot, const ui
 	return map_insert(map, slot, key);
 }
 
-static inline bool find_elt(struct fold *f)
+static inline __attribute__((always_inline)) bool find_elt(struct fold *f)
 {
 	f->elt = insert(f->map, f->slot, f->frame->key);
 	if (!f->elt)
@@ -437,6 +442,8 @@ void hist_fold(const struct program *prog, struct run *run)
 	do {
 		while (step(&f, op))
 			op++;
+		if (op->code == OP_END)
+			return;
 		op = fold_act(&f, op);
 	} while (op);
 }
