@@ -22,6 +22,13 @@
  *     before it does it. What a killed process left is finished, or taken back,
  *     by the next that uses the slot, or by the server (map_recover()).
  * I3  next grows only after a publication, so it is at most max_elts.
+ *
+ * Order: pool and the `done` of all owners are sequentially consistent, each
+ * the other's partner (I1: pool_note(), pool_change(), pool_happened()). An
+ * owner's state, elt and holder are stored by its own thread alone, relaxed
+ * where only that thread and its handlers look; what ends an operation is a
+ * release in owner_end(), its partner the acquire in owner_recover(), which
+ * the next owner or the server runs when the old one is dead.
  */
 #include "plane/map_layout.h"
 
@@ -284,7 +291,8 @@ static uint32_t insert_nested(struct map *m, uint32_t slot, uint32_t level, uint
 
 static uint32_t insert_single(struct map *m, uint32_t hash, const void *key)
 {
-	uint64_t n = atomic_load_explicit(&m->pool, memory_order_relaxed);
+	/* Acquire: pairs with the release below, of the writer before, perhaps of another process. */
+	uint64_t n = atomic_load_explicit(&m->pool, memory_order_acquire);
 	const void *last = map_elt(m, (uint32_t)n + 1);
 	uint32_t elt;
 
@@ -306,7 +314,7 @@ static uint32_t insert_new(struct map *m, const struct slot *slot, uint32_t hash
 	struct map_owner *o;
 	uint32_t holder;
 
-	/* Full for good, which costs no more than this. */
+	/* Full for good, which costs no more than this. Relaxed: a look that is late only takes the long way. */
 	if (pool_places(atomic_load_explicit(&m->pool, memory_order_relaxed)) >= m->max_elts &&
 	    pool_next(atomic_load_explicit(&m->pool, memory_order_relaxed)) >= m->max_elts)
 		return map_drop(m);

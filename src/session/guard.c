@@ -16,6 +16,7 @@
 
 enum { GUARD_MAX = 128 };
 
+/* size and faults are stored under guard_lock before base, and by the handler, which counts. */
 static struct guard {
 	_Atomic uintptr_t base;		/* 0: free; stored last, pairs with the handler's acquire */
 	_Atomic uintptr_t size;
@@ -104,7 +105,7 @@ void guard_remove(const void *base)
 	pthread_mutex_lock(&guard_lock);
 	g = guard_of((uintptr_t)base);
 	if (g)
-		atomic_store_explicit(&g->base, 0, memory_order_relaxed);
+		atomic_store_explicit(&g->base, 0, memory_order_relaxed);	/* nobody uses the memory any more */
 	pthread_mutex_unlock(&guard_lock);
 }
 

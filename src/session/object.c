@@ -4,7 +4,9 @@
  *
  * A chain in the config region, newest first, linked by one store. The id of
  * an object is its offset. A removed object loses `live` first and is then
- * unlinked; nobody but the server reads the chain, so it is freed at once.
+ * unlinked; nobody but the server reads the chain, so it is freed at once. The
+ * partners of the releases here are the acquires of the next server, in
+ * objects_sorted() and session_object_each(); what is relaxed is the server's own.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -115,6 +115,7 @@ void processes_restore(struct session *s)
 		epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev);
 	}
 	for (uint32_t i = 0; i < s->nr_slots; i++) {
+		/* Relaxed: stored by slot_prepare() and slot_recycle() of the server before. */
 		uint32_t process = atomic_load_explicit(&plane_slot(&s->plane, i)->process,
 							memory_order_relaxed);
 

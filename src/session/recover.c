@@ -44,6 +44,7 @@ void slot_finish(struct session *s, uint32_t index)
 {
 	const struct event_entry *e = (const struct event_entry *)(s->config.base + s->header->events);
 
+	/* Relaxed: the owner is dead, which its pidfd told; plans are the server's own stores. */
 	if (atomic_load_explicit(&plane_slot(&s->plane, index)->owner, memory_order_relaxed))
 		for (int i = 0; i < LAYOUT_MAX_EVENTS; i++) {
 			config_ref plan = atomic_load_explicit(&e[i].plan, memory_order_relaxed);

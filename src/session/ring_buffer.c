@@ -43,6 +43,7 @@ bool ring_view(struct session *s, data_ref buffer, uint32_t set, uint32_t cpu, s
 
 	if (!b || set >= BUFFER_MAX_SETS || cpu >= b->nr_cpus)
 		return false;
+	/* Pairs with the releases in buffer_add_set() and buffer_swap_cpu(), perhaps of the server before. */
 	ref = atomic_load_explicit(&b->rings[(size_t)set * b->nr_cpus + cpu], memory_order_acquire);
 	r = ref ? session_data(s, ref, sizeof(*r)) : NULL;
 	if (!r)
@@ -115,7 +116,7 @@ int buffer_add_set(struct session *s, data_ref buffer, uint32_t set, const uint6
 	if (!b || set >= BUFFER_MAX_SETS)
 		return -EINVAL;
 	if (set >= ring_sets(b))
-		atomic_store_explicit(&b->nr_sets, set + 1, memory_order_relaxed);
+		atomic_store_explicit(&b->nr_sets, set + 1, memory_order_relaxed);	/* read in ring_sets() only */
 	for (uint32_t cpu = 0; cpu < b->nr_cpus; cpu++) {
 		_Atomic data_ref *word = &b->rings[(size_t)set * b->nr_cpus + cpu];
 		data_ref ring;
@@ -162,6 +163,7 @@ static bool moved_on(struct session *s, data_ref ref, uint32_t set)
 	return r && r->kept && (set < RING_SET_KEPT || set >= RING_SET_LEASES);
 }
 
+/* The words are the server's own stores: relaxed. */
 static void buffer_give(struct session *s, data_ref ref, bool published)
 {
 	struct buffer *b = ring_buffer(s, ref);
@@ -277,6 +279,7 @@ static void add_stats(struct ring_view *v, void *arg)
 	struct ring_stats *sum = arg;
 	struct ring *r = v->ring;
 	struct ring_point head = ring_head(v), oldest;
+	/* Relaxed: the server's own stores, in clear_ring() and ring_read.c. */
 	uint64_t read = atomic_load_explicit(&r->taken_entries, memory_order_relaxed);
 	uint64_t floor_entries = atomic_load_explicit(&r->floor_entries, memory_order_relaxed);
 
@@ -333,6 +336,7 @@ static int adopt_ring(struct session *s, data_ref ref)
 	return err;
 }
 
+/* Relaxed: who stored the words is dead, and its death was seen through a pidfd or the lock. */
 int buffer_adopt(struct session *s, data_ref buffer)
 {
 	struct buffer *b = ring_buffer(s, buffer);

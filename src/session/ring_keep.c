@@ -74,7 +74,10 @@ void ring_keep_limits(struct session *s, data_ref buffer)
 		}
 }
 
-/* Puts a ring behind those kept already; when there is no place the oldest goes. */
+/*
+ * Puts a ring behind those kept already; when there is no place the oldest goes.
+ * Relaxed, all of them: `to` is not published yet, and kept sets have no writer.
+ */
 static void keep(struct session *s, struct buffer *to, uint32_t cpu, data_ref ring)
 {
 	data_ref oldest;
@@ -117,6 +120,7 @@ int buffer_keep(struct session *s, data_ref from, data_ref to)
 				if (i)
 					v.ring->kept = 1;
 				else
+					/* A kept set: no hit looks here. */
 					atomic_store_explicit(ring_word(a, set, cpu), 0, memory_order_relaxed);
 			}
 	ring_keep_limits(s, to);
@@ -132,6 +136,7 @@ int buffer_swap_cpu(struct session *s, data_ref live, data_ref snapshot, uint32_
 		return -EINVAL;
 	sets = ring_sets(a) > ring_sets(b) ? ring_sets(a) : ring_sets(b);
 	for (uint32_t set = 0; set < sets; set++) {
+		/* Relaxed: the server alone stores them. */
 		data_ref mine = atomic_load_explicit(ring_word(a, set, cpu), memory_order_relaxed);
 		data_ref other = atomic_load_explicit(ring_word(b, set, cpu), memory_order_relaxed);
 

@@ -18,6 +18,7 @@
 
 enum { LEASE_BYTES = 256 << 10, HANDLER_PAGES = 2, WAIT_MS = 100 };
 
+/* Relaxed: the number is the server's own store, in ring_lease_give(). */
 static uint32_t lease_of(const struct slot *slot)
 {
 	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);
@@ -132,6 +133,7 @@ void ring_leases_serve(struct session *s)
 void ring_lease_await(struct slot *slot)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
+	/* Acquire, here and below: pairs with the release in ring_lease_give(). */
 	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_acquire);
 
 	if ((uint32_t)lease || (rseq_cpu() >= 0 && !(lease & RING_LEASE_ONLY)))

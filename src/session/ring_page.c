@@ -61,6 +61,7 @@ int ring_page_copy(const struct ring_view *v, uint64_t seq, struct ring_page *ou
 		return -EAGAIN;
 	out->seq = seq;
 	out->end = (uint32_t)end;
+	/* Relaxed: behind the acquire of seq above, and judged by the second look below. */
 	out->entries = atomic_load_explicit(&d->entries, memory_order_relaxed);
 	out->bytes = atomic_load_explicit(&d->bytes, memory_order_relaxed);
 	memcpy(out->data, v->pages + seq % v->nr_pages * v->subbuf_size, end);

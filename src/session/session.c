@@ -59,6 +59,7 @@ void *session_data(struct session *s, data_ref ref, size_t size)
 	return region_at(&s->data, ref, size);
 }
 
+/* config_high and data_high are for the next server, which reads them when this one is dead: relaxed. */
 config_ref session_config_alloc(struct session *s, size_t size)
 {
 	config_ref ref = heap_alloc(&s->config_heap, size);
@@ -135,6 +136,7 @@ static int session_start(struct session *s, bool fresh, bool no_membarrier)
 	s->plane = (struct plane){ .config = s->config.base, .data = s->data.base,
 				   .config_size = s->config.size, .data_size = s->data.size };
 	s->membarrier = !no_membarrier && membarrier_works();
+	/* Read in hit_enter(): L2 in limbo.c. */
 	atomic_store_explicit(&h->fence, s->membarrier ? 0 : 1, memory_order_seq_cst);
 	atomic_store_explicit(&h->server_pid, (uint32_t)getpid(), memory_order_relaxed);
 	err = heap_init(&s->config_heap, &s->config, h->heap, s->config.size, fresh ? 0 : h->config_high);

@@ -3,7 +3,10 @@
  * slot.c - thread slots: who has which, and their scratch memory
  *
  * slot_process[] in the server's memory is what counts; slot.process in the
- * data region is a copy for the next server.
+ * data region is a copy for the next server, which reads it when this one is
+ * dead (processes_restore()). What a program sees of a slot before it is the
+ * slot's owner came with the server's answer on the socket, so the stores of
+ * slot_prepare() are relaxed.
  */
 #include <errno.h>
 #include <stdlib.h>
