@@ -19,10 +19,12 @@ struct patient {
 
 static char *read_text(struct patient *p, const char *path)
 {
-	char *text;
+	char *text = NULL;
 	size_t len;
 
-	return access_read_all(p->access, path, &text, &len) ? NULL : text;
+	if (access_read_all(p->access, path, &text, &len))
+		return NULL;
+	return text;
 }
 
 static void complain(struct patient *p, const char *what, const char *cure)
@@ -100,13 +102,13 @@ static int add_stats(void *arg, const char *name, bool is_dir)
 {
 	struct patient *p = arg;
 	unsigned long long entries, lost;
-	char path[300], *text;
+	char path[300], *text = NULL;
+	size_t len;
 
 	if (!is_dir)
 		return 0;
 	snprintf(path, sizeof(path), "per_cpu/%s/stats", name);
-	text = read_text(p, path);
-	if (!text)
+	if (access_read_all(p->access, path, &text, &len))
 		return 0;
 	entries = stat_value(text, "entries: ");
 	lost = stat_value(text, "\noverrun: ") + stat_value(text, "dropped events: ");
