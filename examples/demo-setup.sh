@@ -1,6 +1,6 @@
-# Which task ran after which, and who woke whom: two histograms over a recording of cyclictest.
+# How long every wakeup waited for a processor: a latency histogram over a recording of cyclictest.
 # Every line is one that the kernel's own tracing directory takes.
-echo 'hist:keys=next_comm,next_prio:vals=hitcount:sort=hitcount.descending' > events/sched/sched_switch/trigger
-echo 'hist:keys=comm,common_cpu:vals=hitcount:sort=hitcount.descending if comm == "cyclictest"' > events/sched/sched_waking/trigger
-echo 1 > events/sched/sched_switch/enable
-echo 1 > events/sched/sched_waking/enable
+echo 'wakeup_latency u64 lat; pid_t pid; char comm[16]' > synthetic_events
+echo 'hist:keys=pid:ts0=common_timestamp.usecs' > events/sched/sched_waking/trigger
+echo 'hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).wakeup_latency($lat,next_pid,next_comm)' > events/sched/sched_switch/trigger
+echo 'hist:keys=comm,lat.log2:sort=comm,lat if comm == "cyclictest"' > events/synthetic/wakeup_latency/trigger

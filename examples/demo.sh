@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# demo.sh - a first look: a recording of cyclictest, through two histograms
+# demo.sh - a first look: how long cyclictest waited for a processor, out of a recording
 cd "$(dirname "$0")/.." || exit 1
 tf=build/tracefuse
 recording=examples/cyclictest.dat
 
-echo "\$ $tf replay --setup examples/demo-setup.sh \\"
-echo "    --cat events/sched/sched_waking/hist --cat events/sched/sched_switch/hist $recording"
-$tf replay --setup examples/demo-setup.sh \
-	--cat events/sched/sched_waking/hist --cat events/sched/sched_switch/hist $recording || exit 1
+cat examples/demo-setup.sh
+echo
+echo "\$ $tf replay --setup examples/demo-setup.sh --cat events/synthetic/wakeup_latency/hist $recording"
+$tf replay --setup examples/demo-setup.sh --cat events/synthetic/wakeup_latency/hist $recording || exit 1
 cat <<E
 
 The lines of examples/demo-setup.sh are those that the kernel's tracing directory
