@@ -75,6 +75,15 @@ static void scale_by_time(struct clock_scale *out)
 	out->mult = t1 > t0 ? (uint64_t)(((unsigned __int128)(n1 - n0) << 32) / (t1 - t0)) : 0;
 }
 
+/* The same scale with the shift that clock_scaled() is quickest at, where the counter is faster than 1 GHz. */
+static void scale_widen(struct clock_scale *out)
+{
+	if (!out->shift || out->shift >= 64 || out->mult >> out->shift)
+		return;
+	out->mult <<= 64 - out->shift;
+	out->shift = 64;
+}
+
 void clock_calibrate(struct clock_scale *out)
 {
 	uint64_t ticks = 0, ns = 0;
@@ -86,6 +95,7 @@ void clock_calibrate(struct clock_scale *out)
 		scale_by_time(out);
 	if (!out->mult)
 		return;
+	scale_widen(out);
 	read_pair(CLOCK_MONOTONIC, &ticks, &ns);
 	out->offset = (int64_t)(ns - clock_scaled(out, ticks));
 	out->valid = 1;

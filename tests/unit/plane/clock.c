@@ -84,6 +84,11 @@ static void scaling_keeps_all_bits(void **state)
 
 	assert_int_equal(clock_scaled(&scale, 1ull << 63), (1ull << 62) - 5);
 	assert_int_equal(clock_scaled(&scale, 10), 0);
+	/* The same scale in the upper half of the product. */
+	scale.mult = 1ull << 63;
+	scale.shift = 64;
+	assert_int_equal(clock_scaled(&scale, 1ull << 63), (1ull << 62) - 5);
+	assert_int_equal(clock_scaled(&scale, 10), 0);
 }
 
 static void calibrated_time_goes_with_the_monotonic_clock(void **state)
