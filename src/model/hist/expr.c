@@ -108,12 +108,11 @@ static bool has_no_text(const struct hist_field *f)
 	return f->operator == HIST_OP_UNARY_MINUS || (f->operands[0] && f->operator == HIST_OP_NONE);
 }
 
-static struct hist_field *parse_unary(struct parse *p, char *s, unsigned int flags, int *err)
+/* What stands between the parentheses of "-(...)", cut in place; NULL: that is no such text. */
+static char *inside_minus(struct parse *p, char *s)
 {
-	struct hist_field *f, *operand;
 	char *close;
 
-	*err = -EINVAL;
 	if (++p->subexprs > SUBEXPRS_MAX) {
 		hist_error(p->cmd, "Too many subexpressions (3 max)", s);
 		return NULL;
@@ -123,21 +122,21 @@ static struct hist_field *parse_unary(struct parse *p, char *s, unsigned int fla
 		return NULL;
 	s++;
 	close = strrchr(s, ')');
-	if (!close)
-		return NULL;
-	if (close[1]) {
+	if (close && close[1]) {
 		hist_error(p->cmd, "Unary minus not supported in sub-expressions", s);
 		return NULL;
 	}
+	if (!close)
+		return NULL;
 	*close = '\0';
-	operand = parse_expr(p, s, 0, err);
-	if (!operand)
-		return NULL;
-	*err = -EINVAL;
-	if (refuse_string(p, operand, s) || has_no_text(operand)) {
-		hist_field_free(operand);
-		return NULL;
-	}
+	return s;
+}
+
+/* Takes the operand whatever comes of it. */
+static struct hist_field *negate(struct parse *p, struct hist_field *operand, unsigned int flags, int *err)
+{
+	struct hist_field *f;
+
 	*err = -ENOMEM;
 	f = hist_field_create(p->hd, NULL, flags | HIST_EXPR | (operand->flags & (HIST_TIMESTAMP | HIST_USECS)));
 	if (!f) {
@@ -150,6 +149,23 @@ static struct hist_field *parse_unary(struct parse *p, char *s, unsigned int fla
 		return f;
 	hist_field_free(f);
 	return NULL;
+}
+
+static struct hist_field *parse_unary(struct parse *p, char *s, unsigned int flags, int *err)
+{
+	struct hist_field *operand;
+
+	*err = -EINVAL;
+	s = inside_minus(p, s);
+	operand = s ? parse_expr(p, s, 0, err) : NULL;
+	if (!operand)
+		return NULL;
+	if (refuse_string(p, operand, s) || has_no_text(operand)) {
+		*err = -EINVAL;
+		hist_field_free(operand);
+		return NULL;
+	}
+	return negate(p, operand, flags, err);
 }
 
 static uint64_t divide(uint64_t a, uint64_t b)
