@@ -7,15 +7,13 @@
  *     in map_lookup(): whoever sees the entry sees the elt's key.
  * M2  A plain column is added to by threads of writer set 0 on its CPU only,
  *     inside a restartable section; the last column is atomic, for the rest.
- * M3  A variable is a pair {value, settings << 1 | set} that changes as one: who
- *     unsets it has the value of that setting and nobody else has. With a value
- *     and a mark of its own a reader between the two stores of the next setting
- *     would have the new value, and whoever reads after that would have it again.
+ * M3  A variable is one word (map_fast.h): 0 is unset, else it holds the value.
+ *     Who exchanges it for 0 has the value of that setting and nobody else has.
+ *     With a value and a mark of its own a reader between the two stores of the
+ *     next setting would have the new value, and whoever reads after that would
+ *     have it again.
  */
-#include "plane/arch/pair.h"
 #include "plane/map_layout.h"
-
-enum { VAR_SET = 1, VAR_NEXT = 2, VAR_BYTES = 16 };
 
 static uint64_t align(uint64_t v, uint64_t to)
 {
@@ -52,8 +50,8 @@ static void map_layout(struct map *m, const struct map_shape *s)
 	m->key_size = s->key_size;
 	m->nr_sums = s->nr_sums;
 	m->nr_vars = s->nr_vars;
-	m->var_base = (uint32_t)align(s->key_size, s->nr_vars ? VAR_BYTES : 8);
-	m->elt_size = m->var_base + VAR_BYTES * s->nr_vars;
+	m->var_base = (uint32_t)align(s->key_size, s->nr_vars ? MAP_VAR_BYTES : 8);
+	m->elt_size = m->var_base + MAP_VAR_BYTES * s->nr_vars;
 	m->single_writer = s->single_writer;
 	m->column_size = align((uint64_t)m->nr_elts * s->nr_sums * 8, 64);
 	columns = s->single_writer ? 1 : (uint64_t)s->nr_cpus + 1;
@@ -98,47 +96,9 @@ void map_add_any(struct map *m, uint32_t elt, uint32_t sum, uint64_t v)
 		__atomic_fetch_add(at, v, __ATOMIC_RELAXED);
 }
 
-static uint64_t *var_pair(const struct map *m, uint32_t elt, uint32_t var)
+void map_var_set_rare(uint64_t *var, uint64_t v)
 {
-	return (uint64_t *)(map_elt(m, elt) + m->var_base) + 2 * var;
-}
-
-/* Not at one time: what comes of it is checked by pair_swap(). The mark first, so that value is not older. */
-static inline void var_look(const uint64_t *pair, uint64_t seen[2])
-{
-	seen[1] = __atomic_load_n(&pair[1], __ATOMIC_ACQUIRE);	/* M3: pairs with pair_swap() */
-	seen[0] = __atomic_load_n(&pair[0], __ATOMIC_RELAXED);
-}
-
-void map_var_set(struct map *m, uint32_t elt, uint32_t var, uint64_t v)
-{
-	uint64_t *pair = var_pair(m, elt, var), seen[2];
-
-	var_look(pair, seen);
-	while (!pair_swap(pair, seen, v, (seen[1] | VAR_SET) + VAR_NEXT))
-		;
-}
-
-bool map_var_read(const struct map *m, uint32_t elt, uint32_t var, uint64_t *v)
-{
-	uint64_t seen[2];
-
-	var_look(var_pair(m, elt, var), seen);
-	if (!(seen[1] & VAR_SET))
-		return false;
-	*v = seen[0];
-	return true;
-}
-
-bool map_var_read_once(struct map *m, uint32_t elt, uint32_t var, uint64_t *v)
-{
-	uint64_t *pair = var_pair(m, elt, var), seen[2];
-
-	var_look(pair, seen);
-	do
-		if (!(seen[1] & VAR_SET))
-			return false;
-	while (!pair_swap(pair, seen, seen[0], seen[1] - VAR_SET));
-	*v = seen[0];
-	return true;
+	__atomic_store_n(&var[1], v, __ATOMIC_RELAXED);
+	/* M3: pairs with the acquire of whoever reads MAP_VAR_RARE. */
+	__atomic_store_n(&var[0], MAP_VAR_RARE, __ATOMIC_RELEASE);
 }

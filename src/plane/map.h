@@ -89,11 +89,13 @@ uint32_t map_find(const struct map *m, const void *key);
 /*
  * Variables (R17). A variable is unset until map_var_set(). map_var_read()
  * gives its value as often as asked; map_var_read_once() unsets it: of several
- * readers one gets it, once a setting. Both are false when it is unset.
+ * readers one gets it, once a setting. Both are false when it is unset. Inline,
+ * in map_fast.h.
+ *
+ * void map_var_set(struct map *m, uint32_t elt, uint32_t var, uint64_t v)
+ * bool map_var_read(const struct map *m, uint32_t elt, uint32_t var, uint64_t *v)
+ * bool map_var_read_once(struct map *m, uint32_t elt, uint32_t var, uint64_t *v)
  */
-void map_var_set(struct map *m, uint32_t elt, uint32_t var, uint64_t v);
-bool map_var_read(const struct map *m, uint32_t elt, uint32_t var, uint64_t *v);
-bool map_var_read_once(struct map *m, uint32_t elt, uint32_t var, uint64_t *v);
 
 /*
  * Blocks (R17): what is larger than a word. Each elt (and elt 0, for the whole

@@ -64,4 +64,65 @@ static inline void map_add(struct map *m, uint32_t elt, uint32_t sum, uint64_t v
 		map_add_any(m, elt, sum, v);
 }
 
+/* ---- Variables: M3 of map.c ---- */
+
+/*
+ * Two words. The first is value ^ MAP_VAR_UNSET, so that fresh memory is unset.
+ * The two values that would look like 0 and MAP_VAR_RARE stand in the second
+ * word: so they alone may be taken for one another when hits race for them.
+ */
+#define MAP_VAR_UNSET	0xd1342543de82ef95ull
+
+enum { MAP_VAR_RARE = 1, MAP_VAR_BYTES = 16 };
+
+void map_var_set_rare(uint64_t *var, uint64_t v);
+
+static inline uint64_t *map_var(const struct map *m, uint32_t elt, uint32_t var)
+{
+	return (uint64_t *)(map_elt(m, elt) + m->var_base) + 2 * var;
+}
+
+static inline void map_var_set(struct map *m, uint32_t elt, uint32_t var, uint64_t v)
+{
+	uint64_t *at = map_var(m, elt, var), word = v ^ MAP_VAR_UNSET;
+
+	/* Release: a block that belongs to it was published before; pairs with the acquires below. */
+	if (__builtin_expect(word > MAP_VAR_RARE, 1))
+		__atomic_store_n(at, word, __ATOMIC_RELEASE);
+	else
+		map_var_set_rare(at, v);
+}
+
+/* What the word says, which is not 0. */
+static inline uint64_t map_var_value(const uint64_t *at, uint64_t word)
+{
+	return __builtin_expect(word == MAP_VAR_RARE, 0) ? __atomic_load_n(&at[1], __ATOMIC_RELAXED) :
+							   word ^ MAP_VAR_UNSET;
+}
+
+static inline bool map_var_read(const struct map *m, uint32_t elt, uint32_t var, uint64_t *v)
+{
+	const uint64_t *at = map_var(m, elt, var);
+	uint64_t word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+
+	if (!word)
+		return false;
+	*v = map_var_value(at, word);
+	return true;
+}
+
+static inline bool map_var_read_once(struct map *m, uint32_t elt, uint32_t var, uint64_t *v)
+{
+	uint64_t *at = map_var(m, elt, var), word;
+
+	/* The look before keeps a reader that finds nothing from taking the cache line. */
+	if (!__atomic_load_n(at, __ATOMIC_RELAXED))
+		return false;
+	word = __atomic_exchange_n(at, 0, __ATOMIC_ACQUIRE);
+	if (!word)
+		return false;
+	*v = map_var_value(at, word);
+	return true;
+}
+
 #endif
