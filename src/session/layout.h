@@ -34,7 +34,7 @@ typedef uint64_t config_ref;		/* offset in the config region, 0: none */
 typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 
 #define SESSION_MAGIC		0x6573756665636172ull	/* "racefuse" */
-#define SESSION_VERSION		1u
+#define SESSION_VERSION		2u	/* 2: variables, blocks, scratch of synthetic events */
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
