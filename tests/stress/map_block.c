@@ -198,8 +198,12 @@ static __thread unsigned int me;
 static __thread uint64_t handler_seed;
 static _Atomic unsigned int running;
 
+static __thread volatile bool ready;	/* `me` is set: before that the slot would be another thread's */
+
 static void in_handler(int sig)
 {
+	if (!ready)
+		return;
 	slots[me].depth++;
 	write_one(&slots[me], &journals[WRITERS + me], &handler_seed);
 	slots[me].depth--;
@@ -211,6 +215,7 @@ static void *thread_writes(void *arg)
 
 	me = (unsigned int)(uintptr_t)arg;
 	handler_seed = ~seed;
+	ready = true;
 	for (int i = 0; i < ROUNDS; i++) {
 		write_one(&slots[me], &journals[me], &seed);
 		if (i % 16 == 0)
@@ -250,6 +255,7 @@ static pid_t start(uint32_t slot, uint64_t seed)
 		return pid;
 	me = slot;
 	handler_seed = ~seed;
+	ready = true;
 	for (unsigned int i = 1;; i++) {
 		write_one(&slots[slot], &journals[slot], &seed);
 		if (i % 64 == 0)
