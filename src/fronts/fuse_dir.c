@@ -130,8 +130,13 @@ void fuse_front_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *f
 	int ret = attributes(m, node_of(m, ino)->path, &st);
 
 	(void)fi;
-	if (ret < 0)
+	if (ret < 0) {
 		fuse_reply_err(req, -ret);
+		return;
+	}
+	st.st_size = open_file_size(req, ino);
+	if (st.st_size)
+		fuse_reply_attr(req, &st, 0);
 	else
 		fuse_reply_attr(req, &st, lasting(m, node_of(m, ino)->path));
 }

@@ -8,6 +8,9 @@
  *   F3  A waiting read is put aside and answered by the loop. libfuse calls wait_interrupted() with
  *       its own locks held, so it only leaves a mark.
  *   F4  Offsets of writes mean nothing: a shell writes one command after the other to one file.
+ *   F5  GNU tail -f reads of a file on FUSE, which counts as remote, as much as its size says that it
+ *       has grown. The kernel asks for sizes without the open file, but it says who asks: to a reader
+ *       that has come to the end the file is larger than that, so that it reads on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +19,8 @@
 #include "fronts/fuse_state.h"
 #include "model/model.h"
 #include "tracefs/tree.h"
+
+enum { FOLLOW_AHEAD = 1 << 30 };	/* more than a follower reads at a time */
 
 static struct open_file *file_of(const struct fuse_file_info *fi)
 {
@@ -35,6 +40,9 @@ void fuse_front_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	f->only_read = (flags & O_ACCMODE) == O_RDONLY;
+	f->ino = ino;
+	f->reader = fuse_req_ctx(req)->pid;
+	f->end = -1;
 	list_add_tail(&f->node, &m->files);
 	fi->fh = (uintptr_t)f;
 	fi->direct_io = 1;	/* F2 */
@@ -42,6 +50,17 @@ void fuse_front_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	fi->nonseekable = tree_is_pipe(f->file);
 	if (fuse_reply_open(req, fi))
 		open_file_destroy(f);
+}
+
+off_t open_file_size(fuse_req_t req, fuse_ino_t ino)
+{
+	const pid_t who = fuse_req_ctx(req)->pid;
+	struct open_file *f;
+
+	list_each(f, &mount_of(req)->files, node)
+		if (f->ino == ino && f->reader == who && f->only_read && f->end >= 0 && !tree_is_pipe(f->file))
+			return f->end + FOLLOW_AHEAD;
+	return 0;
 }
 
 /* ---- reading ---- */
@@ -100,6 +119,7 @@ void fuse_front_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, str
 		read_anew(mount_of(req), f, ino);
 	f->was_read = true;
 	ret = buf ? tree_read(f->file, buf, size, off) : -ENOMEM;
+	f->end = ret == 0 ? off : -1;
 	/* The flags come with every read: fcntl(F_SETFL) counts. */
 	if (ret == -EAGAIN && !(fi->flags & O_NONBLOCK))
 		wait_for_events(mount_of(req), req, f, size);

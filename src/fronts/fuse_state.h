@@ -41,6 +41,9 @@ struct open_file {
 	struct tree_file *file;
 	bool		only_read;
 	bool		was_read;
+	fuse_ino_t	ino;
+	pid_t		reader;		/* thread that opened it */
+	off_t		end;		/* where its reader found nothing more; -1: not there */
 	struct fuse_pollhandle *poll;	/* somebody polls; NULL: nobody */
 };
 
@@ -81,6 +84,8 @@ void fuse_front_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
 void fuse_front_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi);
 
 /* fuse_file.c */
+/* The size that a follower has to see (F5); 0: who asks follows nothing. */
+off_t open_file_size(fuse_req_t req, fuse_ino_t ino);
 void fuse_front_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fuse_front_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
 void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
