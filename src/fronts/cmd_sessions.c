@@ -29,24 +29,25 @@ static int print_session(void *arg, const char *name, const char *dir, bool aliv
 {
 	struct access *a;
 	char *info, pid[32] = "?";
+	int ret;
 
 	(void)dir;
 	++*(int *)arg;
-	if (!alive) {
+	ret = alive ? access_connect(name, &a) : -ECONNREFUSED;
+	if (!ret) {
+		ret = client_request(a, WIRE_INFO, "", -1, &info);
+		access_close(a);
+	}
+	if (ret == -ECONNREFUSED) {
 		printf("%s: its server is dead; any command on it re-opens it\n", name);
-		return 0;
-	}
-	if (access_connect(name, &a)) {
+	} else if (ret < 0) {
 		printf("%s: its server does not answer\n", name);
-		return 0;
-	}
-	if (client_request(a, WIRE_INFO, "", -1, &info) >= 0) {
+	} else {
 		client_info(info, "server", 0, pid, sizeof(pid));
 		printf("%s: server %s\n", name, pid);
 		print_details(info);
 		free(info);
 	}
-	access_close(a);
 	return 0;
 }
 
