@@ -1,28 +1,70 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * attach_wire.h - the messages of the attach socket (SOCK_SEQPACKET, one a packet)
+ *
+ *   process                                                server
+ *   HELLO {version, membarrier?, table}  ---------------->  who it is, slots, first id of the
+ *          <---- reply {process, pid, provider_id, slots}   providers' events
+ *   EVENTS {n} definition, definition ... --------------->  once for each DSO that has some;
+ *          <---- reply {nr_ids} id, id ...                  ids, or -errno each
+ *   READY  ---------------------------------------------->  held until the setup has been applied:
+ *          <---- reply {hold}                               at once, when that takes longer
+ *          <---- reply {}                                   go on
+ *   MORE   ---------------------------------------------->  all slots are in use
+ *   PID {tid}  ------------------------------------------>  the thread as the server sees it (other pid name space)
+ *          <---- reply {pid}
+ *   BYE    ---------------------------------------------->  no reply
+ *
+ * After fork() a child says HELLO for itself on a connection of its own; it
+ * knows the ids already and does not say READY. Numbers have the machine's
+ * byte order, texts end with a 0.
  */
 #ifndef TRACEFUSE_SESSION_ATTACH_WIRE_H
 #define TRACEFUSE_SESSION_ATTACH_WIRE_H
 
 #include <stdint.h>
 
-enum attach_kind { ATTACH_HELLO = 1, ATTACH_MORE, ATTACH_BYE };
+enum attach_kind { ATTACH_HELLO = 1, ATTACH_MORE, ATTACH_BYE, ATTACH_EVENTS, ATTACH_READY, ATTACH_PID };
 
-enum { ATTACH_SLOTS = 8 };	/* given at a time */
+enum {
+	ATTACH_SLOTS	= 8,		/* given at a time */
+	ATTACH_PACKET	= 65536,	/* bytes of the largest packet */
+	ATTACH_IDS	= 512,		/* definitions in a packet at most */
+};
 
 struct attach_request {
 	uint32_t	version;	/* SESSION_VERSION */
 	uint32_t	kind;		/* enum attach_kind */
-	uint32_t	no_membarrier;	/* the process may not register for it */
-	uint32_t	pad;
+	uint32_t	no_membarrier;	/* HELLO: the process may not register for it */
+	uint32_t	value;		/* EVENTS: how many; PID: thread id in the process's own name space */
+	uint64_t	table;		/* HELLO: provider_table_version() of the agent, 0: it has no providers */
+	/* EVENTS: struct attach_definition, ... */
+};
+
+/*
+ * One event: the text of its format file from behind the line "format:" on,
+ * the common fields included. The same text under the same name is the same
+ * event, whoever defines it.
+ */
+struct attach_definition {
+	uint32_t	size;		/* bytes of the whole, a multiple of 8 */
+	uint32_t	system;		/* offsets of the texts from the start of the definition */
+	uint32_t	name;
+	uint32_t	body;
+	/* texts */
 };
 
 struct attach_reply {
 	int32_t		err;		/* -errno */
 	uint32_t	process;	/* 1 + index in the process table */
+	uint32_t	pid;		/* HELLO: the process, PID: the thread, as the server sees it */
+	uint32_t	provider_id;	/* HELLO: id of the first event of the providers' table, 0: tables differ, none */
+	uint32_t	hold;		/* READY: 1: a second reply will come, without a limit of time */
 	uint32_t	nr_slots;
 	uint32_t	slots[ATTACH_SLOTS];
+	uint32_t	nr_ids;		/* EVENTS */
+	uint32_t	pad;
+	/* int32_t ids[nr_ids] */
 };
 
 #endif

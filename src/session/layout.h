@@ -11,7 +11,8 @@
  *     | config_header      |                                 | data_header               |
  *     | event_entry[65536] |--plan--+                        | slot[nr_slots]            |
  *     | heap:              |        |                        | instance_state[]          |
- *     |   plan  <----------|--------+                        | heap:                     |
+ *     |   plan  <----------|--------+                        | dso_entry[], task_entry[] |
+ *     |                    |                                 | heap:                     |
  *     |    arm[]           |                                 |   buffer, ring, pages     |
  *     |    trigger_arm[]   |--state, target, map-----------> |   map, elts, sums         |
  *     |   program          |                                 |   event_state, pid_set    |
@@ -34,7 +35,7 @@ typedef uint64_t config_ref;		/* offset in the config region, 0: none */
 typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 
 #define SESSION_MAGIC		0x6573756665636172ull	/* "racefuse" */
-#define SESSION_VERSION		2u	/* 2: variables, blocks, scratch of synthetic events */
+#define SESSION_VERSION		3u	/* 3: DSOs and tasks of running programs */
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -47,7 +48,13 @@ enum {
 	LAYOUT_STACK_ID		= 4,		/* common_type of ftrace:kernel_stack */
 	LAYOUT_STACK_MAX	= 128,		/* return addresses in such a record */
 	LAYOUT_EVENTS_AT	= 4096,		/* config_header.events: the same in all sessions */
+	LAYOUT_MAX_DSOS		= 512,
+	LAYOUT_TASKS		= 4096,		/* entries of the log of tasks, a power of two */
 };
+
+/* R19: where DSO number i lies in the session's own addresses. */
+#define LAYOUT_DSO_BASE		0x500000000000ull
+#define LAYOUT_DSO_SHIFT	32	/* bits of addresses that each has */
 
 /* The scaling of the time stamp counter to nanoseconds (R18): ns = (tsc * mult >> shift) + offset. */
 struct clock_scale {
@@ -83,6 +90,7 @@ struct config_header {
 	data_ref	instances;	/* struct instance_state[LAYOUT_MAX_INSTANCES] */
 	data_ref	data_heap;
 	config_ref	processes;	/* struct process_entry[LAYOUT_MAX_PROCESSES] */
+	data_ref	programs;	/* struct program_tables */
 	struct clock_scale tsc;
 
 	/* the server, while the session lives */
@@ -131,6 +139,13 @@ struct plan {
 	data_ref	map;
 	data_ref	arm_state;
 	data_ref	trigger_state;
+	uint32_t	wants;		/* enum plan_wants, set by the model */
+	uint32_t	pad;
+};
+
+/* What a program has to bring along; options that are looked at in each hit (stacktrace) are not in it. */
+enum plan_wants {
+	PLAN_WANTS_STACK = 1 << 0,	/* a trigger stacktrace, a stack as a key or a variable */
 };
 
 /* Shapes that hit() has a short way for. */
@@ -256,6 +271,54 @@ struct slot {
 	data_ref	scratch;	/* struct hit_scratch[LAYOUT_HIT_LEVELS], set before the slot is given */
 	_Atomic uint64_t lease;		/* the ring's: private ring that the thread holds, 0: none */
 	uint64_t	pad[2];
+};
+
+/*
+ * One DSO of the running programs (R19). Its number gives it addresses of its
+ * own in the session, the same in all processes and runs: a program that finds
+ * an address in a DSO of its own looks for the DSO here by build-id (without
+ * one by path, size and mtime, hashed into id[]) and else takes the next free
+ * entry; the address is then
+ *
+ *     LAYOUT_DSO_BASE + (number << LAYOUT_DSO_SHIFT) + (address - first mapped byte)
+ *
+ * Written by programs, inside hits, so without lock or system call: `state` is
+ * taken from 0 to DSO_WRITING by a compare-and-swap and set to DSO_READY when
+ * the rest is there. Who dies in between leaves an entry that everybody skips.
+ * The server reads names from it and believes none of it.
+ */
+enum dso_state { DSO_FREE, DSO_WRITING, DSO_READY };
+
+struct dso_entry {
+	_Atomic uint32_t state;		/* enum dso_state; READY is stored with release */
+	uint32_t	pid;		/* a process that has it, as that process sees itself */
+	uint64_t	size;		/* bytes from the first to the last mapped one */
+	uint64_t	load;		/* lowest p_vaddr, rounded down to a page: 0 but in fixed executables */
+	uint32_t	id_len;		/* bytes of id */
+	uint32_t	pad;
+	uint8_t		id[24];
+	char		path[256];	/* as the dynamic linker has it; of the program itself /proc/self/exe's target */
+};
+
+/*
+ * A thread that made its first hit or changed its name: for saved_cmdlines and
+ * saved_tgids. A log: the newest LAYOUT_TASKS entries are there, the server
+ * copies them every few milliseconds. `seq` is 0 while the entry is written and
+ * then 1 + its number in the log (release).
+ */
+struct task_entry {
+	_Atomic uint64_t seq;
+	uint32_t	pid;		/* thread id as the server sees it */
+	uint32_t	tgid;
+	char		comm[LAYOUT_COMM_LEN];
+};
+
+/* What programs tell of themselves. In the data region: nothing here is believed. */
+struct program_tables {
+	_Atomic uint64_t next_task;	/* number of the next entry of the log */
+	uint64_t	pad[7];
+	struct task_entry tasks[LAYOUT_TASKS];
+	struct dso_entry dsos[LAYOUT_MAX_DSOS];
 };
 
 /* The record of ftrace:kernel_stack. */

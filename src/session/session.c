@@ -165,7 +165,8 @@ static void header_fill(struct config_header *h, const struct session_params *p)
 	h->heap = align_page(h->processes + LAYOUT_MAX_PROCESSES * sizeof(struct process_entry));
 	h->slots = SLOTS_AT;
 	h->instances = align_page(h->slots + h->nr_slots * sizeof(struct slot));
-	h->data_heap = align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state));
+	h->programs = align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state));
+	h->data_heap = align_page(h->programs + sizeof(struct program_tables));
 	clock_calibrate(&h->tsc);
 }
 
@@ -338,7 +339,8 @@ static int header_check(struct session *s)
 	if (h->events != LAYOUT_EVENTS_AT || h->heap >= h->config_size || h->slots != SLOTS_AT ||
 	    h->processes != h->events + LAYOUT_MAX_EVENTS * sizeof(struct event_entry) ||
 	    h->instances != align_page(h->slots + h->nr_slots * sizeof(struct slot)) ||
-	    h->data_heap != align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state)))
+	    h->programs != align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state)) ||
+	    h->data_heap != align_page(h->programs + sizeof(struct program_tables)))
 		return -EPROTO;
 	return 0;
 }

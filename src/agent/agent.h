@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * agent.h - inside a traced program: what the parts of the agent offer to each other
+ *
+ *   libtracefuse.so              attach, threads, DSOs, emit, static events
+ *   libtracefuse-providers.so    interposers of libc's functions (src/agent/providers);
+ *                                preloaded by `tracefuse run`, depends on the first
+ *
+ *   a hit:  interposer or TRACE_EVENT -> agent_enter -> agent_emit -> hit() -> agent_leave
+ *
+ * A1  Nothing here takes a lock, allocates or makes a system call in a thread
+ *     that has had its first hit. The first hit may: it runs with all signals
+ *     blocked, and gives up (the hit is counted as missed) rather than wait
+ *     longer than a second.
+ * A2  Nothing here changes errno.
+ * A3  Nothing here calls a function of libc that somebody may interpose, but in
+ *     the constructor; system calls are made by agent_syscall().
+ * A4  The process may close, dup over and reuse any descriptor, change its root,
+ *     ids and limits; its memory stays mapped. A descriptor is used only while
+ *     fstat() says that it is the socket that it was.
+ * A5  In a child of fork() a page that the kernel wipes says that it is not
+ *     attached; its first hit attaches it anew.
+ * A6  A hit that was left by siglongjmp is found by the next one: its frame lies
+ *     below the stack pointer of the same stack (agent_thread.frame[]).
+ */
+#ifndef TRACEFUSE_AGENT_AGENT_H
+#define TRACEFUSE_AGENT_AGENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "plane/plane.h"
+
+/* Between the two libraries; no part of the public interface. */
+#define AGENT_API __attribute__((visibility("default")))
+
+/* As in the kernel's records (common_flags, R26). */
+enum agent_flags {
+	AGENT_SIGNALS_OFF = 0x01,	/* all signals that can be are blocked: printed as irqs-off */
+	AGENT_HANDLER	= 0x08,		/* in a signal handler: printed as hardirq */
+};
+
+enum { AGENT_STACK = 64 };		/* frames of a stack trace at most */
+
+/* A thread that has had a hit. Private memory of the process, one for each slot, never freed. */
+struct agent_thread {
+	struct slot	*slot;
+	uint32_t	pid;		/* as the server sees it */
+	uint32_t	tid;		/* in the process's own name space */
+	uint8_t		flags;		/* enum agent_flags, kept by providers/signal.c */
+	uint8_t		locks;		/* locks held, kept by providers/lock.c: common_preempt_count */
+	uint8_t		busy;		/* in an interposer: what it calls is not recorded */
+	uint8_t		no_rseq;	/* a child of vfork() runs on this thread's slot */
+	char		comm[LAYOUT_COMM_LEN];
+	uintptr_t	stack_high;	/* end of the thread's own stack; 0: not known */
+	uintptr_t	frame[LAYOUT_HIT_LEVELS];	/* A6: by level, where its hit() runs */
+	uintptr_t	dso_start, dso_end;	/* the DSO that was looked up last: addresses in it */
+	uint64_t	dso_delta;		/* plus this are the session's */
+	uint32_t	dso_age;		/* agent_dso_age() then */
+};
+
+/* ---- Emitting: async-signal-safe ---- */
+
+/*
+ * The calling thread; its first call takes a slot. NULL: the process is not
+ * attached, or in a slow path of the agent, or no slot is to be had (counted).
+ */
+AGENT_API struct agent_thread *agent_thread(void);
+
+/*
+ * For interposers: agent_thread(), marked busy so that what the interposer
+ * itself calls is not recorded. NULL: call the real function and nothing else.
+ */
+AGENT_API struct agent_thread *agent_enter(void);
+AGENT_API void agent_leave(struct agent_thread *t);
+
+/*
+ * One hit of event `id`. `record` begins with room for struct record_common,
+ * which is filled in here. `frame` is __builtin_frame_address(0) of whoever is
+ * called by the program: stacks begin with its return address; NULL: no stack.
+ */
+AGENT_API void agent_emit(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame);
+
+/* An address of this process as one of the session (R19); addresses in no DSO stay as they are. */
+AGENT_API uint64_t agent_address(struct agent_thread *t, const void *addr);
+
+/* ---- Providers ---- */
+
+/* event_entry[] of the providers' events by number in their table; all 0 while not attached. */
+AGENT_API extern const struct event_entry *agent_provider_events;
+AGENT_API extern uint32_t agent_provider_id;	/* id of number 0 */
+
+/* Whether event number `nr` of the table is armed: one load and a compare behind a pointer. */
+static inline bool provider_armed(unsigned int nr)
+{
+	/* Relaxed: hit() loads it again with acquire. */
+	return __builtin_expect(atomic_load_explicit(&agent_provider_events[nr].plan, memory_order_relaxed) != 0, 0);
+}
+
+/* The thread has a new name (prctl, pthread_setname_np). */
+AGENT_API void agent_thread_renamed(struct agent_thread *t);
+/* A DSO has gone: what was looked up is looked up again. */
+AGENT_API void agent_dso_closed(void);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * table.h - the events that every program has: one table, compiled into the agent and the server
+ *
+ * The server makes the format text of each from it and gives them consecutive
+ * ids; the agent knows an event by its number in the table. Both see the same
+ * table when provider_table_version() is the same.
+ *
+ * The kernel's names and fields where it has such an event.
+ */
+#ifndef TRACEFUSE_AGENT_PROVIDERS_TABLE_H
+#define TRACEFUSE_AGENT_PROVIDERS_TABLE_H
+
+#include <stdint.h>
+
+enum { PROVIDER_FIELDS = 8 };
+
+struct provider_field {
+	const char	*decl;		/* as in the format: "const void * ptr", "char comm[16]", "__data_loc char[] name" */
+	uint8_t		offset, size, is_signed;
+};
+
+/* The record, behind the 8 bytes of common fields, is described by the fields. */
+struct provider_event {
+	const char	*system, *name;
+	const char	*print;		/* print fmt, with its arguments */
+	struct provider_field fields[PROVIDER_FIELDS];	/* ends with a NULL decl, or is full */
+};
+
+/* Which systems (--providers): one bit each, in the order of provider_names[]. */
+extern const char *const provider_names[];	/* "heap", "lock", "thread", "signal", "syscalls", "kmem", "sched"; NULL */
+
+/* Number of events; the last two systems (--kernel-names) come last. */
+unsigned int provider_count(void);
+/* Fills *e, whose texts stay valid until the next call when they were made of parts (syscalls). */
+void provider_event(unsigned int nr, struct provider_event *e);
+/* The text of the format file behind the line "format:", as struct attach_definition has it. -> bytes without 0 */
+unsigned int provider_body(unsigned int nr, char *out, unsigned int size);
+uint64_t provider_table_version(void);
+
+#endif
