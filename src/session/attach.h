@@ -8,6 +8,9 @@
  *   attach_slot()  ---- more ---------------------------------------------->   (when all are in use)
  *   attach_close() ---- bye ------------------------------------------------>  slots taken back
  *
+ * attach_wire.h has the messages. What a program says of its events, and when
+ * it may start, is decided by the hooks: the session knows no model.
+ *
  * The connection stays open while the process is attached. That a process is
  * gone is told by its pidfd alone: a program may close descriptors it does not
  * know, so the end of the connection means nothing by itself.
@@ -30,6 +33,36 @@ int attach_fd(struct session *s);
 void attach_serve(struct session *s);
 /* Attached processes that live; calls fn for each (NULL: only counts). */
 unsigned int attach_processes(struct session *s, void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg);
+
+/* One that asks: 1 + its index in the process table, and its pid as the server sees it. */
+struct attach_peer {
+	unsigned int	process;
+	pid_t		pid;
+};
+
+/*
+ * What the owner of the session answers; each may be NULL. The texts come from
+ * a program, 0-terminated but not checked otherwise, and are gone after the call.
+ */
+struct attach_hooks {
+	void		*arg;
+	/* HELLO of an agent with this table of providers' events: the id of the first one, 0: it has to do without. */
+	uint32_t	(*table)(void *arg, const struct attach_peer *peer, uint64_t version);
+	/* EVENTS: the event's id, or -errno. */
+	int		(*define)(void *arg, const struct attach_peer *peer, const char *system, const char *name,
+				  const char *body);
+	/* READY: true: it waits until attach_go(). */
+	bool		(*ready)(void *arg, const struct attach_peer *peer);
+};
+
+void attach_set_hooks(struct session *s, const struct attach_hooks *hooks);	/* copied; NULL: none */
+/* Lets a process go on that waits after READY. -ESRCH: there is none that waits under this number. */
+int attach_go(struct session *s, unsigned int process);
+/*
+ * Takes back the slots of threads that are gone from living processes, and
+ * finishes what they left half done; every few seconds. Returns how many.
+ */
+unsigned int attach_check_threads(struct session *s);
 
 /* ---- A process that attaches ---- */
 

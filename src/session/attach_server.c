@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach_server.c - the server's side of the attach socket (R5, R20)
+ * attach_server.c - the server's side of the attach socket: connections and the ends of processes (R5, R20)
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -13,7 +14,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "plane/ring.h"
-#include "session/attach.h"
 #include "session/attach_wire.h"
 #include "session/state.h"
 
@@ -48,6 +48,9 @@ int attach_listen(struct session *s)
 		return -errno;
 	if (s->dirfd < 0)
 		return 0;	/* memory without a name: nobody can find it */
+	s->packet = malloc(ATTACH_PACKET);
+	if (!s->packet)
+		return -ENOMEM;
 	s->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->listen_fd < 0)
 		return -errno;
@@ -61,6 +64,13 @@ void attach_stop(struct session *s)
 	if (s->poll_fd >= 0)
 		close(s->poll_fd);
 	s->listen_fd = s->poll_fd = -1;
+	free(s->packet);
+	s->packet = NULL;
+}
+
+void attach_set_hooks(struct session *s, const struct attach_hooks *hooks)
+{
+	s->hooks = hooks ? *hooks : (struct attach_hooks){ 0 };
 }
 
 int attach_fd(struct session *s)
@@ -90,6 +100,22 @@ static int peer_pidfd(int conn, pid_t pid)
 	return fd;
 }
 
+/*
+ * A process that calls exec while its connection is open elsewhere (a child has
+ * inherited it) or closed is noticed when what it runs now attaches.
+ */
+static void end_older_images(struct session *s, unsigned int index)
+{
+	const struct process *p = &s->processes[index];
+
+	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
+		const struct process *old = &s->processes[i];
+
+		if (i != index && old->pid == p->pid && old->image && p->image && old->image != p->image)
+			process_end(s, i);
+	}
+}
+
 static void accept_one(struct session *s, int conn)
 {
 	struct ucred cred = { 0 };
@@ -110,7 +136,9 @@ static void accept_one(struct session *s, int conn)
 		if (pidfd >= 0)
 			close(pidfd);
 		close(conn);
+		return;
 	}
+	end_older_images(s, (unsigned int)index);
 }
 
 static void accept_all(struct session *s)
@@ -119,33 +147,6 @@ static void accept_all(struct session *s)
 
 	while ((conn = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
 		accept_one(s, conn);
-}
-
-static void give_slots(struct session *s, unsigned int index, struct attach_reply *reply)
-{
-	reply->process = index + 1;
-	reply->nr_slots = slots_give(s, index + 1, ATTACH_SLOTS, reply->slots);
-	if (!reply->nr_slots)
-		reply->err = -EUSERS;
-}
-
-static void request_answer(struct session *s, unsigned int index, const struct attach_request *q)
-{
-	struct process *p = &s->processes[index];
-	struct attach_reply reply = { 0 };
-
-	if (q->kind == ATTACH_BYE) {
-		p->gone = true;
-		return;
-	}
-	if (q->version != SESSION_VERSION || (q->kind != ATTACH_HELLO && q->kind != ATTACH_MORE)) {
-		reply.err = -EPROTO;
-	} else {
-		if (q->no_membarrier)	/* before its first hit: it has no slot yet */
-			atomic_store_explicit(&s->header->fence, 1, memory_order_seq_cst);
-		give_slots(s, index, &reply);
-	}
-	send(p->conn, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static bool has_slots(const struct session *s, unsigned int index)
@@ -189,6 +190,7 @@ static void connection_ended(struct session *s, unsigned int index)
 
 	close(p->conn);
 	p->conn = -1;
+	p->held = false;
 	if (p->gone || !has_slots(s, index) || !process_maps(s, p->pid))
 		process_end(s, index);
 }
@@ -196,20 +198,19 @@ static void connection_ended(struct session *s, unsigned int index)
 static void connection_read(struct session *s, unsigned int index)
 {
 	struct process *p = &s->processes[index];
-	struct attach_request q;
 
 	for (;;) {
-		ssize_t n = recv(p->conn, &q, sizeof(q), MSG_DONTWAIT);
+		ssize_t n = recv(p->conn, s->packet, ATTACH_PACKET, MSG_DONTWAIT | MSG_TRUNC);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return;
-		if (n != sizeof(q)) {
+		if (n <= 0) {
 			connection_ended(s, index);
 			return;
 		}
-		request_answer(s, index, &q);
+		attach_answer(s, index, (size_t)n);
 	}
 }
 
@@ -234,7 +235,7 @@ static void fd_serve(struct session *s, int fd)
 			return;
 		}
 	}
-	close(fd);	/* of nobody */
+	/* Of somebody who went while this batch was served: by now the number may be another file's. */
 }
 
 void attach_serve(struct session *s)
@@ -245,6 +246,28 @@ void attach_serve(struct session *s)
 	for (int i = 0; i < n; i++)
 		fd_serve(s, ev[i].data.fd);
 	ring_leases_serve(s);		/* a program that has just attached waits for it */
+}
+
+int attach_go(struct session *s, unsigned int process)
+{
+	struct process *p = process && process <= LAYOUT_MAX_PROCESSES ? &s->processes[process - 1] : NULL;
+	struct attach_reply reply = { .process = process };
+
+	if (!p || !p->pid || !p->held)
+		return -ESRCH;
+	p->held = false;
+	send(p->conn, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
+	return 0;
+}
+
+unsigned int attach_check_threads(struct session *s)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++)
+		if (s->processes[i].pid && process_alive(&s->processes[i]))
+			nr += threads_finish(s, i);
+	return nr;
 }
 
 unsigned int attach_processes(struct session *s, void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg)

@@ -21,26 +21,51 @@ static struct process_entry *entry_of(struct session *s, unsigned int index)
 	return (struct process_entry *)(s->config.base + s->header->processes) + index;
 }
 
-uint64_t process_start_time(pid_t pid)
+/* /proc/PID/stat from field 3 on, which follows a name in parentheses that may hold anything. */
+static const char *stat_read(pid_t pid, char *text, size_t size)
 {
-	char path[64], text[1024];
-	uint64_t start = 0;
+	char path[64];
+	const char *p = NULL;
 	FILE *f;
-	char *p;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	f = fopen(path, "re");
 	if (!f)
-		return 0;
-	/* Field 2 is a name in parentheses that may hold anything; 22 is the 20th behind it. */
-	if (fgets(text, sizeof(text), f) && (p = strrchr(text, ')'))) {
-		for (int i = 0; p && i < 20; i++)
-			p = strchr(p + 1, ' ');
-		if (p)
-			start = strtoull(p + 1, NULL, 10);
-	}
+		return NULL;
+	if (fgets(text, (int)size, f) && (p = strrchr(text, ')')))
+		p = p[1] ? p + 2 : NULL;
 	fclose(f);
-	return start;
+	return p;
+}
+
+/* Steps from field `from` to field `to`. */
+static const char *stat_skip(const char *p, int from, int to)
+{
+	for (; p && from < to; from++) {
+		p = strchr(p, ' ');
+		p = p ? p + 1 : NULL;
+	}
+	return p;
+}
+
+uint64_t process_start_time(pid_t pid)
+{
+	char text[1024];
+	const char *p = stat_skip(stat_read(pid, text, sizeof(text)), 3, 22);
+
+	return p ? strtoull(p, NULL, 10) : 0;
+}
+
+uint64_t process_image(pid_t pid)
+{
+	char text[1024];
+	const char *p = stat_skip(stat_read(pid, text, sizeof(text)), 3, 26);
+	uint64_t image = 0;
+
+	/* Fields 26 to 28: where code begins and ends, and the stack begins; zeros when that is not ours to see. */
+	for (int field = 26; p && field <= 28; field++, p = stat_skip(p, 0, 1))
+		image = image * 0x100000001b3ull + strtoull(p, NULL, 10);
+	return image;
 }
 
 int process_add(struct session *s, pid_t pid, int pidfd, int conn)
@@ -53,7 +78,7 @@ int process_add(struct session *s, pid_t pid, int pidfd, int conn)
 
 		if (p->pid)
 			continue;
-		*p = (struct process){ .pid = pid, .pidfd = pidfd, .conn = conn };
+		*p = (struct process){ .pid = pid, .pidfd = pidfd, .conn = conn, .image = process_image(pid) };
 		if (pidfd >= 0)
 			epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, pidfd, &ev);
 		e = entry_of(s, (unsigned int)i);
@@ -110,7 +135,9 @@ void processes_restore(struct session *s)
 			e->pid = 0;
 			continue;
 		}
-		s->processes[i] = (struct process){ .pid = (pid_t)e->pid, .pidfd = fd, .conn = -1 };
+		s->processes[i] = (struct process){
+			.pid = (pid_t)e->pid, .pidfd = fd, .conn = -1, .image = process_image((pid_t)e->pid),
+		};
 		ev.data.fd = fd;
 		epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev);
 	}

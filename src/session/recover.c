@@ -40,19 +40,52 @@ static void plan_finish(struct session *s, config_ref ref, uint32_t slot)
 	}
 }
 
-void slot_finish(struct session *s, uint32_t index)
+/* In all maps that a hit may have been in. */
+static void maps_finish(struct session *s, uint32_t index)
 {
 	const struct event_entry *e = (const struct event_entry *)(s->config.base + s->header->events);
 
-	/* Relaxed: the owner is dead, which its pidfd told; plans are the server's own stores. */
-	if (atomic_load_explicit(&plane_slot(&s->plane, index)->owner, memory_order_relaxed))
-		for (int i = 0; i < LAYOUT_MAX_EVENTS; i++) {
-			config_ref plan = atomic_load_explicit(&e[i].plan, memory_order_relaxed);
+	for (int i = 0; i < LAYOUT_MAX_EVENTS; i++) {
+		/* Relaxed: plans are the server's own stores. */
+		config_ref plan = atomic_load_explicit(&e[i].plan, memory_order_relaxed);
 
-			if (plan)
-				plan_finish(s, plan, index);
-		}
+		if (plan)
+			plan_finish(s, plan, index);
+	}
+}
+
+void slot_finish(struct session *s, uint32_t index)
+{
+	/* Relaxed: the owner is dead, which its pidfd told. */
+	if (atomic_load_explicit(&plane_slot(&s->plane, index)->owner, memory_order_relaxed))
+		maps_finish(s, index);
 	slot_recycle(s, index);
+}
+
+/* A slot that a dead thread has is taken by nobody else meanwhile: its owner word says so until it is cleared here. */
+static bool thread_finish(struct session *s, pid_t pid, uint32_t index)
+{
+	struct slot *slot = plane_slot(&s->plane, index);
+	/* Relaxed: whether it is dead is told by the system, and then it stores no more. */
+	uint32_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
+
+	if (!owner || task_lives(pid, owner))
+		return false;
+	maps_finish(s, index);
+	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
+	/* Pairs with the acquire of the thread that takes it next. */
+	return atomic_compare_exchange_strong_explicit(&slot->owner, &owner, 0, memory_order_release,
+						       memory_order_relaxed);
+}
+
+unsigned int threads_finish(struct session *s, unsigned int index)
+{
+	unsigned int nr = 0;
+
+	for (uint32_t i = 0; i < s->nr_slots; i++)
+		if (s->slot_process[i] == index + 1)
+			nr += thread_finish(s, s->processes[index].pid, i);
+	return nr;
 }
 
 void process_end(struct session *s, unsigned int index)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 #include "plane/plane.h"
+#include "session/attach.h"
 #include "session/heap.h"
 #include "session/region.h"
 #include "session/session.h"
@@ -32,6 +33,9 @@ struct process {
 	int		pidfd;		/* -1: none */
 	int		conn;		/* -1: the connection is gone or was the old server's */
 	bool		gone;		/* said goodbye: its slots are to be taken back */
+	bool		greeted;	/* said HELLO */
+	bool		held;		/* waits for attach_go() */
+	uint64_t	image;		/* process_image() when it connected */
 };
 
 enum { SLOT_FREE = 0, SLOT_SERVER = UINT32_MAX };
@@ -53,6 +57,8 @@ struct session {
 	struct process	processes[LAYOUT_MAX_PROCESSES];
 	int		listen_fd;	/* -1: none */
 	int		poll_fd;	/* epoll over the socket, connections and pidfds */
+	struct attach_hooks hooks;
+	char		*packet;	/* ATTACH_PACKET bytes: what is being read from a connection */
 };
 
 /* place.c: where sessions lie */
@@ -80,13 +86,26 @@ void process_remove(struct session *s, unsigned int index);
 bool process_alive(const struct process *p);
 void processes_restore(struct session *s);		/* of the old server, after session_open() */
 uint64_t process_start_time(pid_t pid);			/* 0: no such process */
+/* Names what it runs: another number after exec. 0: cannot be told. */
+uint64_t process_image(pid_t pid);
+
+/* task.c: threads of processes that may live in another pid name space */
+/* The thread that the process itself calls `tid`, as this process sees it; 0: there is none. */
+pid_t task_find(pid_t process, uint32_t tid);
+/* False only when no thread of that name is left. */
+bool task_lives(pid_t process, uint32_t tid);
 
 /* recover.c */
 void process_end(struct session *s, unsigned int index);	/* it died, left or called exec */
 void slot_finish(struct session *s, uint32_t index);		/* what its thread left half done in maps */
+/* Slots of the process whose threads are gone; they stay the process's own. Returns how many. */
+unsigned int threads_finish(struct session *s, unsigned int index);
 
 /* attach_server.c */
 int attach_listen(struct session *s);
 void attach_stop(struct session *s);
+
+/* attach_answer.c: one packet of a process, `size` bytes in s->packet. */
+void attach_answer(struct session *s, unsigned int index, size_t size);
 
 #endif
