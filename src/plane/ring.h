@@ -107,6 +107,11 @@ struct ring_iter;
 int ring_iter_open(struct session *s, data_ref buffer, int cpu, struct ring_iter **out);
 int ring_iter_next(struct ring_iter *it, struct ring_record *out);	/* 1: a record, 0: the end, -errno */
 void ring_iter_close(struct ring_iter *it);
+/*
+ * The next records of one CPU as a sub-buffer, as ring_consume_page() has them. *held is what did not fit on the
+ * page before, zeroed at first; nobody else calls ring_iter_next(). 1, 0 at the end, -errno.
+ */
+int ring_iter_page(struct ring_iter *it, struct ring_record *held, void *page, uint32_t subbuf_size);
 
 /*
  * Consuming reads (trace_pipe, trace_pipe_raw): what was taken is gone for

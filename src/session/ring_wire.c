@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_wire.c - consumed records as sub-buffers in the kernel's wire format
+ * ring_wire.c - records as sub-buffers in the kernel's wire format
  *
  * What goes out is made anew from the merge of all rings of a CPU, so a reader
  * sees one ring, whatever wrote it. The commit word counts the bytes of
@@ -8,6 +8,7 @@
  * number stands behind the records.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "plane/ring.h"
@@ -58,43 +59,87 @@ static uint32_t put_record(char *at, const struct ring_record *r, uint64_t last)
 	return (uint32_t)(at + r->size - start);
 }
 
+/* A sub-buffer that is being made. */
+struct wire_page {
+	char		*page;
+	uint32_t	size, used;
+	uint64_t	last;		/* time of the last record */
+	uint64_t	lost;		/* records, before the first one */
+};
+
+static bool page_empty(const struct wire_page *w)
+{
+	return w->used == RING_PAGE_HEADER;
+}
+
+/* False: no room, or a loss has to be told, for which only the start of a page has room. */
+static bool page_add(struct wire_page *w, const struct ring_record *r)
+{
+	const bool first = page_empty(w);
+
+	if (first) {
+		memcpy(w->page, &r->time, sizeof(r->time));
+		w->lost = r->lost;
+		w->last = r->time;
+	} else if (r->lost) {
+		return false;
+	}
+	if (w->used + record_length(r->size) + (time_form(w->last, r->time) ? RING_LEN_EXTEND : 0) > w->size)
+		return false;
+	w->used += put_record(w->page + w->used, r, w->last);
+	w->last = r->time;
+	return true;
+}
+
+static void page_end(struct wire_page *w)
+{
+	uint64_t commit = w->used - RING_PAGE_HEADER;
+
+	if (w->lost) {
+		commit |= MISSED_EVENTS;
+		if (w->used + sizeof(w->lost) <= w->size) {
+			memcpy(w->page + w->used, &w->lost, sizeof(w->lost));
+			w->used += sizeof(w->lost);
+			commit |= MISSED_STORED;
+		}
+	}
+	memcpy(w->page + 8, &commit, sizeof(commit));
+	memset(w->page + w->used, 0, w->size - w->used);
+}
+
 int ring_consume_page(struct ring_consumer *c, data_ref buffer, void *page, uint32_t subbuf_size)
 {
-	uint32_t used = RING_PAGE_HEADER;
-	uint64_t last = 0, lost = 0, commit;
+	struct wire_page w = { .page = page, .size = subbuf_size, .used = RING_PAGE_HEADER };
 	struct ring_record r;
 	int rc;
 
 	while ((rc = ring_peek(c, buffer, &r)) == 1) {
-		const bool first = used == RING_PAGE_HEADER;
-
-		if (first) {
-			memcpy(page, &r.time, sizeof(r.time));
-			lost = r.lost;
-			last = r.time;
-		}
-		if (used + record_length(r.size) + (time_form(last, r.time) ? RING_LEN_EXTEND : 0) > subbuf_size) {
+		if (!page_add(&w, &r)) {
 			rc = -EINVAL;	/* only where there is nothing before it: a page smaller than the ring's own */
 			break;
 		}
-		if (!first && r.lost)
-			break;
-		used += put_record((char *)page + used, &r, last);
-		last = r.time;
 		ring_take(c);
 	}
-	if (used == RING_PAGE_HEADER)
+	if (page_empty(&w))
 		return rc < 0 ? rc : 0;
-	commit = used - RING_PAGE_HEADER;
-	if (lost) {
-		commit |= MISSED_EVENTS;
-		if (used + sizeof(lost) <= subbuf_size) {
-			memcpy((char *)page + used, &lost, sizeof(lost));
-			used += sizeof(lost);
-			commit |= MISSED_STORED;
+	page_end(&w);
+	return 1;
+}
+
+int ring_iter_page(struct ring_iter *it, struct ring_record *held, void *page, uint32_t subbuf_size)
+{
+	struct wire_page w = { .page = page, .size = subbuf_size, .used = RING_PAGE_HEADER };
+	int rc = 1;
+
+	while (held->record || (rc = ring_iter_next(it, held)) == 1) {
+		if (!page_add(&w, held)) {
+			rc = -EINVAL;
+			break;
 		}
+		held->record = NULL;
 	}
-	memcpy((char *)page + 8, &commit, sizeof(commit));
-	memset((char *)page + used, 0, subbuf_size - used);
+	if (page_empty(&w))
+		return rc < 0 ? rc : 0;
+	page_end(&w);
 	return 1;
 }

@@ -210,6 +210,60 @@ static ssize_t read_snapshot_raw(struct tree_file *f, char *buf, size_t size, of
 	return read_raw_of(f, 1, buf, size);
 }
 
+/* ---- trace_raw: the same bytes, and nothing is taken; for exporters ---- */
+
+struct raw_reader {
+	struct ring_iter *it;		/* NULL: there is no buffer */
+	struct ring_record held;
+	data_ref	buffer;
+	uint32_t	subbuf_size;
+};
+
+static int open_trace_raw(struct tree_file *f)
+{
+	data_ref buffer = instance_buffer(f->at.inst, 0);
+	struct raw_reader *raw = calloc(1, sizeof(*raw));
+	int err = 0;
+
+	if (raw && buffer)
+		err = ring_iter_open(session_of(f), buffer, f->at.cpu, &raw->it);
+	if (!raw || err) {
+		free(raw);
+		return err ? err : -ENOMEM;
+	}
+	raw->buffer = buffer;
+	raw->subbuf_size = f->at.inst->subbuf_size;
+	f->raw = raw;
+	return 0;
+}
+
+static ssize_t read_trace_raw(struct tree_file *f, char *buf, size_t size, off_t off)
+{
+	struct raw_reader *raw = f->raw;
+	int rc;
+
+	if (f->pending_off >= f->pending_len) {
+		if (!f->pending)
+			f->pending = malloc(raw->subbuf_size);
+		if (!f->pending)
+			return -ENOMEM;
+		if (instance_buffer(f->at.inst, 0) != raw->buffer)
+			return -ESTALE;		/* a resize or a snapshot took it away */
+		rc = raw->it ? ring_iter_page(raw->it, &raw->held, f->pending, raw->subbuf_size) : 0;
+		if (rc <= 0)
+			return rc;
+		f->pending_len = raw->subbuf_size;
+		f->pending_off = 0;
+	}
+	return give_pending(f, buf, size);
+}
+
+static void release_trace_raw(struct tree_file *f)
+{
+	ring_iter_close(f->raw->it);
+	free(f->raw);
+}
+
 /* ---- snapshot ---- */
 
 static int print_snapshot(struct tree_file *f, FILE *out)
@@ -383,5 +437,7 @@ const struct file_kind cpu_kinds[] = {
 	TRACE_PIPE,
 	{ .name = "trace_pipe_raw", .mode = 0440, .open = open_raw, .read = read_raw,
 	  .release = release_raw, .pipe = true },
+	{ .name = "trace_raw", .mode = 0440, .open = open_trace_raw, .read = read_trace_raw,
+	  .release = release_trace_raw, .hidden = true },
 	{ 0 }
 };

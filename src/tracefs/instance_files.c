@@ -12,6 +12,7 @@
 #include "model/event_set.h"
 #include "model/options.h"
 #include "model/pids.h"
+#include "model/symbols.h"
 #include "model/text.h"
 #include "plane/ring.h"
 #include "tracefs/readme.h"
@@ -477,6 +478,12 @@ static int print_printk_formats(struct tree_file *f, FILE *out)
 	return 0;
 }
 
+static int print_kallsyms(struct tree_file *f, FILE *out)
+{
+	symbols_print(f->tree->model->symbols, out);
+	return 0;
+}
+
 static int print_readme(struct tree_file *f, FILE *out)
 {
 	fputs(readme_text, out);
@@ -508,6 +515,7 @@ const struct file_kind instance_kinds[] = {
 const struct file_kind top_kinds[] = {
 	{ .name = "README", .mode = 0440, .print = print_readme },
 	{ .name = "available_events", .mode = 0440, .print = print_available_events },
+	{ .name = "kallsyms", .mode = 0440, .print = print_kallsyms, .hidden = true },
 	{ .name = "printk_formats", .mode = 0440, .print = print_printk_formats },
 	{ .name = "saved_cmdlines", .mode = 0440, .print = print_cmdlines },
 	{ .name = "saved_cmdlines_size", .mode = 0640, .print = print_cmdlines_size,

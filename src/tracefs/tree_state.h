@@ -16,6 +16,7 @@
 
 struct tree_file;
 struct ring_consumer;
+struct raw_reader;
 
 enum { TREE_NAME_MAX = 255 };
 
@@ -74,6 +75,7 @@ struct tree_file {
 	char		*held;		/* R30: what a write with a backslash at its end left */
 	size_t		held_len;
 	struct ring_consumer *consumer;	/* pipes */
+	struct raw_reader *raw;		/* trace_raw */
 	char		*pending;	/* pipes: printed, not yet read */
 	size_t		pending_len, pending_off;
 	bool		paused;		/* pause-on-trace */

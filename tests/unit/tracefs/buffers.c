@@ -220,6 +220,58 @@ static void a_raw_pipe_gives_whole_pages(void **state)
 	assert_true(found);
 }
 
+/* All pages of a CPU; -EAGAIN of a pipe is the end. */
+static size_t read_pages(struct world *w, const char *name, int cpu, char *out, size_t size)
+{
+	struct tree_file *f;
+	char path[64];
+	size_t len = 0;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "per_cpu/cpu%d/%s", cpu, name);
+	assert_int_equal(tree_open(w->tree, path, O_RDONLY, &f), 0);
+	while (len < size && (n = tree_read(f, out + len, 1000, (off_t)len)) > 0)
+		len += (size_t)n;
+	tree_release(f);
+	return len;
+}
+
+/* More than a page on whichever CPU the test runs; the second reading finds the same, the pipe takes it. */
+static void a_raw_trace_is_the_same_and_takes_nothing(void **state)
+{
+	enum { ROOM = 1 << 18 };
+	static char first[ROOM], second[ROOM], piped[ROOM];
+	struct world *w = *state;
+	size_t len, total = 0;
+
+	assert_taken(w, "buffer_size_kb", "1000");
+	for (int i = 0; i < 500; i++)
+		mark(w, "a line of some length, so that it takes several pages");
+	for (int cpu = 0; cpu < 2; cpu++) {
+		len = read_pages(w, "trace_raw", cpu, first, ROOM);
+		assert_int_equal(read_pages(w, "trace_raw", cpu, second, ROOM), len);
+		assert_memory_equal(first, second, len);
+		assert_int_equal(read_pages(w, "trace_pipe_raw", cpu, piped, ROOM), len);
+		assert_memory_equal(first, piped, len);
+		assert_int_equal(read_pages(w, "trace_raw", cpu, first, ROOM), 0);
+		total += len;
+	}
+	assert_true(total > 8 * 4096);
+}
+
+static void a_raw_trace_ends_when_its_buffer_is_replaced(void **state)
+{
+	struct world *w = *state;
+	struct tree_file *f;
+	char page[4096];
+
+	mark(w, "one");
+	assert_int_equal(tree_open(w->tree, "per_cpu/cpu0/trace_raw", O_RDONLY, &f), 0);
+	assert_taken(w, "buffer_size_kb", "2000");
+	assert_int_equal(tree_read(f, page, sizeof(page), 0), -ESTALE);
+	tree_release(f);
+}
+
 /* Both CPUs are asked, because the marker is on one of them. */
 static bool raw_pipe_ready(struct world *w)
 {
@@ -328,6 +380,8 @@ int main(void)
 		TEST(trace_pipe_has_one_reader_and_takes),
 		TEST(trace_pipe_ends_when_tracing_is_off),
 		TEST(a_raw_pipe_gives_whole_pages),
+		TEST(a_raw_trace_is_the_same_and_takes_nothing),
+		TEST(a_raw_trace_ends_when_its_buffer_is_replaced),
 		TEST(a_pipe_is_ready_as_buffer_percent_says),
 		TEST(markers_are_split_refused_and_switched_off),
 		TEST(a_trigger_on_markers_fires),
