@@ -30,12 +30,13 @@ _tracefuse() {
 	--mount | --save)
 		mapfile -t COMPREPLY < <(compgen -d -- "$word")
 		return ;;
-	--setup | --at | --buffer | --event | -e)
+	--setup | --at | --buffer | --event | -e | --output | -o)
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return ;;
 	esac
 	case $command in
-	replay) options="--session --mount --setup --at --cat --save --event --buffer --partial --hist-legacy" ;;
+	replay) options="--session --mount --setup --at --cat --save --event --buffer --partial --hist-legacy \
+		--output --compress" ;;
 	sessions) options="--clean --end" ;;
 	cat) options="--session --json" ;;
 	ls | write | append | paste | explain) options="--session" ;;

@@ -20,6 +20,7 @@
 #include "fronts/access.h"
 #include "fronts/command.h"
 #include "fronts/results.h"
+#include "fronts/save_dat.h"
 #include "fronts/server.h"
 #include "fronts/setup.h"
 #include "fronts/setup_shell.h"
@@ -43,6 +44,8 @@ struct replay {
 	const char	*session_name;
 	const char	*mount_dir;	/* NULL: none */
 	const char	*save_dir;
+	const char	*dat_file;	/* -o; NULL: none */
+	bool		compress;
 	bool		partial, hist_legacy;
 	struct words	files, buffers, setups, events, cats;
 	struct words	at_events, at_scripts;	/* pairs */
@@ -87,7 +90,7 @@ static void free_words(struct replay *r)
 /* ---- the command line ---- */
 
 enum { OPT_SESSION = 256, OPT_MOUNT, OPT_SETUP, OPT_CAT, OPT_SAVE, OPT_AT, OPT_PARTIAL, OPT_BUFFER,
-       OPT_HIST_LEGACY };
+       OPT_HIST_LEGACY, OPT_COMPRESS };
 
 static const struct option long_options[] = {
 	{ "session", required_argument, NULL, OPT_SESSION },
@@ -100,6 +103,8 @@ static const struct option long_options[] = {
 	{ "partial", no_argument, NULL, OPT_PARTIAL },
 	{ "buffer", required_argument, NULL, OPT_BUFFER },
 	{ "hist-legacy", no_argument, NULL, OPT_HIST_LEGACY },
+	{ "output", required_argument, NULL, 'o' },
+	{ "compress", no_argument, NULL, OPT_COMPRESS },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -125,6 +130,12 @@ static int parse_option(struct replay *r, int opt, int argc, char **argv)
 		break;
 	case OPT_SAVE:
 		r->save_dir = optarg;
+		break;
+	case 'o':
+		r->dat_file = optarg;
+		break;
+	case OPT_COMPRESS:
+		r->compress = true;
 		break;
 	case OPT_PARTIAL:
 		r->partial = true;
@@ -159,7 +170,7 @@ static int parse_arguments(struct replay *r, int argc, char **argv)
 	int opt, status;
 
 	optind = 0;
-	while ((opt = getopt_long(argc, argv, ":e:", long_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":e:o:", long_options, NULL)) != -1) {
 		status = parse_option(r, opt, argc, argv);
 		if (status)
 			return status;
@@ -171,7 +182,9 @@ static int parse_arguments(struct replay *r, int argc, char **argv)
 		return command_usage(&command_replay, "which recording?");
 	if (r->save_dir && !r->cats.nr)
 		return command_usage(&command_replay, "--save DIR saves what --cat names: give --cat FILE");
-	return COMMAND_DONE;
+	if (r->compress && !r->dat_file)
+		return command_usage(&command_replay, "--compress is for -o FILE");
+	return r->dat_file ? save_dat_check(r->dat_file) : COMMAND_DONE;
 }
 
 /* ---- making the session ---- */
@@ -287,6 +300,19 @@ static int enable_event(struct replay *r, const char *name)
 	return ret ? command_error("set_event: %s", strerror(-ret)) : COMMAND_DONE;
 }
 
+/* All that the recording has, stacks included. */
+static int enable_all(struct replay *r)
+{
+	const char *step;
+	int ret = access_write_all(r->access, "events/enable", O_TRUNC, "1\n", 2, &step);
+
+	if (ret == -EINVAL)
+		ret = 0;	/* there are none: the recording has only markers */
+	if (!ret)
+		ret = access_write_all(r->access, "options/stacktrace", O_TRUNC, "1\n", 2, &step);
+	return ret ? command_error("events/enable: %s", strerror(-ret)) : COMMAND_DONE;
+}
+
 /* The session is served for it, and by nobody afterwards. */
 static int run_shell(void *arg, const char *name, const char *text)
 {
@@ -314,6 +340,9 @@ static int set_up(struct replay *r)
 	unsigned int i;
 	int status = COMMAND_DONE;
 
+	/* Who only wants a file wants all of it. */
+	if (r->dat_file && !r->events.nr && !r->setups.nr && !r->at_events.nr)
+		status = enable_all(r);
 	for (i = 0; i < r->events.nr && !status; i++)
 		status = enable_event(r, r->events.v[i]);
 	for (i = 0; i < r->setups.nr && !status; i++)
@@ -421,6 +450,8 @@ static int run_and_print(struct replay *r)
 
 	if (!status)
 		status = results_print(r->access, r->cats.v, r->cats.nr, r->save_dir);
+	if (!status && r->dat_file)
+		status = save_dat(r->access, r->dat_file, source_uname(r->source), r->compress);
 	results_print_losses(r->source);
 	return status;
 }
@@ -466,7 +497,7 @@ static int replay(struct replay *r)
 	if (!serves(r))
 		return run_and_print(r);
 	/* Asked for results as well: the records flow first, then the session stays at their end. */
-	if (r->cats.nr || r->at_events.nr)
+	if (r->cats.nr || r->at_events.nr || r->dat_file)
 		status = run_and_print(r);
 	return status ? status : serve(r);
 }
@@ -513,6 +544,9 @@ const struct command command_replay = {
 "  --cat FILE                  print a file of the tracing directory at the end\n"
 "                              (repeatable)\n"
 "  --save DIR                  the --cat files go there, / written as __\n"
+"  -o, --output FILE           write what was recorded as a trace.dat (version 7);\n"
+"                              without -e, --setup and --at that is all there is\n"
+"  --compress                  the same, packed with zstd\n"
 "  --session NAME              make the session NAME, which stays\n"
 "  --mount DIR                 show the session's files in DIR\n"
 "  --buffer NAME               take only this buffer of the recording; \"\" is the\n"
@@ -523,6 +557,6 @@ const struct command command_replay = {
 "\n"
 "With --session or --mount the command returns at once, and events flow when the\n"
 "session's file `replay` is told so: start, stop, rewind, position N. Reading it\n"
-"shows where the recording stands. With --cat or --at as well all events flow\n"
-"first.\n",
+"shows where the recording stands. With --cat, --at or -o as well all events\n"
+"flow first.\n",
 };
