@@ -15,6 +15,28 @@
 
 enum { PROVIDER_FIELDS = 8 };
 
+/*
+ * Numbers in the table. System calls: PROVIDER_SYSCALLS + 2 * n and the next
+ * one are sys_enter_X and sys_exit_X; how many there are is table_syscalls.c's.
+ * Behind them the kernel's names for heap and thread: provider_kernel() + ...
+ */
+enum provider_nr {
+	PROVIDER_MALLOC, PROVIDER_CALLOC, PROVIDER_REALLOC, PROVIDER_FREE, PROVIDER_POSIX_MEMALIGN,
+	PROVIDER_ALIGNED_ALLOC, PROVIDER_MEMALIGN, PROVIDER_VALLOC,
+	PROVIDER_MMAP, PROVIDER_MUNMAP, PROVIDER_MREMAP, PROVIDER_BRK,
+
+	PROVIDER_CONTENTION_BEGIN, PROVIDER_CONTENTION_END, PROVIDER_ACQUIRED, PROVIDER_RELEASED,
+
+	PROVIDER_CREATE, PROVIDER_EXIT, PROVIDER_NAME, PROVIDER_WAKE, PROVIDER_WAKEUP,
+
+	PROVIDER_SIGNAL_GENERATE, PROVIDER_SIGNAL_DELIVER,
+
+	PROVIDER_SYSCALLS,
+
+	/* from provider_kernel() on */
+	KERNEL_KMALLOC = 0, KERNEL_KFREE, KERNEL_SCHED_WAKING, KERNEL_SCHED_SWITCH, KERNEL_EVENTS,
+};
+
 struct provider_field {
 	const char	*decl;		/* as in the format: "const void * ptr", "char comm[16]", "__data_loc char[] name" */
 	uint8_t		offset, size, is_signed;
@@ -29,6 +51,17 @@ struct provider_event {
 
 /* Which systems (--providers): one bit each, in the order of provider_names[]. */
 extern const char *const provider_names[];	/* "heap", "lock", "thread", "signal", "syscalls", "kmem", "sched"; NULL */
+
+/* The parts of the table that other files bring: table_signal.c, table_syscalls.c. */
+extern const struct provider_event provider_signal[PROVIDER_SYSCALLS - PROVIDER_SIGNAL_GENERATE];
+unsigned int syscall_provider_count(void);
+void syscall_provider_event(unsigned int nr, struct provider_event *e);
+
+/* Number of the first event that has one of the kernel's names. */
+static inline unsigned int provider_kernel(void)
+{
+	return PROVIDER_SYSCALLS + syscall_provider_count();
+}
 
 /* Number of events; the last two systems (--kernel-names) come last. */
 unsigned int provider_count(void);
