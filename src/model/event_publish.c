@@ -11,6 +11,7 @@
 
 #include "model/eprobe.h"
 #include "model/event_file.h"
+#include "model/event_wants.h"
 #include "model/pids.h"
 #include "model/trigger.h"
 
@@ -137,6 +138,7 @@ static void fill_plan(struct event *e, struct plan *plan)
 		arm++;
 	}
 	find_other_pid(e, plan);
+	plan->wants = plan_find_wants(e->model, plan);
 }
 
 static int build_plan(struct event *e, config_ref *out, size_t *out_size)
@@ -178,8 +180,34 @@ static struct event_entry *event_entry(struct event *e)
 	return session_config(s, ref, sizeof(struct event_entry));
 }
 
+static uint32_t published_wants(const struct event *e)
+{
+	const struct plan *plan = session_config(e->model->session, e->plan, sizeof(*plan));
+
+	return e->plan && plan ? plan->wants : 0;
+}
+
+/* What an event that is made of others wants, these have to bring along. Ends: wants grow, or nothing is changed. */
+static int publish_makers(struct event *e)
+{
+	struct model *m = e->model;
+	int err = 0;
+
+	for (unsigned int id = 0; !err && id <= m->max_id; id++) {
+		struct event *maker = m->by_id[id];
+		const struct plan *plan = maker && maker->plan ?
+			session_config(m->session, maker->plan, maker->plan_size) : NULL;
+
+		if (plan && maker != e && plan_makes(m, plan, e->id) &&
+		    plan_find_wants(m, plan) != plan->wants)
+			err = event_publish(maker);
+	}
+	return err;
+}
+
 int event_publish(struct event *e)
 {
+	uint32_t wanted = published_wants(e);
 	struct session *s = e->model->session;
 	config_ref old = e->plan, new;
 	size_t old_size = e->plan_size, size = 0;
@@ -198,7 +226,7 @@ int event_publish(struct event *e)
 	e->plan_size = size;
 	if (old)
 		session_config_retire(s, old, old_size);
-	return 0;
+	return published_wants(e) == wanted ? 0 : publish_makers(e);
 }
 
 int model_publish(struct model *m, struct instance *inst)

@@ -156,6 +156,9 @@ struct model {
 	bool			held;		/* model_reopen() runs: nothing is published before all is back */
 	bool			closing;	/* model_destroy() runs: commands are not forgotten (R4) */
 	bool			imported;	/* events come from a recording or the live kernel */
+	/* Takes in what running programs have told since (sources/programs.h); before anything is printed. NULL: none do */
+	void			(*catch_up)(void *arg);
+	void			*catch_up_arg;
 	bool			hist_legacy;	/* --hist-legacy */
 };
 

@@ -12,16 +12,21 @@ enum { LAST_SYMBOL_REACH = 4 << 20 };
 
 struct symbol {
 	uint64_t	addr;
+	uint64_t	base, size;	/* of a gap */
 	uint32_t	order;		/* of adding: aliases keep it */
-	char		type;
+	char		type;		/* 0: a gap */
 	char		*name;
-	char		*module;
+	const char	*module;	/* one of modules[] */
 };
 
 struct symbols {
 	struct symbol	*table;
 	uint32_t	nr, cap;
 	bool		sorted;
+	char		**modules;
+	uint32_t	nr_modules;
+	void		(*load)(void *arg, uint64_t addr);
+	void		*load_arg;
 };
 
 struct symbols *symbols_create(void)
@@ -33,10 +38,11 @@ void symbols_destroy(struct symbols *s)
 {
 	if (!s)
 		return;
-	for (uint32_t i = 0; i < s->nr; i++) {
+	for (uint32_t i = 0; i < s->nr; i++)
 		free(s->table[i].name);
-		free(s->table[i].module);
-	}
+	for (uint32_t i = 0; i < s->nr_modules; i++)
+		free(s->modules[i]);
+	free(s->modules);
 	free(s->table);
 	free(s);
 }
@@ -53,22 +59,60 @@ static int grow(struct symbols *s)
 	return 0;
 }
 
-int symbols_add(struct symbols *s, uint64_t addr, char type, const char *name, const char *module)
+/* The symbols of a module come one behind the other. NULL: out of memory. */
+static const char *module_name(struct symbols *s, const char *name)
 {
-	struct symbol sym = { .addr = addr, .order = s->nr, .type = type };
+	char **v;
+
+	for (uint32_t i = s->nr_modules; i-- > 0; )
+		if (!strcmp(s->modules[i], name))
+			return s->modules[i];
+	v = realloc(s->modules, (s->nr_modules + 1) * sizeof(*v));
+	if (!v)
+		return NULL;
+	s->modules = v;
+	v[s->nr_modules] = strdup(name);
+	return v[s->nr_modules] ? v[s->nr_modules++] : NULL;
+}
+
+static int add(struct symbols *s, const struct symbol *like, const char *name, const char *module)
+{
+	struct symbol sym = *like;
 
 	if (s->nr == s->cap && grow(s))
 		return -ENOMEM;
-	sym.name = strdup(name);
-	sym.module = module ? strdup(module) : NULL;
-	if (!sym.name || (module && !sym.module)) {
+	sym.order = s->nr;
+	sym.module = module ? module_name(s, module) : NULL;
+	sym.name = name ? strdup(name) : NULL;
+	if ((name && !sym.name) || (module && !sym.module)) {
 		free(sym.name);
-		free(sym.module);
 		return -ENOMEM;
 	}
 	s->table[s->nr++] = sym;
 	s->sorted = false;
 	return 0;
+}
+
+int symbols_add(struct symbols *s, uint64_t addr, char type, const char *name, const char *module)
+{
+	return add(s, &(struct symbol){ .addr = addr, .type = type }, name, module);
+}
+
+int symbols_add_gap(struct symbols *s, uint64_t addr, const char *name, uint64_t base, uint64_t size)
+{
+	return add(s, &(struct symbol){ .addr = addr, .base = base, .size = size }, name, NULL);
+}
+
+void symbols_set_loader(struct symbols *s, void (*load)(void *arg, uint64_t addr), void *arg)
+{
+	s->load = load;
+	s->load_arg = arg;
+}
+
+static void load(struct symbols *s, uint64_t addr)
+{
+	if (s->load)
+		s->load(s->load_arg, addr);
 }
 
 static int compare(const void *a, const void *b)
@@ -111,6 +155,8 @@ static long find_index(struct symbols *s, uint64_t addr)
 
 static uint64_t size_of(const struct symbols *s, uint32_t i)
 {
+	if (!s->table[i].type)
+		return s->table[i].size;
 	for (uint32_t k = i + 1; k < s->nr; k++)
 		if (s->table[k].addr != s->table[i].addr)
 			return s->table[k].addr - s->table[i].addr;
@@ -126,28 +172,32 @@ static bool is_per_cpu(const struct symbol *sym)
 const char *symbols_find(struct symbols *s, uint64_t addr, uint64_t *offset, uint64_t *size,
 			 const char **module)
 {
-	long i = find_index(s, addr);
+	const struct symbol *sym;
 	uint64_t bytes;
+	long i;
 
+	load(s, addr);
+	i = find_index(s, addr);
 	if (i < 0 || is_per_cpu(&s->table[i]))
 		return NULL;
+	sym = &s->table[i];
 	bytes = size_of(s, (uint32_t)i);
-	if (!bytes && addr - s->table[i].addr >= LAST_SYMBOL_REACH)
+	if (!bytes && addr - sym->addr >= LAST_SYMBOL_REACH)
 		return NULL;
 	if (offset)
-		*offset = addr - s->table[i].addr;
+		*offset = addr - (sym->type ? sym->addr : sym->base);
 	if (size)
 		*size = bytes;
 	if (module)
-		*module = s->table[i].module;
-	return s->table[i].name;
+		*module = sym->module;
+	return sym->name;
 }
 
-bool symbols_range(struct symbols *s, const char *name, uint64_t *lo, uint64_t *hi)
+static bool find_name(struct symbols *s, const char *name, uint64_t *lo, uint64_t *hi)
 {
 	sort(s);
 	for (uint32_t i = 0; i < s->nr; i++) {
-		if (strcmp(s->table[i].name, name))
+		if (!s->table[i].type || strcmp(s->table[i].name, name))
 			continue;
 		*lo = s->table[i].addr;
 		*hi = *lo + size_of(s, i);
@@ -156,12 +206,23 @@ bool symbols_range(struct symbols *s, const char *name, uint64_t *lo, uint64_t *
 	return false;
 }
 
+bool symbols_range(struct symbols *s, const char *name, uint64_t *lo, uint64_t *hi)
+{
+	if (find_name(s, name, lo, hi))
+		return true;
+	load(s, 0);
+	return s->load && find_name(s, name, lo, hi);
+}
+
 void symbols_print(struct symbols *s, FILE *out)
 {
+	load(s, 0);
 	sort(s);
 	for (uint32_t i = 0; i < s->nr; i++) {
 		const struct symbol *y = &s->table[i];
 
+		if (!y->type)
+			continue;
 		fprintf(out, "%016llx %c %s", (unsigned long long)y->addr, y->type, y->name);
 		if (y->module)
 			fprintf(out, "\t[%s]", y->module);

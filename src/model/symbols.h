@@ -3,6 +3,9 @@
  * symbols.h - the session's kallsyms: addresses to names and back
  *
  *   add, add ... -> find (sorts once when something was added since)
+ *
+ * A loader adds symbols when they are asked for: of running programs only those
+ * DSOs are read in which an address was found.
  */
 #ifndef TRACEFUSE_MODEL_SYMBOLS_H
 #define TRACEFUSE_MODEL_SYMBOLS_H
@@ -18,6 +21,18 @@ void symbols_destroy(struct symbols *s);
 
 /* module: NULL for none. type: nm's letter. Names are copied. 0, -ENOMEM */
 int symbols_add(struct symbols *s, uint64_t addr, char type, const char *name, const char *module);
+
+/*
+ * From addr on there are no symbols up to the next one: an address there is
+ * NAME + its offset from base, of size bytes in all. NAME NULL: nothing is there.
+ */
+int symbols_add_gap(struct symbols *s, uint64_t addr, const char *name, uint64_t base, uint64_t size);
+
+/*
+ * Called before a symbol is looked for: with the address, or with 0 when all
+ * that there are are wanted. It calls symbols_add() and symbols_add_gap() only.
+ */
+void symbols_set_loader(struct symbols *s, void (*load)(void *arg, uint64_t addr), void *arg);
 
 /*
  * The symbol that addr lies in: its name, how far into it, its size (up to the

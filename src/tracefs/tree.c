@@ -347,12 +347,15 @@ static void follow(struct tree_file *f)
 
 ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off)
 {
+	const struct model *m = f->tree->model;
 	int err;
 
 	if ((f->flags & O_ACCMODE) == O_WRONLY)
 		return -EBADF;
 	if (is_removed(&f->at, false))
 		return -ENODEV;
+	if (m->catch_up)
+		m->catch_up(m->catch_up_arg);
 	if (f->at.kind && f->at.kind->read)
 		return f->at.kind->read(f, buf, size, off);
 	if (f->at.extra ? !f->at.extra->print : !f->at.kind->print)
