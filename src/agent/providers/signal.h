@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * signal.h - records of the signal events, and what other interposers ask of signal.c
+ *
+ * In the kernel's order (signal:signal_generate, signal:signal_deliver).
+ */
+#ifndef TRACEFUSE_AGENT_PROVIDERS_SIGNAL_H
+#define TRACEFUSE_AGENT_PROVIDERS_SIGNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "plane/plane.h"
+
+struct signal_generate_record {
+	struct record_common common;
+	int32_t		sig;
+	int32_t		error;
+	int32_t		code;
+	char		comm[16];
+	int32_t		pid;
+	int32_t		group;	/* 1: to a process, 0: to one thread */
+	int32_t		result;	/* 0: delivered; more is not known here */
+};
+
+struct signal_deliver_record {
+	struct record_common common;
+	int32_t		sig;
+	int32_t		error;
+	int32_t		code;
+	uint64_t	sa_handler;
+	uint64_t	sa_flags;
+};
+
+#endif
