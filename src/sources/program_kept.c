@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * program_kept.c - settings of events that no program has defined yet
+ *
+ * Each is an object of the session (R4), "#kept/PATH", until its event is there
+ * and it has been written.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sources/programs_state.h"
+#include "tracefs/tree.h"
+
+/* "[instances/NAME/]events/SYSTEM/EVENT/FILE" */
+struct setting_path {
+	const char	*system, *event, *file;
+	size_t		system_len, event_len;
+};
+
+/* A component and the slash behind it. */
+static bool take_name(const char **at, const char **name, size_t *len)
+{
+	*name = *at;
+	*len = strcspn(*at, "/");
+	if (!*len || (*at)[*len] != '/')
+		return false;
+	*at += *len + 1;
+	return true;
+}
+
+static bool split(const char *path, struct setting_path *out)
+{
+	static const char *const files[] = { "enable", "filter", "trigger" };
+	const char *name;
+	size_t len;
+
+	if (!strncmp(path, "instances/", 10)) {
+		path += 10;
+		if (!take_name(&path, &name, &len))
+			return false;
+	}
+	if (strncmp(path, "events/", 7))
+		return false;
+	path += 7;
+	if (!take_name(&path, &out->system, &out->system_len) || !take_name(&path, &out->event, &out->event_len))
+		return false;
+	out->file = path;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (!strcmp(path, files[i]))
+			return true;
+	return false;
+}
+
+static bool is_name(const char *name, size_t len, const char *whole)
+{
+	return strlen(whole) == len && !memcmp(name, whole, len);
+}
+
+static void kept_free(struct kept_setting *k)
+{
+	free(k->path);
+	free(k->text);
+	free(k);
+}
+
+static void kept_remove(struct programs *p, struct kept_setting *k)
+{
+	list_del(&k->node);
+	model_object_remove(p->model, &k->object);
+	kept_free(k);
+}
+
+static int kept_add(struct programs *p, const char *path, const char *text)
+{
+	struct kept_setting *k = calloc(1, sizeof(*k));
+	char *object = NULL;
+	int err = -ENOMEM;
+
+	if (!k)
+		return -ENOMEM;
+	k->path = strdup(path);
+	k->text = strdup(text);
+	if (k->path && k->text && asprintf(&object, PROGRAMS_KEPT_OBJECT "%s", path) >= 0)
+		err = model_object_add(p->model, p->model->top, object, text, NULL, 0, &k->object);
+	free(object);
+	if (err)
+		kept_free(k);
+	else
+		list_add_tail(&k->node, &p->kept);
+	return err;
+}
+
+/* What a truncating write, or a new value of a file with one value, replaces. */
+static void drop_earlier(struct programs *p, const char *path)
+{
+	struct kept_setting *k, *next;
+
+	list_each_safe(k, next, &p->kept, node)
+		if (!strcmp(k->path, path))
+			kept_remove(p, k);
+}
+
+/* "!hist:..." of a trigger that is kept takes that one back. */
+static bool drop_negated(struct programs *p, const char *path, const char *text)
+{
+	struct kept_setting *k, *next;
+	bool dropped = false;
+
+	list_each_safe(k, next, &p->kept, node) {
+		if (*text == '!' && !strcmp(k->path, path) && !strcmp(k->text, text + 1)) {
+			kept_remove(p, k);
+			dropped = true;
+		}
+	}
+	return dropped;
+}
+
+/* Each line is a command; an empty text is a truncation alone. */
+static int keep_lines(struct programs *p, const char *path, char *text, bool one_value)
+{
+	char *line;
+	int err = 0;
+
+	while (!err && (line = strsep(&text, "\n"))) {
+		if (!*line)
+			continue;
+		if (one_value)
+			drop_earlier(p, path);
+		if (!drop_negated(p, path, line))
+			err = kept_add(p, path, line);
+	}
+	return err;
+}
+
+int programs_keep(struct programs *p, const char *path, bool truncates, const char *text, size_t len)
+{
+	struct setting_path at;
+	char *copy, system[256], event[256];
+	bool one_value;
+	int err;
+
+	if (!split(path, &at) || at.system_len >= sizeof(system) || at.event_len >= sizeof(event))
+		return -ENOENT;
+	snprintf(system, sizeof(system), "%.*s", (int)at.system_len, at.system);
+	snprintf(event, sizeof(event), "%.*s", (int)at.event_len, at.event);
+	if (model_find_event(p->model, system, event))
+		return -ENOENT;
+	copy = strndup(text, len);
+	if (!copy)
+		return -ENOMEM;
+	one_value = strcmp(at.file, "trigger") != 0;
+	if (truncates && !one_value)
+		drop_earlier(p, path);
+	err = keep_lines(p, path, copy, one_value);
+	free(copy);
+	return err;
+}
+
+/* What is refused has its line in error_log, as if it had been written now. */
+static void write_setting(struct programs *p, const struct kept_setting *k)
+{
+	struct tree_file *f;
+
+	if (tree_open(p->tree, k->path, O_WRONLY | O_APPEND, &f))
+		return;
+	tree_write(f, k->text, strlen(k->text));
+	tree_release(f);
+}
+
+static bool is_of(const struct kept_setting *k, const struct event *e)
+{
+	struct setting_path at;
+
+	return split(k->path, &at) && is_name(at.system, at.system_len, e->system->name) &&
+	       is_name(at.event, at.event_len, e->name);
+}
+
+void program_kept_apply(struct programs *p, const struct event *e)
+{
+	struct kept_setting *k, *next;
+
+	list_each_safe(k, next, &p->kept, node) {
+		if (!is_of(k, e))
+			continue;
+		if (p->tree)
+			write_setting(p, k);
+		kept_remove(p, k);
+	}
+}
+
+int program_kept_restore(struct programs *p, const char *path, const char *text)
+{
+	return kept_add(p, path, text);
+}
+
+void program_kept_destroy(struct programs *p)
+{
+	struct kept_setting *k, *next;
+
+	list_each_safe(k, next, &p->kept, node) {
+		list_del(&k->node);
+		kept_free(k);
+	}
+}
