@@ -48,16 +48,17 @@ struct agent_thread {
 	struct slot	*slot;
 	uint32_t	pid;		/* as the server sees it */
 	uint32_t	tid;		/* in the process's own name space */
+	uint32_t	tgid;		/* the process, as the server sees it */
 	uint8_t		flags;		/* enum agent_flags, kept by providers/signal.c */
 	uint8_t		locks;		/* locks held, kept by providers/lock.c: common_preempt_count */
 	uint8_t		busy;		/* in an interposer: what it calls is not recorded */
 	uint8_t		no_rseq;	/* a child of vfork() runs on this thread's slot */
 	char		comm[LAYOUT_COMM_LEN];
-	uintptr_t	stack_high;	/* end of the thread's own stack; 0: not known */
+	uintptr_t	stack_low, stack_high;	/* the thread's own stack; 0: not known */
 	uintptr_t	frame[LAYOUT_HIT_LEVELS];	/* A6: by level, where its hit() runs */
-	uintptr_t	dso_start, dso_end;	/* the DSO that was looked up last: addresses in it */
+	uintptr_t	code_start, code_end;	/* the DSO that was looked up last: addresses in its code */
 	uint64_t	dso_delta;		/* plus this are the session's */
-	uint32_t	dso_age;		/* agent_dso_age() then */
+	uint32_t	dso_age;		/* how many had gone then */
 };
 
 /* ---- Emitting: async-signal-safe ---- */
@@ -97,6 +98,12 @@ static inline bool provider_armed(unsigned int nr)
 	/* Relaxed: hit() loads it again with acquire. */
 	return __builtin_expect(atomic_load_explicit(&agent_provider_events[nr].plan, memory_order_relaxed) != 0, 0);
 }
+
+/*
+ * Defined by libtracefuse-providers.so and nobody else: its provider_table_version().
+ * Called in the first constructor, so it may use nothing that a constructor makes.
+ */
+AGENT_API uint64_t agent_providers_table(void) __attribute__((weak));
 
 /* The thread has a new name (prctl, pthread_setname_np). */
 AGENT_API void agent_thread_renamed(struct agent_thread *t);

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attach.c - the process joins its session (R20), and a child of fork() joins it anew (R22)
+ *
+ *     constructor -> find the directory, connect, map, HELLO, EVENTS, READY -> AGENT_ON
+ *     child's first hit -> connect, HELLO                                     (the maps are inherited)
+ *
+ * Whatever fails leaves the program untraced; TRACEFUSE_VERBOSE says why.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include "agent/state.h"
+#include "agent/syscall.h"
+#include "plane/arch/counter.h"
+
+#define RETRY_TICKS (1ull << 31)	/* of the counter: about a second */
+
+struct agent agent = { .conn.fd = -1, .key = -1 };
+
+/* Nothing of it is armed. No const: it is to lie in memory that takes no place in the file. */
+static struct event_entry never[4096];
+
+const struct event_entry *agent_provider_events = never;
+uint32_t agent_provider_id;
+
+/* ---- Saying ---- */
+
+static size_t text_add(char *out, size_t at, size_t room, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (len > room - at)
+		len = room - at;
+	memcpy(out + at, text, len);
+	return at + len;
+}
+
+void agent_say(const char *what, int err)
+{
+	char text[256], digits[16];
+	size_t at = 0, nr = sizeof(digits);
+
+	if (!agent.verbose)
+		return;
+	at = text_add(text, at, sizeof(text) - 2, "tracefuse: ");
+	at = text_add(text, at, sizeof(text) - 2, what);
+	digits[--nr] = 0;
+	for (int v = err < 0 ? -err : err; v; v /= 10)
+		digits[--nr] = (char)('0' + v % 10);
+	if (err) {
+		at = text_add(text, at, sizeof(text) - 2, ": error ");
+		at = text_add(text, at, sizeof(text) - 2, digits + nr);
+	}
+	text[at++] = '\n';
+	agent_syscall(SYS_write, 2, text, at);
+}
+
+/* ---- Where the session lies ---- */
+
+static bool dir_join(const char *base, const char *middle, const char *name)
+{
+	size_t a = strlen(base), b = strlen(middle), c = strlen(name);
+
+	if (a + b + c + 1 > sizeof(agent.dir))
+		return false;
+	memcpy(agent.dir, base, a);
+	memcpy(agent.dir + a, middle, b);
+	memcpy(agent.dir + a + b, name, c + 1);
+	return true;
+}
+
+/* A directory of the user's own, or of root's for root's programs, that holds a session. */
+static bool dir_usable(void)
+{
+	struct stat st;
+	long uid = agent_syscall(SYS_geteuid);
+
+	return !agent_syscall(SYS_newfstatat, AT_FDCWD, agent.dir, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode) &&
+	       (st.st_uid == uid || !uid);
+}
+
+static int dir_find(const char *name, const char *runtime_dir)
+{
+	char middle[64] = "/dev/shm/tracefuse-", digits[12];
+	unsigned long uid = (unsigned long)agent_syscall(SYS_geteuid);
+	size_t nr = sizeof(digits);
+
+	if (name[0] == '/')
+		return dir_join(name, "", "") && dir_usable() ? 0 : -ENOENT;
+	if (!name[0] || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
+		return -EINVAL;
+	if (runtime_dir && runtime_dir[0] == '/' && dir_join(runtime_dir, "/tracefuse/", name) && dir_usable())
+		return 0;
+	digits[--nr] = 0;
+	do
+		digits[--nr] = (char)('0' + uid % 10);
+	while ((uid /= 10));
+	strcat(strcat(middle, digits + nr), "/");
+	return dir_join(middle, "", name) && dir_usable() ? 0 : -ENOENT;
+}
+
+/* ---- Memory ---- */
+
+static long map_file(const char *name, int prot, uint64_t *size)
+{
+	size_t len = strlen(agent.dir);
+	long fd, at = -ENAMETOOLONG;
+	struct stat st;
+
+	if (len + strlen(name) >= sizeof(agent.dir))
+		return at;
+	strcpy(agent.dir + len, name);
+	fd = agent_syscall(SYS_openat, AT_FDCWD, agent.dir,
+			   (prot & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
+	agent.dir[len] = 0;
+	if (fd < 0)
+		return fd;
+	if (agent_syscall(SYS_fstat, fd, &st) || st.st_size < 4096)
+		at = -EPROTO;
+	else
+		at = agent_syscall(SYS_mmap, 0, st.st_size, prot, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	*size = (uint64_t)st.st_size;
+	agent_syscall(SYS_close, fd);
+	return at;
+}
+
+static bool is_error(long at)
+{
+	return (unsigned long)at > -4096ul;
+}
+
+static void unmap(struct plane *p)
+{
+	if (p->config)
+		agent_syscall(SYS_munmap, p->config, p->config_size);
+	if (p->data)
+		agent_syscall(SYS_munmap, p->data, p->data_size);
+	*p = (struct plane){ 0 };
+}
+
+static int map_session(struct plane *p)
+{
+	long config = map_file("/config", PROT_READ, &p->config_size), data;
+
+	if (is_error(config))
+		return (int)config;
+	p->config = (const char *)config;
+	data = map_file("/data", PROT_READ | PROT_WRITE, &p->data_size);
+	if (is_error(data))
+		return (int)data;
+	p->data = (char *)data;
+	agent_syscall(SYS_madvise, p->data, p->data_size, MADV_DONTDUMP);
+	/* Pairs with the release in session_create(). */
+	if (__atomic_load_n(&plane_header(p)->magic, __ATOMIC_ACQUIRE) != SESSION_MAGIC ||
+	    plane_header(p)->version != SESSION_VERSION || plane_header(p)->data_size != p->data_size)
+		return -EPROTO;
+	return 0;
+}
+
+static void here_wipe(void)
+{
+	memset(agent.here, 0, sizeof(*agent.here));
+}
+
+/* The mapping that a child finds empty. Kernels before 4.14 leave that to us, and then only fork() itself tells us. */
+static int map_here(void)
+{
+	long at;
+
+	if (agent.here)
+		return 0;
+	at = agent_syscall(SYS_mmap, 0, sizeof(*agent.here), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (is_error(at))
+		return (int)at;
+	agent.here = (struct agent_here *)at;
+	agent_syscall(SYS_madvise, at, sizeof(*agent.here), MADV_DONTDUMP);
+	if (agent_syscall(SYS_madvise, at, sizeof(*agent.here), MADV_WIPEONFORK))
+		pthread_atfork(NULL, NULL, here_wipe);
+	return 0;
+}
+
+/* ---- The exchange ---- */
+
+static int slots_take(const struct attach_reply *reply)
+{
+	struct agent_here *h = agent.here;
+
+	for (uint32_t i = 0; i < reply->nr_slots && i < ATTACH_SLOTS; i++)
+		if (reply->slots[i] < plane_header(&agent.plane)->nr_slots && reply->slots[i] < LAYOUT_MAX_SLOTS &&
+		    h->nr_given < LAYOUT_MAX_SLOTS)
+			h->given[h->nr_given++] = (uint16_t)reply->slots[i];
+	return 0;
+}
+
+static int greet(struct attach_reply *reply)
+{
+	struct attach_request q = {
+		.version = SESSION_VERSION, .kind = ATTACH_HELLO,
+		.table = agent_providers_table ? agent_providers_table() : 0,
+	};
+	int err;
+
+	if (!agent.here->no_membarrier)
+		agent.here->no_membarrier =
+			agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0;
+	q.no_membarrier = agent.here->no_membarrier;
+	err = request_ask(&q, reply);
+	if (err)
+		return err;
+	agent.here->other_pids = reply->pid && reply->pid != (uint32_t)agent_syscall(SYS_getpid);
+	return slots_take(reply);
+}
+
+static int connect_and_greet(struct attach_reply *reply)
+{
+	int err = request_connect();
+
+	if (!err)
+		err = greet(reply);
+	if (err)
+		request_close();
+	return err;
+}
+
+int attach_again(void)
+{
+	struct attach_reply reply;
+	int err;
+
+	/* Relaxed: read and written under the lock. */
+	if (atomic_load_explicit(&agent.here->attached, memory_order_relaxed))
+		return 0;
+	if (atomic_load_explicit(&agent.here->retry, memory_order_relaxed) > counter_read())
+		return -EAGAIN;
+	request_close();	/* the parent's */
+	err = connect_and_greet(&reply);
+	if (err) {
+		atomic_store_explicit(&agent.here->retry, counter_read() + RETRY_TICKS, memory_order_relaxed);
+		return err;
+	}
+	/* Pairs with the acquire in agent_attached(). */
+	atomic_store_explicit(&agent.here->attached, 1, memory_order_release);
+	return 0;
+}
+
+int attach_more(void)
+{
+	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_MORE };
+	struct attach_reply reply;
+	int err;
+
+	if (!request_usable()) {
+		agent.conn.fd = -1;
+		return connect_and_greet(&reply);
+	}
+	err = request_ask(&q, &reply);
+	return err ? err : slots_take(&reply);
+}
+
+uint32_t attach_pid(uint32_t tid)
+{
+	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_PID, .value = tid };
+	struct attach_reply reply;
+
+	if (!agent.here->other_pids || !request_usable() || request_ask(&q, &reply) || !reply.pid)
+		return tid;
+	return reply.pid;
+}
+
+/* Everything is said: waits until the setup has been applied, without a limit where the server says so. */
+static void ready(void)
+{
+	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_READY };
+	struct attach_reply reply;
+
+	if (!request_ask(&q, &reply) && reply.hold)
+		request_receive(&reply, sizeof(reply), 0);
+}
+
+static void publish(const struct attach_reply *reply)
+{
+	agent_provider_id = reply->provider_id;
+	if (reply->provider_id && reply->provider_id < LAYOUT_MAX_EVENTS)
+		__atomic_store_n(&agent_provider_events, plane_event(&agent.plane, reply->provider_id),
+				 __ATOMIC_RELEASE);
+}
+
+int attach_start(const char *name, const char *runtime_dir)
+{
+	struct attach_reply reply;
+	int err = dir_find(name, runtime_dir);
+
+	if (!err)
+		err = map_here();
+	if (!err)
+		err = map_session(&agent.plane);
+	if (!err)
+		err = connect_and_greet(&reply);
+	if (err) {
+		unmap(&agent.plane);
+		return err;
+	}
+	dso_start();
+	guard_start();
+	/* Both pair with the acquires in agent_attached(). */
+	atomic_store_explicit(&agent.here->attached, 1, memory_order_release);
+	atomic_store_explicit(&agent.state, AGENT_ON, memory_order_release);
+	events_start();
+	ready();
+	publish(&reply);
+	return 0;
+}
+
+void attach_detach(void)
+{
+	__atomic_store_n(&agent_provider_events, never, __ATOMIC_RELEASE);
+	/* Relaxed: the hits of other threads that are on their way find zeros. */
+	atomic_store_explicit(&agent.state, AGENT_DETACHED, memory_order_relaxed);
+	for (int i = 0; i < LAYOUT_MAX_SLOTS; i++)
+		if (agent.here->threads[i].slot)
+			agent.here->threads[i].slot = NULL;
+}
+
+/* ---- Load ---- */
+
+static const char *env_of(char **envp, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; envp && *envp; envp++)
+		if (!strncmp(*envp, name, len) && (*envp)[len] == '=')
+			return *envp + len + 1;
+	return NULL;
+}
+
+static void exe_find(void)
+{
+	long n = agent_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", agent.exe, sizeof(agent.exe) - 1);
+
+	agent.exe[n > 0 ? n : 0] = 0;
+}
+
+/* With -z initfirst this runs before libc's own constructor: environ is not set yet, but the arguments are. */
+static __attribute__((constructor)) void agent_load(int argc, char **argv, char **envp)
+{
+	const char *name = env_of(envp, "TRACEFUSE_SESSION");
+	int err;
+
+	agent.verbose = env_of(envp, "TRACEFUSE_VERBOSE") != NULL;
+	agent.main_stack = (uintptr_t)argv;
+	agent.key = thread_key_create();
+	exe_find();
+	/* A program with more rights than its user is not told by the user's environment what to map. */
+	if (!name || !*name || getauxval(AT_SECURE))
+		return;
+	err = attach_start(name, env_of(envp, "XDG_RUNTIME_DIR"));
+	if (err)
+		agent_say("not attached", err);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * emit.c - one hit of the calling thread: emit -> fill -> hit()
+ *
+ * E1  What a plan and its instances want of a hit (a stack) is looked at before
+ *     the hit enters, so what is read there may be stale or freed: it decides
+ *     only whether a stack is taken, and every index is checked.
+ * E2  The level's frame is stored before hit() enters it. A hit that finds its
+ *     slot inside another one asks by these frames whether that one was left by
+ *     siglongjmp (A6).
+ */
+#include "agent/state.h"
+#include "agent/syscall.h"
+#include "plane/arch/rseq_add.h"
+#include "plane/ring.h"
+
+enum { MAX_ARMS = 256, STACK_OPTIONS = INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE };
+
+static uint32_t cpu_asked(void)
+{
+	uint32_t cpu = 0;
+
+	agent_syscall(SYS_getcpu, &cpu, 0, 0);
+	return cpu;
+}
+
+static inline uint32_t cpu_now(const struct agent_thread *t)
+{
+	int32_t cpu;
+
+	if (!&__rseq_offset || t->no_rseq)
+		return cpu_asked();
+	cpu = *(volatile int32_t *)&((struct rseq_area *)((char *)__builtin_thread_pointer() + __rseq_offset))->cpu_id;
+	return __builtin_expect(cpu >= 0, 1) ? (uint32_t)cpu : cpu_asked();
+}
+
+/* ---- E1 ---- */
+
+static __attribute__((noinline)) bool arms_want_stack(const struct plan *plan)
+{
+	const struct arm *arms = (const struct arm *)(plan + 1);
+	uint32_t nr = plan->nr_arms < MAX_ARMS ? plan->nr_arms : MAX_ARMS;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t instance = arms[i].instance;
+
+		if (instance < LAYOUT_MAX_INSTANCES &&
+		    (atomic_load_explicit(&plane_instance(&agent.plane, instance)->flags, memory_order_relaxed) &
+		     STACK_OPTIONS))
+			return true;
+	}
+	return false;
+}
+
+static inline bool wants_stack(uint32_t id)
+{
+	/* Relaxed: E1. */
+	config_ref ref = atomic_load_explicit(&plane_event(&agent.plane, id)->plan, memory_order_relaxed);
+	const struct plan *plan;
+
+	if (ref + sizeof(struct plan) + MAX_ARMS * sizeof(struct arm) > agent.plane.config_size)
+		return false;
+	plan = plane_config(&agent.plane, ref);
+	if (__builtin_expect(plan->wants & PLAN_WANTS_STACK, 0))
+		return true;
+	/* The only arm of a plain event that is recorded or counted: most of them. */
+	if (__builtin_expect(plan->nr_arms == 1, 1)) {
+		uint32_t instance = ((const struct arm *)(plan + 1))->instance;
+
+		return instance < LAYOUT_MAX_INSTANCES &&
+		       (atomic_load_explicit(&plane_instance(&agent.plane, instance)->flags, memory_order_relaxed) &
+			STACK_OPTIONS);
+	}
+	return arms_want_stack(plan);
+}
+
+/* ---- E2 ---- */
+
+/* Hits that were left come to an end here. -> the level that is free */
+static __attribute__((noinline)) uint32_t levels_left(struct agent_thread *t, uint32_t depth, uintptr_t sp)
+{
+	for (uint32_t i = 0; i < depth && i < LAYOUT_HIT_LEVELS; i++) {
+		if (!stack_left(t, t->frame[i], sp))
+			continue;
+		/* Release: pairs with the acquire in oldest_epoch(), as at the end of any hit. */
+		atomic_store_explicit(&t->slot->depth, i, memory_order_release);
+		return i;
+	}
+	return depth;
+}
+
+static inline void level_note(struct agent_thread *t, uintptr_t frame)
+{
+	uint32_t depth = atomic_load_explicit(&t->slot->depth, memory_order_relaxed);
+
+	if (__builtin_expect(depth, 0))
+		depth = levels_left(t, depth, frame);
+	if (depth < LAYOUT_HIT_LEVELS)
+		t->frame[depth] = frame;
+}
+
+/* ---- A child of vfork() ---- */
+
+/* Its parent's thread waits; its CPU is not the one that the parent's rseq area names. */
+static void borrow(struct agent_thread *t, struct record_common *common, struct hit *h)
+{
+	uint64_t lease = atomic_load_explicit(&t->slot->lease, memory_order_relaxed);
+	uint32_t depth = atomic_load_explicit(&t->slot->depth, memory_order_relaxed);
+
+	if (!agent.here->other_pids)
+		common->pid = (int32_t)agent_syscall(SYS_gettid);
+	if ((uint32_t)lease) {
+		h->writer = RING_SET_LEASES + ((uint32_t)lease - 1) * LAYOUT_HIT_LEVELS +
+			    (depth < LAYOUT_HIT_LEVELS ? depth : 0);
+		return;
+	}
+	/* No ring has this number: the record is counted as missed, and the server gives a lease for the next. */
+	h->writer = BUFFER_MAX_SETS;
+	atomic_store_explicit(&t->slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
+}
+
+/* ---- */
+
+static __attribute__((noinline)) void hit_with_stack(struct agent_thread *t, struct hit *h, const void *frame)
+{
+	uint64_t stack[AGENT_STACK];
+
+	h->nr_stack = stack_walk(t, frame, stack, AGENT_STACK);
+	h->stack = stack;
+	hit(&agent.plane, t->slot, h);
+}
+
+void agent_emit(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)
+{
+	struct record_common *common = record;
+	struct hit h = { .record = record, .size = size, .cpu = cpu_now(t), .comm = t->comm };
+
+	*common = (struct record_common){ .type = (uint16_t)id, .flags = t->flags, .preempt_count = t->locks,
+					  .pid = (int32_t)t->pid };
+	level_note(t, (uintptr_t)__builtin_frame_address(0));
+	if (__builtin_expect(t->no_rseq, 0))
+		borrow(t, common, &h);
+	if (__builtin_expect(frame && wants_stack(id), 0))
+		hit_with_stack(t, &h, frame);
+	else
+		hit(&agent.plane, t->slot, &h);
+}
+
+/* ---- For interposers ---- */
+
+struct agent_thread *agent_enter(void)
+{
+	struct agent_thread *t = agent_thread();
+
+	if (!t || t->busy)
+		return NULL;
+	t->busy = 1;
+	return t;
+}
+
+void agent_leave(struct agent_thread *t)
+{
+	t->busy = 0;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * request.c - the agent's end of the attach socket: one question and its answer (attach_wire.h)
+ *
+ * The descriptor is moved high, where programs seldom close or reuse it, and
+ * looked at before each use, for they may (A4).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include "agent/state.h"
+#include "agent/syscall.h"
+
+enum { HIGH_FD = 512, LESS_HIGH_FD = 64 };
+
+static void close_fd(int fd)
+{
+	agent_syscall(SYS_close, fd);
+}
+
+static int move_high(int fd)
+{
+	long high = agent_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD);
+
+	if (high < 0)
+		high = agent_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, LESS_HIGH_FD);
+	if (high < 0)
+		return fd;
+	close_fd(fd);
+	return (int)high;
+}
+
+static bool is_same(const struct agent_conn *c, const struct stat *st)
+{
+	return S_ISSOCK(st->st_mode) && st->st_dev == c->dev && st->st_ino == c->ino;
+}
+
+bool request_usable(void)
+{
+	struct stat st;
+
+	return agent.conn.fd >= 0 && !agent_syscall(SYS_fstat, agent.conn.fd, &st) && is_same(&agent.conn, &st);
+}
+
+void request_close(void)
+{
+	if (request_usable())
+		close_fd(agent.conn.fd);
+	agent.conn.fd = -1;
+}
+
+static void wait_at_most(int fd, int option, unsigned int ms)
+{
+	struct timeval wait = { ms / 1000, ms % 1000 * 1000 };
+
+	agent_syscall(SYS_setsockopt, fd, SOL_SOCKET, option, &wait, sizeof(wait));
+}
+
+/* A path that is too long for a socket's address is named by way of a descriptor of its directory. */
+static long connect_dir(int fd)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	size_t len = strlen(agent.dir);
+	char digits[12];
+	int nr = 0;
+	long dir, err;
+
+	if (len + sizeof("/attach") <= sizeof(addr.sun_path)) {
+		memcpy(addr.sun_path, agent.dir, len);
+		memcpy(addr.sun_path + len, "/attach", sizeof("/attach"));
+		return agent_syscall(SYS_connect, fd, &addr, sizeof(addr));
+	}
+	dir = agent_syscall(SYS_openat, AT_FDCWD, agent.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return dir;
+	memcpy(addr.sun_path, "/proc/self/fd/", 14);
+	for (long v = dir; !nr || v; v /= 10)
+		digits[nr++] = (char)('0' + v % 10);
+	for (len = 14; nr;)
+		addr.sun_path[len++] = digits[--nr];
+	memcpy(addr.sun_path + len, "/attach", sizeof("/attach"));
+	err = agent_syscall(SYS_connect, fd, &addr, sizeof(addr));
+	close_fd((int)dir);
+	return err;
+}
+
+int request_connect(void)
+{
+	long fd = agent_syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
+	struct stat st;
+
+	if (fd < 0)
+		return (int)fd;
+	wait_at_most((int)fd, SO_SNDTIMEO, AGENT_WAIT_MS);
+	wait_at_most((int)fd, SO_RCVTIMEO, AGENT_WAIT_MS);
+	err = connect_dir((int)fd);
+	if (!err)
+		err = agent_syscall(SYS_fstat, fd, &st);
+	if (err) {
+		close_fd((int)fd);
+		return err == -EAGAIN ? -ETIMEDOUT : err == -ENOENT ? -ECONNREFUSED : (int)err;
+	}
+	agent.conn.fd = move_high((int)fd);
+	agent.conn.dev = st.st_dev;
+	agent.conn.ino = st.st_ino;
+	return 0;
+}
+
+int request_send(const struct attach_request *q, const void *more, size_t extra)
+{
+	struct iovec iov[2] = { { (void *)(uintptr_t)q, sizeof(*q) }, { (void *)(uintptr_t)more, extra } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = extra ? 2 : 1 };
+	long n;
+
+	do
+		n = agent_syscall(SYS_sendmsg, agent.conn.fd, &msg, MSG_NOSIGNAL);
+	while (n == -EINTR);
+	if (n < 0)
+		return n == -EAGAIN ? -ETIMEDOUT : -ECONNREFUSED;
+	return (size_t)n == sizeof(*q) + extra ? 0 : -EPROTO;
+}
+
+long request_receive(void *reply, size_t size, unsigned int wait_ms)
+{
+	long n;
+
+	if (wait_ms != AGENT_WAIT_MS)
+		wait_at_most(agent.conn.fd, SO_RCVTIMEO, wait_ms);
+	do
+		n = agent_syscall(SYS_recvfrom, agent.conn.fd, reply, size, 0, 0, 0);
+	while (n == -EINTR);
+	if (wait_ms != AGENT_WAIT_MS)
+		wait_at_most(agent.conn.fd, SO_RCVTIMEO, AGENT_WAIT_MS);
+	if (n == -EAGAIN)
+		return -ETIMEDOUT;
+	if (n < (long)sizeof(struct attach_reply))
+		return n < 0 ? n : -ECONNREFUSED;
+	return n;
+}
+
+int request_ask(const struct attach_request *q, struct attach_reply *reply)
+{
+	int err = request_send(q, NULL, 0);
+	long n;
+
+	if (err)
+		return err;
+	n = request_receive(reply, sizeof(*reply), AGENT_WAIT_MS);
+	return n < 0 ? (int)n : reply->err;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * state.h - what the agent knows of its process: one struct, and one mapping that fork() wipes
+ *
+ *     struct agent (library's data)         struct agent_here (anonymous mapping, MADV_WIPEONFORK)
+ *     +-----------------------+            +------------------------------+
+ *     | state, plane, session |----here--->| attached, lock, slots given  |
+ *     | connection            |            | threads[] by slot            |
+ *     +-----------------------+            +------------------------------+
+ *
+ * A child of fork() has the struct as its parent left it and the mapping empty,
+ * so nothing of it has to be reset: not attached, unlocked, no slot, and each
+ * pointer to a thread leads to one without slot.
+ *
+ * Included by the C files of src/agent only.
+ */
+#ifndef TRACEFUSE_AGENT_STATE_H
+#define TRACEFUSE_AGENT_STATE_H
+
+#include <sys/types.h>
+#include "agent/agent.h"
+#include "session/attach_wire.h"
+
+enum agent_state {
+	AGENT_OFF,		/* no session */
+	AGENT_ON,
+	AGENT_DETACHED,		/* its memory is damaged; for good */
+};
+
+enum { AGENT_WAIT_MS = 1000, AGENT_PATH = 4096 };
+
+/* Wiped by fork(). */
+struct agent_here {
+	_Atomic uint32_t attached;	/* this process has said HELLO; stored last, with release */
+	_Atomic uint32_t lock;		/* futex: 0 free, 1 taken, 2 taken and waited for */
+	uint32_t	no_membarrier;
+	uint32_t	other_pids;	/* the server sees other pids than we do */
+	_Atomic uint64_t retry;		/* counter: attaching failed, not again before */
+	uint32_t	nr_given;
+	uint16_t	given[LAYOUT_MAX_SLOTS];
+	_Alignas(64) struct agent_thread threads[LAYOUT_MAX_SLOTS];
+};
+
+/* A descriptor that the process may have closed or taken for something else since (A4). */
+struct agent_conn {
+	int		fd;		/* -1: none */
+	uint64_t	dev, ino;
+};
+
+struct agent {
+	/* set once, before state is stored */
+	struct plane	plane;
+	struct agent_here *here;
+	_Atomic uint32_t state;		/* enum agent_state */
+	uint32_t	verbose;
+	char		dir[AGENT_PATH];	/* the session's directory */
+	char		exe[256];		/* the program's path */
+	uintptr_t	main_stack;		/* where the first thread's stack ends */
+	int		key;			/* thread-specific data: its destructor gives a slot back; -1: none */
+
+	/* under here->lock */
+	struct agent_conn conn;
+
+	_Atomic uint32_t dso_age;		/* raised when a DSO has gone */
+};
+
+extern struct agent agent;
+
+/* The calling thread, as the library keeps it: initial-exec, so reading it calls nothing. */
+struct agent_self {
+	struct agent_thread *thread;
+	uint64_t	retry;		/* counter: no slot was to be had, not again before */
+	uint8_t		first;		/* in the slow path */
+	uint8_t		leaving;	/* rounds of destructors */
+};
+
+extern __thread struct agent_self agent_self __attribute__((tls_model("initial-exec")));
+
+static inline bool agent_attached(void)
+{
+	/* Both pairs with the releases in attach.c. */
+	return atomic_load_explicit(&agent.state, memory_order_acquire) == AGENT_ON &&
+	       atomic_load_explicit(&agent.here->attached, memory_order_acquire);
+}
+
+/* ---- attach.c ---- */
+
+/* Joins the session `name` (or a directory); in the constructor and by tf_attach(). 0, -errno */
+int attach_start(const char *name, const char *runtime_dir);
+/* In a child of fork(), under the lock with signals blocked: HELLO for itself. 0, -errno */
+int attach_again(void);
+/* More slots, under the lock: 0, -errno */
+int attach_more(void);
+/* The thread's number as the server sees it. */
+uint32_t attach_pid(uint32_t tid);
+/* The memory is gone: no hit any more. Async-signal-safe. */
+void attach_detach(void);
+void agent_say(const char *what, int err);
+
+/* ---- request.c: one question and its answer on the connection ---- */
+
+/* Connects to the session's socket. 0, -errno */
+int request_connect(void);
+/* The connection is there and ours. */
+bool request_usable(void);
+void request_close(void);
+/* Sends q with `extra` bytes from `more` behind it. 0, -errno */
+int request_send(const struct attach_request *q, const void *more, size_t extra);
+/* Receives a reply of at most `size` bytes; wait_ms 0: until the connection ends. Bytes, or -errno */
+long request_receive(void *reply, size_t size, unsigned int wait_ms);
+/* Both, for requests with a plain reply. 0, -errno, the reply's err */
+int request_ask(const struct attach_request *q, struct attach_reply *reply);
+
+/* ---- thread.c ---- */
+
+int thread_key_create(void);
+uint64_t signals_block(void);
+void signals_restore(uint64_t old);
+
+/* ---- stack.c ---- */
+
+void stack_bounds(struct agent_thread *t);
+/* Whether what ran with its frame at `frame` cannot run any more when the stack pointer is `sp` (A6). */
+bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t sp);
+/* The callers of the function with this frame, as addresses of the session. -> how many */
+uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t max);
+
+/* ---- dso.c ---- */
+
+void dso_start(void);
+/* Whether addr lies in the code of a DSO; *out: as an address of the session. */
+bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out);
+
+/* ---- events.c ---- */
+
+/* Tells the server of the static events of all DSOs that are loaded. */
+void events_start(void);
+
+/* ---- guard.c ---- */
+
+void guard_start(void);
+
+#endif

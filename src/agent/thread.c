@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thread.c - the calling thread: its slot, taken at its first hit, given back when it ends
+ *
+ * T1  The slow path runs with all signals blocked: no handler of this thread
+ *     comes in between, so agent_self is not looked at by two.
+ * T2  here->lock keeps threads apart. It is waited for with a limit (A1).
+ * T3  Slots that the server gave stay this process's until it ends. Those of
+ *     dead threads are cleared by the server (MORE), which finishes what they
+ *     left half done; only without a server the process takes them itself.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include "agent/state.h"
+#include "agent/syscall.h"
+#include "plane/arch/counter.h"
+#include "plane/arch/ring_commit.h"
+#include "plane/ring.h"
+
+enum { RETRY_TICKS = 1 << 28, LEASE_WAIT_MS = 100, MAX_KEY = 32 };
+
+__thread struct agent_self agent_self;
+
+uint64_t signals_block(void)
+{
+	uint64_t all = ~0ull, old = 0;
+
+	agent_syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK of the kernel */, &all, &old, sizeof(all));
+	return old;
+}
+
+void signals_restore(uint64_t old)
+{
+	agent_syscall(SYS_rt_sigprocmask, 2, &old, 0, sizeof(old));
+}
+
+/* ---- T2 ---- */
+
+static bool lock_take(_Atomic uint32_t *lock)
+{
+	struct timespec wait = { .tv_sec = AGENT_WAIT_MS / 1000 };
+	uint32_t free = 0;
+
+	/* Pairs with the release in lock_give(). */
+	if (atomic_compare_exchange_strong_explicit(lock, &free, 1, memory_order_acquire, memory_order_relaxed))
+		return true;
+	while (atomic_exchange_explicit(lock, 2, memory_order_acquire))
+		if (agent_syscall(SYS_futex, lock, FUTEX_WAIT_PRIVATE, 2, &wait) == -ETIMEDOUT)
+			return false;
+	return true;
+}
+
+static void lock_give(_Atomic uint32_t *lock)
+{
+	/* Pairs with the acquires in lock_take(). */
+	if (atomic_exchange_explicit(lock, 0, memory_order_release) == 2)
+		agent_syscall(SYS_futex, lock, FUTEX_WAKE_PRIVATE, 1);
+}
+
+/* ---- Slots ---- */
+
+static struct slot *slot_claim(uint32_t tid)
+{
+	const struct agent_here *h = agent.here;
+
+	for (uint32_t i = 0; i < h->nr_given; i++) {
+		struct slot *slot = plane_slot(&agent.plane, h->given[i]);
+		uint32_t none = 0;
+
+		/* Pairs with the releases in slot_leave(), slot_recycle() and thread_finish(). */
+		if (atomic_compare_exchange_strong_explicit(&slot->owner, &none, tid, memory_order_acquire,
+							    memory_order_relaxed))
+			return slot;
+	}
+	return NULL;
+}
+
+static bool thread_gone(uint32_t tid)
+{
+	return agent_syscall(SYS_tgkill, agent_syscall(SYS_getpid), tid, 0) == -ESRCH;
+}
+
+/* T3: there is no server that would do it. One that died inside a hit keeps its slot. */
+static struct slot *slot_inherit(uint32_t tid)
+{
+	const struct agent_here *h = agent.here;
+
+	for (uint32_t i = 0; i < h->nr_given; i++) {
+		struct slot *slot = plane_slot(&agent.plane, h->given[i]);
+		uint32_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
+
+		/* Relaxed: a dead thread stores no more. */
+		if (thread_gone(owner) && !atomic_load_explicit(&slot->depth, memory_order_relaxed) &&
+		    atomic_compare_exchange_strong_explicit(&slot->owner, &owner, tid, memory_order_acquire,
+							    memory_order_relaxed))
+			return slot;
+	}
+	return NULL;
+}
+
+static struct slot *slot_take(uint32_t tid)
+{
+	struct slot *slot = slot_claim(tid);
+	int err;
+
+	if (slot)
+		return slot;
+	err = attach_more();
+	slot = slot_claim(tid);
+	return slot || err != -ECONNREFUSED ? slot : slot_inherit(tid);
+}
+
+/* A thread without restartable sequences has rings of its own (R12), which the server makes. */
+static void lease_await(struct slot *slot)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+	/* Acquire, here and below: pairs with the release in ring_lease_give(). */
+	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_acquire);
+
+	if ((uint32_t)lease || (rseq_cpu() >= 0 && !(lease & RING_LEASE_ONLY)))
+		return;
+	/* Pairs with the acquire in ring_leases_serve(). */
+	atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
+	for (int i = 0; i < LEASE_WAIT_MS; i++) {
+		if ((uint32_t)atomic_load_explicit(&slot->lease, memory_order_acquire))
+			return;
+		agent_syscall(SYS_nanosleep, &pause, 0);
+	}
+}
+
+/* ---- The log of tasks ---- */
+
+static void task_note(const struct agent_thread *t)
+{
+	struct program_tables *tables = plane_data(&agent.plane, plane_header(&agent.plane)->programs);
+	uint64_t nr = atomic_fetch_add_explicit(&tables->next_task, 1, memory_order_relaxed);
+	struct task_entry *e = &tables->tasks[nr % LAYOUT_TASKS];
+
+	atomic_store_explicit(&e->seq, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);	/* whoever reads what follows sees the 0 */
+	e->pid = t->pid;
+	e->tgid = t->tgid;
+	memcpy(e->comm, t->comm, sizeof(e->comm));
+	/* Pairs with the acquire of the server's reader. */
+	atomic_store_explicit(&e->seq, nr + 1, memory_order_release);
+}
+
+void agent_thread_renamed(struct agent_thread *t)
+{
+	agent_syscall(SYS_prctl, PR_GET_NAME, t->comm);
+	task_note(t);
+}
+
+/* ---- First and last ---- */
+
+static struct agent_thread *thread_make(struct slot *slot, uint32_t tid)
+{
+	struct agent_thread *t = &agent.here->threads[slot - plane_slot(&agent.plane, 0)];
+
+	memset(t, 0, sizeof(*t));
+	t->tid = tid;
+	t->pid = attach_pid(tid);
+	t->tgid = attach_pid((uint32_t)agent_syscall(SYS_getpid));
+	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
+	lease_await(slot);
+	stack_bounds(t);
+	t->slot = slot;
+	agent_thread_renamed(t);
+	return t;
+}
+
+static struct agent_thread *thread_begin(void)
+{
+	uint32_t tid = (uint32_t)agent_syscall(SYS_gettid);
+	struct agent_thread *t;
+	struct slot *slot;
+
+	if (attach_again())
+		return NULL;
+	slot = slot_take(tid);
+	if (!slot)
+		return NULL;
+	t = thread_make(slot, tid);
+	/* Small keys take no memory. With another one the server finds out that the thread has gone. */
+	if (agent.key >= 0 && agent.key < MAX_KEY)
+		pthread_setspecific((pthread_key_t)agent.key, t);
+	return t;
+}
+
+/* A hit that finds no slot is counted with the first one that the process has. */
+static void thread_missed(void)
+{
+	if (agent.here->nr_given)
+		atomic_fetch_add_explicit(&plane_slot(&agent.plane, agent.here->given[0])->missed, 1,
+					  memory_order_relaxed);
+}
+
+static __attribute__((noinline, cold)) struct agent_thread *thread_first(void)
+{
+	struct agent_thread *t = NULL;
+	uint64_t old;
+
+	/* Relaxed: what is seen late only delays the first hit. */
+	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON || agent_self.first)
+		return NULL;
+	if (agent_self.retry && agent_self.retry > counter_read()) {
+		thread_missed();
+		return NULL;
+	}
+	old = signals_block();
+	agent_self.first = 1;
+	if (lock_take(&agent.here->lock)) {
+		t = thread_begin();
+		lock_give(&agent.here->lock);
+	}
+	agent_self.thread = t;
+	agent_self.retry = t ? 0 : counter_read() + RETRY_TICKS;
+	agent_self.first = 0;
+	signals_restore(old);
+	if (!t)
+		thread_missed();
+	return t;
+}
+
+struct agent_thread *agent_thread(void)
+{
+	struct agent_thread *t = agent_self.thread;
+
+	/* Without a slot: a child of fork(), where what it points to was wiped (A5). */
+	if (__builtin_expect(t && t->slot, 1))
+		return t;
+	return thread_first();
+}
+
+static void slot_leave(struct agent_thread *t)
+{
+	struct slot *slot = t->slot;
+
+	t->slot = NULL;
+	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
+	/* Pairs with the acquire of the thread that takes it next. */
+	atomic_store_explicit(&slot->owner, 0, memory_order_release);
+}
+
+/* Comes again until the last round, because destructors of others may still make hits. */
+static void thread_end(void *arg)
+{
+	struct agent_thread *t = arg;
+	uint64_t old;
+
+	if (t != agent_self.thread || !t->slot)
+		return;
+	if (++agent_self.leaving < PTHREAD_DESTRUCTOR_ITERATIONS) {
+		pthread_setspecific((pthread_key_t)agent.key, t);
+		return;
+	}
+	old = signals_block();
+	agent_self.thread = NULL;
+	slot_leave(t);
+	signals_restore(old);
+}
+
+int thread_key_create(void)
+{
+	pthread_key_t key;
+
+	return pthread_key_create(&key, thread_end) ? -1 : (int)key;
+}
