@@ -5,7 +5,8 @@
  * Waits on the control socket and its connections, the attach socket, the
  * mounts, signals and server_stop(). Writers of rings wake nobody (R9): while
  * somebody waits for events, or memory waits for its grace period, the loop
- * looks again every WAIT_MS.
+ * looks again every WAIT_MS. Running programs tell the names of their tasks the
+ * same way, and say how soon to look for more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,7 @@
 #include "fronts/server_state.h"
 #include "session/attach.h"
 #include "session/session.h"
+#include "sources/programs.h"
 
 enum { WAIT_MS = 5, IDLE_MS = 200, MAX_DESCRIPTORS = 1024, FIXED_DESCRIPTORS = 4 };
 
@@ -70,12 +72,15 @@ int server_create(const struct server_params *params, struct server **out)
 	srv->session = params->session;
 	srv->model = params->model;
 	srv->tree = params->tree;
+	srv->programs = params->programs;
 	srv->end_unmounted = params->end_unmounted;
 	snprintf(srv->what, sizeof(srv->what), "%s", params->what ? params->what : "");
 	list_init(&srv->clients);
 	list_init(&srv->mounts);
 	pthread_mutex_init(&srv->lock, NULL);
 	srv->signal_fd = open_signals();
+	if (srv->programs)
+		programs_on_ready(srv->programs, hold_ready, srv);
 	srv->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	srv->listen_fd = open_control(session_dir(srv->session));
 	if (srv->signal_fd < 0 || srv->stop_fd < 0 || srv->listen_fd < 0) {
@@ -99,6 +104,8 @@ void server_destroy(struct server *srv)
 {
 	while (!list_empty(&srv->clients))
 		client_destroy(srv, list_entry(srv->clients.next, struct client, node));
+	if (srv->programs)
+		programs_on_ready(srv->programs, NULL, NULL);
 	while (!list_empty(&srv->mounts))
 		mount_point_destroy(mount_point_of(srv->mounts.next));
 	if (srv->listen_fd >= 0) {
@@ -251,23 +258,32 @@ static bool retry_all(struct server *srv)
 	return waiting;
 }
 
+/* What nobody waits for on a descriptor. Returns how long the loop may wait now. */
+static int tend(struct server *srv)
+{
+	bool hurry = retry_all(srv);
+	int ms = srv->programs ? programs_tick(srv->programs) : IDLE_MS;
+
+	hurry |= session_reclaim(srv->session) != 0;
+	return hurry && ms > WAIT_MS ? WAIT_MS : ms;
+}
+
 int server_run(struct server *srv)
 {
 	struct pollfd *p = calloc(MAX_DESCRIPTORS, sizeof(*p));
-	bool hurry = false;
+	int wait = 0;
 
 	if (!p)
 		return -ENOMEM;
 	while (!atomic_load_explicit(&srv->stopping, memory_order_relaxed)) {
 		nfds_t n = gather(srv, p);
 
-		if (poll(p, n, hurry ? WAIT_MS : IDLE_MS) < 0)
+		if (poll(p, n, wait) < 0)
 			for (nfds_t i = 0; i < n; i++)
 				p[i].revents = 0;
 		pthread_mutex_lock(&srv->lock);
 		serve_all(srv, p, n);
-		hurry = retry_all(srv);
-		hurry |= session_reclaim(srv->session) != 0;
+		wait = tend(srv);
 		pthread_mutex_unlock(&srv->lock);
 	}
 	free(p);

@@ -30,6 +30,8 @@ struct server;
 struct session;
 struct model;
 struct tree;
+struct programs;
+struct programs_params;
 
 /*
  * Forks. The parent waits until the child has called server_ready() or ended,
@@ -47,6 +49,12 @@ void server_ready(void);
  */
 int server_reopen(const char *name);
 
+/*
+ * Makes the session `name` for running programs, which attach to it by
+ * themselves, with a server in the background. 0 or -errno: -EEXIST.
+ */
+int server_make(const char *name, const struct programs_params *params);
+
 /* R4: an object of the model under this path: the option --hist-legacy was given. */
 #define SERVER_HIST_LEGACY "#hist_legacy"
 
@@ -54,6 +62,7 @@ struct server_params {
 	struct session	*session;	/* all three stay the caller's */
 	struct model	*model;
 	struct tree	*tree;
+	struct programs	*programs;	/* stays the caller's too; NULL: no session of running programs */
 	const char	*what;		/* one line for `tracefuse sessions`: "replay trace.dat" */
 	bool		end_unmounted;	/* server_run() returns when the last mount is gone */
 };

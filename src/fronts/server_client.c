@@ -28,7 +28,7 @@ struct client *client_create(struct server *srv, int fd, pid_t pid)
 
 void client_destroy(struct server *srv, struct client *c)
 {
-	(void)srv;
+	hold_end(srv, c);
 	for (uint32_t i = 0; i < c->nr_files; i++)
 		if (c->files[i].file)
 			tree_release(c->files[i].file);

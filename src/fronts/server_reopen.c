@@ -14,13 +14,16 @@
 #include "fronts/server.h"
 #include "model/model.h"
 #include "session/session.h"
+#include "sources/programs.h"
 #include "sources/source.h"
 #include "tracefs/tree.h"
 
 /* Gives one kept command again. */
 struct restoring {
 	struct model	*model;
+	struct tree	*tree;
 	struct access	*access;
+	struct programs	*programs;	/* NULL: it is no session of running programs */
 	char		*source;	/* what the object of the recording says; NULL: there was none */
 	data_ref	progress;
 };
@@ -37,6 +40,7 @@ static int write_again(void *arg, const char *path, const char *text)
 	struct restoring *r = arg;
 	struct access *a = r->access;
 	const char *name = path + strlen("instances/");
+	int ret;
 
 	if (!strcmp(path, SERVER_HIST_LEGACY)) {
 		r->model->hist_legacy = true;
@@ -44,6 +48,9 @@ static int write_again(void *arg, const char *path, const char *text)
 	}
 	if (!strcmp(path, SOURCE_OBJECT))
 		return keep_source(r, text);
+	ret = programs_restore(&r->programs, r->model, r->tree, path, text);
+	if (ret <= 0)
+		return ret;
 	if (!strncmp(path, "instances/", 10) && !strchr(name, '/'))
 		return a->ops->mkdir(a, path);
 	return access_write_all(a, path, O_APPEND, text, strlen(text), NULL);
@@ -53,10 +60,11 @@ static int restore(struct restoring *r, struct tree *t)
 {
 	int ret;
 
+	r->tree = t;
 	r->access = access_tree(t, NULL);
 	ret = r->access ? model_reopen(r->model, write_again, r) : -ENOMEM;
 	access_close(r->access);
-	return ret;
+	return ret ? ret : programs_reopen(r->programs);
 }
 
 /* The session goes on without it when the recording is gone; `what` says so in the list of sessions. */
@@ -100,9 +108,11 @@ static int serve(struct session *s, struct model *m, struct tree *t)
 	if (!ret) {
 		struct source *src = resume(&r, what, sizeof(what));
 
+		params.programs = r.programs;
 		ret = run_restored(&params, src);
 		source_close(src);
 	}
+	programs_destroy(r.programs);
 	free(r.source);
 	return ret;
 }

@@ -13,6 +13,7 @@
 #include "model/model.h"
 #include "session/attach.h"
 #include "session/session.h"
+#include "sources/programs.h"
 #include "tracefs/tree.h"
 
 enum { MAX_HANDLES = 4096 };
@@ -85,6 +86,8 @@ static void print_info(struct server *srv, FILE *out)
 	for (struct list_head *l = srv->mounts.next; l != &srv->mounts; l = l->next)
 		fprintf(out, "mount %s\n", mount_point_dir(mount_point_of(l)));
 	attach_processes(srv->session, print_process, out);
+	if (srv->programs)
+		programs_print(srv->programs, out);
 }
 
 /* Answers with what `print` writes. */
@@ -141,6 +144,23 @@ static int request_handle(struct server *srv, struct client *c, const struct wir
 	return ret;
 }
 
+/* The path, a 0, the text. */
+static int request_keep(struct server *srv, const struct wire_request *rq, const char *body)
+{
+	size_t path = strlen(body) + 1;
+
+	if (!srv->programs || path > rq->size)
+		return -ENOENT;
+	return programs_keep(srv->programs, body, rq->flags & O_TRUNC, body + path, rq->size - path);
+}
+
+static int request_systems(struct server *srv, const struct wire_request *rq, const char *names)
+{
+	const struct programs_params params = { .systems = names, .kernel_names = rq->flags };
+
+	return srv->programs ? programs_add_systems(srv->programs, &params) : -EOPNOTSUPP;
+}
+
 static int request_path(struct server *srv, struct client *c, const struct wire_request *rq, const char *path)
 {
 	switch (rq->op) {
@@ -158,6 +178,14 @@ static int request_path(struct server *srv, struct client *c, const struct wire_
 	case WIRE_END:
 		server_stop(srv);
 		return 0;
+	case WIRE_HOLD:
+		return hold_begin(srv, c);
+	case WIRE_GO:
+		return hold_go(srv, path);
+	case WIRE_KEEP:
+		return request_keep(srv, rq, path);
+	case WIRE_SYSTEMS:
+		return request_systems(srv, rq, path);
 	default:
 		return -ENOSYS;
 	}
@@ -176,6 +204,13 @@ bool request_serve(struct server *srv, struct client *c, const struct wire_reque
 	}
 	if (rq->op == WIRE_READ)
 		return request_read(c, rq);
+	if (rq->op == WIRE_HELD) {
+		int number = hold_next(srv);
+
+		if (number)
+			client_answer(c, number, NULL, 0);
+		return number;
+	}
 	if (rq->op == WIRE_LIST || rq->op == WIRE_INFO)
 		answer_text(srv, c, rq, body);
 	else if (uses_handle(rq->op))

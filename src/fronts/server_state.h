@@ -5,6 +5,7 @@
  *   server.c           the loop
  *   server_client.c    one connection of the control socket each
  *   server_request.c   what a request asks of the tree
+ *   server_hold.c      programs that wait until their session is set up
  *   server_fuse.c      one mount each (fuse_none.c in a build without FUSE)
  *
  * Everything here runs in the loop's thread. What calls the tree holds the lock.
@@ -19,14 +20,17 @@
 #include "fronts/server.h"
 #include "fronts/wire.h"
 #include "model/list.h"
+#include "session/layout.h"
 
 struct tree_file;
+struct attach_peer;
 
 struct server {
 	/* set once, at create */
 	struct session	*session;
 	struct model	*model;
 	struct tree	*tree;
+	struct programs	*programs;	/* NULL: none */
 	char		what[256];
 	bool		end_unmounted;
 	int		listen_fd;
@@ -40,6 +44,8 @@ struct server {
 	struct list_head clients;
 	struct list_head mounts;
 	bool		was_mounted;
+	unsigned int	holders;	/* clients that hold programs */
+	uint8_t		held[1 + LAYOUT_MAX_PROCESSES];	/* enum held, by number of the process */
 };
 
 /* ---- control socket ---- */
@@ -60,6 +66,7 @@ struct client {
 	size_t		out_len, out_cap;
 	bool		waiting;	/* the request in `in` is a read of an empty pipe */
 	bool		gone;
+	bool		holds;		/* programs wait for it */
 	struct client_file *files;	/* by handle */
 	uint32_t	nr_files;
 };
@@ -74,6 +81,18 @@ void client_serve(struct server *srv, struct client *c, short revents);
 void client_retry(struct server *srv, struct client *c);
 /* Queues an answer. */
 void client_answer(struct client *c, int result, const void *body, size_t size);
+
+/* ---- programs that wait until their session is set up: server_hold.c ---- */
+
+enum held { HELD_NOT, HELD_NEW, HELD_TOLD };
+
+bool hold_ready(void *arg, const struct attach_peer *peer);	/* programs_on_ready() */
+int hold_begin(struct server *srv, struct client *c);
+/* Lets go who waits when the last client that holds is gone. */
+void hold_end(struct server *srv, struct client *c);
+/* The number of one that waits and was not told of yet; 0: none. */
+int hold_next(struct server *srv);
+int hold_go(struct server *srv, const char *number);
 
 /* Carries out the request; false: it has to wait. The body is 0-terminated. */
 bool request_serve(struct server *srv, struct client *c, const struct wire_request *rq, char *body);
