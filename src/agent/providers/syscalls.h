@@ -19,8 +19,7 @@
 #define TRACEFUSE_AGENT_PROVIDERS_SYSCALLS_H
 
 #include <errno.h>
-#include "agent/agent.h"
-#include "agent/providers/table.h"
+#include "agent/providers/hooks.h"
 
 /* SYSCALL_read ...: which one, counted from 0. Its number is syscall_numbers[]'s. */
 #define SYSCALL(nr, name, args) SYSCALL_##name,
@@ -47,38 +46,40 @@ struct syscall_exit_record {
 	int64_t		ret;
 };
 
-static inline unsigned int syscall_enter_event(unsigned int call)
+/* 1 + the index of a number, 0: no event for it. */
+unsigned int syscall_index(long nr);
+/* How many arguments the kernel's declaration has. */
+unsigned int syscall_nr_args(unsigned int call);
+
+static inline unsigned int call_enter_event(unsigned int call)
 {
 	return PROVIDER_SYSCALLS + 2 * call;
 }
 
-static inline unsigned int syscall_exit_event(unsigned int call)
+static inline unsigned int call_exit_event(unsigned int call)
 {
 	return PROVIDER_SYSCALLS + 2 * call + 1;
 }
 
 /* Whether one of the two is armed. */
-static inline bool syscall_armed(unsigned int call)
+static inline bool call_armed(unsigned int call)
 {
-	const struct event_entry *e = agent_provider_events + syscall_enter_event(call);
+	const struct event_entry *e = agent_provider_events + call_enter_event(call);
 
 	/* Relaxed: hit() loads them again with acquire. */
 	return __builtin_expect((atomic_load_explicit(&e[0].plan, memory_order_relaxed) |
 				 atomic_load_explicit(&e[1].plan, memory_order_relaxed)) != 0, 0);
 }
 
-/* How many arguments the kernel's declaration has. */
-unsigned int syscall_nr_args(unsigned int call);
-
 /*
- * The two events, where they are armed. `frame` is __builtin_frame_address(0)
- * of the function that the program called; `args` has syscall_nr_args() elements.
+ * The two events, where they are armed. `frame` is CALL_FRAME of the function
+ * that the program called; `args` has syscall_nr_args() elements.
  */
-void syscall_enter(unsigned int call, const uint64_t *args, const void *frame);
-void syscall_exit(unsigned int call, int64_t ret, const void *frame);
+void call_enter(unsigned int call, const uint64_t *args, const void *frame);
+void call_exit(unsigned int call, int64_t ret, const void *frame);
 
 /* A result as the kernel says it: -errno for -1. */
-static inline int64_t syscall_result(int64_t ret)
+static inline int64_t call_result(int64_t ret)
 {
 	return ret == -1 ? -errno : ret;
 }

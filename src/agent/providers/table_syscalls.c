@@ -34,6 +34,17 @@ const uint16_t syscall_numbers[SYSCALL_COUNT] = {
 };
 #undef SYSCALL
 
+#define SYSCALL(nr, name, args) [nr] = SYSCALL_##name + 1,
+static const uint16_t indices[] = {
+#include "agent/x86_64/syscalls.h"
+};
+#undef SYSCALL
+
+unsigned int syscall_index(long nr)
+{
+	return nr >= 0 && nr < (long)(sizeof(indices) / sizeof(indices[0])) ? indices[nr] : 0;
+}
+
 static const char *text(unsigned int at)
 {
 	return (const char *)&texts + at;

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * syscalls.c - the functions of libc that are one system call each
+ *
+ * Each interposer passes six registers on, whatever the function's arguments
+ * are: on this architecture a function with less, or with `...`, finds its own
+ * where it looks for them. So all are the same but for two numbers,
+ *
+ *     the two events not armed  ->  jump to libc's function
+ *     else                      ->  call_record()
+ *
+ * and syscalls_libc.h says how the kernel's arguments come from the function's.
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "agent/providers/syscalls.h"
+
+/* Where one of the kernel's arguments comes from: see syscalls_libc.h. */
+enum call_arg {
+	P0, P1, P2, P3, P4, P5,
+	I0 = 8, I1, I2, I3, I4, I5,
+	Z = 16, M1, CWD, NOFOLLOW, EMPTY, EMPTY_PATH, SIGSET,
+	MODE2, MODE3,		/* of open(): only where the flags before it ask for one */
+	ATTR3,			/* of mq_open(): the same */
+	FIFO1, FIFO2,		/* a mode, as mkfifo() completes it */
+	NAME0,			/* of mq_open(): without the slash */
+	ENVIRON,
+};
+
+enum call_result_kind { RESULT_INT, RESULT_LONG, RESULT_ID, RESULT_ERRNO, RESULT_NONE };
+
+struct call {
+	uint16_t	index;	/* enum syscall_index */
+	uint8_t		result;	/* enum call_result_kind */
+	uint8_t		args[6];
+};
+
+#define ALIAS(name, function)
+#define CALL(function, call, result, ...) ROW_##function,
+enum {
+#include "agent/providers/syscalls_libc.h"
+	ROWS
+};
+#undef CALL
+
+#define CALL(function, call, result, ...) { SYSCALL_##call, RESULT_##result, { __VA_ARGS__ } },
+static const struct call calls[ROWS] = {
+#include "agent/providers/syscalls_libc.h"
+};
+#undef CALL
+
+typedef long (*real_call)(long, long, long, long, long, long);
+
+static real_call real[ROWS];
+
+#define CALL(function, call, result, ...)							\
+	static struct real_function real_entry_##function					\
+	__attribute__((section("real_functions"), used, aligned(8))) =				\
+		{ #function, (void **)(void *)&real[ROW_##function], NULL };
+#include "agent/providers/syscalls_libc.h"
+#undef CALL
+
+static uint64_t open_mode(long flags, long mode)
+{
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? (uint32_t)mode : 0;
+}
+
+static uint64_t call_arg(enum call_arg arg, const long *a)
+{
+	if (arg < I0)
+		return a[arg];
+	if (arg < Z)
+		return (uint32_t)a[arg - I0];
+	switch (arg) {
+	case M1: return (uint32_t)-1;
+	case CWD: return (uint32_t)AT_FDCWD;
+	case NOFOLLOW: return AT_SYMLINK_NOFOLLOW;
+	case EMPTY: return (uintptr_t)"";
+	case EMPTY_PATH: return AT_EMPTY_PATH;
+	case SIGSET: return 8;
+	case MODE2: return open_mode(a[1], a[2]);
+	case MODE3: return open_mode(a[2], a[3]);
+	case ATTR3: return a[1] & O_CREAT ? a[3] : 0;
+	case FIFO1: return (uint32_t)a[1] | S_IFIFO;
+	case FIFO2: return (uint32_t)a[2] | S_IFIFO;
+	case NAME0: return a[0] + 1;
+	case ENVIRON: return (uintptr_t)environ;
+	default: return 0;
+	}
+}
+
+static int64_t result_of(enum call_result_kind kind, long r)
+{
+	switch (kind) {
+	case RESULT_INT: return call_result((int)r);
+	case RESULT_LONG: return call_result(r);
+	case RESULT_ID: return (uint32_t)r;
+	case RESULT_ERRNO: return -(int)r;
+	default: return 0;
+	}
+}
+
+/*
+ * `ret` is where the interposer returns to. The interposers have no frame, so
+ * that the frame pointer found here is still the program's: both make a frame
+ * for the stack trace to begin with.
+ */
+__attribute__((noinline, cold)) static long call_record(long a, long b, long c, long d, long e, long f,
+							unsigned int row, void *ret)
+{
+	const void *frame[2] = { *(void **)__builtin_frame_address(0), ret };
+	const long args[6] = { a, b, c, d, e, f };
+	const struct call *call = &calls[row];
+	long r;
+
+	if (!real[row])		/* somebody's constructor ran before ours */
+		real_resolve();
+	if (call_armed(call->index)) {
+		uint64_t kernel[6];
+
+		for (unsigned int i = 0; i < 6; i++)
+			kernel[i] = call_arg(call->args[i], args);
+		call_enter(call->index, kernel, frame);
+	}
+	r = real[row](a, b, c, d, e, f);
+	if (call_armed(call->index))
+		call_exit(call->index, result_of(call->result, r), frame);
+	return r;
+}
+
+#define CALL(function, call, result, ...)							\
+	INTERPOSE long call_##function(long, long, long, long, long, long) __asm__(#function);	\
+	long call_##function(long a, long b, long c, long d, long e, long f)			\
+	{											\
+		real_call to = real[ROW_##function];						\
+												\
+		if (__builtin_expect(!to, 0) || call_armed(SYSCALL_##call))			\
+			return call_record(a, b, c, d, e, f, ROW_##function,			\
+					   __builtin_return_address(0));			\
+		return to(a, b, c, d, e, f);							\
+	}
+#include "agent/providers/syscalls_libc.h"
+#undef CALL
+#undef ALIAS
+
+#define CALL(function, call, result, ...)
+#define ALIAS(name, function)									\
+	INTERPOSE long call_##name(long, long, long, long, long, long) __asm__(#name)		\
+		__attribute__((alias(#function)));
+#include "agent/providers/syscalls_libc.h"
+#undef CALL
+#undef ALIAS
+
+/* ---- Recording ---- */
+
+/* 1 + the number of arguments, once it was asked for. */
+static _Atomic uint8_t nr_args[SYSCALL_COUNT];
+
+static unsigned int args_of(unsigned int call)
+{
+	/* Relaxed: whoever stores it stores the same. */
+	unsigned int n = atomic_load_explicit(&nr_args[call], memory_order_relaxed);
+
+	if (!n) {
+		n = 1 + syscall_nr_args(call);
+		atomic_store_explicit(&nr_args[call], n, memory_order_relaxed);
+	}
+	return n - 1;
+}
+
+void call_enter(unsigned int call, const uint64_t *args, const void *frame)
+{
+	unsigned int n = args_of(call);
+	struct syscall_enter_record r;
+	struct agent_thread *t;
+
+	if (!provider_armed(call_enter_event(call)))
+		return;
+	t = agent_enter();
+	if (!t)
+		return;
+	r.nr = syscall_numbers[call];
+	r.pad = 0;
+	for (unsigned int i = 0; i < n; i++)
+		r.args[i] = args[i];
+	provider_emit(t, call_enter_event(call), &r,
+		      offsetof(struct syscall_enter_record, args) + 8 * n, frame);
+	agent_leave(t);
+}
+
+void call_exit(unsigned int call, int64_t ret, const void *frame)
+{
+	struct syscall_exit_record r = { .nr = syscall_numbers[call], .ret = ret };
+	struct agent_thread *t;
+
+	if (!provider_armed(call_exit_event(call)))
+		return;
+	t = agent_enter();
+	if (!t)
+		return;
+	provider_emit(t, call_exit_event(call), &r, sizeof(r), frame);
+	agent_leave(t);
+}
+
+/* ---- For heap.c and thread.c (hooks.h) ---- */
+
+bool syscall_wanted(long nr)
+{
+	unsigned int index = syscall_index(nr);
+
+	return index && call_armed(index - 1);
+}
+
+void syscall_enter(long nr, const uint64_t args[6], const void *frame)
+{
+	unsigned int index = syscall_index(nr);
+
+	if (index)
+		call_enter(index - 1, args, frame);
+}
+
+void syscall_exit(long nr, long ret, const void *frame)
+{
+	unsigned int index = syscall_index(nr);
+
+	if (index)
+		call_exit(index - 1, ret, frame);
+}

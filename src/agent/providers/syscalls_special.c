@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * syscalls_special.c - system calls whose arguments or result syscalls_libc.h cannot say
+ *
+ *   syscall()            by its number; futex and prctl are the thread events' as well
+ *   getcwd()             the kernel returns a length
+ *   getpriority()        the kernel returns 20 - nice value
+ *   sigwait()            the kernel returns the signal
+ *   execl() ...          the list becomes the array that the kernel gets
+ *   __recvfrom_chk()     has seven arguments
+ */
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "agent/providers/syscalls.h"
+
+/* ---- syscall() ---- */
+
+typedef long (*real_syscall_call)(long, long, long, long, long, long, long);
+
+REAL_FUNCTION_AS(syscall, real_syscall_call);
+
+/* Those that return twice, or never: there is no way back through a frame of ours. */
+static bool no_return(long nr, long flags)
+{
+	return nr == SYS_rt_sigreturn || nr == SYS_vfork || nr == SYS_clone3 ||
+	       (nr == SYS_clone && flags & CLONE_VM);
+}
+
+static bool thread_wants(long nr, long option)
+{
+	return (nr == SYS_futex && thread_futex_wanted()) || (nr == SYS_prctl && option == PR_SET_NAME);
+}
+
+static long syscall_record(long nr, const uint64_t *args, const void *call_site, const void *frame)
+{
+	bool futex = nr == SYS_futex && thread_futex_wanted();
+	int64_t result;
+	long r;
+
+	syscall_enter(nr, args, frame);
+	if (futex)
+		thread_futex_enter(args, call_site, frame);
+	r = REAL(syscall)(nr, args[0], args[1], args[2], args[3], args[4], args[5]);
+	result = call_result(r);
+	if (futex)
+		thread_futex_exit(args, result, call_site, frame);
+	if (nr == SYS_prctl && args[0] == PR_SET_NAME && !result)
+		thread_named(frame);
+	syscall_exit(nr, result, frame);
+	return r;
+}
+
+INTERPOSE long call_syscall(long, long, long, long, long, long, long) __asm__("syscall");
+
+long call_syscall(long nr, long a, long b, long c, long d, long e, long f)
+{
+	if (__builtin_expect(!syscall_wanted(nr) && !thread_wants(nr, a), 1))
+		return REAL(syscall)(nr, a, b, c, d, e, f);
+	if (no_return(nr, a)) {
+		syscall_enter(nr, (uint64_t[]){ a, b, c, d, e, f }, CALL_FRAME);
+		return REAL(syscall)(nr, a, b, c, d, e, f);
+	}
+	return syscall_record(nr, (uint64_t[]){ a, b, c, d, e, f }, CALL_SITE, CALL_FRAME);
+}
+
+/* ---- Results of another kind ---- */
+
+REAL_FUNCTION(getcwd);
+
+INTERPOSE char *getcwd(char *buf, size_t size)
+{
+	char *r;
+
+	if (!call_armed(SYSCALL_getcwd))
+		return REAL(getcwd)(buf, size);
+	call_enter(SYSCALL_getcwd, (uint64_t[]){ (uintptr_t)buf, size }, CALL_FRAME);
+	r = REAL(getcwd)(buf, size);
+	call_exit(SYSCALL_getcwd, r ? (int64_t)strlen(r) + 1 : -errno, CALL_FRAME);
+	return r;
+}
+
+typedef char *(*real_getcwd_chk)(char *, size_t, size_t);
+REAL_FUNCTION_AS(__getcwd_chk, real_getcwd_chk);
+INTERPOSE char *__getcwd_chk(char *buf, size_t size, size_t buflen);
+
+char *__getcwd_chk(char *buf, size_t size, size_t buflen)
+{
+	char *r;
+
+	if (!call_armed(SYSCALL_getcwd))
+		return REAL(__getcwd_chk)(buf, size, buflen);
+	call_enter(SYSCALL_getcwd, (uint64_t[]){ (uintptr_t)buf, size }, CALL_FRAME);
+	r = REAL(__getcwd_chk)(buf, size, buflen);
+	call_exit(SYSCALL_getcwd, r ? (int64_t)strlen(r) + 1 : -errno, CALL_FRAME);
+	return r;
+}
+
+/* -1 may be a nice value: only errno tells. */
+typedef int (*real_getpriority_call)(int, id_t);
+REAL_FUNCTION_AS(getpriority, real_getpriority_call);
+INTERPOSE int call_getpriority(int which, id_t who) __asm__("getpriority");
+
+int call_getpriority(int which, id_t who)
+{
+	int r, old = errno;
+	bool failed;
+
+	if (!call_armed(SYSCALL_getpriority))
+		return REAL(getpriority)(which, who);
+	call_enter(SYSCALL_getpriority, (uint64_t[]){ (uint32_t)which, who }, CALL_FRAME);
+	errno = 0;
+	r = REAL(getpriority)(which, who);
+	failed = r == -1 && errno;
+	call_exit(SYSCALL_getpriority, failed ? -errno : 20 - r, CALL_FRAME);
+	if (!failed)
+		errno = old;
+	return r;
+}
+
+REAL_FUNCTION(sigwait);
+
+INTERPOSE int sigwait(const sigset_t *set, int *sig)
+{
+	int r;
+
+	if (!call_armed(SYSCALL_rt_sigtimedwait))
+		return REAL(sigwait)(set, sig);
+	call_enter(SYSCALL_rt_sigtimedwait, (uint64_t[]){ (uintptr_t)set, 0, 0, 8 }, CALL_FRAME);
+	r = REAL(sigwait)(set, sig);
+	call_exit(SYSCALL_rt_sigtimedwait, r ? -r : *sig, CALL_FRAME);
+	return r;
+}
+
+/* ---- Arguments of another kind ---- */
+
+typedef ssize_t (*real_recvfrom_chk)(int, void *, size_t, size_t, int, struct sockaddr *, socklen_t *);
+REAL_FUNCTION_AS(__recvfrom_chk, real_recvfrom_chk);
+INTERPOSE ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t buflen, int flags, struct sockaddr *addr,
+				 socklen_t *len);
+
+ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t buflen, int flags, struct sockaddr *addr, socklen_t *len)
+{
+	ssize_t r;
+
+	if (!call_armed(SYSCALL_recvfrom))
+		return REAL(__recvfrom_chk)(fd, buf, n, buflen, flags, addr, len);
+	call_enter(SYSCALL_recvfrom, (uint64_t[]){ (uint32_t)fd, (uintptr_t)buf, n, (uint32_t)flags,
+		   (uintptr_t)addr, (uintptr_t)len }, CALL_FRAME);
+	r = REAL(__recvfrom_chk)(fd, buf, n, buflen, flags, addr, len);
+	call_exit(SYSCALL_recvfrom, call_result(r), CALL_FRAME);
+	return r;
+}
+
+/*
+ * execl() and its like have to be given an array anyway, because `...` cannot
+ * be passed on: execve() and execvp() take it, as in libc itself.
+ */
+REAL_FUNCTION(execve);
+REAL_FUNCTION(execvp);
+
+/* The arguments of a list, without `arg` before it and the NULL behind. */
+static size_t list_count(const char *arg, va_list ap)
+{
+	size_t n = 0;
+
+	if (arg)
+		while (va_arg(ap, char *))
+			n++;
+	return n;
+}
+
+static void list_read(const char *arg, va_list ap, char **argv)
+{
+	*argv = (char *)arg;
+	while (*argv)
+		*++argv = va_arg(ap, char *);
+}
+
+/* An array on the stack of the caller, as libc has it: there may be no memory. `ap` stands behind the NULL. */
+#define LIST(argv, arg, ap)								\
+	do {										\
+		va_start(ap, arg);							\
+		argv = __builtin_alloca((2 + list_count(arg, ap)) * sizeof(char *));	\
+		va_end(ap);								\
+		va_start(ap, arg);							\
+		list_read(arg, ap, argv);						\
+	} while (0)
+
+static int exec_record(const char *path, char **argv, char **envp, const void *frame)
+{
+	int r;
+
+	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)path, (uintptr_t)argv, (uintptr_t)envp }, frame);
+	r = REAL(execve)(path, argv, envp);
+	call_exit(SYSCALL_execve, call_result(r), frame);
+	return r;
+}
+
+INTERPOSE int execl(const char *path, const char *arg, ...)
+{
+	char **argv;
+	va_list ap;
+
+	LIST(argv, arg, ap);
+	va_end(ap);
+	return exec_record(path, argv, environ, CALL_FRAME);
+}
+
+INTERPOSE int execle(const char *path, const char *arg, ...)
+{
+	char **argv, **envp;
+	va_list ap;
+
+	LIST(argv, arg, ap);
+	envp = va_arg(ap, char **);
+	va_end(ap);
+	return exec_record(path, argv, envp, CALL_FRAME);
+}
+
+INTERPOSE int execlp(const char *file, const char *arg, ...)
+{
+	char **argv;
+	va_list ap;
+	int r;
+
+	LIST(argv, arg, ap);
+	va_end(ap);
+	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)file, (uintptr_t)argv, (uintptr_t)environ }, CALL_FRAME);
+	r = REAL(execvp)(file, argv);
+	call_exit(SYSCALL_execve, call_result(r), CALL_FRAME);
+	return r;
+}
