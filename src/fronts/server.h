@@ -49,11 +49,21 @@ void server_ready(void);
  */
 int server_reopen(const char *name);
 
+struct server_make_params {
+	const char	*name;		/* of the session */
+	const struct programs_params *programs;
+	const char	*what;		/* as in server_params */
+	bool		hist_legacy;
+	bool		end_unmounted;
+	int		life_fd;	/* a pipe: the session ends when its other end is closed; -1: it stays */
+};
+
 /*
- * Makes the session `name` for running programs, which attach to it by
- * themselves, with a server in the background. 0 or -errno: -EEXIST.
+ * Makes a session for running programs, which attach to it by themselves, with
+ * a server in the background, which keeps none of the caller's descriptors.
+ * 0 or -errno: -EEXIST.
  */
-int server_make(const char *name, const struct programs_params *params);
+int server_make(const struct server_make_params *params);
 
 /* R4: an object of the model under this path: the option --hist-legacy was given. */
 #define SERVER_HIST_LEGACY "#hist_legacy"

@@ -3,6 +3,7 @@
  * server_make.c - a new session for running programs, served in the background
  */
 #include <errno.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,42 +13,94 @@
 #include "sources/programs.h"
 #include "tracefs/tree.h"
 
-/* Until the session ends. */
-static int serve(struct session *s, struct model *m, struct tree *t, struct programs *p)
+/* ---- whose session it is ---- */
+
+struct life {
+	struct server	*server;
+	int		fd;		/* -1: the session stays */
+	pthread_t	thread;
+};
+
+/* Nothing is ever written: read() returns when whoever has the other end has closed it, by whatever end. */
+static void *watch_life(void *arg)
 {
-	struct server_params params = {
-		.session = s, .model = m, .tree = t, .programs = p, .what = "running programs",
-	};
-	struct server *srv;
-	int ret = server_create(&params, &srv);
+	struct life *l = arg;
+	char byte;
+	ssize_t n;
+
+	do
+		n = read(l->fd, &byte, 1);
+	while (n > 0 || (n < 0 && errno == EINTR));
+	server_stop(l->server);
+	return NULL;
+}
+
+static int life_begin(struct life *l)
+{
+	return l->fd < 0 ? 0 : -pthread_create(&l->thread, NULL, watch_life, l);
+}
+
+static void life_end(struct life *l)
+{
+	if (l->fd < 0)
+		return;
+	pthread_cancel(l->thread);
+	pthread_join(l->thread, NULL);
+}
+
+/* ---- the session ---- */
+
+/* Until the session ends. */
+static int serve(const struct server_make_params *mp, const struct server_params *params)
+{
+	struct life life = { .fd = mp->life_fd };
+	int ret = server_create(params, &life.server);
 
 	if (ret)
 		return ret;
-	server_ready();
-	ret = server_run(srv);
-	server_destroy(srv);
+	ret = life_begin(&life);
+	if (!ret) {
+		server_ready();
+		ret = server_run(life.server);
+		life_end(&life);
+	}
+	server_destroy(life.server);
 	return ret;
 }
 
-static int run_model(struct session *s, struct model *m, const struct programs_params *params)
+static int set_legacy(struct model *m)
 {
-	struct tree *t = tree_create(m);
-	struct programs *p = NULL;
-	int ret = t ? programs_create(m, t, params, &p) : -ENOMEM;
+	uint64_t object = 0;
 
+	m->hist_legacy = true;
+	return model_object_add(m, m->top, SERVER_HIST_LEGACY, "", NULL, 0, &object);
+}
+
+static int run_model(struct session *s, struct model *m, const struct server_make_params *mp)
+{
+	struct server_params params = {
+		.session = s, .model = m, .tree = tree_create(m), .what = mp->what,
+		.end_unmounted = mp->end_unmounted,
+	};
+	int ret = params.tree ? 0 : -ENOMEM;
+
+	if (!ret && mp->hist_legacy)
+		ret = set_legacy(m);
 	if (!ret)
-		ret = serve(s, m, t, p);
-	programs_destroy(p);
-	if (t)
-		tree_destroy(t);
+		ret = programs_create(m, params.tree, mp->programs, &params.programs);
+	if (!ret)
+		ret = serve(mp, &params);
+	programs_destroy(params.programs);
+	if (params.tree)
+		tree_destroy(params.tree);
 	return ret;
 }
 
-static int run_session(const char *name, const struct programs_params *params)
+static int run_session(const struct server_make_params *params)
 {
 	struct session *s;
 	struct model *m;
-	int ret = session_create(name, NULL, &s);
+	int ret = session_create(params->name, NULL, &s);
 
 	if (ret)
 		return ret;
@@ -60,18 +113,30 @@ static int run_session(const char *name, const struct programs_params *params)
 	return ret;
 }
 
-int server_make(const char *name, const struct programs_params *params)
+/* A reader at the other end of a pipe that the caller has would wait for this process too. */
+static void close_others(struct server_make_params *params)
 {
+	if (params->life_fd >= 0 && params->life_fd != STDERR_FILENO + 1) {
+		dup2(params->life_fd, STDERR_FILENO + 1);
+		params->life_fd = STDERR_FILENO + 1;
+	}
+	close_range(params->life_fd < 0 ? STDERR_FILENO + 1 : STDERR_FILENO + 2, ~0u, 0);
+}
+
+int server_make(const struct server_make_params *params)
+{
+	struct server_make_params own = *params;
 	int status, ret;
 	pid_t child = fork();
 
 	if (child < 0)
 		return -errno;
 	if (!child) {
+		close_others(&own);
 		/* This process waits for the server and then ends; the server goes on. */
 		ret = server_background();
 		if (!ret)
-			ret = run_session(name, params);
+			ret = run_session(&own);
 		_exit(ret ? -ret & 127 : 0);
 	}
 	while (waitpid(child, &status, 0) < 0)
