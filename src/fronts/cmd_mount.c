@@ -12,7 +12,9 @@
 #include "fronts/client.h"
 #include "fronts/mounts.h"
 #include "fronts/options.h"
+#include "fronts/server.h"
 #include "fronts/wire.h"
+#include "session/session.h"
 
 static int explain_mount(const char *dir, int ret)
 {
@@ -41,6 +43,28 @@ static bool whole_path(const char *dir, char *out)
 	return false;
 }
 
+/* A session that is named and not there is made: programs attach to it by themselves. */
+static struct access *connect_or_make(const char *name)
+{
+	struct access *a;
+	int ret = name ? access_connect(name, &a) : 0;
+
+	if (ret == -ENOENT) {
+		ret = server_make(&(struct server_make_params){
+			.name = name, .what = "running programs", .life_fd = -1,
+		});
+		if (!ret)
+			fprintf(stderr, "tracefuse: there was no session %s: made one for running programs\n", name);
+		else if (ret != -EEXIST) {
+			command_error("mount: cannot make the session %s: %s", name, session_error(ret));
+			return NULL;
+		}
+	} else if (name && !ret) {
+		return a;
+	}
+	return client_connect_to(&command_mount, name);
+}
+
 static int run(int argc, char **argv)
 {
 	const char *name = NULL;
@@ -58,7 +82,7 @@ static int run(int argc, char **argv)
 	ret = mounts_clean();
 	if (ret)
 		fprintf(stderr, "tracefuse: took away %d mount%s of dead servers\n", ret, ret > 1 ? "s" : "");
-	a = client_connect_to(&command_mount, name);
+	a = connect_or_make(name);
 	if (!a)
 		return COMMAND_FAILED;
 	if (optind + 1 < argc && !whole_path(argv[optind + 1], dir)) {
@@ -85,7 +109,8 @@ const struct command command_mount = {
 "\n"
 "Mounts a session's tracing directory at DIRECTORY, which is made when it does not\n"
 "exist; without it inside the session's own directory, whose path is printed. A\n"
-"session whose server died is re-opened with all that it had; mounts that a dead\n"
-"server left behind are taken away. Needs /dev/fuse, and fusermount3 where you are\n"
-"not root.\n",
+"session whose server died is re-opened with all that it had; one that does not\n"
+"exist is made, for programs that attach to it by themselves (TRACEFUSE_SESSION).\n"
+"Mounts that a dead server left behind are taken away. Needs /dev/fuse, and\n"
+"fusermount3 where you are not root.\n",
 };

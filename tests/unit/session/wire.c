@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wire.c - the messages of the attach socket, said as a program's agent says them, and said wrongly
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <cmocka.h>
+#include "plane/plane.h"
+#include "session/attach.h"
+#include "session/attach_wire.h"
+#include "temp_place.h"
+
+struct answer {
+	struct attach_reply reply;
+	int32_t		ids[ATTACH_IDS];
+};
+
+static struct session *session;
+static int conn;
+static char packet[2 * ATTACH_PACKET];
+
+/* What the hooks saw. */
+static struct {
+	uint64_t	table;
+	char		defined[256];
+	unsigned int	ready;
+	pid_t		pid;
+	bool		hold;
+} seen;
+
+static uint32_t on_table(void *arg, const struct attach_peer *peer, uint64_t version)
+{
+	seen.table = version;
+	seen.pid = peer->pid;
+	return version == 7 ? 40 : 0;
+}
+
+static int on_define(void *arg, const struct attach_peer *peer, const char *system, const char *name, const char *body)
+{
+	snprintf(seen.defined + strlen(seen.defined), sizeof(seen.defined) - strlen(seen.defined), "%s:%s=%s;",
+		 system, name, body);
+	return strcmp(name, "bad") ? 100 + (int)strlen(name) : -EEXIST;
+}
+
+static bool on_ready(void *arg, const struct attach_peer *peer)
+{
+	seen.ready = peer->process;
+	return seen.hold;
+}
+
+static void serve(void)
+{
+	struct pollfd p = { .fd = attach_fd(session), .events = POLLIN };
+
+	poll(&p, 1, 1000);
+	attach_serve(session);
+}
+
+static int dial(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct timeval wait = { 5, 0 };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/attach", session_dir(session));
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	return fd;
+}
+
+static int set_up(void **state)
+{
+	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20 };
+	const struct attach_hooks hooks = { .table = on_table, .define = on_define, .ready = on_ready };
+
+	memset(&seen, 0, sizeof(seen));
+	if (session_create("w", &params, &session))
+		return -1;
+	attach_set_hooks(session, &hooks);
+	conn = dial();
+	serve();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	close(conn);
+	session_destroy(session);
+	return 0;
+}
+
+/* Sends `size` bytes of packet[], which begins with q, and returns what is answered. */
+static struct answer ask_bytes(struct attach_request q, size_t size)
+{
+	struct answer a = { .reply = { 0 } };
+
+	q.version = SESSION_VERSION;
+	memcpy(packet, &q, sizeof(q));
+	assert_int_equal(send(conn, packet, size, 0), size);
+	serve();
+	assert_true(recv(conn, &a, sizeof(a), 0) >= (ssize_t)sizeof(a.reply));
+	return a;
+}
+
+static struct attach_reply ask(enum attach_kind kind, uint32_t value)
+{
+	return ask_bytes((struct attach_request){ .kind = kind, .value = value }, sizeof(struct attach_request)).reply;
+}
+
+static struct attach_reply hello(void)
+{
+	return ask_bytes((struct attach_request){ .kind = ATTACH_HELLO, .table = 7 },
+			 sizeof(struct attach_request)).reply;
+}
+
+/* Puts a definition at packet + at; returns where the next one goes. */
+static size_t define(size_t at, const char *system, const char *name, const char *body)
+{
+	struct attach_definition d = { .system = sizeof(d) };
+	size_t size;
+
+	d.name = d.system + (uint32_t)strlen(system) + 1;
+	d.body = d.name + (uint32_t)strlen(name) + 1;
+	size = d.body + strlen(body) + 1;
+	d.size = (uint32_t)(size + 7) & ~7u;
+	memset(packet + at, 'x', d.size);
+	memcpy(packet + at, &d, sizeof(d));
+	strcpy(packet + at + d.system, system);
+	strcpy(packet + at + d.name, name);
+	strcpy(packet + at + d.body, body);
+	return at + d.size;
+}
+
+static void hello_tells_pid_table_and_slots(void **state)
+{
+	struct attach_reply r = hello();
+
+	assert_int_equal(r.err, 0);
+	assert_int_equal(r.pid, getpid());
+	assert_int_equal(r.provider_id, 40);
+	assert_int_equal(r.nr_slots, ATTACH_SLOTS);
+	assert_int_equal(seen.table, 7);
+	assert_int_equal(seen.pid, getpid());
+}
+
+static void without_hello_nothing_is_answered(void **state)
+{
+	assert_int_equal(ask(ATTACH_READY, 0).err, -EPROTO);
+	assert_int_equal(ask(ATTACH_MORE, 0).err, -EPROTO);
+	assert_int_equal(seen.ready, 0);
+}
+
+static void definitions_have_their_ids(void **state)
+{
+	struct answer a;
+	size_t at = sizeof(struct attach_request);
+
+	hello();
+	at = define(at, "app", "one", "body 1");
+	at = define(at, "app", "bad", "body 2");
+	at = define(at, "app", "three", "body 3");
+	a = ask_bytes((struct attach_request){ .kind = ATTACH_EVENTS, .value = 3 }, at);
+	assert_int_equal(a.reply.err, 0);
+	assert_int_equal(a.reply.nr_ids, 3);
+	assert_int_equal(a.ids[0], 103);
+	assert_int_equal(a.ids[1], -EEXIST);
+	assert_int_equal(a.ids[2], 105);
+	assert_string_equal(seen.defined, "app:one=body 1;app:bad=body 2;app:three=body 3;");
+}
+
+static void definitions_beyond_the_packet_are_refused(void **state)
+{
+	const size_t at = sizeof(struct attach_request);
+	struct attach_definition *d = (struct attach_definition *)(packet + at);
+	size_t end = define(at, "app", "one", "body");
+	const struct attach_definition good = *d;
+	const struct attach_request q = { .kind = ATTACH_EVENTS, .value = 1 };
+
+	hello();
+	for (uint32_t size = 0; size < 64; size++) {
+		d->size = size == good.size ? 1u << 31 : size;
+		if (d->size <= good.size && d->size % 8 == 0 && d->size >= sizeof(*d))
+			continue;
+		assert_int_equal(ask_bytes(q, end).reply.err, -EPROTO);
+	}
+	*d = good;
+	assert_int_equal(ask_bytes((struct attach_request){ .kind = ATTACH_EVENTS, .value = 2 }, end).reply.err, -EPROTO);
+	assert_int_equal(ask_bytes((struct attach_request){ .kind = ATTACH_EVENTS, .value = UINT32_MAX }, end).reply.err,
+			 -E2BIG);
+	assert_string_equal(seen.defined, "app:one=body;");
+}
+
+static void texts_that_do_not_end_in_their_definition_are_refused(void **state)
+{
+	const size_t at = sizeof(struct attach_request);
+	struct attach_definition *d = (struct attach_definition *)(packet + at);
+	size_t end = define(at, "app", "one", "body");
+	const struct attach_definition good = *d;
+	const struct attach_request q = { .kind = ATTACH_EVENTS, .value = 1 };
+	static const uint32_t wrong[] = { 0, 8, 1000, UINT32_MAX, 1u << 31 };
+
+	hello();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		*d = good;
+		d->name = wrong[i];
+		assert_int_equal(ask_bytes(q, end).ids[0], -EPROTO);
+		*d = good;
+		d->body = wrong[i];
+		assert_int_equal(ask_bytes(q, end).ids[0], -EPROTO);
+	}
+	*d = good;
+	memset(packet + at + sizeof(*d), 'y', good.size - sizeof(*d));
+	assert_int_equal(ask_bytes(q, end).ids[0], -EPROTO);
+	assert_string_equal(seen.defined, "");
+}
+
+static void packets_of_odd_sizes_are_refused(void **state)
+{
+	hello();
+	assert_int_equal(ask_bytes((struct attach_request){ .kind = ATTACH_MORE }, 8).reply.err, -EPROTO);
+	assert_int_equal(ask_bytes((struct attach_request){ .kind = ATTACH_MORE }, ATTACH_PACKET + 8).reply.err, -EPROTO);
+	assert_int_equal(ask((enum attach_kind)99, 0).err, -EPROTO);
+	assert_int_equal(ask(ATTACH_MORE, 0).err, 0);
+}
+
+static void who_is_ready_may_go_at_once(void **state)
+{
+	struct attach_reply r;
+
+	hello();
+	r = ask(ATTACH_READY, 0);
+	assert_int_equal(r.err, 0);
+	assert_int_equal(r.hold, 0);
+	assert_int_equal(attach_go(session, seen.ready), -ESRCH);
+}
+
+static void who_is_held_goes_when_told(void **state)
+{
+	struct attach_reply r = hello();
+
+	seen.hold = true;
+	assert_int_equal(ask(ATTACH_READY, 0).hold, 1);
+	assert_int_equal(seen.ready, r.process);
+	assert_int_equal(attach_go(session, seen.ready), 0);
+	assert_int_equal(recv(conn, &r, sizeof(r), 0), sizeof(r));
+	assert_int_equal(r.hold, 0);
+	assert_int_equal(attach_go(session, seen.ready), -ESRCH);
+	assert_int_equal(attach_go(session, 0), -ESRCH);
+	assert_int_equal(attach_go(session, 5000), -ESRCH);
+}
+
+static void a_thread_is_known_by_the_servers_number(void **state)
+{
+	hello();
+	assert_int_equal(ask(ATTACH_PID, (uint32_t)getpid()).pid, getpid());
+	assert_int_equal(ask(ATTACH_PID, 0).err, -ESRCH);
+	assert_int_equal(ask(ATTACH_PID, 1).err, -ESRCH);
+	assert_int_equal(ask(ATTACH_PID, UINT32_MAX).err, -ESRCH);
+}
+
+static void *take_and_vanish(void *arg)
+{
+	struct slot *slot = arg;
+
+	slot->owner = (uint32_t)syscall(SYS_gettid);
+	slot->depth = 1;
+	return NULL;
+}
+
+/* pthread_join() waits for the thread's memory, which is cleared shortly before the thread is gone from /proc. */
+static unsigned int check_until_gone(void)
+{
+	for (int i = 0; i < 5000; i++) {
+		unsigned int nr = attach_check_threads(session);
+
+		if (nr)
+			return nr;
+		usleep(1000);
+	}
+	return 0;
+}
+
+static void slots_of_threads_that_are_gone_come_back(void **state)
+{
+	struct attach_reply r = hello();
+	struct slot *gone = plane_slot(session_plane(session), r.slots[0]);
+	struct slot *own = plane_slot(session_plane(session), r.slots[1]);
+	pthread_t t;
+
+	own->owner = (uint32_t)getpid();
+	pthread_create(&t, NULL, take_and_vanish, gone);
+	pthread_join(t, NULL);
+	assert_int_equal(check_until_gone(), 1);
+	assert_int_equal(gone->owner, 0);
+	assert_int_equal(gone->depth, 0);
+	assert_int_equal(gone->process, r.process);
+	assert_int_equal(own->owner, getpid());
+}
+
+static void a_process_that_asks_for_more_gets_them_back(void **state)
+{
+	struct attach_reply r = hello();
+	struct slot *gone = plane_slot(session_plane(session), r.slots[0]);
+	pthread_t t;
+
+	while (ask(ATTACH_MORE, 0).err == 0)
+		;
+	pthread_create(&t, NULL, take_and_vanish, gone);
+	pthread_join(t, NULL);
+	for (int i = 0; i < 5000 && ask(ATTACH_MORE, 0).err; i++)
+		usleep(1000);
+	assert_int_equal(gone->owner, 0);
+}
+
+/* The old image's connection is inherited by a child, so its end is not seen. */
+static void what_ran_before_exec_is_forgotten_when_the_new_image_attaches(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		int own = dial();
+		struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_HELLO };
+
+		if (send(own, &q, sizeof(q), 0) != sizeof(q) || recv(own, packet, sizeof(packet), 0) <= 0)
+			_exit(1);
+		if (!fork()) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			pause();
+			_exit(0);
+		}
+		execl("/proc/self/exe", "wire", "again", session_dir(session), NULL);
+		_exit(1);
+	}
+	for (int i = 0; i < 5000 && !waitpid(pid, &status, WNOHANG); i++) {
+		attach_serve(session);
+		usleep(1000);
+	}
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* Run by exec: attaches, and is done when slots were given. */
+static int again(const char *dir)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_HELLO };
+	struct attach_reply r;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/attach", dir);
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) || send(fd, &q, sizeof(q), 0) != sizeof(q) ||
+	    recv(fd, &r, sizeof(r), 0) != sizeof(r))
+		return 1;
+	/* The first image's slots, 0 to 7, were taken back before these were given. */
+	return r.slots[0] == 0 ? 0 : 2;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+#define WIRE_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+		WIRE_TEST(hello_tells_pid_table_and_slots),
+		WIRE_TEST(without_hello_nothing_is_answered),
+		WIRE_TEST(definitions_have_their_ids),
+		WIRE_TEST(definitions_beyond_the_packet_are_refused),
+		WIRE_TEST(texts_that_do_not_end_in_their_definition_are_refused),
+		WIRE_TEST(packets_of_odd_sizes_are_refused),
+		WIRE_TEST(who_is_ready_may_go_at_once),
+		WIRE_TEST(who_is_held_goes_when_told),
+		WIRE_TEST(a_thread_is_known_by_the_servers_number),
+		WIRE_TEST(slots_of_threads_that_are_gone_come_back),
+		WIRE_TEST(a_process_that_asks_for_more_gets_them_back),
+		WIRE_TEST(what_ran_before_exec_is_forgotten_when_the_new_image_attaches),
+	};
+	int failed;
+
+	if (argc == 3 && !strcmp(argv[1], "again"))
+		return again(argv[2]);
+	if (!temp_place())
+		return temp_place_skip();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	temp_place_remove();
+	return failed;
+}
