@@ -10,7 +10,7 @@ enum { LINE_ROOM = 4096 };	/* of the kernel's buffer: a line with its end and a 
 
 static const struct dynamic_kind *const kinds[] = { &synth_kind, &eprobe_kind };
 
-const char dynamic_common_fields[] =
+static const char common_fields[] =
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
 	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
 	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
@@ -212,6 +212,28 @@ int dynamic_command(struct model *m, const char *line)
 	if (*line == '-' || *line == '!')
 		return remove_command(m, line);
 	return create(m, line, 0);
+}
+
+char *dynamic_format(const struct dynamic_event *d)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fputs(common_fields, out);
+	d->kind->format_fields(d, out);
+	fputs("\nprint fmt: \"", out);
+	d->kind->format_text(d, out);
+	fputc('"', out);
+	d->kind->format_arguments(d, out);
+	fputc('\n', out);
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
 }
 
 static const char path_prefix[] = "dynamic_events/#";

@@ -20,6 +20,10 @@ struct dynamic_kind {
 	/* A line of dynamic_events. -ECANCELED: it is for another kind; else 0 or -errno. */
 	int	(*create)(struct model *m, const char *command, unsigned int id);
 	void	(*print)(const struct dynamic_event *d, FILE *out);	/* one line of dynamic_events */
+	/* The parts of the event's format file: its fields' lines, "print fmt"'s text, the arguments to that. */
+	void	(*format_fields)(const struct dynamic_event *d, FILE *out);
+	void	(*format_text)(const struct dynamic_event *d, FILE *out);
+	void	(*format_arguments)(const struct dynamic_event *d, FILE *out);
 	bool	(*is_busy)(const struct dynamic_event *d);
 	int	(*remove)(struct dynamic_event *d);			/* -EBUSY */
 	void	(*destroy)(struct dynamic_event *d);			/* memory only; the event is gone or goes */
@@ -56,6 +60,9 @@ int dynamic_remove_all(struct model *m, const struct dynamic_kind *kind);
 
 void dynamic_print(struct model *m, FILE *out);
 
+/* The event's format file behind its line "format:". The caller frees; NULL: no memory. */
+char *dynamic_format(const struct dynamic_event *d);
+
 /*
  * A new event that is in the lists and, with its command, among the session's
  * objects (R4), from where dynamic_restore() has it. 0, -ENOMEM
@@ -69,9 +76,6 @@ int dynamic_remove(struct dynamic_event *d);
 
 /* The model ends. */
 void dynamic_events_destroy(struct model *m);
-
-/* The common fields of a format, and the empty line behind them. */
-extern const char dynamic_common_fields[];
 
 extern const struct dynamic_kind synth_kind;	/* synth.c */
 extern const struct dynamic_kind eprobe_kind;	/* eprobe.c */

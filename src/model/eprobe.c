@@ -68,29 +68,28 @@ static void format_argument(const struct eprobe_arg *arg, FILE *out)
 		fprintf(out, is_string(arg) ? ", __get_str(%s[%u])" : ", REC->%s[%u]", arg->name, i);
 }
 
-static char *format_body(const struct eprobe *p)
+static void format_fields(const struct dynamic_event *d, FILE *out)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	const struct eprobe *p = probe_of(d);
 
-	if (!out)
-		return NULL;
-	fputs(dynamic_common_fields, out);
 	for (unsigned int i = 0; i < p->nr_args; i++)
 		format_field(&p->args[i], out);
-	fputs("\nprint fmt: \"", out);
+}
+
+static void format_text(const struct dynamic_event *d, FILE *out)
+{
+	const struct eprobe *p = probe_of(d);
+
 	for (unsigned int i = 0; i < p->nr_args; i++)
 		format_conversion(&p->args[i], out);
-	fputc('"', out);
+}
+
+static void format_arguments(const struct dynamic_event *d, FILE *out)
+{
+	const struct eprobe *p = probe_of(d);
+
 	for (unsigned int i = 0; i < p->nr_args; i++)
 		format_argument(&p->args[i], out);
-	fputc('\n', out);
-	if (fclose(out)) {
-		free(text);
-		return NULL;
-	}
-	return text;
 }
 
 /* ---- making ---- */
@@ -125,7 +124,7 @@ static int describe_fields(struct eprobe *p)
 
 static int add_event(struct eprobe *p, struct model *m, const char *command, unsigned int id)
 {
-	char *body = format_body(p);
+	char *body = dynamic_format(&p->dyn);
 	int err = body ? model_add_dynamic_event(m, p->group, p->name, body, id, &p->event) : -ENOMEM;
 
 	free(body);
@@ -242,6 +241,9 @@ static bool matches(const struct dynamic_event *d, const char *system, const cha
 const struct dynamic_kind eprobe_kind = {
 	.create		= create,
 	.print		= print,
+	.format_fields	= format_fields,
+	.format_text	= format_text,
+	.format_arguments = format_arguments,
 	.is_busy	= is_busy,
 	.remove		= remove_event,
 	.destroy	= destroy,

@@ -75,8 +75,26 @@ static void format_field(const struct synth_field *f, FILE *out)
 	fprintf(out, "\toffset:%u;\tsize:%u;\tsigned:%d;\n", f->offset, f->is_dynamic ? 8 : f->size, f->is_signed);
 }
 
-static void format_arguments(const struct synth_event *s, FILE *out)
+static void format_fields(const struct dynamic_event *d, FILE *out)
 {
+	const struct synth_event *s = synth_of(d);
+
+	for (unsigned int i = 0; i < s->nr_fields; i++)
+		format_field(&s->fields[i], out);
+}
+
+static void format_text(const struct dynamic_event *d, FILE *out)
+{
+	const struct synth_event *s = synth_of(d);
+
+	for (unsigned int i = 0; i < s->nr_fields; i++)
+		fprintf(out, "%s%s=%s", i ? ", " : "", s->fields[i].name, synth_conversion(s->fields[i].type));
+}
+
+static void format_arguments(const struct dynamic_event *d, FILE *out)
+{
+	const struct synth_event *s = synth_of(d);
+
 	for (unsigned int i = 0; i < s->nr_fields; i++) {
 		const struct synth_field *f = &s->fields[i];
 
@@ -87,31 +105,6 @@ static void format_arguments(const struct synth_event *s, FILE *out)
 		else
 			fprintf(out, ", REC->%s", f->name);
 	}
-}
-
-/* The format file behind its line "format:". */
-static char *format_body(const struct synth_event *s)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return NULL;
-	fputs(dynamic_common_fields, out);
-	for (unsigned int i = 0; i < s->nr_fields; i++)
-		format_field(&s->fields[i], out);
-	fputs("\nprint fmt: \"", out);
-	for (unsigned int i = 0; i < s->nr_fields; i++)
-		fprintf(out, "%s%s=%s", i ? ", " : "", s->fields[i].name, synth_conversion(s->fields[i].type));
-	fputc('"', out);
-	format_arguments(s, out);
-	fputc('\n', out);
-	if (fclose(out)) {
-		free(text);
-		return NULL;
-	}
-	return text;
 }
 
 /* ---- making ---- */
@@ -160,7 +153,7 @@ static unsigned int record_size(const struct synth_event *s)
 
 static int add_event(struct synth_event *s, struct model *m, const char *definition, unsigned int id)
 {
-	char *body = format_body(s), *command;
+	char *body = dynamic_format(&s->dyn), *command;
 	int err = body ? model_add_dynamic_event(m, system_name, s->name, body, id, &s->event) : -ENOMEM;
 
 	free(body);
@@ -325,6 +318,9 @@ static bool matches(const struct dynamic_event *d, const char *system, const cha
 const struct dynamic_kind synth_kind = {
 	.create		= create,
 	.print		= print_dynamic,
+	.format_fields	= format_fields,
+	.format_text	= format_text,
+	.format_arguments = format_arguments,
 	.is_busy	= is_busy,
 	.remove		= remove_event,
 	.destroy	= destroy,
