@@ -170,20 +170,6 @@ static void convert_string(const struct show_spec *spec, const struct print_valu
 	text_padded(out, s, strnlen(s, max), spec);
 }
 
-static uint64_t cut(uint64_t v, uint8_t bytes, bool is_signed)
-{
-	switch (bytes) {
-	case 1:
-		return is_signed ? (uint64_t)(int8_t)v : (uint8_t)v;
-	case 2:
-		return is_signed ? (uint64_t)(int16_t)v : (uint16_t)v;
-	case 4:
-		return is_signed ? (uint64_t)(int32_t)v : (uint32_t)v;
-	default:
-		return v;
-	}
-}
-
 /* Bytes where a number is expected: a pointer to them in the kernel; here what they hold. */
 static uint64_t number_of(const struct print_value *v)
 {
@@ -213,7 +199,7 @@ void print_convert(const struct print_piece *p, const struct show_spec *spec, co
 		text_padded(out, &c, 1, spec);
 		break;
 	default:
-		n = cut(number_of(v), p->bytes, spec->is_signed);
+		n = value_fit(number_of(v), p->bytes, spec->is_signed);
 		if (p->conversion == 'u' && spec->width < 0 && spec->precision < 0)
 			text_decimal(out, n, 0, ' ');
 		else

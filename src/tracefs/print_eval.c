@@ -23,27 +23,12 @@ static struct print_value bytes(const uint8_t *data, uint32_t len, struct node_t
 	return v;
 }
 
-/* Cuts to a size and extends again, as a C conversion does. */
-static uint64_t fit(uint64_t v, uint8_t size, bool is_signed)
-{
-	switch (size) {
-	case 1:
-		return is_signed ? (uint64_t)(int8_t)v : (uint8_t)v;
-	case 2:
-		return is_signed ? (uint64_t)(int16_t)v : (uint16_t)v;
-	case 4:
-		return is_signed ? (uint64_t)(int32_t)v : (uint32_t)v;
-	default:
-		return v;
-	}
-}
-
 static uint64_t load(const uint8_t *p, uint8_t size, bool is_signed)
 {
 	uint64_t v = 0;
 
 	memcpy(&v, p, size <= 8 ? size : 8);
-	return fit(v, size, is_signed);
+	return value_fit(v, size, is_signed);
 }
 
 /* The bytes at `offset` of the record: `size` of them, or all up to its end (0). */
@@ -111,7 +96,7 @@ static struct print_value eval_unary(const struct print_node *n, struct print_en
 		return integer(!truth(&v), 4, true);
 	promote(&v);
 	v.data = NULL;
-	v.number = fit(n->op == '~' ? ~v.number : -v.number, v.type.size, v.type.is_signed);
+	v.number = value_fit(n->op == '~' ? ~v.number : -v.number, v.type.size, v.type.is_signed);
 	return v;
 }
 
@@ -176,7 +161,7 @@ static struct print_value shift(struct print_value a, uint64_t by, bool left)
 		a.number = (uint64_t)((int64_t)a.number >> by);
 	else
 		a.number >>= by;
-	a.number = fit(a.number, a.type.size, a.type.is_signed);
+	a.number = value_fit(a.number, a.type.size, a.type.is_signed);
 	return a;
 }
 
@@ -239,13 +224,13 @@ static struct print_value eval_binary(const struct print_node *n, struct print_e
 	promote(&b);
 	size = a.type.size > b.type.size ? a.type.size : b.type.size;
 	is_signed = (a.type.is_signed || a.type.size < size) && (b.type.is_signed || b.type.size < size);
-	a.number = fit(a.number, size, is_signed);
-	b.number = fit(b.number, size, is_signed);
+	a.number = value_fit(a.number, size, is_signed);
+	b.number = value_fit(b.number, size, is_signed);
 	switch (n->op) {
 	case '<': case '>': case OP_LE: case OP_GE: case OP_EQ: case OP_NE:
 		return integer(compare(a.number, b.number, is_signed, n->op), 4, true);
 	}
-	return integer(fit(arithmetic(a.number, b.number, is_signed, n->op), size, is_signed), size,
+	return integer(value_fit(arithmetic(a.number, b.number, is_signed, n->op), size, is_signed), size,
 		       is_signed);
 }
 
@@ -262,7 +247,7 @@ static struct print_value eval_cast(const struct print_node *n, struct print_env
 	if (n->type.pointer) {
 		v.type = (struct node_type){ .size = 8, .pointer = true, .stride = n->type.stride };
 	} else if (n->type.size) {
-		v.number = fit(v.number, n->type.size, n->type.is_signed);
+		v.number = value_fit(v.number, n->type.size, n->type.is_signed);
 		v.type = n->type;
 	}
 	return v;

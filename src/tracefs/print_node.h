@@ -132,6 +132,21 @@ static inline bool value_has_bytes(const struct print_value *v)
 	return v->data || v->in_scratch;
 }
 
+/* Cuts to a size and extends again, as a C conversion does. */
+static inline uint64_t value_fit(uint64_t v, uint8_t size, bool is_signed)
+{
+	switch (size) {
+	case 1:
+		return is_signed ? (uint64_t)(int8_t)v : (uint8_t)v;
+	case 2:
+		return is_signed ? (uint64_t)(int16_t)v : (uint16_t)v;
+	case 4:
+		return is_signed ? (uint64_t)(int32_t)v : (uint32_t)v;
+	default:
+		return v;
+	}
+}
+
 /* ---- print_convert.c, print_pointer.c ---- */
 
 /* Splits a format's text into pieces. 0, -EINVAL, -ENOMEM */
