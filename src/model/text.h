@@ -32,6 +32,11 @@ static inline bool text_is_alnum(char c)
 	       (u >= 0xc0 && u != 0xd7 && u != 0xf7);
 }
 
+/* Equal, or both NULL. */
+bool text_same(const char *a, const char *b);
+/* A copy in the place of what *where had; NULL: nothing. 0, -ENOMEM (*where is as it was) */
+int text_set(char **where, const char *text);
+
 /* First character that is no space. */
 char *text_skip_spaces(const char *s);
 /* Cuts spaces off the end in place; returns text_skip_spaces(s). */

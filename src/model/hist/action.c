@@ -9,12 +9,6 @@
 #include "model/hist/hist.h"
 #include "model/synth.h"
 
-static int refuse(const struct hist_command_text *cmd, const char *error, const char *at)
-{
-	hist_error(cmd, error, at);
-	return -EINVAL;
-}
-
 /* An argument of an action: "[system.event.]name" or "[system.event.]$name". */
 struct param {
 	char		*copy;
@@ -136,11 +130,11 @@ static int create_trace(struct hist_data *hd, const struct hist_command_text *cm
 	int err = 0;
 
 	if (!synth)
-		return refuse(cmd, "Couldn't find synthetic event", name);
+		return hist_refuse(cmd, "Couldn't find synthetic event", name);
 	for (unsigned int i = 0; !err && i < a->n_params; i++)
 		err = add_argument(hd, cmd, a, synth, i);
 	if (!err && a->n_params != synth->nr_fields)
-		err = refuse(cmd, "Param count doesn't match synthetic event field count", synth->name);
+		err = hist_refuse(cmd, "Param count doesn't match synthetic event field count", synth->name);
 	if (err)
 		return err;
 	synth_get(synth);
@@ -199,10 +193,10 @@ static int create_track(struct hist_data *hd, const struct hist_command_text *cm
 	int err;
 
 	if (*name != '$')
-		return refuse(cmd, "For onmax(x) or onchange(x), x must be a variable", name);
+		return hist_refuse(cmd, "For onmax(x) or onchange(x), x must be a variable", name);
 	var = hist_find_own_var(hd, ++name);
 	if (!var)
-		return refuse(cmd, "Couldn't find onmax or onchange variable", name);
+		return hist_refuse(cmd, "Couldn't find onmax or onchange variable", name);
 	a->track.var_ref = hist_ref_create(hd, var, NULL, NULL);
 	if (!a->track.var_ref)
 		return -ENOMEM;

@@ -14,18 +14,6 @@
 #include "model/synth.h"
 #include "model/text.h"
 
-static int refuse(const struct hist_command_text *cmd, const char *error, const char *at)
-{
-	hist_error(cmd, error, at);
-	return -EINVAL;
-}
-
-static int set_text(char **where, const char *text)
-{
-	*where = strdup(text);
-	return *where ? 0 : -ENOMEM;
-}
-
 static bool begins(const char *s, const char *prefix)
 {
 	return !strncmp(s, prefix, strlen(prefix));
@@ -35,10 +23,10 @@ static int parse_param(const struct hist_command_text *cmd, struct hist_action *
 {
 	param = text_strip(param);
 	if (strlen(param) < 2)
-		return refuse(cmd, "Invalid action param", param);
+		return hist_refuse(cmd, "Invalid action param", param);
 	if (first && a->use_trace_keyword)
-		return set_text(&a->synth_name, param);
-	return set_text(&a->params[a->n_params++], param);
+		return text_set(&a->synth_name, param);
+	return text_set(&a->params[a->n_params++], param);
 }
 
 static int parse_params(const struct hist_command_text *cmd, struct hist_action *a, char *params)
@@ -48,7 +36,7 @@ static int parse_params(const struct hist_command_text *cmd, struct hist_action 
 
 	while (!err && params) {
 		if (a->n_params == HIST_PARAMS_MAX)
-			return refuse(cmd, "Too many action params", NULL);
+			return hist_refuse(cmd, "Too many action params", NULL);
 		err = parse_param(cmd, a, strsep(&params, ","), first);
 		first = false;
 	}
@@ -58,7 +46,7 @@ static int parse_params(const struct hist_command_text *cmd, struct hist_action 
 /* save() and snapshot() keep what an onmax() or onchange() has found. */
 static int check_tracks(const struct hist_command_text *cmd, const struct hist_action *a, const char *name)
 {
-	return a->handler == HIST_ONMATCH ? refuse(cmd, "Handler doesn't support action", name) : 0;
+	return a->handler == HIST_ONMATCH ? hist_refuse(cmd, "Handler doesn't support action", name) : 0;
 }
 
 static int parse_save(const struct hist_command_text *cmd, struct hist_action *a, const char *name, char *rest)
@@ -74,7 +62,7 @@ static int parse_snapshot(const struct hist_command_text *cmd, struct hist_actio
 	const char *params = strsep(&rest, ")");
 
 	a->kind = HIST_SNAPSHOT;
-	return rest ? check_tracks(cmd, a, name) : refuse(cmd, "No closing paren found", params);
+	return rest ? check_tracks(cmd, a, name) : hist_refuse(cmd, "No closing paren found", params);
 }
 
 static int parse_trace(const struct hist_command_text *cmd, struct hist_action *a, const char *name, char *rest)
@@ -93,14 +81,14 @@ static int parse_action(const struct hist_command_text *cmd, struct hist_action 
 	strsep(&s, ".");
 	name = s ? strsep(&s, "(") : NULL;
 	if (!s)
-		return refuse(cmd, "No action found", NULL);
+		return hist_refuse(cmd, "No action found", NULL);
 	if (begins(name, "save"))
 		err = parse_save(cmd, a, name, s);
 	else if (begins(name, "snapshot"))
 		err = parse_snapshot(cmd, a, name, s);
 	else
 		err = parse_trace(cmd, a, name, s);
-	return err ? err : set_text(&a->name, name);
+	return err ? err : text_set(&a->name, name);
 }
 
 /* "system.event).ACTION(...)" */
@@ -111,16 +99,16 @@ static int parse_onmatch(struct hist_data *hd, const struct hist_command_text *c
 	int err;
 
 	if (!s)
-		return refuse(cmd, "No closing paren found", event);
+		return hist_refuse(cmd, "No closing paren found", event);
 	system = strsep(&event, ".");
 	if (!event)
-		return refuse(cmd, "Missing subsystem", system);
+		return hist_refuse(cmd, "Missing subsystem", system);
 	e = model_find_event(hd->event->model, system, event);
 	if (!e || !event_has_trigger(e))
-		return refuse(cmd, "Invalid subsystem or event name", event);
-	err = set_text(&a->match.system, system);
+		return hist_refuse(cmd, "Invalid subsystem or event name", event);
+	err = text_set(&a->match.system, system);
 	if (!err)
-		err = set_text(&a->match.event, event);
+		err = text_set(&a->match.event, event);
 	return err ? err : parse_action(cmd, a, s);
 }
 
@@ -132,7 +120,7 @@ static int parse_track(const struct hist_command_text *cmd, struct hist_action *
 
 	if (!s)
 		return -EINVAL;
-	err = set_text(&a->track.var_str, var);
+	err = text_set(&a->track.var_str, var);
 	return err ? err : parse_action(cmd, a, s);
 }
 
@@ -184,11 +172,6 @@ static const char *target_name(const struct hist_action *a)
 	return a->use_trace_keyword ? a->synth_name : a->name;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
 static bool actions_equal(const struct hist_action *a, const struct hist_action *b)
 {
 	if (a->handler != b->handler || a->kind != b->kind || a->n_params != b->n_params)
@@ -196,8 +179,8 @@ static bool actions_equal(const struct hist_action *a, const struct hist_action 
 	for (unsigned int i = 0; i < a->n_params; i++)
 		if (strcmp(a->params[i], b->params[i]))
 			return false;
-	return same_text(target_name(a), target_name(b)) && same_text(a->match.system, b->match.system) &&
-	       same_text(a->match.event, b->match.event) && same_text(a->track.var_str, b->track.var_str);
+	return text_same(target_name(a), target_name(b)) && text_same(a->match.system, b->match.system) &&
+	       text_same(a->match.event, b->match.event) && text_same(a->track.var_str, b->track.var_str);
 }
 
 bool hist_actions_match(const struct hist_data *a, const struct hist_data *b)

@@ -73,10 +73,8 @@ static int add_val(struct hist_data *hd, const struct hist_command_text *cmd, ch
 	struct hist_field *f;
 	int err = 0;
 
-	if (var && hist_find_var(hd, var) && !hd->removes) {
-		hist_error(cmd, "Variable already defined", var);
-		return -EINVAL;
-	}
+	if (var && hist_find_var(hd, var) && !hd->removes)
+		return hist_refuse(cmd, "Variable already defined", var);
 	f = hist_expr_parse(hd, cmd, text, var ? HIST_VAR : 0, &err);
 	if (!f)
 		return err;
@@ -137,14 +135,10 @@ static int parse_var_list(struct hist_data *hd, const struct hist_command_text *
 
 	for (int i = 0; i < HIST_VARS_MAX && (text = strsep(&list, ",")); i++) {
 		name = strsep(&text, "=");
-		if (!text) {
-			hist_error(cmd, "Malformed assignment", name);
-			return -EINVAL;
-		}
-		if (a->n_vars == HIST_VARS_MAX) {
-			hist_error(cmd, too_many_vars, name);
-			return -EINVAL;
-		}
+		if (!text)
+			return hist_refuse(cmd, "Malformed assignment", name);
+		if (a->n_vars == HIST_VARS_MAX)
+			return hist_refuse(cmd, too_many_vars, name);
 		a->var_names[a->n_vars] = strdup(name);
 		a->var_exprs[a->n_vars++] = strdup(text);
 	}
@@ -219,8 +213,7 @@ static int parse_direction(const struct hist_command_text *cmd, const char *s, b
 	*descending = s && !strcmp(s, "descending");
 	if (!s || *descending || !strcmp(s, "ascending"))
 		return 0;
-	hist_error(cmd, "Invalid sort modifier", s);
-	return -EINVAL;
+	return hist_refuse(cmd, "Invalid sort modifier", s);
 }
 
 /* The number of a field without the variables before it; 0 is hitcount, -1 none. */
@@ -240,12 +233,6 @@ static int sort_index(const struct hist_data *hd, const char *name)
 	return -1;
 }
 
-static int sort_error(const struct hist_command_text *cmd, const char *error, const char *at)
-{
-	hist_error(cmd, error, at);
-	return -EINVAL;
-}
-
 static int add_sort_key(struct hist_data *hd, const struct hist_command_text *cmd, char *text)
 {
 	struct hist_sort_key *key = &hd->sort_keys[hd->n_sort_keys];
@@ -254,10 +241,10 @@ static int add_sort_key(struct hist_data *hd, const struct hist_command_text *cm
 
 	name = strsep(&direction, ".");
 	if (!*name)
-		return sort_error(cmd, "Empty sort field", "sort=");
+		return hist_refuse(cmd, "Empty sort field", "sort=");
 	idx = sort_index(hd, name);
 	if (idx < 0)
-		return sort_error(cmd, "Sort field must be a key or a val", name);
+		return hist_refuse(cmd, "Sort field must be a key or a val", name);
 	key->field_idx = (unsigned int)idx;
 	hd->n_sort_keys++;
 	return parse_direction(cmd, direction, &key->descending);
@@ -279,9 +266,9 @@ static int create_sort_keys(struct hist_data *hd, const struct hist_command_text
 		char *text = strsep(&list, ",");
 
 		if (!*text)
-			err = sort_error(cmd, "Empty sort field", "sort=");
+			err = hist_refuse(cmd, "Empty sort field", "sort=");
 		else if (i == HIST_SORT_KEYS_MAX - 1 && list)
-			err = sort_error(cmd, "Too many sort fields (Max = 2)", "sort=");
+			err = hist_refuse(cmd, "Too many sort fields (Max = 2)", "sort=");
 		else
 			err = add_sort_key(hd, cmd, text);
 	}

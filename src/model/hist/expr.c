@@ -212,10 +212,8 @@ static int check_operands(const struct parse *p, enum hist_operator operator, co
 {
 	if (!left || !right)
 		return -EINVAL;
-	if ((left->flags & HIST_USECS) != (right->flags & HIST_USECS)) {
-		hist_error(p->cmd, "Timestamp units in expression don't match", NULL);
-		return -EINVAL;
-	}
+	if ((left->flags & HIST_USECS) != (right->flags & HIST_USECS))
+		return hist_refuse(p->cmd, "Timestamp units in expression don't match", NULL);
 	if (operator == HIST_OP_DIV && (right->flags & HIST_CONST) && !right->constant) {
 		hist_error(p->cmd, "Division by zero", right_text);
 		return -EDOM;

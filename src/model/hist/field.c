@@ -152,8 +152,7 @@ struct hist_field *hist_field_create(struct hist_data *hd, const struct field *f
 
 static int bad_modifier(const struct hist_command_text *cmd, const char *at)
 {
-	hist_error(cmd, "Invalid field modifier", at);
-	return -EINVAL;
+	return hist_refuse(cmd, "Invalid field modifier", at);
 }
 
 static int parse_buckets(const struct hist_command_text *cmd, const char *s, unsigned int *flags,
@@ -223,8 +222,7 @@ static int find_field(struct hist_data *hd, const struct hist_command_text *cmd,
 	}
 	if (!strcmp(name, "stacktrace") || !strcmp(name, "STACKTRACE"))
 		return *flags |= HIST_STACKTRACE, 0;
-	hist_error(cmd, "Couldn't find field", name);
-	return -EINVAL;
+	return hist_refuse(cmd, "Couldn't find field", name);
 }
 
 static struct hist_field *parse_number(struct hist_data *hd, const struct hist_command_text *cmd,

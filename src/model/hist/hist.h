@@ -209,6 +209,8 @@ struct hist_command_text {
 
 /* Logs an error; the caret goes under the first place in the command where `at` stands ("" or NULL: its start). */
 void hist_error(const struct hist_command_text *cmd, const char *error, const char *at);
+/* The same for what the caller returns then: -EINVAL. */
+int hist_refuse(const struct hist_command_text *cmd, const char *error, const char *at);
 /* --hist-legacy: forgets the error of the command before. */
 void hist_legacy_error_clear(struct event_file *f);
 /* Takes the text apart at its colons. `params` is changed. 0, -EINVAL, -ENOMEM. */

@@ -45,6 +45,12 @@ void hist_error(const struct hist_command_text *cmd, const char *error, const ch
 	free(loc);
 }
 
+int hist_refuse(const struct hist_command_text *cmd, const char *error, const char *at)
+{
+	hist_error(cmd, error, at);
+	return -EINVAL;
+}
+
 void hist_attrs_free_vars(struct hist_attrs *a)
 {
 	for (unsigned int i = 0; i < a->n_vars; i++) {
@@ -76,18 +82,6 @@ static const char *behind(const char *s, const char *prefix)
 	return strncmp(s, prefix, n) ? NULL : s + n;
 }
 
-/* A later assignment of the same kind wins. */
-static int set_text(char **where, const char *text)
-{
-	char *copy = strdup(text);
-
-	if (!copy)
-		return -ENOMEM;
-	free(*where);
-	*where = copy;
-	return 0;
-}
-
 static int parse_size(const char *text, unsigned int *bits)
 {
 	uint64_t size;
@@ -104,27 +98,26 @@ static int parse_size(const char *text, unsigned int *bits)
 	return 0;
 }
 
+/* A later assignment of the same kind wins. */
 static int parse_assignment(const struct hist_command_text *cmd, char *s, struct hist_attrs *a)
 {
 	const char *value;
 
 	if ((value = behind(s, "key=")) || (value = behind(s, "keys=")))
-		return set_text(&a->keys, value);
+		return text_set(&a->keys, value);
 	if ((value = behind(s, "val=")) || (value = behind(s, "vals=")) || (value = behind(s, "values=")))
-		return set_text(&a->vals, value);
+		return text_set(&a->vals, value);
 	if ((value = behind(s, "sort=")))
-		return set_text(&a->sort, value);
+		return text_set(&a->sort, value);
 	if (behind(s, "name="))
-		return set_text(&a->name, s);
+		return text_set(&a->name, s);
 	if (behind(s, "clock="))
-		return set_text(&a->clock, text_strip(s + strlen("clock=")));
+		return text_set(&a->clock, text_strip(s + strlen("clock=")));
 	if ((value = behind(s, "size=")))
 		return parse_size(value, &a->map_bits);
-	if (a->n_assignments == HIST_VARS_MAX) {
-		hist_error(cmd, "Too many variables defined", s);
-		return -EINVAL;
-	}
-	return set_text(&a->assignments[a->n_assignments++], s);
+	if (a->n_assignments == HIST_VARS_MAX)
+		return hist_refuse(cmd, "Too many variables defined", s);
+	return text_set(&a->assignments[a->n_assignments++], s);
 }
 
 static int parse_action(const char *s, struct hist_attrs *a)
@@ -132,17 +125,15 @@ static int parse_action(const char *s, struct hist_attrs *a)
 	if (a->n_actions == HIST_ACTIONS_MAX ||
 	    (!behind(s, "onmatch(") && !behind(s, "onmax(") && !behind(s, "onchange(")))
 		return -EINVAL;
-	return set_text(&a->actions[a->n_actions++], s);
+	return text_set(&a->actions[a->n_actions++], s);
 }
 
 static int parse_part(const struct hist_command_text *cmd, char *s, struct hist_attrs *a)
 {
 	const char *equals = strchr(s, '=');
 
-	if (equals && !equals[1]) {
-		hist_error(cmd, "Empty assignment", s);
-		return -EINVAL;
-	}
+	if (equals && !equals[1])
+		return hist_refuse(cmd, "Empty assignment", s);
 	if (equals)
 		return parse_assignment(cmd, s, a);
 	if (!strcmp(s, "nohitcount") || !strcmp(s, "NOHC"))
@@ -167,7 +158,7 @@ int hist_attrs_parse(const struct hist_command_text *cmd, char *params, struct h
 	if (!err && !out->keys)
 		err = -EINVAL;
 	if (!err && !out->clock)
-		err = set_text(&out->clock, "global");
+		err = text_set(&out->clock, "global");
 	if (err)
 		hist_attrs_free(out);
 	return err;

@@ -12,11 +12,6 @@
 #include "model/hist/hist.h"
 #include "model/text.h"
 
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
 static bool same_event_field(const struct field *a, const struct field *b)
 {
 	if (a == b)
@@ -28,7 +23,7 @@ static bool same_event_field(const struct field *a, const struct field *b)
 static bool same_field(const struct hist_field *a, const struct hist_field *b)
 {
 	return a->flags == b->flags && same_event_field(a->field, b->field) && a->offset == b->offset &&
-	       a->size == b->size && a->is_signed == b->is_signed && same_text(a->var.name, b->var.name);
+	       a->size == b->size && a->is_signed == b->is_signed && text_same(a->var.name, b->var.name);
 }
 
 static bool same_shape(const struct hist_data *a, const struct hist_data *b)
@@ -73,7 +68,7 @@ static struct trigger *find_match(struct event_file *f, const struct hist_data *
 			continue;
 		if (named ? hist_of(t) != hist_of(named) : t->name != NULL)
 			continue;
-		if (same_shape(hd, hist_of(t)) && same_text(cond, t->cond))
+		if (same_shape(hd, hist_of(t)) && text_same(cond, t->cond))
 			return t;
 	}
 	return NULL;
@@ -177,11 +172,10 @@ static int check_new(struct command *c, struct event_file *f)
 {
 	const struct hist_attrs *a = &c->hd->attrs;
 
-	if (c->named && !same_shape(c->hd, hist_of(c->named))) {
-		hist_error(c->text, "Named hist trigger doesn't match existing named trigger (includes variables)",
-			   a->name);
-		return -EINVAL;
-	}
+	if (c->named && !same_shape(c->hd, hist_of(c->named)))
+		return hist_refuse(c->text,
+				   "Named hist trigger doesn't match existing named trigger (includes variables)",
+				   a->name);
 	if ((!a->name || c->named) && find_match(f, c->hd, c->named, c->cond)) {
 		hist_error(c->text, "Hist trigger already exists", NULL);
 		return -EEXIST;
@@ -219,10 +213,8 @@ static int set_clock(struct command *c, struct event_file *f)
 	if (!c->hd->enable_timestamps)
 		return 0;
 	id = find_clock(c->hd->attrs.clock);
-	if (id == CLOCK_ID_COUNT) {
-		hist_error(c->text, "Couldn't set trace_clock", c->hd->attrs.clock);
-		return -EINVAL;
-	}
+	if (id == CLOCK_ID_COUNT)
+		return hist_refuse(c->text, "Couldn't set trace_clock", c->hd->attrs.clock);
 	/* Relaxed: only the server stores it, a hit takes the new clock when it sees it. */
 	if (atomic_load_explicit(&inst->state->clock, memory_order_relaxed) != id) {
 		atomic_store_explicit(&inst->state->clock, id, memory_order_relaxed);
