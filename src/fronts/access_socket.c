@@ -241,6 +241,44 @@ int client_request(struct access *a, unsigned int op, const char *path, int fd, 
 	return answer.result;
 }
 
+int client_fd(struct access *a)
+{
+	return ((struct far *)a)->fd;
+}
+
+int client_ask(struct access *a, unsigned int op)
+{
+	struct wire_request rq = { .op = op };
+
+	return send_header(((struct far *)a)->fd, &rq, -1);
+}
+
+int client_hear(struct access *a)
+{
+	struct wire_answer answer;
+	int ret = receive_all(((struct far *)a)->fd, &answer, sizeof(answer));
+
+	return ret ? ret : answer.size ? -EPROTO : answer.result;
+}
+
+int client_keep(struct access *a, const char *path, bool truncates, const char *text, size_t len)
+{
+	size_t size = strlen(path) + 1 + len;
+	struct wire_request rq = { .size = (uint32_t)size, .op = WIRE_KEEP, .flags = truncates ? O_TRUNC : 0 };
+	char *body = size <= WIRE_MAX ? malloc(size) : NULL;
+	struct wire_answer answer;
+	int ret;
+
+	if (!body)
+		return -ENOMEM;
+	memcpy(body, path, size - len);
+	if (len)
+		memcpy(body + size - len, text, len);
+	ret = ask(a, &rq, body, -1, &answer);
+	free(body);
+	return ret ? ret : answer.result;
+}
+
 struct found {
 	const char	*name;
 	char		dir[4096];

@@ -68,6 +68,13 @@ static const char *shell_of(const char *text)
 	return !strncmp(text, "#!", 2) && memmem(text, n, "bash", 4) ? "bash" : "sh";
 }
 
+void setup_shell_exec(const char *name, const char *text)
+{
+	execlp(shell_of(text), shell_of(text), "-c", text, name, (char *)NULL);
+	fprintf(stderr, "%s: %s: %s\n", name, shell_of(text), strerror(errno));
+	_exit(127);
+}
+
 /* It answers once before the mount is served, and once when nothing can go wrong any more. */
 static void run_shell(int sock, const char *name, const char *text)
 {
@@ -81,9 +88,7 @@ static void run_shell(int sock, const char *name, const char *text)
 		ret = -errno;
 	if (send_answer(sock, ret, -1) || ret)
 		_exit(126);
-	execlp(shell_of(text), shell_of(text), "-c", text, name, (char *)NULL);
-	fprintf(stderr, "%s: %s: %s\n", name, shell_of(text), strerror(errno));
-	_exit(127);
+	setup_shell_exec(name, text);
 }
 
 /* ---- this process ---- */

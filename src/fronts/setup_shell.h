@@ -18,4 +18,7 @@ struct server_params;
  */
 int setup_shell_run(const struct server_params *params, const char *name, const char *text);
 
+/* Replaces this process by the shell that runs the text, where it is. */
+void setup_shell_exec(const char *name, const char *text) __attribute__((noreturn));
+
 #endif

@@ -5,6 +5,7 @@
  * Programs write the log while it is read, and may write anything. An entry
  * counts when its number is the expected one before and after it was copied.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/cmdlines.h"
@@ -18,6 +19,54 @@ void program_text_clean(char *text)
 		if ((unsigned char)*text < ' ' || *text == 0x7f)
 			*text = '?';
 }
+
+/* ---- how many there were ---- */
+
+struct pids_of {
+	unsigned int	nr;
+	uint64_t	bits[(PID_END + 63) / 64];
+};
+
+struct seen_pids {
+	struct pids_of	threads, processes;
+};
+
+static void see(struct pids_of *of, uint32_t pid)
+{
+	uint64_t *word = &of->bits[pid / 64], bit = 1ull << pid % 64;
+
+	of->nr += !(*word & bit);
+	*word |= bit;
+}
+
+/* A pid that is given again counts once. */
+static void count_task(struct programs *p, const struct task_entry *e)
+{
+	if (!p->seen)
+		p->seen = calloc(1, sizeof(*p->seen));
+	if (!p->seen)
+		return;
+	see(&p->seen->threads, e->pid);
+	if (e->tgid)
+		see(&p->seen->processes, e->tgid);
+}
+
+unsigned int program_names_threads(const struct programs *p)
+{
+	return p->seen ? p->seen->threads.nr : 0;
+}
+
+unsigned int program_names_processes(const struct programs *p)
+{
+	return p->seen ? p->seen->processes.nr : 0;
+}
+
+void program_names_destroy(struct programs *p)
+{
+	free(p->seen);
+}
+
+/* ---- the log ---- */
 
 static struct program_tables *tables_of(struct programs *p)
 {
@@ -35,6 +84,7 @@ static void take(struct programs *p, const struct task_entry *e)
 	memcpy(comm, e->comm, sizeof(comm));
 	comm[sizeof(comm) - 1] = '\0';
 	program_text_clean(comm);
+	count_task(p, e);
 	cmdlines_add(p->model->cmdlines, (int)e->pid, comm);
 	if (e->tgid)
 		cmdlines_add_tgid(p->model->cmdlines, (int)e->pid, (int)e->tgid);

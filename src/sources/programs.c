@@ -168,6 +168,7 @@ void programs_destroy(struct programs *p)
 	p->model->catch_up = NULL;
 	symbols_set_loader(p->model->symbols, NULL, NULL);
 	program_kept_destroy(p);
+	program_names_destroy(p);
 	program_events_destroy(p);
 	free(p);
 }
@@ -251,4 +252,6 @@ void programs_print(struct programs *p, FILE *out)
 	list_each(k, &p->kept, node)
 		fprintf(out, "kept %s %s\n", k->path, k->text);
 	fprintf(out, "missed %" PRIu64 "\n", missed_hits(p->model->session));
+	program_names_drain(p);
+	fprintf(out, "threads %u\nprocesses %u\n", program_names_threads(p), program_names_processes(p));
 }

@@ -37,6 +37,7 @@ struct programs {
 	/* program_names.c */
 	uint64_t	next_task;	/* number of the entry of the log to read next */
 	unsigned int	unwritten;	/* times that it was found half written */
+	struct seen_pids *seen;
 
 	/* program_symbols.c: of which DSOs the symbols are there */
 	bool		dso_read[LAYOUT_MAX_DSOS];
@@ -62,6 +63,10 @@ void program_events_destroy(struct programs *p);
 
 /* Takes in what came since; returns how many entries. */
 unsigned int program_names_drain(struct programs *p);
+/* How many there were since the server began. */
+unsigned int program_names_threads(const struct programs *p);
+unsigned int program_names_processes(const struct programs *p);
+void program_names_destroy(struct programs *p);
 /* Bytes that would break a line become '?'. */
 void program_text_clean(char *text);
 
