@@ -68,6 +68,8 @@ struct agent_thread {
  * attached, or in a slow path of the agent, or no slot is to be had (counted).
  */
 AGENT_API struct agent_thread *agent_thread(void);
+/* The same without a first hit: NULL where there was none. */
+AGENT_API struct agent_thread *agent_thread_known(void);
 
 /*
  * For interposers: agent_thread(), marked busy so that what the interposer
@@ -104,6 +106,12 @@ static inline bool provider_armed(unsigned int nr)
  * Called in the first constructor, so it may use nothing that a constructor makes.
  */
 AGENT_API uint64_t agent_providers_table(void) __attribute__((weak));
+
+/*
+ * The same (signal.c): t->flags with AGENT_HANDLER as it is now, at the frame of whoever asks.
+ * Asked at a thread's first hit, and at each in a handler, which may have been left by siglongjmp.
+ */
+AGENT_API uint8_t agent_signal_flags(const struct agent_thread *t, const void *frame) __attribute__((weak));
 
 /* The thread has a new name (prctl, pthread_setname_np). */
 AGENT_API void agent_thread_renamed(struct agent_thread *t);

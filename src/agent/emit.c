@@ -135,6 +135,8 @@ void agent_emit(struct agent_thread *t, uint32_t id, void *record, uint32_t size
 	struct record_common *common = record;
 	struct hit h = { .record = record, .size = size, .cpu = cpu_now(t), .comm = t->comm };
 
+	if (__builtin_expect(t->flags & AGENT_HANDLER, 0) && agent_signal_flags)
+		t->flags = agent_signal_flags(t, __builtin_frame_address(0));
 	*common = (struct record_common){ .type = (uint16_t)id, .flags = t->flags, .preempt_count = t->locks,
 					  .pid = (int32_t)t->pid };
 	level_note(t, (uintptr_t)__builtin_frame_address(0));

@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -192,6 +193,15 @@ static struct agent_thread *thread_begin(void)
 	return t;
 }
 
+/* All signals blocked but those that cannot be, and 32 and 33, which are libc's. */
+static uint8_t thread_flags(const struct agent_thread *t, uint64_t mask)
+{
+	uint8_t flags = agent_signal_flags ? agent_signal_flags(t, __builtin_frame_address(0)) : 0;
+
+	mask |= 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1) | 3ull << 31;
+	return mask == ~0ull ? flags | AGENT_SIGNALS_OFF : flags;
+}
+
 /* A hit that finds no slot is counted with the first one that the process has. */
 static void thread_missed(void)
 {
@@ -218,6 +228,8 @@ static __attribute__((noinline, cold)) struct agent_thread *thread_first(void)
 		t = thread_begin();
 		lock_give(&agent.here->lock);
 	}
+	if (t)
+		t->flags = thread_flags(t, old);
 	agent_self.thread = t;
 	agent_self.retry = t ? 0 : counter_read() + RETRY_TICKS;
 	agent_self.first = 0;
@@ -225,6 +237,13 @@ static __attribute__((noinline, cold)) struct agent_thread *thread_first(void)
 	if (!t)
 		thread_missed();
 	return t;
+}
+
+struct agent_thread *agent_thread_known(void)
+{
+	struct agent_thread *t = agent_self.thread;
+
+	return t && t->slot ? t : NULL;
 }
 
 struct agent_thread *agent_thread(void)
