@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/dynamic_events.h"
 #include "sources/programs_state.h"
 
 struct internal_field {
@@ -54,6 +53,12 @@ static const struct internal_event events[] = {
 	  { { "unsigned int id", 8, 4, false }, { "char buf[]", 12, 0, false } } },
 };
 
+static const char common_fields[] =
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
+
 static char *format_of(const struct internal_event *e)
 {
 	char *text = NULL;
@@ -62,7 +67,7 @@ static char *format_of(const struct internal_event *e)
 
 	if (!out)
 		return NULL;
-	fprintf(out, "name: %s\nID: %u\nformat:\n%s", e->name, e->id, dynamic_common_fields);
+	fprintf(out, "name: %s\nID: %u\nformat:\n%s", e->name, e->id, common_fields);
 	for (const struct internal_field *f = e->fields; f < e->fields + 6 && f->decl; f++)
 		fprintf(out, "\tfield:%s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", f->decl, f->offset, f->size,
 			f->is_signed);

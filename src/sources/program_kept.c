@@ -15,8 +15,8 @@
 
 /* "[instances/NAME/]events/SYSTEM/EVENT/FILE" */
 struct setting_path {
-	const char	*system, *event, *file;
-	size_t		system_len, event_len;
+	const char	*instance, *system, *event, *file;	/* instance NULL: the top */
+	size_t		instance_len, system_len, event_len;
 };
 
 /* A component and the slash behind it. */
@@ -33,12 +33,11 @@ static bool take_name(const char **at, const char **name, size_t *len)
 static bool split(const char *path, struct setting_path *out)
 {
 	static const char *const files[] = { "enable", "filter", "trigger" };
-	const char *name;
-	size_t len;
 
+	out->instance = NULL;
 	if (!strncmp(path, "instances/", 10)) {
 		path += 10;
-		if (!take_name(&path, &name, &len))
+		if (!take_name(&path, &out->instance, &out->instance_len))
 			return false;
 	}
 	if (strncmp(path, "events/", 7))
@@ -134,18 +133,31 @@ static int keep_lines(struct programs *p, const char *path, char *text, bool one
 	return err;
 }
 
+/* It can be kept: its instance is there, and its event is not. */
+static bool is_early(struct programs *p, const struct setting_path *at)
+{
+	char instance[256], system[256], event[256];
+
+	if (at->instance_len >= sizeof(instance) || at->system_len >= sizeof(system) || at->event_len >= sizeof(event))
+		return false;
+	if (at->instance) {
+		snprintf(instance, sizeof(instance), "%.*s", (int)at->instance_len, at->instance);
+		if (!instance_find(p->model, instance))
+			return false;
+	}
+	snprintf(system, sizeof(system), "%.*s", (int)at->system_len, at->system);
+	snprintf(event, sizeof(event), "%.*s", (int)at->event_len, at->event);
+	return !model_find_event(p->model, system, event);
+}
+
 int programs_keep(struct programs *p, const char *path, bool truncates, const char *text, size_t len)
 {
-	struct setting_path at;
-	char *copy, system[256], event[256];
+	struct setting_path at = { 0 };
 	bool one_value;
+	char *copy;
 	int err;
 
-	if (!split(path, &at) || at.system_len >= sizeof(system) || at.event_len >= sizeof(event))
-		return -ENOENT;
-	snprintf(system, sizeof(system), "%.*s", (int)at.system_len, at.system);
-	snprintf(event, sizeof(event), "%.*s", (int)at.event_len, at.event);
-	if (model_find_event(p->model, system, event))
+	if (!split(path, &at) || !is_early(p, &at))
 		return -ENOENT;
 	copy = strndup(text, len);
 	if (!copy)
