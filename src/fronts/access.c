@@ -131,6 +131,11 @@ int access_write_all(struct access *a, const char *path, int flags, const char *
 	return ret < 0 ? (int)ret : 0;
 }
 
+int access_keep(struct access *a, const char *path, bool truncates, const char *text, size_t len)
+{
+	return a->ops->keep ? a->ops->keep(a, path, truncates, text, len) : -ENOENT;
+}
+
 /* ---- error_log ---- */
 
 /* instances/NAME/error_log for files of an instance, else error_log. */

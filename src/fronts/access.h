@@ -36,6 +36,8 @@ struct access_ops {
 	int	(*stat)(struct access *a, const char *path, mode_t *mode);
 	int	(*mkdir)(struct access *a, const char *path);
 	int	(*rmdir)(struct access *a, const char *path);
+	/* access_keep(); NULL: nothing is kept */
+	int	(*keep)(struct access *a, const char *path, bool truncates, const char *text, size_t len);
 	void	(*close)(struct access *a);
 };
 
@@ -79,6 +81,13 @@ int access_create(struct access *a, const char *path, int flags, struct access_f
  */
 int access_write_all(struct access *a, const char *path, int flags, const char *text, size_t len,
 		     const char **step);
+
+/*
+ * A setting of an event that no program has defined yet: events/SYSTEM/EVENT/
+ * {enable,filter,trigger}, written as soon as one does. An empty text asks
+ * whether it would be kept, and truncates. -ENOENT: it is not kept.
+ */
+int access_keep(struct access *a, const char *path, bool truncates, const char *text, size_t len);
 
 /*
  * What a write made error_log grow by. access_errors_mark() before the write,

@@ -211,6 +211,24 @@ static int far_rmdir(struct access *a, const char *path)
 	return ask_path(a, WIRE_RMDIR, path, 0);
 }
 
+int client_keep(struct access *a, const char *path, bool truncates, const char *text, size_t len)
+{
+	size_t size = strlen(path) + 1 + len;
+	struct wire_request rq = { .size = (uint32_t)size, .op = WIRE_KEEP, .flags = truncates ? O_TRUNC : 0 };
+	char *body = size <= WIRE_MAX ? malloc(size) : NULL;
+	struct wire_answer answer;
+	int ret;
+
+	if (!body)
+		return -ENOMEM;
+	memcpy(body, path, size - len);
+	if (len)
+		memcpy(body + size - len, text, len);
+	ret = ask(a, &rq, body, -1, &answer);
+	free(body);
+	return ret ? ret : answer.result;
+}
+
 static void far_close(struct access *a)
 {
 	close(((struct far *)a)->fd);
@@ -219,7 +237,7 @@ static void far_close(struct access *a)
 
 static const struct access_ops far_ops = {
 	.open = far_open, .read = far_read, .write = far_write, .release = far_release,
-	.list = far_list, .stat = far_stat, .mkdir = far_mkdir, .rmdir = far_rmdir,
+	.list = far_list, .stat = far_stat, .mkdir = far_mkdir, .rmdir = far_rmdir, .keep = client_keep,
 	.close = far_close,
 };
 
@@ -259,24 +277,6 @@ int client_hear(struct access *a)
 	int ret = receive_all(((struct far *)a)->fd, &answer, sizeof(answer));
 
 	return ret ? ret : answer.size ? -EPROTO : answer.result;
-}
-
-int client_keep(struct access *a, const char *path, bool truncates, const char *text, size_t len)
-{
-	size_t size = strlen(path) + 1 + len;
-	struct wire_request rq = { .size = (uint32_t)size, .op = WIRE_KEEP, .flags = truncates ? O_TRUNC : 0 };
-	char *body = size <= WIRE_MAX ? malloc(size) : NULL;
-	struct wire_answer answer;
-	int ret;
-
-	if (!body)
-		return -ENOMEM;
-	memcpy(body, path, size - len);
-	if (len)
-		memcpy(body + size - len, text, len);
-	ret = ask(a, &rq, body, -1, &answer);
-	free(body);
-	return ret ? ret : answer.result;
 }
 
 struct found {

@@ -2,6 +2,8 @@
 /*
  * client_write.c - a text to a file of a session; a refused one prints what error_log got
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +28,16 @@ static char *gather(int argc, char **argv, size_t *len)
 	return text;
 }
 
+/* A setting of an event that is to come is kept. */
+static bool keep_text(struct access *a, const struct command *cmd, const char *argument, const char *path, int flags,
+		      const char *text, size_t len)
+{
+	if (access_keep(a, path, flags & O_TRUNC, text, len))
+		return false;
+	fprintf(stderr, "tracefuse: %s: %s: kept until a program defines the event\n", cmd->name, argument);
+	return true;
+}
+
 static int write_text(struct access *a, const struct command *cmd, const char *argument, int flags,
 		      const char *text, size_t len)
 {
@@ -38,7 +50,7 @@ static int write_text(struct access *a, const struct command *cmd, const char *a
 		return COMMAND_FAILED;
 	mark = access_errors_mark(a, path);
 	ret = access_write_all(a, path, flags, text, len, &step);
-	if (!ret) {
+	if (!ret || (ret == -ENOENT && keep_text(a, cmd, argument, path, flags, text, len))) {
 		free(mark);
 		return COMMAND_DONE;
 	}

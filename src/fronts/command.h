@@ -24,7 +24,8 @@ struct command {
 /* In the order of the list that `tracefuse --help` prints; ends with a NULL name. */
 extern const struct command *const commands[];
 
-extern const struct command command_replay;	/* cmd_replay.c */
+extern const struct command command_run;	/* cmd_run.c */
+extern const struct command command_replay;
 extern const struct command command_mount;
 extern const struct command command_umount;
 extern const struct command command_dir;

@@ -10,7 +10,7 @@
 #include "fronts/version.h"
 
 const struct command *const commands[] = {
-	&command_replay, &command_mount, &command_umount, &command_dir, &command_ls, &command_cat,
+	&command_run, &command_replay, &command_mount, &command_umount, &command_dir, &command_ls, &command_cat,
 	&command_write, &command_append, &command_paste, &command_explain, &command_shell,
 	&command_sessions, &command_doctor, &command_reset, NULL,
 };

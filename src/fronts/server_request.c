@@ -154,10 +154,14 @@ static int request_keep(struct server *srv, const struct wire_request *rq, const
 	return programs_keep(srv->programs, body, rq->flags & O_TRUNC, body + path, rq->size - path);
 }
 
-static int request_systems(struct server *srv, const struct wire_request *rq, const char *names)
+static int request_systems(struct server *srv, const char *names)
 {
-	const struct programs_params params = { .systems = names, .kernel_names = rq->flags };
+	const struct programs_params params = {
+		.systems = !strcmp(names + 1, "*") ? NULL : names + 1, .kernel_names = *names == '+',
+	};
 
+	if (!*names)
+		return -EINVAL;
 	return srv->programs ? programs_add_systems(srv->programs, &params) : -EOPNOTSUPP;
 }
 
@@ -185,7 +189,7 @@ static int request_path(struct server *srv, struct client *c, const struct wire_
 	case WIRE_KEEP:
 		return request_keep(srv, rq, path);
 	case WIRE_SYSTEMS:
-		return request_systems(srv, rq, path);
+		return request_systems(srv, path);
 	default:
 		return -ENOSYS;
 	}

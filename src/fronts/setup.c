@@ -35,10 +35,24 @@ void setup_error(struct setup *s, FILE *err, const char *format, ...)
 
 struct target {
 	struct access_file *file;	/* in the session */
+	struct access	*keeper;	/* the setting is kept: its event is not there yet */
 	FILE		*host;
 	char		path[1024];
 	char		*mark;		/* of error_log, before the write */
 };
+
+/* Of an event that is to come the settings are kept. */
+static int open_kept(struct setup *s, const char *word, bool append, struct target *t)
+{
+	struct access *a = s->params->access;
+	int ret = access_keep(a, t->path, !append, "", 0);
+
+	if (ret)
+		return ret;
+	t->keeper = a;
+	fprintf(s->err, "%s: line %u: %s: kept until a program defines the event\n", s->params->name, s->line, word);
+	return 0;
+}
 
 static int open_target(struct setup *s, const char *word, bool append, struct target *t)
 {
@@ -46,8 +60,11 @@ static int open_target(struct setup *s, const char *word, bool append, struct ta
 
 	memset(t, 0, sizeof(*t));
 	if (setup_path(s, word, t->path, sizeof(t->path))) {
+		int ret;
+
 		t->mark = access_errors_mark(a, t->path);
-		return access_create(a, t->path, O_WRONLY | (append ? O_APPEND : O_TRUNC), &t->file);
+		ret = access_create(a, t->path, O_WRONLY | (append ? O_APPEND : O_TRUNC), &t->file);
+		return ret == -ENOENT ? open_kept(s, word, append, t) : ret;
 	}
 	if (setup_is_kernels(t->path))
 		return -EPERM;
@@ -92,6 +109,8 @@ static int close_target(struct target *t, const char *text, size_t len, bool by_
 	if (t->file) {
 		ret = by_lines ? write_lines(t->file, text, len) : write_all(t->file, text, len);
 		t->file->access->ops->release(t->file);
+	} else if (t->keeper) {
+		ret = len ? access_keep(t->keeper, t->path, false, text, len) : 0;
 	} else if (t->host) {
 		if (fwrite(text, 1, len, t->host) != len)
 			ret = -errno;

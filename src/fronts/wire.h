@@ -36,7 +36,7 @@ enum wire_op {
 	WIRE_HELD,		/* when one waits          -> its number */
 	WIRE_GO,		/* its number in decimal   -> 0; it goes on */
 	WIRE_KEEP,		/* path, 0, text; flags    -> 0; a setting of an event that no program has defined yet */
-	WIRE_SYSTEMS,		/* names; flags: kernel names -> 0; providers' systems are wanted (programs_add_systems()) */
+	WIRE_SYSTEMS,		/* + or - (kernel names), names or * -> 0; providers' systems are wanted (programs_add_systems()) */
 };
 
 struct wire_request {

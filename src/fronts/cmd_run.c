@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_run.c - `tracefuse run`: a program that is traced, and behaves as if it were not
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fronts/access.h"
+#include "fronts/command.h"
+#include "fronts/results.h"
+#include "fronts/run.h"
+#include "fronts/save_dat.h"
+#include "session/session.h"
+#include "sources/programs.h"
+
+/* ---- the command line ---- */
+
+enum { OPT_SESSION = 256, OPT_MOUNT, OPT_SETUP, OPT_CAT, OPT_SAVE, OPT_COMPRESS, OPT_PROVIDERS, OPT_KERNEL_NAMES,
+       OPT_HIST_LEGACY };
+
+static const struct option long_options[] = {
+	{ "session", required_argument, NULL, OPT_SESSION },
+	{ "mount", required_argument, NULL, OPT_MOUNT },
+	{ "setup", required_argument, NULL, OPT_SETUP },
+	{ "event", required_argument, NULL, 'e' },
+	{ "cat", required_argument, NULL, OPT_CAT },
+	{ "save", required_argument, NULL, OPT_SAVE },
+	{ "output", required_argument, NULL, 'o' },
+	{ "compress", no_argument, NULL, OPT_COMPRESS },
+	{ "providers", required_argument, NULL, OPT_PROVIDERS },
+	{ "kernel-names", no_argument, NULL, OPT_KERNEL_NAMES },
+	{ "hist-legacy", no_argument, NULL, OPT_HIST_LEGACY },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static void add_word(struct run_words *w, const char *word)
+{
+	w->v[w->nr++] = word;
+}
+
+static int parse_option(struct run *r, int opt, char **argv)
+{
+	switch (opt) {
+	case OPT_SESSION:
+		r->session_name = optarg;
+		break;
+	case OPT_MOUNT:
+		r->mount_dir = optarg;
+		break;
+	case OPT_SETUP:
+		add_word(&r->setups, optarg);
+		break;
+	case 'e':
+		add_word(&r->events, optarg);
+		break;
+	case OPT_CAT:
+		add_word(&r->cats, optarg);
+		break;
+	case OPT_SAVE:
+		r->save_dir = optarg;
+		break;
+	case 'o':
+		r->dat_file = optarg;
+		break;
+	case OPT_COMPRESS:
+		r->compress = true;
+		break;
+	case OPT_PROVIDERS:
+		r->systems = optarg;
+		break;
+	case OPT_KERNEL_NAMES:
+		r->kernel_names = true;
+		break;
+	case OPT_HIST_LEGACY:
+		r->hist_legacy = true;
+		break;
+	case 'q':
+		r->quiet = true;
+		break;
+	case ':':
+		return command_usage(&command_run, "%s needs an argument", argv[optind - 1]);
+	default:
+		return command_usage(&command_run, "unknown option %s", argv[optind - 1]);
+	}
+	return COMMAND_DONE;
+}
+
+static int check_providers(const struct run *r)
+{
+	char *unknown = r->systems ? programs_unknown_system(r->systems) : NULL;
+	int status = COMMAND_DONE;
+
+	if (unknown)
+		status = command_usage(&command_run, "--providers: there is no %s", unknown);
+	free(unknown);
+	return status;
+}
+
+static int check_arguments(const struct run *r)
+{
+	if (!*r->program)
+		return command_usage(&command_run, "which program?");
+	if (r->session_name && !session_name_valid(r->session_name))
+		return command_usage(&command_run, "'%s' can be no session's name", r->session_name);
+	if (r->save_dir && !r->cats.nr)
+		return command_usage(&command_run, "--save DIR saves what --cat names: give --cat FILE");
+	if (r->compress && !r->dat_file)
+		return command_usage(&command_run, "--compress is for -o FILE");
+	return check_providers(r);
+}
+
+static int parse_arguments(struct run *r, int argc, char **argv)
+{
+	int opt, status;
+
+	optind = 0;
+	/* The program's own options are its own. */
+	while ((opt = getopt_long(argc, argv, "+:e:o:q", long_options, NULL)) != -1) {
+		status = parse_option(r, opt, argv);
+		if (status)
+			return status;
+	}
+	r->program = argv + optind;
+	return check_arguments(r);
+}
+
+/* ---- before anything is made ---- */
+
+static int find_program(struct run *r)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	run_check(r->program[0], preload, &r->check);
+	if (r->check.status) {
+		command_error("%s: %s", r->program[0], strerror(r->check.err));
+		return r->check.status;
+	}
+	if (*r->check.untraced) {
+		fprintf(stderr, "tracefuse: %s runs untraced: %s\n", r->program[0], r->check.untraced);
+		return COMMAND_DONE;
+	}
+	r->preload = run_preload(preload);
+	return r->preload ? COMMAND_DONE : COMMAND_FAILED;
+}
+
+static int prepare(struct run *r)
+{
+	int status = r->dat_file ? save_dat_check(r->dat_file) : COMMAND_DONE;
+
+	if (!status)
+		status = run_setup_read(r);
+	return status ? status : find_program(r);
+}
+
+/* ---- the order of the steps ---- */
+
+static int print_results(struct run *r)
+{
+	int status = COMMAND_DONE;
+
+	run_server_again(r);
+	if (!r->access)
+		return COMMAND_FAILED;
+	if (r->cats.nr)
+		status = results_print(r->access, r->cats.v, r->cats.nr, r->save_dir);
+	if (r->dat_file && save_dat(r->access, r->dat_file, NULL, r->compress))
+		status = COMMAND_FAILED;
+	run_summary(r);
+	return status;
+}
+
+/* 0: the program ran, r->status is its end, *failed tells whether something else went wrong. */
+static int run_program(struct run *r, bool *failed)
+{
+	int status = run_server_open(r);
+
+	/* Nobody is waited for who will never come. */
+	if (!status && r->preload)
+		status = run_setup_hold(r);
+	if (status)
+		return status;
+	if (!r->preload)
+		run_setup(r);
+	status = run_child(r);
+	run_setup_let_go(r);
+	if (status)
+		return status;
+	/* It never attached: so that the results are there at least. */
+	run_setup(r);
+	*failed = print_results(r) != COMMAND_DONE;
+	return COMMAND_DONE;
+}
+
+static void release(struct run *r)
+{
+	run_setup_let_go(r);
+	run_server_close(r);
+	run_setup_free(r);
+	free(r->preload);
+	free(r->setups.v);
+	free(r->events.v);
+	free(r->cats.v);
+}
+
+/* Descriptors that this process opens are not to be taken for those. */
+static void reserve_standard(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+static int run(int argc, char **argv)
+{
+	struct run r = { .life_fd = -1 };
+	bool failed = false;
+	int status;
+
+	reserve_standard();
+	r.setups.v = calloc(argc, sizeof(char *));
+	r.events.v = calloc(argc, sizeof(char *));
+	r.cats.v = calloc(argc, sizeof(char *));
+	if (!r.setups.v || !r.events.v || !r.cats.v)
+		status = command_error("out of memory");
+	else
+		status = parse_arguments(&r, argc, argv);
+	if (!status)
+		status = prepare(&r);
+	if (!status)
+		status = run_program(&r, &failed);
+	release(&r);
+	if (status)
+		return status;
+	fflush(stdout);
+	if (failed && WIFEXITED(r.status) && !WEXITSTATUS(r.status))
+		return COMMAND_FAILED;
+	run_child_die_like(r.status);
+}
+
+const struct command command_run = {
+	.name = "run",
+	.summary = "trace a program",
+	.run = run,
+	.help =
+"usage: tracefuse run [options] [--] PROGRAM ARGUMENTS...\n"
+"\n"
+"Runs a program with the agent preloaded: its events - those that it defines itself,\n"
+"and those that every program has: heap, lock, thread, signal, syscalls - go through\n"
+"the triggers, filters and buffers of a session. The program is held before its\n"
+"constructors until the setup is done. Its children are traced as well.\n"
+"\n"
+"  -e, --event SYSTEM[:EVENT]  enable events (repeatable)\n"
+"  --setup FILE                shell lines for the tracing directory, run before\n"
+"                              the program begins (repeatable)\n"
+"  --cat FILE                  print a file of the tracing directory at the end\n"
+"                              (repeatable)\n"
+"  --save DIR                  the --cat files go there, / written as __\n"
+"  -o, --output FILE           write what was recorded as a trace.dat (version 7)\n"
+"  --compress                  the same, packed with zstd\n"
+"  --providers LIST            of the events that every program has only these\n"
+"                              systems: heap,lock; \"\" is none of them\n"
+"  --kernel-names              show heap and thread events also as those of the\n"
+"                              kernel: kmem:kmalloc, sched:sched_switch ...\n"
+"  --session NAME              make the session NAME, which stays, or join it\n"
+"  --mount DIR                 show the session's files in DIR\n"
+"  --hist-legacy               histograms as they were printed in 2017\n"
+"  -q, --quiet                 no summary at the end\n"
+"\n"
+"The exit status is the program's; 127 and 126 when it cannot be found or run. A\n"
+"program that cannot be traced (static, setuid, 32-bit, with another C library) runs\n"
+"untraced, and a sentence says why. The session ends with the program, unless it has\n"
+"a name or is mounted; children that go on are not waited for.\n",
+};

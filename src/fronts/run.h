@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run.h - inside `tracefuse run`: what was asked for, and what there is
+ *
+ *   cmd_run.c       the command line, the order of the steps
+ *   run_check.c     whether the program can be traced (run_elf.c: what its file says)
+ *   run_agent.c     where the agent is, LD_PRELOAD
+ *   run_server.c    a session, made or joined; its end
+ *   run_setup.c     -e and --setup, when the program waits for them
+ *   run_child.c     the program: signals, stops, its end
+ *   run_summary.c   what was recorded and what was lost
+ *
+ *     this process                server (own terminal session)      program
+ *     make or join ------------>  serves
+ *     HOLD  ------------------->
+ *     fork ------------------------------------------------------->  exec, agent
+ *                                 waits <--------------------------  READY
+ *     set up <---- HELD --------
+ *     GO ---------------------->  ---------------------------------> constructors, main
+ *     wait, pass signals on                                          ...
+ *     results, summary <-------------------------------------------- ends
+ *     END --------------------->  ends
+ *
+ * The program is this process's child and in its process group, so that a shell
+ * and a terminal see one job.
+ */
+#ifndef TRACEFUSE_FRONTS_RUN_H
+#define TRACEFUSE_FRONTS_RUN_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "fronts/run_check.h"
+
+struct access;
+
+/* Room for as many as there are arguments. */
+struct run_words {
+	const char	**v;
+	unsigned int	nr;
+};
+
+struct run {
+	/* what was asked for */
+	const char	*session_name;	/* NULL: none */
+	const char	*mount_dir;
+	const char	*save_dir;
+	const char	*dat_file;
+	const char	*systems;	/* --providers; NULL: not given */
+	bool		compress, kernel_names, hist_legacy, quiet;
+	struct run_words setups, cats;
+	struct run_words events;	/* those that are not there yet stay in it */
+	char		**program;	/* and its arguments; ends with NULL */
+
+	/* found out before anything is made */
+	char		**scripts;	/* texts of the setups */
+	struct run_check check;
+	char		*preload;	/* LD_PRELOAD; NULL: the program runs untraced */
+
+	/* the session */
+	char		name[64];
+	bool		joined;		/* it was there already */
+	int		life_fd;	/* the session ends when it is closed; -1 */
+	struct access	*access;	/* NULL: it cannot be reached any more */
+	struct access	*hold;		/* programs wait for it; NULL: nobody does */
+	bool		set_up;
+
+	/* the program */
+	pid_t		pid;
+	int		status;		/* as waitpid() has it */
+};
+
+/* Whether the session ends with the command. */
+static inline bool run_is_private(const struct run *r)
+{
+	return !r->session_name && !r->mount_dir;
+}
+
+/* ---- run_agent.c ---- */
+
+/*
+ * LD_PRELOAD with the agent, behind a sanitizer and before all else that `old` (may be NULL) has; the caller frees.
+ * NULL: there is no agent, which was said.
+ */
+char *run_preload(const char *old);
+
+/* ---- run_server.c: these print what is wrong and return an exit status ---- */
+
+int run_server_open(struct run *r);
+/* The server died: brings the session back where that can be done. */
+void run_server_again(struct run *r);
+void run_server_close(struct run *r);
+
+/* ---- run_setup.c ---- */
+
+/* Before anything is made: reads the scripts. An exit status. */
+int run_setup_read(struct run *r);
+void run_setup_free(struct run *r);
+/* Holds the programs that attach from now on. An exit status. */
+int run_setup_hold(struct run *r);
+/* Whoever waits goes on, and nobody waits any more. */
+void run_setup_let_go(struct run *r);
+/* r->hold is readable: a program waits, or the server died. */
+void run_setup_held(struct run *r);
+/* -e, --setup, once. */
+void run_setup(struct run *r);
+
+/* ---- run_child.c ---- */
+
+/* Starts the program and waits for its end: r->status. An exit status. */
+int run_child(struct run *r);
+/* Ends this process as the program ended. */
+void run_child_die_like(int status) __attribute__((noreturn));
+
+/* ---- run_summary.c ---- */
+
+void run_summary(struct run *r);
+
+#endif

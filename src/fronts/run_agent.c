@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run_agent.c - where the agent is, and its place in LD_PRELOAD
+ *
+ *     $TRACEFUSE_LIBDIR, else beside the executable in the build tree, else where it was installed
+ *
+ * It stands before other preloaded libraries, so that it sees the program's
+ * calls whoever answers them, but behind a sanitizer's, which insists on being
+ * the first.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fronts/command.h"
+#include "fronts/run.h"
+#include "fronts/version.h"
+
+#define AGENT "libtracefuse-providers.so"
+
+#define CORE "libtracefuse.so.0"	/* alone it has only the events that programs define */
+
+static bool has_library(const char *dir, const char *below, const char *name, char *out, size_t size)
+{
+	return snprintf(out, size, "%s%s/%s", dir, below, name) < (int)size && !access(out, R_OK);
+}
+
+static bool has_agent(const char *dir, const char *below, char *out, size_t size)
+{
+	return has_library(dir, below, AGENT, out, size) || has_library(dir, below, CORE, out, size);
+}
+
+/* BUILD/src/fronts/tracefuse has its agent in BUILD/src/agent. */
+static bool beside_executable(char *out, size_t size)
+{
+	char exe[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+
+	if (n < 0)
+		return false;
+	exe[n] = 0;
+	slash = strrchr(exe, '/');
+	if (!slash)
+		return false;
+	*slash = 0;
+	return has_agent(exe, "/../agent/providers", out, size) || has_agent(exe, "/../agent", out, size) ||
+	       has_agent(exe, "/../" TRACEFUSE_LIBDIR_BELOW, out, size);
+}
+
+static bool find_agent(char *out, size_t size)
+{
+	const char *dir = getenv("TRACEFUSE_LIBDIR");
+	char path[PATH_MAX];
+
+	if (dir && *dir ? !has_agent(dir, "", path, sizeof(path)) :
+	    !beside_executable(path, sizeof(path)) && !has_agent(TRACEFUSE_LIBDIR, "", path, sizeof(path))) {
+		command_error("run: there is no %s in %s", AGENT, dir && *dir ? dir : TRACEFUSE_LIBDIR);
+		return false;
+	}
+	if (!realpath(path, out) || strpbrk(out, " :")) {
+		command_error("run: %s cannot be preloaded: its path has a blank or a colon", path);
+		return false;
+	}
+	return true;
+}
+
+/* Bytes of the sanitizers' libraries that the list begins with, and of what separates them. */
+static size_t sanitizers(const char *list)
+{
+	char word[PATH_MAX];
+	size_t at = 0, n;
+
+	for (;;) {
+		n = strcspn(list + at, " :");
+		if (n >= sizeof(word))
+			return at;
+		memcpy(word, list + at, n);
+		word[n] = 0;
+		if (!n || !run_is_sanitizer(word))
+			return at;
+		at += n;
+		at += strspn(list + at, " :");
+	}
+}
+
+char *run_preload(const char *old)
+{
+	char agent[PATH_MAX], *out;
+	size_t first;
+	int n;
+
+	if (!find_agent(agent, sizeof(agent)))
+		return NULL;
+	if (!old)
+		old = "";
+	first = sanitizers(old);
+	n = asprintf(&out, "%.*s%s%s%s%s", (int)first, old, first && !strchr(" :", old[first - 1]) ? ":" : "", agent,
+		     old[first] ? ":" : "", old + first);
+	if (n < 0)
+		command_error("out of memory");
+	return n < 0 ? NULL : out;
+}

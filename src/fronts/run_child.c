@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run_child.c - the program of a run: starts it, stands in for it before the shell, waits for its end
+ *
+ * C1  The program gets the signal mask, dispositions, descriptors, limits and
+ *     terminal that this process was given; only LD_PRELOAD and
+ *     TRACEFUSE_SESSION differ.
+ * C2  What the terminal sends goes to the whole process group: the program has
+ *     it, and decides. Here it is only taken note of.
+ * C3  What somebody sends to this process alone (kill, timeout) is passed on.
+ *     From a member of the group it was sent to the group: the program has it.
+ * C4  When the program stops this process stops the same way, so that the
+ *     shell sees its job stopped; when it goes on, the program does.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fronts/client.h"
+#include "fronts/run.h"
+
+/* As they were before this process needed others. */
+struct signals {
+	sigset_t	mask;
+	struct sigaction child;
+	int		fd;
+};
+
+/* All but those that tell of a fault of this process's own. */
+static void signals_of_interest(sigset_t *set)
+{
+	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPIPE };
+
+	sigfillset(set);
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		sigdelset(set, own[i]);
+}
+
+static int signals_take(struct signals *s)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t set;
+
+	signals_of_interest(&set);
+	sigprocmask(SIG_BLOCK, &set, &s->mask);
+	/* Where it is ignored a child leaves no status. */
+	sigaction(SIGCHLD, &dfl, &s->child);
+	s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->fd < 0 ? -errno : 0;
+}
+
+static void signals_give_back(const struct signals *s)
+{
+	sigaction(SIGCHLD, &s->child, NULL);
+	sigprocmask(SIG_SETMASK, &s->mask, NULL);
+}
+
+/* ---- the program's process ---- */
+
+static void become_program(const struct run *r, const struct signals *s)
+{
+	int err;
+
+	signals_give_back(s);
+	if (r->preload) {
+		setenv("LD_PRELOAD", r->preload, 1);
+		setenv("TRACEFUSE_SESSION", r->name, 1);
+	}
+	execvp(r->program[0], r->program);
+	err = errno;
+	command_error("%s: %s", r->program[0], strerror(err));
+	_exit(err == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE);
+}
+
+/* ---- standing in for it ---- */
+
+/* 'T': stopped; of its main thread. */
+static bool is_stopped(pid_t pid)
+{
+	char path[64], text[512], *state;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = 0;
+	state = strrchr(text, ')');
+	return state && (state[1] == ' ') && state[2] == 'T';
+}
+
+static void stop_like(struct run *r, int sig)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL }, old;
+	sigset_t set;
+
+	/* Other programs of the session would wait for a process that is stopped. */
+	run_setup_let_go(r);
+	fflush(NULL);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	if (sig != SIGSTOP)
+		sigaction(sig, &dfl, &old);
+	raise(sig);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	/* Stopped here, until the shell continues the job. */
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (sig != SIGSTOP)
+		sigaction(sig, &old, NULL);
+	if (is_stopped(r->pid))
+		kill(r->pid, SIGCONT);
+}
+
+static bool is_for_group(const struct run *r, const struct signalfd_siginfo *info)
+{
+	pid_t sender = (pid_t)info->ssi_pid;
+
+	return info->ssi_code == SI_KERNEL || info->ssi_code > 0 || sender == r->pid || sender == getpid() ||
+	       (sender && getpgid(sender) == getpgrp());
+}
+
+static void pass_on(const struct run *r, const struct signalfd_siginfo *info)
+{
+	int sig = (int)info->ssi_signo;
+
+	if (sig == SIGCHLD)
+		return;
+	if (sig == SIGCONT ? is_stopped(r->pid) : !is_for_group(r, info))
+		kill(r->pid, sig);
+}
+
+/* True: it has ended. */
+static bool look_at_child(struct run *r)
+{
+	int status;
+
+	while (waitpid(r->pid, &status, WNOHANG | WUNTRACED) > 0) {
+		if (!WIFSTOPPED(status)) {
+			r->status = status;
+			return true;
+		}
+		stop_like(r, WSTOPSIG(status));
+	}
+	return false;
+}
+
+static bool serve_signals(struct run *r, int fd)
+{
+	struct signalfd_siginfo info;
+
+	while (read(fd, &info, sizeof(info)) == sizeof(info))
+		pass_on(r, &info);
+	return look_at_child(r);
+}
+
+static void wait_for_end(struct run *r, int fd)
+{
+	for (;;) {
+		struct pollfd p[2] = {
+			{ .fd = fd, .events = POLLIN },
+			{ .fd = r->hold ? client_fd(r->hold) : -1, .events = POLLIN },
+		};
+
+		if (poll(p, 2, -1) < 0)
+			continue;
+		if (p[0].revents && serve_signals(r, fd))
+			return;
+		if (p[1].revents && r->hold)
+			run_setup_held(r);
+	}
+}
+
+int run_child(struct run *r)
+{
+	struct signals s;
+	int ret = signals_take(&s);
+
+	fflush(NULL);
+	if (!ret) {
+		r->pid = fork();
+		if (!r->pid)
+			become_program(r, &s);
+		ret = r->pid < 0 ? -errno : 0;
+	}
+	if (!ret)
+		wait_for_end(r, s.fd);
+	if (s.fd >= 0)
+		close(s.fd);
+	signals_give_back(&s);
+	return ret ? command_error("run: cannot start %s: %s", r->program[0], strerror(-ret)) : COMMAND_DONE;
+}
+
+void run_child_die_like(int status)
+{
+	struct rlimit none = { 0, 0 };
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t set;
+	int sig;
+
+	if (WIFEXITED(status))
+		_exit(WEXITSTATUS(status));
+	/* The program has left a core file where one was wanted. */
+	sig = WTERMSIG(status);
+	setrlimit(RLIMIT_CORE, &none);
+	sigaction(sig, &dfl, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	raise(sig);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	_exit(128 + sig);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run_server.c - the session of a run: made with a server of its own, or joined
+ *
+ * The server is not this process's child and not of its terminal: what the
+ * terminal sends is for the program, and a shell waits for nobody else.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fronts/client.h"
+#include "fronts/run.h"
+#include "fronts/server.h"
+#include "fronts/wire.h"
+#include "session/session.h"
+#include "sources/programs.h"
+
+enum { END_MS = 5000 };
+
+/* ---- a session of its own ---- */
+
+/* For `tracefuse sessions`. */
+static void describe(const struct run *r, char *out, size_t size)
+{
+	size_t at = (size_t)snprintf(out, size, "run");
+
+	for (char **word = r->program; *word && at < size; word++)
+		at += (size_t)snprintf(out + at, size - at, " %s", *word);
+	for (; *out; out++)
+		if ((unsigned char)*out < ' ')
+			*out = ' ';
+}
+
+static int make(struct run *r)
+{
+	struct programs_params programs = { .systems = r->systems, .kernel_names = r->kernel_names };
+	char what[256];
+	struct server_make_params params = {
+		.name = r->name, .programs = &programs, .what = what, .hist_legacy = r->hist_legacy,
+		.end_unmounted = !r->session_name && r->mount_dir, .life_fd = -1,
+	};
+	int fds[2] = { -1, -1 }, ret;
+
+	describe(r, what, sizeof(what));
+	if (run_is_private(r)) {
+		if (pipe2(fds, O_CLOEXEC))
+			return command_error("run: %s", strerror(errno));
+		params.life_fd = fds[0];
+		r->life_fd = fds[1];
+	}
+	ret = server_make(&params);
+	if (fds[0] >= 0)
+		close(fds[0]);
+	return ret ? command_error("run: cannot make the session: %s", session_error(ret)) : COMMAND_DONE;
+}
+
+/* ---- one that is there ---- */
+
+static int join(struct run *r)
+{
+	char text[512];
+	int ret;
+
+	if (r->hist_legacy)
+		return command_usage(&command_run, "--hist-legacy is for a new session; %s is there already", r->name);
+	if (!r->systems && !r->kernel_names)
+		return COMMAND_DONE;
+	snprintf(text, sizeof(text), "%c%s", r->kernel_names ? '+' : '-', r->systems ? r->systems : "*");
+	ret = client_request(r->access, WIRE_SYSTEMS, text, -1, NULL);
+	if (ret == -EOPNOTSUPP)
+		return COMMAND_DONE;	/* run_setup_hold() says what kind of session it is */
+	return ret ? command_error("run: the providers of session %s: %s", r->name, strerror(-ret)) : COMMAND_DONE;
+}
+
+static int mount_it(struct run *r)
+{
+	char dir[PATH_MAX];
+	int ret;
+
+	if (mkdir(r->mount_dir, 0755) && errno != EEXIST)
+		return command_error("cannot mount at %s: %s", r->mount_dir, strerror(errno));
+	if (!realpath(r->mount_dir, dir))
+		return command_error("cannot mount at %s: %s", r->mount_dir, strerror(errno));
+	ret = client_request(r->access, WIRE_MOUNT, dir, -1, NULL);
+	return ret < 0 ? command_error("cannot mount at %s: %s", r->mount_dir, strerror(-ret)) : COMMAND_DONE;
+}
+
+int run_server_open(struct run *r)
+{
+	int status, ret = -ENOENT;
+
+	r->life_fd = -1;
+	if (r->session_name)
+		snprintf(r->name, sizeof(r->name), "%s", r->session_name);
+	else
+		snprintf(r->name, sizeof(r->name), "run-%d", (int)getpid());
+	if (r->session_name)
+		ret = access_connect(r->name, &r->access);
+	/* What a dead server left is brought back: programs may still be in it. */
+	r->joined = ret != -ENOENT;
+	if (ret == -ENOENT) {
+		status = make(r);
+		if (status)
+			return status;
+	}
+	if (ret)
+		r->access = client_connect(&command_run, r->name);
+	if (!r->access)
+		return COMMAND_FAILED;
+	status = r->joined ? join(r) : COMMAND_DONE;
+	return status || !r->mount_dir ? status : mount_it(r);
+}
+
+void run_server_again(struct run *r)
+{
+	char *info;
+
+	if (r->access && client_request(r->access, WIRE_INFO, "", -1, &info) >= 0) {
+		free(info);
+		return;
+	}
+	if (r->access)
+		access_close(r->access);
+	r->access = client_connect(&command_run, r->name);
+}
+
+/* The server's process, to wait for; -1: not known. */
+static int server_pidfd(struct run *r)
+{
+	char *info, pid[32];
+	int fd = -1;
+
+	if (client_request(r->access, WIRE_INFO, "", -1, &info) < 0)
+		return -1;
+	if (client_info(info, "server", 0, pid, sizeof(pid)))
+		fd = (int)syscall(SYS_pidfd_open, atoi(pid), 0);
+	free(info);
+	return fd;
+}
+
+/* When the command returns nothing of the session is left. */
+static void end_server(struct run *r)
+{
+	struct pollfd end = { .fd = server_pidfd(r), .events = POLLIN };
+
+	if (client_request(r->access, WIRE_END, "", -1, NULL) >= 0 && end.fd >= 0)
+		poll(&end, 1, END_MS);
+	if (end.fd >= 0)
+		close(end.fd);
+}
+
+void run_server_close(struct run *r)
+{
+	if (r->access && run_is_private(r))
+		end_server(r);
+	if (r->access)
+		access_close(r->access);
+	if (r->life_fd >= 0)
+		close(r->life_fd);
+	r->access = NULL;
+	r->life_fd = -1;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run_setup.c - -e and --setup of a run: over the control socket, while the program waits
+ *
+ * The events of a program are known when it waits after READY. Those of one
+ * that it becomes by exec, or loads later, are not: a setting of such an event
+ * is kept by the server until it is defined, and an -e SYSTEM that is not there
+ * is tried again when the next program waits.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fronts/client.h"
+#include "fronts/namespace.h"
+#include "fronts/run.h"
+#include "fronts/setup.h"
+#include "fronts/setup_shell.h"
+#include "fronts/wire.h"
+
+/* ---- the session's files, and settings for those that are not there yet ---- */
+
+struct keeping {
+	struct access	access;
+	struct access	*to;
+};
+
+struct keeping_file {
+	struct access_file file;
+	struct access_file *real;	/* NULL: the file is not there, what is written is kept */
+	bool		truncates;
+	char		path[1024];
+};
+
+static struct access *to(struct access *a)
+{
+	return ((struct keeping *)a)->to;
+}
+
+static struct access_file *real(struct access_file *f)
+{
+	return ((struct keeping_file *)f)->real;
+}
+
+static int keeping_open(struct access *a, const char *path, int flags, struct access_file **out)
+{
+	struct keeping_file *f = calloc(1, sizeof(*f));
+	int ret = f ? to(a)->ops->open(to(a), path, flags, &f->real) : -ENOMEM;
+
+	if (ret == -ENOENT && (flags & O_ACCMODE) != O_RDONLY && strlen(path) < sizeof(f->path)) {
+		ret = client_keep(to(a), path, false, "", 0);
+		f->truncates = flags & O_TRUNC;
+		strcpy(f->path, path);
+	}
+	if (ret < 0) {
+		free(f);
+		return ret;
+	}
+	f->file.access = a;
+	*out = &f->file;
+	return 0;
+}
+
+static ssize_t keeping_read(struct access_file *f, char *buf, size_t size, off_t off)
+{
+	return real(f) ? to(f->access)->ops->read(real(f), buf, size, off) : -EBADF;
+}
+
+static ssize_t keeping_write(struct access_file *file, const char *buf, size_t size)
+{
+	struct keeping_file *f = (struct keeping_file *)file;
+	int ret;
+
+	if (f->real)
+		return to(file->access)->ops->write(f->real, buf, size);
+	ret = client_keep(to(file->access), f->path, f->truncates, buf, size);
+	f->truncates = false;
+	return ret ? ret : (ssize_t)size;
+}
+
+static int keeping_release(struct access_file *f)
+{
+	int ret = real(f) ? to(f->access)->ops->release(real(f)) : 0;
+
+	free(f);
+	return ret;
+}
+
+static int keeping_list(struct access *a, const char *path,
+			int (*fn)(void *arg, const char *name, bool is_dir), void *arg)
+{
+	return to(a)->ops->list(to(a), path, fn, arg);
+}
+
+static int keeping_stat(struct access *a, const char *path, mode_t *mode)
+{
+	return to(a)->ops->stat(to(a), path, mode);
+}
+
+static int keeping_mkdir(struct access *a, const char *path)
+{
+	return to(a)->ops->mkdir(to(a), path);
+}
+
+static int keeping_rmdir(struct access *a, const char *path)
+{
+	return to(a)->ops->rmdir(to(a), path);
+}
+
+static void keeping_close(struct access *a)
+{
+	(void)a;	/* it lies on the stack */
+}
+
+static const struct access_ops keeping_ops = {
+	.open = keeping_open, .read = keeping_read, .write = keeping_write, .release = keeping_release,
+	.list = keeping_list, .stat = keeping_stat, .mkdir = keeping_mkdir, .rmdir = keeping_rmdir,
+	.close = keeping_close,
+};
+
+/* ---- reading the scripts ---- */
+
+static char *read_script(const char *name)
+{
+	FILE *in = strcmp(name, "-") ? fopen(name, "re") : stdin;
+	char *text = NULL;
+	size_t size = 0;
+	ssize_t n;
+
+	if (!in) {
+		command_error("%s: %s", name, strerror(errno));
+		return NULL;
+	}
+	n = getdelim(&text, &size, 0, in);
+	if (n < 0 && ferror(in)) {
+		command_error("%s: %s", name, strerror(errno));
+		free(text);
+		text = NULL;
+	} else if (n < 0) {
+		free(text);
+		text = strdup("");
+	}
+	if (in != stdin)
+		fclose(in);
+	return text;
+}
+
+int run_setup_read(struct run *r)
+{
+	r->scripts = calloc(r->setups.nr + 1, sizeof(*r->scripts));
+	if (!r->scripts)
+		return command_error("out of memory");
+	for (unsigned int i = 0; i < r->setups.nr; i++) {
+		r->scripts[i] = read_script(r->setups.v[i]);
+		if (!r->scripts[i])
+			return COMMAND_FAILED;
+	}
+	return COMMAND_DONE;
+}
+
+void run_setup_free(struct run *r)
+{
+	for (unsigned int i = 0; r->scripts && i < r->setups.nr; i++)
+		free(r->scripts[i]);
+	free(r->scripts);
+}
+
+/* ---- a script that needs a real shell ---- */
+
+static int enter(const char *session)
+{
+	struct access *a;
+	int fd = -1, ret = access_connect(session, &a);
+
+	if (!ret)
+		ret = namespace_enter(&fd);
+	if (!ret)
+		ret = client_request(a, WIRE_ADOPT, NAMESPACE_TRACING, fd, NULL);
+	if (ret >= 0)
+		ret = namespace_cover();
+	if (!ret && chdir(NAMESPACE_TRACING))
+		ret = -errno;
+	return ret;
+}
+
+static void become_shell(const struct run *r, int tell, const char *name, const char *text)
+{
+	sigset_t none;
+	int ret;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setenv("TRACEFUSE_SESSION", r->name, 1);
+	ret = enter(r->name);
+	if (ret < 0) {
+		ret = write(tell, &ret, sizeof(ret)) != sizeof(ret);
+		_exit(126);
+	}
+	setup_shell_exec(name, text);
+}
+
+/* setup_params.shell */
+static int run_shell(void *arg, const char *name, const char *text)
+{
+	struct run *r = arg;
+	int fds[2], status, err = 0;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		become_shell(r, fds[1], name, text);
+	close(fds[1]);
+	/* Nothing comes when it is a shell: the pipe is closed by exec. */
+	if (pid > 0 && read(fds[0], &err, sizeof(err)) != sizeof(err))
+		err = 0;
+	close(fds[0]);
+	if (pid < 0)
+		return -EAGAIN;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (err)
+		return err;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* ---- applying ---- */
+
+/* "SYSTEM:EVENT": kept until somebody defines it. */
+static int keep_event(struct run *r, const char *name)
+{
+	const char *colon = strchr(name, ':');
+	char path[1024];
+
+	if (!colon || colon == name || !colon[1] || strpbrk(name, "*?[/"))
+		return -ENOENT;
+	snprintf(path, sizeof(path), "events/%.*s/%s/enable", (int)(colon - name), name, colon + 1);
+	return client_keep(r->access, path, false, "1", 1);
+}
+
+/* False: it is not there yet. */
+static bool enable_event(struct run *r, const char *name)
+{
+	const char *step;
+	char text[512];
+	int ret;
+
+	snprintf(text, sizeof(text), strchr(name, ':') ? "%s\n" : "%s:*\n", name);
+	ret = access_write_all(r->access, "set_event", O_APPEND, text, strlen(text), &step);
+	if (ret && ret != -EINVAL)
+		command_error("-e %s: %s", name, strerror(-ret));
+	return ret != -EINVAL || !keep_event(r, name);
+}
+
+static void enable_events(struct run *r)
+{
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < r->events.nr; i++)
+		if (!enable_event(r, r->events.v[i]))
+			r->events.v[left++] = r->events.v[i];
+	r->events.nr = left;
+}
+
+static void run_script(struct run *r, const char *name, const char *text)
+{
+	struct keeping k = { .access.ops = &keeping_ops, .to = r->access };
+	struct setup_params params = {
+		.access = &k.access, .name = name, .programs = true, .shell = run_shell, .shell_arg = r,
+	};
+
+	/* Commands that failed have said so. */
+	setup_run_text(&params, text, strlen(text));
+}
+
+void run_setup(struct run *r)
+{
+	if (r->set_up || !r->access)
+		return;
+	r->set_up = true;
+	enable_events(r);
+	for (unsigned int i = 0; i < r->setups.nr; i++)
+		run_script(r, r->setups.v[i], r->scripts[i]);
+	fflush(stdout);
+}
+
+/* ---- programs that wait ---- */
+
+int run_setup_hold(struct run *r)
+{
+	int ret = access_connect(r->name, &r->hold);
+
+	if (!ret)
+		ret = client_request(r->hold, WIRE_HOLD, "", -1, NULL);
+	if (!ret)
+		ret = client_ask(r->hold, WIRE_HELD);
+	if (ret == -EOPNOTSUPP)
+		return command_error("run: session %s is that of a recording: programs need one of their own", r->name);
+	return ret ? command_error("run: session %s: %s", r->name, strerror(-ret)) : COMMAND_DONE;
+}
+
+void run_setup_let_go(struct run *r)
+{
+	if (r->hold)
+		access_close(r->hold);
+	r->hold = NULL;
+}
+
+void run_setup_held(struct run *r)
+{
+	int number = client_hear(r->hold);
+	char text[16];
+
+	if (number > 0) {
+		if (r->set_up)
+			enable_events(r);
+		run_setup(r);
+		snprintf(text, sizeof(text), "%d", number);
+		client_request(r->hold, WIRE_GO, text, -1, NULL);
+	}
+	/* Events that are not there may come with the next program. */
+	if (number <= 0 || !r->events.nr || client_ask(r->hold, WIRE_HELD))
+		run_setup_let_go(r);
+}

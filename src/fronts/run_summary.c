@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run_summary.c - the last words of a run: what was recorded, what was lost, what never came
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fronts/client.h"
+#include "fronts/run.h"
+#include "fronts/wire.h"
+
+struct sums {
+	struct access	*access;
+	const char	*instance;	/* "" or "instances/NAME/" */
+	unsigned long long recorded, overrun, dropped;
+};
+
+static unsigned long long stat_value(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+static int add_cpu(void *arg, const char *name, bool is_dir)
+{
+	struct sums *s = arg;
+	char path[600], *text;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%sper_cpu/%s/stats", s->instance, name);
+	if (!is_dir || access_read_all(s->access, path, &text, &len))
+		return 0;
+	s->overrun += stat_value(text, "\noverrun: ");
+	s->dropped += stat_value(text, "\ndropped events: ");
+	s->recorded += stat_value(text, "entries: ") + stat_value(text, "\nread events: ") +
+		       stat_value(text, "\noverrun: ");
+	free(text);
+	return 0;
+}
+
+static int add_instance(void *arg, const char *name, bool is_dir)
+{
+	struct sums *s = arg;
+	char below[300], path[320];
+
+	if (!is_dir)
+		return 0;
+	snprintf(below, sizeof(below), "instances/%s/", name);
+	snprintf(path, sizeof(path), "%sper_cpu", below);
+	s->instance = below;
+	s->access->ops->list(s->access, path, add_cpu, s);
+	s->instance = "";
+	return 0;
+}
+
+static unsigned long long number(const char *info, const char *key)
+{
+	char text[32];
+
+	return client_info(info, key, 0, text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
+}
+
+static const char *plural(unsigned long long nr)
+{
+	return nr == 1 ? "" : "s";
+}
+
+static void print_sums(const struct sums *s, const char *info)
+{
+	unsigned long long processes = number(info, "processes"), threads = number(info, "threads");
+	unsigned long long missed = number(info, "missed");
+
+	fprintf(stderr, "tracefuse: %llu event%s recorded, %llu process%s, %llu thread%s", s->recorded,
+		plural(s->recorded), processes, processes == 1 ? "" : "es", threads, plural(threads));
+	if (s->overrun)
+		fprintf(stderr, "; %llu overwritten by newer ones (buffer_size_kb is too small)", s->overrun);
+	if (s->dropped)
+		fprintf(stderr, "; %llu dropped (the buffer was full)", s->dropped);
+	if (missed)
+		fprintf(stderr, "; %llu missed (no room for their thread)", missed);
+	fputc('\n', stderr);
+}
+
+/* Settings that wait for an event still: the event's name is probably wrong. */
+static void print_waiting(const struct run *r, const char *info)
+{
+	char line[512];
+
+	for (unsigned int i = 0; i < r->events.nr; i++)
+		fprintf(stderr, "tracefuse: -e %s: no program had such an event\n", r->events.v[i]);
+	for (unsigned int i = 0; client_info(info, "kept", i, line, sizeof(line)); i++)
+		fprintf(stderr, "tracefuse: no program had the event of %.*s\n", (int)strcspn(line, " "), line);
+	for (unsigned int i = 0; client_info(info, "refused", i, line, sizeof(line)); i++)
+		fprintf(stderr, "tracefuse: refused: %s\n", line);
+}
+
+void run_summary(struct run *r)
+{
+	struct sums s = { .access = r->access, .instance = "" };
+	char *info;
+
+	if (!r->access || client_request(r->access, WIRE_INFO, "", -1, &info) < 0)
+		return;
+	r->access->ops->list(r->access, "per_cpu", add_cpu, &s);
+	r->access->ops->list(r->access, "instances", add_instance, &s);
+	if (!r->quiet)
+		print_sums(&s, info);
+	print_waiting(r, info);
+	free(info);
+}
