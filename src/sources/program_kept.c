@@ -116,13 +116,27 @@ static bool drop_negated(struct programs *p, const char *path, const char *text)
 	return dropped;
 }
 
+/* Cuts off a line; one that ends in a backslash goes on in the next (R30). */
+static char *cut_line(char **text)
+{
+	char *line = *text, *end = line;
+
+	if (!line)
+		return NULL;
+	while (*end && (*end != '\n' || (end > line && end[-1] == '\\')))
+		end++;
+	*text = *end ? end + 1 : NULL;
+	*end = '\0';
+	return line;
+}
+
 /* Each line is a command; an empty text is a truncation alone. */
 static int keep_lines(struct programs *p, const char *path, char *text, bool one_value)
 {
 	char *line;
 	int err = 0;
 
-	while (!err && (line = strsep(&text, "\n"))) {
+	while (!err && (line = cut_line(&text))) {
 		if (!*line)
 			continue;
 		if (one_value)
