@@ -11,9 +11,14 @@
 
 #include "fronts/client.h"
 #include "fronts/options.h"
+#include "fronts/wire.h"
+
+enum { LISTED = 8 };		/* of many the first ones */
 
 struct patient {
 	struct access	*access;
+	char		*info;		/* what the server says of itself */
+	bool		programs;	/* a session of running programs */
 	unsigned int	complaints;
 };
 
@@ -42,20 +47,161 @@ static unsigned int count_lines(const char *text)
 	return nr;
 }
 
+/* "a, b, c and 5 more" of the lines of a text. */
+static void list_lines(const char *text)
+{
+	unsigned int nr = 0;
+
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+		if (nr++ < LISTED)
+			printf("%s%.*s", nr > 1 ? ", " : "", (int)strcspn(text, "\n"), text);
+	if (nr > LISTED)
+		printf(" and %u more", nr - LISTED);
+}
+
+static void say_where_events_come_from(struct patient *p)
+{
+	if (p->programs)
+		complain(p, "The session knows no events.",
+			 "They come with a program: tracefuse run --session NAME -- PROGRAM");
+	else
+		complain(p, "The session knows no events.",
+			 "They come with a recording: tracefuse replay --session NAME RECORDING");
+}
+
 static void check_events(struct patient *p)
 {
 	char *available = read_text(p, "available_events"), *enabled = read_text(p, "set_event");
-	unsigned int nr = available ? count_lines(available) : 0;
+	unsigned int nr = available ? count_lines(available) : 0, on = enabled ? count_lines(enabled) : 0;
 
-	printf("events known: %u, enabled: %u\n", nr, enabled ? count_lines(enabled) : 0);
+	printf("events known: %u, enabled: %u%s", nr, on, on ? " (" : "");
+	list_lines(enabled ? enabled : "");
+	puts(on ? ")" : "");
 	if (!nr)
-		complain(p, "The session knows no events.", "They come with a recording: tracefuse replay --session NAME RECORDING");
-	else if (enabled && !*enabled)
+		say_where_events_come_from(p);
+	else if (!on && p->programs)
+		complain(p, "No event is enabled, so nothing is recorded (triggers count nevertheless).",
+			 "tracefuse write set_event heap:malloc, or write events/heap/enable 1");
+	else if (!on)
 		complain(p, "No event is enabled, so nothing is recorded (triggers count nevertheless).",
 			 "tracefuse write set_event sched:sched_switch, or write events/sched/enable 1");
 	free(available);
 	free(enabled);
 }
+
+/* A soft-disabled event has an asterisk behind a 0; a filter is worth a look, no more. */
+static void check_event(struct patient *p, const char *system, const char *event)
+{
+	char path[600], text[700], *enable, *filter;
+
+	snprintf(path, sizeof(path), "events/%s/%s/enable", system, event);
+	enable = read_text(p, path);
+	if (enable && !strncmp(enable, "0*", 2)) {
+		snprintf(text, sizeof(text), "%s:%s is soft-disabled: it fires triggers and is not recorded.",
+			 system, event);
+		complain(p, text, "its own triggers and enable_event triggers of other events decide; write 1 to its file enable");
+	}
+	snprintf(path, sizeof(path), "events/%s/%s/filter", system, event);
+	filter = read_text(p, path);
+	if (filter && strncmp(filter, "none", 4))
+		printf("%s:%s is recorded only if %.*s\n", system, event, (int)strcspn(filter, "\n"), filter);
+	free(enable);
+	free(filter);
+}
+
+static void check_enabled(struct patient *p)
+{
+	char *enabled = read_text(p, "set_event"), *rest = enabled, *line;
+
+	while (rest && (line = strsep(&rest, "\n"))) {
+		char *event = strchr(line, ':');
+
+		if (!event)
+			continue;
+		*event++ = '\0';
+		check_event(p, line, event);
+	}
+	free(enabled);
+}
+
+/* An instance has its own buffer: `trace` of the top shows nothing of it. */
+static int look_into_instance(void *arg, const char *name, bool is_dir)
+{
+	struct patient *p = arg;
+	char path[300], *enabled;
+
+	if (!is_dir)
+		return 0;
+	snprintf(path, sizeof(path), "instances/%s/set_event", name);
+	enabled = read_text(p, path);
+	if (enabled && *enabled)
+		printf("instance %s, enabled: %u; its records are in instances/%s/trace\n", name,
+		       count_lines(enabled), name);
+	free(enabled);
+	return 0;
+}
+
+/* ---- running programs ---- */
+
+/* "attached PID SLOTS NAME" */
+static void check_attached(struct patient *p)
+{
+	char value[256], name[64];
+	unsigned int nr = 0;
+
+	for (; client_info(p->info, "attached", nr, value, sizeof(value)); nr++) {
+		int pid = 0;
+
+		*name = '\0';
+		sscanf(value, "%d %*u %63[^\n]", &pid, name);
+		if (nr < LISTED)
+			printf("attached: process %d (%s)\n", pid, name);
+	}
+	if (nr > LISTED)
+		printf("attached: %u processes in all\n", nr);
+	if (!nr)
+		complain(p, "No program is attached.",
+			 "tracefuse run --session NAME -- PROGRAM, or TRACEFUSE_SESSION=NAME for one that links libtracefuse");
+}
+
+static void check_missed(struct patient *p)
+{
+	char value[64], text[160];
+
+	if (!client_info(p->info, "missed", 0, value, sizeof(value)) || !strcmp(value, "0"))
+		return;
+	snprintf(text, sizeof(text), "%s hits found no room.", value);
+	complain(p, text, "signal handlers more than 3 deep, or more threads than the session has slots");
+}
+
+static void check_kept(struct patient *p)
+{
+	char value[1024];
+
+	for (unsigned int i = 0; client_info(p->info, "kept", i, value, sizeof(value)); i++) {
+		int path = (int)strcspn(value, " ");
+
+		printf("waits for its event: %s > %.*s\n", value + path + (value[path] != '\0'), path, value);
+	}
+}
+
+static void check_refused(struct patient *p)
+{
+	char value[1024];
+
+	for (unsigned int i = 0; client_info(p->info, "refused", i, value, sizeof(value)); i++)
+		complain(p, value, "That program's event is not recorded: the definition that came first counts");
+}
+
+static void check_programs(struct patient *p)
+{
+	check_attached(p);
+	check_kept(p);
+	check_refused(p);
+	check_missed(p);
+}
+
+/* ---- what holds for all ---- */
 
 static void check_switch(struct patient *p)
 {
@@ -69,11 +215,15 @@ static void check_switch(struct patient *p)
 
 static void check_pids(struct patient *p)
 {
-	char *pids = read_text(p, "set_event_pid");
+	char *pids = read_text(p, "set_event_pid"), *no_pids = read_text(p, "set_event_notrace_pid");
 
 	if (pids && *pids && strncmp(pids, "no pid", 6))
 		complain(p, "set_event_pid lets only some processes through.", "tracefuse write set_event_pid ''");
+	if (no_pids && *no_pids && strncmp(no_pids, "no pid", 6))
+		complain(p, "set_event_notrace_pid keeps some processes out.",
+			 "tracefuse write set_event_notrace_pid ''");
 	free(pids);
+	free(no_pids);
 }
 
 static void check_replay(struct patient *p)
@@ -138,8 +288,16 @@ static int list_filtered(void *arg, const char *name, bool is_dir)
 static int examine(struct access *a)
 {
 	struct patient p = { .access = a };
+	char missed[64];
 
+	if (client_request(a, WIRE_INFO, "", -1, &p.info) < 0)
+		p.info = NULL;
+	p.programs = p.info && client_info(p.info, "missed", 0, missed, sizeof(missed));
 	check_events(&p);
+	check_enabled(&p);
+	a->ops->list(a, "instances", look_into_instance, &p);
+	if (p.programs)
+		check_programs(&p);
 	check_replay(&p);
 	check_switch(&p);
 	check_pids(&p);
@@ -147,6 +305,7 @@ static int examine(struct access *a)
 	a->ops->list(a, "per_cpu", add_stats, &p);
 	if (!p.complaints)
 		printf("Nothing is in the way of events.\n");
+	free(p.info);
 	return COMMAND_DONE;
 }
 
@@ -179,6 +338,8 @@ const struct command command_doctor = {
 "usage: tracefuse doctor [SESSION]\n"
 "\n"
 "Looks at what an event has to pass before it is in the file trace, and says what\n"
-"is in its way: no events, none enabled, a recording that was not started,\n"
-"tracing_on 0, set_event_pid, filters in error, records lost.\n",
+"is in its way: no events, none enabled or soft-disabled, no program attached, a\n"
+"recording that was not started, tracing_on 0, set_event_pid, filters, definitions\n"
+"that were refused, hits and records lost. Settings that wait for their event are\n"
+"listed.\n",
 };

@@ -21,8 +21,14 @@ static void print_details(const char *info)
 		printf("  %s\n", value);
 	for (unsigned int i = 0; client_info(info, "mount", i, value, sizeof(value)); i++)
 		printf("  mounted at %s\n", value);
-	for (unsigned int i = 0; client_info(info, "attached", i, value, sizeof(value)); i++)
-		printf("  attached: process %.*s\n", (int)strcspn(value, " "), value);
+	/* PID SLOTS NAME */
+	for (unsigned int i = 0; client_info(info, "attached", i, value, sizeof(value)); i++) {
+		char name[64] = "?";
+		int pid = 0;
+
+		sscanf(value, "%d %*u %63[^\n]", &pid, name);
+		printf("  attached: process %d (%s)\n", pid, name);
+	}
 }
 
 static int print_session(void *arg, const char *name, const char *dir, bool alive)

@@ -73,7 +73,7 @@ static struct source *resume(struct restoring *r, char *what, size_t size)
 	struct source_error err;
 	struct source *src = NULL;
 
-	snprintf(what, size, "re-opened");
+	snprintf(what, size, "%sre-opened", r->programs ? "running programs, " : "");
 	if (r->source && source_resume(r->model, r->source, r->progress, &src, &err))
 		snprintf(what, size, "re-opened without its recording: %s: %s", err.file, err.text);
 	return src;

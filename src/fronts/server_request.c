@@ -75,9 +75,26 @@ static int list_name(void *arg, const char *name, bool is_dir)
 	return 0;
 }
 
+/* A name may hold anything but a line's end, which would begin another line here. */
+static void print_name(pid_t pid, FILE *out)
+{
+	char path[64], name[64] = "";
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	in = fopen(path, "re");
+	if (in && fgets(name, sizeof(name), in))
+		name[strcspn(name, "\n")] = '\0';
+	if (in)
+		fclose(in);
+	fputs(*name ? name : "?", out);
+}
+
 static void print_process(void *arg, pid_t pid, unsigned int slots)
 {
-	fprintf(arg, "attached %d %u\n", (int)pid, slots);
+	fprintf(arg, "attached %d %u ", (int)pid, slots);
+	print_name(pid, arg);
+	fputc('\n', arg);
 }
 
 static void print_info(struct server *srv, FILE *out)
