@@ -21,106 +21,6 @@
 #include "fronts/setup_shell.h"
 #include "fronts/wire.h"
 
-/* ---- the session's files, and settings for those that are not there yet ---- */
-
-struct keeping {
-	struct access	access;
-	struct access	*to;
-};
-
-struct keeping_file {
-	struct access_file file;
-	struct access_file *real;	/* NULL: the file is not there, what is written is kept */
-	bool		truncates;
-	char		path[1024];
-};
-
-static struct access *to(struct access *a)
-{
-	return ((struct keeping *)a)->to;
-}
-
-static struct access_file *real(struct access_file *f)
-{
-	return ((struct keeping_file *)f)->real;
-}
-
-static int keeping_open(struct access *a, const char *path, int flags, struct access_file **out)
-{
-	struct keeping_file *f = calloc(1, sizeof(*f));
-	int ret = f ? to(a)->ops->open(to(a), path, flags, &f->real) : -ENOMEM;
-
-	if (ret == -ENOENT && (flags & O_ACCMODE) != O_RDONLY && strlen(path) < sizeof(f->path)) {
-		ret = client_keep(to(a), path, false, "", 0);
-		f->truncates = flags & O_TRUNC;
-		strcpy(f->path, path);
-	}
-	if (ret < 0) {
-		free(f);
-		return ret;
-	}
-	f->file.access = a;
-	*out = &f->file;
-	return 0;
-}
-
-static ssize_t keeping_read(struct access_file *f, char *buf, size_t size, off_t off)
-{
-	return real(f) ? to(f->access)->ops->read(real(f), buf, size, off) : -EBADF;
-}
-
-static ssize_t keeping_write(struct access_file *file, const char *buf, size_t size)
-{
-	struct keeping_file *f = (struct keeping_file *)file;
-	int ret;
-
-	if (f->real)
-		return to(file->access)->ops->write(f->real, buf, size);
-	ret = client_keep(to(file->access), f->path, f->truncates, buf, size);
-	f->truncates = false;
-	return ret ? ret : (ssize_t)size;
-}
-
-static int keeping_release(struct access_file *f)
-{
-	int ret = real(f) ? to(f->access)->ops->release(real(f)) : 0;
-
-	free(f);
-	return ret;
-}
-
-static int keeping_list(struct access *a, const char *path,
-			int (*fn)(void *arg, const char *name, bool is_dir), void *arg)
-{
-	return to(a)->ops->list(to(a), path, fn, arg);
-}
-
-static int keeping_stat(struct access *a, const char *path, mode_t *mode)
-{
-	return to(a)->ops->stat(to(a), path, mode);
-}
-
-static int keeping_mkdir(struct access *a, const char *path)
-{
-	return to(a)->ops->mkdir(to(a), path);
-}
-
-static int keeping_rmdir(struct access *a, const char *path)
-{
-	return to(a)->ops->rmdir(to(a), path);
-}
-
-static void keeping_close(struct access *a)
-{
-	(void)a;	/* it lies on the stack */
-}
-
-static const struct access_ops keeping_ops = {
-	.open = keeping_open, .read = keeping_read, .write = keeping_write, .release = keeping_release,
-	.list = keeping_list, .stat = keeping_stat, .mkdir = keeping_mkdir, .rmdir = keeping_rmdir,
-	.close = keeping_close,
-};
-
 /* ---- reading the scripts ---- */
 
 static char *read_script(const char *name)
@@ -241,7 +141,7 @@ static int keep_event(struct run *r, const char *name)
 	if (!colon || colon == name || !colon[1] || strpbrk(name, "*?[/"))
 		return -ENOENT;
 	snprintf(path, sizeof(path), "events/%.*s/%s/enable", (int)(colon - name), name, colon + 1);
-	return client_keep(r->access, path, false, "1", 1);
+	return access_keep(r->access, path, false, "1", 1);
 }
 
 /* False: it is not there yet. */
@@ -270,9 +170,8 @@ static void enable_events(struct run *r)
 
 static void run_script(struct run *r, const char *name, const char *text)
 {
-	struct keeping k = { .access.ops = &keeping_ops, .to = r->access };
 	struct setup_params params = {
-		.access = &k.access, .name = name, .programs = true, .shell = run_shell, .shell_arg = r,
+		.access = r->access, .name = name, .programs = true, .shell = run_shell, .shell_arg = r,
 	};
 
 	/* Commands that failed have said so. */
