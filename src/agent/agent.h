@@ -41,7 +41,10 @@ enum agent_flags {
 	AGENT_HANDLER	= 0x08,		/* in a signal handler: printed as hardirq */
 };
 
-enum { AGENT_STACK = 64 };		/* frames of a stack trace at most */
+enum {
+	AGENT_STACK = 64,	/* frames of a stack trace at most */
+	AGENT_SHARED = 255,	/* no_rseq: a clone() runs beside the thread with its control block; it is not recorded */
+};
 
 /* A thread that has had a hit. Private memory of the process, one for each slot, never freed. */
 struct agent_thread {
@@ -52,7 +55,7 @@ struct agent_thread {
 	uint8_t		flags;		/* enum agent_flags, kept by providers/signal.c */
 	uint8_t		locks;		/* locks held, kept by providers/lock.c: common_preempt_count */
 	uint8_t		busy;		/* in an interposer: what it calls is not recorded */
-	uint8_t		no_rseq;	/* a child of vfork() runs on this thread's slot */
+	uint8_t		no_rseq;	/* children of vfork() that run on this thread's slot, or AGENT_SHARED */
 	char		comm[LAYOUT_COMM_LEN];
 	uintptr_t	stack_low, stack_high;	/* the thread's own stack; 0: not known */
 	uintptr_t	frame[LAYOUT_HIT_LEVELS];	/* A6: by level, where its hit() runs */

@@ -119,6 +119,15 @@ static void borrow(struct agent_thread *t, struct record_common *common, struct 
 	atomic_store_explicit(&t->slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
 }
 
+/* Another task that has this thread's control block, and so finds its slot. */
+static __attribute__((noinline)) bool stranger(struct agent_thread *t)
+{
+	if ((uint32_t)agent_syscall(SYS_gettid) == t->tid)
+		return false;
+	atomic_fetch_add_explicit(&t->slot->missed, 1, memory_order_relaxed);
+	return true;
+}
+
 /* ---- */
 
 static __attribute__((noinline)) void hit_with_stack(struct agent_thread *t, struct hit *h, const void *frame)
@@ -135,6 +144,8 @@ void agent_emit(struct agent_thread *t, uint32_t id, void *record, uint32_t size
 	struct record_common *common = record;
 	struct hit h = { .record = record, .size = size, .cpu = cpu_now(t), .comm = t->comm };
 
+	if (__builtin_expect(t->no_rseq == AGENT_SHARED, 0) && stranger(t))
+		return;
 	if (__builtin_expect(t->flags & AGENT_HANDLER, 0) && agent_signal_flags)
 		t->flags = agent_signal_flags(t, __builtin_frame_address(0));
 	*common = (struct record_common){ .type = (uint16_t)id, .flags = t->flags, .preempt_count = t->locks,
