@@ -27,8 +27,8 @@ struct signal_deliver_record {
 	int32_t		sig;
 	int32_t		error;
 	int32_t		code;
-	uint64_t	sa_handler;
-	uint64_t	sa_flags;
+	uint64_t	handler;
+	uint64_t	action_flags;
 };
 
 #endif

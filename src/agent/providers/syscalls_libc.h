@@ -356,6 +356,7 @@ CALL(timer_gettime, timer_gettime, INT, I0, P1)
 CALL(timer_getoverrun, timer_getoverrun, INT, I0)
 
 /* signals; what sends them, catches them and changes the mask is in signal.c */
+CALL(sigsuspend, rt_sigsuspend, INT, P0, SIGSET)
 CALL(sigpending, rt_sigpending, INT, P0, SIGSET)
 CALL(sigtimedwait, rt_sigtimedwait, INT, P0, P1, P2, SIGSET)
 CALL(sigwaitinfo, rt_sigtimedwait, INT, P0, P1, Z, SIGSET)

@@ -23,6 +23,6 @@ const struct provider_event provider_signal[PROVIDER_SYSCALLS - PROVIDER_SIGNAL_
 	  { FIELD(signal_deliver_record, sig, "int sig", 1),
 	    FIELD(signal_deliver_record, error, "int errno", 1),
 	    FIELD(signal_deliver_record, code, "int code", 1),
-	    FIELD(signal_deliver_record, sa_handler, "unsigned long sa_handler", 0),
-	    FIELD(signal_deliver_record, sa_flags, "unsigned long sa_flags", 0) } },
+	    FIELD(signal_deliver_record, handler, "unsigned long sa_handler", 0),
+	    FIELD(signal_deliver_record, action_flags, "unsigned long sa_flags", 0) } },
 };

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fork.c - new processes: their system calls, and what has to be known when they share memory (R22)
+ *
+ *   fork(), _Fork()   the child has memory of its own; it attaches anew at its first hit (A5)
+ *   vfork()           the child runs on the thread's memory while that waits: it hits with the
+ *                     thread's slot, but not on its rseq area, which is not the child's
+ *   clone()           one of these by its flags; or a task that shares the thread's control
+ *                     block and runs beside it: of the two only the thread is recorded
+ *
+ * posix_spawn(), system() and popen() need nothing: from the clone to the exec
+ * libc calls nothing that can be interposed, with all signals blocked.
+ */
+#include <sched.h>
+#include <sys/types.h>
+#include "agent/providers/syscalls.h"
+
+/* ---- fork ---- */
+
+typedef pid_t (*real_fork_call)(void);
+
+REAL_FUNCTION_AS(fork, real_fork_call);
+REAL_FUNCTION_AS(_Fork, real_fork_call);
+
+/* As glibc's; the address of the thread's number in its control block is not known here. */
+enum { FORK_FLAGS = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | 17 /* SIGCHLD */ };
+
+static pid_t fork_record(real_fork_call real, const void *frame)
+{
+	pid_t r;
+
+	call_enter(SYSCALL_clone, (uint64_t[5]){ FORK_FLAGS }, frame);
+	r = real();
+	call_exit(SYSCALL_clone, call_result(r), frame);
+	return r;
+}
+
+INTERPOSE pid_t call_fork(void) __asm__("fork");
+INTERPOSE pid_t call__Fork(void) __asm__("_Fork");
+INTERPOSE pid_t call__fork(void) __asm__("__fork") __attribute__((alias("fork")));
+
+pid_t call_fork(void)
+{
+	if (!call_armed(SYSCALL_clone))
+		return REAL(fork)();
+	return fork_record(REAL(fork), CALL_FRAME);
+}
+
+pid_t call__Fork(void)
+{
+	if (!call_armed(SYSCALL_clone))
+		return REAL(_Fork)();
+	return fork_record(REAL(_Fork), CALL_FRAME);
+}
+
+/* ---- vfork: x86_64/vfork.S ---- */
+
+void vfork_begin(const void *frame);
+long vfork_end(long ret, const void *frame);
+
+/*
+ * The thread has its slot before, because the child must not take one for it.
+ * Nested ones count: a child's child ends first.
+ */
+void vfork_begin(const void *frame)
+{
+	struct agent_thread *t = agent_thread();
+
+	call_enter(SYSCALL_vfork, NULL, frame);
+	if (t)
+		t->no_rseq++;
+}
+
+/* In the child, and then in the parent. */
+long vfork_end(long ret, const void *frame)
+{
+	if (ret) {
+		struct agent_thread *t = agent_thread_known();
+
+		if (t && t->no_rseq)
+			t->no_rseq--;
+	}
+	call_exit(SYSCALL_vfork, ret, frame);
+	if (ret >= 0)
+		return ret;
+	errno = (int)-ret;
+	return -1;
+}
+
+/* ---- clone ---- */
+
+typedef int (*real_clone_call)(int (*)(void *), void *, int, void *, pid_t *, void *, pid_t *);
+
+REAL_FUNCTION_AS(clone, real_clone_call);
+
+/* Where libc lets the child's stack begin: it has put the function and its argument there. */
+static uint64_t clone_stack(void *stack)
+{
+	return ((uintptr_t)stack & -16ul) - 16;
+}
+
+INTERPOSE int call_clone(int (*)(void *), void *, int, void *, pid_t *, void *, pid_t *) __asm__("clone");
+
+/* The last three are `...`, found where they would be anyway. */
+int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid, void *tls, pid_t *ctid)
+{
+	bool shares = flags & CLONE_VM && !(flags & CLONE_SETTLS);
+	struct agent_thread *t = shares ? agent_thread() : NULL;
+	uint8_t before = t ? t->no_rseq : 0;
+	int r;
+
+	call_enter(SYSCALL_clone, (uint64_t[]){ (uint32_t)flags, clone_stack(stack), (uintptr_t)ptid,
+		   (uintptr_t)ctid, (uintptr_t)tls }, CALL_FRAME);
+	if (t && before != AGENT_SHARED)
+		t->no_rseq = flags & CLONE_VFORK ? before + 1 : AGENT_SHARED;
+	r = REAL(clone)(fn, stack, flags, arg, ptid, tls, ctid);
+	if (t && (flags & CLONE_VFORK || r < 0))
+		t->no_rseq = before;
+	call_exit(SYSCALL_clone, call_result(r), CALL_FRAME);
+	return r;
+}

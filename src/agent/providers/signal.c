@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * signal.c - signal_deliver: a handler begins; and what is known of signals (R26)
+ *
+ * The kernel is given one of HANDLERS entries in place of a program's handler,
+ *
+ *     kernel -> entry n (x86_64/handlers.S) -> signal_begin() -> the handler of actions[n]
+ *
+ * and an entry stands for one handler with its flags and mask, for good. So
+ * the kernel's table stays the only one: what a signal does changes in one
+ * step with sigaction(), fork() and exec() carry it as ever, SA_RESETHAND
+ * needs nothing, and whoever asks gets the handler that the entry stands for.
+ *
+ * G1  An action is immutable once it is ready. A handler that comes while one
+ *     is written (the writer may be the interrupted code) takes another.
+ * G2  With all entries taken, a handler is installed as it is: not recorded.
+ * G3  Entries ask for SA_SIGINFO, without which the kernel leaves siginfo
+ *     unwritten. Who did not ask for it does not see it in sa_flags.
+ * G4  Handlers that run are known by the frames of signal_begin(). One that was
+ *     left by siglongjmp is found by its frame, as a hit is (A6).
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <ucontext.h>
+#include "agent/providers/handlers.h"
+#include "agent/providers/signal.h"
+#include "agent/providers/syscalls.h"
+#include "agent/syscall.h"
+#include "agent/x86_64/jump.h"
+
+extern const char signal_entries[HANDLERS][HANDLER_ENTRY];
+
+enum action_state { ACTION_FREE, ACTION_WRITING, ACTION_READY };
+
+struct action {
+	_Atomic uint32_t state;		/* enum action_state; READY is stored with release */
+	uint32_t	flags;		/* as the program gave them */
+	uintptr_t	handler;
+	uint64_t	mask;
+};
+
+static struct action actions[HANDLERS];
+
+/* Signals whose action has SA_SIGINFO only because of G3. */
+static _Atomic uint64_t siginfo_added;
+/* Signals that siginterrupt() has said of to interrupt system calls; for signal(). */
+static _Atomic uint64_t interrupting;
+
+enum { NESTED = 4, RESTORER = 0x04000000, KERNEL_SIGSET = 8 };
+
+/* G4: the innermost last. */
+static __thread struct running {
+	uint32_t	nr;		/* beyond NESTED only counted */
+	uintptr_t	frame[NESTED];
+	uintptr_t	alt_low, alt_high;	/* the alternate stack, when a handler began last */
+} running __attribute__((tls_model("initial-exec")));
+
+/* ---- Masks ---- */
+
+static inline uint64_t bit(int sig)
+{
+	return 1ull << (sig - 1);
+}
+
+static inline uint64_t mask_of(const sigset_t *set)
+{
+	uint64_t mask;
+
+	memcpy(&mask, set, sizeof(mask));
+	return mask;
+}
+
+/* All that can be blocked; 32 and 33 are libc's own. */
+static inline bool mask_full(uint64_t mask)
+{
+	return !~(mask | bit(SIGKILL) | bit(SIGSTOP) | bit(32) | bit(33));
+}
+
+static void flags_set(struct agent_thread *t, bool off)
+{
+	t->flags = (uint8_t)(off ? t->flags | AGENT_SIGNALS_OFF : t->flags & ~AGENT_SIGNALS_OFF);
+}
+
+static void mask_is(uint64_t mask)
+{
+	struct agent_thread *t = agent_thread_known();
+
+	if (t)
+		flags_set(t, mask_full(mask));
+}
+
+/* For the rare ways to change the mask. */
+static void mask_ask(void)
+{
+	uint64_t mask;
+
+	if (agent_thread_known() && !agent_syscall(SYS_rt_sigprocmask, SIG_BLOCK, 0, &mask, KERNEL_SIGSET))
+		mask_is(mask);
+}
+
+/* ---- Handlers that run (G4) ---- */
+
+static bool on_alternate(uintptr_t addr)
+{
+	return addr - running.alt_low < running.alt_high - running.alt_low;
+}
+
+static bool handler_left(uintptr_t frame, uintptr_t sp)
+{
+	if (on_alternate(frame) != on_alternate(sp))
+		return on_alternate(frame);
+	return frame < sp;
+}
+
+static void running_settle(uintptr_t sp)
+{
+	uint32_t known = running.nr < NESTED ? running.nr : NESTED;
+
+	for (uint32_t i = 0; i < known; i++)
+		if (handler_left(running.frame[i], sp)) {
+			running.nr = i;
+			return;
+		}
+}
+
+uint8_t agent_signal_flags(const struct agent_thread *t, const void *frame)
+{
+	running_settle((uintptr_t)frame);
+	return (uint8_t)(running.nr ? t->flags | AGENT_HANDLER : t->flags & ~AGENT_HANDLER);
+}
+
+static void running_push(const ucontext_t *uc, uintptr_t frame)
+{
+	running_settle(uc->uc_mcontext.gregs[REG_RSP]);
+	running.alt_low = (uintptr_t)uc->uc_stack.ss_sp;
+	running.alt_high = running.alt_low + (uc->uc_stack.ss_flags & SS_DISABLE ? 0 : uc->uc_stack.ss_size);
+	if (running.nr < NESTED)
+		running.frame[running.nr] = frame;
+	running.nr++;
+}
+
+static void running_pop(uintptr_t frame)
+{
+	/* This one, and any above it that was left. */
+	for (uint32_t i = 0; i < running.nr && i < NESTED; i++)
+		if (running.frame[i] == frame) {
+			running.nr = i;
+			return;
+		}
+	if (running.nr)
+		running.nr--;
+}
+
+static void deliver(const struct action *a, const siginfo_t *info, const ucontext_t *uc)
+{
+	/* Its stack is that of the code that it interrupted. */
+	const uintptr_t frame[2] = { uc->uc_mcontext.gregs[REG_RBP], uc->uc_mcontext.gregs[REG_RIP] };
+	struct signal_deliver_record r = { .sig = info->si_signo, .error = info->si_errno, .code = info->si_code,
+					   .action_flags = a->flags | RESTORER };
+	struct agent_thread *t;
+
+	if (!provider_armed(PROVIDER_SIGNAL_DELIVER))
+		return;
+	t = agent_enter();
+	if (!t)
+		return;
+	r.handler = agent_address(t, (const void *)a->handler);
+	provider_emit(t, PROVIDER_SIGNAL_DELIVER, &r, sizeof(r), frame);
+	agent_leave(t);
+}
+
+/* The mask while the handler runs. A full one before it: it interrupted sigsuspend() or its like, which had another. */
+static bool handler_mask_full(const struct action *a, int sig, const ucontext_t *uc)
+{
+	uint64_t own = a->mask | (a->flags & SA_NODEFER ? 0 : bit(sig)), before = mask_of(&uc->uc_sigmask);
+
+	return mask_full(own) || (!mask_full(before) && mask_full(before | own));
+}
+
+void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n);
+
+void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
+{
+	void (*handler)(int, siginfo_t *, void *) = (void *)actions[n].handler;
+	struct agent_thread *t = agent_thread_known();
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	ucontext_t *uc = context;
+	uint8_t busy = 0;
+
+	running_push(uc, frame);
+	if (t) {
+		/* The handler's own calls are recorded, also when it interrupted an interposer. */
+		busy = t->busy;
+		t->busy = 0;
+		t->flags |= AGENT_HANDLER;
+		flags_set(t, handler_mask_full(&actions[n], sig, uc));
+	}
+	deliver(&actions[n], info, uc);
+	handler(sig, info, context);
+	running_pop(frame);
+	t = agent_thread_known();
+	if (t) {
+		t->busy = busy;
+		t->flags = agent_signal_flags(t, (const void *)frame);
+		flags_set(t, mask_full(mask_of(&uc->uc_sigmask)));
+	}
+}
+
+/* ---- Actions ---- */
+
+static bool entry_is(uintptr_t handler)
+{
+	return handler - (uintptr_t)signal_entries < sizeof(signal_entries);
+}
+
+static struct action *entry_action(uintptr_t handler)
+{
+	return &actions[(handler - (uintptr_t)signal_entries) / HANDLER_ENTRY];
+}
+
+static bool action_same(const struct action *a, const struct action *b)
+{
+	return a->handler == b->handler && a->flags == b->flags && a->mask == b->mask;
+}
+
+/* The entry for a handler, 0: there is none left (G2). */
+static uintptr_t entry_find(const struct action *want)
+{
+	for (unsigned int n = 0; n < HANDLERS; n++) {
+		struct action *a = &actions[n];
+		uint32_t state = ACTION_FREE;
+
+		/* Acquire: pairs with the release below. */
+		if (atomic_compare_exchange_strong_explicit(&a->state, &state, ACTION_WRITING, memory_order_acquire,
+							    memory_order_acquire)) {
+			a->handler = want->handler;
+			a->flags = want->flags;
+			a->mask = want->mask;
+			atomic_store_explicit(&a->state, ACTION_READY, memory_order_release);
+			return (uintptr_t)signal_entries[n];
+		}
+		if (state == ACTION_READY && action_same(a, want))
+			return (uintptr_t)signal_entries[n];
+	}
+	return 0;
+}
+
+/* As the kernel is to have it. */
+static void action_wrap(struct sigaction *act)
+{
+	struct action want = { .handler = (uintptr_t)act->sa_handler, .flags = (uint32_t)act->sa_flags & ~RESTORER,
+			       .mask = mask_of(&act->sa_mask) };
+	uintptr_t entry;
+
+	if (act->sa_handler == SIG_DFL || act->sa_handler == SIG_IGN || entry_is(want.handler))
+		return;
+	entry = entry_find(&want);
+	if (!entry)
+		return;
+	act->sa_handler = (void (*)(int))entry;
+	act->sa_flags |= SA_SIGINFO;
+}
+
+/* As the program gave it. */
+static void action_unwrap(int sig, struct sigaction *act)
+{
+	uintptr_t handler = (uintptr_t)act->sa_handler;
+	const struct action *a;
+
+	if (!entry_is(handler)) {
+		/* SA_RESETHAND leaves the flags. */
+		if (atomic_load_explicit(&siginfo_added, memory_order_relaxed) & bit(sig))
+			act->sa_flags &= ~SA_SIGINFO;
+		return;
+	}
+	a = entry_action(handler);
+	act->sa_handler = (void (*)(int))a->handler;
+	if (!(a->flags & SA_SIGINFO))
+		act->sa_flags &= ~SA_SIGINFO;
+}
+
+static void siginfo_note(int sig, const struct sigaction *asked, const struct sigaction *set)
+{
+	if (~asked->sa_flags & set->sa_flags & SA_SIGINFO)
+		atomic_fetch_or_explicit(&siginfo_added, bit(sig), memory_order_relaxed);
+	else
+		atomic_fetch_and_explicit(&siginfo_added, ~bit(sig), memory_order_relaxed);
+}
+
+REAL_FUNCTION(sigaction);
+
+static int action_set(int sig, const struct sigaction *act, struct sigaction *old, const void *frame)
+{
+	struct sigaction asked, set;
+	int r;
+
+	if (act) {
+		set = asked = *act;
+		action_wrap(&set);
+	}
+	if (call_armed(SYSCALL_rt_sigaction))
+		call_enter(SYSCALL_rt_sigaction, (uint64_t[]){ (uint32_t)sig, (uintptr_t)act, (uintptr_t)old,
+			   KERNEL_SIGSET }, frame);
+	r = REAL(sigaction)(sig, act ? &set : NULL, old);
+	if (!r && old)
+		action_unwrap(sig, old);
+	if (!r && act)
+		siginfo_note(sig, &asked, &set);
+	if (call_armed(SYSCALL_rt_sigaction))
+		call_exit(SYSCALL_rt_sigaction, call_result(r), frame);
+	return r;
+}
+
+INTERPOSE int call_sigaction(int, const struct sigaction *, struct sigaction *) __asm__("sigaction");
+INTERPOSE int call__sigaction(int, const struct sigaction *, struct sigaction *) __asm__("__sigaction")
+	__attribute__((alias("sigaction")));
+
+int call_sigaction(int sig, const struct sigaction *act, struct sigaction *old)
+{
+	return action_set(sig, act, old, CALL_FRAME);
+}
+
+/* ---- The older ways to install a handler, which all come to a sigaction() ---- */
+
+static void (*handler_set(int sig, void (*handler)(int), int flags, bool masked, const void *frame))(int)
+{
+	struct sigaction act = { .sa_handler = handler, .sa_flags = flags }, old;
+
+	if (handler == SIG_ERR || sig < 1 || sig >= _NSIG) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
+	if (masked)
+		sigaddset(&act.sa_mask, sig);
+	return action_set(sig, &act, &old, frame) ? SIG_ERR : old.sa_handler;
+}
+
+INTERPOSE void (*call_signal(int, void (*)(int)))(int) __asm__("signal");
+
+void (*call_signal(int sig, void (*handler)(int)))(int)
+{
+	bool interrupts = sig > 0 && sig < _NSIG &&
+			  atomic_load_explicit(&interrupting, memory_order_relaxed) & bit(sig);
+
+	return handler_set(sig, handler, interrupts ? 0 : SA_RESTART, true, CALL_FRAME);
+}
+
+INTERPOSE void (*call_bsd_signal(int, void (*)(int)))(int) __asm__("bsd_signal") __attribute__((alias("signal")));
+INTERPOSE void (*call_ssignal(int, void (*)(int)))(int) __asm__("ssignal") __attribute__((alias("signal")));
+
+INTERPOSE void (*call_sysv_signal(int, void (*)(int)))(int) __asm__("sysv_signal");
+
+void (*call_sysv_signal(int sig, void (*handler)(int)))(int)
+{
+	return handler_set(sig, handler, (int)SA_RESETHAND | SA_NODEFER | SA_INTERRUPT, false, CALL_FRAME);
+}
+
+INTERPOSE void (*call__sysv_signal(int, void (*)(int)))(int) __asm__("__sysv_signal")
+	__attribute__((alias("sysv_signal")));
+
+INTERPOSE void (*call_sigset(int, void (*)(int)))(int) __asm__("sigset");
+
+void (*call_sigset(int sig, void (*disp)(int)))(int)
+{
+	void (*old)(int);
+	sigset_t set, before;
+
+	sigemptyset(&set);
+	if (disp == SIG_ERR || sigaddset(&set, sig)) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
+	if (disp == SIG_HOLD) {
+		struct sigaction act;
+
+		if (sigprocmask(SIG_BLOCK, &set, &before))
+			return SIG_ERR;
+		if (sigismember(&before, sig))
+			return SIG_HOLD;
+		return action_set(sig, NULL, &act, CALL_FRAME) ? SIG_ERR : act.sa_handler;
+	}
+	old = handler_set(sig, disp, 0, false, CALL_FRAME);
+	if (old == SIG_ERR || sigprocmask(SIG_UNBLOCK, &set, &before))
+		return SIG_ERR;
+	return sigismember(&before, sig) ? SIG_HOLD : old;
+}
+
+INTERPOSE int call_siginterrupt(int, int) __asm__("siginterrupt");
+
+int call_siginterrupt(int sig, int flag)
+{
+	struct sigaction act;
+
+	if (action_set(sig, NULL, &act, CALL_FRAME))
+		return -1;
+	if (flag) {
+		atomic_fetch_or_explicit(&interrupting, bit(sig), memory_order_relaxed);
+		act.sa_flags &= ~SA_RESTART;
+	} else {
+		atomic_fetch_and_explicit(&interrupting, ~bit(sig), memory_order_relaxed);
+		act.sa_flags |= SA_RESTART;
+	}
+	return action_set(sig, &act, NULL, CALL_FRAME);
+}
+
+/* ---- The mask ---- */
+
+REAL_FUNCTION(pthread_sigmask);
+REAL_FUNCTION(sigprocmask);
+
+/* What the mask is after a change that succeeded. */
+static void mask_changed(int how, const sigset_t *set, const sigset_t *old)
+{
+	uint64_t before = mask_of(old), given = mask_of(set);
+
+	mask_is(how == SIG_BLOCK ? before | given : how == SIG_UNBLOCK ? before & ~given : given);
+}
+
+static int mask_set(int (*real)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set, sigset_t *old,
+		    bool returns_errno, const void *frame)
+{
+	sigset_t given, before, *out = old ? old : &before;
+	int r;
+
+	if (set)
+		given = *set;	/* may be the same as old */
+	if (call_armed(SYSCALL_rt_sigprocmask))
+		call_enter(SYSCALL_rt_sigprocmask, (uint64_t[]){ (uint32_t)how, (uintptr_t)set, (uintptr_t)old,
+			   KERNEL_SIGSET }, frame);
+	r = real(how, set, out);
+	if (!r && set)
+		mask_changed(how, &given, out);
+	if (call_armed(SYSCALL_rt_sigprocmask))
+		call_exit(SYSCALL_rt_sigprocmask, returns_errno ? -r : call_result(r), frame);
+	return r;
+}
+
+INTERPOSE int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return mask_set(REAL(pthread_sigmask), how, set, old, true, CALL_FRAME);
+}
+
+INTERPOSE int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return mask_set(REAL(sigprocmask), how, set, old, false, CALL_FRAME);
+}
+
+typedef int (*real_mask_call)(int);
+
+#define MASK_CALL(function)								\
+	REAL_FUNCTION_AS(function, real_mask_call);					\
+	INTERPOSE int call_##function(int) __asm__(#function);				\
+	int call_##function(int arg)							\
+	{										\
+		int r = REAL(function)(arg);						\
+											\
+		mask_ask();								\
+		return r;								\
+	}
+
+MASK_CALL(sigblock)
+MASK_CALL(sigsetmask)
+MASK_CALL(sighold)
+MASK_CALL(sigrelse)
+
+/* ---- Jumps bring the mask back that was saved, and leave handlers ---- */
+
+enum { JUMP_MOST = 1 << 28 };
+
+static void jump_settle(const struct __jmp_buf_tag *env, const void *frame)
+{
+	uintptr_t sp = jump_stack_pointer(env);
+	struct agent_thread *t;
+
+	/* Within a stack a jump goes upwards; a buffer that says something else was not made by this libc. */
+	if (!running.nr || (!on_alternate((uintptr_t)frame) && sp - (uintptr_t)frame > JUMP_MOST))
+		return;
+	running_settle(sp);
+	t = agent_thread_known();
+	if (t)
+		t->flags = agent_signal_flags(t, frame);
+}
+
+typedef void (*real_jump)(struct __jmp_buf_tag *, int) __attribute__((noreturn));
+
+#define JUMP(function)									\
+	REAL_FUNCTION_AS(function, real_jump);						\
+	INTERPOSE void call_##function(struct __jmp_buf_tag *, int) __asm__(#function) __attribute__((noreturn)); \
+	void call_##function(struct __jmp_buf_tag *env, int value)			\
+	{										\
+		if (env->__mask_was_saved)						\
+			mask_is(mask_of(&env->__saved_mask));				\
+		jump_settle(env, CALL_FRAME);						\
+		REAL(function)(env, value);						\
+	}
+
+JUMP(longjmp)
+JUMP(_longjmp)
+JUMP(siglongjmp)
+JUMP(__longjmp_chk)
+
+REAL_FUNCTION(setcontext);
+REAL_FUNCTION(swapcontext);
+
+INTERPOSE int setcontext(const ucontext_t *to)
+{
+	mask_is(mask_of(&to->uc_sigmask));
+	return REAL(setcontext)(to);
+}
+
+INTERPOSE int swapcontext(ucontext_t *from, const ucontext_t *to)
+{
+	mask_is(mask_of(&to->uc_sigmask));
+	return REAL(swapcontext)(from, to);
+}
