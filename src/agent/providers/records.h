@@ -66,7 +66,7 @@ struct heap_munmap {
 	uint64_t	call_site;
 	uint64_t	ptr;
 	uint64_t	bytes_req;
-	int32_t		ret;
+	uint64_t	bytes_alloc;	/* whole pages */
 };
 
 struct heap_mremap {

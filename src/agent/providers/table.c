@@ -72,11 +72,7 @@ static const struct provider_event own[PROVIDER_SIGNAL_GENERATE] = {
 		  FIELD(heap_mmap, fd, "int fd", 1),
 		  FIELD(heap_mmap, offset, "off_t offset", 1) } },
 	[PROVIDER_MUNMAP] = { "heap", "munmap",
-		"\"call_site=%pS ptr=%p bytes_req=%zu ret=%d\", (void *)REC->call_site, REC->ptr, REC->bytes_req, REC->ret",
-		{ FIELD(heap_munmap, call_site, "unsigned long call_site", 0),
-		  FIELD(heap_munmap, ptr, "const void * ptr", 0),
-		  FIELD(heap_munmap, bytes_req, "size_t bytes_req", 0),
-		  FIELD(heap_munmap, ret, "int ret", 1) } },
+		PRINT_ALLOC, { FIELDS_ALLOC(heap_munmap) } },
 	[PROVIDER_MREMAP] = { "heap", "mremap",
 		"\"call_site=%pS old_ptr=%p ptr=%p bytes_old=%zu bytes_req=%zu bytes_alloc=%zu flags=0x%x\", "
 		"(void *)REC->call_site, REC->old_ptr, REC->ptr, REC->bytes_old, REC->bytes_req, REC->bytes_alloc, REC->flags",
@@ -169,22 +165,6 @@ static const struct provider_event kernel[KERNEL_EVENTS] = {
 		  FIELD(kernel_sched_switch, next_pid, "pid_t next_pid", 1),
 		  FIELD(kernel_sched_switch, next_prio, "int next_prio", 1) } },
 };
-
-#ifdef TABLE_WITHOUT_SIGNAL
-const struct provider_event provider_signal[PROVIDER_SYSCALLS - PROVIDER_SIGNAL_GENERATE] = {
-	{ "signal", "signal_generate", "\"\"", { { NULL, 0, 0, 0 } } }, { "signal", "signal_deliver", "\"\"", { { NULL, 0, 0, 0 } } },
-};
-#endif
-#ifdef TABLE_WITHOUT_SYSCALLS
-unsigned int syscall_provider_count(void)
-{
-	return 0;
-}
-
-void syscall_provider_event(unsigned int nr, struct provider_event *e)
-{
-}
-#endif
 
 unsigned int provider_count(void)
 {

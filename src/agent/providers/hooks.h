@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hooks.h - what the files of the providers do for each other
+ *
+ * One function of libc, one interposer: where two providers want to know of
+ * the same call, the file that has the interposer calls the other.
+ *
+ *   heap.c      malloc ..., mmap munmap mremap brk sbrk
+ *   lock.c      pthread_mutex_* rwlock_* spin_* cond_*, sem_*, mtx_*, cnd_*
+ *   thread.c    pthread_create pthread_exit pthread_setname_np prctl, thrd_*
+ *   signal.c    sigaction, kill ...
+ *   syscalls.c  the rest, and syscall()
+ */
+#ifndef TRACEFUSE_AGENT_PROVIDERS_HOOKS_H
+#define TRACEFUSE_AGENT_PROVIDERS_HOOKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "agent/agent.h"
+#include "agent/providers/real.h"
+#include "agent/providers/table.h"
+
+/*
+ * In an interposer: who called it. What is armed is done by another function,
+ * noinline, that gets it; the interposer itself has no frame, so that the frame
+ * pointer found there is still the program's, and both make a frame for stacks
+ * to begin with: FRAME_BELOW(site).
+ */
+#define CALL_SITE	__builtin_return_address(0)
+#define CALL_FRAME	__builtin_frame_address(0)
+#define FRAME_BELOW(site) ((const void *[2]){ *(void **)__builtin_frame_address(0), (void *)(site) })
+#define SLOW		__attribute__((noinline, cold))
+#define LIKELY(x)	__builtin_expect(!!(x), 1)
+
+/* In interposers: what the program sees. */
+#define INTERPOSE	__attribute__((visibility("default")))
+
+/* provider_kernel() as a constant. */
+#define SYSCALL(nr, name, args) + 2
+enum {
+	KERNEL_FIRST = PROVIDER_SYSCALLS
+#include "agent/x86_64/syscalls.h"
+};
+#undef SYSCALL
+
+/* Whether event KERNEL_... is armed. */
+static inline bool kernel_armed(unsigned int nr)
+{
+	return provider_armed(KERNEL_FIRST + nr);
+}
+
+static inline void provider_emit(struct agent_thread *t, unsigned int nr, void *record, uint32_t size,
+				 const void *frame)
+{
+	agent_emit(t, agent_provider_id + nr, record, size, frame);
+}
+
+/* ---- syscalls.c, for interposers of system calls in heap.c and thread.c ---- */
+
+/* Whether sys_enter_X or sys_exit_X of system call `nr` is armed. */
+bool syscall_wanted(long nr);
+/* Before and after; ret as the kernel has it: -errno on failure. */
+void syscall_enter(long nr, const uint64_t args[6], const void *frame);
+void syscall_exit(long nr, long ret, const void *frame);
+
+/* ---- thread.c ---- */
+
+/* For syscall(SYS_futex, ...): whether thread_futex_* are to be called. */
+bool thread_futex_wanted(void);
+/* Before and after; args: addr, op, val, timeout, addr2, val3. `call_site` as CALL_SITE of the interposer. */
+void thread_futex_enter(const uint64_t args[6], const void *call_site, const void *frame);
+void thread_futex_exit(const uint64_t args[6], long ret, const void *call_site, const void *frame);
+/* For syscall(SYS_prctl, PR_SET_NAME): after it succeeded. */
+void thread_named(const void *frame);
+
+/* For lock.c: a thread begins to wait for an address, has been woken (ret 0 or -errno), wakes others. */
+bool thread_wait_wanted(void);
+void thread_wait(const void *addr);
+void thread_woken(const void *addr, unsigned int kind, int ret, const void *call_site, const void *frame);
+bool thread_wake_wanted(void);
+void thread_wake(const void *addr, unsigned int kind, int count, const void *call_site, const void *frame);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * real.c - finds the functions that come behind this library
+ *
+ * The dynamic linker's list of objects has them in the order in which symbols
+ * are looked up at start. What is loaded later does not matter: its functions
+ * do not replace any.
+ */
+#include <errno.h>
+#include <link.h>
+#include <stdint.h>
+#include "agent/providers/hooks.h"
+#include "agent/providers/real.h"
+
+extern struct real_function __start_real_functions[] __attribute__((visibility("hidden")));
+extern struct real_function __stop_real_functions[] __attribute__((visibility("hidden")));
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
+
+enum { VERSION_HIDDEN = 0x8000 };
+
+/* The tables of one object; addresses. */
+struct dso {
+	uintptr_t	base;
+	const ElfW(Sym)	*symbols;
+	const char	*names;
+	const uint16_t	*versions;
+	const uint32_t	*gnu_hash, *sysv_hash;
+};
+
+/* The linker has made addresses of the offsets in the dynamic section, but not in one that is read-only (vdso). */
+static const void *table_at(const struct link_map *map, const ElfW(Dyn) *d)
+{
+	return (const void *)(d->d_un.d_ptr >= map->l_addr ? d->d_un.d_ptr : d->d_un.d_ptr + map->l_addr);
+}
+
+static bool dso_read(const struct link_map *map, struct dso *o)
+{
+	*o = (struct dso){ .base = map->l_addr };
+	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
+		switch (d->d_tag) {
+		case DT_SYMTAB:
+			o->symbols = table_at(map, d);
+			break;
+		case DT_STRTAB:
+			o->names = table_at(map, d);
+			break;
+		case DT_VERSYM:
+			o->versions = table_at(map, d);
+			break;
+		case DT_GNU_HASH:
+			o->gnu_hash = table_at(map, d);
+			break;
+		case DT_HASH:
+			o->sysv_hash = table_at(map, d);
+			break;
+		}
+	return o->symbols && o->names && (o->gnu_hash || o->sysv_hash);
+}
+
+static bool same(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+/* The default version of a function of that name? */
+static bool symbol_fits(const struct dso *o, uint32_t i, const char *name)
+{
+	const ElfW(Sym) *s = &o->symbols[i];
+	unsigned int type = ELF64_ST_TYPE(s->st_info);
+
+	return s->st_shndx != SHN_UNDEF && s->st_value && (type == STT_FUNC || type == STT_GNU_IFUNC) &&
+	       ELF64_ST_BIND(s->st_info) != STB_LOCAL && !(o->versions && o->versions[i] & VERSION_HIDDEN) &&
+	       same(o->names + s->st_name, name);
+}
+
+static uint32_t hash_of(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (; *name; name++)
+		h = h * 33 + (unsigned char)*name;
+	return h;
+}
+
+/*
+ * DT_GNU_HASH: buckets, first symbol, words of the filter, shift; the filter;
+ * the buckets; and for each symbol its hash, bit 0 set at the end of a chain.
+ */
+static uint32_t find_gnu(const struct dso *o, const char *name, uint32_t hash)
+{
+	const uint32_t *h = o->gnu_hash;
+	const ElfW(Addr) *filter = (const void *)(h + 4);
+	const uint32_t *buckets = (const void *)(filter + h[2]);
+	const uint32_t *chain = buckets + h[0];
+	const unsigned int bits = 8 * sizeof(*filter);
+	ElfW(Addr) word = filter[hash / bits & (h[2] - 1)];
+	uint32_t i;
+
+	if (!(word >> hash % bits & word >> (hash >> h[3]) % bits & 1) || !h[0])
+		return 0;
+	for (i = buckets[hash % h[0]]; i >= h[1]; i++) {
+		if ((chain[i - h[1]] | 1) == (hash | 1) && symbol_fits(o, i, name))
+			return i;
+		if (chain[i - h[1]] & 1)
+			break;
+	}
+	return 0;
+}
+
+/* DT_HASH: only its number of symbols; objects without DT_GNU_HASH are rare. */
+static uint32_t find_sysv(const struct dso *o, const char *name)
+{
+	for (uint32_t i = 1; i < o->sysv_hash[1]; i++)
+		if (symbol_fits(o, i, name))
+			return i;
+	return 0;
+}
+
+static void *dso_find(const struct dso *o, const char *name, uint32_t hash)
+{
+	uint32_t i = o->gnu_hash ? find_gnu(o, name, hash) : find_sysv(o, name);
+	void *addr;
+
+	if (!i)
+		return NULL;
+	addr = (void *)(o->base + o->symbols[i].st_value);
+	if (ELF64_ST_TYPE(o->symbols[i].st_info) == STT_GNU_IFUNC)
+		addr = ((void *(*)(void))addr)();
+	return addr;
+}
+
+static long missing(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+/* Sets what `map` defines of the functions that nobody before it did; -> how many are left. */
+static unsigned int resolve_from(const struct link_map *map, void **found)
+{
+	struct real_function *f;
+	unsigned int left = 0, i = 0;
+	struct dso o;
+
+	if (!dso_read(map, &o))
+		return 1;
+	for (f = __start_real_functions; f < __stop_real_functions; f++, i++) {
+		if (found[i])
+			continue;
+		found[i] = dso_find(&o, f->name, hash_of(f->name));
+		if (found[i])
+			f->object = map;
+		else
+			left++;
+	}
+	return left;
+}
+
+enum { REAL_MAX = 1024 };
+
+/*
+ * Once, before the program has threads: the first malloc of the dynamic linker
+ * comes long before. Pointers are stored at the end, so that a call that comes
+ * in between (an IFUNC's) finds all or none.
+ */
+void real_resolve(void)
+{
+	static void *found[REAL_MAX];
+	const struct link_map *map, *self = NULL;
+	unsigned int i = 0, left = 1;
+	struct real_function *f;
+
+	for (map = _r_debug.r_map; map && !self; map = map->l_next)
+		if (map->l_ld == _DYNAMIC)
+			self = map;
+	for (map = self ? self->l_next : NULL; map && left; map = map->l_next)
+		left = resolve_from(map, found);
+	/* Loaded by dlopen(): libc stands before us. */
+	for (map = _r_debug.r_map; map && map != self && left; map = map->l_next)
+		left = resolve_from(map, found);
+	for (f = __start_real_functions; f < __stop_real_functions; f++, i++)
+		/* Relaxed: nothing depends on the order; whoever sees none of it does it again. */
+		__atomic_store_n(f->where, found[i] ? found[i] : (void *)missing, __ATOMIC_RELAXED);
+}
+
+/* For the core (agent.h), which asks in the first constructor. */
+uint64_t agent_providers_table(void)
+{
+	real_resolve();
+	return provider_table_version();
+}
+
+__attribute__((constructor)) static void real_start(void)
+{
+	real_resolve();
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * real.h - the functions that the interposers stand in front of
+ *
+ *     REAL_FUNCTION(malloc);                       at file level: the pointer, and its entry in a section
+ *     p = REAL(malloc)(size);                      in a function
+ *
+ * All pointers are set at once: by the first call of any interposer, which is
+ * the dynamic linker's malloc before any constructor runs, and in any case by
+ * our own constructor. The search walks the dynamic linker's list of objects
+ * itself, from the one behind this library on: no lock, no allocation, no call
+ * of libc, so it is safe wherever the first call comes from. (dlsym() would
+ * take the linker's lock, and could call malloc.) A name that has several
+ * versions gets the default one.
+ *
+ * So a function that somebody else defines behind us (libjemalloc.so, a
+ * sanitizer's runtime, a counting preload) is called as it would be without
+ * us, from the first call on: a pointer goes back to the allocator it came from.
+ */
+#ifndef TRACEFUSE_AGENT_PROVIDERS_REAL_H
+#define TRACEFUSE_AGENT_PROVIDERS_REAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct real_function {
+	const char	*name;
+	void		**where;	/* set with real_ready */
+	const void	*object;	/* of the linker: which one defines it; NULL: none */
+};
+
+/* As REAL_FUNCTION() for names that no header declares: real_NAME is of type `pointer`. */
+#define REAL_FUNCTION_AS(function, pointer)						\
+	static pointer real_##function;							\
+	static struct real_function real_entry_##function				\
+	__attribute__((section("real_functions"), used, aligned(8))) =			\
+		{ #function, (void **)(void *)&real_##function, NULL }
+
+#define REAL_FUNCTION(function) REAL_FUNCTION_AS(function, __typeof__(&function))
+
+/* The function itself: never NULL; what nobody defines fails with ENOSYS. */
+#define REAL(function) \
+	(__builtin_expect(!real_##function, 0) ? (real_resolve(), real_##function) : real_##function)
+
+/* Sets all pointers. Any number of times, by any number of threads: the result is the same. */
+void real_resolve(void);
+
+/* Whether both come from the same object. */
+#define REAL_SAME_OBJECT(a, b) (real_entry_##a.object && real_entry_##a.object == real_entry_##b.object)
+
+#endif
