@@ -127,8 +127,9 @@ static int check_file(char *path, size_t path_size, const char *preload, char *w
 	int ret;
 
 	if (fd < 0) {
-		snprintf(why, size, "it cannot be read");
-		return 0;
+		if (errno == EACCES)
+			snprintf(why, size, "it cannot be read");
+		return 0;	/* an interpreter that is not there: execve() says so */
 	}
 	ret = run_elf(fd, preload, why, size);
 	if (ret == -ENOEXEC)

@@ -7,8 +7,9 @@
  *     TRACEFUSE_SESSION differ.
  * C2  What the terminal sends goes to the whole process group: the program has
  *     it, and decides. Here it is only taken note of.
- * C3  What somebody sends to this process alone (kill, timeout) is passed on.
- *     From a member of the group it was sent to the group: the program has it.
+ * C3  What somebody sends to this process (kill, timeout) is passed on. Who
+ *     sends to the whole group reaches the program twice then, which cannot be
+ *     told from the other; but what the program sends itself does not come back.
  * C4  When the program stops this process stops the same way, so that the
  *     shell sees its job stopped; when it goes on, the program does.
  */
@@ -120,12 +121,10 @@ static void stop_like(struct run *r, int sig)
 		kill(r->pid, SIGCONT);
 }
 
-static bool is_for_group(const struct run *r, const struct signalfd_siginfo *info)
+static bool has_it(const struct run *r, const struct signalfd_siginfo *info)
 {
-	pid_t sender = (pid_t)info->ssi_pid;
-
-	return info->ssi_code == SI_KERNEL || info->ssi_code > 0 || sender == r->pid || sender == getpid() ||
-	       (sender && getpgid(sender) == getpgrp());
+	/* Above 0: from the kernel (C2). */
+	return info->ssi_code > 0 || (pid_t)info->ssi_pid == r->pid;
 }
 
 static void pass_on(const struct run *r, const struct signalfd_siginfo *info)
@@ -134,7 +133,7 @@ static void pass_on(const struct run *r, const struct signalfd_siginfo *info)
 
 	if (sig == SIGCHLD)
 		return;
-	if (sig == SIGCONT ? is_stopped(r->pid) : !is_for_group(r, info))
+	if (sig == SIGCONT ? is_stopped(r->pid) : !has_it(r, info))
 		kill(r->pid, sig);
 }
 
