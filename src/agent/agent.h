@@ -62,6 +62,9 @@ struct agent_thread {
 	uintptr_t	code_start, code_end;	/* the DSO that was looked up last: addresses in its code */
 	uint64_t	dso_delta;		/* plus this are the session's */
 	uint32_t	dso_age;		/* how many had gone then */
+	uint32_t	nr_large;		/* large records that are being filled, inside each other */
+	char		*large;			/* LAYOUT_HIT_LEVELS pages for them; NULL: none yet */
+	uintptr_t	large_frame[LAYOUT_HIT_LEVELS];	/* A6 */
 };
 
 /* ---- Emitting: async-signal-safe ---- */

@@ -19,6 +19,7 @@
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "plane/arch/counter.h"
+#include "tracefuse/tracefuse.h"
 
 #define RETRY_TICKS (1ull << 31)	/* of the counter: about a second */
 
@@ -32,7 +33,7 @@ uint32_t agent_provider_id;
 
 /* ---- Saying ---- */
 
-static size_t text_add(char *out, size_t at, size_t room, const char *text)
+static size_t say_add(char *out, size_t at, size_t room, const char *text)
 {
 	size_t len = strlen(text);
 
@@ -49,14 +50,14 @@ void agent_say(const char *what, int err)
 
 	if (!agent.verbose)
 		return;
-	at = text_add(text, at, sizeof(text) - 2, "tracefuse: ");
-	at = text_add(text, at, sizeof(text) - 2, what);
+	at = say_add(text, at, sizeof(text) - 2, "tracefuse: ");
+	at = say_add(text, at, sizeof(text) - 2, what);
 	digits[--nr] = 0;
 	for (int v = err < 0 ? -err : err; v; v /= 10)
 		digits[--nr] = (char)('0' + v % 10);
 	if (err) {
-		at = text_add(text, at, sizeof(text) - 2, ": error ");
-		at = text_add(text, at, sizeof(text) - 2, digits + nr);
+		at = say_add(text, at, sizeof(text) - 2, ": error ");
+		at = say_add(text, at, sizeof(text) - 2, digits + nr);
 	}
 	text[at++] = '\n';
 	agent_syscall(SYS_write, 2, text, at);
@@ -310,12 +311,13 @@ int attach_start(const char *name, const char *runtime_dir)
 	}
 	dso_start();
 	guard_start();
-	/* Both pair with the acquires in agent_attached(). */
-	atomic_store_explicit(&agent.here->attached, 1, memory_order_release);
-	atomic_store_explicit(&agent.state, AGENT_ON, memory_order_release);
 	events_start();
 	ready();
 	publish(&reply);
+	/* Both pair with the acquires in agent_attached(). Nobody else uses the connection before. */
+	atomic_store_explicit(&agent.here->attached, 1, memory_order_release);
+	atomic_store_explicit(&agent.state, AGENT_ON, memory_order_release);
+	events_start();		/* of DSOs that came meanwhile */
 	return 0;
 }
 
@@ -364,4 +366,15 @@ static __attribute__((constructor)) void agent_load(int argc, char **argv, char 
 	err = attach_start(name, env_of(envp, "XDG_RUNTIME_DIR"));
 	if (err)
 		agent_say("not attached", err);
+}
+
+AGENT_API int tf_attach(const char *session)
+{
+	int err;
+
+	/* Relaxed: only this function and the constructor make it AGENT_ON. */
+	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_OFF)
+		return -EBUSY;
+	err = attach_start(session, getenv("XDG_RUNTIME_DIR"));
+	return err == -EAGAIN ? -ETIMEDOUT : err;
 }

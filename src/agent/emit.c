@@ -9,6 +9,7 @@
  *     slot inside another one asks by these frames whether that one was left by
  *     siglongjmp (A6).
  */
+#include "agent/emit.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "plane/arch/rseq_add.h"
@@ -130,22 +131,23 @@ static __attribute__((noinline)) bool stranger(struct agent_thread *t)
 
 /* ---- */
 
-static __attribute__((noinline)) void hit_with_stack(struct agent_thread *t, struct hit *h, const void *frame)
+static __attribute__((noinline)) uint64_t hit_with_stack(struct agent_thread *t, struct hit *h, const void *frame)
 {
 	uint64_t stack[AGENT_STACK];
 
 	h->nr_stack = stack_walk(t, frame, stack, AGENT_STACK);
 	h->stack = stack;
-	hit(&agent.plane, t->slot, h);
+	return hit(&agent.plane, t->slot, h);
 }
 
-void agent_emit(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)
+static inline __attribute__((always_inline)) uint64_t emit(struct agent_thread *t, uint32_t id, void *record,
+							   uint32_t size, uint32_t seen, const void *frame)
 {
 	struct record_common *common = record;
 	struct hit h = { .record = record, .size = size, .cpu = cpu_now(t), .comm = t->comm };
 
 	if (__builtin_expect(t->no_rseq == AGENT_SHARED, 0) && stranger(t))
-		return;
+		return 0;
 	if (__builtin_expect(t->flags & AGENT_HANDLER, 0) && agent_signal_flags)
 		t->flags = agent_signal_flags(t, __builtin_frame_address(0));
 	*common = (struct record_common){ .type = (uint16_t)id, .flags = t->flags, .preempt_count = t->locks,
@@ -153,10 +155,52 @@ void agent_emit(struct agent_thread *t, uint32_t id, void *record, uint32_t size
 	level_note(t, (uintptr_t)__builtin_frame_address(0));
 	if (__builtin_expect(t->no_rseq, 0))
 		borrow(t, common, &h);
+	if (seen) {
+		h.seen = record;
+		h.seen_size = seen;
+	}
 	if (__builtin_expect(frame && wants_stack(id), 0))
-		hit_with_stack(t, &h, frame);
-	else
-		hit(&agent.plane, t->slot, &h);
+		return hit_with_stack(t, &h, frame);
+	return hit(&agent.plane, t->slot, &h);
+}
+
+void agent_emit(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)
+{
+	emit(t, id, record, size, 0, frame);
+}
+
+bool emit_seen(struct agent_thread *t, uint32_t id, void *record, uint32_t size, uint32_t seen)
+{
+	return emit(t, id, record, size, seen, NULL) & 1;
+}
+
+/* ---- Static events ---- */
+
+void event_emit(const struct tf_event *ev, void *record, uint32_t size, const void *frame)
+{
+	struct agent_thread *t = agent_self.thread;
+
+	if (__builtin_expect(!t || !t->slot, 0))
+		t = agent_thread();
+	if (__builtin_expect(t != NULL, 1))
+		emit(t, ev->id, record, size, 0, frame);
+}
+
+void *event_reserve(uint32_t size)
+{
+	struct agent_thread *t = agent_thread();
+
+	return t ? large_get(t, size) : NULL;
+}
+
+void event_emit_large(const struct tf_event *ev, void *record, uint32_t size, const void *frame)
+{
+	struct agent_thread *t = agent_thread();
+
+	if (!t)
+		return;
+	emit(t, ev->id, record, size, 0, frame);
+	large_put(t, record);
 }
 
 /* ---- For interposers ---- */

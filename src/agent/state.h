@@ -70,6 +70,7 @@ extern struct agent agent;
 struct agent_self {
 	struct agent_thread *thread;
 	uint64_t	retry;		/* counter: no slot was to be had, not again before */
+	uint64_t	signals;	/* blocked before the slow path */
 	uint8_t		first;		/* in the slow path */
 	uint8_t		leaving;	/* rounds of destructors */
 };
@@ -116,6 +117,9 @@ int request_ask(const struct attach_request *q, struct attach_reply *reply);
 int thread_key_create(void);
 uint64_t signals_block(void);
 void signals_restore(uint64_t old);
+/* The lock of all slow paths, with signals blocked. false: not within the limit (A1). */
+bool thread_lock(void);
+void thread_unlock(void);
 
 /* ---- stack.c ---- */
 

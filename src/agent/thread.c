@@ -210,30 +210,45 @@ static void thread_missed(void)
 					  memory_order_relaxed);
 }
 
+bool thread_lock(void)
+{
+	uint64_t old = signals_block();
+
+	if (!lock_take(&agent.here->lock)) {
+		signals_restore(old);
+		return false;
+	}
+	agent_self.signals = old;
+	agent_self.first = 1;
+	return true;
+}
+
+void thread_unlock(void)
+{
+	agent_self.first = 0;
+	lock_give(&agent.here->lock);
+	signals_restore(agent_self.signals);
+}
+
 static __attribute__((noinline, cold)) struct agent_thread *thread_first(void)
 {
 	struct agent_thread *t = NULL;
-	uint64_t old;
 
 	/* Relaxed: what is seen late only delays the first hit. */
 	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON || agent_self.first)
 		return NULL;
-	if (agent_self.retry && agent_self.retry > counter_read()) {
+	if (agent_self.retry > counter_read()) {
 		thread_missed();
 		return NULL;
 	}
-	old = signals_block();
-	agent_self.first = 1;
-	if (lock_take(&agent.here->lock)) {
+	if (thread_lock()) {
 		t = thread_begin();
-		lock_give(&agent.here->lock);
+		if (t)
+			t->flags = thread_flags(t, agent_self.signals);
+		agent_self.thread = t;
+		agent_self.retry = t ? 0 : counter_read() + RETRY_TICKS;
+		thread_unlock();
 	}
-	if (t)
-		t->flags = thread_flags(t, old);
-	agent_self.thread = t;
-	agent_self.retry = t ? 0 : counter_read() + RETRY_TICKS;
-	agent_self.first = 0;
-	signals_restore(old);
 	if (!t)
 		thread_missed();
 	return t;

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base.h - how a program or shared library and libtracefuse find each other
+ *
+ * Included by tracefuse.h and event.h; nothing here is for direct use.
+ *
+ * Each shared object (program or library) that includes one of them has
+ *
+ *     tf_dso_       one struct tf_dso: where the agent puts its functions
+ *     tf_events     a section: pointers to the events that are defined there
+ *     tf_enums      a section: pointers to the names that TRACE_DEFINE_ENUM gave
+ *     an ELF note   that tells where these three lie
+ *
+ * The agent reads the notes of all shared objects when it attaches, before
+ * their constructors run; what comes by dlopen() says so itself. So nothing has
+ * to be linked: without libtracefuse in the process the events are never armed.
+ *
+ * With TRACEFUSE_DISABLED all of this is nothing: no code, no data, no note.
+ */
+#ifndef TRACEFUSE_BASE_H
+#define TRACEFUSE_BASE_H
+
+#ifdef __GNUC__
+#pragma GCC system_header
+#endif
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef TRACEFUSE_DISABLED
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TF_VERSION_ = 1 };
+
+/* Every record begins with these; the agent fills them in. */
+struct tf_common {
+	uint16_t	type;
+	uint8_t		flags;
+	uint8_t		preempt_count;
+	int32_t		pid;
+};
+
+/* A field of a record, as the event's format file shows it. */
+struct tf_field {
+	const char	*type;		/* "int", "char[16]", "__data_loc char[]" */
+	const char	*name;
+	uint32_t	offset, size;	/* bytes */
+	int32_t		is_signed;
+	int32_t		kind;		/* enum tf_kind: how TF_EVENT() prints it */
+};
+
+enum tf_kind { TF_KIND_OTHER, TF_KIND_TEXT };
+
+/* What events of one class have in common. */
+struct tf_class {
+	const struct tf_field *fields;
+	uint32_t	nr_fields;
+};
+
+struct tf_event {
+	const uint64_t	*plan;		/* armed while the word behind it is not 0; the agent's */
+	uint32_t	id;		/* the agent's; 0: not told to a session, UINT32_MAX: refused */
+	uint32_t	version;
+	const char	*system, *name;
+	const struct tf_class *cls;
+	const char	*print;		/* the print fmt; NULL: one is made of the fields */
+};
+
+/* The name of a constant, or of a size, that print formats of its system use. */
+struct tf_enum {
+	const char	*system, *name;
+	int64_t		value;
+};
+
+/* The agent's functions. New ones are added at the end. */
+struct tf_ops {
+	uint32_t	size;		/* of this struct */
+	uint32_t	version;
+	/*
+	 * One hit. The record has room for struct tf_common in front. frame is
+	 * __builtin_frame_address(0) of the function that the program called.
+	 */
+	void	(*emit)(const struct tf_event *event, void *record, uint32_t size, const void *frame);
+	/* Memory for one record of more than TF_RECORD_STACK bytes, until emit_large(). NULL: too large. */
+	void	*(*reserve)(uint32_t size);
+	void	(*emit_large)(const struct tf_event *event, void *record, uint32_t size, const void *frame);
+	int	(*vprintk)(const void *ip, const char *format, va_list args);
+	int	(*marker)(const void *ip, const char *text, size_t size);
+	int	(*attached)(void);
+};
+
+enum {
+	TF_RECORD_STACK	= 256,		/* a record of up to so many bytes is made on the caller's stack */
+	TF_RECORD_MAX	= 4072,		/* bytes of the largest record */
+};
+
+struct tf_dso {
+	uint32_t	version;
+	uint32_t	told;		/* the agent's: its events have been told */
+	const struct tf_ops *ops;	/* NULL: there is no agent */
+	uint64_t	never;		/* what events that are not armed point to */
+};
+
+/* One in each shared object, whichever of its files has it. */
+__attribute__((weak, visibility("hidden"))) struct tf_dso tf_dso_ = { TF_VERSION_, 0, NULL, 0 };
+
+/*
+ * The note: name "tracefuse", type 1, and where the sections and tf_dso_ lie,
+ * each as its distance from the word that says so.
+ */
+__asm__(".pushsection tf_events,\"awG\",@progbits,tf_events_none,comdat\n\t"
+	".balign 8\n\t"
+	".quad 0\n\t"
+	".popsection\n\t"
+	".pushsection tf_enums,\"awG\",@progbits,tf_enums_none,comdat\n\t"
+	".balign 8\n\t"
+	".quad 0\n\t"
+	".popsection\n\t"
+	".hidden __start_tf_events\n\t"
+	".hidden __stop_tf_events\n\t"
+	".hidden __start_tf_enums\n\t"
+	".hidden __stop_tf_enums\n\t"
+	".pushsection .note.tracefuse,\"aG\",@note,tf_note,comdat\n\t"
+	".balign 4\n\t"
+	".long 10, 20, 1\n\t"
+	".asciz \"tracefuse\"\n\t"
+	".balign 4\n\t"
+	".long __start_tf_events - .\n\t"
+	".long __stop_tf_events - .\n\t"
+	".long __start_tf_enums - .\n\t"
+	".long __stop_tf_enums - .\n\t"
+	".long tf_dso_ - .\n\t"
+	".popsection");
+
+/* ---- A shared object that comes by dlopen() ---- */
+
+extern struct tf_event *__start_tf_events[] __attribute__((visibility("hidden")));
+extern struct tf_event *__stop_tf_events[] __attribute__((visibility("hidden")));
+extern struct tf_enum *__start_tf_enums[] __attribute__((visibility("hidden")));
+extern struct tf_enum *__stop_tf_enums[] __attribute__((visibility("hidden")));
+
+extern void tf_dso_opened_(struct tf_dso *dso, struct tf_event **events, struct tf_event **events_end,
+			   struct tf_enum **enums, struct tf_enum **enums_end)
+	__attribute__((weak, visibility("default")));
+extern void tf_dso_closed_(struct tf_dso *dso) __attribute__((weak, visibility("default")));
+
+__attribute__((weak, visibility("hidden"), constructor)) void tf_dso_begin_(void)
+{
+	if (tf_dso_opened_ && !tf_dso_.told)
+		tf_dso_opened_(&tf_dso_, __start_tf_events, __stop_tf_events, __start_tf_enums, __stop_tf_enums);
+}
+
+__attribute__((weak, visibility("hidden"), destructor)) void tf_dso_end_(void)
+{
+	if (tf_dso_closed_)
+		tf_dso_closed_(&tf_dso_);
+}
+
+/* Two loads, a compare, a branch. */
+static inline __attribute__((always_inline, unused)) int tf_armed_(const struct tf_event *event)
+{
+	const uint64_t *plan = __atomic_load_n(&event->plan, __ATOMIC_RELAXED);
+
+	return __builtin_expect(__atomic_load_n(plan, __ATOMIC_RELAXED) != 0, 0);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+/* A pointer in one of the sections, kept also where the linker throws away what nobody uses. */
+#if defined(__has_attribute)
+#if __has_attribute(retain)
+#define TF_KEEP_(section_) __attribute__((used, retain, section(section_)))
+#endif
+#endif
+#ifndef TF_KEEP_
+#define TF_KEEP_(section_) __attribute__((used, section(section_)))
+#endif
+
+#endif /* TRACEFUSE_DISABLED */
+
+#define TF_CAT2_(a, b) a##b
+#define TF_CAT_(a, b) TF_CAT2_(a, b)
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tracefuse.h - events and messages of your own program in a tracefuse session
+ *
+ *     #include <tracefuse/tracefuse.h>
+ *
+ *     TF_EVENT(app, request, (int, id), (const char *, path), (unsigned long, bytes));
+ *
+ *     trace_request(id, path, bytes);          // one event: app:request
+ *     tf_printk("queue has %d entries\n", n);  // a line in the trace
+ *
+ * Run the program with `tracefuse run -- PROGRAM`: nothing has to be linked. A
+ * program that links libtracefuse attaches by itself when $TRACEFUSE_SESSION
+ * names a session, or when it calls tf_attach().
+ *
+ * C11 and C++17, gcc or clang. With TRACEFUSE_DISABLED defined nothing of it is
+ * left in the program.
+ *
+ * Everything here but tf_attach() may be called by any thread, in signal
+ * handlers too, and neither blocks nor changes errno. A thread's first event
+ * makes a few system calls.
+ *
+ * Definitions in the style of the kernel's TRACE_EVENT are in event.h.
+ */
+#ifndef TRACEFUSE_TRACEFUSE_H
+#define TRACEFUSE_TRACEFUSE_H
+
+#include <tracefuse/base.h>
+
+#ifdef __GNUC__
+#pragma GCC system_header
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Joins the session of this name, or the one in this directory (an absolute
+ * path). Needs libtracefuse to be linked. Waits 1 s at most for an answer, and
+ * then until the session's setup script is done. A process joins one session.
+ *
+ * 0, or -ENOENT: there is none; -ECONNREFUSED: its server is dead; -ETIMEDOUT;
+ * -EPROTO: it is of another version; -EBUSY: the process is in a session
+ * already; -EUSERS: too many threads; -ENOMEM. The program runs on, untraced.
+ */
+int tf_attach(const char *session);
+
+#ifndef TRACEFUSE_DISABLED
+
+/* 1: the process is in a session, 0: it is not. */
+static inline __attribute__((unused)) int tf_attached(void)
+{
+	return tf_dso_.ops ? tf_dso_.ops->attached() : 0;
+}
+
+/*
+ * A line in the trace, as trace_printk() in the kernel: an event ftrace:print
+ * that names the function it came from. Formats are printf's; 1023 bytes at
+ * most. A newline is added where there is none. Returns the bytes recorded, 0
+ * when nothing is recorded. In a signal handler only %d, %u, %x, %p, %c and %s.
+ */
+static __attribute__((unused, noinline, format(printf, 1, 2))) int tf_printk(const char *format, ...)
+{
+	va_list args;
+	int n = 0;
+
+	if (__builtin_expect(tf_dso_.ops != NULL, 0)) {
+		va_start(args, format);
+		n = tf_dso_.ops->vprintk(__builtin_return_address(0), format, args);
+		va_end(args);
+	}
+	return n;
+}
+
+/*
+ * A text as if it were written to trace_marker; 4,000 bytes at most, the rest
+ * is cut off. Returns the bytes recorded, 0 when nothing is recorded.
+ */
+static __attribute__((unused, noinline)) int tf_marker(const char *text)
+{
+	if (__builtin_expect(tf_dso_.ops == NULL, 1))
+		return 0;
+	return tf_dso_.ops->marker(__builtin_return_address(0), text, __builtin_strlen(text));
+}
+
+#else
+
+static inline __attribute__((unused)) int tf_attached(void)
+{
+	return 0;
+}
+
+static inline __attribute__((unused, format(printf, 1, 2))) int tf_printk(const char *format, ...)
+{
+	(void)format;
+	return 0;
+}
+
+static inline __attribute__((unused)) int tf_marker(const char *text)
+{
+	(void)text;
+	return 0;
+}
+
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#include <tracefuse/one_line.h>
+
+#endif
