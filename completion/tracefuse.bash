@@ -19,13 +19,16 @@ _tracefuse() {
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W "replay mount umount dir ls cat write append paste \
+		mapfile -t COMPREPLY < <(compgen -W "run replay mount umount dir ls cat write append paste \
 			explain shell sessions doctor reset --help --version" -- "$word")
 		return
 	fi
 	case $before in
 	-s | --session | --end)
 		mapfile -t COMPREPLY < <(compgen -W "$(_tracefuse_sessions)" -- "$word")
+		return ;;
+	--providers)
+		mapfile -t COMPREPLY < <(compgen -W "heap lock thread signal syscalls" -- "$word")
 		return ;;
 	--mount | --save)
 		mapfile -t COMPREPLY < <(compgen -d -- "$word")
@@ -35,6 +38,8 @@ _tracefuse() {
 		return ;;
 	esac
 	case $command in
+	run) options="--session --mount --setup --cat --save --event --output --compress --providers \
+		--kernel-names --hist-legacy --quiet" ;;
 	replay) options="--session --mount --setup --at --cat --save --event --buffer --partial --hist-legacy \
 		--output --compress" ;;
 	sessions) options="--clean --end" ;;
@@ -46,6 +51,9 @@ _tracefuse() {
 		return
 	fi
 	case $command in
+	run)
+		# Behind the options: a command and its own arguments.
+		mapfile -t COMPREPLY < <(compgen -c -f -- "$word") ;;
 	ls | cat | write | append)
 		compopt -o nospace
 		mapfile -t COMPREPLY < <(compgen -W "$(_tracefuse_files "$word")" -- "$word") ;;

@@ -19,11 +19,12 @@ static void print_help(FILE *out)
 {
 	fprintf(out, "usage: tracefuse COMMAND [ARGUMENTS]\n\n"
 		"The files of the kernel's tracing directory, its trigger language and its output,\n"
-		"for recorded traces and without the kernel.\n\n");
+		"for programs and recorded traces, and without the kernel.\n\n");
 	for (const struct command *const *c = commands; *c; c++)
 		fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
 	fprintf(out, "\n'tracefuse COMMAND --help' tells of a command; --version prints the version.\n"
-		"Start with: tracefuse replay --cat trace -e sched RECORDING\n");
+		"Start with: tracefuse run -e heap --cat trace PROGRAM\n"
+		"        or: tracefuse replay -e sched --cat trace RECORDING\n");
 }
 
 static const struct command *find_command(const char *name)
