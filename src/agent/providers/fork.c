@@ -11,8 +11,10 @@
  * posix_spawn(), system() and popen() need nothing: from the clone to the exec
  * libc calls nothing that can be interposed, with all signals blocked.
  */
+#include <pthread.h>
 #include <sched.h>
 #include <sys/types.h>
+#include "agent/providers/signal.h"
 #include "agent/providers/syscalls.h"
 
 /* ---- fork ---- */
@@ -22,14 +24,14 @@ typedef pid_t (*real_fork_call)(void);
 REAL_FUNCTION_AS(fork, real_fork_call);
 REAL_FUNCTION_AS(_Fork, real_fork_call);
 
-/* As glibc's; the address of the thread's number in its control block is not known here. */
+/* As glibc's fork(). */
 enum { FORK_FLAGS = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | 17 /* SIGCHLD */ };
 
 static pid_t fork_record(real_fork_call real, const void *frame)
 {
 	pid_t r;
 
-	call_enter(SYSCALL_clone, (uint64_t[5]){ FORK_FLAGS }, frame);
+	call_enter(SYSCALL_clone, (uint64_t[]){ FORK_FLAGS, 0, 0, (uintptr_t)thread_number(pthread_self()), 0 }, frame);
 	r = real();
 	call_exit(SYSCALL_clone, call_result(r), frame);
 	return r;

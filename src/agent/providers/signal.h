@@ -7,8 +7,10 @@
 #ifndef TRACEFUSE_AGENT_PROVIDERS_SIGNAL_H
 #define TRACEFUSE_AGENT_PROVIDERS_SIGNAL_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include "plane/plane.h"
 
 struct signal_generate_record {
@@ -30,5 +32,8 @@ struct signal_deliver_record {
 	uint64_t	handler;
 	uint64_t	action_flags;
 };
+
+/* Where libc keeps a thread's number; NULL: it is not known of this libc. The thread must be there. */
+const pid_t *thread_number(pthread_t thread);
 
 #endif

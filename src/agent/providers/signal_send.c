@@ -176,15 +176,19 @@ int call_raise(int sig)
  */
 enum { TID_AT = 720 };
 
-static pid_t thread_number(pthread_t thread)
+const pid_t *thread_number(pthread_t thread)
 {
-	pid_t own, tid;
+	pid_t own;
 
 	memcpy(&own, (const char *)pthread_self() + TID_AT, sizeof(own));
-	if (own != (pid_t)agent_syscall(SYS_gettid))
-		return 0;
-	memcpy(&tid, (const char *)thread + TID_AT, sizeof(tid));
-	return tid;
+	return own == (pid_t)agent_syscall(SYS_gettid) ? (const pid_t *)((const char *)thread + TID_AT) : NULL;
+}
+
+static struct sending to_pthread(pthread_t thread, int sig)
+{
+	const pid_t *tid = thread_number(thread);
+
+	return to_thread((pid_t)agent_syscall(SYS_getpid), tid ? *tid : 0, sig);
 }
 
 INTERPOSE int pthread_kill(pthread_t thread, int sig)
@@ -194,7 +198,7 @@ INTERPOSE int pthread_kill(pthread_t thread, int sig)
 
 	if (!sending_wanted(SYSCALL_tgkill))
 		return REAL(pthread_kill)(thread, sig);
-	s = to_thread((pid_t)agent_syscall(SYS_getpid), thread_number(thread), sig);
+	s = to_pthread(thread, sig);
 	send_begin(&s, sig, CALL_FRAME);
 	r = REAL(pthread_kill)(thread, sig);
 	call_exit(s.call, -r, CALL_FRAME);
@@ -208,7 +212,7 @@ INTERPOSE int pthread_sigqueue(pthread_t thread, int sig, const union sigval val
 
 	if (!sending_wanted(SYSCALL_rt_tgsigqueueinfo))
 		return REAL(pthread_sigqueue)(thread, sig, value);
-	s = to_thread((pid_t)agent_syscall(SYS_getpid), thread_number(thread), sig);
+	s = to_pthread(thread, sig);
 	s.call = SYSCALL_rt_tgsigqueueinfo;
 	s.code = SI_QUEUE;
 	send_begin(&s, sig, CALL_FRAME);

@@ -12,6 +12,7 @@
  * and syscalls_libc.h says how the kernel's arguments come from the function's.
  */
 #include <fcntl.h>
+#include <sys/sem.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "agent/providers/syscalls.h"
@@ -23,6 +24,7 @@ enum call_arg {
 	Z = 16, M1, CWD, NOFOLLOW, EMPTY, EMPTY_PATH, SIGSET,
 	MODE2, MODE3,		/* of open(): only where the flags before it ask for one */
 	ATTR3,			/* of mq_open(): the same */
+	SEMUN3,			/* of semctl(): only for commands that have one */
 	FIFO1, FIFO2,		/* a mode, as mkfifo() completes it */
 	NAME0,			/* of mq_open(): without the slash */
 	ENVIRON,
@@ -66,6 +68,16 @@ static uint64_t open_mode(long flags, long mode)
 	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? (uint32_t)mode : 0;
 }
 
+static uint64_t semctl_arg(long command, long arg)
+{
+	switch ((int)command) {
+	case GETVAL: case GETPID: case GETNCNT: case GETZCNT: case IPC_RMID:
+		return 0;
+	default:
+		return arg;
+	}
+}
+
 static uint64_t call_arg(enum call_arg arg, const long *a)
 {
 	if (arg < I0)
@@ -82,6 +94,7 @@ static uint64_t call_arg(enum call_arg arg, const long *a)
 	case MODE2: return open_mode(a[1], a[2]);
 	case MODE3: return open_mode(a[2], a[3]);
 	case ATTR3: return a[1] & O_CREAT ? a[3] : 0;
+	case SEMUN3: return semctl_arg(a[2], a[3]);
 	case FIFO1: return (uint32_t)a[1] | S_IFIFO;
 	case FIFO2: return (uint32_t)a[2] | S_IFIFO;
 	case NAME0: return a[0] + 1;

@@ -19,6 +19,7 @@
  *
  * Where libc copies an argument to memory of its own (the timeout of ppoll(),
  * the struct of sigaction()), the caller's pointer is recorded in its place.
+ * mlock2() without flags comes to the kernel as mlock.
  * ALIAS(name, function): another name of the same.
  * Included several times with other macros.
  */
@@ -85,9 +86,9 @@ CALL(mkfifoat, mknodat, INT, I0, P1, FIFO2, Z)
 CALL(chdir, chdir, INT, P0)
 CALL(fchdir, fchdir, INT, I0)
 CALL(chroot, chroot, INT, P0)
-CALL(utime, utime, INT, P0, P1)
-CALL(utimes, utimes, INT, P0, P1)
-CALL(futimesat, futimesat, INT, I0, P1, P2)
+CALL(utime, utimensat, INT, CWD, P0, P1, Z)
+CALL(utimes, utimensat, INT, CWD, P0, P1, Z)
+CALL(futimesat, utimensat, INT, I0, P1, P2, Z)
 CALL(utimensat, utimensat, INT, I0, P1, P2, I3)
 CALL(futimens, utimensat, INT, I0, Z, P1, Z)
 CALL(setxattr, setxattr, INT, P0, P1, P2, P3, I4)
@@ -163,7 +164,7 @@ CALL(dup, dup, INT, I0)
 CALL(dup2, dup2, INT, I0, I1)
 ALIAS(__dup2, dup2)
 CALL(dup3, dup3, INT, I0, I1, I2)
-CALL(pipe, pipe, INT, P0)
+CALL(pipe, pipe2, INT, P0, Z)
 ALIAS(__pipe, pipe)
 CALL(pipe2, pipe2, INT, P0, I1)
 CALL(sendfile, sendfile64, LONG, I0, I1, P2, P3)
@@ -246,7 +247,7 @@ CALL(shmctl, shmctl, INT, I0, I1, P2)
 CALL(semget, semget, INT, I0, I1, I2)
 CALL(semop, semtimedop, INT, I0, P1, I2, Z)
 CALL(semtimedop, semtimedop, INT, I0, P1, I2, P3)
-CALL(semctl, semctl, INT, I0, I1, I2, P3)
+CALL(semctl, semctl, INT, I0, I1, I2, SEMUN3)
 CALL(msgget, msgget, INT, I0, I1)
 CALL(msgsnd, msgsnd, INT, I0, P1, P2, I3)
 CALL(msgrcv, msgrcv, LONG, I0, P1, P2, P3, I4)
