@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@ struct errlog {
 	unsigned int	nr;
 	unsigned long	serial;
 	uint64_t	start;
+	bool		hushed;
+	char		*unsaid;		/* while hushed: the last error */
 };
 
 static uint64_t now_ns(void)
@@ -69,13 +72,34 @@ void errlog_destroy(struct errlog *log)
 	if (!log)
 		return;
 	errlog_clear(log);
+	free(log->unsaid);
 	free(log);
+}
+
+void errlog_hush(struct errlog *log)
+{
+	log->hushed = true;
+}
+
+char *errlog_loud(struct errlog *log)
+{
+	char *unsaid = log->unsaid;
+
+	log->hushed = false;
+	log->unsaid = NULL;
+	return unsaid;
 }
 
 void errlog_add(struct errlog *log, const char *loc, const char *cmd, const char *error, unsigned int pos)
 {
-	struct errlog_entry *e = calloc(1, sizeof(*e));
+	struct errlog_entry *e;
 
+	if (log->hushed) {
+		free(log->unsaid);
+		log->unsaid = strdup(error);
+		return;
+	}
+	e = calloc(1, sizeof(*e));
 	if (!e)
 		return;
 	e->cmd = strdup(cmd);

@@ -18,6 +18,12 @@ void errlog_destroy(struct errlog *log);
 /* loc: "hist:sched:sched_waking", "event filter parse error"; pos: bytes into cmd. All are copied. */
 void errlog_add(struct errlog *log, const char *loc, const char *cmd, const char *error, unsigned int pos);
 void errlog_clear(struct errlog *log);
+/*
+ * Until errlog_loud() nothing is added: for a command that will be tried again.
+ * errlog_loud() returns the error text that came last, to be freed; NULL: none.
+ */
+void errlog_hush(struct errlog *log);
+char *errlog_loud(struct errlog *log);
 void errlog_print(struct errlog *log, FILE *out);
 /* Prints what came after the entry number `since`; returns the newest number (fronts show errors at once). */
 unsigned long errlog_print_since(struct errlog *log, unsigned long since, FILE *out);

@@ -3,13 +3,17 @@
  * program_kept.c - settings of events that no program has defined yet
  *
  * Each is an object of the session (R4), "#kept/PATH", until its event is there
- * and it has been written.
+ * and it has been written. What is refused then may mention events that are
+ * still to come, of another program too: it stays, and all of them are tried
+ * again, in the order they were given, with every event that is defined. Until
+ * then the error is not in error_log but with the setting (`tracefuse doctor`).
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/errlog.h"
 #include "sources/programs_state.h"
 #include "tracefs/tree.h"
 
@@ -52,15 +56,11 @@ static bool split(const char *path, struct setting_path *out)
 	return false;
 }
 
-static bool is_name(const char *name, size_t len, const char *whole)
-{
-	return strlen(whole) == len && !memcmp(name, whole, len);
-}
-
 static void kept_free(struct kept_setting *k)
 {
 	free(k->path);
 	free(k->text);
+	free(k->error);
 	free(k);
 }
 
@@ -184,36 +184,64 @@ int programs_keep(struct programs *p, const char *path, bool truncates, const ch
 	return err;
 }
 
-/* What is refused has its line in error_log, as if it had been written now. */
-static void write_setting(struct programs *p, const struct kept_setting *k)
+static struct errlog *errlog_of(struct programs *p, const struct setting_path *at)
+{
+	char name[256];
+	struct instance *inst;
+
+	snprintf(name, sizeof(name), "%.*s", (int)at->instance_len, at->instance ? at->instance : "");
+	inst = at->instance ? instance_find(p->model, name) : p->model->top;
+	return inst ? inst->errlog : p->model->top->errlog;
+}
+
+static int write_text(struct programs *p, const struct kept_setting *k)
 {
 	struct tree_file *f;
+	int err = tree_open(p->tree, k->path, O_WRONLY | O_APPEND, &f);
+	ssize_t n;
 
-	if (tree_open(p->tree, k->path, O_WRONLY | O_APPEND, &f))
-		return;
-	tree_write(f, k->text, strlen(k->text));
+	if (err)
+		return err;
+	n = tree_write(f, k->text, strlen(k->text));
 	tree_release(f);
+	return n < 0 ? (int)n : 0;
 }
 
-static bool is_of(const struct kept_setting *k, const struct event *e)
+/* Whether it has been written; else k->error says why not. */
+static bool write_setting(struct programs *p, struct kept_setting *k)
 {
-	struct setting_path at;
+	struct setting_path at = { 0 };
+	struct errlog *log;
+	char *error;
+	int err;
 
-	return split(k->path, &at) && is_name(at.system, at.system_len, e->system->name) &&
-	       is_name(at.event, at.event_len, e->name);
+	if (!split(k->path, &at) || is_early(p, &at))
+		return false;
+	log = errlog_of(p, &at);
+	errlog_hush(log);
+	err = write_text(p, k);
+	error = errlog_loud(log);
+	free(k->error);
+	k->error = err && !error ? strdup(strerror(-err)) : error;
+	return !err;
 }
 
-void program_kept_apply(struct programs *p, const struct event *e)
+void program_kept_apply(struct programs *p)
 {
 	struct kept_setting *k, *next;
+	bool progress;
 
-	list_each_safe(k, next, &p->kept, node) {
-		if (!is_of(k, e))
-			continue;
-		if (p->tree)
-			write_setting(p, k);
-		kept_remove(p, k);
-	}
+	if (!p->tree)
+		return;
+	do {
+		progress = false;
+		list_each_safe(k, next, &p->kept, node) {
+			if (!write_setting(p, k))
+				continue;
+			kept_remove(p, k);
+			progress = true;
+		}
+	} while (progress);
 }
 
 int program_kept_restore(struct programs *p, const char *path, const char *text)

@@ -79,7 +79,7 @@ int programs_keep(struct programs *p, const char *path, bool truncates, const ch
 
 /*
  * For `tracefuse doctor`, a line each: "refused TEXT" for definitions that were
- * refused, "kept PATH TEXT", "missed N" hits that found no room; and for `run`
+ * refused, "kept PATH TEXT [# ERROR]", "missed N" hits that found no room; and for `run`
  * "threads N", "processes N" that made hits since the server began.
  */
 void programs_print(struct programs *p, FILE *out);

@@ -16,6 +16,7 @@ struct kept_setting {
 	struct list_head node;		/* in programs->kept, oldest first */
 	char		*path;
 	char		*text;
+	char		*error;		/* its event is there, but it was refused: why; NULL: not tried */
 	uint64_t	object;		/* R4 */
 };
 
@@ -77,8 +78,8 @@ void program_symbols_load(struct programs *p, uint64_t addr);
 
 /* ---- program_kept.c ---- */
 
-/* Writes what was kept for an event that has just been defined. */
-void program_kept_apply(struct programs *p, const struct event *e);
+/* An event has been defined: writes what can be written now. */
+void program_kept_apply(struct programs *p);
 int program_kept_restore(struct programs *p, const char *path, const char *text);
 void program_kept_destroy(struct programs *p);
 
