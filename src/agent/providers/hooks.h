@@ -65,19 +65,32 @@ void syscall_exit(long nr, long ret, const void *frame);
 
 /* ---- thread.c ---- */
 
+/* A thread that wakes others, and one that is going to wait: whether somebody wants to know. */
+static inline bool thread_wake_wanted(void)
+{
+	return provider_armed(PROVIDER_WAKE) || kernel_armed(KERNEL_SCHED_WAKING);
+}
+
+static inline bool thread_wait_wanted(void)
+{
+	return provider_armed(PROVIDER_WAKEUP) || kernel_armed(KERNEL_SCHED_WAKING) || kernel_armed(KERNEL_SCHED_SWITCH);
+}
+
+/* For lock.c: a thread begins to wait for an address, has been woken (ret 0 or -errno), wakes others. */
+void thread_wait(const void *addr);
+void thread_woken(const void *addr, unsigned int kind, int ret, const void *call_site, const void *frame);
+void thread_wake(const void *addr, unsigned int kind, int count, const void *call_site, const void *frame);
+
 /* For syscall(SYS_futex, ...): whether thread_futex_* are to be called. */
-bool thread_futex_wanted(void);
+static inline bool thread_futex_wanted(void)
+{
+	return thread_wake_wanted() || thread_wait_wanted();
+}
+
 /* Before and after; args: addr, op, val, timeout, addr2, val3. `call_site` as CALL_SITE of the interposer. */
 void thread_futex_enter(const uint64_t args[6], const void *call_site, const void *frame);
 void thread_futex_exit(const uint64_t args[6], long ret, const void *call_site, const void *frame);
 /* For syscall(SYS_prctl, PR_SET_NAME): after it succeeded. */
 void thread_named(const void *frame);
-
-/* For lock.c: a thread begins to wait for an address, has been woken (ret 0 or -errno), wakes others. */
-bool thread_wait_wanted(void);
-void thread_wait(const void *addr);
-void thread_woken(const void *addr, unsigned int kind, int ret, const void *call_site, const void *frame);
-bool thread_wake_wanted(void);
-void thread_wake(const void *addr, unsigned int kind, int count, const void *call_site, const void *frame);
 
 #endif

@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thread.c - thread:create, exit, name, wake, wakeup, and sched:sched_waking, sched_switch of the same
+ *
+ * T1  A thread's start routine is called by thread_start(), so that the thread
+ *     has its slot before, and that its end is seen, by return, pthread_exit()
+ *     or cancellation. Of other threads (the first, those that were there
+ *     before us) only pthread_exit() is seen. Destructors of thread-local data
+ *     run after thread:exit.
+ *
+ * T2  The child's number lies in libc's descriptor of the thread, which may be
+ *     gone as soon as the thread is. So the creator reads it only while the
+ *     thread cannot end:
+ *
+ *        creator                             thread
+ *        NEW -> READING, reads, -> READ      NEW -> STARTED, its number is in the struct
+ *        (found STARTED: takes that)         (found READING: at its end waits for READ)
+ *
+ *     Who comes second frees the struct; the thread, when the creator was first.
+ *
+ * T3  Who wakes whom is seen as an address: condition variable, semaphore or
+ *     futex. A mutex's waiter is seen in lock:contention_end, and who let it go
+ *     in lock:released. What wakes by a file (eventfd, pipe) or by pthread_join()
+ *     and barriers is not seen.
+ *
+ * T4  sched_waking has the number of the one who is woken. While it is armed,
+ *     threads note what they wait for in waiters[], by slot; who wakes looks
+ *     there. With several waiters and one wake-up the choice is a guess.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <threads.h>
+#include <time.h>
+#include "agent/providers/hooks.h"
+#include "agent/providers/records.h"
+#include "agent/syscall.h"
+#include "plane/arch/ring_commit.h"
+
+REAL_FUNCTION(pthread_create);
+REAL_FUNCTION(pthread_exit);
+REAL_FUNCTION(pthread_setname_np);
+REAL_FUNCTION(prctl);
+REAL_FUNCTION(thrd_create);
+REAL_FUNCTION(thrd_exit);
+REAL_FUNCTION(malloc);
+REAL_FUNCTION(free);
+
+enum { PRIO = 120, STATE_RUNNING = 0, STATE_SLEEPING = 1 };
+
+/* ---- Start and end ---- */
+
+enum start_state { START_NEW, START_STARTED, START_READING, START_READ };
+
+struct start {
+	void		*(*routine)(void *);
+	int		(*c11)(void *);		/* instead of routine */
+	void		*arg;
+	bool		wanted;			/* the creator asks for the number: T2 */
+	_Atomic int	state;			/* enum start_state */
+	int32_t		tid;
+};
+
+/* The start routine of the thread; NULL: it was not started by thread_start(). */
+static __thread const void *started __attribute__((tls_model("initial-exec")));
+
+/* Where libc's descriptor of a thread has its number; 0: not known. */
+static size_t tid_offset;
+
+static int32_t *tid_in(void *descriptor)
+{
+	return (int32_t *)((char *)descriptor + tid_offset);
+}
+
+__attribute__((constructor)) static void find_tid(void)
+{
+	char *self = __builtin_thread_pointer();
+	int32_t tid = (int32_t)agent_syscall(SYS_gettid);
+	/* Behind the head of the descriptor, which is the same for all versions of libc. */
+	enum { FIRST = 0x2c0, LAST = 0x300 };
+
+	for (size_t at = FIRST; at < LAST && !tid_offset; at += sizeof(tid))
+		if (*(int32_t *)(self + at) == tid)
+			tid_offset = at;
+}
+
+static void emit_exit(const void *routine, const void *frame)
+{
+	struct thread_exit r = { 0 };
+	struct agent_thread *t = provider_armed(PROVIDER_EXIT) ? agent_thread() : NULL;
+
+	if (!t)
+		return;
+	r.start_routine = routine ? agent_address(t, routine) : 0;
+	r.pid = (int32_t)t->pid;
+	__builtin_memcpy(r.comm, t->comm, sizeof(r.comm));
+	provider_emit(t, PROVIDER_EXIT, &r, offsetof(struct thread_exit, comm) + sizeof(r.comm), frame);
+}
+
+/* T2: the creator reads the descriptor yet. It needs some instructions for that; a second is for ever. */
+static void start_give_up(struct start *s)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < 1000; i++) {
+		/* Pairs with the release in child_tid(). */
+		if (atomic_load_explicit(&s->state, memory_order_acquire) == START_READ) {
+			REAL(free)(s);
+			return;
+		}
+		agent_syscall(i < 100 ? SYS_sched_yield : SYS_nanosleep, &pause, 0);
+	}
+}
+
+struct running {
+	struct start	*left;		/* to be freed at the end; NULL */
+	const void	*routine;
+};
+
+static void thread_end(struct running *r)
+{
+	const void *frame = __builtin_frame_address(0);
+
+	emit_exit(r->routine, frame);
+	if (r->left)
+		start_give_up(r->left);
+}
+
+static bool anything_armed(void)
+{
+	for (unsigned int i = 0; i < PROVIDER_SYSCALLS; i++)
+		if (provider_armed(i))
+			return true;
+	for (unsigned int i = 0; i < KERNEL_EVENTS; i++)
+		if (kernel_armed(i))
+			return true;
+	return false;
+}
+
+/* In the new thread: *s becomes the caller's copy. */
+static void thread_begin(struct start *s, struct start *copy, struct running *r)
+{
+	int32_t tid = (int32_t)agent_syscall(SYS_gettid);
+	int expected = START_NEW;
+
+	copy->routine = s->routine;
+	copy->c11 = s->c11;
+	copy->arg = s->arg;
+	r->routine = started = s->c11 ? (const void *)s->c11 : (const void *)s->routine;
+	if (tid_offset && *tid_in(__builtin_thread_pointer()) != tid)
+		tid_offset = 0;
+	s->tid = tid;
+	if (!s->wanted)
+		REAL(free)(s);
+	/* Release: tid. Pairs with the acquire in child_tid(). */
+	else if (!atomic_compare_exchange_strong_explicit(&s->state, &expected, START_STARTED, memory_order_acq_rel,
+							  memory_order_acquire))
+		r->left = s;
+	if (anything_armed())
+		agent_thread();
+}
+
+static void *thread_start(void *arg)
+{
+	__attribute__((cleanup(thread_end))) struct running r = { 0 };
+	struct start s;
+
+	thread_begin(arg, &s, &r);
+	return s.routine(s.arg);
+}
+
+static int thread_start_c11(void *arg)
+{
+	__attribute__((cleanup(thread_end))) struct running r = { 0 };
+	struct start s;
+
+	thread_begin(arg, &s, &r);
+	return s.c11(s.arg);
+}
+
+static struct start *start_make(void *(*routine)(void *), int (*c11)(void *), void *arg)
+{
+	struct start *s = REAL(malloc)(sizeof(*s));
+
+	if (s)
+		*s = (struct start){ .routine = routine, .c11 = c11, .arg = arg, .wanted = provider_armed(PROVIDER_CREATE) };
+	return s;
+}
+
+/* T2; 0: not known. */
+static int32_t child_tid(struct start *s, void *descriptor)
+{
+	int expected = START_NEW;
+	int32_t tid;
+
+	/* Acquire: tid. Pairs with the release in thread_begin(). */
+	if (!atomic_compare_exchange_strong_explicit(&s->state, &expected, START_READING, memory_order_acq_rel,
+						     memory_order_acquire)) {
+		tid = s->tid;
+		REAL(free)(s);
+		return tid;
+	}
+	tid = tid_offset ? *tid_in(descriptor) : 0;
+	/* Release: the descriptor has been read. Pairs with the acquire in start_give_up(). */
+	atomic_store_explicit(&s->state, START_READ, memory_order_release);
+	return tid;
+}
+
+/* After it was made, or not (error). */
+static void thread_made(struct start *s, bool wanted, void *descriptor, const void *routine, int error,
+			const void *site, const void *frame)
+{
+	struct thread_create r = { .ret = -error };
+	struct agent_thread *t;
+
+	if (error)
+		REAL(free)(s);
+	else if (wanted)
+		r.child_pid = child_tid(s, descriptor);
+	t = provider_armed(PROVIDER_CREATE) ? agent_thread() : NULL;
+	if (!t)
+		return;
+	/* A number in the process's own name space says nothing to who sees it from another one. */
+	if (t->pid != t->tid)
+		r.child_pid = 0;
+	r.call_site = agent_address(t, site);
+	r.start_routine = agent_address(t, routine);
+	provider_emit(t, PROVIDER_CREATE, &r, sizeof(r), frame);
+}
+
+SLOW static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *arg,
+		       const void *site)
+{
+	struct start *s = start_make(routine, NULL, arg);
+	bool wanted = s && s->wanted;
+	int error;
+
+	if (!s)
+		return REAL(pthread_create)(thread, attr, routine, arg);
+	error = REAL(pthread_create)(thread, attr, thread_start, s);
+	thread_made(s, wanted, error ? NULL : (void *)*thread, (const void *)routine, error, site, FRAME_BELOW(site));
+	return error;
+}
+
+/* Wrapped also while nothing is armed, so that a thread:exit that is armed later sees the thread's end. */
+INTERPOSE int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr,
+			     void *(*routine)(void *), void *restrict arg)
+{
+	if (real_pthread_create && !agent_provider_id)
+		return real_pthread_create(thread, attr, routine, arg);
+	return create(thread, attr, routine, arg, CALL_SITE);
+}
+
+SLOW static int create_c11(thrd_t *thread, thrd_start_t routine, void *arg, const void *site)
+{
+	struct start *s = start_make(NULL, routine, arg);
+	bool wanted = s && s->wanted;
+	int r;
+
+	if (!s)
+		return REAL(thrd_create)(thread, routine, arg);
+	r = REAL(thrd_create)(thread, thread_start_c11, s);
+	thread_made(s, wanted, r == thrd_success ? (void *)*thread : NULL, (const void *)routine,
+		    r == thrd_success ? 0 : r == thrd_nomem ? ENOMEM : EAGAIN, site, FRAME_BELOW(site));
+	return r;
+}
+
+INTERPOSE int thrd_create(thrd_t *thread, thrd_start_t routine, void *arg)
+{
+	if (real_thrd_create && !agent_provider_id)
+		return real_thrd_create(thread, routine, arg);
+	return create_c11(thread, routine, arg, CALL_SITE);
+}
+
+/* Threads of ours are seen when their frames are unwound. */
+INTERPOSE void pthread_exit(void *value)
+{
+	if (!started)
+		emit_exit(NULL, CALL_FRAME);
+	REAL(pthread_exit)(value);
+	__builtin_unreachable();
+}
+
+INTERPOSE void thrd_exit(int value)
+{
+	if (!started)
+		emit_exit(NULL, CALL_FRAME);
+	REAL(thrd_exit)(value);
+	__builtin_unreachable();
+}
+
+/* ---- Names ---- */
+
+static void copy_name(char *to, const char *name)
+{
+	unsigned int i = 0;
+
+	for (; i < LAYOUT_COMM_LEN - 1 && name[i]; i++)
+		to[i] = name[i];
+	for (; i < LAYOUT_COMM_LEN; i++)
+		to[i] = 0;
+}
+
+static void emit_name(struct agent_thread *t, const struct thread_name *r, const void *frame)
+{
+	struct thread_name copy = *r;
+
+	provider_emit(t, PROVIDER_NAME, &copy, offsetof(struct thread_name, newcomm) + sizeof(copy.newcomm), frame);
+}
+
+/* The calling thread has a new name. */
+void thread_named(const void *frame)
+{
+	bool armed = provider_armed(PROVIDER_NAME);
+	struct agent_thread *t = armed ? agent_thread() : agent_thread_known();
+	struct thread_name r = { 0 };
+
+	if (!t)
+		return;
+	r.pid = (int32_t)t->pid;
+	__builtin_memcpy(r.oldcomm, t->comm, sizeof(r.oldcomm));
+	agent_thread_renamed(t);
+	__builtin_memcpy(r.newcomm, t->comm, sizeof(r.newcomm));
+	if (armed)
+		emit_name(t, &r, frame);
+}
+
+/* Another one has; its descriptor is there, or the call would not have been allowed. */
+static void other_named(pthread_t thread, const char *name, const void *frame)
+{
+	struct agent_thread *t = provider_armed(PROVIDER_NAME) ? agent_thread() : NULL;
+	struct thread_name r = { 0 };
+
+	if (!t)
+		return;
+	if (tid_offset && t->pid == t->tid)
+		r.pid = *tid_in((void *)thread);
+	copy_name(r.newcomm, name);
+	emit_name(t, &r, frame);
+}
+
+SLOW static int setname(pthread_t thread, const char *name, const void *site)
+{
+	int error = REAL(pthread_setname_np)(thread, name);
+
+	if (!error && (void *)thread == __builtin_thread_pointer())
+		thread_named(FRAME_BELOW(site));
+	else if (!error)
+		other_named(thread, name, FRAME_BELOW(site));
+	return error;
+}
+
+INTERPOSE int pthread_setname_np(pthread_t thread, const char *name)
+{
+	return setname(thread, name, CALL_SITE);
+}
+
+SLOW static int prctl_slow(int option, const unsigned long *a, const void *site)
+{
+	const void *frame = FRAME_BELOW(site);
+	const uint64_t args[6] = { (uint32_t)option, a[0], a[1], a[2], a[3] };
+	int saved = errno, ret;
+
+	syscall_enter(SYS_prctl, args, frame);
+	ret = REAL(prctl)(option, a[0], a[1], a[2], a[3]);
+	syscall_exit(SYS_prctl, ret < 0 ? -errno : ret, frame);
+	if (ret == 0 && option == PR_SET_NAME) {
+		errno = saved;
+		thread_named(frame);
+	}
+	return ret;
+}
+
+INTERPOSE int prctl(int option, ...)
+{
+	unsigned long a[4];
+	va_list ap;
+
+	/* Whatever stands there: how many there are is known to the kernel only. */
+	va_start(ap, option);
+	for (int i = 0; i < 4; i++)
+		a[i] = va_arg(ap, unsigned long);
+	va_end(ap);
+	if (LIKELY(real_prctl && option != PR_SET_NAME && !syscall_wanted(SYS_prctl)))
+		return real_prctl(option, a[0], a[1], a[2], a[3]);
+	return prctl_slow(option, a, CALL_SITE);
+}
+
+/* ---- Waiting and waking ---- */
+
+/* By slot; written by the slot's thread. In a child of fork() all are those of its parent: see waiters_of. */
+struct waiter {
+	_Atomic uintptr_t addr;		/* 0: does not wait; stored last, with release */
+	uint32_t	pid;
+	int32_t		cpu;		/* where it was when it began to wait */
+	char		comm[LAYOUT_COMM_LEN];
+};
+
+static struct waiter waiters[LAYOUT_MAX_SLOTS];
+static _Atomic uint32_t waiters_end;	/* no waiter from here on */
+static _Atomic uint32_t waiters_of;	/* the process that wrote them */
+
+static struct waiter *waiter_of(const struct agent_thread *t)
+{
+	uint32_t i = t->slot->index;
+
+	return i < LAYOUT_MAX_SLOTS ? &waiters[i] : NULL;
+}
+
+static void waiter_begin(const struct agent_thread *t, const void *addr)
+{
+	uint32_t i = t->slot->index, end = atomic_load_explicit(&waiters_end, memory_order_relaxed);
+	struct waiter *w = waiter_of(t);
+
+	if (!w)
+		return;
+	/* Relaxed: two threads of a new process do the same. */
+	if (atomic_load_explicit(&waiters_of, memory_order_relaxed) != t->tgid) {
+		for (uint32_t k = 0; k < end && k < LAYOUT_MAX_SLOTS; k++)
+			atomic_store_explicit(&waiters[k].addr, 0, memory_order_relaxed);
+		atomic_store_explicit(&waiters_of, t->tgid, memory_order_relaxed);
+	}
+	w->pid = t->pid;
+	w->cpu = rseq_cpu();
+	__builtin_memcpy(w->comm, t->comm, sizeof(w->comm));
+	while (end <= i && !atomic_compare_exchange_weak_explicit(&waiters_end, &end, i + 1, memory_order_relaxed,
+								  memory_order_relaxed))
+		;
+	/* Pairs with the acquire in wake_waiters(). */
+	atomic_store_explicit(&w->addr, (uintptr_t)addr, memory_order_release);
+}
+
+static void waiter_end(const struct agent_thread *t)
+{
+	struct waiter *w = waiter_of(t);
+
+	if (w)
+		atomic_store_explicit(&w->addr, 0, memory_order_relaxed);
+}
+
+static void wake_waiters(struct agent_thread *t, const void *addr, int count, const void *frame)
+{
+	uint32_t end = atomic_load_explicit(&waiters_end, memory_order_relaxed);
+
+	if (atomic_load_explicit(&waiters_of, memory_order_relaxed) != t->tgid)
+		return;
+	for (uint32_t i = 0; i < end && i < LAYOUT_MAX_SLOTS && count; i++) {
+		struct kernel_sched_waking r = { .prio = PRIO };
+
+		/* Pairs with the release in waiter_begin(). */
+		if (atomic_load_explicit(&waiters[i].addr, memory_order_acquire) != (uintptr_t)addr)
+			continue;
+		r.pid = (int32_t)waiters[i].pid;
+		r.target_cpu = waiters[i].cpu >= 0 ? waiters[i].cpu : 0;
+		__builtin_memcpy(r.comm, waiters[i].comm, sizeof(r.comm));
+		provider_emit(t, KERNEL_FIRST + KERNEL_SCHED_WAKING, &r, sizeof(r), frame);
+		count--;
+	}
+}
+
+/* What runs instead of a thread that waits is called idle. */
+static void idle_name(char *to)
+{
+	static const char name[LAYOUT_COMM_LEN] = "swapper";
+
+	__builtin_memcpy(to, name, sizeof(name));
+}
+
+static void emit_switch(struct agent_thread *t, bool away, const void *frame)
+{
+	struct kernel_sched_switch r = { .prev_prio = PRIO, .next_prio = PRIO };
+
+	if (!kernel_armed(KERNEL_SCHED_SWITCH))
+		return;
+	if (away) {
+		__builtin_memcpy(r.prev_comm, t->comm, sizeof(r.prev_comm));
+		r.prev_pid = (int32_t)t->pid;
+		r.prev_state = STATE_SLEEPING;
+		idle_name(r.next_comm);
+	} else {
+		idle_name(r.prev_comm);
+		r.prev_state = STATE_RUNNING;
+		__builtin_memcpy(r.next_comm, t->comm, sizeof(r.next_comm));
+		r.next_pid = (int32_t)t->pid;
+	}
+	provider_emit(t, KERNEL_FIRST + KERNEL_SCHED_SWITCH, &r, sizeof(r), frame);
+}
+
+void thread_wait(const void *addr)
+{
+	struct agent_thread *t;
+
+	if (!kernel_armed(KERNEL_SCHED_WAKING) && !kernel_armed(KERNEL_SCHED_SWITCH))
+		return;
+	t = agent_thread();
+	if (!t)
+		return;
+	emit_switch(t, true, NULL);
+	waiter_begin(t, addr);
+}
+
+void thread_woken(const void *addr, unsigned int kind, int ret, const void *call_site, const void *frame)
+{
+	struct thread_wakeup r = { .addr = (uintptr_t)addr, .kind = kind, .ret = ret };
+	struct agent_thread *t = thread_wait_wanted() ? agent_thread() : NULL;
+
+	if (!t)
+		return;
+	waiter_end(t);
+	emit_switch(t, false, frame);
+	if (!provider_armed(PROVIDER_WAKEUP))
+		return;
+	r.call_site = agent_address(t, call_site);
+	provider_emit(t, PROVIDER_WAKEUP, &r, sizeof(r), frame);
+}
+
+void thread_wake(const void *addr, unsigned int kind, int count, const void *call_site, const void *frame)
+{
+	struct thread_wake r = { .addr = (uintptr_t)addr, .kind = kind, .count = count };
+	struct agent_thread *t = thread_wake_wanted() ? agent_thread() : NULL;
+
+	if (!t)
+		return;
+	if (provider_armed(PROVIDER_WAKE)) {
+		r.call_site = agent_address(t, call_site);
+		provider_emit(t, PROVIDER_WAKE, &r, sizeof(r), frame);
+	}
+	if (kernel_armed(KERNEL_SCHED_WAKING))
+		wake_waiters(t, addr, count, frame);
+}
+
+/* ---- syscall(SYS_futex, ...) ---- */
+
+enum futex_does { FUTEX_DOES_OTHER, FUTEX_DOES_WAIT, FUTEX_DOES_WAKE };
+
+static enum futex_does futex_does(uint64_t op)
+{
+	switch (op & FUTEX_CMD_MASK) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+	case FUTEX_WAIT_REQUEUE_PI:
+		return FUTEX_DOES_WAIT;
+	case FUTEX_WAKE:
+	case FUTEX_WAKE_BITSET:
+	case FUTEX_WAKE_OP:
+	case FUTEX_REQUEUE:
+	case FUTEX_CMP_REQUEUE:
+		return FUTEX_DOES_WAKE;
+	default:
+		return FUTEX_DOES_OTHER;
+	}
+}
+
+void thread_futex_enter(const uint64_t args[6], const void *call_site, const void *frame)
+{
+	switch (futex_does(args[1])) {
+	case FUTEX_DOES_WAIT:
+		thread_wait((const void *)args[0]);
+		break;
+	case FUTEX_DOES_WAKE:
+		thread_wake((const void *)args[0], WAKE_FUTEX, (int)args[2], call_site, frame);
+		break;
+	default:
+		break;
+	}
+}
+
+void thread_futex_exit(const uint64_t args[6], long ret, const void *call_site, const void *frame)
+{
+	if (futex_does(args[1]) == FUTEX_DOES_WAIT)
+		thread_woken((const void *)args[0], WAKE_FUTEX, (int)ret, call_site, frame);
+}
