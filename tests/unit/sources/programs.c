@@ -586,11 +586,39 @@ static void only_settings_of_unknown_events_are_kept(void **state)
 		assert_int_equal(programs_keep(programs, wrong[i], false, "1", 1), -ENOENT);
 }
 
+static char *told(void)
+{
+	static char text[4096];
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	programs_print(programs, out);
+	fclose(out);
+	return text;
+}
+
 static void a_kept_setting_that_is_refused_is_told_of(void **state)
 {
 	assert_int_equal(programs_keep(programs, "events/app/request/trigger", false, "hist:keys=nosuch", 16), 0);
+	assert_has(told(), "kept events/app/request/trigger hist:keys=nosuch\n");
 	define("app", "request", BODY);
-	assert_has(cat("error_log"), "hist:keys=nosuch");
+	assert_has(told(), "kept events/app/request/trigger hist:keys=nosuch # Couldn't find field\n");
+	assert_string_equal(cat("error_log"), "");
+}
+
+/* The later event of the two that a command mentions may be defined first, and by another program. */
+static void kept_settings_are_tried_again_in_their_order(void **state)
+{
+	static const char set[] = "hist:keys=size:ts0=common_timestamp", use[] = "hist:keys=size:lat=common_timestamp-$ts0";
+
+	assert_int_equal(programs_keep(programs, "events/app/begin/trigger", false, set, sizeof(set) - 1), 0);
+	assert_int_equal(programs_keep(programs, "events/app/end/trigger", false, use, sizeof(use) - 1), 0);
+	define("app", "end", BODY);
+	assert_has(told(), "kept events/app/end/trigger hist:keys=size:lat=common_timestamp-$ts0 # ");
+	define("app", "begin", BODY);
+	assert_has(cat("events/app/begin/trigger"), ":ts0=common_timestamp");
+	assert_has(cat("events/app/end/trigger"), ":lat=common_timestamp-$ts0");
+	assert_has_not(told(), "kept ");
+	assert_string_equal(cat("error_log"), "");
 }
 
 static void doctor_is_told(void **state)
@@ -691,6 +719,7 @@ int main(void)
 		PROGRAMS_TEST(settings_wait_for_their_event),
 		PROGRAMS_TEST(only_settings_of_unknown_events_are_kept),
 		PROGRAMS_TEST(a_kept_setting_that_is_refused_is_told_of),
+		PROGRAMS_TEST(kept_settings_are_tried_again_in_their_order),
 		PROGRAMS_TEST(doctor_is_told),
 		PROGRAMS_TEST(a_new_server_has_all_of_it_again),
 	};
