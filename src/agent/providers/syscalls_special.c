@@ -239,21 +239,3 @@ INTERPOSE int execlp(const char *file, const char *arg, ...)
 	call_exit(SYSCALL_execve, call_result(r), CALL_FRAME);
 	return r;
 }
-
-/* Until thread.c is there. */
-__attribute__((weak)) bool thread_futex_wanted(void)
-{
-	return false;
-}
-
-__attribute__((weak)) void thread_futex_enter(const uint64_t args[6], const void *call_site, const void *frame)
-{
-}
-
-__attribute__((weak)) void thread_futex_exit(const uint64_t args[6], long ret, const void *call_site, const void *frame)
-{
-}
-
-__attribute__((weak)) void thread_named(const void *frame)
-{
-}
