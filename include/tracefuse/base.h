@@ -48,7 +48,7 @@ struct tf_common {
 struct tf_field {
 	const char	*type;		/* "int", "char[16]", "__data_loc char[]" */
 	const char	*name;
-	uint32_t	offset, size;	/* bytes */
+	uint32_t	align, size;	/* bytes; each lies behind the one before, where its alignment allows */
 	int32_t		is_signed;
 	int32_t		kind;		/* enum tf_kind: how TF_EVENT() prints it */
 };
@@ -160,6 +160,9 @@ __attribute__((weak, visibility("hidden"), destructor)) void tf_dso_end_(void)
 		tf_dso_closed_(&tf_dso_);
 }
 
+/* Space for `size` bytes of a type behind `at`. */
+#define TF_ALIGNED_(at_, type_) (((at_) + __alignof__(type_) - 1) & ~(__alignof__(type_) - 1))
+
 /* Two loads, a compare, a branch. */
 static inline __attribute__((always_inline, unused)) int tf_armed_(const struct tf_event *event)
 {
@@ -170,6 +173,32 @@ static inline __attribute__((always_inline, unused)) int tf_armed_(const struct 
 
 #ifdef __cplusplus
 }
+#endif
+
+/* Whether a field's numbers are signed. As in the kernel char is not. */
+#ifdef __cplusplus
+
+extern "C++" {
+
+template <typename T, bool is_enum> struct tf_sign_ {
+	static constexpr int value = T(-1) < T(1);
+};
+template <typename T> struct tf_sign_<T, true> : tf_sign_<__underlying_type(T), false> { };
+template <typename T> struct tf_sign_<T *, false> {
+	static constexpr int value = 0;
+};
+template <> struct tf_sign_<char, false> {
+	static constexpr int value = 0;
+};
+
+}
+
+#define TF_SIGNED_(type_) (tf_sign_<type_, __is_enum(type_)>::value)
+
+#else
+
+#define TF_SIGNED_(type_) (!__builtin_types_compatible_p(type_, char) && (type_)-1 < (type_)1)
+
 #endif
 
 /* A pointer in one of the sections, kept also where the linker throws away what nobody uses. */

@@ -290,36 +290,17 @@ static inline __attribute__((unused)) void tf_text_put_(void *record, uint32_t a
 
 extern "C++" {
 
-template <typename T, bool is_enum> struct tf_sign_ {
-	static constexpr int is_signed = T(-1) < T(1);
-};
-template <typename T> struct tf_sign_<T, true> : tf_sign_<__underlying_type(T), false> { };
-
 template <typename T> struct tf_type_ {
 	typedef T stored;
 	static constexpr int is_text = 0;
-	static constexpr int is_signed = tf_sign_<T, __is_enum(T)>::is_signed;
-	static constexpr const char *text(const char *name) { return name; }
-};
-template <typename T> struct tf_type_<T *> {
-	typedef T *stored;
-	static constexpr int is_text = 0;
-	static constexpr int is_signed = 0;
 	static constexpr const char *text(const char *name) { return name; }
 };
 template <> struct tf_type_<const char *> {
 	typedef uint32_t stored;
 	static constexpr int is_text = 1;
-	static constexpr int is_signed = 0;
 	static constexpr const char *text(const char *) { return "__data_loc char[]"; }
 };
 template <> struct tf_type_<char *> : tf_type_<const char *> { };
-template <> struct tf_type_<char> {
-	typedef char stored;
-	static constexpr int is_text = 0;
-	static constexpr int is_signed = 0;
-	static constexpr const char *text(const char *name) { return name; }
-};
 template <> struct tf_type_<float>;		/* floating point cannot be recorded */
 template <> struct tf_type_<double>;
 template <> struct tf_type_<long double>;
@@ -335,7 +316,6 @@ template <typename T> static inline T tf_store_(T value, uint32_t) { return valu
 
 #define TF_STORED_(type_) tf_type_<type_>::stored
 #define TF_IS_TEXT_(type_) tf_type_<type_>::is_text
-#define TF_IS_SIGNED_(type_) tf_type_<type_>::is_signed
 #define TF_TYPE_TEXT_(type_) tf_type_<type_>::text(#type_)
 #define TF_ASSERT_TYPE_(type_)
 #define TF_EXTERN_C_ extern "C"
@@ -345,8 +325,6 @@ template <typename T> static inline T tf_store_(T value, uint32_t) { return valu
 #define TF_STORED_(type_) \
 	__typeof__(_Generic((type_){ 0 }, char *: (uint32_t)0, const char *: (uint32_t)0, default: (type_){ 0 }))
 #define TF_IS_TEXT_(type_) _Generic((type_){ 0 }, char *: 1, const char *: 1, default: 0)
-#define TF_IS_SIGNED_(type_) \
-	_Generic((type_){ 0 }, char *: 0, const char *: 0, char: 0, default: (type_)-1 < (type_)1)
 #define TF_TYPE_TEXT_(type_) \
 	_Generic((type_){ 0 }, char *: "__data_loc char[]", const char *: "__data_loc char[]", default: #type_)
 #define TF_ASSERT_TYPE_(type_) \
@@ -368,9 +346,8 @@ template <typename T> static inline T tf_store_(T value, uint32_t) { return valu
 		tf_text_put_(tf_rec, tf_size, tf_len[i_], tf_text_of_(name_)); \
 	tf_size += tf_len[i_];
 #define TF_FIELD_(id_, i_, type_, name_) \
-	{ TF_TYPE_TEXT_(type_), #name_, offsetof(struct tf_raw_##id_, name_), \
-	  sizeof(((struct tf_raw_##id_ *)0)->name_), \
-	  TF_IS_SIGNED_(type_), TF_IS_TEXT_(type_) ? TF_KIND_TEXT : TF_KIND_OTHER },
+	{ TF_TYPE_TEXT_(type_), #name_, __alignof__(TF_STORED_(type_)), sizeof(TF_STORED_(type_)), \
+	  TF_SIGNED_(type_), TF_IS_TEXT_(type_) ? TF_KIND_TEXT : TF_KIND_OTHER },
 
 #define TF_WEAK_ __attribute__((weak, visibility("hidden")))
 

@@ -36,10 +36,11 @@ void text_number(struct text *t, int64_t value)
 }
 
 /* As in the kernel an array's length stands behind the name, but that of a dynamic one. */
-static void add_field(struct text *t, const struct tf_field *f)
+static void add_field(struct text *t, const struct tf_field *f, uint32_t *at)
 {
 	const char *bracket = strncmp(f->type, "__data_loc", 10) ? strchr(f->type, '[') : NULL;
 
+	*at = (*at + f->align - 1) / f->align * f->align;
 	add(t, "\tfield:");
 	/* In C bool is a macro. */
 	if (!strncmp(f->type, "_Bool", 5))
@@ -50,18 +51,19 @@ static void add_field(struct text *t, const struct tf_field *f)
 	add(t, f->name);
 	add(t, bracket ? bracket : "");
 	add(t, ";\toffset:");
-	text_number(t, f->offset);
+	text_number(t, *at);
 	add(t, ";\tsize:");
 	text_number(t, f->size);
 	add(t, ";\tsigned:");
 	text_number(t, f->is_signed);
 	add(t, ";\n");
+	*at += f->size;
 }
 
 static const struct tf_field common[] = {
-	{ "unsigned short", "common_type", 0, 2, 0, 0 },
-	{ "unsigned char", "common_flags", 2, 1, 0, 0 },
-	{ "unsigned char", "common_preempt_count", 3, 1, 0, 0 },
+	{ "unsigned short", "common_type", 2, 2, 0, 0 },
+	{ "unsigned char", "common_flags", 1, 1, 0, 0 },
+	{ "unsigned char", "common_preempt_count", 1, 1, 0, 0 },
 	{ "int", "common_pid", 4, 4, 1, 0 },
 };
 
@@ -77,7 +79,7 @@ static const char *conversion(const struct tf_field *f)
 	if (f->kind == TF_KIND_TEXT)
 		return "%s";
 	if (is_pointer(f))
-		return "%p";
+		return "0x%llx";
 	if (f->size > 4)
 		return f->is_signed ? "%lld" : "%llu";
 	return f->is_signed ? "%d" : "%u";
@@ -180,11 +182,13 @@ static void add_print(struct text *t, const struct tf_event *ev, const struct en
 
 bool format_body(struct text *t, const struct tf_event *ev, const struct enums *e)
 {
+	uint32_t at = 0;
+
 	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++)
-		add_field(t, &common[i]);
+		add_field(t, &common[i], &at);
 	add(t, "\n");
 	for (uint32_t i = 0; i < ev->cls->nr_fields; i++)
-		add_field(t, &ev->cls->fields[i]);
+		add_field(t, &ev->cls->fields[i], &at);
 	add(t, "\nprint fmt: ");
 	if (ev->print)
 		add_print(t, ev, e);

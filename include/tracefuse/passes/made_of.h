@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * made_of.h - the dynamic parts of records that are made of the two basic ones
+ *
+ * __dynamic_array is a data_loc, where the offset counts from the record's start,
+ * __rel_dynamic_array a rel_loc, where it counts from behind the field itself.
+ */
+#ifdef __GNUC__
+#pragma GCC system_header
+#endif
+
+#define __field(type, item) __field_ext(type, item, 0)
+#define __field_struct(type, item) __field_struct_ext(type, item, 0)
+#define __bitmask(item, nr_bits) __dynamic_array(unsigned long, item, tf_bitmask_longs_(nr_bits))
+#define __rel_bitmask(item, nr_bits) __rel_dynamic_array(unsigned long, item, tf_bitmask_longs_(nr_bits))
+#define __cpumask(item) __bitmask(item, TF_CPUMASK_BITS_)
+#define __rel_cpumask(item) __rel_bitmask(item, TF_CPUMASK_BITS_)
+#define __sockaddr(item, len) __dynamic_array(uint8_t, item, len)
+#define __rel_sockaddr(item, len) __rel_dynamic_array(uint8_t, item, len)
