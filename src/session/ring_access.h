@@ -38,6 +38,8 @@ struct ring_page {
 };
 
 uint32_t ring_sets(const struct buffer *b);
+/* The CPUs of all buffers of a session. */
+uint32_t ring_cpus(struct session *s);
 struct buffer *ring_buffer(struct session *s, data_ref ref);
 bool ring_view(struct session *s, data_ref buffer, uint32_t set, uint32_t cpu, struct ring_view *out);
 void ring_each(struct session *s, data_ref buffer, int cpu, void (*fn)(struct ring_view *v, void *arg), void *arg);

@@ -9,22 +9,31 @@
 #include "session/ring_access.h"
 #include "session/session.h"
 
+enum { HEAD_TRIES = 10000 };
+
 static size_t buffer_bytes(uint32_t nr_cpus)
 {
 	return sizeof(struct buffer) + (size_t)BUFFER_MAX_SETS * nr_cpus * sizeof(data_ref);
 }
 
+uint32_t ring_cpus(struct session *s)
+{
+	return session_header(s)->nr_cpus;
+}
+
+/* Its own nr_cpus may change at any time: where its words lie is told by the session's. */
 struct buffer *ring_buffer(struct session *s, data_ref ref)
 {
-	struct buffer *b = session_data(s, ref, sizeof(*b));
-	uint32_t nr_cpus;
+	struct buffer *b = session_data(s, ref, buffer_bytes(ring_cpus(s)));
 
-	if (!ref || !b)
-		return NULL;
-	nr_cpus = b->nr_cpus;
-	if (!nr_cpus || nr_cpus > LAYOUT_MAX_CPUS || !session_data(s, ref, buffer_bytes(nr_cpus)))
-		return NULL;
-	return b;
+	return ref && b && !(ref % 64) && b->nr_cpus == ring_cpus(s) ? b : NULL;
+}
+
+static struct ring *ring_at(struct session *s, data_ref ref)
+{
+	struct ring *r = session_data(s, ref, sizeof(*r));
+
+	return ref && !(ref % 64) ? r : NULL;
 }
 
 uint32_t ring_sets(const struct buffer *b)
@@ -38,23 +47,28 @@ uint32_t ring_sets(const struct buffer *b)
 bool ring_view(struct session *s, data_ref buffer, uint32_t set, uint32_t cpu, struct ring_view *out)
 {
 	struct buffer *b = ring_buffer(s, buffer);
+	data_ref ref, pages, descs;
 	struct ring *r;
-	data_ref ref;
 
-	if (!b || set >= BUFFER_MAX_SETS || cpu >= b->nr_cpus)
+	if (!b || set >= BUFFER_MAX_SETS || cpu >= ring_cpus(s))
 		return false;
 	/* Pairs with the releases in buffer_add_set() and buffer_swap_cpu(), perhaps of the server before. */
-	ref = atomic_load_explicit(&b->rings[(size_t)set * b->nr_cpus + cpu], memory_order_acquire);
-	r = ref ? session_data(s, ref, sizeof(*r)) : NULL;
+	ref = atomic_load_explicit(&b->rings[(size_t)set * ring_cpus(s) + cpu], memory_order_acquire);
+	r = ring_at(s, ref);
 	if (!r)
 		return false;
-	*out = (struct ring_view){ .ring = r, .cpu = cpu, .nr_pages = r->nr_pages, .subbuf_size = r->subbuf_size };
+	*out = (struct ring_view){
+		.ring = r, .cpu = cpu,
+		.nr_pages = *(volatile uint32_t *)&r->nr_pages, .subbuf_size = *(volatile uint32_t *)&r->subbuf_size,
+	};
 	if (out->nr_pages < 2 || out->subbuf_size < 4096 || out->subbuf_size > 1u << 24 ||
 	    out->subbuf_size != 1u << (r->page_shift & 31))
 		return false;
-	out->pages = session_data(s, r->pages, (size_t)out->nr_pages * out->subbuf_size);
-	out->descs = session_data(s, r->descs, (size_t)out->nr_pages * sizeof(struct page_desc));
-	return out->pages && out->descs && !(r->descs % 64) && !(r->pages % 64);
+	pages = *(volatile data_ref *)&r->pages;
+	descs = *(volatile data_ref *)&r->descs;
+	out->pages = session_data(s, pages, (size_t)out->nr_pages * out->subbuf_size);
+	out->descs = session_data(s, descs, (size_t)out->nr_pages * sizeof(struct page_desc));
+	return out->pages && out->descs && !(descs % 64) && !(pages % 64);
 }
 
 static uint32_t pages_for(uint64_t bytes, uint32_t subbuf_size)
@@ -68,7 +82,7 @@ static uint32_t pages_for(uint64_t bytes, uint32_t subbuf_size)
 
 static void ring_free(struct session *s, data_ref ref, bool published)
 {
-	struct ring *r = session_data(s, ref, sizeof(*r));
+	struct ring *r = ring_at(s, ref);
 	void (*give)(struct session *, data_ref, size_t) = published ? session_data_retire : session_data_free;
 	size_t pages, descs;
 
@@ -109,21 +123,28 @@ static data_ref ring_create(struct session *s, uint32_t set, uint32_t cpu, uint3
 	return 0;
 }
 
+static bool subbuf_valid(uint32_t size)
+{
+	return size >= 4096 && size <= 1u << 24 && !(size & (size - 1));
+}
+
 int buffer_add_set(struct session *s, data_ref buffer, uint32_t set, const uint64_t *bytes_per_cpu)
 {
 	struct buffer *b = ring_buffer(s, buffer);
+	uint32_t subbuf_size;
 
 	if (!b || set >= BUFFER_MAX_SETS)
 		return -EINVAL;
+	subbuf_size = *(volatile uint32_t *)&b->subbuf_size;
 	if (set >= ring_sets(b))
 		atomic_store_explicit(&b->nr_sets, set + 1, memory_order_relaxed);	/* read in ring_sets() only */
-	for (uint32_t cpu = 0; cpu < b->nr_cpus; cpu++) {
-		_Atomic data_ref *word = &b->rings[(size_t)set * b->nr_cpus + cpu];
+	for (uint32_t cpu = 0; cpu < ring_cpus(s); cpu++) {
+		_Atomic data_ref *word = &b->rings[(size_t)set * ring_cpus(s) + cpu];
 		data_ref ring;
 
 		if (atomic_load_explicit(word, memory_order_relaxed))	/* only the server stores it */
 			continue;
-		ring = ring_create(s, set, cpu, b->subbuf_size, bytes_per_cpu[cpu]);
+		ring = subbuf_valid(subbuf_size) ? ring_create(s, set, cpu, subbuf_size, bytes_per_cpu[cpu]) : 0;
 		if (!ring)
 			return -ENOMEM;
 		atomic_store_explicit(word, ring, memory_order_release);	/* pairs with ring_of() */
@@ -158,7 +179,7 @@ int buffer_create(struct session *s, uint32_t instance, uint32_t nr_cpus, uint32
 /* buffer_keep() gave it to the buffer's successor. */
 static bool moved_on(struct session *s, data_ref ref, uint32_t set)
 {
-	const struct ring *r = session_data(s, ref, sizeof(*r));
+	const struct ring *r = ring_at(s, ref);
 
 	return r && r->kept && (set < RING_SET_KEPT || set >= RING_SET_LEASES);
 }
@@ -170,16 +191,16 @@ static void buffer_give(struct session *s, data_ref ref, bool published)
 
 	if (!b)
 		return;
-	for (size_t i = 0; i < (size_t)ring_sets(b) * b->nr_cpus; i++) {
+	for (size_t i = 0; i < (size_t)ring_sets(b) * ring_cpus(s); i++) {
 		data_ref ring = atomic_load_explicit(&b->rings[i], memory_order_relaxed);
 
-		if (ring && !moved_on(s, ring, (uint32_t)(i / b->nr_cpus)))
+		if (ring && !moved_on(s, ring, (uint32_t)(i / ring_cpus(s))))
 			ring_free(s, ring, published);
 	}
 	if (published)
-		session_data_retire(s, ref, buffer_bytes(b->nr_cpus));
+		session_data_retire(s, ref, buffer_bytes(ring_cpus(s)));
 	else
-		session_data_free(s, ref, buffer_bytes(b->nr_cpus));
+		session_data_free(s, ref, buffer_bytes(ring_cpus(s)));
 }
 
 void buffer_free(struct session *s, data_ref buffer)
@@ -201,7 +222,7 @@ void ring_each(struct session *s, data_ref buffer, int cpu, void (*fn)(struct ri
 	if (!b)
 		return;
 	for (uint32_t set = 0; set < ring_sets(b); set++)
-		for (uint32_t c = 0; c < b->nr_cpus; c++)
+		for (uint32_t c = 0; c < ring_cpus(s); c++)
 			if ((cpu < 0 || (uint32_t)cpu == c) && ring_view(s, buffer, set, c, &v))
 				fn(&v, arg);
 }
@@ -225,12 +246,13 @@ struct ring_point ring_head(const struct ring_view *v)
 {
 	struct ring_point at;
 	uint64_t head;
+	int tries = HEAD_TRIES;		/* a head that never stands still is no ring's */
 
 	do {
 		head = atomic_load_explicit(&v->ring->head, memory_order_acquire);	/* G3 */
 		at = point_at(v, head);
 		atomic_thread_fence(memory_order_acquire);	/* the copy before the second look */
-	} while (atomic_load_explicit(&v->ring->head, memory_order_relaxed) != head);
+	} while (atomic_load_explicit(&v->ring->head, memory_order_relaxed) != head && --tries);
 	return at;
 }
 
@@ -301,7 +323,7 @@ int buffer_stats(struct session *s, data_ref buffer, uint32_t cpu, struct ring_s
 	struct buffer *b = ring_buffer(s, buffer);
 
 	*out = (struct ring_stats){ 0 };
-	if (!b || cpu >= b->nr_cpus)
+	if (!b || cpu >= ring_cpus(s))
 		return -EINVAL;
 	ring_keep_limits(s, buffer);
 	ring_each(s, buffer, (int)cpu, add_stats, out);
@@ -323,7 +345,7 @@ uint64_t buffer_ring_bytes(struct session *s, data_ref buffer, uint32_t cpu)
 
 static int adopt_ring(struct session *s, data_ref ref)
 {
-	struct ring *r = session_data(s, ref, sizeof(*r));
+	struct ring *r = ring_at(s, ref);
 	int err;
 
 	if (!r)
@@ -340,9 +362,9 @@ static int adopt_ring(struct session *s, data_ref ref)
 int buffer_adopt(struct session *s, data_ref buffer)
 {
 	struct buffer *b = ring_buffer(s, buffer);
-	int err = b ? session_data_adopt(s, buffer, buffer_bytes(b->nr_cpus)) : -EPROTO;
+	int err = b ? session_data_adopt(s, buffer, buffer_bytes(ring_cpus(s))) : -EPROTO;
 
-	for (size_t i = 0; !err && i < (size_t)ring_sets(b) * b->nr_cpus; i++) {
+	for (size_t i = 0; !err && i < (size_t)ring_sets(b) * ring_cpus(s); i++) {
 		data_ref ring = atomic_load_explicit(&b->rings[i], memory_order_relaxed);
 
 		if (ring)

@@ -11,9 +11,9 @@
 #include "session/ring_access.h"
 #include "session/session.h"
 
-static _Atomic data_ref *ring_word(struct buffer *b, uint32_t set, uint32_t cpu)
+static _Atomic data_ref *ring_word(struct session *s, struct buffer *b, uint32_t set, uint32_t cpu)
 {
-	return &b->rings[(size_t)set * b->nr_cpus + cpu];
+	return &b->rings[(size_t)set * ring_cpus(s) + cpu];
 }
 
 static uint64_t bytes_of(const struct ring_view *v)
@@ -59,7 +59,7 @@ void ring_keep_limits(struct session *s, data_ref buffer)
 
 	if (!b || ring_sets(b) <= RING_SET_KEPT)
 		return;
-	for (uint32_t cpu = 0; cpu < b->nr_cpus; cpu++)
+	for (uint32_t cpu = 0; cpu < ring_cpus(s); cpu++)
 		for (uint32_t set = RING_SET_LEASES; set-- > RING_SET_KEPT;) {
 			uint64_t room;
 
@@ -84,17 +84,17 @@ static void keep(struct session *s, struct buffer *to, uint32_t cpu, data_ref ri
 	uint32_t set;
 
 	for (set = RING_SET_KEPT; set < RING_SET_LEASES; set++)
-		if (!atomic_load_explicit(ring_word(to, set, cpu), memory_order_relaxed))
+		if (!atomic_load_explicit(ring_word(s, to, set, cpu), memory_order_relaxed))
 			break;
 	if (set == RING_SET_LEASES) {
-		oldest = atomic_load_explicit(ring_word(to, RING_SET_KEPT, cpu), memory_order_relaxed);
+		oldest = atomic_load_explicit(ring_word(s, to, RING_SET_KEPT, cpu), memory_order_relaxed);
 		ring_retire(s, oldest);
 		for (set = RING_SET_KEPT; set + 1 < RING_SET_LEASES; set++)
-			atomic_store_explicit(ring_word(to, set, cpu),
-					      atomic_load_explicit(ring_word(to, set + 1, cpu), memory_order_relaxed),
+			atomic_store_explicit(ring_word(s, to, set, cpu),
+					      atomic_load_explicit(ring_word(s, to, set + 1, cpu), memory_order_relaxed),
 					      memory_order_relaxed);
 	}
-	atomic_store_explicit(ring_word(to, set, cpu), ring, memory_order_relaxed);	/* not published yet */
+	atomic_store_explicit(ring_word(s, to, set, cpu), ring, memory_order_relaxed);	/* not published yet */
 	if (ring_sets(to) <= set)
 		atomic_store_explicit(&to->nr_sets, set + 1, memory_order_relaxed);
 }
@@ -108,20 +108,20 @@ int buffer_keep(struct session *s, data_ref from, data_ref to)
 	struct buffer *a = ring_buffer(s, from), *b = ring_buffer(s, to);
 	struct ring_view v;
 
-	if (!a || !b || a->subbuf_size != b->subbuf_size || a->nr_cpus != b->nr_cpus)
+	if (!a || !b || a->subbuf_size != b->subbuf_size)
 		return -EINVAL;
 	for (unsigned int i = 0; i < 3; i++)
 		for (uint32_t set = order[i][0]; set < order[i][1] && set < ring_sets(a); set++)
-			for (uint32_t cpu = 0; cpu < a->nr_cpus; cpu++) {
+			for (uint32_t cpu = 0; cpu < ring_cpus(s); cpu++) {
 				/* An unused ring goes with its buffer. */
 				if (!ring_view(s, from, set, cpu, &v) || !ring_head(&v).pos)
 					continue;
-				keep(s, b, cpu, atomic_load_explicit(ring_word(a, set, cpu), memory_order_relaxed));
+				keep(s, b, cpu, atomic_load_explicit(ring_word(s, a, set, cpu), memory_order_relaxed));
 				if (i)
 					v.ring->kept = 1;
 				else
 					/* A kept set: no hit looks here. */
-					atomic_store_explicit(ring_word(a, set, cpu), 0, memory_order_relaxed);
+					atomic_store_explicit(ring_word(s, a, set, cpu), 0, memory_order_relaxed);
 			}
 	ring_keep_limits(s, to);
 	return 0;
@@ -132,17 +132,17 @@ int buffer_swap_cpu(struct session *s, data_ref live, data_ref snapshot, uint32_
 	struct buffer *a = ring_buffer(s, live), *b = ring_buffer(s, snapshot);
 	uint32_t sets;
 
-	if (!a || !b || cpu >= a->nr_cpus || a->nr_cpus != b->nr_cpus || a->subbuf_size != b->subbuf_size)
+	if (!a || !b || cpu >= ring_cpus(s) || a->subbuf_size != b->subbuf_size)
 		return -EINVAL;
 	sets = ring_sets(a) > ring_sets(b) ? ring_sets(a) : ring_sets(b);
 	for (uint32_t set = 0; set < sets; set++) {
 		/* Relaxed: the server alone stores them. */
-		data_ref mine = atomic_load_explicit(ring_word(a, set, cpu), memory_order_relaxed);
-		data_ref other = atomic_load_explicit(ring_word(b, set, cpu), memory_order_relaxed);
+		data_ref mine = atomic_load_explicit(ring_word(s, a, set, cpu), memory_order_relaxed);
+		data_ref other = atomic_load_explicit(ring_word(s, b, set, cpu), memory_order_relaxed);
 
 		/* Pairs with the acquire in ring_of(): a hit that is on its way still ends in the old one. */
-		atomic_store_explicit(ring_word(a, set, cpu), other, memory_order_release);
-		atomic_store_explicit(ring_word(b, set, cpu), mine, memory_order_release);
+		atomic_store_explicit(ring_word(s, a, set, cpu), other, memory_order_release);
+		atomic_store_explicit(ring_word(s, b, set, cpu), mine, memory_order_release);
 	}
 	atomic_store_explicit(&a->nr_sets, sets, memory_order_relaxed);
 	atomic_store_explicit(&b->nr_sets, sets, memory_order_relaxed);

@@ -30,7 +30,7 @@ static uint32_t lease_of(const struct slot *slot)
 static int add_lease(struct session *s, data_ref buffer, uint32_t lease, const uint64_t *bytes_per_cpu)
 {
 	struct buffer *b = ring_buffer(s, buffer);
-	uint64_t *bytes = b ? calloc(b->nr_cpus, sizeof(*bytes)) : NULL;
+	uint64_t *bytes = b ? calloc(ring_cpus(s), sizeof(*bytes)) : NULL;
 	int err = 0;
 
 	if (!bytes)
@@ -38,7 +38,7 @@ static int add_lease(struct session *s, data_ref buffer, uint32_t lease, const u
 	for (uint32_t level = 0; level < LAYOUT_HIT_LEVELS && !err; level++) {
 		uint64_t most = level ? (uint64_t)HANDLER_PAGES * b->subbuf_size : LEASE_BYTES;
 
-		for (uint32_t cpu = 0; cpu < b->nr_cpus; cpu++)
+		for (uint32_t cpu = 0; cpu < ring_cpus(s); cpu++)
 			bytes[cpu] = bytes_per_cpu[cpu] < most ? bytes_per_cpu[cpu] : most;
 		err = buffer_add_set(s, buffer, RING_SET_LEASES + (lease - 1) * LAYOUT_HIT_LEVELS + level, bytes);
 	}
@@ -69,10 +69,10 @@ static int add_lease_to(struct session *s, data_ref buffer, uint32_t lease)
 
 	if (!b)
 		return 0;
-	bytes = calloc(b->nr_cpus, sizeof(*bytes));
+	bytes = calloc(ring_cpus(s), sizeof(*bytes));
 	if (!bytes)
 		return -ENOMEM;
-	for (uint32_t cpu = 0; cpu < b->nr_cpus; cpu++)
+	for (uint32_t cpu = 0; cpu < ring_cpus(s); cpu++)
 		if (ring_view(s, buffer, 0, cpu, &v))
 			bytes[cpu] = (uint64_t)(v.nr_pages - 1) * v.subbuf_size;
 	err = add_lease(s, buffer, lease, bytes);

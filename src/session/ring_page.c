@@ -133,12 +133,13 @@ bool ring_cursor_next(struct ring_cursor *c)
 bool ring_oldest(const struct ring_view *v, struct ring_point *out)
 {
 	struct ring_page page = { .data = malloc(v->subbuf_size) };
-	uint64_t start = ring_start(v), head = ring_head(v).pos, seq;
+	uint64_t start = ring_start(v), head = ring_head(v).pos, seq = ring_first_page(v);
+	uint64_t tries = v->nr_pages + 1ull;	/* more cannot be intact */
 	bool found = false;
 
 	if (!page.data)
 		return false;
-	for (seq = ring_first_page(v); head && seq <= head_page(v, head) && !found; seq++) {
+	for (; head && seq <= head_page(v, head) && !found && tries--; seq++) {
 		struct ring_cursor c;
 
 		if (ring_page_copy(v, seq, &page))

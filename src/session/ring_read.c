@@ -42,20 +42,18 @@ static uint64_t stream_pos(const struct stream *st)
 static bool load(struct stream *st, uint64_t seq)
 {
 	const uint64_t first = ring_first_page(&st->view);
+	uint64_t tries = st->view.nr_pages + 1ull;	/* more cannot be intact, whatever the head says by then */
+	int err = -EAGAIN;
 
 	if (seq < first)
 		seq = first;
-	for (;; seq++) {
-		int err;
-
-		if (seq * st->view.subbuf_size >= st->stop)
+	for (; err == -EAGAIN && tries--; seq++) {
+		if (seq >= UINT64_MAX / st->view.subbuf_size || seq * st->view.subbuf_size >= st->stop)
 			return false;
 		err = ring_page_copy(&st->view, seq, &st->page);
-		if (err == -ENOENT)
-			return false;
-		if (!err)
-			break;
 	}
+	if (err)
+		return false;
 	ring_cursor_start(&st->cursor, st->page.data, st->page.end);
 	st->loaded = true;
 	if (st->page.entries > st->expected)
