@@ -134,6 +134,26 @@ static void lease_await(struct slot *slot)
 	}
 }
 
+/* Without a server it is waited for once and not again. */
+void agent_thread_lend(struct agent_thread *t)
+{
+	static _Atomic bool in_vain;
+	struct timespec pause = { .tv_nsec = 1000000 };
+	uint64_t lease = atomic_load_explicit(&t->slot->lease, memory_order_relaxed);
+
+	if ((uint32_t)lease || atomic_load_explicit(&in_vain, memory_order_relaxed))
+		return;
+	/* Pairs with the acquire in ring_leases_serve(). */
+	atomic_store_explicit(&t->slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
+	for (int i = 0; i < LEASE_WAIT_MS; i++) {
+		/* Acquire: pairs with the release in ring_lease_give(). */
+		if ((uint32_t)atomic_load_explicit(&t->slot->lease, memory_order_acquire))
+			return;
+		agent_syscall(SYS_nanosleep, &pause, 0);
+	}
+	atomic_store_explicit(&in_vain, true, memory_order_relaxed);
+}
+
 /* ---- The log of tasks ---- */
 
 static void task_note(const struct agent_thread *t)

@@ -57,6 +57,14 @@ pid_t call__Fork(void)
 
 /* ---- vfork: x86_64/vfork.S ---- */
 
+static bool any_armed(void)
+{
+	for (unsigned int call = 0; call < SYSCALL_COUNT; call++)
+		if (call_armed(call))
+			return true;
+	return false;
+}
+
 void vfork_begin(const void *frame);
 long vfork_end(long ret, const void *frame);
 
@@ -69,8 +77,11 @@ void vfork_begin(const void *frame)
 	struct agent_thread *t = agent_thread();
 
 	call_enter(SYSCALL_vfork, NULL, frame);
-	if (t)
-		t->no_rseq++;
+	if (!t)
+		return;
+	if (any_armed())
+		agent_thread_lend(t);
+	t->no_rseq++;
 }
 
 /* In the child, and then in the parent. */
@@ -113,6 +124,8 @@ int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid
 
 	call_enter(SYSCALL_clone, (uint64_t[]){ (uint32_t)flags, clone_stack(stack), (uintptr_t)ptid,
 		   (uintptr_t)ctid, (uintptr_t)tls }, CALL_FRAME);
+	if (t && flags & CLONE_VFORK && any_armed())
+		agent_thread_lend(t);
 	if (t && before != AGENT_SHARED)
 		t->no_rseq = flags & CLONE_VFORK ? before + 1 : AGENT_SHARED;
 	r = REAL(clone)(fn, stack, flags, arg, ptid, tls, ctid);
