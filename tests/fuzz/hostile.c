@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hostile.c - a program that writes anything into the memory it shares with its server (R2)
+ *
+ * The input is a list of strokes: where in the data region, how, what. After
+ * some of them the server does all that it does: reads every file of the tree,
+ * takes in names and DSOs, gives memory back, carries commands out; in the end
+ * another server opens what is left. Nothing of it may crash or hang.
+ *
+ * As a program of its own (HOSTILE_MAIN): `hostile [SECONDS [SEED]]`, inputs by chance.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../unit/session/temp_place.h"
+#include "model/model.h"
+#include "model/program_event.h"
+#include "plane/plane.h"
+#include "plane/program.h"
+#include "session/attach.h"
+#include "sources/programs.h"
+#include "tracefs/tree.h"
+
+enum { HOT = 256, STROKES = 64, EVENT_ID = 1000 };
+
+struct stroke {
+	uint8_t		where;		/* which of the places that matter, 0: anywhere */
+	uint8_t		how;		/* enum how */
+	uint16_t	at;		/* word there */
+	uint64_t	value;
+};
+
+enum how { SET, SET_SMALL, SET_ONES, ADD, FLIP, COPY, FILL, CUT, LOOK, WRITE, HOWS };
+
+/* A piece of the region that the server looks at a lot. */
+struct piece {
+	uint64_t	at, size;
+};
+
+static struct world {
+	struct session	*session;
+	struct model	*model;
+	struct tree	*tree;
+	struct programs	*programs;
+	struct piece	hot[HOT];
+	unsigned int	nr_hot;
+} w;
+
+static const char body[] =
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+	"\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
+	"\tfield:unsigned long call_site;\toffset:16;\tsize:8;\tsigned:0;\n"
+	"\tfield:__data_loc char[] name;\toffset:24;\tsize:4;\tsigned:0;\n"
+	"\nprint fmt: \"size=%d name=%s\", REC->size, __get_str(name)\n";
+
+/* ---- the tree ---- */
+
+static int put(const char *path, const char *text)
+{
+	struct tree_file *f;
+	int ret = tree_open(w.tree, path, O_WRONLY, &f);
+
+	if (ret)
+		return ret;
+	ret = (int)tree_write(f, text, strlen(text));
+	tree_release(f);
+	return ret < 0 ? ret : 0;
+}
+
+static void read_file(const char *path)
+{
+	static char buf[65536];
+	struct tree_file *f;
+	uint64_t at = 0;
+	ssize_t n;
+
+	if (tree_open(w.tree, path, O_RDONLY | O_NONBLOCK, &f))
+		return;
+	while (at < 16 << 20 && (n = tree_read(f, buf, sizeof(buf), (off_t)at)) > 0)
+		at += (uint64_t)n;
+	tree_poll(f);
+	tree_release(f);
+}
+
+struct walk {
+	char		path[1024];
+};
+
+static int walk_name(void *arg, const char *name, bool is_dir)
+{
+	const struct walk *here = arg;
+	struct walk next;
+
+	if (snprintf(next.path, sizeof(next.path), "%s%s%s", here->path, *here->path ? "/" : "", name) >=
+	    (int)sizeof(next.path))
+		return 0;
+	if (is_dir)
+		tree_list(w.tree, next.path, walk_name, &next);
+	else
+		read_file(next.path);
+	return 0;
+}
+
+static void look(void)
+{
+	struct walk root = { "" };
+	FILE *null = fopen("/dev/null", "we");
+
+	tree_list(w.tree, "", walk_name, &root);
+	read_file("per_cpu/cpu0/trace_raw");
+	programs_tick(w.programs);
+	if (null) {
+		programs_print(w.programs, null);
+		fclose(null);
+	}
+	attach_serve(w.session);
+	attach_check_threads(w.session);
+	attach_processes(w.session, NULL, NULL);
+	session_reclaim(w.session);
+}
+
+/* A command that goes deep into the session's memory. */
+static void give_command(uint64_t which)
+{
+	static const char *const commands[][2] = {
+		{ "trace", "\n" }, { "buffer_size_kb", "16" }, { "buffer_size_kb", "8" }, { "snapshot", "1" },
+		{ "snapshot", "0" }, { "snapshot", "2" }, { "tracing_on", "0" }, { "tracing_on", "1" },
+		{ "events/app/req/trigger", "hist:keys=size:clear" }, { "events/app/req/trigger", "!hist:keys=size" },
+		{ "events/app/req/trigger", "hist:keys=size:pause" },
+		{ "events/app/req/trigger", "hist:keys=call_site.sym,size:vals=size" },
+		{ "events/app/req/trigger", "!stacktrace" }, { "events/app/req/enable", "0" },
+		{ "events/app/req/enable", "1" }, { "set_event_pid", "1 2 3" }, { "set_event_pid", "" },
+		{ "trace_clock", "global" }, { "tracing_cpumask", "1" }, { "buffer_subbuf_size_kb", "8" },
+		{ "events/app/req/filter", "size > 3" }, { "per_cpu/cpu0/trace", "\n" },
+		{ "instances/i/buffer_size_kb", "12" }, { "instances/i/events/app/req/enable", "1" },
+	};
+	const size_t nr = sizeof(commands) / sizeof(commands[0]);
+
+	if (which % (nr + 2) < nr)
+		put(commands[which % nr][0], commands[which % nr][1]);
+	else if (which % (nr + 2) == nr)
+		tree_rmdir(w.tree, "instances/i");
+	else
+		tree_mkdir(w.tree, "instances/j");
+}
+
+/* ---- the session ---- */
+
+static void hit_some(int nr)
+{
+	struct { struct record_common common; int size, pad; uint64_t call_site; uint32_t loc; char name[12]; } r;
+	uint64_t stack[3] = { LAYOUT_DSO_BASE + 0x1000, LAYOUT_DSO_BASE + 0x2000, 7 };
+	struct slot *slot = session_slot_get(w.session);
+
+	for (int i = 0; slot && i < nr; i++) {
+		struct hit h = {
+			.record = &r, .size = sizeof(r), .comm = "hostile", .stack = stack, .nr_stack = 3,
+			.cpu = (uint32_t)i % 2,
+		};
+
+		memset(&r, 0, sizeof(r));
+		r.common = (struct record_common){ .type = EVENT_ID, .pid = 100 + i % 3 };
+		r.size = i % 5;
+		r.call_site = LAYOUT_DSO_BASE + (uint64_t)(i % 7) * 64;
+		r.loc = 6u << 16 | 28;
+		strcpy(r.name, "hello");
+		hit(session_plane(w.session), slot, &h);
+	}
+	if (slot)
+		session_slot_put(w.session, slot);
+}
+
+static void add_hot(uint64_t at, uint64_t size)
+{
+	if (at && w.nr_hot < HOT && session_data(w.session, at, size))
+		w.hot[w.nr_hot++] = (struct piece){ at, size };
+}
+
+/* Maps, by way of the plan. */
+static void add_maps(void)
+{
+	config_ref ref = plane_event(session_plane(w.session), EVENT_ID)->plan;
+	const struct plan *plan = session_config(w.session, ref, sizeof(*plan));
+	const struct trigger_arm *t;
+
+	if (!ref || !plan)
+		return;
+	t = (const struct trigger_arm *)((const struct arm *)(plan + 1) + plan->nr_arms);
+	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
+		const struct program *p = session_config(w.session, t[i].program, sizeof(*p));
+
+		add_hot(t[i].state, 16);
+		if (t[i].kind == TRIGGER_HIST && p)
+			add_hot(p->map, 4096);
+	}
+}
+
+static void find_hot(void)
+{
+	const struct config_header *h = session_header(w.session);
+
+	w.nr_hot = 0;
+	add_hot(h->slots, 16 * sizeof(struct slot));
+	add_hot(h->programs, 4096);
+	add_hot(h->programs + offsetof(struct program_tables, dsos), 8 * sizeof(struct dso_entry));
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct instance_state *inst = plane_instance(session_plane(w.session), i);
+
+		add_hot(h->instances + i * sizeof(*inst), sizeof(*inst));
+		for (int k = 0; k < 2; k++) {
+			data_ref b = inst->buffers[k];
+			const uint64_t *words = session_data(w.session, b, 4096);
+
+			add_hot(b, 512);
+			/* Rings are what a buffer refers to. */
+			for (int n = 0; b && words && n < 64; n++)
+				if (words[n] % 64 == 0 && words[n] > h->data_heap && words[n] < h->data_high)
+					add_hot(words[n], 512);
+		}
+	}
+	add_maps();
+}
+
+/* A bit of everything that has memory of its own. */
+static bool set_up(void)
+{
+	static const char *const commands[][2] = {
+		{ "buffer_size_kb", "8" }, { "instances/i/buffer_size_kb", "8" },
+		{ "synthetic_events", "late int size; char name[]; unsigned long[] stack" },
+		{ "events/app/req/trigger", "hist:keys=size:vals=hitcount,size:size=128" },
+		{ "events/app/req/trigger", "hist:keys=common_pid:ts=common_timestamp,s=size,n=name,"
+		  "st=common_stacktrace:size=128" },
+		{ "events/app/req/trigger", "hist:keys=common_pid,size:l=common_timestamp-$ts:size=128:"
+		  "onmax($l).save(size,name):onmatch(app.req).late($s,$n,$st)" },
+		{ "events/app/req/trigger", "hist:keys=common_stacktrace,name:size=128" },
+		{ "events/app/req/trigger", "stacktrace" },
+		{ "events/synthetic/late/trigger", "hist:keys=name,stack.stacktrace:size=128" },
+		{ "events/synthetic/late/enable", "1" },
+		{ "instances/i/events/app/req/trigger", "hist:keys=call_site.sym-offset:size=128" },
+		{ "instances/i/events/app/req/enable", "1" }, { "events/app/req/enable", "1" }, { "snapshot", "1" },
+	};
+
+	tree_mkdir(w.tree, "instances/i");
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		int err = put(commands[i][0], commands[i][1]);
+
+		if (err) {
+			fprintf(stderr, "%s: %s: %s\n", commands[i][0], commands[i][1], strerror(-err));
+			return false;
+		}
+	}
+	hit_some(200);
+	find_hot();
+	return true;
+}
+
+static bool world_open(void)
+{
+	static const struct session_params small = { .nr_cpus = 2, .nr_slots = 16, .memory = 64 << 20 };
+	static const struct programs_params few = { .systems = "signal" };
+	struct event *e;
+	bool is_new;
+
+	memset(&w, 0, sizeof(w));
+	session_remove_stale("hostile");
+	if (session_create("hostile", &small, &w.session) || model_create(w.session, &w.model))
+		return false;
+	w.tree = tree_create(w.model);
+	if (!w.tree || programs_create(w.model, w.tree, &few, &w.programs) ||
+	    model_add_program_event(w.model, "app", "req", body, EVENT_ID, &e, &is_new))
+		return false;
+	return set_up();
+}
+
+static void world_close(void)
+{
+	programs_destroy(w.programs);
+	if (w.tree)
+		tree_destroy(w.tree);
+	model_destroy(w.model);
+	w.programs = NULL;
+	w.tree = NULL;
+	w.model = NULL;
+}
+
+static int write_again(void *arg, const char *path, const char *text)
+{
+	int ret = programs_restore(&w.programs, w.model, w.tree, path, text);
+
+	if (ret <= 0)
+		return ret;
+	if (!strncmp(path, "instances/", 10) && !strchr(path + 10, '/'))
+		return tree_mkdir(w.tree, path);
+	put(path, text);
+	return 0;
+}
+
+/* Another server; what it finds may be refused. */
+static void reopen(void)
+{
+	world_close();
+	session_close(w.session);
+	w.session = NULL;
+	if (session_open("hostile", &w.session)) {
+		session_remove_stale("hostile");
+		return;
+	}
+	if (!model_create(w.session, &w.model)) {
+		w.tree = tree_create(w.model);
+		if (w.tree && !model_reopen(w.model, write_again, NULL) && w.programs && !programs_reopen(w.programs))
+			look();
+		world_close();
+	}
+	session_destroy(w.session);
+}
+
+/* ---- strokes ---- */
+
+static void cut(uint64_t value)
+{
+	char path[4200];
+
+	snprintf(path, sizeof(path), "%s/data", session_dir(w.session));
+	if (truncate(path, (off_t)(value % (1 << 20))))
+		return;
+}
+
+/* Where a stroke goes to; *left: bytes from there on. */
+static char *target(const struct stroke *s, uint64_t *left)
+{
+	const struct config_header *h = session_header(w.session);
+	uint64_t high = h->data_high, at;
+
+	if (s->where && w.nr_hot) {
+		const struct piece *p = &w.hot[s->where % w.nr_hot];
+
+		at = p->at + s->at * 4u % p->size / 4 * 4;
+	} else {
+		at = (s->value >> 20 ^ s->at * 64u) % (high / 4) * 4;
+	}
+	*left = high > at ? high - at : 0;
+	return session_data(w.session, at, 8);
+}
+
+static void fill(char *at, uint64_t left, uint64_t value)
+{
+	uint64_t x = value | 1, len = value >> 8 & 4095;
+
+	for (uint64_t i = 0; i + 8 <= len && i + 8 <= left; i += 8) {
+		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+		memcpy(at + i, &x, 8);
+	}
+}
+
+static void strike(const struct stroke *s)
+{
+	uint64_t left, value = s->value, old;
+	char *at = target(s, &left);
+
+	if (!at || left < 8)
+		return;
+	memcpy(&old, at, 8);
+	switch (s->how % HOWS) {
+	case SET:
+		break;
+	case SET_SMALL:
+		value &= 0xff;
+		break;
+	case SET_ONES:
+		value = UINT64_MAX << (value & 63);
+		break;
+	case ADD:
+		value = old + (value & 0xff) - 128;
+		break;
+	case FLIP:
+		value = old ^ 1ull << (value & 63);
+		break;
+	case COPY:
+		value = w.nr_hot ? w.hot[value % w.nr_hot].at + (value >> 16 & 0xff8) : value;
+		break;
+	case FILL:
+		fill(at, left, value);
+		return;
+	case CUT:
+		if (value % 8 == 0)
+			cut(value >> 8);
+		return;
+	case LOOK:
+		look();
+		return;
+	default:
+		give_command(value);
+		return;
+	}
+	memcpy(at, &value, 8);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static bool placed;
+	struct stroke s;
+
+	if (!placed && !temp_place())
+		return 0;
+	placed = true;
+	if (!world_open()) {
+		fprintf(stderr, "no world\n");
+		abort();
+	}
+	for (int i = 0; i < STROKES && size >= sizeof(s); i++, data += sizeof(s), size -= sizeof(s)) {
+		memcpy(&s, data, sizeof(s));
+		strike(&s);
+	}
+	look();
+	reopen();
+	return 0;
+}
+
+#ifdef HOSTILE_MAIN
+#include <pthread.h>
+#include <stdatomic.h>
+
+static uint64_t next(uint64_t *x)
+{
+	*x ^= *x << 13;
+	*x ^= *x >> 7;
+	*x ^= *x << 17;
+	return *x;
+}
+
+/* ---- while the server looks ---- */
+
+static _Atomic int scribbling;
+
+static void *scribble(void *arg)
+{
+	uint64_t x = *(uint64_t *)arg | 1;
+
+	while (atomic_load_explicit(&scribbling, memory_order_relaxed)) {
+		struct stroke s = { .where = (uint8_t)(next(&x) | 1), .how = (uint8_t)(x >> 8) % FILL,
+				    .at = (uint16_t)(x >> 16), .value = next(&x) };
+
+		strike(&s);
+		if (x % 64 == 0)
+			usleep(x >> 32 & 127);
+	}
+	return NULL;
+}
+
+/* Numbers that are checked and used again may be others by then. */
+static void look_at_moving(uint64_t seed)
+{
+	pthread_t t;
+
+	if (!world_open())
+		abort();
+	atomic_store(&scribbling, 1);
+	pthread_create(&t, NULL, scribble, &seed);
+	for (uint64_t i = 0; i < 6; i++) {
+		look();
+		give_command(seed * 7 + i);
+	}
+	atomic_store(&scribbling, 0);
+	pthread_join(t, NULL);
+	reopen();
+}
+
+int main(int argc, char **argv)
+{
+	int seconds = argc > 1 ? atoi(argv[1]) : 5;
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)time(NULL) ^ (uint64_t)getpid() << 20;
+	time_t end = time(NULL) + seconds;
+	unsigned long inputs = 0;
+
+	printf("1..1\n");
+	do {
+		uint64_t data[STROKES * sizeof(struct stroke) / 8], x = seed * 2654435761u + 88172645463325252ull;
+		size_t size = (size_t)(next(&x) % STROKES + 1) * sizeof(struct stroke);
+
+		fprintf(stderr, "# seed %llu\n", (unsigned long long)seed);
+		for (size_t i = 0; i < sizeof(data) / 8; i++)
+			data[i] = next(&x);
+		LLVMFuzzerTestOneInput((const uint8_t *)data, size);
+		look_at_moving(seed);
+		seed++;
+		inputs++;
+	} while (time(NULL) < end);
+	temp_place_remove();
+	printf("ok 1 - a server with %lu kinds of nonsense in its memory\n", inputs);
+	return 0;
+}
+#endif
