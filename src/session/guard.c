@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guard.c - reads of a truncated session file give zeros, not SIGBUS (R2)
+ * guard.c - reads of a truncated session file give zeros, not SIGBUS; hits of the server end at nonsense (R2)
  *
  * The handler puts a page of zeros where the file has none any more and lets
  * the access happen again. The table is global because a signal handler has
  * nothing else to start from; entries are added before their memory is used.
+ *
+ * The plane believes what it finds in the data region: it has no time to check.
+ * Where the server makes a hit itself, an address that is none takes it out of
+ * the hit; nothing is held there that would have to be let go.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "plane/plane.h"
 #include "session/region.h"
+#include "session/session.h"
 
 enum { GUARD_MAX = 128 };
 
@@ -114,4 +121,56 @@ unsigned int guard_faults(const void *base)
 	struct guard *g = guard_of((uintptr_t)base);
 
 	return g ? atomic_load_explicit(&g->faults, memory_order_relaxed) : 0;
+}
+
+/* ---- hits of the server ---- */
+
+static _Thread_local sigjmp_buf *escape;	/* NULL: this thread is in no hit */
+
+/* An address that is none; a division by a number of pages. */
+static struct escape_signal {
+	int		sig;
+	struct sigaction previous;
+} escapes[] = { { .sig = SIGSEGV }, { .sig = SIGFPE } };
+
+static void escape_fault(int sig, siginfo_t *info, void *context)
+{
+	const struct sigaction *previous = &escapes[sig == SIGFPE].previous;
+
+	if (escape)
+		siglongjmp(*escape, 1);
+	if (previous->sa_flags & SA_SIGINFO)
+		previous->sa_sigaction(sig, info, context);
+	else if (previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN)
+		previous->sa_handler(sig);
+	else
+		signal(sig, SIG_DFL);	/* it happens again and ends the process as it would have */
+}
+
+static void escape_install(void)
+{
+	struct sigaction sa = { .sa_sigaction = escape_fault, .sa_flags = SA_SIGINFO | SA_NODEFER }, now;
+
+	sigemptyset(&sa.sa_mask);
+	for (size_t i = 0; i < sizeof(escapes) / sizeof(escapes[0]); i++) {
+		if (sigaction(escapes[i].sig, NULL, &now) ||
+		    ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == escape_fault))
+			continue;
+		escapes[i].previous = now;
+		sigaction(escapes[i].sig, &sa, NULL);
+	}
+}
+
+uint64_t session_hit(struct session *s, struct slot *slot, const struct hit *h)
+{
+	uint64_t committed = 0;
+	sigjmp_buf env;
+
+	escape_install();
+	if (!sigsetjmp(env, 1)) {
+		escape = &env;
+		committed = hit(session_plane(s), slot, h);
+	}
+	escape = NULL;
+	return committed;
 }

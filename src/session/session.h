@@ -19,6 +19,7 @@
 
 struct session;
 struct plane;
+struct hit;
 
 struct session_params {
 	uint32_t	nr_cpus;	/* 0: the machine's possible CPUs */
@@ -60,6 +61,8 @@ struct plane *session_plane(struct session *s);
 /* A slot for a thread of the server that makes hits (a source, trace_marker); NULL: none left. */
 struct slot *session_slot_get(struct session *s);
 void session_slot_put(struct session *s, struct slot *slot);
+/* A hit of the server itself, one at a time; 0 also when it met nonsense that a program wrote into the region. */
+uint64_t session_hit(struct session *s, struct slot *slot, const struct hit *h);
 
 /* NULL when [ref, ref + size) does not lie inside the region. */
 void *session_config(struct session *s, config_ref ref, size_t size);

@@ -83,7 +83,7 @@ static int emit(struct instance *inst, char *record, size_t size, size_t seen, u
 	memcpy(record, &(struct record_common){ .type = id, .pid = pid }, sizeof(struct record_common));
 	if (*comm && options_test(m->top->options, OPTION_RECORD_CMD))
 		cmdlines_add(m->cmdlines, pid, comm);
-	committed = hit(session_plane(m->session), slot, &h);
+	committed = session_hit(m->session, slot, &h);
 	session_slot_put(m->session, slot);
 	return inst->index >= 64 || committed >> inst->index & 1 ? 0 : -EBADF;
 }
