@@ -56,6 +56,7 @@ struct agent_thread {
 	uint8_t		locks;		/* locks held, kept by providers/lock.c: common_preempt_count */
 	uint8_t		busy;		/* in an interposer: what it calls is not recorded */
 	uint8_t		no_rseq;	/* children of vfork() that run on this thread's slot, or AGENT_SHARED */
+	const volatile int32_t *cpu;	/* the CPU it runs on: libc's rseq area, or a negative number */
 	char		comm[LAYOUT_COMM_LEN];
 	uintptr_t	stack_low, stack_high;	/* the thread's own stack; 0: not known */
 	uintptr_t	frame[LAYOUT_HIT_LEVELS];	/* A6: by level, where its hit() runs */

@@ -27,12 +27,9 @@ static uint32_t cpu_asked(void)
 
 static inline uint32_t cpu_now(const struct agent_thread *t)
 {
-	int32_t cpu;
+	int32_t cpu = *t->cpu;
 
-	if (!&__rseq_offset || t->no_rseq)
-		return cpu_asked();
-	cpu = *(volatile int32_t *)&((struct rseq_area *)((char *)__builtin_thread_pointer() + __rseq_offset))->cpu_id;
-	return __builtin_expect(cpu >= 0, 1) ? (uint32_t)cpu : cpu_asked();
+	return cpu >= 0 && !t->no_rseq ? (uint32_t)cpu : cpu_asked();
 }
 
 /* ---- E1 ---- */
@@ -140,38 +137,59 @@ static __attribute__((noinline)) uint64_t hit_with_stack(struct agent_thread *t,
 	return hit(&agent.plane, t->slot, h);
 }
 
-static inline __attribute__((always_inline)) uint64_t emit(struct agent_thread *t, uint32_t id, void *record,
-							   uint32_t size, uint32_t seen, const void *frame)
+/* One store of 8 bytes: the ring's copy loads as many, and would wait for smaller ones. */
+static inline void fill_common(struct agent_thread *t, uint32_t id, void *record)
 {
-	struct record_common *common = record;
+	uint64_t word = (uint16_t)id | (uint64_t)t->flags << 16 | (uint64_t)t->locks << 24 | (uint64_t)t->pid << 32;
+
+	__builtin_memcpy(record, &word, sizeof(word));
+}
+
+/* -> whether the record went into the ring of the top instance; not all that know ask */
+static __attribute__((noinline)) bool emit_any(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
+					       uint32_t seen, const void *frame)
+{
 	struct hit h = { .record = record, .size = size, .cpu = cpu_now(t), .comm = t->comm };
 
-	if (__builtin_expect(t->no_rseq == AGENT_SHARED, 0) && stranger(t))
-		return 0;
-	if (__builtin_expect(t->flags & AGENT_HANDLER, 0) && agent_signal_flags)
+	if (t->no_rseq == AGENT_SHARED && stranger(t))
+		return false;
+	if ((t->flags & AGENT_HANDLER) && agent_signal_flags)
 		t->flags = agent_signal_flags(t, __builtin_frame_address(0));
-	*common = (struct record_common){ .type = (uint16_t)id, .flags = t->flags, .preempt_count = t->locks,
-					  .pid = (int32_t)t->pid };
+	fill_common(t, id, record);
 	level_note(t, (uintptr_t)__builtin_frame_address(0));
-	if (__builtin_expect(t->no_rseq, 0))
-		borrow(t, common, &h);
+	if (t->no_rseq)
+		borrow(t, record, &h);
 	if (seen) {
 		h.seen = record;
 		h.seen_size = seen;
 	}
-	if (__builtin_expect(frame && wants_stack(id), 0))
-		return hit_with_stack(t, &h, frame);
-	return hit(&agent.plane, t->slot, &h);
+	if (frame && wants_stack(id))
+		return hit_with_stack(t, &h, frame) & 1;
+	return hit(&agent.plane, t->slot, &h) & 1;
+}
+
+static inline __attribute__((always_inline)) void emit(struct agent_thread *t, uint32_t id, void *record,
+						       uint32_t size, const void *frame)
+{
+	int32_t cpu = *t->cpu;
+
+	if (__builtin_expect(cpu >= 0 && !t->no_rseq && !(t->flags & AGENT_HANDLER), 1)) {
+		fill_common(t, id, record);
+		level_note(t, (uintptr_t)__builtin_frame_address(0));
+		if (__builtin_expect(hit_plain(&agent.plane, t->slot, record, size, (uint32_t)cpu), 1))
+			return;
+	}
+	emit_any(t, id, record, size, 0, frame);
 }
 
 void agent_emit(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)
 {
-	emit(t, id, record, size, 0, frame);
+	emit(t, id, record, size, frame);
 }
 
 bool emit_seen(struct agent_thread *t, uint32_t id, void *record, uint32_t size, uint32_t seen)
 {
-	return emit(t, id, record, size, seen, NULL) & 1;
+	return emit_any(t, id, record, size, seen, NULL);
 }
 
 /* ---- Static events ---- */
@@ -183,7 +201,7 @@ void event_emit(const struct tf_event *ev, void *record, uint32_t size, const vo
 	if (__builtin_expect(!t || !t->slot, 0))
 		t = agent_thread();
 	if (__builtin_expect(t != NULL, 1))
-		emit(t, ev->id, record, size, 0, frame);
+		emit(t, ev->id, record, size, frame);
 }
 
 void *event_reserve(uint32_t size)
@@ -199,7 +217,7 @@ void event_emit_large(const struct tf_event *ev, void *record, uint32_t size, co
 
 	if (!t)
 		return;
-	emit(t, ev->id, record, size, 0, frame);
+	emit(t, ev->id, record, size, frame);
 	large_put(t, record);
 }
 

@@ -179,6 +179,16 @@ void agent_thread_renamed(struct agent_thread *t)
 
 /* ---- First and last ---- */
 
+/* Where the kernel keeps this thread's CPU for libc; where it does not, a number that says so. */
+static const volatile int32_t *cpu_word(void)
+{
+	static const volatile int32_t none = -1;
+
+	if (!&__rseq_offset)
+		return &none;
+	return &((struct rseq_area *)((char *)__builtin_thread_pointer() + __rseq_offset))->cpu_id;
+}
+
 static struct agent_thread *thread_make(struct slot *slot, uint32_t tid)
 {
 	struct agent_thread *t = &agent.here->threads[slot - plane_slot(&agent.plane, 0)];
@@ -188,6 +198,7 @@ static struct agent_thread *thread_make(struct slot *slot, uint32_t tid)
 	t->pid = attach_pid(tid);
 	t->tgid = attach_pid((uint32_t)agent_syscall(SYS_getpid));
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
+	t->cpu = cpu_word();
 	lease_await(slot);
 	stack_bounds(t);
 	t->slot = slot;

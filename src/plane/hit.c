@@ -230,7 +230,7 @@ static void fire_switch_hist(const struct run *r, const struct trigger_arm *t, u
 		switch_hists(r, t->target, paused);
 }
 
-static bool records(struct instance_state *inst, uint32_t cpu)
+static inline bool records(struct instance_state *inst, uint32_t cpu)
 {
 	return atomic_load_explicit(&inst->tracing_on, memory_order_relaxed) &&
 	       (__atomic_load_n(&inst->cpumask[cpu / 64], __ATOMIC_RELAXED) >> (cpu % 64) & 1);
@@ -628,20 +628,20 @@ static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int
 /*
  * PLAN_COUNT_KEY1: what hist_fold() does for OP_HIST_KEY1, without the way
  * there. Loads are as wide as the field: a wider one would wait for the stores
- * that filled the record.
+ * that filled the record. False: this hit has to go the long way.
  */
-static uint64_t run_count_key1(const struct plane *p, struct slot *slot, unsigned int level,
-			       const struct plan *plan, const struct hit *h)
+static inline bool count_key1(const struct plane *p, struct slot *slot, const struct plan *plan, const void *record,
+			      uint32_t size, uint32_t cpu, uint32_t writer)
 {
-	const char *at = (const char *)h->record + plan->key_off;
+	const char *at = (const char *)record + plan->key_off;
 	struct map *map = plane_data(p, plan->map);
 	uint32_t word, elt;
 	uint64_t key;
 
-	if (!only_counts(p, plan) || plan->key_off + 8u > h->size)
-		return run_count(p, slot, level, plan, h);
+	if (!only_counts(p, plan) || plan->key_off + 8u > size)
+		return false;
 	if (is_paused(p, plan))
-		return 0;
+		return true;
 	if (plan->key_load == OP_LOAD_U64) {
 		__builtin_memcpy(&key, at, 8);
 	} else {
@@ -650,8 +650,16 @@ static uint64_t run_count_key1(const struct plane *p, struct slot *slot, unsigne
 	}
 	elt = map_insert(map, slot, &key);
 	if (elt)
-		map_add(map, elt, 0, 1, h->cpu, h->writer);
-	return 0;
+		map_add(map, elt, 0, 1, cpu, writer);
+	return true;
+}
+
+static uint64_t run_count_key1(const struct plane *p, struct slot *slot, unsigned int level,
+			       const struct plan *plan, const struct hit *h)
+{
+	if (count_key1(p, slot, plan, h->record, h->size, h->cpu, h->writer))
+		return 0;
+	return run_count(p, slot, level, plan, h);
 }
 
 /* The short way of an event that is not recorded and has one hist. */
@@ -712,4 +720,44 @@ uint64_t hit(const struct plane *p, struct slot *slot, const struct hit *h)
 		committed = run_plan(p, slot, level, plan, h);
 	hit_leave(slot, level);
 	return committed;
+}
+
+/* ---- What most hits of a running thread are ---- */
+
+static inline bool plain_record(const struct plane *p, struct slot *slot, const struct plan *plan, const void *record,
+				uint32_t size, uint32_t cpu)
+{
+	struct instance_state *inst = plane_instance(p, plan_arms(plan)->instance);
+	data_ref buffer = live_buffer(inst);
+
+	if (__builtin_expect(atomic_load_explicit(&inst->flags, memory_order_relaxed) &
+			     (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE), 0))
+		return false;
+	if (records(inst, cpu) && buffer)
+		ring_write(p, slot, buffer, 0, cpu, 0, record, size);
+	return true;
+}
+
+bool hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size, uint32_t cpu)
+{
+	const struct record_common *common = record;
+	const struct plan *plan;
+	unsigned int level;
+	bool done = true;
+
+	if (cpu >= plane_header(p)->nr_cpus || !hit_enter(p, slot, &level))
+		return true;
+	plan = plan_of(p, common->type);
+	if (!plan)
+		;
+	else if (plan->wants)
+		done = false;
+	else if (plan->shape == PLAN_RECORD)
+		done = plain_record(p, slot, plan, record, size, cpu);
+	else if (plan->shape == PLAN_COUNT_KEY1)
+		done = count_key1(p, slot, plan, record, size, cpu, 0);
+	else
+		done = false;
+	hit_leave(slot, level);
+	return done;
 }

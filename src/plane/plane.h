@@ -125,5 +125,12 @@ struct hit {
  * into the ring of the instance with index i (i < 64).
  */
 uint64_t hit(const struct plane *p, struct slot *slot, const struct hit *h);
+/*
+ * The same for a running thread's record of which a struct hit would tell
+ * nothing else, without making one. Size is at least that of struct
+ * record_common. False: nothing was done, because the event's plan wants more
+ * (comm, a stack); hit() has to be called.
+ */
+bool hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size, uint32_t cpu);
 
 #endif
