@@ -214,6 +214,17 @@ bool symbols_range(struct symbols *s, const char *name, uint64_t *lo, uint64_t *
 	return s->load && find_name(s, name, lo, hi);
 }
 
+/* Who reads it elsewhere (trace-cmd) gives an address to the symbol below it, wherever that is. */
+static void print_gap(const struct symbol *y, FILE *out)
+{
+	if (!y->name)
+		return;
+	fprintf(out, "%016llx t %s", (unsigned long long)y->addr, y->name);
+	if (y->addr != y->base)
+		fprintf(out, "+0x%llx", (unsigned long long)(y->addr - y->base));
+	fputc('\n', out);
+}
+
 void symbols_print(struct symbols *s, FILE *out)
 {
 	load(s, 0);
@@ -221,8 +232,10 @@ void symbols_print(struct symbols *s, FILE *out)
 	for (uint32_t i = 0; i < s->nr; i++) {
 		const struct symbol *y = &s->table[i];
 
-		if (!y->type)
+		if (!y->type) {
+			print_gap(y, out);
 			continue;
+		}
 		fprintf(out, "%016llx %c %s", (unsigned long long)y->addr, y->type, y->name);
 		if (y->module)
 			fprintf(out, "\t[%s]", y->module);

@@ -1,0 +1,1 @@
+echo 'hist:keys=fd,count' > events/syscalls/sys_enter_write/trigger
