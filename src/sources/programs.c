@@ -206,7 +206,12 @@ int programs_restore(struct programs **p, struct model *m, struct tree *t, const
 
 int programs_reopen(struct programs *p)
 {
-	return p ? set_hooks(p) : 0;
+	int err = p ? set_hooks(p) : 0;
+
+	/* The server before may have died between an event's definition and its settings. */
+	if (p && !err)
+		program_kept_apply(p);
+	return err;
 }
 
 /* ---- running ---- */
