@@ -5,6 +5,7 @@
 #   make demo       a first look, on a recording that comes along
 #   make check      everything that is tested; ends with "N passed, N failed"
 #   make bench      one table of measurements
+#   make stress     programs that die, fork, jump and are interrupted, ten times as often as in check
 #   make fuzz       the fuzzers, FUZZ_SECONDS each (300)
 #   make install    below PREFIX (/usr/local), DESTDIR before it
 #   make uninstall
@@ -36,8 +37,13 @@ check:
 	@tests/run --jobs $(JOBS)
 
 bench: build/tracefuse
-	@tools/install-packages check
+	@tools/install-packages bench
 	@bench/run
+
+stress: build/tracefuse
+	@tools/install-packages check
+	ninja -C $(BUILD) -j $(JOBS)
+	@tests/stress/agent build/tracefuse $(BUILD)/tests/stress/agent_load 10
 
 fuzz:
 	@tools/install-packages check
@@ -57,4 +63,4 @@ clean:
 
 FORCE:
 
-.PHONY: all demo check bench fuzz install uninstall clean FORCE
+.PHONY: all demo check bench stress fuzz install uninstall clean FORCE

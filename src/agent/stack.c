@@ -78,7 +78,7 @@ bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t sp)
 		return own;	/* a handler on an alternate stack has ended; one has begun: false */
 	if (!own && (frame ^ sp) / PAGE)
 		return false;	/* two stacks that nothing is known of */
-	return frame < sp;
+	return frame <= sp;	/* a hit that is still going on lies above whatever interrupted it */
 }
 
 uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t max)

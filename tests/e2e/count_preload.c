@@ -15,12 +15,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { MALLOC, CALLOC, REALLOC, FREE, MUTEX_LOCK, MUTEX_UNLOCK, READ, WRITE, CREATE, NR };
+/* A mutex is taken by lock() or by a trylock() that succeeds; who traces locks may try first. */
+enum { MALLOC, CALLOC, REALLOC, FREE, MUTEX_TAKEN, MUTEX_UNLOCK, READ, WRITE, CREATE, NR };
 
 static _Atomic uint64_t early[NR];
 static _Atomic uint64_t *counts = early;
@@ -35,6 +35,7 @@ static void *(*next_calloc)(size_t, size_t);
 static void *(*next_realloc)(void *, size_t);
 static void (*next_free)(void *);
 static int (*next_lock)(pthread_mutex_t *);
+static int (*next_trylock)(pthread_mutex_t *);
 static int (*next_unlock)(pthread_mutex_t *);
 static ssize_t (*next_read)(int, void *, size_t);
 static ssize_t (*next_write)(int, const void *, size_t);
@@ -56,15 +57,15 @@ static void open_counts(int keep)
 		return;
 	prctl(PR_GET_NAME, comm);
 	snprintf(path, sizeof(path), "%s/%s.%d", dir, comm, (int)getpid());
-	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
 	if (!ftruncate(fd, sizeof(early))) {
 		map = mmap(NULL, sizeof(early), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (map != MAP_FAILED) {
-			if (keep)
-				memcpy(map, (void *)early, sizeof(early));
-			counts = map;
+			counts = map;	/* a program that exec'ed itself adds to its own */
+			for (int i = 0; keep && i < NR; i++)
+				counts[i] += early[i];
 		}
 	}
 	close(fd);
@@ -86,6 +87,7 @@ static void resolve(void)
 	next_realloc = (void *(*)(void *, size_t))dlsym(RTLD_NEXT, "realloc");
 	next_free = (void (*)(void *))dlsym(RTLD_NEXT, "free");
 	next_lock = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_lock");
+	next_trylock = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_trylock");
 	next_unlock = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_unlock");
 	next_read = (ssize_t (*)(int, void *, size_t))dlsym(RTLD_NEXT, "read");
 	next_write = (ssize_t (*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
@@ -130,10 +132,22 @@ void free(void *p)
 
 int pthread_mutex_lock(pthread_mutex_t *m)
 {
-	count(MUTEX_LOCK);
+	count(MUTEX_TAKEN);
 	if (!next_lock)
 		resolve();
 	return next_lock(m);
+}
+
+int pthread_mutex_trylock(pthread_mutex_t *m)
+{
+	int err;
+
+	if (!next_trylock)
+		resolve();
+	err = next_trylock(m);
+	if (!err)
+		count(MUTEX_TAKEN);
+	return err;
 }
 
 int pthread_mutex_unlock(pthread_mutex_t *m)
