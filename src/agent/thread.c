@@ -27,9 +27,12 @@ enum { RETRY_TICKS = 1 << 28, LEASE_WAIT_MS = 100, MAX_KEY = 32 };
 
 __thread struct agent_self agent_self;
 
+/* All but those that a fault raises: one that is blocked would end the program, and the guard could not help. */
+#define FAULT(sig) (1ull << ((sig) - 1))
+
 uint64_t signals_block(void)
 {
-	uint64_t all = ~0ull, old = 0;
+	uint64_t all = ~(FAULT(SIGBUS) | FAULT(SIGSEGV) | FAULT(SIGFPE) | FAULT(SIGILL) | FAULT(SIGTRAP)), old = 0;
 
 	agent_syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK of the kernel */, &all, &old, sizeof(all));
 	return old;
