@@ -15,6 +15,8 @@
  *     is recorded.
  * H5  operator new and delete, strdup(), getline() and so on call these
  *     functions: their call_site lies in the library.
+ * H6  libc's reallocarray() calls whatever realloc() the program has. Its call
+ *     is recorded here, with the caller's address, only where that one is ours.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -30,6 +32,7 @@
 REAL_FUNCTION(malloc);
 REAL_FUNCTION(calloc);
 REAL_FUNCTION(realloc);
+REAL_FUNCTION(reallocarray);
 REAL_FUNCTION(free);
 REAL_FUNCTION(posix_memalign);
 REAL_FUNCTION(aligned_alloc);
@@ -209,14 +212,27 @@ INTERPOSE void *realloc(void *old, size_t size)
 	return realloc_slow(old, size, true, CALL_SITE);
 }
 
-/* libc's would call realloc() and seem to be the caller. */
+/* H6: 0 not known yet, 1 no, 2 yes */
+static bool realloc_is_elsewhere(void)
+{
+	static _Atomic int known;
+	/* Relaxed: the answer is always the same. */
+	int k = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (!k) {
+		k = 1 + real_shadowed("realloc");
+		atomic_store_explicit(&known, k, memory_order_relaxed);
+	}
+	return k == 2;
+}
+
 INTERPOSE void *reallocarray(void *old, size_t n, size_t size)
 {
 	size_t bytes;
 	bool fits = !__builtin_mul_overflow(n, size, &bytes);
 
-	if (LIKELY(real_realloc && fits && !realloc_armed()))
-		return real_realloc(old, bytes);
+	if (!real_reallocarray || !realloc_armed() || realloc_is_elsewhere())
+		return REAL(reallocarray)(old, n, size);
 	return realloc_slow(old, fits ? bytes : SIZE_MAX, fits, CALL_SITE);
 }
 

@@ -133,6 +133,17 @@ static void *dso_find(const struct dso *o, const char *name, uint32_t hash)
 	return addr;
 }
 
+bool real_shadowed(const char *name)
+{
+	const struct link_map *map;
+	struct dso o;
+
+	for (map = _r_debug.r_map; map && map->l_ld != _DYNAMIC; map = map->l_next)
+		if (dso_read(map, &o) && dso_find(&o, name, hash_of(name)))
+			return true;
+	return false;
+}
+
 static long missing(void)
 {
 	errno = ENOSYS;

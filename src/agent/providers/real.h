@@ -45,6 +45,9 @@ struct real_function {
 /* Sets all pointers. Any number of times, by any number of threads: the result is the same. */
 void real_resolve(void);
 
+/* Whether an object before us defines the function too, so that calls of it go there. */
+bool real_shadowed(const char *name);
+
 /* Whether both come from the same object. */
 #define REAL_SAME_OBJECT(a, b) (real_entry_##a.object && real_entry_##a.object == real_entry_##b.object)
 
