@@ -120,6 +120,9 @@ AGENT_API uint64_t agent_providers_table(void) __attribute__((weak));
  */
 AGENT_API uint8_t agent_signal_flags(const struct agent_thread *t, const void *frame) __attribute__((weak));
 
+/* Whether a static event of this process is armed, or one with an id between theirs. */
+AGENT_API bool agent_events_armed(void);
+
 /* Before vfork(): a ring for the child that runs on the thread's slot. Waits for the server, 100 ms at most. */
 AGENT_API void agent_thread_lend(struct agent_thread *t);
 /* The thread has a new name (prctl, pthread_setname_np). */

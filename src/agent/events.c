@@ -50,6 +50,28 @@ static void batch_free(struct batch *b)
 	agent_syscall(SYS_munmap, b, sizeof(*b));
 }
 
+/* The lowest and highest id that this process has; relaxed: only agent_events_armed() looks, and may miss the newest. */
+static _Atomic uint32_t lowest_id = LAYOUT_MAX_EVENTS, highest_id;
+
+bool agent_events_armed(void)
+{
+	uint32_t high = atomic_load_explicit(&highest_id, memory_order_relaxed);
+
+	for (uint32_t id = atomic_load_explicit(&lowest_id, memory_order_relaxed); id <= high; id++)
+		if (atomic_load_explicit(&plane_event(&agent.plane, id)->plan, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* Under the lock of whoever tells. */
+static void note_id(uint32_t id)
+{
+	if (id < atomic_load_explicit(&lowest_id, memory_order_relaxed))
+		atomic_store_explicit(&lowest_id, id, memory_order_relaxed);
+	if (id > atomic_load_explicit(&highest_id, memory_order_relaxed))
+		atomic_store_explicit(&highest_id, id, memory_order_relaxed);
+}
+
 static void event_known(struct tf_event *ev, int32_t id)
 {
 	if (id <= 0 || id >= LAYOUT_MAX_EVENTS) {
@@ -58,6 +80,7 @@ static void event_known(struct tf_event *ev, int32_t id)
 		return;
 	}
 	ev->id = (uint32_t)id;
+	note_id(ev->id);
 	/* Release: who sees it armed sees its id. Pairs with the dependency of the load in tf_armed_(). */
 	__atomic_store_n(&ev->plan, (const uint64_t *)&plane_event(&agent.plane, ev->id)->plan, __ATOMIC_RELEASE);
 }

@@ -79,7 +79,7 @@ void vfork_begin(const void *frame)
 	call_enter(SYSCALL_vfork, NULL, frame);
 	if (!t)
 		return;
-	if (any_armed())
+	if (any_armed() || agent_events_armed())
 		agent_thread_lend(t);
 	t->no_rseq++;
 }
