@@ -439,8 +439,9 @@ static void wait_begin(struct waiting *w)
 	thread_wait((const void *)w->addr);
 }
 
-static void wait_end(struct waiting *w)
+static void wait_end(void *waiting)
 {
+	struct waiting *w = waiting;
 	int saved = errno;
 	struct agent_thread *t;
 
@@ -454,10 +455,20 @@ static void wait_end(struct waiting *w)
 	errno = saved;
 }
 
-#define WAITING(address, its_mutex, wake_kind)							\
-	__attribute__((cleanup(wait_end))) struct waiting w = {					\
-		.addr = address, .mutex = its_mutex, .site = site, .frame = FRAME_BELOW(site),	\
-		.kind = wake_kind, .error = ECANCELED }
+/*
+ * Evaluates `call`, which waits, between the two. Cancellation goes through libc's own
+ * list of handlers; unwinding by the compiler's tables would need one library more.
+ */
+#define WAIT(waiting, call)	do {				\
+	pthread_cleanup_push(wait_end, waiting);		\
+	wait_begin(waiting);					\
+	call;							\
+	pthread_cleanup_pop(1);					\
+} while (0)
+
+#define WAITING(address, its_mutex, wake_kind) {		\
+	.addr = address, .mutex = its_mutex, .site = site, .frame = FRAME_BELOW(site),	\
+	.kind = wake_kind, .error = ECANCELED }
 
 /* The kinds of waiting: a clock, the clock of sem_timedwait(), none. */
 enum { CLOCK_DEFAULT = -1, CLOCK_NONE = -2 };
@@ -469,18 +480,12 @@ static int sem_real(sem_t *s, clockid_t clock, const struct timespec *until)
 	return clock == CLOCK_DEFAULT ? REAL(sem_timedwait)(s, until) : REAL(sem_clockwait)(s, clock, until);
 }
 
-/* A function of its own, so that its cleanup runs before the semaphore is said to be acquired. */
-__attribute__((noinline)) static int sem_block(sem_t *s, clockid_t clock, const struct timespec *until,
-					       const void *site, const void *frame)
+static int sem_block(sem_t *s, clockid_t clock, const struct timespec *until, const void *site, const void *frame)
 {
-	__attribute__((cleanup(wait_end))) struct waiting w = {
-		.addr = s, .site = site, .frame = frame, .kind = WAKE_SEM, .error = ECANCELED };
-	int r;
+	struct waiting w = { .addr = s, .site = site, .frame = frame, .kind = WAKE_SEM, .error = ECANCELED };
 
-	wait_begin(&w);
-	r = sem_real(s, clock, until);
-	w.error = r ? errno : 0;
-	return r;
+	WAIT(&w, w.error = sem_real(s, clock, until) ? errno : 0);
+	return w.error ? -1 : 0;
 }
 
 SLOW static int sem_acquire(sem_t *s, clockid_t clock, const struct timespec *until, const void *site)
@@ -562,10 +567,10 @@ INTERPOSE int sem_post(sem_t *s)
 
 SLOW static int cond_wait(pthread_cond_t *c, pthread_mutex_t *m, const void *site)
 {
-	WAITING(c, m, WAKE_COND);
+	struct waiting w = WAITING(c, m, WAKE_COND);
 
-	wait_begin(&w);
-	return w.error = REAL(pthread_cond_wait)(c, m);
+	WAIT(&w, w.error = REAL(pthread_cond_wait)(c, m));
+	return w.error;
 }
 
 INTERPOSE int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
@@ -577,10 +582,10 @@ INTERPOSE int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 
 SLOW static int cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until, const void *site)
 {
-	WAITING(c, m, WAKE_COND);
+	struct waiting w = WAITING(c, m, WAKE_COND);
 
-	wait_begin(&w);
-	return w.error = REAL(pthread_cond_timedwait)(c, m, until);
+	WAIT(&w, w.error = REAL(pthread_cond_timedwait)(c, m, until));
+	return w.error;
 }
 
 INTERPOSE int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
@@ -593,10 +598,10 @@ INTERPOSE int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, cons
 SLOW static int cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock, const struct timespec *until,
 			       const void *site)
 {
-	WAITING(c, m, WAKE_COND);
+	struct waiting w = WAITING(c, m, WAKE_COND);
 
-	wait_begin(&w);
-	return w.error = REAL(pthread_cond_clockwait)(c, m, clock, until);
+	WAIT(&w, w.error = REAL(pthread_cond_clockwait)(c, m, clock, until));
+	return w.error;
 }
 
 INTERPOSE int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
@@ -609,12 +614,10 @@ INTERPOSE int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, cloc
 
 SLOW static int c11_wait(cnd_t *c, mtx_t *m, const struct timespec *until, const void *site)
 {
-	WAITING(c, (pthread_mutex_t *)m, WAKE_COND);
-	int r;
+	struct waiting w = WAITING(c, (pthread_mutex_t *)m, WAKE_COND);
+	volatile int r = thrd_error;
 
-	wait_begin(&w);
-	r = until ? REAL(cnd_timedwait)(c, m, until) : REAL(cnd_wait)(c, m);
-	w.error = thrd_error_of(r);
+	WAIT(&w, w.error = thrd_error_of(r = until ? REAL(cnd_timedwait)(c, m, until) : REAL(cnd_wait)(c, m)));
 	return r;
 }
 

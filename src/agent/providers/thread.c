@@ -120,8 +120,9 @@ struct running {
 	const void	*routine;
 };
 
-static void thread_end(struct running *r)
+static void thread_end(void *running)
 {
+	struct running *r = running;
 	const void *frame = __builtin_frame_address(0);
 
 	emit_exit(r->routine, frame);
@@ -163,22 +164,31 @@ static void thread_begin(struct start *s, struct start *copy, struct running *r)
 		agent_thread();
 }
 
+/* Cancellation and pthread_exit() go through libc's list of handlers: see WAIT() in lock.c. */
 static void *thread_start(void *arg)
 {
-	__attribute__((cleanup(thread_end))) struct running r = { 0 };
+	struct running r = { 0 };
 	struct start s;
+	void *volatile result = NULL;
 
 	thread_begin(arg, &s, &r);
-	return s.routine(s.arg);
+	pthread_cleanup_push(thread_end, &r);
+	result = s.routine(s.arg);
+	pthread_cleanup_pop(1);
+	return result;
 }
 
 static int thread_start_c11(void *arg)
 {
-	__attribute__((cleanup(thread_end))) struct running r = { 0 };
+	struct running r = { 0 };
 	struct start s;
+	volatile int result = 0;
 
 	thread_begin(arg, &s, &r);
-	return s.c11(s.arg);
+	pthread_cleanup_push(thread_end, &r);
+	result = s.c11(s.arg);
+	pthread_cleanup_pop(1);
+	return result;
 }
 
 static struct start *start_make(void *(*routine)(void *), int (*c11)(void *), void *arg)
