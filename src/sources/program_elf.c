@@ -196,6 +196,15 @@ static size_t name_length(const char *name)
 	return len;
 }
 
+/* What lies in a section that is mapped; warnings for the linker and the like do not. */
+static bool is_mapped(Elf *elf, const GElf_Sym *sym)
+{
+	Elf_Scn *scn = sym->st_shndx < SHN_LORESERVE ? elf_getscn(elf, sym->st_shndx) : NULL;
+	GElf_Shdr sh;
+
+	return !scn || !gelf_getshdr(scn, &sh) || (sh.sh_flags & SHF_ALLOC);
+}
+
 static int add_symbol(struct reader *r, const GElf_Sym *sym, const char *name)
 {
 	struct elf_symbol *s;
@@ -225,7 +234,7 @@ static int read_table(struct reader *r, Elf *elf, Elf_Scn *scn, const GElf_Shdr 
 		if (!gelf_getsym(data, (int)i, &sym))
 			break;
 		name = elf_strptr(elf, sh->sh_link, sym.st_name);
-		if (is_wanted_symbol(&sym, name))
+		if (is_wanted_symbol(&sym, name) && is_mapped(elf, &sym))
 			err = add_symbol(r, &sym, name);
 	}
 	return err;
