@@ -120,7 +120,7 @@ static bool interpreter_of(int fd, char *out, size_t size)
 	return *name;
 }
 
-/* 1: path is a script, and is its interpreter now. */
+/* 1: path is a script, and is its interpreter now; 0: a binary, or it cannot be told. */
 static int check_file(char *path, size_t path_size, const char *preload, char *why, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -152,6 +152,7 @@ void run_check(const char *name, const char *preload, struct run_check *out)
 	memcpy(path, out->path, sizeof(path));
 	while (check_file(path, sizeof(path), preload, why, sizeof(why)) == 1 && level < INTERPRETERS)
 		level++;
+	out->binary = !level;
 	if (*why && level)
 		snprintf(out->untraced, sizeof(out->untraced), "its interpreter %.40s: %s", path, why);
 	else

@@ -12,6 +12,7 @@
 #define TRACEFUSE_FRONTS_RUN_CHECK_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* As a shell's exit statuses. */
@@ -21,6 +22,7 @@ struct run_check {
 	int	status;			/* 0, or why it cannot even be run: RUN_NOT_EXECUTABLE, RUN_NOT_FOUND */
 	int	err;			/* then the errno */
 	char	path[PATH_MAX];		/* the file that execvp() takes */
+	bool	binary;			/* no script: nothing for a shell, should execve() refuse it */
 	char	untraced[256];		/* why it cannot be traced: "it is linked statically"; "": it can */
 };
 

@@ -73,7 +73,11 @@ static void become_program(const struct run *r, const struct signals *s)
 		setenv("LD_PRELOAD", r->preload, 1);
 		setenv("TRACEFUSE_SESSION", r->name, 1);
 	}
-	execvp(r->program[0], r->program);
+	/* execvp() would give what execve() refuses to a shell, also a damaged binary. */
+	if (r->check.binary)
+		execv(r->check.path, r->program);
+	else
+		execvp(r->program[0], r->program);
 	err = errno;
 	command_error("%s: %s", r->program[0], strerror(err));
 	_exit(err == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE);

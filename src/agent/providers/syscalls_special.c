@@ -6,7 +6,6 @@
  *   getcwd()             the kernel returns a length
  *   getpriority()        the kernel returns 20 - nice value
  *   sigwait()            the kernel returns the signal
- *   execl() ...          the list becomes the array that the kernel gets
  *   __recvfrom_chk()     has seven arguments
  */
 #include <linux/futex.h>
@@ -157,85 +156,5 @@ ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t buflen, int flags, st
 		   (uintptr_t)addr, (uintptr_t)len }, CALL_FRAME);
 	r = REAL(__recvfrom_chk)(fd, buf, n, buflen, flags, addr, len);
 	call_exit(SYSCALL_recvfrom, call_result(r), CALL_FRAME);
-	return r;
-}
-
-/*
- * execl() and its like have to be given an array anyway, because `...` cannot
- * be passed on: execve() and execvp() take it, as in libc itself.
- */
-REAL_FUNCTION(execve);
-REAL_FUNCTION(execvp);
-
-/* The arguments of a list, without `arg` before it and the NULL behind. */
-static size_t list_count(const char *arg, va_list ap)
-{
-	size_t n = 0;
-
-	if (arg)
-		while (va_arg(ap, char *))
-			n++;
-	return n;
-}
-
-static void list_read(const char *arg, va_list ap, char **argv)
-{
-	*argv = (char *)arg;
-	while (*argv)
-		*++argv = va_arg(ap, char *);
-}
-
-/* An array on the stack of the caller, as libc has it: there may be no memory. `ap` stands behind the NULL. */
-#define LIST(argv, arg, ap)								\
-	do {										\
-		va_start(ap, arg);							\
-		argv = __builtin_alloca((2 + list_count(arg, ap)) * sizeof(char *));	\
-		va_end(ap);								\
-		va_start(ap, arg);							\
-		list_read(arg, ap, argv);						\
-	} while (0)
-
-static int exec_record(const char *path, char **argv, char **envp, const void *frame)
-{
-	int r;
-
-	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)path, (uintptr_t)argv, (uintptr_t)envp }, frame);
-	r = REAL(execve)(path, argv, envp);
-	call_exit(SYSCALL_execve, call_result(r), frame);
-	return r;
-}
-
-INTERPOSE int execl(const char *path, const char *arg, ...)
-{
-	char **argv;
-	va_list ap;
-
-	LIST(argv, arg, ap);
-	va_end(ap);
-	return exec_record(path, argv, environ, CALL_FRAME);
-}
-
-INTERPOSE int execle(const char *path, const char *arg, ...)
-{
-	char **argv, **envp;
-	va_list ap;
-
-	LIST(argv, arg, ap);
-	envp = va_arg(ap, char **);
-	va_end(ap);
-	return exec_record(path, argv, envp, CALL_FRAME);
-}
-
-INTERPOSE int execlp(const char *file, const char *arg, ...)
-{
-	char **argv;
-	va_list ap;
-	int r;
-
-	LIST(argv, arg, ap);
-	va_end(ap);
-	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)file, (uintptr_t)argv, (uintptr_t)environ }, CALL_FRAME);
-	r = REAL(execvp)(file, argv);
-	call_exit(SYSCALL_execve, call_result(r), CALL_FRAME);
 	return r;
 }

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * exec.c - what the process becomes: exec*(), and posix_spawn*() for a child
+ *
+ * Children are followed by LD_PRELOAD in their environment. A program that it
+ * would break (exec_check.c) is given the environment without the agent, as it
+ * would be without us; a variable that is left empty by that is left out.
+ *
+ * Everything lies on the stack: these are called in children of vfork() and in
+ * signal handlers.
+ */
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+#include "agent/providers/exec.h"
+#include "agent/providers/syscalls.h"
+
+#define PRELOAD "LD_PRELOAD="
+
+REAL_FUNCTION(execve);
+REAL_FUNCTION(execvpe);
+REAL_FUNCTION(execveat);
+REAL_FUNCTION(fexecve);
+REAL_FUNCTION(posix_spawn);
+REAL_FUNCTION(posix_spawnp);
+
+/* ---- the environment ---- */
+
+struct environment {
+	size_t		nr;		/* variables */
+	const char	*list;		/* what LD_PRELOAD has; NULL: the agent is not in it */
+	bool		sanitizer_first;
+};
+
+/* "/path/libtracefuse-providers.so", or the library alone. */
+static bool is_agent(const char *word, size_t len)
+{
+	static const char name[] = "libtracefuse";
+	const char *base = memrchr(word, '/', len);
+
+	base = base ? base + 1 : word;
+	return (size_t)(word + len - base) >= sizeof(name) - 1 && !memcmp(base, name, sizeof(name) - 1);
+}
+
+/* The next word of a list, *len bytes, and the list behind it; NULL: no more. */
+static const char *next_word(const char **list, size_t *len)
+{
+	const char *word = *list + strspn(*list, " :");
+
+	*len = strcspn(word, " :");
+	*list = word + *len;
+	return *len ? word : NULL;
+}
+
+static bool look_at(char *const *env, struct environment *out)
+{
+	const char *list, *word;
+	size_t len;
+
+	*out = (struct environment){ 0 };
+	for (; env && env[out->nr]; out->nr++)
+		if (!out->list && !strncmp(env[out->nr], PRELOAD, sizeof(PRELOAD) - 1))
+			out->list = env[out->nr] + sizeof(PRELOAD) - 1;
+	for (list = out->list; list && (word = next_word(&list, &len)); ) {
+		if (is_agent(word, len))
+			return true;
+		out->sanitizer_first = true;	/* whoever is there knows what has to come first */
+	}
+	return false;
+}
+
+/* "LD_PRELOAD=" with all but the agent; false: nothing else is in it. */
+static bool list_without(const char *list, char *out)
+{
+	const char *word;
+	char *at = out + sizeof(PRELOAD) - 1;
+	size_t len;
+
+	memcpy(out, PRELOAD, sizeof(PRELOAD) - 1);
+	while ((word = next_word(&list, &len))) {
+		if (is_agent(word, len))
+			continue;
+		if (at > out + sizeof(PRELOAD) - 1)
+			*at++ = ':';
+		memcpy(at, word, len);
+		at += len;
+	}
+	*at = 0;
+	return at > out + sizeof(PRELOAD) - 1;
+}
+
+/* `to` has room for all variables, `text` for the one that changes. */
+static void copy_without(char *const *env, const struct environment *e, char **to, char *text)
+{
+	for (; *env; env++) {
+		if (*env + sizeof(PRELOAD) - 1 != e->list)
+			*to++ = *env;
+		else if (list_without(e->list, text))
+			*to++ = text;
+	}
+	*to = NULL;
+}
+
+static const char *value_of(char *const *env, const char *name, size_t len)
+{
+	for (; env && *env; env++)
+		if (!strncmp(*env, name, len) && (*env)[len] == '=')
+			return *env + len + 1;
+	return NULL;
+}
+
+/* Changes `env` to one on this function's stack where the agent would break what is executed. */
+#define PREPARE(env, breaks)									\
+	struct environment found_;								\
+												\
+	if (look_at(env, &found_) && (breaks)) {						\
+		char **copy_ = __builtin_alloca((found_.nr + 1) * sizeof(char *));		\
+												\
+		copy_without(env, &found_, copy_, __builtin_alloca(sizeof(PRELOAD) + strlen(found_.list)));	\
+		env = copy_;									\
+	}
+
+#define PATH_BREAKS(path) exec_breaks(path, found_.sanitizer_first)
+#define FILE_BREAKS(file) exec_file_breaks(file, value_of(environ, "PATH", 4), found_.sanitizer_first)
+
+/* ---- exec ---- */
+
+static int exec_path(const char *path, char *const *argv, char *const *env, const void *frame)
+{
+	int r;
+
+	PREPARE(env, PATH_BREAKS(path))
+	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)path, (uintptr_t)argv, (uintptr_t)env }, frame);
+	r = REAL(execve)(path, argv, env);
+	call_exit(SYSCALL_execve, call_result(r), frame);
+	return r;
+}
+
+static int exec_file(const char *file, char *const *argv, char *const *env, const void *frame)
+{
+	int r;
+
+	PREPARE(env, FILE_BREAKS(file))
+	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)file, (uintptr_t)argv, (uintptr_t)env }, frame);
+	r = REAL(execvpe)(file, argv, env);
+	call_exit(SYSCALL_execve, call_result(r), frame);
+	return r;
+}
+
+INTERPOSE int execve(const char *path, char *const argv[], char *const env[])
+{
+	return exec_path(path, argv, env, CALL_FRAME);
+}
+
+INTERPOSE int execv(const char *path, char *const argv[])
+{
+	return exec_path(path, argv, environ, CALL_FRAME);
+}
+
+INTERPOSE int execvp(const char *file, char *const argv[])
+{
+	return exec_file(file, argv, environ, CALL_FRAME);
+}
+
+INTERPOSE int execvpe(const char *file, char *const argv[], char *const env[])
+{
+	return exec_file(file, argv, env, CALL_FRAME);
+}
+
+/* "/proc/self/fd/N" */
+static const char *path_of(int fd, char out[32])
+{
+	char digits[12];
+	size_t nr = sizeof(digits);
+
+	digits[--nr] = 0;
+	do
+		digits[--nr] = (char)('0' + fd % 10);
+	while ((fd /= 10) > 0);
+	strcpy(out, "/proc/self/fd/");
+	return strcat(out, digits + nr);
+}
+
+INTERPOSE int fexecve(int fd, char *const argv[], char *const env[])
+{
+	char path[32];
+	int r;
+
+	PREPARE(env, fd >= 0 && PATH_BREAKS(path_of(fd, path)))
+	call_enter(SYSCALL_execveat, (uint64_t[]){ (uint32_t)fd, (uintptr_t)"", (uintptr_t)argv, (uintptr_t)env,
+		   AT_EMPTY_PATH }, CALL_FRAME);
+	r = REAL(fexecve)(fd, argv, env);
+	call_exit(SYSCALL_execveat, call_result(r), CALL_FRAME);
+	return r;
+}
+
+/* A path below a directory's descriptor is not looked at. */
+static bool at_breaks(int fd, const char *path, bool sanitizer_first)
+{
+	char own[32];
+
+	if (!path)
+		return false;
+	if (fd >= 0 && !*path)
+		return exec_breaks(path_of(fd, own), sanitizer_first);
+	return (fd == AT_FDCWD || *path == '/') && exec_breaks(path, sanitizer_first);
+}
+
+INTERPOSE int execveat(int fd, const char *path, char *const argv[], char *const env[], int flags)
+{
+	int r;
+
+	PREPARE(env, at_breaks(fd, path, found_.sanitizer_first))
+	call_enter(SYSCALL_execveat, (uint64_t[]){ (uint32_t)fd, (uintptr_t)path, (uintptr_t)argv, (uintptr_t)env,
+		   (uint32_t)flags }, CALL_FRAME);
+	r = REAL(execveat)(fd, path, argv, env, flags);
+	call_exit(SYSCALL_execveat, call_result(r), CALL_FRAME);
+	return r;
+}
+
+/* ---- lists of arguments: they become the array that the kernel gets, as in libc itself ---- */
+
+/* The arguments of a list, without `arg` before it and the NULL behind. */
+static size_t list_count(const char *arg, va_list ap)
+{
+	size_t n = 0;
+
+	if (arg)
+		while (va_arg(ap, char *))
+			n++;
+	return n;
+}
+
+static void list_read(const char *arg, va_list ap, char **argv)
+{
+	*argv = (char *)arg;
+	while (*argv)
+		*++argv = va_arg(ap, char *);
+}
+
+/* An array on the stack of the caller: there may be no memory. `ap` stands behind the NULL. */
+#define LIST(argv, arg, ap)								\
+	do {										\
+		va_start(ap, arg);							\
+		argv = __builtin_alloca((2 + list_count(arg, ap)) * sizeof(char *));	\
+		va_end(ap);								\
+		va_start(ap, arg);							\
+		list_read(arg, ap, argv);						\
+	} while (0)
+
+INTERPOSE int execl(const char *path, const char *arg, ...)
+{
+	char **argv;
+	va_list ap;
+
+	LIST(argv, arg, ap);
+	va_end(ap);
+	return exec_path(path, argv, environ, CALL_FRAME);
+}
+
+INTERPOSE int execle(const char *path, const char *arg, ...)
+{
+	char **argv, **env;
+	va_list ap;
+
+	LIST(argv, arg, ap);
+	env = va_arg(ap, char **);
+	va_end(ap);
+	return exec_path(path, argv, env, CALL_FRAME);
+}
+
+INTERPOSE int execlp(const char *file, const char *arg, ...)
+{
+	char **argv;
+	va_list ap;
+
+	LIST(argv, arg, ap);
+	va_end(ap);
+	return exec_file(file, argv, environ, CALL_FRAME);
+}
+
+/* ---- posix_spawn: what it does is not seen, as it is inside libc ---- */
+
+INTERPOSE int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+			  const posix_spawnattr_t *attr, char *const argv[], char *const env[])
+{
+	PREPARE(env, PATH_BREAKS(path))
+	return REAL(posix_spawn)(pid, path, actions, attr, argv, env);
+}
+
+INTERPOSE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+			   const posix_spawnattr_t *attr, char *const argv[], char *const env[])
+{
+	PREPARE(env, FILE_BREAKS(file))
+	return REAL(posix_spawnp)(pid, file, actions, attr, argv, env);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * exec_check.c - whether a program would be broken by having the agent preloaded
+ *
+ * A static program takes no notice of LD_PRELOAD, and the dynamic linker of a
+ * setuid one none of paths; a damaged file is execve()'s to refuse.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "agent/providers/exec.h"
+#include "agent/syscall.h"
+
+#if defined(__x86_64__)
+enum { MACHINE = EM_X86_64 };
+#elif defined(__aarch64__)
+enum { MACHINE = EM_AARCH64 };
+#endif
+
+enum { SCRIPTS = 5, SEGMENTS = 64, DYNAMIC = 512, LINE = 256, NAME = 64 };
+
+struct image {
+	int		fd;
+	Elf64_Ehdr	head;
+};
+
+static bool read_at(int fd, void *buf, size_t size, uint64_t at)
+{
+	return agent_syscall(SYS_pread64, fd, buf, size, at) == (long)size;
+}
+
+/* Up to size - 1 bytes, 0-terminated; "": nothing there. */
+static void read_text(int fd, char *buf, size_t size, uint64_t at)
+{
+	long n = agent_syscall(SYS_pread64, fd, buf, size - 1, at);
+
+	buf[n > 0 ? n : 0] = 0;
+}
+
+static bool read_segment(const struct image *im, unsigned int i, Elf64_Phdr *out)
+{
+	return i < im->head.e_phnum && i < SEGMENTS &&
+	       read_at(im->fd, out, sizeof(*out), im->head.e_phoff + i * sizeof(*out));
+}
+
+static bool find_segment(const struct image *im, uint32_t type, Elf64_Phdr *out)
+{
+	for (unsigned int i = 0; read_segment(im, i, out); i++)
+		if (out->p_type == type)
+			return true;
+	return false;
+}
+
+/* Where an address lies in the file; 0: nowhere. */
+static uint64_t file_offset(const struct image *im, uint64_t addr)
+{
+	Elf64_Phdr p;
+
+	for (unsigned int i = 0; read_segment(im, i, &p); i++)
+		if (p.p_type == PT_LOAD && addr >= p.p_vaddr && addr - p.p_vaddr < p.p_filesz)
+			return p.p_offset + (addr - p.p_vaddr);
+	return 0;
+}
+
+static bool begins(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
+}
+
+static bool is_sanitizer(const char *library)
+{
+	return begins(library, "libasan.") || begins(library, "libtsan.") || begins(library, "liblsan.") ||
+	       begins(library, "libhwasan.") || begins(library, "libclang_rt.");
+}
+
+static bool read_dynamic(const struct image *im, const Elf64_Phdr *p, unsigned int i, Elf64_Dyn *d)
+{
+	return i < p->p_filesz / sizeof(*d) && i < DYNAMIC &&
+	       read_at(im->fd, d, sizeof(*d), p->p_offset + i * sizeof(*d)) && d->d_tag != DT_NULL;
+}
+
+static bool needs_sanitizer(const struct image *im)
+{
+	uint64_t strings = 0;
+	char name[NAME];
+	Elf64_Phdr p;
+	Elf64_Dyn d;
+
+	if (!find_segment(im, PT_DYNAMIC, &p))
+		return false;
+	for (unsigned int i = 0; !strings && read_dynamic(im, &p, i, &d); i++)
+		if (d.d_tag == DT_STRTAB)
+			strings = file_offset(im, d.d_un.d_ptr);
+	for (unsigned int i = 0; strings && read_dynamic(im, &p, i, &d); i++) {
+		if (d.d_tag != DT_NEEDED)
+			continue;
+		read_text(im->fd, name, sizeof(name), strings + d.d_un.d_val);
+		if (is_sanitizer(name))
+			return true;
+	}
+	return false;
+}
+
+static bool is_our_loader(const struct image *im, const Elf64_Phdr *p)
+{
+	char path[LINE];
+	const char *base;
+
+	read_text(im->fd, path, p->p_filesz < sizeof(path) ? p->p_filesz + 1 : sizeof(path), p->p_offset);
+	base = strrchr(path, '/');
+	return begins(base ? base + 1 : path, "ld-linux");
+}
+
+static bool image_breaks(const struct image *im, bool sanitizer_first)
+{
+	Elf64_Phdr p;
+
+	if (im->head.e_ident[EI_CLASS] != ELFCLASS64 || im->head.e_machine != MACHINE)
+		return true;
+	if (im->head.e_phentsize != sizeof(p) || !find_segment(im, PT_INTERP, &p))
+		return false;
+	return !is_our_loader(im, &p) || (!sanitizer_first && needs_sanitizer(im));
+}
+
+/* The interpreter's path, cut out of the first line; NULL: no script. */
+static const char *script_interpreter(int fd, char *line, size_t size)
+{
+	char *name;
+
+	read_text(fd, line, size, 0);
+	if (line[0] != '#' || line[1] != '!')
+		return NULL;
+	name = line + 2 + strspn(line + 2, " \t");
+	name[strcspn(name, " \t\n")] = 0;
+	return name;
+}
+
+bool exec_breaks(const char *path, bool sanitizer_first)
+{
+	char line[LINE];
+	struct image im;
+	bool breaks = false;
+
+	for (int i = 0; path && i < SCRIPTS; i++) {
+		im.fd = (int)agent_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		if (im.fd < 0)
+			return false;
+		path = NULL;
+		if (!read_at(im.fd, &im.head, sizeof(im.head), 0) || memcmp(im.head.e_ident, ELFMAG, SELFMAG))
+			path = script_interpreter(im.fd, line, sizeof(line));
+		else
+			breaks = image_breaks(&im, sanitizer_first);
+		agent_syscall(SYS_close, im.fd);
+	}
+	return breaks;
+}
+
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return !agent_syscall(SYS_newfstatat, AT_FDCWD, path, &st, 0) && S_ISREG(st.st_mode) &&
+	       !agent_syscall(SYS_faccessat, AT_FDCWD, path, 1 /* X_OK */);
+}
+
+bool exec_file_breaks(const char *file, const char *dirs, bool sanitizer_first)
+{
+	char path[PATH_MAX];
+	size_t name = strlen(file) + 1;
+
+	if (strchr(file, '/'))
+		return exec_breaks(file, sanitizer_first);
+	if (!dirs)
+		dirs = "/bin:/usr/bin";
+	for (;; dirs++) {
+		size_t n = strcspn(dirs, ":");
+
+		if (n + 1 + name <= sizeof(path)) {
+			memcpy(path, dirs, n);
+			path[n] = '/';
+			/* An empty directory is the present one. */
+			memcpy(path + n + (n != 0), file, name);
+			if (is_program(path))
+				return exec_breaks(path, sanitizer_first);
+		}
+		dirs += n;
+		if (!*dirs)
+			return false;
+	}
+}
