@@ -48,7 +48,8 @@ static void instance_free(struct instance *inst)
 		errlog_destroy(inst->errlog);
 	free(inst->buffer_bytes);
 	free(inst->size_objects);
-	free(inst->tracer);
+	if (inst->tracer_state)
+		inst->tracer_free(inst->tracer_state);
 	free(inst->name);
 	free(inst);
 }
@@ -64,14 +65,14 @@ static struct instance *instance_alloc(struct model *m, const char *name)
 	list_init(&inst->files);
 	list_init(&inst->hist_vars);
 	inst->name = name ? strdup(name) : NULL;
-	inst->tracer = strdup("nop");
+	inst->tracer_options = options_of_nop();
 	inst->errlog = errlog_create();
 	inst->buffer_bytes = calloc(m->nr_cpus, sizeof(*inst->buffer_bytes));
 	inst->size_objects = calloc(m->nr_cpus, sizeof(*inst->size_objects));
 	inst->options = name ? options_inherited(m->top) : options_default();
 	inst->subbuf_size = m->subbuf_size;
 	inst->buffer_percent = DEFAULT_PERCENT;
-	if ((name && !inst->name) || !inst->tracer || !inst->errlog || !inst->buffer_bytes ||
+	if ((name && !inst->name) || !inst->errlog || !inst->buffer_bytes ||
 	    !inst->size_objects) {
 		instance_free(inst);
 		return NULL;

@@ -25,6 +25,8 @@
 
 struct tep_handle;
 struct tep_event;
+struct tracer;
+struct tracer_state;
 struct errlog;
 struct cmdlines;
 struct dynamic_event;
@@ -91,7 +93,8 @@ struct system {
 /* Files whose last text a new server writes again (R4). */
 enum setting {
 	SETTING_TRACING_ON, SETTING_CLOCK, SETTING_BUFFER_SIZE, SETTING_SUBBUF_SIZE,
-	SETTING_BUFFER_PERCENT, SETTING_CPUMASK, SETTING_CMDLINES_SIZE, SETTING_EXPANDED, SETTING_COUNT
+	SETTING_BUFFER_PERCENT, SETTING_CPUMASK, SETTING_CMDLINES_SIZE, SETTING_EXPANDED, SETTING_TRACER,
+	SETTING_THRESH, SETTING_MAX_LATENCY, SETTING_GRAPH_DEPTH, SETTING_COUNT
 };
 
 /* A buffer as the files see it; see tracefs/ and plane/ring.h. */
@@ -112,7 +115,14 @@ struct instance {
 	unsigned int		readers;	/* who has the file trace open to read: rings keep their size */
 	unsigned int		stopped;	/* option pause-on-trace: readers of trace; rings take nothing meanwhile */
 	uint64_t		pipes[LAYOUT_MAX_CPUS / 64];	/* CPUs whose trace_pipe is open, all: the instance's own */
-	char			*tracer;	/* current_tracer */
+	const struct tracer	*tracer;	/* current_tracer (tracers/tracer.h); NULL: nop */
+	struct tracer_state	*tracer_state;	/* the tracer's own; NULL: it has none */
+	void			(*tracer_free)(struct tracer_state *state);
+	uint64_t		tracer_options;	/* those of options.h that belong to it */
+	/* The tracer's word on an option that changes; -EINVAL refuses. NULL: it does not mind */
+	int			(*option_changes)(struct instance *inst, int option, bool on);
+	unsigned int		pipe_readers;	/* who has trace_pipe or trace_pipe_raw open: the tracer stays */
+	uint64_t		max_latency;	/* tracing_max_latency, ns */
 	const void		*snapshot_hist;	/* the hist whose snapshot() may swap the buffers; NULL */
 	struct errlog		*errlog;	/* each instance has its own */
 	struct pids		*pids;		/* set_event_pid, NULL: none (pids.h) */
@@ -160,6 +170,8 @@ struct model {
 	void			(*catch_up)(void *arg);
 	void			*catch_up_arg;
 	bool			hist_legacy;	/* --hist-legacy */
+	uint64_t		tracing_thresh;	/* ns */
+	int			max_graph_depth;
 };
 
 int model_create(struct session *s, struct model **out);

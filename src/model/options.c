@@ -71,6 +71,11 @@ int option_parse(const char *text, bool *on)
 	return -1;
 }
 
+uint64_t options_of_nop(void)
+{
+	return BIT(OPTION_TEST_NOP_ACCEPT) | BIT(OPTION_TEST_NOP_REFUSE);
+}
+
 bool option_in_directory(const struct instance *inst, enum trace_option o)
 {
 	return !inst->name || !(top_only & BIT(o));
@@ -78,9 +83,7 @@ bool option_in_directory(const struct instance *inst, enum trace_option o)
 
 bool option_applies(const struct instance *inst, enum trace_option o)
 {
-	if (o < OPTION_TRACER)
-		return true;
-	return (o == OPTION_TEST_NOP_ACCEPT || o == OPTION_TEST_NOP_REFUSE) && !strcmp(inst->tracer, "nop");
+	return o < OPTION_TRACER || (inst->tracer_options & BIT(o));
 }
 
 static void tell_plane(struct instance *inst)
@@ -156,6 +159,9 @@ static int set_tracer_option(struct instance *inst, enum trace_option o, bool on
 	struct instance *other;
 
 	list_each(other, &inst->model->instances, node)
+		if (other->option_changes && (other->tracer_options & BIT(o)) && other->option_changes(other, o, on))
+			return -EINVAL;
+	list_each(other, &inst->model->instances, node)
 		set_bit(other, o, on);
 	return keep(inst->model->top, o);
 }
@@ -170,6 +176,8 @@ int option_set(struct instance *inst, enum trace_option o, bool on)
 		return 0;
 	if (o >= OPTION_TRACER)
 		return set_tracer_option(inst, o, on);
+	if (inst->option_changes && inst->option_changes(inst, o, on))
+		return -EINVAL;
 	if (o == OPTION_TRACE_PRINTK_DEST && take_printk(inst, on))
 		return -EINVAL;
 	set_bit(inst, o, on);

@@ -45,6 +45,9 @@ static inline bool options_test(uint64_t options, enum trace_option o)
 	return options >> o & 1;
 }
 
+/* Those of the tracer nop. */
+uint64_t options_of_nop(void);
+
 /* By name, with or without "no" in front: *on tells. -1: no such option. */
 int option_parse(const char *text, bool *on);
 

@@ -108,6 +108,12 @@ int ring_iter_open(struct session *s, data_ref buffer, int cpu, struct ring_iter
 int ring_iter_next(struct ring_iter *it, struct ring_record *out);	/* 1: a record, 0: the end, -errno */
 void ring_iter_close(struct ring_iter *it);
 /*
+ * The next record of a CPU that ring_iter_next() has not given yet, and passing over it. The record stays valid
+ * until the next call on the same reader.
+ */
+bool ring_iter_peek_cpu(struct ring_iter *it, uint32_t cpu, struct ring_record *out);
+void ring_iter_skip_cpu(struct ring_iter *it, uint32_t cpu);
+/*
  * The next records of one CPU as a sub-buffer, as ring_consume_page() has them. *held is what did not fit on the
  * page before, zeroed at first; nobody else calls ring_iter_next(). 1, 0 at the end, -errno.
  */
@@ -126,6 +132,9 @@ int ring_consume(struct ring_consumer *c, data_ref buffer, struct ring_record *o
 /* The same in two steps; ring_take() directly after a ring_peek() that gave 1. */
 int ring_peek(struct ring_consumer *c, data_ref buffer, struct ring_record *out);
 void ring_take(struct ring_consumer *c);
+/* The oldest record of a CPU as of the last look, and taking it. */
+bool ring_peek_cpu(struct ring_consumer *c, uint32_t cpu, struct ring_record *out);
+void ring_take_cpu(struct ring_consumer *c, uint32_t cpu);
 /*
  * Takes up to one sub-buffer's worth of records and writes them to `page` in
  * the kernel's wire format (time stamp, commit word with the missed-events

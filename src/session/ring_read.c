@@ -95,6 +95,21 @@ static struct stream *oldest(struct ring_iter *it)
 	return best;
 }
 
+/* The oldest of one CPU. */
+static struct stream *oldest_of(struct ring_iter *it, uint32_t cpu)
+{
+	struct stream *best = NULL;
+
+	for (unsigned int i = 0; i < it->nr; i++) {
+		struct stream *st = &it->streams[i];
+
+		if (st->ready && st->view.cpu == cpu &&
+		    (!best || st->cursor.time < best->cursor.time))
+			best = st;
+	}
+	return best;
+}
+
 static void give(struct stream *st, struct ring_record *out)
 {
 	*out = (struct ring_record){
@@ -149,17 +164,49 @@ int ring_iter_open(struct session *s, data_ref buffer, int cpu, struct ring_iter
 	return 0;
 }
 
+/* What was given last is done with: the caller has a copy of it. */
+static void finish_last(struct ring_iter *it)
+{
+	if (it->last)
+		advance(it->last);
+	it->last = NULL;
+}
+
 int ring_iter_next(struct ring_iter *it, struct ring_record *out)
 {
 	struct stream *st;
 
-	if (it->last)
-		advance(it->last);
+	finish_last(it);
 	it->last = st = oldest(it);
 	if (!st)
 		return 0;
 	give(st, out);
 	return 1;
+}
+
+bool ring_iter_peek_cpu(struct ring_iter *it, uint32_t cpu, struct ring_record *out)
+{
+	struct stream *st;
+	uint64_t lost;
+
+	finish_last(it);
+	st = oldest_of(it, cpu);
+	if (!st)
+		return false;
+	lost = st->lost;
+	give(st, out);
+	st->lost = lost;
+	return true;
+}
+
+void ring_iter_skip_cpu(struct ring_iter *it, uint32_t cpu)
+{
+	struct stream *st;
+
+	finish_last(it);
+	st = oldest_of(it, cpu);
+	if (st)
+		advance(st);
 }
 
 void ring_iter_close(struct ring_iter *it)
@@ -263,6 +310,29 @@ void ring_take(struct ring_consumer *c)
 	/* A stream that stands at its page's start was not taken from yet: its `taken` is the page's. */
 	if (other)
 		atomic_store_explicit(&other->view.ring->taken, stream_pos(other), memory_order_relaxed);
+}
+
+bool ring_peek_cpu(struct ring_consumer *c, uint32_t cpu, struct ring_record *out)
+{
+	struct stream *st = c->peeked ? oldest_of(c->peeked, cpu) : NULL;
+	uint64_t lost;
+
+	if (!st)
+		return false;
+	lost = st->lost;
+	give(st, out);
+	st->lost = lost;
+	return true;
+}
+
+void ring_take_cpu(struct ring_consumer *c, uint32_t cpu)
+{
+	struct stream *st = c->peeked ? oldest_of(c->peeked, cpu) : NULL;
+
+	if (!st)
+		return;
+	c->peeked->last = st;
+	ring_take(c);
 }
 
 int ring_consume(struct ring_consumer *c, data_ref buffer, struct ring_record *out)

@@ -15,6 +15,7 @@
 #include "tracefs/marker.h"
 #include "tracefs/show.h"
 #include "tracefs/tree_state.h"
+#include "tracers/tracer.h"
 
 static struct session *session_of(const struct tree_file *f)
 {
@@ -33,7 +34,7 @@ static int open_trace(struct tree_file *f)
 	struct instance *inst = f->at.inst;
 
 	if ((f->flags & O_ACCMODE) != O_RDONLY && (f->flags & O_TRUNC)) {
-		data_ref b = instance_buffer(inst, 0);
+		data_ref b = instance_buffer(inst, tracer_current(inst)->print_max);
 
 		if (b)
 			buffer_clear(session_of(f), b, f->at.cpu);
@@ -82,6 +83,19 @@ static uint64_t pipe_bit(const struct tree_file *f)
 	return 1ull << (f->at.cpu < 0 ? 0 : f->at.cpu % 64);
 }
 
+static int open_pipe_show(struct tree_file *f)
+{
+	int err = ring_consumer_open(session_of(f), f->at.cpu, &f->consumer);
+
+	if (err)
+		return err;
+	f->show = show_pipe_open(f->at.inst, f->consumer);
+	if (f->show)
+		return 0;
+	ring_consumer_close(f->consumer);
+	return -ENOMEM;
+}
+
 /* A CPU's records go to one reader: that of its own trace_pipe, or that of the instance's. */
 static int open_text_pipe(struct tree_file *f)
 {
@@ -90,9 +104,10 @@ static int open_text_pipe(struct tree_file *f)
 
 	if (f->at.cpu < 0 ? any_pipe(inst) : (inst->pipes[f->at.cpu / 64] & pipe_bit(f)) != 0)
 		return -EBUSY;
-	err = ring_consumer_open(session_of(f), f->at.cpu, &f->consumer);
+	err = open_pipe_show(f);
 	if (err)
 		return err;
+	inst->pipe_readers++;
 	if (f->at.cpu < 0)
 		memset(inst->pipes, 0xff, sizeof(inst->pipes));
 	else
@@ -108,16 +123,29 @@ static void release_text_pipe(struct tree_file *f)
 		memset(inst->pipes, 0, sizeof(inst->pipes));
 	else
 		inst->pipes[f->at.cpu / 64] &= ~pipe_bit(f);
+	inst->pipe_readers--;
+	show_close(f->show);
 	ring_consumer_close(f->consumer);
 }
 
 static int open_raw(struct tree_file *f)
 {
-	return ring_consumer_open(session_of(f), f->at.cpu, &f->consumer);
+	int err = ring_consumer_open(session_of(f), f->at.cpu, &f->consumer);
+
+	if (!err)
+		f->at.inst->pipe_readers++;
+	return err;
+}
+
+/* What a tracer keeps in the snapshot buffer is its own. */
+static int open_snapshot_raw(struct tree_file *f)
+{
+	return tracer_current(f->at.inst)->use_max_tr ? -EBUSY : open_raw(f);
 }
 
 static void release_raw(struct tree_file *f)
 {
+	f->at.inst->pipe_readers--;
 	ring_consumer_close(f->consumer);
 }
 
@@ -127,7 +155,6 @@ enum { PIPE_TEXT = 64 * 1024 };
 static int fill_pipe(struct tree_file *f)
 {
 	data_ref buffer = instance_buffer(f->at.inst, 0);
-	struct show *show = show_pipe_open(f->at.inst);
 	struct ring_record r;
 	FILE *out;
 	int rc = 0;
@@ -135,16 +162,14 @@ static int fill_pipe(struct tree_file *f)
 	free(f->pending);
 	f->pending = NULL;
 	f->pending_len = f->pending_off = 0;
-	out = show ? open_memstream(&f->pending, &f->pending_len) : NULL;
-	if (!out) {
-		show_close(show);
+	out = open_memstream(&f->pending, &f->pending_len);
+	if (!out)
 		return -ENOMEM;
-	}
+	show_pipe_restart(f->show);
 	while (buffer && ftell(out) < PIPE_TEXT && (rc = ring_consume(f->consumer, buffer, &r)) == 1)
-		rc = show_pipe_print(show, &r, out);
+		rc = show_pipe_print(f->show, &r, out);
 	if (fclose(out))
 		rc = -ENOMEM;
-	show_close(show);
 	return rc < 0 ? rc : 0;
 }
 
@@ -283,8 +308,8 @@ static ssize_t write_snapshot(struct tree_file *f, const char *buf, size_t size)
 	err = instance_expand(inst);
 	if (err)
 		return err;
-	/* A hist with snapshot() decides what is in it. */
-	if (inst->snapshot_hist)
+	/* A hist with snapshot() decides what is in it, or a tracer. */
+	if (inst->snapshot_hist || tracer_current(inst)->use_max_tr)
 		return -EBUSY;
 	b = instance_buffer(inst, 1);
 	if (v == 0) {
@@ -430,7 +455,7 @@ const struct file_kind buffer_kinds[] = {
 const struct file_kind cpu_kinds[] = {
 	BUFFER_SIZE,
 	SNAPSHOT,
-	{ .name = "snapshot_raw", .mode = 0440, .open = open_raw, .read = read_snapshot_raw,
+	{ .name = "snapshot_raw", .mode = 0440, .open = open_snapshot_raw, .read = read_snapshot_raw,
 	  .release = release_raw },
 	{ .name = "stats", .mode = 0440, .print = print_stats },
 	TRACE,

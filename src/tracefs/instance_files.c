@@ -17,8 +17,9 @@
 #include "plane/ring.h"
 #include "tracefs/readme.h"
 #include "tracefs/tree_state.h"
+#include "tracers/tracer.h"
 
-enum { MAX_WORD = 128, SHORT_TEXT = 64, TRACER_NAME_MAX = 100, MAX_SUBBUF_PAGES = 128, PAGE = 4096 };
+enum { MAX_WORD = 128, SHORT_TEXT = 64, MAX_SUBBUF_PAGES = 128, PAGE = 4096 };
 
 static bool truncates(const struct tree_file *f)
 {
@@ -39,6 +40,14 @@ static int print_tracing_on(struct tree_file *f, FILE *out)
 	return 0;
 }
 
+static void start_tracer(struct instance *inst, bool on)
+{
+	const struct tracer *t = tracer_current(inst);
+
+	if (on ? t->start != NULL : t->stop != NULL)
+		(on ? t->start : t->stop)(inst);
+}
+
 static ssize_t write_tracing_on(struct tree_file *f, const char *buf, size_t size)
 {
 	uint64_t v;
@@ -48,6 +57,7 @@ static ssize_t write_tracing_on(struct tree_file *f, const char *buf, size_t siz
 		/* What triggers did since is not undone when a new server gives the command again. */
 		if (!f->tree->model->replayed)
 			atomic_store_explicit(&f->at.inst->state->tracing_on, v != 0, memory_order_relaxed);
+		start_tracer(f->at.inst, v != 0);
 		err = instance_keep(f->at.inst, SETTING_TRACING_ON, "tracing_on", v ? "1" : "0");
 	}
 	return taken(err, size);
@@ -384,33 +394,7 @@ static ssize_t write_event_notrace_pid(struct tree_file *f, const char *buf, siz
 	return pids_write(f->at.inst, PIDS_NOTRACE, buf, size);
 }
 
-/* ---- tracers, error log ---- */
-
-static int print_tracer(struct tree_file *f, FILE *out)
-{
-	fprintf(out, "%s\n", f->at.inst->tracer);
-	return 0;
-}
-
-/* What is longer than a name can be is cut off; the rings get their size even when there is no such tracer. */
-static ssize_t write_tracer(struct tree_file *f, const char *buf, size_t size)
-{
-	const size_t len = size < TRACER_NAME_MAX ? size : TRACER_NAME_MAX;
-	char text[TRACER_NAME_MAX + 1];
-	int err = instance_expand(f->at.inst);
-
-	memcpy(text, buf, len);
-	text[len] = '\0';
-	if (!err && strcmp(text_strip(text), "nop"))
-		err = -EINVAL;
-	return taken(err, size);
-}
-
-static int print_tracers(struct tree_file *f, FILE *out)
-{
-	fputs("nop\n", out);
-	return 0;
-}
+/* ---- error log ---- */
 
 static int open_error_log(struct tree_file *f)
 {
@@ -491,11 +475,9 @@ static int print_readme(struct tree_file *f, FILE *out)
 }
 
 const struct file_kind instance_kinds[] = {
-	{ .name = "available_tracers", .mode = 0440, .print = print_tracers },
 	{ .name = "buffer_percent", .mode = 0640, .print = print_percent, .write = write_percent },
 	{ .name = "buffer_subbuf_size_kb", .mode = 0640, .print = print_subbuf_size, .write = write_subbuf_size },
 	{ .name = "buffer_total_size_kb", .mode = 0440, .print = print_total_size },
-	{ .name = "current_tracer", .mode = 0640, .print = print_tracer, .write = write_tracer },
 	{ .name = "error_log", .mode = 0640, .open = open_error_log, .print = print_error_log,
 	  .write = write_error_log },
 	{ .name = "set_event", .mode = 0640, .open = open_set_event, .print = print_set_event,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "tracefs/show_state.h"
+#include "tracers/tracer.h"
 
 enum { SHOW_CHUNK = 64 * 1024 };
 
@@ -39,11 +40,16 @@ static struct show *create(struct instance *inst)
 		return NULL;
 	s->inst = inst;
 	s->model = inst->model;
+	s->tracer = tracer_current(inst);
 	s->cpu = -1;
 	s->index = -1;
 	s->env.symbols = s->model->symbols;
 	s->env.strings = s->model->strings;
 	take_options(s);
+	if (s->tracer->open && s->tracer->open(s)) {
+		free(s);
+		return NULL;
+	}
 	return s;
 }
 
@@ -51,6 +57,8 @@ void show_close(struct show *s)
 {
 	if (!s)
 		return;
+	if (s->tracer->close)
+		s->tracer->close(s);
 	if (s->iter)
 		ring_iter_close(s->iter);
 	show_events_free(s);
@@ -82,23 +90,60 @@ static int copy_record(struct show_record *to, const struct ring_record *from)
 	return 0;
 }
 
-/* Makes the next record present and fetches the one behind it. */
-static void advance(struct show *s)
+static void fetch(struct show *s)
 {
 	struct ring_record r;
 	int ret;
 
-	s->present ^= 1;
-	s->have = s->have_next;
 	s->have_next = false;
 	if (!s->iter)
 		return;
 	ret = ring_iter_next(s->iter, &r);
+	while (ret > 0 && r.time < s->time_start)	/* what was before the section */
+		ret = ring_iter_next(s->iter, &r);
 	if (ret > 0)
 		ret = copy_record(&s->record[!s->present], &r) ? -ENOMEM : 1;
 	s->have_next = ret > 0;
 	if (ret < 0)
 		s->err = ret;
+}
+
+/* Makes the next record present and fetches the one behind it. */
+static void advance(struct show *s)
+{
+	s->present ^= 1;
+	s->have = s->have_next;
+	fetch(s);
+}
+
+bool show_peek_cpu(struct show *s, uint32_t cpu, struct show_record *out)
+{
+	struct ring_record r;
+	bool found;
+
+	if (!s->pipe && s->have_next && s->record[!s->present].cpu == cpu) {
+		*out = s->record[!s->present];
+		return true;
+	}
+	if (s->pipe)
+		found = s->consumer && ring_peek_cpu(s->consumer, cpu, &r);
+	else
+		found = s->iter && ring_iter_peek_cpu(s->iter, cpu, &r);
+	if (found)
+		*out = (struct show_record){
+			.at = { .data = r.record, .size = r.size }, .cpu = r.cpu, .time = r.time, .lost = r.lost,
+		};
+	return found;
+}
+
+void show_skip_cpu(struct show *s, uint32_t cpu)
+{
+	if (s->pipe)
+		ring_take_cpu(s->consumer, cpu);
+	else if (s->have_next && s->record[!s->present].cpu == cpu)
+		fetch(s);
+	else
+		ring_iter_skip_cpu(s->iter, cpu);
 }
 
 static bool has_overruns(struct show *s, data_ref buffer)
@@ -114,13 +159,17 @@ static bool has_overruns(struct show *s, data_ref buffer)
 
 int show_open(struct instance *inst, int snapshot, int cpu, struct show **out)
 {
-	data_ref buffer = instance_buffer(inst, snapshot);
+	const bool print_max = !snapshot && tracer_current(inst)->print_max;
+	data_ref buffer = instance_buffer(inst, snapshot || print_max);
 	struct show *s = create(inst);
 	int ret = 0;
 
 	if (!s)
 		return -ENOMEM;
-	s->snapshot = snapshot;
+	s->snapshot = snapshot || print_max;
+	s->print_max = print_max;
+	if (s->snapshot && tracer_section(inst))
+		s->time_start = tracer_section(inst)->time_start;
 	s->cpu = cpu;
 	if (buffer) {
 		s->annotate = has_overruns(s, buffer);
@@ -205,18 +254,22 @@ int show_buffer(struct instance *inst, int snapshot, int cpu, FILE *out)
 
 /* ---- trace_pipe ---- */
 
-struct show *show_pipe_open(struct instance *inst)
+struct show *show_pipe_open(struct instance *inst, struct ring_consumer *consumer)
 {
 	struct show *s = create(inst);
 
-	if (s)
-		s->pipe = true;
+	if (!s)
+		return NULL;
+	s->pipe = true;
+	s->consumer = consumer;
 	return s;
 }
 
 void show_pipe_restart(struct show *s)
 {
-	s->index = 0;
+	s->index = -1;
+	/* Symbols may have come since. */
+	memset(s->env.memo, 0, sizeof(s->env.memo));
 }
 
 int show_pipe_print(struct show *s, const struct ring_record *r, FILE *out)

@@ -31,9 +31,11 @@ int show_buffer(struct instance *inst, int snapshot, int cpu, FILE *out);
 
 /*
  * What trace_pipe needs to print records one by one: keeps print formats from
- * one record to the next, so a pipe opens one and gives it each record.
+ * one record to the next, so a pipe opens one and gives it each record. A
+ * tracer may take a record from the consumer that belongs to the one before it;
+ * NULL: nothing can be looked at beforehand.
  */
-struct show *show_pipe_open(struct instance *inst);
+struct show *show_pipe_open(struct instance *inst, struct ring_consumer *consumer);
 /* Options are those that the instance has now. A "LOST" line comes before the record where some were lost. */
 int show_pipe_print(struct show *s, const struct ring_record *r, FILE *out);
 /* A new read(2) begins. */

@@ -44,7 +44,7 @@ static char depth_digit(unsigned int depth)
 	return depth ? "0123456789abcdef"[depth] : '.';
 }
 
-static void show_flags(struct show *s, const struct show_record *r)
+void show_flags(struct show *s, const struct show_record *r)
 {
 	unsigned int flags = (unsigned int)record_load(r, 2, 1), depth = (unsigned int)record_load(r, 3, 1);
 	char letters[5] = {
@@ -116,7 +116,7 @@ static void plain_context(struct show *s, const struct show_record *r)
 	text_put(&s->text, ": ", 2);
 }
 
-static char delay_mark(uint64_t ns)
+char show_delay_mark(uint64_t ns)
 {
 	static const struct {
 		uint64_t	above;
@@ -135,10 +135,10 @@ static char delay_mark(uint64_t ns)
 
 static void latency_time_verbose(struct show *s, uint64_t time, uint64_t delay)
 {
-	uint64_t t = usecs(time), d = usecs(delay);
+	uint64_t t = usecs(time - s->time_start), d = usecs(delay);
 
 	if (s->in_ns)
-		text_printf(&s->text, "[%08llx] %lld.%03lldms (+%lld.%03lldms): ", (unsigned long long)t,
+		text_printf(&s->text, "[%08llx] %lld.%03lldms (+%lld.%03lldms): ", (unsigned long long)usecs(time),
 			    (long long)(t / 1000), (long long)(t % 1000), (long long)(d / 1000),
 			    (long long)(d % 1000));
 	else
@@ -149,7 +149,8 @@ static void latency_time_verbose(struct show *s, uint64_t time, uint64_t delay)
 static void latency_time(struct show *s, uint64_t time, uint64_t delay)
 {
 	if (s->in_ns)
-		text_printf(&s->text, " %4lldus%c: ", (long long)usecs(time), delay_mark(usecs(delay) * 1000));
+		text_printf(&s->text, " %4lldus%c: ", (long long)usecs(time - s->time_start),
+			    show_delay_mark(usecs(delay) * 1000));
 	else
 		text_printf(&s->text, " %4lld: ", (long long)time);
 }

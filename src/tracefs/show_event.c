@@ -404,11 +404,27 @@ static bool syscall_functions(struct show_event *e)
 	return e->text;
 }
 
+static void graph_fields(struct show_event *e)
+{
+	if (!find_offset(e, GRAPH_AT_FUNC, "func") || !find_offset(e, GRAPH_AT_DEPTH, "depth"))
+		return;
+	if (!strcmp(e->event->name, "funcgraph_entry"))
+		e->kind = SHOW_GRAPH_ENTRY;
+	else if (find_offset(e, GRAPH_AT_CALLTIME, "calltime") && find_offset(e, GRAPH_AT_RETTIME, "rettime"))
+		e->kind = SHOW_GRAPH_EXIT;
+	/* Not every kernel has these two: where they are not, they read as 0. */
+	if (!find_offset(e, GRAPH_AT_OVERRUN, "overrun"))
+		e->at[GRAPH_AT_OVERRUN] = UINT16_MAX;
+	if (!find_offset(e, GRAPH_AT_RETVAL, "retval"))
+		e->at[GRAPH_AT_RETVAL] = UINT16_MAX;
+}
+
 /* Entry and exit of functions: by their print fmt where the tracer does not draw the graph. */
 static bool graph_functions(struct show_event *e)
 {
 	if (strncmp(e->event->name, "funcgraph_", 10))
 		return false;
+	graph_fields(e);
 	e->format = print_format_create(e->event);
 	e->text = format_text;
 	return e->format;

@@ -6,11 +6,7 @@
 
 #include "session/layout.h"
 #include "tracefs/show_state.h"
-
-static const char *tracer_name(const struct show *s)
-{
-	return s->inst->tracer ? s->inst->tracer : "nop";
-}
+#include "tracers/tracer.h"
 
 /* Records in the buffer, and all that were ever written to it; always of all CPUs. */
 static void count_entries(const struct show *s, uint64_t *entries, uint64_t *total)
@@ -67,25 +63,49 @@ static void header_irq(struct show *s)
 		    "       |    ");
 }
 
-static void header_latency(struct show *s)
+/* The longest section that a latency tracer has kept, or the buffer's own: nobody's, of no length. */
+static void latency_section(struct show *s)
+{
+	static const struct tracer_section none;
+	const struct tracer_section *m = tracer_section(s->inst);
+	uint64_t entries, total;
+
+	if (!m || !s->snapshot)
+		m = &none;
+	count_entries(s, &entries, &total);
+	text_printf(&s->text,
+		    "# latency: %llu us, #%llu/%llu, CPU#%u | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:%u)\n",
+		    (unsigned long long)((m->latency + 500) / 1000), (unsigned long long)entries,
+		    (unsigned long long)total, m->cpu, s->model->nr_cpus);
+	text_printf(&s->text,
+		    "#    -----------------\n"
+		    "#    | task: %.16s-%d (uid:%u nice:%d policy:%u rt_prio:%u)\n"
+		    "#    -----------------\n",
+		    m->comm, m->pid, m->uid, m->nice, m->policy, m->rt_prio);
+	if (m->started_at) {
+		text_puts(&s->text, "#  => started at: ");
+		show_ip(s, m->started_at, show_option(s, OPTION_SYM_OFFSET));
+		text_puts(&s->text, "\n#  => ended at:   ");
+		show_ip(s, m->ended_at, show_option(s, OPTION_SYM_OFFSET));
+		text_puts(&s->text, "\n#\n");
+	}
+	text_puts(&s->text, "#\n");
+}
+
+void show_latency_header(struct show *s)
 {
 	struct utsname machine;
-	uint64_t entries, total;
 	const char *release = s->model->release;
 
 	if (!release)
 		release = uname(&machine) ? "unknown" : machine.release;
-	count_entries(s, &entries, &total);
-	text_printf(&s->text, "# %s latency trace v1.1.5 on %s\n", tracer_name(s), release);
+	text_printf(&s->text, "# %s latency trace v1.1.5 on %s\n", s->tracer->name, release);
 	text_puts(&s->text, "# --------------------------------------------------------------------\n");
-	text_printf(&s->text,
-		    "# latency: 0 us, #%llu/%llu, CPU#0 | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:%u)\n",
-		    (unsigned long long)entries, (unsigned long long)total, s->model->nr_cpus);
-	text_puts(&s->text, "#    -----------------\n"
-			    "#    | task: -0 (uid:0 nice:0 policy:0 rt_prio:0)\n"
-			    "#    -----------------\n#\n");
-	if (show_option(s, OPTION_VERBOSE))
-		return;
+	latency_section(s);
+}
+
+static void latency_legend(struct show *s)
+{
 	text_puts(&s->text, "#                    _------=> CPU#            \n"
 			    "#                   / _-----=> irqs-off/BH-disabled\n"
 			    "#                  | / _----=> need-resched    \n"
@@ -119,17 +139,25 @@ static void snapshot_help(struct show *s)
 
 void show_header(struct show *s, bool empty)
 {
-	text_printf(&s->text, "# tracer: %s\n#\n", tracer_name(s));
-	if (s->snapshot && empty)
+	text_printf(&s->text, "# tracer: %s\n#\n", s->tracer->name);
+	if (s->snapshot && empty && !s->print_max)
 		snapshot_help(s);
-	else if (!show_option(s, OPTION_CONTEXT_INFO))
+	else if (s->tracer->print_header)
+		s->tracer->print_header(s, empty);
+	else
+		show_default_header(s, empty);
+}
+
+void show_default_header(struct show *s, bool empty)
+{
+	if (!show_option(s, OPTION_CONTEXT_INFO) || (s->latency && empty))
 		return;
-	else if (s->latency && empty)
+	if (s->latency)
+		show_latency_header(s);
+	if (show_option(s, OPTION_VERBOSE))
 		return;
-	else if (s->latency)
-		header_latency(s);
-	else if (show_option(s, OPTION_VERBOSE))
-		return;
+	if (s->latency)
+		latency_legend(s);
 	else if (show_option(s, OPTION_IRQ_INFO))
 		header_irq(s);
 	else

@@ -455,5 +455,9 @@ bool show_internal_event(struct show_event *e)
 	e->hex = internals[i].hex;
 	e->binary = internals[i].binary;
 	e->message = internals[i].message;
+	if (e->text == function_text)
+		e->kind = SHOW_FUNCTION;
+	else if (e->text == stack_text)
+		e->kind = SHOW_STACK;
 	return true;
 }

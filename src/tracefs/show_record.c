@@ -3,6 +3,7 @@
  * show_record.c - one record: the form that the trace options choose
  */
 #include "tracefs/show_state.h"
+#include "tracers/tracer.h"
 
 enum { LINE_MAX_BYTES = 8155 };	/* what the kernel's line buffer holds */
 
@@ -92,7 +93,9 @@ void show_one(struct show *s, const struct show_record *r, uint64_t next_time)
 
 	s->line = s->mark = s->text.len;
 	show_lost(s, r);
-	if (e && e->message && show_option(s, OPTION_TRACE_PRINTK) && show_option(s, OPTION_PRINTK_MSG_ONLY))
+	if (s->tracer->print_line && s->tracer->print_line(s, e, r))
+		;
+	else if (e && e->message && show_option(s, OPTION_TRACE_PRINTK) && show_option(s, OPTION_PRINTK_MSG_ONLY))
 		e->message(s, e, r);
 	else if (show_option(s, OPTION_BIN))
 		show_binary(s, e, r);

@@ -23,6 +23,14 @@ struct show_record {
 
 typedef void show_fn(struct show *s, const struct show_event *e, const struct show_record *r);
 
+/* What tracers look at. */
+enum show_kind { SHOW_EVENT, SHOW_FUNCTION, SHOW_STACK, SHOW_GRAPH_ENTRY, SHOW_GRAPH_EXIT };
+
+/* Where show_event's `at` has the fields of SHOW_GRAPH_ENTRY (the first two) and SHOW_GRAPH_EXIT. */
+enum graph_field {
+	GRAPH_AT_FUNC, GRAPH_AT_DEPTH, GRAPH_AT_CALLTIME, GRAPH_AT_RETTIME, GRAPH_AT_OVERRUN, GRAPH_AT_RETVAL,
+};
+
 /* How an event prints: found at its first record. */
 struct show_event {
 	struct event	*event;
@@ -31,6 +39,7 @@ struct show_event {
 	show_fn		*message;	/* of print, bprint, bputs: the text alone */
 	struct print_format *format;
 	bool		internal;	/* of system ftrace */
+	enum show_kind	kind;
 	uint16_t	at[6];		/* offsets of the fields that its functions look at */
 };
 
@@ -46,7 +55,12 @@ struct show {
 	bool		annotate;	/* the buffer has overruns */
 	uint64_t	started[LAYOUT_MAX_CPUS / 64];
 	int64_t		index;		/* of the record that is printed */
+	const struct tracer *tracer;	/* current when it was opened */
+	void		*tracer_data;	/* the tracer's own */
+	bool		print_max;	/* trace shows the buffer that the tracer keeps */
+	uint64_t	time_start;	/* of the section that a latency tracer shows; 0: none */
 	struct ring_iter *iter;
+	struct ring_consumer *consumer;	/* of a pipe */
 	struct show_record record[2];
 	unsigned int	present;	/* record[present]; the other one is the one behind it */
 	bool		have, have_next;
@@ -61,11 +75,19 @@ struct show {
 
 /* ---- show_header.c ---- */
 void show_header(struct show *s, bool empty);
+/* What latency-format puts first: what took how long, and whose it was. */
+void show_latency_header(struct show *s);
+/* The head of tracers that have none of their own. */
+void show_default_header(struct show *s, bool empty);
 
 /* ---- show_context.c ---- */
 /* The columns before the event. next_time: of the record behind it; its own when there is none. */
 void show_context(struct show *s, const struct show_record *r, uint64_t next_time);
 void show_time(struct show *s, uint64_t time);
+/* "d..2." */
+void show_flags(struct show *s, const struct show_record *r);
+/* How much too long: ' ', '+', '!', ... */
+char show_delay_mark(uint64_t ns);
 void show_lost(struct show *s, const struct show_record *r);
 
 /* ---- show_event.c ---- */
@@ -86,6 +108,11 @@ void show_eprobe(struct show *s, const struct show_event *e, const struct show_r
 bool show_internal_event(struct show_event *e);
 /* name, name+0x1/0x20 with sym-offset, <address> with sym-addr; 0 is "0". */
 void show_ip(struct show *s, uint64_t ip, bool offset);
+
+/* ---- show.c ---- */
+/* The record behind the present one on its CPU, valid until the next call; and leaving it out. */
+bool show_peek_cpu(struct show *s, uint32_t cpu, struct show_record *out);
+void show_skip_cpu(struct show *s, uint32_t cpu);
 
 /* ---- show_record.c ---- */
 void show_one(struct show *s, const struct show_record *r, uint64_t next_time);

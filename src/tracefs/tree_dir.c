@@ -8,6 +8,7 @@
 
 #include "model/options.h"
 #include "tracefs/tree_state.h"
+#include "tracers/tracer.h"
 
 struct listing {
 	int	(*fn)(void *arg, const char *name, bool is_dir);
@@ -43,6 +44,10 @@ static int list_root(struct tree *t, const struct listing *l, const struct place
 	}
 	if (!rc)
 		rc = list_kinds(l, instance_kinds, p->inst, NULL);
+	if (!rc)
+		rc = list_kinds(l, tracer_kinds, p->inst, NULL);
+	if (!rc && !p->inst->name)
+		rc = list_kinds(l, top_tracer_kinds, p->inst, NULL);
 	return rc ? rc : list_kinds(l, buffer_kinds, p->inst, NULL);
 }
 
@@ -183,8 +188,12 @@ int tree_rmdir(struct tree *t, const char *path)
 	struct place p;
 	int err;
 
-	if (inst)
+	if (inst && inst->refs)
+		return -EBUSY;
+	if (inst) {
+		tracer_leave(inst);
 		return instance_remove(inst);
+	}
 	err = tree_resolve(t, path, &p);
 	if (err)
 		return err;

@@ -15,6 +15,7 @@
 #include "tracefs/tree.h"
 
 struct tree_file;
+struct show;
 struct ring_consumer;
 struct raw_reader;
 
@@ -75,6 +76,7 @@ struct tree_file {
 	char		*held;		/* R30: what a write with a backslash at its end left */
 	size_t		held_len;
 	struct ring_consumer *consumer;	/* pipes */
+	struct show	*show;		/* trace_pipe */
 	struct raw_reader *raw;		/* trace_raw */
 	char		*pending;	/* pipes: printed, not yet read */
 	size_t		pending_len, pending_off;
@@ -93,6 +95,7 @@ extern const struct file_kind instance_kinds[], top_kinds[];		/* instance_files.
 extern const struct file_kind buffer_kinds[], cpu_kinds[];		/* buffer_files.c */
 extern const struct file_kind events_kinds[], system_kinds[], event_kinds[];	/* event_files.c */
 extern const struct file_kind option_kind;
+extern const struct file_kind tracer_kinds[], top_tracer_kinds[];	/* tracer_files.c */
 extern const struct file_kind dynamic_kinds[];				/* dynamic_files.c */
 
 #endif

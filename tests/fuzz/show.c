@@ -70,7 +70,7 @@ static struct world *world(void)
 	symbols_add(w.model->symbols, 0x1000, 't', "f", NULL);
 	symbols_add(w.model->symbols, 0x2000, 't', "g", "module");
 	symbols_add(w.model->strings, 0x3000, 's', "%s %*d %-8.3llx %pS %c%hhd %.*s %pI4 %%\n", NULL);
-	w.show = show_pipe_open(w.model->top);
+	w.show = show_pipe_open(w.model->top, NULL);
 	w.out = fopen("/dev/null", "w");
 	if (!w.show || !w.out)
 		abort();
@@ -98,7 +98,7 @@ static void print_with(struct world *w, const uint8_t *data, size_t size)
 	size_t total = sizeof(fields) - 1 + len + 1;
 	char *text = malloc(total + 1);
 	uint8_t record[RECORD_MAX] = { 0xe8, 0xfd };	/* 65000 */
-	struct show *show = show_pipe_open(w->model->top);
+	struct show *show = show_pipe_open(w->model->top, NULL);
 	struct event *e;
 
 	memcpy(text, fields, sizeof(fields) - 1);

@@ -111,7 +111,7 @@ const char *piped(struct fixture *f, const struct record *r, uint32_t size)
 	if (!f)
 		return NULL;
 	ring.lost = f->lost;
-	show = show_pipe_open(f->top);
+	show = show_pipe_open(f->top, NULL);
 	out = open_memstream(&text, &len);
 	assert_non_null(show);
 	assert_int_equal(show_pipe_print(show, &ring, out), 0);

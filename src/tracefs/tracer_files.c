@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tracer_files.c - which tracer is current, and what tracers are told: thresholds, depths
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "model/text.h"
+#include "tracefs/tree_state.h"
+#include "tracers/tracer.h"
+
+enum { TRACER_NAME_MAX = 100, NS_PER_US = 1000 };
+
+static ssize_t taken(int err, size_t size)
+{
+	return err ? err : (ssize_t)size;
+}
+
+/* ---- current_tracer, available_tracers ---- */
+
+static int print_tracer(struct tree_file *f, FILE *out)
+{
+	fprintf(out, "%s\n", tracer_current(f->at.inst)->name);
+	return 0;
+}
+
+/* What is longer than a name can be is cut off; the rings get their size even when there is no such tracer. */
+static ssize_t write_tracer(struct tree_file *f, const char *buf, size_t size)
+{
+	const size_t len = size < TRACER_NAME_MAX ? size : TRACER_NAME_MAX;
+	char text[TRACER_NAME_MAX + 1];
+	int err = instance_expand(f->at.inst);
+
+	memcpy(text, buf, len);
+	text[len] = '\0';
+	if (!err)
+		err = tracer_choose(f->at.inst, text_strip(text));
+	return taken(err, size);
+}
+
+static int print_tracers(struct tree_file *f, FILE *out)
+{
+	tracer_list(f->tree->model, out);
+	return 0;
+}
+
+/* ---- tracing_thresh, tracing_max_latency: microseconds ---- */
+
+static int print_usecs(uint64_t ns, FILE *out)
+{
+	fprintf(out, "%llu\n", (unsigned long long)((ns + NS_PER_US / 2) / NS_PER_US));
+	return 0;
+}
+
+static int keep_number(struct instance *inst, enum setting what, const char *path, uint64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
+	return instance_keep(inst, what, path, text);
+}
+
+static int print_thresh(struct tree_file *f, FILE *out)
+{
+	return print_usecs(f->tree->model->tracing_thresh, out);
+}
+
+static ssize_t write_thresh(struct tree_file *f, const char *buf, size_t size)
+{
+	const struct tracer *t = tracer_current(f->at.inst);
+	uint64_t v;
+	int err = text_to_u64_len(buf, size, 10, &v);
+
+	if (err)
+		return err;
+	f->tree->model->tracing_thresh = v * NS_PER_US;
+	err = keep_number(f->at.inst, SETTING_THRESH, "tracing_thresh", v);
+	if (!err && t->update_thresh)
+		err = t->update_thresh(f->at.inst);
+	return taken(err, size);
+}
+
+static int print_max_latency(struct tree_file *f, FILE *out)
+{
+	return print_usecs(f->at.inst->max_latency, out);
+}
+
+static ssize_t write_max_latency(struct tree_file *f, const char *buf, size_t size)
+{
+	uint64_t v;
+	int err = text_to_u64_len(buf, size, 10, &v);
+
+	if (!err) {
+		f->at.inst->max_latency = v * NS_PER_US;
+		err = keep_number(f->at.inst, SETTING_MAX_LATENCY, "tracing_max_latency", v);
+	}
+	return taken(err, size);
+}
+
+/* ---- max_graph_depth ---- */
+
+static int print_depth(struct tree_file *f, FILE *out)
+{
+	fprintf(out, "%d\n", f->tree->model->max_graph_depth);
+	return 0;
+}
+
+/* As in the kernel the upper half of the number is lost. */
+static ssize_t write_depth(struct tree_file *f, const char *buf, size_t size)
+{
+	uint64_t v;
+	int err = text_to_u64_len(buf, size, 10, &v);
+
+	if (!err) {
+		f->tree->model->max_graph_depth = (int)(uint32_t)v;
+		err = keep_number(f->at.inst, SETTING_GRAPH_DEPTH, "max_graph_depth", (uint32_t)v);
+	}
+	return taken(err, size);
+}
+
+const struct file_kind tracer_kinds[] = {
+	{ .name = "available_tracers", .mode = 0440, .print = print_tracers },
+	{ .name = "current_tracer", .mode = 0640, .print = print_tracer, .write = write_tracer },
+	{ .name = "tracing_max_latency", .mode = 0640, .print = print_max_latency, .write = write_max_latency },
+	{ 0 }
+};
+
+const struct file_kind top_tracer_kinds[] = {
+	{ .name = "max_graph_depth", .mode = 0640, .print = print_depth, .write = write_depth },
+	{ .name = "tracing_thresh", .mode = 0640, .print = print_thresh, .write = write_thresh },
+	{ 0 }
+};

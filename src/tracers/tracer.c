@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tracer.c - the table of tracers, and the change from one to another
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "plane/ring.h"
+#include "tracers/tracer.h"
+
+#define BIT(o) (1ull << (o))
+
+const struct tracer tracer_nop = {
+	.name = "nop",
+	.flags = BIT(OPTION_TEST_NOP_ACCEPT) | BIT(OPTION_TEST_NOP_REFUSE),
+	.allow_instances = true,
+};
+
+/* What a hit makes of its options is the plane's; its records print like any event. */
+const struct tracer tracer_function = {
+	.name = "function",
+	.flags = BIT(OPTION_FUNC_STACK_TRACE) | BIT(OPTION_FUNC_NO_REPEATS),
+	.allow_instances = true,
+};
+
+const struct tracer *const tracers[] = {
+	&tracer_function_graph, &tracer_wakeup_rt, &tracer_wakeup, &tracer_preemptirqsoff,
+	&tracer_preemptoff, &tracer_irqsoff, &tracer_function, &tracer_nop, NULL
+};
+
+static bool is_available(const struct tracer *t, struct model *m)
+{
+	return !t->available || t->available(m);
+}
+
+const struct tracer *tracer_current(const struct instance *inst)
+{
+	return inst->tracer ? inst->tracer : &tracer_nop;
+}
+
+const struct tracer_section *tracer_section(const struct instance *inst)
+{
+	return inst->tracer_state && tracer_current(inst)->use_max_tr ? &inst->tracer_state->max : NULL;
+}
+
+void tracer_list(struct model *m, FILE *out)
+{
+	const char *separator = "";
+
+	for (const struct tracer *const *t = tracers; *t; t++)
+		if (is_available(*t, m)) {
+			fprintf(out, "%s%s", separator, (*t)->name);
+			separator = " ";
+		}
+	fputc('\n', out);
+}
+
+static const struct tracer *find(struct model *m, const char *name)
+{
+	for (const struct tracer *const *t = tracers; *t; t++)
+		if (!strcmp((*t)->name, name))
+			return is_available(*t, m) ? *t : NULL;
+	return NULL;
+}
+
+static void make_current(struct instance *inst, const struct tracer *t)
+{
+	inst->tracer = t;
+	inst->tracer_options = t->flags;
+	inst->option_changes = t->set_flag;
+}
+
+static int may_become(const struct instance *inst, const struct tracer *t)
+{
+	/* A hist with snapshot() decides what is in the other buffer. */
+	if (t->use_max_tr && inst->snapshot_hist)
+		return -EBUSY;
+	if (inst->name && !t->allow_instances)
+		return -EINVAL;
+	return inst->pipe_readers ? -EBUSY : 0;
+}
+
+/* What the server before this one left is what the tracer goes on with. */
+static void empty(struct instance *inst)
+{
+	data_ref buffer = instance_buffer(inst, 0);
+
+	if (buffer && !inst->model->replayed)
+		buffer_clear(inst->model->session, buffer, -1);
+}
+
+void tracer_leave(struct instance *inst)
+{
+	const struct tracer *old = tracer_current(inst);
+
+	make_current(inst, &tracer_nop);
+	if (old->reset)
+		old->reset(inst);
+}
+
+static int become(struct instance *inst, const struct tracer *t, bool had_max)
+{
+	int err;
+
+	if (had_max && !t->use_max_tr)
+		instance_snapshot_free(inst);
+	err = t->use_max_tr && !had_max ? instance_snapshot_alloc(inst) : 0;
+	if (err)
+		return err;
+	empty(inst);
+	err = t->init ? t->init(inst) : 0;
+	if (!err)
+		make_current(inst, t);
+	return err;
+}
+
+int tracer_choose(struct instance *inst, const char *name)
+{
+	const struct tracer *t = find(inst->model, name);
+	bool had_max = tracer_current(inst)->use_max_tr;
+	int err;
+
+	if (!t)
+		return -EINVAL;
+	if (t == tracer_current(inst))
+		return 0;
+	err = may_become(inst, t);
+	if (err)
+		return err;
+	tracer_leave(inst);
+	err = instance_keep(inst, SETTING_TRACER, "current_tracer", name);
+	if (!err)
+		err = become(inst, t, had_max);
+	if (err)
+		(void)instance_keep(inst, SETTING_TRACER, "current_tracer", "nop");
+	return err;
+}
