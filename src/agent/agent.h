@@ -26,6 +26,7 @@
 #ifndef TRACEFUSE_AGENT_AGENT_H
 #define TRACEFUSE_AGENT_AGENT_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -120,8 +121,22 @@ AGENT_API uint64_t agent_providers_table(void) __attribute__((weak));
  */
 AGENT_API uint8_t agent_signal_flags(const struct agent_thread *t, const void *frame) __attribute__((weak));
 
+/* A SIGBUS that comes of a truncated session: it has been seen to, and the access is to be repeated. */
+AGENT_API bool agent_guard_takes(const siginfo_t *info);
+typedef void (*agent_guard)(int sig, siginfo_t *info, void *context);
+/* The handler that is set for SIGBUS while the program has none; NULL: there is none of ours. */
+AGENT_API agent_guard agent_guard_handler(void);
+
 /* Whether a static event of this process is armed, or one with an id between theirs. */
 AGENT_API bool agent_events_armed(void);
+
+/*
+ * A sandbox has been entered: the struct sock_fprog of a seccomp filter, which is looked at, or NULL for the
+ * strict mode. Makes no system call.
+ */
+AGENT_API void agent_sandboxed(const void *filter);
+/* The calling thread makes no hit any more (it may not read the time stamp counter). */
+AGENT_API void agent_thread_silence(void);
 
 /* Before vfork(): a ring for the child that runs on the thread's slot. Waits for the server, 100 ms at most. */
 AGENT_API void agent_thread_lend(struct agent_thread *t);

@@ -7,9 +7,10 @@
  * repeated and finds zeros, which lead a hit that is on its way to nothing
  * (no ring, no map), and no other hit begins.
  *
- * The handler is the kernel's business alone: it is set by a system call, so
- * that nobody who interposes sigaction() sees it, and a program that sets its
- * own replaces it.
+ * The handler is set by a system call, so that nobody who interposes
+ * sigaction() sees it. A program that sets its own replaces it, but for
+ * providers/signal.c, which asks agent_guard_takes() before it calls that one,
+ * and does not show the guard to a program that asks.
  */
 #include <signal.h>
 #include <string.h>
@@ -30,6 +31,7 @@ struct guard_action {
 #define GUARD_RESTORER 0x04000000ul
 
 static struct guard_action before;
+static bool guarded;
 
 static long action(const struct guard_action *set, struct guard_action *old)
 {
@@ -69,12 +71,23 @@ static bool replaced(uintptr_t at)
 	return false;
 }
 
+bool agent_guard_takes(const siginfo_t *info)
+{
+	if (info->si_code <= 0 || !replaced((uintptr_t)info->si_addr))
+		return false;
+	attach_detach();
+	return true;
+}
+
 static void guard_fault(int sig, siginfo_t *info, void *context)
 {
-	if (info->si_code > 0 && replaced((uintptr_t)info->si_addr))
-		attach_detach();
-	else
+	if (!agent_guard_takes(info))
 		pass_on(sig, info, context);
+}
+
+agent_guard agent_guard_handler(void)
+{
+	return guarded ? guard_fault : NULL;
 }
 
 void guard_start(void)
@@ -87,5 +100,5 @@ void guard_start(void)
 	/* Whoever ignores it may have been told to by its parent, and would see that we changed it. */
 	if (action(NULL, &before) || before.handler == (void *)SIG_IGN)
 		return;
-	action(&ours, NULL);
+	guarded = !action(&ours, NULL);
 }

@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -88,15 +90,20 @@ static const char *name_of(const struct sigaction *sa)
 	       h == nested ? "nested" : h == SIG_DFL ? "default" : h == SIG_IGN ? "ignored" : "another";
 }
 
-static void show(const char *what)
+static void show_of(int sig, const char *what)
 {
 	struct sigaction sa;
 	int r;
 
 	memset(&sa, 0xaa, sizeof(sa));
-	r = sigaction(SIGUSR1, NULL, &sa);
+	r = sigaction(sig, NULL, &sa);
 	printf("%s: %d %s flags %x mask %lx restorer %d\n", what, r, name_of(&sa), (unsigned int)sa.sa_flags,
 	       *(unsigned long *)&sa.sa_mask, sa.sa_restorer != NULL);
+}
+
+static void show(const char *what)
+{
+	show_of(SIGUSR1, what);
 }
 
 static void show_mask(const char *what)
@@ -280,6 +287,61 @@ static void others(void)
 	printf("killed: %x\n", (unsigned int)system("kill -USR1 $$; echo not killed"));
 }
 
+static void bus_jump(int sig, siginfo_t *si, void *context)
+{
+	code = si->si_code;
+	siglongjmp(env, 1);
+}
+
+/* How a child ends that raises it, or touches what is not there. */
+static void bus_in_child(volatile char *gone)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+		if (gone)
+			*gone = 1;
+		else
+			raise(SIGBUS);
+		_exit(9);
+	}
+	waitpid(pid, &status, 0);
+	printf("bus: %x\n", (unsigned int)status);
+}
+
+/* The agent has a handler of its own for it. */
+static void bus(void)
+{
+	FILE *f = tmpfile();
+	volatile char *gone;
+
+	if (!f || ftruncate(fileno(f), 4096))
+		return;
+	gone = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(f), 0);
+	*gone = 1;
+	if (ftruncate(fileno(f), 0))
+		return;
+	show_of(SIGBUS, "bus");
+	bus_in_child(NULL);
+	bus_in_child(gone);
+	set(SIGBUS, (void *)bus_jump, SA_SIGINFO, 0);
+	if (!sigsetjmp(env, 1))
+		*gone = 1;
+	printf("bus: code %d\n", code);
+	set(SIGBUS, SIG_DFL, 0, 0);
+	show_of(SIGBUS, "bus");
+	bus_in_child(NULL);
+	bus_in_child(gone);
+	printf("signal: %d\n", signal(SIGBUS, SIG_IGN) == SIG_DFL);
+	bus_in_child(NULL);
+	bus_in_child(gone);
+	printf("signal: %d\n", signal(SIGBUS, SIG_DFL) == SIG_IGN);
+}
+
 /* More handlers than there are entries for: they differ by their masks. */
 static void many(void)
 {
@@ -306,6 +368,7 @@ static void behaviour(void)
 	jumps(1000);
 	show_mask("jumped");
 	others();
+	bus();
 	many();
 }
 

@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/types.h>
-#include "agent/providers/signal.h"
+#include "agent/providers/signals.h"
 #include "agent/providers/syscalls.h"
 
 /* ---- fork ---- */

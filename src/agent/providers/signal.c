@@ -18,6 +18,8 @@
  *     unwritten. Who did not ask for it does not see it in sa_flags.
  * G4  Handlers that run are known by the frames of signal_begin(). One that was
  *     left by siglongjmp is found by its frame, as a hit is (A6).
+ * G5  SIGBUS is also the agent's (guard.c): its handler is in front of the
+ *     program's, and is there when the program has none.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,7 +28,7 @@
 #include <string.h>
 #include <ucontext.h>
 #include "agent/providers/handlers.h"
-#include "agent/providers/signal.h"
+#include "agent/providers/signals.h"
 #include "agent/providers/syscalls.h"
 #include "agent/syscall.h"
 #include "agent/x86_64/jump.h"
@@ -48,6 +50,12 @@ static struct action actions[HANDLERS];
 static _Atomic uint64_t siginfo_added;
 /* Signals that siginterrupt() has said of to interrupt system calls; for signal(). */
 static _Atomic uint64_t interrupting;
+
+/* G5: what the program said of SIGBUS when it took its default, which is only shown. */
+static struct {
+	int		flags;
+	uint64_t	mask;
+} guarded;
 
 enum { NESTED = 4, RESTORER = 0x04000000, KERNEL_SIGSET = 8 };
 
@@ -190,6 +198,8 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 	ucontext_t *uc = context;
 	uint8_t busy = 0;
 
+	if (sig == SIGBUS && agent_guard_takes(info))
+		return;
 	running_push(uc, frame);
 	if (t) {
 		/* The handler's own calls are recorded, also when it interrupted an interposer. */
@@ -249,12 +259,19 @@ static uintptr_t entry_find(const struct action *want)
 }
 
 /* As the kernel is to have it. */
-static void action_wrap(struct sigaction *act)
+static void action_wrap(int sig, struct sigaction *act)
 {
 	struct action want = { .handler = (uintptr_t)act->sa_handler, .flags = (uint32_t)act->sa_flags & ~RESTORER,
 			       .mask = mask_of(&act->sa_mask) };
 	uintptr_t entry;
 
+	if (act->sa_handler == SIG_DFL && sig == SIGBUS && agent_guard_handler()) {
+		guarded.flags = act->sa_flags | RESTORER;
+		guarded.mask = want.mask;
+		act->sa_sigaction = agent_guard_handler();
+		act->sa_flags = (int)(SA_SIGINFO | SA_ONSTACK | SA_RESTART);
+		return;
+	}
 	if (act->sa_handler == SIG_DFL || act->sa_handler == SIG_IGN || entry_is(want.handler))
 		return;
 	entry = entry_find(&want);
@@ -270,6 +287,14 @@ static void action_unwrap(int sig, struct sigaction *act)
 	uintptr_t handler = (uintptr_t)act->sa_handler;
 	const struct action *a;
 
+	if (sig == SIGBUS && handler && act->sa_sigaction == agent_guard_handler()) {
+		act->sa_handler = SIG_DFL;
+		act->sa_flags = guarded.flags;
+		memcpy(&act->sa_mask, &guarded.mask, sizeof(guarded.mask));
+		if (!guarded.flags)
+			act->sa_restorer = NULL;
+		return;
+	}
 	if (!entry_is(handler)) {
 		/* SA_RESETHAND leaves the flags. */
 		if (atomic_load_explicit(&siginfo_added, memory_order_relaxed) & bit(sig))
@@ -299,7 +324,7 @@ static int action_set(int sig, const struct sigaction *act, struct sigaction *ol
 
 	if (act) {
 		set = asked = *act;
-		action_wrap(&set);
+		action_wrap(sig, &set);
 	}
 	if (call_armed(SYSCALL_rt_sigaction))
 		call_enter(SYSCALL_rt_sigaction, (uint64_t[]){ (uint32_t)sig, (uintptr_t)act, (uintptr_t)old,

@@ -14,7 +14,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include "agent/providers/signal.h"
+#include "agent/providers/signals.h"
 #include "agent/providers/syscalls.h"
 #include "agent/syscall.h"
 

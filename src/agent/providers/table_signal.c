@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* table_signal.c - the events signal_generate and signal_deliver: fields and print formats of Linux 6.12 */
-#include "agent/providers/signal.h"
+#include "agent/providers/signals.h"
 #include "agent/providers/table.h"
 
 #define FIELD(record, member, text, sign) { text, offsetof(struct record, member), \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * signal.h - records of the signal events, and what other interposers ask of signal.c
+ * signals.h - records of the signal events, and what other interposers ask of signal.c
  *
  * In the kernel's order (signal:signal_generate, signal:signal_deliver).
  */
-#ifndef TRACEFUSE_AGENT_PROVIDERS_SIGNAL_H
-#define TRACEFUSE_AGENT_PROVIDERS_SIGNAL_H
+#ifndef TRACEFUSE_AGENT_PROVIDERS_SIGNALS_H
+#define TRACEFUSE_AGENT_PROVIDERS_SIGNALS_H
 
 #include <pthread.h>
 #include <stddef.h>
