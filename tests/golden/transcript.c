@@ -230,6 +230,58 @@ static bool compare_writes(json_t *entry, const struct answer *a, FILE *log)
 	return same;
 }
 
+static bool ends_with(const char *text, const char *option)
+{
+	size_t len = strcspn(text ? text : "", "\n"), n = strlen(option);
+
+	return len >= n && !strncmp(text + len - n, option, n);
+}
+
+static bool names_option(json_t *command, const char *option)
+{
+	return ends_with(json_string_value(json_object_get(command, "text")), option) ||
+	       ends_with(json_string_value(json_object_get(command, "file")), option);
+}
+
+static void inherit(struct house *h, json_t *entry, const char *line)
+{
+	bool on = strncmp(line, "no", 2) != 0;
+	const char *option = on ? line : line + 2;
+	char file[80];
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(json_object_get(entry, "pre"), i, item)
+		if (names_option(item, option))
+			return;
+	if (names_option(entry, option))
+		return;
+	snprintf(file, sizeof(file), "options/%s", option);
+	house_command(h, "w", file, on ? "1\n" : "0\n", 2);
+}
+
+/*
+ * The recorder's clean-up reached only the options of the tracer that was current then, nop: those of other
+ * tracers stayed as the entries before had left them. What the entry itself does not name is as it was read.
+ */
+static void inherit_tracer_options(struct house *h, json_t *entry)
+{
+	const char *at = NULL;
+	char line[64];
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(json_object_get(entry, "read"), i, item)
+		if (!strcmp(json_string_value(json_object_get(item, "file")), "trace_options"))
+			at = json_string_value(json_object_get(item, "text"));
+	at = at ? strstr(at, "stacktrace\n") : NULL;	/* of the user's */
+	at = at ? strstr(at + 1, "stacktrace\n") : NULL;	/* the last one of the instance's own */
+	while (at && (at = strchr(at, '\n')) && *++at) {
+		snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
+		inherit(h, entry, line);
+	}
+}
+
 static bool run_entry(struct house *h, json_t *entry, const struct excluded *x, FILE *log)
 {
 	struct sides sides = { 0 };
@@ -238,6 +290,7 @@ static bool run_entry(struct house *h, json_t *entry, const struct excluded *x, 
 	size_t i;
 	bool same = true;
 
+	inherit_tracer_options(h, entry);
 	json_array_foreach(json_object_get(entry, "pre"), i, item) {
 		a = give(h, item);
 		same &= compare_errno(item, "write_errno", a.write_errno, log);
