@@ -73,6 +73,58 @@ static void they_print_as_kallsyms(void **state)
 		      "0000000000003000 t third\t[module]\n");
 }
 
+static void an_address_in_a_gap_counts_from_its_base(void **state)
+{
+	const char *module = "none";
+	uint64_t offset, size;
+
+	assert_int_equal(symbols_add_gap(*state, 0x2800, "[lib.so]", 0x1800, 0x4000), 0);
+	assert_string_equal(symbols_find(*state, 0x2810, &offset, &size, &module), "[lib.so]");
+	assert_int_equal(offset, 0x1010);
+	assert_int_equal(size, 0x4000);
+	assert_null(module);
+	assert_string_equal(symbols_find(*state, 0x27ff, &offset, &size, NULL), "second");
+	assert_int_equal(size, 0x800);
+	assert_prints(symbols_print(*state, out), "0000000000001000 T first\n0000000000002000 t second\n"
+		      "0000000000002800 t [lib.so]+0x1000\n"
+		      "0000000000003000 t third\t[module]\n");
+}
+
+static void behind_the_end_is_nothing(void **state)
+{
+	assert_int_equal(symbols_add_gap(*state, 0x2800, NULL, 0, 1), 0);
+	assert_null(symbols_find(*state, 0x2900, NULL, NULL, NULL));
+	assert_string_equal(symbols_find(*state, 0x3000, NULL, NULL, NULL), "third");
+}
+
+static struct symbols *loaded;
+static uint64_t asked[8];
+static unsigned int nr_asked;
+
+static void load(void *arg, uint64_t addr)
+{
+	asked[nr_asked++ % 8] = addr;
+	if (addr == 0x9000)
+		symbols_add(loaded, 0x9000, 'T', "late", "late.so");
+}
+
+static void a_loader_is_asked_for_what_is_looked_for(void **state)
+{
+	uint64_t lo, hi;
+
+	loaded = *state;
+	nr_asked = 0;
+	symbols_set_loader(*state, load, NULL);
+	assert_string_equal(symbols_find(*state, 0x9000, NULL, NULL, NULL), "late");
+	assert_int_equal(asked[0], 0x9000);
+	/* A name that is known needs no more. */
+	assert_true(symbols_range(*state, "first", &lo, &hi));
+	assert_int_equal(nr_asked, 1);
+	assert_false(symbols_range(*state, "nonesuch", &lo, &hi));
+	assert_int_equal(nr_asked, 2);
+	assert_int_equal(asked[1], 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -83,6 +135,9 @@ int main(void)
 		TEST(memory_of_each_cpu_is_no_place),
 		TEST(a_name_has_a_range),
 		TEST(they_print_as_kallsyms),
+		TEST(an_address_in_a_gap_counts_from_its_base),
+		TEST(behind_the_end_is_nothing),
+		TEST(a_loader_is_asked_for_what_is_looked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
