@@ -4,10 +4,11 @@
  *
  * Each interposer passes six registers on, whatever the function's arguments
  * are: on this architecture a function with less, or with `...`, finds its own
- * where it looks for them. So all are the same but for two numbers,
+ * where it looks for them. So all are the same but for their row in
+ * syscalls_libc.h (x86_64/calls.S),
  *
- *     the two events not armed  ->  jump to libc's function
- *     else                      ->  call_record()
+ *     the row's two events not armed  ->  jump to libc's function
+ *     else                            ->  call_record()
  *
  * and syscalls_libc.h says how the kernel's arguments come from the function's.
  */
@@ -33,10 +34,11 @@ enum call_arg {
 enum call_result_kind { RESULT_INT, RESULT_LONG, RESULT_ID, RESULT_ERRNO, RESULT_NONE };
 
 struct call {
-	uint16_t	index;	/* enum syscall_index */
 	uint8_t		result;	/* enum call_result_kind */
 	uint8_t		args[6];
 };
+
+typedef long (*call_function)(long, long, long, long, long, long);
 
 #define ALIAS(name, function)
 #define CALL(function, call, result, ...) ROW_##function,
@@ -46,20 +48,25 @@ enum {
 };
 #undef CALL
 
-#define CALL(function, call, result, ...) { SYSCALL_##call, RESULT_##result, { __VA_ARGS__ } },
+#define CALL(function, call, result, ...) { RESULT_##result, { __VA_ARGS__ } },
 static const struct call calls[ROWS] = {
 #include "agent/providers/syscalls_libc.h"
 };
 #undef CALL
 
-typedef long (*real_call)(long, long, long, long, long, long);
+/* For calls.S: the first of the two events, and libc's function. */
+#define CALL(function, call, result, ...) PROVIDER_SYSCALLS + 2 * SYSCALL_##call,
+const uint16_t call_events[ROWS] = {
+#include "agent/providers/syscalls_libc.h"
+};
+#undef CALL
 
-static real_call real[ROWS];
+call_function call_functions[ROWS];
 
 #define CALL(function, call, result, ...)							\
 	static struct real_function real_entry_##function					\
 	__attribute__((section("real_functions"), used, aligned(8))) =				\
-		{ #function, (void **)(void *)&real[ROW_##function], NULL };
+		{ #function, (void **)(void *)&call_functions[ROW_##function], NULL };
 #include "agent/providers/syscalls_libc.h"
 #undef CALL
 
@@ -114,56 +121,35 @@ static int64_t result_of(enum call_result_kind kind, long r)
 	}
 }
 
+long call_record(long a, long b, long c, long d, long e, long f, unsigned int row, void *ret);
+
 /*
  * `ret` is where the interposer returns to. The interposers have no frame, so
  * that the frame pointer found here is still the program's: both make a frame
  * for the stack trace to begin with.
  */
-__attribute__((noinline, cold)) static long call_record(long a, long b, long c, long d, long e, long f,
-							unsigned int row, void *ret)
+long call_record(long a, long b, long c, long d, long e, long f, unsigned int row, void *ret)
 {
 	const void *frame[2] = { *(void **)__builtin_frame_address(0), ret };
+	const unsigned int index = (call_events[row] - PROVIDER_SYSCALLS) / 2;
 	const long args[6] = { a, b, c, d, e, f };
 	const struct call *call = &calls[row];
 	long r;
 
-	if (!real[row])		/* somebody's constructor ran before ours */
+	if (!call_functions[row])	/* somebody's constructor ran before ours */
 		real_resolve();
-	if (call_armed(call->index)) {
+	if (call_armed(index)) {
 		uint64_t kernel[6];
 
 		for (unsigned int i = 0; i < 6; i++)
 			kernel[i] = call_arg(call->args[i], args);
-		call_enter(call->index, kernel, frame);
+		call_enter(index, kernel, frame);
 	}
-	r = real[row](a, b, c, d, e, f);
-	if (call_armed(call->index))
-		call_exit(call->index, result_of(call->result, r), frame);
+	r = call_functions[row](a, b, c, d, e, f);
+	if (call_armed(index))
+		call_exit(index, result_of(call->result, r), frame);
 	return r;
 }
-
-#define CALL(function, call, result, ...)							\
-	INTERPOSE long call_##function(long, long, long, long, long, long) __asm__(#function);	\
-	long call_##function(long a, long b, long c, long d, long e, long f)			\
-	{											\
-		real_call to = real[ROW_##function];						\
-												\
-		if (__builtin_expect(!to, 0) || call_armed(SYSCALL_##call))			\
-			return call_record(a, b, c, d, e, f, ROW_##function,			\
-					   __builtin_return_address(0));			\
-		return to(a, b, c, d, e, f);							\
-	}
-#include "agent/providers/syscalls_libc.h"
-#undef CALL
-#undef ALIAS
-
-#define CALL(function, call, result, ...)
-#define ALIAS(name, function)									\
-	INTERPOSE long call_##name(long, long, long, long, long, long) __asm__(#name)		\
-		__attribute__((alias(#function)));
-#include "agent/providers/syscalls_libc.h"
-#undef CALL
-#undef ALIAS
 
 /* ---- Recording ---- */
 
