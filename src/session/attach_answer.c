@@ -11,6 +11,8 @@
 #include "session/attach_wire.h"
 #include "session/state.h"
 
+enum { FIRST_SLOTS = 2 };		/* most processes have one thread, and a slot's memory is large */
+
 /* A reply and the ids behind it. */
 struct answer {
 	struct attach_reply reply;
@@ -24,10 +26,10 @@ static void answer_send(const struct process *p, const struct answer *a)
 	send(p->conn, a, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void give_slots(struct session *s, unsigned int index, struct attach_reply *reply)
+static void give_slots(struct session *s, unsigned int index, unsigned int nr, struct attach_reply *reply)
 {
 	reply->process = index + 1;
-	reply->nr_slots = slots_give(s, index + 1, ATTACH_SLOTS, reply->slots);
+	reply->nr_slots = slots_give(s, index + 1, nr, reply->slots);
 	if (!reply->nr_slots)
 		reply->err = -EUSERS;
 }
@@ -44,7 +46,7 @@ static void answer_hello(struct session *s, unsigned int index, const struct att
 	reply->pid = (uint32_t)p->pid;
 	if (q->table && s->hooks.table)
 		reply->provider_id = s->hooks.table(s->hooks.arg, &peer, q->table);
-	give_slots(s, index, reply);
+	give_slots(s, index, FIRST_SLOTS, reply);
 }
 
 /* Slots of threads that are gone are free again too: the process finds them when it looks for a free one. */
@@ -52,7 +54,7 @@ static void answer_more(struct session *s, unsigned int index, struct attach_rep
 {
 	unsigned int freed = threads_finish(s, index);
 
-	give_slots(s, index, reply);
+	give_slots(s, index, ATTACH_SLOTS, reply);
 	if (freed)
 		reply->err = 0;
 }

@@ -149,7 +149,7 @@ static void hello_tells_pid_table_and_slots(void **state)
 	assert_int_equal(r.err, 0);
 	assert_int_equal(r.pid, getpid());
 	assert_int_equal(r.provider_id, 40);
-	assert_int_equal(r.nr_slots, ATTACH_SLOTS);
+	assert_in_range(r.nr_slots, 1, ATTACH_SLOTS);
 	assert_int_equal(seen.table, 7);
 	assert_int_equal(seen.pid, getpid());
 }
@@ -363,7 +363,7 @@ static int again(const char *dir)
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) || send(fd, &q, sizeof(q), 0) != sizeof(q) ||
 	    recv(fd, &r, sizeof(r), 0) != sizeof(r))
 		return 1;
-	/* The first image's slots, 0 to 7, were taken back before these were given. */
+	/* The first image's slots, from 0 on, were taken back before these were given. */
 	return r.slots[0] == 0 ? 0 : 2;
 }
 
