@@ -142,6 +142,8 @@ AGENT_API void agent_thread_silence(void);
 AGENT_API void agent_thread_lend(struct agent_thread *t);
 /* The thread has a new name (prctl, pthread_setname_np). */
 AGENT_API void agent_thread_renamed(struct agent_thread *t);
+/* Another thread of the process has: `tid` in the process's name space; nothing where it has had no hit. */
+AGENT_API void agent_other_renamed(uint32_t tid, const char *name);
 /* A DSO has gone: what was looked up is looked up again. */
 AGENT_API void agent_dso_closed(void);
 

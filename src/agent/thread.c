@@ -180,6 +180,25 @@ void agent_thread_renamed(struct agent_thread *t)
 	task_note(t);
 }
 
+void agent_other_renamed(uint32_t tid, const char *name)
+{
+	const struct agent_here *h = agent.here;
+
+	for (uint32_t i = 0; agent_attached() && i < h->nr_given; i++) {
+		struct agent_thread *t = &agent.here->threads[h->given[i]];
+
+		if (!t->slot || t->tid != tid)
+			continue;
+		/* It may be in a hit just now, and that have some of both names; so has the kernel's. */
+		for (unsigned int k = 0, end = 0; k < LAYOUT_COMM_LEN; k++) {
+			end |= k == LAYOUT_COMM_LEN - 1 || !name[end ? 0 : k];
+			t->comm[k] = end ? 0 : name[k];
+		}
+		task_note(t);
+		return;
+	}
+}
+
 /* ---- First and last ---- */
 
 /* Where the kernel keeps this thread's CPU for libc; where it does not, a number that says so. */

@@ -121,6 +121,7 @@ static void *names_itself(void *arg)
 	ready = 1;
 	while (!named)
 		sched_yield();
+	free(malloc(12345));
 	return arg;
 }
 

@@ -341,13 +341,17 @@ void thread_named(const void *frame)
 /* Another one has; its descriptor is there, or the call would not have been allowed. */
 static void other_named(pthread_t thread, const char *name, const void *frame)
 {
-	struct agent_thread *t = provider_armed(PROVIDER_NAME) ? agent_thread() : NULL;
+	int32_t tid = agent_provider_id && tid_offset ? *tid_in((void *)thread) : 0;
+	struct agent_thread *t;
 	struct thread_name r = { 0 };
 
+	if (tid > 0)
+		agent_other_renamed((uint32_t)tid, name);
+	t = provider_armed(PROVIDER_NAME) ? agent_thread() : NULL;
 	if (!t)
 		return;
-	if (tid_offset && t->pid == t->tid)
-		r.pid = *tid_in((void *)thread);
+	if (t->pid == t->tid)
+		r.pid = tid;
 	copy_name(r.newcomm, name);
 	emit_name(t, &r, frame);
 }
