@@ -60,6 +60,7 @@ struct agent_thread {
 	const volatile int32_t *cpu;	/* the CPU it runs on: libc's rseq area, or a negative number */
 	char		comm[LAYOUT_COMM_LEN];
 	uintptr_t	stack_low, stack_high;	/* the thread's own stack; 0: not known */
+	uintptr_t	resume;		/* where the guard leaves the hit that is on its way; 0: there is none */
 	uintptr_t	frame[LAYOUT_HIT_LEVELS];	/* A6: by level, where its hit() runs */
 	uintptr_t	code_start, code_end;	/* the DSO that was looked up last: addresses in its code */
 	uint64_t	dso_delta;		/* plus this are the session's */
@@ -122,7 +123,7 @@ AGENT_API uint64_t agent_providers_table(void) __attribute__((weak));
 AGENT_API uint8_t agent_signal_flags(const struct agent_thread *t, const void *frame) __attribute__((weak));
 
 /* A SIGBUS that comes of a truncated session: it has been seen to, and the access is to be repeated. */
-AGENT_API bool agent_guard_takes(const siginfo_t *info);
+AGENT_API bool agent_guard_takes(const siginfo_t *info, void *context);
 typedef void (*agent_guard)(int sig, siginfo_t *info, void *context);
 /* The handler that is set for SIGBUS while the program has none; NULL: there is none of ours. */
 AGENT_API agent_guard agent_guard_handler(void);
@@ -135,6 +136,8 @@ AGENT_API bool agent_events_armed(void);
  * strict mode. Makes no system call.
  */
 AGENT_API void agent_sandboxed(const void *filter);
+/* Since then: no system calls that the program did not ask for. */
+AGENT_API bool agent_restricted(void);
 /* The calling thread makes no hit any more (it may not read the time stamp counter). */
 AGENT_API void agent_thread_silence(void);
 

@@ -10,6 +10,7 @@
  *     siglongjmp (A6).
  */
 #include "agent/emit.h"
+#include "agent/guarded.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "plane/arch/rseq_add.h"
@@ -75,24 +76,25 @@ static inline bool wants_stack(uint32_t id)
 /* ---- E2 ---- */
 
 /* Hits that were left come to an end here. -> the level that is free */
-static __attribute__((noinline)) uint32_t levels_left(struct agent_thread *t, uint32_t depth, uintptr_t sp)
+static __attribute__((noinline)) uint32_t levels_left(struct agent_thread *t, struct slot *slot, uint32_t depth,
+						      uintptr_t sp)
 {
 	for (uint32_t i = 0; i < depth && i < LAYOUT_HIT_LEVELS; i++) {
 		if (!stack_left(t, t->frame[i], sp))
 			continue;
 		/* Release: pairs with the acquire in oldest_epoch(), as at the end of any hit. */
-		atomic_store_explicit(&t->slot->depth, i, memory_order_release);
+		atomic_store_explicit(&slot->depth, i, memory_order_release);
 		return i;
 	}
 	return depth;
 }
 
-static inline void level_note(struct agent_thread *t, uintptr_t frame)
+static inline void level_note(struct agent_thread *t, struct slot *slot, uintptr_t frame)
 {
-	uint32_t depth = atomic_load_explicit(&t->slot->depth, memory_order_relaxed);
+	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 
 	if (__builtin_expect(depth, 0))
-		depth = levels_left(t, depth, frame);
+		depth = levels_left(t, slot, depth, frame);
 	if (depth < LAYOUT_HIT_LEVELS)
 		t->frame[depth] = frame;
 }
@@ -100,10 +102,10 @@ static inline void level_note(struct agent_thread *t, uintptr_t frame)
 /* ---- A child of vfork() ---- */
 
 /* Its parent's thread waits; its CPU is not the one that the parent's rseq area names. */
-static void borrow(struct agent_thread *t, struct record_common *common, struct hit *h)
+static void borrow(struct slot *slot, struct record_common *common, struct hit *h)
 {
-	uint64_t lease = atomic_load_explicit(&t->slot->lease, memory_order_relaxed);
-	uint32_t depth = atomic_load_explicit(&t->slot->depth, memory_order_relaxed);
+	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);
+	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 
 	if (!agent.here->other_pids)
 		common->pid = (int32_t)agent_syscall(SYS_gettid);
@@ -114,27 +116,37 @@ static void borrow(struct agent_thread *t, struct record_common *common, struct 
 	}
 	/* No ring has this number: the record is counted as missed, and the server gives a lease for the next. */
 	h->writer = BUFFER_MAX_SETS;
-	atomic_store_explicit(&t->slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
+	atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
 }
 
 /* Another task that has this thread's control block, and so finds its slot. */
-static __attribute__((noinline)) bool stranger(struct agent_thread *t)
+static __attribute__((noinline)) bool stranger(struct agent_thread *t, struct slot *slot)
 {
 	if ((uint32_t)agent_syscall(SYS_gettid) == t->tid)
 		return false;
-	atomic_fetch_add_explicit(&t->slot->missed, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&slot->missed, 1, memory_order_relaxed);
 	return true;
 }
 
 /* ---- */
 
-static __attribute__((noinline)) uint64_t hit_with_stack(struct agent_thread *t, struct hit *h, const void *frame)
+/*
+ * The data region may go at any access to it (guard.c), and a hit must not
+ * begin in what takes its place. Inside a hit the guard leaves it.
+ */
+static inline bool slot_stays(const struct agent_thread *t)
+{
+	return __builtin_expect(*(struct slot *const volatile *)&t->slot != NULL, 1);
+}
+
+static __attribute__((noinline)) uint64_t hit_with_stack(struct agent_thread *t, struct slot *slot, struct hit *h,
+							 const void *frame)
 {
 	uint64_t stack[AGENT_STACK];
 
 	h->nr_stack = stack_walk(t, frame, stack, AGENT_STACK);
 	h->stack = stack;
-	return hit(&agent.plane, t->slot, h);
+	return slot_stays(t) ? guarded_hit(&agent.plane, slot, h, &t->resume) : 0;
 }
 
 /* One store of 8 bytes: the ring's copy loads as many, and would wait for smaller ones. */
@@ -150,33 +162,36 @@ static __attribute__((noinline)) bool emit_any(struct agent_thread *t, uint32_t 
 					       uint32_t seen, const void *frame)
 {
 	struct hit h = { .record = record, .size = size, .cpu = cpu_now(t), .comm = t->comm };
+	struct slot *slot = t->slot;
 
-	if (t->no_rseq == AGENT_SHARED && stranger(t))
+	if (!slot || (t->no_rseq == AGENT_SHARED && stranger(t, slot)))
 		return false;
 	if ((t->flags & AGENT_HANDLER) && agent_signal_flags)
 		t->flags = agent_signal_flags(t, __builtin_frame_address(0));
 	fill_common(t, id, record);
-	level_note(t, (uintptr_t)__builtin_frame_address(0));
+	level_note(t, slot, (uintptr_t)__builtin_frame_address(0));
 	if (t->no_rseq)
-		borrow(t, record, &h);
+		borrow(slot, record, &h);
 	if (seen) {
 		h.seen = record;
 		h.seen_size = seen;
 	}
 	if (frame && wants_stack(id))
-		return hit_with_stack(t, &h, frame) & 1;
-	return hit(&agent.plane, t->slot, &h) & 1;
+		return hit_with_stack(t, slot, &h, frame) & 1;
+	return slot_stays(t) && guarded_hit(&agent.plane, slot, &h, &t->resume) & 1;
 }
 
 static inline __attribute__((always_inline)) void emit(struct agent_thread *t, uint32_t id, void *record,
 						       uint32_t size, const void *frame)
 {
+	struct slot *slot = t->slot;
 	int32_t cpu = *t->cpu;
 
 	if (__builtin_expect(cpu >= 0 && !t->no_rseq && !(t->flags & AGENT_HANDLER), 1)) {
 		fill_common(t, id, record);
-		level_note(t, (uintptr_t)__builtin_frame_address(0));
-		if (__builtin_expect(hit_plain(&agent.plane, t->slot, record, size, (uint32_t)cpu), 1))
+		level_note(t, slot, (uintptr_t)__builtin_frame_address(0));
+		if (!slot_stays(t) ||
+		    __builtin_expect(guarded_hit_plain(&agent.plane, slot, record, size, (uint32_t)cpu, &t->resume), 1))
 			return;
 	}
 	emit_any(t, id, record, size, 0, frame);

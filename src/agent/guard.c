@@ -3,9 +3,9 @@
  * guard.c - somebody truncated the session's files: the program goes on, detached (R2)
  *
  * An access to a page that the file does not have any more raises SIGBUS. Then
- * anonymous memory takes the place of the whole data region: the access is
- * repeated and finds zeros, which lead a hit that is on its way to nothing
- * (no ring, no map), and no other hit begins.
+ * anonymous memory takes the place of the whole data region, no other hit
+ * begins, and a hit that is on its way is left (x86_64/guarded.S). Outside of
+ * one the access is repeated and finds zeros.
  *
  * The handler is set by a system call, so that nobody who interposes
  * sigaction() sees it. A program that sets its own replaces it, but for
@@ -16,9 +16,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include "agent/context.h"
+#include "agent/guarded.h"
+#include "agent/signal_return.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
-#include "agent/signal_return.h"
 
 /* As the kernel has it. */
 struct guard_action {
@@ -71,17 +73,27 @@ static bool replaced(uintptr_t at)
 	return false;
 }
 
-bool agent_guard_takes(const siginfo_t *info)
+/* A hit that goes on with zeros for its rings and maps would go astray: the fault returns to whom it was made for. */
+static void leave_hit(ucontext_t *context)
+{
+	struct agent_thread *t = agent_self.thread;
+
+	if (t && t->resume)
+		context_go(context, t->resume, (uintptr_t)guarded_left, 1);
+}
+
+bool agent_guard_takes(const siginfo_t *info, void *context)
 {
 	if (info->si_code <= 0 || !replaced((uintptr_t)info->si_addr))
 		return false;
 	attach_detach();
+	leave_hit(context);
 	return true;
 }
 
 static void guard_fault(int sig, siginfo_t *info, void *context)
 {
-	if (!agent_guard_takes(info))
+	if (!agent_guard_takes(info, context))
 		pass_on(sig, info, context);
 }
 

@@ -198,7 +198,7 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 	ucontext_t *uc = context;
 	uint8_t busy = 0;
 
-	if (sig == SIGBUS && agent_guard_takes(info))
+	if (sig == SIGBUS && agent_guard_takes(info, context))
 		return;
 	running_push(uc, frame);
 	if (t) {

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * context.h - context_go(): a handler's context goes on elsewhere
+ */
+#ifndef TRACEFUSE_AGENT_CONTEXT_H
+#define TRACEFUSE_AGENT_CONTEXT_H
+
+#include <stdint.h>
+#include <ucontext.h>
+
+#if defined(__x86_64__)
+/* With this stack pointer, at this instruction, with this result of a function. */
+static inline void context_go(ucontext_t *context, uintptr_t sp, uintptr_t ip, uintptr_t result)
+{
+	context->uc_mcontext.gregs[REG_RSP] = (greg_t)sp;
+	context->uc_mcontext.gregs[REG_RIP] = (greg_t)ip;
+	context->uc_mcontext.gregs[REG_RAX] = (greg_t)result;
+}
+#else
+#error "no contexts for this architecture"
+#endif
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guarded.S - x86-64: hit() and hit_plain(), which the guard can leave (guard.c)
+ *
+ *     guarded_hit(..., uintptr_t *resume):
+ *         save the registers that a function has to keep, resume, and what it says
+ *         *resume = stack pointer
+ *         result = hit(...)
+ *     guarded_left:                       the guard comes here with that stack pointer and a result
+ *         *resume = what it said; restore
+ *         return result
+ */
+
+	.macro	guarded name, function, resume
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+	.balign	32
+\name:
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	pushq	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbx, 0
+	pushq	%r12
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r12, 0
+	pushq	%r13
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r13, 0
+	pushq	%r14
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r14, 0
+	pushq	%r15
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r15, 0
+	pushq	\resume
+	.cfi_adjust_cfa_offset 8
+	pushq	(\resume)
+	.cfi_adjust_cfa_offset 8
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	movq	%rsp, (\resume)
+	call	\function
+	.endm
+
+	.macro	guarded_end
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	popq	%rdx
+	.cfi_adjust_cfa_offset -8
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	movq	%rdx, (%rcx)
+	popq	%r15
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r15
+	popq	%r14
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r14
+	popq	%r13
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r13
+	popq	%r12
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r12
+	popq	%rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbx
+	popq	%rbp
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbp
+	ret
+	.cfi_endproc
+	.endm
+
+	.text
+	guarded	guarded_hit_plain, hit_plain, %r9
+	.globl	guarded_left
+	.hidden	guarded_left
+guarded_left:
+	guarded_end
+	.size	guarded_hit_plain, . - guarded_hit_plain
+
+	guarded	guarded_hit, hit, %rcx
+	guarded_end
+	.size	guarded_hit, . - guarded_hit
+
+	.section .note.GNU-stack, "", @progbits
