@@ -89,6 +89,55 @@ static long connect_dir(int fd)
 	return err;
 }
 
+static void conn_set(int fd, const struct stat *st)
+{
+	agent.conn.fd = move_high(fd);
+	agent.conn.dev = st->st_dev;
+	agent.conn.ino = st->st_ino;
+}
+
+/* Over the connection that fork() left us: the server shall serve `fd`, too. */
+static long pass_on(int fd)
+{
+	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_CHILD };
+	union {
+		struct cmsghdr	head;
+		char		bytes[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct iovec iov = { &q, sizeof(q) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	return agent_syscall(SYS_sendmsg, agent.conn.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+int request_inherit(void)
+{
+	struct stat st;
+	int pair[2];
+	long err;
+
+	if (!request_usable())
+		return -ENOTCONN;
+	err = agent_syscall(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
+	if (err)
+		return (int)err;
+	wait_at_most(pair[0], SO_SNDTIMEO, AGENT_WAIT_MS);
+	wait_at_most(pair[0], SO_RCVTIMEO, AGENT_WAIT_MS);
+	err = pass_on(pair[1]);
+	close_fd(pair[1]);
+	if (err >= 0)
+		err = agent_syscall(SYS_fstat, pair[0], &st);
+	if (err < 0) {
+		close_fd(pair[0]);
+		return (int)err;
+	}
+	request_close();	/* the parent's */
+	conn_set(pair[0], &st);
+	return 0;
+}
+
 int request_connect(void)
 {
 	long fd = agent_syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
@@ -105,9 +154,8 @@ int request_connect(void)
 		close_fd((int)fd);
 		return err == -EAGAIN ? -ETIMEDOUT : err == -ENOENT ? -ECONNREFUSED : (int)err;
 	}
-	agent.conn.fd = move_high((int)fd);
-	agent.conn.dev = st.st_dev;
-	agent.conn.ino = st.st_ino;
+	request_close();
+	conn_set((int)fd, &st);
 	return 0;
 }
 

@@ -116,14 +116,15 @@ static void end_older_images(struct session *s, unsigned int index)
 	}
 }
 
-static void accept_one(struct session *s, int conn)
+/* trusted: the connection came over that of an attached process, whoever its child has become since. */
+static void accept_one(struct session *s, int conn, bool trusted)
 {
 	struct ucred cred = { 0 };
 	socklen_t len = sizeof(cred);
 	int pidfd, index;
 
-	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &len) ||
-	    (cred.uid != geteuid() && cred.uid != 0) || epoll_add(s, conn)) {
+	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.pid <= 0 ||
+	    (!trusted && cred.uid != geteuid() && cred.uid != 0) || epoll_add(s, conn)) {
 		close(conn);
 		return;
 	}
@@ -146,7 +147,7 @@ static void accept_all(struct session *s)
 	int conn;
 
 	while ((conn = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
-		accept_one(s, conn);
+		accept_one(s, conn, false);
 }
 
 static bool has_slots(const struct session *s, unsigned int index)
@@ -195,12 +196,45 @@ static void connection_ended(struct session *s, unsigned int index)
 		process_end(s, index);
 }
 
+/* A packet and the descriptor that came with it, -1: none. */
+static ssize_t packet_receive(struct session *s, int conn, int *passed)
+{
+	union {
+		struct cmsghdr	head;
+		char		bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = { s->packet, ATTACH_PACKET };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(conn, &msg, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg);
+
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(passed, CMSG_DATA(c), sizeof(*passed));
+	return n;
+}
+
+/* Only ATTACH_CHILD brings a descriptor, and it has to be one end of a connection. */
+static void accept_passed(struct session *s, size_t size, int fd)
+{
+	const struct attach_request *q = (const struct attach_request *)s->packet;
+	socklen_t len = sizeof(int);
+	int type = 0;
+
+	if (size != sizeof(*q) || q->version != SESSION_VERSION || q->kind != ATTACH_CHILD ||
+	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET)
+		close(fd);
+	else
+		accept_one(s, fd, true);
+}
+
 static void connection_read(struct session *s, unsigned int index)
 {
 	struct process *p = &s->processes[index];
 
 	for (;;) {
-		ssize_t n = recv(p->conn, s->packet, ATTACH_PACKET, MSG_DONTWAIT | MSG_TRUNC);
+		int passed = -1;
+		ssize_t n = packet_receive(s, p->conn, &passed);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -210,7 +244,10 @@ static void connection_read(struct session *s, unsigned int index)
 			connection_ended(s, index);
 			return;
 		}
-		attach_answer(s, index, (size_t)n);
+		if (passed >= 0)
+			accept_passed(s, (size_t)n, passed);
+		else
+			attach_answer(s, index, (size_t)n);
 	}
 }
 

@@ -16,7 +16,9 @@
  *   BYE    ---------------------------------------------->  no reply
  *
  * After fork() a child says HELLO for itself on a connection of its own; it
- * knows the ids already and does not say READY. Numbers have the machine's
+ * knows the ids already and does not say READY. One that cannot connect any
+ * more (another user, another root) makes a pair of sockets and passes one of
+ * them on over its parent's connection, which it still has: CHILD, no reply. Numbers have the machine's
  * byte order, texts end with a 0.
  */
 #ifndef TRACEFUSE_SESSION_ATTACH_WIRE_H
@@ -24,7 +26,8 @@
 
 #include <stdint.h>
 
-enum attach_kind { ATTACH_HELLO = 1, ATTACH_MORE, ATTACH_BYE, ATTACH_EVENTS, ATTACH_READY, ATTACH_PID };
+enum attach_kind { ATTACH_HELLO = 1, ATTACH_MORE, ATTACH_BYE, ATTACH_EVENTS, ATTACH_READY, ATTACH_PID,
+		   ATTACH_CHILD };
 
 enum {
 	ATTACH_SLOTS	= 8,		/* given at a time */

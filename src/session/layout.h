@@ -291,7 +291,7 @@ enum dso_state { DSO_FREE, DSO_WRITING, DSO_READY };
 
 struct dso_entry {
 	_Atomic uint32_t state;		/* enum dso_state; READY is stored with release */
-	uint32_t	pid;		/* a process that has it, as that process sees itself */
+	uint32_t	pid;		/* a process that has it, as the server sees it */
 	uint64_t	size;		/* bytes from the first to the last mapped one */
 	uint64_t	load;		/* lowest p_vaddr, rounded down to a page: 0 but in fixed executables */
 	uint32_t	id_len;		/* bytes of id */

@@ -76,6 +76,10 @@ static inline bool thread_wait_wanted(void)
 	return provider_armed(PROVIDER_WAKEUP) || kernel_armed(KERNEL_SCHED_WAKING) || kernel_armed(KERNEL_SCHED_SWITCH);
 }
 
+/* prctl(option, ...) that takes system calls or the time stamp counter away; after it succeeded. */
+bool thread_restricts(long option);
+void thread_restricted(long option, unsigned long how, unsigned long filter);
+
 /* For lock.c: a thread begins to wait for an address, has been woken (ret 0 or -errno), wakes others. */
 void thread_wait(const void *addr);
 void thread_woken(const void *addr, unsigned int kind, int ret, const void *call_site, const void *frame);

@@ -10,6 +10,7 @@
  */
 #include <linux/futex.h>
 #include <pthread.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -36,7 +37,8 @@ static bool no_return(long nr, long flags)
 
 static bool thread_wants(long nr, long option)
 {
-	return (nr == SYS_futex && thread_futex_wanted()) || (nr == SYS_prctl && option == PR_SET_NAME);
+	return (nr == SYS_futex && thread_futex_wanted()) || nr == SYS_seccomp ||
+	       (nr == SYS_prctl && (option == PR_SET_NAME || thread_restricts(option)));
 }
 
 static long syscall_record(long nr, const uint64_t *args, const void *call_site, const void *frame)
@@ -54,6 +56,10 @@ static long syscall_record(long nr, const uint64_t *args, const void *call_site,
 		thread_futex_exit(args, result, call_site, frame);
 	if (nr == SYS_prctl && args[0] == PR_SET_NAME && !result)
 		thread_named(frame);
+	if (nr == SYS_prctl && !result)
+		thread_restricted((long)args[0], args[1], args[2]);
+	if (nr == SYS_seccomp && !result && args[0] <= SECCOMP_SET_MODE_FILTER)
+		agent_sandboxed(args[0] == SECCOMP_SET_MODE_STRICT ? NULL : (const void *)args[2]);
 	syscall_exit(nr, result, frame);
 	return r;
 }

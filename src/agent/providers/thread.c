@@ -29,6 +29,7 @@
  */
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -111,7 +112,8 @@ static void start_give_up(struct start *s)
 			REAL(free)(s);
 			return;
 		}
-		agent_syscall(i < 100 ? SYS_sched_yield : SYS_nanosleep, &pause, 0);
+		if (!agent_restricted())
+			agent_syscall(i < 100 ? SYS_sched_yield : SYS_nanosleep, &pause, 0);
 	}
 }
 
@@ -144,15 +146,15 @@ static bool anything_armed(void)
 /* In the new thread: *s becomes the caller's copy. */
 static void thread_begin(struct start *s, struct start *copy, struct running *r)
 {
-	int32_t tid = (int32_t)agent_syscall(SYS_gettid);
+	int32_t tid = tid_offset ? *tid_in(__builtin_thread_pointer()) : 0;
 	int expected = START_NEW;
 
 	copy->routine = s->routine;
 	copy->c11 = s->c11;
 	copy->arg = s->arg;
 	r->routine = started = s->c11 ? (const void *)s->c11 : (const void *)s->routine;
-	if (tid_offset && *tid_in(__builtin_thread_pointer()) != tid)
-		tid_offset = 0;
+	if (!tid && !agent_restricted())
+		tid = (int32_t)agent_syscall(SYS_gettid);
 	s->tid = tid;
 	if (!s->wanted)
 		REAL(free)(s);
@@ -372,6 +374,21 @@ INTERPOSE int pthread_setname_np(pthread_t thread, const char *name)
 	return setname(thread, name, CALL_SITE);
 }
 
+bool thread_restricts(long option)
+{
+	return option == PR_SET_SECCOMP || option == PR_SET_TSC;
+}
+
+void thread_restricted(long option, unsigned long how, unsigned long filter)
+{
+	if (option == PR_SET_SECCOMP && how == SECCOMP_MODE_STRICT)
+		agent_sandboxed(NULL);
+	else if (option == PR_SET_SECCOMP)
+		agent_sandboxed((const void *)filter);
+	else if (option == PR_SET_TSC && how == PR_TSC_SIGSEGV)
+		agent_thread_silence();
+}
+
 SLOW static int prctl_slow(int option, const unsigned long *a, const void *site)
 {
 	const void *frame = FRAME_BELOW(site);
@@ -380,6 +397,8 @@ SLOW static int prctl_slow(int option, const unsigned long *a, const void *site)
 
 	syscall_enter(SYS_prctl, args, frame);
 	ret = REAL(prctl)(option, a[0], a[1], a[2], a[3]);
+	if (ret == 0)
+		thread_restricted(option, a[0], a[1]);
 	syscall_exit(SYS_prctl, ret < 0 ? -errno : ret, frame);
 	if (ret == 0 && option == PR_SET_NAME) {
 		errno = saved;
@@ -398,7 +417,7 @@ INTERPOSE int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(ap, unsigned long);
 	va_end(ap);
-	if (LIKELY(real_prctl && option != PR_SET_NAME && !syscall_wanted(SYS_prctl)))
+	if (LIKELY(real_prctl && option != PR_SET_NAME && !thread_restricts(option) && !syscall_wanted(SYS_prctl)))
 		return real_prctl(option, a[0], a[1], a[2], a[3]);
 	return prctl_slow(option, a, CALL_SITE);
 }

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sandbox.c - programs that forbid themselves system calls, or the time stamp counter
+ *
+ * A thread that has had its first hit makes no system call, so it goes on in any
+ * sandbox. A first hit makes some; where a filter would answer them with
+ * anything but a result, threads that begin later are not traced. What a filter
+ * of the program's own does is found by running it (it is a program for a small
+ * machine, and has no loops). One that was there before the program began
+ * cannot be read: a child process tries the calls first.
+ */
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include "agent/state.h"
+#include "agent/syscall.h"
+
+#if defined(__x86_64__)
+#define SANDBOX_ARCH AUDIT_ARCH_X86_64
+#endif
+
+/* The calls of a first hit, and those that hits without restartable sequences or build-ids make. */
+static const struct seccomp_data calls[] = {
+	{ .nr = SYS_rt_sigprocmask, .args = { 2 } },
+	{ .nr = SYS_gettid },
+	{ .nr = SYS_getpid },
+	{ .nr = SYS_futex, .args = { 0, FUTEX_WAIT_PRIVATE } },
+	{ .nr = SYS_futex, .args = { 0, FUTEX_WAKE_PRIVATE } },
+	{ .nr = SYS_prctl, .args = { PR_GET_NAME } },
+	{ .nr = SYS_prlimit64 },
+	{ .nr = SYS_fstat },
+	{ .nr = SYS_newfstatat },
+	{ .nr = SYS_sendmsg },
+	{ .nr = SYS_recvfrom },
+	{ .nr = SYS_setsockopt },
+	{ .nr = SYS_nanosleep },
+	{ .nr = SYS_tgkill },
+	{ .nr = SYS_getcpu },
+	{ .nr = SYS_mmap, .args = { 0, 4096, 3, 0x22, -1ull } },
+	{ .nr = SYS_close },
+	{ .nr = SYS_fcntl },
+};
+
+enum { NR_CALLS = sizeof(calls) / sizeof(calls[0]), MAX_CODE = 4096 };
+
+/* ---- The machine: A, X and 16 words ---- */
+
+struct machine {
+	uint32_t a, x, mem[BPF_MEMWORDS];
+};
+
+static uint32_t data_word(const struct seccomp_data *d, uint32_t off)
+{
+	uint32_t word = 0;
+
+	if (off % 4 == 0 && off <= sizeof(*d) - 4)
+		__builtin_memcpy(&word, (const char *)d + off, 4);
+	return word;
+}
+
+static uint32_t alu(uint32_t op, uint32_t a, uint32_t v)
+{
+	switch (op) {
+	case BPF_ADD: return a + v;
+	case BPF_SUB: return a - v;
+	case BPF_MUL: return a * v;
+	case BPF_DIV: return v ? a / v : 0;
+	case BPF_AND: return a & v;
+	case BPF_OR: return a | v;
+	case BPF_XOR: return a ^ v;
+	case BPF_LSH: return v < 32 ? a << v : 0;
+	case BPF_RSH: return v < 32 ? a >> v : 0;
+	case BPF_NEG: return -a;
+	default: return 0;
+	}
+}
+
+static bool jumps(uint32_t op, uint32_t a, uint32_t v)
+{
+	switch (op) {
+	case BPF_JEQ: return a == v;
+	case BPF_JGT: return a > v;
+	case BPF_JGE: return a >= v;
+	case BPF_JSET: return a & v;
+	default: return false;
+	}
+}
+
+static uint32_t load(const struct machine *m, const struct sock_filter *f, const struct seccomp_data *d)
+{
+	switch (BPF_MODE(f->code)) {
+	case BPF_IMM: return f->k;
+	case BPF_ABS: return data_word(d, f->k);
+	case BPF_MEM: return m->mem[f->k % BPF_MEMWORDS];
+	case BPF_LEN: return sizeof(*d);
+	default: return 0;
+	}
+}
+
+/* What the filter says of a call. The kernel has accepted it: jumps go forward and it ends with a return. */
+static uint32_t filter_run(const struct sock_fprog *prog, const struct seccomp_data *d)
+{
+	struct machine m = { 0 };
+
+	for (uint32_t i = 0; i < prog->len && i < MAX_CODE; i++) {
+		const struct sock_filter *f = &prog->filter[i];
+		uint32_t v = BPF_SRC(f->code) == BPF_X ? m.x : f->k;
+
+		switch (BPF_CLASS(f->code)) {
+		case BPF_LD:
+			m.a = load(&m, f, d);
+			break;
+		case BPF_LDX:
+			m.x = load(&m, f, d);
+			break;
+		case BPF_ST:
+			m.mem[f->k % BPF_MEMWORDS] = m.a;
+			break;
+		case BPF_STX:
+			m.mem[f->k % BPF_MEMWORDS] = m.x;
+			break;
+		case BPF_ALU:
+			m.a = alu(BPF_OP(f->code), m.a, v);
+			break;
+		case BPF_JMP:
+			i += BPF_OP(f->code) == BPF_JA ? f->k : jumps(BPF_OP(f->code), m.a, v) ? f->jt : f->jf;
+			break;
+		case BPF_MISC:
+			if (BPF_MISCOP(f->code) == BPF_TAX)
+				m.x = m.a;
+			else
+				m.a = m.x;
+			break;
+		case BPF_RET:
+			return BPF_RVAL(f->code) == BPF_A ? m.a : f->k;
+		}
+	}
+	return SECCOMP_RET_KILL_PROCESS;
+}
+
+/* An error is a result; a signal, a tracer or another process that is asked is not. */
+static bool harmless(uint32_t says)
+{
+	uint32_t action = says & SECCOMP_RET_ACTION_FULL;
+
+	return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG || action == SECCOMP_RET_ERRNO;
+}
+
+static bool filter_permits(const struct sock_fprog *prog)
+{
+	for (int i = 0; i < NR_CALLS; i++) {
+		struct seccomp_data d = calls[i];
+
+		d.arch = SANDBOX_ARCH;
+		if (!harmless(filter_run(prog, &d)))
+			return false;
+	}
+	return true;
+}
+
+/* ---- What the program does ---- */
+
+void agent_thread_silence(void)
+{
+	/* Its slot goes back when the server sees that the thread has gone: no system call here. */
+	agent_self.first = 1;
+	agent_self.thread = NULL;
+}
+
+void agent_sandboxed(const void *filter)
+{
+	if (!filter)
+		agent_thread_silence();		/* strict mode: read, write and exit, and no time stamp counter */
+	else if (!filter_permits(filter))
+		atomic_store_explicit(&agent.sandbox, true, memory_order_relaxed);
+}
+
+bool agent_restricted(void)
+{
+	/* Relaxed: whoever was there before the sandbox may still be in it a little later. */
+	return atomic_load_explicit(&agent.sandbox, memory_order_relaxed);
+}
+
+/* ---- One that was there before ---- */
+
+static _Noreturn void try_calls(void)
+{
+	uint64_t all = 0;
+	char room[512];
+	long fd;
+
+	agent_syscall(SYS_rt_sigprocmask, 0, 0, &all, sizeof(all));
+	agent_syscall(SYS_gettid);
+	agent_syscall(SYS_getpid);
+	agent_syscall(SYS_futex, &all, FUTEX_WAKE_PRIVATE, 0);
+	agent_syscall(SYS_prctl, PR_GET_NAME, room);
+	agent_syscall(SYS_prlimit64, 0, 3, 0, room);
+	agent_syscall(SYS_newfstatat, -1, "", room, 0);
+	fd = agent_syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	agent_syscall(SYS_connect, fd, "", 0);
+	agent_syscall(SYS_fstat, fd, room);
+	agent_syscall(SYS_setsockopt, fd, SOL_SOCKET, 0, room, 0);
+	agent_syscall(SYS_sendmsg, -1, room, 0);
+	agent_syscall(SYS_recvfrom, -1, room, 0, 0, 0, 0);
+	agent_syscall(SYS_fcntl, fd, 1);
+	agent_syscall(SYS_close, fd);
+	agent_syscall(SYS_openat, -1, "", 0);
+	agent_syscall(SYS_membarrier, 0, 0, 0);
+	agent_syscall(SYS_mmap, 0, 0, 3, 0x22, -1, 0);
+	agent_syscall(SYS_madvise, 0, 0, 0);
+	agent_syscall(SYS_geteuid);
+	agent_syscall(SYS_getcpu, room, 0, 0);
+	agent_syscall(SYS_nanosleep, 0, 0);
+	agent_syscall(SYS_tgkill, -1, -1, 0);
+	agent_syscall(SYS_readlinkat, -1, "", room, 0);
+	for (;;)
+		agent_syscall(SYS_exit_group, 0);
+}
+
+bool sandbox_permits(void)
+{
+	int status = 0;
+	long pid, n;
+
+	if (agent_syscall(SYS_prctl, PR_GET_SECCOMP) != SECCOMP_MODE_FILTER)
+		return true;
+	/* No signal at its end: the program knows nothing of it. */
+	pid = agent_syscall(SYS_clone, 0, 0, 0, 0, 0);
+	if (!pid)
+		try_calls();
+	do
+		n = pid < 0 ? pid : agent_syscall(SYS_wait4, pid, &status, __WALL, 0);
+	while (n == -EINTR);
+	return n == pid && pid > 0 && WIFEXITED(status);
+}
