@@ -357,6 +357,7 @@ template <typename T> static inline T tf_store_(T value, uint32_t) { return valu
 		each_(TF_MEMBER_, id_, ##__VA_ARGS__) \
 	} __attribute__((may_alias)); \
 	TF_EXTERN_C_ TF_WEAK_ struct tf_event tf_event_##id_; \
+	TF_EXTERN_C_ TF_WEAK_ void tf_emit_##id_ params_; /* for -Wmissing-prototypes */ \
 	TF_EXTERN_C_ TF_WEAK_ __attribute__((noinline)) void tf_emit_##id_ params_ \
 	{ \
 		struct tf_raw_##id_ *tf_rec; \
