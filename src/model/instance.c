@@ -8,6 +8,7 @@
 
 #include "model/errlog.h"
 #include "model/event_file.h"
+#include "model/ftrace.h"
 #include "model/options.h"
 #include "model/pids.h"
 #include "plane/plane.h"
@@ -185,9 +186,10 @@ int instance_remove(struct instance *inst)
 
 	if (inst->refs && !m->closing)
 		return -EBUSY;
+	ftrace_instance_destroy(inst);
 	event_files_destroy(inst);
-	pids_clear(inst, PIDS_TRACE);
-	pids_clear(inst, PIDS_NOTRACE);
+	for (int kind = 0; kind < PIDS_KINDS; kind++)
+		pids_clear(inst, (enum pids_kind)kind);
 	if (!m->closing) {
 		drop_buffers(inst);
 		for (int i = 0; i < OPTION_COUNT; i++)

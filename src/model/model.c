@@ -9,6 +9,7 @@
 #include "model/errlog.h"
 #include "model/event_file.h"
 #include "model/format.h"
+#include "model/ftrace.h"
 #include "model/symbols.h"
 
 enum { DEFAULT_SUBBUF = 4096, DEFAULT_BUFFER = 1408 * 1024 };
@@ -139,12 +140,15 @@ void model_destroy(struct model *m)
 		return;
 	m->closing = true;
 	list_each(inst, &m->instances, node)
+		ftrace_instance_destroy(inst);
+	list_each(inst, &m->instances, node)
 		event_files_destroy(inst);
 	list_each_safe(inst, next_inst, &m->instances, node)
 		if (inst != m->top)
 			instance_remove(inst);
 	if (m->top)
 		instance_remove(m->top);
+	ftrace_destroy(m);
 	dynamic_events_destroy(m);	/* after the triggers that refer to them */
 	systems_free(m);
 	if (m->tep)

@@ -24,6 +24,8 @@
 #include "session/session.h"
 
 struct tep_handle;
+struct ftrace;
+struct ftrace_instance;
 struct tep_event;
 struct tracer;
 struct tracer_state;
@@ -127,6 +129,9 @@ struct instance {
 	struct errlog		*errlog;	/* each instance has its own */
 	struct pids		*pids;		/* set_event_pid, NULL: none (pids.h) */
 	struct pids		*no_pids;	/* set_event_notrace_pid */
+	struct pids		*func_pids;	/* set_ftrace_pid */
+	struct pids		*no_func_pids;	/* set_ftrace_notrace_pid */
+	struct ftrace_instance	*ftrace;	/* ftrace.h; NULL: nobody asked for it */
 	bool			sized;		/* buffer_size_kb was written: a source's rings obey it too */
 	uint64_t		object;		/* R4 */
 	uint64_t		setting_objects[SETTING_COUNT];
@@ -156,6 +161,7 @@ struct model {
 	uint32_t		first_dynamic;	/* dynamic events have the lowest free id from here on */
 	uint64_t		last_order;	/* of the newest event */
 	struct list_head	dynamic_events;	/* struct dynamic_event, oldest first */
+	struct ftrace		*ftrace;	/* functions and who traces them (ftrace.h); NULL: nobody asked for it */
 	uint32_t		last_boot_id;	/* highest id of system maple_tree, which every kernel links last; 0: unknown */
 	uint64_t		*source_bytes;	/* a CPU: what a source's rings need to hold all of it; NULL: no source */
 	bool			source_runs;	/* the rings of sources have that size */

@@ -12,6 +12,7 @@
  *     [instances/NAME/]events/S/E/filter     the filter       -
  *     [instances/NAME/]events/S/E/trigger    the command      trigger_state, the command's own
  *     [instances/NAME/]set_event_pid         the pids         pid_set
+ *     [instances/NAME/]#ftrace/...           ftrace_keep.c
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "model/dynamic_events.h"
 #include "model/eprobe.h"
 #include "model/event_file.h"
+#include "model/ftrace.h"
 
 int model_object_add(struct model *m, struct instance *inst, const char *path, const char *text,
 		     const uint64_t *refs, unsigned int nr_refs, uint64_t *id)
@@ -113,6 +115,8 @@ static int restore(struct replay *r, const char *path, const char *text)
 		r->model->imported = true;
 		return 0;
 	}
+	if (ftrace_restore(r->model, path, text, &err))
+		return err;
 	copy = strdup(path);
 	if (!copy)
 		return -ENOMEM;

@@ -29,12 +29,22 @@ struct numbers {
 
 static struct pids **slot_of(struct instance *inst, enum pids_kind kind)
 {
-	return kind == PIDS_TRACE ? &inst->pids : &inst->no_pids;
+	struct pids **const slots[PIDS_KINDS] = { &inst->pids, &inst->no_pids, &inst->func_pids, &inst->no_func_pids };
+
+	return slots[kind];
 }
 
 static _Atomic uint64_t *word_of(struct instance *inst, enum pids_kind kind)
 {
-	return kind == PIDS_TRACE ? &inst->state->pids : &inst->state->no_pids;
+	struct instance_state *st = inst->state;
+	_Atomic uint64_t *const words[PIDS_KINDS] = { &st->pids, &st->no_pids, &st->func_pids, &st->no_func_pids };
+
+	return words[kind];
+}
+
+static bool of_events(enum pids_kind kind)
+{
+	return kind == PIDS_TRACE || kind == PIDS_NOTRACE;
 }
 
 bool pids_any(const struct instance *inst)
@@ -134,7 +144,19 @@ static int add_pids(struct model *m, struct pids *p, const struct numbers *n)
 	return err;
 }
 
-static void print_pids(const struct pids *p, FILE *out)
+/*
+ * The kernel's mark for "no list at all" is the number beyond the highest pid, so
+ * that this number reads as if there were none (set_ftrace_pid).
+ */
+static void print_large(uint32_t pid, bool marks, FILE *out)
+{
+	if (marks && pid == SHARED_PIDS)
+		fputs("no pid\n", out);
+	else
+		fprintf(out, "%u\n", pid);
+}
+
+static void print_pids(const struct pids *p, bool marks, FILE *out)
 {
 	uint64_t bits;
 
@@ -144,12 +166,16 @@ static void print_pids(const struct pids *p, FILE *out)
 			fprintf(out, "%u\n", i * 64 + (uint32_t)__builtin_ctzll(bits));
 	}
 	for (unsigned int i = 0; i < p->nr_large; i++)
-		fprintf(out, "%u\n", p->large[i]);
+		print_large(p->large[i], marks, out);
 }
 
 static const char *file_name(enum pids_kind kind)
 {
-	return kind == PIDS_TRACE ? "set_event_pid" : "set_event_notrace_pid";
+	static const char *const names[PIDS_KINDS] = {
+		"set_event_pid", "set_event_notrace_pid", "set_ftrace_pid", "set_ftrace_notrace_pid",
+	};
+
+	return names[kind];
 }
 
 static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
@@ -161,7 +187,7 @@ static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
 
 	if (!f)
 		return -ENOMEM;
-	print_pids(p, f);
+	print_pids(p, false, f);
 	if (fclose(f))
 		return -ENOMEM;
 	model_object_remove(inst->model, &p->object);
@@ -199,7 +225,7 @@ static int publish(struct instance *inst, enum pids_kind kind, struct pids *p)
 {
 	*slot_of(inst, kind) = p;
 	session_publish(inst->model->session, word_of(inst, kind), p->ref);
-	return pids_follow_changed(inst);
+	return of_events(kind) ? pids_follow_changed(inst) : 0;
 }
 
 static void pids_free(struct model *m, struct pids *p)
@@ -254,7 +280,8 @@ void pids_clear(struct instance *inst, enum pids_kind kind)
 	*slot_of(inst, kind) = NULL;
 	if (!m->closing) {
 		session_publish(m->session, word_of(inst, kind), 0);
-		model_publish(m, inst);
+		if (of_events(kind))
+			model_publish(m, inst);
 	}
 	pids_free(m, p);
 }
@@ -264,5 +291,7 @@ void pids_print(struct instance *inst, enum pids_kind kind, FILE *out)
 	const struct pids *p = *slot_of(inst, kind);
 
 	if (p)
-		print_pids(p, out);
+		print_pids(p, !of_events(kind), out);
+	else if (!of_events(kind))
+		fputs("no pid\n", out);
 }

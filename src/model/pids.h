@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pids.h - set_event_pid and set_event_notrace_pid of an instance
+ * pids.h - set_event_pid, set_event_notrace_pid, set_ftrace_pid and set_ftrace_notrace_pid of an instance
  *
  * Pids that a task can have lie in the shared bitmap (struct pid_set), where
  * hits look them up and event-fork changes them. The kernel also takes numbers
@@ -12,7 +12,7 @@
 #include <sys/types.h>
 #include "model/model.h"
 
-enum pids_kind { PIDS_TRACE, PIDS_NOTRACE };
+enum pids_kind { PIDS_TRACE, PIDS_NOTRACE, PIDS_FUNCTION, PIDS_NO_FUNCTION, PIDS_KINDS };
 
 /*
  * One write(2): adds the numbers in text[0 .. len). Returns the bytes that were
@@ -22,6 +22,7 @@ ssize_t pids_write(struct instance *inst, enum pids_kind kind, const char *text,
 /* Opened with O_TRUNC; or the instance goes away. */
 void pids_clear(struct instance *inst, enum pids_kind kind);
 void pids_print(struct instance *inst, enum pids_kind kind, FILE *out);
+/* Of events. */
 bool pids_any(const struct instance *inst);
 
 /* event-fork was switched: events that follow tasks are armed or not. */

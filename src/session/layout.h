@@ -35,7 +35,7 @@ typedef uint64_t config_ref;		/* offset in the config region, 0: none */
 typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 
 #define SESSION_MAGIC		0x6573756665636172ull	/* "racefuse" */
-#define SESSION_VERSION		3u	/* 3: DSOs and tasks of running programs */
+#define SESSION_VERSION		4u	/* 3: DSOs and tasks of running programs; 4: pids of the function tracer */
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -254,6 +254,8 @@ struct instance_state {
 	_Atomic data_ref buffers[2];	/* struct buffer of plane/ring.h, published by the server */
 	_Atomic data_ref pids;		/* struct pid_set, set_event_pid */
 	_Atomic data_ref no_pids;	/* set_event_notrace_pid */
+	_Atomic data_ref func_pids;	/* set_ftrace_pid */
+	_Atomic data_ref no_func_pids;	/* set_ftrace_notrace_pid */
 	uint64_t	cpumask[LAYOUT_MAX_CPUS / 64];	/* tracing_cpumask: only these CPUs record */
 };
 

@@ -91,12 +91,16 @@ static int step_root(struct tree *t, struct place *p, const char *name)
 			kind = find_kind(top_tracer_kinds, name, p->inst, NULL);
 		if (!kind)
 			kind = find_kind(dynamic_kinds, name, p->inst, NULL);
+		if (!kind)
+			kind = find_kind(ftrace_top_kinds, name, p->inst, NULL);
 		if (kind)
 			return file_at(p, kind);
 	}
 	kind = find_kind(instance_kinds, name, p->inst, NULL);
 	if (!kind)
 		kind = find_kind(tracer_kinds, name, p->inst, NULL);
+	if (!kind)
+		kind = find_kind(ftrace_kinds, name, p->inst, NULL);
 	return file_at(p, kind ? kind : find_kind(buffer_kinds, name, p->inst, NULL));
 }
 

@@ -41,6 +41,8 @@ static int list_root(struct tree *t, const struct listing *l, const struct place
 			rc = list_kinds(l, top_kinds, p->inst, NULL);
 		if (!rc)
 			rc = list_kinds(l, dynamic_kinds, p->inst, NULL);
+		if (!rc)
+			rc = list_kinds(l, ftrace_top_kinds, p->inst, NULL);
 	}
 	if (!rc)
 		rc = list_kinds(l, instance_kinds, p->inst, NULL);
@@ -48,6 +50,8 @@ static int list_root(struct tree *t, const struct listing *l, const struct place
 		rc = list_kinds(l, tracer_kinds, p->inst, NULL);
 	if (!rc && !p->inst->name)
 		rc = list_kinds(l, top_tracer_kinds, p->inst, NULL);
+	if (!rc)
+		rc = list_kinds(l, ftrace_kinds, p->inst, NULL);
 	return rc ? rc : list_kinds(l, buffer_kinds, p->inst, NULL);
 }
 

@@ -18,6 +18,7 @@ struct tree_file;
 struct show;
 struct ring_consumer;
 struct raw_reader;
+struct ftrace_edit;
 
 enum { TREE_NAME_MAX = 255 };
 
@@ -82,6 +83,7 @@ struct tree_file {
 	size_t		pending_len, pending_off;
 	bool		paused;		/* pause-on-trace */
 	bool		took;		/* pipes: something was read */
+	struct ftrace_edit *edit;	/* filters of functions: the copy that is written to */
 };
 
 /* ---- tree.c ---- */
@@ -97,5 +99,6 @@ extern const struct file_kind events_kinds[], system_kinds[], event_kinds[];	/* 
 extern const struct file_kind option_kind;
 extern const struct file_kind tracer_kinds[], top_tracer_kinds[];	/* tracer_files.c */
 extern const struct file_kind dynamic_kinds[];				/* dynamic_files.c */
+extern const struct file_kind ftrace_kinds[], ftrace_top_kinds[];	/* ftrace_files.c: of an instance, of the top */
 
 #endif

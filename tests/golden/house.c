@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "house.h"
-#include "model/model.h"
+#include "model/ftrace.h"
 #include "session/session.h"
 #include "sources/source.h"
 #include "tracefs/tree.h"
@@ -53,6 +53,20 @@ void house_close(struct house *h)
 		model_destroy(h->model);
 	if (h->session)
 		session_destroy(h->session);
+}
+
+int house_functions(struct house *h, const char *file)
+{
+	FILE *in = fopen(file, "r");
+	char *text = NULL;
+	size_t cap = 0;
+	ssize_t len = in ? getdelim(&text, &cap, 0, in) : -1;
+	int rc = len < 0 ? -EIO : ftrace_sites_load(h->model, text, (size_t)len);
+
+	free(text);
+	if (in)
+		fclose(in);
+	return rc;
 }
 
 static ssize_t read_all(struct tree_file *f, char *buf, size_t max, int *err)

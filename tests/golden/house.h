@@ -26,6 +26,9 @@ struct house {
 int house_open(const char *const *recordings, unsigned int nr, struct house *out);
 void house_close(struct house *h);
 
+/* Functions that can be traced, from a file as available_filter_functions_addrs. 0 or -errno. */
+int house_functions(struct house *h, const char *file);
+
 /* What a program's open, write until all is taken, close saw. */
 struct answer {
 	int	open_errno, write_errno, close_errno;

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ftrace.c - what a model and its instances have of function tracing: made when first asked for
+ */
+#include <stdlib.h>
+
+#include "model/ftrace.h"
+
+struct ftrace *ftrace_of(struct model *m)
+{
+	struct ftrace *ft = m->ftrace;
+
+	if (ft)
+		return ft;
+	ft = calloc(1, sizeof(*ft));
+	if (!ft)
+		return NULL;
+	ft->model = m;
+	list_init(&ft->pages);
+	list_init(&ft->ops);
+	m->ftrace = ft;
+	return ft;
+}
+
+struct ftrace_instance *ftrace_of_instance(struct instance *inst)
+{
+	struct ftrace_instance *fi = inst->ftrace;
+
+	if (fi)
+		return fi;
+	fi = calloc(1, sizeof(*fi));
+	if (!fi)
+		return NULL;
+	fi->inst = inst;
+	fi->function = (struct ftrace_ops){
+		.inst = inst, .kind = FTRACE_OPS_FUNCTION, .callback = "function_trace_call", .hashes = &fi->hashes,
+	};
+	list_init(&fi->function.node);
+	list_init(&fi->mods[FTRACE_FILTER]);
+	list_init(&fi->mods[FTRACE_NOTRACE]);
+	list_init(&fi->probes);
+	inst->ftrace = fi;
+	return fi;
+}
+
+bool ftrace_present(const struct model *m)
+{
+	return m->ftrace && (m->ftrace->nr_sites || m->ftrace->offered);
+}
+
+void ftrace_instance_destroy(struct instance *inst)
+{
+	struct ftrace_instance *fi = inst->ftrace;
+	struct model *m = inst->model;
+
+	if (!fi)
+		return;
+	ftrace_ops_disable(&fi->function);
+	ftrace_probes_destroy(fi);
+	for (int i = 0; i < 2; i++) {
+		ftrace_mods_clear(fi, (enum ftrace_list)i);
+		model_object_remove(m, &fi->hash_objects[i]);
+		model_object_remove(m, &fi->mod_objects[i]);
+	}
+	ftrace_hash_destroy(fi->hashes.filter);
+	ftrace_hash_destroy(fi->hashes.notrace);
+	free(fi);
+	inst->ftrace = NULL;
+}
+
+void ftrace_destroy(struct model *m)
+{
+	struct ftrace *ft = m->ftrace;
+	struct ftrace_page *page, *next;
+
+	if (!ft)
+		return;
+	ft->changed = NULL;
+	list_each_safe(page, next, &ft->pages, node)
+		ftrace_sites_remove(m, page);
+	ftrace_hash_destroy(ft->graph[FTRACE_FILTER]);
+	ftrace_hash_destroy(ft->graph[FTRACE_NOTRACE]);
+	free(ft);
+	m->ftrace = NULL;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ftrace_files.c - which functions are traced: lists, filters, commands, pids
+ *
+ * None of them is there in a session that has no functions to trace: a recording
+ * without a list of them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "model/ftrace.h"
+#include "model/pids.h"
+#include "model/text.h"
+#include "tracefs/tree_state.h"
+
+static bool writes(const struct tree_file *f)
+{
+	return (f->flags & O_ACCMODE) != O_RDONLY;
+}
+
+static bool truncates(const struct tree_file *f)
+{
+	return (f->flags & O_TRUNC) && writes(f);
+}
+
+static bool is_absent(const struct instance *inst, const struct event *e)
+{
+	return !ftrace_present(inst->model);
+}
+
+/* ---- Lists ---- */
+
+static int print_available(struct tree_file *f, FILE *out)
+{
+	ftrace_print_available(f->tree->model->ftrace, false, out);
+	return 0;
+}
+
+static int print_addresses(struct tree_file *f, FILE *out)
+{
+	ftrace_print_available(f->tree->model->ftrace, true, out);
+	return 0;
+}
+
+static int print_enabled(struct tree_file *f, FILE *out)
+{
+	ftrace_print_flagged(f->tree->model->ftrace, FTRACE_SITE_ENABLED, out);
+	return 0;
+}
+
+static int print_touched(struct tree_file *f, FILE *out)
+{
+	ftrace_print_flagged(f->tree->model->ftrace, FTRACE_SITE_TOUCHED, out);
+	return 0;
+}
+
+static int print_info(struct tree_file *f, FILE *out)
+{
+	ftrace_print_info(f->tree->model->ftrace, out);
+	return 0;
+}
+
+/* ---- Filters ---- */
+
+static int open_edit(struct tree_file *f, enum ftrace_file file)
+{
+	if (!writes(f))
+		return 0;
+	f->edit = ftrace_edit_open(f->at.inst, file, truncates(f));
+	return f->edit ? 0 : -ENOMEM;
+}
+
+static ssize_t write_edit(struct tree_file *f, const char *buf, size_t size)
+{
+	return ftrace_edit_write(f->edit, buf, size);
+}
+
+/* As in the kernel close(2) says nothing of a last word that is refused. */
+static void release_edit(struct tree_file *f)
+{
+	if (f->edit)
+		ftrace_edit_close(f->edit);
+}
+
+#define FILTER(name, which)							\
+	static int open_##name(struct tree_file *f)				\
+	{									\
+		return open_edit(f, which);					\
+	}									\
+	static int print_##name(struct tree_file *f, FILE *out)			\
+	{									\
+		ftrace_print_file(f->at.inst, which, out);			\
+		return 0;							\
+	}
+
+FILTER(filter, FTRACE_FILE_FILTER)
+FILTER(notrace, FTRACE_FILE_NOTRACE)
+FILTER(graph, FTRACE_FILE_GRAPH)
+FILTER(graph_notrace, FTRACE_FILE_GRAPH_NOTRACE)
+
+/* ---- Pids ---- */
+
+#define PIDS(name, which)							\
+	static int open_##name(struct tree_file *f)				\
+	{									\
+		if (truncates(f))						\
+			pids_clear(f->at.inst, which);				\
+		return 0;							\
+	}									\
+	static int print_##name(struct tree_file *f, FILE *out)			\
+	{									\
+		pids_print(f->at.inst, which, out);				\
+		return 0;							\
+	}									\
+	static ssize_t write_##name(struct tree_file *f, const char *buf, size_t size)	\
+	{									\
+		return pids_write(f->at.inst, which, buf, size);		\
+	}
+
+PIDS(pid, PIDS_FUNCTION)
+PIDS(notrace_pid, PIDS_NO_FUNCTION)
+
+/* ---- The profile ---- */
+
+static int print_profile(struct tree_file *f, FILE *out)
+{
+	fprintf(out, "%d\n", f->tree->model->ftrace->profile);
+	return 0;
+}
+
+static ssize_t write_profile(struct tree_file *f, const char *buf, size_t size)
+{
+	uint64_t v;
+	int err = text_to_u64_len(buf, size, 10, &v);
+
+	if (!err)
+		err = ftrace_set_profile(f->tree->model->ftrace, v != 0);
+	return err ? err : (ssize_t)size;
+}
+
+#define EDIT(file, fn)								\
+	{ .name = file, .mode = 0640, .absent = is_absent, .open = open_##fn, .print = print_##fn,	\
+	  .write = write_edit, .release = release_edit }
+#define PIDS_FILE(file, fn)							\
+	{ .name = file, .mode = 0640, .absent = is_absent, .open = open_##fn, .print = print_##fn,	\
+	  .write = write_##fn }
+#define LIST(file, fn)								\
+	{ .name = file, .mode = 0440, .absent = is_absent, .print = print_##fn }
+
+const struct file_kind ftrace_kinds[] = {
+	EDIT("set_ftrace_filter", filter),
+	EDIT("set_ftrace_notrace", notrace),
+	PIDS_FILE("set_ftrace_notrace_pid", notrace_pid),
+	PIDS_FILE("set_ftrace_pid", pid),
+	{ 0 }
+};
+
+const struct file_kind ftrace_top_kinds[] = {
+	LIST("available_filter_functions", available),
+	LIST("available_filter_functions_addrs", addresses),
+	LIST("dyn_ftrace_total_info", info),
+	LIST("enabled_functions", enabled),
+	{ .name = "function_profile_enabled", .mode = 0640, .absent = is_absent, .print = print_profile,
+	  .write = write_profile },
+	EDIT("set_graph_function", graph),
+	EDIT("set_graph_notrace", graph_notrace),
+	LIST("touched_functions", touched),
+	{ 0 }
+};
