@@ -151,51 +151,48 @@ static long missing(void)
 }
 
 /* Sets what `map` defines of the functions that nobody before it did; -> how many are left. */
-static unsigned int resolve_from(const struct link_map *map, void **found)
+static unsigned int resolve_from(const struct link_map *map)
 {
 	struct real_function *f;
-	unsigned int left = 0, i = 0;
+	unsigned int left = 0;
 	struct dso o;
 
 	if (!dso_read(map, &o))
 		return 1;
-	for (f = __start_real_functions; f < __stop_real_functions; f++, i++) {
-		if (found[i])
+	for (f = __start_real_functions; f < __stop_real_functions; f++) {
+		void *addr;
+
+		/* Relaxed, all of them: whoever stores a pointer stores the same, and whoever sees none searches. */
+		if (__atomic_load_n(f->where, __ATOMIC_RELAXED))
 			continue;
-		found[i] = dso_find(&o, f->name, hash_of(f->name));
-		if (found[i])
-			f->object = map;
-		else
-			left++;
+		addr = dso_find(&o, f->name, hash_of(f->name));
+		left += !addr;
+		if (!addr)
+			continue;
+		f->object = map;
+		__atomic_store_n(f->where, addr, __ATOMIC_RELAXED);
 	}
 	return left;
 }
 
-enum { REAL_MAX = 1024 };
-
-/*
- * Once, before the program has threads: the first malloc of the dynamic linker
- * comes long before. Pointers are stored at the end, so that a call that comes
- * in between (an IFUNC's) finds all or none.
- */
+/* The first malloc of the dynamic linker comes long before the program has threads. */
 void real_resolve(void)
 {
-	static void *found[REAL_MAX];
 	const struct link_map *map, *self = NULL;
-	unsigned int i = 0, left = 1;
 	struct real_function *f;
+	unsigned int left = 1;
 
 	for (map = _r_debug.r_map; map && !self; map = map->l_next)
 		if (map->l_ld == _DYNAMIC)
 			self = map;
 	for (map = self ? self->l_next : NULL; map && left; map = map->l_next)
-		left = resolve_from(map, found);
+		left = resolve_from(map);
 	/* Loaded by dlopen(): libc stands before us. */
 	for (map = _r_debug.r_map; map && map != self && left; map = map->l_next)
-		left = resolve_from(map, found);
-	for (f = __start_real_functions; f < __stop_real_functions; f++, i++)
-		/* Relaxed: nothing depends on the order; whoever sees none of it does it again. */
-		__atomic_store_n(f->where, found[i] ? found[i] : (void *)missing, __ATOMIC_RELAXED);
+		left = resolve_from(map);
+	for (f = __start_real_functions; f < __stop_real_functions; f++)
+		if (!__atomic_load_n(f->where, __ATOMIC_RELAXED))
+			__atomic_store_n(f->where, (void *)missing, __ATOMIC_RELAXED);
 }
 
 /* For the core (agent.h), which asks in the first constructor. */
