@@ -16,8 +16,8 @@
 #include "world.h"
 
 static const char format[] = WORLD_FORMAT(
-	"\tfield:const char * p;\toffset:48;\tsize:8;\tsigned:0;\n"
-	"\tfield:unsigned long l[3];\toffset:56;\tsize:24;\tsigned:0;\n");
+	FIELD("const char * p", 48, 8, 0)
+	FIELD("unsigned long l[3]", 56, 24, 0));
 
 static void print_all(const struct world *w)
 {

@@ -15,9 +15,9 @@
 #include "world.h"
 
 static const char format[] = WORLD_FORMAT(
-	"\tfield:__data_loc cpumask_t m;\toffset:48;\tsize:4;\tsigned:0;\n"
-	"\tfield:char * p;\toffset:56;\tsize:8;\tsigned:0;\n"
-	"\tfield:char e[];\toffset:64;\tsize:0;\tsigned:0;\n");
+	FIELD("__data_loc cpumask_t m", 48, 4, 0)
+	FIELD("char * p", 56, 8, 0)
+	FIELD("char e[]", 64, 0, 0));
 
 /* Branches go forward and stay inside; operands lie in the program. */
 static void check_program(const struct program *prog)

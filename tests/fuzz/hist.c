@@ -15,9 +15,9 @@
 #include "world.h"
 
 static const char format[] = WORLD_FORMAT(
-	"\tfield:__data_loc unsigned long[] stack;\toffset:48;\tsize:4;\tsigned:0;\n"
-	"\tfield:char * p;\toffset:56;\tsize:8;\tsigned:0;\n"
-	"\tfield:unsigned long l[3];\toffset:64;\tsize:24;\tsigned:0;\n");
+	FIELD("__data_loc unsigned long[] stack", 48, 4, 0)
+	FIELD("char * p", 56, 8, 0)
+	FIELD("unsigned long l[3]", 64, 24, 0));
 
 /* What is printed of a trigger is text, a line a trigger. */
 static void print_files(struct event_file *f)

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "../unit/format_text.h"
 #include "model/model.h"
 #include "session/session.h"
 
@@ -17,19 +18,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { WORLD_CPUS = 4, WORLD_EVENT_ID = 100 };
 
 /* The event "all": the fields that all have, then `more` of them from offset 48 on. */
-#define WORLD_FORMAT(more)								\
-	"name: all\nID: 100\nformat:\n"							\
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"		\
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"		\
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"	\
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"			\
-	"\tfield:s8 a;\toffset:8;\tsize:1;\tsigned:1;\n"				\
-	"\tfield:u16 b;\toffset:10;\tsize:2;\tsigned:0;\n"				\
-	"\tfield:int c;\toffset:12;\tsize:4;\tsigned:1;\n"				\
-	"\tfield:u64 d;\toffset:16;\tsize:8;\tsigned:0;\n"				\
-	"\tfield:char s[16];\toffset:24;\tsize:16;\tsigned:0;\n"			\
-	"\tfield:__data_loc char[] y;\toffset:40;\tsize:4;\tsigned:0;\n"		\
-	"\tfield:__rel_loc char[] r;\toffset:44;\tsize:4;\tsigned:0;\n"			\
+#define WORLD_FORMAT(more)				\
+	"name: all\nID: 100\n" COMMON			\
+	FIELD("s8 a", 8, 1, 1)				\
+	FIELD("u16 b", 10, 2, 0)			\
+	FIELD("int c", 12, 4, 1)			\
+	FIELD("u64 d", 16, 8, 0)			\
+	FIELD("char s[16]", 24, 16, 0)			\
+	FIELD("__data_loc char[] y", 40, 4, 0)		\
+	FIELD("__rel_loc char[] r", 44, 4, 0)		\
 	more "\nprint fmt: \"\"\n"
 
 struct world {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../format_text.h"
 #include "world.h"
 
 struct server {
@@ -14,12 +15,8 @@ struct server {
 	struct fixture	f;
 };
 
-static const char format[] = "name: one\nID: 100\nformat:\n"
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-	"\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
+static const char format[] = "name: one\nID: 100\n" COMMON
+	FIELD("int pid", 8, 4, 1) "\nprint fmt: \"\"\n";
 
 static int write_file(void *arg, const char *path, const char *text)
 {

@@ -3,45 +3,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../format_text.h"
 #include "fixture.h"
 #include "model/symbols.h"
 
-#define COMMON								\
-	"format:\n"							\
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"		\
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"		\
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"	\
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-
 static const char all_format[] = "name: all\nID: 100\n" COMMON
-	"\tfield:s8 s8;\toffset:8;\tsize:1;\tsigned:1;\n"
-	"\tfield:u8 u8;\toffset:9;\tsize:1;\tsigned:0;\n"
-	"\tfield:short s16;\toffset:10;\tsize:2;\tsigned:1;\n"
-	"\tfield:u16 u16;\toffset:12;\tsize:2;\tsigned:0;\n"
-	"\tfield:int s32;\toffset:16;\tsize:4;\tsigned:1;\n"
-	"\tfield:unsigned int u32;\toffset:20;\tsize:4;\tsigned:0;\n"
-	"\tfield:s64 s64;\toffset:24;\tsize:8;\tsigned:1;\n"
-	"\tfield:u64 u64;\toffset:32;\tsize:8;\tsigned:0;\n"
-	"\tfield:char fixed[16];\toffset:40;\tsize:16;\tsigned:0;\n"
-	"\tfield:__data_loc char[] dyn;\toffset:56;\tsize:4;\tsigned:0;\n"
-	"\tfield:__rel_loc char[] rel;\toffset:60;\tsize:4;\tsigned:0;\n"
-	"\tfield:__data_loc cpumask_t mask;\toffset:64;\tsize:4;\tsigned:0;\n"
-	"\tfield:const char * pointer;\toffset:72;\tsize:8;\tsigned:0;\n"
-	"\tfield:unsigned long ip;\toffset:80;\tsize:8;\tsigned:0;\n"
-	"\tfield:unsigned long array[2];\toffset:88;\tsize:16;\tsigned:0;\n"
+	FIELD("s8 s8", 8, 1, 1)
+	FIELD("u8 u8", 9, 1, 0)
+	FIELD("short s16", 10, 2, 1)
+	FIELD("u16 u16", 12, 2, 0)
+	FIELD("int s32", 16, 4, 1)
+	FIELD("unsigned int u32", 20, 4, 0)
+	FIELD("s64 s64", 24, 8, 1)
+	FIELD("u64 u64", 32, 8, 0)
+	FIELD("char fixed[16]", 40, 16, 0)
+	FIELD("__data_loc char[] dyn", 56, 4, 0)
+	FIELD("__rel_loc char[] rel", 60, 4, 0)
+	FIELD("__data_loc cpumask_t mask", 64, 4, 0)
+	FIELD("const char * pointer", 72, 8, 0)
+	FIELD("unsigned long ip", 80, 8, 0)
+	FIELD("unsigned long array[2]", 88, 16, 0)
 	"\nprint fmt: \"s32=%d\", REC->s32\n";
 
 static const char other_format[] = "name: other\nID: 101\n" COMMON
-	"\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+	FIELD("int pid", 8, 4, 1)
 	"\nprint fmt: \"pid=%d\", REC->pid\n";
 
 static const char third_format[] = "name: third\nID: 102\n" COMMON
-	"\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+	FIELD("int pid", 8, 4, 1)
 	"\nprint fmt: \"pid=%d\", REC->pid\n";
 
 static const char print_format[] = "name: print\nID: 5\n" COMMON
-	"\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
-	"\tfield:char buf[];\toffset:16;\tsize:0;\tsigned:0;\n"
+	FIELD("unsigned long ip", 8, 8, 0)
+	FIELD("char buf[]", 16, 0, 0)
 	"\nprint fmt: \"%ps: %s\", (void *)REC->ip, REC->buf\n";
 
 int fixture_setup(void **state)

@@ -3,7 +3,7 @@
  * act.c - each op of variables, references and tracking, in programs written by hand
  */
 #include <string.h>
-#include "../session/temp_place.h"
+#include "run_tests.h"
 #include "world.h"
 
 #define OFF(field)	offsetof(struct rec, field)
@@ -351,11 +351,6 @@ int main(void)
 		WORLD_TEST(a_text_keeps_within_its_block),
 		WORLD_TEST(a_full_map_drops),
 	};
-	int failed;
 
-	if (!temp_place())
-		return temp_place_skip();
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	temp_place_remove();
-	return failed;
+	return run_in_temp_place(tests);
 }

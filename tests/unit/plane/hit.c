@@ -17,8 +17,8 @@
 #define hist_fold	double_fold
 #include "plane/hit.c"
 
+#include "run_tests.h"
 #include "session/session.h"
-#include "temp_place.h"
 
 enum { EVENT = 300, OTHER = 301, MAIN = 1000, SNAP = 2000 };
 
@@ -541,11 +541,6 @@ int main(void)
 		HIT_TEST(hits_nest_four_deep),
 		HIT_TEST(unknown_cpus_and_events_do_nothing),
 	};
-	int failed;
 
-	if (!temp_place())
-		return temp_place_skip();
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	temp_place_remove();
-	return failed;
+	return run_in_temp_place(tests);
 }

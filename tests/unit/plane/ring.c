@@ -14,8 +14,8 @@
 #include "plane/arch/ring_commit.h"
 #include "plane/plane.h"
 #include "plane/ring.h"
+#include "run_tests.h"
 #include "session/session.h"
-#include "temp_place.h"
 
 enum { CPUS = 3, SOURCE = 1, PAGE = 4096, HUGE_DELTA = 1 << 27 };
 
@@ -500,8 +500,5 @@ int main(void)
 		TEST(garbage_is_survived),
 	};
 
-	if (!temp_place())
-		return temp_place_skip();
-	atexit(temp_place_remove);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_in_temp_place(tests);
 }

@@ -3,7 +3,7 @@
  * synth.c - synthetic events at the hit: their bytes, their order, what they have of their cause
  */
 #include <string.h>
-#include "../session/temp_place.h"
+#include "run_tests.h"
 #include "world.h"
 
 #define OFF(field)	offsetof(struct rec, field)
@@ -349,11 +349,6 @@ int main(void)
 		WORLD_TEST(snapshot_swaps_and_the_cause_is_in_it),
 		WORLD_TEST(filters_see_its_dynamic_texts),
 	};
-	int failed;
 
-	if (!temp_place())
-		return temp_place_skip();
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	temp_place_remove();
-	return failed;
+	return run_in_temp_place(tests);
 }

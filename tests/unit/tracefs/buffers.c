@@ -41,10 +41,8 @@ static void sizes_are_whole_pages(void **state)
 {
 	struct world *w = *state;
 
-	assert_taken(w, "buffer_size_kb", "1\n");
-	assert_file(w, "buffer_size_kb", "7\n");
-	assert_taken(w, "buffer_size_kb", "100\n");
-	assert_file(w, "buffer_size_kb", "103\n");
+	assert_becomes(w, "buffer_size_kb", "1\n", "7\n");
+	assert_becomes(w, "buffer_size_kb", "100\n", "103\n");
 	assert_taken(w, "per_cpu/cpu1/buffer_size_kb", "10\n");
 	assert_file(w, "buffer_size_kb", "X\n");
 	assert_file(w, "per_cpu/cpu0/buffer_size_kb", "103\n");
@@ -65,8 +63,7 @@ static void a_resize_keeps_records_and_new_sub_buffers_do_not(void **state)
 	mark(w, "later");
 	assert_taken(w, "buffer_size_kb", "50\n");
 	assert_true(shows(w, "trace", "kept") && shows(w, "trace", "later"));
-	assert_taken(w, "buffer_subbuf_size_kb", "5\n");
-	assert_file(w, "buffer_subbuf_size_kb", "8\n");
+	assert_becomes(w, "buffer_subbuf_size_kb", "5\n", "8\n");
 	assert_file(w, "buffer_size_kb", "51\n");
 	assert_false(shows(w, "trace", "kept") || shows(w, "trace", "later"));
 	assert_true(shows(w, "events/header_page", "size:8176;"));

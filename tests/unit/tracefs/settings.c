@@ -64,12 +64,9 @@ static void cpumasks_are_groups_of_digits(void **state)
 {
 	struct world *w = *state;
 
-	assert_taken(w, "tracing_cpumask", "00000002\n");
-	assert_file(w, "tracing_cpumask", "2\n");
-	assert_taken(w, "tracing_cpumask", ", 1,\n3\n");
-	assert_file(w, "tracing_cpumask", "1\n");
-	assert_taken(w, "tracing_cpumask", "\n");
-	assert_file(w, "tracing_cpumask", "0\n");
+	assert_becomes(w, "tracing_cpumask", "00000002\n", "2\n");
+	assert_becomes(w, "tracing_cpumask", ", 1,\n3\n", "1\n");
+	assert_becomes(w, "tracing_cpumask", "\n", "0\n");
 	assert_int_equal(world_write(w, "tracing_cpumask", "0,1"), -EOVERFLOW);
 	assert_int_equal(world_write(w, "tracing_cpumask", "000000001"), -EOVERFLOW);
 	assert_int_equal(world_write(w, "tracing_cpumask", "4"), -EOVERFLOW);
@@ -107,8 +104,7 @@ static void saved_cmdlines_size_is_rounded_up(void **state)
 	struct world *w = *state;
 
 	assert_file(w, "saved_cmdlines_size", "6552\n");
-	assert_taken(w, "saved_cmdlines_size", "6553");
-	assert_file(w, "saved_cmdlines_size", "19659\n");
+	assert_becomes(w, "saved_cmdlines_size", "6553", "19659\n");
 	assert_int_equal(world_write(w, "saved_cmdlines_size", "32769"), -EINVAL);
 	assert_int_equal(world_write(w, "saved_cmdlines_size", "0"), -EINVAL);
 }

@@ -4,50 +4,50 @@
 #include "show_fixture.h"
 
 static const char plain[] = "name: plain\nID: 100\n" COMMON
-	"\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n"
-	"\tfield:u64 b;\toffset:16;\tsize:8;\tsigned:0;\n"
-	"\tfield:const char * p;\toffset:24;\tsize:8;\tsigned:0;\n"
+	FIELD("int a", 8, 4, 1)
+	FIELD("u64 b", 16, 8, 0)
+	FIELD("const char * p", 24, 8, 0)
 	"\nprint fmt: \"a=%d b=%llx\", REC->a, REC->b\n";
 
 static const struct {
 	const char	*text;
 } internals[] = {
 	{ "name: function\nID: 1\n" COMMON
-	  "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
-	  "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n" },
+	  FIELD("unsigned long ip", 8, 8, 0)
+	  FIELD("unsigned long parent_ip", 16, 8, 0) "\nprint fmt: \"\"\n" },
 	{ "name: context_switch\nID: 2\n" COMMON
-	  "\tfield:unsigned int prev_pid;\toffset:8;\tsize:4;\tsigned:0;\n"
-	  "\tfield:unsigned int next_pid;\toffset:12;\tsize:4;\tsigned:0;\n"
-	  "\tfield:unsigned int next_cpu;\toffset:16;\tsize:4;\tsigned:0;\n"
-	  "\tfield:unsigned char prev_prio;\toffset:20;\tsize:1;\tsigned:0;\n"
-	  "\tfield:unsigned char prev_state;\toffset:21;\tsize:1;\tsigned:0;\n"
-	  "\tfield:unsigned char next_prio;\toffset:22;\tsize:1;\tsigned:0;\n"
-	  "\tfield:unsigned char next_state;\toffset:23;\tsize:1;\tsigned:0;\n\nprint fmt: \"\"\n" },
+	  FIELD("unsigned int prev_pid", 8, 4, 0)
+	  FIELD("unsigned int next_pid", 12, 4, 0)
+	  FIELD("unsigned int next_cpu", 16, 4, 0)
+	  FIELD("unsigned char prev_prio", 20, 1, 0)
+	  FIELD("unsigned char prev_state", 21, 1, 0)
+	  FIELD("unsigned char next_prio", 22, 1, 0)
+	  FIELD("unsigned char next_state", 23, 1, 0) "\nprint fmt: \"\"\n" },
 	{ "name: kernel_stack\nID: 4\n" COMMON
-	  "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
-	  "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n\nprint fmt: \"\"\n" },
+	  FIELD("int size", 8, 4, 1)
+	  FIELD("unsigned long caller[8]", 16, 64, 0) "\nprint fmt: \"\"\n" },
 	{ "name: print\nID: 5\n" COMMON
-	  "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
-	  "\tfield:char buf[];\toffset:16;\tsize:0;\tsigned:0;\n\nprint fmt: \"\"\n" },
+	  FIELD("unsigned long ip", 8, 8, 0)
+	  FIELD("char buf[]", 16, 0, 0) "\nprint fmt: \"\"\n" },
 	{ "name: bprint\nID: 6\n" COMMON
-	  "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
-	  "\tfield:const char * fmt;\toffset:16;\tsize:8;\tsigned:0;\n"
-	  "\tfield:u32 buf[];\toffset:24;\tsize:0;\tsigned:0;\n\nprint fmt: \"\"\n" },
+	  FIELD("unsigned long ip", 8, 8, 0)
+	  FIELD("const char * fmt", 16, 8, 0)
+	  FIELD("u32 buf[]", 24, 0, 0) "\nprint fmt: \"\"\n" },
 	{ "name: user_stack\nID: 12\n" COMMON
-	  "\tfield:unsigned int tgid;\toffset:8;\tsize:4;\tsigned:0;\n"
-	  "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n\nprint fmt: \"\"\n" },
+	  FIELD("unsigned int tgid", 8, 4, 0)
+	  FIELD("unsigned long caller[8]", 16, 64, 0) "\nprint fmt: \"\"\n" },
 	{ "name: bputs\nID: 14\n" COMMON
-	  "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
-	  "\tfield:const char * str;\toffset:16;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n" },
+	  FIELD("unsigned long ip", 8, 8, 0)
+	  FIELD("const char * str", 16, 8, 0) "\nprint fmt: \"\"\n" },
 	{ "name: raw_data\nID: 18\n" COMMON
-	  "\tfield:unsigned int id;\toffset:8;\tsize:4;\tsigned:0;\n"
-	  "\tfield:char buf[];\toffset:12;\tsize:0;\tsigned:0;\n\nprint fmt: \"\"\n" },
+	  FIELD("unsigned int id", 8, 4, 0)
+	  FIELD("char buf[]", 12, 0, 0) "\nprint fmt: \"\"\n" },
 	{ "name: func_repeats\nID: 19\n" COMMON
-	  "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
-	  "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n"
-	  "\tfield:u16 count;\toffset:24;\tsize:2;\tsigned:0;\n"
-	  "\tfield:u16 top_delta_ts;\toffset:26;\tsize:2;\tsigned:0;\n"
-	  "\tfield:u32 bottom_delta_ts;\toffset:28;\tsize:4;\tsigned:0;\n\nprint fmt: \"\"\n" },
+	  FIELD("unsigned long ip", 8, 8, 0)
+	  FIELD("unsigned long parent_ip", 16, 8, 0)
+	  FIELD("u16 count", 24, 2, 0)
+	  FIELD("u16 top_delta_ts", 26, 2, 0)
+	  FIELD("u32 bottom_delta_ts", 28, 4, 0) "\nprint fmt: \"\"\n" },
 };
 
 void fixture_event(struct fixture *f, const char *system, const char *text)

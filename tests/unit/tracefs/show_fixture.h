@@ -17,18 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../format_text.h"
 #include "model/cmdlines.h"
 #include "model/options.h"
 #include "model/symbols.h"
 #include "tracefs/show.h"
 
 #define KERNEL		0xffffffff81000000ull
-#define COMMON								\
-	"format:\n"							\
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"		\
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"		\
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"	\
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
 struct fixture {
 	struct session	*session;

@@ -172,12 +172,12 @@ static void system_calls(void **state)
 	struct record r = record_of(600);
 
 	fixture_event(f, "syscalls", "name: sys_enter_openat\nID: 600\n" COMMON
-		      "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
-		      "\tfield:int dfd;\toffset:16;\tsize:8;\tsigned:0;\n"
-		      "\tfield:const char * filename;\toffset:24;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n");
+		      FIELD("int __syscall_nr", 8, 4, 1)
+		      FIELD("int dfd", 16, 8, 0)
+		      FIELD("const char * filename", 24, 8, 0) "\nprint fmt: \"\"\n");
 	fixture_event(f, "syscalls", "name: sys_exit_openat\nID: 601\n" COMMON
-		      "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
-		      "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n\nprint fmt: \"\"\n");
+		      FIELD("int __syscall_nr", 8, 4, 1)
+		      FIELD("long ret", 16, 8, 1) "\nprint fmt: \"\"\n");
 	put32(&r, 8, 257);
 	put64(&r, 16, 0xffffff9c);
 	put64(&r, 24, 0x7ffd00001000);
@@ -196,13 +196,13 @@ static void synthetic_events(void **state)
 	struct record r = record_of(602);
 
 	fixture_event(f, "synthetic", "name: lat\nID: 602\n" COMMON
-		      "\tfield:u64 lat;\toffset:8;\tsize:8;\tsigned:0;\n"
-		      "\tfield:pid_t pid;\toffset:16;\tsize:4;\tsigned:1;\n"
-		      "\tfield:s8 small;\toffset:24;\tsize:1;\tsigned:1;\n"
-		      "\tfield:__data_loc char[] name;\toffset:32;\tsize:8;\tsigned:1;\n"
-		      "\tfield:gfp_t gfp;\toffset:40;\tsize:4;\tsigned:0;\n"
-		      "\tfield:char fixed[16];\toffset:48;\tsize:32;\tsigned:1;\n"
-		      "\tfield:__data_loc unsigned long[] stack;\toffset:80;\tsize:8;\tsigned:0;\n"
+		      FIELD("u64 lat", 8, 8, 0)
+		      FIELD("pid_t pid", 16, 4, 1)
+		      FIELD("s8 small", 24, 1, 1)
+		      FIELD("__data_loc char[] name", 32, 8, 1)
+		      FIELD("gfp_t gfp", 40, 4, 0)
+		      FIELD("char fixed[16]", 48, 32, 1)
+		      FIELD("__data_loc unsigned long[] stack", 80, 8, 0)
 		      "\nprint fmt: \"\"\n");
 	put64(&r, 8, 12345);
 	put64(&r, 16, (uint32_t)-1);
@@ -227,13 +227,13 @@ static void probes(void **state)
 	struct record r = record_of(603);
 
 	fixture_event(f, "kprobes", "name: entry\nID: 603\n" COMMON
-		      "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
-		      "\tfield:s32 a;\toffset:16;\tsize:4;\tsigned:1;\n"
+		      FIELD("unsigned long __probe_ip", 8, 8, 0)
+		      FIELD("s32 a", 16, 4, 1)
 		      "\nprint fmt: \"(%lx) a=%d\", REC->__probe_ip, REC->a\n");
 	fixture_event(f, "kprobes", "name: back\nID: 604\n" COMMON
-		      "\tfield:unsigned long __probe_func;\toffset:8;\tsize:8;\tsigned:0;\n"
-		      "\tfield:unsigned long __probe_ret_ip;\toffset:16;\tsize:8;\tsigned:0;\n"
-		      "\tfield:u64 ret;\toffset:24;\tsize:8;\tsigned:0;\n"
+		      FIELD("unsigned long __probe_func", 8, 8, 0)
+		      FIELD("unsigned long __probe_ret_ip", 16, 8, 0)
+		      FIELD("u64 ret", 24, 8, 0)
 		      "\nprint fmt: \"(%lx <- %lx) ret=0x%Lx\", REC->__probe_func, REC->__probe_ret_ip, REC->ret\n");
 	put64(&r, 8, KERNEL + 4);
 	put32(&r, 16, (uint32_t)-3);
@@ -253,16 +253,16 @@ static void fields_by_their_kinds(void **state)
 	struct record r = record_of(605);
 
 	fixture_event(f, "test", "name: kinds\nID: 605\n" COMMON
-		      "\tfield:char c;\toffset:8;\tsize:1;\tsigned:1;\n"
-		      "\tfield:u16 h;\toffset:10;\tsize:2;\tsigned:0;\n"
-		      "\tfield:int i;\toffset:12;\tsize:4;\tsigned:1;\n"
-		      "\tfield:u64 l;\toffset:16;\tsize:8;\tsigned:0;\n"
-		      "\tfield:char s[8];\toffset:24;\tsize:8;\tsigned:0;\n"
-		      "\tfield:__data_loc char[] d;\toffset:32;\tsize:4;\tsigned:0;\n"
-		      "\tfield:__data_loc u8[] a;\toffset:36;\tsize:4;\tsigned:0;\n"
-		      "\tfield:const char * p;\toffset:40;\tsize:8;\tsigned:0;\n"
-		      "\tfield:unsigned long w[2];\toffset:48;\tsize:16;\tsigned:0;\n"
-		      "\tfield:__data_loc cpumask_t m;\toffset:64;\tsize:4;\tsigned:0;\n"
+		      FIELD("char c", 8, 1, 1)
+		      FIELD("u16 h", 10, 2, 0)
+		      FIELD("int i", 12, 4, 1)
+		      FIELD("u64 l", 16, 8, 0)
+		      FIELD("char s[8]", 24, 8, 0)
+		      FIELD("__data_loc char[] d", 32, 4, 0)
+		      FIELD("__data_loc u8[] a", 36, 4, 0)
+		      FIELD("const char * p", 40, 8, 0)
+		      FIELD("unsigned long w[2]", 48, 16, 0)
+		      FIELD("__data_loc cpumask_t m", 64, 4, 0)
 		      "\nprint fmt: \"\"\n");
 	option(f, OPTION_FIELDS, true);
 	put(&r, 8, "x", 1);
@@ -287,7 +287,7 @@ static void a_print_fmt_beyond_understanding_shows_fields(void **state)
 	struct record r = record_of(606);
 
 	fixture_event(f, "test", "name: odd\nID: 606\n" COMMON
-		      "\tfield:int i;\toffset:8;\tsize:4;\tsigned:1;\n"
+		      FIELD("int i", 8, 4, 1)
 		      "\nprint fmt: \"%s\", decode_what(REC->i, more)\n");
 	put32(&r, 8, 5);
 	assert_string_equal(piped(f, &r, 4), LINE "odd: i=0x5 (5)\n");

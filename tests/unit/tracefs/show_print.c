@@ -4,18 +4,18 @@
  */
 #include "show_fixture.h"
 
-#define FIELDS									\
-	COMMON									\
-	"\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n"			\
-	"\tfield:u8 c;\toffset:12;\tsize:1;\tsigned:0;\n"			\
-	"\tfield:s16 h;\toffset:14;\tsize:2;\tsigned:1;\n"			\
-	"\tfield:u64 b;\toffset:16;\tsize:8;\tsigned:0;\n"			\
-	"\tfield:char s[8];\toffset:24;\tsize:8;\tsigned:0;\n"			\
-	"\tfield:__data_loc char[] d;\toffset:32;\tsize:4;\tsigned:0;\n"		\
-	"\tfield:__rel_loc char[] r;\toffset:36;\tsize:4;\tsigned:0;\n"		\
-	"\tfield:__data_loc u32[] l;\toffset:40;\tsize:4;\tsigned:0;\n"		\
-	"\tfield:__data_loc cpumask_t m;\toffset:44;\tsize:4;\tsigned:0;\n"	\
-	"\tfield:unsigned long w[2];\toffset:48;\tsize:16;\tsigned:0;\n"	\
+#define FIELDS						\
+	COMMON						\
+	FIELD("int a", 8, 4, 1)				\
+	FIELD("u8 c", 12, 1, 0)				\
+	FIELD("s16 h", 14, 2, 1)			\
+	FIELD("u64 b", 16, 8, 0)			\
+	FIELD("char s[8]", 24, 8, 0)			\
+	FIELD("__data_loc char[] d", 32, 4, 0)		\
+	FIELD("__rel_loc char[] r", 36, 4, 0)		\
+	FIELD("__data_loc u32[] l", 40, 4, 0)		\
+	FIELD("__data_loc cpumask_t m", 44, 4, 0)	\
+	FIELD("unsigned long w[2]", 48, 16, 0)		\
 	"\nprint fmt: "
 
 /* a -2, c 200, h -3, b 2^40 + 5, s "12345678", d "dyn", r "rel", l {1, 0x20}, m CPUs 0 and 33, w {7, KERNEL + 8} */

@@ -204,8 +204,8 @@ static void joined_lines_keep_words_apart(void **state)
 {
 	struct world *w = *state;
 
-	assert_taken(w, "synthetic_events", "lat\\\nency \\\n\tu64 x; \\\n  pid_t pid\n");
-	assert_file(w, "synthetic_events", "latency\tu64 x; pid_t pid\n");
+	assert_becomes(w, "synthetic_events", "lat\\\nency \\\n\tu64 x; \\\n  pid_t pid\n",
+		       "latency\tu64 x; pid_t pid\n");
 }
 
 static void a_hist_has_json_that_is_not_listed(void **state)
@@ -263,8 +263,7 @@ static void a_source_adds_a_file(void **state)
 	assert_true(lists(w, "", "replay"));
 	assert_int_equal(mode_of(w, "replay"), S_IFREG | 0640);
 	assert_file(w, "replay", "stopped\n");
-	assert_taken(w, "replay", "start\n");
-	assert_file(w, "replay", "start\n");
+	assert_becomes(w, "replay", "start\n", "start\n");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)

@@ -2,17 +2,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "../format_text.h"
 #include "model/event_file.h"
 #include "session/session.h"
 #include "tree_fixture.h"
 
-#define COMMON									\
-	"format:\n"								\
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"	\
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"	\
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n" \
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-#define PID "\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"pid=%d\", REC->pid\n"
+#define PID FIELD("int pid", 8, 4, 1) "\nprint fmt: \"pid=%d\", REC->pid\n"
 
 static const struct {
 	const char *system, *format;
@@ -20,12 +15,12 @@ static const struct {
 	{ "test", "name: first\nID: 100\n" COMMON PID },
 	{ "test", "name: second\nID: 101\n" COMMON PID },
 	{ "ftrace", "name: print\nID: 5\n" COMMON
-	  "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
-	  "\tfield:char buf[];\toffset:16;\tsize:0;\tsigned:0;\n"
+	  FIELD("unsigned long ip", 8, 8, 0)
+	  FIELD("char buf[]", 16, 0, 0)
 	  "\nprint fmt: \"%ps: %s\", (void *)REC->ip, REC->buf\n" },
 	{ "ftrace", "name: raw_data\nID: 18\n" COMMON
-	  "\tfield:unsigned int id;\toffset:8;\tsize:4;\tsigned:0;\n"
-	  "\tfield:char buf[];\toffset:12;\tsize:0;\tsigned:0;\n"
+	  FIELD("unsigned int id", 8, 4, 0)
+	  FIELD("char buf[]", 12, 0, 0)
 	  "\nprint fmt: \"id:%04x %08x\", REC->id, (int)REC->buf[0]\n" },
 };
 

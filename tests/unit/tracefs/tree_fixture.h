@@ -50,4 +50,10 @@ char *world_read(struct world *w, const char *path);
 #define assert_taken(w, path, text)						\
 	assert_int_equal(world_write(w, path, text), (ssize_t)strlen(text))
 
+/* echo -n TEXT > PATH; cat PATH */
+#define assert_becomes(w, path, text, expected) do {				\
+	assert_taken(w, path, text);						\
+	assert_file(w, path, expected);						\
+} while (0)
+
 #endif
