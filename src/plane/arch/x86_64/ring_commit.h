@@ -11,29 +11,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "plane/arch/rseq_add.h"
+#include "plane/arch/x86_64/rseq.h"
 
 static inline int rseq_cpu(void)
 {
 	if (!&__rseq_offset)
 		return -1;
-	return *(volatile int32_t *)&((struct rseq_area *)((char *)__builtin_thread_pointer() +
-							   __rseq_offset))->cpu_id;
+	return *(volatile int32_t *)&rseq_area()->cpu_id;
 }
 
 static inline bool ring_commit_rseq(const struct ring_commit *c, int cpu)
 {
-	struct rseq_area *rs = (struct rseq_area *)((char *)__builtin_thread_pointer() + __rseq_offset);
+	struct rseq_area *rs = rseq_area();
 
 	__asm__ __volatile__ goto(
-		".pushsection __rseq_cs, \"aw\"\n\t"
-		".balign 32\n"
-		"3:	.long 0, 0\n\t"
-		".quad 1f, 2f - 1f, 4f\n\t"
-		".popsection\n\t"
-		"leaq 3b(%%rip), %%rax\n\t"
-		"movq %%rax, 8(%[rs])\n"
-		"1:	cmpl %[cpu], 4(%[rs])\n\t"
+		RSEQ_BEGIN
+		"cmpl %[cpu], 4(%[rs])\n\t"
 		"jne %l[failed]\n\t"
 		"movq 0(%[c]), %%rdx\n\t"		/* head_at */
 		"movq 8(%[c]), %%rax\n\t"
@@ -69,12 +62,7 @@ static inline bool ring_commit_rseq(const struct ring_commit *c, int cpu)
 		"jnz 8b\n"
 		"9:	movq 16(%[c]), %%rax\n\t"
 		"movq %%rax, (%%rdx)\n"			/* the commit */
-		"2:\n\t"
-		".pushsection __rseq_failure, \"ax\"\n\t"
-		".byte 0x0f, 0xb9, 0x3d\n\t"
-		".long 0x53053053\n"
-		"4:	jmp %l[failed]\n\t"
-		".popsection\n"
+		RSEQ_END("failed")
 		: : [rs] "r"(rs), [cpu] "r"(cpu), [c] "r"(c)
 		: "rax", "rcx", "rdx", "rsi", "rdi", "memory", "cc" : failed);
 	return true;
@@ -85,17 +73,11 @@ failed:
 /* Few registers: it has to be assembled without optimisation, too. */
 static inline bool ring_commit_short(const struct ring_short *w, int cpu)
 {
-	struct rseq_area *rs = (struct rseq_area *)((char *)__builtin_thread_pointer() + __rseq_offset);
+	struct rseq_area *rs = rseq_area();
 
 	__asm__ __volatile__ goto(
-		".pushsection __rseq_cs, \"aw\"\n\t"
-		".balign 32\n"
-		"3:	.long 0, 0\n\t"
-		".quad 1f, 2f - 1f, 4f\n\t"
-		".popsection\n\t"
-		"leaq 3b(%%rip), %%rax\n\t"
-		"movq %%rax, 8(%[rs])\n"
-		"1:	movl %[cpu], %%eax\n\t"
+		RSEQ_BEGIN
+		"movl %[cpu], %%eax\n\t"
 		"cmpl %%eax, 4(%[rs])\n\t"
 		"jne %l[failed]\n\t"
 		"cmpq %[head], (%[head_at])\n\t"
@@ -115,12 +97,7 @@ static inline bool ring_commit_short(const struct ring_short *w, int cpu)
 		"movq %%rax, 8(%[tail])\n\t"
 		"movq %[next], %%rax\n\t"
 		"movq %%rax, (%[head_at])\n"		/* the commit */
-		"2:\n\t"
-		".pushsection __rseq_failure, \"ax\"\n\t"
-		".byte 0x0f, 0xb9, 0x3d\n\t"
-		".long 0x53053053\n"
-		"4:	jmp %l[failed]\n\t"
-		".popsection\n"
+		RSEQ_END("failed")
 		: : [rs] "r"(rs), [cpu] "m"(cpu), [head_at] "r"(&w->ring->head), [head] "r"(w->head),
 		    [at] "r"(w->at), [src] "r"(w->src), [last] "m"(w->last), [header] "r"(w->header),
 		    [tail] "r"(w->tail), [time] "r"(w->time), [entries] "m"(w->entries), [next] "m"(w->next_head)
