@@ -150,12 +150,13 @@ static void accept_all(struct session *s)
 		accept_one(s, conn, false);
 }
 
-static bool has_slots(const struct session *s, unsigned int index)
+static unsigned int slots_of(const struct session *s, unsigned int index)
 {
+	unsigned int nr = 0;
+
 	for (uint32_t i = 0; i < s->nr_slots; i++)
-		if (s->slot_process[i] == index + 1)
-			return true;
-	return false;
+		nr += s->slot_process[i] == index + 1;
+	return nr;
 }
 
 /* Whether the process still has the data file mapped; true when that cannot be told. */
@@ -192,7 +193,7 @@ static void connection_ended(struct session *s, unsigned int index)
 	close(p->conn);
 	p->conn = -1;
 	p->held = false;
-	if (p->gone || !has_slots(s, index) || !process_maps(s, p->pid))
+	if (p->gone || !slots_of(s, index) || !process_maps(s, p->pid))
 		process_end(s, index);
 }
 
@@ -307,6 +308,15 @@ unsigned int attach_check_threads(struct session *s)
 	return nr;
 }
 
+/* Whether the pid has an entry before this one: it attached again, to the next server or because its connection was closed. */
+static bool is_again(const struct session *s, unsigned int index)
+{
+	for (unsigned int i = 0; i < index; i++)
+		if (s->processes[i].pid == s->processes[index].pid && slots_of(s, i))
+			return true;
+	return false;
+}
+
 unsigned int attach_processes(struct session *s, void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg)
 {
 	unsigned int nr = 0;
@@ -315,12 +325,12 @@ unsigned int attach_processes(struct session *s, void (*fn)(void *arg, pid_t pid
 		const struct process *p = &s->processes[i];
 		unsigned int slots = 0;
 
-		if (!p->pid || !process_alive(p))
+		/* Without slots it only looked whether the server lives. */
+		if (!p->pid || !slots_of(s, i) || !process_alive(p) || is_again(s, i))
 			continue;
-		for (uint32_t k = 0; k < s->nr_slots; k++)
-			slots += s->slot_process[k] == i + 1;
-		if (!slots)
-			continue;	/* only looked whether the server lives */
+		for (unsigned int k = i; k < LAYOUT_MAX_PROCESSES; k++)
+			if (s->processes[k].pid == p->pid)
+				slots += slots_of(s, k);
 		nr++;
 		if (fn)
 			fn(arg, p->pid, slots);

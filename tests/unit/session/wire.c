@@ -269,6 +269,54 @@ static void a_thread_is_known_by_the_servers_number(void **state)
 	assert_int_equal(ask(ATTACH_PID, UINT32_MAX).err, -ESRCH);
 }
 
+static unsigned int slots_seen, processes_seen;
+
+static void count_slots(void *arg, pid_t pid, unsigned int slots)
+{
+	processes_seen++;
+	slots_seen += slots;
+}
+
+static void a_process_that_attaches_again_is_one_process(void **state)
+{
+	uint32_t slots = hello().nr_slots;
+	int first = conn;
+
+	conn = dial();
+	serve();
+	slots += hello().nr_slots;
+	processes_seen = slots_seen = 0;
+	assert_int_equal(attach_processes(session, count_slots, NULL), 1);
+	assert_int_equal(processes_seen, 1);
+	assert_int_equal(slots_seen, slots);
+	close(first);
+}
+
+/* Good packets with some bytes changed. What is answered does not matter, but that something is. */
+static void nonsense_is_answered(void **state)
+{
+	uint64_t x = 88172645463325252ull;
+
+	hello();
+	for (int i = 0; i < 5000; i++) {
+		size_t end = define(define(sizeof(struct attach_request), "app", "one", "body"), "app", "two", "other");
+		struct attach_request q = { .kind = ATTACH_EVENTS, .value = 2 };
+
+		for (int k = 0; k < 4; k++) {
+			x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+			packet[sizeof(q) + x % (end - sizeof(q))] = (char)(x >> 32);
+		}
+		if (x % 8 == 0)
+			q.kind = x >> 40 & 7;
+		if (q.kind == ATTACH_BYE)
+			continue;
+		if (x % 3 == 0)
+			q.value = (uint32_t)(x >> 50);
+		ask_bytes(q, sizeof(q) + (x >> 20) % (end - sizeof(q) + 1));
+		seen.defined[0] = '\0';
+	}
+}
+
 static void *take_and_vanish(void *arg)
 {
 	struct slot *slot = arg;
@@ -380,6 +428,8 @@ int main(int argc, char **argv)
 		WIRE_TEST(who_is_ready_may_go_at_once),
 		WIRE_TEST(who_is_held_goes_when_told),
 		WIRE_TEST(a_thread_is_known_by_the_servers_number),
+		WIRE_TEST(a_process_that_attaches_again_is_one_process),
+		WIRE_TEST(nonsense_is_answered),
 		WIRE_TEST(slots_of_threads_that_are_gone_come_back),
 		WIRE_TEST(a_process_that_asks_for_more_gets_them_back),
 		WIRE_TEST(what_ran_before_exec_is_forgotten_when_the_new_image_attaches),
