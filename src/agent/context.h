@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * context.h - context_go(): a handler's context goes on elsewhere
+ * context.h - where a handler's context is, and that it goes on elsewhere
  */
 #ifndef TRACEFUSE_AGENT_CONTEXT_H
 #define TRACEFUSE_AGENT_CONTEXT_H
@@ -9,6 +9,11 @@
 #include <ucontext.h>
 
 #if defined(__x86_64__)
+static inline uintptr_t context_sp(const ucontext_t *context)
+{
+	return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+}
+
 /* With this stack pointer, at this instruction, with this result of a function. */
 static inline void context_go(ucontext_t *context, uintptr_t sp, uintptr_t ip, uintptr_t result)
 {

@@ -22,7 +22,8 @@ static uint32_t cpu_asked(void)
 {
 	uint32_t cpu = 0;
 
-	agent_syscall(SYS_getcpu, &cpu, 0, 0);
+	if (!agent_restricted())
+		agent_syscall(SYS_getcpu, &cpu, 0, 0);
 	return cpu;
 }
 
@@ -82,6 +83,8 @@ static __attribute__((noinline)) uint32_t levels_left(struct agent_thread *t, st
 	for (uint32_t i = 0; i < depth && i < LAYOUT_HIT_LEVELS; i++) {
 		if (!stack_left(t, t->frame[i], sp))
 			continue;
+		if (!i)
+			t->resume = 0;
 		/* Release: pairs with the acquire in oldest_epoch(), as at the end of any hit. */
 		atomic_store_explicit(&slot->depth, i, memory_order_release);
 		return i;

@@ -30,6 +30,8 @@ struct guard_action {
 	uint64_t	mask;
 };
 
+enum { HIT_STACK_MOST = 65536 };
+
 #define GUARD_RESTORER 0x04000000ul
 
 static struct guard_action before;
@@ -78,7 +80,8 @@ static void leave_hit(ucontext_t *context)
 {
 	struct agent_thread *t = agent_self.thread;
 
-	if (t && t->resume)
+	/* On the same stack, and not far: a hit has its memory elsewhere. */
+	if (t && t->resume && t->resume - context_sp(context) < HIT_STACK_MOST)
 		context_go(context, t->resume, (uintptr_t)guarded_left, 1);
 }
 
