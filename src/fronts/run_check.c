@@ -49,7 +49,7 @@ static bool search_path(const char *name, char *out, size_t size, int *found)
 		    is_program(out, &err))
 			return true;
 		/* What is there and cannot be run is told when there is nothing better. */
-		if (err == EACCES)
+		if (err == EACCES && !access(out, F_OK))
 			*found = EACCES;
 		if (!*end)
 			return false;
