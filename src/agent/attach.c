@@ -216,14 +216,17 @@ static int greet(struct attach_reply *reply)
 	err = request_ask(&q, reply);
 	if (err)
 		return err;
+	agent.here->pid = reply->pid;
 	agent.here->other_pids = reply->pid && reply->pid != (uint32_t)agent_syscall(SYS_getpid);
 	return slots_take(reply);
 }
 
-static int connect_and_greet(struct attach_reply *reply)
+static int connect_and_greet(struct attach_reply *reply, bool child)
 {
 	int err = request_connect();
 
+	if (err && child)
+		err = request_inherit();
 	if (!err)
 		err = greet(reply);
 	if (err)
@@ -241,8 +244,7 @@ int attach_again(void)
 		return 0;
 	if (atomic_load_explicit(&agent.here->retry, memory_order_relaxed) > counter_read())
 		return -EAGAIN;
-	request_close();	/* the parent's */
-	err = connect_and_greet(&reply);
+	err = connect_and_greet(&reply, true);
 	if (err) {
 		atomic_store_explicit(&agent.here->retry, counter_read() + RETRY_TICKS, memory_order_relaxed);
 		return err;
@@ -260,7 +262,7 @@ int attach_more(void)
 
 	if (!request_usable()) {
 		agent.conn.fd = -1;
-		return connect_and_greet(&reply);
+		return connect_and_greet(&reply, false);
 	}
 	err = request_ask(&q, &reply);
 	return err ? err : slots_take(&reply);
@@ -299,12 +301,14 @@ int attach_start(const char *name, const char *runtime_dir)
 	struct attach_reply reply;
 	int err = dir_find(name, runtime_dir);
 
+	if (!err && !sandbox_permits())
+		err = -EPERM;
 	if (!err)
 		err = map_here();
 	if (!err)
 		err = map_session(&agent.plane);
 	if (!err)
-		err = connect_and_greet(&reply);
+		err = connect_and_greet(&reply, false);
 	if (err) {
 		unmap(&agent.plane);
 		return err;

@@ -34,6 +34,7 @@ struct agent_here {
 	_Atomic uint32_t attached;	/* this process has said HELLO; stored last, with release */
 	_Atomic uint32_t lock;		/* futex: 0 free, 1 taken, 2 taken and waited for */
 	uint32_t	no_membarrier;
+	uint32_t	pid;		/* as the server sees it */
 	uint32_t	other_pids;	/* the server sees other pids than we do */
 	_Atomic uint64_t retry;		/* counter: attaching failed, not again before */
 	uint32_t	nr_given;
@@ -52,6 +53,7 @@ struct agent {
 	struct plane	plane;
 	struct agent_here *here;
 	_Atomic uint32_t state;		/* enum agent_state */
+	_Atomic bool	sandbox;	/* a filter would not let a first hit make its system calls */
 	uint32_t	verbose;
 	char		dir[AGENT_PATH];	/* the session's directory */
 	char		exe[256];		/* the program's path */
@@ -100,8 +102,10 @@ void agent_say(const char *what, int err);
 
 /* ---- request.c: one question and its answer on the connection ---- */
 
-/* Connects to the session's socket. 0, -errno */
+/* Connects to the session's socket; what connection there was is closed then. 0, -errno */
 int request_connect(void);
+/* In a child of fork() that cannot: a connection by way of the parent's. 0, -errno */
+int request_inherit(void);
 /* The connection is there and ours. */
 bool request_usable(void);
 void request_close(void);
@@ -139,6 +143,11 @@ bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out);
 
 /* Tells the server of the static events of all DSOs that are loaded. */
 void events_start(void);
+
+/* ---- sandbox.c ---- */
+
+/* Whether the calls of attaching and of first hits get an answer in the sandbox that the process began in. */
+bool sandbox_permits(void);
 
 /* ---- guard.c ---- */
 

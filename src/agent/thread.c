@@ -290,7 +290,7 @@ static __attribute__((noinline, cold)) struct agent_thread *thread_first(void)
 	/* Relaxed: what is seen late only delays the first hit. */
 	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON || agent_self.first)
 		return NULL;
-	if (agent_self.retry > counter_read()) {
+	if (agent_restricted() || agent_self.retry > counter_read()) {
 		thread_missed();
 		return NULL;
 	}
