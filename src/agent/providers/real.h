@@ -31,7 +31,7 @@ struct real_function {
 
 /* As REAL_FUNCTION() for names that no header declares: real_NAME is of type `pointer`. */
 #define REAL_FUNCTION_AS(function, pointer)						\
-	static pointer real_##function;							\
+	static __typeof__(pointer) real_##function;					\
 	static struct real_function real_entry_##function				\
 	__attribute__((section("real_functions"), used, aligned(8))) =			\
 		{ #function, (void **)(void *)&real_##function, NULL }

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Unit test of agent/providers/real.c: finds what the dynamic linker finds, in the default version */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include "agent/providers/real.h"
+
+/* As an interposer would: the search has to begin behind us. */
+int pthread_mutex_trylock(pthread_mutex_t *m)
+{
+	return EINVAL;
+}
+
+REAL_FUNCTION(malloc);
+REAL_FUNCTION(free);
+REAL_FUNCTION(pthread_cond_wait);
+REAL_FUNCTION(pthread_cond_signal);
+REAL_FUNCTION(pthread_create);
+REAL_FUNCTION(pthread_mutex_trylock);
+REAL_FUNCTION(sem_wait);
+REAL_FUNCTION_AS(gettimeofday, int (*)(void *, void *));
+REAL_FUNCTION_AS(no_such_function, long (*)(void));
+REAL_FUNCTION_AS(cmocka_set_message_output, void (*)(int));
+
+static void *linker(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+static void test_finds_what_the_linker_finds(void **state)
+{
+	assert_ptr_equal(REAL(malloc), linker("malloc"));
+	assert_ptr_equal(REAL(free), linker("free"));
+	assert_ptr_equal(REAL(pthread_create), linker("pthread_create"));
+	assert_ptr_equal(REAL(sem_wait), linker("sem_wait"));
+	assert_ptr_equal(REAL(cmocka_set_message_output), linker("cmocka_set_message_output"));
+	assert_true(REAL_SAME_OBJECT(malloc, free));
+	assert_false(REAL_SAME_OBJECT(malloc, cmocka_set_message_output));
+}
+
+static void test_takes_the_default_version(void **state)
+{
+	void *old = dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.2.5");
+
+	assert_ptr_equal(REAL(pthread_cond_wait), dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2"));
+	assert_ptr_equal(REAL(pthread_cond_signal), dlvsym(RTLD_NEXT, "pthread_cond_signal", "GLIBC_2.3.2"));
+	if (old)
+		assert_ptr_not_equal(REAL(pthread_cond_wait), old);
+}
+
+static void test_begins_behind_us(void **state)
+{
+	pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+
+	assert_int_equal(pthread_mutex_trylock(&m), EINVAL);
+	assert_int_equal(REAL(pthread_mutex_trylock)(&m), 0);
+	assert_int_equal(REAL(pthread_mutex_trylock)(&m), EBUSY);
+}
+
+static void test_what_is_chosen_at_run_time_is_chosen(void **state)
+{
+	long t[2] = { 0, 0 };
+
+	assert_int_equal(REAL(gettimeofday)(t, NULL), 0);
+	assert_true(t[0] > 0);
+}
+
+static void test_what_nobody_has_fails(void **state)
+{
+	errno = 0;
+	assert_int_equal(REAL(no_such_function)(), -1);
+	assert_int_equal(errno, ENOSYS);
+}
+
+static void test_shadowed(void **state)
+{
+	/* Nothing stands before the program itself. */
+	assert_false(real_shadowed("malloc"));
+}
+
+static void test_any_number_of_times(void **state)
+{
+	void *(*before)(size_t) = REAL(malloc);
+
+	real_resolve();
+	assert_ptr_equal(REAL(malloc), before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_finds_what_the_linker_finds),
+		cmocka_unit_test(test_takes_the_default_version),
+		cmocka_unit_test(test_begins_behind_us),
+		cmocka_unit_test(test_what_is_chosen_at_run_time_is_chosen),
+		cmocka_unit_test(test_what_nobody_has_fails),
+		cmocka_unit_test(test_shadowed),
+		cmocka_unit_test(test_any_number_of_times),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
