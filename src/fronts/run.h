@@ -65,10 +65,12 @@ struct run {
 	struct access	*access;	/* NULL: it cannot be reached any more */
 	struct access	*hold;		/* programs wait for it; NULL: nobody does */
 	bool		set_up;
+	bool		attached;	/* a program has joined, or it is not known */
 
 	/* the program */
 	pid_t		pid;
 	int		status;		/* as waitpid() has it */
+	bool		failed;		/* it could not be executed; that was said */
 };
 
 /* Whether the session ends with the command. */

@@ -14,6 +14,7 @@
  *     shell sees its job stopped; when it goes on, the program does.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,8 @@ static void signals_give_back(const struct signals *s)
 
 /* ---- the program's process ---- */
 
-static void become_program(const struct run *r, const struct signals *s)
+/* `tell` is closed by exec. */
+static void become_program(const struct run *r, const struct signals *s, int tell)
 {
 	int err;
 
@@ -80,6 +82,8 @@ static void become_program(const struct run *r, const struct signals *s)
 		execvp(r->program[0], r->program);
 	err = errno;
 	command_error("%s: %s", r->program[0], strerror(err));
+	if (write(tell, "", 1) != 1)
+		_exit(RUN_NOT_EXECUTABLE);
 	_exit(err == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE);
 }
 
@@ -110,6 +114,7 @@ static void stop_like(struct run *r, int sig)
 
 	/* Other programs of the session would wait for a process that is stopped. */
 	run_setup_let_go(r);
+	r->attached = true;	/* perhaps: nobody tells any more */
 	fflush(NULL);
 	sigemptyset(&set);
 	sigaddset(&set, sig);
@@ -196,20 +201,32 @@ static void wait_for_end(struct run *r, int fd)
 	}
 }
 
+static int start(struct run *r, const struct signals *s, int tell)
+{
+	fflush(NULL);
+	r->pid = fork();
+	if (!r->pid)
+		become_program(r, s, tell);
+	return r->pid < 0 ? -errno : 0;
+}
+
 int run_child(struct run *r)
 {
+	int ret, tell[2] = { -1, -1 };
 	struct signals s;
-	int ret = signals_take(&s);
+	char byte;
 
-	fflush(NULL);
-	if (!ret) {
-		r->pid = fork();
-		if (!r->pid)
-			become_program(r, &s);
-		ret = r->pid < 0 ? -errno : 0;
-	}
+	ret = signals_take(&s);
+	if (!ret && pipe2(tell, O_CLOEXEC))
+		ret = -errno;
 	if (!ret)
+		ret = start(r, &s, tell[1]);
+	close(tell[1]);
+	if (!ret) {
 		wait_for_end(r, s.fd);
+		r->failed = read(tell[0], &byte, 1) == 1;
+	}
+	close(tell[0]);
 	if (s.fd >= 0)
 		close(s.fd);
 	signals_give_back(&s);

@@ -216,6 +216,7 @@ void run_setup_held(struct run *r)
 	int number = client_hear(r->hold);
 	char text[16];
 
+	r->attached = true;
 	if (number > 0) {
 		if (r->set_up)
 			enable_events(r);

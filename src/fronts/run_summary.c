@@ -83,6 +83,14 @@ static void print_sums(const struct sums *s, const char *info)
 	fputc('\n', stderr);
 }
 
+/* The agent is another version's, the system forbids it what it needs, the program ended in the dynamic linker ... */
+static void print_untraced(const struct run *r)
+{
+	if (r->preload && !r->attached && !r->failed)
+		fprintf(stderr, "tracefuse: %s has not joined the session and was not traced; with TRACEFUSE_VERBOSE=1 "
+			"the agent says why\n", r->program[0]);
+}
+
 /* Settings that wait for an event still: the event's name is probably wrong. */
 static void print_waiting(const struct run *r, const char *info)
 {
@@ -107,6 +115,7 @@ void run_summary(struct run *r)
 	r->access->ops->list(r->access, "instances", add_instance, &s);
 	if (!r->quiet)
 		print_sums(&s, info);
+	print_untraced(r);
 	print_waiting(r, info);
 	free(info);
 }
