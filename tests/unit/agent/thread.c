@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thread.c - threads and their slots, stacks and addresses: the agent inside of a process that is its own server
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "agent/state.h"
+#include "session/attach.h"
+#include "session/session.h"
+
+static struct session *session;
+static pthread_t server;
+static _Atomic int stop;
+
+static void *serve(void *arg)
+{
+	while (!stop) {
+		attach_serve(session);
+		usleep(500);
+	}
+	return NULL;
+}
+
+static int set_up(void **state)
+{
+	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20 };
+
+	if (session_create(NULL, &params, &session) || pthread_create(&server, NULL, serve, NULL))
+		return -1;
+	return attach_start(session_dir(session), NULL);
+}
+
+static int tear_down(void **state)
+{
+	stop = 1;
+	pthread_join(server, NULL);
+	session_close(session);
+	return 0;
+}
+
+/* ---- Slots ---- */
+
+static void a_thread_keeps_its_slot(void **state)
+{
+	struct agent_thread *t = agent_thread();
+
+	assert_non_null(t);
+	assert_ptr_equal(agent_thread(), t);
+	assert_int_equal(t->tid, gettid());
+	assert_int_equal(t->tgid, getpid());
+	assert_int_equal(plane_slot(session_plane(session), t->slot->index)->owner, gettid());
+}
+
+static void *own_slot(void *arg)
+{
+	struct agent_thread *t = agent_thread();
+
+	return t ? t->slot : NULL;
+}
+
+static void a_slot_is_used_again(void **state)
+{
+	void *first, *next;
+	pthread_t t;
+
+	pthread_create(&t, NULL, own_slot, NULL);
+	pthread_join(t, &first);
+	assert_non_null(first);
+	assert_ptr_not_equal(first, agent_thread()->slot);
+	for (int i = 0; i < 100; i++) {
+		pthread_create(&t, NULL, own_slot, NULL);
+		pthread_join(t, &next);
+		assert_ptr_equal(next, first);
+	}
+}
+
+static pthread_barrier_t all_there;
+
+static void *hold_slot(void *arg)
+{
+	void *slot = own_slot(NULL);
+
+	pthread_barrier_wait(&all_there);
+	return slot;
+}
+
+/* 64 slots, one of which is this thread's. */
+static void no_more_than_there_are(void **state)
+{
+	pthread_t t[70];
+	int with = 0;
+	void *slot;
+
+	pthread_barrier_init(&all_there, NULL, 70);
+	for (int i = 0; i < 70; i++)
+		pthread_create(&t[i], NULL, hold_slot, NULL);
+	for (int i = 0; i < 70; i++) {
+		pthread_join(t[i], &slot);
+		with += slot != NULL;
+	}
+	pthread_barrier_destroy(&all_there);
+	assert_int_equal(with, 63);
+}
+
+static void an_interposer_is_busy_once(void **state)
+{
+	struct agent_thread *t = agent_enter();
+
+	assert_non_null(t);
+	assert_null(agent_enter());
+	agent_leave(t);
+	assert_ptr_equal(agent_enter(), t);
+	agent_leave(t);
+}
+
+static void a_task_is_in_the_log(void **state)
+{
+	struct plane *p = session_plane(session);
+	struct program_tables *tables = plane_data(p, plane_header(p)->programs);
+	bool found = false;
+
+	pthread_setname_np(pthread_self(), "renamed");
+	agent_thread_renamed(agent_thread());
+	for (int i = 0; i < LAYOUT_TASKS; i++)
+		found |= tables->tasks[i].seq == (uint64_t)i + 1 && tables->tasks[i].pid == (uint32_t)gettid() &&
+			 !strcmp(tables->tasks[i].comm, "renamed");
+	assert_true(found);
+}
+
+static void a_child_has_no_slot_until_it_attaches(void **state)
+{
+	struct agent_thread *t = agent_thread();
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(t->slot != NULL || agent_attached() || agent.here->nr_given);
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	assert_ptr_equal(agent_thread(), t);
+	assert_non_null(t->slot);
+}
+
+/* ---- Stacks ---- */
+
+static uint64_t stack[AGENT_STACK];
+static uint32_t nr_stack;
+
+static __attribute__((noinline)) void walk(void)
+{
+	nr_stack = stack_walk(agent_thread(), __builtin_frame_address(0), stack, AGENT_STACK);
+	__asm__ __volatile__("" : : : "memory");
+}
+
+static __attribute__((noinline)) void walk_below(int depth)
+{
+	if (depth)
+		walk_below(depth - 1);
+	else
+		walk();
+	__asm__ __volatile__("" : : : "memory");
+}
+
+/* Whether an address of the session is one of this function's here. */
+static bool is_in(uint64_t addr, const void *function)
+{
+	uint64_t at = agent_address(agent_thread(), function);
+
+	return addr > at && addr < at + 256;
+}
+
+static void the_callers_are_found(void **state)
+{
+	walk_below(3);
+	assert_true(nr_stack > 4);
+	for (int i = 0; i < 4; i++)
+		assert_true(is_in(stack[i], walk_below));
+	assert_true(is_in(stack[4], the_callers_are_found));
+}
+
+static void *walk_thread(void *arg)
+{
+	const struct agent_thread *t = agent_thread();
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	walk_below(2);
+	return (void *)(uintptr_t)(t && here - t->stack_low < t->stack_high - t->stack_low &&
+				   t->stack_high - t->stack_low > 65536);
+}
+
+static void a_thread_s_own_stack_is_known(void **state)
+{
+	void *known;
+	pthread_t t;
+
+	pthread_create(&t, NULL, walk_thread, NULL);
+	pthread_join(t, &known);
+	assert_non_null(known);
+	assert_true(nr_stack >= 4);
+	assert_true(is_in(stack[3], walk_thread));
+}
+
+static void a_deep_stack_is_cut_off(void **state)
+{
+	walk_below(200);
+	assert_int_equal(nr_stack, AGENT_STACK);
+}
+
+/* Frames of no use: each chain ends without a read outside of the page. */
+static void bad_frames_end_the_walk(void **state)
+{
+	uintptr_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct agent_thread *t = agent_thread();
+	uintptr_t code = (uintptr_t)walk_below + 8;
+
+	assert_int_equal(stack_walk(t, page + 510, stack, AGENT_STACK), 0);	/* no code */
+	page[511] = code;
+	page[510] = (uintptr_t)(page + 600);		/* beyond the page */
+	assert_int_equal(stack_walk(t, page + 510, stack, AGENT_STACK), 1);
+	assert_int_equal(stack_walk(t, page + 511, stack, AGENT_STACK), 0);	/* half beyond */
+	assert_int_equal(stack_walk(t, (char *)page + 3, stack, AGENT_STACK), 0);
+	page[0] = (uintptr_t)page;			/* itself */
+	page[1] = code;
+	assert_int_equal(stack_walk(t, page, stack, AGENT_STACK), 1);
+	page[0] = (uintptr_t)(page + 2);
+	page[2] = 0;
+	page[3] = (uintptr_t)page;			/* data is no code */
+	assert_int_equal(stack_walk(t, page, stack, AGENT_STACK), 1);
+	munmap(page, 4096);
+}
+
+static void what_was_left_is_told_from_what_waits(void **state)
+{
+	const struct agent_thread t = { .stack_low = 0x10000, .stack_high = 0x20000 };
+
+	assert_true(stack_left(&t, 0x11000, 0x12000));		/* popped */
+	assert_true(stack_left(&t, 0x11000, 0x11000));		/* the same call again */
+	assert_false(stack_left(&t, 0x12000, 0x11000));		/* a handler above it */
+	assert_false(stack_left(&t, 0x12000, 0x90000));		/* a handler on another stack */
+	assert_true(stack_left(&t, 0x90000, 0x12000));		/* which was left */
+	assert_true(stack_left(&t, 0x90100, 0x90200));
+	assert_false(stack_left(&t, 0x90000, 0xa0000));		/* cannot be told */
+}
+
+/* ---- Addresses ---- */
+
+static void addresses_are_those_of_the_table(void **state)
+{
+	struct plane *p = session_plane(session);
+	struct program_tables *tables = plane_data(p, plane_header(p)->programs);
+	uint64_t own = agent_address(agent_thread(), (void *)(uintptr_t)walk_below);
+	uint64_t libc = agent_address(agent_thread(), dlsym(RTLD_DEFAULT, "printf"));
+	const struct dso_entry *e = &tables->dsos[(own - LAYOUT_DSO_BASE) >> LAYOUT_DSO_SHIFT];
+	char exe[256] = "";
+
+	assert_true(own >= LAYOUT_DSO_BASE && libc >= LAYOUT_DSO_BASE);
+	assert_int_not_equal(own >> LAYOUT_DSO_SHIFT, libc >> LAYOUT_DSO_SHIFT);
+	assert_int_equal(e->state, DSO_READY);
+	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+	assert_string_equal(e->path, exe);
+	assert_true(e->id_len >= 8);
+	assert_true((own & 0xffffffff) < e->size);
+	e = &tables->dsos[(libc - LAYOUT_DSO_BASE) >> LAYOUT_DSO_SHIFT];
+	assert_non_null(strstr(e->path, "libc"));
+}
+
+static void addresses_outside_stay(void **state)
+{
+	int here;
+	void *heap = malloc(16);
+
+	assert_int_equal(agent_address(agent_thread(), &here), (uintptr_t)&here);
+	assert_int_equal(agent_address(agent_thread(), heap), (uintptr_t)heap);
+	assert_int_equal(agent_address(agent_thread(), NULL), 0);
+	free(heap);
+}
+
+static void numbers_stay_when_dsos_go(void **state)
+{
+	uint64_t before = agent_address(agent_thread(), (void *)(uintptr_t)walk_below);
+
+	agent_dso_closed();
+	assert_int_equal(agent_address(agent_thread(), (void *)(uintptr_t)walk_below), before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_thread_keeps_its_slot),
+		cmocka_unit_test(a_slot_is_used_again),
+		cmocka_unit_test(no_more_than_there_are),
+		cmocka_unit_test(an_interposer_is_busy_once),
+		cmocka_unit_test(a_task_is_in_the_log),
+		cmocka_unit_test(a_child_has_no_slot_until_it_attaches),
+		cmocka_unit_test(the_callers_are_found),
+		cmocka_unit_test(a_thread_s_own_stack_is_known),
+		cmocka_unit_test(a_deep_stack_is_cut_off),
+		cmocka_unit_test(bad_frames_end_the_walk),
+		cmocka_unit_test(what_was_left_is_told_from_what_waits),
+		cmocka_unit_test(addresses_are_those_of_the_table),
+		cmocka_unit_test(addresses_outside_stay),
+		cmocka_unit_test(numbers_stay_when_dsos_go),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
