@@ -21,7 +21,7 @@ all: build/tracefuse
 
 # ninja knows what is to be done; make only has to ask it every time.
 build/tracefuse: $(BUILD)/build.ninja FORCE
-	ninja -C $(BUILD) -j $(JOBS) src/fronts/tracefuse
+	ninja -C $(BUILD) -j $(JOBS) all-programs
 	@ln -sf meson/src/fronts/tracefuse build/tracefuse
 
 $(BUILD)/build.ninja:
@@ -51,7 +51,7 @@ fuzz:
 
 install: build/tracefuse
 	meson configure $(BUILD) -Dprefix=$(PREFIX)
-	ninja -C $(BUILD) -j $(JOBS) src/fronts/tracefuse
+	ninja -C $(BUILD) -j $(JOBS) all-programs
 	DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild --only-changed
 
 uninstall:
