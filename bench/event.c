@@ -129,7 +129,6 @@ int main(void)
 	if (trace_off_enabled() || !trace_ring_enabled() || !trace_hist_enabled())
 		bench_fail("the events are not as they should be");
 	BENCH("static event that is off", trace_off((int)i, 1); __asm__ __volatile__("" : : : "memory"));
-	BENCH("nothing", __asm__ __volatile__("" : : : "memory"));
 	BENCH("static event, 2 integers, into the ring", trace_ring((int)i, 1));
 	BENCH("static event, one histogram", trace_hist(i & 7, 1));
 	BENCH("rdtsc at static events", sink += counter_read());
