@@ -50,7 +50,7 @@ static void instance_free(struct instance *inst)
 	free(inst->buffer_bytes);
 	free(inst->size_objects);
 	if (inst->tracer_state)
-		inst->tracer_free(inst->tracer_state);
+		inst->tracer_free(inst);
 	free(inst->name);
 	free(inst);
 }

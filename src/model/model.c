@@ -40,6 +40,8 @@ int model_create(struct session *s, struct model **out)
 	list_init(&m->instances);
 	list_init(&m->named_hists);
 	list_init(&m->dynamic_events);
+	list_init(&m->watchers);
+	pthread_mutex_init(&m->watch_lock, NULL);
 	m->nr_cpus = session_header(s)->nr_cpus;
 	m->subbuf_size = DEFAULT_SUBBUF;
 	m->default_buffer_bytes = DEFAULT_BUFFER;
@@ -158,6 +160,7 @@ void model_destroy(struct model *m)
 	symbols_destroy(m->strings);
 	free(m->release);
 	free(m->printk_formats);
+	pthread_mutex_destroy(&m->watch_lock);
 	free(m);
 }
 

@@ -17,6 +17,7 @@
 #ifndef TRACEFUSE_MODEL_MODEL_H
 #define TRACEFUSE_MODEL_MODEL_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,8 +28,8 @@ struct tep_handle;
 struct ftrace;
 struct ftrace_instance;
 struct tep_event;
+struct hit;
 struct tracer;
-struct tracer_state;
 struct errlog;
 struct cmdlines;
 struct dynamic_event;
@@ -118,13 +119,13 @@ struct instance {
 	unsigned int		stopped;	/* option pause-on-trace: readers of trace; rings take nothing meanwhile */
 	uint64_t		pipes[LAYOUT_MAX_CPUS / 64];	/* CPUs whose trace_pipe is open, all: the instance's own */
 	const struct tracer	*tracer;	/* current_tracer (tracers/tracer.h); NULL: nop */
-	struct tracer_state	*tracer_state;	/* the tracer's own; NULL: it has none */
-	void			(*tracer_free)(struct tracer_state *state);
+	void			*tracer_state;	/* the tracer's own; NULL: it has none */
+	void			(*tracer_free)(struct instance *inst);	/* of it, with the instance */
 	uint64_t		tracer_options;	/* those of options.h that belong to it */
 	/* The tracer's word on an option that changes; -EINVAL refuses. NULL: it does not mind */
 	int			(*option_changes)(struct instance *inst, int option, bool on);
 	unsigned int		pipe_readers;	/* who has trace_pipe or trace_pipe_raw open: the tracer stays */
-	uint64_t		max_latency;	/* tracing_max_latency, ns */
+	_Atomic uint64_t	max_latency;	/* tracing_max_latency, ns; set by whoever sees a longer one */
 	const void		*snapshot_hist;	/* the hist whose snapshot() may swap the buffers; NULL */
 	struct errlog		*errlog;	/* each instance has its own */
 	struct pids		*pids;		/* set_event_pid, NULL: none (pids.h) */
@@ -176,7 +177,14 @@ struct model {
 	void			(*catch_up)(void *arg);
 	void			*catch_up_arg;
 	bool			hist_legacy;	/* --hist-legacy */
-	uint64_t		tracing_thresh;	/* ns */
+	_Atomic uint64_t	tracing_thresh;	/* ns */
+	/*
+	 * A source tells it of each record that passed, in its own thread, and which instances have it (a bit
+	 * each, as hit() returns). NULL: nobody wants to know. What is seen there is under watch_lock.
+	 */
+	void			(*_Atomic observe)(struct model *m, const struct hit *h, uint64_t recorded);
+	pthread_mutex_t		watch_lock;
+	struct list_head	watchers;	/* struct latency of tracers/latency.h */
 	int			max_graph_depth;
 };
 

@@ -155,8 +155,10 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 {
 	const unsigned int kind = src->kinds[r->type];
 	struct stream_context *context = &s->context[record_level(r->data)];
+	void (*observe)(struct model *m, const struct hit *h, uint64_t recorded);
 	struct subbuf_record stack;
 	struct hit h = { 0 };
+	bool planned;
 
 	if (kind == RECORD_STACK) {
 		pass_stack(src, s, r);
@@ -166,7 +168,9 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 		return false;
 	if (kind != RECORD_USER_STACK)
 		*context = (struct stream_context){ 0 };
-	if (!has_plan(src, r->type))
+	observe = atomic_load_explicit(&src->model->observe, memory_order_relaxed);
+	planned = has_plan(src, r->type);
+	if (!planned && !observe)
 		return false;
 	fill_hit(src, s, r, &h);
 	if (more && find_stack(src, s, r, &stack)) {
@@ -176,8 +180,11 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	}
 	if (kind == RECORD_PRINT)
 		fill_print(src, &h);
-	context->fate = hit(src->plane, src->slot, &h);
-	return true;
+	context->fate = planned ? hit(src->plane, src->slot, &h) : 0;
+	/* A tracer that watches (tracers/latency.h); relaxed: it looks again under its own lock. */
+	if (__builtin_expect(observe != NULL, 0))
+		observe(src->model, &h, context->fate);
+	return planned;
 }
 
 /* ---- the run ---- */

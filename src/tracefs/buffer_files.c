@@ -34,10 +34,13 @@ static int open_trace(struct tree_file *f)
 	struct instance *inst = f->at.inst;
 
 	if ((f->flags & O_ACCMODE) != O_RDONLY && (f->flags & O_TRUNC)) {
-		data_ref b = instance_buffer(inst, tracer_current(inst)->print_max);
+		const struct tracer *t = tracer_current(inst);
+		data_ref b = instance_buffer(inst, t->print_max);
 
 		if (b)
 			buffer_clear(session_of(f), b, f->at.cpu);
+		if (t->clear)
+			t->clear(inst);
 	}
 	if (!reads(f))
 		return 0;

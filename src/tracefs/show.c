@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "tracefs/show_state.h"
+#include "tracers/section.h"
 #include "tracers/tracer.h"
 
 enum { SHOW_CHUNK = 64 * 1024 };
@@ -61,6 +62,7 @@ void show_close(struct show *s)
 		s->tracer->close(s);
 	if (s->iter)
 		ring_iter_close(s->iter);
+	section_put(s->section);
 	show_events_free(s);
 	text_free(&s->text);
 	text_free(&s->env.scratch);
@@ -90,17 +92,34 @@ static int copy_record(struct show_record *to, const struct ring_record *from)
 	return 0;
 }
 
+/* Of the section's records the next one that is of the CPU; false: there is none. */
+static bool find_in_section(struct show *s, int cpu, struct ring_record *out)
+{
+	while (section_record(s->section, s->section_next, out)) {
+		if (cpu < 0 || out->cpu == (uint32_t)cpu)
+			return true;
+		s->section_next++;
+	}
+	return false;
+}
+
+static int next_record(struct show *s, struct ring_record *out)
+{
+	int ret;
+
+	if (!s->section)
+		return s->iter ? ring_iter_next(s->iter, out) : 0;
+	ret = find_in_section(s, s->cpu, out);
+	s->section_next += ret;
+	return ret;
+}
+
 static void fetch(struct show *s)
 {
 	struct ring_record r;
-	int ret;
+	int ret = next_record(s, &r);
 
 	s->have_next = false;
-	if (!s->iter)
-		return;
-	ret = ring_iter_next(s->iter, &r);
-	while (ret > 0 && r.time < s->time_start)	/* what was before the section */
-		ret = ring_iter_next(s->iter, &r);
 	if (ret > 0)
 		ret = copy_record(&s->record[!s->present], &r) ? -ENOMEM : 1;
 	s->have_next = ret > 0;
@@ -127,6 +146,8 @@ bool show_peek_cpu(struct show *s, uint32_t cpu, struct show_record *out)
 	}
 	if (s->pipe)
 		found = s->consumer && ring_peek_cpu(s->consumer, cpu, &r);
+	else if (s->section)
+		found = find_in_section(s, s->cpu, &r) && r.cpu == cpu;
 	else
 		found = s->iter && ring_iter_peek_cpu(s->iter, cpu, &r);
 	if (found)
@@ -142,6 +163,8 @@ void show_skip_cpu(struct show *s, uint32_t cpu)
 		ring_take_cpu(s->consumer, cpu);
 	else if (s->have_next && s->record[!s->present].cpu == cpu)
 		fetch(s);
+	else if (s->section)
+		s->section_next++;
 	else
 		ring_iter_skip_cpu(s->iter, cpu);
 }
@@ -168,10 +191,12 @@ int show_open(struct instance *inst, int snapshot, int cpu, struct show **out)
 		return -ENOMEM;
 	s->snapshot = snapshot || print_max;
 	s->print_max = print_max;
-	if (s->snapshot && tracer_section(inst))
-		s->time_start = tracer_section(inst)->time_start;
+	if (s->snapshot && s->tracer->section)
+		s->section = s->tracer->section(inst);
+	if (s->section)
+		s->time_start = s->section->time_start;
 	s->cpu = cpu;
-	if (buffer) {
+	if (buffer && !s->section) {
 		s->annotate = has_overruns(s, buffer);
 		ret = ring_iter_open(s->model->session, buffer, cpu, &s->iter);
 	}

@@ -6,6 +6,7 @@
 
 #include "session/layout.h"
 #include "tracefs/show_state.h"
+#include "tracers/section.h"
 #include "tracers/tracer.h"
 
 /* Records in the buffer, and all that were ever written to it; always of all CPUs. */
@@ -15,7 +16,9 @@ static void count_entries(const struct show *s, uint64_t *entries, uint64_t *tot
 	struct ring_stats stats;
 	uint32_t cpu;
 
-	*entries = *total = 0;
+	*entries = *total = s->section ? s->section->nr : 0;
+	if (s->section)
+		return;
 	for (cpu = 0; buffer && cpu < s->model->nr_cpus; cpu++) {
 		if (buffer_stats(s->model->session, buffer, cpu, &stats))
 			continue;
@@ -66,12 +69,10 @@ static void header_irq(struct show *s)
 /* The longest section that a latency tracer has kept, or the buffer's own: nobody's, of no length. */
 static void latency_section(struct show *s)
 {
-	static const struct tracer_section none;
-	const struct tracer_section *m = tracer_section(s->inst);
+	static const struct section none;
+	const struct section *m = s->section ? s->section : &none;
 	uint64_t entries, total;
 
-	if (!m || !s->snapshot)
-		m = &none;
 	count_entries(s, &entries, &total);
 	text_printf(&s->text,
 		    "# latency: %llu us, #%llu/%llu, CPU#%u | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:%u)\n",

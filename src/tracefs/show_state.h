@@ -59,6 +59,8 @@ struct show {
 	void		*tracer_data;	/* the tracer's own */
 	bool		print_max;	/* trace shows the buffer that the tracer keeps */
 	uint64_t	time_start;	/* of the section that a latency tracer shows; 0: none */
+	struct section	*section;	/* and its records, which stand for a buffer's; NULL: there is none */
+	unsigned int	section_next;	/* of them */
 	struct ring_iter *iter;
 	struct ring_consumer *consumer;	/* of a pipe */
 	struct show_record record[2];

@@ -3,6 +3,7 @@
  * tracer_files.c - which tracer is current, and what tracers are told: thresholds, depths
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "model/text.h"
@@ -62,7 +63,7 @@ static int keep_number(struct instance *inst, enum setting what, const char *pat
 
 static int print_thresh(struct tree_file *f, FILE *out)
 {
-	return print_usecs(f->tree->model->tracing_thresh, out);
+	return print_usecs(atomic_load_explicit(&f->tree->model->tracing_thresh, memory_order_relaxed), out);
 }
 
 static ssize_t write_thresh(struct tree_file *f, const char *buf, size_t size)
@@ -73,7 +74,8 @@ static ssize_t write_thresh(struct tree_file *f, const char *buf, size_t size)
 
 	if (err)
 		return err;
-	f->tree->model->tracing_thresh = v * NS_PER_US;
+	/* Relaxed: a number of its own. */
+	atomic_store_explicit(&f->tree->model->tracing_thresh, v * NS_PER_US, memory_order_relaxed);
 	err = keep_number(f->at.inst, SETTING_THRESH, "tracing_thresh", v);
 	if (!err && t->update_thresh)
 		err = t->update_thresh(f->at.inst);
@@ -82,7 +84,7 @@ static ssize_t write_thresh(struct tree_file *f, const char *buf, size_t size)
 
 static int print_max_latency(struct tree_file *f, FILE *out)
 {
-	return print_usecs(f->at.inst->max_latency, out);
+	return print_usecs(atomic_load_explicit(&f->at.inst->max_latency, memory_order_relaxed), out);
 }
 
 static ssize_t write_max_latency(struct tree_file *f, const char *buf, size_t size)
@@ -91,7 +93,7 @@ static ssize_t write_max_latency(struct tree_file *f, const char *buf, size_t si
 	int err = text_to_u64_len(buf, size, 10, &v);
 
 	if (!err) {
-		f->at.inst->max_latency = v * NS_PER_US;
+		atomic_store_explicit(&f->at.inst->max_latency, v * NS_PER_US, memory_order_relaxed);
 		err = keep_number(f->at.inst, SETTING_MAX_LATENCY, "tracing_max_latency", v);
 	}
 	return taken(err, size);

@@ -1,49 +1,176 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * latency.c - the longest time with interrupts or preemption off, and the longest from a wakeup to its task's run
+ * latency.c - tracers that keep the longest section that they have seen
+ *
+ * What they have in common: options, which of them may be current together,
+ * the maximum, and how it prints. What a section is: critical.c, wakeup.c.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "tracers/graph.h"
-#include "tracers/tracer.h"
 #include "tracefs/show_state.h"
-
-#define BIT(o) (1ull << (o))
+#include "tracers/graph.h"
+#include "tracers/latency.h"
 
 /* How display-graph draws here. */
 static const unsigned int style = GRAPH_CPU | GRAPH_PROC | GRAPH_RELTIME | GRAPH_DURATION;
 
-/* Options that a latency tracer sets, and gives back. */
+/* Options that a latency tracer sets, and gives back; the last one only where nothing may come while it is read. */
 static const enum trace_option forced[] = { OPTION_OVERWRITE, OPTION_LATENCY_FORMAT, OPTION_PAUSE_ON_TRACE };
 
 enum { NR_FORCED = sizeof(forced) / sizeof(forced[0]) };
 
-/* Tracers of one family share what they watch: one of them at a time. */
-enum family { FAMILY_CRITICAL, FAMILY_WAKEUP };
-
-struct latency {
-	struct tracer_state state;
-	enum family	family;
-	uint64_t	options;	/* as they were before */
+/* A record of ftrace:function; one of funcgraph_entry, one of funcgraph_exit. */
+struct function_record {
+	struct record_common common;
+	uint64_t	ip, parent;
 };
+
+struct graph_entry_record {
+	struct record_common common;
+	uint64_t	func;
+	int32_t		depth;
+} __attribute__((packed));
 
 static struct latency *latency_of(const struct instance *inst)
 {
-	return (struct latency *)inst->tracer_state;
+	return inst->tracer_state;
 }
 
-static void latency_free(struct tracer_state *state)
+/* ---- what is seen; under watch_lock ---- */
+
+static void observe(struct model *m, const struct hit *h, uint64_t recorded)
 {
-	free((struct latency *)state);
+	struct latency *l;
+
+	pthread_mutex_lock(&m->watch_lock);
+	list_each(l, &m->watchers, node) {
+		const struct instance_state *state = l->inst->state;
+		uint32_t index = l->inst->index;
+
+		/* Relaxed: a trigger that switches it off does so in this thread. */
+		if (atomic_load_explicit(&state->tracing_on, memory_order_relaxed))
+			l->watch->step(l, h, index < 64 && recorded >> index & 1);
+		else
+			l->watch->forget(l);
+	}
+	pthread_mutex_unlock(&m->watch_lock);
 }
 
-static bool family_is_busy(const struct model *m, enum family family)
+bool latency_counts(const struct latency *l, uint64_t ns)
+{
+	/* Relaxed: numbers of their own. */
+	uint64_t thresh = atomic_load_explicit(&l->inst->model->tracing_thresh, memory_order_relaxed);
+
+	return thresh ? ns >= thresh : ns > atomic_load_explicit(&l->inst->max_latency, memory_order_relaxed);
+}
+
+struct section *latency_report(struct latency *l, struct section *s, uint64_t ns)
+{
+	s->latency = ns;
+	atomic_store_explicit(&l->inst->max_latency, ns, memory_order_relaxed);
+	l->sequence++;
+	section_put(l->max);
+	l->max = s;
+	return section_create();
+}
+
+bool latency_keeps(const struct latency *l, const struct hit *h, bool recorded)
+{
+	uint16_t id = ((const struct record_common *)h->record)->type;
+
+	if (!id)
+		return false;
+	if (id == l->function_id)
+		return l->functions && !l->draws;
+	if (id == l->graph_entry_id || id == l->graph_exit_id)
+		return l->functions && l->draws;
+	return recorded;
+}
+
+static struct record_common common_of(const struct hit *h, uint16_t id)
+{
+	struct record_common common = *(const struct record_common *)h->record;
+
+	common.type = id;
+	return common;
+}
+
+/* In the graph a function of the tracer's own is a call that takes no time. */
+static void add_graph(const struct latency *l, struct section *s, const struct hit *h, uint64_t ip)
+{
+	const struct graph_entry_record entry = { .common = common_of(h, l->graph_entry_id), .func = ip };
+	uint8_t ret[48] = { 0 };	/* depth 0, no time */
+	struct record_common common = common_of(h, l->graph_exit_id);
+
+	memcpy(ret, &common, sizeof(common));
+	memcpy(ret + 8, &ip, sizeof(ip));
+	section_add(s, h->cpu, h->time, &entry, sizeof(entry));
+	section_add(s, h->cpu, h->time, ret, sizeof(ret));
+}
+
+void latency_add_function(const struct latency *l, struct section *s, const struct hit *h, uint64_t ip,
+			  uint64_t parent)
+{
+	const struct function_record r = { common_of(h, l->function_id), ip, parent };
+
+	if (l->draws && l->graph_entry_id && l->graph_exit_id)
+		add_graph(l, s, h, ip);
+	else if (l->function_id)
+		section_add(s, h->cpu, h->time, &r, sizeof(r));
+}
+
+/* ---- control ---- */
+
+/* 0 where the event's fields are not where this file puts them. */
+static uint16_t event_id(struct model *m, const char *name, const char *last, uint16_t offset)
+{
+	struct event *e = model_find_event(m, "ftrace", name);
+	const struct field *f = e ? event_find_field(e, last) : NULL;
+
+	return f && f->offset == offset ? e->id : 0;
+}
+
+static void enter(struct latency *l)
+{
+	struct model *m = l->inst->model;
+
+	pthread_mutex_lock(&m->watch_lock);
+	list_add_tail(&l->node, &m->watchers);
+	/* Relaxed: whoever misses it now sees it with the next record. */
+	atomic_store_explicit(&m->observe, observe, memory_order_relaxed);
+	pthread_mutex_unlock(&m->watch_lock);
+}
+
+static void leave(struct latency *l)
+{
+	struct model *m = l->inst->model;
+
+	pthread_mutex_lock(&m->watch_lock);
+	list_del(&l->node);
+	if (list_empty(&m->watchers))
+		atomic_store_explicit(&m->observe, NULL, memory_order_relaxed);
+	pthread_mutex_unlock(&m->watch_lock);
+}
+
+static void state_free(struct instance *inst)
+{
+	struct latency *l = latency_of(inst);
+
+	leave(l);
+	l->watch->close(l);
+	section_put(l->max);
+	free(l);
+	inst->tracer_state = NULL;
+}
+
+static bool is_busy(const struct model *m, const struct latency_watch *watch)
 {
 	const struct instance *inst;
 
 	list_each(inst, &m->instances, node)
-		if (inst->tracer_state && latency_of(inst)->family == family)
+		if (inst->tracer_state && latency_of(inst)->watch == watch)
 			return true;
 	return false;
 }
@@ -57,36 +184,67 @@ static int set_options(struct instance *inst, uint64_t options, int nr)
 	return err;
 }
 
-static int init(struct instance *inst, enum family family, int nr_forced)
+static struct latency *create(struct instance *inst, const struct tracer *t, const struct latency_watch *watch)
+{
+	struct latency *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->inst = inst;
+	l->tracer = t;
+	l->watch = watch;
+	l->options = inst->options;
+	l->functions = options_test(inst->options, OPTION_FUNCTION_TRACE);
+	l->draws = options_test(inst->options, OPTION_DISPLAY_GRAPH);
+	l->function_id = event_id(inst->model, "function", "parent_ip", 16);
+	l->graph_entry_id = event_id(inst->model, "funcgraph_entry", "depth", 16);
+	l->graph_exit_id = event_id(inst->model, "funcgraph_exit", "rettime", 40);
+	if (!watch->open(l))
+		return l;
+	free(l);
+	return NULL;
+}
+
+static int init(struct instance *inst, const struct tracer *t, const struct latency_watch *watch, int nr_forced)
 {
 	struct latency *l;
 
-	if (family_is_busy(inst->model, family))
+	if (is_busy(inst->model, watch))
 		return -EBUSY;
-	l = calloc(1, sizeof(*l));
+	l = create(inst, t, watch);
 	if (!l)
 		return -ENOMEM;
-	l->family = family;
-	l->options = inst->options;
-	inst->tracer_state = &l->state;
-	inst->tracer_free = latency_free;
-	inst->max_latency = 0;
+	inst->tracer_state = l;
+	inst->tracer_free = state_free;
+	atomic_store_explicit(&inst->max_latency, 0, memory_order_relaxed);
+	enter(l);
 	return set_options(inst, ~0ull, nr_forced);
 }
 
 static void reset(struct instance *inst, int nr_forced)
 {
-	struct latency *l = latency_of(inst);
-	uint64_t options = l->options;
+	uint64_t options;
 
-	inst->tracer_state = NULL;
-	latency_free(&l->state);
+	if (!inst->tracer_state)
+		return;
+	options = latency_of(inst)->options;
+	state_free(inst);
 	(void)set_options(inst, options, nr_forced);
 }
 
-static int init_critical(struct instance *inst)
+static int init_irqsoff(struct instance *inst)
 {
-	return init(inst, FAMILY_CRITICAL, NR_FORCED);
+	return init(inst, &tracer_irqsoff, &critical_watch, NR_FORCED);
+}
+
+static int init_preemptoff(struct instance *inst)
+{
+	return init(inst, &tracer_preemptoff, &critical_watch, NR_FORCED);
+}
+
+static int init_preemptirqsoff(struct instance *inst)
+{
+	return init(inst, &tracer_preemptirqsoff, &critical_watch, NR_FORCED);
 }
 
 static void reset_critical(struct instance *inst)
@@ -94,10 +252,14 @@ static void reset_critical(struct instance *inst)
 	reset(inst, NR_FORCED);
 }
 
-/* A wakeup's trace may be read while the next one is on its way. */
 static int init_wakeup(struct instance *inst)
 {
-	return init(inst, FAMILY_WAKEUP, NR_FORCED - 1);
+	return init(inst, &tracer_wakeup, &wakeup_watch, NR_FORCED - 1);
+}
+
+static int init_wakeup_rt(struct instance *inst)
+{
+	return init(inst, &tracer_wakeup_rt, &wakeup_watch, NR_FORCED - 1);
 }
 
 static void reset_wakeup(struct instance *inst)
@@ -105,10 +267,56 @@ static void reset_wakeup(struct instance *inst)
 	reset(inst, NR_FORCED - 1);
 }
 
+static void forget(struct instance *inst)
+{
+	struct latency *l = latency_of(inst);
+
+	pthread_mutex_lock(&inst->model->watch_lock);
+	l->watch->forget(l);
+	pthread_mutex_unlock(&inst->model->watch_lock);
+}
+
+static void clear(struct instance *inst)
+{
+	struct latency *l = latency_of(inst);
+
+	pthread_mutex_lock(&inst->model->watch_lock);
+	section_put(l->max);
+	l->max = NULL;
+	pthread_mutex_unlock(&inst->model->watch_lock);
+}
+
+static struct section *longest(struct instance *inst)
+{
+	struct latency *l = latency_of(inst);
+	struct section *s;
+
+	pthread_mutex_lock(&inst->model->watch_lock);
+	s = l->max ? section_get(l->max) : NULL;
+	pthread_mutex_unlock(&inst->model->watch_lock);
+	return s;
+}
+
 /* A buffer that keeps the old records would hold the wrong end of a section. */
 static int set_flag(struct instance *inst, int option, bool on)
 {
-	return option == OPTION_OVERWRITE && !on ? -EINVAL : 0;
+	struct latency *l = latency_of(inst);
+
+	if (option == OPTION_OVERWRITE && !on)
+		return -EINVAL;
+	pthread_mutex_lock(&inst->model->watch_lock);
+	if (option == OPTION_FUNCTION_TRACE)
+		l->functions = on;
+	if (option == OPTION_DISPLAY_GRAPH) {
+		/* It starts anew: what it has was recorded in the other form. */
+		l->draws = on;
+		l->watch->forget(l);
+		section_put(l->max);
+		l->max = NULL;
+		atomic_store_explicit(&inst->max_latency, 0, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&inst->model->watch_lock);
+	return 0;
 }
 
 /* ---- printing ---- */
@@ -136,18 +344,38 @@ static bool print_line(struct show *s, const struct show_event *e, const struct 
 	return draws(s) && graph_print_line(s, style, e, r);
 }
 
+/* ---- tracers ---- */
+
+unsigned int critical_kinds(const struct tracer *t)
+{
+	return (t != &tracer_preemptoff ? CRITICAL_IRQS : 0) | (t != &tracer_irqsoff ? CRITICAL_PREEMPT : 0);
+}
+
 static bool has_wakeups(struct model *m)
 {
 	return model_find_event(m, "sched", "sched_switch") && model_find_event(m, "sched", "sched_wakeup");
 }
 
-#define PRINTS .open = open_show, .close = graph_close, .print_header = print_header, .print_line = print_line
-#define KEEPS_MAX .allow_instances = true, .use_max_tr = true, .print_max = true, .set_flag = set_flag
-#define CRITICAL .init = init_critical, .reset = reset_critical
-#define WAKEUP .available = has_wakeups, .init = init_wakeup, .reset = reset_wakeup
+#define LATENCY .allow_instances = true, .use_max_tr = true, .print_max = true, .set_flag = set_flag, \
+	.stop = forget, .section = longest, .clear = clear, \
+	.open = open_show, .close = graph_close, .print_header = print_header, .print_line = print_line
 
-const struct tracer tracer_irqsoff = { .name = "irqsoff", CRITICAL, KEEPS_MAX, PRINTS };
-const struct tracer tracer_preemptoff = { .name = "preemptoff", CRITICAL, KEEPS_MAX, PRINTS };
-const struct tracer tracer_preemptirqsoff = { .name = "preemptirqsoff", CRITICAL, KEEPS_MAX, PRINTS };
-const struct tracer tracer_wakeup = { .name = "wakeup", WAKEUP, KEEPS_MAX, PRINTS };
-const struct tracer tracer_wakeup_rt = { .name = "wakeup_rt", WAKEUP, KEEPS_MAX, PRINTS };
+const struct tracer tracer_irqsoff = {
+	.name = "irqsoff", .init = init_irqsoff, .reset = reset_critical, LATENCY
+};
+
+const struct tracer tracer_preemptoff = {
+	.name = "preemptoff", .init = init_preemptoff, .reset = reset_critical, LATENCY
+};
+
+const struct tracer tracer_preemptirqsoff = {
+	.name = "preemptirqsoff", .init = init_preemptirqsoff, .reset = reset_critical, LATENCY
+};
+
+const struct tracer tracer_wakeup = {
+	.name = "wakeup", .available = has_wakeups, .init = init_wakeup, .reset = reset_wakeup, LATENCY
+};
+
+const struct tracer tracer_wakeup_rt = {
+	.name = "wakeup_rt", .available = has_wakeups, .init = init_wakeup_rt, .reset = reset_wakeup, LATENCY
+};

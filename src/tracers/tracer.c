@@ -38,11 +38,6 @@ const struct tracer *tracer_current(const struct instance *inst)
 	return inst->tracer ? inst->tracer : &tracer_nop;
 }
 
-const struct tracer_section *tracer_section(const struct instance *inst)
-{
-	return inst->tracer_state && tracer_current(inst)->use_max_tr ? &inst->tracer_state->max : NULL;
-}
-
 void tracer_list(struct model *m, FILE *out)
 {
 	const char *separator = "";

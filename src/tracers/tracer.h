@@ -5,12 +5,12 @@
  *     current_tracer --tracer_choose--> reset of the old one, buffer emptied, init of the new one
  *     tracing_on     --tracer_start, tracer_stop
  *     trace          --open, print_header, print_line ..., close
- *     source         --observe: each record that passes (replay)
+ *     source         --model->observe: each record that passes (replay; latency.h)
  *
- * Included by the tree's files and by tracers. All but observe() run under the
- * control lock; observe() runs where the source does, which has the same lock
- * or is the only one (sources/serve.c). A tracer's own state hangs from the
- * instance (tracer_state) or from a reader (show->tracer_data).
+ * Included by the tree's files and by tracers. All of these functions run under
+ * the control lock; what a source tells comes in its own thread. A tracer's own
+ * state hangs from the instance (tracer_state) or from a reader
+ * (show->tracer_data).
  */
 #ifndef TRACEFUSE_TRACERS_TRACER_H
 #define TRACEFUSE_TRACERS_TRACER_H
@@ -21,25 +21,10 @@
 #include "model/model.h"
 #include "model/options.h"
 
+struct section;
 struct show;
 struct show_event;
 struct show_record;
-
-/* The longest section that a latency tracer has seen. */
-struct tracer_section {
-	uint64_t	latency;		/* ns */
-	uint64_t	time_start;
-	uint64_t	started_at, ended_at;	/* addresses; 0: of a wakeup, which has none */
-	uint32_t	cpu;
-	int		pid, nice;
-	unsigned int	uid, policy, rt_prio;
-	char		comm[16];
-};
-
-/* What hangs from an instance; a tracer's own begins with it. */
-struct tracer_state {
-	struct tracer_section max;
-};
 
 /* A NULL function is one that has nothing to do. */
 struct tracer {
@@ -62,6 +47,11 @@ struct tracer {
 	/* tracing_thresh was written. */
 	int		(*update_thresh)(struct instance *inst);
 
+	/* The longest one that it has seen, to be put back (tracers/section.h); NULL: none yet. */
+	struct section	*(*section)(struct instance *inst);
+	/* trace was truncated. */
+	void		(*clear)(struct instance *inst);
+
 	/* A reader of trace, snapshot or trace_pipe comes and goes. open: 0, -ENOMEM */
 	int		(*open)(struct show *s);
 	void		(*close)(struct show *s);
@@ -80,8 +70,6 @@ extern const struct tracer *const tracers[];
 
 /* The instance's, which is never NULL. */
 const struct tracer *tracer_current(const struct instance *inst);
-/* NULL: its tracer keeps none. */
-const struct tracer_section *tracer_section(const struct instance *inst);
 void tracer_list(struct model *m, FILE *out);
 
 /*

@@ -421,6 +421,19 @@ static void add_symbols(struct house *h, const char *dir)
 	free(meta);
 }
 
+/* Where a scenario traces functions the session has those of the kernel that recorded it. */
+static void add_functions(struct house *h, const char *dir)
+{
+	char path[1024], *setup;
+
+	snprintf(path, sizeof(path), "%s/setup.sh", dir);
+	setup = slurp(path);
+	snprintf(path, sizeof(path), "%s/../../boot/available_filter_functions_addrs", dir);
+	if (setup && (strstr(setup, "set_ftrace_") || strstr(setup, "set_graph_")))
+		house_functions(h, path);
+	free(setup);
+}
+
 static void run_script(struct house *h, const char *path, FILE *out)
 {
 	struct access *access = access_tree(h->tree, NULL);
@@ -508,6 +521,7 @@ static void run(const char *dir)
 	}
 	out = open_memstream(&said, &size);
 	add_symbols(&h, dir);
+	add_functions(&h, dir);
 	open_window(&h, dir);
 	ran = run_setup(&h, dir, out);
 	fclose(out);

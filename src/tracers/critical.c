@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * critical.c - sections with interrupts or preemption off, from the events preemptirq:*
+ *
+ *     irq_disable ... irq_enable          irqsoff, where preemption does not count or is on
+ *     preempt_disable ... preempt_enable  preemptoff, where interrupts do not count or are on
+ *
+ * A section belongs to a CPU: what begins inside it does not count. Idle tasks
+ * sleep with interrupts off; the kernel takes that time out without telling, so
+ * power:cpu_idle has to tell, and without that event idle tasks do not count.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/symbols.h"
+#include "tracers/latency.h"
+
+enum { FLAG_IRQS_OFF = 1, PREEMPT_MASK = 15, IDLE_LEAVES = -1 };
+
+/* An event preemptirq:*, and where its addresses are. */
+struct switch_event {
+	uint16_t	id;
+	uint16_t	caller_at, parent_at;
+};
+
+struct critical_cpu {
+	bool		on;
+	bool		tells_idle;	/* cpu_idle was seen */
+	uint64_t	sequence;
+	struct section	*section;
+};
+
+struct critical {
+	unsigned int	kinds;
+	uint64_t	text;		/* _stext, which addresses in the events count from */
+	struct switch_event irq_off, irq_on, preempt_off, preempt_on;
+	uint16_t	idle_id, idle_state_at;
+	uint64_t	own;		/* the tracer's function that is called where a section ends; 0: unknown */
+	uint64_t	idle_ip, idle_parent;
+	uint32_t	nr_cpus;
+	struct critical_cpu cpus[];
+};
+
+static uint64_t symbol_of(const struct latency *l, const char *name)
+{
+	uint64_t lo, hi;
+
+	return symbols_range(l->inst->model->symbols, name, &lo, &hi) ? lo : 0;
+}
+
+static void find_switch(struct latency *l, const char *name, struct switch_event *out)
+{
+	struct event *e = model_find_event(l->inst->model, "preemptirq", name);
+	const struct field *caller = e ? event_find_field(e, "caller_offs") : NULL;
+	const struct field *parent = e ? event_find_field(e, "parent_offs") : NULL;
+
+	if (caller && parent && caller->size == 4 && parent->size == 4)
+		*out = (struct switch_event){ e->id, caller->offset, parent->offset };
+}
+
+static void find_idle(struct latency *l, struct critical *c)
+{
+	struct event *e = model_find_event(l->inst->model, "power", "cpu_idle");
+	const struct field *state = e ? event_find_field(e, "state") : NULL;
+
+	if (!state || state->size != 4)
+		return;
+	c->idle_id = e->id;
+	c->idle_state_at = state->offset;
+}
+
+static void close_watch(struct latency *l)
+{
+	struct critical *c = l->data;
+
+	for (uint32_t i = 0; i < c->nr_cpus; i++)
+		section_put(c->cpus[i].section);
+	free(c);
+}
+
+static int open_watch(struct latency *l)
+{
+	const uint32_t nr = l->inst->model->nr_cpus;
+	struct critical *c = calloc(1, sizeof(*c) + nr * sizeof(c->cpus[0]));
+
+	if (!c)
+		return -ENOMEM;
+	l->data = c;
+	c->nr_cpus = nr;
+	c->kinds = critical_kinds(l->tracer);
+	c->text = symbol_of(l, "_stext");
+	find_switch(l, "irq_disable", &c->irq_off);
+	find_switch(l, "irq_enable", &c->irq_on);
+	find_switch(l, "preempt_disable", &c->preempt_off);
+	find_switch(l, "preempt_enable", &c->preempt_on);
+	find_idle(l, c);
+	c->own = symbol_of(l, c->kinds == CRITICAL_PREEMPT ? "tracer_preempt_on" : "tracer_hardirqs_on");
+	c->idle_ip = symbol_of(l, "default_idle_call");
+	c->idle_parent = symbol_of(l, "do_idle");
+	return 0;
+}
+
+static void forget(struct latency *l)
+{
+	struct critical *c = l->data;
+
+	for (uint32_t i = 0; i < c->nr_cpus; i++)
+		c->cpus[i].on = false;
+}
+
+static uint32_t word_at(const struct hit *h, uint32_t at)
+{
+	uint32_t v = 0;
+
+	if (at + 4 <= h->size)
+		memcpy(&v, (const char *)h->record + at, 4);
+	return v;
+}
+
+static void start(struct latency *l, struct critical_cpu *cpu, const struct hit *h, uint64_t ip, uint64_t parent)
+{
+	if (cpu->on)
+		return;
+	if (!cpu->section)
+		cpu->section = section_create();
+	if (!cpu->section)
+		return;
+	section_clear(cpu->section);
+	cpu->on = true;
+	cpu->sequence = l->sequence;
+	cpu->section->time_start = h->time;
+	cpu->section->started_at = parent ? parent : ip;
+	latency_add_function(l, cpu->section, h, ip, parent);
+}
+
+static void describe(struct section *s, const struct hit *h, uint64_t ended_at)
+{
+	s->ended_at = ended_at;
+	s->cpu = h->cpu;
+	s->pid = (int)word_at(h, 4);
+	memcpy(s->comm, h->comm, sizeof(s->comm));
+}
+
+static void stop(struct latency *l, struct critical_cpu *cpu, const struct hit *h, uint64_t ip, uint64_t parent)
+{
+	const struct critical *c = l->data;
+	struct section *s = cpu->section;
+
+	if (!cpu->on)
+		return;
+	cpu->on = false;
+	latency_add_function(l, s, h, ip, parent);
+	if (!latency_counts(l, h->time - s->time_start) || cpu->sequence != l->sequence)
+		return;
+	if (c->own)
+		latency_add_function(l, s, h, c->own, parent);
+	if (h->stack_record)
+		section_add(s, h->cpu, h->stack_time, h->stack_record, h->stack_size);
+	describe(s, h, parent);
+	cpu->section = latency_report(l, s, h->time - s->time_start);
+}
+
+static void switched(struct latency *l, struct critical_cpu *cpu, const struct hit *h, const struct switch_event *e,
+		     bool off)
+{
+	const struct critical *c = l->data;
+	uint64_t ip = c->text + (uint64_t)(int64_t)(int32_t)word_at(h, e->caller_at);
+	uint64_t parent = c->text + (uint64_t)(int64_t)(int32_t)word_at(h, e->parent_at);
+
+	if (off)
+		start(l, cpu, h, ip, parent);
+	else
+		stop(l, cpu, h, ip, parent);
+}
+
+static void idle(struct latency *l, struct critical_cpu *cpu, const struct hit *h)
+{
+	const struct critical *c = l->data;
+
+	cpu->tells_idle = true;
+	if ((int32_t)word_at(h, c->idle_state_at) == IDLE_LEAVES)
+		start(l, cpu, h, c->idle_ip, c->idle_parent);
+	else
+		stop(l, cpu, h, c->idle_ip, c->idle_parent);
+}
+
+/* What the other kind says at this moment: with both kinds a section has to be begun and ended by the outer one. */
+static bool irqs_count(const struct critical *c, const struct hit *h)
+{
+	return (c->kinds & CRITICAL_IRQS) && (((const uint8_t *)h->record)[2] & FLAG_IRQS_OFF);
+}
+
+static bool preemption_counts(const struct critical *c, const struct hit *h)
+{
+	return (c->kinds & CRITICAL_PREEMPT) && (((const uint8_t *)h->record)[3] & PREEMPT_MASK);
+}
+
+static bool is_event(const struct switch_event *e, uint16_t id)
+{
+	return e->id && e->id == id;
+}
+
+static void keep(const struct latency *l, struct critical_cpu *cpu, const struct hit *h, bool recorded)
+{
+	if (cpu->on && latency_keeps(l, h, recorded))
+		section_add(cpu->section, h->cpu, h->time, h->record, h->size);
+}
+
+static void step(struct latency *l, const struct hit *h, bool recorded)
+{
+	struct critical *c = l->data;
+	struct critical_cpu *cpu = &c->cpus[h->cpu < c->nr_cpus ? h->cpu : 0];
+	const uint16_t id = ((const struct record_common *)h->record)->type;
+	const bool quiet = !word_at(h, 4) && !cpu->tells_idle;	/* an idle task that does not say when it sleeps */
+	const bool irqs = irqs_count(c, h) && !preemption_counts(c, h);
+	const bool preemption = preemption_counts(c, h) && !irqs_count(c, h);
+
+	/* The kernel tells its tracer of irq_disable before it records it, and of the others after that. */
+	if (!is_event(&c->irq_off, id))
+		keep(l, cpu, h, recorded);
+	if (is_event(&c->irq_off, id)) {
+		if (irqs && !quiet)
+			switched(l, cpu, h, &c->irq_off, true);
+		keep(l, cpu, h, recorded);
+	} else if (is_event(&c->irq_on, id) && irqs) {
+		switched(l, cpu, h, &c->irq_on, false);
+	} else if (is_event(&c->preempt_off, id) && preemption && !quiet) {
+		switched(l, cpu, h, &c->preempt_off, true);
+	} else if (is_event(&c->preempt_on, id) && preemption) {
+		switched(l, cpu, h, &c->preempt_on, false);
+	} else if (c->idle_id && id == c->idle_id && (c->kinds & CRITICAL_IRQS)) {
+		idle(l, cpu, h);
+	}
+}
+
+const struct latency_watch critical_watch = {
+	.open = open_watch, .close = close_watch, .step = step, .forget = forget,
+};

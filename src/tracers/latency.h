@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * latency.h - between latency.c and what it watches with: critical.c, wakeup.c
+ *
+ *     record that passes -> latency_observe() -> watch->step() of each tracer -> section_add() ...
+ *                                                    new maximum -> latency_report() -> l->max
+ *
+ * A source passes records in a thread of its own: all of this is under the
+ * model's watch_lock.
+ */
+#ifndef TRACEFUSE_TRACERS_LATENCY_H
+#define TRACEFUSE_TRACERS_LATENCY_H
+
+#include "model/model.h"
+#include "plane/plane.h"
+#include "tracers/section.h"
+#include "tracers/tracer.h"
+
+struct latency;
+
+/* Of what a latency tracer is made. */
+struct latency_watch {
+	/* Finds its events. -ENOMEM */
+	int		(*open)(struct latency *l);
+	void		(*close)(struct latency *l);
+	/* A record passed; recorded: the instance has it in its ring. */
+	void		(*step)(struct latency *l, const struct hit *h, bool recorded);
+	/* tracing_on was switched off: what has begun is forgotten. */
+	void		(*forget)(struct latency *l);
+};
+
+struct latency {
+	struct list_head node;		/* in model->watchers */
+	struct instance	*inst;
+	const struct tracer *tracer;
+	const struct latency_watch *watch;
+	uint64_t	options;	/* the instance's, as they were before */
+	bool		running;	/* tracing_on; a source may also find it switched off by a trigger */
+	uint64_t	sequence;	/* of the last maximum: what began before it is not reported */
+	struct section	*max;		/* NULL: none yet */
+	void		*data;		/* the watch's own */
+	bool		functions;	/* option function-trace */
+	bool		draws;		/* option display-graph */
+
+	/* ids of the events that are kept; 0: the session has none */
+	uint16_t	function_id, graph_entry_id, graph_exit_id;
+};
+
+/* Which tracer watches for what. */
+enum critical_kind { CRITICAL_IRQS = 1, CRITICAL_PREEMPT = 2 };
+extern const struct latency_watch critical_watch, wakeup_watch;
+unsigned int critical_kinds(const struct tracer *t);
+
+/* Whether a section of this length is to be told of (tracing_thresh, tracing_max_latency). */
+bool latency_counts(const struct latency *l, uint64_t ns);
+/*
+ * The section is the new maximum; its time_start, task and addresses are set.
+ * The caller has a new one, or NULL where there is no memory, instead.
+ */
+struct section *latency_report(struct latency *l, struct section *s, uint64_t ns);
+/* Whether the record belongs into a section that is being kept. */
+bool latency_keeps(const struct latency *l, const struct hit *h, bool recorded);
+/* A function's record as the tracer itself makes them, in the context of record h: ip <-parent. */
+void latency_add_function(const struct latency *l, struct section *s, const struct hit *h, uint64_t ip,
+			  uint64_t parent);
+
+#endif
