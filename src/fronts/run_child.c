@@ -170,20 +170,6 @@ static bool serve_signals(struct run *r, int fd)
 	return look_at_child(r);
 }
 
-/* A script that does not end can be ended: the program waits with all signals blocked, and has them afterwards. */
-static void serve_held(struct run *r)
-{
-	static const int ending[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP };
-	sigset_t set, before;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++)
-		sigaddset(&set, ending[i]);
-	sigprocmask(SIG_UNBLOCK, &set, &before);
-	run_setup_held(r);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-}
-
 static void wait_for_end(struct run *r, int fd)
 {
 	for (;;) {
@@ -197,7 +183,7 @@ static void wait_for_end(struct run *r, int fd)
 		if (p[0].revents && serve_signals(r, fd))
 			return;
 		if (p[1].revents && r->hold)
-			serve_held(r);
+			run_setup_held(r);
 	}
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fronts/client.h"
@@ -21,7 +22,7 @@
 #include "session/session.h"
 #include "sources/programs.h"
 
-enum { END_MS = 5000 };
+enum { END_MS = 5000, MAKING_MS = 300 };
 
 /* ---- a session of its own ---- */
 
@@ -37,6 +38,7 @@ static void describe(const struct run *r, char *out, size_t size)
 			*out = ' ';
 }
 
+/* 0 or -errno */
 static int make(struct run *r)
 {
 	struct programs_params programs = { .systems = r->systems, .kernel_names = r->kernel_names };
@@ -50,17 +52,40 @@ static int make(struct run *r)
 	describe(r, what, sizeof(what));
 	if (run_is_private(r)) {
 		if (pipe2(fds, O_CLOEXEC))
-			return command_error("run: %s", strerror(errno));
+			return -errno;
 		params.life_fd = fds[0];
 		r->life_fd = fds[1];
 	}
 	ret = server_make(&params);
 	if (fds[0] >= 0)
 		close(fds[0]);
-	return ret ? command_error("run: cannot make the session: %s", session_error(ret)) : COMMAND_DONE;
+	return ret;
 }
 
 /* ---- one that is there ---- */
+
+static int is_called(void *arg, const char *name, const char *dir, bool alive)
+{
+	return !strcmp(name, arg);
+}
+
+/*
+ * Another run may be making it just now: then its files are there and nobody answers yet. -ENOENT: there is none;
+ * -ECONNREFUSED: its server is dead.
+ */
+static int reach(struct run *r)
+{
+	struct timespec pause = { .tv_nsec = 10000000 };
+	int ret = 0;
+
+	for (int i = 0; i < MAKING_MS / 10; i++) {
+		ret = access_connect(r->name, &r->access);
+		if (!ret || session_list(is_called, r->name) != 1)
+			return ret;
+		nanosleep(&pause, NULL);
+	}
+	return ret == -ENOENT ? -ECONNREFUSED : ret;
+}
 
 static int join(struct run *r)
 {
@@ -101,14 +126,19 @@ int run_server_open(struct run *r)
 	else
 		snprintf(r->name, sizeof(r->name), "run-%d", (int)getpid());
 	if (r->session_name)
-		ret = access_connect(r->name, &r->access);
+		ret = reach(r);
+	if (ret == -ENOENT) {
+		ret = make(r);
+		/* Somebody was faster. */
+		if (ret == -EEXIST && r->session_name)
+			ret = reach(r);
+		else if (!ret)
+			ret = -ENOENT;
+		else
+			return command_error("run: cannot make the session: %s", session_error(ret));
+	}
 	/* What a dead server left is brought back: programs may still be in it. */
 	r->joined = ret != -ENOENT;
-	if (ret == -ENOENT) {
-		status = make(r);
-		if (status)
-			return status;
-	}
 	if (ret)
 		r->access = client_connect(&command_run, r->name);
 	if (!r->access)

@@ -211,6 +211,23 @@ void run_setup_let_go(struct run *r)
 	r->hold = NULL;
 }
 
+/*
+ * A script that does not end can be ended by a signal: the program waits with all signals blocked and has it
+ * afterwards. Before the program goes on they are its again (C2 in run_child.c).
+ */
+static void set_up_interruptibly(struct run *r)
+{
+	static const int ending[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP };
+	sigset_t set, before;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++)
+		sigaddset(&set, ending[i]);
+	sigprocmask(SIG_UNBLOCK, &set, &before);
+	run_setup(r);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 void run_setup_held(struct run *r)
 {
 	int number = client_hear(r->hold);
@@ -220,7 +237,8 @@ void run_setup_held(struct run *r)
 	if (number > 0) {
 		if (r->set_up)
 			enable_events(r);
-		run_setup(r);
+		else
+			set_up_interruptibly(r);
 		snprintf(text, sizeof(text), "%d", number);
 		client_request(r->hold, WIRE_GO, text, -1, NULL);
 	}

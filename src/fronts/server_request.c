@@ -226,7 +226,7 @@ bool request_serve(struct server *srv, struct client *c, const struct wire_reque
 	if (rq->op == WIRE_READ)
 		return request_read(c, rq);
 	if (rq->op == WIRE_HELD) {
-		int number = hold_next(srv);
+		int number = hold_next(srv, c);
 
 		if (number)
 			client_answer(c, number, NULL, 0);

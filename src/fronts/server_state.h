@@ -25,6 +25,14 @@
 struct tree_file;
 struct attach_peer;
 
+/* A program that waits until its session is set up. */
+enum held_state { HELD_NOT, HELD_NEW, HELD_TOLD };
+
+struct held {
+	enum held_state	state;
+	pid_t		by;		/* the client's process that it waits for */
+};
+
 struct server {
 	/* set once, at create */
 	struct session	*session;
@@ -45,7 +53,7 @@ struct server {
 	struct list_head mounts;
 	bool		was_mounted;
 	unsigned int	holders;	/* clients that hold programs */
-	uint8_t		held[1 + LAYOUT_MAX_PROCESSES];	/* enum held, by number of the process */
+	struct held	held[1 + LAYOUT_MAX_PROCESSES];	/* by number of the process */
 };
 
 /* ---- control socket ---- */
@@ -84,14 +92,12 @@ void client_answer(struct client *c, int result, const void *body, size_t size);
 
 /* ---- programs that wait until their session is set up: server_hold.c ---- */
 
-enum held { HELD_NOT, HELD_NEW, HELD_TOLD };
-
 bool hold_ready(void *arg, const struct attach_peer *peer);	/* programs_on_ready() */
 int hold_begin(struct server *srv, struct client *c);
-/* Lets go who waits when the last client that holds is gone. */
+/* Lets go who waits for this client. */
 void hold_end(struct server *srv, struct client *c);
-/* The number of one that waits and was not told of yet; 0: none. */
-int hold_next(struct server *srv);
+/* The number of one that waits for this client, which was not told of it yet; 0: none. */
+int hold_next(struct server *srv, const struct client *c);
 int hold_go(struct server *srv, const char *number);
 
 /* Carries out the request; false: it has to wait. The body is 0-terminated. */
