@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run.h - a hit on its way through the triggers; for hit.c, fold.c and act.c
+ * run.h - a hit on its way through the triggers; for hit*.c, fold.c and act.c
  *
  * One is on the stack of each plan that runs: that of the hit itself and, inside
  * a program, those of the synthetic events that it makes.

@@ -2,7 +2,7 @@
 /*
  * hit.c - the order of R7, as a table, and what each trigger does
  *
- * hit.c of the plane is compiled in here with doubles in place of ring,
+ * hit*.c of the plane are compiled in here with doubles in place of ring,
  * filter and fold, which write down that they were called. The answers in the
  * table are those of Linux 6.12 for the same commands.
  */
@@ -16,6 +16,9 @@
 #define filter_match	double_match
 #define hist_fold	double_fold
 #include "plane/hit.c"
+#include "plane/hit_pids.c"
+#include "plane/hit_synth.c"
+#include "plane/hit_trigger.c"
 
 #include "run_tests.h"
 #include "session/session.h"

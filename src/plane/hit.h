@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hit.h - what the files of a hit have in common: hit.c and hit_*.c include it
+ *
+ *     hit.c            which order: the plan, its arms, their triggers, the record; the short ways
+ *     hit_trigger.c    what each trigger does that is no program
+ *     hit_pids.c       set_event_pid and set_event_notrace_pid
+ *     hit_synth.c      synthetic events: a hit inside the hit, and its records, which wait
+ *
+ *     plan -> | struct plan | arms[nr_arms], one an instance | trigger_arms, each arm's in a row |
+ *
+ * What hits and the server change of an instance, an event or a trigger
+ * (tracing_on, soft_disabled, paused ...) is loaded and stored relaxed: each is
+ * one word that orders nothing else, and a hit takes it when it sees it.
+ */
+#ifndef TRACEFUSE_PLANE_HIT_H
+#define TRACEFUSE_PLANE_HIT_H
+
+#include "plane/clock.h"
+#include "plane/plane.h"
+#include "plane/program.h"
+#include "plane/run.h"
+
+/* ---- a plan's parts ---- */
+
+static inline const struct arm *plan_arms(const struct plan *plan)
+{
+	return (const struct arm *)(plan + 1);
+}
+
+static inline const struct trigger_arm *plan_triggers(const struct plan *plan)
+{
+	return (const struct trigger_arm *)(plan_arms(plan) + plan->nr_arms);
+}
+
+static inline const struct plan *plan_of(const struct plane *p, uint16_t event_id)
+{
+	config_ref ref;
+
+	/* H1: pairs with the release in session_publish(). */
+	ref = atomic_load_explicit(&plane_event(p, event_id)->plan, memory_order_acquire);
+	return ref ? plane_config(p, ref) : NULL;
+}
+
+/* ---- what an instance and an event say now ---- */
+
+static inline bool records(struct instance_state *inst, uint32_t cpu)
+{
+	return atomic_load_explicit(&inst->tracing_on, memory_order_relaxed) &&
+	       (__atomic_load_n(&inst->cpumask[cpu / 64], __ATOMIC_RELAXED) >> (cpu % 64) & 1);
+}
+
+static inline data_ref live_buffer(struct instance_state *inst)
+{
+	/* Relaxed: both buffers are there all the time, and each ring has its own order (G3). */
+	uint32_t live = atomic_load_explicit(&inst->live, memory_order_relaxed) & 1;
+
+	/* Pairs with the release in session_publish(). */
+	return atomic_load_explicit(&inst->buffers[live], memory_order_acquire);
+}
+
+/* Whether PLAN_COUNT may take the short way: the event is not recorded. */
+static inline bool only_counts(const struct plane *p, const struct plan *plan)
+{
+	const struct event_state *state = plane_data(p, plan->arm_state);
+
+	if (!(plan->arm_flags & ARM_SOFT_MODE))
+		return !(plan->arm_flags & ARM_RECORD);
+	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);
+}
+
+static inline bool is_paused(const struct plane *p, data_ref trigger)
+{
+	const struct trigger_state *state = plane_data(p, trigger);
+
+	return atomic_load_explicit(&state->paused, memory_order_relaxed);
+}
+
+/* ---- a run ---- */
+
+static inline void run_begin(struct run *r, const struct plane *p, struct slot *slot, unsigned int level,
+			     const struct hit *h)
+{
+	*r = (struct run){ .p = p, .slot = slot, .level = level, .h = h, .seen = h, .time = h->time };
+}
+
+static inline bool passed_over(const struct run *r, const struct arm *arm)
+{
+	return r->only && arm->instance != r->only - 1;
+}
+
+/* TRIGGER_HIST, TRIGGER_PROBE */
+static inline void fold(struct run *r, const struct trigger_arm *t, struct instance_state *inst)
+{
+	const struct program *prog = plane_config(r->p, t->program);
+
+	if (__builtin_expect(r->nest >= HIT_FRAMES, 0)) {
+		hit_miss(r->slot);
+		return;
+	}
+	if ((prog->flags & PROGRAM_NEEDS_TIME) && !r->time)
+		r->time = clock_now(&plane_header(r->p)->tsc, inst);
+	hist_fold(prog, r);
+}
+
+/* ---- hit.c ---- */
+
+/* All arms that are not passed over; what hit() returns. */
+uint64_t hit_run_arms(struct run *r, const struct plan *plan);
+/* (e) and the option stacktrace; whether the record is in the ring. */
+bool hit_commit(const struct run *r, const struct arm *arm, struct instance_state *inst, data_ref buffer);
+/* (f): the triggers whose kind has its bit in `post`. */
+void hit_fire_post(struct run *r, const struct trigger_arm *t, uint32_t nr, uint32_t post, struct instance_state *inst);
+
+/* ---- hit_trigger.c ---- */
+
+/* Any kind but those that fold() is for. */
+void hit_trigger(const struct run *r, const struct trigger_arm *t, struct instance_state *inst);
+/* The stack that came with the hit, behind its record. */
+void hit_write_stack(const struct run *r, struct instance_state *inst, data_ref buffer);
+
+/* ---- hit_pids.c ---- */
+
+/* set_event_pid and set_event_notrace_pid say no to this record. */
+bool hit_pids_refuse(const struct run *r, const struct plan *plan, struct instance_state *inst);
+/* event-fork: a child joins its parent's sets, or leaves them when it ends. */
+void hit_pids_follow(const struct run *r, const struct plan *plan, struct instance_state *inst, bool join);
+
+/* ---- hit_synth.c ---- */
+
+enum { NOT_PENDING = HIT_PENDING };
+
+/* H4: the place of a synthetic event's record; it is not to be written until hit_pending_set() says so. */
+uint32_t hit_pending_take(const struct run *r, const struct arm *arm, const struct trigger_arm *t);
+/* Gives the place back where nothing is to be done. Returns whether there is a record to write. */
+bool hit_pending_set(const struct run *r, uint32_t place, data_ref buffer, uint32_t post);
+/* (e): the records of synthetic events. */
+void hit_pending_flush(struct run *r);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hit_pids.c - whose records an instance wants: set_event_pid, set_event_notrace_pid, option event-fork
+ *
+ * The bits of a set are loaded and stored relaxed: none orders anything.
+ */
+#include "plane/hit.h"
+
+static uint64_t *pid_word(const struct plane *p, _Atomic data_ref *word, uint32_t pid)
+{
+	data_ref ref = atomic_load_explicit(word, memory_order_acquire);	/* pairs with session_publish() */
+
+	return ref ? &((struct pid_set *)plane_data(p, ref))->bits[pid % 4194304 / 64] : NULL;
+}
+
+static bool pid_listed(const uint64_t *word, uint32_t pid)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED) >> (pid % 64) & 1;
+}
+
+static bool pid_missing(const struct plane *p, struct instance_state *inst, uint32_t pid)
+{
+	const uint64_t *word = pid_word(p, &inst->pids, pid);
+
+	return word && !pid_listed(word, pid);
+}
+
+static bool pid_unwanted(const struct plane *p, struct instance_state *inst, uint32_t pid)
+{
+	const uint64_t *word = pid_word(p, &inst->no_pids, pid);
+
+	return word && pid_listed(word, pid);
+}
+
+static uint32_t other_pid(const struct plan *plan, const struct hit *h)
+{
+	uint32_t pid = 0;
+
+	if (plan->other_pid + sizeof(pid) <= h->size)
+		pid = *(const uint32_t *)((const char *)h->record + plan->other_pid);
+	return pid;
+}
+
+bool hit_pids_refuse(const struct run *r, const struct plan *plan, struct instance_state *inst)
+{
+	uint32_t pid = (uint32_t)((const struct record_common *)r->h->record)->pid;
+	bool missing = pid_missing(r->p, inst, pid), unwanted = pid_unwanted(r->p, inst, pid);
+	uint32_t other;
+
+	if (plan->other_kind == OTHER_PID_NONE || !(missing || unwanted))
+		return missing || unwanted;
+	other = other_pid(plan, r->h);
+	if (plan->other_kind == OTHER_PID_SWITCH)
+		return (missing && pid_missing(r->p, inst, other)) ||
+		       (unwanted && pid_unwanted(r->p, inst, other));
+	return pid_missing(r->p, inst, other) || pid_unwanted(r->p, inst, other);
+}
+
+static void pid_follow_one(const struct plane *p, _Atomic data_ref *set, uint32_t parent, uint32_t child, bool join)
+{
+	const uint64_t *of_parent = pid_word(p, set, parent);
+	uint64_t *of_child = pid_word(p, set, child);
+	uint64_t bit = 1ull << (child % 64);
+
+	if (!of_child)
+		return;
+	/* Relaxed: a bit orders nothing. */
+	if (!join)
+		__atomic_fetch_and(of_child, ~bit, __ATOMIC_RELAXED);
+	else if (pid_listed(of_parent, parent))
+		__atomic_fetch_or(of_child, bit, __ATOMIC_RELAXED);
+}
+
+void hit_pids_follow(const struct run *r, const struct plan *plan, struct instance_state *inst, bool join)
+{
+	uint32_t parent = (uint32_t)((const struct record_common *)r->h->record)->pid;
+	uint32_t child = other_pid(plan, r->h);
+
+	pid_follow_one(r->p, &inst->pids, parent, child, join);
+	pid_follow_one(r->p, &inst->no_pids, parent, child, join);
+}
