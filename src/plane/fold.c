@@ -4,7 +4,8 @@
  *
  * A field that lies outside the record reads as 0, a string as "". The stack of
  * values is in the slot's scratch; the compiler of programs keeps within it,
- * and what a program does beyond it is masked off rather than trusted.
+ * and what a program does beyond it is masked off rather than trusted. What
+ * carries out an op returns whether the program goes on.
  */
 #include "plane/fold.h"
 
@@ -86,15 +87,16 @@ uint32_t fold_record_text(const struct hit *h, const struct op *op, uint64_t *to
 	return record_text(h, op, to, limit);
 }
 
-static void key_string(struct fold *f, const struct op *op)
+static bool key_string(struct fold *f, const struct op *op)
 {
 	uint64_t *to = (uint64_t *)((char *)f->frame->key + op->off);
 
 	for (uint32_t i = record_text(f->h, op, to, op->len - 1u); i < op->len / 8u; i++)
 		to[i] = 0;
+	return true;
 }
 
-static void key_stack(struct fold *f, const struct op *op)
+static bool key_stack(struct fold *f, const struct op *op)
 {
 	uint64_t *to = (uint64_t *)((char *)f->frame->key + op->off);
 	uint32_t nr = f->h->stack ? f->h->nr_stack : 0;
@@ -104,9 +106,10 @@ static void key_stack(struct fold *f, const struct op *op)
 		nr = op->len / 8u;
 	for (uint32_t i = 0; i < nr; i++)
 		to[i] = ((const struct unaligned64 *)f->h->stack)[i].v;
+	return true;
 }
 
-static void key_stack_field(struct fold *f, const struct op *op)
+static bool key_stack_field(struct fold *f, const struct op *op)
 {
 	uint32_t loc = (uint32_t)fold_load(f->h, OP_LOAD_U32, (uint32_t)op->imm), off = loc & 0xffff, len = loc >> 16;
 	uint64_t *to = (uint64_t *)((char *)f->frame->key + op->off);
@@ -115,6 +118,7 @@ static void key_stack_field(struct fold *f, const struct op *op)
 	/* The first word says how many follow. */
 	for (uint32_t i = 8, k = 0; i + 8 <= len && k < op->len / 8u; i += 8, k++)
 		to[k] = fold_load(f->h, OP_LOAD_U64, off + i);
+	return true;
 }
 
 /* The common case of a key of two words inline, as map_insert() does it for one. */
@@ -141,8 +145,19 @@ static inline __attribute__((always_inline)) bool find_elt(struct fold *f)
 	return true;
 }
 
+static inline bool key_word(struct fold *f, const struct op *op, uint64_t v)
+{
+	*(uint64_t *)((char *)f->frame->key + op->off) = v;
+	return true;
+}
+
+static inline __attribute__((always_inline)) bool key_found(struct fold *f, const struct op *op)
+{
+	return !(op->flags & KEY_FIND) || find_elt(f);
+}
+
 /* The name of the task that made the elt, for .execname. */
-static void elt_comm(struct fold *f, const struct op *op)
+static bool elt_comm(struct fold *f, const struct op *op)
 {
 	const struct record_common *common = f->h->record;
 	union { char name[LAYOUT_COMM_LEN]; uint64_t word[2]; } u = { .word = { 0, 0 } };
@@ -150,17 +165,19 @@ static void elt_comm(struct fold *f, const struct op *op)
 	uint64_t old;
 
 	if (map_var_read(f->map, f->elt, op->off, &old))
-		return;
+		return true;
 	for (int i = 0; name && i < LAYOUT_COMM_LEN - 1 && name[i]; i++)
 		u.name[i] = name[i];
 	map_var_set(f->map, f->elt, op->off + 1, u.word[1]);
 	map_var_set(f->map, f->elt, op->off, u.word[0]);
+	return true;
 }
 
-static inline void var_set(struct fold *f, uint32_t var, uint64_t v)
+static inline bool var_set(struct fold *f, uint32_t var, uint64_t v)
 {
 	f->frame->own[var % HIT_VARS] = v;
 	map_var_set(f->map, f->elt, var, v);
+	return true;
 }
 
 static inline uint32_t find_other(const struct map *m, const uint64_t *key)
@@ -217,21 +234,23 @@ static inline bool ref_read(struct fold *f, const struct op *op)
 	return true;
 }
 
-static inline void ref_own(struct fold *f, const struct op *op)
+static inline bool ref_own(struct fold *f, const struct op *op)
 {
 	struct hit_ref *ref = fold_ref(f, op);
 
 	ref->value = f->frame->own[op->off % HIT_VARS];
 	ref->block = op->len;
 	ref->own = op->len ? (uint16_t)ref->value : 0;
+	return true;
 }
 
-static inline void synth_u64(struct fold *f, const struct op *op)
+static inline bool synth_u64(struct fold *f, const struct op *op)
 {
 	uint64_t v = fold_ref(f, op)->value;
 
 	if (!f->synth_full)
 		*(uint64_t *)(f->synth_record + op->off) = op->size < 8 ? v & ((1ull << 8 * op->size) - 1) : v;
+	return true;
 }
 
 static inline uint64_t time_of(const struct fold *f, const struct op *op)
@@ -251,8 +270,7 @@ static inline bool take_since(struct fold *f, const struct op *op)
 	if (!f->elt)
 		return false;
 	map_add(f->map, f->elt, 0, 1, f->h->cpu, f->h->writer);
-	var_set(f, op->on_false, (op->len ? (v + 500) / 1000 : v) - ref->value);
-	return true;
+	return var_set(f, op->on_false, (op->len ? (v + 500) / 1000 : v) - ref->value);
 }
 
 static uint64_t divide(const struct op *op, uint64_t v)
@@ -280,76 +298,89 @@ static uint64_t two(struct fold *f, unsigned int code)
 	}
 }
 
-/* One op that is not fold_act()'s; false: it is, or it ends the program. */
-static inline __attribute__((always_inline)) bool step(struct fold *f, const struct op *op)
+static inline uint64_t bucket(const struct op *op, uint64_t v)
+{
+	return op->imm ? v - v % op->imm : v;
+}
+
+/* ---- one op ---- */
+
+static inline bool push(struct fold *f, uint64_t v)
+{
+	fold_push(f, v);
+	return true;
+}
+
+static inline bool sum(struct fold *f, const struct op *op, uint64_t v)
+{
+	map_add(f->map, f->elt, op->off, v, f->h->cpu, f->h->writer);
+	return true;
+}
+
+/* An op that pushes a value. False: it is none, but fold_act()'s or the end. */
+static inline __attribute__((always_inline)) bool step_value(struct fold *f, const struct op *op)
 {
 	switch (op->code) {
 	case OP_LOAD_U8: case OP_LOAD_U16: case OP_LOAD_U32: case OP_LOAD_U64:
 	case OP_LOAD_S8: case OP_LOAD_S16: case OP_LOAD_S32: case OP_LOAD_S64:
-		fold_push(f, fold_load(f->h, op->code, op->off));
-		return true;
+		return push(f, fold_load(f->h, op->code, op->off));
 	case OP_LOAD_IMM:
-		fold_push(f, op->imm);
-		return true;
+		return push(f, op->imm);
 	case OP_LOAD_TIME:
-		fold_push(f, f->run->time);
-		return true;
+		return push(f, f->run->time);
 	case OP_LOAD_CPU:
-		fold_push(f, f->h->cpu);
-		return true;
+		return push(f, f->h->cpu);
 	case OP_LOG2:
-		fold_push(f, log2_up(fold_pop(f)));
-		return true;
-	case OP_BUCKET: {
-		uint64_t v = fold_pop(f);
-
-		fold_push(f, op->imm ? v - v % op->imm : v);
-		return true;
-	}
+		return push(f, log2_up(fold_pop(f)));
+	case OP_BUCKET:
+		return push(f, bucket(op, fold_pop(f)));
 	case OP_USECS:
-		fold_push(f, (fold_pop(f) + 500) / 1000);
-		return true;
+		return push(f, (fold_pop(f) + 500) / 1000);
 	case OP_NEG:
-		fold_push(f, 0 - fold_pop(f));
-		return true;
+		return push(f, 0 - fold_pop(f));
 	case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV:
-		fold_push(f, two(f, op->code));
-		return true;
+		return push(f, two(f, op->code));
 	case OP_DIV_SHIFT: case OP_DIV_MULT:
-		fold_push(f, divide(op, fold_pop(f)));
-		return true;
+		return push(f, divide(op, fold_pop(f)));
+	default:
+		return false;
+	}
+}
+
+/* Values come last, for another switch is another jump and fuse.c leaves few of them. False: as above. */
+static inline __attribute__((always_inline)) bool step(struct fold *f, const struct op *op)
+{
+	switch (op->code) {
 	case OP_KEY_FIELD:
-		*(uint64_t *)((char *)f->frame->key + op->off) = fold_load(f->h, op->size, op->arg);
-		return !(op->flags & KEY_FIND) || find_elt(f);
+		return key_word(f, op, fold_load(f->h, op->size, op->arg)) && key_found(f, op);
 	case OP_KEY_LOG2:
-		*(uint64_t *)((char *)f->frame->key + op->off) = log2_up(fold_load(f->h, op->size, op->arg));
-		return !(op->flags & KEY_FIND) || find_elt(f);
+		return key_word(f, op, log2_up(fold_load(f->h, op->size, op->arg))) && key_found(f, op);
 	case OP_KEY_U64:
-		*(uint64_t *)((char *)f->frame->key + op->off) = fold_pop(f);
-		return true;
+		return key_word(f, op, fold_pop(f));
 	case OP_KEY_STRING:
-		key_string(f, op);
-		return true;
+		return key_string(f, op);
 	case OP_KEY_STACK:
-		key_stack(f, op);
-		return true;
+		return key_stack(f, op);
 	case OP_KEY_STACK_FIELD:
-		key_stack_field(f, op);
-		return true;
+		return key_stack_field(f, op);
 	case OP_FIND:
 		return find_elt(f);
 	case OP_SUM_FIELD:
-		map_add(f->map, f->elt, op->off, fold_load(f->h, op->size, op->arg), f->h->cpu, f->h->writer);
-		return true;
+		return sum(f, op, fold_load(f->h, op->size, op->arg));
 	case OP_SUM:
-		map_add(f->map, f->elt, op->off, fold_pop(f), f->h->cpu, f->h->writer);
-		return true;
+		return sum(f, op, fold_pop(f));
+	case OP_ELT_COMM:
+		return elt_comm(f, op);
 	case OP_VAR_SET:
-		var_set(f, op->off, fold_pop(f));
-		return true;
+		return var_set(f, op->off, fold_pop(f));
+	case OP_VAR_TIME:
+		return var_set(f, op->off, time_of(f, op));
+	case OP_VAR_SINCE:
+		return var_set(f, op->off, time_of(f, op) - fold_ref(f, op)->value);
 	case OP_LOAD_REF:
-		fold_push(f, fold_ref(f, op)->value);
-		return true;
+		return push(f, fold_ref(f, op)->value);
+	case OP_REF_OWN:
+		return ref_own(f, op);
 	case OP_REF_FIND:
 		return ref_find(f, op, op->arg);
 	case OP_REF_READ:
@@ -358,23 +389,10 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 		return ref_find(f, op, op->on_true) && ref_read(f, op);
 	case OP_TAKE_SINCE:
 		return take_since(f, op);
-	case OP_REF_OWN:
-		ref_own(f, op);
-		return true;
 	case OP_SYNTH_U64:
-		synth_u64(f, op);
-		return true;
-	case OP_VAR_TIME:
-		var_set(f, op->off, time_of(f, op));
-		return true;
-	case OP_VAR_SINCE:
-		var_set(f, op->off, time_of(f, op) - fold_ref(f, op)->value);
-		return true;
-	case OP_ELT_COMM:
-		elt_comm(f, op);
-		return true;
+		return synth_u64(f, op);
 	default:
-		return false;
+		return step_value(f, op);
 	}
 }
 
