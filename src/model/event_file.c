@@ -139,6 +139,7 @@ void event_files_destroy(struct instance *inst)
 
 static bool soft_disabled(const struct event_file *f)
 {
+	/* Relaxed: triggers of hits switch it, any recent value will do. */
 	return f->state && atomic_load_explicit(&f->state->soft_disabled, memory_order_relaxed);
 }
 

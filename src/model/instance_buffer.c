@@ -4,6 +4,12 @@
  *
  * A change of size makes a new buffer and retires the old one (R6). As in the
  * kernel a resized buffer keeps what fits, one with new sub-buffers is empty.
+ *
+ * Of state->buffers[] and state->live only hits load what is not their own: the
+ * server alone stores buffers[], with session_publish(), and what either of
+ * them names it has made itself. Hits flip live, too, but neither buffer goes
+ * away with that, and each ring orders its own records (G3). So all loads here
+ * and both flips are relaxed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +23,7 @@ enum { SOURCE_SET = 1, SMALL = 2, UNASKED_MAX = 16 << 20, PAGE_HEADER = 16 };
 
 data_ref instance_buffer(const struct instance *inst, int snapshot)
 {
-	uint32_t live = atomic_load_explicit(&inst->state->live, memory_order_acquire) & 1;	/* pairs with a snapshot's flip */
+	uint32_t live = atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1;
 
 	return atomic_load_explicit(&inst->state->buffers[live ^ (uint32_t)snapshot], memory_order_relaxed);
 }
@@ -249,9 +255,9 @@ int instance_snapshot_take(struct instance *inst, int cpu)
 	if (cpu >= 0)
 		return buffer_swap_cpu(inst->model->session, instance_buffer(inst, 0), instance_buffer(inst, 1),
 				       (uint32_t)cpu);
-	/* Release: a reader that sees the new index sees the buffer behind it. */
-	atomic_fetch_xor_explicit(&inst->state->live, 1, memory_order_release);
-	atomic_fetch_add_explicit(&inst->state->snapshots, 1, memory_order_release);
+	/* As swap_buffers() of a hit; `snapshots` is a count. */
+	atomic_fetch_xor_explicit(&inst->state->live, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&inst->state->snapshots, 1, memory_order_relaxed);
 	return 0;
 }
 

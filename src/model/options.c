@@ -100,6 +100,7 @@ static void tell_plane(struct instance *inst)
 static void set_overwrite(struct instance *inst, bool on)
 {
 	for (int i = 0; i < 2; i++) {
+		/* Relaxed: only the server stores it. */
 		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
 
 		if (b)

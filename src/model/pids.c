@@ -160,6 +160,7 @@ static void print_pids(const struct pids *p, bool marks, FILE *out)
 {
 	uint64_t bits;
 
+	/* Relaxed: forks and exits may change it any time. */
 	for (uint32_t i = 0; i < SHARED_PIDS / 64; i++) {
 		bits = __atomic_load_n(&p->set->bits[i], __ATOMIC_RELAXED);
 		for (; bits; bits &= bits - 1)

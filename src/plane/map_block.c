@@ -21,6 +21,10 @@
  *     before it finished: the slot's next owner, or the server, does.
  * B4  Content is stored with release and loaded with acquire: whoever loads
  *     something of a record's next life also sees that the word has changed.
+ * B5  Who finishes and who looks whether there is something to finish decide by
+ *     word and spare together: there all loads and stores of both are seq_cst,
+ *     so that everybody sees them change in one order (B1, B2). Readers go by
+ *     the word alone, with acquire: pairs with map_block_publish().
  */
 #include "plane/map_layout.h"
 
@@ -54,6 +58,7 @@ static struct block_header header_load(const struct block_header *h)
 
 static void header_store(struct block_header *h, const struct block_header *v)
 {
+	/* B4: pairs with header_load(). */
 	__atomic_store_n(&h->elt, v->elt, __ATOMIC_RELEASE);
 	__atomic_store_n(&h->owner, v->owner, __ATOMIC_RELEASE);
 	__atomic_store_n(&h->seq, v->seq, __ATOMIC_RELEASE);
@@ -66,7 +71,7 @@ static void spare_next(const struct map *m, uint32_t block, uint32_t place, cons
 	_Atomic uint64_t *spare = block_spare(m, block, h->owner);
 	uint64_t was = pair(h->seq, place);
 
-	/* The look before spares an atomic write: nearly always it is done already. */
+	/* The look before spares an atomic write: nearly always it is done already. What counts is the other one (B5). */
 	if (atomic_load_explicit(spare, memory_order_acquire) == was)
 		atomic_compare_exchange_strong_explicit(spare, &was, pair(h->seq + 1u, h->old), memory_order_seq_cst,
 							memory_order_seq_cst);
@@ -77,7 +82,7 @@ static bool finish_published(const struct map *m, uint32_t block, uint32_t elt, 
 {
 	struct block_header h = header_load(block_record(m, block, place_of(word)));
 
-	if (atomic_load_explicit(block_word(m, block, elt), memory_order_seq_cst) != word)
+	if (atomic_load_explicit(block_word(m, block, elt), memory_order_seq_cst) != word)	/* B5 */
 		return false;
 	if (h.owner < m->nr_spares && block_place_valid(m, h.old))
 		spare_next(m, block, place_of(word), &h);
@@ -88,7 +93,7 @@ static bool finish_published(const struct map *m, uint32_t block, uint32_t elt, 
 static uint64_t owner_spare(struct map *m, uint32_t block, uint32_t owner)
 {
 	_Atomic uint64_t *spare = block_spare(m, block, owner);
-	uint64_t s = atomic_load_explicit(spare, memory_order_seq_cst);
+	uint64_t s = atomic_load_explicit(spare, memory_order_seq_cst);	/* B5: before the word */
 	struct block_header h;
 
 	if (!block_place_valid(m, place_of(s))) {
@@ -109,6 +114,7 @@ static uint64_t owner_spare(struct map *m, uint32_t block, uint32_t owner)
 
 void block_recover(struct map *m, uint32_t owner)
 {
+	/* Relaxed: only whether there ever was one; owner_spare() loads it again. */
 	for (uint32_t i = 0; i < m->nr_blocks && owner < m->nr_spares; i++)
 		if (atomic_load_explicit(block_spare(m, i, owner), memory_order_relaxed))
 			owner_spare(m, i, owner);
@@ -139,7 +145,7 @@ static bool borrow_owner(struct map *m, uint32_t slot, uint32_t level, struct ma
 
 static bool choose_owner(struct map *m, const struct slot *slot, struct map_block *out)
 {
-	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
+	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);	/* the thread's own */
 
 	out->holder = 0;
 	out->writer = 0;
@@ -174,7 +180,7 @@ bool map_block_begin(struct map *m, const struct slot *slot, uint32_t elt, uint3
 static uint64_t look(const struct map *m, uint32_t block, uint32_t elt, uint64_t *word)
 {
 	_Atomic uint64_t *at = block_word(m, block, elt);
-	uint64_t w = atomic_load_explicit(at, memory_order_acquire), again, v = 0;
+	uint64_t w = atomic_load_explicit(at, memory_order_acquire), again, v = 0;	/* B5, and below */
 
 	/* Ends: it goes round only when another has published. */
 	for (;; w = again) {
@@ -206,7 +212,7 @@ bool map_block_publish(struct map_block *b)
 		return false;
 	h.old = old;
 	header_store(block_record(m, b->block, place), &h);
-	/* B4: the record's content and header before it is published. Pairs with the loads of the word. */
+	/* B4, B5: the record's content and header before it is published. Pairs with the loads of the word. */
 	if (!atomic_compare_exchange_strong_explicit(block_word(m, b->block, b->elt), &word,
 			pair((b->word >> 32) + 1, place), memory_order_seq_cst, memory_order_seq_cst))
 		return false;
@@ -216,6 +222,7 @@ bool map_block_publish(struct map_block *b)
 
 void map_block_end(struct map_block *b)
 {
+	/* Pairs with the acquire in borrow_owner(). */
 	if (b->holder)
 		atomic_store_explicit(&map_owner(b->map, b->writer)->holder, 0, memory_order_release);
 }
@@ -234,7 +241,7 @@ bool map_block_copy(const struct map *m, uint32_t elt, uint32_t block, uint64_t 
 	if (size > m->block_size[block])
 		size = m->block_size[block];
 	for (int tries = 0; tries < COPY_TRIES; tries++) {
-		uint64_t word = atomic_load_explicit(block_word(m, block, elt), memory_order_acquire);
+		uint64_t word = atomic_load_explicit(block_word(m, block, elt), memory_order_acquire);	/* B5 */
 		const uint64_t *from;
 
 		if (!block_place_valid(m, place_of(word)))

@@ -17,6 +17,7 @@
 #include "plane/arch/counter.h"
 #include "plane/clock.h"
 #include "plane/plane.h"
+#include "plane/program.h"
 #include "plane/ring.h"
 #include "plane/arch/ring_commit.h"
 
@@ -90,9 +91,9 @@ static bool full(const struct buffer *b, const struct ring *r, uint64_t seq)
 {
 	uint64_t floor, taken;
 
+	/* Relaxed, all three: the server's, and an old value only keeps the ring as it was a little longer. */
 	if (atomic_load_explicit(&b->overwrite, memory_order_relaxed))
 		return false;
-	/* Relaxed: an old value only keeps the ring full a little longer. */
 	floor = atomic_load_explicit(&r->floor, memory_order_relaxed);
 	taken = atomic_load_explicit(&r->taken, memory_order_relaxed);
 	if (taken > floor)
@@ -115,6 +116,7 @@ static uint64_t bytes_before(const struct ring *r, const struct page_desc *d, ui
 {
 	if (r->subbuf_size - used >= RING_MIN_LENGTH)
 		used = r->subbuf_size;
+	/* Relaxed: it was stored before the head that was read (G3). */
 	return atomic_load_explicit(&d->bytes, memory_order_relaxed) + used - RING_PAGE_HEADER;
 }
 
@@ -201,8 +203,15 @@ static struct ring *ring_of(const struct plane *p, const struct buffer *b, uint3
 
 	if (set >= BUFFER_MAX_SETS || cpu >= b->nr_cpus)
 		return NULL;
-	ref = atomic_load_explicit(&b->rings[set * b->nr_cpus + cpu], memory_order_acquire);	/* buffer_add_set() */
+	/* Pairs with the release in buffer_add_set(). */
+	ref = atomic_load_explicit(&b->rings[set * b->nr_cpus + cpu], memory_order_acquire);
 	return ref ? plane_data(p, ref) : NULL;
+}
+
+/* Relaxed: a word of the server's (tracing_cpumask), which a hit takes when it sees it. */
+static inline bool is_disabled(const struct ring *r)
+{
+	return atomic_load_explicit(&r->disabled, memory_order_relaxed);
 }
 
 static inline __attribute__((always_inline)) uint64_t now(const struct plane *p, const struct buffer *b)
@@ -210,7 +219,7 @@ static inline __attribute__((always_inline)) uint64_t now(const struct plane *p,
 	const struct clock_scale *scale = &plane_header(p)->tsc;
 	struct instance_state *inst = plane_instance(p, b->instance);
 
-	/* What clock_now() does first, without the call. */
+	/* What clock_now() does first, without the call. Relaxed: the server's, taken when it is seen. */
 	if (__builtin_expect(atomic_load_explicit(&inst->clock, memory_order_relaxed) == CLOCK_ID_LOCAL &&
 			     scale->valid, 1))
 		return clock_scaled(scale, counter_read());
@@ -240,7 +249,7 @@ static int write_restartable(struct write *w)
 		int cpu = rseq_cpu();
 
 		w->ring = cpu < 0 ? NULL : ring_of(w->p, w->buffer, 0, (uint32_t)cpu);
-		if (!w->ring || atomic_load_explicit(&w->ring->disabled, memory_order_relaxed))
+		if (!w->ring || is_disabled(w->ring))
 			return 1;
 		w->head = atomic_load_explicit(&w->ring->head, memory_order_acquire);	/* G3 */
 		w->time = now(w->p, w->buffer);						/* G4 */
@@ -291,7 +300,7 @@ static inline int write_short_restartable(const struct plane *p, const struct bu
 		if (cpu < 0)
 			return -1;
 		w.ring = ring_of(p, b, 0, (uint32_t)cpu);
-		if (!w.ring || atomic_load_explicit(&w.ring->disabled, memory_order_relaxed))
+		if (!w.ring || is_disabled(w.ring))
 			return 1;
 		w.head = atomic_load_explicit(&w.ring->head, memory_order_acquire);	/* G3 */
 		w.time = now(p, b);							/* G4 */
@@ -323,9 +332,11 @@ static inline int write_short_alone(const struct plane *p, const struct buffer *
 /* The set of a thread without restartable sequences: one for each level, so that no handler comes in between. */
 static uint32_t lease_set(struct slot *slot)
 {
-	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);	/* the thread's for good */
+	/* Relaxed: the lease is the thread's for good, the depth its own. */
+	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);
 	uint32_t number = (uint32_t)lease, depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 
+	/* Relaxed: a wish; ring_leases_serve() comes by regularly. */
 	if (!number) {
 		atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_relaxed);
 		return BUFFER_MAX_SETS;
@@ -335,13 +346,13 @@ static uint32_t lease_set(struct slot *slot)
 
 static bool restartable(const struct slot *slot)
 {
+	/* Relaxed: what the thread has said of itself. */
 	return rseq_cpu() >= 0 && !(atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY);
 }
 
 static int lose(struct slot *slot)
 {
-	atomic_store_explicit(&slot->missed, atomic_load_explicit(&slot->missed, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+	hit_miss(slot);
 	return 1;
 }
 
@@ -376,7 +387,7 @@ static __attribute__((noinline)) int write_owned(const struct plane *p, struct s
 	r = ring_of(p, b, set, cpu);
 	if (!r)
 		return lose(slot);
-	if (atomic_load_explicit(&r->disabled, memory_order_relaxed))
+	if (is_disabled(r))
 		return 1;
 	if (is_short(size))
 		rc = write_short_alone(p, b, r, time, record, size);

@@ -58,7 +58,7 @@ static struct hist_cell *cell_of(const struct hist_data *hd)
 
 static void point_cell(const struct hist_data *hd)
 {
-	/* Release: who reads the cell after this server died finds a whole map. */
+	/* Release: pairs with the acquire in ref_find() and, when this server has died, in adopt_map(). */
 	atomic_store_explicit(&cell_of(hd)->map, hd->map_ref, memory_order_release);
 }
 

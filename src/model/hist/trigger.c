@@ -114,9 +114,14 @@ static void command_close(struct command *c)
 		hist_data_destroy(c->hd);
 }
 
+/* Relaxed, both: a hit takes it when it sees it, and enable_hist of a hit may switch it any time. */
+static bool is_paused(const struct trigger *t)
+{
+	return atomic_load_explicit(&t->state->paused, memory_order_relaxed);
+}
+
 static void set_paused(struct trigger *t, bool paused)
 {
-	/* Relaxed: a hit takes it when it sees it. */
 	atomic_store_explicit(&t->state->paused, paused, memory_order_relaxed);
 }
 
@@ -246,7 +251,7 @@ static int take_hist(struct command *c, struct trigger *t)
 		if (!t->name)
 			return -ENOMEM;
 	}
-	set_paused(t, t->file->event->model->replayed ? atomic_load(&t->state->paused) : hd->attrs.pause && !c->named);
+	set_paused(t, t->file->event->model->replayed ? is_paused(t) : hd->attrs.pause && !c->named);
 	return 0;
 }
 
