@@ -23,7 +23,8 @@ void hit_miss(struct slot *slot)
 			      memory_order_relaxed);
 }
 
-static bool hit_enter(const struct plane *p, struct slot *slot, unsigned int *level)
+static inline __attribute__((always_inline)) bool hit_enter(const struct plane *p, struct slot *slot,
+							    unsigned int *level)
 {
 	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);	/* the thread's own */
 	const struct config_header *h = plane_header(p);
@@ -44,7 +45,7 @@ static bool hit_enter(const struct plane *p, struct slot *slot, unsigned int *le
 	return true;
 }
 
-static void hit_leave(struct slot *slot, unsigned int level)
+static inline void hit_leave(struct slot *slot, unsigned int level)
 {
 	/* Release: all that the hit read was read before; pairs with the acquire in oldest_epoch(). */
 	atomic_store_explicit(&slot->depth, level, memory_order_release);
@@ -273,8 +274,9 @@ static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int
  * there. Loads are as wide as the field: a wider one would wait for the stores
  * that filled the record. False: this hit has to go the long way.
  */
-static inline bool count_key1(const struct plane *p, struct slot *slot, const struct plan *plan, const void *record,
-			      uint32_t size, uint32_t cpu, uint32_t writer)
+static inline __attribute__((always_inline)) bool count_key1(const struct plane *p, struct slot *slot,
+							     const struct plan *plan, const void *record,
+							     uint32_t size, uint32_t cpu, uint32_t writer)
 {
 	const char *at = (const char *)record + plan->key_off;
 	struct map *map = plane_data(p, plan->map);
