@@ -43,6 +43,12 @@ static void state_init(struct instance *inst)
 	atomic_store_explicit(&st->used, 1, memory_order_relaxed);
 }
 
+static void set_unused(struct instance *inst)
+{
+	/* Relaxed: find_place() and the next server look at it, no hit does. */
+	atomic_store_explicit(&inst->state->used, 0, memory_order_relaxed);
+}
+
 static void instance_free(struct instance *inst)
 {
 	if (inst->errlog)
@@ -85,6 +91,7 @@ static struct instance *instance_alloc(struct model *m, const char *name)
 static int adopt(struct instance *inst)
 {
 	for (int i = 0; i < 2; i++) {
+		/* Relaxed, here and in drop_buffers(): no hit stores it. */
 		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
 		int err = b ? buffer_adopt(inst->model->session, b) : 0;
 
@@ -156,7 +163,7 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 		return -ENOMEM;
 	inst->index = (uint32_t)place;
 	inst->state = state_of(m, inst->index);
-	adopted = atomic_load_explicit(&inst->state->used, memory_order_relaxed);
+	adopted = atomic_load_explicit(&inst->state->used, memory_order_relaxed);	/* as in find_place() */
 	if (adopted) {
 		err = adopt(inst);
 	} else {
@@ -171,7 +178,7 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 		if (!adopted)
 			drop_buffers(inst);
 		model_object_remove(m, &inst->object);
-		atomic_store_explicit(&inst->state->used, 0, memory_order_relaxed);
+		set_unused(inst);
 		instance_free(inst);
 		return err;
 	}
@@ -198,7 +205,7 @@ int instance_remove(struct instance *inst)
 			model_object_remove(m, &inst->setting_objects[i]);
 		instance_forget_sizes(inst);
 		model_object_remove(m, &inst->object);
-		atomic_store_explicit(&inst->state->used, 0, memory_order_relaxed);
+		set_unused(inst);
 	}
 	list_del(&inst->node);
 	instance_free(inst);
