@@ -26,7 +26,7 @@
 #include "session/session.h"
 #include "sources/programs.h"
 
-enum { WAIT_MS = 5, IDLE_MS = 200, MAX_DESCRIPTORS = 1024, FIXED_DESCRIPTORS = 4 };
+enum { WAIT_MS = 3, IDLE_MS = 200, MAX_DESCRIPTORS = 1024, FIXED_DESCRIPTORS = 4 };
 
 static int open_signals(void)
 {

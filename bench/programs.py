@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""programs.py TRACEFUSE - what tracing costs programs that others wrote: redis-server and sqlite3.
+
+Prints lines NAME<tab>VALUE: throughput untraced, and how much of it is left attached with nothing armed and with
+histograms of heap and locks by call site on. Rounds of the three alternate; the best of each counts. A program that
+is not installed is left out.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+TRACEFUSE = os.path.abspath(sys.argv[1])
+ROUNDS = 5
+SETUP = """echo 'hist:keys=call_site:vals=bytes_req' > events/heap/malloc/trigger
+echo 'hist:keys=call_site' > events/heap/free/trigger
+echo 'hist:keys=lock_addr' > events/lock/acquired/trigger
+echo 'hist:keys=lock_addr' > events/lock/released/trigger
+"""
+SQL = """create table t(a integer primary key, b text);
+with recursive n(i) as (select 1 union all select i+1 from n where i<200000) insert into t select i, hex(i*i) from n;
+create index x on t(b);
+select count(*), sum(length(b)), max(b) from t where b like '%3%' group by length(b);
+update t set b = b || 'x' where a % 7 = 0;
+select count(*) from t, (select b from t where b > 'A' limit 2000) u where t.b = u.b;
+"""
+
+
+def ways(work):
+    setup = os.path.join(work, 'setup')
+    with open(setup, 'w') as f:
+        f.write(SETUP)
+    return {'untraced': [], 'attached': [TRACEFUSE, 'run', '-q', '--'],
+            'heap and lock histograms': [TRACEFUSE, 'run', '-q', '--setup', setup, '--']}
+
+
+def sqlite(prefix, work):
+    script = os.path.join(work, 'sql')
+    with open(script, 'w') as f:
+        f.write(SQL)
+    start = time.monotonic()
+    with open(script) as f:
+        subprocess.run(prefix + ['sqlite3', ':memory:'], stdin=f, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=True)
+    return 1 / (time.monotonic() - start)
+
+
+def redis(prefix, work):
+    socket = os.path.join(work, 'redis.sock')
+    server = subprocess.Popen(prefix + ['redis-server', '--port', '0', '--unixsocket', socket, '--save', '',
+                                        '--appendonly', 'no'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(200):
+            if os.path.exists(socket):
+                break
+            time.sleep(0.05)
+        out = subprocess.run(['redis-benchmark', '-s', socket, '-n', '100000', '-c', '20', '-P', '16', '-t', 'set,lpush',
+                              '--csv'], capture_output=True, text=True, check=True).stdout
+        rates = [float(r) for r in re.findall(r'^"(?:SET|LPUSH)[^"]*","([0-9.]+)"', out, re.M)]
+        return sum(rates) / len(rates)
+    finally:
+        subprocess.run(['redis-cli', '-s', socket, 'shutdown', 'nosave'], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+        server.wait(timeout=20)
+        if os.path.exists(socket):
+            os.unlink(socket)
+
+
+def main():
+    jobs = [('redis-server, SET and LPUSH', 'redis-server', redis, 1e-6, 'M requests/s'),
+            ('sqlite3, a script', 'sqlite3', sqlite, 1, 'runs/s')]
+    work = tempfile.mkdtemp(dir='/dev/shm', prefix='tracefuse-bench-')
+    os.environ['XDG_RUNTIME_DIR'] = work
+    try:
+        for title, program, run, scale, unit in jobs:
+            if not shutil.which(program):
+                continue
+            best = {}
+            for _ in range(ROUNDS):
+                for name, prefix in ways(work).items():
+                    best[name] = max(best.get(name, 0), run(prefix, work))
+            print(f'{title}: untraced, {unit}\t{best["untraced"] * scale:.3f}')
+            for name in ('attached', 'heap and lock histograms'):
+                print(f'{title}: {name}, of the untraced speed\t{best[name] / best["untraced"]:.3f}')
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+main()
