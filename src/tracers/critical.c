@@ -216,6 +216,8 @@ static void step(struct latency *l, const struct hit *h, bool recorded)
 	const bool irqs = irqs_count(c, h) && !preemption_counts(c, h);
 	const bool preemption = preemption_counts(c, h) && !irqs_count(c, h);
 
+	if (quiet)
+		cpu->on = false;	/* it sleeps with preemption off, too */
 	/* The kernel tells its tracer of irq_disable before it records it, and of the others after that. */
 	if (!is_event(&c->irq_off, id))
 		keep(l, cpu, h, recorded);
@@ -229,7 +231,7 @@ static void step(struct latency *l, const struct hit *h, bool recorded)
 		switched(l, cpu, h, &c->preempt_off, true);
 	} else if (is_event(&c->preempt_on, id) && preemption) {
 		switched(l, cpu, h, &c->preempt_on, false);
-	} else if (c->idle_id && id == c->idle_id && (c->kinds & CRITICAL_IRQS)) {
+	} else if (c->idle_id && id == c->idle_id) {
 		idle(l, cpu, h);
 	}
 }

@@ -155,7 +155,8 @@ static void add_switch(struct latency *l, const struct hit *h, struct switch_rec
 	struct wakeup *w = l->data;
 
 	r.common.flags = ((const uint8_t *)h->record)[2];
-	r.common.preempt_count = ((const uint8_t *)h->record)[3];
+	/* In the kernel this is made by a probe of the event, which itself holds preemption off. */
+	r.common.preempt_count = (uint8_t)(((const uint8_t *)h->record)[3] + 1);
 	memcpy(&r.common.pid, (const char *)h->record + 4, 4);
 	if (r.common.type)
 		section_add(w->section, h->cpu, h->time, &r, sizeof(r));
