@@ -428,6 +428,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!placed && !temp_place())
 		return 0;
+	if (!placed)
+		atexit(temp_place_remove);
 	placed = true;
 	if (!world_open()) {
 		fprintf(stderr, "no world\n");
@@ -511,7 +513,6 @@ int main(int argc, char **argv)
 		seed++;
 		inputs++;
 	} while (time(NULL) < end);
-	temp_place_remove();
 	printf("ok 1 - a server with %lu kinds of nonsense in its memory\n", inputs);
 	return 0;
 }
