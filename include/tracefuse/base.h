@@ -108,15 +108,29 @@ struct tf_dso {
 /* One in each shared object, whichever of its files has it. */
 __attribute__((weak, visibility("hidden"))) struct tf_dso tf_dso_ = { TF_VERSION_, 0, NULL, 0 };
 
+/* Kept also where the linker throws away what nobody refers to. */
+#if defined(__has_attribute)
+#if __has_attribute(retain)
+#define TF_RETAIN_ "R"
+#define TF_KEEP_(section_) __attribute__((used, retain, section(section_)))
+#endif
+#endif
+#ifndef TF_KEEP_
+#define TF_RETAIN_ ""
+#define TF_KEEP_(section_) __attribute__((used, section(section_)))
+#endif
+
 /*
  * The note: name "tracefuse", type 1, and where the sections and tf_dso_ lie,
- * each as its distance from the word that says so.
+ * each as its distance from the word that says so. Each file has it, and an
+ * entry of 0 in both sections, so that they are there: linkers throw away what
+ * they would keep once for all files (comdat) sooner than this.
  */
-__asm__(".pushsection tf_events,\"awG\",@progbits,tf_events_none,comdat\n\t"
+__asm__(".pushsection tf_events,\"aw" TF_RETAIN_ "\",@progbits\n\t"
 	".balign 8\n\t"
 	".quad 0\n\t"
 	".popsection\n\t"
-	".pushsection tf_enums,\"awG\",@progbits,tf_enums_none,comdat\n\t"
+	".pushsection tf_enums,\"aw" TF_RETAIN_ "\",@progbits\n\t"
 	".balign 8\n\t"
 	".quad 0\n\t"
 	".popsection\n\t"
@@ -124,7 +138,7 @@ __asm__(".pushsection tf_events,\"awG\",@progbits,tf_events_none,comdat\n\t"
 	".hidden __stop_tf_events\n\t"
 	".hidden __start_tf_enums\n\t"
 	".hidden __stop_tf_enums\n\t"
-	".pushsection .note.tracefuse,\"aG\",@note,tf_note,comdat\n\t"
+	".pushsection .note.tracefuse,\"a\",@note\n\t"
 	".balign 4\n\t"
 	".long 10, 20, 1\n\t"
 	".asciz \"tracefuse\"\n\t"
@@ -199,16 +213,6 @@ template <> struct tf_sign_<char, false> {
 
 #define TF_SIGNED_(type_) (!__builtin_types_compatible_p(type_, char) && (type_)-1 < (type_)1)
 
-#endif
-
-/* A pointer in one of the sections, kept also where the linker throws away what nobody uses. */
-#if defined(__has_attribute)
-#if __has_attribute(retain)
-#define TF_KEEP_(section_) __attribute__((used, retain, section(section_)))
-#endif
-#endif
-#ifndef TF_KEEP_
-#define TF_KEEP_(section_) __attribute__((used, section(section_)))
 #endif
 
 #endif /* TRACEFUSE_DISABLED */
