@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * control.c - current_tracer: what changes with the tracer, and when it cannot change
+ */
+#include "model/options.h"
+#include "tree_fixture.h"
+
+static bool has_line(struct world *w, const char *path, const char *line)
+{
+	char *text = world_read(w, path), *at = text;
+	size_t n = strlen(line);
+	bool found = false;
+
+	for (; at && *at && !found; at += strcspn(at, "\n") + 1)
+		found = !strncmp(at, line, n) && at[n] == '\n';
+	free(text);
+	return found;
+}
+
+static void it_brings_its_options_to_trace_options(void **state)
+{
+	struct world *w = *state;
+
+	assert_true(has_line(w, "trace_options", "notest_nop_accept"));
+	assert_int_equal(world_write(w, "trace_options", "funcgraph-proc"), -EINVAL);
+	assert_taken(w, "current_tracer", "function_graph");
+	assert_false(has_line(w, "trace_options", "notest_nop_accept"));
+	assert_true(has_line(w, "trace_options", "nofuncgraph-proc"));
+	assert_taken(w, "trace_options", "funcgraph-proc");
+	assert_file(w, "options/funcgraph-proc", "1\n");
+	assert_taken(w, "current_tracer", "function");
+	assert_true(has_line(w, "trace_options", "nofunc-no-repeats"));
+	assert_int_equal(world_write(w, "trace_options", "funcgraph-proc"), -EINVAL);
+	/* There it can be set whichever is current. */
+	assert_taken(w, "options/funcgraph-proc", "0");
+	assert_taken(w, "current_tracer", "nop");
+	assert_int_equal(world_write(w, "trace_options", "func_stack_trace"), -EINVAL);
+}
+
+static void a_change_empties_the_buffer(void **state)
+{
+	struct world *w = *state;
+	char *text;
+
+	assert_int_equal(world_append(w, "trace_marker", "before"), 6);
+	assert_taken(w, "current_tracer", "function");
+	text = world_read(w, "trace");
+	assert_non_null(strstr(text, "# tracer: function\n"));
+	assert_null(strstr(text, "before"));
+	free(text);
+	assert_int_equal(world_append(w, "trace_marker", "between"), 7);
+	/* The same again changes nothing. */
+	assert_taken(w, "current_tracer", "function");
+	text = world_read(w, "trace");
+	assert_non_null(strstr(text, "between"));
+	free(text);
+}
+
+static void it_stays_while_somebody_reads_a_pipe(void **state)
+{
+	static const char *const pipes[] = { "trace_pipe", "per_cpu/cpu1/trace_pipe", "per_cpu/cpu0/trace_pipe_raw" };
+	struct world *w = *state;
+	struct tree_file *f;
+
+	for (size_t i = 0; i < sizeof(pipes) / sizeof(pipes[0]); i++) {
+		assert_int_equal(tree_open(w->tree, pipes[i], O_RDONLY, &f), 0);
+		assert_int_equal(world_write(w, "current_tracer", "function"), -EBUSY);
+		assert_int_equal(world_write(w, "current_tracer", "nonesuch"), -EINVAL);
+		assert_taken(w, "current_tracer", "nop");
+		tree_release(f);
+	}
+	assert_becomes(w, "current_tracer", "function", "function\n");
+}
+
+static void each_instance_has_its_own(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
+	assert_taken(w, "instances/a/current_tracer", "function_graph");
+	assert_file(w, "current_tracer", "nop\n");
+	assert_true(has_line(w, "instances/a/trace_options", "funcgraph-cpu"));
+	assert_false(has_line(w, "trace_options", "funcgraph-cpu"));
+	assert_int_equal(tree_rmdir(w->tree, "instances/a"), 0);
+}
+
+static void a_latency_tracer_sets_options_and_gives_them_back(void **state)
+{
+	struct world *w = *state;
+
+	assert_taken(w, "options/overwrite", "0");
+	assert_taken(w, "current_tracer", "irqsoff");
+	assert_file(w, "options/overwrite", "1\n");
+	assert_file(w, "options/latency-format", "1\n");
+	assert_file(w, "options/pause-on-trace", "1\n");
+	assert_int_equal(world_write(w, "options/overwrite", "0"), -EINVAL);
+	assert_int_equal(world_write(w, "trace_options", "nooverwrite"), -EINVAL);
+	assert_taken(w, "options/latency-format", "0");
+	assert_taken(w, "current_tracer", "nop");
+	assert_file(w, "options/overwrite", "0\n");
+	assert_file(w, "options/latency-format", "0\n");
+	assert_file(w, "options/pause-on-trace", "0\n");
+}
+
+static void two_of_a_family_cannot_be_current(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
+	assert_taken(w, "instances/a/current_tracer", "preemptoff");
+	assert_int_equal(world_write(w, "current_tracer", "irqsoff"), -EBUSY);
+	assert_file(w, "current_tracer", "nop\n");
+	/* In one place one makes room for the other. */
+	assert_becomes(w, "instances/a/current_tracer", "irqsoff", "irqsoff\n");
+	assert_int_equal(tree_rmdir(w->tree, "instances/a"), 0);
+	assert_becomes(w, "current_tracer", "irqsoff", "irqsoff\n");
+}
+
+static void the_snapshot_is_the_latency_tracer_s(void **state)
+{
+	struct world *w = *state;
+	struct tree_file *f;
+
+	assert_taken(w, "current_tracer", "preemptirqsoff");
+	assert_int_equal(world_write(w, "snapshot", "1"), -EBUSY);
+	assert_int_equal(tree_open(w->tree, "per_cpu/cpu0/snapshot_raw", O_RDONLY, &f), -EBUSY);
+	assert_file(w, "trace", "# tracer: preemptirqsoff\n#\n");
+	assert_taken(w, "current_tracer", "nop");
+	assert_taken(w, "snapshot", "1");
+}
+
+static void thresholds_are_microseconds(void **state)
+{
+	struct world *w = *state;
+
+	assert_becomes(w, "tracing_thresh", "100", "100\n");
+	assert_becomes(w, "tracing_max_latency", "7", "7\n");
+	assert_taken(w, "current_tracer", "irqsoff");
+	assert_file(w, "tracing_max_latency", "0\n");
+	assert_int_equal(world_write(w, "tracing_thresh", "x"), -EINVAL);
+	assert_becomes(w, "max_graph_depth", "4", "4\n");
+	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
+	assert_file(w, "instances/a/tracing_max_latency", "0\n");
+	assert_null(world_read(w, "instances/a/tracing_thresh"));
+	assert_null(world_read(w, "instances/a/max_graph_depth"));
+}
+
+static void a_new_server_has_the_same_tracer(void **state)
+{
+	struct world *w = *state;
+
+	assert_taken(w, "tracing_thresh", "100");
+	assert_taken(w, "max_graph_depth", "3");
+	assert_taken(w, "current_tracer", "function_graph");
+	assert_taken(w, "options/funcgraph-tail", "1");
+	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
+	assert_taken(w, "instances/a/current_tracer", "irqsoff");
+	assert_int_equal(world_append(w, "trace_marker", "before"), 6);
+	world_new_server(w);
+	assert_file(w, "current_tracer", "function_graph\n");
+	assert_file(w, "options/funcgraph-tail", "1\n");
+	assert_file(w, "tracing_thresh", "100\n");
+	assert_file(w, "max_graph_depth", "3\n");
+	assert_file(w, "instances/a/current_tracer", "irqsoff\n");
+	assert_file(w, "instances/a/options/latency-format", "1\n");
+	assert_true(has_line(w, "trace", " 0)               |  /* before */") ||
+		    has_line(w, "trace", " 1)               |  /* before */"));
+	assert_taken(w, "instances/a/current_tracer", "nop");
+	assert_file(w, "instances/a/options/latency-format", "0\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(it_brings_its_options_to_trace_options),
+		TEST(a_change_empties_the_buffer),
+		TEST(it_stays_while_somebody_reads_a_pipe),
+		TEST(each_instance_has_its_own),
+		TEST(a_latency_tracer_sets_options_and_gives_them_back),
+		TEST(two_of_a_family_cannot_be_current),
+		TEST(the_snapshot_is_the_latency_tracer_s),
+		TEST(thresholds_are_microseconds),
+		TEST(a_new_server_has_the_same_tracer),
+	};
+
+	return cmocka_run_group_tests_name("control", tests, NULL, NULL);
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * graph.c - function_graph draws what two CPUs recorded, as Linux 6.12 does
+ */
+#include "show_fixture.h"
+#include "tracers/tracer.h"
+
+#define IRQ_TEXT (KERNEL + 0x800)	/* functions that interrupts begin with */
+
+static const char entry_format[] = "name: funcgraph_entry\nID: 11\n" COMMON
+	"\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+	"\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n\nprint fmt: \"--> %ps (%d)\", (void *)REC->func, REC->depth\n";
+
+static const char exit_format[] = "name: funcgraph_exit\nID: 10\n" COMMON
+	"\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+	"\tfield:unsigned long retval;\toffset:16;\tsize:8;\tsigned:0;\n"
+	"\tfield:int depth;\toffset:24;\tsize:4;\tsigned:1;\n"
+	"\tfield:unsigned int overrun;\toffset:28;\tsize:4;\tsigned:0;\n"
+	"\tfield:unsigned long long calltime;\toffset:32;\tsize:8;\tsigned:0;\n"
+	"\tfield:unsigned long long rettime;\toffset:40;\tsize:8;\tsigned:0;\n\nprint fmt: \"<-- %ps\", (void *)REC->func\n";
+
+#define ALPHA KERNEL
+#define BETA (KERNEL + 0x100)
+
+struct scene {
+	struct fixture	*f;
+	uint64_t	now;
+};
+
+static struct scene scene;
+
+static int setup(void **state)
+{
+	struct fixture *f;
+	int err = fixture_setup(state);
+
+	f = *state;
+	fixture_event(f, "ftrace", entry_format);
+	fixture_event(f, "ftrace", exit_format);
+	symbols_add(f->model->symbols, IRQ_TEXT, 'T', "__irqentry_text_start", NULL);
+	symbols_add(f->model->symbols, IRQ_TEXT + 0x10, 'T', "sysvec", NULL);
+	symbols_add(f->model->symbols, IRQ_TEXT + 0x40, 'T', "__irqentry_text_end", NULL);
+	symbols_add(f->model->symbols, IRQ_TEXT + 0x80, 'T', "behind", NULL);
+	assert_int_equal(tracer_choose(f->top, "function_graph"), 0);
+	scene = (struct scene){ f, 1000000000 };
+	return err;
+}
+
+static void enter_as(int pid, uint32_t cpu, uint64_t func, int depth)
+{
+	struct record r = { .type = 11, .pid = pid };
+
+	put64(&r, 8, func);
+	put32(&r, 16, (uint32_t)depth);
+	fixture_write(scene.f, &r, 12, cpu, scene.now += 1000);
+}
+
+static void enter(uint32_t cpu, uint64_t func, int depth)
+{
+	enter_as(42, cpu, func, depth);
+}
+
+static void leave_with(uint32_t cpu, uint64_t func, int depth, uint64_t ns, uint64_t value)
+{
+	struct record r = { .type = 10, .pid = 42 };
+
+	put64(&r, 8, func);
+	put64(&r, 16, value);
+	put32(&r, 24, (uint32_t)depth);
+	put32(&r, 28, 3);
+	put64(&r, 32, 5000);
+	put64(&r, 40, 5000 + ns);
+	fixture_write(scene.f, &r, 40, cpu, scene.now += 1000);
+}
+
+static void leave(uint32_t cpu, uint64_t func, int depth, uint64_t ns)
+{
+	leave_with(cpu, func, depth, ns, 0);
+}
+
+/* What stands below the header. */
+static void expect(const char *lines)
+{
+	const char *text = shown(scene.f, 0, -1);
+
+	while (*text == '#')
+		text += strcspn(text, "\n") + 1;
+	assert_string_equal(text, lines);
+}
+
+static void a_call_whose_return_comes_next_is_one_line(void **state)
+{
+	enter(0, ALPHA, 0);
+	enter(0, BETA, 1);
+	leave(0, BETA, 1, 1234);
+	leave(0, ALPHA, 0, 20000);
+	expect(" 0)               |  alpha() {\n"
+	       " 0)   1.234 us    |    beta();\n"
+	       " 0) + 20.000 us   |  }\n");
+}
+
+static void other_cpus_do_not_come_between(void **state)
+{
+	enter(0, ALPHA, 0);
+	enter(1, BETA, 0);
+	leave(1, BETA, 0, 10);
+	enter(1, BETA, 0);
+	leave(0, ALPHA, 0, 20);
+	leave(1, BETA, 0, 30);
+	expect(" 0)   0.020 us    |  alpha();\n"
+	       " 1)   0.010 us    |  beta();\n"
+	       " 1)   0.030 us    |  beta();\n");
+}
+
+static void a_return_of_another_task_or_function_is_no_leaf_s(void **state)
+{
+	enter_as(7, 0, ALPHA, 0);
+	leave(0, ALPHA, 0, 20);
+	enter(0, ALPHA, 0);
+	leave(0, BETA, 0, 20);
+	expect(" 0)               |  alpha() {\n"
+	       " ------------------------------------------\n"
+	       " 0)    <...>-7     =>    task-42    \n"
+	       " ------------------------------------------\n\n"
+	       " 0)   0.020 us    |  }\n"
+	       " 0)               |  alpha() {\n"
+	       " 0)   0.020 us    |  } /* beta */\n");
+}
+
+static void a_return_whose_entry_was_not_seen_is_named(void **state)
+{
+	leave(0, ALPHA, 1, 500);
+	leave(0, BETA, 60, 500);	/* deeper than is remembered: taken for known */
+	expect(" 0)   0.500 us    |    } /* alpha */\n"
+	       " 0)   0.500 us    |                                                                                                                          }\n");
+}
+
+static void durations_have_a_mark_and_seven_characters(void **state)
+{
+	static const uint64_t ns[] = {
+		9999, 10001, 100001, 1000001, 10000001, 100000001, 1000000001, 12345678901, 1234567890123,
+	};
+
+	for (size_t i = 0; i < sizeof(ns) / sizeof(ns[0]); i++) {
+		enter(0, ALPHA, 0);
+		leave(0, ALPHA, 0, ns[i]);
+	}
+	expect(" 0)   9.999 us    |  alpha();\n"
+	       " 0) + 10.001 us   |  alpha();\n"
+	       " 0) ! 100.001 us  |  alpha();\n"
+	       " 0) # 1000.001 us |  alpha();\n"
+	       " 0) * 10000.00 us |  alpha();\n"
+	       " 0) @ 100000.0 us |  alpha();\n"
+	       " 0) $ 1000000 us  |  alpha();\n"
+	       " 0) $ 12345678 us |  alpha();\n"
+	       " 0) $ 1234567890 us |  alpha();\n");
+}
+
+static void options_choose_columns(void **state)
+{
+	enter(1, ALPHA, 0);
+	leave(1, ALPHA, 0, 11000);
+	option(scene.f, OPTION_FUNCGRAPH_OVERHEAD, false);
+	expect(" 1)   11.000 us   |  alpha();\n");
+	option(scene.f, OPTION_FUNCGRAPH_PROC, true);
+	option(scene.f, OPTION_FUNCGRAPH_ABSTIME, true);
+	expect("    1.000001 |   1)    task-42     |   11.000 us   |  alpha();\n");
+	option(scene.f, OPTION_FUNCGRAPH_DURATION, false);
+	option(scene.f, OPTION_FUNCGRAPH_CPU, false);
+	expect("    1.000001 |     task-42     | alpha();\n");
+	option(scene.f, OPTION_CONTEXT_INFO, false);
+	expect("alpha();\n");
+}
+
+static void the_header_has_the_columns(void **state)
+{
+	assert_string_equal(shown(scene.f, 0, -1),
+			    "# tracer: function_graph\n#\n"
+			    "# CPU  DURATION                  FUNCTION CALLS\n"
+			    "# |     |   |                     |   |   |   |\n");
+	option(scene.f, OPTION_FUNCGRAPH_ABSTIME, true);
+	option(scene.f, OPTION_FUNCGRAPH_PROC, true);
+	assert_string_equal(shown(scene.f, 0, -1),
+			    "# tracer: function_graph\n#\n"
+			    "#     TIME        CPU  TASK/PID         DURATION                  FUNCTION CALLS\n"
+			    "#      |          |     |    |           |   |                     |   |   |   |\n");
+	option(scene.f, OPTION_LATENCY_FORMAT, true);
+	assert_string_equal(shown(scene.f, 0, -1), "# tracer: function_graph\n#\n");
+	option(scene.f, OPTION_CONTEXT_INFO, false);
+	assert_string_equal(shown(scene.f, 0, -1), "# tracer: function_graph\n#\n");
+}
+
+static void returned_values_are_errors_where_they_can_be(void **state)
+{
+	static const uint64_t values[] = { 0, 5, (uint64_t)-22, 0xffffffeaull, 0x80000000ull, (uint64_t)-4096 };
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		enter(0, ALPHA, 0);
+		leave_with(0, ALPHA, 0, 100, values[i]);
+	}
+	leave_with(0, BETA, 0, 100, (uint64_t)-2);
+	option(scene.f, OPTION_FUNCGRAPH_DURATION, false);
+	option(scene.f, OPTION_FUNCGRAPH_RETVAL, true);
+	expect(" 0) alpha(); /* = 0x0 */\n 0) alpha(); /* = 0x5 */\n 0) alpha(); /* = -22 */\n"
+	       " 0) alpha(); /* = -22 */\n 0) alpha(); /* = 0x80000000 */\n"
+	       " 0) alpha(); /* = 0xfffffffffffff000 */\n 0) } /* beta = -2 */\n");
+	option(scene.f, OPTION_FUNCGRAPH_RETVAL_HEX, true);
+	expect(" 0) alpha(); /* = 0x0 */\n 0) alpha(); /* = 0x5 */\n 0) alpha(); /* = 0xffffffffffffffea */\n"
+	       " 0) alpha(); /* = 0xffffffea */\n 0) alpha(); /* = 0x80000000 */\n"
+	       " 0) alpha(); /* = 0xfffffffffffff000 */\n 0) } /* beta = 0xfffffffffffffffe */\n");
+}
+
+static void tail_names_each_return_and_overrun_counts(void **state)
+{
+	enter(0, ALPHA, 0);
+	enter(0, BETA, 1);
+	leave(0, BETA, 1, 100);
+	leave(0, ALPHA, 0, 200);
+	option(scene.f, OPTION_FUNCGRAPH_TAIL, true);
+	option(scene.f, OPTION_FUNCGRAPH_OVERRUN, true);
+	expect(" 0)               |  alpha() {\n"
+	       " 0)   0.100 us    |    beta();\n"
+	       " 0)   0.200 us    |  } /* alpha */\n (Overruns: 3)\n");
+}
+
+static void interrupts_have_arrows(void **state)
+{
+	enter(0, IRQ_TEXT + 0x10, 0);
+	enter(0, BETA, 1);
+	leave(0, BETA, 1, 100);
+	leave(0, IRQ_TEXT + 0x10, 0, 200);
+	enter(0, IRQ_TEXT + 0x10, 0);
+	leave(0, IRQ_TEXT + 0x10, 0, 300);
+	expect(" 0)   ==========> |\n"
+	       " 0)               |  sysvec() {\n"
+	       " 0)   0.100 us    |    beta();\n"
+	       " 0)   0.200 us    |  }\n"
+	       " 0)   <========== |\n"
+	       " 0)   ==========> |\n"
+	       " 0)   0.300 us    |  sysvec();\n"
+	       " 0)   <========== |\n");
+}
+
+static void without_irqs_what_interrupts_call_is_hidden(void **state)
+{
+	enter(0, ALPHA, 0);
+	enter(0, IRQ_TEXT + 0x10, 1);
+	enter(0, BETA, 2);
+	leave(0, BETA, 2, 100);
+	leave(0, IRQ_TEXT + 0x10, 1, 200);
+	leave(0, ALPHA, 0, 300);
+	option(scene.f, OPTION_FUNCGRAPH_IRQS, false);
+	expect(" 0)               |  alpha() {\n"
+	       " 0)   0.300 us    |  }\n");
+}
+
+static void other_events_are_comments(void **state)
+{
+	struct record plain = { .type = 100, .pid = 42 }, print = { .type = 5, .pid = 42 };
+	struct record function = { .type = 1, .pid = 42 };
+
+	put32(&plain, 8, 7);
+	put64(&print, 8, ALPHA);
+	put(&print, 16, "hello\n", 7);
+	put64(&function, 8, ALPHA);
+	put64(&function, 16, BETA);
+	enter(0, ALPHA, 0);
+	fixture_write(scene.f, &plain, 24, 0, scene.now += 1000);
+	enter(0, BETA, 1);
+	fixture_write(scene.f, &print, 16, 0, scene.now += 1000);
+	fixture_write(scene.f, &function, 16, 0, scene.now += 1000);
+	leave(0, BETA, 1, 100);
+	expect(" 0)               |  alpha() {\n"
+	       " 0)               |  /* plain: a=7 b=0 */\n"
+	       " 0)               |    beta() {\n"
+	       " 0)               |      /* hello */\n"
+	       "            task-42      [000] .....     1.000005: alpha <-beta\n"
+	       " 0)   0.100 us    |    }\n");
+}
+
+static void the_latency_form_adds_flags(void **state)
+{
+	const char *text;
+
+	enter(0, ALPHA, 0);
+	leave(0, ALPHA, 0, 100);
+	option(scene.f, OPTION_LATENCY_FORMAT, true);
+	text = shown(scene.f, 0, -1);
+	assert_non_null(strstr(text, "#      _-----=> irqs-off        \n#     / _----=> need-resched    \n"));
+	assert_non_null(strstr(text, "# CPU||||     DURATION                  FUNCTION CALLS\n"));
+	assert_non_null(strstr(text, "\n 0)  ..... |   0.100 us    |  alpha();\n"));
+}
+
+static void a_return_that_is_taken_is_gone_from_the_trace_of_its_cpu_too(void **state)
+{
+	enter(1, ALPHA, 0);
+	leave(1, ALPHA, 0, 100);
+	enter(0, BETA, 0);
+	assert_non_null(strstr(shown(scene.f, 0, 1), "\n 1)   0.100 us    |  alpha();\n"));
+	assert_null(strstr(shown(scene.f, 0, 1), "}"));
+	assert_null(strstr(shown(scene.f, 0, 1), "beta"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_call_whose_return_comes_next_is_one_line),
+		TEST(other_cpus_do_not_come_between),
+		TEST(a_return_of_another_task_or_function_is_no_leaf_s),
+		TEST(a_return_whose_entry_was_not_seen_is_named),
+		TEST(durations_have_a_mark_and_seven_characters),
+		TEST(options_choose_columns),
+		TEST(the_header_has_the_columns),
+		TEST(returned_values_are_errors_where_they_can_be),
+		TEST(tail_names_each_return_and_overrun_counts),
+		TEST(interrupts_have_arrows),
+		TEST(without_irqs_what_interrupts_call_is_hidden),
+		TEST(other_events_are_comments),
+		TEST(the_latency_form_adds_flags),
+		TEST(a_return_that_is_taken_is_gone_from_the_trace_of_its_cpu_too),
+	};
+
+	return cmocka_run_group_tests_name("graph", tests, NULL, NULL);
+}
