@@ -122,11 +122,11 @@ AGENT_API uint64_t agent_providers_table(void) __attribute__((weak));
  */
 AGENT_API uint8_t agent_signal_flags(const struct agent_thread *t, const void *frame) __attribute__((weak));
 
-/* A SIGBUS that comes of a truncated session: it has been seen to, and the access is to be repeated. */
-AGENT_API bool agent_guard_takes(const siginfo_t *info, void *context);
+/* SIGBUS, SIGSEGV or SIGFPE that comes of a session whose memory is damaged: it has been seen to. */
+AGENT_API bool agent_guard_takes(int sig, const siginfo_t *info, void *context);
 typedef void (*agent_guard)(int sig, siginfo_t *info, void *context);
-/* The handler that is set for SIGBUS while the program has none; NULL: there is none of ours. */
-AGENT_API agent_guard agent_guard_handler(void);
+/* The handler that is set for a signal while the program has none; NULL: there is none of ours. */
+AGENT_API agent_guard agent_guard_handler(int sig);
 
 /* Whether a static event of this process is armed, or one with an id between theirs. */
 AGENT_API bool agent_events_armed(void);

@@ -109,7 +109,42 @@ static int dir_find(const char *name, const char *runtime_dir)
 
 /* ---- Memory ---- */
 
-static long map_file(const char *name, int prot, uint64_t *size)
+static bool is_error(long at)
+{
+	return (unsigned long)at > -4096ul;
+}
+
+/*
+ * Behind the data region: up to the next power of two, for plane_data() cuts
+ * offsets to that, and once more as much, for an element's number times its
+ * size is added to them.
+ */
+static uint64_t spare_of(uint64_t size, int prot)
+{
+	uint64_t room = 4096;
+
+	if (!(prot & PROT_WRITE))
+		return 0;
+	while (room < size)
+		room <<= 1;
+	return 2 * room - size;
+}
+
+/* With `spare` bytes of addresses behind it where nothing is. */
+static long map_spared(long fd, int prot, uint64_t size, uint64_t spare)
+{
+	long at = agent_syscall(SYS_mmap, 0, size + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long over;
+
+	if (is_error(at))
+		return at;
+	over = agent_syscall(SYS_mmap, at, size, prot, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
+	if (is_error(over))
+		agent_syscall(SYS_munmap, at, size + spare);
+	return over;
+}
+
+static long map_file(const char *name, int prot, uint64_t *size, uint64_t *spare)
 {
 	size_t len = strlen(agent.dir);
 	long fd, at = -ENAMETOOLONG;
@@ -126,15 +161,10 @@ static long map_file(const char *name, int prot, uint64_t *size)
 	if (agent_syscall(SYS_fstat, fd, &st) || st.st_size < 4096)
 		at = -EPROTO;
 	else
-		at = agent_syscall(SYS_mmap, 0, st.st_size, prot, MAP_SHARED | MAP_NORESERVE, fd, 0);
+		at = map_spared(fd, prot, (uint64_t)st.st_size, *spare = spare_of((uint64_t)st.st_size, prot));
 	*size = (uint64_t)st.st_size;
 	agent_syscall(SYS_close, fd);
 	return at;
-}
-
-static bool is_error(long at)
-{
-	return (unsigned long)at > -4096ul;
 }
 
 static void unmap(struct plane *p)
@@ -142,21 +172,22 @@ static void unmap(struct plane *p)
 	if (p->config)
 		agent_syscall(SYS_munmap, p->config, p->config_size);
 	if (p->data)
-		agent_syscall(SYS_munmap, p->data, p->data_size);
+		agent_syscall(SYS_munmap, p->data, p->data_size + agent.data_spare);
 	*p = (struct plane){ 0 };
 }
 
 static int map_session(struct plane *p)
 {
-	long config = map_file("/config", PROT_READ, &p->config_size), data;
+	long config = map_file("/config", PROT_READ, &p->config_size, &agent.data_spare), data;
 
 	if (is_error(config))
 		return (int)config;
 	p->config = (const char *)config;
-	data = map_file("/data", PROT_READ | PROT_WRITE, &p->data_size);
+	data = map_file("/data", PROT_READ | PROT_WRITE, &p->data_size, &agent.data_spare);
 	if (is_error(data))
 		return (int)data;
 	p->data = (char *)data;
+	p->data_mask = (p->data_size + agent.data_spare) / 2 - 1;
 	agent_syscall(SYS_madvise, p->data, p->data_size, MADV_DONTDUMP);
 	/* Pairs with the release in session_create(). */
 	if (__atomic_load_n(&plane_header(p)->magic, __ATOMIC_ACQUIRE) != SESSION_MAGIC ||

@@ -14,6 +14,11 @@ static inline uintptr_t context_sp(const ucontext_t *context)
 	return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
 }
 
+static inline uintptr_t context_ip(const ucontext_t *context)
+{
+	return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+}
+
 /* With this stack pointer, at this instruction, with this result of a function. */
 static inline void context_go(ucontext_t *context, uintptr_t sp, uintptr_t ip, uintptr_t result)
 {

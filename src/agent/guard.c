@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guard.c - somebody truncated the session's files: the program goes on, detached (R2)
+ * guard.c - somebody damaged the session's memory: the program goes on, detached (R2)
  *
  * An access to a page that the file does not have any more raises SIGBUS. Then
  * anonymous memory takes the place of the whole data region, no other hit
  * begins, and a hit that is on its way is left (x86_64/guarded.S). Outside of
  * one the access is repeated and finds zeros.
  *
- * The handler is set by a system call, so that nobody who interposes
- * sigaction() sees it. A program that sets its own replaces it, but for
- * providers/signal.c, which asks agent_guard_takes() before it calls that one,
- * and does not show the guard to a program that asks.
+ * Nonsense in the region - offsets, sizes, counts - makes a hit fault anywhere,
+ * or divide by zero. A fault of our own code inside a hit is the hit's: it is
+ * left, and no other begins. Any other fault is the program's own.
+ *
+ * The handlers are set by a system call, so that nobody who interposes
+ * sigaction() sees them. A program that sets its own replaces them, but for
+ * providers/signal.c, which asks agent_guard_takes() before it calls those, and
+ * does not show the guard to a program that asks.
  */
 #include <signal.h>
 #include <string.h>
@@ -34,27 +38,45 @@ enum { HIT_STACK_MOST = 65536 };
 
 #define GUARD_RESTORER 0x04000000ul
 
-static struct guard_action before;
-static bool guarded;
+static const int signals[] = { SIGBUS, SIGSEGV, SIGFPE };
 
-static long action(const struct guard_action *set, struct guard_action *old)
+enum { SIGNALS = sizeof(signals) / sizeof(signals[0]) };
+
+/* By signal, in the order of signals[]. */
+static struct guard_action before[SIGNALS];
+static bool guarded[SIGNALS];
+
+/* Where this library's code lies. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+static long action(int sig, const struct guard_action *set, struct guard_action *old)
 {
-	return agent_syscall(SYS_rt_sigaction, SIGBUS, set, old, sizeof(uint64_t));
+	return agent_syscall(SYS_rt_sigaction, sig, set, old, sizeof(uint64_t));
+}
+
+static int index_of(int sig)
+{
+	for (int i = 0; i < SIGNALS; i++)
+		if (signals[i] == sig)
+			return i;
+	return -1;
 }
 
 /* What was there before, or what would have happened without us. */
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
+	const struct guard_action *b = &before[index_of(sig)];
 	struct guard_action none = { 0 };
 
-	if ((uintptr_t)before.handler > (uintptr_t)SIG_IGN) {
-		before.handler(sig, info, context);
+	if ((uintptr_t)b->handler > (uintptr_t)SIG_IGN) {
+		b->handler(sig, info, context);
 		return;
 	}
-	action(&none, NULL);
+	action(sig, &none, NULL);
 	/* A fault comes again by itself and ends the program where it was; one that somebody sent has to be sent. */
 	if (info->si_code <= 0)
-		agent_syscall(SYS_tgkill, agent_syscall(SYS_getpid), agent_syscall(SYS_gettid), SIGBUS);
+		agent_syscall(SYS_tgkill, agent_syscall(SYS_getpid), agent_syscall(SYS_gettid), sig);
 }
 
 static bool replace(const char *base, uint64_t size, int prot)
@@ -75,34 +97,49 @@ static bool replaced(uintptr_t at)
 	return false;
 }
 
-/* A hit that goes on with zeros for its rings and maps would go astray: the fault returns to whom it was made for. */
-static void leave_hit(ucontext_t *context)
+/* Inside a hit, on the same stack, and not far: a hit has its memory elsewhere. */
+static bool in_hit(const ucontext_t *context)
 {
-	struct agent_thread *t = agent_self.thread;
+	const struct agent_thread *t = agent_self.thread;
 
-	/* On the same stack, and not far: a hit has its memory elsewhere. */
-	if (t && t->resume && t->resume - context_sp(context) < HIT_STACK_MOST)
-		context_go(context, t->resume, (uintptr_t)guarded_left, 1);
+	return t && t->resume && t->resume - context_sp(context) < HIT_STACK_MOST;
 }
 
-bool agent_guard_takes(const siginfo_t *info, void *context)
+/* A hit that went on would go astray: it returns to whom it was made for. */
+static void leave_hit(ucontext_t *context)
 {
-	if (info->si_code <= 0 || !replaced((uintptr_t)info->si_addr))
+	if (in_hit(context))
+		context_go(context, agent_self.thread->resume, (uintptr_t)guarded_left, 1);
+}
+
+static bool in_our_code(const ucontext_t *context)
+{
+	return context_ip(context) - (uintptr_t)__ehdr_start < (uintptr_t)(etext - __ehdr_start);
+}
+
+bool agent_guard_takes(int sig, const siginfo_t *info, void *context)
+{
+	if (info->si_code <= 0 || index_of(sig) < 0)
 		return false;
-	attach_detach();
+	if (!(sig == SIGBUS && replaced((uintptr_t)info->si_addr)) && !(in_our_code(context) && in_hit(context)))
+		return false;
+	/* Before the slots go: where to go on is in one of them. */
 	leave_hit(context);
+	attach_detach();
 	return true;
 }
 
 static void guard_fault(int sig, siginfo_t *info, void *context)
 {
-	if (!agent_guard_takes(info, context))
+	if (!agent_guard_takes(sig, info, context))
 		pass_on(sig, info, context);
 }
 
-agent_guard agent_guard_handler(void)
+agent_guard agent_guard_handler(int sig)
 {
-	return guarded ? guard_fault : NULL;
+	int i = index_of(sig);
+
+	return i >= 0 && guarded[i] ? guard_fault : NULL;
 }
 
 void guard_start(void)
@@ -112,8 +149,10 @@ void guard_start(void)
 		.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | GUARD_RESTORER,
 	};
 
-	/* Whoever ignores it may have been told to by its parent, and would see that we changed it. */
-	if (action(NULL, &before) || before.handler == (void *)SIG_IGN)
-		return;
-	guarded = !action(&ours, NULL);
+	for (int i = 0; i < SIGNALS; i++) {
+		/* Whoever ignores it may have been told to by its parent, and would see that we changed it. */
+		if (action(signals[i], NULL, &before[i]) || before[i].handler == (void *)SIG_IGN)
+			continue;
+		guarded[i] = !action(signals[i], &ours, NULL);
+	}
 }

@@ -51,6 +51,7 @@ struct agent_conn {
 struct agent {
 	/* set once, before state is stored */
 	struct plane	plane;
+	uint64_t	data_spare;	/* bytes of addresses behind the data region */
 	struct agent_here *here;
 	_Atomic uint32_t state;		/* enum agent_state */
 	_Atomic bool	sandbox;	/* a filter would not let a first hit make its system calls */

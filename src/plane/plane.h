@@ -27,6 +27,12 @@ struct plane {
 	char		*data;		/* start of the data region */
 	uint64_t	config_size;
 	uint64_t	data_size;
+	/*
+	 * Of offsets in the data region these bits count. In programs those of its
+	 * size, so that nonsense there (R2) leads to somewhere in the mapping; all
+	 * where offsets have been checked.
+	 */
+	uint64_t	data_mask;
 };
 
 static inline const struct config_header *plane_header(const struct plane *p)
@@ -41,7 +47,7 @@ static inline const void *plane_config(const struct plane *p, config_ref ref)
 
 static inline void *plane_data(const struct plane *p, data_ref ref)
 {
-	return p->data + ref;
+	return p->data + (ref & p->data_mask);
 }
 
 static inline struct instance_state *plane_instance(const struct plane *p, uint32_t index)
@@ -73,7 +79,7 @@ static inline struct slot *plane_slot(const struct plane *p, uint32_t index)
 static inline struct hit_scratch *plane_scratch(const struct plane *p, const struct slot *slot,
 						unsigned int level)
 {
-	return (struct hit_scratch *)(p->data + slot->scratch) + level;
+	return (struct hit_scratch *)plane_data(p, slot->scratch) + level;
 }
 
 /*

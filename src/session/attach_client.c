@@ -106,6 +106,7 @@ static int attach_map(struct attachment *a, int dirfd)
 	if (err)
 		return err;
 	a->plane.data = data;
+	a->plane.data_mask = UINT64_MAX;
 	madvise(data, a->plane.data_size, MADV_DONTDUMP);
 	/* Pairs with the release in session_create(). */
 	if (__atomic_load_n(&plane_header(&a->plane)->magic, __ATOMIC_ACQUIRE) != SESSION_MAGIC ||

@@ -134,7 +134,8 @@ static int session_start(struct session *s, bool fresh, bool no_membarrier)
 	int err;
 
 	s->plane = (struct plane){ .config = s->config.base, .data = s->data.base,
-				   .config_size = s->config.size, .data_size = s->data.size };
+				   .config_size = s->config.size, .data_size = s->data.size,
+				   .data_mask = UINT64_MAX };
 	s->membarrier = !no_membarrier && membarrier_works();
 	/* Read in hit_enter(): L2 in limbo.c. */
 	atomic_store_explicit(&h->fence, s->membarrier ? 0 : 1, memory_order_seq_cst);

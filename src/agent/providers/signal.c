@@ -18,8 +18,8 @@
  *     unwritten. Who did not ask for it does not see it in sa_flags.
  * G4  Handlers that run are known by the frames of signal_begin(). One that was
  *     left by siglongjmp is found by its frame, as a hit is (A6).
- * G5  SIGBUS is also the agent's (guard.c): its handler is in front of the
- *     program's, and is there when the program has none.
+ * G5  SIGBUS, SIGSEGV and SIGFPE are also the agent's (guard.c): its handler is
+ *     in front of the program's, and is there when the program has none.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -51,11 +51,13 @@ static _Atomic uint64_t siginfo_added;
 /* Signals that siginterrupt() has said of to interrupt system calls; for signal(). */
 static _Atomic uint64_t interrupting;
 
-/* G5: what the program said of SIGBUS when it took its default, which is only shown. */
+/* G5, by signal: what the program said when it took the default, which is only shown. */
 static struct {
 	int		flags;
 	uint64_t	mask;
-} guarded;
+} guarded[SIGSEGV + 1];
+
+_Static_assert(SIGBUS < SIGSEGV && SIGFPE < SIGSEGV, "guarded[] has room for all three");
 
 enum { NESTED = 4, RESTORER = 0x04000000, KERNEL_SIGSET = 8 };
 
@@ -198,7 +200,7 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 	ucontext_t *uc = context;
 	uint8_t busy = 0;
 
-	if (sig == SIGBUS && agent_guard_takes(info, context))
+	if (agent_guard_handler(sig) && agent_guard_takes(sig, info, context))
 		return;
 	running_push(uc, frame);
 	if (t) {
@@ -265,10 +267,10 @@ static void action_wrap(int sig, struct sigaction *act)
 			       .mask = mask_of(&act->sa_mask) };
 	uintptr_t entry;
 
-	if (act->sa_handler == SIG_DFL && sig == SIGBUS && agent_guard_handler()) {
-		guarded.flags = act->sa_flags | RESTORER;
-		guarded.mask = want.mask;
-		act->sa_sigaction = agent_guard_handler();
+	if (act->sa_handler == SIG_DFL && agent_guard_handler(sig)) {
+		guarded[sig].flags = act->sa_flags | RESTORER;
+		guarded[sig].mask = want.mask;
+		act->sa_sigaction = agent_guard_handler(sig);
 		act->sa_flags = (int)(SA_SIGINFO | SA_ONSTACK | SA_RESTART);
 		return;
 	}
@@ -287,11 +289,11 @@ static void action_unwrap(int sig, struct sigaction *act)
 	uintptr_t handler = (uintptr_t)act->sa_handler;
 	const struct action *a;
 
-	if (sig == SIGBUS && handler && act->sa_sigaction == agent_guard_handler()) {
+	if (handler && act->sa_sigaction == agent_guard_handler(sig)) {
 		act->sa_handler = SIG_DFL;
-		act->sa_flags = guarded.flags;
-		memcpy(&act->sa_mask, &guarded.mask, sizeof(guarded.mask));
-		if (!guarded.flags)
+		act->sa_flags = guarded[sig].flags;
+		memcpy(&act->sa_mask, &guarded[sig].mask, sizeof(guarded[sig].mask));
+		if (!guarded[sig].flags)
 			act->sa_restorer = NULL;
 		return;
 	}
