@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* ftrace.c - sites come and go, ops are enabled, sets change: what is counted, told and listed */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture.h"
+#include "model/ftrace.h"
+#include "model/ftrace_glob.h"
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+static const char functions[] =
+	"1000 alpha\n1010 beta\n1020 gamma\n1030 same\n1040 same\n2000 load [libone]\n2010 alpha [libone]\n";
+
+static void load(struct fixture *f, const char *text)
+{
+	assert_int_equal(ftrace_sites_load(f->model, text, strlen(text)), 0);
+}
+
+/* echo TEXT > FILE (or >>): 0, or what the write said. */
+static int edit(struct instance *inst, enum ftrace_file file, bool truncate, const char *text)
+{
+	struct ftrace_edit *e = ftrace_edit_open(inst, file, truncate);
+	size_t len = strlen(text), off = 0;
+	ssize_t n = 0;
+
+	while (off < len && (n = ftrace_edit_write(e, text + off, len - off)) > 0)
+		off += (size_t)n;
+	ftrace_edit_close(e);
+	return n < 0 ? (int)n : 0;
+}
+
+#define assert_reads(file, expected) assert_prints(ftrace_print_file(f->top, file, out), expected)
+
+/* ---- Sites ---- */
+
+static void sites_are_listed_by_dso_and_address(void **state)
+{
+	static const struct ftrace_new_site sites[] = {
+		{ 0x520, "late", false }, { 0x500, "early", false }, { 0x510, "never", true }, { 0x500, "twice", false },
+	};
+	struct fixture *f = *state;
+	struct ftrace *ft = ftrace_of(f->model);
+
+	assert_false(ftrace_present(f->model));
+	assert_int_equal(ftrace_sites_add(f->model, "libx", sites, 4, NULL), 0);
+	load(f, functions);
+	assert_true(ftrace_present(f->model));
+	assert_prints(ftrace_print_available(ft, false, out),
+		"early [libx]\nlate [libx]\nalpha\nbeta\ngamma\nsame\nsame\nload [libone]\nalpha [libone]\n");
+	assert_prints(ftrace_print_info(ft, out), "10 pages:3 groups: 3\n");
+	assert_int_equal(ftrace_sites_load(f->model, "zz name\n", 8), -EINVAL);
+}
+
+static void a_function_that_cannot_be_patched_is_chosen_by_nothing(void **state)
+{
+	static const struct ftrace_new_site sites[] = { { 0x10, "never", true }, { 0x20, "other", false } };
+	struct fixture *f = *state;
+	struct ftrace_page *page;
+
+	assert_int_equal(ftrace_sites_add(f->model, NULL, sites, 2, &page), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "never\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "n*\n"), -EINVAL);
+	assert_int_equal(ftrace_ops_enable(&ftrace_of_instance(f->top)->function), 0);
+	assert_int_equal(page->sites[0].flags & FTRACE_SITE_COUNT, 0);
+	assert_int_equal(page->sites[1].flags & FTRACE_SITE_COUNT, 1);
+}
+
+/* ---- Words ---- */
+
+static void one_word_a_write_and_words_in_pieces(void **state)
+{
+	struct fixture *f = *state;
+	struct ftrace_edit *e;
+
+	load(f, functions);
+	e = ftrace_edit_open(f->top, FTRACE_FILE_FILTER, true);
+	assert_int_equal(ftrace_edit_write(e, "  alpha beta", 12), 8);
+	assert_int_equal(ftrace_edit_write(e, "be", 2), 2);
+	assert_int_equal(ftrace_edit_write(e, "ta gam", 6), 3);
+	assert_int_equal(ftrace_edit_write(e, " \n", 2), 2);
+	assert_int_equal(ftrace_edit_write(e, "\0gamma", 6), 1);
+	assert_int_equal(ftrace_edit_write(e, "gam", 3), 3);
+	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\n");
+	ftrace_edit_close(e);	/* gam is no function */
+	assert_reads(FTRACE_FILE_FILTER, "alpha\nbeta\nalpha [libone]\n");
+	e = ftrace_edit_open(f->top, FTRACE_FILE_FILTER, false);
+	assert_int_equal(ftrace_edit_write(e, "gamma", 5), 5);
+	ftrace_edit_close(e);
+	assert_reads(FTRACE_FILE_FILTER, "alpha\nbeta\ngamma\nalpha [libone]\n");
+}
+
+static void all_of_one_name_and_an_index(void **state)
+{
+	struct fixture *f = *state;
+
+	load(f, functions);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "same\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "same\nsame\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "6 4\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "same\nload [libone]\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!4\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "load [libone]\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "8\n"), -EINVAL);
+}
+
+static void modules_choose_and_are_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	load(f, functions);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "a*:mod:libone\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "alpha [libone]\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "a*:mod:!\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "alpha\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "none:mod:libone\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "x*:mod:libtwo\ny:mod:libt*\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "y:mod:libt\nx*:mod:libtwo\n");	/* the star as the kernel prints it */
+	load(f, "3000 xa [libtwo]\n3010 xb [libtwo]\n3020 y [libtwo]\n4000 y [libthree]\n");
+	assert_reads(FTRACE_FILE_FILTER, "xa [libtwo]\nxb [libtwo]\ny [libtwo]\ny [libthree]\ny:mod:libt\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!*:mod:libt*\n"), 0);	/* those that are there */
+	assert_reads(FTRACE_FILE_FILTER, "y:mod:libt\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, ""), 0);
+	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\n");
+}
+
+static void who_only_waits_traces_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct ftrace_ops *ops = &ftrace_of_instance(f->top)->function;
+
+	load(f, functions);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, ":mod:libtwo\n"), 0);
+	assert_int_equal(ftrace_ops_enable(ops), 0);
+	assert_prints(ftrace_print_flagged(ftrace_of(f->model), FTRACE_SITE_ENABLED, out), "");
+	load(f, "3000 xa [libtwo]\n");
+	assert_prints(ftrace_print_flagged(ftrace_of(f->model), FTRACE_SITE_ENABLED, out),
+		"xa [libtwo] (1)           ->function_trace_call\n");
+}
+
+static void a_dso_that_goes_leaves_the_sets(void **state)
+{
+	static const struct ftrace_new_site sites[] = { { 0x9000, "gone", false } };
+	struct fixture *f = *state;
+	struct ftrace_page *page;
+
+	load(f, functions);
+	assert_int_equal(ftrace_sites_add(f->model, "libgone", sites, 1, &page), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "gone beta\n"), 0);
+	ftrace_sites_remove(f->model, page);
+	assert_reads(FTRACE_FILE_FILTER, "beta\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "gone\n"), -EINVAL);
+}
+
+/* ---- Probes ---- */
+
+static void a_probe_keeps_what_it_has(void **state)
+{
+	struct fixture *f = *state;
+
+	load(f, functions);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "alpha:traceoff:3\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "alpha:traceoff:5\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "b*:traceoff:5 beta:traceon\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\nbeta:traceon:unlimited\n"
+		"alpha [libone]:traceoff:count=3\nbeta:traceoff:count=5\nalpha:traceoff:count=3\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!alpha:traceoff:0\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!alpha:traceoff:0\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!beta:stacktrace\n"), -ENODEV);
+	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\nbeta:traceon:unlimited\n"
+		"beta:traceoff:count=5\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_NOTRACE, false, "beta:traceon\n"), -EINVAL);
+}
+
+static void what_hits_take_down_is_read_back(void **state)
+{
+	struct fixture *f = *state;
+	struct ftrace_ops *ops[4];
+	const struct ftrace_probe_site *s;
+
+	load(f, functions);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "same:snapshot:7\n"), 0);
+	assert_int_equal(ftrace_site_ops(ftrace_of(f->model), 0x1040, ops, 4), 1);
+	assert_int_equal(ops[0]->kind, FTRACE_OPS_PROBE);
+	s = ftrace_probe_find(ops[0]->priv, 0x1040);
+	atomic_fetch_sub(ftrace_probe_count(s), 2);
+	assert_reads(FTRACE_FILE_FILTER,
+		"#### all functions enabled ####\nsame:snapshot:count=5\nsame:snapshot:count=7\n");
+	assert_null(ftrace_probe_find(ops[0]->priv, 0x1000));
+}
+
+static void events_are_held_while_a_function_switches_them(void **state)
+{
+	struct fixture *f = *state;
+	struct event_file *file;
+
+	load(f, functions);
+	file = event_file_get(f->top, f->other);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "a*:enable_event:test:other:2\n"), 0);
+	assert_prints(event_file_print_enable(file, out), "0*");
+	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\n"
+		"alpha [libone]:enable_event:test:other:count=2\nalpha:enable_event:test:other:count=2\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "beta:disable_event:ftrace:print\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "nothing:enable_event:test:other\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!*:enable_event:test:other:0\n"), 0);
+	assert_prints(event_file_print_enable(file, out), "0");
+}
+
+/* ---- Ops and sites ---- */
+
+enum { NR = 300, NR_OPS = 3 };
+
+struct watch {
+	struct ftrace	*ft;
+	bool		told[NR];
+};
+
+static void watch_changed(void *arg, const struct ftrace_change *list, size_t nr)
+{
+	struct watch *w = arg;
+
+	for (size_t i = 0; i < nr; i++)
+		w->told[list[i].site->ip / 16 - 1] = true;
+}
+
+static void many_sites(struct fixture *f, uint32_t from, uint32_t nr)
+{
+	struct ftrace_new_site sites[NR];
+	char names[NR][16];
+
+	for (uint32_t i = 0; i < nr; i++) {
+		snprintf(names[i], sizeof(names[i]), "f%03u", from + i);
+		sites[i] = (struct ftrace_new_site){ (from + i + 1) * 16, names[i], false };
+	}
+	assert_int_equal(ftrace_sites_add(f->model, NULL, sites, nr, NULL), 0);
+}
+
+static uint32_t mask_of(struct ftrace *ft, uint64_t ip, struct ftrace_ops *const *all)
+{
+	struct ftrace_ops *ops[NR_OPS + 1];
+	const size_t nr = ftrace_site_ops(ft, ip, ops, NR_OPS + 1);
+	uint32_t mask = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		for (int k = 0; k < NR_OPS; k++)
+			if (all[k] == ops[i])
+				mask |= 1u << k;
+	return mask;
+}
+
+static struct ftrace_hash *random_set(void)
+{
+	static const int sizes[] = { 0, 2, 20, 200 };
+	struct ftrace_hash *h = ftrace_hash_create(false);
+
+	for (int i = sizes[random() % 4]; i > 0; i--)
+		ftrace_hash_add(h, (uint64_t)(random() % NR + 1) * 16);
+	if (!h->count) {
+		ftrace_hash_destroy(h);
+		return NULL;
+	}
+	return h;
+}
+
+static void random_change(struct ftrace *ft, struct ftrace_ops *ops)
+{
+	switch (random() % 4) {
+	case 0:
+		ftrace_ops_enable(ops);
+		break;
+	case 1:
+		ftrace_ops_disable(ops);
+		break;
+	case 2:
+		assert_int_equal(ftrace_hashes_replace(ft, ops->hashes, random_set(), ops->hashes->notrace), 0);
+		break;
+	default:
+		assert_int_equal(ftrace_hashes_replace(ft, ops->hashes, ops->hashes->filter, random_set()), 0);
+	}
+}
+
+static void counts_and_what_is_told_are_true(void **state)
+{
+	struct fixture *f = *state;
+	struct ftrace *ft = ftrace_of(f->model);
+	struct watch w = { .ft = ft };
+	struct ftrace_hashes own = { NULL, NULL };
+	struct ftrace_ops other = { .inst = f->top, .callback = "own", .hashes = &own };
+	struct ftrace_ops sharing = { .inst = f->top, .callback = "sharing",
+				      .hashes = &ftrace_of_instance(f->top)->hashes };
+	struct ftrace_ops *all[NR_OPS] = { &ftrace_of_instance(f->top)->function, &other, &sharing };
+	uint32_t before[NR];
+
+	ft->changed = watch_changed;
+	ft->changed_arg = &w;
+	many_sites(f, 0, NR / 2);
+	srandom(3);
+	for (int round = 0; round < 400; round++) {
+		if (round == 200)
+			many_sites(f, NR / 2, NR / 2);
+		for (uint32_t i = 0; i < NR; i++)
+			before[i] = mask_of(ft, (i + 1) * 16, all);
+		memset(w.told, 0, sizeof(w.told));
+		random_change(ft, all[random() % NR_OPS]);
+		for (uint32_t i = 0; i < NR; i++) {
+			const struct ftrace_site *site = ftrace_site_find(ft, (i + 1) * 16, NULL);
+			const uint32_t now = mask_of(ft, (i + 1) * 16, all);
+
+			if (!site)
+				continue;
+			assert_int_equal(site->flags & FTRACE_SITE_COUNT, __builtin_popcount(now));
+			assert_int_equal(!!(site->flags & FTRACE_SITE_ENABLED), now != 0);
+			assert_int_equal(w.told[i], now != before[i]);
+		}
+	}
+	for (int k = 0; k < NR_OPS; k++)
+		ftrace_ops_disable(all[k]);
+	ftrace_hash_destroy(own.filter);
+	ftrace_hash_destroy(own.notrace);
+	ft->changed = NULL;
+}
+
+static void touched_functions_stay_so(void **state)
+{
+	struct fixture *f = *state;
+	struct ftrace *ft = ftrace_of(f->model);
+
+	load(f, functions);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "beta:traceon\n"), 0);
+	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out), "beta (1)           ->function_trace_probe_call\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!beta:traceon\n"), 0);
+	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out), "");
+	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_TOUCHED, out), "beta (0)           \n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(sites_are_listed_by_dso_and_address),
+		TEST(a_function_that_cannot_be_patched_is_chosen_by_nothing),
+		TEST(one_word_a_write_and_words_in_pieces),
+		TEST(all_of_one_name_and_an_index),
+		TEST(modules_choose_and_are_waited_for),
+		TEST(who_only_waits_traces_nothing),
+		TEST(a_dso_that_goes_leaves_the_sets),
+		TEST(a_probe_keeps_what_it_has),
+		TEST(what_hits_take_down_is_read_back),
+		TEST(events_are_held_while_a_function_switches_them),
+		TEST(counts_and_what_is_told_are_true),
+		TEST(touched_functions_stay_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* ftrace_reopen.c - R4: what was set of function tracing is there when the next server comes */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fixture.h"
+#include "model/ftrace.h"
+#include "model/pids.h"
+
+struct world {
+	char		name[64];
+	struct session	*session;
+	struct model	*model;
+};
+
+static const char functions[] = "1000 alpha\n1010 beta\n1020 gamma\n1030 delta\n2000 load [libone]\n";
+static const char event_format[] = "name: first\nID: 100\nformat:\n\n"
+	"\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
+
+static void load(struct world *w)
+{
+	assert_int_equal(ftrace_sites_load(w->model, functions, strlen(functions)), 0);
+}
+
+static int setup(void **state)
+{
+	struct session_params params = { .nr_cpus = 2, .nr_slots = 8, .memory = 256 << 20 };
+	struct world *w = calloc(1, sizeof(*w));
+	struct instance *inst;
+
+	snprintf(w->name, sizeof(w->name), "ftrace-reopen-%d", (int)getpid());
+	session_remove_stale(w->name);
+	assert_int_equal(session_create(w->name, &params, &w->session), 0);
+	assert_int_equal(model_create(w->session, &w->model), 0);
+	assert_int_equal(model_add_event(w->model, "s", event_format, strlen(event_format), NULL), 0);
+	assert_int_equal(instance_create(w->model, "foo", &inst), 0);
+	load(w);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	model_destroy(w->model);
+	session_destroy(w->session);
+	free(w);
+	return 0;
+}
+
+static int write_file(void *arg, const char *path, const char *text)
+{
+	struct world *w = arg;
+	struct instance *inst;
+
+	if (!strcmp(path, "set_ftrace_pid"))
+		return pids_write(w->model->top, PIDS_FUNCTION, text, strlen(text)) < 0;
+	return strcmp(path, "instances/foo") ? 0 : instance_create(w->model, "foo", &inst);
+}
+
+static void new_server(struct world *w)
+{
+	model_destroy(w->model);
+	session_close(w->session);
+	assert_int_equal(session_open(w->name, &w->session), 0);
+	assert_int_equal(model_create(w->session, &w->model), 0);
+	assert_int_equal(model_reopen(w->model, write_file, w), 0);
+}
+
+static void edit(struct instance *inst, enum ftrace_file file, const char *text)
+{
+	struct ftrace_edit *e = ftrace_edit_open(inst, file, false);
+	size_t len = strlen(text), off = 0;
+
+	while (off < len) {
+		ssize_t n = ftrace_edit_write(e, text + off, len - off);
+
+		assert_true(n > 0);
+		off += (size_t)n;
+	}
+	assert_int_equal(ftrace_edit_close(e), 0);
+}
+
+#define assert_reads(inst, file, expected) assert_prints(ftrace_print_file(inst, file, out), expected)
+
+/* The sites come later: programs tell them again. */
+static void sets_come_back_before_their_sites(void **state)
+{
+	struct world *w = *state;
+
+	edit(w->model->top, FTRACE_FILE_FILTER, "*a\n");
+	edit(w->model->top, FTRACE_FILE_FILTER, "!gamma\n");
+	edit(w->model->top, FTRACE_FILE_FILTER, "*:mod:libt*\n");
+	edit(w->model->top, FTRACE_FILE_NOTRACE, "beta\n");
+	edit(instance_find(w->model, "foo"), FTRACE_FILE_NOTRACE, "load\n");
+	edit(w->model->top, FTRACE_FILE_GRAPH, "alpha gamma delta\n");
+	edit(w->model->top, FTRACE_FILE_GRAPH_NOTRACE, "delta\n");
+	for (int i = 0; i < 2; i++) {
+		char *graph = printed(ftrace_print_file(w->model->top, FTRACE_FILE_GRAPH, out));
+
+		new_server(w);
+		assert_false(ftrace_present(w->model));
+		load(w);
+		assert_reads(w->model->top, FTRACE_FILE_FILTER, "alpha\nbeta\ndelta\n*:mod:libt\n");
+		assert_reads(w->model->top, FTRACE_FILE_NOTRACE, "beta\n");
+		assert_reads(instance_find(w->model, "foo"), FTRACE_FILE_NOTRACE, "load [libone]\n");
+		assert_reads(w->model->top, FTRACE_FILE_GRAPH, graph);
+		assert_reads(w->model->top, FTRACE_FILE_GRAPH_NOTRACE, "delta\n");
+		free(graph);
+	}
+}
+
+static void who_waited_waits_on(void **state)
+{
+	struct world *w = *state;
+	static const struct ftrace_new_site site = { 0x3000, "late", false };
+
+	edit(w->model->top, FTRACE_FILE_FILTER, "l*:mod:libt*\n");
+	new_server(w);
+	assert_reads(w->model->top, FTRACE_FILE_FILTER, "l*:mod:libt\n");
+	load(w);
+	assert_int_equal(ftrace_sites_add(w->model, "libtwo", &site, 1, NULL), 0);
+	assert_reads(w->model->top, FTRACE_FILE_FILTER, "late [libtwo]\nl*:mod:libt\n");
+}
+
+static void probes_come_back_with_what_is_left(void **state)
+{
+	struct world *w = *state;
+	struct ftrace_ops *ops;
+
+	edit(w->model->top, FTRACE_FILE_FILTER, "beta:traceoff:9 delta:traceoff:9 alpha:stacktrace\n");
+	edit(w->model->top, FTRACE_FILE_FILTER, "gamma:enable_event:s:first:4 !beta:traceoff:0\n");
+	assert_int_equal(ftrace_site_ops(ftrace_of(w->model), 0x1030, &ops, 1), 1);
+	atomic_fetch_sub(ftrace_probe_count(ftrace_probe_find(ops->priv, 0x1030)), 2);
+	for (int i = 0; i < 2; i++) {
+		new_server(w);
+		load(w);
+		/* Whose functions changed last comes first. */
+		assert_reads(w->model->top, FTRACE_FILE_FILTER, "#### all functions enabled ####\n"
+			"delta:traceoff:count=7\ngamma:enable_event:s:first:count=4\nalpha:stacktrace:unlimited\n");
+		assert_prints(ftrace_print_flagged(ftrace_of(w->model), FTRACE_SITE_ENABLED, out),
+			"alpha (1)           ->function_trace_probe_call\ngamma (1)           ->function_trace_probe_call\n"
+			"delta (1)           ->function_trace_probe_call\n");
+	}
+	edit(w->model->top, FTRACE_FILE_FILTER, "!*:enable_event:s:first:0 !*:stacktrace !*:traceoff:0\n");
+	new_server(w);
+	load(w);
+	assert_reads(w->model->top, FTRACE_FILE_FILTER, "#### all functions enabled ####\n");
+}
+
+static void pids_and_the_profile_come_back(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(pids_write(w->model->top, PIDS_FUNCTION, "7 4194304\n", 10), 10);
+	assert_int_equal(ftrace_set_profile(ftrace_of(w->model), true), 0);
+	new_server(w);
+	assert_true(ftrace_of(w->model)->profile);
+	assert_prints(pids_print(w->model->top, PIDS_FUNCTION, out), "7\nno pid\n");
+	assert_prints(pids_print(w->model->top, PIDS_NO_FUNCTION, out), "no pid\n");
+	assert_prints(pids_print(w->model->top, PIDS_TRACE, out), "");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(sets_come_back_before_their_sites),
+		TEST(who_waited_waits_on),
+		TEST(probes_come_back_with_what_is_left),
+		TEST(pids_and_the_profile_come_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
