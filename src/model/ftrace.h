@@ -3,7 +3,7 @@
  * ftrace.h - which functions are traced, and by whom: the control plane of function tracing
  *
  *     model->ftrace --- page[] --- site[]            one page a DSO; sites sorted by address
- *         |               
+ *         |
  *         +--- ops[]  (enabled, newest first)        who wants calls: a tracer of an instance, a probe
  *         |      |
  *         |      +--> hashes { filter, notrace }     which sites; an instance's tracers share one pair
