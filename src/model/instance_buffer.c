@@ -17,6 +17,7 @@
 
 #include "model/model.h"
 #include "model/options.h"
+#include "plane/clock.h"
 #include "plane/ring.h"
 
 enum { SOURCE_SET = 1, SMALL = 2, UNASKED_MAX = 16 << 20, PAGE_HEADER = 16 };
@@ -210,6 +211,13 @@ int instance_set_subbuf_size(struct instance *inst, uint32_t bytes)
 	if (err)
 		inst->subbuf_size = old;
 	return err;
+}
+
+void instance_restart_time(struct instance *inst)
+{
+	const struct model *m = inst->model;
+
+	inst->time_start = m->imported ? 0 : clock_now(&session_header(m->session)->tsc, inst->state);
 }
 
 void instance_clear(struct instance *inst)

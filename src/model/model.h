@@ -125,6 +125,7 @@ struct instance {
 	/* The tracer's word on an option that changes; -EINVAL refuses. NULL: it does not mind */
 	int			(*option_changes)(struct instance *inst, int option, bool on);
 	unsigned int		pipe_readers;	/* who has trace_pipe or trace_pipe_raw open: the tracer stays */
+	uint64_t		time_start;	/* when the buffer was last emptied; 0: not known */
 	_Atomic uint64_t	max_latency;	/* tracing_max_latency, ns; set by whoever sees a longer one */
 	const void		*snapshot_hist;	/* the hist whose snapshot() may swap the buffers; NULL */
 	struct errlog		*errlog;	/* each instance has its own */
@@ -281,6 +282,8 @@ int instance_start_small(struct instance *inst);
 int instance_set_subbuf_size(struct instance *inst, uint32_t bytes);
 /* Empties live and snapshot buffer. */
 void instance_clear(struct instance *inst);
+/* The live buffer was emptied: the times of latency-format count from now. Not those of a recording. */
+void instance_restart_time(struct instance *inst);
 /* snapshot = 1 / 0 / other. cpu -1: all. */
 int instance_snapshot_alloc(struct instance *inst);
 void instance_snapshot_free(struct instance *inst);

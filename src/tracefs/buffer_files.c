@@ -39,6 +39,8 @@ static int open_trace(struct tree_file *f)
 
 		if (b)
 			buffer_clear(session_of(f), b, f->at.cpu);
+		if (f->at.cpu < 0 && !t->print_max)
+			instance_restart_time(inst);
 		if (t->clear)
 			t->clear(inst);
 	}
@@ -296,6 +298,8 @@ static void release_trace_raw(struct tree_file *f)
 
 static int print_snapshot(struct tree_file *f, FILE *out)
 {
+	if (tracer_current(f->at.inst)->use_max_tr)
+		return -EBUSY;		/* what is there is the file trace's */
 	return show_buffer(f->at.inst, 1, f->at.cpu, out);
 }
 

@@ -99,6 +99,7 @@ static int set_clock(struct instance *inst, const char *name)
 			return instance_keep(inst, SETTING_CLOCK, "trace_clock", name);
 		atomic_store_explicit(&inst->state->clock, i, memory_order_relaxed);
 		instance_clear(inst);	/* its time stamps do not compare with the new ones */
+		instance_restart_time(inst);
 		return instance_keep(inst, SETTING_CLOCK, "trace_clock", name);
 	}
 	return -EINVAL;

@@ -193,7 +193,9 @@ int show_open(struct instance *inst, int snapshot, int cpu, struct show **out)
 	s->print_max = print_max;
 	if (s->snapshot && s->tracer->section)
 		s->section = s->tracer->section(inst);
-	if (s->section)
+	if (!s->snapshot)
+		s->time_start = inst->time_start;
+	else if (s->section)
 		s->time_start = s->section->time_start;
 	s->cpu = cpu;
 	if (buffer && !s->section) {
@@ -286,6 +288,7 @@ struct show *show_pipe_open(struct instance *inst, struct ring_consumer *consume
 	if (!s)
 		return NULL;
 	s->pipe = true;
+	s->time_start = inst->time_start;
 	s->consumer = consumer;
 	return s;
 }

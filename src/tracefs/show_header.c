@@ -76,7 +76,7 @@ static void latency_section(struct show *s)
 	count_entries(s, &entries, &total);
 	text_printf(&s->text,
 		    "# latency: %llu us, #%llu/%llu, CPU#%u | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:%u)\n",
-		    (unsigned long long)((m->latency + 500) / 1000), (unsigned long long)entries,
+		    (unsigned long long)(m->latency / 1000), (unsigned long long)entries,
 		    (unsigned long long)total, m->cpu, s->model->nr_cpus);
 	text_printf(&s->text,
 		    "#    -----------------\n"

@@ -58,7 +58,7 @@ struct show {
 	const struct tracer *tracer;	/* current when it was opened */
 	void		*tracer_data;	/* the tracer's own */
 	bool		print_max;	/* trace shows the buffer that the tracer keeps */
-	uint64_t	time_start;	/* of the section that a latency tracer shows; 0: none */
+	uint64_t	time_start;	/* latency-format counts from here */
 	struct section	*section;	/* and its records, which stand for a buffer's; NULL: there is none */
 	unsigned int	section_next;	/* of them */
 	struct ring_iter *iter;

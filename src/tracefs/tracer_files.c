@@ -49,7 +49,7 @@ static int print_tracers(struct tree_file *f, FILE *out)
 
 static int print_usecs(uint64_t ns, FILE *out)
 {
-	fprintf(out, "%llu\n", (unsigned long long)((ns + NS_PER_US / 2) / NS_PER_US));
+	fprintf(out, "%llu\n", (unsigned long long)(ns / NS_PER_US));
 	return 0;
 }
 

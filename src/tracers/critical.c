@@ -36,7 +36,8 @@ struct critical {
 	uint64_t	text;		/* _stext, which addresses in the events count from */
 	struct switch_event irq_off, irq_on, preempt_off, preempt_on;
 	uint16_t	idle_id, idle_state_at;
-	uint64_t	own;		/* the tracer's function that is called where a section ends; 0: unknown */
+	/* Functions of the tracer itself, called where a section ends; 0: unknown. */
+	uint64_t	own, own_of_idle;
 	uint64_t	idle_ip, idle_parent;
 	uint32_t	nr_cpus;
 	struct critical_cpu cpus[];
@@ -96,6 +97,7 @@ static int open_watch(struct latency *l)
 	find_switch(l, "preempt_enable", &c->preempt_on);
 	find_idle(l, c);
 	c->own = symbol_of(l, c->kinds == CRITICAL_PREEMPT ? "tracer_preempt_on" : "tracer_hardirqs_on");
+	c->own_of_idle = symbol_of(l, "stop_critical_timings");
 	c->idle_ip = symbol_of(l, "default_idle_call");
 	c->idle_parent = symbol_of(l, "do_idle");
 	return 0;
@@ -142,9 +144,9 @@ static void describe(struct section *s, const struct hit *h, uint64_t ended_at)
 	memcpy(s->comm, h->comm, sizeof(s->comm));
 }
 
-static void stop(struct latency *l, struct critical_cpu *cpu, const struct hit *h, uint64_t ip, uint64_t parent)
+static void stop(struct latency *l, struct critical_cpu *cpu, const struct hit *h, uint64_t ip, uint64_t parent,
+		 uint64_t own)
 {
-	const struct critical *c = l->data;
 	struct section *s = cpu->section;
 
 	if (!cpu->on)
@@ -153,8 +155,8 @@ static void stop(struct latency *l, struct critical_cpu *cpu, const struct hit *
 	latency_add_function(l, s, h, ip, parent);
 	if (!latency_counts(l, h->time - s->time_start) || cpu->sequence != l->sequence)
 		return;
-	if (c->own)
-		latency_add_function(l, s, h, c->own, parent);
+	if (own)
+		latency_add_function(l, s, h, own, parent);
 	if (h->stack_record)
 		section_add(s, h->cpu, h->stack_time, h->stack_record, h->stack_size);
 	describe(s, h, parent);
@@ -171,7 +173,7 @@ static void switched(struct latency *l, struct critical_cpu *cpu, const struct h
 	if (off)
 		start(l, cpu, h, ip, parent);
 	else
-		stop(l, cpu, h, ip, parent);
+		stop(l, cpu, h, ip, parent, c->own);
 }
 
 static void idle(struct latency *l, struct critical_cpu *cpu, const struct hit *h)
@@ -182,7 +184,7 @@ static void idle(struct latency *l, struct critical_cpu *cpu, const struct hit *
 	if ((int32_t)word_at(h, c->idle_state_at) == IDLE_LEAVES)
 		start(l, cpu, h, c->idle_ip, c->idle_parent);
 	else
-		stop(l, cpu, h, c->idle_ip, c->idle_parent);
+		stop(l, cpu, h, c->idle_ip, c->idle_parent, c->own_of_idle);
 }
 
 /* What the other kind says at this moment: with both kinds a section has to be begun and ended by the outer one. */

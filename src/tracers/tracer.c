@@ -80,8 +80,10 @@ static void empty(struct instance *inst)
 {
 	data_ref buffer = instance_buffer(inst, 0);
 
-	if (buffer && !inst->model->replayed)
-		buffer_clear(inst->model->session, buffer, -1);
+	if (!buffer || inst->model->replayed)
+		return;
+	buffer_clear(inst->model->session, buffer, -1);
+	instance_restart_time(inst);
 }
 
 void tracer_leave(struct instance *inst)

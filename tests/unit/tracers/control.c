@@ -124,6 +124,8 @@ static void the_snapshot_is_the_latency_tracer_s(void **state)
 	assert_taken(w, "current_tracer", "preemptirqsoff");
 	assert_int_equal(world_write(w, "snapshot", "1"), -EBUSY);
 	assert_int_equal(tree_open(w->tree, "per_cpu/cpu0/snapshot_raw", O_RDONLY, &f), -EBUSY);
+	assert_null(world_read(w, "snapshot"));
+	assert_null(world_read(w, "per_cpu/cpu0/snapshot"));
 	assert_file(w, "trace", "# tracer: preemptirqsoff\n#\n");
 	assert_taken(w, "current_tracer", "nop");
 	assert_taken(w, "snapshot", "1");
@@ -138,6 +140,9 @@ static void thresholds_are_microseconds(void **state)
 	assert_taken(w, "current_tracer", "irqsoff");
 	assert_file(w, "tracing_max_latency", "0\n");
 	assert_int_equal(world_write(w, "tracing_thresh", "x"), -EINVAL);
+	/* The kernel's own arithmetic: what is too large wraps around. */
+	assert_becomes(w, "tracing_max_latency", "18446744073709551615", "18446744073709550\n");
+	assert_becomes(w, "max_graph_depth", "4294967295", "-1\n");
 	assert_becomes(w, "max_graph_depth", "4", "4\n");
 	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
 	assert_file(w, "instances/a/tracing_max_latency", "0\n");

@@ -301,6 +301,38 @@ static void a_return_that_is_taken_is_gone_from_the_trace_of_its_cpu_too(void **
 	assert_null(strstr(shown(scene.f, 0, 1), "beta"));
 }
 
+static void a_pipe_takes_a_leaf_s_return_with_it(void **state)
+{
+	data_ref buffer = instance_buffer(scene.f->top, 0);
+	struct ring_consumer *consumer;
+	struct ring_record r;
+	struct show *show;
+	char *text;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	enter(0, ALPHA, 0);
+	enter(0, BETA, 1);
+	enter(1, BETA, 0);
+	leave(0, BETA, 1, 100);
+	leave(1, BETA, 0, 200);
+	leave(0, ALPHA, 0, 300);
+	assert_int_equal(ring_consumer_open(scene.f->session, -1, &consumer), 0);
+	show = show_pipe_open(scene.f->top, consumer);
+	while (ring_consume(consumer, buffer, &r) == 1)
+		assert_int_equal(show_pipe_print(show, &r, out), 0);
+	fclose(out);
+	assert_string_equal(text, " 0)               |  alpha() {\n"
+				  " 0)   0.100 us    |    beta();\n"
+				  " 1)   0.200 us    |  beta();\n"
+				  " 0)   0.300 us    |  }\n");
+	free(text);
+	show_close(show);
+	ring_consumer_close(consumer);
+	assert_string_equal(strchr(shown(scene.f, 0, -1), '|') + 1,
+			    "     |   |                     |   |   |   |\n");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
 
 int main(void)
@@ -319,6 +351,7 @@ int main(void)
 		TEST(without_irqs_what_interrupts_call_is_hidden),
 		TEST(other_events_are_comments),
 		TEST(the_latency_form_adds_flags),
+		TEST(a_pipe_takes_a_leaf_s_return_with_it),
 		TEST(a_return_that_is_taken_is_gone_from_the_trace_of_its_cpu_too),
 	};
 
