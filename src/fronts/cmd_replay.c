@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "fronts/access.h"
+#include "fronts/asked.h"
 #include "fronts/command.h"
 #include "fronts/results.h"
 #include "fronts/save_dat.h"
@@ -34,20 +35,11 @@ enum {
 	MEMORY_SPARE	= 1 << 30,	/* for all that is not a ring */
 };
 
-struct words {
-	const char	**v;
-	unsigned int	nr;
-};
-
 struct replay {
 	/* what was asked for */
-	const char	*session_name;
-	const char	*mount_dir;	/* NULL: none */
-	const char	*save_dir;
-	const char	*dat_file;	/* -o; NULL: none */
-	bool		compress;
-	bool		partial, hist_legacy;
-	struct words	files, buffers, setups, events, cats;
+	struct asked	asked;
+	bool		partial;
+	struct words	files, buffers;
 	struct words	at_events, at_scripts;	/* pairs */
 
 	/* what was made, in this order */
@@ -62,49 +54,27 @@ struct replay {
 
 static bool serves(const struct replay *r)
 {
-	return r->session_name || r->mount_dir;
-}
-
-static int add_word(struct words *w, const char *word)
-{
-	const char **v = realloc(w->v, (w->nr + 1) * sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	w->v = v;
-	v[w->nr++] = word;
-	return 0;
+	return r->asked.session_name || r->asked.mount_dir;
 }
 
 static void free_words(struct replay *r)
 {
 	free(r->files.v);
 	free(r->buffers.v);
-	free(r->setups.v);
-	free(r->events.v);
-	free(r->cats.v);
+	asked_free(&r->asked);
 	free(r->at_events.v);
 	free(r->at_scripts.v);
 }
 
 /* ---- the command line ---- */
 
-enum { OPT_SESSION = 256, OPT_MOUNT, OPT_SETUP, OPT_CAT, OPT_SAVE, OPT_AT, OPT_PARTIAL, OPT_BUFFER,
-       OPT_HIST_LEGACY, OPT_COMPRESS };
+enum { OPT_AT = ASKED_OWN, OPT_PARTIAL, OPT_BUFFER };
 
 static const struct option long_options[] = {
-	{ "session", required_argument, NULL, OPT_SESSION },
-	{ "mount", required_argument, NULL, OPT_MOUNT },
-	{ "setup", required_argument, NULL, OPT_SETUP },
-	{ "cat", required_argument, NULL, OPT_CAT },
-	{ "save", required_argument, NULL, OPT_SAVE },
+	ASKED_OPTIONS,
 	{ "at", required_argument, NULL, OPT_AT },
-	{ "event", required_argument, NULL, 'e' },
 	{ "partial", no_argument, NULL, OPT_PARTIAL },
 	{ "buffer", required_argument, NULL, OPT_BUFFER },
-	{ "hist-legacy", no_argument, NULL, OPT_HIST_LEGACY },
-	{ "output", required_argument, NULL, 'o' },
-	{ "compress", no_argument, NULL, OPT_COMPRESS },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -112,57 +82,24 @@ static int add_at(struct replay *r, int argc, char **argv)
 {
 	if (optind >= argc)
 		return command_usage(&command_replay, "--at needs an event and a script");
-	if (add_word(&r->at_events, optarg) || add_word(&r->at_scripts, argv[optind++]))
+	if (words_add(&r->at_events, optarg) || words_add(&r->at_scripts, argv[optind++]))
 		return command_error("out of memory");
 	return COMMAND_DONE;
 }
 
 static int parse_option(struct replay *r, int opt, int argc, char **argv)
 {
-	int ret = 0;
-
 	switch (opt) {
-	case OPT_SESSION:
-		r->session_name = optarg;
-		break;
-	case OPT_MOUNT:
-		r->mount_dir = optarg;
-		break;
-	case OPT_SAVE:
-		r->save_dir = optarg;
-		break;
-	case 'o':
-		r->dat_file = optarg;
-		break;
-	case OPT_COMPRESS:
-		r->compress = true;
-		break;
 	case OPT_PARTIAL:
 		r->partial = true;
-		break;
-	case OPT_HIST_LEGACY:
-		r->hist_legacy = true;
-		break;
-	case OPT_SETUP:
-		ret = add_word(&r->setups, optarg);
-		break;
-	case OPT_CAT:
-		ret = add_word(&r->cats, optarg);
-		break;
+		return COMMAND_DONE;
 	case OPT_BUFFER:
-		ret = add_word(&r->buffers, optarg);
-		break;
-	case 'e':
-		ret = add_word(&r->events, optarg);
-		break;
+		return words_add(&r->buffers, optarg) ? command_error("out of memory") : COMMAND_DONE;
 	case OPT_AT:
 		return add_at(r, argc, argv);
-	case ':':
-		return command_usage(&command_replay, "%s needs an argument", argv[optind - 1]);
 	default:
-		return command_usage(&command_replay, "unknown option %s", argv[optind - 1]);
+		return asked_option(&r->asked, &command_replay, opt, argv);
 	}
-	return ret ? command_error("out of memory") : COMMAND_DONE;
 }
 
 static int parse_arguments(struct replay *r, int argc, char **argv)
@@ -176,15 +113,14 @@ static int parse_arguments(struct replay *r, int argc, char **argv)
 			return status;
 	}
 	while (optind < argc)
-		if (add_word(&r->files, argv[optind++]))
+		if (words_add(&r->files, argv[optind++]))
 			return command_error("out of memory");
 	if (!r->files.nr)
 		return command_usage(&command_replay, "which recording?");
-	if (r->save_dir && !r->cats.nr)
-		return command_usage(&command_replay, "--save DIR saves what --cat names: give --cat FILE");
-	if (r->compress && !r->dat_file)
-		return command_usage(&command_replay, "--compress is for -o FILE");
-	return r->dat_file ? save_dat_check(r->dat_file) : COMMAND_DONE;
+	status = asked_check(&r->asked, &command_replay);
+	if (!status && r->asked.dat_file)
+		status = save_dat_check(r->asked.dat_file);
+	return status;
 }
 
 /* ---- making the session ---- */
@@ -241,13 +177,13 @@ static int make_session(struct replay *r)
 	uint64_t object = 0;
 	int ret;
 
-	ret = session_create(r->session_name, &shape, &r->session);
+	ret = session_create(r->asked.session_name, &shape, &r->session);
 	/* What a dead server left under that name gives way. */
-	if (ret == -EEXIST && !session_remove_stale(r->session_name))
-		ret = session_create(r->session_name, &shape, &r->session);
+	if (ret == -EEXIST && !session_remove_stale(r->asked.session_name))
+		ret = session_create(r->asked.session_name, &shape, &r->session);
 	if (ret == -EEXIST)
 		return command_error("there is a session %s already: `tracefuse sessions` lists them",
-				     r->session_name);
+				     r->asked.session_name);
 	if (ret)
 		return command_error("cannot make the session: %s", session_error(ret));
 	ret = model_create(r->session, &r->model);
@@ -255,10 +191,10 @@ static int make_session(struct replay *r)
 		return command_error("cannot make the session: %s", session_error(ret));
 	if (source_import(r->source, r->model, &err))
 		return source_failed(&err);
-	if (r->session_name && source_keep(r->source, &params))
+	if (r->asked.session_name && source_keep(r->source, &params))
 		return command_error("out of memory");
-	r->model->hist_legacy = r->hist_legacy;
-	if (r->hist_legacy && model_object_add(r->model, r->model->top, SERVER_HIST_LEGACY, "", NULL, 0, &object))
+	r->model->hist_legacy = r->asked.hist_legacy;
+	if (r->asked.hist_legacy && model_object_add(r->model, r->model->top, SERVER_HIST_LEGACY, "", NULL, 0, &object))
 		return command_error("out of memory");
 	r->tree = tree_create(r->model);
 	r->access = r->tree ? access_tree(r->tree, &r->alone) : NULL;
@@ -341,12 +277,12 @@ static int set_up(struct replay *r)
 	int status = COMMAND_DONE;
 
 	/* Who only wants a file wants all of it. */
-	if (r->dat_file && !r->events.nr && !r->setups.nr && !r->at_events.nr)
+	if (r->asked.dat_file && !r->asked.events.nr && !r->asked.setups.nr && !r->at_events.nr)
 		status = enable_all(r);
-	for (i = 0; i < r->events.nr && !status; i++)
-		status = enable_event(r, r->events.v[i]);
-	for (i = 0; i < r->setups.nr && !status; i++)
-		status = run_script(r, r->setups.v[i]);
+	for (i = 0; i < r->asked.events.nr && !status; i++)
+		status = enable_event(r, r->asked.events.v[i]);
+	for (i = 0; i < r->asked.setups.nr && !status; i++)
+		status = run_script(r, r->asked.setups.v[i]);
 	fflush(stdout);
 	return status;
 }
@@ -449,9 +385,9 @@ static int run_and_print(struct replay *r)
 	int status = run_all(r);
 
 	if (!status)
-		status = results_print(r->access, r->cats.v, r->cats.nr, r->save_dir);
-	if (!status && r->dat_file)
-		status = save_dat(r->access, r->dat_file, source_uname(r->source), r->compress);
+		status = results_print(r->access, r->asked.cats.v, r->asked.cats.nr, r->asked.save_dir);
+	if (!status && r->asked.dat_file)
+		status = save_dat(r->access, r->asked.dat_file, source_uname(r->source), r->asked.compress);
 	results_print_losses(r->source);
 	return status;
 }
@@ -463,7 +399,7 @@ static int serve(struct replay *r)
 	char what[256];
 	struct server_params params = {
 		.session = r->session, .model = r->model, .tree = r->tree, .what = what,
-		.end_unmounted = !r->session_name,
+		.end_unmounted = !r->asked.session_name,
 	};
 	int ret;
 
@@ -474,10 +410,10 @@ static int serve(struct replay *r)
 	ret = source_serve(r->source, r->tree, server_lock(r->server));
 	if (ret)
 		return command_error("cannot serve the recording: %s", strerror(-ret));
-	if (r->mount_dir) {
-		ret = server_mount(r->server, r->mount_dir);
+	if (r->asked.mount_dir) {
+		ret = server_mount(r->server, r->asked.mount_dir);
 		if (ret)
-			return command_error("cannot mount at %s: %s", r->mount_dir, strerror(-ret));
+			return command_error("cannot mount at %s: %s", r->asked.mount_dir, strerror(-ret));
 	}
 	server_ready();
 	ret = server_run(r->server);
@@ -497,7 +433,7 @@ static int replay(struct replay *r)
 	if (!serves(r))
 		return run_and_print(r);
 	/* Asked for results as well: the records flow first, then the session stays at their end. */
-	if (r->cats.nr || r->at_events.nr || r->dat_file)
+	if (r->asked.cats.nr || r->at_events.nr || r->asked.dat_file)
 		status = run_and_print(r);
 	return status ? status : serve(r);
 }

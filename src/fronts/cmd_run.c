@@ -21,73 +21,30 @@
 
 /* ---- the command line ---- */
 
-enum { OPT_SESSION = 256, OPT_MOUNT, OPT_SETUP, OPT_CAT, OPT_SAVE, OPT_COMPRESS, OPT_PROVIDERS, OPT_KERNEL_NAMES,
-       OPT_HIST_LEGACY };
+enum { OPT_PROVIDERS = ASKED_OWN, OPT_KERNEL_NAMES };
 
 static const struct option long_options[] = {
-	{ "session", required_argument, NULL, OPT_SESSION },
-	{ "mount", required_argument, NULL, OPT_MOUNT },
-	{ "setup", required_argument, NULL, OPT_SETUP },
-	{ "event", required_argument, NULL, 'e' },
-	{ "cat", required_argument, NULL, OPT_CAT },
-	{ "save", required_argument, NULL, OPT_SAVE },
-	{ "output", required_argument, NULL, 'o' },
-	{ "compress", no_argument, NULL, OPT_COMPRESS },
+	ASKED_OPTIONS,
 	{ "providers", required_argument, NULL, OPT_PROVIDERS },
 	{ "kernel-names", no_argument, NULL, OPT_KERNEL_NAMES },
-	{ "hist-legacy", no_argument, NULL, OPT_HIST_LEGACY },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ NULL, 0, NULL, 0 },
 };
 
-static void add_word(struct run_words *w, const char *word)
-{
-	w->v[w->nr++] = word;
-}
-
 static int parse_option(struct run *r, int opt, char **argv)
 {
 	switch (opt) {
-	case OPT_SESSION:
-		r->session_name = optarg;
-		break;
-	case OPT_MOUNT:
-		r->mount_dir = optarg;
-		break;
-	case OPT_SETUP:
-		add_word(&r->setups, optarg);
-		break;
-	case 'e':
-		add_word(&r->events, optarg);
-		break;
-	case OPT_CAT:
-		add_word(&r->cats, optarg);
-		break;
-	case OPT_SAVE:
-		r->save_dir = optarg;
-		break;
-	case 'o':
-		r->dat_file = optarg;
-		break;
-	case OPT_COMPRESS:
-		r->compress = true;
-		break;
 	case OPT_PROVIDERS:
 		r->systems = optarg;
 		break;
 	case OPT_KERNEL_NAMES:
 		r->kernel_names = true;
 		break;
-	case OPT_HIST_LEGACY:
-		r->hist_legacy = true;
-		break;
 	case 'q':
 		r->quiet = true;
 		break;
-	case ':':
-		return command_usage(&command_run, "%s needs an argument", argv[optind - 1]);
 	default:
-		return command_usage(&command_run, "unknown option %s", argv[optind - 1]);
+		return asked_option(&r->asked, &command_run, opt, argv);
 	}
 	return COMMAND_DONE;
 }
@@ -105,15 +62,12 @@ static int check_providers(const struct run *r)
 
 static int check_arguments(const struct run *r)
 {
+	int status;
+
 	if (!*r->program)
 		return command_usage(&command_run, "which program?");
-	if (r->session_name && !session_name_valid(r->session_name))
-		return command_usage(&command_run, "'%s' can be no session's name", r->session_name);
-	if (r->save_dir && !r->cats.nr)
-		return command_usage(&command_run, "--save DIR saves what --cat names: give --cat FILE");
-	if (r->compress && !r->dat_file)
-		return command_usage(&command_run, "--compress is for -o FILE");
-	return check_providers(r);
+	status = asked_check(&r->asked, &command_run);
+	return status ? status : check_providers(r);
 }
 
 static int parse_arguments(struct run *r, int argc, char **argv)
@@ -152,7 +106,7 @@ static int find_program(struct run *r)
 
 static int prepare(struct run *r)
 {
-	int status = r->dat_file ? save_dat_check(r->dat_file) : COMMAND_DONE;
+	int status = r->asked.dat_file ? save_dat_check(r->asked.dat_file) : COMMAND_DONE;
 
 	if (!status)
 		status = run_setup_read(r);
@@ -168,9 +122,9 @@ static int print_results(struct run *r)
 	run_server_again(r);
 	if (!r->access)
 		return COMMAND_FAILED;
-	if (r->cats.nr)
-		status = results_print(r->access, r->cats.v, r->cats.nr, r->save_dir);
-	if (r->dat_file && save_dat(r->access, r->dat_file, NULL, r->compress))
+	if (r->asked.cats.nr)
+		status = results_print(r->access, r->asked.cats.v, r->asked.cats.nr, r->asked.save_dir);
+	if (r->asked.dat_file && save_dat(r->access, r->asked.dat_file, NULL, r->asked.compress))
 		status = COMMAND_FAILED;
 	run_summary(r);
 	return status;
@@ -204,9 +158,7 @@ static void release(struct run *r)
 	run_server_close(r);
 	run_setup_free(r);
 	free(r->preload);
-	free(r->setups.v);
-	free(r->events.v);
-	free(r->cats.v);
+	asked_free(&r->asked);
 }
 
 /* Descriptors that this process opens are not to be taken for those. */
@@ -224,13 +176,7 @@ static int run(int argc, char **argv)
 	int status;
 
 	reserve_standard();
-	r.setups.v = calloc(argc, sizeof(char *));
-	r.events.v = calloc(argc, sizeof(char *));
-	r.cats.v = calloc(argc, sizeof(char *));
-	if (!r.setups.v || !r.events.v || !r.cats.v)
-		status = command_error("out of memory");
-	else
-		status = parse_arguments(&r, argc, argv);
+	status = parse_arguments(&r, argc, argv);
 	if (!status)
 		status = prepare(&r);
 	if (!status)

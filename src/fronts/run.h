@@ -31,26 +31,16 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "fronts/asked.h"
 #include "fronts/run_check.h"
 
 struct access;
 
-/* Room for as many as there are arguments. */
-struct run_words {
-	const char	**v;
-	unsigned int	nr;
-};
-
 struct run {
 	/* what was asked for */
-	const char	*session_name;	/* NULL: none */
-	const char	*mount_dir;
-	const char	*save_dir;
-	const char	*dat_file;
+	struct asked	asked;		/* of its events those that are not there yet stay in it */
 	const char	*systems;	/* --providers; NULL: not given */
-	bool		compress, kernel_names, hist_legacy, quiet;
-	struct run_words setups, cats;
-	struct run_words events;	/* those that are not there yet stay in it */
+	bool		kernel_names, quiet;
 	char		**program;	/* and its arguments; ends with NULL */
 
 	/* found out before anything is made */
@@ -76,7 +66,7 @@ struct run {
 /* Whether the session ends with the command. */
 static inline bool run_is_private(const struct run *r)
 {
-	return !r->session_name && !r->mount_dir;
+	return !r->asked.session_name && !r->asked.mount_dir;
 }
 
 /* ---- run_agent.c ---- */

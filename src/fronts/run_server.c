@@ -44,8 +44,8 @@ static int make(struct run *r)
 	struct programs_params programs = { .systems = r->systems, .kernel_names = r->kernel_names };
 	char what[256];
 	struct server_make_params params = {
-		.name = r->name, .programs = &programs, .what = what, .hist_legacy = r->hist_legacy,
-		.end_unmounted = !r->session_name && r->mount_dir, .life_fd = -1,
+		.name = r->name, .programs = &programs, .what = what, .hist_legacy = r->asked.hist_legacy,
+		.end_unmounted = !r->asked.session_name && r->asked.mount_dir, .life_fd = -1,
 	};
 	int fds[2] = { -1, -1 }, ret;
 
@@ -92,7 +92,7 @@ static int join(struct run *r)
 	char text[512];
 	int ret;
 
-	if (r->hist_legacy)
+	if (r->asked.hist_legacy)
 		return command_usage(&command_run, "--hist-legacy is for a new session; %s is there already", r->name);
 	if (!r->systems && !r->kernel_names)
 		return COMMAND_DONE;
@@ -108,12 +108,12 @@ static int mount_it(struct run *r)
 	char dir[PATH_MAX];
 	int ret;
 
-	if (mkdir(r->mount_dir, 0755) && errno != EEXIST)
-		return command_error("cannot mount at %s: %s", r->mount_dir, strerror(errno));
-	if (!realpath(r->mount_dir, dir))
-		return command_error("cannot mount at %s: %s", r->mount_dir, strerror(errno));
+	if (mkdir(r->asked.mount_dir, 0755) && errno != EEXIST)
+		return command_error("cannot mount at %s: %s", r->asked.mount_dir, strerror(errno));
+	if (!realpath(r->asked.mount_dir, dir))
+		return command_error("cannot mount at %s: %s", r->asked.mount_dir, strerror(errno));
 	ret = client_request(r->access, WIRE_MOUNT, dir, -1, NULL);
-	return ret < 0 ? command_error("cannot mount at %s: %s", r->mount_dir, strerror(-ret)) : COMMAND_DONE;
+	return ret < 0 ? command_error("cannot mount at %s: %s", r->asked.mount_dir, strerror(-ret)) : COMMAND_DONE;
 }
 
 int run_server_open(struct run *r)
@@ -121,16 +121,16 @@ int run_server_open(struct run *r)
 	int status, ret = -ENOENT;
 
 	r->life_fd = -1;
-	if (r->session_name)
-		snprintf(r->name, sizeof(r->name), "%s", r->session_name);
+	if (r->asked.session_name)
+		snprintf(r->name, sizeof(r->name), "%s", r->asked.session_name);
 	else
 		snprintf(r->name, sizeof(r->name), "run-%d", (int)getpid());
-	if (r->session_name)
+	if (r->asked.session_name)
 		ret = reach(r);
 	if (ret == -ENOENT) {
 		ret = make(r);
 		/* Somebody was faster. */
-		if (ret == -EEXIST && r->session_name)
+		if (ret == -EEXIST && r->asked.session_name)
 			ret = reach(r);
 		else if (!ret)
 			ret = -ENOENT;
@@ -144,7 +144,7 @@ int run_server_open(struct run *r)
 	if (!r->access)
 		return COMMAND_FAILED;
 	status = r->joined ? join(r) : COMMAND_DONE;
-	return status || !r->mount_dir ? status : mount_it(r);
+	return status || !r->asked.mount_dir ? status : mount_it(r);
 }
 
 void run_server_again(struct run *r)

@@ -50,11 +50,11 @@ static char *read_script(const char *name)
 
 int run_setup_read(struct run *r)
 {
-	r->scripts = calloc(r->setups.nr + 1, sizeof(*r->scripts));
+	r->scripts = calloc(r->asked.setups.nr + 1, sizeof(*r->scripts));
 	if (!r->scripts)
 		return command_error("out of memory");
-	for (unsigned int i = 0; i < r->setups.nr; i++) {
-		r->scripts[i] = read_script(r->setups.v[i]);
+	for (unsigned int i = 0; i < r->asked.setups.nr; i++) {
+		r->scripts[i] = read_script(r->asked.setups.v[i]);
 		if (!r->scripts[i])
 			return COMMAND_FAILED;
 	}
@@ -63,7 +63,7 @@ int run_setup_read(struct run *r)
 
 void run_setup_free(struct run *r)
 {
-	for (unsigned int i = 0; r->scripts && i < r->setups.nr; i++)
+	for (unsigned int i = 0; r->scripts && i < r->asked.setups.nr; i++)
 		free(r->scripts[i]);
 	free(r->scripts);
 }
@@ -162,10 +162,10 @@ static void enable_events(struct run *r)
 {
 	unsigned int left = 0;
 
-	for (unsigned int i = 0; i < r->events.nr; i++)
-		if (!enable_event(r, r->events.v[i]))
-			r->events.v[left++] = r->events.v[i];
-	r->events.nr = left;
+	for (unsigned int i = 0; i < r->asked.events.nr; i++)
+		if (!enable_event(r, r->asked.events.v[i]))
+			r->asked.events.v[left++] = r->asked.events.v[i];
+	r->asked.events.nr = left;
 }
 
 static void run_script(struct run *r, const char *name, const char *text)
@@ -184,8 +184,8 @@ void run_setup(struct run *r)
 		return;
 	r->set_up = true;
 	enable_events(r);
-	for (unsigned int i = 0; i < r->setups.nr; i++)
-		run_script(r, r->setups.v[i], r->scripts[i]);
+	for (unsigned int i = 0; i < r->asked.setups.nr; i++)
+		run_script(r, r->asked.setups.v[i], r->scripts[i]);
 	fflush(stdout);
 }
 
@@ -243,6 +243,6 @@ void run_setup_held(struct run *r)
 		client_request(r->hold, WIRE_GO, text, -1, NULL);
 	}
 	/* Events that are not there may come with the next program. */
-	if (number <= 0 || !r->events.nr || client_ask(r->hold, WIRE_HELD))
+	if (number <= 0 || !r->asked.events.nr || client_ask(r->hold, WIRE_HELD))
 		run_setup_let_go(r);
 }

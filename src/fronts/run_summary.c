@@ -96,8 +96,8 @@ static void print_waiting(const struct run *r, const char *info)
 {
 	char line[512];
 
-	for (unsigned int i = 0; i < r->events.nr; i++)
-		fprintf(stderr, "tracefuse: -e %s: no program had such an event\n", r->events.v[i]);
+	for (unsigned int i = 0; i < r->asked.events.nr; i++)
+		fprintf(stderr, "tracefuse: -e %s: no program had such an event\n", r->asked.events.v[i]);
 	for (unsigned int i = 0; client_info(info, "kept", i, line, sizeof(line)); i++)
 		fprintf(stderr, "tracefuse: no program had the event of %.*s\n", (int)strcspn(line, " "), line);
 	for (unsigned int i = 0; client_info(info, "refused", i, line, sizeof(line)); i++)

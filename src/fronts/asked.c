@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * asked.c - the options that `tracefuse run` and `tracefuse replay` have in common
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fronts/asked.h"
+#include "session/session.h"
+
+int words_add(struct words *w, const char *word)
+{
+	const char **v = realloc(w->v, (w->nr + 1) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	w->v = v;
+	v[w->nr++] = word;
+	return 0;
+}
+
+void asked_free(struct asked *a)
+{
+	free(a->setups.v);
+	free(a->cats.v);
+	free(a->events.v);
+}
+
+int asked_option(struct asked *a, const struct command *cmd, int opt, char **argv)
+{
+	int ret = 0;
+
+	switch (opt) {
+	case ASKED_SESSION:
+		a->session_name = optarg;
+		break;
+	case ASKED_MOUNT:
+		a->mount_dir = optarg;
+		break;
+	case ASKED_SAVE:
+		a->save_dir = optarg;
+		break;
+	case 'o':
+		a->dat_file = optarg;
+		break;
+	case ASKED_COMPRESS:
+		a->compress = true;
+		break;
+	case ASKED_HIST_LEGACY:
+		a->hist_legacy = true;
+		break;
+	case ASKED_SETUP:
+		ret = words_add(&a->setups, optarg);
+		break;
+	case ASKED_CAT:
+		ret = words_add(&a->cats, optarg);
+		break;
+	case 'e':
+		ret = words_add(&a->events, optarg);
+		break;
+	case ':':
+		return command_usage(cmd, "%s needs an argument", argv[optind - 1]);
+	default:
+		return command_usage(cmd, "unknown option %s", argv[optind - 1]);
+	}
+	return ret ? command_error("out of memory") : COMMAND_DONE;
+}
+
+int asked_check(const struct asked *a, const struct command *cmd)
+{
+	if (a->session_name && !session_name_valid(a->session_name))
+		return command_usage(cmd, "'%s' can be no session's name", a->session_name);
+	if (a->save_dir && !a->cats.nr)
+		return command_usage(cmd, "--save DIR saves what --cat names: give --cat FILE");
+	if (a->compress && !a->dat_file)
+		return command_usage(cmd, "--compress is for -o FILE");
+	return COMMAND_DONE;
+}
