@@ -3,10 +3,12 @@
  * attach.h - how a process joins a session, and how the server knows that it left (R5, R20)
  *
  *   process                     socket `attach` in the session's directory            server
- *   attach_open()  ---- hello {version, membarrier?} ------------------------>  accept, pidfd
+ *   joins          ---- hello {version, membarrier?} ------------------------>  accept, pidfd
  *                  <--- welcome {errno, process, first slot, slots} ----------  slots given
- *   attach_slot()  ---- more ---------------------------------------------->   (when all are in use)
- *   attach_close() ---- bye ------------------------------------------------>  slots taken back
+ *   a thread's hit ---- more ---------------------------------------------->   (when all are in use)
+ *   leaves         ---- bye ------------------------------------------------>  slots taken back
+ *
+ * The process's side is src/agent/attach.c.
  *
  * attach_wire.h has the messages. What a program says of its events, and when
  * it may start, is decided by the hooks: the session knows no model.
@@ -63,26 +65,5 @@ int attach_go(struct session *s, unsigned int process);
  * finishes what they left half done; every few seconds. Returns how many.
  */
 unsigned int attach_check_threads(struct session *s);
-
-/* ---- A process that attaches ---- */
-
-struct attachment;
-
-/*
- * Joins the session `name`: maps its memory (config read-only), gets slots.
- * Waits 1 s at most for the server. 0; -ENOENT no such session, -ECONNREFUSED
- * its server is dead, -ETIMEDOUT, -EPROTO, -EUSERS no slot or process entry free.
- */
-int attach_open(const char *name, struct attachment **out);
-/* No thread of the process may be in a hit any more. */
-void attach_close(struct attachment *a);
-
-struct plane *attach_plane(struct attachment *a);
-/*
- * This thread's slot, taken at the first call, given back when the thread ends.
- * The first call may wait: 1 s for more slots, 100 ms for a private ring.
- * NULL: none to be had, or in a child of fork(), which has to attach by itself.
- */
-struct slot *attach_slot(struct attachment *a);
 
 #endif

@@ -42,7 +42,7 @@ void slot_recycle(struct session *s, uint32_t index)
 	atomic_store_explicit(&slot->process, 0, memory_order_relaxed);
 	/* The lease itself stays with the slot, what the dead thread wished does not. */
 	atomic_fetch_and_explicit(&slot->lease, UINT32_MAX, memory_order_relaxed);
-	/* Pairs with the acquire in attach_slot() of the next owner. */
+	/* Pairs with the acquire of the next owner (agent/thread.c). */
 	atomic_store_explicit(&slot->owner, 0, memory_order_release);
 	s->slot_process[index] = SLOT_FREE;
 }

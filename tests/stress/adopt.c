@@ -25,7 +25,7 @@
 #include "model/model.h"
 #include "plane/plane.h"
 #include "plane/ring.h"
-#include "session/attach.h"
+#include "../client/attach_client.h"
 #include "session/session.h"
 #include "../unit/session/temp_place.h"
 

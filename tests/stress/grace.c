@@ -24,7 +24,7 @@
 #define hist_fold	double_fold
 #include "plane/hit.c"
 
-#include "session/attach.h"
+#include "../client/attach_client.h"
 #include "../unit/session/temp_place.h"
 
 enum { EVENT = 300, READERS = 4, THREADS = 2, ROUNDS = 3000, PATTERN = 0x5afe5afe, BLOCK = 4096 };

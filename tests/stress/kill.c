@@ -24,7 +24,7 @@
 #include "plane/hit.c"
 
 #include "plane/map.h"
-#include "session/attach.h"
+#include "../client/attach_client.h"
 #include "session/state.h"
 #include "../unit/session/temp_place.h"
 

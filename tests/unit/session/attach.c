@@ -15,7 +15,7 @@
 #include <time.h>
 #include <cmocka.h>
 #include "plane/plane.h"
-#include "session/attach.h"
+#include "../../client/attach_client.h"
 #include "temp_place.h"
 
 static struct session *session;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach_client.c - a process joins a session (R20, without sites and agent)
+ * attach_client.c - a process joins a session (R20), as src/agent does, but with malloc and pthread
  *
  * Slots come in small batches. A thread takes one by a compare-and-swap of
  * its owner word and keeps it in thread-specific data, whose destructor gives
@@ -21,9 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "plane/ring.h"
-#include "session/attach.h"
 #include "session/attach_wire.h"
 #include "session/state.h"
+#include "attach_client.h"
 
 enum { ATTACH_WAIT_MS = 1000 };
 
