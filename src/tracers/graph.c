@@ -15,7 +15,7 @@
 #include "tracers/graph.h"
 #include "tracers/tracer.h"
 
-enum { REMEMBERED = 50, INDENT = 2, PROC_WIDTH = 14, COMM_SHOWN = 7, DURATION_WIDTH = 7 };
+enum { REMEMBERED = 50, DEPTH_MAX = 5000, INDENT = 2, PROC_WIDTH = 14, COMM_SHOWN = 7, DURATION_WIDTH = 7 };
 
 /* What was drawn of one CPU. */
 struct graph_cpu {
@@ -183,8 +183,7 @@ static void context_columns(struct show *s, unsigned int style, const struct sho
 
 static void indent(struct show *s, int depth)
 {
-	if (depth > 0 && depth < 4096)
-		text_fill(&s->text, ' ', depth * INDENT);
+	text_fill(&s->text, ' ', depth * INDENT);
 }
 
 /* ---- between the lines ---- */
@@ -270,11 +269,19 @@ static void func_name(struct show *s, uint64_t func)
 	}
 }
 
+/* A record may have any number there; what is too deep for a line is so at this depth as well. */
+static int depth_of(const struct show_event *e, const struct show_record *r)
+{
+	int32_t depth = (int32_t)record_load(r, e->at[GRAPH_AT_DEPTH], 4);
+
+	return depth > DEPTH_MAX ? DEPTH_MAX : depth < -DEPTH_MAX ? -DEPTH_MAX : depth;
+}
+
 static struct graph_return return_of(const struct show_event *e, const struct show_record *r)
 {
 	return (struct graph_return){
 		.func = record_load(r, e->at[GRAPH_AT_FUNC], 8),
-		.depth = (int)record_load(r, e->at[GRAPH_AT_DEPTH], 4),
+		.depth = depth_of(e, r),
 		.retval = record_load(r, e->at[GRAPH_AT_RETVAL], 8),
 		.overrun = (unsigned int)record_load(r, e->at[GRAPH_AT_OVERRUN], 4),
 		.duration = record_load(r, e->at[GRAPH_AT_RETTIME], 8) - record_load(r, e->at[GRAPH_AT_CALLTIME], 8),
@@ -359,7 +366,7 @@ static void open_line(struct show *s, unsigned int style, const struct show_reco
 static void entry_line(struct show *s, unsigned int style, const struct show_event *e, const struct show_record *r)
 {
 	uint64_t func = record_load(r, e->at[GRAPH_AT_FUNC], 8);
-	int depth = (int)record_load(r, e->at[GRAPH_AT_DEPTH], 4);
+	int depth = depth_of(e, r);
 	struct graph_return ret;
 
 	if (hides_entry(s, style, r, func, depth))

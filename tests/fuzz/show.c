@@ -2,7 +2,7 @@
 /*
  * show.c - any bytes as a record of any event of a kernel, or as a print fmt, under any trace options
  *
- * Input: 8 bytes of options; a byte that says what follows: 0 a record of the
+ * Input: 8 bytes of options, whose highest bit has a record drawn by function_graph; a byte that says what follows: 0 a record of the
  * event that its first two bytes name, else a print fmt, a 0 and a record.
  * Records lie in memory of just their size, so that a sanitizer sees each
  * byte that is read behind them.
@@ -16,6 +16,7 @@
 #include "model/symbols.h"
 #include "sources/trace_dat.h"
 #include "tracefs/show.h"
+#include "tracers/tracer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -38,7 +39,7 @@ static const char fields[] = "name: any\nID: 65000\nformat:\n"
 struct world {
 	struct session	*session;
 	struct model	*model;
-	struct show	*show;
+	struct show	*show, *graph;
 	FILE		*out;
 };
 
@@ -71,8 +72,13 @@ static struct world *world(void)
 	symbols_add(w.model->symbols, 0x2000, 't', "g", "module");
 	symbols_add(w.model->strings, 0x3000, 's', "%s %*d %-8.3llx %pS %c%hhd %.*s %pI4 %%\n", NULL);
 	w.show = show_pipe_open(w.model->top, NULL);
+	if (tracer_choose(w.model->top, "function_graph"))
+		abort();
+	w.graph = show_pipe_open(w.model->top, NULL);
+	if (tracer_choose(w.model->top, "nop"))
+		abort();
 	w.out = fopen("/dev/null", "w");
-	if (!w.show || !w.out)
+	if (!w.show || !w.graph || !w.out)
 		abort();
 	return &w;
 }
@@ -129,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(&options, data, 8);
 	w->model->top->options = options;
 	if (!data[8])
-		print(w, w->show, data + 9, size - 9 < RECORD_MAX ? size - 9 : RECORD_MAX);
+		print(w, options >> 63 ? w->graph : w->show, data + 9, size - 9 < RECORD_MAX ? size - 9 : RECORD_MAX);
 	else
 		print_with(w, data + 9, size - 9);
 	return 0;
