@@ -40,21 +40,31 @@ static int keep(struct model *m, struct instance *inst, const char *path, const 
 	return err;
 }
 
+/* Hexadecimal, with a blank behind it. */
+static char *put_number(char *at, uint64_t v)
+{
+	int digits = 1;
+
+	while (digits < 16 && v >> 4 * digits)
+		digits++;
+	while (digits--)
+		*at++ = "0123456789abcdef"[v >> 4 * digits & 15];
+	*at++ = ' ';
+	return at;
+}
+
+/* There may be 50,000, and the writer waits. */
 static char *addresses(const struct ftrace_hash *h)
 {
 	uint64_t *ips = ftrace_hash_list(h), last = 0;
-	char *text = NULL;
-	size_t size;
-	FILE *out = ips ? open_memstream(&text, &size) : NULL;
+	char *text = ips ? malloc((size_t)h->count * 17 + 1) : NULL, *at = text;
 
-	for (uint32_t i = 0; out && i < h->count; i++) {
-		fprintf(out, "%" PRIx64 " ", ips[i] - last);
+	for (uint32_t i = 0; text && i < h->count; i++) {
+		at = put_number(at, ips[i] - last);
 		last = ips[i];
 	}
-	if (out && fclose(out)) {
-		free(text);
-		text = NULL;
-	}
+	if (text)
+		*at = '\0';
 	free(ips);
 	return text;
 }
