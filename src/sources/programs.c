@@ -13,6 +13,7 @@
 #include "model/program_event.h"
 #include "model/symbols.h"
 #include "plane/plane.h"
+#include "model/options.h"
 #include "sources/programs_state.h"
 #include "tracefs/tree.h"
 
@@ -94,6 +95,8 @@ static struct programs *programs_new(struct model *m, struct tree *t)
 		return NULL;
 	p->model = m;
 	p->tree = t;
+	/* Pointers of one's own programs are no secret, and hashed ones lead nowhere. */
+	m->top->options &= ~(1ull << OPTION_HASH_PTR);
 	list_init(&p->kept);
 	return p;
 }

@@ -586,6 +586,13 @@ static void only_settings_of_unknown_events_are_kept(void **state)
 		assert_int_equal(programs_keep(programs, wrong[i], false, "1", 1), -ENOENT);
 }
 
+static void pointers_are_printed_as_they_are(void **state)
+{
+	assert_string_equal(cat("options/hash-ptr"), "0\n");
+	assert_int_equal(tree_mkdir(tree, "instances/i"), 0);
+	assert_string_equal(cat("instances/i/options/hash-ptr"), "0\n");
+}
+
 static char *told(void)
 {
 	static char text[4096];
@@ -719,6 +726,7 @@ int main(void)
 		PROGRAMS_TEST(settings_wait_for_their_event),
 		PROGRAMS_TEST(only_settings_of_unknown_events_are_kept),
 		PROGRAMS_TEST(a_kept_setting_that_is_refused_is_told_of),
+		PROGRAMS_TEST(pointers_are_printed_as_they_are),
 		PROGRAMS_TEST(kept_settings_are_tried_again_in_their_order),
 		PROGRAMS_TEST(doctor_is_told),
 		PROGRAMS_TEST(a_new_server_has_all_of_it_again),
