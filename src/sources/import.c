@@ -177,6 +177,8 @@ static uint8_t kind_of(const struct source *src, const struct event *e)
 			return RECORD_USER_STACK;
 		if (!strcmp(e->name, "print"))
 			return RECORD_PRINT;
+		if (!strcmp(e->name, "function"))
+			return RECORD_FUNCTION;
 		return RECORD_INTERNAL;
 	}
 	return task_names_rule_for(&src->names, e->id) ? RECORD_NAMES : RECORD_PLAIN;

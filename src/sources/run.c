@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/options.h"
 #include "sources/source_state.h"
 
 enum {
@@ -150,6 +151,15 @@ static void pass_stack(struct source *src, const struct stream *s, const struct 
 	}
 }
 
+/* The stacks of functions are the tracer's, whatever option stacktrace says of events. */
+static bool wants_function_stack(const struct source *src)
+{
+	const struct instance *top = src->model->top;
+	uint32_t flags = atomic_load_explicit(&top->state->flags, memory_order_relaxed);
+
+	return (top->tracer_options & top->options) >> OPTION_FUNC_STACK_TRACE & 1 && !(flags & INSTANCE_STACKTRACE);
+}
+
 /* Returns whether the record met a plan. */
 static bool pass(struct source *src, struct stream *s, const struct subbuf_record *r, bool more)
 {
@@ -181,6 +191,8 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	if (kind == RECORD_PRINT)
 		fill_print(src, &h);
 	context->fate = planned ? hit(src->plane, src->slot, &h) : 0;
+	if (kind == RECORD_FUNCTION && wants_function_stack(src))
+		context->stack_wanted |= context->fate & 1ull << src->model->top->index;
 	/* A tracer that watches (tracers/latency.h); relaxed: it looks again under its own lock. */
 	if (__builtin_expect(observe != NULL, 0))
 		observe(src->model, &h, context->fate);

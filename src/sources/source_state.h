@@ -18,6 +18,7 @@ enum record_kind {
 	RECORD_STACK,		/* kernel_stack: part of the record before it, hit() writes it */
 	RECORD_USER_STACK,	/* user_stack: shares the fate of the record before it */
 	RECORD_PRINT,		/* print: triggers see it without its newline */
+	RECORD_FUNCTION,	/* function: the tracer's option func_stack_trace decides on its stack */
 	RECORD_INTERNAL,	/* others of system ftrace: recorded without being enabled */
 };
 
