@@ -86,6 +86,9 @@ static void reset_instance(struct access *a, const char *dir)
 {
 	put(a, dir, "tracing_on", "0\n");
 	put(a, dir, "current_tracer", "nop\n");
+	put(a, dir, "tracing_max_latency", "0\n");
+	put(a, dir, "tracing_thresh", "0\n");
+	put(a, dir, "max_graph_depth", "0\n");
 	put(a, dir, "set_event", "\n");
 	put(a, dir, "events/enable", "0\n");
 	for (int round = 0; round < 8 && clear_triggers(a, dir); round++)
