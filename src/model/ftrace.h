@@ -36,6 +36,7 @@ struct ftrace_glob;
 
 enum {
 	FTRACE_SITE_ENABLED	= 1u << 31,
+	FTRACE_SITE_DEMANGLED	= 1u << 26,	/* behind its name there is another one */
 	FTRACE_SITE_SKIPPED	= 1u << 25,	/* cannot be patched: in no list, matches nothing, but keeps its index */
 	FTRACE_SITE_TOUCHED	= 1u << 20,	/* was enabled once */
 	FTRACE_SITE_COUNT	= (1u << 19) - 1,	/* ops that trace it */
@@ -63,6 +64,7 @@ struct ftrace_new_site {
 	uint64_t	ip;
 	const char	*name;		/* copied */
 	bool		skipped;
+	const char	*demangled;	/* what patterns in quotes mean; NULL: none */
 };
 
 struct ftrace_change {
@@ -196,6 +198,7 @@ static inline const char *ftrace_site_name(const struct ftrace_page *page, const
 }
 /* "name" or "name [module]". What is no site is looked for in kallsyms. */
 void ftrace_print_function(struct ftrace *ft, uint64_t ip, FILE *out);
+bool ftrace_site_match(const struct ftrace_page *page, const struct ftrace_site *site, const struct ftrace_glob *g);
 /* Calls fn for each site of that pattern and module (NULL: any) until it fails; the number of sites or its error. */
 int ftrace_sites_match(struct ftrace *ft, const struct ftrace_glob *function, const struct ftrace_glob *module,
 		       int (*fn)(void *arg, struct ftrace_site *site), void *arg);

@@ -5,6 +5,9 @@
  * set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace.
  * A write takes one word. Each word changes the copy that the open file has; the
  * commands among them (ftrace_probe.c) and what waits for a DSO take effect at once.
+ *
+ * A function's name in C++ has blanks and colons. In quotes, "ns::f(int)":traceoff,
+ * they are part of the pattern; it is compared with demangled names only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,6 +25,7 @@ struct ftrace_edit {
 	enum ftrace_file file;
 	struct ftrace_hash *hash;
 	bool		goes_on;	/* the word has no end yet */
+	bool		quoted;		/* inside of quotes */
 	size_t		len;
 	char		word[WORD_MAX];
 };
@@ -276,9 +280,36 @@ int ftrace_mods_apply(struct ftrace *ft, const char *module)
 
 /* ---- Words ---- */
 
+/* The pattern in quotes keeps the one in front of it. *rest: what follows the ':' behind it, NULL: nothing. */
+static char *cut_quoted(char *word, char **rest)
+{
+	char *end = strchr(word + (*word == '!') + 1, '"');
+
+	*rest = NULL;
+	if (!end)
+		return word;
+	*end = '\0';
+	if (end[1] == ':')
+		*rest = end + 2;
+	return word;
+}
+
+static bool is_quoted(const char *word)
+{
+	return word[*word == '!'] == '"';
+}
+
+static char *cut_function(char *word, char **rest)
+{
+	if (is_quoted(word))
+		return cut_quoted(word, rest);
+	*rest = word;
+	return strsep(rest, ":");
+}
+
 static int filter_word(struct ftrace_edit *e, char *word)
 {
-	char *rest = word, *function = strsep(&rest, ":"), *command;
+	char *rest, *function = cut_function(word, &rest), *command;
 	int n;
 
 	if (!rest) {
@@ -295,10 +326,28 @@ static int filter_word(struct ftrace_edit *e, char *word)
 
 static int take_word(struct ftrace_edit *e)
 {
+	char *rest;
+
 	e->word[e->len] = '\0';
 	e->len = 0;
-	e->goes_on = false;
-	return is_graph(e->file) ? graph_word(e, e->word) : filter_word(e, e->word);
+	e->goes_on = e->quoted = false;
+	if (!is_graph(e->file))
+		return filter_word(e, e->word);
+	if (is_quoted(e->word))
+		cut_quoted(e->word, &rest);
+	return graph_word(e, e->word);
+}
+
+static bool ends_word(const struct ftrace_edit *e, char c)
+{
+	return !c || c == '\n' || (text_is_space(c) && !e->quoted);
+}
+
+/* Quotes open in front of a pattern only. */
+static void see_quote(struct ftrace_edit *e)
+{
+	if (e->quoted || !e->len || (e->len == 1 && *e->word == '!'))
+		e->quoted = !e->quoted;
 }
 
 /* Reads on in a word, or from the next one's first letter. A zero ends a word as a blank does. */
@@ -313,9 +362,11 @@ static ssize_t read_word(struct ftrace_edit *e, const char *text, size_t len)
 		if (i == len || !text[i])
 			return (ssize_t)(i + (i < len));
 	}
-	for (; i < len && text[i] && !text_is_space(text[i]); i++) {
+	for (; i < len && !ends_word(e, text[i]); i++) {
 		if (e->len == WORD_MAX - 1)
 			return -EINVAL;
+		if (text[i] == '"')
+			see_quote(e);
 		e->word[e->len++] = text[i];
 	}
 	e->goes_on = i == len;
@@ -329,7 +380,7 @@ ssize_t ftrace_edit_write(struct ftrace_edit *e, const char *text, size_t len)
 
 	if (taken < 0) {
 		e->len = 0;
-		e->goes_on = false;
+		e->goes_on = e->quoted = false;
 	} else if (e->len && !e->goes_on) {
 		err = take_word(e);
 	}
@@ -458,7 +509,7 @@ void ftrace_print_file(struct instance *inst, enum ftrace_file file, FILE *out)
 	if (!fi || is_graph(file))
 		return;
 	list_each(mod, &fi->mods[list_of(file)], node)
-		fprintf(out, "%s:mod:%s\n", mod->function, mod->module);
+		fprintf(out, "%s%s:mod:%s\n", mod->function, *mod->function == '"' ? "\"" : "", mod->module);
 	if (file == FTRACE_FILE_FILTER)
 		ftrace_probes_print(fi, out);
 }

@@ -14,8 +14,6 @@ static enum ftrace_glob_type type_of(const char *s, size_t len)
 	bool head = len && *s == '*';
 	size_t inner = head ? 1 : 0;
 
-	if (text_is_digit(*s))
-		return FTRACE_GLOB_INDEX;
 	star = len > inner ? memchr(s + inner, '*', len - inner) : NULL;
 	if (strpbrk(s, "?[\\"))
 		return FTRACE_GLOB_ANY;
@@ -33,8 +31,11 @@ void ftrace_glob_parse(struct ftrace_glob *g, char *text)
 	g->not = *text == '!';
 	if (g->not)
 		text++;
+	g->demangled = *text == '"';
+	if (g->demangled)
+		text++;
 	len = strlen(text);
-	g->type = type_of(text, len);
+	g->type = text_is_digit(*text) && !g->demangled ? FTRACE_GLOB_INDEX : type_of(text, len);
 	if (g->type == FTRACE_GLOB_FRONT || g->type == FTRACE_GLOB_MIDDLE)
 		text[--len] = '\0';
 	if (g->type == FTRACE_GLOB_END || g->type == FTRACE_GLOB_MIDDLE) {

@@ -3,7 +3,9 @@
  * ftrace_glob.h - the patterns that name functions
  *
  *     name    name*    *name    *name*    any mixture of * ? [a-z] [!a-z] \c    12 (the index of a function)
+ *     "any of the first five
  *
+ * A quote in front means the name as C++ has it, which is not what is printed.
  * The first five forms are compared as plain text. Used by the files that choose
  * functions and by their commands; a pattern is parsed once for all functions.
  */
@@ -23,6 +25,7 @@ struct ftrace_glob {
 	const char	*text;	/* what is compared: inside the text that was parsed */
 	size_t		len;
 	bool		not;	/* there was a ! in front */
+	bool		demangled;	/* there was a quote in front */
 };
 
 /* Cuts the text where it needs to; the pattern points into it. */

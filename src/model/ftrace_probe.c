@@ -281,12 +281,12 @@ static int add(struct ftrace_instance *fi, const struct request *r, char *functi
 
 /* ---- Removing ---- */
 
-static const char *name_of(struct ftrace *ft, uint64_t ip)
+static bool matches(struct ftrace *ft, uint64_t ip, const struct ftrace_glob *g)
 {
 	struct ftrace_page *page;
 	const struct ftrace_site *site = ftrace_site_find(ft, ip, &page);
 
-	return site ? ftrace_site_name(page, site) : "";
+	return site && ftrace_site_match(page, site, g);
 }
 
 static void remove_batches(struct ftrace_probe *p)
@@ -310,7 +310,7 @@ static int remove_from(struct ftrace_probe *p, const struct ftrace_glob *g)
 	if (!hash)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->nr; i++)
-		if (!g || ftrace_glob_match(g, name_of(ft, p->sites[i].ip)))
+		if (!g || matches(ft, p->sites[i].ip, g))
 			ftrace_hash_remove(hash, p->sites[i].ip);
 	if (hash->count == before) {
 		ftrace_hash_destroy(hash);

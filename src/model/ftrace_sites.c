@@ -56,6 +56,16 @@ static void page_sort(struct ftrace_page *page)
 	page->nr = n;
 }
 
+static size_t text_size(const struct ftrace_new_site *s)
+{
+	return strlen(s->name) + 1 + (s->demangled ? strlen(s->demangled) + 1 : 0);
+}
+
+static uint32_t first_flags(const struct ftrace_new_site *s)
+{
+	return (s->skipped ? FTRACE_SITE_SKIPPED : 0) | (s->demangled ? FTRACE_SITE_DEMANGLED : 0);
+}
+
 static struct ftrace_page *page_create(const char *module, const struct ftrace_new_site *sites, size_t nr)
 {
 	struct ftrace_page *page = calloc(1, sizeof(*page));
@@ -64,7 +74,7 @@ static struct ftrace_page *page_create(const char *module, const struct ftrace_n
 	if (!page)
 		return NULL;
 	for (size_t i = 0; i < nr; i++)
-		size += strlen(sites[i].name) + 1;
+		size += text_size(&sites[i]);
 	page->names = malloc(size + 1);
 	page->sites = calloc(nr + 1, sizeof(*page->sites));
 	page->module = module ? strdup(module) : NULL;
@@ -73,13 +83,11 @@ static struct ftrace_page *page_create(const char *module, const struct ftrace_n
 		return NULL;
 	}
 	for (size_t i = 0; i < nr; i++) {
-		const size_t len = strlen(sites[i].name) + 1;
-
-		page->sites[i] = (struct ftrace_site){
-			sites[i].ip, (uint32_t)at, sites[i].skipped ? FTRACE_SITE_SKIPPED : 0,
-		};
-		memcpy(page->names + at, sites[i].name, len);
-		at += len;
+		page->sites[i] = (struct ftrace_site){ sites[i].ip, (uint32_t)at, first_flags(&sites[i]) };
+		strcpy(page->names + at, sites[i].name);
+		if (sites[i].demangled)
+			strcpy(page->names + at + strlen(sites[i].name) + 1, sites[i].demangled);
+		at += text_size(&sites[i]);
 	}
 	page->nr = (uint32_t)nr;
 	page_sort(page);
@@ -298,6 +306,15 @@ static int match_name(struct ftrace_page *page, const char *name, site_fn fn, vo
 	return n;
 }
 
+bool ftrace_site_match(const struct ftrace_page *page, const struct ftrace_site *site, const struct ftrace_glob *g)
+{
+	const char *name = ftrace_site_name(page, site);
+
+	if (!g->demangled)
+		return ftrace_glob_match(g, name);
+	return site->flags & FTRACE_SITE_DEMANGLED && ftrace_glob_match(g, name + strlen(name) + 1);
+}
+
 static int match_page(struct ftrace_page *page, const struct ftrace_glob *g, site_fn fn, void *arg)
 {
 	int n = 0;
@@ -306,7 +323,7 @@ static int match_page(struct ftrace_page *page, const struct ftrace_glob *g, sit
 		struct ftrace_site *site = &page->sites[i];
 		int rc;
 
-		if (site->flags & FTRACE_SITE_SKIPPED || (g && !ftrace_glob_match(g, ftrace_site_name(page, site))))
+		if (site->flags & FTRACE_SITE_SKIPPED || (g && !ftrace_site_match(page, site, g)))
 			continue;
 		rc = fn(arg, site);
 		if (rc < 0)
@@ -329,7 +346,7 @@ static bool module_matches(const struct ftrace_glob *g, const char *module)
 int ftrace_sites_match(struct ftrace *ft, const struct ftrace_glob *function, const struct ftrace_glob *module,
 		       site_fn fn, void *arg)
 {
-	const bool whole = function->type == FTRACE_GLOB_FULL && function->len;
+	const bool whole = function->type == FTRACE_GLOB_FULL && function->len && !function->demangled;
 	const bool all = module && !function->len;
 	struct ftrace_page *page;
 	int n = 0, rc;

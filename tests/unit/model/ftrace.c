@@ -38,7 +38,8 @@ static int edit(struct instance *inst, enum ftrace_file file, bool truncate, con
 static void sites_are_listed_by_dso_and_address(void **state)
 {
 	static const struct ftrace_new_site sites[] = {
-		{ 0x520, "late", false }, { 0x500, "early", false }, { 0x510, "never", true }, { 0x500, "twice", false },
+		{ 0x520, "late", false, NULL }, { 0x500, "early", false, NULL }, { 0x510, "never", true, NULL },
+		{ 0x500, "twice", false, NULL },
 	};
 	struct fixture *f = *state;
 	struct ftrace *ft = ftrace_of(f->model);
@@ -55,7 +56,7 @@ static void sites_are_listed_by_dso_and_address(void **state)
 
 static void a_function_that_cannot_be_patched_is_chosen_by_nothing(void **state)
 {
-	static const struct ftrace_new_site sites[] = { { 0x10, "never", true }, { 0x20, "other", false } };
+	static const struct ftrace_new_site sites[] = { { 0x10, "never", true, NULL }, { 0x20, "other", false, NULL } };
 	struct fixture *f = *state;
 	struct ftrace_page *page;
 
@@ -141,7 +142,7 @@ static void who_only_waits_traces_nothing(void **state)
 
 static void a_dso_that_goes_leaves_the_sets(void **state)
 {
-	static const struct ftrace_new_site sites[] = { { 0x9000, "gone", false } };
+	static const struct ftrace_new_site sites[] = { { 0x9000, "gone", false, NULL } };
 	struct fixture *f = *state;
 	struct ftrace_page *page;
 
@@ -151,6 +152,34 @@ static void a_dso_that_goes_leaves_the_sets(void **state)
 	ftrace_sites_remove(f->model, page);
 	assert_reads(FTRACE_FILE_FILTER, "beta\n");
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "gone\n"), -EINVAL);
+}
+
+static void names_of_cplusplus_stand_in_quotes(void **state)
+{
+	static const struct ftrace_new_site sites[] = {
+		{ 0x10, "_ZN2ns1fEi", false, "ns::f(int)" }, { 0x20, "_ZN2ns1gEv", false, "ns::g() const" },
+		{ 0x30, "plain", false, NULL },
+	};
+	struct fixture *f = *state;
+
+	assert_int_equal(ftrace_sites_add(f->model, NULL, sites, 3, NULL), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::g() const\" plain\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "_ZN2ns1gEv\nplain\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!\"*) const\"\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "plain\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::*\":traceoff:2 _ZN2ns1fEi:traceon\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\n_ZN2ns1fEi:traceon:unlimited\n"
+		"_ZN2ns1gEv:traceoff:count=2\n_ZN2ns1fEi:traceoff:count=2\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!\"ns::f(int)\":traceoff:0\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\n_ZN2ns1fEi:traceon:unlimited\n"
+		"_ZN2ns1gEv:traceoff:count=2\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH, true, "\"ns::g() const\""), 0);
+	assert_reads(FTRACE_FILE_GRAPH, "_ZN2ns1gEv\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"plain\"\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::f\nplain\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "ns::f(int)\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!*:traceoff:0 !*:traceon \"a b*\":mod:x\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "\"a b*\":mod:x\n");
 }
 
 /* ---- Probes ---- */
@@ -231,7 +260,7 @@ static void many_sites(struct fixture *f, uint32_t from, uint32_t nr)
 
 	for (uint32_t i = 0; i < nr; i++) {
 		snprintf(names[i], sizeof(names[i]), "f%03u", from + i);
-		sites[i] = (struct ftrace_new_site){ (from + i + 1) * 16, names[i], false };
+		sites[i] = (struct ftrace_new_site){ (from + i + 1) * 16, names[i], false, NULL };
 	}
 	assert_int_equal(ftrace_sites_add(f->model, NULL, sites, nr, NULL), 0);
 }
@@ -344,6 +373,7 @@ int main(void)
 		TEST(modules_choose_and_are_waited_for),
 		TEST(who_only_waits_traces_nothing),
 		TEST(a_dso_that_goes_leaves_the_sets),
+		TEST(names_of_cplusplus_stand_in_quotes),
 		TEST(a_probe_keeps_what_it_has),
 		TEST(what_hits_take_down_is_read_back),
 		TEST(events_are_held_while_a_function_switches_them),

@@ -116,7 +116,7 @@ static void sets_come_back_before_their_sites(void **state)
 static void who_waited_waits_on(void **state)
 {
 	struct world *w = *state;
-	static const struct ftrace_new_site site = { 0x3000, "late", false };
+	static const struct ftrace_new_site site = { 0x3000, "late", false, NULL };
 
 	edit(w->model->top, FTRACE_FILE_FILTER, "l*:mod:libt*\n");
 	new_server(w);

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* ftrace_files.c - the files of function tracing: when and where they are, how they are opened and read back */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "model/ftrace.h"
+#include "tree_fixture.h"
+
+#define NONE "#### all functions enabled ####\n"
+
+static const struct {
+	const char	*name;
+	mode_t		mode;
+	bool		everywhere;	/* also in instances */
+} files[] = {
+	{ "available_filter_functions", 0440, false }, { "available_filter_functions_addrs", 0440, false },
+	{ "dyn_ftrace_total_info", 0440, false }, { "enabled_functions", 0440, false },
+	{ "function_profile_enabled", 0640, false }, { "set_ftrace_filter", 0640, true },
+	{ "set_ftrace_notrace", 0640, true }, { "set_ftrace_notrace_pid", 0640, true }, { "set_ftrace_pid", 0640, true },
+	{ "set_graph_function", 0640, false }, { "set_graph_notrace", 0640, false }, { "touched_functions", 0440, false },
+};
+
+enum { NR_FILES = sizeof(files) / sizeof(files[0]) };
+
+static void functions_come(struct world *w)
+{
+	static const char text[] = "1000 alpha\n1010 beta\n2000 load [libone]\n";
+
+	assert_int_equal(ftrace_sites_load(w->model, text, strlen(text)), 0);
+}
+
+static int count_file(void *arg, const char *name, bool is_dir)
+{
+	unsigned int *n = arg;
+
+	for (size_t i = 0; i < NR_FILES; i++)
+		*n += !is_dir && !strcmp(files[i].name, name);
+	return 0;
+}
+
+static void without_functions_there_are_none(void **state)
+{
+	struct world *w = *state;
+	struct tree_stat st;
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < NR_FILES; i++)
+		assert_int_equal(tree_stat(w->tree, files[i].name, &st), -ENOENT);
+	assert_int_equal(tree_list(w->tree, "", count_file, &n), 0);
+	assert_int_equal(n, 0);
+}
+
+static void with_functions_they_are_where_the_kernel_has_them(void **state)
+{
+	struct world *w = *state;
+	unsigned int n = 0, of_instance = 0;
+	struct tree_stat st;
+	char path[128];
+
+	functions_come(w);
+	assert_int_equal(tree_mkdir(w->tree, "instances/foo"), 0);
+	for (size_t i = 0; i < NR_FILES; i++) {
+		assert_int_equal(tree_stat(w->tree, files[i].name, &st), 0);
+		assert_int_equal(st.mode & 0777, files[i].mode);
+		snprintf(path, sizeof(path), "instances/foo/%s", files[i].name);
+		assert_int_equal(tree_stat(w->tree, path, &st), files[i].everywhere ? 0 : -ENOENT);
+	}
+	tree_list(w->tree, "", count_file, &n);
+	tree_list(w->tree, "instances/foo", count_file, &of_instance);
+	assert_int_equal(n, NR_FILES);
+	assert_int_equal(of_instance, 4);
+}
+
+static void lists_are_read_only(void **state)
+{
+	struct world *w = *state;
+
+	functions_come(w);
+	assert_file(w, "available_filter_functions", "alpha\nbeta\nload [libone]\n");
+	assert_file(w, "available_filter_functions_addrs", "1000 alpha\n1010 beta\n2000 load [libone]\n");
+	assert_file(w, "enabled_functions", "");
+	assert_file(w, "dyn_ftrace_total_info", "3 pages:2 groups: 2\n");
+	assert_int_equal(world_append(w, "enabled_functions", "alpha"), -EINVAL);
+}
+
+static void a_write_takes_a_word_and_the_close_puts_it_in_place(void **state)
+{
+	struct world *w = *state;
+	struct tree_file *f;
+
+	functions_come(w);
+	assert_int_equal(world_write(w, "set_ftrace_filter", "alpha beta\n"), 6);
+	assert_file(w, "set_ftrace_filter", "alpha\n");
+	assert_int_equal(tree_open(w->tree, "set_ftrace_filter", O_RDWR | O_TRUNC, &f), 0);
+	assert_int_equal(tree_write(f, "be", 2), 2);
+	assert_file(w, "set_ftrace_filter", "alpha\n");
+	assert_int_equal(tree_write(f, "ta", 2), 2);
+	assert_int_equal(tree_release(f), 0);
+	assert_file(w, "set_ftrace_filter", "beta\n");
+	assert_int_equal(world_append(w, "set_ftrace_filter", "nothing\n"), -EINVAL);
+	assert_file(w, "set_ftrace_filter", "beta\n");
+	assert_int_equal(world_write(w, "set_ftrace_filter", "nothing\n"), -EINVAL);
+	assert_file(w, "set_ftrace_filter", NONE);
+}
+
+static void an_instance_has_its_own(void **state)
+{
+	struct world *w = *state;
+
+	functions_come(w);
+	assert_int_equal(tree_mkdir(w->tree, "instances/foo"), 0);
+	assert_taken(w, "instances/foo/set_ftrace_filter", "load\n");
+	assert_int_equal(world_append(w, "instances/foo/set_ftrace_filter", "beta:traceoff:2\n"), 16);
+	assert_taken(w, "instances/foo/set_ftrace_pid", "7\n");
+	assert_file(w, "instances/foo/set_ftrace_filter", "load [libone]\nbeta:traceoff:count=2\n");
+	assert_file(w, "instances/foo/set_ftrace_pid", "7\n");
+	assert_file(w, "set_ftrace_filter", NONE);
+	assert_file(w, "set_ftrace_pid", "no pid\n");
+	assert_file(w, "enabled_functions", "beta (1)           ->function_trace_probe_call\n");
+	assert_int_equal(tree_rmdir(w->tree, "instances/foo"), 0);
+	assert_file(w, "enabled_functions", "");
+}
+
+static void truncation_clears_sets_but_no_commands(void **state)
+{
+	struct world *w = *state;
+
+	functions_come(w);
+	assert_taken(w, "set_ftrace_filter", "alpha:traceon\n");
+	assert_int_equal(world_append(w, "set_ftrace_filter", "beta\n"), 5);
+	assert_int_equal(world_append(w, "set_ftrace_filter", ":mod:libtwo\n"), 12);
+	assert_file(w, "set_ftrace_filter", "beta\n:mod:libtwo\nalpha:traceon:unlimited\n");
+	assert_int_equal(world_write(w, "set_ftrace_filter", ""), 0);
+	assert_file(w, "set_ftrace_filter", NONE "alpha:traceon:unlimited\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(without_functions_there_are_none),
+		TEST(with_functions_they_are_where_the_kernel_has_them),
+		TEST(lists_are_read_only),
+		TEST(a_write_takes_a_word_and_the_close_puts_it_in_place),
+		TEST(an_instance_has_its_own),
+		TEST(truncation_clears_sets_but_no_commands),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
