@@ -141,6 +141,20 @@ AGENT_API bool agent_restricted(void);
 /* The calling thread makes no hit any more (it may not read the time stamp counter). */
 AGENT_API void agent_thread_silence(void);
 
+/* The program has set a system call filter of its own since it began. */
+AGENT_API bool agent_filtered(void);
+
+/* Memory that the program has not asked for, but which the kernel counts and locks as its own. */
+enum { AGENT_REGIONS = 3 };
+struct agent_region {
+	uintptr_t	start;
+	uint64_t	size;
+};
+/* The session's and what belongs to it, by ascending addresses; -> how many, 0 where the process has not been attached. */
+AGENT_API unsigned int agent_regions(struct agent_region out[AGENT_REGIONS]);
+/* By how much RLIMIT_AS was raised for all that is the agent's. */
+AGENT_API uint64_t agent_mapped(void);
+
 /* Before vfork(): a ring for the child that runs on the thread's slot. Waits for the server, 100 ms at most. */
 AGENT_API void agent_thread_lend(struct agent_thread *t);
 /* The thread has a new name (prctl, pthread_setname_np). */

@@ -130,18 +130,40 @@ static uint64_t spare_of(uint64_t size, int prot)
 	return 2 * room - size;
 }
 
-/* With `spare` bytes of addresses behind it where nothing is. */
+/*
+ * With `spare` bytes of addresses behind it where nothing is.
+ *
+ * Where the program has called mlockall(MCL_FUTURE), what is mapped is filled
+ * at once, and a sparse file with it. So it comes without a permission, which
+ * keeps it empty, and gets that when it is locked no more. At load nobody has.
+ */
 static long map_spared(long fd, int prot, uint64_t size, uint64_t spare)
 {
 	long at = agent_syscall(SYS_mmap, 0, size + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	long over;
+	long err;
 
 	if (is_error(at))
-		return at;
-	over = agent_syscall(SYS_mmap, at, size, prot, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
-	if (is_error(over))
+		return at == -EAGAIN ? -ENOMEM : at;	/* RLIMIT_MEMLOCK */
+	err = agent_syscall(SYS_mmap, at, size, agent.late ? PROT_NONE : prot, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+			    fd, 0);
+	err = is_error(err) ? err : 0;
+	if (!err && agent.late) {
+		agent_syscall(SYS_munlock, at, size + spare);
+		err = agent_syscall(SYS_mprotect, at, size, prot);
+	}
+	if (err) {
 		agent_syscall(SYS_munmap, at, size + spare);
-	return over;
+		return err;
+	}
+	agent_syscall(SYS_madvise, at, size + spare, MADV_DONTDUMP);
+	return at;
+}
+
+static long map_open(long fd, int prot, uint64_t size, uint64_t spare)
+{
+	int err = room_make(size + spare);
+
+	return err ? err : map_spared(fd, prot, size, spare);
 }
 
 static long map_file(const char *name, int prot, uint64_t *size, uint64_t *spare)
@@ -161,7 +183,7 @@ static long map_file(const char *name, int prot, uint64_t *size, uint64_t *spare
 	if (agent_syscall(SYS_fstat, fd, &st) || st.st_size < 4096)
 		at = -EPROTO;
 	else
-		at = map_spared(fd, prot, (uint64_t)st.st_size, *spare = spare_of((uint64_t)st.st_size, prot));
+		at = map_open(fd, prot, (uint64_t)st.st_size, *spare = spare_of((uint64_t)st.st_size, prot));
 	*size = (uint64_t)st.st_size;
 	agent_syscall(SYS_close, fd);
 	return at;
@@ -174,6 +196,7 @@ static void unmap(struct plane *p)
 	if (p->data)
 		agent_syscall(SYS_munmap, p->data, p->data_size + agent.data_spare);
 	*p = (struct plane){ 0 };
+	room_give_back();
 }
 
 static int map_session(struct plane *p)
@@ -188,7 +211,6 @@ static int map_session(struct plane *p)
 		return (int)data;
 	p->data = (char *)data;
 	p->data_mask = (p->data_size + agent.data_spare) / 2 - 1;
-	agent_syscall(SYS_madvise, p->data, p->data_size, MADV_DONTDUMP);
 	/* Pairs with the release in session_create(). */
 	if (__atomic_load_n(&plane_header(p)->magic, __ATOMIC_ACQUIRE) != SESSION_MAGIC ||
 	    plane_header(p)->version != SESSION_VERSION || plane_header(p)->data_size != p->data_size)
@@ -410,6 +432,7 @@ AGENT_API int tf_attach(const char *session)
 	/* Relaxed: only this function and the constructor make it AGENT_ON. */
 	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_OFF)
 		return -EBUSY;
+	agent.late = true;
 	err = attach_start(session, getenv("XDG_RUNTIME_DIR"));
 	return err == -EAGAIN ? -ETIMEDOUT : err;
 }

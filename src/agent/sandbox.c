@@ -175,6 +175,8 @@ void agent_thread_silence(void)
 
 void agent_sandboxed(const void *filter)
 {
+	/* Relaxed, as below. */
+	atomic_store_explicit(&agent.filtered, true, memory_order_relaxed);
 	if (!filter)
 		agent_thread_silence();		/* strict mode: read, write and exit, and no time stamp counter */
 	else if (!filter_permits(filter))
@@ -185,6 +187,12 @@ bool agent_restricted(void)
 {
 	/* Relaxed: whoever was there before the sandbox may still be in it a little later. */
 	return atomic_load_explicit(&agent.sandbox, memory_order_relaxed);
+}
+
+bool agent_filtered(void)
+{
+	/* Relaxed, as above. */
+	return atomic_load_explicit(&agent.filtered, memory_order_relaxed);
 }
 
 /* ---- One that was there before ---- */

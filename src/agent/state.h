@@ -48,13 +48,22 @@ struct agent_conn {
 	uint64_t	dev, ino;
 };
 
+/* Of RLIMIT_AS (room.c). */
+struct agent_room {
+	uint64_t	bytes;		/* what the agent takes of it; 0: nothing yet */
+	uint64_t	soft, hard;	/* what there was before */
+};
+
 struct agent {
 	/* set once, before state is stored */
 	struct plane	plane;
 	uint64_t	data_spare;	/* bytes of addresses behind the data region */
+	struct agent_room room;
 	struct agent_here *here;
 	_Atomic uint32_t state;		/* enum agent_state */
 	_Atomic bool	sandbox;	/* a filter would not let a first hit make its system calls */
+	_Atomic bool	filtered;	/* the program has entered a filter of its own */
+	bool		late;		/* the program asked to be attached: it has run before */
 	uint32_t	verbose;
 	char		dir[AGENT_PATH];	/* the session's directory */
 	char		exe[256];		/* the program's path */
@@ -100,6 +109,13 @@ uint32_t attach_pid(uint32_t tid);
 /* The memory is gone: no hit any more. Async-signal-safe. */
 void attach_detach(void);
 void agent_say(const char *what, int err);
+
+/* ---- room.c ---- */
+
+/* Before `bytes` are mapped: raises RLIMIT_AS. 0, -ENOMEM */
+int room_make(uint64_t bytes);
+/* All of it, after it was unmapped. */
+void room_give_back(void);
 
 /* ---- request.c: one question and its answer on the connection ---- */
 

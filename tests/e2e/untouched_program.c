@@ -8,14 +8,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -108,6 +111,233 @@ static int mode_limits(void)
 	printf("no file: %d\n", open("/dev/null", O_RDWR));
 	printf("no memory: %d\n", malloc(64 << 20) == NULL);
 	return 0;
+}
+
+/* ---- Limits of memory, and memory that stays: the session's is some GiB that no program asked for ---- */
+
+enum { MB = 1 << 20 };
+
+static void print_limit(const char *who)
+{
+	struct rlimit a = { 0, 0 }, b = { 0, 0 }, c = { 0, 0 };
+	int err = getrlimit(RLIMIT_AS, &a) | prlimit(getpid(), RLIMIT_AS, NULL, &b);
+
+	err |= (int)syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &c);
+	printf("%s: %d, %ld %ld, %ld %ld, %ld %ld\n", who, err, (long)a.rlim_cur, (long)a.rlim_max, (long)b.rlim_cur,
+	       (long)b.rlim_max, (long)c.rlim_cur, (long)c.rlim_max);
+}
+
+static void print_room(void)
+{
+	void *fits = malloc(400ul * MB), *too_much = malloc(800ul * MB);
+
+	printf("400 MB: %d, 800 MB: %d\n", fits != NULL, too_much != NULL);
+	free(fits);
+	free(too_much);
+}
+
+/* Each has to attach. */
+static void fork_often(void)
+{
+	int failed = 0, status;
+
+	for (int i = 0; i < 50; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			free(malloc(50 * MB));
+			trace_step(3);
+			_exit(!malloc(300ul * MB) || malloc(700ul * MB));
+		}
+		failed += pid < 0 || waitpid(pid, &status, 0) != pid || status;
+	}
+	printf("children that failed: %d\n", failed);
+}
+
+static int mode_as_limit(void)
+{
+	struct rlimit r = { 600ul * MB, 700ul * MB }, old = { 1, 1 };
+
+	print_limit("at first");
+	printf("set: %d\n", setrlimit(RLIMIT_AS, &r));
+	print_limit("set");
+	print_room();
+	trace_step(2);
+	fork_often();
+	r = (struct rlimit){ 300ul * MB + 17, 700ul * MB };
+	printf("prlimit: %d", prlimit(0, RLIMIT_AS, &r, &old));
+	printf(", was %ld %ld\n", (long)old.rlim_cur, (long)old.rlim_max);
+	print_limit("lower");
+	print_room();
+	r.rlim_cur = 701ul * MB;
+	errno = 0;
+	printf("above the hard one: %d", setrlimit(RLIMIT_AS, &r));
+	printf(", %d\n", errno);
+	r = (struct rlimit){ 650ul * MB, 700ul * MB };
+	printf("syscall: %ld\n", syscall(SYS_prlimit64, 0, RLIMIT_AS, &r, NULL));
+	printf("setrlimit: %ld\n", syscall(SYS_setrlimit, RLIMIT_AS, &r));
+	print_limit("higher");
+	return 0;
+}
+
+/* With the limit that the program began with. */
+static int mode_as_inherited(void)
+{
+	print_limit("inherited");
+	print_room();
+	trace_step(2);
+	fork_often();
+	return 0;
+}
+
+static int as_exec(void)
+{
+	struct rlimit r = { 600ul * MB, 600ul * MB };
+
+	printf("set: %d\n", setrlimit(RLIMIT_AS, &r));
+	errno = 0;
+	printf("none such: %d", execl("/none/such", "none", NULL));
+	printf(", %d\n", errno);
+	print_limit("after exec failed");
+	print_room();
+	execl("/proc/self/exe", "program", "as_inherited", NULL);
+	return 1;
+}
+
+static int mode_as_exec(void)
+{
+	return as_exec();
+}
+
+/* What is executed may not raise its hard limit. */
+static int mode_as_exec_user(void)
+{
+	prctl(PR_CAPBSET_DROP, 24 /* CAP_SYS_RESOURCE */, 0, 0, 0);
+	if (!getenv("AS_EXEC_AGAIN")) {
+		setenv("AS_EXEC_AGAIN", "1", 1);
+		execl("/proc/self/exe", "program", "as_exec_user", NULL);
+	}
+	return as_exec();
+}
+
+static int proc_smaps = -1;
+
+/* What is there of the mappings that are locked, in kB, and of files in memory that are mapped. */
+static void memory_locked(long *locked, long *shared)
+{
+	static char text[1 << 20];
+	ssize_t n, len = 0;
+
+	*locked = *shared = 0;
+	lseek(proc_smaps, 0, SEEK_SET);
+	while (len < (ssize_t)sizeof(text) - 1 &&
+	       (n = read(proc_smaps, text + len, sizeof(text) - 1 - (size_t)len)) > 0)
+		len += n;
+	text[len] = 0;
+	for (char *at = text; (at = strstr(at, "\nLocked:")); at++)
+		*locked += atol(at + 8);
+	for (char *at = text; (at = strstr(at, "\nShared_Dirty:")); at++)
+		*shared += atol(at + 14);
+}
+
+static int resident(void *from, size_t size)
+{
+	uintptr_t at = ((uintptr_t)from + 4095) & -4096ul, end = ((uintptr_t)from + size) & -4096ul;
+	unsigned char there[64] = { 0 };
+	int all = 1;
+
+	mincore((void *)at, end - at, there);
+	for (size_t i = 0; i < (end - at) / 4096; i++)
+		all &= there[i];
+	return all;
+}
+
+static void try_lock(const char *name, int flags)
+{
+	char *before = malloc(120000), *after, *more;
+	long locked, shared;
+	int r;
+
+	errno = 0;
+	r = flags < 0 ? (int)syscall(SYS_mlockall, -flags) : mlockall(flags);
+	printf("%s: %d %d", name, r, errno);
+	after = mmap(NULL, 16 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	more = mmap(NULL, 16 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memory_locked(&locked, &shared);
+	printf(", in memory: %d, later: %d %d, locked %s, shared %s\n", resident(before, 120000),
+	       after == MAP_FAILED ? -1 : resident(after, 16 * 4096),
+	       more == MAP_FAILED ? -1 : resident(more, 16 * 4096),
+	       !locked ? "none" : locked < 512 << 10 ? "some" : "far too much",
+	       shared < 512 << 10 ? "little" : "far too much");
+	trace_step(2);
+	/* `before` is not given back: the next one is to be new. */
+}
+
+static int try_locks(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	mallopt(M_TOP_PAD, 0);
+	try_lock("future", MCL_FUTURE);
+	printf("unlocked: %d\n", munlockall());
+	try_lock("on fault", MCL_CURRENT | MCL_ONFAULT);
+	try_lock("all on fault", MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
+	try_lock("current", MCL_CURRENT);
+	try_lock("all", MCL_CURRENT | MCL_FUTURE);
+	try_lock("current again", MCL_CURRENT);
+	try_lock("by its number", -(MCL_CURRENT | MCL_FUTURE));
+	printf("unlocked: %d\n", munlockall());
+	try_lock("nonsense", 64 | MCL_CURRENT);
+	try_lock("only on fault", MCL_ONFAULT);
+	try_lock("nothing", 0);
+	return 0;
+}
+
+static int mode_lock(void)
+{
+	return try_locks();
+}
+
+static int mode_lock_any(void)
+{
+	struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY }, few = { 64 * MB, RLIM_INFINITY };
+
+	printf("limit: %d\n", setrlimit(RLIMIT_MEMLOCK, &r));
+	try_locks();
+	try_lock("all", MCL_CURRENT | MCL_FUTURE);
+	printf("limit: %d\n", setrlimit(RLIMIT_MEMLOCK, &few));
+	try_lock("nothing", 0);
+	return 0;
+}
+
+/* Without the right to lock whatever it likes, and with as much as that. */
+static int lock_limited(size_t size)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2];
+	struct rlimit r = { size, size };
+
+	setrlimit(RLIMIT_MEMLOCK, &r);
+	syscall(SYS_capget, &head, data);
+	data[0].effective &= ~(1u << CAP_IPC_LOCK);
+	printf("rights: %ld\n", syscall(SYS_capset, &head, data));
+	return try_locks();
+}
+
+static int mode_lock_some(void)
+{
+	return lock_limited(200 * MB);
+}
+
+static int mode_lock_little(void)
+{
+	return lock_limited(64 << 10);
+}
+
+/* Nobody tells what is mapped; the heap is found all the same. */
+static int mode_lock_blind(void)
+{
+	printf("root changed: %d\n", chroot("/usr") || chdir("/"));
+	return try_locks();
 }
 
 static int filter(unsigned int action, const int *calls, size_t nr, unsigned int otherwise)
@@ -226,10 +456,18 @@ int main(int argc, char **argv)
 	} modes[] = {
 		{ "close", mode_close }, { "user", mode_user }, { "root", mode_root }, { "limits", mode_limits },
 		{ "refuse", mode_refuse }, { "sandbox", mode_sandbox }, { "strict", mode_strict },
-		{ "daemon", mode_daemon }, { "state", mode_state },
+		{ "daemon", mode_daemon }, { "state", mode_state }, { "as_limit", mode_as_limit },
+		{ "as_inherited", mode_as_inherited }, { "as_exec", mode_as_exec },
+		{ "as_exec_user", mode_as_exec_user }, { "lock", mode_lock }, { "lock_any", mode_lock_any },
+		{ "lock_some", mode_lock_some }, { "lock_little", mode_lock_little },
+		{ "lock_blind", mode_lock_blind },
 	};
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
+	static char text[4096];
+
+	setvbuf(stdout, text, _IOLBF, sizeof(text));
+	if (argc == 2 && !strncmp(argv[1], "lock", 4))
+		proc_smaps = open("/proc/self/smaps", O_RDONLY);
 	for (size_t i = 0; argc == 2 && i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (strcmp(modes[i].name, argv[1]))
 			continue;

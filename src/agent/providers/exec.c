@@ -129,22 +129,28 @@ static const char *value_of(char *const *env, const char *name, size_t len)
 
 static int exec_path(const char *path, char *const *argv, char *const *env, const void *frame)
 {
+	struct rlimit limits;
 	int r;
 
 	PREPARE(env, PATH_BREAKS(path))
 	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)path, (uintptr_t)argv, (uintptr_t)env }, frame);
+	limits_exec(&limits);
 	r = REAL(execve)(path, argv, env);
+	limits_exec_failed(&limits);
 	call_exit(SYSCALL_execve, call_result(r), frame);
 	return r;
 }
 
 static int exec_file(const char *file, char *const *argv, char *const *env, const void *frame)
 {
+	struct rlimit limits;
 	int r;
 
 	PREPARE(env, FILE_BREAKS(file))
 	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)file, (uintptr_t)argv, (uintptr_t)env }, frame);
+	limits_exec(&limits);
 	r = REAL(execvpe)(file, argv, env);
+	limits_exec_failed(&limits);
 	call_exit(SYSCALL_execve, call_result(r), frame);
 	return r;
 }
@@ -185,13 +191,16 @@ static const char *path_of(int fd, char out[32])
 
 INTERPOSE int fexecve(int fd, char *const argv[], char *const env[])
 {
+	struct rlimit limits;
 	char path[32];
 	int r;
 
 	PREPARE(env, fd >= 0 && PATH_BREAKS(path_of(fd, path)))
 	call_enter(SYSCALL_execveat, (uint64_t[]){ (uint32_t)fd, (uintptr_t)"", (uintptr_t)argv, (uintptr_t)env,
 		   AT_EMPTY_PATH }, CALL_FRAME);
+	limits_exec(&limits);
 	r = REAL(fexecve)(fd, argv, env);
+	limits_exec_failed(&limits);
 	call_exit(SYSCALL_execveat, call_result(r), CALL_FRAME);
 	return r;
 }
@@ -210,12 +219,15 @@ static bool at_breaks(int fd, const char *path, bool sanitizer_first)
 
 INTERPOSE int execveat(int fd, const char *path, char *const argv[], char *const env[], int flags)
 {
+	struct rlimit limits;
 	int r;
 
 	PREPARE(env, at_breaks(fd, path, found_.sanitizer_first))
 	call_enter(SYSCALL_execveat, (uint64_t[]){ (uint32_t)fd, (uintptr_t)path, (uintptr_t)argv, (uintptr_t)env,
 		   (uint32_t)flags }, CALL_FRAME);
+	limits_exec(&limits);
 	r = REAL(execveat)(fd, path, argv, env, flags);
+	limits_exec_failed(&limits);
 	call_exit(SYSCALL_execveat, call_result(r), CALL_FRAME);
 	return r;
 }

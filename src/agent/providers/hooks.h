@@ -9,6 +9,7 @@
  *   lock.c      pthread_mutex_* rwlock_* spin_* cond_*, sem_*, mtx_*, cnd_*
  *   thread.c    pthread_create pthread_exit pthread_setname_np prctl, thrd_*
  *   signal.c    sigaction, kill ...
+ *   limits.c    getrlimit setrlimit prlimit mlockall
  *   syscalls.c  the rest, and syscall()
  */
 #ifndef TRACEFUSE_AGENT_PROVIDERS_HOOKS_H
@@ -16,6 +17,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include "agent/agent.h"
 #include "agent/providers/real.h"
 #include "agent/providers/table.h"
@@ -62,6 +65,24 @@ bool syscall_wanted(long nr);
 /* Before and after; ret as the kernel has it: -errno on failure. */
 void syscall_enter(long nr, const uint64_t args[6], const void *frame);
 void syscall_exit(long nr, long ret, const void *frame);
+
+/* ---- limits.c ---- */
+
+/* For syscall(): whether the call is limits_syscall()'s. */
+static inline bool limits_takes(long nr)
+{
+	return nr == SYS_prlimit64 || nr == SYS_getrlimit || nr == SYS_setrlimit || nr == SYS_mlockall;
+}
+
+/* As syscall(): -1 and errno. */
+long limits_syscall(long nr, const uint64_t args[6]);
+
+/*
+ * Around exec: the new image gets the program's own limit. Async-signal-safe.
+ * `limits` is for the second, which is for an exec that failed.
+ */
+void limits_exec(struct rlimit *limits);
+void limits_exec_failed(const struct rlimit *limits);
 
 /* ---- thread.c ---- */
 

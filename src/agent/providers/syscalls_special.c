@@ -2,7 +2,7 @@
 /*
  * syscalls_special.c - system calls whose arguments or result syscalls_libc.h cannot say
  *
- *   syscall()            by its number; futex and prctl are the thread events' as well
+ *   syscall()            by its number; futex and prctl are the thread events' as well, limits are limits.c's
  *   getcwd()             the kernel returns a length
  *   getpriority()        the kernel returns 20 - nice value
  *   sigwait()            the kernel returns the signal
@@ -35,9 +35,9 @@ static bool no_return(long nr, long flags)
 	       (nr == SYS_clone && flags & CLONE_VM);
 }
 
-static bool thread_wants(long nr, long option)
+static bool others_want(long nr, long option)
 {
-	return (nr == SYS_futex && thread_futex_wanted()) || nr == SYS_seccomp ||
+	return (nr == SYS_futex && thread_futex_wanted()) || nr == SYS_seccomp || limits_takes(nr) ||
 	       (nr == SYS_prctl && (option == PR_SET_NAME || thread_restricts(option)));
 }
 
@@ -50,7 +50,10 @@ static long syscall_record(long nr, const uint64_t *args, const void *call_site,
 	syscall_enter(nr, args, frame);
 	if (futex)
 		thread_futex_enter(args, call_site, frame);
-	r = REAL(syscall)(nr, args[0], args[1], args[2], args[3], args[4], args[5]);
+	if (limits_takes(nr))
+		r = limits_syscall(nr, args);
+	else
+		r = REAL(syscall)(nr, args[0], args[1], args[2], args[3], args[4], args[5]);
 	result = call_result(r);
 	if (futex)
 		thread_futex_exit(args, result, call_site, frame);
@@ -68,7 +71,7 @@ INTERPOSE long call_syscall(long, long, long, long, long, long, long) __asm__("s
 
 long call_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
-	if (__builtin_expect(!syscall_wanted(nr) && !thread_wants(nr, a), 1))
+	if (__builtin_expect(!syscall_wanted(nr) && !others_want(nr, a), 1))
 		return REAL(syscall)(nr, a, b, c, d, e, f);
 	if (no_return(nr, a)) {
 		syscall_enter(nr, (uint64_t[]){ a, b, c, d, e, f }, CALL_FRAME);

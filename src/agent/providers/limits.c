@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * limits.c - RLIMIT_AS and mlockall(), as if the session's memory were not in the program
+ *
+ * It is some GiB of addresses, a sparse file of which little is ever touched.
+ *
+ *   RLIMIT_AS   the kernel's limit is the program's plus agent_mapped(), while
+ *               it is one: the program sees and sets its own (room.c raised
+ *               what it began with).
+ *   mlockall    MCL_CURRENT would fill the file, to its last page. So all
+ *               mappings are locked for when they are touched (MCL_ONFAULT
+ *               fills nothing), and then the program's, one by one, in full.
+ *
+ * The session's memory stays locked as far as it is touched where RLIMIT_MEMLOCK
+ * is infinite. Where it is not, locked memory is something that the program has
+ * little of: the kernel counts addresses, not what is there. So then it is not
+ * locked, and pages of a ring may be swapped out where there is swap.
+ *
+ * A child of posix_spawn(), system() or popen() has the raised limit: libc gives
+ * no place to change it in the child alone. Its agent takes that for the program's
+ * and raises it once more, so such a program sees a limit that is too high by
+ * agent_mapped(); or, where the hard limit is finite and may not be raised, it
+ * runs untraced. To lower the limit here for that while could fail an mmap() of
+ * another thread.
+ *
+ * What asks the kernel past libc is not seen: it finds the raised limit.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include "agent/providers/syscalls.h"
+#include "agent/syscall.h"
+
+enum { PAGE = 4096 };
+
+static long as_libc(long r)
+{
+	if (r >= 0)
+		return r;
+	errno = (int)-r;
+	return -1;
+}
+
+/* ---- RLIMIT_AS ---- */
+
+static uint64_t limit_for_kernel(uint64_t limit)
+{
+	uint64_t more = agent_mapped();
+
+	if (limit == RLIM_INFINITY)
+		return limit;
+	return limit < RLIM_INFINITY - more ? limit + more : RLIM_INFINITY - 1;
+}
+
+/* One that is lower was not set through us. */
+static uint64_t limit_for_program(uint64_t limit)
+{
+	uint64_t more = agent_mapped();
+
+	return limit == RLIM_INFINITY || limit < more ? limit : limit - more;
+}
+
+static void regions_unlock(void)
+{
+	struct agent_region regions[AGENT_REGIONS];
+	unsigned int nr = agent_regions(regions);
+
+	for (unsigned int i = 0; i < nr; i++)
+		agent_syscall(SYS_munlock, regions[i].start, regions[i].size);
+}
+
+/* Whether a limit is one of those that are the agent's business. */
+static bool is_ours(long pid, unsigned int resource)
+{
+	if ((resource != RLIMIT_AS && resource != RLIMIT_MEMLOCK) || !agent_mapped())
+		return false;
+	return !pid || pid == agent_syscall(SYS_getpid) || pid == agent_syscall(SYS_gettid);
+}
+
+/* prlimit() of this process; as the kernel says it. */
+static long limit_change(unsigned int resource, const struct rlimit *new, struct rlimit *old)
+{
+	struct rlimit set;
+	long r;
+
+	if (new)
+		set = *new;
+	if (new && resource == RLIMIT_AS)
+		set = (struct rlimit){ limit_for_kernel(set.rlim_cur), limit_for_kernel(set.rlim_max) };
+	r = agent_syscall(SYS_prlimit64, 0, resource, new ? &set : NULL, old);
+	if (r)
+		return r;
+	if (old && resource == RLIMIT_AS)
+		*old = (struct rlimit){ limit_for_program(old->rlim_cur), limit_for_program(old->rlim_max) };
+	if (new && resource == RLIMIT_MEMLOCK && set.rlim_cur != RLIM_INFINITY)
+		regions_unlock();
+	return 0;
+}
+
+typedef int (*real_getrlimit_call)(int, struct rlimit *);
+typedef int (*real_setrlimit_call)(int, const struct rlimit *);
+typedef int (*real_prlimit_call)(pid_t, int, const struct rlimit *, struct rlimit *);
+
+REAL_FUNCTION_AS(getrlimit, real_getrlimit_call);
+REAL_FUNCTION_AS(setrlimit, real_setrlimit_call);
+REAL_FUNCTION_AS(prlimit, real_prlimit_call);
+
+INTERPOSE int call_getrlimit(int, struct rlimit *) __asm__("getrlimit");
+INTERPOSE int call_getrlimit64(int, struct rlimit *) __asm__("getrlimit64") __attribute__((alias("getrlimit")));
+INTERPOSE int call_setrlimit(int, const struct rlimit *) __asm__("setrlimit");
+INTERPOSE int call_setrlimit64(int, const struct rlimit *) __asm__("setrlimit64") __attribute__((alias("setrlimit")));
+INTERPOSE int call_prlimit(pid_t, int, const struct rlimit *, struct rlimit *) __asm__("prlimit");
+INTERPOSE int call_prlimit64(pid_t, int, const struct rlimit *, struct rlimit *)
+	__asm__("prlimit64") __attribute__((alias("prlimit")));
+
+int call_getrlimit(int resource, struct rlimit *limit)
+{
+	int r;
+
+	call_enter(SYSCALL_prlimit64, (uint64_t[]){ 0, (uint32_t)resource, 0, (uintptr_t)limit }, CALL_FRAME);
+	if (is_ours(0, (unsigned int)resource))
+		r = (int)as_libc(limit_change((unsigned int)resource, NULL, limit));
+	else
+		r = REAL(getrlimit)(resource, limit);
+	call_exit(SYSCALL_prlimit64, call_result(r), CALL_FRAME);
+	return r;
+}
+
+int call_setrlimit(int resource, const struct rlimit *limit)
+{
+	int r;
+
+	call_enter(SYSCALL_prlimit64, (uint64_t[]){ 0, (uint32_t)resource, (uintptr_t)limit, 0 }, CALL_FRAME);
+	if (is_ours(0, (unsigned int)resource))
+		r = (int)as_libc(limit_change((unsigned int)resource, limit, NULL));
+	else
+		r = REAL(setrlimit)(resource, limit);
+	call_exit(SYSCALL_prlimit64, call_result(r), CALL_FRAME);
+	return r;
+}
+
+int call_prlimit(pid_t pid, int resource, const struct rlimit *new, struct rlimit *old)
+{
+	int r;
+
+	call_enter(SYSCALL_prlimit64, (uint64_t[]){ (uint32_t)pid, (uint32_t)resource, (uintptr_t)new,
+		   (uintptr_t)old }, CALL_FRAME);
+	if (is_ours(pid, (unsigned int)resource))
+		r = (int)as_libc(limit_change((unsigned int)resource, new, old));
+	else
+		r = REAL(prlimit)(pid, resource, new, old);
+	call_exit(SYSCALL_prlimit64, call_result(r), CALL_FRAME);
+	return r;
+}
+
+/* ---- exec ---- */
+
+extern void *__libc_stack_end;
+
+enum { STACK_GAP = 128 << 20, STACK_USED = 32 << 10 };
+
+/*
+ * Until the exec is done, the address space is larger than its limit, and the
+ * first thread's stack could not grow: it does so before. (Nothing else that
+ * could be a stack lies so near below its end.)
+ */
+static __attribute__((noinline)) void stack_grow(void)
+{
+	volatile char below[STACK_USED];
+
+	if ((uintptr_t)__libc_stack_end - (uintptr_t)below > STACK_GAP)
+		return;
+	for (size_t at = STACK_USED; at >= PAGE; at -= PAGE)
+		below[at - PAGE] = 0;
+}
+
+/*
+ * Whether a hard limit that was lowered can be raised again, should exec fail.
+ * Otherwise it stays, and the next agent has in it the room for itself.
+ */
+static bool hard_can_return(const struct rlimit *now)
+{
+	struct rlimit more = { now->rlim_cur, now->rlim_max + PAGE };
+
+	return now->rlim_max < RLIM_INFINITY - PAGE && !agent_syscall(SYS_prlimit64, 0, RLIMIT_AS, &more, 0);
+}
+
+void limits_exec(struct rlimit *limits)
+{
+	struct rlimit own;
+
+	*limits = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
+	if (!agent_mapped() || agent_restricted() || agent_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, &own))
+		return;
+	if (own.rlim_cur == RLIM_INFINITY && own.rlim_max == RLIM_INFINITY)
+		return;
+	stack_grow();
+	*limits = own;
+	if (hard_can_return(limits))
+		own.rlim_max = limit_for_program(own.rlim_max);
+	own.rlim_cur = limit_for_program(own.rlim_cur);
+	agent_syscall(SYS_prlimit64, 0, RLIMIT_AS, &own, 0);
+}
+
+void limits_exec_failed(const struct rlimit *limits)
+{
+	if (limits->rlim_cur != RLIM_INFINITY || limits->rlim_max != RLIM_INFINITY)
+		agent_syscall(SYS_prlimit64, 0, RLIMIT_AS, limits, 0);
+}
+
+/* ---- mlockall ---- */
+
+/* What is to be done with each mapping that is not ours. */
+struct walk {
+	struct agent_region regions[AGENT_REGIONS];
+	unsigned int	nr_regions;
+	bool		count;		/* add up their sizes; otherwise lock them */
+	unsigned int	flags;		/* of mlock2() */
+	uint64_t	size;
+};
+
+/* Mappings that cannot be filled fail, as they do in the kernel's walk, which does not tell either. */
+static void lock(uintptr_t start, uint64_t size, unsigned int flags)
+{
+	if (flags)
+		agent_syscall(SYS_mlock2, start, size, flags);
+	else
+		agent_syscall(SYS_mlock, start, size);
+}
+
+static void walk_piece(struct walk *w, uintptr_t start, uintptr_t end)
+{
+	if (start >= end)
+		return;
+	if (w->count)
+		w->size += end - start;
+	else
+		lock(start, end - start, w->flags);
+}
+
+/* Mappings that lie side by side may be one to the kernel. */
+static void walk_mapping(struct walk *w, uintptr_t start, uintptr_t end)
+{
+	for (unsigned int i = 0; i < w->nr_regions; i++) {
+		const struct agent_region *r = &w->regions[i];
+
+		if (r->start + r->size <= start || r->start >= end)
+			continue;
+		walk_piece(w, start, r->start);
+		start = r->start + r->size;
+	}
+	walk_piece(w, start, end);
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* A text of lines "START-END ...", which may be cut anywhere. */
+struct reader {
+	uintptr_t	number[2];
+	unsigned int	field;		/* 0 and 1: that number; 2: the rest of the line */
+};
+
+static void read_more(struct reader *r, struct walk *w, const char *text, long len)
+{
+	for (long i = 0; i < len; i++) {
+		int digit = hex_digit(text[i]);
+
+		if (text[i] == '\n')
+			*r = (struct reader){ 0 };
+		else if (r->field < 2 && digit >= 0)
+			r->number[r->field] = r->number[r->field] << 4 | (unsigned int)digit;
+		else if (r->field < 2 && ++r->field == 2 && (intptr_t)r->number[1] > 0)	/* not the vsyscall page */
+			walk_mapping(w, r->number[0], r->number[1]);
+	}
+}
+
+/* Without an allocation: false where /proc cannot be read. */
+static bool walk_all(struct walk *w)
+{
+	struct reader r = { 0 };
+	char text[1024];
+	bool any = false;
+	long fd, n;
+
+	w->nr_regions = agent_regions(w->regions);
+	if (agent_filtered())		/* it may take offence at what it did not call */
+		return false;
+	fd = agent_syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while ((n = agent_syscall(SYS_read, fd, text, sizeof(text))) > 0 || n == -EINTR) {
+		read_more(&r, w, text, n);
+		any = any || n > 0;
+	}
+	agent_syscall(SYS_close, fd);
+	return any;
+}
+
+static int lock_object(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct walk *w = data;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD)
+			walk_mapping(w, start & -(uintptr_t)PAGE, (start + p->p_memsz + PAGE - 1) & -(uintptr_t)PAGE);
+	}
+	return 0;
+}
+
+/* False at the end of a mapping, and where the session's memory begins. */
+static bool lock_page(const struct walk *w, uintptr_t at)
+{
+	for (unsigned int i = 0; i < w->nr_regions; i++)
+		if (at - w->regions[i].start < w->regions[i].size)
+			return false;
+	return !agent_syscall(SYS_mlock, at, PAGE);
+}
+
+/* The pages around an address, as far as there are some. */
+static void lock_around(const struct walk *w, uintptr_t addr)
+{
+	addr &= -(uintptr_t)PAGE;
+	for (uintptr_t at = addr; lock_page(w, at); at += PAGE)
+		;
+	for (uintptr_t at = addr - PAGE; lock_page(w, at); at -= PAGE)
+		;
+}
+
+/* Where nobody tells what is mapped: the program and its libraries, the heap and the stack. */
+static void lock_known(struct walk *w)
+{
+	dl_iterate_phdr(lock_object, w);
+	lock_around(w, (uintptr_t)agent_syscall(SYS_brk, 0) - 1);
+	lock_around(w, (uintptr_t)__builtin_frame_address(0));
+}
+
+static void lock_each(int flags)
+{
+	struct walk w = { .flags = flags & MCL_ONFAULT ? MLOCK_ONFAULT : 0 };
+
+	if (!walk_all(&w) && !w.flags)
+		lock_known(&w);
+}
+
+static uint64_t lock_limit(void)
+{
+	struct rlimit r;
+
+	return agent_syscall(SYS_prlimit64, 0, RLIMIT_MEMLOCK, 0, &r) ? 0 : r.rlim_cur;
+}
+
+/* What the kernel would hold against RLIMIT_MEMLOCK without us; where that cannot be known it fits. */
+static bool fits_limit(void)
+{
+	uint64_t own = agent_mapped();
+	struct walk w = { .count = true };
+
+	if (!walk_all(&w))
+		return true;
+	for (unsigned int i = 0; i < w.nr_regions; i++)
+		own -= w.regions[i].size < own ? w.regions[i].size : own;
+	return (w.size > own ? w.size - own : 0) <= lock_limit();
+}
+
+/*
+ * The kernel has refused to lock so much address space. Without MCL_FUTURE it
+ * ends what an earlier call said of the future; only munlockall() does that here.
+ */
+static long lock_within_limit(int flags)
+{
+	if (!fits_limit())
+		return -ENOMEM;
+	if (flags & MCL_FUTURE)
+		agent_syscall(SYS_mlockall, flags & ~MCL_CURRENT);
+	else
+		agent_syscall(SYS_munlockall);
+	lock_each(flags);
+	return 0;
+}
+
+/* mlockall() with MCL_CURRENT; as the kernel says it. */
+static long lock_all(int flags)
+{
+	long r = agent_syscall(SYS_mlockall, flags | MCL_ONFAULT);
+
+	if (r == -ENOMEM)
+		return lock_within_limit(flags);
+	if (r)
+		return r;
+	if (lock_limit() != RLIM_INFINITY)
+		regions_unlock();
+	if (flags & MCL_ONFAULT)
+		return 0;
+	/* What is mapped from now on first: the walk may meet it or not. */
+	if (flags & MCL_FUTURE)
+		agent_syscall(SYS_mlockall, MCL_FUTURE);
+	lock_each(flags);
+	return 0;
+}
+
+REAL_FUNCTION(mlockall);
+
+INTERPOSE int mlockall(int flags)
+{
+	int r;
+
+	call_enter(SYSCALL_mlockall, (uint64_t[]){ (uint32_t)flags }, CALL_FRAME);
+	if (flags & MCL_CURRENT && agent_mapped())
+		r = (int)as_libc(lock_all(flags));
+	else
+		r = REAL(mlockall)(flags);
+	call_exit(SYSCALL_mlockall, call_result(r), CALL_FRAME);
+	return r;
+}
+
+/* ---- syscall() ---- */
+
+long limits_syscall(long nr, const uint64_t args[6])
+{
+	bool set = nr == SYS_setrlimit, other = nr == SYS_prlimit64;
+	unsigned int resource = (unsigned int)args[other];
+
+	if (nr == SYS_mlockall && args[0] & MCL_CURRENT && agent_mapped())
+		return as_libc(lock_all((int)args[0]));
+	if (nr == SYS_mlockall || !is_ours(other ? (pid_t)args[0] : 0, resource))
+		return as_libc(agent_syscall(nr, args[0], args[1], args[2], args[3]));
+	if (other)
+		return as_libc(limit_change(resource, (const struct rlimit *)args[2], (struct rlimit *)args[3]));
+	return as_libc(limit_change(resource, set ? (const struct rlimit *)args[1] : NULL,
+				    set ? NULL : (struct rlimit *)args[1]));
+}
