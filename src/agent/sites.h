@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sites.h - functions that can be traced: where they are in a DSO, and how one is switched on
+ *
+ *     ELF file -> sites_find() -> site[] by address -> patch_prepare() -> patch_switch(), one byte a site
+ *
+ *                      off                      on
+ *     site    66 | 66 66 66 90         e8 | 66 66 66 90        call mirror + (site - text)
+ *
+ *             text                         mirror, at a fixed distance: the same bytes in every site
+ *             +-------------+              +-------------------+
+ *             | site: call -|------------->| jmp stub          |
+ *             | ...         |              | stub: jmp *entry -|---> patch_entry() -> sites_hit()
+ *             +-------------+              +-------------------+
+ *
+ * Included by the C files of src/agent. sites_find() is pure: whoever reads the
+ * same file finds the same list, so that a site's index is enough to name it.
+ */
+#ifndef TRACEFUSE_AGENT_SITES_H
+#define TRACEFUSE_AGENT_SITES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum site_kind {
+	SITE_ROW,		/* single nops: gcc's -fpatchable-function-entry */
+	SITE_NOP,		/* longer nops: clang's, and gcc's -mnop-mcount */
+	SITE_CALL,		/* a call of __fentry__ */
+	SITE_CALL_LATE,		/* a call of mcount, behind the prologue: %rbp is the frame */
+};
+
+/* Why a site is left alone. */
+enum site_skip {
+	SITE_GOOD,
+	SITE_SHORT,		/* fewer than five bytes */
+	SITE_UNKNOWN,		/* other bytes than these compilers write, or the start of the function is not known */
+	SITE_NOT_CODE,		/* not in a segment that is executed, or not writable by any means */
+	SITE_SPLIT,		/* code that may be running, and the first bytes do not lie in one aligned word */
+	SITE_CHANGED,		/* the memory has other bytes than the file */
+	SITE_NR_SKIPS
+};
+
+struct site {
+	uint64_t	at;	/* as in the file: p_vaddr, without the load bias */
+	uint8_t		kind;	/* enum site_kind */
+	uint8_t		len;	/* of its bytes that are nops or the call */
+	uint8_t		skip;	/* enum site_skip */
+	uint8_t		on;
+	uint32_t	pad;
+};
+
+/* ---- sites_find.c ---- */
+
+/*
+ * The sites of an ELF file whose whole contents are in memory, by address and
+ * each once. Stores at most `room` of them and returns how many there are at
+ * most (so that a call without room tells what is needed), 0: none or no such
+ * file. With room for all the number is exact.
+ */
+size_t sites_find(const void *file, size_t size, struct site *out, size_t room);
+const char *site_skip_text(enum site_skip why);
+
+/* ---- patch.c ---- */
+
+struct site_dso {
+	uintptr_t	bias;		/* address in memory = bias + site.at */
+	struct site	*sites;
+	size_t		nr;
+	uint32_t	distance;	/* of the mirror: the four bytes behind the first */
+	uint8_t		off;		/* the first byte of a site that is off */
+	bool		prepared;
+	char		*mirror;
+	size_t		mirror_size;
+};
+
+/* May memory that is executed be changed beside running threads here? Registers for it. */
+bool patch_live(void);
+/*
+ * Makes each site one instruction without effect. `alone`: none of this code
+ * runs or has run half, so that it may be changed at will. 0, -errno: nothing changed.
+ */
+int patch_prepare(struct site_dso *d, bool alone);
+/* Switches sites: wants(arg, index) for each. The number that changed, or -errno. */
+long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg);
+/* The DSO has been unmapped. */
+void patch_forget(struct site_dso *d);
+
+/* ---- x86_64/entry.S ---- */
+
+void patch_entry(void);
+void patch_entry_late(void);
+
+#endif

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sites_find.c - the sites of an ELF file
+ *
+ *     __patchable_function_entries     addresses of rows of nops, of which some may lie before the function
+ *     __mcount_loc                     addresses of calls or nops
+ *     relocations of __fentry__, mcount -> GOT entries -> PLT stubs -> the calls in the text
+ *
+ * The calls have no list of their own. A call is believed where its five or six
+ * bytes lead to the stub or the GOT entry and it stands where the compilers put
+ * one: at a function's start, or for mcount not far behind it. Functions' starts
+ * are those of the table in .eh_frame_hdr, which stripping leaves alone.
+ *
+ * Nothing in the file is believed: each offset is checked before it is used.
+ */
+#include <elf.h>
+#include <string.h>
+#include "agent/sites.h"
+
+enum { MAX_STUBS = 16, MAX_GOT = 4, PROLOGUE = 512, MAX_ROW = 64, ENDBR = 4 };
+
+struct image {
+	const unsigned char *file;
+	size_t		size;
+	const Elf64_Phdr *phdrs;
+	unsigned int	nr_phdrs;
+	const Elf64_Shdr *shdrs;
+	unsigned int	nr_shdrs;
+	const Elf64_Shdr *names;
+	/* .eh_frame_hdr's table */
+	const int32_t	*starts;	/* pairs: start of a function, its entry; both from `starts_base` */
+	size_t		nr_starts;
+	uint64_t	starts_base;
+};
+
+struct list {
+	struct site	*out;
+	size_t		nr, room;
+};
+
+/* ---- The file ---- */
+
+static const void *at_offset(const struct image *im, uint64_t offset, uint64_t len)
+{
+	return offset <= im->size && len <= im->size - offset ? im->file + offset : NULL;
+}
+
+/* How many bytes of the file stand for addresses from `at` on, at most `want`; flags: of the segment. */
+static const unsigned char *at_address(const struct image *im, uint64_t at, size_t *want, uint32_t *flags)
+{
+	for (unsigned int i = 0; i < im->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &im->phdrs[i];
+
+		if (p->p_type != PT_LOAD || at - p->p_vaddr >= p->p_filesz || at < p->p_vaddr)
+			continue;
+		if (*want > p->p_filesz - (at - p->p_vaddr))
+			*want = p->p_filesz - (at - p->p_vaddr);
+		*flags = p->p_flags;
+		return at_offset(im, p->p_offset + (at - p->p_vaddr), *want);
+	}
+	return NULL;
+}
+
+static const void *section_bytes(const struct image *im, const Elf64_Shdr *s, size_t *size)
+{
+	*size = s->sh_size;
+	return s->sh_type == SHT_NOBITS ? NULL : at_offset(im, s->sh_offset, s->sh_size);
+}
+
+static const char *text_at(const struct image *im, const Elf64_Shdr *table, uint32_t offset)
+{
+	size_t size;
+	const char *text = section_bytes(im, table, &size);
+
+	return text && offset < size && memchr(text + offset, 0, size - offset) ? text + offset : "";
+}
+
+static bool image_open(struct image *im, const void *file, size_t size)
+{
+	const Elf64_Ehdr *h = file;
+
+	*im = (struct image){ .file = file, .size = size };
+	if (size < sizeof(*h) || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    h->e_machine != EM_X86_64 || h->e_phentsize != sizeof(Elf64_Phdr) ||
+	    h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shstrndx >= h->e_shnum || h->e_shoff % 8 || h->e_phoff % 8)
+		return false;
+	im->phdrs = at_offset(im, h->e_phoff, h->e_phnum * sizeof(Elf64_Phdr));
+	im->shdrs = at_offset(im, h->e_shoff, h->e_shnum * sizeof(Elf64_Shdr));
+	if (!im->phdrs || !im->shdrs)
+		return false;
+	im->nr_phdrs = h->e_phnum;
+	im->nr_shdrs = h->e_shnum;
+	im->names = &im->shdrs[h->e_shstrndx];
+	return true;
+}
+
+/* Only the form that all linkers write: 4 bytes each, relative to the section. */
+static void starts_open(struct image *im)
+{
+	static const unsigned char form[4] = { 1, 0x1b, 0x03, 0x3b };
+	uint32_t nr, flags;
+
+	for (unsigned int i = 0; i < im->nr_phdrs; i++) {
+		size_t size = im->phdrs[i].p_filesz;
+		const unsigned char *b;
+
+		if (im->phdrs[i].p_type != PT_GNU_EH_FRAME)
+			continue;
+		b = at_address(im, im->phdrs[i].p_vaddr, &size, &flags);
+		if (!b || size < 12 || memcmp(b, form, 4) || (uintptr_t)b % 4)
+			return;
+		memcpy(&nr, b + 8, 4);
+		if (nr > (size - 12) / 8)
+			return;
+		im->starts = (const int32_t *)(b + 12);
+		im->nr_starts = nr;
+		im->starts_base = im->phdrs[i].p_vaddr;
+		return;
+	}
+}
+
+/* The start of the function that begins last at or before `at`; 0: not known. */
+static uint64_t start_before(const struct image *im, uint64_t at)
+{
+	size_t low = 0, high = im->nr_starts;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (im->starts_base + (int64_t)im->starts[2 * middle] <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? im->starts_base + (int64_t)im->starts[2 * (low - 1)] : 0;
+}
+
+/* ---- Instructions ---- */
+
+static const unsigned char endbr64[ENDBR] = { 0xf3, 0x0f, 0x1e, 0xfa };
+
+/* The length of the nop there, 0: it is none. */
+static size_t nop_length(const unsigned char *b, size_t room)
+{
+	size_t prefixes = 0, len;
+
+	while (prefixes < room && (b[prefixes] == 0x66 || b[prefixes] == 0x2e))
+		prefixes++;
+	b += prefixes;
+	room -= prefixes;
+	if (room >= 1 && b[0] == 0x90)
+		return prefixes + 1;
+	if (room < 3 || b[0] != 0x0f || b[1] != 0x1f || (b[2] & 0x38))
+		return 0;
+	switch (b[2] >> 6) {
+	case 0:	len = 3; break;
+	case 1: len = 4; break;
+	case 2: len = 7; break;
+	default: return 0;
+	}
+	/* Forms that no compiler writes are not nops to us. */
+	if ((b[2] & 7) == 4) {
+		if (b[2] >> 6 == 0)
+			return 0;
+		len++;
+	} else if ((b[2] & 7) == 5 && b[2] >> 6 == 0) {
+		return 0;
+	}
+	return len <= room ? prefixes + len : 0;
+}
+
+/* All nops from there on, and whether each has one byte. */
+static size_t nops_length(const unsigned char *b, size_t room, bool *single)
+{
+	size_t all = 0, len;
+
+	*single = true;
+	while (all < MAX_ROW && (len = nop_length(b + all, room - all))) {
+		*single &= len == 1;
+		all += len;
+	}
+	return all;
+}
+
+/* ---- The list ---- */
+
+static void list_add(struct list *l, struct site s)
+{
+	if (l->nr < l->room)
+		l->out[l->nr] = s;
+	l->nr++;
+}
+
+/* Of two with one address that comes first which can be patched. */
+static bool is_before(const struct site *a, const struct site *b)
+{
+	return a->at != b->at ? a->at < b->at : a->skip < b->skip;
+}
+
+static void sift(struct site *s, size_t root, size_t nr)
+{
+	for (size_t child; (child = 2 * root + 1) < nr; root = child) {
+		struct site swap = s[root];
+
+		if (child + 1 < nr && is_before(&s[child], &s[child + 1]))
+			child++;
+		if (!is_before(&swap, &s[child]))
+			return;
+		s[root] = s[child];
+		s[child] = swap;
+	}
+}
+
+/* libc's qsort() may allocate. Mostly they are in order already. */
+static void list_sort(struct site *s, size_t nr)
+{
+	size_t i = 1;
+
+	while (i < nr && !is_before(&s[i], &s[i - 1]))
+		i++;
+	if (i >= nr)
+		return;
+	for (i = nr / 2; i--;)
+		sift(s, i, nr);
+	for (i = nr; i-- > 1;) {
+		struct site swap = s[0];
+
+		s[0] = s[i];
+		s[i] = swap;
+		sift(s, 0, i);
+	}
+}
+
+static size_t list_unite(struct site *s, size_t nr)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		if (!to || s[to - 1].at != s[i].at)
+			s[to++] = s[i];
+	return to;
+}
+
+/* ---- Rows of nops ---- */
+
+/*
+ * The entry points to the first nop, which may lie before the function: those
+ * are not executed. Where an endbr64 stands between them, the rest is behind it.
+ */
+static struct site row_site(const struct image *im, uint64_t at)
+{
+	struct site s = { .at = at, .kind = SITE_ROW, .skip = SITE_UNKNOWN };
+	size_t room = 2 * MAX_ROW + ENDBR, before, len;
+	uint64_t start;
+	uint32_t flags;
+	bool single;
+	const unsigned char *b = at_address(im, at, &room, &flags);
+
+	if (!b || !(flags & PF_X)) {
+		s.skip = SITE_NOT_CODE;
+		return s;
+	}
+	before = nops_length(b, room, &single);
+	if (room - before >= ENDBR && !memcmp(b + before, endbr64, ENDBR)) {
+		before += ENDBR;
+	} else {
+		start = start_before(im, at + before);
+		/* The start may be that of the function before: then the list is all there is to go by, and M unknown. */
+		if (start < at && start + ENDBR != at)
+			return s;
+		before = start < at ? 0 : start - at;
+	}
+	len = nops_length(b + before, room - before, &single);
+	s.at = at + before;
+	s.kind = single ? SITE_ROW : SITE_NOP;
+	s.len = (uint8_t)len;
+	s.skip = len < 5 ? SITE_SHORT : SITE_GOOD;
+	/* Longer rows need no more than this; a longer nop is made one anew whole. */
+	if (single && len > 5)
+		s.len = 5;
+	return s;
+}
+
+/* A call of __mcount_loc may have been made a nop by the compiler. */
+static struct site loc_site(const struct image *im, uint64_t at)
+{
+	struct site s = { .at = at, .kind = SITE_CALL, .skip = SITE_UNKNOWN };
+	size_t room = 16, len;
+	uint32_t flags;
+	const unsigned char *b = at_address(im, at, &room, &flags);
+
+	if (!b || !(flags & PF_X)) {
+		s.skip = SITE_NOT_CODE;
+		return s;
+	}
+	len = nop_length(b, room);
+	if (len >= 5) {
+		s.kind = SITE_NOP;
+		s.len = (uint8_t)len;
+		s.skip = SITE_GOOD;
+	}
+	/* Calls are judged by where they lead: calls_scan(), which finds the same address. */
+	return s;
+}
+
+/* The addresses in a section: as they stand there, or as relative relocations set them. */
+static void section_sites(const struct image *im, const Elf64_Shdr *s, struct list *l,
+			  struct site (*site)(const struct image *im, uint64_t at))
+{
+	size_t size, r_size;
+	const unsigned char *b = section_bytes(im, s, &size);
+	uint64_t at;
+
+	for (size_t i = 0; b && i + 8 <= size; i += 8) {
+		memcpy(&at, b + i, 8);
+		if (at)
+			list_add(l, site(im, at));
+	}
+	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
+		const Elf64_Shdr *r = &im->shdrs[i];
+		const Elf64_Rela *rela = r->sh_type == SHT_RELA && (r->sh_flags & SHF_ALLOC) ?
+					 section_bytes(im, r, &r_size) : NULL;
+
+		for (size_t k = 0; rela && (k + 1) * sizeof(*rela) <= r_size; k++) {
+			Elf64_Rela e;
+
+			memcpy(&e, &rela[k], sizeof(e));
+			if (e.r_offset - s->sh_addr < s->sh_size && ELF64_R_TYPE(e.r_info) == R_X86_64_RELATIVE &&
+			    e.r_addend)
+				list_add(l, site(im, (uint64_t)e.r_addend));
+		}
+	}
+}
+
+/* ---- Calls ---- */
+
+/* Where a call of one of the functions may lead. */
+struct targets {
+	uint64_t	got[MAX_GOT];
+	uint64_t	stub[MAX_STUBS];
+	unsigned int	nr_got, nr_stubs;
+};
+
+static bool is_fentry(const char *name)
+{
+	return !strcmp(name, "__fentry__");
+}
+
+static bool is_mcount(const char *name)
+{
+	return !strcmp(name, "mcount") || !strcmp(name, "_mcount");
+}
+
+static void got_find(const struct image *im, bool (*is)(const char *name), struct targets *t)
+{
+	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
+		const Elf64_Shdr *r = &im->shdrs[i], *symbols;
+		size_t size, symbols_size;
+		const char *rela, *sym;
+
+		if (r->sh_type != SHT_RELA || !(r->sh_flags & SHF_ALLOC) || r->sh_link >= im->nr_shdrs)
+			continue;
+		symbols = &im->shdrs[r->sh_link];
+		rela = section_bytes(im, r, &size);
+		sym = section_bytes(im, symbols, &symbols_size);
+		for (size_t k = 0; rela && sym && symbols->sh_link < im->nr_shdrs && k + sizeof(Elf64_Rela) <= size;
+		     k += sizeof(Elf64_Rela)) {
+			Elf64_Rela e;
+			Elf64_Sym s;
+			size_t at;
+
+			memcpy(&e, rela + k, sizeof(e));
+			at = ELF64_R_SYM(e.r_info) * sizeof(s);
+			if (!at || at + sizeof(s) > symbols_size)
+				continue;
+			memcpy(&s, sym + at, sizeof(s));
+			if (t->nr_got < MAX_GOT && is(text_at(im, &im->shdrs[symbols->sh_link], s.st_name)))
+				t->got[t->nr_got++] = e.r_offset;
+		}
+	}
+}
+
+static bool is_got(const struct targets *t, uint64_t at)
+{
+	for (unsigned int i = 0; i < t->nr_got; i++)
+		if (t->got[i] == at)
+			return true;
+	return false;
+}
+
+static bool is_stub(const struct targets *t, uint64_t at)
+{
+	for (unsigned int i = 0; i < t->nr_stubs; i++)
+		if (t->stub[i] == at)
+			return true;
+	return false;
+}
+
+static uint64_t relative(const unsigned char *b, uint64_t end)
+{
+	int32_t word;
+
+	memcpy(&word, b, 4);
+	return end + (uint64_t)(int64_t)word;
+}
+
+/* A stub is [endbr64] [bnd] jmp *GOT; it is called at its first byte. */
+static void stub_add(struct targets *t, const unsigned char *b, size_t i, uint64_t at)
+{
+	if (i >= 1 && b[i - 1] == 0xf2) {
+		i--;
+		at--;
+	}
+	if (i >= ENDBR && !memcmp(b + i - ENDBR, endbr64, ENDBR))
+		at -= ENDBR;
+	if (t->nr_stubs < MAX_STUBS)
+		t->stub[t->nr_stubs++] = at;
+}
+
+static bool call_stands_well(const struct image *im, uint64_t at, bool late)
+{
+	uint64_t start = start_before(im, at);
+
+	if (!im->nr_starts)
+		return false;
+	return late ? at - start < PROLOGUE : at == start || at == start + ENDBR;
+}
+
+static void calls_of(const struct image *im, const unsigned char *b, size_t size, uint64_t base,
+		     const struct targets *t, bool late, struct list *l)
+{
+	for (size_t i = 0; i + 5 <= size; i++) {
+		struct site s = { .at = base + i, .kind = late ? SITE_CALL_LATE : SITE_CALL };
+
+		if (b[i] == 0xe8 && is_stub(t, relative(b + i + 1, s.at + 5)))
+			s.len = 5;
+		else if (i + 6 <= size && b[i] == 0xff && b[i + 1] == 0x15 && is_got(t, relative(b + i + 2, s.at + 6)))
+			s.len = 6;
+		else
+			continue;
+		s.skip = call_stands_well(im, s.at, late) ? SITE_GOOD : SITE_UNKNOWN;
+		list_add(l, s);
+	}
+}
+
+static void calls_scan(const struct image *im, bool (*is)(const char *name), bool late, struct list *l)
+{
+	struct targets t = { .nr_got = 0 };
+	uint32_t flags;
+
+	got_find(im, is, &t);
+	for (int pass = 0; t.nr_got && pass < 2; pass++)
+		for (unsigned int i = 0; i < im->nr_phdrs; i++) {
+			const Elf64_Phdr *p = &im->phdrs[i];
+			size_t size = p->p_filesz;
+			const unsigned char *b = p->p_type == PT_LOAD && (p->p_flags & PF_X) ?
+						 at_address(im, p->p_vaddr, &size, &flags) : NULL;
+
+			if (b && pass)
+				calls_of(im, b, size, p->p_vaddr, &t, late, l);
+			for (size_t k = 0; b && !pass && k + 6 <= size; k++)
+				if (b[k] == 0xff && b[k + 1] == 0x25 &&
+				    is_got(&t, relative(b + k + 2, p->p_vaddr + k + 6)))
+					stub_add(&t, b, k, p->p_vaddr + k);
+		}
+}
+
+size_t sites_find(const void *file, size_t size, struct site *out, size_t room)
+{
+	struct list l = { .out = out, .room = room };
+	struct image im;
+
+	if (!image_open(&im, file, size))
+		return 0;
+	starts_open(&im);
+	calls_scan(&im, is_fentry, false, &l);
+	calls_scan(&im, is_mcount, true, &l);
+	for (unsigned int i = 0; i < im.nr_shdrs; i++) {
+		const char *name = text_at(&im, im.names, im.shdrs[i].sh_name);
+
+		if (!strcmp(name, "__patchable_function_entries"))
+			section_sites(&im, &im.shdrs[i], &l, row_site);
+		else if (!strcmp(name, "__mcount_loc"))
+			section_sites(&im, &im.shdrs[i], &l, loc_site);
+	}
+	if (l.nr > room || !l.nr)
+		return l.nr;
+	list_sort(out, l.nr);
+	return list_unite(out, l.nr);
+}
+
+const char *site_skip_text(enum site_skip why)
+{
+	static const char *const texts[SITE_NR_SKIPS] = {
+		[SITE_GOOD] = "can be traced",
+		[SITE_SHORT] = "fewer than 5 bytes of nops",
+		[SITE_UNKNOWN] = "not the bytes of a compiler that is known",
+		[SITE_NOT_CODE] = "its memory cannot be written",
+		[SITE_SPLIT] = "its first bytes lie in two words, and its code may be running",
+		[SITE_CHANGED] = "changed since it was loaded",
+	};
+
+	return why < SITE_NR_SKIPS ? texts[why] : "";
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sites.c - sites of all kinds are found, made nops, switched on and off, and the functions do what they did
+ *
+ *     unit-agent-sites KIND LEN MODULE        a DSO
+ *     unit-agent-sites KIND LEN               the program itself, which has the functions of site_fixture.c
+ *
+ * What a site calls is not the agent here but a function that destroys every register that it may.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "agent/sites.h"
+#include "agent/sites_hit.h"
+
+enum { PASSES = 10, FUNCTIONS = 7 };	/* of one run: all functions once, and again() four times */
+
+bool patch_has_xsave = true;
+
+static struct site_dso dso;
+static struct site sites[256];
+static long (*run)(long seed);
+static const char *path;
+static enum site_kind kind;
+static unsigned int len;
+
+static unsigned long hits, slow_hits, strange;
+static uintptr_t parents[FUNCTIONS + 1];
+
+long site_run(long seed) __attribute__((weak));
+
+/* ---- What sites call ---- */
+
+static void destroy_general(void)
+{
+	__asm__ volatile("movq $-1, %%rcx; movq %%rcx, %%rdx; movq %%rcx, %%rsi; movq %%rcx, %%rdi; movq %%rcx, %%r8;"
+			 "movq %%rcx, %%r9; movq %%rcx, %%r10; movq %%rcx, %%r11; xorl %%eax, %%eax"
+			 : : : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc");
+}
+
+static void destroy_vectors(void)
+{
+	__asm__ volatile("pcmpeqd %%xmm0, %%xmm0; movdqa %%xmm0, %%xmm1; movdqa %%xmm0, %%xmm2; movdqa %%xmm0, %%xmm3;"
+			 "movdqa %%xmm0, %%xmm4; movdqa %%xmm0, %%xmm5; movdqa %%xmm0, %%xmm6; movdqa %%xmm0, %%xmm7;"
+			 "movdqa %%xmm0, %%xmm8; movdqa %%xmm0, %%xmm15"
+			 : : : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm15");
+}
+
+static size_t index_of(uintptr_t ip)
+{
+	for (size_t i = 0; i < dso.nr; i++)
+		if (dso.bias + dso.sites[i].at == ip)
+			return i;
+	__atomic_fetch_add(&strange, 1, __ATOMIC_RELAXED);
+	return FUNCTIONS;
+}
+
+bool sites_hit(uintptr_t ip, uintptr_t parent, const void *frame)
+{
+	const uintptr_t *f = frame;
+	unsigned long nr = __atomic_fetch_add(&hits, 1, __ATOMIC_RELAXED);
+	size_t i = index_of(ip);
+
+	if (i < FUNCTIONS)
+		__atomic_store_n(&parents[i], parent, __ATOMIC_RELAXED);
+	/* A walk from the frame comes to the function and to its caller. */
+	if (f[1] - 5 != ip || ((const uintptr_t *)f[0])[1] != parent)
+		__atomic_fetch_add(&strange, 1, __ATOMIC_RELAXED);
+	destroy_general();
+	return nr & 1;
+}
+
+void sites_hit_slow(uintptr_t ip, uintptr_t parent, const void *frame)
+{
+	__atomic_fetch_add(&slow_hits, 1, __ATOMIC_RELAXED);
+	index_of(ip);
+	/* It runs on an aligned stack. */
+	if ((uintptr_t)__builtin_frame_address(0) % 16)
+		__atomic_fetch_add(&strange, 1, __ATOMIC_RELAXED);
+	destroy_vectors();
+	destroy_general();
+}
+
+/* ---- The object under test ---- */
+
+static size_t find_in(const char *file)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	size_t nr;
+	void *at;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	close(fd);
+	nr = sites_find(at, (size_t)st.st_size, NULL, 0);
+	assert_true(nr <= 256);
+	nr = sites_find(at, (size_t)st.st_size, sites, nr);
+	munmap(at, (size_t)st.st_size);
+	return nr;
+}
+
+static void object_open(void)
+{
+	struct link_map *map = NULL;
+	Dl_info info;
+
+	run = site_run;
+	if (path) {
+		void *module = dlopen(path, RTLD_NOW);
+
+		assert_non_null(module);
+		run = (long (*)(long))dlsym(module, "site_run");
+	}
+	assert_non_null(run);
+	assert_true(dladdr1((void *)run, &info, (void **)&map, RTLD_DL_LINKMAP));
+	dso = (struct site_dso){ .bias = map->l_addr, .sites = sites, .nr = find_in(path ? path : "/proc/self/exe") };
+}
+
+static bool want_all(void *arg, size_t index)
+{
+	return true;
+}
+
+static bool want_none(void *arg, size_t index)
+{
+	return false;
+}
+
+static bool want_one(void *arg, size_t index)
+{
+	return index == *(size_t *)arg;
+}
+
+/* ---- Tests ---- */
+
+static void finds_each_function(void **state)
+{
+	assert_int_equal(dso.nr, FUNCTIONS);
+	for (size_t i = 0; i < dso.nr; i++) {
+		assert_string_equal(site_skip_text(sites[i].skip), "can be traced");
+		assert_int_equal(sites[i].kind, kind);
+		assert_int_equal(sites[i].len, len);
+		assert_true(!i || sites[i - 1].at < sites[i].at);
+	}
+}
+
+static void prepared_it_does_what_it_did(void **state)
+{
+	long before = run(11);
+
+	assert_true(patch_live());
+	assert_int_equal(patch_prepare(&dso, getenv("SITES_ALONE") != NULL), 0);
+	assert_int_equal(run(11), before);
+	assert_int_equal(hits, 0);
+}
+
+static void each_call_is_seen(void **state)
+{
+	long before = run(12);
+
+	assert_int_equal(patch_switch(&dso, want_all, NULL), FUNCTIONS);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(run(12), before);
+	assert_int_equal(hits, 100 * PASSES);
+	assert_int_equal(slow_hits, 50 * PASSES);
+	assert_int_equal(strange, 0);
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		assert_true(parents[i] != 0);
+	assert_int_equal(patch_switch(&dso, want_none, NULL), FUNCTIONS);
+	run(12);
+	assert_int_equal(hits, 100 * PASSES);
+}
+
+static void one_is_switched_alone(void **state)
+{
+	unsigned long all = 0;
+
+	for (size_t i = 0; i < FUNCTIONS; i++) {
+		hits = 0;
+		patch_switch(&dso, want_one, &i);
+		run(13);
+		assert_true(hits == 1 || hits == 4);
+		all += hits;
+	}
+	assert_int_equal(all, PASSES);
+	assert_int_equal(patch_switch(&dso, want_none, NULL), 1);
+}
+
+static void a_breakpoint_is_left_alone(void **state)
+{
+	static struct site copy[256];
+	struct site_dso other = dso;
+
+	memcpy(copy, sites, sizeof(copy));
+	other.sites = copy;
+	other.mirror = NULL;
+	/* What lies there by now is not what the file has. */
+	assert_int_equal(patch_prepare(&other, false), 0);
+	for (size_t i = 0; i < other.nr; i++)
+		if (copy[i].kind != SITE_NOP)
+			assert_int_equal(copy[i].skip, SITE_CHANGED);
+	patch_forget(&other);
+}
+
+/* ---- Beside running threads ---- */
+
+static _Atomic bool stop;
+static long expected;
+static _Atomic unsigned long wrong;
+
+static void *run_on(void *arg)
+{
+	while (!stop)
+		if (run(14) != expected)
+			wrong++;
+	return NULL;
+}
+
+static void threads_run_through_it(void **state)
+{
+	pthread_t threads[2];
+
+	expected = run(14);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, run_on, NULL), 0);
+	for (int i = 0; i < 500; i++)
+		assert_int_equal(patch_switch(&dso, i & 1 ? want_none : want_all, NULL), FUNCTIONS);
+	stop = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(wrong, 0);
+	assert_int_equal(strange, 0);
+}
+
+static void nonsense_has_no_sites(void **state)
+{
+	static unsigned char bytes[65536];
+	static struct site out[64];
+	int fd = open(path ? path : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	ssize_t size = read(fd, bytes, sizeof(bytes));
+	unsigned int seed = 1;
+
+	close(fd);
+	assert_true(size > 64);
+	/* Cut anywhere, and with any byte changed: no access outside of it. */
+	for (int i = 0; i < 2000; i++) {
+		size_t at = (size_t)rand_r(&seed) % (i & 1 ? 1024 : (size_t)size);
+		unsigned char old = bytes[at];
+
+		bytes[at] = (unsigned char)rand_r(&seed);
+		sites_find(bytes, (size_t)rand_r(&seed) % ((size_t)size + 1), out, 64);
+		sites_find(bytes, (size_t)size, out, 64);
+		bytes[at] = old;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_each_function),
+		cmocka_unit_test(prepared_it_does_what_it_did),
+		cmocka_unit_test(each_call_is_seen),
+		cmocka_unit_test(one_is_switched_alone),
+		cmocka_unit_test(threads_run_through_it),
+		cmocka_unit_test(a_breakpoint_is_left_alone),
+		cmocka_unit_test(nonsense_has_no_sites),
+	};
+
+	if (argc < 3)
+		return 2;
+	kind = (enum site_kind)atoi(argv[1]);
+	len = (unsigned int)atoi(argv[2]);
+	path = argc > 3 ? argv[3] : NULL;
+	object_open();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
