@@ -55,7 +55,9 @@ bool patch_live(void)
 /* Every processor that runs a thread of ours has executed a serializing instruction. */
 static void serialize(void)
 {
-	agent_syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+	/* A child of fork() has not registered yet. */
+	if (agent_syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) && patch_live())
+		agent_syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
 }
 
 /* ---- Memory ---- */
