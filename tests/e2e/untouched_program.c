@@ -5,6 +5,7 @@
  * All modes make events before and after: two of them when the agent is in good order.
  */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -21,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -220,24 +222,43 @@ static int mode_as_exec_user(void)
 	return as_exec();
 }
 
-static int proc_smaps = -1;
+static int proc_smaps = -1, session_file = -1;
 
-/* What is there of the mappings that are locked, in kB, and of files in memory that are mapped. */
-static void memory_locked(long *locked, long *shared)
+static void open_files(void)
+{
+	const char *session = getenv("TRACEFUSE_SESSION"), *dir = getenv("XDG_RUNTIME_DIR");
+	char path[4096];
+
+	proc_smaps = open("/proc/self/smaps", O_RDONLY);
+	snprintf(path, sizeof(path), "%s/tracefuse/%s/data", dir ? dir : "", session ? session : "");
+	session_file = session ? open(path, O_RDONLY) : -1;
+	if (session && session_file < 0)
+		printf("no %s\n", path);
+}
+
+/* What is there of the mappings that are locked, in kB. */
+static const char *memory_locked(void)
 {
 	static char text[1 << 20];
 	ssize_t n, len = 0;
+	long locked = 0;
 
-	*locked = *shared = 0;
 	lseek(proc_smaps, 0, SEEK_SET);
 	while (len < (ssize_t)sizeof(text) - 1 &&
 	       (n = read(proc_smaps, text + len, sizeof(text) - 1 - (size_t)len)) > 0)
 		len += n;
 	text[len] = 0;
 	for (char *at = text; (at = strstr(at, "\nLocked:")); at++)
-		*locked += atol(at + 8);
-	for (char *at = text; (at = strstr(at, "\nShared_Dirty:")); at++)
-		*shared += atol(at + 14);
+		locked += atol(at + 8);
+	return !locked ? "none" : locked < 512 << 10 ? "some" : "far too much";
+}
+
+/* The session's memory, where there is one. */
+static const char *memory_filled(void)
+{
+	struct stat st;
+
+	return session_file >= 0 && (fstat(session_file, &st) || st.st_blocks > 512 << 11) ? "far too much" : "little";
 }
 
 static int resident(void *from, size_t size)
@@ -255,7 +276,6 @@ static int resident(void *from, size_t size)
 static void try_lock(const char *name, int flags)
 {
 	char *before = malloc(120000), *after, *more;
-	long locked, shared;
 	int r;
 
 	errno = 0;
@@ -263,12 +283,10 @@ static void try_lock(const char *name, int flags)
 	printf("%s: %d %d", name, r, errno);
 	after = mmap(NULL, 16 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	more = mmap(NULL, 16 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	memory_locked(&locked, &shared);
-	printf(", in memory: %d, later: %d %d, locked %s, shared %s\n", resident(before, 120000),
+	printf(", in memory: %d, later: %d %d, locked %s, filled %s\n", resident(before, 120000),
 	       after == MAP_FAILED ? -1 : resident(after, 16 * 4096),
 	       more == MAP_FAILED ? -1 : resident(more, 16 * 4096),
-	       !locked ? "none" : locked < 512 << 10 ? "some" : "far too much",
-	       shared < 512 << 10 ? "little" : "far too much");
+	       memory_locked(), memory_filled());
 	trace_step(2);
 	/* `before` is not given back: the next one is to be new. */
 }
@@ -338,6 +356,18 @@ static int mode_lock_blind(void)
 {
 	printf("root changed: %d\n", chroot("/usr") || chdir("/"));
 	return try_locks();
+}
+
+/* Attaches itself when all that is mapped is filled at once. */
+static int mode_lock_late(void)
+{
+	int (*attach)(const char *) = (int (*)(const char *))dlsym(RTLD_DEFAULT, "tf_attach");
+
+	printf("locked: %d\n", mlockall(MCL_CURRENT | MCL_FUTURE));
+	printf("attached: %d\n", attach ? attach("late") : -1);
+	trace_step(2);
+	printf("locked %s\n", memory_locked());
+	return 0;
 }
 
 static int filter(unsigned int action, const int *calls, size_t nr, unsigned int otherwise)
@@ -460,14 +490,14 @@ int main(int argc, char **argv)
 		{ "as_inherited", mode_as_inherited }, { "as_exec", mode_as_exec },
 		{ "as_exec_user", mode_as_exec_user }, { "lock", mode_lock }, { "lock_any", mode_lock_any },
 		{ "lock_some", mode_lock_some }, { "lock_little", mode_lock_little },
-		{ "lock_blind", mode_lock_blind },
+		{ "lock_blind", mode_lock_blind }, { "lock_late", mode_lock_late },
 	};
 
 	static char text[4096];
 
 	setvbuf(stdout, text, _IOLBF, sizeof(text));
 	if (argc == 2 && !strncmp(argv[1], "lock", 4))
-		proc_smaps = open("/proc/self/smaps", O_RDONLY);
+		open_files();
 	for (size_t i = 0; argc == 2 && i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (strcmp(modes[i].name, argv[1]))
 			continue;
