@@ -85,13 +85,36 @@ static bool replace(const char *base, uint64_t size, int prot)
 			     -1, 0) == (long)base;
 }
 
+/*
+ * The data region, by the addresses behind it, which are as many and have
+ * nothing in them yet: what is mapped anew would be filled where the program
+ * has called mlockall(MCL_FUTURE), and could pass its limits.
+ */
+static bool replace_data(char *base, uint64_t size)
+{
+	static _Atomic bool begun;
+	char *spare = base + size;
+
+	/* Relaxed: another thread is about it, and this one's access is repeated until that is done. */
+	if (atomic_exchange_explicit(&begun, true, memory_order_relaxed))
+		return true;
+	agent_syscall(SYS_munlock, spare, size);
+	if (agent.data_spare >= size && !agent_syscall(SYS_mprotect, spare, size, PROT_READ | PROT_WRITE) &&
+	    agent_syscall(SYS_mremap, spare, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, base) == (long)base) {
+		agent_syscall(SYS_mmap, spare, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+			      MAP_FIXED_NOREPLACE, -1, 0);
+		return true;
+	}
+	return replace(base, size, PROT_READ | PROT_WRITE);
+}
+
 /* The config region as a whole is needed to find out that nothing is armed any more: zeros say so. */
 static bool replaced(uintptr_t at)
 {
 	const struct plane *p = &agent.plane;
 
 	if (p->data && at - (uintptr_t)p->data < p->data_size)
-		return replace(p->data, p->data_size, PROT_READ | PROT_WRITE);
+		return replace_data(p->data, p->data_size);
 	if (p->config && at - (uintptr_t)p->config < p->config_size)
 		return replace(p->config, p->config_size, PROT_READ);
 	return false;

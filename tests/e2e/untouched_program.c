@@ -231,7 +231,7 @@ static void open_files(void)
 
 	proc_smaps = open("/proc/self/smaps", O_RDONLY);
 	snprintf(path, sizeof(path), "%s/tracefuse/%s/data", dir ? dir : "", session ? session : "");
-	session_file = session ? open(path, O_RDONLY) : -1;
+	session_file = session ? open(path, O_RDWR) : -1;
 	if (session && session_file < 0)
 		printf("no %s\n", path);
 }
@@ -356,6 +356,18 @@ static int mode_lock_blind(void)
 {
 	printf("root changed: %d\n", chroot("/usr") || chdir("/"));
 	return try_locks();
+}
+
+/* The session's memory goes, and other memory takes its place: that is not to be filled, either. */
+static int mode_lock_truncated(void)
+{
+	printf("locked: %d\n", mlockall(MCL_CURRENT | MCL_FUTURE));
+	if (session_file >= 0 && ftruncate(session_file, 0))
+		printf("not truncated\n");
+	trace_step(2);
+	free(malloc(100));
+	printf("locked %s\n", memory_locked());
+	return 0;
 }
 
 /* Attaches itself when all that is mapped is filled at once. */
@@ -491,6 +503,7 @@ int main(int argc, char **argv)
 		{ "as_exec_user", mode_as_exec_user }, { "lock", mode_lock }, { "lock_any", mode_lock_any },
 		{ "lock_some", mode_lock_some }, { "lock_little", mode_lock_little },
 		{ "lock_blind", mode_lock_blind }, { "lock_late", mode_lock_late },
+		{ "lock_truncated", mode_lock_truncated },
 	};
 
 	static char text[4096];
