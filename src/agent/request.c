@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -16,19 +17,21 @@
 #include "agent/state.h"
 #include "agent/syscall.h"
 
-enum { HIGH_FD = 512, LESS_HIGH_FD = 64 };
+enum { HIGH_FD = 512 };
 
 static void close_fd(int fd)
 {
 	agent_syscall(SYS_close, fd);
 }
 
+/* As high as the program may have them: the next that it opens is to get the number that it would have got. */
 static int move_high(int fd)
 {
 	long high = agent_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD);
+	struct rlimit r;
 
-	if (high < 0)
-		high = agent_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, LESS_HIGH_FD);
+	if (high < 0 && !agent_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &r) && (uint64_t)fd + 1 < r.rlim_cur)
+		high = agent_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, r.rlim_cur - 1);
 	if (high < 0)
 		return fd;
 	close_fd(fd);
