@@ -47,16 +47,34 @@ enum {
 	AGENT_SHARED = 255,	/* no_rseq: a clone() runs beside the thread with its control block; it is not recorded */
 };
 
+/* Where the last hit of an event went, to go there again (way.c). */
+struct agent_way {
+	_Alignas(64) uint64_t epoch;	/* while it is this one */
+	uint64_t	on;		/* the instance's tracing_on and live, as they were */
+	uint64_t	flags;		/* its flags and clock */
+	uint32_t	event;		/* id; 0: leads nowhere */
+	uint32_t	cpu;		/* whose ring it is */
+	struct instance_state *inst;
+	struct ring	*ring;
+	uint64_t	mult, offset;	/* of the counter: struct clock_scale with a shift of 64 */
+	uint64_t	subbuf_size;
+	void		*rseq;		/* the thread's struct rseq_area */
+};
+
+enum { AGENT_WAYS = 16 };
+
 /* A thread that has had a hit. Private memory of the process, one for each slot, never freed. */
 struct agent_thread {
 	struct slot	*slot;
+	/* Eight bytes that one load takes; flags, locks and pid as in struct record_common. */
+	uint8_t		no_rseq;	/* children of vfork() that run on this thread's slot, or AGENT_SHARED */
+	uint8_t		zero;
+	uint8_t		flags;		/* enum agent_flags, kept by providers/signal.c */
+	uint8_t		locks;		/* locks held, kept by providers/lock.c: common_preempt_count */
 	uint32_t	pid;		/* as the server sees it */
 	uint32_t	tid;		/* in the process's own name space */
 	uint32_t	tgid;		/* the process, as the server sees it */
-	uint8_t		flags;		/* enum agent_flags, kept by providers/signal.c */
-	uint8_t		locks;		/* locks held, kept by providers/lock.c: common_preempt_count */
 	uint8_t		busy;		/* in an interposer: what it calls is not recorded */
-	uint8_t		no_rseq;	/* children of vfork() that run on this thread's slot, or AGENT_SHARED */
 	const volatile int32_t *cpu;	/* the CPU it runs on: libc's rseq area, or a negative number */
 	char		comm[LAYOUT_COMM_LEN];
 	uintptr_t	stack_low, stack_high;	/* the thread's own stack; 0: not known */
@@ -68,6 +86,7 @@ struct agent_thread {
 	uint32_t	nr_large;		/* large records that are being filled, inside each other */
 	char		*large;			/* LAYOUT_HIT_LEVELS pages for them; NULL: none yet */
 	uintptr_t	large_frame[LAYOUT_HIT_LEVELS];	/* A6 */
+	struct agent_way ways[AGENT_WAYS];	/* by event id */
 };
 
 /* ---- Emitting: async-signal-safe ---- */

@@ -13,6 +13,7 @@
 #include "agent/guarded.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
+#include "agent/way.h"
 #include "plane/arch/rseq_add.h"
 #include "plane/ring.h"
 
@@ -90,6 +91,12 @@ static __attribute__((noinline)) uint32_t levels_left(struct agent_thread *t, st
 		return i;
 	}
 	return depth;
+}
+
+/* Where the return address of the function that asks lies: so a short hit stores it, too. */
+static inline __attribute__((always_inline)) uintptr_t frame_here(void)
+{
+	return (uintptr_t)__builtin_frame_address(0) + sizeof(void *);
 }
 
 static inline void level_note(struct agent_thread *t, struct slot *slot, uintptr_t frame)
@@ -184,25 +191,31 @@ static __attribute__((noinline)) bool emit_any(struct agent_thread *t, uint32_t 
 	return slot_stays(t) && guarded_hit(&agent.plane, slot, &h, &t->resume) & 1;
 }
 
-static inline __attribute__((always_inline)) void emit(struct agent_thread *t, uint32_t id, void *record,
-						       uint32_t size, const void *frame)
+/* agent_emit() and event_emit() are in x86_64/emit.S: what is no short way comes here. */
+void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)
 {
-	struct slot *slot = t->slot;
-	int32_t cpu = *t->cpu;
+	enum hit_plain done = HIT_LONG;
+	struct slot *slot;
+	int32_t cpu;
 
-	if (__builtin_expect(cpu >= 0 && !t->no_rseq && !(t->flags & AGENT_HANDLER), 1)) {
-		fill_common(t, id, record);
-		level_note(t, slot, (uintptr_t)__builtin_frame_address(0));
-		if (!slot_stays(t) ||
-		    __builtin_expect(guarded_hit_plain(&agent.plane, slot, record, size, (uint32_t)cpu, &t->resume), 1))
+	if (__builtin_expect(!t || !t->slot, 0)) {
+		t = agent_thread();
+		if (!t)
 			return;
 	}
-	emit_any(t, id, record, size, 0, frame);
-}
-
-void agent_emit(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)
-{
-	emit(t, id, record, size, frame);
+	slot = t->slot;
+	cpu = *t->cpu;
+	if (__builtin_expect(cpu >= 0 && !t->no_rseq && !(t->flags & AGENT_HANDLER), 1)) {
+		fill_common(t, id, record);
+		level_note(t, slot, frame_here());
+		if (!slot_stays(t))
+			return;
+		done = guarded_hit_plain(&agent.plane, slot, record, size, (uint32_t)cpu, &t->resume);
+	}
+	if (done == HIT_RECORDED && slot_stays(t))
+		guarded_way_make(t, slot, id, (uint32_t)cpu, &t->resume);
+	else if (__builtin_expect(done == HIT_LONG, 0))
+		emit_any(t, id, record, size, 0, frame);
 }
 
 bool emit_seen(struct agent_thread *t, uint32_t id, void *record, uint32_t size, uint32_t seen)
@@ -211,16 +224,6 @@ bool emit_seen(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
 }
 
 /* ---- Static events ---- */
-
-void event_emit(const struct tf_event *ev, void *record, uint32_t size, const void *frame)
-{
-	struct agent_thread *t = agent_self.thread;
-
-	if (__builtin_expect(!t || !t->slot, 0))
-		t = agent_thread();
-	if (__builtin_expect(t != NULL, 1))
-		emit(t, ev->id, record, size, frame);
-}
 
 void *event_reserve(uint32_t size)
 {
@@ -235,7 +238,7 @@ void event_emit_large(const struct tf_event *ev, void *record, uint32_t size, co
 
 	if (!t)
 		return;
-	emit(t, ev->id, record, size, frame);
+	emit_long(t, ev->id, record, size, frame);
 	large_put(t, record);
 }
 

@@ -9,7 +9,8 @@
  *
  * Nonsense in the region - offsets, sizes, counts - makes a hit fault anywhere,
  * or divide by zero. A fault of our own code inside a hit is the hit's: it is
- * left, and no other begins. Any other fault is the program's own.
+ * left, and no other begins. Any other fault is the program's own. The short
+ * way (x86_64/emit.S) is known by its instructions.
  *
  * The handlers are set by a system call, so that nobody who interposes
  * sigaction() sees them. A program that sets its own replaces them, but for
@@ -25,6 +26,7 @@
 #include "agent/signal_return.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
+#include "agent/way.h"
 
 /* As the kernel has it. */
 struct guard_action {
@@ -128,10 +130,18 @@ static bool in_hit(const ucontext_t *context)
 	return t && t->resume && t->resume - context_sp(context) < HIT_STACK_MOST;
 }
 
+/* x86_64/emit.S: it has no frame and nothing to restore. */
+static bool in_short_hit(const ucontext_t *context)
+{
+	return context_ip(context) - (uintptr_t)emit_short_begin < (uintptr_t)(emit_short_end - emit_short_begin);
+}
+
 /* A hit that went on would go astray: it returns to whom it was made for. */
 static void leave_hit(ucontext_t *context)
 {
-	if (in_hit(context))
+	if (in_short_hit(context))
+		context_go(context, context_sp(context), (uintptr_t)emit_short_left, 0);
+	else if (in_hit(context))
 		context_go(context, agent_self.thread->resume, (uintptr_t)guarded_left, 1);
 }
 
@@ -144,7 +154,8 @@ bool agent_guard_takes(int sig, const siginfo_t *info, void *context)
 {
 	if (info->si_code <= 0 || index_of(sig) < 0)
 		return false;
-	if (!(sig == SIGBUS && replaced((uintptr_t)info->si_addr)) && !(in_our_code(context) && in_hit(context)))
+	if (!(sig == SIGBUS && replaced((uintptr_t)info->si_addr)) && !in_short_hit(context) &&
+	    !(in_our_code(context) && in_hit(context)))
 		return false;
 	/* Before the slots go: where to go on is in one of them. */
 	leave_hit(context);

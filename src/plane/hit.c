@@ -334,40 +334,40 @@ __attribute__((aligned(64))) uint64_t hit(const struct plane *p, struct slot *sl
 
 /* ---- What most hits of a running thread are ---- */
 
-static inline bool plain_record(const struct plane *p, struct slot *slot, const struct plan *plan, const void *record,
-				uint32_t size, uint32_t cpu)
+static inline enum hit_plain plain_record(const struct plane *p, struct slot *slot, const struct plan *plan,
+					  const void *record, uint32_t size, uint32_t cpu)
 {
 	struct instance_state *inst = plane_instance(p, plan_arms(plan)->instance);
 	data_ref buffer = live_buffer(inst);
 
 	if (__builtin_expect(atomic_load_explicit(&inst->flags, memory_order_relaxed) &
 			     (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE), 0))
-		return false;
+		return HIT_LONG;
 	if (records(inst, cpu) && buffer)
 		ring_write(p, slot, buffer, 0, cpu, 0, record, size);
-	return true;
+	return HIT_RECORDED;
 }
 
-bool hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size, uint32_t cpu)
+enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size, uint32_t cpu)
 {
 	const struct record_common *common = record;
 	const struct plan *plan;
 	unsigned int level;
-	bool done = true;
+	enum hit_plain done = HIT_DONE;
 
 	if (cpu >= plane_header(p)->nr_cpus || !hit_enter(p, slot, &level))
-		return true;
+		return HIT_DONE;
 	plan = plan_of(p, common->type);
 	if (!plan)
 		;
 	else if (plan->wants)
-		done = false;
+		done = HIT_LONG;
 	else if (plan->shape == PLAN_RECORD)
 		done = plain_record(p, slot, plan, record, size, cpu);
 	else if (plan->shape == PLAN_COUNT_KEY1)
-		done = count_key1(p, slot, plan, record, size, cpu, 0);
+		done = count_key1(p, slot, plan, record, size, cpu, 0) ? HIT_DONE : HIT_LONG;
 	else
-		done = false;
+		done = HIT_LONG;
 	hit_leave(slot, level);
 	return done;
 }

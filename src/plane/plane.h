@@ -134,9 +134,13 @@ uint64_t hit(const struct plane *p, struct slot *slot, const struct hit *h);
 /*
  * The same for a running thread's record of which a struct hit would tell
  * nothing else, without making one. Size is at least that of struct
- * record_common. False: nothing was done, because the event's plan wants more
- * (comm, a stack); hit() has to be called.
+ * record_common.
  */
-bool hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size, uint32_t cpu);
+enum hit_plain {
+	HIT_LONG,	/* nothing was done, because the event's plan wants more (comm, a stack): hit() has to be called */
+	HIT_DONE,
+	HIT_RECORDED,	/* the same, and the plan is to record it in one instance and nothing else */
+};
+enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size, uint32_t cpu);
 
 #endif

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include "plane/ring.h"
 #include "session/ring_access.h"
-#include "session/session.h"
+#include "session/state.h"
 
 static _Atomic data_ref *ring_word(struct session *s, struct buffer *b, uint32_t set, uint32_t cpu)
 {
@@ -146,5 +146,7 @@ int buffer_swap_cpu(struct session *s, data_ref live, data_ref snapshot, uint32_
 	}
 	atomic_store_explicit(&a->nr_sets, sets, memory_order_relaxed);
 	atomic_store_explicit(&b->nr_sets, sets, memory_order_relaxed);
+	/* Nothing is retired, but programs remember the rings (agent/way.c, W1). */
+	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guarded.S - x86-64: hit() and hit_plain(), which the guard can leave (guard.c)
+ * guarded.S - x86-64: hit(), hit_plain() and way_make(), which the guard can leave (guard.c)
  *
  *     guarded_hit(..., uintptr_t *resume):
  *         save the registers that a function has to keep, resume, and what it says
@@ -87,5 +87,9 @@ guarded_left:
 	guarded	guarded_hit, hit, %rcx
 	guarded_end
 	.size	guarded_hit, . - guarded_hit
+
+	guarded	guarded_way_make, way_make, %r8
+	guarded_end
+	.size	guarded_way_make, . - guarded_way_make
 
 	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * way.c - what a thread remembers of the way of its hits into a ring
+ *
+ * An event that is only recorded goes from its plan to an arm, an instance, a
+ * buffer and the ring of the CPU; a thread's next hit of it goes there again.
+ * So the thread keeps the end of that way, and x86_64/emit.S takes it.
+ *
+ * W1  What a way leads to may be used while the epoch is what it was. It is made
+ *     inside a hit that saw epoch E, so what it leads to was published and not
+ *     retired at E; whatever is retired raises the epoch (limbo.c) and is freed
+ *     only when no slot shows a depth with an older one. The short way stores
+ *     its depth, loads the epoch, leaves unless it is E, and stores E in its
+ *     slot: as any hit (H1), it either sees that something was retired or keeps
+ *     it from being freed. Other CPU's rings changing places raises it, too.
+ * W2  What changes without a publication is loaded each time: tracing_on, which
+ *     buffer is live, the instance's options and clock, whether the ring is
+ *     disabled (which says what tracing_cpumask does).
+ * W3  A way is made at level 0 and with the depth stored, so a signal handler's
+ *     hits neither take nor make one meanwhile. event is stored last: one that
+ *     was not finished leads nowhere.
+ * W4  A way is memory of the thread's own (R2 does not say of it what it says of
+ *     the session's); ring and inst have been brought into the mapping.
+ */
+#include "agent/state.h"
+#include "agent/way.h"
+#include "agent/x86_64/emit.h"
+#include "plane/arch/ring_commit.h"
+#include "plane/hit.h"
+#include "plane/ring.h"
+
+_Static_assert(offsetof(struct tf_event, id) == EVENT_ID && offsetof(struct agent_thread, slot) == THREAD_SLOT &&
+	       offsetof(struct agent_thread, no_rseq) == THREAD_WORD &&
+	       offsetof(struct agent_thread, flags) == THREAD_WORD + 2 &&
+	       offsetof(struct agent_thread, locks) == THREAD_WORD + 3 &&
+	       offsetof(struct agent_thread, pid) == THREAD_WORD + 4 &&
+	       offsetof(struct agent_thread, frame) == THREAD_FRAME &&
+	       offsetof(struct agent_thread, ways) == THREAD_WAYS, "emit.S knows the thread");
+_Static_assert(sizeof(struct agent_way) == 1 << WAY_SHIFT && AGENT_WAYS == WAY_MASK + 1 &&
+	       offsetof(struct agent_way, epoch) == WAY_EPOCH && offsetof(struct agent_way, on) == WAY_ON &&
+	       offsetof(struct agent_way, flags) == WAY_FLAGS && offsetof(struct agent_way, event) == WAY_EVENT &&
+	       offsetof(struct agent_way, inst) == WAY_INST && offsetof(struct agent_way, ring) == WAY_RING &&
+	       offsetof(struct agent_way, mult) == WAY_MULT && offsetof(struct agent_way, offset) == WAY_OFFSET &&
+	       offsetof(struct agent_way, subbuf_size) == WAY_SUBBUF &&
+	       offsetof(struct agent_way, rseq) == WAY_RSEQ, "emit.S knows the way");
+_Static_assert(offsetof(struct agent, plane) == 0 && offsetof(struct plane, config) == PLANE_CONFIG &&
+	       offsetof(struct plane, data) == PLANE_DATA && offsetof(struct plane, data_mask) == PLANE_MASK &&
+	       offsetof(struct config_header, epoch) == CONFIG_EPOCH &&
+	       offsetof(struct config_header, fence) == CONFIG_FENCE, "emit.S knows the session");
+_Static_assert(offsetof(struct slot, depth) == SLOT_DEPTH && offsetof(struct slot, epoch) == SLOT_EPOCH &&
+	       offsetof(struct instance_state, tracing_on) == INST_ON &&
+	       offsetof(struct instance_state, live) == INST_ON + 4 &&
+	       offsetof(struct instance_state, flags) == INST_FLAGS &&
+	       offsetof(struct instance_state, clock) == INST_FLAGS + 4, "emit.S knows slots and instances");
+_Static_assert(offsetof(struct ring, cpu) == RING_CPU && offsetof(struct ring, disabled) == RING_DISABLED &&
+	       offsetof(struct ring, head) == RING_HEAD && offsetof(struct ring, tail[0].time) == RING_TAIL_TIME &&
+	       offsetof(struct ring, tail[0].entries) == RING_TAIL_ENTRIES &&
+	       sizeof(struct ring_tail) == RING_TAIL_SIZE && offsetof(struct ring, page_end) == RING_PAGE_END &&
+	       offsetof(struct ring, base) == RING_BASE && RING_MAX_SMALL == 112 && RING_SHORT_MIN == 12,
+	       "emit.S knows the ring");
+_Static_assert(offsetof(struct rseq_area, cpu_id) == RSEQ_CPU && offsetof(struct rseq_area, rseq_cs) == RSEQ_CS,
+	       "emit.S knows the area of restartable sequences");
+
+/* Two words next to each other, as the short way compares them. */
+static uint64_t words_at(const volatile void *at)
+{
+	const volatile uint32_t *word = at;
+
+	return word[0] | (uint64_t)word[1] << 32;
+}
+
+/* An event that one instance records and that does nothing else, as in plain_record(). */
+static struct instance_state *only_recorded(uint32_t id)
+{
+	const struct plane *p = &agent.plane;
+	const struct plan *plan = plan_of(p, (uint16_t)id);
+
+	if (!plan || plan->shape != PLAN_RECORD || plan->wants || plan_arms(plan)->instance >= LAYOUT_MAX_INSTANCES)
+		return NULL;
+	return plane_instance(p, plan_arms(plan)->instance);
+}
+
+static struct ring *ring_to(const struct instance_state *inst, uint32_t live, uint32_t cpu)
+{
+	const struct plane *p = &agent.plane;
+	/* Both pair with the releases of those who publish them. */
+	data_ref ref = atomic_load_explicit(&inst->buffers[live & 1], memory_order_acquire);
+	const struct buffer *b = plane_data(p, ref);
+
+	if (!ref || cpu >= b->nr_cpus || plane_instance(p, b->instance % LAYOUT_MAX_INSTANCES) != inst)
+		return NULL;
+	ref = atomic_load_explicit(&b->rings[cpu], memory_order_acquire);
+	return ref ? plane_data(p, ref) : NULL;
+}
+
+static bool way_find(struct agent_way *w, uint32_t id, uint32_t cpu)
+{
+	struct instance_state *inst = only_recorded(id);
+	struct ring *r;
+
+	if (!inst)
+		return false;
+	w->on = words_at(&inst->tracing_on);
+	w->flags = words_at(&inst->flags);
+	if (!(uint32_t)w->on || ((uint32_t)w->flags & (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE)) ||
+	    w->flags >> 32 != CLOCK_ID_LOCAL)
+		return false;
+	r = ring_to(inst, (uint32_t)(w->on >> 32), cpu);
+	if (!r || r->cpu != cpu)
+		return false;
+	w->inst = inst;
+	w->ring = r;
+	w->subbuf_size = r->subbuf_size;
+	return true;
+}
+
+void way_make(struct agent_thread *t, struct slot *slot, uint32_t id, uint32_t cpu)
+{
+	const struct config_header *h = plane_header(&agent.plane);
+	/* Acquire: H1, pairs with the raise in session_publish(). */
+	uint64_t epoch = atomic_load_explicit(&h->epoch, memory_order_acquire);
+	struct agent_way *w = &t->ways[id % AGENT_WAYS];
+
+	/* Relaxed: the thread's own. */
+	if (atomic_load_explicit(&slot->depth, memory_order_relaxed) || id >= LAYOUT_MAX_EVENTS ||
+	    atomic_load_explicit(&h->fence, memory_order_relaxed) || !h->tsc.valid || h->tsc.shift != 64 ||
+	    (w->event == id && w->cpu == cpu && w->epoch == epoch) || rseq_cpu() < 0 || cpu >= h->nr_cpus ||
+	    (atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY))
+		return;
+	atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);	/* W3 */
+	atomic_signal_fence(memory_order_seq_cst);	/* H1 */
+	epoch = atomic_load_explicit(&h->epoch, memory_order_acquire);
+	atomic_store_explicit(&slot->epoch, epoch, memory_order_release);
+	w->event = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	w->epoch = epoch;
+	w->cpu = cpu;
+	w->mult = h->tsc.mult;
+	w->offset = (uint64_t)h->tsc.offset;
+	w->rseq = rseq_area();
+	if (way_find(w, id, cpu)) {
+		atomic_signal_fence(memory_order_seq_cst);
+		w->event = id;
+	}
+	/* Release: as at the end of any hit. */
+	atomic_store_explicit(&slot->depth, 0, memory_order_release);
+}

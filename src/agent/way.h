@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * way.h - the short way of a hit (way.c)
+ *
+ * Included by the C files of src/agent only.
+ */
+#ifndef TRACEFUSE_AGENT_WAY_H
+#define TRACEFUSE_AGENT_WAY_H
+
+#include "agent/agent.h"
+#include "tracefuse/base.h"
+
+/* Behind a hit of event `id` that went into a ring on this CPU: the next one may be short. Under the guard. */
+void way_make(struct agent_thread *t, struct slot *slot, uint32_t id, uint32_t cpu);
+/* The same, by guarded.S. */
+void guarded_way_make(struct agent_thread *t, struct slot *slot, uint32_t id, uint32_t cpu, uintptr_t *resume);
+
+/* A hit that the short way left, before it had done anything. */
+void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)
+	__attribute__((visibility("hidden")));
+
+/* The short way's instructions, and where it returns: from each of them one may go there. No functions. */
+extern const char emit_short_begin[] __attribute__((visibility("hidden")));
+extern const char emit_short_end[] __attribute__((visibility("hidden")));
+void emit_short_left(void) __attribute__((visibility("hidden")));
+
+#endif

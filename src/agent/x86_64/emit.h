@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * emit.h - x86-64: where emit.S finds what it needs; way.c checks these numbers
+ */
+#ifndef TRACEFUSE_AGENT_X86_64_EMIT_H
+#define TRACEFUSE_AGENT_X86_64_EMIT_H
+
+#define EVENT_ID	8	/* struct tf_event */
+
+#define THREAD_SLOT	0	/* struct agent_thread */
+#define THREAD_WORD	8
+#define THREAD_FRAME	80
+#define THREAD_WAYS	192
+
+#define WAY_SHIFT	7	/* struct agent_way */
+#define WAY_MASK	15
+#define WAY_EPOCH	0
+#define WAY_ON		8
+#define WAY_FLAGS	16
+#define WAY_EVENT	24
+#define WAY_INST	32
+#define WAY_RING	40
+#define WAY_MULT	48
+#define WAY_OFFSET	56
+#define WAY_SUBBUF	64
+#define WAY_RSEQ	72
+
+#define PLANE_CONFIG	0	/* struct plane */
+#define PLANE_DATA	8
+#define PLANE_MASK	32
+
+#define CONFIG_EPOCH	120	/* struct config_header */
+#define CONFIG_FENCE	140
+
+#define SLOT_DEPTH	8	/* struct slot */
+#define SLOT_EPOCH	16
+
+#define INST_ON		4	/* struct instance_state: tracing_on and live */
+#define INST_FLAGS	12	/* flags and clock */
+
+#define RING_CPU	0	/* struct ring */
+#define RING_DISABLED	40
+#define RING_HEAD	64
+#define RING_TAIL_TIME	72
+#define RING_TAIL_ENTRIES 80
+#define RING_TAIL_SIZE	16	/* of each of the two, one behind the other */
+#define RING_PAGE_END	104
+#define RING_BASE	112
+
+#define RSEQ_CPU	4	/* struct rseq_area */
+#define RSEQ_CS		8
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * way.c - the short way of a hit: what it writes, and that it is left when something has changed
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "agent/state.h"
+#include "plane/clock.h"
+#include "plane/plane.h"
+#include "plane/ring.h"
+#include "session/attach.h"
+#include "session/session.h"
+
+enum { EVENT = 300, RING_BYTES = 1 << 20, MOST = 128, LATER = 50000000 };
+
+static struct session *session;
+static struct instance_state *inst;
+static pthread_t server;
+static _Atomic int stop;
+
+static void *serve(void *arg)
+{
+	while (!stop) {
+		attach_serve(session);
+		usleep(500);
+	}
+	return NULL;
+}
+
+static data_ref buffer_new(void)
+{
+	uint32_t nr_cpus = session_header(session)->nr_cpus;
+	uint64_t bytes[LAYOUT_MAX_CPUS];
+	data_ref out;
+
+	for (uint32_t i = 0; i < nr_cpus; i++)
+		bytes[i] = RING_BYTES;
+	assert_int_equal(buffer_create(session, 0, nr_cpus, 4096, bytes, 1, true, &out), 0);
+	return out;
+}
+
+static void arm(bool on)
+{
+	size_t size = sizeof(struct plan) + sizeof(struct arm);
+	config_ref ref = on ? session_config_alloc(session, size) : 0;
+	struct plan *plan = session_config(session, ref, size);
+
+	if (on) {
+		*plan = (struct plan){ .event_id = EVENT, .nr_arms = 1, .size = (uint32_t)size };
+		*(struct arm *)(plan + 1) = (struct arm){ .flags = ARM_RECORD };
+	}
+	session_publish(session, (_Atomic uint64_t *)&plane_event(session_plane(session), EVENT)->plan, ref);
+}
+
+/* On one CPU, so that a way leads to the ring of that one. */
+static int set_up(void **state)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(sched_getcpu(), &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus) || session_create(NULL, NULL, &session) ||
+	    pthread_create(&server, NULL, serve, NULL))
+		return -1;
+	inst = plane_instance(session_plane(session), 0);
+	memset(inst->cpumask, 0xff, sizeof(inst->cpumask));
+	for (int i = 0; i < 2; i++)
+		session_publish(session, &inst->buffers[i], buffer_new());
+	inst->tracing_on = 1;
+	arm(true);
+	return attach_start(session_dir(session), NULL);
+}
+
+static int tear_down(void **state)
+{
+	stop = 1;
+	pthread_join(server, NULL);
+	session_close(session);
+	return 0;
+}
+
+static bool possible(void)
+{
+	return *agent_thread()->cpu >= 0 && session_header(session)->tsc.valid && !session_header(session)->fence;
+}
+
+static struct agent_way *way(void)
+{
+	return &agent_thread()->ways[EVENT % AGENT_WAYS];
+}
+
+static void emit(uint64_t v)
+{
+	uint64_t record[2] = { 0, v };
+
+	agent_emit(agent_thread(), EVENT, record, sizeof(record), NULL);
+}
+
+/* The last record of a buffer with what emit() wrote; 0: it has none. */
+static uint64_t last_of(data_ref buffer, uint64_t *time)
+{
+	struct ring_record r;
+	struct ring_iter *it;
+	uint64_t v = 0;
+
+	assert_int_equal(ring_iter_open(session, buffer, -1, &it), 0);
+	while (ring_iter_next(it, &r) == 1) {
+		memcpy(&v, (const char *)r.record + 8, 8);
+		if (time)
+			*time = r.time;
+	}
+	ring_iter_close(it);
+	return v;
+}
+
+static uint64_t last(void)
+{
+	return last_of(inst->buffers[inst->live & 1], NULL);
+}
+
+/* From here on hits are short until something changes. */
+static void begin(void)
+{
+	emit(1);
+	emit(2);
+	if (!possible())
+		skip();
+	assert_int_equal(way()->event, EVENT);
+}
+
+static void the_second_hit_is_short(void **state)
+{
+	uint64_t before, then;
+
+	begin();
+	emit(3);
+	assert_int_equal(last_of(inst->buffers[0], &before), 3);
+	/* Time tells which way it went. */
+	way()->offset += LATER;
+	emit(4);
+	way()->offset -= LATER;
+	assert_int_equal(last_of(inst->buffers[0], &then), 4);
+	assert_true(then - before >= LATER);
+}
+
+static void fill(unsigned char *record, uint32_t size, uint32_t seed)
+{
+	for (uint32_t i = 8; i < size; i++) {
+		seed = seed * 1103515245 + 12345;
+		record[i] = (unsigned char)(seed >> 16);
+	}
+}
+
+/* Sizes that are short and those next to them, through several pages. */
+static void each_byte_is_where_it_belongs(void **state)
+{
+	_Alignas(8) unsigned char record[MOST];
+	struct agent_thread *t = agent_thread();
+	struct ring_record r;
+	struct ring_iter *it;
+	uint32_t n = 0;
+
+	begin();
+	buffer_clear(session, inst->buffers[0], -1);
+	t->flags = AGENT_SIGNALS_OFF;
+	t->locks = 7;
+	for (int round = 0; round < 20; round++)
+		for (uint32_t size = 8; size < MOST; size++, n++) {
+			fill(record, size, n);
+			agent_emit(t, EVENT, record, size, NULL);
+		}
+	t->flags = t->locks = 0;
+	assert_int_equal(ring_iter_open(session, inst->buffers[0], -1, &it), 0);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t size = 8 + i % (MOST - 8);
+		const struct record_common *c;
+
+		assert_int_equal(ring_iter_next(it, &r), 1);
+		c = r.record;
+		assert_in_range(r.size, size, size + 4);
+		assert_int_equal(c->type, EVENT);
+		assert_int_equal(c->flags, AGENT_SIGNALS_OFF);
+		assert_int_equal(c->preempt_count, 7);
+		assert_int_equal(c->pid, t->pid);
+		fill(record, size, i);
+		assert_memory_equal((const char *)r.record + 8, record + 8, size - 8);
+	}
+	assert_int_equal(ring_iter_next(it, &r), 0);
+	ring_iter_close(it);
+}
+
+static void tracing_off_is_seen(void **state)
+{
+	begin();
+	inst->tracing_on = 0;
+	emit(10);
+	inst->tracing_on = 1;
+	assert_int_equal(last(), 2);
+	emit(11);
+	assert_int_equal(last(), 11);
+}
+
+static void a_cpu_that_does_not_record_is_seen(void **state)
+{
+	begin();
+	buffer_set_cpu_recording(session, inst->buffers[0], way()->cpu, false);
+	emit(10);
+	buffer_set_cpu_recording(session, inst->buffers[0], way()->cpu, true);
+	assert_int_equal(last(), 2);
+	emit(11);
+	assert_int_equal(last(), 11);
+}
+
+static void a_swap_is_seen(void **state)
+{
+	begin();
+	inst->live ^= 1;
+	emit(20);
+	assert_int_equal(last(), 20);
+	emit(21);
+	assert_int_equal(last(), 21);
+	inst->live ^= 1;
+	assert_int_equal(last(), 2);
+	emit(22);
+	assert_int_equal(last(), 22);
+}
+
+static void rings_that_change_places_are_seen(void **state)
+{
+	begin();
+	assert_int_equal(buffer_swap_cpu(session, inst->buffers[0], inst->buffers[1], way()->cpu), 0);
+	emit(30);
+	assert_int_equal(last(), 30);
+	assert_int_equal(last_of(inst->buffers[1], NULL), 2);
+}
+
+static void a_new_buffer_is_seen(void **state)
+{
+	data_ref before = inst->buffers[0];
+
+	begin();
+	session_publish(session, &inst->buffers[0], buffer_new());
+	emit(40);
+	emit(41);
+	assert_int_equal(last(), 41);
+	assert_int_equal(last_of(before, NULL), 2);
+	buffer_retire(session, before);
+	emit(42);
+	assert_int_equal(session_reclaim(session), 0);
+	emit(43);
+	assert_int_equal(last(), 43);
+}
+
+static void another_clock_is_seen(void **state)
+{
+	uint64_t time = 0;
+
+	begin();
+	inst->clock = CLOCK_ID_COUNTER;
+	inst->counter = 5;
+	emit(50);
+	assert_int_equal(last_of(inst->buffers[0], &time), 50);
+	inst->clock = CLOCK_ID_LOCAL;
+	assert_in_range(time, 6, 9);	/* it is read once more for each way that was tried */
+	buffer_clear(session, inst->buffers[0], -1);
+}
+
+static void another_plan_is_seen(void **state)
+{
+	begin();
+	arm(false);
+	emit(60);
+	assert_int_equal(last(), 2);
+	arm(true);
+	emit(61);
+	assert_int_equal(last(), 61);
+}
+
+/* One inside another: the inner one counts as a handler's. */
+static void the_level_is_free_again(void **state)
+{
+	struct slot *slot = agent_thread()->slot;
+
+	begin();
+	assert_int_equal(slot->depth, 0);
+	agent_thread()->frame[0] = (uintptr_t)__builtin_frame_address(0);	/* waits */
+	slot->depth = 1;
+	emit(70);
+	assert_int_equal(slot->depth, 1);
+	slot->depth = 0;
+	assert_int_equal(last(), 70);
+	emit(71);
+	assert_int_equal(slot->depth, 0);
+	assert_int_equal(last(), 71);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_second_hit_is_short),
+		cmocka_unit_test(each_byte_is_where_it_belongs),
+		cmocka_unit_test(tracing_off_is_seen),
+		cmocka_unit_test(a_cpu_that_does_not_record_is_seen),
+		cmocka_unit_test(a_swap_is_seen),
+		cmocka_unit_test(rings_that_change_places_are_seen),
+		cmocka_unit_test(a_new_buffer_is_seen),
+		cmocka_unit_test(another_clock_is_seen),
+		cmocka_unit_test(another_plan_is_seen),
+		cmocka_unit_test(the_level_is_free_again),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
