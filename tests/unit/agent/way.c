@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "agent/state.h"
@@ -302,6 +303,17 @@ static void the_level_is_free_again(void **state)
 	assert_int_equal(last(), 71);
 }
 
+/* The last one: after it nothing is recorded any more. */
+static void nonsense_ends_the_tracing(void **state)
+{
+	begin();
+	guard_start();		/* again: cmocka has set handlers of its own */
+	way()->ring = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	emit(80);
+	assert_false(agent_attached());
+	assert_null(agent_thread());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +327,7 @@ int main(void)
 		cmocka_unit_test(another_clock_is_seen),
 		cmocka_unit_test(another_plan_is_seen),
 		cmocka_unit_test(the_level_is_free_again),
+		cmocka_unit_test(nonsense_ends_the_tracing),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
