@@ -270,6 +270,7 @@ static int greet(struct attach_reply *reply)
 	if (err)
 		return err;
 	agent.here->pid = reply->pid;
+	agent.here->process = reply->process;
 	agent.here->other_pids = reply->pid && reply->pid != (uint32_t)agent_syscall(SYS_getpid);
 	return slots_take(reply);
 }
@@ -304,6 +305,7 @@ int attach_again(void)
 	}
 	/* Pairs with the acquire in agent_attached(). */
 	atomic_store_explicit(&agent.here->attached, 1, memory_order_release);
+	sites_again();
 	return 0;
 }
 
@@ -375,6 +377,7 @@ int attach_start(const char *name, const char *runtime_dir)
 	atomic_store_explicit(&agent.here->attached, 1, memory_order_release);
 	atomic_store_explicit(&agent.state, AGENT_ON, memory_order_release);
 	events_start();		/* of DSOs that came meanwhile */
+	sites_start();
 	return 0;
 }
 

@@ -319,6 +319,13 @@ static bool dso_find(uintptr_t addr, struct dso *d)
 	return true;
 }
 
+uint32_t dso_number(uintptr_t addr)
+{
+	struct dso d;
+
+	return dso_find(addr, &d) ? d.number : NO_NUMBER;
+}
+
 static uint64_t dso_delta(const struct dso *d)
 {
 	return d->number == NO_NUMBER ? 0 :

@@ -75,6 +75,11 @@ static inline bool wants_stack(uint32_t id)
 	return arms_want_stack(plan);
 }
 
+bool emit_wants_stack(uint32_t id)
+{
+	return wants_stack(id);
+}
+
 /* ---- E2 ---- */
 
 /* Hits that were left come to an end here. -> the level that is free */

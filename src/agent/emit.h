@@ -17,6 +17,9 @@ void event_emit_large(const struct tf_event *ev, void *record, uint32_t size, co
 int print_formatted(const void *ip, const char *format, va_list args);
 int print_text(const void *ip, const char *text, size_t size);
 
+/* Whether a stack is wanted of a hit of that event just now. */
+bool emit_wants_stack(uint32_t id);
+
 /* One hit whose triggers see only the first `seen` bytes of the record. True: recorded in the top instance. */
 bool emit_seen(struct agent_thread *t, uint32_t id, void *record, uint32_t size, uint32_t seen);
 

@@ -313,3 +313,9 @@ long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), vo
 	protect(d, PROT_READ | PROT_EXEC);
 	return nr;
 }
+
+void patch_look(struct site_dso *d)
+{
+	for (size_t i = 0; d->prepared && i < d->nr; i++)
+		d->sites[i].on = !d->sites[i].skip && *address(d, &d->sites[i]) == CALL;
+}

@@ -83,6 +83,8 @@ bool patch_live(void);
 int patch_prepare(struct site_dso *d, bool alone);
 /* Switches sites: wants(arg, index) for each. The number that changed, or -errno. */
 long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg);
+/* Reads from the memory which sites are on. */
+void patch_look(struct site_dso *d);
 /* The DSO has been unmapped. */
 void patch_forget(struct site_dso *d);
 

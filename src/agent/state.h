@@ -35,6 +35,7 @@ struct agent_here {
 	_Atomic uint32_t lock;		/* futex: 0 free, 1 taken, 2 taken and waited for */
 	uint32_t	no_membarrier;
 	uint32_t	pid;		/* as the server sees it */
+	uint32_t	process;	/* 1 + index in the process table */
 	uint32_t	other_pids;	/* the server sees other pids than we do */
 	_Atomic uint64_t retry;		/* counter: attaching failed, not again before */
 	uint32_t	nr_given;
@@ -155,6 +156,15 @@ uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, ui
 void dso_start(void);
 /* Whether addr lies in the code of a DSO; *out: as an address of the session. */
 bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out);
+/* The number of the DSO there in the session's table, UINT32_MAX: none. */
+uint32_t dso_number(uintptr_t addr);
+
+/* ---- sites.c ---- */
+
+/* Prepares the sites of all DSOs that are loaded, and has a task obey the server. Under the lock, or at load. */
+void sites_start(void);
+/* In a child of fork(): its own task. Under the lock. */
+void sites_again(void);
 
 /* ---- events.c ---- */
 

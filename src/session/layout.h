@@ -35,7 +35,7 @@ typedef uint64_t config_ref;		/* offset in the config region, 0: none */
 typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 
 #define SESSION_MAGIC		0x6573756665636172ull	/* "racefuse" */
-#define SESSION_VERSION		4u	/* 3: DSOs and tasks of running programs; 4: pids of the function tracer */
+#define SESSION_VERSION		5u	/* 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites */
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -101,6 +101,9 @@ struct config_header {
 	_Atomic uint64_t serial;	/* last serial given to an object (R4) */
 	_Atomic uint64_t config_high;	/* beyond: never used; the next server allocates there at first */
 	_Atomic uint64_t data_high;
+
+	/* set once, at create */
+	config_ref	sites;		/* struct site_control */
 };
 
 /*
@@ -315,12 +318,45 @@ struct task_entry {
 	char		comm[LAYOUT_COMM_LEN];
 };
 
+/*
+ * Which functions of a DSO are traced: one bit a site, in the order of their
+ * addresses in the file, those that cannot be traced included (agent/sites.h:
+ * server and programs find the same list). Beyond nr all are off.
+ */
+struct site_set {
+	_Atomic config_ref bits;	/* uint64_t[], 0: none; published by the server before `command` is raised */
+	_Atomic uint32_t nr;
+	uint32_t	pad;
+};
+
+/*
+ * The server changes sets, raises `command` and wakes who waits for it (a
+ * shared futex). What a set was before is freed when all living processes
+ * have answered, or are gone.
+ */
+struct site_control {
+	_Atomic uint32_t command;
+	uint32_t	pad[15];
+	struct site_set	sets[LAYOUT_MAX_DSOS];	/* by number of the DSO */
+};
+
+/* A process has done what `command` said; by index in the process table. Stored last, with release. */
+struct site_answer {
+	_Atomic uint32_t command;
+	uint32_t	pid;		/* as the server sees it */
+	uint32_t	nr_sites;
+	uint32_t	nr_skipped;	/* that cannot be switched */
+	uint32_t	nr_on;
+	int32_t		err;		/* the last, -errno */
+};
+
 /* What programs tell of themselves. In the data region: nothing here is believed. */
 struct program_tables {
 	_Atomic uint64_t next_task;	/* number of the next entry of the log */
 	uint64_t	pad[7];
 	struct task_entry tasks[LAYOUT_TASKS];
 	struct dso_entry dsos[LAYOUT_MAX_DSOS];
+	struct site_answer sites[LAYOUT_MAX_PROCESSES];
 };
 
 /* The record of ftrace:kernel_stack. */

@@ -163,7 +163,8 @@ static void header_fill(struct config_header *h, const struct session_params *p)
 	h->data_size = p->memory ? p->memory : DEFAULT_MEMORY;
 	h->events = LAYOUT_EVENTS_AT;
 	h->processes = h->events + LAYOUT_MAX_EVENTS * sizeof(struct event_entry);
-	h->heap = align_page(h->processes + LAYOUT_MAX_PROCESSES * sizeof(struct process_entry));
+	h->sites = align_page(h->processes + LAYOUT_MAX_PROCESSES * sizeof(struct process_entry));
+	h->heap = align_page(h->sites + sizeof(struct site_control));
 	h->slots = SLOTS_AT;
 	h->instances = align_page(h->slots + h->nr_slots * sizeof(struct slot));
 	h->programs = align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state));
@@ -339,6 +340,7 @@ static int header_check(struct session *s)
 		return -EPROTO;
 	if (h->events != LAYOUT_EVENTS_AT || h->heap >= h->config_size || h->slots != SLOTS_AT ||
 	    h->processes != h->events + LAYOUT_MAX_EVENTS * sizeof(struct event_entry) ||
+	    h->sites != align_page(h->processes + LAYOUT_MAX_PROCESSES * sizeof(struct process_entry)) ||
 	    h->instances != align_page(h->slots + h->nr_slots * sizeof(struct slot)) ||
 	    h->programs != align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state)) ||
 	    h->data_heap != align_page(h->programs + sizeof(struct program_tables)))

@@ -14,6 +14,8 @@
  *     patch_entry_late:                       behind the prologue: %rbp is the function's frame
  *         the same with parent = 8(%rbp), and one frame
  *
+ *     patch_clone(flags, stack, fn, area):         clone(); the new task calls fn() and ends
+ *
  * Nothing but the flags changes, which are dead where sites are.
  */
 
@@ -148,5 +150,29 @@ patch_entry_late:
 	slow
 	.cfi_endproc
 	.size	patch_entry_late, . - patch_entry_late
+
+	.globl	patch_clone
+	.hidden	patch_clone
+	.type	patch_clone, @function
+patch_clone:
+	.cfi_startproc
+	movq	%rdx, %r9
+	movq	%rcx, %r8
+	xorl	%edx, %edx
+	xorl	%r10d, %r10d
+	movl	$56, %eax
+	syscall
+	testq	%rax, %rax
+	jz	1f
+	ret
+1:	.cfi_undefined %rip
+	xorl	%ebp, %ebp
+	call	*%r9
+	movl	$60, %eax
+	xorl	%edi, %edi
+	syscall
+	hlt
+	.cfi_endproc
+	.size	patch_clone, . - patch_clone
 
 	.section .note.GNU-stack, "", @progbits
