@@ -164,11 +164,13 @@ static __attribute__((noinline)) uint64_t hit_with_stack(struct agent_thread *t,
 	return slot_stays(t) ? guarded_hit(&agent.plane, slot, h, &t->resume) : 0;
 }
 
-/* One store of 8 bytes: the ring's copy loads as many, and would wait for smaller ones. */
-static inline void fill_common(struct agent_thread *t, uint32_t id, void *record)
+/* One store of 8 bytes: those who load the fields again do not wait for it. */
+static inline void fill_common(const struct agent_thread *t, uint32_t id, void *record)
 {
-	uint64_t word = (uint16_t)id | (uint64_t)t->flags << 16 | (uint64_t)t->locks << 24 | (uint64_t)t->pid << 32;
+	uint64_t word;
 
+	__builtin_memcpy(&word, &t->no_rseq, sizeof(word));
+	word = (word & ~0xffffull) | (uint16_t)id;
 	__builtin_memcpy(record, &word, sizeof(word));
 }
 
@@ -218,7 +220,7 @@ void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
 		done = guarded_hit_plain(&agent.plane, slot, record, size, (uint32_t)cpu, &t->resume);
 	}
 	if (done == HIT_RECORDED && slot_stays(t))
-		guarded_way_make(t, slot, id, (uint32_t)cpu, &t->resume);
+		guarded_way_make(t, slot, id, &t->resume);
 	else if (__builtin_expect(done == HIT_LONG, 0))
 		emit_any(t, id, record, size, 0, frame);
 }

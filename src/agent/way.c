@@ -114,8 +114,9 @@ static bool way_find(struct agent_way *w, uint32_t id, uint32_t cpu)
 	return true;
 }
 
-void way_make(struct agent_thread *t, struct slot *slot, uint32_t id, uint32_t cpu)
+void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 {
+	uint32_t cpu = (uint32_t)*t->cpu;
 	const struct config_header *h = plane_header(&agent.plane);
 	/* Acquire: H1, pairs with the raise in session_publish(). */
 	uint64_t epoch = atomic_load_explicit(&h->epoch, memory_order_acquire);
@@ -124,7 +125,7 @@ void way_make(struct agent_thread *t, struct slot *slot, uint32_t id, uint32_t c
 	/* Relaxed: the thread's own. */
 	if (atomic_load_explicit(&slot->depth, memory_order_relaxed) || id >= LAYOUT_MAX_EVENTS ||
 	    atomic_load_explicit(&h->fence, memory_order_relaxed) || !h->tsc.valid || h->tsc.shift != 64 ||
-	    (w->event == id && w->cpu == cpu && w->epoch == epoch) || rseq_cpu() < 0 || cpu >= h->nr_cpus ||
+	    (w->event == id && w->cpu == cpu && w->epoch == epoch) || cpu >= h->nr_cpus ||
 	    (atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY))
 		return;
 	atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);	/* W3 */

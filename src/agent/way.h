@@ -10,10 +10,10 @@
 #include "agent/agent.h"
 #include "tracefuse/base.h"
 
-/* Behind a hit of event `id` that went into a ring on this CPU: the next one may be short. Under the guard. */
-void way_make(struct agent_thread *t, struct slot *slot, uint32_t id, uint32_t cpu);
+/* Behind a hit of event `id` that went into a ring: the next one may be short. Under the guard. */
+void way_make(struct agent_thread *t, struct slot *slot, uint32_t id);
 /* The same, by guarded.S. */
-void guarded_way_make(struct agent_thread *t, struct slot *slot, uint32_t id, uint32_t cpu, uintptr_t *resume);
+void guarded_way_make(struct agent_thread *t, struct slot *slot, uint32_t id, uintptr_t *resume);
 
 /* A hit that the short way left, before it had done anything. */
 void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)

@@ -7,8 +7,8 @@
  *
  *     agent_emit(thread, id, record, size, frame):
  *         slot = thread->slot, way = &thread->ways[id % AGENT_WAYS]
- *         if thread or slot is none, no_rseq, in a handler, slot->depth is not 0,
- *            size is no multiple of 4 from 12 to 112, way->event != id    -> emit_long
+ *         if thread or slot is none, way->event != id, no_rseq, in a handler,
+ *            slot->depth is not 0, size is no multiple of 4 from 12 to 112 -> emit_long
  *         thread->frame[0] = stack pointer                             (E2)
  *         slot->depth = 1                                              (H1)
  *         if config->fence or config->epoch != way->epoch              -> leave
@@ -70,22 +70,22 @@ event_emit:
 	testq	%rdi, %rdi
 	je	.Llong
 .Lbegin:
+	movl	%esi, %r10d
+	andl	$WAY_MASK, %r10d
+	shll	$WAY_SHIFT, %r10d
+	leaq	THREAD_WAYS(%rdi, %r10), %r10
+	cmpl	%esi, WAY_EVENT(%r10)
+	jne	.Llong
 	movq	THREAD_WORD(%rdi), %rax
 	movq	THREAD_SLOT(%rdi), %r9
-	movl	%esi, %r10d
 	leal	-12(%rcx), %r11d
-	andl	$WAY_MASK, %r10d
 	rorl	$2, %r11d
-	shll	$WAY_SHIFT, %r10d
 	testl	$SIGNALS_OR_NO_RSEQ, %eax
 	jne	.Llong
 	testq	%r9, %r9
 	je	.Llong
 	cmpl	$(112 - 12) / 4, %r11d
 	ja	.Llong
-	leaq	THREAD_WAYS(%rdi, %r10), %r10
-	cmpl	%esi, WAY_EVENT(%r10)
-	jne	.Llong
 	cmpl	$0, SLOT_DEPTH(%r9)
 	jne	.Llong
 	movq	%rsp, THREAD_FRAME(%rdi)

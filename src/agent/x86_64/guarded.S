@@ -88,7 +88,7 @@ guarded_left:
 	guarded_end
 	.size	guarded_hit, . - guarded_hit
 
-	guarded	guarded_way_make, way_make, %r8
+	guarded	guarded_way_make, way_make, %rcx
 	guarded_end
 	.size	guarded_way_make, . - guarded_way_make
 
