@@ -220,7 +220,7 @@ static int map_session(struct plane *p)
 
 static void here_wipe(void)
 {
-	memset(agent.here, 0, sizeof(*agent.here));
+	memset(agent.here, 0, agent.here_size);
 }
 
 /* The mapping that a child finds empty. Kernels before 4.14 leave that to us, and then only fork() itself tells us. */
@@ -230,13 +230,14 @@ static int map_here(void)
 
 	if (agent.here)
 		return 0;
-	at = agent_syscall(SYS_mmap, 0, sizeof(*agent.here), PROT_READ | PROT_WRITE,
+	agent.here_size = sizeof(*agent.here) + plane_header(&agent.plane)->nr_slots * sizeof(agent.here->threads[0]);
+	at = agent_syscall(SYS_mmap, 0, agent.here_size, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (is_error(at))
 		return (int)at;
 	agent.here = (struct agent_here *)at;
-	agent_syscall(SYS_madvise, at, sizeof(*agent.here), MADV_DONTDUMP);
-	if (agent_syscall(SYS_madvise, at, sizeof(*agent.here), MADV_WIPEONFORK))
+	agent_syscall(SYS_madvise, at, agent.here_size, MADV_DONTDUMP);
+	if (agent_syscall(SYS_madvise, at, agent.here_size, MADV_WIPEONFORK))
 		pthread_atfork(NULL, NULL, here_wipe);
 	return 0;
 }
@@ -359,9 +360,9 @@ int attach_start(const char *name, const char *runtime_dir)
 	if (!err && !sandbox_permits())
 		err = -EPERM;
 	if (!err)
-		err = map_here();
-	if (!err)
 		err = map_session(&agent.plane);
+	if (!err)
+		err = map_here();
 	if (!err)
 		err = connect_and_greet(&reply, false);
 	if (err) {
@@ -386,7 +387,8 @@ void attach_detach(void)
 	__atomic_store_n(&agent_provider_events, never, __ATOMIC_RELEASE);
 	/* Relaxed: the hits of other threads that are on their way find zeros. */
 	atomic_store_explicit(&agent.state, AGENT_DETACHED, memory_order_relaxed);
-	for (int i = 0; i < LAYOUT_MAX_SLOTS; i++)
+	/* Not config_header.nr_slots: it may be gone. */
+	for (uint64_t i = 0; i < (agent.here_size - sizeof(*agent.here)) / sizeof(agent.here->threads[0]); i++)
 		if (agent.here->threads[i].slot)
 			agent.here->threads[i].slot = NULL;
 }

@@ -78,7 +78,7 @@ unsigned int agent_regions(struct agent_region out[AGENT_REGIONS])
 	const struct agent_region all[] = {
 		{ (uintptr_t)agent.plane.config, agent.plane.config_size },
 		{ (uintptr_t)agent.plane.data, agent.plane.data_size + agent.data_spare },
-		{ (uintptr_t)agent.here, sizeof(*agent.here) },
+		{ (uintptr_t)agent.here, agent.here_size },
 	};
 	unsigned int nr = 0;
 

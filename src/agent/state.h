@@ -40,7 +40,7 @@ struct agent_here {
 	_Atomic uint64_t retry;		/* counter: attaching failed, not again before */
 	uint32_t	nr_given;
 	uint16_t	given[LAYOUT_MAX_SLOTS];
-	_Alignas(64) struct agent_thread threads[LAYOUT_MAX_SLOTS];
+	_Alignas(64) struct agent_thread threads[];	/* config_header.nr_slots */
 };
 
 /* A descriptor that the process may have closed or taken for something else since (A4). */
@@ -61,6 +61,7 @@ struct agent {
 	uint64_t	data_spare;	/* bytes of addresses behind the data region */
 	struct agent_room room;
 	struct agent_here *here;
+	uint64_t	here_size;	/* bytes */
 	_Atomic uint32_t state;		/* enum agent_state */
 	_Atomic bool	sandbox;	/* a filter would not let a first hit make its system calls */
 	_Atomic bool	filtered;	/* the program has entered a filter of its own */
