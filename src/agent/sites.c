@@ -112,7 +112,7 @@ static int dso_look(struct dl_phdr_info *info, size_t size, void *arg)
 /* ---- Switching ---- */
 
 struct wanted {
-	const uint64_t	*bits;
+	const uint32_t	*words;
 	size_t		nr;
 };
 
@@ -120,18 +120,18 @@ static bool wants(void *arg, size_t index)
 {
 	const struct wanted *w = arg;
 
-	return index < w->nr && (w->bits[index / 64] >> index % 64 & 1);
+	return index < w->nr && w->words[index] != 0;
 }
 
 static struct wanted wanted_of(const struct site_control *c, uint32_t number)
 {
 	const struct site_set *set = &c->sets[number % LAYOUT_MAX_DSOS];
-	/* Acquire: the bits are there. Pairs with the server's release. */
-	config_ref ref = atomic_load_explicit(&set->bits, memory_order_acquire);
+	/* Acquire: the words are there. Pairs with the server's release. */
+	config_ref ref = atomic_load_explicit(&set->words, memory_order_acquire);
 	uint32_t nr = atomic_load_explicit(&set->nr, memory_order_relaxed);
 
 	if (number >= LAYOUT_MAX_DSOS || !ref || ref >= agent.plane.config_size ||
-	    (nr + 63) / 64 * 8ull > agent.plane.config_size - ref)
+	    nr * 4ull > agent.plane.config_size - ref)
 		return (struct wanted){ 0 };
 	return (struct wanted){ plane_config(&agent.plane, ref), nr };
 }

@@ -421,7 +421,7 @@ static unsigned int free_id(const struct model *m)
 {
 	unsigned int id = m->first_dynamic ? m->first_dynamic : 1;
 
-	while (id < LAYOUT_MAX_EVENTS && m->by_id[id])
+	while (id < LAYOUT_GROUPS_AT && m->by_id[id])
 		id++;
 	return id;
 }
@@ -461,7 +461,7 @@ int model_add_dynamic_event(struct model *m, const char *system, const char *nam
 		return err;
 	if (!id)
 		id = free_id(m);
-	if (id >= LAYOUT_MAX_EVENTS || m->by_id[id])
+	if (id >= LAYOUT_GROUPS_AT || m->by_id[id])
 		return -ENODEV;
 	if (asprintf(&text, "name: %s\nID: %u\nformat:\n%s", name, id, body) < 0)
 		return -ENOMEM;

@@ -166,7 +166,7 @@ static unsigned int lowest_free(const struct model *m)
 {
 	unsigned int id = m->first_dynamic ? m->first_dynamic : 1;
 
-	while (id < LAYOUT_MAX_EVENTS && m->by_id[id])
+	while (id < LAYOUT_GROUPS_AT && m->by_id[id])
 		id++;
 	return id;
 }
@@ -179,7 +179,7 @@ static int add_new(struct model *m, const char *system, const char *name, const 
 
 	if (!id)
 		id = lowest_free(m);
-	if (id >= LAYOUT_MAX_EVENTS)
+	if (id >= LAYOUT_GROUPS_AT)
 		return -ENOSPC;
 	text = format_text(name, id, body);
 	if (!text)

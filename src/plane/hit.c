@@ -317,9 +317,11 @@ __attribute__((aligned(64))) uint64_t hit(const struct plane *p, struct slot *sl
 
 	if (h->cpu >= plane_header(p)->nr_cpus || h->size < sizeof(*common) || !hit_enter(p, slot, &level))
 		return 0;
-	plan = plan_of(p, common->type);
+	plan = plan_of(p, h->entry ? (uint16_t)h->entry : common->type);
 	if (!plan)
 		;
+	else if (__builtin_expect(h->mask != 0, 0))
+		committed = run_plan(p, slot, level, plan, h);
 	else if (plan->shape == PLAN_RECORD)
 		committed = run_record(p, slot, level, plan, h);
 	else if (plan->shape == PLAN_COUNT_KEY1)

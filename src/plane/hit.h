@@ -86,6 +86,8 @@ static inline void run_begin(struct run *r, const struct plane *p, struct slot *
 
 static inline bool passed_over(const struct run *r, const struct arm *arm)
 {
+	if (r->h->mask && !(arm->instance < 64 && r->h->mask >> arm->instance & 1))
+		return true;
 	return r->only && arm->instance != r->only - 1;
 }
 

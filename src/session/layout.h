@@ -35,10 +35,15 @@ typedef uint64_t config_ref;		/* offset in the config region, 0: none */
 typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 
 #define SESSION_MAGIC		0x6573756665636172ull	/* "racefuse" */
-#define SESSION_VERSION		5u	/* 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites */
+#define SESSION_VERSION		6u	/* 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6: groups */
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
+	LAYOUT_GROUPS_AT	= 49152,	/* entries from here on are no events: groups of functions */
+	LAYOUT_GRAPH_EXIT	= 65535,	/* the entry of funcgraph_exit: one for all functions */
+	LAYOUT_FUNCTION_ID	= 1,		/* common_type of ftrace:function, as the kernel's */
+	LAYOUT_GRAPH_EXIT_ID	= 10,		/* of ftrace:funcgraph_exit */
+	LAYOUT_GRAPH_ENTRY_ID	= 11,		/* of ftrace:funcgraph_entry */
 	LAYOUT_MAX_INSTANCES	= 256,
 	LAYOUT_MAX_CPUS		= 1024,
 	LAYOUT_COMM_LEN		= 16,
@@ -69,6 +74,21 @@ enum clock_id {
 	CLOCK_ID_LOCAL, CLOCK_ID_GLOBAL, CLOCK_ID_COUNTER, CLOCK_ID_UPTIME, CLOCK_ID_PERF,
 	CLOCK_ID_MONO, CLOCK_ID_MONO_RAW, CLOCK_ID_BOOT, CLOCK_ID_TAI, CLOCK_ID_X86_TSC,
 	CLOCK_ID_COUNT
+};
+
+/*
+ * Events have the entry of their id. A function that is traced belongs to a
+ * group: all functions that the same ops trace (instances, probes). What a call
+ * of one does is the group's plan, which lies in an entry of its own; the record
+ * has the type plan->event_id. A group is three entries from LAYOUT_GROUPS_AT on,
+ * enum group_entry; its number is the first one's. It keeps its meaning until
+ * all processes have answered that no site names it any more.
+ */
+enum group_entry {
+	GROUP_FUNCTION,		/* ftrace:function: tracers, triggers on that event, probes */
+	GROUP_GRAPH,		/* ftrace:funcgraph_entry: instances whose tracer is function_graph */
+	GROUP_SPARE,
+	GROUP_ENTRIES
 };
 
 struct event_entry {
@@ -174,6 +194,10 @@ enum arm_flags {
 	ARM_FOLLOW_FORK	= 1 << 5,	/* sched_process_fork with event-fork: the child joins its parent's pid sets */
 	ARM_FOLLOW_FREE	= 1 << 6,	/* sched_process_free with event-fork: the task leaves the pid sets */
 	ARM_WATCH	= 1 << 7,	/* armed only to follow pids: no trigger, not recorded */
+	/* Of functions: */
+	ARM_FUNC_PIDS	= 1 << 8,	/* set_ftrace_pid or set_ftrace_notrace_pid is not empty */
+	ARM_NO_REPEATS	= 1 << 9,	/* option func-no-repeats */
+	ARM_SECTION	= 1 << 10,	/* of a latency tracer: recorded only while the thread is in a section */
 };
 
 struct arm {
@@ -318,15 +342,37 @@ struct task_entry {
 	char		comm[LAYOUT_COMM_LEN];
 };
 
+/* What a site is to do: its word in site_set.words. 0: it is off. */
+enum site_word {
+	SITE_GROUP		= 0xffff,	/* the group's number; its GROUP_GRAPH entry may have a plan or not */
+	SITE_IN_GRAPH		= 1 << 16,	/* it is in set_graph_function */
+	SITE_IN_GRAPH_NOTRACE	= 1 << 17,	/* in set_graph_notrace */
+	SITE_HOOKED		= 1 << 18,	/* its return is caught: the group has function_graph or a profile */
+};
+
 /*
- * Which functions of a DSO are traced: one bit a site, in the order of their
+ * Which functions of a DSO are traced: one word a site, in the order of their
  * addresses in the file, those that cannot be traced included (agent/sites.h:
  * server and programs find the same list). Beyond nr all are off.
  */
 struct site_set {
-	_Atomic config_ref bits;	/* uint64_t[], 0: none; published by the server before `command` is raised */
+	_Atomic config_ref words;	/* uint32_t[], 0: none; published by the server before `command` is raised */
 	_Atomic uint32_t nr;
 	uint32_t	pad;
+};
+
+/* What the graph tracer looks at besides a site's word. Published anew for each change (R5). */
+struct graph_config {
+	uint32_t	max_depth;	/* max_graph_depth; 0: none */
+	uint32_t	flags;		/* enum graph_flags */
+	uint64_t	thresh;		/* tracing_thresh in ns: exits only, of what took as long; 0: none */
+};
+
+enum graph_flags {
+	GRAPH_CHOSEN	= 1 << 0,	/* set_graph_function is not empty: only what is in it and what that calls */
+	GRAPH_CPU_TIME	= 1 << 1,	/* nosleep-time: the time that the thread was not running does not count */
+	GRAPH_PROFILE	= 1 << 2,	/* function_profile_enabled: each call is folded at its return, recorded or not */
+	GRAPH_SELF_TIME	= 1 << 3,	/* nograph-time: the profile's times without those of the functions that are called */
 };
 
 /*
@@ -336,7 +382,9 @@ struct site_set {
  */
 struct site_control {
 	_Atomic uint32_t command;
-	uint32_t	pad[15];
+	uint32_t	pad;
+	_Atomic config_ref graph;	/* struct graph_config, 0: all of it 0 */
+	uint32_t	pad2[12];
 	struct site_set	sets[LAYOUT_MAX_DSOS];	/* by number of the DSO */
 };
 

@@ -73,13 +73,14 @@ static const struct site_answer *answer_of(uint32_t pid, uint32_t command)
 /* The DSO with the functions is the only one here that has sites, so each may have the set. */
 static const struct site_answer *command(uint64_t bits)
 {
-	config_ref ref = session_config_alloc(session, sizeof(bits));
-	uint32_t nr;
+	config_ref ref = session_config_alloc(session, FUNCTIONS * sizeof(uint32_t));
+	uint32_t *words = session_config(session, ref, FUNCTIONS * sizeof(uint32_t)), nr;
 
-	*(uint64_t *)session_config(session, ref, sizeof(bits)) = bits;
+	for (int i = 0; i < FUNCTIONS; i++)
+		words[i] = bits >> i & 1 ? LAYOUT_GROUPS_AT : 0;
 	for (int i = 0; i < LAYOUT_MAX_DSOS; i++) {
 		atomic_store(&control->sets[i].nr, FUNCTIONS);
-		atomic_store(&control->sets[i].bits, ref);
+		atomic_store(&control->sets[i].words, ref);
 	}
 	nr = atomic_fetch_add(&control->command, 1) + 1;
 	syscall(SYS_futex, &control->command, FUTEX_WAKE, 1000, NULL, NULL, 0);
@@ -140,7 +141,7 @@ static void a_set_of_nonsense_switches_nothing(void **state)
 
 	for (int i = 0; i < LAYOUT_MAX_DSOS; i++) {
 		atomic_store(&control->sets[i].nr, UINT32_MAX);
-		atomic_store(&control->sets[i].bits, UINT64_MAX - 7);
+		atomic_store(&control->sets[i].words, UINT64_MAX - 7);
 	}
 	nr = atomic_fetch_add(&control->command, 1) + 1;
 	syscall(SYS_futex, &control->command, FUTEX_WAKE, 1000, NULL, NULL, 0);
