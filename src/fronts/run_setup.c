@@ -132,15 +132,20 @@ static int run_shell(void *arg, const char *name, const char *text)
 
 /* ---- applying ---- */
 
-/* "SYSTEM:EVENT": kept until somebody defines it. */
+/* "SYSTEM:EVENT", "SYSTEM", "SYSTEM:*": kept until somebody defines it. */
 static int keep_event(struct run *r, const char *name)
 {
-	const char *colon = strchr(name, ':');
+	const char *colon = strchrnul(name, ':');
+	const char *event = *colon ? colon + 1 : "*";
+	bool all = !strcmp(event, "*");
 	char path[1024];
 
-	if (!colon || colon == name || !colon[1] || strpbrk(name, "*?[/"))
+	if (colon == name || !*event || strcspn(name, "*?[/") < strlen(name) - (all && *colon))
 		return -ENOENT;
-	snprintf(path, sizeof(path), "events/%.*s/%s/enable", (int)(colon - name), name, colon + 1);
+	if (all)
+		snprintf(path, sizeof(path), "events/%.*s/enable", (int)(colon - name), name);
+	else
+		snprintf(path, sizeof(path), "events/%.*s/%s/enable", (int)(colon - name), name, event);
 	return access_keep(r->access, path, false, "1", 1);
 }
 

@@ -91,6 +91,17 @@ static void print_untraced(const struct run *r)
 			"the agent says why\n", r->program[0]);
 }
 
+/* "[instances/NAME/]events/SYSTEM/[EVENT/]FILE TEXT" */
+static void print_kept(const char *line)
+{
+	const char *system = strstr(line, "events/") + 7, *file = strchr(system, '/');
+
+	if (file && !strncmp(file, "/enable ", 8))
+		fprintf(stderr, "tracefuse: no program had an event of system %.*s\n", (int)(file - system), system);
+	else
+		fprintf(stderr, "tracefuse: no program had the event of %.*s\n", (int)strcspn(line, " "), line);
+}
+
 /* Settings that wait for an event still: the event's name is probably wrong. */
 static void print_waiting(const struct run *r, const char *info)
 {
@@ -99,7 +110,7 @@ static void print_waiting(const struct run *r, const char *info)
 	for (unsigned int i = 0; i < r->asked.events.nr; i++)
 		fprintf(stderr, "tracefuse: -e %s: no program had such an event\n", r->asked.events.v[i]);
 	for (unsigned int i = 0; client_info(info, "kept", i, line, sizeof(line)); i++)
-		fprintf(stderr, "tracefuse: no program had the event of %.*s\n", (int)strcspn(line, " "), line);
+		print_kept(line);
 	for (unsigned int i = 0; client_info(info, "refused", i, line, sizeof(line)); i++)
 		fprintf(stderr, "tracefuse: refused: %s\n", line);
 }

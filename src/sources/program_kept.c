@@ -7,6 +7,9 @@
  * still to come, of another program too: it stays, and all of them are tried
  * again, in the order they were given, with every event that is defined. Until
  * then the error is not in error_log but with the setting (`tracefuse doctor`).
+ *
+ * The file enable of a system that is not there is kept for good: it is written
+ * to the same file of each event of that system as the event comes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +20,9 @@
 #include "sources/programs_state.h"
 #include "tracefs/tree.h"
 
-/* "[instances/NAME/]events/SYSTEM/EVENT/FILE" */
+/* "[instances/NAME/]events/SYSTEM/EVENT/FILE", or the same without EVENT */
 struct setting_path {
-	const char	*instance, *system, *event, *file;	/* instance NULL: the top */
+	const char	*instance, *system, *event, *file;	/* instance NULL: the top; event NULL: a whole system's */
 	size_t		instance_len, system_len, event_len;
 };
 
@@ -47,7 +50,14 @@ static bool split(const char *path, struct setting_path *out)
 	if (strncmp(path, "events/", 7))
 		return false;
 	path += 7;
-	if (!take_name(&path, &out->system, &out->system_len) || !take_name(&path, &out->event, &out->event_len))
+	if (!take_name(&path, &out->system, &out->system_len))
+		return false;
+	out->event = NULL;
+	out->event_len = 0;
+	out->file = path;
+	if (!strcmp(path, "enable"))
+		return true;
+	if (!take_name(&path, &out->event, &out->event_len))
 		return false;
 	out->file = path;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
@@ -160,6 +170,8 @@ static bool is_early(struct programs *p, const struct setting_path *at)
 			return false;
 	}
 	snprintf(system, sizeof(system), "%.*s", (int)at->system_len, at->system);
+	if (!at->event)
+		return !model_find_system(p->model, system);
 	snprintf(event, sizeof(event), "%.*s", (int)at->event_len, at->event);
 	return !model_find_event(p->model, system, event);
 }
@@ -194,10 +206,10 @@ static struct errlog *errlog_of(struct programs *p, const struct setting_path *a
 	return inst ? inst->errlog : p->model->top->errlog;
 }
 
-static int write_text(struct programs *p, const struct kept_setting *k)
+static int write_text(struct programs *p, const char *path, const struct kept_setting *k)
 {
 	struct tree_file *f;
-	int err = tree_open(p->tree, k->path, O_WRONLY | O_APPEND, &f);
+	int err = tree_open(p->tree, path, O_WRONLY | O_APPEND, &f);
 	ssize_t n;
 
 	if (err)
@@ -207,23 +219,52 @@ static int write_text(struct programs *p, const struct kept_setting *k)
 	return n < 0 ? (int)n : 0;
 }
 
+static int write_to(struct programs *p, const struct setting_path *at, const char *path, struct kept_setting *k)
+{
+	struct errlog *log = errlog_of(p, at);
+	char *error;
+	int err;
+
+	errlog_hush(log);
+	err = write_text(p, path, k);
+	error = errlog_loud(log);
+	free(k->error);
+	k->error = err && !error ? strdup(strerror(-err)) : error;
+	return err;
+}
+
 /* Whether it has been written; else k->error says why not. */
 static bool write_setting(struct programs *p, struct kept_setting *k)
 {
 	struct setting_path at = { 0 };
-	struct errlog *log;
-	char *error;
-	int err;
 
-	if (!split(k->path, &at) || is_early(p, &at))
+	if (!split(k->path, &at) || !at.event || is_early(p, &at))
 		return false;
-	log = errlog_of(p, &at);
-	errlog_hush(log);
-	err = write_text(p, k);
-	error = errlog_loud(log);
-	free(k->error);
-	k->error = err && !error ? strdup(strerror(-err)) : error;
-	return !err;
+	return !write_to(p, &at, k->path, k);
+}
+
+/* What was said of the event's whole system. */
+static void enable_as_system(struct programs *p, const struct event *e)
+{
+	struct kept_setting *k;
+	char path[1024];
+
+	list_each(k, &p->kept, node) {
+		struct setting_path at = { 0 };
+
+		if (!split(k->path, &at) || at.event || strlen(e->system->name) != at.system_len ||
+		    strncmp(at.system, e->system->name, at.system_len))
+			continue;
+		snprintf(path, sizeof(path), "%.*s/%s/enable", (int)(at.file - 1 - k->path), k->path, e->name);
+		write_to(p, &at, path, k);
+	}
+}
+
+void program_kept_new(struct programs *p, const struct event *e)
+{
+	if (p->tree)
+		enable_as_system(p, e);
+	program_kept_apply(p);
 }
 
 void program_kept_apply(struct programs *p)
@@ -242,6 +283,13 @@ void program_kept_apply(struct programs *p)
 			progress = true;
 		}
 	} while (progress);
+}
+
+bool program_kept_waits(struct programs *p, const struct kept_setting *k)
+{
+	struct setting_path at = { 0 };
+
+	return k->error || (split(k->path, &at) && is_early(p, &at));
 }
 
 int program_kept_restore(struct programs *p, const char *path, const char *text)

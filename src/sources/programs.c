@@ -258,7 +258,8 @@ void programs_print(struct programs *p, FILE *out)
 	for (unsigned int i = from; i < p->nr_refused; i++)
 		fprintf(out, "refused %s\n", p->refused[i % REFUSALS]);
 	list_each(k, &p->kept, node)
-		fprintf(out, "kept %s %s%s%s\n", k->path, k->text, k->error ? " # " : "", k->error ? k->error : "");
+		if (program_kept_waits(p, k))
+			fprintf(out, "kept %s %s%s%s\n", k->path, k->text, k->error ? " # " : "", k->error ? k->error : "");
 	fprintf(out, "missed %" PRIu64 "\n", missed_hits(p->model->session));
 	program_names_drain(p);
 	fprintf(out, "threads %u\nprocesses %u\n", program_names_threads(p), program_names_processes(p));

@@ -71,7 +71,8 @@ void programs_on_ready(struct programs *p, bool (*ready)(void *arg, const struct
 /*
  * A setting of an event that is not there: events/SYSTEM/EVENT/{enable,filter,trigger},
  * also below instances/NAME. It is written when a program defines the event, and
- * is kept over a re-open. Several are written in their order; a truncating one
+ * is kept over a re-open. events/SYSTEM/enable of a system that is not there stays for
+ * all of its events that come. Several are written in their order; a truncating one
  * of a trigger drops the earlier ones. 0; -ENOENT: the path is none of these, or
  * the event is there; -ENOMEM.
  */

@@ -79,7 +79,11 @@ void program_symbols_load(struct programs *p, uint64_t addr);
 /* ---- program_kept.c ---- */
 
 /* An event has been defined: writes what can be written now. */
+void program_kept_new(struct programs *p, const struct event *e);
+/* All that can be written now, but for settings of whole systems. */
 void program_kept_apply(struct programs *p);
+/* Whether it is still to be written, or was refused. */
+bool program_kept_waits(struct programs *p, const struct kept_setting *k);
 int program_kept_restore(struct programs *p, const char *path, const char *text);
 void program_kept_destroy(struct programs *p);
 
