@@ -13,8 +13,6 @@
 #include "session/attach.h"
 #include "tracefuse/tracefuse.h"
 
-enum { THREAD_LOOPS = 2000000, THREADS_MAX = 64 };
-
 TF_EVENT(bench, off, (int, a), (int, b));
 TF_EVENT(bench, ring, (int, a), (int, b));
 TF_EVENT(bench, hist, (unsigned int, a), (int, b));
@@ -56,53 +54,20 @@ static struct event_file *file_of(const char *name)
 
 /* ---- Several threads ---- */
 
-static pthread_barrier_t begin;
-static uint64_t took[THREADS_MAX];
-
-static void *run_thread(void *arg)
+static void hits(int nr)
 {
-	size_t nr = (size_t)arg;
-	uint64_t t;
-
-	trace_ring(0, 0);	/* takes the slot */
-	pthread_barrier_wait(&begin);
-	t = bench_ns();
-	for (int i = 0; i < THREAD_LOOPS; i++)
+	for (int i = 0; i < nr; i++)
 		trace_ring(i, 1);
-	took[nr] = bench_ns() - t;
-	return NULL;
-}
-
-/* Events a second of all threads together, in millions; the best of some runs. */
-static double throughput(size_t threads)
-{
-	double best = 0;
-
-	for (int run = 0; run < 5; run++) {
-		pthread_t t[THREADS_MAX];
-		double sum = 0;
-
-		pthread_barrier_init(&begin, NULL, (unsigned int)threads);
-		for (size_t i = 0; i < threads; i++)
-			pthread_create(&t[i], NULL, run_thread, (void *)i);
-		for (size_t i = 0; i < threads; i++) {
-			pthread_join(t[i], NULL);
-			sum += (double)THREAD_LOOPS * 1e3 / (double)took[i];
-		}
-		pthread_barrier_destroy(&begin);
-		best = sum > best ? sum : best;
-	}
-	return best;
 }
 
 static void all_threads(void)
 {
 	size_t cpus = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
-	double one = throughput(1);
+	double one = bench_throughput(1, hits);
 
 	printf("static event, 1 thread, M events/s\t%.1f\n", one);
 	for (size_t n = 2; n <= cpus && n <= 16; n *= 2) {
-		double many = throughput(n);
+		double many = bench_throughput(n, hits);
 
 		printf("static event, %zu threads, M events/s\t%.1f\n", n, many);
 		printf("static event, %zu threads over 1\t%.2f\n", n, many / one);

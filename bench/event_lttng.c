@@ -6,78 +6,21 @@
  * session, runs itself as the traced program, and takes all of it away again.
  * Where LTTng's tools are missing it prints nothing.
  */
-#include <pthread.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "event_lttng_provider.h"
+#include "measure.h"
 
-enum { RUNS = 100, LOOPS = 20000, THREAD_LOOPS = 1000000, THREADS_MAX = 16 };
-
-static uint64_t now_ns(void)
+static void hits(int nr)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-#define MEASURE(name, statement)						\
-	do {									\
-		uint64_t best_ = UINT64_MAX;					\
-		for (int run_ = 0; run_ < RUNS; run_++) {			\
-			uint64_t t_ = now_ns();					\
-			for (int i = 0; i < LOOPS; i++) {			\
-				statement;					\
-				__asm__ __volatile__("" : : : "memory");	\
-			}							\
-			t_ = now_ns() - t_;					\
-			best_ = t_ < best_ ? t_ : best_;			\
-		}								\
-		printf("%s\t%.1f\n", name, (double)best_ / LOOPS);		\
-	} while (0)
-
-static pthread_barrier_t begin;
-static uint64_t took[THREADS_MAX];
-
-static void *run_thread(void *arg)
-{
-	uint64_t t;
-
-	pthread_barrier_wait(&begin);
-	t = now_ns();
-	for (int i = 0; i < THREAD_LOOPS; i++)
+	for (int i = 0; i < nr; i++)
 		lttng_ust_tracepoint(tracefuse_bench, ring, i, 1);
-	took[(size_t)arg] = now_ns() - t;
-	return NULL;
-}
-
-static double throughput(size_t threads)
-{
-	double best = 0;
-
-	for (int run = 0; run < 3; run++) {
-		pthread_t t[THREADS_MAX];
-		double sum = 0;
-
-		pthread_barrier_init(&begin, NULL, (unsigned int)threads);
-		for (size_t i = 0; i < threads; i++)
-			pthread_create(&t[i], NULL, run_thread, (void *)i);
-		for (size_t i = 0; i < threads; i++) {
-			pthread_join(t[i], NULL);
-			sum += (double)THREAD_LOOPS * 1e3 / (double)took[i];
-		}
-		pthread_barrier_destroy(&begin);
-		best = sum > best ? sum : best;
-	}
-	return best;
 }
 
 /* The traced program. */
@@ -89,10 +32,11 @@ static int traced(void)
 		fprintf(stderr, "bench: LTTng does not trace here\n");
 		return 1;
 	}
-	MEASURE("LTTng-UST, event, 2 integers, into the ring", lttng_ust_tracepoint(tracefuse_bench, ring, i, 1));
-	MEASURE("LTTng-UST, event that is off", lttng_ust_tracepoint(tracefuse_bench, off, i, 1));
-	printf("LTTng-UST, 1 thread, M events/s\t%.1f\n", throughput(1));
-	printf("LTTng-UST, 2 threads, M events/s\t%.1f\n", throughput(2));
+	BENCH("LTTng-UST, event, 2 integers, into the ring", lttng_ust_tracepoint(tracefuse_bench, ring, (int)i, 1));
+	BENCH("LTTng-UST, event that is off", lttng_ust_tracepoint(tracefuse_bench, off, (int)i, 1);
+	      __asm__ __volatile__("" : : : "memory"));
+	printf("LTTng-UST, 1 thread, M events/s\t%.1f\n", bench_throughput(1, hits));
+	printf("LTTng-UST, 2 threads, M events/s\t%.1f\n", bench_throughput(2, hits));
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * house.h - what the benches of the data plane share: a session, an armed event, timing
+ * house.h - what the benches of the data plane share: a session, an armed event
  */
 #ifndef TRACEFUSE_BENCH_HOUSE_H
 #define TRACEFUSE_BENCH_HOUSE_H
@@ -9,43 +9,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include "measure.h"
 #include "plane/map.h"
 #include "plane/plane.h"
 #include "plane/program.h"
 #include "plane/ring.h"
 #include "session/session.h"
 
-enum { BENCH_EVENT = 300, BENCH_RUNS = 200, BENCH_LOOPS = 20000 };
+enum { BENCH_EVENT = 300 };
 
 struct bench_record {
 	struct record_common common;
 	uint32_t	a, b;
 	char		name[16];
 };
-
-static inline uint64_t bench_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* The best of many runs of LOOPS repetitions: what the code costs when nothing disturbs it. */
-#define BENCH(name, statement)							\
-	do {									\
-		uint64_t best_ = UINT64_MAX;					\
-		for (int run_ = 0; run_ < BENCH_RUNS; run_++) {			\
-			uint64_t t_ = bench_ns();				\
-			for (uint32_t i = 0; i < BENCH_LOOPS; i++) {		\
-				statement;					\
-			}							\
-			t_ = bench_ns() - t_;					\
-			best_ = t_ < best_ ? t_ : best_;			\
-		}								\
-		printf("%s\t%.1f\n", name, (double)best_ / BENCH_LOOPS);	\
-	} while (0)
 
 static inline void bench_fail(const char *what)
 {
