@@ -55,6 +55,8 @@ struct attach_hooks {
 				  const char *body);
 	/* READY: true: it waits until attach_go(). */
 	bool		(*ready)(void *arg, const struct attach_peer *peer);
+	/* DSO: the process has loaded it; whatever of it is to be traced is published when this returns. */
+	void		(*dso)(void *arg, const struct attach_peer *peer, uint32_t number);
 };
 
 void attach_set_hooks(struct session *s, const struct attach_hooks *hooks);	/* copied; NULL: none */

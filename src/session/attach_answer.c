@@ -112,6 +112,14 @@ static void answer_ready(struct session *s, unsigned int index, struct attach_re
 	reply->hold = p->held;
 }
 
+static void answer_dso(struct session *s, unsigned int index, uint32_t number)
+{
+	struct attach_peer peer = { index + 1, s->processes[index].pid };
+
+	if (s->hooks.dso && number < LAYOUT_MAX_DSOS)
+		s->hooks.dso(s->hooks.arg, &peer, number);
+}
+
 static void answer_pid(struct session *s, unsigned int index, uint32_t tid, struct attach_reply *reply)
 {
 	reply->pid = (uint32_t)task_find(s->processes[index].pid, tid);
@@ -134,6 +142,9 @@ static void answer_kind(struct session *s, unsigned int index, const struct atta
 		break;
 	case ATTACH_READY:
 		answer_ready(s, index, &out->reply);
+		break;
+	case ATTACH_DSO:
+		answer_dso(s, index, q->value);
 		break;
 	case ATTACH_PID:
 		answer_pid(s, index, q->value, &out->reply);

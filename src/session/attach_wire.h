@@ -10,6 +10,8 @@
  *   READY  ---------------------------------------------->  held until the setup has been applied:
  *          <---- reply {hold}                               at once, when that takes longer
  *          <---- reply {}                                   go on
+ *   DSO {number} ----------------------------------------->  it has been loaded and has sites; its words are
+ *          <---- reply {}                                   there now, or nothing of it is traced
  *   MORE   ---------------------------------------------->  all slots are in use
  *   PID {tid}  ------------------------------------------>  the thread as the server sees it (other pid name space)
  *          <---- reply {pid}
@@ -27,7 +29,7 @@
 #include <stdint.h>
 
 enum attach_kind { ATTACH_HELLO = 1, ATTACH_MORE, ATTACH_BYE, ATTACH_EVENTS, ATTACH_READY, ATTACH_PID,
-		   ATTACH_CHILD };
+		   ATTACH_CHILD, ATTACH_DSO };
 
 enum {
 	ATTACH_SLOTS	= 8,		/* given at a time */
@@ -39,7 +41,7 @@ struct attach_request {
 	uint32_t	version;	/* SESSION_VERSION */
 	uint32_t	kind;		/* enum attach_kind */
 	uint32_t	no_membarrier;	/* HELLO: the process may not register for it */
-	uint32_t	value;		/* EVENTS: how many; PID: thread id in the process's own name space */
+	uint32_t	value;		/* EVENTS: how many; PID: thread id in the process's own name space; DSO: its number */
 	uint64_t	table;		/* HELLO: provider_table_version() of the agent, 0: it has no providers */
 	/* EVENTS: struct attach_definition, ... */
 };

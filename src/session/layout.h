@@ -353,10 +353,12 @@ enum site_word {
 /*
  * Which functions of a DSO are traced: one word a site, in the order of their
  * addresses in the file, those that cannot be traced included (agent/sites.h:
- * server and programs find the same list). Beyond nr all are off.
+ * server and programs find the same list). Beyond nr all are off. The server
+ * stores words in place: who reads them meanwhile finds old and new ones, and
+ * reads them again because `command` is raised behind them.
  */
 struct site_set {
-	_Atomic config_ref words;	/* uint32_t[], 0: none; published by the server before `command` is raised */
+	_Atomic config_ref words;	/* uint32_t[], 0: none; set once, when the first of them is on */
 	_Atomic uint32_t nr;
 	uint32_t	pad;
 };
@@ -376,9 +378,9 @@ enum graph_flags {
 };
 
 /*
- * The server changes sets, raises `command` and wakes who waits for it (a
- * shared futex). What a set was before is freed when all living processes
- * have answered, or are gone.
+ * The server changes words, raises `command` and wakes who waits for it (a
+ * shared futex). The number of a group that no word names any more is given to
+ * another one when all living processes have answered, or are gone.
  */
 struct site_control {
 	_Atomic uint32_t command;
@@ -396,6 +398,7 @@ struct site_answer {
 	uint32_t	nr_skipped;	/* that cannot be switched */
 	uint32_t	nr_on;
 	int32_t		err;		/* the last, -errno */
+	_Atomic uint64_t dsos[LAYOUT_MAX_DSOS / 64];	/* with sites, that the process has now: a bit each, by number */
 };
 
 /* What programs tell of themselves. In the data region: nothing here is believed. */
