@@ -95,6 +95,33 @@ struct event_entry {
 	_Atomic config_ref plan;	/* 0: no instance has this event armed */
 };
 
+/*
+ * What latency tracers watch for in running programs (agent/section.c): of each
+ * kind of watch at most one instance has one.
+ */
+enum section_kind {
+	SECTION_IRQS	= 1 << 0,	/* signals blocked */
+	SECTION_PREEMPT	= 1 << 1,	/* locks held */
+	SECTION_OWN	= 1 << 2,	/* tf_critical_start() ... tf_critical_stop() */
+	SECTION_WAKEUP	= 1 << 3,	/* from a thread's wakeup to its run */
+	SECTION_WAKEUP_RT = 1 << 4,	/* only of threads with SCHED_FIFO or SCHED_RR */
+	SECTION_CRITICAL = SECTION_IRQS | SECTION_PREEMPT | SECTION_OWN,
+};
+
+enum section_watches { SECTION_WATCH_CRITICAL, SECTION_WATCH_WAKEUP, SECTION_WATCHES };
+
+struct section_watch {
+	_Atomic uint32_t generation;	/* raised: what has begun is forgotten */
+	_Atomic uint32_t instance;
+	_Atomic uint64_t thresh;	/* tracing_thresh in ns: all that last as long; 0: those longer than any before */
+};
+
+struct section_control {
+	_Atomic uint32_t kinds;		/* enum section_kind: what somebody watches; 0: nobody does */
+	uint32_t	pad;
+	struct section_watch watch[SECTION_WATCHES];
+};
+
 struct config_header {
 	/* set once, at create */
 	uint64_t	magic;
@@ -124,6 +151,9 @@ struct config_header {
 
 	/* set once, at create */
 	config_ref	sites;		/* struct site_control */
+
+	/* the server, while the session lives */
+	struct section_control sections;
 };
 
 /*
@@ -401,6 +431,46 @@ struct site_answer {
 	_Atomic uint64_t dsos[LAYOUT_MAX_DSOS / 64];	/* with sites, that the process has now: a bit each, by number */
 };
 
+/*
+ * One section that was the longest so far (or as long as the threshold), told
+ * by the thread at its end; of a wakeup by the thread that was woken. `start`
+ * and `end` are of the instance's clock. All addresses are the session's.
+ */
+enum { SECTION_REPORTS = 32, SECTION_STACK = 48 };
+
+struct section_end {
+	uint64_t	time, ip, parent;
+	uint32_t	pid;		/* the thread; at a wakeup's start who woke it */
+	uint32_t	cpu;
+	uint8_t		flags, locks;	/* as in struct record_common */
+	uint8_t		pad[6];
+};
+
+struct section_report {
+	_Atomic uint64_t state;		/* 0: free, odd: being written, else 2 * its number (release) */
+	struct section_end start, end;
+	uint32_t	generation;	/* of the watch */
+	uint32_t	buffer;		/* which of instance_state.buffers[] has what was recorded meanwhile */
+	char		comm[LAYOUT_COMM_LEN];
+	uint32_t	nr_stack;	/* at its end */
+	uint32_t	pad;
+	uint64_t	stack[SECTION_STACK];
+};
+
+/*
+ * Who ends a section that began at the present `sequence` and is long enough
+ * raises it by one (compare-and-swap): what began before is not reported any
+ * more. The winner swaps the instance's buffers, so that nobody overwrites what
+ * was recorded until the next one, and writes a report with that number. The
+ * server takes the newest.
+ */
+struct section_log {
+	_Atomic uint64_t sequence;
+	_Atomic uint64_t longest;	/* ns; the server, too (tracing_max_latency) */
+	uint64_t	pad[6];
+	struct section_report reports[SECTION_REPORTS];
+};
+
 /* What programs tell of themselves. In the data region: nothing here is believed. */
 struct program_tables {
 	_Atomic uint64_t next_task;	/* number of the next entry of the log */
@@ -408,6 +478,7 @@ struct program_tables {
 	struct task_entry tasks[LAYOUT_TASKS];
 	struct dso_entry dsos[LAYOUT_MAX_DSOS];
 	struct site_answer sites[LAYOUT_MAX_PROCESSES];
+	struct section_log sections[SECTION_WATCHES];
 };
 
 /* The record of ftrace:kernel_stack. */
