@@ -350,16 +350,17 @@ static inline enum hit_plain plain_record(const struct plane *p, struct slot *sl
 	return HIT_RECORDED;
 }
 
-enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size, uint32_t cpu)
+enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size, uint64_t where)
 {
 	const struct record_common *common = record;
+	const uint32_t cpu = (uint32_t)where, entry = (uint32_t)(where >> 32);
 	const struct plan *plan;
 	unsigned int level;
 	enum hit_plain done = HIT_DONE;
 
 	if (cpu >= plane_header(p)->nr_cpus || !hit_enter(p, slot, &level))
 		return HIT_DONE;
-	plan = plan_of(p, common->type);
+	plan = plan_of(p, entry ? (uint16_t)entry : common->type);
 	if (!plan)
 		;
 	else if (plan->wants)

@@ -143,6 +143,11 @@ enum hit_plain {
 	HIT_DONE,
 	HIT_RECORDED,	/* the same, and the plan is to record it in one instance and nothing else */
 };
-enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size, uint32_t cpu);
+/* `where`: the CPU, and in the upper half what hit.entry is. */
+enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size, uint64_t where);
+static inline uint64_t hit_where(uint32_t cpu, uint32_t entry)
+{
+	return cpu | (uint64_t)entry << 32;
+}
 
 #endif
