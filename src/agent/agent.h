@@ -86,6 +86,7 @@ struct agent_thread {
 	uint32_t	nr_large;		/* large records that are being filled, inside each other */
 	char		*large;			/* LAYOUT_HIT_LEVELS pages for them; NULL: none yet */
 	uintptr_t	large_frame[LAYOUT_HIT_LEVELS];	/* A6 */
+	const struct site_table *sites;		/* of the DSO that had a hit last (sites_hit.h); NULL: none yet */
 	struct agent_way ways[AGENT_WAYS];	/* by event id */
 };
 

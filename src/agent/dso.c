@@ -332,6 +332,16 @@ static uint64_t dso_delta(const struct dso *d)
 	       LAYOUT_DSO_BASE + ((uint64_t)d->number << LAYOUT_DSO_SHIFT) - d->start;
 }
 
+bool dso_place(uintptr_t addr, struct dso_place *out)
+{
+	struct dso d;
+
+	if (!dso_find(addr, &d))
+		return false;
+	*out = (struct dso_place){ d.code, d.code_end, dso_delta(&d), d.number };
+	return true;
+}
+
 bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out)
 {
 	uint32_t age = atomic_load_explicit(&agent.dso_age, memory_order_acquire);

@@ -225,6 +225,26 @@ void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
 		emit_any(t, id, record, size, 0, frame);
 }
 
+void agent_emit_as(struct agent_thread *t, uint32_t entry, uint32_t type, void *record, uint32_t size,
+		   const void *frame)
+{
+	struct hit h = { .record = record, .size = size, .cpu = cpu_now(t), .comm = t->comm, .entry = entry };
+	struct slot *slot = t->slot;
+
+	if (!slot || (t->no_rseq == AGENT_SHARED && stranger(t, slot)))
+		return;
+	if ((t->flags & AGENT_HANDLER) && agent_signal_flags)
+		t->flags = agent_signal_flags(t, __builtin_frame_address(0));
+	fill_common(t, type, record);
+	level_note(t, slot, (uintptr_t)__builtin_frame_address(0));
+	if (t->no_rseq)
+		borrow(slot, record, &h);
+	if (frame && wants_stack(entry))
+		hit_with_stack(t, slot, &h, frame);
+	else if (slot_stays(t))
+		guarded_hit(&agent.plane, slot, &h, &t->resume);
+}
+
 bool emit_seen(struct agent_thread *t, uint32_t id, void *record, uint32_t size, uint32_t seen)
 {
 	return emit_any(t, id, record, size, seen, NULL);

@@ -17,6 +17,10 @@ void event_emit_large(const struct tf_event *ev, void *record, uint32_t size, co
 int print_formatted(const void *ip, const char *format, va_list args);
 int print_text(const void *ip, const char *text, size_t size);
 
+/* As agent_emit() of an event with that type, by the plan of another entry of event_entry[]. */
+void agent_emit_as(struct agent_thread *t, uint32_t entry, uint32_t type, void *record, uint32_t size,
+		   const void *frame);
+
 /* Whether a stack is wanted of a hit of that event just now. */
 bool emit_wants_stack(uint32_t id);
 

@@ -2,8 +2,8 @@
 /*
  * sites.c - the sites of this process: prepared at attach, switched as the server says (R21)
  *
- *     attach -> each DSO's file -> sites_find() -> patch_prepare()
- *     task:  wait for site_control.command -> patch_switch() of each DSO -> answer
+ *     attach -> each DSO's file -> sites_find() -> patch_prepare(), a table of words
+ *     task:  wait for site_control.command -> words into the tables, patch_switch() of each DSO -> answer
  *
  * S2  The task is made by clone(), without libc: it is begun before libc's own
  *     constructor, and in a child of fork() at its first hit, which may lie
@@ -42,6 +42,7 @@ bool patch_has_xsave;
 static struct known {
 	struct site_dso	dso;
 	uint32_t	number;		/* in the session's table */
+	struct site_table *table;	/* NULL: no site of it is ever on */
 } known[LAYOUT_MAX_DSOS];
 static uint32_t nr_known;
 
@@ -89,6 +90,60 @@ static void file_read(const char *path, struct site_dso *d)
 	agent_syscall(SYS_munmap, at, st.st_size);
 }
 
+/* ---- The tables of words ---- */
+
+/* What nobody touches takes no memory. */
+static _Atomic uint32_t *words_map(uint64_t code)
+{
+	uint64_t bytes = (code + 3) & ~3ull;
+	long at;
+
+	if (room_make(bytes))
+		return NULL;
+	at = agent_syscall(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			   -1, 0);
+	if (is_error(at))
+		return NULL;
+	agent_syscall(SYS_madvise, at, bytes, MADV_DONTDUMP);
+	return (_Atomic uint32_t *)at;
+}
+
+static struct site_table *table_publish(const struct dso_place *place)
+{
+	uint32_t nr = atomic_load_explicit(&nr_site_tables, memory_order_relaxed);
+	struct site_table *table = &site_tables[nr % LAYOUT_MAX_DSOS];
+
+	if (nr >= LAYOUT_MAX_DSOS)
+		return NULL;
+	table->words = words_map(place->code_end - place->code);
+	if (!table->words)
+		return NULL;
+	table->code = place->code;
+	table->delta = place->delta;
+	/* Both pair with the acquires of those who look for a table. */
+	atomic_store_explicit(&table->size, place->code_end - place->code, memory_order_release);
+	atomic_store_explicit(&nr_site_tables, nr + 1, memory_order_release);
+	return table;
+}
+
+static int dso_prepare(struct known *k, bool alone)
+{
+	struct dso_place place;
+	int err;
+
+	if (!dso_place(k->dso.bias + k->dso.sites[0].at, &place) || place.number == UINT32_MAX)
+		return -ENOSPC;
+	k->number = place.number;
+	if (k->dso.bias + k->dso.sites[0].at < place.code ||
+	    k->dso.bias + k->dso.sites[k->dso.nr - 1].at >= place.code_end)
+		return -ENOEXEC;
+	err = patch_prepare(&k->dso, alone);
+	if (err)
+		return err;
+	k->table = table_publish(&place);
+	return k->table ? 0 : -ENOMEM;
+}
+
 static int dso_look(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct known *k = &known[nr_known];
@@ -101,10 +156,9 @@ static int dso_look(struct dl_phdr_info *info, size_t size, void *arg)
 	file_read(*info->dlpi_name ? info->dlpi_name : "/proc/self/exe", &k->dso);
 	if (!k->dso.nr)
 		return 0;
-	err = patch_prepare(&k->dso, *(bool *)arg);
+	err = dso_prepare(k, *(bool *)arg);
 	if (err)
 		agent_say("functions of a program cannot be traced", err);
-	k->number = dso_number(k->dso.bias + k->dso.sites[0].at);
 	nr_known++;
 	return 0;
 }
@@ -136,6 +190,23 @@ static struct wanted wanted_of(const struct site_control *c, uint32_t number)
 	return (struct wanted){ plane_config(&agent.plane, ref), nr };
 }
 
+/*
+ * The words of the sites that are on or will be. Those that go off lose theirs
+ * before the byte, so from here on their calls are no hits (sites_hit.c, S2).
+ */
+static void words_set(struct known *k, const struct wanted *w)
+{
+	for (size_t i = 0; i < k->dso.nr; i++) {
+		const struct site *s = &k->dso.sites[i];
+		uint32_t word = i < w->nr && !s->skip ? w->words[i] : 0;
+
+		/* Relaxed: see site_word(). */
+		if (word || s->on)
+			atomic_store_explicit(&k->table->words[(k->dso.bias + s->at - k->table->code) >> 2], word,
+					      memory_order_relaxed);
+	}
+}
+
 static void answer(uint32_t command, int err)
 {
 	struct program_tables *tables = plane_data(&agent.plane, plane_header(&agent.plane)->programs);
@@ -164,8 +235,11 @@ static void obey(const struct site_control *c, uint32_t command)
 		long n;
 
 		/* It has gone. */
-		if (dso_number(known[i].dso.bias + known[i].dso.sites[0].at) != known[i].number)
+		if (!known[i].table || dso_number(known[i].dso.bias + known[i].dso.sites[0].at) != known[i].number)
 			known[i].dso.prepared = false;
+		if (!known[i].dso.prepared)
+			continue;
+		words_set(&known[i], &w);
 		n = patch_switch(&known[i].dso, wants, &w);
 		err = n < 0 ? (int)n : err;
 	}

@@ -1,70 +1,120 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sites_hit.c - a call of a function that is traced: a hit of ftrace:function
+ * sites_hit.c - a call of a function that is traced: a hit of ftrace:function, by the plan of its group
  *
  * S1  A traced function's arguments may lie in vector registers, and its caller
  *     may rely on others that the compiler knows it to leave alone. So what runs
  *     from sites_hit() on is compiled for general registers only and calls
  *     nothing of libc; whatever needs more says so, and entry.S saves them all
  *     and calls sites_hit_slow().
+ * S2  A site that is being switched off has no word any more while its byte still
+ *     calls: that is no hit. The word is there before the byte is.
  */
 #include "agent/emit.h"
 #include "agent/sites_hit.h"
 #include "agent/state.h"
-
-enum { FUNCTION_ID = 1 };	/* ftrace:function, as the kernel's */
 
 struct function_record {
 	struct record_common common;
 	uint64_t	ip, parent_ip;
 };
 
-static inline bool is_armed(void)
+struct site_table site_tables[LAYOUT_MAX_DSOS];
+_Atomic uint32_t nr_site_tables;
+
+const struct site_table *site_table_find(uintptr_t ip)
 {
+	/* Acquire: pairs with the release in table_publish(). */
+	uint32_t nr = atomic_load_explicit(&nr_site_tables, memory_order_acquire);
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (site_table_has(&site_tables[i], ip))
+			return &site_tables[i];
+	return NULL;
+}
+
+static __attribute__((noinline)) const struct site_table *table_seek(struct agent_thread *t, uintptr_t ip)
+{
+	const struct site_table *table = site_table_find(ip);
+
+	if (t && table)
+		t->sites = table;
+	return table;
+}
+
+static inline const struct site_table *table_of(struct agent_thread *t, uintptr_t ip)
+{
+	const struct site_table *table = t ? t->sites : NULL;
+
+	return __builtin_expect(table && site_table_has(table, ip), 1) ? table : table_seek(t, ip);
+}
+
+/* The entry whose plan the call of the function is to run; 0: none. */
+static inline uint32_t entry_of(const struct site_table *table, uintptr_t ip)
+{
+	uint32_t group = table ? site_word(table, ip) & SITE_GROUP : 0;
+
+	if (!group)
+		return 0;
 	/* Relaxed: hit() loads it again with acquire. */
-	return atomic_load_explicit(&plane_event(&agent.plane, FUNCTION_ID)->plan, memory_order_relaxed) != 0;
+	return atomic_load_explicit(&plane_event(&agent.plane, group + GROUP_FUNCTION)->plan, memory_order_relaxed) ?
+	       group + GROUP_FUNCTION : 0;
 }
 
-static inline bool is_known(const struct agent_thread *t, uintptr_t addr)
+/* As an address of the session, where that takes no looking up; 0: it does. */
+static inline uint64_t address_known(const struct agent_thread *t, const struct site_table *table, uintptr_t addr)
 {
-	return addr - t->code_start < t->code_end - t->code_start;
+	if (site_table_has(table, addr))
+		return addr + table->delta;
+	if (addr - t->code_start < t->code_end - t->code_start &&
+	    t->dso_age == atomic_load_explicit(&agent.dso_age, memory_order_acquire))
+		return addr + t->dso_delta;
+	return 0;
 }
 
-/* What the short way can do: a thread in no handler and with a CPU to read, both addresses in the DSO looked up last. */
-static inline bool is_short(const struct agent_thread *t, uintptr_t ip, uintptr_t parent)
+/* What the short way can do: a thread in no handler and with a CPU to read, and no stack. */
+static inline bool is_short(const struct agent_thread *t, uint32_t entry)
 {
-	return !(t->flags & AGENT_HANDLER) && !t->no_rseq && *t->cpu >= 0 && is_known(t, ip) && is_known(t, parent) &&
-	       t->dso_age == atomic_load_explicit(&agent.dso_age, memory_order_acquire) &&
-	       !emit_wants_stack(FUNCTION_ID);
+	return !(t->flags & AGENT_HANDLER) && !t->no_rseq && *t->cpu >= 0 && !emit_wants_stack(entry);
 }
 
 bool sites_hit(uintptr_t ip, uintptr_t parent, const void *frame)
 {
 	struct agent_thread *t = agent_self.thread;
+	const struct site_table *table;
 	struct function_record r;
+	uint32_t entry;
 
-	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON || !is_armed())
+	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON || (t && t->busy))
 		return false;
-	if (!t || !t->slot)
-		return true;
-	if (t->busy)
+	table = table_of(t, ip);
+	entry = entry_of(table, ip);
+	if (!entry)
 		return false;
-	if (!is_short(t, ip, parent))
+	if (!t || !t->slot || !is_short(t, entry))
 		return true;
-	r.ip = ip + t->dso_delta;
-	r.parent_ip = parent + t->dso_delta;
-	agent_emit(t, FUNCTION_ID, &r, sizeof(r), NULL);
+	r.parent_ip = address_known(t, table, parent);
+	if (!r.parent_ip)
+		return true;
+	r.ip = ip + table->delta;
+	agent_emit_as(t, entry, LAYOUT_FUNCTION_ID, &r, sizeof(r), NULL);
 	return false;
 }
 
 void sites_hit_slow(uintptr_t ip, uintptr_t parent, const void *frame)
 {
 	struct agent_thread *t = agent_thread();
+	const struct site_table *table;
 	struct function_record r;
+	uint32_t entry;
 
 	if (!t || t->busy)
 		return;
+	table = table_of(t, ip);
+	entry = entry_of(table, ip);
+	if (!entry)
+		return;
 	r.parent_ip = agent_address(t, (const void *)parent);
-	r.ip = agent_address(t, (const void *)ip);
-	agent_emit(t, FUNCTION_ID, &r, sizeof(r), frame);
+	r.ip = ip + table->delta;
+	agent_emit_as(t, entry, LAYOUT_FUNCTION_ID, &r, sizeof(r), frame);
 }

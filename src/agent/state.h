@@ -160,6 +160,14 @@ bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out);
 /* The number of the DSO there in the session's table, UINT32_MAX: none. */
 uint32_t dso_number(uintptr_t addr);
 
+struct dso_place {
+	uintptr_t	code, code_end;	/* from the first to the last byte that can be executed */
+	uint64_t	delta;		/* an address plus this is the session's */
+	uint32_t	number;		/* UINT32_MAX: none */
+};
+
+bool dso_place(uintptr_t addr, struct dso_place *out);
+
 /* ---- sites.c ---- */
 
 /* Prepares the sites of all DSOs that are loaded, and has a task obey the server. Under the lock, or at load. */

@@ -19,7 +19,7 @@
 #include "session/attach.h"
 #include "session/session.h"
 
-enum { FUNCTIONS = 7, WAIT_MS = 5000 };
+enum { FUNCTIONS = 7, PASSES = 10, WAIT_MS = 5000 };	/* of one run: all functions once, and again() four times */
 
 long site_run(long seed);
 
@@ -30,6 +30,11 @@ static struct site_control *control;
 static struct program_tables *tables;
 static long expected;
 
+/* Two groups whose plans count the hits. */
+enum { GROUP = LAYOUT_GROUPS_AT, OTHER_GROUP = LAYOUT_GROUPS_AT + GROUP_ENTRIES, FIRINGS = 1 << 30 };
+
+static struct trigger_state *counts[2];
+
 static void *serve(void *arg)
 {
 	while (!stop) {
@@ -37,6 +42,30 @@ static void *serve(void *arg)
 		usleep(500);
 	}
 	return NULL;
+}
+
+/* What fires in each hit and does nothing, for there is no snapshot, but is counted. */
+static struct trigger_state *group_make(uint32_t group)
+{
+	size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
+	config_ref ref = session_config_alloc(session, size);
+	struct plan *plan = session_config(session, ref, size);
+	struct arm *arm = (struct arm *)(plan + 1);
+	data_ref state = session_data_alloc(session, sizeof(struct trigger_state));
+
+	*plan = (struct plan){ .event_id = LAYOUT_FUNCTION_ID, .nr_arms = 1, .nr_triggers = 1, .size = (uint32_t)size };
+	*arm = (struct arm){ .nr_triggers = 1 };
+	arm->state = session_data_alloc(session, sizeof(struct event_state));
+	*(struct trigger_arm *)(arm + 1) =
+		(struct trigger_arm){ .kind = TRIGGER_SNAPSHOT, .flags = TRIGGER_COUNTED, .state = state };
+	session_publish(session, (_Atomic uint64_t *)&plane_event(session_plane(session), group)->plan, ref);
+	return session_data(session, state, sizeof(struct trigger_state));
+}
+
+/* Of the group since the last call. */
+static unsigned int hits_of(int group)
+{
+	return (unsigned int)(FIRINGS - atomic_exchange(&counts[group]->count, FIRINGS));
 }
 
 static int set_up(void **state)
@@ -48,6 +77,9 @@ static int set_up(void **state)
 		return -1;
 	control = session_config(session, session_header(session)->sites, sizeof(*control));
 	tables = plane_data(session_plane(session), session_header(session)->programs);
+	plane_instance(session_plane(session), 0)->tracing_on = 1;
+	counts[0] = group_make(GROUP);
+	counts[1] = group_make(OTHER_GROUP);
 	return attach_start(session_dir(session), NULL);
 }
 
@@ -71,13 +103,13 @@ static const struct site_answer *answer_of(uint32_t pid, uint32_t command)
 }
 
 /* The DSO with the functions is the only one here that has sites, so each may have the set. */
-static const struct site_answer *command(uint64_t bits)
+static const struct site_answer *command_groups(uint64_t bits, uint64_t other_bits)
 {
 	config_ref ref = session_config_alloc(session, FUNCTIONS * sizeof(uint32_t));
 	uint32_t *words = session_config(session, ref, FUNCTIONS * sizeof(uint32_t)), nr;
 
 	for (int i = 0; i < FUNCTIONS; i++)
-		words[i] = bits >> i & 1 ? LAYOUT_GROUPS_AT : 0;
+		words[i] = other_bits >> i & 1 ? OTHER_GROUP : bits >> i & 1 ? GROUP : 0;
 	for (int i = 0; i < LAYOUT_MAX_DSOS; i++) {
 		atomic_store(&control->sets[i].nr, FUNCTIONS);
 		atomic_store(&control->sets[i].words, ref);
@@ -87,15 +119,9 @@ static const struct site_answer *command(uint64_t bits)
 	return answer_of((uint32_t)getpid(), nr);
 }
 
-/* An event that is armed, in no instance: hits come as far as there is a way. */
-static void arm(void)
+static const struct site_answer *command(uint64_t bits)
 {
-	config_ref ref = session_config_alloc(session, sizeof(struct plan));
-	struct plan *plan = session_config(session, ref, sizeof(*plan));
-
-	*plan = (struct plan){ .event_id = 1, .size = sizeof(*plan) };
-	session_publish(session, &((struct event_entry *)session_config(session, session_header(session)->events,
-				   sizeof(struct event_entry) * 2))[1].plan, ref);
+	return command_groups(bits, 0);
 }
 
 static void sites_are_told_of(void **state)
@@ -126,13 +152,32 @@ static void sets_switch_sites(void **state)
 	}
 }
 
-static void hits_leave_the_function_alone(void **state)
+static void hits_run_the_plan_of_the_sites_group(void **state)
 {
 	assert_int_equal(command(0x7f)->nr_on, 7);
-	arm();
+	hits_of(0);
+	hits_of(1);
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(site_run(5), expected);
-	assert_non_null(agent_thread_known());
+	assert_int_equal(hits_of(0), 1000 * PASSES);
+	assert_int_equal(hits_of(1), 0);
+	/* One function is of another group; which, the order of addresses says. */
+	for (int i = 0; i < FUNCTIONS; i++) {
+		unsigned int other;
+
+		assert_int_equal(command_groups(0x7f, 1u << i)->nr_on, 7);
+		assert_int_equal(site_run(5), expected);
+		other = hits_of(1);
+		assert_true(other == 1 || other == 4);
+		assert_int_equal(hits_of(0) + other, PASSES);
+	}
+	assert_int_equal(command_groups(0, 0x7f)->nr_on, 7);
+	assert_int_equal(site_run(5), expected);
+	assert_int_equal(hits_of(1), PASSES);
+	assert_int_equal(hits_of(0), 0);
+	assert_int_equal(command(0)->nr_on, 0);
+	assert_int_equal(site_run(5), expected);
+	assert_int_equal(hits_of(0) + hits_of(1), 0);
 }
 
 static void a_set_of_nonsense_switches_nothing(void **state)
@@ -188,7 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sites_are_told_of),
 		cmocka_unit_test(sets_switch_sites),
-		cmocka_unit_test(hits_leave_the_function_alone),
+		cmocka_unit_test(hits_run_the_plan_of_the_sites_group),
 		cmocka_unit_test(a_set_of_nonsense_switches_nothing),
 		cmocka_unit_test(a_child_has_its_own_task),
 	};
