@@ -6,6 +6,7 @@
 #   make check      everything that is tested; ends with "N passed, N failed"
 #   make bench      one table of measurements
 #   make stress     programs that die, fork, jump and are interrupted, ten times as often as in check
+#   make judges     lua, sqlite, redis and zstd with their own tests under the function tracers, all of it
 #   make fuzz       the fuzzers, FUZZ_SECONDS each (300)
 #   make install    below PREFIX (/usr/local), DESTDIR before it
 #   make uninstall
@@ -34,6 +35,7 @@ demo: build/tracefuse
 
 check:
 	@tools/install-packages check
+	@tools/build-judges || true
 	@tests/run --jobs $(JOBS)
 
 bench: build/tracefuse
@@ -44,6 +46,11 @@ stress: build/tracefuse
 	@tools/install-packages check
 	ninja -C $(BUILD) -j $(JOBS)
 	@tests/stress/agent build/tracefuse $(BUILD)/tests/stress/agent_load 10
+
+judges: build/tracefuse
+	@tools/install-packages check
+	@tools/build-judges
+	@tests/e2e/judges build/tracefuse all
 
 fuzz:
 	@tools/install-packages check
@@ -63,4 +70,4 @@ clean:
 
 FORCE:
 
-.PHONY: all demo check bench stress fuzz install uninstall clean FORCE
+.PHONY: all demo check bench stress judges fuzz install uninstall clean FORCE
