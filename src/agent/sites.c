@@ -42,7 +42,6 @@ bool patch_has_xsave;
 static struct known {
 	struct site_dso	dso;
 	uint32_t	number;		/* in the session's table */
-	struct site_table *table;	/* NULL: no site of it is ever on */
 } known[LAYOUT_MAX_DSOS];
 static uint32_t nr_known;
 
@@ -140,8 +139,8 @@ static int dso_prepare(struct known *k, bool alone)
 	err = patch_prepare(&k->dso, alone);
 	if (err)
 		return err;
-	k->table = table_publish(&place);
-	return k->table ? 0 : -ENOMEM;
+	k->dso.table = table_publish(&place);
+	return k->dso.table ? 0 : -ENOMEM;
 }
 
 static int dso_look(struct dl_phdr_info *info, size_t size, void *arg)
@@ -202,7 +201,7 @@ static void words_set(struct known *k, const struct wanted *w)
 
 		/* Relaxed: see site_word(). */
 		if (word || s->on)
-			atomic_store_explicit(&k->table->words[(k->dso.bias + s->at - k->table->code) >> 2], word,
+			atomic_store_explicit(&k->dso.table->words[(k->dso.bias + s->at - k->dso.table->code) >> 2], word,
 					      memory_order_relaxed);
 	}
 }
@@ -235,7 +234,7 @@ static void obey(const struct site_control *c, uint32_t command)
 		long n;
 
 		/* It has gone. */
-		if (!known[i].table || dso_number(known[i].dso.bias + known[i].dso.sites[0].at) != known[i].number)
+		if (!known[i].dso.table || dso_number(known[i].dso.bias + known[i].dso.sites[0].at) != known[i].number)
 			known[i].dso.prepared = false;
 		if (!known[i].dso.prepared)
 			continue;

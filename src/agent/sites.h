@@ -72,6 +72,7 @@ struct site_dso {
 	bool		prepared;
 	char		*mirror;
 	size_t		mirror_size;
+	struct site_table *table;	/* sites_hit.h: what its sites are to do; NULL: none of them is ever on */
 };
 
 /* May memory that is executed be changed beside running threads here? Registers for it. */
