@@ -91,6 +91,8 @@ struct tf_ops {
 	int	(*vprintk)(const void *ip, const char *format, va_list args);
 	int	(*marker)(const void *ip, const char *text, size_t size);
 	int	(*attached)(void);
+	/* tf_critical_start(), on 1, and tf_critical_stop(): themselves, their caller, their frame. Not in all agents: see size. */
+	void	(*critical)(int on, const void *ip, const void *site, const void *frame);
 };
 
 enum {

@@ -8,6 +8,7 @@
  *
  *     trace_request(id, path, bytes);          // one event: app:request
  *     tf_printk("queue has %d entries\n", n);  // a line in the trace
+ *     tf_critical_start(); ... tf_critical_stop();  // the longest one: tracers irqsoff, preemptoff
  *
  * Run the program with `tracefuse run -- PROGRAM`: nothing has to be linked. A
  * program that links libtracefuse attaches by itself when $TRACEFUSE_SESSION
@@ -84,6 +85,30 @@ static __attribute__((unused, noinline)) int tf_marker(const char *text)
 	return tf_dso_.ops->marker(__builtin_return_address(0), text, __builtin_strlen(text));
 }
 
+static __attribute__((unused, noinline)) void tf_critical_(int on, const void *ip, const void *site, const void *frame)
+{
+	if (tf_dso_.ops->size >= offsetof(struct tf_ops, critical) + sizeof(tf_dso_.ops->critical))
+		tf_dso_.ops->critical(on, ip, site, frame);
+}
+
+/*
+ * A section of the calling thread that should not take long, as one with signals
+ * blocked or with a lock held: the tracers irqsoff, preemptoff and
+ * preemptirqsoff keep the longest of them all. Each start has its stop; those
+ * inside another one do not count. Nothing happens while no such tracer is on.
+ */
+static __attribute__((unused, noinline)) void tf_critical_start(void)
+{
+	if (__builtin_expect(tf_dso_.ops != NULL, 0))
+		tf_critical_(1, (const void *)tf_critical_start, __builtin_return_address(0), __builtin_frame_address(0));
+}
+
+static __attribute__((unused, noinline)) void tf_critical_stop(void)
+{
+	if (__builtin_expect(tf_dso_.ops != NULL, 0))
+		tf_critical_(0, (const void *)tf_critical_stop, __builtin_return_address(0), __builtin_frame_address(0));
+}
+
 #else
 
 static inline __attribute__((unused)) int tf_attached(void)
@@ -101,6 +126,14 @@ static inline __attribute__((unused)) int tf_marker(const char *text)
 {
 	(void)text;
 	return 0;
+}
+
+static inline __attribute__((unused)) void tf_critical_start(void)
+{
+}
+
+static inline __attribute__((unused)) void tf_critical_stop(void)
+{
 }
 
 #endif

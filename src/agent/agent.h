@@ -63,6 +63,22 @@ struct agent_way {
 
 enum { AGENT_WAYS = 16 };
 
+/* Where a section began, and what the session said then (section.c). */
+struct agent_section_mark {
+	struct section_end at;		/* addresses of the process */
+	uint64_t	sequence;
+	uint32_t	generation;
+};
+
+/* Critical sections of a thread. */
+struct agent_section {
+	bool		on;		/* in one that is watched: what functions with ARM_SECTION ask */
+	uint16_t	locks, own;	/* since somebody watched */
+	uint32_t	state;		/* enum section_kind: what holds */
+	uint32_t	generation;
+	struct agent_section_mark mark;
+};
+
 /* A thread that has had a hit. Private memory of the process, one for each slot, never freed. */
 struct agent_thread {
 	struct slot	*slot;
@@ -88,6 +104,7 @@ struct agent_thread {
 	uintptr_t	large_frame[LAYOUT_HIT_LEVELS];	/* A6 */
 	const struct site_table *sites;		/* of the DSO that had a hit last (sites_hit.h); NULL: none yet */
 	struct agent_way ways[AGENT_WAYS];	/* by event id */
+	struct agent_section section;
 };
 
 /* ---- Emitting: async-signal-safe ---- */
@@ -129,6 +146,31 @@ static inline bool provider_armed(unsigned int nr)
 	/* Relaxed: hit() loads it again with acquire. */
 	return __builtin_expect(atomic_load_explicit(&agent_provider_events[nr].plan, memory_order_relaxed) != 0, 0);
 }
+
+/* ---- Sections that latency tracers watch for (section.c) ---- */
+
+/* struct section_control's kinds, or a 0. */
+AGENT_API extern const _Atomic uint32_t *agent_section_kinds;
+
+/* Whether somebody watches for one of these: one load behind a pointer. */
+static inline bool agent_section_watched(uint32_t kinds)
+{
+	/* Relaxed: what is seen late is seen with the next one. */
+	return __builtin_expect((atomic_load_explicit(agent_section_kinds, memory_order_relaxed) & kinds) != 0, 0);
+}
+
+/*
+ * Signals of the thread have been blocked (on), or will be unblocked now; it has
+ * one lock more, or will have one less. ip: the function that did it, parent:
+ * its caller, frame as of agent_emit(). Only while that kind is watched.
+ */
+AGENT_API void agent_section_change(struct agent_thread *t, uint32_t kind, bool on, const void *ip, const void *parent,
+				    const void *frame);
+/* A section of its own: where it began, which may be in another thread; false: not now. And its end. */
+AGENT_API bool agent_section_begin(struct agent_thread *t, unsigned int watch, struct agent_section_mark *m,
+				   const void *ip, const void *parent);
+AGENT_API void agent_section_end(struct agent_thread *t, unsigned int watch, const struct agent_section_mark *m,
+				 const void *ip, const void *parent, const void *frame);
 
 /*
  * Defined by libtracefuse-providers.so and nobody else: its provider_table_version().

@@ -379,12 +379,14 @@ int attach_start(const char *name, const char *runtime_dir)
 	atomic_store_explicit(&agent.state, AGENT_ON, memory_order_release);
 	events_start();		/* of DSOs that came meanwhile */
 	sites_start();
+	section_start();
 	return 0;
 }
 
 void attach_detach(void)
 {
 	__atomic_store_n(&agent_provider_events, never, __ATOMIC_RELEASE);
+	section_stop();
 	/* Relaxed: the hits of other threads that are on their way find zeros. */
 	atomic_store_explicit(&agent.state, AGENT_DETACHED, memory_order_relaxed);
 	/* Not config_header.nr_slots: it may be gone. */

@@ -258,5 +258,5 @@ static int event_attached(void)
 static const struct tf_ops ops = {
 	.size = sizeof(ops), .version = TF_VERSION_,
 	.emit = event_emit, .reserve = event_reserve, .emit_large = event_emit_large,
-	.vprintk = print_formatted, .marker = print_text, .attached = event_attached,
+	.vprintk = print_formatted, .marker = print_text, .attached = event_attached, .critical = section_own,
 };

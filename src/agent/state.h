@@ -180,6 +180,14 @@ void sites_again(void);
 /* Tells the server of the static events of all DSOs that are loaded. */
 void events_start(void);
 
+/* ---- section.c ---- */
+
+/* Attached, and not any more: where agent_section_watched() looks. */
+void section_start(void);
+void section_stop(void);
+/* struct tf_ops */
+void section_own(int on, const void *ip, const void *parent, const void *frame);
+
 /* ---- sandbox.c ---- */
 
 /* Whether the calls of attaching and of first hits get an answer in the sandbox that the process began in. */

@@ -17,7 +17,7 @@
  *     cancellation and siglongjmp may leave it. Waiting for a condition
  *     variable ends with its record also when the thread is cancelled there.
  * L6  t->locks counts mutexes, rwlocks and spinlocks held, while the events are
- *     armed. Semaphores have no holder.
+ *     armed or a latency tracer watches. Semaphores have no holder.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -55,6 +55,12 @@ static inline bool lock_armed(void)
 				 atomic_load_explicit(&e[3].plan, memory_order_relaxed)) != 0, 0);
 }
 
+/* Latency tracers have nothing to do with semaphores. */
+static inline bool lock_wanted(void)
+{
+	return lock_armed() || agent_section_watched(SECTION_PREEMPT);
+}
+
 /* ---- Records ---- */
 
 static void contention_begin(const volatile void *lock, uint32_t flags, const void *frame)
@@ -87,7 +93,8 @@ static void emit_held(struct agent_thread *t, unsigned int nr, const volatile vo
 	provider_emit(t, nr, &r, offsetof(struct lock_held, kind) + 4, frame);
 }
 
-static void acquired(const volatile void *lock, uint32_t kind, const void *site, const void *frame)
+/* by: the function that the program called. */
+static void acquired(const volatile void *lock, uint32_t kind, const void *by, const void *site, const void *frame)
 {
 	struct agent_thread *t = agent_thread();
 
@@ -95,19 +102,26 @@ static void acquired(const volatile void *lock, uint32_t kind, const void *site,
 		return;
 	if (kind < LOCK_KIND_SEM && t->locks < UINT8_MAX)
 		t->locks++;
+	if (kind < LOCK_KIND_SEM && agent_section_watched(SECTION_PREEMPT))
+		agent_section_change(t, SECTION_PREEMPT, true, by, site, frame);
 	emit_held(t, PROVIDER_ACQUIRED, lock, kind, site, frame);
 }
 
-static void released(const volatile void *lock, uint32_t kind, const void *site, const void *frame)
+static void released(const volatile void *lock, uint32_t kind, const void *by, const void *site, const void *frame)
 {
 	struct agent_thread *t = agent_thread();
 
 	if (!t)
 		return;
 	emit_held(t, PROVIDER_RELEASED, lock, kind, site, frame);
+	if (kind < LOCK_KIND_SEM && agent_section_watched(SECTION_PREEMPT))
+		agent_section_change(t, SECTION_PREEMPT, false, by, site, frame);
 	if (kind < LOCK_KIND_SEM && t->locks)
 		t->locks--;
 }
+
+/* Who was called, for acquired() and released(): the real function, which has a name in each process. */
+#define BY(function) (const void *)real_##function
 
 /* ---- L1: the error that is returned, 0 when the lock is held ---- */
 
@@ -116,7 +130,7 @@ static bool held(int error)
 	return error == 0 || error == EOWNERDEAD;
 }
 
-#define LOCK(lock, kind, lock_flags, busy, try, wait, site)	({	\
+#define LOCK(function, lock, kind, lock_flags, busy, try, wait, site) ({ \
 	const void *frame_ = FRAME_BELOW(site);				\
 	int error_ = try;						\
 									\
@@ -126,15 +140,15 @@ static bool held(int error)
 		contention_end(lock, error_, frame_);			\
 	}								\
 	if (held(error_))						\
-		acquired(lock, kind, site, frame_);			\
+		acquired(lock, kind, BY(function), site, frame_);	\
 	error_; })
 
 /* Got without waiting, or not. */
-#define TRY_LOCK(lock, kind, try, site)			({		\
+#define TRY_LOCK(function, lock, kind, try, site)	({		\
 	int error_ = try;						\
 									\
 	if (held(error_))						\
-		acquired(lock, kind, site, FRAME_BELOW(site));		\
+		acquired(lock, kind, BY(function), site, FRAME_BELOW(site)); \
 	error_; })
 
 /* L2 */
@@ -159,26 +173,26 @@ static bool elided(const pthread_mutex_t *m)
 SLOW static int mutex_lock(pthread_mutex_t *m, const void *site)
 {
 	if (elided(m))
-		return TRY_LOCK(m, LOCK_KIND_MUTEX, REAL(pthread_mutex_lock)(m), site);
-	return LOCK(m, LOCK_KIND_MUTEX, LOCK_MUTEX, EBUSY, REAL(pthread_mutex_trylock)(m), real_pthread_mutex_lock(m),
-		    site);
+		return TRY_LOCK(pthread_mutex_lock, m, LOCK_KIND_MUTEX, REAL(pthread_mutex_lock)(m), site);
+	return LOCK(pthread_mutex_lock, m, LOCK_KIND_MUTEX, LOCK_MUTEX, EBUSY, REAL(pthread_mutex_trylock)(m),
+		    real_pthread_mutex_lock(m), site);
 }
 
 INTERPOSE int pthread_mutex_lock(pthread_mutex_t *m)
 {
-	if (LIKELY(real_pthread_mutex_lock && !lock_armed()))
+	if (LIKELY(real_pthread_mutex_lock && !lock_wanted()))
 		return real_pthread_mutex_lock(m);
 	return mutex_lock(m, CALL_SITE);
 }
 
 SLOW static int mutex_trylock(pthread_mutex_t *m, const void *site)
 {
-	return TRY_LOCK(m, LOCK_KIND_MUTEX, REAL(pthread_mutex_trylock)(m), site);
+	return TRY_LOCK(pthread_mutex_trylock, m, LOCK_KIND_MUTEX, REAL(pthread_mutex_trylock)(m), site);
 }
 
 INTERPOSE int pthread_mutex_trylock(pthread_mutex_t *m)
 {
-	if (LIKELY(real_pthread_mutex_trylock && !lock_armed()))
+	if (LIKELY(real_pthread_mutex_trylock && !lock_wanted()))
 		return real_pthread_mutex_trylock(m);
 	return mutex_trylock(m, CALL_SITE);
 }
@@ -186,14 +200,15 @@ INTERPOSE int pthread_mutex_trylock(pthread_mutex_t *m)
 SLOW static int mutex_timedlock(pthread_mutex_t *m, const struct timespec *until, const void *site)
 {
 	if (elided(m) || !time_valid(until))
-		return TRY_LOCK(m, LOCK_KIND_MUTEX, REAL(pthread_mutex_timedlock)(m, until), site);
-	return LOCK(m, LOCK_KIND_MUTEX, LOCK_MUTEX, EBUSY, REAL(pthread_mutex_trylock)(m),
+		return TRY_LOCK(pthread_mutex_timedlock, m, LOCK_KIND_MUTEX,
+				REAL(pthread_mutex_timedlock)(m, until), site);
+	return LOCK(pthread_mutex_timedlock, m, LOCK_KIND_MUTEX, LOCK_MUTEX, EBUSY, REAL(pthread_mutex_trylock)(m),
 		    real_pthread_mutex_timedlock(m, until), site);
 }
 
 INTERPOSE int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
 {
-	if (LIKELY(real_pthread_mutex_timedlock && !lock_armed()))
+	if (LIKELY(real_pthread_mutex_timedlock && !lock_wanted()))
 		return real_pthread_mutex_timedlock(m, until);
 	return mutex_timedlock(m, until, CALL_SITE);
 }
@@ -201,89 +216,90 @@ INTERPOSE int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec 
 SLOW static int mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *until, const void *site)
 {
 	if (elided(m) || !clock_valid(clock, until))
-		return TRY_LOCK(m, LOCK_KIND_MUTEX, REAL(pthread_mutex_clocklock)(m, clock, until), site);
-	return LOCK(m, LOCK_KIND_MUTEX, LOCK_MUTEX, EBUSY, REAL(pthread_mutex_trylock)(m),
+		return TRY_LOCK(pthread_mutex_clocklock, m, LOCK_KIND_MUTEX,
+				REAL(pthread_mutex_clocklock)(m, clock, until), site);
+	return LOCK(pthread_mutex_clocklock, m, LOCK_KIND_MUTEX, LOCK_MUTEX, EBUSY, REAL(pthread_mutex_trylock)(m),
 		    real_pthread_mutex_clocklock(m, clock, until), site);
 }
 
 INTERPOSE int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *until)
 {
-	if (LIKELY(real_pthread_mutex_clocklock && !lock_armed()))
+	if (LIKELY(real_pthread_mutex_clocklock && !lock_wanted()))
 		return real_pthread_mutex_clocklock(m, clock, until);
 	return mutex_clocklock(m, clock, until, CALL_SITE);
 }
 
 SLOW static int mutex_unlock(pthread_mutex_t *m, const void *site)
 {
-	released(m, LOCK_KIND_MUTEX, site, FRAME_BELOW(site));
+	released(m, LOCK_KIND_MUTEX, BY(pthread_mutex_unlock), site, FRAME_BELOW(site));
 	return REAL(pthread_mutex_unlock)(m);
 }
 
 INTERPOSE int pthread_mutex_unlock(pthread_mutex_t *m)
 {
-	if (LIKELY(real_pthread_mutex_unlock && !lock_armed()))
+	if (LIKELY(real_pthread_mutex_unlock && !lock_wanted()))
 		return real_pthread_mutex_unlock(m);
 	return mutex_unlock(m, CALL_SITE);
 }
 
 /* ---- Read-write locks: read and write differ in name, kind and flag ---- */
 
-#define RWLOCK(rd, lock_kind, lock_flag)								\
-SLOW static int rwlock_##rd(pthread_rwlock_t *l, const void *site)					\
-{													\
-	return LOCK(l, lock_kind, lock_flag, EBUSY, REAL(pthread_rwlock_try##rd##lock)(l),		\
-		    real_pthread_rwlock_##rd##lock(l), site);						\
-}													\
-													\
-INTERPOSE int pthread_rwlock_##rd##lock(pthread_rwlock_t *l)						\
-{													\
-	if (LIKELY(real_pthread_rwlock_##rd##lock && !lock_armed()))					\
-		return real_pthread_rwlock_##rd##lock(l);						\
-	return rwlock_##rd(l, CALL_SITE);								\
-}													\
-													\
-SLOW static int rwlock_try##rd(pthread_rwlock_t *l, const void *site)					\
-{													\
-	return TRY_LOCK(l, lock_kind, REAL(pthread_rwlock_try##rd##lock)(l), site);			\
-}													\
-													\
-INTERPOSE int pthread_rwlock_try##rd##lock(pthread_rwlock_t *l)						\
-{													\
-	if (LIKELY(real_pthread_rwlock_try##rd##lock && !lock_armed()))					\
-		return real_pthread_rwlock_try##rd##lock(l);						\
-	return rwlock_try##rd(l, CALL_SITE);								\
-}													\
-													\
-SLOW static int rwlock_timed##rd(pthread_rwlock_t *l, const struct timespec *until, const void *site)	\
-{													\
-	if (!time_valid(until))										\
-		return REAL(pthread_rwlock_timed##rd##lock)(l, until);					\
-	return LOCK(l, lock_kind, lock_flag, EBUSY, REAL(pthread_rwlock_try##rd##lock)(l),		\
-		    real_pthread_rwlock_timed##rd##lock(l, until), site);				\
-}													\
-													\
-INTERPOSE int pthread_rwlock_timed##rd##lock(pthread_rwlock_t *l, const struct timespec *until)	\
-{													\
-	if (LIKELY(real_pthread_rwlock_timed##rd##lock && !lock_armed()))				\
-		return real_pthread_rwlock_timed##rd##lock(l, until);					\
-	return rwlock_timed##rd(l, until, CALL_SITE);							\
-}													\
-													\
-SLOW static int rwlock_clock##rd(pthread_rwlock_t *l, clockid_t clock, const struct timespec *until,	\
-				 const void *site)							\
-{													\
-	if (!clock_valid(clock, until))									\
-		return REAL(pthread_rwlock_clock##rd##lock)(l, clock, until);				\
-	return LOCK(l, lock_kind, lock_flag, EBUSY, REAL(pthread_rwlock_try##rd##lock)(l),		\
-		    real_pthread_rwlock_clock##rd##lock(l, clock, until), site);			\
-}													\
-													\
-INTERPOSE int pthread_rwlock_clock##rd##lock(pthread_rwlock_t *l, clockid_t clock,			\
-					     const struct timespec *until)				\
-{													\
-	if (LIKELY(real_pthread_rwlock_clock##rd##lock && !lock_armed()))				\
-		return real_pthread_rwlock_clock##rd##lock(l, clock, until);				\
-	return rwlock_clock##rd(l, clock, until, CALL_SITE);						\
+#define RWLOCK(rd, lock_kind, lock_flag)									\
+SLOW static int rwlock_##rd(pthread_rwlock_t *l, const void *site)						\
+{														\
+	return LOCK(pthread_rwlock_##rd##lock, l, lock_kind, lock_flag, EBUSY,					\
+		    REAL(pthread_rwlock_try##rd##lock)(l), real_pthread_rwlock_##rd##lock(l), site);		\
+}														\
+														\
+INTERPOSE int pthread_rwlock_##rd##lock(pthread_rwlock_t *l)							\
+{														\
+	if (LIKELY(real_pthread_rwlock_##rd##lock && !lock_wanted()))						\
+		return real_pthread_rwlock_##rd##lock(l);							\
+	return rwlock_##rd(l, CALL_SITE);									\
+}														\
+														\
+SLOW static int rwlock_try##rd(pthread_rwlock_t *l, const void *site)						\
+{														\
+	return TRY_LOCK(pthread_rwlock_try##rd##lock, l, lock_kind, REAL(pthread_rwlock_try##rd##lock)(l), site); \
+}														\
+														\
+INTERPOSE int pthread_rwlock_try##rd##lock(pthread_rwlock_t *l)							\
+{														\
+	if (LIKELY(real_pthread_rwlock_try##rd##lock && !lock_wanted()))					\
+		return real_pthread_rwlock_try##rd##lock(l);							\
+	return rwlock_try##rd(l, CALL_SITE);									\
+}														\
+														\
+SLOW static int rwlock_timed##rd(pthread_rwlock_t *l, const struct timespec *until, const void *site)		\
+{														\
+	if (!time_valid(until))											\
+		return REAL(pthread_rwlock_timed##rd##lock)(l, until);						\
+	return LOCK(pthread_rwlock_timed##rd##lock, l, lock_kind, lock_flag, EBUSY,				\
+		    REAL(pthread_rwlock_try##rd##lock)(l), real_pthread_rwlock_timed##rd##lock(l, until), site); \
+}														\
+														\
+INTERPOSE int pthread_rwlock_timed##rd##lock(pthread_rwlock_t *l, const struct timespec *until)			\
+{														\
+	if (LIKELY(real_pthread_rwlock_timed##rd##lock && !lock_wanted()))					\
+		return real_pthread_rwlock_timed##rd##lock(l, until);						\
+	return rwlock_timed##rd(l, until, CALL_SITE);								\
+}														\
+														\
+SLOW static int rwlock_clock##rd(pthread_rwlock_t *l, clockid_t clock, const struct timespec *until,		\
+				 const void *site)								\
+{														\
+	if (!clock_valid(clock, until))										\
+		return REAL(pthread_rwlock_clock##rd##lock)(l, clock, until);					\
+	return LOCK(pthread_rwlock_clock##rd##lock, l, lock_kind, lock_flag, EBUSY,				\
+		    REAL(pthread_rwlock_try##rd##lock)(l), real_pthread_rwlock_clock##rd##lock(l, clock, until), site); \
+}														\
+														\
+INTERPOSE int pthread_rwlock_clock##rd##lock(pthread_rwlock_t *l, clockid_t clock,				\
+					     const struct timespec *until)					\
+{														\
+	if (LIKELY(real_pthread_rwlock_clock##rd##lock && !lock_wanted()))					\
+		return real_pthread_rwlock_clock##rd##lock(l, clock, until);					\
+	return rwlock_clock##rd(l, clock, until, CALL_SITE);							\
 }
 
 RWLOCK(rd, LOCK_KIND_READ, LOCK_READ)
@@ -292,13 +308,14 @@ RWLOCK(wr, LOCK_KIND_WRITE, LOCK_WRITE)
 /* Who holds it for writing is in the lock while it is held so. */
 SLOW static int rwlock_unlock(pthread_rwlock_t *l, const void *site)
 {
-	released(l, l->__data.__cur_writer ? LOCK_KIND_WRITE : LOCK_KIND_READ, site, FRAME_BELOW(site));
+	released(l, l->__data.__cur_writer ? LOCK_KIND_WRITE : LOCK_KIND_READ, BY(pthread_rwlock_unlock), site,
+		 FRAME_BELOW(site));
 	return REAL(pthread_rwlock_unlock)(l);
 }
 
 INTERPOSE int pthread_rwlock_unlock(pthread_rwlock_t *l)
 {
-	if (LIKELY(real_pthread_rwlock_unlock && !lock_armed()))
+	if (LIKELY(real_pthread_rwlock_unlock && !lock_wanted()))
 		return real_pthread_rwlock_unlock(l);
 	return rwlock_unlock(l, CALL_SITE);
 }
@@ -307,37 +324,38 @@ INTERPOSE int pthread_rwlock_unlock(pthread_rwlock_t *l)
 
 SLOW static int spin_lock(pthread_spinlock_t *l, const void *site)
 {
-	return LOCK(l, LOCK_KIND_SPIN, LOCK_SPIN, EBUSY, REAL(pthread_spin_trylock)(l), real_pthread_spin_lock(l), site);
+	return LOCK(pthread_spin_lock, l, LOCK_KIND_SPIN, LOCK_SPIN, EBUSY, REAL(pthread_spin_trylock)(l),
+		    real_pthread_spin_lock(l), site);
 }
 
 INTERPOSE int pthread_spin_lock(pthread_spinlock_t *l)
 {
-	if (LIKELY(real_pthread_spin_lock && !lock_armed()))
+	if (LIKELY(real_pthread_spin_lock && !lock_wanted()))
 		return real_pthread_spin_lock(l);
 	return spin_lock(l, CALL_SITE);
 }
 
 SLOW static int spin_trylock(pthread_spinlock_t *l, const void *site)
 {
-	return TRY_LOCK(l, LOCK_KIND_SPIN, REAL(pthread_spin_trylock)(l), site);
+	return TRY_LOCK(pthread_spin_trylock, l, LOCK_KIND_SPIN, REAL(pthread_spin_trylock)(l), site);
 }
 
 INTERPOSE int pthread_spin_trylock(pthread_spinlock_t *l)
 {
-	if (LIKELY(real_pthread_spin_trylock && !lock_armed()))
+	if (LIKELY(real_pthread_spin_trylock && !lock_wanted()))
 		return real_pthread_spin_trylock(l);
 	return spin_trylock(l, CALL_SITE);
 }
 
 SLOW static int spin_unlock(pthread_spinlock_t *l, const void *site)
 {
-	released(l, LOCK_KIND_SPIN, site, FRAME_BELOW(site));
+	released(l, LOCK_KIND_SPIN, BY(pthread_spin_unlock), site, FRAME_BELOW(site));
 	return REAL(pthread_spin_unlock)(l);
 }
 
 INTERPOSE int pthread_spin_unlock(pthread_spinlock_t *l)
 {
-	if (LIKELY(real_pthread_spin_unlock && !lock_armed()))
+	if (LIKELY(real_pthread_spin_unlock && !lock_wanted()))
 		return real_pthread_spin_unlock(l);
 	return spin_unlock(l, CALL_SITE);
 }
@@ -363,20 +381,20 @@ SLOW static int c11_lock(mtx_t *m, const struct timespec *until, const void *sit
 		contention_end(m, thrd_error_of(r), frame);
 	}
 	if (r == thrd_success)
-		acquired(m, LOCK_KIND_MUTEX, site, frame);
+		acquired(m, LOCK_KIND_MUTEX, until ? BY(mtx_timedlock) : BY(mtx_lock), site, frame);
 	return r;
 }
 
 INTERPOSE int mtx_lock(mtx_t *m)
 {
-	if (LIKELY(real_mtx_lock && !lock_armed()))
+	if (LIKELY(real_mtx_lock && !lock_wanted()))
 		return real_mtx_lock(m);
 	return c11_lock(m, NULL, CALL_SITE);
 }
 
 INTERPOSE int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict until)
 {
-	if (LIKELY(real_mtx_timedlock && !lock_armed()))
+	if (LIKELY(real_mtx_timedlock && !lock_wanted()))
 		return real_mtx_timedlock(m, until);
 	return c11_lock(m, until, CALL_SITE);
 }
@@ -386,26 +404,26 @@ SLOW static int c11_trylock(mtx_t *m, const void *site)
 	int r = REAL(mtx_trylock)(m);
 
 	if (r == thrd_success)
-		acquired(m, LOCK_KIND_MUTEX, site, FRAME_BELOW(site));
+		acquired(m, LOCK_KIND_MUTEX, BY(mtx_trylock), site, FRAME_BELOW(site));
 	return r;
 }
 
 INTERPOSE int mtx_trylock(mtx_t *m)
 {
-	if (LIKELY(real_mtx_trylock && !lock_armed()))
+	if (LIKELY(real_mtx_trylock && !lock_wanted()))
 		return real_mtx_trylock(m);
 	return c11_trylock(m, CALL_SITE);
 }
 
 SLOW static int c11_unlock(mtx_t *m, const void *site)
 {
-	released(m, LOCK_KIND_MUTEX, site, FRAME_BELOW(site));
+	released(m, LOCK_KIND_MUTEX, BY(mtx_unlock), site, FRAME_BELOW(site));
 	return REAL(mtx_unlock)(m);
 }
 
 INTERPOSE int mtx_unlock(mtx_t *m)
 {
-	if (LIKELY(real_mtx_unlock && !lock_armed()))
+	if (LIKELY(real_mtx_unlock && !lock_wanted()))
 		return real_mtx_unlock(m);
 	return c11_unlock(m, CALL_SITE);
 }
@@ -417,10 +435,17 @@ static inline bool wait_armed(void)
 	return lock_armed() || thread_wait_wanted();
 }
 
+/* The same where a mutex is released meanwhile. */
+static inline bool cond_armed(void)
+{
+	return wait_armed() || agent_section_watched(SECTION_PREEMPT);
+}
+
 /* Begins and ends what a thread waits for in one of the functions below, also when it is cancelled there. */
 struct waiting {
 	const volatile void *addr;
 	pthread_mutex_t	*mutex;		/* of a condition variable: released and got back; NULL */
+	const void	*by;		/* the function that the program called */
 	const void	*site, *frame;
 	uint8_t		locks;
 	uint32_t	kind;		/* enum wake_kind */
@@ -429,11 +454,11 @@ struct waiting {
 
 static void wait_begin(struct waiting *w)
 {
-	struct agent_thread *t = w->mutex && lock_armed() ? agent_thread() : NULL;
+	struct agent_thread *t = w->mutex && lock_wanted() ? agent_thread() : NULL;
 
 	if (t) {
 		w->locks = t->locks;
-		released(w->mutex, LOCK_KIND_MUTEX, w->site, w->frame);
+		released(w->mutex, LOCK_KIND_MUTEX, w->by, w->site, w->frame);
 	}
 	contention_begin(w->addr, 0, w->frame);
 	thread_wait((const void *)w->addr);
@@ -447,9 +472,9 @@ static void wait_end(void *waiting)
 
 	thread_woken((const void *)w->addr, w->kind, -w->error, w->site, w->frame);
 	contention_end(w->addr, w->error, w->frame);
-	t = w->mutex && lock_armed() ? agent_thread() : NULL;
+	t = w->mutex && lock_wanted() ? agent_thread() : NULL;
 	if (t) {
-		acquired(w->mutex, LOCK_KIND_MUTEX, w->site, w->frame);
+		acquired(w->mutex, LOCK_KIND_MUTEX, w->by, w->site, w->frame);
 		t->locks = w->locks;
 	}
 	errno = saved;
@@ -466,9 +491,9 @@ static void wait_end(void *waiting)
 	pthread_cleanup_pop(1);					\
 } while (0)
 
-#define WAITING(address, its_mutex, wake_kind) {		\
-	.addr = address, .mutex = its_mutex, .site = site, .frame = FRAME_BELOW(site),	\
-	.kind = wake_kind, .error = ECANCELED }
+#define WAITING(function, address, its_mutex) {					\
+	.addr = address, .mutex = its_mutex, .by = BY(function), .site = site, .frame = FRAME_BELOW(site),	\
+	.kind = WAKE_COND, .error = ECANCELED }
 
 /* The kinds of waiting: a clock, the clock of sem_timedwait(), none. */
 enum { CLOCK_DEFAULT = -1, CLOCK_NONE = -2 };
@@ -505,7 +530,7 @@ SLOW static int sem_acquire(sem_t *s, clockid_t clock, const struct timespec *un
 		r = sem_real(s, clock, until);
 	}
 	if (!r && lock_armed())
-		acquired(s, LOCK_KIND_SEM, site, frame);
+		acquired(s, LOCK_KIND_SEM, BY(sem_wait), site, frame);
 	return r;
 }
 
@@ -535,7 +560,7 @@ SLOW static int sem_try(sem_t *s, const void *site)
 	int r = REAL(sem_trywait)(s);
 
 	if (!r)
-		acquired(s, LOCK_KIND_SEM, site, FRAME_BELOW(site));
+		acquired(s, LOCK_KIND_SEM, BY(sem_trywait), site, FRAME_BELOW(site));
 	return r;
 }
 
@@ -551,7 +576,7 @@ SLOW static int sem_release(sem_t *s, const void *site)
 	const void *frame = FRAME_BELOW(site);
 
 	if (lock_armed())
-		released(s, LOCK_KIND_SEM, site, frame);
+		released(s, LOCK_KIND_SEM, BY(sem_post), site, frame);
 	thread_wake(s, WAKE_SEM, 1, site, frame);
 	return REAL(sem_post)(s);
 }
@@ -567,7 +592,7 @@ INTERPOSE int sem_post(sem_t *s)
 
 SLOW static int cond_wait(pthread_cond_t *c, pthread_mutex_t *m, const void *site)
 {
-	struct waiting w = WAITING(c, m, WAKE_COND);
+	struct waiting w = WAITING(pthread_cond_wait, c, m);
 
 	WAIT(&w, w.error = REAL(pthread_cond_wait)(c, m));
 	return w.error;
@@ -575,14 +600,14 @@ SLOW static int cond_wait(pthread_cond_t *c, pthread_mutex_t *m, const void *sit
 
 INTERPOSE int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 {
-	if (LIKELY(real_pthread_cond_wait && !wait_armed()))
+	if (LIKELY(real_pthread_cond_wait && !cond_armed()))
 		return real_pthread_cond_wait(c, m);
 	return cond_wait(c, m, CALL_SITE);
 }
 
 SLOW static int cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until, const void *site)
 {
-	struct waiting w = WAITING(c, m, WAKE_COND);
+	struct waiting w = WAITING(pthread_cond_timedwait, c, m);
 
 	WAIT(&w, w.error = REAL(pthread_cond_timedwait)(c, m, until));
 	return w.error;
@@ -590,7 +615,7 @@ SLOW static int cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const stru
 
 INTERPOSE int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
 {
-	if (LIKELY(real_pthread_cond_timedwait && !wait_armed()))
+	if (LIKELY(real_pthread_cond_timedwait && !cond_armed()))
 		return real_pthread_cond_timedwait(c, m, until);
 	return cond_timedwait(c, m, until, CALL_SITE);
 }
@@ -598,7 +623,7 @@ INTERPOSE int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, cons
 SLOW static int cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock, const struct timespec *until,
 			       const void *site)
 {
-	struct waiting w = WAITING(c, m, WAKE_COND);
+	struct waiting w = WAITING(pthread_cond_clockwait, c, m);
 
 	WAIT(&w, w.error = REAL(pthread_cond_clockwait)(c, m, clock, until));
 	return w.error;
@@ -607,14 +632,14 @@ SLOW static int cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t 
 INTERPOSE int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
 				     const struct timespec *until)
 {
-	if (LIKELY(real_pthread_cond_clockwait && !wait_armed()))
+	if (LIKELY(real_pthread_cond_clockwait && !cond_armed()))
 		return real_pthread_cond_clockwait(c, m, clock, until);
 	return cond_clockwait(c, m, clock, until, CALL_SITE);
 }
 
 SLOW static int c11_wait(cnd_t *c, mtx_t *m, const struct timespec *until, const void *site)
 {
-	struct waiting w = WAITING(c, (pthread_mutex_t *)m, WAKE_COND);
+	struct waiting w = WAITING(cnd_wait, c, (pthread_mutex_t *)m);
 	volatile int r = thrd_error;
 
 	WAIT(&w, w.error = thrd_error_of(r = until ? REAL(cnd_timedwait)(c, m, until) : REAL(cnd_wait)(c, m)));
@@ -623,14 +648,14 @@ SLOW static int c11_wait(cnd_t *c, mtx_t *m, const struct timespec *until, const
 
 INTERPOSE int cnd_wait(cnd_t *c, mtx_t *m)
 {
-	if (LIKELY(real_cnd_wait && !wait_armed()))
+	if (LIKELY(real_cnd_wait && !cond_armed()))
 		return real_cnd_wait(c, m);
 	return c11_wait(c, m, NULL, CALL_SITE);
 }
 
 INTERPOSE int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict until)
 {
-	if (LIKELY(real_cnd_timedwait && !wait_armed()))
+	if (LIKELY(real_cnd_timedwait && !cond_armed()))
 		return real_cnd_timedwait(c, m, until);
 	return c11_wait(c, m, until, CALL_SITE);
 }

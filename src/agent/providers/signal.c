@@ -94,21 +94,43 @@ static void flags_set(struct agent_thread *t, bool off)
 	t->flags = (uint8_t)(off ? t->flags | AGENT_SIGNALS_OFF : t->flags & ~AGENT_SIGNALS_OFF);
 }
 
-static void mask_is(uint64_t mask)
+/*
+ * Latency tracers watch for signals that are all blocked; as in the kernel both ends of such a section are marked so.
+ * by: the function that the program called, or its handler; frame: of its caller, see CALL_FRAME.
+ */
+static void signals_off(struct agent_thread *t, bool off, const void *by, const void *frame)
 {
-	struct agent_thread *t = agent_thread_known();
+	if (off)
+		flags_set(t, true);
+	if (agent_section_watched(SECTION_IRQS))
+		agent_section_change(t, SECTION_IRQS, off, by, ((void *const *)frame)[1], frame);
+	if (!off)
+		flags_set(t, false);
+}
+
+/* With the thread's first hit where somebody watches. */
+static struct agent_thread *masked_thread(bool off)
+{
+	return off && agent_section_watched(SECTION_IRQS) ? agent_thread() : agent_thread_known();
+}
+
+static void mask_is(uint64_t mask, const void *by, const void *frame)
+{
+	bool off = mask_full(mask);
+	struct agent_thread *t = masked_thread(off);
 
 	if (t)
-		flags_set(t, mask_full(mask));
+		signals_off(t, off, by, frame);
 }
 
 /* For the rare ways to change the mask. */
-static void mask_ask(void)
+static void mask_ask(const void *by, const void *frame)
 {
 	uint64_t mask;
 
-	if (agent_thread_known() && !agent_syscall(SYS_rt_sigprocmask, SIG_BLOCK, 0, &mask, KERNEL_SIGSET))
-		mask_is(mask);
+	if ((agent_thread_known() || agent_section_watched(SECTION_IRQS)) &&
+	    !agent_syscall(SYS_rt_sigprocmask, SIG_BLOCK, 0, &mask, KERNEL_SIGSET))
+		mask_is(mask, by, frame);
 }
 
 /* ---- Handlers that run (G4) ---- */
@@ -164,10 +186,9 @@ static void running_pop(uintptr_t frame)
 		running.nr--;
 }
 
-static void deliver(const struct action *a, const siginfo_t *info, const ucontext_t *uc)
+/* Its stack is that of the code that it interrupted: frame. */
+static void deliver(const struct action *a, const siginfo_t *info, const uintptr_t frame[2])
 {
-	/* Its stack is that of the code that it interrupted. */
-	const uintptr_t frame[2] = { uc->uc_mcontext.gregs[REG_RBP], uc->uc_mcontext.gregs[REG_RIP] };
 	struct signal_deliver_record r = { .sig = info->si_signo, .error = info->si_errno, .code = info->si_code,
 					   .action_flags = a->flags | RESTORER };
 	struct agent_thread *t;
@@ -195,29 +216,33 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n);
 void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 {
 	void (*handler)(int, siginfo_t *, void *) = (void *)actions[n].handler;
-	struct agent_thread *t = agent_thread_known();
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 	ucontext_t *uc = context;
+	const uintptr_t below[2] = { uc->uc_mcontext.gregs[REG_RBP], uc->uc_mcontext.gregs[REG_RIP] };
+	struct agent_thread *t;
 	uint8_t busy = 0;
+	bool off;
 
 	if (agent_guard_handler(sig) && agent_guard_takes(sig, info, context))
 		return;
 	running_push(uc, frame);
+	off = handler_mask_full(&actions[n], sig, uc);
+	t = masked_thread(off);
 	if (t) {
 		/* The handler's own calls are recorded, also when it interrupted an interposer. */
 		busy = t->busy;
 		t->busy = 0;
 		t->flags |= AGENT_HANDLER;
-		flags_set(t, handler_mask_full(&actions[n], sig, uc));
+		signals_off(t, off, handler, below);
 	}
-	deliver(&actions[n], info, uc);
+	deliver(&actions[n], info, below);
 	handler(sig, info, context);
 	running_pop(frame);
 	t = agent_thread_known();
 	if (t) {
 		t->busy = busy;
+		signals_off(t, mask_full(mask_of(&uc->uc_sigmask)), handler, below);
 		t->flags = agent_signal_flags(t, (const void *)frame);
-		flags_set(t, mask_full(mask_of(&uc->uc_sigmask)));
 	}
 }
 
@@ -439,11 +464,21 @@ REAL_FUNCTION(pthread_sigmask);
 REAL_FUNCTION(sigprocmask);
 
 /* What the mask is after a change that succeeded. */
-static void mask_changed(int how, const sigset_t *set, const sigset_t *old)
+static uint64_t mask_after(int how, const sigset_t *set, const sigset_t *old)
 {
 	uint64_t before = mask_of(old), given = mask_of(set);
 
-	mask_is(how == SIG_BLOCK ? before | given : how == SIG_UNBLOCK ? before & ~given : given);
+	return how == SIG_BLOCK ? before | given : how == SIG_UNBLOCK ? before & ~given : given;
+}
+
+/* A section ends before the mask changes, which handlers of signals that waited would otherwise be part of. */
+static void mask_section_ends(int how, const sigset_t *set, const void *by, const void *frame)
+{
+	struct agent_thread *t = agent_section_watched(SECTION_IRQS) ? agent_thread_known() : NULL;
+	uint64_t given = mask_of(set);
+
+	if (t && ((how == SIG_SETMASK && !mask_full(given)) || (how == SIG_UNBLOCK && !mask_full(~given))))
+		signals_off(t, false, by, frame);
 }
 
 static int mask_set(int (*real)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set, sigset_t *old,
@@ -452,14 +487,16 @@ static int mask_set(int (*real)(int, const sigset_t *, sigset_t *), int how, con
 	sigset_t given, before, *out = old ? old : &before;
 	int r;
 
-	if (set)
+	if (set) {
 		given = *set;	/* may be the same as old */
+		mask_section_ends(how, set, real, frame);
+	}
 	if (call_armed(SYSCALL_rt_sigprocmask))
 		call_enter(SYSCALL_rt_sigprocmask, (uint64_t[]){ (uint32_t)how, (uintptr_t)set, (uintptr_t)old,
 			   KERNEL_SIGSET }, frame);
 	r = real(how, set, out);
 	if (!r && set)
-		mask_changed(how, &given, out);
+		mask_is(mask_after(how, &given, out), real, frame);
 	if (call_armed(SYSCALL_rt_sigprocmask))
 		call_exit(SYSCALL_rt_sigprocmask, returns_errno ? -r : call_result(r), frame);
 	return r;
@@ -484,7 +521,7 @@ typedef int (*real_mask_call)(int);
 	{										\
 		int r = REAL(function)(arg);						\
 											\
-		mask_ask();								\
+		mask_ask(real_##function, CALL_FRAME);					\
 		return r;								\
 	}
 
@@ -519,7 +556,7 @@ typedef void (*real_jump)(struct __jmp_buf_tag *, int) __attribute__((noreturn))
 	void call_##function(struct __jmp_buf_tag *env, int value)			\
 	{										\
 		if (env->__mask_was_saved)						\
-			mask_is(mask_of(&env->__saved_mask));				\
+			mask_is(mask_of(&env->__saved_mask), real_##function, CALL_FRAME); \
 		jump_settle(env, CALL_FRAME);						\
 		REAL(function)(env, value);						\
 	}
@@ -534,12 +571,12 @@ REAL_FUNCTION(swapcontext);
 
 INTERPOSE int setcontext(const ucontext_t *to)
 {
-	mask_is(mask_of(&to->uc_sigmask));
+	mask_is(mask_of(&to->uc_sigmask), real_setcontext, CALL_FRAME);
 	return REAL(setcontext)(to);
 }
 
 INTERPOSE int swapcontext(ucontext_t *from, const ucontext_t *to)
 {
-	mask_is(mask_of(&to->uc_sigmask));
+	mask_is(mask_of(&to->uc_sigmask), real_swapcontext, CALL_FRAME);
 	return REAL(swapcontext)(from, to);
 }

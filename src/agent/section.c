@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * section.c - what latency tracers watch for: signals blocked, locks held, the program's own sections, wakeups
+ *
+ *     lock.c, signal.c, tf_critical_start() --agent_section_change()--> begin ... end
+ *     thread.c: wakes ... runs again      ---agent_section_begin(), _end()-->
+ *                                                    |
+ *               as long as it has to be, and begun after the last one --> struct section_report
+ *
+ * C1  A section belongs to its thread: until it is reported nothing of it is
+ *     shared. A signal handler may come in at any point; what it changes it
+ *     changes back, and a section that is on hides those inside it.
+ * C2  What held before somebody watched is not known: all is forgotten when the
+ *     watch's generation is another one. An end without a beginning is none.
+ * C3  section_log.sequence decides between threads: of all that began at one
+ *     number one is reported. `longest` is stored after it, so a reader may
+ *     meet the one before; the server looks again.
+ * C4  The buffers are swapped behind the winner's last record. Should another
+ *     one win and swap between the two steps, both swap back, and the newer
+ *     report's records may be overwritten; nothing worse.
+ */
+#include "agent/state.h"
+#include "agent/syscall.h"
+#include "plane/clock.h"
+
+/* Nobody watches. */
+static const _Atomic uint32_t none;
+
+const _Atomic uint32_t *agent_section_kinds = &none;
+
+void section_start(void)
+{
+	__atomic_store_n(&agent_section_kinds, &plane_header(&agent.plane)->sections.kinds, __ATOMIC_RELEASE);
+}
+
+void section_stop(void)
+{
+	__atomic_store_n(&agent_section_kinds, &none, __ATOMIC_RELEASE);
+}
+
+/* ---- What is shared ---- */
+
+static const struct section_watch *watch_of(unsigned int watch)
+{
+	return &plane_header(&agent.plane)->sections.watch[watch];
+}
+
+static struct section_log *log_of(unsigned int watch)
+{
+	struct program_tables *tables = plane_data(&agent.plane, plane_header(&agent.plane)->programs);
+
+	return &tables->sections[watch];
+}
+
+/* Relaxed, here and below: each is a number of its own, and the server checks what comes of it. */
+static struct instance_state *instance_of(unsigned int watch)
+{
+	uint32_t i = atomic_load_explicit(&watch_of(watch)->instance, memory_order_relaxed);
+
+	return plane_instance(&agent.plane, i < LAYOUT_MAX_INSTANCES ? i : 0);
+}
+
+static uint32_t generation_of(unsigned int watch)
+{
+	return atomic_load_explicit(&watch_of(watch)->generation, memory_order_relaxed);
+}
+
+static bool counts(unsigned int watch, uint64_t ns)
+{
+	uint64_t thresh = atomic_load_explicit(&watch_of(watch)->thresh, memory_order_relaxed);
+
+	return thresh ? ns >= thresh : ns > atomic_load_explicit(&log_of(watch)->longest, memory_order_relaxed);
+}
+
+/* ---- A report ---- */
+
+static uint32_t cpu_of(const struct agent_thread *t)
+{
+	int32_t cpu = *t->cpu;
+	uint32_t asked = 0;
+
+	if (cpu < 0 && !agent_restricted())
+		agent_syscall(SYS_getcpu, &asked, 0, 0);
+	return cpu >= 0 ? (uint32_t)cpu : asked;
+}
+
+/* Addresses are the process's own until it is reported. */
+static void describe(const struct agent_thread *t, struct section_end *e, const void *ip, const void *parent)
+{
+	e->ip = (uintptr_t)ip;
+	e->parent = (uintptr_t)parent;
+	e->pid = t->pid;
+	e->cpu = cpu_of(t);
+	e->flags = t->flags;
+	e->locks = t->locks;
+}
+
+static void translate(struct agent_thread *t, struct section_end *out, const struct section_end *e)
+{
+	*out = *e;
+	out->ip = agent_address(t, (const void *)e->ip);
+	out->parent = agent_address(t, (const void *)e->parent);
+}
+
+/* One that nobody is writing just now: whoever was killed there keeps it. NULL: there is none. */
+static struct section_report *report_claim(struct section_log *log, uint64_t nr)
+{
+	for (uint64_t i = nr; i < nr + SECTION_REPORTS; i++) {
+		struct section_report *r = &log->reports[i % SECTION_REPORTS];
+		uint64_t state = atomic_load_explicit(&r->state, memory_order_relaxed);
+
+		/* Acquire: pairs with the release in report(); what is written now comes after what was. */
+		if (!(state & 1) && atomic_compare_exchange_strong_explicit(&r->state, &state, state | 1,
+									    memory_order_acquire, memory_order_relaxed)) {
+			atomic_thread_fence(memory_order_release);	/* whoever reads what follows sees it odd */
+			return r;
+		}
+	}
+	return NULL;
+}
+
+/* C4. -> the buffer that recorded until now */
+static uint32_t swap_buffers(struct instance_state *inst)
+{
+	uint32_t live = atomic_load_explicit(&inst->live, memory_order_relaxed);
+
+	/* Looked at, not into. */
+	if (atomic_load_explicit(&inst->buffers[0], memory_order_relaxed) &&
+	    atomic_load_explicit(&inst->buffers[1], memory_order_relaxed))
+		live = atomic_fetch_xor_explicit(&inst->live, 1, memory_order_relaxed);
+	return live & 1;
+}
+
+static void report(struct agent_thread *t, unsigned int watch, const struct agent_section_mark *m,
+		   const struct section_end *end, uint64_t nr, const void *frame)
+{
+	uint32_t buffer = swap_buffers(instance_of(watch));
+	struct section_report *r = report_claim(log_of(watch), nr);
+
+	if (!r)
+		return;
+	translate(t, &r->start, &m->at);
+	translate(t, &r->end, end);
+	r->generation = m->generation;
+	r->buffer = buffer;
+	__builtin_memcpy(r->comm, t->comm, sizeof(r->comm));
+	r->nr_stack = frame ? stack_walk(t, frame, r->stack, SECTION_STACK) : 0;
+	/* Pairs with the acquire of the server's reader. */
+	atomic_store_explicit(&r->state, 2 * nr, memory_order_release);
+}
+
+/* ---- Begin and end ---- */
+
+bool agent_section_begin(struct agent_thread *t, unsigned int watch, struct agent_section_mark *m, const void *ip,
+			 const void *parent)
+{
+	struct instance_state *inst = instance_of(watch);
+
+	if (!atomic_load_explicit(&inst->tracing_on, memory_order_relaxed))
+		return false;
+	m->generation = generation_of(watch);
+	m->sequence = atomic_load_explicit(&log_of(watch)->sequence, memory_order_relaxed);
+	describe(t, &m->at, ip, parent);
+	m->at.time = clock_now(&plane_header(&agent.plane)->tsc, inst);
+	return true;
+}
+
+void agent_section_end(struct agent_thread *t, unsigned int watch, const struct agent_section_mark *m, const void *ip,
+		       const void *parent, const void *frame)
+{
+	struct instance_state *inst = instance_of(watch);
+	struct section_end end = { .time = clock_now(&plane_header(&agent.plane)->tsc, inst) };
+	uint64_t ns = end.time - m->at.time, sequence = m->sequence;
+	struct section_log *log = log_of(watch);
+
+	if (end.time < m->at.time || m->generation != generation_of(watch) || !counts(watch, ns) ||
+	    !atomic_load_explicit(&inst->tracing_on, memory_order_relaxed))
+		return;
+	/* C3 */
+	if (!atomic_compare_exchange_strong_explicit(&log->sequence, &sequence, sequence + 1, memory_order_relaxed,
+						     memory_order_relaxed))
+		return;
+	atomic_store_explicit(&log->longest, ns, memory_order_relaxed);
+	describe(t, &end, ip, parent);
+	report(t, watch, m, &end, sequence + 1, frame);
+}
+
+/* ---- Critical sections: what holds in a thread ---- */
+
+/* C2 */
+static void settle(struct agent_section *s)
+{
+	uint32_t generation = generation_of(SECTION_WATCH_CRITICAL);
+
+	if (s->generation == generation)
+		return;
+	*s = (struct agent_section){ .generation = generation };
+}
+
+static bool holds(const struct agent_section *s, uint32_t kinds)
+{
+	return s->state & kinds & SECTION_CRITICAL;
+}
+
+/* Locks and own sections are counted, so that what is inside another one does not end it. */
+static void count(struct agent_section *s, uint32_t kind, bool on)
+{
+	uint16_t *nr = kind == SECTION_PREEMPT ? &s->locks : kind == SECTION_OWN ? &s->own : NULL;
+
+	if (nr && on && *nr < UINT16_MAX)
+		++*nr;
+	else if (nr && !on && *nr)
+		--*nr;
+	if (on)
+		s->state |= kind;
+	else if (!nr || !*nr)
+		s->state &= ~kind;
+}
+
+void agent_section_change(struct agent_thread *t, uint32_t kind, bool on, const void *ip, const void *parent,
+			  const void *frame)
+{
+	uint32_t kinds = atomic_load_explicit(agent_section_kinds, memory_order_relaxed);
+	struct agent_section *s = &t->section;
+	bool before;
+
+	/* A child of vfork() runs on this thread's slot. */
+	if (t->no_rseq)
+		return;
+	settle(s);
+	before = holds(s, kinds);
+	count(s, kind, on);
+	if (before == holds(s, kinds))
+		return;
+	if (!before && !s->on) {
+		s->on = agent_section_begin(t, SECTION_WATCH_CRITICAL, &s->mark, ip, parent);
+	} else if (before && s->on) {
+		s->on = false;
+		agent_section_end(t, SECTION_WATCH_CRITICAL, &s->mark, ip, parent, frame);
+	}
+}
+
+/* struct tf_ops */
+void section_own(int on, const void *ip, const void *parent, const void *frame)
+{
+	struct agent_thread *t = agent_section_watched(SECTION_OWN) ? agent_thread() : NULL;
+
+	if (t)
+		agent_section_change(t, SECTION_OWN, on, ip, parent, frame);
+}
