@@ -176,7 +176,9 @@ struct model {
 	bool			imported;	/* events come from a recording or the live kernel */
 	/* Takes in what running programs have told since (sources/programs.h); before anything is printed. NULL: none do */
 	void			(*catch_up)(void *arg);
-	void			*catch_up_arg;
+	/* The end of a command: returns when running programs do as it said, or after a limit. NULL: none do */
+	void			(*settle)(void *arg);
+	void			*catch_up_arg;		/* of both */
 	bool			hist_legacy;	/* --hist-legacy */
 	_Atomic uint64_t	tracing_thresh;	/* ns */
 	/*

@@ -62,6 +62,23 @@ struct attach_hooks {
 void attach_set_hooks(struct session *s, const struct attach_hooks *hooks);	/* copied; NULL: none */
 /* Lets a process go on that waits after READY. -ESRCH: there is none that waits under this number. */
 int attach_go(struct session *s, unsigned int process);
+
+/* ---- Words of sites (layout.h): told, and obeyed ---- */
+
+/* Wakes all programs because words have changed; the number of this command. */
+uint32_t attach_command(struct session *s);
+
+/* Living processes that have not answered a command, or a later one. */
+struct attach_behind {
+	unsigned int	late;
+	unsigned int	slow;	/* given up before, and not heard of since */
+	unsigned int	fresh;	/* attached just now and never answered: it may be reading the words, or has no sites */
+};
+
+void attach_behind(struct session *s, uint32_t command, struct attach_behind *out);
+/* Those that are late are slow from now on, until they answer. */
+void attach_give_up(struct session *s, uint32_t command);
+
 /*
  * Takes back the slots of threads that are gone from living processes, and
  * finishes what they left half done; every few seconds. Returns how many.

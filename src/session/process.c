@@ -78,7 +78,8 @@ int process_add(struct session *s, pid_t pid, int pidfd, int conn)
 
 		if (p->pid)
 			continue;
-		*p = (struct process){ .pid = pid, .pidfd = pidfd, .conn = conn, .image = process_image(pid) };
+		*p = (struct process){ .pid = pid, .pidfd = pidfd, .conn = conn, .since = process_now_ms(),
+				       .image = process_image(pid) };
 		if (pidfd >= 0)
 			epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, pidfd, &ev);
 		e = entry_of(s, (unsigned int)i);

@@ -35,6 +35,8 @@ struct process {
 	bool		gone;		/* said goodbye: its slots are to be taken back */
 	bool		greeted;	/* said HELLO */
 	bool		held;		/* waits for attach_go() */
+	bool		slow;		/* did not answer a command of sites in time: nobody waits for it */
+	int64_t		since;		/* milliseconds: when it connected */
 	uint64_t	image;		/* process_image() when it connected */
 };
 
@@ -88,6 +90,9 @@ void processes_restore(struct session *s);		/* of the old server, after session_
 uint64_t process_start_time(pid_t pid);			/* 0: no such process */
 /* Names what it runs: another number after exec. 0: cannot be told. */
 uint64_t process_image(pid_t pid);
+
+/* site_command.c */
+int64_t process_now_ms(void);				/* of the monotonic clock */
 
 /* task.c: threads of processes that may live in another pid name space */
 /* The thread that the process itself calls `tid`, as this process sees it; 0: there is none. */

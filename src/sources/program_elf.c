@@ -17,12 +17,7 @@ enum { SYMBOLS_MAX = 8 << 20, NAME_MAX_LEN = 1024 };
 
 #define NAMES_MAX (1ull << 31)
 
-struct elf_file {
-	int	fd;
-	Elf	*elf;
-};
-
-static void file_close(struct elf_file *f)
+void elf_file_close(struct elf_file *f)
 {
 	if (f->elf)
 		elf_end(f->elf);
@@ -40,13 +35,13 @@ static int file_open(const char *path, struct elf_file *f)
 	if (f->fd < 0)
 		return -errno;
 	if (fstat(f->fd, &st) || !S_ISREG(st.st_mode)) {
-		file_close(f);
+		elf_file_close(f);
 		return -EINVAL;
 	}
 	elf_version(EV_CURRENT);
 	f->elf = elf_begin(f->fd, ELF_C_READ, NULL);
 	if (!f->elf || elf_kind(f->elf) != ELF_K_ELF) {
-		file_close(f);
+		elf_file_close(f);
 		return -EINVAL;
 	}
 	return 0;
@@ -273,7 +268,7 @@ static int debug_open(const struct elf_want *want, struct elf_file *f)
 	snprintf(path + at, sizeof(path) - at, ".debug");
 	err = file_open(path, f);
 	if (!err && !has_id(f->elf, want, &found)) {
-		file_close(f);
+		elf_file_close(f);
 		err = -ESTALE;
 	}
 	return err;
@@ -288,7 +283,7 @@ static int read_debug(struct reader *r, const struct elf_want *want, bool *has)
 	if (debug_open(want, &f))
 		return 0;
 	err = read_tables(r, f.elf, SHT_SYMTAB, has);
-	file_close(&f);
+	elf_file_close(&f);
 	return err;
 }
 
@@ -326,21 +321,41 @@ static int read_all(struct reader *r, struct elf_file *f, const struct elf_want 
 	return err;
 }
 
-int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_symbols *out)
+int elf_file_open(const char *path, const struct elf_want *want, struct elf_file *out)
+{
+	int err = file_open(path, out);
+
+	if (!err && !is_wanted(out->elf, want)) {
+		elf_file_close(out);
+		err = -ESTALE;
+	}
+	return err;
+}
+
+int elf_file_symbols(struct elf_file *f, const struct elf_want *want, struct elf_symbols *out)
 {
 	struct reader r = { .out = out };
-	struct elf_file f;
-	int err = file_open(path, &f);
+	int err;
 
 	*out = (struct elf_symbols){ 0 };
-	if (err)
-		return err;
-	err = is_wanted(f.elf, want) ? read_all(&r, &f, want) : -ESTALE;
-	file_close(&f);
+	err = read_all(&r, f, want);
 	if (err)
 		elf_symbols_free(out);
 	else if (out->nr)
 		qsort_r(out->v, out->nr, sizeof(*out->v), compare, out->names);
+	return err;
+}
+
+int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_symbols *out)
+{
+	struct elf_file f;
+	int err = elf_file_open(path, want, &f);
+
+	*out = (struct elf_symbols){ 0 };
+	if (err)
+		return err;
+	err = elf_file_symbols(&f, want, out);
+	elf_file_close(&f);
 	return err;
 }
 

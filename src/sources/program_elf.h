@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * program_elf.h - what the file of a DSO tells: whether it is the one, and its symbols
+ * program_elf.h - what the file of a DSO tells: whether it is the one, its symbols, its sites
  *
  * The path came from a traced program, so the file may be anything. It is read
  * by read(2), never mapped: nobody can truncate it under our feet.
@@ -18,6 +18,18 @@ struct elf_want {
 	uint32_t	id_len;
 	uint64_t	load, size;	/* lowest mapped address, bytes mapped */
 };
+
+/* Reads the file if it is the one: 0; else, or when it cannot be read, -errno. */
+typedef int (*elf_reader)(const char *path, const struct elf_want *want, void *out);
+
+/* A file that is open, and the one that is meant. */
+struct elf_file {
+	int		fd;
+	struct Elf	*elf;
+};
+
+int elf_file_open(const char *path, const struct elf_want *want, struct elf_file *out);
+void elf_file_close(struct elf_file *f);
 
 struct elf_symbol {
 	uint64_t	value, size;
@@ -37,6 +49,20 @@ struct elf_symbols {
  * -ENOENT, -EINVAL: no ELF file, -ENOMEM. The caller frees with elf_symbols_free().
  */
 int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_symbols *out);
+int elf_file_symbols(struct elf_file *f, const struct elf_want *want, struct elf_symbols *out);
 void elf_symbols_free(struct elf_symbols *s);
+
+/* ---- program_elf_sites.c ---- */
+
+struct elf_sites {
+	struct site	*v;		/* of agent/sites.h: the list that programs find, too */
+	size_t		nr;
+	bool		is_program;	/* else a library */
+	struct elf_symbols symbols;	/* of a file with sites */
+};
+
+/* As elf_symbols_read(); of a file without sites not much is read. The caller frees with elf_sites_free(). */
+int elf_sites_read(const char *path, const struct elf_want *want, struct elf_sites *out);
+void elf_sites_free(struct elf_sites *s);
 
 #endif

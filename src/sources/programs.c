@@ -14,6 +14,7 @@
 #include "model/symbols.h"
 #include "plane/plane.h"
 #include "model/options.h"
+#include "sources/program_sites.h"
 #include "sources/programs_state.h"
 #include "tracefs/tree.h"
 
@@ -44,7 +45,12 @@ static bool hook_ready(void *arg, const struct attach_peer *peer)
 {
 	struct programs *p = arg;
 
-	return p->ready && p->ready(p->ready_arg, peer);
+	return program_sites_hold(p, peer) || (p->ready && p->ready(p->ready_arg, peer));
+}
+
+static void hook_dso(void *arg, const struct attach_peer *peer, uint32_t number)
+{
+	program_sites_look(arg);
 }
 
 static void hook_catch_up(void *arg)
@@ -69,6 +75,7 @@ static int set_hooks(struct programs *p)
 {
 	const struct attach_hooks hooks = {
 		.arg = p, .table = hook_table, .define = hook_define, .ready = hook_ready,
+		.dso = hook_dso,
 	};
 	const struct tree_extra kallsyms = { .name = "kallsyms", .mode = 0440, .print = print_kallsyms, .arg = p };
 
@@ -98,6 +105,10 @@ static struct programs *programs_new(struct model *m, struct tree *t)
 	/* Pointers of one's own programs are no secret, and hashed ones lead nowhere. */
 	m->top->options &= ~(1ull << OPTION_HASH_PTR);
 	list_init(&p->kept);
+	if (program_sites_create(p)) {
+		free(p);
+		return NULL;
+	}
 	return p;
 }
 
@@ -159,6 +170,7 @@ int programs_create(struct model *m, struct tree *t, const struct programs_param
 		programs_destroy(p);
 		return err;
 	}
+	program_sites_begin(p);
 	*out = p;
 	return 0;
 }
@@ -170,6 +182,7 @@ void programs_destroy(struct programs *p)
 	attach_set_hooks(p->model->session, NULL);
 	p->model->catch_up = NULL;
 	symbols_set_loader(p->model->symbols, NULL, NULL);
+	program_sites_destroy(p);
 	program_kept_destroy(p);
 	program_names_destroy(p);
 	program_events_destroy(p);
@@ -190,6 +203,7 @@ static int restore_table(struct programs *p, const char *text)
 	p->count = count;
 	p->table = table;
 	model_reserve_ids(p->model, first + count);
+	program_words_adopt(p);
 	return 0;
 }
 
@@ -212,8 +226,10 @@ int programs_reopen(struct programs *p)
 	int err = p ? set_hooks(p) : 0;
 
 	/* The server before may have died between an event's definition and its settings. */
-	if (p && !err)
+	if (p && !err) {
 		program_kept_apply(p);
+		program_sites_begin(p);
+	}
 	return err;
 }
 
@@ -232,6 +248,7 @@ int programs_tick(struct programs *p)
 	bool busy = program_names_drain(p) != 0;
 	int64_t now = now_ms();
 
+	busy |= program_sites_tick(p);
 	if (now - p->threads_checked >= THREADS_MS) {
 		p->threads_checked = now;
 		attach_check_threads(p->model->session);
@@ -261,6 +278,7 @@ void programs_print(struct programs *p, FILE *out)
 		if (program_kept_waits(p, k))
 			fprintf(out, "kept %s %s%s%s\n", k->path, k->text, k->error ? " # " : "", k->error ? k->error : "");
 	fprintf(out, "missed %" PRIu64 "\n", missed_hits(p->model->session));
+	program_sites_print(p, out);
 	program_names_drain(p);
 	fprintf(out, "threads %u\nprocesses %u\n", program_names_threads(p), program_names_processes(p));
 }

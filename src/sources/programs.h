@@ -10,6 +10,8 @@
  *     data region:    log of tasks ---------------> saved_cmdlines     program_names.c
  *                     table of DSOs, their files -> kallsyms           program_symbols.c
  *     settings of events that are not there yet --> kept               program_kept.c
+ *     functions of those files -------------------> the model's sites  program_sites.c
+ *     which of them are traced <------------------- words, commands    program_words.c
  *
  * The order of a life, under the control lock:
  *
@@ -80,8 +82,9 @@ int programs_keep(struct programs *p, const char *path, bool truncates, const ch
 
 /*
  * For `tracefuse doctor`, a line each: "refused TEXT" for definitions that were
- * refused, "kept PATH TEXT [# ERROR]", "missed N" hits that found no room; and for `run`
- * "threads N", "processes N" that made hits since the server began.
+ * refused, "kept PATH TEXT [# ERROR]", "missed N" hits that found no room, "sites N
+ * DSO[; N REASON]..." for each DSO whose functions can be traced, and how many cannot;
+ * and for `run` "threads N", "processes N" that made hits since the server began.
  */
 void programs_print(struct programs *p, FILE *out);
 

@@ -7,6 +7,7 @@
 
 #include "model/list.h"
 #include "model/model.h"
+#include "sources/program_elf.h"
 #include "sources/programs.h"
 
 enum { REFUSALS = 16 };
@@ -43,6 +44,8 @@ struct programs {
 	/* program_symbols.c: of which DSOs the symbols are there */
 	bool		dso_read[LAYOUT_MAX_DSOS];
 
+	struct program_sites *sites;	/* program_sites.h */
+
 	struct list_head kept;
 	int64_t		threads_checked;	/* milliseconds of the clock */
 };
@@ -70,6 +73,33 @@ unsigned int program_names_processes(const struct programs *p);
 void program_names_destroy(struct programs *p);
 /* Bytes that would break a line become '?'. */
 void program_text_clean(char *text);
+
+/* ---- program_dso.c ---- */
+
+/* A copy of an entry of the table: programs may change theirs at any time. */
+struct program_dso {
+	uint32_t	nr;
+	uint32_t	pid;
+	uint64_t	size, load;
+	uint32_t	id_len;
+	uint8_t		id[24];
+	char		path[256];
+};
+
+/* False: there is none, or it is nonsense. */
+bool program_dso_copy(struct programs *p, uint32_t nr, struct program_dso *out);
+/* The name of its file, for people. */
+const char *program_dso_name(const struct program_dso *d, char out[256]);
+/* Where its first mapped byte lies in the session. */
+static inline uint64_t program_dso_base(const struct program_dso *d)
+{
+	return LAYOUT_DSO_BASE + ((uint64_t)d->nr << LAYOUT_DSO_SHIFT);
+}
+/*
+ * Tries read() on files that may be the DSO's: as its process sees it, then as
+ * we do, then as processes do that live elsewhere. False: none was the one.
+ */
+bool program_dso_read(struct programs *p, const struct program_dso *d, elf_reader read, void *out);
 
 /* ---- program_symbols.c ---- */
 

@@ -258,6 +258,13 @@ static bool is_removed(const struct place *p, bool writes)
 	return writes && p->system && p->system->removed && p->kind->command;
 }
 
+/* What was commanded is so for all running programs before whoever wrote it goes on. */
+static void settle(const struct model *m)
+{
+	if (m->settle)
+		m->settle(m->catch_up_arg);
+}
+
 int tree_open(struct tree *t, const char *path, int flags, struct tree_file **out)
 {
 	struct tree_file *f;
@@ -275,6 +282,7 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 	f->at = p;
 	f->flags = flags;
 	err = p.kind && p.kind->open ? p.kind->open(f) : 0;
+	settle(t->model);
 	if (err) {
 		free(f);
 		return err;
@@ -497,7 +505,7 @@ static ssize_t write_command(struct tree_file *f, const char *buf, size_t size)
 	return err ? err : (ssize_t)size;
 }
 
-ssize_t tree_write(struct tree_file *f, const char *buf, size_t size)
+static ssize_t write_text(struct tree_file *f, const char *buf, size_t size)
 {
 	if ((f->flags & O_ACCMODE) == O_RDONLY)
 		return -EBADF;
@@ -512,6 +520,14 @@ ssize_t tree_write(struct tree_file *f, const char *buf, size_t size)
 	return f->at.kind->write ? f->at.kind->write(f, buf, size) : -EINVAL;
 }
 
+ssize_t tree_write(struct tree_file *f, const char *buf, size_t size)
+{
+	ssize_t n = write_text(f, buf, size);
+
+	settle(f->tree->model);
+	return n;
+}
+
 int tree_release(struct tree_file *f)
 {
 	int err = 0;
@@ -520,6 +536,7 @@ int tree_release(struct tree_file *f)
 		err = run_command(f, f->held, f->held_len);
 	if (f->at.kind && f->at.kind->release)
 		f->at.kind->release(f);
+	settle(f->tree->model);
 	f->at.inst->refs--;
 	drop_place(&f->at);
 	free(f->held);

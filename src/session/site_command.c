@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * site_command.c - programs are told that words of sites have changed, and answer (layout.h: struct site_control)
+ *
+ * Answers lie in the data region, by index of the process. A process that has
+ * attached again has several entries, of which the newest is answered in.
+ */
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "session/state.h"
+
+/* Who has not answered yet may be about to read the words for the first time, or have no site. */
+enum { FRESH_MS = 3000 };
+
+int64_t process_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
+}
+
+uint32_t attach_command(struct session *s)
+{
+	struct site_control *c = session_config(s, s->header->sites, sizeof(*c));
+	/* Release: the words are there. Pairs with the acquire of the programs' tasks. */
+	uint32_t command = atomic_fetch_add_explicit(&c->command, 1, memory_order_release) + 1;
+
+	syscall(SYS_futex, &c->command, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	return command;
+}
+
+enum answered { ANSWERED_NEVER, ANSWERED_OLDER, ANSWERED };
+
+static enum answered answer_of(const struct session *s, const struct program_tables *t, unsigned int index,
+			       uint32_t command)
+{
+	const struct site_answer *a = &t->sites[index];
+	/* Pairs with the release of the program's task. */
+	uint32_t last = atomic_load_explicit(&a->command, memory_order_acquire);
+
+	if (a->pid != (uint32_t)s->processes[index].pid)
+		return ANSWERED_NEVER;
+	return (int32_t)(last - command) >= 0 ? ANSWERED : ANSWERED_OLDER;
+}
+
+/* Of all its entries the best. */
+static enum answered process_answered(const struct session *s, const struct program_tables *t, unsigned int index,
+				      uint32_t command)
+{
+	enum answered best = ANSWERED_NEVER;
+
+	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
+		enum answered a;
+
+		if (s->processes[i].pid != s->processes[index].pid)
+			continue;
+		a = answer_of(s, t, i, command);
+		best = a > best ? a : best;
+	}
+	return best;
+}
+
+static void look_at(struct session *s, const struct program_tables *t, unsigned int index, uint32_t command,
+		    struct attach_behind *out)
+{
+	struct process *p = &s->processes[index];
+	enum answered a = process_answered(s, t, index, command);
+
+	if (a == ANSWERED) {
+		p->slow = false;
+		return;
+	}
+	if (a == ANSWERED_NEVER && (p->held || process_now_ms() - p->since > FRESH_MS))
+		return;
+	if (!process_alive(p))
+		return;
+	if (a == ANSWERED_NEVER)
+		out->fresh++;
+	else if (p->slow)
+		out->slow++;
+	else
+		out->late++;
+}
+
+void attach_behind(struct session *s, uint32_t command, struct attach_behind *out)
+{
+	const struct program_tables *t = session_data(s, s->header->programs, sizeof(*t));
+
+	*out = (struct attach_behind){ 0 };
+	for (unsigned int i = 0; t && i < LAYOUT_MAX_PROCESSES; i++)
+		if (s->processes[i].pid)
+			look_at(s, t, i, command, out);
+}
+
+void attach_give_up(struct session *s, uint32_t command)
+{
+	const struct program_tables *t = session_data(s, s->header->programs, sizeof(*t));
+
+	for (unsigned int i = 0; t && i < LAYOUT_MAX_PROCESSES; i++)
+		if (s->processes[i].pid && process_answered(s, t, i, command) == ANSWERED_OLDER)
+			s->processes[i].slow = true;
+}

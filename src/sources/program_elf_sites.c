@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * program_elf_sites.c - the sites of one ELF file, found as the program itself finds them
+ *
+ * sites_find() wants the file in memory. Of a large one most is debug
+ * information, so only what is mapped at run time is read, and the headers; the
+ * rest are zeros that take no memory.
+ */
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/sites.h"
+#include "sources/program_elf.h"
+
+#define IMAGE_MAX (4ull << 30)		/* bytes that are read */
+
+struct image {
+	char		*bytes;
+	size_t		size;
+	uint64_t	taken;		/* of IMAGE_MAX */
+};
+
+/* ---- Whether it may have some ---- */
+
+static bool is_list(const char *section)
+{
+	return section && (!strcmp(section, "__patchable_function_entries") || !strcmp(section, "__mcount_loc"));
+}
+
+static bool is_call(const char *symbol)
+{
+	return symbol && (!strcmp(symbol, "__fentry__") || !strcmp(symbol, "mcount") || !strcmp(symbol, "_mcount"));
+}
+
+static bool needs_call(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	GElf_Sym sym;
+
+	for (size_t i = 1; data && sh->sh_entsize && i < sh->sh_size / sh->sh_entsize; i++)
+		if (gelf_getsym(data, (int)i, &sym) && sym.st_shndx == SHN_UNDEF &&
+		    is_call(elf_strptr(elf, sh->sh_link, sym.st_name)))
+			return true;
+	return false;
+}
+
+static bool may_have(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+	GElf_Shdr sh;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((scn = elf_nextscn(elf, scn))) {
+		if (!gelf_getshdr(scn, &sh))
+			continue;
+		if (is_list(elf_strptr(elf, names, sh.sh_name)))
+			return true;
+		if (sh.sh_type == SHT_DYNSYM && needs_call(elf, scn, &sh))
+			return true;
+	}
+	return false;
+}
+
+/* ---- Its contents ---- */
+
+static int image_take(struct image *im, int fd, uint64_t off, uint64_t len)
+{
+	if (off > im->size || len > im->size - off)
+		return -EINVAL;
+	im->taken += len;
+	if (im->taken > IMAGE_MAX)
+		return -E2BIG;
+	while (len) {
+		ssize_t n = pread(fd, im->bytes + off, len, (off_t)off);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EINVAL;
+		off += (uint64_t)n;
+		len -= (uint64_t)n;
+	}
+	return 0;
+}
+
+static int image_fill(struct image *im, int fd)
+{
+	const Elf64_Ehdr *h = (const Elf64_Ehdr *)im->bytes;
+	const Elf64_Phdr *ph;
+	const Elf64_Shdr *sh;
+	int err = image_take(im, fd, 0, sizeof(*h));
+
+	if (err || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_phoff % 8 ||
+	    h->e_shoff % 8 || h->e_shstrndx >= h->e_shnum)
+		return err ? err : -EINVAL;
+	err = image_take(im, fd, h->e_phoff, h->e_phnum * sizeof(*ph));
+	if (!err)
+		err = image_take(im, fd, h->e_shoff, h->e_shnum * sizeof(*sh));
+	ph = (const Elf64_Phdr *)(im->bytes + h->e_phoff);
+	sh = (const Elf64_Shdr *)(im->bytes + h->e_shoff) + h->e_shstrndx;
+	if (!err)
+		err = image_take(im, fd, sh->sh_offset, sh->sh_size);
+	for (unsigned int i = 0; !err && i < h->e_phnum; i++)
+		if (ph[i].p_type == PT_LOAD)
+			err = image_take(im, fd, ph[i].p_offset, ph[i].p_filesz);
+	return err;
+}
+
+static int image_read(struct image *im, int fd)
+{
+	struct stat st;
+	void *at;
+	int err;
+
+	if (fstat(fd, &st) || st.st_size < (off_t)sizeof(Elf64_Ehdr))
+		return -EINVAL;
+	at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	*im = (struct image){ .bytes = at, .size = (size_t)st.st_size };
+	err = image_fill(im, fd);
+	if (err)
+		munmap(im->bytes, im->size);
+	return err;
+}
+
+static int find(struct elf_sites *out, int fd)
+{
+	struct image im;
+	size_t room;
+	int err = image_read(&im, fd);
+
+	if (err)
+		return err;
+	room = sites_find(im.bytes, im.size, NULL, 0);
+	out->v = room ? calloc(room, sizeof(*out->v)) : NULL;
+	if (out->v)
+		out->nr = sites_find(im.bytes, im.size, out->v, room);
+	munmap(im.bytes, im.size);
+	return room && !out->v ? -ENOMEM : 0;
+}
+
+/* ---- What it is ---- */
+
+/* A library may have an interpreter, too, to be started as a program; and PIE programs of old linkers are not marked. */
+static bool is_program(Elf *elf)
+{
+	bool interpreter = false, named = false, marked = false;
+	GElf_Ehdr eh;
+	GElf_Phdr ph;
+	size_t nr = 0;
+
+	if (!gelf_getehdr(elf, &eh) || elf_getphdrnum(elf, &nr))
+		return false;
+	for (size_t i = 0; i < nr; i++) {
+		Elf_Data *data;
+		GElf_Dyn dyn;
+
+		if (!gelf_getphdr(elf, (int)i, &ph))
+			continue;
+		interpreter |= ph.p_type == PT_INTERP;
+		data = ph.p_type == PT_DYNAMIC ?
+		       elf_getdata_rawchunk(elf, (int64_t)ph.p_offset, ph.p_filesz, ELF_T_DYN) : NULL;
+		for (int k = 0; data && gelf_getdyn(data, k, &dyn) && dyn.d_tag != DT_NULL; k++) {
+			named |= dyn.d_tag == DT_SONAME;
+			marked |= dyn.d_tag == DT_FLAGS_1 && (dyn.d_un.d_val & DF_1_PIE);
+		}
+	}
+	return eh.e_type == ET_EXEC || marked || (interpreter && !named);
+}
+
+int elf_sites_read(const char *path, const struct elf_want *want, struct elf_sites *out)
+{
+	struct elf_file f;
+	int err = elf_file_open(path, want, &f);
+
+	*out = (struct elf_sites){ 0 };
+	if (err)
+		return err;
+	if (may_have(f.elf))
+		err = find(out, f.fd);
+	if (!err && out->nr)
+		err = elf_file_symbols(&f, want, &out->symbols);
+	out->is_program = is_program(f.elf);
+	elf_file_close(&f);
+	if (err)
+		elf_sites_free(out);
+	return err;
+}
+
+void elf_sites_free(struct elf_sites *s)
+{
+	free(s->v);
+	elf_symbols_free(&s->symbols);
+	*s = (struct elf_sites){ 0 };
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * program_sites.c - functions of running programs that can be traced: from the files of their DSOs into the model
+ *
+ *     table of DSOs -> file -> sites_find(), symbols -> ftrace_sites_add() -> available_filter_functions
+ *
+ * The program has found the same list in the same file, so a site has the same
+ * index here and there. A program itself is in no brackets, a library in its
+ * file's name.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "agent/sites.h"
+#include "sources/program_sites.h"
+
+enum {
+	PROLOGUE	= 512,		/* a site that far into a function without size is its own */
+	MADE_NAME	= 24,
+};
+
+/* ---- names ---- */
+
+static bool is_function(const struct elf_symbol *s)
+{
+	return s->type == 't' || s->type == 'T' || s->type == 'W';
+}
+
+static bool covers(const struct elf_symbol *s, uint64_t at)
+{
+	return s && at - s->value < (s->size ? s->size : PROLOGUE);
+}
+
+/* Both lists are in order; of the symbols at one address the first has the best name. */
+static void name_sites(const struct elf_sites *f, struct ftrace_new_site *out, char (*made)[MADE_NAME])
+{
+	const struct elf_symbols *y = &f->symbols;
+	const struct elf_symbol *last = NULL;
+	size_t next = 0;
+
+	for (size_t i = 0; i < f->nr; i++) {
+		for (; next < y->nr && y->v[next].value <= f->v[i].at; next++)
+			if (is_function(&y->v[next]) && (!last || last->value != y->v[next].value))
+				last = &y->v[next];
+		out[i].name = made[i];
+		if (covers(last, f->v[i].at))
+			out[i].name = y->names + last->name;
+		else
+			snprintf(made[i], MADE_NAME, "sub_%" PRIx64, f->v[i].at);
+	}
+}
+
+/* ---- into the model ---- */
+
+static bool inside(const struct program_dso *d, const struct elf_sites *f)
+{
+	for (size_t i = 0; i < f->nr; i++)
+		if (f->v[i].at < d->load || f->v[i].at - d->load >= d->size)
+			return false;
+	return f->nr <= UINT32_MAX / 2;
+}
+
+static void add(struct programs *p, const struct program_dso *d, const struct elf_sites *f)
+{
+	struct dso_sites *out = &p->sites->dsos[d->nr];
+	struct ftrace_new_site *list = calloc(f->nr, sizeof(*list));
+	char (*made)[MADE_NAME] = malloc(f->nr * sizeof(*made)), name[256];
+	int err = list && made ? 0 : -ENOMEM;
+
+	if (!err) {
+		name_sites(f, list, made);
+		for (size_t i = 0; i < f->nr; i++) {
+			list[i].ip = program_dso_base(d) + f->v[i].at - d->load;
+			list[i].skipped = f->v[i].skip != SITE_GOOD;
+			out->skipped[f->v[i].skip % SITE_NR_SKIPS] += list[i].skipped;
+		}
+		out->nr = (uint32_t)f->nr;
+		program_words_find(p, d->nr);
+		err = ftrace_sites_add(p->model, f->is_program ? NULL : program_dso_name(d, name), list, f->nr,
+				       &out->page);
+	}
+	free(list);
+	free(made);
+	if (err)
+		p->sites->err = err;
+}
+
+static int read_sites(const char *path, const struct elf_want *want, void *out)
+{
+	return elf_sites_read(path, want, out);
+}
+
+static void dso_look(struct programs *p, uint32_t nr)
+{
+	struct elf_sites f = { 0 };
+	struct program_dso d;
+
+	if (p->sites->dsos[nr].read || !program_dso_copy(p, nr, &d))
+		return;
+	p->sites->dsos[nr].read = true;
+	if (program_dso_read(p, &d, read_sites, &f) && f.nr && inside(&d, &f))
+		add(p, &d, &f);
+	program_words_update(p, nr);
+	elf_sites_free(&f);
+}
+
+/* The table fills from its start. */
+static bool is_used(struct programs *p, uint32_t nr)
+{
+	struct session *s = p->model->session;
+	const struct program_tables *t = session_data(s, session_header(s)->programs, sizeof(*t));
+
+	/* Relaxed: program_dso_copy() looks again. */
+	return t && atomic_load_explicit(&t->dsos[nr].state, memory_order_relaxed) != DSO_FREE;
+}
+
+bool program_sites_new(struct programs *p)
+{
+	struct program_dso d;
+
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++)
+		if (!p->sites->dsos[i].read && program_dso_copy(p, i, &d))
+			return true;
+	return false;
+}
+
+void program_sites_look(struct programs *p)
+{
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++)
+		dso_look(p, i);
+}
+
+/* ---- programs that wait ---- */
+
+bool program_sites_hold(struct programs *p, const struct attach_peer *peer)
+{
+	if (peer->process > LAYOUT_MAX_PROCESSES || !program_sites_new(p))
+		return false;
+	p->sites->waiting[peer->process] = peer->pid;
+	p->sites->nr_waiting++;
+	return true;
+}
+
+/* Who is to decide decides now. */
+static void let_go(struct programs *p)
+{
+	for (unsigned int i = 1; p->sites->nr_waiting && i <= LAYOUT_MAX_PROCESSES; i++) {
+		const struct attach_peer peer = { i, p->sites->waiting[i] };
+
+		if (!peer.pid)
+			continue;
+		p->sites->waiting[i] = 0;
+		if (!p->ready || !p->ready(p->ready_arg, &peer))
+			attach_go(p->model->session, i);
+	}
+	p->sites->nr_waiting = 0;
+}
+
+/* ---- life ---- */
+
+int program_sites_create(struct programs *p)
+{
+	p->sites = calloc(1, sizeof(*p->sites));
+	return p->sites && ftrace_of(p->model) ? 0 : -ENOMEM;
+}
+
+void program_sites_begin(struct programs *p)
+{
+	struct ftrace *ft = p->model->ftrace;
+
+	ft->offered = true;
+	ft->changed = program_words_changed;
+	ft->set = program_words_set;
+	ft->changed_arg = p;
+	p->model->settle = program_words_settle;
+	program_sites_look(p);
+}
+
+void program_sites_destroy(struct programs *p)
+{
+	struct ftrace *ft = p->model->ftrace;
+
+	if (ft && ft->changed_arg == p) {
+		ft->changed = NULL;
+		ft->set = NULL;
+		p->model->settle = NULL;
+	}
+	free(p->sites);
+	p->sites = NULL;
+}
+
+bool program_sites_tick(struct programs *p)
+{
+	program_sites_look(p);
+	let_go(p);
+	return program_words_tick(p);
+}
+
+void program_sites_print(struct programs *p, FILE *out)
+{
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
+		const struct dso_sites *d = &p->sites->dsos[i];
+		struct program_dso dso;
+		char name[256];
+
+		if (!d->nr || !program_dso_copy(p, i, &dso))
+			continue;
+		fprintf(out, "sites %" PRIu32 " %s", d->nr, program_dso_name(&dso, name));
+		for (int k = 0; k < SITE_NR_SKIPS; k++)
+			if (d->skipped[k])
+				fprintf(out, "; %" PRIu32 " %s", d->skipped[k], site_skip_text((enum site_skip)k));
+		fputc('\n', out);
+	}
+	program_words_print(p, out);
+}
