@@ -30,6 +30,11 @@ _tracefuse() {
 	--providers)
 		mapfile -t COMPREPLY < <(compgen -W "heap lock thread signal syscalls" -- "$word")
 		return ;;
+	--boot)
+		mapfile -t COMPREPLY < <(compgen -W "ftrace= ftrace_filter= ftrace_notrace= ftrace_graph_filter= \
+			ftrace_graph_notrace= ftrace_graph_max_depth= trace_event= trace_trigger= trace_options= \
+			trace_buf_size= trace_clock= tracing_thresh=" -- "$word")
+		return ;;
 	--mount | --save)
 		mapfile -t COMPREPLY < <(compgen -d -- "$word")
 		return ;;
@@ -38,9 +43,10 @@ _tracefuse() {
 		return ;;
 	esac
 	case $command in
-	run) options="--session --mount --setup --cat --save --event --output --compress --providers \
+	run) options="--function --graph --boot --session --mount --setup --cat --save --event --output --compress --providers \
 		--kernel-names --hist-legacy --quiet" ;;
-	replay) options="--session --mount --setup --at --cat --save --event --buffer --partial --hist-legacy \
+	mount) options="--boot --session" ;;
+	replay) options="--boot --session --mount --setup --at --cat --save --event --buffer --partial --hist-legacy \
 		--output --compress" ;;
 	sessions) options="--clean --end" ;;
 	cat) options="--session --json" ;;

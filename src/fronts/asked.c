@@ -3,6 +3,7 @@
  * asked.c - the options that `tracefuse run` and `tracefuse replay` have in common
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "fronts/asked.h"
@@ -24,6 +25,26 @@ void asked_free(struct asked *a)
 	free(a->setups.v);
 	free(a->cats.v);
 	free(a->events.v);
+	free(a->boots.v);
+}
+
+char *asked_boot(const struct words *boots)
+{
+	const char *env = getenv("TRACEFUSE_BOOT");
+	char *text = NULL;
+	size_t size;
+	FILE *out = (env && *env) || boots->nr ? open_memstream(&text, &size) : NULL;
+
+	if (!out)
+		return NULL;
+	fputs(env ? env : "", out);
+	for (unsigned int i = 0; i < boots->nr; i++)
+		fprintf(out, " %s", boots->v[i]);
+	if (fclose(out)) {
+		free(text);
+		text = NULL;
+	}
+	return text;
 }
 
 int asked_option(struct asked *a, const struct command *cmd, int opt, char **argv)
@@ -54,6 +75,9 @@ int asked_option(struct asked *a, const struct command *cmd, int opt, char **arg
 		break;
 	case ASKED_CAT:
 		ret = words_add(&a->cats, optarg);
+		break;
+	case ASKED_BOOT:
+		ret = words_add(&a->boots, optarg);
 		break;
 	case 'e':
 		ret = words_add(&a->events, optarg);

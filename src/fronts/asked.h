@@ -23,10 +23,11 @@ struct asked {
 	bool		compress, hist_legacy;
 	struct words	setups, cats;
 	struct words	events;		/* -e */
+	struct words	boots;
 };
 
 /* 'e' and 'o' are the others; a command's own begin at ASKED_OWN. */
-enum { ASKED_SESSION = 256, ASKED_MOUNT, ASKED_SETUP, ASKED_CAT, ASKED_SAVE, ASKED_COMPRESS, ASKED_HIST_LEGACY,
+enum { ASKED_SESSION = 256, ASKED_MOUNT, ASKED_SETUP, ASKED_CAT, ASKED_SAVE, ASKED_COMPRESS, ASKED_HIST_LEGACY, ASKED_BOOT,
        ASKED_OWN };
 
 /* For the command's table of long options. */
@@ -35,6 +36,7 @@ enum { ASKED_SESSION = 256, ASKED_MOUNT, ASKED_SETUP, ASKED_CAT, ASKED_SAVE, ASK
 	{ "mount", required_argument, NULL, ASKED_MOUNT },		\
 	{ "setup", required_argument, NULL, ASKED_SETUP },		\
 	{ "event", required_argument, NULL, 'e' },			\
+	{ "boot", required_argument, NULL, ASKED_BOOT },		\
 	{ "cat", required_argument, NULL, ASKED_CAT },			\
 	{ "save", required_argument, NULL, ASKED_SAVE },		\
 	{ "output", required_argument, NULL, 'o' },			\
@@ -47,6 +49,11 @@ void asked_free(struct asked *a);
 
 /* What getopt_long() gave, that the command does not know itself: an exit status. */
 int asked_option(struct asked *a, const struct command *cmd, int opt, char **argv);
+/*
+ * Parameters for the session's start (boot.h): $TRACEFUSE_BOOT, then those that were asked for. The caller frees it;
+ * NULL: there are none, or no memory.
+ */
+char *asked_boot(const struct words *boots);
 /* At the end of the options: whether they go together. An exit status. */
 int asked_check(const struct asked *a, const struct command *cmd);
 

@@ -83,6 +83,19 @@ struct access *client_connect_to(const struct command *cmd, const char *name)
 	return a;
 }
 
+int client_boot(struct access *a, const char *text)
+{
+	char *answer = NULL, *rest, *line;
+	int ret = client_request(a, WIRE_BOOT, text, -1, &answer);
+
+	rest = ret < 0 ? NULL : answer;
+	while (rest && (line = strsep(&rest, "\n")))
+		if (*line)
+			fprintf(stderr, "tracefuse: boot: %s\n", line);
+	free(answer);
+	return ret < 0 ? ret : 0;
+}
+
 bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size)
 {
 	size_t n = strlen(key);

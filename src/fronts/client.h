@@ -38,6 +38,9 @@ int client_hear(struct access *a);
  */
 int client_keep(struct access *a, const char *path, bool truncates, const char *text, size_t len);
 
+/* Gives the session the settings of its start (boot.h) and prints what is wrong with them. 0 or -errno */
+int client_boot(struct access *a, const char *text);
+
 /* The value of "key VALUE" in what WIRE_INFO answered, into out; false: no such line number `nr` (from 0). */
 bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size);
 

@@ -185,6 +185,15 @@ static void check_kept(struct patient *p)
 	}
 }
 
+/* What the session began with and nobody has brought yet. */
+static void check_boot(struct patient *p)
+{
+	char value[1024];
+
+	for (unsigned int i = 0; p->info && client_info(p->info, "boot", i, value, sizeof(value)); i++)
+		printf("waits for its function or event: %s\n", value);
+}
+
 static void check_refused(struct patient *p)
 {
 	char value[1024];
@@ -197,6 +206,7 @@ static void check_programs(struct patient *p)
 {
 	check_attached(p);
 	check_kept(p);
+	check_boot(p);
 	check_refused(p);
 	check_missed(p);
 }

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fronts/asked.h"
 #include "fronts/client.h"
 #include "fronts/mounts.h"
-#include "fronts/options.h"
 #include "fronts/server.h"
 #include "fronts/wire.h"
 #include "session/session.h"
@@ -44,7 +44,7 @@ static bool whole_path(const char *dir, char *out)
 }
 
 /* A session that is named and not there is made: programs attach to it by themselves. */
-static struct access *connect_or_make(const char *name)
+static struct access *connect_or_make(const char *name, bool *made)
 {
 	struct access *a;
 	int ret = name ? access_connect(name, &a) : 0;
@@ -53,6 +53,7 @@ static struct access *connect_or_make(const char *name)
 		ret = server_make(&(struct server_make_params){
 			.name = name, .what = "running programs", .life_fd = -1,
 		});
+		*made = !ret;
 		if (!ret)
 			fprintf(stderr, "tracefuse: there was no session %s: made one for running programs\n", name);
 		else if (ret != -EEXIST) {
@@ -65,38 +66,86 @@ static struct access *connect_or_make(const char *name)
 	return client_connect_to(&command_mount, name);
 }
 
-static int run(int argc, char **argv)
+/* Of a session that this command makes. */
+static int boot(struct access *a, bool made, const struct words *boots)
 {
-	const char *name = NULL;
-	int status = options_parse(&command_mount, argc, argv, &name, NULL, NULL);
-	char dir[PATH_MAX] = "";
-	struct access *a;
-	int ret;
+	char *text;
+	int ret = 0;
 
-	if (status)
-		return status;
+	if (!made && boots->nr)
+		return command_usage(&command_mount, "--boot is for a new session: this one is there already");
+	text = made ? asked_boot(boots) : NULL;
+	if (text)
+		ret = client_boot(a, text);
+	free(text);
+	return ret ? command_error("mount: the session's start: %s", strerror(-ret)) : COMMAND_DONE;
+}
+
+enum { OPT_BOOT = 256 };
+
+static const struct option long_options[] = {
+	{ "session", required_argument, NULL, 's' },
+	{ "boot", required_argument, NULL, OPT_BOOT },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int parse(int argc, char **argv, const char **name, struct words *boots)
+{
+	int opt;
+
+	optind = 0;
+	while ((opt = getopt_long(argc, argv, "+:s:", long_options, NULL)) != -1) {
+		if (opt == 's')
+			*name = optarg;
+		else if (opt == OPT_BOOT && words_add(boots, optarg))
+			return command_error("out of memory");
+		else if (opt == ':')
+			return command_usage(&command_mount, "%s needs an argument", argv[optind - 1]);
+		else if (opt == '?')
+			return command_usage(&command_mount, "unknown option %s", argv[optind - 1]);
+	}
 	if (argc - optind > 2)
 		return command_usage(&command_mount, "too many arguments");
 	if (optind < argc)
-		name = argv[optind];
-	ret = mounts_clean();
-	if (ret)
-		fprintf(stderr, "tracefuse: took away %d mount%s of dead servers\n", ret, ret > 1 ? "s" : "");
-	a = connect_or_make(name);
-	if (!a)
+		*name = argv[optind];
+	return COMMAND_DONE;
+}
+
+static int mount_at(struct access *a, const char *at)
+{
+	char dir[PATH_MAX] = "";
+	int ret;
+
+	if (at && !whole_path(at, dir))
 		return COMMAND_FAILED;
-	if (optind + 1 < argc && !whole_path(argv[optind + 1], dir)) {
-		access_close(a);
-		return COMMAND_FAILED;
-	}
 	ret = client_request(a, WIRE_MOUNT, dir, -1, NULL);
 	if (ret == -EBUSY && !*dir)
 		ret = 0;	/* it is mounted there already */
 	if (ret < 0)
-		status = explain_mount(*dir ? dir : NULL, ret);
-	else if (!*dir)
-		status = client_print_mounts(a);
-	access_close(a);
+		return explain_mount(*dir ? dir : NULL, ret);
+	return *dir ? COMMAND_DONE : client_print_mounts(a);
+}
+
+static int run(int argc, char **argv)
+{
+	const char *name = NULL;
+	struct words boots = { 0 };
+	int status = parse(argc, argv, &name, &boots), ret;
+	struct access *a = NULL;
+	bool made = false;
+
+	if (!status) {
+		ret = mounts_clean();
+		if (ret)
+			fprintf(stderr, "tracefuse: took away %d mount%s of dead servers\n", ret, ret > 1 ? "s" : "");
+		a = connect_or_make(name, &made);
+		status = a ? boot(a, made, &boots) : COMMAND_FAILED;
+	}
+	if (!status)
+		status = mount_at(a, optind + 1 < argc ? argv[optind + 1] : NULL);
+	if (a)
+		access_close(a);
+	free(boots.v);
 	return status;
 }
 
@@ -105,12 +154,15 @@ const struct command command_mount = {
 	.summary = "serve a session's files as a directory (FUSE)",
 	.run = run,
 	.help =
-"usage: tracefuse mount [SESSION [DIRECTORY]]\n"
+"usage: tracefuse mount [--boot PARAMETERS] [SESSION [DIRECTORY]]\n"
 "\n"
 "Mounts a session's tracing directory at DIRECTORY, which is made when it does not\n"
 "exist; without it inside the session's own directory, whose path is printed. A\n"
 "session whose server died is re-opened with all that it had; one that does not\n"
 "exist is made, for programs that attach to it by themselves (TRACEFUSE_SESSION).\n"
 "Mounts that a dead server left behind are taken away. Needs /dev/fuse, and\n"
-"fusermount3 where you are not root.\n",
+"fusermount3 where you are not root.\n"
+"\n"
+"  --boot 'NAME=VALUE ...'     settings of a new session, as on a kernel's command\n"
+"                              line: see tracefuse-run(1)\n",
 };

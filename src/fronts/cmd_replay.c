@@ -19,6 +19,7 @@
 
 #include "fronts/access.h"
 #include "fronts/asked.h"
+#include "fronts/boot.h"
 #include "fronts/command.h"
 #include "fronts/results.h"
 #include "fronts/save_dat.h"
@@ -271,13 +272,28 @@ static int run_script(struct replay *r, const char *file)
 	return ret < 0 ? command_error("%s: %s", file, strerror(-ret)) : COMMAND_DONE;
 }
 
+/* What the recording does not have will not come. */
+static int boot(struct replay *r)
+{
+	char *text = asked_boot(&r->asked.boots);
+	struct boot *b = text ? boot_create("tracefuse: boot: ") : NULL;
+	int ret = !text ? 0 : b ? boot_add(b, text, stderr) : -ENOMEM;
+	struct boot_params params = { .access = r->access, .last = true, .out = stderr };
+
+	if (b && !ret && boot_apply(b, &params))
+		boot_print_waiting(b, "tracefuse: boot: the recording has nothing for ", stderr);
+	boot_destroy(b);
+	free(text);
+	return ret ? command_error("out of memory") : COMMAND_DONE;
+}
+
 static int set_up(struct replay *r)
 {
 	unsigned int i;
-	int status = COMMAND_DONE;
+	int status = boot(r);
 
 	/* Who only wants a file wants all of it. */
-	if (r->asked.dat_file && !r->asked.events.nr && !r->asked.setups.nr && !r->at_events.nr)
+	if (!status && r->asked.dat_file && !r->asked.events.nr && !r->asked.setups.nr && !r->at_events.nr)
 		status = enable_all(r);
 	for (i = 0; i < r->asked.events.nr && !status; i++)
 		status = enable_event(r, r->asked.events.v[i]);
@@ -477,6 +493,7 @@ const struct command command_replay = {
 "  --at 'SYSTEM:EVENT if FILTER' SCRIPT\n"
 "                              stop before the next such event, run the script,\n"
 "                              go on (repeatable, in order)\n"
+"  --boot 'NAME=VALUE ...'     settings of the session, as on a kernel's command line\n"
 "  --cat FILE                  print a file of the tracing directory at the end\n"
 "                              (repeatable)\n"
 "  --save DIR                  the --cat files go there, / written as __\n"

@@ -21,12 +21,14 @@
 
 /* ---- the command line ---- */
 
-enum { OPT_PROVIDERS = ASKED_OWN, OPT_KERNEL_NAMES };
+enum { OPT_PROVIDERS = ASKED_OWN, OPT_KERNEL_NAMES, OPT_FUNCTION, OPT_GRAPH };
 
 static const struct option long_options[] = {
 	ASKED_OPTIONS,
 	{ "providers", required_argument, NULL, OPT_PROVIDERS },
 	{ "kernel-names", no_argument, NULL, OPT_KERNEL_NAMES },
+	{ "function", optional_argument, NULL, OPT_FUNCTION },
+	{ "graph", optional_argument, NULL, OPT_GRAPH },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -39,6 +41,11 @@ static int parse_option(struct run *r, int opt, char **argv)
 		break;
 	case OPT_KERNEL_NAMES:
 		r->kernel_names = true;
+		break;
+	case OPT_FUNCTION:
+	case OPT_GRAPH:
+		if (run_functions_add(r, opt == OPT_GRAPH, optarg))
+			return command_error("out of memory");
 		break;
 	case 'q':
 		r->quiet = true;
@@ -60,12 +67,26 @@ static int check_providers(const struct run *r)
 	return status;
 }
 
-static int check_arguments(const struct run *r)
+/* --function and --graph print what they traced, unless it goes into a file. */
+static int add_trace(struct run *r)
+{
+	if (!run_functions_asked(r) || r->asked.dat_file)
+		return COMMAND_DONE;
+	for (unsigned int i = 0; i < r->asked.cats.nr; i++)
+		if (!strcmp(r->asked.cats.v[i], "trace"))
+			return COMMAND_DONE;
+	return words_add(&r->asked.cats, "trace") ? command_error("out of memory") : COMMAND_DONE;
+}
+
+static int check_arguments(struct run *r)
 {
 	int status;
 
 	if (!*r->program)
 		return command_usage(&command_run, "which program?");
+	status = add_trace(r);
+	if (status)
+		return status;
 	status = asked_check(&r->asked, &command_run);
 	return status ? status : check_providers(r);
 }
@@ -158,6 +179,7 @@ static void release(struct run *r)
 	run_server_close(r);
 	run_setup_free(r);
 	free(r->preload);
+	run_functions_free(r);
 	asked_free(&r->asked);
 }
 
@@ -203,6 +225,10 @@ const struct command command_run = {
 "constructors until the setup is done. Its children are traced as well.\n"
 "\n"
 "  -e, --event SYSTEM[:EVENT]  enable events (repeatable)\n"
+"  --function[=PATTERN]        trace the calls of its functions, and print the trace\n"
+"                              at the end; of those only (repeatable): 'parse_*'\n"
+"  --graph[=FUNCTION]          the same with what they call and how long it takes; of\n"
+"                              those functions and all below them only (repeatable)\n"
 "  --setup FILE                shell lines for the tracing directory, run before\n"
 "                              the program begins (repeatable)\n"
 "  --cat FILE                  print a file of the tracing directory at the end\n"
@@ -210,6 +236,8 @@ const struct command command_run = {
 "  --save DIR                  the --cat files go there, / written as __\n"
 "  -o, --output FILE           write what was recorded as a trace.dat (version 7)\n"
 "  --compress                  the same, packed with zstd\n"
+"  --boot 'NAME=VALUE ...'     settings of a new session, as on a kernel's command\n"
+"                              line: ftrace=function_graph ftrace_filter=foo*\n"
 "  --providers LIST            of the events that every program has only these\n"
 "                              systems: heap,lock; \"\" is none of them\n"
 "  --kernel-names              show heap and thread events also as those of the\n"

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "fronts/explain.h"
+#include "fronts/nearest.h"
 
 enum { WORD_MAX = 64, WORDS_MAX = 64, GUESSES_MAX = 200 };
 
@@ -28,44 +29,6 @@ static const char *const keywords[] = {
 	"hex", "sym", "sym-offset", "execname", "syscall", "log2", "buckets", "usecs", "percent", "graph", "stacktrace",
 	"ascending", "descending", "function", NULL,
 };
-
-static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)
-{
-	unsigned int m = a < b ? a : b;
-
-	return m < c ? m : c;
-}
-
-/* Two for each letter to add, drop or change, one to swap it with its neighbour, which fingers do most. */
-static unsigned int distance(const char *a, size_t na, const char *b, size_t nb)
-{
-	unsigned int rows[3][WORD_MAX + 1], *before = rows[0], *last = rows[1], *row = rows[2], *swap;
-
-	if (na > WORD_MAX || nb > WORD_MAX)
-		return 2 * WORD_MAX;
-	for (size_t j = 0; j <= nb; j++)
-		last[j] = before[j] = 2 * (unsigned int)j;
-	for (size_t i = 1; i <= na; i++) {
-		row[0] = 2 * (unsigned int)i;
-		for (size_t j = 1; j <= nb; j++) {
-			row[j] = min3(last[j] + 2, row[j - 1] + 2, last[j - 1] + 2 * (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-			    before[j - 2] + 1 < row[j])
-				row[j] = before[j - 2] + 1;
-		}
-		swap = before;
-		before = last;
-		last = row;
-		row = swap;
-	}
-	return last[nb];
-}
-
-/* How far from a word another one may be to count as almost the same, in the units of distance(). */
-static unsigned int tolerance(size_t len)
-{
-	return len < 3 ? 2 : len < 6 ? 4 : 2 * (unsigned int)(len / 3);
-}
 
 /* ---- words of a command ---- */
 
@@ -177,7 +140,7 @@ static char *try_names(struct guessing *g, const struct word *w, unsigned int fa
 	for (unsigned int i = 0; i < g->names.nr && !guess; i++) {
 		size_t len = strlen(g->names.v[i]);
 
-		if (distance(w->at, w->len, g->names.v[i], len) == far)
+		if (nearest_distance(w->at, w->len, g->names.v[i], len) == far)
 			guess = accepted(g, w, len, replace(g->text, w, g->names.v[i]));
 	}
 	return guess;
@@ -220,7 +183,7 @@ static char *try_words(struct guessing *g, const struct word *words, unsigned in
 
 	for (unsigned int far = 1; far <= 2 * WORD_MAX / 3 && !guess; far++)
 		for (unsigned int i = 0; i < nr && !guess; i++)
-			if (far <= tolerance(words[i].len) &&
+			if (far <= nearest_tolerance(words[i].len) &&
 			    (known ? is_marked(g, &words[i])
 				   : !is_name(&g->names, &words[i]) || is_assigned(&words[i])))
 				guess = try_names(g, &words[i], far);
@@ -274,7 +237,7 @@ static void doubt(struct explain *e, const struct word *w, const char *const *na
 	unsigned int least = 3;		/* one letter: more may be meant so */
 
 	for (const char *const *n = names; *n; n++) {
-		unsigned int far = distance(w->at, w->len, *n, strlen(*n));
+		unsigned int far = nearest_distance(w->at, w->len, *n, strlen(*n));
 
 		if (far < least) {
 			least = far;

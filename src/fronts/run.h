@@ -7,6 +7,7 @@
  *   run_agent.c     where the agent is, LD_PRELOAD
  *   run_server.c    a session, made or joined; its end
  *   run_setup.c     -e and --setup, when the program waits for them
+ *   run_functions.c --function and --graph, in the same moment
  *   run_child.c     the program: signals, stops, its end
  *   run_summary.c   what was recorded and what was lost
  *
@@ -35,11 +36,22 @@
 #include "fronts/run_check.h"
 
 struct access;
+struct run_pattern;
+
+/* --function[=GLOB], --graph[=FUNCTION] */
+struct run_functions {
+	bool		function, graph;	/* was asked for */
+	struct run_pattern *patterns;
+	unsigned int	nr;
+	bool		seen;		/* some program had functions */
+	bool		traced;		/* the tracer was chosen */
+};
 
 struct run {
 	/* what was asked for */
 	struct asked	asked;		/* of its events those that are not there yet stay in it */
 	const char	*systems;	/* --providers; NULL: not given */
+	struct run_functions functions;
 	bool		kernel_names, quiet;
 	char		**program;	/* and its arguments; ends with NULL */
 
@@ -97,6 +109,17 @@ void run_setup_let_go(struct run *r);
 void run_setup_held(struct run *r);
 /* -e, --setup, once. */
 void run_setup(struct run *r);
+
+/* ---- run_functions.c ---- */
+
+/* pattern: what is behind the =, NULL: nothing. 0, -ENOMEM */
+int run_functions_add(struct run *r, bool graph, const char *pattern);
+bool run_functions_asked(const struct run *r);
+/* For each program that waits. */
+void run_functions_set(struct run *r);
+/* What of it meant nothing. */
+void run_functions_summary(const struct run *r);
+void run_functions_free(struct run *r);
 
 /* ---- run_child.c ---- */
 

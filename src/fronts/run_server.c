@@ -103,6 +103,21 @@ static int join(struct run *r)
 	return ret ? command_error("run: the providers of session %s: %s", r->name, strerror(-ret)) : COMMAND_DONE;
 }
 
+/* The settings of the start; a session that is there has had its own. */
+static int boot(struct run *r)
+{
+	char *text;
+	int ret = 0;
+
+	if (r->joined && r->asked.boots.nr)
+		return command_usage(&command_run, "--boot is for a new session; %s is there already", r->name);
+	text = r->joined ? NULL : asked_boot(&r->asked.boots);
+	if (text)
+		ret = client_boot(r->access, text);
+	free(text);
+	return ret ? command_error("run: the session's start: %s", strerror(-ret)) : COMMAND_DONE;
+}
+
 static int mount_it(struct run *r)
 {
 	char dir[PATH_MAX];
@@ -144,6 +159,8 @@ int run_server_open(struct run *r)
 	if (!r->access)
 		return COMMAND_FAILED;
 	status = r->joined ? join(r) : COMMAND_DONE;
+	if (!status)
+		status = boot(r);
 	return status || !r->asked.mount_dir ? status : mount_it(r);
 }
 

@@ -189,6 +189,7 @@ void run_setup(struct run *r)
 		return;
 	r->set_up = true;
 	enable_events(r);
+	run_functions_set(r);
 	for (unsigned int i = 0; i < r->asked.setups.nr; i++)
 		run_script(r, r->asked.setups.v[i], r->scripts[i]);
 	fflush(stdout);
@@ -240,14 +241,16 @@ void run_setup_held(struct run *r)
 
 	r->attached = true;
 	if (number > 0) {
-		if (r->set_up)
+		if (r->set_up) {
 			enable_events(r);
-		else
+			run_functions_set(r);
+		} else {
 			set_up_interruptibly(r);
+		}
 		snprintf(text, sizeof(text), "%d", number);
 		client_request(r->hold, WIRE_GO, text, -1, NULL);
 	}
-	/* Events that are not there may come with the next program. */
-	if (number <= 0 || !r->asked.events.nr || client_ask(r->hold, WIRE_HELD))
+	/* Events that are not there, and functions, may come with the next program. */
+	if (number <= 0 || (!r->asked.events.nr && !run_functions_asked(r)) || client_ask(r->hold, WIRE_HELD))
 		run_setup_let_go(r);
 }

@@ -111,6 +111,8 @@ static void print_waiting(const struct run *r, const char *info)
 		fprintf(stderr, "tracefuse: -e %s: no program had such an event\n", r->asked.events.v[i]);
 	for (unsigned int i = 0; client_info(info, "kept", i, line, sizeof(line)); i++)
 		print_kept(line);
+	for (unsigned int i = 0; client_info(info, "boot", i, line, sizeof(line)); i++)
+		fprintf(stderr, "tracefuse: boot: no program had what is meant by %s\n", line);
 	for (unsigned int i = 0; client_info(info, "refused", i, line, sizeof(line)); i++)
 		fprintf(stderr, "tracefuse: refused: %s\n", line);
 }
@@ -127,6 +129,7 @@ void run_summary(struct run *r)
 	if (!r->quiet)
 		print_sums(&s, info);
 	print_untraced(r);
+	run_functions_summary(r);
 	print_waiting(r, info);
 	free(info);
 }

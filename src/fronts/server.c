@@ -21,6 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "fronts/boot.h"
 #include "fronts/server_state.h"
 #include "session/attach.h"
 #include "session/session.h"
@@ -78,6 +79,8 @@ int server_create(const struct server_params *params, struct server **out)
 	list_init(&srv->clients);
 	list_init(&srv->mounts);
 	pthread_mutex_init(&srv->lock, NULL);
+	if (params->boot && server_boot_restore(srv, params->boot, params->boot_object))
+		srv->boot_waits = false;
 	srv->signal_fd = open_signals();
 	if (srv->programs)
 		programs_on_ready(srv->programs, hold_ready, srv);
@@ -117,6 +120,7 @@ void server_destroy(struct server *srv)
 	if (srv->stop_fd >= 0)
 		close(srv->stop_fd);
 	pthread_mutex_destroy(&srv->lock);
+	boot_destroy(srv->boot);
 	free(srv);
 }
 

@@ -25,6 +25,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct server;
 struct session;
@@ -68,12 +69,17 @@ int server_make(const struct server_make_params *params);
 /* R4: an object of the model under this path: the option --hist-legacy was given. */
 #define SERVER_HIST_LEGACY "#hist_legacy"
 
+/* R4: what of boot.h waits. */
+#define SERVER_BOOT "#boot"
+
 struct server_params {
 	struct session	*session;	/* all three stay the caller's */
 	struct model	*model;
 	struct tree	*tree;
 	struct programs	*programs;	/* stays the caller's too; NULL: no session of running programs */
 	const char	*what;		/* one line for `tracefuse sessions`: "replay trace.dat" */
+	const char	*boot;		/* text of the object SERVER_BOOT and */
+	uint64_t	boot_object;	/* its id; NULL: there was none */
 	bool		end_unmounted;	/* server_run() returns when the last mount is gone */
 };
 

@@ -60,6 +60,7 @@ bool hold_ready(void *arg, const struct attach_peer *peer)
 	struct server *srv = arg;
 	pid_t by = srv->holders && peer->process <= LAYOUT_MAX_PROCESSES ? holder_of(srv, peer->pid) : 0;
 
+	server_boot_ready(srv);
 	if (!by)
 		return false;
 	srv->held[peer->process] = (struct held){ .state = HELD_NEW, .by = by };

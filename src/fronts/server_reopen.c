@@ -25,6 +25,8 @@ struct restoring {
 	struct access	*access;
 	struct programs	*programs;	/* NULL: it is no session of running programs */
 	char		*source;	/* what the object of the recording says; NULL: there was none */
+	char		*boot;		/* and of what waited of the session's start */
+	uint64_t	boot_object;
 	data_ref	progress;
 };
 
@@ -33,6 +35,12 @@ static int keep_source(struct restoring *r, const char *text)
 	r->progress = model_replayed_ref(r->model, 0);
 	r->source = strdup(text);
 	return r->source ? session_data_adopt(r->model->session, r->progress, sizeof(uint64_t)) : -ENOMEM;
+}
+
+static int keep_boot(struct restoring *r, const char *text)
+{
+	r->boot = strdup(text);
+	return r->boot ? model_object_add(r->model, r->model->top, SERVER_BOOT, text, NULL, 0, &r->boot_object) : -ENOMEM;
 }
 
 static int write_again(void *arg, const char *path, const char *text)
@@ -48,6 +56,8 @@ static int write_again(void *arg, const char *path, const char *text)
 	}
 	if (!strcmp(path, SOURCE_OBJECT))
 		return keep_source(r, text);
+	if (!strcmp(path, SERVER_BOOT))
+		return keep_boot(r, text);
 	ret = programs_restore(&r->programs, r->model, r->tree, path, text);
 	if (ret <= 0)
 		return ret;
@@ -109,11 +119,14 @@ static int serve(struct session *s, struct model *m, struct tree *t)
 		struct source *src = resume(&r, what, sizeof(what));
 
 		params.programs = r.programs;
+		params.boot = r.boot;
+		params.boot_object = r.boot_object;
 		ret = run_restored(&params, src);
 		source_close(src);
 	}
 	programs_destroy(r.programs);
 	free(r.source);
+	free(r.boot);
 	return ret;
 }
 

@@ -105,6 +105,7 @@ static void print_info(struct server *srv, FILE *out)
 	attach_processes(srv->session, print_process, out);
 	if (srv->programs)
 		programs_print(srv->programs, out);
+	server_boot_print(srv, out);
 }
 
 /* Answers with what `print` writes. */
@@ -117,6 +118,8 @@ static void answer_text(struct server *srv, struct client *c, const struct wire_
 
 	if (out && rq->op == WIRE_LIST)
 		ret = tree_list(srv->tree, path, list_name, out);
+	else if (out && rq->op == WIRE_BOOT)
+		ret = server_boot_add(srv, path, out);
 	else if (out)
 		print_info(srv, out);
 	if (out && fclose(out))
@@ -232,7 +235,7 @@ bool request_serve(struct server *srv, struct client *c, const struct wire_reque
 			client_answer(c, number, NULL, 0);
 		return number;
 	}
-	if (rq->op == WIRE_LIST || rq->op == WIRE_INFO)
+	if (rq->op == WIRE_LIST || rq->op == WIRE_INFO || rq->op == WIRE_BOOT)
 		answer_text(srv, c, rq, body);
 	else if (uses_handle(rq->op))
 		client_answer(c, request_handle(srv, c, rq, body), NULL, 0);

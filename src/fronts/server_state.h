@@ -6,6 +6,7 @@
  *   server_client.c    one connection of the control socket each
  *   server_request.c   what a request asks of the tree
  *   server_hold.c      programs that wait until their session is set up
+ *   server_boot.c      settings of the session's start, some of which wait for programs
  *   server_fuse.c      one mount each (fuse_none.c in a build without FUSE)
  *
  * Everything here runs in the loop's thread. What calls the tree holds the lock.
@@ -16,6 +17,7 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "fronts/server.h"
 #include "fronts/wire.h"
@@ -24,6 +26,7 @@
 
 struct tree_file;
 struct attach_peer;
+struct boot;
 
 /* A program that waits until its session is set up. */
 enum held_state { HELD_NOT, HELD_NEW, HELD_TOLD };
@@ -54,6 +57,9 @@ struct server {
 	bool		was_mounted;
 	unsigned int	holders;	/* clients that hold programs */
 	struct held	held[1 + LAYOUT_MAX_PROCESSES];	/* by number of the process */
+	struct boot	*boot;		/* NULL: nobody gave any */
+	bool		boot_waits;	/* something of it waits */
+	uint64_t	boot_object;	/* R4 */
 };
 
 /* ---- control socket ---- */
@@ -99,6 +105,17 @@ void hold_end(struct server *srv, struct client *c);
 /* The number of one that waits for this client, which was not told of it yet; 0: none. */
 int hold_next(struct server *srv, const struct client *c);
 int hold_go(struct server *srv, const char *number);
+
+/* ---- settings of the start: server_boot.c; all under the control lock ---- */
+
+/* Those of the text are given as far as they can be; what is wrong is written to `out`. 0, -ENOMEM */
+int server_boot_add(struct server *srv, const char *text, FILE *out);
+/* What waited when the server before died. */
+int server_boot_restore(struct server *srv, const char *text, uint64_t object);
+/* A program is ready: what waits is tried again. */
+void server_boot_ready(struct server *srv);
+/* "boot NAME=VALUE", a line each of what waits. */
+void server_boot_print(const struct server *srv, FILE *out);
 
 /* Carries out the request; false: it has to wait. The body is 0-terminated. */
 bool request_serve(struct server *srv, struct client *c, const struct wire_request *rq, char *body);

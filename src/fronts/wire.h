@@ -37,6 +37,7 @@ enum wire_op {
 	WIRE_GO,		/* its number in decimal   -> 0; it goes on */
 	WIRE_KEEP,		/* path, 0, text; flags    -> 0; a setting of an event that no program has defined yet */
 	WIRE_SYSTEMS,		/* + or - (kernel names), names or * -> 0; providers' systems are wanted (programs_add_systems()) */
+	WIRE_BOOT,		/* parameters (boot.h)     -> 0; a line for each thing that is wrong */
 };
 
 struct wire_request {
