@@ -101,7 +101,7 @@ static void find_other_pid(struct event *e, struct plan *plan)
 	}
 }
 
-static void fill_trigger(struct trigger *t, struct trigger_arm *out)
+void trigger_fill_arm(struct trigger *t, struct trigger_arm *out)
 {
 	out->kind = t->cmd->kind;
 	out->filter = t->filter_program;
@@ -134,7 +134,7 @@ static void fill_plan(struct event *e, struct plan *plan)
 		arm->first_trigger = nr;
 		arm->nr_triggers = count_triggers(f);
 		list_each(t, &f->triggers, node)
-			fill_trigger(t, &triggers[nr++]);
+			trigger_fill_arm(t, &triggers[nr++]);
 		arm++;
 	}
 	find_other_pid(e, plan);

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "model/ftrace.h"
+#include "model/ftrace_groups.h"
 
 struct ftrace *ftrace_of(struct model *m)
 {
@@ -78,6 +78,7 @@ void ftrace_destroy(struct model *m)
 	ft->changed = NULL;
 	list_each_safe(page, next, &ft->pages, node)
 		ftrace_sites_remove(m, page);
+	ftrace_groups_destroy(ft);
 	ftrace_hash_destroy(ft->graph[FTRACE_FILTER]);
 	ftrace_hash_destroy(ft->graph[FTRACE_NOTRACE]);
 	free(ft);

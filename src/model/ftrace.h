@@ -16,7 +16,8 @@
  * its notrace. A site counts the enabled ops that trace it; it is enabled while
  * there is one. Each change of ops or hashes ends in one call of `changed` with
  * the sites that other ops trace than before: that is where running programs are
- * patched. For one site ftrace_site_ops() lists the ops in the order to call them.
+ * told. For one site ftrace_site_ops() lists the ops in the order to call them;
+ * ftrace_groups.h makes of them what a program does at a call.
  *
  * Life: ftrace_of() makes it when first asked for; sites come with
  * ftrace_sites_add() and go with ftrace_sites_remove(); all else are commands of
@@ -74,7 +75,12 @@ struct ftrace_change {
 
 /* ---- Ops ---- */
 
-enum ftrace_ops_kind { FTRACE_OPS_FUNCTION, FTRACE_OPS_GRAPH, FTRACE_OPS_PROBE };
+enum ftrace_ops_kind {
+	FTRACE_OPS_FUNCTION, FTRACE_OPS_GRAPH,	/* of a tracer */
+	FTRACE_OPS_PROBE,
+	FTRACE_OPS_TRIGGER,	/* triggers on the event ftrace:function */
+	FTRACE_OPS_PROFILE,
+};
 
 struct ftrace_hashes {
 	struct ftrace_hash *filter, *notrace;	/* NULL: empty */
@@ -87,6 +93,7 @@ struct ftrace_ops {
 	const char	*callback;	/* printed in enabled_functions */
 	struct ftrace_hashes *hashes;
 	bool		enabled;
+	bool		section;	/* of a latency tracer: only calls in a section (ARM_SECTION) */
 	void		*priv;		/* the probe; the tracer's own */
 };
 
@@ -159,6 +166,7 @@ struct ftrace {
 	bool		profile;	/* function_profile_enabled */
 	bool		offered;	/* programs can be traced: the files are there without a site */
 	uint64_t	graph_objects[2], profile_object;	/* R4 */
+	struct ftrace_groups *groups;	/* ftrace_groups.h; NULL: none yet */
 	/* The live side: sites that other ops trace than before. Not called while nobody listens. */
 	void		(*changed)(void *arg, const struct ftrace_change *list, size_t nr);
 	/* The same of what the graph tracer looks at itself: graph[]; and of `profile`. */
@@ -212,14 +220,14 @@ void ftrace_print_info(struct ftrace *ft, FILE *out);
 
 bool ftrace_hashes_trace(const struct ftrace_hashes *h, uint64_t ip);
 bool ftrace_ops_traces(const struct ftrace_ops *ops, uint64_t ip);
-/* Enabled, each site that it traces counts one more. */
+/* Enabled, each site that it traces counts one more. -ENOSPC: there are too many groups (ftrace_groups.h). */
 int ftrace_ops_enable(struct ftrace_ops *ops);
 void ftrace_ops_disable(struct ftrace_ops *ops);
 /* The enabled ops that trace a site, newest first; returns how many there are, of which `max` are stored. */
 size_t ftrace_site_ops(struct ftrace *ft, uint64_t ip, struct ftrace_ops **out, size_t max);
 /*
  * New sets in place of *h, for all ops that share them. They belong to *h
- * afterwards, the old ones are freed. 0; -ENOMEM: all is as it was, and they are the caller's.
+ * afterwards, the old ones are freed. 0; -ENOMEM, -ENOSPC: all is as it was, and they are the caller's.
  */
 int ftrace_hashes_replace(struct ftrace *ft, struct ftrace_hashes *h, struct ftrace_hash *filter,
 			  struct ftrace_hash *notrace);

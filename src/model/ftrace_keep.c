@@ -7,6 +7,7 @@
  *     [instances/NAME/]#ftrace/probe                       one batch; ref 0: its counts
  *     #ftrace/graph_function, graph_notrace                addresses, in their order
  *     #ftrace/profile                                      1
+ *     #ftrace/group                                        ftrace_groups_keep.c
  *
  * Sets are kept as addresses, so that they are true before the sites are there again.
  */
@@ -15,12 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/ftrace.h"
+#include "model/ftrace_groups.h"
 
 static const char *const hash_paths[] = { "#ftrace/filter", "#ftrace/notrace" };
 static const char *const mod_paths[] = { "#ftrace/filter_mods", "#ftrace/notrace_mods" };
 static const char *const graph_paths[] = { "#ftrace/graph_function", "#ftrace/graph_notrace" };
-static const char profile_path[] = "#ftrace/profile", probe_path[] = "#ftrace/probe";
+static const char profile_path[] = "#ftrace/profile", probe_path[] = "#ftrace/probe", group_path[] = "#ftrace/group";
 
 /* A new object in the place of the old one; text NULL: none. */
 static int keep(struct model *m, struct instance *inst, const char *path, const char *text, data_ref ref,
@@ -243,6 +244,8 @@ static int restore_one(struct ftrace *ft, struct ftrace_instance *fi, const char
 	}
 	if (!strcmp(path, probe_path))
 		return ftrace_probe_restore(fi, text);
+	if (!strcmp(path, group_path))
+		return ftrace_groups_restore(ft, text);
 	if (!strcmp(path, profile_path))
 		return ftrace_set_profile(ft, *text == '1');
 	return -EPROTO;

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model/ftrace.h"
+#include "model/ftrace_groups.h"
 
 bool ftrace_hashes_trace(const struct ftrace_hashes *h, uint64_t ip)
 {
@@ -145,6 +145,9 @@ static void tell(struct step *s, struct ftrace *ft)
 {
 	struct ftrace_page *page;
 
+	/* Programs go on as they are while there is no server (R4). */
+	if (ft->model->closing)
+		s->nr = s->failed = 0;
 	if (s->nr && !s->failed)
 		ft->changed(ft->changed_arg, s->changes, s->nr);
 	else if (s->failed)
@@ -166,6 +169,7 @@ int ftrace_ops_enable(struct ftrace_ops *ops)
 {
 	struct ftrace *ft = ftrace_of(ops->inst->model);
 	struct step s;
+	int err;
 
 	if (!ft)
 		return -ENOMEM;
@@ -176,7 +180,10 @@ int ftrace_ops_enable(struct ftrace_ops *ops)
 	s = step_of(ft, NULL, ops->hashes);
 	step_run(&s, ft);
 	tell(&s, ft);
-	return 0;
+	err = ftrace_groups_error(ft);
+	if (err)
+		ftrace_ops_disable(ops);
+	return err;
 }
 
 void ftrace_ops_disable(struct ftrace_ops *ops)
@@ -188,24 +195,20 @@ void ftrace_ops_disable(struct ftrace_ops *ops)
 		return;
 	ops->enabled = false;
 	list_del(&ops->node);
+	ftrace_groups_drop(ft, ops);
 	s = step_of(ft, ops->hashes, NULL);
 	step_run(&s, ft);
 	tell(&s, ft);
 }
 
-int ftrace_hashes_replace(struct ftrace *ft, struct ftrace_hashes *h, struct ftrace_hash *filter,
-			  struct ftrace_hash *notrace)
+static int put_in_place(struct ftrace *ft, struct ftrace_hashes *h, const struct ftrace_hashes *after)
 {
 	const struct ftrace_hashes before = *h;
 	struct ftrace_ops *ops;
 	struct step s;
 	bool first = true;
 
-	if ((filter && filter != before.filter && ftrace_hash_settle(filter)) ||
-	    (notrace && notrace != before.notrace && ftrace_hash_settle(notrace)))
-		return -ENOMEM;
-	h->filter = filter;
-	h->notrace = notrace;
+	*h = *after;
 	s = step_of(ft, &before, h);
 	list_each(ops, &ft->ops, node) {
 		if (ops->hashes != h)
@@ -215,6 +218,23 @@ int ftrace_hashes_replace(struct ftrace *ft, struct ftrace_hashes *h, struct ftr
 		first = false;
 	}
 	tell(&s, ft);
+	return ftrace_groups_error(ft);
+}
+
+int ftrace_hashes_replace(struct ftrace *ft, struct ftrace_hashes *h, struct ftrace_hash *filter,
+			  struct ftrace_hash *notrace)
+{
+	const struct ftrace_hashes before = *h, after = { filter, notrace };
+	int err;
+
+	if ((filter && filter != before.filter && ftrace_hash_settle(filter)) ||
+	    (notrace && notrace != before.notrace && ftrace_hash_settle(notrace)))
+		return -ENOMEM;
+	err = put_in_place(ft, h, &after);
+	if (err) {
+		(void)put_in_place(ft, h, &before);
+		return err;
+	}
 	if (before.filter != filter)
 		ftrace_hash_destroy(before.filter);
 	if (before.notrace != notrace)
@@ -243,5 +263,5 @@ int ftrace_ops_new_page(struct ftrace *ft, struct ftrace_page *page)
 	if (nr)
 		ft->changed(ft->changed_arg, changes, nr);
 	free(changes);
-	return 0;
+	return ftrace_groups_error(ft);
 }

@@ -21,7 +21,7 @@
 #include "model/dynamic_events.h"
 #include "model/eprobe.h"
 #include "model/event_file.h"
-#include "model/ftrace.h"
+#include "model/ftrace_groups.h"
 
 int model_object_add(struct model *m, struct instance *inst, const char *path, const char *text,
 		     const uint64_t *refs, unsigned int nr_refs, uint64_t *id)
@@ -169,6 +169,8 @@ int model_reopen(struct model *m, int (*write)(void *arg, const char *path, cons
 	m->held = false;
 	if (!err)
 		err = model_publish(m, NULL);
+	if (!err)
+		ftrace_groups_restore_all(m);
 	if (!err)
 		session_adopt_done(m->session);
 	return err;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/ftrace_groups.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "model/pids.h"
@@ -164,6 +165,8 @@ static int set_tracer_option(struct instance *inst, enum trace_option o, bool on
 			return -EINVAL;
 	list_each(other, &inst->model->instances, node)
 		set_bit(other, o, on);
+	if (ftrace_options_changed(inst->model))
+		return -ENOMEM;
 	return keep(inst->model->top, o);
 }
 

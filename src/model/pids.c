@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/event_file.h"
+#include "model/ftrace_groups.h"
 #include "model/pids.h"
 #include "model/text.h"
 
@@ -226,7 +227,7 @@ static int publish(struct instance *inst, enum pids_kind kind, struct pids *p)
 {
 	*slot_of(inst, kind) = p;
 	session_publish(inst->model->session, word_of(inst, kind), p->ref);
-	return of_events(kind) ? pids_follow_changed(inst) : 0;
+	return of_events(kind) ? pids_follow_changed(inst) : ftrace_groups_publish(inst);
 }
 
 static void pids_free(struct model *m, struct pids *p)
@@ -283,6 +284,8 @@ void pids_clear(struct instance *inst, enum pids_kind kind)
 		session_publish(m->session, word_of(inst, kind), 0);
 		if (of_events(kind))
 			model_publish(m, inst);
+		else
+			ftrace_groups_publish(inst);
 	}
 	pids_free(m, p);
 }

@@ -78,6 +78,8 @@ int trigger_attach(struct trigger *t);
 void trigger_detach(struct trigger *t);
 /* An `if`, a hist, or a post trigger. */
 bool trigger_needs_record(const struct trigger *t);
+/* What hits find of it in a plan. */
+void trigger_fill_arm(struct trigger *t, struct trigger_arm *out);
 /* Prints ":unlimited" or ":count=N", and " if FILTER". */
 void trigger_print_tail(const struct trigger *t, FILE *out);
 

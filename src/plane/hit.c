@@ -111,16 +111,20 @@ static bool soft_disabled(const struct plane *p, const struct arm *arm)
 	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);
 }
 
-/* (e) and the option stacktrace. */
+/* (e) and the option stacktrace, of functions func_stack_trace. */
 bool hit_commit(const struct run *r, const struct arm *arm, struct instance_state *inst, data_ref buffer)
 {
 	const struct hit *h = r->h;
 
 	if (!buffer || ring_write(r->p, r->slot, buffer, h->writer, h->cpu, h->time, h->record, h->size))
 		return false;
-	if ((atomic_load_explicit(&inst->flags, memory_order_relaxed) & INSTANCE_STACKTRACE) &&
-	    !(arm->flags & ARM_INTERNAL))
+	if (arm->flags & ARM_FUNCTION) {
+		if (arm->flags & ARM_STACK)
+			hit_write_stack(r, inst, buffer);
+	} else if ((atomic_load_explicit(&inst->flags, memory_order_relaxed) & INSTANCE_STACKTRACE) &&
+		   !(arm->flags & ARM_INTERNAL)) {
 		hit_write_stack(r, inst, buffer);
+	}
 	return true;
 }
 
@@ -194,6 +198,8 @@ static bool run_one(struct run *r, const struct plan *plan, const struct arm *ar
 	if (arm->flags & ARM_FOLLOW_FREE)
 		hit_pids_follow(r, plan, inst, false);
 	if ((arm->flags & ARM_INTERNAL) && arm->instance != (r->h->only ? r->h->only - 1 : 0))
+		return false;
+	if ((arm->flags & FUNCTION_CONDITIONS) && hit_function_refuse(r, arm, inst))
 		return false;
 	if (arm->flags & ARM_INTERNAL)
 		committed = run_internal(r, plan, arm, inst);

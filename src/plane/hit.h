@@ -5,6 +5,7 @@
  *     hit.c            which order: the plan, its arms, their triggers, the record; the short ways
  *     hit_trigger.c    what each trigger does that is no program
  *     hit_pids.c       set_event_pid and set_event_notrace_pid
+ *     hit_function.c   what calls of functions have besides: set_ftrace_pid, sections, func-no-repeats
  *     hit_synth.c      synthetic events: a hit inside the hit, and its records, which wait
  *
  *     plan -> | struct plan | arms[nr_arms], one an instance | trigger_arms, each arm's in a row |
@@ -125,8 +126,17 @@ void hit_write_stack(const struct run *r, struct instance_state *inst, data_ref 
 
 /* set_event_pid and set_event_notrace_pid say no to this record. */
 bool hit_pids_refuse(const struct run *r, const struct plan *plan, struct instance_state *inst);
+/* set_ftrace_pid and set_ftrace_notrace_pid. */
+bool hit_function_pids_refuse(const struct run *r, struct instance_state *inst);
 /* event-fork: a child joins its parent's sets, or leaves them when it ends. */
 void hit_pids_follow(const struct run *r, const struct plan *plan, struct instance_state *inst, bool join);
+
+/* ---- hit_function.c ---- */
+
+enum { FUNCTION_CONDITIONS = ARM_FUNC_PIDS | ARM_NO_REPEATS | ARM_SECTION };
+
+/* Whether nothing is to be done in this arm: before any trigger fires. */
+bool hit_function_refuse(const struct run *r, const struct arm *arm, struct instance_state *inst);
 
 /* ---- hit_synth.c ---- */
 

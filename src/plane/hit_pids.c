@@ -56,6 +56,15 @@ bool hit_pids_refuse(const struct run *r, const struct plan *plan, struct instan
 	return pid_missing(r->p, inst, other) || pid_unwanted(r->p, inst, other);
 }
 
+bool hit_function_pids_refuse(const struct run *r, struct instance_state *inst)
+{
+	const uint32_t pid = (uint32_t)((const struct record_common *)r->h->record)->pid;
+	const uint64_t *wanted = pid_word(r->p, &inst->func_pids, pid);
+	const uint64_t *unwanted = pid_word(r->p, &inst->no_func_pids, pid);
+
+	return (wanted && !pid_listed(wanted, pid)) || (unwanted && pid_listed(unwanted, pid));
+}
+
 static void pid_follow_one(const struct plane *p, _Atomic data_ref *set, uint32_t parent, uint32_t child, bool join)
 {
 	const uint64_t *of_parent = pid_word(p, set, parent);

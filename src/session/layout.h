@@ -228,6 +228,8 @@ enum arm_flags {
 	ARM_FUNC_PIDS	= 1 << 8,	/* set_ftrace_pid or set_ftrace_notrace_pid is not empty */
 	ARM_NO_REPEATS	= 1 << 9,	/* option func-no-repeats */
 	ARM_SECTION	= 1 << 10,	/* of a latency tracer: recorded only while the thread is in a section */
+	ARM_FUNCTION	= 1 << 11,	/* all of them: the option stacktrace is not for them */
+	ARM_STACK	= 1 << 12,	/* option func_stack_trace */
 };
 
 struct arm {

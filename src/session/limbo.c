@@ -46,10 +46,12 @@ static uint32_t shape_of_hist(struct session *s, struct plan *plan, const struct
 
 static uint32_t shape_of_arm(struct session *s, struct plan *plan, const struct arm *arm)
 {
-	if (arm->filter || (arm->flags & ~(uint32_t)(ARM_RECORD | ARM_NEED_RECORD | ARM_SOFT_MODE)))
+	const uint32_t plain = ARM_RECORD | ARM_NEED_RECORD | ARM_SOFT_MODE | ARM_FUNCTION;
+
+	if (arm->filter || (arm->flags & ~plain))
 		return PLAN_ANY;
 	if (!arm->nr_triggers)
-		return arm->flags == ARM_RECORD ? PLAN_RECORD : PLAN_ANY;
+		return (arm->flags & ~(uint32_t)ARM_FUNCTION) == ARM_RECORD ? PLAN_RECORD : PLAN_ANY;
 	/* With one arm its triggers begin behind it. */
 	return arm->nr_triggers == 1 && !arm->first_trigger ?
 	       shape_of_hist(s, plan, arm, (const struct trigger_arm *)(arm + 1)) : PLAN_ANY;

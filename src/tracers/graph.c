@@ -12,6 +12,7 @@
 #include "model/cmdlines.h"
 #include "model/symbols.h"
 #include "tracefs/show_state.h"
+#include "tracers/function.h"
 #include "tracers/graph.h"
 #include "tracers/tracer.h"
 
@@ -523,6 +524,11 @@ static void print_header(struct show *s, bool empty)
 	graph_print_header(s, style_of(s), empty);
 }
 
+static int init(struct instance *inst)
+{
+	return functions_enable(inst, FTRACE_OPS_GRAPH, false, "ftrace_graph_func");
+}
+
 static bool print_line(struct show *s, const struct show_event *e, const struct show_record *r)
 {
 	return graph_print_line(s, style_of(s), e, r);
@@ -537,6 +543,8 @@ const struct tracer tracer_function_graph = {
 		 BIT(OPTION_FUNCGRAPH_IRQS) | BIT(OPTION_FUNCGRAPH_TAIL) | BIT(OPTION_FUNCGRAPH_RETVAL) |
 		 BIT(OPTION_FUNCGRAPH_RETVAL_HEX) | BIT(OPTION_SLEEP_TIME) | BIT(OPTION_GRAPH_TIME),
 	.allow_instances = true,
+	.init = init,
+	.reset = functions_disable,
 	.open = graph_open,
 	.close = graph_close,
 	.print_header = print_header,

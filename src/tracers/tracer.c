@@ -16,13 +16,6 @@ const struct tracer tracer_nop = {
 	.allow_instances = true,
 };
 
-/* What a hit makes of its options is the plane's; its records print like any event. */
-const struct tracer tracer_function = {
-	.name = "function",
-	.flags = BIT(OPTION_FUNC_STACK_TRACE) | BIT(OPTION_FUNC_NO_REPEATS),
-	.allow_instances = true,
-};
-
 const struct tracer *const tracers[] = {
 	&tracer_function_graph, &tracer_wakeup_rt, &tracer_wakeup, &tracer_preemptirqsoff,
 	&tracer_preemptoff, &tracer_irqsoff, &tracer_function, &tracer_nop, NULL

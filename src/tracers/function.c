@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * function.c - the tracer function, and how tracers get calls of functions
+ *
+ * What a hit makes of the tracer's options is the plane's (ARM_STACK,
+ * ARM_NO_REPEATS); its records print like any event. On a recording that has no
+ * functions an ops that is enabled traces nothing.
+ */
+#include <errno.h>
+
+#include "model/ftrace_groups.h"
+#include "tracers/function.h"
+
+#define BIT(o) (1ull << (o))
+
+int functions_enable(struct instance *inst, enum ftrace_ops_kind kind, bool section, const char *callback)
+{
+	struct ftrace_instance *fi = ftrace_of_instance(inst);
+
+	if (!fi)
+		return -ENOMEM;
+	/* What was recorded of an entry is told in a word with a bit an instance (hit.mask). */
+	if (kind == FTRACE_OPS_GRAPH && inst->index >= 64)
+		return -ENOSPC;
+	functions_disable(inst);
+	fi->function.kind = kind;
+	fi->function.section = section;
+	fi->function.callback = callback;
+	return ftrace_ops_enable(&fi->function);
+}
+
+void functions_disable(struct instance *inst)
+{
+	if (inst->ftrace)
+		ftrace_ops_disable(&inst->ftrace->function);
+}
+
+static int function_init(struct instance *inst)
+{
+	return functions_enable(inst, FTRACE_OPS_FUNCTION, false, ftrace_function_callback(inst));
+}
+
+const struct tracer tracer_function = {
+	.name = "function",
+	.flags = BIT(OPTION_FUNC_STACK_TRACE) | BIT(OPTION_FUNC_NO_REPEATS),
+	.allow_instances = true,
+	.init = function_init,
+	.reset = functions_disable,
+};

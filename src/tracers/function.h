@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * function.h - tracers that want calls of functions
+ *
+ * Included by tracers.
+ */
+#ifndef TRACEFUSE_TRACERS_FUNCTION_H
+#define TRACEFUSE_TRACERS_FUNCTION_H
+
+#include "model/ftrace.h"
+#include "tracers/tracer.h"
+
+/*
+ * The instance's functions (set_ftrace_filter, set_ftrace_notrace) are recorded
+ * from now on: as ftrace:function, or as funcgraph_entry and funcgraph_exit.
+ * section: only where the thread is in one (struct hit). The callback is what
+ * enabled_functions prints. An earlier choice of the instance ends.
+ * 0, -ENOMEM, -ENOSPC
+ */
+int functions_enable(struct instance *inst, enum ftrace_ops_kind kind, bool section, const char *callback);
+void functions_disable(struct instance *inst);
+
+#endif
