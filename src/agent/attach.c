@@ -372,13 +372,14 @@ int attach_start(const char *name, const char *runtime_dir)
 	dso_start();
 	guard_start();
 	events_start();
+	sites_start();
 	ready();
 	publish(&reply);
 	/* Both pair with the acquires in agent_attached(). Nobody else uses the connection before. */
 	atomic_store_explicit(&agent.here->attached, 1, memory_order_release);
 	atomic_store_explicit(&agent.state, AGENT_ON, memory_order_release);
 	events_start();		/* of DSOs that came meanwhile */
-	sites_start();
+	sites_begin();
 	section_start();
 	return 0;
 }

@@ -341,7 +341,7 @@ static void processor_look(void)
 }
 
 /* What is on already takes effect before the program runs. */
-static void sites_begin(void)
+void sites_begin(void)
 {
 	const struct site_control *c = plane_config(&agent.plane, plane_header(&agent.plane)->sites);
 
@@ -360,7 +360,6 @@ void sites_start(void)
 	if (!nr_known && task_permitted() && patch_live())
 		dl_iterate_phdr(dso_look, &alone);
 	signals_restore(old);
-	sites_begin();
 }
 
 /* fork() may have come between a byte and what is known of it. */

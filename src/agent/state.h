@@ -170,8 +170,10 @@ bool dso_place(uintptr_t addr, struct dso_place *out);
 
 /* ---- sites.c ---- */
 
-/* Prepares the sites of all DSOs that are loaded, and has a task obey the server. Under the lock, or at load. */
+/* Prepares the sites of all DSOs that are loaded, and enters those into the session's table. At load, before READY. */
 void sites_start(void);
+/* Does what the server says, and has a task do so from now on. Under the lock, or at load. */
+void sites_begin(void);
 /* In a child of fork(): its own task. Under the lock. */
 void sites_again(void);
 
