@@ -11,22 +11,7 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "model/ftrace.h"
-#if __has_include("model/ftrace_groups.h")
 #include "model/ftrace_groups.h"
-#else
-static uint32_t ftrace_groups_word(struct ftrace *ft, const struct ftrace_site *site)
-{
-	return LAYOUT_GROUPS_AT;
-}
-static int ftrace_groups_error(struct ftrace *ft)
-{
-	return 0;
-}
-static void ftrace_groups_settled(struct ftrace *ft)
-{
-}
-#endif
 #include "sources/program_sites.h"
 
 enum {
