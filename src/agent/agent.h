@@ -59,9 +59,20 @@ struct agent_way {
 	uint64_t	mult, offset;	/* of the counter: struct clock_scale with a shift of 64 */
 	uint64_t	subbuf_size;
 	void		*rseq;		/* the thread's struct rseq_area */
+	uint64_t	bit;		/* the instance's, in struct hit.mask; 0: it has none */
+	uint32_t	type;		/* of the record */
 };
 
 enum { AGENT_WAYS = 16 };
+
+/* What a thread is in of the functions that are hooked (graph.c); slots are where their return addresses lie. */
+struct agent_graph {
+	uintptr_t	low;		/* the piece of stack that was looked up last */
+	struct graph_piece *piece;
+	uintptr_t	top;		/* the innermost slot on the thread's own stack; 0: none */
+	uintptr_t	last;		/* on any stack */
+	uint32_t	overrun;	/* functions that could not be hooked */
+};
 
 /* Where a section began, and what the session said then (section.c). */
 struct agent_section_mark {
@@ -103,7 +114,8 @@ struct agent_thread {
 	char		*large;			/* LAYOUT_HIT_LEVELS pages for them; NULL: none yet */
 	uintptr_t	large_frame[LAYOUT_HIT_LEVELS];	/* A6 */
 	const struct site_table *sites;		/* of the DSO that had a hit last (sites_hit.h); NULL: none yet */
-	struct agent_way ways[AGENT_WAYS];	/* by event id */
+	struct agent_way ways[AGENT_WAYS];	/* by entry */
+	struct agent_graph graph;
 	struct agent_section section;
 };
 
@@ -125,7 +137,7 @@ AGENT_API struct agent_thread *agent_enter(void);
 AGENT_API void agent_leave(struct agent_thread *t);
 
 /*
- * One hit of event `id`. `record` begins with room for struct record_common,
+ * One hit by the plan of entry `id`: of event `id`, or of a group of functions. `record` begins with room for struct record_common,
  * which is filled in here. `frame` is __builtin_frame_address(0) of whoever is
  * called by the program: stacks begin with its return address; NULL: no stack.
  */

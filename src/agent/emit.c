@@ -14,9 +14,12 @@
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "agent/way.h"
+#include "plane/arch/counter.h"
 #include "plane/arch/rseq_add.h"
+#include "plane/clock.h"
 #include "plane/ring.h"
 
+enum { SYSTEM_MONO = 1 };	/* CLOCK_MONOTONIC */
 enum { MAX_ARMS = 256, STACK_OPTIONS = INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE };
 
 static uint32_t cpu_asked(void)
@@ -165,30 +168,44 @@ static __attribute__((noinline)) uint64_t hit_with_stack(struct agent_thread *t,
 }
 
 /* One store of 8 bytes: those who load the fields again do not wait for it. */
-static inline void fill_common(const struct agent_thread *t, uint32_t id, void *record)
+static inline void fill_common(const struct agent_thread *t, uint32_t entry, void *record)
 {
 	uint64_t word;
 
 	__builtin_memcpy(&word, &t->no_rseq, sizeof(word));
-	word = (word & ~0xffffull) | (uint16_t)id;
+	word = (word & ~0xffffull) | emit_type(entry);
 	__builtin_memcpy(record, &word, sizeof(word));
+}
+
+/* Before hit(). False: there must be none. */
+static inline __attribute__((always_inline)) bool hit_begin(struct agent_thread *t, struct slot *slot, uint32_t entry,
+							    void *record, struct hit *h)
+{
+	if (!slot || (t->no_rseq == AGENT_SHARED && stranger(t, slot)))
+		return false;
+	if ((t->flags & AGENT_HANDLER) && agent_signal_flags)
+		t->flags = agent_signal_flags(t, __builtin_frame_address(0));
+	fill_common(t, entry, record);
+	level_note(t, slot, frame_here());
+	if (t->no_rseq)
+		borrow(slot, record, h);
+	return true;
+}
+
+static struct hit hit_of(const struct agent_thread *t, uint32_t entry, const void *record, uint32_t size)
+{
+	return (struct hit){ .record = record, .size = size, .cpu = cpu_now(t), .comm = t->comm, .entry = entry };
 }
 
 /* -> whether the record went into the ring of the top instance; not all that know ask */
 static __attribute__((noinline)) bool emit_any(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
 					       uint32_t seen, const void *frame)
 {
-	struct hit h = { .record = record, .size = size, .cpu = cpu_now(t), .comm = t->comm };
+	struct hit h = hit_of(t, id, record, size);
 	struct slot *slot = t->slot;
 
-	if (!slot || (t->no_rseq == AGENT_SHARED && stranger(t, slot)))
+	if (!hit_begin(t, slot, id, record, &h))
 		return false;
-	if ((t->flags & AGENT_HANDLER) && agent_signal_flags)
-		t->flags = agent_signal_flags(t, __builtin_frame_address(0));
-	fill_common(t, id, record);
-	level_note(t, slot, (uintptr_t)__builtin_frame_address(0));
-	if (t->no_rseq)
-		borrow(slot, record, &h);
 	if (seen) {
 		h.seen = record;
 		h.seen_size = seen;
@@ -217,7 +234,7 @@ void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
 		level_note(t, slot, frame_here());
 		if (!slot_stays(t))
 			return;
-		done = guarded_hit_plain(&agent.plane, slot, record, size, (uint32_t)cpu, &t->resume);
+		done = guarded_hit_plain(&agent.plane, slot, record, size, hit_where((uint32_t)cpu, id), &t->resume);
 	}
 	if (done == HIT_RECORDED && slot_stays(t))
 		guarded_way_make(t, slot, id, &t->resume);
@@ -225,24 +242,37 @@ void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
 		emit_any(t, id, record, size, 0, frame);
 }
 
-void agent_emit_as(struct agent_thread *t, uint32_t entry, uint32_t type, void *record, uint32_t size,
-		   const void *frame)
-{
-	struct hit h = { .record = record, .size = size, .cpu = cpu_now(t), .comm = t->comm, .entry = entry };
-	struct slot *slot = t->slot;
+/* ---- Functions and their returns: the same, with a time ---- */
 
-	if (!slot || (t->no_rseq == AGENT_SHARED && stranger(t, slot)))
-		return;
-	if ((t->flags & AGENT_HANDLER) && agent_signal_flags)
-		t->flags = agent_signal_flags(t, __builtin_frame_address(0));
-	fill_common(t, type, record);
-	level_note(t, slot, (uintptr_t)__builtin_frame_address(0));
-	if (t->no_rseq)
-		borrow(slot, record, &h);
-	if (frame && wants_stack(entry))
-		hit_with_stack(t, slot, &h, frame);
-	else if (slot_stays(t))
-		guarded_hit(&agent.plane, slot, &h, &t->resume);
+uint64_t emit_time(void)
+{
+	const struct clock_scale *scale = &plane_header(&agent.plane)->tsc;
+
+	if (__builtin_expect(scale->valid, 1))
+		return clock_scaled(scale, counter_read());
+	return clock_system(SYSTEM_MONO);
+}
+
+static bool is_one(uint64_t mask)
+{
+	return mask && !(mask & (mask - 1));
+}
+
+uint64_t emit_timed_long(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, const struct emit_more *more)
+{
+	struct hit h = hit_of(t, entry, record, size);
+	struct slot *slot = t->slot;
+	uint64_t mask;
+
+	h.mask = more->mask == EMIT_ALL ? 0 : more->mask;
+	*more->time = emit_time();
+	if (!hit_begin(t, slot, entry, record, &h) || !slot_stays(t))
+		return 0;
+	mask = guarded_hit(&agent.plane, slot, &h, &t->resume);
+	/* Of more than one there is no short way. */
+	if (is_one(mask) && !h.writer && !(t->flags & AGENT_HANDLER) && slot_stays(t))
+		guarded_way_make(t, slot, entry, &t->resume);
+	return mask;
 }
 
 bool emit_seen(struct agent_thread *t, uint32_t id, void *record, uint32_t size, uint32_t seen)

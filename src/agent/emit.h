@@ -17,9 +17,34 @@ void event_emit_large(const struct tf_event *ev, void *record, uint32_t size, co
 int print_formatted(const void *ip, const char *format, va_list args);
 int print_text(const void *ip, const char *text, size_t size);
 
-/* As agent_emit() of an event with that type, by the plan of another entry of event_entry[]. */
-void agent_emit_as(struct agent_thread *t, uint32_t entry, uint32_t type, void *record, uint32_t size,
-		   const void *frame);
+/* The type of the records of an entry of event_entry[]. */
+static inline uint16_t emit_type(uint32_t entry)
+{
+	if (entry < LAYOUT_GROUPS_AT)
+		return (uint16_t)entry;
+	if (entry == LAYOUT_GRAPH_EXIT)
+		return LAYOUT_GRAPH_EXIT_ID;
+	return (entry - LAYOUT_GROUPS_AT) % GROUP_ENTRIES == GROUP_GRAPH ? LAYOUT_GRAPH_ENTRY_ID : LAYOUT_FUNCTION_ID;
+}
+
+/* One hit without a stack, which says in which instances it was recorded: a mask of their indices. */
+struct emit_more {
+	uint64_t	*time;		/* the time that it has, in ns of the clock `local`; may lie in the record */
+	uint64_t	mask;		/* only in these; EMIT_ALL */
+};
+
+#define EMIT_ALL UINT64_MAX
+
+uint64_t emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, const struct emit_more *more);
+/* The time now, of that clock. */
+uint64_t emit_time(void);
+
+/* agent_emit() */
+static inline void agent_emit_as(struct agent_thread *t, uint32_t entry, uint32_t type, void *record, uint32_t size,
+				 const void *frame)
+{
+	agent_emit(t, entry, record, size, frame);
+}
 
 /* Whether a stack is wanted of a hit of that event just now. */
 bool emit_wants_stack(uint32_t id);

@@ -3,24 +3,33 @@
  * patch.c - sites of a DSO: made one instruction, and switched on and off while threads run through them
  *
  *     prepared, off        OFF d0 d1 d2 d3      one instruction of five bytes without effect
- *     on                   e8  d0 d1 d2 d3      a call over the distance d3d2d1d0
+ *     on                   e9  d0 d1 d2 d3      a jump over the distance d3d2d1d0
+ *
+ *     trampoline:          call the DSO's entry         which finds the site by what follows
+ *                          jc   the DSO's through       the function's return is to be caught (graph.S)
+ *                          jmp  site + 5
  *
  * P1  Both forms have the same bytes but the first and the same length, so that
  *     a switch is one store of one byte: no processor sees half of it, no thread
  *     has to be stopped, no site is in the way of another. The price is that all
- *     calls of a DSO go over one distance: its trampolines lie as far apart as
- *     its sites, in a mirror of the text.
+ *     jumps of a DSO go over one distance: its trampolines lie as far apart as
+ *     its sites, in a mirror of the text. Where two sites are closer than a
+ *     trampoline is long, the first one's lies at the mirror's end.
  * P2  The bytes of the distance are such that, entered at any of them, they are
  *     nops up to the end of the site (0x66 before 0x90; or 0x90, and a segment
  *     prefix that does nothing to the next instruction, clc, stc or cmc: flags
  *     are dead at a function's start). So a thread that was preempted between
- *     two nops of a row goes on well when the row has been made a site, or a call.
+ *     two nops of a row goes on well when the row has been made a site, or a jump.
  *     A row is made one by stores from its end to its start, each of which leaves nops.
  * P3  Other instructions (calls, longer nops) cannot be entered in the middle.
  *     They are changed behind a short jump: its two bytes, all processors
  *     serialized, the rest, serialized, the first two bytes, serialized.
  * P4  Who executes a site's old form after a switch has begun is harmless: the
  *     trampolines stay for as long as the text does.
+ * P5  A site that is on jumps, so that the trampoline may call the function
+ *     and be returned to (graph.S). A jump does not tell where it came from, so
+ *     each site has a trampoline of its own; it calls and is returned to, as the
+ *     processor predicts.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -29,7 +38,7 @@
 #include "agent/sites.h"
 #include "agent/syscall.h"
 
-enum { PAGE = 4096, SITE = 5, STUB = 16, MAX_DISTANCE_TRIES = 16, CALL = 0xe8 };
+enum { PAGE = 4096, SITE = 5, STUB = 16, CALL = 0xe8, JUMP = 0xe9 };
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -97,11 +106,36 @@ static uintptr_t slot(const struct site_dso *d, const struct site *s)
 	return d->bias + s->at + SITE + (uintptr_t)(intptr_t)(int32_t)d->distance;
 }
 
+/* Behind the last slot, aligned: what all trampolines of the DSO share, then those that have no room. */
+struct mirror_end {
+	uint8_t		enter[STUB];	/* push dso; jmp *entry */
+	uint8_t		enter_late[STUB];
+	uint8_t		through[STUB];	/* jmp *graph */
+	struct site_dso	*dso;
+	void		(*entry)(void);
+	void		(*entry_late)(void);
+	void		(*graph)(void);
+	uint8_t		stubs[][STUB];
+};
+
+/* Whether its trampoline goes where its slot is. */
+static bool has_room(const struct site_dso *d, size_t i)
+{
+	return i + 1 == d->nr || d->sites[i + 1].at - d->sites[i].at >= STUB;
+}
+
+static uintptr_t mirror_end_at(const struct site_dso *d)
+{
+	return (slot(d, &d->sites[d->nr - 1]) + 2 * STUB - 1) & -(uintptr_t)STUB;
+}
+
 static bool mirror_map(struct site_dso *d)
 {
-	uintptr_t low = slot(d, &d->sites[0]), high = slot(d, &d->sites[d->nr - 1]) + SITE + 3 * STUB;
+	uintptr_t low = slot(d, &d->sites[0]), high = mirror_end_at(d) + sizeof(struct mirror_end);
 	long at;
 
+	for (size_t i = 0; i < d->nr; i++)
+		high += has_room(d, i) ? 0 : STUB;
 	low &= -(uintptr_t)PAGE;
 	d->mirror_size = (high - low + PAGE - 1) & -(uintptr_t)PAGE;
 	/* Below the text and yet above: the sum went over an end of the addresses. */
@@ -120,31 +154,52 @@ static bool mirror_map(struct site_dso *d)
 	return false;
 }
 
-/* jmp *0(%rip); the address */
-static void stub_write(unsigned char *at, void (*entry)(void))
+/* An instruction that ends in the distance to `to`. -> behind it */
+static uint8_t *code(uint8_t *at, const char *op, size_t size, const void *to)
 {
-	static const unsigned char jump[6] = { 0xff, 0x25 };
+	int32_t distance = (int32_t)((const char *)to - (char *)(at + size + 4));
 
-	memcpy(at, jump, sizeof(jump));
-	memcpy(at + sizeof(jump), &entry, sizeof(entry));
+	memcpy(at, op, size);
+	memcpy(at + size, &distance, 4);
+	return at + size + 4;
+}
+
+static void end_fill(struct site_dso *d, struct mirror_end *m)
+{
+	m->dso = d;
+	m->entry = patch_entry;
+	m->entry_late = patch_entry_late;
+	m->graph = graph_through;
+	code(code(m->enter, "\xff\x35", 2, &m->dso), "\xff\x25", 2, &m->entry);
+	code(code(m->enter_late, "\xff\x35", 2, &m->dso), "\xff\x25", 2, &m->entry_late);
+	code(m->through, "\xff\x25", 2, &m->graph);
+}
+
+/* entry.S reads the last distance. */
+static void stub_fill(uint8_t *at, const struct site_dso *d, const struct site *s, const struct mirror_end *m)
+{
+	at = code(at, "\xe8", 1, s->kind == SITE_CALL_LATE ? m->enter_late : m->enter);
+	at = code(at, "\x0f\x82", 2, m->through);
+	code(at, "\xe9", 1, address(d, s) + SITE);
 }
 
 /* Never writable and executable at once. */
 static bool mirror_fill(struct site_dso *d)
 {
-	uintptr_t stubs = (slot(d, &d->sites[d->nr - 1]) + SITE + STUB - 1) & -(uintptr_t)STUB;
+	struct mirror_end *m = (struct mirror_end *)mirror_end_at(d);
+	size_t nr = 0;
 
-	stub_write((unsigned char *)stubs, patch_entry);
-	stub_write((unsigned char *)stubs + STUB, patch_entry_late);
+	end_fill(d, m);
 	for (size_t i = 0; i < d->nr; i++) {
-		unsigned char *at = (unsigned char *)slot(d, &d->sites[i]);
-		uintptr_t stub = stubs + (d->sites[i].kind == SITE_CALL_LATE ? STUB : 0);
-		int32_t way = (int32_t)(stub - ((uintptr_t)at + SITE));
+		uint8_t *at = (uint8_t *)slot(d, &d->sites[i]);
 
 		if (d->sites[i].skip)
 			continue;
-		at[0] = 0xe9;
-		memcpy(at + 1, &way, 4);
+		if (!has_room(d, i)) {
+			code(at, "\xe9", 1, m->stubs[nr]);
+			at = m->stubs[nr++];
+		}
+		stub_fill(at, d, &d->sites[i], m);
 	}
 	return !agent_syscall(SYS_mprotect, d->mirror, d->mirror_size, PROT_READ | PROT_EXEC);
 }
@@ -303,7 +358,7 @@ long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), vo
 		if (!writable && protect(d, PROT_READ | PROT_WRITE | PROT_EXEC))
 			return -EACCES;
 		writable = true;
-		store_byte(address(d, s), on ? CALL : d->off);
+		store_byte(address(d, s), on ? JUMP : d->off);
 		s->on = on;
 		nr++;
 	}
@@ -317,5 +372,5 @@ long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), vo
 void patch_look(struct site_dso *d)
 {
 	for (size_t i = 0; d->prepared && i < d->nr; i++)
-		d->sites[i].on = !d->sites[i].skip && *address(d, &d->sites[i]) == CALL;
+		d->sites[i].on = !d->sites[i].skip && *address(d, &d->sites[i]) == JUMP;
 }

@@ -5,12 +5,12 @@
  *     ELF file -> sites_find() -> site[] by address -> patch_prepare() -> patch_switch(), one byte a site
  *
  *                      off                      on
- *     site    66 | 66 66 66 90         e8 | 66 66 66 90        call mirror + (site - text)
+ *     site    66 | 66 66 66 90         e9 | 66 66 66 90        jmp mirror + (site - text)
  *
  *             text                         mirror, at a fixed distance: the same bytes in every site
  *             +-------------+              +-------------------+
- *             | site: call -|------------->| jmp stub          |
- *             | ...         |              | stub: jmp *entry -|---> patch_entry() -> sites_hit()
+ *             | site: jmp --|------------->| call patch_entry  |---> patch_hit()
+ *             | ...  <------|--------------| jmp site + 5      |
  *             +-------------+              +-------------------+
  *
  * Included by the C files of src/agent. sites_find() is pure: whoever reads the
@@ -93,5 +93,9 @@ void patch_forget(struct site_dso *d);
 
 void patch_entry(void);
 void patch_entry_late(void);
+
+/* ---- x86_64/graph.S ---- */
+
+void graph_through(void);
 
 #endif

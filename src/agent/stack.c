@@ -8,8 +8,10 @@
  * S2  A program need not keep frame pointers. Each return address has to lie in
  *     code of a DSO and each frame above the one before; the first that does not
  *     ends the stack.
+ * S3  Where a function's return is caught, its true return address is elsewhere (graph.h).
  */
 #include <string.h>
+#include "agent/graph.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include <sys/resource.h>
@@ -89,7 +91,7 @@ uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, ui
 	while (nr < max && !(fp % 8) && fp < end && end - fp >= 16) {
 		const uintptr_t *word = (const uintptr_t *)fp;
 
-		if (!dso_code(t, word[1] - 1, &out[nr]))
+		if (!dso_code(t, graph_true(&word[1]) - 1, &out[nr]))
 			break;
 		out[nr++]++;
 		if (word[0] <= fp)

@@ -42,7 +42,9 @@ _Static_assert(sizeof(struct agent_way) == 1 << WAY_SHIFT && AGENT_WAYS == WAY_M
 	       offsetof(struct agent_way, inst) == WAY_INST && offsetof(struct agent_way, ring) == WAY_RING &&
 	       offsetof(struct agent_way, mult) == WAY_MULT && offsetof(struct agent_way, offset) == WAY_OFFSET &&
 	       offsetof(struct agent_way, subbuf_size) == WAY_SUBBUF &&
-	       offsetof(struct agent_way, rseq) == WAY_RSEQ, "emit.S knows the way");
+	       offsetof(struct agent_way, rseq) == WAY_RSEQ && offsetof(struct agent_way, bit) == WAY_BIT &&
+	       offsetof(struct agent_way, type) == WAY_TYPE && offsetof(struct emit_more, time) == MORE_TIME &&
+	       offsetof(struct emit_more, mask) == MORE_MASK, "emit.S knows the way");
 _Static_assert(offsetof(struct agent, plane) == 0 && offsetof(struct plane, config) == PLANE_CONFIG &&
 	       offsetof(struct plane, data) == PLANE_DATA && offsetof(struct plane, data_mask) == PLANE_MASK &&
 	       offsetof(struct config_header, epoch) == CONFIG_EPOCH &&
@@ -70,14 +72,15 @@ static uint64_t words_at(const volatile void *at)
 }
 
 /* An event that one instance records and that does nothing else, as in plain_record(). */
-static struct instance_state *only_recorded(uint32_t id)
+static struct instance_state *only_recorded(uint32_t id, uint32_t *instance)
 {
 	const struct plane *p = &agent.plane;
 	const struct plan *plan = plan_of(p, (uint16_t)id);
 
 	if (!plan || plan->shape != PLAN_RECORD || plan->wants || plan_arms(plan)->instance >= LAYOUT_MAX_INSTANCES)
 		return NULL;
-	return plane_instance(p, plan_arms(plan)->instance);
+	*instance = plan_arms(plan)->instance;
+	return plane_instance(p, *instance);
 }
 
 static struct ring *ring_to(const struct instance_state *inst, uint32_t live, uint32_t cpu)
@@ -95,7 +98,8 @@ static struct ring *ring_to(const struct instance_state *inst, uint32_t live, ui
 
 static bool way_find(struct agent_way *w, uint32_t id, uint32_t cpu)
 {
-	struct instance_state *inst = only_recorded(id);
+	uint32_t instance;
+	struct instance_state *inst = only_recorded(id, &instance);
 	struct ring *r;
 
 	if (!inst)
@@ -109,6 +113,8 @@ static bool way_find(struct agent_way *w, uint32_t id, uint32_t cpu)
 	if (!r || r->cpu != cpu)
 		return false;
 	w->inst = inst;
+	w->bit = instance < 64 ? 1ull << instance : 0;
+	w->type = emit_type(id);
 	w->ring = r;
 	w->subbuf_size = r->subbuf_size;
 	return true;

@@ -7,16 +7,20 @@
 #ifndef TRACEFUSE_AGENT_WAY_H
 #define TRACEFUSE_AGENT_WAY_H
 
-#include "agent/agent.h"
+#include "agent/emit.h"
 #include "tracefuse/base.h"
 
-/* Behind a hit of event `id` that went into a ring: the next one may be short. Under the guard. */
+/* Behind a hit of entry `id` that went into a ring: the next one may be short. Under the guard. */
 void way_make(struct agent_thread *t, struct slot *slot, uint32_t id);
 /* The same, by guarded.S. */
 void guarded_way_make(struct agent_thread *t, struct slot *slot, uint32_t id, uintptr_t *resume);
 
 /* A hit that the short way left, before it had done anything. */
 void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)
+	__attribute__((visibility("hidden")));
+
+/* The same with emit_timed(). */
+uint64_t emit_timed_long(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, const struct emit_more *more)
 	__attribute__((visibility("hidden")));
 
 /* The short way's instructions, and where it returns: from each of them one may go there. No functions. */

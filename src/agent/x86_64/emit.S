@@ -20,13 +20,18 @@
  *            with a plain delta: ring.c, aim()                         -> leave
  *         section {                                                    ring_commit_short()
  *             if rseq->cpu_id != ring->cpu or ring->head != head       -> leave
- *             header, record with its common fields, the other tail
+ *             header, record with its common fields, the other tail   (its type is the way's)
  *             ring->head = ...                                         (commit)
  *         }
  *         slot->depth = 0
  *
  *     leave, and after an abort of the section:
  *         slot->depth = 0; emit_long(thread, id, record, size, frame)
+ *
+ *     emit_timed(thread, id, record, size, more):
+ *         the same, but for: way->bit is not in more->mask -> emit_timed_long
+ *                            *more->time = time
+ *         return way->bit
  *
  * This is what hit_plain() does with a plan of the shape PLAN_RECORD. It is in
  * assembly to be short: the counter alone takes 35 cycles, in whose shadow 60
@@ -47,72 +52,64 @@
 #define THREAD	-24(%rsp)
 #define SLOT	-32(%rsp)
 #define HEADER	-36(%rsp)
+#define ENTRY	-40(%rsp)
+#define BIT	-48(%rsp)
 
 #define SIGNALS_OR_NO_RSEQ 0x0800ff	/* AGENT_HANDLER, no_rseq */
 
-	.text
-	.balign	64
-	.globl	emit_short_begin
-	.hidden	emit_short_begin
-emit_short_begin:
-
-	.globl	event_emit
-	.hidden	event_emit
-	.type	event_emit, @function
-event_emit:
-	.cfi_startproc
-	movq	agent_self@gottpoff(%rip), %rax
-	movq	%rcx, %r8
-	movl	%edx, %ecx
-	movq	%rsi, %rdx
-	movl	EVENT_ID(%rdi), %esi
-	movq	%fs:(%rax), %rdi
-	testq	%rdi, %rdi
-	je	.Llong
-.Lbegin:
+	.macro	short_way name, timed, long
+.Lbegin_\name:
 	movl	%esi, %r10d
 	andl	$WAY_MASK, %r10d
 	shll	$WAY_SHIFT, %r10d
 	leaq	THREAD_WAYS(%rdi, %r10), %r10
 	cmpl	%esi, WAY_EVENT(%r10)
-	jne	.Llong
+	jne	.Llong_\name
+	.if	\timed
+	movq	WAY_BIT(%r10), %rax
+	testq	MORE_MASK(%r8), %rax
+	je	.Llong_\name
+	movq	%rax, BIT
+	.endif
 	movq	THREAD_WORD(%rdi), %rax
 	movq	THREAD_SLOT(%rdi), %r9
 	leal	-12(%rcx), %r11d
 	rorl	$2, %r11d
 	testl	$SIGNALS_OR_NO_RSEQ, %eax
-	jne	.Llong
+	jne	.Llong_\name
 	testq	%r9, %r9
-	je	.Llong
+	je	.Llong_\name
 	cmpl	$(112 - 12) / 4, %r11d
-	ja	.Llong
+	ja	.Llong_\name
 	cmpl	$0, SLOT_DEPTH(%r9)
-	jne	.Llong
+	jne	.Llong_\name
 	movq	%rsp, THREAD_FRAME(%rdi)
 	movl	$1, SLOT_DEPTH(%r9)
 	/* H1: the load of epoch follows; the rest is the server's membarrier. */
 	movq	agent + PLANE_CONFIG(%rip), %r11
+	movl	%esi, ENTRY
+	movl	WAY_TYPE(%r10), %esi
 	orq	%rax, %rsi			/* the record's common fields */
 	movq	%rdx, RECORD
 	movq	%r8, FRAME
 	movq	%rdi, THREAD
 	movq	%r9, SLOT
 	cmpl	$0, CONFIG_FENCE(%r11)
-	jne	.Lleave
+	jne	.Lleave_\name
 	movq	CONFIG_EPOCH(%r11), %rdx
 	cmpq	WAY_EPOCH(%r10), %rdx
-	jne	.Lleave
+	jne	.Lleave_\name
 	movq	%rdx, SLOT_EPOCH(%r9)
 	movq	WAY_INST(%r10), %rdi
 	movq	WAY_RING(%r10), %r8
 	movq	INST_ON(%rdi), %rax
 	cmpq	WAY_ON(%r10), %rax
-	jne	.Lleave
+	jne	.Lleave_\name
 	movq	INST_FLAGS(%rdi), %rdx
 	cmpq	WAY_FLAGS(%r10), %rdx
-	jne	.Lleave
+	jne	.Lleave_\name
 	cmpl	$0, RING_DISABLED(%r8)
-	jne	.Lleave
+	jne	.Lleave_\name
 
 	movq	RING_HEAD(%r8), %r9
 	movq	RING_PAGE_END(%r8), %rax
@@ -121,9 +118,9 @@ event_emit:
 	leaq	4(%rcx), %rdx
 	subq	%r11, %rax			/* what is left of the page */
 	cmpq	%rdx, %rax
-	jb	.Lleave
+	jb	.Lleave_\name
 	cmpq	WAY_SUBBUF(%r10), %rax
-	jae	.Lleave
+	jae	.Lleave_\name
 	addq	RING_BASE(%r8), %r11
 	andq	agent + PLANE_MASK(%rip), %r11
 	addq	agent + PLANE_DATA(%rip), %r11	/* where the header goes */
@@ -137,24 +134,29 @@ event_emit:
 	orq	%rdx, %rax
 	mulq	WAY_MULT(%r10)
 	addq	WAY_OFFSET(%r10), %rdx		/* now */
+	.if	\timed
+	movq	FRAME, %rax
+	movq	MORE_TIME(%rax), %rax
+	movq	%rdx, (%rax)
+	.endif
 	movq	%rdx, %rax
 	subq	RING_TAIL_TIME(%rdi), %rax
 	cmpq	$(1 << 27) - 1, %rax
-	ja	.Lleave
+	ja	.Lleave_\name
 	shlq	$7, %rax
 	addq	%rcx, %rax
 	shrq	$2, %rax			/* delta << 5 | size / 4 */
 	movl	%eax, HEADER
 
 	movq	WAY_RSEQ(%r10), %r10
-	leaq	.Lsection(%rip), %rax
+	leaq	.Lsection_\name(%rip), %rax
 	movq	%rax, RSEQ_CS(%r10)
-.Lfirst:
+.Lfirst_\name:
 	movl	RING_CPU(%r8), %eax
 	cmpl	%eax, RSEQ_CPU(%r10)
-	jne	.Lleave
+	jne	.Lleave_\name
 	cmpq	%r9, RING_HEAD(%r8)
-	jne	.Lleave
+	jne	.Lleave_\name
 	movl	HEADER, %eax
 	movl	%eax, (%r11)
 	movq	%rsi, 4(%r11)
@@ -185,26 +187,56 @@ event_emit:
 	ja	2b
 3:
 	movq	%r9, RING_HEAD(%r8)		/* the commit, G3 */
-.Llast:
+.Llast_\name:
 	movq	SLOT, %rax
 	movl	$0, SLOT_DEPTH(%rax)
-	.globl	emit_short_left
-	.hidden	emit_short_left
-emit_short_left:
+	.if	\timed
+	movq	BIT, %rax
+	.endif
 	ret
 
 	.byte	0x0f, 0xb9, 0x3d		/* the signature: rseq.h */
 	.long	0x53053053
-.Labort:
-.Lleave:
+.Labort_\name:
+.Lleave_\name:
 	movq	SLOT, %r9
 	movq	THREAD, %rdi
-	movzwl	%si, %esi
+	movl	ENTRY, %esi
 	movq	RECORD, %rdx
 	movq	FRAME, %r8
 	movl	$0, SLOT_DEPTH(%r9)
-.Llong:
-	jmp	emit_long
+.Llong_\name:
+	jmp	\long
+
+	/* struct rseq_cs: version and flags, start, length, where an abort goes. */
+	.pushsection __rseq_cs, "aw"
+	.balign	32
+.Lsection_\name:
+	.long	0, 0
+	.quad	.Lfirst_\name, .Llast_\name - .Lfirst_\name, .Labort_\name
+	.popsection
+	.endm
+
+	.text
+	.balign	64
+	.globl	emit_short_begin
+	.hidden	emit_short_begin
+emit_short_begin:
+
+	.globl	event_emit
+	.hidden	event_emit
+	.type	event_emit, @function
+event_emit:
+	.cfi_startproc
+	movq	agent_self@gottpoff(%rip), %rax
+	movq	%rcx, %r8
+	movl	%edx, %ecx
+	movq	%rsi, %rdx
+	movl	EVENT_ID(%rdi), %esi
+	movq	%fs:(%rax), %rdi
+	testq	%rdi, %rdi
+	je	.Llong_plain
+	short_way plain, 0, emit_long
 	.cfi_endproc
 	.size	event_emit, . - event_emit
 
@@ -215,19 +247,28 @@ agent_emit:
 	.cfi_startproc
 	movl	%esi, %esi
 	movl	%ecx, %ecx
-	jmp	.Lbegin
+	jmp	.Lbegin_plain
 	.cfi_endproc
 	.size	agent_emit, . - agent_emit
+
+	.globl	emit_timed
+	.hidden	emit_timed
+	.type	emit_timed, @function
+	.balign	64
+emit_timed:
+	.cfi_startproc
+	movl	%esi, %esi
+	movl	%ecx, %ecx
+	short_way timed, 1, emit_timed_long
+	.globl	emit_short_left
+	.hidden	emit_short_left
+emit_short_left:
+	ret
+	.cfi_endproc
+	.size	emit_timed, . - emit_timed
 
 	.globl	emit_short_end
 	.hidden	emit_short_end
 emit_short_end:
-
-	/* struct rseq_cs: version and flags, start, length, where an abort goes. */
-	.section __rseq_cs, "aw"
-	.balign	32
-.Lsection:
-	.long	0, 0
-	.quad	.Lfirst, .Llast - .Lfirst, .Labort
 
 	.section .note.GNU-stack, "", @progbits

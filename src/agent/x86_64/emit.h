@@ -24,6 +24,11 @@
 #define WAY_OFFSET	56
 #define WAY_SUBBUF	64
 #define WAY_RSEQ	72
+#define WAY_BIT		80
+#define WAY_TYPE	88
+
+#define MORE_TIME	0	/* struct emit_more */
+#define MORE_MASK	8
 
 #define PLANE_CONFIG	0	/* struct plane */
 #define PLANE_DATA	8

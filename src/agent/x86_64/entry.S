@@ -1,90 +1,66 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * entry.S - x86-64: from a site that is on to sites_hit(), and back without a trace
+ * entry.S - x86-64: from a site that is on to patch_hit(), and back without a trace
  *
- *     patch_entry:                            at a function's start, called by the site
- *         ip = return address - 5, parent = the word above it
+ *     patch_entry:                            at a function's start: its trampoline has called, and pushed the DSO
+ *         after = target of the jump behind the call and its jc: the instruction behind the site
  *         make two frames, so that a walk from %rbp sees the function and its caller
  *         save what a callee may use, align
- *         if sites_hit(ip, parent, frame):    it wants libc, which uses vectors
+ *         hooked = patch_hit(struct site_call)
+ *         if it wants libc, which uses vectors:
  *             save the processor's extended state
- *             sites_hit_slow(ip, parent, frame)
+ *             hooked = patch_hit_slow(struct site_call)
  *             restore it
- *         restore
+ *         restore; carry = hooked
  *     patch_entry_late:                       behind the prologue: %rbp is the function's frame
- *         the same with parent = 8(%rbp), and one frame
+ *         the same with one frame, and never hooked: patch_hit() has changed the return address
  *
  *     patch_clone(flags, stack, fn, area):         clone(); the new task calls fn() and ends
  *
  * Nothing but the flags changes, which are dead where sites are.
+ *
+ * struct site_call lies where %rbp points to, but its first two members. S is the
+ * address of the function's return address, or where the stack pointer of a
+ * late site points to, so that the CFI finds the function by `after`:
+ *
+ *     S - 64  done       S - 56  ret        S - 48  next       S - 40  after
+ *     S - 32  caller     S - 24  parent     S - 16  dso        S - 8   stub
+ *
+ * graph_through (graph.S) takes `after` from there.
  */
+#include "agent/x86_64/extended.h"
 
-	.set	EXTENDED, 2816		/* up to the upper half of 32 zmm registers */
-	.set	STATES, 0xe7		/* x87, SSE, AVX, AVX-512 */
-
-	.macro	save_and_call
+	.macro	call_hit
 	andq	$-16, %rsp
-	subq	$96, %rsp
-	movq	%rax, 0(%rsp)
-	movq	%rcx, 8(%rsp)
-	movq	%rdx, 16(%rsp)
-	movq	%rsi, 24(%rsp)
-	movq	%rdi, 32(%rsp)
-	movq	%r8, 40(%rsp)
-	movq	%r9, 48(%rsp)
-	movq	%r10, 56(%rsp)
-	movq	%r11, 64(%rsp)
-	movq	8(%rbp), %rdi
-	subq	$5, %rdi
+	subq	$112, %rsp
+	general_save
+	movq	40(%rbp), %rax
+	movslq	7(%rax), %rdx
+	leaq	11(%rax, %rdx), %rdx
+	movq	%rdx, 8(%rbp)
+	movq	$0, -16(%rbp)
 	.endm
 
-	.macro	call_and_restore
-	movq	%rsi, 72(%rsp)
-	movq	%rdi, 80(%rsp)
-	movq	%rbp, %rdx
+	.macro	hit_and_restore
+	leaq	-16(%rbp), %rdi
 	cld
-	call	sites_hit
-	testb	%al, %al
-	jnz	1f
-2:	movq	0(%rsp), %rax
-	movq	8(%rsp), %rcx
-	movq	16(%rsp), %rdx
-	movq	24(%rsp), %rsi
-	movq	32(%rsp), %rdi
-	movq	40(%rsp), %r8
-	movq	48(%rsp), %r9
-	movq	56(%rsp), %r10
-	movq	64(%rsp), %r11
-	.endm
-
-	/* %rbx is the caller's to keep, so it holds the stack pointer meanwhile. */
-	.macro	slow
-1:	movq	80(%rsp), %rdi
-	movq	72(%rsp), %rsi
-	movq	%rbx, 88(%rsp)
+	call	patch_hit
+	cmpl	$1, %eax
+	ja	1f
+2:	negl	%eax			/* the carry */
+	general_restore
+	leaq	40(%rbp), %rsp
+	.cfi_remember_state
+	.cfi_def_cfa %rsp, 8
+	movq	16(%rbp), %rbp
+	.cfi_restore %rbp
+	ret
+	.cfi_restore_state
+1:	movq	%rbx, 72(%rsp)
 	movq	%rsp, %rbx
-	subq	$EXTENDED, %rsp
-	andq	$-64, %rsp
-	movl	$STATES, %eax
-	xorl	%edx, %edx
-	cmpb	$0, patch_has_xsave(%rip)
-	je	3f
-	.irp	offset, 512, 520, 528, 536, 544, 552, 560, 568
-	movq	%rdx, \offset(%rsp)
-	.endr
-	xsave64	(%rsp)
-	movq	%rbp, %rdx
-	call	sites_hit_slow
-	movl	$STATES, %eax
-	xorl	%edx, %edx
-	xrstor64 (%rsp)
-	jmp	4f
-3:	fxsave64 (%rsp)
-	movq	%rbp, %rdx
-	call	sites_hit_slow
-	fxrstor64 (%rsp)
-4:	movq	%rbx, %rsp
-	movq	88(%rsp), %rbx
+	leaq	-16(%rbp), %rdi
+	extended_call patch_hit_slow
+	movq	72(%rsp), %rbx
 	jmp	2b
 	.endm
 
@@ -95,32 +71,26 @@
 	.balign	64
 patch_entry:
 	.cfi_startproc
-	pushq	8(%rsp)
+	.cfi_adjust_cfa_offset 16	/* as called by the function's caller */
+	pushq	16(%rsp)
 	.cfi_adjust_cfa_offset 8
 	pushq	%rbp
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset %rbp, 0
 	movq	%rsp, %rbp
-	pushq	16(%rbp)
+	pushq	%rax
 	.cfi_adjust_cfa_offset 8
 	pushq	%rbp
 	.cfi_adjust_cfa_offset 8
 	movq	%rsp, %rbp
 	.cfi_def_cfa_register %rbp
-	save_and_call
-	movq	24(%rbp), %rsi
-	call_and_restore
-	movq	(%rbp), %rsp
-	.cfi_remember_state
-	.cfi_def_cfa %rsp, 24
-	popq	%rbp
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore %rbp
-	leaq	8(%rsp), %rsp
-	.cfi_adjust_cfa_offset -8
-	ret
-	.cfi_restore_state
-	slow
+	call_hit
+	.cfi_def_cfa %rbp, 48		/* called by the function */
+	.cfi_offset %rip, -40
+	.cfi_offset %rbp, -32
+	leaq	48(%rbp), %rax
+	movq	%rax, -8(%rbp)
+	hit_and_restore
 	.cfi_endproc
 	.size	patch_entry, . - patch_entry
 
@@ -130,24 +100,24 @@ patch_entry:
 	.balign	64
 patch_entry_late:
 	.cfi_startproc
+	.cfi_adjust_cfa_offset 8
+	pushq	8(%rbp)
+	.cfi_adjust_cfa_offset 8
 	pushq	%rbp
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset %rbp, 0
+	pushq	%rax
+	.cfi_adjust_cfa_offset 8
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
 	movq	%rsp, %rbp
 	.cfi_def_cfa_register %rbp
-	save_and_call
-	movq	(%rbp), %rsi
-	movq	8(%rsi), %rsi
-	call_and_restore
-	movq	%rbp, %rsp
-	.cfi_remember_state
-	.cfi_def_cfa_register %rsp
-	popq	%rbp
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore %rbp
-	ret
-	.cfi_restore_state
-	slow
+	call_hit
+	.cfi_offset %rip, -40
+	movq	(%rbp), %rax
+	addq	$8, %rax
+	movq	%rax, -8(%rbp)
+	hit_and_restore
 	.cfi_endproc
 	.size	patch_entry_late, . - patch_entry_late
 

@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "agent/graph.h"
 #include "agent/sites.h"
 #include "agent/sites_hit.h"
 
@@ -34,7 +35,7 @@ static const char *path;
 static enum site_kind kind;
 static unsigned int len;
 
-static unsigned long hits, slow_hits, strange;
+static unsigned long hits, slow_hits, left, strange;
 static uintptr_t parents[FUNCTIONS + 1];
 
 long site_run(long seed) __attribute__((weak));
@@ -65,30 +66,82 @@ static size_t index_of(uintptr_t ip)
 	return FUNCTIONS;
 }
 
-bool sites_hit(uintptr_t ip, uintptr_t parent, const void *frame)
+/* The return addresses of those that are hooked. */
+static __thread uintptr_t returns[64];
+static __thread unsigned int nr_returns;
+
+static uint32_t hook(struct site_call *c)
 {
-	const uintptr_t *f = frame;
-	unsigned long nr = __atomic_fetch_add(&hits, 1, __ATOMIC_RELAXED);
+	returns[nr_returns++] = *c->ret;
+	if (!site_call_is_late(c))
+		return PATCH_HOOKED;
+	*c->ret = (uintptr_t)graph_returned_late;
+	return PATCH_PASS;
+}
+
+static void look(const struct site_call *c)
+{
+	const uintptr_t *f = site_call_frame(c);
+	uintptr_t ip = c->after - 5;
 	size_t i = index_of(ip);
 
 	if (i < FUNCTIONS)
-		__atomic_store_n(&parents[i], parent, __ATOMIC_RELAXED);
+		__atomic_store_n(&parents[i], c->parent, __ATOMIC_RELAXED);
 	/* A walk from the frame comes to the function and to its caller. */
-	if (f[1] - 5 != ip || ((const uintptr_t *)f[0])[1] != parent)
+	if (c->dso != &dso || c->parent != *c->ret || f[1] - 5 != ip || ((const uintptr_t *)f[0])[1] != c->parent)
 		__atomic_fetch_add(&strange, 1, __ATOMIC_RELAXED);
-	destroy_general();
-	return nr & 1;
 }
 
-void sites_hit_slow(uintptr_t ip, uintptr_t parent, const void *frame)
+/* All four ways in turn: passed or hooked, at once or with the extended state saved. */
+uint32_t patch_hit(struct site_call *c)
 {
+	unsigned long nr = __atomic_fetch_add(&hits, 1, __ATOMIC_RELAXED);
+	uint32_t hooked;
+
+	look(c);
+	c->done = nr & 2;
+	if (nr & 1) {
+		destroy_general();
+		return PATCH_SLOW;
+	}
+	hooked = c->done ? hook(c) : PATCH_PASS;
+	destroy_general();
+	return hooked;
+}
+
+uint32_t patch_hit_slow(struct site_call *c)
+{
+	uint32_t hooked = c->done ? hook(c) : PATCH_PASS;
+
 	__atomic_fetch_add(&slow_hits, 1, __ATOMIC_RELAXED);
-	index_of(ip);
 	/* It runs on an aligned stack. */
 	if ((uintptr_t)__builtin_frame_address(0) % 16)
 		__atomic_fetch_add(&strange, 1, __ATOMIC_RELAXED);
 	destroy_vectors();
 	destroy_general();
+	return hooked;
+}
+
+struct graph_left graph_leave(uintptr_t *slot, uint64_t retval)
+{
+	unsigned long nr = __atomic_fetch_add(&left, 1, __ATOMIC_RELAXED);
+	struct graph_left out = { nr & 1 ? 0 : returns[nr_returns - 1], nr & 1 };
+
+	if (!out.slow)
+		nr_returns--;
+	destroy_general();
+	return out;
+}
+
+uintptr_t graph_leave_slow(uintptr_t *slot, uint64_t retval)
+{
+	uintptr_t ret = returns[--nr_returns];
+
+	if ((uintptr_t)__builtin_frame_address(0) % 16)
+		__atomic_fetch_add(&strange, 1, __ATOMIC_RELAXED);
+	destroy_vectors();
+	destroy_general();
+	return ret;
 }
 
 /* ---- The object under test ---- */
@@ -176,6 +229,7 @@ static void each_call_is_seen(void **state)
 		assert_int_equal(run(12), before);
 	assert_int_equal(hits, 100 * PASSES);
 	assert_int_equal(slow_hits, 50 * PASSES);
+	assert_int_equal(left, 50 * PASSES);
 	assert_int_equal(strange, 0);
 	for (size_t i = 0; i < FUNCTIONS; i++)
 		assert_true(parents[i] != 0);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * graph.h - the returns of traced functions (graph.c, x86_64/graph.S)
+ *
+ * Included by the C files of src/agent.
+ */
+#ifndef TRACEFUSE_AGENT_GRAPH_H
+#define TRACEFUSE_AGENT_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The true return address of a slot lies at its address ^ this. Bit 11: else both had the same place in a cache. */
+#define GRAPH_MIRROR	(1ull << 46 | 1ull << 11)
+
+struct agent_thread;
+struct site_dso;
+
+/* A call of a function with a site: entry.S makes it, on the stack below the function's. */
+struct site_call {
+	uint64_t	done;		/* 0; patch_hit()'s */
+	uintptr_t	*ret;		/* where its return address lies */
+	const void	*next;		/* here a walk by frame pointers begins: the caller's frame */
+	uintptr_t	after;		/* the instruction behind the site */
+	uintptr_t	caller;		/* the caller's %rbp */
+	uintptr_t	parent;		/* the return address */
+	struct site_dso	*dso;
+	uintptr_t	stub;
+	uintptr_t	first[];	/* the return address, but of a late site */
+};
+
+_Static_assert(offsetof(struct site_call, after) == 24 && offsetof(struct site_call, first) == 64,
+	       "as entry.S writes it");
+
+static inline const void *site_call_frame(const struct site_call *c)
+{
+	return &c->next;
+}
+
+static inline bool site_call_is_late(const struct site_call *c)
+{
+	return c->ret != c->first;
+}
+
+/* What entry.S calls: HOOKED, and with SLOW it is to call the second one with all registers saved. */
+enum { PATCH_PASS = 0, PATCH_HOOKED = 1, PATCH_SLOW = 2 };
+uint32_t patch_hit(struct site_call *c);
+uint32_t patch_hit_slow(struct site_call *c);
+
+/* What graph.S calls: the return address, and whether to call the second one with all registers saved. */
+struct graph_left {
+	uintptr_t	ret;
+	uint64_t	slow;
+};
+struct graph_left graph_leave(uintptr_t *slot, uint64_t retval);
+uintptr_t graph_leave_slow(uintptr_t *slot, uint64_t retval);
+
+/* Where functions return to that are hooked. No functions. */
+extern const char graph_returned[] __attribute__((visibility("hidden")));
+extern const char graph_returned_late[] __attribute__((visibility("hidden")));
+
+/*
+ * At a site whose word has SITE_HOOKED, after its function event. With `slow`
+ * all registers are saved, and it does not ask for it. -> PATCH_*
+ */
+uint32_t graph_enter(struct agent_thread *t, struct site_call *c, uint32_t word, uint64_t func, bool slow);
+
+/* A DSO with that name is or will be there: with some nothing can be hooked. */
+void graph_dso(const char *name);
+/* At the first DSO with sites: what keeps the processor or the kernel from it. */
+void graph_start(void);
+
+/* The true one of a return address at `slot` of a stack. */
+static inline uintptr_t graph_true(const uintptr_t *slot)
+{
+	if (*slot != (uintptr_t)graph_returned && *slot != (uintptr_t)graph_returned_late)
+		return *slot;
+	return *(const uintptr_t *)((uintptr_t)slot ^ GRAPH_MIRROR);
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * extended.h - x86-64: what entry.S and graph.S do alike around C code that may not change a register
+ */
+#ifndef TRACEFUSE_AGENT_X86_64_EXTENDED_H
+#define TRACEFUSE_AGENT_X86_64_EXTENDED_H
+
+#define EXTENDED	2816		/* up to the upper half of 32 zmm registers */
+#define STATES		0xe7		/* x87, SSE, AVX, AVX-512 */
+
+	/* At the stack pointer, 72 bytes. */
+	.macro	general_save
+	movq	%rax, 0(%rsp)
+	movq	%rcx, 8(%rsp)
+	movq	%rdx, 16(%rsp)
+	movq	%rsi, 24(%rsp)
+	movq	%rdi, 32(%rsp)
+	movq	%r8, 40(%rsp)
+	movq	%r9, 48(%rsp)
+	movq	%r10, 56(%rsp)
+	movq	%r11, 64(%rsp)
+	.endm
+
+	/* The flags stay. */
+	.macro	general_restore
+	movq	0(%rsp), %rax
+	movq	8(%rsp), %rcx
+	movq	16(%rsp), %rdx
+	movq	24(%rsp), %rsi
+	movq	32(%rsp), %rdi
+	movq	40(%rsp), %r8
+	movq	48(%rsp), %r9
+	movq	56(%rsp), %r10
+	movq	64(%rsp), %r11
+	.endm
+
+	/* Calls it with the processor's extended state saved; the stack pointer is in %rbx, which is saved, meanwhile. */
+	.macro	extended_call function
+	subq	$EXTENDED, %rsp
+	andq	$-64, %rsp
+	movl	$STATES, %eax
+	xorl	%edx, %edx
+	cmpb	$0, patch_has_xsave(%rip)
+	je	3f
+	.irp	offset, 512, 520, 528, 536, 544, 552, 560, 568
+	movq	%rdx, \offset(%rsp)
+	.endr
+	xsave64	(%rsp)
+	call	\function
+	movq	%rax, %rcx
+	movl	$STATES, %eax
+	xorl	%edx, %edx
+	xrstor64 (%rsp)
+	jmp	4f
+3:	fxsave64 (%rsp)
+	call	\function
+	movq	%rax, %rcx
+	fxrstor64 (%rsp)
+4:	movq	%rcx, %rax
+	movq	%rbx, %rsp
+	.endm
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * graph.S - x86-64: a function is called in the place of its caller, so that its return is seen
+ *
+ *     graph_through:                          from the trampoline, carry set; the stack pointer is S
+ *         drop the return address; call after                 (entry.S left it at S - 40)
+ *     graph_returned:
+ *         *S = graph_leave(S, %rax); ret                      nothing changes but the flags
+ *
+ *     graph_returned_late:                    a late site: its return address was replaced by this one
+ *         the same, but for the end: jmp *S                   (nobody has called here)
+ *
+ * The true return address lies in the stack's mirror at S ^ GRAPH_MIRROR, where
+ * the CFI here finds it: the virtual frame of all that follows `call` has
+ *
+ *     CFA = S + 8 + ODD       %rsp = CFA - ODD       return address = *((CFA - ODD - 8) ^ GRAPH_MIRROR)
+ *
+ * U1  CFA is odd, because libgcc takes two frames with one CFA for one frame,
+ *     and ends a throw in the wrong one. So %rsp needs a rule of its own.
+ * U2  Unwinders look up a return address less one: the FDE begins before what
+ *     is returned to. It is no signal frame ('S'): then they would not.
+ * U3  No DW_OP_nop in the expressions: LLVM's libunwind knows none.
+ * U4  The call in graph_through and the function's return are a pair for the
+ *     processor, as are its caller's call and the ret at the end: so both are
+ *     predicted. The function's caller may know that it changes few registers
+ *     (-fipa-ra), so no register carries anything.
+ */
+#include "agent/x86_64/extended.h"
+
+#define ODD	4
+#define SAVED	96			/* below S + 8 */
+
+	.macro	returned
+	leaq	-SAVED(%rsp), %rsp
+	.cfi_adjust_cfa_offset SAVED
+	general_save
+	leaq	SAVED - 8(%rsp), %rdi
+	movq	%rax, %rsi
+	cld
+	call	graph_leave
+	testl	%edx, %edx
+	jnz	1f
+2:	movq	%rax, SAVED - 8(%rsp)
+	general_restore
+	.endm
+
+	.macro	returned_slow
+1:	movq	0(%rsp), %rsi
+	leaq	SAVED - 8(%rsp), %rdi
+	movq	%rbx, 72(%rsp)
+	movq	%rsp, %rbx
+	.cfi_def_cfa_register %rbx
+	/* %rbx lies at CFA - ODD - (SAVED - 72): DW_CFA_expression, register 3, { lit28, minus } */
+	.cfi_escape 0x10, 3, 2, 0x30 + ODD + SAVED - 72, 0x1c
+	extended_call graph_leave_slow
+	.cfi_def_cfa_register %rsp
+	movq	72(%rsp), %rbx
+	jmp	2b
+	.endm
+
+	.macro	virtual_frame
+	/* DW_CFA_val_expression, register 7: { CFA; lit ODD, minus } */
+	.cfi_escape 0x16, 7, 2, 0x30 + ODD, 0x1c
+	/* DW_CFA_expression, register 16: { CFA; lit 8 + ODD, minus; const8u GRAPH_MIRROR, xor } */
+	.cfi_escape 0x10, 16, 12, 0x30 + 8 + ODD, 0x1c, 0x0e, 0, 0x08, 0, 0, 0, 0x40, 0, 0, 0x27
+	.endm
+
+	.text
+	.globl	graph_through
+	.hidden	graph_through
+	.type	graph_through, @function
+	.balign	64
+graph_through:
+	.cfi_startproc
+	.cfi_def_cfa %rsp, 8 + ODD
+	virtual_frame
+	leaq	8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -8
+	call	*-48(%rsp)
+	.globl	graph_returned
+	.hidden	graph_returned
+graph_returned:
+	.cfi_remember_state
+	returned
+	leaq	SAVED - 8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -(SAVED - 8)
+	ret
+	.cfi_restore_state
+	.cfi_adjust_cfa_offset SAVED
+	returned_slow
+	.cfi_endproc
+	.size	graph_through, . - graph_through
+
+	.type	graph_late, @function
+	.balign	64
+graph_late:
+	.cfi_startproc
+	.cfi_def_cfa %rsp, ODD
+	virtual_frame
+	nop
+	.globl	graph_returned_late
+	.hidden	graph_returned_late
+graph_returned_late:
+	.cfi_remember_state
+	returned
+	leaq	SAVED(%rsp), %rsp
+	.cfi_adjust_cfa_offset -SAVED
+	jmp	*-8(%rsp)
+	.cfi_restore_state
+	.cfi_adjust_cfa_offset SAVED
+	returned_slow
+	.cfi_endproc
+	.size	graph_late, . - graph_late
+
+	.section .note.GNU-stack, "", @progbits
