@@ -307,6 +307,7 @@ static struct site loc_site(const struct image *im, uint64_t at)
 static void section_sites(const struct image *im, const Elf64_Shdr *s, struct list *l,
 			  struct site (*site)(const struct image *im, uint64_t at))
 {
+	static const struct site counted;
 	size_t size, r_size;
 	const unsigned char *b = section_bytes(im, s, &size);
 	uint64_t at;
@@ -314,7 +315,7 @@ static void section_sites(const struct image *im, const Elf64_Shdr *s, struct li
 	for (size_t i = 0; b && i + 8 <= size; i += 8) {
 		memcpy(&at, b + i, 8);
 		if (at)
-			list_add(l, site(im, at));
+			list_add(l, l->room ? site(im, at) : counted);
 	}
 	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
 		const Elf64_Shdr *r = &im->shdrs[i];
@@ -327,7 +328,7 @@ static void section_sites(const struct image *im, const Elf64_Shdr *s, struct li
 			memcpy(&e, &rela[k], sizeof(e));
 			if (e.r_offset - s->sh_addr < s->sh_size && ELF64_R_TYPE(e.r_info) == R_X86_64_RELATIVE &&
 			    e.r_addend)
-				list_add(l, site(im, (uint64_t)e.r_addend));
+				list_add(l, l->room ? site(im, (uint64_t)e.r_addend) : counted);
 		}
 	}
 }
