@@ -11,6 +11,7 @@
  *   F5  GNU tail -f reads of a file on FUSE, which counts as remote, as much as its size says that it
  *       has grown. The kernel asks for sizes without the open file, but it says who asks: to a reader
  *       that has come to the end the file is larger than that, so that it reads on.
+ *   F6  close(2) waits for FLUSH, not for RELEASE: what is committed at close is there when it returns.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -169,7 +170,7 @@ void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t si
 void fuse_front_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	(void)ino;
-	(void)fi;
+	tree_flush(file_of(fi)->file);	/* F6 */
 	fuse_reply_err(req, 0);
 }
 

@@ -244,6 +244,11 @@ struct ftrace_edit;
 struct ftrace_edit *ftrace_edit_open(struct instance *inst, enum ftrace_file file, bool truncate);
 /* One write(2): one word; what was taken, or -errno. A word without an end waits for the next write. */
 ssize_t ftrace_edit_write(struct ftrace_edit *e, const char *text, size_t len);
+/*
+ * What was written so far is put in place already, without a word that has no
+ * end: for fronts whose close(2) returns before they are told of it.
+ */
+void ftrace_edit_flush(struct ftrace_edit *e);
 /* Takes the last word and puts the set in place. */
 int ftrace_edit_close(struct ftrace_edit *e);
 void ftrace_print_file(struct instance *inst, enum ftrace_file file, FILE *out);

@@ -26,6 +26,8 @@ struct ftrace_edit {
 	struct ftrace_hash *hash;
 	bool		goes_on;	/* the word has no end yet */
 	bool		quoted;		/* inside of quotes */
+	bool		written;	/* words were taken since it was last put in place */
+	bool		placed;		/* it was, once */
 	size_t		len;
 	char		word[WORD_MAX];
 };
@@ -384,6 +386,7 @@ ssize_t ftrace_edit_write(struct ftrace_edit *e, const char *text, size_t len)
 	} else if (e->len && !e->goes_on) {
 		err = take_word(e);
 	}
+	e->written = true;
 	return err ? err : taken;
 }
 
@@ -450,12 +453,33 @@ static int put_graph(struct ftrace *ft, enum ftrace_list which, struct ftrace_ha
 	return ftrace_keep_graph(ft, which);
 }
 
+static int put(struct ftrace_edit *e, struct ftrace_hash *h)
+{
+	const enum ftrace_list which = list_of(e->file);
+
+	return is_graph(e->file) ? put_graph(e->ft, which, h) : put_in_place(e->ft, e->fi, which, h);
+}
+
+void ftrace_edit_flush(struct ftrace_edit *e)
+{
+	struct ftrace_hash *h = e->written && !e->len ? ftrace_hash_copy(e->hash, is_graph(e->file)) : NULL;
+
+	if (!h)
+		return;
+	put(e, h);
+	e->written = false;
+	e->placed = true;
+}
+
 int ftrace_edit_close(struct ftrace_edit *e)
 {
 	const int refused = e->len ? take_word(e) : 0;
-	const enum ftrace_list which = list_of(e->file);
-	int err = is_graph(e->file) ? put_graph(e->ft, which, e->hash) : put_in_place(e->ft, e->fi, which, e->hash);
+	int err = 0;
 
+	if (!e->placed || e->written)
+		err = put(e, e->hash);
+	else
+		ftrace_hash_destroy(e->hash);
 	free(e);
 	return err ? err : refused;
 }

@@ -75,6 +75,12 @@ static ssize_t write_edit(struct tree_file *f, const char *buf, size_t size)
 	return ftrace_edit_write(f->edit, buf, size);
 }
 
+static void flush_edit(struct tree_file *f)
+{
+	if (f->edit)
+		ftrace_edit_flush(f->edit);
+}
+
 /* As in the kernel close(2) says nothing of a last word that is refused. */
 static void release_edit(struct tree_file *f)
 {
@@ -140,7 +146,7 @@ static ssize_t write_profile(struct tree_file *f, const char *buf, size_t size)
 
 #define EDIT(file, fn)								\
 	{ .name = file, .mode = 0640, .absent = is_absent, .open = open_##fn, .print = print_##fn,	\
-	  .write = write_edit, .release = release_edit }
+	  .write = write_edit, .flush = flush_edit, .release = release_edit }
 #define PIDS_FILE(file, fn)							\
 	{ .name = file, .mode = 0640, .absent = is_absent, .open = open_##fn, .print = print_##fn,	\
 	  .write = write_##fn }

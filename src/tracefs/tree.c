@@ -528,6 +528,13 @@ ssize_t tree_write(struct tree_file *f, const char *buf, size_t size)
 	return n;
 }
 
+void tree_flush(struct tree_file *f)
+{
+	if (f->at.kind && f->at.kind->flush)
+		f->at.kind->flush(f);
+	settle(f->tree->model);
+}
+
 int tree_release(struct tree_file *f)
 {
 	int err = 0;

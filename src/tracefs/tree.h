@@ -43,6 +43,11 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off);
 /* What the kernel's write(2) would return: may be short; offsets do not matter. */
 ssize_t tree_write(struct tree_file *f, const char *buf, size_t size);
+/*
+ * A descriptor of the file was closed, maybe the last one: what the file's
+ * release would do with what was written is done now, where that changes nothing later.
+ */
+void tree_flush(struct tree_file *f);
 /* Returns what close(2) would have had to say; nothing is parsed here but what R30 held back. */
 int tree_release(struct tree_file *f);
 /* POLLIN / POLLOUT bits that are ready now. */

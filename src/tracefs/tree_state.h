@@ -35,6 +35,7 @@ struct file_kind {
 	int		(*command)(struct tree_file *f, char *text);
 	/* Several commands, a line each, with their newlines; text[len] is 0 and all of it may be changed. Instead of write. */
 	int		(*lines)(struct tree_file *f, char *text, size_t len);
+	void		(*flush)(struct tree_file *f);
 	void		(*release)(struct tree_file *f);
 	bool		outlives;	/* can be read when its event is gone */
 	bool		pipe;
