@@ -188,6 +188,8 @@ struct model {
 	void			(*_Atomic observe)(struct model *m, const struct hit *h, uint64_t recorded);
 	pthread_mutex_t		watch_lock;
 	struct list_head	watchers;	/* struct latency of tracers/latency.h */
+	/* Takes in the sections that running programs have reported, under the control lock. NULL: no tracer wants any */
+	void			(*take_sections)(struct model *m);
 	int			max_graph_depth;
 };
 

@@ -53,9 +53,21 @@ static void hook_dso(void *arg, const struct attach_peer *peer, uint32_t number)
 	program_sites_look(arg);
 }
 
+/* Returns whether there was anything, or is likely to be soon. */
+static bool take_in(struct programs *p)
+{
+	bool busy = program_names_drain(p) != 0;
+
+	if (p->model->take_sections) {
+		p->model->take_sections(p->model);
+		busy = true;
+	}
+	return busy;
+}
+
 static void hook_catch_up(void *arg)
 {
-	program_names_drain(arg);
+	take_in(arg);
 }
 
 static void hook_load(void *arg, uint64_t addr)
@@ -245,7 +257,7 @@ static int64_t now_ms(void)
 
 int programs_tick(struct programs *p)
 {
-	bool busy = program_names_drain(p) != 0;
+	bool busy = take_in(p);
 	int64_t now = now_ms();
 
 	busy |= program_sites_tick(p);

@@ -89,11 +89,17 @@ static int print_max_latency(struct tree_file *f, FILE *out)
 
 static ssize_t write_max_latency(struct tree_file *f, const char *buf, size_t size)
 {
+	const struct tracer *t = tracer_current(f->at.inst);
 	uint64_t v;
 	int err = text_to_u64_len(buf, size, 10, &v);
 
 	if (!err) {
+		/* What was longest until now was so before. */
+		if (f->tree->model->take_sections)
+			f->tree->model->take_sections(f->tree->model);
 		atomic_store_explicit(&f->at.inst->max_latency, v * NS_PER_US, memory_order_relaxed);
+		if (t->update_max)
+			t->update_max(f->at.inst);
 		err = keep_number(f->at.inst, SETTING_MAX_LATENCY, "tracing_max_latency", v);
 	}
 	return taken(err, size);

@@ -8,6 +8,9 @@
  * A section belongs to a CPU: what begins inside it does not count. Idle tasks
  * sleep with interrupts off; the kernel takes that time out without telling, so
  * power:cpu_idle has to tell, and without that event idle tasks do not count.
+ *
+ * In running programs a section belongs to a thread, which finds both ends
+ * itself (agent/section.c): signals blocked, locks held.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -238,6 +241,27 @@ static void step(struct latency *l, const struct hit *h, bool recorded)
 	}
 }
 
+/* ---- running programs ---- */
+
+static uint32_t kinds_of(const struct tracer *t)
+{
+	return critical_kinds(t) | SECTION_OWN;
+}
+
+static void begins(struct latency *l, struct section *s, const struct hit *h, const struct section_report *r)
+{
+	s->started_at = r->start.parent ? r->start.parent : r->start.ip;
+	s->ended_at = r->end.parent ? r->end.parent : r->end.ip;
+	latency_add_function(l, s, h, r->start.ip, r->start.parent);
+}
+
+/* Of the tracer itself, which the kernel calls there, nothing runs in a program. */
+static void ends(struct latency *l, struct section *s, const struct hit *h, const struct section_report *r)
+{
+	latency_add_function(l, s, h, r->end.ip, r->end.parent);
+}
+
 const struct latency_watch critical_watch = {
 	.open = open_watch, .close = close_watch, .step = step, .forget = forget,
+	.number = SECTION_WATCH_CRITICAL, .kinds = kinds_of, .begins = begins, .ends = ends,
 };

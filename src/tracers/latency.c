@@ -58,6 +58,15 @@ static void observe(struct model *m, const struct hit *h, uint64_t recorded)
 	pthread_mutex_unlock(&m->watch_lock);
 }
 
+/* model->take_sections */
+static void take_all(struct model *m)
+{
+	struct latency *l;
+
+	list_each(l, &m->watchers, node)
+		running_take(l);
+}
+
 bool latency_counts(const struct latency *l, uint64_t ns)
 {
 	/* Relaxed: numbers of their own. */
@@ -141,16 +150,21 @@ static void enter(struct latency *l)
 	/* Relaxed: whoever misses it now sees it with the next record. */
 	atomic_store_explicit(&m->observe, observe, memory_order_relaxed);
 	pthread_mutex_unlock(&m->watch_lock);
+	m->take_sections = take_all;
+	running_open(l);
 }
 
 static void leave(struct latency *l)
 {
 	struct model *m = l->inst->model;
 
+	running_close(l);
 	pthread_mutex_lock(&m->watch_lock);
 	list_del(&l->node);
-	if (list_empty(&m->watchers))
+	if (list_empty(&m->watchers)) {
 		atomic_store_explicit(&m->observe, NULL, memory_order_relaxed);
+		m->take_sections = NULL;
+	}
 	pthread_mutex_unlock(&m->watch_lock);
 }
 
@@ -271,15 +285,33 @@ static void forget(struct instance *inst)
 {
 	struct latency *l = latency_of(inst);
 
+	running_take(l);
+	running_forget(l);
 	pthread_mutex_lock(&inst->model->watch_lock);
 	l->watch->forget(l);
 	pthread_mutex_unlock(&inst->model->watch_lock);
+}
+
+static int update_thresh(struct instance *inst)
+{
+	struct latency *l;
+
+	/* It is one for all of them. */
+	list_each(l, &inst->model->watchers, node)
+		running_limits(l);
+	return 0;
+}
+
+static void update_max(struct instance *inst)
+{
+	running_limits(latency_of(inst));
 }
 
 static void clear(struct instance *inst)
 {
 	struct latency *l = latency_of(inst);
 
+	running_take(l);
 	pthread_mutex_lock(&inst->model->watch_lock);
 	section_put(l->max);
 	l->max = NULL;
@@ -291,6 +323,7 @@ static struct section *longest(struct instance *inst)
 	struct latency *l = latency_of(inst);
 	struct section *s;
 
+	running_take(l);
 	pthread_mutex_lock(&inst->model->watch_lock);
 	s = l->max ? section_get(l->max) : NULL;
 	pthread_mutex_unlock(&inst->model->watch_lock);
@@ -304,6 +337,10 @@ static int set_flag(struct instance *inst, int option, bool on)
 
 	if (option == OPTION_OVERWRITE && !on)
 		return -EINVAL;
+	if (option == OPTION_DISPLAY_GRAPH) {
+		running_take(l);
+		running_forget(l);
+	}
 	pthread_mutex_lock(&inst->model->watch_lock);
 	if (option == OPTION_FUNCTION_TRACE)
 		l->functions = on;
@@ -316,6 +353,7 @@ static int set_flag(struct instance *inst, int option, bool on)
 		atomic_store_explicit(&inst->max_latency, 0, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&inst->model->watch_lock);
+	running_limits(l);
 	return 0;
 }
 
@@ -358,6 +396,7 @@ static bool has_wakeups(struct model *m)
 
 #define LATENCY .allow_instances = true, .use_max_tr = true, .print_max = true, .set_flag = set_flag, \
 	.stop = forget, .section = longest, .clear = clear, \
+	.update_thresh = update_thresh, .update_max = update_max, \
 	.open = open_show, .close = graph_close, .print_header = print_header, .print_line = print_line
 
 const struct tracer tracer_irqsoff = {

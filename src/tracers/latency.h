@@ -4,9 +4,10 @@
  *
  *     record that passes -> latency_observe() -> watch->step() of each tracer -> section_add() ...
  *                                                    new maximum -> latency_report() -> l->max
+ *     running programs find the maximum themselves -> running_take() ------^
  *
  * A source passes records in a thread of its own: all of this is under the
- * model's watch_lock.
+ * model's watch_lock. What comes of running programs is under the control lock.
  */
 #ifndef TRACEFUSE_TRACERS_LATENCY_H
 #define TRACEFUSE_TRACERS_LATENCY_H
@@ -27,6 +28,16 @@ struct latency_watch {
 	void		(*step)(struct latency *l, const struct hit *h, bool recorded);
 	/* tracing_on was switched off: what has begun is forgotten. */
 	void		(*forget)(struct latency *l);
+
+	/* The same in running programs (running.c): which of section_control.watch, and what for. */
+	enum section_watches number;
+	uint32_t	(*kinds)(const struct tracer *t);
+	bool		all_threads;	/* not only what the thread itself recorded */
+	/* The tracer's own records of both ends; h is in the thread's context. */
+	void		(*begins)(struct latency *l, struct section *s, const struct hit *h,
+				  const struct section_report *r);
+	void		(*ends)(struct latency *l, struct section *s, const struct hit *h,
+				const struct section_report *r);
 };
 
 struct latency {
@@ -44,10 +55,14 @@ struct latency {
 
 	/* ids of the events that are kept; 0: the session has none */
 	uint16_t	function_id, graph_entry_id, graph_exit_id;
+
+	/* running.c */
+	bool		live;		/* programs watch */
+	uint64_t	reported;	/* number of the newest report that was looked at */
 };
 
 /* Which tracer watches for what. */
-enum critical_kind { CRITICAL_IRQS = 1, CRITICAL_PREEMPT = 2 };
+enum critical_kind { CRITICAL_IRQS = SECTION_IRQS, CRITICAL_PREEMPT = SECTION_PREEMPT };
 extern const struct latency_watch critical_watch, wakeup_watch;
 unsigned int critical_kinds(const struct tracer *t);
 
@@ -63,5 +78,17 @@ bool latency_keeps(const struct latency *l, const struct hit *h, bool recorded);
 /* A function's record as the tracer itself makes them, in the context of record h: ip <-parent. */
 void latency_add_function(const struct latency *l, struct section *s, const struct hit *h, uint64_t ip,
 			  uint64_t parent);
+
+/* ---- running.c: under the control lock ---- */
+
+/* The tracer is current, and not any more. */
+void running_open(struct latency *l);
+void running_close(struct latency *l);
+/* What has begun is forgotten. */
+void running_forget(struct latency *l);
+/* tracing_thresh or tracing_max_latency was written. */
+void running_limits(struct latency *l);
+/* The newest section that programs have reported becomes the tracer's. */
+void running_take(struct latency *l);
 
 #endif

@@ -46,6 +46,8 @@ struct tracer {
 	int		(*set_flag)(struct instance *inst, int option, bool on);
 	/* tracing_thresh was written. */
 	int		(*update_thresh)(struct instance *inst);
+	/* tracing_max_latency was. */
+	void		(*update_max)(struct instance *inst);
 
 	/* The longest one that it has seen, to be put back (tracers/section.h); NULL: none yet. */
 	struct section	*(*section)(struct instance *inst);

@@ -14,7 +14,7 @@
 #include "model/cmdlines.h"
 #include "tracers/latency.h"
 
-enum { PRIO_NONE = 1 << 20, PRIO_RT = 100, PRIO_DEFAULT = 120, POLICY_FIFO = 1 };
+enum { PRIO_NONE = 1 << 20, PRIO_RT = 100, PRIO_DEFAULT = 120, POLICY_FIFO = 1, POLICY_RR = 2 };
 
 /* A field of up to 8 bytes; size 0: there is none. */
 struct at {
@@ -252,6 +252,45 @@ static void step(struct latency *l, const struct hit *h, bool recorded)
 		w->task_cpu = (uint32_t)load(h, w->migrated_to);
 }
 
+/* ---- running programs ---- */
+
+static uint32_t kinds_of(const struct tracer *t)
+{
+	return t == &tracer_wakeup_rt ? SECTION_WAKEUP | SECTION_WAKEUP_RT : SECTION_WAKEUP;
+}
+
+static uint8_t prio_of(const struct section *s)
+{
+	return (uint8_t)(s->policy == POLICY_FIFO || s->policy == POLICY_RR ? PRIO_RT - 1 - (int)s->rt_prio :
+			 PRIO_DEFAULT + s->nice);
+}
+
+/* What runs instead of a thread that waits is not known. */
+static void add_end(struct section *s, const struct hit *h, uint16_t id, uint32_t from, uint32_t cpu)
+{
+	struct switch_record r = {
+		.common = *(const struct record_common *)h->record, .prev_pid = from, .prev_prio = PRIO_DEFAULT,
+		.next_pid = (uint32_t)s->pid, .next_prio = prio_of(s), .next_cpu = cpu,
+	};
+
+	r.common.type = id;
+	if (id)
+		section_add(s, h->cpu, h->time, &r, sizeof(r));
+}
+
+static void begins(struct latency *l, struct section *s, const struct hit *h, const struct section_report *r)
+{
+	add_end(s, h, ((struct wakeup *)l->data)->record_id, r->start.pid, r->end.cpu);
+	latency_add_function(l, s, h, r->start.ip, r->start.parent);
+}
+
+static void ends(struct latency *l, struct section *s, const struct hit *h, const struct section_report *r)
+{
+	latency_add_function(l, s, h, r->end.ip, r->end.parent);
+	add_end(s, h, ((struct wakeup *)l->data)->switch_record_id, 0, r->end.cpu);
+}
+
 const struct latency_watch wakeup_watch = {
 	.open = open_watch, .close = close_watch, .step = step, .forget = forget,
+	.number = SECTION_WATCH_WAKEUP, .kinds = kinds_of, .all_threads = true, .begins = begins, .ends = ends,
 };

@@ -120,8 +120,8 @@ static void released(const volatile void *lock, uint32_t kind, const void *by, c
 		t->locks--;
 }
 
-/* Who was called, for acquired() and released(): the real function, which has a name in each process. */
-#define BY(function) (const void *)real_##function
+/* Who was called, for acquired() and released(): ours, since the real ones may be several in one. */
+#define BY(function) (const void *)(function)
 
 /* ---- L1: the error that is returned, 0 when the lock is held ---- */
 

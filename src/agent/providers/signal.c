@@ -372,7 +372,7 @@ INTERPOSE int call__sigaction(int, const struct sigaction *, struct sigaction *)
 
 int call_sigaction(int sig, const struct sigaction *act, struct sigaction *old)
 {
-	return action_set(sig, act, old, CALL_FRAME);
+	return action_set(sig, act, old, FRAME_BELOW(CALL_SITE));
 }
 
 /* ---- The older ways to install a handler, which all come to a sigaction() ---- */
@@ -482,21 +482,21 @@ static void mask_section_ends(int how, const sigset_t *set, const void *by, cons
 }
 
 static int mask_set(int (*real)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set, sigset_t *old,
-		    bool returns_errno, const void *frame)
+		    bool returns_errno, const void *by, const void *frame)
 {
 	sigset_t given, before, *out = old ? old : &before;
 	int r;
 
 	if (set) {
 		given = *set;	/* may be the same as old */
-		mask_section_ends(how, set, real, frame);
+		mask_section_ends(how, set, by, frame);
 	}
 	if (call_armed(SYSCALL_rt_sigprocmask))
 		call_enter(SYSCALL_rt_sigprocmask, (uint64_t[]){ (uint32_t)how, (uintptr_t)set, (uintptr_t)old,
 			   KERNEL_SIGSET }, frame);
 	r = real(how, set, out);
 	if (!r && set)
-		mask_is(mask_after(how, &given, out), real, frame);
+		mask_is(mask_after(how, &given, out), by, frame);
 	if (call_armed(SYSCALL_rt_sigprocmask))
 		call_exit(SYSCALL_rt_sigprocmask, returns_errno ? -r : call_result(r), frame);
 	return r;
@@ -504,12 +504,14 @@ static int mask_set(int (*real)(int, const sigset_t *, sigset_t *), int how, con
 
 INTERPOSE int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
-	return mask_set(REAL(pthread_sigmask), how, set, old, true, CALL_FRAME);
+	return mask_set(REAL(pthread_sigmask), how, set, old, true, (const void *)pthread_sigmask,
+			FRAME_BELOW(CALL_SITE));
 }
 
 INTERPOSE int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
-	return mask_set(REAL(sigprocmask), how, set, old, false, CALL_FRAME);
+	return mask_set(REAL(sigprocmask), how, set, old, false, (const void *)sigprocmask,
+			FRAME_BELOW(CALL_SITE));
 }
 
 typedef int (*real_mask_call)(int);
@@ -521,7 +523,7 @@ typedef int (*real_mask_call)(int);
 	{										\
 		int r = REAL(function)(arg);						\
 											\
-		mask_ask(real_##function, CALL_FRAME);					\
+		mask_ask((const void *)call_##function, CALL_FRAME);			\
 		return r;								\
 	}
 
@@ -548,6 +550,9 @@ static void jump_settle(const struct __jmp_buf_tag *env, const void *frame)
 		t->flags = agent_signal_flags(t, frame);
 }
 
+/* Behind a call that does not return another function may begin. */
+#define JUMP_FRAME ((const void *[2]){ *(void **)CALL_FRAME, (const char *)CALL_SITE - 1 })
+
 typedef void (*real_jump)(struct __jmp_buf_tag *, int) __attribute__((noreturn));
 
 #define JUMP(function)									\
@@ -556,7 +561,7 @@ typedef void (*real_jump)(struct __jmp_buf_tag *, int) __attribute__((noreturn))
 	void call_##function(struct __jmp_buf_tag *env, int value)			\
 	{										\
 		if (env->__mask_was_saved)						\
-			mask_is(mask_of(&env->__saved_mask), real_##function, CALL_FRAME); \
+			mask_is(mask_of(&env->__saved_mask), (const void *)call_##function, JUMP_FRAME); \
 		jump_settle(env, CALL_FRAME);						\
 		REAL(function)(env, value);						\
 	}
@@ -571,12 +576,12 @@ REAL_FUNCTION(swapcontext);
 
 INTERPOSE int setcontext(const ucontext_t *to)
 {
-	mask_is(mask_of(&to->uc_sigmask), real_setcontext, CALL_FRAME);
+	mask_is(mask_of(&to->uc_sigmask), (const void *)setcontext, JUMP_FRAME);
 	return REAL(setcontext)(to);
 }
 
 INTERPOSE int swapcontext(ucontext_t *from, const ucontext_t *to)
 {
-	mask_is(mask_of(&to->uc_sigmask), real_swapcontext, CALL_FRAME);
+	mask_is(mask_of(&to->uc_sigmask), (const void *)swapcontext, CALL_FRAME);
 	return REAL(swapcontext)(from, to);
 }
