@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tracefs/show_state.h"
+#include "tracers/function.h"
 #include "tracers/graph.h"
 #include "tracers/latency.h"
 
@@ -168,10 +169,23 @@ static void leave(struct latency *l)
 	pthread_mutex_unlock(&m->watch_lock);
 }
 
+/* Functions of running programs that are called in a section, in the form that the options say. 0, -ENOMEM, -ENOSPC */
+static int choose_functions(struct latency *l)
+{
+	const struct model *m = l->inst->model;
+
+	functions_disable(l->inst);
+	if (m->imported || !l->functions || l->watch->all_threads)
+		return 0;
+	return functions_enable(l->inst, l->draws ? FTRACE_OPS_GRAPH : FTRACE_OPS_FUNCTION, true,
+				l->draws ? "ftrace_graph_func" : "irqsoff_tracer_call");
+}
+
 static void state_free(struct instance *inst)
 {
 	struct latency *l = latency_of(inst);
 
+	functions_disable(inst);
 	leave(l);
 	l->watch->close(l);
 	section_put(l->max);
@@ -219,9 +233,21 @@ static struct latency *create(struct instance *inst, const struct tracer *t, con
 	return NULL;
 }
 
+static void reset(struct instance *inst, int nr_forced)
+{
+	uint64_t options;
+
+	if (!inst->tracer_state)
+		return;
+	options = latency_of(inst)->options;
+	state_free(inst);
+	(void)set_options(inst, options, nr_forced);
+}
+
 static int init(struct instance *inst, const struct tracer *t, const struct latency_watch *watch, int nr_forced)
 {
 	struct latency *l;
+	int err;
 
 	if (is_busy(inst->model, watch))
 		return -EBUSY;
@@ -232,18 +258,12 @@ static int init(struct instance *inst, const struct tracer *t, const struct late
 	inst->tracer_free = state_free;
 	atomic_store_explicit(&inst->max_latency, 0, memory_order_relaxed);
 	enter(l);
-	return set_options(inst, ~0ull, nr_forced);
-}
-
-static void reset(struct instance *inst, int nr_forced)
-{
-	uint64_t options;
-
-	if (!inst->tracer_state)
-		return;
-	options = latency_of(inst)->options;
-	state_free(inst);
-	(void)set_options(inst, options, nr_forced);
+	err = choose_functions(l);
+	if (!err)
+		err = set_options(inst, ~0ull, nr_forced);
+	if (err)
+		reset(inst, nr_forced);
+	return err;
 }
 
 static int init_irqsoff(struct instance *inst)
@@ -354,7 +374,7 @@ static int set_flag(struct instance *inst, int option, bool on)
 	}
 	pthread_mutex_unlock(&inst->model->watch_lock);
 	running_limits(l);
-	return 0;
+	return option == OPTION_FUNCTION_TRACE || option == OPTION_DISPLAY_GRAPH ? choose_functions(l) : 0;
 }
 
 /* ---- printing ---- */
