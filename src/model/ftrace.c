@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "model/demangle.h"
 #include "model/ftrace_groups.h"
 
 struct ftrace *ftrace_of(struct model *m)
@@ -81,6 +82,7 @@ void ftrace_destroy(struct model *m)
 	ftrace_groups_destroy(ft);
 	ftrace_hash_destroy(ft->graph[FTRACE_FILTER]);
 	ftrace_hash_destroy(ft->graph[FTRACE_NOTRACE]);
+	demangler_destroy(ft->demangler);
 	free(ft);
 	m->ftrace = NULL;
 }

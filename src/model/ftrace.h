@@ -31,6 +31,7 @@
 #include "model/model.h"
 
 struct event_file;
+struct demangler;
 struct ftrace_glob;
 
 /* ---- Sites ---- */
@@ -52,6 +53,7 @@ struct ftrace_site {
 
 struct ftrace_page {
 	struct list_head node;
+	struct ftrace	*ft;
 	char		*module;	/* printed in brackets, matched by :mod:; NULL: none */
 	uint32_t	nr;
 	struct ftrace_site *sites;
@@ -65,7 +67,7 @@ struct ftrace_new_site {
 	uint64_t	ip;
 	const char	*name;		/* copied */
 	bool		skipped;
-	const char	*demangled;	/* what patterns in quotes mean; NULL: none */
+	const char	*demangled;	/* what patterns in quotes mean; NULL: what the C++ library says */
 };
 
 struct ftrace_change {
@@ -115,6 +117,8 @@ struct ftrace_batch {
 	uint32_t	nr_counts;
 	data_ref	counts_ref;	/* int64_t[nr_counts]; -1 never ends; 0: it is not counted */
 	_Atomic int64_t	*counts;
+	config_ref	table;		/* struct trigger_sites: its sites, for hits; 0: hits need none */
+	size_t		table_size;
 	uint64_t	object;		/* R4 */
 };
 
@@ -163,7 +167,9 @@ struct ftrace {
 	uint64_t	nr_sites;
 	struct list_head ops;		/* enabled, newest first */
 	struct ftrace_hash *graph[2];	/* by enum ftrace_list */
+	struct demangler *demangler;	/* NULL: nobody has written a pattern in quotes yet */
 	bool		profile;	/* function_profile_enabled */
+	struct ftrace_ops profiled;	/* with the hashes of the top; inst NULL: it was never on */
 	bool		offered;	/* programs can be traced: the files are there without a site */
 	uint64_t	graph_objects[2], profile_object;	/* R4 */
 	struct ftrace_groups *groups;	/* ftrace_groups.h; NULL: none yet */
@@ -274,6 +280,8 @@ void ftrace_probes_destroy(struct ftrace_instance *fi);
 /* What a probe has for a site: NULL: nothing. The count that hits take down: NULL, it never ends. */
 const struct ftrace_probe_site *ftrace_probe_find(const struct ftrace_probe *p, uint64_t ip);
 _Atomic int64_t *ftrace_probe_count(const struct ftrace_probe_site *s);
+/* What hits find of it in a plan: the triggers of an arm, of which `room` are stored. How many there are. */
+uint32_t ftrace_probe_arms(const struct ftrace_probe *p, struct trigger_arm *out, uint32_t room);
 
 /* ---- ftrace_keep.c (R4) ---- */
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/demangle.h"
 #include "model/ftrace.h"
 #include "model/ftrace_glob.h"
 #include "model/symbols.h"
@@ -103,6 +104,7 @@ int ftrace_sites_add(struct model *m, const char *module, const struct ftrace_ne
 
 	if (!page)
 		return -ENOMEM;
+	page->ft = ft;
 	list_add_tail(&page->node, &ft->pages);
 	ft->nr_pages++;
 	ft->nr_sites += page->nr;
@@ -306,13 +308,21 @@ static int match_name(struct ftrace_page *page, const char *name, site_fn fn, vo
 	return n;
 }
 
+static const char *demangled(struct ftrace *ft, const char *name)
+{
+	if (!ft->demangler)
+		ft->demangler = demangler_create();
+	return demangle(ft->demangler, name);
+}
+
 bool ftrace_site_match(const struct ftrace_page *page, const struct ftrace_site *site, const struct ftrace_glob *g)
 {
 	const char *name = ftrace_site_name(page, site);
 
 	if (!g->demangled)
 		return ftrace_glob_match(g, name);
-	return site->flags & FTRACE_SITE_DEMANGLED && ftrace_glob_match(g, name + strlen(name) + 1);
+	name = site->flags & FTRACE_SITE_DEMANGLED ? name + strlen(name) + 1 : demangled(page->ft, name);
+	return name && ftrace_glob_match(g, name);
 }
 
 static int match_page(struct ftrace_page *page, const struct ftrace_glob *g, site_fn fn, void *arg)

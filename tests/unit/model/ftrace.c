@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "model/demangle.h"
 #include "model/ftrace.h"
 #include "model/ftrace_glob.h"
 
@@ -180,6 +181,48 @@ static void names_of_cplusplus_stand_in_quotes(void **state)
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "ns::f(int)\n"), -EINVAL);
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!*:traceoff:0 !*:traceon \"a b*\":mod:x\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "\"a b*\":mod:x\n");
+}
+
+static void the_cplusplus_library_names_the_rest(void **state)
+{
+	static const struct ftrace_new_site sites[] = {
+		{ 0x10, "_ZN2ns1hEPKc", false, NULL }, { 0x20, "_Znothing", false, NULL }, { 0x30, "plain", false, NULL },
+	};
+	struct fixture *f = *state;
+	struct demangler *d = demangler_create();
+	bool has = demangle(d, "_ZN2ns1hEPKc");
+
+	demangler_destroy(d);
+	if (!has)
+		skip();
+	assert_int_equal(ftrace_sites_add(f->model, NULL, sites, 3, NULL), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::h(char const*)\"\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "_ZN2ns1hEPKc\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"*\"\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "_ZN2ns1hEPKc\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"_Zno*\"\n"), -EINVAL);
+}
+
+static void what_is_flushed_is_in_place(void **state)
+{
+	struct fixture *f = *state;
+	struct ftrace_edit *e;
+
+	load(f, functions);
+	edit(f->top, FTRACE_FILE_FILTER, true, "gamma\n");
+	e = ftrace_edit_open(f->top, FTRACE_FILE_FILTER, true);
+	ftrace_edit_flush(e);		/* as a shell's redirection does before it writes */
+	assert_reads(FTRACE_FILE_FILTER, "gamma\n");
+	assert_int_equal(ftrace_edit_write(e, "beta\n", 5), 5);
+	assert_reads(FTRACE_FILE_FILTER, "gamma\n");
+	ftrace_edit_flush(e);
+	assert_reads(FTRACE_FILE_FILTER, "beta\n");
+	assert_int_equal(ftrace_edit_write(e, "al", 2), 2);
+	ftrace_edit_flush(e);		/* inside of a word */
+	assert_reads(FTRACE_FILE_FILTER, "beta\n");
+	assert_int_equal(ftrace_edit_write(e, "pha", 3), 3);
+	assert_int_equal(ftrace_edit_close(e), 0);
+	assert_reads(FTRACE_FILE_FILTER, "alpha\nbeta\nalpha [libone]\n");
 }
 
 /* ---- Probes ---- */
@@ -374,6 +417,8 @@ int main(void)
 		TEST(who_only_waits_traces_nothing),
 		TEST(a_dso_that_goes_leaves_the_sets),
 		TEST(names_of_cplusplus_stand_in_quotes),
+		TEST(the_cplusplus_library_names_the_rest),
+		TEST(what_is_flushed_is_in_place),
 		TEST(a_probe_keeps_what_it_has),
 		TEST(what_hits_take_down_is_read_back),
 		TEST(events_are_held_while_a_function_switches_them),

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * demangle.c - by the C++ library that is there, which is loaded when a name is first asked for
+ *
+ * Where C++ programs run there is one. So nothing is linked to it, and there is
+ * no second list of its rules here.
+ */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "model/demangle.h"
+
+typedef char *(*demangle_fn)(const char *name, char *out, size_t *len, int *status);
+
+struct demangler {
+	void		*library;
+	demangle_fn	fn;		/* NULL: there is none */
+	char		*out;		/* by malloc(): grown as needed */
+	size_t		len;
+};
+
+struct demangler *demangler_create(void)
+{
+	static const char *const libraries[] = { "libstdc++.so.6", "libc++abi.so.1" };
+	struct demangler *d = calloc(1, sizeof(*d));
+
+	for (unsigned int i = 0; d && !d->library && i < 2; i++)
+		d->library = dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL);
+	if (d && d->library)
+		d->fn = (demangle_fn)(uintptr_t)dlsym(d->library, "__cxa_demangle");
+	return d;
+}
+
+void demangler_destroy(struct demangler *d)
+{
+	if (!d)
+		return;
+	if (d->library)
+		dlclose(d->library);
+	free(d->out);
+	free(d);
+}
+
+const char *demangle(struct demangler *d, const char *name)
+{
+	int status = 0;
+	char *out;
+
+	if (!d || !d->fn || name[0] != '_' || name[1] != 'Z')
+		return NULL;
+	out = d->fn(name, d->out, &d->len, &status);
+	if (!out || status)
+		return NULL;
+	d->out = out;
+	return out;
+}
