@@ -19,6 +19,7 @@ struct patient {
 	struct access	*access;
 	char		*info;		/* what the server says of itself */
 	bool		programs;	/* a session of running programs */
+	char		tracer[64];	/* "nop": none */
 	unsigned int	complaints;
 };
 
@@ -79,6 +80,8 @@ static void check_events(struct patient *p)
 	puts(on ? ")" : "");
 	if (!nr)
 		say_where_events_come_from(p);
+	else if (!on && strcmp(p->tracer, "nop"))
+		;	/* it records by itself */
 	else if (!on && p->programs)
 		complain(p, "No event is enabled, so nothing is recorded (triggers count nevertheless).",
 			 "tracefuse write set_event heap:malloc, or write events/heap/enable 1");
@@ -202,9 +205,115 @@ static void check_refused(struct patient *p)
 		complain(p, value, "That program's event is not recorded: the definition that came first counts");
 }
 
+/* ---- functions ---- */
+
+/* "NUMBER DSO[; NUMBER REASON]..." */
+static void print_sites(const char *value)
+{
+	const char *name = strchr(value, ' '), *why = strchr(value, ';');
+
+	if (!name)
+		return;
+	printf("functions: %.*s in %.*s", (int)(name - value), value, (int)strcspn(name + 1, ";"), name + 1);
+	for (; why; why = strchr(why + 1, ';'))
+		printf("%s%.*s", why == strchr(value, ';') ? "; not to be traced:" : ",", (int)strcspn(why + 1, ";"), why + 1);
+	putchar('\n');
+}
+
+/* Whether there are any. */
+static bool check_sites(struct patient *p)
+{
+	char value[1024];
+	unsigned int nr = 0;
+
+	for (; client_info(p->info, "sites", nr, value, sizeof(value)); nr++)
+		if (nr < LISTED)
+			print_sites(value);
+	if (nr > LISTED)
+		printf("functions: in %u programs and libraries in all\n", nr);
+	return nr;
+}
+
+/* A file of functions that chooses some: what it has, its first line begins with # when it has none. */
+static bool chooses(struct patient *p, const char *file, const char *what)
+{
+	char *text = read_text(p, file);
+	const bool some = text && *text && *text != '#' && strncmp(text, "no pid", 6);
+
+	if (some) {
+		printf("%s (%s): ", what, file);
+		list_lines(text);
+		putchar('\n');
+	}
+	free(text);
+	return some;
+}
+
+static void check_filters(struct patient *p, bool graph)
+{
+	char *enabled = read_text(p, "enabled_functions");
+	const bool filtered = chooses(p, "set_ftrace_filter", "traced are only");
+	const bool denied = chooses(p, "set_ftrace_notrace", "not traced are");
+
+	if (enabled && !*enabled && (filtered || denied))
+		complain(p, "The filters leave no function.",
+			 "tracefuse write set_ftrace_filter '', tracefuse write set_ftrace_notrace ''");
+	if (graph && chooses(p, "set_graph_function", "the graph is only of"))
+		complain(p, "function_graph records nothing until one of these functions is called.",
+			 "tracefuse write set_graph_function ''");
+	if (graph)
+		chooses(p, "set_graph_notrace", "and not of");
+	free(enabled);
+}
+
+static void check_function_pids(struct patient *p)
+{
+	if (chooses(p, "set_ftrace_pid", "functions of these threads"))
+		complain(p, "set_ftrace_pid lets only some threads through.", "tracefuse write set_ftrace_pid ''");
+	if (chooses(p, "set_ftrace_notrace_pid", "not of these threads"))
+		complain(p, "set_ftrace_notrace_pid keeps some threads out.", "tracefuse write set_ftrace_notrace_pid ''");
+}
+
+static void check_limits(struct patient *p)
+{
+	char *thresh = read_text(p, "tracing_thresh"), *depth = read_text(p, "max_graph_depth"), text[160];
+
+	if (thresh && atoll(thresh) > 0) {
+		snprintf(text, sizeof(text), "Only calls that take %.*s microseconds are recorded (tracing_thresh).",
+			 (int)strcspn(thresh, "\n"), thresh);
+		complain(p, text, "tracefuse write tracing_thresh 0");
+	}
+	if (depth && atoi(depth) > 0)
+		printf("calls are followed %d deep (max_graph_depth)\n", atoi(depth));
+	free(thresh);
+	free(depth);
+}
+
+static void check_functions(struct patient *p)
+{
+	const bool graph = !strcmp(p->tracer, "function_graph"), traced = graph || !strcmp(p->tracer, "function");
+	char value[64];
+
+	if (strcmp(p->tracer, "nop"))
+		printf("tracer: %s\n", p->tracer);
+	if (!check_sites(p)) {
+		if (traced && client_info(p->info, "attached", 0, value, sizeof(value)))
+			complain(p, "No program here has functions that can be traced.",
+				 "Build it with -fpatchable-function-entry=5 or -pg; events need neither");
+		return;
+	}
+	if (traced) {
+		check_filters(p, graph);
+		check_function_pids(p);
+	}
+	if (graph)
+		check_limits(p);
+}
+
 static void check_programs(struct patient *p)
 {
 	check_attached(p);
+	check_functions(p);
 	check_kept(p);
 	check_boot(p);
 	check_refused(p);
@@ -295,10 +404,20 @@ static int list_filtered(void *arg, const char *name, bool is_dir)
 	return 0;
 }
 
+static void read_tracer(struct patient *p)
+{
+	char *tracer = read_text(p, "current_tracer");
+
+	snprintf(p->tracer, sizeof(p->tracer), "%.*s", tracer ? (int)strcspn(tracer, "\n") : 3, tracer ? tracer : "nop");
+	free(tracer);
+}
+
 static int examine(struct access *a)
 {
 	struct patient p = { .access = a };
 	char missed[64];
+
+	read_tracer(&p);
 
 	if (client_request(a, WIRE_INFO, "", -1, &p.info) < 0)
 		p.info = NULL;
@@ -350,6 +469,8 @@ const struct command command_doctor = {
 "Looks at what an event has to pass before it is in the file trace, and says what\n"
 "is in its way: no events, none enabled or soft-disabled, no program attached, a\n"
 "recording that was not started, tracing_on 0, set_event_pid, filters, definitions\n"
-"that were refused, hits and records lost. Settings that wait for their event are\n"
+"that were refused, hits and records lost. Of functions: programs that were built\n"
+"without what it takes, functions that cannot be traced and why, filters that leave\n"
+"none, set_ftrace_pid, tracing_thresh. Settings that wait for their event are\n"
 "listed.\n",
 };

@@ -9,6 +9,8 @@
 
 #include "fronts/client.h"
 #include "fronts/options.h"
+#include "model/options.h"
+#include "session/layout.h"
 
 struct names {
 	char		**v;
@@ -82,10 +84,117 @@ static bool clear_triggers(struct access *a, const char *dir)
 	return left;
 }
 
+/* FUNCTION:COMMAND:PARAMETERS:unlimited, or :count=N in place of which any number will do. */
+static char *command_removal(const char *line)
+{
+	const char *last = strrchr(line, ':');
+	const bool counted = !strncmp(last, ":count=", 7), ends = counted || !strcmp(last, ":unlimited");
+	char *text;
+
+	if (asprintf(&text, "!%.*s%s\n", (int)(ends ? (size_t)(last - line) : strlen(line)), line, counted ? ":0" : "") < 0)
+		return NULL;
+	return text;
+}
+
+/* Truncation leaves commands: they are taken away one by one. */
+static void remove_commands(struct access *a, const char *dir)
+{
+	char path[1024], *text, *rest, *line, *not;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%sset_ftrace_filter", dir);
+	if (access_read_all(a, path, &text, &len))
+		return;
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		not = *line != '#' && strchr(line, ':') ? command_removal(line) : NULL;
+		if (!not)
+			continue;
+		access_write_all(a, path, O_APPEND, not, strlen(not), NULL);
+		free(not);
+	}
+	free(text);
+}
+
+static void reset_functions(struct access *a, const char *dir)
+{
+	static const char *const files[] = {
+		"set_ftrace_filter", "set_ftrace_notrace", "set_ftrace_pid", "set_ftrace_notrace_pid",
+		"set_graph_function", "set_graph_notrace",
+	};
+
+	put(a, dir, "function_profile_enabled", "0\n");
+	remove_commands(a, dir);
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		put(a, dir, files[i], "");
+}
+
+struct place {
+	struct access	*access;
+	const char	*dir;
+	unsigned int	nr;
+};
+
+/* hash-ptr is as the session's source needs it, and what tracing_printk goes to is another instance's matter. */
+static int reset_option(void *arg, const char *name, bool is_dir)
+{
+	const struct place *p = arg;
+	char path[300];
+	bool on;
+	const int option = option_parse(name, &on);
+
+	if (option < 0 || option == OPTION_HASH_PTR || option == OPTION_TRACE_PRINTK_DEST)
+		return 0;
+	snprintf(path, sizeof(path), "options/%s", name);
+	put(p->access, p->dir, path, options_test(options_default(), option) ? "1\n" : "0\n");
+	return 0;
+}
+
+static int count_cpu(void *arg, const char *name, bool is_dir)
+{
+	struct place *p = arg;
+
+	p->nr += is_dir;
+	return 0;
+}
+
+/* A bit for each CPU, in groups of eight digits, the highest first. */
+static void reset_cpumask(struct place *p)
+{
+	char path[1024], text[LAYOUT_MAX_CPUS / 4 + LAYOUT_MAX_CPUS / 32 + 2];
+	size_t at = 0;
+
+	snprintf(path, sizeof(path), "%sper_cpu", p->dir);
+	p->access->ops->list(p->access, path, count_cpu, p);
+	if (!p->nr || p->nr > LAYOUT_MAX_CPUS)
+		return;
+	for (unsigned int digit = (p->nr - 1) / 4 + 1; digit--;) {
+		const unsigned int bits = p->nr - 4 * digit < 4 ? p->nr - 4 * digit : 4;
+
+		text[at++] = "0137f"[bits];
+		if (digit && digit % 8 == 0)
+			text[at++] = ',';
+	}
+	text[at] = '\0';
+	put(p->access, p->dir, "tracing_cpumask", text);
+}
+
+static void reset_settings(struct access *a, const char *dir)
+{
+	struct place p = { .access = a, .dir = dir };
+	char path[1024];
+
+	snprintf(path, sizeof(path), "%soptions", dir);
+	a->ops->list(a, path, reset_option, &p);
+	reset_cpumask(&p);
+	put(a, dir, "trace_clock", "local\n");
+}
+
 static void reset_instance(struct access *a, const char *dir)
 {
 	put(a, dir, "tracing_on", "0\n");
 	put(a, dir, "current_tracer", "nop\n");
+	reset_functions(a, dir);
 	put(a, dir, "tracing_max_latency", "0\n");
 	put(a, dir, "tracing_thresh", "0\n");
 	put(a, dir, "max_graph_depth", "0\n");
@@ -96,7 +205,7 @@ static void reset_instance(struct access *a, const char *dir)
 	put(a, dir, "set_event_pid", "");
 	put(a, dir, "set_event_notrace_pid", "");
 	put(a, dir, "snapshot", "0\n");
-	put(a, dir, "trace_clock", "local\n");
+	reset_settings(a, dir);
 	put(a, dir, "trace", "");
 	put(a, dir, "error_log", "");
 	put(a, dir, "tracing_on", "1\n");
@@ -174,6 +283,9 @@ const struct command command_reset = {
 "usage: tracefuse reset [SESSION]\n"
 "\n"
 "Disables all events, removes triggers, filters, pids, instances, synthetic events\n"
-"and event probes, clears the buffers and the error log, switches tracing on, and rewinds the recording.\n"
+"and event probes; makes nop the tracer again, and removes filters, commands, graph\n"
+"functions and pids of functions, thresholds and depths; sets options and the clock\n"
+"as they were; clears the buffers and the error log, switches tracing on, and\n"
+"rewinds the recording.\n"
 "`tracefuse sessions --end SESSION` ends a session.\n",
 };
