@@ -17,8 +17,9 @@
  *     2 MiB of addresses. So there is nothing to put right when a program leaves
  *     functions in another way than by returning (exceptions, longjmp,
  *     cancellation, coroutines, fork), and recursion has no end of its own.
- * M2  Slots are multiples of 16 apart where the program keeps to the ABI. Where
- *     two share a frame the second has it, the first returns unrecorded.
+ * M2  Slots are multiples of 8; the ABI says 16, but compilers know whom they may
+ *     call otherwise. Where two share a frame all the same the second has it,
+ *     and the first returns unrecorded.
  * M3  Only the depth and what a function inherits (set_graph_function,
  *     set_graph_notrace) come from the function above: the innermost hooked slot
  *     of the same stack that is above and still says so. On the thread's own
@@ -51,7 +52,7 @@
 
 enum {
 	PIECE = 2 << 20,	/* bytes of stack */
-	ALIGN = 16,		/* M2 */
+	ALIGN = 8,		/* M2 */
 	REGION = 16384,
 	TAILS = 256,
 	MOST_TAILS = 50,	/* of one slot: as deep as the kernel goes at all */
@@ -189,7 +190,7 @@ static struct graph_piece *piece_map(uintptr_t low)
 	struct graph_piece *piece;
 	void *mirror;
 
-	if (low >> 46 != 1 || room_make(PIECE + sizeof(*piece)))
+	if (low >> 47 || room_make(PIECE + sizeof(*piece)))
 		return NULL;
 	mirror = sparse_map((uintptr_t)mirror_of(low) & -(uintptr_t)PIECE, PIECE, MAP_FIXED_NOREPLACE);
 	if (!mirror)

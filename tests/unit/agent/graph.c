@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * graph.c - functions whose returns are caught do what they did, and what is recorded of them
+ *
+ * This process is its own server, as in sites_live.c.
+ */
+#include <linux/futex.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "agent/sites_hit.h"
+#include "agent/state.h"
+#include "plane/ring.h"
+#include "session/attach.h"
+#include "session/session.h"
+#include "graph_fixture.h"
+
+enum { SITES = 256, GROUP = LAYOUT_GROUPS_AT, WAIT_MS = 5000, RING_BYTES = 8 << 20, TEXT = 4096 };
+
+static struct session *session;
+static struct instance_state *inst;
+static pthread_t server;
+static _Atomic int stop;
+static struct site_control *control;
+static struct program_tables *tables;
+
+static const struct {
+	const char	*name;
+	long		(*run)(void);
+} programs[] = {
+	{ "calls", run_calls }, { "recursion", run_recursion }, { "tails", run_tails }, { "values", run_values },
+	{ "longjmp", run_longjmp }, { "handler", run_handler }, { "left handler", run_left_handler },
+	{ "coroutines", run_coroutines }, { "fork", run_fork }, { "vfork", run_vfork }, { "exit", run_exit },
+	{ "cancel", run_cancel }, { "backtrace", run_backtrace }, { "realigned", run_realigned },
+	{ "thread", run_thread }, { "throw", run_throw }, { "rethrow", run_rethrow },
+};
+
+enum { PROGRAMS = sizeof(programs) / sizeof(programs[0]) };
+
+static long expected[PROGRAMS];
+
+/* ---- The session ---- */
+
+static void *serve(void *arg)
+{
+	while (!stop) {
+		attach_serve(session);
+		usleep(500);
+	}
+	return NULL;
+}
+
+static data_ref buffer_new(void)
+{
+	uint32_t nr_cpus = session_header(session)->nr_cpus;
+	uint64_t bytes[LAYOUT_MAX_CPUS];
+	data_ref out;
+
+	for (uint32_t i = 0; i < nr_cpus; i++)
+		bytes[i] = RING_BYTES;
+	assert_int_equal(buffer_create(session, 0, nr_cpus, 4096, bytes, 1, true, &out), 0);
+	return out;
+}
+
+static void arm(uint32_t entry, uint32_t event, bool on)
+{
+	size_t size = sizeof(struct plan) + sizeof(struct arm);
+	config_ref ref = on ? session_config_alloc(session, size) : 0;
+	struct plan *plan = session_config(session, ref, size);
+
+	if (on) {
+		*plan = (struct plan){ .event_id = event, .nr_arms = 1, .size = (uint32_t)size };
+		*(struct arm *)(plan + 1) = (struct arm){ .flags = ARM_RECORD };
+	}
+	session_publish(session, (_Atomic uint64_t *)&plane_event(session_plane(session), entry)->plan, ref);
+}
+
+static int set_up(void **state)
+{
+	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 64, .memory = 256 << 20 };
+
+	for (int i = 0; i < PROGRAMS; i++)
+		expected[i] = programs[i].run();
+	if (session_create(NULL, &params, &session) || pthread_create(&server, NULL, serve, NULL))
+		return -1;
+	control = session_config(session, session_header(session)->sites, sizeof(*control));
+	tables = plane_data(session_plane(session), session_header(session)->programs);
+	inst = plane_instance(session_plane(session), 0);
+	memset(inst->cpumask, 0xff, sizeof(inst->cpumask));
+	for (int i = 0; i < 2; i++)
+		session_publish(session, &inst->buffers[i], buffer_new());
+	inst->tracing_on = 1;
+	arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, true);
+	arm(LAYOUT_GRAPH_EXIT, LAYOUT_GRAPH_EXIT_ID, true);
+	return attach_start(session_dir(session), NULL);
+}
+
+static int tear_down(void **state)
+{
+	stop = 1;
+	pthread_join(server, NULL);
+	session_close(session);
+	return 0;
+}
+
+static bool answered(uint32_t command)
+{
+	for (int ms = 0; ms < WAIT_MS; ms++) {
+		for (int i = 0; i < LAYOUT_MAX_PROCESSES; i++)
+			if (atomic_load(&tables->sites[i].command) == command &&
+			    tables->sites[i].pid == (uint32_t)getpid())
+				return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+/* All functions have that word. */
+static void words_set(uint32_t word)
+{
+	config_ref ref = session_config_alloc(session, SITES * sizeof(uint32_t));
+	uint32_t *words = session_config(session, ref, SITES * sizeof(uint32_t)), nr;
+
+	for (int i = 0; i < SITES; i++)
+		words[i] = word;
+	for (int i = 0; i < LAYOUT_MAX_DSOS; i++) {
+		atomic_store(&control->sets[i].nr, SITES);
+		atomic_store(&control->sets[i].words, ref);
+	}
+	nr = atomic_fetch_add(&control->command, 1) + 1;
+	syscall(SYS_futex, &control->command, FUTEX_WAKE, 1000, NULL, NULL, 0);
+	assert_true(answered(nr));
+}
+
+static const void *address_of(const char *name)
+{
+	for (const struct graph_function *f = graph_functions; f->name; f++)
+		if (!strcmp(f->name, name))
+			return f->at;
+	fail();
+	return NULL;
+}
+
+/* The word of the site in the first bytes of a function. */
+static void word_add(const char *name, uint32_t bits)
+{
+	uintptr_t at = (uintptr_t)address_of(name);
+	const struct site_table *table = site_table_find(at);
+
+	assert_non_null(table);
+	for (int i = 0; i < 8; i++)
+		if (table->words[((at - table->code) >> 2) + i]) {
+			table->words[((at - table->code) >> 2) + i] |= bits;
+			return;
+		}
+	fail();
+}
+
+static void config_set(struct graph_config c)
+{
+	config_ref ref = session_config_alloc(session, sizeof(c));
+
+	*(struct graph_config *)session_config(session, ref, sizeof(c)) = c;
+	session_publish(session, &control->graph, ref);
+}
+
+/* ---- What was recorded ---- */
+
+struct entry_record {
+	struct record_common common;
+	uint64_t	func;
+	int32_t		depth;
+};
+
+struct exit_record {
+	struct record_common common;
+	uint64_t	func, retval;
+	int32_t		depth;
+	uint32_t	overrun;
+	uint64_t	calltime, rettime;
+};
+
+static const char *name_of(uint64_t func)
+{
+	const char *best = "?";
+	uint64_t near = 64;
+
+	for (const struct graph_function *f = graph_functions; f->name; f++) {
+		uintptr_t at = (uintptr_t)f->at;
+		const struct site_table *table = site_table_find(at);
+
+		if (table && func - table->delta - at < near) {
+			near = func - table->delta - at;
+			best = f->name;
+		}
+	}
+	return best;
+}
+
+/* "a{b{}}" of what this thread has recorded; depths are looked at. */
+static void shape_read(char *text)
+{
+	int depth = 0;
+	struct ring_record r;
+	struct ring_iter *it;
+	char *at = text;
+
+	*text = 0;
+	assert_int_equal(ring_iter_open(session, inst->buffers[0], -1, &it), 0);
+	while (ring_iter_next(it, &r) == 1 && at - text < TEXT - 64) {
+		const struct record_common *common = r.record;
+		const struct entry_record *entry = r.record;
+		const struct exit_record *ended = r.record;
+
+		if (common->pid != getpid())
+			continue;
+		if (common->type == LAYOUT_GRAPH_ENTRY_ID) {
+			at += sprintf(at, entry->depth == depth ? "%s{" : "%s@%d{", name_of(entry->func), entry->depth);
+			depth = entry->depth + 1;
+		} else if (common->type == LAYOUT_GRAPH_EXIT_ID) {
+			at += sprintf(at, ended->depth == depth - 1 ? "}" : "}@%d", ended->depth);
+			depth = ended->depth;
+		} else {
+			at += sprintf(at, "[%s]", name_of(entry->func));
+		}
+	}
+	ring_iter_close(it);
+}
+
+static const char *shape_of(long (*run)(void))
+{
+	static char text[TEXT];
+
+	buffer_clear(session, inst->buffers[0], -1);
+	run();
+	shape_read(text);
+	return text;
+}
+
+/* ---- Tests ---- */
+
+static void programs_do_what_they_did(void **state)
+{
+	words_set(GROUP | SITE_HOOKED);
+	for (int round = 0; round < 3; round++)
+		for (int i = 0; i < PROGRAMS; i++) {
+			long n = programs[i].run();
+
+			if (n != expected[i])
+				print_error("%s: %ld, not %ld\n", programs[i].name, n, expected[i]);
+			assert_int_equal(n, expected[i]);
+		}
+}
+
+static void calls_and_returns_are_recorded(void **state)
+{
+	assert_string_equal(shape_of(run_calls), "run_calls{outer{middle{leaf{}leaf{}}leaf{}}}");
+}
+
+static void records_say_when_and_what(void **state)
+{
+	uint64_t called[8] = { 0 };
+	struct ring_record r;
+	struct ring_iter *it;
+	int exits = 0;
+
+	shape_of(run_calls);
+	assert_int_equal(ring_iter_open(session, inst->buffers[0], -1, &it), 0);
+	while (ring_iter_next(it, &r) == 1) {
+		const struct entry_record *entry = r.record;
+		const struct exit_record *ended = r.record;
+
+		if (entry->common.type == LAYOUT_GRAPH_ENTRY_ID) {
+			assert_int_equal(r.size, 20);
+			called[entry->depth] = r.time;
+			continue;
+		}
+		assert_int_equal(r.size, 48);
+		assert_true(ended->calltime == called[ended->depth] || ended->calltime + 1000000 > called[ended->depth]);
+		assert_true(ended->calltime < ended->rettime && ended->rettime <= r.time);
+		assert_int_equal(ended->overrun, 0);
+		if (!ended->depth)
+			assert_int_equal(ended->retval, expected[0]);
+		exits++;
+	}
+	ring_iter_close(it);
+	assert_int_equal(exits, 6);
+}
+
+static void tail_calls_end_together(void **state)
+{
+	assert_string_equal(shape_of(run_tails), "run_tails{tail_first{tail_second{tail_end{}}}}");
+}
+
+static long long_tails(void)
+{
+	long (*volatile run)(long n) = (long (*)(long))address_of("tail_loop_a");
+
+	return run(1000);
+}
+
+static void tail_calls_without_end_are_an_overrun(void **state)
+{
+	uint32_t before = agent_thread()->graph.overrun;
+
+	assert_int_equal(long_tails(), 7);
+	assert_true(agent_thread()->graph.overrun > before);
+	assert_string_equal(shape_of(run_calls), "run_calls{outer{middle{leaf{}leaf{}}leaf{}}}");
+}
+
+static void what_was_left_is_forgotten(void **state)
+{
+	const char *shape = shape_of(run_longjmp);
+	int functions = 0;
+
+	/* Behind the return of jump_over() leaf() has the same depth, whatever was left open before. */
+	for (const char *at = shape; (at = strstr(at, "leaf")); at++) {
+		assert_true(!strncmp(at, "leaf{}", 6));
+		functions++;
+	}
+	assert_int_equal(functions, 3);
+}
+
+static void handlers_are_called_by_what_they_interrupt(void **state)
+{
+	assert_string_equal(shape_of(run_handler), "run_handler{raises{in_handler{leaf{}}leaf{}}"
+			    "raises{in_handler{leaf{}}leaf{}}raises{in_handler{leaf{}}leaf{}}"
+			    "raises{in_handler{leaf{}}leaf{}}}");
+}
+
+static void deep_recursion_has_its_depth(void **state)
+{
+	struct ring_record r;
+	struct ring_iter *it;
+	int most = 0, entries = 0;
+
+	buffer_clear(session, inst->buffers[0], -1);
+	run_recursion();
+	assert_int_equal(ring_iter_open(session, inst->buffers[0], -1, &it), 0);
+	while (ring_iter_next(it, &r) == 1) {
+		const struct entry_record *entry = r.record;
+
+		if (entry->common.type != LAYOUT_GRAPH_ENTRY_ID)
+			continue;
+		most = entry->depth > most ? entry->depth : most;
+		entries++;
+	}
+	ring_iter_close(it);
+	assert_int_equal(entries, 20002);
+	assert_int_equal(most, 20001);
+}
+
+static void depth_is_limited(void **state)
+{
+	config_set((struct graph_config){ .max_depth = 2 });
+	assert_string_equal(shape_of(run_calls), "run_calls{outer{}}");
+	config_set((struct graph_config){ .max_depth = 1 });
+	assert_string_equal(shape_of(run_calls), "run_calls{}");
+	config_set((struct graph_config){ 0 });
+}
+
+static void only_chosen_functions_and_what_they_call(void **state)
+{
+	config_set((struct graph_config){ .flags = GRAPH_CHOSEN });
+	assert_string_equal(shape_of(run_calls), "");
+	word_add("middle", SITE_IN_GRAPH);
+	assert_string_equal(shape_of(run_calls), "middle{leaf{}leaf{}}");
+	config_set((struct graph_config){ 0 });
+	words_set(GROUP | SITE_HOOKED);
+}
+
+static void nothing_below_some_functions(void **state)
+{
+	word_add("middle", SITE_IN_GRAPH_NOTRACE);
+	assert_string_equal(shape_of(run_calls), "run_calls{outer{leaf{}}}");
+	words_set(GROUP | SITE_HOOKED);
+}
+
+static void what_takes_long_is_recorded_at_its_end(void **state)
+{
+	config_set((struct graph_config){ .thresh = 1000000000 });
+	assert_string_equal(shape_of(run_calls), "");
+	config_set((struct graph_config){ .thresh = 1 });
+	assert_string_equal(shape_of(run_calls), "}@3}@3}}@2}}");
+	config_set((struct graph_config){ 0 });
+}
+
+static void the_function_event_comes_first(void **state)
+{
+	arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, true);
+	assert_string_equal(shape_of(run_calls), "[run_calls]run_calls{[outer]outer{[middle]middle{[leaf]leaf{}"
+			    "[leaf]leaf{}}[leaf]leaf{}}}");
+	arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, false);
+	assert_string_equal(shape_of(run_calls), "[run_calls][outer][middle][leaf][leaf][leaf]");
+	arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, false);
+	arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, true);
+}
+
+static void what_is_not_recorded_is_not_hooked(void **state)
+{
+	inst->tracing_on = 0;
+	assert_string_equal(shape_of(run_calls), "");
+	assert_int_equal(agent_thread()->graph.top, 0);
+	inst->tracing_on = 1;
+}
+
+static void callers_are_seen(void **state)
+{
+	frames_seen = 0;
+	assert_int_equal(run_backtrace(), 13);
+	assert_true(frames_seen > 3);
+}
+
+static void off_is_off(void **state)
+{
+	words_set(0);
+	assert_string_equal(shape_of(run_calls), "");
+	for (int i = 0; i < PROGRAMS; i++)
+		assert_int_equal(programs[i].run(), expected[i]);
+}
+
+/* ---- Beside running threads ---- */
+
+static _Atomic bool enough;
+static _Atomic long wrong;
+
+static void *run_on(void *arg)
+{
+	while (!enough)
+		wrong += run_calls() != expected[0] || run_tails() != expected[2] || run_values() != expected[3];
+	return NULL;
+}
+
+static void switched_beside_threads(void **state)
+{
+	pthread_t threads[3];
+
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, run_on, NULL), 0);
+	for (int i = 0; i < 200; i++)
+		words_set(i % 3 == 0 ? 0 : i % 3 == 1 ? GROUP : GROUP | SITE_HOOKED);
+	enough = true;
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(programs_do_what_they_did),
+		cmocka_unit_test(calls_and_returns_are_recorded),
+		cmocka_unit_test(records_say_when_and_what),
+		cmocka_unit_test(tail_calls_end_together),
+		cmocka_unit_test(tail_calls_without_end_are_an_overrun),
+		cmocka_unit_test(what_was_left_is_forgotten),
+		cmocka_unit_test(handlers_are_called_by_what_they_interrupt),
+		cmocka_unit_test(deep_recursion_has_its_depth),
+		cmocka_unit_test(depth_is_limited),
+		cmocka_unit_test(only_chosen_functions_and_what_they_call),
+		cmocka_unit_test(nothing_below_some_functions),
+		cmocka_unit_test(what_takes_long_is_recorded_at_its_end),
+		cmocka_unit_test(the_function_event_comes_first),
+		cmocka_unit_test(what_is_not_recorded_is_not_hooked),
+		cmocka_unit_test(callers_are_seen),
+		cmocka_unit_test(off_is_off),
+		cmocka_unit_test(switched_beside_threads),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
