@@ -163,6 +163,20 @@ static void id_make(struct dso_entry *e)
 	e->id_len = sizeof(h);
 }
 
+/* The dynamic linker keeps a path as it was given; the server has another working directory. */
+static void path_copy(const char *path, char *out, size_t room)
+{
+	size_t at = 0, len = strlen(path);
+	long n = *path == '/' || agent_restricted() ? 0 : agent_syscall(SYS_getcwd, out, room);
+
+	if (n > 1 && *out == '/' && (size_t)n + len < room) {
+		at = (size_t)n;		/* with its 0, which becomes the slash */
+		out[at - 1] = '/';
+	}
+	memcpy(out + at, path, len < room - at ? len + 1 : room - at);
+	out[room - 1] = 0;
+}
+
 static void describe(const struct found *f, struct dso *d, struct dso_entry *e)
 {
 	const char *path = f->path && *f->path ? f->path : agent.exe;
@@ -173,7 +187,7 @@ static void describe(const struct found *f, struct dso *d, struct dso_entry *e)
 	*d = (struct dso){ .start = f->start, .end = f->end, .number = NO_NUMBER };
 	memset(e, 0, sizeof(*e));
 	e->size = f->end - f->start;
-	memcpy(e->path, path, strnlen(path, sizeof(e->path) - 1));
+	path_copy(path, e->path, sizeof(e->path));
 	p = headers(f->start, &nr);
 	for (unsigned int i = 0; i < nr; i++)
 		if (p[i].p_type == PT_LOAD) {
@@ -332,14 +346,14 @@ static uint64_t dso_delta(const struct dso *d)
 	       LAYOUT_DSO_BASE + ((uint64_t)d->number << LAYOUT_DSO_SHIFT) - d->start;
 }
 
-bool dso_place(uintptr_t addr, struct dso_place *out)
+bool dso_place(uintptr_t start, uintptr_t end, const char *path, struct dso_place *out)
 {
+	const struct found f = { start, end, path };
 	struct dso d;
 
-	if (!dso_find(addr, &d))
-		return false;
+	look_up(&f, &d);
 	*out = (struct dso_place){ d.code, d.code_end, dso_delta(&d), d.number };
-	return true;
+	return d.number != NO_NUMBER;
 }
 
 bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out)

@@ -2,30 +2,24 @@
 /*
  * sites.c - the sites of this process: prepared at attach, switched as the server says (R21)
  *
- *     attach -> each DSO's file -> sites_find() -> patch_prepare(), a table of words
+ *     attach, dlopen() -> prepared -> told to the server, which has words then -> switched
  *     task:  wait for site_control.command -> words into the tables, patch_switch() of each DSO -> answer
  *
  * S2  The task is made by clone(), without libc: it is begun before libc's own
  *     constructor, and in a child of fork() at its first hit, which may lie
  *     inside malloc. Its thread area is zeros, in which the guard finds that it
  *     is in no hit; it calls nothing of libc. All its signals are blocked.
- * S3  `known` is written under the lock before the task begins, and then by the task only.
+ * S3  What is known of DSOs is written under sites_lock(), by the task or by who loads and unloads.
  *     A child of fork() has it as its parent left it: its text is the parent's.
  */
 #include <cpuid.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <link.h>
 #include <linux/futex.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include "agent/sites.h"
-#include "agent/sites_hit.h"
-#include "agent/state.h"
+#include "agent/sites_state.h"
 #include "agent/syscall.h"
 
 enum {
@@ -39,127 +33,28 @@ extern char __libc_single_threaded __attribute__((weak));
 
 bool patch_has_xsave;
 
-static struct known {
-	struct site_dso	dso;
-	uint32_t	number;		/* in the session's table */
-} known[LAYOUT_MAX_DSOS];
-static uint32_t nr_known;
-
 /* entry.S: clone() of a task that runs fn() on that stack and ends with it. -> its id or -errno */
 long patch_clone(unsigned long flags, void *stack, void (*fn)(void), void *area);
 
-static bool is_error(long at)
+/* ---- The lock ---- */
+
+void sites_lock(void)
 {
-	return (unsigned long)at > -4096ul;
-}
+	uint32_t free = 0;
 
-/* ---- Finding ---- */
-
-static struct site *site_memory(size_t nr)
-{
-	long at = agent_syscall(SYS_mmap, 0, nr * sizeof(struct site), PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return is_error(at) ? NULL : (struct site *)at;
-}
-
-static void dso_find_sites(struct site_dso *d, const void *file, size_t size)
-{
-	size_t room = sites_find(file, size, NULL, 0);
-
-	if (!room)
+	/* Pairs with the release in sites_unlock(). */
+	if (atomic_compare_exchange_strong_explicit(&agent.here->sites_lock, &free, 1, memory_order_acquire,
+						    memory_order_relaxed))
 		return;
-	d->sites = site_memory(room);
-	d->nr = d->sites ? sites_find(file, size, d->sites, room) : 0;
+	while (atomic_exchange_explicit(&agent.here->sites_lock, 2, memory_order_acquire))
+		agent_syscall(SYS_futex, &agent.here->sites_lock, FUTEX_WAIT_PRIVATE, 2, 0);
 }
 
-static void file_read(const char *path, struct site_dso *d)
+void sites_unlock(void)
 {
-	long fd = agent_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), at = -1;
-	struct stat st;
-
-	if (fd < 0)
-		return;
-	if (!agent_syscall(SYS_fstat, fd, &st) && S_ISREG(st.st_mode))
-		at = agent_syscall(SYS_mmap, 0, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	agent_syscall(SYS_close, fd);
-	if (is_error(at))
-		return;
-	dso_find_sites(d, (const void *)at, (size_t)st.st_size);
-	agent_syscall(SYS_munmap, at, st.st_size);
-}
-
-/* ---- The tables of words ---- */
-
-/* What nobody touches takes no memory. */
-static _Atomic uint32_t *words_map(uint64_t code)
-{
-	uint64_t bytes = (code + 3) & ~3ull;
-	long at;
-
-	if (room_make(bytes))
-		return NULL;
-	at = agent_syscall(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			   -1, 0);
-	if (is_error(at))
-		return NULL;
-	agent_syscall(SYS_madvise, at, bytes, MADV_DONTDUMP);
-	return (_Atomic uint32_t *)at;
-}
-
-static struct site_table *table_publish(const struct dso_place *place)
-{
-	uint32_t nr = atomic_load_explicit(&nr_site_tables, memory_order_relaxed);
-	struct site_table *table = &site_tables[nr % LAYOUT_MAX_DSOS];
-
-	if (nr >= LAYOUT_MAX_DSOS)
-		return NULL;
-	table->words = words_map(place->code_end - place->code);
-	if (!table->words)
-		return NULL;
-	table->code = place->code;
-	table->delta = place->delta;
-	/* Both pair with the acquires of those who look for a table. */
-	atomic_store_explicit(&table->size, place->code_end - place->code, memory_order_release);
-	atomic_store_explicit(&nr_site_tables, nr + 1, memory_order_release);
-	return table;
-}
-
-static int dso_prepare(struct known *k, bool alone)
-{
-	struct dso_place place;
-	int err;
-
-	if (!dso_place(k->dso.bias + k->dso.sites[0].at, &place) || place.number == UINT32_MAX)
-		return -ENOSPC;
-	k->number = place.number;
-	if (k->dso.bias + k->dso.sites[0].at < place.code ||
-	    k->dso.bias + k->dso.sites[k->dso.nr - 1].at >= place.code_end)
-		return -ENOEXEC;
-	err = patch_prepare(&k->dso, alone);
-	if (err)
-		return err;
-	k->dso.table = table_publish(&place);
-	return k->dso.table ? 0 : -ENOMEM;
-}
-
-static int dso_look(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	struct known *k = &known[nr_known];
-	int err;
-
-	/* Later than at load some may have come by dlopen(), and go without a word: only the program itself stays. */
-	if (nr_known == LAYOUT_MAX_DSOS || !info->dlpi_name || (agent.late && *info->dlpi_name))
-		return 0;
-	*k = (struct known){ .dso.bias = info->dlpi_addr };
-	file_read(*info->dlpi_name ? info->dlpi_name : "/proc/self/exe", &k->dso);
-	if (!k->dso.nr)
-		return 0;
-	err = dso_prepare(k, *(bool *)arg);
-	if (err)
-		agent_say("functions of a program cannot be traced", err);
-	nr_known++;
-	return 0;
+	/* Pairs with the acquires in sites_lock(). */
+	if (atomic_exchange_explicit(&agent.here->sites_lock, 0, memory_order_release) == 2)
+		agent_syscall(SYS_futex, &agent.here->sites_lock, FUTEX_WAKE_PRIVATE, 1);
 }
 
 /* ---- Switching ---- */
@@ -201,65 +96,122 @@ static void words_set(struct known *k, const struct wanted *w)
 
 		/* Relaxed: see site_word(). */
 		if (word || s->on)
-			atomic_store_explicit(&k->dso.table->words[(k->dso.bias + s->at - k->dso.table->code) >> 2], word,
-					      memory_order_relaxed);
+			atomic_store_explicit(&k->dso.table->words[(k->dso.bias + s->at - k->dso.table->code) >> 2],
+					      word, memory_order_relaxed);
 	}
 }
 
-static void answer(uint32_t command, int err)
+/* Memory that may be gone is left for later: until then what is off has no word, so it makes no hit. */
+static bool is_there(const struct known *k)
+{
+	/* Relaxed: written under the lock. */
+	return k->program || !atomic_load_explicit(&sites.moving, memory_order_relaxed);
+}
+
+static int known_obey(const struct site_control *c, struct known *k)
+{
+	struct wanted w = wanted_of(c, k->number);
+	long n = 0;
+
+	words_set(k, &w);
+	k->obeys = true;
+	if (is_there(k))
+		n = patch_switch(&k->dso, wants, &w);
+	else
+		sites.postponed = true;
+	return n < 0 ? (int)n : 0;
+}
+
+static struct site_answer *answer_place(void)
 {
 	struct program_tables *tables = plane_data(&agent.plane, plane_header(&agent.plane)->programs);
-	uint32_t index = agent.here->process - 1;
-	struct site_answer *a = &tables->sites[index % LAYOUT_MAX_PROCESSES];
 
-	a->nr_sites = a->nr_skipped = a->nr_on = 0;
-	for (uint32_t i = 0; i < nr_known; i++)
-		for (size_t k = 0; k < known[i].dso.nr; k++) {
-			a->nr_sites++;
-			a->nr_skipped += !known[i].dso.prepared || known[i].dso.sites[k].skip;
-			a->nr_on += known[i].dso.sites[k].on;
-		}
-	a->pid = agent.here->pid;
-	a->err = err;
-	/* Pairs with the server's acquire. */
-	atomic_store_explicit(&a->command, command, memory_order_release);
+	return &tables->sites[(agent.here->process - 1) % LAYOUT_MAX_PROCESSES];
 }
 
+static void answer_count(struct site_answer *a, const struct known *k)
+{
+	for (size_t i = 0; i < k->dso.nr; i++) {
+		a->nr_sites++;
+		a->nr_skipped += !k->dso.prepared || k->dso.sites[i].skip;
+		a->nr_on += k->dso.sites[i].on;
+	}
+}
+
+static void answer_fill(int err)
+{
+	struct site_answer *a = answer_place();
+	uint64_t dsos[LAYOUT_MAX_DSOS / 64] = { 0 };
+
+	a->nr_sites = a->nr_skipped = a->nr_on = 0;
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++) {
+		const struct known *k = &sites.known[i];
+
+		if (!k->ld || !k->tried)
+			continue;
+		answer_count(a, k);
+		if (k->number < LAYOUT_MAX_DSOS)
+			dsos[k->number / 64] |= 1ull << k->number % 64;
+	}
+	/* Relaxed: a hint. */
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS / 64; i++)
+		atomic_store_explicit(&a->dsos[i], dsos[i], memory_order_relaxed);
+	a->pid = agent.here->pid;
+	a->err = err;
+}
+
+/* The set is that of this command at least. */
 static void obey(const struct site_control *c, uint32_t command)
 {
-	int err = 0;
+	bool may = !agent_restricted() && !agent_filtered();
+	/* A sandbox may kill who changes its memory; waiting is what all threads do. */
+	int err = may ? 0 : -EPERM;
 
-	for (uint32_t i = 0; i < nr_known; i++) {
-		struct wanted w = wanted_of(c, known[i].number);
-		long n;
+	for (unsigned int i = 0; may && i < LAYOUT_MAX_DSOS; i++) {
+		struct known *k = &sites.known[i];
+		int one = k->ld && k->dso.table ? known_obey(c, k) : 0;
 
-		/* It has gone. */
-		if (!known[i].dso.table || dso_number(known[i].dso.bias + known[i].dso.sites[0].at) != known[i].number)
-			known[i].dso.prepared = false;
-		if (!known[i].dso.prepared)
-			continue;
-		words_set(&known[i], &w);
-		n = patch_switch(&known[i].dso, wants, &w);
-		err = n < 0 ? (int)n : err;
+		err = one ? one : err;
 	}
-	answer(command, err);
+	answer_fill(err);
+	/* Pairs with the server's acquire. */
+	atomic_store_explicit(&answer_place()->command, command, memory_order_release);
+}
+
+static const struct site_control *control(void)
+{
+	return plane_config(&agent.plane, plane_header(&agent.plane)->sites);
+}
+
+static uint32_t obey_now(void)
+{
+	/* Acquire: the words are there. Pairs with the server's release. */
+	uint32_t command = atomic_load_explicit(&control()->command, memory_order_acquire);
+
+	obey(control(), command);
+	return command;
+}
+
+void sites_catch_up(void)
+{
+	if (!sites.postponed || !agent_attached())
+		return;
+	sites.postponed = false;
+	obey_now();
 }
 
 static void task(void)
 {
-	const struct site_control *c = plane_config(&agent.plane, plane_header(&agent.plane)->sites);
+	const struct site_control *c = control();
 
 	agent_syscall(SYS_prctl, PR_SET_NAME, "tracefuse");
 	/* Relaxed: the state only says when to end. */
 	while (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_DETACHED) {
-		/* Acquire: the sets are those of this command at least. Pairs with the server's release. */
-		uint32_t command = atomic_load_explicit(&c->command, memory_order_acquire);
+		uint32_t command;
 
-		/* A sandbox may kill who changes its memory; waiting is what all threads do. */
-		if (agent_restricted() || agent_filtered())
-			answer(command, -EPERM);
-		else
-			obey(c, command);
+		sites_lock();
+		command = obey_now();
+		sites_unlock();
 		/* Memory that is gone: nothing will come any more. */
 		if (agent_syscall(SYS_futex, &c->command, FUTEX_WAIT, command, 0) == -EFAULT)
 			break;
@@ -287,12 +239,11 @@ static long task_make(void (*fn)(void))
 	return patch_clone(TASK_FLAGS, (char *)at + TASK_STACK, fn, (void *)area);
 }
 
+/* With signals blocked, which it inherits. */
 static void task_begin(void)
 {
-	uint64_t old = signals_block();
-
-	task_make(task);
-	signals_restore(old);
+	if (!agent.here->has_task)
+		agent.here->has_task = task_make(task) > 0;
 }
 
 static void nothing(void)
@@ -340,15 +291,80 @@ static void processor_look(void)
 	patch_has_xsave = c & bit_OSXSAVE;
 }
 
-/* What is on already takes effect before the program runs. */
-void sites_begin(void)
-{
-	const struct site_control *c = plane_config(&agent.plane, plane_header(&agent.plane)->sites);
+/* ---- From finding to obeying ---- */
 
-	if (!nr_known || agent_restricted())
-		return;
-	obey(c, atomic_load_explicit(&c->command, memory_order_acquire));
+static bool prepare_all(void)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++) {
+		struct known *k = &sites.known[i];
+		int err = k->ld && !k->tried ? known_prepare(k) : 0;
+
+		if (err)
+			agent_say("functions of a program cannot be traced", err);
+		any |= k->ld && k->dso.table && !k->obeys;
+	}
+	answer_fill(0);
+	return any;
+}
+
+/* The words of a DSO that is new are there when the server answers; without an answer they come with a command. */
+static void tell_all(void)
+{
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++) {
+		struct known *k = &sites.known[i];
+		struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_DSO, .value = k->number };
+		struct attach_reply reply;
+
+		/* Only who loads or unloads changes what is asked here, and that is this thread (or it stays). */
+		if (!__atomic_load_n(&k->ld, __ATOMIC_ACQUIRE) || !k->dso.table || k->told)
+			continue;
+		k->told = true;
+		request_ask(&q, &reply);
+	}
+}
+
+static void obey_new(void)
+{
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++)
+		if (sites.known[i].ld && sites.known[i].dso.table && !sites.known[i].obeys)
+			known_obey(control(), &sites.known[i]);
+	answer_fill(0);
 	task_begin();
+}
+
+static bool any_new(void)
+{
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++)
+		if (sites.known[i].ld && !sites.known[i].tried)
+			return true;
+	return false;
+}
+
+/* In the dynamic linker, under its lock; a child of fork() may not be attached yet. */
+void sites_go_on(void)
+{
+	bool any = false;
+	uint64_t old;
+
+	if (!any_new() || atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON || !thread_lock())
+		return;
+	if (!attach_again()) {
+		sites_lock();
+		any = prepare_all();
+		sites_unlock();
+		if (any && (request_usable() || !attach_more()))
+			tell_all();
+	}
+	thread_unlock();
+	if (!any)
+		return;
+	old = signals_block();
+	sites_lock();
+	obey_new();
+	sites_unlock();
+	signals_restore(old);
 }
 
 void sites_start(void)
@@ -357,15 +373,42 @@ void sites_start(void)
 	uint64_t old = signals_block();
 
 	processor_look();
-	if (!nr_known && task_permitted() && patch_live())
-		dl_iterate_phdr(dso_look, &alone);
+	if (!sites.permitted && task_permitted() && patch_live()) {
+		sites_lock();
+		sites.permitted = true;
+		watch_start(alone);
+		prepare_all();
+		sites_unlock();
+		tell_all();
+	}
+	signals_restore(old);
+}
+
+/* What is on already takes effect before the program runs. */
+void sites_begin(void)
+{
+	uint64_t old = signals_block();
+	bool any = false;
+
+	sites_lock();
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++)
+		any |= sites.known[i].ld != NULL;
+	if (any) {
+		obey_now();
+		task_begin();
+	}
+	sites_unlock();
 	signals_restore(old);
 }
 
 /* fork() may have come between a byte and what is known of it. */
 void sites_again(void)
 {
-	for (uint32_t i = 0; i < nr_known; i++)
-		patch_look(&known[i].dso);
+	sites_lock();
+	watch_again();
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++)
+		if (sites.known[i].ld && is_there(&sites.known[i]))
+			patch_look(&sites.known[i].dso);
+	sites_unlock();
 	sites_begin();
 }

@@ -60,6 +60,8 @@ struct site {
  */
 size_t sites_find(const void *file, size_t size, struct site *out, size_t room);
 const char *site_skip_text(enum site_skip why);
+/* The bytes of the nops there; single: each has one. */
+size_t site_nops_length(const unsigned char *b, size_t room, bool *single);
 
 /* ---- patch.c ---- */
 

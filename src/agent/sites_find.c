@@ -170,7 +170,7 @@ static size_t nop_length(const unsigned char *b, size_t room)
 }
 
 /* All nops from there on, and whether each has one byte. */
-static size_t nops_length(const unsigned char *b, size_t room, bool *single)
+size_t site_nops_length(const unsigned char *b, size_t room, bool *single)
 {
 	size_t all = 0, len;
 
@@ -260,7 +260,7 @@ static struct site row_site(const struct image *im, uint64_t at)
 		s.skip = SITE_NOT_CODE;
 		return s;
 	}
-	before = nops_length(b, room, &single);
+	before = site_nops_length(b, room, &single);
 	if (room - before >= ENDBR && !memcmp(b + before, endbr64, ENDBR)) {
 		before += ENDBR;
 	} else {
@@ -270,7 +270,7 @@ static struct site row_site(const struct image *im, uint64_t at)
 			return s;
 		before = start < at ? 0 : start - at;
 	}
-	len = nops_length(b + before, room - before, &single);
+	len = site_nops_length(b + before, room - before, &single);
 	s.at = at + before;
 	s.kind = single ? SITE_ROW : SITE_NOP;
 	s.len = (uint8_t)len;

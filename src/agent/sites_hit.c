@@ -19,9 +19,6 @@ struct function_record {
 	uint64_t	ip, parent_ip;
 };
 
-struct site_table site_tables[LAYOUT_MAX_DSOS];
-_Atomic uint32_t nr_site_tables;
-
 const struct site_table *site_table_find(uintptr_t ip)
 {
 	/* Acquire: pairs with the release in table_publish(). */

@@ -33,6 +33,8 @@ enum { AGENT_WAIT_MS = 1000, AGENT_PATH = 4096 };
 struct agent_here {
 	_Atomic uint32_t attached;	/* this process has said HELLO; stored last, with release */
 	_Atomic uint32_t lock;		/* futex: 0 free, 1 taken, 2 taken and waited for */
+	_Atomic uint32_t sites_lock;	/* the same */
+	bool		has_task;	/* that switches sites */
 	uint32_t	no_membarrier;
 	uint32_t	pid;		/* as the server sees it */
 	uint32_t	process;	/* 1 + index in the process table */
@@ -166,7 +168,11 @@ struct dso_place {
 	uint32_t	number;		/* UINT32_MAX: none */
 };
 
-bool dso_place(uintptr_t addr, struct dso_place *out);
+/*
+ * Of a DSO mapped from start to end, which the dynamic linker need not have told of yet.
+ * path: as its link map has it. false: the session's table has no place.
+ */
+bool dso_place(uintptr_t start, uintptr_t end, const char *path, struct dso_place *out);
 
 /* ---- sites.c ---- */
 

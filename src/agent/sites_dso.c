@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sites_dso.c - one DSO with sites: found by its file, prepared, given a table of words, forgotten
+ *
+ * The file may have been replaced since it was loaded. So its headers are
+ * compared with what lies in memory; what the sites themselves are like there
+ * patch_prepare() looks at.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include "agent/sites_state.h"
+#include "agent/syscall.h"
+
+enum { PAGE = 4096, SPARE = 16 };
+
+struct site_state sites;
+struct site_table site_tables[LAYOUT_MAX_DSOS];
+_Atomic uint32_t nr_site_tables;
+
+/* ---- Finding ---- */
+
+struct file {
+	const void	*bytes;
+	size_t		size;
+};
+
+static bool file_map(const char *path, struct file *f)
+{
+	long fd = agent_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), at = -1;
+	struct stat st;
+
+	if (fd < 0)
+		return false;
+	if (!agent_syscall(SYS_fstat, fd, &st) && S_ISREG(st.st_mode))
+		at = agent_syscall(SYS_mmap, 0, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	agent_syscall(SYS_close, fd);
+	*f = (struct file){ (const void *)at, (size_t)st.st_size };
+	return !is_error(at);
+}
+
+static const Elf64_Phdr *file_headers(const struct file *f, unsigned int *nr)
+{
+	const Elf64_Ehdr *h = f->bytes;
+
+	if (f->size < PAGE || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_phentsize != sizeof(Elf64_Phdr) ||
+	    h->e_phoff % 8 || h->e_phoff > PAGE || h->e_phnum * sizeof(Elf64_Phdr) > PAGE - h->e_phoff)
+		return NULL;
+	*nr = h->e_phnum;
+	return (const Elf64_Phdr *)((const char *)f->bytes + h->e_phoff);
+}
+
+/* Whether it is this file that was loaded: its first page, with the headers and mostly the build-id, is there. */
+static bool is_loaded(struct known *k, const struct file *f)
+{
+	unsigned int nr = 0;
+	const Elf64_Phdr *p = file_headers(f, &nr);
+	const Elf64_Phdr *first = NULL;
+	unsigned char in_core;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		if (p[i].p_type != PT_LOAD)
+			continue;
+		if (!first)
+			first = &p[i];
+		k->end = k->dso.bias + p[i].p_vaddr + p[i].p_memsz;
+	}
+	if (!first || first->p_offset || !first->p_filesz)
+		return false;
+	k->start = (k->dso.bias + first->p_vaddr) & -(uintptr_t)PAGE;
+	return k->start < k->end && !agent_syscall(SYS_mincore, k->start, PAGE, &in_core) &&
+	       !memcmp((const void *)k->start, f->bytes, first->p_filesz < PAGE ? first->p_filesz : PAGE);
+}
+
+static struct site *site_memory(size_t nr)
+{
+	long at = agent_syscall(SYS_mmap, 0, nr * sizeof(struct site), PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return is_error(at) ? NULL : (struct site *)at;
+}
+
+static bool find_in(struct known *k, const struct file *f)
+{
+	size_t room = sites_find(f->bytes, f->size, NULL, 0);
+
+	if (!room || !is_loaded(k, f))
+		return false;
+	k->room = room;
+	k->dso.sites = site_memory(room);
+	k->dso.nr = k->dso.sites ? sites_find(f->bytes, f->size, k->dso.sites, room) : 0;
+	return k->dso.nr != 0;
+}
+
+static struct known *known_free(void)
+{
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++)
+		if (!sites.known[i].ld)
+			return &sites.known[i];
+	return NULL;
+}
+
+struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool alone)
+{
+	struct known *k = known_free();
+	bool has = false;
+	struct file f;
+
+	/* The vdso's has no directory. */
+	if (!k || !ld || !path || (*path && !strchr(path, '/')) || agent_restricted() || agent_filtered())
+		return NULL;
+	*k = (struct known){ .dso.bias = bias, .path = path, .number = UINT32_MAX, .alone = alone,
+			     .program = !*path };
+	if (file_map(*path ? path : "/proc/self/exe", &f)) {
+		has = find_in(k, &f);
+		agent_syscall(SYS_munmap, f.bytes, f.size);
+	}
+	/* Release: a child that is forked meanwhile finds all of it. */
+	__atomic_store_n(&k->ld, has ? ld : NULL, __ATOMIC_RELEASE);
+	return has ? k : NULL;
+}
+
+/* ---- The tables of words ---- */
+
+/* Memory of tables that are gone, for the next ones. */
+static struct spare {
+	void		*at;
+	uint64_t	bytes;
+} spares[SPARE];
+
+static uint64_t words_bytes(uint64_t code)
+{
+	return (code + PAGE) & -(uint64_t)PAGE;
+}
+
+static void *spare_take(uint64_t bytes)
+{
+	for (unsigned int i = 0; i < SPARE; i++)
+		if (spares[i].at && spares[i].bytes == bytes) {
+			void *at = spares[i].at;
+
+			spares[i].at = NULL;
+			return at;
+		}
+	return NULL;
+}
+
+/* What nobody touches takes no memory. */
+static _Atomic uint32_t *words_map(uint64_t code)
+{
+	uint64_t bytes = words_bytes(code);
+	void *spare = spare_take(bytes);
+	long at;
+
+	if (spare || room_make(bytes))
+		return spare;
+	at = agent_syscall(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			   -1, 0);
+	if (is_error(at))
+		return NULL;
+	agent_syscall(SYS_madvise, at, bytes, MADV_DONTDUMP);
+	return (_Atomic uint32_t *)at;
+}
+
+static void words_unmap(void *at, uint64_t code)
+{
+	uint64_t bytes = words_bytes(code);
+
+	agent_syscall(SYS_madvise, at, bytes, MADV_DONTNEED);
+	for (unsigned int i = 0; i < SPARE; i++)
+		if (!spares[i].at) {
+			spares[i] = (struct spare){ at, bytes };
+			return;
+		}
+	agent_syscall(SYS_munmap, at, bytes);
+}
+
+/* One after the other: a place that has become free is the last to be taken again. */
+static struct site_table *table_place(void)
+{
+	static uint32_t next;
+
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++) {
+		struct site_table *table = &site_tables[next++ % LAYOUT_MAX_DSOS];
+
+		/* Relaxed: written under the lock. */
+		if (!atomic_load_explicit(&table->size, memory_order_relaxed))
+			return table;
+	}
+	return NULL;
+}
+
+static struct site_table *table_publish(const struct dso_place *place)
+{
+	struct site_table *table = table_place();
+	uint32_t nr = (uint32_t)(table - site_tables) + 1;
+
+	if (!table)
+		return NULL;
+	table->words = words_map(place->code_end - place->code);
+	if (!table->words)
+		return NULL;
+	table->code = place->code;
+	table->delta = place->delta;
+	/* Both pair with the acquires of those who look for a table. */
+	atomic_store_explicit(&table->size, place->code_end - place->code, memory_order_release);
+	if (nr > atomic_load_explicit(&nr_site_tables, memory_order_relaxed))
+		atomic_store_explicit(&nr_site_tables, nr, memory_order_release);
+	return table;
+}
+
+static void table_withdraw(struct site_table *table)
+{
+	uint64_t code = atomic_load_explicit(&table->size, memory_order_relaxed);
+
+	/* Release: whoever finds the next one here finds no old size; the code is gone, so nobody has a hit there. */
+	atomic_store_explicit(&table->size, 0, memory_order_release);
+	words_unmap(table->words, code);
+}
+
+/* ---- Preparing, forgetting ---- */
+
+int known_prepare(struct known *k)
+{
+	const struct site *s = k->dso.sites;
+	struct dso_place place;
+	int err;
+
+	k->tried = true;
+	if (!dso_place(k->start, k->end, k->path, &place) || place.number >= LAYOUT_MAX_DSOS)
+		return -ENOSPC;
+	k->number = place.number;
+	if (k->dso.bias + s[0].at < place.code || k->dso.bias + s[k->dso.nr - 1].at >= place.code_end)
+		return -ENOEXEC;
+	err = patch_prepare(&k->dso, k->alone);
+	if (err)
+		return err;
+	k->dso.table = table_publish(&place);
+	return k->dso.table ? 0 : -ENOMEM;
+}
+
+/* The text is gone. */
+void known_drop(struct known *k)
+{
+	/* Release: who is forked meanwhile finds it whole or not at all. */
+	__atomic_store_n(&k->ld, NULL, __ATOMIC_RELEASE);
+	/* A sandbox: nothing that the program did not ask for. */
+	if (k->dso.table && !agent_restricted())
+		table_withdraw(k->dso.table);
+	if (agent_restricted())
+		return;
+	patch_forget(&k->dso);
+	agent_syscall(SYS_munmap, k->dso.sites, k->room * sizeof(struct site));
+}

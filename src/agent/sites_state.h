@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sites_state.h - the DSOs of this process that have sites
+ *
+ *     sites_watch.c   which there are       dynamic linker -> seen[] -> known_find(), known_drop()
+ *     sites_dso.c     what is known of one  file -> sites -> prepared text, table of words
+ *     sites.c         what they are to do   site_control -> words, bytes -> site_answer
+ *
+ *     found -> prepared, numbered -> told to the server -> obeys          (gone)
+ *
+ * Included by these three only. All of it is read and written under sites_lock().
+ */
+#ifndef TRACEFUSE_AGENT_SITES_STATE_H
+#define TRACEFUSE_AGENT_SITES_STATE_H
+
+#include "agent/sites.h"
+#include "agent/sites_hit.h"
+#include "agent/state.h"
+
+struct known {
+	const void	*ld;		/* its dynamic section in memory: who it is; NULL: free. Stored last */
+	struct site_dso	dso;
+	size_t		room;		/* of dso.sites */
+	uintptr_t	start, end;	/* mapped bytes */
+	const char	*path;		/* the dynamic linker's, until it has been prepared */
+	uint32_t	number;		/* in the session's table */
+	bool		program;	/* it stays */
+	bool		alone;		/* its code has not run when it is prepared */
+	bool		tried;		/* to prepare it */
+	bool		told;
+	bool		obeys;
+};
+
+struct site_state {
+	struct known	known[LAYOUT_MAX_DSOS];
+	bool		permitted;	/* to have a task, and change memory that is executed */
+	/*
+	 * DSOs may be gone before it is known: only the program's bytes are
+	 * switched. A child that was forked meanwhile finds it so for good.
+	 */
+	_Atomic bool	moving;
+	bool		postponed;	/* for that reason something was not switched */
+	bool		watching;	/* sites_watch.c sees all DSOs come and go */
+};
+
+extern struct site_state sites;
+
+/* ---- sites.c ---- */
+
+/* Waits for as long as it takes: who has it waits for nobody. With signals blocked. */
+void sites_lock(void);
+void sites_unlock(void);
+/* Prepares what has been found, tells the server of it and does as it says. Not under the lock. */
+void sites_go_on(void);
+/* What was postponed. Under the lock. */
+void sites_catch_up(void);
+
+/* ---- sites_dso.c ---- */
+
+/* The DSO's sites, from its file. NULL: it has none, or nobody can know. */
+struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool alone);
+/* 0: its sites can be switched, -errno: never. */
+int known_prepare(struct known *k);
+void known_drop(struct known *k);
+
+/* ---- sites_watch.c ---- */
+
+/* Looks at all DSOs that are loaded, and from now on at each that comes and goes, where that can be seen. */
+void watch_start(bool alone);
+/* In a child of fork(). */
+void watch_again(void);
+
+static inline bool is_error(long at)
+{
+	return (unsigned long)at > -4096ul;
+}
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sites_watch.c - which DSOs there are, and those that come by dlopen() and go by dlclose(), before they run and before they go
+ *
+ * For debuggers the dynamic linker has a function that does nothing, whose
+ * address is r_debug.r_brk. It is called, with the linker's lock held,
+ *
+ *     RT_ADD          DSOs are going to be mapped
+ *     RT_CONSISTENT   they are, but not relocated, and nothing of them has run
+ *     RT_DELETE       destructors have run; some are going to be unmapped
+ *     RT_CONSISTENT   they are
+ *
+ * however they are loaded: dlopen(), dlmopen(), libc for itself. Its `ret` is
+ * made a jump to watch_changed().
+ *
+ * W1  The function begins on a multiple of 16 bytes and what follows the `ret`
+ *     up to the next one are nops, which nobody executes: the jump's distance is
+ *     stored there, then the one byte of the `ret`. So threads may run through it.
+ *     Where anything else is found (a debugger's breakpoint, another libc), it is
+ *     left alone, and only the program itself is traced: it stays.
+ * W2  seen[] has the DSOs in the linker's order: new ones come at the end.
+ * W3  Between RT_DELETE and RT_CONSISTENT sites.moving keeps everybody from
+ *     memory that may be gone. No lock is held in between: the linker calls
+ *     free(), which may be interposed, and so be this process's first hit.
+ */
+#include <link.h>
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include "agent/graph.h"
+#include "agent/sites_state.h"
+#include "agent/syscall.h"
+
+enum { MAX_SEEN = 4096, PAGE = 4096, BLOCK = 16, ENDBR = 4, JUMP = 0xe9, RET = 0xc3, WAIT_MS = 1000, MAX_LISTS = 16 };
+
+static struct {
+	const void	*ld;		/* its dynamic section */
+	const struct r_debug *list;	/* the name space it is in */
+	struct known	*known;		/* NULL: it has no sites */
+} seen[MAX_SEEN];
+static unsigned int nr_seen;
+
+static struct r_debug *debug;		/* of the first name space */
+
+/* ---- The linker's lists ---- */
+
+/* The next name space's, glibc 2.35 and later. */
+static struct r_debug *next_list(const struct r_debug *r)
+{
+	struct extended {
+		struct r_debug	base;
+		struct extended	*next;
+	};
+
+	return r->r_version >= 2 ? &((const struct extended *)r)->next->base : NULL;
+}
+
+static bool is_consistent(void)
+{
+	unsigned int nr = 0;
+
+	for (const struct r_debug *r = debug; r && nr < MAX_LISTS; r = next_list(r), nr++)
+		if (__atomic_load_n(&r->r_state, __ATOMIC_RELAXED) != RT_CONSISTENT)
+			return false;
+	return true;
+}
+
+static bool is_closing(void)
+{
+	unsigned int nr = 0;
+
+	for (const struct r_debug *r = debug; r && nr < MAX_LISTS; r = next_list(r), nr++)
+		if (r->r_state == RT_DELETE)
+			return true;
+	return false;
+}
+
+/* ---- seen[] ---- */
+
+static void seen_add(const void *ld, const struct r_debug *list, uintptr_t bias, const char *path, bool alone)
+{
+	if (nr_seen == MAX_SEEN)
+		return;
+	graph_dso(path);
+	seen[nr_seen].ld = ld;
+	seen[nr_seen].list = list;
+	seen[nr_seen++].known = known_find(ld, bias, path, alone);
+}
+
+static void seen_drop(unsigned int i)
+{
+	if (seen[i].known)
+		known_drop(seen[i].known);
+	seen[i].ld = NULL;
+}
+
+static void seen_compress(void)
+{
+	unsigned int to = 0;
+
+	for (unsigned int i = 0; i < nr_seen; i++)
+		if (seen[i].ld)
+			seen[to++] = seen[i];
+	nr_seen = to;
+}
+
+/* The next one of the list from there on. */
+static unsigned int seen_next(unsigned int i, unsigned int end, const struct r_debug *list)
+{
+	while (i < end && (seen[i].list != list || !seen[i].ld))
+		i++;
+	return i;
+}
+
+/* W2: what is seen and not in the list any more has gone, what follows the last one seen is new. */
+static void list_compare(const struct r_debug *list)
+{
+	unsigned int end = nr_seen, i = seen_next(0, end, list);
+
+	for (const struct link_map *m = list->r_map; m; m = m->l_next) {
+		while (i < end && seen[i].ld != m->l_ld) {
+			seen_drop(i);
+			i = seen_next(i, end, list);
+		}
+		if (i < end)
+			i = seen_next(i + 1, end, list);
+		else
+			seen_add(m->l_ld, list, m->l_addr, m->l_name, true);
+	}
+	for (; i < end; i = seen_next(i, end, list))
+		seen_drop(i);
+}
+
+static void compare_all(void)
+{
+	unsigned int nr = 0;
+
+	/* Of a program that was attached late the other name spaces are not known. */
+	for (const struct r_debug *r = debug; r && nr < (agent.late ? 1 : MAX_LISTS); r = next_list(r), nr++)
+		list_compare(r);
+	seen_compress();
+}
+
+/* ---- What the linker calls ---- */
+
+static void changed_consistent(void)
+{
+	/* Relaxed, here and below: written under the lock; a child of fork() has it as it was. */
+	atomic_store_explicit(&sites.moving, true, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	compare_all();
+	agent_dso_closed();
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&sites.moving, false, memory_order_relaxed);
+	sites_catch_up();
+}
+
+static void watch_changed(void)
+{
+	uint64_t old = signals_block();
+	bool consistent = false;
+
+	sites_lock();
+	if (sites.watching) {
+		consistent = is_consistent();
+		if (consistent)
+			changed_consistent();
+		else if (is_closing())
+			atomic_store_explicit(&sites.moving, true, memory_order_relaxed);
+	}
+	sites_unlock();
+	signals_restore(old);
+	if (consistent)
+		sites_go_on();
+}
+
+/* ---- W1 ---- */
+
+static void serialize(void)
+{
+	agent_syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+}
+
+static long protect(unsigned char *at, int prot)
+{
+	uintptr_t low = (uintptr_t)at & -(uintptr_t)PAGE, high = (uintptr_t)at + BLOCK;
+
+	return agent_syscall(SYS_mprotect, low, ((high - low) + PAGE - 1) & -(uintptr_t)PAGE, prot);
+}
+
+/* The `ret` that can be made a jump; NULL: it is not what it should be. */
+static unsigned char *ret_of(uintptr_t function)
+{
+	static const unsigned char endbr64[ENDBR] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	unsigned char *at = (unsigned char *)function;
+	size_t left;
+	bool single;
+
+	if (!function || function % BLOCK)
+		return NULL;
+	at += memcmp(at, endbr64, ENDBR) ? 0 : ENDBR;
+	left = BLOCK - 1 - ((uintptr_t)at - function);
+	return *at == RET && site_nops_length(at + 1, left, &single) == left ? at : NULL;
+}
+
+static bool jump_set(unsigned char *at, void (*to)(void), bool alone)
+{
+	int64_t distance = (int64_t)((uintptr_t)to - ((uintptr_t)at + 5));
+	int32_t small = (int32_t)distance;
+
+	if (small != distance || protect(at, PROT_READ | PROT_WRITE | (alone ? 0 : PROT_EXEC)))
+		return false;
+	memcpy(at + 1, &small, 4);
+	serialize();
+	__atomic_store_n(at, JUMP, __ATOMIC_RELAXED);
+	protect(at, PROT_READ | PROT_EXEC);
+	/* Also: whoever ran through it before has stored r_state before we look at it. */
+	serialize();
+	return true;
+}
+
+/* ---- Beginning ---- */
+
+struct looking {
+	bool		alone;
+	bool		only_program;
+	bool		first;
+};
+
+static const ElfW(Dyn) *dynamic_of(const struct dl_phdr_info *info)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			return (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	return NULL;
+}
+
+/* The first that the linker tells of is the program. */
+static int debug_of_program(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const ElfW(Dyn) *d = dynamic_of(info);
+
+	for (; d && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_DEBUG)
+			debug = (struct r_debug *)d->d_un.d_ptr;
+	return 1;
+}
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const void *ld = dynamic_of(info);
+	struct looking *l = arg;
+	bool is_program = l->first;
+
+	l->first = false;
+	if (!ld || (l->only_program && !is_program))
+		return 0;
+	seen_add(ld, debug, info->dlpi_addr, is_program ? "" : info->dlpi_name, l->alone);
+	return 0;
+}
+
+/* Who is in the linker just now passed its function before it was ours; on its way out it waits for the lock. */
+static bool settled(void)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int ms = 0; ms < WAIT_MS; ms++) {
+		if (is_consistent())
+			return true;
+		agent_syscall(SYS_nanosleep, &pause, 0);
+	}
+	return false;
+}
+
+static bool watch_install(bool alone)
+{
+	unsigned char *ret;
+
+	dl_iterate_phdr(debug_of_program, NULL);
+	ret = debug ? ret_of(debug->r_brk) : NULL;
+	return ret && jump_set(ret, watch_changed, alone) && settled();
+}
+
+void watch_start(bool alone)
+{
+	struct looking l = { .alone = alone, .first = true };
+
+	graph_start();
+	sites.watching = watch_install(alone);
+	l.only_program = !sites.watching;
+	/* The linker calls nobody while this runs, and unmaps nothing before we have the lock no more. */
+	dl_iterate_phdr(look_at, &l);
+}
+
+void watch_again(void)
+{
+	if (atomic_load_explicit(&sites.moving, memory_order_relaxed))
+		sites.watching = false;
+}
