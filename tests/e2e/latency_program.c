@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * latency_program.c - sections of known order and length, for latency_live
+ *
+ * Lengths are busy-waits that the program measures itself: it prints for each
+ * section a line "NAME USECS", the time that it lasted at least.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <tracefuse/tracefuse.h>
+
+TF_EVENT(lat, note, (int, step));
+
+static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER, inner = PTHREAD_MUTEX_INITIALIZER;
+static sigjmp_buf back;
+
+/* No function that is traced. */
+static inline __attribute__((always_inline)) long long now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+/* At least that long; returns how long it was. */
+static long long __attribute__((noinline)) busy(int usecs)
+{
+	long long start = now_ns(), end;
+
+	do
+		end = now_ns();
+	while (end - start < usecs * 1000ll);
+	return end - start;
+}
+
+static void say(const char *name, long long ns)
+{
+	printf("%s %lld\n", name, ns / 1000);
+	fflush(stdout);
+}
+
+/* ---- locks ---- */
+
+static long long __attribute__((noinline)) locked_outer(int usecs)
+{
+	long long ns;
+
+	pthread_mutex_lock(&outer);
+	trace_note(1);
+	pthread_mutex_lock(&inner);
+	trace_note(2);
+	ns = busy(usecs / 2);
+	pthread_mutex_unlock(&inner);
+	trace_note(3);
+	ns += busy(usecs / 2);
+	pthread_mutex_unlock(&outer);
+	return ns;
+}
+
+static void __attribute__((noinline)) locked_short(void)
+{
+	pthread_mutex_lock(&outer);
+	trace_note(4);
+	pthread_mutex_unlock(&outer);
+}
+
+/* ---- signals ---- */
+
+static long long __attribute__((noinline)) masked(int usecs)
+{
+	sigset_t all, old;
+	long long ns;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	trace_note(5);
+	ns = busy(usecs);
+	trace_note(6);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return ns;
+}
+
+static int handler_usecs, handler_jumps;
+static long long handler_ns;
+
+static void on_signal(int sig)
+{
+	trace_note(7);
+	handler_ns = busy(handler_usecs);
+	trace_note(8);
+	if (handler_jumps)
+		siglongjmp(back, 1);
+}
+
+static long long __attribute__((noinline)) handled(int usecs, int jumps, int fills)
+{
+	struct sigaction act = { .sa_handler = on_signal };
+
+	if (fills)
+		sigfillset(&act.sa_mask);
+	sigaction(SIGUSR1, &act, NULL);
+	handler_usecs = usecs;
+	handler_jumps = jumps;
+	if (!sigsetjmp(back, 1))
+		raise(SIGUSR1);
+	return handler_ns;
+}
+
+/* ---- the program's own ---- */
+
+static long long __attribute__((noinline)) own(int usecs)
+{
+	long long ns;
+
+	tf_critical_start();
+	trace_note(9);
+	tf_critical_start();
+	ns = busy(usecs / 2);
+	tf_critical_stop();
+	trace_note(10);
+	ns += busy(usecs / 2);
+	tf_critical_stop();
+	return ns;
+}
+
+/* ---- two threads: B's section begins before A's, and ends after it ---- */
+
+static pthread_spinlock_t spin[2];
+static volatile int turn;
+
+static void await(int wanted)
+{
+	while (turn != wanted)
+		usleep(100);
+}
+
+static void *__attribute__((noinline)) other(void *arg)
+{
+	pthread_spin_lock(&spin[1]);
+	turn = 1;
+	await(2);
+	busy(1000);
+	pthread_spin_unlock(&spin[1]);
+	turn = 3;
+	await(4);
+	return NULL;
+}
+
+static long long __attribute__((noinline)) overlapped(int usecs)
+{
+	pthread_t thread;
+	long long ns;
+
+	pthread_spin_init(&spin[0], 0);
+	pthread_spin_init(&spin[1], 0);
+	pthread_create(&thread, NULL, other, NULL);
+	await(1);
+	pthread_spin_lock(&spin[0]);
+	ns = busy(usecs);
+	pthread_spin_unlock(&spin[0]);
+	turn = 2;
+	await(3);
+	turn = 4;
+	pthread_join(thread, NULL);
+	return ns;
+}
+
+/* ---- somebody is woken ---- */
+
+static pthread_cond_t ready = PTHREAD_COND_INITIALIZER;
+static int waiting, is_ready;
+static long long woke_ns, ran_ns;
+
+static void *__attribute__((noinline)) sleeper(void *arg)
+{
+	pthread_setname_np(pthread_self(), "sleeper");
+	pthread_mutex_lock(&outer);
+	waiting = (int)syscall(SYS_gettid);
+	while (!is_ready)
+		pthread_cond_wait(&ready, &outer);
+	ran_ns = now_ns();
+	pthread_mutex_unlock(&outer);
+	return NULL;
+}
+
+static void __attribute__((noinline)) waker(void)
+{
+	/* It gets the mutex, and so runs, only when we have released that. */
+	woke_ns = now_ns();
+	pthread_cond_signal(&ready);
+	trace_note(11);
+	busy(5000);
+	woke_ns = now_ns() - woke_ns;
+}
+
+static long long __attribute__((noinline)) woken(void)
+{
+	pthread_t thread;
+	int there = 0;
+
+	pthread_create(&thread, NULL, sleeper, NULL);
+	for (;;) {
+		pthread_mutex_lock(&outer);
+		there = waiting;
+		if (there)
+			break;
+		pthread_mutex_unlock(&outer);
+		usleep(1000);
+	}
+	is_ready = 1;
+	waker();
+	pthread_mutex_unlock(&outer);
+	pthread_join(thread, NULL);
+	printf("sleeper %d\n", there);
+	return woke_ns;
+}
+
+int main(int argc, char **argv)
+{
+	int usecs = argc > 2 ? atoi(argv[2]) : 3000;
+
+	printf("pid %d\n", (int)getpid());
+	fflush(stdout);
+	if (!strcmp(argv[1], "lock")) {
+		say("lock", locked_outer(usecs));
+		locked_short();
+	} else if (!strcmp(argv[1], "mask")) {
+		say("mask", masked(usecs));
+		masked(0);
+	} else if (!strcmp(argv[1], "handler")) {
+		say("handler", handled(usecs, 0, 1));
+	} else if (!strcmp(argv[1], "jump")) {
+		say("jump", handled(usecs, 1, 1));
+		busy(usecs * 4);	/* not in the section any more */
+	} else if (!strcmp(argv[1], "unmasked")) {
+		say("unmasked", handled(usecs, 0, 0));
+	} else if (!strcmp(argv[1], "own")) {
+		say("own", own(usecs));
+	} else if (!strcmp(argv[1], "overlap")) {
+		say("overlap", overlapped(usecs));
+	} else if (!strcmp(argv[1], "wake")) {
+		say("wake", woken());
+	} else if (!strcmp(argv[1], "growing")) {
+		for (int i = 1; i <= 5; i++)
+			say("growing", masked(usecs * i));
+		say("shorter", masked(usecs));
+	}
+	return 0;
+}
