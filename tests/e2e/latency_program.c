@@ -5,7 +5,6 @@
  * Lengths are busy-waits that the program measures itself: it prints for each
  * section a line "NAME USECS", the time that it lasted at least.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
