@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include "agent/graph.h"
 #include "agent/sites_state.h"
 #include "agent/syscall.h"
 
@@ -144,7 +145,7 @@ static void answer_fill(int err)
 	uint64_t dsos[LAYOUT_MAX_DSOS / 64] = { 0 };
 
 	a->nr_sites = a->nr_skipped = a->nr_on = 0;
-	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++) {
+	for (unsigned int i = 0; i < sites.nr_known; i++) {
 		const struct known *k = &sites.known[i];
 
 		if (!k->ld || !k->tried)
@@ -167,7 +168,7 @@ static void obey(const struct site_control *c, uint32_t command)
 	/* A sandbox may kill who changes its memory; waiting is what all threads do. */
 	int err = may ? 0 : -EPERM;
 
-	for (unsigned int i = 0; may && i < LAYOUT_MAX_DSOS; i++) {
+	for (unsigned int i = 0; may && i < sites.nr_known; i++) {
 		struct known *k = &sites.known[i];
 		int one = k->ld && k->dso.table ? known_obey(c, k) : 0;
 
@@ -297,7 +298,7 @@ static bool prepare_all(void)
 {
 	bool any = false;
 
-	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++) {
+	for (unsigned int i = 0; i < sites.nr_known; i++) {
 		struct known *k = &sites.known[i];
 		int err = k->ld && !k->tried ? known_prepare(k) : 0;
 
@@ -312,7 +313,7 @@ static bool prepare_all(void)
 /* The words of a DSO that is new are there when the server answers; without an answer they come with a command. */
 static void tell_all(void)
 {
-	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++) {
+	for (unsigned int i = 0; i < sites.nr_known; i++) {
 		struct known *k = &sites.known[i];
 		struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_DSO, .value = k->number };
 		struct attach_reply reply;
@@ -327,7 +328,7 @@ static void tell_all(void)
 
 static void obey_new(void)
 {
-	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++)
+	for (unsigned int i = 0; i < sites.nr_known; i++)
 		if (sites.known[i].ld && sites.known[i].dso.table && !sites.known[i].obeys)
 			known_obey(control(), &sites.known[i]);
 	answer_fill(0);
@@ -336,7 +337,7 @@ static void obey_new(void)
 
 static bool any_new(void)
 {
-	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++)
+	for (unsigned int i = 0; i < sites.nr_known; i++)
 		if (sites.known[i].ld && !sites.known[i].tried)
 			return true;
 	return false;
@@ -391,7 +392,7 @@ void sites_begin(void)
 	bool any = false;
 
 	sites_lock();
-	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++)
+	for (unsigned int i = 0; i < sites.nr_known; i++)
 		any |= sites.known[i].ld != NULL;
 	if (any) {
 		obey_now();
@@ -406,7 +407,7 @@ void sites_again(void)
 {
 	sites_lock();
 	watch_again();
-	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++)
+	for (unsigned int i = 0; i < sites.nr_known; i++)
 		if (sites.known[i].ld && is_there(&sites.known[i]))
 			patch_look(&sites.known[i].dso);
 	sites_unlock();

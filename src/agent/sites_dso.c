@@ -95,9 +95,22 @@ static bool find_in(struct known *k, const struct file *f)
 	return k->dso.nr != 0;
 }
 
+static void known_map(void)
+{
+	long at = agent_syscall(SYS_mmap, 0, LAYOUT_MAX_DSOS * sizeof(struct known), PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (is_error(at))
+		return;
+	sites.known = (struct known *)at;
+	sites.nr_known = LAYOUT_MAX_DSOS;
+}
+
 static struct known *known_free(void)
 {
-	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++)
+	if (!sites.known)
+		known_map();
+	for (unsigned int i = 0; i < sites.nr_known; i++)
 		if (!sites.known[i].ld)
 			return &sites.known[i];
 	return NULL;
@@ -105,22 +118,23 @@ static struct known *known_free(void)
 
 struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool alone)
 {
-	struct known *k = known_free();
-	bool has = false;
+	struct known found = { .dso.bias = bias, .path = path, .number = UINT32_MAX, .alone = alone, .program = !*path };
+	struct known *k = NULL;
 	struct file f;
 
-	/* The vdso's has no directory. */
-	if (!k || !ld || !path || (*path && !strchr(path, '/')) || agent_restricted() || agent_filtered())
+	/* The vdso's path has no directory. */
+	if (!ld || (*path && !strchr(path, '/')) || agent_restricted() || agent_filtered() ||
+	    !file_map(*path ? path : "/proc/self/exe", &f))
 		return NULL;
-	*k = (struct known){ .dso.bias = bias, .path = path, .number = UINT32_MAX, .alone = alone,
-			     .program = !*path };
-	if (file_map(*path ? path : "/proc/self/exe", &f)) {
-		has = find_in(k, &f);
-		agent_syscall(SYS_munmap, f.bytes, f.size);
+	if (find_in(&found, &f))
+		k = known_free();
+	if (k) {
+		*k = found;
+		/* Release: a child that is forked meanwhile finds all of it. */
+		__atomic_store_n(&k->ld, ld, __ATOMIC_RELEASE);
 	}
-	/* Release: a child that is forked meanwhile finds all of it. */
-	__atomic_store_n(&k->ld, has ? ld : NULL, __ATOMIC_RELEASE);
-	return has ? k : NULL;
+	agent_syscall(SYS_munmap, f.bytes, f.size);
+	return k;
 }
 
 /* ---- The tables of words ---- */

@@ -32,12 +32,12 @@
 #include "agent/sites_state.h"
 #include "agent/syscall.h"
 
-enum { MAX_SEEN = 4096, PAGE = 4096, BLOCK = 16, ENDBR = 4, JUMP = 0xe9, RET = 0xc3, WAIT_MS = 1000, MAX_LISTS = 16 };
+enum { MAX_SEEN = 1024, PAGE = 4096, BLOCK = 16, ENDBR = 4, JUMP = 0xe9, RET = 0xc3, WAIT_MS = 1000, MAX_LISTS = 16 };
 
 static struct {
 	const void	*ld;		/* its dynamic section */
-	const struct r_debug *list;	/* the name space it is in */
-	struct known	*known;		/* NULL: it has no sites */
+	uint32_t	list;		/* number of the name space */
+	uint32_t	known;		/* 1 + its number among those with sites; 0: it has none */
 } seen[MAX_SEEN];
 static unsigned int nr_seen;
 
@@ -78,20 +78,23 @@ static bool is_closing(void)
 
 /* ---- seen[] ---- */
 
-static void seen_add(const void *ld, const struct r_debug *list, uintptr_t bias, const char *path, bool alone)
+static void seen_add(const void *ld, uint32_t list, uintptr_t bias, const char *path, bool alone)
 {
+	const struct known *k;
+
 	if (nr_seen == MAX_SEEN)
 		return;
 	graph_dso(path);
+	k = known_find(ld, bias, path, alone);
 	seen[nr_seen].ld = ld;
 	seen[nr_seen].list = list;
-	seen[nr_seen++].known = known_find(ld, bias, path, alone);
+	seen[nr_seen++].known = k ? (uint32_t)(k - sites.known) + 1 : 0;
 }
 
 static void seen_drop(unsigned int i)
 {
 	if (seen[i].known)
-		known_drop(seen[i].known);
+		known_drop(&sites.known[seen[i].known - 1]);
 	seen[i].ld = NULL;
 }
 
@@ -106,7 +109,7 @@ static void seen_compress(void)
 }
 
 /* The next one of the list from there on. */
-static unsigned int seen_next(unsigned int i, unsigned int end, const struct r_debug *list)
+static unsigned int seen_next(unsigned int i, unsigned int end, uint32_t list)
 {
 	while (i < end && (seen[i].list != list || !seen[i].ld))
 		i++;
@@ -114,11 +117,11 @@ static unsigned int seen_next(unsigned int i, unsigned int end, const struct r_d
 }
 
 /* W2: what is seen and not in the list any more has gone, what follows the last one seen is new. */
-static void list_compare(const struct r_debug *list)
+static void list_compare(const struct r_debug *r, uint32_t list)
 {
 	unsigned int end = nr_seen, i = seen_next(0, end, list);
 
-	for (const struct link_map *m = list->r_map; m; m = m->l_next) {
+	for (const struct link_map *m = r->r_map; m; m = m->l_next) {
 		while (i < end && seen[i].ld != m->l_ld) {
 			seen_drop(i);
 			i = seen_next(i, end, list);
@@ -138,7 +141,7 @@ static void compare_all(void)
 
 	/* Of a program that was attached late the other name spaces are not known. */
 	for (const struct r_debug *r = debug; r && nr < (agent.late ? 1 : MAX_LISTS); r = next_list(r), nr++)
-		list_compare(r);
+		list_compare(r, nr);
 	seen_compress();
 }
 
@@ -256,7 +259,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	l->first = false;
 	if (!ld || (l->only_program && !is_program))
 		return 0;
-	seen_add(ld, debug, info->dlpi_addr, is_program ? "" : info->dlpi_name, l->alone);
+	seen_add(ld, 0, info->dlpi_addr, is_program ? "" : info->dlpi_name, l->alone);
 	return 0;
 }
 
@@ -286,7 +289,6 @@ void watch_start(bool alone)
 {
 	struct looking l = { .alone = alone, .first = true };
 
-	graph_start();
 	sites.watching = watch_install(alone);
 	l.only_program = !sites.watching;
 	/* The linker calls nobody while this runs, and unmaps nothing before we have the lock no more. */
