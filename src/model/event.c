@@ -4,6 +4,7 @@
 #include <traceevent/event-parse.h>
 
 #include "model/format.h"
+#include "model/ftrace.h"
 
 const struct field *event_fields(struct event *e, unsigned int *nr)
 {
@@ -55,7 +56,10 @@ bool event_has_enable(const struct event *e)
 
 bool event_has_trigger(const struct event *e)
 {
-	return !e->internal || !strcmp(e->name, "print");
+	if (!e->internal || !strcmp(e->name, "print"))
+		return true;
+	/* Where programs are traced: their functions are counted without being recorded. */
+	return e->id == LAYOUT_FUNCTION_ID && e->model->ftrace && e->model->ftrace->offered;
 }
 
 bool event_has_id(const struct event *e)

@@ -12,6 +12,7 @@
 #include "model/eprobe.h"
 #include "model/event_file.h"
 #include "model/event_wants.h"
+#include "model/ftrace_groups.h"
 #include "model/pids.h"
 #include "model/trigger.h"
 
@@ -216,7 +217,9 @@ int event_publish(struct event *e)
 
 	if (e->model->closing || e->model->held)
 		return 0;
-	err = probe ? eprobe_sync(probe) : 0;
+	err = ftrace_triggers_changed(e);
+	if (!err && probe)
+		err = eprobe_sync(probe);
 	if (!err)
 		err = build_plan(e, &new, &size);
 	if (err || (!new && !old))

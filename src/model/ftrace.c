@@ -36,7 +36,12 @@ struct ftrace_instance *ftrace_of_instance(struct instance *inst)
 	fi->function = (struct ftrace_ops){
 		.inst = inst, .kind = FTRACE_OPS_FUNCTION, .callback = "function_trace_call", .hashes = &fi->hashes,
 	};
+	fi->triggers = (struct ftrace_ops){
+		.inst = inst, .kind = FTRACE_OPS_TRIGGER, .callback = "event_function_triggers_call",
+		.hashes = &fi->hashes,
+	};
 	list_init(&fi->function.node);
+	list_init(&fi->triggers.node);
 	list_init(&fi->mods[FTRACE_FILTER]);
 	list_init(&fi->mods[FTRACE_NOTRACE]);
 	list_init(&fi->probes);
@@ -57,6 +62,10 @@ void ftrace_instance_destroy(struct instance *inst)
 	if (!fi)
 		return;
 	ftrace_ops_disable(&fi->function);
+	if (m->ftrace && m->ftrace->profiled.inst == inst)
+		ftrace_ops_disable(&m->ftrace->profiled);
+	ftrace_triggers_end(inst);
+	ftrace_ops_disable(&fi->triggers);
 	ftrace_probes_destroy(fi);
 	for (int i = 0; i < 2; i++) {
 		ftrace_mods_clear(fi, (enum ftrace_list)i);

@@ -156,6 +156,7 @@ struct ftrace_instance {
 	struct ftrace_hashes hashes;
 	struct ftrace_ops function;	/* what current_tracer enables; its kind and callback are the tracer's to set */
 	struct list_head mods[2];	/* by enum ftrace_list, newest first */
+	struct ftrace_ops triggers;	/* of the event ftrace:function; enabled while there are some */
 	struct list_head probes;	/* newest first */
 	uint64_t	hash_objects[2], mod_objects[2];	/* R4 */
 };
@@ -280,6 +281,8 @@ void ftrace_probes_destroy(struct ftrace_instance *fi);
 /* What a probe has for a site: NULL: nothing. The count that hits take down: NULL, it never ends. */
 const struct ftrace_probe_site *ftrace_probe_find(const struct ftrace_probe *p, uint64_t ip);
 _Atomic int64_t *ftrace_probe_count(const struct ftrace_probe_site *s);
+/* Its functions or batches have changed: tables and plans are made anew. 0, -ENOMEM */
+int ftrace_probe_publish(struct ftrace_probe *p);
 /* What hits find of it in a plan: the triggers of an arm, of which `room` are stored. How many there are. */
 uint32_t ftrace_probe_arms(const struct ftrace_probe *p, struct trigger_arm *out, uint32_t room);
 

@@ -131,7 +131,7 @@ struct ftrace_group *ftrace_group_make(struct ftrace_groups *gs, struct ftrace_o
 		index = free_index(gs);
 	g = index < 0 ? NULL : group_create(gs, ops, nr, index);
 	if (!g) {
-		gs->err = index < 0 ? -ENOSPC : -ENOMEM;
+		gs->err = gs->refused = index < 0 ? -ENOSPC : -ENOMEM;
 		return NULL;
 	}
 	err = ftrace_plan_publish(gs, g);
@@ -142,7 +142,7 @@ struct ftrace_group *ftrace_group_make(struct ftrace_groups *gs, struct ftrace_o
 	if (!err)
 		return g;
 	group_free(gs, g);
-	gs->err = err;
+	gs->err = gs->refused = err;
 	return NULL;
 }
 
@@ -178,7 +178,7 @@ static struct ftrace_group *group_of(struct ftrace_groups *gs, uint64_t ip, bool
 	int err = read_set(gs, ip, &nr);
 
 	if (err) {
-		gs->err = err;
+		gs->err = gs->refused = err;
 		return NULL;
 	}
 	if (!nr)
@@ -221,6 +221,15 @@ int ftrace_groups_error(struct ftrace *ft)
 
 	if (ft->groups)
 		ft->groups->err = 0;
+	return err;
+}
+
+int ftrace_groups_refused(struct ftrace *ft)
+{
+	const int err = ft->groups ? ft->groups->refused : 0;
+
+	if (ft->groups)
+		ft->groups->refused = 0;
 	return err;
 }
 

@@ -38,10 +38,16 @@ void ftrace_groups_settled(struct ftrace *ft);
 
 /* ---- For the control plane ---- */
 
+/* As ftrace_groups_error(), for who changes ops or sets. */
+int ftrace_groups_refused(struct ftrace *ft);
 /* The ops is no longer among the enabled ones. */
 void ftrace_groups_drop(struct ftrace *ft, const struct ftrace_ops *ops);
 /* What hits of an instance's functions do has changed (options, pids, triggers, probes): plans are made anew. 0, -ENOMEM */
 int ftrace_groups_publish(struct instance *inst);
+/* The triggers on ftrace:function are other ones, in some instance. 0, -ENOMEM, -ENOSPC */
+int ftrace_triggers_changed(struct event *e);
+/* The instance goes away, unless the server ends. */
+void ftrace_triggers_end(struct instance *inst);
 /* What enabled_functions prints of the tracer function with the options that it has. */
 const char *ftrace_function_callback(const struct instance *inst);
 /* func_stack_trace or func-no-repeats was switched. 0, -ENOMEM */

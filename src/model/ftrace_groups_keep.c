@@ -176,5 +176,5 @@ void ftrace_groups_restore_all(struct model *m)
 	free(gs->kept);
 	gs->kept = NULL;
 	gs->nr_kept = 0;
-	gs->err = 0;
+	gs->err = gs->refused = 0;
 }

@@ -136,8 +136,31 @@ int ftrace_keep_batch(struct ftrace_probe *p, struct ftrace_batch *b)
 	return err;
 }
 
+static int profile_ops(struct ftrace *ft, bool on)
+{
+	struct ftrace_instance *fi = ftrace_of_instance(ft->model->top);
+
+	if (!fi)
+		return -ENOMEM;
+	if (!ft->profiled.inst) {
+		ft->profiled = (struct ftrace_ops){
+			.inst = ft->model->top, .kind = FTRACE_OPS_PROFILE, .callback = "ftrace_graph_func",
+			.hashes = &fi->hashes,
+		};
+		list_init(&ft->profiled.node);
+	}
+	if (on)
+		return ftrace_ops_enable(&ft->profiled);
+	ftrace_ops_disable(&ft->profiled);
+	return 0;
+}
+
 int ftrace_set_profile(struct ftrace *ft, bool on)
 {
+	int err = profile_ops(ft, on);
+
+	if (err)
+		return err;
 	ft->profile = on;
 	if (ft->set)
 		ft->set(ft->changed_arg);

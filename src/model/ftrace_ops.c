@@ -180,7 +180,7 @@ int ftrace_ops_enable(struct ftrace_ops *ops)
 	s = step_of(ft, NULL, ops->hashes);
 	step_run(&s, ft);
 	tell(&s, ft);
-	err = ftrace_groups_error(ft);
+	err = ftrace_groups_refused(ft);
 	if (err)
 		ftrace_ops_disable(ops);
 	return err;
@@ -218,7 +218,7 @@ static int put_in_place(struct ftrace *ft, struct ftrace_hashes *h, const struct
 		first = false;
 	}
 	tell(&s, ft);
-	return ftrace_groups_error(ft);
+	return ftrace_groups_refused(ft);
 }
 
 int ftrace_hashes_replace(struct ftrace *ft, struct ftrace_hashes *h, struct ftrace_hash *filter,
@@ -263,5 +263,5 @@ int ftrace_ops_new_page(struct ftrace *ft, struct ftrace_page *page)
 	if (nr)
 		ft->changed(ft->changed_arg, changes, nr);
 	free(changes);
-	return ftrace_groups_error(ft);
+	return ftrace_groups_refused(ft);
 }

@@ -119,7 +119,10 @@ static void add_arm(struct building *b, const struct ftrace_ops *ops)
 
 	if (ops->kind == FTRACE_OPS_TRIGGER)
 		flags = add_triggers(b, ops);
-	else if (ops->kind != FTRACE_OPS_PROBE)
+	else if (ops->kind == FTRACE_OPS_PROBE)
+		b->nr_triggers += ftrace_probe_arms(ops->priv, b->arms ? &b->triggers[first] : NULL,
+						    b->arms ? UINT32_MAX : 0);
+	else
 		flags = record_flags(ops);
 	if (flags & ARM_STACK)
 		b->wants |= PLAN_WANTS_STACK;

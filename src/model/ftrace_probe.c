@@ -128,6 +128,8 @@ static void batch_free(struct ftrace_probe *p, struct ftrace_batch *b)
 
 	if (b->counts_ref && !m->closing)
 		session_data_retire(m->session, b->counts_ref, b->nr_counts * sizeof(int64_t));
+	if (b->table && !m->closing)
+		session_config_retire(m->session, b->table, b->table_size);
 	if (b->target && !m->closing)
 		event_file_soft(b->target, -1);
 	model_object_remove(m, &b->object);
@@ -214,6 +216,14 @@ static int put_in_place(struct ftrace_probe *p, struct ftrace_hash *hash)
 	return err ? err : ftrace_ops_enable(&p->ops);
 }
 
+static void batch_undo(struct ftrace_probe *p, struct ftrace_batch *b)
+{
+	sites_remove(p, b, NULL);
+	list_del(&b->node);
+	(void)ftrace_probe_publish(p);
+	batch_free(p, b);
+}
+
 static int add_sites(struct ftrace_probe *p, const struct request *r, struct ftrace_hash *hash,
 		     const uint64_t *ips, uint32_t nr)
 {
@@ -225,14 +235,15 @@ static int add_sites(struct ftrace_probe *p, const struct request *r, struct ftr
 		return -ENOMEM;
 	}
 	err = sites_add(p, b, ips);
+	if (!err)
+		err = ftrace_probe_publish(p);
 	if (err)
 		ftrace_hash_destroy(hash);
 	else
 		err = put_in_place(p, hash);
 	if (!err)
 		return ftrace_keep_batch(p, b);
-	sites_remove(p, b, NULL);
-	batch_free(p, b);
+	batch_undo(p, b);
 	return err;
 }
 
@@ -289,15 +300,26 @@ static bool matches(struct ftrace *ft, uint64_t ip, const struct ftrace_glob *g)
 	return site && ftrace_site_match(page, site, g);
 }
 
-static void remove_batches(struct ftrace_probe *p)
+/* First no plan leads to what goes. */
+static int remove_batches(struct ftrace_probe *p)
 {
 	struct ftrace_batch *b, *next;
+	struct list_head gone;
+	int err;
 
-	list_each_safe(b, next, &p->batches, node)
-		if (!b->nr)
-			batch_free(p, b);
-		else
-			ftrace_keep_batch(p, b);
+	list_init(&gone);
+	list_each_safe(b, next, &p->batches, node) {
+		if (!b->nr) {
+			list_del(&b->node);
+			list_add_tail(&b->node, &gone);
+		}
+	}
+	err = ftrace_probe_publish(p);
+	list_each(b, &p->batches, node)
+		ftrace_keep_batch(p, b);
+	list_each_safe(b, next, &gone, node)
+		batch_free(p, b);
+	return err;
 }
 
 static int remove_from(struct ftrace_probe *p, const struct ftrace_glob *g)
@@ -305,7 +327,7 @@ static int remove_from(struct ftrace_probe *p, const struct ftrace_glob *g)
 	struct ftrace *ft = ftrace_of(p->ops.inst->model);
 	struct ftrace_hash *hash = ftrace_hash_copy(p->hashes.filter, true);
 	const uint32_t before = p->nr;
-	int err;
+	int err, gone;
 
 	if (!hash)
 		return -ENOMEM;
@@ -322,8 +344,8 @@ static int remove_from(struct ftrace_probe *p, const struct ftrace_glob *g)
 	err = ftrace_hashes_replace(ft, &p->hashes, hash, NULL);
 	if (err)
 		ftrace_hash_destroy(hash);
-	remove_batches(p);
-	return err;
+	gone = remove_batches(p);
+	return err ? err : gone;
 }
 
 /* Nothing, or a single star, is all of them. */
@@ -460,6 +482,7 @@ void ftrace_probes_destroy(struct ftrace_instance *fi)
 	struct ftrace_batch *b, *next_batch;
 
 	list_each_safe(p, next, &fi->probes, node) {
+		ftrace_ops_disable(&p->ops);
 		list_each_safe(b, next_batch, &p->batches, node)
 			batch_free(p, b);
 		p->nr = 0;
@@ -524,6 +547,8 @@ static int restore_batch(struct ftrace_probe *p, const struct request *r, uint32
 	struct ftrace_batch *b = calloc(1, sizeof(*b));
 	int err = hash && b ? 0 : -ENOMEM;
 
+	if (b)
+		list_init(&b->node);
 	if (!err) {
 		b->nr_counts = nr_counts;
 		list_add_tail(&b->node, &p->batches);
@@ -536,15 +561,15 @@ static int restore_batch(struct ftrace_probe *p, const struct request *r, uint32
 		b->target = err ? NULL : r->target;
 	}
 	if (!err)
+		err = ftrace_probe_publish(p);
+	if (!err)
 		err = put_in_place(p, hash);
 	else
 		ftrace_hash_destroy(hash);
 	if (!err)
 		return ftrace_keep_batch(p, b);
-	if (b) {
-		sites_remove(p, b, NULL);
-		batch_free(p, b);
-	}
+	if (b)
+		batch_undo(p, b);
 	return err;
 }
 

@@ -57,6 +57,8 @@ static void fire(struct run *r, const struct trigger_arm *t, struct instance_sta
 {
 	if (t->kind == TRIGGER_HIST || t->kind == TRIGGER_PROBE)
 		fold(r, t, inst);
+	else if (t->flags & TRIGGER_FUNCTION)
+		hit_function_command(r, t, inst);
 	else
 		hit_trigger(r, t, inst);
 }

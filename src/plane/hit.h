@@ -5,7 +5,7 @@
  *     hit.c            which order: the plan, its arms, their triggers, the record; the short ways
  *     hit_trigger.c    what each trigger does that is no program
  *     hit_pids.c       set_event_pid and set_event_notrace_pid
- *     hit_function.c   what calls of functions have besides: set_ftrace_pid, sections, func-no-repeats
+ *     hit_function.c   what calls of functions have besides: set_ftrace_pid, sections, func-no-repeats, commands
  *     hit_synth.c      synthetic events: a hit inside the hit, and its records, which wait
  *
  *     plan -> | struct plan | arms[nr_arms], one an instance | trigger_arms, each arm's in a row |
@@ -119,6 +119,8 @@ void hit_fire_post(struct run *r, const struct trigger_arm *t, uint32_t nr, uint
 
 /* Any kind but those that fold() is for. */
 void hit_trigger(const struct run *r, const struct trigger_arm *t, struct instance_state *inst);
+/* Snapshot: live and other buffer change places. */
+void hit_swap_buffers(struct instance_state *inst);
 /* The stack that came with the hit, behind its record. */
 void hit_write_stack(const struct run *r, struct instance_state *inst, data_ref buffer);
 
@@ -137,6 +139,8 @@ enum { FUNCTION_CONDITIONS = ARM_FUNC_PIDS | ARM_NO_REPEATS | ARM_SECTION };
 
 /* Whether nothing is to be done in this arm: before any trigger fires. */
 bool hit_function_refuse(const struct run *r, const struct arm *arm, struct instance_state *inst);
+/* TRIGGER_FUNCTION. */
+void hit_function_command(const struct run *r, const struct trigger_arm *t, struct instance_state *inst);
 
 /* ---- hit_synth.c ---- */
 

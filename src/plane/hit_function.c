@@ -1,12 +1,190 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hit_function.c - calls of functions: when an arm has nothing to do
+ * hit_function.c - calls of functions: when an arm has nothing to do, and commands (FUNCTION:traceoff:3)
+ *
+ * F1  Counts are int64_t in the data region, taken down by compare-and-swap,
+ *     relaxed: only that each firing is taken once matters. What a count of -1
+ *     or below means differs from command to command, as in the kernel.
+ * F2  Repeats are counted by each thread for itself, where the kernel counts
+ *     them by CPU: threads here do not run to their end before another runs.
  */
 #include "plane/hit.h"
+#include "plane/ring.h"
+
+/* The fields that ftrace:function, funcgraph_entry and funcgraph_exit begin with; parent_ip: of the first alone. */
+struct function_record {
+	struct record_common common;
+	uint64_t	ip, parent_ip;
+};
+
+struct repeats_record {
+	struct record_common common;
+	uint64_t	ip, parent_ip;
+	uint16_t	count, top_delta;
+	uint32_t	bottom_delta;
+};
+
+/* ---- func-no-repeats ---- */
+
+static uint64_t now(const struct run *r, struct instance_state *inst)
+{
+	return r->h->time ? r->h->time : clock_now(&plane_header(r->p)->tsc, inst);
+}
+
+static void write_repeats(const struct run *r, const struct hit_repeat *last)
+{
+	struct instance_state *inst = plane_instance(r->p, (last->instance - 1) % LAYOUT_MAX_INSTANCES);
+	const uint64_t delta = now(r, inst) - last->time;
+	const data_ref buffer = live_buffer(inst);
+	struct repeats_record rec = {
+		.common = *(const struct record_common *)r->h->record, .ip = last->ip, .parent_ip = last->parent_ip,
+		.count = (uint16_t)last->count, .top_delta = (uint16_t)(delta >> 32), .bottom_delta = (uint32_t)delta,
+	};
+
+	rec.common.type = LAYOUT_REPEATS_ID;
+	if (buffer && records(inst, r->h->cpu))
+		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, &rec, sizeof(rec));
+}
+
+/* Whether the call is the last one again; else what was counted of that is written first. */
+static bool repeats(const struct run *r, const struct arm *arm, struct instance_state *inst)
+{
+	const struct function_record *f = r->h->record;
+	struct hit_repeat *last = &plane_scratch(r->p, r->slot, r->level)->repeat[arm->instance % HIT_REPEATS];
+	bool mine = last->instance && last->pid == f->common.pid;
+
+	if (r->h->size < sizeof(*f))
+		return false;
+	if (mine && last->instance == arm->instance + 1 && last->ip == f->ip && last->parent_ip == f->parent_ip &&
+	    last->count < UINT16_MAX) {
+		last->time = now(r, inst);
+		last->count++;
+		return true;
+	}
+	if (mine && last->count)
+		write_repeats(r, last);
+	*last = (struct hit_repeat){ .instance = arm->instance + 1, .pid = f->common.pid,
+				     .ip = f->ip, .parent_ip = f->parent_ip };
+	return false;
+}
 
 bool hit_function_refuse(const struct run *r, const struct arm *arm, struct instance_state *inst)
 {
 	if ((arm->flags & ARM_SECTION) && !r->h->section)
 		return true;
-	return (arm->flags & ARM_FUNC_PIDS) && hit_function_pids_refuse(r, inst);
+	if ((arm->flags & ARM_FUNC_PIDS) && hit_function_pids_refuse(r, inst))
+		return true;
+	return (arm->flags & ARM_NO_REPEATS) && repeats(r, arm, inst);
+}
+
+/* ---- Commands ---- */
+
+static const struct trigger_site *site_find(const struct trigger_sites *t, uint64_t ip)
+{
+	uint32_t from = 0, to = t->nr;
+
+	while (from < to) {
+		const uint32_t at = from + (to - from) / 2;
+
+		if (t->sites[at].ip == ip)
+			return &t->sites[at];
+		if (t->sites[at].ip < ip)
+			from = at + 1;
+		else
+			to = at;
+	}
+	return NULL;
+}
+
+/* False: the command is not for this function. *count NULL: it never ends. */
+static bool count_find(const struct run *r, const struct trigger_arm *t, _Atomic int64_t **count)
+{
+	const struct function_record *f = r->h->record;
+	const struct trigger_site *site;
+	uint64_t index = 0;
+
+	*count = NULL;
+	if (t->program) {
+		if (r->h->size < offsetof(struct function_record, parent_ip))
+			return false;
+		site = site_find(plane_config(r->p, t->program), f->ip);
+		if (!site)
+			return false;
+		index = site->index;
+	}
+	if (t->flags & TRIGGER_COUNTED)
+		*count = plane_data(r->p, t->state + index * sizeof(**count));
+	return true;
+}
+
+/* F1. `endless`: what is below 0 fires and stays. */
+static bool take(_Atomic int64_t *count, bool endless)
+{
+	int64_t left;
+
+	if (!count)
+		return true;
+	left = atomic_load_explicit(count, memory_order_relaxed);
+	do {
+		if (left < 0)
+			return endless;
+		if (!left)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(count, &left, left - 1, memory_order_relaxed,
+							memory_order_relaxed));
+	return true;
+}
+
+/* What changes nothing is not counted. */
+static void switch_word(_Atomic uint32_t *word, uint32_t to, _Atomic int64_t *count, bool endless)
+{
+	if (atomic_load_explicit(word, memory_order_relaxed) != to && take(count, endless))
+		atomic_store_explicit(word, to, memory_order_relaxed);
+}
+
+static void write_stack(const struct run *r, struct instance_state *inst, _Atomic int64_t *count)
+{
+	/* The kernel asks whether the top is tracing, and goes on taking down below 0: practically never an end. */
+	if (!count || (atomic_load_explicit(&plane_instance(r->p, 0)->tracing_on, memory_order_relaxed) &&
+		       take(count, true)))
+		hit_write_stack(r, inst, live_buffer(inst));
+}
+
+/* Tracing ends with it, so that what led there stays; the server does the rest. */
+static void dump(const struct run *r, uint64_t what)
+{
+	struct data_header *h = (struct data_header *)r->p->data;
+	uint64_t none = 0;
+
+	atomic_store_explicit(&plane_instance(r->p, 0)->tracing_on, 0, memory_order_relaxed);
+	/* One at a time. Release: pairs with the acquire of the server, who finds tracing off. */
+	atomic_compare_exchange_strong_explicit(&h->dump, &none, what, memory_order_release, memory_order_relaxed);
+}
+
+/* It has no count: where nothing is traced any more there is nothing new to write. */
+static void dump_cpu(const struct run *r)
+{
+	if (atomic_load_explicit(&plane_instance(r->p, 0)->tracing_on, memory_order_relaxed))
+		dump(r, 2 + (uint64_t)r->h->cpu);
+}
+
+void hit_function_command(const struct run *r, const struct trigger_arm *t, struct instance_state *inst)
+{
+	struct event_state *target = plane_data(r->p, t->target);
+	_Atomic int64_t *count;
+
+	if (!count_find(r, t, &count))
+		return;
+	if (t->kind == TRIGGER_TRACEON || t->kind == TRIGGER_TRACEOFF)
+		switch_word(&inst->tracing_on, t->kind == TRIGGER_TRACEON, count, false);
+	else if (t->kind == TRIGGER_ENABLE_EVENT || t->kind == TRIGGER_DISABLE_EVENT)
+		switch_word(&target->soft_disabled, t->kind == TRIGGER_DISABLE_EVENT, count, true);
+	else if (t->kind == TRIGGER_STACKTRACE)
+		write_stack(r, inst, count);
+	else if (t->kind == TRIGGER_SNAPSHOT && take(count, false))
+		hit_swap_buffers(inst);
+	else if (t->kind == TRIGGER_DUMP && take(count, false))
+		dump(r, 1);
+	else if (t->kind == TRIGGER_CPUDUMP)
+		dump_cpu(r);
 }

@@ -31,7 +31,7 @@ static void fire_tracing(const struct run *r, const struct trigger_arm *t, struc
 		atomic_store_explicit(&inst->tracing_on, on, memory_order_relaxed);
 }
 
-static void swap_buffers(struct instance_state *inst)
+void hit_swap_buffers(struct instance_state *inst)
 {
 	if (!atomic_load_explicit(&inst->buffers[1], memory_order_relaxed))	/* looked at, not into */
 		return;
@@ -43,13 +43,13 @@ static void swap_buffers(struct instance_state *inst)
 static void fire_snapshot(const struct run *r, const struct trigger_arm *t, struct instance_state *inst)
 {
 	if (may_fire(r, t))
-		swap_buffers(inst);
+		hit_swap_buffers(inst);
 }
 
 void hit_snapshot(struct run *cause, uint32_t instance)
 {
 	if (instance < LAYOUT_MAX_INSTANCES)
-		swap_buffers(plane_instance(cause->p, instance));
+		hit_swap_buffers(plane_instance(cause->p, instance));
 }
 
 static void fire_switch_event(const struct run *r, const struct trigger_arm *t, uint32_t disabled)
@@ -137,6 +137,8 @@ void hit_trigger(const struct run *r, const struct trigger_arm *t, struct instan
 		break;
 	case TRIGGER_HIST:
 	case TRIGGER_PROBE:
+	case TRIGGER_DUMP:
+	case TRIGGER_CPUDUMP:
 		break;
 	}
 }

@@ -44,6 +44,7 @@ enum {
 	LAYOUT_FUNCTION_ID	= 1,		/* common_type of ftrace:function, as the kernel's */
 	LAYOUT_GRAPH_EXIT_ID	= 10,		/* of ftrace:funcgraph_exit */
 	LAYOUT_GRAPH_ENTRY_ID	= 11,		/* of ftrace:funcgraph_entry */
+	LAYOUT_REPEATS_ID	= 19,		/* of ftrace:func_repeats */
 	LAYOUT_MAX_INSTANCES	= 256,
 	LAYOUT_MAX_CPUS		= 1024,
 	LAYOUT_COMM_LEN		= 16,
@@ -246,26 +247,42 @@ enum trigger_kind {
 	TRIGGER_ENABLE_EVENT, TRIGGER_DISABLE_EVENT, TRIGGER_ENABLE_HIST, TRIGGER_DISABLE_HIST,
 	TRIGGER_HIST,
 	TRIGGER_PROBE,			/* an event probe's: a program that makes a hit of its event */
+	TRIGGER_DUMP, TRIGGER_CPUDUMP,	/* commands of functions: the server writes a buffer out */
 };
 
 enum trigger_arm_flags {
 	TRIGGER_COUNTED	= 1 << 0,	/* trigger_state.count limits it */
 	TRIGGER_POST	= 1 << 1,	/* fires after the commit: stacktrace and traceoff, trigger_kind_is_post() */
 	TRIGGER_RECORD	= 1 << 2,	/* looks at the record */
+	TRIGGER_FUNCTION = 1 << 3,	/* a command of functions: see struct trigger_sites */
 };
 
 struct trigger_arm {
 	uint32_t	kind;		/* enum trigger_kind */
 	uint32_t	flags;		/* enum trigger_arm_flags */
 	config_ref	filter;		/* its own `if`: program, 0: none */
-	config_ref	program;	/* TRIGGER_HIST, TRIGGER_PROBE */
-	data_ref	state;		/* struct trigger_state */
+	config_ref	program;	/* TRIGGER_HIST, TRIGGER_PROBE; TRIGGER_FUNCTION: struct trigger_sites, 0: all functions */
+	data_ref	state;		/* struct trigger_state; TRIGGER_FUNCTION: int64_t[], counts */
 	/*
 	 * enable_event, enable_hist and their opposites: the event_state of the
 	 * event they switch. For hists its event_id leads to that event's plan
 	 * and so to all hists that the event has in that instance.
 	 */
 	data_ref	target;
+};
+
+/*
+ * The functions that a command is for, by address, and the numbers of their
+ * counts: one plan does for all functions of its group.
+ */
+struct trigger_sites {
+	uint32_t	nr;
+	uint32_t	pad;
+	struct trigger_site {
+		uint64_t	ip;
+		uint32_t	index;
+		uint32_t	pad;
+	} sites[];
 };
 
 static inline int trigger_kind_is_post(uint32_t kind)
@@ -500,6 +517,7 @@ enum {
 	HIT_VARS	= 32,	/* variables of an elt */
 	HIT_PENDING	= 64,	/* records that wait for their cause */
 	HIT_ARENA	= 8192,	/* bytes of synthetic records of one hit */
+	HIT_REPEATS	= 4,	/* instances with func-no-repeats that a thread tells apart */
 };
 
 /* What a reference read: a number, or where the text or stack lies. */
@@ -537,17 +555,32 @@ struct hit_synth {
 	_Alignas(8) char arena[HIT_ARENA];
 };
 
+/* func-no-repeats: a thread's last call of a function in an instance, and how often it came again. */
+struct hit_repeat {
+	uint32_t	instance;	/* 1 + its index, 0: none yet */
+	int32_t		pid;
+	uint64_t	ip, parent_ip;
+	uint64_t	time;		/* of the last one */
+	uint64_t	count;
+};
+
 /* Working memory of one level of hits, so that nothing large lies on a traced program's stack. */
 struct hit_scratch {
 	struct hit_frame frame[HIT_FRAMES];
 	struct stack_record stack;
 	struct hit_synth synth;
 	_Alignas(64) uint64_t record[256];	/* a record being filled */
+	struct hit_repeat repeat[HIT_REPEATS];
 };
 
 struct data_header {
 	uint64_t	magic;
 	_Atomic uint64_t generation;
+	/*
+	 * A command dump or cpudump was carried out: 1 for all CPUs, else 2 + the
+	 * CPU. Set from 0 by a hit, to 0 by the server when it has written the top's buffer out.
+	 */
+	_Atomic uint64_t dump;
 };
 
 /*

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* ftrace_commands.c - what calls of functions do besides being recorded: commands, triggers, stacks, repeats */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ftrace_fixture.h"
+#include "model/event_file.h"
+#include "model/options.h"
+#include "plane/hit.h"
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, functions_setup, functions_teardown)
+
+static int command(struct fixture *f, const char *text)
+{
+	return functions_edit(f->top, FTRACE_FILE_FILTER, false, text);
+}
+
+static bool is_tracing(struct fixture *f)
+{
+	return atomic_load(&f->top->state->tracing_on);
+}
+
+static void set_tracing(struct fixture *f, bool on)
+{
+	atomic_store(&f->top->state->tracing_on, on);
+}
+
+/* ---- Commands ---- */
+
+static void tracing_ends_and_begins_without_a_tracer(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(command(f, "alpha:traceoff\nbeta:traceon\n"), 0);
+	functions_call(f, 0x1010);
+	assert_true(is_tracing(f));
+	assert_int_equal(functions_call(f, 0x1000), 0);
+	assert_false(is_tracing(f));
+	functions_call(f, 0x1020);
+	assert_false(is_tracing(f));
+	functions_call(f, 0x1010);
+	assert_true(is_tracing(f));
+	assert_string_equal(functions_ring(f, f->top, 0), "");
+}
+
+static void each_function_has_its_own_count(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(command(f, "alpha:traceoff:2\n"), 0);
+	assert_int_equal(command(f, "beta:traceoff:1\n"), 0);
+	assert_int_equal(functions_word(0x1000), functions_word(0x1010));
+	for (int i = 0; i < 3; i++) {
+		set_tracing(f, true);
+		functions_call(f, 0x1000);
+		assert_int_equal(is_tracing(f), i == 2);
+	}
+	functions_call(f, 0x1010);
+	assert_false(is_tracing(f));
+	/* What changes nothing is not counted. */
+	functions_call(f, 0x1010);
+	set_tracing(f, true);
+	functions_call(f, 0x1010);
+	assert_true(is_tracing(f));
+	assert_prints(ftrace_print_file(f->top, FTRACE_FILE_FILTER, out),
+		"#### all functions enabled ####\nbeta:traceoff:count=0\nalpha:traceoff:count=0\n");
+}
+
+static void a_function_that_is_taken_out_of_a_batch_comes_back_with_the_new_count(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(command(f, "*a:traceoff:1\n"), 0);
+	set_tracing(f, true);
+	functions_call(f, 0x1010);
+	assert_false(is_tracing(f));
+	assert_int_equal(command(f, "!beta:traceoff:0\n"), 0);
+	assert_int_equal(functions_word(0x1010), 0);
+	assert_int_equal(command(f, "beta:traceoff:2\n"), 0);
+	for (int i = 0; i < 3; i++) {
+		set_tracing(f, true);
+		functions_call(f, 0x1010);
+		assert_int_equal(is_tracing(f), i == 2);
+	}
+	functions_call(f, 0x1020);
+	assert_false(is_tracing(f));
+}
+
+static void a_number_below_one_never_fires_for_tracing_and_snapshots(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(command(f, "alpha:traceoff:\n"), 0);
+	functions_call(f, 0x1000);
+	assert_true(is_tracing(f));
+	assert_prints(ftrace_print_file(f->top, FTRACE_FILE_FILTER, out),
+		"#### all functions enabled ####\nalpha:traceoff:count=-1\n");
+}
+
+static void events_are_switched_each_function_its_own(void **state)
+{
+	struct fixture *f = *state;
+	struct event_file *all = event_file_get(f->top, f->all), *other = event_file_get(f->top, f->other);
+
+	assert_int_equal(command(f, "alpha:enable_event:test:all\nbeta:enable_event:test:other\n"), 0);
+	assert_prints(event_file_print_enable(all, out), "0*");
+	functions_call(f, 0x1000);
+	assert_prints(event_file_print_enable(all, out), "1*");
+	assert_prints(event_file_print_enable(other, out), "0*");
+	functions_call(f, 0x1010);
+	assert_prints(event_file_print_enable(other, out), "1*");
+	assert_int_equal(command(f, "alpha:disable_event:test:all:1\n"), 0);
+	functions_call(f, 0x1000);	/* off and, by the older one, on */
+	functions_call(f, 0x1000);
+	assert_prints(event_file_print_enable(all, out), "1*");
+}
+
+static void a_stack_is_recorded_without_the_function(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(command(f, "alpha:stacktrace:2\n"), 0);
+	assert_int_equal(plan_of(session_plane(f->session), functions_word(0x1000) & SITE_GROUP)->wants,
+			 PLAN_WANTS_STACK);
+	for (int i = 0; i < 3; i++)
+		functions_call(f, 0x1000);
+	assert_string_equal(functions_ring(f, f->top, 0), "4 4 ");
+}
+
+static void a_snapshot_is_taken(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
+	functions_call(f, 0x1010);
+	assert_int_equal(command(f, "alpha:snapshot:1\n"), 0);
+	functions_call(f, 0x1000);
+	functions_call(f, 0x1000);
+	/* The command is the newer one: its turn comes first. */
+	assert_string_equal(functions_ring(f, f->top, 1), "1 ");
+	assert_string_equal(functions_ring(f, f->top, 0), "1 1 ");
+}
+
+static void a_dump_is_asked_for_and_tracing_ends(void **state)
+{
+	struct fixture *f = *state;
+	struct data_header *d = (struct data_header *)session_plane(f->session)->data;
+
+	assert_int_equal(command(f, "alpha:dump\nbeta:cpudump\n"), 0);
+	functions_call(f, 0x1000);
+	assert_false(is_tracing(f));
+	assert_int_equal(atomic_exchange(&d->dump, 0), 1);
+	set_tracing(f, true);
+	functions_call(f, 0x1000);
+	assert_true(is_tracing(f));
+	functions_call(f, 0x1010);
+	functions_call(f, 0x1010);
+	assert_int_equal(atomic_exchange(&d->dump, 0), 2);
+}
+
+/* Newest first: what is recorded before tracing ends, and what is not. */
+static void commands_and_the_tracer_take_turns_as_they_came(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(command(f, "alpha:traceoff\n"), 0);
+	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
+	assert_int_equal(functions_call(f, 0x1000), 1);
+	ftrace_ops_disable(functions_ops(f->top));
+	assert_int_equal(command(f, "!alpha:traceoff\n"), 0);
+	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
+	assert_int_equal(command(f, "alpha:traceoff\n"), 0);
+	set_tracing(f, true);
+	assert_int_equal(functions_call(f, 0x1000), 0);
+	assert_int_equal(functions_call(f, 0x1010), 0);
+	assert_false(is_tracing(f));
+}
+
+/* ---- Triggers on ftrace:function ---- */
+
+static void functions_are_counted_and_not_recorded(void **state)
+{
+	struct fixture *f = *state;
+	struct event_file *file = event_file_get(f->top, model_find_event(f->model, "ftrace", "function"));
+	const struct plan *plan;
+	char *text;
+
+	assert_true(event_has_trigger(file->event));
+	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "alpha beta\n"), 0);
+	assert_int_equal(event_file_trigger_write(file, "hist:keys=ip"), 0);
+	assert_int_equal(functions_word(0x1020), 0);
+	plan = plan_of(session_plane(f->session), functions_word(0x1000) & SITE_GROUP);
+	assert_non_null(plan);
+	assert_int_equal(plan->shape, PLAN_COUNT_KEY1);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(functions_call(f, 0x1000), 0);
+	functions_call(f, 0x1010);
+	assert_string_equal(functions_ring(f, f->top, 0), "");
+	text = printed(event_file_trigger_print(file, out));
+	assert_non_null(strstr(text, "hist:keys=ip:vals=hitcount"));
+	free(text);
+	assert_int_equal(event_file_trigger_write(file, "!hist:keys=ip"), 0);
+	assert_int_equal(functions_word(0x1000), 0);
+	assert_false(f->top->ftrace->triggers.enabled);
+}
+
+static void an_instance_with_triggers_can_go(void **state)
+{
+	struct fixture *f = *state;
+	struct instance *foo;
+	struct event_file *file;
+
+	assert_int_equal(instance_create(f->model, "foo", &foo), 0);
+	file = event_file_get(foo, model_find_event(f->model, "ftrace", "function"));
+	assert_int_equal(event_file_trigger_write(file, "hist:keys=ip"), 0);
+	assert_int_equal(event_file_trigger_write(file, "hist:keys=parent_ip"), 0);
+	assert_int_equal(event_file_trigger_write(file, "traceoff:1 if ip == 4096"), 0);
+	functions_call(f, 0x1000);
+	assert_false(atomic_load(&foo->state->tracing_on));
+	assert_int_equal(functions_edit(foo, FTRACE_FILE_FILTER, false, "alpha:traceoff:1\n"), 0);
+	assert_int_equal(instance_remove(foo), 0);
+	assert_int_equal(functions_word(0x1000), 0);
+}
+
+/* ---- Options ---- */
+
+static void a_stack_lies_behind_each_function(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
+	assert_int_equal(option_set(f->top, OPTION_STACKTRACE, true), 0);	/* not for functions */
+	functions_call(f, 0x1000);
+	assert_int_equal(option_set(f->top, OPTION_FUNC_STACK_TRACE, true), 0);
+	functions_call(f, 0x1000);
+	assert_string_equal(functions_ring(f, f->top, 0), "1 1 4 ");
+	assert_prints(ftrace_print_flagged(f->model->ftrace, FTRACE_SITE_ENABLED, out),
+		"alpha (1)           ->function_stack_trace_call\nbeta (1)           ->function_stack_trace_call\n"
+		"gamma (1)           ->function_stack_trace_call\ndelta (1)           ->function_stack_trace_call\n"
+		"load [libone] (1)           ->function_stack_trace_call\n");
+}
+
+static void what_comes_again_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct { struct record_common common; uint64_t ip, parent_ip; uint16_t count, top; uint32_t bottom; } r;
+	const uint32_t group = LAYOUT_GROUPS_AT;
+
+	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
+	assert_int_equal(option_set(f->top, OPTION_FUNC_NO_REPEATS, true), 0);
+	for (uint64_t i = 1; i <= 4; i++)
+		functions_hit(f, group, (struct hit){ .time = 1000 * i }, 0x1000, 42);
+	functions_hit(f, group, (struct hit){ .time = 9000 }, 0x1010, 42);
+	functions_hit(f, group, (struct hit){ .time = 10000 }, 0x1000, 42);
+	assert_string_equal(functions_ring(f, f->top, 0), "1 19 1 1 ");
+	assert_int_equal(functions_nth(f, f->top, 1, &r, sizeof(r)), sizeof(r));
+	assert_int_equal(r.count, 3);
+	assert_int_equal(r.ip, 0x1000);
+	assert_int_equal(r.bottom, 5000);
+	/* Another thread's is another call. */
+	functions_hit(f, group, (struct hit){ .time = 11000 }, 0x1000, 43);
+	assert_string_equal(functions_ring(f, f->top, 0), "1 19 1 1 1 ");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(tracing_ends_and_begins_without_a_tracer),
+		TEST(each_function_has_its_own_count),
+		TEST(a_function_that_is_taken_out_of_a_batch_comes_back_with_the_new_count),
+		TEST(a_number_below_one_never_fires_for_tracing_and_snapshots),
+		TEST(events_are_switched_each_function_its_own),
+		TEST(a_stack_is_recorded_without_the_function),
+		TEST(a_snapshot_is_taken),
+		TEST(a_dump_is_asked_for_and_tracing_ends),
+		TEST(commands_and_the_tracer_take_turns_as_they_came),
+		TEST(functions_are_counted_and_not_recorded),
+		TEST(an_instance_with_triggers_can_go),
+		TEST(a_stack_lies_behind_each_function),
+		TEST(what_comes_again_is_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
