@@ -139,24 +139,30 @@ static void answer_count(struct site_answer *a, const struct known *k)
 	}
 }
 
-static void answer_fill(int err)
+static void answer_dsos(struct site_answer *a)
 {
-	struct site_answer *a = answer_place();
 	uint64_t dsos[LAYOUT_MAX_DSOS / 64] = { 0 };
 
-	a->nr_sites = a->nr_skipped = a->nr_on = 0;
 	for (unsigned int i = 0; i < sites.nr_known; i++) {
 		const struct known *k = &sites.known[i];
 
-		if (!k->ld || !k->tried)
-			continue;
-		answer_count(a, k);
-		if (k->number < LAYOUT_MAX_DSOS)
+		if (k->ld && k->tried && k->number < LAYOUT_MAX_DSOS)
 			dsos[k->number / 64] |= 1ull << k->number % 64;
 	}
 	/* Relaxed: a hint. */
 	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS / 64; i++)
 		atomic_store_explicit(&a->dsos[i], dsos[i], memory_order_relaxed);
+}
+
+static void answer_fill(int err)
+{
+	struct site_answer *a = answer_place();
+
+	a->nr_sites = a->nr_skipped = a->nr_on = 0;
+	for (unsigned int i = 0; i < sites.nr_known; i++)
+		if (sites.known[i].ld && sites.known[i].tried)
+			answer_count(a, &sites.known[i]);
+	answer_dsos(a);
 	a->pid = agent.here->pid;
 	a->err = err;
 }
@@ -195,7 +201,10 @@ static uint32_t obey_now(void)
 
 void sites_catch_up(void)
 {
-	if (!sites.postponed || !agent_attached())
+	if (!agent_attached())
+		return;
+	answer_dsos(answer_place());	/* some may have gone */
+	if (!sites.postponed)
 		return;
 	sites.postponed = false;
 	obey_now();
