@@ -78,6 +78,9 @@ struct attach_behind {
 void attach_behind(struct session *s, uint32_t command, struct attach_behind *out);
 /* Those that are late are slow from now on, until they answer. */
 void attach_give_up(struct session *s, uint32_t command);
+/* For each process that tells which DSOs with sites it has now: a bit each, by number; LAYOUT_MAX_DSOS of them. */
+void attach_dsos(struct session *s, void (*fn)(void *arg, const struct attach_peer *peer, const uint64_t *dsos),
+		 void *arg);
 
 /*
  * Takes back the slots of threads that are gone from living processes, and

@@ -82,6 +82,7 @@ int process_add(struct session *s, pid_t pid, int pidfd, int conn)
 				       .image = process_image(pid) };
 		if (pidfd >= 0)
 			epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, pidfd, &ev);
+		process_forget_answer(s, (unsigned int)i);
 		e = entry_of(s, (unsigned int)i);
 		e->start_time = process_start_time(pid);
 		e->pid = (uint32_t)pid;

@@ -33,6 +33,33 @@ uint32_t attach_command(struct session *s)
 	return command;
 }
 
+static struct program_tables *tables_of(struct session *s)
+{
+	return session_data(s, s->header->programs, sizeof(struct program_tables));
+}
+
+void process_forget_answer(struct session *s, unsigned int index)
+{
+	const struct site_control *c = session_config(s, s->header->sites, sizeof(*c));
+	struct program_tables *t = tables_of(s);
+
+	if (!t)
+		return;
+	t->sites[index].pid = 0;
+	atomic_store_explicit(&t->sites[index].command,
+			      atomic_load_explicit(&c->command, memory_order_relaxed) - 1, memory_order_relaxed);
+}
+
+static bool has_sites(const struct site_answer *a)
+{
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS / 64; i++)
+		/* Relaxed: in front of `command`. */
+		if (atomic_load_explicit(&a->dsos[i], memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* Whoever has no sites has nothing to answer. */
 enum answered { ANSWERED_NEVER, ANSWERED_OLDER, ANSWERED };
 
 static enum answered answer_of(const struct session *s, const struct program_tables *t, unsigned int index,
@@ -44,6 +71,8 @@ static enum answered answer_of(const struct session *s, const struct program_tab
 
 	if (a->pid != (uint32_t)s->processes[index].pid)
 		return ANSWERED_NEVER;
+	if (!has_sites(a))
+		return ANSWERED;
 	return (int32_t)(last - command) >= 0 ? ANSWERED : ANSWERED_OLDER;
 }
 
@@ -74,9 +103,8 @@ static void look_at(struct session *s, const struct program_tables *t, unsigned 
 		p->slow = false;
 		return;
 	}
-	if (a == ANSWERED_NEVER && (p->held || process_now_ms() - p->since > FRESH_MS))
-		return;
-	if (!process_alive(p))
+	/* Held, it reads the words when it goes on. */
+	if (p->held || (a == ANSWERED_NEVER && process_now_ms() - p->since > FRESH_MS) || !process_alive(p))
 		return;
 	if (a == ANSWERED_NEVER)
 		out->fresh++;
@@ -88,7 +116,7 @@ static void look_at(struct session *s, const struct program_tables *t, unsigned 
 
 void attach_behind(struct session *s, uint32_t command, struct attach_behind *out)
 {
-	const struct program_tables *t = session_data(s, s->header->programs, sizeof(*t));
+	const struct program_tables *t = tables_of(s);
 
 	*out = (struct attach_behind){ 0 };
 	for (unsigned int i = 0; t && i < LAYOUT_MAX_PROCESSES; i++)
@@ -98,9 +126,28 @@ void attach_behind(struct session *s, uint32_t command, struct attach_behind *ou
 
 void attach_give_up(struct session *s, uint32_t command)
 {
-	const struct program_tables *t = session_data(s, s->header->programs, sizeof(*t));
+	const struct program_tables *t = tables_of(s);
 
 	for (unsigned int i = 0; t && i < LAYOUT_MAX_PROCESSES; i++)
 		if (s->processes[i].pid && process_answered(s, t, i, command) == ANSWERED_OLDER)
 			s->processes[i].slow = true;
+}
+
+void attach_dsos(struct session *s, void (*fn)(void *arg, const struct attach_peer *peer, const uint64_t *dsos),
+		 void *arg)
+{
+	const struct program_tables *t = tables_of(s);
+	uint64_t dsos[LAYOUT_MAX_DSOS / 64];
+
+	for (unsigned int i = 0; t && i < LAYOUT_MAX_PROCESSES; i++) {
+		const struct attach_peer peer = { i + 1, s->processes[i].pid };
+		const struct site_answer *a = &t->sites[i];
+
+		if (!peer.pid || a->pid != (uint32_t)peer.pid)
+			continue;
+		for (unsigned int k = 0; k < LAYOUT_MAX_DSOS / 64; k++)
+			/* Relaxed: looked at again soon. */
+			dsos[k] = atomic_load_explicit(&a->dsos[k], memory_order_relaxed);
+		fn(arg, &peer, dsos);
+	}
 }

@@ -93,6 +93,7 @@ uint64_t process_image(pid_t pid);
 
 /* site_command.c */
 int64_t process_now_ms(void);				/* of the monotonic clock */
+void process_forget_answer(struct session *s, unsigned int index);	/* of who had the index before */
 
 /* task.c: threads of processes that may live in another pid name space */
 /* The thread that the process itself calls `tid`, as this process sees it; 0: there is none. */

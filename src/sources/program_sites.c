@@ -131,6 +131,70 @@ void program_sites_look(struct programs *p)
 		dso_look(p, i);
 }
 
+/* ---- DSOs that go ---- */
+
+/*
+ * The sites of a DSO stay when the processes that had it end: the next run has
+ * the same. They go when somebody closed it (dlclose) and nobody else has it.
+ */
+static void dso_forget(struct programs *p, uint32_t nr)
+{
+	struct dso_sites *d = &p->sites->dsos[nr];
+
+	if (!d->page)
+		return;
+	program_words_forget(p, nr);
+	ftrace_sites_remove(p->model, d->page);
+	*d = (struct dso_sites){ .read = true, .gone = true };
+}
+
+struct tally {
+	struct programs	*programs;
+	uint64_t	all[LAYOUT_MAX_DSOS / 64];	/* somebody has it */
+	uint64_t	closed[LAYOUT_MAX_DSOS / 64];	/* somebody had it, and lives */
+};
+
+static void tally_one(void *arg, const struct attach_peer *peer, const uint64_t *dsos)
+{
+	struct tally *t = arg;
+	struct told_dsos *told = &t->programs->sites->told[peer->process];
+
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS / 64; i++) {
+		t->all[i] |= dsos[i];
+		if (told->pid == peer->pid)
+			t->closed[i] |= told->dsos[i] & ~dsos[i];
+		told->dsos[i] = dsos[i];
+	}
+	told->pid = peer->pid;
+}
+
+static bool has(const uint64_t *dsos, uint32_t nr)
+{
+	return dsos[nr / 64] >> nr % 64 & 1;
+}
+
+void program_sites_loaded(struct programs *p, uint32_t nr)
+{
+	struct dso_sites *d = &p->sites->dsos[nr];
+
+	if (d->gone)
+		*d = (struct dso_sites){ 0 };
+	program_sites_look(p);
+}
+
+static void look_who_has_what(struct programs *p)
+{
+	struct tally t = { .programs = p };
+
+	attach_dsos(p->model->session, tally_one, &t);
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
+		if (p->sites->dsos[i].gone && has(t.all, i))
+			p->sites->dsos[i] = (struct dso_sites){ 0 };
+		else if (has(t.closed, i) && !has(t.all, i))
+			dso_forget(p, i);
+	}
+}
+
 /* ---- programs that wait ---- */
 
 bool program_sites_hold(struct programs *p, const struct attach_peer *peer)
@@ -192,6 +256,7 @@ void program_sites_destroy(struct programs *p)
 
 bool program_sites_tick(struct programs *p)
 {
+	look_who_has_what(p);
 	program_sites_look(p);
 	let_go(p);
 	return program_words_tick(p);

@@ -15,8 +15,15 @@
 #include "model/ftrace.h"
 #include "sources/programs_state.h"
 
+/* What a process told of its DSOs last. */
+struct told_dsos {
+	pid_t		pid;		/* 0: nothing */
+	uint64_t	dsos[LAYOUT_MAX_DSOS / 64];
+};
+
 struct dso_sites {
 	bool		read;		/* its file was looked at */
+	bool		gone;		/* all processes closed it; until one opens it again */
 	uint32_t	nr;		/* 0: it has none */
 	uint32_t	skipped[8];	/* by enum site_skip */
 	struct ftrace_page *page;
@@ -27,6 +34,7 @@ struct program_sites {
 	struct dso_sites dsos[LAYOUT_MAX_DSOS];
 	pid_t		waiting[1 + LAYOUT_MAX_PROCESSES];	/* READY, until its DSOs were looked at; 0: it does not */
 	unsigned int	nr_waiting;
+	struct told_dsos told[1 + LAYOUT_MAX_PROCESSES];	/* by number of the process */
 	uint32_t	command;	/* the last one that was raised */
 	bool		unsettled;	/* not everybody has answered it */
 	bool		waited;		/* nor in the time that a writer waits */
@@ -43,6 +51,8 @@ void program_sites_destroy(struct programs *p);
 bool program_sites_new(struct programs *p);
 /* Reads in the sites of those that came since. */
 void program_sites_look(struct programs *p);
+/* A process has loaded this one. */
+void program_sites_loaded(struct programs *p, uint32_t nr);
 /* A process is ready: whether it has to wait until that is done. */
 bool program_sites_hold(struct programs *p, const struct attach_peer *peer);
 /* True: there will be more to do soon. */
@@ -63,6 +73,8 @@ void program_words_adopt(struct programs *p);
 /* found again when a DSO's sites are counted; and brought up to date when the model has them, or there are none. */
 void program_words_find(struct programs *p, uint32_t nr);
 void program_words_update(struct programs *p, uint32_t nr);
+/* Nobody has the DSO any more. */
+void program_words_forget(struct programs *p, uint32_t nr);
 void program_words_print(struct programs *p, FILE *out);
 
 #endif

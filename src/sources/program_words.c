@@ -215,6 +215,15 @@ void program_words_find(struct programs *p, uint32_t nr)
 		words_off(p, ref, nr_words);
 }
 
+void program_words_forget(struct programs *p, uint32_t nr)
+{
+	uint32_t nr_words;
+	config_ref ref = words_left(set_of(p, nr), &nr_words);
+
+	words_off(p, ref, nr_words);
+	p->sites->dsos[nr].words = NULL;
+}
+
 void program_words_update(struct programs *p, uint32_t nr)
 {
 	struct dso_sites *d = &p->sites->dsos[nr];

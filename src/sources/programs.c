@@ -50,7 +50,7 @@ static bool hook_ready(void *arg, const struct attach_peer *peer)
 
 static void hook_dso(void *arg, const struct attach_peer *peer, uint32_t number)
 {
-	program_sites_look(arg);
+	program_sites_loaded(arg, number);
 }
 
 /* Returns whether there was anything, or is likely to be soon. */
