@@ -51,6 +51,12 @@ static const struct internal_event events[] = {
 	  { { "unsigned long ip", 8, 8, false }, { "const char * str", 16, 8, false } } },
 	{ 18, "raw_data", "\"id:%04x %08x\", REC->id, (int)REC->buf[0]",
 	  { { "unsigned int id", 8, 4, false }, { "char buf[]", 12, 0, false } } },
+	{ 19, "func_repeats",
+	  "\" %ps <-%ps\\t(repeats:%u  delta: -%llu)\", (void *)REC->ip, (void *)REC->parent_ip, REC->count, "
+	  "(((u64)(REC)->top_delta_ts << 32) | (REC)->bottom_delta_ts)",
+	  { { "unsigned long ip", 8, 8, false }, { "unsigned long parent_ip", 16, 8, false },
+	    { "u16 count", 24, 2, false }, { "u16 top_delta_ts", 26, 2, false },
+	    { "u32 bottom_delta_ts", 28, 4, false } } },
 };
 
 static const char common_fields[] =
