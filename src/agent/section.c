@@ -131,6 +131,28 @@ static uint32_t swap_buffers(struct instance_state *inst)
 	return live & 1;
 }
 
+/* The thread may be gone before the server looks. A report is no hit (A1), but rare. */
+static void report_task(struct section_report *r)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t	nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = { .size = sizeof(attr) };
+
+	r->policy = r->uid = SECTION_UNKNOWN;
+	if (agent_restricted() || agent_filtered())
+		return;
+	r->uid = (uint32_t)agent_syscall(SYS_getuid);
+	if (agent_syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0))
+		return;
+	r->policy = attr.policy;
+	r->nice = attr.nice;
+	r->rt_prio = attr.priority;
+}
+
 static void report(struct agent_thread *t, unsigned int watch, const struct agent_section_mark *m,
 		   const struct section_end *end, uint64_t nr, const void *frame)
 {
@@ -144,6 +166,7 @@ static void report(struct agent_thread *t, unsigned int watch, const struct agen
 	r->generation = m->generation;
 	r->buffer = buffer;
 	__builtin_memcpy(r->comm, t->comm, sizeof(r->comm));
+	report_task(r);
 	r->nr_stack = frame ? stack_walk(t, frame, r->stack, SECTION_STACK) : 0;
 	/* Pairs with the acquire of the server's reader. */
 	atomic_store_explicit(&r->state, 2 * nr, memory_order_release);

@@ -457,6 +457,8 @@ struct site_answer {
  */
 enum { SECTION_REPORTS = 32, SECTION_STACK = 48 };
 
+#define SECTION_UNKNOWN UINT32_MAX
+
 struct section_end {
 	uint64_t	time, ip, parent;
 	uint32_t	pid;		/* the thread; at a wakeup's start who woke it */
@@ -471,6 +473,8 @@ struct section_report {
 	uint32_t	generation;	/* of the watch */
 	uint32_t	buffer;		/* which of instance_state.buffers[] has what was recorded meanwhile */
 	char		comm[LAYOUT_COMM_LEN];
+	uint32_t	policy, rt_prio, uid;	/* of the thread; SECTION_UNKNOWN: it may not ask */
+	int32_t		nice;
 	uint32_t	nr_stack;	/* at its end */
 	uint32_t	pad;
 	uint64_t	stack[SECTION_STACK];

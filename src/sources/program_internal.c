@@ -20,7 +20,7 @@ struct internal_event {
 	unsigned int	id;
 	const char	*name;
 	const char	*print;
-	struct internal_field fields[6];
+	struct internal_field fields[7];
 };
 
 #define STACK_PRINT \
@@ -28,9 +28,21 @@ struct internal_event {
 	"(void *)REC->caller[0], (void *)REC->caller[1], (void *)REC->caller[2], (void *)REC->caller[3], " \
 	"(void *)REC->caller[4], (void *)REC->caller[5], (void *)REC->caller[6], (void *)REC->caller[7]"
 
+#define SWITCH_PRINT(arrow) \
+	"\"%u:%u:%u  " arrow " %u:%u:%u [%03u]\", REC->prev_pid, REC->prev_prio, REC->prev_state, REC->next_pid, " \
+	"REC->next_prio, REC->next_state, REC->next_cpu"
+
+#define SWITCH_FIELDS \
+	{ { "unsigned int prev_pid", 8, 4, false }, { "unsigned int next_pid", 12, 4, false }, \
+	  { "unsigned int next_cpu", 16, 4, false }, { "unsigned char prev_prio", 20, 1, false }, \
+	  { "unsigned char prev_state", 21, 1, false }, { "unsigned char next_prio", 22, 1, false }, \
+	  { "unsigned char next_state", 23, 1, false } }
+
 static const struct internal_event events[] = {
 	{ 1, "function", "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip",
 	  { { "unsigned long ip", 8, 8, false }, { "unsigned long parent_ip", 16, 8, false } } },
+	{ 2, "context_switch", SWITCH_PRINT("==>"), SWITCH_FIELDS },
+	{ 3, "wakeup", SWITCH_PRINT("==+"), SWITCH_FIELDS },
 	{ 4, "kernel_stack", STACK_PRINT,
 	  { { "int size", 8, 4, true }, { "unsigned long caller[8]", 16, 64, false } } },
 	{ 5, "print", "\"%ps: %s\", (void *)REC->ip, REC->buf",
@@ -74,7 +86,7 @@ static char *format_of(const struct internal_event *e)
 	if (!out)
 		return NULL;
 	fprintf(out, "name: %s\nID: %u\nformat:\n%s", e->name, e->id, common_fields);
-	for (const struct internal_field *f = e->fields; f < e->fields + 6 && f->decl; f++)
+	for (const struct internal_field *f = e->fields; f < e->fields + 7 && f->decl; f++)
 		fprintf(out, "\tfield:%s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", f->decl, f->offset, f->size,
 			f->is_signed);
 	fprintf(out, "\nprint fmt: %s\n", e->print);

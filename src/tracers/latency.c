@@ -409,9 +409,11 @@ unsigned int critical_kinds(const struct tracer *t)
 	return (t != &tracer_preemptoff ? CRITICAL_IRQS : 0) | (t != &tracer_irqsoff ? CRITICAL_PREEMPT : 0);
 }
 
+/* Running programs have their threads' waits. */
 static bool has_wakeups(struct model *m)
 {
-	return model_find_event(m, "sched", "sched_switch") && model_find_event(m, "sched", "sched_wakeup");
+	return (model_find_event(m, "sched", "sched_switch") && model_find_event(m, "sched", "sched_wakeup")) ||
+	       (!m->imported && model_find_event(m, "thread", "wake") && model_find_event(m, "thread", "wakeup"));
 }
 
 #define LATENCY .allow_instances = true, .use_max_tr = true, .print_max = true, .set_flag = set_flag, \

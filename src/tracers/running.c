@@ -156,11 +156,11 @@ static void copy_comm(char *to, const char *from)
 	}
 }
 
-/* As the kernel has it of a task: the real user. A thread that has gone was one of ours. */
-static unsigned int uid_of(int pid)
+/* As the kernel has it of a task: the real user, by the server's numbers. */
+static unsigned int uid_of(int pid, unsigned int told)
 {
+	unsigned int uid = told == SECTION_UNKNOWN ? getuid() : told;
 	char path[64], line[128];
-	unsigned int uid = getuid();
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
@@ -174,22 +174,33 @@ static unsigned int uid_of(int pid)
 	return uid;
 }
 
+/* Of a thread that could not say it itself; one that has gone has the usual. */
+static void ask_scheduler(struct section *s)
+{
+	int policy = sched_getscheduler(s->pid);
+	struct sched_param param;
+
+	if (policy < 0 || sched_getparam(s->pid, &param))
+		return;
+	s->policy = (unsigned int)policy & ~(unsigned int)SCHED_RESET_ON_FORK;
+	s->rt_prio = (unsigned int)param.sched_priority;
+	s->nice = getpriority(PRIO_PROCESS, (id_t)s->pid);
+}
+
 static void describe(struct section *s, const struct section_report *r)
 {
-	struct sched_param param;
-	int policy, nice;
-
 	s->time_start = r->start.time;
 	s->cpu = r->end.cpu;
 	s->pid = (int)r->end.pid;
 	copy_comm(s->comm, r->comm);
-	s->uid = uid_of(s->pid);
-	policy = sched_getscheduler(s->pid);
-	s->policy = policy < 0 ? 0 : (unsigned int)policy & ~(unsigned int)SCHED_RESET_ON_FORK;
-	s->rt_prio = sched_getparam(s->pid, &param) ? 0 : (unsigned int)param.sched_priority;
-	errno = 0;
-	nice = getpriority(PRIO_PROCESS, (id_t)s->pid);
-	s->nice = nice == -1 && errno ? 0 : nice;
+	s->uid = uid_of(s->pid, r->uid);
+	if (r->policy == SECTION_UNKNOWN) {
+		ask_scheduler(s);
+		return;
+	}
+	s->policy = r->policy;
+	s->rt_prio = r->rt_prio;
+	s->nice = r->nice;
 }
 
 /* An end as a record of its thread would have been. */

@@ -177,7 +177,7 @@ static long long __attribute__((noinline)) overlapped(int usecs)
 
 static pthread_cond_t ready = PTHREAD_COND_INITIALIZER;
 static int waiting, is_ready;
-static long long woke_ns, ran_ns;
+static long long woke_ns;
 
 static void *__attribute__((noinline)) sleeper(void *arg)
 {
@@ -186,7 +186,6 @@ static void *__attribute__((noinline)) sleeper(void *arg)
 	waiting = (int)syscall(SYS_gettid);
 	while (!is_ready)
 		pthread_cond_wait(&ready, &outer);
-	ran_ns = now_ns();
 	pthread_mutex_unlock(&outer);
 	return NULL;
 }
@@ -194,8 +193,8 @@ static void *__attribute__((noinline)) sleeper(void *arg)
 static void __attribute__((noinline)) waker(void)
 {
 	/* It gets the mutex, and so runs, only when we have released that. */
-	woke_ns = now_ns();
 	pthread_cond_signal(&ready);
+	woke_ns = now_ns();
 	trace_note(11);
 	busy(5000);
 	woke_ns = now_ns() - woke_ns;

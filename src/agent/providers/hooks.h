@@ -89,22 +89,30 @@ void limits_exec_failed(const struct rlimit *limits);
 /* A thread that wakes others, and one that is going to wait: whether somebody wants to know. */
 static inline bool thread_wake_wanted(void)
 {
-	return provider_armed(PROVIDER_WAKE) || kernel_armed(KERNEL_SCHED_WAKING);
+	return provider_armed(PROVIDER_WAKE) || kernel_armed(KERNEL_SCHED_WAKING) ||
+	       agent_section_watched(SECTION_WAKEUP);
 }
 
 static inline bool thread_wait_wanted(void)
 {
-	return provider_armed(PROVIDER_WAKEUP) || kernel_armed(KERNEL_SCHED_WAKING) || kernel_armed(KERNEL_SCHED_SWITCH);
+	return provider_armed(PROVIDER_WAKEUP) || kernel_armed(KERNEL_SCHED_WAKING) ||
+	       kernel_armed(KERNEL_SCHED_SWITCH) || agent_section_watched(SECTION_WAKEUP);
 }
 
 /* prctl(option, ...) that takes system calls or the time stamp counter away; after it succeeded. */
 bool thread_restricts(long option);
 void thread_restricted(long option, unsigned long how, unsigned long filter);
 
-/* For lock.c: a thread begins to wait for an address, has been woken (ret 0 or -errno), wakes others. */
+/*
+ * For lock.c: a thread begins to wait for an address, has been woken (ret 0 or -errno), wakes others;
+ * got what others were woken for without waiting. by: the function that the program called.
+ */
 void thread_wait(const void *addr);
-void thread_woken(const void *addr, unsigned int kind, int ret, const void *call_site, const void *frame);
-void thread_wake(const void *addr, unsigned int kind, int count, const void *call_site, const void *frame);
+void thread_woken(const void *addr, unsigned int kind, int ret, const void *by, const void *call_site,
+		  const void *frame);
+void thread_wake(const void *addr, unsigned int kind, int count, const void *by, const void *call_site,
+		 const void *frame);
+void thread_got(const void *addr);
 
 /* For syscall(SYS_futex, ...): whether thread_futex_* are to be called. */
 static inline bool thread_futex_wanted(void)

@@ -470,7 +470,7 @@ static void wait_end(void *waiting)
 	int saved = errno;
 	struct agent_thread *t;
 
-	thread_woken((const void *)w->addr, w->kind, -w->error, w->site, w->frame);
+	thread_woken((const void *)w->addr, w->kind, -w->error, w->by, w->site, w->frame);
 	contention_end(w->addr, w->error, w->frame);
 	t = w->mutex && lock_wanted() ? agent_thread() : NULL;
 	if (t) {
@@ -507,7 +507,8 @@ static int sem_real(sem_t *s, clockid_t clock, const struct timespec *until)
 
 static int sem_block(sem_t *s, clockid_t clock, const struct timespec *until, const void *site, const void *frame)
 {
-	struct waiting w = { .addr = s, .site = site, .frame = frame, .kind = WAKE_SEM, .error = ECANCELED };
+	struct waiting w = { .addr = s, .by = BY(sem_wait), .site = site, .frame = frame, .kind = WAKE_SEM,
+			     .error = ECANCELED };
 
 	WAIT(&w, w.error = sem_real(s, clock, until) ? errno : 0);
 	return w.error ? -1 : 0;
@@ -525,6 +526,8 @@ SLOW static int sem_acquire(sem_t *s, clockid_t clock, const struct timespec *un
 		if (r && errno == EAGAIN) {
 			errno = saved;
 			r = sem_block(s, clock, until, site, frame);
+		} else if (!r) {
+			thread_got(s);
 		}
 	} else {
 		r = sem_real(s, clock, until);
@@ -577,7 +580,7 @@ SLOW static int sem_release(sem_t *s, const void *site)
 
 	if (lock_armed())
 		released(s, LOCK_KIND_SEM, BY(sem_post), site, frame);
-	thread_wake(s, WAKE_SEM, 1, site, frame);
+	thread_wake(s, WAKE_SEM, 1, BY(sem_post), site, frame);
 	return REAL(sem_post)(s);
 }
 
@@ -663,7 +666,7 @@ INTERPOSE int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m, const struct t
 #define WAKER(function, type, count)							\
 SLOW static int wake_##function(type *c, const void *site)				\
 {											\
-	thread_wake(c, WAKE_COND, count, site, FRAME_BELOW(site));			\
+	thread_wake(c, WAKE_COND, count, BY(function), site, FRAME_BELOW(site));	\
 	return REAL(function)(c);							\
 }											\
 											\

@@ -26,16 +26,25 @@
  * T4  sched_waking has the number of the one who is woken. While it is armed,
  *     threads note what they wait for in waiters[], by slot; who wakes looks
  *     there. With several waiters and one wake-up the choice is a guess.
+ *
+ * T5  The tracers wakeup and wakeup_rt measure from the wake to the return of
+ *     the function that waited. Who wakes leaves a mark with one that waits and
+ *     has none; who is woken takes its own, or that of another one that waits
+ *     for the same, since the choice was a guess. As many marks are taken as
+ *     were made: who gets a semaphore before the one that was woken for it takes
+ *     its mark and forgets it. A mark is of one waiting only (round).
  */
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <threads.h>
 #include <time.h>
+#include <unistd.h>
 #include "agent/providers/hooks.h"
 #include "agent/providers/records.h"
 #include "agent/syscall.h"
@@ -430,7 +439,14 @@ struct waiter {
 	uint32_t	pid;
 	int32_t		cpu;		/* where it was when it began to wait */
 	char		comm[LAYOUT_COMM_LEN];
+	_Atomic uint32_t mark_state;	/* enum mark_state */
+	_Atomic uint32_t round;		/* raised when a waiting begins */
+	uint32_t	mark_round;	/* the waiting that the mark is of */
+	struct agent_section_mark mark;
 };
+
+/* Whoever takes it from one of the other two may read or write the mark. */
+enum mark_state { MARK_NONE, MARK_BUSY, MARK_SET };
 
 static struct waiter waiters[LAYOUT_MAX_SLOTS];
 static _Atomic uint32_t waiters_end;	/* no waiter from here on */
@@ -459,6 +475,8 @@ static void waiter_begin(const struct agent_thread *t, const void *addr)
 	w->pid = t->pid;
 	w->cpu = rseq_cpu();
 	__builtin_memcpy(w->comm, t->comm, sizeof(w->comm));
+	/* Relaxed: the release below is behind it. */
+	atomic_fetch_add_explicit(&w->round, 1, memory_order_relaxed);
 	while (end <= i && !atomic_compare_exchange_weak_explicit(&waiters_end, &end, i + 1, memory_order_relaxed,
 								  memory_order_relaxed))
 		;
@@ -494,6 +512,125 @@ static void wake_waiters(struct agent_thread *t, const void *addr, int count, co
 	}
 }
 
+/* ---- T5 ---- */
+
+/* Acquire: pairs with the release in mark_give(). */
+static bool mark_take(struct waiter *w, uint32_t from)
+{
+	return atomic_compare_exchange_strong_explicit(&w->mark_state, &from, MARK_BUSY, memory_order_acquire,
+						       memory_order_relaxed);
+}
+
+static void mark_give(struct waiter *w, uint32_t to)
+{
+	atomic_store_explicit(&w->mark_state, to, memory_order_release);
+}
+
+/* The next one from *i on that waits for the address; NULL: there is none. */
+static struct waiter *waiter_next(const struct agent_thread *t, const void *addr, uint32_t *i)
+{
+	uint32_t end = atomic_load_explicit(&waiters_end, memory_order_relaxed);
+
+	if (atomic_load_explicit(&waiters_of, memory_order_relaxed) != t->tgid)
+		return NULL;
+	while (*i < end && *i < LAYOUT_MAX_SLOTS) {
+		struct waiter *w = &waiters[(*i)++];
+
+		/* Pairs with the release in waiter_begin(). */
+		if (atomic_load_explicit(&w->addr, memory_order_acquire) == (uintptr_t)addr)
+			return w;
+	}
+	return NULL;
+}
+
+/* Of an earlier waiting: it does not count. */
+static bool mark_is_old(const struct waiter *w)
+{
+	return w->mark_round != atomic_load_explicit(&w->round, memory_order_relaxed);
+}
+
+/* false: it has one already */
+static bool mark_leave(struct agent_thread *t, struct waiter *w, const void *by, const void *call_site)
+{
+	if (!mark_take(w, MARK_NONE)) {
+		if (!mark_take(w, MARK_SET))
+			return false;
+		if (!mark_is_old(w)) {
+			mark_give(w, MARK_SET);
+			return false;
+		}
+	}
+	w->mark_round = atomic_load_explicit(&w->round, memory_order_relaxed);
+	mark_give(w, agent_section_begin(t, SECTION_WATCH_WAKEUP, &w->mark, by, call_site) ? MARK_SET : MARK_NONE);
+	return true;
+}
+
+static void mark_waiters(struct agent_thread *t, const void *addr, int count, const void *by, const void *call_site)
+{
+	struct waiter *w;
+	uint32_t i = 0;
+
+	while (count > 0 && (w = waiter_next(t, addr, &i)))
+		count -= mark_leave(t, w, by, call_site);
+}
+
+/* *out is its mark, which is gone then. */
+static bool mark_get(struct waiter *w, struct agent_section_mark *out)
+{
+	bool old;
+
+	if (!mark_take(w, MARK_SET))
+		return false;
+	old = mark_is_old(w);
+	*out = w->mark;
+	mark_give(w, MARK_NONE);
+	return !old;
+}
+
+static bool mark_get_any(struct agent_thread *t, const void *addr, struct agent_section_mark *out)
+{
+	struct waiter *w;
+	uint32_t i = 0;
+
+	while ((w = waiter_next(t, addr, &i)))
+		if (mark_get(w, out))
+			return true;
+	return false;
+}
+
+/* Asked only while wakeup_rt watches, behind a call that waited. */
+static bool is_realtime(void)
+{
+	long policy = agent_restricted() ? -1 : agent_syscall(SYS_sched_getscheduler, 0);
+
+	if (policy >= 0)
+		policy &= ~(long)SCHED_RESET_ON_FORK;
+	return policy == SCHED_FIFO || policy == SCHED_RR;
+}
+
+static void wakeup_ends(struct agent_thread *t, const void *addr, int ret, const void *by, const void *call_site,
+			const void *frame)
+{
+	struct waiter *w = waiter_of(t);
+	struct agent_section_mark m;
+	bool marked = w && mark_get(w, &m);
+
+	if (ret || (!marked && !mark_get_any(t, addr, &m)))
+		return;
+	if (agent_section_watched(SECTION_WAKEUP_RT) && !is_realtime())
+		return;
+	agent_section_end(t, SECTION_WATCH_WAKEUP, &m, by, call_site, frame);
+}
+
+void thread_got(const void *addr)
+{
+	struct agent_thread *t = agent_section_watched(SECTION_WAKEUP) ? agent_thread_known() : NULL;
+	struct agent_section_mark m;
+
+	if (t)
+		(void)mark_get_any(t, addr, &m);
+}
+
 /* What runs instead of a thread that waits is called idle. */
 static void idle_name(char *to)
 {
@@ -526,7 +663,8 @@ void thread_wait(const void *addr)
 {
 	struct agent_thread *t;
 
-	if (!kernel_armed(KERNEL_SCHED_WAKING) && !kernel_armed(KERNEL_SCHED_SWITCH))
+	if (!kernel_armed(KERNEL_SCHED_WAKING) && !kernel_armed(KERNEL_SCHED_SWITCH) &&
+	    !agent_section_watched(SECTION_WAKEUP))
 		return;
 	t = agent_thread();
 	if (!t)
@@ -535,7 +673,8 @@ void thread_wait(const void *addr)
 	waiter_begin(t, addr);
 }
 
-void thread_woken(const void *addr, unsigned int kind, int ret, const void *call_site, const void *frame)
+void thread_woken(const void *addr, unsigned int kind, int ret, const void *by, const void *call_site,
+		  const void *frame)
 {
 	struct thread_wakeup r = { .addr = (uintptr_t)addr, .kind = kind, .ret = ret };
 	struct agent_thread *t = thread_wait_wanted() ? agent_thread() : NULL;
@@ -543,6 +682,8 @@ void thread_woken(const void *addr, unsigned int kind, int ret, const void *call
 	if (!t)
 		return;
 	waiter_end(t);
+	if (agent_section_watched(SECTION_WAKEUP))
+		wakeup_ends(t, addr, ret, by, call_site, frame);
 	emit_switch(t, false, frame);
 	if (!provider_armed(PROVIDER_WAKEUP))
 		return;
@@ -550,7 +691,8 @@ void thread_woken(const void *addr, unsigned int kind, int ret, const void *call
 	provider_emit(t, PROVIDER_WAKEUP, &r, sizeof(r), frame);
 }
 
-void thread_wake(const void *addr, unsigned int kind, int count, const void *call_site, const void *frame)
+void thread_wake(const void *addr, unsigned int kind, int count, const void *by, const void *call_site,
+		 const void *frame)
 {
 	struct thread_wake r = { .addr = (uintptr_t)addr, .kind = kind, .count = count };
 	struct agent_thread *t = thread_wake_wanted() ? agent_thread() : NULL;
@@ -563,6 +705,8 @@ void thread_wake(const void *addr, unsigned int kind, int count, const void *cal
 	}
 	if (kernel_armed(KERNEL_SCHED_WAKING))
 		wake_waiters(t, addr, count, frame);
+	if (agent_section_watched(SECTION_WAKEUP))
+		mark_waiters(t, addr, count, by, call_site);
 }
 
 /* ---- syscall(SYS_futex, ...) ---- */
@@ -594,7 +738,7 @@ void thread_futex_enter(const uint64_t args[6], const void *call_site, const voi
 		thread_wait((const void *)args[0]);
 		break;
 	case FUTEX_DOES_WAKE:
-		thread_wake((const void *)args[0], WAKE_FUTEX, (int)args[2], call_site, frame);
+		thread_wake((const void *)args[0], WAKE_FUTEX, (int)args[2], (const void *)syscall, call_site, frame);
 		break;
 	default:
 		break;
@@ -604,5 +748,5 @@ void thread_futex_enter(const uint64_t args[6], const void *call_site, const voi
 void thread_futex_exit(const uint64_t args[6], long ret, const void *call_site, const void *frame)
 {
 	if (futex_does(args[1]) == FUTEX_DOES_WAIT)
-		thread_woken((const void *)args[0], WAKE_FUTEX, (int)ret, call_site, frame);
+		thread_woken((const void *)args[0], WAKE_FUTEX, (int)ret, (const void *)syscall, call_site, frame);
 }
