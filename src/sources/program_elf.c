@@ -346,6 +346,33 @@ int elf_file_symbols(struct elf_file *f, const struct elf_want *want, struct elf
 	return err;
 }
 
+/* A library may have an interpreter, too, to be started as a program; and PIE programs of old linkers are not marked. */
+bool elf_is_program(Elf *elf)
+{
+	bool interpreter = false, named = false, marked = false;
+	GElf_Ehdr eh;
+	GElf_Phdr ph;
+	size_t nr = 0;
+
+	if (!gelf_getehdr(elf, &eh) || elf_getphdrnum(elf, &nr))
+		return false;
+	for (size_t i = 0; i < nr; i++) {
+		Elf_Data *data;
+		GElf_Dyn dyn;
+
+		if (!gelf_getphdr(elf, (int)i, &ph))
+			continue;
+		interpreter |= ph.p_type == PT_INTERP;
+		data = ph.p_type == PT_DYNAMIC ?
+		       elf_getdata_rawchunk(elf, (int64_t)ph.p_offset, ph.p_filesz, ELF_T_DYN) : NULL;
+		for (int k = 0; data && gelf_getdyn(data, k, &dyn) && dyn.d_tag != DT_NULL; k++) {
+			named |= dyn.d_tag == DT_SONAME;
+			marked |= dyn.d_tag == DT_FLAGS_1 && (dyn.d_un.d_val & DF_1_PIE);
+		}
+	}
+	return eh.e_type == ET_EXEC || marked || (interpreter && !named);
+}
+
 int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_symbols *out)
 {
 	struct elf_file f;
@@ -355,6 +382,8 @@ int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_s
 	if (err)
 		return err;
 	err = elf_file_symbols(&f, want, out);
+	if (!err)
+		out->is_program = elf_is_program(f.elf);
 	elf_file_close(&f);
 	return err;
 }

@@ -30,6 +30,7 @@ struct elf_file {
 
 int elf_file_open(const char *path, const struct elf_want *want, struct elf_file *out);
 void elf_file_close(struct elf_file *f);
+bool elf_is_program(struct Elf *elf);
 
 struct elf_symbol {
 	uint64_t	value, size;
@@ -41,6 +42,7 @@ struct elf_symbols {
 	struct elf_symbol *v;		/* in order of value, of aliases the best name first */
 	size_t		nr;
 	char		*names;
+	bool		is_program;	/* else a library; set by elf_symbols_read() */
 };
 
 /*

@@ -147,35 +147,6 @@ static int find(struct elf_sites *out, int fd)
 	return room && !out->v ? -ENOMEM : 0;
 }
 
-/* ---- What it is ---- */
-
-/* A library may have an interpreter, too, to be started as a program; and PIE programs of old linkers are not marked. */
-static bool is_program(Elf *elf)
-{
-	bool interpreter = false, named = false, marked = false;
-	GElf_Ehdr eh;
-	GElf_Phdr ph;
-	size_t nr = 0;
-
-	if (!gelf_getehdr(elf, &eh) || elf_getphdrnum(elf, &nr))
-		return false;
-	for (size_t i = 0; i < nr; i++) {
-		Elf_Data *data;
-		GElf_Dyn dyn;
-
-		if (!gelf_getphdr(elf, (int)i, &ph))
-			continue;
-		interpreter |= ph.p_type == PT_INTERP;
-		data = ph.p_type == PT_DYNAMIC ?
-		       elf_getdata_rawchunk(elf, (int64_t)ph.p_offset, ph.p_filesz, ELF_T_DYN) : NULL;
-		for (int k = 0; data && gelf_getdyn(data, k, &dyn) && dyn.d_tag != DT_NULL; k++) {
-			named |= dyn.d_tag == DT_SONAME;
-			marked |= dyn.d_tag == DT_FLAGS_1 && (dyn.d_un.d_val & DF_1_PIE);
-		}
-	}
-	return eh.e_type == ET_EXEC || marked || (interpreter && !named);
-}
-
 int elf_sites_read(const char *path, const struct elf_want *want, struct elf_sites *out)
 {
 	struct elf_file f;
@@ -188,7 +159,7 @@ int elf_sites_read(const char *path, const struct elf_want *want, struct elf_sit
 		err = find(out, f.fd);
 	if (!err && out->nr)
 		err = elf_file_symbols(&f, want, &out->symbols);
-	out->is_program = is_program(f.elf);
+	out->is_program = elf_is_program(f.elf);
 	elf_file_close(&f);
 	if (err)
 		elf_sites_free(out);

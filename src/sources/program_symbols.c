@@ -64,7 +64,8 @@ static void dso_load(struct programs *p, uint32_t nr)
 	p->dso_read[nr] = true;
 	snprintf(gap, sizeof(gap), "[%s]", program_dso_name(&d, name));
 	program_dso_read(p, &d, read_symbols, &symbols);
-	add_symbols(p, &d, &symbols, name, gap);
+	/* As the kernel's own: only what belongs to a library has its name in brackets. */
+	add_symbols(p, &d, &symbols, symbols.is_program ? NULL : name, gap);
 	/* Behind it is nothing. */
 	symbols_add_gap(p->model->symbols, program_dso_base(&d) + d.size + BEHIND, NULL, 0, 1);
 	elf_symbols_free(&symbols);
