@@ -15,6 +15,7 @@
 #include <cpuid.h>
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -190,13 +191,14 @@ static const struct site_control *control(void)
 	return plane_config(&agent.plane, plane_header(&agent.plane)->sites);
 }
 
-static uint32_t obey_now(void)
+static void obey_now(void)
 {
 	/* Acquire: the words are there. Pairs with the server's release. */
 	uint32_t command = atomic_load_explicit(&control()->command, memory_order_acquire);
 
 	obey(control(), command);
-	return command;
+	/* Last: a child that is forked meanwhile begins again. */
+	atomic_store_explicit(&sites.command, command, memory_order_release);
 }
 
 void sites_catch_up(void)
@@ -210,6 +212,20 @@ void sites_catch_up(void)
 	obey_now();
 }
 
+/* A child of fork() that has had no hit yet: it says HELLO, and obeys by that (sites_again()). */
+static void attach_and_obey(uint32_t command)
+{
+	bool done = false;
+
+	if (thread_lock()) {
+		done = !attach_again();
+		thread_unlock();
+	}
+	/* It tries again with the next command, or at a first hit. */
+	if (!done)
+		atomic_store_explicit(&sites.command, command, memory_order_relaxed);
+}
+
 static void task(void)
 {
 	const struct site_control *c = control();
@@ -217,14 +233,20 @@ static void task(void)
 	agent_syscall(SYS_prctl, PR_SET_NAME, "tracefuse");
 	/* Relaxed: the state only says when to end. */
 	while (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_DETACHED) {
-		uint32_t command;
+		uint32_t done = atomic_load_explicit(&sites.command, memory_order_relaxed);
+		uint32_t command = atomic_load_explicit(&c->command, memory_order_relaxed);
 
-		sites_lock();
-		command = obey_now();
-		sites_unlock();
-		/* Memory that is gone: nothing will come any more. */
-		if (agent_syscall(SYS_futex, &c->command, FUTEX_WAIT, command, 0) == -EFAULT)
-			break;
+		if (command == done) {
+			/* Memory that is gone: nothing will come any more. */
+			if (agent_syscall(SYS_futex, &c->command, FUTEX_WAIT, command, 0) == -EFAULT)
+				break;
+		} else if (!agent_attached()) {
+			attach_and_obey(command);
+		} else {
+			sites_lock();
+			obey_now();
+			sites_unlock();
+		}
 	}
 }
 
@@ -254,6 +276,26 @@ static void task_begin(void)
 {
 	if (!agent.here->has_task)
 		agent.here->has_task = task_make(task) > 0;
+}
+
+/* In a child of fork(): its own, which does nothing before there is a command. */
+static void forked(void)
+{
+	uint64_t old = signals_block();
+
+	if (atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON && !agent_restricted() &&
+	    !agent_filtered())
+		task_begin();
+	signals_restore(old);
+}
+
+/* Once there are sites. */
+static void fork_follow(void)
+{
+	static bool followed;
+
+	if (!followed)
+		followed = !pthread_atfork(NULL, NULL, forked);
 }
 
 static void nothing(void)
@@ -375,6 +417,7 @@ void sites_go_on(void)
 	obey_new();
 	sites_unlock();
 	signals_restore(old);
+	fork_follow();
 }
 
 void sites_start(void)
@@ -409,6 +452,8 @@ void sites_begin(void)
 	}
 	sites_unlock();
 	signals_restore(old);
+	if (any)
+		fork_follow();
 }
 
 /* fork() may have come between a byte and what is known of it. */

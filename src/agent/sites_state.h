@@ -34,6 +34,7 @@ struct known {
 struct site_state {
 	struct known	*known;		/* mapped for the first one */
 	unsigned int	nr_known;	/* 0 or LAYOUT_MAX_DSOS */
+	_Atomic uint32_t command;	/* that was obeyed last */
 	bool		permitted;	/* to have a task, and change memory that is executed */
 	/*
 	 * DSOs may be gone before it is known: only the program's bytes are
