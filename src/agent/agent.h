@@ -164,11 +164,16 @@ static inline bool provider_armed(unsigned int nr)
 /* struct section_control's kinds, or a 0. */
 AGENT_API extern const _Atomic uint32_t *agent_section_kinds;
 
-/* Whether somebody watches for one of these: one load behind a pointer. */
-static inline bool agent_section_watched(uint32_t kinds)
+/* Which of these somebody watches for: one load behind a pointer. */
+static inline uint32_t agent_section_kinds_of(uint32_t kinds)
 {
 	/* Relaxed: what is seen late is seen with the next one. */
-	return __builtin_expect((atomic_load_explicit(agent_section_kinds, memory_order_relaxed) & kinds) != 0, 0);
+	return atomic_load_explicit(agent_section_kinds, memory_order_relaxed) & kinds;
+}
+
+static inline bool agent_section_watched(uint32_t kinds)
+{
+	return __builtin_expect(agent_section_kinds_of(kinds) != 0, 0);
 }
 
 /*

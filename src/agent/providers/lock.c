@@ -44,21 +44,26 @@
 #define DECLARE(function) REAL_FUNCTION(function);
 FOR_EACH_FUNCTION(DECLARE)
 
-static inline bool lock_armed(void)
+static inline config_ref lock_plans(void)
 {
 	const struct event_entry *e = agent_provider_events + PROVIDER_CONTENTION_BEGIN;
 
 	/* Relaxed: hit() loads them again with acquire. */
-	return __builtin_expect((atomic_load_explicit(&e[0].plan, memory_order_relaxed) |
-				 atomic_load_explicit(&e[1].plan, memory_order_relaxed) |
-				 atomic_load_explicit(&e[2].plan, memory_order_relaxed) |
-				 atomic_load_explicit(&e[3].plan, memory_order_relaxed)) != 0, 0);
+	return atomic_load_explicit(&e[0].plan, memory_order_relaxed) |
+	       atomic_load_explicit(&e[1].plan, memory_order_relaxed) |
+	       atomic_load_explicit(&e[2].plan, memory_order_relaxed) |
+	       atomic_load_explicit(&e[3].plan, memory_order_relaxed);
+}
+
+static inline bool lock_armed(void)
+{
+	return __builtin_expect(lock_plans() != 0, 0);
 }
 
 /* Latency tracers have nothing to do with semaphores. */
 static inline bool lock_wanted(void)
 {
-	return lock_armed() || agent_section_watched(SECTION_PREEMPT);
+	return __builtin_expect((lock_plans() | agent_section_kinds_of(SECTION_PREEMPT)) != 0, 0);
 }
 
 /* ---- Records ---- */
