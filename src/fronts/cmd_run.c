@@ -147,6 +147,7 @@ static int print_results(struct run *r)
 		status = results_print(r->access, r->asked.cats.v, r->asked.cats.nr, r->asked.save_dir);
 	if (r->asked.dat_file && save_dat(r->access, r->asked.dat_file, NULL, r->asked.compress))
 		status = COMMAND_FAILED;
+	run_dump(r);
 	run_summary(r);
 	return status;
 }

@@ -9,6 +9,7 @@
  *   run_setup.c     -e and --setup, when the program waits for them
  *   run_functions.c --function and --graph, in the same moment
  *   run_child.c     the program: signals, stops, its end
+ *   run_dump.c      what functions' commands dumped
  *   run_summary.c   what was recorded and what was lost
  *
  *     this process                server (own terminal session)      program
@@ -127,6 +128,10 @@ void run_functions_free(struct run *r);
 int run_child(struct run *r);
 /* Ends this process as the program ended. */
 void run_child_die_like(int status) __attribute__((noreturn));
+
+/* ---- run_dump.c ---- */
+
+void run_dump(const struct run *r);
 
 /* ---- run_summary.c ---- */
 

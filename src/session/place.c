@@ -21,7 +21,7 @@
 #define TMPFS_MAGIC_NUMBER	0x01021994
 #define RAMFS_MAGIC_NUMBER	0x858458f6
 
-static const char *const session_files[] = { "config", "data", "attach", "lock", "control", "mounts", "what" };
+static const char *const session_files[] = { "config", "data", "attach", "lock", "control", "mounts", "what", "dump" };
 
 static bool on_tmpfs(const char *dir)
 {

@@ -62,6 +62,7 @@ static bool take_in(struct programs *p)
 		p->model->take_sections(p->model);
 		busy = true;
 	}
+	busy |= program_dump(p);
 	return busy;
 }
 

@@ -101,6 +101,11 @@ static inline uint64_t program_dso_base(const struct program_dso *d)
  */
 bool program_dso_read(struct programs *p, const struct program_dso *d, elf_reader read, void *out);
 
+/* ---- program_dump.c ---- */
+
+/* Writes what functions' commands dumped since; whether there was something. */
+bool program_dump(struct programs *p);
+
 /* ---- program_symbols.c ---- */
 
 /* Loader of model->symbols: the DSO that the address lies in, 0: all. */

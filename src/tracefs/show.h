@@ -30,6 +30,12 @@ void show_close(struct show *s);
 int show_buffer(struct instance *inst, int snapshot, int cpu, FILE *out);
 
 /*
+ * What a kernel dumps of its buffer: lines as in latency-format between two rules. Takes the records out;
+ * cpu -1: all.
+ */
+int show_dump(struct instance *inst, int cpu, FILE *out);
+
+/*
  * What trace_pipe needs to print records one by one: keeps print formats from
  * one record to the next, so a pipe opens one and gives it each record. A
  * tracer may take a record from the consumer that belongs to the one before it;

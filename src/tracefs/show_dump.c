@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * show_dump.c - what the commands dump and cpudump of functions print of a buffer: all that is in it, taken out
+ */
+#include <errno.h>
+
+#include "tracefs/show_state.h"
+
+static const char rule[] = "---------------------------------\n";
+
+static int dump_records(struct show *s, struct instance *inst, FILE *out)
+{
+	const data_ref buffer = instance_buffer(inst, 0);
+	struct ring_record r;
+	unsigned int nr = 0;
+	int err = 0;
+
+	while (!err && buffer && (err = ring_consume(s->consumer, buffer, &r)) == 1) {
+		if (!nr++)
+			fputs(rule, out);
+		err = show_pipe_print(s, &r, out);
+	}
+	fputs(nr ? rule : "   (ftrace buffer empty)\n", out);
+	return err;
+}
+
+int show_dump(struct instance *inst, int cpu, FILE *out)
+{
+	struct ring_consumer *consumer;
+	int err = ring_consumer_open(inst->model->session, cpu, &consumer);
+	struct show *s;
+
+	if (err)
+		return err;
+	s = show_pipe_open(inst, consumer);
+	if (s) {
+		s->latency = true;
+		if (inst->name)
+			fprintf(out, "Dumping ftrace instance %s buffer:\n", inst->name);
+		else
+			fputs("Dumping ftrace buffer:\n", out);
+		err = dump_records(s, inst, out);
+		show_close(s);
+	}
+	ring_consumer_close(consumer);
+	return s ? err : -ENOMEM;
+}
