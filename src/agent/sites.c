@@ -426,6 +426,7 @@ void sites_start(void)
 	uint64_t old = signals_block();
 
 	processor_look();
+	graph_start();
 	if (!sites.permitted && task_permitted() && patch_live()) {
 		sites_lock();
 		sites.permitted = true;
