@@ -259,14 +259,13 @@ static bool is_one(uint64_t mask)
 	return mask && !(mask & (mask - 1));
 }
 
-uint64_t emit_timed_long(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, const struct emit_more *more)
+uint64_t emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, uint64_t *time, uint64_t mask)
 {
 	struct hit h = hit_of(t, entry, record, size);
 	struct slot *slot = t->slot;
-	uint64_t mask;
 
-	h.mask = more->mask == EMIT_ALL ? 0 : more->mask;
-	*more->time = emit_time();
+	h.mask = mask == EMIT_ALL ? 0 : mask;
+	*time = emit_time();
 	if (!hit_begin(t, slot, entry, record, &h) || !slot_stays(t))
 		return 0;
 	mask = guarded_hit(&agent.plane, slot, &h, &t->resume);

@@ -27,15 +27,18 @@ static inline uint16_t emit_type(uint32_t entry)
 	return (entry - LAYOUT_GROUPS_AT) % GROUP_ENTRIES == GROUP_GRAPH ? LAYOUT_GRAPH_ENTRY_ID : LAYOUT_FUNCTION_ID;
 }
 
-/* One hit without a stack, which says in which instances it was recorded: a mask of their indices. */
-struct emit_more {
-	uint64_t	*time;		/* the time that it has, in ns of the clock `local`; may lie in the record */
-	uint64_t	mask;		/* only in these; EMIT_ALL */
-};
-
 #define EMIT_ALL UINT64_MAX
 
-uint64_t emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, const struct emit_more *more);
+/*
+ * One hit without a stack, only in the instances of `mask`, which says in which
+ * of them it was recorded. *time becomes its time, in ns of the clock `local`;
+ * it may lie in the record. emit_try() only goes the short way: 0 says that
+ * nothing has been done, too. Its records have 20, 24 or 48 bytes and were
+ * stored in words of 8 bytes, but for a last one of 4.
+ */
+uint64_t emit_try(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, uint64_t *time, uint64_t mask)
+	__attribute__((visibility("hidden")));
+uint64_t emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, uint64_t *time, uint64_t mask);
 /* The time now, of that clock. */
 uint64_t emit_time(void);
 

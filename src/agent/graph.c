@@ -2,9 +2,9 @@
 /*
  * graph.c - the returns of traced functions: function_graph (R25)
  *
- *     site -> trampoline -> patch_hit() -> graph_enter() -> graph_through calls the function
- *                                                                 |
- *     caller  <- ret  <-  graph_leave()  <-  graph_returned  <----+ ret
+ *     site -> trampoline -> patch_hit() -> graph_through calls the function
+ *                                                |
+ *     caller  <- ret  <-  graph_leave()  <-  graph_returned  <- ret
  *
  *     stack                      mirror, at the slot's address ^ GRAPH_MIRROR
  *     +-----------------+        +-----------------+
@@ -61,41 +61,37 @@ enum {
 	CLOCK_THREAD = 3,	/* CLOCK_THREAD_CPUTIME_ID */
 };
 
-enum frame_flags {
-	FRAME_IN_GRAPH	= 1 << 0,	/* in set_graph_function, or called by one that is */
-	FRAME_NOTRACE	= 1 << 1,	/* in set_graph_notrace */
-	FRAME_LATE	= 1 << 2,	/* returns to graph_returned_late */
-	FRAME_CPU_TIME	= 1 << 3,
-};
+/* Of graph_frame.state, whose lower half is the depth. */
+#define FRAME_IN_GRAPH	(1ull << 32)	/* in set_graph_function, or called by one that is */
+#define FRAME_NOTRACE	(1ull << 33)	/* in set_graph_notrace */
+#define FRAME_LATE	(1ull << 34)	/* returns to graph_returned_late */
+#define FRAME_CPU_TIME	(1ull << 35)
+#define FRAME_TAIL	(1ull << 48)	/* M4: so many wait behind it */
+#define FRAME_INHERITED	(FRAME_IN_GRAPH | FRAME_NOTRACE | UINT32_MAX)
 
-/* One cache line. */
+/* One cache line, stored and loaded in words of 8 bytes. */
 struct graph_frame {
-	uint32_t	slot;		/* the lower half of its address; 0: none */
-	uint32_t	pid;		/* whose thread's: a child of fork() has its parent's */
-	int32_t		depth;
-	uint16_t	flags;		/* enum frame_flags */
-	uint16_t	tails;		/* M4: how many wait behind it */
+	uint64_t	id;		/* frame_id(); 0: none */
+	uint64_t	state;
 	uintptr_t	up;		/* the slot of the function above; 0: none */
 	uint64_t	func;		/* as an address of the session */
 	uint64_t	time;		/* of the call */
 	uint64_t	mask;		/* the instances that recorded it; EMIT_ALL: whoever wants its return; 0: none */
 	uint64_t	cpu_time;	/* of the thread, at the call */
-	uint32_t	tail;		/* number of the frame that waits */
-	uint32_t	pad;
+	uint64_t	tail;		/* number of the frame that waits */
 };
 
 _Static_assert(sizeof(struct graph_frame) == 64, "one cache line");
 
 struct graph_tail {
-	uintptr_t	slot;
-	uint32_t	nr;		/* its own number, so that one that was overwritten is not taken for it */
+	uint64_t	nr;		/* its own number, so that one that was overwritten is not taken for it */
 	struct graph_frame frame;
 };
 
 struct graph_piece {
 	struct graph_frame frames[PIECE / ALIGN];
 	uintptr_t	inner[PIECE / REGION];	/* M3: innermost slot, of stacks that are no thread's own */
-	_Atomic uint32_t next_tail;
+	_Atomic uint64_t next_tail;
 	struct graph_tail tails[TAILS];
 };
 
@@ -107,21 +103,37 @@ static struct known_piece {
 
 static _Atomic bool refused_all, refused_said;
 
+static const struct graph_config no_config;
+static const _Atomic config_ref no_control;
+/* site_control.graph; set before anything is hooked */
+static const _Atomic config_ref *control = &no_control;
+
+/* Written in words of 8 bytes: emit_try(). */
+struct function_record {
+	struct record_common common;
+	uint64_t	ip, parent_ip;
+};
+
 struct graph_entry_record {
 	struct record_common common;
 	uint64_t	func;
-	int32_t		depth;
+	uint32_t	depth;
 };
 
 struct graph_exit_record {
 	struct record_common common;
 	uint64_t	func, retval;
-	int32_t		depth;
-	uint32_t	overrun;
+	uint64_t	depth;		/* and in the upper half overrun */
 	uint64_t	calltime, rettime;
 };
 
 enum { ENTRY_SIZE = 20 };
+
+/* A child of fork() has its parent's frames: they are not its own. */
+static inline uint64_t frame_id(const struct agent_thread *t, uintptr_t slot)
+{
+	return (uint32_t)slot | (uint64_t)t->pid << 32;
+}
 
 static inline uintptr_t *mirror_of(uintptr_t slot)
 {
@@ -265,7 +277,7 @@ static inline struct graph_frame *frame_of(struct agent_thread *t, uintptr_t slo
 	piece = __builtin_expect(slot - t->graph.low < PIECE, 1) ? t->graph.piece :
 		piece_find(slot & -(uintptr_t)PIECE, &refused);
 	f = piece ? frame_in(piece, slot) : NULL;
-	return f && f->slot == (uint32_t)slot && f->pid == t->pid ? f : NULL;
+	return f && f->id == frame_id(t, slot) ? f : NULL;
 }
 
 /* ---- M3: the function above ---- */
@@ -275,9 +287,10 @@ static inline bool is_own(const struct agent_thread *t, uintptr_t slot)
 	return slot - t->stack_low < t->stack_high - t->stack_low;
 }
 
+/* Between the two there is nothing that one returns to. */
 static inline bool is_label(uintptr_t ret)
 {
-	return ret == (uintptr_t)graph_returned || ret == (uintptr_t)graph_returned_late;
+	return ret - (uintptr_t)graph_returned <= (uintptr_t)(graph_returned_late - graph_returned);
 }
 
 /* On a stack that is in use there: hooked, or just about to be. */
@@ -343,244 +356,6 @@ static inline void inner_set(struct agent_thread *t, struct graph_piece *piece, 
 		piece->inner[slot % PIECE / REGION] = inner / REGION == slot / REGION ? inner : 0;
 }
 
-/* ---- Whether, and how ---- */
-
-static inline const struct graph_config *config_now(void)
-{
-	static const struct graph_config none;
-	const struct plane *p = &agent.plane;
-	const struct site_control *c = plane_config(p, plane_header(p)->sites);
-	/* M6. Acquire: pairs with the release in session_publish(). */
-	config_ref ref = atomic_load_explicit(&c->graph, memory_order_acquire);
-
-	return ref && ref + sizeof(none) <= p->config_size ? plane_config(p, ref) : &none;
-}
-
-static uint64_t cpu_time(void)
-{
-	return agent_restricted() ? 0 : clock_system(CLOCK_THREAD);
-}
-
-static inline bool is_armed(uint32_t entry)
-{
-	/* Relaxed: hit() loads it again with acquire. */
-	return atomic_load_explicit(&plane_event(&agent.plane, entry)->plan, memory_order_relaxed) != 0;
-}
-
-/* -> the instances that want the return */
-static inline uint64_t entry_emit(struct agent_thread *t, uint32_t word, uint64_t func, int32_t depth, uint64_t *time)
-{
-	struct graph_entry_record r = { .func = func, .depth = depth };
-	const struct emit_more more = { time, EMIT_ALL };
-
-	return emit_timed(t, (word & SITE_GROUP) + GROUP_GRAPH, &r, ENTRY_SIZE, &more);
-}
-
-/* What the entry in f becomes; false: the function is not hooked. */
-static inline bool frame_begin(struct agent_thread *t, struct graph_frame *f, const struct graph_frame *up,
-			       uint32_t word, uint64_t func)
-{
-	const struct graph_config *c = config_now();
-	uint32_t flags = up ? up->flags & (FRAME_IN_GRAPH | FRAME_NOTRACE) : 0, wants = c->flags;
-	int32_t depth = up ? up->depth + 1 : 0;
-	uint64_t time = 0, mask;
-
-	if (flags & FRAME_NOTRACE)
-		return false;
-	flags |= word & SITE_IN_GRAPH ? FRAME_IN_GRAPH : 0;
-	if (word & SITE_IN_GRAPH_NOTRACE) {
-		flags |= FRAME_NOTRACE;
-		mask = 0;
-	} else if (((wants & GRAPH_CHOSEN) && !(flags & FRAME_IN_GRAPH)) ||
-		   (c->max_depth && (uint32_t)depth >= c->max_depth)) {
-		return false;
-	} else if (c->thresh || !is_armed((word & SITE_GROUP) + GROUP_GRAPH)) {
-		mask = c->thresh || (wants & GRAPH_PROFILE) ? EMIT_ALL : 0;
-		time = mask ? emit_time() : 0;
-	} else {
-		mask = entry_emit(t, word, func, depth, &time);
-	}
-	if (!mask && !(flags & FRAME_NOTRACE))
-		return false;
-	f->depth = depth;
-	f->flags = (uint16_t)flags;
-	f->func = func;
-	f->time = time;
-	f->mask = mask;
-	if (__builtin_expect(wants & GRAPH_CPU_TIME, 0)) {
-		f->flags |= FRAME_CPU_TIME;
-		f->cpu_time = cpu_time();
-	}
-	return true;
-}
-
-/* ---- M4 ---- */
-
-/* The frame of the function that jumped here is kept; false: there are too many. */
-static bool tail_keep(struct graph_piece *piece, uintptr_t slot, const struct graph_frame *old, struct graph_frame *f)
-{
-	uint32_t nr;
-	struct graph_tail *tail;
-
-	if (old->tails >= MOST_TAILS)
-		return false;
-	/* Relaxed: threads take different ones. */
-	nr = atomic_fetch_add_explicit(&piece->next_tail, 1, memory_order_relaxed);
-	tail = &piece->tails[nr % TAILS];
-	tail->slot = slot;
-	tail->nr = nr;
-	tail->frame = *old;
-	f->tails = (uint16_t)(old->tails + 1);
-	f->tail = nr;
-	return true;
-}
-
-/* The one that waits becomes the slot's; false: it has none. */
-static bool tail_take(struct graph_piece *piece, uintptr_t slot, struct graph_frame *f)
-{
-	const struct graph_tail *tail = &piece->tails[f->tail % TAILS];
-
-	if (!f->tails || tail->nr != f->tail || tail->slot != slot)
-		return false;
-	*f = tail->frame;
-	return true;
-}
-
-/* ---- Calls ---- */
-
-/* What needs libc in what follows, or makes system calls. */
-static inline bool is_short(const struct agent_thread *t)
-{
-	return !(t->flags & AGENT_HANDLER) && !t->no_rseq && *t->cpu >= 0;
-}
-
-/* What lies in a slot that is reached by a tail call is no return address. */
-static inline bool hook(struct agent_thread *t, struct graph_piece *piece, struct site_call *c, uint32_t word,
-			uint64_t func)
-{
-	uintptr_t slot = (uintptr_t)c->ret;
-	bool tail = is_label(*c->ret);
-	struct above up = above_of(t, piece, slot, tail);
-	struct graph_frame *f = frame_in(piece, slot), fresh = { .slot = (uint32_t)slot, .pid = t->pid, .up = up.slot };
-
-	if (!frame_begin(t, &fresh, up.f, word, func))
-		return false;
-	if (__builtin_expect(up.slot == slot, 0)) {
-		fresh.up = f->up;
-		if (!tail_keep(piece, slot, f, &fresh)) {
-			t->graph.overrun++;
-			return false;
-		}
-	}
-	if (site_call_is_late(c))
-		fresh.flags |= FRAME_LATE;
-	*f = fresh;
-	if (!tail)
-		*mirror_of(slot) = *c->ret;
-	inner_set(t, piece, slot, slot);
-	return true;
-}
-
-uint32_t graph_enter(struct agent_thread *t, struct site_call *c, uint32_t word, uint64_t func, bool slow)
-{
-	uintptr_t slot = (uintptr_t)c->ret;
-	struct graph_piece *piece;
-	bool refused;
-
-	/* Relaxed: set before anything can be hooked, or by a DSO that comes. */
-	if (__builtin_expect(atomic_load_explicit(&refused_all, memory_order_relaxed), 0))
-		return PATCH_PASS;
-	piece = piece_of(t, slot, &refused);
-	if (__builtin_expect(!slow && ((!piece && !refused) || !is_short(t)), 0))
-		return PATCH_SLOW;
-	if (!piece && !refused)
-		piece = piece_make(slot & -(uintptr_t)PIECE);
-	if (__builtin_expect(!piece, 0)) {
-		t->graph.overrun++;
-		return PATCH_PASS;
-	}
-	if (!hook(t, piece, c, word, func))
-		return PATCH_PASS;
-	if (__builtin_expect(!site_call_is_late(c), 1))
-		return PATCH_HOOKED;
-	*c->ret = (uintptr_t)graph_returned_late;
-	return PATCH_PASS;
-}
-
-/* ---- Returns ---- */
-
-static inline bool wants_exit(const struct agent_thread *t, const struct graph_frame *f)
-{
-	return f && f->mask && t->slot && is_armed(LAYOUT_GRAPH_EXIT);
-}
-
-/* tracing_thresh, or times of the processor: not the two times that the records have. */
-static bool exit_times(const struct graph_frame *f, struct graph_exit_record *r)
-{
-	uint64_t thresh = config_now()->thresh;
-
-	r->rettime = emit_time();
-	if (f->flags & FRAME_CPU_TIME)
-		r->calltime = r->rettime - (cpu_time() - f->cpu_time);
-	return !thresh || r->rettime - r->calltime >= thresh;
-}
-
-static inline void exit_emit(struct agent_thread *t, const struct graph_frame *f, uint64_t retval)
-{
-	struct graph_exit_record r = { .func = f->func, .retval = retval, .depth = f->depth,
-				       .overrun = t->graph.overrun, .calltime = f->time };
-	struct emit_more more = { &r.rettime, f->mask };
-	uint64_t unused;
-
-	if (__builtin_expect(f->mask == EMIT_ALL || (f->flags & FRAME_CPU_TIME), 0)) {
-		if (!exit_times(f, &r))
-			return;
-		more.time = &unused;
-	}
-	emit_timed(t, LAYOUT_GRAPH_EXIT, &r, sizeof(r), &more);
-}
-
-/* The frame has ended. -> where to return to */
-static inline uintptr_t frame_end(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f,
-				  uintptr_t slot)
-{
-	if (__builtin_expect(f->tails, 0) && tail_take(piece, slot, f))
-		return (uintptr_t)(f->flags & FRAME_LATE ? graph_returned_late : graph_returned);
-	f->slot = 0;
-	inner_set(t, piece, slot, f->up);
-	return *mirror_of(slot);
-}
-
-static inline struct graph_left leave(uintptr_t *at, uint64_t retval, bool slow)
-{
-	struct agent_thread *t = agent_self.thread;
-	uintptr_t slot = (uintptr_t)at;
-	struct graph_piece *piece;
-	struct graph_frame *f;
-	bool refused;
-
-	piece = t ? piece_of(t, slot, &refused) : NULL;
-	if (__builtin_expect(!piece, 0))
-		return (struct graph_left){ *mirror_of(slot), 0 };
-	f = frame_of(t, slot);
-	if (wants_exit(t, f)) {
-		if (__builtin_expect(!slow && !is_short(t), 0))
-			return (struct graph_left){ 0, 1 };
-		exit_emit(t, f, retval);
-	}
-	return (struct graph_left){ f ? frame_end(t, piece, f, slot) : *mirror_of(slot), 0 };
-}
-
-struct graph_left graph_leave(uintptr_t *slot, uint64_t retval)
-{
-	return leave(slot, retval, false);
-}
-
-uintptr_t graph_leave_slow(uintptr_t *slot, uint64_t retval)
-{
-	return leave(slot, retval, true).ret;
-}
-
 /* ---- What keeps functions from being hooked ---- */
 
 static void refuse(const char *why)
@@ -599,10 +374,246 @@ void graph_dso(const char *name)
 
 void graph_start(void)
 {
+	const struct site_control *c = plane_config(&agent.plane, plane_header(&agent.plane)->sites);
 	uint64_t features = 0;
+
+	control = &c->graph;
 
 	if (!agent_syscall(SYS_arch_prctl, SHADOW_STACK_STATUS, &features) && (features & 1))
 		refuse("returns of functions are not traced: the processor keeps a stack of its own");
+}
+
+/* ---- Whether, and how ---- */
+
+static inline const struct graph_config *config_now(void)
+{
+	const struct plane *p = &agent.plane;
+	/* M6. Acquire: pairs with the release in session_publish(). */
+	config_ref ref = atomic_load_explicit(control, memory_order_acquire);
+
+	return __builtin_expect(ref && ref + sizeof(struct graph_config) <= p->config_size, 1) ?
+	       plane_config(p, ref) : &no_config;
+}
+
+static uint64_t cpu_time(void)
+{
+	return agent_restricted() ? 0 : clock_system(CLOCK_THREAD);
+}
+
+static inline bool is_armed(uint32_t entry)
+{
+	/* Relaxed: hit() loads it again with acquire. */
+	return atomic_load_explicit(&plane_event(&agent.plane, entry)->plan, memory_order_relaxed) != 0;
+}
+
+/* What the entry's record says; not the short way. -> the instances that want the return */
+static __attribute__((noinline)) uint64_t entry_long(struct agent_thread *t, const struct graph_config *c, uint32_t entry,
+						     struct graph_entry_record *r, uint64_t *time)
+{
+	if (!is_armed(entry))
+		return 0;
+	if (!c->thresh)
+		return emit_timed(t, entry, r, ENTRY_SIZE, time, EMIT_ALL);
+	*time = emit_time();
+	return EMIT_ALL;
+}
+
+static inline uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c, uint32_t word, uint64_t func,
+				  uint64_t state, uint64_t *time)
+{
+	struct graph_entry_record r = { .func = func, .depth = (uint32_t)state };
+	uint32_t entry = (word & SITE_GROUP) + GROUP_GRAPH;
+	uint64_t mask = 0;
+
+	if (__builtin_expect(!c->thresh, 1))
+		mask = emit_try(t, entry, &r, ENTRY_SIZE, time, EMIT_ALL);
+	return __builtin_expect(mask != 0, 1) ? mask : entry_long(t, c, entry, &r, time);
+}
+
+/* ---- M4 ---- */
+
+static inline bool tail_is_full(const struct graph_frame *f)
+{
+	return f->state / FRAME_TAIL >= MOST_TAILS;
+}
+
+/* The frame of the function that jumped here is kept. -> how many wait then */
+static uint64_t tail_keep(struct graph_piece *piece, struct graph_frame *f)
+{
+	/* Relaxed: threads take different ones. */
+	uint64_t nr = atomic_fetch_add_explicit(&piece->next_tail, 1, memory_order_relaxed);
+	struct graph_tail *tail = &piece->tails[nr % TAILS];
+
+	tail->nr = nr;
+	tail->frame = *f;
+	f->tail = nr;
+	return f->state / FRAME_TAIL + 1;
+}
+
+/* The one that waits becomes the slot's; false: others have taken its place. */
+static bool tail_take(struct graph_piece *piece, struct graph_frame *f)
+{
+	const struct graph_tail *tail = &piece->tails[f->tail % TAILS];
+
+	if (tail->nr != f->tail || tail->frame.id != f->id)
+		return false;
+	*f = tail->frame;
+	return true;
+}
+
+/* ---- Calls ---- */
+
+/* Not the short way; what needs libc, or makes system calls, has not been saved. */
+static inline bool is_slow(const struct agent_thread *t)
+{
+	return (t->flags & AGENT_HANDLER) || t->no_rseq;
+}
+
+/* What lies in a slot that is reached by a tail call is no return address. */
+static inline __attribute__((always_inline)) uint32_t hook(struct agent_thread *t, struct graph_piece *piece,
+							   uintptr_t *at, uint32_t word, uint64_t func, bool late)
+{
+	const struct graph_config *c = config_now();
+	const uintptr_t slot = (uintptr_t)at, ret = *at;
+	const bool tail = is_label(ret);
+	const struct above up = above_of(t, piece, slot, tail);
+	struct graph_frame *f = frame_in(piece, slot);
+	uint64_t state = up.f ? (up.f->state & FRAME_INHERITED) + 1 : 0, time = 0, mask = 0;
+
+	if (__builtin_expect(state & FRAME_NOTRACE, 0))
+		return PATCH_PASS;
+	if (__builtin_expect(up.slot == slot, 0) && tail_is_full(f)) {
+		t->graph.overrun++;
+		return PATCH_PASS;
+	}
+	if (word & SITE_IN_GRAPH)
+		state |= FRAME_IN_GRAPH;
+	if (__builtin_expect(word & SITE_IN_GRAPH_NOTRACE, 0)) {
+		state |= FRAME_NOTRACE;
+	} else {
+		if (((c->flags & GRAPH_CHOSEN) && !(state & FRAME_IN_GRAPH)) ||
+		    (c->max_depth && (uint32_t)state >= c->max_depth))
+			return PATCH_PASS;
+		mask = entry_emit(t, c, word, func, state, &time);
+		if (!mask)
+			return PATCH_PASS;
+	}
+	if (__builtin_expect(up.slot == slot, 0))
+		state += tail_keep(piece, f) * FRAME_TAIL;
+	else
+		f->up = up.slot;
+	if (__builtin_expect(c->flags & GRAPH_CPU_TIME, 0)) {
+		state |= FRAME_CPU_TIME;
+		f->cpu_time = cpu_time();
+	}
+	f->id = frame_id(t, slot);
+	f->state = late ? state | FRAME_LATE : state;
+	f->func = func;
+	f->time = time;
+	f->mask = mask;
+	if (__builtin_expect(!tail, 1))
+		*mirror_of(slot) = ret;
+	inner_set(t, piece, slot, slot);
+	if (!late)
+		return PATCH_HOOKED;
+	*at = (uintptr_t)graph_returned_late;
+	return PATCH_PASS;
+}
+
+static struct graph_piece *piece_known_or_made(struct agent_thread *t, uintptr_t slot)
+{
+	bool refused;
+	struct graph_piece *piece = piece_of(t, slot, &refused);
+
+	if (!piece && !refused)
+		piece = piece_make(slot & -(uintptr_t)PIECE);
+	if (!piece)
+		t->graph.overrun++;
+	return piece;
+}
+
+/* ---- Returns ---- */
+
+/* What has times of its own: all that is not recorded at its entry, and times of the processor. */
+static bool exit_times(const struct graph_frame *f, struct graph_exit_record *r)
+{
+	uint64_t thresh = config_now()->thresh;
+
+	r->rettime = emit_time();
+	if (f->state & FRAME_CPU_TIME)
+		r->calltime = r->rettime - (cpu_time() - f->cpu_time);
+	return !thresh || r->rettime - r->calltime >= thresh;
+}
+
+static __attribute__((noinline)) void exit_long(struct agent_thread *t, const struct graph_frame *f,
+						struct graph_exit_record *r)
+{
+	uint64_t unused, *time = &r->rettime;
+
+	if (!is_armed(LAYOUT_GRAPH_EXIT))
+		return;
+	if (f->mask == EMIT_ALL || (f->state & FRAME_CPU_TIME)) {
+		if (!exit_times(f, r))
+			return;
+		time = &unused;
+	}
+	emit_timed(t, LAYOUT_GRAPH_EXIT, r, sizeof(*r), time, f->mask);
+}
+
+/* False: it is to be done with all registers saved. */
+static inline __attribute__((always_inline)) bool exit_emit(struct agent_thread *t, const struct graph_frame *f,
+							    uint64_t retval, bool slow)
+{
+	struct graph_exit_record r = { .func = f->func, .retval = retval, .calltime = f->time,
+				       .depth = (uint32_t)f->state | (uint64_t)t->graph.overrun << 32 };
+
+	if (__builtin_expect(f->mask != EMIT_ALL && !(f->state & FRAME_CPU_TIME), 1) &&
+	    __builtin_expect(emit_try(t, LAYOUT_GRAPH_EXIT, &r, sizeof(r), &r.rettime, f->mask) != 0, 1))
+		return true;
+	if (!t->slot)
+		return true;
+	if (!slow && is_slow(t))
+		return false;
+	exit_long(t, f, &r);
+	return true;
+}
+
+/* The frame has ended. -> where to return to */
+static inline uintptr_t frame_end(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f,
+				  uintptr_t slot)
+{
+	if (__builtin_expect(f->state >= FRAME_TAIL, 0) && tail_take(piece, f))
+		return (uintptr_t)(f->state & FRAME_LATE ? graph_returned_late : graph_returned);
+	f->id = 0;
+	inner_set(t, piece, slot, f->up);
+	return *mirror_of(slot);
+}
+
+static inline __attribute__((always_inline)) struct graph_left leave(uintptr_t *at, uint64_t retval, bool slow)
+{
+	struct agent_thread *t = agent_self.thread;
+	uintptr_t slot = (uintptr_t)at;
+	struct graph_piece *piece;
+	struct graph_frame *f;
+	bool refused;
+
+	piece = t ? piece_of(t, slot, &refused) : NULL;
+	f = piece ? frame_in(piece, slot) : NULL;
+	if (__builtin_expect(!f || f->id != frame_id(t, slot), 0))
+		return (struct graph_left){ *mirror_of(slot), 0 };
+	if (__builtin_expect(f->mask != 0, 1) && __builtin_expect(!exit_emit(t, f, retval, slow), 0))
+		return (struct graph_left){ 0, 1 };
+	return (struct graph_left){ frame_end(t, piece, f, slot), 0 };
+}
+
+__attribute__((aligned(64))) struct graph_left graph_leave(uintptr_t *slot, uint64_t retval)
+{
+	return leave(slot, retval, false);
+}
+
+uintptr_t graph_leave_slow(uintptr_t *slot, uint64_t retval)
+{
+	return leave(slot, retval, true).ret;
 }
 
 /* ---- What sites call ---- */
@@ -613,47 +624,83 @@ static inline bool is_on(void)
 	return atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON;
 }
 
-static inline uintptr_t ip_of(const struct site_call *c)
+/* The function event. False: it is to be done with all registers saved. */
+static inline bool function_emit(struct agent_thread *t, const struct site_table *table, uint32_t word, uintptr_t ip,
+				 uintptr_t parent)
 {
-	return c->after - 5;
+	struct function_record r = { .ip = ip + table->delta, .parent_ip = parent + table->delta };
+	uint32_t entry = (word & SITE_GROUP) + GROUP_FUNCTION;
+	uint64_t time;
+
+	if (__builtin_expect(site_table_has(table, parent), 1) &&
+	    __builtin_expect(emit_try(t, entry, &r, sizeof(r), &time, EMIT_ALL) != 0, 1))
+		return true;
+	return !sites_hit(ip, parent, NULL);
 }
 
-static inline uint32_t enter(struct agent_thread *t, struct site_call *c, uint32_t word, bool slow)
-{
-	if (!(word & SITE_HOOKED))
-		return PATCH_PASS;
-	return graph_enter(t, c, word, ip_of(c) + c->dso->table->delta, slow);
-}
-
-uint32_t patch_hit(struct site_call *c)
+static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d, uintptr_t after, uintptr_t *slot,
+							     bool late)
 {
 	struct agent_thread *t = agent_self.thread;
+	const struct site_table *table = d->table;
+	uintptr_t ip = after - 5;
+	struct graph_piece *piece;
 	uint32_t word;
+	bool refused;
 
-	if (!is_on() || (t && t->busy) || !c->dso->table)
+	if (!table)
 		return PATCH_PASS;
-	word = site_word(c->dso->table, ip_of(c));
+	word = site_word(table, ip);
 	if (!word)
 		return PATCH_PASS;
 	if (__builtin_expect(!t || !t->slot, 0))
-		return PATCH_SLOW;
-	c->parent = graph_true(c->ret);
+		return is_on() ? PATCH_SLOW : PATCH_PASS;
+	if (__builtin_expect(t->busy, 0))
+		return PATCH_PASS;
+	if (!(word & SITE_HOOKED))
+		return function_emit(t, table, word, ip, graph_true(slot)) ? PATCH_PASS : PATCH_SLOW;
 	if (is_armed((word & SITE_GROUP) + GROUP_FUNCTION) &&
-	    __builtin_expect(sites_hit(ip_of(c), c->parent, site_call_frame(c)), 0))
+	    __builtin_expect(!function_emit(t, table, word, ip, graph_true(slot)), 0))
 		return PATCH_SLOW;
-	c->done = 1;
-	return enter(t, c, word, false);
+	/* Relaxed: it is never taken back. */
+	if (__builtin_expect(atomic_load_explicit(&refused_all, memory_order_relaxed), 0))
+		return PATCH_PASS;
+	piece = piece_of(t, (uintptr_t)slot, &refused);
+	if (__builtin_expect(!piece || is_slow(t), 0)) {
+		t->graph.overrun += refused;
+		return refused ? PATCH_PASS : PATCH_SLOW_GRAPH;
+	}
+	return hook(t, piece, slot, word, ip + table->delta, late);
+}
+
+__attribute__((aligned(64))) uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+{
+	return hit_at(d, after, slot, false);
+}
+
+uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+{
+	return hit_at(d, after, slot, true);
 }
 
 uint32_t patch_hit_slow(struct site_call *c)
 {
 	struct agent_thread *t = agent_thread();
-	uint32_t word = c->dso->table ? site_word(c->dso->table, ip_of(c)) : 0;
+	const struct site_table *table = c->dso->table;
+	uintptr_t ip = c->after - 5;
+	uint32_t word = table ? site_word(table, ip) : 0;
+	struct graph_piece *piece;
 
 	if (!t || t->busy || !word)
 		return PATCH_PASS;
-	c->parent = graph_true(c->ret);
-	if (!c->done)
-		sites_hit_slow(ip_of(c), c->parent, site_call_frame(c));
-	return enter(t, c, word, true);
+	c->parent = graph_true(c->slot);
+	if (c->done == PATCH_SLOW)
+		sites_hit_slow(ip, c->parent, site_call_frame(c));
+	if (!(word & SITE_HOOKED) || atomic_load_explicit(&refused_all, memory_order_relaxed))
+		return PATCH_PASS;
+	piece = piece_known_or_made(t, (uintptr_t)c->slot);
+	if (!piece)
+		return PATCH_PASS;
+	return c->late ? hook(t, piece, c->slot, word, ip + table->delta, true) :
+			 hook(t, piece, c->slot, word, ip + table->delta, false);
 }

@@ -17,35 +17,36 @@
 struct agent_thread;
 struct site_dso;
 
-/* A call of a function with a site: entry.S makes it, on the stack below the function's. */
+/* A call of a function with a site, for those who need more time: entry.S makes it. */
 struct site_call {
-	uint64_t	done;		/* 0; patch_hit()'s */
-	uintptr_t	*ret;		/* where its return address lies */
-	const void	*next;		/* here a walk by frame pointers begins: the caller's frame */
+	uint64_t	done;		/* what patch_hit() said */
+	uintptr_t	*slot;		/* where its return address lies */
+	const void	*next;		/* here a walk by frame pointers begins: where `caller` lies */
 	uintptr_t	after;		/* the instruction behind the site */
-	uintptr_t	caller;		/* the caller's %rbp */
-	uintptr_t	parent;		/* the return address */
+	uintptr_t	caller;		/* of a late site the function's own %rbp: next is that, and these two are not used */
+	uintptr_t	parent;
 	struct site_dso	*dso;
-	uintptr_t	stub;
-	uintptr_t	first[];	/* the return address, but of a late site */
+	uint64_t	late;
 };
 
-_Static_assert(offsetof(struct site_call, after) == 24 && offsetof(struct site_call, first) == 64,
-	       "as entry.S writes it");
+_Static_assert(offsetof(struct site_call, after) == 24 && offsetof(struct site_call, late) == 56 &&
+	       sizeof(struct site_call) == 64, "as entry.S writes it");
 
 static inline const void *site_call_frame(const struct site_call *c)
 {
 	return &c->next;
 }
 
-static inline bool site_call_is_late(const struct site_call *c)
-{
-	return c->ret != c->first;
-}
+/* What entry.S calls. From SLOW on it is to call patch_hit_slow() with all registers saved. */
+enum {
+	PATCH_PASS,
+	PATCH_HOOKED,
+	PATCH_SLOW,		/* nothing has been done */
+	PATCH_SLOW_GRAPH,	/* the function event has been */
+};
 
-/* What entry.S calls: HOOKED, and with SLOW it is to call the second one with all registers saved. */
-enum { PATCH_PASS = 0, PATCH_HOOKED = 1, PATCH_SLOW = 2 };
-uint32_t patch_hit(struct site_call *c);
+uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot);
+uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot);
 uint32_t patch_hit_slow(struct site_call *c);
 
 /* What graph.S calls: the return address, and whether to call the second one with all registers saved. */
@@ -59,12 +60,6 @@ uintptr_t graph_leave_slow(uintptr_t *slot, uint64_t retval);
 /* Where functions return to that are hooked. No functions. */
 extern const char graph_returned[] __attribute__((visibility("hidden")));
 extern const char graph_returned_late[] __attribute__((visibility("hidden")));
-
-/*
- * At a site whose word has SITE_HOOKED, after its function event. With `slow`
- * all registers are saved, and it does not ask for it. -> PATCH_*
- */
-uint32_t graph_enter(struct agent_thread *t, struct site_call *c, uint32_t word, uint64_t func, bool slow);
 
 /* A DSO with that name is or will be there: with some nothing can be hooked. */
 void graph_dso(const char *name);

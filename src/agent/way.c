@@ -43,8 +43,7 @@ _Static_assert(sizeof(struct agent_way) == 1 << WAY_SHIFT && AGENT_WAYS == WAY_M
 	       offsetof(struct agent_way, mult) == WAY_MULT && offsetof(struct agent_way, offset) == WAY_OFFSET &&
 	       offsetof(struct agent_way, subbuf_size) == WAY_SUBBUF &&
 	       offsetof(struct agent_way, rseq) == WAY_RSEQ && offsetof(struct agent_way, bit) == WAY_BIT &&
-	       offsetof(struct agent_way, type) == WAY_TYPE && offsetof(struct emit_more, time) == MORE_TIME &&
-	       offsetof(struct emit_more, mask) == MORE_MASK, "emit.S knows the way");
+	       offsetof(struct agent_way, type) == WAY_TYPE, "emit.S knows the way");
 _Static_assert(offsetof(struct agent, plane) == 0 && offsetof(struct plane, config) == PLANE_CONFIG &&
 	       offsetof(struct plane, data) == PLANE_DATA && offsetof(struct plane, data_mask) == PLANE_MASK &&
 	       offsetof(struct config_header, epoch) == CONFIG_EPOCH &&

@@ -19,10 +19,6 @@ void guarded_way_make(struct agent_thread *t, struct slot *slot, uint32_t id, ui
 void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)
 	__attribute__((visibility("hidden")));
 
-/* The same with emit_timed(). */
-uint64_t emit_timed_long(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, const struct emit_more *more)
-	__attribute__((visibility("hidden")));
-
 /* The short way's instructions, and where it returns: from each of them one may go there. No functions. */
 extern const char emit_short_begin[] __attribute__((visibility("hidden")));
 extern const char emit_short_end[] __attribute__((visibility("hidden")));

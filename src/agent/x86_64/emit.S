@@ -28,9 +28,10 @@
  *     leave, and after an abort of the section:
  *         slot->depth = 0; emit_long(thread, id, record, size, frame)
  *
- *     emit_timed(thread, id, record, size, more):
- *         the same, but for: way->bit is not in more->mask -> emit_timed_long
- *                            *more->time = time
+ *     emit_try(thread, id, record, size, time, mask):
+ *         the same with a record of 20, 24 or 48 bytes which was stored in words of 8 (the last one may have 4)
+ *         if way->bit is not in mask, or where the others leave        -> return 0
+ *         *time = time, which may lie in the record
  *         return way->bit
  *
  * This is what hit_plain() does with a plan of the shape PLAN_RECORD. It is in
@@ -57,7 +58,7 @@
 
 #define SIGNALS_OR_NO_RSEQ 0x0800ff	/* AGENT_HANDLER, no_rseq */
 
-	.macro	short_way name, timed, long
+	.macro	short_way name, try
 .Lbegin_\name:
 	movl	%esi, %r10d
 	andl	$WAY_MASK, %r10d
@@ -65,34 +66,40 @@
 	leaq	THREAD_WAYS(%rdi, %r10), %r10
 	cmpl	%esi, WAY_EVENT(%r10)
 	jne	.Llong_\name
-	.if	\timed
+	.if	\try
 	movq	WAY_BIT(%r10), %rax
-	testq	MORE_MASK(%r8), %rax
+	testq	%r9, %rax
 	je	.Llong_\name
 	movq	%rax, BIT
 	.endif
 	movq	THREAD_WORD(%rdi), %rax
 	movq	THREAD_SLOT(%rdi), %r9
+	.ifeq	\try
 	leal	-12(%rcx), %r11d
 	rorl	$2, %r11d
+	.endif
 	testl	$SIGNALS_OR_NO_RSEQ, %eax
 	jne	.Llong_\name
 	testq	%r9, %r9
 	je	.Llong_\name
+	.ifeq	\try
 	cmpl	$(112 - 12) / 4, %r11d
 	ja	.Llong_\name
+	.endif
 	cmpl	$0, SLOT_DEPTH(%r9)
 	jne	.Llong_\name
 	movq	%rsp, THREAD_FRAME(%rdi)
 	movl	$1, SLOT_DEPTH(%r9)
 	/* H1: the load of epoch follows; the rest is the server's membarrier. */
 	movq	agent + PLANE_CONFIG(%rip), %r11
+	.ifeq	\try
 	movl	%esi, ENTRY
+	movq	%rdi, THREAD
+	.endif
 	movl	WAY_TYPE(%r10), %esi
 	orq	%rax, %rsi			/* the record's common fields */
 	movq	%rdx, RECORD
 	movq	%r8, FRAME
-	movq	%rdi, THREAD
 	movq	%r9, SLOT
 	cmpl	$0, CONFIG_FENCE(%r11)
 	jne	.Lleave_\name
@@ -134,9 +141,8 @@
 	orq	%rdx, %rax
 	mulq	WAY_MULT(%r10)
 	addq	WAY_OFFSET(%r10), %rdx		/* now */
-	.if	\timed
+	.if	\try
 	movq	FRAME, %rax
-	movq	MORE_TIME(%rax), %rax
 	movq	%rdx, (%rax)
 	.endif
 	movq	%rdx, %rax
@@ -168,6 +174,25 @@
 	leaq	8(%r9, %rcx, 2), %r9		/* a position is twice in head */
 	xorq	$1, %r9
 	movq	RECORD, %r10
+	.if	\try
+	movq	8(%r10), %rax
+	cmpl	$24, %ecx
+	movq	%rax, 12(%r11)
+	jb	2f
+	movq	16(%r10), %rax
+	movq	%rax, 20(%r11)
+	je	3f
+	movq	24(%r10), %rax
+	movq	32(%r10), %rdi
+	movq	%rax, 28(%r11)
+	movq	40(%r10), %rax
+	movq	%rdi, 36(%r11)
+	movq	%rax, 44(%r11)
+	jmp	3f
+2:
+	movl	16(%r10), %eax
+	movl	%eax, 20(%r11)
+	.else
 	/* The words behind the common fields: the first, then two at a time. */
 	movl	%ecx, %edx
 	testb	$4, %cl
@@ -185,12 +210,13 @@
 	subl	$8, %edx
 	cmpl	$8, %edx
 	ja	2b
+	.endif
 3:
 	movq	%r9, RING_HEAD(%r8)		/* the commit, G3 */
 .Llast_\name:
 	movq	SLOT, %rax
 	movl	$0, SLOT_DEPTH(%rax)
-	.if	\timed
+	.if	\try
 	movq	BIT, %rax
 	.endif
 	ret
@@ -200,13 +226,20 @@
 .Labort_\name:
 .Lleave_\name:
 	movq	SLOT, %r9
+	.ifeq	\try
 	movq	THREAD, %rdi
 	movl	ENTRY, %esi
 	movq	RECORD, %rdx
 	movq	FRAME, %r8
+	.endif
 	movl	$0, SLOT_DEPTH(%r9)
 .Llong_\name:
-	jmp	\long
+	.if	\try
+	xorl	%eax, %eax
+	ret
+	.else
+	jmp	emit_long
+	.endif
 
 	/* struct rseq_cs: version and flags, start, length, where an abort goes. */
 	.pushsection __rseq_cs, "aw"
@@ -236,7 +269,7 @@ event_emit:
 	movq	%fs:(%rax), %rdi
 	testq	%rdi, %rdi
 	je	.Llong_plain
-	short_way plain, 0, emit_long
+	short_way plain, 0
 	.cfi_endproc
 	.size	event_emit, . - event_emit
 
@@ -251,21 +284,21 @@ agent_emit:
 	.cfi_endproc
 	.size	agent_emit, . - agent_emit
 
-	.globl	emit_timed
-	.hidden	emit_timed
-	.type	emit_timed, @function
+	.globl	emit_try
+	.hidden	emit_try
+	.type	emit_try, @function
 	.balign	64
-emit_timed:
+emit_try:
 	.cfi_startproc
 	movl	%esi, %esi
 	movl	%ecx, %ecx
-	short_way timed, 1, emit_timed_long
+	short_way try, 1
 	.globl	emit_short_left
 	.hidden	emit_short_left
 emit_short_left:
 	ret
 	.cfi_endproc
-	.size	emit_timed, . - emit_timed
+	.size	emit_try, . - emit_try
 
 	.globl	emit_short_end
 	.hidden	emit_short_end

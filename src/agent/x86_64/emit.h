@@ -27,9 +27,6 @@
 #define WAY_BIT		80
 #define WAY_TYPE	88
 
-#define MORE_TIME	0	/* struct emit_more */
-#define MORE_MASK	8
-
 #define PLANE_CONFIG	0	/* struct plane */
 #define PLANE_DATA	8
 #define PLANE_MASK	32

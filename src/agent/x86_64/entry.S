@@ -3,65 +3,85 @@
  * entry.S - x86-64: from a site that is on to patch_hit(), and back without a trace
  *
  *     patch_entry:                            at a function's start: its trampoline has called, and pushed the DSO
+ *         save what a callee may use
  *         after = target of the jump behind the call and its jc: the instruction behind the site
- *         make two frames, so that a walk from %rbp sees the function and its caller
- *         save what a callee may use, align
- *         hooked = patch_hit(struct site_call)
+ *         hooked = patch_hit(dso, after, slot)
  *         if it wants libc, which uses vectors:
+ *             make a struct site_call, so that a walk from its frame sees the function and its caller
  *             save the processor's extended state
  *             hooked = patch_hit_slow(struct site_call)
  *             restore it
  *         restore; carry = hooked
  *     patch_entry_late:                       behind the prologue: %rbp is the function's frame
- *         the same with one frame, and never hooked: patch_hit() has changed the return address
+ *         the same, and never hooked: patch_hit_late() has changed the return address
  *
  *     patch_clone(flags, stack, fn, area):         clone(); the new task calls fn() and ends
  *
  * Nothing but the flags changes, which are dead where sites are.
  *
- * struct site_call lies where %rbp points to, but its first two members. S is the
- * address of the function's return address, or where the stack pointer of a
- * late site points to, so that the CFI finds the function by `after`:
+ * S is where the stack pointer of the site points to: to the return address,
+ * but at a late one.
  *
- *     S - 64  done       S - 56  ret        S - 48  next       S - 40  after
- *     S - 32  caller     S - 24  parent     S - 16  dso        S - 8   stub
+ *     S - 40  after      S - 16  dso        S - 8   into the trampoline
  *
- * graph_through (graph.S) takes `after` from there.
+ * So the CFI finds the function, and graph_through (graph.S) where it goes on.
+ * The stack is aligned at S - 104 where the program keeps to the ABI; what is
+ * called at once does not need that.
  */
 #include "agent/x86_64/extended.h"
 
-	.macro	call_hit
-	andq	$-16, %rsp
-	subq	$112, %rsp
-	general_save
-	movq	40(%rbp), %rax
-	movslq	7(%rax), %rdx
-	leaq	11(%rax, %rdx), %rdx
-	movq	%rdx, 8(%rbp)
-	movq	$0, -16(%rbp)
+#define AFTER	64		/* above the stack pointer; 72: %r11, 80: %rbx */
+#define DSO	88
+#define STUB	96
+#define S	104
+
+	.macro	enter_and_save
+	.cfi_startproc
+	.cfi_adjust_cfa_offset 16	/* called by the function's caller */
+	leaq	-DSO(%rsp), %rsp
+	.cfi_adjust_cfa_offset DSO
+	general_save 72
+	movq	STUB(%rsp), %rax
+	movq	DSO(%rsp), %rdi
+	movslq	7(%rax), %rsi
+	leaq	11(%rax, %rsi), %rsi
+	movq	%rsi, AFTER(%rsp)
+	.cfi_def_cfa %rsp, S		/* called by the function */
+	.cfi_offset %rip, AFTER - S
 	.endm
 
-	.macro	hit_and_restore
-	leaq	-16(%rbp), %rdi
-	cld
-	call	patch_hit
+	.macro	restore_and_leave
 	cmpl	$1, %eax
 	ja	1f
 2:	negl	%eax			/* the carry */
-	general_restore
-	leaq	40(%rbp), %rsp
+	general_restore 72
+	leaq	STUB(%rsp), %rsp
 	.cfi_remember_state
-	.cfi_def_cfa %rsp, 8
-	movq	16(%rbp), %rbp
-	.cfi_restore %rbp
+	.cfi_adjust_cfa_offset -STUB
 	ret
 	.cfi_restore_state
-1:	movq	%rbx, 72(%rsp)
+	/* struct site_call */
+1:	movq	%rbx, 80(%rsp)
+	.cfi_offset %rbx, 80 - S
 	movq	%rsp, %rbx
-	leaq	-16(%rbp), %rdi
+	.cfi_def_cfa_register %rbx
+	subq	$64, %rsp
+	movl	%eax, %eax
+	movq	%rax, 0(%rsp)
+	movq	AFTER(%rbx), %rcx
+	movq	%rcx, 24(%rsp)
+	movq	DSO(%rbx), %rcx
+	movq	%rcx, 48(%rsp)
+	.endm
+
+	.macro	call_slow
+	movq	%rsp, %rdi
 	extended_call patch_hit_slow
-	movq	72(%rsp), %rbx
+	movq	80(%rbx), %rbx
+	.cfi_def_cfa_register %rsp
+	.cfi_restore %rbx
 	jmp	2b
+	.cfi_endproc
 	.endm
 
 	.text
@@ -70,28 +90,19 @@
 	.type	patch_entry, @function
 	.balign	64
 patch_entry:
-	.cfi_startproc
-	.cfi_adjust_cfa_offset 16	/* as called by the function's caller */
-	pushq	16(%rsp)
-	.cfi_adjust_cfa_offset 8
-	pushq	%rbp
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %rbp, 0
-	movq	%rsp, %rbp
-	pushq	%rax
-	.cfi_adjust_cfa_offset 8
-	pushq	%rbp
-	.cfi_adjust_cfa_offset 8
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
-	call_hit
-	.cfi_def_cfa %rbp, 48		/* called by the function */
-	.cfi_offset %rip, -40
-	.cfi_offset %rbp, -32
-	leaq	48(%rbp), %rax
-	movq	%rax, -8(%rbp)
-	hit_and_restore
-	.cfi_endproc
+	enter_and_save
+	leaq	S(%rsp), %rdx
+	call	patch_hit
+	restore_and_leave
+	leaq	S(%rbx), %rcx
+	movq	%rcx, 8(%rsp)
+	leaq	32(%rsp), %rcx
+	movq	%rcx, 16(%rsp)
+	movq	%rbp, 32(%rsp)
+	movq	S(%rbx), %rcx
+	movq	%rcx, 40(%rsp)
+	movq	$0, 56(%rsp)
+	call_slow
 	.size	patch_entry, . - patch_entry
 
 	.globl	patch_entry_late
@@ -99,26 +110,18 @@ patch_entry:
 	.type	patch_entry_late, @function
 	.balign	64
 patch_entry_late:
-	.cfi_startproc
-	.cfi_adjust_cfa_offset 8
-	pushq	8(%rbp)
-	.cfi_adjust_cfa_offset 8
-	pushq	%rbp
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %rbp, 0
-	pushq	%rax
-	.cfi_adjust_cfa_offset 8
-	pushq	%rbp
-	.cfi_adjust_cfa_offset 8
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
-	call_hit
-	.cfi_offset %rip, -40
-	movq	(%rbp), %rax
-	addq	$8, %rax
-	movq	%rax, -8(%rbp)
-	hit_and_restore
-	.cfi_endproc
+	enter_and_save
+	leaq	8(%rbp), %rdx
+	call	patch_hit_late
+	restore_and_leave
+	leaq	8(%rbp), %rcx
+	movq	%rcx, 8(%rsp)
+	movq	%rbp, 16(%rsp)
+	movq	%rbp, 32(%rsp)
+	movq	8(%rbp), %rcx
+	movq	%rcx, 40(%rsp)
+	movq	$1, 56(%rsp)
+	call_slow
 	.size	patch_entry_late, . - patch_entry_late
 
 	.globl	patch_clone

@@ -8,8 +8,8 @@
 #define EXTENDED	2816		/* up to the upper half of 32 zmm registers */
 #define STATES		0xe7		/* x87, SSE, AVX, AVX-512 */
 
-	/* At the stack pointer, 72 bytes. */
-	.macro	general_save
+	/* At the stack pointer, 64 bytes, and where the ninth is to lie. */
+	.macro	general_save ninth
 	movq	%rax, 0(%rsp)
 	movq	%rcx, 8(%rsp)
 	movq	%rdx, 16(%rsp)
@@ -18,11 +18,11 @@
 	movq	%r8, 40(%rsp)
 	movq	%r9, 48(%rsp)
 	movq	%r10, 56(%rsp)
-	movq	%r11, 64(%rsp)
+	movq	%r11, \ninth(%rsp)
 	.endm
 
 	/* The flags stay. */
-	.macro	general_restore
+	.macro	general_restore ninth
 	movq	0(%rsp), %rax
 	movq	8(%rsp), %rcx
 	movq	16(%rsp), %rdx
@@ -31,7 +31,7 @@
 	movq	40(%rsp), %r8
 	movq	48(%rsp), %r9
 	movq	56(%rsp), %r10
-	movq	64(%rsp), %r11
+	movq	\ninth(%rsp), %r11
 	.endm
 
 	/* Calls it with the processor's extended state saved; the stack pointer is in %rbx, which is saved, meanwhile. */

@@ -33,15 +33,14 @@
 	.macro	returned
 	leaq	-SAVED(%rsp), %rsp
 	.cfi_adjust_cfa_offset SAVED
-	general_save
+	general_save 64
 	leaq	SAVED - 8(%rsp), %rdi
 	movq	%rax, %rsi
-	cld
 	call	graph_leave
 	testl	%edx, %edx
 	jnz	1f
 2:	movq	%rax, SAVED - 8(%rsp)
-	general_restore
+	general_restore 64
 	.endm
 
 	.macro	returned_slow

@@ -70,52 +70,60 @@ static size_t index_of(uintptr_t ip)
 static __thread uintptr_t returns[64];
 static __thread unsigned int nr_returns;
 
-static uint32_t hook(struct site_call *c)
+static uint32_t hook(uintptr_t *slot, bool late)
 {
-	returns[nr_returns++] = *c->ret;
-	if (!site_call_is_late(c))
+	returns[nr_returns++] = *slot;
+	if (!late)
 		return PATCH_HOOKED;
-	*c->ret = (uintptr_t)graph_returned_late;
+	*slot = (uintptr_t)graph_returned_late;
 	return PATCH_PASS;
 }
 
-static void look(const struct site_call *c)
+static void look(const struct site_dso *d, uintptr_t after, const uintptr_t *slot)
 {
-	const uintptr_t *f = site_call_frame(c);
-	uintptr_t ip = c->after - 5;
-	size_t i = index_of(ip);
+	size_t i = index_of(after - 5);
 
 	if (i < FUNCTIONS)
-		__atomic_store_n(&parents[i], c->parent, __ATOMIC_RELAXED);
-	/* A walk from the frame comes to the function and to its caller. */
-	if (c->dso != &dso || c->parent != *c->ret || f[1] - 5 != ip || ((const uintptr_t *)f[0])[1] != c->parent)
+		__atomic_store_n(&parents[i], *slot, __ATOMIC_RELAXED);
+	if (d != &dso)
 		__atomic_fetch_add(&strange, 1, __ATOMIC_RELAXED);
 }
 
 /* All four ways in turn: passed or hooked, at once or with the extended state saved. */
-uint32_t patch_hit(struct site_call *c)
+static uint32_t hit_at(const struct site_dso *d, uintptr_t after, uintptr_t *slot, bool late)
 {
 	unsigned long nr = __atomic_fetch_add(&hits, 1, __ATOMIC_RELAXED);
 	uint32_t hooked;
 
-	look(c);
-	c->done = nr & 2;
-	if (nr & 1) {
-		destroy_general();
-		return PATCH_SLOW;
-	}
-	hooked = c->done ? hook(c) : PATCH_PASS;
+	look(d, after, slot);
+	if (nr & 1)
+		hooked = nr & 2 ? PATCH_SLOW : PATCH_SLOW_GRAPH;
+	else
+		hooked = nr & 2 ? hook(slot, late) : PATCH_PASS;
 	destroy_general();
 	return hooked;
 }
 
+uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+{
+	return hit_at(d, after, slot, false);
+}
+
+uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+{
+	return hit_at(d, after, slot, true);
+}
+
 uint32_t patch_hit_slow(struct site_call *c)
 {
-	uint32_t hooked = c->done ? hook(c) : PATCH_PASS;
+	uint32_t hooked = c->done == PATCH_SLOW ? hook(c->slot, c->late) : PATCH_PASS;
+	const uintptr_t *f = site_call_frame(c);
 
 	__atomic_fetch_add(&slow_hits, 1, __ATOMIC_RELAXED);
-	/* It runs on an aligned stack. */
-	if ((uintptr_t)__builtin_frame_address(0) % 16)
+	look(c->dso, c->after, &c->parent);
+	/* A walk from the frame comes to the function and to its caller. And it runs on an aligned stack. */
+	if (f[1] != c->after || ((const uintptr_t *)f[0])[1] != (hooked || c->late ? *c->slot : c->parent) ||
+	    (uintptr_t)__builtin_frame_address(0) % 16)
 		__atomic_fetch_add(&strange, 1, __ATOMIC_RELAXED);
 	destroy_vectors();
 	destroy_general();
