@@ -6,6 +6,7 @@
 
 #include "model/demangle.h"
 #include "model/ftrace_groups.h"
+#include "model/ftrace_profile.h"
 
 struct ftrace *ftrace_of(struct model *m)
 {
@@ -89,6 +90,7 @@ void ftrace_destroy(struct model *m)
 	list_each_safe(page, next, &ft->pages, node)
 		ftrace_sites_remove(m, page);
 	ftrace_groups_destroy(ft);
+	ftrace_profile_destroy(ft);
 	ftrace_hash_destroy(ft->graph[FTRACE_FILTER]);
 	ftrace_hash_destroy(ft->graph[FTRACE_NOTRACE]);
 	demangler_destroy(ft->demangler);

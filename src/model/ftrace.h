@@ -170,6 +170,8 @@ struct ftrace {
 	struct ftrace_hash *graph[2];	/* by enum ftrace_list */
 	struct demangler *demangler;	/* NULL: nobody has written a pattern in quotes yet */
 	bool		profile;	/* function_profile_enabled */
+	struct ftrace_profile *profile_data;	/* of the last time that it was on; NULL: it never was */
+	config_ref	graph_config;	/* struct graph_config that programs see; 0: none yet */
 	struct ftrace_ops profiled;	/* with the hashes of the top; inst NULL: it was never on */
 	bool		offered;	/* programs can be traced: the files are there without a site */
 	uint64_t	graph_objects[2], profile_object;	/* R4 */
@@ -286,13 +288,17 @@ int ftrace_probe_publish(struct ftrace_probe *p);
 /* What hits find of it in a plan: the triggers of an arm, of which `room` are stored. How many there are. */
 uint32_t ftrace_probe_arms(const struct ftrace_probe *p, struct trigger_arm *out, uint32_t room);
 
+/* ---- ftrace_graph.c ---- */
+
+/* Programs are told of depth, threshold, options, set_graph_function and the profile as they are now. 0, -ENOMEM */
+int ftrace_graph_publish(struct model *m);
+
 /* ---- ftrace_keep.c (R4) ---- */
 
 int ftrace_keep_hash(struct ftrace_instance *fi, enum ftrace_list which);
 int ftrace_keep_mods(struct ftrace_instance *fi, enum ftrace_list which);
 int ftrace_keep_graph(struct ftrace *ft, enum ftrace_list which);
 int ftrace_keep_batch(struct ftrace_probe *p, struct ftrace_batch *b);
-int ftrace_set_profile(struct ftrace *ft, bool on);
 /* model_reopen(): whether the object is one of these; then it is restored, *err says how. */
 bool ftrace_restore(struct model *m, const char *path, const char *text, int *err);
 /* Used by it: one batch as ftrace_probe_describe() wrote it, with its counts as ref 0. */

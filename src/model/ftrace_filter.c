@@ -450,7 +450,8 @@ static int put_graph(struct ftrace *ft, enum ftrace_list which, struct ftrace_ha
 	ft->graph[which] = h;
 	if (ft->set)
 		ft->set(ft->changed_arg);
-	return ftrace_keep_graph(ft, which);
+	err = ftrace_graph_publish(ft->model);
+	return err ? err : ftrace_keep_graph(ft, which);
 }
 
 static int put(struct ftrace_edit *e, struct ftrace_hash *h)

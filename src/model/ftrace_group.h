@@ -28,7 +28,7 @@ struct ftrace_group {
 	bool		stale;		/* an ops of it has ended: in no chain */
 	bool		seen;		/* of ftrace_groups_settled() */
 	struct ftrace_group *next;	/* in its chain */
-	struct ftrace_plan plans[GROUP_SPARE];
+	struct ftrace_plan plans[GROUP_ENTRIES];
 	uint64_t	object;		/* R4 */
 };
 

@@ -7,7 +7,8 @@
  *     entry number + GROUP_FUNCTION: one arm an ops in the order to call them: function tracers, triggers
  *                                    on ftrace:function, probes
  *                  + GROUP_GRAPH:    one arm an instance with function_graph
- *     LAYOUT_GRAPH_EXIT:             the same, for all groups
+ *                  + GROUP_PROFILE:  the profile's, where the function is profiled
+ *     LAYOUT_GRAPH_EXIT:             as GROUP_GRAPH, for all groups
  *
  * Programs hold numbers of groups, so a number keeps its meaning: when an ops
  * ends, the groups that have it lose their arm at once, and are stale: no site

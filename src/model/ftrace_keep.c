@@ -6,7 +6,7 @@
  *     [instances/NAME/]#ftrace/filter_mods, notrace_mods   FUNCTION TAB MODULE, a line each, newest first
  *     [instances/NAME/]#ftrace/probe                       one batch; ref 0: its counts
  *     #ftrace/graph_function, graph_notrace                addresses, in their order
- *     #ftrace/profile                                      1
+ *     #ftrace/profile                                      on or off, the size of its map, which is its ref
  *     #ftrace/group                                        ftrace_groups_keep.c
  *
  * Sets are kept as addresses, so that they are true before the sites are there again.
@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "model/ftrace_groups.h"
+#include "model/ftrace_profile.h"
 
 static const char *const hash_paths[] = { "#ftrace/filter", "#ftrace/notrace" };
 static const char *const mod_paths[] = { "#ftrace/filter_mods", "#ftrace/notrace_mods" };
@@ -136,37 +137,6 @@ int ftrace_keep_batch(struct ftrace_probe *p, struct ftrace_batch *b)
 	return err;
 }
 
-static int profile_ops(struct ftrace *ft, bool on)
-{
-	struct ftrace_instance *fi = ftrace_of_instance(ft->model->top);
-
-	if (!fi)
-		return -ENOMEM;
-	if (!ft->profiled.inst) {
-		ft->profiled = (struct ftrace_ops){
-			.inst = ft->model->top, .kind = FTRACE_OPS_PROFILE, .callback = "ftrace_graph_func",
-			.hashes = &fi->hashes,
-		};
-		list_init(&ft->profiled.node);
-	}
-	if (on)
-		return ftrace_ops_enable(&ft->profiled);
-	ftrace_ops_disable(&ft->profiled);
-	return 0;
-}
-
-int ftrace_set_profile(struct ftrace *ft, bool on)
-{
-	int err = profile_ops(ft, on);
-
-	if (err)
-		return err;
-	ft->profile = on;
-	if (ft->set)
-		ft->set(ft->changed_arg);
-	return keep(ft->model, ft->model->top, profile_path, on ? "1" : NULL, 0, &ft->profile_object);
-}
-
 /* ---- Restoring ---- */
 
 /* The last of the list is added first: the newest of a chain is listed first. */
@@ -270,7 +240,7 @@ static int restore_one(struct ftrace *ft, struct ftrace_instance *fi, const char
 	if (!strcmp(path, group_path))
 		return ftrace_groups_restore(ft, text);
 	if (!strcmp(path, profile_path))
-		return ftrace_set_profile(ft, *text == '1');
+		return ftrace_profile_restore(ft, text);
 	return -EPROTO;
 }
 

@@ -12,6 +12,7 @@
 #include "model/event_file.h"
 #include "model/event_wants.h"
 #include "model/ftrace_group.h"
+#include "model/ftrace_profile.h"
 #include "model/options.h"
 #include "model/trigger.h"
 
@@ -60,7 +61,7 @@ int ftrace_options_changed(struct model *m)
 		ops->callback = ftrace_function_callback(inst);
 		err = ftrace_groups_publish(inst);
 	}
-	return err;
+	return err ? err : ftrace_graph_publish(m);
 }
 
 static uint32_t record_flags(const struct ftrace_ops *ops)
@@ -110,6 +111,15 @@ static uint32_t add_triggers(struct building *b, const struct ftrace_ops *ops)
 	return flags;
 }
 
+static uint32_t add_profile(struct building *b, const struct ftrace_ops *ops)
+{
+	struct trigger_arm *out = next_trigger(b);
+
+	if (out)
+		ftrace_profile_arm(ops->inst->model->ftrace, out);
+	return ARM_FUNCTION | ARM_NEED_RECORD;
+}
+
 /* ---- Arms ---- */
 
 static void add_arm(struct building *b, const struct ftrace_ops *ops)
@@ -119,6 +129,8 @@ static void add_arm(struct building *b, const struct ftrace_ops *ops)
 
 	if (ops->kind == FTRACE_OPS_TRIGGER)
 		flags = add_triggers(b, ops);
+	else if (ops->kind == FTRACE_OPS_PROFILE)
+		flags = add_profile(b, ops);
 	else if (ops->kind == FTRACE_OPS_PROBE)
 		b->nr_triggers += ftrace_probe_arms(ops->priv, b->arms ? &b->triggers[first] : NULL,
 						    b->arms ? UINT32_MAX : 0);
@@ -189,27 +201,34 @@ static void put(struct model *m, uint32_t entry, struct ftrace_plan *at, struct 
 static const struct building as_function = {
 	.kinds = { FTRACE_OPS_FUNCTION, FTRACE_OPS_TRIGGER, FTRACE_OPS_PROBE }, .nr_kinds = 3,
 };
+static const struct building as_profile = { .kinds = { FTRACE_OPS_PROFILE }, .nr_kinds = 1 };
 static const struct building as_graph = { .kinds = { FTRACE_OPS_GRAPH }, .nr_kinds = 1 };
 
 int ftrace_plan_publish(struct ftrace_groups *gs, struct ftrace_group *g)
 {
 	struct model *m = gs->ft->model;
-	struct ftrace_plan function, graph;
-	int err;
+	static const struct {
+		const struct building *as;
+		uint32_t event;
+	} entries[GROUP_ENTRIES] = {
+		[GROUP_FUNCTION] = { &as_function, LAYOUT_FUNCTION_ID },
+		[GROUP_GRAPH] = { &as_graph, LAYOUT_GRAPH_ENTRY_ID },
+		[GROUP_PROFILE] = { &as_profile, LAYOUT_GRAPH_EXIT_ID },
+	};
+	struct ftrace_plan plans[GROUP_ENTRIES] = { 0 };
+	int err = 0;
 
 	if (m->closing)
 		return 0;
-	err = build(m, &as_function, LAYOUT_FUNCTION_ID, g->ops, g->nr, &function);
-	if (!err)
-		err = build(m, &as_graph, LAYOUT_GRAPH_ENTRY_ID, g->ops, g->nr, &graph);
-	if (err) {
-		if (function.ref)
-			session_config_free(m->session, function.ref, function.size);
-		return err;
+	for (uint32_t i = 0; i < GROUP_ENTRIES && !err; i++)
+		err = build(m, entries[i].as, entries[i].event, g->ops, g->nr, &plans[i]);
+	for (uint32_t i = 0; i < GROUP_ENTRIES; i++) {
+		if (!err)
+			put(m, g->number + i, &g->plans[i], plans[i]);
+		else if (plans[i].ref)
+			session_config_free(m->session, plans[i].ref, plans[i].size);
 	}
-	put(m, g->number + GROUP_FUNCTION, &g->plans[GROUP_FUNCTION], function);
-	put(m, g->number + GROUP_GRAPH, &g->plans[GROUP_GRAPH], graph);
-	return 0;
+	return err;
 }
 
 int ftrace_plan_publish_exit(struct ftrace_groups *gs)
@@ -226,9 +245,10 @@ int ftrace_plan_publish_exit(struct ftrace_groups *gs)
 		if (ops->kind == FTRACE_OPS_GRAPH && nr < LAYOUT_MAX_INSTANCES)
 			graphs[nr++] = ops;
 	err = build(m, &as_graph, LAYOUT_GRAPH_EXIT_ID, graphs, nr, &plan);
-	if (!err)
-		put(m, LAYOUT_GRAPH_EXIT, &gs->exit, plan);
-	return err;
+	if (err)
+		return err;
+	put(m, LAYOUT_GRAPH_EXIT, &gs->exit, plan);
+	return ftrace_graph_publish(m);
 }
 
 void ftrace_plan_remove(struct ftrace_groups *gs, struct ftrace_group *g)
@@ -237,6 +257,6 @@ void ftrace_plan_remove(struct ftrace_groups *gs, struct ftrace_group *g)
 
 	if (m->closing)
 		return;
-	for (uint32_t i = 0; i < GROUP_SPARE; i++)
+	for (uint32_t i = 0; i < GROUP_ENTRIES; i++)
 		put(m, g->number + i, &g->plans[i], (struct ftrace_plan){ 0 });
 }

@@ -172,6 +172,8 @@ int model_reopen(struct model *m, int (*write)(void *arg, const char *path, cons
 	if (!err)
 		ftrace_groups_restore_all(m);
 	if (!err)
+		err = ftrace_graph_publish(m);
+	if (!err)
 		session_adopt_done(m->session);
 	return err;
 }

@@ -88,7 +88,7 @@ enum clock_id {
 enum group_entry {
 	GROUP_FUNCTION,		/* ftrace:function: tracers, triggers on that event, probes */
 	GROUP_GRAPH,		/* ftrace:funcgraph_entry: instances whose tracer is function_graph */
-	GROUP_SPARE,
+	GROUP_PROFILE,		/* struct profile_record: functions that are profiled */
 	GROUP_ENTRIES
 };
 
@@ -410,6 +410,15 @@ struct site_set {
 	_Atomic config_ref words;	/* uint32_t[], 0: none; set once, when the first of them is on */
 	_Atomic uint32_t nr;
 	uint32_t	pad;
+};
+
+/* What is folded at a call of a function that is profiled, and at its return: the sums grow by it. */
+struct profile_record {
+	uint64_t	common;		/* type, flags, pid */
+	uint64_t	func;
+	uint64_t	calls;		/* 1 at the call */
+	uint64_t	time;		/* ns, at the return */
+	uint64_t	squared;
 };
 
 /* What the graph tracer looks at besides a site's word. Published anew for each change (R5). */

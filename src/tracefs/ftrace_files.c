@@ -10,7 +10,6 @@
 
 #include "model/ftrace.h"
 #include "model/pids.h"
-#include "model/text.h"
 #include "tracefs/tree_state.h"
 
 static bool writes(const struct tree_file *f)
@@ -126,24 +125,6 @@ FILTER(graph_notrace, FTRACE_FILE_GRAPH_NOTRACE)
 PIDS(pid, PIDS_FUNCTION)
 PIDS(notrace_pid, PIDS_NO_FUNCTION)
 
-/* ---- The profile ---- */
-
-static int print_profile(struct tree_file *f, FILE *out)
-{
-	fprintf(out, "%d\n", f->tree->model->ftrace->profile);
-	return 0;
-}
-
-static ssize_t write_profile(struct tree_file *f, const char *buf, size_t size)
-{
-	uint64_t v;
-	int err = text_to_u64_len(buf, size, 10, &v);
-
-	if (!err)
-		err = ftrace_set_profile(f->tree->model->ftrace, v != 0);
-	return err ? err : (ssize_t)size;
-}
-
 #define EDIT(file, fn)								\
 	{ .name = file, .mode = 0640, .absent = is_absent, .open = open_##fn, .print = print_##fn,	\
 	  .write = write_edit, .flush = flush_edit, .release = release_edit }
@@ -166,8 +147,6 @@ const struct file_kind ftrace_top_kinds[] = {
 	LIST("available_filter_functions_addrs", addresses),
 	LIST("dyn_ftrace_total_info", info),
 	LIST("enabled_functions", enabled),
-	{ .name = "function_profile_enabled", .mode = 0640, .absent = is_absent, .print = print_profile,
-	  .write = write_profile },
 	EDIT("set_graph_function", graph),
 	EDIT("set_graph_notrace", graph_notrace),
 	LIST("touched_functions", touched),

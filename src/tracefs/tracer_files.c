@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "model/ftrace.h"
 #include "model/text.h"
 #include "tracefs/tree_state.h"
 #include "tracers/tracer.h"
@@ -77,6 +78,8 @@ static ssize_t write_thresh(struct tree_file *f, const char *buf, size_t size)
 	/* Relaxed: a number of its own. */
 	atomic_store_explicit(&f->tree->model->tracing_thresh, v * NS_PER_US, memory_order_relaxed);
 	err = keep_number(f->at.inst, SETTING_THRESH, "tracing_thresh", v);
+	if (!err)
+		err = ftrace_graph_publish(f->tree->model);
 	if (!err && t->update_thresh)
 		err = t->update_thresh(f->at.inst);
 	return taken(err, size);
@@ -123,6 +126,8 @@ static ssize_t write_depth(struct tree_file *f, const char *buf, size_t size)
 		f->tree->model->max_graph_depth = (int)(uint32_t)v;
 		err = keep_number(f->at.inst, SETTING_GRAPH_DEPTH, "max_graph_depth", (uint32_t)v);
 	}
+	if (!err)
+		err = ftrace_graph_publish(f->tree->model);
 	return taken(err, size);
 }
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "model/ftrace.h"
 #include "model/options.h"
 #include "plane/ring.h"
 #include "tracefs/marker.h"
@@ -86,6 +87,8 @@ static int step_root(struct tree *t, struct place *p, const char *name)
 				p->type = PLACE_FILE;
 				return 0;
 			}
+		if (!strcmp(name, "trace_stat") && ftrace_present(t->model))
+			return p->type = PLACE_STAT, 0;
 		kind = find_kind(top_kinds, name, p->inst, NULL);
 		if (!kind)
 			kind = find_kind(top_tracer_kinds, name, p->inst, NULL);
@@ -93,6 +96,8 @@ static int step_root(struct tree *t, struct place *p, const char *name)
 			kind = find_kind(dynamic_kinds, name, p->inst, NULL);
 		if (!kind)
 			kind = find_kind(ftrace_top_kinds, name, p->inst, NULL);
+		if (!kind)
+			kind = find_kind(profile_kinds, name, p->inst, NULL);
 		if (kind)
 			return file_at(p, kind);
 	}
@@ -104,19 +109,36 @@ static int step_root(struct tree *t, struct place *p, const char *name)
 	return file_at(p, kind ? kind : find_kind(buffer_kinds, name, p->inst, NULL));
 }
 
-static int step_per_cpu(struct tree *t, struct place *p, const char *name)
+/* "cpu0", "function0" */
+static int find_cpu(const struct tree *t, struct place *p, const char *head, const char *name)
 {
+	const char *at = name + strlen(head);
 	char *end;
 	unsigned long cpu;
 
-	if (strncmp(name, "cpu", 3) || name[3] < '0' || name[3] > '9' || (name[3] == '0' && name[4]))
+	if (strncmp(name, head, strlen(head)) || *at < '0' || *at > '9' || (*at == '0' && at[1]))
 		return -ENOENT;
-	cpu = strtoul(name + 3, &end, 10);
+	cpu = strtoul(at, &end, 10);
 	if (*end || cpu >= t->model->nr_cpus)
 		return -ENOENT;
 	p->cpu = (int)cpu;
-	p->type = PLACE_CPU;
 	return 0;
+}
+
+static int step_per_cpu(struct tree *t, struct place *p, const char *name)
+{
+	int err = find_cpu(t, p, "cpu", name);
+
+	if (!err)
+		p->type = PLACE_CPU;
+	return err;
+}
+
+static int step_stat(struct tree *t, struct place *p, const char *name)
+{
+	int err = find_cpu(t, p, "function", name);
+
+	return err ? err : file_at(p, &stat_kind);
 }
 
 static int step_option(struct place *p, const char *name)
@@ -171,6 +193,8 @@ static int step(struct tree *t, struct place *p, const char *name)
 		return step_option(p, name);
 	case PLACE_PER_CPU:
 		return step_per_cpu(t, p, name);
+	case PLACE_STAT:
+		return step_stat(t, p, name);
 	case PLACE_CPU:
 		return file_at(p, find_kind(cpu_kinds, name, p->inst, NULL));
 	case PLACE_EVENTS:

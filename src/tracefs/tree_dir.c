@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/ftrace.h"
 #include "model/options.h"
 #include "tracefs/tree_state.h"
 #include "tracers/tracer.h"
@@ -35,6 +36,8 @@ static int list_root(struct tree *t, const struct listing *l, const struct place
 		rc = l->fn(l->arg, dirs[i], true);
 	if (!rc && !p->inst->name) {
 		rc = l->fn(l->arg, "instances", true);
+		if (!rc && ftrace_present(t->model))
+			rc = l->fn(l->arg, "trace_stat", true);
 		for (unsigned int i = 0; i < t->nr_extras && !rc; i++)
 			rc = l->fn(l->arg, t->extras[i].name, false);
 		if (!rc)
@@ -43,6 +46,8 @@ static int list_root(struct tree *t, const struct listing *l, const struct place
 			rc = list_kinds(l, dynamic_kinds, p->inst, NULL);
 		if (!rc)
 			rc = list_kinds(l, ftrace_top_kinds, p->inst, NULL);
+		if (!rc)
+			rc = list_kinds(l, profile_kinds, p->inst, NULL);
 	}
 	if (!rc)
 		rc = list_kinds(l, instance_kinds, p->inst, NULL);
@@ -76,14 +81,14 @@ static int list_options(const struct listing *l, const struct place *p)
 	return rc;
 }
 
-static int list_cpus(struct tree *t, const struct listing *l)
+static int list_cpus(struct tree *t, const struct listing *l, const char *head, bool is_dir)
 {
-	char name[16];
+	char name[24];
 	int rc = 0;
 
 	for (uint32_t cpu = 0; cpu < t->model->nr_cpus && !rc; cpu++) {
-		snprintf(name, sizeof(name), "cpu%u", cpu);
-		rc = l->fn(l->arg, name, true);
+		snprintf(name, sizeof(name), "%s%u", head, cpu);
+		rc = l->fn(l->arg, name, is_dir);
 	}
 	return rc;
 }
@@ -126,7 +131,9 @@ int tree_list(struct tree *t, const char *path, int (*fn)(void *arg, const char 
 	case PLACE_OPTIONS:
 		return list_options(&l, &p);
 	case PLACE_PER_CPU:
-		return list_cpus(t, &l);
+		return list_cpus(t, &l, "cpu", true);
+	case PLACE_STAT:
+		return list_cpus(t, &l, "function", false);
 	case PLACE_CPU:
 		return list_kinds(&l, cpu_kinds, p.inst, NULL);
 	case PLACE_EVENTS:

@@ -45,7 +45,7 @@ struct file_kind {
 };
 
 enum place_type {
-	PLACE_ROOT, PLACE_INSTANCES, PLACE_OPTIONS, PLACE_PER_CPU, PLACE_CPU, PLACE_EVENTS,
+	PLACE_ROOT, PLACE_INSTANCES, PLACE_OPTIONS, PLACE_PER_CPU, PLACE_CPU, PLACE_EVENTS, PLACE_STAT,
 	PLACE_SYSTEM, PLACE_EVENT, PLACE_FILE,
 };
 
@@ -100,6 +100,7 @@ extern const struct file_kind events_kinds[], system_kinds[], event_kinds[];	/* 
 extern const struct file_kind option_kind;
 extern const struct file_kind tracer_kinds[], top_tracer_kinds[];	/* tracer_files.c */
 extern const struct file_kind dynamic_kinds[];				/* dynamic_files.c */
+extern const struct file_kind profile_kinds[], stat_kind;		/* trace_stat.c: of the top; of trace_stat */
 extern const struct file_kind ftrace_kinds[], ftrace_top_kinds[];	/* ftrace_files.c: of an instance, of the top */
 
 #endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trace_stat.c - function_profile_enabled, and what it counted: trace_stat/function<cpu>
+ */
+#include <errno.h>
+
+#include "model/ftrace_profile.h"
+#include "model/text.h"
+#include "tracefs/tree_state.h"
+
+static bool is_absent(const struct instance *inst, const struct event *e)
+{
+	return !ftrace_present(inst->model);
+}
+
+static int print_enabled(struct tree_file *f, FILE *out)
+{
+	fprintf(out, "%d\n", f->tree->model->ftrace->profile);
+	return 0;
+}
+
+static ssize_t write_enabled(struct tree_file *f, const char *buf, size_t size)
+{
+	uint64_t v;
+	int err = text_to_u64_len(buf, size, 10, &v);
+
+	if (!err)
+		err = ftrace_profile_set(f->tree->model->ftrace, v != 0);
+	return err ? err : (ssize_t)size;
+}
+
+static int print_stat(struct tree_file *f, FILE *out)
+{
+	return ftrace_profile_print(f->tree->model->ftrace, (uint32_t)f->at.cpu, out);
+}
+
+const struct file_kind profile_kinds[] = {
+	{ .name = "function_profile_enabled", .mode = 0640, .absent = is_absent, .print = print_enabled,
+	  .write = write_enabled },
+	{ 0 }
+};
+
+const struct file_kind stat_kind = { .name = "function", .mode = 0640, .print = print_stat };
