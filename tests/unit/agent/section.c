@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * section.c - which sections of threads are reported; the test is its own server
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "agent/state.h"
+#include "plane/plane.h"
+#include "plane/ring.h"
+#include "session/attach.h"
+#include "session/session.h"
+
+enum { RING_BYTES = 1 << 16, THREADS = 4, SECTIONS = 20000 };
+
+static struct session *session;
+static struct instance_state *inst;
+static struct section_control *control;
+static struct section_log *reports;
+static pthread_t server;
+static _Atomic int stop;
+
+static void *serve(void *arg)
+{
+	while (!stop) {
+		attach_serve(session);
+		usleep(500);
+	}
+	return NULL;
+}
+
+static data_ref buffer_new(void)
+{
+	uint32_t nr_cpus = session_header(session)->nr_cpus;
+	uint64_t bytes[LAYOUT_MAX_CPUS];
+	data_ref out;
+
+	for (uint32_t i = 0; i < nr_cpus; i++)
+		bytes[i] = RING_BYTES;
+	assert_int_equal(buffer_create(session, 0, nr_cpus, 4096, bytes, 1, true, &out), 0);
+	return out;
+}
+
+static int set_up(void **state)
+{
+	struct program_tables *tables;
+
+	if (session_create(NULL, NULL, &session) || pthread_create(&server, NULL, serve, NULL))
+		return -1;
+	inst = plane_instance(session_plane(session), 0);
+	for (int i = 0; i < 2; i++)
+		session_publish(session, &inst->buffers[i], buffer_new());
+	inst->tracing_on = 1;
+	control = &session_header(session)->sections;
+	tables = session_data(session, session_header(session)->programs, sizeof(*tables));
+	reports = &tables->sections[SECTION_WATCH_CRITICAL];
+	return attach_start(session_dir(session), NULL);
+}
+
+static int tear_down(void **state)
+{
+	stop = 1;
+	pthread_join(server, NULL);
+	session_close(session);
+	return 0;
+}
+
+/* Nothing has been; `kinds` are watched. */
+static void begin(uint32_t kinds)
+{
+	memset(reports, 0, sizeof(*reports));
+	control->kinds = kinds;
+	control->watch[SECTION_WATCH_CRITICAL].generation++;
+	control->watch[SECTION_WATCH_CRITICAL].thresh = 0;
+}
+
+static void change(uint32_t kind, bool on)
+{
+	agent_section_change(agent_thread(), kind, on, (const void *)change, (const void *)begin, NULL);
+}
+
+static uint64_t reported(void)
+{
+	return reports->sequence;
+}
+
+static const struct section_report *last(void)
+{
+	return &reports->reports[reported() % SECTION_REPORTS];
+}
+
+static void nobody_watches_at_first(void **state)
+{
+	begin(0);
+	assert_false(agent_section_watched(UINT32_MAX));
+	control->kinds = SECTION_PREEMPT;
+	assert_true(agent_section_watched(SECTION_PREEMPT));
+	assert_false(agent_section_watched(SECTION_IRQS));
+}
+
+static void a_section_is_reported_at_its_end(void **state)
+{
+	uint32_t live = inst->live;
+
+	begin(SECTION_PREEMPT);
+	agent_thread()->locks = 1;
+	change(SECTION_PREEMPT, true);
+	assert_true(agent_thread()->section.on);
+	usleep(1000);
+	assert_int_equal(reported(), 0);
+	change(SECTION_PREEMPT, false);
+	agent_thread()->locks = 0;
+	assert_false(agent_thread()->section.on);
+	assert_int_equal(reported(), 1);
+	assert_int_equal(last()->state, 2);
+	assert_true(last()->end.time - last()->start.time >= 1000000);
+	assert_int_equal(reports->longest, last()->end.time - last()->start.time);
+	assert_int_equal(last()->end.pid, getpid());
+	assert_int_equal(last()->end.locks, 1);
+	assert_int_equal(last()->start.ip, agent_address(agent_thread(), (const void *)change));
+	assert_int_equal(last()->start.parent, agent_address(agent_thread(), (const void *)begin));
+	/* What was recorded is left alone from now on. */
+	assert_int_equal(last()->buffer, live);
+	assert_int_equal(inst->live, !live);
+}
+
+static void what_is_inside_does_not_end_it(void **state)
+{
+	begin(SECTION_CRITICAL);
+	change(SECTION_PREEMPT, true);
+	change(SECTION_PREEMPT, true);
+	change(SECTION_IRQS, true);
+	change(SECTION_PREEMPT, false);
+	change(SECTION_PREEMPT, false);
+	change(SECTION_OWN, true);
+	change(SECTION_IRQS, false);
+	assert_int_equal(reported(), 0);
+	change(SECTION_OWN, false);
+	assert_int_equal(reported(), 1);
+}
+
+static void other_kinds_do_not_count(void **state)
+{
+	begin(SECTION_IRQS | SECTION_OWN);
+	change(SECTION_PREEMPT, true);
+	assert_false(agent_thread()->section.on);
+	change(SECTION_IRQS, true);
+	change(SECTION_PREEMPT, false);
+	assert_true(agent_thread()->section.on);
+	change(SECTION_IRQS, false);
+	assert_int_equal(reported(), 1);
+}
+
+static void an_end_without_a_beginning_is_none(void **state)
+{
+	begin(SECTION_CRITICAL);
+	change(SECTION_PREEMPT, false);
+	change(SECTION_IRQS, false);
+	assert_int_equal(reported(), 0);
+	change(SECTION_PREEMPT, true);
+	control->watch[SECTION_WATCH_CRITICAL].generation++;	/* somebody else watches now */
+	change(SECTION_PREEMPT, false);
+	assert_int_equal(reported(), 0);
+	assert_false(agent_thread()->section.on);
+}
+
+static void only_a_longer_one_is_reported(void **state)
+{
+	begin(SECTION_OWN);
+	reports->longest = UINT64_MAX - 1;
+	change(SECTION_OWN, true);
+	change(SECTION_OWN, false);
+	assert_int_equal(reported(), 0);
+	control->watch[SECTION_WATCH_CRITICAL].thresh = 1;
+	change(SECTION_OWN, true);
+	change(SECTION_OWN, false);
+	assert_int_equal(reported(), 1);
+}
+
+static void one_that_began_before_the_last_is_not(void **state)
+{
+	struct agent_section_mark old, other;
+
+	begin(SECTION_OWN);
+	assert_true(agent_section_begin(agent_thread(), SECTION_WATCH_CRITICAL, &old, NULL, NULL));
+	assert_true(agent_section_begin(agent_thread(), SECTION_WATCH_CRITICAL, &other, NULL, NULL));
+	agent_section_end(agent_thread(), SECTION_WATCH_CRITICAL, &other, NULL, NULL, NULL);
+	assert_int_equal(reported(), 1);
+	usleep(1000);
+	agent_section_end(agent_thread(), SECTION_WATCH_CRITICAL, &old, NULL, NULL, NULL);
+	assert_int_equal(reported(), 1);
+}
+
+static void nothing_while_tracing_is_off(void **state)
+{
+	begin(SECTION_OWN);
+	inst->tracing_on = 0;
+	change(SECTION_OWN, true);
+	inst->tracing_on = 1;
+	change(SECTION_OWN, false);
+	change(SECTION_OWN, true);
+	inst->tracing_on = 0;
+	change(SECTION_OWN, false);
+	inst->tracing_on = 1;
+	assert_int_equal(reported(), 0);
+}
+
+static void a_report_left_half_written_is_passed_over(void **state)
+{
+	begin(SECTION_OWN);
+	reports->reports[1].state = 1;
+	change(SECTION_OWN, true);
+	change(SECTION_OWN, false);
+	assert_int_equal(reports->reports[1].state, 1);
+	assert_int_equal(reports->reports[2].state, 2);
+	for (int i = 0; i < SECTION_REPORTS; i++)
+		reports->reports[i].state |= 1;
+	control->watch[SECTION_WATCH_CRITICAL].thresh = 1;
+	change(SECTION_OWN, true);
+	change(SECTION_OWN, false);	/* there is no place: nothing happens */
+	assert_int_equal(reported(), 2);
+}
+
+static void *many(void *arg)
+{
+	for (int i = 0; i < SECTIONS; i++) {
+		change(SECTION_OWN, true);
+		change(SECTION_OWN, false);
+	}
+	return NULL;
+}
+
+static void each_number_is_one_threads(void **state)
+{
+	uint64_t highest = 0;
+	pthread_t thread[THREADS];
+
+	begin(SECTION_OWN);
+	control->watch[SECTION_WATCH_CRITICAL].thresh = 1;
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, many, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	assert_true(reported() > 0 && reported() <= THREADS * SECTIONS);
+	for (int i = 0; i < SECTION_REPORTS; i++) {
+		uint64_t number = reports->reports[i].state;
+
+		assert_int_equal(number % 2, 0);
+		for (int k = 0; k < i; k++)
+			assert_true(!number || number != reports->reports[k].state);
+		highest = number > highest ? number : highest;
+	}
+	assert_int_equal(highest, 2 * reported());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nobody_watches_at_first),
+		cmocka_unit_test(a_section_is_reported_at_its_end),
+		cmocka_unit_test(what_is_inside_does_not_end_it),
+		cmocka_unit_test(other_kinds_do_not_count),
+		cmocka_unit_test(an_end_without_a_beginning_is_none),
+		cmocka_unit_test(only_a_longer_one_is_reported),
+		cmocka_unit_test(one_that_began_before_the_last_is_not),
+		cmocka_unit_test(nothing_while_tracing_is_off),
+		cmocka_unit_test(a_report_left_half_written_is_passed_over),
+		cmocka_unit_test(each_number_is_one_threads),
+	};
+
+	return cmocka_run_group_tests_name("section", tests, set_up, tear_down);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * running.c - what programs are told to watch for, and what becomes of what they report; the test is the program
+ */
+#include <stdio.h>
+#include <unistd.h>
+#include "../format_text.h"
+#include "model/symbols.h"
+#include "plane/plane.h"
+#include "plane/ring.h"
+#include "tree_fixture.h"
+
+enum { FIRST = 100, FUNCTION = 1, CPUS = 2, THREAD = 3999999, OTHER = 3999998 };
+
+#define TEXT 0xffffffff81000000ull
+
+static struct world *world;
+static struct slot *slot;
+
+static int setup(void **state)
+{
+	static const char function[] = "name: function\nID: 1\n" COMMON FIELD("unsigned long ip", 8, 8, 0)
+		FIELD("unsigned long parent_ip", 16, 8, 0) "\nprint fmt: \"\"\n";
+	static const char stack[] = "name: kernel_stack\nID: 4\n" COMMON FIELD("int size", 8, 4, 1)
+		FIELD("unsigned long caller[8]", 16, 64, 0) "\nprint fmt: \"\"\n";
+	int err = world_setup(state);
+
+	world = *state;
+	assert_int_equal(model_add_event(world->model, "ftrace", stack, strlen(stack), NULL), 0);
+	assert_int_equal(model_add_event(world->model, "ftrace", function, strlen(function), NULL), 0);
+	symbols_add(world->model->symbols, TEXT + 0x100, 't', "lock", NULL);
+	symbols_add(world->model->symbols, TEXT + 0x200, 't', "work", NULL);
+	symbols_add(world->model->symbols, TEXT + 0x300, 't', "end", NULL);
+	slot = session_slot_get(world->session);
+	assert_non_null(slot);
+	return err;
+}
+
+static struct section_control *control(void)
+{
+	return &session_header(world->session)->sections;
+}
+
+static struct section_log *log_of(unsigned int watch)
+{
+	struct program_tables *t = session_data(world->session, session_header(world->session)->programs, sizeof(*t));
+
+	return &t->sections[watch];
+}
+
+static void record(int pid, uint32_t cpu, uint64_t time)
+{
+	struct {
+		struct record_common common;
+		int32_t	pid;
+	} r = { { FIRST, 0, 1, pid }, pid };
+	static const uint64_t bytes[CPUS] = { 65536, 65536 };
+	data_ref buffer = instance_buffer(world->model->top, 0);
+
+	/* Of a source's writer: any CPU's ring can be written. */
+	assert_int_equal(buffer_add_set(world->session, buffer, 1, bytes), 0);
+	assert_int_equal(ring_write(session_plane(world->session), slot, buffer, 1, cpu, time, &r, sizeof(r)), 0);
+}
+
+/* As an agent would report number `nr`, from `start` to `end`. */
+static struct section_report *report(uint64_t nr, uint64_t start, uint64_t end)
+{
+	struct section_log *log = log_of(SECTION_WATCH_CRITICAL);
+	struct section_report *r = &log->reports[nr % SECTION_REPORTS];
+	uint32_t live = atomic_fetch_xor(&world->model->top->state->live, 1);
+
+	*r = (struct section_report){
+		.start = { .time = start, .ip = TEXT + 0x110, .parent = TEXT + 0x210, .pid = THREAD, .cpu = 0, .locks = 1 },
+		.end = { .time = end, .ip = TEXT + 0x120, .parent = TEXT + 0x220, .pid = THREAD, .cpu = 1, .locks = 1 },
+		.generation = control()->watch[SECTION_WATCH_CRITICAL].generation, .buffer = live & 1,
+		.comm = "some-thread", .policy = 1, .rt_prio = 7, .uid = 1234, .nr_stack = 1, .stack = { TEXT + 0x220 },
+	};
+	log->sequence = nr;
+	log->longest = end - start;
+	r->state = 2 * nr;
+	return r;
+}
+
+static char *trace(void)
+{
+	return world_read(world, "trace");
+}
+
+static void take(void)
+{
+	world->model->take_sections(world->model);
+}
+
+static void expect_max(const char *usecs)
+{
+	take();
+	assert_file(world, "tracing_max_latency", usecs);
+}
+
+static void programs_are_told_what_to_watch_for(void **state)
+{
+	static const struct {
+		const char *tracer;
+		uint32_t kinds;
+	} of[] = {
+		{ "irqsoff", SECTION_IRQS | SECTION_OWN }, { "preemptoff", SECTION_PREEMPT | SECTION_OWN },
+		{ "preemptirqsoff", SECTION_CRITICAL }, { "nop", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		uint32_t before = control()->watch[SECTION_WATCH_CRITICAL].generation;
+
+		assert_taken(world, "current_tracer", of[i].tracer);
+		assert_int_equal(control()->kinds, of[i].kinds);
+		assert_int_not_equal(control()->watch[SECTION_WATCH_CRITICAL].generation, before);
+	}
+	assert_null(world->model->take_sections);
+}
+
+static void limits_reach_programs(void **state)
+{
+	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(world, "tracing_max_latency", "77");
+	assert_int_equal(log_of(SECTION_WATCH_CRITICAL)->longest, 77000);
+	assert_taken(world, "tracing_thresh", "5");
+	assert_int_equal(control()->watch[SECTION_WATCH_CRITICAL].thresh, 5000);
+}
+
+static void an_instance_is_named(void **state)
+{
+	struct instance *inst;
+
+	assert_int_equal(instance_create(world->model, "x", &inst), 0);
+	assert_taken(world, "instances/x/current_tracer", "preemptoff");
+	assert_int_equal(control()->watch[SECTION_WATCH_CRITICAL].instance, inst->index);
+	assert_int_equal(world_write(world, "current_tracer", "irqsoff"), -EBUSY);
+	assert_int_equal(control()->kinds, SECTION_PREEMPT | SECTION_OWN);
+}
+
+static void a_report_is_a_section_of_the_threads_records(void **state)
+{
+	char wanted[128];
+	char *text;
+
+	assert_taken(world, "current_tracer", "preemptoff");
+	record(THREAD, 0, 900);		/* before it */
+	record(THREAD, 0, 2000);
+	record(OTHER, 0, 3000);
+	record(THREAD, 1, 4000);	/* it has migrated */
+	report(1, 1000, 31000);
+	record(THREAD, 1, 5000);	/* not in the buffer of that time */
+	text = trace();
+	assert_non_null(strstr(text, "# latency: 30 us, #5/5, CPU#1 |"));
+	snprintf(wanted, sizeof(wanted), "| task: some-thread-%d (uid:1234 nice:0 policy:1 rt_prio:7)\n", THREAD);
+	assert_non_null(strstr(text, wanted));
+	assert_non_null(strstr(text, "#  => started at: work\n#  => ended at:   work\n"));
+	assert_non_null(strstr(text, " 0...1.    0us : lock <-work\n"));
+	assert_non_null(strstr(text, "1us : first: pid=3999999\n"));
+	assert_non_null(strstr(text, "3us+: first: pid=3999999\n"));
+	assert_null(strstr(text, "3999998"));
+	assert_non_null(strstr(text, " 1...1.   30us : lock <-work\n"));
+	assert_non_null(strstr(text, "30us : <stack trace>\n => work\n"));
+	free(text);
+	assert_file(world, "tracing_max_latency", "30\n");
+}
+
+static void the_newest_of_several_is_taken(void **state)
+{
+	assert_taken(world, "current_tracer", "irqsoff");
+	report(1, 1000, 11000);
+	report(2, 20000, 45000);
+	expect_max("25\n");
+	report(2 + SECTION_REPORTS, 100000, 160000);
+	expect_max("60\n");
+}
+
+static void a_shorter_one_is_none(void **state)
+{
+	assert_taken(world, "current_tracer", "irqsoff");
+	report(1, 1000, 11000);
+	expect_max("10\n");
+	report(2, 20000, 25000);
+	expect_max("10\n");
+	assert_taken(world, "tracing_thresh", "1");
+	report(3, 30000, 33000);
+	expect_max("3\n");
+	report(4, 40000, 40500);
+	expect_max("3\n");
+}
+
+static void one_that_is_being_written_waits(void **state)
+{
+	struct section_report *r;
+
+	assert_taken(world, "current_tracer", "irqsoff");
+	r = report(1, 1000, 11000);
+	r->state = 1;
+	expect_max("0\n");
+	r->state = 2;
+	expect_max("10\n");
+}
+
+static void what_was_before_a_change_is_forgotten(void **state)
+{
+	assert_taken(world, "current_tracer", "irqsoff");
+	report(1, 1000, 11000)->generation--;
+	expect_max("0\n");
+	report(2, 1000, 12000);
+	assert_taken(world, "tracing_on", "0");		/* taken before that */
+	expect_max("11\n");
+	assert_taken(world, "tracing_on", "1");
+	report(3, 20000, 50000);
+	assert_taken(world, "tracing_max_latency", "0");
+	expect_max("0\n");
+}
+
+static void nonsense_is_not_believed(void **state)
+{
+	assert_taken(world, "current_tracer", "irqsoff");
+	for (uint64_t i = 1; i <= 8; i++) {
+		struct section_report *r = report(i, 1000, 11000 * i);
+
+		switch (i) {
+		case 1: r->end.cpu = CPUS; break;
+		case 2: r->start.cpu = UINT32_MAX; break;
+		case 3: r->end.pid = 0; break;
+		case 4: r->end.pid = UINT32_MAX; break;
+		case 5: r->start.time = UINT64_MAX; break;
+		case 6: r->nr_stack = SECTION_STACK + 1; break;
+		case 7: r->buffer = 2; break;
+		default: r->start.pid = 1u << 31; break;
+		}
+		expect_max("0\n");
+	}
+	/* A name without an end, and with what would break a line. */
+	memset(report(9, 1000, 900000)->comm, '\n', LAYOUT_COMM_LEN);
+	expect_max("899\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(programs_are_told_what_to_watch_for),
+		TEST(limits_reach_programs),
+		TEST(an_instance_is_named),
+		TEST(a_report_is_a_section_of_the_threads_records),
+		TEST(the_newest_of_several_is_taken),
+		TEST(a_shorter_one_is_none),
+		TEST(one_that_is_being_written_waits),
+		TEST(what_was_before_a_change_is_forgotten),
+		TEST(nonsense_is_not_believed),
+	};
+
+	return cmocka_run_group_tests_name("running", tests, NULL, NULL);
+}
