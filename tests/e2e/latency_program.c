@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 #include <tracefuse/tracefuse.h>
@@ -112,6 +113,30 @@ static long long __attribute__((noinline)) handled(int usecs, int jumps, int fil
 	if (!sigsetjmp(back, 1))
 		raise(SIGUSR1);
 	return handler_ns;
+}
+
+/* It waits with no signal blocked: no part of a section. */
+static void on_alarm(int sig)
+{
+	trace_note(12);
+}
+
+static long long __attribute__((noinline)) suspended(int usecs)
+{
+	struct itimerval timer = { .it_value.tv_usec = usecs };
+	sigset_t all, none, old;
+	long long start;
+
+	signal(SIGALRM, on_alarm);
+	sigfillset(&all);
+	sigemptyset(&none);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	start = now_ns();
+	setitimer(ITIMER_REAL, &timer, NULL);
+	sigsuspend(&none);
+	start = now_ns() - start;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return start;
 }
 
 /* ---- the program's own ---- */
@@ -241,6 +266,8 @@ int main(int argc, char **argv)
 		busy(usecs * 4);	/* not in the section any more */
 	} else if (!strcmp(argv[1], "unmasked")) {
 		say("unmasked", handled(usecs, 0, 0));
+	} else if (!strcmp(argv[1], "suspend")) {
+		say("suspend", suspended(usecs));
 	} else if (!strcmp(argv[1], "own")) {
 		say("own", own(usecs));
 	} else if (!strcmp(argv[1], "overlap")) {

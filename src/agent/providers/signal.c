@@ -108,6 +108,13 @@ static void signals_off(struct agent_thread *t, bool off, const void *by, const 
 		flags_set(t, false);
 }
 
+/* The handler came while sigsuspend() or its like waited, with signals that were not blocked: that was no section. */
+static void section_suspended(struct agent_thread *t)
+{
+	t->section.state &= ~(uint32_t)SECTION_IRQS;
+	t->section.on = t->section.on && t->section.state;
+}
+
 /* With the thread's first hit where somebody watches. */
 static struct agent_thread *masked_thread(bool off)
 {
@@ -233,6 +240,8 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 		busy = t->busy;
 		t->busy = 0;
 		t->flags |= AGENT_HANDLER;
+		if (!off && mask_full(mask_of(&uc->uc_sigmask)))
+			section_suspended(t);
 		signals_off(t, off, handler, below);
 	}
 	deliver(&actions[n], info, below);
