@@ -48,6 +48,7 @@ static const struct {
 	{ OPTION_RECORD_CMD, INSTANCE_RECORD_CMD },
 	{ OPTION_RECORD_TGID, INSTANCE_RECORD_TGID },
 	{ OPTION_MARKERS, INSTANCE_MARKERS },
+	{ OPTION_FUNCTION_FORK, INSTANCE_FUNCTION_FORK },
 };
 
 uint64_t options_default(void)
@@ -87,6 +88,17 @@ bool option_applies(const struct instance *inst, enum trace_option o)
 	return o < OPTION_TRACER || (inst->tracer_options & BIT(o));
 }
 
+static void tell_follow(struct model *m)
+{
+	struct instance *inst;
+	uint64_t any = 0;
+
+	list_each(inst, &m->instances, node)
+		any |= inst->options & (BIT(OPTION_EVENT_FORK) | BIT(OPTION_FUNCTION_FORK));
+	/* Relaxed: a task that begins just now may miss it. */
+	atomic_store_explicit(&session_header(m->session)->follow, any != 0, memory_order_relaxed);
+}
+
 static void tell_plane(struct instance *inst)
 {
 	uint32_t flags = atomic_load_explicit(&inst->state->flags, memory_order_relaxed) & INSTANCE_ABSOLUTE_TIME;
@@ -96,6 +108,7 @@ static void tell_plane(struct instance *inst)
 			flags |= plane_flags[i].flag;
 	/* Relaxed: only the server stores it, hits take the new value when they see it. */
 	atomic_store_explicit(&inst->state->flags, flags, memory_order_relaxed);
+	tell_follow(inst->model);
 }
 
 static void set_overwrite(struct instance *inst, bool on)

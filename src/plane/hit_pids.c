@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hit_pids.c - whose records an instance wants: set_event_pid, set_event_notrace_pid, option event-fork
+ * hit_pids.c - whose records an instance wants: set_event_pid, set_ftrace_pid and their like; event-fork, function-fork
  *
  * The bits of a set are loaded and stored relaxed: none orders anything.
  */
@@ -87,4 +87,42 @@ void hit_pids_follow(const struct run *r, const struct plan *plan, struct instan
 
 	pid_follow_one(r->p, &inst->pids, parent, child, join);
 	pid_follow_one(r->p, &inst->no_pids, parent, child, join);
+}
+
+/* ---- Tasks of running programs, which no event tells of ---- */
+
+static void follow_task(const struct plane *p, struct instance_state *inst, uint32_t parent, uint32_t child, bool join)
+{
+	const uint32_t flags = atomic_load_explicit(&inst->flags, memory_order_relaxed);
+
+	if (flags & INSTANCE_EVENT_FORK) {
+		pid_follow_one(p, &inst->pids, parent, child, join);
+		pid_follow_one(p, &inst->no_pids, parent, child, join);
+	}
+	if (flags & INSTANCE_FUNCTION_FORK) {
+		pid_follow_one(p, &inst->func_pids, parent, child, join);
+		pid_follow_one(p, &inst->no_func_pids, parent, child, join);
+	}
+}
+
+static void follow_everywhere(const struct plane *p, uint32_t parent, uint32_t child, bool join)
+{
+	if (!atomic_load_explicit(&plane_header(p)->follow, memory_order_relaxed))
+		return;
+	for (uint32_t i = 0; i < LAYOUT_MAX_INSTANCES; i++) {
+		struct instance_state *inst = plane_instance(p, i);
+
+		if (atomic_load_explicit(&inst->used, memory_order_relaxed))
+			follow_task(p, inst, parent, child, join);
+	}
+}
+
+void pids_join(const struct plane *p, uint32_t parent, uint32_t child)
+{
+	follow_everywhere(p, parent, child, true);
+}
+
+void pids_leave(const struct plane *p, uint32_t pid)
+{
+	follow_everywhere(p, pid, pid, false);
 }

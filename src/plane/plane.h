@@ -135,7 +135,13 @@ struct hit {
  */
 uint64_t hit(const struct plane *p, struct slot *slot, const struct hit *h);
 /*
- * The same for a running thread's record of which a struct hit would tell
+ * Of running programs: a task has begun, or ends. With event-fork it joins the
+ * sets of pids that its parent is in, or leaves them, with function-fork those of functions.
+ */
+void pids_join(const struct plane *p, uint32_t parent, uint32_t child);
+void pids_leave(const struct plane *p, uint32_t pid);
+/*
+ * hit() for a running thread's record of which a struct hit would tell
  * nothing else, without making one. Size is at least that of struct
  * record_common.
  */

@@ -155,6 +155,8 @@ struct config_header {
 
 	/* the server, while the session lives */
 	struct section_control sections;
+	_Atomic uint32_t follow;	/* 1: some instance has event-fork or function-fork: tasks look for their parents */
+	uint32_t	pad2;
 };
 
 /*
@@ -316,6 +318,7 @@ enum instance_flags {
 	INSTANCE_RECORD_TGID	= 1 << 4,
 	INSTANCE_MARKERS	= 1 << 5,
 	INSTANCE_ABSOLUTE_TIME	= 1 << 6,	/* timestamp_mode absolute */
+	INSTANCE_FUNCTION_FORK	= 1 << 7,
 };
 
 struct instance_state {

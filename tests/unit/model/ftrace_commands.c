@@ -6,6 +6,7 @@
 #include "ftrace_fixture.h"
 #include "model/event_file.h"
 #include "model/options.h"
+#include "model/pids.h"
 #include "plane/hit.h"
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, functions_setup, functions_teardown)
@@ -262,6 +263,29 @@ static void what_comes_again_is_counted(void **state)
 	assert_string_equal(functions_ring(f, f->top, 0), "1 19 1 1 1 ");
 }
 
+/* ---- Tasks ---- */
+
+static void a_new_task_joins_its_parent_s_sets_where_that_is_asked_for(void **state)
+{
+	struct fixture *f = *state;
+	const struct plane *p = session_plane(f->session);
+
+	assert_int_equal(pids_write(f->top, PIDS_FUNCTION, "7\n", 2), 2);
+	assert_int_equal(pids_write(f->top, PIDS_NOTRACE, "7\n", 2), 2);
+	pids_join(p, 7, 8);
+	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "7\n");
+	assert_int_equal(option_set(f->top, OPTION_FUNCTION_FORK, true), 0);
+	pids_join(p, 7, 8);
+	pids_join(p, 9, 10);
+	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "7\n8\n");
+	assert_prints(pids_print(f->top, PIDS_NOTRACE, out), "7\n");
+	assert_int_equal(option_set(f->top, OPTION_EVENT_FORK, true), 0);
+	pids_join(p, 7, 11);
+	assert_prints(pids_print(f->top, PIDS_NOTRACE, out), "7\n11\n");
+	pids_leave(p, 8);
+	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "7\n11\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +302,7 @@ int main(void)
 		TEST(an_instance_with_triggers_can_go),
 		TEST(a_stack_lies_behind_each_function),
 		TEST(what_comes_again_is_counted),
+		TEST(a_new_task_joins_its_parent_s_sets_where_that_is_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
