@@ -67,10 +67,11 @@ enum { AGENT_WAYS = 16 };
 
 /* What a thread is in of the functions that are hooked (graph.c); slots are where their return addresses lie. */
 struct agent_graph {
-	uintptr_t	low;		/* the piece of stack that was looked up last */
+	/* The short way: slots of the thread's own stack that lie in the piece that was looked up last; 0: none. */
+	uintptr_t	low;
+	uintptr_t	size;
 	struct graph_piece *piece;
 	uintptr_t	top;		/* the innermost slot on the thread's own stack; 0: none */
-	uintptr_t	last;		/* on any stack */
 	uint32_t	overrun;	/* functions that could not be hooked */
 };
 

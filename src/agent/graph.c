@@ -24,9 +24,9 @@
  *     set_graph_notrace) come from the function above: the innermost hooked slot
  *     of the same stack that is above and still says so. On the thread's own
  *     stack that is graph.top; on another one the innermost of the region of
- *     16 KiB, else the last one hooked at all, so that a handler on an alternate
- *     stack is called by what it interrupted, and a coroutine by who resumed it.
- *     A guess that is wrong prints a wrong depth and nothing else.
+ *     16 KiB, else graph.top, so that a handler on an alternate stack is called
+ *     by what it interrupted, and a coroutine by who resumed it. A guess that is
+ *     wrong prints a wrong depth and nothing else.
  * M4  A function that ends by a jump to another one (a tail call) leaves its slot
  *     to it: the first one's frame waits in the piece's tails. The second returns to
  *     graph_returned, which finds the first one.
@@ -65,7 +65,10 @@ enum {
 #define FRAME_IN_GRAPH	(1ull << 32)	/* in set_graph_function, or called by one that is */
 #define FRAME_NOTRACE	(1ull << 33)	/* in set_graph_notrace */
 #define FRAME_LATE	(1ull << 34)	/* returns to graph_returned_late */
-#define FRAME_CPU_TIME	(1ull << 35)
+/* From here on its return does not go the short way. */
+#define FRAME_LONG	(1ull << 35)
+#define FRAME_UNSEEN	(1ull << 35)	/* its entry was not recorded: tracing_thresh */
+#define FRAME_CPU_TIME	(1ull << 36)
 #define FRAME_TAIL	(1ull << 48)	/* M4: so many wait behind it */
 #define FRAME_INHERITED	(FRAME_IN_GRAPH | FRAME_NOTRACE | UINT32_MAX)
 
@@ -138,6 +141,11 @@ static inline uint64_t frame_id(const struct agent_thread *t, uintptr_t slot)
 static inline uintptr_t *mirror_of(uintptr_t slot)
 {
 	return (uintptr_t *)(slot ^ GRAPH_MIRROR);
+}
+
+static inline bool is_own(const struct agent_thread *t, uintptr_t slot)
+{
+	return slot - t->stack_low < t->stack_high - t->stack_low;
 }
 
 /* ---- M5: pieces ---- */
@@ -237,26 +245,46 @@ static struct graph_piece *piece_make(uintptr_t low)
 	return piece;
 }
 
-static inline struct graph_piece *piece_of(struct agent_thread *t, uintptr_t slot, bool *refused)
+static inline uintptr_t max_of(uintptr_t a, uintptr_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline uintptr_t min_of(uintptr_t a, uintptr_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The short way from now on: a handler that comes in between finds none. */
+static void piece_use(struct agent_thread *t, struct graph_piece *piece, uintptr_t low)
 {
 	struct agent_graph *g = &t->graph;
-	struct graph_piece *piece;
 
-	*refused = false;
-	/* In this order: a handler that comes in between may leave another one. */
-	piece = *(struct graph_piece *volatile *)&g->piece;
+	g->size = 0;
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(slot - g->low < PIECE, 1))
-		return piece;
-	piece = piece_find(slot & -(uintptr_t)PIECE, refused);
-	if (piece) {
-		g->low = 0;	/* a handler that comes in between looks it up itself */
-		atomic_signal_fence(memory_order_seq_cst);
-		g->piece = piece;
-		atomic_signal_fence(memory_order_seq_cst);
-		g->low = slot & -(uintptr_t)PIECE;
-	}
+	g->piece = piece;
+	g->low = max_of(low, t->stack_low);
+	atomic_signal_fence(memory_order_seq_cst);
+	g->size = min_of(low + PIECE, t->stack_high) - g->low;
+}
+
+static struct graph_piece *piece_of(struct agent_thread *t, uintptr_t slot, bool *refused)
+{
+	struct graph_piece *piece = piece_find(slot & -(uintptr_t)PIECE, refused);
+
+	if (piece && is_own(t, slot))
+		piece_use(t, piece, slot & -(uintptr_t)PIECE);
 	return piece;
+}
+
+/* The same in short; NULL: it is not known in short. */
+static inline struct graph_piece *piece_short(const struct agent_thread *t, uintptr_t slot)
+{
+	/* In this order: a handler that comes in between may leave another one. */
+	struct graph_piece *piece = *(struct graph_piece *const volatile *)&t->graph.piece;
+
+	atomic_signal_fence(memory_order_seq_cst);
+	return __builtin_expect(slot - t->graph.low < t->graph.size, 1) ? piece : NULL;
 }
 
 static inline struct graph_frame *frame_in(struct graph_piece *piece, uintptr_t slot)
@@ -265,27 +293,16 @@ static inline struct graph_frame *frame_in(struct graph_piece *piece, uintptr_t 
 }
 
 /* The frame that the thread has of a slot; NULL: none. */
-static inline struct graph_frame *frame_of(struct agent_thread *t, uintptr_t slot)
+static struct graph_frame *frame_of(struct agent_thread *t, uintptr_t slot)
 {
-	struct graph_piece *piece;
-	struct graph_frame *f;
 	bool refused;
+	struct graph_piece *piece = slot ? piece_find(slot & -(uintptr_t)PIECE, &refused) : NULL;
+	struct graph_frame *f = piece ? frame_in(piece, slot) : NULL;
 
-	if (!slot)
-		return NULL;
-	/* Not by way of the thread's: it keeps that of the stack it runs on. */
-	piece = __builtin_expect(slot - t->graph.low < PIECE, 1) ? t->graph.piece :
-		piece_find(slot & -(uintptr_t)PIECE, &refused);
-	f = piece ? frame_in(piece, slot) : NULL;
 	return f && f->id == frame_id(t, slot) ? f : NULL;
 }
 
 /* ---- M3: the function above ---- */
-
-static inline bool is_own(const struct agent_thread *t, uintptr_t slot)
-{
-	return slot - t->stack_low < t->stack_high - t->stack_low;
-}
 
 /* Between the two there is nothing that one returns to. */
 static inline bool is_label(uintptr_t ret)
@@ -307,7 +324,7 @@ struct above {
 	struct graph_frame *f;
 };
 
-static inline struct above above_own(struct agent_thread *t, uintptr_t slot)
+static struct above above_own(struct agent_thread *t, uintptr_t slot)
 {
 	struct graph_frame *f;
 
@@ -323,7 +340,6 @@ static inline struct above above_own(struct agent_thread *t, uintptr_t slot)
 
 static struct above above_other(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot)
 {
-	const uintptr_t last = t->graph.last;
 	struct graph_frame *f;
 
 	for (uintptr_t at = piece->inner[slot % PIECE / REGION]; at && at / REGION == slot / REGION; at = f->up) {
@@ -333,24 +349,21 @@ static struct above above_other(struct agent_thread *t, struct graph_piece *piec
 		if (at > slot)
 			return (struct above){ at, f };
 	}
-	/* One of that region would have been found: it has been left. */
-	f = last / REGION == slot / REGION ? NULL : frame_of(t, last);
-	return (struct above){ f ? last : 0, f };
+	return above_own(t, 0);
 }
 
 /* M4: whose tail call it is, else who called. */
-static inline struct above above_of(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot, bool tail)
+static struct above above_of(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot, bool tail)
 {
-	if (__builtin_expect(tail, 0) && frame_of(t, slot))
+	if (tail && frame_of(t, slot))
 		return (struct above){ slot, frame_in(piece, slot) };
-	return __builtin_expect(is_own(t, slot), 1) ? above_own(t, slot) : above_other(t, piece, slot);
+	return is_own(t, slot) ? above_own(t, slot) : above_other(t, piece, slot);
 }
 
 /* A call at `slot` begins, or ends: then the one above is the innermost. */
-static inline void inner_set(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot, uintptr_t inner)
+static void inner_set(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot, uintptr_t inner)
 {
-	t->graph.last = inner;
-	if (__builtin_expect(is_own(t, slot), 1))
+	if (is_own(t, slot))
 		t->graph.top = inner;
 	else
 		piece->inner[slot % PIECE / REGION] = inner / REGION == slot / REGION ? inner : 0;
@@ -406,28 +419,22 @@ static inline bool is_armed(uint32_t entry)
 	return atomic_load_explicit(&plane_event(&agent.plane, entry)->plan, memory_order_relaxed) != 0;
 }
 
-/* What the entry's record says; not the short way. -> the instances that want the return */
-static __attribute__((noinline)) uint64_t entry_long(struct agent_thread *t, const struct graph_config *c, uint32_t entry,
-						     struct graph_entry_record *r, uint64_t *time)
-{
-	if (!is_armed(entry))
-		return 0;
-	if (!c->thresh)
-		return emit_timed(t, entry, r, ENTRY_SIZE, time, EMIT_ALL);
-	*time = emit_time();
-	return EMIT_ALL;
-}
-
-static inline uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c, uint32_t word, uint64_t func,
-				  uint64_t state, uint64_t *time)
+/* -> the instances that want the return */
+static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c, uint32_t word, uint64_t func,
+			   uint64_t state, uint64_t *time)
 {
 	struct graph_entry_record r = { .func = func, .depth = (uint32_t)state };
 	uint32_t entry = (word & SITE_GROUP) + GROUP_GRAPH;
-	uint64_t mask = 0;
+	uint64_t mask = c->thresh ? 0 : emit_try(t, entry, &r, ENTRY_SIZE, time, EMIT_ALL);
 
-	if (__builtin_expect(!c->thresh, 1))
-		mask = emit_try(t, entry, &r, ENTRY_SIZE, time, EMIT_ALL);
-	return __builtin_expect(mask != 0, 1) ? mask : entry_long(t, c, entry, &r, time);
+	if (mask)
+		return mask;
+	if (!is_armed(entry))
+		return 0;
+	if (!c->thresh)
+		return emit_timed(t, entry, &r, ENTRY_SIZE, time, EMIT_ALL);
+	*time = emit_time();
+	return EMIT_ALL;
 }
 
 /* ---- M4 ---- */
@@ -470,8 +477,8 @@ static inline bool is_slow(const struct agent_thread *t)
 }
 
 /* What lies in a slot that is reached by a tail call is no return address. */
-static inline __attribute__((always_inline)) uint32_t hook(struct agent_thread *t, struct graph_piece *piece,
-							   uintptr_t *at, uint32_t word, uint64_t func, bool late)
+static __attribute__((noinline)) uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_t *at,
+					       uint32_t word, uint64_t func, bool late)
 {
 	const struct graph_config *c = config_now();
 	const uintptr_t slot = (uintptr_t)at, ret = *at;
@@ -480,15 +487,15 @@ static inline __attribute__((always_inline)) uint32_t hook(struct agent_thread *
 	struct graph_frame *f = frame_in(piece, slot);
 	uint64_t state = up.f ? (up.f->state & FRAME_INHERITED) + 1 : 0, time = 0, mask = 0;
 
-	if (__builtin_expect(state & FRAME_NOTRACE, 0))
+	if (state & FRAME_NOTRACE)
 		return PATCH_PASS;
-	if (__builtin_expect(up.slot == slot, 0) && tail_is_full(f)) {
+	if (up.slot == slot && tail_is_full(f)) {
 		t->graph.overrun++;
 		return PATCH_PASS;
 	}
 	if (word & SITE_IN_GRAPH)
 		state |= FRAME_IN_GRAPH;
-	if (__builtin_expect(word & SITE_IN_GRAPH_NOTRACE, 0)) {
+	if (word & SITE_IN_GRAPH_NOTRACE) {
 		state |= FRAME_NOTRACE;
 	} else {
 		if (((c->flags & GRAPH_CHOSEN) && !(state & FRAME_IN_GRAPH)) ||
@@ -498,11 +505,12 @@ static inline __attribute__((always_inline)) uint32_t hook(struct agent_thread *
 		if (!mask)
 			return PATCH_PASS;
 	}
-	if (__builtin_expect(up.slot == slot, 0))
+	if (up.slot == slot)
 		state += tail_keep(piece, f) * FRAME_TAIL;
 	else
 		f->up = up.slot;
-	if (__builtin_expect(c->flags & GRAPH_CPU_TIME, 0)) {
+	state |= mask == EMIT_ALL ? FRAME_UNSEEN : 0;
+	if (c->flags & GRAPH_CPU_TIME) {
 		state |= FRAME_CPU_TIME;
 		f->cpu_time = cpu_time();
 	}
@@ -511,13 +519,52 @@ static inline __attribute__((always_inline)) uint32_t hook(struct agent_thread *
 	f->func = func;
 	f->time = time;
 	f->mask = mask;
-	if (__builtin_expect(!tail, 1))
+	if (!tail)
 		*mirror_of(slot) = ret;
 	inner_set(t, piece, slot, slot);
 	if (!late)
 		return PATCH_HOOKED;
 	*at = (uintptr_t)graph_returned_late;
 	return PATCH_PASS;
+}
+
+/*
+ * The short way of hook(): on the thread's own stack, below a function that is
+ * there, with no settings of the graph tracer. HOOKED, or PATCH_SLOW: not here.
+ */
+static inline __attribute__((always_inline)) uint32_t hook_short(struct agent_thread *t, struct graph_piece *piece,
+								 uintptr_t *at, uint32_t word, uint64_t func)
+{
+	const struct graph_config *c = config_now();
+	const uintptr_t slot = (uintptr_t)at, ret = *at, up = t->graph.top;
+	struct graph_entry_record r = { .func = func };
+	struct graph_frame *f = frame_in(piece, slot);
+	uint64_t state = 0, mask;
+
+	if (__builtin_expect(is_label(ret) || (word & (SITE_IN_GRAPH | SITE_IN_GRAPH_NOTRACE)) || c->max_depth ||
+			     c->flags || c->thresh, 0))
+		return PATCH_SLOW;
+	if (__builtin_expect(up != 0, 1)) {
+		if (__builtin_expect(up <= slot || !piece_short(t, up) ||
+				     *(const uintptr_t *)up != (uintptr_t)graph_returned, 0))
+			return PATCH_SLOW;
+		state = frame_in(piece, up)->state;
+		if (__builtin_expect(state & FRAME_NOTRACE, 0))
+			return PATCH_PASS;
+		state = (state & FRAME_INHERITED) + 1;
+	}
+	r.depth = (uint32_t)state;
+	mask = emit_try(t, (word & SITE_GROUP) + GROUP_GRAPH, &r, ENTRY_SIZE, &f->time, EMIT_ALL);
+	if (__builtin_expect(!mask, 0))
+		return PATCH_SLOW;
+	f->id = frame_id(t, slot);
+	f->state = state;
+	f->up = up;
+	f->func = func;
+	f->mask = mask;
+	*mirror_of(slot) = ret;
+	t->graph.top = slot;
+	return PATCH_HOOKED;
 }
 
 static struct graph_piece *piece_known_or_made(struct agent_thread *t, uintptr_t slot)
@@ -545,14 +592,14 @@ static bool exit_times(const struct graph_frame *f, struct graph_exit_record *r)
 	return !thresh || r->rettime - r->calltime >= thresh;
 }
 
-static __attribute__((noinline)) void exit_long(struct agent_thread *t, const struct graph_frame *f,
-						struct graph_exit_record *r)
+static void exit_long(struct agent_thread *t, const struct graph_frame *f,
+		      struct graph_exit_record *r)
 {
 	uint64_t unused, *time = &r->rettime;
 
 	if (!is_armed(LAYOUT_GRAPH_EXIT))
 		return;
-	if (f->mask == EMIT_ALL || (f->state & FRAME_CPU_TIME)) {
+	if (f->state & (FRAME_UNSEEN | FRAME_CPU_TIME)) {
 		if (!exit_times(f, r))
 			return;
 		time = &unused;
@@ -560,60 +607,69 @@ static __attribute__((noinline)) void exit_long(struct agent_thread *t, const st
 	emit_timed(t, LAYOUT_GRAPH_EXIT, r, sizeof(*r), time, f->mask);
 }
 
-/* False: it is to be done with all registers saved. */
-static inline __attribute__((always_inline)) bool exit_emit(struct agent_thread *t, const struct graph_frame *f,
-							    uint64_t retval, bool slow)
+static inline __attribute__((always_inline)) struct graph_exit_record exit_of(const struct agent_thread *t,
+									      const struct graph_frame *f,
+									      uint64_t retval)
 {
-	struct graph_exit_record r = { .func = f->func, .retval = retval, .calltime = f->time,
-				       .depth = (uint32_t)f->state | (uint64_t)t->graph.overrun << 32 };
-
-	if (__builtin_expect(f->mask != EMIT_ALL && !(f->state & FRAME_CPU_TIME), 1) &&
-	    __builtin_expect(emit_try(t, LAYOUT_GRAPH_EXIT, &r, sizeof(r), &r.rettime, f->mask) != 0, 1))
-		return true;
-	if (!t->slot)
-		return true;
-	if (!slow && is_slow(t))
-		return false;
-	exit_long(t, f, &r);
-	return true;
+	return (struct graph_exit_record){ .func = f->func, .retval = retval, .calltime = f->time,
+					   .depth = (uint32_t)f->state | (uint64_t)t->graph.overrun << 32 };
 }
 
 /* The frame has ended. -> where to return to */
-static inline uintptr_t frame_end(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f,
-				  uintptr_t slot)
+static uintptr_t frame_end(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f, uintptr_t slot)
 {
-	if (__builtin_expect(f->state >= FRAME_TAIL, 0) && tail_take(piece, f))
+	if (f->state >= FRAME_TAIL && tail_take(piece, f))
 		return (uintptr_t)(f->state & FRAME_LATE ? graph_returned_late : graph_returned);
 	f->id = 0;
 	inner_set(t, piece, slot, f->up);
 	return *mirror_of(slot);
 }
 
-static inline __attribute__((always_inline)) struct graph_left leave(uintptr_t *at, uint64_t retval, bool slow)
+static __attribute__((noinline)) struct graph_left leave_long(struct agent_thread *t, uintptr_t slot, uint64_t retval,
+							      bool slow)
 {
-	struct agent_thread *t = agent_self.thread;
-	uintptr_t slot = (uintptr_t)at;
+	struct graph_exit_record r;
 	struct graph_piece *piece;
 	struct graph_frame *f;
 	bool refused;
 
 	piece = t ? piece_of(t, slot, &refused) : NULL;
 	f = piece ? frame_in(piece, slot) : NULL;
-	if (__builtin_expect(!f || f->id != frame_id(t, slot), 0))
+	if (!f || f->id != frame_id(t, slot))
 		return (struct graph_left){ *mirror_of(slot), 0 };
-	if (__builtin_expect(f->mask != 0, 1) && __builtin_expect(!exit_emit(t, f, retval, slow), 0))
-		return (struct graph_left){ 0, 1 };
+	if (f->mask && t->slot) {
+		if (!slow && is_slow(t))
+			return (struct graph_left){ 0, 1 };
+		r = exit_of(t, f, retval);
+		exit_long(t, f, &r);
+	}
 	return (struct graph_left){ frame_end(t, piece, f, slot), 0 };
 }
 
-__attribute__((aligned(64))) struct graph_left graph_leave(uintptr_t *slot, uint64_t retval)
+__attribute__((aligned(64))) struct graph_left graph_leave(uintptr_t *at, uint64_t retval)
 {
-	return leave(slot, retval, false);
+	struct agent_thread *t = agent_self.thread;
+	const uintptr_t slot = (uintptr_t)at;
+	struct graph_piece *piece = t ? piece_short(t, slot) : NULL;
+	struct graph_exit_record r;
+	struct graph_frame *f;
+
+	if (__builtin_expect(!piece, 0))
+		return leave_long(t, slot, retval, false);
+	f = frame_in(piece, slot);
+	if (__builtin_expect(f->id != frame_id(t, slot) || f->state >= FRAME_LONG, 0))
+		return leave_long(t, slot, retval, false);
+	r = exit_of(t, f, retval);
+	if (__builtin_expect(!emit_try(t, LAYOUT_GRAPH_EXIT, &r, sizeof(r), &r.rettime, f->mask), 0))
+		return leave_long(t, slot, retval, false);
+	f->id = 0;
+	t->graph.top = f->up;
+	return (struct graph_left){ *mirror_of(slot), 0 };
 }
 
 uintptr_t graph_leave_slow(uintptr_t *slot, uint64_t retval)
 {
-	return leave(slot, retval, true).ret;
+	return leave_long(agent_self.thread, (uintptr_t)slot, retval, true).ret;
 }
 
 /* ---- What sites call ---- */
@@ -638,6 +694,24 @@ static inline bool function_emit(struct agent_thread *t, const struct site_table
 	return !sites_hit(ip, parent, NULL);
 }
 
+/* Behind the function event. */
+static __attribute__((noinline)) uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word, uint64_t func,
+						    bool late)
+{
+	struct graph_piece *piece;
+	bool refused;
+
+	/* Relaxed: it is never taken back. */
+	if (atomic_load_explicit(&refused_all, memory_order_relaxed))
+		return PATCH_PASS;
+	piece = piece_of(t, (uintptr_t)slot, &refused);
+	if (!piece || is_slow(t)) {
+		t->graph.overrun += refused;
+		return refused ? PATCH_PASS : PATCH_SLOW_GRAPH;
+	}
+	return hook(t, piece, slot, word, func, late);
+}
+
 static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d, uintptr_t after, uintptr_t *slot,
 							     bool late)
 {
@@ -645,13 +719,12 @@ static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d,
 	const struct site_table *table = d->table;
 	uintptr_t ip = after - 5;
 	struct graph_piece *piece;
-	uint32_t word;
-	bool refused;
+	uint32_t word, hooked;
 
-	if (!table)
+	if (__builtin_expect(!table, 0))
 		return PATCH_PASS;
 	word = site_word(table, ip);
-	if (!word)
+	if (__builtin_expect(!word, 0))
 		return PATCH_PASS;
 	if (__builtin_expect(!t || !t->slot, 0))
 		return is_on() ? PATCH_SLOW : PATCH_PASS;
@@ -662,15 +735,13 @@ static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d,
 	if (is_armed((word & SITE_GROUP) + GROUP_FUNCTION) &&
 	    __builtin_expect(!function_emit(t, table, word, ip, graph_true(slot)), 0))
 		return PATCH_SLOW;
-	/* Relaxed: it is never taken back. */
-	if (__builtin_expect(atomic_load_explicit(&refused_all, memory_order_relaxed), 0))
-		return PATCH_PASS;
-	piece = piece_of(t, (uintptr_t)slot, &refused);
-	if (__builtin_expect(!piece || is_slow(t), 0)) {
-		t->graph.overrun += refused;
-		return refused ? PATCH_PASS : PATCH_SLOW_GRAPH;
+	piece = late ? NULL : piece_short(t, (uintptr_t)slot);
+	if (__builtin_expect(piece != NULL, 1)) {
+		hooked = hook_short(t, piece, slot, word, ip + table->delta);
+		if (__builtin_expect(hooked != PATCH_SLOW, 1))
+			return hooked;
 	}
-	return hook(t, piece, slot, word, ip + table->delta, late);
+	return hook_long(t, slot, word, ip + table->delta, late);
 }
 
 __attribute__((aligned(64))) uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot)
@@ -701,6 +772,5 @@ uint32_t patch_hit_slow(struct site_call *c)
 	piece = piece_known_or_made(t, (uintptr_t)c->slot);
 	if (!piece)
 		return PATCH_PASS;
-	return c->late ? hook(t, piece, c->slot, word, ip + table->delta, true) :
-			 hook(t, piece, c->slot, word, ip + table->delta, false);
+	return hook(t, piece, c->slot, word, ip + table->delta, c->late);
 }
