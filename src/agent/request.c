@@ -194,6 +194,17 @@ long request_receive(void *reply, size_t size, unsigned int wait_ms)
 	return n;
 }
 
+long request_answer(enum attach_kind kind, void *reply, size_t size)
+{
+	const struct attach_reply *r = reply;
+	long n;
+
+	do
+		n = request_receive(reply, size, AGENT_WAIT_MS);
+	while (n > 0 && r->kind && r->kind != kind);
+	return n;
+}
+
 int request_ask(const struct attach_request *q, struct attach_reply *reply)
 {
 	int err = request_send(q, NULL, 0);
@@ -201,6 +212,6 @@ int request_ask(const struct attach_request *q, struct attach_reply *reply)
 
 	if (err)
 		return err;
-	n = request_receive(reply, sizeof(*reply), AGENT_WAIT_MS);
+	n = request_answer(q->kind, reply, sizeof(*reply));
 	return n < 0 ? (int)n : reply->err;
 }

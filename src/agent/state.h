@@ -134,6 +134,8 @@ void request_close(void);
 int request_send(const struct attach_request *q, const void *more, size_t extra);
 /* Receives a reply of at most `size` bytes; wait_ms 0: until the connection ends. Bytes, or -errno */
 long request_receive(void *reply, size_t size, unsigned int wait_ms);
+/* The answer to that kind of request; late ones to others are thrown away. As above */
+long request_answer(enum attach_kind kind, void *reply, size_t size);
 /* Both, for requests with a plain reply. 0, -errno, the reply's err */
 int request_ask(const struct attach_request *q, struct attach_reply *reply);
 

@@ -160,6 +160,8 @@ void attach_answer(struct session *s, unsigned int index, size_t size)
 	struct process *p = &s->processes[index];
 	struct answer a = { .reply = { 0 } };
 
+	if (size >= sizeof(*q))
+		a.reply.kind = q->kind;
 	if (size < sizeof(*q) || size > ATTACH_PACKET) {
 		a.reply.err = -EPROTO;
 	} else if (q->kind == ATTACH_BYE) {

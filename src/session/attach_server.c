@@ -289,7 +289,7 @@ void attach_serve(struct session *s)
 int attach_go(struct session *s, unsigned int process)
 {
 	struct process *p = process && process <= LAYOUT_MAX_PROCESSES ? &s->processes[process - 1] : NULL;
-	struct attach_reply reply = { .process = process };
+	struct attach_reply reply = { .process = process, .kind = ATTACH_READY };
 
 	if (!p || !p->pid || !p->held)
 		return -ESRCH;

@@ -68,7 +68,7 @@ struct attach_reply {
 	uint32_t	nr_slots;
 	uint32_t	slots[ATTACH_SLOTS];
 	uint32_t	nr_ids;		/* EVENTS */
-	uint32_t	pad;
+	uint32_t	kind;		/* of the request: who gave one up may get its answer late; 0: of any */
 	/* int32_t ids[nr_ids] */
 };
 
