@@ -50,14 +50,18 @@ static void start_tracer(struct instance *inst, bool on)
 
 static ssize_t write_tracing_on(struct tree_file *f, const char *buf, size_t size)
 {
+	_Atomic uint32_t *on = &f->at.inst->state->tracing_on;
 	uint64_t v;
 	int err = text_to_u64_len(buf, size, 10, &v);
 
 	if (!err) {
+		const bool changes = (v != 0) != (atomic_load_explicit(on, memory_order_relaxed) != 0);
+
 		/* What triggers did since is not undone when a new server gives the command again. */
-		if (!f->tree->model->replayed)
-			atomic_store_explicit(&f->at.inst->state->tracing_on, v != 0, memory_order_relaxed);
-		start_tracer(f->at.inst, v != 0);
+		if (changes && !f->tree->model->replayed)
+			atomic_store_explicit(on, v != 0, memory_order_relaxed);
+		if (changes || f->tree->model->replayed)
+			start_tracer(f->at.inst, v != 0);
 		err = instance_keep(f->at.inst, SETTING_TRACING_ON, "tracing_on", v ? "1" : "0");
 	}
 	return taken(err, size);

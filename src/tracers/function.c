@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "model/ftrace_groups.h"
+#include "plane/ring.h"
 #include "tracers/function.h"
 
 #define BIT(o) (1ull << (o))
@@ -40,10 +41,22 @@ static int function_init(struct instance *inst)
 	return functions_enable(inst, FTRACE_OPS_FUNCTION, false, ftrace_function_callback(inst));
 }
 
+/* As in the kernel tracing that is switched on again begins anew. What a recording has stays. */
+static void function_start(struct instance *inst)
+{
+	const data_ref buffer = instance_buffer(inst, 0);
+
+	if (!buffer || inst->model->imported || inst->model->replayed)
+		return;
+	buffer_clear(inst->model->session, buffer, -1);
+	instance_restart_time(inst);
+}
+
 const struct tracer tracer_function = {
 	.name = "function",
 	.flags = BIT(OPTION_FUNC_STACK_TRACE) | BIT(OPTION_FUNC_NO_REPEATS),
 	.allow_instances = true,
 	.init = function_init,
 	.reset = functions_disable,
+	.start = function_start,
 };

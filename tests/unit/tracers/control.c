@@ -56,6 +56,34 @@ static void a_change_empties_the_buffer(void **state)
 	free(text);
 }
 
+static bool has_text(struct world *w, const char *needle)
+{
+	char *text = world_read(w, "trace");
+	const bool found = strstr(text, needle) != NULL;
+
+	free(text);
+	return found;
+}
+
+static void under_function_tracing_that_is_switched_on_again_begins_anew(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(world_append(w, "trace_marker", "before"), 6);
+	assert_taken(w, "tracing_on", "0");
+	assert_taken(w, "tracing_on", "1");
+	assert_true(has_text(w, "before"));
+	assert_taken(w, "current_tracer", "function");
+	assert_int_equal(world_append(w, "trace_marker", "between"), 7);
+	/* It is on. */
+	assert_taken(w, "tracing_on", "1");
+	assert_true(has_text(w, "between"));
+	assert_taken(w, "tracing_on", "0");
+	assert_true(has_text(w, "between"));
+	assert_taken(w, "tracing_on", "1");
+	assert_false(has_text(w, "between"));
+}
+
 static void it_stays_while_somebody_reads_a_pipe(void **state)
 {
 	static const char *const pipes[] = { "trace_pipe", "per_cpu/cpu1/trace_pipe", "per_cpu/cpu0/trace_pipe_raw" };
@@ -181,6 +209,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(it_brings_its_options_to_trace_options),
 		TEST(a_change_empties_the_buffer),
+		TEST(under_function_tracing_that_is_switched_on_again_begins_anew),
 		TEST(it_stays_while_somebody_reads_a_pipe),
 		TEST(each_instance_has_its_own),
 		TEST(a_latency_tracer_sets_options_and_gives_them_back),
