@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sites.c - functions of running programs, as the server has them: this process is the program, of a library that it
+ * never loads
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <cmocka.h>
+
+#include "../session/temp_place.h"
+#include "agent/providers/table.h"
+#include "model/ftrace.h"
+#include "plane/plane.h"
+#include "session/attach_wire.h"
+#include "sources/program_elf.h"
+#include "sources/programs.h"
+#include "tracefs/tree.h"
+
+enum { NUMBER = 2, FUNCTIONS = 3 };
+
+#define LINES "sites_static [libfixture.so]\nsites_first [libfixture.so]\nsites_second [libfixture.so]\n"
+
+static const char *library;
+static struct session *session;
+static struct model *model;
+static struct tree *tree;
+static struct programs *programs;
+static int conn;
+
+static int set_up(void **state)
+{
+	static const struct session_params small = { .nr_cpus = 2, .nr_slots = 32, .memory = 256 << 20 };
+
+	conn = -1;
+	if (session_create("sites", &small, &session) || model_create(session, &model))
+		return -1;
+	tree = tree_create(model);
+	return tree ? programs_create(model, tree, NULL, &programs) : -1;
+}
+
+static void world_close(bool destroy)
+{
+	if (conn >= 0)
+		close(conn);
+	conn = -1;
+	programs_destroy(programs);
+	programs = NULL;
+	tree_destroy(tree);
+	model_destroy(model);
+	if (destroy)
+		session_destroy(session);
+	else
+		session_close(session);
+}
+
+static int tear_down(void **state)
+{
+	world_close(true);
+	return 0;
+}
+
+/* ---- as a user ---- */
+
+static const char *cat(const char *path)
+{
+	static char text[1 << 16];
+	struct tree_file *f;
+	ssize_t n;
+
+	assert_int_equal(tree_open(tree, path, O_RDONLY, &f), 0);
+	n = tree_read(f, text, sizeof(text) - 1, 0);
+	tree_release(f);
+	assert_true(n >= 0);
+	text[n] = '\0';
+	return text;
+}
+
+static void put(const char *path, const char *text)
+{
+	struct tree_file *f;
+	ssize_t n;
+
+	assert_int_equal(tree_open(tree, path, O_WRONLY | O_TRUNC, &f), 0);
+	for (; *text; text += n) {	/* a word a write */
+		n = tree_write(f, text, strlen(text));
+		assert_true(n > 0);
+	}
+	assert_int_equal(tree_release(f), 0);
+}
+
+/* ---- as a program ---- */
+
+static struct program_tables *tables(void)
+{
+	return session_data(session, session_header(session)->programs, sizeof(struct program_tables));
+}
+
+static struct site_control *control(void)
+{
+	return session_config(session, session_header(session)->sites, sizeof(struct site_control));
+}
+
+/* The library as DSO NUMBER; without a build-id it is told by its size. */
+static void enter(const char *path)
+{
+	struct program_tables *t = tables();
+	struct dso_entry *e = &t->dsos[NUMBER];
+	Elf64_Ehdr h;
+	int fd = open(library, O_RDONLY);
+
+	assert_int_equal(read(fd, &h, sizeof(h)), sizeof(h));
+	for (int i = 0; i < h.e_phnum; i++) {
+		Elf64_Phdr p;
+
+		assert_int_equal(pread(fd, &p, sizeof(p), (off_t)(h.e_phoff + (unsigned int)i * sizeof(p))), sizeof(p));
+		if (p.p_type == PT_LOAD && p.p_vaddr + p.p_memsz > e->size)
+			e->size = p.p_vaddr + p.p_memsz;
+	}
+	close(fd);
+	e->pid = (uint32_t)getpid();
+	e->id_len = 8;
+	snprintf(e->path, sizeof(e->path), "%s", path);
+	/* Those before it are of somebody who died. */
+	for (int i = 0; i < NUMBER; i++)
+		atomic_store(&t->dsos[i].state, DSO_WRITING);
+	atomic_store(&e->state, DSO_READY);
+}
+
+static void serve(void)
+{
+	struct pollfd p = { .fd = attach_fd(session), .events = POLLIN };
+
+	poll(&p, 1, 1000);
+	attach_serve(session);
+}
+
+static struct attach_reply receive(void)
+{
+	struct attach_reply reply = { 0 };
+
+	assert_true(recv(conn, &reply, sizeof(reply), MSG_DONTWAIT) >= (ssize_t)sizeof(reply));
+	return reply;
+}
+
+static struct attach_reply ask(enum attach_kind kind, uint32_t value)
+{
+	const struct attach_request q = {
+		.version = SESSION_VERSION, .kind = kind, .value = value, .table = provider_table_version(),
+	};
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	if (conn < 0) {
+		conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/attach", session_dir(session));
+		assert_int_equal(connect(conn, (struct sockaddr *)&addr, sizeof(addr)), 0);
+		serve();
+	}
+	assert_int_equal(send(conn, &q, sizeof(q), 0), sizeof(q));
+	serve();
+	return receive();
+}
+
+static struct site_answer *own_answer(void)
+{
+	return &tables()->sites[ask(ATTACH_HELLO, 0).process - 1];
+}
+
+/* What the program's task would do. */
+static void obey(struct site_answer *a, bool has_it)
+{
+	a->pid = (uint32_t)getpid();
+	atomic_store(&a->dsos[0], has_it ? 1ull << NUMBER : 0);
+	atomic_store(&a->command, atomic_load(&control()->command));
+}
+
+static unsigned int nr_words_on(void)
+{
+	const struct site_set *set = &control()->sets[NUMBER];
+	const uint32_t *words = session_config(session, atomic_load(&set->words), FUNCTIONS * sizeof(uint32_t));
+	unsigned int nr = 0;
+
+	if (!words || atomic_load(&set->nr) != FUNCTIONS)
+		return 0;
+	for (int i = 0; i < FUNCTIONS; i++)
+		nr += (words[i] & SITE_GROUP) >= LAYOUT_GROUPS_AT;
+	return nr;
+}
+
+/* ---- tests ---- */
+
+static void the_files_are_there_without_a_function(void **state)
+{
+	assert_string_equal(cat("available_filter_functions"), "");
+	assert_string_equal(cat("set_ftrace_filter"), "#### all functions enabled ####\n");
+	put("current_tracer", "function");
+	assert_int_equal(nr_words_on(), 0);
+}
+
+static void a_program_that_is_ready_waits_until_its_functions_are_known(void **state)
+{
+	struct attach_reply reply;
+
+	assert_int_equal(ask(ATTACH_HELLO, 0).err, 0);
+	enter(library);
+	reply = ask(ATTACH_READY, 0);
+	assert_int_equal(reply.hold, 1);
+	assert_int_equal(reply.kind, ATTACH_READY);
+	programs_tick(programs);
+	assert_string_equal(cat("available_filter_functions"), LINES);
+	assert_int_equal(receive().hold, 0);
+	assert_int_equal(ask(ATTACH_READY, 0).hold, 0);
+}
+
+static void words_are_there_when_a_dso_has_been_told_of(void **state)
+{
+	put("current_tracer", "function");
+	assert_int_equal(ask(ATTACH_HELLO, 0).err, 0);
+	enter(library);
+	assert_int_equal(ask(ATTACH_DSO, NUMBER).err, 0);
+	assert_int_equal(nr_words_on(), FUNCTIONS);
+	assert_int_equal(ask(ATTACH_DSO, UINT32_MAX).err, 0);
+}
+
+static void words_follow_the_filter(void **state)
+{
+	uint32_t command;
+
+	enter(library);
+	programs_tick(programs);
+	put("current_tracer", "function");
+	assert_int_equal(nr_words_on(), FUNCTIONS);
+	command = atomic_load(&control()->command);
+	put("set_ftrace_filter", "sites_first\n");
+	assert_int_equal(nr_words_on(), 1);
+	assert_int_not_equal(atomic_load(&control()->command), command);
+	put("set_ftrace_notrace", "sites_first\n");
+	assert_int_equal(nr_words_on(), 0);
+	put("set_ftrace_notrace", "\n");
+	put("set_ftrace_filter", ":mod:libfixture*\n");
+	assert_int_equal(nr_words_on(), FUNCTIONS);
+	command = atomic_load(&control()->command);
+	put("set_ftrace_filter", "sites_*\n");
+	assert_int_equal(atomic_load(&control()->command), command);	/* it is the same */
+	put("current_tracer", "nop");
+	assert_int_equal(nr_words_on(), 0);
+}
+
+static void who_does_not_answer_is_waited_for_once(void **state)
+{
+	struct site_answer *a = own_answer();
+	struct attach_behind b;
+
+	enter(library);
+	programs_tick(programs);
+	attach_behind(session, atomic_load(&control()->command), &b);
+	assert_int_equal(b.fresh, 1);
+	obey(a, true);
+	put("current_tracer", "function");
+	attach_behind(session, atomic_load(&control()->command), &b);
+	assert_int_equal(b.late, 0);
+	assert_int_equal(b.slow, 1);
+	obey(a, true);
+	attach_behind(session, atomic_load(&control()->command), &b);
+	assert_int_equal(b.late + b.slow + b.fresh, 0);
+	put("current_tracer", "nop");
+	attach_behind(session, atomic_load(&control()->command), &b);
+	assert_int_equal(b.slow, 1);
+	obey(a, false);
+	atomic_store(&a->command, 0);	/* without sites there is nothing to say */
+	attach_behind(session, atomic_load(&control()->command), &b);
+	assert_int_equal(b.late + b.slow + b.fresh, 0);
+}
+
+static void a_dso_that_is_closed_is_forgotten_until_it_comes_again(void **state)
+{
+	struct site_answer *a = own_answer();
+
+	enter(library);
+	put("current_tracer", "function");
+	obey(a, true);
+	programs_tick(programs);
+	assert_string_equal(cat("available_filter_functions"), LINES);
+	assert_int_equal(nr_words_on(), FUNCTIONS);
+	obey(a, false);
+	programs_tick(programs);
+	assert_string_equal(cat("available_filter_functions"), "");
+	assert_int_equal(nr_words_on(), 0);
+	programs_tick(programs);
+	assert_string_equal(cat("available_filter_functions"), "");
+	assert_int_equal(ask(ATTACH_DSO, NUMBER).err, 0);
+	assert_string_equal(cat("available_filter_functions"), LINES);
+	assert_int_equal(nr_words_on(), FUNCTIONS);
+}
+
+static void a_dso_stays_when_its_process_ends(void **state)
+{
+	obey(own_answer(), true);
+	enter(library);
+	programs_tick(programs);
+	close(conn);
+	conn = -1;
+	serve();
+	programs_tick(programs);
+	assert_string_equal(cat("available_filter_functions"), LINES);
+}
+
+static int write_again(void *arg, const char *path, const char *text)
+{
+	int err = programs_restore(&programs, model, tree, path, text);
+
+	if (err <= 0)
+		return err;
+	put(path, text);
+	return 0;
+}
+
+static void a_new_server_finds_the_words(void **state)
+{
+	config_ref words;
+	uint32_t command;
+
+	enter(library);
+	programs_tick(programs);
+	put("set_ftrace_filter", "sites_first sites_static\n");
+	put("current_tracer", "function");
+	assert_int_equal(nr_words_on(), 2);
+	words = atomic_load(&control()->sets[NUMBER].words);
+	command = atomic_load(&control()->command);
+	world_close(false);
+	assert_int_equal(session_open("sites", &session), 0);
+	assert_int_equal(nr_words_on(), 2);
+	assert_int_equal(model_create(session, &model), 0);
+	tree = tree_create(model);
+	assert_int_equal(model_reopen(model, write_again, NULL), 0);
+	assert_int_equal(programs_reopen(programs), 0);
+	assert_int_equal(atomic_load(&control()->sets[NUMBER].words), words);
+	assert_int_not_equal(atomic_load(&control()->command), command);
+	assert_int_equal(nr_words_on(), 2);
+	assert_string_equal(cat("set_ftrace_filter"), "sites_static [libfixture.so]\nsites_first [libfixture.so]\n");
+	assert_string_equal(cat("available_filter_functions"), LINES);
+	put("set_ftrace_filter", "\n");
+	assert_int_equal(nr_words_on(), FUNCTIONS);
+}
+
+/* ---- files that are not what they seem ---- */
+
+static char *damaged_name(void)
+{
+	static char name[512];
+
+	snprintf(name, sizeof(name), "%s/damaged", session_dir(session));
+	return name;
+}
+
+/* The library, of `size` bytes, with one byte that is another. */
+static void damage(const char *bytes, size_t size, size_t at, char byte)
+{
+	int fd = open(damaged_name(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_int_equal(write(fd, bytes, size), size);
+	if (at < size)
+		assert_int_equal(pwrite(fd, &byte, 1, (off_t)at), 1);
+	close(fd);
+}
+
+static void look_at(const struct elf_want *want)
+{
+	struct elf_sites sites;
+
+	/* Whatever it says; a sanitizer sees the rest. */
+	if (!elf_sites_read(damaged_name(), want, &sites))
+		elf_sites_free(&sites);
+}
+
+static void files_that_are_damaged_harm_nobody(void **state)
+{
+	static char bytes[1 << 17];
+	static const uint8_t id[8];
+	int fd = open(library, O_RDONLY);
+	ssize_t size = read(fd, bytes, sizeof(bytes));
+	struct elf_want want = { .id = id, .id_len = 8 };
+	const Elf64_Ehdr *h = (const Elf64_Ehdr *)bytes;
+	size_t sections = h->e_shoff;
+
+	close(fd);
+	assert_in_range(size, 4096, sizeof(bytes) - 1);
+	enter(library);
+	want.size = tables()->dsos[NUMBER].size;
+	for (size_t cut = 0; cut < (size_t)size; cut += 509) {
+		damage(bytes, cut, SIZE_MAX, 0);
+		look_at(&want);
+	}
+	for (size_t at = 0; at < (size_t)size; at += at < 1024 || at >= sections ? 1 : 37) {
+		damage(bytes, (size_t)size, at, (char)~bytes[at]);
+		look_at(&want);
+	}
+	unlink(damaged_name());
+}
+
+static void what_is_no_file_has_no_functions(void **state)
+{
+	enter("/dev/zero");
+	programs_tick(programs);
+	assert_string_equal(cat("available_filter_functions"), "");
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+#define SITES_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+		SITES_TEST(the_files_are_there_without_a_function),
+		SITES_TEST(a_program_that_is_ready_waits_until_its_functions_are_known),
+		SITES_TEST(words_are_there_when_a_dso_has_been_told_of),
+		SITES_TEST(words_follow_the_filter),
+		SITES_TEST(who_does_not_answer_is_waited_for_once),
+		SITES_TEST(a_dso_that_is_closed_is_forgotten_until_it_comes_again),
+		SITES_TEST(a_dso_stays_when_its_process_ends),
+		SITES_TEST(a_new_server_finds_the_words),
+		SITES_TEST(files_that_are_damaged_harm_nobody),
+		SITES_TEST(what_is_no_file_has_no_functions),
+	};
+	int failed;
+
+	library = argc > 1 ? realpath(argv[1], NULL) : NULL;
+	if (!library)
+		return 2;
+	if (!temp_place())
+		return temp_place_skip();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	temp_place_remove();
+	return failed;
+}
