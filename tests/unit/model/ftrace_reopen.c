@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "fixture.h"
-#include "model/ftrace.h"
+#include "model/ftrace_groups.h"
+#include "model/ftrace_profile.h"
 #include "model/pids.h"
+#include "plane/hit.h"
 
 struct world {
 	char		name[64];
@@ -156,12 +158,97 @@ static void pids_and_the_profile_come_back(void **state)
 	struct world *w = *state;
 
 	assert_int_equal(pids_write(w->model->top, PIDS_FUNCTION, "7 4194304\n", 10), 10);
-	assert_int_equal(ftrace_set_profile(ftrace_of(w->model), true), 0);
+	assert_int_equal(ftrace_profile_set(ftrace_of(w->model), true), 0);
 	new_server(w);
 	assert_true(ftrace_of(w->model)->profile);
 	assert_prints(pids_print(w->model->top, PIDS_FUNCTION, out), "7\nno pid\n");
 	assert_prints(pids_print(w->model->top, PIDS_NO_FUNCTION, out), "no pid\n");
 	assert_prints(pids_print(w->model->top, PIDS_TRACE, out), "");
+}
+
+/* ---- Groups: programs keep their words ---- */
+
+static uint32_t words[64];	/* by (ip >> 4) & 63 */
+
+static void changed(void *arg, const struct ftrace_change *list, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		words[list[i].site->ip >> 4 & 63] = ftrace_groups_word(arg, list[i].site);
+}
+
+static void listen(struct model *m)
+{
+	struct ftrace *ft = ftrace_of(m);
+
+	ft->changed_arg = ft;
+	ft->changed = changed;
+}
+
+static uint32_t word(uint64_t ip)
+{
+	return words[ip >> 4 & 63];
+}
+
+static const struct plan *plan_at(struct world *w, uint32_t entry)
+{
+	return plan_of(session_plane(w->session), (uint16_t)entry);
+}
+
+static void numbers_keep_their_meaning(void **state)
+{
+	struct world *w = *state;
+	struct instance *foo = instance_find(w->model, "foo");
+	uint32_t top, both;
+
+	listen(w->model);
+	edit(w->model->top, FTRACE_FILE_FILTER, "alpha:traceoff:5 beta:traceoff:6\n");
+	edit(foo, FTRACE_FILE_FILTER, "beta:stacktrace\n");
+	top = word(0x1000);
+	both = word(0x1010);
+	assert_int_not_equal(top, both);
+	for (int i = 0; i < 2; i++) {
+		new_server(w);
+		/* Programs go on before their functions are known again. */
+		assert_int_equal(plan_at(w, top)->nr_arms, 1);
+		assert_int_equal(plan_at(w, both)->nr_arms, 2);
+		assert_int_equal(plan_at(w, both)->wants, PLAN_WANTS_STACK);
+		memset(words, 0, sizeof(words));
+		listen(w->model);
+		load(w);
+		assert_int_equal(word(0x1000), top);
+		assert_int_equal(word(0x1010), both);
+	}
+}
+
+static void what_does_not_come_back_has_no_part_in_its_groups(void **state)
+{
+	struct world *w = *state;
+	uint32_t probe, both, stale;
+
+	listen(w->model);
+	edit(w->model->top, FTRACE_FILE_FILTER, "alpha:traceoff beta:traceoff\n");
+	probe = word(0x1000);
+	edit(w->model->top, FTRACE_FILE_FILTER, "beta\n");
+	/* Nobody chooses a tracer in the next server. */
+	assert_int_equal(ftrace_ops_enable(&ftrace_of_instance(w->model->top)->function), 0);
+	both = word(0x1010);
+	assert_int_equal(ftrace_profile_set(ftrace_of(w->model), true), 0);
+	stale = word(0x1010);
+	assert_int_equal(ftrace_profile_set(ftrace_of(w->model), false), 0);
+	assert_int_equal(word(0x1010), both);
+	assert_int_equal(stale & SITE_HOOKED, SITE_HOOKED);
+	new_server(w);
+	assert_int_equal(plan_at(w, probe)->nr_arms, 1);
+	assert_int_equal(plan_at(w, both)->nr_arms, 1);
+	assert_int_equal(plan_at(w, stale & SITE_GROUP)->nr_arms, 1);
+	listen(w->model);
+	load(w);
+	assert_int_equal(word(0x1010), probe);
+	/* When no program has the old words any more they mean nothing. */
+	ftrace_groups_settled(ftrace_of(w->model));
+	assert_non_null(plan_at(w, probe));
+	assert_null(plan_at(w, both));
+	assert_null(plan_at(w, stale & SITE_GROUP));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -173,6 +260,8 @@ int main(void)
 		TEST(who_waited_waits_on),
 		TEST(probes_come_back_with_what_is_left),
 		TEST(pids_and_the_profile_come_back),
+		TEST(numbers_keep_their_meaning),
+		TEST(what_does_not_come_back_has_no_part_in_its_groups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
