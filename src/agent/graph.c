@@ -69,8 +69,11 @@ enum {
 #define FRAME_LONG	(1ull << 35)
 #define FRAME_UNSEEN	(1ull << 35)	/* its entry was not recorded: tracing_thresh */
 #define FRAME_CPU_TIME	(1ull << 36)
+#define FRAME_PROFILED	(1ull << 37)	/* its return is folded */
 #define FRAME_TAIL	(1ull << 48)	/* M4: so many wait behind it */
 #define FRAME_INHERITED	(FRAME_IN_GRAPH | FRAME_NOTRACE | UINT32_MAX)
+/* Of graph_frame.tail, with FRAME_PROFILED */
+#define TAIL_GROUP	(1ull << 48)
 
 /* One cache line, stored and loaded in words of 8 bytes. */
 struct graph_frame {
@@ -80,8 +83,8 @@ struct graph_frame {
 	uint64_t	func;		/* as an address of the session */
 	uint64_t	time;		/* of the call */
 	uint64_t	mask;		/* the instances that recorded it; EMIT_ALL: whoever wants its return; 0: none */
-	uint64_t	cpu_time;	/* of the thread, at the call */
-	uint64_t	tail;		/* number of the frame that waits */
+	uint64_t	cpu_time;	/* of the thread, at the call; FRAME_PROFILED without FRAME_CPU_TIME: ns of calls below */
+	uint64_t	tail;		/* number of the frame that waits; with FRAME_PROFILED in the upper 16 bits its group */
 };
 
 _Static_assert(sizeof(struct graph_frame) == 64, "one cache line");
@@ -437,6 +440,49 @@ static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c,
 	return EMIT_ALL;
 }
 
+/* ---- The profile ---- */
+
+/* -> the time of it */
+static uint64_t profile_emit(struct agent_thread *t, const struct graph_frame *f, uint64_t calls, uint64_t ns)
+{
+	struct profile_record r = { .func = f->func, .calls = calls, .time = ns, .squared = ns * ns };
+	uint64_t time = 0;
+
+	emit_timed(t, (uint32_t)(f->tail / TAIL_GROUP) + GROUP_PROFILE, &r, sizeof(r), &time, EMIT_ALL);
+	return time;
+}
+
+static void profile_begin(struct agent_thread *t, struct graph_frame *f, uint32_t word)
+{
+	uint64_t time;
+
+	f->state |= FRAME_PROFILED;
+	f->tail = f->tail % TAIL_GROUP + (word & SITE_GROUP) * TAIL_GROUP;
+	if (!(f->state & FRAME_CPU_TIME))
+		f->cpu_time = 0;
+	time = profile_emit(t, f, 1, 0);
+	if (!f->time)
+		f->time = time;
+}
+
+/*
+ * With nograph-time what the function took counts as of calls below in its caller. A caller with times of the
+ * processor has no room for that: then graph-time is as if it were set.
+ */
+static void profile_end(struct agent_thread *t, const struct graph_frame *f)
+{
+	const bool cpu = f->state & FRAME_CPU_TIME;
+	uint64_t ns = cpu ? cpu_time() - f->cpu_time : emit_time() - f->time;
+	struct graph_frame *up = f->up ? frame_of(t, f->up) : NULL;
+
+	if ((config_now()->flags & GRAPH_SELF_TIME) && !cpu) {
+		if (up && !(up->state & FRAME_CPU_TIME))
+			up->cpu_time += ns;
+		ns -= f->cpu_time < ns ? f->cpu_time : ns;
+	}
+	profile_emit(t, f, 0, ns);
+}
+
 /* ---- M4 ---- */
 
 static inline bool tail_is_full(const struct graph_frame *f)
@@ -460,9 +506,10 @@ static uint64_t tail_keep(struct graph_piece *piece, struct graph_frame *f)
 /* The one that waits becomes the slot's; false: others have taken its place. */
 static bool tail_take(struct graph_piece *piece, struct graph_frame *f)
 {
-	const struct graph_tail *tail = &piece->tails[f->tail % TAILS];
+	const uint64_t nr = f->tail % TAIL_GROUP;
+	const struct graph_tail *tail = &piece->tails[nr % TAILS];
 
-	if (tail->nr != f->tail || tail->frame.id != f->id)
+	if (tail->nr != nr || tail->frame.id != f->id)
 		return false;
 	*f = tail->frame;
 	return true;
@@ -476,6 +523,12 @@ static inline bool is_slow(const struct agent_thread *t)
 	return (t->flags & AGENT_HANDLER) || t->no_rseq;
 }
 
+static bool is_left_out(const struct graph_config *c, uint64_t state)
+{
+	return (state & FRAME_NOTRACE) || ((c->flags & GRAPH_CHOSEN) && !(state & FRAME_IN_GRAPH)) ||
+	       (c->max_depth && (uint32_t)state >= c->max_depth);
+}
+
 /* What lies in a slot that is reached by a tail call is no return address. */
 static __attribute__((noinline)) uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_t *at,
 					       uint32_t word, uint64_t func, bool late)
@@ -485,9 +538,10 @@ static __attribute__((noinline)) uint32_t hook(struct agent_thread *t, struct gr
 	const bool tail = is_label(ret);
 	const struct above up = above_of(t, piece, slot, tail);
 	struct graph_frame *f = frame_in(piece, slot);
+	const bool profiled = (c->flags & GRAPH_PROFILE) && is_armed((word & SITE_GROUP) + GROUP_PROFILE);
 	uint64_t state = up.f ? (up.f->state & FRAME_INHERITED) + 1 : 0, time = 0, mask = 0;
 
-	if (state & FRAME_NOTRACE)
+	if ((state & FRAME_NOTRACE) && !profiled)
 		return PATCH_PASS;
 	if (up.slot == slot && tail_is_full(f)) {
 		t->graph.overrun++;
@@ -495,16 +549,13 @@ static __attribute__((noinline)) uint32_t hook(struct agent_thread *t, struct gr
 	}
 	if (word & SITE_IN_GRAPH)
 		state |= FRAME_IN_GRAPH;
-	if (word & SITE_IN_GRAPH_NOTRACE) {
+	if (word & SITE_IN_GRAPH_NOTRACE)
 		state |= FRAME_NOTRACE;
-	} else {
-		if (((c->flags & GRAPH_CHOSEN) && !(state & FRAME_IN_GRAPH)) ||
-		    (c->max_depth && (uint32_t)state >= c->max_depth))
-			return PATCH_PASS;
+	if (!is_left_out(c, state))
 		mask = entry_emit(t, c, word, func, state, &time);
-		if (!mask)
-			return PATCH_PASS;
-	}
+	/* The first of set_graph_notrace is hooked, so that those below it know. */
+	if (!mask && !profiled && !(state & FRAME_NOTRACE))
+		return PATCH_PASS;
 	if (up.slot == slot)
 		state += tail_keep(piece, f) * FRAME_TAIL;
 	else
@@ -519,6 +570,8 @@ static __attribute__((noinline)) uint32_t hook(struct agent_thread *t, struct gr
 	f->func = func;
 	f->time = time;
 	f->mask = mask;
+	if (profiled)
+		profile_begin(t, f, word);
 	if (!tail)
 		*mirror_of(slot) = ret;
 	inner_set(t, piece, slot, slot);
@@ -637,11 +690,14 @@ static __attribute__((noinline)) struct graph_left leave_long(struct agent_threa
 	f = piece ? frame_in(piece, slot) : NULL;
 	if (!f || f->id != frame_id(t, slot))
 		return (struct graph_left){ *mirror_of(slot), 0 };
-	if (f->mask && t->slot) {
+	if ((f->mask || (f->state & FRAME_PROFILED)) && t->slot) {
 		if (!slow && is_slow(t))
 			return (struct graph_left){ 0, 1 };
 		r = exit_of(t, f, retval);
-		exit_long(t, f, &r);
+		if (f->mask)
+			exit_long(t, f, &r);
+		if (f->state & FRAME_PROFILED)
+			profile_end(t, f);
 	}
 	return (struct graph_left){ frame_end(t, piece, f, slot), 0 };
 }
