@@ -143,12 +143,18 @@ int ftrace_keep_batch(struct ftrace_probe *p, struct ftrace_batch *b)
 static int read_addresses(const char *text, bool ordered, struct ftrace_hash **out)
 {
 	struct ftrace_hash *h = ftrace_hash_create(ordered);
-	uint64_t *ips = malloc((strlen(text) + 1) * sizeof(*ips)), ip = 0, v;
+	uint64_t *ips = malloc((strlen(text) + 1) * sizeof(*ips)), ip = 0;
 	size_t nr = 0;
-	int n, err = h && ips ? 0 : -ENOMEM;
+	int err = h && ips ? 0 : -ENOMEM;
+	char *end;
 
-	for (; !err && sscanf(text, "%" SCNx64 " %n", &v, &n) == 1; text += n)
-		ips[nr++] = ip += v;
+	/* No sscanf(): it looks for the end of the text each time. */
+	for (; !err && *text; text = end + (*end == ' ')) {
+		ip += strtoull(text, &end, 16);
+		if (end == text)
+			break;
+		ips[nr++] = ip;
+	}
 	while (!err && nr)
 		err = ftrace_hash_add(h, ips[--nr]);
 	free(ips);

@@ -516,27 +516,48 @@ static int restore_target(struct instance *inst, const char *text, struct reques
 	return err;
 }
 
+/* " ADDRESS.INDEX": -ENOENT at the end. No sscanf(): it looks for the end of the text each time. */
+static int read_site(const char **text, uint64_t *ip, uint32_t *index)
+{
+	char *end;
+
+	if (**text != ' ')
+		return -ENOENT;
+	*ip = strtoull(*text + 1, &end, 16);
+	if (*end != '.')
+		return -EPROTO;
+	*index = (uint32_t)strtoul(end + 1, &end, 16);
+	*text = end;
+	return 0;
+}
+
+/* Room for `more` sites. */
+static int sites_room(struct ftrace_probe *p, size_t more)
+{
+	struct ftrace_probe_site *sites = realloc(p->sites, (p->nr + more) * sizeof(*sites));
+
+	if (!sites)
+		return -ENOMEM;
+	p->sites = sites;
+	return 0;
+}
+
 /* The addresses behind the header, with the numbers of their counts. */
 static int restore_sites(struct ftrace_probe *p, struct ftrace_batch *b, const char *text, struct ftrace_hash *hash)
 {
-	unsigned int index;
+	uint32_t index;
 	uint64_t ip;
-	int n, err;
+	int err = sites_room(p, strlen(text) / 4 + 1);
 
-	for (; sscanf(text, " %" SCNx64 ".%x%n", &ip, &index, &n) == 2; text += n) {
-		struct ftrace_probe_site *sites = realloc(p->sites, ((size_t)p->nr + 1) * sizeof(*sites));
-
-		if (!sites)
-			return -ENOMEM;
-		p->sites = sites;
+	while (!err && !(err = read_site(&text, &ip, &index))) {
 		if (b->counts && index >= b->nr_counts)
 			return -EPROTO;
-		sites[p->nr++] = (struct ftrace_probe_site){ ip, b, index };
+		p->sites[p->nr++] = (struct ftrace_probe_site){ ip, b, index };
 		b->nr++;
 		err = ftrace_hash_add(hash, ip);
-		if (err)
-			return err;
 	}
+	if (err != -ENOENT)
+		return err;
 	qsort(p->sites, p->nr, sizeof(*p->sites), by_address);
 	return b->nr ? 0 : -EPROTO;
 }

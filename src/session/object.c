@@ -13,6 +13,8 @@
 #include <string.h>
 #include "session/state.h"
 
+enum { OBJECT_MAX = 32 << 20 };	/* a command for 500,000 functions */
+
 static struct object *object_at(struct session *s, config_ref ref)
 {
 	struct object *o = session_config(s, ref, sizeof(*o));
@@ -40,7 +42,7 @@ int session_object_add(struct session *s, const char *path, const char *text,
 	struct object *o;
 	config_ref ref;
 
-	if (nr_refs > sizeof(o->refs) / sizeof(o->refs[0]) || path_len + text_len > (1u << 20))
+	if (nr_refs > sizeof(o->refs) / sizeof(o->refs[0]) || path_len + text_len > OBJECT_MAX)
 		return -E2BIG;
 	ref = session_config_alloc(s, sizeof(*o) + path_len + text_len);
 	if (!ref)

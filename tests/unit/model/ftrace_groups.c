@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ftrace_fixture.h"
+#include "model/ftrace_group.h"
 #include "model/options.h"
 #include "model/pids.h"
 #include "plane/hit.h"
@@ -112,6 +113,65 @@ static void a_graph_has_its_own_entries(void **state)
 	assert_null(plan_at(f, LAYOUT_GRAPH_EXIT));
 }
 
+enum { MANY = 200000, MANY_AT = 0x100000 };
+
+static struct ftrace_page *add_many(struct model *m)
+{
+	struct ftrace_new_site *sites = calloc(MANY, sizeof(*sites));
+	struct ftrace_page *page;
+
+	assert_non_null(sites);
+	for (uint32_t i = 0; i < MANY; i++)
+		sites[i] = (struct ftrace_new_site){ MANY_AT + i * 16, i % 3 ? "odd" : "even", false, NULL };
+	assert_int_equal(ftrace_sites_add(m, "libmany", sites, MANY, &page), 0);
+	free(sites);
+	return page;
+}
+
+static void many_sites_have_few_groups(void **state)
+{
+	struct fixture *f = *state;
+	struct ftrace_page *page = add_many(f->model);
+	struct instance *foo;
+
+	assert_int_equal(instance_create(f->model, "foo", &foo), 0);
+	assert_int_equal(functions_edit(foo, FTRACE_FILE_FILTER, true, "even\n"), 0);
+	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "odd:traceoff:3\n"), 0);
+	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
+	assert_int_equal(ftrace_ops_enable(functions_ops(foo)), 0);
+	assert_int_equal(functions_told(), (MANY + 2) / 3);
+	for (uint32_t i = 0; i < MANY; i++)
+		assert_int_equal(ftrace_groups_word(f->model->ftrace, &page->sites[i]),
+				 ftrace_groups_word(f->model->ftrace, &page->sites[i % 3 ? 1 : 0]));
+	assert_int_not_equal(ftrace_groups_word(f->model->ftrace, &page->sites[0]),
+			     ftrace_groups_word(f->model->ftrace, &page->sites[1]));
+	assert_int_equal(plan_at(f, ftrace_groups_word(f->model->ftrace, &page->sites[1]) & SITE_GROUP)->nr_arms, 2);
+}
+
+/* Each command of alpha's lives on, so beta has another set each time; what has no site any more is found. */
+static void sets_that_no_site_has_are_found_when_there_are_many(void **state)
+{
+	struct fixture *f = *state;
+	const char *commands[] = { "traceon", "traceoff", "stacktrace", "traceon:1", "traceoff:1", "stacktrace:1",
+				   "cpudump", "dump", "enable_event:test:all" };
+	char text[128];
+
+	for (int c = 0; c < 9; c++) {
+		snprintf(text, sizeof(text), "alpha:%s\n", commands[c]);
+		assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, text), 0);
+	}
+	for (int i = 1; i < 1 << 9; i++) {
+		const int c = __builtin_ctz((unsigned int)i), gray = i ^ i >> 1;
+
+		snprintf(text, sizeof(text), "%sbeta:%s\n", gray >> c & 1 ? "" : "!", commands[c]);
+		assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, text), 0);
+		ftrace_groups_settled(f->model->ftrace);
+	}
+	assert_in_range(f->model->ftrace->groups->nr, 2, 256);
+	assert_int_equal(plan_at(f, group(0x1000))->nr_arms, 9);
+	assert_int_equal(plan_at(f, group(0x1010))->nr_arms, 1);
+}
+
 /* ---- Hits ---- */
 
 static void the_mask_says_which_instances(void **state)
@@ -162,6 +222,8 @@ int main(void)
 		TEST(what_ends_has_no_arm_at_once_and_its_group_no_site),
 		TEST(numbers_come_again_last_of_all),
 		TEST(a_graph_has_its_own_entries),
+		TEST(many_sites_have_few_groups),
+		TEST(sets_that_no_site_has_are_found_when_there_are_many),
 		TEST(the_mask_says_which_instances),
 		TEST(pids_choose_and_are_asked_for_only_where_there_are_some),
 		TEST(a_latency_tracer_has_only_what_is_in_a_section),
