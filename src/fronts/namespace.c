@@ -91,6 +91,9 @@ static void mount_extras(void)
 		if (mount(TRACING, DEBUG_TRACING, NULL, MS_BIND, NULL))
 			errno = 0;	/* this kernel has no such directory */
 	}
+	/* The names that trace-cmd records: the session's, where it has any. */
+	if (!access(TRACING "/kallsyms", F_OK))
+		mount(TRACING "/kallsyms", "/proc/kallsyms", NULL, MS_BIND, NULL);
 	fd = mkstemp(name);
 	if (fd < 0)
 		return;
