@@ -44,6 +44,7 @@
 #include "agent/sites_hit.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
+#include "agent/x86_64/emit.h"
 #include "plane/arch/counter.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -87,7 +88,23 @@ struct graph_frame {
 	uint64_t	tail;		/* number of the frame that waits; with FRAME_PROFILED in the upper 16 bits its group */
 };
 
-_Static_assert(sizeof(struct graph_frame) == 64, "one cache line");
+_Static_assert(sizeof(struct graph_frame) == 64 && (PIECE - 1) / ALIGN * 64 == FRAMES_MASK, "one cache line a slot");
+_Static_assert(offsetof(struct graph_frame, id) == FRAME_ID && offsetof(struct graph_frame, state) == FRAME_DEPTH &&
+	       offsetof(struct graph_frame, up) == FRAME_UP && offsetof(struct graph_frame, func) == FRAME_FUNC &&
+	       offsetof(struct graph_frame, time) == FRAME_TIME && offsetof(struct graph_frame, mask) == FRAME_MASK &&
+	       FRAME_LONG == 1ull << FRAME_LONG_SHIFT, "emit.S knows frames");
+_Static_assert(offsetof(struct agent_thread, graph.low) == GRAPH_LOW &&
+	       offsetof(struct agent_thread, graph.size) == GRAPH_SIZE &&
+	       offsetof(struct agent_thread, graph.piece) == GRAPH_PIECE &&
+	       offsetof(struct agent_thread, graph.top) == GRAPH_TOP &&
+	       offsetof(struct agent_thread, graph.overrun) == GRAPH_OVERRUN &&
+	       offsetof(struct agent_thread, pid) == THREAD_PID &&
+	       offsetof(struct agent_thread, busy) == THREAD_BUSY, "emit.S knows the thread");
+_Static_assert(offsetof(struct site_dso, table) == DSO_TABLE && offsetof(struct site_table, code) == TABLE_CODE &&
+	       offsetof(struct site_table, words) == TABLE_WORDS &&
+	       offsetof(struct site_table, delta) == TABLE_DELTA && SITE_HOOKED == SITE_HOOKED_WORD &&
+	       LAYOUT_EVENTS_AT == CONFIG_EVENTS && LAYOUT_GRAPH_EXIT == GRAPH_EXIT && GRAPH_MIRROR == MIRROR &&
+	       sizeof(struct graph_config) == 16 && PATCH_HOOKED == 1, "emit.S knows sites");
 
 struct graph_tail {
 	uint64_t	nr;		/* its own number, so that one that was overwritten is not taken for it */
@@ -112,7 +129,7 @@ static _Atomic bool refused_all, refused_said;
 static const struct graph_config no_config;
 static const _Atomic config_ref no_control;
 /* site_control.graph; set before anything is hooked */
-static const _Atomic config_ref *control = &no_control;
+const _Atomic config_ref *graph_control = &no_control;
 
 /* Written in words of 8 bytes: emit_try(). */
 struct function_record {
@@ -280,16 +297,6 @@ static struct graph_piece *piece_of(struct agent_thread *t, uintptr_t slot, bool
 	return piece;
 }
 
-/* The same in short; NULL: it is not known in short. */
-static inline struct graph_piece *piece_short(const struct agent_thread *t, uintptr_t slot)
-{
-	/* In this order: a handler that comes in between may leave another one. */
-	struct graph_piece *piece = *(struct graph_piece *const volatile *)&t->graph.piece;
-
-	atomic_signal_fence(memory_order_seq_cst);
-	return __builtin_expect(slot - t->graph.low < t->graph.size, 1) ? piece : NULL;
-}
-
 static inline struct graph_frame *frame_in(struct graph_piece *piece, uintptr_t slot)
 {
 	return &piece->frames[slot % PIECE / ALIGN];
@@ -393,7 +400,7 @@ void graph_start(void)
 	const struct site_control *c = plane_config(&agent.plane, plane_header(&agent.plane)->sites);
 	uint64_t features = 0;
 
-	control = &c->graph;
+	graph_control = &c->graph;
 
 	if (!agent_syscall(SYS_arch_prctl, SHADOW_STACK_STATUS, &features) && (features & 1))
 		refuse("returns of functions are not traced: the processor keeps a stack of its own");
@@ -405,7 +412,7 @@ static inline const struct graph_config *config_now(void)
 {
 	const struct plane *p = &agent.plane;
 	/* M6. Acquire: pairs with the release in session_publish(). */
-	config_ref ref = atomic_load_explicit(control, memory_order_acquire);
+	config_ref ref = atomic_load_explicit(graph_control, memory_order_acquire);
 
 	return __builtin_expect(ref && ref + sizeof(struct graph_config) <= p->config_size, 1) ?
 	       plane_config(p, ref) : &no_config;
@@ -530,8 +537,8 @@ static bool is_left_out(const struct graph_config *c, uint64_t state)
 }
 
 /* What lies in a slot that is reached by a tail call is no return address. */
-static __attribute__((noinline)) uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_t *at,
-					       uint32_t word, uint64_t func, bool late)
+static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_t *at, uint32_t word, uint64_t func,
+		     bool late)
 {
 	const struct graph_config *c = config_now();
 	const uintptr_t slot = (uintptr_t)at, ret = *at;
@@ -581,45 +588,6 @@ static __attribute__((noinline)) uint32_t hook(struct agent_thread *t, struct gr
 	return PATCH_PASS;
 }
 
-/*
- * The short way of hook(): on the thread's own stack, below a function that is
- * there, with no settings of the graph tracer. HOOKED, or PATCH_SLOW: not here.
- */
-static inline __attribute__((always_inline)) uint32_t hook_short(struct agent_thread *t, struct graph_piece *piece,
-								 uintptr_t *at, uint32_t word, uint64_t func)
-{
-	const struct graph_config *c = config_now();
-	const uintptr_t slot = (uintptr_t)at, ret = *at, up = t->graph.top;
-	struct graph_entry_record r = { .func = func };
-	struct graph_frame *f = frame_in(piece, slot);
-	uint64_t state = 0, mask;
-
-	if (__builtin_expect(is_label(ret) || (word & (SITE_IN_GRAPH | SITE_IN_GRAPH_NOTRACE)) || c->max_depth ||
-			     c->flags || c->thresh, 0))
-		return PATCH_SLOW;
-	if (__builtin_expect(up != 0, 1)) {
-		if (__builtin_expect(up <= slot || !piece_short(t, up) ||
-				     *(const uintptr_t *)up != (uintptr_t)graph_returned, 0))
-			return PATCH_SLOW;
-		state = frame_in(piece, up)->state;
-		if (__builtin_expect(state & FRAME_NOTRACE, 0))
-			return PATCH_PASS;
-		state = (state & FRAME_INHERITED) + 1;
-	}
-	r.depth = (uint32_t)state;
-	mask = emit_try(t, (word & SITE_GROUP) + GROUP_GRAPH, &r, ENTRY_SIZE, &f->time, EMIT_ALL);
-	if (__builtin_expect(!mask, 0))
-		return PATCH_SLOW;
-	f->id = frame_id(t, slot);
-	f->state = state;
-	f->up = up;
-	f->func = func;
-	f->mask = mask;
-	*mirror_of(slot) = ret;
-	t->graph.top = slot;
-	return PATCH_HOOKED;
-}
-
 static struct graph_piece *piece_known_or_made(struct agent_thread *t, uintptr_t slot)
 {
 	bool refused;
@@ -660,9 +628,7 @@ static void exit_long(struct agent_thread *t, const struct graph_frame *f,
 	emit_timed(t, LAYOUT_GRAPH_EXIT, r, sizeof(*r), time, f->mask);
 }
 
-static inline __attribute__((always_inline)) struct graph_exit_record exit_of(const struct agent_thread *t,
-									      const struct graph_frame *f,
-									      uint64_t retval)
+static struct graph_exit_record exit_of(const struct agent_thread *t, const struct graph_frame *f, uint64_t retval)
 {
 	return (struct graph_exit_record){ .func = f->func, .retval = retval, .calltime = f->time,
 					   .depth = (uint32_t)f->state | (uint64_t)t->graph.overrun << 32 };
@@ -678,8 +644,7 @@ static uintptr_t frame_end(struct agent_thread *t, struct graph_piece *piece, st
 	return *mirror_of(slot);
 }
 
-static __attribute__((noinline)) struct graph_left leave_long(struct agent_thread *t, uintptr_t slot, uint64_t retval,
-							      bool slow)
+static struct graph_left leave_long(struct agent_thread *t, uintptr_t slot, uint64_t retval, bool slow)
 {
 	struct graph_exit_record r;
 	struct graph_piece *piece;
@@ -702,25 +667,9 @@ static __attribute__((noinline)) struct graph_left leave_long(struct agent_threa
 	return (struct graph_left){ frame_end(t, piece, f, slot), 0 };
 }
 
-__attribute__((aligned(64))) struct graph_left graph_leave(uintptr_t *at, uint64_t retval)
+struct graph_left graph_leave_long(uintptr_t *slot, uint64_t retval)
 {
-	struct agent_thread *t = agent_self.thread;
-	const uintptr_t slot = (uintptr_t)at;
-	struct graph_piece *piece = t ? piece_short(t, slot) : NULL;
-	struct graph_exit_record r;
-	struct graph_frame *f;
-
-	if (__builtin_expect(!piece, 0))
-		return leave_long(t, slot, retval, false);
-	f = frame_in(piece, slot);
-	if (__builtin_expect(f->id != frame_id(t, slot) || f->state >= FRAME_LONG, 0))
-		return leave_long(t, slot, retval, false);
-	r = exit_of(t, f, retval);
-	if (__builtin_expect(!emit_try(t, LAYOUT_GRAPH_EXIT, &r, sizeof(r), &r.rettime, f->mask), 0))
-		return leave_long(t, slot, retval, false);
-	f->id = 0;
-	t->graph.top = f->up;
-	return (struct graph_left){ *mirror_of(slot), 0 };
+	return leave_long(agent_self.thread, (uintptr_t)slot, retval, false);
 }
 
 uintptr_t graph_leave_slow(uintptr_t *slot, uint64_t retval)
@@ -751,8 +700,7 @@ static inline bool function_emit(struct agent_thread *t, const struct site_table
 }
 
 /* Behind the function event. */
-static __attribute__((noinline)) uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word, uint64_t func,
-						    bool late)
+static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word, uint64_t func, bool late)
 {
 	struct graph_piece *piece;
 	bool refused;
@@ -774,8 +722,7 @@ static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d,
 	struct agent_thread *t = agent_self.thread;
 	const struct site_table *table = d->table;
 	uintptr_t ip = after - 5;
-	struct graph_piece *piece;
-	uint32_t word, hooked;
+	uint32_t word;
 
 	if (__builtin_expect(!table, 0))
 		return PATCH_PASS;
@@ -791,16 +738,10 @@ static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d,
 	if (is_armed((word & SITE_GROUP) + GROUP_FUNCTION) &&
 	    __builtin_expect(!function_emit(t, table, word, ip, graph_true(slot)), 0))
 		return PATCH_SLOW;
-	piece = late ? NULL : piece_short(t, (uintptr_t)slot);
-	if (__builtin_expect(piece != NULL, 1)) {
-		hooked = hook_short(t, piece, slot, word, ip + table->delta);
-		if (__builtin_expect(hooked != PATCH_SLOW, 1))
-			return hooked;
-	}
 	return hook_long(t, slot, word, ip + table->delta, late);
 }
 
-__attribute__((aligned(64))) uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+__attribute__((aligned(64))) uint32_t patch_hit_long(struct site_dso *d, uintptr_t after, uintptr_t *slot)
 {
 	return hit_at(d, after, slot, false);
 }

@@ -10,9 +10,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "session/layout.h"
 
 /* The true return address of a slot lies at its address ^ this. Bit 11: else both had the same place in a cache. */
 #define GRAPH_MIRROR	(1ull << 46 | 1ull << 11)
+
+/* site_control.graph */
+extern const _Atomic config_ref *graph_control;
 
 struct agent_thread;
 struct site_dso;
@@ -46,6 +50,8 @@ enum {
 };
 
 uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot);
+/* The same, without the short way (x86_64/emit.S). */
+uint32_t patch_hit_long(struct site_dso *d, uintptr_t after, uintptr_t *slot);
 uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot);
 uint32_t patch_hit_slow(struct site_call *c);
 
@@ -55,6 +61,7 @@ struct graph_left {
 	uint64_t	slow;
 };
 struct graph_left graph_leave(uintptr_t *slot, uint64_t retval);
+struct graph_left graph_leave_long(uintptr_t *slot, uint64_t retval);
 uintptr_t graph_leave_slow(uintptr_t *slot, uint64_t retval);
 
 /* Where functions return to that are hooked. No functions. */

@@ -27,10 +27,36 @@
 #define WAY_BIT		80
 #define WAY_TYPE	88
 
+#define THREAD_PID	12
+#define THREAD_BUSY	24
+
+#define GRAPH_LOW	2240	/* struct agent_graph in it */
+#define GRAPH_SIZE	2248
+#define GRAPH_PIECE	2256
+#define GRAPH_TOP	2264
+#define GRAPH_OVERRUN	2272
+
+#define FRAME_ID	0	/* struct graph_frame */
+#define FRAME_DEPTH	8
+#define FRAME_UP	16
+#define FRAME_FUNC	24
+#define FRAME_TIME	32
+#define FRAME_MASK	40
+#define FRAMES_MASK	0xffffc0	/* of eight times a slot: where its frame is in a piece */
+#define FRAME_LONG_SHIFT 35
+#define GRAPH_EXIT	65535	/* LAYOUT_GRAPH_EXIT */
+
+#define DSO_TABLE	48	/* struct site_dso */
+#define TABLE_CODE	8	/* struct site_table */
+#define TABLE_WORDS	16
+#define TABLE_DELTA	24
+#define SITE_HOOKED_WORD 0x40000	/* SITE_HOOKED */
+
 #define PLANE_CONFIG	0	/* struct plane */
 #define PLANE_DATA	8
 #define PLANE_MASK	32
 
+#define CONFIG_EVENTS	4096	/* LAYOUT_EVENTS_AT */
 #define CONFIG_EPOCH	120	/* struct config_header */
 #define CONFIG_FENCE	140
 
@@ -48,6 +74,8 @@
 #define RING_TAIL_SIZE	16	/* of each of the two, one behind the other */
 #define RING_PAGE_END	104
 #define RING_BASE	112
+
+#define MIRROR		0x400000000800	/* GRAPH_MIRROR */
 
 #define RSEQ_CPU	4	/* struct rseq_area */
 #define RSEQ_CS		8

@@ -28,12 +28,8 @@
  * The stack is aligned at S - 104 where the program keeps to the ABI; what is
  * called at once does not need that.
  */
+#include "agent/x86_64/entry.h"
 #include "agent/x86_64/extended.h"
-
-#define AFTER	64		/* above the stack pointer; 72: %r11, 80: %rbx */
-#define DSO	88
-#define STUB	96
-#define S	104
 
 	.macro	enter_and_save
 	.cfi_startproc
