@@ -78,7 +78,7 @@ struct agent_graph {
 /* Where a section began, and what the session said then (section.c). */
 struct agent_section_mark {
 	struct section_end at;		/* addresses of the process */
-	uint64_t	sequence;
+	uint32_t	number;		/* of the last one that was reported */
 	uint32_t	generation;
 };
 

@@ -12,12 +12,12 @@
  *     changes back, and a section that is on hides those inside it.
  * C2  What held before somebody watched is not known: all is forgotten when the
  *     watch's generation is another one. An end without a beginning is none.
- * C3  section_log.sequence decides between threads: of all that began at one
- *     number one is reported. `longest` is stored after it, so a reader may
- *     meet the one before; the server looks again.
- * C4  The buffers are swapped behind the winner's last record. Should another
- *     one win and swap between the two steps, both swap back, and the newer
- *     report's records may be overwritten; nothing worse.
+ * C3  The number in instance_state.live decides between threads: of all that
+ *     began at one number one is reported. `longest` is stored after it, so a
+ *     reader may meet the one before; the server looks again.
+ * C4  The same step swaps the buffers. So from a section's beginning to its end
+ *     nobody swapped, if it is reported, and all its records are in the buffer
+ *     that is left alone from then on.
  */
 #include "agent/state.h"
 #include "agent/syscall.h"
@@ -103,10 +103,10 @@ static void translate(struct agent_thread *t, struct section_end *out, const str
 }
 
 /* One that nobody is writing just now: whoever was killed there keeps it. NULL: there is none. */
-static struct section_report *report_claim(struct section_log *log, uint64_t nr)
+static struct section_report *report_claim(struct section_log *log, uint32_t number)
 {
-	for (uint64_t i = nr; i < nr + SECTION_REPORTS; i++) {
-		struct section_report *r = &log->reports[i % SECTION_REPORTS];
+	for (uint32_t i = 0; i < SECTION_REPORTS; i++) {
+		struct section_report *r = &log->reports[(number + i) % SECTION_REPORTS];
 		uint64_t state = atomic_load_explicit(&r->state, memory_order_relaxed);
 
 		/* Acquire: pairs with the release in report(); what is written now comes after what was. */
@@ -119,16 +119,27 @@ static struct section_report *report_claim(struct section_log *log, uint64_t nr)
 	return NULL;
 }
 
-/* C4. -> the buffer that recorded until now */
-static uint32_t swap_buffers(struct instance_state *inst)
+static uint32_t number_of(struct instance_state *inst)
 {
+	return atomic_load_explicit(&inst->live, memory_order_relaxed) >> 1;
+}
+
+/* C3, C4. -> whether the number is still the one; *buffer: that recorded until now */
+static bool win(struct instance_state *inst, uint32_t number, uint32_t *buffer)
+{
+	/* Looked at, not into. */
+	uint32_t both = atomic_load_explicit(&inst->buffers[0], memory_order_relaxed) &&
+			atomic_load_explicit(&inst->buffers[1], memory_order_relaxed);
 	uint32_t live = atomic_load_explicit(&inst->live, memory_order_relaxed);
 
-	/* Looked at, not into. */
-	if (atomic_load_explicit(&inst->buffers[0], memory_order_relaxed) &&
-	    atomic_load_explicit(&inst->buffers[1], memory_order_relaxed))
-		live = atomic_fetch_xor_explicit(&inst->live, 1, memory_order_relaxed);
-	return live & 1;
+	while (live >> 1 == number)
+		/* Relaxed: as any swap; each ring orders its own records. */
+		if (atomic_compare_exchange_weak_explicit(&inst->live, &live, (number + 1) << 1 | ((live & 1) ^ both),
+							  memory_order_relaxed, memory_order_relaxed)) {
+			*buffer = live & 1;
+			return true;
+		}
+	return false;
 }
 
 /* The thread may be gone before the server looks. A report is no hit (A1), but rare. */
@@ -154,10 +165,9 @@ static void report_task(struct section_report *r)
 }
 
 static void report(struct agent_thread *t, unsigned int watch, const struct agent_section_mark *m,
-		   const struct section_end *end, uint64_t nr, const void *frame)
+		   const struct section_end *end, uint32_t buffer, const void *frame)
 {
-	uint32_t buffer = swap_buffers(instance_of(watch));
-	struct section_report *r = report_claim(log_of(watch), nr);
+	struct section_report *r = report_claim(log_of(watch), m->number + 1);
 
 	if (!r)
 		return;
@@ -169,7 +179,7 @@ static void report(struct agent_thread *t, unsigned int watch, const struct agen
 	report_task(r);
 	r->nr_stack = frame ? stack_walk(t, frame, r->stack, SECTION_STACK) : 0;
 	/* Pairs with the acquire of the server's reader. */
-	atomic_store_explicit(&r->state, 2 * nr, memory_order_release);
+	atomic_store_explicit(&r->state, section_state(m->number + 1), memory_order_release);
 }
 
 /* ---- Begin and end ---- */
@@ -182,7 +192,7 @@ bool agent_section_begin(struct agent_thread *t, unsigned int watch, struct agen
 	if (!atomic_load_explicit(&inst->tracing_on, memory_order_relaxed))
 		return false;
 	m->generation = generation_of(watch);
-	m->sequence = atomic_load_explicit(&log_of(watch)->sequence, memory_order_relaxed);
+	m->number = number_of(inst);
 	describe(t, &m->at, ip, parent);
 	m->at.time = clock_now(&plane_header(&agent.plane)->tsc, inst);
 	return true;
@@ -193,19 +203,17 @@ void agent_section_end(struct agent_thread *t, unsigned int watch, const struct 
 {
 	struct instance_state *inst = instance_of(watch);
 	struct section_end end = { .time = clock_now(&plane_header(&agent.plane)->tsc, inst) };
-	uint64_t ns = end.time - m->at.time, sequence = m->sequence;
-	struct section_log *log = log_of(watch);
+	uint64_t ns = end.time - m->at.time;
+	uint32_t buffer;
 
 	if (end.time < m->at.time || m->generation != generation_of(watch) || !counts(watch, ns) ||
 	    !atomic_load_explicit(&inst->tracing_on, memory_order_relaxed))
 		return;
-	/* C3 */
-	if (!atomic_compare_exchange_strong_explicit(&log->sequence, &sequence, sequence + 1, memory_order_relaxed,
-						     memory_order_relaxed))
-		return;
-	atomic_store_explicit(&log->longest, ns, memory_order_relaxed);
 	describe(t, &end, ip, parent);
-	report(t, watch, m, &end, sequence + 1, frame);
+	if (!win(inst, m->number, &buffer))
+		return;
+	atomic_store_explicit(&log_of(watch)->longest, ns, memory_order_relaxed);
+	report(t, watch, m, &end, buffer, frame);
 }
 
 /* ---- Critical sections: what holds in a thread ---- */

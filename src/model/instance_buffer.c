@@ -281,16 +281,27 @@ void instance_cpumask_changed(struct instance *inst)
 	}
 }
 
+/* Tracers of sections have to know: nothing is recorded of one that lasts while the rings are stopped. */
+static void tell_stopped(struct instance *inst)
+{
+	if (inst->model->take_sections)
+		inst->model->take_sections(inst->model);
+}
+
 void instance_stop(struct instance *inst)
 {
-	if (!inst->stopped++)
-		instance_cpumask_changed(inst);
+	if (inst->stopped++)
+		return;
+	tell_stopped(inst);
+	instance_cpumask_changed(inst);
 }
 
 void instance_go_on(struct instance *inst)
 {
-	if (!--inst->stopped)
-		instance_cpumask_changed(inst);
+	if (--inst->stopped)
+		return;
+	instance_cpumask_changed(inst);
+	tell_stopped(inst);
 }
 
 int model_source_rings(struct model *m)

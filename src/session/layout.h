@@ -325,7 +325,11 @@ struct instance_state {
 	/* hits and the server */
 	_Atomic uint32_t used;
 	_Atomic uint32_t tracing_on;
-	_Atomic uint32_t live;		/* which of buffers[] records; the other is the snapshot */
+	/*
+	 * Lowest bit: which of buffers[] records; the other is the snapshot. Above it
+	 * the number of sections that were the longest (struct section_log).
+	 */
+	_Atomic uint32_t live;
 	_Atomic uint32_t flags;		/* enum instance_flags */
 	_Atomic uint32_t clock;		/* enum clock_id */
 	_Atomic uint32_t snapshots;	/* swaps made, for waiters and notes */
@@ -480,7 +484,7 @@ struct section_end {
 };
 
 struct section_report {
-	_Atomic uint64_t state;		/* 0: free, odd: being written, else 2 * its number (release) */
+	_Atomic uint64_t state;		/* 0: free, odd: being written, else section_state() of its number (release) */
 	struct section_end start, end;
 	uint32_t	generation;	/* of the watch */
 	uint32_t	buffer;		/* which of instance_state.buffers[] has what was recorded meanwhile */
@@ -493,18 +497,25 @@ struct section_report {
 };
 
 /*
- * Who ends a section that began at the present `sequence` and is long enough
- * raises it by one (compare-and-swap): what began before is not reported any
- * more. The winner swaps the instance's buffers, so that nobody overwrites what
- * was recorded until the next one, and writes a report with that number. The
- * server takes the newest.
+ * instance_state.live has the number of the last one. Who ends a section that
+ * began at that number and is long enough raises it by one, and swaps the
+ * buffers in the same step (compare-and-swap): what began before is not reported
+ * any more, and nobody overwrites what was recorded until the next one. The
+ * winner writes a report with that number. The server takes the newest.
  */
 struct section_log {
-	_Atomic uint64_t sequence;
 	_Atomic uint64_t longest;	/* ns; the server, too (tracing_max_latency) */
-	uint64_t	pad[6];
+	uint64_t	pad[7];
 	struct section_report reports[SECTION_REPORTS];
 };
+
+/* Numbers have 31 bits and begin anew: which of two is newer is a matter of their difference. */
+#define SECTION_NUMBER 0x7fffffffu
+
+static inline uint64_t section_state(uint32_t number)
+{
+	return (uint64_t)(number & SECTION_NUMBER) << 1 | 1ull << 32;
+}
 
 /* What programs tell of themselves. In the data region: nothing here is believed. */
 struct program_tables {

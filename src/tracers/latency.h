@@ -58,7 +58,8 @@ struct latency {
 
 	/* running.c */
 	bool		live;		/* programs watch */
-	uint64_t	reported;	/* number of the newest report that was looked at */
+	bool		stopped;	/* the rings were, when programs were told last */
+	uint32_t	reported;	/* number of the newest report that was looked at */
 };
 
 /* Which tracer watches for what. */

@@ -7,7 +7,8 @@
  *
  * Programs swap the instance's buffers when they report, so what was recorded
  * in the newest section lies in the one that does not record, until the next.
- * So only the newest is looked at, and again when another one came meanwhile.
+ * So only the newest is looked at. When another one came meanwhile, programs are
+ * told that no section is long enough until that one has been looked at.
  *
  * The data region is not trusted (R2): a report is a copy, and its numbers are
  * checked before they are used.
@@ -51,12 +52,22 @@ void running_forget(struct latency *l)
 	atomic_fetch_add_explicit(&watch_of(l)->generation, 1, memory_order_relaxed);
 }
 
-/* Also written where the tracer is not current. */
+/* Also written where the tracer is not current. While the rings are stopped nothing would be there of a section. */
 static void tell_thresh(struct latency *l)
 {
-	atomic_store_explicit(&watch_of(l)->thresh,
-			      atomic_load_explicit(&l->inst->model->tracing_thresh, memory_order_relaxed),
-			      memory_order_relaxed);
+	const bool stopped = l->inst->stopped;
+	uint64_t thresh = atomic_load_explicit(&l->inst->model->tracing_thresh, memory_order_relaxed);
+
+	if (stopped != l->stopped)
+		running_forget(l);
+	l->stopped = stopped;
+	atomic_store_explicit(&watch_of(l)->thresh, stopped ? UINT64_MAX : thresh, memory_order_relaxed);
+}
+
+/* For a moment. */
+static void tell_none(struct latency *l)
+{
+	atomic_store_explicit(&watch_of(l)->thresh, UINT64_MAX, memory_order_relaxed);
 }
 
 static void tell_limits(struct latency *l)
@@ -77,7 +88,7 @@ void running_open(struct latency *l)
 	if (l->inst->model->imported || !log)
 		return;
 	l->live = true;
-	l->reported = atomic_load_explicit(&log->sequence, memory_order_relaxed);
+	l->reported = atomic_load_explicit(&l->inst->state->live, memory_order_relaxed) >> 1;
 	tell_limits(l);
 	atomic_store_explicit(&watch_of(l)->instance, l->inst->index, memory_order_relaxed);
 	running_forget(l);
@@ -95,10 +106,21 @@ void running_close(struct latency *l)
 
 /* ---- A report ---- */
 
-/* The number of a report that is there, 0: of none. */
-static uint64_t number_of(uint64_t state)
+static uint32_t number_of(uint64_t state)
 {
-	return state & 1 ? 0 : state / 2;
+	return (uint32_t)state >> 1;
+}
+
+static bool is_newer(uint32_t a, uint32_t b)
+{
+	return (int32_t)((a - b) << 1) > 0;
+}
+
+/* Whether there is a report, of the watch as it is now. */
+static bool is_there(const struct latency *l, const struct section_report *r, uint64_t state)
+{
+	return state && !(state & 1) &&
+	       r->generation == atomic_load_explicit(&watch_of(l)->generation, memory_order_relaxed);
 }
 
 static bool copy_report(struct section_report *r, uint64_t state, struct section_report *out)
@@ -113,20 +135,23 @@ static bool copy_report(struct section_report *r, uint64_t state, struct section
 static bool newest(struct latency *l, struct section_log *log, struct section_report *out)
 {
 	struct section_report *best = NULL;
+	uint32_t number = l->reported;
 	uint64_t best_state = 0;
 
 	for (int i = 0; i < SECTION_REPORTS; i++) {
+		struct section_report *r = &log->reports[i];
 		/* Pairs with the release in report(). */
-		uint64_t state = atomic_load_explicit(&log->reports[i].state, memory_order_acquire);
+		uint64_t state = atomic_load_explicit(&r->state, memory_order_acquire);
 
-		if (number_of(state) > l->reported && (!best || state > best_state)) {
-			best = &log->reports[i];
+		if (is_there(l, r, state) && is_newer(number_of(state), number)) {
+			best = r;
 			best_state = state;
+			number = number_of(state);
 		}
 	}
 	if (!best || !copy_report(best, best_state, out))
 		return false;
-	l->reported = number_of(best_state);
+	l->reported = number;
 	return true;
 }
 
@@ -281,16 +306,17 @@ void running_take(struct latency *l)
 
 	if (!log)
 		return;
-	tell_thresh(l);
 	for (int i = 0; i < TRIES && newest(l, log, &r); i++) {
 		struct section *s = is_valid(l, &r) ? build(l, &r) : NULL;
 
-		if (!s)
-			continue;
-		pthread_mutex_lock(&l->inst->model->watch_lock);
-		section_put(latency_report(l, s, r.end.time - r.start.time));
-		pthread_mutex_unlock(&l->inst->model->watch_lock);
+		if (s) {
+			pthread_mutex_lock(&l->inst->model->watch_lock);
+			section_put(latency_report(l, s, r.end.time - r.start.time));
+			pthread_mutex_unlock(&l->inst->model->watch_lock);
+		}
+		tell_none(l);
 	}
+	tell_thresh(l);
 }
 
 void running_limits(struct latency *l)

@@ -63,11 +63,14 @@ static void record(int pid, uint32_t cpu, uint64_t time)
 }
 
 /* As an agent would report number `nr`, from `start` to `end`. */
-static struct section_report *report(uint64_t nr, uint64_t start, uint64_t end)
+static struct section_report *report(uint32_t nr, uint64_t start, uint64_t end)
 {
 	struct section_log *log = log_of(SECTION_WATCH_CRITICAL);
 	struct section_report *r = &log->reports[nr % SECTION_REPORTS];
-	uint32_t live = atomic_fetch_xor(&world->model->top->state->live, 1);
+	_Atomic uint32_t *word = &world->model->top->state->live;
+	uint32_t live = *word;
+
+	*word = nr << 1 | (~live & 1);
 
 	*r = (struct section_report){
 		.start = { .time = start, .ip = TEXT + 0x110, .parent = TEXT + 0x210, .pid = THREAD, .cpu = 0, .locks = 1 },
@@ -75,9 +78,8 @@ static struct section_report *report(uint64_t nr, uint64_t start, uint64_t end)
 		.generation = control()->watch[SECTION_WATCH_CRITICAL].generation, .buffer = live & 1,
 		.comm = "some-thread", .policy = 1, .rt_prio = 7, .uid = 1234, .nr_stack = 1, .stack = { TEXT + 0x220 },
 	};
-	log->sequence = nr;
 	log->longest = end - start;
-	r->state = 2 * nr;
+	r->state = section_state(nr);
 	return r;
 }
 
@@ -164,6 +166,15 @@ static void a_report_is_a_section_of_the_threads_records(void **state)
 	assert_file(world, "tracing_max_latency", "30\n");
 }
 
+/* Of those before nothing is left. */
+static struct section_report *after_many(uint32_t nr)
+{
+	struct section_log *log = log_of(SECTION_WATCH_CRITICAL);
+
+	memset(log->reports, 0, sizeof(log->reports));
+	return report(nr, 200000, 270000);
+}
+
 static void the_newest_of_several_is_taken(void **state)
 {
 	assert_taken(world, "current_tracer", "irqsoff");
@@ -172,6 +183,10 @@ static void the_newest_of_several_is_taken(void **state)
 	expect_max("25\n");
 	report(2 + SECTION_REPORTS, 100000, 160000);
 	expect_max("60\n");
+	for (uint32_t nr = 0x30000000; nr <= SECTION_NUMBER; nr += 0x30000000)
+		after_many(nr)->end.pid = 0, take();
+	after_many(3);		/* they have begun anew */
+	expect_max("70\n");
 }
 
 static void a_shorter_one_is_none(void **state)
@@ -196,8 +211,26 @@ static void one_that_is_being_written_waits(void **state)
 	r = report(1, 1000, 11000);
 	r->state = 1;
 	expect_max("0\n");
-	r->state = 2;
+	r->state = section_state(1);
 	expect_max("10\n");
+}
+
+static void nothing_is_reported_while_the_rings_are_stopped(void **state)
+{
+	const struct section_watch *watch = &control()->watch[SECTION_WATCH_CRITICAL];
+	uint32_t generation;
+
+	assert_taken(world, "current_tracer", "irqsoff");
+	report(1, 1000, 11000);
+	generation = watch->generation;
+	instance_stop(world->model->top);
+	expect_max("10\n");
+	assert_int_equal(watch->thresh, UINT64_MAX);
+	assert_int_not_equal(watch->generation, generation);
+	generation = watch->generation;
+	instance_go_on(world->model->top);
+	assert_int_equal(watch->thresh, 0);
+	assert_int_not_equal(watch->generation, generation);
 }
 
 static void what_was_before_a_change_is_forgotten(void **state)
@@ -217,7 +250,7 @@ static void what_was_before_a_change_is_forgotten(void **state)
 static void nonsense_is_not_believed(void **state)
 {
 	assert_taken(world, "current_tracer", "irqsoff");
-	for (uint64_t i = 1; i <= 8; i++) {
+	for (uint32_t i = 1; i <= 8; i++) {
 		struct section_report *r = report(i, 1000, 11000 * i);
 
 		switch (i) {
@@ -249,6 +282,7 @@ int main(void)
 		TEST(the_newest_of_several_is_taken),
 		TEST(a_shorter_one_is_none),
 		TEST(one_that_is_being_written_waits),
+		TEST(nothing_is_reported_while_the_rings_are_stopped),
 		TEST(what_was_before_a_change_is_forgotten),
 		TEST(nonsense_is_not_believed),
 	};
