@@ -4,6 +4,7 @@
  *
  *     stress-patch MODULE SECOND-MODULE LARGE-MODULE
  *
+ * A part of the calls is hooked, as for function_graph.
  * Beside them the second module is loaded, prepared, switched and unloaded, and
  * children of fork() run through the first. What the functions return is all
  * that is looked at, and that each switch has the effect that it should.
@@ -20,6 +21,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "agent/graph.h"
 #include "agent/sites.h"
 #include "agent/sites_hit.h"
 
@@ -39,21 +41,60 @@ static _Atomic bool stop;
 static struct module first;
 static long expected;
 
-bool sites_hit(uintptr_t ip, uintptr_t parent, const void *frame)
-{
-	atomic_fetch_add_explicit(&hits, 1, memory_order_relaxed);
-	return !(ip & 0x70);
-}
-
-void sites_hit_slow(uintptr_t ip, uintptr_t parent, const void *frame)
-{
-	__asm__ volatile("pcmpeqd %%xmm0, %%xmm0" : : : "xmm0");
-}
-
 static void die(const char *what)
 {
 	printf("Bail out! %s\n", what);
 	exit(1);
+}
+
+/* Return addresses of what is hooked, the innermost last: nobody leaves in another way than by returning. */
+static __thread uintptr_t returns[64];
+static __thread unsigned int nr_returns;
+
+/* Of eight calls three are hooked, one of them with the extended state saved, and one more is passed in that way. */
+uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+{
+	unsigned long nr = atomic_fetch_add_explicit(&hits, 1, memory_order_relaxed) % 8;
+
+	if (nr >= 6)
+		return PATCH_SLOW;
+	if (nr >= 2)
+		return PATCH_PASS;
+	returns[nr_returns++] = *slot;
+	return PATCH_HOOKED;
+}
+
+uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+{
+	die("a late site, in functions that have none");
+	return PATCH_PASS;
+}
+
+static void destroy_vectors(void)
+{
+	__asm__ volatile("pcmpeqd %%xmm0, %%xmm0" : : : "xmm0");
+}
+
+uint32_t patch_hit_slow(struct site_call *c)
+{
+	destroy_vectors();
+	if (c->after & 0x10)
+		return PATCH_PASS;
+	returns[nr_returns++] = *c->slot;
+	return PATCH_HOOKED;
+}
+
+struct graph_left graph_leave(uintptr_t *slot, uint64_t retval)
+{
+	if ((uintptr_t)slot & 0x10)
+		return (struct graph_left){ 0, 1 };
+	return (struct graph_left){ returns[--nr_returns], 0 };
+}
+
+uintptr_t graph_leave_slow(uintptr_t *slot, uint64_t retval)
+{
+	destroy_vectors();
+	return returns[--nr_returns];
 }
 
 static uint64_t now(void)
