@@ -247,6 +247,45 @@ static long long __attribute__((noinline)) woken(void)
 	return woke_ns;
 }
 
+/* ---- many at a time ---- */
+
+enum { STORM = 4, STEPS = 3 };
+
+static _Atomic int storm_ends;
+
+static void __attribute__((noinline)) step(volatile long *nr)
+{
+	++*nr;
+}
+
+static void *__attribute__((noinline)) storm_thread(void *arg)
+{
+	pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+	volatile long nr = 0;
+
+	while (!storm_ends) {
+		pthread_mutex_lock(&own_lock);
+		for (int i = 0; i < STEPS; i++)
+			step(&nr);
+		pthread_mutex_unlock(&own_lock);
+	}
+	return NULL;
+}
+
+/* Until its input ends. */
+static void storm(void)
+{
+	pthread_t thread[STORM];
+
+	for (int i = 0; i < STORM; i++)
+		pthread_create(&thread[i], NULL, storm_thread, NULL);
+	while (getchar() != EOF)
+		;
+	storm_ends = 1;
+	for (int i = 0; i < STORM; i++)
+		pthread_join(thread[i], NULL);
+}
+
 int main(int argc, char **argv)
 {
 	int usecs = argc > 2 ? atoi(argv[2]) : 3000;
@@ -272,6 +311,8 @@ int main(int argc, char **argv)
 		say("own", own(usecs));
 	} else if (!strcmp(argv[1], "overlap")) {
 		say("overlap", overlapped(usecs));
+	} else if (!strcmp(argv[1], "storm")) {
+		storm();
 	} else if (!strcmp(argv[1], "wake")) {
 		say("wake", woken());
 	} else if (!strcmp(argv[1], "growing")) {
