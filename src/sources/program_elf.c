@@ -321,33 +321,8 @@ static int read_all(struct reader *r, struct elf_file *f, const struct elf_want 
 	return err;
 }
 
-int elf_file_open(const char *path, const struct elf_want *want, struct elf_file *out)
-{
-	int err = file_open(path, out);
-
-	if (!err && !is_wanted(out->elf, want)) {
-		elf_file_close(out);
-		err = -ESTALE;
-	}
-	return err;
-}
-
-int elf_file_symbols(struct elf_file *f, const struct elf_want *want, struct elf_symbols *out)
-{
-	struct reader r = { .out = out };
-	int err;
-
-	*out = (struct elf_symbols){ 0 };
-	err = read_all(&r, f, want);
-	if (err)
-		elf_symbols_free(out);
-	else if (out->nr)
-		qsort_r(out->v, out->nr, sizeof(*out->v), compare, out->names);
-	return err;
-}
-
 /* A library may have an interpreter, too, to be started as a program; and PIE programs of old linkers are not marked. */
-bool elf_is_program(Elf *elf)
+static bool is_program(Elf *elf)
 {
 	bool interpreter = false, named = false, marked = false;
 	GElf_Ehdr eh;
@@ -373,6 +348,40 @@ bool elf_is_program(Elf *elf)
 	return eh.e_type == ET_EXEC || marked || (interpreter && !named);
 }
 
+int elf_file_open(const char *path, const struct elf_want *want, struct elf_file *out)
+{
+	int err = file_open(path, out);
+
+	if (!err && !is_wanted(out->elf, want)) {
+		elf_file_close(out);
+		err = -ESTALE;
+	}
+	return err;
+}
+
+int elf_file_symbols(struct elf_file *f, const struct elf_want *want, struct elf_symbols *out)
+{
+	struct reader r = { .out = out };
+	int err;
+
+	*out = (struct elf_symbols){ 0 };
+	err = read_all(&r, f, want);
+	if (err) {
+		elf_symbols_free(out);
+		return err;
+	}
+	out->names_len = r.names_len;
+	out->is_program = is_program(f->elf);
+	elf_symbols_sort(out);
+	return 0;
+}
+
+void elf_symbols_sort(struct elf_symbols *s)
+{
+	if (s->nr)
+		qsort_r(s->v, s->nr, sizeof(*s->v), compare, s->names);
+}
+
 int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_symbols *out)
 {
 	struct elf_file f;
@@ -382,8 +391,6 @@ int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_s
 	if (err)
 		return err;
 	err = elf_file_symbols(&f, want, out);
-	if (!err)
-		out->is_program = elf_is_program(f.elf);
 	elf_file_close(&f);
 	return err;
 }

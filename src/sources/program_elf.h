@@ -30,7 +30,6 @@ struct elf_file {
 
 int elf_file_open(const char *path, const struct elf_want *want, struct elf_file *out);
 void elf_file_close(struct elf_file *f);
-bool elf_is_program(struct Elf *elf);
 
 struct elf_symbol {
 	uint64_t	value, size;
@@ -42,7 +41,8 @@ struct elf_symbols {
 	struct elf_symbol *v;		/* in order of value, of aliases the best name first */
 	size_t		nr;
 	char		*names;
-	bool		is_program;	/* else a library; set by elf_symbols_read() */
+	size_t		names_len;
+	bool		is_program;	/* else a library */
 };
 
 /*
@@ -53,18 +53,34 @@ struct elf_symbols {
 int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_symbols *out);
 int elf_file_symbols(struct elf_file *f, const struct elf_want *want, struct elf_symbols *out);
 void elf_symbols_free(struct elf_symbols *s);
+/* Puts them in order. */
+void elf_symbols_sort(struct elf_symbols *s);
 
 /* ---- program_elf_sites.c ---- */
 
 struct elf_sites {
 	struct site	*v;		/* of agent/sites.h: the list that programs find, too */
 	size_t		nr;
-	bool		is_program;	/* else a library */
-	struct elf_symbols symbols;	/* of a file with sites */
+	struct elf_symbols symbols;	/* of a file with sites: also for functions that have none in the file */
 };
 
 /* As elf_symbols_read(); of a file without sites not much is read. The caller frees with elf_sites_free(). */
 int elf_sites_read(const char *path, const struct elf_want *want, struct elf_sites *out);
 void elf_sites_free(struct elf_sites *s);
+
+/* ---- program_elf_names.c ---- */
+
+/* Asked for addresses in their order: the function symbol that one lies in, NULL: none. */
+struct elf_walk {
+	const struct elf_symbols *symbols;
+	size_t		next;
+	const struct elf_symbol *last;
+};
+
+const struct elf_symbol *elf_walk_to(struct elf_walk *w, uint64_t at);
+
+struct site;
+/* Adds a symbol "sub_ADDRESS" for each function with a site that has none; the file as sites_find() has it. 0, -ENOMEM */
+int elf_names_make(const void *file, size_t size, const struct site *sites, size_t nr, struct elf_symbols *symbols);
 
 #endif

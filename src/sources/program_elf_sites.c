@@ -131,20 +131,33 @@ static int image_read(struct image *im, int fd)
 	return err;
 }
 
-static int find(struct elf_sites *out, int fd)
+static int find(struct elf_sites *out, const struct image *im)
+{
+	size_t room = sites_find(im->bytes, im->size, NULL, 0);
+
+	if (!room)
+		return 0;
+	out->v = calloc(room, sizeof(*out->v));
+	if (!out->v)
+		return -ENOMEM;
+	out->nr = sites_find(im->bytes, im->size, out->v, room);
+	return 0;
+}
+
+static int read_all(struct elf_sites *out, struct elf_file *f, const struct elf_want *want)
 {
 	struct image im;
-	size_t room;
-	int err = image_read(&im, fd);
+	int err = image_read(&im, f->fd);
 
 	if (err)
 		return err;
-	room = sites_find(im.bytes, im.size, NULL, 0);
-	out->v = room ? calloc(room, sizeof(*out->v)) : NULL;
-	if (out->v)
-		out->nr = sites_find(im.bytes, im.size, out->v, room);
+	err = find(out, &im);
+	if (!err && out->nr)
+		err = elf_file_symbols(f, want, &out->symbols);
+	if (!err && out->nr)
+		err = elf_names_make(im.bytes, im.size, out->v, out->nr, &out->symbols);
 	munmap(im.bytes, im.size);
-	return room && !out->v ? -ENOMEM : 0;
+	return err;
 }
 
 int elf_sites_read(const char *path, const struct elf_want *want, struct elf_sites *out)
@@ -156,10 +169,7 @@ int elf_sites_read(const char *path, const struct elf_want *want, struct elf_sit
 	if (err)
 		return err;
 	if (may_have(f.elf))
-		err = find(out, f.fd);
-	if (!err && out->nr)
-		err = elf_file_symbols(&f, want, &out->symbols);
-	out->is_program = elf_is_program(f.elf);
+		err = read_all(out, &f, want);
 	elf_file_close(&f);
 	if (err)
 		elf_sites_free(out);

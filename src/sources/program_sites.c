@@ -15,42 +15,6 @@
 #include "agent/sites.h"
 #include "sources/program_sites.h"
 
-enum {
-	PROLOGUE	= 512,		/* a site that far into a function without size is its own */
-	MADE_NAME	= 24,
-};
-
-/* ---- names ---- */
-
-static bool is_function(const struct elf_symbol *s)
-{
-	return s->type == 't' || s->type == 'T' || s->type == 'W';
-}
-
-static bool covers(const struct elf_symbol *s, uint64_t at)
-{
-	return s && at - s->value < (s->size ? s->size : PROLOGUE);
-}
-
-/* Both lists are in order; of the symbols at one address the first has the best name. */
-static void name_sites(const struct elf_sites *f, struct ftrace_new_site *out, char (*made)[MADE_NAME])
-{
-	const struct elf_symbols *y = &f->symbols;
-	const struct elf_symbol *last = NULL;
-	size_t next = 0;
-
-	for (size_t i = 0; i < f->nr; i++) {
-		for (; next < y->nr && y->v[next].value <= f->v[i].at; next++)
-			if (is_function(&y->v[next]) && (!last || last->value != y->v[next].value))
-				last = &y->v[next];
-		out[i].name = made[i];
-		if (covers(last, f->v[i].at))
-			out[i].name = y->names + last->name;
-		else
-			snprintf(made[i], MADE_NAME, "sub_%" PRIx64, f->v[i].at);
-	}
-}
-
 /* ---- into the model ---- */
 
 static bool inside(const struct program_dso *d, const struct elf_sites *f)
@@ -61,27 +25,37 @@ static bool inside(const struct program_dso *d, const struct elf_sites *f)
 	return f->nr <= UINT32_MAX / 2;
 }
 
+static void describe(const struct program_dso *d, const struct elf_sites *f, struct dso_sites *out,
+		     struct ftrace_new_site *list)
+{
+	struct elf_walk w = { .symbols = &f->symbols };
+
+	for (size_t i = 0; i < f->nr; i++) {
+		const struct elf_symbol *y = elf_walk_to(&w, f->v[i].at);
+
+		list[i].ip = program_dso_base(d) + f->v[i].at - d->load;
+		list[i].name = y ? f->symbols.names + y->name : "?";
+		list[i].skipped = !y || f->v[i].skip != SITE_GOOD;
+		if (f->v[i].skip != SITE_GOOD)
+			out->skipped[f->v[i].skip % SITE_NR_SKIPS]++;
+	}
+	out->nr = (uint32_t)f->nr;
+}
+
 static void add(struct programs *p, const struct program_dso *d, const struct elf_sites *f)
 {
 	struct dso_sites *out = &p->sites->dsos[d->nr];
 	struct ftrace_new_site *list = calloc(f->nr, sizeof(*list));
-	char (*made)[MADE_NAME] = malloc(f->nr * sizeof(*made)), name[256];
-	int err = list && made ? 0 : -ENOMEM;
+	char name[256];
+	int err = list ? 0 : -ENOMEM;
 
 	if (!err) {
-		name_sites(f, list, made);
-		for (size_t i = 0; i < f->nr; i++) {
-			list[i].ip = program_dso_base(d) + f->v[i].at - d->load;
-			list[i].skipped = f->v[i].skip != SITE_GOOD;
-			out->skipped[f->v[i].skip % SITE_NR_SKIPS] += list[i].skipped;
-		}
-		out->nr = (uint32_t)f->nr;
+		describe(d, f, out, list);
 		program_words_find(p, d->nr);
-		err = ftrace_sites_add(p->model, f->is_program ? NULL : program_dso_name(d, name), list, f->nr,
+		err = ftrace_sites_add(p->model, f->symbols.is_program ? NULL : program_dso_name(d, name), list, f->nr,
 				       &out->page);
 	}
 	free(list);
-	free(made);
 	if (err)
 		p->sites->err = err;
 }

@@ -12,6 +12,7 @@
 
 #include "model/symbols.h"
 #include "sources/program_elf.h"
+#include "sources/program_sites.h"
 #include "sources/programs_state.h"
 
 enum {
@@ -53,6 +54,20 @@ static int read_symbols(const char *path, const struct elf_want *want, void *out
 	return elf_symbols_read(path, want, out);
 }
 
+/* The same, and names for functions of a stripped file that can be traced. */
+static int read_traced(const char *path, const struct elf_want *want, void *out)
+{
+	struct elf_sites sites;
+	int err = elf_sites_read(path, want, &sites);
+
+	if (err)
+		return err;
+	*(struct elf_symbols *)out = sites.symbols;
+	sites.symbols = (struct elf_symbols){ 0 };
+	elf_sites_free(&sites);
+	return 0;
+}
+
 static void dso_load(struct programs *p, uint32_t nr)
 {
 	struct elf_symbols symbols = { 0 };
@@ -63,7 +78,7 @@ static void dso_load(struct programs *p, uint32_t nr)
 		return;
 	p->dso_read[nr] = true;
 	snprintf(gap, sizeof(gap), "[%s]", program_dso_name(&d, name));
-	program_dso_read(p, &d, read_symbols, &symbols);
+	program_dso_read(p, &d, p->sites->dsos[nr].nr ? read_traced : read_symbols, &symbols);
 	/* As the kernel's own: only what belongs to a library has its name in brackets. */
 	add_symbols(p, &d, &symbols, symbols.is_program ? NULL : name, gap);
 	/* Behind it is nothing. */
