@@ -9,7 +9,7 @@
 #define STATES		0xe7		/* x87, SSE, AVX, AVX-512 */
 
 	/* At the stack pointer, 64 bytes, and where the ninth is to lie. */
-	.macro	general_save ninth
+	.macro	general_save ninth=64
 	movq	%rax, 0(%rsp)
 	movq	%rcx, 8(%rsp)
 	movq	%rdx, 16(%rsp)
@@ -22,7 +22,7 @@
 	.endm
 
 	/* The flags stay. */
-	.macro	general_restore ninth
+	.macro	general_restore ninth=64
 	movq	0(%rsp), %rax
 	movq	8(%rsp), %rcx
 	movq	16(%rsp), %rdx
