@@ -40,6 +40,7 @@ check:
 
 bench: build/tracefuse
 	@tools/install-packages bench
+	@tools/build-judges lua sqlite || true
 	@bench/run
 
 stress: build/tracefuse

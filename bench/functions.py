@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""functions.py TRACEFUSE DIRECTORY - what tracing functions costs: a call, 50,000 sites at once, lua and sqlite; beside uftrace
+
+DIRECTORY has functions_plain, functions_sites, enable_sites and enable_sites_more. Prints lines NAME<tab>VALUE. Of a
+call three are measured (leaf, recursion, mix); the leaf's is the row, the others stand below the table. The same
+binaries run under both tools; a tool that is not installed is left out.
+"""
+import os
+import select
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TRACEFUSE, HERE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROUNDS = 3
+ELSEWHERE = 'echo elsewhere > set_ftrace_filter\n'
+SETUPS = {  # row: what is on
+    'call, a site that is off, attached': '',
+    'function tracer, a call': 'echo function > current_tracer\n',
+    'function tracer, a call that its filter has not': ELSEWHERE + 'echo function > current_tracer\n',
+    'function_graph, entry and exit': 'echo function_graph > current_tracer\n',
+    'function_graph, a call that its filter has not': ELSEWHERE + 'echo function_graph > current_tracer\n',
+    'function_graph, a call outside of set_graph_function':
+        'echo elsewhere > set_graph_function\necho function_graph > current_tracer\n',
+    'histogram of ip instead of recording': "echo 'hist:keys=ip' > events/ftrace/function/trigger\n",
+    'function_profile_enabled': 'echo 1 > function_profile_enabled\n',
+}
+OPTIONAL = ['function_profile_enabled']
+LUA = """local function fib(n) return n < 2 and n or fib(n - 1) + fib(n - 2) end
+local t, x = {}, 1
+for i = 1, 40000 do x = (x * 1103515245 + 12345) % 2147483648 t[i] = string.format("%d:%x", i, x) end
+table.sort(t)
+local s = table.concat(t, ","):gsub("%d+", string.upper):reverse()
+print(fib(24), #s)"""
+
+
+def build_judge(name):
+    made = subprocess.run([os.path.join(TOP, 'tools', 'build-judges'), '--cached', name], capture_output=True, text=True)
+    return made.stdout.strip() if made.returncode == 0 else None
+
+
+def run(command, **more):
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, **more).stdout
+
+
+def setup_file(work, text):
+    path = os.path.join(work, 'setup')
+    with open(path, 'w') as f:
+        f.write(text)
+    return path
+
+
+def traced(work, setup):
+    return [TRACEFUSE, 'run', '-q', '--setup', setup_file(work, setup), '--']
+
+
+def uftrace(work, *options):
+    return ['uftrace', 'record', '--no-libcall', '-P', '.', '-d', os.path.join(work, 'uftrace'), *options]
+
+
+# ---- A call ----
+
+def measure(prefix, program):
+    """ns of each kind, the best of some runs of the program"""
+    best = {}
+    for _ in range(ROUNDS):
+        for line in run(prefix + [os.path.join(HERE, program)]).splitlines():
+            name, tab, value = line.partition('\t')
+            if tab:
+                best[name] = min(best.get(name, 1e9), float(value))
+    return best
+
+
+def show(name, times):
+    print(f'{name}\t{times["leaf"]:.2f}')
+    for kind in ('recursion', 'mix'):
+        print(f'{name}: {kind}\t{times[kind]:.2f}')
+
+
+def calls(work):
+    plain, sites = measure([], 'functions_plain'), measure([], 'functions_sites')
+    show('call, not instrumented', plain)
+    show('call, a site that is off', sites)
+    graph = 0
+    for name, setup in SETUPS.items():
+        try:
+            times = measure(traced(work, setup), 'functions_sites')
+        except subprocess.CalledProcessError:
+            if name not in OPTIONAL:
+                raise
+            continue
+        show(name, times)
+        graph = times['leaf'] if name.startswith('function_graph, entry') else graph
+    if shutil.which('uftrace'):
+        times = measure(uftrace(work), 'functions_sites')
+        show('uftrace, entry and exit', times)
+        print(f'function_graph, times as fast as uftrace\t{times["leaf"] / graph:.2f}')
+        show('uftrace, a call that its filter has not', measure(uftrace(work, '-F', 'elsewhere'), 'functions_sites'))
+
+
+# ---- Many sites ----
+
+def switched(program):
+    """ms from before a write to when the first and the last site have changed; and ms that the write takes"""
+    work = os.environ['XDG_RUNTIME_DIR']
+    files = os.path.join(work, 'files')
+    os.makedirs(files, exist_ok=True)
+    p = subprocess.Popen([TRACEFUSE, 'run', '-q', '--mount', files, '--', os.path.join(HERE, program)],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    times = {'on': [], 'off': []}
+    try:
+        if p.stdout.readline() != 'ready\n':
+            raise RuntimeError('the program did not begin')
+        for _ in range(6):
+            for what, tracer in (('on', 'function'), ('off', 'nop')):
+                with open(os.path.join(files, 'current_tracer'), 'wb', buffering=0) as f:
+                    start = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+                    f.write(tracer.encode() + b'\n')
+                    wrote = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+                if not select.select([p.stdout], [], [], 20)[0]:
+                    raise RuntimeError(f'{program}: not {what} after 20 s')
+                word, when = p.stdout.readline().split()
+                if word != what:
+                    raise RuntimeError(f'{word}, not {what}')
+                times[what].append(((int(when) - start) / 1e6, (wrote - start) / 1e6))
+                time.sleep(0.05)
+    finally:
+        p.stdin.close()
+        p.wait(timeout=30)
+    return times
+
+
+def many_sites(work):
+    for program, number in (('enable_sites', '50,000'), ('enable_sites_more', '500,000')):
+        times = switched(program)
+        print(f'{number} sites: enabled the first time, ms\t{times["on"][0][0]:.2f}')
+        print(f'{number} sites: enabled, ms\t{statistics.median(t[0] for t in times["on"][1:]):.2f}')
+        print(f'{number} sites: disabled, ms\t{statistics.median(t[0] for t in times["off"]):.2f}')
+        print(f'{number} sites: the write(2) alone, ms\t{statistics.median(t[1] for t in times["on"][1:]):.2f}')
+
+
+# ---- Real programs ----
+
+def timed(command):
+    best = 1e9
+    for _ in range(ROUNDS):
+        start = time.monotonic()
+        run(command)
+        best = min(best, time.monotonic() - start)
+    return best
+
+
+def programs(work):
+    lua, sqlite = build_judge('lua'), build_judge('sqlite')
+    jobs = [('lua', [f'{lua}/lua', '-e', LUA])] if lua else []
+    jobs += [('sqlite', [f'{sqlite}/speedtest1', '--size', '12'])] if sqlite else []
+    for title, command in jobs:
+        alone = timed(command)
+        print(f'{title}: untraced, s\t{alone:.3f}')
+        ways = [('function tracer', traced(work, SETUPS['function tracer, a call'])),
+                ('function_graph', traced(work, SETUPS['function_graph, entry and exit'])),
+                ('histogram of ip', traced(work, SETUPS['histogram of ip instead of recording']))]
+        ways += [('uftrace', uftrace(work))] if shutil.which('uftrace') else []
+        for name, prefix in ways:
+            print(f'{title}: {name}, times as long\t{timed(prefix + command) / alone:.2f}', flush=True)
+
+
+def main():
+    work = tempfile.mkdtemp(dir='/dev/shm', prefix='tracefuse-bench-')
+    os.environ['XDG_RUNTIME_DIR'] = work
+    parts = {'calls': calls, 'sites': many_sites, 'programs': programs}
+    try:
+        for part in sys.argv[3:] or parts:
+            parts[part](work)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+main()
