@@ -46,6 +46,7 @@ struct ftrace_groups {
 	struct ftrace_group *last;	/* of the word made last */
 	uint32_t	nr;
 	uint32_t	next;		/* index to try first: behind the one given last */
+	uint32_t	sweep_at;	/* when there are that many, those without sites are looked for */
 	int		err, refused;	/* of words that were refused: for the source, for who changes ops */
 	struct ftrace_ops **set;	/* of the site that is looked at */
 	size_t		room;

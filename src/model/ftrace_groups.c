@@ -258,14 +258,19 @@ static void sweep(struct ftrace_groups *gs)
 void ftrace_groups_settled(struct ftrace *ft)
 {
 	struct ftrace_groups *gs = ft->groups;
+	bool swept;
 
 	if (!gs)
 		return;
-	if (gs->nr >= SWEEP_FROM)
+	swept = gs->nr >= SWEEP_FROM && gs->nr >= gs->sweep_at;
+	if (swept)
 		sweep(gs);
 	for (uint32_t i = 0; i < GROUPS_MAX; i++)
 		if (gs->by_index[i] && gs->by_index[i]->stale)
 			group_free(gs, gs->by_index[i]);
+	/* Where that many are in use not all sites are looked at each time. */
+	if (swept)
+		gs->sweep_at = gs->nr * 2 < GROUPS_MAX ? gs->nr * 2 : GROUPS_MAX / 2 + gs->nr / 2;
 }
 
 static bool take_out(struct ftrace_group *g, const struct ftrace_ops *ops)

@@ -72,7 +72,8 @@ bool hit_function_refuse(const struct run *r, const struct arm *arm, struct inst
 {
 	if ((arm->flags & ARM_SECTION) && !r->h->section)
 		return true;
-	if ((arm->flags & ARM_FUNC_PIDS) && hit_function_pids_refuse(r, inst))
+	/* Whose entry was recorded returns, whatever the pids are by now: that is what a mask tells. */
+	if ((arm->flags & ARM_FUNC_PIDS) && !r->h->mask && hit_function_pids_refuse(r, inst))
 		return true;
 	return (arm->flags & ARM_NO_REPEATS) && repeats(r, arm, inst);
 }
