@@ -55,6 +55,7 @@ struct ftrace_page {
 	struct list_head node;
 	struct ftrace	*ft;
 	char		*module;	/* printed in brackets, matched by :mod:; NULL: none */
+	char		*file;		/* of a program, which is no module: matched by :mod: all the same; NULL: none */
 	uint32_t	nr;
 	struct ftrace_site *sites;
 	char		*names;
@@ -200,6 +201,13 @@ bool ftrace_present(const struct model *m);
  */
 int ftrace_sites_add(struct model *m, const char *module, const struct ftrace_new_site *sites, size_t nr,
 		     struct ftrace_page **out);
+/* The same of a program: printed without brackets, but who waits for a DSO of that name may mean it. */
+int ftrace_program_add(struct model *m, const char *file, const struct ftrace_new_site *sites, size_t nr,
+		       struct ftrace_page **out);
+static inline const char *ftrace_page_file(const struct ftrace_page *page)
+{
+	return page->module ? page->module : page->file;
+}
 /* The DSO is gone: its functions leave all sets. Who calls it needs no `changed` for them. */
 void ftrace_sites_remove(struct model *m, struct ftrace_page *page);
 /*

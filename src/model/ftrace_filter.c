@@ -179,7 +179,7 @@ static bool module_exists(struct ftrace *ft, const char *module)
 	struct ftrace_page *page;
 
 	list_each(page, &ft->pages, node)
-		if (page->module && !strcmp(page->module, module))
+		if (ftrace_page_file(page) && !strcmp(ftrace_page_file(page), module))
 			return true;
 	return false;
 }

@@ -29,6 +29,7 @@ static void page_free(struct ftrace_page *page)
 	if (!page)
 		return;
 	free(page->module);
+	free(page->file);
 	free(page->sites);
 	free(page->names);
 	free(page->by_name);
@@ -67,7 +68,8 @@ static uint32_t first_flags(const struct ftrace_new_site *s)
 	return (s->skipped ? FTRACE_SITE_SKIPPED : 0) | (s->demangled ? FTRACE_SITE_DEMANGLED : 0);
 }
 
-static struct ftrace_page *page_create(const char *module, const struct ftrace_new_site *sites, size_t nr)
+static struct ftrace_page *page_create(const char *module, const char *file, const struct ftrace_new_site *sites,
+				       size_t nr)
 {
 	struct ftrace_page *page = calloc(1, sizeof(*page));
 	size_t size = 0, at = 0;
@@ -79,7 +81,8 @@ static struct ftrace_page *page_create(const char *module, const struct ftrace_n
 	page->names = malloc(size + 1);
 	page->sites = calloc(nr + 1, sizeof(*page->sites));
 	page->module = module ? strdup(module) : NULL;
-	if (!page->names || !page->sites || (module && !page->module) || size > UINT32_MAX) {
+	page->file = file ? strdup(file) : NULL;
+	if (!page->names || !page->sites || (module && !page->module) || (file && !page->file) || size > UINT32_MAX) {
 		page_free(page);
 		return NULL;
 	}
@@ -95,11 +98,11 @@ static struct ftrace_page *page_create(const char *module, const struct ftrace_n
 	return page;
 }
 
-int ftrace_sites_add(struct model *m, const char *module, const struct ftrace_new_site *sites, size_t nr,
-		     struct ftrace_page **out)
+static int page_add(struct model *m, const char *module, const char *file, const struct ftrace_new_site *sites,
+		    size_t nr, struct ftrace_page **out)
 {
 	struct ftrace *ft = ftrace_of(m);
-	struct ftrace_page *page = ft && nr < UINT32_MAX ? page_create(module, sites, nr) : NULL;
+	struct ftrace_page *page = ft && nr < UINT32_MAX ? page_create(module, file, sites, nr) : NULL;
 	int err;
 
 	if (!page)
@@ -111,7 +114,19 @@ int ftrace_sites_add(struct model *m, const char *module, const struct ftrace_ne
 	if (out)
 		*out = page;
 	err = ftrace_ops_new_page(ft, page);
-	return err || !module ? err : ftrace_mods_apply(ft, module);
+	return err || !ftrace_page_file(page) ? err : ftrace_mods_apply(ft, ftrace_page_file(page));
+}
+
+int ftrace_sites_add(struct model *m, const char *module, const struct ftrace_new_site *sites, size_t nr,
+		     struct ftrace_page **out)
+{
+	return page_add(m, module, NULL, sites, nr, out);
+}
+
+int ftrace_program_add(struct model *m, const char *file, const struct ftrace_new_site *sites, size_t nr,
+		       struct ftrace_page **out)
+{
+	return page_add(m, NULL, file, sites, nr, out);
 }
 
 /* As the kernel when a module goes; what waits for its name goes on waiting. */
@@ -344,13 +359,15 @@ static int match_page(struct ftrace_page *page, const struct ftrace_glob *g, sit
 }
 
 /* No pattern of a module means any module, with ! what is in none. */
-static bool module_matches(const struct ftrace_glob *g, const char *module)
+static bool module_matches(const struct ftrace_glob *g, const struct ftrace_page *page)
 {
+	const char *file = ftrace_page_file(page);
+
 	if (!g)
 		return true;
 	if (!g->len)
-		return g->not == !module;
-	return g->not != (module && ftrace_glob_match(g, module));
+		return g->not == !page->module;
+	return g->not != (file && ftrace_glob_match(g, file));
 }
 
 int ftrace_sites_match(struct ftrace *ft, const struct ftrace_glob *function, const struct ftrace_glob *module,
@@ -362,7 +379,7 @@ int ftrace_sites_match(struct ftrace *ft, const struct ftrace_glob *function, co
 	int n = 0, rc;
 
 	list_each(page, &ft->pages, node) {
-		if (!module_matches(module, page->module))
+		if (!module_matches(module, page))
 			continue;
 		rc = whole ? match_name(page, function->text, fn, arg) :
 			match_page(page, all ? NULL : function, fn, arg);

@@ -44,6 +44,8 @@ static void describe(const struct program_dso *d, const struct elf_sites *f, str
 
 static void add(struct programs *p, const struct program_dso *d, const struct elf_sites *f)
 {
+	int (*add_list)(struct model *m, const char *file, const struct ftrace_new_site *sites, size_t nr,
+			struct ftrace_page **page) = f->symbols.is_program ? ftrace_program_add : ftrace_sites_add;
 	struct dso_sites *out = &p->sites->dsos[d->nr];
 	struct ftrace_new_site *list = calloc(f->nr, sizeof(*list));
 	char name[256];
@@ -52,8 +54,7 @@ static void add(struct programs *p, const struct program_dso *d, const struct el
 	if (!err) {
 		describe(d, f, out, list);
 		program_words_find(p, d->nr);
-		err = ftrace_sites_add(p->model, f->symbols.is_program ? NULL : program_dso_name(d, name), list, f->nr,
-				       &out->page);
+		err = add_list(p->model, program_dso_name(d, name), list, f->nr, &out->page);
 	}
 	free(list);
 	if (err)

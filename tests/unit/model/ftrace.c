@@ -127,6 +127,21 @@ static void modules_choose_and_are_waited_for(void **state)
 	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\n");
 }
 
+static void a_program_has_no_brackets_but_a_name(void **state)
+{
+	static const struct ftrace_new_site sites[] = { { 0x9000, "own", false, NULL }, { 0x9010, "other", false, NULL } };
+	struct fixture *f = *state;
+
+	load(f, functions);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "ow*:mod:prog\n*:mod:pro*\n"), 0);
+	assert_int_equal(ftrace_program_add(f->model, "prog", sites, 2, NULL), 0);
+	assert_reads(FTRACE_FILE_FILTER, "own\nother\n*:mod:pro\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "o*:mod:prog\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "own\nother\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "ot*:mod:!\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "other\n");
+}
+
 static void who_only_waits_traces_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -414,6 +429,7 @@ int main(void)
 		TEST(one_word_a_write_and_words_in_pieces),
 		TEST(all_of_one_name_and_an_index),
 		TEST(modules_choose_and_are_waited_for),
+		TEST(a_program_has_no_brackets_but_a_name),
 		TEST(who_only_waits_traces_nothing),
 		TEST(a_dso_that_goes_leaves_the_sets),
 		TEST(names_of_cplusplus_stand_in_quotes),
