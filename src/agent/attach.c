@@ -425,6 +425,7 @@ static __attribute__((constructor)) void agent_load(int argc, char **argv, char 
 	agent.main_stack = (uintptr_t)argv;
 	agent.key = thread_key_create();
 	exe_find();
+	static_start();
 	/* A program with more rights than its user is not told by the user's environment what to map. */
 	if (!name || !*name || getauxval(AT_SECURE))
 		return;

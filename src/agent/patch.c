@@ -327,8 +327,8 @@ int patch_prepare(struct site_dso *d, bool alone)
 	err = mirror_make(d);
 	if (err)
 		return err;
-	/* Beside threads that run there it cannot be without PROT_EXEC for a moment. */
-	if (protect(d, PROT_READ | PROT_WRITE | (alone ? 0 : PROT_EXEC))) {
+	/* Threads may run there; and where it is changed it might be refused to become executable again. */
+	if (protect(d, PROT_READ | PROT_WRITE | PROT_EXEC)) {
 		patch_forget(d);
 		return -EACCES;
 	}

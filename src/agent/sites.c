@@ -93,13 +93,15 @@ static struct wanted wanted_of(const struct site_control *c, uint32_t number)
 static void words_set(struct known *k, const struct wanted *w)
 {
 	for (size_t i = 0; i < k->dso.nr; i++) {
-		const struct site *s = &k->dso.sites[i];
-		uint32_t word = i < w->nr && !s->skip ? w->words[i] : 0;
+		struct site *s = &k->dso.sites[i];
+		bool called = site_is_called(k, s);
+		uint32_t word = i < w->nr && (called || !s->skip) ? w->words[i] : 0;
 
 		/* Relaxed: see site_word(). */
-		if (word || s->on)
+		if (word || s->on || s->called)
 			atomic_store_explicit(&k->dso.table->words[(k->dso.bias + s->at - k->dso.table->code) >> 2],
 					      word, memory_order_relaxed);
+		s->called = called && word;
 	}
 }
 
@@ -135,8 +137,9 @@ static void answer_count(struct site_answer *a, const struct known *k)
 {
 	for (size_t i = 0; i < k->dso.nr; i++) {
 		a->nr_sites++;
-		a->nr_skipped += !k->dso.prepared || k->dso.sites[i].skip;
-		a->nr_on += k->dso.sites[i].on;
+		a->nr_skipped += !site_is_called(k, &k->dso.sites[i]) &&
+				 (!k->dso.prepared || k->dso.sites[i].skip);
+		a->nr_on += k->dso.sites[i].on || k->dso.sites[i].called;
 	}
 }
 
@@ -303,23 +306,25 @@ static void nothing(void)
 }
 
 /* In a process of its own: what the agent's task calls. A sandbox may end it. */
-static void try_calls(void)
+static void try_calls(bool patch)
 {
 	long at = agent_syscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char in_core;
 	uint32_t word = 0;
 
-	if (is_error(at) || !patch_live() || agent_syscall(SYS_futex, &word, FUTEX_WAKE, 1))
+	if (is_error(at) || agent_syscall(SYS_mincore, at, 4096, &in_core) ||
+	    agent_syscall(SYS_futex, &word, FUTEX_WAKE, 1))
 		agent_syscall(SYS_exit_group, 1);
 	agent_syscall(SYS_prctl, PR_SET_NAME, "tracefuse");
 	if (task_make(nothing) < 0 ||
-	    agent_syscall(SYS_mprotect, at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC))
+	    (patch && (!patch_live() || agent_syscall(SYS_mprotect, at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC))))
 		agent_syscall(SYS_exit_group, 1);
 	agent_syscall(SYS_munmap, at, 4096);
 	agent_syscall(SYS_exit_group, 0);
 }
 
-/* Whether a sandbox that was there before the program lets the task do its work. */
-static bool task_permitted(void)
+/* Whether a sandbox that was there before the program lets the task do its work, and change code. */
+static bool task_permitted(bool patch)
 {
 	int status = 0;
 	long pid, n;
@@ -328,11 +333,24 @@ static bool task_permitted(void)
 		return true;
 	pid = agent_syscall(SYS_clone, 0, 0, 0, 0, 0);
 	if (!pid)
-		try_calls();
+		try_calls(patch);
 	do
 		n = pid < 0 ? pid : agent_syscall(SYS_wait4, pid, &status, __WALL, 0);
 	while (n == -EINTR);
 	return n == pid && pid > 0 && !status;
+}
+
+/* Without a sandbox, too, memory may be refused that is written and executed (PR_SET_MDWE, SELinux). */
+static bool memory_permitted(void)
+{
+	long at = agent_syscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool may;
+
+	if (is_error(at))
+		return false;
+	may = !agent_syscall(SYS_mprotect, at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+	agent_syscall(SYS_munmap, at, 4096);
+	return may;
 }
 
 static void processor_look(void)
@@ -427,9 +445,11 @@ void sites_start(void)
 
 	processor_look();
 	graph_start();
-	if (!sites.permitted && task_permitted() && patch_live()) {
+	if (!sites.permitted && task_permitted(false)) {
 		sites_lock();
 		sites.permitted = true;
+		sites.may_patch = task_permitted(true) && patch_live() && memory_permitted();
+		sites.calls_come = static_is_called();
 		watch_start(alone);
 		prepare_all();
 		sites_unlock();

@@ -38,6 +38,7 @@ enum site_skip {
 	SITE_NOT_CODE,		/* not in a segment that is executed, or not writable by any means */
 	SITE_SPLIT,		/* code that may be running, and the first bytes do not lie in one aligned word */
 	SITE_CHANGED,		/* the memory has other bytes than the file */
+	SITE_COUNTED,		/* its call of mcount or __fentry__ stays, because the program is profiled by gprof */
 	SITE_NR_SKIPS
 };
 
@@ -47,7 +48,7 @@ struct site {
 	uint8_t		len;	/* of its bytes that are nops or the call */
 	uint8_t		skip;	/* enum site_skip */
 	uint8_t		on;
-	uint32_t	pad;
+	uint32_t	called;		/* it is on, but by its word alone (sites_static.c) */
 };
 
 /* ---- sites_find.c ---- */
@@ -59,6 +60,8 @@ struct site {
  * file. With room for all the number is exact.
  */
 size_t sites_find(const void *file, size_t size, struct site *out, size_t room);
+/* Whether the program is linked with -pg, so that it counts its calls for gprof and writes them at its end. */
+bool sites_profiled(const void *file, size_t size);
 const char *site_skip_text(enum site_skip why);
 /* The bytes of the nops there; single: each has one. */
 size_t site_nops_length(const unsigned char *b, size_t room, bool *single);

@@ -89,6 +89,8 @@ static bool find_in(struct known *k, const struct file *f)
 
 	if (!room || !is_loaded(k, f))
 		return false;
+	if (k->program)
+		sites.profiled = sites_profiled(f->bytes, f->size);
 	k->room = room;
 	k->dso.sites = site_memory(room);
 	k->dso.nr = k->dso.sites ? sites_find(f->bytes, f->size, k->dso.sites, room) : 0;
@@ -207,7 +209,7 @@ static struct site_table *table_place(void)
 	return NULL;
 }
 
-static struct site_table *table_publish(const struct dso_place *place)
+static struct site_table *table_publish(const struct dso_place *place, struct site_dso *dso)
 {
 	struct site_table *table = table_place();
 	uint32_t nr = (uint32_t)(table - site_tables) + 1;
@@ -219,6 +221,7 @@ static struct site_table *table_publish(const struct dso_place *place)
 		return NULL;
 	table->code = place->code;
 	table->delta = place->delta;
+	table->dso = dso;
 	/* Both pair with the acquires of those who look for a table. */
 	atomic_store_explicit(&table->size, place->code_end - place->code, memory_order_release);
 	if (nr > atomic_load_explicit(&nr_site_tables, memory_order_relaxed))
@@ -237,6 +240,41 @@ static void table_withdraw(struct site_table *table)
 
 /* ---- Preparing, forgetting ---- */
 
+/* gprof goes on counting. -> whether there are sites to patch at all */
+static bool leave_counted(struct known *k)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < k->dso.nr; i++) {
+		struct site *s = &k->dso.sites[i];
+
+		if (sites.profiled && sites.calls_come && !s->skip &&
+		    (s->kind == SITE_CALL || s->kind == SITE_CALL_LATE))
+			s->skip = SITE_COUNTED;
+		any |= !s->skip;
+	}
+	return any;
+}
+
+/* Whether there are functions that call us by themselves; all: no other way is left. */
+static bool calls_left(struct known *k, bool all)
+{
+	bool any = false;
+
+	k->calls = all;
+	for (size_t i = 0; i < k->dso.nr; i++) {
+		struct site *s = &k->dso.sites[i];
+
+		any |= site_is_called(k, s);
+		if (all && !s->skip && !site_is_called(k, s))
+			s->skip = SITE_NOT_CODE;
+	}
+	/* Relaxed: the words are what counts. Never taken back: it costs little. */
+	if (any)
+		atomic_store_explicit(&static_sites, 1, memory_order_relaxed);
+	return any;
+}
+
 int known_prepare(struct known *k)
 {
 	const struct site *s = k->dso.sites;
@@ -249,10 +287,10 @@ int known_prepare(struct known *k)
 	k->number = place.number;
 	if (k->dso.bias + s[0].at < place.code || k->dso.bias + s[k->dso.nr - 1].at >= place.code_end)
 		return -ENOEXEC;
-	err = patch_prepare(&k->dso, k->alone);
-	if (err)
+	err = leave_counted(k) && sites.may_patch ? patch_prepare(&k->dso, k->alone) : -EACCES;
+	if (!calls_left(k, err != 0) && err)
 		return err;
-	k->dso.table = table_publish(&place);
+	k->dso.table = table_publish(&place, &k->dso);
 	return k->dso.table ? 0 : -ENOMEM;
 }
 

@@ -490,6 +490,25 @@ size_t sites_find(const void *file, size_t size, struct site *out, size_t room)
 	return list_unite(out, l.nr);
 }
 
+bool sites_profiled(const void *file, size_t size)
+{
+	struct image im;
+
+	if (!image_open(&im, file, size))
+		return false;
+	for (unsigned int i = 0; i < im.nr_shdrs; i++) {
+		const Elf64_Shdr *s = &im.shdrs[i];
+		size_t bytes;
+		const Elf64_Sym *sym = s->sh_type == SHT_DYNSYM && s->sh_link < im.nr_shdrs ?
+				       section_bytes(&im, s, &bytes) : NULL;
+
+		for (size_t k = 0; sym && (k + 1) * sizeof(*sym) <= bytes; k++)
+			if (!strcmp(text_at(&im, &im.shdrs[s->sh_link], sym[k].st_name), "_mcleanup"))
+				return true;
+	}
+	return false;
+}
+
 const char *site_skip_text(enum site_skip why)
 {
 	static const char *const texts[SITE_NR_SKIPS] = {
@@ -499,6 +518,7 @@ const char *site_skip_text(enum site_skip why)
 		[SITE_NOT_CODE] = "its memory cannot be written",
 		[SITE_SPLIT] = "its first bytes lie in two words, and its code may be running",
 		[SITE_CHANGED] = "changed since it was loaded",
+		[SITE_COUNTED] = "counted for gprof",
 	};
 
 	return why < SITE_NR_SKIPS ? texts[why] : "";

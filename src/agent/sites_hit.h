@@ -31,6 +31,7 @@ struct site_table {
 	uintptr_t	code;
 	_Atomic uint32_t *words;	/* enum site_word, by (address - code) / 4 */
 	uint64_t	delta;		/* an address plus this is the session's */
+	struct site_dso	*dso;
 };
 
 extern struct site_table site_tables[LAYOUT_MAX_DSOS];

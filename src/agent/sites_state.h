@@ -27,6 +27,7 @@ struct known {
 	bool		program;	/* it stays */
 	bool		alone;		/* its code has not run when it is prepared */
 	bool		tried;		/* to prepare it */
+	bool		calls;		/* it could not be prepared: its calls of mcount or __fentry__ come to us */
 	bool		told;
 	bool		obeys;
 };
@@ -35,7 +36,10 @@ struct site_state {
 	struct known	*known;		/* mapped for the first one */
 	unsigned int	nr_known;	/* 0 or LAYOUT_MAX_DSOS */
 	_Atomic uint32_t command;	/* that was obeyed last */
-	bool		permitted;	/* to have a task, and change memory that is executed */
+	bool		permitted;	/* to have a task */
+	bool		may_patch;	/* to change memory that is executed */
+	bool		profiled;	/* what calls mcount or __fentry__ goes on doing so, for gprof */
+	bool		calls_come;	/* calls of mcount and __fentry__ come to this library */
 	/*
 	 * DSOs may be gone before it is known: only the program's bytes are
 	 * switched. A child that was forked meanwhile finds it so for good.
@@ -64,6 +68,18 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 /* 0: its sites can be switched, -errno: never. */
 int known_prepare(struct known *k);
 void known_drop(struct known *k);
+
+/* ---- sites_static.c ---- */
+
+extern _Atomic uint32_t static_sites __attribute__((visibility("hidden")));
+/* Whether a program's calls of them come to this library. */
+bool static_is_called(void);
+
+static inline bool site_is_called(const struct known *k, const struct site *s)
+{
+	return sites.calls_come && (s->kind == SITE_CALL || s->kind == SITE_CALL_LATE) &&
+	       (s->skip == SITE_SPLIT || s->skip == SITE_COUNTED || (k->calls && !s->skip));
+}
 
 /* ---- sites_watch.c ---- */
 

@@ -207,12 +207,13 @@ static unsigned char *ret_of(uintptr_t function)
 	return *at == RET && site_nops_length(at + 1, left, &single) == left ? at : NULL;
 }
 
-static bool jump_set(unsigned char *at, void (*to)(void), bool alone)
+/* It is never not executable: where it may be written it might not become so again. */
+static bool jump_set(unsigned char *at, void (*to)(void))
 {
 	int64_t distance = (int64_t)((uintptr_t)to - ((uintptr_t)at + 5));
 	int32_t small = (int32_t)distance;
 
-	if (small != distance || protect(at, PROT_READ | PROT_WRITE | (alone ? 0 : PROT_EXEC)))
+	if (small != distance || protect(at, PROT_READ | PROT_WRITE | PROT_EXEC))
 		return false;
 	memcpy(at + 1, &small, 4);
 	serialize();
@@ -276,21 +277,22 @@ static bool settled(void)
 	return false;
 }
 
-static bool watch_install(bool alone)
+static bool watch_install(void)
 {
 	unsigned char *ret;
 
 	dl_iterate_phdr(debug_of_program, NULL);
 	ret = debug ? ret_of(debug->r_brk) : NULL;
-	return ret && jump_set(ret, watch_changed, alone) && settled();
+	return ret && sites.may_patch && jump_set(ret, watch_changed) && settled();
 }
 
 void watch_start(bool alone)
 {
 	struct looking l = { .alone = alone, .first = true };
 
-	sites.watching = watch_install(alone);
-	l.only_program = !sites.watching;
+	sites.watching = watch_install();
+	/* Where nothing is changed it does no harm when one goes. */
+	l.only_program = !sites.watching && sites.may_patch;
 	/* The linker calls nobody while this runs, and unmaps nothing before we have the lock no more. */
 	dl_iterate_phdr(look_at, &l);
 }

@@ -185,6 +185,11 @@ void sites_begin(void);
 /* In a child of fork(): its own task. Under the lock. */
 void sites_again(void);
 
+/* ---- sites_static.c ---- */
+
+/* At load, attached or not: whose place mcount and __fentry__ have taken. */
+void static_start(void);
+
 /* ---- events.c ---- */
 
 /* Tells the server of the static events of all DSOs that are loaded. */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * static.S - x86-64: mcount and __fentry__ of functions whose calls of them could not be changed (sites_static.c)
+ *
+ *     __fentry__:                             the first instruction of a function calls
+ *         if there are such sites:
+ *             static_hit(return address, where the function's return address lies)
+ *             if it wants libc: save the extended state, static_hit_slow(), restore
+ *         go on in libc's, as if the function had called that; return, if they say so
+ *     mcount:                                 behind the prologue: %rbp is the function's frame
+ *         the same
+ *
+ * No register changes; flags are dead there.
+ */
+#include "agent/x86_64/extended.h"
+
+	/* struct static_call lies at 80. */
+	.macro	static_body slot, real
+	endbr64
+	cmpl	$0, static_sites(%rip)
+	jne	5f
+	jmp	*\real(%rip)
+5:	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	andq	$-16, %rsp
+	subq	$112, %rsp
+	general_save
+	movq	(%rbp), %rax
+	movq	8(%rbp), %rdi
+	leaq	\slot, %rsi
+	movq	%rdi, 80(%rsp)
+	movq	%rsi, 88(%rsp)
+	movq	%rax, 96(%rsp)
+	cld
+	call	static_hit
+	cmpl	$1, %eax
+	ja	1f
+2:	cmpl	$1, %eax
+	je	6f
+	general_restore
+	leave
+	.cfi_remember_state
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	jmp	*\real(%rip)
+	.cfi_restore_state
+6:	general_restore
+	leave
+	.cfi_remember_state
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	ret
+	.cfi_restore_state
+1:	movq	%rax, 104(%rsp)
+	movq	%rbx, 72(%rsp)
+	leaq	80(%rsp), %rdi
+	movq	%rsp, %rbx
+	extended_call static_hit_slow
+	movq	72(%rsp), %rbx
+	jmp	2b
+	.endm
+
+	.macro	function name, name2, own, slot, real
+	.globl	\own
+	.type	\own, @function
+	.globl	\name
+	.set	\name, \own
+	.globl	\name2
+	.set	\name2, \own
+	.balign	32
+\own:
+	.cfi_startproc
+	static_body \slot, \real
+	.cfi_endproc
+	.size	\own, . - \own
+	.endm
+
+	.text
+	function __fentry__, __fentry__, agent_fentry, 16(%rbp), static_fentry_real
+	function mcount, _mcount, agent_mcount, 8(%rax), static_mcount_real
+
+	.balign	16
+static_return:
+	endbr64
+	ret
+
+	.section .data.rel.local, "aw", @progbits
+	.globl	static_fentry_real
+	.hidden	static_fentry_real
+	.globl	static_mcount_real
+	.hidden	static_mcount_real
+	.balign	8
+static_fentry_real:
+	.quad	static_return
+static_mcount_real:
+	.quad	static_return
+
+	.section .note.GNU-stack, "", @progbits
