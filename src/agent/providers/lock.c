@@ -567,14 +567,17 @@ SLOW static int sem_try(sem_t *s, const void *site)
 {
 	int r = REAL(sem_trywait)(s);
 
-	if (!r)
+	if (r)
+		return r;
+	thread_got(s);
+	if (lock_armed())
 		acquired(s, LOCK_KIND_SEM, BY(sem_trywait), site, FRAME_BELOW(site));
 	return r;
 }
 
 INTERPOSE int sem_trywait(sem_t *s)
 {
-	if (LIKELY(real_sem_trywait && !lock_armed()))
+	if (LIKELY(real_sem_trywait && !lock_armed() && !agent_section_watched(SECTION_WAKEUP)))
 		return real_sem_trywait(s);
 	return sem_try(s, CALL_SITE);
 }

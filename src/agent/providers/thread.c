@@ -565,6 +565,15 @@ static bool mark_leave(struct agent_thread *t, struct waiter *w, const void *by,
 	return true;
 }
 
+/* Who is about to wait for a condition variable has noted that before libc has; a signal that comes between is lost. */
+static int wakes_at_most(const void *addr, unsigned int kind, int count)
+{
+	const pthread_cond_t *c = addr;
+	unsigned int waiters = kind == WAKE_COND ? __atomic_load_n(&c->__data.__wrefs, __ATOMIC_RELAXED) >> 3 : INT32_MAX;
+
+	return count < (int)waiters ? count : (int)waiters;
+}
+
 static void mark_waiters(struct agent_thread *t, const void *addr, int count, const void *by, const void *call_site)
 {
 	struct waiter *w;
@@ -624,7 +633,7 @@ static void wakeup_ends(struct agent_thread *t, const void *addr, int ret, const
 
 void thread_got(const void *addr)
 {
-	struct agent_thread *t = agent_section_watched(SECTION_WAKEUP) ? agent_thread_known() : NULL;
+	struct agent_thread *t = agent_section_watched(SECTION_WAKEUP) ? agent_thread() : NULL;
 	struct agent_section_mark m;
 
 	if (t)
@@ -706,7 +715,7 @@ void thread_wake(const void *addr, unsigned int kind, int count, const void *by,
 	if (kernel_armed(KERNEL_SCHED_WAKING))
 		wake_waiters(t, addr, count, frame);
 	if (agent_section_watched(SECTION_WAKEUP))
-		mark_waiters(t, addr, count, by, call_site);
+		mark_waiters(t, addr, wakes_at_most(addr, kind, count), by, call_site);
 }
 
 /* ---- syscall(SYS_futex, ...) ---- */
@@ -747,6 +756,8 @@ void thread_futex_enter(const uint64_t args[6], const void *call_site, const voi
 
 void thread_futex_exit(const uint64_t args[6], long ret, const void *call_site, const void *frame)
 {
+	if (futex_does(args[1]) == FUTEX_DOES_WAKE && ret <= 0)
+		thread_got((const void *)args[0]);	/* nobody was woken */
 	if (futex_does(args[1]) == FUTEX_DOES_WAIT)
 		thread_woken((const void *)args[0], WAKE_FUTEX, (int)ret, (const void *)syscall, call_site, frame);
 }
