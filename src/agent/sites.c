@@ -17,6 +17,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -135,12 +136,18 @@ static struct site_answer *answer_place(void)
 
 static void answer_count(struct site_answer *a, const struct known *k)
 {
+	_Static_assert(SITE_NR_SKIPS <= sizeof(a->skipped) / sizeof(a->skipped[0]), "each has its count");
+
 	for (size_t i = 0; i < k->dso.nr; i++) {
-		a->nr_sites++;
-		a->nr_skipped += !site_is_called(k, &k->dso.sites[i]) &&
-				 (!k->dso.prepared || k->dso.sites[i].skip);
-		a->nr_on += k->dso.sites[i].on || k->dso.sites[i].called;
+		const struct site *s = &k->dso.sites[i];
+
+		a->nr_on += s->on || s->called;
+		if (site_is_called(k, s) || (k->dso.prepared && !s->skip))
+			continue;
+		a->nr_skipped++;
+		a->skipped[s->skip]++;
 	}
+	a->nr_sites += (uint32_t)k->dso.nr;
 }
 
 static void answer_dsos(struct site_answer *a)
@@ -163,6 +170,7 @@ static void answer_fill(int err)
 	struct site_answer *a = answer_place();
 
 	a->nr_sites = a->nr_skipped = a->nr_on = 0;
+	memset(a->skipped, 0, sizeof(a->skipped));
 	for (unsigned int i = 0; i < sites.nr_known; i++)
 		if (sites.known[i].ld && sites.known[i].tried)
 			answer_count(a, &sites.known[i]);
