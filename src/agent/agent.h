@@ -61,9 +61,12 @@ struct agent_way {
 	void		*rseq;		/* the thread's struct rseq_area */
 	uint64_t	bit;		/* the instance's, in struct hit.mask; 0: it has none */
 	uint32_t	type;		/* of the record */
+	uint32_t	plain;		/* GROUP_GRAPH: the group has no function event, and the graph tracer no settings */
 };
 
 enum { AGENT_WAYS = 16 };
+
+#define GRAPH_LONG (1ull << 63)
 
 /* What a thread is in of the functions that are hooked (graph.c); slots are where their return addresses lie. */
 struct agent_graph {
@@ -72,6 +75,7 @@ struct agent_graph {
 	uintptr_t	size;
 	struct graph_piece *piece;
 	uintptr_t	top;		/* the innermost slot on the thread's own stack; 0: none */
+	uint64_t	state;		/* of who is called below it: its depth, or what does not go the short way */
 	uint32_t	overrun;	/* functions that could not be hooked */
 };
 

@@ -66,8 +66,6 @@ enum {
 #define FRAME_IN_GRAPH	(1ull << 32)	/* in set_graph_function, or called by one that is */
 #define FRAME_NOTRACE	(1ull << 33)	/* in set_graph_notrace */
 #define FRAME_LATE	(1ull << 34)	/* returns to graph_returned_late */
-/* From here on its return does not go the short way. */
-#define FRAME_LONG	(1ull << 35)
 #define FRAME_UNSEEN	(1ull << 35)	/* its entry was not recorded: tracing_thresh */
 #define FRAME_CPU_TIME	(1ull << 36)
 #define FRAME_PROFILED	(1ull << 37)	/* its return is folded */
@@ -92,19 +90,20 @@ _Static_assert(sizeof(struct graph_frame) == 64 && (PIECE - 1) / ALIGN * 64 == F
 _Static_assert(offsetof(struct graph_frame, id) == FRAME_ID && offsetof(struct graph_frame, state) == FRAME_DEPTH &&
 	       offsetof(struct graph_frame, up) == FRAME_UP && offsetof(struct graph_frame, func) == FRAME_FUNC &&
 	       offsetof(struct graph_frame, time) == FRAME_TIME && offsetof(struct graph_frame, mask) == FRAME_MASK &&
-	       FRAME_LONG == 1ull << FRAME_LONG_SHIFT, "emit.S knows frames");
+	       offsetof(struct graph_frame, state) == FRAME_DEPTH, "emit.S knows frames");
 _Static_assert(offsetof(struct agent_thread, graph.low) == GRAPH_LOW &&
 	       offsetof(struct agent_thread, graph.size) == GRAPH_SIZE &&
 	       offsetof(struct agent_thread, graph.piece) == GRAPH_PIECE &&
 	       offsetof(struct agent_thread, graph.top) == GRAPH_TOP &&
+	       offsetof(struct agent_thread, graph.state) == GRAPH_STATE &&
 	       offsetof(struct agent_thread, graph.overrun) == GRAPH_OVERRUN &&
 	       offsetof(struct agent_thread, pid) == THREAD_PID &&
 	       offsetof(struct agent_thread, busy) == THREAD_BUSY, "emit.S knows the thread");
 _Static_assert(offsetof(struct site_dso, table) == DSO_TABLE && offsetof(struct site_table, code) == TABLE_CODE &&
-	       offsetof(struct site_table, words) == TABLE_WORDS &&
+	       offsetof(struct site_table, words) == TABLE_WORDS && offsetof(struct site_table, size) == TABLE_SIZE &&
 	       offsetof(struct site_table, delta) == TABLE_DELTA && SITE_HOOKED == SITE_HOOKED_WORD &&
-	       LAYOUT_EVENTS_AT == CONFIG_EVENTS && LAYOUT_GRAPH_EXIT == GRAPH_EXIT && GRAPH_MIRROR == MIRROR &&
-	       sizeof(struct graph_config) == 16 && PATCH_HOOKED == 1, "emit.S knows sites");
+	       LAYOUT_GRAPH_EXIT == GRAPH_EXIT && GRAPH_MIRROR == MIRROR &&
+	       GROUP_GRAPH == GROUP_FUNCTION + 1 && GROUP_FUNCTION == 0, "emit.S knows sites");
 
 struct graph_tail {
 	uint64_t	nr;		/* its own number, so that one that was overwritten is not taken for it */
@@ -129,7 +128,7 @@ static _Atomic bool refused_all, refused_said;
 static const struct graph_config no_config;
 static const _Atomic config_ref no_control;
 /* site_control.graph; set before anything is hooked */
-const _Atomic config_ref *graph_control = &no_control;
+static const _Atomic config_ref *control = &no_control;
 
 /* Written in words of 8 bytes: emit_try(). */
 struct function_record {
@@ -288,10 +287,24 @@ static void piece_use(struct agent_thread *t, struct graph_piece *piece, uintptr
 	g->size = min_of(low + PIECE, t->stack_high) - g->low;
 }
 
-static struct graph_piece *piece_of(struct agent_thread *t, uintptr_t slot, bool *refused)
+/* As the short way finds it; NULL: not in short. */
+static inline struct graph_piece *piece_short(const struct agent_thread *t, uintptr_t slot)
 {
-	struct graph_piece *piece = piece_find(slot & -(uintptr_t)PIECE, refused);
+	/* In this order: a handler that comes in between may leave another one. */
+	struct graph_piece *piece = *(struct graph_piece *const volatile *)&t->graph.piece;
 
+	atomic_signal_fence(memory_order_seq_cst);
+	return __builtin_expect(slot - t->graph.low < t->graph.size, 1) ? piece : NULL;
+}
+
+static inline struct graph_piece *piece_of(struct agent_thread *t, uintptr_t slot, bool *refused)
+{
+	struct graph_piece *piece = piece_short(t, slot);
+
+	*refused = false;
+	if (__builtin_expect(piece != NULL, 1))
+		return piece;
+	piece = piece_find(slot & -(uintptr_t)PIECE, refused);
 	if (piece && is_own(t, slot))
 		piece_use(t, piece, slot & -(uintptr_t)PIECE);
 	return piece;
@@ -303,12 +316,16 @@ static inline struct graph_frame *frame_in(struct graph_piece *piece, uintptr_t 
 }
 
 /* The frame that the thread has of a slot; NULL: none. */
-static struct graph_frame *frame_of(struct agent_thread *t, uintptr_t slot)
+static inline struct graph_frame *frame_of(struct agent_thread *t, uintptr_t slot)
 {
+	struct graph_piece *piece = piece_short(t, slot);
+	struct graph_frame *f;
 	bool refused;
-	struct graph_piece *piece = slot ? piece_find(slot & -(uintptr_t)PIECE, &refused) : NULL;
-	struct graph_frame *f = piece ? frame_in(piece, slot) : NULL;
 
+	/* Not by way of piece_of(): the thread keeps that of the stack it runs on. */
+	if (__builtin_expect(!piece, 0))
+		piece = slot ? piece_find(slot & -(uintptr_t)PIECE, &refused) : NULL;
+	f = piece ? frame_in(piece, slot) : NULL;
 	return f && f->id == frame_id(t, slot) ? f : NULL;
 }
 
@@ -370,13 +387,24 @@ static struct above above_of(struct agent_thread *t, struct graph_piece *piece, 
 	return is_own(t, slot) ? above_own(t, slot) : above_other(t, piece, slot);
 }
 
+/* What a function has below one with that state; GRAPH_LONG, as all that is no mere depth: not the short way (entry.S). */
+static uint64_t state_below(uint64_t state)
+{
+	return state & (FRAME_IN_GRAPH | FRAME_NOTRACE) ? GRAPH_LONG : (uint32_t)state + 1ull;
+}
+
 /* A call at `slot` begins, or ends: then the one above is the innermost. */
 static void inner_set(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot, uintptr_t inner)
 {
-	if (is_own(t, slot))
-		t->graph.top = inner;
-	else
+	const struct graph_frame *f;
+
+	if (!is_own(t, slot)) {
 		piece->inner[slot % PIECE / REGION] = inner / REGION == slot / REGION ? inner : 0;
+		return;
+	}
+	f = frame_of(t, inner);
+	t->graph.top = f ? inner : 0;
+	t->graph.state = f ? state_below(f->state) : 0;
 }
 
 /* ---- What keeps functions from being hooked ---- */
@@ -400,7 +428,7 @@ void graph_start(void)
 	const struct site_control *c = plane_config(&agent.plane, plane_header(&agent.plane)->sites);
 	uint64_t features = 0;
 
-	graph_control = &c->graph;
+	control = &c->graph;
 
 	if (!agent_syscall(SYS_arch_prctl, SHADOW_STACK_STATUS, &features) && (features & 1))
 		refuse("returns of functions are not traced: the processor keeps a stack of its own");
@@ -412,10 +440,17 @@ static inline const struct graph_config *config_now(void)
 {
 	const struct plane *p = &agent.plane;
 	/* M6. Acquire: pairs with the release in session_publish(). */
-	config_ref ref = atomic_load_explicit(graph_control, memory_order_acquire);
+	config_ref ref = atomic_load_explicit(control, memory_order_acquire);
 
 	return __builtin_expect(ref && ref + sizeof(struct graph_config) <= p->config_size, 1) ?
 	       plane_config(p, ref) : &no_config;
+}
+
+bool graph_is_plain(void)
+{
+	const struct graph_config *c = config_now();
+
+	return !c->max_depth && !c->flags && !c->thresh;
 }
 
 static uint64_t cpu_time(void)
@@ -613,12 +648,11 @@ static bool exit_times(const struct graph_frame *f, struct graph_exit_record *r)
 	return !thresh || r->rettime - r->calltime >= thresh;
 }
 
-static void exit_long(struct agent_thread *t, const struct graph_frame *f,
-		      struct graph_exit_record *r)
+static void exit_long(struct agent_thread *t, const struct graph_frame *f, struct graph_exit_record *r)
 {
 	uint64_t unused, *time = &r->rettime;
 
-	if (!is_armed(LAYOUT_GRAPH_EXIT))
+	if (!f->mask || !is_armed(LAYOUT_GRAPH_EXIT))
 		return;
 	if (f->state & (FRAME_UNSEEN | FRAME_CPU_TIME)) {
 		if (!exit_times(f, r))
@@ -626,6 +660,12 @@ static void exit_long(struct agent_thread *t, const struct graph_frame *f,
 		time = &unused;
 	}
 	emit_timed(t, LAYOUT_GRAPH_EXIT, r, sizeof(*r), time, f->mask);
+}
+
+static bool exit_short(struct agent_thread *t, const struct graph_frame *f, struct graph_exit_record *r)
+{
+	return !(f->state & (FRAME_UNSEEN | FRAME_CPU_TIME | FRAME_PROFILED)) &&
+	       emit_try(t, LAYOUT_GRAPH_EXIT, r, sizeof(*r), &r->rettime, f->mask);
 }
 
 static struct graph_exit_record exit_of(const struct agent_thread *t, const struct graph_frame *f, uint64_t retval)
@@ -655,19 +695,18 @@ static struct graph_left leave_long(struct agent_thread *t, uintptr_t slot, uint
 	f = piece ? frame_in(piece, slot) : NULL;
 	if (!f || f->id != frame_id(t, slot))
 		return (struct graph_left){ *mirror_of(slot), 0 };
-	if ((f->mask || (f->state & FRAME_PROFILED)) && t->slot) {
+	r = exit_of(t, f, retval);
+	if ((f->mask || (f->state & FRAME_PROFILED)) && t->slot && !exit_short(t, f, &r)) {
 		if (!slow && is_slow(t))
 			return (struct graph_left){ 0, 1 };
-		r = exit_of(t, f, retval);
-		if (f->mask)
-			exit_long(t, f, &r);
+		exit_long(t, f, &r);
 		if (f->state & FRAME_PROFILED)
 			profile_end(t, f);
 	}
 	return (struct graph_left){ frame_end(t, piece, f, slot), 0 };
 }
 
-struct graph_left graph_leave_long(uintptr_t *slot, uint64_t retval)
+struct graph_left graph_leave(uintptr_t *slot, uint64_t retval)
 {
 	return leave_long(agent_self.thread, (uintptr_t)slot, retval, false);
 }
@@ -741,7 +780,7 @@ static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d,
 	return hook_long(t, slot, word, ip + table->delta, late);
 }
 
-__attribute__((aligned(64))) uint32_t patch_hit_long(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot)
 {
 	return hit_at(d, after, slot, false);
 }

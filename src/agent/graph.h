@@ -15,8 +15,8 @@
 /* The true return address of a slot lies at its address ^ this. Bit 11: else both had the same place in a cache. */
 #define GRAPH_MIRROR	(1ull << 46 | 1ull << 11)
 
-/* site_control.graph */
-extern const _Atomic config_ref *graph_control;
+/* There are no settings of the graph tracer (struct graph_config). In a hit. */
+bool graph_is_plain(void);
 
 struct agent_thread;
 struct site_dso;
@@ -41,7 +41,7 @@ static inline const void *site_call_frame(const struct site_call *c)
 	return &c->next;
 }
 
-/* What entry.S calls. From SLOW on it is to call patch_hit_slow() with all registers saved. */
+/* What entry.S calls where it does not go the short way. From SLOW on it is to call patch_hit_slow() with all registers saved. */
 enum {
 	PATCH_PASS,
 	PATCH_HOOKED,
@@ -50,18 +50,15 @@ enum {
 };
 
 uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot);
-/* The same, without the short way (x86_64/emit.S). */
-uint32_t patch_hit_long(struct site_dso *d, uintptr_t after, uintptr_t *slot);
 uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot);
 uint32_t patch_hit_slow(struct site_call *c);
 
-/* What graph.S calls: the return address, and whether to call the second one with all registers saved. */
+/* The same in graph.S: the return address, and whether to call the second one with all registers saved. */
 struct graph_left {
 	uintptr_t	ret;
 	uint64_t	slow;
 };
 struct graph_left graph_leave(uintptr_t *slot, uint64_t retval);
-struct graph_left graph_leave_long(uintptr_t *slot, uint64_t retval);
 uintptr_t graph_leave_slow(uintptr_t *slot, uint64_t retval);
 
 /* Where functions return to that are hooked. No functions. */

@@ -130,17 +130,34 @@ static bool in_hit(const ucontext_t *context)
 	return t && t->resume && t->resume - context_sp(context) < HIT_STACK_MOST;
 }
 
-/* x86_64/emit.S: it has no frame and nothing to restore. */
+/* The short ways (way.h): where to go on from there, with the stack as it is; 0: it is in none. */
+static uintptr_t short_left(const ucontext_t *context)
+{
+	const struct {
+		const char	*begin, *end, *left;
+	} ways[] = {
+		{ emit_short_begin, emit_short_end, emit_short_left },
+		{ entry_short_begin, entry_short_end, entry_short_left },
+		{ graph_short_begin, graph_short_end, graph_short_left },
+	};
+	uintptr_t ip = context_ip(context);
+
+	for (unsigned int i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (ip - (uintptr_t)ways[i].begin < (uintptr_t)(ways[i].end - ways[i].begin))
+			return (uintptr_t)ways[i].left;
+	return 0;
+}
+
 static bool in_short_hit(const ucontext_t *context)
 {
-	return context_ip(context) - (uintptr_t)emit_short_begin < (uintptr_t)(emit_short_end - emit_short_begin);
+	return short_left(context) != 0;
 }
 
 /* A hit that went on would go astray: it returns to whom it was made for. */
 static void leave_hit(ucontext_t *context)
 {
 	if (in_short_hit(context))
-		context_go(context, context_sp(context), (uintptr_t)emit_short_left, 0);
+		context_go(context, context_sp(context), short_left(context), 0);
 	else if (in_hit(context))
 		context_go(context, agent_self.thread->resume, (uintptr_t)guarded_left, 1);
 }

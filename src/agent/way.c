@@ -19,9 +19,12 @@
  * W3  A way is made at level 0 and with the depth stored, so a signal handler's
  *     hits neither take nor make one meanwhile. event is stored last: one that
  *     was not finished leads nowhere.
+ *     Plans and the settings of the graph tracer are published: those that a
+ *     way was made by are the same while its epoch is.
  * W4  A way is memory of the thread's own (R2 does not say of it what it says of
  *     the session's); ring and inst have been brought into the mapping.
  */
+#include "agent/graph.h"
 #include "agent/state.h"
 #include "agent/way.h"
 #include "agent/x86_64/emit.h"
@@ -43,7 +46,8 @@ _Static_assert(sizeof(struct agent_way) == 1 << WAY_SHIFT && AGENT_WAYS == WAY_M
 	       offsetof(struct agent_way, mult) == WAY_MULT && offsetof(struct agent_way, offset) == WAY_OFFSET &&
 	       offsetof(struct agent_way, subbuf_size) == WAY_SUBBUF &&
 	       offsetof(struct agent_way, rseq) == WAY_RSEQ && offsetof(struct agent_way, bit) == WAY_BIT &&
-	       offsetof(struct agent_way, type) == WAY_TYPE, "emit.S knows the way");
+	       offsetof(struct agent_way, type) == WAY_TYPE &&
+	       offsetof(struct agent_way, plain) == WAY_PLAIN, "emit.S knows the way");
 _Static_assert(offsetof(struct agent, plane) == 0 && offsetof(struct plane, config) == PLANE_CONFIG &&
 	       offsetof(struct plane, data) == PLANE_DATA && offsetof(struct plane, data_mask) == PLANE_MASK &&
 	       offsetof(struct config_header, epoch) == CONFIG_EPOCH &&
@@ -114,6 +118,8 @@ static bool way_find(struct agent_way *w, uint32_t id, uint32_t cpu)
 	w->inst = inst;
 	w->bit = instance < 64 ? 1ull << instance : 0;
 	w->type = emit_type(id);
+	w->plain = w->type == LAYOUT_GRAPH_ENTRY_ID && !plan_of(&agent.plane, (uint16_t)(id - GROUP_GRAPH)) &&
+		   graph_is_plain();
 	w->ring = r;
 	w->subbuf_size = r->subbuf_size;
 	return true;

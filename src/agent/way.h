@@ -19,9 +19,13 @@ void guarded_way_make(struct agent_thread *t, struct slot *slot, uint32_t id, ui
 void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)
 	__attribute__((visibility("hidden")));
 
-/* The short way's instructions, and where it returns: from each of them one may go there. No functions. */
-extern const char emit_short_begin[] __attribute__((visibility("hidden")));
-extern const char emit_short_end[] __attribute__((visibility("hidden")));
-void emit_short_left(void) __attribute__((visibility("hidden")));
+/* The instructions of the short ways, and where one may go to from each of them. No functions. */
+#define SHORT_WAY(name) \
+	extern const char name##_short_begin[] __attribute__((visibility("hidden"))); \
+	extern const char name##_short_end[] __attribute__((visibility("hidden"))); \
+	extern const char name##_short_left[] __attribute__((visibility("hidden")))
+SHORT_WAY(emit);	/* returns 0 to whom it was called by */
+SHORT_WAY(entry);
+SHORT_WAY(graph);
 
 #endif

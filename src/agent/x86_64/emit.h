@@ -26,6 +26,7 @@
 #define WAY_RSEQ	72
 #define WAY_BIT		80
 #define WAY_TYPE	88
+#define WAY_PLAIN	92
 
 #define THREAD_PID	12
 #define THREAD_BUSY	24
@@ -34,7 +35,8 @@
 #define GRAPH_SIZE	2248
 #define GRAPH_PIECE	2256
 #define GRAPH_TOP	2264
-#define GRAPH_OVERRUN	2272
+#define GRAPH_STATE	2272
+#define GRAPH_OVERRUN	2280
 
 #define FRAME_ID	0	/* struct graph_frame */
 #define FRAME_DEPTH	8
@@ -43,11 +45,11 @@
 #define FRAME_TIME	32
 #define FRAME_MASK	40
 #define FRAMES_MASK	0xffffc0	/* of eight times a slot: where its frame is in a piece */
-#define FRAME_LONG_SHIFT 35
 #define GRAPH_EXIT	65535	/* LAYOUT_GRAPH_EXIT */
 
 #define DSO_TABLE	48	/* struct site_dso */
-#define TABLE_CODE	8	/* struct site_table */
+#define TABLE_SIZE	0	/* struct site_table */
+#define TABLE_CODE	8
 #define TABLE_WORDS	16
 #define TABLE_DELTA	24
 #define SITE_HOOKED_WORD 0x40000	/* SITE_HOOKED */
@@ -56,7 +58,6 @@
 #define PLANE_DATA	8
 #define PLANE_MASK	32
 
-#define CONFIG_EVENTS	4096	/* LAYOUT_EVENTS_AT */
 #define CONFIG_EPOCH	120	/* struct config_header */
 #define CONFIG_FENCE	140
 

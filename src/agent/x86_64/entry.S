@@ -5,7 +5,7 @@
  *     patch_entry:                            at a function's start: its trampoline has called, and pushed the DSO
  *         save what a callee may use
  *         after = target of the jump behind the call and its jc: the instruction behind the site
- *         hooked = patch_hit(dso, after, slot)
+ *         the short way (short.h) of its events; else hooked = patch_hit(dso, after, slot)
  *         if it wants libc, which uses vectors:
  *             make a struct site_call, so that a walk from its frame sees the function and its caller
  *             save the processor's extended state
@@ -30,6 +30,7 @@
  */
 #include "agent/x86_64/entry.h"
 #include "agent/x86_64/extended.h"
+#include "agent/x86_64/short.h"
 
 	.macro	enter_and_save
 	.cfi_startproc
@@ -87,6 +88,116 @@
 	.balign	64
 patch_entry:
 	enter_and_save
+	.globl	entry_short_begin
+	.hidden	entry_short_begin
+entry_short_begin:
+	movq	DSO_TABLE(%rdi), %rcx
+	movq	agent_self@gottpoff(%rip), %rax
+	testq	%rcx, %rcx
+	je	.Lelse
+	movq	%fs:(%rax), %rdi
+	movq	TABLE_WORDS(%rcx), %r8
+	leaq	-5(%rsi), %r9			/* ip */
+	movq	%r9, %rax
+	subq	TABLE_CODE(%rcx), %rax
+	shrq	$2, %rax
+	movl	(%r8, %rax, 4), %esi
+	testq	%rdi, %rdi
+	je	.Lelse
+	cmpb	$0, THREAD_BUSY(%rdi)
+	jne	.Lelse
+	movl	%esi, %eax
+	movzwl	%si, %esi
+	shrl	$16, %eax
+	je	.Lfunction
+	cmpl	$SITE_HOOKED_WORD >> 16, %eax
+	jne	.Lelse
+	/* hook() of a function on the thread's own stack, below one that is there. */
+	leaq	S(%rsp), %rdx
+	movq	GRAPH_PIECE(%rdi), %r11
+	movq	%rdx, %rax
+	subq	GRAPH_LOW(%rdi), %rax
+	cmpq	GRAPH_SIZE(%rdi), %rax
+	jae	.Lelse
+	movq	S(%rsp), %r8
+	leaq	graph_returned_late(%rip), %r10
+	leaq	graph_returned(%rip), %rax
+	cmpq	%r10, %r8
+	je	.Lelse
+	cmpq	%rax, %r8
+	je	.Lelse
+	movabsq	$MIRROR, %r10
+	addq	TABLE_DELTA(%rcx), %r9
+	xorq	%rdx, %r10
+	movq	%r8, (%r10)
+	movq	GRAPH_TOP(%rdi), %r10
+	movq	GRAPH_STATE(%rdi), %r8
+	testq	%r10, %r10
+	je	1f
+	cmpq	%rdx, %r10
+	jbe	.Lelse
+	cmpq	%rax, (%r10)
+	jne	.Lelse
+1:	movq	%r8, %rax
+	shrq	$32, %rax
+	jne	.Lelse
+	leaq	(, %rdx, 8), %rax
+	movl	THREAD_PID(%rdi), %ecx
+	andl	$FRAMES_MASK, %eax
+	addq	%r11, %rax
+	movl	%edx, FRAME_ID(%rax)
+	movl	%ecx, FRAME_ID + 4(%rax)
+	movq	%r8, FRAME_DEPTH(%rax)
+	movq	%r10, FRAME_UP(%rax)
+	movq	%r9, FRAME_FUNC(%rax)
+	movq	%rax, %rdx
+	incl	%esi				/* GROUP_GRAPH */
+	short_way called, CALLED, 20
+
+.Ldone_called:
+	movq	RECORD, %r10
+	movq	THREAD, %rdi
+	movq	BIT, %rcx
+	leaq	S(%rsp), %rdx
+	movl	FRAME_DEPTH(%r10), %eax
+	movq	%rcx, FRAME_MASK(%r10)
+	incl	%eax
+	movq	%rdx, GRAPH_TOP(%rdi)
+	movq	%rax, GRAPH_STATE(%rdi)
+	stc
+	general_restore 72
+	leaq	STUB(%rsp), %rsp
+	.cfi_remember_state
+	.cfi_adjust_cfa_offset -STUB
+	ret
+	.cfi_restore_state
+
+.Lfunction:
+	movq	S(%rsp), %r8
+	testl	%esi, %esi
+	je	.Lelse
+	movq	%r8, %rax
+	subq	TABLE_CODE(%rcx), %rax
+	cmpq	TABLE_SIZE(%rcx), %rax
+	jae	.Lelse
+	addq	TABLE_DELTA(%rcx), %r9
+	addq	TABLE_DELTA(%rcx), %r8
+	short_way function, FUNCTION, 24
+.Ldone_function:
+	xorl	%eax, %eax
+	jmp	2f
+	.globl	entry_short_end
+	.hidden	entry_short_end
+entry_short_end:
+
+	.globl	entry_short_left
+	.hidden	entry_short_left
+entry_short_left:
+.Lelse:
+.Lelse_called:
+.Lelse_function:
+	movq	DSO(%rsp), %rdi
+	movq	AFTER(%rsp), %rsi
 	leaq	S(%rsp), %rdx
 	call	patch_hit
 	restore_and_leave

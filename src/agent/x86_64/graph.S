@@ -5,7 +5,8 @@
  *     graph_through:                          from the trampoline, carry set; the stack pointer is S
  *         drop the return address; call after                 (entry.S left it at S - 40)
  *     graph_returned:
- *         *S = graph_leave(S, %rax); ret                      nothing changes but the flags
+ *         the short way of its event (short.h), *S = what the mirror has; else *S = graph_leave(S, %rax)
+ *         ret                                                 nothing changes but the flags
  *
  *     graph_returned_late:                    a late site: its return address was replaced by this one
  *         the same, but for the end: jmp *S                   (nobody has called here)
@@ -26,6 +27,7 @@
  *     (-fipa-ra), so no register carries anything.
  */
 #include "agent/x86_64/extended.h"
+#include "agent/x86_64/short.h"
 
 #define ODD	4
 #define SAVED	96			/* below S + 8 */
@@ -34,8 +36,11 @@
 	leaq	-SAVED(%rsp), %rsp
 	.cfi_adjust_cfa_offset SAVED
 	general_save 64
+	.endm
+
+	.macro	leave_and_restore
 	leaq	SAVED - 8(%rsp), %rdi
-	movq	%rax, %rsi
+	movq	0(%rsp), %rsi
 	call	graph_leave
 	testl	%edx, %edx
 	jnz	1f
@@ -79,13 +84,67 @@ graph_through:
 	.globl	graph_returned
 	.hidden	graph_returned
 graph_returned:
-	.cfi_remember_state
 	returned
+	.globl	graph_short_begin
+	.hidden	graph_short_begin
+graph_short_begin:
+	movq	agent_self@gottpoff(%rip), %rcx
+	leaq	SAVED - 8(%rsp), %r9
+	movq	%rax, %r8
+	movq	%fs:(%rcx), %rdi
+	movq	%r9, %rcx
+	testq	%rdi, %rdi
+	je	.Lelse
+	movq	GRAPH_PIECE(%rdi), %rdx
+	subq	GRAPH_LOW(%rdi), %rcx
+	cmpq	GRAPH_SIZE(%rdi), %rcx
+	jae	.Lelse
+	leaq	(, %r9, 8), %rax
+	movl	THREAD_PID(%rdi), %ecx
+	andl	$FRAMES_MASK, %eax
+	addq	%rax, %rdx
+	cmpl	%r9d, FRAME_ID(%rdx)
+	jne	.Lelse
+	cmpl	%ecx, FRAME_ID + 4(%rdx)
+	jne	.Lelse
+	testl	$~1, FRAME_DEPTH + 4(%rdx)	/* FRAME_IN_GRAPH may be */
+	jne	.Lelse
+	movl	$GRAPH_EXIT, %esi
+	short_way returned, RETURNED, 48
+.Ldone_returned:
+	movq	RECORD, %r10
+	leaq	SAVED - 8(%rsp), %r9
+	movq	THREAD, %rdi
+	movabsq	$MIRROR, %rcx
+	movq	FRAME_DEPTH(%r10), %rax
+	xorq	%r9, %rcx
+	movq	FRAME_UP(%r10), %rdx
+	movq	(%rcx), %rcx
+	movq	%rax, GRAPH_STATE(%rdi)
+	movq	%rdx, GRAPH_TOP(%rdi)
+	movq	$0, FRAME_ID(%r10)
+	movq	%rcx, SAVED - 8(%rsp)
+	general_restore 64
+	.cfi_remember_state
 	leaq	SAVED - 8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -(SAVED - 8)
 	ret
 	.cfi_restore_state
-	.cfi_adjust_cfa_offset SAVED
+	.globl	graph_short_end
+	.hidden	graph_short_end
+graph_short_end:
+
+	.globl	graph_short_left
+	.hidden	graph_short_left
+graph_short_left:
+.Lelse:
+.Lelse_returned:
+	leave_and_restore
+	.cfi_remember_state
+	leaq	SAVED - 8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -(SAVED - 8)
+	ret
+	.cfi_restore_state
 	returned_slow
 	.cfi_endproc
 	.size	graph_through, . - graph_through
@@ -100,13 +159,13 @@ graph_late:
 	.globl	graph_returned_late
 	.hidden	graph_returned_late
 graph_returned_late:
-	.cfi_remember_state
 	returned
+	leave_and_restore
+	.cfi_remember_state
 	leaq	SAVED(%rsp), %rsp
 	.cfi_adjust_cfa_offset -SAVED
 	jmp	*-8(%rsp)
 	.cfi_restore_state
-	.cfi_adjust_cfa_offset SAVED
 	returned_slow
 	.cfi_endproc
 	.size	graph_late, . - graph_late

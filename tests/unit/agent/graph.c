@@ -13,8 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/single_threaded.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "agent/sites_hit.h"
@@ -47,7 +48,6 @@ static const struct {
 enum { PROGRAMS = sizeof(programs) / sizeof(programs[0]) };
 
 static long expected[PROGRAMS];
-static bool alone;
 
 /* ---- The session ---- */
 
@@ -102,8 +102,6 @@ static int set_up(void **state)
 	inst->tracing_on = 1;
 	arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, true);
 	arm(LAYOUT_GRAPH_EXIT, LAYOUT_GRAPH_EXIT_ID, true);
-	/* Calls that lie in two words are sites only where none of the code runs; what runs here is the server. */
-	__libc_single_threaded = alone;
 	return attach_start(session_dir(session), NULL);
 }
 
@@ -457,7 +455,46 @@ static void switched_beside_threads(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-int main(int argc, char **argv)
+/* ---- Damage ---- */
+
+/* In a child: the way of an entry leads nowhere. -> whether the functions do what they did, and nothing is traced any more */
+static bool survives(uint32_t entry)
+{
+	struct agent_way *way;
+
+	run_calls();
+	run_calls();
+	way = &agent_thread()->ways[entry % AGENT_WAYS];
+	if (way->event != entry)
+		return true;	/* there is no short way here */
+	guard_start();		/* again: cmocka has set handlers of its own */
+	way->ring = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return run_calls() == expected[0] && !agent_attached() && run_calls() == expected[0] &&
+	       run_tails() == expected[2];
+}
+
+static void nonsense_ends_the_tracing(void **state)
+{
+	const uint32_t entries[] = { GROUP + GROUP_FUNCTION, GROUP + GROUP_GRAPH, LAYOUT_GRAPH_EXIT };
+
+	for (int i = 0; i < 3; i++) {
+		int status = -1;
+		pid_t pid;
+
+		arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, !i);
+		words_set(i ? GROUP | SITE_HOOKED : GROUP);
+		pid = fork();
+		if (!pid) {
+			alarm(20);
+			_exit(survives(entries[i]) ? 0 : 1);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, false);
+}
+
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(programs_do_what_they_did),
@@ -475,10 +512,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_function_event_comes_first),
 		cmocka_unit_test(what_is_not_recorded_is_not_hooked),
 		cmocka_unit_test(callers_are_seen),
+		cmocka_unit_test(nonsense_ends_the_tracing),
 		cmocka_unit_test(off_is_off),
 		cmocka_unit_test(switched_beside_threads),
 	};
 
-	alone = argc > 1;
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -23,10 +23,14 @@
 #include "agent/graph.h"
 #include "agent/sites.h"
 #include "agent/sites_hit.h"
+#include "agent/state.h"
 
 enum { PASSES = 10, FUNCTIONS = 7 };	/* of one run: all functions once, and again() four times */
 
 bool patch_has_xsave = true;
+/* No thread has had a hit, so nothing goes the short way. */
+struct agent agent;
+__thread struct agent_self agent_self;
 
 static struct site_dso dso;
 static struct site sites[256];
