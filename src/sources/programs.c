@@ -206,9 +206,12 @@ void programs_destroy(struct programs *p)
 
 static int restore_table(struct programs *p, const char *text)
 {
+	struct ftrace *ft = ftrace_of(p->model);
 	uint32_t first, count;
 	uint64_t table;
 
+	if (!ft)
+		return -ENOMEM;
 	if (sscanf(text, "first %" SCNu32 "\ncount %" SCNu32 "\ntable %" SCNx64, &first, &count, &table) != 3 ||
 	    !first || first >= LAYOUT_MAX_EVENTS || count >= LAYOUT_MAX_EVENTS - first)
 		return -EPROTO;
@@ -217,6 +220,7 @@ static int restore_table(struct programs *p, const char *text)
 	p->table = table;
 	model_reserve_ids(p->model, first + count);
 	program_words_adopt(p);
+	ft->offered = true;	/* what comes next writes to its files */
 	return 0;
 }
 
