@@ -78,9 +78,18 @@ struct attach_behind {
 void attach_behind(struct session *s, uint32_t command, struct attach_behind *out);
 /* Those that are late are slow from now on, until they answer. */
 void attach_give_up(struct session *s, uint32_t command);
-/* For each process that tells which DSOs with sites it has now: a bit each, by number; LAYOUT_MAX_DSOS of them. */
-void attach_dsos(struct session *s, void (*fn)(void *arg, const struct attach_peer *peer, const uint64_t *dsos),
-		 void *arg);
+
+/* What a process says of its sites (struct site_answer), believed by nobody. */
+struct attach_answer {
+	struct attach_peer peer;
+	uint32_t	nr_sites, nr_skipped, nr_on;
+	int32_t		err;
+	bool		slow;
+	uint64_t	dsos[LAYOUT_MAX_DSOS / 64];
+};
+
+/* Of each process that has said something. */
+void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach_answer *a), void *arg);
 
 /*
  * Takes back the slots of threads that are gone from living processes, and

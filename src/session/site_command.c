@@ -133,21 +133,20 @@ void attach_give_up(struct session *s, uint32_t command)
 			s->processes[i].slow = true;
 }
 
-void attach_dsos(struct session *s, void (*fn)(void *arg, const struct attach_peer *peer, const uint64_t *dsos),
-		 void *arg)
+void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach_answer *a), void *arg)
 {
 	const struct program_tables *t = tables_of(s);
-	uint64_t dsos[LAYOUT_MAX_DSOS / 64];
 
 	for (unsigned int i = 0; t && i < LAYOUT_MAX_PROCESSES; i++) {
-		const struct attach_peer peer = { i + 1, s->processes[i].pid };
+		const struct process *p = &s->processes[i];
 		const struct site_answer *a = &t->sites[i];
+		struct attach_answer copy = { { i + 1, p->pid }, a->nr_sites, a->nr_skipped, a->nr_on, a->err, p->slow, { 0 } };
 
-		if (!peer.pid || a->pid != (uint32_t)peer.pid)
+		if (!p->pid || a->pid != (uint32_t)p->pid)
 			continue;
 		for (unsigned int k = 0; k < LAYOUT_MAX_DSOS / 64; k++)
 			/* Relaxed: looked at again soon. */
-			dsos[k] = atomic_load_explicit(&a->dsos[k], memory_order_relaxed);
-		fn(arg, &peer, dsos);
+			copy.dsos[k] = atomic_load_explicit(&a->dsos[k], memory_order_relaxed);
+		fn(arg, &copy);
 	}
 }

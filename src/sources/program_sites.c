@@ -129,18 +129,18 @@ struct tally {
 	uint64_t	closed[LAYOUT_MAX_DSOS / 64];	/* somebody had it, and lives */
 };
 
-static void tally_one(void *arg, const struct attach_peer *peer, const uint64_t *dsos)
+static void tally_one(void *arg, const struct attach_answer *a)
 {
 	struct tally *t = arg;
-	struct told_dsos *told = &t->programs->sites->told[peer->process];
+	struct told_dsos *told = &t->programs->sites->told[a->peer.process];
 
 	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS / 64; i++) {
-		t->all[i] |= dsos[i];
-		if (told->pid == peer->pid)
-			t->closed[i] |= told->dsos[i] & ~dsos[i];
-		told->dsos[i] = dsos[i];
+		t->all[i] |= a->dsos[i];
+		if (told->pid == a->peer.pid)
+			t->closed[i] |= told->dsos[i] & ~a->dsos[i];
+		told->dsos[i] = a->dsos[i];
 	}
-	told->pid = peer->pid;
+	told->pid = a->peer.pid;
 }
 
 static bool has(const uint64_t *dsos, uint32_t nr)
@@ -161,7 +161,7 @@ static void look_who_has_what(struct programs *p)
 {
 	struct tally t = { .programs = p };
 
-	attach_dsos(p->model->session, tally_one, &t);
+	attach_answers(p->model->session, tally_one, &t);
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
 		if (p->sites->dsos[i].gone && has(t.all, i))
 			p->sites->dsos[i] = (struct dso_sites){ 0 };
@@ -237,6 +237,13 @@ bool program_sites_tick(struct programs *p)
 	return program_words_tick(p);
 }
 
+static void print_answer(void *arg, const struct attach_answer *a)
+{
+	if (a->nr_sites || a->err)
+		fprintf(arg, "answer %d sites %" PRIu32 " skipped %" PRIu32 " on %" PRIu32 " error %d%s\n", (int)a->peer.pid,
+			a->nr_sites, a->nr_skipped, a->nr_on, -a->err, a->slow ? " late" : "");
+}
+
 void program_sites_print(struct programs *p, FILE *out)
 {
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
@@ -252,5 +259,6 @@ void program_sites_print(struct programs *p, FILE *out)
 				fprintf(out, "; %" PRIu32 " %s", d->skipped[k], site_skip_text((enum site_skip)k));
 		fputc('\n', out);
 	}
+	attach_answers(p->model->session, print_answer, out);
 	program_words_print(p, out);
 }
