@@ -74,23 +74,27 @@ static bool counts(unsigned int watch, uint64_t ns)
 
 /* ---- A report ---- */
 
-static uint32_t cpu_of(const struct agent_thread *t)
+/* A thread without restartable sequences asks only when it reports. */
+static void report_cpus(struct section_report *r)
 {
-	int32_t cpu = *t->cpu;
-	uint32_t asked = 0;
+	uint32_t cpu = 0;
 
-	if (cpu < 0 && !agent_restricted())
-		agent_syscall(SYS_getcpu, &asked, 0, 0);
-	return cpu >= 0 ? (uint32_t)cpu : asked;
+	if ((int32_t)r->end.cpu < 0) {
+		if (!agent_restricted())
+			agent_syscall(SYS_getcpu, &cpu, 0, 0);
+		r->end.cpu = cpu;
+	}
+	if ((int32_t)r->start.cpu < 0)
+		r->start.cpu = r->end.cpu;
 }
 
-/* Addresses are the process's own until it is reported. */
+/* Addresses are the process's own until it is reported; the CPU may be a negative number. */
 static void describe(const struct agent_thread *t, struct section_end *e, const void *ip, const void *parent)
 {
 	e->ip = (uintptr_t)ip;
 	e->parent = (uintptr_t)parent;
 	e->pid = t->pid;
-	e->cpu = cpu_of(t);
+	e->cpu = (uint32_t)*t->cpu;
 	e->flags = t->flags;
 	e->locks = t->locks;
 }
@@ -173,6 +177,7 @@ static void report(struct agent_thread *t, unsigned int watch, const struct agen
 		return;
 	translate(t, &r->start, &m->at);
 	translate(t, &r->end, end);
+	report_cpus(r);
 	r->generation = m->generation;
 	r->buffer = buffer;
 	__builtin_memcpy(r->comm, t->comm, sizeof(r->comm));

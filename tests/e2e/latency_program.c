@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <tracefuse/tracefuse.h>
@@ -198,6 +199,34 @@ static long long __attribute__((noinline)) overlapped(int usecs)
 	return ns;
 }
 
+/* ---- a child has no section of its parent's ---- */
+
+static long long __attribute__((noinline)) in_child(int usecs)
+{
+	long long ns;
+
+	pthread_mutex_lock(&inner);
+	ns = busy(usecs);
+	pthread_mutex_unlock(&inner);
+	return ns;
+}
+
+static void forked(int usecs)
+{
+	pid_t pid;
+
+	pthread_mutex_lock(&outer);
+	pid = fork();
+	if (!pid) {
+		pthread_mutex_unlock(&outer);
+		printf("child %d\n", (int)getpid());
+		say("fork", in_child(usecs));
+		_exit(0);
+	}
+	pthread_mutex_unlock(&outer);
+	waitpid(pid, NULL, 0);
+}
+
 /* ---- somebody is woken ---- */
 
 static pthread_cond_t ready = PTHREAD_COND_INITIALIZER;
@@ -311,6 +340,8 @@ int main(int argc, char **argv)
 		say("own", own(usecs));
 	} else if (!strcmp(argv[1], "overlap")) {
 		say("overlap", overlapped(usecs));
+	} else if (!strcmp(argv[1], "fork")) {
+		forked(usecs);
 	} else if (!strcmp(argv[1], "storm")) {
 		storm();
 	} else if (!strcmp(argv[1], "wake")) {
