@@ -234,6 +234,25 @@ static bool check_sites(struct patient *p)
 	return nr;
 }
 
+/* "PID sites N skipped N on N error ERRNO[ late]" */
+static void check_answers(struct patient *p)
+{
+	char value[256], text[320];
+
+	for (unsigned int nr = 0; client_info(p->info, "answer", nr, value, sizeof(value)); nr++) {
+		const char *error = strstr(value, " error ");
+		int pid = atoi(value), err = error ? atoi(error + 7) : 0;
+
+		if (strstr(value, " late")) {
+			snprintf(text, sizeof(text), "Process %d has not switched its functions as it was told.", pid);
+			complain(p, text, "It will when it runs: is it stopped, or in a debugger?");
+		} else if (err) {
+			snprintf(text, sizeof(text), "Functions of process %d cannot be switched: %s.", pid, strerror(err));
+			complain(p, text, "Its memory may not be changed, or it has entered a sandbox; events still work");
+		}
+	}
+}
+
 /* A file of functions that chooses some: what it has, its first line begins with # when it has none. */
 static bool chooses(struct patient *p, const char *file, const char *what)
 {
@@ -302,6 +321,7 @@ static void check_functions(struct patient *p)
 				 "Build it with -fpatchable-function-entry=5 or -pg; events need neither");
 		return;
 	}
+	check_answers(p);
 	if (traced) {
 		check_filters(p, graph);
 		check_function_pids(p);
