@@ -182,9 +182,30 @@ __attribute__((ms_abi)) NO static double windows_twice(long a, double b)
 }
 
 /*
- * The compiler sees that these leave registers alone that a call may change, and
- * callers keep values there (-fipa-ra).
+ * Functions that keep all registers, and callers that rely on it. (gcc's -fipa-ra would do so for any function, but
+ * not for those that have a site.)
  */
+#ifdef __clang__
+#define KEEPS_ALL __attribute__((preserve_most))
+#else
+#define KEEPS_ALL __attribute__((no_caller_saved_registers, target("general-regs-only")))
+#endif
+
+NO KEEPS_ALL static void keeps_all(const long *p, volatile long *to)
+{
+	*to += *p * 3;
+}
+
+NO static long relies(const long *p)
+{
+	volatile long to = 0;
+	long a = p[0], b = p[1], c = p[2], d = p[3], e = p[4], f = p[5], g = p[6], h = p[7], i = p[8], j = p[9], k = p[10];
+
+	keeps_all(p, &to);
+	keeps_all(p + 1, &to);
+	return to + a + b * 2 + c * 3 + d * 4 + e * 5 + f * 6 + g * 7 + h * 8 + i * 9 + j * 10 + k * 11;
+}
+
 NO static long leaf(long a)
 {
 	__asm__ volatile("" ::: "memory");
@@ -259,7 +280,7 @@ static void sums(int n)
 		printf("%ld ", l.a[i]);
 	printf("%.5f\n%.3f %.3f\n", l.b, variadic("dildLid", 1.5, 2, 3L, 4.5, 5.25L, 6, (double)n), variadic("iil", 1, 2, 3L));
 	printf("%ld %ld %ld %ld\n", red_zone(n), nested(n), aligned(n, 2, 3, 4, 5, 6, 7), aligned_alloca(n + 1, 2, 3, 4, 5, 6, 7));
-	printf("%.3f %ld %ld %ld\n", windows_twice(n, 2.5), many_live(p), tail_even(1000 + n, 0), tail_indirect(n));
+	printf("%.3f %ld %ld %ld %ld\n", windows_twice(n, 2.5), many_live(p), relies(p), tail_even(1000 + n, 0), tail_indirect(n));
 	printf("%d %.3f\n", modes(3), registers(n));
 	if (__builtin_cpu_supports("avx"))
 		printf("%.6f\n", vectors(n));

@@ -3,6 +3,7 @@
  * graph_jumps.c - functions that do not return: longjmp, siglongjmp off an alternate stack, coroutines, deep recursion
  */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -211,6 +212,40 @@ static void run_coroutines(void)
 	printf("coroutines %ld in %d turns\n", sum, turns);
 }
 
+/* A coroutine that goes on in another thread, in the middle of its functions; its stack is used anew by the next. */
+static void *resume(void *arg)
+{
+	for (int i = 0; i < 3 && !nr_done; i++)
+		swapcontext(&main_context, (ucontext_t *)arg);
+	return NULL;
+}
+
+static void run_migrate(void)
+{
+	static char stack[128 * 1024];
+
+	for (int i = 0; i < 30; i++) {
+		pthread_t t;
+
+		getcontext(&contexts[0]);
+		contexts[0].uc_stack.ss_sp = stack;
+		contexts[0].uc_stack.ss_size = sizeof(stack);
+		contexts[0].uc_link = &main_context;
+		makecontext(&contexts[0], (void (*)(void))(void *)body, 1, 0);
+		nr_done = 0;
+		while (!nr_done) {
+			swapcontext(&main_context, &contexts[0]);
+			sum = (sum * 7 + given) % 1000003;
+			if (nr_done)
+				break;
+			pthread_create(&t, NULL, resume, &contexts[0]);
+			pthread_join(t, NULL);
+			sum = (sum * 7 + given) % 1000003;
+		}
+	}
+	printf("migrate %ld\n", sum);
+}
+
 /* ---- Depth ---- */
 
 NO static long deep(long n)
@@ -232,7 +267,8 @@ int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void); } modes[] = {
 		{ "longjmp", run_longjmp }, { "middle", run_middle }, { "alternate", run_alternate }, { "timer", run_timer },
-		{ "coroutines", run_coroutines }, { "deep", run_deep }, { "overflow", run_overflow } };
+		{ "coroutines", run_coroutines }, { "migrate", run_migrate },
+		{ "deep", run_deep }, { "overflow", run_overflow } };
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
 		if (argc < 2 || !strcmp(argv[1], modes[i].name))
