@@ -358,6 +358,18 @@ static inline enum hit_plain plain_record(const struct plane *p, struct slot *sl
 	return HIT_RECORDED;
 }
 
+/* PLAN_FUNCTION */
+static __attribute__((noinline)) void plain_function(const struct plane *p, struct slot *slot, unsigned int level,
+						     const struct plan *plan, const void *record, uint32_t size,
+						     uint32_t cpu)
+{
+	const struct hit h = { .record = record, .size = size, .cpu = cpu };
+	struct run r;
+
+	run_begin(&r, p, slot, level, &h);
+	hit_run_arms(&r, plan);
+}
+
 enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size, uint64_t where)
 {
 	const struct record_common *common = record;
@@ -377,6 +389,8 @@ enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *r
 		done = plain_record(p, slot, plan, record, size, cpu);
 	else if (plan->shape == PLAN_COUNT_KEY1)
 		done = count_key1(p, slot, plan, record, size, cpu, 0) ? HIT_DONE : HIT_LONG;
+	else if (plan->shape == PLAN_FUNCTION)
+		plain_function(p, slot, level, plan, record, size, cpu);
 	else
 		done = HIT_LONG;
 	hit_leave(slot, level);

@@ -210,6 +210,7 @@ enum plan_shape {
 	PLAN_RECORD,	/* one instance, only recorded */
 	PLAN_COUNT,	/* one instance, one hist without `if`, recorded or not */
 	PLAN_COUNT_KEY1, /* the same, the program being one OP_HIST_KEY1 with 4 or 8 bytes */
+	PLAN_FUNCTION,	/* of functions: any that asks neither for the task's name nor for a stack or a section */
 };
 
 enum other_pid_kind { OTHER_PID_NONE, OTHER_PID_SWITCH, OTHER_PID_WAKEE };

@@ -57,12 +57,28 @@ static uint32_t shape_of_arm(struct session *s, struct plan *plan, const struct 
 	       shape_of_hist(s, plan, arm, (const struct trigger_arm *)(arm + 1)) : PLAN_ANY;
 }
 
+static bool is_function(const struct plan *plan)
+{
+	const struct arm *arms = (const struct arm *)(plan + 1);
+	const struct trigger_arm *t = (const struct trigger_arm *)(arms + plan->nr_arms);
+
+	for (uint32_t i = 0; i < plan->nr_arms; i++)
+		if (!(arms[i].flags & ARM_FUNCTION) || (arms[i].flags & (ARM_SECTION | ARM_STACK)))
+			return false;
+	for (uint32_t i = 0; i < plan->nr_triggers; i++)
+		if (!(t[i].flags & TRIGGER_FUNCTION))
+			return false;
+	return !plan->wants;
+}
+
 static void plan_find_shape(struct session *s, config_ref ref)
 {
 	struct plan *plan = session_config(s, ref, sizeof(*plan));
 
 	if (plan && plan->nr_arms == 1)
 		plan->shape = shape_of_arm(s, plan, (const struct arm *)(plan + 1));
+	if (plan && plan->shape == PLAN_ANY && is_function(plan))
+		plan->shape = PLAN_FUNCTION;
 }
 
 static bool is_event_word(const struct session *s, const _Atomic uint64_t *word)

@@ -159,6 +159,33 @@ static void a_dump_is_asked_for_and_tracing_ends(void **state)
 	assert_int_equal(atomic_exchange(&d->dump, 0), 2);
 }
 
+static enum hit_plain plain_call(struct fixture *f, uint64_t ip)
+{
+	struct { struct record_common common; uint64_t ip, parent_ip; } r = {
+		.common = { .type = LAYOUT_FUNCTION_ID, .pid = 42 }, .ip = ip,
+	};
+	struct slot *slot = session_slot_get(f->session);
+	enum hit_plain done = hit_plain(session_plane(f->session), slot, &r, sizeof(r),
+					hit_where(0, functions_word(ip) & SITE_GROUP));
+
+	session_slot_put(f->session, slot);
+	return done;
+}
+
+static void a_plain_hit_carries_out_what_needs_no_stack(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(command(f, "alpha:traceoff:1\nbeta:stacktrace\n"), 0);
+	assert_int_equal(plain_call(f, 0x1000), HIT_DONE);
+	assert_false(is_tracing(f));
+	set_tracing(f, true);
+	assert_int_equal(plain_call(f, 0x1000), HIT_DONE);
+	assert_true(is_tracing(f));
+	assert_int_equal(plain_call(f, 0x1010), HIT_LONG);
+	assert_string_equal(functions_ring(f, f->top, 0), "");
+}
+
 /* Newest first: what is recorded before tracing ends, and what is not. */
 static void commands_and_the_tracer_take_turns_as_they_came(void **state)
 {
@@ -297,6 +324,7 @@ int main(void)
 		TEST(a_stack_is_recorded_without_the_function),
 		TEST(a_snapshot_is_taken),
 		TEST(a_dump_is_asked_for_and_tracing_ends),
+		TEST(a_plain_hit_carries_out_what_needs_no_stack),
 		TEST(commands_and_the_tracer_take_turns_as_they_came),
 		TEST(functions_are_counted_and_not_recorded),
 		TEST(an_instance_with_triggers_can_go),

@@ -199,7 +199,7 @@ static void pids_choose_and_are_asked_for_only_where_there_are_some(void **state
 	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
 	assert_int_equal(plan_at(f, group(0x1000))->shape, PLAN_RECORD);
 	assert_int_equal(pids_write(f->top, PIDS_FUNCTION, "7\n", 2), 2);
-	assert_int_equal(plan_at(f, group(0x1000))->shape, PLAN_ANY);
+	assert_int_equal(plan_at(f, group(0x1000))->shape, PLAN_FUNCTION);
 	assert_int_equal(functions_call(f, 0x1000), 0);
 	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ 0 }, 0x1000, 7), 1);
 	pids_clear(f->top, PIDS_FUNCTION);
