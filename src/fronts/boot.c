@@ -55,7 +55,16 @@ static int give_file(struct boot *b, const struct boot_params *params, const str
 
 static int give_option(struct boot *b, const struct boot_params *params, const struct boot_item *item)
 {
-	return write_line(params, item->parameter->file, O_APPEND, item->value);
+	const bool off = !strncmp(item->value, "no", 2);
+	int ret = write_line(params, item->parameter->file, O_APPEND, item->value), err;
+	char path[300];
+
+	if (ret != -EINVAL)
+		return ret;
+	/* Of a tracer that is not the current one. */
+	snprintf(path, sizeof(path), "options/%s", item->value + (off ? 2 : 0));
+	err = write_line(params, path, O_TRUNC, off ? "0" : "1");
+	return err ? ret : 0;
 }
 
 /* Bytes, with a K, M or G behind them. */
