@@ -234,18 +234,26 @@ static bool check_sites(struct patient *p)
 	return nr;
 }
 
-/* "PID sites N skipped N on N error ERRNO[ late]" */
+/* "PID sites N skipped N on N error ERRNO[ late][; N REASON]..." */
 static void check_answers(struct patient *p)
 {
 	char value[256], text[320];
 
 	for (unsigned int nr = 0; client_info(p->info, "answer", nr, value, sizeof(value)); nr++) {
 		const char *error = strstr(value, " error ");
+		char *why = strchr(value, ';');
 		int pid = atoi(value), err = error ? atoi(error + 7) : 0;
 
+		if (why) {
+			printf("functions of process %d that are not traced:%s\n", pid, why + 1);
+			*why = '\0';
+		}
 		if (strstr(value, " late")) {
 			snprintf(text, sizeof(text), "Process %d has not switched its functions as it was told.", pid);
 			complain(p, text, "It will when it runs: is it stopped, or in a debugger?");
+		} else if (err == ENOTSUP) {
+			snprintf(text, sizeof(text), "Returns of functions of process %d are not traced.", pid);
+			complain(p, text, "It uses libunwind.so.8 or a shadow stack; the tracer function and events still work");
 		} else if (err) {
 			snprintf(text, sizeof(text), "Functions of process %d cannot be switched: %s.", pid, strerror(err));
 			complain(p, text, "Its memory may not be changed, or it has entered a sandbox; events still work");

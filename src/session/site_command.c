@@ -7,6 +7,7 @@
  */
 #include <limits.h>
 #include <linux/futex.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -140,10 +141,14 @@ void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach
 	for (unsigned int i = 0; t && i < LAYOUT_MAX_PROCESSES; i++) {
 		const struct process *p = &s->processes[i];
 		const struct site_answer *a = &t->sites[i];
-		struct attach_answer copy = { { i + 1, p->pid }, a->nr_sites, a->nr_skipped, a->nr_on, a->err, p->slow, { 0 } };
+		struct attach_answer copy = {
+			.peer = { i + 1, p->pid }, .nr_sites = a->nr_sites, .nr_skipped = a->nr_skipped,
+			.nr_on = a->nr_on, .err = a->err, .slow = p->slow,
+		};
 
 		if (!p->pid || a->pid != (uint32_t)p->pid)
 			continue;
+		memcpy(copy.skipped, a->skipped, sizeof(copy.skipped));
 		for (unsigned int k = 0; k < LAYOUT_MAX_DSOS / 64; k++)
 			/* Relaxed: looked at again soon. */
 			copy.dsos[k] = atomic_load_explicit(&a->dsos[k], memory_order_relaxed);
