@@ -303,6 +303,12 @@ static struct site loc_site(const struct image *im, uint64_t at)
 	return s;
 }
 
+/* Some linkers write what a relocation will. */
+static bool stands_there(const unsigned char *b, size_t size, uint64_t offset, uint64_t value)
+{
+	return b && offset + 8 <= size && !memcmp(b + offset, &value, 8);
+}
+
 /* The addresses in a section: as they stand there, or as relative relocations set them. */
 static void section_sites(const struct image *im, const Elf64_Shdr *s, struct list *l,
 			  struct site (*site)(const struct image *im, uint64_t at))
@@ -327,7 +333,7 @@ static void section_sites(const struct image *im, const Elf64_Shdr *s, struct li
 
 			memcpy(&e, &rela[k], sizeof(e));
 			if (e.r_offset - s->sh_addr < s->sh_size && ELF64_R_TYPE(e.r_info) == R_X86_64_RELATIVE &&
-			    e.r_addend)
+			    e.r_addend && !stands_there(b, size, e.r_offset - s->sh_addr, (uint64_t)e.r_addend))
 				list_add(l, l->room ? site(im, (uint64_t)e.r_addend) : counted);
 		}
 	}
