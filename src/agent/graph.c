@@ -36,6 +36,7 @@
  * M6  struct graph_config is read outside of a hit. It may be stale or freed and
  *     hold nonsense for one call (as E1 of emit.c).
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "agent/emit.h"
@@ -423,6 +424,11 @@ void graph_dso(const char *name)
 		refuse("returns of functions are not traced: the program uses libunwind.so.8");
 }
 
+int graph_error(void)
+{
+	return atomic_load_explicit(&refused_all, memory_order_relaxed) ? -ENOTSUP : 0;
+}
+
 void graph_start(void)
 {
 	const struct site_control *c = plane_config(&agent.plane, plane_header(&agent.plane)->sites);
@@ -474,7 +480,7 @@ static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c,
 
 	if (mask)
 		return mask;
-	if (!is_armed(entry))
+	if (!is_armed(entry) || site_out_of_section(t, entry))
 		return 0;
 	if (!c->thresh)
 		return emit_timed(t, entry, &r, ENTRY_SIZE, time, EMIT_ALL);

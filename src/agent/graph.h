@@ -67,6 +67,8 @@ extern const char graph_returned_late[] __attribute__((visibility("hidden")));
 
 /* A DSO with that name is or will be there: with some nothing can be hooked. */
 void graph_dso(const char *name);
+/* -ENOTSUP: returns are not caught in this process; 0 */
+int graph_error(void);
 /* At the first DSO with sites: what keeps the processor or the kernel from it. */
 void graph_start(void);
 

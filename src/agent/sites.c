@@ -176,7 +176,7 @@ static void answer_fill(int err)
 			answer_count(a, &sites.known[i]);
 	answer_dsos(a);
 	a->pid = agent.here->pid;
-	a->err = err;
+	a->err = err ? err : graph_error();
 }
 
 /* The set is that of this command at least. */
