@@ -86,7 +86,7 @@ bool sites_hit(uintptr_t ip, uintptr_t parent, const void *frame)
 		return false;
 	table = table_of(t, ip);
 	entry = entry_of(table, ip);
-	if (!entry)
+	if (!entry || (t && site_out_of_section(t, entry)))
 		return false;
 	if (!t || !t->slot || !is_short(t, entry))
 		return true;

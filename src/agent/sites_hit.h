@@ -19,7 +19,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "session/layout.h"
+#include "agent/state.h"
 
 /*
  * A DSO with sites. Written by sites.c; size is stored last, with release, and
@@ -49,6 +49,18 @@ static inline bool site_table_has(const struct site_table *table, uintptr_t addr
 static inline uint32_t site_word(const struct site_table *table, uintptr_t ip)
 {
 	return atomic_load_explicit(&table->words[(ip - table->code) >> 2], memory_order_relaxed);
+}
+
+/* Whether nobody wants calls but in sections, and the thread is in none. What is read may be stale (emit.c, E1). */
+static inline bool site_out_of_section(const struct agent_thread *t, uint32_t entry)
+{
+	config_ref ref;
+
+	if (t->section.on)
+		return false;
+	ref = atomic_load_explicit(&plane_event(&agent.plane, entry)->plan, memory_order_relaxed);
+	return ref && ref + sizeof(struct plan) <= agent.plane.config_size &&
+	       (((const struct plan *)plane_config(&agent.plane, ref))->wants & PLAN_ONLY_SECTIONS);
 }
 
 /* The table with that address; NULL: none. */

@@ -153,6 +153,16 @@ static void add_arms(struct building *b, struct ftrace_ops *const *ops, uint32_t
 
 /* ---- Plans ---- */
 
+static bool only_sections(const struct plan *plan)
+{
+	const struct arm *arms = (const struct arm *)(plan + 1);
+	bool only = true;
+
+	for (uint32_t i = 0; i < plan->nr_arms; i++)
+		only &= (arms[i].flags & ARM_SECTION) != 0;
+	return only;
+}
+
 /* `as`: which kinds of ops have an arm. Nobody has one: the plan is 0. */
 static int build(struct model *m, const struct building *as, uint32_t event, struct ftrace_ops *const *ops,
 		 uint32_t nr, struct ftrace_plan *out)
@@ -175,7 +185,7 @@ static int build(struct model *m, const struct building *as, uint32_t event, str
 	b.arms = (struct arm *)(plan + 1);
 	b.triggers = (struct trigger_arm *)(b.arms + plan->nr_arms);
 	add_arms(&b, ops, nr);
-	plan->wants = b.wants | plan_find_wants(m, plan);
+	plan->wants = b.wants | plan_find_wants(m, plan) | (only_sections(plan) ? PLAN_ONLY_SECTIONS : 0);
 	return 0;
 }
 

@@ -202,6 +202,7 @@ struct plan {
 /* What a program has to bring along; options that are looked at in each hit (stacktrace) are not in it. */
 enum plan_wants {
 	PLAN_WANTS_STACK = 1 << 0,	/* a trigger stacktrace, a stack as a key or a variable */
+	PLAN_ONLY_SECTIONS = 1 << 1,	/* all arms are ARM_SECTION: nothing to do where the thread is in none */
 };
 
 /* Shapes that hit() has a short way for. */
