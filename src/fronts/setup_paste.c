@@ -19,6 +19,29 @@
 
 #include "fronts/setup_state.h"
 
+void setup_straighten(char *text)
+{
+	/* U+2018, U+2019; U+201C, U+201D */
+	static const struct {
+		char	bytes[4], quote;
+	} quotes[] = { { "\xe2\x80\x98", '\'' }, { "\xe2\x80\x99", '\'' }, { "\xe2\x80\x9c", '"' }, { "\xe2\x80\x9d", '"' } };
+	char *to = text;
+
+	while (*text) {
+		char c = *text;
+		size_t n = 1;
+
+		for (size_t i = 0; i < sizeof(quotes) / sizeof(*quotes); i++)
+			if (!strncmp(text, quotes[i].bytes, 3)) {
+				c = quotes[i].quote;
+				n = 3;
+			}
+		*to++ = c;
+		text += n;
+	}
+	*to = '\0';
+}
+
 static bool starts_with_word(const char *s, const char *const *words)
 {
 	for (; *words; words++) {

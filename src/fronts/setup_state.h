@@ -78,6 +78,8 @@ struct setup_io {
 
 /* setup_paste.c: a text of its own in which only commands are left; NULL: out of memory. */
 char *setup_paste(const char *text);
+/* Quotes as a typesetter has them become those of a shell, in place. */
+void setup_straighten(char *text);
 /* Its commands have prompts: all of them, or (`any`) one at least. */
 bool setup_is_paste(const char *text, bool any);
 

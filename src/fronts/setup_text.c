@@ -116,6 +116,8 @@ int setup_run_text(const struct setup_params *params, const char *text, size_t l
 
 	if (!copy)
 		return -ENOMEM;
+	if (params->document)
+		setup_straighten(copy);
 	if (setup_is_paste(copy, params->document)) {
 		pasted = setup_paste(copy);
 		free(copy);
