@@ -289,24 +289,23 @@ static void task_begin(void)
 		agent.here->has_task = task_make(task) > 0;
 }
 
+static bool any_known(void)
+{
+	for (unsigned int i = 0; i < sites.nr_known; i++)
+		if (sites.known[i].ld)
+			return true;
+	return false;
+}
+
 /* In a child of fork(): its own, which does nothing before there is a command. */
 static void forked(void)
 {
 	uint64_t old = signals_block();
 
-	if (atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON && !agent_restricted() &&
-	    !agent_filtered())
+	if (any_known() && atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON &&
+	    !agent_restricted() && !agent_filtered())
 		task_begin();
 	signals_restore(old);
-}
-
-/* Once there are sites. */
-static void fork_follow(void)
-{
-	static bool followed;
-
-	if (!followed)
-		followed = !pthread_atfork(NULL, NULL, forked);
 }
 
 static void nothing(void)
@@ -443,7 +442,6 @@ void sites_go_on(void)
 	obey_new();
 	sites_unlock();
 	signals_restore(old);
-	fork_follow();
 }
 
 void sites_start(void)
@@ -454,6 +452,8 @@ void sites_start(void)
 	processor_look();
 	graph_start();
 	if (!sites.permitted && task_permitted(false)) {
+		/* Not when the first sites come: then the dynamic linker is locked, for which a handler of the program may wait. */
+		pthread_atfork(NULL, NULL, forked);
 		sites_lock();
 		sites.permitted = true;
 		sites.may_patch = task_permitted(true) && patch_live() && memory_permitted();
@@ -470,19 +470,14 @@ void sites_start(void)
 void sites_begin(void)
 {
 	uint64_t old = signals_block();
-	bool any = false;
 
 	sites_lock();
-	for (unsigned int i = 0; i < sites.nr_known; i++)
-		any |= sites.known[i].ld != NULL;
-	if (any) {
+	if (any_known()) {
 		obey_now();
 		task_begin();
 	}
 	sites_unlock();
 	signals_restore(old);
-	if (any)
-		fork_follow();
 }
 
 /* fork() may have come between a byte and what is known of it. */
