@@ -565,12 +565,6 @@ static bool tail_take(struct graph_piece *piece, struct graph_frame *f)
 
 /* ---- Calls ---- */
 
-/* Not the short way; what needs libc, or makes system calls, has not been saved. */
-static inline bool is_slow(const struct agent_thread *t)
-{
-	return (t->flags & AGENT_HANDLER) || t->no_rseq;
-}
-
 static bool is_left_out(const struct graph_config *c, uint64_t state)
 {
 	return (state & FRAME_NOTRACE) || ((c->flags & GRAPH_CHOSEN) && !(state & FRAME_IN_GRAPH)) ||
@@ -690,8 +684,10 @@ static uintptr_t frame_end(struct agent_thread *t, struct graph_piece *piece, st
 	return *mirror_of(slot);
 }
 
-static struct graph_left leave_long(struct agent_thread *t, uintptr_t slot, uint64_t retval, bool slow)
+uintptr_t graph_leave(uintptr_t *at, uint64_t retval)
 {
+	struct agent_thread *t = agent_self.thread;
+	const uintptr_t slot = (uintptr_t)at;
 	struct graph_exit_record r;
 	struct graph_piece *piece;
 	struct graph_frame *f;
@@ -700,26 +696,14 @@ static struct graph_left leave_long(struct agent_thread *t, uintptr_t slot, uint
 	piece = t ? piece_of(t, slot, &refused) : NULL;
 	f = piece ? frame_in(piece, slot) : NULL;
 	if (!f || f->id != frame_id(t, slot))
-		return (struct graph_left){ *mirror_of(slot), 0 };
+		return *mirror_of(slot);
 	r = exit_of(t, f, retval);
 	if ((f->mask || (f->state & FRAME_PROFILED)) && t->slot && !exit_short(t, f, &r)) {
-		if (!slow && is_slow(t))
-			return (struct graph_left){ 0, 1 };
 		exit_long(t, f, &r);
 		if (f->state & FRAME_PROFILED)
 			profile_end(t, f);
 	}
-	return (struct graph_left){ frame_end(t, piece, f, slot), 0 };
-}
-
-struct graph_left graph_leave(uintptr_t *slot, uint64_t retval)
-{
-	return leave_long(agent_self.thread, (uintptr_t)slot, retval, false);
-}
-
-uintptr_t graph_leave_slow(uintptr_t *slot, uint64_t retval)
-{
-	return leave_long(agent_self.thread, (uintptr_t)slot, retval, true).ret;
+	return frame_end(t, piece, f, slot);
 }
 
 /* ---- What sites call ---- */
@@ -744,6 +728,13 @@ static inline bool function_emit(struct agent_thread *t, const struct site_table
 	return !sites_hit(ip, parent, NULL);
 }
 
+/* With set_graph_function most calls are: on the thread's own stack, below nothing that is hooked. */
+static inline bool is_outside(const struct agent_thread *t, uintptr_t slot, uint32_t word)
+{
+	return !t->graph.top && piece_short(t, slot) && !(word & (SITE_IN_GRAPH | SITE_IN_GRAPH_NOTRACE)) &&
+	       (config_now()->flags & (GRAPH_CHOSEN | GRAPH_PROFILE)) == GRAPH_CHOSEN;
+}
+
 /* Behind the function event. */
 static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word, uint64_t func, bool late)
 {
@@ -754,7 +745,7 @@ static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word
 	if (atomic_load_explicit(&refused_all, memory_order_relaxed))
 		return PATCH_PASS;
 	piece = piece_of(t, (uintptr_t)slot, &refused);
-	if (!piece || is_slow(t)) {
+	if (!piece) {
 		t->graph.overrun += refused;
 		return refused ? PATCH_PASS : PATCH_SLOW_GRAPH;
 	}
@@ -783,6 +774,8 @@ static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d,
 	if (is_armed((word & SITE_GROUP) + GROUP_FUNCTION) &&
 	    __builtin_expect(!function_emit(t, table, word, ip, graph_true(slot)), 0))
 		return PATCH_SLOW;
+	if (is_outside(t, (uintptr_t)slot, word))
+		return PATCH_PASS;
 	return hook_long(t, slot, word, ip + table->delta, late);
 }
 

@@ -53,13 +53,8 @@ uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot);
 uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot);
 uint32_t patch_hit_slow(struct site_call *c);
 
-/* The same in graph.S: the return address, and whether to call the second one with all registers saved. */
-struct graph_left {
-	uintptr_t	ret;
-	uint64_t	slow;
-};
-struct graph_left graph_leave(uintptr_t *slot, uint64_t retval);
-uintptr_t graph_leave_slow(uintptr_t *slot, uint64_t retval);
+/* The same in graph.S. -> the return address */
+uintptr_t graph_leave(uintptr_t *slot, uint64_t retval);
 
 /* Where functions return to that are hooked. No functions. */
 extern const char graph_returned[] __attribute__((visibility("hidden")));

@@ -69,12 +69,6 @@ static inline uint64_t address_known(const struct agent_thread *t, const struct 
 	return 0;
 }
 
-/* What the short way can do: a thread in no handler and with a CPU to read, and no stack. */
-static inline bool is_short(const struct agent_thread *t, uint32_t entry)
-{
-	return !(t->flags & AGENT_HANDLER) && !t->no_rseq && *t->cpu >= 0 && !emit_wants_stack(entry);
-}
-
 bool sites_hit(uintptr_t ip, uintptr_t parent, const void *frame)
 {
 	struct agent_thread *t = agent_self.thread;
@@ -88,7 +82,7 @@ bool sites_hit(uintptr_t ip, uintptr_t parent, const void *frame)
 	entry = entry_of(table, ip);
 	if (!entry || (t && site_out_of_section(t, entry)))
 		return false;
-	if (!t || !t->slot || !is_short(t, entry))
+	if (!t || !t->slot || emit_wants_stack(entry))
 		return true;
 	r.parent_ip = address_known(t, table, parent);
 	if (!r.parent_ip)

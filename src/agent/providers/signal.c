@@ -142,19 +142,22 @@ static void mask_ask(const void *by, const void *frame)
 
 /* ---- Handlers that run (G4) ---- */
 
-static bool on_alternate(uintptr_t addr)
+/* What agent_signal_flags() does is called at sites of functions, whose arguments may lie in vector registers. */
+#define NO_VECTORS __attribute__((target("general-regs-only")))
+
+static NO_VECTORS bool on_alternate(uintptr_t addr)
 {
 	return addr - running.alt_low < running.alt_high - running.alt_low;
 }
 
-static bool handler_left(uintptr_t frame, uintptr_t sp)
+static NO_VECTORS bool handler_left(uintptr_t frame, uintptr_t sp)
 {
 	if (on_alternate(frame) != on_alternate(sp))
 		return on_alternate(frame);
 	return frame < sp;
 }
 
-static void running_settle(uintptr_t sp)
+static NO_VECTORS void running_settle(uintptr_t sp)
 {
 	uint32_t known = running.nr < NESTED ? running.nr : NESTED;
 
@@ -165,7 +168,7 @@ static void running_settle(uintptr_t sp)
 		}
 }
 
-uint8_t agent_signal_flags(const struct agent_thread *t, const void *frame)
+NO_VECTORS uint8_t agent_signal_flags(const struct agent_thread *t, const void *frame)
 {
 	running_settle((uintptr_t)frame);
 	return (uint8_t)(running.nr ? t->flags | AGENT_HANDLER : t->flags & ~AGENT_HANDLER);

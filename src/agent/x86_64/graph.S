@@ -42,24 +42,8 @@
 	leaq	SAVED - 8(%rsp), %rdi
 	movq	0(%rsp), %rsi
 	call	graph_leave
-	testl	%edx, %edx
-	jnz	1f
-2:	movq	%rax, SAVED - 8(%rsp)
+	movq	%rax, SAVED - 8(%rsp)
 	general_restore 64
-	.endm
-
-	.macro	returned_slow
-1:	movq	0(%rsp), %rsi
-	leaq	SAVED - 8(%rsp), %rdi
-	movq	%rbx, 72(%rsp)
-	movq	%rsp, %rbx
-	.cfi_def_cfa_register %rbx
-	/* %rbx lies at CFA - ODD - (SAVED - 72): DW_CFA_expression, register 3, { lit28, minus } */
-	.cfi_escape 0x10, 3, 2, 0x30 + ODD + SAVED - 72, 0x1c
-	extended_call graph_leave_slow
-	.cfi_def_cfa_register %rsp
-	movq	72(%rsp), %rbx
-	jmp	2b
 	.endm
 
 	.macro	virtual_frame
@@ -140,12 +124,9 @@ graph_short_left:
 .Lelse:
 .Lelse_returned:
 	leave_and_restore
-	.cfi_remember_state
 	leaq	SAVED - 8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -(SAVED - 8)
 	ret
-	.cfi_restore_state
-	returned_slow
 	.cfi_endproc
 	.size	graph_through, . - graph_through
 
@@ -161,12 +142,9 @@ graph_late:
 graph_returned_late:
 	returned
 	leave_and_restore
-	.cfi_remember_state
 	leaq	SAVED(%rsp), %rsp
 	.cfi_adjust_cfa_offset -SAVED
 	jmp	*-8(%rsp)
-	.cfi_restore_state
-	returned_slow
 	.cfi_endproc
 	.size	graph_late, . - graph_late
 

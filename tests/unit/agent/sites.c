@@ -134,24 +134,11 @@ uint32_t patch_hit_slow(struct site_call *c)
 	return hooked;
 }
 
-struct graph_left graph_leave(uintptr_t *slot, uint64_t retval)
-{
-	unsigned long nr = __atomic_fetch_add(&left, 1, __ATOMIC_RELAXED);
-	struct graph_left out = { nr & 1 ? 0 : returns[nr_returns - 1], nr & 1 };
-
-	if (!out.slow)
-		nr_returns--;
-	destroy_general();
-	return out;
-}
-
-uintptr_t graph_leave_slow(uintptr_t *slot, uint64_t retval)
+uintptr_t graph_leave(uintptr_t *slot, uint64_t retval)
 {
 	uintptr_t ret = returns[--nr_returns];
 
-	if ((uintptr_t)__builtin_frame_address(0) % 16)
-		__atomic_fetch_add(&strange, 1, __ATOMIC_RELAXED);
-	destroy_vectors();
+	__atomic_fetch_add(&left, 1, __ATOMIC_RELAXED);
 	destroy_general();
 	return ret;
 }
