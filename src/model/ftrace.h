@@ -210,6 +210,8 @@ static inline const char *ftrace_page_file(const struct ftrace_page *page)
 }
 /* The DSO is gone: its functions leave all sets. Who calls it needs no `changed` for them. */
 void ftrace_sites_remove(struct model *m, struct ftrace_page *page);
+/* Its memory, when nobody has it. */
+void ftrace_page_free(struct ftrace_page *page);
 /*
  * A text of lines "[ADDRESS ]NAME[ [MODULE]]" (available_filter_functions,
  * available_filter_functions_addrs). Without addresses the lines' numbers do.
@@ -229,9 +231,19 @@ int ftrace_sites_match(struct ftrace *ft, const struct ftrace_glob *function, co
 		       int (*fn)(void *arg, struct ftrace_site *site), void *arg);
 
 void ftrace_print_available(struct ftrace *ft, bool addresses, FILE *out);
+/* The same for those of one name in a page. */
+int ftrace_page_match(struct ftrace_page *page, const char *name, int (*fn)(void *arg, struct ftrace_site *site),
+		      void *arg);
 /* Of all, those with one of the flags: enabled_functions, touched_functions. */
 void ftrace_print_flagged(struct ftrace *ft, uint32_t flags, FILE *out);
 void ftrace_print_info(struct ftrace *ft, FILE *out);
+
+/* ---- ftrace_again.c ---- */
+
+/* A program's DSO is gone, maybe for a while: its functions stay chosen. Who calls it needs no `changed` for them. */
+void ftrace_page_drop(struct model *m, struct ftrace_page *page);
+/* Of a DSO that was built anew: what is chosen of the old page is chosen of the new one by name. 0, -ENOMEM */
+int ftrace_page_inherit(struct ftrace *ft, const struct ftrace_page *old, struct ftrace_page *page);
 
 /* ---- ftrace_ops.c ---- */
 

@@ -24,7 +24,7 @@ static int by_address(const void *a, const void *b)
 	return x->ip < y->ip ? -1 : x->ip > y->ip;
 }
 
-static void page_free(struct ftrace_page *page)
+void ftrace_page_free(struct ftrace_page *page)
 {
 	if (!page)
 		return;
@@ -83,7 +83,7 @@ static struct ftrace_page *page_create(const char *module, const char *file, con
 	page->module = module ? strdup(module) : NULL;
 	page->file = file ? strdup(file) : NULL;
 	if (!page->names || !page->sites || (module && !page->module) || (file && !page->file) || size > UINT32_MAX) {
-		page_free(page);
+		ftrace_page_free(page);
 		return NULL;
 	}
 	for (size_t i = 0; i < nr; i++) {
@@ -152,7 +152,7 @@ void ftrace_sites_remove(struct model *m, struct ftrace_page *page)
 	list_del(&page->node);
 	ft->nr_pages--;
 	ft->nr_sites -= page->nr;
-	page_free(page);
+	ftrace_page_free(page);
 }
 
 /* ---- Loading a list ---- */
@@ -300,7 +300,7 @@ static int index_names(struct ftrace_page *page)
 
 typedef int (*site_fn)(void *arg, struct ftrace_site *site);
 
-static int match_name(struct ftrace_page *page, const char *name, site_fn fn, void *arg)
+int ftrace_page_match(struct ftrace_page *page, const char *name, site_fn fn, void *arg)
 {
 	const int err = page->by_name ? 0 : index_names(page);
 	uint32_t at, mask;
@@ -381,7 +381,7 @@ int ftrace_sites_match(struct ftrace *ft, const struct ftrace_glob *function, co
 	list_each(page, &ft->pages, node) {
 		if (!module_matches(module, page))
 			continue;
-		rc = whole ? match_name(page, function->text, fn, arg) :
+		rc = whole ? ftrace_page_match(page, function->text, fn, arg) :
 			match_page(page, all ? NULL : function, fn, arg);
 		if (rc < 0)
 			return rc;

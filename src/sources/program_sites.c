@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/sites.h"
 #include "sources/program_sites.h"
@@ -61,6 +62,80 @@ static void add(struct programs *p, const struct program_dso *d, const struct el
 		p->sites->err = err;
 }
 
+/* ---- DSOs that go and come again ---- */
+
+/*
+ * The sites of a DSO stay when the processes that had it end: the next run has
+ * the same. They go when somebody closed it (dlclose) and nobody else has it.
+ */
+static void dso_forget(struct programs *p, uint32_t nr)
+{
+	struct dso_sites *d = &p->sites->dsos[nr];
+
+	if (!d->page)
+		return;
+	program_words_forget(p, nr);
+	ftrace_page_drop(p->model, d->page);
+	*d = (struct dso_sites){ .read = true, .gone = true };
+}
+
+struct tally {
+	struct programs	*programs;
+	uint64_t	all[LAYOUT_MAX_DSOS / 64];	/* somebody has it */
+	uint64_t	closed[LAYOUT_MAX_DSOS / 64];	/* somebody had it, and lives */
+};
+
+static void tally_one(void *arg, const struct attach_answer *a)
+{
+	struct tally *t = arg;
+	struct told_dsos *told = &t->programs->sites->told[a->peer.process];
+
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS / 64; i++) {
+		t->all[i] |= a->dsos[i];
+		if (told->pid == a->peer.pid)
+			t->closed[i] |= told->dsos[i] & ~a->dsos[i];
+		told->dsos[i] = a->dsos[i];
+	}
+	told->pid = a->peer.pid;
+}
+
+static bool has(const uint64_t *dsos, uint32_t nr)
+{
+	return dsos[nr / 64] >> nr % 64 & 1;
+}
+
+struct anew {
+	uint64_t	all[LAYOUT_MAX_DSOS / 64];
+};
+
+static void who_has(void *arg, const struct attach_answer *a)
+{
+	struct anew *n = arg;
+
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS / 64; i++)
+		n->all[i] |= a->dsos[i];
+}
+
+/* Another file of the same path was built anew since; it goes when nobody runs it any more. */
+static void take_the_place(struct programs *p, const struct program_dso *d)
+{
+	struct ftrace_page *page = p->sites->dsos[d->nr].page;
+	struct anew n = { { 0 } };
+	struct program_dso old;
+
+	attach_answers(p->model->session, who_has, &n);
+	for (uint32_t i = 0; page && i < LAYOUT_MAX_DSOS; i++) {
+		if (i == d->nr || !p->sites->dsos[i].page || !program_dso_copy(p, i, &old) || strcmp(old.path, d->path))
+			continue;
+		if (ftrace_page_inherit(p->model->ftrace, p->sites->dsos[i].page, page))
+			p->sites->err = -ENOMEM;
+		if (!has(n.all, i))
+			dso_forget(p, i);
+	}
+}
+
+/* ---- from the files ---- */
+
 static int read_sites(const char *path, const struct elf_want *want, void *out)
 {
 	return elf_sites_read(path, want, out);
@@ -74,8 +149,11 @@ static void dso_look(struct programs *p, uint32_t nr)
 	if (p->sites->dsos[nr].read || !program_dso_copy(p, nr, &d))
 		return;
 	p->sites->dsos[nr].read = true;
-	if (program_dso_read(p, &d, read_sites, &f) && f.nr && inside(&d, &f))
+	if (program_dso_read(p, &d, read_sites, &f) && f.nr && inside(&d, &f)) {
 		add(p, &d, &f);
+		program_symbols_take(p, &d, &f.symbols);
+	}
+	take_the_place(p, &d);
 	program_words_update(p, nr);
 	elf_sites_free(&f);
 }
@@ -104,48 +182,6 @@ void program_sites_look(struct programs *p)
 {
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++)
 		dso_look(p, i);
-}
-
-/* ---- DSOs that go ---- */
-
-/*
- * The sites of a DSO stay when the processes that had it end: the next run has
- * the same. They go when somebody closed it (dlclose) and nobody else has it.
- */
-static void dso_forget(struct programs *p, uint32_t nr)
-{
-	struct dso_sites *d = &p->sites->dsos[nr];
-
-	if (!d->page)
-		return;
-	program_words_forget(p, nr);
-	ftrace_sites_remove(p->model, d->page);
-	*d = (struct dso_sites){ .read = true, .gone = true };
-}
-
-struct tally {
-	struct programs	*programs;
-	uint64_t	all[LAYOUT_MAX_DSOS / 64];	/* somebody has it */
-	uint64_t	closed[LAYOUT_MAX_DSOS / 64];	/* somebody had it, and lives */
-};
-
-static void tally_one(void *arg, const struct attach_answer *a)
-{
-	struct tally *t = arg;
-	struct told_dsos *told = &t->programs->sites->told[a->peer.process];
-
-	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS / 64; i++) {
-		t->all[i] |= a->dsos[i];
-		if (told->pid == a->peer.pid)
-			t->closed[i] |= told->dsos[i] & ~a->dsos[i];
-		told->dsos[i] = a->dsos[i];
-	}
-	told->pid = a->peer.pid;
-}
-
-static bool has(const uint64_t *dsos, uint32_t nr)
-{
-	return dsos[nr / 64] >> nr % 64 & 1;
 }
 
 void program_sites_loaded(struct programs *p, uint32_t nr)

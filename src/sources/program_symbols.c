@@ -4,15 +4,15 @@
  *
  *     address = LAYOUT_DSO_BASE + (number << LAYOUT_DSO_SHIFT) + st_value - load
  *
- * A file is read when the first address in it is asked for. What lies between
- * symbols, as static functions of a stripped file do, is "[libfoo.so.1]" and
- * its offset in the file's addresses, which addr2line takes.
+ * A file is read when the first address in it is asked for, or with its functions
+ * that can be traced: it may be another one by the time that they are printed. What
+ * lies between symbols, as static functions of a stripped file do, is
+ * "[libfoo.so.1]" and its offset in the file's addresses, which addr2line takes.
  */
 #include <stdio.h>
 
 #include "model/symbols.h"
 #include "sources/program_elf.h"
-#include "sources/program_sites.h"
 #include "sources/programs_state.h"
 
 enum {
@@ -54,35 +54,29 @@ static int read_symbols(const char *path, const struct elf_want *want, void *out
 	return elf_symbols_read(path, want, out);
 }
 
-/* The same, and names for functions of a stripped file that can be traced. */
-static int read_traced(const char *path, const struct elf_want *want, void *out)
+void program_symbols_take(struct programs *p, const struct program_dso *d, const struct elf_symbols *symbols)
 {
-	struct elf_sites sites;
-	int err = elf_sites_read(path, want, &sites);
+	char name[256], gap[260];
 
-	if (err)
-		return err;
-	*(struct elf_symbols *)out = sites.symbols;
-	sites.symbols = (struct elf_symbols){ 0 };
-	elf_sites_free(&sites);
-	return 0;
+	if (p->dso_read[d->nr])
+		return;
+	p->dso_read[d->nr] = true;
+	snprintf(gap, sizeof(gap), "[%s]", program_dso_name(d, name));
+	/* As the kernel's own: only what belongs to a library has its name in brackets. */
+	add_symbols(p, d, symbols, symbols->is_program ? NULL : name, gap);
+	/* Behind it is nothing. */
+	symbols_add_gap(p->model->symbols, program_dso_base(d) + d->size + BEHIND, NULL, 0, 1);
 }
 
 static void dso_load(struct programs *p, uint32_t nr)
 {
 	struct elf_symbols symbols = { 0 };
-	char name[256], gap[260];
 	struct program_dso d;
 
 	if (p->dso_read[nr] || !program_dso_copy(p, nr, &d))
 		return;
-	p->dso_read[nr] = true;
-	snprintf(gap, sizeof(gap), "[%s]", program_dso_name(&d, name));
-	program_dso_read(p, &d, p->sites->dsos[nr].nr ? read_traced : read_symbols, &symbols);
-	/* As the kernel's own: only what belongs to a library has its name in brackets. */
-	add_symbols(p, &d, &symbols, symbols.is_program ? NULL : name, gap);
-	/* Behind it is nothing. */
-	symbols_add_gap(p->model->symbols, program_dso_base(&d) + d.size + BEHIND, NULL, 0, 1);
+	program_dso_read(p, &d, read_symbols, &symbols);
+	program_symbols_take(p, &d, &symbols);
 	elf_symbols_free(&symbols);
 }
 

@@ -110,6 +110,8 @@ bool program_dump(struct programs *p);
 
 /* Loader of model->symbols: the DSO that the address lies in, 0: all. */
 void program_symbols_load(struct programs *p, uint64_t addr);
+/* Those of a DSO whose file has been read. */
+void program_symbols_take(struct programs *p, const struct program_dso *d, const struct elf_symbols *symbols);
 
 /* ---- program_kept.c ---- */
 

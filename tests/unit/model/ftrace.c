@@ -170,6 +170,39 @@ static void a_dso_that_goes_leaves_the_sets(void **state)
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "gone\n"), -EINVAL);
 }
 
+static void a_dso_built_anew_is_chosen_by_name(void **state)
+{
+	static const struct ftrace_new_site old[] = {
+		{ 0x9000, "kept", false, NULL }, { 0x9010, "gone", false, NULL }, { 0x9020, "other", false, NULL },
+	};
+	static const struct ftrace_new_site new[] = {
+		{ 0xa000, "added", false, NULL }, { 0xa010, "kept", false, NULL }, { 0xa020, "other", false, NULL },
+	};
+	struct fixture *f = *state;
+	struct ftrace *ft = ftrace_of(f->model);
+	struct ftrace_page *page, *next;
+
+	load(f, functions);
+	assert_int_equal(ftrace_program_add(f->model, "prog", old, 3, &page), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "kept gone\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_NOTRACE, true, "other\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH, true, "kept\n"), 0);
+	assert_int_equal(ftrace_ops_enable(&ftrace_of_instance(f->top)->function), 0);
+	assert_int_equal(ftrace_program_add(f->model, "prog", new, 3, &next), 0);
+	assert_int_equal(ftrace_page_inherit(ft, page, next), 0);
+	ftrace_page_drop(f->model, page);
+	assert_reads(FTRACE_FILE_FILTER, "kept\n");
+	assert_reads(FTRACE_FILE_NOTRACE, "other\n");
+	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out), "kept (1)           ->function_trace_call\n");
+	ftrace_page_drop(f->model, next);
+	assert_reads(FTRACE_FILE_FILTER, "");	/* nothing, not all */
+	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out), "");
+	assert_int_equal(ftrace_program_add(f->model, "prog", old, 3, &page), 0);
+	assert_reads(FTRACE_FILE_FILTER, "kept\ngone\n");
+	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out),
+		"kept (1)           ->function_trace_call\ngone (1)           ->function_trace_call\n");
+}
+
 static void names_of_cplusplus_stand_in_quotes(void **state)
 {
 	static const struct ftrace_new_site sites[] = {
@@ -432,6 +465,7 @@ int main(void)
 		TEST(a_program_has_no_brackets_but_a_name),
 		TEST(who_only_waits_traces_nothing),
 		TEST(a_dso_that_goes_leaves_the_sets),
+		TEST(a_dso_built_anew_is_chosen_by_name),
 		TEST(names_of_cplusplus_stand_in_quotes),
 		TEST(the_cplusplus_library_names_the_rest),
 		TEST(what_is_flushed_is_in_place),
