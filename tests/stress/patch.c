@@ -24,10 +24,14 @@
 #include "agent/graph.h"
 #include "agent/sites.h"
 #include "agent/sites_hit.h"
+#include "agent/state.h"
 
 enum { THREADS = 4, SECONDS = 4, FUNCTIONS = 1000, MANY = 50000, CHILDREN = 30 };
 
 bool patch_has_xsave = true;
+/* No DSO has a table of words, so that all calls come to patch_hit(). */
+struct agent agent;
+__thread struct agent_self agent_self;
 
 struct module {
 	void		*handle;
@@ -84,16 +88,8 @@ uint32_t patch_hit_slow(struct site_call *c)
 	return PATCH_HOOKED;
 }
 
-struct graph_left graph_leave(uintptr_t *slot, uint64_t retval)
+uintptr_t graph_leave(uintptr_t *slot, uint64_t retval)
 {
-	if ((uintptr_t)slot & 0x10)
-		return (struct graph_left){ 0, 1 };
-	return (struct graph_left){ returns[--nr_returns], 0 };
-}
-
-uintptr_t graph_leave_slow(uintptr_t *slot, uint64_t retval)
-{
-	destroy_vectors();
 	return returns[--nr_returns];
 }
 
