@@ -21,6 +21,9 @@
 #endif
 
 static int mode;
+#ifdef NONGNU	/* libunwind.so.8, which has no header here */
+int unw_backtrace(void **buffer, int size);
+#endif
 
 static void name(void *ip)
 {
@@ -43,6 +46,13 @@ static void look(void)
 	int n;
 
 	switch (mode) {
+#ifdef NONGNU
+	case 'n':
+		n = unw_backtrace(ips, 200);
+		for (int i = 0; i < n; i++)
+			name(ips[i]);
+		break;
+#endif
 	case 'b':
 		n = backtrace(ips, 200);
 		for (int i = 0; i < n; i++)
