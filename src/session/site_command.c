@@ -13,8 +13,11 @@
 #include <unistd.h>
 #include "session/state.h"
 
-/* Who has not answered yet may be about to read the words for the first time, or have no site. */
-enum { FRESH_MS = 3000 };
+enum {
+	/* Who has not answered yet may be about to read the words for the first time, or have no site. */
+	FRESH_MS	= 3000,
+	LONG_AGO	= 1 << 30,	/* commands: an answer that nobody gave */
+};
 
 int64_t process_now_ms(void)
 {
@@ -47,8 +50,9 @@ void process_forget_answer(struct session *s, unsigned int index)
 	if (!t)
 		return;
 	t->sites[index].pid = 0;
+	/* Relaxed, both: the process is not told of its index yet. */
 	atomic_store_explicit(&t->sites[index].command,
-			      atomic_load_explicit(&c->command, memory_order_relaxed) - 1, memory_order_relaxed);
+			      atomic_load_explicit(&c->command, memory_order_relaxed) - LONG_AGO, memory_order_relaxed);
 }
 
 static bool has_sites(const struct site_answer *a)
@@ -74,6 +78,8 @@ static enum answered answer_of(const struct session *s, const struct program_tab
 		return ANSWERED_NEVER;
 	if (!has_sites(a))
 		return ANSWERED;
+	if (command - last > LONG_AGO / 2 && last - command > LONG_AGO / 2)
+		return ANSWERED_NEVER;	/* it waits for us, maybe: READY */
 	return (int32_t)(last - command) >= 0 ? ANSWERED : ANSWERED_OLDER;
 }
 

@@ -263,6 +263,12 @@ static void who_does_not_answer_is_waited_for_once(void **state)
 	programs_tick(programs);
 	attach_behind(session, atomic_load(&control()->command), &b);
 	assert_int_equal(b.fresh, 1);
+	/* It has prepared its sites, and waits for the answer to READY. */
+	a->pid = (uint32_t)getpid();
+	atomic_store(&a->dsos[0], 1ull << NUMBER);
+	attach_behind(session, atomic_load(&control()->command), &b);
+	assert_int_equal(b.fresh, 1);
+	assert_int_equal(b.late, 0);
 	obey(a, true);
 	put("current_tracer", "function");
 	attach_behind(session, atomic_load(&control()->command), &b);
