@@ -316,6 +316,17 @@ static void check_limits(struct patient *p)
 	free(depth);
 }
 
+static void check_profile(struct patient *p)
+{
+	char value[64], text[160];
+
+	if (!client_info(p->info, "profile-dropped", 0, value, sizeof(value)))
+		return;
+	snprintf(text, sizeof(text), "%s calls and returns found no room in trace_stat.", value);
+	complain(p, text, "switch function_profile_enabled off and on again, now that all functions are known, "
+		 "or choose fewer: set_ftrace_filter");
+}
+
 static void check_functions(struct patient *p)
 {
 	const bool graph = !strcmp(p->tracer, "function_graph"), traced = graph || !strcmp(p->tracer, "function");
@@ -336,6 +347,7 @@ static void check_functions(struct patient *p)
 	}
 	if (graph)
 		check_limits(p);
+	check_profile(p);
 }
 
 static void check_programs(struct patient *p)

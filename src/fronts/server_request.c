@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fronts/server_state.h"
+#include "model/ftrace_profile.h"
 #include "model/model.h"
 #include "session/attach.h"
 #include "session/session.h"
@@ -105,6 +106,8 @@ static void print_info(struct server *srv, FILE *out)
 	attach_processes(srv->session, print_process, out);
 	if (srv->programs)
 		programs_print(srv->programs, out);
+	if (srv->model->ftrace && ftrace_profile_dropped(srv->model->ftrace))
+		fprintf(out, "profile-dropped %llu\n", (unsigned long long)ftrace_profile_dropped(srv->model->ftrace));
 	server_boot_print(srv, out);
 }
 

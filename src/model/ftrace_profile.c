@@ -14,7 +14,7 @@
 
 enum {
 	SUM_CALLS = 1, SUM_TIME, SUM_SQUARED, NR_SUMS,	/* sum 0 is the map's own */
-	MIN_ELTS = 1 << 11,
+	MIN_ELTS = 1 << 14,	/* a program with more functions may come later */
 	NAME_WIDTH = 30,
 };
 
@@ -337,6 +337,14 @@ static int read_lines(struct ftrace *ft, struct profile_lines *l)
 	if (l->nr)
 		qsort(l->v, l->nr, sizeof(*l->v), compare);
 	return 0;
+}
+
+uint64_t ftrace_profile_dropped(const struct ftrace *ft)
+{
+	const struct ftrace_profile *p = ft->profile_data;
+	const struct map *m = p ? session_data(ft->model->session, p->map, p->map_size) : NULL;
+
+	return m ? map_drops(m, &p->shape) : 0;
 }
 
 int ftrace_profile_print(struct ftrace *ft, uint32_t cpu, FILE *out)

@@ -24,6 +24,8 @@ void ftrace_profile_destroy(struct ftrace *ft);
 
 /* What the plans of profiled groups fire. */
 void ftrace_profile_arm(const struct ftrace *ft, struct trigger_arm *out);
+/* Calls and returns that found no room in the map. */
+uint64_t ftrace_profile_dropped(const struct ftrace *ft);
 /* The file trace_stat/function<cpu>. 0, -ENOMEM */
 int ftrace_profile_print(struct ftrace *ft, uint32_t cpu, FILE *out);
 

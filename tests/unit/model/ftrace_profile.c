@@ -128,6 +128,28 @@ static void what_is_below_the_threshold_is_not_shown(void **state)
 		"  alpha                                    1    10.000 us       10.000 us       0.000 us    \n");
 }
 
+static void what_finds_no_room_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t most = 1 << 14;
+
+	assert_int_equal(ftrace_profile_dropped(f->model->ftrace), 0);
+	assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
+	for (uint64_t i = 0; i < most + 10; i++) {
+		const struct profile_record r = { .func = 0x100000 + i, .calls = 1 };
+		const struct hit h = { .record = &r, .size = sizeof(r), .time = 1000, .comm = "tester", .writer = 1,
+				       .entry = (functions_word(0x1000) & SITE_GROUP) + GROUP_PROFILE };
+		struct slot *slot = session_slot_get(f->session);
+
+		session_hit(f->session, slot, &h);
+		session_slot_put(f->session, slot);
+	}
+	assert_int_equal(ftrace_profile_dropped(f->model->ftrace), 10);
+	assert_int_equal(ftrace_profile_set(f->model->ftrace, false), 0);
+	assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
+	assert_int_equal(ftrace_profile_dropped(f->model->ftrace), 0);
+}
+
 static void only_functions_of_the_filter(void **state)
 {
 	struct fixture *f = *state;
@@ -192,6 +214,7 @@ int main(void)
 		TEST(a_call_without_its_return_is_counted_and_a_return_without_its_call_not_shown),
 		TEST(off_leaves_the_numbers_on_begins_anew),
 		TEST(what_is_below_the_threshold_is_not_shown),
+		TEST(what_finds_no_room_is_counted),
 		TEST(only_functions_of_the_filter),
 		TEST(programs_are_told_of_depth_options_and_functions),
 		TEST(the_threshold_is_that_of_a_graph_tracer),
