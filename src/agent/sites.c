@@ -119,7 +119,8 @@ static int known_obey(const struct site_control *c, struct known *k)
 	long n = 0;
 
 	words_set(k, &w);
-	k->obeys = true;
+	/* Before, it was the server's last word of a DSO that it had not heard of. */
+	k->obeys = k->told;
 	if (is_there(k))
 		n = patch_switch(&k->dso, wants, &w);
 	else
@@ -397,8 +398,8 @@ static void tell_all(void)
 		/* Only who loads or unloads changes what is asked here, and that is this thread (or it stays). */
 		if (!__atomic_load_n(&k->ld, __ATOMIC_ACQUIRE) || !k->dso.table || k->told)
 			continue;
-		k->told = true;
 		request_ask(&q, &reply);
+		k->told = true;
 	}
 }
 
