@@ -330,7 +330,7 @@ static void check_profile(struct patient *p)
 static void check_functions(struct patient *p)
 {
 	const bool graph = !strcmp(p->tracer, "function_graph"), traced = graph || !strcmp(p->tracer, "function");
-	char value[64];
+	char value[64], *available;
 
 	if (strcmp(p->tracer, "nop"))
 		printf("tracer: %s\n", p->tracer);
@@ -341,6 +341,11 @@ static void check_functions(struct patient *p)
 		return;
 	}
 	check_answers(p);
+	available = read_text(p, "available_filter_functions");
+	if (available && !*available)
+		complain(p, "None of these functions can be traced.",
+			 "Build it with -fpatchable-function-entry=5 or -pg; events need neither");
+	free(available);
 	if (traced) {
 		check_filters(p, graph);
 		check_function_pids(p);

@@ -118,8 +118,8 @@ int run_functions_add(struct run *r, bool graph, const char *pattern);
 bool run_functions_asked(const struct run *r);
 /* For each program that waits. */
 void run_functions_set(struct run *r);
-/* What of it meant nothing. */
-void run_functions_summary(const struct run *r);
+/* What of it meant nothing; info: of WIRE_INFO. */
+void run_functions_summary(const struct run *r, const char *info);
 void run_functions_free(struct run *r);
 
 /* ---- run_child.c ---- */

@@ -146,16 +146,28 @@ void run_functions_set(struct run *r)
 
 /* ---- at the end ---- */
 
-void run_functions_summary(const struct run *r)
+/* No function of any program can be traced: there are none, or "NUMBER DSO; NUMBER REASON" tells why. */
+static void say_none(const struct run *r, const char *info)
+{
+	char sites[512], *why;
+
+	if (client_info(info, "sites", 0, sites, sizeof(sites)) && (why = strchr(sites, ';')))
+		fprintf(stderr, "tracefuse: no function of %.*s can be traced:%s\n",
+			(int)(why - strchr(sites, ' ') - 1), strchr(sites, ' ') + 1, why + 1);
+	else
+		fprintf(stderr, "tracefuse: %s has no functions that can be traced: build it with "
+			"-fpatchable-function-entry=5 or -pg; its events (-e heap, -e syscalls ...) need neither\n",
+			r->program[0]);
+}
+
+void run_functions_summary(const struct run *r, const char *info)
 {
 	const struct run_functions *f = &r->functions;
 
 	if (!run_functions_asked(r) || !r->attached || r->failed)
 		return;
 	if (!f->seen) {
-		fprintf(stderr, "tracefuse: %s has no functions that can be traced: build it with "
-			"-fpatchable-function-entry=5 or -pg; its events (-e heap, -e syscalls ...) need neither\n",
-			r->program[0]);
+		say_none(r, info);
 		return;
 	}
 	for (unsigned int i = 0; i < f->nr; i++) {
