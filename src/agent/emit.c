@@ -275,6 +275,17 @@ uint64_t emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32
 	return mask;
 }
 
+uint64_t emit_ask(struct agent_thread *t, uint32_t entry, void *record, uint32_t size)
+{
+	struct hit h = hit_of(t, entry, record, size);
+	struct slot *slot = t->slot;
+
+	h.ask = true;
+	if (!hit_begin(t, slot, entry, record, &h) || !slot_stays(t))
+		return 0;
+	return guarded_hit(&agent.plane, slot, &h, &t->resume);
+}
+
 bool emit_seen(struct agent_thread *t, uint32_t id, void *record, uint32_t size, uint32_t seen)
 {
 	return emit_any(t, id, record, size, seen, NULL);

@@ -39,6 +39,8 @@ static inline uint16_t emit_type(uint32_t entry)
 uint64_t emit_try(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, uint64_t *time, uint64_t mask)
 	__attribute__((visibility("hidden")));
 uint64_t emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, uint64_t *time, uint64_t mask);
+/* The instances that want such a record, of which none is made. */
+uint64_t emit_ask(struct agent_thread *t, uint32_t entry, void *record, uint32_t size);
 /* The time now, of that clock. */
 uint64_t emit_time(void);
 

@@ -231,6 +231,8 @@ static __attribute__((noinline)) uint64_t run_plan(const struct plane *p, struct
 	struct run r;
 
 	run_begin(&r, p, slot, level, h);
+	if (h->ask)
+		return hit_function_ask(&r, plan);
 	if (h->seen) {
 		seen = *h;
 		seen.record = h->seen;
@@ -328,7 +330,7 @@ __attribute__((aligned(64))) uint64_t hit(const struct plane *p, struct slot *sl
 	plan = plan_of(p, h->entry ? (uint16_t)h->entry : common->type);
 	if (!plan)
 		;
-	else if (__builtin_expect(h->mask != 0, 0))
+	else if (__builtin_expect(h->mask || h->ask, 0))
 		committed = run_plan(p, slot, level, plan, h);
 	else if (plan->shape == PLAN_RECORD)
 		committed = run_record(p, slot, level, plan, h);

@@ -139,6 +139,8 @@ enum { FUNCTION_CONDITIONS = ARM_FUNC_PIDS | ARM_NO_REPEATS | ARM_SECTION };
 
 /* Whether nothing is to be done in this arm: before any trigger fires. */
 bool hit_function_refuse(const struct run *r, const struct arm *arm, struct instance_state *inst);
+/* hit.ask: a bit for each instance that wants the record. */
+uint64_t hit_function_ask(const struct run *r, const struct plan *plan);
 /* TRIGGER_FUNCTION. */
 void hit_function_command(const struct run *r, const struct trigger_arm *t, struct instance_state *inst);
 

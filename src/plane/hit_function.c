@@ -78,6 +78,23 @@ bool hit_function_refuse(const struct run *r, const struct arm *arm, struct inst
 	return (arm->flags & ARM_NO_REPEATS) && repeats(r, arm, inst);
 }
 
+uint64_t hit_function_ask(const struct run *r, const struct plan *plan)
+{
+	uint64_t mask = 0;
+
+	for (uint32_t i = 0; i < plan->nr_arms; i++) {
+		const struct arm *arm = &plan_arms(plan)[i];
+		struct instance_state *inst = plane_instance(r->p, arm->instance);
+
+		if (arm->instance >= 64 || !(arm->flags & ARM_RECORD) ||
+		    ((arm->flags & ARM_SECTION) && !r->h->section) ||
+		    ((arm->flags & ARM_FUNC_PIDS) && hit_function_pids_refuse(r, inst)))
+			continue;
+		mask |= 1ull << arm->instance;
+	}
+	return mask;
+}
+
 /* ---- Commands ---- */
 
 static const struct trigger_site *site_find(const struct trigger_sites *t, uint64_t ip)

@@ -192,6 +192,24 @@ static void the_mask_says_which_instances(void **state)
 			 1u << foo->index);
 }
 
+static void who_wants_a_record_can_be_asked(void **state)
+{
+	struct fixture *f = *state;
+	struct instance *foo;
+
+	assert_int_equal(instance_create(f->model, "foo", &foo), 0);
+	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
+	assert_int_equal(ftrace_ops_enable(functions_ops(foo)), 0);
+	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "alpha:traceoff\n"), 0);
+	assert_int_equal(pids_write(foo, PIDS_FUNCTION, "7\n", 2), 2);
+	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .ask = true }, 0x1000, 42), 1 << f->top->index);
+	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .ask = true }, 0x1000, 7),
+			 1 << f->top->index | 1 << foo->index);
+	/* And nothing was done. */
+	assert_int_equal(atomic_load(&f->top->state->tracing_on), 1);
+	assert_string_equal(functions_ring(f, f->top, 0), "");
+}
+
 static void pids_choose_and_are_asked_for_only_where_there_are_some(void **state)
 {
 	struct fixture *f = *state;
@@ -230,6 +248,7 @@ int main(void)
 		TEST(many_sites_have_few_groups),
 		TEST(sets_that_no_site_has_are_found_when_there_are_many),
 		TEST(the_mask_says_which_instances),
+		TEST(who_wants_a_record_can_be_asked),
 		TEST(pids_choose_and_are_asked_for_only_where_there_are_some),
 		TEST(a_latency_tracer_has_only_what_is_in_a_section),
 	};
