@@ -16,7 +16,7 @@
  *     the slot's struct graph_frame, in memory that belongs to the piece of
  *     2 MiB of addresses. So there is nothing to put right when a program leaves
  *     functions in another way than by returning (exceptions, longjmp,
- *     cancellation, coroutines, fork), and recursion has no end of its own.
+ *     cancellation, coroutines, fork), and recursion may be deep.
  * M2  Slots are multiples of 8; the ABI says 16, but compilers know whom they may
  *     call otherwise. Where two share a frame all the same the second has it,
  *     and the first returns unrecorded.
@@ -32,7 +32,8 @@
  *     graph_returned, which finds the first one.
  * M5  A piece is mapped at the first hook in it, with signals blocked and under
  *     the lock of the slow paths, and never unmapped. Where its mirror cannot
- *     be (another has the addresses), no function is hooked: counted as overrun.
+ *     be (another has the addresses), or recursion has no end, no function is
+ *     hooked: counted as overrun.
  * M6  struct graph_config is read outside of a hit. It may be stale or freed and
  *     hold nonsense for one call (as E1 of emit.c).
  */
@@ -59,6 +60,7 @@ enum {
 	TAILS = 256,
 	MOST_TAILS = 50,	/* of one slot: as deep as the kernel goes at all */
 	PIECES = 8192,
+	DEEPEST = 64 << 20,	/* bytes of a thread's stack; its frames take eight times as much at most */
 	SHADOW_STACK_STATUS = 0x5005,	/* of arch_prctl() */
 	CLOCK_THREAD = 3,	/* CLOCK_THREAD_CPUTIME_ID */
 };
@@ -82,7 +84,7 @@ struct graph_frame {
 	uintptr_t	up;		/* the slot of the function above; 0: none */
 	uint64_t	func;		/* as an address of the session */
 	uint64_t	time;		/* of the call */
-	uint64_t	mask;		/* the instances that recorded it, or that want its return (FRAME_UNSEEN); 0: none */
+	uint64_t	mask;		/* the instances that recorded it; EMIT_ALL: whoever wants its return; 0: none */
 	uint64_t	cpu_time;	/* of the thread, at the call; FRAME_PROFILED without FRAME_CPU_TIME: ns of calls below */
 	uint64_t	tail;		/* number of the frame that waits; with FRAME_PROFILED in the upper 16 bits its group */
 };
@@ -218,6 +220,7 @@ static void *sparse_map(uintptr_t at, size_t size, int flags)
 	if ((unsigned long)got > -4096ul)
 		return NULL;
 	agent_syscall(SYS_munlock, got, size);
+	agent_syscall(SYS_madvise, got, size, MADV_NOHUGEPAGE);
 	if ((at && (uintptr_t)got != at) || agent_syscall(SYS_mprotect, got, size, PROT_READ | PROT_WRITE)) {
 		agent_syscall(SYS_munmap, got, size);
 		return NULL;
@@ -225,12 +228,12 @@ static void *sparse_map(uintptr_t at, size_t size, int flags)
 	return (void *)got;
 }
 
-static struct graph_piece *piece_map(uintptr_t low)
+static struct graph_piece *piece_map(const struct agent_thread *t, uintptr_t low)
 {
 	struct graph_piece *piece;
 	void *mirror;
 
-	if (low >> 47 || room_make(PIECE + sizeof(*piece)))
+	if (low >> 47 || (is_own(t, low) && t->stack_high - low > DEEPEST) || room_make(PIECE + sizeof(*piece)))
 		return NULL;
 	mirror = sparse_map((uintptr_t)mirror_of(low) & -(uintptr_t)PIECE, PIECE, MAP_FIXED_NOREPLACE);
 	if (!mirror)
@@ -245,7 +248,7 @@ static struct graph_piece *piece_map(uintptr_t low)
 	return piece;
 }
 
-static struct graph_piece *piece_make(uintptr_t low)
+static struct graph_piece *piece_make(const struct agent_thread *t, uintptr_t low)
 {
 	struct graph_piece *piece;
 	bool refused;
@@ -254,7 +257,7 @@ static struct graph_piece *piece_make(uintptr_t low)
 		return NULL;
 	piece = piece_find(low, &refused);
 	if (!piece && !refused) {
-		piece = piece_map(low);
+		piece = piece_map(t, low);
 		piece_note(low, piece);
 		refused = !piece;
 	}
@@ -485,7 +488,7 @@ static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c,
 	if (!c->thresh)
 		return emit_timed(t, entry, &r, ENTRY_SIZE, time, EMIT_ALL);
 	*time = emit_time();
-	return emit_ask(t, entry, &r, ENTRY_SIZE);
+	return EMIT_ALL;
 }
 
 /* ---- The profile ---- */
@@ -602,7 +605,7 @@ static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_
 		state += tail_keep(piece, f) * FRAME_TAIL;
 	else
 		f->up = up.slot;
-	state |= c->thresh ? FRAME_UNSEEN : 0;
+	state |= mask == EMIT_ALL ? FRAME_UNSEEN : 0;
 	if (c->flags & GRAPH_CPU_TIME) {
 		state |= FRAME_CPU_TIME;
 		f->cpu_time = cpu_time();
@@ -629,7 +632,7 @@ static struct graph_piece *piece_known_or_made(struct agent_thread *t, uintptr_t
 	struct graph_piece *piece = piece_of(t, slot, &refused);
 
 	if (!piece && !refused)
-		piece = piece_make(slot & -(uintptr_t)PIECE);
+		piece = piece_make(t, slot & -(uintptr_t)PIECE);
 	if (!piece)
 		t->graph.overrun++;
 	return piece;

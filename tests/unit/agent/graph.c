@@ -7,6 +7,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -414,6 +415,99 @@ static void what_is_not_recorded_is_not_hooked(void **state)
 	inst->tracing_on = 1;
 }
 
+/* The last return's times. */
+static uint64_t took(void)
+{
+	struct ring_record r;
+	struct ring_iter *it;
+	uint64_t ns = 0;
+
+	assert_int_equal(ring_iter_open(session, inst->buffers[0], -1, &it), 0);
+	while (ring_iter_next(it, &r) == 1) {
+		const struct exit_record *ended = r.record;
+
+		if (ended->common.type == LAYOUT_GRAPH_EXIT_ID)
+			ns = ended->rettime - ended->calltime;
+	}
+	ring_iter_close(it);
+	return ns;
+}
+
+static void sleep_counts_or_not(void **state)
+{
+	assert_string_equal(shape_of(run_sleeps), "run_sleeps{}");
+	assert_true(took() >= 50000000);
+	config_set((struct graph_config){ .flags = GRAPH_CPU_TIME });
+	assert_string_equal(shape_of(run_sleeps), "run_sleeps{}");
+	assert_in_range(took(), 1, 40000000);
+	config_set((struct graph_config){ 0 });
+}
+
+/* Two instances: the return goes to those that have the entry. */
+static void returns_go_where_their_entries_are(void **state)
+{
+	struct instance_state *other = plane_instance(session_plane(session), 1);
+	size_t size = sizeof(struct plan) + 2 * sizeof(struct arm);
+	const uint32_t entries[] = { GROUP + GROUP_GRAPH, LAYOUT_GRAPH_EXIT };
+	const uint32_t events[] = { LAYOUT_GRAPH_ENTRY_ID, LAYOUT_GRAPH_EXIT_ID };
+	struct ring_record r;
+	struct ring_iter *it;
+	int nr = 0;
+
+	memset(other->cpumask, 0xff, sizeof(other->cpumask));
+	for (int i = 0; i < 2; i++) {
+		config_ref ref = session_config_alloc(session, size);
+		struct plan *plan = session_config(session, ref, size);
+
+		session_publish(session, &other->buffers[i], buffer_new());
+		*plan = (struct plan){ .event_id = events[i], .nr_arms = 2, .size = (uint32_t)size };
+		for (uint32_t k = 0; k < 2; k++)
+			((struct arm *)(plan + 1))[k] = (struct arm){ .instance = k, .flags = ARM_RECORD };
+		session_publish(session, (_Atomic uint64_t *)&plane_event(session_plane(session), entries[i])->plan, ref);
+	}
+	other->tracing_on = 0;
+	assert_string_equal(shape_of(run_calls), "run_calls{outer{middle{leaf{}leaf{}}leaf{}}}");
+	assert_int_equal(ring_iter_open(session, other->buffers[0], -1, &it), 0);
+	assert_int_equal(ring_iter_next(it, &r), 0);
+	ring_iter_close(it);
+	other->tracing_on = 1;
+	assert_string_equal(shape_of(run_calls), "run_calls{outer{middle{leaf{}leaf{}}leaf{}}}");
+	assert_int_equal(ring_iter_open(session, other->buffers[0], -1, &it), 0);
+	while (ring_iter_next(it, &r) == 1)
+		nr++;
+	ring_iter_close(it);
+	assert_int_equal(nr, 12);
+	other->tracing_on = 0;
+	arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, true);
+	arm(LAYOUT_GRAPH_EXIT, LAYOUT_GRAPH_EXIT_ID, true);
+}
+
+static _Atomic bool interrupt_on;
+
+static void *interrupts(void *thread)
+{
+	while (interrupt_on) {
+		pthread_kill(*(pthread_t *)thread, SIGUSR1);
+		usleep(50);
+	}
+	return NULL;
+}
+
+static void handlers_come_anywhere(void **state)
+{
+	pthread_t self = pthread_self(), thread;
+	long bad;
+
+	signal(SIGUSR1, SIG_IGN);
+	interrupt_on = true;
+	assert_int_equal(pthread_create(&thread, NULL, interrupts, &self), 0);
+	bad = run_interrupted(30000);
+	interrupt_on = false;
+	pthread_join(thread, NULL);
+	signal(SIGUSR1, SIG_DFL);
+	assert_int_equal(bad, 0);
+}
+
 static void callers_are_seen(void **state)
 {
 	frames_seen = 0;
@@ -511,6 +605,9 @@ int main(void)
 		cmocka_unit_test(what_takes_long_is_recorded_at_its_end),
 		cmocka_unit_test(the_function_event_comes_first),
 		cmocka_unit_test(what_is_not_recorded_is_not_hooked),
+		cmocka_unit_test(sleep_counts_or_not),
+		cmocka_unit_test(returns_go_where_their_entries_are),
+		cmocka_unit_test(handlers_come_anywhere),
 		cmocka_unit_test(callers_are_seen),
 		cmocka_unit_test(nonsense_ends_the_tracing),
 		cmocka_unit_test(off_is_off),

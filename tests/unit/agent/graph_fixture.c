@@ -308,6 +308,48 @@ APART long run_left_handler(void)
 	return n;
 }
 
+/* Wherever the thread is: every tenth leaves what it interrupted. */
+static volatile sig_atomic_t timer_may_leave;
+static sigjmp_buf interrupted;
+
+APART void on_timer(int sig)
+{
+	handled += deep(3) == 7 ? middle(sig) != 0 : -1000000;
+	HERE();
+	if (timer_may_leave && handled % 10 == 0) {
+		timer_may_leave = 0;
+		siglongjmp(interrupted, 1);
+	}
+}
+
+APART long run_interrupted(long rounds)
+{
+	char *stack = malloc(STACK);
+	struct sigaction old;
+	volatile long wrong = 0;
+
+	handle(on_timer, stack, &old);
+	for (volatile long i = 0; i < rounds; i++) {
+		if (sigsetjmp(interrupted, 1))
+			continue;
+		timer_may_leave = i % 3 == 0;
+		wrong += outer(3) != run_calls() || tail_first(5) != 31 || deep(8) != 37;
+		timer_may_leave = 0;
+	}
+	handle(SIG_IGN, NULL, NULL);
+	sigaction(SIGUSR1, &old, NULL);
+	free(stack);
+	wrong += handled < 0;
+	handled = 0;
+	return wrong;
+}
+
+APART long run_sleeps(void)
+{
+	usleep(50000);
+	return 1;
+}
+
 /* ---- Coroutines ---- */
 
 static ucontext_t main_context, contexts[2];
@@ -582,5 +624,5 @@ const struct graph_function graph_functions[] = {
 	NAMED(tail_first), NAMED(tail_loop_a), NAMED(tail_loop_b), NAMED(run_tails), NAMED(jump_from), NAMED(jump_over),
 	NAMED(run_longjmp), NAMED(in_handler), NAMED(leaves_handler), NAMED(raises), NAMED(run_handler),
 	NAMED(run_left_handler), NAMED(switch_at), NAMED(coroutine), NAMED(run_coroutines), NAMED(looks),
-	NAMED(looks_above), NAMED(looks_top), NAMED(run_recursion), { 0 }
+	NAMED(looks_above), NAMED(looks_top), NAMED(run_recursion), NAMED(run_sleeps), { 0 }
 };

@@ -33,6 +33,10 @@ long run_backtrace(void);
 long run_realigned(void);
 long run_thread(void);
 
+/* Under SIGUSR1 from elsewhere. -> how often something was wrong */
+long run_interrupted(long rounds);
+long run_sleeps(void);
+
 /* graph_fixture.cc */
 long run_throw(void);
 long run_rethrow(void);
