@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -53,6 +54,17 @@ NO long deep(long n, double d)
 	return r;
 }
 
+NO long jump(long n, jmp_buf env)
+{
+	long r;
+
+	if (!n)
+		longjmp(env, 1);
+	r = jump(n - 1, env) + a_11(n);
+	__asm__ volatile("" : "+r"(r));
+	return r;
+}
+
 static long all(long n)
 {
 	return 0 TEN(CALL, a_1) TEN(CALL, a_2) TEN(CALL, a_3) TEN(CALL, b_1) TEN(CALL, b_2);
@@ -60,8 +72,12 @@ static long all(long n)
 
 static void *caller(void *arg)
 {
+	jmp_buf env;
+
 	(void)arg;
 	while (!stop) {
+		if (!setjmp(env))
+			wrong += 1 + 0 * jump(20, env);
 		/* 50 (n + 1); 10, 1024 / 2 and the sum of 2 to 11 */
 		wrong += all(7) != 400;
 		wrong += deep(10, 0.5) != 10 + 512 + 65;

@@ -3,6 +3,7 @@
  * graph_exceptions.cc - exceptions through many frames: destructors, rethrow, from handlers and threads, forced unwinding
  */
 #include <pthread.h>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -198,12 +199,67 @@ static void run_terminate()
 	dive(25);
 }
 
+/* For as long as there is input, in threads, while others switch tracers (function_storm): each time the same. */
+static thread_local long mine;
+
+NO static long quiet(int depth)
+{
+	struct counter {
+		~counter() { mine++; }
+	} c;
+
+	if (!depth)
+		throw std::runtime_error("bottom");
+	if (depth % 7 == 5) {
+		try {
+			return quiet(depth - 1) + 1;
+		} catch (const std::exception &e) {
+			mine += static_cast<long>(strlen(e.what()));
+			throw;
+		}
+	}
+	return quiet(depth - 1) + 1;
+}
+
+static void run_storm()
+{
+	std::atomic<bool> stop(false);
+	std::atomic<long> wrong(0), rounds(0);
+	std::vector<std::thread> threads;
+
+	for (int i = 0; i < 4; i++)
+		threads.emplace_back([&] {
+			while (!stop) {
+				mine = 0;
+				try {
+					quiet(50);
+					wrong++;
+				} catch (const std::runtime_error &e) {
+					wrong += mine != 51 + 7 * 6;
+				}
+				rounds++;
+			}
+		});
+	puts("ready");
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
+	stop = true;
+	for (auto &t : threads)
+		t.join();
+	printf("%ld wrong\n", wrong + !rounds);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(); } modes[] = {
 		{ "throw", run_throw }, { "qsort", run_qsort }, { "objects", run_objects }, { "threads", run_threads },
 		{ "forced", run_forced }, { "terminate", run_terminate } };
 
+	if (argc > 1 && !strcmp(argv[1], "storm")) {
+		run_storm();
+		return 0;
+	}
 	for (const auto &m : modes)
 		if (argc < 2 || !strcmp(argv[1], m.name))
 			m.run();
