@@ -116,6 +116,8 @@ void run_setup(struct run *r);
 /* pattern: what is behind the =, NULL: nothing. 0, -ENOMEM */
 int run_functions_add(struct run *r, bool graph, const char *pattern);
 bool run_functions_asked(const struct run *r);
+/* Whether there is something to do for the next program that waits. */
+bool run_functions_wait(const struct run *r);
 /* For each program that waits. */
 void run_functions_set(struct run *r);
 /* What of it meant nothing; info: of WIRE_INFO. */

@@ -49,6 +49,21 @@ bool run_functions_asked(const struct run *r)
 	return r->functions.function || r->functions.graph;
 }
 
+bool run_functions_wait(const struct run *r)
+{
+	return run_functions_asked(r) && (r->functions.nr || !r->functions.traced);
+}
+
+/* Names that are almost right are of no use any more, nor is whether there are any. */
+static bool all_found(const struct run_functions *f)
+{
+	bool all = f->traced;
+
+	for (unsigned int i = 0; i < f->nr; i++)
+		all &= f->patterns[i].found;
+	return all;
+}
+
 void run_functions_free(struct run *r)
 {
 	for (unsigned int i = 0; i < r->functions.nr; i++)
@@ -129,13 +144,14 @@ static void set_tracer(struct run *r)
 
 void run_functions_set(struct run *r)
 {
-	char *available;
+	const bool again = all_found(&r->functions);
+	char *available = NULL;
 	size_t len;
 
-	if (!run_functions_asked(r) || !r->access ||
-	    access_read_all(r->access, "available_filter_functions", &available, &len))
+	if (!run_functions_wait(r) || !r->access ||
+	    (!again && access_read_all(r->access, "available_filter_functions", &available, &len)))
 		return;
-	if (len) {
+	if (again || len) {
 		r->functions.seen = true;
 		for (unsigned int i = 0; i < r->functions.nr; i++)
 			set_pattern(r, &r->functions.patterns[i], available);

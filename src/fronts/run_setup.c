@@ -251,6 +251,6 @@ void run_setup_held(struct run *r)
 		client_request(r->hold, WIRE_GO, text, -1, NULL);
 	}
 	/* Events that are not there, and functions, may come with the next program. */
-	if (number <= 0 || (!r->asked.events.nr && !run_functions_asked(r)) || client_ask(r->hold, WIRE_HELD))
+	if (number <= 0 || (!r->asked.events.nr && !run_functions_wait(r)) || client_ask(r->hold, WIRE_HELD))
 		run_setup_let_go(r);
 }
