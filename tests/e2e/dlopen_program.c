@@ -5,6 +5,7 @@
  *     turns N FIRST SECOND          each in turn N times, 10 calls of inner each time; says whether they shared an address
  *     space FIRST                   into a name space of its own, 10 calls
  *     late SESSION FIRST SECOND     FIRST is loaded and threads run in it; attaches; 10 calls of each, SECOND being loaded then
+ *     storm FIRST                   3 threads with 30 children each that call 10 times
  *     forks FIRST                   a child that has it from its parent calls 10 times, and loads and unloads it itself
  */
 #include <dlfcn.h>
@@ -17,7 +18,7 @@
 #include <unistd.h>
 #include "tracefuse/tracefuse.h"
 
-enum { CALLS = 10, SUM = 55, THREADS = 2 };
+enum { CALLS = 10, SUM = 55, THREADS = 2, CHILDREN = 30 };
 
 struct object {
 	void	*handle;
@@ -119,6 +120,41 @@ static int forks(const char *path)
 	return status != 0;
 }
 
+static void *fork_often(void *arg)
+{
+	const struct object *o = arg;
+	long wrong = 0;
+
+	for (int i = 0; i < CHILDREN; i++) {
+		int status = 1;
+		pid_t pid = fork();
+
+		if (!pid) {
+			alarm(20);
+			_exit(o->part(CALLS) != SUM);
+		}
+		wrong += pid < 0 || waitpid(pid, &status, 0) != pid || status;
+	}
+	return (void *)wrong;
+}
+
+static int storm(const char *path)
+{
+	struct object o = object_open(path, 0);
+	pthread_t threads[THREADS + 1];
+	long wrong = 0;
+
+	for (int i = 0; i < THREADS + 1; i++)
+		pthread_create(&threads[i], NULL, fork_often, &o);
+	for (int i = 0; i < THREADS + 1; i++) {
+		void *one;
+
+		pthread_join(threads[i], &one);
+		wrong += (long)one;
+	}
+	return wrong != 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 4 && !strcmp(argv[1], "turns"))
@@ -127,6 +163,8 @@ int main(int argc, char **argv)
 		return !object_once(argv[2], 1, NULL);
 	if (argc > 4 && !strcmp(argv[1], "late"))
 		return late(argv[2], argv[3], argv[4]);
+	if (argc > 2 && !strcmp(argv[1], "storm"))
+		return storm(argv[2]);
 	if (argc > 2 && !strcmp(argv[1], "forks"))
 		return forks(argv[2]);
 	return 2;
