@@ -299,6 +299,8 @@ void ftrace_mods_clear(struct ftrace_instance *fi, enum ftrace_list which);
 /* FUNCTION:COMMAND:PARAMETERS, cut at the colons (parameters NULL: none); a ! before the function removes. */
 int ftrace_probe_command(struct instance *inst, char *function, const char *command, char *parameters);
 void ftrace_probes_print(struct ftrace_instance *fi, FILE *out);
+/* Commands on functions of the old page are those of the new one, by name. 0, -ENOMEM */
+int ftrace_probes_inherit(struct ftrace_instance *fi, const struct ftrace_page *old, struct ftrace_page *page);
 void ftrace_probes_destroy(struct ftrace_instance *fi);
 /* What a probe has for a site: NULL: nothing. The count that hits take down: NULL, it never ends. */
 const struct ftrace_probe_site *ftrace_probe_find(const struct ftrace_probe *p, uint64_t ip);

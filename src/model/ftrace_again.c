@@ -71,6 +71,14 @@ static int inherit_hashes(struct ftrace *ft, struct ftrace_instance *fi, const s
 	return err || !new.notrace ? err : ftrace_keep_hash(fi, FTRACE_NOTRACE);
 }
 
+static int inherit_instance(struct ftrace *ft, struct ftrace_instance *fi, const struct ftrace_page *old,
+			    struct ftrace_page *page)
+{
+	int err = inherit_hashes(ft, fi, old, page);
+
+	return err ? err : ftrace_probes_inherit(fi, old, page);
+}
+
 static int inherit_graph(struct ftrace *ft, enum ftrace_list which, const struct ftrace_page *old,
 			 struct ftrace_page *page)
 {
@@ -99,7 +107,7 @@ int ftrace_page_inherit(struct ftrace *ft, const struct ftrace_page *old, struct
 
 	list_each(inst, &ft->model->instances, node)
 		if (!err && inst->ftrace)
-			err = inherit_hashes(ft, inst->ftrace, old, page);
+			err = inherit_instance(ft, inst->ftrace, old, page);
 	for (int i = 0; !err && i < 2; i++)
 		err = inherit_graph(ft, (enum ftrace_list)i, old, page);
 	return err;

@@ -280,6 +280,52 @@ static int add_matching(struct ftrace_probe *p, const struct request *r, char *f
 	return err;
 }
 
+static int enter(void *arg, struct ftrace_site *site)
+{
+	return ftrace_hash_add(arg, site->ip);
+}
+
+/* What is left of the count of an old function is that of all new ones. */
+static int inherit_batch(struct ftrace_probe *p, const struct ftrace_batch *b, const struct ftrace_page *old,
+			 struct ftrace_page *page)
+{
+	struct request r = { p->command, p->counted, NO_COUNT, b->target };
+	struct ftrace_hash *hash = ftrace_hash_copy(p->hashes.filter, true);
+	uint64_t *ips = NULL;
+	uint32_t nr = 0;
+	int n = hash ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; n >= 0 && i < old->nr; i++) {
+		const struct ftrace_probe_site *s = ftrace_probe_find(p, old->sites[i].ip);
+
+		if (!s || s->batch != b)
+			continue;
+		if (s->batch->counts)
+			r.count = atomic_load_explicit(ftrace_probe_count(s), memory_order_relaxed);
+		n = ftrace_page_match(page, ftrace_site_name(old, &old->sites[i]), enter, hash);
+	}
+	if (n >= 0)
+		ips = new_ones(p, hash, &nr);
+	if (nr)
+		n = add_sites(p, &r, hash, ips, nr);
+	else
+		ftrace_hash_destroy(hash);
+	free(ips);
+	return n < 0 ? n : 0;
+}
+
+int ftrace_probes_inherit(struct ftrace_instance *fi, const struct ftrace_page *old, struct ftrace_page *page)
+{
+	struct ftrace_probe *p;
+	struct ftrace_batch *b;
+	int err = 0;
+
+	list_each(p, &fi->probes, node)
+		list_each(b, &p->batches, node)
+			err = err ? err : inherit_batch(p, b, old, page);
+	return err;
+}
+
 static int add(struct ftrace_instance *fi, const struct request *r, char *function)
 {
 	struct ftrace_probe *p = probe_get(fi, r->command, r->counted);
@@ -458,6 +504,8 @@ static void print_probe(struct ftrace *ft, const struct ftrace_probe *p, FILE *o
 		const struct ftrace_probe_site *s = ftrace_probe_find(p, ips[i]);
 		const struct event_file *target = s->batch->target;
 
+		if (!ftrace_site_find(ft, ips[i], NULL))
+			continue;	/* it has gone, maybe for a while */
 		ftrace_print_function(ft, ips[i], out);
 		fprintf(out, ":%s", command_names[p->command]);
 		if (target)

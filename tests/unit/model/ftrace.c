@@ -187,20 +187,22 @@ static void a_dso_built_anew_is_chosen_by_name(void **state)
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "kept gone\n"), 0);
 	assert_int_equal(edit(f->top, FTRACE_FILE_NOTRACE, true, "other\n"), 0);
 	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH, true, "kept\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "other:traceoff:3 gone:traceoff:4 kept:stacktrace\n"), 0);
 	assert_int_equal(ftrace_ops_enable(&ftrace_of_instance(f->top)->function), 0);
 	assert_int_equal(ftrace_program_add(f->model, "prog", new, 3, &next), 0);
 	assert_int_equal(ftrace_page_inherit(ft, page, next), 0);
 	ftrace_page_drop(f->model, page);
-	assert_reads(FTRACE_FILE_FILTER, "kept\n");
+	assert_reads(FTRACE_FILE_FILTER, "kept\nkept:stacktrace:unlimited\nother:traceoff:count=3\n");
 	assert_reads(FTRACE_FILE_NOTRACE, "other\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!kept:stacktrace !other:traceoff:0\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "kept\n");
 	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out), "kept (1)           ->function_trace_call\n");
 	ftrace_page_drop(f->model, next);
 	assert_reads(FTRACE_FILE_FILTER, "");	/* nothing, not all */
 	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out), "");
 	assert_int_equal(ftrace_program_add(f->model, "prog", old, 3, &page), 0);
-	assert_reads(FTRACE_FILE_FILTER, "kept\ngone\n");
-	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out),
-		"kept (1)           ->function_trace_call\ngone (1)           ->function_trace_call\n");
+	assert_reads(FTRACE_FILE_FILTER, "kept\ngone\nkept:stacktrace:unlimited\nother:traceoff:count=3\n"
+		"gone:traceoff:count=4\n");
 }
 
 static void names_of_cplusplus_stand_in_quotes(void **state)
