@@ -62,6 +62,7 @@ enum {
 	PIECES = 8192,
 	DEEPEST = 64 << 20,	/* bytes of a thread's stack; its frames take eight times as much at most */
 	SHADOW_STACK_STATUS = 0x5005,	/* of arch_prctl() */
+	PROLOGUE = 48,		/* bytes before a late site that are looked at */
 	CLOCK_THREAD = 3,	/* CLOCK_THREAD_CPUTIME_ID */
 };
 
@@ -738,6 +739,26 @@ static inline bool is_outside(const struct agent_thread *t, uintptr_t slot, uint
 	       (config_now()->flags & (GRAPH_CHOSEN | GRAPH_PROFILE)) == GRAPH_CHOSEN;
 }
 
+/*
+ * gcc's prologue of a function that aligns the stack anew makes a second return
+ * address for the frame that %rbp points to: push -8(%r10); push %rbp; mov %rsp,
+ * %rbp. It returns by the first one, so a late site cannot change it.
+ */
+static bool returns_elsewhere(const struct site_table *table, uintptr_t ip)
+{
+	const uint64_t prologue = 0xe5894855f870ff41, which = 0x070000;	/* %r8 to %r15 */
+	uint64_t word;
+
+	for (uintptr_t at = ip - PROLOGUE; at <= ip - sizeof(word); at++) {
+		if (!site_table_has(table, at))
+			continue;
+		memcpy(&word, (const void *)at, sizeof(word));
+		if ((word & ~which) == prologue)
+			return true;
+	}
+	return false;
+}
+
 /* Behind the function event. */
 static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word, uint64_t func, bool late)
 {
@@ -777,7 +798,7 @@ static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d,
 	if (is_armed((word & SITE_GROUP) + GROUP_FUNCTION) &&
 	    __builtin_expect(!function_emit(t, table, word, ip, graph_true(slot)), 0))
 		return PATCH_SLOW;
-	if (is_outside(t, (uintptr_t)slot, word))
+	if (is_outside(t, (uintptr_t)slot, word) || (late && returns_elsewhere(table, ip)))
 		return PATCH_PASS;
 	return hook_long(t, slot, word, ip + table->delta, late);
 }
@@ -805,7 +826,8 @@ uint32_t patch_hit_slow(struct site_call *c)
 	c->parent = graph_true(c->slot);
 	if (c->done == PATCH_SLOW)
 		sites_hit_slow(ip, c->parent, site_call_frame(c));
-	if (!(word & SITE_HOOKED) || atomic_load_explicit(&refused_all, memory_order_relaxed))
+	if (!(word & SITE_HOOKED) || atomic_load_explicit(&refused_all, memory_order_relaxed) ||
+	    (c->late && returns_elsewhere(table, ip)))
 		return PATCH_PASS;
 	piece = piece_known_or_made(t, (uintptr_t)c->slot);
 	if (!piece)
