@@ -18,7 +18,7 @@
 enum { PAGE = 4096, SPARE = 16 };
 
 struct site_state sites;
-struct site_table site_tables[LAYOUT_MAX_DSOS];
+struct site_table *site_tables;
 _Atomic uint32_t nr_site_tables;
 
 /* ---- Finding ---- */
@@ -94,17 +94,21 @@ static bool find_in(struct known *k, const struct file *f)
 	k->room = room;
 	k->dso.sites = site_memory(room);
 	k->dso.nr = k->dso.sites ? sites_find(f->bytes, f->size, k->dso.sites, room) : 0;
+	if (k->dso.sites && !k->dso.nr)
+		agent_syscall(SYS_munmap, k->dso.sites, room * sizeof(struct site));
 	return k->dso.nr != 0;
 }
 
+/* Both for the first DSO that has sites. */
 static void known_map(void)
 {
-	long at = agent_syscall(SYS_mmap, 0, LAYOUT_MAX_DSOS * sizeof(struct known), PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long at = agent_syscall(SYS_mmap, 0, LAYOUT_MAX_DSOS * (sizeof(struct known) + sizeof(struct site_table)),
+				PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (is_error(at))
 		return;
 	sites.known = (struct known *)at;
+	site_tables = (struct site_table *)(sites.known + LAYOUT_MAX_DSOS);
 	sites.nr_known = LAYOUT_MAX_DSOS;
 }
 
@@ -125,7 +129,7 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 	struct file f;
 
 	/* The vdso's path has no directory. */
-	if (!ld || (*path && !strchr(path, '/')) || agent_restricted() || agent_filtered() ||
+	if (!ld || (*path && !strchr(path, '/')) || sites_quiet() ||
 	    !file_map(*path ? path : "/proc/self/exe", &f))
 		return NULL;
 	if (find_in(&found, &f))
@@ -137,6 +141,18 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 	}
 	agent_syscall(SYS_munmap, f.bytes, f.size);
 	return k;
+}
+
+/* ---- Addresses (room.c) ---- */
+
+static uint64_t room_unused;		/* that was made for what is gone */
+
+static bool room_take(uint64_t bytes)
+{
+	if (room_unused < bytes)
+		return !room_make(bytes);
+	room_unused -= bytes;
+	return true;
 }
 
 /* ---- The tables of words ---- */
@@ -171,7 +187,7 @@ static _Atomic uint32_t *words_map(uint64_t code)
 	void *spare = spare_take(bytes);
 	long at;
 
-	if (spare || room_make(bytes))
+	if (spare || !room_take(bytes))
 		return spare;
 	at = agent_syscall(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 			   -1, 0);
@@ -192,6 +208,7 @@ static void words_unmap(void *at, uint64_t code)
 			return;
 		}
 	agent_syscall(SYS_munmap, at, bytes);
+	room_unused += bytes;
 }
 
 /* One after the other: a place that has become free is the last to be taken again. */
@@ -275,6 +292,22 @@ static bool calls_left(struct known *k, bool all)
 	return any;
 }
 
+/* The mirror is as large as the code, and a little. */
+static int patch(struct known *k, uint64_t code)
+{
+	uint64_t room = words_bytes(code) + 4 * PAGE;
+	int err;
+
+	if (!room_take(room))
+		return -ENOMEM;
+	err = patch_prepare(&k->dso, k->alone);
+	if (err)
+		room_unused += room;
+	else
+		k->mirror_room = room;
+	return err;
+}
+
 int known_prepare(struct known *k)
 {
 	const struct site *s = k->dso.sites;
@@ -287,7 +320,7 @@ int known_prepare(struct known *k)
 	k->number = place.number;
 	if (k->dso.bias + s[0].at < place.code || k->dso.bias + s[k->dso.nr - 1].at >= place.code_end)
 		return -ENOEXEC;
-	err = leave_counted(k) && sites.may_patch ? patch_prepare(&k->dso, k->alone) : -EACCES;
+	err = leave_counted(k) && sites.may_patch ? patch(k, place.code_end - place.code) : -EACCES;
 	if (!calls_left(k, err != 0) && err)
 		return err;
 	k->dso.table = table_publish(&place, &k->dso);
@@ -299,11 +332,14 @@ void known_drop(struct known *k)
 {
 	/* Release: who is forked meanwhile finds it whole or not at all. */
 	__atomic_store_n(&k->ld, NULL, __ATOMIC_RELEASE);
-	/* A sandbox: nothing that the program did not ask for. */
-	if (k->dso.table && !agent_restricted())
-		table_withdraw(k->dso.table);
-	if (agent_restricted())
+	if (sites_quiet()) {
+		if (k->dso.table)
+			atomic_store_explicit(&k->dso.table->size, 0, memory_order_relaxed);
 		return;
+	}
+	if (k->dso.table)
+		table_withdraw(k->dso.table);
 	patch_forget(&k->dso);
+	room_unused += k->mirror_room;
 	agent_syscall(SYS_munmap, k->dso.sites, k->room * sizeof(struct site));
 }

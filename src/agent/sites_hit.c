@@ -58,7 +58,15 @@ static inline uint32_t entry_of(const struct site_table *table, uintptr_t ip)
 	       group + GROUP_FUNCTION : 0;
 }
 
-/* As an address of the session, where that takes no looking up; 0: it does. */
+/* Of another DSO with sites. */
+static __attribute__((noinline)) uint64_t address_sought(uintptr_t addr)
+{
+	const struct site_table *table = site_table_find(addr);
+
+	return table ? addr + table->delta : 0;
+}
+
+/* As an address of the session, where that takes nothing of libc; 0: it does. */
 static inline uint64_t address_known(const struct agent_thread *t, const struct site_table *table, uintptr_t addr)
 {
 	if (site_table_has(table, addr))
@@ -66,7 +74,7 @@ static inline uint64_t address_known(const struct agent_thread *t, const struct 
 	if (addr - t->code_start < t->code_end - t->code_start &&
 	    t->dso_age == atomic_load_explicit(&agent.dso_age, memory_order_acquire))
 		return addr + t->dso_delta;
-	return 0;
+	return address_sought(addr);
 }
 
 bool sites_hit(uintptr_t ip, uintptr_t parent, const void *frame)

@@ -34,7 +34,7 @@ struct site_table {
 	struct site_dso	*dso;
 };
 
-extern struct site_table site_tables[LAYOUT_MAX_DSOS];
+extern struct site_table *site_tables;	/* LAYOUT_MAX_DSOS, once there is one */
 extern _Atomic uint32_t nr_site_tables;	/* places that have been used */
 
 static inline bool site_table_has(const struct site_table *table, uintptr_t addr)

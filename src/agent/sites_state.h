@@ -21,6 +21,7 @@ struct known {
 	const void	*ld;		/* its dynamic section in memory: who it is; NULL: free. Stored last */
 	struct site_dso	dso;
 	size_t		room;		/* of dso.sites */
+	uint64_t	mirror_room;	/* bytes of addresses */
 	uintptr_t	start, end;	/* mapped bytes */
 	const char	*path;		/* the dynamic linker's, until it has been prepared */
 	uint32_t	number;		/* in the session's table */
@@ -87,6 +88,12 @@ static inline bool site_is_called(const struct known *k, const struct site *s)
 void watch_start(bool alone);
 /* In a child of fork(). */
 void watch_again(void);
+
+/* In a sandbox that the program has entered: no system call that it did not ask for. */
+static inline bool sites_quiet(void)
+{
+	return agent_restricted() || agent_filtered();
+}
 
 static inline bool is_error(long at)
 {

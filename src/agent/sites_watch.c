@@ -32,14 +32,14 @@
 #include "agent/sites_state.h"
 #include "agent/syscall.h"
 
-enum { MAX_SEEN = 1024, PAGE = 4096, BLOCK = 16, ENDBR = 4, JUMP = 0xe9, RET = 0xc3, WAIT_MS = 1000, MAX_LISTS = 16 };
+enum { SEEN_AT_ONCE = 256, PAGE = 4096, BLOCK = 16, ENDBR = 4, JUMP = 0xe9, RET = 0xc3, WAIT_MS = 1000, MAX_LISTS = 16 };
 
-static struct {
+static struct seen {
 	const void	*ld;		/* its dynamic section */
 	uint32_t	list;		/* number of the name space */
 	uint32_t	known;		/* 1 + its number among those with sites; 0: it has none */
-} seen[MAX_SEEN];
-static unsigned int nr_seen;
+} *seen;
+static unsigned int nr_seen, room_seen;
 
 static struct r_debug *debug;		/* of the first name space */
 
@@ -78,11 +78,27 @@ static bool is_closing(void)
 
 /* ---- seen[] ---- */
 
+static bool seen_room(void)
+{
+	size_t old = room_seen * sizeof(*seen), more = SEEN_AT_ONCE * sizeof(*seen);
+	long at;
+
+	if (sites_quiet())
+		return false;
+	at = old ? agent_syscall(SYS_mremap, seen, old, old + more, MREMAP_MAYMOVE) :
+	     agent_syscall(SYS_mmap, 0, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (is_error(at))
+		return false;
+	seen = (struct seen *)at;
+	room_seen += SEEN_AT_ONCE;
+	return true;
+}
+
 static void seen_add(const void *ld, uint32_t list, uintptr_t bias, const char *path, bool alone)
 {
 	const struct known *k;
 
-	if (nr_seen == MAX_SEEN)
+	if (nr_seen == room_seen && !seen_room())
 		return;
 	graph_dso(path);
 	k = known_find(ld, bias, path, alone);
@@ -161,8 +177,8 @@ static void changed_consistent(void)
 
 static void watch_changed(void)
 {
-	uint64_t old = signals_block();
-	bool consistent = false;
+	bool quiet = sites_quiet(), consistent = false;
+	uint64_t old = quiet ? 0 : signals_block();
 
 	sites_lock();
 	if (sites.watching) {
@@ -173,6 +189,8 @@ static void watch_changed(void)
 			atomic_store_explicit(&sites.moving, true, memory_order_relaxed);
 	}
 	sites_unlock();
+	if (quiet)
+		return;
 	signals_restore(old);
 	if (consistent)
 		sites_go_on();
