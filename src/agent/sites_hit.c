@@ -96,7 +96,7 @@ bool sites_hit(uintptr_t ip, uintptr_t parent, const void *frame)
 	if (!r.parent_ip)
 		return true;
 	r.ip = ip + table->delta;
-	agent_emit_as(t, entry, LAYOUT_FUNCTION_ID, &r, sizeof(r), NULL);
+	agent_emit(t, entry, &r, sizeof(r), NULL);
 	return false;
 }
 
@@ -115,5 +115,5 @@ void sites_hit_slow(uintptr_t ip, uintptr_t parent, const void *frame)
 		return;
 	r.parent_ip = agent_address(t, (const void *)parent);
 	r.ip = ip + table->delta;
-	agent_emit_as(t, entry, LAYOUT_FUNCTION_ID, &r, sizeof(r), frame);
+	agent_emit(t, entry, &r, sizeof(r), frame);
 }
