@@ -44,13 +44,6 @@ uint64_t emit_ask(struct agent_thread *t, uint32_t entry, void *record, uint32_t
 /* The time now, of that clock. */
 uint64_t emit_time(void);
 
-/* agent_emit() */
-static inline void agent_emit_as(struct agent_thread *t, uint32_t entry, uint32_t type, void *record, uint32_t size,
-				 const void *frame)
-{
-	agent_emit(t, entry, record, size, frame);
-}
-
 /* Whether a stack is wanted of a hit of that event just now. */
 bool emit_wants_stack(uint32_t id);
 

@@ -85,7 +85,7 @@ struct graph_frame {
 	uintptr_t	up;		/* the slot of the function above; 0: none */
 	uint64_t	func;		/* as an address of the session */
 	uint64_t	time;		/* of the call */
-	uint64_t	mask;		/* the instances that recorded it; EMIT_ALL: whoever wants its return; 0: none */
+	uint64_t	mask;		/* the instances that recorded it, or that want its return (FRAME_UNSEEN); 0: none */
 	uint64_t	cpu_time;	/* of the thread, at the call; FRAME_PROFILED without FRAME_CPU_TIME: ns of calls below */
 	uint64_t	tail;		/* number of the frame that waits; with FRAME_PROFILED in the upper 16 bits its group */
 };
@@ -430,7 +430,9 @@ void graph_dso(const char *name)
 
 int graph_error(void)
 {
-	return atomic_load_explicit(&refused_all, memory_order_relaxed) ? -ENOTSUP : 0;
+	/* Relaxed: both are never taken back. */
+	return atomic_load_explicit(&refused_all, memory_order_relaxed) ||
+	       atomic_load_explicit(&refused_said, memory_order_relaxed) ? -ENOTSUP : 0;
 }
 
 void graph_start(void)
@@ -489,7 +491,7 @@ static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c,
 	if (!c->thresh)
 		return emit_timed(t, entry, &r, ENTRY_SIZE, time, EMIT_ALL);
 	*time = emit_time();
-	return EMIT_ALL;
+	return emit_ask(t, entry, &r, ENTRY_SIZE);
 }
 
 /* ---- The profile ---- */
@@ -606,7 +608,7 @@ static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_
 		state += tail_keep(piece, f) * FRAME_TAIL;
 	else
 		f->up = up.slot;
-	state |= mask == EMIT_ALL ? FRAME_UNSEEN : 0;
+	state |= c->thresh ? FRAME_UNSEEN : 0;
 	if (c->flags & GRAPH_CPU_TIME) {
 		state |= FRAME_CPU_TIME;
 		f->cpu_time = cpu_time();
