@@ -316,6 +316,8 @@ static void nonsense_has_no_sites(void **state)
 		bytes[at] = (unsigned char)rand_r(&seed);
 		sites_find(bytes, (size_t)rand_r(&seed) % ((size_t)size + 1), out, 64);
 		sites_find(bytes, (size_t)size, out, 64);
+		sites_profiled(bytes, (size_t)rand_r(&seed) % ((size_t)size + 1));
+		sites_profiled(bytes, (size_t)size);
 		bytes[at] = old;
 	}
 }
