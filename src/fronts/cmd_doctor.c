@@ -234,6 +234,27 @@ static bool check_sites(struct patient *p)
 	return nr;
 }
 
+static void check_full(struct patient *p)
+{
+	char value[32], text[160];
+
+	if (!client_info(p->info, "full", 0, value, sizeof(value)))
+		return;
+	snprintf(text, sizeof(text), "The session has had %s programs and libraries, and takes no more.", value);
+	complain(p, text, "Functions of new ones have no names and are not traced: use another session");
+}
+
+static void check_refused_sites(struct patient *p)
+{
+	char value[32], text[160];
+
+	if (!client_info(p->info, "sites-error", 0, value, sizeof(value)))
+		return;
+	snprintf(text, sizeof(text), "Some functions are not traced as they should be: %s.",
+		 atoi(value) == ENOSPC ? "too many different sets of tracers and commands" : strerror(atoi(value)));
+	complain(p, text, "tracefuse reset, and fewer commands on functions");
+}
+
 /* "PID sites N skipped N on N error ERRNO[ late][; N REASON]..." */
 static void check_answers(struct patient *p)
 {
@@ -340,6 +361,8 @@ static void check_functions(struct patient *p)
 				 "Build it with -fpatchable-function-entry=5 or -pg; events need neither");
 		return;
 	}
+	check_full(p);
+	check_refused_sites(p);
 	check_answers(p);
 	available = read_text(p, "available_filter_functions");
 	if (available && !*available)

@@ -308,5 +308,7 @@ void program_sites_print(struct programs *p, FILE *out)
 		fputc('\n', out);
 	}
 	attach_answers(p->model->session, print_answer, out);
+	if (is_used(p, LAYOUT_MAX_DSOS - 1))
+		fprintf(out, "full %d\n", LAYOUT_MAX_DSOS);
 	program_words_print(p, out);
 }

@@ -84,8 +84,9 @@ int programs_keep(struct programs *p, const char *path, bool truncates, const ch
  * For `tracefuse doctor`, a line each: "refused TEXT" for definitions that were
  * refused, "kept PATH TEXT [# ERROR]", "missed N" hits that found no room, "sites N
  * DSO[; N REASON]..." for each DSO whose functions can be traced, and how many cannot,
- * "answer PID sites N skipped N on N error ERRNO[ late][; N REASON]..." of each process that has some;
- * and for `run` "threads N", "processes N" that made hits since the server began.
+ * "answer PID sites N skipped N on N error ERRNO[ late][; N REASON]..." of each process that has some,
+ * "full N": no further program or library gets an address, "sites-error ERRNO": some functions are not
+ * traced as they should be; and for `run` "threads N", "processes N" that made hits since the server began.
  */
 void programs_print(struct programs *p, FILE *out);
 

@@ -412,6 +412,23 @@ static void files_that_are_damaged_harm_nobody(void **state)
 	unlink(damaged_name());
 }
 
+static void a_table_that_is_full_is_told_of(void **state)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	for (int i = 0; i < 2; i++) {
+		out = open_memstream(&text, &size);
+		programs_print(programs, out);
+		fclose(out);
+		assert_true(!strstr(text, "full 512\n") == !i);
+		free(text);
+		for (int k = 0; k < LAYOUT_MAX_DSOS; k++)
+			atomic_store(&tables()->dsos[k].state, DSO_WRITING);
+	}
+}
+
 static void what_is_no_file_has_no_functions(void **state)
 {
 	enter("/dev/zero");
@@ -433,6 +450,7 @@ int main(int argc, char **argv)
 		SITES_TEST(a_new_server_finds_the_words),
 		SITES_TEST(files_that_are_damaged_harm_nobody),
 		SITES_TEST(what_is_no_file_has_no_functions),
+		SITES_TEST(a_table_that_is_full_is_told_of),
 	};
 	int failed;
 
