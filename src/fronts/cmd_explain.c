@@ -20,10 +20,14 @@ struct request {
 
 /* ---- arguments ---- */
 
-static bool is_file(const char *name)
+/* The machine's own tracing directory may be there, too: what is in it is no recording. */
+static bool is_recording(const char *name)
 {
+	char path[1024];
 	struct stat st;
 
+	if (*name == '/' && access_path("", name, path, sizeof(path)))
+		return false;
 	return !stat(name, &st) && S_ISREG(st.st_mode);
 }
 
@@ -116,7 +120,7 @@ static int parse_arguments(struct request *r, int argc, char **argv)
 		return command_usage(&command_explain, "too many arguments: is the command in quotes?");
 	r->text = join_lines(argv[argc - 1] + strspn(argv[argc - 1], " \t\n"));
 	for (int i = optind; i < argc - 1; i++) {
-		if (!r->recording && is_file(argv[i]))
+		if (!r->recording && is_recording(argv[i]))
 			r->recording = argv[i];
 		else if (!r->event && strpbrk(argv[i], ":/") && take_event(r, argv[i]))
 			continue;
