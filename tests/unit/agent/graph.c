@@ -508,6 +508,39 @@ static void handlers_come_anywhere(void **state)
 	assert_int_equal(bad, 0);
 }
 
+/* The functions in the last stack that was recorded, as far as they are known. */
+static void stack_read(char *text)
+{
+	struct ring_record r;
+	struct ring_iter *it;
+
+	*text = 0;
+	assert_int_equal(ring_iter_open(session, inst->buffers[0], -1, &it), 0);
+	while (ring_iter_next(it, &r) == 1) {
+		const struct stack_record *stack = r.record;
+		char *at = text;
+
+		if (stack->type != LAYOUT_STACK_ID)
+			continue;
+		for (int i = 0; i < stack->size && at - text < TEXT - 64; i++)
+			at += sprintf(at, " %s", name_of(stack->caller[i]));
+	}
+	ring_iter_close(it);
+}
+
+static void stacks_have_the_true_callers(void **state)
+{
+	static char text[TEXT];
+
+	arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, true);
+	inst->flags |= INSTANCE_STACKTRACE;
+	shape_of(run_calls);
+	inst->flags &= ~INSTANCE_STACKTRACE;
+	arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, false);
+	stack_read(text);
+	assert_int_equal(strncmp(text, " leaf outer run_calls ", 22), 0);
+}
+
 static void callers_are_seen(void **state)
 {
 	frames_seen = 0;
@@ -608,6 +641,7 @@ int main(void)
 		cmocka_unit_test(sleep_counts_or_not),
 		cmocka_unit_test(returns_go_where_their_entries_are),
 		cmocka_unit_test(handlers_come_anywhere),
+		cmocka_unit_test(stacks_have_the_true_callers),
 		cmocka_unit_test(callers_are_seen),
 		cmocka_unit_test(nonsense_ends_the_tracing),
 		cmocka_unit_test(off_is_off),
