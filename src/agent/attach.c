@@ -220,21 +220,39 @@ static int map_session(struct plane *p)
 
 static void here_wipe(void)
 {
-	memset(agent.here, 0, agent.here_size);
+	for (uint32_t i = 0; i < agent.here->nr_given; i++)
+		memset(&agent.here->threads[agent.here->given[i]], 0, sizeof(agent.here->threads[0]));
+	memset(agent.here, 0, sizeof(*agent.here));
+}
+
+enum { HERE_PAGE = 4096 };
+
+/* Bytes of it that are to be used: what nobody may write is not counted for RLIMIT_DATA. */
+static int here_open(const void *from, size_t size)
+{
+	uintptr_t low = (uintptr_t)from & -(uintptr_t)HERE_PAGE;
+
+	size = ((uintptr_t)from + size - low + HERE_PAGE - 1) & -(size_t)HERE_PAGE;
+	return (int)agent_syscall(SYS_mprotect, low, size, PROT_READ | PROT_WRITE);
 }
 
 /* The mapping that a child finds empty. Kernels before 4.14 leave that to us, and then only fork() itself tells us. */
 static int map_here(void)
 {
 	long at;
+	int err;
 
 	if (agent.here)
 		return 0;
 	agent.here_size = sizeof(*agent.here) + plane_header(&agent.plane)->nr_slots * sizeof(agent.here->threads[0]);
-	at = agent_syscall(SYS_mmap, 0, agent.here_size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	at = agent_syscall(SYS_mmap, 0, agent.here_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (is_error(at))
 		return (int)at;
+	err = here_open((const void *)at, sizeof(*agent.here));
+	if (err) {
+		agent_syscall(SYS_munmap, at, agent.here_size);
+		return err;
+	}
 	agent.here = (struct agent_here *)at;
 	agent_syscall(SYS_madvise, at, agent.here_size, MADV_DONTDUMP);
 	if (agent_syscall(SYS_madvise, at, agent.here_size, MADV_WIPEONFORK))
@@ -247,12 +265,22 @@ static int map_here(void)
 static int slots_take(const struct attach_reply *reply)
 {
 	struct agent_here *h = agent.here;
+	int err = 0;
 
-	for (uint32_t i = 0; i < reply->nr_slots && i < ATTACH_SLOTS; i++)
-		if (reply->slots[i] < plane_header(&agent.plane)->nr_slots && reply->slots[i] < LAYOUT_MAX_SLOTS &&
-		    h->nr_given < LAYOUT_MAX_SLOTS)
-			h->given[h->nr_given++] = (uint16_t)reply->slots[i];
-	return 0;
+	for (uint32_t i = 0; i < reply->nr_slots && i < ATTACH_SLOTS; i++) {
+		uint32_t slot = reply->slots[i];
+
+		if (slot >= plane_header(&agent.plane)->nr_slots || slot >= LAYOUT_MAX_SLOTS ||
+		    h->nr_given >= LAYOUT_MAX_SLOTS)
+			continue;
+		err = here_open(&h->threads[slot], sizeof(h->threads[0]));
+		if (err)
+			break;
+		h->given[h->nr_given] = (uint16_t)slot;
+		/* Release: attach_detach() finds it, in the guard of another thread. */
+		__atomic_store_n(&h->nr_given, h->nr_given + 1, __ATOMIC_RELEASE);
+	}
+	return h->nr_given ? 0 : err;
 }
 
 static int greet(struct attach_reply *reply)
@@ -390,10 +418,10 @@ void attach_detach(void)
 	section_stop();
 	/* Relaxed: the hits of other threads that are on their way find zeros. */
 	atomic_store_explicit(&agent.state, AGENT_DETACHED, memory_order_relaxed);
-	/* Not config_header.nr_slots: it may be gone. */
-	for (uint64_t i = 0; i < (agent.here_size - sizeof(*agent.here)) / sizeof(agent.here->threads[0]); i++)
-		if (agent.here->threads[i].slot)
-			agent.here->threads[i].slot = NULL;
+	/* Acquire: pairs with the release in slots_take(). */
+	for (uint32_t i = 0, nr = __atomic_load_n(&agent.here->nr_given, __ATOMIC_ACQUIRE); i < nr; i++)
+		if (agent.here->threads[agent.here->given[i]].slot)
+			agent.here->threads[agent.here->given[i]].slot = NULL;
 }
 
 /* ---- Load ---- */
