@@ -39,9 +39,8 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include "agent/emit.h"
-#include "agent/graph.h"
+#include "agent/graph_frame.h"
 #include "agent/sites.h"
 #include "agent/sites_hit.h"
 #include "agent/state.h"
@@ -49,45 +48,10 @@
 #include "agent/x86_64/emit.h"
 #include "plane/arch/counter.h"
 
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
-
 enum {
-	PIECE = 2 << 20,	/* bytes of stack */
-	ALIGN = 8,		/* M2 */
-	REGION = 16384,
-	TAILS = 256,
-	MOST_TAILS = 50,	/* of one slot: as deep as the kernel goes at all */
-	PIECES = 8192,
-	DEEPEST = 64 << 20,	/* bytes of a thread's stack; its frames take eight times as much at most */
 	SHADOW_STACK_STATUS = 0x5005,	/* of arch_prctl() */
 	PROLOGUE = 48,		/* bytes before a late site that are looked at */
 	CLOCK_THREAD = 3,	/* CLOCK_THREAD_CPUTIME_ID */
-};
-
-/* Of graph_frame.state, whose lower half is the depth. */
-#define FRAME_IN_GRAPH	(1ull << 32)	/* in set_graph_function, or called by one that is */
-#define FRAME_NOTRACE	(1ull << 33)	/* in set_graph_notrace */
-#define FRAME_LATE	(1ull << 34)	/* returns to graph_returned_late */
-#define FRAME_UNSEEN	(1ull << 35)	/* its entry was not recorded: tracing_thresh */
-#define FRAME_CPU_TIME	(1ull << 36)
-#define FRAME_PROFILED	(1ull << 37)	/* its return is folded */
-#define FRAME_TAIL	(1ull << 48)	/* M4: so many wait behind it */
-#define FRAME_INHERITED	(FRAME_IN_GRAPH | FRAME_NOTRACE | UINT32_MAX)
-/* Of graph_frame.tail, with FRAME_PROFILED */
-#define TAIL_GROUP	(1ull << 48)
-
-/* One cache line, stored and loaded in words of 8 bytes. */
-struct graph_frame {
-	uint64_t	id;		/* frame_id(); 0: none */
-	uint64_t	state;
-	uintptr_t	up;		/* the slot of the function above; 0: none */
-	uint64_t	func;		/* as an address of the session */
-	uint64_t	time;		/* of the call */
-	uint64_t	mask;		/* the instances that recorded it, or that want its return (FRAME_UNSEEN); 0: none */
-	uint64_t	cpu_time;	/* of the thread, at the call; FRAME_PROFILED without FRAME_CPU_TIME: ns of calls below */
-	uint64_t	tail;		/* number of the frame that waits; with FRAME_PROFILED in the upper 16 bits its group */
 };
 
 _Static_assert(sizeof(struct graph_frame) == 64 && (PIECE - 1) / ALIGN * 64 == FRAMES_MASK, "one cache line a slot");
@@ -109,25 +73,7 @@ _Static_assert(offsetof(struct site_dso, table) == DSO_TABLE && offsetof(struct 
 	       LAYOUT_GRAPH_EXIT == GRAPH_EXIT && GRAPH_MIRROR == MIRROR &&
 	       GROUP_GRAPH == GROUP_FUNCTION + 1 && GROUP_FUNCTION == 0, "emit.S knows sites");
 
-struct graph_tail {
-	uint64_t	nr;		/* its own number, so that one that was overwritten is not taken for it */
-	struct graph_frame frame;
-};
-
-struct graph_piece {
-	struct graph_frame frames[PIECE / ALIGN];
-	uintptr_t	inner[PIECE / REGION];	/* M3: innermost slot, of stacks that are no thread's own */
-	_Atomic uint64_t next_tail;
-	struct graph_tail tails[TAILS];
-};
-
-/* The process's, by address; open addressing. A child of fork() has the same. */
-static struct known_piece {
-	_Atomic uintptr_t low;		/* 0: free; + 1: refused. Stored last, with release */
-	struct graph_piece *piece;
-} pieces[PIECES];
-
-static _Atomic bool refused_all, refused_said;
+static _Atomic bool refused_all;
 
 static const struct graph_config no_config;
 static const _Atomic config_ref no_control;
@@ -155,263 +101,6 @@ struct graph_exit_record {
 
 enum { ENTRY_SIZE = 20 };
 
-/* A child of fork() has its parent's frames: they are not its own. */
-static inline uint64_t frame_id(const struct agent_thread *t, uintptr_t slot)
-{
-	return (uint32_t)slot | (uint64_t)t->pid << 32;
-}
-
-static inline uintptr_t *mirror_of(uintptr_t slot)
-{
-	return (uintptr_t *)(slot ^ GRAPH_MIRROR);
-}
-
-static inline bool is_own(const struct agent_thread *t, uintptr_t slot)
-{
-	return slot - t->stack_low < t->stack_high - t->stack_low;
-}
-
-/* ---- M5: pieces ---- */
-
-static struct known_piece *piece_place(uintptr_t low, unsigned int probe)
-{
-	return &pieces[((low / PIECE * 0x9e3779b97f4a7c15ull >> 32) + probe) % PIECES];
-}
-
-/* *refused: there will be none. */
-static struct graph_piece *piece_find(uintptr_t low, bool *refused)
-{
-	*refused = false;
-	for (unsigned int i = 0; i < PIECES; i++) {
-		struct known_piece *k = piece_place(low, i);
-		/* Acquire: its piece is there. Pairs with the release in piece_note(). */
-		uintptr_t has = atomic_load_explicit(&k->low, memory_order_acquire);
-
-		if (has == low)
-			return k->piece;
-		*refused = has == low + 1;
-		if (!has || *refused)
-			return NULL;
-	}
-	*refused = true;
-	return NULL;
-}
-
-/* Under the lock. */
-static void piece_note(uintptr_t low, struct graph_piece *piece)
-{
-	for (unsigned int i = 0; i < PIECES; i++) {
-		struct known_piece *k = piece_place(low, i);
-
-		if (atomic_load_explicit(&k->low, memory_order_relaxed))
-			continue;
-		k->piece = piece;
-		/* Pairs with the acquire in piece_find(). */
-		atomic_store_explicit(&k->low, piece ? low : low + 1, memory_order_release);
-		return;
-	}
-}
-
-/* What nobody touches takes no memory, also in a program that has called mlockall(MCL_FUTURE). */
-static void *sparse_map(uintptr_t at, size_t size, int flags)
-{
-	long got = agent_syscall(SYS_mmap, at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags,
-				 -1, 0);
-
-	if ((unsigned long)got > -4096ul)
-		return NULL;
-	agent_syscall(SYS_munlock, got, size);
-	agent_syscall(SYS_madvise, got, size, MADV_NOHUGEPAGE);
-	if ((at && (uintptr_t)got != at) || agent_syscall(SYS_mprotect, got, size, PROT_READ | PROT_WRITE)) {
-		agent_syscall(SYS_munmap, got, size);
-		return NULL;
-	}
-	return (void *)got;
-}
-
-static struct graph_piece *piece_map(const struct agent_thread *t, uintptr_t low)
-{
-	struct graph_piece *piece;
-	void *mirror;
-
-	if (low >> 47 || (is_own(t, low) && t->stack_high - low > DEEPEST) || room_make(PIECE + sizeof(*piece)))
-		return NULL;
-	mirror = sparse_map((uintptr_t)mirror_of(low) & -(uintptr_t)PIECE, PIECE, MAP_FIXED_NOREPLACE);
-	if (!mirror)
-		return NULL;
-	piece = sparse_map(0, sizeof(*piece), 0);
-	if (!piece) {
-		agent_syscall(SYS_munmap, mirror, PIECE);
-		return NULL;
-	}
-	/* The mirror stays in a core dump: a debugger needs it. */
-	agent_syscall(SYS_madvise, piece, sizeof(*piece), MADV_DONTDUMP);
-	return piece;
-}
-
-static struct graph_piece *piece_make(const struct agent_thread *t, uintptr_t low)
-{
-	struct graph_piece *piece;
-	bool refused;
-
-	if (agent_restricted() || agent_filtered() || !thread_lock())
-		return NULL;
-	piece = piece_find(low, &refused);
-	if (!piece && !refused) {
-		piece = piece_map(t, low);
-		piece_note(low, piece);
-		refused = !piece;
-	}
-	thread_unlock();
-	/* Relaxed: said once or twice. */
-	if (refused && !atomic_exchange_explicit(&refused_said, true, memory_order_relaxed))
-		agent_say("returns of functions cannot be traced: the addresses that it takes are used otherwise", 0);
-	return piece;
-}
-
-static inline uintptr_t max_of(uintptr_t a, uintptr_t b)
-{
-	return a > b ? a : b;
-}
-
-static inline uintptr_t min_of(uintptr_t a, uintptr_t b)
-{
-	return a < b ? a : b;
-}
-
-/* The short way from now on: a handler that comes in between finds none. */
-static void piece_use(struct agent_thread *t, struct graph_piece *piece, uintptr_t low)
-{
-	struct agent_graph *g = &t->graph;
-
-	g->size = 0;
-	atomic_signal_fence(memory_order_seq_cst);
-	g->piece = piece;
-	g->low = max_of(low, t->stack_low);
-	atomic_signal_fence(memory_order_seq_cst);
-	g->size = min_of(low + PIECE, t->stack_high) - g->low;
-}
-
-/* As the short way finds it; NULL: not in short. */
-static inline struct graph_piece *piece_short(const struct agent_thread *t, uintptr_t slot)
-{
-	/* In this order: a handler that comes in between may leave another one. */
-	struct graph_piece *piece = *(struct graph_piece *const volatile *)&t->graph.piece;
-
-	atomic_signal_fence(memory_order_seq_cst);
-	return __builtin_expect(slot - t->graph.low < t->graph.size, 1) ? piece : NULL;
-}
-
-static inline struct graph_piece *piece_of(struct agent_thread *t, uintptr_t slot, bool *refused)
-{
-	struct graph_piece *piece = piece_short(t, slot);
-
-	*refused = false;
-	if (__builtin_expect(piece != NULL, 1))
-		return piece;
-	piece = piece_find(slot & -(uintptr_t)PIECE, refused);
-	if (piece && is_own(t, slot))
-		piece_use(t, piece, slot & -(uintptr_t)PIECE);
-	return piece;
-}
-
-static inline struct graph_frame *frame_in(struct graph_piece *piece, uintptr_t slot)
-{
-	return &piece->frames[slot % PIECE / ALIGN];
-}
-
-/* The frame that the thread has of a slot; NULL: none. */
-static inline struct graph_frame *frame_of(struct agent_thread *t, uintptr_t slot)
-{
-	struct graph_piece *piece = piece_short(t, slot);
-	struct graph_frame *f;
-	bool refused;
-
-	/* Not by way of piece_of(): the thread keeps that of the stack it runs on. */
-	if (__builtin_expect(!piece, 0))
-		piece = slot ? piece_find(slot & -(uintptr_t)PIECE, &refused) : NULL;
-	f = piece ? frame_in(piece, slot) : NULL;
-	return f && f->id == frame_id(t, slot) ? f : NULL;
-}
-
-/* ---- M3: the function above ---- */
-
-/* Between the two there is nothing that one returns to. */
-static inline bool is_label(uintptr_t ret)
-{
-	return ret - (uintptr_t)graph_returned <= (uintptr_t)(graph_returned_late - graph_returned);
-}
-
-/* On a stack that is in use there: hooked, or just about to be. */
-static inline bool still_hooked(uintptr_t slot)
-{
-	uintptr_t ret = *(const uintptr_t *)slot;
-
-	return is_label(ret) || ret == *mirror_of(slot);
-}
-
-/* A slot and its frame; NULL: none. */
-struct above {
-	uintptr_t	slot;
-	struct graph_frame *f;
-};
-
-static struct above above_own(struct agent_thread *t, uintptr_t slot)
-{
-	struct graph_frame *f;
-
-	for (uintptr_t at = t->graph.top; at && is_own(t, at); at = f->up) {
-		f = frame_of(t, at);
-		if (!f)
-			break;
-		if (at > slot && still_hooked(at))
-			return (struct above){ at, f };
-	}
-	return (struct above){ 0 };
-}
-
-static struct above above_other(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot)
-{
-	struct graph_frame *f;
-
-	for (uintptr_t at = piece->inner[slot % PIECE / REGION]; at && at / REGION == slot / REGION; at = f->up) {
-		f = frame_of(t, at);
-		if (!f)
-			break;
-		if (at > slot)
-			return (struct above){ at, f };
-	}
-	return above_own(t, 0);
-}
-
-/* M4: whose tail call it is, else who called. */
-static struct above above_of(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot, bool tail)
-{
-	if (tail && frame_of(t, slot))
-		return (struct above){ slot, frame_in(piece, slot) };
-	return is_own(t, slot) ? above_own(t, slot) : above_other(t, piece, slot);
-}
-
-/* What a function has below one with that state; GRAPH_LONG, as all that is no mere depth: not the short way (entry.S). */
-static uint64_t state_below(uint64_t state)
-{
-	return state & (FRAME_IN_GRAPH | FRAME_NOTRACE) ? GRAPH_LONG : (uint32_t)state + 1ull;
-}
-
-/* A call at `slot` begins, or ends: then the one above is the innermost. */
-static void inner_set(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot, uintptr_t inner)
-{
-	const struct graph_frame *f;
-
-	if (!is_own(t, slot)) {
-		piece->inner[slot % PIECE / REGION] = inner / REGION == slot / REGION ? inner : 0;
-		return;
-	}
-	f = frame_of(t, inner);
-	t->graph.top = f ? inner : 0;
-	t->graph.state = f ? state_below(f->state) : 0;
-}
-
 /* ---- What keeps functions from being hooked ---- */
 
 static void refuse(const char *why)
@@ -430,9 +119,8 @@ void graph_dso(const char *name)
 
 int graph_error(void)
 {
-	/* Relaxed: both are never taken back. */
-	return atomic_load_explicit(&refused_all, memory_order_relaxed) ||
-	       atomic_load_explicit(&refused_said, memory_order_relaxed) ? -ENOTSUP : 0;
+	/* Relaxed: it is never taken back. */
+	return atomic_load_explicit(&refused_all, memory_order_relaxed) || piece_refused() ? -ENOTSUP : 0;
 }
 
 void graph_start(void)
@@ -537,38 +225,6 @@ static void profile_end(struct agent_thread *t, const struct graph_frame *f)
 	profile_emit(t, f, 0, ns);
 }
 
-/* ---- M4 ---- */
-
-static inline bool tail_is_full(const struct graph_frame *f)
-{
-	return f->state / FRAME_TAIL >= MOST_TAILS;
-}
-
-/* The frame of the function that jumped here is kept. -> how many wait then */
-static uint64_t tail_keep(struct graph_piece *piece, struct graph_frame *f)
-{
-	/* Relaxed: threads take different ones. */
-	uint64_t nr = atomic_fetch_add_explicit(&piece->next_tail, 1, memory_order_relaxed);
-	struct graph_tail *tail = &piece->tails[nr % TAILS];
-
-	tail->nr = nr;
-	tail->frame = *f;
-	f->tail = nr;
-	return f->state / FRAME_TAIL + 1;
-}
-
-/* The one that waits becomes the slot's; false: others have taken its place. */
-static bool tail_take(struct graph_piece *piece, struct graph_frame *f)
-{
-	const uint64_t nr = f->tail % TAIL_GROUP;
-	const struct graph_tail *tail = &piece->tails[nr % TAILS];
-
-	if (tail->nr != nr || tail->frame.id != f->id)
-		return false;
-	*f = tail->frame;
-	return true;
-}
-
 /* ---- Calls ---- */
 
 static bool is_left_out(const struct graph_config *c, uint64_t state)
@@ -627,18 +283,6 @@ static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_
 		return PATCH_HOOKED;
 	*at = (uintptr_t)graph_returned_late;
 	return PATCH_PASS;
-}
-
-static struct graph_piece *piece_known_or_made(struct agent_thread *t, uintptr_t slot)
-{
-	bool refused;
-	struct graph_piece *piece = piece_of(t, slot, &refused);
-
-	if (!piece && !refused)
-		piece = piece_make(t, slot & -(uintptr_t)PIECE);
-	if (!piece)
-		t->graph.overrun++;
-	return piece;
 }
 
 /* ---- Returns ---- */
@@ -831,7 +475,7 @@ uint32_t patch_hit_slow(struct site_call *c)
 	if (!(word & SITE_HOOKED) || atomic_load_explicit(&refused_all, memory_order_relaxed) ||
 	    (c->late && returns_elsewhere(table, ip)))
 		return PATCH_PASS;
-	piece = piece_known_or_made(t, (uintptr_t)c->slot);
+	piece = piece_make(t, (uintptr_t)c->slot);
 	if (!piece)
 		return PATCH_PASS;
 	return hook(t, piece, c->slot, word, ip + table->delta, c->late);

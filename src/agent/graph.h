@@ -41,7 +41,10 @@ static inline const void *site_call_frame(const struct site_call *c)
 	return &c->next;
 }
 
-/* What entry.S calls where it does not go the short way. From SLOW on it is to call patch_hit_slow() with all registers saved. */
+/*
+ * What entry.S calls where it does not go the short way. From SLOW on it is to
+ * call patch_hit_slow() with all registers saved.
+ */
 enum {
 	PATCH_PASS,
 	PATCH_HOOKED,

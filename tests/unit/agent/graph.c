@@ -584,7 +584,7 @@ static void switched_beside_threads(void **state)
 
 /* ---- Damage ---- */
 
-/* In a child: the way of an entry leads nowhere. -> whether the functions do what they did, and nothing is traced any more */
+/* In a child: the way of an entry leads nowhere. -> the functions do what they did, and nothing is traced any more */
 static bool survives(uint32_t entry)
 {
 	struct agent_way *way;
