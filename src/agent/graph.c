@@ -343,12 +343,13 @@ uintptr_t graph_leave(uintptr_t *at, uint64_t retval)
 	struct graph_frame *f;
 	bool refused;
 
-	piece = t ? piece_of(t, slot, &refused) : NULL;
+	/* Of a child of fork() that has had no hit yet the thread is not to be written. */
+	piece = t && t->slot ? piece_of(t, slot, &refused) : NULL;
 	f = piece ? frame_in(piece, slot) : NULL;
 	if (!f || f->id != frame_id(t, slot))
 		return *mirror_of(slot);
 	r = exit_of(t, f, retval);
-	if ((f->mask || (f->state & FRAME_PROFILED)) && t->slot && !exit_short(t, f, &r)) {
+	if ((f->mask || (f->state & FRAME_PROFILED)) && !exit_short(t, f, &r)) {
 		exit_long(t, f, &r);
 		if (f->state & FRAME_PROFILED)
 			profile_end(t, f);
