@@ -239,7 +239,7 @@ AGENT_API unsigned int agent_regions(struct agent_region out[AGENT_REGIONS]);
 /* By how much RLIMIT_AS was raised for all that is the agent's. */
 AGENT_API uint64_t agent_mapped(void);
 
-/* Before vfork(): a ring for the child that runs on the thread's slot. Waits for the server, 100 ms at most. */
+/* Before vfork(): a ring for the child that runs on the thread's slot. Waits for the server, a second at most. */
 AGENT_API void agent_thread_lend(struct agent_thread *t);
 /* The thread has a new name (prctl, pthread_setname_np). */
 AGENT_API void agent_thread_renamed(struct agent_thread *t);

@@ -23,7 +23,7 @@
 #include "plane/arch/ring_commit.h"
 #include "plane/ring.h"
 
-enum { RETRY_TICKS = 1 << 28, LEASE_WAIT_MS = 100, MAX_KEY = 32 };
+enum { RETRY_TICKS = 1 << 28, LEASE_WAIT_SHORT_MS = 5, MAX_KEY = 32 };
 
 __thread struct agent_self agent_self;
 
@@ -119,42 +119,46 @@ static struct slot *slot_take(uint32_t tid)
 	return slot || err != -ECONNREFUSED ? slot : slot_inherit(tid);
 }
 
-/* A thread without restartable sequences has rings of its own (R12), which the server makes. */
-static void lease_await(struct slot *slot)
-{
-	struct timespec pause = { .tv_nsec = 1000000 };
-	/* Acquire, here and below: pairs with the release in ring_lease_give(). */
-	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_acquire);
-
-	if ((uint32_t)lease || (rseq_cpu() >= 0 && !(lease & RING_LEASE_ONLY)))
-		return;
-	/* Pairs with the acquire in ring_leases_serve(). */
-	atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
-	for (int i = 0; i < LEASE_WAIT_MS; i++) {
-		if ((uint32_t)atomic_load_explicit(&slot->lease, memory_order_acquire))
-			return;
-		agent_syscall(SYS_nanosleep, &pause, 0);
-	}
-}
-
-/* Without a server it is waited for once and not again. */
-void agent_thread_lend(struct agent_thread *t)
+/*
+ * Asks the server for a ring of the slot's own and waits for it. Once in vain
+ * (there may be no server any more) it is not waited for long again, until one comes.
+ */
+static void lease_await(struct slot *slot, uint64_t lease)
 {
 	static _Atomic bool in_vain;
 	struct timespec pause = { .tv_nsec = 1000000 };
-	uint64_t lease = atomic_load_explicit(&t->slot->lease, memory_order_relaxed);
+	/* Relaxed: it only says how long to wait. */
+	int limit = atomic_load_explicit(&in_vain, memory_order_relaxed) ? LEASE_WAIT_SHORT_MS : AGENT_WAIT_MS;
+	bool got = false;
 
-	if ((uint32_t)lease || atomic_load_explicit(&in_vain, memory_order_relaxed))
-		return;
 	/* Pairs with the acquire in ring_leases_serve(). */
-	atomic_store_explicit(&t->slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
-	for (int i = 0; i < LEASE_WAIT_MS; i++) {
+	atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
+	for (int i = 0; i < limit && !got; i++) {
 		/* Acquire: pairs with the release in ring_lease_give(). */
-		if ((uint32_t)atomic_load_explicit(&t->slot->lease, memory_order_acquire))
-			return;
-		agent_syscall(SYS_nanosleep, &pause, 0);
+		got = (uint32_t)atomic_load_explicit(&slot->lease, memory_order_acquire);
+		if (!got)
+			agent_syscall(SYS_nanosleep, &pause, 0);
 	}
-	atomic_store_explicit(&in_vain, true, memory_order_relaxed);
+	atomic_store_explicit(&in_vain, !got, memory_order_relaxed);
+}
+
+/* A thread without restartable sequences has rings of its own (R12), which the server makes. */
+static void lease_take(struct slot *slot)
+{
+	/* Acquire: pairs with the release in ring_lease_give(). */
+	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_acquire);
+
+	if (!(uint32_t)lease && (rseq_cpu() < 0 || (lease & RING_LEASE_ONLY)))
+		lease_await(slot, lease);
+}
+
+void agent_thread_lend(struct agent_thread *t)
+{
+	/* Acquire: pairs with the release in ring_lease_give(). */
+	uint64_t lease = atomic_load_explicit(&t->slot->lease, memory_order_acquire);
+
+	if (!(uint32_t)lease)
+		lease_await(t->slot, lease);
 }
 
 /* ---- The log of tasks ---- */
@@ -221,7 +225,7 @@ static struct agent_thread *thread_make(struct slot *slot, uint32_t tid)
 	t->tgid = attach_pid((uint32_t)agent_syscall(SYS_getpid));
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
 	t->cpu = cpu_word();
-	lease_await(slot);
+	lease_take(slot);
 	stack_bounds(t);
 	t->slot = slot;
 	/* Which thread made it is not known: the first of its process, or of the one that made the process. */
