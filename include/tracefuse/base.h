@@ -28,6 +28,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The functions of these headers are none of the program's own: the function tracers have no place in them. */
+#if __has_attribute(patchable_function_entry)
+#define TF_NOTRACE_ __attribute__((no_instrument_function, patchable_function_entry(0, 0)))
+#else
+#define TF_NOTRACE_ __attribute__((no_instrument_function))
+#endif
+
 #ifndef TRACEFUSE_DISABLED
 
 #ifdef __cplusplus
@@ -164,13 +171,13 @@ extern void tf_dso_opened_(struct tf_dso *dso, struct tf_event **events, struct 
 	__attribute__((weak, visibility("default")));
 extern void tf_dso_closed_(struct tf_dso *dso) __attribute__((weak, visibility("default")));
 
-__attribute__((weak, visibility("hidden"), constructor)) void tf_dso_begin_(void)
+TF_NOTRACE_ __attribute__((weak, visibility("hidden"), constructor)) void tf_dso_begin_(void)
 {
 	if (tf_dso_opened_ && !tf_dso_.told)
 		tf_dso_opened_(&tf_dso_, __start_tf_events, __stop_tf_events, __start_tf_enums, __stop_tf_enums);
 }
 
-__attribute__((weak, visibility("hidden"), destructor)) void tf_dso_end_(void)
+TF_NOTRACE_ __attribute__((weak, visibility("hidden"), destructor)) void tf_dso_end_(void)
 {
 	if (tf_dso_closed_)
 		tf_dso_closed_(&tf_dso_);

@@ -84,18 +84,18 @@
 /* What passes/fill.h needs. */
 #define TF_CPUMASK_BITS_ 1024	/* of a cpu_set_t */
 
-static inline __attribute__((unused)) size_t tf_bitmask_longs_(size_t nr_bits)
+static inline TF_NOTRACE_ __attribute__((unused)) size_t tf_bitmask_longs_(size_t nr_bits)
 {
 	return (nr_bits + 8 * sizeof(long) - 1) / (8 * sizeof(long));
 }
 
-static inline __attribute__((unused)) size_t tf_text_size_(const char *text)
+static inline TF_NOTRACE_ __attribute__((unused)) size_t tf_text_size_(const char *text)
 {
 	return (text ? strlen(text) : sizeof("(null)") - 1) + 1;
 }
 
 /* len counts the 0 behind the text. */
-static inline __attribute__((unused)) void tf_text_assign_(char *to, size_t len, const char *from)
+static inline TF_NOTRACE_ __attribute__((unused)) void tf_text_assign_(char *to, size_t len, const char *from)
 {
 	if (!len)
 		return;
@@ -107,7 +107,7 @@ static inline __attribute__((unused)) void tf_text_assign_(char *to, size_t len,
 }
 
 /* args is a va_list *, as in the kernel. */
-static inline __attribute__((unused)) size_t tf_vstring_size_(const char *format, va_list *args)
+static inline TF_NOTRACE_ __attribute__((unused)) size_t tf_vstring_size_(const char *format, va_list *args)
 {
 	va_list copy;
 	int n;
@@ -118,7 +118,7 @@ static inline __attribute__((unused)) size_t tf_vstring_size_(const char *format
 	return n < 0 ? 1 : (size_t)n + 1;
 }
 
-static inline __attribute__((unused)) void tf_vstring_assign_(char *to, size_t len, const char *format, va_list *args)
+static inline TF_NOTRACE_ __attribute__((unused)) void tf_vstring_assign_(char *to, size_t len, const char *format, va_list *args)
 {
 	va_list copy;
 
@@ -138,7 +138,7 @@ static inline __attribute__((unused)) void tf_vstring_assign_(char *to, size_t l
 
 #define TF_DECLARE_(name_, proto_, args_, cond_)						\
 	TF_C_ __attribute__((visibility("hidden"))) struct tf_event tf_event_##name_;		\
-	TF_C_ __attribute__((visibility("hidden"))) void tf_emit_##name_(proto_);		\
+	TF_C_ TF_NOTRACE_ __attribute__((visibility("hidden"))) void tf_emit_##name_(proto_);	\
 	static inline __attribute__((always_inline, unused)) void trace_##name_(proto_)		\
 	{											\
 		if (tf_armed_(&tf_event_##name_) && (cond_))					\

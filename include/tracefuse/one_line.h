@@ -266,7 +266,7 @@
 
 enum { TF_TEXT_MAX = 1000 };
 
-static inline __attribute__((unused)) uint32_t tf_text_len_(const char *text)
+static inline TF_NOTRACE_ __attribute__((unused)) uint32_t tf_text_len_(const char *text)
 {
 	uint32_t n = 0;
 
@@ -277,7 +277,7 @@ static inline __attribute__((unused)) uint32_t tf_text_len_(const char *text)
 	return n + 1;
 }
 
-static inline __attribute__((unused)) void tf_text_put_(void *record, uint32_t at, uint32_t len, const char *text)
+static inline TF_NOTRACE_ __attribute__((unused)) void tf_text_put_(void *record, uint32_t at, uint32_t len, const char *text)
 {
 	char *out = (char *)record + at;
 
@@ -305,12 +305,12 @@ template <> struct tf_type_<float>;		/* floating point cannot be recorded */
 template <> struct tf_type_<double>;
 template <> struct tf_type_<long double>;
 
-static inline const char *tf_text_of_(const char *text) { return text; }
-static inline const char *tf_text_of_(char *text) { return text; }
-template <typename T> static inline const char *tf_text_of_(T) { return nullptr; }
-static inline uint32_t tf_store_(const char *, uint32_t place) { return place; }
-static inline uint32_t tf_store_(char *, uint32_t place) { return place; }
-template <typename T> static inline T tf_store_(T value, uint32_t) { return value; }
+static inline TF_NOTRACE_ const char *tf_text_of_(const char *text) { return text; }
+static inline TF_NOTRACE_ const char *tf_text_of_(char *text) { return text; }
+template <typename T> static inline TF_NOTRACE_ const char *tf_text_of_(T) { return nullptr; }
+static inline TF_NOTRACE_ uint32_t tf_store_(const char *, uint32_t place) { return place; }
+static inline TF_NOTRACE_ uint32_t tf_store_(char *, uint32_t place) { return place; }
+template <typename T> static inline TF_NOTRACE_ T tf_store_(T value, uint32_t) { return value; }
 
 }
 
@@ -357,7 +357,7 @@ template <typename T> static inline T tf_store_(T value, uint32_t) { return valu
 		each_(TF_MEMBER_, id_, ##__VA_ARGS__) \
 	} __attribute__((may_alias)); \
 	TF_EXTERN_C_ TF_WEAK_ struct tf_event tf_event_##id_; \
-	TF_EXTERN_C_ TF_WEAK_ void tf_emit_##id_ params_; /* for -Wmissing-prototypes */ \
+	TF_EXTERN_C_ TF_WEAK_ TF_NOTRACE_ void tf_emit_##id_ params_; /* for -Wmissing-prototypes */ \
 	TF_EXTERN_C_ TF_WEAK_ __attribute__((noinline)) void tf_emit_##id_ params_ \
 	{ \
 		struct tf_raw_##id_ *tf_rec; \

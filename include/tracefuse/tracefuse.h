@@ -50,7 +50,7 @@ int tf_attach(const char *session);
 #ifndef TRACEFUSE_DISABLED
 
 /* 1: the process is in a session, 0: it is not. */
-static inline __attribute__((unused)) int tf_attached(void)
+static inline TF_NOTRACE_ __attribute__((unused)) int tf_attached(void)
 {
 	return tf_dso_.ops ? tf_dso_.ops->attached() : 0;
 }
@@ -61,7 +61,7 @@ static inline __attribute__((unused)) int tf_attached(void)
  * most. A newline is added where there is none. Returns the bytes recorded, 0
  * when nothing is recorded. In a signal handler only %d, %u, %x, %p, %c and %s.
  */
-static __attribute__((unused, noinline, format(printf, 1, 2))) int tf_printk(const char *format, ...)
+static TF_NOTRACE_ __attribute__((unused, noinline, format(printf, 1, 2))) int tf_printk(const char *format, ...)
 {
 	va_list args;
 	int n = 0;
@@ -78,14 +78,14 @@ static __attribute__((unused, noinline, format(printf, 1, 2))) int tf_printk(con
  * A text as if it were written to trace_marker; 4,000 bytes at most, the rest
  * is cut off. Returns the bytes recorded, 0 when nothing is recorded.
  */
-static __attribute__((unused, noinline)) int tf_marker(const char *text)
+static TF_NOTRACE_ __attribute__((unused, noinline)) int tf_marker(const char *text)
 {
 	if (__builtin_expect(tf_dso_.ops == NULL, 1))
 		return 0;
 	return tf_dso_.ops->marker(__builtin_return_address(0), text, __builtin_strlen(text));
 }
 
-static __attribute__((unused, noinline)) void tf_critical_(int on, const void *ip, const void *site, const void *frame)
+static TF_NOTRACE_ __attribute__((unused, noinline)) void tf_critical_(int on, const void *ip, const void *site, const void *frame)
 {
 	if (tf_dso_.ops->size >= offsetof(struct tf_ops, critical) + sizeof(tf_dso_.ops->critical))
 		tf_dso_.ops->critical(on, ip, site, frame);
@@ -97,13 +97,13 @@ static __attribute__((unused, noinline)) void tf_critical_(int on, const void *i
  * preemptirqsoff keep the longest of them all. Each start has its stop; those
  * inside another one do not count. Nothing happens while no such tracer is on.
  */
-static __attribute__((unused, noinline)) void tf_critical_start(void)
+static TF_NOTRACE_ __attribute__((unused, noinline)) void tf_critical_start(void)
 {
 	if (__builtin_expect(tf_dso_.ops != NULL, 0))
 		tf_critical_(1, (const void *)tf_critical_start, __builtin_return_address(0), __builtin_frame_address(0));
 }
 
-static __attribute__((unused, noinline)) void tf_critical_stop(void)
+static TF_NOTRACE_ __attribute__((unused, noinline)) void tf_critical_stop(void)
 {
 	if (__builtin_expect(tf_dso_.ops != NULL, 0))
 		tf_critical_(0, (const void *)tf_critical_stop, __builtin_return_address(0), __builtin_frame_address(0));

@@ -55,7 +55,7 @@
 
 /* What is beyond the largest record is refused by reserve(). */
 #define DECLARE_EVENT_CLASS(name, proto, args, tstruct, assign, print)			\
-	static __attribute__((unused)) void						\
+	static TF_NOTRACE_ __attribute__((unused)) void					\
 	tf_fill_##name(const struct tf_event *tf_event, const void *tf_frame, proto)	\
 	{										\
 		char tf_stack[TF_RECORD_STACK] __attribute__((aligned(16)));		\
