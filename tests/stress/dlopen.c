@@ -201,8 +201,10 @@ static int server(const char *self, const char *agent, char **names)
 	int status = 1;
 	pid_t pid;
 
-	if (session_create(NULL, &params, &session) || pthread_create(&thread, NULL, serve, NULL))
+	if (session_create(NULL, &params, &session))
 		die("no session");
+	if (pthread_create(&thread, NULL, serve, NULL))
+		die("no thread");
 	plane_instance(session_plane(session), 0)->tracing_on = 1;
 	control = session_config(session, session_header(session)->sites, sizeof(*control));
 	counted = group_make();
