@@ -110,7 +110,8 @@ def switched(program):
     work = os.environ['XDG_RUNTIME_DIR']
     files = os.path.join(work, 'files')
     os.makedirs(files, exist_ok=True)
-    p = subprocess.Popen([TRACEFUSE, 'run', '-q', '--mount', files, '--', os.path.join(HERE, program)],
+    p = subprocess.Popen([TRACEFUSE, 'run', '-q', '--session', 'bench', '--mount', files, '--',
+                          os.path.join(HERE, program)],
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     times = {'on': [], 'off': []}
     try:
@@ -132,6 +133,8 @@ def switched(program):
     finally:
         p.stdin.close()
         p.wait(timeout=30)
+        # A session that is mounted outlives its program.
+        subprocess.run([TRACEFUSE, 'sessions', '--end', 'bench'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return times
 
 
