@@ -177,6 +177,8 @@ void agent_sandboxed(const void *filter)
 {
 	/* Relaxed, as below. */
 	atomic_store_explicit(&agent.filtered, true, memory_order_relaxed);
+	if (filter)
+		atomic_store_explicit(&agent.all_filtered, true, memory_order_relaxed);
 	if (!filter)
 		agent_thread_silence();		/* strict mode: read, write and exit, and no time stamp counter */
 	else if (!filter_permits(filter))

@@ -11,9 +11,14 @@
  *     is in no hit; it calls nothing of libc. All its signals are blocked.
  * S3  What is known of DSOs is written under sites_lock(), by the task or by who loads and unloads.
  *     A child of fork() has it as its parent left it: its text is the parent's.
+ * S4  A process ends when its last thread does, by exit_group() or one by one with SYS_exit, which is all that
+ *     a seccomp sandbox may allow. The task must not be what is left then: once a second it looks at the word
+ *     that the kernel clears when the first thread has ended, and only after that at the number of threads.
+ *     The status of such a process is that of its last thread; of the task's it is made the first thread's.
  */
 #include <cpuid.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -21,12 +26,15 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include "agent/graph.h"
 #include "agent/sites_state.h"
 #include "agent/syscall.h"
 
 enum {
 	TASK_STACK = 65536,
+	/* fields of /proc/PID/stat */
+	STAT_STATE = 3, STAT_THREADS = 20, STAT_EXIT_CODE = 52,
 	TASK_FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
 		     CLONE_SETTLS,
 };
@@ -238,6 +246,75 @@ static void attach_and_obey(uint32_t command)
 		atomic_store_explicit(&sites.command, command, memory_order_relaxed);
 }
 
+/* ---- S4 ---- */
+
+static const uint32_t *leader_tid;	/* the first thread's: 0 when it has ended; NULL: not known */
+
+static void leader_look(void)
+{
+	leader_tid = NULL;
+	if (agent_syscall(SYS_gettid) == agent_syscall(SYS_getpid))
+		agent_syscall(SYS_prctl, PR_GET_TID_ADDRESS, &leader_tid);
+}
+
+/* Of a line of /proc/PID/stat: field number nr, which is behind the name. */
+static const char *stat_field(const char *text, unsigned int nr)
+{
+	const char *at = text;
+
+	for (const char *c = text; *c; c++)
+		at = *c == ')' ? c : at;
+	for (unsigned int field = 2; *at && field < nr; at++)
+		field += *at == ' ';
+	return at;
+}
+
+static unsigned int number_at(const char *text)
+{
+	unsigned int n = 0;
+
+	for (; *text >= '0' && *text <= '9'; text++)
+		n = n * 10 + (unsigned int)(*text - '0');
+	return n;
+}
+
+/* Ends the task, and the process with it, where nobody else is left: as the kernel says that the first thread has. */
+static void leave_last(void)
+{
+	char text[1024];
+	long fd = agent_syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC), n;
+
+	if (fd < 0)
+		return;
+	n = agent_syscall(SYS_read, fd, text, sizeof(text) - 1);
+	agent_syscall(SYS_close, fd);
+	text[n > 0 ? n : 0] = '\0';
+	if (*stat_field(text, STAT_STATE) == 'Z' && number_at(stat_field(text, STAT_THREADS)) == 2)
+		agent_syscall(SYS_exit, number_at(stat_field(text, STAT_EXIT_CODE)) >> 8);
+}
+
+static void leave_if_last(void)
+{
+	if (!leader_tid || __atomic_load_n(leader_tid, __ATOMIC_RELAXED))
+		return;
+	/* In the program's own filter the task may do little, and has nothing to do. Relaxed: as agent_filtered(). */
+	if (atomic_load_explicit(&agent.all_filtered, memory_order_relaxed))
+		agent_syscall(SYS_exit, 0);
+	leave_last();
+}
+
+/* Until there is a command. False: there will be none. */
+static bool command_await(const struct site_control *c, uint32_t command)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	long err = agent_syscall(SYS_futex, &c->command, FUTEX_WAIT, command, &second);
+
+	if (err == -ETIMEDOUT)
+		leave_if_last();
+	/* Memory that is gone: nothing will come any more. */
+	return err != -EFAULT;
+}
+
 static void task(void)
 {
 	const struct site_control *c = control();
@@ -249,8 +326,7 @@ static void task(void)
 		uint32_t command = atomic_load_explicit(&c->command, memory_order_relaxed);
 
 		if (command == done) {
-			/* Memory that is gone: nothing will come any more. */
-			if (agent_syscall(SYS_futex, &c->command, FUTEX_WAIT, command, 0) == -EFAULT)
+			if (!command_await(c, command))
 				break;
 		} else if (!agent_attached()) {
 			attach_and_obey(command);
@@ -286,8 +362,10 @@ static long task_make(void (*fn)(void))
 /* With signals blocked, which it inherits. */
 static void task_begin(void)
 {
-	if (!agent.here->has_task)
-		agent.here->has_task = task_make(task) > 0;
+	if (agent.here->has_task)
+		return;
+	leader_look();
+	agent.here->has_task = task_make(task) > 0;
 }
 
 static bool any_known(void)

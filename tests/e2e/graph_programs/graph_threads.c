@@ -3,6 +3,7 @@
  * graph_threads.c - threads and processes that end or begin in the middle of functions: pthread_exit, cancellation, fork, vfork
  */
 #define _GNU_SOURCE
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -11,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -284,11 +287,54 @@ static void run_clone(void)
 	printf("clone %d %ld\n", total, sum);
 }
 
+/* ---- The last thread ends by SYS_exit: then the process has ended, with the first one's status ---- */
+
+NO static void *ends_last(void *arg)
+{
+	usleep(20000 + (useconds_t)work(5));
+	syscall(SYS_exit, work(7));
+	return arg;
+}
+
+NO static void ends_in_sandbox(void)
+{
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	syscall(SYS_exit, work(6));
+}
+
+NO static void ends_first(void)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, ends_last, NULL);
+	syscall(SYS_exit, work(7));
+}
+
+static void run_last(void)
+{
+	static void (*const ends[])(void) = { ends_in_sandbox, ends_first };
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		int status = -1;
+		pid_t pid;
+
+		fflush(stdout);
+		pid = fork();
+		if (!pid) {
+			alarm(20);
+			ends[i]();
+		}
+		waitpid(pid, &status, 0);
+		printf("last %zu: status %x\n", i, (unsigned int)status);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void); } modes[] = {
 		{ "exit", run_exit }, { "cancel", run_cancel }, { "async", run_async }, { "many", run_many },
-		{ "fork", run_fork }, { "vfork", run_vfork }, { "spawn", run_spawn }, { "clone", run_clone } };
+		{ "fork", run_fork }, { "vfork", run_vfork }, { "spawn", run_spawn }, { "clone", run_clone },
+		{ "last", run_last } };
 
 	self = argv[0];
 	if (argc > 1 && !strcmp(argv[1], "child"))
