@@ -228,6 +228,9 @@ AGENT_API void agent_thread_silence(void);
 /* The program has set a system call filter of its own since it began. */
 AGENT_API bool agent_filtered(void);
 
+/* A handler begins on the thread's alternate stack: it may be too small for what is slow. */
+AGENT_API void agent_alternate_stack(uintptr_t low, uint64_t size);
+
 /* Memory that the program has not asked for, but which the kernel counts and locks as its own. */
 enum { AGENT_REGIONS = 3 };
 struct agent_region {

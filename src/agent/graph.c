@@ -47,6 +47,7 @@
 #include "agent/syscall.h"
 #include "agent/x86_64/emit.h"
 #include "plane/arch/counter.h"
+#include "plane/program.h"
 
 enum {
 	SHADOW_STACK_STATUS = 0x5005,	/* of arch_prctl() */
@@ -100,6 +101,9 @@ struct graph_exit_record {
 };
 
 enum { ENTRY_SIZE = 20 };
+
+/* Bytes of stack for a hit; for what is slow: the extended state is 2,816 of them; a thread's first hit attaches besides. */
+enum { HIT_ROOM = 1536, SLOW_ROOM = 4224, FIRST_ROOM = 5632 };
 
 /* ---- What keeps functions from being hooked ---- */
 
@@ -406,6 +410,19 @@ static bool returns_elsewhere(const struct site_table *table, uintptr_t ip)
 	return false;
 }
 
+static uint32_t missed(struct agent_thread *t)
+{
+	if (t && t->slot)
+		hit_miss(t->slot);
+	return PATCH_PASS;
+}
+
+/* With all registers saved, where the stack has room for that: a handler's may not, and the call is missed. */
+static __attribute__((noinline)) uint32_t slowly(struct agent_thread *t, const uintptr_t *slot, uint32_t how)
+{
+	return stack_has_room((uintptr_t)slot, t ? SLOW_ROOM : FIRST_ROOM) ? how : missed(t);
+}
+
 /* Behind the function event. */
 static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word, uint64_t func, bool late)
 {
@@ -418,7 +435,7 @@ static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word
 	piece = piece_of(t, (uintptr_t)slot, &refused);
 	if (!piece) {
 		t->graph.overrun += refused;
-		return refused ? PATCH_PASS : PATCH_SLOW_GRAPH;
+		return refused ? PATCH_PASS : slowly(t, slot, PATCH_SLOW_GRAPH);
 	}
 	return hook(t, piece, slot, word, func, late);
 }
@@ -437,14 +454,16 @@ static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d,
 	if (__builtin_expect(!word, 0))
 		return PATCH_PASS;
 	if (__builtin_expect(!t || !t->slot, 0))
-		return is_on() ? PATCH_SLOW : PATCH_PASS;
+		return is_on() ? slowly(NULL, slot, PATCH_SLOW) : PATCH_PASS;
 	if (__builtin_expect(t->busy, 0))
 		return PATCH_PASS;
+	if (__builtin_expect(t->flags & AGENT_HANDLER, 0) && !stack_has_room((uintptr_t)slot, HIT_ROOM))
+		return missed(t);
 	if (!(word & SITE_HOOKED))
-		return function_emit(t, table, word, ip, graph_true(slot)) ? PATCH_PASS : PATCH_SLOW;
+		return function_emit(t, table, word, ip, graph_true(slot)) ? PATCH_PASS : slowly(t, slot, PATCH_SLOW);
 	if (is_armed((word & SITE_GROUP) + GROUP_FUNCTION) &&
 	    __builtin_expect(!function_emit(t, table, word, ip, graph_true(slot)), 0))
-		return PATCH_SLOW;
+		return slowly(t, slot, PATCH_SLOW);
 	if (is_outside(t, (uintptr_t)slot, word) || (late && returns_elsewhere(table, ip)))
 		return PATCH_PASS;
 	return hook_long(t, slot, word, ip + table->delta, late);

@@ -100,3 +100,16 @@ uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, ui
 	}
 	return nr;
 }
+
+void agent_alternate_stack(uintptr_t low, uint64_t size)
+{
+	agent_self.alt_low = low;
+	agent_self.alt_high = low + size;
+}
+
+bool stack_has_room(uintptr_t sp, size_t bytes)
+{
+	uintptr_t left = sp - agent_self.alt_low;
+
+	return left >= agent_self.alt_high - agent_self.alt_low || left >= bytes;
+}

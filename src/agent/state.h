@@ -90,6 +90,7 @@ struct agent_self {
 	uint64_t	signals;	/* blocked before the slow path */
 	uint8_t		first;		/* in the slow path */
 	uint8_t		leaving;	/* rounds of destructors */
+	uintptr_t	alt_low, alt_high;	/* the alternate stack that its last handler ran on */
 };
 
 extern __thread struct agent_self agent_self __attribute__((tls_model("initial-exec")));
@@ -156,6 +157,9 @@ void stack_bounds(struct agent_thread *t);
 bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t sp);
 /* The callers of the function with this frame, as addresses of the session. -> how many */
 uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t max);
+
+/* Whether there are so many bytes below sp, as far as one knows: of alternate stacks, the small ones. Async-signal-safe. */
+bool stack_has_room(uintptr_t sp, size_t bytes);
 
 /* ---- dso.c ---- */
 

@@ -236,6 +236,8 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 	if (agent_guard_handler(sig) && agent_guard_takes(sig, info, context))
 		return;
 	running_push(uc, frame);
+	if (frame - (uintptr_t)uc->uc_stack.ss_sp < uc->uc_stack.ss_size)
+		agent_alternate_stack((uintptr_t)uc->uc_stack.ss_sp, uc->uc_stack.ss_size);
 	off = handler_mask_full(&actions[n], sig, uc);
 	t = masked_thread(off);
 	if (t) {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -329,12 +330,47 @@ static void run_last(void)
 	}
 }
 
+/* ---- Handlers on alternate stacks that are hardly large enough for them ---- */
+
+NO static void small_handler(int sig)
+{
+	sum += work(3) + sig;
+}
+
+NO static void on_small_stack(size_t size)
+{
+	char *stack = malloc(size);
+	const stack_t st = { .ss_sp = stack, .ss_size = size };
+	struct sigaction sa = { .sa_handler = small_handler, .sa_flags = SA_ONSTACK };
+
+	sigaltstack(&st, NULL);
+	sigaction(SIGUSR1, &sa, NULL);
+	for (int i = 0; i < 20; i++)
+		raise(SIGUSR1);
+	exit((int)(sum & 0x7f));
+}
+
+static void run_small(void)
+{
+	for (size_t more = 512; more < 8192; more += 512) {
+		int status = -1;
+		pid_t pid;
+
+		fflush(stdout);
+		pid = fork();
+		if (!pid)
+			on_small_stack(getauxval(AT_MINSIGSTKSZ) + more);
+		waitpid(pid, &status, 0);
+		printf("small %zu: status %x\n", more, (unsigned int)status);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void); } modes[] = {
 		{ "exit", run_exit }, { "cancel", run_cancel }, { "async", run_async }, { "many", run_many },
 		{ "fork", run_fork }, { "vfork", run_vfork }, { "spawn", run_spawn }, { "clone", run_clone },
-		{ "last", run_last } };
+		{ "last", run_last }, { "small", run_small } };
 
 	self = argv[0];
 	if (argc > 1 && !strcmp(argv[1], "child"))
