@@ -24,14 +24,12 @@
 #include "plane/ring.h"
 #include "session/attach.h"
 #include "session/session.h"
+#include "own_server.h"
 #include "graph_fixture.h"
 
 enum { SITES = 256, GROUP = LAYOUT_GROUPS_AT, WAIT_MS = 5000, RING_BYTES = 8 << 20, TEXT = 4096 };
 
-static struct session *session;
 static struct instance_state *inst;
-static pthread_t server;
-static _Atomic int stop;
 static struct site_control *control;
 static struct program_tables *tables;
 
@@ -51,27 +49,6 @@ enum { PROGRAMS = sizeof(programs) / sizeof(programs[0]) };
 static long expected[PROGRAMS];
 
 /* ---- The session ---- */
-
-static void *serve(void *arg)
-{
-	while (!stop) {
-		attach_serve(session);
-		usleep(500);
-	}
-	return NULL;
-}
-
-static data_ref buffer_new(void)
-{
-	uint32_t nr_cpus = session_header(session)->nr_cpus;
-	uint64_t bytes[LAYOUT_MAX_CPUS];
-	data_ref out;
-
-	for (uint32_t i = 0; i < nr_cpus; i++)
-		bytes[i] = RING_BYTES;
-	assert_int_equal(buffer_create(session, 0, nr_cpus, 4096, bytes, 1, true, &out), 0);
-	return out;
-}
 
 static void arm(uint32_t entry, uint32_t event, bool on)
 {
@@ -99,7 +76,7 @@ static int set_up(void **state)
 	inst = plane_instance(session_plane(session), 0);
 	memset(inst->cpumask, 0xff, sizeof(inst->cpumask));
 	for (int i = 0; i < 2; i++)
-		session_publish(session, &inst->buffers[i], buffer_new());
+		session_publish(session, &inst->buffers[i], buffer_new(RING_BYTES));
 	inst->tracing_on = 1;
 	arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, true);
 	arm(LAYOUT_GRAPH_EXIT, LAYOUT_GRAPH_EXIT_ID, true);
@@ -459,7 +436,7 @@ static void returns_go_where_their_entries_are(void **state)
 		config_ref ref = session_config_alloc(session, size);
 		struct plan *plan = session_config(session, ref, size);
 
-		session_publish(session, &other->buffers[i], buffer_new());
+		session_publish(session, &other->buffers[i], buffer_new(RING_BYTES));
 		*plan = (struct plan){ .event_id = events[i], .nr_arms = 2, .size = (uint32_t)size };
 		for (uint32_t k = 0; k < 2; k++)
 			((struct arm *)(plan + 1))[k] = (struct arm){ .instance = k, .flags = ARM_RECORD };

@@ -15,36 +15,13 @@
 #include "plane/ring.h"
 #include "session/attach.h"
 #include "session/session.h"
+#include "own_server.h"
 
 enum { RING_BYTES = 1 << 16, THREADS = 4, SECTIONS = 20000 };
 
-static struct session *session;
 static struct instance_state *inst;
 static struct section_control *control;
 static struct section_log *reports;
-static pthread_t server;
-static _Atomic int stop;
-
-static void *serve(void *arg)
-{
-	while (!stop) {
-		attach_serve(session);
-		usleep(500);
-	}
-	return NULL;
-}
-
-static data_ref buffer_new(void)
-{
-	uint32_t nr_cpus = session_header(session)->nr_cpus;
-	uint64_t bytes[LAYOUT_MAX_CPUS];
-	data_ref out;
-
-	for (uint32_t i = 0; i < nr_cpus; i++)
-		bytes[i] = RING_BYTES;
-	assert_int_equal(buffer_create(session, 0, nr_cpus, 4096, bytes, 1, true, &out), 0);
-	return out;
-}
 
 static int set_up(void **state)
 {
@@ -54,7 +31,7 @@ static int set_up(void **state)
 		return -1;
 	inst = plane_instance(session_plane(session), 0);
 	for (int i = 0; i < 2; i++)
-		session_publish(session, &inst->buffers[i], buffer_new());
+		session_publish(session, &inst->buffers[i], buffer_new(RING_BYTES));
 	inst->tracing_on = 1;
 	control = &session_header(session)->sections;
 	tables = session_data(session, session_header(session)->programs, sizeof(*tables));

@@ -18,14 +18,12 @@
 #include "agent/state.h"
 #include "session/attach.h"
 #include "session/session.h"
+#include "own_server.h"
 
 enum { FUNCTIONS = 7, PASSES = 10, WAIT_MS = 5000 };	/* of one run: all functions once, and again() four times */
 
 long site_run(long seed);
 
-static struct session *session;
-static pthread_t server;
-static _Atomic int stop;
 static struct site_control *control;
 static struct program_tables *tables;
 static long expected;
@@ -34,15 +32,6 @@ static long expected;
 enum { GROUP = LAYOUT_GROUPS_AT, OTHER_GROUP = LAYOUT_GROUPS_AT + GROUP_ENTRIES, FIRINGS = 1 << 30 };
 
 static struct trigger_state *counts[2];
-
-static void *serve(void *arg)
-{
-	while (!stop) {
-		attach_serve(session);
-		usleep(500);
-	}
-	return NULL;
-}
 
 /* What fires in each hit and does nothing, for there is no snapshot, but is counted. */
 static struct trigger_state *group_make(uint32_t group)

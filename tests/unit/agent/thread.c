@@ -17,19 +17,8 @@
 #include "agent/state.h"
 #include "session/attach.h"
 #include "session/session.h"
+#include "own_server.h"
 
-static struct session *session;
-static pthread_t server;
-static _Atomic int stop;
-
-static void *serve(void *arg)
-{
-	while (!stop) {
-		attach_serve(session);
-		usleep(500);
-	}
-	return NULL;
-}
 
 static int set_up(void **state)
 {

@@ -19,34 +19,11 @@
 #include "plane/ring.h"
 #include "session/attach.h"
 #include "session/session.h"
+#include "own_server.h"
 
 enum { EVENT = 300, RING_BYTES = 1 << 20, MOST = 128, LATER = 50000000 };
 
-static struct session *session;
 static struct instance_state *inst;
-static pthread_t server;
-static _Atomic int stop;
-
-static void *serve(void *arg)
-{
-	while (!stop) {
-		attach_serve(session);
-		usleep(500);
-	}
-	return NULL;
-}
-
-static data_ref buffer_new(void)
-{
-	uint32_t nr_cpus = session_header(session)->nr_cpus;
-	uint64_t bytes[LAYOUT_MAX_CPUS];
-	data_ref out;
-
-	for (uint32_t i = 0; i < nr_cpus; i++)
-		bytes[i] = RING_BYTES;
-	assert_int_equal(buffer_create(session, 0, nr_cpus, 4096, bytes, 1, true, &out), 0);
-	return out;
-}
 
 static void arm(bool on)
 {
@@ -74,7 +51,7 @@ static int set_up(void **state)
 	inst = plane_instance(session_plane(session), 0);
 	memset(inst->cpumask, 0xff, sizeof(inst->cpumask));
 	for (int i = 0; i < 2; i++)
-		session_publish(session, &inst->buffers[i], buffer_new());
+		session_publish(session, &inst->buffers[i], buffer_new(RING_BYTES));
 	inst->tracing_on = 1;
 	arm(true);
 	return attach_start(session_dir(session), NULL);
@@ -248,7 +225,7 @@ static void a_new_buffer_is_seen(void **state)
 	data_ref before = inst->buffers[0];
 
 	begin();
-	session_publish(session, &inst->buffers[0], buffer_new());
+	session_publish(session, &inst->buffers[0], buffer_new(RING_BYTES));
 	emit(40);
 	emit(41);
 	assert_int_equal(last(), 41);
