@@ -35,7 +35,7 @@ demo: build/tracefuse
 
 check:
 	@tools/install-packages check
-	@tools/build-judges || true
+	@tools/build-judges lua sqlite zstd || true
 	@tests/run --jobs $(JOBS)
 
 bench: build/tracefuse
