@@ -71,7 +71,14 @@
 	movq	%rcx, 48(%rsp)
 	.endm
 
-	.macro	call_slow
+	/* The rest of it, but for `next`; slot: where the return address lies. */
+	.macro	call_slow slot, late
+	leaq	\slot, %rcx
+	movq	%rcx, 8(%rsp)
+	movq	\slot, %rcx
+	movq	%rbp, 32(%rsp)
+	movq	%rcx, 40(%rsp)
+	movq	$\late, 56(%rsp)
 	movq	%rsp, %rdi
 	extended_call patch_hit_slow
 	movq	80(%rbx), %rbx
@@ -201,15 +208,9 @@ entry_short_left:
 	leaq	S(%rsp), %rdx
 	call	patch_hit
 	restore_and_leave
-	leaq	S(%rbx), %rcx
-	movq	%rcx, 8(%rsp)
 	leaq	32(%rsp), %rcx
 	movq	%rcx, 16(%rsp)
-	movq	%rbp, 32(%rsp)
-	movq	S(%rbx), %rcx
-	movq	%rcx, 40(%rsp)
-	movq	$0, 56(%rsp)
-	call_slow
+	call_slow S(%rbx), 0
 	.size	patch_entry, . - patch_entry
 
 	.globl	patch_entry_late
@@ -221,14 +222,8 @@ patch_entry_late:
 	leaq	8(%rbp), %rdx
 	call	patch_hit_late
 	restore_and_leave
-	leaq	8(%rbp), %rcx
-	movq	%rcx, 8(%rsp)
 	movq	%rbp, 16(%rsp)
-	movq	%rbp, 32(%rsp)
-	movq	8(%rbp), %rcx
-	movq	%rcx, 40(%rsp)
-	movq	$1, 56(%rsp)
-	call_slow
+	call_slow 8(%rbp), 1
 	.size	patch_entry_late, . - patch_entry_late
 
 	.globl	patch_clone
