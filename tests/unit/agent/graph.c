@@ -50,45 +50,20 @@ static long expected[PROGRAMS];
 
 /* ---- The session ---- */
 
-static void arm(uint32_t entry, uint32_t event, bool on)
-{
-	size_t size = sizeof(struct plan) + sizeof(struct arm);
-	config_ref ref = on ? session_config_alloc(session, size) : 0;
-	struct plan *plan = session_config(session, ref, size);
-
-	if (on) {
-		*plan = (struct plan){ .event_id = event, .nr_arms = 1, .size = (uint32_t)size };
-		*(struct arm *)(plan + 1) = (struct arm){ .flags = ARM_RECORD };
-	}
-	session_publish(session, (_Atomic uint64_t *)&plane_event(session_plane(session), entry)->plan, ref);
-}
-
 static int set_up(void **state)
 {
 	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 64, .memory = 256 << 20 };
 
 	for (int i = 0; i < PROGRAMS; i++)
 		expected[i] = programs[i].run();
-	if (session_create(NULL, &params, &session) || pthread_create(&server, NULL, serve, NULL))
+	if (server_start(&params))
 		return -1;
 	control = session_config(session, session_header(session)->sites, sizeof(*control));
 	tables = plane_data(session_plane(session), session_header(session)->programs);
-	inst = plane_instance(session_plane(session), 0);
-	memset(inst->cpumask, 0xff, sizeof(inst->cpumask));
-	for (int i = 0; i < 2; i++)
-		session_publish(session, &inst->buffers[i], buffer_new(RING_BYTES));
-	inst->tracing_on = 1;
-	arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, true);
-	arm(LAYOUT_GRAPH_EXIT, LAYOUT_GRAPH_EXIT_ID, true);
+	inst = instance_start(RING_BYTES);
+	entry_arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, true);
+	entry_arm(LAYOUT_GRAPH_EXIT, LAYOUT_GRAPH_EXIT_ID, true);
 	return attach_start(session_dir(session), NULL);
-}
-
-static int tear_down(void **state)
-{
-	stop = 1;
-	pthread_join(server, NULL);
-	session_close(session);
-	return 0;
 }
 
 static bool answered(uint32_t command)
@@ -375,13 +350,13 @@ static void what_takes_long_is_recorded_at_its_end(void **state)
 
 static void the_function_event_comes_first(void **state)
 {
-	arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, true);
+	entry_arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, true);
 	assert_string_equal(shape_of(run_calls), "[run_calls]run_calls{[outer]outer{[middle]middle{[leaf]leaf{}"
 			    "[leaf]leaf{}}[leaf]leaf{}}}");
-	arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, false);
+	entry_arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, false);
 	assert_string_equal(shape_of(run_calls), "[run_calls][outer][middle][leaf][leaf][leaf]");
-	arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, false);
-	arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, true);
+	entry_arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, false);
+	entry_arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, true);
 }
 
 static void what_is_not_recorded_is_not_hooked(void **state)
@@ -455,8 +430,8 @@ static void returns_go_where_their_entries_are(void **state)
 	ring_iter_close(it);
 	assert_int_equal(nr, 12);
 	other->tracing_on = 0;
-	arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, true);
-	arm(LAYOUT_GRAPH_EXIT, LAYOUT_GRAPH_EXIT_ID, true);
+	entry_arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, true);
+	entry_arm(LAYOUT_GRAPH_EXIT, LAYOUT_GRAPH_EXIT_ID, true);
 }
 
 static _Atomic bool interrupt_on;
@@ -509,11 +484,11 @@ static void stacks_have_the_true_callers(void **state)
 {
 	static char text[TEXT];
 
-	arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, true);
+	entry_arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, true);
 	inst->flags |= INSTANCE_STACKTRACE;
 	shape_of(run_calls);
 	inst->flags &= ~INSTANCE_STACKTRACE;
-	arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, false);
+	entry_arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, false);
 	stack_read(text);
 	assert_int_equal(strncmp(text, " leaf outer run_calls ", 22), 0);
 }
@@ -585,7 +560,7 @@ static void nonsense_ends_the_tracing(void **state)
 		int status = -1;
 		pid_t pid;
 
-		arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, !i);
+		entry_arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, !i);
 		words_set(i ? GROUP | SITE_HOOKED : GROUP);
 		pid = fork();
 		if (!pid) {
@@ -595,7 +570,7 @@ static void nonsense_ends_the_tracing(void **state)
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_int_equal(status, 0);
 	}
-	arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, false);
+	entry_arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, false);
 }
 
 int main(void)
@@ -625,5 +600,5 @@ int main(void)
 		cmocka_unit_test(switched_beside_threads),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, server_stop);
 }

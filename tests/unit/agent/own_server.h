@@ -9,8 +9,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "plane/ring.h"
@@ -31,6 +33,33 @@ static void *serve(void *arg)
 	return NULL;
 }
 
+static inline int server_start(const struct session_params *params)
+{
+	return session_create(NULL, params, &session) || pthread_create(&server, NULL, serve, NULL) ? -1 : 0;
+}
+
+static inline int server_stop(void **state)
+{
+	stop = 1;
+	pthread_join(server, NULL);
+	session_close(session);
+	return 0;
+}
+
+/* An entry whose plan records the event in the top instance, or none. */
+static inline void entry_arm(uint32_t entry, uint32_t event, bool on)
+{
+	size_t size = sizeof(struct plan) + sizeof(struct arm);
+	config_ref ref = on ? session_config_alloc(session, size) : 0;
+	struct plan *plan = session_config(session, ref, size);
+
+	if (on) {
+		*plan = (struct plan){ .event_id = event, .nr_arms = 1, .size = (uint32_t)size };
+		*(struct arm *)(plan + 1) = (struct arm){ .flags = ARM_RECORD };
+	}
+	session_publish(session, (_Atomic uint64_t *)&plane_event(session_plane(session), entry)->plan, ref);
+}
+
 static inline data_ref buffer_new(uint64_t bytes_a_cpu)
 {
 	uint32_t nr_cpus = session_header(session)->nr_cpus;
@@ -41,6 +70,18 @@ static inline data_ref buffer_new(uint64_t bytes_a_cpu)
 		bytes[i] = bytes_a_cpu;
 	assert_int_equal(buffer_create(session, 0, nr_cpus, 4096, bytes, 1, true, &out), 0);
 	return out;
+}
+
+/* The top instance records: on all CPUs, into its buffer and a snapshot of these sizes. */
+static inline struct instance_state *instance_start(uint64_t bytes_a_cpu)
+{
+	struct instance_state *inst = plane_instance(session_plane(session), 0);
+
+	memset(inst->cpumask, 0xff, sizeof(inst->cpumask));
+	for (int i = 0; i < 2; i++)
+		session_publish(session, &inst->buffers[i], buffer_new(bytes_a_cpu));
+	inst->tracing_on = 1;
+	return inst;
 }
 
 #endif

@@ -27,24 +27,13 @@ static int set_up(void **state)
 {
 	struct program_tables *tables;
 
-	if (session_create(NULL, NULL, &session) || pthread_create(&server, NULL, serve, NULL))
+	if (server_start(NULL))
 		return -1;
-	inst = plane_instance(session_plane(session), 0);
-	for (int i = 0; i < 2; i++)
-		session_publish(session, &inst->buffers[i], buffer_new(RING_BYTES));
-	inst->tracing_on = 1;
+	inst = instance_start(RING_BYTES);
 	control = &session_header(session)->sections;
 	tables = session_data(session, session_header(session)->programs, sizeof(*tables));
 	reports = &tables->sections[SECTION_WATCH_CRITICAL];
 	return attach_start(session_dir(session), NULL);
-}
-
-static int tear_down(void **state)
-{
-	stop = 1;
-	pthread_join(server, NULL);
-	session_close(session);
-	return 0;
 }
 
 /* Nothing has been; `kinds` are watched. */
@@ -252,5 +241,5 @@ int main(void)
 		cmocka_unit_test(each_number_is_one_threads),
 	};
 
-	return cmocka_run_group_tests_name("section", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("section", tests, set_up, server_stop);
 }

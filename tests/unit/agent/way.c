@@ -25,19 +25,6 @@ enum { EVENT = 300, RING_BYTES = 1 << 20, MOST = 128, LATER = 50000000 };
 
 static struct instance_state *inst;
 
-static void arm(bool on)
-{
-	size_t size = sizeof(struct plan) + sizeof(struct arm);
-	config_ref ref = on ? session_config_alloc(session, size) : 0;
-	struct plan *plan = session_config(session, ref, size);
-
-	if (on) {
-		*plan = (struct plan){ .event_id = EVENT, .nr_arms = 1, .size = (uint32_t)size };
-		*(struct arm *)(plan + 1) = (struct arm){ .flags = ARM_RECORD };
-	}
-	session_publish(session, (_Atomic uint64_t *)&plane_event(session_plane(session), EVENT)->plan, ref);
-}
-
 /* On one CPU, so that a way leads to the ring of that one. */
 static int set_up(void **state)
 {
@@ -45,24 +32,11 @@ static int set_up(void **state)
 
 	CPU_ZERO(&cpus);
 	CPU_SET(sched_getcpu(), &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus) || session_create(NULL, NULL, &session) ||
-	    pthread_create(&server, NULL, serve, NULL))
+	if (sched_setaffinity(0, sizeof(cpus), &cpus) || server_start(NULL))
 		return -1;
-	inst = plane_instance(session_plane(session), 0);
-	memset(inst->cpumask, 0xff, sizeof(inst->cpumask));
-	for (int i = 0; i < 2; i++)
-		session_publish(session, &inst->buffers[i], buffer_new(RING_BYTES));
-	inst->tracing_on = 1;
-	arm(true);
+	inst = instance_start(RING_BYTES);
+	entry_arm(EVENT, EVENT, true);
 	return attach_start(session_dir(session), NULL);
-}
-
-static int tear_down(void **state)
-{
-	stop = 1;
-	pthread_join(server, NULL);
-	session_close(session);
-	return 0;
 }
 
 static bool possible(void)
@@ -254,10 +228,10 @@ static void another_clock_is_seen(void **state)
 static void another_plan_is_seen(void **state)
 {
 	begin();
-	arm(false);
+	entry_arm(EVENT, EVENT, false);
 	emit(60);
 	assert_int_equal(last(), 2);
-	arm(true);
+	entry_arm(EVENT, EVENT, true);
 	emit(61);
 	assert_int_equal(last(), 61);
 }
@@ -307,5 +281,5 @@ int main(void)
 		cmocka_unit_test(nonsense_ends_the_tracing),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, server_stop);
 }
