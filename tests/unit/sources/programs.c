@@ -25,6 +25,7 @@
 #include "session/attach_wire.h"
 #include "sources/programs.h"
 #include "tracefs/tree.h"
+#include "world.h"
 
 #define COMMON									\
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"	\
@@ -35,57 +36,12 @@
 	"\tfield:unsigned long call_site;\toffset:16;\tsize:8;\tsigned:0;\n\nprint fmt: \"size=%d\", REC->size\n"
 #define OTHER_BODY COMMON "\tfield:long size;\toffset:8;\tsize:8;\tsigned:1;\n\nprint fmt: \"size=%ld\", REC->size\n"
 
-static struct session *session;
-static struct model *model;
-static struct tree *tree;
-static struct programs *programs;
-static int conn = -1;
-
-static int world_make(const char *name, const struct programs_params *params)
-{
-	static const struct session_params small = { .nr_cpus = 2, .nr_slots = 32, .memory = 256 << 20 };
-
-	if (session_create(name, &small, &session) || model_create(session, &model))
-		return -1;
-	tree = tree_create(model);
-	return tree ? programs_create(model, tree, params, &programs) : -1;
-}
-
-static void world_close(bool destroy)
-{
-	if (conn >= 0)
-		close(conn);
-	conn = -1;
-	programs_destroy(programs);
-	programs = NULL;
-	tree_destroy(tree);
-	model_destroy(model);
-	if (destroy)
-		session_destroy(session);
-	else
-		session_close(session);
-}
-
 static int set_up(void **state)
 {
 	return world_make("programs", NULL);
 }
 
-static int tear_down(void **state)
-{
-	world_close(true);
-	return 0;
-}
-
 /* ---- as a program ---- */
-
-static void serve(void)
-{
-	struct pollfd p = { .fd = attach_fd(session), .events = POLLIN };
-
-	poll(&p, 1, 1000);
-	attach_serve(session);
-}
 
 static struct {
 	struct attach_reply reply;
@@ -353,11 +309,6 @@ static void a_stack_is_wanted_by_what_is_made_of_an_event(void **state)
 }
 
 /* ---- names ---- */
-
-static struct program_tables *tables(void)
-{
-	return session_data(session, session_header(session)->programs, sizeof(struct program_tables));
-}
 
 static void log_task(uint32_t pid, uint32_t tgid, const char *comm)
 {

@@ -24,48 +24,18 @@
 #include "sources/program_elf.h"
 #include "sources/programs.h"
 #include "tracefs/tree.h"
+#include "world.h"
 
 enum { NUMBER = 2, FUNCTIONS = 3 };
 
 #define LINES "sites_static [libfixture.so]\nsites_first [libfixture.so]\nsites_second [libfixture.so]\n"
 
 static const char *library;
-static struct session *session;
-static struct model *model;
-static struct tree *tree;
-static struct programs *programs;
-static int conn;
 
 static int set_up(void **state)
 {
-	static const struct session_params small = { .nr_cpus = 2, .nr_slots = 32, .memory = 256 << 20 };
-
 	conn = -1;
-	if (session_create("sites", &small, &session) || model_create(session, &model))
-		return -1;
-	tree = tree_create(model);
-	return tree ? programs_create(model, tree, NULL, &programs) : -1;
-}
-
-static void world_close(bool destroy)
-{
-	if (conn >= 0)
-		close(conn);
-	conn = -1;
-	programs_destroy(programs);
-	programs = NULL;
-	tree_destroy(tree);
-	model_destroy(model);
-	if (destroy)
-		session_destroy(session);
-	else
-		session_close(session);
-}
-
-static int tear_down(void **state)
-{
-	world_close(true);
-	return 0;
+	return world_make("sites", NULL);
 }
 
 /* ---- as a user ---- */
@@ -99,11 +69,6 @@ static void put(const char *path, const char *text)
 
 /* ---- as a program ---- */
 
-static struct program_tables *tables(void)
-{
-	return session_data(session, session_header(session)->programs, sizeof(struct program_tables));
-}
-
 static struct site_control *control(void)
 {
 	return session_config(session, session_header(session)->sites, sizeof(struct site_control));
@@ -133,14 +98,6 @@ static void enter(const char *path)
 	for (int i = 0; i < NUMBER; i++)
 		atomic_store(&t->dsos[i].state, DSO_WRITING);
 	atomic_store(&e->state, DSO_READY);
-}
-
-static void serve(void)
-{
-	struct pollfd p = { .fd = attach_fd(session), .events = POLLIN };
-
-	poll(&p, 1, 1000);
-	attach_serve(session);
 }
 
 static struct attach_reply receive(void)

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * world.h - a session of programs with its model, tree and source, which the test serves when it likes
+ */
+#ifndef TRACEFUSE_TESTS_SOURCES_WORLD_H
+#define TRACEFUSE_TESTS_SOURCES_WORLD_H
+
+#include <poll.h>
+#include <unistd.h>
+#include "model/model.h"
+#include "plane/plane.h"
+#include "session/attach.h"
+#include "sources/programs.h"
+#include "tracefs/tree.h"
+
+static struct session *session;
+static struct model *model;
+static struct tree *tree;
+static struct programs *programs;
+static int conn = -1;		/* of the program that the test plays */
+
+static int world_make(const char *name, const struct programs_params *params)
+{
+	static const struct session_params small = { .nr_cpus = 2, .nr_slots = 32, .memory = 256 << 20 };
+
+	if (session_create(name, &small, &session) || model_create(session, &model))
+		return -1;
+	tree = tree_create(model);
+	return tree ? programs_create(model, tree, params, &programs) : -1;
+}
+
+static void world_close(bool destroy)
+{
+	if (conn >= 0)
+		close(conn);
+	conn = -1;
+	programs_destroy(programs);
+	programs = NULL;
+	tree_destroy(tree);
+	model_destroy(model);
+	if (destroy)
+		session_destroy(session);
+	else
+		session_close(session);
+}
+
+static inline int tear_down(void **state)
+{
+	world_close(true);
+	return 0;
+}
+
+static inline struct program_tables *tables(void)
+{
+	return session_data(session, session_header(session)->programs, sizeof(struct program_tables));
+}
+
+static void serve(void)
+{
+	struct pollfd p = { .fd = attach_fd(session), .events = POLLIN };
+
+	poll(&p, 1, 1000);
+	attach_serve(session);
+}
+
+#endif
