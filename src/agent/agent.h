@@ -195,6 +195,13 @@ AGENT_API void agent_section_end(struct agent_thread *t, unsigned int watch, con
 				 const void *ip, const void *parent, const void *frame);
 
 /*
+ * Whether a thread of this process has been woken and does not run yet: functions with ARM_WAKEUP are recorded
+ * meanwhile. A child of fork() has none.
+ */
+AGENT_API void agent_wakeup_tell(bool pending);
+AGENT_API bool agent_wakeup_pending(void);
+
+/*
  * Defined by libtracefuse-providers.so and nobody else: its provider_table_version().
  * Called in the first constructor, so it may use nothing that a constructor makes.
  */

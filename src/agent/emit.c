@@ -195,7 +195,7 @@ static inline __attribute__((always_inline)) bool hit_begin(struct agent_thread 
 static struct hit hit_of(const struct agent_thread *t, uint32_t entry, const void *record, uint32_t size)
 {
 	return (struct hit){ .record = record, .size = size, .cpu = cpu_now(t), .comm = t->comm, .entry = entry,
-			     .section = t->section.on };
+			     .section = t->section.on, .woken = section_wakeup_pending() };
 }
 
 /* -> whether the record went into the ring of the top instance; not all that know ask */

@@ -3,7 +3,7 @@
  * section.c - what latency tracers watch for: signals blocked, locks held, the program's own sections, wakeups
  *
  *     lock.c, signal.c, tf_critical_start() --agent_section_change()--> begin ... end
- *     thread.c: wakes ... runs again      ---agent_section_begin(), _end()-->
+ *     wake.c: wakes ... runs again        ---agent_section_begin(), _end()-->
  *                                                    |
  *               as long as it has to be, and begun after the last one --> struct section_report
  *
@@ -219,6 +219,18 @@ void agent_section_end(struct agent_thread *t, unsigned int watch, const struct 
 		return;
 	atomic_store_explicit(&log_of(watch)->longest, ns, memory_order_relaxed);
 	report(t, watch, m, &end, buffer, frame);
+}
+
+void agent_wakeup_tell(bool pending)
+{
+	/* C2. Relaxed: wake.c orders it. */
+	atomic_store_explicit(&agent.here->woken, pending ? generation_of(SECTION_WATCH_WAKEUP) + 1 : 0,
+			      memory_order_relaxed);
+}
+
+bool agent_wakeup_pending(void)
+{
+	return section_wakeup_pending();
 }
 
 /* ---- Critical sections: what holds in a thread ---- */

@@ -51,12 +51,12 @@ static inline uint32_t site_word(const struct site_table *table, uintptr_t ip)
 	return atomic_load_explicit(&table->words[(ip - table->code) >> 2], memory_order_relaxed);
 }
 
-/* Whether nobody wants calls but in sections, and the thread is in none. What is read may be stale (emit.c, E1). */
+/* Whether nobody wants calls but in sections, and there is none. What is read may be stale (emit.c, E1). */
 static inline bool site_out_of_section(const struct agent_thread *t, uint32_t entry)
 {
 	config_ref ref;
 
-	if (t->section.on)
+	if (t->section.on || section_wakeup_pending())
 		return false;
 	ref = atomic_load_explicit(&plane_event(&agent.plane, entry)->plan, memory_order_relaxed);
 	return ref && ref + sizeof(struct plan) <= agent.plane.config_size &&

@@ -42,6 +42,7 @@ struct agent_here {
 	_Atomic uint64_t retry;		/* counter: attaching failed, not again before */
 	uint32_t	nr_given;
 	uint16_t	given[LAYOUT_MAX_SLOTS];
+	_Alignas(64) _Atomic uint32_t woken;	/* 1 + the watch's generation: agent_wakeup_pending() */
 	_Alignas(64) struct agent_thread threads[];	/* config_header.nr_slots */
 };
 
@@ -94,6 +95,16 @@ struct agent_self {
 };
 
 extern __thread struct agent_self agent_self __attribute__((tls_model("initial-exec")));
+
+/* agent_wakeup_pending(), where the process is attached. */
+static inline bool section_wakeup_pending(void)
+{
+	const struct section_watch *watch = &plane_header(&agent.plane)->sections.watch[SECTION_WATCH_WAKEUP];
+	/* Relaxed: numbers of their own; a call more or less. */
+	uint32_t woken = atomic_load_explicit(&agent.here->woken, memory_order_relaxed);
+
+	return woken && woken == atomic_load_explicit(&watch->generation, memory_order_relaxed) + 1;
+}
 
 static inline bool agent_attached(void)
 {

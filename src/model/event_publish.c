@@ -206,6 +206,31 @@ static int publish_makers(struct event *e)
 	return err;
 }
 
+/* Functions of locks ask one word for all events of waiting and waking. */
+static void tell_waits(const struct event *changed)
+{
+	static const char *const names[][2] = {
+		{ "thread", "wake" }, { "thread", "wakeup" }, { "sched", "sched_waking" }, { "sched", "sched_switch" },
+	};
+	_Atomic uint32_t *kinds = &session_header(changed->model->session)->sections.kinds;
+	const char *system = changed->system->name;
+	bool concerned = false, armed = false;
+
+	if (strcmp(system, "thread") && strcmp(system, "sched"))
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct event *e = model_find_event(changed->model, names[i][0], names[i][1]);
+
+		concerned |= e == changed;
+		armed |= e && e->plan;
+	}
+	/* Relaxed: whoever asks later sees it later. */
+	if (concerned && armed)
+		atomic_fetch_or_explicit(kinds, SECTION_THREADS, memory_order_relaxed);
+	else if (concerned)
+		atomic_fetch_and_explicit(kinds, ~(uint32_t)SECTION_THREADS, memory_order_relaxed);
+}
+
 int event_publish(struct event *e)
 {
 	uint32_t wanted = published_wants(e);
@@ -227,6 +252,7 @@ int event_publish(struct event *e)
 	session_publish(s, &event_entry(e)->plan, new);
 	e->plan = new;
 	e->plan_size = size;
+	tell_waits(e);
 	if (old)
 		session_config_retire(s, old, old_size);
 	return published_wants(e) == wanted ? 0 : publish_makers(e);

@@ -96,7 +96,7 @@ struct ftrace_ops {
 	const char	*callback;	/* printed in enabled_functions */
 	struct ftrace_hashes *hashes;
 	bool		enabled;
-	bool		section;	/* of a latency tracer: only calls in a section (ARM_SECTION) */
+	uint32_t	section;	/* of a latency tracer, only calls in a section: ARM_SECTION, and ARM_WAKEUP; 0 */
 	void		*priv;		/* the probe; the tracer's own */
 };
 

@@ -70,7 +70,7 @@ static uint32_t record_flags(const struct ftrace_ops *ops)
 	uint32_t flags = ARM_FUNCTION | ARM_RECORD | pid_flags(inst);
 
 	if (ops->section)
-		return flags | ARM_SECTION;
+		return flags | ops->section;
 	if (ops->kind != FTRACE_OPS_FUNCTION)
 		return flags;
 	if (options_test(inst->options, OPTION_FUNC_STACK_TRACE))

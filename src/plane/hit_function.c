@@ -68,9 +68,14 @@ static bool repeats(const struct run *r, const struct arm *arm, struct instance_
 	return false;
 }
 
+static bool out_of_section(const struct run *r, const struct arm *arm)
+{
+	return (arm->flags & ARM_SECTION) && !(arm->flags & ARM_WAKEUP ? r->h->woken : r->h->section);
+}
+
 bool hit_function_refuse(const struct run *r, const struct arm *arm, struct instance_state *inst)
 {
-	if ((arm->flags & ARM_SECTION) && !r->h->section)
+	if (out_of_section(r, arm))
 		return true;
 	/* Whose entry was recorded returns, whatever the pids are by now: that is what a mask tells. */
 	if ((arm->flags & ARM_FUNC_PIDS) && !r->h->mask && hit_function_pids_refuse(r, inst))
@@ -87,7 +92,7 @@ uint64_t hit_function_ask(const struct run *r, const struct plan *plan)
 		struct instance_state *inst = plane_instance(r->p, arm->instance);
 
 		if (arm->instance >= 64 || !(arm->flags & ARM_RECORD) ||
-		    ((arm->flags & ARM_SECTION) && !r->h->section) ||
+		    out_of_section(r, arm) ||
 		    ((arm->flags & ARM_FUNC_PIDS) && hit_function_pids_refuse(r, inst)))
 			continue;
 		mask |= 1ull << arm->instance;

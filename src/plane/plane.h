@@ -98,6 +98,7 @@ struct hit {
 	uint32_t	entry;		/* of event_entry[], whose plan runs: a group's; 0: the record's type */
 	uint64_t	mask;		/* only in these instances, bit by index; 0: in all */
 	bool		section;	/* of a function: the thread is in a section of a latency tracer */
+	bool		woken;		/* the same: a thread of the process has been woken and does not run yet */
 	bool		ask;		/* of a function: nothing is done; hit() tells which instances want it, whether they are tracing or not */
 	uint32_t	only;		/* ARM_INTERNAL events: 1 + index of their instance, 0: the top */
 	/*

@@ -106,6 +106,8 @@ enum section_kind {
 	SECTION_OWN	= 1 << 2,	/* tf_critical_start() ... tf_critical_stop() */
 	SECTION_WAKEUP	= 1 << 3,	/* from a thread's wakeup to its run */
 	SECTION_WAKEUP_RT = 1 << 4,	/* only of threads with SCHED_FIFO or SCHED_RR */
+	/* No section: an event of waiting or waking is armed, and functions of locks look here for everything. */
+	SECTION_THREADS	= 1 << 5,
 	SECTION_CRITICAL = SECTION_IRQS | SECTION_PREEMPT | SECTION_OWN,
 };
 
@@ -202,7 +204,7 @@ struct plan {
 /* What a program has to bring along; options that are looked at in each hit (stacktrace) are not in it. */
 enum plan_wants {
 	PLAN_WANTS_STACK = 1 << 0,	/* a trigger stacktrace, a stack as a key or a variable */
-	PLAN_ONLY_SECTIONS = 1 << 1,	/* all arms are ARM_SECTION: nothing to do where the thread is in none */
+	PLAN_ONLY_SECTIONS = 1 << 1,	/* all arms are ARM_SECTION: nothing to do where there is none */
 };
 
 /* Shapes that hit() has a short way for. */
@@ -235,6 +237,7 @@ enum arm_flags {
 	ARM_SECTION	= 1 << 10,	/* of a latency tracer: recorded only while the thread is in a section */
 	ARM_FUNCTION	= 1 << 11,	/* all of them: the option stacktrace is not for them */
 	ARM_STACK	= 1 << 12,	/* option func_stack_trace */
+	ARM_WAKEUP	= 1 << 13,	/* ARM_SECTION of another kind: while a thread of the process is woken and does not run yet */
 };
 
 struct arm {

@@ -263,5 +263,6 @@ static void ends(struct latency *l, struct section *s, const struct hit *h, cons
 
 const struct latency_watch critical_watch = {
 	.open = open_watch, .close = close_watch, .step = step, .forget = forget,
-	.number = SECTION_WATCH_CRITICAL, .kinds = kinds_of, .begins = begins, .ends = ends,
+	.number = SECTION_WATCH_CRITICAL, .kinds = kinds_of, .section = ARM_SECTION,
+	.callback = "irqsoff_tracer_call", .begins = begins, .ends = ends,
 };

@@ -14,7 +14,7 @@
 
 #define BIT(o) (1ull << (o))
 
-int functions_enable(struct instance *inst, enum ftrace_ops_kind kind, bool section, const char *callback)
+int functions_enable(struct instance *inst, enum ftrace_ops_kind kind, uint32_t section, const char *callback)
 {
 	struct ftrace_instance *fi = ftrace_of_instance(inst);
 
@@ -38,7 +38,7 @@ void functions_disable(struct instance *inst)
 
 static int function_init(struct instance *inst)
 {
-	return functions_enable(inst, FTRACE_OPS_FUNCTION, false, ftrace_function_callback(inst));
+	return functions_enable(inst, FTRACE_OPS_FUNCTION, 0, ftrace_function_callback(inst));
 }
 
 /* As in the kernel tracing that is switched on again begins anew. What a recording has stays. */

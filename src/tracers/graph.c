@@ -526,7 +526,7 @@ static void print_header(struct show *s, bool empty)
 
 static int init(struct instance *inst)
 {
-	return functions_enable(inst, FTRACE_OPS_GRAPH, false, "ftrace_graph_func");
+	return functions_enable(inst, FTRACE_OPS_GRAPH, 0, "ftrace_graph_func");
 }
 
 static bool print_line(struct show *s, const struct show_event *e, const struct show_record *r)

@@ -175,10 +175,10 @@ static int choose_functions(struct latency *l)
 	const struct model *m = l->inst->model;
 
 	functions_disable(l->inst);
-	if (m->imported || !l->functions || l->watch->all_threads)
+	if (m->imported || !l->functions)
 		return 0;
-	return functions_enable(l->inst, l->draws ? FTRACE_OPS_GRAPH : FTRACE_OPS_FUNCTION, true,
-				l->draws ? "ftrace_graph_func" : "irqsoff_tracer_call");
+	return functions_enable(l->inst, l->draws ? FTRACE_OPS_GRAPH : FTRACE_OPS_FUNCTION, l->watch->section,
+				l->draws ? "ftrace_graph_func" : l->watch->callback);
 }
 
 static void state_free(struct instance *inst)

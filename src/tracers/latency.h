@@ -33,6 +33,8 @@ struct latency_watch {
 	enum section_watches number;
 	uint32_t	(*kinds)(const struct tracer *t);
 	bool		all_threads;	/* not only what the thread itself recorded */
+	uint32_t	section;	/* where functions are recorded: functions_enable() */
+	const char	*callback;
 	/* The tracer's own records of both ends; h is in the thread's context. */
 	void		(*begins)(struct latency *l, struct section *s, const struct hit *h,
 				  const struct section_report *r);

@@ -292,5 +292,6 @@ static void ends(struct latency *l, struct section *s, const struct hit *h, cons
 
 const struct latency_watch wakeup_watch = {
 	.open = open_watch, .close = close_watch, .step = step, .forget = forget,
-	.number = SECTION_WATCH_WAKEUP, .kinds = kinds_of, .all_threads = true, .begins = begins, .ends = ends,
+	.number = SECTION_WATCH_WAKEUP, .kinds = kinds_of, .all_threads = true, .section = ARM_SECTION | ARM_WAKEUP,
+	.callback = "wakeup_tracer_call", .begins = begins, .ends = ends,
 };

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -153,6 +154,7 @@ static _Atomic int turn;
 
 static void *contender(void *arg)
 {
+	printf("contender %ld\n", syscall(SYS_gettid));
 	for (int i = 0; i < rounds; i++) {
 		while (turn != i + 1)
 			sched_yield();

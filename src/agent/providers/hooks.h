@@ -6,7 +6,8 @@
  * the same call, the file that has the interposer calls the other.
  *
  *   heap.c      malloc ..., mmap munmap mremap brk sbrk
- *   lock.c      pthread_mutex_* rwlock_* spin_* cond_*, sem_*, mtx_*, cnd_*
+ *   lock.c      pthread_mutex_* rwlock_* spin_*, mtx_*
+ *   wait.c      sem_*, pthread_cond_* join, cnd_*, thrd_join
  *   thread.c    pthread_create pthread_exit pthread_setname_np prctl, thrd_*
  *   signal.c    sigaction, kill ...
  *   limits.c    getrlimit setrlimit prlimit mlockall
@@ -86,7 +87,26 @@ void limits_exec_failed(const struct rlimit *limits);
 
 /* ---- thread.c ---- */
 
-/* A thread that wakes others, and one that is going to wait: whether somebody wants to know. */
+/* Whether the thread with that descriptor (pthread_t) has not ended; where that is not known, too. */
+bool thread_runs(const void *descriptor);
+/* prctl(option, ...) that takes system calls or the time stamp counter away; after it succeeded. */
+bool thread_restricts(long option);
+void thread_restricted(long option, unsigned long how, unsigned long filter);
+/* For syscall(SYS_prctl, PR_SET_NAME): after it succeeded. */
+void thread_named(const void *frame);
+
+/* ---- wake.c ---- */
+
+/* An event of waiting or waking is armed, or a latency tracer watches wakeups. */
+enum { WAKES_WANTED = SECTION_THREADS | SECTION_WAKEUP };
+
+/* Whether somebody wants to know who waits and wakes: one load. */
+static inline bool thread_wanted(void)
+{
+	return agent_section_watched(WAKES_WANTED);
+}
+
+/* The same, of a thread that wakes others, and of one that is going to wait. */
 static inline bool thread_wake_wanted(void)
 {
 	return provider_armed(PROVIDER_WAKE) || kernel_armed(KERNEL_SCHED_WAKING) ||
@@ -99,31 +119,21 @@ static inline bool thread_wait_wanted(void)
 	       kernel_armed(KERNEL_SCHED_SWITCH) || agent_section_watched(SECTION_WAKEUP);
 }
 
-/* prctl(option, ...) that takes system calls or the time stamp counter away; after it succeeded. */
-bool thread_restricts(long option);
-void thread_restricted(long option, unsigned long how, unsigned long filter);
-
 /*
- * For lock.c: a thread begins to wait for an address, has been woken (ret 0 or -errno), wakes others;
- * got what others were woken for without waiting. by: the function that the program called.
+ * A thread begins to wait for an address (shared: for a lock that it wants to read), has been woken (ret 0 or
+ * -errno), wakes others; got what others were woken for without waiting. by: the function that the program called.
  */
-void thread_wait(const void *addr);
+void thread_wait(const void *addr, bool shared);
 void thread_woken(const void *addr, unsigned int kind, int ret, const void *by, const void *call_site,
 		  const void *frame);
 void thread_wake(const void *addr, unsigned int kind, int count, const void *by, const void *call_site,
 		 const void *frame);
 void thread_got(const void *addr);
+/* Has that lock now, waited or not (K4). Only while wakeups are watched. */
+void thread_got_lock(struct agent_thread *t, const void *addr, bool shared);
 
-/* For syscall(SYS_futex, ...): whether thread_futex_* are to be called. */
-static inline bool thread_futex_wanted(void)
-{
-	return thread_wake_wanted() || thread_wait_wanted();
-}
-
-/* Before and after; args: addr, op, val, timeout, addr2, val3. `call_site` as CALL_SITE of the interposer. */
+/* Before and after syscall(SYS_futex, ...): addr, op, val, timeout, addr2, val3. `call_site` as CALL_SITE of the interposer. */
 void thread_futex_enter(const uint64_t args[6], const void *call_site, const void *frame);
 void thread_futex_exit(const uint64_t args[6], long ret, const void *call_site, const void *frame);
-/* For syscall(SYS_prctl, PR_SET_NAME): after it succeeded. */
-void thread_named(const void *frame);
 
 #endif

@@ -134,7 +134,7 @@ struct thread_name {
 	char		newcomm[16];
 };
 
-enum wake_kind { WAKE_COND, WAKE_SEM, WAKE_FUTEX };
+enum wake_kind { WAKE_COND, WAKE_SEM, WAKE_FUTEX, WAKE_MUTEX, WAKE_RWLOCK, WAKE_JOIN };
 
 struct thread_wake {
 	struct record_common common;

@@ -37,13 +37,13 @@ static bool no_return(long nr, long flags)
 
 static bool others_want(long nr, long option)
 {
-	return (nr == SYS_futex && thread_futex_wanted()) || nr == SYS_seccomp || limits_takes(nr) ||
+	return (nr == SYS_futex && thread_wanted()) || nr == SYS_seccomp || limits_takes(nr) ||
 	       (nr == SYS_prctl && (option == PR_SET_NAME || thread_restricts(option)));
 }
 
 static long syscall_record(long nr, const uint64_t *args, const void *call_site, const void *frame)
 {
-	bool futex = nr == SYS_futex && thread_futex_wanted();
+	bool futex = nr == SYS_futex && thread_wanted();
 	int64_t result;
 	long r;
 

@@ -32,7 +32,8 @@ const char *const provider_names[] = { "heap", "lock", "thread", "signal", "sysc
 
 #define LOCK_FLAGS "{ 1, \"SPIN\" }, { 2, \"READ\" }, { 4, \"WRITE\" }, { 8, \"RT\" }, { 16, \"PERCPU\" }, { 32, \"MUTEX\" }"
 #define LOCK_KINDS "{ 0, \"mutex\" }, { 1, \"read\" }, { 2, \"write\" }, { 3, \"spin\" }, { 4, \"sem\" }, { 5, \"cond\" }"
-#define WAKE_KINDS "{ 0, \"cond\" }, { 1, \"sem\" }, { 2, \"futex\" }"
+#define WAKE_KINDS "{ 0, \"cond\" }, { 1, \"sem\" }, { 2, \"futex\" }, " \
+	"{ 3, \"mutex\" }, { 4, \"rwlock\" }, { 5, \"join\" }"
 
 #define EVENT_HELD(name) { "lock", name,						\
 	"\"%p kind=%s call_site=%pS\", REC->lock_addr, __print_symbolic(REC->kind, " LOCK_KINDS "), (void *)REC->call_site", \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thread.c - thread:create, exit, name, wake, wakeup, and sched:sched_waking, sched_switch of the same
+ * thread.c - thread:create, exit, name
  *
  * T1  A thread's start routine is called by thread_start(), so that the thread
  *     has its slot before, and that its end is seen, by return, pthread_exit()
  *     or cancellation. Of other threads (the first, those that were there
  *     before us) only pthread_exit() is seen. Destructors of thread-local data
- *     run after thread:exit.
+ *     run after thread:exit, and after the wakeup of whoever joins the thread.
  *
  * T2  The child's number lies in libc's descriptor of the thread, which may be
  *     gone as soon as the thread is. So the creator reads it only while the
@@ -17,28 +17,10 @@
  *        (found STARTED: takes that)         (found READING: at its end waits for READ)
  *
  *     Who comes second frees the struct; the thread, when the creator was first.
- *
- * T3  Who wakes whom is seen as an address: condition variable, semaphore or
- *     futex. A mutex's waiter is seen in lock:contention_end, and who let it go
- *     in lock:released. What wakes by a file (eventfd, pipe) or by pthread_join()
- *     and barriers is not seen.
- *
- * T4  sched_waking has the number of the one who is woken. While it is armed,
- *     threads note what they wait for in waiters[], by slot; who wakes looks
- *     there. With several waiters and one wake-up the choice is a guess.
- *
- * T5  The tracers wakeup and wakeup_rt measure from the wake to the return of
- *     the function that waited. Who wakes leaves a mark with one that waits and
- *     has none; who is woken takes its own, or that of another one that waits
- *     for the same, since the choice was a guess. As many marks are taken as
- *     were made: who gets a semaphore before the one that was woken for it takes
- *     its mark and forgets it. A mark is of one waiting only (round).
  */
 #include <errno.h>
-#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -58,8 +40,6 @@ REAL_FUNCTION(thrd_create);
 REAL_FUNCTION(thrd_exit);
 REAL_FUNCTION(malloc);
 REAL_FUNCTION(free);
-
-enum { PRIO = 120, STATE_RUNNING = 0, STATE_SLEEPING = 1 };
 
 /* ---- Start and end ---- */
 
@@ -97,6 +77,12 @@ __attribute__((constructor)) static void find_tid(void)
 			tid_offset = at;
 }
 
+bool thread_runs(const void *descriptor)
+{
+	/* The kernel stores a 0 when the thread has ended. */
+	return !tid_offset || __atomic_load_n((const int32_t *)((const char *)descriptor + tid_offset), __ATOMIC_RELAXED);
+}
+
 static void emit_exit(const void *routine, const void *frame)
 {
 	struct thread_exit r = { 0 };
@@ -131,12 +117,20 @@ struct running {
 	const void	*routine;
 };
 
+/* Whoever joins it. A return from the start routine counts as pthread_exit(). */
+static void wake_joiner(const void *site, const void *frame)
+{
+	if (thread_wanted())
+		thread_wake(__builtin_thread_pointer(), WAKE_JOIN, 1, (const void *)pthread_exit, site, frame);
+}
+
 static void thread_end(void *running)
 {
 	struct running *r = running;
 	const void *frame = __builtin_frame_address(0);
 
 	emit_exit(r->routine, frame);
+	wake_joiner(r->routine, frame);
 	if (r->left)
 		start_give_up(r->left);
 }
@@ -299,16 +293,20 @@ INTERPOSE int thrd_create(thrd_t *thread, thrd_start_t routine, void *arg)
 /* Threads of ours are seen when their frames are unwound. */
 INTERPOSE void pthread_exit(void *value)
 {
-	if (!started)
+	if (!started) {
 		emit_exit(NULL, CALL_FRAME);
+		wake_joiner(CALL_SITE, CALL_FRAME);
+	}
 	REAL(pthread_exit)(value);
 	__builtin_unreachable();
 }
 
 INTERPOSE void thrd_exit(int value)
 {
-	if (!started)
+	if (!started) {
 		emit_exit(NULL, CALL_FRAME);
+		wake_joiner(CALL_SITE, CALL_FRAME);
+	}
 	REAL(thrd_exit)(value);
 	__builtin_unreachable();
 }
@@ -429,335 +427,4 @@ INTERPOSE int prctl(int option, ...)
 	if (LIKELY(real_prctl && option != PR_SET_NAME && !thread_restricts(option) && !syscall_wanted(SYS_prctl)))
 		return real_prctl(option, a[0], a[1], a[2], a[3]);
 	return prctl_slow(option, a, CALL_SITE);
-}
-
-/* ---- Waiting and waking ---- */
-
-/* By slot; written by the slot's thread. In a child of fork() all are those of its parent: see waiters_of. */
-struct waiter {
-	_Atomic uintptr_t addr;		/* 0: does not wait; stored last, with release */
-	uint32_t	pid;
-	int32_t		cpu;		/* where it was when it began to wait */
-	char		comm[LAYOUT_COMM_LEN];
-	_Atomic uint32_t mark_state;	/* enum mark_state */
-	_Atomic uint32_t round;		/* raised when a waiting begins */
-	uint32_t	mark_round;	/* the waiting that the mark is of */
-	struct agent_section_mark mark;
-};
-
-/* Whoever takes it from one of the other two may read or write the mark. */
-enum mark_state { MARK_NONE, MARK_BUSY, MARK_SET };
-
-static struct waiter waiters[LAYOUT_MAX_SLOTS];
-static _Atomic uint32_t waiters_end;	/* no waiter from here on */
-static _Atomic uint32_t waiters_of;	/* the process that wrote them */
-
-static struct waiter *waiter_of(const struct agent_thread *t)
-{
-	uint32_t i = t->slot->index;
-
-	return i < LAYOUT_MAX_SLOTS ? &waiters[i] : NULL;
-}
-
-static void waiter_begin(const struct agent_thread *t, const void *addr)
-{
-	uint32_t i = t->slot->index, end = atomic_load_explicit(&waiters_end, memory_order_relaxed);
-	struct waiter *w = waiter_of(t);
-
-	if (!w)
-		return;
-	/* Relaxed: two threads of a new process do the same. */
-	if (atomic_load_explicit(&waiters_of, memory_order_relaxed) != t->tgid) {
-		for (uint32_t k = 0; k < end && k < LAYOUT_MAX_SLOTS; k++)
-			atomic_store_explicit(&waiters[k].addr, 0, memory_order_relaxed);
-		atomic_store_explicit(&waiters_of, t->tgid, memory_order_relaxed);
-	}
-	w->pid = t->pid;
-	w->cpu = rseq_cpu();
-	__builtin_memcpy(w->comm, t->comm, sizeof(w->comm));
-	/* Relaxed: the release below is behind it. */
-	atomic_fetch_add_explicit(&w->round, 1, memory_order_relaxed);
-	while (end <= i && !atomic_compare_exchange_weak_explicit(&waiters_end, &end, i + 1, memory_order_relaxed,
-								  memory_order_relaxed))
-		;
-	/* Pairs with the acquire in wake_waiters(). */
-	atomic_store_explicit(&w->addr, (uintptr_t)addr, memory_order_release);
-}
-
-static void waiter_end(const struct agent_thread *t)
-{
-	struct waiter *w = waiter_of(t);
-
-	if (w)
-		atomic_store_explicit(&w->addr, 0, memory_order_relaxed);
-}
-
-static void wake_waiters(struct agent_thread *t, const void *addr, int count, const void *frame)
-{
-	uint32_t end = atomic_load_explicit(&waiters_end, memory_order_relaxed);
-
-	if (atomic_load_explicit(&waiters_of, memory_order_relaxed) != t->tgid)
-		return;
-	for (uint32_t i = 0; i < end && i < LAYOUT_MAX_SLOTS && count; i++) {
-		struct kernel_sched_waking r = { .prio = PRIO };
-
-		/* Pairs with the release in waiter_begin(). */
-		if (atomic_load_explicit(&waiters[i].addr, memory_order_acquire) != (uintptr_t)addr)
-			continue;
-		r.pid = (int32_t)waiters[i].pid;
-		r.target_cpu = waiters[i].cpu >= 0 ? waiters[i].cpu : 0;
-		__builtin_memcpy(r.comm, waiters[i].comm, sizeof(r.comm));
-		provider_emit(t, KERNEL_FIRST + KERNEL_SCHED_WAKING, &r, sizeof(r), frame);
-		count--;
-	}
-}
-
-/* ---- T5 ---- */
-
-/* Acquire: pairs with the release in mark_give(). */
-static bool mark_take(struct waiter *w, uint32_t from)
-{
-	return atomic_compare_exchange_strong_explicit(&w->mark_state, &from, MARK_BUSY, memory_order_acquire,
-						       memory_order_relaxed);
-}
-
-static void mark_give(struct waiter *w, uint32_t to)
-{
-	atomic_store_explicit(&w->mark_state, to, memory_order_release);
-}
-
-/* The next one from *i on that waits for the address; NULL: there is none. */
-static struct waiter *waiter_next(const struct agent_thread *t, const void *addr, uint32_t *i)
-{
-	uint32_t end = atomic_load_explicit(&waiters_end, memory_order_relaxed);
-
-	if (atomic_load_explicit(&waiters_of, memory_order_relaxed) != t->tgid)
-		return NULL;
-	while (*i < end && *i < LAYOUT_MAX_SLOTS) {
-		struct waiter *w = &waiters[(*i)++];
-
-		/* Pairs with the release in waiter_begin(). */
-		if (atomic_load_explicit(&w->addr, memory_order_acquire) == (uintptr_t)addr)
-			return w;
-	}
-	return NULL;
-}
-
-/* Of an earlier waiting: it does not count. */
-static bool mark_is_old(const struct waiter *w)
-{
-	return w->mark_round != atomic_load_explicit(&w->round, memory_order_relaxed);
-}
-
-/* false: it has one already */
-static bool mark_leave(struct agent_thread *t, struct waiter *w, const void *by, const void *call_site)
-{
-	if (!mark_take(w, MARK_NONE)) {
-		if (!mark_take(w, MARK_SET))
-			return false;
-		if (!mark_is_old(w)) {
-			mark_give(w, MARK_SET);
-			return false;
-		}
-	}
-	w->mark_round = atomic_load_explicit(&w->round, memory_order_relaxed);
-	mark_give(w, agent_section_begin(t, SECTION_WATCH_WAKEUP, &w->mark, by, call_site) ? MARK_SET : MARK_NONE);
-	return true;
-}
-
-/* Who is about to wait for a condition variable has noted that before libc has; a signal that comes between is lost. */
-static int wakes_at_most(const void *addr, unsigned int kind, int count)
-{
-	const pthread_cond_t *c = addr;
-	unsigned int waiters = kind == WAKE_COND ? __atomic_load_n(&c->__data.__wrefs, __ATOMIC_RELAXED) >> 3 : INT32_MAX;
-
-	return count < (int)waiters ? count : (int)waiters;
-}
-
-static void mark_waiters(struct agent_thread *t, const void *addr, int count, const void *by, const void *call_site)
-{
-	struct waiter *w;
-	uint32_t i = 0;
-
-	while (count > 0 && (w = waiter_next(t, addr, &i)))
-		count -= mark_leave(t, w, by, call_site);
-}
-
-/* *out is its mark, which is gone then. */
-static bool mark_get(struct waiter *w, struct agent_section_mark *out)
-{
-	bool old;
-
-	if (!mark_take(w, MARK_SET))
-		return false;
-	old = mark_is_old(w);
-	*out = w->mark;
-	mark_give(w, MARK_NONE);
-	return !old;
-}
-
-static bool mark_get_any(struct agent_thread *t, const void *addr, struct agent_section_mark *out)
-{
-	struct waiter *w;
-	uint32_t i = 0;
-
-	while ((w = waiter_next(t, addr, &i)))
-		if (mark_get(w, out))
-			return true;
-	return false;
-}
-
-/* Asked only while wakeup_rt watches, behind a call that waited. */
-static bool is_realtime(void)
-{
-	long policy = agent_restricted() ? -1 : agent_syscall(SYS_sched_getscheduler, 0);
-
-	if (policy >= 0)
-		policy &= ~(long)SCHED_RESET_ON_FORK;
-	return policy == SCHED_FIFO || policy == SCHED_RR;
-}
-
-static void wakeup_ends(struct agent_thread *t, const void *addr, int ret, const void *by, const void *call_site,
-			const void *frame)
-{
-	struct waiter *w = waiter_of(t);
-	struct agent_section_mark m;
-	bool marked = w && mark_get(w, &m);
-
-	if (ret || (!marked && !mark_get_any(t, addr, &m)))
-		return;
-	if (agent_section_watched(SECTION_WAKEUP_RT) && !is_realtime())
-		return;
-	agent_section_end(t, SECTION_WATCH_WAKEUP, &m, by, call_site, frame);
-}
-
-void thread_got(const void *addr)
-{
-	struct agent_thread *t = agent_section_watched(SECTION_WAKEUP) ? agent_thread() : NULL;
-	struct agent_section_mark m;
-
-	if (t)
-		(void)mark_get_any(t, addr, &m);
-}
-
-/* What runs instead of a thread that waits is called idle. */
-static void idle_name(char *to)
-{
-	static const char name[LAYOUT_COMM_LEN] = "swapper";
-
-	__builtin_memcpy(to, name, sizeof(name));
-}
-
-static void emit_switch(struct agent_thread *t, bool away, const void *frame)
-{
-	struct kernel_sched_switch r = { .prev_prio = PRIO, .next_prio = PRIO };
-
-	if (!kernel_armed(KERNEL_SCHED_SWITCH))
-		return;
-	if (away) {
-		__builtin_memcpy(r.prev_comm, t->comm, sizeof(r.prev_comm));
-		r.prev_pid = (int32_t)t->pid;
-		r.prev_state = STATE_SLEEPING;
-		idle_name(r.next_comm);
-	} else {
-		idle_name(r.prev_comm);
-		r.prev_state = STATE_RUNNING;
-		__builtin_memcpy(r.next_comm, t->comm, sizeof(r.next_comm));
-		r.next_pid = (int32_t)t->pid;
-	}
-	provider_emit(t, KERNEL_FIRST + KERNEL_SCHED_SWITCH, &r, sizeof(r), frame);
-}
-
-void thread_wait(const void *addr)
-{
-	struct agent_thread *t;
-
-	if (!kernel_armed(KERNEL_SCHED_WAKING) && !kernel_armed(KERNEL_SCHED_SWITCH) &&
-	    !agent_section_watched(SECTION_WAKEUP))
-		return;
-	t = agent_thread();
-	if (!t)
-		return;
-	emit_switch(t, true, NULL);
-	waiter_begin(t, addr);
-}
-
-void thread_woken(const void *addr, unsigned int kind, int ret, const void *by, const void *call_site,
-		  const void *frame)
-{
-	struct thread_wakeup r = { .addr = (uintptr_t)addr, .kind = kind, .ret = ret };
-	struct agent_thread *t = thread_wait_wanted() ? agent_thread() : NULL;
-
-	if (!t)
-		return;
-	waiter_end(t);
-	if (agent_section_watched(SECTION_WAKEUP))
-		wakeup_ends(t, addr, ret, by, call_site, frame);
-	emit_switch(t, false, frame);
-	if (!provider_armed(PROVIDER_WAKEUP))
-		return;
-	r.call_site = agent_address(t, call_site);
-	provider_emit(t, PROVIDER_WAKEUP, &r, sizeof(r), frame);
-}
-
-void thread_wake(const void *addr, unsigned int kind, int count, const void *by, const void *call_site,
-		 const void *frame)
-{
-	struct thread_wake r = { .addr = (uintptr_t)addr, .kind = kind, .count = count };
-	struct agent_thread *t = thread_wake_wanted() ? agent_thread() : NULL;
-
-	if (!t)
-		return;
-	if (provider_armed(PROVIDER_WAKE)) {
-		r.call_site = agent_address(t, call_site);
-		provider_emit(t, PROVIDER_WAKE, &r, sizeof(r), frame);
-	}
-	if (kernel_armed(KERNEL_SCHED_WAKING))
-		wake_waiters(t, addr, count, frame);
-	if (agent_section_watched(SECTION_WAKEUP))
-		mark_waiters(t, addr, wakes_at_most(addr, kind, count), by, call_site);
-}
-
-/* ---- syscall(SYS_futex, ...) ---- */
-
-enum futex_does { FUTEX_DOES_OTHER, FUTEX_DOES_WAIT, FUTEX_DOES_WAKE };
-
-static enum futex_does futex_does(uint64_t op)
-{
-	switch (op & FUTEX_CMD_MASK) {
-	case FUTEX_WAIT:
-	case FUTEX_WAIT_BITSET:
-	case FUTEX_WAIT_REQUEUE_PI:
-		return FUTEX_DOES_WAIT;
-	case FUTEX_WAKE:
-	case FUTEX_WAKE_BITSET:
-	case FUTEX_WAKE_OP:
-	case FUTEX_REQUEUE:
-	case FUTEX_CMP_REQUEUE:
-		return FUTEX_DOES_WAKE;
-	default:
-		return FUTEX_DOES_OTHER;
-	}
-}
-
-void thread_futex_enter(const uint64_t args[6], const void *call_site, const void *frame)
-{
-	switch (futex_does(args[1])) {
-	case FUTEX_DOES_WAIT:
-		thread_wait((const void *)args[0]);
-		break;
-	case FUTEX_DOES_WAKE:
-		thread_wake((const void *)args[0], WAKE_FUTEX, (int)args[2], (const void *)syscall, call_site, frame);
-		break;
-	default:
-		break;
-	}
-}
-
-void thread_futex_exit(const uint64_t args[6], long ret, const void *call_site, const void *frame)
-{
-	if (futex_does(args[1]) == FUTEX_DOES_WAKE && ret <= 0)
-		thread_got((const void *)args[0]);	/* nobody was woken */
-	if (futex_does(args[1]) == FUTEX_DOES_WAIT)
-		thread_woken((const void *)args[0], WAKE_FUTEX, (int)ret, (const void *)syscall, call_site, frame);
 }

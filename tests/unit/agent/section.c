@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "agent/state.h"
@@ -226,6 +227,39 @@ static void each_number_is_one_threads(void **state)
 	assert_int_equal(highest, section_state(reported()));
 }
 
+static void a_wakeup_is_pending_while_its_watch_is_the_same_one(void **state)
+{
+	_Atomic uint32_t *generation = &control->watch[SECTION_WATCH_WAKEUP].generation;
+
+	assert_false(agent_wakeup_pending());
+	agent_wakeup_tell(true);
+	assert_true(agent_wakeup_pending());
+	++*generation;
+	assert_false(agent_wakeup_pending());
+	agent_wakeup_tell(true);
+	assert_true(agent_wakeup_pending());
+	agent_wakeup_tell(false);
+	assert_false(agent_wakeup_pending());
+	*generation = UINT32_MAX;
+	assert_false(agent_wakeup_pending());
+	*generation = 0;
+}
+
+static void a_child_of_fork_has_nobody_who_was_woken(void **state)
+{
+	int status = -1;
+	pid_t child;
+
+	agent_wakeup_tell(true);
+	child = fork();
+	if (!child)
+		_exit(agent_wakeup_pending());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_true(agent_wakeup_pending());
+	agent_wakeup_tell(false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +273,8 @@ int main(void)
 		cmocka_unit_test(nothing_while_tracing_is_off),
 		cmocka_unit_test(a_report_left_half_written_is_passed_over),
 		cmocka_unit_test(each_number_is_one_threads),
+		cmocka_unit_test(a_wakeup_is_pending_while_its_watch_is_the_same_one),
+		cmocka_unit_test(a_child_of_fork_has_nobody_who_was_woken),
 	};
 
 	return cmocka_run_group_tests_name("section", tests, set_up, server_stop);

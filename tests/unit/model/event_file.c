@@ -278,6 +278,34 @@ static void events_of_modules_stand_first_too(void **state)
 		      "module:b\nmodule:a\ntest:all\ntest:other\nmore:third\nmaple_tree:ma_op\n");
 }
 
+static void enable(struct fixture *f, const char *system, const char *name, bool on)
+{
+	struct event *e = model_find_event(f->model, system, name);
+
+	assert_int_equal(event_file_enable(event_file_get(f->top, e), on), 0);
+}
+
+static void events_of_waiting_and_waking_are_told_in_one_word(void **state)
+{
+	struct fixture *f = *state;
+	struct section_control *control = &session_header(f->session)->sections;
+
+	add(f, "thread", "wake", 200, "x");
+	add(f, "thread", "exit", 201, "x");
+	add(f, "sched", "sched_switch", 202, "x");
+	control->kinds = SECTION_OWN;
+	enable(f, "thread", "exit", true);
+	enable(f, "test", "all", true);
+	assert_int_equal(control->kinds, SECTION_OWN);
+	enable(f, "thread", "wake", true);
+	assert_int_equal(control->kinds, SECTION_OWN | SECTION_THREADS);
+	enable(f, "sched", "sched_switch", true);
+	enable(f, "thread", "wake", false);
+	assert_int_equal(control->kinds, SECTION_OWN | SECTION_THREADS);
+	enable(f, "sched", "sched_switch", false);
+	assert_int_equal(control->kinds, SECTION_OWN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +323,7 @@ int main(void)
 		TEST(enable_of_systems_and_of_all),
 		TEST(late_events_stand_first),
 		TEST(events_of_modules_stand_first_too),
+		TEST(events_of_waiting_and_waking_are_told_in_one_word),
 	};
 
 	return cmocka_run_group_tests_name("event_file", tests, NULL, NULL);

@@ -232,10 +232,27 @@ static void a_latency_tracer_has_only_what_is_in_a_section(void **state)
 {
 	struct fixture *f = *state;
 
-	functions_ops(f->top)->section = true;
+	functions_ops(f->top)->section = ARM_SECTION;
 	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
 	assert_int_equal(functions_call(f, 0x1000), 0);
 	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .section = true }, 0x1000, 42), 1);
+}
+
+static void a_wakeup_is_a_section_of_its_own(void **state)
+{
+	struct fixture *f = *state;
+
+	functions_ops(f->top)->section = ARM_SECTION | ARM_WAKEUP;
+	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
+	assert_int_equal(plan_at(f, group(0x1000))->wants, PLAN_ONLY_SECTIONS);
+	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .section = true }, 0x1000, 42), 0);
+	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .woken = true }, 0x1000, 42), 1);
+	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .ask = true, .section = true }, 0x1000, 42), 0);
+	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .ask = true, .woken = true }, 0x1000, 42), 1);
+	ftrace_ops_disable(functions_ops(f->top));
+	functions_ops(f->top)->section = ARM_SECTION;
+	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
+	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .woken = true }, 0x1000, 42), 0);
 }
 
 int main(void)
@@ -251,6 +268,7 @@ int main(void)
 		TEST(who_wants_a_record_can_be_asked),
 		TEST(pids_choose_and_are_asked_for_only_where_there_are_some),
 		TEST(a_latency_tracer_has_only_what_is_in_a_section),
+		TEST(a_wakeup_is_a_section_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -201,7 +201,7 @@ static void the_threshold_is_that_of_a_graph_tracer(void **state)
 	assert_int_equal(told(f)->thresh, 5000);
 	ftrace_ops_disable(ops);
 	assert_int_equal(told(f)->thresh, 0);
-	ops->section = true;
+	ops->section = ARM_SECTION;
 	assert_int_equal(ftrace_ops_enable(ops), 0);
 	assert_int_equal(told(f)->thresh, 0);
 }
