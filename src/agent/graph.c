@@ -198,33 +198,45 @@ static uint64_t profile_emit(struct agent_thread *t, const struct graph_frame *f
 	return time;
 }
 
+/* ns of the calls below: in the place of the time that the frame does not need. */
+static uint64_t *below_of(struct graph_frame *f)
+{
+	return f->state & FRAME_CPU_TIME ? &f->time : &f->cpu_time;
+}
+
 static void profile_begin(struct agent_thread *t, struct graph_frame *f, uint32_t word)
 {
 	uint64_t time;
 
 	f->state |= FRAME_PROFILED;
 	f->tail = f->tail % TAIL_GROUP + (word & SITE_GROUP) * TAIL_GROUP;
-	if (!(f->state & FRAME_CPU_TIME))
-		f->cpu_time = 0;
 	time = profile_emit(t, f, 1, 0);
 	if (!f->time)
 		f->time = time;
+	*below_of(f) = 0;
+}
+
+/* Who called, or left its slot to this one. */
+static struct graph_frame *caller_of(struct agent_thread *t, struct graph_piece *piece, const struct graph_frame *f)
+{
+	return f->state >= FRAME_TAIL ? tail_look(piece, f) : frame_of(t, f->up);
 }
 
 /*
- * With nograph-time what the function took counts as of calls below in its caller. A caller with times of the
- * processor has no room for that: then graph-time is as if it were set.
+ * With nograph-time what the function took counts as of calls below in its caller: with nosleep-time without the time
+ * that the thread was not running, as in the kernel.
  */
-static void profile_end(struct agent_thread *t, const struct graph_frame *f)
+static void profile_end(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f)
 {
-	const bool cpu = f->state & FRAME_CPU_TIME;
-	uint64_t ns = cpu ? cpu_time() - f->cpu_time : emit_time() - f->time;
-	struct graph_frame *up = f->up ? frame_of(t, f->up) : NULL;
+	uint64_t ns = f->state & FRAME_CPU_TIME ? cpu_time() - f->cpu_time : emit_time() - f->time;
+	const uint64_t below = *below_of(f);
+	struct graph_frame *up;
 
-	if ((config_now()->flags & GRAPH_SELF_TIME) && !cpu) {
-		if (up && !(up->state & FRAME_CPU_TIME))
-			up->cpu_time += ns;
-		ns -= f->cpu_time < ns ? f->cpu_time : ns;
+	if (config_now()->flags & GRAPH_SELF_TIME) {
+		up = caller_of(t, piece, f);
+		if (up)
+			*below_of(up) += ns;
+		ns -= below < ns ? below : ns;
 	}
 	profile_emit(t, f, 0, ns);
 }
@@ -356,7 +368,7 @@ uintptr_t graph_leave(uintptr_t *at, uint64_t retval)
 	if ((f->mask || (f->state & FRAME_PROFILED)) && !exit_short(t, f, &r)) {
 		exit_long(t, f, &r);
 		if (f->state & FRAME_PROFILED)
-			profile_end(t, f);
+			profile_end(t, piece, f);
 	}
 	return frame_end(t, piece, f, slot);
 }

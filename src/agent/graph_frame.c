@@ -251,14 +251,20 @@ uint64_t tail_keep(struct graph_piece *piece, struct graph_frame *f)
 	return f->state / FRAME_TAIL + 1;
 }
 
-bool tail_take(struct graph_piece *piece, struct graph_frame *f)
+struct graph_frame *tail_look(struct graph_piece *piece, const struct graph_frame *f)
 {
 	const uint64_t nr = f->tail % TAIL_GROUP;
-	const struct graph_tail *tail = &piece->tails[nr % TAILS];
+	struct graph_tail *tail = &piece->tails[nr % TAILS];
 
-	if (tail->nr != nr || tail->frame.id != f->id)
-		return false;
-	*f = tail->frame;
-	return true;
+	return tail->nr == nr && tail->frame.id == f->id ? &tail->frame : NULL;
+}
+
+bool tail_take(struct graph_piece *piece, struct graph_frame *f)
+{
+	const struct graph_frame *waits = tail_look(piece, f);
+
+	if (waits)
+		*f = *waits;
+	return waits != NULL;
 }
 

@@ -38,7 +38,7 @@ struct graph_frame {
 	uint64_t	state;
 	uintptr_t	up;		/* the slot of the function above; 0: none */
 	uint64_t	func;		/* as an address of the session */
-	uint64_t	time;		/* of the call */
+	uint64_t	time;		/* of the call; FRAME_PROFILED with FRAME_CPU_TIME: ns of calls below */
 	uint64_t	mask;		/* the instances that recorded it, or that want its return (FRAME_UNSEEN); 0: none */
 	uint64_t	cpu_time;	/* of the thread, at the call; FRAME_PROFILED without FRAME_CPU_TIME: ns of calls below */
 	uint64_t	tail;		/* number of the frame that waits; with FRAME_PROFILED in the upper 16 bits its group */
@@ -102,7 +102,9 @@ void inner_set(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot
 
 /* The frame of the function that jumped here is kept. -> how many wait then */
 uint64_t tail_keep(struct graph_piece *piece, struct graph_frame *f);
-/* The one that waits becomes the slot's; false: others have taken its place. */
+/* The one that waits; NULL: others have taken its place. */
+struct graph_frame *tail_look(struct graph_piece *piece, const struct graph_frame *f);
+/* It becomes the slot's; false: there is none. */
 bool tail_take(struct graph_piece *piece, struct graph_frame *f);
 
 static inline bool tail_is_full(const struct graph_frame *f)

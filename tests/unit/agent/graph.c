@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "agent/sites_hit.h"
@@ -395,6 +396,74 @@ static void sleep_counts_or_not(void **state)
 	config_set((struct graph_config){ 0 });
 }
 
+/* ---- The profile ---- */
+
+enum { PROFILE_TYPE = LAYOUT_FUNCTION_ID };	/* that of all entries but two: emit_type() */
+
+/* ns of all returns from one function, as the profile has them; NULL: from all functions. */
+static uint64_t profiled(const char *name)
+{
+	struct ring_record r;
+	struct ring_iter *it;
+	uint64_t ns = 0;
+
+	assert_int_equal(ring_iter_open(session, inst->buffers[0], -1, &it), 0);
+	while (ring_iter_next(it, &r) == 1) {
+		const struct record_common *common = r.record;
+		const struct profile_record *p = r.record;
+
+		if (common->type == PROFILE_TYPE && (!name || !strcmp(name_of(p->func), name)))
+			ns += p->time;
+	}
+	ring_iter_close(it);
+	return ns;
+}
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* -> how long the thread took by its own clock, and on the processor */
+static void profile_works(uint32_t flags, uint64_t *took, uint64_t *ran)
+{
+	config_set((struct graph_config){ .flags = GRAPH_PROFILE | flags });
+	buffer_clear(session, inst->buffers[0], -1);
+	*took = now(CLOCK_MONOTONIC);
+	*ran = now(CLOCK_THREAD_CPUTIME_ID);
+	assert_int_equal(run_works(), 5);
+	*ran = now(CLOCK_THREAD_CPUTIME_ID) - *ran;
+	*took = now(CLOCK_MONOTONIC) - *took;
+	config_set((struct graph_config){ 0 });
+}
+
+/* graph-time and sleep-time: each of the four. What is a function's own cannot be more in all than there was. */
+static void the_profile_counts_what_is_asked_for(void **state)
+{
+	enum { WORK = 2 * 3000000, SLEEP = 2 * 30000000 };
+	uint64_t took, ran;
+
+	entry_arm(GROUP + GROUP_PROFILE, PROFILE_TYPE, true);
+	profile_works(0, &took, &ran);
+	assert_true(profiled("works") >= WORK + SLEEP);
+	assert_true(profiled("run_works") >= profiled("only_calls") + profiled("only_jumps"));
+	assert_true(profiled("only_calls") + profiled("only_jumps") >= profiled("works"));
+	profile_works(GRAPH_CPU_TIME, &took, &ran);
+	assert_in_range(profiled("works"), WORK, ran);
+	assert_true(profiled("run_works") >= profiled("only_calls") + profiled("only_jumps"));
+	assert_true(profiled("only_calls") + profiled("only_jumps") >= profiled("works"));
+	profile_works(GRAPH_SELF_TIME, &took, &ran);
+	assert_true(profiled("works") >= WORK + SLEEP);
+	assert_true(profiled(NULL) < took + took / 4);	/* two clocks */
+	profile_works(GRAPH_SELF_TIME | GRAPH_CPU_TIME, &took, &ran);
+	assert_true(profiled("works") >= WORK);
+	assert_true(profiled(NULL) <= ran);
+	entry_arm(GROUP + GROUP_PROFILE, 0, false);
+}
+
 /* Two instances: the return goes to those that have the entry. */
 static void returns_go_where_their_entries_are(void **state)
 {
@@ -591,6 +660,7 @@ int main(void)
 		cmocka_unit_test(the_function_event_comes_first),
 		cmocka_unit_test(what_is_not_recorded_is_not_hooked),
 		cmocka_unit_test(sleep_counts_or_not),
+		cmocka_unit_test(the_profile_counts_what_is_asked_for),
 		cmocka_unit_test(returns_go_where_their_entries_are),
 		cmocka_unit_test(handlers_come_anywhere),
 		cmocka_unit_test(stacks_have_the_true_callers),

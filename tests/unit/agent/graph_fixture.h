@@ -36,6 +36,7 @@ long run_thread(void);
 /* Under SIGUSR1 from elsewhere. -> how often something was wrong */
 long run_interrupted(long rounds);
 long run_sleeps(void);
+long run_works(void);
 
 /* graph_fixture.cc */
 long run_throw(void);
