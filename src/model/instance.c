@@ -39,7 +39,7 @@ static void state_init(struct instance *inst)
 		st->cpumask[cpu / 64] |= 1ull << cpu % 64;
 	/* Relaxed: no plan names this instance yet. */
 	atomic_store_explicit(&st->tracing_on, 1, memory_order_relaxed);
-	atomic_store_explicit(&st->flags, INSTANCE_RECORD_CMD | INSTANCE_MARKERS, memory_order_relaxed);
+	atomic_store_explicit(&st->flags, INSTANCE_RECORD_CMD | INSTANCE_MARKERS | INSTANCE_PRINTS, memory_order_relaxed);
 	atomic_store_explicit(&st->used, 1, memory_order_relaxed);
 }
 
@@ -98,6 +98,9 @@ static int adopt(struct instance *inst)
 		if (err)
 			return err;
 	}
+	/* Nobody reads yet; and the tracer is chosen again. */
+	atomic_fetch_and_explicit(&inst->state->flags, ~(uint32_t)(INSTANCE_MAX_USED | INSTANCE_STOPPED),
+				  memory_order_relaxed);
 	return inst->name ? instance_expand(inst) : instance_start_small(inst);
 }
 

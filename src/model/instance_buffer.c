@@ -260,10 +260,13 @@ int instance_snapshot_take(struct instance *inst, int cpu)
 
 	if (err)
 		return err;
+	/* There is one then, but nobody stops for it who stands already. */
+	if (inst->stopped)
+		return 0;
 	if (cpu >= 0)
 		return buffer_swap_cpu(inst->model->session, instance_buffer(inst, 0), instance_buffer(inst, 1),
 				       (uint32_t)cpu);
-	/* As swap_buffers() of a hit; `snapshots` is a count. */
+	/* As take() of a hit (plane/hit_snapshot.c); `snapshots` is a count. */
 	atomic_fetch_xor_explicit(&inst->state->live, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&inst->state->snapshots, 1, memory_order_relaxed);
 	return 0;
@@ -292,6 +295,7 @@ void instance_stop(struct instance *inst)
 {
 	if (inst->stopped++)
 		return;
+	options_publish(inst);
 	tell_stopped(inst);
 	instance_cpumask_changed(inst);
 }
@@ -300,6 +304,7 @@ void instance_go_on(struct instance *inst)
 {
 	if (--inst->stopped)
 		return;
+	options_publish(inst);
 	instance_cpumask_changed(inst);
 	tell_stopped(inst);
 }

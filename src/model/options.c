@@ -49,6 +49,7 @@ static const struct {
 	{ OPTION_RECORD_TGID, INSTANCE_RECORD_TGID },
 	{ OPTION_MARKERS, INSTANCE_MARKERS },
 	{ OPTION_FUNCTION_FORK, INSTANCE_FUNCTION_FORK },
+	{ OPTION_TRACE_PRINTK, INSTANCE_PRINTS },
 };
 
 uint64_t options_default(void)
@@ -99,13 +100,14 @@ static void tell_follow(struct model *m)
 	atomic_store_explicit(&session_header(m->session)->follow, any != 0, memory_order_relaxed);
 }
 
-static void tell_plane(struct instance *inst)
+void options_publish(struct instance *inst)
 {
 	uint32_t flags = atomic_load_explicit(&inst->state->flags, memory_order_relaxed) & INSTANCE_ABSOLUTE_TIME;
 
 	for (size_t i = 0; i < sizeof(plane_flags) / sizeof(*plane_flags); i++)
 		if (options_test(inst->options, plane_flags[i].option))
 			flags |= plane_flags[i].flag;
+	flags |= (inst->max_used ? INSTANCE_MAX_USED : 0) | (inst->stopped ? INSTANCE_STOPPED : 0);
 	/* Relaxed: only the server stores it, hits take the new value when they see it. */
 	atomic_store_explicit(&inst->state->flags, flags, memory_order_relaxed);
 	tell_follow(inst->model);
@@ -156,7 +158,7 @@ int options_keep(struct instance *inst)
 	for (int o = 0; o < OPTION_TRACER && !err; o++)
 		if ((differ & BIT(o)) && o != OPTION_TRACE_PRINTK_DEST && option_in_directory(inst, o))
 			err = keep(inst, o);
-	tell_plane(inst);
+	options_publish(inst);
 	return err;
 }
 
@@ -198,7 +200,7 @@ int option_set(struct instance *inst, enum trace_option o, bool on)
 	if (o == OPTION_TRACE_PRINTK_DEST && take_printk(inst, on))
 		return -EINVAL;
 	set_bit(inst, o, on);
-	tell_plane(inst);
+	options_publish(inst);
 	if (o == OPTION_OVERWRITE)
 		set_overwrite(inst, on);
 	if (o == OPTION_EVENT_FORK)

@@ -60,6 +60,8 @@ bool option_applies(const struct instance *inst, enum trace_option o);
 int option_set(struct instance *inst, enum trace_option o, bool on);
 /* Keeps for the next server what an instance was born with. 0, -ENOMEM */
 int options_keep(struct instance *inst);
+/* What hits look at has changed: max_used, stopped. */
+void options_publish(struct instance *inst);
 void options_print(const struct instance *inst, FILE *out);
 
 #endif

@@ -204,6 +204,8 @@ static const struct op *track_begin(struct fold *f, const struct op *op)
 
 	f->track_flags = op->flags;
 	f->track_value = fold_ref(f, op)->value;
+	if ((op->flags & TRACK_GLOBAL) && !hit_snapshot_is_possible(f->run, op->len))
+		return not_taken;
 	if (!track_takes(f, map_block_value(f->map, elt, op->off)) ||
 	    !map_block_begin(f->map, f->slot, elt, op->off, &f->block))
 		return not_taken;

@@ -9,6 +9,7 @@
  * H3  Like the kernel, which fills a scratch record when an event may yet be
  *     discarded (filter, soft-disabled) and else reserves in the ring at once:
  *     in the first case tracing_on counts at the commit, in the second at (b).
+ *     What a snapshot that may not be taken says comes behind the record then, and before it in the first case.
  * H4  The records of synthetic events wait for their cause's: see hit_synth.c.
  */
 #include "plane/arch/fence.h"
@@ -153,12 +154,13 @@ static bool run_arm(struct run *r, const struct plan *plan, const struct arm *ar
 {
 	const struct trigger_arm *t = plan_triggers(plan) + arm->first_trigger;
 	const bool needs_record = arm->flags & ARM_NEED_RECORD;
-	bool disabled = soft_disabled(r->p, arm), on;
+	bool disabled = soft_disabled(r->p, arm), on, committed;
 	uint32_t post = 0, place = NOT_PENDING;
 	data_ref buffer;
 
 	if (!needs_record) {
 		fire_all(r, t, arm->nr_triggers, inst);					/* (a) */
+		hit_snapshot_refused(r, inst);
 		if (disabled)
 			return false;
 	}
@@ -170,7 +172,11 @@ static bool run_arm(struct run *r, const struct plan *plan, const struct arm *ar
 		place = hit_pending_take(r, arm, t);					/* H4 */
 	if (needs_record)
 		post = fire_matching(r, t, arm->nr_triggers, inst);			/* (c) */
-	return arm_finish(r, arm, inst, t, on ? buffer : 0, place, post);
+	if (arm->filter || disabled)
+		hit_snapshot_refused(r, inst);						/* H3 */
+	committed = arm_finish(r, arm, inst, t, on ? buffer : 0, place, post);
+	hit_snapshot_refused(r, inst);
+	return committed;
 }
 
 /* trace_marker: reserved first, so that with tracing off nothing fires; never discarded after that. */
@@ -187,6 +193,7 @@ static bool run_internal(struct run *r, const struct plan *plan, const struct ar
 	committed = hit_commit(r, arm, inst, buffer);
 	if (r->synth && r->synth->nr_pending)
 		hit_pending_flush(r);
+	hit_snapshot_refused(r, inst);
 	if (post)
 		hit_fire_post(r, t, arm->nr_triggers, post, inst);
 	return committed;

@@ -4,6 +4,7 @@
  *
  *     hit.c            which order: the plan, its arms, their triggers, the record; the short ways
  *     hit_trigger.c    what each trigger does that is no program
+ *     hit_snapshot.c   snapshots, and what is recorded where none can be taken
  *     hit_pids.c       set_event_pid and set_event_notrace_pid
  *     hit_function.c   what calls of functions have besides: set_ftrace_pid, sections, func-no-repeats, commands
  *     hit_synth.c      synthetic events: a hit inside the hit, and its records, which wait
@@ -118,11 +119,22 @@ void hit_fire_post(struct run *r, const struct trigger_arm *t, uint32_t nr, uint
 /* ---- hit_trigger.c ---- */
 
 /* Any kind but those that fold() is for. */
-void hit_trigger(const struct run *r, const struct trigger_arm *t, struct instance_state *inst);
-/* Snapshot: live and other buffer change places. */
-void hit_swap_buffers(struct instance_state *inst);
+void hit_trigger(struct run *r, const struct trigger_arm *t, struct instance_state *inst);
 /* The stack that came with the hit, behind its record. */
 void hit_write_stack(const struct run *r, struct instance_state *inst, data_ref buffer);
+
+/* ---- hit_snapshot.c ---- */
+
+/* Live and other buffer change places; where they may not, r->refused says why, for hit_snapshot_refused(). */
+void hit_take_snapshot(struct run *r, struct instance_state *inst);
+/* Records that, where there is something to be said. */
+void hit_say_refusal(struct run *r, struct instance_state *inst);
+
+static inline void hit_snapshot_refused(struct run *r, struct instance_state *inst)
+{
+	if (__builtin_expect(r->refused != SNAPSHOT_NOT_REFUSED, 0))
+		hit_say_refusal(r, inst);
+}
 
 /* ---- hit_pids.c ---- */
 
@@ -142,7 +154,7 @@ bool hit_function_refuse(const struct run *r, const struct arm *arm, struct inst
 /* hit.ask: a bit for each instance that wants the record. */
 uint64_t hit_function_ask(const struct run *r, const struct plan *plan);
 /* TRIGGER_FUNCTION. */
-void hit_function_command(const struct run *r, const struct trigger_arm *t, struct instance_state *inst);
+void hit_function_command(struct run *r, const struct trigger_arm *t, struct instance_state *inst);
 
 /* ---- hit_synth.c ---- */
 

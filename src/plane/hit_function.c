@@ -191,7 +191,7 @@ static void dump_cpu(const struct run *r)
 		dump(r, 2 + (uint64_t)r->h->cpu);
 }
 
-void hit_function_command(const struct run *r, const struct trigger_arm *t, struct instance_state *inst)
+void hit_function_command(struct run *r, const struct trigger_arm *t, struct instance_state *inst)
 {
 	struct event_state *target = plane_data(r->p, t->target);
 	_Atomic int64_t *count;
@@ -205,7 +205,7 @@ void hit_function_command(const struct run *r, const struct trigger_arm *t, stru
 	else if (t->kind == TRIGGER_STACKTRACE)
 		write_stack(r, inst, count);
 	else if (t->kind == TRIGGER_SNAPSHOT && take(count, false))
-		hit_swap_buffers(inst);
+		hit_take_snapshot(r, inst);
 	else if (t->kind == TRIGGER_DUMP && take(count, false))
 		dump(r, 1);
 	else if (t->kind == TRIGGER_CPUDUMP)

@@ -31,27 +31,6 @@ static void fire_tracing(const struct run *r, const struct trigger_arm *t, struc
 		atomic_store_explicit(&inst->tracing_on, on, memory_order_relaxed);
 }
 
-void hit_swap_buffers(struct instance_state *inst)
-{
-	if (!atomic_load_explicit(&inst->buffers[1], memory_order_relaxed))	/* looked at, not into */
-		return;
-	/* Relaxed, as in live_buffer(); `snapshots` is a count. */
-	atomic_fetch_xor_explicit(&inst->live, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&inst->snapshots, 1, memory_order_relaxed);
-}
-
-static void fire_snapshot(const struct run *r, const struct trigger_arm *t, struct instance_state *inst)
-{
-	if (may_fire(r, t))
-		hit_swap_buffers(inst);
-}
-
-void hit_snapshot(struct run *cause, uint32_t instance)
-{
-	if (instance < LAYOUT_MAX_INSTANCES)
-		hit_swap_buffers(plane_instance(cause->p, instance));
-}
-
 static void fire_switch_event(const struct run *r, const struct trigger_arm *t, uint32_t disabled)
 {
 	struct event_state *target = plane_data(r->p, t->target);
@@ -113,7 +92,7 @@ void hit_write_stack(const struct run *r, struct instance_state *inst, data_ref 
 		   (uint32_t)offsetof(struct stack_record, caller) + nr * 8);
 }
 
-void hit_trigger(const struct run *r, const struct trigger_arm *t, struct instance_state *inst)
+void hit_trigger(struct run *r, const struct trigger_arm *t, struct instance_state *inst)
 {
 	switch ((enum trigger_kind)t->kind) {
 	case TRIGGER_TRACEON:
@@ -121,7 +100,8 @@ void hit_trigger(const struct run *r, const struct trigger_arm *t, struct instan
 		fire_tracing(r, t, inst, t->kind == TRIGGER_TRACEON);
 		break;
 	case TRIGGER_SNAPSHOT:
-		fire_snapshot(r, t, inst);
+		if (may_fire(r, t))
+			hit_take_snapshot(r, inst);
 		break;
 	case TRIGGER_STACKTRACE:
 		if (may_fire(r, t))

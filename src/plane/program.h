@@ -133,7 +133,8 @@ enum op_code {
 	OP_REF_OWN,		/* off: variable of our own elt as this hit set it, len: its block + 1 or 0 */
 	OP_LOAD_REF,		/* push */
 	/* onmax, onchange, save */
-	OP_TRACK_BEGIN,		/* off: block, arg: reference, flags: enum track_flags; not taken: goes to on_false */
+	OP_TRACK_BEGIN,		/* off: block, arg: reference, flags: enum track_flags, len: with TRACK_GLOBAL the
+				   instance of the snapshot; not taken: goes to on_false */
 	OP_TRACK_U64,		/* pop, to offset `off` of the new block's data */
 	OP_TRACK_STRING,	/* to offset off, at most STRING_ROOM bytes with the 0; the source as above */
 	OP_TRACK_KEY,		/* the key, len bytes, to offset off */
@@ -227,6 +228,8 @@ void hist_fold(const struct program *prog, struct run *run);
 bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t only);
 /* For programs: swaps the buffers of an instance. */
 void hit_snapshot(struct run *cause, uint32_t instance);
+/* Whether it would be taken now. */
+bool hit_snapshot_is_possible(const struct run *r, uint32_t instance);
 /* A hit, or a part of one, that is lost for want of room; only the slot's owner calls it. */
 void hit_miss(struct slot *slot);
 

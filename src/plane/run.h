@@ -10,6 +10,9 @@
 
 #include "plane/plane.h"
 
+/* Why a snapshot was not taken (hit_snapshot.c). */
+enum snapshot_refusal { SNAPSHOT_NOT_REFUSED, SNAPSHOT_NO_BUFFER, SNAPSHOT_MAX_USED };
+
 struct run {
 	const struct plane	*p;
 	struct slot		*slot;
@@ -20,6 +23,7 @@ struct run {
 	const struct hit	*h;		/* as it goes into the ring */
 	const struct hit	*seen;		/* as filters and triggers see it */
 	uint64_t		time;		/* as programs see it, once one has asked for it; 0: none has */
+	enum snapshot_refusal	refused;	/* of a snapshot: what is yet to be said of it */
 };
 
 #endif

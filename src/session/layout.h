@@ -35,7 +35,8 @@ typedef uint64_t config_ref;		/* offset in the config region, 0: none */
 typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 
 #define SESSION_MAGIC		0x6573756665636172ull	/* "racefuse" */
-#define SESSION_VERSION		6u	/* 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6: groups */
+/* 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6: groups; 7: snapshots refused */
+#define SESSION_VERSION		7u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -159,6 +160,7 @@ struct config_header {
 	struct section_control sections;
 	_Atomic uint32_t follow;	/* 1: some instance has event-fork or function-fork: tasks look for their parents */
 	uint32_t	pad2;
+	uint64_t	snapshot_ip;	/* where a hit that may not take a snapshot says it is */
 };
 
 /*
@@ -324,6 +326,9 @@ enum instance_flags {
 	INSTANCE_MARKERS	= 1 << 5,
 	INSTANCE_ABSOLUTE_TIME	= 1 << 6,	/* timestamp_mode absolute */
 	INSTANCE_FUNCTION_FORK	= 1 << 7,
+	INSTANCE_PRINTS		= 1 << 8,	/* option trace_printk: what a snapshot that cannot be says is recorded */
+	INSTANCE_MAX_USED	= 1 << 9,	/* the tracer has the other buffer: no snapshots */
+	INSTANCE_STOPPED	= 1 << 10,	/* somebody reads trace, with pause-on-trace: none are taken */
 };
 
 struct instance_state {

@@ -308,11 +308,10 @@ static ssize_t write_snapshot(struct tree_file *f, const char *buf, size_t size)
 	struct instance *inst = f->at.inst;
 	data_ref b;
 	uint64_t v;
-	int err = text_to_u64_len(buf, size, 10, &v);
+	int err = instance_expand(inst);
 
-	if (err)
-		return err;
-	err = instance_expand(inst);
+	if (!err)
+		err = text_to_u64_len(buf, size, 10, &v);
 	if (err)
 		return err;
 	/* A hist with snapshot() decides what is in it, or a tracer. */

@@ -27,18 +27,22 @@ enum {
 	RAW_HEADER	= 12,		/* the id is counted twice */
 };
 
-/* Where print events say they come from; a session without a kernel's symbols gets this one. */
-static const uint64_t marker_address = 0xffffffffff600000ull;
+/* Where print events say they come from; a session without a kernel's symbols gets these. */
+static const uint64_t marker_address = 0xffffffffff600000ull, snapshot_address = 0xffffffffff600400ull;
 
-static const char marker_function[] = "tracing_mark_write";
+static const char marker_function[] = "tracing_mark_write", snapshot_function[] = "tracing_snapshot_instance_cond";
 
-int marker_name(struct model *m)
+int marker_names(struct model *m)
 {
-	uint64_t lo, hi;
+	uint64_t *snapshot = &session_header(m->session)->snapshot_ip, lo, hi;
+	int err = 0;
 
-	if (symbols_range(m->symbols, marker_function, &lo, &hi))
-		return 0;
-	return symbols_add(m->symbols, marker_address, 't', marker_function, NULL);
+	if (!symbols_range(m->symbols, marker_function, &lo, &hi))
+		err = symbols_add(m->symbols, marker_address, 't', marker_function, NULL);
+	if (symbols_range(m->symbols, snapshot_function, snapshot, &hi))
+		return err;
+	*snapshot = snapshot_address;
+	return err ? err : symbols_add(m->symbols, snapshot_address, 't', snapshot_function, NULL);
 }
 
 static uint64_t marker_ip(struct model *m)

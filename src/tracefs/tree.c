@@ -26,7 +26,7 @@ struct tree *tree_create(struct model *m)
 	if (!t)
 		return NULL;
 	t->model = m;
-	if (marker_name(m)) {
+	if (marker_names(m)) {
 		free(t);
 		return NULL;
 	}

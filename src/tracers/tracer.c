@@ -88,6 +88,15 @@ void tracer_leave(struct instance *inst)
 		old->reset(inst);
 }
 
+/* Told before the tracer begins, and after it ended: hits take no snapshots meanwhile. */
+static void use_max(struct instance *inst, bool used)
+{
+	if (inst->max_used == used)
+		return;
+	inst->max_used = used;
+	options_publish(inst);
+}
+
 static int become(struct instance *inst, const struct tracer *t, bool had_max)
 {
 	int err;
@@ -97,9 +106,12 @@ static int become(struct instance *inst, const struct tracer *t, bool had_max)
 	err = t->use_max_tr && !had_max ? instance_snapshot_alloc(inst) : 0;
 	if (err)
 		return err;
+	use_max(inst, t->use_max_tr);
 	empty(inst);
 	err = t->init ? t->init(inst) : 0;
-	if (!err)
+	if (err)
+		use_max(inst, false);
+	else
 		make_current(inst, t);
 	return err;
 }

@@ -170,10 +170,10 @@ static int create_save(struct hist_data *hd, const struct hist_command_text *cmd
 	return err;
 }
 
-/* One hist of an instance decides when its buffers are swapped. */
+/* One hist of an instance decides when its buffers are swapped, where no tracer does. */
 static int create_snapshot(struct hist_data *hd)
 {
-	if (hd->instance->snapshot_hist)
+	if (hd->instance->max_used || hd->instance->snapshot_hist)
 		return -EBUSY;
 	hd->instance->snapshot_hist = hd;
 	return instance_snapshot_alloc(hd->instance);

@@ -314,6 +314,7 @@ static void emit_snapshot(const struct hist_data *hd, struct code *c, const stru
 	struct op *begin, *end, *op;
 
 	begin = emit_track_begin(c, a, a->track.snapshot_block, TRACK_GLOBAL);
+	begin->len = (uint16_t)hd->instance->index;
 	op = emit(c, OP_TRACK_COMM);
 	op->off = HIST_TRACK_VALUES;
 	op->arg = hist_has_execname(hd) ? hd->n_map_vars + 1 : 0;

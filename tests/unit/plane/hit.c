@@ -17,6 +17,7 @@
 #define hist_fold	double_fold
 #include "plane/hit.c"
 #include "plane/hit_pids.c"
+#include "plane/hit_snapshot.c"
 #include "plane/hit_synth.c"
 #include "plane/hit_trigger.c"
 
@@ -29,7 +30,30 @@ static struct session *session;
 static struct slot *slot;
 static char *diary;		/* where the doubles write what was called */
 
-/* "m<buffer>" a record, "s<n>" a stack of n, "f" a fold */
+/* What is said instead of a snapshot. */
+static const char *saying(const void *record)
+{
+	static const struct {
+		const char *text, *mark;
+	} known[] = {
+		{ "*** LATENCY TRACER ACTIVE ***\n", "-l" }, { "*** Can not use snapshot (sorry) ***\n", "-c" },
+		{ "*** SNAPSHOT NOT ALLOCATED ***\n", "-n" }, { "*** stopping trace here!   ***\n", "-t" },
+	};
+	const struct {
+		struct record_common common;
+		uint64_t ip;
+		char text[48];
+	} *print = record;
+
+	assert_int_equal(print->ip, plane_header(session_plane(session))->snapshot_ip);
+	assert_int_equal(print->common.pid, 5);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(print->text, known[i].text))
+			return known[i].mark;
+	return "?";
+}
+
+/* "M", "S" a record, by its buffer, "-x" what is said, "s<n>" a stack of n, "f" a fold */
 int double_write(const struct plane *p, struct slot *own, data_ref buffer, uint32_t set, uint32_t cpu,
 		 uint64_t time, const void *record, uint32_t size)
 {
@@ -37,6 +61,8 @@ int double_write(const struct plane *p, struct slot *own, data_ref buffer, uint3
 
 	if (stack->type == LAYOUT_STACK_ID)
 		sprintf(diary + strlen(diary), "s%d", stack->size);
+	else if (stack->type == 5)
+		strcat(diary, saying(record));
 	else
 		strcat(diary, buffer == MAIN ? "M" : buffer == SNAP ? "S" : "?");
 	return 0;
@@ -202,7 +228,7 @@ static int tear_down(void **state)
 
 /* ---- the table ---- */
 
-enum { ON = 1, SOFT = 2, OFF_CPU = 4, OTHER_PID = 8 };
+enum { ON = 1, SOFT = 2, OFF_CPU = 4, OTHER_PID = 8, MAX = 16, FREED = 32, STOPPED = 64, SILENT = 128, STACKS = 256 };
 
 #define NOTHING		{ 0, ALWAYS, 0 }
 #define T(kind)		{ kind + 1, ALWAYS, 0 }
@@ -246,6 +272,19 @@ static const struct order_row {
 	{ "snapshot if, pid not listed", ON | OTHER_PID, ALWAYS, { IF(TRIGGER_SNAPSHOT, YES) }, "", 1, 0, 0 },
 	{ "snapshot beside a hist comes after the reservation", ON, ALWAYS,
 	  { T(TRIGGER_SNAPSHOT), T(TRIGGER_HIST) }, "fM", 1, 1, 0 },
+	{ "snapshot under a latency tracer", ON | MAX, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "-l-cM", 1, 0, 0 },
+	{ "snapshot if, under one: behind the record", ON | MAX, ALWAYS, { IF(TRIGGER_SNAPSHOT, YES) }, "M-l-c", 1, 0, 0 },
+	{ "snapshot if, under one, filter no", ON | MAX, NO, { IF(TRIGGER_SNAPSHOT, YES) }, "-l-c", 1, 0, 0 },
+	{ "snapshot if, under one, filter yes", ON | MAX, YES, { IF(TRIGGER_SNAPSHOT, YES) }, "-l-cM", 1, 0, 0 },
+	{ "snapshot if, under one, soft-disabled", ON | SOFT | MAX, ALWAYS, { IF(TRIGGER_SNAPSHOT, YES) }, "-l-c", 1, 0, 1 },
+	{ "snapshot if not, under one", ON | MAX, ALWAYS, { IF(TRIGGER_SNAPSHOT, NO) }, "M", 1, 0, 0 },
+	{ "snapshot under one, tracing off", MAX, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "", 0, 0, 0 },
+	{ "snapshot under one, without trace_printk", ON | MAX | SILENT, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "M", 1, 0, 0 },
+	{ "snapshot under one, with stacktrace", ON | MAX | STACKS, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "-ls2-cs2Ms2", 1, 0, 0 },
+	{ "snapshot while there is none: the trace ends", ON | FREED, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "-n-t", 0, 0, 0 },
+	{ "snapshot if, while there is none", ON | FREED, ALWAYS, { IF(TRIGGER_SNAPSHOT, YES) }, "M-n-t", 0, 0, 0 },
+	{ "snapshot while there is none comes first", ON | FREED | MAX, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "-n-t", 0, 0, 0 },
+	{ "snapshot while the rings are stopped", ON | STOPPED, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "M", 1, 0, 0 },
 
 	{ "hist", ON, ALWAYS, { T(TRIGGER_HIST) }, "fM", 1, 0, 0 },
 	{ "hist with tracing off", 0, ALWAYS, { T(TRIGGER_HIST) }, "f", 0, 0, 0 },
@@ -306,6 +345,10 @@ static void check_row(const struct order_row *row)
 	event_state(0)->soft_disabled = !!(row->with & SOFT);
 	if (row->with & OFF_CPU)
 		instance(0)->cpumask[0] = 1;
+	if (row->with & FREED)
+		instance(0)->buffers[1] = 0;
+	instance(0)->flags = (row->with & SILENT ? 0 : INSTANCE_PRINTS) | (row->with & MAX ? INSTANCE_MAX_USED : 0) |
+			     (row->with & STOPPED ? INSTANCE_STOPPED : 0) | (row->with & STACKS ? INSTANCE_STACKTRACE : 0);
 	if (row->with & OTHER_PID)
 		pids_allow(77);
 	assert_int_equal(fire_hit(out, 5, 0), strpbrk(row->diary, "MS") ? 1 : 0);
@@ -363,6 +406,7 @@ static void counts_are_used_up(void **state)
 	assert_int_equal(instance(0)->tracing_on, 0);
 }
 
+/* Which of the two is the other one changes with each snapshot. */
 static void a_snapshot_needs_a_second_buffer(void **state)
 {
 	static const struct arm_row arm = { .flags = ARM_RECORD, .nr_triggers = 1,
@@ -370,10 +414,14 @@ static void a_snapshot_needs_a_second_buffer(void **state)
 	char out[64];
 
 	plan_publish(&arm, 1);
-	instance(0)->buffers[1] = 0;
-	fire_hit(out, 1, 0);
-	assert_string_equal(out, "M");
-	assert_int_equal(instance(0)->live, 0);
+	instance(0)->live = 1;
+	instance(0)->buffers[0] = 0;
+	instance(0)->flags = INSTANCE_PRINTS;
+	fire_hit(out, 5, 0);
+	assert_string_equal(out, "-n-t");
+	assert_int_equal(instance(0)->live, 1);
+	assert_int_equal(instance(0)->snapshots, 0);
+	assert_int_equal(instance(0)->tracing_on, 0);
 }
 
 static void all_hists_of_an_event_are_switched(void **state)

@@ -130,6 +130,31 @@ static void a_latency_tracer_sets_options_and_gives_them_back(void **state)
 	assert_file(w, "options/pause-on-trace", "0\n");
 }
 
+/* What was changed meanwhile is given back as it was before, too; wakeup has nothing to do with pause-on-trace. */
+static void options_are_given_back_by_who_took_them(void **state)
+{
+	struct world *w = *state;
+
+	assert_taken(w, "current_tracer", "irqsoff");
+	assert_taken(w, "options/pause-on-trace", "0");
+	assert_taken(w, "options/latency-format", "0");
+	assert_taken(w, "current_tracer", "function");
+	assert_file(w, "options/overwrite", "1\n");
+	assert_file(w, "options/latency-format", "0\n");
+	assert_file(w, "options/pause-on-trace", "0\n");
+	assert_taken(w, "options/latency-format", "1");
+	assert_taken(w, "options/pause-on-trace", "1");
+	assert_taken(w, "current_tracer", "irqsoff");
+	assert_taken(w, "options/latency-format", "0");
+	assert_taken(w, "options/pause-on-trace", "0");
+	assert_taken(w, "current_tracer", "preemptoff");
+	assert_file(w, "options/latency-format", "1\n");
+	assert_file(w, "options/pause-on-trace", "1\n");
+	assert_taken(w, "current_tracer", "nop");
+	assert_file(w, "options/latency-format", "1\n");
+	assert_file(w, "options/pause-on-trace", "1\n");
+}
+
 static void two_of_a_family_cannot_be_current(void **state)
 {
 	struct world *w = *state;
@@ -151,12 +176,134 @@ static void the_snapshot_is_the_latency_tracer_s(void **state)
 
 	assert_taken(w, "current_tracer", "preemptirqsoff");
 	assert_int_equal(world_write(w, "snapshot", "1"), -EBUSY);
+	assert_int_equal(world_write(w, "snapshot", "0"), -EBUSY);
+	assert_int_equal(world_write(w, "snapshot", "2"), -EBUSY);
+	assert_int_equal(world_write(w, "snapshot", "x"), -EINVAL);
+	assert_int_equal(world_write(w, "per_cpu/cpu0/snapshot", "0"), -EBUSY);
 	assert_int_equal(tree_open(w->tree, "per_cpu/cpu0/snapshot_raw", O_RDONLY, &f), -EBUSY);
 	assert_null(world_read(w, "snapshot"));
 	assert_null(world_read(w, "per_cpu/cpu0/snapshot"));
 	assert_file(w, "trace", "# tracer: preemptirqsoff\n#\n");
 	assert_taken(w, "current_tracer", "nop");
 	assert_taken(w, "snapshot", "1");
+}
+
+/* The texts of `file`, in order, each on a line of its own. */
+static void assert_said(struct world *w, const char *file, const char *const *texts, size_t nr)
+{
+	char *text = world_read(w, file), *at = text;
+
+	assert_non_null(text);
+	for (size_t i = 0; i < nr; i++) {
+		at = strstr(at, texts[i]);
+		if (!at)
+			fail_msg("%s: no \"%s\" in %s", file, texts[i], text);
+	}
+	free(text);
+}
+
+#define TRIGGER "events/ftrace/print/trigger"
+#define SAYS "tracing_snapshot_instance_cond: *** "
+
+/* The kernel's answers (6.12): a trigger is taken, before the tracer and with it, and says that it can do nothing. */
+static void a_trigger_takes_no_snapshot_of_a_latency_tracer_s(void **state)
+{
+	static const char *const refused[] = { "one\n", SAYS "LATENCY TRACER ACTIVE ***\n",
+					       SAYS "Can not use snapshot (sorry) ***\n", "two\n" };
+	struct world *w = *state;
+	uint32_t live;
+	char *text;
+
+	assert_taken(w, TRIGGER, "snapshot if ip != 0");
+	assert_taken(w, "current_tracer", "irqsoff");
+	live = w->model->top->state->live;
+	assert_int_equal(world_append(w, "trace_marker", "one\n"), 4);
+	assert_taken(w, TRIGGER, "!snapshot");
+	assert_int_equal(world_append(w, "trace_marker", "two\n"), 4);
+	assert_int_equal(w->model->top->state->live, live);
+	assert_said(w, "trace_pipe", refused, 4);
+	assert_file(w, "trace", "# tracer: irqsoff\n#\n");
+	/* From one latency tracer to the next it stays so. */
+	assert_taken(w, TRIGGER, "snapshot:2");
+	assert_taken(w, "current_tracer", "preemptoff");
+	assert_taken(w, "options/trace_printk", "0");
+	assert_int_equal(world_append(w, "trace_marker", "one\n"), 4);
+	assert_int_equal(w->model->top->state->live, live);
+	assert_file(w, TRIGGER, "snapshot:count=1\n");
+	text = world_read(w, "trace_pipe");
+	assert_non_null(strstr(text, "one\n"));
+	assert_null(strstr(text, "***"));
+	free(text);
+}
+
+/* The tracer takes the snapshot along when it goes: from then on there is none, and that ends the trace. */
+static void it_takes_the_snapshot_along(void **state)
+{
+	static const char *const ended[] = { SAYS "SNAPSHOT NOT ALLOCATED ***\n", SAYS "stopping trace here!   ***\n" };
+	struct world *w = *state;
+
+	assert_taken(w, "snapshot", "1");
+	assert_taken(w, TRIGGER, "snapshot");
+	assert_taken(w, "current_tracer", "irqsoff");
+	assert_taken(w, "current_tracer", "nop");
+	assert_said(w, "snapshot", (const char *const[]){ "# * Snapshot is freed *\n" }, 1);
+	assert_int_equal(world_append(w, "trace_marker", "one\n"), 4);
+	assert_said(w, "trace", ended, 2);
+	assert_file(w, "tracing_on", "0\n");
+	assert_taken(w, "tracing_on", "1");
+	assert_taken(w, "snapshot", "1");
+	assert_int_equal(world_append(w, "trace_marker", "two\n"), 4);
+	assert_said(w, "snapshot", (const char *const[]){ "two\n" }, 1);
+	assert_file(w, "tracing_on", "1\n");
+}
+
+static void a_hist_takes_no_snapshot_of_it_either(void **state)
+{
+	static const char hist[] = "hist:keys=pid:ts=common_timestamp:onchange($ts).snapshot()";
+	struct world *w = *state;
+
+	assert_taken(w, "current_tracer", "irqsoff");
+	assert_int_equal(world_write(w, "events/test/first/trigger", hist), -EBUSY);
+	assert_file(w, "error_log", "");
+	assert_taken(w, "current_tracer", "nop");
+	assert_taken(w, "events/test/first/trigger", hist);
+	assert_int_equal(world_write(w, "current_tracer", "irqsoff"), -EBUSY);
+	assert_int_equal(world_write(w, "current_tracer", "irqsofff"), -EINVAL);
+	assert_file(w, "current_tracer", "nop\n");
+	assert_int_equal(world_write(w, "snapshot", "0"), -EBUSY);
+	/* Of its instance only. */
+	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
+	assert_taken(w, "instances/a/current_tracer", "irqsoff");
+	assert_int_equal(world_write(w, "current_tracer", "preemptoff"), -EBUSY);
+}
+
+/* A tracer that is refused has its buffer all the same, but not for itself. */
+static void one_that_cannot_be_leaves_a_snapshot(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
+	assert_taken(w, "instances/a/current_tracer", "irqsoff");
+	assert_int_equal(world_write(w, "current_tracer", "preemptoff"), -EBUSY);
+	assert_said(w, "snapshot", (const char *const[]){ "# * Snapshot is allocated *\n" }, 1);
+	assert_int_equal(world_append(w, "trace_marker", "one\n"), 4);
+	assert_taken(w, "snapshot", "1");
+	assert_said(w, "snapshot", (const char *const[]){ "one\n" }, 1);
+}
+
+static void none_is_taken_while_trace_is_read(void **state)
+{
+	struct world *w = *state;
+	struct tree_file *f;
+
+	assert_taken(w, "options/pause-on-trace", "1");
+	assert_int_equal(world_append(w, "trace_marker", "one\n"), 4);
+	assert_int_equal(tree_open(w->tree, "trace", O_RDONLY, &f), 0);
+	assert_taken(w, "snapshot", "1");
+	assert_said(w, "snapshot", (const char *const[]){ "# * Snapshot is allocated *\n" }, 1);
+	tree_release(f);
+	assert_taken(w, "snapshot", "1");
+	assert_said(w, "snapshot", (const char *const[]){ "one\n" }, 1);
 }
 
 static void thresholds_are_microseconds(void **state)
@@ -213,8 +360,14 @@ int main(void)
 		TEST(it_stays_while_somebody_reads_a_pipe),
 		TEST(each_instance_has_its_own),
 		TEST(a_latency_tracer_sets_options_and_gives_them_back),
+		TEST(options_are_given_back_by_who_took_them),
 		TEST(two_of_a_family_cannot_be_current),
 		TEST(the_snapshot_is_the_latency_tracer_s),
+		TEST(a_trigger_takes_no_snapshot_of_a_latency_tracer_s),
+		TEST(it_takes_the_snapshot_along),
+		TEST(a_hist_takes_no_snapshot_of_it_either),
+		TEST(one_that_cannot_be_leaves_a_snapshot),
+		TEST(none_is_taken_while_trace_is_read),
 		TEST(thresholds_are_microseconds),
 		TEST(a_new_server_has_the_same_tracer),
 	};
