@@ -6,7 +6,7 @@
  *                             handler of its own that calls late()
  *   join, thrd_join           the first thread waits for one that ends, and calls late() after its start routine
  *   steal                     the lock goes to another one than the sleeper first
- *   calm                      many calls of functions and nobody who is woken
+ *   calm, calmed              many calls of functions and nobody who is woken, or not any more
  *   storm N                   4 threads wake each other by locks, condition variables and semaphores
  *
  * Prints for each "NAME USECS", which late() lasted at least, and who was woken.
@@ -258,6 +258,25 @@ static void __attribute__((noinline)) c11_joins(void)
 
 /* ---- None, and many ---- */
 
+static sem_t sem;
+
+static void *__attribute__((noinline)) posts(void *arg)
+{
+	await_sleep((int)getpid());
+	sem_post(&sem);
+	return NULL;
+}
+
+static void one_wakeup(void)
+{
+	pthread_t thread;
+
+	sem_init(&sem, 0, 0);
+	pthread_create(&thread, NULL, posts, NULL);
+	sem_wait(&sem);
+	pthread_join(thread, NULL);
+}
+
 static void calm(void)
 {
 	volatile long nr = 0;
@@ -270,7 +289,6 @@ static void calm(void)
 enum { THREADS = 4 };
 
 static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
-static sem_t sem;
 static int turn, rounds;
 static long total;
 
@@ -330,11 +348,13 @@ int main(int argc, char **argv)
 		joins();
 	else if (!strcmp(what, "thrd_join"))
 		c11_joins();
-	else if (!strcmp(what, "calm"))
+	else if (!strcmp(what, "calmed"))
+		one_wakeup();
+	else if (strcmp(what, "calm") && strcmp(what, "storm"))
+		return 2;
+	if (!strncmp(what, "calm", 4))
 		calm();
 	else if (!strcmp(what, "storm"))
 		storm();
-	else
-		return 2;
 	return 0;
 }
