@@ -169,6 +169,19 @@ static bool is_per_cpu(const struct symbol *sym)
 	return sym->type == 'A' || sym->type == 'a';
 }
 
+/*
+ * What the kernel lists, but gives no address the name of: the trampolines that
+ * it makes for itself, and what lies behind its image.
+ */
+static bool is_listed_only(const struct symbol *sym)
+{
+	static const char own[] = "__builtin__";
+
+	if (!sym->module)
+		return sym->name && !strcmp(sym->name, "_end");
+	return !strncmp(sym->module, own, sizeof(own) - 1);
+}
+
 const char *symbols_find(struct symbols *s, uint64_t addr, uint64_t *offset, uint64_t *size,
 			 const char **module)
 {
@@ -178,7 +191,7 @@ const char *symbols_find(struct symbols *s, uint64_t addr, uint64_t *offset, uin
 
 	load(s, addr);
 	i = find_index(s, addr);
-	if (i < 0 || is_per_cpu(&s->table[i]))
+	if (i < 0 || is_per_cpu(&s->table[i]) || is_listed_only(&s->table[i]))
 		return NULL;
 	sym = &s->table[i];
 	bytes = size_of(s, (uint32_t)i);

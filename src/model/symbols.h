@@ -36,8 +36,9 @@ void symbols_set_loader(struct symbols *s, void (*load)(void *arg, uint64_t addr
 
 /*
  * The symbol that addr lies in: its name, how far into it, its size (up to the
- * next symbol; 0 for the last one) and module. NULL: below the first symbol or
- * beyond any reach (4 MiB) of the last one. offset, size, module may be NULL.
+ * next symbol; 0 for the last one) and module. NULL: below the first symbol,
+ * beyond any reach (4 MiB) of the last one, behind `_end`, or in a trampoline of
+ * the kernel ([__builtin__ftrace]). offset, size, module may be NULL.
  */
 const char *symbols_find(struct symbols *s, uint64_t addr, uint64_t *offset, uint64_t *size,
 			 const char **module);

@@ -57,6 +57,17 @@ static void memory_of_each_cpu_is_no_place(void **state)
 	assert_string_equal(symbols_find(*state, 0x1000, NULL, NULL, NULL), "first");
 }
 
+static void trampolines_and_what_is_behind_the_image_have_no_name(void **state)
+{
+	assert_int_equal(symbols_add(*state, 0x4000, 't', "ftrace_trampoline", "__builtin__ftrace"), 0);
+	assert_int_equal(symbols_add(*state, 0x2800, 'B', "_end", NULL), 0);
+	assert_string_equal(symbols_find(*state, 0x27ff, NULL, NULL, NULL), "second");
+	assert_null(symbols_find(*state, 0x2800, NULL, NULL, NULL));
+	assert_null(symbols_find(*state, 0x2900, NULL, NULL, NULL));
+	assert_string_equal(symbols_find(*state, 0x3fff, NULL, NULL, NULL), "third");
+	assert_null(symbols_find(*state, 0x409d, NULL, NULL, NULL));
+}
+
 static void a_name_has_a_range(void **state)
 {
 	uint64_t lo, hi;
@@ -133,6 +144,7 @@ int main(void)
 		TEST(an_address_lies_in_the_symbol_before_it),
 		TEST(a_symbol_that_comes_later_is_found),
 		TEST(memory_of_each_cpu_is_no_place),
+		TEST(trampolines_and_what_is_behind_the_image_have_no_name),
 		TEST(a_name_has_a_range),
 		TEST(they_print_as_kallsyms),
 		TEST(an_address_in_a_gap_counts_from_its_base),
