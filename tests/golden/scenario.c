@@ -6,8 +6,8 @@
  *
  * A scenario has trace.dat (and snapshot.dat: one window), setup.sh, phaseN.sh
  * given at the print event "phase N", trace.txt (the file `trace`), and expect/
- * (one file a tracefs file, "/" written as "__"; trace.OPT.txt: `trace` with
- * option OPT). Prints TAP, one test a file.
+ * (one file a tracefs file, "/" written as "__"; trace.OPT[,OPT].txt: `trace`
+ * with these options). Prints TAP, one test a file.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -33,17 +33,16 @@ static int nr_tests, nr_failed;
 static char *slurp(const char *path)
 {
 	FILE *in = fopen(path, "r");
-	char *buf = NULL;
-	size_t cap = 0;
-	ssize_t n;
+	char chunk[4096], *buf;
+	size_t size, n;
+	FILE *out;
 
 	if (!in)
 		return NULL;
-	n = getdelim(&buf, &cap, EOF, in);
-	if (n < 0) {
-		free(buf);
-		buf = strdup("");
-	}
+	out = open_memstream(&buf, &size);
+	while ((n = fread(chunk, 1, sizeof(chunk), in)))
+		fwrite(chunk, 1, n, out);
+	fclose(out);
 	fclose(in);
 	return buf;
 }
@@ -319,32 +318,31 @@ static void tree_path(const char *name, char *out, size_t size)
 	out[n] = '\0';
 }
 
-/* Files of tracers that tracefuse has not got, and what is read elsewhere. */
-static bool of_other_tracers(const char *file)
+static void set_options(struct house *h, const char *options, bool undo)
 {
-	static const char *const names[] = { "set_ftrace_filter", "set_ftrace_notrace",
-					     "kallsyms.extra" };
-	const char *base = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
+	char list[128], text[72], *save = NULL;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(base, names[i]))
-			return true;
-	return false;
+	snprintf(list, sizeof(list), "%s", options);
+	for (char *o = strtok_r(list, ",", &save); o; o = strtok_r(NULL, ",", &save)) {
+		if (!undo)
+			snprintf(text, sizeof(text), "%s", o);
+		else if (!strncmp(o, "no", 2))
+			snprintf(text, sizeof(text), "%s", o + 2);
+		else
+			snprintf(text, sizeof(text), "no%s", o);
+		command(h, "trace_options", text);
+	}
 }
 
-/* trace.OPT.txt: the same buffer printed with option OPT ("noOPT": cleared). */
-static void compare_option(struct scene *scene, const char *path, const char *name)
+/* trace.OPT[,OPT].txt: the same buffer printed with these options ("noOPT": cleared). */
+static void compare_options(struct scene *scene, const char *path, const char *name)
 {
-	char option[64], undo[68];
+	char options[128];
 
-	snprintf(option, sizeof(option), "%.*s", (int)(strlen(name) - strlen("trace..txt")), name + strlen("trace."));
-	if (!strncmp(option, "no", 2))
-		snprintf(undo, sizeof(undo), "%s", option + 2);
-	else
-		snprintf(undo, sizeof(undo), "no%s", option);
-	command(scene->house, "trace_options", option);
+	snprintf(options, sizeof(options), "%.*s", (int)(strlen(name) - strlen("trace..txt")), name + strlen("trace."));
+	set_options(scene->house, options, false);
 	compare(scene, path, name, "trace");
-	command(scene->house, "trace_options", undo);
+	set_options(scene->house, options, true);
 }
 
 static void compare_all(struct scene *scene, const char *dir)
@@ -365,8 +363,8 @@ static void compare_all(struct scene *scene, const char *dir)
 		snprintf(path, sizeof(path), "%s/expect/%s", dir, name);
 		tree_path(name, file, sizeof(file));
 		if (!strncmp(name, "trace.", 6))
-			compare_option(scene, path, name);
-		else if (*name != '.' && !of_other_tracers(file))
+			compare_options(scene, path, name);
+		else if (*name != '.' && strcmp(name, "kallsyms.extra"))
 			compare(scene, path, name, file);
 		free(names[i]);
 	}
