@@ -13,6 +13,8 @@
  *     its depth, loads the epoch, leaves unless it is E, and stores E in its
  *     slot: as any hit (H1), it either sees that something was retired or keeps
  *     it from being freed. Other CPU's rings changing places raises it, too.
+ *     Where each enter needs a fence of its own (config_header.fence) no way is
+ *     made; a server who begins to need it raises the epoch long before it frees.
  * W2  What changes without a publication is loaded each time: tracing_on, which
  *     buffer is live, the instance's options and clock, whether the ring is
  *     disabled (which says what tracing_cpumask does).
@@ -47,11 +49,11 @@ _Static_assert(sizeof(struct agent_way) == 1 << WAY_SHIFT && AGENT_WAYS == WAY_M
 	       offsetof(struct agent_way, subbuf_size) == WAY_SUBBUF &&
 	       offsetof(struct agent_way, rseq) == WAY_RSEQ && offsetof(struct agent_way, bit) == WAY_BIT &&
 	       offsetof(struct agent_way, type) == WAY_TYPE &&
-	       offsetof(struct agent_way, plain) == WAY_PLAIN, "emit.S knows the way");
+	       offsetof(struct agent_way, plain) == WAY_PLAIN && offsetof(struct agent_way, room) == WAY_ROOM,
+	       "emit.S knows the way");
 _Static_assert(offsetof(struct agent, plane) == 0 && offsetof(struct plane, config) == PLANE_CONFIG &&
 	       offsetof(struct plane, data) == PLANE_DATA && offsetof(struct plane, data_mask) == PLANE_MASK &&
-	       offsetof(struct config_header, epoch) == CONFIG_EPOCH &&
-	       offsetof(struct config_header, fence) == CONFIG_FENCE, "emit.S knows the session");
+	       offsetof(struct config_header, epoch) == CONFIG_EPOCH, "emit.S knows the session");
 _Static_assert(offsetof(struct slot, depth) == SLOT_DEPTH && offsetof(struct slot, epoch) == SLOT_EPOCH &&
 	       offsetof(struct instance_state, tracing_on) == INST_ON &&
 	       offsetof(struct instance_state, live) == INST_ON + 4 &&
@@ -99,6 +101,13 @@ static struct ring *ring_to(const struct instance_state *inst, uint32_t live, ui
 	return ref ? plane_data(p, ref) : NULL;
 }
 
+/* Of a record with its header. */
+static uint32_t size_of(uint32_t type)
+{
+	return 4 + (type == LAYOUT_FUNCTION_ID ? SIZE_FUNCTION :
+		    type == LAYOUT_GRAPH_ENTRY_ID ? SIZE_CALLED : SIZE_RETURNED);
+}
+
 static bool way_find(struct agent_way *w, uint32_t id, uint32_t cpu)
 {
 	uint32_t instance;
@@ -118,10 +127,11 @@ static bool way_find(struct agent_way *w, uint32_t id, uint32_t cpu)
 	w->inst = inst;
 	w->bit = instance < 64 ? 1ull << instance : 0;
 	w->type = emit_type(id);
-	w->plain = w->type == LAYOUT_GRAPH_ENTRY_ID && !plan_of(&agent.plane, (uint16_t)(id - GROUP_GRAPH)) &&
+	w->plain = w->bit && w->type == LAYOUT_GRAPH_ENTRY_ID && !plan_of(&agent.plane, (uint16_t)(id - GROUP_GRAPH)) &&
 		   graph_is_plain();
 	w->ring = r;
 	w->subbuf_size = r->subbuf_size;
+	w->room = w->subbuf_size - size_of(w->type);
 	return true;
 }
 

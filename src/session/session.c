@@ -139,6 +139,8 @@ static int session_start(struct session *s, bool fresh, bool no_membarrier)
 	s->membarrier = !no_membarrier && membarrier_works();
 	/* Read in hit_enter(): L2 in limbo.c. */
 	atomic_store_explicit(&h->fence, s->membarrier ? 0 : 1, memory_order_seq_cst);
+	/* Programs that have lived under another server made ways without a fence: none of them is good any more (W1). */
+	atomic_fetch_add_explicit(&h->epoch, 1, memory_order_seq_cst);
 	atomic_store_explicit(&h->server_pid, (uint32_t)getpid(), memory_order_relaxed);
 	err = heap_init(&s->config_heap, &s->config, h->heap, s->config.size, fresh ? 0 : h->config_high);
 	if (!err)

@@ -11,15 +11,16 @@
  *            slot->depth is not 0, size is no multiple of 4 from 12 to 112 -> emit_long
  *         thread->frame[0] = stack pointer                             (E2)
  *         slot->depth = 1                                              (H1)
- *         if config->fence or config->epoch != way->epoch              -> leave
+ *         if config->epoch != way->epoch                               -> leave
  *         slot->epoch = config->epoch
  *         if the instance's switches are not the way's, the ring is
  *            disabled                                                  -> leave
- *         head = ring->head; time = now()                              (G4)
- *         if the record does not go behind the last one, into the same page,
- *            with a plain delta: ring.c, aim()                         -> leave
+ *         time = now()
  *         section {                                                    ring_commit_short()
- *             if rseq->cpu_id != ring->cpu or ring->head != head       -> leave
+ *             if rseq->cpu_id != ring->cpu                             -> leave
+ *             head = ring->head
+ *             if the record does not go behind the last one, into the
+ *                same page, with a plain delta: ring.c, aim()          -> leave
  *             header, record with its common fields, the other tail   (its type is the way's)
  *             ring->head = ...                                         (commit)
  *         }
@@ -38,7 +39,10 @@
  *
  * This is what hit_plain() does with a plan of the shape PLAN_RECORD. It is in
  * assembly to be short: the counter alone takes 35 cycles, in whose shadow 60
- * instructions are free, and each further dozen costs a nanosecond.
+ * instructions are free, and each further dozen costs a nanosecond. Branches
+ * count most, one a cycle, and a store to another cache line in front of the
+ * counter up to 2 ns: so the section begins behind it. When others record
+ * between the two, time is before that of the last record: no plain delta.
  *
  * No register is saved and the stack pointer stays, so that whoever has to leave
  * it (guard.c) goes to emit_short_left, from any instruction. What has no

@@ -27,6 +27,11 @@
 #define WAY_BIT		80
 #define WAY_TYPE	88
 #define WAY_PLAIN	92
+#define WAY_ROOM	96
+
+#define SIZE_FUNCTION	24	/* of records */
+#define SIZE_CALLED	20
+#define SIZE_RETURNED	48
 
 #define THREAD_PID	12
 #define THREAD_BUSY	24
@@ -45,6 +50,7 @@
 #define FRAME_TIME	32
 #define FRAME_MASK	40
 #define FRAMES_MASK	0xffffc0	/* of eight times a slot: where its frame is in a piece */
+#define GRAPH_LABELS	1024	/* both lie between graph_returned and this many bytes behind it */
 #define GRAPH_EXIT	65535	/* LAYOUT_GRAPH_EXIT */
 
 #define DSO_TABLE	48	/* struct site_dso */
@@ -59,7 +65,6 @@
 #define PLANE_MASK	32
 
 #define CONFIG_EPOCH	120	/* struct config_header */
-#define CONFIG_FENCE	140
 
 #define SLOT_DEPTH	8	/* struct slot */
 #define SLOT_EPOCH	16

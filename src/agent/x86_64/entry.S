@@ -47,16 +47,21 @@
 	.cfi_offset %rip, AFTER - S
 	.endm
 
-	.macro	restore_and_leave
-	cmpl	$1, %eax
-	ja	1f
-2:	negl	%eax			/* the carry */
+	/* The carry says whether the function is hooked. */
+	.macro	return_to_trampoline
 	general_restore 72
 	leaq	STUB(%rsp), %rsp
 	.cfi_remember_state
 	.cfi_adjust_cfa_offset -STUB
 	ret
 	.cfi_restore_state
+	.endm
+
+	.macro	restore_and_leave
+	cmpl	$1, %eax
+	ja	1f
+2:	negl	%eax			/* the carry */
+	return_to_trampoline
 	/* struct site_call */
 1:	movq	%rbx, 80(%rsp)
 	.cfi_offset %rbx, 80 - S
@@ -111,8 +116,6 @@ entry_short_begin:
 	movl	(%r8, %rax, 4), %esi
 	testq	%rdi, %rdi
 	je	.Lelse
-	cmpb	$0, THREAD_BUSY(%rdi)
-	jne	.Lelse
 	movl	%esi, %eax
 	movzwl	%si, %esi
 	shrl	$16, %eax
@@ -127,12 +130,11 @@ entry_short_begin:
 	cmpq	GRAPH_SIZE(%rdi), %rax
 	jae	.Lelse
 	movq	S(%rsp), %r8
-	leaq	graph_returned_late(%rip), %r10
 	leaq	graph_returned(%rip), %rax
-	cmpq	%r10, %r8
-	je	.Lelse
-	cmpq	%rax, %r8
-	je	.Lelse
+	movq	%r8, %r10
+	subq	%rax, %r10
+	cmpq	$GRAPH_LABELS, %r10
+	jb	.Lelse				/* may be one: is_label() */
 	movabsq	$MIRROR, %r10
 	addq	TABLE_DELTA(%rcx), %r9
 	xorq	%rdx, %r10
@@ -159,25 +161,15 @@ entry_short_begin:
 	movq	%r9, FRAME_FUNC(%rax)
 	movq	%rax, %rdx
 	incl	%esi				/* GROUP_GRAPH */
-	short_way called, CALLED, 20
-
-.Ldone_called:
-	movq	RECORD, %r10
-	movq	THREAD, %rdi
-	movq	BIT, %rcx
+	short_way called, CALLED, SIZE_CALLED
+	movq	WAY_BIT(%r10), %rax
 	leaq	S(%rsp), %rdx
-	movl	FRAME_DEPTH(%r10), %eax
-	movq	%rcx, FRAME_MASK(%r10)
-	incl	%eax
+	incl	%esi
+	movq	%rax, FRAME_MASK(%rcx)
 	movq	%rdx, GRAPH_TOP(%rdi)
-	movq	%rax, GRAPH_STATE(%rdi)
+	movq	%rsi, GRAPH_STATE(%rdi)
 	stc
-	general_restore 72
-	leaq	STUB(%rsp), %rsp
-	.cfi_remember_state
-	.cfi_adjust_cfa_offset -STUB
-	ret
-	.cfi_restore_state
+	return_to_trampoline
 
 .Lfunction:
 	movq	S(%rsp), %r8
@@ -189,10 +181,11 @@ entry_short_begin:
 	jae	.Lelse
 	addq	TABLE_DELTA(%rcx), %r9
 	addq	TABLE_DELTA(%rcx), %r8
-	short_way function, FUNCTION, 24
-.Ldone_function:
-	xorl	%eax, %eax
-	jmp	2f
+	short_way function, FUNCTION, SIZE_FUNCTION
+	clc
+	return_to_trampoline
+	short_way_left called, CALLED
+	short_way_left function, FUNCTION
 	.globl	entry_short_end
 	.hidden	entry_short_end
 entry_short_end:

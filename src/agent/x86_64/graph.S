@@ -74,7 +74,6 @@ graph_returned:
 graph_short_begin:
 	movq	agent_self@gottpoff(%rip), %rcx
 	leaq	SAVED - 8(%rsp), %r9
-	movq	%rax, %r8
 	movq	%fs:(%rcx), %rdi
 	movq	%r9, %rcx
 	testq	%rdi, %rdi
@@ -93,27 +92,24 @@ graph_short_begin:
 	jne	.Lelse
 	testl	$~1, FRAME_DEPTH + 4(%rdx)	/* FRAME_IN_GRAPH may be */
 	jne	.Lelse
-	movl	$GRAPH_EXIT, %esi
-	short_way returned, RETURNED, 48
-.Ldone_returned:
-	movq	RECORD, %r10
+	short_way returned, RETURNED, SIZE_RETURNED
 	leaq	SAVED - 8(%rsp), %r9
-	movq	THREAD, %rdi
-	movabsq	$MIRROR, %rcx
-	movq	FRAME_DEPTH(%r10), %rax
-	xorq	%r9, %rcx
-	movq	FRAME_UP(%r10), %rdx
-	movq	(%rcx), %rcx
+	movabsq	$MIRROR, %rsi
+	movq	FRAME_DEPTH(%rcx), %rax
+	xorq	%r9, %rsi
+	movq	FRAME_UP(%rcx), %rdx
+	movq	(%rsi), %rsi
 	movq	%rax, GRAPH_STATE(%rdi)
 	movq	%rdx, GRAPH_TOP(%rdi)
-	movq	$0, FRAME_ID(%r10)
-	movq	%rcx, SAVED - 8(%rsp)
+	movq	$0, FRAME_ID(%rcx)
+	movq	%rsi, SAVED - 8(%rsp)
 	general_restore 64
 	.cfi_remember_state
 	leaq	SAVED - 8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -(SAVED - 8)
 	ret
 	.cfi_restore_state
+	short_way_left returned, RETURNED
 	.globl	graph_short_end
 	.hidden	graph_short_end
 graph_short_end:
@@ -147,5 +143,6 @@ graph_returned_late:
 	jmp	*-8(%rsp)
 	.cfi_endproc
 	.size	graph_late, . - graph_late
+	.org	graph_returned + GRAPH_LABELS
 
 	.section .note.GNU-stack, "", @progbits

@@ -3,8 +3,9 @@
  * short.h - x86-64: the short way of a hit as a macro; emit.S says what it does
  *
  * Nothing is called and the stack pointer stays, so that the guard can leave it
- * anywhere (way.h). Those that are no functions of their own end by a jump to
- * .Ldone_NAME, with BIT, or to .Lelse_NAME, where nothing has been done.
+ * anywhere (way.h). short_way goes on behind itself when it is done. For those
+ * that are no functions of their own, short_way_left lies somewhere behind that:
+ * it ends by a jump to .Lelse_NAME, where nothing has been done.
  */
 #ifndef TRACEFUSE_AGENT_X86_64_SHORT_H
 #define TRACEFUSE_AGENT_X86_64_SHORT_H
@@ -15,218 +16,141 @@
 #define FRAME	-16(%rsp)
 #define THREAD	-24(%rsp)
 #define SLOT	-32(%rsp)
-#define HEADER	-36(%rsp)
-#define ENTRY	-40(%rsp)
-#define BIT	-48(%rsp)
+#define BIT	-40(%rsp)
 
 #define SIGNALS_OR_NO_RSEQ 0x0800ff	/* AGENT_HANDLER, no_rseq */
 
 /* What a copy of the short way is for. */
 #define PLAIN	0	/* agent_emit(): %rdi thread, %esi entry, %rdx record, %ecx size, %r8 frame */
 #define TRY	1	/* emit_try(): %r8 where the time goes, %r9 mask */
-#define CALLED	2	/* of a hooked function: %rdx its graph_frame, which is the record */
-#define RETURNED 3	/* the same; %r8 what it returns */
+/* These know their size, and end with %rdi thread, %r10 way. */
+#define CALLED	2	/* of a hooked function: %rdx its graph_frame, which is the record; ends with that in %rcx, %esi depth */
+#define RETURNED 3	/* the same, not %esi; what it returns lies at the stack pointer */
 #define FUNCTION 4	/* of a function: %r9 and %r8 the record's ip and parent_ip */
 
-	.macro	short_way name, kind, size=0
-.Lbegin_\name:
+#define IS_SIZED(kind) ((kind) > TRY)
+
+	/* %r10 way; %rax the thread's common fields, %r9 slot */
+	.macro	way_find name, kind
+	.if	\kind == RETURNED
+	leaq	THREAD_WAYS + ((GRAPH_EXIT & WAY_MASK) << WAY_SHIFT)(%rdi), %r10
+	cmpl	$GRAPH_EXIT, WAY_EVENT(%r10)
+	.else
 	movl	%esi, %r10d
 	andl	$WAY_MASK, %r10d
 	shll	$WAY_SHIFT, %r10d
 	leaq	THREAD_WAYS(%rdi, %r10), %r10
 	cmpl	%esi, WAY_EVENT(%r10)
+	.endif
 	jne	.Llong_\name
-	.if	\kind == FUNCTION
-	movq	%r9, RECORD			/* the names of what is not used otherwise */
-	.elseif	\kind != PLAIN
-	movq	WAY_BIT(%r10), %rax
-	.if	\kind == TRY
-	testq	%r9, %rax
-	.elseif	\kind == CALLED
+	.if	\kind == CALLED
 	cmpl	$0, WAY_PLAIN(%r10)
 	je	.Llong_\name
-	testq	%rax, %rax
-	.elseif	\kind == RETURNED
+	.elseif	\kind == TRY || \kind == RETURNED
+	movq	WAY_BIT(%r10), %rax
+	.if	\kind == TRY
+	movq	%rax, BIT
+	testq	%r9, %rax
+	.else
 	testq	FRAME_MASK(%rdx), %rax
 	.endif
 	je	.Llong_\name
-	movq	%rax, BIT
+	.elseif	\kind == FUNCTION
+	movq	%r9, RECORD			/* the names of what is not used otherwise */
 	.endif
 	movq	THREAD_WORD(%rdi), %rax
 	movq	THREAD_SLOT(%rdi), %r9
 	.if	\kind == PLAIN
 	leal	-12(%rcx), %r11d
 	rorl	$2, %r11d
-	.endif
-	testl	$SIGNALS_OR_NO_RSEQ, %eax
-	jne	.Llong_\name
-	testq	%r9, %r9
-	je	.Llong_\name
-	.if	\kind == PLAIN
 	cmpl	$(112 - 12) / 4, %r11d
 	ja	.Llong_\name
 	.endif
-	cmpl	$0, SLOT_DEPTH(%r9)
+	movl	$SIGNALS_OR_NO_RSEQ, %r11d
+	andl	%eax, %r11d
+	testq	%r9, %r9
+	je	.Llong_\name
+	.if	\kind == CALLED || \kind == FUNCTION
+	orb	THREAD_BUSY(%rdi), %r11b
+	.endif
+	orl	SLOT_DEPTH(%r9), %r11d
 	jne	.Llong_\name
-	movq	%rsp, THREAD_FRAME(%rdi)
-	movl	$1, SLOT_DEPTH(%r9)
-	/* H1: the load of epoch follows; the rest is the server's membarrier. */
-	movq	agent + PLANE_CONFIG(%rip), %r11
-	.if	\kind == PLAIN
-	movl	%esi, ENTRY
-	.endif
-	.if	\kind != TRY && \kind != FUNCTION
-	movq	%rdi, THREAD
-	.endif
-	movl	WAY_TYPE(%r10), %esi
-	orq	%rax, %rsi			/* the record's common fields */
+	.endm
+
+	/* What is needed behind the counter and has no register. */
+	.macro	spill kind
 	.if	\kind != FUNCTION
 	movq	%rdx, RECORD
 	.endif
-	.if	\kind != CALLED
+	.if	\kind != CALLED && \kind != RETURNED
 	movq	%r8, FRAME
 	.endif
+	.if	!IS_SIZED(\kind)
+	movq	%rdi, THREAD
 	movq	%r9, SLOT
-	cmpl	$0, CONFIG_FENCE(%r11)
-	jne	.Lleave_\name
-	movq	CONFIG_EPOCH(%r11), %rdx
-	cmpq	WAY_EPOCH(%r10), %rdx
-	jne	.Lleave_\name
-	movq	%rdx, SLOT_EPOCH(%r9)
-	movq	WAY_INST(%r10), %rdi
-	movq	WAY_RING(%r10), %r8
-	movq	INST_ON(%rdi), %rax
-	cmpq	WAY_ON(%r10), %rax
-	jne	.Lleave_\name
-	movq	INST_FLAGS(%rdi), %rdx
-	cmpq	WAY_FLAGS(%r10), %rdx
-	jne	.Lleave_\name
-	cmpl	$0, RING_DISABLED(%r8)
-	jne	.Lleave_\name
+	.endif
+	.endm
 
-	movq	RING_HEAD(%r8), %r9
-	movq	RING_PAGE_END(%r8), %rax
-	movq	%r9, %r11
-	shrq	%r11				/* the position */
-	.if	\size
-	subq	%r11, %rax			/* what is left of the page */
-	cmpq	$\size + 4, %rax
-	.else
-	leaq	4(%rcx), %rdx
-	subq	%r11, %rax
-	cmpq	%rdx, %rax
-	.endif
-	jb	.Lleave_\name
-	cmpq	WAY_SUBBUF(%r10), %rax
-	jae	.Lleave_\name
-	addq	RING_BASE(%r8), %r11
-	andq	agent + PLANE_MASK(%rip), %r11
-	addq	agent + PLANE_DATA(%rip), %r11	/* where the header goes */
-
-	movl	%r9d, %edi
-	andl	$1, %edi
-	shll	$4, %edi
-	addq	%r8, %rdi			/* + RING_TAIL_TIME: the last record's tail */
-	rdtsc					/* G4 */
-	shlq	$32, %rdx
-	orq	%rdx, %rax
-	mulq	WAY_MULT(%r10)
-	addq	WAY_OFFSET(%r10), %rdx		/* now */
-	.if	\kind == TRY
-	movq	FRAME, %rax
-	movq	%rdx, (%rax)
-	.endif
-	movq	%rdx, %rax
-	subq	RING_TAIL_TIME(%rdi), %rax
-	cmpq	$(1 << 27) - 1, %rax
-	ja	.Lleave_\name
-	shlq	$7, %rax
-	.if	\size
-	addq	$\size, %rax
-	.else
-	addq	%rcx, %rax
-	.endif
-	shrq	$2, %rax			/* delta << 5 | size / 4 */
-	movl	%eax, HEADER
-
-	movq	WAY_RSEQ(%r10), %r10
-	leaq	.Lsection_\name(%rip), %rax
-	movq	%rax, RSEQ_CS(%r10)
-.Lfirst_\name:
-	movl	RING_CPU(%r8), %eax
-	cmpl	%eax, RSEQ_CPU(%r10)
-	jne	.Lleave_\name
-	cmpq	%r9, RING_HEAD(%r8)
-	jne	.Lleave_\name
-	movl	HEADER, %eax
-	movl	%eax, (%r11)
-	movq	%rsi, 4(%r11)
-	movq	RING_TAIL_ENTRIES(%rdi), %rax
-	xorq	$RING_TAIL_SIZE, %rdi
-	incq	%rax
-	movq	%rdx, RING_TAIL_TIME(%rdi)
-	movq	%rax, RING_TAIL_ENTRIES(%rdi)
-	.if	\size
-	addq	$8 + 2 * \size, %r9		/* a position is twice in head */
-	.else
-	leaq	8(%r9, %rcx, 2), %r9
-	.endif
-	xorq	$1, %r9
-	movq	RECORD, %r10
+	/* The record behind its common fields, from 12(%r11) on; %rdx now */
+	.macro	fill kind
 	.if	\kind == FUNCTION
+	movq	RECORD, %rcx
 	movq	FRAME, %rax
-	movq	%r10, 12(%r11)
+	movq	%rcx, 12(%r11)
 	movq	%rax, 20(%r11)
 	.elseif	\kind == CALLED
-	movq	FRAME_FUNC(%r10), %rax
-	movl	FRAME_DEPTH(%r10), %edi
-	movq	%rdx, FRAME_TIME(%r10)
+	movq	RECORD, %rcx
+	movq	FRAME_FUNC(%rcx), %rax
+	movl	FRAME_DEPTH(%rcx), %esi
+	movq	%rdx, FRAME_TIME(%rcx)
 	movq	%rax, 12(%r11)
-	movl	%edi, 20(%r11)
+	movl	%esi, 20(%r11)
 	.elseif	\kind == RETURNED
-	movq	FRAME_FUNC(%r10), %rax
-	movl	FRAME_DEPTH(%r10), %edi
-	movq	FRAME_TIME(%r10), %r10
-	movq	%rax, 12(%r11)
-	movq	FRAME, %rax
-	movl	%edi, 28(%r11)
-	movq	THREAD, %rdi
+	movq	RECORD, %rcx
+	movq	(%rsp), %rax
+	movq	FRAME_FUNC(%rcx), %rsi
 	movq	%rax, 20(%r11)
-	movl	GRAPH_OVERRUN(%rdi), %eax
-	movq	%r10, 36(%r11)
-	movl	%eax, 32(%r11)
+	movq	%rsi, 12(%r11)
+	movl	FRAME_DEPTH(%rcx), %eax
+	movl	GRAPH_OVERRUN(%rdi), %esi
+	movl	%eax, 28(%r11)
+	movl	%esi, 32(%r11)
+	movq	FRAME_TIME(%rcx), %rax
 	movq	%rdx, 44(%r11)
+	movq	%rax, 36(%r11)
 	.elseif	\kind == TRY
-	movq	8(%r10), %rax
+	movq	RECORD, %rsi
+	movq	8(%rsi), %rax
 	cmpl	$24, %ecx
 	movq	%rax, 12(%r11)
 	jb	2f
-	movq	16(%r10), %rax
+	movq	16(%rsi), %rax
 	movq	%rax, 20(%r11)
 	je	3f
-	movq	24(%r10), %rax
-	movq	32(%r10), %rdi
+	movq	24(%rsi), %rax
+	movq	32(%rsi), %rdi
 	movq	%rax, 28(%r11)
-	movq	40(%r10), %rax
+	movq	40(%rsi), %rax
 	movq	%rdi, 36(%r11)
 	movq	%rax, 44(%r11)
 	jmp	3f
 2:
-	movl	16(%r10), %eax
+	movl	16(%rsi), %eax
 	movl	%eax, 20(%r11)
 	.else
 	/* The words behind the common fields: the first, then two at a time. */
+	movq	RECORD, %rsi
 	movl	%ecx, %edx
 	testb	$4, %cl
 	je	2f
 	subl	$4, %edx
-	movl	(%r10, %rdx), %eax
+	movl	(%rsi, %rdx), %eax
 	movl	%eax, 4(%r11, %rdx)
 	cmpl	$8, %edx
 	je	3f
 2:
-	movl	-4(%r10, %rdx), %eax
-	movl	-8(%r10, %rdx), %edi
+	movl	-4(%rsi, %rdx), %eax
+	movl	-8(%rsi, %rdx), %edi
 	movl	%eax, (%r11, %rdx)
 	movl	%edi, -4(%r11, %rdx)
 	subl	$8, %edx
@@ -234,27 +158,147 @@
 	ja	2b
 	.endif
 3:
+	.endm
+
+	/* `tail`: a register; %rdi where the thread need not stay in it */
+	.macro	short_way_by tail, tail32, name, kind, size
+.Lbegin_\name:
+	way_find \name, \kind
+	movq	%rsp, THREAD_FRAME(%rdi)
+	movl	$1, SLOT_DEPTH(%r9)
+	/* H1: the load of epoch follows; the rest is the server's membarrier. */
+	movq	agent + PLANE_CONFIG(%rip), %r11
+	spill	\kind
+	movl	WAY_TYPE(%r10), %esi
+	orq	%rax, %rsi			/* the record's common fields */
+	movq	CONFIG_EPOCH(%r11), %rax
+	cmpq	WAY_EPOCH(%r10), %rax
+	jne	.Lleave_\name
+	movq	%rax, SLOT_EPOCH(%r9)
+	movq	WAY_INST(%r10), %rax
+	movq	WAY_RING(%r10), %r8
+	movq	INST_ON(%rax), %rdx
+	movq	INST_FLAGS(%rax), %rax
+	xorq	WAY_ON(%r10), %rdx
+	xorq	WAY_FLAGS(%r10), %rax
+	orq	%rax, %rdx
+	movl	RING_DISABLED(%r8), %eax
+	orq	%rax, %rdx
+	jne	.Lleave_\name
+
+	rdtsc
+	movq	WAY_RSEQ(%r10), %r9
+	leaq	.Lsection_\name(%rip), %r11
+	movq	%r11, RSEQ_CS(%r9)
+.Lfirst_\name:
+	movl	RING_CPU(%r8), %r11d
+	cmpl	%r11d, RSEQ_CPU(%r9)
+	jne	.Lleave_\name
+	movq	RING_HEAD(%r8), %r9
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	mulq	WAY_MULT(%r10)
+	movq	RING_PAGE_END(%r8), %rax
+	movq	%r9, %r11
+	shrq	%r11				/* the position */
+	addq	WAY_OFFSET(%r10), %rdx		/* now */
+	.if	IS_SIZED(\kind)
+	subq	%r11, %rax			/* what is left of the page */
+	subq	$\size + 4, %rax
+	cmpq	WAY_ROOM(%r10), %rax		/* below 0 and not one that is to begin */
+	jae	.Lleave_\name
+	.else
+	leaq	4(%rcx), \tail
+	subq	%r11, %rax
+	cmpq	WAY_SUBBUF(%r10), %rax
+	jae	.Lleave_\name
+	cmpq	\tail, %rax
+	jb	.Lleave_\name
+	.endif
+	.if	\kind == TRY
+	movq	FRAME, %rax
+	movq	%rdx, (%rax)
+	.endif
+	addq	RING_BASE(%r8), %r11
+	movl	%r9d, \tail32
+	andq	agent + PLANE_MASK(%rip), %r11
+	andl	$1, \tail32
+	addq	agent + PLANE_DATA(%rip), %r11	/* where the header goes */
+	shll	$4, \tail32
+	movq	%rdx, %rax
+	addq	%r8, \tail			/* + RING_TAIL_TIME: the last record's tail */
+	subq	RING_TAIL_TIME(\tail), %rax
+	cmpq	$(1 << 27) - 1, %rax
+	ja	.Lleave_\name
+	/* delta << 5 | size / 4 */
+	.if	IS_SIZED(\kind)
+	shll	$5, %eax
+	addl	$\size / 4, %eax
+	.else
+	shlq	$7, %rax
+	addq	%rcx, %rax
+	shrq	$2, %rax
+	.endif
+	movl	%eax, (%r11)
+	movq	%rsi, 4(%r11)
+	movq	RING_TAIL_ENTRIES(\tail), %rax
+	xorq	$RING_TAIL_SIZE, \tail
+	incq	%rax
+	movq	%rdx, RING_TAIL_TIME(\tail)
+	movq	%rax, RING_TAIL_ENTRIES(\tail)
+	.if	IS_SIZED(\kind)
+	addq	$8 + 2 * \size, %r9		/* a position is twice in head */
+	.else
+	leaq	8(%r9, %rcx, 2), %r9
+	.endif
+	xorq	$1, %r9
+	fill	\kind
+	.if	IS_SIZED(\kind)
+	movq	THREAD_SLOT(%rdi), %rax
+	.else
+	movq	SLOT, %rax
+	.endif
 	movq	%r9, RING_HEAD(%r8)		/* the commit, G3 */
 .Llast_\name:
-	movq	SLOT, %rax
 	movl	$0, SLOT_DEPTH(%rax)
+
+	/* struct rseq_cs: version and flags, start, length, where an abort goes. */
+	.pushsection __rseq_cs, "aw"
+	.balign	32
+.Lsection_\name:
+	.long	0, 0
+	.quad	.Lfirst_\name, .Llast_\name - .Lfirst_\name, .Labort_\name
+	.popsection
+	.endm
+
+	.macro	short_way name, kind, size=0
+	.if	IS_SIZED(\kind)
+	short_way_by %rcx, %ecx, \name, \kind, \size
+	.else
+	short_way_by %rdi, %edi, \name, \kind, \size
 	.if	\kind == TRY
 	movq	BIT, %rax
 	.endif
-	.if	\kind == PLAIN || \kind == TRY
 	ret
-	.else
-	jmp	.Ldone_\name
+	short_way_left \name, \kind
 	.endif
+	.endm
 
+	.macro	short_way_left name, kind
 	.byte	0x0f, 0xb9, 0x3d		/* the signature: rseq.h */
 	.long	0x53053053
 .Labort_\name:
 .Lleave_\name:
+	.if	IS_SIZED(\kind)
+	movq	THREAD_SLOT(%rdi), %r9
+	testq	%r9, %r9
+	je	.Llong_\name
+	.else
 	movq	SLOT, %r9
+	.endif
 	.if	\kind == PLAIN
 	movq	THREAD, %rdi
-	movl	ENTRY, %esi
+	movl	WAY_EVENT(%r10), %esi
 	movq	RECORD, %rdx
 	movq	FRAME, %r8
 	.endif
@@ -268,14 +312,6 @@
 	.else
 	jmp	.Lelse_\name
 	.endif
-
-	/* struct rseq_cs: version and flags, start, length, where an abort goes. */
-	.pushsection __rseq_cs, "aw"
-	.balign	32
-.Lsection_\name:
-	.long	0, 0
-	.quad	.Lfirst_\name, .Llast_\name - .Lfirst_\name, .Labort_\name
-	.popsection
 	.endm
 
 #endif
