@@ -135,15 +135,18 @@ char show_delay_mark(uint64_t ns)
 
 static void latency_time_verbose(struct show *s, uint64_t time, uint64_t delay)
 {
-	uint64_t t = usecs(time - s->time_start), d = usecs(delay);
+	uint64_t t = time - s->time_start, d = delay;
 
-	if (s->in_ns)
+	if (s->in_ns) {
+		t = usecs(t);
+		d = usecs(d);
 		text_printf(&s->text, "[%08llx] %lld.%03lldms (+%lld.%03lldms): ", (unsigned long long)usecs(time),
 			    (long long)(t / 1000), (long long)(t % 1000), (long long)(d / 1000),
 			    (long long)(d % 1000));
-	else
-		text_printf(&s->text, "[%016llx] %lld (+%lld): ", (unsigned long long)time, (long long)time,
-			    (long long)delay);
+	} else {
+		text_printf(&s->text, "[%016llx] %lld (+%lld): ", (unsigned long long)time, (long long)t,
+			    (long long)d);
+	}
 }
 
 static void latency_time(struct show *s, uint64_t time, uint64_t delay)
@@ -152,7 +155,7 @@ static void latency_time(struct show *s, uint64_t time, uint64_t delay)
 		text_printf(&s->text, " %4lldus%c: ", (long long)usecs(time - s->time_start),
 			    show_delay_mark(usecs(delay) * 1000));
 	else
-		text_printf(&s->text, " %4lld: ", (long long)time);
+		text_printf(&s->text, " %4lld: ", (long long)(time - s->time_start));
 }
 
 static void latency_context(struct show *s, const struct show_record *r, uint64_t delay)

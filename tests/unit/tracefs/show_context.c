@@ -147,6 +147,21 @@ static void verbose_latency_format(void **state)
 		"            task      42   1 9 00000002 00000001 [0012dc20] 1236.000ms (+0.000ms): plain: a=0 b=0\n"));
 }
 
+static void latency_format_of_a_clock_that_counts(void **state)
+{
+	struct fixture *f = *state;
+
+	atomic_store(&f->top->state->clock, CLOCK_ID_COUNTER);
+	f->top->time_start = 90;
+	option(f, OPTION_LATENCY_FORMAT, true);
+	fixture_write(f, &task, 24, 1, 100);
+	fixture_write(f, &task, 24, 1, 103);
+	assert_non_null(strstr(shown(f, 0, -1), "    task-42        1.....   10: plain: a=0 b=0\n"));
+	option(f, OPTION_VERBOSE, true);
+	assert_non_null(strstr(shown(f, 0, -1),
+		"            task      42   1 0 00000000 00000000 [0000000000000064] 10 (+3): plain: a=0 b=0\n"));
+}
+
 static void streamed_text_is_the_same(void **state)
 {
 	struct fixture *f = *state;
@@ -294,6 +309,7 @@ int main(void)
 		TEST(empty_snapshot_prints_help), TEST(snapshot_help_tells_that_it_is_allocated),
 		TEST(records_of_all_cpus_in_order_of_time), TEST(one_cpu_alone),
 		TEST(latency_format_marks_delays), TEST(verbose_latency_format),
+		TEST(latency_format_of_a_clock_that_counts),
 		TEST(streamed_text_is_the_same), TEST(flags_by_letter), TEST(tasks_without_a_name),
 		TEST(thread_group_column), TEST(clocks_that_count_print_plain_numbers),
 		TEST(losses_stand_before_the_record), TEST(a_cpu_that_comes_late_is_announced_after_overruns),
