@@ -348,6 +348,50 @@ static void sem_answers(void)
 	SAY(mtx_unlock(&c11));
 }
 
+static void *until_told(void *arg)
+{
+	sem_wait(arg);
+	return arg;
+}
+
+static int c11_seven(void *arg)
+{
+	sem_wait(arg);
+	return 7;
+}
+
+static void join_answers(void)
+{
+	struct timespec past = { 1, 0 };
+	void *result = NULL;
+	int seven = 0;
+	pthread_t t;
+	thrd_t c;
+
+	sem_init(&sem, 0, 0);
+	pthread_create(&t, NULL, until_told, &sem);
+	errno = 7;
+	SAY(pthread_join(pthread_self(), NULL));
+	SAY(pthread_timedjoin_np(t, NULL, &past));
+	SAY(pthread_clockjoin_np(t, NULL, CLOCK_MONOTONIC, &past));
+	SAY(pthread_clockjoin_np(t, NULL, 99, &past));
+	SAY(pthread_clockjoin_np(t, NULL, -1, &past));
+	sem_post(&sem);
+	SAY(pthread_join(t, &result));
+	SAY(result == &sem);
+	pthread_create(&t, NULL, until_told, &sem);
+	sem_post(&sem);
+	SAY(pthread_timedjoin_np(t, &result, NULL));
+	pthread_create(&t, NULL, until_told, &sem);
+	pthread_detach(t);
+	SAY(pthread_join(t, NULL));
+	sem_post(&sem);
+	thrd_create(&c, c11_seven, &sem);
+	sem_post(&sem);
+	SAY(thrd_join(c, &seven));
+	SAY(seven);
+}
+
 /* ---- cancel ---- */
 
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
@@ -388,21 +432,38 @@ static void *sem_with_request(void *arg)
 	return NULL;
 }
 
+static pthread_t endless;
+
+static void *sleeps_for_ever(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+static void *wait_for_end(void *arg)
+{
+	waiting = 1;
+	pthread_join(endless, NULL);
+	return NULL;
+}
+
 static int cancel(void)
 {
-	void *(*const f[])(void *) = { wait_for_cond, wait_for_sem, sem_with_request };
+	void *(*const f[])(void *) = { wait_for_cond, wait_for_sem, sem_with_request, wait_for_end };
 	int cancelled = 0;
 
 	sem_init(&sem, 0, 0);
-	for (int i = 0; i < 30; i++) {
+	pthread_create(&endless, NULL, sleeps_for_ever, NULL);
+	for (int i = 0; i < 40; i++) {
 		pthread_t t;
 		void *result;
 
 		waiting = 0;
-		pthread_create(&t, NULL, f[i % 3], NULL);
+		pthread_create(&t, NULL, f[i % 4], NULL);
 		while (!waiting)
 			sched_yield();
-		if (i % 2)
+		if (i / 4 % 2)
 			usleep(2000);
 		pthread_cancel(t);
 		pthread_join(t, &result);
@@ -430,5 +491,6 @@ int main(int argc, char **argv)
 	mutex_answers();
 	rwlock_answers();
 	sem_answers();
+	join_answers();
 	return 0;
 }
