@@ -28,6 +28,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include "agent/callers.h"
 #include "agent/graph.h"
 #include "agent/sites_state.h"
 #include "agent/syscall.h"
@@ -107,10 +108,17 @@ static void seen_add(const void *ld, uint32_t list, uintptr_t bias, const char *
 	seen[nr_seen++].known = k ? (uint32_t)(k - sites.known) + 1 : 0;
 }
 
+static void seen_new(const struct link_map *m, uint32_t list)
+{
+	callers_dso(m->l_ld, m->l_addr, m->l_name);
+	seen_add(m->l_ld, list, m->l_addr, m->l_name, true);
+}
+
 static void seen_drop(unsigned int i)
 {
 	if (seen[i].known)
 		known_drop(&sites.known[seen[i].known - 1]);
+	callers_forget(seen[i].ld);
 	seen[i].ld = NULL;
 }
 
@@ -145,7 +153,7 @@ static void list_compare(const struct r_debug *r, uint32_t list)
 		if (i < end)
 			i = seen_next(i + 1, end, list);
 		else
-			seen_add(m->l_ld, list, m->l_addr, m->l_name, true);
+			seen_new(m, list);
 	}
 	for (; i < end; i = seen_next(i, end, list))
 		seen_drop(i);
@@ -276,6 +284,8 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	bool is_program = l->first;
 
 	l->first = false;
+	if (l->alone)
+		callers_dso(ld, info->dlpi_addr, info->dlpi_name);
 	if (!ld || (l->only_program && !is_program))
 		return 0;
 	seen_add(ld, 0, info->dlpi_addr, is_program ? "" : info->dlpi_name, l->alone);
