@@ -222,6 +222,8 @@ AGENT_API agent_guard agent_guard_handler(int sig);
 
 /* Whether a static event of this process is armed, or one with an id between theirs. */
 AGENT_API bool agent_events_armed(void);
+/* Functions of this process are traced. */
+AGENT_API bool agent_functions_on(void);
 
 /*
  * A sandbox has been entered: the struct sock_fprog of a seccomp filter, which is looked at, or NULL for the
@@ -256,6 +258,15 @@ AGENT_API void agent_thread_lend(struct agent_thread *t);
 AGENT_API void agent_thread_renamed(struct agent_thread *t);
 /* Another thread of the process has: `tid` in the process's name space; nothing where it has had no hit. */
 AGENT_API void agent_other_renamed(uint32_t tid, const char *name);
+/*
+ * New tasks and the sets of pids of who makes them (tasks.c). The creator: false: nobody asks. The new thread,
+ * before it does anything else, with its number in the process's own name space and what its creator found, NULL
+ * where nobody asked; the new process; the child of vfork() on its parent's memory.
+ */
+AGENT_API bool agent_family(struct pids_family *out);
+AGENT_API void agent_born(uint32_t tid, const struct pids_family *family);
+AGENT_API void agent_forked(const struct pids_family *family);
+AGENT_API void agent_vforked(void);
 /* A DSO has gone: what was looked up is looked up again. */
 AGENT_API void agent_dso_closed(void);
 

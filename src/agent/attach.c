@@ -287,7 +287,7 @@ static int greet(struct attach_reply *reply)
 {
 	struct attach_request q = {
 		.version = SESSION_VERSION, .kind = ATTACH_HELLO,
-		.table = agent_providers_table ? agent_providers_table() : 0,
+		.table = agent_providers_table ? agent_providers_table() : 0, .value = agent.here->is_known,
 	};
 	int err;
 
@@ -298,6 +298,7 @@ static int greet(struct attach_reply *reply)
 	err = request_ask(&q, reply);
 	if (err)
 		return err;
+	agent.here->is_known = true;
 	agent.here->pid = reply->pid;
 	agent.here->process = reply->process;
 	agent.here->other_pids = reply->pid && reply->pid != (uint32_t)agent_syscall(SYS_getpid);
@@ -397,6 +398,7 @@ int attach_start(const char *name, const char *runtime_dir)
 		unmap(&agent.plane);
 		return err;
 	}
+	tasks_start();
 	dso_start();
 	guard_start();
 	events_start();

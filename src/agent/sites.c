@@ -188,6 +188,12 @@ static void answer_fill(int err)
 	a->err = err ? err : graph_error();
 }
 
+bool agent_functions_on(void)
+{
+	/* Relaxed: what is on a moment later is seen with the next one. */
+	return agent_attached() && __atomic_load_n(&answer_place()->nr_on, __ATOMIC_RELAXED);
+}
+
 /* The set is that of this command at least. */
 static void obey(const struct site_control *c, uint32_t command)
 {

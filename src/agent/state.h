@@ -35,6 +35,7 @@ struct agent_here {
 	_Atomic uint32_t lock;		/* futex: 0 free, 1 taken, 2 taken and waited for */
 	_Atomic uint32_t sites_lock;	/* the same */
 	bool		has_task;	/* that switches sites */
+	bool		is_known;	/* the server is not to look for who made this process: HELLO */
 	uint32_t	no_membarrier;
 	uint32_t	pid;		/* as the server sees it */
 	uint32_t	process;	/* 1 + index in the process table */
@@ -92,6 +93,11 @@ struct agent_self {
 	uint8_t		first;		/* in the slow path */
 	uint8_t		leaving;	/* rounds of destructors */
 	uintptr_t	alt_low, alt_high;	/* the alternate stack that its last handler ran on */
+	/* tasks.c */
+	uint32_t	born;		/* the thread whose creator is known, in its own name space: not that of a raw clone() */
+	bool		forks;		/* `forking` is of the fork() that is on its way */
+	const struct pids_family *family;	/* while agent_born() runs */
+	struct pids_family forking;
 };
 
 extern __thread struct agent_self agent_self __attribute__((tls_model("initial-exec")));
@@ -160,6 +166,13 @@ void signals_restore(uint64_t old);
 /* The lock of all slow paths, with signals blocked. false: not within the limit (A1). */
 bool thread_lock(void);
 void thread_unlock(void);
+
+/* ---- tasks.c ---- */
+
+/* At load, before anybody else asks to be told of forks. */
+void tasks_start(void);
+/* The calling thread has its slot now: it joins the sets of pids of who made it. With signals blocked. */
+void tasks_join(struct agent_thread *t);
 
 /* ---- stack.c ---- */
 

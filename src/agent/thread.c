@@ -228,8 +228,7 @@ static struct agent_thread *thread_make(struct slot *slot, uint32_t tid)
 	lease_take(slot);
 	stack_bounds(t);
 	t->slot = slot;
-	/* Which thread made it is not known: the first of its process, or of the one that made the process. */
-	pids_join(&agent.plane, t->pid == t->tgid ? attach_pid((uint32_t)agent_syscall(SYS_getppid)) : t->tgid, t->pid);
+	tasks_join(t);
 	agent_thread_renamed(t);
 	return t;
 }
@@ -335,7 +334,7 @@ static void slot_leave(struct agent_thread *t)
 	struct slot *slot = t->slot;
 
 	t->slot = NULL;
-	pids_leave(&agent.plane, t->pid);
+	pids_leave(&agent.plane, slot, t->pid);
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
 	/* Pairs with the acquire of the thread that takes it next. */
 	atomic_store_explicit(&slot->owner, 0, memory_order_release);

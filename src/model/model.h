@@ -180,6 +180,8 @@ struct model {
 	/* The end of a command: returns when running programs do as it said, or after a limit. NULL: none do */
 	void			(*settle)(void *arg);
 	void			*catch_up_arg;		/* of both */
+	/* Whether there is a task of that number among those whose pids are listed. NULL: they are a recording's */
+	bool			(*task_lives)(uint32_t pid);
 	bool			hist_legacy;	/* --hist-legacy */
 	_Atomic uint64_t	tracing_thresh;	/* ns */
 	/*

@@ -96,8 +96,9 @@ static void tell_follow(struct model *m)
 
 	list_each(inst, &m->instances, node)
 		any |= inst->options & (BIT(OPTION_EVENT_FORK) | BIT(OPTION_FUNCTION_FORK));
-	/* Relaxed: a task that begins just now may miss it. */
-	atomic_store_explicit(&session_header(m->session)->follow, any != 0, memory_order_relaxed);
+	/* What the server before has said holds until all options are back. */
+	if (any || !m->held)
+		session_follow(m->session, any != 0);
 }
 
 void options_publish(struct instance *inst)
@@ -203,8 +204,8 @@ int option_set(struct instance *inst, enum trace_option o, bool on)
 	options_publish(inst);
 	if (o == OPTION_OVERWRITE)
 		set_overwrite(inst, on);
-	if (o == OPTION_EVENT_FORK)
-		err = pids_follow_changed(inst);
+	if (o == OPTION_EVENT_FORK || o == OPTION_FUNCTION_FORK)
+		err = pids_follow_changed(inst, o);
 	return err ? err : keep(inst, o);
 }
 

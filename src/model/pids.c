@@ -5,6 +5,7 @@
 
 #include "model/event_file.h"
 #include "model/ftrace_groups.h"
+#include "model/options.h"
 #include "model/pids.h"
 #include "model/text.h"
 
@@ -19,6 +20,7 @@ struct pids {
 	struct pid_set	*set;
 	uint32_t	*large;		/* SHARED_PIDS and more, sorted */
 	unsigned int	nr_large;
+	struct pid_set	*idle;		/* no task had that number when it was written or the option set; NULL: none */
 	uint64_t	object;
 };
 
@@ -51,6 +53,12 @@ static bool of_events(enum pids_kind kind)
 bool pids_any(const struct instance *inst)
 {
 	return inst->pids || inst->no_pids;
+}
+
+static bool is_followed(const struct instance *inst, enum pids_kind kind)
+{
+	return inst->model->task_lives &&
+	       options_test(inst->options, of_events(kind) ? OPTION_EVENT_FORK : OPTION_FUNCTION_FORK);
 }
 
 static int add_number(struct numbers *n, const char *word)
@@ -145,6 +153,76 @@ static int add_pids(struct model *m, struct pids *p, const struct numbers *n)
 	return err;
 }
 
+/* ---- Ends of tasks ---- */
+
+/* Each number below SHARED_PIDS that is listed and has no task. */
+static void each_without_task(const struct model *m, struct pids *p, void (*fn)(struct pids *p, uint32_t pid))
+{
+	/* Relaxed: forks and exits may change it any time. */
+	for (uint32_t i = 0; i < SHARED_PIDS / 64; i++) {
+		uint64_t bits = __atomic_load_n(&p->set->bits[i], __ATOMIC_RELAXED);
+
+		for (; bits; bits &= bits - 1) {
+			uint32_t pid = i * 64 + (uint32_t)__builtin_ctzll(bits);
+
+			if (!m->task_lives(pid))
+				fn(p, pid);
+			else if (p->idle)
+				p->idle->bits[i] &= ~(1ull << (pid % 64));
+		}
+	}
+}
+
+static void rest(struct pids *p, uint32_t pid)
+{
+	if (!p->idle)
+		p->idle = calloc(1, sizeof(*p->idle));
+	/* Without memory it leaves as if it had been there. */
+	if (p->idle)
+		p->idle->bits[pid / 64] |= 1ull << (pid % 64);
+}
+
+static void remove_ended(struct pids *p, uint32_t pid)
+{
+	if (!p->idle || !(p->idle->bits[pid / 64] >> (pid % 64) & 1))
+		__atomic_fetch_and(&p->set->bits[pid / 64], ~(1ull << (pid % 64)), __ATOMIC_RELAXED);
+}
+
+static void sweep(struct instance *inst, enum pids_kind kind)
+{
+	struct pids *p = *slot_of(inst, kind);
+
+	if (p && is_followed(inst, kind))
+		each_without_task(inst->model, p, remove_ended);
+}
+
+void pids_sweep(struct model *m)
+{
+	struct instance *inst;
+
+	list_each(inst, &m->instances, node)
+		for (int kind = 0; kind < PIDS_KINDS; kind++)
+			sweep(inst, (enum pids_kind)kind);
+}
+
+/* From here on ends count. With a new server they have counted before. */
+static void begin_to_follow(struct instance *inst, enum pids_kind kind)
+{
+	struct pids *p = *slot_of(inst, kind);
+
+	if (p && is_followed(inst, kind) && !inst->model->held)
+		each_without_task(inst->model, p, rest);
+}
+
+static void rest_new(const struct model *m, struct pids *p, const struct numbers *n)
+{
+	for (unsigned int i = 0; i < n->nr; i++)
+		if (n->values[i] < SHARED_PIDS && !m->task_lives(n->values[i]))
+			rest(p, n->values[i]);
+}
+
+/* ---- Printing ---- */
+
 /*
  * The kernel's mark for "no list at all" is the number beyond the highest pid, so
  * that this number reads as if there were none (set_ftrace_pid).
@@ -216,18 +294,27 @@ static int prepare_follow(struct instance *inst)
 	return err;
 }
 
-int pids_follow_changed(struct instance *inst)
+static int arm_follow(struct instance *inst)
 {
 	int err = pids_any(inst) ? prepare_follow(inst) : 0;
 
 	return err ? err : model_publish(inst->model, inst);
 }
 
+int pids_follow_changed(struct instance *inst, int option)
+{
+	const bool events = option == OPTION_EVENT_FORK;
+
+	begin_to_follow(inst, events ? PIDS_TRACE : PIDS_FUNCTION);
+	begin_to_follow(inst, events ? PIDS_NOTRACE : PIDS_NO_FUNCTION);
+	return events ? arm_follow(inst) : 0;
+}
+
 static int publish(struct instance *inst, enum pids_kind kind, struct pids *p)
 {
 	*slot_of(inst, kind) = p;
 	session_publish(inst->model->session, word_of(inst, kind), p->ref);
-	return of_events(kind) ? pids_follow_changed(inst) : ftrace_groups_publish(inst);
+	return of_events(kind) ? arm_follow(inst) : ftrace_groups_publish(inst);
 }
 
 static void pids_free(struct model *m, struct pids *p)
@@ -236,6 +323,7 @@ static void pids_free(struct model *m, struct pids *p)
 		session_data_retire(m->session, p->ref, sizeof(*p->set));
 	model_object_remove(m, &p->object);
 	free(p->large);
+	free(p->idle);
 	free(p);
 }
 
@@ -251,6 +339,8 @@ static int add_numbers(struct instance *inst, enum pids_kind kind, const struct 
 		p = pids_create(inst->model);
 	if (!p)
 		return -ENOMEM;
+	if (is_followed(inst, kind) && !inst->model->replayed)
+		rest_new(inst->model, p, n);
 	err = add_pids(inst->model, p, n);
 	if (!err)
 		err = record(inst, kind, p);
@@ -294,6 +384,7 @@ void pids_print(struct instance *inst, enum pids_kind kind, FILE *out)
 {
 	const struct pids *p = *slot_of(inst, kind);
 
+	sweep(inst, kind);
 	if (p)
 		print_pids(p, !of_events(kind), out);
 	else if (!of_events(kind))

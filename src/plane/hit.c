@@ -2,8 +2,8 @@
 /*
  * hit.c - one record through one event's plan, in the order of R7
  *
- * H1  enter stores the slot's depth, then the epoch that it sees, then loads
- *     the plan. The server's side of this is limbo.c.
+ * H1  enter (hit.h) stores the slot's depth, then the epoch that it sees, then
+ *     loads the plan. The server's side of this is limbo.c.
  * H2  The buffer is chosen before the triggers of step (c), so that the record
  *     of a hit that takes a snapshot lands in the snapshot, as in the kernel.
  * H3  Like the kernel, which fills a scratch record when an event may yet be
@@ -12,7 +12,6 @@
  *     What a snapshot that may not be taken says comes behind the record then, and before it in the first case.
  * H4  The records of synthetic events wait for their cause's: see hit_synth.c.
  */
-#include "plane/arch/fence.h"
 #include "plane/hit.h"
 #include "plane/map.h"
 #include "plane/ring.h"
@@ -22,34 +21,6 @@ void hit_miss(struct slot *slot)
 	/* Relaxed: a count, which the slot's thread alone stores. */
 	atomic_store_explicit(&slot->missed, atomic_load_explicit(&slot->missed, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
-}
-
-static inline __attribute__((always_inline)) bool hit_enter(const struct plane *p, struct slot *slot,
-							    unsigned int *level)
-{
-	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);	/* the thread's own */
-	const struct config_header *h = plane_header(p);
-
-	if (depth >= LAYOUT_HIT_LEVELS) {
-		hit_miss(slot);
-		return false;
-	}
-	*level = depth;
-	atomic_store_explicit(&slot->depth, depth + 1, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);	/* H1: the rest of it is the server's membarrier */
-	if (__builtin_expect(atomic_load_explicit(&h->fence, memory_order_relaxed), 0))
-		fence_full();	/* pairs with the fence in limbo_barrier() */
-	/* H1: the load pairs with the raise in session_publish(), the store with the load in oldest_epoch(). */
-	if (!depth)
-		atomic_store_explicit(&slot->epoch, atomic_load_explicit(&h->epoch, memory_order_acquire),
-				      memory_order_release);
-	return true;
-}
-
-static inline void hit_leave(struct slot *slot, unsigned int level)
-{
-	/* Release: all that the hit read was read before; pairs with the acquire in oldest_epoch(). */
-	atomic_store_explicit(&slot->depth, level, memory_order_release);
 }
 
 /* ---- triggers ---- */

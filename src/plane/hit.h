@@ -18,10 +18,41 @@
 #ifndef TRACEFUSE_PLANE_HIT_H
 #define TRACEFUSE_PLANE_HIT_H
 
+#include "plane/arch/fence.h"
 #include "plane/clock.h"
 #include "plane/plane.h"
 #include "plane/program.h"
 #include "plane/run.h"
+
+/* ---- enter and leave: what is published is not freed in between ---- */
+
+static inline __attribute__((always_inline)) bool hit_enter(const struct plane *p, struct slot *slot,
+							    unsigned int *level)
+{
+	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);	/* the thread's own */
+	const struct config_header *h = plane_header(p);
+
+	if (depth >= LAYOUT_HIT_LEVELS) {
+		hit_miss(slot);
+		return false;
+	}
+	*level = depth;
+	atomic_store_explicit(&slot->depth, depth + 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);	/* H1: the rest of it is the server's membarrier */
+	if (__builtin_expect(atomic_load_explicit(&h->fence, memory_order_relaxed), 0))
+		fence_full();	/* pairs with the fence in limbo_barrier() */
+	/* H1: the load pairs with the raise in session_publish(), the store with the load in oldest_epoch(). */
+	if (!depth)
+		atomic_store_explicit(&slot->epoch, atomic_load_explicit(&h->epoch, memory_order_acquire),
+				      memory_order_release);
+	return true;
+}
+
+static inline void hit_leave(struct slot *slot, unsigned int level)
+{
+	/* Release: all that the hit read was read before; pairs with the acquire in oldest_epoch(). */
+	atomic_store_explicit(&slot->depth, level, memory_order_release);
+}
 
 /* ---- a plan's parts ---- */
 

@@ -91,38 +91,112 @@ void hit_pids_follow(const struct run *r, const struct plan *plan, struct instan
 
 /* ---- Tasks of running programs, which no event tells of ---- */
 
-static void follow_task(const struct plane *p, struct instance_state *inst, uint32_t parent, uint32_t child, bool join)
+_Static_assert(PIDS_SETS == 4 && LAYOUT_MAX_INSTANCES % 64 == 0, "struct pids_family");
+
+/* The sets of an instance that tasks join and leave, in the order of struct pids_family; NULL: not with its options. */
+static void sets_followed(struct instance_state *inst, _Atomic data_ref *out[PIDS_SETS])
 {
 	const uint32_t flags = atomic_load_explicit(&inst->flags, memory_order_relaxed);
+	const bool events = flags & INSTANCE_EVENT_FORK, functions = flags & INSTANCE_FUNCTION_FORK;
 
-	if (flags & INSTANCE_EVENT_FORK) {
-		pid_follow_one(p, &inst->pids, parent, child, join);
-		pid_follow_one(p, &inst->no_pids, parent, child, join);
-	}
-	if (flags & INSTANCE_FUNCTION_FORK) {
-		pid_follow_one(p, &inst->func_pids, parent, child, join);
-		pid_follow_one(p, &inst->no_func_pids, parent, child, join);
-	}
+	out[0] = events ? &inst->pids : NULL;
+	out[1] = events ? &inst->no_pids : NULL;
+	out[2] = functions ? &inst->func_pids : NULL;
+	out[3] = functions ? &inst->no_func_pids : NULL;
 }
 
-static void follow_everywhere(const struct plane *p, uint32_t parent, uint32_t child, bool join)
+/* Each set that is there and followed: of(arg, its word for pid, number of the instance, number of the set). */
+static void each_followed(const struct plane *p, uint32_t pid,
+			  void (*of)(void *arg, uint64_t *word, uint32_t instance, unsigned int set), void *arg)
 {
-	if (!atomic_load_explicit(&plane_header(p)->follow, memory_order_relaxed))
-		return;
+	_Atomic data_ref *sets[PIDS_SETS];
+
 	for (uint32_t i = 0; i < LAYOUT_MAX_INSTANCES; i++) {
 		struct instance_state *inst = plane_instance(p, i);
 
-		if (atomic_load_explicit(&inst->used, memory_order_relaxed))
-			follow_task(p, inst, parent, child, join);
+		if (!atomic_load_explicit(&inst->used, memory_order_relaxed))
+			continue;
+		sets_followed(inst, sets);
+		for (unsigned int k = 0; k < PIDS_SETS; k++) {
+			uint64_t *word = sets[k] ? pid_word(p, sets[k], pid) : NULL;
+
+			if (word)
+				of(arg, word, i, k);
+		}
 	}
 }
 
-void pids_join(const struct plane *p, uint32_t parent, uint32_t child)
+struct follow {
+	uint32_t	pid;
+	bool		any;
+	struct pids_family *family;
+};
+
+static void look(void *arg, uint64_t *word, uint32_t instance, unsigned int set)
 {
-	follow_everywhere(p, parent, child, true);
+	struct follow *f = arg;
+
+	if (!pid_listed(word, f->pid))
+		return;
+	f->any = true;
+	f->family->in[set][instance / 64] |= 1ull << (instance % 64);
 }
 
-void pids_leave(const struct plane *p, uint32_t pid)
+static void join(void *arg, uint64_t *word, uint32_t instance, unsigned int set)
 {
-	follow_everywhere(p, pid, pid, false);
+	const struct follow *f = arg;
+
+	if (f->family->in[set][instance / 64] >> (instance % 64) & 1)
+		__atomic_fetch_or(word, 1ull << (f->pid % 64), __ATOMIC_RELAXED);
+}
+
+static void leave(void *arg, uint64_t *word, uint32_t instance, unsigned int set)
+{
+	const struct follow *f = arg;
+
+	__atomic_fetch_and(word, ~(1ull << (f->pid % 64)), __ATOMIC_RELAXED);
+}
+
+bool pids_followed(const struct plane *p)
+{
+	return atomic_load_explicit(&plane_header(p)->follow, memory_order_relaxed);
+}
+
+bool pids_family_of(const struct plane *p, uint32_t creator, struct pids_family *out)
+{
+	struct follow f = { .pid = creator, .family = out };
+
+	*out = (struct pids_family){ 0 };
+	if (pids_followed(p))
+		each_followed(p, creator, look, &f);
+	return f.any;
+}
+
+static void change(const struct plane *p, struct slot *slot, struct follow *f,
+		   void (*how)(void *, uint64_t *, uint32_t, unsigned int))
+{
+	unsigned int level = 0;
+
+	/* H1: the sets are not freed meanwhile. */
+	if (slot && !hit_enter(p, slot, &level))
+		return;
+	each_followed(p, f->pid, how, f);
+	if (slot)
+		hit_leave(slot, level);
+}
+
+void pids_join(const struct plane *p, struct slot *slot, const struct pids_family *family, uint32_t pid)
+{
+	struct pids_family copy = *family;
+	struct follow f = { .pid = pid, .family = &copy };
+
+	change(p, slot, &f, join);
+}
+
+void pids_leave(const struct plane *p, struct slot *slot, uint32_t pid)
+{
+	struct follow f = { .pid = pid };
+
+	if (pids_followed(p))
+		change(p, slot, &f, leave);
 }

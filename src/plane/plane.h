@@ -137,11 +137,24 @@ struct hit {
  */
 uint64_t hit(const struct plane *p, struct slot *slot, const struct hit *h);
 /*
- * Of running programs: a task has begun, or ends. With event-fork it joins the
- * sets of pids that its parent is in, or leaves them, with function-fork those of functions.
+ * Of running programs. With event-fork a new task joins the sets of pids that
+ * its creator is in when it makes it, and leaves them at its end; with
+ * function-fork those of functions. The creator may have ended, and left, before
+ * the new task runs: what it was in is noted by itself.
  */
-void pids_join(const struct plane *p, uint32_t parent, uint32_t child);
-void pids_leave(const struct plane *p, uint32_t pid);
+enum { PIDS_SETS = 4 };		/* of an instance: set_event_pid and _notrace_pid, set_ftrace_pid and _notrace_pid */
+
+struct pids_family {
+	uint64_t	in[PIDS_SETS][LAYOUT_MAX_INSTANCES / 64];	/* by instance, a bit each */
+};
+
+/* Some instance has one of the options. */
+bool pids_followed(const struct plane *p);
+/* What tasks join that this one makes now; false: nothing. */
+bool pids_family_of(const struct plane *p, uint32_t creator, struct pids_family *out);
+/* slot: of the thread that says so, with signals blocked; NULL: the server does. */
+void pids_join(const struct plane *p, struct slot *slot, const struct pids_family *family, uint32_t pid);
+void pids_leave(const struct plane *p, struct slot *slot, uint32_t pid);
 /*
  * hit() for a running thread's record of which a struct hit would tell
  * nothing else, without making one. Size is at least that of struct

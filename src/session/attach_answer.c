@@ -42,7 +42,9 @@ static void answer_hello(struct session *s, unsigned int index, const struct att
 
 	if (q->no_membarrier)	/* before its first hit: it has no slot yet */
 		atomic_store_explicit(&s->header->fence, 1, memory_order_seq_cst);
-	p->greeted = true;
+	if (!q->value && !p->known)
+		follow_child(s, p->pid);
+	p->known = p->greeted = true;
 	reply->pid = (uint32_t)p->pid;
 	if (q->table && s->hooks.table)
 		reply->provider_id = s->hooks.table(s->hooks.arg, &peer, q->table);

@@ -41,7 +41,11 @@ struct attach_request {
 	uint32_t	version;	/* SESSION_VERSION */
 	uint32_t	kind;		/* enum attach_kind */
 	uint32_t	no_membarrier;	/* HELLO: the process may not register for it */
-	uint32_t	value;		/* EVENTS: how many; PID: thread id in the process's own name space; DSO: its number */
+	/*
+	 * HELLO: 1: the process knows its creator's sets of pids; EVENTS: how many; PID: thread id in the process's own
+	 * name space; DSO: its number
+	 */
+	uint32_t	value;
 	uint64_t	table;		/* HELLO: provider_table_version() of the agent, 0: it has no providers */
 	/* EVENTS: struct attach_definition, ... */
 };

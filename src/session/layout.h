@@ -158,9 +158,10 @@ struct config_header {
 
 	/* the server, while the session lives */
 	struct section_control sections;
-	_Atomic uint32_t follow;	/* 1: some instance has event-fork or function-fork: tasks look for their parents */
+	_Atomic uint32_t follow;	/* 1: some instance has event-fork or function-fork: new tasks join sets of pids */
 	uint32_t	pad2;
 	uint64_t	snapshot_ip;	/* where a hit that may not take a snapshot says it is */
+	uint64_t	follow_since;	/* as field 22 of /proc/PID/stat: who began before is not new */
 };
 
 /*

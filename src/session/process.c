@@ -56,6 +56,14 @@ uint64_t process_start_time(pid_t pid)
 	return p ? strtoull(p, NULL, 10) : 0;
 }
 
+pid_t process_parent(pid_t pid)
+{
+	char text[1024];
+	const char *p = stat_skip(stat_read(pid, text, sizeof(text)), 3, 4);
+
+	return p ? (pid_t)strtol(p, NULL, 10) : 0;
+}
+
 uint64_t process_image(pid_t pid)
 {
 	char text[1024];
@@ -70,6 +78,8 @@ uint64_t process_image(pid_t pid)
 
 int process_add(struct session *s, pid_t pid, int pidfd, int conn)
 {
+	const uint64_t start_time = process_start_time(pid);
+	const bool known = follow_knows(s, pid, start_time);
 	struct process_entry *e;
 
 	for (int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
@@ -79,12 +89,12 @@ int process_add(struct session *s, pid_t pid, int pidfd, int conn)
 		if (p->pid)
 			continue;
 		*p = (struct process){ .pid = pid, .pidfd = pidfd, .conn = conn, .since = process_now_ms(),
-				       .image = process_image(pid) };
+				       .image = process_image(pid), .known = known };
 		if (pidfd >= 0)
 			epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, pidfd, &ev);
 		process_forget_answer(s, (unsigned int)i);
 		e = entry_of(s, (unsigned int)i);
-		e->start_time = process_start_time(pid);
+		e->start_time = start_time;
 		e->pid = (uint32_t)pid;
 		return i;
 	}
@@ -138,7 +148,7 @@ void processes_restore(struct session *s)
 			continue;
 		}
 		s->processes[i] = (struct process){
-			.pid = (pid_t)e->pid, .pidfd = fd, .conn = -1, .image = process_image((pid_t)e->pid),
+			.pid = (pid_t)e->pid, .pidfd = fd, .conn = -1, .image = process_image((pid_t)e->pid), .known = true,
 		};
 		ev.data.fd = fd;
 		epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev);

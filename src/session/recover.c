@@ -90,6 +90,10 @@ unsigned int threads_finish(struct session *s, unsigned int index)
 
 void process_end(struct session *s, unsigned int index)
 {
+	const struct process *p = &s->processes[index];
+
+	if (p->known && process_alive(p))
+		follow_remember(s, p->pid, process_start_time(p->pid));
 	for (uint32_t i = 0; i < s->nr_slots; i++)
 		if (s->slot_process[i] == index + 1)
 			slot_finish(s, i);

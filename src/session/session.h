@@ -100,6 +100,9 @@ void session_data_retire(struct session *s, data_ref ref, size_t size);
  */
 size_t session_reclaim(struct session *s);
 
+/* Some instance has event-fork or function-fork, or none has: new processes join the sets of pids of who made them. */
+void session_follow(struct session *s, bool on);
+
 /* R4. The id is stable while the server lives. */
 int session_object_add(struct session *s, const char *path, const char *text,
 		       const uint64_t *refs, unsigned int nr_refs, uint64_t *id);

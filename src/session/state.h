@@ -35,12 +35,14 @@ struct process {
 	bool		gone;		/* said goodbye: its slots are to be taken back */
 	bool		greeted;	/* said HELLO */
 	bool		held;		/* waits for attach_go() */
+	bool		known;		/* it was here before it connected: follow.c */
 	bool		slow;		/* did not answer a command of sites in time: nobody waits for it */
 	int64_t		since;		/* milliseconds: when it connected */
 	uint64_t	image;		/* process_image() when it connected */
 };
 
 enum { SLOT_FREE = 0, SLOT_SERVER = UINT32_MAX };
+enum { FOLLOW_GONE = 64 };
 
 struct session {
 	char		name[64];
@@ -61,6 +63,8 @@ struct session {
 	int		poll_fd;	/* epoll over the socket, connections and pidfds */
 	struct attach_hooks hooks;
 	char		*packet;	/* ATTACH_PACKET bytes: what is being read from a connection */
+	struct process_entry gone[FOLLOW_GONE];		/* follow.c: the last ones that lived on without the session */
+	unsigned int	next_gone;
 };
 
 /* place.c: where sessions lie */
@@ -90,6 +94,13 @@ void processes_restore(struct session *s);		/* of the old server, after session_
 uint64_t process_start_time(pid_t pid);			/* 0: no such process */
 /* Names what it runs: another number after exec. 0: cannot be told. */
 uint64_t process_image(pid_t pid);
+
+pid_t process_parent(pid_t pid);			/* 0: not known */
+
+/* follow.c: new processes and the sets of pids of who made them */
+void follow_remember(struct session *s, pid_t pid, uint64_t start_time);	/* it left, or executes another program */
+bool follow_knows(const struct session *s, pid_t pid, uint64_t start_time);	/* it is attached, or was */
+void follow_child(struct session *s, pid_t pid);	/* it joins */
 
 /* site_command.c */
 int64_t process_now_ms(void);				/* of the monotonic clock */

@@ -4,12 +4,14 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "agent/providers/table.h"
 #include "model/event_file.h"
+#include "model/pids.h"
 #include "model/program_event.h"
 #include "model/symbols.h"
 #include "plane/plane.h"
@@ -84,6 +86,11 @@ static int print_kallsyms(void *arg, void *out)
 	return 0;
 }
 
+static bool hook_lives(uint32_t pid)
+{
+	return pid && (!kill((pid_t)pid, 0) || errno != ESRCH);
+}
+
 static int set_hooks(struct programs *p)
 {
 	const struct attach_hooks hooks = {
@@ -95,6 +102,7 @@ static int set_hooks(struct programs *p)
 	attach_set_hooks(p->model->session, &hooks);
 	p->model->catch_up = hook_catch_up;
 	p->model->catch_up_arg = p;
+	p->model->task_lives = hook_lives;
 	symbols_set_loader(p->model->symbols, hook_load, p);
 	return p->tree ? tree_add_extra(p->tree, &kallsyms) : 0;
 }
@@ -194,6 +202,7 @@ void programs_destroy(struct programs *p)
 		return;
 	attach_set_hooks(p->model->session, NULL);
 	p->model->catch_up = NULL;
+	p->model->task_lives = NULL;
 	symbols_set_loader(p->model->symbols, NULL, NULL);
 	program_sites_destroy(p);
 	program_kept_destroy(p);
@@ -269,6 +278,7 @@ int programs_tick(struct programs *p)
 	if (now - p->threads_checked >= THREADS_MS) {
 		p->threads_checked = now;
 		attach_check_threads(p->model->session);
+		pids_sweep(p->model);
 	}
 	return busy ? BUSY_MS : QUIET_MS;
 }

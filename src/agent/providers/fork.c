@@ -48,21 +48,27 @@ pid_t call_fork(void)
 	return fork_record(REAL(fork), CALL_FRAME);
 }
 
+/* Runs no handlers of forks, which would tell the agent. */
 pid_t call__Fork(void)
 {
-	if (!call_armed(SYSCALL_clone))
-		return REAL(_Fork)();
-	return fork_record(REAL(_Fork), CALL_FRAME);
+	struct pids_family family;
+	bool follows = agent_family(&family);
+	pid_t r = call_armed(SYSCALL_clone) ? fork_record(REAL(_Fork), CALL_FRAME) : REAL(_Fork)();
+
+	if (!r && follows)
+		agent_forked(&family);
+	return r;
 }
 
 /* ---- vfork: x86_64/vfork.S ---- */
 
+/* The child may have a hit. */
 static bool any_armed(void)
 {
 	for (unsigned int call = 0; call < SYSCALL_COUNT; call++)
 		if (call_armed(call))
 			return true;
-	return false;
+	return agent_events_armed() || agent_functions_on();
 }
 
 void vfork_begin(const void *frame);
@@ -79,7 +85,7 @@ void vfork_begin(const void *frame)
 	call_enter(SYSCALL_vfork, NULL, frame);
 	if (!t)
 		return;
-	if (any_armed() || agent_events_armed())
+	if (any_armed())
 		agent_thread_lend(t);
 	t->no_rseq++;
 }
@@ -87,12 +93,12 @@ void vfork_begin(const void *frame)
 /* In the child, and then in the parent. */
 long vfork_end(long ret, const void *frame)
 {
-	if (ret) {
-		struct agent_thread *t = agent_thread_known();
+	struct agent_thread *t = agent_thread_known();
 
-		if (t && t->no_rseq)
-			t->no_rseq--;
-	}
+	if (!ret)
+		agent_vforked();
+	else if (t && t->no_rseq)
+		t->no_rseq--;
 	call_exit(SYSCALL_vfork, ret, frame);
 	if (ret >= 0)
 		return ret;
@@ -112,6 +118,25 @@ static uint64_t clone_stack(void *stack)
 	return ((uintptr_t)stack & -16ul) - 16;
 }
 
+/* What the child begins with while new processes are followed. It lies on its creator's stack: that waits, or is copied. */
+struct cloned {
+	int		(*fn)(void *);
+	void		*arg;
+	bool		shares;
+	struct pids_family family;
+};
+
+static int clone_start(void *arg)
+{
+	const struct cloned *c = arg;
+
+	if (c->shares)
+		agent_vforked();
+	else
+		agent_forked(&c->family);
+	return c->fn(c->arg);
+}
+
 INTERPOSE int call_clone(int (*)(void *), void *, int, void *, pid_t *, void *, pid_t *) __asm__("clone");
 
 /* The last three are `...`, found where they would be anyway. */
@@ -120,6 +145,10 @@ int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid
 	bool shares = flags & CLONE_VM && !(flags & CLONE_SETTLS);
 	struct agent_thread *t = shares ? agent_thread() : NULL;
 	uint8_t before = t ? t->no_rseq : 0;
+	struct cloned c = { .fn = fn, .arg = arg, .shares = flags & CLONE_VM };
+	/* The number that it has in a name space of its own says nothing. */
+	bool waits = shares && (flags & (CLONE_VFORK | CLONE_NEWPID)) == CLONE_VFORK;
+	bool follows = fn && (!c.shares || waits) && agent_family(&c.family);
 	int r;
 
 	call_enter(SYSCALL_clone, (uint64_t[]){ (uint32_t)flags, clone_stack(stack), (uintptr_t)ptid,
@@ -128,7 +157,7 @@ int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid
 		agent_thread_lend(t);
 	if (t && before != AGENT_SHARED)
 		t->no_rseq = flags & CLONE_VFORK ? before + 1 : AGENT_SHARED;
-	r = REAL(clone)(fn, stack, flags, arg, ptid, tls, ctid);
+	r = REAL(clone)(follows ? clone_start : fn, stack, flags, follows ? &c : arg, ptid, tls, ctid);
 	if (t && (flags & CLONE_VFORK || r < 0))
 		t->no_rseq = before;
 	call_exit(SYSCALL_clone, call_result(r), CALL_FRAME);

@@ -52,6 +52,8 @@ struct start {
 	bool		wanted;			/* the creator asks for the number: T2 */
 	_Atomic int	state;			/* enum start_state */
 	int32_t		tid;
+	bool		has_family;		/* somebody follows new tasks */
+	struct pids_family family;		/* the creator's */
 };
 
 /* The start routine of the thread; NULL: it was not started by thread_start(). */
@@ -158,6 +160,7 @@ static void thread_begin(struct start *s, struct start *copy, struct running *r)
 	r->routine = started = s->c11 ? (const void *)s->c11 : (const void *)s->routine;
 	if (!tid && !agent_restricted())
 		tid = (int32_t)agent_syscall(SYS_gettid);
+	agent_born((uint32_t)tid, s->has_family ? &s->family : NULL);
 	s->tid = tid;
 	if (!s->wanted)
 		REAL(free)(s);
@@ -200,8 +203,10 @@ static struct start *start_make(void *(*routine)(void *), int (*c11)(void *), vo
 {
 	struct start *s = REAL(malloc)(sizeof(*s));
 
-	if (s)
-		*s = (struct start){ .routine = routine, .c11 = c11, .arg = arg, .wanted = provider_armed(PROVIDER_CREATE) };
+	if (!s)
+		return NULL;
+	*s = (struct start){ .routine = routine, .c11 = c11, .arg = arg, .wanted = provider_armed(PROVIDER_CREATE) };
+	s->has_family = agent_family(&s->family);
 	return s;
 }
 

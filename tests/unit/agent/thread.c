@@ -283,12 +283,161 @@ static void numbers_stay_when_dsos_go(void **state)
 	assert_int_equal(agent_address(agent_thread(), (void *)(uintptr_t)walk_below), before);
 }
 
+/* ---- Sets of pids ---- */
+
+static struct pid_set *listed;
+
+/* set_ftrace_pid of the top instance, with function-fork: only this task. */
+static void list_only(pid_t pid)
+{
+	struct instance_state *inst = plane_instance(session_plane(session), 0);
+	data_ref ref = session_data_alloc(session, sizeof(*listed));
+
+	listed = session_data(session, ref, sizeof(*listed));
+	assert_non_null(listed);
+	listed->bits[pid / 64] = 1ull << (pid % 64);
+	inst->used = 1;
+	inst->flags = INSTANCE_FUNCTION_FORK;
+	session_publish(session, &inst->func_pids, ref);
+	session_follow(session, true);
+}
+
+static void list_none(void)
+{
+	session_follow(session, false);
+	session_publish(session, &plane_instance(session_plane(session), 0)->func_pids, 0);
+}
+
+static bool is_listed(pid_t pid)
+{
+	return __atomic_load_n(&listed->bits[pid / 64], __ATOMIC_RELAXED) >> (pid % 64) & 1;
+}
+
+enum birth { UNSEEN, SEEN, FOLLOWED };
+
+static struct made {
+	enum birth	birth;
+	struct pids_family family;
+	pid_t		tid;
+	bool		joined;		/* before its first hit, or with it: UNSEEN */
+	bool		stayed;		/* with it */
+} made;
+
+static void *be_made(void *arg)
+{
+	made.tid = gettid();
+	if (made.birth != UNSEEN)
+		agent_born((uint32_t)made.tid, made.birth == FOLLOWED ? &made.family : NULL);
+	made.joined = is_listed(made.tid);
+	agent_thread();
+	made.stayed = is_listed(made.tid);
+	return NULL;
+}
+
+static void make(enum birth birth)
+{
+	pthread_t t;
+
+	made.birth = birth;
+	if (birth == FOLLOWED)
+		assert_true(agent_family(&made.family));
+	pthread_create(&t, NULL, be_made, NULL);
+	pthread_join(t, NULL);
+	/* It had a slot, and left. */
+	assert_false(is_listed(made.tid));
+}
+
+static void a_thread_joins_its_creator(void **state)
+{
+	assert_false(agent_family(&made.family));
+	list_only(gettid());
+	make(FOLLOWED);
+	assert_true(made.joined && made.stayed);
+	assert_true(is_listed(gettid()));
+	list_only(1);
+	make(FOLLOWED);
+	assert_false(made.joined || made.stayed);
+	list_none();
+}
+
+static void of_an_unknown_one_the_first_thread_is_the_creator(void **state)
+{
+	list_only(getpid());
+	make(UNSEEN);
+	assert_true(!made.joined && made.stayed);
+	make(SEEN);		/* when nobody asked */
+	assert_false(made.joined || made.stayed);
+	list_only(1);
+	make(UNSEEN);
+	assert_false(made.joined || made.stayed);
+	list_none();
+}
+
+static void *forks(void *arg)
+{
+	pid_t pid;
+	int status;
+
+	if (arg)
+		list_only(gettid());
+	agent_thread();
+	pid = fork();
+	if (!pid)
+		_exit(is_listed(getpid()));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return (void *)(uintptr_t)WEXITSTATUS(status);
+}
+
+static void a_child_joins_the_thread_that_forks(void **state)
+{
+	pthread_t t;
+	void *joined;
+
+	pthread_create(&t, NULL, forks, (void *)1);
+	pthread_join(t, &joined);
+	assert_ptr_equal(joined, (void *)1);
+	list_only(getpid());
+	pthread_create(&t, NULL, forks, NULL);
+	pthread_join(t, &joined);
+	/* Of that thread nobody has told, so it is the first one's; so is its child. */
+	assert_ptr_equal(joined, (void *)1);
+	list_only(1);
+	assert_ptr_equal(forks(NULL), NULL);
+	list_none();
+}
+
+static void a_child_of_vfork_joins_on_its_parent_s_slot(void **state)
+{
+	struct agent_thread *t = agent_thread();
+	volatile bool joined = false;
+	pid_t pid;
+
+	list_only(gettid());
+	t->no_rseq++;		/* vfork_begin() */
+	pid = vfork();
+	if (!pid) {
+		agent_vforked();
+		joined = is_listed(getpid());
+		_exit(0);
+	}
+	t->no_rseq--;
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(joined);
+	assert_int_equal(atomic_load(&t->slot->depth), 0);
+	list_none();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_thread_keeps_its_slot),
 		cmocka_unit_test(a_slot_is_used_again),
-		cmocka_unit_test(no_more_than_there_are),
+		cmocka_unit_test(a_thread_joins_its_creator),
+		cmocka_unit_test(of_an_unknown_one_the_first_thread_is_the_creator),
+		cmocka_unit_test(a_child_joins_the_thread_that_forks),
+		cmocka_unit_test(a_child_of_vfork_joins_on_its_parent_s_slot),
+		cmocka_unit_test(no_more_than_there_are),	/* for children neither, from here on */
 		cmocka_unit_test(an_interposer_is_busy_once),
 		cmocka_unit_test(a_task_is_in_the_log),
 		cmocka_unit_test(a_child_has_no_slot_until_it_attaches),

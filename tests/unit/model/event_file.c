@@ -7,6 +7,7 @@
 
 #include "fixture.h"
 #include "model/event_set.h"
+#include "model/options.h"
 #include "model/pids.h"
 #include "model/trigger.h"
 
@@ -200,7 +201,7 @@ static void event_fork_watches_events_that_are_not_enabled(void **state)
 	assert_int_equal(pids_write(f->top, PIDS_TRACE, "7", 1), 1);
 	assert_null(plan_of(f, fork));
 	atomic_fetch_or(&f->top->state->flags, INSTANCE_EVENT_FORK);
-	assert_int_equal(pids_follow_changed(f->top), 0);
+	assert_int_equal(pids_follow_changed(f->top, OPTION_EVENT_FORK), 0);
 	assert_int_equal(arm_of(f, fork, 0)->flags, ARM_FOLLOW_FORK | ARM_WATCH | ARM_PIDS);
 	assert_int_equal(plan_of(f, fork)->other_pid, 12);
 	assert_int_equal(arm_of(f, end, 0)->flags, ARM_FOLLOW_FREE | ARM_WATCH | ARM_PIDS);

@@ -292,25 +292,77 @@ static void what_comes_again_is_counted(void **state)
 
 /* ---- Tasks ---- */
 
-static void a_new_task_joins_its_parent_s_sets_where_that_is_asked_for(void **state)
+static void make_task(const struct plane *p, uint32_t creator, uint32_t pid)
+{
+	struct pids_family family;
+
+	if (pids_family_of(p, creator, &family))
+		pids_join(p, NULL, &family, pid);
+}
+
+static void a_new_task_joins_its_creator_s_sets_where_that_is_asked_for(void **state)
 {
 	struct fixture *f = *state;
 	const struct plane *p = session_plane(f->session);
 
 	assert_int_equal(pids_write(f->top, PIDS_FUNCTION, "7\n", 2), 2);
 	assert_int_equal(pids_write(f->top, PIDS_NOTRACE, "7\n", 2), 2);
-	pids_join(p, 7, 8);
+	assert_false(pids_followed(p));
+	make_task(p, 7, 8);
 	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "7\n");
 	assert_int_equal(option_set(f->top, OPTION_FUNCTION_FORK, true), 0);
-	pids_join(p, 7, 8);
-	pids_join(p, 9, 10);
+	assert_true(pids_followed(p));
+	make_task(p, 7, 8);
+	make_task(p, 9, 10);
 	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "7\n8\n");
 	assert_prints(pids_print(f->top, PIDS_NOTRACE, out), "7\n");
 	assert_int_equal(option_set(f->top, OPTION_EVENT_FORK, true), 0);
-	pids_join(p, 7, 11);
+	make_task(p, 7, 11);
 	assert_prints(pids_print(f->top, PIDS_NOTRACE, out), "7\n11\n");
-	pids_leave(p, 8);
+	pids_leave(p, NULL, 8);
 	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "7\n11\n");
+}
+
+static void what_a_creator_was_in_outlives_it(void **state)
+{
+	struct fixture *f = *state;
+	const struct plane *p = session_plane(f->session);
+	struct slot *slot = session_slot_get(f->session);
+	struct pids_family family;
+
+	assert_int_equal(option_set(f->top, OPTION_FUNCTION_FORK, true), 0);
+	assert_int_equal(pids_write(f->top, PIDS_FUNCTION, "7\n", 2), 2);
+	assert_int_equal(pids_write(f->top, PIDS_NO_FUNCTION, "8\n", 2), 2);
+	assert_true(pids_family_of(p, 7, &family));
+	pids_leave(p, slot, 7);
+	assert_false(pids_family_of(p, 7, &(struct pids_family){ 0 }));
+	pids_join(p, slot, &family, 9);
+	assert_int_equal(atomic_load(&slot->depth), 0);
+	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "9\n");
+	assert_prints(pids_print(f->top, PIDS_NO_FUNCTION, out), "8\n");
+	/* A set that has gone meanwhile is not there. */
+	pids_clear(f->top, PIDS_FUNCTION);
+	pids_join(p, slot, &family, 10);
+	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "no pid\n");
+	session_slot_put(f->session, slot);
+}
+
+static void each_instance_has_its_own_sets_and_options(void **state)
+{
+	struct fixture *f = *state;
+	const struct plane *p = session_plane(f->session);
+	struct instance *other;
+
+	assert_int_equal(instance_create(f->model, "other", &other), 0);
+	assert_int_equal(pids_write(f->top, PIDS_FUNCTION, "7\n", 2), 2);
+	assert_int_equal(pids_write(other, PIDS_FUNCTION, "7\n", 2), 2);
+	assert_int_equal(option_set(other, OPTION_FUNCTION_FORK, true), 0);
+	make_task(p, 7, 8);
+	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "7\n");
+	assert_prints(pids_print(other, PIDS_FUNCTION, out), "7\n8\n");
+	pids_leave(p, NULL, 7);
+	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "7\n");
+	assert_prints(pids_print(other, PIDS_FUNCTION, out), "8\n");
 }
 
 int main(void)
@@ -330,7 +382,9 @@ int main(void)
 		TEST(an_instance_with_triggers_can_go),
 		TEST(a_stack_lies_behind_each_function),
 		TEST(what_comes_again_is_counted),
-		TEST(a_new_task_joins_its_parent_s_sets_where_that_is_asked_for),
+		TEST(a_new_task_joins_its_creator_s_sets_where_that_is_asked_for),
+		TEST(what_a_creator_was_in_outlives_it),
+		TEST(each_instance_has_its_own_sets_and_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "model/options.h"
 #include "model/pids.h"
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -86,6 +87,62 @@ static void a_long_word_is_refused(void **state)
 	assert_int_equal(pids_write(f->top, PIDS_TRACE, text, 128), -EINVAL);
 }
 
+/* ---- Ends of tasks ---- */
+
+static uint64_t alive;	/* by pid below 64 */
+
+static bool lives(uint32_t pid)
+{
+	return pid < 64 && (alive >> pid & 1);
+}
+
+static void with_the_option_who_ends_leaves(void **state)
+{
+	struct fixture *f = *state;
+
+	f->model->task_lives = lives;
+	alive = 1 << 5 | 1 << 6 | 1 << 7;
+	assert_int_equal(write_pids(f, "5 6 7 8 99999\n"), 14);
+	alive = 1 << 5 | 1 << 6;
+	assert_prints(pids_print(f->top, PIDS_TRACE, out), "5\n6\n7\n8\n99999\n");
+	/* Who ended before it was set, or never was, does not end any more. */
+	assert_int_equal(option_set(f->top, OPTION_EVENT_FORK, true), 0);
+	alive = 1 << 5 | 1 << 8;
+	assert_prints(pids_print(f->top, PIDS_TRACE, out), "5\n7\n8\n99999\n");
+	/* Now the 8 is one's that lives. */
+	alive = 0;
+	assert_prints(pids_print(f->top, PIDS_TRACE, out), "7\n99999\n");
+	assert_int_equal(write_pids(f, "9\n"), 2);
+	assert_prints(pids_print(f->top, PIDS_TRACE, out), "7\n9\n99999\n");
+}
+
+static void each_option_is_for_its_own_sets(void **state)
+{
+	struct fixture *f = *state;
+
+	f->model->task_lives = lives;
+	alive = 1 << 5;
+	for (int kind = 0; kind < PIDS_KINDS; kind++)
+		assert_int_equal(pids_write(f->top, (enum pids_kind)kind, "5\n", 2), 2);
+	assert_int_equal(option_set(f->top, OPTION_FUNCTION_FORK, true), 0);
+	alive = 0;
+	pids_sweep(f->model);
+	assert_prints(pids_print(f->top, PIDS_TRACE, out), "5\n");
+	assert_prints(pids_print(f->top, PIDS_NOTRACE, out), "5\n");
+	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "");
+	assert_prints(pids_print(f->top, PIDS_NO_FUNCTION, out), "");
+}
+
+static void tasks_of_a_recording_do_not_end(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(option_set(f->top, OPTION_EVENT_FORK, true), 0);
+	assert_int_equal(write_pids(f, "5 6\n"), 4);
+	pids_sweep(f->model);
+	assert_prints(pids_print(f->top, PIDS_TRACE, out), "5\n6\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -94,6 +151,9 @@ int main(void)
 		TEST(hits_see_the_set),
 		TEST(what_hits_add_is_printed),
 		TEST(a_long_word_is_refused),
+		TEST(with_the_option_who_ends_leaves),
+		TEST(each_option_is_for_its_own_sets),
+		TEST(tasks_of_a_recording_do_not_end),
 	};
 
 	return cmocka_run_group_tests_name("pids", tests, NULL, NULL);
