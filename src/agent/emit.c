@@ -216,30 +216,40 @@ static __attribute__((noinline)) bool emit_any(struct agent_thread *t, uint32_t 
 	return slot_stays(t) && guarded_hit(&agent.plane, slot, &h, &t->resume) & 1;
 }
 
+/* As emit_plain(). */
+static inline __attribute__((always_inline)) bool plain(struct agent_thread *t, uint32_t entry, void *record,
+							uint32_t size)
+{
+	struct slot *slot = t->slot;
+	const int32_t cpu = *t->cpu;
+	enum hit_plain done;
+
+	if (__builtin_expect(cpu < 0 || t->no_rseq || (t->flags & AGENT_HANDLER), 0))
+		return false;
+	fill_common(t, entry, record);
+	level_note(t, slot, frame_here());
+	if (!slot_stays(t))
+		return true;
+	done = guarded_hit_plain(&agent.plane, slot, record, size, hit_where((uint32_t)cpu, entry), &t->resume);
+	if (done == HIT_RECORDED && slot_stays(t))
+		guarded_way_make(t, slot, entry, &t->resume);
+	return done != HIT_LONG;
+}
+
+bool emit_plain(struct agent_thread *t, uint32_t entry, void *record, uint32_t size)
+{
+	return plain(t, entry, record, size);
+}
+
 /* agent_emit() and event_emit() are in x86_64/emit.S: what is no short way comes here. */
 void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)
 {
-	enum hit_plain done = HIT_LONG;
-	struct slot *slot;
-	int32_t cpu;
-
 	if (__builtin_expect(!t || !t->slot, 0)) {
 		t = agent_thread();
 		if (!t)
 			return;
 	}
-	slot = t->slot;
-	cpu = *t->cpu;
-	if (__builtin_expect(cpu >= 0 && !t->no_rseq && !(t->flags & AGENT_HANDLER), 1)) {
-		fill_common(t, id, record);
-		level_note(t, slot, frame_here());
-		if (!slot_stays(t))
-			return;
-		done = guarded_hit_plain(&agent.plane, slot, record, size, hit_where((uint32_t)cpu, id), &t->resume);
-	}
-	if (done == HIT_RECORDED && slot_stays(t))
-		guarded_way_make(t, slot, id, &t->resume);
-	else if (__builtin_expect(done == HIT_LONG, 0))
+	if (__builtin_expect(!plain(t, id, record, size), 0))
 		emit_any(t, id, record, size, 0, frame);
 }
 

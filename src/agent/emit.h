@@ -27,6 +27,9 @@ static inline uint16_t emit_type(uint32_t entry)
 	return (entry - LAYOUT_GROUPS_AT) % GROUP_ENTRIES == GROUP_GRAPH ? LAYOUT_GRAPH_ENTRY_ID : LAYOUT_FUNCTION_ID;
 }
 
+/* A hit of a thread with a slot that is recorded in one instance, or counted, and no more. False: it is more than that. */
+bool emit_plain(struct agent_thread *t, uint32_t entry, void *record, uint32_t size);
+
 #define EMIT_ALL UINT64_MAX
 
 /*

@@ -381,16 +381,24 @@ static inline bool is_on(void)
 	return atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON;
 }
 
-/* The function event. False: it is to be done with all registers saved. */
-static inline bool function_emit(struct agent_thread *t, const struct site_table *table, uint32_t word, uintptr_t ip,
-				 uintptr_t parent)
+/* Of what calls most often and wants least. `short_left`: entry.S has found no short way. */
+static inline bool function_plain(struct agent_thread *t, uint32_t entry, struct function_record *r, bool short_left)
 {
-	struct function_record r = { .ip = ip + table->delta, .parent_ip = parent + table->delta };
-	uint32_t entry = (word & SITE_GROUP) + GROUP_FUNCTION;
 	uint64_t time;
 
+	if (!short_left && emit_try(t, entry, r, sizeof(*r), &time, EMIT_ALL))
+		return true;
+	return !site_out_of_section(t, entry) && emit_plain(t, entry, r, sizeof(*r));
+}
+
+/* The function event. False: it is to be done with all registers saved. */
+static inline bool function_emit(struct agent_thread *t, const struct site_table *table, uint32_t word, uintptr_t ip,
+				 uintptr_t parent, bool short_left)
+{
+	struct function_record r = { .ip = ip + table->delta, .parent_ip = parent + table->delta };
+
 	if (__builtin_expect(site_table_has(table, parent), 1) &&
-	    __builtin_expect(emit_try(t, entry, &r, sizeof(r), &time, EMIT_ALL) != 0, 1))
+	    __builtin_expect(function_plain(t, (word & SITE_GROUP) + GROUP_FUNCTION, &r, short_left), 1))
 		return true;
 	return !sites_hit(ip, parent, NULL);
 }
@@ -472,9 +480,9 @@ static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d,
 	if (__builtin_expect(t->flags & AGENT_HANDLER, 0) && !stack_has_room((uintptr_t)slot, HIT_ROOM))
 		return missed(t);
 	if (!(word & SITE_HOOKED))
-		return function_emit(t, table, word, ip, graph_true(slot)) ? PATCH_PASS : slowly(t, slot, PATCH_SLOW);
+		return function_emit(t, table, word, ip, graph_true(slot), !late) ? PATCH_PASS : slowly(t, slot, PATCH_SLOW);
 	if (is_armed((word & SITE_GROUP) + GROUP_FUNCTION) &&
-	    __builtin_expect(!function_emit(t, table, word, ip, graph_true(slot)), 0))
+	    __builtin_expect(!function_emit(t, table, word, ip, graph_true(slot), false), 0))
 		return slowly(t, slot, PATCH_SLOW);
 	if (is_outside(t, (uintptr_t)slot, word) || (late && returns_elsewhere(table, ip)))
 		return PATCH_PASS;
