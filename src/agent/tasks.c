@@ -62,9 +62,14 @@ void agent_born(uint32_t tid, const struct pids_family *family)
 	agent_self.family = NULL;
 }
 
-/* Not attached yet: what was in agent_here is gone. */
+/*
+ * Not attached yet: what was in agent_here is gone. What attaching calls may end a process in a sandbox of its own: there
+ * it waits for a first hit, and the server looks.
+ */
 void agent_forked(const struct pids_family *family)
 {
+	if (agent_filtered())
+		return;
 	agent.here->is_known = true;
 	agent_born((uint32_t)agent_syscall(SYS_gettid), family);
 }
@@ -90,7 +95,7 @@ void agent_vforked(void)
 	uint64_t old;
 
 	if (!t || t->no_rseq == AGENT_SHARED || agent.here->other_pids || !pids_followed(&agent.plane) ||
-	    agent_restricted())
+	    agent_restricted() || agent_filtered())
 		return;
 	/* The child of a child of vfork(): that one is a process of one thread. */
 	creator = t->no_rseq > 1 ? (uint32_t)agent_syscall(SYS_getppid) : t->pid;
