@@ -38,7 +38,7 @@ _tracefuse() {
 	--mount | --save)
 		mapfile -t COMPREPLY < <(compgen -d -- "$word")
 		return ;;
-	--setup | --at | --buffer | --event | -e | --output | -o)
+	--setup | --at | --buffer | --functions | --event | -e | --output | -o)
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return ;;
 	esac
@@ -46,7 +46,7 @@ _tracefuse() {
 	run) options="--function --graph --boot --session --mount --setup --cat --save --event --output --compress --providers \
 		--kernel-names --hist-legacy --quiet" ;;
 	mount) options="--boot --session" ;;
-	replay) options="--boot --session --mount --setup --at --cat --save --event --buffer --partial --hist-legacy \
+	replay) options="--boot --session --mount --setup --at --cat --save --event --buffer --functions --partial --hist-legacy \
 		--output --compress" ;;
 	sessions) options="--clean --end" ;;
 	cat) options="--session --json" ;;

@@ -21,6 +21,7 @@
 #include "fronts/asked.h"
 #include "fronts/boot.h"
 #include "fronts/command.h"
+#include "fronts/function_list.h"
 #include "fronts/results.h"
 #include "fronts/save_dat.h"
 #include "fronts/server.h"
@@ -40,6 +41,7 @@ struct replay {
 	/* what was asked for */
 	struct asked	asked;
 	bool		partial;
+	const char	*functions;	/* NULL: the recording has none */
 	struct words	files, buffers;
 	struct words	at_events, at_scripts;	/* pairs */
 
@@ -69,13 +71,14 @@ static void free_words(struct replay *r)
 
 /* ---- the command line ---- */
 
-enum { OPT_AT = ASKED_OWN, OPT_PARTIAL, OPT_BUFFER };
+enum { OPT_AT = ASKED_OWN, OPT_PARTIAL, OPT_BUFFER, OPT_FUNCTIONS };
 
 static const struct option long_options[] = {
 	ASKED_OPTIONS,
 	{ "at", required_argument, NULL, OPT_AT },
 	{ "partial", no_argument, NULL, OPT_PARTIAL },
 	{ "buffer", required_argument, NULL, OPT_BUFFER },
+	{ "functions", required_argument, NULL, OPT_FUNCTIONS },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -96,6 +99,9 @@ static int parse_option(struct replay *r, int opt, int argc, char **argv)
 		return COMMAND_DONE;
 	case OPT_BUFFER:
 		return words_add(&r->buffers, optarg) ? command_error("out of memory") : COMMAND_DONE;
+	case OPT_FUNCTIONS:
+		r->functions = optarg;
+		return COMMAND_DONE;
 	case OPT_AT:
 		return add_at(r, argc, argv);
 	default:
@@ -166,6 +172,15 @@ static uint64_t memory_wanted(const struct replay *r)
 	for (cpu = 0; cpu < source_nr_cpus(r->source); cpu++)
 		bytes += 2 * source_ring_bytes(r->source, cpu);
 	return bytes < 4ull << 30 ? 0 : bytes;
+}
+
+static int load_functions(struct replay *r)
+{
+	int ret = r->functions ? function_list_load(r->model, r->functions) : 0;
+
+	if (ret == -EINVAL)
+		return command_error("%s: not a list of functions like available_filter_functions", r->functions);
+	return ret ? command_error("%s: %s", r->functions, strerror(-ret)) : COMMAND_DONE;
 }
 
 static int make_session(struct replay *r)
@@ -443,6 +458,8 @@ static int replay(struct replay *r)
 	if (!status)
 		status = make_session(r);
 	if (!status)
+		status = load_functions(r);
+	if (!status)
 		status = set_up(r);
 	if (status)
 		return status;
@@ -504,6 +521,9 @@ const struct command command_replay = {
 "  --mount DIR                 show the session's files in DIR\n"
 "  --buffer NAME               take only this buffer of the recording; \"\" is the\n"
 "                              top one (repeatable)\n"
+"  --functions FILE            the functions that the kernel could trace, as its\n"
+"                              available_filter_functions lists them: for\n"
+"                              set_ftrace_filter, set_graph_function and the like\n"
 "  --hist-legacy               histograms as they were printed in 2017: a line with\n"
 "                              Duplicates, and in `hist` the last error\n"
 "  --partial                   use what is readable of a damaged recording\n"

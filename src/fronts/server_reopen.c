@@ -11,6 +11,7 @@
 
 #include "fronts/access.h"
 #include "fronts/command.h"
+#include "fronts/function_list.h"
 #include "fronts/server.h"
 #include "model/model.h"
 #include "session/session.h"
@@ -52,6 +53,10 @@ static int write_again(void *arg, const char *path, const char *text)
 
 	if (!strcmp(path, SERVER_HIST_LEGACY)) {
 		r->model->hist_legacy = true;
+		return 0;
+	}
+	if (!strcmp(path, FUNCTION_LIST_OBJECT)) {
+		(void)function_list_load(r->model, text);	/* without it functions cannot be chosen */
 		return 0;
 	}
 	if (!strcmp(path, SOURCE_OBJECT))
