@@ -90,7 +90,7 @@ static void begin(void)
 
 static void the_second_hit_is_short(void **state)
 {
-	uint64_t before, then;
+	uint64_t before = 0, then = 0;
 
 	begin();
 	emit(3);

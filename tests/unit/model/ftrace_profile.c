@@ -102,7 +102,7 @@ static void off_leaves_the_numbers_on_begins_anew(void **state)
 {
 	struct fixture *f = *state;
 	struct ftrace *ft = f->model->ftrace;
-	char before[1024];
+	char before[4096];
 
 	assert_int_equal(ftrace_profile_set(ft, true), 0);
 	call(f, 0x1000, 0, 1000);

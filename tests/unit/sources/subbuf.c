@@ -47,7 +47,7 @@ static void records_and_deltas(void **state)
 {
 	struct page p = { 0 };
 	struct subbuf_record r;
-	struct subbuf b;
+	struct subbuf b = { 0 };
 
 	put_record(&p, 0, 0);
 	put_record(&p, 100, 26);
@@ -66,7 +66,7 @@ static void large_record(void **state)
 {
 	struct page p = { 0 };
 	struct subbuf_record r;
-	struct subbuf b;
+	struct subbuf b = { 0 };
 	unsigned int i;
 
 	put(&p, 3 << 5);
@@ -87,7 +87,7 @@ static void time_extend(void **state)
 {
 	struct page p = { 0 };
 	struct subbuf_record r;
-	struct subbuf b;
+	struct subbuf b = { 0 };
 
 	put(&p, SUBBUF_TIME_EXTEND | 5 << 5);
 	put(&p, 3);
@@ -101,7 +101,7 @@ static void absolute_time(void **state)
 {
 	struct page p = { 0 };
 	struct subbuf_record r;
-	struct subbuf b;
+	struct subbuf b = { 0 };
 	uint64_t top = 3ull << 59;
 
 	put(&p, (uint32_t)SUBBUF_TIME_STAMP | 9 << 5);
@@ -120,7 +120,7 @@ static void padding(void **state)
 {
 	struct page p = { 0 };
 	struct subbuf_record r;
-	struct subbuf b;
+	struct subbuf b = { 0 };
 
 	/* A discarded record: its delta does not count. */
 	put(&p, SUBBUF_PADDING | 50 << 5);
@@ -140,7 +140,7 @@ static void padding(void **state)
 static void lost_events(void **state)
 {
 	struct page p = { 0 };
-	struct subbuf b;
+	struct subbuf b = { 0 };
 	uint64_t lost = 4711;
 
 	put_record(&p, 0, 0);
@@ -153,7 +153,7 @@ static void damage(void **state)
 {
 	struct page p = { 0 };
 	struct subbuf_record r;
-	struct subbuf b;
+	struct subbuf b = { 0 };
 	uint64_t commit = PAGE, lost;
 
 	memcpy(p.bytes + 8, &commit, 8);
