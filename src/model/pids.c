@@ -13,6 +13,7 @@ enum {
 	SHARED_PIDS	= sizeof(struct pid_set) * 8,	/* the highest pid of a task, and one */
 	PIDS_LIMIT	= 1 << 30,
 	WORD_SIZE	= 128,
+	MOST_ASKED	= 1 << 16,	/* at a time: a program may have filled the set (R2) */
 };
 
 struct pids {
@@ -158,13 +159,16 @@ static int add_pids(struct model *m, struct pids *p, const struct numbers *n)
 /* Each number below SHARED_PIDS that is listed and has no task. */
 static void each_without_task(const struct model *m, struct pids *p, void (*fn)(struct pids *p, uint32_t pid))
 {
+	uint32_t asked = 0;
+
 	/* Relaxed: forks and exits may change it any time. */
-	for (uint32_t i = 0; i < SHARED_PIDS / 64; i++) {
+	for (uint32_t i = 0; i < SHARED_PIDS / 64 && asked < MOST_ASKED; i++) {
 		uint64_t bits = __atomic_load_n(&p->set->bits[i], __ATOMIC_RELAXED);
 
 		for (; bits; bits &= bits - 1) {
 			uint32_t pid = i * 64 + (uint32_t)__builtin_ctzll(bits);
 
+			asked++;
 			if (!m->task_lives(pid))
 				fn(p, pid);
 			else if (p->idle)
