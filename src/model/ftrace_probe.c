@@ -57,6 +57,15 @@ static struct ftrace_probe *probe_find(struct ftrace_instance *fi, enum ftrace_c
 	return NULL;
 }
 
+/* Pairs with wants_command_stack() in sources/run.c; relaxed, see struct model. */
+static void count_stack_command(const struct ftrace_probe *p, unsigned int by)
+{
+	struct model *m = p->ops.inst->model;
+
+	if (p->command == FTRACE_STACKTRACE && p->ops.inst == m->top)
+		atomic_fetch_add_explicit(&m->stack_commands, by, memory_order_relaxed);
+}
+
 static struct ftrace_probe *probe_create(struct ftrace_instance *fi, enum ftrace_command command, bool counted)
 {
 	struct ftrace_probe *p = calloc(1, sizeof(*p));
@@ -72,6 +81,7 @@ static struct ftrace_probe *probe_create(struct ftrace_instance *fi, enum ftrace
 	};
 	list_init(&p->ops.node);
 	list_add(&p->node, &fi->probes);
+	count_stack_command(p, 1);
 	return p;
 }
 
@@ -86,6 +96,7 @@ static void probe_drop_unused(struct ftrace_probe *p)
 {
 	if (p->nr)
 		return;
+	count_stack_command(p, -1u);
 	ftrace_ops_disable(&p->ops);
 	ftrace_hash_destroy(p->hashes.filter);
 	list_del(&p->node);

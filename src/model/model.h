@@ -189,6 +189,11 @@ struct model {
 	 * each, as hit() returns). NULL: nobody wants to know. What is seen there is under watch_lock.
 	 */
 	void			(*_Atomic observe)(struct model *m, const struct hit *h, uint64_t recorded);
+	/*
+	 * Commands FUNCTION:stacktrace of the top. A recording rarely has the calls that they are carried out at, but
+	 * it has the stacks: sources let those pass. Relaxed on both sides, a source may notice a record later.
+	 */
+	_Atomic unsigned int	stack_commands;
 	pthread_mutex_t		watch_lock;
 	struct list_head	watchers;	/* struct latency of tracers/latency.h */
 	/* Takes in the sections that running programs have reported, under the control lock. NULL: no tracer wants any */

@@ -136,10 +136,17 @@ static void fill_print(struct source *src, struct hit *h)
 	h->seen_size = h->size;
 }
 
-/* A kernel_stack that was not written with its record goes where that wanted it. */
+/* Any stack may be that of a function's command: none says whose it is. Relaxed, see struct model. */
+static bool wants_command_stack(const struct source *src)
+{
+	return atomic_load_explicit(&src->model->stack_commands, memory_order_relaxed);
+}
+
+/* A kernel_stack that was not written with its record goes where that, or a command, wanted it. */
 static void pass_stack(struct source *src, const struct stream *s, const struct subbuf_record *r)
 {
-	uint64_t wanted = s->context[record_level(r->data)].stack_wanted;
+	const uint64_t top = 1ull << src->model->top->index;
+	uint64_t wanted = s->context[record_level(r->data)].stack_wanted | (wants_command_stack(src) ? top : 0);
 	struct hit h = { 0 };
 
 	if (!wanted)
@@ -185,7 +192,7 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	fill_hit(src, s, r, &h);
 	if (more && find_stack(src, s, r, &stack)) {
 		fill_stack(src, &stack, &h);
-		if (stack.data != s->record.data)
+		if (stack.data != s->record.data || wants_command_stack(src))
 			h.stack_wanted = &context->stack_wanted;
 	}
 	if (kind == RECORD_PRINT)

@@ -219,11 +219,22 @@ static char *normalize_hist_file(const struct scene *scene, const char *name, ch
 	return normalize_hist(text);
 }
 
+/* Which functions are traced, and how often: by which of its own functions is the kernel's. */
+static char *normalize_functions(const struct scene *scene, const char *name, char *text)
+{
+	if (!strcmp(name, "enabled_functions"))
+		return mask_all(text, "[ \t]*(tramp: .*)?->.*$", "");
+	if (excluded_in(scene, name, "counts"))
+		return mask_all(text, ":count=[0-9]+$", ":count=COUNT");
+	return text;
+}
+
 static char *normalize_text(const struct scene *scene, const char *name, const char *file, char *text)
 {
 	bool instance = !strncmp(name, "instances__syn__", 16);
 
 	text = mask_file(file, text);
+	text = normalize_functions(scene, name, text);
 	if (strstr(name, "__stats") && scene->synthetic)
 		text = mask_stats(text, instance);
 	if (!strcmp(name, "instances__syn__trace"))
@@ -441,7 +452,7 @@ static void run_script(struct house *h, const char *path, FILE *out)
 	access_close(access);
 }
 
-/* bash said less: the reader adds to each refused line what error_log got by it. */
+/* bash said less: the reader adds to each refused line what error_log got by it. /host was the recorder's. */
 static char *shell_lines(char *said)
 {
 	char *out, *save = NULL;
@@ -449,7 +460,7 @@ static char *shell_lines(char *said)
 	FILE *f = open_memstream(&out, &size);
 
 	for (char *l = strtok_r(said, "\n", &save); l; l = strtok_r(NULL, "\n", &save))
-		if (!strncmp(l, "setup.sh: line ", 15))
+		if (!strncmp(l, "setup.sh: line ", 15) && !strstr(l, ": /host/"))
 			fprintf(f, "%s\n", l);
 	fclose(f);
 	free(said);
