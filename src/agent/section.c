@@ -12,9 +12,11 @@
  *     changes back, and a section that is on hides those inside it.
  * C2  What held before somebody watched is not known: all is forgotten when the
  *     watch's generation is another one. An end without a beginning is none.
- * C3  The number in instance_state.live decides between threads: of all that
- *     began at one number one is reported. `longest` is stored after it, so a
- *     reader may meet the one before; the server looks again.
+ * C3  instance_state.live decides between threads: of all that began at one
+ *     number one is reported. Its report is complete before it is named there,
+ *     so whoever sees the number finds it, and so it is when the thread is
+ *     killed. What has to be beaten is told after that: who meets a number for
+ *     which it has not been told takes it from the report.
  * C4  The same step swaps the buffers. So from a section's beginning to its end
  *     nobody swapped, if it is reported, and all its records are in the buffer
  *     that is left alone from then on.
@@ -69,7 +71,7 @@ static bool counts(unsigned int watch, uint64_t ns)
 {
 	uint64_t thresh = atomic_load_explicit(&watch_of(watch)->thresh, memory_order_relaxed);
 
-	return thresh ? ns >= thresh : ns > atomic_load_explicit(&log_of(watch)->longest, memory_order_relaxed);
+	return thresh ? ns >= thresh : ns > atomic_load_explicit(&log_of(watch)->longest, memory_order_relaxed) >> 16;
 }
 
 /* ---- A report ---- */
@@ -106,16 +108,26 @@ static void translate(struct agent_thread *t, struct section_end *out, const str
 	out->parent = agent_address(t, (const void *)e->parent);
 }
 
-/* One that nobody is writing just now: whoever was killed there keeps it. NULL: there is none. */
+/* Whether it is of a number before this one. */
+static bool is_past(uint64_t state, uint32_t number)
+{
+	return !state || (((uint32_t)(state >> 1) - number) & SECTION_NUMBER) > SECTION_NUMBER / 2;
+}
+
+/*
+ * One that nobody is writing just now (whoever was killed there keeps it), and
+ * that is neither named nor about to be: of this number and the next ones. NULL: there is none.
+ */
 static struct section_report *report_claim(struct section_log *log, uint32_t number)
 {
-	for (uint32_t i = 0; i < SECTION_REPORTS; i++) {
+	for (uint32_t i = 1; i <= SECTION_REPORTS; i++) {
 		struct section_report *r = &log->reports[(number + i) % SECTION_REPORTS];
 		uint64_t state = atomic_load_explicit(&r->state, memory_order_relaxed);
 
 		/* Acquire: pairs with the release in report(); what is written now comes after what was. */
-		if (!(state & 1) && atomic_compare_exchange_strong_explicit(&r->state, &state, state | 1,
-									    memory_order_acquire, memory_order_relaxed)) {
+		if (!(state & 1) && is_past(state, number) &&
+		    atomic_compare_exchange_strong_explicit(&r->state, &state, state | 1, memory_order_acquire,
+							    memory_order_relaxed)) {
 			atomic_thread_fence(memory_order_release);	/* whoever reads what follows sees it odd */
 			return r;
 		}
@@ -123,27 +135,41 @@ static struct section_report *report_claim(struct section_log *log, uint32_t num
 	return NULL;
 }
 
-static uint32_t number_of(struct instance_state *inst)
+/* C3: what has to be beaten at this number, told if it has not been. */
+static uint64_t longest_at(struct section_log *log, struct instance_state *inst, uint32_t live, uint32_t generation)
 {
-	return atomic_load_explicit(&inst->live, memory_order_relaxed) >> 1;
+	const struct section_report *r = &log->reports[live_report(live)];
+	/* Acquire: pairs with the release below; of a newer number than `live` it is seen that that is past. */
+	uint64_t told = atomic_load_explicit(&log->longest, memory_order_acquire), ns;
+
+	while ((told & 0xffff) != (live_number(live) & 0xffff)) {
+		ns = told >> 16;
+		if (atomic_load_explicit(&r->state, memory_order_relaxed) == section_state(live_number(live), generation))
+			ns = r->end.time - r->start.time;
+		/* What was read is the report's that `live` names: nobody writes it until it names another one. */
+		atomic_thread_fence(memory_order_acquire);
+		if (atomic_load_explicit(&inst->live, memory_order_relaxed) != live)
+			return UINT64_MAX;
+		if (atomic_compare_exchange_weak_explicit(&log->longest, &told, section_longest(ns, live_number(live)),
+							  memory_order_release, memory_order_acquire))
+			return ns;
+	}
+	return told >> 16;
 }
 
-/* C3, C4. -> whether the number is still the one; *buffer: that recorded until now */
-static bool win(struct instance_state *inst, uint32_t number, uint32_t *buffer)
+/* C3, C4. Whether `live` is what it was; *live: what it is now. */
+static bool win(struct instance_state *inst, uint32_t *live, uint32_t report)
 {
 	/* Looked at, not into. */
 	uint32_t both = atomic_load_explicit(&inst->buffers[0], memory_order_relaxed) &&
 			atomic_load_explicit(&inst->buffers[1], memory_order_relaxed);
-	uint32_t live = atomic_load_explicit(&inst->live, memory_order_relaxed);
+	uint32_t next = live_make(live_number(*live) + 1, report, *live ^ both);
 
-	while (live >> 1 == number)
-		/* Relaxed: as any swap; each ring orders its own records. */
-		if (atomic_compare_exchange_weak_explicit(&inst->live, &live, (number + 1) << 1 | ((live & 1) ^ both),
-							  memory_order_relaxed, memory_order_relaxed)) {
-			*buffer = live & 1;
-			return true;
-		}
-	return false;
+	/* Release: pairs with the acquires of `live`: the report is there. Each ring orders its own records. */
+	if (!atomic_compare_exchange_strong_explicit(&inst->live, live, next, memory_order_release, memory_order_relaxed))
+		return false;
+	*live = next;
+	return true;
 }
 
 /* The thread may be gone before the server looks. A report is no hit (A1), but rare. */
@@ -168,23 +194,42 @@ static void report_task(struct section_report *r)
 	r->rt_prio = attr.priority;
 }
 
-static void report(struct agent_thread *t, unsigned int watch, const struct agent_section_mark *m,
-		   const struct section_end *end, uint32_t buffer, const void *frame)
+static void report_fill(struct agent_thread *t, struct section_report *r, const struct agent_section_mark *m,
+			const struct section_end *end, const void *frame)
 {
-	struct section_report *r = report_claim(log_of(watch), m->number + 1);
-
-	if (!r)
-		return;
 	translate(t, &r->start, &m->at);
 	translate(t, &r->end, end);
 	report_cpus(r);
-	r->generation = m->generation;
-	r->buffer = buffer;
 	__builtin_memcpy(r->comm, t->comm, sizeof(r->comm));
 	report_task(r);
 	r->nr_stack = frame ? stack_walk(t, frame, r->stack, SECTION_STACK) : 0;
-	/* Pairs with the acquire of the server's reader. */
-	atomic_store_explicit(&r->state, section_state(m->number + 1), memory_order_release);
+}
+
+static void report(struct agent_thread *t, unsigned int watch, const struct agent_section_mark *m,
+		   const struct section_end *end, const void *frame)
+{
+	struct instance_state *inst = instance_of(watch);
+	struct section_log *log = log_of(watch);
+	/* Pairs with the release in win(). */
+	uint32_t live = atomic_load_explicit(&inst->live, memory_order_acquire);
+	uint64_t state = section_state(m->number + 1, m->generation);
+	struct section_report *r;
+
+	if (live_number(live) != m->number ||
+	    (!atomic_load_explicit(&watch_of(watch)->thresh, memory_order_relaxed) &&
+	     end->time - m->at.time <= longest_at(log, inst, live, m->generation)))
+		return;
+	r = report_claim(log, m->number);
+	if (!r)
+		return;
+	report_fill(t, r, m, end, frame);
+	r->buffer = live & 1;
+	/* Pairs with the acquires of who claims it next, and of the server's reader. */
+	atomic_store_explicit(&r->state, state, memory_order_release);
+	if (win(inst, &live, (uint32_t)(r - log->reports)))
+		longest_at(log, inst, live, m->generation);
+	else	/* It is free again, if nobody has found that out. */
+		atomic_compare_exchange_strong_explicit(&r->state, &state, 0, memory_order_relaxed, memory_order_relaxed);
 }
 
 /* ---- Begin and end ---- */
@@ -197,7 +242,8 @@ bool agent_section_begin(struct agent_thread *t, unsigned int watch, struct agen
 	if (!atomic_load_explicit(&inst->tracing_on, memory_order_relaxed))
 		return false;
 	m->generation = generation_of(watch);
-	m->number = number_of(inst);
+	/* Relaxed: it is compared, later. */
+	m->number = live_number(atomic_load_explicit(&inst->live, memory_order_relaxed));
 	describe(t, &m->at, ip, parent);
 	m->at.time = clock_now(&plane_header(&agent.plane)->tsc, inst);
 	return true;
@@ -208,17 +254,12 @@ void agent_section_end(struct agent_thread *t, unsigned int watch, const struct 
 {
 	struct instance_state *inst = instance_of(watch);
 	struct section_end end = { .time = clock_now(&plane_header(&agent.plane)->tsc, inst) };
-	uint64_t ns = end.time - m->at.time;
-	uint32_t buffer;
 
-	if (end.time < m->at.time || m->generation != generation_of(watch) || !counts(watch, ns) ||
+	if (end.time < m->at.time || m->generation != generation_of(watch) || !counts(watch, end.time - m->at.time) ||
 	    !atomic_load_explicit(&inst->tracing_on, memory_order_relaxed))
 		return;
 	describe(t, &end, ip, parent);
-	if (!win(inst, m->number, &buffer))
-		return;
-	atomic_store_explicit(&log_of(watch)->longest, ns, memory_order_relaxed);
-	report(t, watch, m, &end, buffer, frame);
+	report(t, watch, m, &end, frame);
 }
 
 void agent_wakeup_tell(bool pending)

@@ -338,7 +338,7 @@ struct instance_state {
 	_Atomic uint32_t tracing_on;
 	/*
 	 * Lowest bit: which of buffers[] records; the other is the snapshot. Above it
-	 * the number of sections that were the longest (struct section_log).
+	 * the newest section that a latency tracer has (struct section_log).
 	 */
 	_Atomic uint32_t live;
 	_Atomic uint32_t flags;		/* enum instance_flags */
@@ -496,37 +496,62 @@ struct section_end {
 };
 
 struct section_report {
-	_Atomic uint64_t state;		/* 0: free, odd: being written, else section_state() of its number (release) */
+	_Atomic uint64_t state;		/* 0: free, odd: being written, else section_state() (release) */
 	struct section_end start, end;
-	uint32_t	generation;	/* of the watch */
 	uint32_t	buffer;		/* which of instance_state.buffers[] has what was recorded meanwhile */
 	char		comm[LAYOUT_COMM_LEN];
 	uint32_t	policy, rt_prio, uid;	/* of the thread; SECTION_UNKNOWN: it may not ask */
 	int32_t		nice;
 	uint32_t	nr_stack;	/* at its end */
-	uint32_t	pad;
 	uint64_t	stack[SECTION_STACK];
 };
 
 /*
- * instance_state.live has the number of the last one. Who ends a section that
- * began at that number and is long enough raises it by one, and swaps the
- * buffers in the same step (compare-and-swap): what began before is not reported
- * any more, and nobody overwrites what was recorded until the next one. The
- * winner writes a report with that number. The server takes the newest.
+ * instance_state.live says which section was the last that was reported:
+ *
+ *     | its number, 26 bits | which of section_log.reports it is, 5 bits | which of buffers[] records, 1 bit |
+ *
+ * Who ends a section that began at that number, and is long enough, writes a
+ * report and then, in one step (compare-and-swap), raises the number, names his
+ * report and swaps the buffers: what began before is not reported any more,
+ * nobody overwrites what was recorded until the next one, and nobody takes the
+ * report that is named. There is no moment in which one of these is without the
+ * others. The server takes the newest.
  */
 struct section_log {
-	_Atomic uint64_t longest;	/* ns; the server, too (tracing_max_latency) */
+	_Atomic uint64_t longest;	/* section_longest(): what has to be beaten; the server, too (tracing_max_latency) */
 	uint64_t	pad[7];
 	struct section_report reports[SECTION_REPORTS];
 };
 
-/* Numbers have 31 bits and begin anew: which of two is newer is a matter of their difference. */
-#define SECTION_NUMBER 0x7fffffffu
+/* Numbers begin anew some time: which of two is newer is a matter of their difference. */
+#define SECTION_NUMBER 0x3ffffffu
 
-static inline uint64_t section_state(uint32_t number)
+static inline uint32_t live_make(uint32_t number, uint32_t report, uint32_t buffer)
 {
-	return (uint64_t)(number & SECTION_NUMBER) << 1 | 1ull << 32;
+	return number << 6 | (report % SECTION_REPORTS) << 1 | (buffer & 1);
+}
+
+static inline uint32_t live_number(uint32_t live)
+{
+	return live >> 6;
+}
+
+static inline uint32_t live_report(uint32_t live)
+{
+	return live >> 1 & (SECTION_REPORTS - 1);
+}
+
+/* A report is one number's, and one generation's of the watch. */
+static inline uint64_t section_state(uint32_t number, uint32_t generation)
+{
+	return (uint64_t)generation << 33 | 1ull << 32 | (uint64_t)(number & SECTION_NUMBER) << 1;
+}
+
+/* Nanoseconds, 78 hours at most, and at which number they are to be beaten: 16 bits of it. */
+static inline uint64_t section_longest(uint64_t ns, uint32_t number)
+{
+	return (ns >> 48 ? ~0ull : ns) << 16 | (number & 0xffff);
 }
 
 /* What programs tell of themselves. In the data region: nothing here is believed. */

@@ -35,14 +35,14 @@ static int open_trace(struct tree_file *f)
 
 	if ((f->flags & O_ACCMODE) != O_RDONLY && (f->flags & O_TRUNC)) {
 		const struct tracer *t = tracer_current(inst);
-		data_ref b = instance_buffer(inst, t->print_max);
+		data_ref b = instance_buffer(inst, 0);
 
-		if (b)
+		if (t->clear)
+			t->clear(inst);
+		else if (b)
 			buffer_clear(session_of(f), b, f->at.cpu);
 		if (f->at.cpu < 0 && !t->print_max)
 			instance_restart_time(inst);
-		if (t->clear)
-			t->clear(inst);
 	}
 	if (!reads(f))
 		return 0;

@@ -198,7 +198,8 @@ int show_open(struct instance *inst, int snapshot, int cpu, struct show **out)
 	else if (s->section)
 		s->time_start = s->section->time_start;
 	s->cpu = cpu;
-	if (buffer && !s->section) {
+	/* Of a tracer that has sections only they are shown. */
+	if (buffer && !(s->snapshot && s->tracer->section)) {
 		s->annotate = has_overruns(s, buffer);
 		ret = ring_iter_open(s->model->session, buffer, cpu, &s->iter);
 	}

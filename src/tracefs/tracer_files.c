@@ -62,6 +62,12 @@ static int keep_number(struct instance *inst, enum setting what, const char *pat
 	return instance_keep(inst, what, path, text);
 }
 
+static void take_sections(struct model *m)
+{
+	if (m->take_sections)
+		m->take_sections(m);
+}
+
 static int print_thresh(struct tree_file *f, FILE *out)
 {
 	return print_usecs(atomic_load_explicit(&f->tree->model->tracing_thresh, memory_order_relaxed), out);
@@ -75,6 +81,7 @@ static ssize_t write_thresh(struct tree_file *f, const char *buf, size_t size)
 
 	if (err)
 		return err;
+	take_sections(f->tree->model);		/* what has ended was as long as it had to be */
 	/* Relaxed: a number of its own. */
 	atomic_store_explicit(&f->tree->model->tracing_thresh, v * NS_PER_US, memory_order_relaxed);
 	err = keep_number(f->at.inst, SETTING_THRESH, "tracing_thresh", v);
@@ -82,6 +89,7 @@ static ssize_t write_thresh(struct tree_file *f, const char *buf, size_t size)
 		err = ftrace_graph_publish(f->tree->model);
 	if (!err && t->update_thresh)
 		err = t->update_thresh(f->at.inst);
+	take_sections(f->tree->model);		/* programs are told, whatever the instance is that has such a tracer */
 	return taken(err, size);
 }
 
@@ -97,9 +105,7 @@ static ssize_t write_max_latency(struct tree_file *f, const char *buf, size_t si
 	int err = text_to_u64_len(buf, size, 10, &v);
 
 	if (!err) {
-		/* What was longest until now was so before. */
-		if (f->tree->model->take_sections)
-			f->tree->model->take_sections(f->tree->model);
+		take_sections(f->tree->model);	/* what was longest until now was so before */
 		atomic_store_explicit(&f->at.inst->max_latency, v * NS_PER_US, memory_order_relaxed);
 		if (t->update_max)
 			t->update_max(f->at.inst);

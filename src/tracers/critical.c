@@ -29,6 +29,7 @@ struct switch_event {
 
 struct critical_cpu {
 	bool		on;
+	bool		tracing;	/* at the record that is looked at */
 	bool		tells_idle;	/* cpu_idle was seen */
 	uint64_t	sequence;
 	struct section	*section;
@@ -125,7 +126,7 @@ static uint32_t word_at(const struct hit *h, uint32_t at)
 
 static void start(struct latency *l, struct critical_cpu *cpu, const struct hit *h, uint64_t ip, uint64_t parent)
 {
-	if (cpu->on)
+	if (cpu->on || !cpu->tracing)
 		return;
 	if (!cpu->section)
 		cpu->section = section_create();
@@ -155,6 +156,8 @@ static void stop(struct latency *l, struct critical_cpu *cpu, const struct hit *
 	if (!cpu->on)
 		return;
 	cpu->on = false;
+	if (!cpu->tracing)
+		return;
 	latency_add_function(l, s, h, ip, parent);
 	if (!latency_counts(l, h->time - s->time_start) || cpu->sequence != l->sequence)
 		return;
@@ -208,11 +211,11 @@ static bool is_event(const struct switch_event *e, uint16_t id)
 
 static void keep(const struct latency *l, struct critical_cpu *cpu, const struct hit *h, bool recorded)
 {
-	if (cpu->on && latency_keeps(l, h, recorded))
+	if (cpu->on && cpu->tracing && latency_keeps(l, h, recorded))
 		section_add(cpu->section, h->cpu, h->time, h->record, h->size);
 }
 
-static void step(struct latency *l, const struct hit *h, bool recorded)
+static void step(struct latency *l, const struct hit *h, bool recorded, bool tracing)
 {
 	struct critical *c = l->data;
 	struct critical_cpu *cpu = &c->cpus[h->cpu < c->nr_cpus ? h->cpu : 0];
@@ -221,6 +224,7 @@ static void step(struct latency *l, const struct hit *h, bool recorded)
 	const bool irqs = irqs_count(c, h) && !preemption_counts(c, h);
 	const bool preemption = preemption_counts(c, h) && !irqs_count(c, h);
 
+	cpu->tracing = tracing;
 	if (quiet)
 		cpu->on = false;	/* it sleeps with preemption off, too */
 	/* The kernel tells its tracer of irq_disable before it records it, and of the others after that. */

@@ -51,10 +51,8 @@ static void observe(struct model *m, const struct hit *h, uint64_t recorded)
 		uint32_t index = l->inst->index;
 
 		/* Relaxed: a trigger that switches it off does so in this thread. */
-		if (atomic_load_explicit(&state->tracing_on, memory_order_relaxed))
-			l->watch->step(l, h, index < 64 && recorded >> index & 1);
-		else
-			l->watch->forget(l);
+		l->watch->step(l, h, index < 64 && recorded >> index & 1,
+			       atomic_load_explicit(&state->tracing_on, memory_order_relaxed));
 	}
 	pthread_mutex_unlock(&m->watch_lock);
 }
@@ -76,13 +74,20 @@ bool latency_counts(const struct latency *l, uint64_t ns)
 	return thresh ? ns >= thresh : ns > atomic_load_explicit(&l->inst->max_latency, memory_order_relaxed);
 }
 
+struct section *latency_show(struct latency *l, struct section *s, uint64_t ns)
+{
+	struct section *old = l->max;
+
+	s->latency = ns;
+	l->sequence++;
+	l->max = s;
+	return old;
+}
+
 struct section *latency_report(struct latency *l, struct section *s, uint64_t ns)
 {
-	s->latency = ns;
 	atomic_store_explicit(&l->inst->max_latency, ns, memory_order_relaxed);
-	l->sequence++;
-	section_put(l->max);
-	l->max = s;
+	section_put(latency_show(l, s, ns));
 	return section_create();
 }
 
@@ -301,30 +306,26 @@ static void reset_wakeup(struct instance *inst)
 	reset(inst, NR_FORCED - 1);
 }
 
-static void forget(struct instance *inst)
+static void forget_all(struct latency *l)
+{
+	running_forget(l);
+	pthread_mutex_lock(&l->inst->model->watch_lock);
+	l->watch->forget(l);
+	pthread_mutex_unlock(&l->inst->model->watch_lock);
+}
+
+/* As in the kernel a critical section goes on meanwhile, and counts when tracing is on at both its ends. */
+static void stop(struct instance *inst)
 {
 	struct latency *l = latency_of(inst);
 
-	running_take(l);
-	running_forget(l);
-	pthread_mutex_lock(&inst->model->watch_lock);
-	l->watch->forget(l);
-	pthread_mutex_unlock(&inst->model->watch_lock);
-}
-
-static int update_thresh(struct instance *inst)
-{
-	struct latency *l;
-
-	/* It is one for all of them. */
-	list_each(l, &inst->model->watchers, node)
-		running_limits(l);
-	return 0;
+	if (l->watch->forgets)
+		forget_all(l);
 }
 
 static void update_max(struct instance *inst)
 {
-	running_limits(latency_of(inst));
+	running_limit(latency_of(inst));
 }
 
 static void clear(struct instance *inst)
@@ -350,30 +351,31 @@ static struct section *longest(struct instance *inst)
 	return s;
 }
 
-/* A buffer that keeps the old records would hold the wrong end of a section. */
+/* It starts anew. What it has stays, in the form in which it was recorded. */
+static void draw(struct latency *l, bool on)
+{
+	forget_all(l);
+	pthread_mutex_lock(&l->inst->model->watch_lock);
+	l->draws = on;
+	atomic_store_explicit(&l->inst->max_latency, 0, memory_order_relaxed);
+	pthread_mutex_unlock(&l->inst->model->watch_lock);
+	running_limit(l);
+}
+
 static int set_flag(struct instance *inst, int option, bool on)
 {
 	struct latency *l = latency_of(inst);
 
+	/* A buffer that keeps the old records would hold the wrong end of a section. */
 	if (option == OPTION_OVERWRITE && !on)
 		return -EINVAL;
-	if (option == OPTION_DISPLAY_GRAPH) {
-		running_take(l);
-		running_forget(l);
-	}
-	pthread_mutex_lock(&inst->model->watch_lock);
-	if (option == OPTION_FUNCTION_TRACE)
+	if (option == OPTION_DISPLAY_GRAPH)
+		draw(l, on);
+	if (option == OPTION_FUNCTION_TRACE) {
+		pthread_mutex_lock(&inst->model->watch_lock);
 		l->functions = on;
-	if (option == OPTION_DISPLAY_GRAPH) {
-		/* It starts anew: what it has was recorded in the other form. */
-		l->draws = on;
-		l->watch->forget(l);
-		section_put(l->max);
-		l->max = NULL;
-		atomic_store_explicit(&inst->max_latency, 0, memory_order_relaxed);
+		pthread_mutex_unlock(&inst->model->watch_lock);
 	}
-	pthread_mutex_unlock(&inst->model->watch_lock);
-	running_limits(l);
 	return option == OPTION_FUNCTION_TRACE || option == OPTION_DISPLAY_GRAPH ? choose_functions(l) : 0;
 }
 
@@ -417,8 +419,7 @@ static bool has_wakeups(struct model *m)
 }
 
 #define LATENCY .allow_instances = true, .use_max_tr = true, .print_max = true, .set_flag = set_flag, \
-	.stop = forget, .section = longest, .clear = clear, \
-	.update_thresh = update_thresh, .update_max = update_max, \
+	.stop = stop, .section = longest, .clear = clear, .update_max = update_max, \
 	.open = open_show, .close = graph_close, .print_header = print_header, .print_line = print_line
 
 const struct tracer tracer_irqsoff = {

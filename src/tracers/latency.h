@@ -24,10 +24,12 @@ struct latency_watch {
 	/* Finds its events. -ENOMEM */
 	int		(*open)(struct latency *l);
 	void		(*close)(struct latency *l);
-	/* A record passed; recorded: the instance has it in its ring. */
-	void		(*step)(struct latency *l, const struct hit *h, bool recorded);
-	/* tracing_on was switched off: what has begun is forgotten. */
+	/* A record passed; recorded: the instance has it in its ring; tracing: tracing_on. */
+	void		(*step)(struct latency *l, const struct hit *h, bool recorded, bool tracing);
+	/* What has begun is forgotten. */
 	void		(*forget)(struct latency *l);
+	/* It is so with tracing_on, too: what began before it was switched off does not go on when it is on again. */
+	bool		forgets;
 
 	/* The same in running programs (running.c): which of section_control.watch, and what for. */
 	enum section_watches number;
@@ -61,7 +63,8 @@ struct latency {
 	/* running.c */
 	bool		live;		/* programs watch */
 	bool		stopped;	/* the rings were, when programs were told last */
-	uint32_t	reported;	/* number of the newest report that was looked at */
+	uint32_t	counted;	/* number of the newest report that was one for tracing_max_latency */
+	uint32_t	reported;	/* and of the newest that was read as a whole */
 };
 
 /* Which tracer watches for what. */
@@ -76,6 +79,8 @@ bool latency_counts(const struct latency *l, uint64_t ns);
  * The caller has a new one, or NULL where there is no memory, instead.
  */
 struct section *latency_report(struct latency *l, struct section *s, uint64_t ns);
+/* The same without tracing_max_latency. The caller has the one that was shown before, or NULL. */
+struct section *latency_show(struct latency *l, struct section *s, uint64_t ns);
 /* Whether the record belongs into a section that is being kept. */
 bool latency_keeps(const struct latency *l, const struct hit *h, bool recorded);
 /* A function's record as the tracer itself makes them, in the context of record h: ip <-parent. */
@@ -87,11 +92,14 @@ void latency_add_function(const struct latency *l, struct section *s, const stru
 /* The tracer is current, and not any more. */
 void running_open(struct latency *l);
 void running_close(struct latency *l);
-/* What has begun is forgotten. */
+/* What has begun is forgotten; what has ended counts. */
 void running_forget(struct latency *l);
-/* tracing_thresh or tracing_max_latency was written. */
-void running_limits(struct latency *l);
-/* The newest section that programs have reported becomes the tracer's. */
+/* tracing_max_latency was written. */
+void running_limit(struct latency *l);
+/*
+ * The newest section that programs have reported becomes the tracer's, and they
+ * are told what the threshold is, and whether the rings are stopped.
+ */
 void running_take(struct latency *l);
 
 #endif

@@ -3,12 +3,15 @@
  * running.c - latency tracers over running programs: what they are to watch for, and the sections that they report
  *
  *     init, options, thresholds --> config: section_control        (programs look there: agent/section.c)
- *     longest section of a thread <-- data: section_log.reports, and the instance's buffer of that time
+ *     newest section  <-- data: instance_state.live, section_log.reports, and the instance's buffer of that time
  *
  * Programs swap the instance's buffers when they report, so what was recorded
  * in the newest section lies in the one that does not record, until the next.
- * So only the newest is looked at. When another one came meanwhile, programs are
- * told that no section is long enough until that one has been looked at.
+ * So only the newest is looked at, and what was read of it counts when it still
+ * is the newest after that. When others come too fast for that, what is shown
+ * is the last one that was read as a whole, until somebody reads the file trace:
+ * then the rings are stopped (pause-on-trace), nobody reports, and the newest
+ * is there. So it is when the programs have ended: nothing is skipped.
  *
  * The data region is not trusted (R2): a report is a copy, and its numbers are
  * checked before they are used.
@@ -23,7 +26,7 @@
 #include "plane/ring.h"
 #include "tracers/latency.h"
 
-enum { TRIES = 4, PID_END = 4194304 };
+enum { TRIES = 8, LOOK_EVERY = 64, PID_END = 4194304 };
 
 static struct section_control *control_of(const struct latency *l)
 {
@@ -43,42 +46,53 @@ static struct section_log *log_of(const struct latency *l)
 	return tables ? &tables->sections[l->watch->number] : NULL;
 }
 
+/* Pairs with the release in win() (agent/section.c): the report that it names is there. */
+static uint32_t live_of(const struct latency *l)
+{
+	return atomic_load_explicit(&l->inst->state->live, memory_order_acquire);
+}
+
 /* ---- What programs are told: numbers of their own, so relaxed ---- */
 
-void running_forget(struct latency *l)
+static uint32_t generation_of(const struct latency *l)
 {
-	if (!l->live)
-		return;
+	return atomic_load_explicit(&watch_of(l)->generation, memory_order_relaxed);
+}
+
+static void tell_generation(const struct latency *l)
+{
 	atomic_fetch_add_explicit(&watch_of(l)->generation, 1, memory_order_relaxed);
 }
 
-/* Also written where the tracer is not current. While the rings are stopped nothing would be there of a section. */
-static void tell_thresh(struct latency *l)
+/* Of the sections that there are the last one has been told: the next one has to be longer than that. */
+static void tell_longest(struct latency *l)
 {
-	const bool stopped = l->inst->stopped;
-	uint64_t thresh = atomic_load_explicit(&l->inst->model->tracing_thresh, memory_order_relaxed);
-
-	if (stopped != l->stopped)
-		running_forget(l);
-	l->stopped = stopped;
-	atomic_store_explicit(&watch_of(l)->thresh, stopped ? UINT64_MAX : thresh, memory_order_relaxed);
-}
-
-/* For a moment. */
-static void tell_none(struct latency *l)
-{
-	atomic_store_explicit(&watch_of(l)->thresh, UINT64_MAX, memory_order_relaxed);
-}
-
-static void tell_limits(struct latency *l)
-{
+	uint64_t ns = atomic_load_explicit(&l->inst->max_latency, memory_order_relaxed);
 	struct section_log *log = log_of(l);
 
-	tell_thresh(l);
+	l->counted = live_number(live_of(l));
 	if (log)
-		atomic_store_explicit(&log->longest,
-				      atomic_load_explicit(&l->inst->max_latency, memory_order_relaxed),
-				      memory_order_relaxed);
+		atomic_store_explicit(&log->longest, section_longest(ns, l->counted), memory_order_relaxed);
+}
+
+/* As tracing_thresh has it, which may be written at any time; while the rings are stopped no section is long enough. */
+static void tell_thresh(const struct latency *l)
+{
+	uint64_t thresh = atomic_load_explicit(&l->inst->model->tracing_thresh, memory_order_relaxed);
+
+	atomic_store_explicit(&watch_of(l)->thresh, l->stopped ? UINT64_MAX : thresh, memory_order_relaxed);
+}
+
+/* The log may have been another instance's. What is being written there is left to who writes it. */
+static void free_reports(struct section_log *log)
+{
+	for (int i = 0; i < SECTION_REPORTS; i++) {
+		uint64_t state = atomic_load_explicit(&log->reports[i].state, memory_order_relaxed);
+
+		if (!(state & 1))
+			atomic_compare_exchange_strong_explicit(&log->reports[i].state, &state, 0,
+								memory_order_relaxed, memory_order_relaxed);
+	}
 }
 
 void running_open(struct latency *l)
@@ -88,10 +102,13 @@ void running_open(struct latency *l)
 	if (l->inst->model->imported || !log)
 		return;
 	l->live = true;
-	l->reported = atomic_load_explicit(&l->inst->state->live, memory_order_relaxed) >> 1;
-	tell_limits(l);
+	l->stopped = l->inst->stopped;
+	tell_generation(l);
+	free_reports(log);
+	l->reported = live_number(live_of(l));
+	tell_longest(l);
+	tell_thresh(l);
 	atomic_store_explicit(&watch_of(l)->instance, l->inst->index, memory_order_relaxed);
-	running_forget(l);
 	/* Release: who sees that he is to watch sees the rest, too, or drops what he has by its generation. */
 	atomic_fetch_or_explicit(&control_of(l)->kinds, l->watch->kinds(l->tracer), memory_order_release);
 }
@@ -101,58 +118,28 @@ void running_close(struct latency *l)
 	if (!l->live)
 		return;
 	atomic_fetch_and_explicit(&control_of(l)->kinds, ~l->watch->kinds(l->tracer), memory_order_relaxed);
-	running_forget(l);
+	tell_generation(l);
 }
 
 /* ---- A report ---- */
 
-static uint32_t number_of(uint64_t state)
+/*
+ * Copies the report that `live` names. `before`: the generation of sections that
+ * have ended by now, or the present one. false: there is none, or there is a newer one by now.
+ */
+static bool copy_report(const struct latency *l, uint32_t live, uint32_t before, struct section_report *out)
 {
-	return (uint32_t)state >> 1;
-}
+	struct section_report *r = &log_of(l)->reports[live_report(live)];
+	/* Pairs with the release in report(). */
+	uint64_t state = atomic_load_explicit(&r->state, memory_order_acquire);
 
-static bool is_newer(uint32_t a, uint32_t b)
-{
-	return (int32_t)((a - b) << 1) > 0;
-}
-
-/* Whether there is a report, of the watch as it is now. */
-static bool is_there(const struct latency *l, const struct section_report *r, uint64_t state)
-{
-	return state && !(state & 1) &&
-	       r->generation == atomic_load_explicit(&watch_of(l)->generation, memory_order_relaxed);
-}
-
-static bool copy_report(struct section_report *r, uint64_t state, struct section_report *out)
-{
+	if (state != section_state(live_number(live), before) &&
+	    state != section_state(live_number(live), generation_of(l)))
+		return false;
 	memcpy((char *)out + sizeof(out->state), (char *)r + sizeof(r->state), sizeof(*r) - sizeof(r->state));
 	/* Pairs with the fence in report_claim(): what was copied while somebody wrote is not used. */
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&r->state, memory_order_relaxed) == state;
-}
-
-/* The newest report behind l->reported; false: there is none, or it is just being written. */
-static bool newest(struct latency *l, struct section_log *log, struct section_report *out)
-{
-	struct section_report *best = NULL;
-	uint32_t number = l->reported;
-	uint64_t best_state = 0;
-
-	for (int i = 0; i < SECTION_REPORTS; i++) {
-		struct section_report *r = &log->reports[i];
-		/* Pairs with the release in report(). */
-		uint64_t state = atomic_load_explicit(&r->state, memory_order_acquire);
-
-		if (is_there(l, r, state) && is_newer(number_of(state), number)) {
-			best = r;
-			best_state = state;
-			number = number_of(state);
-		}
-	}
-	if (!best || !copy_report(best, best_state, out))
-		return false;
-	l->reported = number;
-	return true;
 }
 
 static bool end_valid(const struct latency *l, const struct section_end *e)
@@ -160,13 +147,29 @@ static bool end_valid(const struct latency *l, const struct section_end *e)
 	return e->cpu < l->inst->model->nr_cpus && e->pid && e->pid < PID_END;
 }
 
-/* Of the time before tracing_on, or of nonsense: it is none. */
-static bool is_valid(const struct latency *l, const struct section_report *r)
+static uint64_t length_of(const struct section_report *r)
+{
+	return r->end.time - r->start.time;
+}
+
+static bool is_sane(const struct latency *l, const struct section_report *r)
 {
 	return end_valid(l, &r->start) && end_valid(l, &r->end) && r->start.time <= r->end.time &&
-	       r->nr_stack <= SECTION_STACK && r->buffer < 2 &&
-	       r->generation == atomic_load_explicit(&watch_of(l)->generation, memory_order_relaxed) &&
-	       latency_counts(l, r->end.time - r->start.time);
+	       r->nr_stack <= SECTION_STACK && r->buffer < 2;
+}
+
+/* It is tracing_max_latency from the first look on, though its records may take another one. */
+static bool count(struct latency *l, const struct section_report *r, uint32_t number)
+{
+	if (!is_sane(l, r))
+		return false;
+	if (l->counted == number)
+		return true;
+	if (!latency_counts(l, length_of(r)))
+		return false;
+	l->counted = number;
+	atomic_store_explicit(&l->inst->max_latency, length_of(r), memory_order_relaxed);
+	return true;
 }
 
 /* ---- The section ---- */
@@ -266,23 +269,25 @@ static bool belongs(const struct latency *l, const struct section_report *r, con
 	       latency_keeps(l, &h, true);
 }
 
-static void add_records(struct latency *l, struct section *s, const struct section_report *r)
+/* Until there is a newer one: then it is of no use any more. */
+static void add_records(struct latency *l, struct section *s, const struct section_report *r, uint32_t live)
 {
 	struct instance_state *state = l->inst->state;
 	/* The server alone stores it. */
 	data_ref buffer = atomic_load_explicit(&state->buffers[r->buffer], memory_order_relaxed);
 	struct ring_record rec;
 	struct ring_iter *it;
+	unsigned int nr = 0;
 
 	if (!buffer || ring_iter_open(l->inst->model->session, buffer, -1, &it))
 		return;
-	while (ring_iter_next(it, &rec) == 1 && rec.time <= r->end.time)
+	while (ring_iter_next(it, &rec) == 1 && rec.time <= r->end.time && (++nr % LOOK_EVERY || live_of(l) == live))
 		if (rec.time >= r->start.time && belongs(l, r, &rec))
 			section_add(s, rec.cpu, rec.time, rec.record, rec.size);
 	ring_iter_close(it);
 }
 
-static struct section *build(struct latency *l, const struct section_report *r)
+static struct section *build(struct latency *l, const struct section_report *r, uint32_t live)
 {
 	struct section *s = section_create();
 	struct end_hit start, end;
@@ -293,34 +298,74 @@ static struct section *build(struct latency *l, const struct section_report *r)
 	end_hit(&start, &r->start);
 	end_hit(&end, &r->end);
 	l->watch->begins(l, s, &start.hit, r);
-	add_records(l, s, r);
+	add_records(l, s, r, live);
 	l->watch->ends(l, s, &end.hit, r);
 	add_stack(s, r);
 	return s;
 }
 
-void running_take(struct latency *l)
+/* What programs write after this load of `live` is of the next one. */
+static bool is_newest(const struct latency *l, uint32_t live)
 {
-	struct section_log *log = l->live ? log_of(l) : NULL;
-	struct section_report r;
-
-	if (!log)
-		return;
-	for (int i = 0; i < TRIES && newest(l, log, &r); i++) {
-		struct section *s = is_valid(l, &r) ? build(l, &r) : NULL;
-
-		if (s) {
-			pthread_mutex_lock(&l->inst->model->watch_lock);
-			section_put(latency_report(l, s, r.end.time - r.start.time));
-			pthread_mutex_unlock(&l->inst->model->watch_lock);
-		}
-		tell_none(l);
-	}
-	tell_thresh(l);
+	/* Pairs with the release in win(): of a buffer that records again all was read before. */
+	atomic_thread_fence(memory_order_acquire);
+	return live_of(l) == live;
 }
 
-void running_limits(struct latency *l)
+/* Whether there is nothing more to do: false: another one came meanwhile. */
+static bool take_newest(struct latency *l, uint32_t before)
+{
+	const uint32_t live = live_of(l), number = live_number(live);
+	struct section *s = NULL;
+	struct section_report r;
+
+	if (number == l->reported)
+		return true;
+	if (copy_report(l, live, before, &r) && count(l, &r, number))
+		s = build(l, &r, live);
+	if (!is_newest(l, live)) {
+		section_put(s);
+		return false;
+	}
+	l->reported = number;
+	if (s) {
+		pthread_mutex_lock(&l->inst->model->watch_lock);
+		section_put(latency_show(l, s, length_of(&r)));
+		pthread_mutex_unlock(&l->inst->model->watch_lock);
+	}
+	return true;
+}
+
+static void take(struct latency *l, uint32_t before)
+{
+	for (int i = 0; i < TRIES && !take_newest(l, before); i++)
+		;
+}
+
+void running_forget(struct latency *l)
+{
+	const uint32_t before = generation_of(l);
+
+	if (!l->live)
+		return;
+	tell_generation(l);
+	/* What had ended by then counts. */
+	take(l, before);
+	tell_longest(l);
+}
+
+void running_take(struct latency *l)
+{
+	if (!l->live)
+		return;
+	l->stopped = l->inst->stopped;
+	/* Of those that end while the rings are stopped none is reported, so the newest is there as a whole. */
+	tell_thresh(l);
+	take(l, generation_of(l));
+}
+
+void running_limit(struct latency *l)
 {
 	if (l->live)
-		tell_limits(l);
+		tell_longest(l);
 }

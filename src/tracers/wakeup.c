@@ -233,12 +233,16 @@ static void runs(struct latency *l, const struct hit *h)
 	w->section = latency_report(l, w->section, latency);
 }
 
-static void step(struct latency *l, const struct hit *h, bool recorded)
+static void step(struct latency *l, const struct hit *h, bool recorded, bool tracing)
 {
 	struct wakeup *w = l->data;
 	const uint16_t id = ((const struct record_common *)h->record)->type;
 	bool function = id == l->function_id || id == l->graph_entry_id || id == l->graph_exit_id;
 
+	if (!tracing) {
+		forget(l);
+		return;
+	}
 	if (w->on && id == w->switch_id && load(h, w->next) == w->pid)
 		runs(l, h);
 	else if (w->on && (!function || h->cpu == w->task_cpu) && latency_keeps(l, h, recorded))
@@ -291,7 +295,7 @@ static void ends(struct latency *l, struct section *s, const struct hit *h, cons
 }
 
 const struct latency_watch wakeup_watch = {
-	.open = open_watch, .close = close_watch, .step = step, .forget = forget,
+	.open = open_watch, .close = close_watch, .step = step, .forget = forget, .forgets = true,
 	.number = SECTION_WATCH_WAKEUP, .kinds = kinds_of, .all_threads = true, .section = ARM_SECTION | ARM_WAKEUP,
 	.callback = "wakeup_tracer_call", .begins = begins, .ends = ends,
 };

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -37,11 +38,17 @@ static int set_up(void **state)
 	return attach_start(session_dir(session), NULL);
 }
 
+static void longest_is(uint64_t ns)
+{
+	reports->longest = section_longest(ns, live_number(inst->live));
+}
+
 /* Nothing has been; `kinds` are watched. */
 static void begin(uint32_t kinds)
 {
 	memset(reports, 0, sizeof(*reports));
 	inst->live &= 1;
+	longest_is(0);
 	control->kinds = kinds;
 	control->watch[SECTION_WATCH_CRITICAL].generation++;
 	control->watch[SECTION_WATCH_CRITICAL].thresh = 0;
@@ -55,12 +62,12 @@ static void change(uint32_t kind, bool on)
 /* How many since then. */
 static uint32_t reported(void)
 {
-	return inst->live >> 1;
+	return live_number(inst->live);
 }
 
 static const struct section_report *last(void)
 {
-	return &reports->reports[reported() % SECTION_REPORTS];
+	return &reports->reports[live_report(inst->live)];
 }
 
 static void nobody_watches_at_first(void **state)
@@ -86,9 +93,9 @@ static void a_section_is_reported_at_its_end(void **state)
 	agent_thread()->locks = 0;
 	assert_false(agent_thread()->section.on);
 	assert_int_equal(reported(), 1);
-	assert_int_equal(last()->state, section_state(1));
+	assert_int_equal(last()->state, section_state(1, control->watch[SECTION_WATCH_CRITICAL].generation));
 	assert_true(last()->end.time - last()->start.time >= 1000000);
-	assert_int_equal(reports->longest, last()->end.time - last()->start.time);
+	assert_int_equal(reports->longest, section_longest(last()->end.time - last()->start.time, 1));
 	assert_int_equal(last()->end.pid, getpid());
 	assert_int_equal(last()->end.locks, 1);
 	assert_int_equal(last()->start.ip, agent_address(agent_thread(), (const void *)change));
@@ -141,7 +148,7 @@ static void an_end_without_a_beginning_is_none(void **state)
 static void only_a_longer_one_is_reported(void **state)
 {
 	begin(SECTION_OWN);
-	reports->longest = UINT64_MAX - 1;
+	longest_is(UINT64_MAX >> 16);
 	change(SECTION_OWN, true);
 	change(SECTION_OWN, false);
 	assert_int_equal(reported(), 0);
@@ -179,52 +186,186 @@ static void nothing_while_tracing_is_off(void **state)
 	assert_int_equal(reported(), 0);
 }
 
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* So long that any clock tells it from none. */
+static void one_own(void)
+{
+	uint64_t begun = now_us();
+
+	change(SECTION_OWN, true);
+	while (now_us() < begun + 2)
+		;
+	change(SECTION_OWN, false);
+}
+
+static uint64_t state_of(uint32_t number)
+{
+	return section_state(number, control->watch[SECTION_WATCH_CRITICAL].generation);
+}
+
+/* Whoever was killed while he wrote keeps it; where there is none left nothing is reported. */
 static void a_report_left_half_written_is_passed_over(void **state)
 {
 	begin(SECTION_OWN);
-	reports->reports[1].state = 1;
-	change(SECTION_OWN, true);
-	change(SECTION_OWN, false);
-	assert_int_equal(reports->reports[1].state, 1);
-	assert_int_equal(reports->reports[2].state, section_state(1));
-	for (int i = 0; i < SECTION_REPORTS; i++)
-		reports->reports[i].state |= 1;
 	control->watch[SECTION_WATCH_CRITICAL].thresh = 1;
+	reports->reports[1].state = 1;
+	one_own();
+	assert_int_equal(reports->reports[1].state, 1);
+	assert_int_equal(live_report(inst->live), 2);
+	assert_int_equal(reports->reports[2].state, state_of(1));
+	for (int i = 0; i < SECTION_REPORTS; i++)
+		if (i != 2)
+			reports->reports[i].state |= 1;
+	one_own();	/* there is no place but that of the newest one: nothing happens */
+	assert_int_equal(reported(), 1);
+	assert_int_equal(reports->reports[2].state, state_of(1));
+}
+
+/* One that is written, but not named: his number may be the next, or another one's is. */
+static void a_report_that_waits_to_be_named_is_passed_over(void **state)
+{
+	begin(SECTION_OWN);
+	control->watch[SECTION_WATCH_CRITICAL].thresh = 1;
+	reports->reports[1].state = state_of(1);
+	one_own();
+	assert_int_equal(live_report(inst->live), 2);
+	assert_int_equal(reports->reports[1].state, state_of(1));
+	/* It was not: he has gone, or will find out. */
+	for (int i = 0; i < SECTION_REPORTS; i++)
+		one_own();
+	assert_int_equal(reported(), 1 + SECTION_REPORTS);
+	assert_int_not_equal(reports->reports[1].state, state_of(1));
+}
+
+/* Who was the last has not told how long it was: he was interrupted, or killed. */
+static void what_has_not_been_told_is_in_the_report(void **state)
+{
+	begin(SECTION_OWN);
 	change(SECTION_OWN, true);
-	change(SECTION_OWN, false);	/* there is no place: nothing happens */
+	usleep(20000);
+	change(SECTION_OWN, false);
+	assert_int_equal(reported(), 1);
+	reports->longest = section_longest(5, 0);
+	one_own();
+	assert_int_equal(reported(), 1);
+	assert_int_equal(reports->longest, section_longest(last()->end.time - last()->start.time, 1));
+	/* What was written to tracing_max_latency after it is not changed. */
+	longest_is(7);
+	one_own();
 	assert_int_equal(reported(), 2);
+	assert_int_equal(reports->longest, section_longest(last()->end.time - last()->start.time, 2));
+}
+
+static void numbers_begin_anew(void **state)
+{
+	begin(SECTION_OWN);
+	control->watch[SECTION_WATCH_CRITICAL].thresh = 1;
+	inst->live |= live_make(SECTION_NUMBER, 0, 0);
+	for (uint32_t i = 0; i < 3 * SECTION_REPORTS; i++) {
+		one_own();
+		assert_int_equal(reported(), i);
+		assert_int_equal(last()->state, state_of(i));
+	}
 }
 
 static void *many(void *arg)
 {
-	for (int i = 0; i < SECTIONS; i++) {
-		change(SECTION_OWN, true);
-		change(SECTION_OWN, false);
-	}
+	for (int i = 0; i < SECTIONS; i++)
+		one_own();
 	return NULL;
+}
+
+static void many_threads(void *(*run)(void *))
+{
+	pthread_t thread[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, run, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
 }
 
 static void each_number_is_one_threads(void **state)
 {
-	uint64_t highest = 0;
-	pthread_t thread[THREADS];
-
 	begin(SECTION_OWN);
 	control->watch[SECTION_WATCH_CRITICAL].thresh = 1;
-	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, many, NULL), 0);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
+	many_threads(many);
 	assert_true(reported() > 0 && reported() <= THREADS * SECTIONS);
 	for (int i = 0; i < SECTION_REPORTS; i++) {
 		uint64_t number = reports->reports[i].state;
 
 		assert_int_equal(number % 2, 0);
+		assert_true(number <= state_of(reported()));
 		for (int k = 0; k < i; k++)
 			assert_true(!number || number != reports->reports[k].state);
-		highest = number > highest ? number : highest;
 	}
-	assert_int_equal(highest, section_state(reported()));
+	assert_int_equal(last()->state, state_of(reported()));
+}
+
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t seen;
+
+/* Where none begins before the last one has ended each is reported, and at its end it is there. */
+static void *in_turn(void *arg)
+{
+	for (int i = 0; i < SECTIONS; i++) {
+		pthread_mutex_lock(&turn);
+		one_own();
+		if (reported() == ++seen && last()->state == state_of(seen) && last()->end.pid == agent_thread()->pid)
+			;
+		else
+			seen = UINT32_MAX / 2;
+		pthread_mutex_unlock(&turn);
+	}
+	return NULL;
+}
+
+static void each_is_reported_that_begins_after_the_last(void **state)
+{
+	begin(SECTION_OWN);
+	control->watch[SECTION_WATCH_CRITICAL].thresh = 1;
+	seen = 0;
+	many_threads(in_turn);
+	assert_int_equal(seen, THREADS * SECTIONS);
+}
+
+/* The maximum is never a shorter one than before. */
+static void *longer(void *arg)
+{
+	for (int i = 0; i < SECTIONS; i++) {
+		change(SECTION_OWN, true);
+		for (volatile int k = 0; k < i / 8; k++)
+			;
+		change(SECTION_OWN, false);
+	}
+	return NULL;
+}
+
+static void the_longest_only_grows(void **state)
+{
+	uint64_t before = 0;
+	pthread_t thread[THREADS];
+
+	begin(SECTION_OWN);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, longer, NULL), 0);
+	for (int i = 0; i < 200000; i++) {
+		uint64_t now = reports->longest >> 16;
+
+		assert_true(now >= before);
+		before = now;
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(last()->end.time - last()->start.time, reports->longest >> 16);
+	assert_true(reports->longest >> 16 >= before);
 }
 
 static void a_wakeup_is_pending_while_its_watch_is_the_same_one(void **state)
@@ -272,7 +413,12 @@ int main(void)
 		cmocka_unit_test(one_that_began_before_the_last_is_not),
 		cmocka_unit_test(nothing_while_tracing_is_off),
 		cmocka_unit_test(a_report_left_half_written_is_passed_over),
+		cmocka_unit_test(a_report_that_waits_to_be_named_is_passed_over),
+		cmocka_unit_test(what_has_not_been_told_is_in_the_report),
+		cmocka_unit_test(numbers_begin_anew),
 		cmocka_unit_test(each_number_is_one_threads),
+		cmocka_unit_test(each_is_reported_that_begins_after_the_last),
+		cmocka_unit_test(the_longest_only_grows),
 		cmocka_unit_test(a_wakeup_is_pending_while_its_watch_is_the_same_one),
 		cmocka_unit_test(a_child_of_fork_has_nobody_who_was_woken),
 	};

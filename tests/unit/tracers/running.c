@@ -2,6 +2,7 @@
 /*
  * running.c - what programs are told to watch for, and what becomes of what they report; the test is the program
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 #include "../format_text.h"
@@ -62,6 +63,11 @@ static void record(int pid, uint32_t cpu, uint64_t time)
 	assert_int_equal(ring_write(session_plane(world->session), slot, buffer, 1, cpu, time, &r, sizeof(r)), 0);
 }
 
+static uint32_t generation(void)
+{
+	return control()->watch[SECTION_WATCH_CRITICAL].generation;
+}
+
 /* As an agent would report number `nr`, from `start` to `end`. */
 static struct section_report *report(uint32_t nr, uint64_t start, uint64_t end)
 {
@@ -70,16 +76,20 @@ static struct section_report *report(uint32_t nr, uint64_t start, uint64_t end)
 	_Atomic uint32_t *word = &world->model->top->state->live;
 	uint32_t live = *word;
 
-	*word = nr << 1 | (~live & 1);
-
-	*r = (struct section_report){
-		.start = { .time = start, .ip = TEXT + 0x110, .parent = TEXT + 0x210, .pid = THREAD, .cpu = 0, .locks = 1 },
-		.end = { .time = end, .ip = TEXT + 0x120, .parent = TEXT + 0x220, .pid = THREAD, .cpu = 1, .locks = 1 },
-		.generation = control()->watch[SECTION_WATCH_CRITICAL].generation, .buffer = live & 1,
-		.comm = "some-thread", .policy = 1, .rt_prio = 7, .uid = 1234, .nr_stack = 1, .stack = { TEXT + 0x220 },
-	};
-	log->longest = end - start;
-	r->state = section_state(nr);
+	r->state = 1;
+	r->start = (struct section_end){ .time = start, .ip = TEXT + 0x110, .parent = TEXT + 0x210, .pid = THREAD, .locks = 1 };
+	r->end = (struct section_end){ .time = end, .ip = TEXT + 0x120, .parent = TEXT + 0x220, .pid = THREAD, .cpu = 1,
+				       .locks = 1 };
+	r->buffer = live & 1;
+	memcpy(r->comm, "some-thread", 12);
+	r->policy = 1;
+	r->rt_prio = 7;
+	r->uid = 1234;
+	r->nr_stack = 1;
+	r->stack[0] = TEXT + 0x220;
+	atomic_store_explicit(&r->state, section_state(nr, generation()), memory_order_release);
+	atomic_store_explicit(word, live_make(nr, nr, ~live), memory_order_release);
+	log->longest = section_longest(end - start, nr);
 	return r;
 }
 
@@ -123,7 +133,7 @@ static void limits_reach_programs(void **state)
 {
 	assert_taken(world, "current_tracer", "irqsoff");
 	assert_taken(world, "tracing_max_latency", "77");
-	assert_int_equal(log_of(SECTION_WATCH_CRITICAL)->longest, 77000);
+	assert_int_equal(log_of(SECTION_WATCH_CRITICAL)->longest >> 16, 77000);
 	assert_taken(world, "tracing_thresh", "5");
 	assert_int_equal(control()->watch[SECTION_WATCH_CRITICAL].thresh, 5000);
 }
@@ -183,7 +193,7 @@ static void the_newest_of_several_is_taken(void **state)
 	expect_max("25\n");
 	report(2 + SECTION_REPORTS, 100000, 160000);
 	expect_max("60\n");
-	for (uint32_t nr = 0x30000000; nr <= SECTION_NUMBER; nr += 0x30000000)
+	for (uint32_t nr = 0x1800000; nr <= SECTION_NUMBER; nr += 0x1800000)
 		after_many(nr)->end.pid = 0, take();
 	after_many(3);		/* they have begun anew */
 	expect_max("70\n");
@@ -203,48 +213,107 @@ static void a_shorter_one_is_none(void **state)
 	expect_max("3\n");
 }
 
-static void one_that_is_being_written_waits(void **state)
+/* Somebody writes one, or has written one that was not the next; the named one is complete. */
+static void only_the_named_one_is_looked_at(void **state)
 {
 	struct section_report *r;
 
 	assert_taken(world, "current_tracer", "irqsoff");
-	r = report(1, 1000, 11000);
-	r->state = 1;
-	expect_max("0\n");
-	r->state = section_state(1);
+	report(1, 1000, 11000);
+	r = report(2, 20000, 50000);
+	r->state = section_state(2, generation()) | 1;
+	world->model->top->state->live = live_make(1, 1, 1);
 	expect_max("10\n");
+	r->state = section_state(2, generation());
+	expect_max("10\n");
+	world->model->top->state->live = live_make(2, 2, 0);
+	expect_max("30\n");
 }
 
 static void nothing_is_reported_while_the_rings_are_stopped(void **state)
 {
 	const struct section_watch *watch = &control()->watch[SECTION_WATCH_CRITICAL];
-	uint32_t generation;
+	uint32_t before;
 
 	assert_taken(world, "current_tracer", "irqsoff");
 	report(1, 1000, 11000);
-	generation = watch->generation;
+	before = watch->generation;
 	instance_stop(world->model->top);
-	expect_max("10\n");
+	assert_file(world, "tracing_max_latency", "10\n");
 	assert_int_equal(watch->thresh, UINT64_MAX);
-	assert_int_not_equal(watch->generation, generation);
-	generation = watch->generation;
 	instance_go_on(world->model->top);
 	assert_int_equal(watch->thresh, 0);
-	assert_int_not_equal(watch->generation, generation);
+	/* What has begun goes on. */
+	assert_int_equal(watch->generation, before);
 }
 
-static void what_was_before_a_change_is_forgotten(void **state)
+static void tracing_that_is_off_for_a_while_ends_no_section(void **state)
 {
+	uint32_t before;
+
 	assert_taken(world, "current_tracer", "irqsoff");
-	report(1, 1000, 11000)->generation--;
-	expect_max("0\n");
-	report(2, 1000, 12000);
-	assert_taken(world, "tracing_on", "0");		/* taken before that */
+	before = generation();
+	report(1, 1000, 12000);
+	assert_taken(world, "tracing_on", "0");
 	expect_max("11\n");
 	assert_taken(world, "tracing_on", "1");
-	report(3, 20000, 50000);
-	assert_taken(world, "tracing_max_latency", "0");
+	assert_int_equal(generation(), before);
+}
+
+static void display_graph_begins_anew_and_keeps_what_there_is(void **state)
+{
+	uint32_t before;
+	char *text;
+
+	assert_taken(world, "current_tracer", "preemptoff");
+	before = generation();
+	report(1, 1000, 31000);
+	assert_taken(world, "options/display-graph", "1");
+	assert_int_not_equal(generation(), before);
+	assert_int_equal(log_of(SECTION_WATCH_CRITICAL)->longest, section_longest(0, 1));
+	assert_file(world, "tracing_max_latency", "0\n");
+	/* As in the kernel: the other columns, but its lines are those of functions. */
+	text = trace();
+	assert_non_null(strstr(text, "# latency: 30 us, #3/3, CPU#1 |"));
+	assert_non_null(strstr(text, "#   REL TIME      CPU  TASK/PID       ||||     DURATION"));
+	assert_non_null(strstr(text, " 0...1.    0us+: lock <-work\n"));
+	free(text);
+	report(2, 40000, 45000);
+	expect_max("5\n");
+}
+
+static void what_was_written_counts_from_then_on(void **state)
+{
+	assert_taken(world, "current_tracer", "irqsoff");
+	report(1, 1000, 11000)->state = section_state(1, generation() - 1);
 	expect_max("0\n");
+	report(2, 20000, 50000);
+	assert_taken(world, "tracing_max_latency", "0");	/* taken before that */
+	expect_max("0\n");
+	assert_int_equal(log_of(SECTION_WATCH_CRITICAL)->longest, section_longest(0, 2));
+	report(3, 60000, 61000);
+	expect_max("1\n");
+	report(4, 70000, 90000);
+	assert_taken(world, "tracing_thresh", "100");		/* and so is this one */
+	expect_max("20\n");
+	assert_int_equal(control()->watch[SECTION_WATCH_CRITICAL].thresh, 100000);
+}
+
+static void what_is_cleared_is_gone(void **state)
+{
+	char *text;
+
+	assert_taken(world, "current_tracer", "preemptoff");
+	record(THREAD, 0, 2000);
+	report(1, 1000, 31000);
+	assert_taken(world, "trace", "");
+	assert_file(world, "trace", "# tracer: preemptoff\n#\n");
+	assert_file(world, "tracing_max_latency", "30\n");
+	record(THREAD, 0, 42000);
+	report(2, 40000, 80000);
+	text = trace();
+	assert_non_null(strstr(text, "first: pid=3999999\n"));
+	free(text);
 }
 
 static void nonsense_is_not_believed(void **state)
@@ -270,6 +339,51 @@ static void nonsense_is_not_believed(void **state)
 	expect_max("899\n");
 }
 
+/* ---- Many at a time ---- */
+
+enum { STORM = 20000 };
+
+static _Atomic uint32_t storm_at;
+
+/* A program whose sections are each as long as the threshold; its records are in the buffer of that time. */
+static void *storm(void *arg)
+{
+	const struct section_watch *watch = &control()->watch[SECTION_WATCH_CRITICAL];
+	uint32_t *skipped = arg;
+
+	for (uint32_t nr = 1; nr <= STORM; nr++) {
+		if (atomic_load_explicit(&watch->thresh, memory_order_relaxed) == UINT64_MAX)
+			++*skipped;
+		else
+			report(nr, nr * 1000000ull, nr * 1000000ull + 1000 * (1 + nr % 900));
+		storm_at = nr;
+	}
+	return NULL;
+}
+
+/* However fast they come and whatever the server does meanwhile: none is told not to report, the last one is shown. */
+static void the_last_of_a_storm_is_there(void **state)
+{
+	char expected[64];
+	uint32_t skipped = 0;
+	pthread_t thread;
+	char *text;
+
+	assert_taken(world, "current_tracer", "preemptoff");
+	assert_taken(world, "tracing_thresh", "1");
+	assert_int_equal(pthread_create(&thread, NULL, storm, &skipped), 0);
+	while (storm_at < STORM)
+		take();
+	pthread_join(thread, NULL);
+	assert_int_equal(skipped, 0);
+	snprintf(expected, sizeof(expected), "# latency: %d us, ", 1 + STORM % 900);
+	text = trace();
+	assert_non_null(strstr(text, expected));
+	free(text);
+	snprintf(expected, sizeof(expected), "%d\n", 1 + STORM % 900);
+	assert_file(world, "tracing_max_latency", expected);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, world_teardown)
 
 int main(void)
@@ -281,9 +395,13 @@ int main(void)
 		TEST(a_report_is_a_section_of_the_threads_records),
 		TEST(the_newest_of_several_is_taken),
 		TEST(a_shorter_one_is_none),
-		TEST(one_that_is_being_written_waits),
+		TEST(only_the_named_one_is_looked_at),
 		TEST(nothing_is_reported_while_the_rings_are_stopped),
-		TEST(what_was_before_a_change_is_forgotten),
+		TEST(tracing_that_is_off_for_a_while_ends_no_section),
+		TEST(display_graph_begins_anew_and_keeps_what_there_is),
+		TEST(what_was_written_counts_from_then_on),
+		TEST(what_is_cleared_is_gone),
+		TEST(the_last_of_a_storm_is_there),
 		TEST(nonsense_is_not_believed),
 	};
 
