@@ -289,6 +289,7 @@ struct show *show_pipe_open(struct instance *inst, struct ring_consumer *consume
 	if (!s)
 		return NULL;
 	s->pipe = true;
+	s->index = 0;
 	s->time_start = inst->time_start;
 	s->consumer = consumer;
 	return s;
@@ -296,7 +297,7 @@ struct show *show_pipe_open(struct instance *inst, struct ring_consumer *consume
 
 void show_pipe_restart(struct show *s)
 {
-	s->index = -1;
+	s->index = 0;	/* the first is 1 there */
 	/* Symbols may have come since. */
 	memset(s->env.memo, 0, sizeof(s->env.memo));
 }

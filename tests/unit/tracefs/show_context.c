@@ -147,6 +147,15 @@ static void verbose_latency_format(void **state)
 		"            task      42   1 9 00000002 00000001 [0012dc20] 1236.000ms (+0.000ms): plain: a=0 b=0\n"));
 }
 
+static void verbose_latency_format_of_trace_pipe_counts_from_1(void **state)
+{
+	struct fixture *f = *state;
+
+	option(f, OPTION_LATENCY_FORMAT, true);
+	option(f, OPTION_VERBOSE, true);
+	assert_non_null(strstr(piped(f, &task, 24), " 00000000 00000001 [0016e360] 1500.000ms (+0.000ms): plain:"));
+}
+
 static void latency_format_of_a_clock_that_counts(void **state)
 {
 	struct fixture *f = *state;
@@ -309,7 +318,7 @@ int main(void)
 		TEST(empty_snapshot_prints_help), TEST(snapshot_help_tells_that_it_is_allocated),
 		TEST(records_of_all_cpus_in_order_of_time), TEST(one_cpu_alone),
 		TEST(latency_format_marks_delays), TEST(verbose_latency_format),
-		TEST(latency_format_of_a_clock_that_counts),
+		TEST(verbose_latency_format_of_trace_pipe_counts_from_1), TEST(latency_format_of_a_clock_that_counts),
 		TEST(streamed_text_is_the_same), TEST(flags_by_letter), TEST(tasks_without_a_name),
 		TEST(thread_group_column), TEST(clocks_that_count_print_plain_numbers),
 		TEST(losses_stand_before_the_record), TEST(a_cpu_that_comes_late_is_announced_after_overruns),
