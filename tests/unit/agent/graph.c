@@ -57,7 +57,7 @@ static int set_up(void **state)
 
 	for (int i = 0; i < PROGRAMS; i++)
 		expected[i] = programs[i].run();
-	if (server_start(&params))
+	if (serve_start(NULL, &params))
 		return -1;
 	control = session_config(session, session_header(session)->sites, sizeof(*control));
 	tables = plane_data(session_plane(session), session_header(session)->programs);

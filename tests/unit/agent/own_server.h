@@ -1,47 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * own_server.h - a session whose server is a thread of the test that attaches to it
+ * own_server.h - a session whose server is a thread of the test that attaches to it, and what is in such a session
  */
 #ifndef TRACEFUSE_TESTS_OWN_SERVER_H
 #define TRACEFUSE_TESTS_OWN_SERVER_H
 
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
 #include "plane/ring.h"
-#include "session/attach.h"
-#include "session/session.h"
+#include "../serve.h"
 
-static struct session *session;
-static pthread_t server;
-static _Atomic int stop;
-
-/* Of pthread_create(): until stop is set. */
-static void *serve(void *arg)
-{
-	while (!stop) {
-		attach_serve(session);
-		usleep(500);
-	}
-	return NULL;
-}
-
-static inline int server_start(const struct session_params *params)
-{
-	return session_create(NULL, params, &session) || pthread_create(&server, NULL, serve, NULL) ? -1 : 0;
-}
-
+/* Of cmocka, as a group's tear-down. */
 static inline int server_stop(void **state)
 {
-	stop = 1;
-	pthread_join(server, NULL);
+	serve_stop();
 	session_close(session);
 	return 0;
 }

@@ -29,7 +29,7 @@ static int set_up(void **state)
 {
 	struct program_tables *tables;
 
-	if (server_start(NULL))
+	if (serve_start(NULL, NULL))
 		return -1;
 	inst = instance_start(RING_BYTES);
 	control = &session_header(session)->sections;

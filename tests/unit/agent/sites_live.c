@@ -62,7 +62,7 @@ static int set_up(void **state)
 	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20 };
 
 	expected = site_run(5);
-	if (session_create(NULL, &params, &session) || pthread_create(&server, NULL, serve, NULL))
+	if (serve_start(NULL, &params))
 		return -1;
 	control = session_config(session, session_header(session)->sites, sizeof(*control));
 	tables = plane_data(session_plane(session), session_header(session)->programs);
@@ -70,14 +70,6 @@ static int set_up(void **state)
 	counts[0] = group_make(GROUP);
 	counts[1] = group_make(OTHER_GROUP);
 	return attach_start(session_dir(session), NULL);
-}
-
-static int tear_down(void **state)
-{
-	stop = 1;
-	pthread_join(server, NULL);
-	session_close(session);
-	return 0;
 }
 
 static const struct site_answer *answer_of(uint32_t pid, uint32_t command)
@@ -265,5 +257,5 @@ int main(void)
 		cmocka_unit_test(a_child_without_a_hit_obeys),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, server_stop);
 }

@@ -19,22 +19,13 @@
 #include "session/session.h"
 #include "own_server.h"
 
-
 static int set_up(void **state)
 {
 	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20 };
 
-	if (session_create(NULL, &params, &session) || pthread_create(&server, NULL, serve, NULL))
+	if (serve_start(NULL, &params))
 		return -1;
 	return attach_start(session_dir(session), NULL);
-}
-
-static int tear_down(void **state)
-{
-	stop = 1;
-	pthread_join(server, NULL);
-	session_close(session);
-	return 0;
 }
 
 /* ---- Slots ---- */
@@ -451,5 +442,5 @@ int main(void)
 		cmocka_unit_test(numbers_stay_when_dsos_go),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, server_stop);
 }

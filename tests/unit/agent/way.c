@@ -32,7 +32,7 @@ static int set_up(void **state)
 
 	CPU_ZERO(&cpus);
 	CPU_SET(sched_getcpu(), &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus) || server_start(NULL))
+	if (sched_setaffinity(0, sizeof(cpus), &cpus) || serve_start(NULL, NULL))
 		return -1;
 	inst = instance_start(RING_BYTES);
 	entry_arm(EVENT, EVENT, true);

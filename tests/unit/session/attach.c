@@ -17,41 +17,18 @@
 #include "plane/plane.h"
 #include "../../client/attach_client.h"
 #include "temp_place.h"
-
-static struct session *session;
-static pthread_t server;
-static _Atomic int stop;
-
-static void *serve(void *arg)
-{
-	while (!stop) {
-		attach_serve(session);
-		usleep(500);
-	}
-	return NULL;
-}
+#include "../serve.h"
 
 static int set_up(void **state)
 {
 	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20 };
 
-	stop = 0;
-	if (session_create("s", &params, &session))
-		return -1;
-	return pthread_create(&server, NULL, serve, NULL);
-}
-
-static void server_stop(void)
-{
-	if (!stop) {
-		stop = 1;
-		pthread_join(server, NULL);
-	}
+	return serve_start("s", &params);
 }
 
 static int tear_down(void **state)
 {
-	server_stop();
+	serve_stop();
 	session_destroy(session);
 	return 0;
 }
@@ -90,7 +67,7 @@ static void its_slots_come_back(void **state)
 		assert_non_null(attach_slot(a));
 		attach_close(a);
 	}
-	server_stop();
+	serve_stop();
 	for (int i = 0; i < 100 && served(); i++)
 		usleep(1000);
 	assert_int_equal(attach_processes(session, NULL, NULL), 0);
@@ -195,7 +172,7 @@ static void a_killed_process_is_noticed(void **state)
 			pause();
 	}
 	assert_int_equal(read(ready[0], &c, 1), 1);
-	server_stop();
+	serve_stop();
 	session_config_retire(session, session_config_alloc(session, 64), 64);
 	assert_int_equal(served(), 1);
 	/* Stopped inside a hit: only that memory waits. */
@@ -231,7 +208,7 @@ static void the_end_of_the_connection_alone_means_nothing(void **state)
 		_exit(1);
 	}
 	assert_int_equal(read(ready[0], &c, 1), 1);
-	server_stop();
+	serve_stop();
 	assert_int_equal(served(), 1);
 	assert_int_equal(served(), 1);
 	kill(pid, SIGKILL);
@@ -258,7 +235,7 @@ static void exec_leaves_the_session(void **state)
 		_exit(1);
 	}
 	assert_int_equal(read(ready[0], &c, 1), 1);
-	server_stop();
+	serve_stop();
 	for (int i = 0; i < 100 && served(); i++)
 		usleep(1000);
 	assert_int_equal(attach_processes(session, NULL, NULL), 0);
@@ -274,7 +251,7 @@ static void a_server_that_does_not_answer_is_waited_for_shortly(void **state)
 	struct timespec t0, t1;
 	struct attachment *a;
 
-	server_stop();
+	serve_stop();
 	clock_gettime(CLOCK_MONOTONIC, &t0);
 	assert_int_equal(attach_open("s", &a), -ETIMEDOUT);
 	clock_gettime(CLOCK_MONOTONIC, &t1);
@@ -287,7 +264,7 @@ static void no_server_no_session(void **state)
 
 	assert_int_equal(attach_open("other", &a), -ENOENT);
 	assert_int_equal(attach_open("a/b", &a), -EINVAL);
-	server_stop();
+	serve_stop();
 	session_close(session);
 	assert_int_equal(attach_open("s", &a), -ECONNREFUSED);
 	assert_int_equal(session_open("s", &session), 0);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * serve.h - a session whose server is a thread of the test
+ *
+ *     serve_start("s", &params) ... attach_open("s", &a) ... serve_stop()        session stays
+ */
+#ifndef TRACEFUSE_TESTS_SERVE_H
+#define TRACEFUSE_TESTS_SERVE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+#include "session/attach.h"
+#include "session/session.h"
+
+static struct session *session;
+static pthread_t server;
+static _Atomic int stop;
+
+static void *serve(void *arg)
+{
+	while (!stop) {
+		attach_serve(session);
+		usleep(500);
+	}
+	return NULL;
+}
+
+/* name NULL: an unnamed one. -> 0, -1 */
+static inline int serve_start(const char *name, const struct session_params *params)
+{
+	stop = 0;
+	return session_create(name, params, &session) || pthread_create(&server, NULL, serve, NULL) ? -1 : 0;
+}
+
+/* Once or more. */
+static inline void serve_stop(void)
+{
+	if (!stop) {
+		stop = 1;
+		pthread_join(server, NULL);
+	}
+}
+
+#endif
