@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "model/symbols.h"
 #include "tracefs/print_type.h"
 
 enum { DEPTH_MAX = 200 };
@@ -29,6 +30,10 @@ static const struct {
 	{ "IRQ_POLL_SOFTIRQ", 5 }, { "TASKLET_SOFTIRQ", 6 }, { "SCHED_SOFTIRQ", 7 },
 	{ "HRTIMER_SOFTIRQ", 8 }, { "RCU_SOFTIRQ", 9 }, { "false", 0 }, { "true", 1 }, { "NULL", 0 },
 	{ "vmemmap_base", 0xffffea0000000000 },
+	{ "VMSCAN_THROTTLE_WRITEBACK", 0 }, { "VMSCAN_THROTTLE_ISOLATED", 1 },
+	{ "VMSCAN_THROTTLE_NOPROGRESS", 2 }, { "VMSCAN_THROTTLE_CONGESTED", 3 },
+	{ "PM_QOS_ADD_REQ", 0 }, { "PM_QOS_UPDATE_REQ", 1 }, { "PM_QOS_REMOVE_REQ", 2 },
+	{ "DEV_PM_QOS_RESUME_LATENCY", 1 }, { "DEV_PM_QOS_FLAGS", 5 },
 };
 
 static struct print_node *parse_condition(struct print_parser *p);
@@ -148,6 +153,19 @@ fail:
 	return NULL;
 }
 
+/* Where the kernel's image begins: addresses in preemptirq's events count from there. */
+static struct print_node *parse_image_start(struct print_parser *p)
+{
+	uint64_t start, end;
+
+	if (!p->event->model->symbols || !symbols_range(p->event->model->symbols, "_stext", &start, &end)) {
+		p->failed = true;
+		return NULL;
+	}
+	token_next(p);
+	return node_number(p, start, (struct node_type){ .size = 8 });
+}
+
 static struct print_node *parse_constant_name(struct print_parser *p)
 {
 	struct node_type type = { .size = 4, .is_signed = true, .stride = 64 };
@@ -160,6 +178,8 @@ static struct print_node *parse_constant_name(struct print_parser *p)
 			token_next(p);
 			return node_number(p, constants[i].value, type);
 		}
+	if (token_is(p, "_stext"))
+		return parse_image_start(p);
 	p->failed = true;
 	return NULL;
 }

@@ -153,12 +153,21 @@ static void deep_expressions_are_refused(void **state)
 		     "s=12345678 d=dyn r=rel l=01,00,00,00,20,00,00,00 m=<INVALID-TYPE> w=<INVALID-SIZE>");
 }
 
+/* As the events of preemptirq. */
+static void offsets_in_the_image(void **state)
+{
+	struct fixture *f = *state;
+
+	symbols_add(f->model->symbols, KERNEL - 0x100, 'T', "_stext", NULL);
+	expect_print(f, "\"%pS\", (void *)((unsigned long)(_stext) + REC->w[0] + 0x100)", "alpha+0x7/0x100");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 		TEST(integers), TEST(arithmetic), TEST(strings), TEST(arrays), TEST(names_of_values),
-		TEST(pointers), TEST(offsets_outside_the_record), TEST(deep_expressions_are_refused),
+		TEST(pointers), TEST(offsets_in_the_image), TEST(offsets_outside_the_record), TEST(deep_expressions_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
