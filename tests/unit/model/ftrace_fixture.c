@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ftrace_fixture.h"
-#include "plane/ring.h"
+#include "../ring_nth.h"
 
 static const char sites[] = "1000 alpha\n1010 beta\n1020 gamma\n1030 delta\n2000 load [libone]\n";
 
@@ -89,18 +89,6 @@ struct ftrace_ops *functions_ops(struct instance *inst)
 	return &ftrace_of_instance(inst)->function;
 }
 
-int functions_edit(struct instance *inst, enum ftrace_file file, bool truncate, const char *text)
-{
-	struct ftrace_edit *e = ftrace_edit_open(inst, file, truncate);
-	size_t len = strlen(text), off = 0;
-	ssize_t n = 0;
-
-	while (off < len && (n = ftrace_edit_write(e, text + off, len - off)) > 0)
-		off += (size_t)n;
-	ftrace_edit_close(e);
-	return n < 0 ? (int)n : 0;
-}
-
 size_t functions_told(void)
 {
 	return told.nr;
@@ -164,16 +152,5 @@ const char *functions_ring(struct fixture *f, struct instance *inst, int snapsho
 
 uint32_t functions_nth(struct fixture *f, struct instance *inst, unsigned int n, void *out, uint32_t room)
 {
-	struct ring_iter *it = iter_of(f, inst, 0);
-	struct ring_record r;
-	uint32_t size = 0;
-
-	for (unsigned int i = 0; ring_iter_next(it, &r) > 0; i++) {
-		if (i != n)
-			continue;
-		size = r.size;
-		memcpy(out, r.record, size < room ? size : room);
-	}
-	ring_iter_close(it);
-	return size;
+	return ring_nth_of(iter_of(f, inst, 0), n, out, room);
 }

@@ -4,6 +4,7 @@
 #define TESTS_UNIT_MODEL_FTRACE_FIXTURE_H
 
 #include "fixture.h"
+#include "ftrace_edit.h"
 #include "model/ftrace_groups.h"
 #include "plane/plane.h"
 
@@ -12,8 +13,6 @@ int functions_teardown(void **state);
 
 /* The tracer's ops of an instance. */
 struct ftrace_ops *functions_ops(struct instance *inst);
-/* echo TEXT > FILE (or >>): 0, or what the write said. */
-int functions_edit(struct instance *inst, enum ftrace_file file, bool truncate, const char *text);
 
 /* How many sites the last change had; the word that the program has of one. */
 size_t functions_told(void);

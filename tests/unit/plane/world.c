@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "world.h"
+#include "../ring_nth.h"
 
 struct world world;
 
@@ -196,16 +197,5 @@ const char *ring_text(uint32_t instance, int snapshot)
 
 uint32_t ring_nth(uint32_t instance, unsigned int n, void *out, uint32_t room)
 {
-	struct ring_iter *it = iter_of(instance, 0);
-	struct ring_record r;
-	uint32_t size = 0;
-
-	for (unsigned int i = 0; ring_iter_next(it, &r) > 0; i++) {
-		if (i != n)
-			continue;
-		size = r.size;
-		memcpy(out, r.record, size < room ? size : room);
-	}
-	ring_iter_close(it);
-	return size;
+	return ring_nth_of(iter_of(instance, 0), n, out, room);
 }

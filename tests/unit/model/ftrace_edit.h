@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* ftrace_edit.h - what a shell does to a file of functions */
+#ifndef TESTS_UNIT_MODEL_FTRACE_EDIT_H
+#define TESTS_UNIT_MODEL_FTRACE_EDIT_H
+
+#include <string.h>
+#include "model/ftrace.h"
+
+/* echo TEXT > FILE (or >>): 0, or what the write said. */
+static inline int functions_edit(struct instance *inst, enum ftrace_file file, bool truncate, const char *text)
+{
+	struct ftrace_edit *e = ftrace_edit_open(inst, file, truncate);
+	size_t len = strlen(text), off = 0;
+	ssize_t n = 0;
+
+	while (off < len && (n = ftrace_edit_write(e, text + off, len - off)) > 0)
+		off += (size_t)n;
+	ftrace_edit_close(e);
+	return n < 0 ? (int)n : 0;
+}
+
+#endif
