@@ -50,8 +50,8 @@ static void a_function_that_cannot_be_patched_is_chosen_by_nothing(void **state)
 	struct ftrace_page *page;
 
 	assert_int_equal(ftrace_sites_add(f->model, NULL, sites, 2, &page), 0);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "never\n"), -EINVAL);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "n*\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "never\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "n*\n"), -EINVAL);
 	assert_int_equal(ftrace_ops_enable(&ftrace_of_instance(f->top)->function), 0);
 	assert_int_equal(page->sites[0].flags & FTRACE_SITE_COUNT, 0);
 	assert_int_equal(page->sites[1].flags & FTRACE_SITE_COUNT, 1);
@@ -86,13 +86,13 @@ static void all_of_one_name_and_an_index(void **state)
 	struct fixture *f = *state;
 
 	load(f, functions);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "same\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "same\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "same\nsame\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "6 4\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "6 4\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "same\nload [libone]\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "!4\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!4\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "load [libone]\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "8\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "8\n"), -EINVAL);
 }
 
 static void modules_choose_and_are_waited_for(void **state)
@@ -100,18 +100,18 @@ static void modules_choose_and_are_waited_for(void **state)
 	struct fixture *f = *state;
 
 	load(f, functions);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "a*:mod:libone\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "a*:mod:libone\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "alpha [libone]\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "a*:mod:!\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "a*:mod:!\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "alpha\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "none:mod:libone\n"), -EINVAL);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "x*:mod:libtwo\ny:mod:libt*\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "none:mod:libone\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "x*:mod:libtwo\ny:mod:libt*\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "y:mod:libt\nx*:mod:libtwo\n");	/* the star as the kernel prints it */
 	load(f, "3000 xa [libtwo]\n3010 xb [libtwo]\n3020 y [libtwo]\n4000 y [libthree]\n");
 	assert_reads(FTRACE_FILE_FILTER, "xa [libtwo]\nxb [libtwo]\ny [libtwo]\ny [libthree]\ny:mod:libt\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "!*:mod:libt*\n"), 0);	/* those that are there */
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!*:mod:libt*\n"), 0);	/* those that are there */
 	assert_reads(FTRACE_FILE_FILTER, "y:mod:libt\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, ""), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, ""), 0);
 	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\n");
 }
 
@@ -121,12 +121,12 @@ static void a_program_has_no_brackets_but_a_name(void **state)
 	struct fixture *f = *state;
 
 	load(f, functions);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "ow*:mod:prog\n*:mod:pro*\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "ow*:mod:prog\n*:mod:pro*\n"), 0);
 	assert_int_equal(ftrace_program_add(f->model, "prog", sites, 2, NULL), 0);
 	assert_reads(FTRACE_FILE_FILTER, "own\nother\n*:mod:pro\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "o*:mod:prog\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "o*:mod:prog\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "own\nother\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "ot*:mod:!\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "ot*:mod:!\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "other\n");
 }
 
@@ -136,7 +136,7 @@ static void who_only_waits_traces_nothing(void **state)
 	struct ftrace_ops *ops = &ftrace_of_instance(f->top)->function;
 
 	load(f, functions);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, ":mod:libtwo\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, ":mod:libtwo\n"), 0);
 	assert_int_equal(ftrace_ops_enable(ops), 0);
 	assert_prints(ftrace_print_flagged(ftrace_of(f->model), FTRACE_SITE_ENABLED, out), "");
 	load(f, "3000 xa [libtwo]\n");
@@ -152,10 +152,10 @@ static void a_dso_that_goes_leaves_the_sets(void **state)
 
 	load(f, functions);
 	assert_int_equal(ftrace_sites_add(f->model, "libgone", sites, 1, &page), 0);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "gone beta\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "gone beta\n"), 0);
 	ftrace_sites_remove(f->model, page);
 	assert_reads(FTRACE_FILE_FILTER, "beta\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "gone\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "gone\n"), -EINVAL);
 }
 
 static void a_dso_built_anew_is_chosen_by_name(void **state)
@@ -172,17 +172,17 @@ static void a_dso_built_anew_is_chosen_by_name(void **state)
 
 	load(f, functions);
 	assert_int_equal(ftrace_program_add(f->model, "prog", old, 3, &page), 0);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "kept gone\n"), 0);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_NOTRACE, true, "other\n"), 0);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_GRAPH, true, "kept\n"), 0);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "other:traceoff:3 gone:traceoff:4 kept:stacktrace\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "kept gone\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_NOTRACE, true, "other\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH, true, "kept\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "other:traceoff:3 gone:traceoff:4 kept:stacktrace\n"), 0);
 	assert_int_equal(ftrace_ops_enable(&ftrace_of_instance(f->top)->function), 0);
 	assert_int_equal(ftrace_program_add(f->model, "prog", new, 3, &next), 0);
 	assert_int_equal(ftrace_page_inherit(ft, page, next), 0);
 	ftrace_page_drop(f->model, page);
 	assert_reads(FTRACE_FILE_FILTER, "kept\nkept:stacktrace:unlimited\nother:traceoff:count=3\n");
 	assert_reads(FTRACE_FILE_NOTRACE, "other\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "!kept:stacktrace !other:traceoff:0\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!kept:stacktrace !other:traceoff:0\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "kept\n");
 	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out), "kept (1)           ->function_trace_call\n");
 	ftrace_page_drop(f->model, next);
@@ -202,22 +202,22 @@ static void names_of_cplusplus_stand_in_quotes(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(ftrace_sites_add(f->model, NULL, sites, 3, NULL), 0);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::g() const\" plain\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::g() const\" plain\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "_ZN2ns1gEv\nplain\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "!\"*) const\"\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!\"*) const\"\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "plain\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::*\":traceoff:2 _ZN2ns1fEi:traceon\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::*\":traceoff:2 _ZN2ns1fEi:traceon\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\n_ZN2ns1fEi:traceon:unlimited\n"
 		"_ZN2ns1gEv:traceoff:count=2\n_ZN2ns1fEi:traceoff:count=2\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "!\"ns::f(int)\":traceoff:0\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!\"ns::f(int)\":traceoff:0\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\n_ZN2ns1fEi:traceon:unlimited\n"
 		"_ZN2ns1gEv:traceoff:count=2\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_GRAPH, true, "\"ns::g() const\""), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH, true, "\"ns::g() const\""), 0);
 	assert_reads(FTRACE_FILE_GRAPH, "_ZN2ns1gEv\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "\"plain\"\n"), -EINVAL);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::f\nplain\n"), -EINVAL);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "ns::f(int)\n"), -EINVAL);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "!*:traceoff:0 !*:traceon \"a b*\":mod:x\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"plain\"\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::f\nplain\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "ns::f(int)\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!*:traceoff:0 !*:traceon \"a b*\":mod:x\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "\"a b*\":mod:x\n");
 }
 
@@ -234,11 +234,11 @@ static void the_cplusplus_library_names_the_rest(void **state)
 	if (!has)
 		skip();
 	assert_int_equal(ftrace_sites_add(f->model, NULL, sites, 3, NULL), 0);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::h(char const*)\"\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::h(char const*)\"\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "_ZN2ns1hEPKc\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "\"*\"\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"*\"\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "_ZN2ns1hEPKc\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "\"_Zno*\"\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"_Zno*\"\n"), -EINVAL);
 }
 
 static void what_is_flushed_is_in_place(void **state)
@@ -247,7 +247,7 @@ static void what_is_flushed_is_in_place(void **state)
 	struct ftrace_edit *e;
 
 	load(f, functions);
-	functions_edit(f->top, FTRACE_FILE_FILTER, true, "gamma\n");
+	edit(f->top, FTRACE_FILE_FILTER, true, "gamma\n");
 	e = ftrace_edit_open(f->top, FTRACE_FILE_FILTER, true);
 	ftrace_edit_flush(e);		/* as a shell's redirection does before it writes */
 	assert_reads(FTRACE_FILE_FILTER, "gamma\n");
@@ -270,17 +270,17 @@ static void a_probe_keeps_what_it_has(void **state)
 	struct fixture *f = *state;
 
 	load(f, functions);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "alpha:traceoff:3\n"), 0);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "alpha:traceoff:5\n"), -EINVAL);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "b*:traceoff:5 beta:traceon\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "alpha:traceoff:3\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "alpha:traceoff:5\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "b*:traceoff:5 beta:traceon\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\nbeta:traceon:unlimited\n"
 		"alpha [libone]:traceoff:count=3\nbeta:traceoff:count=5\nalpha:traceoff:count=3\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "!alpha:traceoff:0\n"), 0);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "!alpha:traceoff:0\n"), -EINVAL);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "!beta:stacktrace\n"), -ENODEV);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!alpha:traceoff:0\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!alpha:traceoff:0\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!beta:stacktrace\n"), -ENODEV);
 	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\nbeta:traceon:unlimited\n"
 		"beta:traceoff:count=5\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_NOTRACE, false, "beta:traceon\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_NOTRACE, false, "beta:traceon\n"), -EINVAL);
 }
 
 static void what_hits_take_down_is_read_back(void **state)
@@ -290,7 +290,7 @@ static void what_hits_take_down_is_read_back(void **state)
 	const struct ftrace_probe_site *s;
 
 	load(f, functions);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "same:snapshot:7\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "same:snapshot:7\n"), 0);
 	assert_int_equal(ftrace_site_ops(ftrace_of(f->model), 0x1040, ops, 4), 1);
 	assert_int_equal(ops[0]->kind, FTRACE_OPS_PROBE);
 	s = ftrace_probe_find(ops[0]->priv, 0x1040);
@@ -307,13 +307,13 @@ static void events_are_held_while_a_function_switches_them(void **state)
 
 	load(f, functions);
 	file = event_file_get(f->top, f->other);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "a*:enable_event:test:other:2\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "a*:enable_event:test:other:2\n"), 0);
 	assert_prints(event_file_print_enable(file, out), "0*");
 	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\n"
 		"alpha [libone]:enable_event:test:other:count=2\nalpha:enable_event:test:other:count=2\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "beta:disable_event:ftrace:print\n"), -EINVAL);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "nothing:enable_event:test:other\n"), -EINVAL);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "!*:enable_event:test:other:0\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "beta:disable_event:ftrace:print\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "nothing:enable_event:test:other\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!*:enable_event:test:other:0\n"), 0);
 	assert_prints(event_file_print_enable(file, out), "0");
 }
 
@@ -437,9 +437,9 @@ static void touched_functions_stay_so(void **state)
 	struct ftrace *ft = ftrace_of(f->model);
 
 	load(f, functions);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "beta:traceon\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "beta:traceon\n"), 0);
 	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out), "beta (1)           ->function_trace_probe_call\n");
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "!beta:traceon\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!beta:traceon\n"), 0);
 	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out), "");
 	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_TOUCHED, out), "beta (0)           \n");
 }

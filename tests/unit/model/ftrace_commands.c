@@ -13,7 +13,7 @@
 
 static int command(struct fixture *f, const char *text)
 {
-	return functions_edit(f->top, FTRACE_FILE_FILTER, false, text);
+	return edit(f->top, FTRACE_FILE_FILTER, false, text);
 }
 
 static bool is_tracing(struct fixture *f)
@@ -214,7 +214,7 @@ static void functions_are_counted_and_not_recorded(void **state)
 	char *text;
 
 	assert_true(event_has_trigger(file->event));
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "alpha beta\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "alpha beta\n"), 0);
 	assert_int_equal(event_file_trigger_write(file, "hist:keys=ip"), 0);
 	assert_int_equal(functions_word(0x1020), 0);
 	plan = plan_of(session_plane(f->session), functions_word(0x1000) & SITE_GROUP);
@@ -245,7 +245,7 @@ static void an_instance_with_triggers_can_go(void **state)
 	assert_int_equal(event_file_trigger_write(file, "traceoff:1 if ip == 4096"), 0);
 	functions_call(f, 0x1000);
 	assert_false(atomic_load(&foo->state->tracing_on));
-	assert_int_equal(functions_edit(foo, FTRACE_FILE_FILTER, false, "alpha:traceoff:1\n"), 0);
+	assert_int_equal(edit(foo, FTRACE_FILE_FILTER, false, "alpha:traceoff:1\n"), 0);
 	assert_int_equal(instance_remove(foo), 0);
 	assert_int_equal(functions_word(0x1000), 0);
 }

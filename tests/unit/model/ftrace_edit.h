@@ -7,7 +7,7 @@
 #include "model/ftrace.h"
 
 /* echo TEXT > FILE (or >>): 0, or what the write said. */
-static inline int functions_edit(struct instance *inst, enum ftrace_file file, bool truncate, const char *text)
+static inline int edit(struct instance *inst, enum ftrace_file file, bool truncate, const char *text)
 {
 	struct ftrace_edit *e = ftrace_edit_open(inst, file, truncate);
 	size_t len = strlen(text), off = 0;

@@ -40,7 +40,7 @@ static void sites_of_the_same_ops_share_a_group(void **state)
 	assert_int_equal(group(0x1000), LAYOUT_GROUPS_AT);
 	for (uint64_t ip = 0x1000; ip <= 0x1030; ip += 16)
 		assert_int_equal(word(ip), word(0x1000));
-	assert_int_equal(functions_edit(foo, FTRACE_FILE_FILTER, true, "beta gamma\n"), 0);
+	assert_int_equal(edit(foo, FTRACE_FILE_FILTER, true, "beta gamma\n"), 0);
 	assert_int_equal(ftrace_ops_enable(functions_ops(foo)), 0);
 	assert_int_equal(functions_told(), 2);
 	assert_int_equal(word(0x1010), word(0x1020));
@@ -99,8 +99,8 @@ static void a_graph_has_its_own_entries(void **state)
 	struct fixture *f = *state;
 	struct ftrace_ops *ops = functions_ops(f->top);
 
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_GRAPH, true, "beta\n"), 0);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_GRAPH_NOTRACE, true, "gamma\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH, true, "beta\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH_NOTRACE, true, "gamma\n"), 0);
 	ops->kind = FTRACE_OPS_GRAPH;
 	assert_int_equal(ftrace_ops_enable(ops), 0);
 	assert_null(plan_at(f, group(0x1000) + GROUP_FUNCTION));
@@ -140,8 +140,8 @@ static void many_sites_have_few_groups(void **state)
 	struct instance *foo;
 
 	assert_int_equal(instance_create(f->model, "foo", &foo), 0);
-	assert_int_equal(functions_edit(foo, FTRACE_FILE_FILTER, true, "even*\n"), 0);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "odd*:traceoff:3\n"), 0);
+	assert_int_equal(edit(foo, FTRACE_FILE_FILTER, true, "even*\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "odd*:traceoff:3\n"), 0);
 	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
 	assert_int_equal(ftrace_ops_enable(functions_ops(foo)), 0);
 	assert_int_equal(functions_told(), (MANY + 2) / 3);
@@ -163,13 +163,13 @@ static void sets_that_no_site_has_are_found_when_there_are_many(void **state)
 
 	for (int c = 0; c < 9; c++) {
 		snprintf(text, sizeof(text), "alpha:%s\n", commands[c]);
-		assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, text), 0);
+		assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, text), 0);
 	}
 	for (int i = 1; i < 1 << 9; i++) {
 		const int c = __builtin_ctz((unsigned int)i), gray = i ^ i >> 1;
 
 		snprintf(text, sizeof(text), "%sbeta:%s\n", gray >> c & 1 ? "" : "!", commands[c]);
-		assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, text), 0);
+		assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, text), 0);
 		ftrace_groups_settled(f->model->ftrace);
 	}
 	assert_in_range(f->model->ftrace->groups->nr, 2, 256);
@@ -200,7 +200,7 @@ static void who_wants_a_record_can_be_asked(void **state)
 	assert_int_equal(instance_create(f->model, "foo", &foo), 0);
 	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
 	assert_int_equal(ftrace_ops_enable(functions_ops(foo)), 0);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, false, "alpha:traceoff\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "alpha:traceoff\n"), 0);
 	assert_int_equal(pids_write(foo, PIDS_FUNCTION, "7\n", 2), 2);
 	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .ask = true }, 0x1000, 42), 1 << f->top->index);
 	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .ask = true }, 0x1000, 7),

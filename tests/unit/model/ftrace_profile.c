@@ -154,7 +154,7 @@ static void only_functions_of_the_filter(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_FILTER, true, "beta\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "beta\n"), 0);
 	assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
 	assert_int_equal(functions_word(0x1000), 0);
 	assert_true(functions_word(0x1010) & SITE_HOOKED);
@@ -177,14 +177,14 @@ static void programs_are_told_of_depth_options_and_functions(void **state)
 	assert_int_equal(ftrace_graph_publish(f->model), 0);
 	assert_int_equal(told(f)->max_depth, 7);
 	assert_int_equal(told(f)->flags, 0);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_GRAPH, true, "beta\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH, true, "beta\n"), 0);
 	assert_int_equal(told(f)->flags, GRAPH_CHOSEN);
 	assert_int_equal(option_set(f->top, OPTION_SLEEP_TIME, false), 0);
 	assert_int_equal(option_set(f->top, OPTION_GRAPH_TIME, false), 0);
 	assert_int_equal(told(f)->flags, GRAPH_CHOSEN | GRAPH_CPU_TIME | GRAPH_SELF_TIME);
 	assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
 	assert_true(told(f)->flags & GRAPH_PROFILE);
-	assert_int_equal(functions_edit(f->top, FTRACE_FILE_GRAPH, true, ""), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH, true, ""), 0);
 	assert_false(told(f)->flags & GRAPH_CHOSEN);
 }
 
