@@ -315,6 +315,47 @@ static void storm(void)
 		pthread_join(thread[i], NULL);
 }
 
+/* ---- one after the other, as many as there can be: the last one has the highest number ---- */
+
+enum { IN_TURN = 4, TURNS = 3000, TURN_USECS = 5 };
+
+static int turns;
+
+static void *__attribute__((noinline)) turn_thread(void *arg)
+{
+	for (int i = 0; i < TURNS; i++) {
+		pthread_mutex_lock(&outer);
+		trace_note(++turns);
+		busy(TURN_USECS);
+		pthread_mutex_unlock(&outer);
+	}
+	return NULL;
+}
+
+static void in_turn(void)
+{
+	pthread_t thread[IN_TURN];
+
+	for (int i = 0; i < IN_TURN; i++)
+		pthread_create(&thread[i], NULL, turn_thread, NULL);
+	for (int i = 0; i < IN_TURN; i++)
+		pthread_join(thread[i], NULL);
+	printf("turns %d\n", turns);
+}
+
+/* ---- one that lasts until its input ends ---- */
+
+static void __attribute__((noinline)) held(void)
+{
+	pthread_mutex_lock(&outer);
+	trace_note(13);
+	say("held", 0);
+	while (getchar() != EOF)
+		;
+	trace_note(14);
+	pthread_mutex_unlock(&outer);
+}
+
 int main(int argc, char **argv)
 {
 	int usecs = argc > 2 ? atoi(argv[2]) : 3000;
@@ -344,6 +385,10 @@ int main(int argc, char **argv)
 		forked(usecs);
 	} else if (!strcmp(argv[1], "storm")) {
 		storm();
+	} else if (!strcmp(argv[1], "in_turn")) {
+		in_turn();
+	} else if (!strcmp(argv[1], "held")) {
+		held();
 	} else if (!strcmp(argv[1], "wake")) {
 		say("wake", woken());
 	} else if (!strcmp(argv[1], "growing")) {

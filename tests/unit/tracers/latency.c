@@ -257,7 +257,7 @@ static void without_function_trace_there_are_only_the_ends(void **state)
 	expect("0us : inner <-outer\n2us : inner <-outer\n2us : tracer_hardirqs_on <-outer\n");
 }
 
-static void tracing_off_forgets_what_has_begun(void **state)
+static void a_section_that_ends_or_begins_with_tracing_off_is_none(void **state)
 {
 	assert_taken(world, "current_tracer", "irqsoff");
 	irqs(IRQ_OFF, 0, 1000);
@@ -266,6 +266,27 @@ static void tracing_off_forgets_what_has_begun(void **state)
 	assert_taken(world, "tracing_on", "1");
 	irqs(IRQ_ON, 0, 10000);
 	assert_file(world, "tracing_max_latency", "0\n");
+	assert_taken(world, "tracing_on", "0");
+	irqs(IRQ_OFF, 0, 11000);
+	assert_taken(world, "tracing_on", "1");
+	irqs(IRQ_ON, 0, 20000);
+	assert_file(world, "tracing_max_latency", "0\n");
+}
+
+/* As in the kernel, where the CPU's section is only ended by its end. */
+static void with_tracing_off_for_a_while_it_goes_on(void **state)
+{
+	assert_taken(world, "current_tracer", "irqsoff");
+	irqs(IRQ_OFF, 0, 1000);
+	called(0, 2000);
+	assert_taken(world, "tracing_on", "0");
+	called(0, 3000);
+	assert_taken(world, "tracing_on", "1");
+	called(0, 4000);
+	irqs(IRQ_ON, 0, 9000);
+	expect("0us : inner <-outer\n1us : leaf <-inner\n3us : leaf <-inner\n8us : inner <-outer\n"
+	       "8us : tracer_hardirqs_on <-outer\n");
+	assert_file(world, "tracing_max_latency", "8\n");
 }
 
 static void truncating_the_trace_forgets_the_section(void **state)
@@ -357,7 +378,8 @@ int main(void)
 		TEST(of_both_kinds_the_outer_one_begins_and_ends),
 		TEST(idle_tasks_sleep_with_interrupts_off),
 		TEST(without_function_trace_there_are_only_the_ends),
-		TEST(tracing_off_forgets_what_has_begun),
+		TEST(a_section_that_ends_or_begins_with_tracing_off_is_none),
+		TEST(with_tracing_off_for_a_while_it_goes_on),
 		TEST(truncating_the_trace_forgets_the_section),
 		TEST(a_wakeup_lasts_until_its_task_runs),
 		TEST(it_waits_for_the_task_of_the_highest_priority),

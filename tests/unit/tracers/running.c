@@ -341,22 +341,28 @@ static void nonsense_is_not_believed(void **state)
 
 /* ---- Many at a time ---- */
 
-enum { STORM = 20000 };
+enum { BATCH = 50, TAKES = 300, FEW_US = 20 };
 
-static _Atomic uint32_t storm_at;
+static _Atomic bool storm_ends;
+static uint32_t storm_last, storm_skipped;
 
-/* A program whose sections are each as long as the threshold; its records are in the buffer of that time. */
+static uint64_t length_of(uint32_t nr)
+{
+	return 1 + nr % 900;
+}
+
+/* A program whose sections are each as long as the threshold; now and then it does something else. */
 static void *storm(void *arg)
 {
 	const struct section_watch *watch = &control()->watch[SECTION_WATCH_CRITICAL];
-	uint32_t *skipped = arg;
 
-	for (uint32_t nr = 1; nr <= STORM; nr++) {
-		if (atomic_load_explicit(&watch->thresh, memory_order_relaxed) == UINT64_MAX)
-			++*skipped;
-		else
-			report(nr, nr * 1000000ull, nr * 1000000ull + 1000 * (1 + nr % 900));
-		storm_at = nr;
+	for (uint32_t nr = 1; !storm_ends; nr++) {
+		if (atomic_load_explicit(&watch->thresh, memory_order_relaxed) != 1000)
+			storm_skipped++;
+		report(nr, nr * 1000000ull, nr * 1000000ull + 1000 * length_of(nr));
+		storm_last = nr;
+		if (nr % BATCH == 0)
+			usleep(FEW_US);
 	}
 	return NULL;
 }
@@ -365,22 +371,24 @@ static void *storm(void *arg)
 static void the_last_of_a_storm_is_there(void **state)
 {
 	char expected[64];
-	uint32_t skipped = 0;
 	pthread_t thread;
 	char *text;
 
 	assert_taken(world, "current_tracer", "preemptoff");
 	assert_taken(world, "tracing_thresh", "1");
-	assert_int_equal(pthread_create(&thread, NULL, storm, &skipped), 0);
-	while (storm_at < STORM)
+	assert_int_equal(pthread_create(&thread, NULL, storm, NULL), 0);
+	for (int i = 0; i < TAKES; i++) {
 		take();
+		usleep(FEW_US);
+	}
+	storm_ends = true;
 	pthread_join(thread, NULL);
-	assert_int_equal(skipped, 0);
-	snprintf(expected, sizeof(expected), "# latency: %d us, ", 1 + STORM % 900);
+	assert_int_equal(storm_skipped, 0);
+	snprintf(expected, sizeof(expected), "# latency: %d us, ", (int)length_of(storm_last));
 	text = trace();
 	assert_non_null(strstr(text, expected));
 	free(text);
-	snprintf(expected, sizeof(expected), "%d\n", 1 + STORM % 900);
+	snprintf(expected, sizeof(expected), "%d\n", (int)length_of(storm_last));
 	assert_file(world, "tracing_max_latency", expected);
 }
 
