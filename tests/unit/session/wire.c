@@ -379,13 +379,15 @@ static void what_ran_before_exec_is_forgotten_when_the_new_image_attaches(void *
 
 	if (!pid) {
 		int own = dial();
+		const pid_t parent = getpid();
 		struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_HELLO };
 
 		if (send(own, &q, sizeof(q), 0) != sizeof(q) || recv(own, packet, sizeof(packet), 0) <= 0)
 			_exit(1);
 		if (!fork()) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			pause();
+			if (getppid() == parent)	/* else it has gone before */
+				pause();
 			_exit(0);
 		}
 		execl("/proc/self/exe", "wire", "again", session_dir(session), NULL);
@@ -415,6 +417,118 @@ static int again(const char *dir)
 	return r.slots[0] == 0 ? 0 : 2;
 }
 
+/* ---- Who joins the sets of pids of who made it ---- */
+
+static struct pid_set *listed;
+
+/* set_ftrace_pid of the top instance, with function-fork: only this task. */
+static void list_only(pid_t pid)
+{
+	struct instance_state *inst = plane_instance(session_plane(session), 0);
+	data_ref ref = session_data_alloc(session, sizeof(*listed));
+
+	listed = session_data(session, ref, sizeof(*listed));
+	assert_non_null(listed);
+	listed->bits[pid / 64] = 1ull << (pid % 64);
+	inst->used = 1;
+	inst->flags = INSTANCE_FUNCTION_FORK;
+	session_publish(session, &inst->func_pids, ref);
+	session_follow(session, true);
+}
+
+static bool is_listed(pid_t pid)
+{
+	return __atomic_load_n(&listed->bits[pid / 64], __ATOMIC_RELAXED) >> (pid % 64) & 1;
+}
+
+static bool greet(uint32_t value)
+{
+	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_HELLO, .value = value };
+	int own = dial();
+
+	return send(own, &q, sizeof(q), 0) == sizeof(q) && recv(own, packet, sizeof(packet), 0) > 0;
+}
+
+static struct birth {
+	bool	own_list;	/* the thread that forks is the one that is listed */
+	uint32_t value;		/* of the child's HELLO */
+	bool	again;		/* its creator is listed only when it has said that, and it says so once more */
+	bool	joined;
+} birth;
+
+static int say_hello(pid_t creator)
+{
+	if (!greet(birth.value))
+		return 2;
+	if (birth.again) {
+		__atomic_fetch_or(&listed->bits[creator / 64], 1ull << (creator % 64), __ATOMIC_RELAXED);
+		if (!greet(birth.value))
+			return 2;
+	}
+	return is_listed(getpid());
+}
+
+static void *fork_one(void *arg)
+{
+	const pid_t creator = (pid_t)syscall(SYS_gettid);
+	int status = 0;
+	pid_t pid;
+
+	if (birth.own_list)
+		list_only(creator);
+	pid = fork();
+	if (!pid)
+		_exit(say_hello(creator));
+	for (int i = 0; i < 5000 && !waitpid(pid, &status, WNOHANG); i++) {
+		attach_serve(session);
+		usleep(1000);
+	}
+	assert_true(WIFEXITED(status));
+	assert_in_range(WEXITSTATUS(status), 0, 1);
+	birth.joined = WEXITSTATUS(status);
+	return NULL;
+}
+
+static bool joins(struct birth b)
+{
+	pthread_t t;
+
+	birth = b;
+	pthread_create(&t, NULL, fork_one, NULL);
+	pthread_join(t, NULL);
+	return birth.joined;
+}
+
+static void a_new_process_joins_the_thread_that_made_it(void **state)
+{
+	/* Where the kernel does not tell whose child it is the first thread counts. */
+	const bool told = !access("/proc/thread-self/children", R_OK);
+
+	assert_int_equal(joins((struct birth){ .own_list = true }), told);
+	list_only(getpid());
+	assert_int_equal(joins((struct birth){ 0 }), !told);
+}
+
+static void who_knows_better_is_believed(void **state)
+{
+	assert_false(joins((struct birth){ .own_list = true, .value = 1 }));
+}
+
+static void who_has_been_here_is_not_new(void **state)
+{
+	list_only(1);
+	assert_false(joins((struct birth){ .again = true }));
+}
+
+static void who_began_before_the_option_is_not_new(void **state)
+{
+	list_only(getpid());
+	session_header(session)->follow_since = UINT64_MAX;
+	assert_false(joins((struct birth){ .own_list = true }));
+	session_follow(session, false);
+	assert_false(joins((struct birth){ 0 }));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +547,10 @@ int main(int argc, char **argv)
 		WIRE_TEST(slots_of_threads_that_are_gone_come_back),
 		WIRE_TEST(a_process_that_asks_for_more_gets_them_back),
 		WIRE_TEST(what_ran_before_exec_is_forgotten_when_the_new_image_attaches),
+		WIRE_TEST(a_new_process_joins_the_thread_that_made_it),
+		WIRE_TEST(who_knows_better_is_believed),
+		WIRE_TEST(who_has_been_here_is_not_new),
+		WIRE_TEST(who_began_before_the_option_is_not_new),
 	};
 	int failed;
 
