@@ -80,20 +80,13 @@ struct agent_graph {
 	uint32_t	overrun;	/* functions that could not be hooked */
 };
 
-/* Where a section began, and what the session said then (section.c). */
-struct agent_section_mark {
-	struct section_end at;		/* addresses of the process */
-	uint32_t	number;		/* of the last one that was reported */
-	uint32_t	generation;
-};
-
 /* Critical sections of a thread. */
 struct agent_section {
 	bool		on;		/* in one that is watched: what functions with ARM_SECTION ask */
 	uint16_t	locks, own;	/* since somebody watched */
 	uint32_t	state;		/* enum section_kind: what holds */
 	uint32_t	generation;
-	struct agent_section_mark mark;
+	struct section_mark mark;
 };
 
 /* A thread that has had a hit. Private memory of the process, one for each slot, never freed. */
@@ -190,17 +183,21 @@ static inline bool agent_section_watched(uint32_t kinds)
 AGENT_API void agent_section_change(struct agent_thread *t, uint32_t kind, bool on, const void *ip, const void *parent,
 				    const void *frame);
 /* A section of its own: where it began, which may be in another thread; false: not now. And its end. */
-AGENT_API bool agent_section_begin(struct agent_thread *t, unsigned int watch, struct agent_section_mark *m,
+AGENT_API bool agent_section_begin(struct agent_thread *t, unsigned int watch, struct section_mark *m,
 				   const void *ip, const void *parent);
-AGENT_API void agent_section_end(struct agent_thread *t, unsigned int watch, const struct agent_section_mark *m,
+AGENT_API void agent_section_end(struct agent_thread *t, unsigned int watch, const struct section_mark *m,
 				 const void *ip, const void *parent, const void *frame);
 
 /*
  * Whether a thread of this process has been woken and does not run yet: functions with ARM_WAKEUP are recorded
- * meanwhile. A child of fork() has none.
+ * meanwhile. A child of fork() has none. It may be told of another process, by its index.
  */
-AGENT_API void agent_wakeup_tell(bool pending);
+AGENT_API void agent_wakeup_tell(uint32_t process, bool pending);
 AGENT_API bool agent_wakeup_pending(void);
+/* Threads that wait, by slot: *nr places of struct program_tables, of which those in front of *end have been used. */
+AGENT_API struct waiter *agent_waiters(uint32_t *nr, _Atomic uint32_t **end);
+/* The process's index. */
+AGENT_API uint32_t agent_process(void);
 
 /*
  * Defined by libtracefuse-providers.so and nobody else: its provider_table_version().

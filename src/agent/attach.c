@@ -301,6 +301,7 @@ static int greet(struct attach_reply *reply)
 	agent.here->is_known = true;
 	agent.here->pid = reply->pid;
 	agent.here->process = reply->process;
+	section_attached();
 	agent.here->other_pids = reply->pid && reply->pid != (uint32_t)agent_syscall(SYS_getpid);
 	return slots_take(reply);
 }

@@ -47,11 +47,14 @@ static const struct section_watch *watch_of(unsigned int watch)
 	return &plane_header(&agent.plane)->sections.watch[watch];
 }
 
+static struct program_tables *tables_of(void)
+{
+	return plane_data(&agent.plane, plane_header(&agent.plane)->programs);
+}
+
 static struct section_log *log_of(unsigned int watch)
 {
-	struct program_tables *tables = plane_data(&agent.plane, plane_header(&agent.plane)->programs);
-
-	return &tables->sections[watch];
+	return &tables_of()->sections[watch];
 }
 
 /* Relaxed, here and below: each is a number of its own, and the server checks what comes of it. */
@@ -99,11 +102,14 @@ static void describe(const struct agent_thread *t, struct section_end *e, const 
 	e->cpu = (uint32_t)*t->cpu;
 	e->flags = t->flags;
 	e->locks = t->locks;
+	e->translated = false;
 }
 
 static void translate(struct agent_thread *t, struct section_end *out, const struct section_end *e)
 {
 	*out = *e;
+	if (e->translated)
+		return;
 	out->ip = agent_address(t, (const void *)e->ip);
 	out->parent = agent_address(t, (const void *)e->parent);
 }
@@ -194,7 +200,7 @@ static void report_task(struct section_report *r)
 	r->rt_prio = attr.priority;
 }
 
-static void report_fill(struct agent_thread *t, struct section_report *r, const struct agent_section_mark *m,
+static void report_fill(struct agent_thread *t, struct section_report *r, const struct section_mark *m,
 			const struct section_end *end, const void *frame)
 {
 	translate(t, &r->start, &m->at);
@@ -205,7 +211,7 @@ static void report_fill(struct agent_thread *t, struct section_report *r, const 
 	r->nr_stack = frame ? stack_walk(t, frame, r->stack, SECTION_STACK) : 0;
 }
 
-static void report(struct agent_thread *t, unsigned int watch, const struct agent_section_mark *m,
+static void report(struct agent_thread *t, unsigned int watch, const struct section_mark *m,
 		   const struct section_end *end, const void *frame)
 {
 	struct instance_state *inst = instance_of(watch);
@@ -234,7 +240,7 @@ static void report(struct agent_thread *t, unsigned int watch, const struct agen
 
 /* ---- Begin and end ---- */
 
-bool agent_section_begin(struct agent_thread *t, unsigned int watch, struct agent_section_mark *m, const void *ip,
+bool agent_section_begin(struct agent_thread *t, unsigned int watch, struct section_mark *m, const void *ip,
 			 const void *parent)
 {
 	struct instance_state *inst = instance_of(watch);
@@ -249,7 +255,7 @@ bool agent_section_begin(struct agent_thread *t, unsigned int watch, struct agen
 	return true;
 }
 
-void agent_section_end(struct agent_thread *t, unsigned int watch, const struct agent_section_mark *m, const void *ip,
+void agent_section_end(struct agent_thread *t, unsigned int watch, const struct section_mark *m, const void *ip,
 		       const void *parent, const void *frame)
 {
 	struct instance_state *inst = instance_of(watch);
@@ -262,11 +268,36 @@ void agent_section_end(struct agent_thread *t, unsigned int watch, const struct 
 	report(t, watch, m, &end, frame);
 }
 
-void agent_wakeup_tell(bool pending)
+void section_attached(void)
 {
+	struct program_tables *tables = tables_of();
+
+	agent.here->woken = &tables->woken[agent_process()];
+	atomic_store_explicit(agent.here->woken, 0, memory_order_relaxed);
+}
+
+uint32_t agent_process(void)
+{
+	return (agent.here->process - 1) % LAYOUT_MAX_PROCESSES;
+}
+
+struct waiter *agent_waiters(uint32_t *nr, _Atomic uint32_t **end)
+{
+	struct program_tables *tables = tables_of();
+	uint32_t slots = plane_header(&agent.plane)->nr_slots;
+
+	*nr = slots < LAYOUT_MAX_SLOTS ? slots : LAYOUT_MAX_SLOTS;
+	*end = &tables->waiters_end;
+	return tables->waiters;
+}
+
+void agent_wakeup_tell(uint32_t process, bool pending)
+{
+	struct program_tables *tables = tables_of();
+
 	/* C2. Relaxed: wake.c orders it. */
-	atomic_store_explicit(&agent.here->woken, pending ? generation_of(SECTION_WATCH_WAKEUP) + 1 : 0,
-			      memory_order_relaxed);
+	atomic_store_explicit(&tables->woken[process % LAYOUT_MAX_PROCESSES],
+			      pending ? generation_of(SECTION_WATCH_WAKEUP) + 1 : 0, memory_order_relaxed);
 }
 
 bool agent_wakeup_pending(void)

@@ -43,7 +43,7 @@ struct agent_here {
 	_Atomic uint64_t retry;		/* counter: attaching failed, not again before */
 	uint32_t	nr_given;
 	uint16_t	given[LAYOUT_MAX_SLOTS];
-	_Alignas(64) _Atomic uint32_t woken;	/* 1 + the watch's generation: agent_wakeup_pending() */
+	_Atomic uint32_t *woken;	/* this process's of struct program_tables; set with `attached` */
 	_Alignas(64) struct agent_thread threads[];	/* config_header.nr_slots */
 };
 
@@ -107,7 +107,8 @@ static inline bool section_wakeup_pending(void)
 {
 	const struct section_watch *watch = &plane_header(&agent.plane)->sections.watch[SECTION_WATCH_WAKEUP];
 	/* Relaxed: numbers of their own; a call more or less. */
-	uint32_t woken = atomic_load_explicit(&agent.here->woken, memory_order_relaxed);
+	const _Atomic uint32_t *own = agent.here->woken;
+	uint32_t woken = own ? atomic_load_explicit(own, memory_order_relaxed) : 0;
 
 	return woken && woken == atomic_load_explicit(&watch->generation, memory_order_relaxed) + 1;
 }
@@ -229,6 +230,8 @@ void events_start(void);
 /* Attached, and not any more: where agent_section_watched() looks. */
 void section_start(void);
 void section_stop(void);
+/* The process has its index. */
+void section_attached(void);
 /* struct tf_ops */
 void section_own(int on, const void *ip, const void *parent, const void *frame);
 

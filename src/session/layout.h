@@ -35,8 +35,8 @@ typedef uint64_t config_ref;		/* offset in the config region, 0: none */
 typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 
 #define SESSION_MAGIC		0x6573756665636172ull	/* "racefuse" */
-/* 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6: groups; 7: snapshots refused */
-#define SESSION_VERSION		7u
+/* 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6: groups; 7: snapshots refused; 8: waiters */
+#define SESSION_VERSION		8u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -492,7 +492,15 @@ struct section_end {
 	uint32_t	pid;		/* the thread; at a wakeup's start who woke it */
 	uint32_t	cpu;
 	uint8_t		flags, locks;	/* as in struct record_common */
-	uint8_t		pad[6];
+	uint8_t		translated;	/* of a mark: the addresses are the session's, not the process's */
+	uint8_t		pad[5];
+};
+
+/* Where a section began, and what the session said then (agent/section.c). */
+struct section_mark {
+	struct section_end at;
+	uint32_t	number;		/* of the last one that was reported */
+	uint32_t	generation;
 };
 
 struct section_report {
@@ -554,6 +562,24 @@ static inline uint64_t section_longest(uint64_t ns, uint32_t number)
 	return (ns >> 48 ? ~0ull : ns) << 16 | (number & 0xffff);
 }
 
+/* Whoever takes it from one of the other two may read or write the mark. */
+enum mark_state { MARK_NONE, MARK_BUSY, MARK_SET };
+
+/* A thread that waits for others, by slot (agent/providers/wake.c). Its thread writes it; who wakes it leaves a mark. */
+struct waiter {
+	_Alignas(64) _Atomic uint64_t addr;	/* in its process; 0: it does not wait; stored last, with release */
+	uint64_t	family;		/* of processes that know the address, too; 0: none does */
+	uint32_t	process;	/* index in the process table */
+	uint32_t	pid;
+	int32_t		cpu;		/* where it was when it began to wait */
+	uint32_t	shared;		/* for a lock that others may have, too */
+	char		comm[LAYOUT_COMM_LEN];
+	_Atomic uint32_t round;		/* raised when a waiting begins */
+	_Atomic uint32_t mark_state;	/* enum mark_state */
+	uint32_t	mark_round;	/* the waiting that the mark is of */
+	struct section_mark mark;
+};
+
 /* What programs tell of themselves. In the data region: nothing here is believed. */
 struct program_tables {
 	_Atomic uint64_t next_task;	/* number of the next entry of the log */
@@ -562,6 +588,9 @@ struct program_tables {
 	struct dso_entry dsos[LAYOUT_MAX_DSOS];
 	struct site_answer sites[LAYOUT_MAX_PROCESSES];
 	struct section_log sections[SECTION_WATCHES];
+	_Atomic uint32_t waiters_end;	/* no waiter from here on */
+	struct waiter waiters[LAYOUT_MAX_SLOTS];
+	_Atomic uint32_t woken[LAYOUT_MAX_PROCESSES];	/* 1 + the watch's generation: agent_wakeup_pending() */
 };
 
 /* The record of ftrace:kernel_stack. */

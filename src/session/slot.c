@@ -33,11 +33,24 @@ void slots_destroy(struct session *s)
 	s->slot_process = NULL;
 }
 
+/* Who was killed while it waited does not wait any more. */
+static void waiter_forget(struct session *s, uint32_t index)
+{
+	struct program_tables *tables = session_data(s, s->header->programs, sizeof(*tables));
+
+	/* Relaxed: whoever still finds it wakes nobody. */
+	if (!tables || index >= LAYOUT_MAX_SLOTS)
+		return;
+	atomic_store_explicit(&tables->waiters[index].addr, 0, memory_order_relaxed);
+	atomic_store_explicit(&tables->waiters[index].mark_state, MARK_NONE, memory_order_relaxed);
+}
+
 /* Nobody runs on it any more: ready for the next thread. */
 void slot_recycle(struct session *s, uint32_t index)
 {
 	struct slot *slot = plane_slot(&s->plane, index);
 
+	waiter_forget(s, index);
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->process, 0, memory_order_relaxed);
 	/* The lease itself stays with the slot, what the dead thread wished does not. */

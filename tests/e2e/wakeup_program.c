@@ -4,10 +4,12 @@
  *
  *   mutex, c11, read, write   the first thread lets a thread "sleeper" have the lock, which is kept from running by a
  *                             handler of its own that calls late()
+ *   forked-apart              a post of a semaphore at an address where another process waits for one of its own
  *   join, thrd_join           the first thread waits for one that ends, and calls late() after its start routine
  *   steal                     the lock goes to another one than the sleeper first
+ *   forked-...                the same with a sleeper that is another process
  *   calm, calmed              many calls of functions and nobody who is woken, or not any more
- *   storm N                   4 threads wake each other by locks, condition variables and semaphores
+ *   storm N, forked-storm N   4 threads, or processes, wake each other by locks, condition variables and semaphores
  *
  * Prints for each "NAME USECS", which late() lasted at least, and who was woken.
  */
@@ -19,7 +21,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +31,18 @@
 /* A call before it is no jump. */
 #define STAYS __asm__ volatile("" ::: "memory")
 
-static long long late_ns;
+/* In memory that a child of fork() has, too. */
+static struct both {
+	long long	late_ns;
+	pthread_mutex_t	mutex;
+	pthread_rwlock_t rwlock;
+	pthread_cond_t	cond;
+	sem_t		sem;
+	mtx_t		c11;
+	_Atomic int	waiter, in_handler, has_gone, late_ended, done;
+	int		is_ready, turn;
+	long		total;
+} *at;
 
 /* No function that is traced. */
 static inline __attribute__((always_inline)) long long now_ns(void)
@@ -52,30 +67,25 @@ static void __attribute__((noinline)) late(void)
 	while (now_ns() - start < 5000000)
 		;
 	step(&nr);
-	late_ns = now_ns() - start;
+	at->late_ns = now_ns() - start;
 }
 
 static void say(const char *name)
 {
-	printf("%s %lld\n", name, late_ns / 1000);
+	printf("%s %lld\n", name, at->late_ns / 1000);
 }
 
 /* ---- Locks ---- */
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
-static mtx_t c11;
-
 static const struct lock_kind {
 	const char	*name;
 	int		(*take)(void), (*sleep)(void), (*let_go)(void);
+	int		forks;			/* the sleeper is another process */
 } *kind;
-
-static _Atomic int waiter, in_handler, has_gone, late_ended, done;
 
 static int __attribute__((noinline)) mutex_take(void)
 {
-	int r = pthread_mutex_lock(&mutex);
+	int r = pthread_mutex_lock(&at->mutex);
 
 	STAYS;
 	return r;
@@ -83,7 +93,7 @@ static int __attribute__((noinline)) mutex_take(void)
 
 static int __attribute__((noinline)) mutex_let_go(void)
 {
-	int r = pthread_mutex_unlock(&mutex);
+	int r = pthread_mutex_unlock(&at->mutex);
 
 	STAYS;
 	return r;
@@ -91,7 +101,7 @@ static int __attribute__((noinline)) mutex_let_go(void)
 
 static int __attribute__((noinline)) c11_take(void)
 {
-	int r = mtx_lock(&c11);
+	int r = mtx_lock(&at->c11);
 
 	STAYS;
 	return r;
@@ -99,7 +109,7 @@ static int __attribute__((noinline)) c11_take(void)
 
 static int __attribute__((noinline)) c11_let_go(void)
 {
-	int r = mtx_unlock(&c11);
+	int r = mtx_unlock(&at->c11);
 
 	STAYS;
 	return r;
@@ -107,7 +117,7 @@ static int __attribute__((noinline)) c11_let_go(void)
 
 static int __attribute__((noinline)) read_take(void)
 {
-	int r = pthread_rwlock_rdlock(&rwlock);
+	int r = pthread_rwlock_rdlock(&at->rwlock);
 
 	STAYS;
 	return r;
@@ -115,7 +125,7 @@ static int __attribute__((noinline)) read_take(void)
 
 static int __attribute__((noinline)) write_take(void)
 {
-	int r = pthread_rwlock_wrlock(&rwlock);
+	int r = pthread_rwlock_wrlock(&at->rwlock);
 
 	STAYS;
 	return r;
@@ -123,38 +133,83 @@ static int __attribute__((noinline)) write_take(void)
 
 static int __attribute__((noinline)) rwlock_let_go(void)
 {
-	int r = pthread_rwlock_unlock(&rwlock);
+	int r = pthread_rwlock_unlock(&at->rwlock);
 
 	STAYS;
 	return r;
 }
 
+static int nothing(void)
+{
+	return 0;
+}
+
+static int __attribute__((noinline)) sem_sleep(void)
+{
+	int r = sem_wait(&at->sem);
+
+	STAYS;
+	return r;
+}
+
+static int __attribute__((noinline)) sem_let_go(void)
+{
+	int r = sem_post(&at->sem);
+
+	STAYS;
+	return r;
+}
+
+static int __attribute__((noinline)) cond_sleep(void)
+{
+	int r = pthread_mutex_lock(&at->mutex);
+
+	while (!r && !at->is_ready)
+		r = pthread_cond_wait(&at->cond, &at->mutex);
+	return r | pthread_mutex_unlock(&at->mutex);
+}
+
+static int __attribute__((noinline)) cond_let_go(void)
+{
+	int r;
+
+	at->is_ready = 1;
+	r = pthread_cond_signal(&at->cond);
+	STAYS;
+	return r;
+}
+
 static const struct lock_kind kinds[] = {
-	{ "mutex", mutex_take, mutex_take, mutex_let_go },
-	{ "c11", c11_take, c11_take, c11_let_go },
-	{ "read", write_take, read_take, rwlock_let_go },
-	{ "write", read_take, write_take, rwlock_let_go },
-	{ "steal", mutex_take, mutex_take, mutex_let_go },
+	{ "mutex", mutex_take, mutex_take, mutex_let_go, 0 },
+	{ "c11", c11_take, c11_take, c11_let_go, 0 },
+	{ "read", write_take, read_take, rwlock_let_go, 0 },
+	{ "write", read_take, write_take, rwlock_let_go, 0 },
+	{ "steal", mutex_take, mutex_take, mutex_let_go, 0 },
+	{ "forked-mutex", mutex_take, mutex_take, mutex_let_go, 1 },
+	{ "forked-read", write_take, read_take, rwlock_let_go, 1 },
+	{ "forked-sem", nothing, sem_sleep, sem_let_go, 1 },
+	{ "forked-cond", nothing, cond_sleep, cond_let_go, 1 },
+	{ "forked-steal", mutex_take, mutex_take, mutex_let_go, 1 },
 };
 
 /* The sleeper is woken while it is in here, and cannot have the lock before it has left. */
 static void on_signal(int sig)
 {
-	in_handler = 1;
-	while (!has_gone)
+	at->in_handler = 1;
+	while (!at->has_gone)
 		;
 	late();
-	late_ended = 1;
+	at->late_ended = 1;
 }
 
 static void *__attribute__((noinline)) sleeper(void *arg)
 {
 	pthread_setname_np(pthread_self(), "sleeper");
-	waiter = (int)syscall(SYS_gettid);
+	at->waiter = (int)syscall(SYS_gettid);
 	if (kind->sleep())
 		abort();
 	kind->let_go();
-	done = 1;
+	at->done = 1;
 	pause();
 	return NULL;
 }
@@ -164,7 +219,7 @@ static void await_sleep(int tid)
 {
 	char path[64], line[256], *state;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
 	for (;;) {
 		FILE *f = fopen(path, "r");
 
@@ -177,37 +232,96 @@ static void await_sleep(int tid)
 	}
 }
 
+static int sleeper_start(pthread_t *thread)
+{
+	pid_t child;
+
+	if (!kind->forks)
+		return pthread_create(thread, NULL, sleeper, NULL);
+	child = fork();
+	if (!child)
+		sleeper(NULL);
+	return child;
+}
+
 static void hand_over(void)
 {
-	const int steals = !strcmp(kind->name, "steal");
+	const int steals = strstr(kind->name, "steal") != NULL;
 	pthread_t thread;
+	int child;
 
 	signal(SIGUSR1, on_signal);
-	mtx_init(&c11, mtx_plain);
 	kind->take();
-	pthread_create(&thread, NULL, sleeper, NULL);
-	while (!waiter)
+	child = sleeper_start(&thread);
+	while (!at->waiter)
 		usleep(1000);
-	await_sleep(waiter);
-	pthread_kill(thread, SIGUSR1);
-	while (!in_handler)
+	await_sleep(at->waiter);
+	if (child)
+		kill(child, SIGUSR1);
+	else
+		pthread_kill(thread, SIGUSR1);
+	while (!at->in_handler)
 		usleep(1000);
 	kind->let_go();
 	/* It was woken, but not let go: what it waits for then was none of its wakeup. */
 	if (steals) {
 		kind->take();
-		has_gone = 1;
-		while (!late_ended)
+		at->has_gone = 1;
+		while (!at->late_ended)
 			usleep(1000);
-		await_sleep(waiter);
+		await_sleep(at->waiter);
 		kind->let_go();
 	}
-	has_gone = 1;
+	at->has_gone = 1;
 	/* No join, which would be a wakeup, too. */
-	while (!done)
+	while (!at->done)
 		usleep(1000);
 	say(kind->name);
-	printf("woken %d\n", waiter);
+	printf("woken %d\n", at->waiter);
+	if (child)
+		kill(child, SIGKILL);
+}
+
+/* ---- The same address in two processes, and not the same object ---- */
+
+static _Atomic int *told;
+
+static void *posts_when_told(void *arg)
+{
+	while (!*told)
+		usleep(1000);
+	return sem_post(&at->sem) ? NULL : arg;
+}
+
+static void apart_child(void)
+{
+	pthread_t thread;
+
+	if (mmap(at, sizeof(*at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at)
+		abort();
+	sem_init(&at->sem, 1, 0);
+	pthread_create(&thread, NULL, posts_when_told, NULL);
+	sem_sleep();
+	_exit(0);
+}
+
+static void apart(void)
+{
+	int status = 1;
+	pid_t child;
+
+	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	child = fork();
+	if (!child)
+		apart_child();
+	await_sleep(child);
+	usleep(20000);
+	sem_let_go();
+	late();
+	*told = 1;
+	if (waitpid(child, &status, 0) != child || status)
+		abort();
+	printf("woken %d\n", child);
 }
 
 /* ---- Joins ---- */
@@ -258,12 +372,10 @@ static void __attribute__((noinline)) c11_joins(void)
 
 /* ---- None, and many ---- */
 
-static sem_t sem;
-
 static void *__attribute__((noinline)) posts(void *arg)
 {
 	await_sleep((int)getpid());
-	sem_post(&sem);
+	sem_post(&at->sem);
 	return NULL;
 }
 
@@ -271,9 +383,9 @@ static void one_wakeup(void)
 {
 	pthread_t thread;
 
-	sem_init(&sem, 0, 0);
+	sem_init(&at->sem, 0, 0);
 	pthread_create(&thread, NULL, posts, NULL);
-	sem_wait(&sem);
+	sem_wait(&at->sem);
 	pthread_join(thread, NULL);
 }
 
@@ -288,48 +400,88 @@ static void calm(void)
 
 enum { THREADS = 4 };
 
-static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
-static int turn, rounds;
-static long total;
+static int rounds;
 
 static void *__attribute__((noinline)) storms(void *arg)
 {
 	volatile long nr = 0;
 
 	for (int i = 0; i < rounds; i++) {
-		pthread_mutex_lock(&mutex);
-		while (turn != (int)(intptr_t)arg)
-			pthread_cond_wait(&turned, &mutex);
+		pthread_mutex_lock(&at->mutex);
+		while (at->turn != (int)(intptr_t)arg)
+			pthread_cond_wait(&at->cond, &at->mutex);
 		step(&nr);
-		turn = (turn + 1) % THREADS;
-		pthread_cond_broadcast(&turned);
-		pthread_mutex_unlock(&mutex);
-		sem_wait(&sem);
+		at->turn = (at->turn + 1) % THREADS;
+		pthread_cond_broadcast(&at->cond);
+		pthread_mutex_unlock(&at->mutex);
+		sem_wait(&at->sem);
 		step(&nr);
-		sem_post(&sem);
+		sem_post(&at->sem);
 		if (i % 4)
-			pthread_rwlock_rdlock(&rwlock);
+			pthread_rwlock_rdlock(&at->rwlock);
 		else
-			pthread_rwlock_wrlock(&rwlock);
+			pthread_rwlock_wrlock(&at->rwlock);
 		step(&nr);
-		pthread_rwlock_unlock(&rwlock);
+		pthread_rwlock_unlock(&at->rwlock);
 	}
-	pthread_mutex_lock(&mutex);
-	total += nr;
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_lock(&at->mutex);
+	at->total += nr;
+	pthread_mutex_unlock(&at->mutex);
 	return NULL;
+}
+
+static void forked_storm(void)
+{
+	pid_t child[THREADS];
+	int status = 0;
+
+	sem_init(&at->sem, 1, 2);
+	for (intptr_t i = 0; i < THREADS; i++) {
+		child[i] = fork();
+		if (!child[i]) {
+			storms((void *)i);
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < THREADS; i++)
+		if (waitpid(child[i], &status, 0) != child[i] || status)
+			abort();
+	printf("storm %ld\n", at->total);
 }
 
 static void storm(void)
 {
 	pthread_t thread[THREADS];
 
-	sem_init(&sem, 0, 2);
+	sem_init(&at->sem, 0, 2);
 	for (intptr_t i = 0; i < THREADS; i++)
 		pthread_create(&thread[i], NULL, storms, (void *)i);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
-	printf("storm %ld\n", total);
+	printf("storm %ld\n", at->total);
+}
+
+/* Only what a child of fork() gets is shared between processes. */
+static void make_locks(int shared)
+{
+	pthread_mutexattr_t m;
+	pthread_rwlockattr_t rw;
+	pthread_condattr_t c;
+
+	at = mmap(NULL, sizeof(*at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		abort();
+	pthread_mutexattr_init(&m);
+	pthread_mutexattr_setpshared(&m, shared);
+	pthread_mutex_init(&at->mutex, &m);
+	pthread_rwlockattr_init(&rw);
+	pthread_rwlockattr_setpshared(&rw, shared);
+	pthread_rwlock_init(&at->rwlock, &rw);
+	pthread_condattr_init(&c);
+	pthread_condattr_setpshared(&c, shared);
+	pthread_cond_init(&at->cond, &c);
+	sem_init(&at->sem, shared, 0);
+	mtx_init(&at->c11, mtx_plain);
 }
 
 int main(int argc, char **argv)
@@ -338,9 +490,11 @@ int main(int argc, char **argv)
 
 	rounds = argc > 2 ? atoi(argv[2]) : 0;
 	printf("pid %d\n", (int)getpid());
+	fflush(stdout);
 	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strcmp(what, kinds[i].name))
 			kind = &kinds[i];
+	make_locks(!strncmp(what, "forked-", 7) ? PTHREAD_PROCESS_SHARED : PTHREAD_PROCESS_PRIVATE);
 	pthread_key_create(&key, at_end);
 	if (kind)
 		hand_over();
@@ -350,6 +504,10 @@ int main(int argc, char **argv)
 		c11_joins();
 	else if (!strcmp(what, "calmed"))
 		one_wakeup();
+	else if (!strcmp(what, "forked-apart"))
+		apart();
+	else if (!strcmp(what, "forked-storm"))
+		forked_storm();
 	else if (strcmp(what, "calm") && strcmp(what, "storm"))
 		return 2;
 	if (!strncmp(what, "calm", 4))

@@ -120,17 +120,17 @@ static inline bool thread_wait_wanted(void)
 }
 
 /*
- * A thread begins to wait for an address (shared: for a lock that it wants to read), has been woken (ret 0 or
+ * A thread begins to wait for an address (kind: enum wake_kind; shared: for a lock to read), has been woken (ret 0 or
  * -errno), wakes others; got what others were woken for without waiting. by: the function that the program called.
  */
-void thread_wait(const void *addr, bool shared);
+void thread_wait(const void *addr, unsigned int kind, bool shared);
 void thread_woken(const void *addr, unsigned int kind, int ret, const void *by, const void *call_site,
 		  const void *frame);
 void thread_wake(const void *addr, unsigned int kind, int count, const void *by, const void *call_site,
 		 const void *frame);
-void thread_got(const void *addr);
+void thread_got(const void *addr, unsigned int kind);
 /* Has that lock now, waited or not (K4). Only while wakeups are watched. */
-void thread_got_lock(struct agent_thread *t, const void *addr, bool shared);
+void thread_got_lock(const void *addr, unsigned int kind, bool shared);
 
 /* Before and after syscall(SYS_futex, ...): addr, op, val, timeout, addr2, val3. `call_site` as CALL_SITE of the interposer. */
 void thread_futex_enter(const uint64_t args[6], const void *call_site, const void *frame);

@@ -125,7 +125,7 @@ void lock_acquired(const volatile void *lock, uint32_t kind, const void *by, con
 	if (!t)
 		return;
 	if (sleeps(kind) && agent_section_watched(SECTION_WAKEUP))
-		thread_got_lock(t, (const void *)lock, kind == LOCK_KIND_READ);
+		thread_got_lock((const void *)lock, wake_kind_of(kind), kind == LOCK_KIND_READ);
 	if (kind < LOCK_KIND_SEM && t->locks < UINT8_MAX)
 		t->locks++;
 	if (kind < LOCK_KIND_SEM && agent_section_watched(SECTION_PREEMPT))
@@ -159,7 +159,7 @@ static void contend_begin(const volatile void *lock, uint32_t kind, uint32_t fla
 {
 	lock_contention_begin(lock, flags, frame);
 	if (sleeps(kind))
-		thread_wait((const void *)lock, kind == LOCK_KIND_READ);
+		thread_wait((const void *)lock, wake_kind_of(kind), kind == LOCK_KIND_READ);
 }
 
 static void contend_end(const volatile void *lock, uint32_t kind, int error, const void *by, const void *site,

@@ -50,7 +50,7 @@ static void wait_begin(struct waiting *w)
 	}
 	if (w->kind != WAKE_JOIN)
 		lock_contention_begin(w->addr, 0, w->frame);
-	thread_wait((const void *)w->addr, false);
+	thread_wait((const void *)w->addr, w->kind, false);
 }
 
 static void wait_end(void *waiting)
@@ -119,7 +119,7 @@ SLOW static int sem_acquire(sem_t *s, clockid_t clock, const struct timespec *un
 			errno = saved;
 			r = sem_block(s, clock, until, site, frame);
 		} else if (!r) {
-			thread_got(s);
+			thread_got(s, WAKE_SEM);
 		}
 	} else {
 		r = sem_real(s, clock, until);
@@ -156,7 +156,7 @@ SLOW static int sem_try(sem_t *s, const void *site)
 
 	if (r)
 		return r;
-	thread_got(s);
+	thread_got(s, WAKE_SEM);
 	if (lock_armed())
 		lock_acquired(s, LOCK_KIND_SEM, BY(sem_trywait), site, FRAME_BELOW(site));
 	return r;

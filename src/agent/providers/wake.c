@@ -8,12 +8,11 @@
  *
  * K1  Who wakes whom is seen as an address: condition variable, semaphore,
  *     futex, mutex, rwlock, of a thread that is joined its descriptor. What
- *     wakes by a file (eventfd, pipe), barriers, and threads of other processes
- *     are not seen.
+ *     wakes by a file (eventfd, pipe) and barriers are not seen.
  *
- * K2  sched_waking has the number of the one who is woken. While it is armed,
- *     threads note what they wait for in waiters[], by slot; who wakes looks
- *     there. With several waiters and one wake-up the choice is a guess.
+ * K2  While somebody asks, threads note in the session what they wait for, by
+ *     slot (struct waiter); who wakes looks there. With several waiters and one
+ *     wake-up the choice is a guess.
  *
  * K3  The tracers wakeup and wakeup_rt measure from the wake to the return of
  *     the function that waited. Who wakes leaves a mark with one that waits and
@@ -26,10 +25,20 @@
  *     let go after all, and lose their marks. So who releases a rwlock may leave
  *     one with all that wait for it.
  *
- * K5  While there is a mark, functions are recorded (agent_wakeup_pending()).
- *     It is told after a mark was set. Who has taken one says that there is none,
- *     and looks: what was set since is found, or told afterwards by who set it.
- *     A waiting that was left by siglongjmp keeps its mark until the thread waits again.
+ * K5  In another process an address means the same only where both have it of
+ *     one ancestor (family: since exec), and only of an object that libc knows
+ *     to be shared between processes. Who waits there is looked at behind those
+ *     of one's own process, and only as many as libc says wait besides them: the
+ *     two may have mapped different things there since they parted.
+ *
+ * K6  While there is a mark, functions of its thread's process are recorded
+ *     (agent_wakeup_pending()). It is told after a mark was set. Who has taken
+ *     one says that there is none, and looks: what was set since is found, or
+ *     told afterwards by who set it. A waiting that was left by siglongjmp keeps
+ *     its mark until the thread waits again.
+ *
+ * K7  Behind a wait the object may be gone. It is looked at before; of a lock
+ *     that is held, and of what was got without waiting, also after.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -39,75 +48,86 @@
 #include "agent/providers/hooks.h"
 #include "agent/providers/records.h"
 #include "agent/syscall.h"
+#include "plane/arch/counter.h"
 #include "plane/arch/ring_commit.h"
 
 enum { PRIO = 120, STATE_RUNNING = 0, STATE_SLEEPING = 1 };
 
-/* ---- K2 ---- */
+/* ---- What libc says of an object ---- */
 
-/* By slot; written by the slot's thread. In a child of fork() all are those of its parent: see waiters_of. */
-struct waiter {
-	_Atomic uintptr_t addr;		/* 0: does not wait; stored last, with release */
-	uint32_t	pid;
-	int32_t		cpu;		/* where it was when it began to wait */
-	bool		shared;		/* for a lock that others may have, too */
-	char		comm[LAYOUT_COMM_LEN];
-	_Atomic uint32_t mark_state;	/* enum mark_state */
-	_Atomic uint32_t round;		/* raised when a waiting begins */
-	uint32_t	mark_round;	/* the waiting that the mark is of */
-	struct agent_section_mark mark;
+/* glibc's sem_t */
+struct libc_sem {
+	uint64_t	data;		/* the upper half: how many wait */
+	int		shared;
 };
 
-/* Whoever takes it from one of the other two may read or write the mark. */
-enum mark_state { MARK_NONE, MARK_BUSY, MARK_SET };
+static bool is_process_shared(const void *addr, unsigned int kind)
+{
+	enum { MUTEX_SHARED = 128, COND_SHARED = 1 };
 
-static struct waiter waiters[LAYOUT_MAX_SLOTS];
-static _Atomic uint32_t waiters_end;	/* no waiter from here on */
-static _Atomic uint32_t waiters_of;	/* the process that wrote them */
-static _Atomic uint32_t waiters_taken;	/* the process that has begun to forget its parent's */
+	switch (kind) {
+	case WAKE_COND:
+		return __atomic_load_n(&((const pthread_cond_t *)addr)->__data.__wrefs, __ATOMIC_RELAXED) & COND_SHARED;
+	case WAKE_SEM:
+		return ((const struct libc_sem *)addr)->shared;
+	case WAKE_MUTEX:
+		return ((const pthread_mutex_t *)addr)->__data.__kind & MUTEX_SHARED;
+	case WAKE_RWLOCK:
+		return ((const pthread_rwlock_t *)addr)->__data.__shared;
+	default:
+		return false;
+	}
+}
+
+/* Of locks it was asked whether there is one (lock.c, L7). */
+static int waiters_in(const void *addr, unsigned int kind)
+{
+	unsigned int nr = INT32_MAX;
+
+	if (kind == WAKE_COND)
+		nr = __atomic_load_n(&((const pthread_cond_t *)addr)->__data.__wrefs, __ATOMIC_RELAXED) >> 3;
+	else if (kind == WAKE_SEM)
+		nr = (unsigned int)(__atomic_load_n(&((const struct libc_sem *)addr)->data, __ATOMIC_RELAXED) >> 32);
+	return nr < INT32_MAX ? (int)nr : INT32_MAX;
+}
+
+/* ---- K2 ---- */
+
+static uint64_t family;
+
+__attribute__((constructor)) static void found_family(void)
+{
+	family = counter_read() | 1;
+}
 
 static struct waiter *waiter_of(const struct agent_thread *t)
 {
-	uint32_t i = t->slot->index;
+	_Atomic uint32_t *end;
+	uint32_t nr, i = t->slot->index;
+	struct waiter *all = agent_waiters(&nr, &end);
 
-	return i < LAYOUT_MAX_SLOTS ? &waiters[i] : NULL;
+	return i < nr ? &all[i] : NULL;
 }
 
-/* In a new process the first one that waits forgets the others; who comes meanwhile is not seen to wait. */
-static bool waiters_are_ours(const struct agent_thread *t)
+static void waiter_begin(const struct agent_thread *t, const void *addr, unsigned int kind, bool shared)
 {
-	uint32_t taken = atomic_load_explicit(&waiters_taken, memory_order_relaxed);
+	_Atomic uint32_t *end;
+	uint32_t nr, i = t->slot->index, last;
+	struct waiter *all = agent_waiters(&nr, &end), *w = &all[i];
 
-	/* Acquire: pairs with the release below. */
-	if (__builtin_expect(atomic_load_explicit(&waiters_of, memory_order_acquire) == t->tgid, 1))
-		return true;
-	/* Relaxed: it only says who is the first. */
-	if (taken == t->tgid || !atomic_compare_exchange_strong_explicit(&waiters_taken, &taken, t->tgid,
-									  memory_order_relaxed, memory_order_relaxed))
-		return false;
-	for (uint32_t i = 0; i < atomic_load_explicit(&waiters_end, memory_order_relaxed) && i < LAYOUT_MAX_SLOTS; i++) {
-		atomic_store_explicit(&waiters[i].addr, 0, memory_order_relaxed);
-		atomic_store_explicit(&waiters[i].mark_state, MARK_NONE, memory_order_relaxed);
-	}
-	atomic_store_explicit(&waiters_of, t->tgid, memory_order_release);
-	return true;
-}
-
-static void waiter_begin(const struct agent_thread *t, const void *addr, bool shared)
-{
-	uint32_t i = t->slot->index, end = atomic_load_explicit(&waiters_end, memory_order_relaxed);
-	struct waiter *w = waiter_of(t);
-
-	if (!w || !waiters_are_ours(t))
+	if (i >= nr)
 		return;
+	w->family = is_process_shared(addr, kind) ? family : 0;
+	w->process = agent_process();
 	w->pid = t->pid;
 	w->cpu = rseq_cpu();
 	w->shared = shared;
 	__builtin_memcpy(w->comm, t->comm, sizeof(w->comm));
 	/* Relaxed: the release below is behind it. */
 	atomic_fetch_add_explicit(&w->round, 1, memory_order_relaxed);
-	while (end <= i && !atomic_compare_exchange_weak_explicit(&waiters_end, &end, i + 1, memory_order_relaxed,
-								  memory_order_relaxed))
+	last = atomic_load_explicit(end, memory_order_relaxed);
+	while (last <= i && !atomic_compare_exchange_weak_explicit(end, &last, i + 1, memory_order_relaxed,
+								   memory_order_relaxed))
 		;
 	/* Pairs with the acquire in waiter_next(). */
 	atomic_store_explicit(&w->addr, (uintptr_t)addr, memory_order_release);
@@ -121,36 +141,81 @@ static void waiter_end(const struct agent_thread *t)
 		atomic_store_explicit(&w->addr, 0, memory_order_relaxed);
 }
 
-/* The next one from *i on that waits for the address; NULL: there is none. */
-static struct waiter *waiter_next(const struct agent_thread *t, const void *addr, uint32_t *i)
-{
-	uint32_t end = atomic_load_explicit(&waiters_end, memory_order_relaxed);
+/* A walk through those that wait for an address: of the own process, or of others (K5). */
+struct walk {
+	const void	*addr;
+	uint64_t	family;		/* 0: of the own process */
+	uint32_t	process;
+	uint32_t	i;
+};
 
-	if (atomic_load_explicit(&waiters_of, memory_order_relaxed) != t->tgid)
-		return NULL;
-	while (*i < end && *i < LAYOUT_MAX_SLOTS) {
-		struct waiter *w = &waiters[(*i)++];
+static struct walk walk_own(const void *addr)
+{
+	return (struct walk){ .addr = addr, .process = agent_process() };
+}
+
+/* Of an object that is not shared between processes: none. */
+static struct walk walk_others(const void *addr, bool between)
+{
+	return (struct walk){ .addr = addr, .process = agent_process(), .family = family,
+			      .i = between ? 0 : UINT32_MAX };
+}
+
+static bool is_meant(const struct walk *walk, const struct waiter *w)
+{
+	if (walk->family)
+		return w->family == walk->family && w->process != walk->process;
+	return w->process == walk->process;
+}
+
+/* NULL: there is no other. */
+static struct waiter *waiter_next(struct walk *walk)
+{
+	_Atomic uint32_t *end;
+	uint32_t nr, last;
+	struct waiter *all = agent_waiters(&nr, &end);
+
+	last = atomic_load_explicit(end, memory_order_relaxed);
+	while (walk->i < last && walk->i < nr) {
+		struct waiter *w = &all[walk->i++];
 
 		/* Pairs with the release in waiter_begin(). */
-		if (atomic_load_explicit(&w->addr, memory_order_acquire) == (uintptr_t)addr)
+		if (atomic_load_explicit(&w->addr, memory_order_acquire) == (uintptr_t)walk->addr && is_meant(walk, w))
 			return w;
 	}
 	return NULL;
 }
 
-static void wake_waiters(struct agent_thread *t, const void *addr, int count, const void *frame)
+/* How many others may be woken behind those of the own process. */
+static int others_at_most(const void *addr, unsigned int kind, int count, int own)
 {
+	int waiting = waiters_in(addr, kind);
+
+	return waiting - own < count ? waiting - own : count;
+}
+
+static void emit_waking(struct agent_thread *t, const struct waiter *w, const void *frame)
+{
+	struct kernel_sched_waking r = { .prio = PRIO };
+
+	r.pid = (int32_t)w->pid;
+	r.target_cpu = w->cpu >= 0 ? w->cpu : 0;
+	__builtin_memcpy(r.comm, w->comm, sizeof(r.comm));
+	provider_emit(t, KERNEL_FIRST + KERNEL_SCHED_WAKING, &r, sizeof(r), frame);
+}
+
+static void wake_waiters(struct agent_thread *t, const void *addr, unsigned int kind, int count, const void *frame)
+{
+	struct walk walk = walk_own(addr);
 	struct waiter *w;
-	uint32_t i = 0;
+	int own = 0;
 
-	while (count-- > 0 && (w = waiter_next(t, addr, &i))) {
-		struct kernel_sched_waking r = { .prio = PRIO };
-
-		r.pid = (int32_t)w->pid;
-		r.target_cpu = w->cpu >= 0 ? w->cpu : 0;
-		__builtin_memcpy(r.comm, w->comm, sizeof(r.comm));
-		provider_emit(t, KERNEL_FIRST + KERNEL_SCHED_WAKING, &r, sizeof(r), frame);
-	}
+	for (; count > 0 && (w = waiter_next(&walk)); count--, own++)
+		emit_waking(t, w, frame);
+	count = others_at_most(addr, kind, count, own);
+	walk = walk_others(addr, is_process_shared(addr, kind));
+	for (; count > 0 && (w = waiter_next(&walk)); count--)
+		emit_waking(t, w, frame);
 }
 
 /* ---- K3 ---- */
@@ -176,6 +241,7 @@ static bool mark_is_old(const struct waiter *w)
 /* false: it has one already */
 static bool mark_leave(struct agent_thread *t, struct waiter *w, const void *by, const void *call_site)
 {
+	uint32_t process;
 	bool begun;
 
 	if (!mark_take(w, MARK_NONE)) {
@@ -187,90 +253,107 @@ static bool mark_leave(struct agent_thread *t, struct waiter *w, const void *by,
 		}
 	}
 	w->mark_round = atomic_load_explicit(&w->round, memory_order_relaxed);
+	process = w->process;
 	begun = agent_section_begin(t, SECTION_WATCH_WAKEUP, &w->mark, by, call_site);
+	if (begun) {
+		/* Who takes it may be of another process. */
+		w->mark.at.ip = agent_address(t, by);
+		w->mark.at.parent = agent_address(t, call_site);
+		w->mark.at.translated = true;
+	}
 	mark_give(w, begun ? MARK_SET : MARK_NONE);
 	if (begun)
-		agent_wakeup_tell(true);	/* K5 */
+		agent_wakeup_tell(process, true);	/* K6 */
 	return true;
 }
 
-/* Who is about to wait for a condition variable has noted that before libc has; a signal that comes between is lost. */
-static int wakes_at_most(const void *addr, unsigned int kind, int count)
+/*
+ * Who is about to wait for a condition variable has noted that before libc has; a signal that comes between is lost. A
+ * semaphore's post is not.
+ */
+static void mark_waiters(struct agent_thread *t, const void *addr, unsigned int kind, int count, const void *by,
+			 const void *call_site)
 {
-	const pthread_cond_t *c = addr;
-	unsigned int waiters = kind == WAKE_COND ? __atomic_load_n(&c->__data.__wrefs, __ATOMIC_RELAXED) >> 3 : INT32_MAX;
-
-	return count < (int)waiters ? count : (int)waiters;
-}
-
-static void mark_waiters(struct agent_thread *t, const void *addr, int count, const void *by, const void *call_site)
-{
+	struct walk walk = walk_own(addr);
 	struct waiter *w;
-	uint32_t i = 0;
+	int own = 0;
 
-	while (count > 0 && (w = waiter_next(t, addr, &i)))
+	if (kind == WAKE_COND)
+		count = others_at_most(addr, kind, count, 0);
+	for (; count > 0 && (w = waiter_next(&walk)); own++)
+		count -= mark_leave(t, w, by, call_site);
+	count = others_at_most(addr, kind, count, own);
+	walk = walk_others(addr, is_process_shared(addr, kind));
+	while (count > 0 && (w = waiter_next(&walk)))
 		count -= mark_leave(t, w, by, call_site);
 }
 
-static bool anybody_marked(void)
+static bool anybody_marked(uint32_t process)
 {
-	uint32_t end = atomic_load_explicit(&waiters_end, memory_order_relaxed);
+	_Atomic uint32_t *end;
+	uint32_t nr, last;
+	struct waiter *all = agent_waiters(&nr, &end);
 
-	for (uint32_t i = 0; i < end && i < LAYOUT_MAX_SLOTS; i++)
+	last = atomic_load_explicit(end, memory_order_relaxed);
+	for (uint32_t i = 0; i < last && i < nr; i++)
 		/* Relaxed: behind the fence in marks_settle(). What is MARK_BUSY is told of by who has made it so. */
-		if (atomic_load_explicit(&waiters[i].mark_state, memory_order_relaxed) == MARK_SET &&
-		    !mark_is_old(&waiters[i]))
+		if (all[i].process == process && !mark_is_old(&all[i]) &&
+		    atomic_load_explicit(&all[i].mark_state, memory_order_relaxed) == MARK_SET)
 			return true;
 	return false;
 }
 
-/* K5. A mark that was found may have been taken since, by somebody who has told that before us. */
-static void marks_settle(void)
+/* K6. A mark that was found may have been taken since, by somebody who has told that before us. */
+static void marks_settle(uint32_t process)
 {
 	enum { ROUNDS = 8 };
 
 	for (int i = 0; i < ROUNDS; i++) {
-		agent_wakeup_tell(false);
+		agent_wakeup_tell(process, false);
 		/* Pairs with the release in mark_give(): who sets a mark that is not seen here tells of it behind us. */
 		atomic_thread_fence(memory_order_seq_cst);
-		if (!anybody_marked())
+		if (!anybody_marked(process))
 			return;
-		agent_wakeup_tell(true);
+		agent_wakeup_tell(process, true);
 		atomic_thread_fence(memory_order_seq_cst);
-		if (anybody_marked())
+		if (anybody_marked(process))
 			return;
 	}
 }
 
 /* *out is its mark, which is gone then. */
-static bool mark_get(struct waiter *w, struct agent_section_mark *out)
+static bool mark_get(struct waiter *w, struct section_mark *out)
 {
+	uint32_t process;
 	bool old;
 
 	if (!mark_take(w, MARK_SET))
 		return false;
 	old = mark_is_old(w);
+	process = w->process;
 	*out = w->mark;
 	mark_give(w, MARK_NONE);
-	marks_settle();
+	marks_settle(process);
 	return !old;
 }
 
-static bool mark_get_own(const struct agent_thread *t, struct agent_section_mark *out)
+static bool mark_get_own(const struct agent_thread *t, struct section_mark *out)
 {
 	struct waiter *w = waiter_of(t);
 
-	return w && atomic_load_explicit(&waiters_of, memory_order_relaxed) == t->tgid && mark_get(w, out);
+	return w && w->process == agent_process() && mark_get(w, out);
 }
 
-static bool mark_get_any(struct agent_thread *t, const void *addr, struct agent_section_mark *out)
+/* between: the object is shared between processes. */
+static bool mark_get_any(const void *addr, bool between, struct section_mark *out)
 {
+	struct walk walks[] = { walk_own(addr), walk_others(addr, between) };
 	struct waiter *w;
-	uint32_t i = 0;
 
-	while ((w = waiter_next(t, addr, &i)))
-		if (mark_get(w, out))
-			return true;
+	for (int i = 0; i < 2; i++)
+		while ((w = waiter_next(&walks[i])))
+			if (mark_get(w, out))
+				return true;
 	return false;
 }
 
@@ -287,35 +370,44 @@ static bool is_realtime(void)
 static void wakeup_ends(struct agent_thread *t, const void *addr, int ret, const void *by, const void *call_site,
 			const void *frame)
 {
-	struct agent_section_mark m;
+	const struct waiter *w = waiter_of(t);
+	struct section_mark m;
 	bool marked = mark_get_own(t, &m);
 
-	if (ret || (!marked && !mark_get_any(t, addr, &m)))
+	/* K7 */
+	if (ret || (!marked && !mark_get_any(addr, w && w->family, &m)))
 		return;
 	if (agent_section_watched(SECTION_WAKEUP_RT) && !is_realtime())
 		return;
 	agent_section_end(t, SECTION_WATCH_WAKEUP, &m, by, call_site, frame);
 }
 
-void thread_got(const void *addr)
+/* Whether somebody may have been marked for it. */
+static bool may_be_marked(const void *addr, unsigned int kind)
+{
+	return agent_wakeup_pending() || is_process_shared(addr, kind);
+}
+
+void thread_got(const void *addr, unsigned int kind)
 {
 	struct agent_thread *t = agent_section_watched(SECTION_WAKEUP) ? agent_thread() : NULL;
-	struct agent_section_mark m;
+	struct section_mark m;
 
-	if (t && agent_wakeup_pending())
-		(void)mark_get_any(t, addr, &m);
+	if (t && may_be_marked(addr, kind))
+		(void)mark_get_any(addr, is_process_shared(addr, kind), &m);
 }
 
 /* K4 */
-void thread_got_lock(struct agent_thread *t, const void *addr, bool shared)
+void thread_got_lock(const void *addr, unsigned int kind, bool shared)
 {
-	struct agent_section_mark m;
+	struct walk walks[] = { walk_own(addr), walk_others(addr, is_process_shared(addr, kind)) };
+	struct section_mark m;
 	struct waiter *w;
-	uint32_t i = 0;
 
-	while (agent_wakeup_pending() && (w = waiter_next(t, addr, &i)))
-		if (!shared || !w->shared)
-			(void)mark_get(w, &m);
+	for (int i = 0; i < 2 && may_be_marked(addr, kind); i++)
+		while ((w = waiter_next(&walks[i])))
+			if (!shared || !w->shared)
+				(void)mark_get(w, &m);
 }
 
 /* What runs instead of a thread that waits is called idle. */
@@ -346,9 +438,9 @@ static void emit_switch(struct agent_thread *t, bool away, const void *frame)
 	provider_emit(t, KERNEL_FIRST + KERNEL_SCHED_SWITCH, &r, sizeof(r), frame);
 }
 
-void thread_wait(const void *addr, bool shared)
+void thread_wait(const void *addr, unsigned int kind, bool shared)
 {
-	struct agent_section_mark left;
+	struct section_mark left;
 	struct agent_thread *t;
 
 	if (!kernel_armed(KERNEL_SCHED_WAKING) && !kernel_armed(KERNEL_SCHED_SWITCH) &&
@@ -357,9 +449,9 @@ void thread_wait(const void *addr, bool shared)
 	t = agent_thread();
 	if (!t)
 		return;
-	(void)mark_get_own(t, &left);	/* K5 */
+	(void)mark_get_own(t, &left);	/* K6 */
 	emit_switch(t, true, NULL);
-	waiter_begin(t, addr, shared);
+	waiter_begin(t, addr, kind, shared);
 }
 
 void thread_woken(const void *addr, unsigned int kind, int ret, const void *by, const void *call_site,
@@ -393,9 +485,9 @@ void thread_wake(const void *addr, unsigned int kind, int count, const void *by,
 		provider_emit(t, PROVIDER_WAKE, &r, sizeof(r), frame);
 	}
 	if (kernel_armed(KERNEL_SCHED_WAKING))
-		wake_waiters(t, addr, count, frame);
+		wake_waiters(t, addr, kind, count, frame);
 	if (agent_section_watched(SECTION_WAKEUP))
-		mark_waiters(t, addr, wakes_at_most(addr, kind, count), by, call_site);
+		mark_waiters(t, addr, kind, count, by, call_site);
 }
 
 /* ---- syscall(SYS_futex, ...) ---- */
@@ -424,7 +516,7 @@ void thread_futex_enter(const uint64_t args[6], const void *call_site, const voi
 {
 	switch (futex_does(args[1])) {
 	case FUTEX_DOES_WAIT:
-		thread_wait((const void *)args[0], false);
+		thread_wait((const void *)args[0], WAKE_FUTEX, false);
 		break;
 	case FUTEX_DOES_WAKE:
 		thread_wake((const void *)args[0], WAKE_FUTEX, (int)args[2], (const void *)syscall, call_site, frame);
@@ -437,7 +529,7 @@ void thread_futex_enter(const uint64_t args[6], const void *call_site, const voi
 void thread_futex_exit(const uint64_t args[6], long ret, const void *call_site, const void *frame)
 {
 	if (futex_does(args[1]) == FUTEX_DOES_WAKE && ret <= 0)
-		thread_got((const void *)args[0]);	/* nobody was woken */
+		thread_got((const void *)args[0], WAKE_FUTEX);	/* nobody was woken */
 	if (futex_does(args[1]) == FUTEX_DOES_WAIT)
 		thread_woken((const void *)args[0], WAKE_FUTEX, (int)ret, (const void *)syscall, call_site, frame);
 }

@@ -160,7 +160,7 @@ static void only_a_longer_one_is_reported(void **state)
 
 static void one_that_began_before_the_last_is_not(void **state)
 {
-	struct agent_section_mark old, other;
+	struct section_mark old, other;
 
 	begin(SECTION_OWN);
 	assert_true(agent_section_begin(agent_thread(), SECTION_WATCH_CRITICAL, &old, NULL, NULL));
@@ -373,13 +373,13 @@ static void a_wakeup_is_pending_while_its_watch_is_the_same_one(void **state)
 	_Atomic uint32_t *generation = &control->watch[SECTION_WATCH_WAKEUP].generation;
 
 	assert_false(agent_wakeup_pending());
-	agent_wakeup_tell(true);
+	agent_wakeup_tell(agent_process(), true);
 	assert_true(agent_wakeup_pending());
 	++*generation;
 	assert_false(agent_wakeup_pending());
-	agent_wakeup_tell(true);
+	agent_wakeup_tell(agent_process(), true);
 	assert_true(agent_wakeup_pending());
-	agent_wakeup_tell(false);
+	agent_wakeup_tell(agent_process(), false);
 	assert_false(agent_wakeup_pending());
 	*generation = UINT32_MAX;
 	assert_false(agent_wakeup_pending());
@@ -391,14 +391,14 @@ static void a_child_of_fork_has_nobody_who_was_woken(void **state)
 	int status = -1;
 	pid_t child;
 
-	agent_wakeup_tell(true);
+	agent_wakeup_tell(agent_process(), true);
 	child = fork();
 	if (!child)
 		_exit(agent_wakeup_pending());
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	assert_true(agent_wakeup_pending());
-	agent_wakeup_tell(false);
+	agent_wakeup_tell(agent_process(), false);
 }
 
 int main(void)

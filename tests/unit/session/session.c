@@ -341,6 +341,24 @@ static void slots_have_scratch_and_run_out(void **state)
 	session_close(s);
 }
 
+static void who_had_a_slot_does_not_wait_any_more(void **state)
+{
+	struct session *s = made(NULL);
+	struct program_tables *tables;
+	struct slot *slot;
+
+	tables = session_data(s, session_header(s)->programs, sizeof(*tables));
+	slot = session_slot_get(s);
+	tables->waiters[slot->index].addr = 42;
+	tables->waiters[slot->index].mark_state = MARK_BUSY;
+	tables->waiters[slot->index + 1].addr = 42;
+	session_slot_put(s, slot);
+	assert_int_equal(tables->waiters[slot->index].addr, 0);
+	assert_int_equal(tables->waiters[slot->index].mark_state, MARK_NONE);
+	assert_int_equal(tables->waiters[slot->index + 1].addr, 42);
+	session_close(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +379,7 @@ int main(void)
 		cmocka_unit_test(damaged_files_are_refused),
 		cmocka_unit_test(retired_memory_waits_for_hits),
 		cmocka_unit_test(slots_have_scratch_and_run_out),
+		cmocka_unit_test(who_had_a_slot_does_not_wait_any_more),
 	};
 	int failed;
 
