@@ -83,7 +83,7 @@ static void show_text(struct show *s, const struct show_event *e, const struct s
 		text_printf(&s->text, "Unknown type %u\n", record_type(r));
 	else if (show_option(s, OPTION_FIELDS))
 		show_fields(s, e, r);
-	else
+	else if (!s->tracer->print_text || !s->tracer->print_text(s, e, r))
 		e->text(s, e, r);
 }
 

@@ -499,7 +499,7 @@ void graph_print_header(struct show *s, unsigned int style, bool empty)
 
 /* ---- the tracer ---- */
 
-static unsigned int style_of(const struct show *s)
+unsigned int graph_style(const struct show *s)
 {
 	static const struct {
 		enum trace_option option;
@@ -521,7 +521,7 @@ static unsigned int style_of(const struct show *s)
 
 static void print_header(struct show *s, bool empty)
 {
-	graph_print_header(s, style_of(s), empty);
+	graph_print_header(s, graph_style(s), empty);
 }
 
 static int init(struct instance *inst)
@@ -531,7 +531,7 @@ static int init(struct instance *inst)
 
 static bool print_line(struct show *s, const struct show_event *e, const struct show_record *r)
 {
-	return graph_print_line(s, style_of(s), e, r);
+	return graph_print_line(s, graph_style(s), e, r);
 }
 
 #define BIT(o) (1ull << (o))

@@ -21,6 +21,8 @@ enum graph_style {
 	GRAPH_TAIL = 1 << 8, GRAPH_RETVAL = 1 << 9, GRAPH_RETVAL_HEX = 1 << 10,
 };
 
+/* As the options of function_graph have it, enum graph_style. */
+unsigned int graph_style(const struct show *s);
 /* A reader's place in the tree of each CPU, in show->tracer_data. 0, -ENOMEM */
 int graph_open(struct show *s);
 void graph_close(struct show *s);

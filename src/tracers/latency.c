@@ -383,12 +383,7 @@ static int set_flag(struct instance *inst, int option, bool on)
 
 static bool draws(const struct show *s)
 {
-	return s->tracer_data && show_option(s, OPTION_DISPLAY_GRAPH);
-}
-
-static int open_show(struct show *s)
-{
-	return show_option(s, OPTION_DISPLAY_GRAPH) ? graph_open(s) : 0;
+	return show_option(s, OPTION_DISPLAY_GRAPH);
 }
 
 static void print_header(struct show *s, bool empty)
@@ -402,6 +397,14 @@ static void print_header(struct show *s, bool empty)
 static bool print_line(struct show *s, const struct show_event *e, const struct show_record *r)
 {
 	return draws(s) && graph_print_line(s, style, e, r);
+}
+
+/* Recorded while it was drawn, and as function_graph would print it now. */
+static bool print_text(struct show *s, const struct show_event *e, const struct show_record *r)
+{
+	const uint16_t id = record_type(r);
+
+	return (id == LAYOUT_GRAPH_ENTRY_ID || id == LAYOUT_GRAPH_EXIT_ID) && graph_print_line(s, graph_style(s), e, r);
 }
 
 /* ---- tracers ---- */
@@ -420,7 +423,8 @@ static bool has_wakeups(struct model *m)
 
 #define LATENCY .allow_instances = true, .use_max_tr = true, .print_max = true, .set_flag = set_flag, \
 	.stop = stop, .section = longest, .clear = clear, .update_max = update_max, \
-	.open = open_show, .close = graph_close, .print_header = print_header, .print_line = print_line
+	.open = graph_open, .close = graph_close, .print_header = print_header, .print_line = print_line, \
+	.print_text = print_text
 
 const struct tracer tracer_irqsoff = {
 	.name = "irqsoff", .init = init_irqsoff, .reset = reset_critical, LATENCY

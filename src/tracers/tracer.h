@@ -61,6 +61,8 @@ struct tracer {
 	void		(*print_header)(struct show *s, bool empty);
 	/* One record; false: it prints like any other. */
 	bool		(*print_line)(struct show *s, const struct show_event *e, const struct show_record *r);
+	/* The same of what stands behind its time. */
+	bool		(*print_text)(struct show *s, const struct show_event *e, const struct show_record *r);
 };
 
 extern const struct tracer tracer_nop, tracer_function, tracer_function_graph;
