@@ -22,7 +22,7 @@
  *     begins, or when a name space's libc has just been mapped.
  * C3  Only instructions that do the same elsewhere are moved, those that
  *     compilers begin functions with. Where there are others, or a debugger's
- *     breakpoint, the entry is left alone.
+ *     breakpoint, the entry is left alone, and sites_jumps.c finds whom not to hook.
  * C4  The hooked functions that share the return address end here: their
  *     returns are recorded before dlsym() runs, with a value of 0.
  */
@@ -38,6 +38,11 @@
 enum { PAGE = 4096, DOOR = 64, MOST = 16, ENDBR = 4, JUMP = 0xe9, JUMP_SIZE = 5, PLACES = 32, NEAR = 1 << 30, TRIES = 16 };
 
 static const char *const names[] = { "dlopen", "dlmopen", "dlsym", "dlvsym", "dl_iterate_phdr" };
+
+enum { NR_NAMES = sizeof(names) / sizeof(names[0]), ALL_NAMES = (1 << NR_NAMES) - 1 };
+
+static unsigned int shown;	/* bits of names: their entries lead to us */
+static bool left_alone;		/* some do not */
 
 /* The page of a DSO's doors. */
 struct doors {
@@ -56,6 +61,7 @@ static struct place {
 struct entries {
 	uint8_t		*at[MOST];
 	unsigned int	nr;
+	unsigned int	names;		/* bits */
 	bool		strange;	/* C3: one is left alone */
 };
 
@@ -240,8 +246,12 @@ static void name_add(struct entries *e, struct doors *d, const struct tables *t,
 
 static void names_add(struct entries *e, struct doors *d, const struct tables *t, uintptr_t bias)
 {
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (unsigned int i = 0; i < NR_NAMES; i++) {
+		unsigned int nr = e->nr;
+
 		name_add(e, d, t, bias, names[i]);
+		e->names |= e->nr > nr ? 1u << i : 0;
+	}
 }
 
 /* ---- DSOs ---- */
@@ -310,8 +320,13 @@ void callers_dso(const void *ld, uintptr_t bias, const char *path)
 			entries_change(&e, p->doors);
 		}
 	}
-	if (!p || e.strange || (e.nr && !p->ld))
-		agent_say("a traced function that ends in a jump to dlopen() or dlsym() is not known to them as part of its program", 0);
+	left_alone |= !p || e.strange || (e.nr && !p->ld);
+	shown |= e.names;
+}
+
+bool callers_shown(void)
+{
+	return shown == ALL_NAMES && !left_alone;
 }
 
 void callers_forget(const void *ld)

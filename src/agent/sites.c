@@ -106,6 +106,10 @@ static void words_set(struct known *k, const struct wanted *w)
 		bool called = site_is_called(k, s);
 		uint32_t word = i < w->nr && (called || !s->skip) ? w->words[i] : 0;
 
+		/* Its return is not caught: who it jumps to would see an address of ours (callers.c). */
+		if (s->jumps)
+			word &= SITE_GROUP;
+
 		/* Relaxed: see site_word(). */
 		if (word || s->on || s->called)
 			atomic_store_explicit(&k->dso.table->words[(k->dso.bias + s->at - k->dso.table->code) >> 2],

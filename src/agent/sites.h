@@ -48,7 +48,8 @@ struct site {
 	uint8_t		len;	/* of its bytes that are nops or the call */
 	uint8_t		skip;	/* enum site_skip */
 	uint8_t		on;
-	uint32_t	called;		/* it is on, but by its word alone (sites_static.c) */
+	uint16_t	called;		/* it is on, but by its word alone (sites_static.c) */
+	uint16_t	jumps;		/* sites_jumping() */
 };
 
 /* ---- sites_find.c ---- */
@@ -62,6 +63,12 @@ struct site {
 size_t sites_find(const void *file, size_t size, struct site *out, size_t room);
 /* Whether the program is linked with -pg, so that it counts its calls for gprof and writes them at its end. */
 bool sites_profiled(const void *file, size_t size);
+/*
+ * Says of each of them whether its function ends in a jump to one of libc's that look at who called them, or
+ * to another function of the file that does. Jumps by a pointer are not seen, nor to functions of other files that
+ * jump there. Under a lock.
+ */
+void sites_jumping(const void *file, size_t size, struct site *sites, size_t nr);
 const char *site_skip_text(enum site_skip why);
 /* The bytes of the nops there; single: each has one. */
 size_t site_nops_length(const unsigned char *b, size_t room, bool *single);

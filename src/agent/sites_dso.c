@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include "agent/callers.h"
 #include "agent/sites_state.h"
 #include "agent/syscall.h"
 
@@ -94,6 +95,8 @@ static bool find_in(struct known *k, const struct file *f)
 	k->room = room;
 	k->dso.sites = site_memory(room);
 	k->dso.nr = k->dso.sites ? sites_find(f->bytes, f->size, k->dso.sites, room) : 0;
+	if (!callers_shown())
+		sites_jumping(f->bytes, f->size, k->dso.sites, k->dso.nr);
 	if (k->dso.sites && !k->dso.nr)
 		agent_syscall(SYS_munmap, k->dso.sites, room * sizeof(struct site));
 	return k->dso.nr != 0;

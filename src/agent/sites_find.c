@@ -10,134 +10,18 @@
  * bytes lead to the stub or the GOT entry and it stands where the compilers put
  * one: at a function's start, or for mcount not far behind it. Functions' starts
  * are those of the table in .eh_frame_hdr, which stripping leaves alone.
- *
- * Nothing in the file is believed: each offset is checked before it is used.
  */
-#include <elf.h>
-#include <string.h>
 #include "agent/sites.h"
+#include "agent/sites_image.h"
 
-enum { MAX_STUBS = 16, MAX_GOT = 4, PROLOGUE = 512, MAX_ROW = 64, ENDBR = 4 };
-
-struct image {
-	const unsigned char *file;
-	size_t		size;
-	const Elf64_Phdr *phdrs;
-	unsigned int	nr_phdrs;
-	const Elf64_Shdr *shdrs;
-	unsigned int	nr_shdrs;
-	const Elf64_Shdr *names;
-	/* .eh_frame_hdr's table */
-	const int32_t	*starts;	/* pairs: start of a function, its entry; both from `starts_base` */
-	size_t		nr_starts;
-	uint64_t	starts_base;
-};
+enum { PROLOGUE = 512, MAX_ROW = 64 };
 
 struct list {
 	struct site	*out;
 	size_t		nr, room;
 };
 
-/* ---- The file ---- */
-
-static const void *at_offset(const struct image *im, uint64_t offset, uint64_t len)
-{
-	return offset <= im->size && len <= im->size - offset ? im->file + offset : NULL;
-}
-
-/* How many bytes of the file stand for addresses from `at` on, at most `want`; flags: of the segment. */
-static const unsigned char *at_address(const struct image *im, uint64_t at, size_t *want, uint32_t *flags)
-{
-	for (unsigned int i = 0; i < im->nr_phdrs; i++) {
-		const Elf64_Phdr *p = &im->phdrs[i];
-
-		if (p->p_type != PT_LOAD || at - p->p_vaddr >= p->p_filesz || at < p->p_vaddr)
-			continue;
-		if (*want > p->p_filesz - (at - p->p_vaddr))
-			*want = p->p_filesz - (at - p->p_vaddr);
-		*flags = p->p_flags;
-		return at_offset(im, p->p_offset + (at - p->p_vaddr), *want);
-	}
-	return NULL;
-}
-
-static const void *section_bytes(const struct image *im, const Elf64_Shdr *s, size_t *size)
-{
-	*size = s->sh_size;
-	return s->sh_type == SHT_NOBITS ? NULL : at_offset(im, s->sh_offset, s->sh_size);
-}
-
-static const char *text_at(const struct image *im, const Elf64_Shdr *table, uint32_t offset)
-{
-	size_t size;
-	const char *text = section_bytes(im, table, &size);
-
-	return text && offset < size && memchr(text + offset, 0, size - offset) ? text + offset : "";
-}
-
-static bool image_open(struct image *im, const void *file, size_t size)
-{
-	const Elf64_Ehdr *h = file;
-
-	*im = (struct image){ .file = file, .size = size };
-	if (size < sizeof(*h) || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    h->e_machine != EM_X86_64 || h->e_phentsize != sizeof(Elf64_Phdr) ||
-	    h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shstrndx >= h->e_shnum || h->e_shoff % 8 || h->e_phoff % 8)
-		return false;
-	im->phdrs = at_offset(im, h->e_phoff, h->e_phnum * sizeof(Elf64_Phdr));
-	im->shdrs = at_offset(im, h->e_shoff, h->e_shnum * sizeof(Elf64_Shdr));
-	if (!im->phdrs || !im->shdrs)
-		return false;
-	im->nr_phdrs = h->e_phnum;
-	im->nr_shdrs = h->e_shnum;
-	im->names = &im->shdrs[h->e_shstrndx];
-	return true;
-}
-
-/* Only the form that all linkers write: 4 bytes each, relative to the section. */
-static void starts_open(struct image *im)
-{
-	static const unsigned char form[4] = { 1, 0x1b, 0x03, 0x3b };
-	uint32_t nr, flags;
-
-	for (unsigned int i = 0; i < im->nr_phdrs; i++) {
-		size_t size = im->phdrs[i].p_filesz;
-		const unsigned char *b;
-
-		if (im->phdrs[i].p_type != PT_GNU_EH_FRAME)
-			continue;
-		b = at_address(im, im->phdrs[i].p_vaddr, &size, &flags);
-		if (!b || size < 12 || memcmp(b, form, 4) || (uintptr_t)b % 4)
-			return;
-		memcpy(&nr, b + 8, 4);
-		if (nr > (size - 12) / 8)
-			return;
-		im->starts = (const int32_t *)(b + 12);
-		im->nr_starts = nr;
-		im->starts_base = im->phdrs[i].p_vaddr;
-		return;
-	}
-}
-
-/* The start of the function that begins last at or before `at`; 0: not known. */
-static uint64_t start_before(const struct image *im, uint64_t at)
-{
-	size_t low = 0, high = im->nr_starts;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (im->starts_base + (int64_t)im->starts[2 * middle] <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? im->starts_base + (int64_t)im->starts[2 * (low - 1)] : 0;
-}
-
 /* ---- Instructions ---- */
-
-static const unsigned char endbr64[ENDBR] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
 /* The length of the nop there, 0: it is none. */
 static size_t nop_length(const unsigned char *b, size_t room)
@@ -254,7 +138,7 @@ static struct site row_site(const struct image *im, uint64_t at)
 	uint64_t start;
 	uint32_t flags;
 	bool single;
-	const unsigned char *b = at_address(im, at, &room, &flags);
+	const unsigned char *b = image_address(im, at, &room, &flags);
 
 	if (!b || !(flags & PF_X)) {
 		s.skip = SITE_NOT_CODE;
@@ -264,7 +148,7 @@ static struct site row_site(const struct image *im, uint64_t at)
 	if (room - before >= ENDBR && !memcmp(b + before, endbr64, ENDBR)) {
 		before += ENDBR;
 	} else {
-		start = start_before(im, at + before);
+		start = image_start(im, at + before);
 		/* The start may be that of the function before: then the list is all there is to go by, and M unknown. */
 		if (start < at && start + ENDBR != at)
 			return s;
@@ -287,7 +171,7 @@ static struct site loc_site(const struct image *im, uint64_t at)
 	struct site s = { .at = at, .kind = SITE_CALL, .skip = SITE_UNKNOWN };
 	size_t room = 16, len;
 	uint32_t flags;
-	const unsigned char *b = at_address(im, at, &room, &flags);
+	const unsigned char *b = image_address(im, at, &room, &flags);
 
 	if (!b || !(flags & PF_X)) {
 		s.skip = SITE_NOT_CODE;
@@ -315,7 +199,7 @@ static void section_sites(const struct image *im, const Elf64_Shdr *s, struct li
 {
 	static const struct site counted;
 	size_t size, r_size;
-	const unsigned char *b = section_bytes(im, s, &size);
+	const unsigned char *b = image_section(im, s, &size);
 	uint64_t at;
 
 	for (size_t i = 0; b && i + 8 <= size; i += 8) {
@@ -326,7 +210,7 @@ static void section_sites(const struct image *im, const Elf64_Shdr *s, struct li
 	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
 		const Elf64_Shdr *r = &im->shdrs[i];
 		const Elf64_Rela *rela = r->sh_type == SHT_RELA && (r->sh_flags & SHF_ALLOC) ?
-					 section_bytes(im, r, &r_size) : NULL;
+					 image_section(im, r, &r_size) : NULL;
 
 		for (size_t k = 0; rela && (k + 1) * sizeof(*rela) <= r_size; k++) {
 			Elf64_Rela e;
@@ -341,92 +225,19 @@ static void section_sites(const struct image *im, const Elf64_Shdr *s, struct li
 
 /* ---- Calls ---- */
 
-/* Where a call of one of the functions may lead. */
-struct targets {
-	uint64_t	got[MAX_GOT];
-	uint64_t	stub[MAX_STUBS];
-	unsigned int	nr_got, nr_stubs;
-};
-
-static bool is_fentry(const char *name)
+static bool is_fentry(void *unused, const char *name, uint64_t value)
 {
 	return !strcmp(name, "__fentry__");
 }
 
-static bool is_mcount(const char *name)
+static bool is_mcount(void *unused, const char *name, uint64_t value)
 {
 	return !strcmp(name, "mcount") || !strcmp(name, "_mcount");
 }
 
-static void got_find(const struct image *im, bool (*is)(const char *name), struct targets *t)
-{
-	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
-		const Elf64_Shdr *r = &im->shdrs[i], *symbols;
-		size_t size, symbols_size;
-		const char *rela, *sym;
-
-		if (r->sh_type != SHT_RELA || !(r->sh_flags & SHF_ALLOC) || r->sh_link >= im->nr_shdrs)
-			continue;
-		symbols = &im->shdrs[r->sh_link];
-		rela = section_bytes(im, r, &size);
-		sym = section_bytes(im, symbols, &symbols_size);
-		for (size_t k = 0; rela && sym && symbols->sh_link < im->nr_shdrs && k + sizeof(Elf64_Rela) <= size;
-		     k += sizeof(Elf64_Rela)) {
-			Elf64_Rela e;
-			Elf64_Sym s;
-			size_t at;
-
-			memcpy(&e, rela + k, sizeof(e));
-			at = ELF64_R_SYM(e.r_info) * sizeof(s);
-			if (!at || at + sizeof(s) > symbols_size)
-				continue;
-			memcpy(&s, sym + at, sizeof(s));
-			if (t->nr_got < MAX_GOT && is(text_at(im, &im->shdrs[symbols->sh_link], s.st_name)))
-				t->got[t->nr_got++] = e.r_offset;
-		}
-	}
-}
-
-static bool is_got(const struct targets *t, uint64_t at)
-{
-	for (unsigned int i = 0; i < t->nr_got; i++)
-		if (t->got[i] == at)
-			return true;
-	return false;
-}
-
-static bool is_stub(const struct targets *t, uint64_t at)
-{
-	for (unsigned int i = 0; i < t->nr_stubs; i++)
-		if (t->stub[i] == at)
-			return true;
-	return false;
-}
-
-static uint64_t relative(const unsigned char *b, uint64_t end)
-{
-	int32_t word;
-
-	memcpy(&word, b, 4);
-	return end + (uint64_t)(int64_t)word;
-}
-
-/* A stub is [endbr64] [bnd] jmp *GOT; it is called at its first byte. */
-static void stub_add(struct targets *t, const unsigned char *b, size_t i, uint64_t at)
-{
-	if (i >= 1 && b[i - 1] == 0xf2) {
-		i--;
-		at--;
-	}
-	if (i >= ENDBR && !memcmp(b + i - ENDBR, endbr64, ENDBR))
-		at -= ENDBR;
-	if (t->nr_stubs < MAX_STUBS)
-		t->stub[t->nr_stubs++] = at;
-}
-
 static bool call_stands_well(const struct image *im, uint64_t at, bool late)
 {
-	uint64_t start = start_before(im, at);
+	uint64_t start = image_start(im, at);
 
 	if (!im->nr_starts)
 		return false;
@@ -450,26 +261,19 @@ static void calls_of(const struct image *im, const unsigned char *b, size_t size
 	}
 }
 
-static void calls_scan(const struct image *im, bool (*is)(const char *name), bool late, struct list *l)
+static void calls_scan(const struct image *im, bool (*is)(void *unused, const char *name, uint64_t value), bool late,
+		       struct list *l)
 {
-	struct targets t = { .nr_got = 0 };
-	uint32_t flags;
+	const unsigned char *b;
+	struct targets t;
+	size_t size;
 
-	got_find(im, is, &t);
-	for (int pass = 0; t.nr_got && pass < 2; pass++)
-		for (unsigned int i = 0; i < im->nr_phdrs; i++) {
-			const Elf64_Phdr *p = &im->phdrs[i];
-			size_t size = p->p_filesz;
-			const unsigned char *b = p->p_type == PT_LOAD && (p->p_flags & PF_X) ?
-						 at_address(im, p->p_vaddr, &size, &flags) : NULL;
-
-			if (b && pass)
-				calls_of(im, b, size, p->p_vaddr, &t, late, l);
-			for (size_t k = 0; b && !pass && k + 6 <= size; k++)
-				if (b[k] == 0xff && b[k + 1] == 0x25 &&
-				    is_got(&t, relative(b + k + 2, p->p_vaddr + k + 6)))
-					stub_add(&t, b, k, p->p_vaddr + k);
-		}
+	image_targets(im, is, NULL, &t);
+	for (unsigned int i = 0; t.nr_got && i < im->nr_phdrs; i++) {
+		b = image_code(im, i, &size);
+		if (b)
+			calls_of(im, b, size, im->phdrs[i].p_vaddr, &t, late, l);
+	}
 }
 
 size_t sites_find(const void *file, size_t size, struct site *out, size_t room)
@@ -479,11 +283,10 @@ size_t sites_find(const void *file, size_t size, struct site *out, size_t room)
 
 	if (!image_open(&im, file, size))
 		return 0;
-	starts_open(&im);
 	calls_scan(&im, is_fentry, false, &l);
 	calls_scan(&im, is_mcount, true, &l);
 	for (unsigned int i = 0; i < im.nr_shdrs; i++) {
-		const char *name = text_at(&im, im.names, im.shdrs[i].sh_name);
+		const char *name = image_string(&im, im.names, im.shdrs[i].sh_name);
 
 		if (!strcmp(name, "__patchable_function_entries"))
 			section_sites(&im, &im.shdrs[i], &l, row_site);
@@ -506,10 +309,10 @@ bool sites_profiled(const void *file, size_t size)
 		const Elf64_Shdr *s = &im.shdrs[i];
 		size_t bytes;
 		const Elf64_Sym *sym = s->sh_type == SHT_DYNSYM && s->sh_link < im.nr_shdrs ?
-				       section_bytes(&im, s, &bytes) : NULL;
+				       image_section(&im, s, &bytes) : NULL;
 
 		for (size_t k = 0; sym && (k + 1) * sizeof(*sym) <= bytes; k++)
-			if (!strcmp(text_at(&im, &im.shdrs[s->sh_link], sym[k].st_name), "_mcleanup"))
+			if (!strcmp(image_string(&im, &im.shdrs[s->sh_link], sym[k].st_name), "_mcleanup"))
 				return true;
 	}
 	return false;

@@ -284,11 +284,15 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	bool is_program = l->first;
 
 	l->first = false;
-	if (l->alone)
-		callers_dso(ld, info->dlpi_addr, info->dlpi_name);
 	if (!ld || (l->only_program && !is_program))
 		return 0;
 	seen_add(ld, 0, info->dlpi_addr, is_program ? "" : info->dlpi_name, l->alone);
+	return 0;
+}
+
+static int callers_at(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	callers_dso(dynamic_of(info), info->dlpi_addr, info->dlpi_name);
 	return 0;
 }
 
@@ -318,6 +322,8 @@ void watch_start(bool alone)
 {
 	struct looking l = { .alone = alone, .first = true };
 
+	if (alone)
+		dl_iterate_phdr(callers_at, NULL);
 	sites.watching = watch_install();
 	/* Where nothing is changed it does no harm when one goes. */
 	l.only_program = !sites.watching && sites.may_patch;

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph_callers.c - asks each of its objects who comes next, and what is found by its RUNPATH
+ * graph_callers.c [SESSION LIBRARY] - asks each of its objects who comes next, and what is found by its RUNPATH
+ *
+ * With a session it attaches itself, with LIBRARY, when it has a thread.
  */
+#include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <unistd.h>
 #include "graph_callers.h"
 
 static void say(const char *part, const char *what, const char *got)
@@ -10,8 +15,32 @@ static void say(const char *part, const char *what, const char *got)
 	printf("%s, %s: %s\n", part, what, got);
 }
 
-int main(void)
+static void *idle(void *unused)
 {
+	for (;;)
+		pause();
+	return unused;
+}
+
+static int attach(const char *session, const char *library)
+{
+	pthread_t thread;
+	void *object;
+	int (*tf_attach)(const char *session);
+
+	if (pthread_create(&thread, NULL, idle, NULL))
+		return -1;
+	object = dlopen(library, RTLD_NOW);
+	tf_attach = object ? (int (*)(const char *))dlsym(object, "tf_attach") : NULL;
+	return tf_attach ? tf_attach(session) : -1;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 2 && attach(argv[1], argv[2])) {
+		fprintf(stderr, "not attached\n");
+		return 1;
+	}
 	program_ask(say, 1);
 	first_ask(say, 1);
 	second_ask(say, 0);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jumps.c FIXTURE - which functions of a file end in a jump to one that looks at who called it
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "agent/sites.h"
+
+enum { MOST = 64, FILE_MOST = 1 << 20 };
+
+static const char *fixture;
+static unsigned char *file;
+static size_t size;
+static struct site sites[MOST];
+static size_t nr;
+
+static int load(void **state)
+{
+	FILE *f = fopen(fixture, "r");
+
+	file = malloc(FILE_MOST);
+	size = f ? fread(file, 1, FILE_MOST, f) : 0;
+	nr = sites_find(file, size, sites, MOST);
+	return !f || fclose(f) || !nr || nr > MOST;
+}
+
+static int unload(void **state)
+{
+	free(file);
+	return 0;
+}
+
+static const struct site *site_of(const char *name)
+{
+	void *object = dlopen(fixture, RTLD_NOW), *at = object ? dlsym(object, name) : NULL;
+	struct link_map *map;
+
+	assert_non_null(at);
+	dlinfo(object, RTLD_DI_LINKMAP, &map);
+	for (size_t i = 0; i < nr; i++)
+		if (sites[i].at - ((uintptr_t)at - map->l_addr) < 16)
+			return &sites[i];
+	fail_msg("%s has no site", name);
+	return NULL;
+}
+
+static void found(void **state)
+{
+	static const char *const jump[] = { "jumps_sym", "jumps_chain", "jumps_longer_chain", "jumps_open", "jumps_sometimes" };
+	static const char *const stay[] = { "stays_call", "stays_other", "stays_alone" };
+
+	sites_jumping(file, size, sites, nr);
+	for (size_t i = 0; i < sizeof(jump) / sizeof(jump[0]); i++)
+		if (!site_of(jump[i])->jumps)
+			fail_msg("%s", jump[i]);
+	for (size_t i = 0; i < sizeof(stay) / sizeof(stay[0]); i++)
+		if (site_of(stay[i])->jumps)
+			fail_msg("%s", stay[i]);
+}
+
+/* What is wrong in a file is not believed. */
+static void damaged(void **state)
+{
+	uint32_t random = 1;
+	unsigned char *copy = malloc(size);
+
+	for (int round = 0; round < 300; round++) {
+		memcpy(copy, file, size);
+		for (int i = 0; i < 40; i++) {
+			random = random * 1664525 + 1013904223;
+			copy[(random >> 8) % (i % 2 ? size : 1024)] = (unsigned char)(random >> 24);
+		}
+		memcpy(copy, file, 6);	/* it is still one of ours */
+		sites_jumping(copy, size, sites, nr);
+		sites_jumping(copy, (random >> 4) % size, sites, nr);
+	}
+	free(copy);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(found, load, unload),
+		cmocka_unit_test_setup_teardown(damaged, load, unload),
+	};
+
+	fixture = argv[argc - 1];
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
