@@ -75,6 +75,8 @@ void ftrace_instance_destroy(struct instance *inst)
 	}
 	ftrace_hash_destroy(fi->hashes.filter);
 	ftrace_hash_destroy(fi->hashes.notrace);
+	if (fi->repeats && !m->closing)
+		session_data_retire(m->session, fi->repeats, m->nr_cpus * sizeof(struct hit_repeat));
 	free(fi);
 	inst->ftrace = NULL;
 }

@@ -159,6 +159,7 @@ struct ftrace_instance {
 	struct list_head mods[2];	/* by enum ftrace_list, newest first */
 	struct ftrace_ops triggers;	/* of the event ftrace:function; enabled while there are some */
 	struct list_head probes;	/* newest first */
+	data_ref	repeats;	/* struct hit_repeat[nr_cpus], since func-no-repeats was first asked for; 0: none */
 	uint64_t	hash_objects[2], mod_objects[2];	/* R4 */
 };
 

@@ -80,6 +80,17 @@ static uint32_t record_flags(const struct ftrace_ops *ops)
 	return flags;
 }
 
+/* Where hits count them; 0: no memory, then nothing is a repeat. As in the kernel it stays with the instance. */
+static data_ref repeats_of(const struct ftrace_ops *ops)
+{
+	struct model *m = ops->inst->model;
+	struct ftrace_instance *fi = ops->inst->ftrace;
+
+	if (fi && !fi->repeats)
+		fi->repeats = session_data_alloc(m->session, m->nr_cpus * sizeof(struct hit_repeat));
+	return fi ? fi->repeats : 0;
+}
+
 /* ---- Triggers ---- */
 
 static struct trigger_arm *next_trigger(struct building *b)
@@ -140,6 +151,7 @@ static void add_arm(struct building *b, const struct ftrace_ops *ops)
 		b->wants |= PLAN_WANTS_STACK;
 	if (b->arms)
 		b->arms[b->nr_arms] = (struct arm){ .instance = ops->inst->index, .flags = flags,
+			.state = flags & ARM_NO_REPEATS ? repeats_of(ops) : 0,
 			.first_trigger = first, .nr_triggers = b->nr_triggers - first };
 	b->nr_arms++;
 }

@@ -5,8 +5,10 @@
  * F1  Counts are int64_t in the data region, taken down by compare-and-swap,
  *     relaxed: only that each firing is taken once matters. What a count of -1
  *     or below means differs from command to command, as in the kernel.
- * F2  Repeats are counted by each thread for itself, where the kernel counts
- *     them by CPU: threads here do not run to their end before another runs.
+ * F2  Repeats are counted by CPU, as in the kernel. A thread that is put off its
+ *     CPU while it looks at the last call keeps it meanwhile: calls of others
+ *     there are recorded, repeats or not. So are those of a handler that comes
+ *     in between. The server takes it from the dead (recover.c).
  */
 #include "plane/hit.h"
 #include "plane/ring.h"
@@ -31,9 +33,8 @@ static uint64_t now(const struct run *r, struct instance_state *inst)
 	return r->h->time ? r->h->time : clock_now(&plane_header(r->p)->tsc, inst);
 }
 
-static void write_repeats(const struct run *r, const struct hit_repeat *last)
+static void write_repeats(const struct run *r, struct instance_state *inst, const struct hit_repeat *last)
 {
-	struct instance_state *inst = plane_instance(r->p, (last->instance - 1) % LAYOUT_MAX_INSTANCES);
 	const uint64_t delta = now(r, inst) - last->time;
 	const data_ref buffer = live_buffer(inst);
 	struct repeats_record rec = {
@@ -46,26 +47,47 @@ static void write_repeats(const struct run *r, const struct hit_repeat *last)
 		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, &rec, sizeof(rec));
 }
 
-/* Whether the call is the last one again; else what was counted of that is written first. */
+/* F2 */
+static bool repeat_take(struct hit_repeat *last, const struct run *r)
+{
+	const uint32_t own = r->slot->index + 1;
+	uint32_t owner = 0;
+
+	/* Acquire: pairs with the releases in repeat_give() and repeats_finish(). */
+	if (atomic_compare_exchange_strong_explicit(&last->owner, &owner, own, memory_order_acquire,
+						    memory_order_relaxed))
+		return true;
+	return owner == own && !r->level;	/* a hit that siglongjmp() left */
+}
+
+static void repeat_give(struct hit_repeat *last)
+{
+	/* Pairs with the acquire in repeat_take(). */
+	atomic_store_explicit(&last->owner, 0, memory_order_release);
+}
+
+/* Whether the call is the CPU's last one again; else what was counted of that is written first. */
 static bool repeats(const struct run *r, const struct arm *arm, struct instance_state *inst)
 {
 	const struct function_record *f = r->h->record;
-	struct hit_repeat *last = &plane_scratch(r->p, r->slot, r->level)->repeat[arm->instance % HIT_REPEATS];
-	bool mine = last->instance && last->pid == f->common.pid;
+	struct hit_repeat *last = (struct hit_repeat *)plane_data(r->p, arm->state) + r->h->cpu;
+	bool again;
 
-	if (r->h->size < sizeof(*f))
+	if (r->h->size < sizeof(*f) || !arm->state || !repeat_take(last, r))
 		return false;
-	if (mine && last->instance == arm->instance + 1 && last->ip == f->ip && last->parent_ip == f->parent_ip &&
-	    last->count < UINT16_MAX) {
+	again = last->ip == f->ip && last->parent_ip == f->parent_ip && last->count < UINT16_MAX;
+	if (again) {
 		last->time = now(r, inst);
 		last->count++;
-		return true;
+	} else {
+		if (last->count)
+			write_repeats(r, inst, last);
+		last->ip = f->ip;
+		last->parent_ip = f->parent_ip;
+		last->count = 0;
 	}
-	if (mine && last->count)
-		write_repeats(r, last);
-	*last = (struct hit_repeat){ .instance = arm->instance + 1, .pid = f->common.pid,
-				     .ip = f->ip, .parent_ip = f->parent_ip };
-	return false;
+	repeat_give(last);
+	return again;
 }
 
 static bool out_of_section(const struct run *r, const struct arm *arm)

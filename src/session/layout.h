@@ -247,7 +247,7 @@ struct arm {
 	uint32_t	instance;	/* index into instance_state[] */
 	uint32_t	flags;		/* enum arm_flags */
 	config_ref	filter;		/* program, 0: none; decides only what is recorded */
-	data_ref	state;		/* struct event_state */
+	data_ref	state;		/* struct event_state; ARM_NO_REPEATS: struct hit_repeat[nr_cpus], 0: none */
 	uint32_t	first_trigger;	/* in the plan's triggers, in the order they fire */
 	uint32_t	nr_triggers;
 };
@@ -610,7 +610,6 @@ enum {
 	HIT_VARS	= 32,	/* variables of an elt */
 	HIT_PENDING	= 64,	/* records that wait for their cause */
 	HIT_ARENA	= 8192,	/* bytes of synthetic records of one hit */
-	HIT_REPEATS	= 4,	/* instances with func-no-repeats that a thread tells apart */
 };
 
 /* What a reference read: a number, or where the text or stack lies. */
@@ -648,10 +647,10 @@ struct hit_synth {
 	_Alignas(8) char arena[HIT_ARENA];
 };
 
-/* func-no-repeats: a thread's last call of a function in an instance, and how often it came again. */
+/* func-no-repeats: the last call on a CPU in an instance, and how often it came again. */
 struct hit_repeat {
-	uint32_t	instance;	/* 1 + its index, 0: none yet */
-	int32_t		pid;
+	_Alignas(64) _Atomic uint32_t owner;	/* 1 + index of the slot whose thread is at it; 0: none */
+	uint32_t	pad;
 	uint64_t	ip, parent_ip;
 	uint64_t	time;		/* of the last one */
 	uint64_t	count;
@@ -663,7 +662,6 @@ struct hit_scratch {
 	struct stack_record stack;
 	struct hit_synth synth;
 	_Alignas(64) uint64_t record[256];	/* a record being filled */
-	struct hit_repeat repeat[HIT_REPEATS];
 };
 
 struct data_header {

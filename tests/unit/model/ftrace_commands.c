@@ -268,6 +268,15 @@ static void a_stack_lies_behind_each_function(void **state)
 		"load [libone] (1)           ->function_stack_trace_call\n");
 }
 
+static struct hit_repeat *repeats_of(struct instance *inst)
+{
+	struct session *s = inst->model->session;
+	struct hit_repeat *r = session_data(s, inst->ftrace->repeats, session_header(s)->nr_cpus * sizeof(*r));
+
+	assert_non_null(r);
+	return r;
+}
+
 static void what_comes_again_is_counted(void **state)
 {
 	struct fixture *f = *state;
@@ -285,9 +294,56 @@ static void what_comes_again_is_counted(void **state)
 	assert_int_equal(r.count, 3);
 	assert_int_equal(r.ip, 0x1000);
 	assert_int_equal(r.bottom, 5000);
-	/* Another thread's is another call. */
+	/* Whoever calls it; but each CPU has a last call of its own. */
 	functions_hit(f, group, (struct hit){ .time = 11000 }, 0x1000, 43);
-	assert_string_equal(functions_ring(f, f->top, 0), "1 19 1 1 1 ");
+	functions_hit(f, group, (struct hit){ .time = 12000, .cpu = 1 }, 0x1000, 43);
+	functions_hit(f, group, (struct hit){ .time = 13000, .cpu = 1 }, 0x1000, 42);
+	functions_hit(f, group, (struct hit){ .time = 14000 }, 0x1000, 42);
+	assert_int_equal(repeats_of(f->top)[0].count, 2);
+	assert_int_equal(repeats_of(f->top)[1].count, 1);
+	assert_int_equal(functions_nth(f, f->top, 4, &r, sizeof(r)), sizeof(struct record_common) + 16);
+	assert_int_equal(functions_nth(f, f->top, 5, &r, sizeof(r)), 0);
+}
+
+/* A thread is at it, and was put off the CPU. */
+static void while_another_looks_all_calls_are_recorded(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t group = LAYOUT_GROUPS_AT;
+	struct hit_repeat *last;
+
+	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
+	assert_int_equal(option_set(f->top, OPTION_FUNC_NO_REPEATS, true), 0);
+	functions_hit(f, group, (struct hit){ .time = 1000 }, 0x1000, 42);
+	last = repeats_of(f->top);
+	last->owner = 1 + LAYOUT_MAX_SLOTS;
+	for (uint64_t i = 2; i <= 4; i++)
+		functions_hit(f, group, (struct hit){ .time = 1000 * i }, 0x1000, 42);
+	assert_string_equal(functions_ring(f, f->top, 0), "1 1 1 1 ");
+	last->owner = 0;
+	functions_hit(f, group, (struct hit){ .time = 5000 }, 0x1000, 42);
+	assert_string_equal(functions_ring(f, f->top, 0), "1 1 1 1 ");
+	assert_int_equal(last->count, 1);
+	assert_int_equal(last->owner, 0);
+}
+
+static void an_instance_that_counts_repeats_can_go(void **state)
+{
+	struct fixture *f = *state;
+	struct instance *other;
+
+	assert_int_equal(instance_create(f->model, "other", &other), 0);
+	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
+	assert_int_equal(ftrace_ops_enable(functions_ops(other)), 0);
+	assert_int_equal(option_set(f->top, OPTION_FUNC_NO_REPEATS, true), 0);
+	functions_call(f, 0x1000);
+	functions_call(f, 0x1000);
+	assert_ptr_not_equal(repeats_of(f->top), repeats_of(other));
+	assert_int_equal(repeats_of(f->top)->count, 1);
+	assert_int_equal(repeats_of(other)->count, 1);
+	assert_int_equal(instance_remove(other), 0);
+	functions_call(f, 0x1000);
+	assert_int_equal(repeats_of(f->top)->count, 2);
 }
 
 /* ---- Tasks ---- */
@@ -382,6 +438,8 @@ int main(void)
 		TEST(an_instance_with_triggers_can_go),
 		TEST(a_stack_lies_behind_each_function),
 		TEST(what_comes_again_is_counted),
+		TEST(while_another_looks_all_calls_are_recorded),
+		TEST(an_instance_that_counts_repeats_can_go),
 		TEST(a_new_task_joins_its_creator_s_sets_where_that_is_asked_for),
 		TEST(what_a_creator_was_in_outlives_it),
 		TEST(each_instance_has_its_own_sets_and_options),
