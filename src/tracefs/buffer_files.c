@@ -38,7 +38,7 @@ static int open_trace(struct tree_file *f)
 		data_ref b = instance_buffer(inst, 0);
 
 		if (t->clear)
-			t->clear(inst);
+			t->clear(inst, f->at.cpu);
 		else if (b)
 			buffer_clear(session_of(f), b, f->at.cpu);
 		if (f->at.cpu < 0 && !t->print_max)

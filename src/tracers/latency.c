@@ -328,15 +328,17 @@ static void update_max(struct instance *inst)
 	running_limit(latency_of(inst));
 }
 
-static void clear(struct instance *inst)
+static void clear(struct instance *inst, int cpu)
 {
 	struct latency *l = latency_of(inst);
+	struct section *old;
 
 	running_take(l);
 	pthread_mutex_lock(&inst->model->watch_lock);
-	section_put(l->max);
-	l->max = NULL;
+	old = l->max;
+	l->max = old && cpu >= 0 ? section_without(old, (uint32_t)cpu) : NULL;
 	pthread_mutex_unlock(&inst->model->watch_lock);
+	section_put(old);
 }
 
 static struct section *longest(struct instance *inst)

@@ -95,6 +95,13 @@ static void free_reports(struct section_log *log)
 	}
 }
 
+/* The server before this one watched for the same: the newest section is there, and programs went on. */
+static bool goes_on(const struct latency *l)
+{
+	return l->inst->model->replayed && atomic_load_explicit(&control_of(l)->kinds, memory_order_relaxed) &&
+	       atomic_load_explicit(&watch_of(l)->instance, memory_order_relaxed) == l->inst->index;
+}
+
 void running_open(struct latency *l)
 {
 	struct section_log *log = log_of(l);
@@ -103,10 +110,15 @@ void running_open(struct latency *l)
 		return;
 	l->live = true;
 	l->stopped = l->inst->stopped;
-	tell_generation(l);
-	free_reports(log);
 	l->reported = live_number(live_of(l));
-	tell_longest(l);
+	if (goes_on(l)) {
+		l->counted = --l->reported;
+		running_forget(l);
+	} else {
+		tell_generation(l);
+		free_reports(log);
+		tell_longest(l);
+	}
 	tell_thresh(l);
 	atomic_store_explicit(&watch_of(l)->instance, l->inst->index, memory_order_relaxed);
 	/* Release: who sees that he is to watch sees the rest, too, or drops what he has by its generation. */
@@ -115,7 +127,8 @@ void running_open(struct latency *l)
 
 void running_close(struct latency *l)
 {
-	if (!l->live)
+	/* The next server goes on with it. */
+	if (!l->live || l->inst->model->closing)
 		return;
 	atomic_fetch_and_explicit(&control_of(l)->kinds, ~l->watch->kinds(l->tracer), memory_order_relaxed);
 	tell_generation(l);

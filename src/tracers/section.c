@@ -102,3 +102,18 @@ bool section_record(const struct section *s, unsigned int i, struct ring_record 
 	};
 	return true;
 }
+
+struct section *section_without(const struct section *s, uint32_t cpu)
+{
+	const size_t from = offsetof(struct section, latency), to = offsetof(struct section, nr);
+	struct section *out = section_create();
+	struct ring_record r;
+
+	if (!out)
+		return NULL;
+	memcpy((char *)out + from, (const char *)s + from, to - from);
+	for (unsigned int i = 0; section_record(s, i, &r); i++)
+		if (r.cpu != cpu)
+			section_add(out, r.cpu, r.time, r.record, r.size);
+	return out;
+}

@@ -37,6 +37,8 @@ struct section *section_get(struct section *s);
 void section_put(struct section *s);		/* NULL is none */
 /* Forgets the records. */
 void section_clear(struct section *s);
+/* The same without a CPU's records; NULL: no memory. */
+struct section *section_without(const struct section *s, uint32_t cpu);
 void section_add(struct section *s, uint32_t cpu, uint64_t time, const void *record, uint32_t size);
 /* Record number i as a reader of rings would have it; false: there is none. */
 bool section_record(const struct section *s, unsigned int i, struct ring_record *out);

@@ -339,6 +339,41 @@ static void nonsense_is_not_believed(void **state)
 	expect_max("899\n");
 }
 
+static void a_cpu_s_records_are_cleared(void **state)
+{
+	char *text;
+
+	assert_taken(world, "current_tracer", "preemptoff");
+	record(THREAD, 0, 2000);
+	record(THREAD, 1, 4000);
+	report(1, 1000, 31000);
+	assert_taken(world, "per_cpu/cpu0/trace", "");
+	text = trace();
+	assert_non_null(strstr(text, "# latency: 30 us, #3/3, CPU#1 |"));
+	assert_null(strstr(text, "1us : first"));
+	assert_non_null(strstr(text, "3us+: first"));
+	free(text);
+	assert_taken(world, "per_cpu/cpu1/trace", "");
+	assert_file(world, "trace", "# tracer: preemptoff\n#\n");
+}
+
+static void the_next_server_has_it(void **state)
+{
+	char *text;
+
+	assert_taken(world, "current_tracer", "preemptoff");
+	record(THREAD, 0, 2000);
+	report(1, 1000, 31000);
+	world_new_server(world);
+	text = trace();
+	assert_non_null(strstr(text, "# latency: 30 us, #4/4, CPU#1 |"));
+	assert_non_null(strstr(text, "first: pid=3999999\n"));
+	free(text);
+	assert_file(world, "tracing_max_latency", "30\n");
+	report(2, 40000, 80000);
+	expect_max("40\n");
+}
+
 /* ---- Many at a time ---- */
 
 enum { BATCH = 50, TAKES = 300, FEW_US = 20 };
@@ -409,6 +444,8 @@ int main(void)
 		TEST(display_graph_begins_anew_and_keeps_what_there_is),
 		TEST(what_was_written_counts_from_then_on),
 		TEST(what_is_cleared_is_gone),
+		TEST(a_cpu_s_records_are_cleared),
+		TEST(the_next_server_has_it),
 		TEST(the_last_of_a_storm_is_there),
 		TEST(nonsense_is_not_believed),
 	};
