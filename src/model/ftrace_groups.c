@@ -215,6 +215,25 @@ uint32_t ftrace_groups_word(struct ftrace *ft, const struct ftrace_site *site)
 	return word;
 }
 
+uint32_t ftrace_groups_commands(struct ftrace *ft, const struct ftrace_site *site)
+{
+	struct ftrace_groups *gs = has_group(site) ? ftrace_groups_of(ft) : NULL;
+	struct ftrace_group *g;
+	size_t nr = 0, n = 0;
+
+	if (!gs || read_set(gs, site->ip, &nr))
+		return 0;
+	for (size_t i = 0; i < nr; i++)
+		if (gs->set[i]->kind == FTRACE_OPS_PROBE)
+			gs->set[n++] = gs->set[i];
+	if (!n)
+		return 0;
+	g = find(gs, gs->set, n);
+	if (!g)
+		g = ftrace_group_make(gs, gs->set, n, -1);
+	return g ? g->number + GROUP_FUNCTION : 0;
+}
+
 int ftrace_groups_error(struct ftrace *ft)
 {
 	const int err = ft->groups ? ft->groups->err : 0;

@@ -199,6 +199,7 @@ static void find_kinds(struct source *src)
 
 	src->stack_at = field_offset(src, "kernel_stack", "caller", 16);
 	src->print_at = field_offset(src, "print", "buf", 16);
+	src->ip_at = field_offset(src, "function", "ip", 8);
 	for (id = 0; id < LAYOUT_MAX_EVENTS; id++)
 		if (src->model->by_id[id])
 			src->kinds[id] = kind_of(src, src->model->by_id[id]);
@@ -257,6 +258,8 @@ static int enter_session(struct source *src, struct model *m, struct source_erro
 	ret = task_names_create(&src->names, src->nr_cpus);
 	if (!ret)
 		ret = set_ring_sizes(src);
+	if (!ret)
+		ret = calls_listen(src);
 	return ret ? error_set(err, ret, "", "out of memory") : 0;
 }
 

@@ -167,6 +167,28 @@ static bool wants_function_stack(const struct source *src)
 	return (top->tracer_options & top->options) >> OPTION_FUNC_STACK_TRACE & 1 && !(flags & INSTANCE_STACKTRACE);
 }
 
+/* The commands of the function that was called. Who wants a stack there gets the one that follows. */
+static void pass_commands(struct source *src, const struct subbuf_record *r, struct stream_context *context, struct hit *h)
+{
+	uint64_t ip = 0;
+
+	if (r->size < src->ip_at + sizeof(ip))
+		return;
+	memcpy(&ip, r->data + src->ip_at, sizeof(ip));
+	h->entry = calls_find(src, ip);
+	if (!h->entry)
+		return;
+	h->stack_wanted = &context->stack_wanted;
+	hit(src->plane, src->slot, h);
+	h->entry = 0;
+}
+
+/* Relaxed: calls_find() looks again under its lock. */
+static bool has_commands(const struct source *src)
+{
+	return atomic_load_explicit(&src->calls, memory_order_relaxed);
+}
+
 /* Returns whether the record met a plan. */
 static bool pass(struct source *src, struct stream *s, const struct subbuf_record *r, bool more)
 {
@@ -200,6 +222,8 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	context->fate = planned ? hit(src->plane, src->slot, &h) : 0;
 	if (kind == RECORD_FUNCTION && wants_function_stack(src))
 		context->stack_wanted |= context->fate & 1ull << src->model->top->index;
+	if (kind == RECORD_FUNCTION && has_commands(src))
+		pass_commands(src, r, context, &h);
 	/* A tracer that watches (tracers/latency.h); relaxed: it looks again under its own lock. */
 	if (__builtin_expect(observe != NULL, 0))
 		observe(src->model, &h, context->fate);

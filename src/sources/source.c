@@ -42,6 +42,7 @@ int source_open(const struct source_params *params, struct source **out, struct 
 		free(src);
 		return ret;
 	}
+	pthread_mutex_init(&src->calls_lock, NULL);
 	find_shape(src);
 	*out = src;
 	return 0;
@@ -53,6 +54,7 @@ void source_close(struct source *src)
 		return;
 	source_serve_end(src);
 	source_stop_clear(src);
+	calls_forget(src);
 	if (src->slot)
 		session_slot_put(src->model->session, src->slot);
 	if (src->model) {
@@ -61,6 +63,7 @@ void source_close(struct source *src)
 	}
 	task_names_destroy(&src->names);
 	window_close(&src->window);
+	pthread_mutex_destroy(&src->calls_lock);
 	free(src);
 }
 

@@ -42,6 +42,7 @@ struct source {
 	struct task_names names;
 	uint32_t	stack_at;	/* offset of the addresses in a kernel_stack record */
 	uint32_t	print_at;	/* offset of the text in a print record */
+	uint32_t	ip_at;		/* offset of the address in a function record */
 	uint8_t		kinds[LAYOUT_MAX_EVENTS];	/* enum record_kind */
 	bool		learned;	/* initial names have been looked for */
 	bool		started;	/* the window stands on a record */
@@ -66,6 +67,10 @@ struct source {
 	uint8_t		print[4096];			/* a print record without its newline */
 
 	struct source_server *server;	/* NULL: not served */
+
+	/* calls.c */
+	pthread_mutex_t	calls_lock;
+	struct calls	*_Atomic calls;	/* NULL: no function has a command */
 };
 
 /* run.c: the window is before its first record, names are the initial ones. 0 or -errno. */
@@ -77,5 +82,11 @@ bool source_stops_before(struct source *src, const struct subbuf_record *r, cons
 void source_stop_clear(struct source *src);
 /* names_matter.c: whether anything that is armed now looks at names of tasks. */
 bool names_matter(const struct source *src);
+
+/* calls.c: commands of functions are carried out from now on, until _forget(). 0, -ENOMEM */
+int calls_listen(struct source *src);
+void calls_forget(struct source *src);
+/* The entry of event_entry[] whose plan a call of this function runs; 0: it has no command. */
+uint32_t calls_find(struct source *src, uint64_t ip);
 
 #endif

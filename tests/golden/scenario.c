@@ -430,17 +430,13 @@ static void add_symbols(struct house *h, const char *dir)
 	free(meta);
 }
 
-/* Where a scenario traces functions the session has those of the kernel that recorded it. */
+/* A recording does not tell which functions its kernel had. */
 static void add_functions(struct house *h, const char *dir)
 {
-	char path[1024], *setup;
+	char path[1024];
 
-	snprintf(path, sizeof(path), "%s/setup.sh", dir);
-	setup = slurp(path);
 	snprintf(path, sizeof(path), "%s/../../boot/available_filter_functions_addrs", dir);
-	if (setup && (strstr(setup, "set_ftrace_") || strstr(setup, "set_graph_")))
-		house_functions(h, path);
-	free(setup);
+	house_functions(h, path);
 }
 
 static void run_script(struct house *h, const char *path, FILE *out)
