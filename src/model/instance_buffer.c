@@ -210,6 +210,8 @@ int instance_set_subbuf_size(struct instance *inst, uint32_t bytes)
 	err = adopts(inst) ? 0 : replace(inst, inst->buffer_bytes);
 	if (err)
 		inst->subbuf_size = old;
+	else if (inst->tracer_clear && !adopts(inst))
+		inst->tracer_clear(inst, -1);
 	return err;
 }
 
@@ -228,6 +230,8 @@ void instance_clear(struct instance *inst)
 		if (b)
 			buffer_clear(inst->model->session, b, -1);
 	}
+	if (inst->tracer_clear)
+		inst->tracer_clear(inst, -1);
 }
 
 int instance_snapshot_alloc(struct instance *inst)

@@ -124,6 +124,8 @@ struct instance {
 	uint64_t		tracer_options;	/* those of options.h that belong to it */
 	/* The tracer's word on an option that changes; -EINVAL refuses. NULL: it does not mind */
 	int			(*option_changes)(struct instance *inst, int option, bool on);
+	/* The buffers were emptied, of a CPU or all (-1): so is what the tracer has of them. NULL: it has nothing */
+	void			(*tracer_clear)(struct instance *inst, int cpu);
 	unsigned int		pipe_readers;	/* who has trace_pipe or trace_pipe_raw open: the tracer stays */
 	uint64_t		time_start;	/* when the buffer was last emptied; 0: not known */
 	_Atomic uint64_t	max_latency;	/* tracing_max_latency, ns; set by whoever sees a longer one */

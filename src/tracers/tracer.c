@@ -56,6 +56,7 @@ static void make_current(struct instance *inst, const struct tracer *t)
 	inst->tracer = t;
 	inst->tracer_options = t->flags;
 	inst->option_changes = t->set_flag;
+	inst->tracer_clear = t->clear;
 }
 
 static int may_become(const struct instance *inst, const struct tracer *t)

@@ -51,7 +51,7 @@ struct tracer {
 
 	/* The longest one that it has seen, to be put back (tracers/section.h); NULL: none yet. */
 	struct section	*(*section)(struct instance *inst);
-	/* trace was truncated: of a CPU, or all (-1). */
+	/* trace was truncated, of a CPU or all (-1), or both buffers were emptied. */
 	void		(*clear)(struct instance *inst, int cpu);
 
 	/* A reader of trace, snapshot or trace_pipe comes and goes. open: 0, -ENOMEM */

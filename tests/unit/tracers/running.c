@@ -357,6 +357,19 @@ static void a_cpu_s_records_are_cleared(void **state)
 	assert_file(world, "trace", "# tracer: preemptoff\n#\n");
 }
 
+static void it_is_of_the_clock_that_it_was_recorded_with(void **state)
+{
+	assert_taken(world, "current_tracer", "preemptoff");
+	report(1, 1000, 31000);
+	expect_max("30\n");
+	assert_taken(world, "trace_clock", "mono");
+	assert_file(world, "trace", "# tracer: preemptoff\n#\n");
+	report(2, 1000, 41000);
+	expect_max("40\n");
+	assert_taken(world, "buffer_subbuf_size_kb", "8");
+	assert_file(world, "trace", "# tracer: preemptoff\n#\n");
+}
+
 static void the_next_server_has_it(void **state)
 {
 	char *text;
@@ -445,6 +458,7 @@ int main(void)
 		TEST(what_was_written_counts_from_then_on),
 		TEST(what_is_cleared_is_gone),
 		TEST(a_cpu_s_records_are_cleared),
+		TEST(it_is_of_the_clock_that_it_was_recorded_with),
 		TEST(the_next_server_has_it),
 		TEST(the_last_of_a_storm_is_there),
 		TEST(nonsense_is_not_believed),
