@@ -206,8 +206,9 @@ static int mod_word(struct ftrace_edit *e, const char *function, char *module)
 
 	if (copy && (pattern || !module))
 		n = ftrace_hash_match(e->ft, e->hash, copy, module);
+	/* The kernel finds no memory for the name of no module. */
 	if (!n)
-		n = module ? mod_wait(e, function, module, pattern) : -EINVAL;
+		n = module ? mod_wait(e, function, module, pattern) : *function == '!' ? -EINVAL : -ENOMEM;
 	free(copy);
 	free(pattern);
 	return n < 0 ? n : 0;
