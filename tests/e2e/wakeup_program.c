@@ -5,6 +5,7 @@
  *   mutex, c11, read, write   the first thread lets a thread "sleeper" have the lock, which is kept from running by a
  *                             handler of its own that calls late()
  *   forked-apart              a post of a semaphore at an address where another process waits for one of its own
+ *   forked-gone N             a thread waits for shared condition variables that are unmapped as soon as it was woken
  *   join, thrd_join           the first thread waits for one that ends, and calls late() after its start routine
  *   steal                     the lock goes to another one than the sleeper first
  *   forked-...                the same with a sleeper that is another process
@@ -430,6 +431,54 @@ static void *__attribute__((noinline)) storms(void *arg)
 	return NULL;
 }
 
+/* ---- A condition variable that is gone as soon as nobody waits for it ---- */
+
+static pthread_cond_t *passing;		/* under at->mutex, as the next */
+static int passed;
+
+static void *__attribute__((noinline)) waits_in_passing(void *arg)
+{
+	for (int i = 0; i < rounds; i++) {
+		pthread_mutex_lock(&at->mutex);
+		while (passed <= i)
+			pthread_cond_wait(passing ? passing : &at->cond, &at->mutex);
+		pthread_mutex_unlock(&at->mutex);
+	}
+	return NULL;
+}
+
+static void forked_gone(void)
+{
+	const size_t page = 4096;
+	pthread_condattr_t attr;
+	pthread_cond_t *c;
+	pthread_t thread;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setpshared(&attr, 1);
+	pthread_create(&thread, NULL, waits_in_passing, NULL);
+	for (int i = 0; i < rounds; i++) {
+		c = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		pthread_cond_init(c, &attr);
+		pthread_mutex_lock(&at->mutex);
+		passing = c;
+		pthread_mutex_unlock(&at->mutex);
+		if (i % 3)
+			usleep(50);
+		pthread_mutex_lock(&at->mutex);
+		passed++;
+		passing = NULL;
+		pthread_cond_broadcast(c);
+		pthread_cond_broadcast(&at->cond);
+		/* Who waited has let go of it, but gets the mutex only when it is gone. */
+		pthread_cond_destroy(c);
+		munmap(c, page);
+		pthread_mutex_unlock(&at->mutex);
+	}
+	pthread_join(thread, NULL);
+	printf("gone %d\n", passed);
+}
+
 static void forked_storm(void)
 {
 	pid_t child[THREADS];
@@ -504,6 +553,8 @@ int main(int argc, char **argv)
 		c11_joins();
 	else if (!strcmp(what, "calmed"))
 		one_wakeup();
+	else if (!strcmp(what, "forked-gone"))
+		forked_gone();
 	else if (!strcmp(what, "forked-apart"))
 		apart();
 	else if (!strcmp(what, "forked-storm"))
