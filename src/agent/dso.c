@@ -20,6 +20,7 @@
 #include <link.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "agent/graph.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
 
@@ -378,12 +379,13 @@ bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out)
 
 uint64_t agent_address(struct agent_thread *t, const void *addr)
 {
+	const uintptr_t at = graph_caller(t, (uintptr_t)addr, (uintptr_t)__builtin_frame_address(0));
 	struct dso d;
 	uint64_t out;
 
-	if (dso_code(t, (uintptr_t)addr, &out))
+	if (dso_code(t, at, &out))
 		return out;
-	return dso_find((uintptr_t)addr, &d) ? (uintptr_t)addr + dso_delta(&d) : (uintptr_t)addr;
+	return dso_find(at, &d) ? at + dso_delta(&d) : at;
 }
 
 void agent_dso_closed(void)

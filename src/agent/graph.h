@@ -70,6 +70,12 @@ int graph_error(void);
 /* At the first DSO with sites: what keeps the processor or the kernel from it. */
 void graph_start(void);
 
+/*
+ * The true one of a copy of a return address: of a function that is not traced, runs at `below`, and was jumped to by
+ * the innermost one that is hooked there. As it is, where that is not known. (graph_frame.c)
+ */
+uintptr_t graph_caller(struct agent_thread *t, uintptr_t ret, uintptr_t below);
+
 /* The true one of a return address at `slot` of a stack. */
 static inline uintptr_t graph_true(const uintptr_t *slot)
 {

@@ -218,6 +218,15 @@ struct above above_of(struct agent_thread *t, struct graph_piece *piece, uintptr
 	return is_own(t, slot) ? above_own(t, slot) : above_other(t, piece, slot);
 }
 
+uintptr_t graph_caller(struct agent_thread *t, uintptr_t ret, uintptr_t below)
+{
+	struct above up = { 0 };
+
+	if (__builtin_expect(is_label(ret), 0))
+		up = above_own(t, below);
+	return up.f ? *mirror_of(up.slot) : ret;
+}
+
 /* What a function has below one with that state; GRAPH_LONG, as all that is no mere depth: not the short way (entry.S). */
 static uint64_t state_below(uint64_t state)
 {

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include "graph_callers.h"
 
@@ -35,12 +36,21 @@ static int attach(const char *session, const char *library)
 	return tf_attach ? tf_attach(session) : -1;
 }
 
+static __attribute__((noinline)) void *tail_malloc(size_t size)
+{
+	return malloc(size + 1);
+}
+
 int main(int argc, char **argv)
 {
+	void *volatile memory;
+
 	if (argc > 2 && attach(argv[1], argv[2])) {
 		fprintf(stderr, "not attached\n");
 		return 1;
 	}
+	memory = tail_malloc(4000);
+	free(memory);
 	program_ask(say, 1);
 	first_ask(say, 1);
 	second_ask(say, 0);
