@@ -5,10 +5,11 @@
  * F1  Counts are int64_t in the data region, taken down by compare-and-swap,
  *     relaxed: only that each firing is taken once matters. What a count of -1
  *     or below means differs from command to command, as in the kernel.
- * F2  Repeats are counted by CPU, as in the kernel. A thread that is put off its
- *     CPU while it looks at the last call keeps it meanwhile: calls of others
- *     there are recorded, repeats or not. So are those of a handler that comes
- *     in between. The server takes it from the dead (recover.c).
+ * F2  Repeats are counted by CPU, as in the kernel, but a thread may be put off
+ *     its CPU anywhere, for long, or be killed. So the last call and its count
+ *     are one word: a hash of 48 bits, and 16 bits. What the hash stands for is
+ *     stored before the word names it. Another call that has the same place may
+ *     be stored there just then: that is seen, and the count is missed.
  */
 #include "plane/hit.h"
 #include "plane/ring.h"
@@ -33,61 +34,68 @@ static uint64_t now(const struct run *r, struct instance_state *inst)
 	return r->h->time ? r->h->time : clock_now(&plane_header(r->p)->tsc, inst);
 }
 
-static void write_repeats(const struct run *r, struct instance_state *inst, const struct hit_repeat *last)
+/* F2: the upper 48 bits of struct hit_repeat.last. */
+static uint64_t repeat_key(uint64_t ip, uint64_t parent_ip)
 {
-	const uint64_t delta = now(r, inst) - last->time;
+	uint64_t h = (ip * 0x9e3779b97f4a7c15ull ^ parent_ip) * 0xff51afd7ed558ccdull;
+
+	return (h ^ h >> 32) << 16;
+}
+
+static struct repeat_call *repeat_call_of(struct hit_repeat *r, uint64_t key)
+{
+	return &r->calls[(key >> 16) % REPEAT_CALLS];
+}
+
+/* `word`: what struct hit_repeat.last was. Relaxed: behind the acquire in repeats(), and the hash tells whose it is. */
+static void write_repeats(const struct run *r, struct instance_state *inst, struct hit_repeat *at, uint64_t word)
+{
+	const uint64_t from = atomic_load_explicit(&at->time, memory_order_relaxed), to = now(r, inst);
+	const uint64_t delta = to > from ? to - from : 0, key = word & ~(uint64_t)REPEAT_COUNT;
+	struct repeat_call *call = repeat_call_of(at, key);
 	const data_ref buffer = live_buffer(inst);
 	struct repeats_record rec = {
-		.common = *(const struct record_common *)r->h->record, .ip = last->ip, .parent_ip = last->parent_ip,
-		.count = (uint16_t)last->count, .top_delta = (uint16_t)(delta >> 32), .bottom_delta = (uint32_t)delta,
+		.common = *(const struct record_common *)r->h->record,
+		.ip = atomic_load_explicit(&call->ip, memory_order_relaxed),
+		.parent_ip = atomic_load_explicit(&call->parent_ip, memory_order_relaxed),
+		.count = (uint16_t)word, .top_delta = (uint16_t)(delta >> 32), .bottom_delta = (uint32_t)delta,
 	};
 
 	rec.common.type = LAYOUT_REPEATS_ID;
-	if (buffer && records(inst, r->h->cpu))
+	if (repeat_key(rec.ip, rec.parent_ip) != key)
+		hit_miss(r->slot);
+	else if (buffer && records(inst, r->h->cpu))
 		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, &rec, sizeof(rec));
-}
-
-/* F2 */
-static bool repeat_take(struct hit_repeat *last, const struct run *r)
-{
-	const uint32_t own = r->slot->index + 1;
-	uint32_t owner = 0;
-
-	/* Acquire: pairs with the releases in repeat_give() and repeats_finish(). */
-	if (atomic_compare_exchange_strong_explicit(&last->owner, &owner, own, memory_order_acquire,
-						    memory_order_relaxed))
-		return true;
-	return owner == own && !r->level;	/* a hit that siglongjmp() left */
-}
-
-static void repeat_give(struct hit_repeat *last)
-{
-	/* Pairs with the acquire in repeat_take(). */
-	atomic_store_explicit(&last->owner, 0, memory_order_release);
 }
 
 /* Whether the call is the CPU's last one again; else what was counted of that is written first. */
 static bool repeats(const struct run *r, const struct arm *arm, struct instance_state *inst)
 {
+	struct hit_repeat *at = (struct hit_repeat *)plane_data(r->p, arm->state) + r->h->cpu;
 	const struct function_record *f = r->h->record;
-	struct hit_repeat *last = (struct hit_repeat *)plane_data(r->p, arm->state) + r->h->cpu;
-	bool again;
+	struct repeat_call *call;
+	uint64_t key, word;
 
-	if (r->h->size < sizeof(*f) || !arm->state || !repeat_take(last, r))
+	if (r->h->size < sizeof(*f) || !arm->state)
 		return false;
-	again = last->ip == f->ip && last->parent_ip == f->parent_ip && last->count < UINT16_MAX;
-	if (again) {
-		last->time = now(r, inst);
-		last->count++;
-	} else {
-		if (last->count)
-			write_repeats(r, inst, last);
-		last->ip = f->ip;
-		last->parent_ip = f->parent_ip;
-		last->count = 0;
-	}
-	repeat_give(last);
-	return again;
+	key = repeat_key(f->ip, f->parent_ip);
+	call = repeat_call_of(at, key);
+	/* Relaxed: the compare-and-swap looks again, and a time or a count alone orders nothing. */
+	word = atomic_load_explicit(&at->last, memory_order_relaxed);
+	do {
+		if (word >= key && word - key < REPEAT_COUNT) {
+			atomic_store_explicit(&at->time, now(r, inst), memory_order_relaxed);
+			if (atomic_compare_exchange_strong_explicit(&at->last, &word, word + 1, memory_order_relaxed,
+								    memory_order_relaxed))
+				return true;
+		}
+		atomic_store_explicit(&call->ip, f->ip, memory_order_relaxed);
+		atomic_store_explicit(&call->parent_ip, f->parent_ip, memory_order_relaxed);
+		/* F2. Release: that is stored; acquire: pairs with it, of who stored the call that is written now. */
+	} while (!atomic_compare_exchange_weak_explicit(&at->last, &word, key, memory_order_acq_rel, memory_order_relaxed));
+	if (word & REPEAT_COUNT)
+		write_repeats(r, inst, at, word);
+	return false;
 }
 
 static bool out_of_section(const struct run *r, const struct arm *arm)

@@ -647,13 +647,18 @@ struct hit_synth {
 	_Alignas(8) char arena[HIT_ARENA];
 };
 
-/* func-no-repeats: the last call on a CPU in an instance, and how often it came again. */
+/*
+ * func-no-repeats: the last call on a CPU in an instance, and how often it came
+ * again. Lock-free (F2 of plane/hit_function.c).
+ */
+enum { REPEAT_CALLS = 7, REPEAT_COUNT = 0xffff };
+
 struct hit_repeat {
-	_Alignas(64) _Atomic uint32_t owner;	/* 1 + index of the slot whose thread is at it; 0: none */
-	uint32_t	pad;
-	uint64_t	ip, parent_ip;
-	uint64_t	time;		/* of the last one */
-	uint64_t	count;
+	_Alignas(64) _Atomic uint64_t last;	/* a number that stands for the call, and in the lower 16 bits how often */
+	_Atomic uint64_t time;		/* of the last one */
+	struct repeat_call {
+		_Atomic uint64_t ip, parent_ip;
+	} calls[REPEAT_CALLS];		/* who it was, by that number */
 };
 
 /* Working memory of one level of hits, so that nothing large lies on a traced program's stack. */

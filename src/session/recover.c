@@ -5,8 +5,7 @@
  * A killed thread wedges nothing: readers and other writers never wait for
  * it. But it may have claimed a place in a map that nobody uses. The maps are
  * found by way of the plans, which are the server's own; the maps themselves
- * lie in the data region and are checked before they are touched (R2). So is
- * the place where it may have been counting repeats of a function.
+ * lie in the data region and are checked before they are touched (R2).
  */
 #include "plane/map.h"
 #include "plane/program.h"
@@ -20,27 +19,10 @@ static void map_finish(struct session *s, data_ref ref, uint32_t slot)
 		map_recover(m, slot);
 }
 
-/* F2 of hit_function.c: a thread that died while it was at the last call of a CPU. */
-static void repeats_finish(struct session *s, const struct arm *arm, uint32_t slot)
-{
-	struct hit_repeat *r = session_data(s, arm->state, s->header->nr_cpus * sizeof(*r));
-
-	if (!(arm->flags & ARM_NO_REPEATS) || !r || arm->state % _Alignof(struct hit_repeat))
-		return;
-	for (uint32_t i = 0; i < s->header->nr_cpus; i++) {
-		uint32_t owner = slot + 1;
-
-		/* Pairs with the acquire in repeat_take(). */
-		atomic_compare_exchange_strong_explicit(&r[i].owner, &owner, 0, memory_order_release,
-							memory_order_relaxed);
-	}
-}
-
 static void plan_finish(struct session *s, config_ref ref, uint32_t slot)
 {
 	const struct plan *plan = session_config(s, ref, sizeof(*plan));
 	const struct trigger_arm *t;
-	const struct arm *arms;
 	uint64_t size;
 
 	if (!plan)
@@ -49,10 +31,7 @@ static void plan_finish(struct session *s, config_ref ref, uint32_t slot)
 	       (uint64_t)plan->nr_triggers * sizeof(*t);
 	if (!session_config(s, ref, size))
 		return;
-	arms = (const struct arm *)(plan + 1);
-	for (uint32_t i = 0; i < plan->nr_arms; i++)
-		repeats_finish(s, &arms[i], slot);
-	t = (const struct trigger_arm *)(arms + plan->nr_arms);
+	t = (const struct trigger_arm *)((const struct arm *)(plan + 1) + plan->nr_arms);
 	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
 		const struct program *prog = session_config(s, t[i].program, sizeof(*prog));
 
@@ -61,8 +40,8 @@ static void plan_finish(struct session *s, config_ref ref, uint32_t slot)
 	}
 }
 
-/* In all maps, and other places of plans, that a hit may have been in. */
-static void plans_finish(struct session *s, uint32_t index)
+/* In all maps that a hit may have been in. */
+static void maps_finish(struct session *s, uint32_t index)
 {
 	const struct event_entry *e = (const struct event_entry *)(s->config.base + s->header->events);
 
@@ -79,7 +58,7 @@ void slot_finish(struct session *s, uint32_t index)
 {
 	/* Relaxed: the owner is dead, which its pidfd told. */
 	if (atomic_load_explicit(&plane_slot(&s->plane, index)->owner, memory_order_relaxed))
-		plans_finish(s, index);
+		maps_finish(s, index);
 	slot_recycle(s, index);
 }
 
@@ -92,7 +71,7 @@ static bool thread_finish(struct session *s, pid_t pid, uint32_t index)
 
 	if (!owner || task_lives(pid, owner))
 		return false;
-	plans_finish(s, index);
+	maps_finish(s, index);
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
 	/* Pairs with the acquire of the thread that takes it next. */
 	return atomic_compare_exchange_strong_explicit(&slot->owner, &owner, 0, memory_order_release,

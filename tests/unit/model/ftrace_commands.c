@@ -299,32 +299,48 @@ static void what_comes_again_is_counted(void **state)
 	functions_hit(f, group, (struct hit){ .time = 12000, .cpu = 1 }, 0x1000, 43);
 	functions_hit(f, group, (struct hit){ .time = 13000, .cpu = 1 }, 0x1000, 42);
 	functions_hit(f, group, (struct hit){ .time = 14000 }, 0x1000, 42);
-	assert_int_equal(repeats_of(f->top)[0].count, 2);
-	assert_int_equal(repeats_of(f->top)[1].count, 1);
+	assert_int_equal(repeats_of(f->top)[0].last & REPEAT_COUNT, 2);
+	assert_int_equal(repeats_of(f->top)[1].last & REPEAT_COUNT, 1);
 	assert_int_equal(functions_nth(f, f->top, 4, &r, sizeof(r)), sizeof(struct record_common) + 16);
 	assert_int_equal(functions_nth(f, f->top, 5, &r, sizeof(r)), 0);
 }
 
-/* A thread is at it, and was put off the CPU. */
-static void while_another_looks_all_calls_are_recorded(void **state)
+static uint64_t count_of(struct instance *inst, unsigned int cpu)
+{
+	return repeats_of(inst)[cpu].last & REPEAT_COUNT;
+}
+
+/* A place is taken by a call that is not the last one yet, or a program has written into it. */
+static void repeats_of_nobody_are_missed(void **state)
 {
 	struct fixture *f = *state;
 	const uint32_t group = LAYOUT_GROUPS_AT;
-	struct hit_repeat *last;
+
+	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
+	assert_int_equal(option_set(f->top, OPTION_FUNC_NO_REPEATS, true), 0);
+	for (uint64_t i = 1; i <= 3; i++)
+		functions_hit(f, group, (struct hit){ .time = 1000 * i }, 0x1000, 42);
+	assert_int_equal(count_of(f->top, 0), 2);
+	for (unsigned int i = 0; i < REPEAT_CALLS; i++)
+		repeats_of(f->top)[0].calls[i].ip ^= 0x10;
+	functions_hit(f, group, (struct hit){ .time = 4000 }, 0x1010, 42);
+	assert_string_equal(functions_ring(f, f->top, 0), "1 1 ");
+}
+
+static void as_many_as_a_record_has_room_for(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t group = LAYOUT_GROUPS_AT;
 
 	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
 	assert_int_equal(option_set(f->top, OPTION_FUNC_NO_REPEATS, true), 0);
 	functions_hit(f, group, (struct hit){ .time = 1000 }, 0x1000, 42);
-	last = repeats_of(f->top);
-	last->owner = 1 + LAYOUT_MAX_SLOTS;
-	for (uint64_t i = 2; i <= 4; i++)
-		functions_hit(f, group, (struct hit){ .time = 1000 * i }, 0x1000, 42);
-	assert_string_equal(functions_ring(f, f->top, 0), "1 1 1 1 ");
-	last->owner = 0;
-	functions_hit(f, group, (struct hit){ .time = 5000 }, 0x1000, 42);
-	assert_string_equal(functions_ring(f, f->top, 0), "1 1 1 1 ");
-	assert_int_equal(last->count, 1);
-	assert_int_equal(last->owner, 0);
+	repeats_of(f->top)[0].last += UINT16_MAX - 1;
+	functions_hit(f, group, (struct hit){ .time = 2000 }, 0x1000, 42);
+	assert_string_equal(functions_ring(f, f->top, 0), "1 ");
+	functions_hit(f, group, (struct hit){ .time = 3000 }, 0x1000, 42);
+	assert_string_equal(functions_ring(f, f->top, 0), "1 19 1 ");
+	assert_int_equal(count_of(f->top, 0), 0);
 }
 
 static void an_instance_that_counts_repeats_can_go(void **state)
@@ -339,11 +355,11 @@ static void an_instance_that_counts_repeats_can_go(void **state)
 	functions_call(f, 0x1000);
 	functions_call(f, 0x1000);
 	assert_ptr_not_equal(repeats_of(f->top), repeats_of(other));
-	assert_int_equal(repeats_of(f->top)->count, 1);
-	assert_int_equal(repeats_of(other)->count, 1);
+	assert_int_equal(count_of(f->top, 0), 1);
+	assert_int_equal(count_of(other, 0), 1);
 	assert_int_equal(instance_remove(other), 0);
 	functions_call(f, 0x1000);
-	assert_int_equal(repeats_of(f->top)->count, 2);
+	assert_int_equal(count_of(f->top, 0), 2);
 }
 
 /* ---- Tasks ---- */
@@ -438,7 +454,8 @@ int main(void)
 		TEST(an_instance_with_triggers_can_go),
 		TEST(a_stack_lies_behind_each_function),
 		TEST(what_comes_again_is_counted),
-		TEST(while_another_looks_all_calls_are_recorded),
+		TEST(repeats_of_nobody_are_missed),
+		TEST(as_many_as_a_record_has_room_for),
 		TEST(an_instance_that_counts_repeats_can_go),
 		TEST(a_new_task_joins_its_creator_s_sets_where_that_is_asked_for),
 		TEST(what_a_creator_was_in_outlives_it),

@@ -356,30 +356,6 @@ static void slots_of_threads_that_are_gone_come_back(void **state)
 	assert_int_equal(own->owner, getpid());
 }
 
-/* Option func-no-repeats: it was at the last call of a CPU. */
-static void what_a_dead_thread_was_counting_others_may_count(void **state)
-{
-	struct attach_reply r = hello();
-	const size_t size = sizeof(struct plan) + sizeof(struct arm);
-	const config_ref ref = session_config_alloc(session, size);
-	const data_ref table = session_data_alloc(session, 2 * sizeof(struct hit_repeat));
-	struct hit_repeat *repeats = session_data(session, table, 2 * sizeof(*repeats));
-	struct plan *plan = session_config(session, ref, size);
-	pthread_t t;
-
-	*plan = (struct plan){ .event_id = LAYOUT_FUNCTION_ID, .nr_arms = 1, .size = (uint32_t)size };
-	*(struct arm *)(plan + 1) = (struct arm){ .flags = ARM_FUNCTION | ARM_RECORD | ARM_NO_REPEATS, .state = table };
-	session_publish(session, (_Atomic uint64_t *)&plane_event(session_plane(session), LAYOUT_GROUPS_AT)->plan, ref);
-	plane_slot(session_plane(session), r.slots[1])->owner = (uint32_t)getpid();
-	repeats[0].owner = r.slots[0] + 1;
-	repeats[1].owner = r.slots[1] + 1;
-	pthread_create(&t, NULL, take_and_vanish, plane_slot(session_plane(session), r.slots[0]));
-	pthread_join(t, NULL);
-	assert_int_equal(check_until_gone(), 1);
-	assert_int_equal(repeats[0].owner, 0);
-	assert_int_equal(repeats[1].owner, r.slots[1] + 1);
-}
-
 static void a_process_that_asks_for_more_gets_them_back(void **state)
 {
 	struct attach_reply r = hello();
@@ -569,7 +545,6 @@ int main(int argc, char **argv)
 		WIRE_TEST(a_process_that_attaches_again_is_one_process),
 		WIRE_TEST(nonsense_is_answered),
 		WIRE_TEST(slots_of_threads_that_are_gone_come_back),
-		WIRE_TEST(what_a_dead_thread_was_counting_others_may_count),
 		WIRE_TEST(a_process_that_asks_for_more_gets_them_back),
 		WIRE_TEST(what_ran_before_exec_is_forgotten_when_the_new_image_attaches),
 		WIRE_TEST(a_new_process_joins_the_thread_that_made_it),
