@@ -56,15 +56,22 @@ static __attribute__((noinline)) bool arms_want_stack(const struct plan *plan)
 	return false;
 }
 
-static inline bool wants_stack(uint32_t id)
+/* NULL: there is none, or something is wrong with it. */
+static inline const struct plan *plan_glimpse(uint32_t id)
 {
 	/* Relaxed: E1. */
 	config_ref ref = atomic_load_explicit(&plane_event(&agent.plane, id)->plan, memory_order_relaxed);
-	const struct plan *plan;
 
-	if (ref + sizeof(struct plan) + MAX_ARMS * sizeof(struct arm) > agent.plane.config_size)
+	return ref && ref + sizeof(struct plan) + MAX_ARMS * sizeof(struct arm) <= agent.plane.config_size ?
+	       plane_config(&agent.plane, ref) : NULL;
+}
+
+static inline bool wants_stack(uint32_t id)
+{
+	const struct plan *plan = plan_glimpse(id);
+
+	if (!plan)
 		return false;
-	plan = plane_config(&agent.plane, ref);
 	if (__builtin_expect(plan->wants & PLAN_WANTS_STACK, 0))
 		return true;
 	/* The only arm of a plain event that is recorded or counted: most of them. */
@@ -216,6 +223,15 @@ static __attribute__((noinline)) bool emit_any(struct agent_thread *t, uint32_t 
 	return slot_stays(t) && guarded_hit(&agent.plane, slot, &h, &t->resume) & 1;
 }
 
+/* Whether hit_plain() would only say HIT_LONG. */
+static inline bool is_long(uint32_t entry)
+{
+	const struct plan *plan = plan_glimpse(entry);
+
+	return plan && (plan->wants || plan->shape == PLAN_ANY || plan->shape == PLAN_RECORD_IF ||
+			plan->shape == PLAN_COUNT);
+}
+
 /* As emit_plain(). */
 static inline __attribute__((always_inline)) bool plain(struct agent_thread *t, uint32_t entry, void *record,
 							uint32_t size)
@@ -224,7 +240,7 @@ static inline __attribute__((always_inline)) bool plain(struct agent_thread *t, 
 	const int32_t cpu = *t->cpu;
 	enum hit_plain done;
 
-	if (__builtin_expect(cpu < 0 || t->no_rseq || (t->flags & AGENT_HANDLER), 0))
+	if (__builtin_expect(cpu < 0 || t->no_rseq || (t->flags & AGENT_HANDLER), 0) || is_long(entry))
 		return false;
 	fill_common(t, entry, record);
 	level_note(t, slot, frame_here());

@@ -236,6 +236,13 @@ static uint64_t run_record(const struct plane *p, struct slot *slot, unsigned in
 	return instance < 64 ? 1ull << instance : 0;
 }
 
+/* PLAN_RECORD_IF */
+static uint64_t run_record_if(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
+			      const struct hit *h)
+{
+	return filter_match(p, plane_config(p, plan_arms(plan)->filter), h) ? run_record(p, slot, level, plan, h) : 0;
+}
+
 /* PLAN_COUNT */
 static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
 			  const struct hit *h)
@@ -247,7 +254,7 @@ static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int
 
 	if (!only_counts(p, plan))
 		return run_plan(p, slot, level, plan, h);
-	if (is_paused(p, plan->trigger_state))
+	if (is_paused(p, plan->trigger_state) || (t->filter && !filter_match(p, plane_config(p, t->filter), h)))
 		return 0;
 	run_begin(&r, p, slot, level, h);
 	fold(&r, t, inst);
@@ -312,6 +319,8 @@ __attribute__((aligned(64))) uint64_t hit(const struct plane *p, struct slot *sl
 		committed = run_plan(p, slot, level, plan, h);
 	else if (plan->shape == PLAN_RECORD)
 		committed = run_record(p, slot, level, plan, h);
+	else if (plan->shape == PLAN_RECORD_IF)
+		committed = run_record_if(p, slot, level, plan, h);
 	else if (plan->shape == PLAN_COUNT_KEY1)
 		committed = run_count_key1(p, slot, level, plan, h);
 	else if (plan->shape == PLAN_COUNT)

@@ -114,7 +114,16 @@ static inline bool is_paused(const struct plane *p, data_ref trigger)
 static inline void run_begin(struct run *r, const struct plane *p, struct slot *slot, unsigned int level,
 			     const struct hit *h)
 {
-	*r = (struct run){ .p = p, .slot = slot, .level = level, .h = h, .seen = h, .time = h->time };
+	/* Each by itself: a compiler may fill the whole first. */
+	r->p = p;
+	r->slot = slot;
+	r->level = level;
+	r->nest = 0;
+	r->only = 0;
+	r->synth = NULL;
+	r->h = r->seen = h;
+	r->time = h->time;
+	r->refused = SNAPSHOT_NOT_REFUSED;
 }
 
 static inline bool passed_over(const struct run *r, const struct arm *arm)

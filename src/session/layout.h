@@ -214,8 +214,9 @@ enum plan_wants {
 enum plan_shape {
 	PLAN_ANY,
 	PLAN_RECORD,	/* one instance, only recorded */
-	PLAN_COUNT,	/* one instance, one hist without `if`, recorded or not */
-	PLAN_COUNT_KEY1, /* the same, the program being one OP_HIST_KEY1 with 4 or 8 bytes */
+	PLAN_RECORD_IF,	/* the same, with a filter */
+	PLAN_COUNT,	/* one instance, one hist, recorded or not */
+	PLAN_COUNT_KEY1, /* the same without `if`, the program being one OP_HIST_KEY1 with 4 or 8 bytes */
 	PLAN_FUNCTION,	/* of functions: any that asks neither for the task's name nor for a stack or a section */
 };
 

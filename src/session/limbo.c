@@ -31,7 +31,7 @@ static uint32_t shape_of_hist(struct session *s, struct plan *plan, const struct
 	const struct program *prog = session_config(s, t->program, sizeof(*prog) + sizeof(struct op));
 	const struct op *op;
 
-	if (t->kind != TRIGGER_HIST || t->filter || !prog)
+	if (t->kind != TRIGGER_HIST || !prog)
 		return PLAN_ANY;
 	op = prog->ops;
 	plan->arm_flags = arm->flags;
@@ -40,7 +40,7 @@ static uint32_t shape_of_hist(struct session *s, struct plan *plan, const struct
 	plan->map = prog->map;
 	plan->key_off = op->off;
 	plan->key_load = op->len;
-	return op->code == OP_HIST_KEY1 && (op->len == OP_LOAD_U32 || op->len == OP_LOAD_U64 ||
+	return !t->filter && op->code == OP_HIST_KEY1 && (op->len == OP_LOAD_U32 || op->len == OP_LOAD_U64 ||
 					    op->len == OP_LOAD_S32) ? PLAN_COUNT_KEY1 : PLAN_COUNT;
 }
 
@@ -48,12 +48,12 @@ static uint32_t shape_of_arm(struct session *s, struct plan *plan, const struct 
 {
 	const uint32_t plain = ARM_RECORD | ARM_NEED_RECORD | ARM_SOFT_MODE | ARM_FUNCTION;
 
-	if (arm->filter || (arm->flags & ~plain))
+	if (arm->flags & ~plain)
 		return PLAN_ANY;
-	if (!arm->nr_triggers)
-		return (arm->flags & ~(uint32_t)ARM_FUNCTION) == ARM_RECORD ? PLAN_RECORD : PLAN_ANY;
+	if (!arm->nr_triggers && (arm->flags & ~(uint32_t)ARM_FUNCTION) == ARM_RECORD)
+		return arm->filter ? PLAN_RECORD_IF : PLAN_RECORD;
 	/* With one arm its triggers begin behind it. */
-	return arm->nr_triggers == 1 && !arm->first_trigger ?
+	return !arm->filter && arm->nr_triggers == 1 && !arm->first_trigger ?
 	       shape_of_hist(s, plan, arm, (const struct trigger_arm *)(arm + 1)) : PLAN_ANY;
 }
 
