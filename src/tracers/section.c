@@ -93,10 +93,11 @@ void section_add(struct section *s, uint32_t cpu, uint64_t time, const void *rec
 
 bool section_record(const struct section *s, unsigned int i, struct ring_record *out)
 {
-	const struct section_record *r = &s->records[i];
+	const struct section_record *r;
 
 	if (i >= s->nr)
 		return false;
+	r = &s->records[i];
 	*out = (struct ring_record){
 		.record = s->bytes + r->at, .size = r->size, .cpu = r->cpu, .time = r->time,
 	};
