@@ -326,6 +326,15 @@ static void filters_see_its_dynamic_texts(void **state)
 	r.dyn[0] = 'x';
 	fire_rec(&r, 20);
 	assert_string_equal(ring_text(0, 0), "302@10 ");
+	/* And so does the `if` of its only hist, which has a short way. */
+	hist_make(&hs, 8, 1, 0, 0, 0);
+	plan_make(&(struct plan_row){ .event = SYNTH, .flags = ARM_NEED_RECORD, .nr_triggers = 1,
+				      .triggers = { { TRIGGER_HIST, PROGRAM(&hs, 0, { .code = OP_KEY_FIELD, .size = OP_LOAD_U16 }, FIND), ref } } }, 1);
+	fire_rec(&r, 30);
+	assert_int_equal(sum_of_key(&hs, SYNTH, 0), 0);
+	r.dyn[0] = 'd';
+	fire_rec(&r, 40);
+	assert_int_equal(sum_of_key(&hs, SYNTH, 0), 1);
 }
 
 int main(void)
