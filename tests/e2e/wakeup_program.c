@@ -2,7 +2,7 @@
 /*
  * wakeup_program.c - threads that wait for locks and each other's ends, for wakeup_live
  *
- *   mutex, c11, read, write   the first thread lets a thread "sleeper" have the lock, which is kept from running by a
+ *   mutex, c11, read, write, timed  the first thread lets a thread "sleeper" have the lock, which is kept from running by a
  *                             handler of its own that calls late()
  *   forked-apart              a post of a semaphore at an address where another process waits for one of its own
  *   forked-gone N             a thread waits for shared condition variables that are unmapped as soon as it was woken
@@ -40,6 +40,7 @@ static struct both {
 	pthread_cond_t	cond;
 	sem_t		sem;
 	mtx_t		c11;
+	cnd_t		c11_cond;
 	_Atomic int	waiter, in_handler, has_gone, late_ended, done;
 	int		is_ready, turn;
 	long		total;
@@ -170,6 +171,26 @@ static int __attribute__((noinline)) cond_sleep(void)
 	return r | pthread_mutex_unlock(&at->mutex);
 }
 
+static int __attribute__((noinline)) timed_sleep(void)
+{
+	const struct timespec never = { .tv_sec = time(NULL) + 100000 };
+	int r = mtx_lock(&at->c11);
+
+	while (!r && !at->is_ready)
+		r = cnd_timedwait(&at->c11_cond, &at->c11, &never);
+	return r | mtx_unlock(&at->c11);
+}
+
+static int __attribute__((noinline)) timed_let_go(void)
+{
+	int r;
+
+	at->is_ready = 1;
+	r = cnd_signal(&at->c11_cond);
+	STAYS;
+	return r;
+}
+
 static int __attribute__((noinline)) cond_let_go(void)
 {
 	int r;
@@ -185,6 +206,7 @@ static const struct lock_kind kinds[] = {
 	{ "c11", c11_take, c11_take, c11_let_go, 0 },
 	{ "read", write_take, read_take, rwlock_let_go, 0 },
 	{ "write", read_take, write_take, rwlock_let_go, 0 },
+	{ "timed", nothing, timed_sleep, timed_let_go, 0 },
 	{ "steal", mutex_take, mutex_take, mutex_let_go, 0 },
 	{ "forked-mutex", mutex_take, mutex_take, mutex_let_go, 1 },
 	{ "forked-read", write_take, read_take, rwlock_let_go, 1 },
@@ -531,6 +553,7 @@ static void make_locks(int shared)
 	pthread_cond_init(&at->cond, &c);
 	sem_init(&at->sem, shared, 0);
 	mtx_init(&at->c11, mtx_plain);
+	cnd_init(&at->c11_cond);
 }
 
 int main(int argc, char **argv)

@@ -97,9 +97,16 @@ static int sem_real(sem_t *s, clockid_t clock, const struct timespec *until)
 	return clock == CLOCK_DEFAULT ? REAL(sem_timedwait)(s, until) : REAL(sem_clockwait)(s, clock, until);
 }
 
+static const void *sem_by(clockid_t clock)
+{
+	if (clock == CLOCK_NONE)
+		return BY(sem_wait);
+	return clock == CLOCK_DEFAULT ? BY(sem_timedwait) : BY(sem_clockwait);
+}
+
 static int sem_block(sem_t *s, clockid_t clock, const struct timespec *until, const void *site, const void *frame)
 {
-	struct waiting w = { .addr = s, .by = BY(sem_wait), .site = site, .frame = frame, .kind = WAKE_SEM,
+	struct waiting w = { .addr = s, .by = sem_by(clock), .site = site, .frame = frame, .kind = WAKE_SEM,
 			     .error = ECANCELED };
 
 	WAIT(&w, w.error = sem_real(s, clock, until) ? errno : 0);
@@ -125,7 +132,7 @@ SLOW static int sem_acquire(sem_t *s, clockid_t clock, const struct timespec *un
 		r = sem_real(s, clock, until);
 	}
 	if (!r && lock_armed())
-		lock_acquired(s, LOCK_KIND_SEM, BY(sem_wait), site, frame);
+		lock_acquired(s, LOCK_KIND_SEM, sem_by(clock), site, frame);
 	return r;
 }
 
@@ -240,6 +247,8 @@ SLOW static int c11_wait(cnd_t *c, mtx_t *m, const struct timespec *until, const
 	struct waiting w = WAITING(cnd_wait, c, (pthread_mutex_t *)m);
 	volatile int r = thrd_error;
 
+	if (until)
+		w.by = BY(cnd_timedwait);
 	WAIT(&w, w.error = thrd_error_of(r = until ? REAL(cnd_timedwait)(c, m, until) : REAL(cnd_wait)(c, m)));
 	return r;
 }
@@ -287,9 +296,16 @@ static int join_real(pthread_t thread, void **result, clockid_t clock, const str
 	       REAL(pthread_clockjoin_np)(thread, result, clock, until);
 }
 
+static const void *join_by(clockid_t clock)
+{
+	if (clock == CLOCK_NONE)
+		return BY(pthread_join);
+	return clock == CLOCK_DEFAULT ? BY(pthread_timedjoin_np) : BY(pthread_clockjoin_np);
+}
+
 SLOW static int join(pthread_t thread, void **result, clockid_t clock, const struct timespec *until, const void *site)
 {
-	struct waiting w = { .addr = (void *)thread, .by = BY(pthread_join), .site = site, .frame = FRAME_BELOW(site),
+	struct waiting w = { .addr = (void *)thread, .by = join_by(clock), .site = site, .frame = FRAME_BELOW(site),
 			     .kind = WAKE_JOIN, .error = ECANCELED };
 
 	if (!thread_runs((void *)thread))
