@@ -234,6 +234,8 @@ AGENT_API void agent_thread_silence(void);
 
 /* The program has set a system call filter of its own since it began. */
 AGENT_API bool agent_filtered(void);
+/* The thread's scheduling and user may be asked for: what few need, and a sandbox may kill for. */
+AGENT_API bool agent_may_ask(void);
 
 /* A handler begins on the thread's alternate stack: it may be too small for what is slow. */
 AGENT_API void agent_alternate_stack(uintptr_t low, uint64_t size);

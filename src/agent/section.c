@@ -190,7 +190,7 @@ static void report_task(struct section_report *r)
 	} attr = { .size = sizeof(attr) };
 
 	r->policy = r->uid = SECTION_UNKNOWN;
-	if (agent_restricted() || agent_filtered())
+	if (!agent_may_ask())
 		return;
 	r->uid = (uint32_t)agent_syscall(SYS_getuid);
 	if (agent_syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0))

@@ -70,6 +70,7 @@ struct agent {
 	_Atomic bool	sandbox;	/* a filter would not let a first hit make its system calls */
 	_Atomic bool	filtered;	/* the program has entered a filter of its own, or the strict mode */
 	_Atomic bool	all_filtered;	/* a filter, which may hold for all threads; strict mode is of one alone */
+	bool		asks_not;	/* a filter that was there before would kill who asks (agent_may_ask()) */
 	bool		late;		/* the program asked to be attached: it has run before */
 	uint32_t	verbose;
 	char		dir[AGENT_PATH];	/* the session's directory */

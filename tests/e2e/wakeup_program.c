@@ -10,19 +10,25 @@
  *   steal                     the lock goes to another one than the sleeper first
  *   forked-...                the same with a sleeper that is another process
  *   calm, calmed              many calls of functions and nobody who is woken, or not any more
+ *   boxed, boxed-before       as calmed, where who asks for the scheduling of a thread is killed: by a filter of its own, or
+ *                             by one that it began in
  *   storm N, forked-storm N   4 threads, or processes, wake each other by locks, condition variables and semaphores
  *
  * Prints for each "NAME USECS", which late() lasted at least, and who was woken.
  */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <threads.h>
@@ -412,6 +418,21 @@ static void one_wakeup(void)
 	pthread_join(thread, NULL);
 }
 
+static void box(void)
+{
+	static struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_getscheduler, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_getattr, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+		abort();
+}
+
 static void calm(void)
 {
 	volatile long nr = 0;
@@ -566,6 +587,10 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strcmp(what, kinds[i].name))
 			kind = &kinds[i];
+	if (!strncmp(what, "boxed", 5))
+		box();
+	if (!strcmp(what, "boxed-before"))
+		return execl("/proc/self/exe", argv[0], "calmed", NULL);
 	make_locks(!strncmp(what, "forked-", 7) ? PTHREAD_PROCESS_SHARED : PTHREAD_PROCESS_PRIVATE);
 	pthread_key_create(&key, at_end);
 	if (kind)
@@ -574,7 +599,7 @@ int main(int argc, char **argv)
 		joins();
 	else if (!strcmp(what, "thrd_join"))
 		c11_joins();
-	else if (!strcmp(what, "calmed"))
+	else if (!strcmp(what, "calmed") || !strcmp(what, "boxed"))
 		one_wakeup();
 	else if (!strcmp(what, "forked-gone"))
 		forked_gone();
@@ -584,7 +609,7 @@ int main(int argc, char **argv)
 		forked_storm();
 	else if (strcmp(what, "calm") && strcmp(what, "storm"))
 		return 2;
-	if (!strncmp(what, "calm", 4))
+	if (!strncmp(what, "calm", 4) || !strcmp(what, "boxed"))
 		calm();
 	else if (!strcmp(what, "storm"))
 		storm();

@@ -360,7 +360,7 @@ static bool mark_get_any(const void *addr, bool between, struct section_mark *ou
 /* Asked only while wakeup_rt watches, behind a call that waited. */
 static bool is_realtime(void)
 {
-	long policy = agent_restricted() ? -1 : agent_syscall(SYS_sched_getscheduler, 0);
+	long policy = agent_may_ask() ? agent_syscall(SYS_sched_getscheduler, 0) : -1;
 
 	if (policy >= 0)
 		policy &= ~(long)SCHED_RESET_ON_FORK;
