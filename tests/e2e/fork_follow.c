@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,6 +156,24 @@ static int unfollowed(void *arg)
 	return (int)(getsid(0) * 0);
 }
 
+static int returns(void *arg)
+{
+	return (int)(intptr_t)arg;
+}
+
+/* A control block of its own, in front of which there is nothing. */
+static void bare_clone(char *top)
+{
+	const size_t page = 4096;
+	char *block = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+
+	mprotect(block, page, PROT_NONE);
+	pid = clone(returns, top, CLONE_SETTLS | SIGCHLD, (void *)6, NULL, block + page);
+	printf("bare clone: %x\n", (unsigned int)status_of(pid));
+	munmap(block, 2 * page);
+}
+
 static void clones(void)
 {
 	static char stack[65536];
@@ -167,6 +186,7 @@ static void clones(void)
 	value = 0;
 	pid = clone(cloned, top, SIGCHLD, (void *)&value);
 	printf("clone: %x %d\n", (unsigned int)status_of(pid), value);
+	bare_clone(top);
 	pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 	if (!pid) {
 		here();

@@ -148,7 +148,8 @@ int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid
 	struct cloned c = { .fn = fn, .arg = arg, .shares = flags & CLONE_VM };
 	/* The number that it has in a name space of its own says nothing. */
 	bool waits = shares && (flags & (CLONE_VFORK | CLONE_NEWPID)) == CLONE_VFORK;
-	bool follows = fn && (!c.shares || waits) && agent_family(&c.family);
+	/* In a control block of the program's own there is nothing of ours. */
+	bool follows = fn && !(flags & CLONE_SETTLS) && (!c.shares || waits) && agent_family(&c.family);
 	int r;
 
 	call_enter(SYSCALL_clone, (uint64_t[]){ (uint32_t)flags, clone_stack(stack), (uintptr_t)ptid,
