@@ -84,4 +84,7 @@ static inline uintptr_t graph_true(const uintptr_t *slot)
 	return *(const uintptr_t *)((uintptr_t)slot ^ GRAPH_MIRROR);
 }
 
+/* The same of a word that need not be a return address: copies of them lie where there is no mirror. (graph_frame.c) */
+uintptr_t graph_looked_up(const uintptr_t *word);
+
 #endif

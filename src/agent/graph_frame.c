@@ -227,6 +227,13 @@ uintptr_t graph_caller(struct agent_thread *t, uintptr_t ret, uintptr_t below)
 	return up.f ? *mirror_of(up.slot) : ret;
 }
 
+uintptr_t graph_looked_up(const uintptr_t *word)
+{
+	bool refused;
+
+	return is_label(*word) && !piece_find((uintptr_t)word & -(uintptr_t)PIECE, &refused) ? *word : graph_true(word);
+}
+
 /* What a function has below one with that state; GRAPH_LONG, as all that is no mere depth: not the short way (entry.S). */
 static uint64_t state_below(uint64_t state)
 {

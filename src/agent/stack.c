@@ -93,7 +93,7 @@ uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, ui
 		/* The first may be a copy (hooks.h). */
 		uintptr_t ret = nr ? word[1] : graph_caller(t, word[1], fp);
 
-		if (!dso_code(t, (ret == word[1] ? graph_true(&word[1]) : ret) - 1, &out[nr]))
+		if (!dso_code(t, (ret == word[1] ? graph_looked_up(&word[1]) : ret) - 1, &out[nr]))
 			break;
 		out[nr++]++;
 		if (word[0] <= fp)

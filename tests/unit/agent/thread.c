@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "agent/graph.h"
 #include "agent/state.h"
 #include "session/attach.h"
 #include "session/session.h"
@@ -216,6 +217,8 @@ static void bad_frames_end_the_walk(void **state)
 	page[2] = 0;
 	page[3] = (uintptr_t)page;			/* data is no code */
 	assert_int_equal(stack_walk(t, page, stack, AGENT_STACK), 1);
+	page[3] = (uintptr_t)graph_returned;		/* copied from a stack to where no function is hooked */
+	assert_int_equal(stack_walk(t, page, stack, AGENT_STACK), 2);
 	munmap(page, 4096);
 }
 
