@@ -105,7 +105,8 @@ void sites_jumping(const void *file, size_t size, struct site *sites, size_t nr)
 		return;
 	do {
 		image_targets(&im, is_asking, &j, &t);
-		j.more |= t.more;
+		/* Where functions begin is not known: any may. */
+		j.more |= t.more || (t.nr_got && !im.nr_starts);
 	} while (t.nr_got && !j.more && jumps_of(&im, &t, &j));
 	for (size_t i = 0; i < nr; i++)
 		sites[i].jumps = j.more || (j.nr && image_start(&im, sites[i].at) &&

@@ -66,6 +66,20 @@ static void found(void **state)
 			fail_msg("%s", stay[i]);
 }
 
+/* Nobody knows which function a jump is in. */
+static void without_starts(void **state)
+{
+	const Elf64_Ehdr *h = (const Elf64_Ehdr *)file;
+	Elf64_Phdr *p = (Elf64_Phdr *)(file + h->e_phoff);
+
+	for (unsigned int i = 0; i < h->e_phnum; i++)
+		if (p[i].p_type == PT_GNU_EH_FRAME)
+			p[i].p_type = PT_NULL;
+	sites_jumping(file, size, sites, nr);
+	for (size_t i = 0; i < nr; i++)
+		assert_true(sites[i].jumps);
+}
+
 /* What is wrong in a file is not believed. */
 static void damaged(void **state)
 {
@@ -89,6 +103,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(found, load, unload),
+		cmocka_unit_test_setup_teardown(without_starts, load, unload),
 		cmocka_unit_test_setup_teardown(damaged, load, unload),
 	};
 
