@@ -338,7 +338,7 @@ RWLOCK(wr, LOCK_KIND_WRITE, LOCK_WRITE)
 SLOW static int rwlock_unlock(pthread_rwlock_t *l, const void *site)
 {
 	lock_released(l, l->__data.__cur_writer ? LOCK_KIND_WRITE : LOCK_KIND_READ, BY(pthread_rwlock_unlock), site,
-		 FRAME_BELOW(site));
+		      FRAME_BELOW(site));
 	return REAL(pthread_rwlock_unlock)(l);
 }
 

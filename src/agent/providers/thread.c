@@ -172,7 +172,7 @@ static void thread_begin(struct start *s, struct start *copy, struct running *r)
 		agent_thread();
 }
 
-/* Cancellation and pthread_exit() go through libc's list of handlers: see WAIT() in lock.c. */
+/* Cancellation and pthread_exit() go through libc's list of handlers: see WAIT() in wait.c. */
 static void *thread_start(void *arg)
 {
 	struct running r = { 0 };
