@@ -11,21 +11,16 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
-
-#ifdef __clang__
-#define NO __attribute__((noinline))
-#else
-#define NO __attribute__((noinline, noclone))
-#endif
+#include "../apart.h"
 #define TEN(f, p) f(p##0) f(p##1) f(p##2) f(p##3) f(p##4) f(p##5) f(p##6) f(p##7) f(p##8) f(p##9)
 #define CALL(name) + name(n)
 
 #ifdef LIBRARY
-#define DEFINE(name) NO static long part_##name(long n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
+#define DEFINE(name) APART static long part_##name(long n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
 TEN(DEFINE, 1)
 TEN(DEFINE, 2)
 #define PART(name) + part_##name(n)
-NO long part(long n)
+APART long part(long n)
 {
 	return 0 TEN(PART, 1) TEN(PART, 2);
 }
@@ -35,7 +30,7 @@ enum { THREADS = 4 };
 static atomic_int stop;
 static atomic_long wrong, rounds, loads;
 
-#define DEFINE(name) NO long name(long n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
+#define DEFINE(name) APART long name(long n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
 TEN(DEFINE, a_1)
 TEN(DEFINE, a_2)
 TEN(DEFINE, a_3)
@@ -43,7 +38,7 @@ TEN(DEFINE, b_1)
 TEN(DEFINE, b_2)
 
 /* Deep enough that switches come while many frames are open. */
-NO long deep(long n, double d)
+APART long deep(long n, double d)
 {
 	long r;
 
@@ -54,7 +49,7 @@ NO long deep(long n, double d)
 	return r;
 }
 
-NO long jump(long n, jmp_buf env)
+APART long jump(long n, jmp_buf env)
 {
 	long r;
 

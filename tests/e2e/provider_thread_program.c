@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <threads.h>
 #include <unistd.h>
+#include "await_sleep.h"
 
 static int n;
 
@@ -148,24 +149,6 @@ static void names(void)
 
 static sem_t ping, pong;
 static _Atomic pid_t sleeper;
-
-/* Until it sleeps, so that each wait has to wait. */
-static void await_sleep(pid_t tid)
-{
-	char path[64], line[256], *state;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
-	for (;;) {
-		FILE *f = fopen(path, "r");
-
-		state = f && fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-		if (f)
-			fclose(f);
-		if (state && state[2] == 'S')
-			return;
-		sched_yield();
-	}
-}
 
 static void *ponger(void *arg)
 {

@@ -34,6 +34,7 @@
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
+#include "await_sleep.h"
 
 /* A call before it is no jump. */
 #define STAYS __asm__ volatile("" ::: "memory")
@@ -91,81 +92,29 @@ static const struct lock_kind {
 	int		forks;			/* the sleeper is another process */
 } *kind;
 
-static int __attribute__((noinline)) mutex_take(void)
-{
-	int r = pthread_mutex_lock(&at->mutex);
-
-	STAYS;
-	return r;
+/* A function of this program that makes the call, and is told as its caller. */
+#define CALL(name, call)						\
+static int __attribute__((noinline)) name(void)				\
+{									\
+	int r = call;							\
+									\
+	STAYS;								\
+	return r;							\
 }
 
-static int __attribute__((noinline)) mutex_let_go(void)
-{
-	int r = pthread_mutex_unlock(&at->mutex);
-
-	STAYS;
-	return r;
-}
-
-static int __attribute__((noinline)) c11_take(void)
-{
-	int r = mtx_lock(&at->c11);
-
-	STAYS;
-	return r;
-}
-
-static int __attribute__((noinline)) c11_let_go(void)
-{
-	int r = mtx_unlock(&at->c11);
-
-	STAYS;
-	return r;
-}
-
-static int __attribute__((noinline)) read_take(void)
-{
-	int r = pthread_rwlock_rdlock(&at->rwlock);
-
-	STAYS;
-	return r;
-}
-
-static int __attribute__((noinline)) write_take(void)
-{
-	int r = pthread_rwlock_wrlock(&at->rwlock);
-
-	STAYS;
-	return r;
-}
-
-static int __attribute__((noinline)) rwlock_let_go(void)
-{
-	int r = pthread_rwlock_unlock(&at->rwlock);
-
-	STAYS;
-	return r;
-}
+CALL(mutex_take, pthread_mutex_lock(&at->mutex))
+CALL(mutex_let_go, pthread_mutex_unlock(&at->mutex))
+CALL(c11_take, mtx_lock(&at->c11))
+CALL(c11_let_go, mtx_unlock(&at->c11))
+CALL(read_take, pthread_rwlock_rdlock(&at->rwlock))
+CALL(write_take, pthread_rwlock_wrlock(&at->rwlock))
+CALL(rwlock_let_go, pthread_rwlock_unlock(&at->rwlock))
+CALL(sem_sleep, sem_wait(&at->sem))
+CALL(sem_let_go, sem_post(&at->sem))
 
 static int nothing(void)
 {
 	return 0;
-}
-
-static int __attribute__((noinline)) sem_sleep(void)
-{
-	int r = sem_wait(&at->sem);
-
-	STAYS;
-	return r;
-}
-
-static int __attribute__((noinline)) sem_let_go(void)
-{
-	int r = sem_post(&at->sem);
-
-	STAYS;
-	return r;
 }
 
 static int __attribute__((noinline)) cond_sleep(void)
@@ -241,24 +190,6 @@ static void *__attribute__((noinline)) sleeper(void *arg)
 	at->done = 1;
 	pause();
 	return NULL;
-}
-
-/* Until the thread sleeps. */
-static void await_sleep(int tid)
-{
-	char path[64], line[256], *state;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	for (;;) {
-		FILE *f = fopen(path, "r");
-
-		state = f && fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-		if (f)
-			fclose(f);
-		if (state && state[2] == 'S')
-			return;
-		usleep(1000);
-	}
 }
 
 static int sleeper_start(pthread_t *thread)

@@ -9,13 +9,14 @@
 #include <link.h>
 #include <stddef.h>
 #include <string.h>
+#include "../../apart.h"
 #include "graph_callers.h"
 
 #define JOIN(a, b)	a##b
 #define NAME(a, b)	JOIN(a, b)
 #define TEXT(a)		#a
 #define STRING(a)	TEXT(a)
-#define TAIL		static __attribute__((noinline, noclone))
+#define TAIL		static APART
 #define STAYS()		__asm__ volatile("" ::: "memory")	/* the caller has something to do still: it does not jump */
 
 typedef const char *which_function(void);

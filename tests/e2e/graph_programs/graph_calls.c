@@ -11,12 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#ifdef __clang__
-#define NO __attribute__((noinline))
-#else
-#define NO __attribute__((noinline, noclone))
-#endif
+#include "../../apart.h"
 
 struct mixed { long a; double b; };
 struct two { double a, b; };
@@ -25,57 +20,57 @@ struct large { long a[9]; double b; };
 
 static volatile long zero;
 
-NO static long six(long a, long b, long c, long d, long e, long f)
+APART static long six(long a, long b, long c, long d, long e, long f)
 {
 	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f;
 }
 
-NO static long ten(char a, short b, int c, long d, unsigned char e, unsigned short f, unsigned g, long h, char i, long j)
+APART static long ten(char a, short b, int c, long d, unsigned char e, unsigned short f, unsigned g, long h, char i, long j)
 {
 	return six(a, b, c, d, e, f) * 7 + g * 11 + h * 13 + i * 17 + j;
 }
 
-NO static double eight(double a, float b, double c, float d, double e, float f, double g, float h, double on_stack)
+APART static double eight(double a, float b, double c, float d, double e, float f, double g, float h, double on_stack)
 {
 	return a + b * 2 + c * 3 + d * 4 + e * 5 + f * 6 + g * 7 + h * 8 + on_stack * 9;
 }
 
-NO static long double x87(long double a, long double b)
+APART static long double x87(long double a, long double b)
 {
 	return a * b + 1;
 }
 
-NO static long double complex x87_pair(long double complex a)
+APART static long double complex x87_pair(long double complex a)
 {
 	return a * a;
 }
 
-NO static double complex sse_pair(double complex a, float complex b)
+APART static double complex sse_pair(double complex a, float complex b)
 {
 	return a * 2 + b;
 }
 
-NO static __int128 wide(__int128 a, __int128 b)
+APART static __int128 wide(__int128 a, __int128 b)
 {
 	return a * 3 + b;
 }
 
-NO static struct mixed mixed(struct mixed m)
+APART static struct mixed mixed(struct mixed m)
 {
 	return (struct mixed){ m.a + 1, m.b * 2 };
 }
 
-NO static struct two two(struct two t)
+APART static struct two two(struct two t)
 {
 	return (struct two){ t.b, t.a };
 }
 
-NO static struct bytes bytes(struct bytes b)
+APART static struct bytes bytes(struct bytes b)
 {
 	return (struct bytes){ { b.a[2], b.a[0], b.a[1] } };
 }
 
-NO static struct large large(struct large l, int n)
+APART static struct large large(struct large l, int n)
 {
 	l.a[n] += n;
 	l.b /= 2;
@@ -83,7 +78,7 @@ NO static struct large large(struct large l, int n)
 }
 
 /* al says how many vector registers there are. */
-NO static double variadic(const char *kinds, ...)
+APART static double variadic(const char *kinds, ...)
 {
 	double sum = 0;
 	va_list ap;
@@ -97,7 +92,7 @@ NO static double variadic(const char *kinds, ...)
 }
 
 /* Leaves keep what they need below the stack pointer. */
-NO static long red_zone(long a)
+APART static long red_zone(long a)
 {
 	volatile long t[14];
 
@@ -107,10 +102,10 @@ NO static long red_zone(long a)
 }
 
 /* The static chain comes in r10. */
-NO static long nested(long a)
+APART static long nested(long a)
 {
 #if defined(__GNUC__) && !defined(__clang__)
-	NO long inner(long b)
+	APART long inner(long b)
 	{
 		return b ? inner(b - 1) + a : a;
 	}
@@ -122,14 +117,14 @@ NO static long nested(long a)
 }
 
 /* Stacks that are aligned anew, with and without alloca (there r10 is the argument pointer). */
-NO static long aligned(long a, long b, long c, long d, long e, long f, long on_stack)
+APART static long aligned(long a, long b, long c, long d, long e, long f, long on_stack)
 {
 	_Alignas(64) volatile long v[8] = { a, b, c, d, e, f, on_stack };
 
 	return ((uintptr_t)v & 63) ? -1 : v[0] + v[5] * 2 + v[6] * 3;
 }
 
-NO static long aligned_alloca(int n, long b, long c, long d, long e, long f, long on_stack)
+APART static long aligned_alloca(int n, long b, long c, long d, long e, long f, long on_stack)
 {
 	_Alignas(64) volatile long v[8] = { n, b, c, d, e, f, on_stack };
 	volatile char *p = __builtin_alloca((size_t)n);
@@ -138,12 +133,12 @@ NO static long aligned_alloca(int n, long b, long c, long d, long e, long f, lon
 	return ((uintptr_t)v & 63) ? -1 : p[n - 1] + v[6] + six(v[0], v[1], v[2], v[3], v[4], v[5]);
 }
 
-__attribute__((target("avx"))) NO static __m256d vector(__m256d a, __m256d b, double c)
+__attribute__((target("avx"))) APART static __m256d vector(__m256d a, __m256d b, double c)
 {
 	return _mm256_add_pd(_mm256_mul_pd(a, b), _mm256_set1_pd(c));
 }
 
-__attribute__((target("avx"))) NO static double vectors(int n)
+__attribute__((target("avx"))) APART static double vectors(int n)
 {
 	__m256d v = _mm256_set_pd(1, 2, 3, 4);
 	double d[4], sum = 0;
@@ -156,12 +151,12 @@ __attribute__((target("avx"))) NO static double vectors(int n)
 	return sum;
 }
 
-__attribute__((target("avx512f"))) NO static __m512d vector_512(__m512d a, __m512d b)
+__attribute__((target("avx512f"))) APART static __m512d vector_512(__m512d a, __m512d b)
 {
 	return _mm512_add_pd(a, b);
 }
 
-__attribute__((target("avx512f"))) NO static double vectors_512(int n)
+__attribute__((target("avx512f"))) APART static double vectors_512(int n)
 {
 	__m512d v = _mm512_set1_pd(1);
 
@@ -171,12 +166,12 @@ __attribute__((target("avx512f"))) NO static double vectors_512(int n)
 }
 
 /* Other registers are kept by the function that is called: rdi, rsi, xmm6 to xmm15. */
-__attribute__((ms_abi)) NO static double windows(long a, double b, long c, double d, long e)
+__attribute__((ms_abi)) APART static double windows(long a, double b, long c, double d, long e)
 {
 	return (double)a + b * 2 + (double)c * 3 + d * 4 + (double)e * 5 + (double)zero;
 }
 
-__attribute__((ms_abi)) NO static double windows_twice(long a, double b)
+__attribute__((ms_abi)) APART static double windows_twice(long a, double b)
 {
 	return windows(a, b, a + 1, b + 1, a + 2) + windows(a + 3, b + 3, a, b, a) * b;
 }
@@ -191,12 +186,12 @@ __attribute__((ms_abi)) NO static double windows_twice(long a, double b)
 #define KEEPS_ALL __attribute__((no_caller_saved_registers, target("general-regs-only")))
 #endif
 
-NO KEEPS_ALL static void keeps_all(const long *p, volatile long *to)
+APART KEEPS_ALL static void keeps_all(const long *p, volatile long *to)
 {
 	*to += *p * 3;
 }
 
-NO static long relies(const long *p)
+APART static long relies(const long *p)
 {
 	volatile long to = 0;
 	long a = p[0], b = p[1], c = p[2], d = p[3], e = p[4], f = p[5], g = p[6], h = p[7], i = p[8], j = p[9], k = p[10];
@@ -206,13 +201,13 @@ NO static long relies(const long *p)
 	return to + a + b * 2 + c * 3 + d * 4 + e * 5 + f * 6 + g * 7 + h * 8 + i * 9 + j * 10 + k * 11;
 }
 
-NO static long leaf(long a)
+APART static long leaf(long a)
 {
 	__asm__ volatile("" ::: "memory");
 	return a * 3 + zero;
 }
 
-NO static long many_live(const long *p)
+APART static long many_live(const long *p)
 {
 	long a = p[0], b = p[1], c = p[2], d = p[3], e = p[4], f = p[5], g = p[6], h = p[7], i = p[8], j = p[9], k = p[10];
 	double x = (double)p[11], y = (double)p[12];
@@ -225,25 +220,25 @@ NO static long many_live(const long *p)
 
 /* Tail calls: jumps from the end of one function to the start of another. */
 static long tail_odd(long n, long sum);
-NO static long tail_even(long n, long sum)
+APART static long tail_even(long n, long sum)
 {
 	return n ? tail_odd(n - 1, sum + n) : sum;
 }
 
-NO static long tail_odd(long n, long sum)
+APART static long tail_odd(long n, long sum)
 {
 	return n ? tail_even(n - 1, sum * 3 % 1000003) : sum;
 }
 
 static long (*volatile indirect)(long, long) = tail_even;
 
-NO static long tail_indirect(long n)
+APART static long tail_indirect(long n)
 {
 	return indirect(n, 5);
 }
 
 /* What belongs to the thread: rounding, the x87's precision. */
-NO static int modes(int n)
+APART static int modes(int n)
 {
 	unsigned short control;
 
@@ -252,7 +247,7 @@ NO static int modes(int n)
 }
 
 /* What the x87 holds across a call is in memory; what a tracer leaves on its stack would be found. */
-NO static double registers(double a)
+APART static double registers(double a)
 {
 	long double l = a * 1.5L;
 

@@ -14,25 +14,24 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#define NO __attribute__((noinline))
+#include "../../apart.h"
 
 static long sum;
 
-NO static void count(long n)
+APART static void count(long n)
 {
 	sum = (sum * 31 + n) % 1000003;
 }
 
 struct guard {
 	int n;
-	NO explicit guard(int n) : n(n) { count(n); }
-	NO ~guard() { count(n + 1000); }
+	APART explicit guard(int n) : n(n) { count(n); }
+	APART ~guard() { count(n + 1000); }
 };
 
 /* A destructor that throws and catches while another exception is under way. */
 struct busy {
-	NO ~busy()
+	APART ~busy()
 	{
 		try {
 			throw std::string("inside");
@@ -42,7 +41,7 @@ struct busy {
 	}
 };
 
-NO static long dive(int depth)
+APART static long dive(int depth)
 {
 	guard g(depth);
 
@@ -84,7 +83,7 @@ static void run_throw()
 }
 
 /* Through frames of C: qsort's comparison throws. */
-NO static int compare(const void *a, const void *b)
+APART static int compare(const void *a, const void *b)
 {
 	if (*static_cast<const int *>(a) == 13)
 		throw 13;
@@ -111,14 +110,14 @@ struct base {
 struct derived : base {
 	guard g{ 7 };
 	std::vector<guard> all;
-	NO explicit derived(int n)
+	APART explicit derived(int n)
 	{
 		for (int i = 0; i < n; i++)
 			all.emplace_back(i);
 		if (n > 3)
 			throw n;
 	}
-	NO long value(int n) override { return n * 3L + static_cast<long>(all.size()); }
+	APART long value(int n) override { return n * 3L + static_cast<long>(all.size()); }
 };
 
 static void run_objects()
@@ -160,7 +159,7 @@ static void run_threads()
 }
 
 /* pthread_exit unwinds: destructors run, catch (...) sees it and passes it on. */
-NO static void leave(int depth)
+APART static void leave(int depth)
 {
 	guard g(depth);
 
@@ -202,7 +201,7 @@ static void run_terminate()
 /* For as long as there is input, in threads, while others switch tracers (function_storm): each time the same. */
 static thread_local long mine;
 
-NO static long quiet(int depth)
+APART static long quiet(int depth)
 {
 	struct counter {
 		~counter() { mine++; }

@@ -15,12 +15,7 @@
 #include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
-
-#ifdef __clang__
-#define NO __attribute__((noinline))
-#else
-#define NO __attribute__((noinline, noclone))
-#endif
+#include "../../apart.h"
 
 static jmp_buf env;
 static sigjmp_buf sig_env;
@@ -29,14 +24,14 @@ static char alternate[256 * 1024];
 
 /* ---- longjmp ---- */
 
-NO static long dive(int depth, int value)
+APART static long dive(int depth, int value)
 {
 	if (!depth)
 		longjmp(env, value);
 	return dive(depth - 1, value) + depth;
 }
 
-NO static long work(int n)
+APART static long work(int n)
 {
 	return n < 2 ? n : work(n - 1) + work(n - 2);
 }
@@ -53,7 +48,7 @@ static void run_longjmp(void)
 }
 
 /* A jump into the middle: some traced frames go, some stay. */
-NO static long outer(int n)
+APART static long outer(int n)
 {
 	jmp_buf mine, old;
 	volatile long v = n;
@@ -76,7 +71,7 @@ static void run_middle(void)
 
 /* ---- Signals ---- */
 
-NO static void handler(int sig)
+APART static void handler(int sig)
 {
 	sum += work(5) + sig;
 	siglongjmp(sig_env, 1);
@@ -91,7 +86,7 @@ static void on_alternate(int sig, void (*f)(int))
 	sigaction(sig, &act, NULL);
 }
 
-NO static long raise_at(int depth)
+APART static long raise_at(int depth)
 {
 	if (!depth)
 		raise(SIGUSR1);
@@ -108,7 +103,7 @@ static void run_alternate(void)
 }
 
 /* A stack that is full: handled on the other one. */
-NO static long endless(long n)
+APART static long endless(long n)
 {
 	volatile char room[200];
 
@@ -131,7 +126,7 @@ static void run_overflow(void)
 static volatile sig_atomic_t ticks;
 
 /* work(3) is 2 */
-NO static void tick(int sig)
+APART static void tick(int sig)
 {
 	ticks += work(3) == 2 && sig;
 }
@@ -164,13 +159,13 @@ static ucontext_t main_context, contexts[COROUTINES];
 static long given;
 static int nr_done;
 
-NO static void yield(int me, long value)
+APART static void yield(int me, long value)
 {
 	given = value;
 	swapcontext(&contexts[me], &main_context);
 }
 
-NO static void walk(int me, int depth)
+APART static void walk(int me, int depth)
 {
 	yield(me, me * 100 + depth);
 	if (depth)
@@ -178,7 +173,7 @@ NO static void walk(int me, int depth)
 	yield(me, work(4) + depth);
 }
 
-NO static void body(int me)
+APART static void body(int me)
 {
 	walk(me, 5 + me);
 	nr_done++;
@@ -248,7 +243,7 @@ static void run_migrate(void)
 
 /* ---- Depth ---- */
 
-NO static long deep(long n)
+APART static long deep(long n)
 {
 	volatile long here = n;
 

@@ -17,35 +17,30 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#ifdef __clang__
-#define NO __attribute__((noinline))
-#else
-#define NO __attribute__((noinline, noclone))
-#endif
+#include "../../apart.h"
 
 static atomic_long sum;
 static pthread_key_t key;
 static char *self;
 
-NO static long work(int n)
+APART static long work(int n)
 {
 	return n < 2 ? n : work(n - 1) + work(n - 2);
 }
 
-NO static void cleanup(void *arg)
+APART static void cleanup(void *arg)
 {
 	sum += (long)arg + work(4);
 }
 
-NO static void destructor(void *arg)
+APART static void destructor(void *arg)
 {
 	sum += (long)arg;
 }
 
 /* ---- Ends ---- */
 
-NO static long exit_at(int depth)
+APART static long exit_at(int depth)
 {
 	long r = 0;
 
@@ -63,7 +58,7 @@ static void *exits(void *arg)
 	return (void *)exit_at((int)(long)arg);
 }
 
-NO static long pause_at(int depth, int *in)
+APART static long pause_at(int depth, int *in)
 {
 	long r = 0;
 
@@ -88,7 +83,7 @@ static void *cancelled(void *arg)
 
 static atomic_int spinning;
 
-NO static long spin_at(int depth)
+APART static long spin_at(int depth)
 {
 	long r = 0;
 
@@ -190,7 +185,7 @@ static void run_many(void)
 /* ---- Children ---- */
 
 /* Parent and child both return through all that was open. */
-NO static long fork_at(int depth, pid_t *child)
+APART static long fork_at(int depth, pid_t *child)
 {
 	if (!depth) {
 		*child = fork();
@@ -217,13 +212,13 @@ static void run_fork(void)
 	printf("fork %ld\n", total);
 }
 
-NO static void run_self(const char *what)
+APART static void run_self(const char *what)
 {
 	execl(self, self, what, (char *)NULL);
 }
 
 /* The child has the parent's memory and its stack, and goes deeper on it. */
-NO static int vfork_at(int depth, int how)
+APART static int vfork_at(int depth, int how)
 {
 	volatile pid_t child;
 	int status;
@@ -268,7 +263,7 @@ static void run_spawn(void)
 	printf("spawn %d\n", total);
 }
 
-NO static int clone_child(void *arg)
+APART static int clone_child(void *arg)
 {
 	sum += work(8);
 	return (int)(long)arg + (int)work(5);
@@ -290,20 +285,20 @@ static void run_clone(void)
 
 /* ---- The last thread ends by SYS_exit: then the process has ended, with the first one's status ---- */
 
-NO static void *ends_last(void *arg)
+APART static void *ends_last(void *arg)
 {
 	usleep(20000 + (useconds_t)work(5));
 	syscall(SYS_exit, work(7));
 	return arg;
 }
 
-NO static void ends_in_sandbox(void)
+APART static void ends_in_sandbox(void)
 {
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
 	syscall(SYS_exit, work(6));
 }
 
-NO static void ends_first(void)
+APART static void ends_first(void)
 {
 	pthread_t t;
 
@@ -332,12 +327,12 @@ static void run_last(void)
 
 /* ---- Handlers on alternate stacks that are hardly large enough for them ---- */
 
-NO static void small_handler(int sig)
+APART static void small_handler(int sig)
 {
 	sum += work(3) + sig;
 }
 
-NO static void on_small_stack(size_t size)
+APART static void on_small_stack(size_t size)
 {
 	char *stack = malloc(size);
 	const stack_t st = { .ss_sp = stack, .ss_size = size };

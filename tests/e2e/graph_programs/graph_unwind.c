@@ -13,12 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <unwind.h>
-
-#ifdef __clang__
-#define NO __attribute__((noinline))
-#else
-#define NO __attribute__((noinline, noclone))
-#endif
+#include "../../apart.h"
 
 static int mode;
 #ifdef NONGNU	/* libunwind.so.8, which has no header here */
@@ -77,7 +72,7 @@ static void handler(int sig)
 	look();
 }
 
-NO long walk_leaf(long n)
+APART long walk_leaf(long n)
 {
 	if (n == 3)
 		raise(SIGUSR1);
@@ -87,7 +82,7 @@ NO long walk_leaf(long n)
 	return n;
 }
 
-NO long walk_down(long n)
+APART long walk_down(long n)
 {
 	long r = n ? walk_down(n - 1) : walk_leaf(n);
 
@@ -95,7 +90,7 @@ NO long walk_down(long n)
 	return r + 1;
 }
 
-NO long walk_aligned(long n)
+APART long walk_aligned(long n)
 {
 	_Alignas(64) volatile char room[64];
 
@@ -103,7 +98,7 @@ NO long walk_aligned(long n)
 	return walk_down(n) + room[0];
 }
 
-NO long walk_one(long n)
+APART long walk_one(long n)
 {
 	long r = walk_aligned(n) + walk_leaf(n + 1);
 

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,13 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "graph_fixture.h"
+#include "sum.h"
 
-#define APART __attribute__((noinline, noclone))
 #define UNSEEN __attribute__((patchable_function_entry(0, 0), no_instrument_function))
-#ifdef __clang__
-#undef APART
-#define APART __attribute__((noinline))
-#endif
 
 /* Keeps a call from becoming a jump. */
 #define HERE() __asm__ volatile("" : : : "memory")
@@ -171,18 +166,6 @@ APART __attribute__((target("avx"))) double use_vector(double d)
 
 	v = give_vector(v, v);
 	return v[0] + v[1] + v[2] + v[3];
-}
-
-APART double sum(int nr, ...)
-{
-	va_list args;
-	double all = 0;
-
-	va_start(args, nr);
-	while (nr--)
-		all += va_arg(args, double);
-	va_end(args);
-	return all;
 }
 
 APART long many(long a, long b, long c, long d, long e, long f, long g, long h)

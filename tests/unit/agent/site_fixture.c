@@ -5,7 +5,7 @@
  * site_run() calls them all; its result depends on all arguments and results,
  * those in general registers, in vectors, on the stack and in %rax (varargs).
  */
-#include <stdarg.h>
+#include "sum.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,12 +13,6 @@ extern "C" {
 long site_run(long seed);
 #ifdef __cplusplus
 }
-#endif
-
-#define APART __attribute__((noinline, noclone))
-#ifdef __clang__
-#undef APART
-#define APART __attribute__((noinline))
 #endif
 
 struct large {
@@ -33,18 +27,6 @@ static APART long add(long a, long b, long c, long d, long e, long f, long g)
 static APART double mix(double a, float b, double c, double d, double e, double f, double g, double h)
 {
 	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h;
-}
-
-static APART double sum(int nr, ...)
-{
-	va_list args;
-	double all = 0;
-
-	va_start(args, nr);
-	while (nr--)
-		all += va_arg(args, double);
-	va_end(args);
-	return all;
 }
 
 static APART struct large returned(long a)

@@ -18,6 +18,7 @@
 #include "agent/state.h"
 #include "session/attach.h"
 #include "session/session.h"
+#include "../pid_list.h"
 #include "own_server.h"
 
 static int set_up(void **state)
@@ -279,32 +280,10 @@ static void numbers_stay_when_dsos_go(void **state)
 
 /* ---- Sets of pids ---- */
 
-static struct pid_set *listed;
-
-/* set_ftrace_pid of the top instance, with function-fork: only this task. */
-static void list_only(pid_t pid)
-{
-	struct instance_state *inst = plane_instance(session_plane(session), 0);
-	data_ref ref = session_data_alloc(session, sizeof(*listed));
-
-	listed = session_data(session, ref, sizeof(*listed));
-	assert_non_null(listed);
-	listed->bits[pid / 64] = 1ull << (pid % 64);
-	inst->used = 1;
-	inst->flags = INSTANCE_FUNCTION_FORK;
-	session_publish(session, &inst->func_pids, ref);
-	session_follow(session, true);
-}
-
 static void list_none(void)
 {
 	session_follow(session, false);
 	session_publish(session, &plane_instance(session_plane(session), 0)->func_pids, 0);
-}
-
-static bool is_listed(pid_t pid)
-{
-	return __atomic_load_n(&listed->bits[pid / 64], __ATOMIC_RELAXED) >> (pid % 64) & 1;
 }
 
 enum birth { UNSEEN, SEEN, FOLLOWED };
@@ -344,11 +323,11 @@ static void make(enum birth birth)
 static void a_thread_joins_its_creator(void **state)
 {
 	assert_false(agent_family(&made.family));
-	list_only(gettid());
+	list_only(session, gettid());
 	make(FOLLOWED);
 	assert_true(made.joined && made.stayed);
 	assert_true(is_listed(gettid()));
-	list_only(1);
+	list_only(session, 1);
 	make(FOLLOWED);
 	assert_false(made.joined || made.stayed);
 	list_none();
@@ -356,12 +335,12 @@ static void a_thread_joins_its_creator(void **state)
 
 static void of_an_unknown_one_the_first_thread_is_the_creator(void **state)
 {
-	list_only(getpid());
+	list_only(session, getpid());
 	make(UNSEEN);
 	assert_true(!made.joined && made.stayed);
 	make(SEEN);		/* when nobody asked */
 	assert_false(made.joined || made.stayed);
-	list_only(1);
+	list_only(session, 1);
 	make(UNSEEN);
 	assert_false(made.joined || made.stayed);
 	list_none();
@@ -373,7 +352,7 @@ static void *forks(void *arg)
 	int status;
 
 	if (arg)
-		list_only(gettid());
+		list_only(session, gettid());
 	agent_thread();
 	pid = fork();
 	if (!pid)
@@ -391,12 +370,12 @@ static void a_child_joins_the_thread_that_forks(void **state)
 	pthread_create(&t, NULL, forks, (void *)1);
 	pthread_join(t, &joined);
 	assert_ptr_equal(joined, (void *)1);
-	list_only(getpid());
+	list_only(session, getpid());
 	pthread_create(&t, NULL, forks, NULL);
 	pthread_join(t, &joined);
 	/* Of that thread nobody has told, so it is the first one's; so is its child. */
 	assert_ptr_equal(joined, (void *)1);
-	list_only(1);
+	list_only(session, 1);
 	assert_ptr_equal(forks(NULL), NULL);
 	list_none();
 }
@@ -407,7 +386,7 @@ static void a_child_of_vfork_joins_on_its_parent_s_slot(void **state)
 	volatile bool joined = false;
 	pid_t pid;
 
-	list_only(gettid());
+	list_only(session, gettid());
 	t->no_rseq++;		/* vfork_begin() */
 	pid = vfork();
 	if (!pid) {

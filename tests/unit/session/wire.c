@@ -19,6 +19,7 @@
 #include "plane/plane.h"
 #include "session/attach.h"
 #include "session/attach_wire.h"
+#include "../pid_list.h"
 #include "temp_place.h"
 
 struct answer {
@@ -419,28 +420,6 @@ static int again(const char *dir)
 
 /* ---- Who joins the sets of pids of who made it ---- */
 
-static struct pid_set *listed;
-
-/* set_ftrace_pid of the top instance, with function-fork: only this task. */
-static void list_only(pid_t pid)
-{
-	struct instance_state *inst = plane_instance(session_plane(session), 0);
-	data_ref ref = session_data_alloc(session, sizeof(*listed));
-
-	listed = session_data(session, ref, sizeof(*listed));
-	assert_non_null(listed);
-	listed->bits[pid / 64] = 1ull << (pid % 64);
-	inst->used = 1;
-	inst->flags = INSTANCE_FUNCTION_FORK;
-	session_publish(session, &inst->func_pids, ref);
-	session_follow(session, true);
-}
-
-static bool is_listed(pid_t pid)
-{
-	return __atomic_load_n(&listed->bits[pid / 64], __ATOMIC_RELAXED) >> (pid % 64) & 1;
-}
-
 static bool greet(uint32_t value)
 {
 	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_HELLO, .value = value };
@@ -475,7 +454,7 @@ static void *fork_one(void *arg)
 	pid_t pid;
 
 	if (birth.own_list)
-		list_only(creator);
+		list_only(session, creator);
 	pid = fork();
 	if (!pid)
 		_exit(say_hello(creator));
@@ -505,7 +484,7 @@ static void a_new_process_joins_the_thread_that_made_it(void **state)
 	const bool told = !access("/proc/thread-self/children", R_OK);
 
 	assert_int_equal(joins((struct birth){ .own_list = true }), told);
-	list_only(getpid());
+	list_only(session, getpid());
 	assert_int_equal(joins((struct birth){ 0 }), !told);
 }
 
@@ -516,13 +495,13 @@ static void who_knows_better_is_believed(void **state)
 
 static void who_has_been_here_is_not_new(void **state)
 {
-	list_only(1);
+	list_only(session, 1);
 	assert_false(joins((struct birth){ .again = true }));
 }
 
 static void who_began_before_the_option_is_not_new(void **state)
 {
-	list_only(getpid());
+	list_only(session, getpid());
 	session_header(session)->follow_since = UINT64_MAX;
 	assert_false(joins((struct birth){ .own_list = true }));
 	session_follow(session, false);

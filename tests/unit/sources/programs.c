@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <cmocka.h>
 
@@ -50,14 +49,8 @@ static struct {
 
 static int ask(const void *packet, size_t size)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
-	if (conn < 0) {
-		conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-		snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/attach", session_dir(session));
-		assert_int_equal(connect(conn, (struct sockaddr *)&addr, sizeof(addr)), 0);
-		serve();
-	}
+	dial();
 	assert_int_equal(send(conn, packet, size, 0), size);
 	serve();
 	memset(&answer, 0, sizeof(answer));

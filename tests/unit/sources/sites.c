@@ -13,7 +13,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <cmocka.h>
 
 #include "../session/temp_place.h"
@@ -113,14 +112,8 @@ static struct attach_reply ask(enum attach_kind kind, uint32_t value)
 	const struct attach_request q = {
 		.version = SESSION_VERSION, .kind = kind, .value = value, .table = provider_table_version(),
 	};
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
-	if (conn < 0) {
-		conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-		snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/attach", session_dir(session));
-		assert_int_equal(connect(conn, (struct sockaddr *)&addr, sizeof(addr)), 0);
-		serve();
-	}
+	dial();
 	assert_int_equal(send(conn, &q, sizeof(q), 0), sizeof(q));
 	serve();
 	return receive();

@@ -6,6 +6,8 @@
 #define TRACEFUSE_TESTS_SOURCES_WORLD_H
 
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include "model/model.h"
 #include "plane/plane.h"
@@ -61,6 +63,19 @@ static void serve(void)
 
 	poll(&p, 1, 1000);
 	attach_serve(session);
+}
+
+/* Once for each program that the test plays. */
+static void dial(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	if (conn >= 0)
+		return;
+	conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/attach", session_dir(session));
+	assert_int_equal(connect(conn, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	serve();
 }
 
 #endif

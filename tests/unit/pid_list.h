@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pid_list.h - set_ftrace_pid of the top instance, with function-fork
+ */
+#ifndef TRACEFUSE_TESTS_PID_LIST_H
+#define TRACEFUSE_TESTS_PID_LIST_H
+
+#include "plane/plane.h"
+#include "session/session.h"
+
+static struct pid_set *listed;
+
+/* From now on only this task is in it. */
+static inline void list_only(struct session *session, pid_t pid)
+{
+	struct instance_state *inst = plane_instance(session_plane(session), 0);
+	data_ref ref = session_data_alloc(session, sizeof(*listed));
+
+	listed = session_data(session, ref, sizeof(*listed));
+	assert_non_null(listed);
+	listed->bits[pid / 64] = 1ull << (pid % 64);
+	inst->used = 1;
+	inst->flags = INSTANCE_FUNCTION_FORK;
+	session_publish(session, &inst->func_pids, ref);
+	session_follow(session, true);
+}
+
+static inline bool is_listed(pid_t pid)
+{
+	return __atomic_load_n(&listed->bits[pid / 64], __ATOMIC_RELAXED) >> (pid % 64) & 1;
+}
+
+#endif
