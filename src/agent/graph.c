@@ -81,12 +81,7 @@ static const _Atomic config_ref no_control;
 /* site_control.graph; set before anything is hooked */
 static const _Atomic config_ref *control = &no_control;
 
-/* Written in words of 8 bytes: emit_try(). */
-struct function_record {
-	struct record_common common;
-	uint64_t	ip, parent_ip;
-};
-
+/* These and struct function_record are written in words of 8 bytes: emit_try(). */
 struct graph_entry_record {
 	struct record_common common;
 	uint64_t	func;

@@ -14,11 +14,6 @@
 #include "agent/sites_hit.h"
 #include "agent/state.h"
 
-struct function_record {
-	struct record_common common;
-	uint64_t	ip, parent_ip;
-};
-
 const struct site_table *site_table_find(uintptr_t ip)
 {
 	/* Acquire: pairs with the release in table_publish(). */

@@ -14,12 +14,6 @@
 #include "plane/hit.h"
 #include "plane/ring.h"
 
-/* The fields that ftrace:function, funcgraph_entry and funcgraph_exit begin with; parent_ip: of the first alone. */
-struct function_record {
-	struct record_common common;
-	uint64_t	ip, parent_ip;
-};
-
 struct repeats_record {
 	struct record_common common;
 	uint64_t	ip, parent_ip;

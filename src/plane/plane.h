@@ -66,6 +66,12 @@ struct record_common {
 	int32_t		pid;
 };
 
+/* ftrace:function; funcgraph_entry and funcgraph_exit have the function at the same place */
+struct function_record {
+	struct record_common common;
+	uint64_t	ip, parent_ip;
+};
+
 static inline const struct event_entry *plane_event(const struct plane *p, uint32_t id)
 {
 	return (const struct event_entry *)(p->config + LAYOUT_EVENTS_AT) + id;

@@ -22,12 +22,7 @@ static const enum trace_option forced[] = { OPTION_OVERWRITE, OPTION_LATENCY_FOR
 
 enum { NR_FORCED = sizeof(forced) / sizeof(forced[0]) };
 
-/* A record of ftrace:function; one of funcgraph_entry, one of funcgraph_exit. */
-struct function_record {
-	struct record_common common;
-	uint64_t	ip, parent;
-};
-
+/* A record of funcgraph_entry, one of funcgraph_exit. */
 struct graph_entry_record {
 	struct record_common common;
 	uint64_t	func;

@@ -25,11 +25,6 @@ static struct {
 	uint32_t	words[64];	/* by (ip >> 4) & 63 */
 } told;
 
-struct record {
-	struct record_common common;
-	uint64_t	ip, parent_ip;
-};
-
 /* As the source of running programs does. */
 static void changed(void *arg, const struct ftrace_change *list, size_t nr)
 {
@@ -103,7 +98,7 @@ uint32_t functions_word(uint64_t ip)
 uint64_t functions_hit(struct fixture *f, uint32_t entry, struct hit h, uint64_t ip, int32_t pid)
 {
 	static const uint64_t stack[] = { 0x1004, 0x9000 };
-	struct record r = { .common = { .type = LAYOUT_FUNCTION_ID, .pid = pid }, .ip = ip, .parent_ip = 0x9000 };
+	struct function_record r = { .common = { .type = LAYOUT_FUNCTION_ID, .pid = pid }, .ip = ip, .parent_ip = 0x9000 };
 	struct slot *slot = session_slot_get(f->session);
 	uint64_t mask;
 
