@@ -8,7 +8,7 @@
  *
  *     found -> prepared, numbered -> told to the server -> obeys          (gone)
  *
- * Included by these three only. All of it is read and written under sites_lock().
+ * Included by these, sites_static.c and callers.c only. All of it is read and written under sites_lock().
  */
 #ifndef TRACEFUSE_AGENT_SITES_STATE_H
 #define TRACEFUSE_AGENT_SITES_STATE_H

@@ -7,7 +7,7 @@
  *   server_request.c   what a request asks of the tree
  *   server_hold.c      programs that wait until their session is set up
  *   server_boot.c      settings of the session's start, some of which wait for programs
- *   server_fuse.c      one mount each (fuse_none.c in a build without FUSE)
+ *   fuse_*.c           one mount each (fuse_none.c in a build without FUSE)
  *
  * Everything here runs in the loop's thread. What calls the tree holds the lock.
  */

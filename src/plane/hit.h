@@ -5,8 +5,8 @@
  *     hit.c            which order: the plan, its arms, their triggers, the record; the short ways
  *     hit_trigger.c    what each trigger does that is no program
  *     hit_snapshot.c   snapshots, and what is recorded where none can be taken
- *     hit_pids.c       set_event_pid and set_event_notrace_pid
- *     hit_function.c   what calls of functions have besides: set_ftrace_pid, sections, func-no-repeats, commands
+ *     hit_pids.c       set_event_pid, set_ftrace_pid and their like, and who follows (event-fork, function-fork)
+ *     hit_function.c   what calls of functions have besides: sections, func-no-repeats, commands
  *     hit_synth.c      synthetic events: a hit inside the hit, and its records, which wait
  *
  *     plan -> | struct plan | arms[nr_arms], one an instance | trigger_arms, each arm's in a row |

@@ -21,7 +21,7 @@
  *
  * Life cycle (R5): a plan or a program is immutable once its offset has been
  * stored in the word that publishes it. A change builds a new one, publishes
- * it with one release store, and retires the old one (session_retire()).
+ * it with one release store, and retires the old one (session_config_retire()).
  *
  * The server trusts nothing that it reads from the data region (R2).
  */

@@ -2,7 +2,7 @@
 /*
  * latency.h - between latency.c and what it watches with: critical.c, wakeup.c
  *
- *     record that passes -> latency_observe() -> watch->step() of each tracer -> section_add() ...
+ *     record that passes -> model->observe() -> watch->step() of each tracer -> section_add() ...
  *                                                    new maximum -> latency_report() -> l->max
  *     running programs find the maximum themselves -> running_take() ------^
  *
