@@ -197,7 +197,8 @@ static struct above above_own(struct agent_thread *t, uintptr_t slot)
 	return (struct above){ 0 };
 }
 
-static struct above above_other(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot)
+/* Of a stack that is not the thread's own: what lies there may be gone, and is not looked at. */
+static struct above above_near(struct agent_thread *t, const struct graph_piece *piece, uintptr_t slot)
 {
 	struct graph_frame *f;
 
@@ -208,7 +209,14 @@ static struct above above_other(struct agent_thread *t, struct graph_piece *piec
 		if (at > slot)
 			return (struct above){ at, f };
 	}
-	return above_own(t, 0);
+	return (struct above){ 0 };
+}
+
+static struct above above_other(struct agent_thread *t, const struct graph_piece *piece, uintptr_t slot)
+{
+	struct above up = above_near(t, piece, slot);
+
+	return up.f ? up : above_own(t, 0);
 }
 
 struct above above_of(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot, bool tail)
@@ -221,8 +229,15 @@ struct above above_of(struct agent_thread *t, struct graph_piece *piece, uintptr
 uintptr_t graph_caller(struct agent_thread *t, uintptr_t ret, uintptr_t below)
 {
 	struct above up = { 0 };
+	struct graph_piece *piece;
+	bool refused;
 
-	if (__builtin_expect(is_label(ret), 0))
+	if (__builtin_expect(!is_label(ret), 1))
+		return ret;
+	piece = is_own(t, below) ? NULL : piece_find(below & -(uintptr_t)PIECE, &refused);
+	if (piece)
+		up = above_near(t, piece, below);
+	else if (is_own(t, below))
 		up = above_own(t, below);
 	return up.f ? *mirror_of(up.slot) : ret;
 }

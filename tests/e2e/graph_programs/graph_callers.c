@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -41,16 +42,34 @@ static __attribute__((noinline)) void *tail_malloc(size_t size)
 	return malloc(size + 1);
 }
 
+static void *volatile memory;
+
+static void on_signal(int sig)
+{
+	memory = tail_malloc(4200);
+	free(memory);
+}
+
+static void on_another_stack(void)
+{
+	static char stack[1 << 16];
+	const stack_t other = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	const struct sigaction act = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
+
+	sigaltstack(&other, NULL);
+	sigaction(SIGUSR2, &act, NULL);
+	raise(SIGUSR2);
+}
+
 int main(int argc, char **argv)
 {
-	void *volatile memory;
-
 	if (argc > 2 && attach(argv[1], argv[2])) {
 		fprintf(stderr, "not attached\n");
 		return 1;
 	}
 	memory = tail_malloc(4000);
 	free(memory);
+	on_another_stack();
 	program_ask(say, 1);
 	first_ask(say, 1);
 	second_ask(say, 0);
