@@ -136,6 +136,13 @@ void running_close(struct latency *l)
 
 /* ---- A report ---- */
 
+/* Relaxed: somebody may be writing, which `state` tells; whole words. */
+static void copy_words(uint64_t *to, const uint64_t *from, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}
+
 /*
  * Copies the report that `live` names. `before`: the generation of sections that
  * have ended by now, or the present one. false: there is none, or there is a newer one by now.
@@ -149,7 +156,7 @@ static bool copy_report(const struct latency *l, uint32_t live, uint32_t before,
 	if (state != section_state(live_number(live), before) &&
 	    state != section_state(live_number(live), generation_of(l)))
 		return false;
-	memcpy((char *)out + sizeof(out->state), (char *)r + sizeof(r->state), sizeof(*r) - sizeof(r->state));
+	copy_words((uint64_t *)out + 1, (const uint64_t *)r + 1, sizeof(*r) / sizeof(uint64_t) - 1);
 	/* Pairs with the fence in report_claim(): what was copied while somebody wrote is not used. */
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&r->state, memory_order_relaxed) == state;

@@ -76,17 +76,17 @@ static struct section_report *report(uint32_t nr, uint64_t start, uint64_t end)
 	_Atomic uint32_t *word = &world->model->top->state->live;
 	uint32_t live = *word;
 
+	const struct section_report as = {
+		.start = { .time = start, .ip = TEXT + 0x110, .parent = TEXT + 0x210, .pid = THREAD, .locks = 1 },
+		.end = { .time = end, .ip = TEXT + 0x120, .parent = TEXT + 0x220, .pid = THREAD, .cpu = 1, .locks = 1 },
+		.buffer = live & 1, .comm = "some-thread", .policy = 1, .rt_prio = 7, .uid = 1234,
+		.nr_stack = 1, .stack = { TEXT + 0x220 },
+	};
+
 	r->state = 1;
-	r->start = (struct section_end){ .time = start, .ip = TEXT + 0x110, .parent = TEXT + 0x210, .pid = THREAD, .locks = 1 };
-	r->end = (struct section_end){ .time = end, .ip = TEXT + 0x120, .parent = TEXT + 0x220, .pid = THREAD, .cpu = 1,
-				       .locks = 1 };
-	r->buffer = live & 1;
-	memcpy(r->comm, "some-thread", 12);
-	r->policy = 1;
-	r->rt_prio = 7;
-	r->uid = 1234;
-	r->nr_stack = 1;
-	r->stack[0] = TEXT + 0x220;
+	/* The server may be reading; it takes nothing of it (state). */
+	for (size_t i = 1; i < sizeof(as) / sizeof(uint64_t); i++)
+		__atomic_store_n((uint64_t *)r + i, ((const uint64_t *)&as)[i], __ATOMIC_RELAXED);
 	atomic_store_explicit(&r->state, section_state(nr, generation()), memory_order_release);
 	atomic_store_explicit(word, live_make(nr, nr, ~live), memory_order_release);
 	log->longest = section_longest(end - start, nr);
