@@ -62,6 +62,7 @@ struct agent_way {
 	uint64_t	bit;		/* the instance's, in struct hit.mask; 0: it has none */
 	uint32_t	type;		/* of the record */
 	uint32_t	plain;		/* GROUP_GRAPH: the group has no function event, and the graph tracer no settings */
+	struct slot	*slot;		/* the thread's, which stays where it is when that one has none any more */
 	uint64_t	room;		/* of functions: bytes behind a record on a page where it is the first */
 };
 

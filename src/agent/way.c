@@ -49,8 +49,8 @@ _Static_assert(sizeof(struct agent_way) == 1 << WAY_SHIFT && AGENT_WAYS == WAY_M
 	       offsetof(struct agent_way, subbuf_size) == WAY_SUBBUF &&
 	       offsetof(struct agent_way, rseq) == WAY_RSEQ && offsetof(struct agent_way, bit) == WAY_BIT &&
 	       offsetof(struct agent_way, type) == WAY_TYPE &&
-	       offsetof(struct agent_way, plain) == WAY_PLAIN && offsetof(struct agent_way, room) == WAY_ROOM,
-	       "emit.S knows the way");
+	       offsetof(struct agent_way, plain) == WAY_PLAIN && offsetof(struct agent_way, room) == WAY_ROOM &&
+	       offsetof(struct agent_way, slot) == WAY_SLOT, "emit.S knows the way");
 _Static_assert(offsetof(struct agent, plane) == 0 && offsetof(struct plane, config) == PLANE_CONFIG &&
 	       offsetof(struct plane, data) == PLANE_DATA && offsetof(struct plane, data_mask) == PLANE_MASK &&
 	       offsetof(struct config_header, epoch) == CONFIG_EPOCH, "emit.S knows the session");
@@ -160,6 +160,7 @@ void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 	w->mult = h->tsc.mult;
 	w->offset = (uint64_t)h->tsc.offset;
 	w->rseq = rseq_area();
+	w->slot = slot;
 	if (way_find(w, id, cpu)) {
 		atomic_signal_fence(memory_order_seq_cst);
 		w->event = id;

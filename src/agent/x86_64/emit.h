@@ -27,7 +27,8 @@
 #define WAY_BIT		80
 #define WAY_TYPE	88
 #define WAY_PLAIN	92
-#define WAY_ROOM	96
+#define WAY_SLOT	96
+#define WAY_ROOM	104
 
 #define SIZE_FUNCTION	24	/* of records */
 #define SIZE_CALLED	20

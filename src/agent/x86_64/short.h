@@ -254,7 +254,7 @@
 	xorq	$1, %r9
 	fill	\kind
 	.if	IS_SIZED(\kind)
-	movq	THREAD_SLOT(%rdi), %rax
+	movq	WAY_SLOT(%r10), %rax		/* another thread may have taken the slot from this one (guard.c) */
 	.else
 	movq	SLOT, %rax
 	.endif
@@ -290,9 +290,7 @@
 .Labort_\name:
 .Lleave_\name:
 	.if	IS_SIZED(\kind)
-	movq	THREAD_SLOT(%rdi), %r9
-	testq	%r9, %r9
-	je	.Llong_\name
+	movq	WAY_SLOT(%r10), %r9
 	.else
 	movq	SLOT, %r9
 	.endif
