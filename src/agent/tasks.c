@@ -32,13 +32,15 @@ static uint32_t own_pid(const struct agent_thread *t)
 bool agent_family(struct pids_family *out)
 {
 	struct agent_thread *t;
+	uint32_t pid;
 
 	if (!agent_attached() || !pids_followed(&agent.plane) || agent_restricted())
 		return false;
 	t = agent_thread();
-	if (!t)
-		return false;
-	pids_family_of(&agent.plane, own_pid(t), out);
+	pid = t ? own_pid(t) : 0;
+	if (!pid)
+		return false;	/* the server looks */
+	pids_family_of(&agent.plane, pid, out);
 	return true;
 }
 

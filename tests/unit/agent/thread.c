@@ -333,6 +333,21 @@ static void a_thread_joins_its_creator(void **state)
 	list_none();
 }
 
+/* A child of vfork() in another name space of pids cannot tell which it has. */
+static void who_does_not_know_its_pid_leaves_it_to_the_server(void **state)
+{
+	struct agent_thread *t = agent_thread();
+
+	list_only(session, gettid());
+	assert_true(agent_family(&made.family));
+	t->no_rseq++;
+	agent.here->other_pids = true;
+	assert_false(agent_family(&made.family));
+	agent.here->other_pids = false;
+	t->no_rseq--;
+	list_none();
+}
+
 static void of_an_unknown_one_the_first_thread_is_the_creator(void **state)
 {
 	list_only(session, getpid());
@@ -407,6 +422,7 @@ int main(void)
 		cmocka_unit_test(a_thread_keeps_its_slot),
 		cmocka_unit_test(a_slot_is_used_again),
 		cmocka_unit_test(a_thread_joins_its_creator),
+		cmocka_unit_test(who_does_not_know_its_pid_leaves_it_to_the_server),
 		cmocka_unit_test(of_an_unknown_one_the_first_thread_is_the_creator),
 		cmocka_unit_test(a_child_joins_the_thread_that_forks),
 		cmocka_unit_test(a_child_of_vfork_joins_on_its_parent_s_slot),
