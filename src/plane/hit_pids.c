@@ -6,11 +6,23 @@
  */
 #include "plane/hit.h"
 
-static uint64_t *pid_word(const struct plane *p, _Atomic data_ref *word, uint32_t pid)
+static struct pid_set *pid_set(const struct plane *p, _Atomic data_ref *word)
 {
 	data_ref ref = atomic_load_explicit(word, memory_order_acquire);	/* pairs with session_publish() */
 
-	return ref ? &((struct pid_set *)plane_data(p, ref))->bits[pid % 4194304 / 64] : NULL;
+	return ref ? plane_data(p, ref) : NULL;
+}
+
+static uint64_t *word_in(struct pid_set *set, uint32_t pid)
+{
+	return &set->bits[pid % 4194304 / 64];
+}
+
+static uint64_t *pid_word(const struct plane *p, _Atomic data_ref *word, uint32_t pid)
+{
+	struct pid_set *set = pid_set(p, word);
+
+	return set ? word_in(set, pid) : NULL;
 }
 
 static bool pid_listed(const uint64_t *word, uint32_t pid)
@@ -65,19 +77,18 @@ bool hit_function_pids_refuse(const struct run *r, struct instance_state *inst)
 	return (wanted && !pid_listed(wanted, pid)) || (unwanted && pid_listed(unwanted, pid));
 }
 
-static void pid_follow_one(const struct plane *p, _Atomic data_ref *set, uint32_t parent, uint32_t child, bool join)
+static void pid_follow_one(const struct plane *p, _Atomic data_ref *word, uint32_t parent, uint32_t child, bool join)
 {
-	const uint64_t *of_parent = pid_word(p, set, parent);
-	uint64_t *of_child = pid_word(p, set, child);
-	uint64_t bit = 1ull << (child % 64);
+	/* Once for both: it may come or go meanwhile. */
+	struct pid_set *set = pid_set(p, word);
+	const uint64_t bit = 1ull << (child % 64);
 
-	if (!of_child)
+	if (!set)
 		return;
-	/* Relaxed: a bit orders nothing. */
 	if (!join)
-		__atomic_fetch_and(of_child, ~bit, __ATOMIC_RELAXED);
-	else if (pid_listed(of_parent, parent))
-		__atomic_fetch_or(of_child, bit, __ATOMIC_RELAXED);
+		__atomic_fetch_and(word_in(set, child), ~bit, __ATOMIC_RELAXED);
+	else if (pid_listed(word_in(set, parent), parent))
+		__atomic_fetch_or(word_in(set, child), bit, __ATOMIC_RELAXED);
 }
 
 void hit_pids_follow(const struct run *r, const struct plan *plan, struct instance_state *inst, bool join)
