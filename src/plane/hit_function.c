@@ -77,10 +77,10 @@ static bool repeats(const struct run *r, const struct arm *arm, struct instance_
 	/* Relaxed: the compare-and-swap looks again, and a time or a count alone orders nothing. */
 	word = atomic_load_explicit(&at->last, memory_order_relaxed);
 	do {
-		if (word >= key && word - key < REPEAT_COUNT) {
+		while (word >= key && word - key < REPEAT_COUNT) {
 			atomic_store_explicit(&at->time, now(r, inst), memory_order_relaxed);
-			if (atomic_compare_exchange_strong_explicit(&at->last, &word, word + 1, memory_order_relaxed,
-								    memory_order_relaxed))
+			if (atomic_compare_exchange_weak_explicit(&at->last, &word, word + 1, memory_order_relaxed,
+								  memory_order_relaxed))
 				return true;
 		}
 		atomic_store_explicit(&call->ip, f->ip, memory_order_relaxed);

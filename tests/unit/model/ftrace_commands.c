@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ftrace_commands.c - what calls of functions do besides being recorded: commands, triggers, stacks, repeats */
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -343,6 +345,55 @@ static void as_many_as_a_record_has_room_for(void **state)
 	assert_int_equal(count_of(f->top, 0), 0);
 }
 
+enum { HITTERS = 2, HITS = 30000 };
+
+struct hitter {
+	struct fixture	*f;
+	struct slot	*slot;
+	_Atomic int	*begun;		/* they begin when all have */
+	pthread_t	thread;
+};
+
+static void *hit_on_and_on(void *arg)
+{
+	static const struct function_record call = {
+		.common = { .type = LAYOUT_FUNCTION_ID, .pid = 42 }, .ip = 0x1000, .parent_ip = 0x9000,
+	};
+	const struct hitter *h = arg;
+
+	++*h->begun;
+	while (*h->begun < HITTERS)
+		sched_yield();
+	for (int i = 0; i < HITS; i++)
+		hit(session_plane(h->f->session), h->slot, &(struct hit){
+			.record = &call, .size = sizeof(call), .time = 2000, .comm = "tester", .writer = 1, .entry = LAYOUT_GROUPS_AT });
+	return NULL;
+}
+
+/* Threads that have the same CPU one after the other are at it at once. */
+static void repeats_of_several_threads_are_all_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct hitter h[HITTERS];
+	_Atomic int begun = 0;
+
+	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
+	assert_int_equal(option_set(f->top, OPTION_FUNC_NO_REPEATS, true), 0);
+	functions_hit(f, LAYOUT_GROUPS_AT, (struct hit){ .time = 1000 }, 0x1000, 42);
+	for (int i = 0; i < HITTERS; i++) {
+		h[i] = (struct hitter){ .f = f, .begun = &begun };
+		h[i].slot = session_slot_get(f->session);
+		assert_non_null(h[i].slot);
+		assert_int_equal(pthread_create(&h[i].thread, NULL, hit_on_and_on, &h[i]), 0);
+	}
+	for (int i = 0; i < HITTERS; i++) {
+		assert_int_equal(pthread_join(h[i].thread, NULL), 0);
+		session_slot_put(f->session, h[i].slot);
+	}
+	assert_string_equal(functions_ring(f, f->top, 0), "1 ");
+	assert_int_equal(count_of(f->top, 0), HITTERS * HITS);
+}
+
 static void an_instance_that_counts_repeats_can_go(void **state)
 {
 	struct fixture *f = *state;
@@ -456,6 +507,7 @@ int main(void)
 		TEST(what_comes_again_is_counted),
 		TEST(repeats_of_nobody_are_missed),
 		TEST(as_many_as_a_record_has_room_for),
+		TEST(repeats_of_several_threads_are_all_counted),
 		TEST(an_instance_that_counts_repeats_can_go),
 		TEST(a_new_task_joins_its_creator_s_sets_where_that_is_asked_for),
 		TEST(what_a_creator_was_in_outlives_it),
