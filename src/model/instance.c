@@ -212,6 +212,9 @@ int instance_remove(struct instance *inst)
 	}
 	list_del(&inst->node);
 	instance_free(inst);
+	/* It may have been the last one with event-fork or function-fork. */
+	if (!m->closing)
+		options_publish(m->top);
 	return 0;
 }
 

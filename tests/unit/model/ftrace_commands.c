@@ -486,6 +486,9 @@ static void each_instance_has_its_own_sets_and_options(void **state)
 	pids_leave(p, NULL, 7);
 	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "7\n");
 	assert_prints(pids_print(other, PIDS_FUNCTION, out), "8\n");
+	/* It was the last one with such an option. */
+	assert_int_equal(instance_remove(other), 0);
+	assert_false(pids_followed(p));
 }
 
 int main(void)
