@@ -9,7 +9,7 @@
  * server alone stores buffers[], with session_publish(), and what either of
  * them names it has made itself. Hits flip live, too, but neither buffer goes
  * away with that, and each ring orders its own records (G3). So all loads here
- * and both flips are relaxed.
+ * and both flips are relaxed; what takes a buffer away is not.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -250,12 +250,23 @@ int instance_snapshot_alloc(struct instance *inst)
 	return 0;
 }
 
+/*
+ * Hits swap by compare-and-swap when they have seen the other buffer: with
+ * another number that fails, and what was swapped just before is swapped back.
+ */
 void instance_snapshot_free(struct instance *inst)
 {
-	uint32_t other = !(atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1);
+	_Atomic uint32_t *word = &inst->state->live;
+	uint32_t live = atomic_load_explicit(word, memory_order_relaxed);
+	const uint32_t stays = live & 1;
 
-	if (instance_buffer(inst, 1))
-		publish(inst, (int)other, 0);
+	if (!atomic_load_explicit(&inst->state->buffers[!stays], memory_order_relaxed))
+		return;
+	publish(inst, !stays, 0);
+	/* Release: pairs with the acquires of hit_take_snapshot(), and of report() in agent/section.c. */
+	while (!atomic_compare_exchange_weak_explicit(word, &live, live_make(live_number(live) + 1, live_report(live), stays),
+						      memory_order_release, memory_order_relaxed))
+		;
 }
 
 int instance_snapshot_take(struct instance *inst, int cpu)
@@ -270,7 +281,7 @@ int instance_snapshot_take(struct instance *inst, int cpu)
 	if (cpu >= 0)
 		return buffer_swap_cpu(inst->model->session, instance_buffer(inst, 0), instance_buffer(inst, 1),
 				       (uint32_t)cpu);
-	/* As take() of a hit (plane/hit_snapshot.c); `snapshots` is a count. */
+	/* As hit_take_snapshot(); `snapshots` is a count. */
 	atomic_fetch_xor_explicit(&inst->state->live, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&inst->state->snapshots, 1, memory_order_relaxed);
 	return 0;

@@ -25,31 +25,39 @@ static uint32_t flags_of(struct instance_state *inst)
 	return atomic_load_explicit(&inst->flags, memory_order_relaxed);
 }
 
-/* Why none can be taken just now. */
-static enum snapshot_refusal refusal(struct instance_state *inst)
+/* Pairs with the release in instance_snapshot_free(): whoever sees what it leaves there sees that the buffer is gone. */
+static uint32_t live_of(struct instance_state *inst)
 {
-	uint32_t other = !(atomic_load_explicit(&inst->live, memory_order_relaxed) & 1);
+	return atomic_load_explicit(&inst->live, memory_order_acquire);
+}
 
-	if (!atomic_load_explicit(&inst->buffers[other], memory_order_relaxed))	/* looked at, not into */
+/* Why none can be taken just now. */
+static enum snapshot_refusal refusal(struct instance_state *inst, uint32_t live)
+{
+	if (!atomic_load_explicit(&inst->buffers[!(live & 1)], memory_order_relaxed))	/* looked at, not into */
 		return SNAPSHOT_NO_BUFFER;
 	return flags_of(inst) & INSTANCE_MAX_USED ? SNAPSHOT_MAX_USED : SNAPSHOT_NOT_REFUSED;
 }
 
 void hit_take_snapshot(struct run *r, struct instance_state *inst)
 {
-	r->refused = refusal(inst);
-	if (r->refused != SNAPSHOT_NOT_REFUSED || (flags_of(inst) & INSTANCE_STOPPED))
-		return;
-	/* Relaxed, as in live_buffer(); `snapshots` is a count. */
-	atomic_fetch_xor_explicit(&inst->live, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&inst->snapshots, 1, memory_order_relaxed);
+	uint32_t live = live_of(inst);
+
+	do {
+		r->refused = refusal(inst, live);
+		if (r->refused != SNAPSHOT_NOT_REFUSED || (flags_of(inst) & INSTANCE_STOPPED))
+			return;
+		/* Not where the other buffer went meanwhile. Acquire: as in live_of(). */
+	} while (!atomic_compare_exchange_weak_explicit(&inst->live, &live, live ^ 1, memory_order_acquire,
+							memory_order_acquire));
+	atomic_fetch_add_explicit(&inst->snapshots, 1, memory_order_relaxed);	/* a count */
 }
 
 bool hit_snapshot_is_possible(const struct run *r, uint32_t instance)
 {
 	struct instance_state *inst = plane_instance(r->p, instance);
 
-	return !(flags_of(inst) & INSTANCE_STOPPED) && refusal(inst) == SNAPSHOT_NOT_REFUSED;
+	return !(flags_of(inst) & INSTANCE_STOPPED) && refusal(inst, live_of(inst)) == SNAPSHOT_NOT_REFUSED;
 }
 
 void hit_snapshot(struct run *cause, uint32_t instance)

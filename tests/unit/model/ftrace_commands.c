@@ -144,6 +144,21 @@ static void a_snapshot_is_taken(void **state)
 	assert_string_equal(functions_ring(f, f->top, 0), "1 1 ");
 }
 
+/* Who has seen the other buffer there, and would swap now, finds that it went; what records stays. */
+static void a_swap_that_comes_too_late_is_none(void **state)
+{
+	struct fixture *f = *state;
+	struct instance_state *inst = f->top->state;
+	uint32_t seen;
+
+	assert_int_equal(instance_snapshot_alloc(f->top), 0);
+	seen = inst->live;
+	instance_snapshot_free(f->top);
+	assert_false(atomic_compare_exchange_strong(&inst->live, &seen, seen ^ 1));
+	assert_int_not_equal(instance_buffer(f->top, 0), 0);
+	assert_int_equal(instance_buffer(f->top, 1), 0);
+}
+
 static void a_dump_is_asked_for_and_tracing_ends(void **state)
 {
 	struct fixture *f = *state;
@@ -501,6 +516,7 @@ int main(void)
 		TEST(events_are_switched_each_function_its_own),
 		TEST(a_stack_is_recorded_without_the_function),
 		TEST(a_snapshot_is_taken),
+		TEST(a_swap_that_comes_too_late_is_none),
 		TEST(a_dump_is_asked_for_and_tracing_ends),
 		TEST(a_plain_hit_carries_out_what_needs_no_stack),
 		TEST(commands_and_the_tracer_take_turns_as_they_came),
