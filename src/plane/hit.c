@@ -248,13 +248,13 @@ static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int
 			  const struct hit *h)
 {
 	const struct arm *arm = plan_arms(plan);
-	const struct trigger_arm *t = (const struct trigger_arm *)(arm + 1);
+	const struct trigger_arm *t = plan_hist(plan);
 	struct instance_state *inst = plane_instance(p, arm->instance);
 	struct run r;
 
 	if (!only_counts(p, plan))
 		return run_plan(p, slot, level, plan, h);
-	if (is_paused(p, plan->trigger_state) || (t->filter && !filter_match(p, plane_config(p, t->filter), h)))
+	if (!hist_takes(p, plan, h))
 		return 0;
 	run_begin(&r, p, slot, level, h);
 	fold(&r, t, inst);

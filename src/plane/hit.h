@@ -109,6 +109,20 @@ static inline bool is_paused(const struct plane *p, data_ref trigger)
 	return atomic_load_explicit(&state->paused, memory_order_relaxed);
 }
 
+/* PLAN_COUNT: its only trigger. */
+static inline const struct trigger_arm *plan_hist(const struct plan *plan)
+{
+	return (const struct trigger_arm *)(plan_arms(plan) + 1);
+}
+
+/* Whether that counts this record. */
+static inline bool hist_takes(const struct plane *p, const struct plan *plan, const struct hit *seen)
+{
+	const config_ref filter = plan_hist(plan)->filter;
+
+	return !is_paused(p, plan->trigger_state) && (!filter || filter_match(p, plane_config(p, filter), seen));
+}
+
 /* ---- a run ---- */
 
 static inline void run_begin(struct run *r, const struct plane *p, struct slot *slot, unsigned int level,

@@ -79,12 +79,8 @@ void hit_pending_flush(struct run *r)
 /* The short way of an event that is not recorded and has one hist. */
 static inline void synth_count(struct run *r, const struct plan *plan)
 {
-	const struct arm *arm = plan_arms(plan);
-	const struct trigger_arm *t = (const struct trigger_arm *)(arm + 1);
-
-	if (!is_paused(r->p, plan->trigger_state) &&
-	    (!t->filter || filter_match(r->p, plane_config(r->p, t->filter), r->seen)))
-		fold(r, t, plane_instance(r->p, arm->instance));
+	if (hist_takes(r->p, plan, r->seen))
+		fold(r, plan_hist(plan), plane_instance(r->p, plan_arms(plan)->instance));
 }
 
 /* The record's own arms and nothing of its cause's: the mask that hit() returns is the cause's alone. */
