@@ -89,25 +89,34 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static int parse(int argc, char **argv, const char **name, struct words *boots)
+/* What is asked for. */
+struct mounting {
+	const char	*session;	/* NULL: the only one there is */
+	const char	*at;		/* NULL: inside the session's directory */
+	struct words	boots;
+};
+
+static int parse(int argc, char **argv, struct mounting *m)
 {
 	int opt;
 
 	optind = 0;
 	while ((opt = getopt_long(argc, argv, "+:s:", long_options, NULL)) != -1) {
 		if (opt == 's')
-			*name = optarg;
-		else if (opt == OPT_BOOT && words_add(boots, optarg))
+			m->session = optarg;
+		else if (opt == OPT_BOOT && words_add(&m->boots, optarg))
 			return command_error("out of memory");
 		else if (opt == ':')
 			return command_usage(&command_mount, "%s needs an argument", argv[optind - 1]);
 		else if (opt == '?')
 			return command_usage(&command_mount, "unknown option %s", argv[optind - 1]);
 	}
-	if (argc - optind > 2)
-		return command_usage(&command_mount, "too many arguments");
+	if (!m->session && optind < argc)
+		m->session = argv[optind++];
 	if (optind < argc)
-		*name = argv[optind];
+		m->at = argv[optind++];
+	if (optind < argc)
+		return command_usage(&command_mount, "too many arguments");
 	return COMMAND_DONE;
 }
 
@@ -128,9 +137,8 @@ static int mount_at(struct access *a, const char *at)
 
 static int run(int argc, char **argv)
 {
-	const char *name = NULL;
-	struct words boots = { 0 };
-	int status = parse(argc, argv, &name, &boots), ret;
+	struct mounting m = { NULL };
+	int status = parse(argc, argv, &m), ret;
 	struct access *a = NULL;
 	bool made = false;
 
@@ -138,14 +146,14 @@ static int run(int argc, char **argv)
 		ret = mounts_clean();
 		if (ret)
 			fprintf(stderr, "tracefuse: took away %d mount%s of dead servers\n", ret, ret > 1 ? "s" : "");
-		a = connect_or_make(name, &made);
-		status = a ? boot(a, made, &boots) : COMMAND_FAILED;
+		a = connect_or_make(m.session, &made);
+		status = a ? boot(a, made, &m.boots) : COMMAND_FAILED;
 	}
 	if (!status)
-		status = mount_at(a, optind + 1 < argc ? argv[optind + 1] : NULL);
+		status = mount_at(a, m.at);
 	if (a)
 		access_close(a);
-	free(boots.v);
+	free(m.boots.v);
 	return status;
 }
 
@@ -155,6 +163,7 @@ const struct command command_mount = {
 	.run = run,
 	.help =
 "usage: tracefuse mount [--boot PARAMETERS] [SESSION [DIRECTORY]]\n"
+"       tracefuse mount [--boot PARAMETERS] -s SESSION [DIRECTORY]\n"
 "\n"
 "Mounts a session's tracing directory at DIRECTORY, which is made when it does not\n"
 "exist; without it inside the session's own directory, whose path is printed. A\n"
@@ -163,6 +172,7 @@ const struct command command_mount = {
 "Mounts that a dead server left behind are taken away. Needs /dev/fuse, and\n"
 "fusermount3 where you are not root.\n"
 "\n"
+"  -s, --session NAME          the session\n"
 "  --boot 'NAME=VALUE ...'     settings of a new session, as on a kernel's command\n"
 "                              line: see tracefuse-run(1)\n",
 };
