@@ -137,7 +137,7 @@ static int mount_at(struct access *a, const char *at)
 
 static int run(int argc, char **argv)
 {
-	struct mounting m = { NULL };
+	struct mounting m = { .session = NULL };
 	int status = parse(argc, argv, &m), ret;
 	struct access *a = NULL;
 	bool made = false;
