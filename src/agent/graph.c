@@ -244,6 +244,18 @@ static bool is_left_out(const struct graph_config *c, uint64_t state)
 	       (c->max_depth && (uint32_t)state >= c->max_depth);
 }
 
+/* What the function has of the one above, and of the filters by its site. */
+static uint64_t state_of(const struct above *up, uint32_t word)
+{
+	uint64_t state = up->f ? (up->f->state & FRAME_INHERITED) + 1 : 0;
+
+	if (word & SITE_IN_GRAPH)
+		state |= FRAME_IN_GRAPH;
+	if (word & SITE_IN_GRAPH_NOTRACE)
+		state |= FRAME_NOTRACE;
+	return state;
+}
+
 /* What lies in a slot that is reached by a tail call is no return address. */
 static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_t *at, uint32_t word, uint64_t func,
 		     bool late)
@@ -254,18 +266,14 @@ static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_
 	const struct above up = above_of(t, piece, slot, tail);
 	struct graph_frame *f = frame_in(piece, slot);
 	const bool profiled = (c->flags & GRAPH_PROFILE) && is_armed((word & SITE_GROUP) + GROUP_PROFILE);
-	uint64_t state = up.f ? (up.f->state & FRAME_INHERITED) + 1 : 0, time = 0, mask = 0;
+	uint64_t state = state_of(&up, word), time = 0, mask = 0;
 
-	if ((state & FRAME_NOTRACE) && !profiled)
+	if (up.f && (up.f->state & FRAME_NOTRACE) && !profiled)
 		return PATCH_PASS;
 	if (up.slot == slot && tail_is_full(f)) {
 		t->graph.overrun++;
 		return PATCH_PASS;
 	}
-	if (word & SITE_IN_GRAPH)
-		state |= FRAME_IN_GRAPH;
-	if (word & SITE_IN_GRAPH_NOTRACE)
-		state |= FRAME_NOTRACE;
 	if (!is_left_out(c, state))
 		mask = entry_emit(t, c, word, func, state, &time);
 	/* The first of set_graph_notrace is hooked, so that those below it know. */
