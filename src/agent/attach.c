@@ -109,11 +109,6 @@ static int dir_find(const char *name, const char *runtime_dir)
 
 /* ---- Memory ---- */
 
-static bool is_error(long at)
-{
-	return (unsigned long)at > -4096ul;
-}
-
 /*
  * Behind the data region: up to the next power of two, for plane_data() cuts
  * offsets to that, and once more as much, for an element's number times its

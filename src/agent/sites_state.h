@@ -95,9 +95,4 @@ static inline bool sites_quiet(void)
 	return agent_restricted() || agent_filtered();
 }
 
-static inline bool is_error(long at)
-{
-	return (unsigned long)at > -4096ul;
-}
-
 #endif
