@@ -155,6 +155,7 @@ static void answer_count(struct site_answer *a, const struct known *k)
 		const struct site *s = &k->dso.sites[i];
 
 		a->nr_on += s->on || s->called;
+		a->skipped[SITE_GRAPHLESS] += s->jumps;
 		if (site_is_called(k, s) || (k->dso.prepared && !s->skip))
 			continue;
 		a->nr_skipped++;

@@ -39,6 +39,7 @@ enum site_skip {
 	SITE_SPLIT,		/* code that may be running, and the first bytes do not lie in one aligned word */
 	SITE_CHANGED,		/* the memory has other bytes than the file */
 	SITE_COUNTED,		/* its call of mcount or __fentry__ stays, because the program is profiled by gprof */
+	SITE_GRAPHLESS,		/* of answers alone: it is traced, but its return is not caught (site.jumps) */
 	SITE_NR_SKIPS
 };
 
@@ -64,9 +65,8 @@ size_t sites_find(const void *file, size_t size, struct site *out, size_t room);
 /* Whether the program is linked with -pg, so that it counts its calls for gprof and writes them at its end. */
 bool sites_profiled(const void *file, size_t size);
 /*
- * Says of each of them whether its function ends in a jump to one of libc's that look at who called them, or
- * to another function of the file that does. Jumps by a pointer are not seen, nor to functions of other files that
- * jump there. Under a lock.
+ * Says of each of them whether its function may end in a jump out of the file: by a PLT stub, by a pointer, or to
+ * another function of the file that does. Under a lock.
  */
 void sites_jumping(const void *file, size_t size, struct site *sites, size_t nr);
 const char *site_skip_text(enum site_skip why);

@@ -225,12 +225,12 @@ static void section_sites(const struct image *im, const Elf64_Shdr *s, struct li
 
 /* ---- Calls ---- */
 
-static bool is_fentry(void *unused, const char *name, uint64_t value)
+static bool is_fentry(const char *name)
 {
 	return !strcmp(name, "__fentry__");
 }
 
-static bool is_mcount(void *unused, const char *name, uint64_t value)
+static bool is_mcount(const char *name)
 {
 	return !strcmp(name, "mcount") || !strcmp(name, "_mcount");
 }
@@ -261,14 +261,13 @@ static void calls_of(const struct image *im, const unsigned char *b, size_t size
 	}
 }
 
-static void calls_scan(const struct image *im, bool (*is)(void *unused, const char *name, uint64_t value), bool late,
-		       struct list *l)
+static void calls_scan(const struct image *im, bool (*is)(const char *name), bool late, struct list *l)
 {
 	const unsigned char *b;
 	struct targets t;
 	size_t size;
 
-	image_targets(im, is, NULL, &t);
+	image_targets(im, is, &t);
 	for (unsigned int i = 0; t.nr_got && i < im->nr_phdrs; i++) {
 		b = image_code(im, i, &size);
 		if (b)
@@ -328,6 +327,7 @@ const char *site_skip_text(enum site_skip why)
 		[SITE_SPLIT] = "its first bytes lie in two words, and its code may be running",
 		[SITE_CHANGED] = "changed since it was loaded",
 		[SITE_COUNTED] = "counted for gprof",
+		[SITE_GRAPHLESS] = "not in the graph, because they may end in a jump to dlopen() or dlsym()",
 	};
 
 	return why < SITE_NR_SKIPS ? texts[why] : "";

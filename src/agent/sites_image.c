@@ -83,19 +83,56 @@ bool image_open(struct image *im, const void *file, size_t size)
 	return true;
 }
 
-uint64_t image_start(const struct image *im, uint64_t at)
+uint64_t image_function_start(const struct image *im, size_t number)
+{
+	return im->starts_base + (uint64_t)(int64_t)im->starts[2 * number];
+}
+
+/* An FDE in the form that compilers write: length, CIE, distance to the start, size of the function. */
+uint64_t image_function_end(const struct image *im, size_t number)
+{
+	const uint64_t start = image_function_start(im, number);
+	const uint64_t entry = im->starts_base + (uint64_t)(int64_t)im->starts[2 * number + 1];
+	size_t size = 16;
+	uint32_t flags, range;
+	const unsigned char *b = image_address(im, entry, &size, &flags);
+
+	if (b && size == 16 && relative(b + 8, entry + 8) == start) {
+		memcpy(&range, b + 12, 4);
+		return start + range;
+	}
+	return number + 1 < im->nr_starts && image_function_start(im, number + 1) > start ?
+	       image_function_start(im, number + 1) : start;
+}
+
+/* How many begin at or before `at`. */
+static size_t starts_before(const struct image *im, uint64_t at)
 {
 	size_t low = 0, high = im->nr_starts;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (im->starts_base + (int64_t)im->starts[2 * middle] <= at)
+		if (image_function_start(im, middle) <= at)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low ? im->starts_base + (int64_t)im->starts[2 * (low - 1)] : 0;
+	return low;
+}
+
+size_t image_function(const struct image *im, uint64_t at)
+{
+	size_t nr = starts_before(im, at);
+
+	return nr && at < image_function_end(im, nr - 1) ? nr - 1 : im->nr_starts;
+}
+
+uint64_t image_start(const struct image *im, uint64_t at)
+{
+	size_t nr = starts_before(im, at);
+
+	return nr ? image_function_start(im, nr - 1) : 0;
 }
 
 const unsigned char *image_code(const struct image *im, unsigned int i, size_t *size)
@@ -114,8 +151,7 @@ static void target_add(uint64_t *list, unsigned int *nr, uint64_t at, bool *more
 		list[(*nr)++] = at;
 }
 
-static void got_find(const struct image *im, bool (*is)(void *arg, const char *name, uint64_t value), void *arg,
-		     struct targets *t)
+static void got_find(const struct image *im, bool (*is)(const char *name), struct targets *t)
 {
 	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
 		const Elf64_Shdr *r = &im->shdrs[i], *symbols;
@@ -138,7 +174,7 @@ static void got_find(const struct image *im, bool (*is)(void *arg, const char *n
 			if (!at || at + sizeof(s) > symbols_size)
 				continue;
 			memcpy(&s, sym + at, sizeof(s));
-			if (is(arg, image_string(im, &im->shdrs[symbols->sh_link], s.st_name), s.st_value))
+			if (is(image_string(im, &im->shdrs[symbols->sh_link], s.st_name)))
 				target_add(t->got, &t->nr_got, e.r_offset, &t->more);
 		}
 	}
@@ -156,14 +192,13 @@ static void stub_add(struct targets *t, const unsigned char *b, size_t i, uint64
 	target_add(t->stub, &t->nr_stubs, at, &t->more);
 }
 
-void image_targets(const struct image *im, bool (*is)(void *arg, const char *name, uint64_t value), void *arg,
-		   struct targets *t)
+void image_targets(const struct image *im, bool (*is)(const char *name), struct targets *t)
 {
 	const unsigned char *b;
 	size_t size;
 
 	*t = (struct targets){ .nr_got = 0 };
-	got_find(im, is, arg, t);
+	got_find(im, is, t);
 	for (unsigned int i = 0; t->nr_got && i < im->nr_phdrs; i++) {
 		b = image_code(im, i, &size);
 		for (size_t k = 0; b && k + 6 <= size; k++)

@@ -46,6 +46,11 @@ const char *image_string(const struct image *im, const Elf64_Shdr *table, uint32
 const unsigned char *image_code(const struct image *im, unsigned int i, size_t *size);
 /* The start of the function that begins last at or before `at`; 0: not known. */
 uint64_t image_start(const struct image *im, uint64_t at);
+/* The number in the table of the function that `at` lies in; nr_starts: of none that is there. */
+size_t image_function(const struct image *im, uint64_t at);
+uint64_t image_function_start(const struct image *im, size_t number);
+/* Behind its last byte; its start: not known. */
+uint64_t image_function_end(const struct image *im, size_t number);
 
 /* Where a call of one of some functions may lead. */
 struct targets {
@@ -55,9 +60,8 @@ struct targets {
 	bool		more;		/* than there is room for */
 };
 
-/* Those of which is(arg, name, value) says so; value: the address, 0 for what is another object's. */
-void image_targets(const struct image *im, bool (*is)(void *arg, const char *name, uint64_t value), void *arg,
-		   struct targets *t);
+/* Those of which is() says so. */
+void image_targets(const struct image *im, bool (*is)(const char *name), struct targets *t);
 
 static inline bool is_got(const struct targets *t, uint64_t at)
 {

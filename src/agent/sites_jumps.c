@@ -1,114 +1,117 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sites_jumps.c - functions that end in a jump to one that looks at who called it
+ * sites_jumps.c - functions that end in a jump out of their file, where somebody may look at who called
  *
  * Where libc's dlopen(), dlsym() and so on are as they were (callers.c), these are not hooked: libc would see
- * our return address. Direct jumps are looked for, and those by way of the GOT; then jumps to what was found.
- * Any load of such a GOT entry counts, because a jump may follow. Bytes are looked at, not instructions, and stubs are
- * not told from functions: what is found wrongly is a function less in the graph.
+ * our return address. Nobody knows whom a PLT stub or a pointer leads to, or what that jumps to, so each such jump
+ * counts, and then those to the functions that were found. What is found wrongly is a function less in the graph.
  */
+#include <sys/mman.h>
 #include "agent/sites.h"
 #include "agent/sites_image.h"
+#include "agent/syscall.h"
+#include "agent/x86_64/instruction.h"
 
-enum { MAX_JUMPING = 1024 };
-
-/* Functions that end so, by their starts: open addressing, half empty. */
 struct jumping {
-	uint64_t	start[2 * MAX_JUMPING];
-	unsigned int	nr;
-	bool		more;
+	const struct image *im;
+	bool		*leaves;	/* by the function's number; PLT stubs are one, too */
 };
 
-/* Its place, or a free one. */
-static uint64_t *jumping_place(struct jumping *j, uint64_t start)
+static bool is_jump_by_memory(const struct insn *in)
 {
-	uint64_t i = start * 0x9e3779b97f4a7c15ull >> 32;
-
-	while (j->start[i % (2 * MAX_JUMPING)] && j->start[i % (2 * MAX_JUMPING)] != start)
-		i++;
-	return &j->start[i % (2 * MAX_JUMPING)];
+	return in->map == INSN_BYTE && in->opcode == 0xff && ((in->modrm & 0x38) == 0x20 || (in->modrm & 0x38) == 0x28);
 }
 
-static bool is_jumping(struct jumping *j, uint64_t start)
+/* The distance of a jump, with a condition or without; -> its size, 0: it has none. */
+static unsigned int distance_size(const struct insn *in)
 {
-	return *jumping_place(j, start) == start;
-}
+	const unsigned int row = in->opcode & 0xf0;
 
-/* By its name, or because it jumps itself. */
-static bool is_asking(void *jumping, const char *name, uint64_t value)
-{
-	return (value && is_jumping(jumping, value)) || !strcmp(name, "dlsym") || !strcmp(name, "dlvsym") ||
-	       !strcmp(name, "dlopen") || !strcmp(name, "dlmopen") || !strcmp(name, "dl_iterate_phdr");
-}
-
-static void jumping_add(struct jumping *j, uint64_t start)
-{
-	uint64_t *place = jumping_place(j, start);
-
-	if (!start || *place)
-		return;
-	if (j->nr == MAX_JUMPING) {
-		j->more = true;
-		return;
-	}
-	*place = start;
-	j->nr++;
-}
-
-/* Where a jump at b[i] leads to, with a condition or without; 0: it is none. */
-static uint64_t jump_target(const unsigned char *b, size_t i, size_t size, uint64_t base)
-{
-	if (i + 6 > size)
+	if (in->map == INSN_0F)
+		return row == 0x80 ? 4 : 0;
+	if (in->map != INSN_BYTE)
 		return 0;
-	if (b[i] == 0xe9)
-		return relative(b + i + 1, base + i + 5);
-	if (b[i] == 0x0f && (b[i + 1] & 0xf0) == 0x80)
-		return relative(b + i + 2, base + i + 6);
-	return b[i] == 0xeb || (b[i] & 0xf0) == 0x70 ? base + i + 2 + (uint64_t)(int64_t)(int8_t)b[i + 1] : 0;
+	return in->opcode == 0xe9 ? 4 : in->opcode == 0xeb || row == 0x70 || (in->opcode & 0xfc) == 0xe0;
 }
 
-/* An instruction with a GOT entry that is no call: a jump, or it is loaded, for a jump maybe. */
-static bool takes_got(const struct targets *t, const unsigned char *b, size_t i, size_t size, uint64_t base)
+/* The instruction, whose bytes b lie before `end`, is a jump out of function number `from`. */
+static bool leads_out(const struct jumping *j, size_t from, const struct insn *in, const unsigned char *b, uint64_t end)
 {
-	return i && i + 5 <= size && (b[i] & 0xc7) == 0x05 && (b[i - 1] != 0xff || b[i] != 0x15) &&
-	       is_got(t, relative(b + i + 1, base + i + 5));
+	const unsigned int size = distance_size(in);
+	size_t function;
+	uint64_t to;
+
+	if (!size)
+		return is_jump_by_memory(in);
+	to = size == 4 ? relative(b + in->len - 4, end) : end + (uint64_t)(int64_t)(int8_t)b[in->len - 1];
+	function = image_function(j->im, to);
+	return function != from && (function == j->im->nr_starts || j->leaves[function]);
 }
 
-/* -> whether there are more than before */
-static bool jumps_of(const struct image *im, const struct targets *t, struct jumping *j)
+/* A jump by `ret` (a retpoline): to what `push` or `mov ..., (%rsp)` has just put there. */
+static bool is_put(const struct insn *in, const unsigned char *b)
 {
-	const unsigned int before = j->nr;
-	size_t size;
+	if (in->map != INSN_BYTE)
+		return false;
+	return (in->opcode & 0xf8) == 0x50 || (in->opcode == 0x89 && (in->modrm & 0xc7) == 4 && b[in->len - 1] == 0x24);
+}
 
-	for (unsigned int i = 0; i < im->nr_phdrs; i++) {
-		const unsigned char *b = image_code(im, i, &size);
-		const uint64_t base = im->phdrs[i].p_vaddr;
+static bool is_return(const struct insn *in)
+{
+	return in->map == INSN_BYTE && (in->opcode == 0xc3 || in->opcode == 0xc2);
+}
 
-		for (size_t k = 0; b && k < size; k++) {
-			uint64_t to = jump_target(b, k, size, base);
+static bool function_leaves(const struct jumping *j, size_t number)
+{
+	const uint64_t end = image_function_end(j->im, number);
+	uint64_t at = image_function_start(j->im, number);
+	size_t size = end - at;
+	uint32_t flags;
+	const unsigned char *b = image_address(j->im, at, &size, &flags);
+	struct insn in;
+	bool put = false;
 
-			if (takes_got(t, b, k, size, base) || (to && (is_stub(t, to) || is_jumping(j, to))))
-				jumping_add(j, image_start(im, base + k));
-		}
+	if (!b || size < end - at)
+		return true;
+	for (; at < end; at += in.len, b += in.len) {
+		if (!insn_read(b, end - at, &in) || leads_out(j, number, &in, b, at + in.len) || (put && is_return(&in)))
+			return true;
+		put = is_put(&in, b);
 	}
-	return j->nr > before;
+	return false;
+}
+
+static void jumping_find(const struct jumping *j)
+{
+	bool more;
+
+	do {
+		more = false;
+		for (size_t i = 0; i < j->im->nr_starts; i++) {
+			if (!j->leaves[i] && function_leaves(j, i))
+				more = j->leaves[i] = true;
+		}
+	} while (more);
 }
 
 void sites_jumping(const void *file, size_t size, struct site *sites, size_t nr)
 {
-	static struct jumping j;	/* callers have a lock */
-	struct targets t;
+	struct jumping j;
 	struct image im;
+	long memory;
 
-	memset(&j, 0, sizeof(j));
 	if (!image_open(&im, file, size))
 		return;
-	do {
-		image_targets(&im, is_asking, &j, &t);
+	memory = agent_syscall(SYS_mmap, 0, im.nr_starts, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	j = (struct jumping){ &im, is_error(memory) ? NULL : (bool *)memory };
+	if (j.leaves)
+		jumping_find(&j);
+	for (size_t i = 0; i < nr; i++) {
+		size_t function = image_function(&im, sites[i].at);
+
 		/* Where functions begin is not known: any may. */
-		j.more |= t.more || (t.nr_got && !im.nr_starts);
-	} while (t.nr_got && !j.more && jumps_of(&im, &t, &j));
-	for (size_t i = 0; i < nr; i++)
-		sites[i].jumps = j.more || (j.nr && image_start(&im, sites[i].at) &&
-					    is_jumping(&j, image_start(&im, sites[i].at)));
+		sites[i].jumps = !j.leaves || function == im.nr_starts || j.leaves[function];
+	}
+	if (j.leaves)
+		agent_syscall(SYS_munmap, memory, im.nr_starts);
 }

@@ -266,7 +266,7 @@ static void check_answers(struct patient *p)
 		int pid = atoi(value), err = error ? atoi(error + 7) : 0;
 
 		if (why) {
-			printf("functions of process %d that are not traced:%s\n", pid, why + 1);
+			printf("functions of process %d that are not traced, or not wholly:%s\n", pid, why + 1);
 			*why = '\0';
 		}
 		if (strstr(value, " late")) {

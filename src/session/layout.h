@@ -473,7 +473,7 @@ struct site_answer {
 	uint32_t	pid;		/* as the server sees it */
 	uint32_t	nr_sites;
 	uint32_t	nr_skipped;	/* that cannot be switched */
-	uint32_t	skipped[8];	/* of them, by enum site_skip of agent/sites.h; [0]: their DSO was not prepared */
+	uint32_t	skipped[8];	/* by enum site_skip of agent/sites.h; [0]: their DSO was not prepared */
 	uint32_t	nr_on;
 	int32_t		err;		/* the last, -errno */
 	_Atomic uint64_t dsos[LAYOUT_MAX_DSOS / 64];	/* with sites, that the process has now: a bit each, by number */

@@ -276,7 +276,8 @@ bool program_sites_tick(struct programs *p)
 /* What the file does not tell. */
 static bool is_own_reason(int k)
 {
-	return k == SITE_GOOD || k == SITE_SPLIT || k == SITE_CHANGED || k == SITE_COUNTED;
+	return k == SITE_GOOD || k == SITE_SPLIT || k == SITE_CHANGED || k == SITE_COUNTED ||
+	       k == SITE_GRAPHLESS;
 }
 
 static void print_answer(void *arg, const struct attach_answer *a)

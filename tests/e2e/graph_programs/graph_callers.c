@@ -2,7 +2,7 @@
 /*
  * graph_callers.c [SESSION LIBRARY] - asks each of its objects who comes next, and what is found by its RUNPATH
  *
- * With a session it attaches itself, with LIBRARY, when it has a thread.
+ * With a session it attaches itself, with LIBRARY, when it has a thread, and stays until its input ends.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -73,5 +73,8 @@ int main(int argc, char **argv)
 	program_ask(say, 1);
 	first_ask(say, 1);
 	second_ask(say, 0);
+	fflush(stdout);
+	while (argc > 2 && getchar() != EOF)
+		;
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jumps.c FIXTURE - which functions of a file end in a jump to one that looks at who called it
+ * jumps.c FIXTURE - which functions of a file end in a jump out of it
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -54,8 +54,11 @@ static const struct site *site_of(const char *name)
 
 static void found(void **state)
 {
-	static const char *const jump[] = { "jumps_sym", "jumps_chain", "jumps_longer_chain", "jumps_open", "jumps_sometimes" };
-	static const char *const stay[] = { "stays_call", "stays_other", "stays_alone" };
+	static const char *const jump[] = {
+		"jumps_sym", "jumps_chain", "jumps_longer_chain", "jumps_open", "jumps_sometimes", "jumps_other",
+		"jumps_by_pointer", "jumps_by_table", "jumps_by_hand", "jumps_into_middle"
+	};
+	static const char *const stay[] = { "stays_call", "stays_call_by_pointer", "stays_inside", "stays_alone" };
 
 	sites_jumping(file, size, sites, nr);
 	for (size_t i = 0; i < sizeof(jump) / sizeof(jump[0]); i++)
