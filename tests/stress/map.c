@@ -149,12 +149,15 @@ static void check_all_places(void)
 
 static __thread unsigned int me;
 static __thread uint64_t handler_seed;
+static __thread volatile bool ready;	/* `me` is set: before that the slot would be another thread's */
 static _Atomic bool stop;
 
 static void in_handler(int sig)
 {
 	struct slot *slot = &slots[me];
 
+	if (!ready)
+		return;
 	slot->depth++;
 	add_one(slot, &journals[WRITERS + me], random_next(&handler_seed) % KEYS);
 	slot->depth--;
@@ -166,6 +169,7 @@ static void *thread_writes(void *arg)
 
 	me = (unsigned int)(uintptr_t)arg;
 	handler_seed = ~seed;
+	ready = true;
 	for (int i = 0; i < 20000; i++)
 		add_one(&slots[me], &journals[me], random_next(&seed) % KEYS);
 	return NULL;
