@@ -271,7 +271,11 @@ void session_close(struct session *s)
 		session_release(s);
 }
 
-/* Makes the session's directory and leaves it in s->dir and s->dirfd. */
+/*
+ * Makes the session's directory and leaves it in s->dir and s->dirfd. Its name
+ * is a private one as yet: who looks for sessions that nobody serves any more
+ * would take one that nobody serves yet for such.
+ */
 static int session_place(struct session *s, const char *name)
 {
 	char base[3968];
@@ -285,7 +289,10 @@ static int session_place(struct session *s, const char *name)
 	if (basefd < 0)
 		return -errno;
 	place_sweep(basefd);
-	if (mkdirat(basefd, s->name, 0700)) {
+	place_private_name(s->name, sizeof(s->name));
+	if (name && !faccessat(basefd, name, F_OK, AT_SYMLINK_NOFOLLOW)) {
+		err = -EEXIST;
+	} else if (mkdirat(basefd, s->name, 0700)) {
 		err = -errno;
 	} else {
 		/* base is shorter than dir by more than a name. */
@@ -295,6 +302,20 @@ static int session_place(struct session *s, const char *name)
 	}
 	close(basefd);
 	return err;
+}
+
+/* It is whole, and served. */
+static int session_rename(struct session *s, const char *name)
+{
+	char dir[sizeof(s->dir)];
+
+	strcpy(dir, s->dir);
+	strcpy(strrchr(dir, '/') + 1, name);
+	if (renameat2(AT_FDCWD, s->dir, AT_FDCWD, dir, RENAME_NOREPLACE))
+		return -errno;
+	strcpy(s->dir, dir);
+	strcpy(s->name, name);
+	return 0;
 }
 
 int session_create(const char *name, const struct session_params *params, struct session **out)
@@ -312,10 +333,6 @@ int session_create(const char *name, const struct session_params *params, struct
 	if (!s)
 		return -ENOMEM;
 	s->private = !name;
-	if (name)
-		snprintf(s->name, sizeof(s->name), "%s", name);
-	else
-		place_private_name(s->name, sizeof(s->name));
 	err = session_place(s, name);
 	if (!err)
 		err = session_files(s, p);
@@ -323,12 +340,15 @@ int session_create(const char *name, const struct session_params *params, struct
 		err = session_start(s, true, p->no_membarrier);
 	if (!err)
 		err = attach_listen(s);
+	if (!err) {
+		/* An opener that sees the magic sees a whole header. */
+		__atomic_store_n(&s->header->magic, SESSION_MAGIC, __ATOMIC_RELEASE);
+		err = name ? session_rename(s, name) : 0;
+	}
 	if (err) {
 		session_destroy(s);
 		return err;
 	}
-	/* Last: an opener that sees the magic sees a whole header. */
-	__atomic_store_n(&s->header->magic, SESSION_MAGIC, __ATOMIC_RELEASE);
 	*out = s;
 	return 0;
 }

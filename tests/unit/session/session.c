@@ -4,8 +4,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -46,6 +48,39 @@ static void a_name_is_taken_once(void **state)
 	assert_int_equal(session_remove_stale("one"), -EBUSY);
 	session_destroy(s);
 	assert_int_equal(session_open("one", &other), -ENOENT);
+}
+
+static int remove_dead(void *arg, const char *name, const char *dir, bool alive)
+{
+	if (!alive)
+		session_remove_stale(name);
+	return 0;
+}
+
+static void *remove_all_dead(void *stop)
+{
+	while (!atomic_load((_Atomic bool *)stop))
+		session_list(remove_dead, NULL);
+	return NULL;
+}
+
+/* It has no server that answers, and is not dead either. */
+static void what_is_being_made_is_not_removed(void **state)
+{
+	_Atomic bool stop = false;
+	pthread_t t;
+
+	assert_int_equal(pthread_create(&t, NULL, remove_all_dead, &stop), 0);
+	for (int i = 0; i < 100; i++) {
+		struct session *s = made("new");
+
+		assert_int_equal(access(session_dir(s), F_OK), 0);
+		assert_string_equal(strrchr(session_dir(s), '/'), "/new");
+		assert_string_equal(session_name(s), "new");
+		session_destroy(s);
+	}
+	atomic_store(&stop, true);
+	pthread_join(t, NULL);
 }
 
 static void a_private_session_leaves_nothing(void **state)
@@ -364,6 +399,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_checked),
 		cmocka_unit_test(a_name_is_taken_once),
+		cmocka_unit_test(what_is_being_made_is_not_removed),
 		cmocka_unit_test(a_private_session_leaves_nothing),
 		cmocka_unit_test(others_may_not_enter),
 		cmocka_unit_test(memory_is_zeroed_and_aligned),
