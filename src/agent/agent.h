@@ -119,6 +119,15 @@ struct agent_thread {
 	struct agent_section section;
 };
 
+/*
+ * The thread's slot now. NULL: it has none, or any more: where the session's memory is damaged, a fault of this
+ * thread or of another one takes it (guard.c), between any two looks at it.
+ */
+static inline struct slot *agent_slot(const struct agent_thread *t)
+{
+	return *(struct slot *const volatile *)&t->slot;
+}
+
 /* ---- Emitting: async-signal-safe ---- */
 
 /*

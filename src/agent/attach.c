@@ -298,7 +298,9 @@ static int greet(struct attach_reply *reply)
 	agent.here->process = reply->process;
 	section_attached();
 	agent.here->other_pids = reply->pid && reply->pid != (uint32_t)agent_syscall(SYS_getpid);
-	return slots_take(reply);
+	err = slots_take(reply);
+	/* Relaxed: what this thread has touched; another one's fault makes it so for later. */
+	return !err && atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_DETACHED ? -EPROTO : err;
 }
 
 static int connect_and_greet(struct attach_reply *reply, bool child)
@@ -380,30 +382,39 @@ static void publish(const struct attach_reply *reply)
 int attach_start(const char *name, const char *runtime_dir)
 {
 	struct attach_reply reply;
+	uint32_t state = AGENT_OFF;
 	int err = dir_find(name, runtime_dir);
 
 	if (!err && !sandbox_permits())
 		err = -EPERM;
-	if (!err)
-		err = map_session(&agent.plane);
+	if (err)
+		return err;
+	guard_start();
+	err = map_session(&agent.plane);
 	if (!err)
 		err = map_here();
 	if (!err)
 		err = connect_and_greet(&reply, false);
 	if (err) {
 		unmap(&agent.plane);
+		guard_stop();
+		/* Relaxed: nobody has seen that it was on. */
+		atomic_store_explicit(&agent.state, AGENT_OFF, memory_order_relaxed);
 		return err;
 	}
 	tasks_start();
 	dso_start();
-	guard_start();
 	events_start();
 	sites_start();
 	ready();
 	publish(&reply);
 	/* Both pair with the acquires in agent_attached(). Nobody else uses the connection before. */
 	atomic_store_explicit(&agent.here->attached, 1, memory_order_release);
-	atomic_store_explicit(&agent.state, AGENT_ON, memory_order_release);
+	if (!atomic_compare_exchange_strong_explicit(&agent.state, &state, AGENT_ON, memory_order_release,
+						     memory_order_relaxed)) {
+		attach_detach();	/* it was damaged meanwhile: what has just been published goes, too */
+		return -EPROTO;
+	}
 	events_start();		/* of DSOs that came meanwhile */
 	sites_begin();
 	section_start();
@@ -416,6 +427,10 @@ void attach_detach(void)
 	section_stop();
 	/* Relaxed: the hits of other threads that are on their way find zeros. */
 	atomic_store_explicit(&agent.state, AGENT_DETACHED, memory_order_relaxed);
+	/* Pairs with the fence in thread_begin(): it sees the state, or its slot is seen here. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!agent.here)
+		return;
 	/* Acquire: pairs with the release in slots_take(). */
 	for (uint32_t i = 0, nr = __atomic_load_n(&agent.here->nr_given, __ATOMIC_ACQUIRE); i < nr; i++)
 		if (agent.here->threads[agent.here->given[i]].slot)

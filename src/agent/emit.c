@@ -161,7 +161,7 @@ static __attribute__((noinline)) bool stranger(struct agent_thread *t, struct sl
  */
 static inline bool slot_stays(const struct agent_thread *t)
 {
-	return __builtin_expect(*(struct slot *const volatile *)&t->slot != NULL, 1);
+	return __builtin_expect(agent_slot(t) != NULL, 1);
 }
 
 static __attribute__((noinline)) uint64_t hit_with_stack(struct agent_thread *t, struct slot *slot, struct hit *h,
@@ -210,7 +210,7 @@ static __attribute__((noinline)) bool emit_any(struct agent_thread *t, uint32_t 
 					       uint32_t seen, const void *frame)
 {
 	struct hit h = hit_of(t, id, record, size);
-	struct slot *slot = t->slot;
+	struct slot *slot = agent_slot(t);
 
 	if (!hit_begin(t, slot, id, record, &h))
 		return false;
@@ -236,11 +236,11 @@ static inline bool is_long(uint32_t entry)
 static inline __attribute__((always_inline)) bool plain(struct agent_thread *t, uint32_t entry, void *record,
 							uint32_t size)
 {
-	struct slot *slot = t->slot;
+	struct slot *slot = agent_slot(t);
 	const int32_t cpu = *t->cpu;
 	enum hit_plain done;
 
-	if (__builtin_expect(cpu < 0 || t->no_rseq || (t->flags & AGENT_HANDLER), 0) || is_long(entry))
+	if (__builtin_expect(!slot || cpu < 0 || t->no_rseq || (t->flags & AGENT_HANDLER), 0) || is_long(entry))
 		return false;
 	fill_common(t, entry, record);
 	level_note(t, slot, frame_here());
@@ -288,7 +288,7 @@ static bool is_one(uint64_t mask)
 uint64_t emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, uint64_t *time, uint64_t mask)
 {
 	struct hit h = hit_of(t, entry, record, size);
-	struct slot *slot = t->slot;
+	struct slot *slot = agent_slot(t);
 
 	h.mask = mask == EMIT_ALL ? 0 : mask;
 	*time = emit_time();
@@ -304,7 +304,7 @@ uint64_t emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32
 uint64_t emit_ask(struct agent_thread *t, uint32_t entry, void *record, uint32_t size)
 {
 	struct hit h = hit_of(t, entry, record, size);
-	struct slot *slot = t->slot;
+	struct slot *slot = agent_slot(t);
 
 	h.ask = true;
 	if (!hit_begin(t, slot, entry, record, &h) || !slot_stays(t))

@@ -435,8 +435,10 @@ static bool returns_elsewhere(const struct site_table *table, uintptr_t ip)
 
 static uint32_t missed(struct agent_thread *t)
 {
-	if (t && t->slot)
-		hit_miss(t->slot);
+	struct slot *slot = t ? agent_slot(t) : NULL;
+
+	if (slot)
+		hit_miss(slot);
 	return PATCH_PASS;
 }
 

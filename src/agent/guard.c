@@ -47,6 +47,7 @@ enum { SIGNALS = sizeof(signals) / sizeof(signals[0]) };
 /* By signal, in the order of signals[]. */
 static struct guard_action before[SIGNALS];
 static bool guarded[SIGNALS];
+static _Atomic bool replacing;		/* the data region, or it is replaced */
 
 /* Where this library's code lies. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -94,11 +95,10 @@ static bool replace(const char *base, uint64_t size, int prot)
  */
 static bool replace_data(char *base, uint64_t size)
 {
-	static _Atomic bool begun;
 	char *spare = base + size;
 
 	/* Relaxed: another thread is about it, and this one's access is repeated until that is done. */
-	if (atomic_exchange_explicit(&begun, true, memory_order_relaxed))
+	if (atomic_exchange_explicit(&replacing, true, memory_order_relaxed))
 		return true;
 	agent_syscall(SYS_munlock, spare, size);
 	if (agent.data_spare >= size && !agent_syscall(SYS_mprotect, spare, size, PROT_READ | PROT_WRITE) &&
@@ -206,4 +206,18 @@ void guard_start(void)
 			continue;
 		guarded[i] = !action(signals[i], &ours, NULL);
 	}
+}
+
+void guard_stop(void)
+{
+	struct guard_action now;
+
+	for (int i = 0; i < SIGNALS; i++) {
+		/* The program's own by now, if it has threads. */
+		if (guarded[i] && !action(signals[i], NULL, &now) && now.handler == guard_fault)
+			action(signals[i], &before[i], NULL);
+		guarded[i] = false;
+	}
+	/* Relaxed: what it was about is not mapped any more. */
+	atomic_store_explicit(&replacing, false, memory_order_relaxed);
 }

@@ -44,7 +44,10 @@ void *large_get(struct agent_thread *t, uint32_t size)
 	uint32_t level = t->nr_large ? levels_left(t, sp) : 0;
 
 	if (level >= LAYOUT_HIT_LEVELS || size > TF_RECORD_MAX || !large_map(t)) {
-		atomic_fetch_add_explicit(&t->slot->missed, 1, memory_order_relaxed);
+		struct slot *slot = agent_slot(t);
+
+		if (slot)
+			atomic_fetch_add_explicit(&slot->missed, 1, memory_order_relaxed);
 		return NULL;
 	}
 	t->large_frame[level] = sp;

@@ -243,6 +243,8 @@ bool sandbox_permits(void);
 
 /* ---- guard.c ---- */
 
+/* Before the session's memory is touched for the first time; when it could not be attached. */
 void guard_start(void);
+void guard_stop(void);
 
 #endif

@@ -154,11 +154,12 @@ static void lease_take(struct slot *slot)
 
 void agent_thread_lend(struct agent_thread *t)
 {
+	struct slot *slot = agent_slot(t);
 	/* Acquire: pairs with the release in ring_lease_give(). */
-	uint64_t lease = atomic_load_explicit(&t->slot->lease, memory_order_acquire);
+	uint64_t lease = slot ? atomic_load_explicit(&slot->lease, memory_order_acquire) : 0;
 
-	if (!(uint32_t)lease)
-		lease_await(t->slot, lease);
+	if (slot && !(uint32_t)lease)
+		lease_await(slot, lease);
 }
 
 /* ---- The log of tasks ---- */
@@ -245,6 +246,12 @@ static struct agent_thread *thread_begin(void)
 	if (!slot)
 		return NULL;
 	t = thread_make(slot, tid);
+	/* It is damaged since then: attach_detach() has looked for slots before this one was there, or takes it. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON) {
+		t->slot = NULL;
+		return NULL;
+	}
 	/* Small keys take no memory. With another one the server finds out that the thread has gone. */
 	if (agent.key >= 0 && agent.key < MAX_KEY)
 		pthread_setspecific((pthread_key_t)agent.key, t);
@@ -331,8 +338,10 @@ struct agent_thread *agent_thread(void)
 
 static void slot_leave(struct agent_thread *t)
 {
-	struct slot *slot = t->slot;
+	struct slot *slot = agent_slot(t);
 
+	if (!slot)
+		return;
 	t->slot = NULL;
 	pids_leave(&agent.plane, slot, t->pid);
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);

@@ -102,8 +102,10 @@ __attribute__((constructor)) static void found_family(void)
 
 static struct waiter *waiter_of(const struct agent_thread *t)
 {
+	const struct slot *slot = agent_slot(t);
+	const uint32_t i = slot ? slot->index : UINT32_MAX;
 	_Atomic uint32_t *end;
-	uint32_t nr, i = t->slot->index;
+	uint32_t nr;
 	struct waiter *all = agent_waiters(&nr, &end);
 
 	return i < nr ? &all[i] : NULL;
@@ -112,11 +114,12 @@ static struct waiter *waiter_of(const struct agent_thread *t)
 static void waiter_begin(const struct agent_thread *t, const void *addr, unsigned int kind, bool shared)
 {
 	_Atomic uint32_t *end;
-	uint32_t nr, i = t->slot->index, last;
-	struct waiter *all = agent_waiters(&nr, &end), *w = &all[i];
+	uint32_t nr, i, last;
+	struct waiter *all = agent_waiters(&nr, &end), *w = waiter_of(t);
 
-	if (i >= nr)
+	if (!w)
 		return;
+	i = (uint32_t)(w - all);
 	w->family = is_process_shared(addr, kind) ? family : 0;
 	w->process = agent_process();
 	w->pid = t->pid;
