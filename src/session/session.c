@@ -281,6 +281,7 @@ static int session_place(struct session *s, const char *name)
 	char base[3968];
 	int err = place_base(base, sizeof(base), true), basefd;
 
+	place_private_name(s->name, sizeof(s->name));
 	if (err == -ENOTSUP && !name)
 		return 0;	/* for this process alone: memory without a name will do */
 	if (err)
@@ -289,7 +290,6 @@ static int session_place(struct session *s, const char *name)
 	if (basefd < 0)
 		return -errno;
 	place_sweep(basefd);
-	place_private_name(s->name, sizeof(s->name));
 	if (name && !faccessat(basefd, name, F_OK, AT_SYMLINK_NOFOLLOW)) {
 		err = -EEXIST;
 	} else if (mkdirat(basefd, s->name, 0700)) {
