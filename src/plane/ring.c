@@ -91,10 +91,11 @@ static bool full(const struct buffer *b, const struct ring *r, uint64_t seq)
 {
 	uint64_t floor, taken;
 
-	/* Relaxed, all three: the server's, and an old value only keeps the ring as it was a little longer. */
+	/* Relaxed: all three are the server's, and an old value only keeps the ring as it was a little longer. */
 	if (atomic_load_explicit(&b->overwrite, memory_order_relaxed))
 		return false;
 	floor = atomic_load_explicit(&r->floor, memory_order_relaxed);
+	/* Relaxed: what was taken was copied before, and other readers look at their copy's page again (G5). */
 	taken = atomic_load_explicit(&r->taken, memory_order_relaxed);
 	if (taken > floor)
 		floor = taken;
@@ -193,7 +194,7 @@ static bool prepare(const struct write *w, struct ring_commit *c)
 
 static int drop(struct ring *r)
 {
-	atomic_fetch_add_explicit(&r->dropped, 1, memory_order_relaxed);	/* a counter, no partner */
+	atomic_fetch_add_explicit(&r->dropped, 1, memory_order_relaxed);	/* Relaxed: a counter. */
 	return 1;
 }
 
@@ -231,7 +232,7 @@ static int write_alone(struct write *w, uint64_t time)
 {
 	struct ring_commit c;
 
-	w->head = atomic_load_explicit(&w->ring->head, memory_order_relaxed);	/* its own */
+	w->head = atomic_load_explicit(&w->ring->head, memory_order_relaxed);	/* Relaxed: its own (G2). */
 	w->time = time ? time : now(w->p, w->buffer);
 	if (!prepare(w, &c))
 		return drop(w->ring);
@@ -262,18 +263,24 @@ static int write_restartable(struct write *w)
 
 /* ---- The short way ---- */
 
-/* Whether the record goes behind the last one, into the same page, with a plain delta. */
+/*
+ * Whether the record goes behind the last one, into the same page, with a plain
+ * delta. `base` is loaded before `page_end`: who begins a page and is killed
+ * before it has stored head leaves both changed and head as it was. An old base
+ * with the new page_end is a page too far; a new base with the old page_end would aim outside the ring.
+ */
 static inline bool aim(const struct plane *p, struct ring_short *w, uint32_t size)
 {
 	struct ring *r = w->ring;
 	const struct ring_tail *old = &r->tail[w->head & 1];
 	const uint64_t pos = w->head >> 1, delta = w->time - old->time;
+	const uint64_t base = *(const volatile uint64_t *)&r->base;
 	const uint64_t left = *(const volatile uint64_t *)&r->page_end - pos;
 
 	/* A page not begun or another's page_end: left is 0 or at least a page. */
 	if (left < 4 + size || left >= r->subbuf_size || delta >> RING_DELTA_BITS)
 		return false;
-	w->at = (char *)plane_data(p, r->base + pos);
+	w->at = (char *)plane_data(p, base + pos);
 	w->tail = &r->tail[!(w->head & 1)];
 	w->last = size - 8;
 	w->entries = old->entries + 1;
@@ -318,7 +325,7 @@ static inline int write_short_alone(const struct plane *p, const struct buffer *
 
 	w.src = record;
 	w.ring = r;
-	w.head = atomic_load_explicit(&r->head, memory_order_relaxed);	/* its own */
+	w.head = atomic_load_explicit(&r->head, memory_order_relaxed);	/* Relaxed: its own (G2). */
 	w.time = time ? time : now(p, b);
 	if (!aim(p, &w, size))
 		return -1;
