@@ -33,6 +33,7 @@ bool agent_family(struct pids_family *out)
 {
 	struct agent_thread *t;
 	uint32_t pid;
+	uint64_t old;
 
 	if (!agent_attached() || !pids_followed(&agent.plane) || agent_restricted())
 		return false;
@@ -40,7 +41,14 @@ bool agent_family(struct pids_family *out)
 	pid = t ? own_pid(t) : 0;
 	if (!pid)
 		return false;	/* the server looks */
-	pids_family_of(&agent.plane, pid, out);
+	/* Whose calls are filtered is not asked for more of them: at worst a set is read that is being freed. */
+	if (agent_filtered()) {
+		pids_family_of(&agent.plane, NULL, pid, out);
+		return true;
+	}
+	old = signals_block();
+	pids_family_of(&agent.plane, agent_slot(t), pid, out);
+	signals_restore(old);
 	return true;
 }
 
@@ -83,10 +91,10 @@ void tasks_join(struct agent_thread *t)
 
 	agent_self.born = t->tid;
 	if (known && agent_self.family)
-		pids_join(&agent.plane, t->slot, agent_self.family, t->pid);
+		pids_join(&agent.plane, agent_slot(t), agent_self.family, t->pid);
 	/* N2. What made a process is the server's to know. */
-	else if (!known && t->pid != t->tgid && pids_family_of(&agent.plane, t->tgid, &family))
-		pids_join(&agent.plane, t->slot, &family, t->pid);
+	else if (!known && t->pid != t->tgid && pids_family_of(&agent.plane, agent_slot(t), t->tgid, &family))
+		pids_join(&agent.plane, agent_slot(t), &family, t->pid);
 }
 
 void agent_vforked(void)
@@ -101,10 +109,9 @@ void agent_vforked(void)
 		return;
 	/* The child of a child of vfork(): that one is a process of one thread. */
 	creator = t->no_rseq > 1 ? (uint32_t)agent_syscall(SYS_getppid) : t->pid;
-	if (!pids_family_of(&agent.plane, creator, &family))
-		return;
 	old = signals_block();
-	pids_join(&agent.plane, t->slot, &family, (uint32_t)agent_syscall(SYS_gettid));
+	if (pids_family_of(&agent.plane, agent_slot(t), creator, &family))
+		pids_join(&agent.plane, agent_slot(t), &family, (uint32_t)agent_syscall(SYS_gettid));
 	signals_restore(old);
 }
 

@@ -41,22 +41,32 @@ static struct repeat_call *repeat_call_of(struct hit_repeat *r, uint64_t key)
 	return &r->calls[(key >> 16) % REPEAT_CALLS];
 }
 
-/* `word`: what struct hit_repeat.last was. Relaxed: behind the acquire in repeats(), and the hash tells whose it is. */
-static void write_repeats(const struct run *r, struct instance_state *inst, struct hit_repeat *at, uint64_t word)
+/* Of the call that struct hit_repeat.last names: its place may be the next one's. */
+static struct repeats_record repeats_of(const struct run *r, struct hit_repeat *at, uint64_t word)
 {
-	const uint64_t from = atomic_load_explicit(&at->time, memory_order_relaxed), to = now(r, inst);
-	const uint64_t delta = to > from ? to - from : 0, key = word & ~(uint64_t)REPEAT_COUNT;
-	struct repeat_call *call = repeat_call_of(at, key);
-	const data_ref buffer = live_buffer(inst);
-	struct repeats_record rec = {
+	struct repeat_call *call = repeat_call_of(at, word & ~(uint64_t)REPEAT_COUNT);
+
+	return (struct repeats_record){
 		.common = *(const struct record_common *)r->h->record,
+		/* F2. Relaxed: behind the acquire in repeats(), and the hash tells whose it is. */
 		.ip = atomic_load_explicit(&call->ip, memory_order_relaxed),
 		.parent_ip = atomic_load_explicit(&call->parent_ip, memory_order_relaxed),
-		.count = (uint16_t)word, .top_delta = (uint16_t)(delta >> 32), .bottom_delta = (uint32_t)delta,
+		.count = (uint16_t)word,
 	};
+}
 
+/* `word`: what struct hit_repeat.last was. Relaxed: a time alone orders nothing. */
+static void write_repeats(const struct run *r, struct instance_state *inst, struct hit_repeat *at, uint64_t word,
+			  struct repeats_record rec)
+{
+	const uint64_t from = atomic_load_explicit(&at->time, memory_order_relaxed), to = now(r, inst);
+	const uint64_t delta = to > from ? to - from : 0;
+	const data_ref buffer = live_buffer(inst);
+
+	rec.top_delta = (uint16_t)(delta >> 32);
+	rec.bottom_delta = (uint32_t)delta;
 	rec.common.type = LAYOUT_REPEATS_ID;
-	if (repeat_key(rec.ip, rec.parent_ip) != key)
+	if (repeat_key(rec.ip, rec.parent_ip) != (word & ~(uint64_t)REPEAT_COUNT))
 		hit_miss(r->slot);
 	else if (buffer && records(inst, r->h->cpu))
 		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, &rec, sizeof(rec));
@@ -67,6 +77,7 @@ static bool repeats(const struct run *r, const struct arm *arm, struct instance_
 {
 	struct hit_repeat *at = (struct hit_repeat *)plane_data(r->p, arm->state) + r->h->cpu;
 	const struct function_record *f = r->h->record;
+	struct repeats_record before;
 	struct repeat_call *call;
 	uint64_t key, word;
 
@@ -74,21 +85,24 @@ static bool repeats(const struct run *r, const struct arm *arm, struct instance_
 		return false;
 	key = repeat_key(f->ip, f->parent_ip);
 	call = repeat_call_of(at, key);
-	/* Relaxed: the compare-and-swap looks again, and a time or a count alone orders nothing. */
-	word = atomic_load_explicit(&at->last, memory_order_relaxed);
+	/* F2. Acquire, where it fails below, too: pairs with the release there, of who stored the call that is written now. */
+	word = atomic_load_explicit(&at->last, memory_order_acquire);
 	do {
 		while (word >= key && word - key < REPEAT_COUNT) {
+			/* Relaxed: a raised count still belongs to the release that published the call. */
 			atomic_store_explicit(&at->time, now(r, inst), memory_order_relaxed);
-			if (atomic_compare_exchange_weak_explicit(&at->last, &word, word + 1, memory_order_relaxed,
-								  memory_order_relaxed))
+			if (atomic_compare_exchange_weak_explicit(&at->last, &word, word + 1, memory_order_acquire,
+								  memory_order_acquire))
 				return true;
 		}
+		before = repeats_of(r, at, word);
+		/* Relaxed: published below. */
 		atomic_store_explicit(&call->ip, f->ip, memory_order_relaxed);
 		atomic_store_explicit(&call->parent_ip, f->parent_ip, memory_order_relaxed);
-		/* F2. Release: that is stored; acquire: pairs with it, of who stored the call that is written now. */
-	} while (!atomic_compare_exchange_weak_explicit(&at->last, &word, key, memory_order_acq_rel, memory_order_relaxed));
+		/* F2. Release: that is stored. */
+	} while (!atomic_compare_exchange_weak_explicit(&at->last, &word, key, memory_order_acq_rel, memory_order_acquire));
 	if (word & REPEAT_COUNT)
-		write_repeats(r, inst, at, word);
+		write_repeats(r, inst, at, word, before);
 	return false;
 }
 
@@ -171,27 +185,28 @@ static bool take(_Atomic int64_t *count, bool endless)
 
 	if (!count)
 		return true;
-	left = atomic_load_explicit(count, memory_order_relaxed);
+	left = atomic_load_explicit(count, memory_order_relaxed);	/* F1 */
 	do {
 		if (left < 0)
 			return endless;
 		if (!left)
 			return false;
+		/* F1 */
 	} while (!atomic_compare_exchange_weak_explicit(count, &left, left - 1, memory_order_relaxed,
 							memory_order_relaxed));
 	return true;
 }
 
-/* What changes nothing is not counted. */
+/* What changes nothing is not counted. H5 of hit.h */
 static void switch_word(_Atomic uint32_t *word, uint32_t to, _Atomic int64_t *count, bool endless)
 {
 	if (atomic_load_explicit(word, memory_order_relaxed) != to && take(count, endless))
-		atomic_store_explicit(word, to, memory_order_relaxed);
+		atomic_store_explicit(word, to, memory_order_release);	/* H5 */
 }
 
 static void write_stack(const struct run *r, struct instance_state *inst, _Atomic int64_t *count)
 {
-	/* The kernel asks whether the top is tracing, and goes on taking down below 0: practically never an end. */
+	/* The kernel asks whether the top is tracing (H5), and goes on taking down below 0: hardly ever an end. */
 	if (!count || (atomic_load_explicit(&plane_instance(r->p, 0)->tracing_on, memory_order_relaxed) &&
 		       take(count, true)))
 		hit_write_stack(r, inst, live_buffer(inst));
@@ -203,7 +218,7 @@ static void dump(const struct run *r, uint64_t what)
 	struct data_header *h = (struct data_header *)r->p->data;
 	uint64_t none = 0;
 
-	atomic_store_explicit(&plane_instance(r->p, 0)->tracing_on, 0, memory_order_relaxed);
+	atomic_store_explicit(&plane_instance(r->p, 0)->tracing_on, 0, memory_order_release);	/* H5 */
 	/* One at a time. Release: pairs with the acquire of the server, who finds tracing off. */
 	atomic_compare_exchange_strong_explicit(&h->dump, &none, what, memory_order_release, memory_order_relaxed);
 }
@@ -211,7 +226,7 @@ static void dump(const struct run *r, uint64_t what)
 /* It has no count: where nothing is traced any more there is nothing new to write. */
 static void dump_cpu(const struct run *r)
 {
-	if (atomic_load_explicit(&plane_instance(r->p, 0)->tracing_on, memory_order_relaxed))
+	if (atomic_load_explicit(&plane_instance(r->p, 0)->tracing_on, memory_order_relaxed))	/* H5 */
 		dump(r, 2 + (uint64_t)r->h->cpu);
 }
 

@@ -2,7 +2,8 @@
 /*
  * hit_pids.c - whose records an instance wants: set_event_pid, set_ftrace_pid and their like; event-fork, function-fork
  *
- * The bits of a set are loaded and stored relaxed: none orders anything.
+ * P1  The bits of a set are loaded and stored relaxed: none orders anything, and
+ *     the set itself is there by the acquire in pid_set().
  */
 #include "plane/hit.h"
 
@@ -27,7 +28,7 @@ static uint64_t *pid_word(const struct plane *p, _Atomic data_ref *word, uint32_
 
 static bool pid_listed(const uint64_t *word, uint32_t pid)
 {
-	return __atomic_load_n(word, __ATOMIC_RELAXED) >> (pid % 64) & 1;
+	return __atomic_load_n(word, __ATOMIC_RELAXED) >> (pid % 64) & 1;	/* P1 */
 }
 
 static bool pid_missing(const struct plane *p, struct instance_state *inst, uint32_t pid)
@@ -85,10 +86,11 @@ static void pid_follow_one(const struct plane *p, _Atomic data_ref *word, uint32
 
 	if (!set)
 		return;
+	/* P1 */
 	if (!join)
 		__atomic_fetch_and(word_in(set, child), ~bit, __ATOMIC_RELAXED);
 	else if (pid_listed(word_in(set, parent), parent))
-		__atomic_fetch_or(word_in(set, child), bit, __ATOMIC_RELAXED);
+		__atomic_fetch_or(word_in(set, child), bit, __ATOMIC_RELAXED);	/* P1 */
 }
 
 void hit_pids_follow(const struct run *r, const struct plan *plan, struct instance_state *inst, bool join)
@@ -107,7 +109,7 @@ _Static_assert(PIDS_SETS == 4 && LAYOUT_MAX_INSTANCES % 64 == 0, "struct pids_fa
 /* The sets of an instance that tasks join and leave, in the order of struct pids_family; NULL: not with its options. */
 static void sets_followed(struct instance_state *inst, _Atomic data_ref *out[PIDS_SETS])
 {
-	const uint32_t flags = atomic_load_explicit(&inst->flags, memory_order_relaxed);
+	const uint32_t flags = atomic_load_explicit(&inst->flags, memory_order_relaxed);	/* H5 of hit.h */
 	const bool events = flags & INSTANCE_EVENT_FORK, functions = flags & INSTANCE_FUNCTION_FORK;
 
 	out[0] = events ? &inst->pids : NULL;
@@ -125,6 +127,7 @@ static void each_followed(const struct plane *p, uint32_t pid,
 	for (uint32_t i = 0; i < LAYOUT_MAX_INSTANCES; i++) {
 		struct instance_state *inst = plane_instance(p, i);
 
+		/* Relaxed: it only saves looks. One that has gone has no sets, a new one is seen when it is. */
 		if (!atomic_load_explicit(&inst->used, memory_order_relaxed))
 			continue;
 		sets_followed(inst, sets);
@@ -158,33 +161,24 @@ static void join(void *arg, uint64_t *word, uint32_t instance, unsigned int set)
 	const struct follow *f = arg;
 
 	if (f->family->in[set][instance / 64] >> (instance % 64) & 1)
-		__atomic_fetch_or(word, 1ull << (f->pid % 64), __ATOMIC_RELAXED);
+		__atomic_fetch_or(word, 1ull << (f->pid % 64), __ATOMIC_RELAXED);	/* P1 */
 }
 
 static void leave(void *arg, uint64_t *word, uint32_t instance, unsigned int set)
 {
 	const struct follow *f = arg;
 
-	__atomic_fetch_and(word, ~(1ull << (f->pid % 64)), __ATOMIC_RELAXED);
+	__atomic_fetch_and(word, ~(1ull << (f->pid % 64)), __ATOMIC_RELAXED);	/* P1 */
 }
 
 bool pids_followed(const struct plane *p)
 {
+	/* Relaxed: a task that is made while the option changes may miss it. */
 	return atomic_load_explicit(&plane_header(p)->follow, memory_order_relaxed);
 }
 
-bool pids_family_of(const struct plane *p, uint32_t creator, struct pids_family *out)
-{
-	struct follow f = { .pid = creator, .family = out };
-
-	*out = (struct pids_family){ 0 };
-	if (pids_followed(p))
-		each_followed(p, creator, look, &f);
-	return f.any;
-}
-
-static void change(const struct plane *p, struct slot *slot, struct follow *f,
-		   void (*how)(void *, uint64_t *, uint32_t, unsigned int))
+static void each_in_hit(const struct plane *p, struct slot *slot, struct follow *f,
+			void (*how)(void *, uint64_t *, uint32_t, unsigned int))
 {
 	unsigned int level = 0;
 
@@ -196,12 +190,22 @@ static void change(const struct plane *p, struct slot *slot, struct follow *f,
 		hit_leave(slot, level);
 }
 
+bool pids_family_of(const struct plane *p, struct slot *slot, uint32_t creator, struct pids_family *out)
+{
+	struct follow f = { .pid = creator, .family = out };
+
+	*out = (struct pids_family){ 0 };
+	if (pids_followed(p))
+		each_in_hit(p, slot, &f, look);
+	return f.any;
+}
+
 void pids_join(const struct plane *p, struct slot *slot, const struct pids_family *family, uint32_t pid)
 {
 	struct pids_family copy = *family;
 	struct follow f = { .pid = pid, .family = &copy };
 
-	change(p, slot, &f, join);
+	each_in_hit(p, slot, &f, join);
 }
 
 void pids_leave(const struct plane *p, struct slot *slot, uint32_t pid)
@@ -209,5 +213,5 @@ void pids_leave(const struct plane *p, struct slot *slot, uint32_t pid)
 	struct follow f = { .pid = pid };
 
 	if (pids_followed(p))
-		change(p, slot, &f, leave);
+		each_in_hit(p, slot, &f, leave);
 }

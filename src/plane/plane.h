@@ -156,9 +156,11 @@ struct pids_family {
 
 /* Some instance has one of the options. */
 bool pids_followed(const struct plane *p);
-/* What tasks join that this one makes now; false: nothing. */
-bool pids_family_of(const struct plane *p, uint32_t creator, struct pids_family *out);
-/* slot: of the thread that says so, with signals blocked; NULL: the server does. */
+/*
+ * What tasks join that this one makes now; false: nothing.
+ * slot, here and below: of the thread that asks or says so, with signals blocked; NULL: the server does.
+ */
+bool pids_family_of(const struct plane *p, struct slot *slot, uint32_t creator, struct pids_family *out);
 void pids_join(const struct plane *p, struct slot *slot, const struct pids_family *family, uint32_t pid);
 void pids_leave(const struct plane *p, struct slot *slot, uint32_t pid);
 /*

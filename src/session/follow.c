@@ -109,7 +109,7 @@ static void join(struct session *s, pid_t creator, pid_t pid)
 {
 	struct pids_family family;
 
-	if (pids_family_of(&s->plane, (uint32_t)creator, &family))
+	if (pids_family_of(&s->plane, NULL, (uint32_t)creator, &family))
 		pids_join(&s->plane, NULL, &family, (uint32_t)pid);
 }
 

@@ -409,6 +409,26 @@ static void repeats_of_several_threads_are_all_counted(void **state)
 	assert_int_equal(count_of(f->top, 0), HITTERS * HITS);
 }
 
+/* More functions than there are places: two that follow each other may have the same one. */
+static void repeats_of_many_functions_are_all_written(void **state)
+{
+	enum { FUNCTIONS = 10 * REPEAT_CALLS, TIMES = 3 };
+	struct { struct record_common common; uint64_t ip, parent_ip; uint16_t count, top; uint32_t bottom; } r;
+	struct fixture *f = *state;
+
+	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
+	assert_int_equal(option_set(f->top, OPTION_FUNC_NO_REPEATS, true), 0);
+	for (uint64_t i = 0; i < FUNCTIONS; i++)
+		for (int k = 0; k < TIMES; k++)
+			functions_hit(f, LAYOUT_GROUPS_AT, (struct hit){ .time = 1000 * (i + 1) }, 0x1000 + 0x10 * i, 42);
+	/* The first call, then of each what it was repeated and the next one's first. */
+	for (unsigned int i = 0; i < FUNCTIONS - 1; i++) {
+		assert_int_equal(functions_nth(f, f->top, 1 + 2 * i, &r, sizeof(r)), sizeof(r));
+		assert_int_equal(r.count, TIMES - 1);
+		assert_int_equal(r.ip, 0x1000 + 0x10 * i);
+	}
+}
+
 static void an_instance_that_counts_repeats_can_go(void **state)
 {
 	struct fixture *f = *state;
@@ -434,7 +454,7 @@ static void make_task(const struct plane *p, uint32_t creator, uint32_t pid)
 {
 	struct pids_family family;
 
-	if (pids_family_of(p, creator, &family))
+	if (pids_family_of(p, NULL, creator, &family))
 		pids_join(p, NULL, &family, pid);
 }
 
@@ -471,9 +491,9 @@ static void what_a_creator_was_in_outlives_it(void **state)
 	assert_int_equal(option_set(f->top, OPTION_FUNCTION_FORK, true), 0);
 	assert_int_equal(pids_write(f->top, PIDS_FUNCTION, "7\n", 2), 2);
 	assert_int_equal(pids_write(f->top, PIDS_NO_FUNCTION, "8\n", 2), 2);
-	assert_true(pids_family_of(p, 7, &family));
+	assert_true(pids_family_of(p, NULL, 7, &family));
 	pids_leave(p, slot, 7);
-	assert_false(pids_family_of(p, 7, &(struct pids_family){ 0 }));
+	assert_false(pids_family_of(p, NULL, 7, &(struct pids_family){ 0 }));
 	pids_join(p, slot, &family, 9);
 	assert_int_equal(atomic_load(&slot->depth), 0);
 	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "9\n");
@@ -527,6 +547,7 @@ int main(void)
 		TEST(repeats_of_nobody_are_missed),
 		TEST(as_many_as_a_record_has_room_for),
 		TEST(repeats_of_several_threads_are_all_counted),
+		TEST(repeats_of_many_functions_are_all_written),
 		TEST(an_instance_that_counts_repeats_can_go),
 		TEST(a_new_task_joins_its_creator_s_sets_where_that_is_asked_for),
 		TEST(what_a_creator_was_in_outlives_it),
