@@ -11,9 +11,13 @@
  *
  *     plan -> | struct plan | arms[nr_arms], one an instance | trigger_arms, each arm's in a row |
  *
- * What hits and the server change of an instance, an event or a trigger
- * (tracing_on, soft_disabled, paused ...) is loaded and stored relaxed: each is
- * one word that orders nothing else, and a hit takes it when it sees it.
+ * H1 to H4 are in hit.c.
+ *
+ * H5  What hits and the server change of an instance, an event or a trigger
+ *     (tracing_on, flags, soft_disabled, paused ...) is loaded and stored relaxed:
+ *     each is one word that orders nothing else, and a hit takes it when it sees it.
+ *     But tracing is switched off with release: who reads trace_pipe and sees it
+ *     off finds all records from before (pairs with is_last_look(), tracefs/buffer_files.c).
  */
 #ifndef TRACEFUSE_PLANE_HIT_H
 #define TRACEFUSE_PLANE_HIT_H
@@ -29,7 +33,7 @@
 static inline __attribute__((always_inline)) bool hit_enter(const struct plane *p, struct slot *slot,
 							    unsigned int *level)
 {
-	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);	/* the thread's own */
+	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);	/* Relaxed: its own */
 	const struct config_header *h = plane_header(p);
 
 	if (depth >= LAYOUT_HIT_LEVELS) {
@@ -79,6 +83,7 @@ static inline const struct plan *plan_of(const struct plane *p, uint16_t event_i
 
 static inline bool records(struct instance_state *inst, uint32_t cpu)
 {
+	/* H5 */
 	return atomic_load_explicit(&inst->tracing_on, memory_order_relaxed) &&
 	       (__atomic_load_n(&inst->cpumask[cpu / 64], __ATOMIC_RELAXED) >> (cpu % 64) & 1);
 }
@@ -99,14 +104,14 @@ static inline bool only_counts(const struct plane *p, const struct plan *plan)
 
 	if (!(plan->arm_flags & ARM_SOFT_MODE))
 		return !(plan->arm_flags & ARM_RECORD);
-	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);
+	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);	/* H5 */
 }
 
 static inline bool is_paused(const struct plane *p, data_ref trigger)
 {
 	const struct trigger_state *state = plane_data(p, trigger);
 
-	return atomic_load_explicit(&state->paused, memory_order_relaxed);
+	return atomic_load_explicit(&state->paused, memory_order_relaxed);	/* H5 */
 }
 
 /* PLAN_COUNT: its only trigger. */

@@ -22,7 +22,7 @@ struct saying {
 
 static uint32_t flags_of(struct instance_state *inst)
 {
-	return atomic_load_explicit(&inst->flags, memory_order_relaxed);
+	return atomic_load_explicit(&inst->flags, memory_order_relaxed);	/* H5 of hit.h */
 }
 
 /* Pairs with the release in instance_snapshot_free(): whoever sees what it leaves there sees that the buffer is gone. */
@@ -34,7 +34,8 @@ static uint32_t live_of(struct instance_state *inst)
 /* Why none can be taken just now. */
 static enum snapshot_refusal refusal(struct instance_state *inst, uint32_t live)
 {
-	if (!atomic_load_explicit(&inst->buffers[!(live & 1)], memory_order_relaxed))	/* looked at, not into */
+	/* Relaxed: looked at, not into. */
+	if (!atomic_load_explicit(&inst->buffers[!(live & 1)], memory_order_relaxed))
 		return SNAPSHOT_NO_BUFFER;
 	return flags_of(inst) & INSTANCE_MAX_USED ? SNAPSHOT_MAX_USED : SNAPSHOT_NOT_REFUSED;
 }
@@ -47,10 +48,10 @@ void hit_take_snapshot(struct run *r, struct instance_state *inst)
 		r->refused = refusal(inst, live);
 		if (r->refused != SNAPSHOT_NOT_REFUSED || (flags_of(inst) & INSTANCE_STOPPED))
 			return;
-		/* Not where the other buffer went meanwhile. Acquire: as in live_of(). */
+		/* Not where the other buffer went meanwhile. Acquire: pairs with the same as live_of(). */
 	} while (!atomic_compare_exchange_weak_explicit(&inst->live, &live, live ^ 1, memory_order_acquire,
 							memory_order_acquire));
-	atomic_fetch_add_explicit(&inst->snapshots, 1, memory_order_relaxed);	/* a count */
+	atomic_fetch_add_explicit(&inst->snapshots, 1, memory_order_relaxed);	/* Relaxed: a count. */
 }
 
 bool hit_snapshot_is_possible(const struct run *r, uint32_t instance)
@@ -91,7 +92,7 @@ void hit_say_refusal(struct run *r, struct instance_state *inst)
 	} else {
 		say(r, inst, "*** SNAPSHOT NOT ALLOCATED ***\n");
 		say(r, inst, "*** stopping trace here!   ***\n");
-		atomic_store_explicit(&inst->tracing_on, 0, memory_order_relaxed);
+		atomic_store_explicit(&inst->tracing_on, 0, memory_order_release);	/* H5 of hit.h */
 	}
 	r->refused = SNAPSHOT_NOT_REFUSED;
 }

@@ -2,16 +2,17 @@
 /*
  * hit_trigger.c - what triggers do: traceon, traceoff, snapshot, stacktrace, enable_* and disable_*
  *
- * Of the words that they switch see hit.h.
+ * The words that they switch are relaxed: H5 of hit.h.
  */
 #include "plane/hit.h"
 #include "plane/ring.h"
 
-/* Takes one of the firings that are left. Relaxed: only that each is taken once matters. */
+/* Takes one of the firings that are left. Relaxed: the compare-and-swap looks again. */
 static bool count_take(struct trigger_state *state)
 {
 	int64_t left = atomic_load_explicit(&state->count, memory_order_relaxed);
 
+	/* Relaxed: only that each is taken once matters. */
 	while (left > 0)
 		if (atomic_compare_exchange_weak_explicit(&state->count, &left, left - 1,
 							  memory_order_relaxed, memory_order_relaxed))
@@ -26,15 +27,16 @@ static bool may_fire(const struct run *r, const struct trigger_arm *t)
 
 static void fire_tracing(const struct run *r, const struct trigger_arm *t, struct instance_state *inst, uint32_t on)
 {
-	/* As in the kernel a firing that changes nothing does not use up the count. */
+	/* As in the kernel a firing that changes nothing does not use up the count. H5 */
 	if (atomic_load_explicit(&inst->tracing_on, memory_order_relaxed) != on && may_fire(r, t))
-		atomic_store_explicit(&inst->tracing_on, on, memory_order_relaxed);
+		atomic_store_explicit(&inst->tracing_on, on, memory_order_release);
 }
 
 static void fire_switch_event(const struct run *r, const struct trigger_arm *t, uint32_t disabled)
 {
 	struct event_state *target = plane_data(r->p, t->target);
 
+	/* H5 */
 	if (atomic_load_explicit(&target->soft_disabled, memory_order_relaxed) != disabled && may_fire(r, t))
 		atomic_store_explicit(&target->soft_disabled, disabled, memory_order_relaxed);
 }
@@ -52,7 +54,7 @@ static void switch_hists(const struct run *r, data_ref target, uint32_t paused)
 			struct trigger_state *state = plane_data(r->p, t[k].state);
 
 			if (t[k].kind == TRIGGER_HIST)
-				atomic_store_explicit(&state->paused, paused, memory_order_relaxed);
+				atomic_store_explicit(&state->paused, paused, memory_order_relaxed);	/* H5 */
 		}
 	}
 }

@@ -189,21 +189,26 @@ static ssize_t give_pending(struct tree_file *f, char *buf, size_t size)
 	return (ssize_t)n;
 }
 
-/* A reader that waits has had something, and tracing was switched off: for it that is the end. */
-static bool at_end(const struct tree_file *f)
+/*
+ * A reader that waits has had something, and tracing was switched off before it
+ * looked for more: for it that is the end.
+ */
+static bool is_last_look(const struct tree_file *f)
 {
+	/* Acquire: what was recorded before a hit switched it off is found. Pairs with the release there (H5 of plane/hit.h). */
 	return f->took && !(f->flags & O_NONBLOCK) &&
-	       !atomic_load_explicit(&f->at.inst->state->tracing_on, memory_order_relaxed);
+	       !atomic_load_explicit(&f->at.inst->state->tracing_on, memory_order_acquire);
 }
 
 static ssize_t read_pipe(struct tree_file *f, char *buf, size_t size, off_t off)
 {
+	const bool last = is_last_look(f);
 	int err = f->pending_off < f->pending_len ? 0 : fill_pipe(f);
 
 	if (err)
 		return err;
 	if (!f->pending_len)
-		return at_end(f) ? 0 : -EAGAIN;
+		return last ? 0 : -EAGAIN;
 	f->took = true;
 	return give_pending(f, buf, size);
 }
@@ -371,6 +376,7 @@ static ssize_t write_buffer_size(struct tree_file *f, const char *buf, size_t si
 
 static bool in_nanoseconds(const struct instance *inst)
 {
+	/* Relaxed: only the server stores it. */
 	switch (atomic_load_explicit(&inst->state->clock, memory_order_relaxed)) {
 	case CLOCK_ID_COUNTER:
 	case CLOCK_ID_UPTIME:
@@ -423,6 +429,7 @@ static void release_free_buffer(struct tree_file *f)
 	struct instance *inst = f->at.inst;
 
 	if (options_test(inst->options, OPTION_DISABLE_ON_FREE))
+		/* Relaxed: a hit takes it when it sees it. */
 		atomic_store_explicit(&inst->state->tracing_on, 0, memory_order_relaxed);
 	instance_resize(inst, -1, 0);
 }
