@@ -161,6 +161,7 @@ void server_stop(struct server *srv)
 {
 	uint64_t one = 1;
 
+	/* Relaxed: the loop looks again when stop_fd has woken it. */
 	atomic_store_explicit(&srv->stopping, true, memory_order_relaxed);
 	if (write(srv->stop_fd, &one, sizeof(one)) != sizeof(one))
 		return;		/* the counter is full: the loop wakes anyway */
@@ -234,6 +235,7 @@ static void serve_all(struct server *srv, struct pollfd *p, nfds_t n)
 	struct pollfd *at = p + FIXED_DESCRIPTORS;
 
 	if (p[0].revents)
+		/* Relaxed: this thread reads it, in server_run(). */
 		atomic_store_explicit(&srv->stopping, true, memory_order_relaxed);
 	if (p[3].revents)
 		attach_serve(srv->session);
@@ -242,6 +244,7 @@ static void serve_all(struct server *srv, struct pollfd *p, nfds_t n)
 	if (p[2].revents)
 		accept_clients(srv);
 	if (srv->was_mounted && srv->end_unmounted && list_empty(&srv->mounts))
+		/* Relaxed: as for a signal. */
 		atomic_store_explicit(&srv->stopping, true, memory_order_relaxed);
 }
 
@@ -279,6 +282,7 @@ int server_run(struct server *srv)
 
 	if (!p)
 		return -ENOMEM;
+	/* Relaxed: what another thread stored was stored before it woke poll(), in server_stop(). */
 	while (!atomic_load_explicit(&srv->stopping, memory_order_relaxed)) {
 		nfds_t n = gather(srv, p);
 

@@ -23,6 +23,7 @@ static bool is_event(const struct event *e, const char *system, const char *name
 
 static uint32_t instance_flags(const struct instance *inst)
 {
+	/* Relaxed: only the server stores them. */
 	return atomic_load_explicit(&inst->state->flags, memory_order_relaxed);
 }
 
@@ -224,8 +225,8 @@ static void tell_waits(const struct event *changed)
 		concerned |= e == changed;
 		armed |= e && e->plan;
 	}
-	/* Relaxed: whoever asks later sees it later. */
 	if (concerned && armed)
+		/* Relaxed: whoever asks later sees it later. */
 		atomic_fetch_or_explicit(kinds, SECTION_THREADS, memory_order_relaxed);
 	else if (concerned)
 		atomic_fetch_and_explicit(kinds, ~(uint32_t)SECTION_THREADS, memory_order_relaxed);

@@ -57,12 +57,12 @@ static struct ftrace_probe *probe_find(struct ftrace_instance *fi, enum ftrace_c
 	return NULL;
 }
 
-/* Pairs with wants_command_stack() in sources/run.c; relaxed, see struct model. */
 static void count_stack_command(const struct ftrace_probe *p, unsigned int by)
 {
 	struct model *m = p->ops.inst->model;
 
 	if (p->command == FTRACE_STACKTRACE && p->ops.inst == m->top)
+		/* Pairs with wants_command_stack() in sources/run.c. Relaxed: see struct model. */
 		atomic_fetch_add_explicit(&m->stack_commands, by, memory_order_relaxed);
 }
 
@@ -312,6 +312,7 @@ static int inherit_batch(struct ftrace_probe *p, const struct ftrace_batch *b, c
 		if (!s || s->batch != b)
 			continue;
 		if (s->batch->counts)
+			/* Relaxed: a hit of the old function that takes it down later does so for that one alone. */
 			r.count = atomic_load_explicit(ftrace_probe_count(s), memory_order_relaxed);
 		n = ftrace_page_match(page, ftrace_site_name(old, &old->sites[i]), enter, hash);
 	}

@@ -21,12 +21,23 @@ static struct instance_state *state_of(struct model *m, uint32_t index)
 	return plane_instance(session_plane(m->session), index);
 }
 
-/* A place in instance_state[]; the top is 0. -1: all are taken. */
+/*
+ * A place in instance_state[]; the top is 0. -1: all are taken. The one that was
+ * left last comes last: a hit that is on its way may still record there.
+ */
 static int find_place(struct model *m)
 {
-	for (uint32_t i = 1; i < LAYOUT_MAX_INSTANCES; i++)
-		if (!atomic_load_explicit(&state_of(m, i)->used, memory_order_relaxed))	/* the server's alone */
-			return (int)i;
+	enum { PLACES = LAYOUT_MAX_INSTANCES - 1 };
+
+	for (uint32_t i = 0; i < PLACES; i++) {
+		uint32_t place = 1 + (m->last_place + i) % PLACES;
+
+		/* Relaxed: the server's alone. */
+		if (!atomic_load_explicit(&state_of(m, place)->used, memory_order_relaxed)) {
+			m->last_place = place;
+			return (int)place;
+		}
+	}
 	return -1;
 }
 
@@ -45,7 +56,7 @@ static void state_init(struct instance *inst)
 
 static void set_unused(struct instance *inst)
 {
-	/* Relaxed: find_place() and the next server look at it, no hit does. */
+	/* Relaxed: find_place() and the next server look at it; a hit in each_followed() finds no sets any more. */
 	atomic_store_explicit(&inst->state->used, 0, memory_order_relaxed);
 }
 
@@ -91,16 +102,18 @@ static struct instance *instance_alloc(struct model *m, const char *name)
 static int adopt(struct instance *inst)
 {
 	for (int i = 0; i < 2; i++) {
-		/* Relaxed, here and in drop_buffers(): no hit stores it. */
+		/* Relaxed: no hit stores it. */
 		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
 		int err = b ? buffer_adopt(inst->model->session, b) : 0;
 
 		if (err)
 			return err;
 	}
-	/* Nobody reads yet; and the tracer is chosen again. */
+	/* Nobody reads yet; and the tracer is chosen again. Relaxed: each hit takes them when it sees them. */
 	atomic_fetch_and_explicit(&inst->state->flags, ~(uint32_t)(INSTANCE_MAX_USED | INSTANCE_STOPPED),
 				  memory_order_relaxed);
+	/* The old server may have died while somebody read with pause-on-trace. */
+	instance_cpumask_changed(inst);
 	return inst->name ? instance_expand(inst) : instance_start_small(inst);
 }
 
@@ -137,9 +150,43 @@ static int born_options(struct instance *inst)
 	return 0;
 }
 
+static bool is_taken(const struct model *m, uint32_t place)
+{
+	const struct instance *inst;
+
+	list_each(inst, &m->instances, node)
+		if (inst->index == place)
+			return true;
+	return false;
+}
+
+/* An instance that the old server was making, or removing, when it died. */
+static void place_leave(struct model *m, uint32_t place)
+{
+	struct instance dead = { .model = m, .index = place, .state = state_of(m, place) };
+
+	for (int i = 0; i < 2; i++)
+		session_publish(m->session, &dead.state->buffers[i], 0);
+	pids_adopted(&dead);
+	set_unused(&dead);
+}
+
+void instances_adopted(struct model *m)
+{
+	struct instance *inst;
+
+	list_each(inst, &m->instances, node)
+		pids_adopted(inst);
+	for (uint32_t i = 1; i < LAYOUT_MAX_INSTANCES; i++)
+		/* Relaxed: as in find_place(). */
+		if (atomic_load_explicit(&state_of(m, i)->used, memory_order_relaxed) && !is_taken(m, i))
+			place_leave(m, i);
+}
+
 static void drop_buffers(struct instance *inst)
 {
 	for (int i = 0; i < 2; i++) {
+		/* Relaxed: as in adopt(). */
 		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
 
 		if (!b)
@@ -166,7 +213,8 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 		return -ENOMEM;
 	inst->index = (uint32_t)place;
 	inst->state = state_of(m, inst->index);
-	adopted = atomic_load_explicit(&inst->state->used, memory_order_relaxed);	/* as in find_place() */
+	/* Relaxed: as in find_place(). */
+	adopted = atomic_load_explicit(&inst->state->used, memory_order_relaxed);
 	if (adopted) {
 		err = adopt(inst);
 	} else {

@@ -5,11 +5,11 @@
  * A change of size makes a new buffer and retires the old one (R6). As in the
  * kernel a resized buffer keeps what fits, one with new sub-buffers is empty.
  *
- * Of state->buffers[] and state->live only hits load what is not their own: the
- * server alone stores buffers[], with session_publish(), and what either of
- * them names it has made itself. Hits flip live, too, but neither buffer goes
- * away with that, and each ring orders its own records (G3). So all loads here
- * and both flips are relaxed; what takes a buffer away is not.
+ * B1  Of state->buffers[] and state->live only hits load what is not their own:
+ *     the server alone stores buffers[], with session_publish(), and what either
+ *     of them names it has made itself. Hits flip live, too, but neither buffer
+ *     goes away with that, and each ring orders its own records (G3). So all
+ *     loads here and both flips are relaxed; what takes a buffer away is not.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,6 +24,7 @@ enum { SOURCE_SET = 1, SMALL = 2, UNASKED_MAX = 16 << 20, PAGE_HEADER = 16 };
 
 data_ref instance_buffer(const struct instance *inst, int snapshot)
 {
+	/* B1, both. */
 	uint32_t live = atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1;
 
 	return atomic_load_explicit(&inst->state->buffers[live ^ (uint32_t)snapshot], memory_order_relaxed);
@@ -93,7 +94,7 @@ static int make_buffer(struct instance *inst, const uint64_t *bytes, data_ref *o
 
 static void publish(struct instance *inst, int which, data_ref buffer)
 {
-	data_ref old = atomic_load_explicit(&inst->state->buffers[which], memory_order_relaxed);
+	data_ref old = atomic_load_explicit(&inst->state->buffers[which], memory_order_relaxed);	/* B1 */
 
 	session_publish(inst->model->session, &inst->state->buffers[which], buffer);
 	if (old)
@@ -104,9 +105,11 @@ static void publish(struct instance *inst, int which, data_ref buffer)
 static int replace(struct instance *inst, const uint64_t *bytes)
 {
 	data_ref made[2] = { 0, 0 };
+	/* B1. With one buffer nobody flips, with two both are wanted. */
 	const uint32_t live = atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1;
 
 	for (uint32_t i = 0; i < 2; i++) {
+		/* B1 */
 		bool wanted = i == live || atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
 		int err = wanted ? make_buffer(inst, bytes, &made[i]) : 0;
 
@@ -117,7 +120,7 @@ static int replace(struct instance *inst, const uint64_t *bytes)
 		}
 	}
 	for (int i = 0; i < 2; i++) {
-		data_ref old = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
+		data_ref old = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);	/* B1 */
 
 		if (made[i] && old)	/* refused for other sub-buffers */
 			(void)buffer_keep(inst->model->session, old, made[i]);
@@ -225,7 +228,8 @@ void instance_restart_time(struct instance *inst)
 void instance_clear(struct instance *inst)
 {
 	for (int i = 0; i < 2; i++) {
-		data_ref b = instance_buffer(inst, i);
+		/* B1. Not by instance_buffer(): a hit may swap them in between. */
+		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
 
 		if (b)
 			buffer_clear(inst->model->session, b, -1);
@@ -236,6 +240,7 @@ void instance_clear(struct instance *inst)
 
 int instance_snapshot_alloc(struct instance *inst)
 {
+	/* B1. Where it is used there is one buffer, and nobody flips. */
 	uint32_t other = !(atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1);
 	data_ref made;
 	int err;
@@ -257,10 +262,10 @@ int instance_snapshot_alloc(struct instance *inst)
 void instance_snapshot_free(struct instance *inst)
 {
 	_Atomic uint32_t *word = &inst->state->live;
-	uint32_t live = atomic_load_explicit(word, memory_order_relaxed);
+	uint32_t live = atomic_load_explicit(word, memory_order_relaxed);	/* B1; the exchange looks again */
 	const uint32_t stays = live & 1;
 
-	if (!atomic_load_explicit(&inst->state->buffers[!stays], memory_order_relaxed))
+	if (!atomic_load_explicit(&inst->state->buffers[!stays], memory_order_relaxed))	/* B1 */
 		return;
 	publish(inst, !stays, 0);
 	/* Release: pairs with the acquires of hit_take_snapshot(), and of report() in agent/section.c. */
@@ -278,10 +283,14 @@ int instance_snapshot_take(struct instance *inst, int cpu)
 	/* There is one then, but nobody stops for it who stands already. */
 	if (inst->stopped)
 		return 0;
-	if (cpu >= 0)
-		return buffer_swap_cpu(inst->model->session, instance_buffer(inst, 0), instance_buffer(inst, 1),
-				       (uint32_t)cpu);
-	/* As hit_take_snapshot(); `snapshots` is a count. */
+	if (cpu >= 0) {
+		data_ref live = instance_buffer(inst, 0);
+		const data_ref first = atomic_load_explicit(&inst->state->buffers[0], memory_order_relaxed);	/* B1 */
+		const data_ref second = atomic_load_explicit(&inst->state->buffers[1], memory_order_relaxed);
+
+		return buffer_swap_cpu(inst->model->session, live, live == first ? second : first, (uint32_t)cpu);
+	}
+	/* B1, as hit_take_snapshot(); `snapshots` is a count. */
 	atomic_fetch_xor_explicit(&inst->state->live, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&inst->state->snapshots, 1, memory_order_relaxed);
 	return 0;
@@ -290,7 +299,7 @@ int instance_snapshot_take(struct instance *inst, int cpu)
 void instance_cpumask_changed(struct instance *inst)
 {
 	for (int i = 0; i < 2; i++) {
-		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
+		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);	/* B1 */
 
 		for (uint32_t cpu = 0; b && cpu < inst->model->nr_cpus; cpu++)
 			buffer_set_cpu_recording(inst->model->session, b, cpu,

@@ -160,6 +160,7 @@ struct model {
 	char			*release;	/* uname -r of what is traced; NULL: this machine */
 	char			*printk_formats;	/* text of the file; NULL: none */
 	uint32_t		nr_cpus;
+	uint32_t		last_place;	/* of an instance, in instance_state[]; 0: none yet */
 	uint32_t		subbuf_size;	/* default */
 	uint64_t		default_buffer_bytes;	/* a CPU; the kernel's 1408 KiB */
 	uint32_t		max_id;		/* highest event id */
@@ -274,6 +275,8 @@ int model_reopen(struct model *m, int (*write)(void *arg, const char *path, cons
 
 /* instances/NAME: -EEXIST, -EINVAL, -ENOMEM, -ENOSPC; remove: -ENOENT, -EBUSY */
 int instance_create(struct model *m, const char *name, struct instance **out);
+/* Of a re-opened session, when all is taken over: what nobody has taken is forgotten before it is freed. */
+void instances_adopted(struct model *m);
 int instance_remove(struct instance *inst);
 struct instance *instance_find(struct model *m, const char *name);
 

@@ -173,7 +173,9 @@ int model_reopen(struct model *m, int (*write)(void *arg, const char *path, cons
 		ftrace_groups_restore_all(m);
 	if (!err)
 		err = ftrace_graph_publish(m);
-	if (!err)
+	if (!err) {
+		instances_adopted(m);
 		session_adopt_done(m->session);
+	}
 	return err;
 }

@@ -103,6 +103,7 @@ static void tell_follow(struct model *m)
 
 void options_publish(struct instance *inst)
 {
+	/* Relaxed: the server's own store, as below. */
 	uint32_t flags = atomic_load_explicit(&inst->state->flags, memory_order_relaxed) & INSTANCE_ABSOLUTE_TIME;
 
 	for (size_t i = 0; i < sizeof(plane_flags) / sizeof(*plane_flags); i++)

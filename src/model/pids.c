@@ -189,6 +189,7 @@ static void rest(struct pids *p, uint32_t pid)
 static void remove_ended(struct pids *p, uint32_t pid)
 {
 	if (!p->idle || !(p->idle->bits[pid / 64] >> (pid % 64) & 1))
+		/* Relaxed: a bit orders nothing, see plane/hit_pids.c; its neighbours may change meanwhile. */
 		__atomic_fetch_and(&p->set->bits[pid / 64], ~(1ull << (pid % 64)), __ATOMIC_RELAXED);
 }
 
@@ -267,6 +268,7 @@ static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
 	char *text = NULL;
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
+	uint64_t old = p->object;
 	int err;
 
 	if (!f)
@@ -274,8 +276,10 @@ static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
 	print_pids(p, false, f);
 	if (fclose(f))
 		return -ENOMEM;
-	model_object_remove(inst->model, &p->object);
+	/* In this order: a set that hits look at always has one, by which a new server finds it. */
 	err = model_object_add(inst->model, inst, file_name(kind), text, &p->ref, 1, &p->object);
+	if (!err && old != p->object)
+		model_object_remove(inst->model, &old);
 	free(text);
 	return err;
 }
@@ -382,6 +386,16 @@ void pids_clear(struct instance *inst, enum pids_kind kind)
 			ftrace_groups_publish(inst);
 	}
 	pids_free(m, p);
+}
+
+void pids_adopted(struct instance *inst)
+{
+	for (int kind = 0; kind < PIDS_KINDS; kind++) {
+		/* Relaxed: the server's alone to write. */
+		if (!*slot_of(inst, (enum pids_kind)kind) &&
+		    atomic_load_explicit(word_of(inst, (enum pids_kind)kind), memory_order_relaxed))
+			session_publish(inst->model->session, word_of(inst, (enum pids_kind)kind), 0);
+	}
 }
 
 void pids_print(struct instance *inst, enum pids_kind kind, FILE *out)

@@ -55,9 +55,10 @@ static ssize_t write_tracing_on(struct tree_file *f, const char *buf, size_t siz
 	int err = text_to_u64_len(buf, size, 10, &v);
 
 	if (!err) {
+		/* Relaxed: a trigger may flip it any time, also between the two. */
 		const bool changes = (v != 0) != (atomic_load_explicit(on, memory_order_relaxed) != 0);
 
-		/* What triggers did since is not undone when a new server gives the command again. */
+		/* Relaxed: as above. What triggers did since is not undone when a new server commands it again. */
 		if (changes && !f->tree->model->replayed)
 			atomic_store_explicit(on, v != 0, memory_order_relaxed);
 		if (changes || f->tree->model->replayed)
@@ -73,6 +74,7 @@ static const char *const clock_names[CLOCK_ID_COUNT] = {
 
 static int print_trace_clock(struct tree_file *f, FILE *out)
 {
+	/* Relaxed: only the server stores it. */
 	uint32_t now = atomic_load_explicit(&f->at.inst->state->clock, memory_order_relaxed);
 
 	for (uint32_t i = 0; i < CLOCK_ID_COUNT; i++)
@@ -101,6 +103,7 @@ static int set_clock(struct instance *inst, const char *name)
 			continue;
 		if (inst->model->replayed)	/* the records are of that clock */
 			return instance_keep(inst, SETTING_CLOCK, "trace_clock", name);
+		/* Relaxed: a hit takes it when it sees it; one on its way still records a time of the old. */
 		atomic_store_explicit(&inst->state->clock, i, memory_order_relaxed);
 		instance_clear(inst);	/* its time stamps do not compare with the new ones */
 		instance_restart_time(inst);
@@ -119,6 +122,7 @@ static ssize_t write_trace_clock(struct tree_file *f, const char *buf, size_t si
 
 static int print_timestamp_mode(struct tree_file *f, FILE *out)
 {
+	/* Relaxed: only the server stores them. */
 	bool absolute = atomic_load_explicit(&f->at.inst->state->flags, memory_order_relaxed) & INSTANCE_ABSOLUTE_TIME;
 
 	fputs(absolute ? "delta [absolute]\n" : "[delta] absolute\n", out);

@@ -15,6 +15,7 @@ enum { SHOW_CHUNK = 64 * 1024 };
 
 static bool clock_in_ns(const struct instance *inst)
 {
+	/* Relaxed: only the server stores it. */
 	switch (atomic_load_explicit(&inst->state->clock, memory_order_relaxed)) {
 	case CLOCK_ID_COUNTER:
 	case CLOCK_ID_UPTIME:

@@ -70,6 +70,7 @@ static void take_sections(struct model *m)
 
 static int print_thresh(struct tree_file *f, FILE *out)
 {
+	/* Relaxed: a number of its own. */
 	return print_usecs(atomic_load_explicit(&f->tree->model->tracing_thresh, memory_order_relaxed), out);
 }
 
@@ -95,6 +96,7 @@ static ssize_t write_thresh(struct tree_file *f, const char *buf, size_t size)
 
 static int print_max_latency(struct tree_file *f, FILE *out)
 {
+	/* Relaxed: a number of its own; a source's thread raises it any time, in latency_report(). */
 	return print_usecs(atomic_load_explicit(&f->at.inst->max_latency, memory_order_relaxed), out);
 }
 
@@ -106,6 +108,7 @@ static ssize_t write_max_latency(struct tree_file *f, const char *buf, size_t si
 
 	if (!err) {
 		take_sections(f->tree->model);	/* what was longest until now was so before */
+		/* Relaxed: of this and what a source's thread stores the later one counts. */
 		atomic_store_explicit(&f->at.inst->max_latency, v * NS_PER_US, memory_order_relaxed);
 		if (t->update_max)
 			t->update_max(f->at.inst);

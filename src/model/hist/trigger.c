@@ -114,7 +114,7 @@ static void command_close(struct command *c)
 		hist_data_destroy(c->hd);
 }
 
-/* Relaxed, both: a hit takes it when it sees it, and enable_hist of a hit may switch it any time. */
+/* Relaxed: a hit takes it when it sees it, and enable_hist of a hit may switch it any time. */
 static bool is_paused(const struct trigger *t)
 {
 	return atomic_load_explicit(&t->state->paused, memory_order_relaxed);
@@ -122,6 +122,7 @@ static bool is_paused(const struct trigger *t)
 
 static void set_paused(struct trigger *t, bool paused)
 {
+	/* Relaxed: as in is_paused(). */
 	atomic_store_explicit(&t->state->paused, paused, memory_order_relaxed);
 }
 

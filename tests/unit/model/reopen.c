@@ -18,6 +18,8 @@
 #include "model/synth.h"
 #include "model/text.h"
 #include "model/trigger.h"
+#include "plane/plane.h"
+#include "plane/ring.h"
 
 struct world {
 	char		name[64];
@@ -218,6 +220,74 @@ static void the_plan_is_published_anew(void **state)
 	assert_int_not_equal(atomic_load(&entries[100].plan), 0);
 }
 
+/* Whether a record is taken. */
+static bool takes(struct world *w, struct instance *inst)
+{
+	struct { struct record_common common; int32_t pid; } r = { { .type = 100, .pid = 1 }, 1 };
+	struct slot *slot = session_slot_get(w->session);
+	int err;
+
+	assert_non_null(slot);
+	err = ring_write(session_plane(w->session), slot, instance_buffer(inst, 0), 0, 0, 1000, &r, sizeof(r));
+	session_slot_put(w->session, slot);
+	return !err;
+}
+
+/* Nobody reads any more, with pause-on-trace, when the server is gone. */
+static void who_stood_for_a_reader_goes_on(void **state)
+{
+	struct world *w = *state;
+	struct instance *inst;
+
+	assert_int_equal(instance_create(w->model, "other", &inst), 0);
+	instance_stop(w->model->top);
+	instance_stop(inst);
+	assert_false(takes(w, w->model->top));
+	assert_false(takes(w, inst));
+	new_server(w);
+	assert_true(takes(w, w->model->top));
+	assert_true(takes(w, instance_find(w->model, "other")));
+}
+
+/* The server died before it had noted what it had just made, or behind what it had just taken back. */
+static void what_was_half_made_is_forgotten(void **state)
+{
+	enum { PLACE = 7 };
+	struct world *w = *state;
+	struct instance_state *st = plane_instance(session_plane(w->session), PLACE);
+
+	atomic_store(&st->used, 1);
+	atomic_store(&st->buffers[0], session_data_alloc(w->session, 4096));
+	atomic_store(&st->no_pids, session_data_alloc(w->session, sizeof(struct pid_set)));
+	atomic_store(&w->model->top->state->pids, session_data_alloc(w->session, sizeof(struct pid_set)));
+	new_server(w);
+	st = plane_instance(session_plane(w->session), PLACE);
+	assert_int_equal(atomic_load(&st->used), 0);
+	assert_int_equal(atomic_load(&st->buffers[0]), 0);
+	assert_int_equal(atomic_load(&st->no_pids), 0);
+	assert_int_equal(atomic_load(&w->model->top->state->pids), 0);
+}
+
+/* A hit that is on its way to the first one does not record in the second. */
+static void a_place_is_not_used_again_at_once(void **state)
+{
+	struct world *w = *state;
+	struct instance *inst;
+	uint32_t place;
+
+	assert_int_equal(instance_create(w->model, "first", &inst), 0);
+	place = inst->index;
+	assert_int_equal(instance_remove(inst), 0);
+	assert_int_equal(instance_create(w->model, "second", &inst), 0);
+	assert_int_not_equal(inst->index, place);
+	for (int i = 0; i < 2 * LAYOUT_MAX_INSTANCES; i++) {
+		assert_int_equal(instance_remove(inst), 0);
+		session_reclaim(w->session);
+		assert_int_equal(instance_create(w->model, "next", &inst), 0);
+		assert_in_range(inst->index, 1, LAYOUT_MAX_INSTANCES - 1);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -230,6 +300,9 @@ int main(void)
 		TEST(instances_and_pids_come_back),
 		TEST(dynamic_events_come_back),
 		TEST(the_plan_is_published_anew),
+		TEST(who_stood_for_a_reader_goes_on),
+		TEST(what_was_half_made_is_forgotten),
+		TEST(a_place_is_not_used_again_at_once),
 	};
 
 	return cmocka_run_group_tests_name("reopen", tests, NULL, NULL);
