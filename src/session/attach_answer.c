@@ -40,6 +40,7 @@ static void answer_hello(struct session *s, unsigned int index, const struct att
 	struct process *p = &s->processes[index];
 	struct attach_peer peer = { index + 1, p->pid };
 
+	/* Pairs with the load of fence in hit_enter(), which comes behind the answer: L2 in limbo.c. */
 	if (q->no_membarrier)	/* before its first hit: it has no slot yet */
 		atomic_store_explicit(&s->header->fence, 1, memory_order_seq_cst);
 	if (!q->value && !p->known)

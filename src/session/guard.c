@@ -36,6 +36,7 @@ static struct sigaction guard_previous;
 static struct guard *guard_of(uintptr_t addr)
 {
 	for (int i = 0; i < GUARD_MAX; i++) {
+		/* Pairs with the release in guard_add(): size was stored before. */
 		uintptr_t base = atomic_load_explicit(&guards[i].base, memory_order_acquire);
 
 		if (base && addr - base < atomic_load_explicit(&guards[i].size, memory_order_relaxed))
@@ -66,7 +67,7 @@ static void guard_fault(int sig, siginfo_t *info, void *context)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		guard_pass_on(sig, info, context);
 	else
-		atomic_fetch_add_explicit(&g->faults, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&g->faults, 1, memory_order_relaxed);	/* Relaxed: a count. */
 	errno = saved;
 }
 
@@ -91,12 +92,13 @@ int guard_add(const void *base, size_t size)
 	pthread_mutex_lock(&guard_lock);
 	err = guard_install();
 	for (int i = 0; !err && i <= GUARD_MAX; i++) {
+		/* Relaxed: base is stored under guard_lock only. */
 		if (i == GUARD_MAX) {
 			err = -EMFILE;
 		} else if (!atomic_load_explicit(&guards[i].base, memory_order_relaxed)) {
+			/* Relaxed: in front of the release of base, which pairs with the acquire in guard_of(). */
 			atomic_store_explicit(&guards[i].size, size, memory_order_relaxed);
 			atomic_store_explicit(&guards[i].faults, 0, memory_order_relaxed);
-			/* Pairs with the acquire in guard_of(). */
 			atomic_store_explicit(&guards[i].base, (uintptr_t)base, memory_order_release);
 			break;
 		}
@@ -112,7 +114,7 @@ void guard_remove(const void *base)
 	pthread_mutex_lock(&guard_lock);
 	g = guard_of((uintptr_t)base);
 	if (g)
-		atomic_store_explicit(&g->base, 0, memory_order_relaxed);	/* nobody uses the memory any more */
+		atomic_store_explicit(&g->base, 0, memory_order_relaxed);	/* Relaxed: nobody uses the memory. */
 	pthread_mutex_unlock(&guard_lock);
 }
 
@@ -120,7 +122,7 @@ unsigned int guard_faults(const void *base)
 {
 	struct guard *g = guard_of((uintptr_t)base);
 
-	return g ? atomic_load_explicit(&g->faults, memory_order_relaxed) : 0;
+	return g ? atomic_load_explicit(&g->faults, memory_order_relaxed) : 0;	/* Relaxed: a count. */
 }
 
 /* ---- hits of the server ---- */

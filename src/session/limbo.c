@@ -119,7 +119,7 @@ int limbo_add(struct session *s, struct heap *heap, uint64_t off, uint64_t len)
 
 	if (!off || limbo_room(l))
 		return -ENOMEM;		/* lost until the session ends, but never freed too early */
-	/* A raise of its own: what the caller unpublished by other means is covered too. */
+	/* A raise of its own: covers other means of unpublishing, too. L1: pairs with the load in hit_enter(). */
 	epoch = atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst) + 1;
 	l->v[l->nr++] = (struct limbo_entry){ heap, off, len, epoch };
 	return 0;
@@ -163,9 +163,11 @@ static uint64_t oldest_epoch(struct session *s)
 		uint64_t epoch;
 
 		/* Slots of nobody may hold anything: the region is not trusted. */
+		/* L3: pairs with the release in hit_leave(): what a hit that is over has read, it read before. */
 		if (s->slot_process[i] == SLOT_FREE ||
 		    !atomic_load_explicit(&slot->depth, memory_order_acquire))
 			continue;
+		/* L3: pairs with the release in hit_enter(): the hit before this one is over. */
 		epoch = atomic_load_explicit(&slot->epoch, memory_order_acquire);
 		oldest = epoch < oldest ? epoch : oldest;
 	}

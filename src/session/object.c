@@ -4,9 +4,11 @@
  *
  * A chain in the config region, newest first, linked by one store. The id of
  * an object is its offset. A removed object loses `live` first and is then
- * unlinked; nobody but the server reads the chain, so it is freed at once. The
- * partners of the releases here are the acquires of the next server, in
- * objects_sorted() and session_object_each(); what is relaxed is the server's own.
+ * unlinked; nobody but the server reads the chain, so it is freed at once.
+ *
+ * O1  The partners of the releases here are the acquires of the next server, in
+ *     objects_sorted() and session_object_each().
+ * O2  What is relaxed is the server's own: nobody else stores it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +50,7 @@ int session_object_add(struct session *s, const char *path, const char *text,
 	if (!ref)
 		return -ENOMEM;
 	o = (struct object *)(s->config.base + ref);
-	o->next = atomic_load_explicit(&h->objects, memory_order_relaxed);
+	o->next = atomic_load_explicit(&h->objects, memory_order_relaxed);	/* O2 */
 	o->serial = atomic_fetch_add_explicit(&h->serial, 1, memory_order_relaxed) + 1;
 	o->nr_refs = nr_refs;
 	if (nr_refs)
@@ -57,8 +59,9 @@ int session_object_add(struct session *s, const char *path, const char *text,
 	o->text_len = (uint32_t)text_len;
 	memcpy(o->bytes, path, path_len);
 	memcpy(o->bytes + path_len, text, text_len);
+	/* Relaxed: in front of the release. */
 	atomic_store_explicit(&o->live, 1, memory_order_relaxed);
-	/* Whole or not at all, should this process end here; the next server reads it. */
+	/* O1: whole or not at all, should this process end here; the next server reads it. */
 	atomic_store_explicit(&h->objects, ref, memory_order_release);
 	*id = ref;
 	return 0;
@@ -69,13 +72,13 @@ void session_object_remove(struct session *s, uint64_t id)
 	_Atomic config_ref *link = &s->header->objects;
 	config_ref ref;
 
-	while ((ref = atomic_load_explicit(link, memory_order_relaxed))) {
+	while ((ref = atomic_load_explicit(link, memory_order_relaxed))) {	/* O2 */
 		struct object *o = object_at(s, ref);
 
 		if (!o)
 			return;
 		if (ref == id) {
-			atomic_store_explicit(&o->live, 0, memory_order_release);
+			atomic_store_explicit(&o->live, 0, memory_order_release);	/* O1 */
 			atomic_store_explicit(link, o->next, memory_order_release);
 			session_config_free(s, ref, object_size(o));
 			return;
@@ -90,6 +93,7 @@ static config_ref *objects_sorted(struct session *s, long *nr)
 	config_ref ref, *v = NULL;
 	long n = 0, i;
 
+	/* O1 */
 	for (ref = atomic_load_explicit(&s->header->objects, memory_order_acquire); object_at(s, ref);
 	     ref = object_at(s, ref)->next)
 		if (++n > (1 << 24))
@@ -102,7 +106,7 @@ static config_ref *objects_sorted(struct session *s, long *nr)
 		*nr = -1;
 		return NULL;
 	}
-	/* The chain is newest first. */
+	/* The chain is newest first. O1 */
 	ref = atomic_load_explicit(&s->header->objects, memory_order_acquire);
 	for (i = n - 1; i >= 0; i--) {
 		v[i] = ref;
@@ -121,7 +125,7 @@ int session_object_each(struct session *s, int (*fn)(struct session *s, uint64_t
 	for (long i = 0; !ret && i < nr; i++) {
 		struct object *o = object_at(s, v[i]);
 
-		if (o && atomic_load_explicit(&o->live, memory_order_acquire))
+		if (o && atomic_load_explicit(&o->live, memory_order_acquire))	/* O1 */
 			ret = fn(s, v[i], o, o->bytes, o->bytes + o->path_len, arg);
 	}
 	free(v);

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ring_buffer.c - the server's side of a buffer: create, retire, clear, switch, count
+ *
+ * B1  nr_sets, and of a ring what stands under "the server" in ring_layout.h, are
+ *     the server's, one thread at a time: relaxed.
+ * B2  What hits look at of the server's (floor, taken, overwrite, disabled) is
+ *     relaxed, too: each is one word, which a hit takes when it sees it.
  */
 #include <errno.h>
 #include <string.h>
@@ -38,7 +43,7 @@ static struct ring *ring_at(struct session *s, data_ref ref)
 
 uint32_t ring_sets(const struct buffer *b)
 {
-	uint32_t nr = atomic_load_explicit(&b->nr_sets, memory_order_relaxed);	/* the server's own */
+	uint32_t nr = atomic_load_explicit(&b->nr_sets, memory_order_relaxed);	/* B1 */
 
 	return nr < BUFFER_MAX_SETS ? nr : BUFFER_MAX_SETS;
 }
@@ -137,12 +142,12 @@ int buffer_add_set(struct session *s, data_ref buffer, uint32_t set, const uint6
 		return -EINVAL;
 	subbuf_size = *(volatile uint32_t *)&b->subbuf_size;
 	if (set >= ring_sets(b))
-		atomic_store_explicit(&b->nr_sets, set + 1, memory_order_relaxed);	/* read in ring_sets() only */
+		atomic_store_explicit(&b->nr_sets, set + 1, memory_order_relaxed);	/* B1: read in ring_sets() */
 	for (uint32_t cpu = 0; cpu < ring_cpus(s); cpu++) {
 		_Atomic data_ref *word = &b->rings[(size_t)set * ring_cpus(s) + cpu];
 		data_ref ring;
 
-		if (atomic_load_explicit(word, memory_order_relaxed))	/* only the server stores it */
+		if (atomic_load_explicit(word, memory_order_relaxed))	/* Relaxed: only the server stores it. */
 			continue;
 		ring = subbuf_valid(subbuf_size) ? ring_create(s, set, cpu, subbuf_size, bytes_per_cpu[cpu]) : 0;
 		if (!ring)
@@ -164,7 +169,7 @@ int buffer_create(struct session *s, uint32_t instance, uint32_t nr_cpus, uint32
 	b->nr_cpus = nr_cpus;
 	b->subbuf_size = subbuf_size;
 	b->instance = instance;
-	atomic_store_explicit(&b->overwrite, overwrite, memory_order_relaxed);	/* not published yet */
+	atomic_store_explicit(&b->overwrite, overwrite, memory_order_relaxed);	/* Relaxed: not published yet. */
 	for (uint32_t set = 0; set < nr_sets && !err; set++)
 		err = buffer_add_set(s, ref, set, bytes_per_cpu);
 	if (!err)
@@ -184,7 +189,6 @@ static bool moved_on(struct session *s, data_ref ref, uint32_t set)
 	return r && r->kept && (set < RING_SET_KEPT || set >= RING_SET_LEASES);
 }
 
-/* The words are the server's own stores: relaxed. */
 static void buffer_give(struct session *s, data_ref ref, bool published)
 {
 	struct buffer *b = ring_buffer(s, ref);
@@ -192,6 +196,7 @@ static void buffer_give(struct session *s, data_ref ref, bool published)
 	if (!b)
 		return;
 	for (size_t i = 0; i < (size_t)ring_sets(b) * ring_cpus(s); i++) {
+		/* Relaxed: the words are the server's own stores. */
 		data_ref ring = atomic_load_explicit(&b->rings[i], memory_order_relaxed);
 
 		if (ring && !moved_on(s, ring, (uint32_t)(i / ring_cpus(s))))
@@ -236,6 +241,7 @@ static struct ring_point point_at(const struct ring_view *v, uint64_t head)
 
 	if (at.pos) {
 		d = &v->descs[(at.pos - 1) / v->subbuf_size % v->nr_pages];
+		/* Relaxed: stored before head was (G3), and judged by ring_head()'s second look. */
 		at.bytes = atomic_load_explicit(&d->bytes, memory_order_relaxed) +
 			   (at.pos - 1) % v->subbuf_size + 1 - RING_PAGE_HEADER;
 	}
@@ -261,16 +267,16 @@ static void clear_ring(struct ring_view *v, void *arg)
 	struct ring *r = v->ring;
 	struct ring_point at = ring_head(v);
 
-	/* Relaxed: the server alone stores and reads them; writers only look at floor, and late is harmless. */
+	/* Relaxed: the server alone stores and reads them (B1); late is harmless where writers look (B2). */
 	atomic_store_explicit(&r->floor_entries, at.entries, memory_order_relaxed);
 	atomic_store_explicit(&r->floor_bytes, at.bytes, memory_order_relaxed);
 	atomic_store_explicit(&r->taken_entries, 0, memory_order_relaxed);
 	atomic_store_explicit(&r->taken_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&r->overrun, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->overrun, 0, memory_order_relaxed);	/* B1 */
 	atomic_store_explicit(&r->lost, 0, memory_order_relaxed);
-	atomic_store_explicit(&r->dropped, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->dropped, 0, memory_order_relaxed);	/* Relaxed: a count of the writers'. */
 	atomic_store_explicit(&r->taken, at.pos, memory_order_relaxed);
-	atomic_store_explicit(&r->floor, at.pos, memory_order_relaxed);
+	atomic_store_explicit(&r->floor, at.pos, memory_order_relaxed);	/* B2 */
 }
 
 void buffer_clear(struct session *s, data_ref buffer, int cpu)
@@ -283,12 +289,12 @@ void buffer_set_overwrite(struct session *s, data_ref buffer, bool on)
 	struct buffer *b = ring_buffer(s, buffer);
 
 	if (b)
-		atomic_store_explicit(&b->overwrite, on, memory_order_relaxed);	/* a hit takes it when it sees it */
+		atomic_store_explicit(&b->overwrite, on, memory_order_relaxed);	/* B2 */
 }
 
 static void set_recording(struct ring_view *v, void *arg)
 {
-	atomic_store_explicit(&v->ring->disabled, !*(bool *)arg, memory_order_relaxed);
+	atomic_store_explicit(&v->ring->disabled, !*(bool *)arg, memory_order_relaxed);	/* B2 */
 }
 
 void buffer_set_cpu_recording(struct session *s, data_ref buffer, uint32_t cpu, bool on)
@@ -312,7 +318,7 @@ static void add_stats(struct ring_view *v, void *arg)
 	/* What is neither there nor read was overrun. */
 	if (oldest.entries - floor_entries > read)
 		sum->overrun += oldest.entries - floor_entries - read;
-	sum->dropped += atomic_load_explicit(&r->dropped, memory_order_relaxed);
+	sum->dropped += atomic_load_explicit(&r->dropped, memory_order_relaxed);	/* Relaxed: a count. */
 	sum->read += read;
 	if (oldest.time && head.entries > oldest.entries && (!sum->oldest_ts || oldest.time < sum->oldest_ts))
 		sum->oldest_ts = oldest.time;
@@ -358,13 +364,13 @@ static int adopt_ring(struct session *s, data_ref ref)
 	return err;
 }
 
-/* Relaxed: who stored the words is dead, and its death was seen through a pidfd or the lock. */
 int buffer_adopt(struct session *s, data_ref buffer)
 {
 	struct buffer *b = ring_buffer(s, buffer);
 	int err = b ? session_data_adopt(s, buffer, buffer_bytes(ring_cpus(s))) : -EPROTO;
 
 	for (size_t i = 0; !err && i < (size_t)ring_sets(b) * ring_cpus(s); i++) {
+		/* Relaxed: who stored the words is dead, which session_take_over() has seen. */
 		data_ref ring = atomic_load_explicit(&b->rings[i], memory_order_relaxed);
 
 		if (ring)

@@ -5,6 +5,11 @@
  * A resized buffer takes the old one's rings over as sets that nobody writes
  * any more. They count against the size of the ring that succeeded them: what
  * is beyond it lies before `limit` and counts as overrun.
+ *
+ * K1  No hit looks at the words of kept sets, and a buffer that gets some is not
+ *     published yet: relaxed.
+ * K2  nr_sets and limit are the server's alone: relaxed, as is its own look at a
+ *     word that nobody else stores.
  */
 #include <errno.h>
 #include "plane/ring.h"
@@ -49,7 +54,7 @@ static void limit_to(const struct ring_view *v, uint64_t room)
 	uint64_t head = ring_head(v).pos;
 
 	if (bytes_of(v) > room)
-		atomic_store_explicit(&v->ring->limit, head - room, memory_order_relaxed);	/* the server's own */
+		atomic_store_explicit(&v->ring->limit, head - room, memory_order_relaxed);	/* K2 */
 }
 
 void ring_keep_limits(struct session *s, data_ref buffer)
@@ -74,17 +79,14 @@ void ring_keep_limits(struct session *s, data_ref buffer)
 		}
 }
 
-/*
- * Puts a ring behind those kept already; when there is no place the oldest goes.
- * Relaxed, all of them: `to` is not published yet, and kept sets have no writer.
- */
+/* Puts a ring behind those kept already; when there is no place the oldest goes. */
 static void keep(struct session *s, struct buffer *to, uint32_t cpu, data_ref ring)
 {
 	data_ref oldest;
 	uint32_t set;
 
 	for (set = RING_SET_KEPT; set < RING_SET_LEASES; set++)
-		if (!atomic_load_explicit(ring_word(s, to, set, cpu), memory_order_relaxed))
+		if (!atomic_load_explicit(ring_word(s, to, set, cpu), memory_order_relaxed))	/* K1 */
 			break;
 	if (set == RING_SET_LEASES) {
 		oldest = atomic_load_explicit(ring_word(s, to, RING_SET_KEPT, cpu), memory_order_relaxed);
@@ -92,11 +94,11 @@ static void keep(struct session *s, struct buffer *to, uint32_t cpu, data_ref ri
 		for (set = RING_SET_KEPT; set + 1 < RING_SET_LEASES; set++)
 			atomic_store_explicit(ring_word(s, to, set, cpu),
 					      atomic_load_explicit(ring_word(s, to, set + 1, cpu), memory_order_relaxed),
-					      memory_order_relaxed);
+					      memory_order_relaxed);	/* K1 */
 	}
-	atomic_store_explicit(ring_word(s, to, set, cpu), ring, memory_order_relaxed);	/* not published yet */
+	atomic_store_explicit(ring_word(s, to, set, cpu), ring, memory_order_relaxed);	/* K1: not published yet */
 	if (ring_sets(to) <= set)
-		atomic_store_explicit(&to->nr_sets, set + 1, memory_order_relaxed);
+		atomic_store_explicit(&to->nr_sets, set + 1, memory_order_relaxed);	/* K2 */
 }
 
 /* Leases last: their rings are many, and the order among sets of one kind is that of age. */
@@ -116,11 +118,12 @@ int buffer_keep(struct session *s, data_ref from, data_ref to)
 				/* An unused ring goes with its buffer. */
 				if (!ring_view(s, from, set, cpu, &v) || !ring_head(&v).pos)
 					continue;
+				/* K2 */
 				keep(s, b, cpu, atomic_load_explicit(ring_word(s, a, set, cpu), memory_order_relaxed));
 				if (i)
 					v.ring->kept = 1;
 				else
-					/* A kept set: no hit looks here. */
+					/* K1: a kept set, no hit looks here. */
 					atomic_store_explicit(ring_word(s, a, set, cpu), 0, memory_order_relaxed);
 			}
 	ring_keep_limits(s, to);
@@ -144,7 +147,7 @@ int buffer_swap_cpu(struct session *s, data_ref live, data_ref snapshot, uint32_
 		atomic_store_explicit(ring_word(s, a, set, cpu), other, memory_order_release);
 		atomic_store_explicit(ring_word(s, b, set, cpu), mine, memory_order_release);
 	}
-	atomic_store_explicit(&a->nr_sets, sets, memory_order_relaxed);
+	atomic_store_explicit(&a->nr_sets, sets, memory_order_relaxed);	/* K2 */
 	atomic_store_explicit(&b->nr_sets, sets, memory_order_relaxed);
 	/* Nothing is retired, but programs remember the rings (agent/way.c, W1). */
 	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);

@@ -97,6 +97,7 @@ int ring_lease_give(struct session *s, uint32_t index)
 {
 	struct slot *slot = plane_slot(&s->plane, index);
 	uint32_t lease = lease_of(slot) ? lease_of(slot) : lease_free(s);
+	/* Relaxed: what the thread has said of itself. */
 	uint64_t only = atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY;
 
 	if (!lease)
@@ -105,6 +106,7 @@ int ring_lease_give(struct session *s, uint32_t index)
 		struct instance_state *inst = plane_instance(&s->plane, i);
 
 		for (int k = 0; k < 2; k++) {
+			/* Relaxed: the server itself has published it. */
 			data_ref buffer = atomic_load_explicit(&inst->buffers[k], memory_order_relaxed);
 			int err = buffer ? add_lease_to(s, buffer, lease) : 0;
 
@@ -112,7 +114,7 @@ int ring_lease_give(struct session *s, uint32_t index)
 				return err;
 		}
 	}
-	/* Release: the rings are there for whoever sees the lease. */
+	/* The rings are there by then: pairs with the acquires in ring_lease_await() and in agent/thread.c. */
 	atomic_store_explicit(&slot->lease, lease | only, memory_order_release);
 	return 0;
 }

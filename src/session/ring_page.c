@@ -65,7 +65,8 @@ int ring_page_copy(const struct ring_view *v, uint64_t seq, struct ring_page *ou
 	out->entries = atomic_load_explicit(&d->entries, memory_order_relaxed);
 	out->bytes = atomic_load_explicit(&d->bytes, memory_order_relaxed);
 	memcpy(out->data, v->pages + seq % v->nr_pages * v->subbuf_size, end);
-	atomic_thread_fence(memory_order_acquire);	/* the copy before the second look */
+	/* The copy before the second look (G5). Pairs with the releases of head in plane/ring.c (G3). */
+	atomic_thread_fence(memory_order_acquire);
 	return intact(v, seq) ? 0 : -EAGAIN;
 }
 

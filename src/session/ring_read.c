@@ -5,6 +5,9 @@
  * Each ring is a stream with a copy of the page that it stands in. The merge
  * takes the stream whose record is the oldest; of two that are as old the one of
  * the lower CPU, as the kernel does.
+ *
+ * D1  How far a ring was read (taken, floor and what is counted with them) the
+ *     server alone stores, one thread at a time: relaxed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -257,6 +260,7 @@ static int look(struct ring_consumer *c, data_ref buffer)
 	if (c->peeked && c->buffer == buffer && c->peeked->last) {
 		struct stream *st = c->peeked->last;
 
+		/* Relaxed: another reader was another call, not another thread (D1). */
 		if (atomic_load_explicit(&st->view.ring->taken, memory_order_relaxed) == stream_pos(st) &&
 		    atomic_load_explicit(&st->view.ring->floor, memory_order_relaxed) <= stream_pos(st))
 			return 1;
@@ -302,12 +306,12 @@ void ring_take(struct ring_consumer *c)
 			      memory_order_relaxed);
 	atomic_fetch_add_explicit(&r->taken_entries, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&r->taken_bytes, st->cursor.next - st->cursor.at, memory_order_relaxed);
-	atomic_store_explicit(&r->taken, next, memory_order_relaxed);
+	atomic_store_explicit(&r->taken, next, memory_order_relaxed);	/* D1 */
 	st->lost = 0;
 	advance(st);
 	other = oldest(c->peeked);
 	c->peeked->last = other;
-	/* A stream that stands at its page's start was not taken from yet: its `taken` is the page's. */
+	/* A stream that stands at its page's start was not taken from yet: its `taken` is the page's (D1). */
 	if (other)
 		atomic_store_explicit(&other->view.ring->taken, stream_pos(other), memory_order_relaxed);
 }

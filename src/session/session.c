@@ -59,11 +59,11 @@ void *session_data(struct session *s, data_ref ref, size_t size)
 	return region_at(&s->data, ref, size);
 }
 
-/* config_high and data_high are for the next server, which reads them when this one is dead: relaxed. */
 config_ref session_config_alloc(struct session *s, size_t size)
 {
 	config_ref ref = heap_alloc(&s->config_heap, size);
 
+	/* Relaxed: for the next server, when this one is dead. What is there is published by a release behind it. */
 	atomic_store_explicit(&s->header->config_high, s->config_heap.high, memory_order_relaxed);
 	return ref;
 }
@@ -72,6 +72,7 @@ data_ref session_data_alloc(struct session *s, size_t size)
 {
 	data_ref ref = heap_alloc(&s->data_heap, size);
 
+	/* Relaxed: as config_high. */
 	atomic_store_explicit(&s->header->data_high, s->data_heap.high, memory_order_relaxed);
 	return ref;
 }
@@ -137,8 +138,9 @@ static int session_start(struct session *s, bool fresh, bool no_membarrier)
 				   .config_size = s->config.size, .data_size = s->data.size,
 				   .data_mask = UINT64_MAX };
 	s->membarrier = !no_membarrier && membarrier_works();
-	/* Read in hit_enter(): L2 in limbo.c. */
-	atomic_store_explicit(&h->fence, s->membarrier ? 0 : 1, memory_order_seq_cst);
+	/* Read in hit_enter(): L2 in limbo.c. Programs that have said that they need it live on under a new server. */
+	if (fresh || !s->membarrier)
+		atomic_store_explicit(&h->fence, s->membarrier ? 0 : 1, memory_order_seq_cst);
 	/* Programs that have lived under another server made ways without a fence: none of them is good any more (W1). */
 	atomic_fetch_add_explicit(&h->epoch, 1, memory_order_seq_cst);
 	atomic_store_explicit(&h->server_pid, (uint32_t)getpid(), memory_order_relaxed);
@@ -341,7 +343,7 @@ int session_create(const char *name, const struct session_params *params, struct
 	if (!err)
 		err = attach_listen(s);
 	if (!err) {
-		/* An opener that sees the magic sees a whole header. */
+		/* Who sees the magic sees a whole header: pairs with the acquire in map_session() of the agent. */
 		__atomic_store_n(&s->header->magic, SESSION_MAGIC, __ATOMIC_RELEASE);
 		err = name ? session_rename(s, name) : 0;
 	}
@@ -453,6 +455,7 @@ static void plans_drop_old(struct session *s, uint64_t high)
 	struct event_entry *e = (struct event_entry *)(s->config.base + s->header->events);
 
 	for (int i = 0; i < LAYOUT_MAX_EVENTS; i++) {
+		/* Relaxed: the server's own store, or that of one that is dead. */
 		config_ref plan = atomic_load_explicit(&e[i].plan, memory_order_relaxed);
 
 		if (plan && plan < high)

@@ -50,7 +50,7 @@ void process_forget_answer(struct session *s, unsigned int index)
 	if (!t)
 		return;
 	t->sites[index].pid = 0;
-	/* Relaxed, both: the process is not told of its index yet. */
+	/* Relaxed: the server's own command, and an index that the process is not told of yet. */
 	atomic_store_explicit(&t->sites[index].command,
 			      atomic_load_explicit(&c->command, memory_order_relaxed) - LONG_AGO, memory_order_relaxed);
 }

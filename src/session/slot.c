@@ -38,9 +38,9 @@ static void waiter_forget(struct session *s, uint32_t index)
 {
 	struct program_tables *tables = session_data(s, s->header->programs, sizeof(*tables));
 
-	/* Relaxed: whoever still finds it wakes nobody. */
 	if (!tables || index >= LAYOUT_MAX_SLOTS)
 		return;
+	/* Relaxed: whoever still finds it wakes nobody. */
 	atomic_store_explicit(&tables->waiters[index].addr, 0, memory_order_relaxed);
 	atomic_store_explicit(&tables->waiters[index].mark_state, MARK_NONE, memory_order_relaxed);
 }
@@ -51,6 +51,7 @@ void slot_recycle(struct session *s, uint32_t index)
 	struct slot *slot = plane_slot(&s->plane, index);
 
 	waiter_forget(s, index);
+	/* Relaxed: in front of the release of owner. */
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->process, 0, memory_order_relaxed);
 	/* The lease itself stays with the slot, what the dead thread wished does not. */
@@ -71,6 +72,7 @@ static int slot_prepare(struct session *s, uint32_t index, uint32_t process)
 			return -ENOMEM;
 	}
 	slot->index = index;
+	/* Relaxed: the server's answer on the socket comes behind them. */
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->owner, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->process, process, memory_order_relaxed);
@@ -105,6 +107,7 @@ struct slot *session_slot_get(struct session *s)
 
 	if (!slots_give(s, SLOT_SERVER, 1, &index))
 		return NULL;
+	/* Relaxed: no program looks at a slot of the server's. */
 	atomic_store_explicit(&plane_slot(&s->plane, index)->owner, 1, memory_order_relaxed);
 	if (rseq_cpu() < 0)
 		ring_lease_give(s, index);	/* without one its hits are counted as missed */

@@ -288,6 +288,26 @@ static void what_was_not_adopted_is_freed_and_zeroed(void **state)
 	session_destroy(s);
 }
 
+/* As a program that cannot have membarrier makes it say at its HELLO. */
+static void serve_who_needs_fences(void)
+{
+	struct session *s;
+
+	if (session_create("again", &small, &s))
+		_exit(1);
+	atomic_store(&((struct config_header *)session_header(s))->fence, 1);
+}
+
+static void who_needs_fences_does_so_under_the_next_server(void **state)
+{
+	struct session *s;
+
+	ends_badly(serve_who_needs_fences);
+	assert_int_equal(session_open("again", &s), 0);
+	assert_int_equal(atomic_load(&session_header(s)->fence), 1);
+	session_destroy(s);
+}
+
 static void adopting_outside_is_refused(void **state)
 {
 	struct session *s;
@@ -410,6 +430,7 @@ int main(void)
 		cmocka_unit_test(a_truncated_file_reads_as_zeros),
 		cmocka_unit_test(a_dead_servers_session_is_opened),
 		cmocka_unit_test(what_was_not_adopted_is_freed_and_zeroed),
+		cmocka_unit_test(who_needs_fences_does_so_under_the_next_server),
 		cmocka_unit_test(adopting_outside_is_refused),
 		cmocka_unit_test(stale_sessions_are_listed_and_removed),
 		cmocka_unit_test(damaged_files_are_refused),
