@@ -79,6 +79,7 @@ struct agent_graph {
 	uintptr_t	top;		/* the innermost slot on the thread's own stack; 0: none */
 	uint64_t	state;		/* of who is called below it: its depth, or what does not go the short way */
 	uint32_t	overrun;	/* functions that could not be hooked */
+	uint32_t	turn;		/* raised whenever `piece` is another */
 };
 
 /* Critical sections of a thread. */
@@ -117,6 +118,7 @@ struct agent_thread {
 	struct agent_way ways[AGENT_WAYS];	/* by entry */
 	struct agent_graph graph;
 	struct agent_section section;
+	uint32_t	code_turn;	/* raised whenever code_start to dso_age are another DSO's */
 };
 
 /*
@@ -126,6 +128,22 @@ struct agent_thread {
 static inline struct slot *agent_slot(const struct agent_thread *t)
 {
 	return *(struct slot *const volatile *)&t->slot;
+}
+
+/*
+ * What is to be added to an address in the code of the DSO that was looked up
+ * last. False: it is not in there, or a handler has looked up another one just now.
+ */
+static inline bool agent_code_delta(const struct agent_thread *t, uintptr_t addr, uint32_t age, uint64_t *delta)
+{
+	const uint32_t turn = *(const volatile uint32_t *)&t->code_turn;
+	bool is_in;
+
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	is_in = t->dso_age == age && addr - t->code_start < t->code_end - t->code_start;
+	*delta = t->dso_delta;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return is_in && turn == *(const volatile uint32_t *)&t->code_turn;
 }
 
 /* ---- Emitting: async-signal-safe ---- */

@@ -219,12 +219,13 @@ static bool is_entry(const struct dso_entry *e, const struct dso_entry *want)
 	return e->id_len == want->id_len && e->size == want->size && !memcmp(e->id, want->id, sizeof(e->id));
 }
 
-/* D3. Acquire: pairs with the release in number_take(). */
+/* D3 */
 static uint32_t state_settled(struct dso_entry *e)
 {
 	uint32_t state = DSO_FREE;
 
 	for (int i = 0; i < MOMENT; i++) {
+		/* Pairs with the release in number_take(): READY has the rest with it. */
 		state = atomic_load_explicit(&e->state, memory_order_acquire);
 		if (state != DSO_WRITING)
 			break;
@@ -250,6 +251,7 @@ static uint32_t number_take(struct dso_entry *table, const struct dso_entry *wan
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
 		uint32_t free = DSO_FREE;
 
+		/* Where it fails it pairs with the release below; a free one has nothing behind it yet. */
 		if (!atomic_compare_exchange_strong_explicit(&table[i].state, &free, DSO_WRITING,
 							     memory_order_acquire, memory_order_acquire)) {
 			if (state_settled(&table[i]) == DSO_READY && is_entry(&table[i], want))
@@ -296,6 +298,7 @@ static bool cache_read(struct cached *c, uintptr_t start, uint32_t age, struct d
 	if (!seq || (seq & 1) || c->age != age || c->dso.start != start)
 		return false;
 	*d = c->dso;
+	/* D1: pairs with the fence in cache_write(), so a copy of what was being written is seen to be one. */
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&c->seq, memory_order_relaxed) == seq;
 }
@@ -307,10 +310,12 @@ static void cache_write(const struct dso *d, uint32_t age)
 		struct cached *c = cache_place(d->start, i);
 		uint32_t seq = atomic_load_explicit(&c->seq, memory_order_acquire);	/* D1 */
 
+		/* Acquire: pairs with the release below, of who wrote it before. */
 		if ((seq & 1) || (seq && c->age == age) ||
 		    !atomic_compare_exchange_strong_explicit(&c->seq, &seq, seq + 1, memory_order_acquire,
 							     memory_order_relaxed))
 			continue;
+		/* D1: pairs with the fence in cache_read(). */
 		atomic_thread_fence(memory_order_release);
 		c->age = age;
 		c->dso = *d;
@@ -321,7 +326,8 @@ static void cache_write(const struct dso *d, uint32_t age)
 
 static bool dso_find(uintptr_t addr, struct dso *d)
 {
-	uint32_t age = atomic_load_explicit(&agent.dso_age, memory_order_acquire);	/* agent_dso_closed() */
+	/* D2: pairs with the release in agent_dso_closed(). */
+	uint32_t age = atomic_load_explicit(&agent.dso_age, memory_order_acquire);
 	struct found f;
 
 	if (!find(addr, &f))
@@ -357,23 +363,41 @@ bool dso_place(uintptr_t start, uintptr_t end, const char *path, struct dso_plac
 	return d.number != NO_NUMBER;
 }
 
+/*
+ * A handler that comes in between finds nothing, and may leave another DSO:
+ * what is half of the one and half of the other is for none.
+ */
+static void code_note(struct agent_thread *t, const struct dso *d, uint32_t age)
+{
+	volatile uint32_t *turn = &t->code_turn;
+	const uint32_t mine = ++*turn;
+
+	t->code_start = t->code_end = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	t->dso_delta = dso_delta(d);
+	t->dso_age = age;
+	t->code_start = d->code;
+	atomic_signal_fence(memory_order_seq_cst);
+	t->code_end = d->code_end;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (*turn != mine)
+		t->code_start = t->code_end = 0;
+}
+
 bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out)
 {
+	/* D2: pairs with the release in agent_dso_closed(). */
 	uint32_t age = atomic_load_explicit(&agent.dso_age, memory_order_acquire);
+	uint64_t delta;
 	struct dso d;
 
-	if (t->dso_age != age || addr - t->code_start >= t->code_end - t->code_start) {
+	if (!agent_code_delta(t, addr, age, &delta)) {
 		if (!dso_find(addr, &d) || addr - d.code >= d.code_end - d.code)
 			return false;
-		t->code_start = t->code_end = 0;	/* a handler that comes in between finds nothing */
-		atomic_signal_fence(memory_order_seq_cst);
-		t->dso_delta = dso_delta(&d);
-		t->dso_age = age;
-		t->code_start = d.code;
-		atomic_signal_fence(memory_order_seq_cst);
-		t->code_end = d.code_end;
+		delta = dso_delta(&d);
+		code_note(t, &d, age);
 	}
-	*out = addr + t->dso_delta;
+	*out = addr + delta;
 	return true;
 }
 

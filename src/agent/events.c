@@ -55,9 +55,11 @@ static _Atomic uint32_t lowest_id = LAYOUT_MAX_EVENTS, highest_id;
 
 bool agent_events_armed(void)
 {
+	/* Relaxed: what is not seen yet is only missing in the child of the vfork() that asks. */
 	uint32_t high = atomic_load_explicit(&highest_id, memory_order_relaxed);
 
 	for (uint32_t id = atomic_load_explicit(&lowest_id, memory_order_relaxed); id <= high; id++)
+		/* Relaxed: hit() loads it again with acquire. */
 		if (atomic_load_explicit(&plane_event(&agent.plane, id)->plan, memory_order_relaxed))
 			return true;
 	return false;
@@ -66,8 +68,10 @@ bool agent_events_armed(void)
 /* Under the lock of whoever tells. */
 static void note_id(uint32_t id)
 {
+	/* Relaxed: only who tells stores them, and agent_events_armed() may miss the newest. */
 	if (id < atomic_load_explicit(&lowest_id, memory_order_relaxed))
 		atomic_store_explicit(&lowest_id, id, memory_order_relaxed);
+	/* Relaxed: the same. */
 	if (id > atomic_load_explicit(&highest_id, memory_order_relaxed))
 		atomic_store_explicit(&highest_id, id, memory_order_relaxed);
 }
@@ -187,6 +191,7 @@ bool note_find(const char *at, size_t size, struct tf_note *out)
 static void dso_told(const struct tf_note *n)
 {
 	n->dso->told = 1;
+	/* Pairs with the dependency of the loads through tf_dso_.ops in the public headers. */
 	__atomic_store_n(&n->dso->ops, &ops, __ATOMIC_RELEASE);
 }
 
@@ -201,8 +206,9 @@ static int scan_one(struct dl_phdr_info *info, size_t size, void *arg)
 		if (p->p_type != PT_NOTE || p->p_align > 4 ||
 		    !note_find((const char *)info->dlpi_addr + p->p_vaddr, p->p_memsz, &n))
 			continue;
-		tell(arg, &n);
+		/* Before: another thread may find an event armed as soon as it is told of. */
 		dso_told(&n);
+		tell(arg, &n);
 	}
 	return 0;
 }
@@ -232,6 +238,8 @@ AGENT_API void tf_dso_opened_(struct tf_dso *dso, struct tf_event **events, stru
 	b = batch_make();
 	if (!b)
 		return;
+	/* Before, as in scan_one(). */
+	dso_told(&n);
 	if (thread_lock()) {
 		if (!attach_again() && (request_usable() || !attach_more())) {
 			tell(b, &n);
@@ -240,7 +248,6 @@ AGENT_API void tf_dso_opened_(struct tf_dso *dso, struct tf_event **events, stru
 		thread_unlock();
 	}
 	batch_free(b);
-	dso_told(&n);
 }
 
 AGENT_API void tf_dso_closed_(struct tf_dso *dso)

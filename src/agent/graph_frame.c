@@ -57,6 +57,7 @@ static void piece_note(uintptr_t low, struct graph_piece *piece)
 	for (unsigned int i = 0; i < PIECES; i++) {
 		struct known_piece *k = piece_place(low, i);
 
+		/* Relaxed: written under the lock. */
 		if (atomic_load_explicit(&k->low, memory_order_relaxed))
 			continue;
 		k->piece = piece;
@@ -133,10 +134,12 @@ static inline uintptr_t min_of(uintptr_t a, uintptr_t b)
 	return a < b ? a : b;
 }
 
-/* The short way from now on: a handler that comes in between finds none. */
+/* The short way from now on: a handler that comes in between finds none, and may leave another one; then there is none. */
 static void piece_use(struct agent_thread *t, struct graph_piece *piece, uintptr_t low)
 {
 	struct agent_graph *g = &t->graph;
+	volatile uint32_t *turn = &g->turn;
+	const uint32_t mine = ++*turn;
 
 	g->size = 0;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -144,6 +147,9 @@ static void piece_use(struct agent_thread *t, struct graph_piece *piece, uintptr
 	g->low = max_of(low, t->stack_low);
 	atomic_signal_fence(memory_order_seq_cst);
 	g->size = min_of(low + PIECE, t->stack_high) - g->low;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (*turn != mine)
+		g->size = 0;
 }
 
 struct graph_piece *piece_seek(struct agent_thread *t, uintptr_t slot, bool *refused)

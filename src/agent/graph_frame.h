@@ -115,11 +115,14 @@ static inline bool tail_is_full(const struct graph_frame *f)
 /* As the short way finds it; NULL: not in short. */
 static inline struct graph_piece *piece_short(const struct agent_thread *t, uintptr_t slot)
 {
-	/* In this order: a handler that comes in between may leave another one. */
+	/* Looked at before and after: a handler that comes in between may leave another one. */
 	struct graph_piece *piece = *(struct graph_piece *const volatile *)&t->graph.piece;
+	bool is_in;
 
 	atomic_signal_fence(memory_order_seq_cst);
-	return __builtin_expect(slot - t->graph.low < t->graph.size, 1) ? piece : NULL;
+	is_in = slot - t->graph.low < t->graph.size;
+	atomic_signal_fence(memory_order_seq_cst);
+	return __builtin_expect(is_in && piece == *(struct graph_piece *const volatile *)&t->graph.piece, 1) ? piece : NULL;
 }
 
 static inline struct graph_piece *piece_of(struct agent_thread *t, uintptr_t slot, bool *refused)

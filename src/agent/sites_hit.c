@@ -64,11 +64,13 @@ static __attribute__((noinline)) uint64_t address_sought(uintptr_t addr)
 /* As an address of the session, where that takes nothing of libc; 0: it does. */
 static inline uint64_t address_known(const struct agent_thread *t, const struct site_table *table, uintptr_t addr)
 {
+	uint64_t delta;
+
 	if (site_table_has(table, addr))
 		return addr + table->delta;
-	if (addr - t->code_start < t->code_end - t->code_start &&
-	    t->dso_age == atomic_load_explicit(&agent.dso_age, memory_order_acquire))
-		return addr + t->dso_delta;
+	/* Pairs with the release in agent_dso_closed(). */
+	if (agent_code_delta(t, addr, atomic_load_explicit(&agent.dso_age, memory_order_acquire), &delta))
+		return addr + delta;
 	return address_sought(addr);
 }
 
@@ -79,6 +81,7 @@ bool sites_hit(uintptr_t ip, uintptr_t parent, const void *frame)
 	struct function_record r;
 	uint32_t entry;
 
+	/* Relaxed: what a hit looks at comes with the table, by site_table_find(). */
 	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON || (t && t->busy))
 		return false;
 	table = table_of(t, ip);

@@ -20,6 +20,10 @@
  *     left by siglongjmp is found by its frame, as a hit is (A6).
  * G5  SIGBUS, SIGSEGV and SIGFPE are also the agent's (guard.c): its handler is
  *     in front of the program's, and is there when the program has none.
+ * G6  siginfo_added and interrupting have a bit for each signal. They are
+ *     relaxed: nothing else is read through a bit. Where two threads change one
+ *     signal's action at once, the kernel's may be one's and the bit the
+ *     other's: a flag is shown or taken then that only the loser asked for.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -179,9 +183,16 @@ static void running_push(const ucontext_t *uc, uintptr_t frame)
 	running_settle(uc->uc_mcontext.gregs[REG_RSP]);
 	running.alt_low = (uintptr_t)uc->uc_stack.ss_sp;
 	running.alt_high = running.alt_low + (uc->uc_stack.ss_flags & SS_DISABLE ? 0 : uc->uc_stack.ss_size);
-	if (running.nr < NESTED)
-		running.frame[running.nr] = frame;
-	running.nr++;
+	const uint32_t nr = running.nr;
+
+	/* The second time because a handler that came before the count was raised had this place, too. */
+	for (int i = 0; i < 2; i++) {
+		if (nr < NESTED)
+			running.frame[nr] = frame;
+		atomic_signal_fence(memory_order_seq_cst);
+		running.nr = nr + 1;
+		atomic_signal_fence(memory_order_seq_cst);
+	}
 }
 
 static void running_pop(uintptr_t frame)
@@ -290,6 +301,7 @@ static uintptr_t entry_find(const struct action *want)
 			a->handler = want->handler;
 			a->flags = want->flags;
 			a->mask = want->mask;
+			/* Pairs with the acquires above, of whoever finds it ready. */
 			atomic_store_explicit(&a->state, ACTION_READY, memory_order_release);
 			return (uintptr_t)signal_entries[n];
 		}
@@ -337,7 +349,7 @@ static void action_unwrap(int sig, struct sigaction *act)
 		return;
 	}
 	if (!entry_is(handler)) {
-		/* SA_RESETHAND leaves the flags. */
+		/* SA_RESETHAND leaves the flags. Relaxed: G6. */
 		if (atomic_load_explicit(&siginfo_added, memory_order_relaxed) & bit(sig))
 			act->sa_flags &= ~SA_SIGINFO;
 		return;
@@ -351,7 +363,7 @@ static void action_unwrap(int sig, struct sigaction *act)
 static void siginfo_note(int sig, const struct sigaction *asked, const struct sigaction *set)
 {
 	if (~asked->sa_flags & set->sa_flags & SA_SIGINFO)
-		atomic_fetch_or_explicit(&siginfo_added, bit(sig), memory_order_relaxed);
+		atomic_fetch_or_explicit(&siginfo_added, bit(sig), memory_order_relaxed);	/* G6 */
 	else
 		atomic_fetch_and_explicit(&siginfo_added, ~bit(sig), memory_order_relaxed);
 }
@@ -408,6 +420,7 @@ INTERPOSE void (*call_signal(int, void (*)(int)))(int) __asm__("signal");
 
 void (*call_signal(int sig, void (*handler)(int)))(int)
 {
+	/* Relaxed: G6. */
 	bool interrupts = sig > 0 && sig < _NSIG &&
 			  atomic_load_explicit(&interrupting, memory_order_relaxed) & bit(sig);
 
@@ -463,10 +476,10 @@ int call_siginterrupt(int sig, int flag)
 	if (action_set(sig, NULL, &act, CALL_FRAME))
 		return -1;
 	if (flag) {
-		atomic_fetch_or_explicit(&interrupting, bit(sig), memory_order_relaxed);
+		atomic_fetch_or_explicit(&interrupting, bit(sig), memory_order_relaxed);	/* G6 */
 		act.sa_flags &= ~SA_RESTART;
 	} else {
-		atomic_fetch_and_explicit(&interrupting, ~bit(sig), memory_order_relaxed);
+		atomic_fetch_and_explicit(&interrupting, ~bit(sig), memory_order_relaxed);	/* G6 */
 		act.sa_flags |= SA_RESTART;
 	}
 	return action_set(sig, &act, NULL, CALL_FRAME);

@@ -9,12 +9,12 @@
  *     run after thread:exit, and after the wakeup of whoever joins the thread.
  *
  * T2  The child's number lies in libc's descriptor of the thread, which may be
- *     gone as soon as the thread is. So the creator reads it only while the
- *     thread cannot end:
+ *     gone as soon as the thread is, and so may be what its creator was given it
+ *     in. So the creator reads both only while the thread's routine has not begun:
  *
  *        creator                             thread
  *        NEW -> READING, reads, -> READ      NEW -> STARTED, its number is in the struct
- *        (found STARTED: takes that)         (found READING: at its end waits for READ)
+ *        (found STARTED: takes that)         (found READING: waits for READ, and begins)
  *
  *     Who comes second frees the struct; the thread, when the creator was first.
  */
@@ -30,7 +30,10 @@
 #include "agent/providers/hooks.h"
 #include "agent/providers/records.h"
 #include "agent/syscall.h"
+#include "plane/arch/counter.h"
 #include "plane/arch/ring_commit.h"
+
+#define START_TICKS (1ull << 31)	/* of the counter: about a second */
 
 REAL_FUNCTION(pthread_create);
 REAL_FUNCTION(pthread_exit);
@@ -81,7 +84,7 @@ __attribute__((constructor)) static void find_tid(void)
 
 bool thread_runs(const void *descriptor)
 {
-	/* The kernel stores a 0 when the thread has ended. */
+	/* The kernel stores a 0 when the thread has ended. Relaxed: libc's join looks itself. */
 	return !tid_offset || __atomic_load_n((const int32_t *)((const char *)descriptor + tid_offset), __ATOMIC_RELAXED);
 }
 
@@ -99,25 +102,22 @@ static void emit_exit(const void *routine, const void *frame)
 }
 
 /* T2: the creator reads the descriptor yet. It needs some instructions for that; a second is for ever. */
-static void start_give_up(struct start *s)
+static void start_await(struct start *s)
 {
+	enum { YIELDS = 100 };
 	struct timespec pause = { .tv_nsec = 1000000 };
+	const uint64_t begun = counter_read();
 
-	for (int i = 0; i < 1000; i++) {
+	for (unsigned int i = 0; counter_read() - begun < START_TICKS; i++) {
 		/* Pairs with the release in child_tid(). */
 		if (atomic_load_explicit(&s->state, memory_order_acquire) == START_READ) {
 			REAL(free)(s);
 			return;
 		}
 		if (!agent_restricted())
-			agent_syscall(i < 100 ? SYS_sched_yield : SYS_nanosleep, &pause, 0);
+			agent_syscall(i < YIELDS ? SYS_sched_yield : SYS_nanosleep, &pause, 0);
 	}
 }
-
-struct running {
-	struct start	*left;		/* to be freed at the end; NULL */
-	const void	*routine;
-};
 
 /* Whoever joins it. A return from the start routine counts as pthread_exit(). */
 static void wake_joiner(const void *site, const void *frame)
@@ -126,15 +126,12 @@ static void wake_joiner(const void *site, const void *frame)
 		thread_wake(__builtin_thread_pointer(), WAKE_JOIN, 1, (const void *)pthread_exit, site, frame);
 }
 
-static void thread_end(void *running)
+static void thread_end(void *unused)
 {
-	struct running *r = running;
 	const void *frame = __builtin_frame_address(0);
 
-	emit_exit(r->routine, frame);
-	wake_joiner(r->routine, frame);
-	if (r->left)
-		start_give_up(r->left);
+	emit_exit(started, frame);
+	wake_joiner(started, frame);
 }
 
 static bool anything_armed(void)
@@ -149,7 +146,7 @@ static bool anything_armed(void)
 }
 
 /* In the new thread: *s becomes the caller's copy. */
-static void thread_begin(struct start *s, struct start *copy, struct running *r)
+static void thread_begin(struct start *s, struct start *copy)
 {
 	int32_t tid = tid_offset ? *tid_in(__builtin_thread_pointer()) : 0;
 	int expected = START_NEW;
@@ -157,7 +154,7 @@ static void thread_begin(struct start *s, struct start *copy, struct running *r)
 	copy->routine = s->routine;
 	copy->c11 = s->c11;
 	copy->arg = s->arg;
-	r->routine = started = s->c11 ? (const void *)s->c11 : (const void *)s->routine;
+	started = s->c11 ? (const void *)s->c11 : (const void *)s->routine;
 	if (!tid && !agent_restricted())
 		tid = (int32_t)agent_syscall(SYS_gettid);
 	agent_born((uint32_t)tid, s->has_family ? &s->family : NULL);
@@ -167,7 +164,7 @@ static void thread_begin(struct start *s, struct start *copy, struct running *r)
 	/* Release: tid. Pairs with the acquire in child_tid(). */
 	else if (!atomic_compare_exchange_strong_explicit(&s->state, &expected, START_STARTED, memory_order_acq_rel,
 							  memory_order_acquire))
-		r->left = s;
+		start_await(s);
 	if (anything_armed())
 		agent_thread();
 }
@@ -175,12 +172,11 @@ static void thread_begin(struct start *s, struct start *copy, struct running *r)
 /* Cancellation and pthread_exit() go through libc's list of handlers: see WAIT() in wait.c. */
 static void *thread_start(void *arg)
 {
-	struct running r = { 0 };
 	struct start s;
 	void *volatile result = NULL;
 
-	thread_begin(arg, &s, &r);
-	pthread_cleanup_push(thread_end, &r);
+	thread_begin(arg, &s);
+	pthread_cleanup_push(thread_end, NULL);
 	result = s.routine(s.arg);
 	pthread_cleanup_pop(1);
 	return result;
@@ -188,12 +184,11 @@ static void *thread_start(void *arg)
 
 static int thread_start_c11(void *arg)
 {
-	struct running r = { 0 };
 	struct start s;
 	volatile int result = 0;
 
-	thread_begin(arg, &s, &r);
-	pthread_cleanup_push(thread_end, &r);
+	thread_begin(arg, &s);
+	pthread_cleanup_push(thread_end, NULL);
 	result = s.c11(s.arg);
 	pthread_cleanup_pop(1);
 	return result;
@@ -210,8 +205,8 @@ static struct start *start_make(void *(*routine)(void *), int (*c11)(void *), vo
 	return s;
 }
 
-/* T2; 0: not known. */
-static int32_t child_tid(struct start *s, void *descriptor)
+/* T2; thread: what it was made in, a pthread_t or thrd_t. 0: not known. */
+static int32_t child_tid(struct start *s, const void *thread)
 {
 	int expected = START_NEW;
 	int32_t tid;
@@ -223,14 +218,14 @@ static int32_t child_tid(struct start *s, void *descriptor)
 		REAL(free)(s);
 		return tid;
 	}
-	tid = tid_offset ? *tid_in(descriptor) : 0;
+	tid = tid_offset ? *tid_in(*(void *const *)thread) : 0;
 	/* Release: the descriptor has been read. Pairs with the acquire in start_give_up(). */
 	atomic_store_explicit(&s->state, START_READ, memory_order_release);
 	return tid;
 }
 
 /* After it was made, or not (error). */
-static void thread_made(struct start *s, bool wanted, void *descriptor, const void *routine, int error,
+static void thread_made(struct start *s, bool wanted, const void *thread, const void *routine, int error,
 			const void *site, const void *frame)
 {
 	struct thread_create r = { .ret = -error };
@@ -239,7 +234,7 @@ static void thread_made(struct start *s, bool wanted, void *descriptor, const vo
 	if (error)
 		REAL(free)(s);
 	else if (wanted)
-		r.child_pid = child_tid(s, descriptor);
+		r.child_pid = child_tid(s, thread);
 	t = provider_armed(PROVIDER_CREATE) ? agent_thread() : NULL;
 	if (!t)
 		return;
@@ -261,7 +256,7 @@ SLOW static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*ro
 	if (!s)
 		return REAL(pthread_create)(thread, attr, routine, arg);
 	error = REAL(pthread_create)(thread, attr, thread_start, s);
-	thread_made(s, wanted, error ? NULL : (void *)*thread, (const void *)routine, error, site, FRAME_BELOW(site));
+	thread_made(s, wanted, thread, (const void *)routine, error, site, FRAME_BELOW(site));
 	return error;
 }
 
@@ -283,7 +278,7 @@ SLOW static int create_c11(thrd_t *thread, thrd_start_t routine, void *arg, cons
 	if (!s)
 		return REAL(thrd_create)(thread, routine, arg);
 	r = REAL(thrd_create)(thread, thread_start_c11, s);
-	thread_made(s, wanted, r == thrd_success ? (void *)*thread : NULL, (const void *)routine,
+	thread_made(s, wanted, thread, (const void *)routine,
 		    r == thrd_success ? 0 : r == thrd_nomem ? ENOMEM : EAGAIN, site, FRAME_BELOW(site));
 	return r;
 }

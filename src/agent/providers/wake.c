@@ -67,6 +67,7 @@ static bool is_process_shared(const void *addr, unsigned int kind)
 
 	switch (kind) {
 	case WAKE_COND:
+		/* Relaxed: pthread_cond_init() sets that bit, nobody changes it. */
 		return __atomic_load_n(&((const pthread_cond_t *)addr)->__data.__wrefs, __ATOMIC_RELAXED) & COND_SHARED;
 	case WAKE_SEM:
 		return ((const struct libc_sem *)addr)->shared;
@@ -85,6 +86,7 @@ static int waiters_in(const void *addr, unsigned int kind)
 	unsigned int nr = INT32_MAX;
 
 	if (kind == WAKE_COND)
+		/* Relaxed: a number that may be another one at once; that of a semaphore, too. */
 		nr = __atomic_load_n(&((const pthread_cond_t *)addr)->__data.__wrefs, __ATOMIC_RELAXED) >> 3;
 	else if (kind == WAKE_SEM)
 		nr = (unsigned int)(__atomic_load_n(&((const struct libc_sem *)addr)->data, __ATOMIC_RELAXED) >> 32);
@@ -126,8 +128,9 @@ static void waiter_begin(const struct agent_thread *t, const void *addr, unsigne
 	w->cpu = rseq_cpu();
 	w->shared = shared;
 	__builtin_memcpy(w->comm, t->comm, sizeof(w->comm));
-	/* Relaxed: the release below is behind it. */
-	atomic_fetch_add_explicit(&w->round, 1, memory_order_relaxed);
+	/* Release: behind the last waiting's end. Pairs with the acquire in waiter_next(). */
+	atomic_fetch_add_explicit(&w->round, 1, memory_order_release);
+	/* Relaxed: it only grows; to whoever does not see it yet this waiting has not begun. */
 	last = atomic_load_explicit(end, memory_order_relaxed);
 	while (last <= i && !atomic_compare_exchange_weak_explicit(end, &last, i + 1, memory_order_relaxed,
 								   memory_order_relaxed))
@@ -140,6 +143,7 @@ static void waiter_end(const struct agent_thread *t)
 {
 	struct waiter *w = waiter_of(t);
 
+	/* Relaxed: who still finds it leaves a mark that thread_wait() takes away (K6). */
 	if (w)
 		atomic_store_explicit(&w->addr, 0, memory_order_relaxed);
 }
@@ -150,6 +154,7 @@ struct walk {
 	uint64_t	family;		/* 0: of the own process */
 	uint32_t	process;
 	uint32_t	i;
+	uint32_t	round;		/* of the one that was found: which of its waitings */
 };
 
 static struct walk walk_own(const void *addr)
@@ -178,10 +183,13 @@ static struct waiter *waiter_next(struct walk *walk)
 	uint32_t nr, last;
 	struct waiter *all = agent_waiters(&nr, &end);
 
+	/* Relaxed: only how far to look, see waiter_begin(). */
 	last = atomic_load_explicit(end, memory_order_relaxed);
 	while (walk->i < last && walk->i < nr) {
 		struct waiter *w = &all[walk->i++];
 
+		/* Before its address: by now it may wait for something else. Pairs with the release in waiter_begin(). */
+		walk->round = atomic_load_explicit(&w->round, memory_order_acquire);
 		/* Pairs with the release in waiter_begin(). */
 		if (atomic_load_explicit(&w->addr, memory_order_acquire) == (uintptr_t)walk->addr && is_meant(walk, w))
 			return w;
@@ -223,26 +231,38 @@ static void wake_waiters(struct agent_thread *t, const void *addr, unsigned int 
 
 /* ---- K3 ---- */
 
-/* Acquire: pairs with the release in mark_give(). */
 static bool mark_take(struct waiter *w, uint32_t from)
 {
+	/* Acquire: pairs with the release in mark_give(). Relaxed: who does not get it reads nothing of it. */
 	return atomic_compare_exchange_strong_explicit(&w->mark_state, &from, MARK_BUSY, memory_order_acquire,
 						       memory_order_relaxed);
 }
 
 static void mark_give(struct waiter *w, uint32_t to)
 {
+	/* Pairs with the acquire in mark_take(). */
 	atomic_store_explicit(&w->mark_state, to, memory_order_release);
 }
 
 /* Of an earlier waiting: it does not count. */
 static bool mark_is_old(const struct waiter *w)
 {
+	/* Relaxed: its own thread has raised it itself; to others a waiting that ends just now may go on. */
 	return w->mark_round != atomic_load_explicit(&w->round, memory_order_relaxed);
 }
 
-/* false: it has one already */
-static bool mark_leave(struct agent_thread *t, struct waiter *w, const void *by, const void *call_site)
+/* K6: a mark is there. */
+static void mark_show(struct waiter *w, uint32_t process)
+{
+	mark_give(w, MARK_SET);
+	/* Pairs with the fences in marks_settle(): who does not see the mark there has told before us. */
+	atomic_thread_fence(memory_order_seq_cst);
+	agent_wakeup_tell(process, true);
+}
+
+/* With the one that the walk has found. false: it has one already */
+static bool mark_leave(struct agent_thread *t, const struct walk *walk, struct waiter *w, const void *by,
+		       const void *call_site)
 {
 	uint32_t process;
 	bool begun;
@@ -251,11 +271,12 @@ static bool mark_leave(struct agent_thread *t, struct waiter *w, const void *by,
 		if (!mark_take(w, MARK_SET))
 			return false;
 		if (!mark_is_old(w)) {
-			mark_give(w, MARK_SET);
+			/* Told of anew: who settled in between has not seen it. */
+			mark_show(w, w->process);
 			return false;
 		}
 	}
-	w->mark_round = atomic_load_explicit(&w->round, memory_order_relaxed);
+	w->mark_round = walk->round;
 	process = w->process;
 	begun = agent_section_begin(t, SECTION_WATCH_WAKEUP, &w->mark, by, call_site);
 	if (begun) {
@@ -264,9 +285,10 @@ static bool mark_leave(struct agent_thread *t, struct waiter *w, const void *by,
 		w->mark.at.parent = agent_address(t, call_site);
 		w->mark.at.translated = true;
 	}
-	mark_give(w, begun ? MARK_SET : MARK_NONE);
 	if (begun)
-		agent_wakeup_tell(process, true);	/* K6 */
+		mark_show(w, process);
+	else
+		mark_give(w, MARK_NONE);
 	return true;
 }
 
@@ -284,11 +306,11 @@ static void mark_waiters(struct agent_thread *t, const void *addr, unsigned int 
 	if (kind == WAKE_COND)
 		count = others_at_most(addr, kind, count, 0);
 	for (; count > 0 && (w = waiter_next(&walk)); own++)
-		count -= mark_leave(t, w, by, call_site);
+		count -= mark_leave(t, &walk, w, by, call_site);
 	count = others_at_most(addr, kind, count, own);
 	walk = walk_others(addr, is_process_shared(addr, kind));
 	while (count > 0 && (w = waiter_next(&walk)))
-		count -= mark_leave(t, w, by, call_site);
+		count -= mark_leave(t, &walk, w, by, call_site);
 }
 
 static bool anybody_marked(uint32_t process)
@@ -297,6 +319,7 @@ static bool anybody_marked(uint32_t process)
 	uint32_t nr, last;
 	struct waiter *all = agent_waiters(&nr, &end);
 
+	/* Relaxed: behind that fence, too: who has set a mark has seen `end` behind it. */
 	last = atomic_load_explicit(end, memory_order_relaxed);
 	for (uint32_t i = 0; i < last && i < nr; i++)
 		/* Relaxed: behind the fence in marks_settle(). What is MARK_BUSY is told of by who has made it so. */
@@ -313,11 +336,12 @@ static void marks_settle(uint32_t process)
 
 	for (int i = 0; i < ROUNDS; i++) {
 		agent_wakeup_tell(process, false);
-		/* Pairs with the release in mark_give(): who sets a mark that is not seen here tells of it behind us. */
+		/* Pairs with the fence in mark_show(): who sets one that is not seen here tells behind us. */
 		atomic_thread_fence(memory_order_seq_cst);
 		if (!anybody_marked(process))
 			return;
 		agent_wakeup_tell(process, true);
+		/* Pairs with the fence above of who has taken it since; who is missed is told of once too often. */
 		atomic_thread_fence(memory_order_seq_cst);
 		if (anybody_marked(process))
 			return;
