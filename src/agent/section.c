@@ -20,6 +20,9 @@
  * C4  The same step swaps the buffers. So from a section's beginning to its end
  *     nobody swapped, if it is reported, and all its records are in the buffer
  *     that is left alone from then on.
+ * C5  What the server says (struct section_watch, tracing_on) is loaded relaxed:
+ *     each is a number of its own, and the server checks what is told. A section
+ *     that was on when they changed is dropped by its generation.
  */
 #include "agent/state.h"
 #include "agent/syscall.h"
@@ -32,11 +35,13 @@ const _Atomic uint32_t *agent_section_kinds = &none;
 
 void section_start(void)
 {
+	/* Pairs with the dependency of the loads in agent_section_kinds_of(). */
 	__atomic_store_n(&agent_section_kinds, &plane_header(&agent.plane)->sections.kinds, __ATOMIC_RELEASE);
 }
 
 void section_stop(void)
 {
+	/* Pairs with the same; `none` has been there since load. */
 	__atomic_store_n(&agent_section_kinds, &none, __ATOMIC_RELEASE);
 }
 
@@ -57,23 +62,26 @@ static struct section_log *log_of(unsigned int watch)
 	return &tables_of()->sections[watch];
 }
 
-/* Relaxed, here and below: each is a number of its own, and the server checks what comes of it. */
 static struct instance_state *instance_of(unsigned int watch)
 {
-	uint32_t i = atomic_load_explicit(&watch_of(watch)->instance, memory_order_relaxed);
+	/* Acquire: pairs with the release in running_open(). */
+	uint32_t i = atomic_load_explicit(&watch_of(watch)->instance, memory_order_acquire);
 
 	return plane_instance(&agent.plane, i < LAYOUT_MAX_INSTANCES ? i : 0);
 }
 
 static uint32_t generation_of(unsigned int watch)
 {
-	return atomic_load_explicit(&watch_of(watch)->generation, memory_order_relaxed);
+	/* Acquire: pairs with the release in tell_generation(). */
+	return atomic_load_explicit(&watch_of(watch)->generation, memory_order_acquire);
 }
 
 static bool counts(unsigned int watch, uint64_t ns)
 {
+	/* Relaxed: C5. */
 	uint64_t thresh = atomic_load_explicit(&watch_of(watch)->thresh, memory_order_relaxed);
 
+	/* Relaxed: longest_at() loads it again. */
 	return thresh ? ns >= thresh : ns > atomic_load_explicit(&log_of(watch)->longest, memory_order_relaxed) >> 16;
 }
 
@@ -128,13 +136,15 @@ static struct section_report *report_claim(struct section_log *log, uint32_t num
 {
 	for (uint32_t i = 1; i <= SECTION_REPORTS; i++) {
 		struct section_report *r = &log->reports[(number + i) % SECTION_REPORTS];
+		/* Relaxed: the compare-and-swap finds out whether it still is so. */
 		uint64_t state = atomic_load_explicit(&r->state, memory_order_relaxed);
 
 		/* Acquire: pairs with the release in report(); what is written now comes after what was. */
 		if (!(state & 1) && is_past(state, number) &&
 		    atomic_compare_exchange_strong_explicit(&r->state, &state, state | 1, memory_order_acquire,
 							    memory_order_relaxed)) {
-			atomic_thread_fence(memory_order_release);	/* whoever reads what follows sees it odd */
+			/* Pairs with the fence in copy_report() (running.c): who reads what follows sees it odd. */
+			atomic_thread_fence(memory_order_release);
 			return r;
 		}
 	}
@@ -150,12 +160,14 @@ static uint64_t longest_at(struct section_log *log, struct instance_state *inst,
 
 	while ((told & 0xffff) != (live_number(live) & 0xffff)) {
 		ns = told >> 16;
+		/* Relaxed: win() named it when it was complete, and `live` has been acquired. */
 		if (atomic_load_explicit(&r->state, memory_order_relaxed) == section_state(live_number(live), generation))
 			ns = r->end.time - r->start.time;
-		/* What was read is the report's that `live` names: nobody writes it until it names another one. */
+		/* Pairs with the fence in report_claim(): nobody writes what was read before `live` is another. */
 		atomic_thread_fence(memory_order_acquire);
 		if (atomic_load_explicit(&inst->live, memory_order_relaxed) != live)
 			return UINT64_MAX;
+		/* Both pair with each other, and with the acquire above. */
 		if (atomic_compare_exchange_weak_explicit(&log->longest, &told, section_longest(ns, live_number(live)),
 							  memory_order_release, memory_order_acquire))
 			return ns;
@@ -166,7 +178,7 @@ static uint64_t longest_at(struct section_log *log, struct instance_state *inst,
 /* C3, C4. Whether `live` is what it was; *live: what it is now. */
 static bool win(struct instance_state *inst, uint32_t *live, uint32_t report)
 {
-	/* Looked at, not into. */
+	/* Relaxed: looked at, not into. */
 	uint32_t both = atomic_load_explicit(&inst->buffers[0], memory_order_relaxed) &&
 			atomic_load_explicit(&inst->buffers[1], memory_order_relaxed);
 	uint32_t next = live_make(live_number(*live) + 1, report, *live ^ both);
@@ -221,6 +233,7 @@ static void report(struct agent_thread *t, unsigned int watch, const struct sect
 	uint64_t state = section_state(m->number + 1, m->generation);
 	struct section_report *r;
 
+	/* Relaxed: C5. */
 	if (live_number(live) != m->number ||
 	    (!atomic_load_explicit(&watch_of(watch)->thresh, memory_order_relaxed) &&
 	     end->time - m->at.time <= longest_at(log, inst, live, m->generation)))
@@ -234,7 +247,7 @@ static void report(struct agent_thread *t, unsigned int watch, const struct sect
 	atomic_store_explicit(&r->state, state, memory_order_release);
 	if (win(inst, &live, (uint32_t)(r - log->reports)))
 		longest_at(log, inst, live, m->generation);
-	else	/* It is free again, if nobody has found that out. */
+	else	/* It is free again, if nobody has found that out. Relaxed: it passes the release above on. */
 		atomic_compare_exchange_strong_explicit(&r->state, &state, 0, memory_order_relaxed, memory_order_relaxed);
 }
 
@@ -243,11 +256,14 @@ static void report(struct agent_thread *t, unsigned int watch, const struct sect
 bool agent_section_begin(struct agent_thread *t, unsigned int watch, struct section_mark *m, const void *ip,
 			 const void *parent)
 {
-	struct instance_state *inst = instance_of(watch);
+	struct instance_state *inst;
 
+	/* Before the instance: one that is told of in between is dropped at the end. */
+	m->generation = generation_of(watch);
+	inst = instance_of(watch);
+	/* Relaxed: C5. */
 	if (!atomic_load_explicit(&inst->tracing_on, memory_order_relaxed))
 		return false;
-	m->generation = generation_of(watch);
 	/* Relaxed: it is compared, later. */
 	m->number = live_number(atomic_load_explicit(&inst->live, memory_order_relaxed));
 	describe(t, &m->at, ip, parent);
@@ -261,6 +277,7 @@ void agent_section_end(struct agent_thread *t, unsigned int watch, const struct 
 	struct instance_state *inst = instance_of(watch);
 	struct section_end end = { .time = clock_now(&plane_header(&agent.plane)->tsc, inst) };
 
+	/* Relaxed: C5. */
 	if (end.time < m->at.time || m->generation != generation_of(watch) || !counts(watch, end.time - m->at.time) ||
 	    !atomic_load_explicit(&inst->tracing_on, memory_order_relaxed))
 		return;
@@ -273,6 +290,7 @@ void section_attached(void)
 	struct program_tables *tables = tables_of();
 
 	agent.here->woken = &tables->woken[agent_process()];
+	/* Relaxed: a number of its own, as in agent_wakeup_tell(). */
 	atomic_store_explicit(agent.here->woken, 0, memory_order_relaxed);
 }
 
@@ -340,6 +358,7 @@ static void count(struct agent_section *s, uint32_t kind, bool on)
 void agent_section_change(struct agent_thread *t, uint32_t kind, bool on, const void *ip, const void *parent,
 			  const void *frame)
 {
+	/* Relaxed: as in agent_section_kinds_of(). */
 	uint32_t kinds = atomic_load_explicit(agent_section_kinds, memory_order_relaxed);
 	struct agent_section *s = &t->section;
 	bool before;

@@ -216,6 +216,7 @@ static void set_clock(struct source *src)
 	unsigned int id;
 
 	for (id = 0; id < CLOCK_ID_COUNT; id++)
+		/* Relaxed: a number of its own, and no record has passed yet. */
 		if (!strcmp(name, clocks[id]))
 			atomic_store_explicit(&src->model->top->state->clock, id,
 					      memory_order_relaxed);

@@ -52,11 +52,11 @@ bool names_matter(const struct source *src)
 	/* Whoever stops on the way may want to know then; and beside a server plans come and go. */
 	if (src->stop_event || src->server)
 		return true;
-	/* A latency tracer names the task whose section it was. */
+	/* A latency tracer names the task whose section it was. Relaxed: only whether there is one. */
 	if (atomic_load_explicit(&src->model->observe, memory_order_relaxed))
 		return true;
 	for (id = 0; id < LAYOUT_MAX_EVENTS; id++) {
-		/* The control lock is held: nobody publishes meanwhile. */
+		/* Relaxed: the control lock is held, nobody publishes meanwhile. */
 		ref = atomic_load_explicit(&plane_event(p, id)->plan, memory_order_relaxed);
 		if (ref && plan_looks(p, plane_config(p, ref)))
 			return true;

@@ -126,7 +126,8 @@ unsigned int program_names_drain(struct programs *p)
 
 	if (!t)
 		return 0;
-	end = atomic_load_explicit(&t->next_task, memory_order_acquire);
+	/* Relaxed: only how far to look; whether an entry is there its `seq` says, see read_entry(). */
+	end = atomic_load_explicit(&t->next_task, memory_order_relaxed);
 	if (end - p->next_task > LAYOUT_TASKS)		/* also when it went backwards */
 		p->next_task = end > LAYOUT_TASKS ? end - LAYOUT_TASKS : 0;
 	for (; p->next_task < end; p->next_task++, nr++) {

@@ -192,6 +192,7 @@ static void words_off(struct programs *p, config_ref ref, uint32_t nr)
 {
 	_Atomic uint32_t *words = session_config(p->model->session, ref, nr * sizeof(uint32_t));
 
+	/* Relaxed: as in word_set(); who reads an old one is in nobody's way, or reads again behind the command. */
 	for (uint32_t i = 0; words && i < nr; i++)
 		atomic_store_explicit(&words[i], 0, memory_order_relaxed);
 }

@@ -111,18 +111,23 @@ static void parse_kept(struct kept *k, char *text)
 
 static int open_again(struct source *src, struct model *m, data_ref progress, struct source_error *err)
 {
+	struct source_progress *kept;
 	uint64_t records;
 	int ret = source_import_tables(src, m, err);
 
 	if (ret)
 		return ret;
-	src->progress = session_data(m->session, progress, sizeof(*src->progress));
-	if (!src->progress)
+	kept = session_data(m->session, progress, sizeof(*kept));
+	if (!kept)
 		return error_set(err, -EPROTO, "", "where the recording was is not known");
 	/* Relaxed: its writer is dead. */
-	records = atomic_load_explicit(&src->progress->records, memory_order_relaxed);
+	records = atomic_load_explicit(&kept->records, memory_order_relaxed);
 	ret = records ? source_seek(src, records) : 0;
-	return ret ? error_set(err, ret, "", "%s", strerror(-ret)) : 0;
+	if (ret)
+		return error_set(err, ret, "", "%s", strerror(-ret));
+	/* Not before: on its way there it is less, and who dies then would be resumed from there. */
+	src->progress = kept;
+	return 0;
 }
 
 int source_resume(struct model *m, char *text, data_ref progress, struct source **out, struct source_error *err)

@@ -10,6 +10,11 @@
  *                     |          |
  *                     v          v
  *                  hit { record, stack }
+ *
+ * P1  Where the run is (records, hits, bytes, lost, end, time) is stored by one
+ *     thread at a time, which steps or rewinds, and told by source_position().
+ *     Relaxed: nothing else is read through these. They are of one moment only
+ *     where the stepping thread stands still: `state` of serve.c.
  */
 #include <errno.h>
 #include <string.h>
@@ -42,8 +47,8 @@ static inline unsigned int record_level(const uint8_t *record)
 static inline bool has_plan(const struct source *src, uint32_t type)
 {
 	/*
-	 * Only whether there is one: hit() loads it again, with the order that it
-	 * needs, inside its own critical section.
+	 * Relaxed: only whether there is one. hit() loads it again, with the order
+	 * that it needs, inside its own critical section.
 	 */
 	return atomic_load_explicit(&plane_event(src->plane, type)->plan, memory_order_relaxed);
 }
@@ -136,7 +141,7 @@ static void fill_print(struct source *src, struct hit *h)
 	h->seen_size = h->size;
 }
 
-/* Any stack may be that of a function's command: none says whose it is. Relaxed, see struct model. */
+/* Any stack may be that of a function's command: none says whose it is. Relaxed: see struct model. */
 static bool wants_command_stack(const struct source *src)
 {
 	return atomic_load_explicit(&src->model->stack_commands, memory_order_relaxed);
@@ -162,6 +167,7 @@ static void pass_stack(struct source *src, const struct stream *s, const struct 
 static bool wants_function_stack(const struct source *src)
 {
 	const struct instance *top = src->model->top;
+	/* Relaxed: an option that is set meanwhile holds from the next record on. */
 	uint32_t flags = atomic_load_explicit(&top->state->flags, memory_order_relaxed);
 
 	return (top->tracer_options & top->options) >> OPTION_FUNC_STACK_TRACE & 1 && !(flags & INSTANCE_STACKTRACE);
@@ -207,6 +213,7 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 		return false;
 	if (kind != RECORD_USER_STACK)
 		*context = (struct stream_context){ 0 };
+	/* Relaxed: it is a function; what it looks at is under the model's watch_lock. */
 	observe = atomic_load_explicit(&src->model->observe, memory_order_relaxed);
 	planned = has_plan(src, r->type);
 	if (!planned && !observe)
@@ -224,7 +231,7 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 		context->stack_wanted |= context->fate & 1ull << src->model->top->index;
 	if (kind == RECORD_FUNCTION && has_commands(src))
 		pass_commands(src, r, context, &h);
-	/* A tracer that watches (tracers/latency.h); relaxed: it looks again under its own lock. */
+	/* A tracer that watches (tracers/latency.h). */
 	if (__builtin_expect(observe != NULL, 0))
 		observe(src->model, &h, context->fate);
 	return planned;
@@ -247,6 +254,7 @@ static uint64_t lost_so_far(const struct source *src)
 /* A server that is killed between a hit and this leaves one record that passes twice. */
 static inline void note_progress(struct source *src, uint64_t records)
 {
+	/* Relaxed: one writer, and who reads it is the next server, when this one is dead. */
 	if (src->progress)
 		atomic_store_explicit(&src->progress->records, records, memory_order_relaxed);
 }
@@ -259,12 +267,12 @@ static void report(struct source *src, uint64_t records, uint64_t hits, uint64_t
 
 	for (i = 0; i < w->nr_streams; i++)
 		bytes += stream_passed(&w->streams[i]);
-	/* Progress for source_position() alone: relaxed, one writer. */
+	/* Relaxed: P1. */
 	atomic_store_explicit(&src->records, src->records + records, memory_order_relaxed);
 	atomic_store_explicit(&src->hits, src->hits + hits, memory_order_relaxed);
 	atomic_store_explicit(&src->bytes, bytes, memory_order_relaxed);
 	atomic_store_explicit(&src->lost, lost_so_far(src), memory_order_relaxed);
-	atomic_store_explicit(&src->end, !w->nr_heap, memory_order_relaxed);
+	atomic_store_explicit(&src->end, !w->nr_heap, memory_order_relaxed);	/* P1 */
 	if (records)
 		atomic_store_explicit(&src->time, time, memory_order_relaxed);
 }
@@ -327,7 +335,7 @@ static bool stops_here(struct source *src, const struct stream *s)
 static int run_batch(struct source *src, unsigned int max, bool silent)
 {
 	struct window *w = &src->window;
-	const uint64_t passed = atomic_load_explicit(&src->records, memory_order_relaxed);	/* its own */
+	const uint64_t passed = atomic_load_explicit(&src->records, memory_order_relaxed);	/* its own: P1 */
 	uint64_t records = 0, hits = 0;
 	struct subbuf_record r = { 0 };
 	struct stream *s;
@@ -378,10 +386,11 @@ void source_rewind(struct source *src)
 {
 	src->started = false;
 	note_progress(src, 0);
+	/* Relaxed: P1. */
 	atomic_store_explicit(&src->records, 0, memory_order_relaxed);
 	atomic_store_explicit(&src->hits, 0, memory_order_relaxed);
 	atomic_store_explicit(&src->bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&src->end, 0, memory_order_relaxed);
+	atomic_store_explicit(&src->end, 0, memory_order_relaxed);	/* P1 */
 }
 
 int source_seek(struct source *src, uint64_t record)

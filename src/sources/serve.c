@@ -84,6 +84,7 @@ static void *serve(void *arg)
 			run_some(src, srv);
 		else
 			pthread_cond_wait(&srv->wake, &srv->state);
+		/* Relaxed: a hint, see enter(). */
 		if (atomic_load_explicit(&srv->waiting, memory_order_relaxed)) {
 			pthread_mutex_unlock(&srv->state);
 			sched_yield();

@@ -127,10 +127,11 @@ void source_position(const struct source *src, struct source_position *out)
 {
 	unsigned int i;
 
-	/* Written by the stepping thread as plain progress; nothing is ordered by these. */
+	/* Relaxed: written by the stepping thread as plain progress; nothing is ordered by these. */
 	out->records = atomic_load_explicit(&src->records, memory_order_relaxed);
 	out->hits = atomic_load_explicit(&src->hits, memory_order_relaxed);
 	out->bytes = atomic_load_explicit(&src->bytes, memory_order_relaxed);
+	/* Relaxed: of the same moment as those above while that thread stands still (run.c, P1). */
 	out->time = atomic_load_explicit(&src->time, memory_order_relaxed);
 	out->lost = atomic_load_explicit(&src->lost, memory_order_relaxed);
 	out->end = atomic_load_explicit(&src->end, memory_order_relaxed);

@@ -81,6 +81,7 @@ struct section *latency_show(struct latency *l, struct section *s, uint64_t ns)
 
 struct section *latency_report(struct latency *l, struct section *s, uint64_t ns)
 {
+	/* Relaxed: a number of its own; of a recording it is compared and stored under watch_lock. */
 	atomic_store_explicit(&l->inst->max_latency, ns, memory_order_relaxed);
 	section_put(latency_show(l, s, ns));
 	return section_create();
@@ -163,6 +164,7 @@ static void leave(struct latency *l)
 	pthread_mutex_lock(&m->watch_lock);
 	list_del(&l->node);
 	if (list_empty(&m->watchers)) {
+		/* Relaxed: who still calls it finds no watcher, behind the lock. */
 		atomic_store_explicit(&m->observe, NULL, memory_order_relaxed);
 		m->take_sections = NULL;
 	}
@@ -256,6 +258,7 @@ static int init(struct instance *inst, const struct tracer *t, const struct late
 		return -ENOMEM;
 	inst->tracer_state = l;
 	inst->tracer_free = state_free;
+	/* Relaxed: nobody compares with it before enter(). */
 	atomic_store_explicit(&inst->max_latency, 0, memory_order_relaxed);
 	enter(l);
 	err = choose_functions(l);
@@ -354,6 +357,7 @@ static void draw(struct latency *l, bool on)
 	forget_all(l);
 	pthread_mutex_lock(&l->inst->model->watch_lock);
 	l->draws = on;
+	/* Relaxed: under the lock, as in latency_report(). */
 	atomic_store_explicit(&l->inst->max_latency, 0, memory_order_relaxed);
 	pthread_mutex_unlock(&l->inst->model->watch_lock);
 	running_limit(l);

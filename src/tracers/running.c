@@ -56,28 +56,33 @@ static uint32_t live_of(const struct latency *l)
 
 static uint32_t generation_of(const struct latency *l)
 {
+	/* Relaxed: only the server raises it. */
 	return atomic_load_explicit(&watch_of(l)->generation, memory_order_relaxed);
 }
 
 static void tell_generation(const struct latency *l)
 {
-	atomic_fetch_add_explicit(&watch_of(l)->generation, 1, memory_order_relaxed);
+	/* Release: pairs with the acquire in generation_of() of agent/section.c. */
+	atomic_fetch_add_explicit(&watch_of(l)->generation, 1, memory_order_release);
 }
 
 /* Of the sections that there are the last one has been told: the next one has to be longer than that. */
 static void tell_longest(struct latency *l)
 {
+	/* Relaxed: of running programs it is stored under the control lock alone. */
 	uint64_t ns = atomic_load_explicit(&l->inst->max_latency, memory_order_relaxed);
 	struct section_log *log = log_of(l);
 
 	l->counted = live_number(live_of(l));
+	/* Pairs with the acquires in longest_at() (agent/section.c): who meets this number sees `live` have it. */
 	if (log)
-		atomic_store_explicit(&log->longest, section_longest(ns, l->counted), memory_order_relaxed);
+		atomic_store_explicit(&log->longest, section_longest(ns, l->counted), memory_order_release);
 }
 
 /* As tracing_thresh has it, which may be written at any time; while the rings are stopped no section is long enough. */
 static void tell_thresh(const struct latency *l)
 {
+	/* Relaxed: numbers of their own; a section that goes by the old one ended before that was known. */
 	uint64_t thresh = atomic_load_explicit(&l->inst->model->tracing_thresh, memory_order_relaxed);
 
 	atomic_store_explicit(&watch_of(l)->thresh, l->stopped ? UINT64_MAX : thresh, memory_order_relaxed);
@@ -87,8 +92,10 @@ static void tell_thresh(const struct latency *l)
 static void free_reports(struct section_log *log)
 {
 	for (int i = 0; i < SECTION_REPORTS; i++) {
+		/* Relaxed: it is looked at, not into. */
 		uint64_t state = atomic_load_explicit(&log->reports[i].state, memory_order_relaxed);
 
+		/* Relaxed: report()'s release stays with what replaces it in one step, for who claims it next. */
 		if (!(state & 1))
 			atomic_compare_exchange_strong_explicit(&log->reports[i].state, &state, 0,
 								memory_order_relaxed, memory_order_relaxed);
@@ -98,6 +105,7 @@ static void free_reports(struct section_log *log)
 /* The server before this one watched for the same: the newest section is there, and programs went on. */
 static bool goes_on(const struct latency *l)
 {
+	/* Relaxed: servers alone store these, and the one before is gone. */
 	return l->inst->model->replayed && atomic_load_explicit(&control_of(l)->kinds, memory_order_relaxed) &&
 	       atomic_load_explicit(&watch_of(l)->instance, memory_order_relaxed) == l->inst->index;
 }
@@ -115,13 +123,19 @@ void running_open(struct latency *l)
 		l->counted = --l->reported;
 		running_forget(l);
 	} else {
+		/* Before and after: who meets the other instance has another generation, at its section's begin or end. */
+		tell_generation(l);
+		/* Release: behind the first. Pairs with the acquire in instance_of() of agent/section.c. */
+		atomic_store_explicit(&watch_of(l)->instance, l->inst->index, memory_order_release);
 		tell_generation(l);
 		free_reports(log);
 		tell_longest(l);
 	}
 	tell_thresh(l);
-	atomic_store_explicit(&watch_of(l)->instance, l->inst->index, memory_order_relaxed);
-	/* Release: who sees that he is to watch sees the rest, too, or drops what he has by its generation. */
+	/*
+	 * Release: the rest is there before. Pairs with no acquire, programs look with one relaxed load
+	 * (agent_section_kinds_of()): who sees this without the rest drops what he has by its generation.
+	 */
 	atomic_fetch_or_explicit(&control_of(l)->kinds, l->watch->kinds(l->tracer), memory_order_release);
 }
 
@@ -130,15 +144,16 @@ void running_close(struct latency *l)
 	/* The next server goes on with it. */
 	if (!l->live || l->inst->model->closing)
 		return;
+	/* Relaxed: what begins before it is seen is over with its generation, which is raised behind it. */
 	atomic_fetch_and_explicit(&control_of(l)->kinds, ~l->watch->kinds(l->tracer), memory_order_relaxed);
 	tell_generation(l);
 }
 
 /* ---- A report ---- */
 
-/* Relaxed: somebody may be writing, which `state` tells; whole words. */
 static void copy_words(uint64_t *to, const uint64_t *from, size_t nr)
 {
+	/* Relaxed: somebody may be writing, which `state` tells; whole words. */
 	for (size_t i = 0; i < nr; i++)
 		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
@@ -188,6 +203,7 @@ static bool count(struct latency *l, const struct section_report *r, uint32_t nu
 	if (!latency_counts(l, length_of(r)))
 		return false;
 	l->counted = number;
+	/* Relaxed: a number of its own, under the control lock. */
 	atomic_store_explicit(&l->inst->max_latency, length_of(r), memory_order_relaxed);
 	return true;
 }
@@ -293,7 +309,7 @@ static bool belongs(const struct latency *l, const struct section_report *r, con
 static void add_records(struct latency *l, struct section *s, const struct section_report *r, uint32_t live)
 {
 	struct instance_state *state = l->inst->state;
-	/* The server alone stores it. */
+	/* Relaxed: the server alone stores it. */
 	data_ref buffer = atomic_load_explicit(&state->buffers[r->buffer], memory_order_relaxed);
 	struct ring_record rec;
 	struct ring_iter *it;

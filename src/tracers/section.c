@@ -37,7 +37,7 @@ struct section *section_get(struct section *s)
 
 void section_put(struct section *s)
 {
-	/* Release and acquire: the last one to put sees all that the others did. */
+	/* Each release pairs with the acquire of the last one to put, who sees all that the others did. */
 	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	free(s->records);
