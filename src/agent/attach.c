@@ -272,7 +272,7 @@ static int slots_take(const struct attach_reply *reply)
 		if (err)
 			break;
 		h->given[h->nr_given] = (uint16_t)slot;
-		/* Release: attach_detach() finds it, in the guard of another thread. */
+		/* Release: pairs with the acquires in attach_detach(), in another thread's guard, and in thread.c. */
 		__atomic_store_n(&h->nr_given, h->nr_given + 1, __ATOMIC_RELEASE);
 	}
 	return h->nr_given ? 0 : err;
@@ -328,6 +328,7 @@ int attach_again(void)
 		return -EAGAIN;
 	err = connect_and_greet(&reply, true);
 	if (err) {
+		/* Relaxed: read and written under the lock. */
 		atomic_store_explicit(&agent.here->retry, counter_read() + RETRY_TICKS, memory_order_relaxed);
 		return err;
 	}
@@ -374,6 +375,7 @@ static void ready(void)
 static void publish(const struct attach_reply *reply)
 {
 	agent_provider_id = reply->provider_id;
+	/* Release: pairs with the dependency of the loads in provider_armed(). */
 	if (reply->provider_id && reply->provider_id < LAYOUT_MAX_EVENTS)
 		__atomic_store_n(&agent_provider_events, plane_event(&agent.plane, reply->provider_id),
 				 __ATOMIC_RELEASE);
@@ -423,6 +425,7 @@ int attach_start(const char *name, const char *runtime_dir)
 
 void attach_detach(void)
 {
+	/* Release, though it pairs with nothing: never[] has been zeros since load. */
 	__atomic_store_n(&agent_provider_events, never, __ATOMIC_RELEASE);
 	section_stop();
 	/* Relaxed: the hits of other threads that are on their way find zeros. */

@@ -48,6 +48,7 @@ static __attribute__((noinline)) bool arms_want_stack(const struct plan *plan)
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t instance = arms[i].instance;
 
+		/* Relaxed: E1. */
 		if (instance < LAYOUT_MAX_INSTANCES &&
 		    (atomic_load_explicit(&plane_instance(&agent.plane, instance)->flags, memory_order_relaxed) &
 		     STACK_OPTIONS))
@@ -78,6 +79,7 @@ static inline bool wants_stack(uint32_t id)
 	if (__builtin_expect(plan->nr_arms == 1, 1)) {
 		uint32_t instance = ((const struct arm *)(plan + 1))->instance;
 
+		/* Relaxed: E1. */
 		return instance < LAYOUT_MAX_INSTANCES &&
 		       (atomic_load_explicit(&plane_instance(&agent.plane, instance)->flags, memory_order_relaxed) &
 			STACK_OPTIONS);
@@ -116,6 +118,7 @@ static inline __attribute__((always_inline)) uintptr_t frame_here(void)
 
 static inline void level_note(struct agent_thread *t, struct slot *slot, uintptr_t frame)
 {
+	/* Relaxed: only this thread writes it. */
 	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 
 	if (__builtin_expect(depth, 0))
@@ -129,6 +132,7 @@ static inline void level_note(struct agent_thread *t, struct slot *slot, uintptr
 /* Its parent's thread waits; its CPU is not the one that the parent's rseq area names. */
 static void borrow(struct slot *slot, struct record_common *common, struct hit *h)
 {
+	/* Relaxed: the depth is the thread's own, and what the lease leads to is acquired by ring_of(). */
 	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);
 	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 
@@ -141,6 +145,7 @@ static void borrow(struct slot *slot, struct record_common *common, struct hit *
 	}
 	/* No ring has this number: the record is counted as missed, and the server gives a lease for the next. */
 	h->writer = BUFFER_MAX_SETS;
+	/* Pairs with the acquire in ring_leases_serve(). */
 	atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
 }
 
@@ -149,6 +154,7 @@ static __attribute__((noinline)) bool stranger(struct agent_thread *t, struct sl
 {
 	if ((uint32_t)agent_syscall(SYS_gettid) == t->tid)
 		return false;
+	/* Relaxed: a count. */
 	atomic_fetch_add_explicit(&slot->missed, 1, memory_order_relaxed);
 	return true;
 }

@@ -517,6 +517,7 @@ uint32_t patch_hit_slow(struct site_call *c)
 	c->parent = graph_true(c->slot);
 	if (c->done == PATCH_SLOW)
 		sites_hit_slow(ip, c->parent, site_call_frame(c));
+	/* Relaxed: it is never taken back. */
 	if (!(word & SITE_HOOKED) || atomic_load_explicit(&refused_all, memory_order_relaxed) ||
 	    (c->late && returns_elsewhere(table, ip)))
 		return PATCH_PASS;

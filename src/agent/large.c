@@ -46,6 +46,7 @@ void *large_get(struct agent_thread *t, uint32_t size)
 	if (level >= LAYOUT_HIT_LEVELS || size > TF_RECORD_MAX || !large_map(t)) {
 		struct slot *slot = agent_slot(t);
 
+		/* Relaxed: a count. */
 		if (slot)
 			atomic_fetch_add_explicit(&slot->missed, 1, memory_order_relaxed);
 		return NULL;

@@ -19,6 +19,7 @@ enum {
 /* Whether anything would become of it: asked before the text is made. */
 static bool wanted(void)
 {
+	/* Relaxed: each is a word of its own, and hit() looks at the plan again. */
 	return agent_attached() &&
 	       atomic_load_explicit(&plane_event(&agent.plane, PRINT_ID)->plan, memory_order_relaxed) &&
 	       (atomic_load_explicit(&plane_instance(&agent.plane, 0)->flags, memory_order_relaxed) & INSTANCE_MARKERS);

@@ -175,13 +175,14 @@ void agent_thread_silence(void)
 
 void agent_sandboxed(const void *filter)
 {
-	/* Relaxed, as below. */
+	/* Relaxed: see agent_restricted(). */
 	atomic_store_explicit(&agent.filtered, true, memory_order_relaxed);
 	if (filter)
 		atomic_store_explicit(&agent.all_filtered, true, memory_order_relaxed);
 	if (!filter)
 		agent_thread_silence();		/* strict mode: read, write and exit, and no time stamp counter */
 	else if (!filter_permits(filter))
+		/* Relaxed: see agent_restricted(). */
 		atomic_store_explicit(&agent.sandbox, true, memory_order_relaxed);
 }
 
@@ -193,7 +194,7 @@ bool agent_restricted(void)
 
 bool agent_filtered(void)
 {
-	/* Relaxed, as above. */
+	/* Relaxed: as above. */
 	return atomic_load_explicit(&agent.filtered, memory_order_relaxed);
 }
 

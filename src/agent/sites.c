@@ -57,6 +57,7 @@ void sites_lock(void)
 	if (atomic_compare_exchange_strong_explicit(&agent.here->sites_lock, &free, 1, memory_order_acquire,
 						    memory_order_relaxed))
 		return;
+	/* Pairs with the same. */
 	while (atomic_exchange_explicit(&agent.here->sites_lock, 2, memory_order_acquire))
 		agent_syscall(SYS_futex, &agent.here->sites_lock, FUTEX_WAIT_PRIVATE, 2, 0);
 }
@@ -228,7 +229,7 @@ static void obey_now(void)
 	uint32_t command = atomic_load_explicit(&control()->command, memory_order_acquire);
 
 	obey(control(), command);
-	/* Last: a child that is forked meanwhile begins again. */
+	/* Last, and pairs with fork()'s copy: a child that is forked meanwhile begins again. */
 	atomic_store_explicit(&sites.command, command, memory_order_release);
 }
 
@@ -252,7 +253,7 @@ static void attach_and_obey(uint32_t command)
 		done = !attach_again();
 		thread_unlock();
 	}
-	/* It tries again with the next command, or at a first hit. */
+	/* It tries again with the next command, or at a first hit. Relaxed: task() reads it itself. */
 	if (!done)
 		atomic_store_explicit(&sites.command, command, memory_order_relaxed);
 }
@@ -306,6 +307,7 @@ static void leave_last(void)
 
 static void leave_if_last(void)
 {
+	/* Relaxed: the kernel's word, looked at again in a second. */
 	if (!leader_tid || __atomic_load_n(leader_tid, __ATOMIC_RELAXED))
 		return;
 	/* In the program's own filter the task may do little, and has nothing to do. Relaxed: as agent_filtered(). */
@@ -392,6 +394,7 @@ static void forked(void)
 {
 	uint64_t old = signals_block();
 
+	/* Relaxed: fork() has copied all that came before it. */
 	if (any_known() && atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON &&
 	    !agent_restricted() && !agent_filtered())
 		task_begin();
@@ -484,7 +487,10 @@ static void tell_all(void)
 		struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_DSO, .value = k->number };
 		struct attach_reply reply;
 
-		/* Only who loads or unloads changes what is asked here, and that is this thread (or it stays). */
+		/*
+		 * Only who loads or unloads changes what is asked here, and that is this thread (or it stays).
+		 * Pairs with the release in known_find().
+		 */
 		if (!__atomic_load_n(&k->ld, __ATOMIC_ACQUIRE) || !k->dso.table || k->told)
 			continue;
 		request_ask(&q, &reply);
@@ -515,6 +521,7 @@ void sites_go_on(void)
 	bool any = false;
 	uint64_t old;
 
+	/* Pairs with the release in attach_start(). */
 	if (!any_new() || atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON || !thread_lock())
 		return;
 	if (!attach_again()) {

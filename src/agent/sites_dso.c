@@ -139,7 +139,7 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 		k = known_free();
 	if (k) {
 		*k = found;
-		/* Release: a child that is forked meanwhile finds all of it. */
+		/* Release: pairs with the acquire in tell_all(), and with fork()'s copy: a child finds all of it. */
 		__atomic_store_n(&k->ld, ld, __ATOMIC_RELEASE);
 	}
 	agent_syscall(SYS_munmap, f.bytes, f.size);
@@ -251,9 +251,10 @@ static struct site_table *table_publish(const struct dso_place *place, struct si
 
 static void table_withdraw(struct site_table *table)
 {
+	/* Relaxed: written under the lock. */
 	uint64_t code = atomic_load_explicit(&table->size, memory_order_relaxed);
 
-	/* Release: whoever finds the next one here finds no old size; the code is gone, so nobody has a hit there. */
+	/* Pairs with the acquire in site_table_has(). The code is gone, so nobody has a hit there. */
 	atomic_store_explicit(&table->size, 0, memory_order_release);
 	words_unmap(table->words, code);
 }
@@ -333,9 +334,10 @@ int known_prepare(struct known *k)
 /* The text is gone. */
 void known_drop(struct known *k)
 {
-	/* Release: who is forked meanwhile finds it whole or not at all. */
+	/* Release: pairs with fork()'s copy: who is forked meanwhile finds it whole or not at all. */
 	__atomic_store_n(&k->ld, NULL, __ATOMIC_RELEASE);
 	if (sites_quiet()) {
+		/* Relaxed: nothing of the table goes, so it may be found a little longer. */
 		if (k->dso.table)
 			atomic_store_explicit(&k->dso.table->size, 0, memory_order_relaxed);
 		return;

@@ -58,6 +58,7 @@ static inline bool site_out_of_section(const struct agent_thread *t, uint32_t en
 
 	if (t->section.on || section_wakeup_pending())
 		return false;
+	/* Relaxed: E1 of emit.c. */
 	ref = atomic_load_explicit(&plane_event(&agent.plane, entry)->plan, memory_order_relaxed);
 	return ref && ref + sizeof(struct plan) <= agent.plane.config_size &&
 	       (((const struct plan *)plane_config(&agent.plane, ref))->wants & PLAN_ONLY_SECTIONS);

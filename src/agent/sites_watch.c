@@ -62,6 +62,7 @@ static bool is_consistent(void)
 	unsigned int nr = 0;
 
 	for (const struct r_debug *r = debug; r && nr < MAX_LISTS; r = next_list(r), nr++)
+		/* Relaxed: watch_changed() runs in the thread that stores it, and settled() asks again. */
 		if (__atomic_load_n(&r->r_state, __ATOMIC_RELAXED) != RT_CONSISTENT)
 			return false;
 	return true;
@@ -173,11 +174,12 @@ static void compare_all(void)
 
 static void changed_consistent(void)
 {
-	/* Relaxed, here and below: written under the lock; a child of fork() has it as it was. */
+	/* Relaxed: written under the lock. The fences pair with fork()'s copy: a child has it as it was (W3). */
 	atomic_store_explicit(&sites.moving, true, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	compare_all();
 	agent_dso_closed();
+	/* Relaxed: the same. */
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&sites.moving, false, memory_order_relaxed);
 	sites_catch_up();
@@ -194,6 +196,7 @@ static void watch_changed(void)
 		if (consistent)
 			changed_consistent();
 		else if (is_closing())
+			/* Relaxed: under the lock. */
 			atomic_store_explicit(&sites.moving, true, memory_order_relaxed);
 	}
 	sites_unlock();
@@ -243,6 +246,7 @@ static bool jump_set(unsigned char *at, void (*to)(void))
 		return false;
 	memcpy(at + 1, &small, 4);
 	serialize();
+	/* Relaxed: serialize(), before and behind it, orders it for whoever executes it. */
 	__atomic_store_n(at, JUMP, __ATOMIC_RELAXED);
 	protect(at, PROT_READ | PROT_EXEC);
 	/* Also: whoever ran through it before has stored r_state before we look at it. */
@@ -333,6 +337,7 @@ void watch_start(bool alone)
 
 void watch_again(void)
 {
+	/* Relaxed: under the lock. */
 	if (atomic_load_explicit(&sites.moving, memory_order_relaxed))
 		sites.watching = false;
 }

@@ -107,8 +107,8 @@ extern __thread struct agent_self agent_self __attribute__((tls_model("initial-e
 static inline bool section_wakeup_pending(void)
 {
 	const struct section_watch *watch = &plane_header(&agent.plane)->sections.watch[SECTION_WATCH_WAKEUP];
-	/* Relaxed: numbers of their own; a call more or less. */
 	const _Atomic uint32_t *own = agent.here->woken;
+	/* Relaxed: numbers of their own; a call more or less. */
 	uint32_t woken = own ? atomic_load_explicit(own, memory_order_relaxed) : 0;
 
 	return woken && woken == atomic_load_explicit(&watch->generation, memory_order_relaxed) + 1;

@@ -96,6 +96,7 @@ static struct slot *slot_inherit(uint32_t tid)
 
 	for (uint32_t i = 0; i < h->nr_given; i++) {
 		struct slot *slot = plane_slot(&agent.plane, h->given[i]);
+		/* Relaxed: the compare-and-swap finds out whether it still is. */
 		uint32_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
 
 		/* Relaxed: a dead thread stores no more. */
@@ -139,6 +140,7 @@ static void lease_await(struct slot *slot, uint64_t lease)
 		if (!got)
 			agent_syscall(SYS_nanosleep, &pause, 0);
 	}
+	/* Relaxed: as above. */
 	atomic_store_explicit(&in_vain, !got, memory_order_relaxed);
 }
 
@@ -167,11 +169,13 @@ void agent_thread_lend(struct agent_thread *t)
 static void task_note(const struct agent_thread *t)
 {
 	struct program_tables *tables = plane_data(&agent.plane, plane_header(&agent.plane)->programs);
+	/* Relaxed: each gets another number; that the entry is there is said by its seq. */
 	uint64_t nr = atomic_fetch_add_explicit(&tables->next_task, 1, memory_order_relaxed);
 	struct task_entry *e = &tables->tasks[nr % LAYOUT_TASKS];
 
+	/* The fence pairs with the one in read_entry() (program_names.c): whoever reads what follows sees the 0. */
 	atomic_store_explicit(&e->seq, 0, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);	/* whoever reads what follows sees the 0 */
+	atomic_thread_fence(memory_order_release);
 	e->pid = t->pid;
 	e->tgid = t->tgid;
 	memcpy(e->comm, t->comm, sizeof(e->comm));
@@ -189,7 +193,8 @@ void agent_other_renamed(uint32_t tid, const char *name)
 {
 	const struct agent_here *h = agent.here;
 
-	for (uint32_t i = 0; agent_attached() && i < h->nr_given; i++) {
+	/* Not under the lock: pairs with the release in slots_take(). */
+	for (uint32_t i = 0; agent_attached() && i < __atomic_load_n(&h->nr_given, __ATOMIC_ACQUIRE); i++) {
 		struct agent_thread *t = &agent.here->threads[h->given[i]];
 
 		if (!t->slot || t->tid != tid)
@@ -224,6 +229,7 @@ static struct agent_thread *thread_make(struct slot *slot, uint32_t tid)
 	t->tid = tid;
 	t->pid = attach_pid(tid);
 	t->tgid = attach_pid((uint32_t)agent_syscall(SYS_getpid));
+	/* Relaxed: this thread's own now, and it is in no hit. */
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
 	t->cpu = cpu_word();
 	lease_take(slot);
@@ -246,7 +252,7 @@ static struct agent_thread *thread_begin(void)
 	if (!slot)
 		return NULL;
 	t = thread_make(slot, tid);
-	/* It is damaged since then: attach_detach() has looked for slots before this one was there, or takes it. */
+	/* Pairs with the fence in attach_detach(): that has looked before this slot was there, or takes it. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON) {
 		t->slot = NULL;
@@ -270,7 +276,8 @@ static uint8_t thread_flags(const struct agent_thread *t, uint64_t mask)
 /* A hit that finds no slot is counted with the first one that the process has. */
 static void thread_missed(void)
 {
-	if (agent.here->nr_given)
+	/* Acquire: pairs with the release in slots_take(). Relaxed: a count. */
+	if (__atomic_load_n(&agent.here->nr_given, __ATOMIC_ACQUIRE))
 		atomic_fetch_add_explicit(&plane_slot(&agent.plane, agent.here->given[0])->missed, 1,
 					  memory_order_relaxed);
 }
@@ -299,8 +306,8 @@ static __attribute__((noinline, cold)) struct agent_thread *thread_first(void)
 {
 	struct agent_thread *t = NULL;
 
-	/* Relaxed: what is seen late only delays the first hit. */
-	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON || agent_self.first)
+	/* Pairs with the release in attach_start(): what follows uses agent.here and the session. */
+	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON || agent_self.first)
 		return NULL;
 	if (agent_restricted() || agent_self.retry > counter_read()) {
 		thread_missed();

@@ -91,12 +91,13 @@ static struct instance_state *only_recorded(uint32_t id, uint32_t *instance)
 static struct ring *ring_to(const struct instance_state *inst, uint32_t live, uint32_t cpu)
 {
 	const struct plane *p = &agent.plane;
-	/* Both pair with the releases of those who publish them. */
+	/* Pairs with the release in session_publish(). */
 	data_ref ref = atomic_load_explicit(&inst->buffers[live & 1], memory_order_acquire);
 	const struct buffer *b = plane_data(p, ref);
 
 	if (!ref || cpu >= b->nr_cpus || plane_instance(p, b->instance % LAYOUT_MAX_INSTANCES) != inst)
 		return NULL;
+	/* Pairs with the releases in buffer_add_set() and buffer_swap_cpu(). */
 	ref = atomic_load_explicit(&b->rings[cpu], memory_order_acquire);
 	return ref ? plane_data(p, ref) : NULL;
 }
@@ -143,10 +144,11 @@ void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 	uint64_t epoch = atomic_load_explicit(&h->epoch, memory_order_acquire);
 	struct agent_way *w = &t->ways[id % AGENT_WAYS];
 
-	/* Relaxed: the thread's own. */
+	/* Relaxed: the depth is the thread's own, of the fence see W1. */
 	if (atomic_load_explicit(&slot->depth, memory_order_relaxed) || id >= LAYOUT_MAX_EVENTS ||
 	    atomic_load_explicit(&h->fence, memory_order_relaxed) || !h->tsc.valid || h->tsc.shift != 64 ||
 	    (w->event == id && w->cpu == cpu && w->epoch == epoch) || cpu >= h->nr_cpus ||
+	    /* Relaxed: what the thread has said of itself. */
 	    (atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY))
 		return;
 	atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);	/* W3 */
@@ -154,7 +156,7 @@ void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 	epoch = atomic_load_explicit(&h->epoch, memory_order_acquire);
 	atomic_store_explicit(&slot->epoch, epoch, memory_order_release);
 	w->event = 0;
-	atomic_signal_fence(memory_order_seq_cst);
+	atomic_signal_fence(memory_order_seq_cst);	/* W3 */
 	w->epoch = epoch;
 	w->cpu = cpu;
 	w->mult = h->tsc.mult;
@@ -162,9 +164,9 @@ void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 	w->rseq = rseq_area();
 	w->slot = slot;
 	if (way_find(w, id, cpu)) {
-		atomic_signal_fence(memory_order_seq_cst);
+		atomic_signal_fence(memory_order_seq_cst);	/* W3 */
 		w->event = id;
 	}
-	/* Release: as at the end of any hit. */
+	/* Release: as at the end of any hit, pairs with the acquire in oldest_epoch(). */
 	atomic_store_explicit(&slot->depth, 0, memory_order_release);
 }

@@ -16,6 +16,7 @@ static uint64_t clock_local(const struct clock_scale *scale)
 
 uint64_t clock_now(const struct clock_scale *scale, struct instance_state *inst)
 {
+	/* Relaxed: the server's, taken when it is seen. */
 	uint32_t id = atomic_load_explicit(&inst->clock, memory_order_relaxed);
 
 	if (__builtin_expect(id == CLOCK_ID_LOCAL && scale->valid, 1))

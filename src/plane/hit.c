@@ -11,6 +11,7 @@
  *     in the first case tracing_on counts at the commit, in the second at (b).
  *     What a snapshot that may not be taken says comes behind the record then, and before it in the first case.
  * H4  The records of synthetic events wait for their cause's: see hit_synth.c.
+ * H5  stands in hit.h: words of the server and of hits that are relaxed.
  */
 #include "plane/hit.h"
 #include "plane/map.h"
@@ -82,7 +83,7 @@ static bool soft_disabled(const struct plane *p, const struct arm *arm)
 	if (!(arm->flags & ARM_SOFT_MODE))
 		return !(arm->flags & (ARM_RECORD | ARM_INTERNAL));
 	state = plane_data(p, arm->state);
-	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);
+	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);	/* H5 */
 }
 
 /* (e) and the option stacktrace, of functions func_stack_trace. */
@@ -95,7 +96,7 @@ bool hit_commit(const struct run *r, const struct arm *arm, struct instance_stat
 	if (arm->flags & ARM_FUNCTION) {
 		if (arm->flags & ARM_STACK)
 			hit_write_stack(r, inst, buffer);
-	} else if ((atomic_load_explicit(&inst->flags, memory_order_relaxed) & INSTANCE_STACKTRACE) &&
+	} else if ((atomic_load_explicit(&inst->flags, memory_order_relaxed) & INSTANCE_STACKTRACE) &&	/* H5 */
 		   !(arm->flags & ARM_INTERNAL)) {
 		hit_write_stack(r, inst, buffer);
 	}
@@ -228,6 +229,7 @@ static uint64_t run_record(const struct plane *p, struct slot *slot, unsigned in
 	uint32_t instance = plan_arms(plan)->instance;
 	data_ref buffer = live_buffer(inst);
 
+	/* H5 */
 	if (__builtin_expect(atomic_load_explicit(&inst->flags, memory_order_relaxed) & INSTANCE_STACKTRACE, 0))
 		return run_plan(p, slot, level, plan, h);
 	if (!records(inst, h->cpu) || !buffer ||
@@ -339,6 +341,7 @@ static inline enum hit_plain plain_record(const struct plane *p, struct slot *sl
 	struct instance_state *inst = plane_instance(p, plan_arms(plan)->instance);
 	data_ref buffer = live_buffer(inst);
 
+	/* H5 */
 	if (__builtin_expect(atomic_load_explicit(&inst->flags, memory_order_relaxed) &
 			     (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE), 0))
 		return HIT_LONG;

@@ -93,7 +93,7 @@ void map_add_any(struct map *m, uint32_t elt, uint32_t sum, uint64_t v)
 	if (m->single_writer)
 		__atomic_store_n(at, *at + v, __ATOMIC_RELAXED);
 	else
-		__atomic_fetch_add(at, v, __ATOMIC_RELAXED);
+		__atomic_fetch_add(at, v, __ATOMIC_RELAXED);	/* M2 */
 }
 
 void map_var_set_rare(uint64_t *var, uint64_t v)

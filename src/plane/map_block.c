@@ -52,7 +52,7 @@ static struct block_header header_load(const struct block_header *h)
 		.elt = __atomic_load_n(&h->elt, __ATOMIC_ACQUIRE),
 		.owner = __atomic_load_n(&h->owner, __ATOMIC_ACQUIRE),
 		.seq = __atomic_load_n(&h->seq, __ATOMIC_ACQUIRE),
-		.old = __atomic_load_n(&h->old, __ATOMIC_ACQUIRE),
+		.old = __atomic_load_n(&h->old, __ATOMIC_ACQUIRE),	/* B4, all four */
 	};
 }
 
@@ -62,7 +62,7 @@ static void header_store(struct block_header *h, const struct block_header *v)
 	__atomic_store_n(&h->elt, v->elt, __ATOMIC_RELEASE);
 	__atomic_store_n(&h->owner, v->owner, __ATOMIC_RELEASE);
 	__atomic_store_n(&h->seq, v->seq, __ATOMIC_RELEASE);
-	__atomic_store_n(&h->old, v->old, __ATOMIC_RELEASE);
+	__atomic_store_n(&h->old, v->old, __ATOMIC_RELEASE);	/* B4, all four */
 }
 
 /* The owner's spare gives way to the record that it replaced, once (B2). */
@@ -98,16 +98,17 @@ static uint64_t owner_spare(struct map *m, uint32_t block, uint32_t owner)
 
 	if (!block_place_valid(m, place_of(s))) {
 		s = pair(0, 1 + m->nr_elts + owner);
-		atomic_store_explicit(spare, s, memory_order_seq_cst);
+		atomic_store_explicit(spare, s, memory_order_seq_cst);	/* B5 */
 		return s;
 	}
 	h = header_load(block_record(m, block, place_of(s)));
+	/* B5: word and spare. */
 	if (h.elt < m->nr_elts && block_place_valid(m, h.old) &&
 	    place_of(atomic_load_explicit(block_word(m, block, h.elt), memory_order_seq_cst)) == place_of(s)) {
 		h.owner = owner;
 		h.seq = (uint32_t)(s >> 32);
 		spare_next(m, block, place_of(s), &h);
-		s = atomic_load_explicit(spare, memory_order_seq_cst);
+		s = atomic_load_explicit(spare, memory_order_seq_cst);	/* B5 */
 	}
 	return s;
 }
@@ -145,7 +146,7 @@ static bool borrow_owner(struct map *m, uint32_t slot, uint32_t level, struct ma
 
 static bool choose_owner(struct map *m, const struct slot *slot, struct map_block *out)
 {
-	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);	/* the thread's own */
+	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);	/* Relaxed: its own */
 
 	out->holder = 0;
 	out->writer = 0;

@@ -96,6 +96,7 @@ static inline void map_var_set(struct map *m, uint32_t elt, uint32_t var, uint64
 /* What the word says, which is not 0. */
 static inline uint64_t map_var_value(const uint64_t *at, uint64_t word)
 {
+	/* Relaxed: behind the acquire of the word, which pairs with the release in map_var_set_rare(). */
 	return __builtin_expect(word == MAP_VAR_RARE, 0) ? __atomic_load_n(&at[1], __ATOMIC_RELAXED) :
 							   word ^ MAP_VAR_UNSET;
 }
@@ -103,6 +104,7 @@ static inline uint64_t map_var_value(const uint64_t *at, uint64_t word)
 static inline bool map_var_read(const struct map *m, uint32_t elt, uint32_t var, uint64_t *v)
 {
 	const uint64_t *at = map_var(m, elt, var);
+	/* Pairs with the release in map_var_set(), and of a rare value in map_var_set_rare(). */
 	uint64_t word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
 
 	if (!word)
@@ -115,9 +117,10 @@ static inline bool map_var_read_once(struct map *m, uint32_t elt, uint32_t var, 
 {
 	uint64_t *at = map_var(m, elt, var), word;
 
-	/* The look before keeps a reader that finds nothing from taking the cache line. */
+	/* Relaxed: the exchange counts. This look keeps a reader that finds nothing from taking the cache line. */
 	if (!__atomic_load_n(at, __ATOMIC_RELAXED))
 		return false;
+	/* M3: pairs with the releases in map_var_set() and map_var_set_rare(). */
 	word = __atomic_exchange_n(at, 0, __ATOMIC_ACQUIRE);
 	if (!word)
 		return false;

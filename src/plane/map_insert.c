@@ -22,13 +22,14 @@
  *     before it does it. What a killed process left is finished, or taken back,
  *     by the next that uses the slot, or by the server (map_recover()).
  * I3  next grows only after a publication, so it is at most max_elts.
- *
- * Order: pool and the `done` of all owners are sequentially consistent, each
- * the other's partner (I1: pool_note(), pool_change(), pool_happened()). An
- * owner's state, elt and holder are stored by its own thread alone, relaxed
- * where only that thread and its handlers look; what ends an operation is a
- * release in owner_end(), its partner the acquire in owner_recover(), which
- * the next owner or the server runs when the old one is dead.
+ * I4  pool and the `done` of all owners are sequentially consistent, each the
+ *     other's partner (I1: pool_note(), pool_change(), pool_happened()). An
+ *     owner's state, elt and holder are stored by its own thread alone, relaxed
+ *     where only that thread and its handlers look; what ends an operation is a
+ *     release in owner_end(), its partner the acquire in owner_recover(), which
+ *     the next owner or the server runs when the old one is dead. Their loads of
+ *     state and elt are relaxed, too: they come behind what gave them the slot
+ *     (slot.owner, or that death) or the holder.
  */
 #include "plane/map_layout.h"
 
@@ -72,11 +73,12 @@ static uint64_t pool_word(uint64_t fields, uint32_t owner, uint32_t seq)
 static bool pool_note(struct map *m, uint64_t w)
 {
 	struct map_owner *o = map_owner(m, pool_owner(w));
-	uint64_t done = atomic_load_explicit(&o->done, memory_order_seq_cst);
+	uint64_t done = atomic_load_explicit(&o->done, memory_order_seq_cst);	/* I4, and the word below */
 	uint64_t want = (uint64_t)pool_seq(w) << 32 | pool_next(w);
 
 	if (atomic_load_explicit(&m->pool, memory_order_seq_cst) != w)
 		return false;
+	/* I4. It fails where another has noted it. */
 	if (done != want)
 		atomic_compare_exchange_strong_explicit(&o->done, &done, want, memory_order_seq_cst,
 							memory_order_seq_cst);
@@ -85,7 +87,7 @@ static bool pool_note(struct map *m, uint64_t w)
 
 static void owner_begin(struct map_owner *o, enum map_phase phase)
 {
-	uint64_t seq = (atomic_load_explicit(&o->state, memory_order_relaxed) >> 8) + 1;
+	uint64_t seq = (atomic_load_explicit(&o->state, memory_order_relaxed) >> 8) + 1;	/* I4 */
 
 	if (!(seq & SEQ_MASK))
 		seq++;		/* 0 is what a new map's pool and `done` hold */
@@ -95,29 +97,31 @@ static void owner_begin(struct map_owner *o, enum map_phase phase)
 
 static void owner_end(struct map_owner *o)
 {
-	uint64_t state = atomic_load_explicit(&o->state, memory_order_relaxed);
+	uint64_t state = atomic_load_explicit(&o->state, memory_order_relaxed);	/* I4 */
 
+	/* I4: pairs with the acquire in owner_recover(). */
 	atomic_store_explicit(&o->state, state & ~0xffull, memory_order_release);
 }
 
 static uint32_t owner_seq(const struct map_owner *o)
 {
-	return atomic_load_explicit(&o->state, memory_order_relaxed) >> 8 & SEQ_MASK;
+	return atomic_load_explicit(&o->state, memory_order_relaxed) >> 8 & SEQ_MASK;	/* I4 */
 }
 
 /* One change of the pool, `add` to its fields; false: no place is left (only when claiming). */
 static bool pool_change(struct map *m, uint32_t owner, uint64_t add, bool claim, uint32_t *next)
 {
-	uint64_t w = atomic_load_explicit(&m->pool, memory_order_seq_cst), new;
+	uint64_t w = atomic_load_explicit(&m->pool, memory_order_seq_cst), new;	/* I4 */
 	uint32_t seq = owner_seq(map_owner(m, owner));
 
 	for (;;) {
 		if (claim && pool_places(w) >= m->max_elts)
 			return false;
 		if (!pool_note(m, w)) {
-			w = atomic_load_explicit(&m->pool, memory_order_seq_cst);
+			w = atomic_load_explicit(&m->pool, memory_order_seq_cst);	/* I4 */
 			continue;
 		}
+		/* I1, I4: only what was noted is replaced. */
 		new = pool_word(w + add, owner, seq);
 		if (atomic_compare_exchange_strong_explicit(&m->pool, &w, new, memory_order_seq_cst,
 							    memory_order_seq_cst))
@@ -131,12 +135,13 @@ static bool pool_change(struct map *m, uint32_t owner, uint64_t add, bool claim,
 static bool pool_happened(struct map *m, uint32_t owner, uint32_t *next)
 {
 	struct map_owner *o = map_owner(m, owner);
-	uint64_t w = atomic_load_explicit(&m->pool, memory_order_seq_cst), done;
+	uint64_t w = atomic_load_explicit(&m->pool, memory_order_seq_cst), done;	/* I4 */
 
 	if (pool_owner(w) == owner && pool_seq(w) == owner_seq(o)) {
 		*next = pool_next(w);
 		return true;
 	}
+	/* I4: behind the word; what that does not show any more was noted before it changed. */
 	done = atomic_load_explicit(&o->done, memory_order_seq_cst);
 	*next = (uint32_t)done;
 	return (uint32_t)(done >> 32) == owner_seq(o);
@@ -144,7 +149,7 @@ static bool pool_happened(struct map *m, uint32_t owner, uint32_t *next)
 
 static uint32_t owner_elt(const struct map *m, uint32_t owner)
 {
-	uint32_t elt = atomic_load_explicit(&map_owner(m, owner)->elt, memory_order_relaxed);
+	uint32_t elt = atomic_load_explicit(&map_owner(m, owner)->elt, memory_order_relaxed);	/* I4 */
 
 	return elt && elt < m->nr_elts ? elt : 1 + m->max_elts + owner;
 }
@@ -167,7 +172,7 @@ static void owner_replace(struct map *m, uint32_t owner)
 
 	owner_begin(o, MAP_REPLACE);
 	pool_change(m, owner, NEXT_ONE, false, &next);
-	atomic_store_explicit(&o->elt, next, memory_order_relaxed);
+	atomic_store_explicit(&o->elt, next, memory_order_relaxed);	/* I4: before the release in owner_end() */
 	owner_end(o);
 }
 
@@ -179,6 +184,7 @@ static void owner_recover(struct map *m, uint32_t owner)
 	const void *key = map_elt(m, elt);
 	bool happened = pool_happened(m, owner, &next);
 
+	/* I4: pairs with the release in owner_end(). */
 	switch ((enum map_phase)(atomic_load_explicit(&o->state, memory_order_acquire) & 0xff)) {
 	case MAP_IDLE:
 		return;
@@ -201,7 +207,7 @@ static void owner_recover(struct map *m, uint32_t owner)
 			owner_replace(m, owner);
 			return;
 		}
-		atomic_store_explicit(&o->elt, next, memory_order_relaxed);
+		atomic_store_explicit(&o->elt, next, memory_order_relaxed);	/* I4, as in owner_replace() */
 		owner_end(o);
 		return;
 	}
@@ -225,7 +231,7 @@ static uint32_t map_publish(struct map *m, uint32_t elt, uint32_t hash, const vo
 	uint32_t i = hash >> m->hash_shift;
 
 	for (uint32_t n = 0; n <= m->entry_mask; n++, i = (i + 1) & m->entry_mask) {
-		uint64_t e = atomic_load_explicit(map_entry(m, i), memory_order_acquire);
+		uint64_t e = atomic_load_explicit(map_entry(m, i), memory_order_acquire);	/* M1, as below */
 
 		/* M1: pairs with the acquire in map_lookup(). On failure e is the winner's. */
 		if (!e && atomic_compare_exchange_strong_explicit(map_entry(m, i), &e,
@@ -283,6 +289,7 @@ static uint32_t insert_nested(struct map *m, uint32_t slot, uint32_t level, uint
 			continue;
 		owner_recover(m, owner);
 		got = insert_owned(m, owner, hash, key);
+		/* Pairs with the acquires above, in borrow_owner() and in map_recover(). */
 		atomic_store_explicit(&o->holder, 0, memory_order_release);
 		return got;
 	}
@@ -296,20 +303,21 @@ static uint32_t insert_single(struct map *m, uint32_t hash, const void *key)
 	const void *last = map_elt(m, (uint32_t)n + 1);
 	uint32_t elt;
 
-	/* A writer that was killed between the two stores below left its elt in the table. */
+	/* A writer that was killed between the two stores below left its elt there. Release: pairs with the above. */
 	if (n < m->max_elts && map_lookup(m, last, map_hash(m, last)) == n + 1)
-		atomic_store_explicit(&m->pool, ++n, memory_order_relaxed);
+		atomic_store_explicit(&m->pool, ++n, memory_order_release);
 	if (n >= m->max_elts)
 		return map_drop(m);
 	elt_fill(m, (uint32_t)n + 1, key);
 	elt = map_publish(m, (uint32_t)n + 1, hash, key);
-	/* Release: the next writer, perhaps of another process, sees the entry first. */
+	/* Pairs with the acquire above: the next writer, perhaps of another process, sees the entry first. */
 	atomic_store_explicit(&m->pool, n + 1, memory_order_release);
 	return elt;
 }
 
 static uint32_t insert_new(struct map *m, const struct slot *slot, uint32_t hash, const void *key)
 {
+	/* Relaxed: the thread's own. */
 	uint32_t owner = slot->index, depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 	struct map_owner *o;
 	uint32_t holder;
@@ -321,16 +329,17 @@ static uint32_t insert_new(struct map *m, const struct slot *slot, uint32_t hash
 	if (owner >= m->nr_owners - MAP_NESTED)
 		return map_drop(m);
 	o = map_owner(m, owner);
-	/* Only this thread and its handlers store it: holder is the depth of the insert that runs. */
+	/* Relaxed: only this thread and its handlers store it: holder is the depth of the insert that runs. */
 	holder = atomic_load_explicit(&o->holder, memory_order_relaxed);
 	if (holder && holder < depth)
 		return insert_nested(m, owner, depth - 1, hash, key);
+	/* Relaxed: for the handlers of this thread; the fences keep what it guards between the two stores. */
 	atomic_store_explicit(&o->holder, depth ? depth : 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	owner_recover(m, owner);
 	owner = insert_owned(m, owner, hash, key);
 	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&o->holder, 0, memory_order_relaxed);
+	atomic_store_explicit(&o->holder, 0, memory_order_relaxed);	/* Relaxed: as above. */
 	return owner;
 }
 
@@ -351,15 +360,18 @@ void map_recover(struct map *m, uint32_t slot_index)
 		return;
 	owner_recover(m, slot_index);
 	block_recover(m, slot_index);
+	/* Relaxed: its thread is dead, and the next one gets the slot by a release behind this. */
 	atomic_store_explicit(&map_owner(m, slot_index)->holder, 0, memory_order_relaxed);
 	for (uint32_t i = m->nr_owners - MAP_NESTED; i < m->nr_owners; i++) {
 		struct map_owner *o = map_owner(m, i);
+		/* Pairs with the releases in insert_nested() and map_block_end(), of who had it before. */
 		uint32_t holder = atomic_load_explicit(&o->holder, memory_order_acquire);
 
 		if (!holder || (holder - 1) / LAYOUT_HIT_LEVELS != slot_index)
 			continue;
 		owner_recover(m, i);
 		block_recover(m, i);
+		/* Pairs with the acquires in insert_nested() and borrow_owner(). */
 		atomic_store_explicit(&o->holder, 0, memory_order_release);
 	}
 }

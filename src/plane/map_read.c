@@ -98,6 +98,7 @@ int map_each(const struct map *m, size_t size, const struct map_shape *shape,
 static int block_try(const char *base, const struct map *own, uint32_t elt, uint32_t block, uint64_t *out)
 {
 	const uint64_t *words = (const uint64_t *)(base + own->blocks[block]), *from;
+	/* B5 of map_block.c, and below: pairs with map_block_publish(). */
 	uint64_t word = __atomic_load_n(&words[elt], __ATOMIC_ACQUIRE);
 	uint32_t size = own->block_size[block], place = (uint32_t)word;
 
@@ -138,5 +139,5 @@ uint64_t map_hits(const struct map *m, const struct map_shape *shape)
 
 uint64_t map_drops(const struct map *m, const struct map_shape *shape)
 {
-	return atomic_load_explicit(&m->drops, memory_order_relaxed);
+	return atomic_load_explicit(&m->drops, memory_order_relaxed);	/* Relaxed: a count. */
 }

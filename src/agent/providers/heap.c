@@ -216,11 +216,12 @@ INTERPOSE void *realloc(void *old, size_t size)
 static bool realloc_is_elsewhere(void)
 {
 	static _Atomic int known;
-	/* Relaxed: the answer is always the same. */
+	/* Relaxed: who sees a 0 finds out once more. */
 	int k = atomic_load_explicit(&known, memory_order_relaxed);
 
 	if (!k) {
 		k = 1 + real_shadowed("realloc");
+		/* Relaxed: the answer is always the same. */
 		atomic_store_explicit(&known, k, memory_order_relaxed);
 	}
 	return k == 2;

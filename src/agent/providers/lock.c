@@ -88,6 +88,7 @@ static unsigned int wake_kind_of(uint32_t kind)
 static bool mutex_wakes(const pthread_mutex_t *m)
 {
 	enum { PRIO_INHERIT = 32, ROBUST = 16, WORD = 3, WORD_CONTENDED = 2 };
+	/* Relaxed: who begins to sleep behind this look is not seen by any order (L7). */
 	unsigned int word = (unsigned int)__atomic_load_n(&m->__data.__lock, __ATOMIC_RELAXED);
 
 	if (m->__data.__count > 1)
@@ -101,6 +102,7 @@ static bool mutex_wakes(const pthread_mutex_t *m)
 static bool rwlock_wakes(const pthread_rwlock_t *l, uint32_t kind)
 {
 	enum { READERS_WAIT = 4, READER_SHIFT = 3, FUTEX_SLEPT_ON = 2 };
+	/* Relaxed: as in mutex_wakes(); what changes behind this look libc's unlock alone sees. */
 	unsigned int readers = __atomic_load_n(&l->__data.__readers, __ATOMIC_RELAXED);
 	unsigned int futexes = __atomic_load_n(&l->__data.__wrphase_futex, __ATOMIC_RELAXED) |
 			       __atomic_load_n(&l->__data.__writers_futex, __ATOMIC_RELAXED);

@@ -21,7 +21,7 @@ static inline config_ref lock_plans(void)
 	return atomic_load_explicit(&e[0].plan, memory_order_relaxed) |
 	       atomic_load_explicit(&e[1].plan, memory_order_relaxed) |
 	       atomic_load_explicit(&e[2].plan, memory_order_relaxed) |
-	       atomic_load_explicit(&e[3].plan, memory_order_relaxed);
+	       atomic_load_explicit(&e[3].plan, memory_order_relaxed);	/* Relaxed: as the three before. */
 }
 
 static inline bool lock_armed(void)

@@ -162,7 +162,7 @@ static unsigned int resolve_from(const struct link_map *map)
 	for (f = __start_real_functions; f < __stop_real_functions; f++) {
 		void *addr;
 
-		/* Relaxed, all of them: whoever stores a pointer stores the same, and whoever sees none searches. */
+		/* Relaxed: whoever stores a pointer stores the same, and whoever sees none searches. */
 		if (__atomic_load_n(f->where, __ATOMIC_RELAXED))
 			continue;
 		addr = dso_find(&o, f->name, hash_of(f->name));
@@ -170,6 +170,7 @@ static unsigned int resolve_from(const struct link_map *map)
 		if (!addr)
 			continue;
 		f->object = map;
+		/* Relaxed: to who does not see `object` yet it is nobody's, see REAL_SAME_OBJECT. */
 		__atomic_store_n(f->where, addr, __ATOMIC_RELAXED);
 	}
 	return left;
@@ -190,6 +191,7 @@ void real_resolve(void)
 	/* Loaded by dlopen(): libc stands before us. */
 	for (map = _r_debug.r_map; map && map != self && left; map = map->l_next)
 		left = resolve_from(map);
+	/* Relaxed: what is found by another thread meanwhile was found by this one, too. */
 	for (f = __start_real_functions; f < __stop_real_functions; f++)
 		if (!__atomic_load_n(f->where, __ATOMIC_RELAXED))
 			__atomic_store_n(f->where, (void *)missing, __ATOMIC_RELAXED);

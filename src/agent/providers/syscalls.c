@@ -158,11 +158,12 @@ static _Atomic uint8_t nr_args[SYSCALL_COUNT];
 
 static unsigned int args_of(unsigned int call)
 {
-	/* Relaxed: whoever stores it stores the same. */
+	/* Relaxed: who sees a 0 counts once more. */
 	unsigned int n = atomic_load_explicit(&nr_args[call], memory_order_relaxed);
 
 	if (!n) {
 		n = 1 + syscall_nr_args(call);
+		/* Relaxed: whoever stores it stores the same. */
 		atomic_store_explicit(&nr_args[call], n, memory_order_relaxed);
 	}
 	return n - 1;

@@ -2,7 +2,8 @@
 /*
  * fence.h - fence_full(): no store before it and no load behind it change places
  *
- * Not atomic_thread_fence(), which the thread sanitizer refuses.
+ * Its two places are each other's partners: hit_enter() pairs with
+ * limbo_barrier(). Not atomic_thread_fence(), which the thread sanitizer refuses.
  */
 #ifndef TRACEFUSE_PLANE_ARCH_FENCE_H
 #define TRACEFUSE_PLANE_ARCH_FENCE_H
