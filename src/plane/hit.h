@@ -90,7 +90,7 @@ static inline bool records(struct instance_state *inst, uint32_t cpu)
 
 static inline data_ref live_buffer(struct instance_state *inst)
 {
-	/* Relaxed: both buffers are there all the time, and each ring has its own order (G3). */
+	/* Relaxed: each ring has its own order (G3). A buffer that is just being taken away is 0: instance_snapshot_free(). */
 	uint32_t live = atomic_load_explicit(&inst->live, memory_order_relaxed) & 1;
 
 	/* Pairs with the release in session_publish(). */

@@ -20,7 +20,8 @@
  *     armed or a latency tracer watches. Semaphores have no holder.
  * L7  Who releases a mutex or a rwlock that somebody sleeps for wakes him. libc
  *     does that by a system call of its own, and knows it by the lock, so that
- *     is where it is looked up: a lock that nobody sleeps for wakes nobody.
+ *     is where it is looked up: a lock that nobody sleeps for wakes nobody. Two
+ *     readers that release at once may each see the other one: then it is missed.
  */
 #include <errno.h>
 #include <linux/futex.h>

@@ -128,14 +128,14 @@ static void waiter_begin(const struct agent_thread *t, const void *addr, unsigne
 	w->cpu = rseq_cpu();
 	w->shared = shared;
 	__builtin_memcpy(w->comm, t->comm, sizeof(w->comm));
-	/* Release: behind the last waiting's end. Pairs with the acquire in waiter_next(). */
+	/* Release: behind the last waiting's end. Pairs with the acquire in mark_leave(). */
 	atomic_fetch_add_explicit(&w->round, 1, memory_order_release);
 	/* Relaxed: it only grows; to whoever does not see it yet this waiting has not begun. */
 	last = atomic_load_explicit(end, memory_order_relaxed);
 	while (last <= i && !atomic_compare_exchange_weak_explicit(end, &last, i + 1, memory_order_relaxed,
 								   memory_order_relaxed))
 		;
-	/* Pairs with the acquire in waiter_next(). */
+	/* Pairs with the acquire in is_waiting(). */
 	atomic_store_explicit(&w->addr, (uintptr_t)addr, memory_order_release);
 }
 
@@ -154,7 +154,6 @@ struct walk {
 	uint64_t	family;		/* 0: of the own process */
 	uint32_t	process;
 	uint32_t	i;
-	uint32_t	round;		/* of the one that was found: which of its waitings */
 };
 
 static struct walk walk_own(const void *addr)
@@ -176,6 +175,13 @@ static bool is_meant(const struct walk *walk, const struct waiter *w)
 	return w->process == walk->process;
 }
 
+/* For what is walked for. */
+static bool is_waiting(const struct walk *walk, const struct waiter *w)
+{
+	/* Pairs with the release in waiter_begin(). */
+	return atomic_load_explicit(&w->addr, memory_order_acquire) == (uintptr_t)walk->addr && is_meant(walk, w);
+}
+
 /* NULL: there is no other. */
 static struct waiter *waiter_next(struct walk *walk)
 {
@@ -188,10 +194,7 @@ static struct waiter *waiter_next(struct walk *walk)
 	while (walk->i < last && walk->i < nr) {
 		struct waiter *w = &all[walk->i++];
 
-		/* Before its address: by now it may wait for something else. Pairs with the release in waiter_begin(). */
-		walk->round = atomic_load_explicit(&w->round, memory_order_acquire);
-		/* Pairs with the release in waiter_begin(). */
-		if (atomic_load_explicit(&w->addr, memory_order_acquire) == (uintptr_t)walk->addr && is_meant(walk, w))
+		if (is_waiting(walk, w))
 			return w;
 	}
 	return NULL;
@@ -260,7 +263,7 @@ static void mark_show(struct waiter *w, uint32_t process)
 	agent_wakeup_tell(process, true);
 }
 
-/* With the one that the walk has found. false: it has one already */
+/* With the one that the walk has found. false: it has one already, or waits for something else by now */
 static bool mark_leave(struct agent_thread *t, const struct walk *walk, struct waiter *w, const void *by,
 		       const void *call_site)
 {
@@ -276,7 +279,12 @@ static bool mark_leave(struct agent_thread *t, const struct walk *walk, struct w
 			return false;
 		}
 	}
-	w->mark_round = walk->round;
+	/* Before it is asked what it waits for: the waiting is that one or over. Pairs with the release in waiter_begin(). */
+	w->mark_round = atomic_load_explicit(&w->round, memory_order_acquire);
+	if (!is_waiting(walk, w)) {
+		mark_give(w, MARK_NONE);
+		return false;
+	}
 	process = w->process;
 	begun = agent_section_begin(t, SECTION_WATCH_WAKEUP, &w->mark, by, call_site);
 	if (begun) {
