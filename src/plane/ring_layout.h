@@ -95,7 +95,6 @@ struct ring {
 	_Atomic uint64_t taken_entries;			/* of the records consumed, those since the floor */
 	_Atomic uint64_t taken_bytes;
 	_Atomic uint64_t overrun;			/* lost before a consuming reader came, counted so far */
-	_Atomic uint64_t lost;				/* not yet told to a consuming reader */
 	_Atomic uint64_t limit;				/* position: what lies before it counts as overrun */
 };
 

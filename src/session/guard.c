@@ -23,11 +23,10 @@
 
 enum { GUARD_MAX = 128 };
 
-/* size and faults are stored under guard_lock before base, and by the handler, which counts. */
+/* size is stored under guard_lock before base. */
 static struct guard {
 	_Atomic uintptr_t base;		/* 0: free; stored last, pairs with the handler's acquire */
 	_Atomic uintptr_t size;
-	_Atomic unsigned int faults;
 } guards[GUARD_MAX];
 
 static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -66,8 +65,6 @@ static void guard_fault(int sig, siginfo_t *info, void *context)
 	if (!g || mmap((void *)page, 4096, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		guard_pass_on(sig, info, context);
-	else
-		atomic_fetch_add_explicit(&g->faults, 1, memory_order_relaxed);	/* Relaxed: a count. */
 	errno = saved;
 }
 
@@ -98,7 +95,6 @@ int guard_add(const void *base, size_t size)
 		} else if (!atomic_load_explicit(&guards[i].base, memory_order_relaxed)) {
 			/* Relaxed: in front of the release of base, which pairs with the acquire in guard_of(). */
 			atomic_store_explicit(&guards[i].size, size, memory_order_relaxed);
-			atomic_store_explicit(&guards[i].faults, 0, memory_order_relaxed);
 			atomic_store_explicit(&guards[i].base, (uintptr_t)base, memory_order_release);
 			break;
 		}
@@ -116,13 +112,6 @@ void guard_remove(const void *base)
 	if (g)
 		atomic_store_explicit(&g->base, 0, memory_order_relaxed);	/* Relaxed: nobody uses the memory. */
 	pthread_mutex_unlock(&guard_lock);
-}
-
-unsigned int guard_faults(const void *base)
-{
-	struct guard *g = guard_of((uintptr_t)base);
-
-	return g ? atomic_load_explicit(&g->faults, memory_order_relaxed) : 0;	/* Relaxed: a count. */
 }
 
 /* ---- hits of the server ---- */

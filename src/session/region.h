@@ -47,7 +47,5 @@ static inline void *region_at(const struct region *r, uint64_t off, uint64_t len
  */
 int guard_add(const void *base, size_t size);
 void guard_remove(const void *base);
-/* Pages of this mapping that had to be replaced. */
-unsigned int guard_faults(const void *base);
 
 #endif

@@ -273,7 +273,6 @@ static void clear_ring(struct ring_view *v, void *arg)
 	atomic_store_explicit(&r->taken_entries, 0, memory_order_relaxed);
 	atomic_store_explicit(&r->taken_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&r->overrun, 0, memory_order_relaxed);	/* B1 */
-	atomic_store_explicit(&r->lost, 0, memory_order_relaxed);
 	atomic_store_explicit(&r->dropped, 0, memory_order_relaxed);	/* Relaxed: a count of the writers'. */
 	atomic_store_explicit(&r->taken, at.pos, memory_order_relaxed);
 	atomic_store_explicit(&r->floor, at.pos, memory_order_relaxed);	/* B2 */
