@@ -25,6 +25,8 @@
 #include "agent/syscall.h"
 
 enum { CACHE = 1024, CACHE_PROBES = 8, MAX_LISTED = 256, PAGE = 4096, MOMENT = 20000 };
+/* Bytes of a handler's alternate stack for look_up(). */
+enum { LOOK_ROOM = 1024 };
 
 #define NO_NUMBER UINT32_MAX
 
@@ -335,6 +337,8 @@ static bool dso_find(uintptr_t addr, struct dso *d)
 	for (unsigned int i = 0; i < CACHE_PROBES; i++)
 		if (cache_read(cache_place(f.start, i), f.start, age, d))
 			return true;
+	if (!stack_has_room((uintptr_t)__builtin_frame_address(0), LOOK_ROOM))
+		return false;
 	look_up(&f, d);
 	cache_write(d, age);
 	return true;

@@ -17,10 +17,13 @@
 #include "plane/arch/counter.h"
 #include "plane/arch/rseq_add.h"
 #include "plane/clock.h"
+#include "plane/program.h"
 #include "plane/ring.h"
 
 enum { SYSTEM_MONO = 1 };	/* CLOCK_MONOTONIC */
 enum { MAX_ARMS = 256, STACK_OPTIONS = INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE };
+/* Bytes of a handler's alternate stack for hit(), and for one that looks who called. */
+enum { HIT_ROOM = 1024, WALK_ROOM = HIT_ROOM + 768 };
 
 static uint32_t cpu_asked(void)
 {
@@ -198,6 +201,11 @@ static inline __attribute__((always_inline)) bool hit_begin(struct agent_thread 
 		return false;
 	if ((t->flags & AGENT_HANDLER) && agent_signal_flags)
 		t->flags = agent_signal_flags(t, __builtin_frame_address(0));
+	/* Below a stack that is too small lies what is not the handler's. */
+	if ((t->flags & AGENT_HANDLER) && !stack_has_room((uintptr_t)__builtin_frame_address(0), HIT_ROOM)) {
+		hit_miss(slot);
+		return false;
+	}
 	fill_common(t, entry, record);
 	level_note(t, slot, frame_here());
 	if (t->no_rseq)
@@ -224,7 +232,7 @@ static __attribute__((noinline)) bool emit_any(struct agent_thread *t, uint32_t 
 		h.seen = record;
 		h.seen_size = seen;
 	}
-	if (frame && wants_stack(id))
+	if (frame && wants_stack(id) && stack_has_room((uintptr_t)__builtin_frame_address(0), WALK_ROOM))
 		return hit_with_stack(t, slot, &h, frame) & 1;
 	return slot_stays(t) && guarded_hit(&agent.plane, slot, &h, &t->resume) & 1;
 }

@@ -109,17 +109,28 @@ static void refuse(const char *why)
 		agent_say(why, 0);
 }
 
-/* With libunwind.so.8 throws would end in nowhere: it does not know a rule for the stack pointer. */
-void graph_dso(const char *name)
+bool graph_refused(void)
 {
+	/* Relaxed: it is never taken back. */
+	return atomic_load_explicit(&refused_all, memory_order_relaxed);
+}
+
+bool graph_dso(const char *name)
+{
+	const bool before = graph_refused();
+
+	/* Throws would end in nowhere: it does not know a rule for the stack pointer. */
 	if (strstr(name, "/libunwind.so.8"))
 		refuse("returns of functions are not traced: the program uses libunwind.so.8");
+	/* What it copies back returns by the mirror, which has those by now that were called there meanwhile. */
+	if (strstr(name, "/_greenlet."))
+		refuse("returns of functions are not traced: greenlet copies stacks");
+	return graph_refused() != before;
 }
 
 int graph_error(void)
 {
-	/* Relaxed: it is never taken back. */
-	return atomic_load_explicit(&refused_all, memory_order_relaxed) || piece_refused() ? -ENOTSUP : 0;
+	return graph_refused() || piece_refused() ? -ENOTSUP : 0;
 }
 
 void graph_start(void)
@@ -454,8 +465,7 @@ static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word
 	struct graph_piece *piece;
 	bool refused;
 
-	/* Relaxed: it is never taken back. */
-	if (atomic_load_explicit(&refused_all, memory_order_relaxed))
+	if (graph_refused())
 		return PATCH_PASS;
 	piece = piece_of(t, (uintptr_t)slot, &refused);
 	if (!piece) {
@@ -517,8 +527,7 @@ uint32_t patch_hit_slow(struct site_call *c)
 	c->parent = graph_true(c->slot);
 	if (c->done == PATCH_SLOW)
 		sites_hit_slow(ip, c->parent, site_call_frame(c));
-	/* Relaxed: it is never taken back. */
-	if (!(word & SITE_HOOKED) || atomic_load_explicit(&refused_all, memory_order_relaxed) ||
+	if (!(word & SITE_HOOKED) || graph_refused() ||
 	    (c->late && returns_elsewhere(table, ip)))
 		return PATCH_PASS;
 	piece = piece_make(t, (uintptr_t)c->slot);

@@ -63,8 +63,10 @@ uintptr_t graph_leave(uintptr_t *slot, uint64_t retval);
 extern const char graph_returned[] __attribute__((visibility("hidden")));
 extern const char graph_returned_late[] __attribute__((visibility("hidden")));
 
-/* A DSO with that name is or will be there: with some nothing can be hooked. */
-void graph_dso(const char *name);
+/* A DSO with that name is or will be there: with some nothing can be hooked. True: it is the first of those. */
+bool graph_dso(const char *name);
+/* There is one: words of sites are not to say that they are hooked, which entry.S goes by. */
+bool graph_refused(void);
 /* -ENOTSUP: returns are not caught in this process; 0 */
 int graph_error(void);
 /* At the first DSO with sites: what keeps the processor or the kernel from it. */

@@ -27,7 +27,8 @@
 
 /* The calls of a first hit, and those that hits without restartable sequences or build-ids make. */
 static const struct seccomp_data calls[] = {
-	{ .nr = SYS_rt_sigprocmask, .args = { 2 } },
+	{ .nr = SYS_rt_sigprocmask, .args = { SIG_BLOCK } },
+	{ .nr = SYS_rt_sigprocmask, .args = { SIG_SETMASK } },
 	{ .nr = SYS_gettid },
 	{ .nr = SYS_getpid },
 	{ .nr = SYS_futex, .args = { 0, FUTEX_WAIT_PRIVATE } },

@@ -8,7 +8,9 @@
  * S2  The task is made by clone(), without libc: it is begun before libc's own
  *     constructor, and in a child of fork() at its first hit, which may lie
  *     inside malloc. Its thread area is zeros, in which the guard finds that it
- *     is in no hit; it calls nothing of libc. All its signals are blocked.
+ *     is in no hit; it calls nothing of libc. All its signals are blocked but
+ *     the guard's SIGBUS: the kernel gives one that is sent to the process to
+ *     any thread that does not block it.
  * S3  What is known of DSOs is written under sites_lock(), by the task or by who loads and unloads.
  *     A child of fork() has it as its parent left it: its text is the parent's.
  * S4  A process ends when its last thread does, by exit_group() or one by one with SYS_exit, which is all that
@@ -35,7 +37,8 @@ enum {
 	TASK_STACK = 65536,
 	/* fields of /proc/PID/stat */
 	STAT_STATE = 3, STAT_THREADS = 20, STAT_EXIT_CODE = 52,
-	TASK_FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+	/* Not CLONE_FS: setns() refuses those that share their directories. */
+	TASK_FLAGS = CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
 		     CLONE_SETTLS,
 };
 
@@ -107,8 +110,8 @@ static void words_set(struct known *k, const struct wanted *w)
 		bool called = site_is_called(k, s);
 		uint32_t word = i < w->nr && (called || !s->skip) ? w->words[i] : 0;
 
-		/* Its return is not caught: who it jumps to would see an address of ours (callers.c). */
-		if (s->jumps)
+		/* Its return is not caught: who it jumps to would see an address of ours (callers.c); or none is. */
+		if (s->jumps || graph_refused())
 			word &= SITE_GROUP;
 
 		/* Relaxed: see site_word(). */
@@ -333,6 +336,8 @@ static void task(void)
 	const struct site_control *c = control();
 
 	agent_syscall(SYS_prctl, PR_SET_NAME, "tracefuse");
+	/* It keeps no directory busy that the program leaves. */
+	agent_syscall(SYS_chdir, "/");
 	/* Relaxed: the state only says when to end. */
 	while (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_DETACHED) {
 		uint32_t done = atomic_load_explicit(&sites.command, memory_order_relaxed);
@@ -356,6 +361,7 @@ static void task(void)
 /* S2: stack, thread area downwards, its head. -> what clone() gave */
 static long task_make(void (*fn)(void))
 {
+	uint64_t most = ~(1ull << (SIGBUS - 1)), old = 0;
 	uintptr_t self = (uintptr_t)&agent_self, area;
 	long at;
 
@@ -369,10 +375,14 @@ static long task_make(void (*fn)(void))
 		return at;
 	area += (uintptr_t)at;
 	*(uintptr_t *)area = area;
-	return patch_clone(TASK_FLAGS, (char *)at + TASK_STACK, fn, (void *)area);
+	/* It inherits them. What the creator has blocked of SIGBUS may wait: it is not unblocked. */
+	agent_syscall(SYS_rt_sigprocmask, SIG_BLOCK, &most, &old, sizeof(most));
+	at = patch_clone(TASK_FLAGS, (char *)at + TASK_STACK, fn, (void *)area);
+	signals_restore(old);
+	return at;
 }
 
-/* With signals blocked, which it inherits. */
+/* With signals blocked. */
 static void task_begin(void)
 {
 	if (agent.here->has_task)
@@ -416,6 +426,7 @@ static void try_calls(bool patch)
 	    agent_syscall(SYS_futex, &word, FUTEX_WAKE, 1))
 		agent_syscall(SYS_exit_group, 1);
 	agent_syscall(SYS_prctl, PR_SET_NAME, "tracefuse");
+	agent_syscall(SYS_chdir, "/");
 	if (task_make(nothing) < 0 ||
 	    (patch && (!patch_live() || agent_syscall(SYS_mprotect, at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC))))
 		agent_syscall(SYS_exit_group, 1);

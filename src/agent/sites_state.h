@@ -46,7 +46,7 @@ struct site_state {
 	 * switched. A child that was forked meanwhile finds it so for good.
 	 */
 	_Atomic bool	moving;
-	bool		postponed;	/* for that reason something was not switched */
+	bool		postponed;	/* for that something was not switched; or no return is caught any more */
 	bool		watching;	/* sites_watch.c sees all DSOs come and go */
 };
 

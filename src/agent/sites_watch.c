@@ -102,7 +102,8 @@ static void seen_add(const void *ld, uint32_t list, uintptr_t bias, const char *
 
 	if (nr_seen == room_seen && !seen_room())
 		return;
-	graph_dso(path);
+	/* Words that are there change once it has come. */
+	sites.postponed |= graph_dso(path);
 	k = known_find(ld, bias, path, alone);
 	seen[nr_seen].ld = ld;
 	seen[nr_seen].list = list;

@@ -24,17 +24,24 @@
 #include "plane/ring.h"
 
 enum { RETRY_TICKS = 1 << 28, LEASE_WAIT_SHORT_MS = 5, MAX_KEY = 32 };
+/* Bytes of a handler's alternate stack for a first hit: as what graph.c has for it, less the extended state. */
+enum { FIRST_ROOM = 1408 };
 
 __thread struct agent_self agent_self;
 
-/* All but those that a fault raises: one that is blocked would end the program, and the guard could not help. */
+/*
+ * All but those that a fault raises: one that is blocked would end the program, and the guard could not help.
+ * SIGSYS is one where the program handles system calls itself, and ours with them (PR_SET_SYSCALL_USER_DISPATCH).
+ * What the program blocks stays so, these too: one that waits for it would be delivered here.
+ */
 #define FAULT(sig) (1ull << ((sig) - 1))
 
 uint64_t signals_block(void)
 {
-	uint64_t all = ~(FAULT(SIGBUS) | FAULT(SIGSEGV) | FAULT(SIGFPE) | FAULT(SIGILL) | FAULT(SIGTRAP)), old = 0;
+	uint64_t all = ~(FAULT(SIGBUS) | FAULT(SIGSEGV) | FAULT(SIGFPE) | FAULT(SIGILL) | FAULT(SIGTRAP) |
+			 FAULT(SIGSYS)), old = 0;
 
-	agent_syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK of the kernel */, &all, &old, sizeof(all));
+	agent_syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, sizeof(all));
 	return old;
 }
 
@@ -309,7 +316,8 @@ static __attribute__((noinline, cold)) struct agent_thread *thread_first(void)
 	/* Pairs with the release in attach_start(): what follows uses agent.here and the session. */
 	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON || agent_self.first)
 		return NULL;
-	if (agent_restricted() || agent_self.retry > counter_read()) {
+	if (agent_restricted() || agent_self.retry > counter_read() ||
+	    !stack_has_room((uintptr_t)__builtin_frame_address(0), FIRST_ROOM)) {
 		thread_missed();
 		return NULL;
 	}

@@ -7,11 +7,13 @@
  *   nested            three mutexes, one in the other
  *   answers           what every function answers, rightly and wrongly used; the same without tracing
  *   cancel            threads are cancelled while they wait
+ *   left              handlers leave what waits by siglongjmp, and then the threads end
  */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -22,6 +24,7 @@
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
+#include "await_sleep.h"
 
 enum { MUTEX, READ, WRITE, SPIN, SEM, NR };
 
@@ -473,6 +476,68 @@ static int cancel(void)
 	return 0;
 }
 
+/* ---- left ---- */
+
+static __thread sigjmp_buf before_wait;
+
+static void leave(int sig)
+{
+	siglongjmp(before_wait, 1);
+}
+
+/* What waited has its frame where this one is. */
+static __attribute__((noinline)) void overwrite(void)
+{
+	volatile char used[8192];
+
+	for (size_t i = 0; i < sizeof(used); i++)
+		used[i] = 0x55;
+}
+
+static void *leaves_wait(void *arg)
+{
+	pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+	pthread_cond_t none = PTHREAD_COND_INITIALIZER;
+	int i = (int)(intptr_t)arg;
+
+	if (!sigsetjmp(before_wait, 1)) {
+		pthread_mutex_lock(&own);
+		waiting = (int)syscall(SYS_gettid);
+		if (i % 2)
+			pthread_cond_wait(&none, &own);
+		else
+			sem_wait(&sem);
+	}
+	overwrite();
+	if (i / 2 % 2)
+		pthread_cancel(pthread_self());
+	pthread_testcancel();
+	pthread_exit(PTHREAD_CANCELED);
+}
+
+static int left(void)
+{
+	int ended = 0;
+
+	sem_init(&sem, 0, 0);
+	signal(SIGUSR1, leave);
+	for (intptr_t i = 0; i < 20; i++) {
+		pthread_t t;
+		void *result;
+
+		waiting = 0;
+		pthread_create(&t, NULL, leaves_wait, (void *)i);
+		while (!waiting)
+			sched_yield();
+		await_sleep(waiting);
+		pthread_kill(t, SIGUSR1);
+		pthread_join(t, &result);
+		ended += result == PTHREAD_CANCELED;
+	}
+	printf("%d ended\n", ended);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -488,6 +553,8 @@ int main(int argc, char **argv)
 		return nested();
 	if (!strcmp(what, "cancel"))
 		return cancel();
+	if (!strcmp(what, "left"))
+		return left();
 	mutex_answers();
 	rwlock_answers();
 	sem_answers();

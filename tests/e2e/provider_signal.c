@@ -11,14 +11,19 @@
  * (mask: with all signals blocked); how often is printed.
  */
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -358,6 +363,37 @@ static void many(void)
 	show("many");
 }
 
+/* Who may not ask for its own number still sends signals, and makes processes. */
+static void sandboxed(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpid, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettid, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+	int status = 0;
+	pid_t pid = fork(), other;
+
+	if (!pid) {
+		raise(SIGWINCH);
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+		other = fork();
+		if (!other) {
+			pause();
+			_exit(0);
+		}
+		kill(other, SIGTERM);
+		waitpid(other, &status, 0);
+		_exit(WTERMSIG(status));
+	}
+	waitpid(pid, &status, 0);
+	printf("sandboxed: %x\n", (unsigned int)status);
+}
+
 static void behaviour(void)
 {
 	actions();
@@ -369,6 +405,7 @@ static void behaviour(void)
 	show_mask("jumped");
 	others();
 	bus();
+	sandboxed();
 	many();
 }
 
@@ -427,6 +464,13 @@ static void mask(void)
 		getpgrp();
 		count++;
 		siglongjmp(env, 1);
+	}
+	getppid();
+	outside++;
+	/* A child of vfork() has a mask of its own. */
+	if (!vfork()) {
+		sigprocmask(SIG_SETMASK, &all, NULL);
+		_exit(0);
 	}
 	getppid();
 	outside++;

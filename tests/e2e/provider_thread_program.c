@@ -7,6 +7,7 @@
  *   pingpong N    two threads wake each other by semaphores N times each
  *   futex N       one thread wakes another N times by a futex of its own
  *   storm N       many threads at a time, detached ones too
+ *   room N        N threads that want no memory; prints by how many MiB the process has grown, without stacks
  */
 #include <linux/futex.h>
 #include <pthread.h>
@@ -241,6 +242,44 @@ static void storm(void)
 	usleep(100000);
 }
 
+/* ---- room ---- */
+
+static void *wants_nothing(void *arg)
+{
+	ready++;
+	for (;;)
+		pause();
+	return arg;
+}
+
+static long mapped_kib(void)
+{
+	char line[256];
+	FILE *f = fopen("/proc/self/status", "r");
+	long kib = 0;
+
+	while (fgets(line, sizeof(line), f))
+		sscanf(line, "VmSize: %ld", &kib);
+	fclose(f);
+	return kib;
+}
+
+static void room(void)
+{
+	enum { STACK = 128 << 10 };
+	pthread_attr_t small;
+	pthread_t t;
+	long before = mapped_kib();
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, STACK);
+	for (int i = 0; i < n; i++)
+		pthread_create(&t, &small, wants_nothing, NULL);
+	while (ready < n)
+		sched_yield();
+	printf("%ld MiB\n", (mapped_kib() - before - n * (STACK >> 10)) >> 10);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -257,6 +296,8 @@ int main(int argc, char **argv)
 		futexes();
 	else if (!strcmp(what, "storm"))
 		storm();
+	else if (!strcmp(what, "room"))
+		room();
 	else
 		return 2;
 	return 0;

@@ -71,6 +71,28 @@ static bool any_armed(void)
 	return agent_events_armed() || agent_functions_on();
 }
 
+/* What the child changes for itself alone: signals that it blocks or not, locks that it leaves behind. */
+struct lent {
+	uint8_t		flags, locks;
+	struct agent_section section;
+};
+
+static struct lent lend(const struct agent_thread *t)
+{
+	return (struct lent){ .flags = t->flags, .locks = t->locks, .section = t->section };
+}
+
+static void take_back(struct agent_thread *t, const struct lent *l)
+{
+	t->flags = l->flags;
+	t->locks = l->locks;
+	t->section = l->section;
+}
+
+/* By how deep vfork() is nested. */
+enum { LENT_MOST = 2 };
+static __thread struct lent lent[LENT_MOST] __attribute__((tls_model("initial-exec")));
+
 void vfork_begin(const void *frame);
 long vfork_end(long ret, const void *frame);
 
@@ -87,6 +109,8 @@ void vfork_begin(const void *frame)
 		return;
 	if (any_armed())
 		agent_thread_lend(t);
+	if (t->no_rseq < LENT_MOST)
+		lent[t->no_rseq] = lend(t);
 	t->no_rseq++;
 }
 
@@ -95,10 +119,13 @@ long vfork_end(long ret, const void *frame)
 {
 	struct agent_thread *t = agent_thread_known();
 
-	if (!ret)
+	if (!ret) {
 		agent_vforked();
-	else if (t && t->no_rseq)
+	} else if (t && t->no_rseq) {
 		t->no_rseq--;
+		if (t->no_rseq < LENT_MOST)
+			take_back(t, &lent[t->no_rseq]);
+	}
 	call_exit(SYSCALL_vfork, ret, frame);
 	if (ret >= 0)
 		return ret;
@@ -145,6 +172,7 @@ int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid
 	bool shares = flags & CLONE_VM && !(flags & CLONE_SETTLS);
 	struct agent_thread *t = shares ? agent_thread() : NULL;
 	uint8_t before = t ? t->no_rseq : 0;
+	struct lent own;
 	struct cloned c = { .fn = fn, .arg = arg, .shares = flags & CLONE_VM };
 	/* The number that it has in a name space of its own says nothing. */
 	bool waits = shares && (flags & (CLONE_VFORK | CLONE_NEWPID)) == CLONE_VFORK;
@@ -158,9 +186,13 @@ int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid
 		agent_thread_lend(t);
 	if (t && before != AGENT_SHARED)
 		t->no_rseq = flags & CLONE_VFORK ? before + 1 : AGENT_SHARED;
+	if (t)
+		own = lend(t);
 	r = REAL(clone)(follows ? clone_start : fn, stack, flags, follows ? &c : arg, ptid, tls, ctid);
 	if (t && (flags & CLONE_VFORK || r < 0))
 		t->no_rseq = before;
+	if (t && flags & CLONE_VFORK)
+		take_back(t, &own);
 	call_exit(SYSCALL_clone, call_result(r), CALL_FRAME);
 	return r;
 }

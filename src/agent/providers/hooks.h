@@ -95,6 +95,12 @@ void thread_restricted(long option, unsigned long how, unsigned long filter);
 /* For syscall(SYS_prctl, PR_SET_NAME): after it succeeded. */
 void thread_named(const void *frame);
 
+/* ---- wait.c ---- */
+
+/* Where the innermost function in which the thread waits has its frame, 0: in none; and that it was left by a jump. */
+uintptr_t wait_frame(void);
+void wait_left(void);
+
 /* ---- wake.c ---- */
 
 /* An event of waiting or waking is armed, or a latency tracer watches wakeups. */

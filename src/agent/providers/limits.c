@@ -28,6 +28,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include "agent/providers/syscalls.h"
 #include "agent/syscall.h"
@@ -84,6 +85,9 @@ static long limit_change(unsigned int resource, const struct rlimit *new, struct
 	struct rlimit set;
 	long r;
 
+	/* What cannot be read is refused before the kernel sees that there is no such limit. */
+	if (new && !agent_filtered() && agent_syscall(SYS_prlimit64, 0, RLIM_NLIMITS, new, 0) == -EFAULT)
+		return -EFAULT;
 	if (new)
 		set = *new;
 	if (new && resource == RLIMIT_AS)
@@ -163,16 +167,25 @@ enum { STACK_GAP = 128 << 20, STACK_USED = 32 << 10 };
 /*
  * Until the exec is done, the address space is larger than its limit, and the
  * first thread's stack could not grow: it does so before. (Nothing else that
- * could be a stack lies so near below its end.)
+ * could be a stack lies so near below its end, but an alternate one within it.)
  */
+static bool on_first_stack(void)
+{
+	stack_t alternate;
+
+	if ((uintptr_t)__libc_stack_end - (uintptr_t)__builtin_frame_address(0) > STACK_GAP)
+		return false;
+	/* A filter may take offence. */
+	return agent_filtered() ||
+	       (!agent_syscall(SYS_sigaltstack, 0, &alternate) && !(alternate.ss_flags & SS_ONSTACK));
+}
+
 static __attribute__((noinline)) void stack_grow(void)
 {
-	volatile char below[STACK_USED];
+	char below[STACK_USED];
 
-	if ((uintptr_t)__libc_stack_end - (uintptr_t)below > STACK_GAP)
-		return;
 	for (size_t at = STACK_USED; at >= PAGE; at -= PAGE)
-		below[at - PAGE] = 0;
+		*(volatile char *)&below[at - PAGE] = 0;
 }
 
 /*
@@ -195,7 +208,8 @@ void limits_exec(struct rlimit *limits)
 		return;
 	if (own.rlim_cur == RLIM_INFINITY && own.rlim_max == RLIM_INFINITY)
 		return;
-	stack_grow();
+	if (on_first_stack())
+		stack_grow();
 	*limits = own;
 	if (hard_can_return(limits))
 		own.rlim_max = limit_for_program(own.rlim_max);

@@ -47,10 +47,10 @@ void lock_released(const volatile void *lock, uint32_t kind, const void *by, con
 /* Who was called, for these: ours, since the real ones may be several in one. */
 #define BY(function) (const void *)(function)
 
-/* L2 */
+/* L2. Without one it is libc's to say what that means. */
 static inline bool time_valid(const struct timespec *t)
 {
-	return t->tv_nsec >= 0 && t->tv_nsec < 1000000000;
+	return t && t->tv_nsec >= 0 && t->tv_nsec < 1000000000;
 }
 
 static inline bool clock_valid(clockid_t clock, const struct timespec *t)

@@ -572,6 +572,8 @@ static void jump_settle(const struct __jmp_buf_tag *env, const void *frame)
 	if (!running.nr || (!on_alternate((uintptr_t)frame) && sp - (uintptr_t)frame > JUMP_MOST))
 		return;
 	running_settle(sp);
+	while (wait_frame() && handler_left(wait_frame(), sp))
+		wait_left();
 	t = agent_thread_known();
 	if (t)
 		t->flags = agent_signal_flags(t, frame);

@@ -27,10 +27,16 @@ struct sending {
 	bool		group;
 };
 
+/* In a sandbox there is no call to ask with; in a name space of its own the server's number is another one. */
+static int own_process(const struct agent_thread *t)
+{
+	return agent_restricted() ? (int)t->tgid : (int)agent_syscall(SYS_getpid);
+}
+
 /* The target as the server sees it, if it is this thread or its process. */
 static void target_fill(const struct agent_thread *t, const struct sending *s, struct signal_generate_record *r)
 {
-	bool self = s->group ? s->pid == (int)agent_syscall(SYS_getpid) : s->pid == (int)t->tid;
+	bool self = s->group ? s->pid == own_process(t) : s->pid == (int)t->tid;
 
 	r->pid = self ? (int)(s->group ? t->tgid : t->pid) : s->pid;
 	if (r->pid == (int)t->pid)
@@ -39,8 +45,11 @@ static void target_fill(const struct agent_thread *t, const struct sending *s, s
 		memcpy(r->comm, "<...>", 6);
 }
 
+/* In a filter of the program's own, which may look at who gets what signal, it is taken to be so. */
 static bool may_send(const struct sending *s)
 {
+	if (agent_filtered())
+		return true;
 	if (s->group)
 		return !agent_syscall(SYS_kill, s->pid, 0);
 	return !agent_syscall(SYS_tgkill, s->args[0], s->pid, 0);
@@ -99,11 +108,13 @@ INTERPOSE int kill(pid_t pid, int sig)
 
 INTERPOSE int killpg(pid_t group, int sig)
 {
-	struct sending s = to_process(-group, sig);
+	struct sending s;
 	int r;
 
-	if (!sending_wanted(s.call))
+	/* libc refuses a negative one by itself. */
+	if (group < 0 || !sending_wanted(SYSCALL_kill))
 		return REAL(killpg)(group, sig);
+	s = to_process(-group, sig);
 	send_begin(&s, sig, CALL_FRAME);
 	r = REAL(killpg)(group, sig);
 	call_exit(s.call, call_result(r), CALL_FRAME);
@@ -178,10 +189,13 @@ enum { TID_AT = 720 };
 
 const pid_t *thread_number(pthread_t thread)
 {
-	pid_t own;
+	const struct agent_thread *t = agent_restricted() ? agent_thread_known() : NULL;
+	pid_t own, tid = agent_restricted() ? -1 : (pid_t)agent_syscall(SYS_gettid);
 
+	if (t)
+		tid = (pid_t)t->tid;
 	memcpy(&own, (const char *)pthread_self() + TID_AT, sizeof(own));
-	return own == (pid_t)agent_syscall(SYS_gettid) ? (const pid_t *)((const char *)thread + TID_AT) : NULL;
+	return own == tid ? (const pid_t *)((const char *)thread + TID_AT) : NULL;
 }
 
 static struct sending to_pthread(pthread_t thread, int sig)

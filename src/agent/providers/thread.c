@@ -16,7 +16,11 @@
  *        NEW -> READING, reads, -> READ      NEW -> STARTED, its number is in the struct
  *        (found STARTED: takes that)         (found READING: waits for READ, and begins)
  *
- *     Who comes second frees the struct; the thread, when the creator was first.
+ *     Who comes second is done with the struct; the thread, when the creator was first.
+ *
+ * T3  A thread frees nothing, for free() gives a thread memory of its own (an
+ *     arena): 64 MiB of addresses, which one that asks for none may not have
+ *     under RLIMIT_AS. Who makes the next thread does it.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -57,10 +61,45 @@ struct start {
 	int32_t		tid;
 	bool		has_family;		/* somebody follows new tasks */
 	struct pids_family family;		/* the creator's */
+	bool		no_counter;
+	struct start	*next;			/* T3 */
 };
+
+static _Atomic(struct start *) spent;
+
+static void start_spent(struct start *s)
+{
+	/* Relaxed: it is only stored; what lies behind it is read by who takes all. */
+	s->next = atomic_load_explicit(&spent, memory_order_relaxed);
+	/* Release: `next`, and that all of it was read. Pairs with the acquire in spent_free(). Relaxed: as above. */
+	while (!atomic_compare_exchange_weak_explicit(&spent, &s->next, s, memory_order_release, memory_order_relaxed))
+		;
+}
+
+static void spent_free(void)
+{
+	/* Acquire: pairs with the release in start_spent(). */
+	struct start *s = atomic_exchange_explicit(&spent, NULL, memory_order_acquire);
+
+	while (s) {
+		struct start *next = s->next;
+
+		REAL(free)(s);
+		s = next;
+	}
+}
 
 /* The start routine of the thread; NULL: it was not started by thread_start(). */
 static __thread const void *started __attribute__((tls_model("initial-exec")));
+
+/* It may not read the time stamp counter, nor may the threads that it makes. */
+static __thread bool no_counter __attribute__((tls_model("initial-exec")));
+
+static void counter_forbidden(void)
+{
+	no_counter = true;
+	agent_thread_silence();
+}
 
 /* Where libc's descriptor of a thread has its number; 0: not known. */
 static size_t tid_offset;
@@ -111,7 +150,7 @@ static void start_await(struct start *s)
 	for (unsigned int i = 0; counter_read() - begun < START_TICKS; i++) {
 		/* Pairs with the release in child_tid(). */
 		if (atomic_load_explicit(&s->state, memory_order_acquire) == START_READ) {
-			REAL(free)(s);
+			start_spent(s);
 			return;
 		}
 		if (!agent_restricted())
@@ -155,12 +194,14 @@ static void thread_begin(struct start *s, struct start *copy)
 	copy->c11 = s->c11;
 	copy->arg = s->arg;
 	started = s->c11 ? (const void *)s->c11 : (const void *)s->routine;
+	if (s->no_counter)
+		counter_forbidden();
 	if (!tid && !agent_restricted())
 		tid = (int32_t)agent_syscall(SYS_gettid);
 	agent_born((uint32_t)tid, s->has_family ? &s->family : NULL);
 	s->tid = tid;
 	if (!s->wanted)
-		REAL(free)(s);
+		start_spent(s);
 	/* Release: tid. Pairs with the acquire in child_tid(). */
 	else if (!atomic_compare_exchange_strong_explicit(&s->state, &expected, START_STARTED, memory_order_acq_rel,
 							  memory_order_acquire))
@@ -196,11 +237,14 @@ static int thread_start_c11(void *arg)
 
 static struct start *start_make(void *(*routine)(void *), int (*c11)(void *), void *arg)
 {
-	struct start *s = REAL(malloc)(sizeof(*s));
+	struct start *s;
 
+	spent_free();
+	s = REAL(malloc)(sizeof(*s));
 	if (!s)
 		return NULL;
-	*s = (struct start){ .routine = routine, .c11 = c11, .arg = arg, .wanted = provider_armed(PROVIDER_CREATE) };
+	*s = (struct start){ .routine = routine, .c11 = c11, .arg = arg, .no_counter = no_counter,
+			     .wanted = provider_armed(PROVIDER_CREATE) && !no_counter };
 	s->has_family = agent_family(&s->family);
 	return s;
 }
@@ -393,7 +437,7 @@ void thread_restricted(long option, unsigned long how, unsigned long filter)
 	else if (option == PR_SET_SECCOMP)
 		agent_sandboxed((const void *)filter);
 	else if (option == PR_SET_TSC && how == PR_TSC_SIGSEGV)
-		agent_thread_silence();
+		counter_forbidden();
 }
 
 SLOW static int prctl_slow(int option, const unsigned long *a, const void *site)

@@ -38,7 +38,23 @@ struct waiting {
 	uint8_t		locks;
 	uint32_t	kind;		/* enum wake_kind */
 	int		error;
+	__pthread_unwind_buf_t *cancel;	/* what libc has of it in its list of handlers */
+	struct waiting	*outer;		/* of the thread: a handler waits, too */
 };
+
+static __thread struct waiting *innermost __attribute__((tls_model("initial-exec")));
+
+uintptr_t wait_frame(void)
+{
+	return (uintptr_t)innermost;
+}
+
+/* libc's longjmp() leaves that list alone: the thread's end would go on in a frame that is no more. */
+void wait_left(void)
+{
+	__pthread_unregister_cancel(innermost->cancel);
+	innermost = innermost->outer;
+}
 
 static void wait_begin(struct waiting *w)
 {
@@ -59,6 +75,7 @@ static void wait_end(void *waiting)
 	int saved = errno;
 	struct agent_thread *t;
 
+	innermost = w->outer;
 	thread_woken((const void *)w->addr, w->kind, -w->error, w->by, w->site, w->frame);
 	if (w->kind != WAKE_JOIN)
 		lock_contention_end(w->addr, w->error, w->frame);
@@ -73,9 +90,13 @@ static void wait_end(void *waiting)
 /*
  * Evaluates `call`, which waits, between the two. Cancellation goes through libc's own
  * list of handlers; unwinding by the compiler's tables would need one library more.
+ * It is __cancel_buf that pthread_cleanup_push() puts there.
  */
 #define WAIT(waiting, call)	do {				\
 	pthread_cleanup_push(wait_end, waiting);		\
+	(waiting)->cancel = &__cancel_buf;			\
+	(waiting)->outer = innermost;				\
+	innermost = waiting;					\
 	wait_begin(waiting);					\
 	call;							\
 	pthread_cleanup_pop(1);					\

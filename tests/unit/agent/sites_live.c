@@ -6,9 +6,11 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -176,6 +178,43 @@ static void a_set_of_nonsense_switches_nothing(void **state)
 	assert_int_equal(site_run(5), expected);
 }
 
+/* Of that thread of this process; 0: it is not there. */
+static uint64_t blocked_by(const char *name)
+{
+	uint64_t mask = 0;
+	struct dirent *d;
+	DIR *tasks = opendir("/proc/self/task");
+
+	while (tasks && (d = readdir(tasks))) {
+		char path[300], text[2048] = "", own[32] = "";
+		const char *at;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", d->d_name);
+		f = fopen(path, "r");
+		if (!f)
+			continue;
+		text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+		fclose(f);
+		at = strstr(text, "SigBlk:");
+		if (at && sscanf(text, "Name: %31s", own) == 1 && !strcmp(own, name))
+			mask = strtoull(at + 7, NULL, 16);
+	}
+	if (tasks)
+		closedir(tasks);
+	return mask;
+}
+
+static void the_task_takes_no_signal_of_the_program(void **state)
+{
+	const uint64_t free = 1ull << (SIGBUS - 1) | 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1);
+
+	assert_non_null(command(0x7f));	/* it runs */
+	/* But what damaged memory raises, and what cannot be. */
+	assert_int_equal(blocked_by("tracefuse") | free, UINT64_MAX);
+	command(0);
+}
+
 /* Runs the functions, where it is to, waits for the end of `go` and runs them again; its status tells whether all was well. */
 static pid_t child_make(int go[2], bool runs)
 {
@@ -252,6 +291,7 @@ int main(void)
 		cmocka_unit_test(sites_are_told_of),
 		cmocka_unit_test(sets_switch_sites),
 		cmocka_unit_test(hits_run_the_plan_of_the_sites_group),
+		cmocka_unit_test(the_task_takes_no_signal_of_the_program),
 		cmocka_unit_test(a_set_of_nonsense_switches_nothing),
 		cmocka_unit_test(a_childs_call_attaches_it),
 		cmocka_unit_test(a_child_without_a_hit_obeys),

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -92,6 +93,23 @@ static void no_more_than_there_are(void **state)
 	}
 	pthread_barrier_destroy(&all_there);
 	assert_int_equal(with, 63);
+}
+
+/* A slow path unblocks nothing. */
+static void what_the_program_blocks_waits_on(void **state)
+{
+	const struct timespec none = { 0 };
+	sigset_t set, old, waits;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTRAP);
+	pthread_sigmask(SIG_BLOCK, &set, &old);
+	raise(SIGTRAP);
+	signals_restore(signals_block());
+	sigpending(&waits);
+	assert_true(sigismember(&waits, SIGTRAP));
+	assert_int_equal(sigtimedwait(&set, NULL, &none), SIGTRAP);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 static void an_interposer_is_busy_once(void **state)
@@ -427,6 +445,7 @@ int main(void)
 		cmocka_unit_test(a_child_joins_the_thread_that_forks),
 		cmocka_unit_test(a_child_of_vfork_joins_on_its_parent_s_slot),
 		cmocka_unit_test(no_more_than_there_are),	/* for children neither, from here on */
+		cmocka_unit_test(what_the_program_blocks_waits_on),
 		cmocka_unit_test(an_interposer_is_busy_once),
 		cmocka_unit_test(a_task_is_in_the_log),
 		cmocka_unit_test(a_child_has_no_slot_until_it_attaches),
