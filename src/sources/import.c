@@ -129,15 +129,21 @@ static int import_printk(struct source *src, char *line)
 	return symbols_add(src->model->strings, addr, 's', text, NULL);
 }
 
-/* saved_cmdlines keeps all that the recording has. */
+/*
+ * saved_cmdlines keeps all that the recording has. A kernel whose table was made
+ * as large as may be asked for has room for more than that.
+ */
 static int import_names(struct source *src, const struct dat_piece *p)
 {
+	enum { ASKED_MAX = 32768, LINES_MAX = 65536 };
 	unsigned int lines = 0, size = cmdlines_size(src->model->cmdlines);
 	size_t i;
 	int ret;
 
 	for (i = 0; i < p->size; i++)
 		lines += p->data[i] == '\n';
+	if (lines > ASKED_MAX && lines <= LINES_MAX)
+		lines = ASKED_MAX;
 	ret = lines > size ? cmdlines_resize(src->model->cmdlines, lines) : 0;
 	return ret ? ret : each_line(p, import_name, src);
 }

@@ -113,7 +113,8 @@ bool program_dso_read(struct programs *p, const struct program_dso *d, elf_reade
 	struct session *session = p->model->session;
 	struct search s = { .dso = d, .read = read, .out = out, .own_mounts = session_dir(session) };
 
-	if (d->path[0] != '/')
+	/* Also as a process sees it. */
+	if (d->path[0] != '/' || (*s.own_mounts && !strncmp(d->path, s.own_mounts, strlen(s.own_mounts))))
 		return false;
 	attach_processes(session, try_first, &s);
 	try_path(&s, d->path);

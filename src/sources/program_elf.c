@@ -13,9 +13,9 @@
 
 #include "sources/program_elf.h"
 
-enum { SYMBOLS_MAX = 8 << 20, NAME_MAX_LEN = 1024 };
+enum { SYMBOLS_MAX = 8 << 20, NAME_MAX_LEN = 1024, PHDRS_MAX = 256, SEGMENT_MAX = 1 << 20 };
 
-#define NAMES_MAX (1ull << 31)
+#define NAMES_MAX (1ull << 31)		/* bytes, also of any other section */
 
 void elf_file_close(struct elf_file *f)
 {
@@ -23,6 +23,16 @@ void elf_file_close(struct elf_file *f)
 		elf_end(f->elf);
 	if (f->fd >= 0)
 		close(f->fd);
+}
+
+/* Before libelf makes room for them: more sections than the header has a number for are in no DSO. */
+static bool header_fits(int fd)
+{
+	Elf64_Ehdr h;
+
+	return pread(fd, &h, sizeof(h), 0) == sizeof(h) && !memcmp(h.e_ident, ELFMAG, SELFMAG) &&
+	       h.e_ident[EI_CLASS] == ELFCLASS64 && h.e_ident[EI_DATA] == ELFDATA2LSB && h.e_phnum <= PHDRS_MAX &&
+	       (h.e_shnum || !h.e_shoff);
 }
 
 /* Devices and pipes must not hold the server up. */
@@ -34,7 +44,7 @@ static int file_open(const char *path, struct elf_file *f)
 	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (f->fd < 0)
 		return -errno;
-	if (fstat(f->fd, &st) || !S_ISREG(st.st_mode)) {
+	if (fstat(f->fd, &st) || !S_ISREG(st.st_mode) || !header_fits(f->fd)) {
 		elf_file_close(f);
 		return -EINVAL;
 	}
@@ -76,7 +86,7 @@ static bool has_id(Elf *elf, const struct elf_want *want, bool *found)
 	for (size_t i = 0; i < nr && !*found; i++) {
 		Elf_Data *data;
 
-		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_NOTE)
+		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_NOTE || ph.p_filesz > SEGMENT_MAX)
 			continue;
 		data = elf_getdata_rawchunk(elf, (int64_t)ph.p_offset, ph.p_filesz,
 					    ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
@@ -113,6 +123,19 @@ static bool is_wanted(Elf *elf, const struct elf_want *want)
 }
 
 /* ---- symbols ---- */
+
+bool elf_section_fits(Elf *elf, size_t index)
+{
+	Elf_Scn *scn = elf_getscn(elf, index);
+	GElf_Shdr sh;
+
+	return scn && gelf_getshdr(scn, &sh) && sh.sh_size <= NAMES_MAX;
+}
+
+bool elf_table_fits(Elf *elf, const GElf_Shdr *table)
+{
+	return table->sh_size <= NAMES_MAX && elf_section_fits(elf, table->sh_link);
+}
 
 struct reader {
 	struct elf_symbols *out;
@@ -217,7 +240,7 @@ static int add_symbol(struct reader *r, const GElf_Sym *sym, const char *name)
 
 static int read_table(struct reader *r, Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh)
 {
-	Elf_Data *data = elf_getdata(scn, NULL);
+	Elf_Data *data = elf_table_fits(elf, sh) ? elf_getdata(scn, NULL) : NULL;
 	GElf_Sym sym;
 	int err = 0;
 
@@ -235,7 +258,7 @@ static int read_table(struct reader *r, Elf *elf, Elf_Scn *scn, const GElf_Shdr 
 	return err;
 }
 
-/* The table of that type; *has tells whether there is one. */
+/* The table of that type, of which a file has one at most; *has tells whether there is one. */
 static int read_tables(struct reader *r, Elf *elf, uint32_t type, bool *has)
 {
 	Elf_Scn *scn = NULL;
@@ -243,7 +266,7 @@ static int read_tables(struct reader *r, Elf *elf, uint32_t type, bool *has)
 	int err = 0;
 
 	*has = false;
-	while (!err && (scn = elf_nextscn(elf, scn))) {
+	while (!*has && (scn = elf_nextscn(elf, scn))) {
 		if (gelf_getshdr(scn, &sh) && sh.sh_type == type) {
 			*has = true;
 			err = read_table(r, elf, scn, &sh);
@@ -338,7 +361,7 @@ static bool is_program(Elf *elf)
 		if (!gelf_getphdr(elf, (int)i, &ph))
 			continue;
 		interpreter |= ph.p_type == PT_INTERP;
-		data = ph.p_type == PT_DYNAMIC ?
+		data = ph.p_type == PT_DYNAMIC && ph.p_filesz <= SEGMENT_MAX ?
 		       elf_getdata_rawchunk(elf, (int64_t)ph.p_offset, ph.p_filesz, ELF_T_DYN) : NULL;
 		for (int k = 0; data && gelf_getdyn(data, k, &dyn) && dyn.d_tag != DT_NULL; k++) {
 			named |= dyn.d_tag == DT_SONAME;

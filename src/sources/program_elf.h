@@ -8,6 +8,7 @@
 #ifndef TRACEFUSE_SOURCES_PROGRAM_ELF_H
 #define TRACEFUSE_SOURCES_PROGRAM_ELF_H
 
+#include <gelf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,13 @@ struct elf_file {
 
 int elf_file_open(const char *path, const struct elf_want *want, struct elf_file *out);
 void elf_file_close(struct elf_file *f);
+/*
+ * libelf reads a section as a whole, into memory, and the file may have holes
+ * of any size: whether a section, or a table of symbols with its names, has a
+ * size that can be read.
+ */
+bool elf_section_fits(struct Elf *elf, size_t index);
+bool elf_table_fits(struct Elf *elf, const GElf_Shdr *table);
 
 struct elf_symbol {
 	uint64_t	value, size;

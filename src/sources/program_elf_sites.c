@@ -39,7 +39,7 @@ static bool is_call(const char *symbol)
 
 static bool needs_call(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh)
 {
-	Elf_Data *data = elf_getdata(scn, NULL);
+	Elf_Data *data = elf_table_fits(elf, sh) ? elf_getdata(scn, NULL) : NULL;
 	GElf_Sym sym;
 
 	for (size_t i = 1; data && sh->sh_entsize && i < sh->sh_size / sh->sh_entsize; i++)
@@ -52,17 +52,21 @@ static bool needs_call(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh)
 static bool may_have(Elf *elf)
 {
 	Elf_Scn *scn = NULL;
+	bool looked = false;
 	size_t names;
 	GElf_Shdr sh;
 
-	if (elf_getshdrstrndx(elf, &names))
+	if (elf_getshdrstrndx(elf, &names) || !elf_section_fits(elf, names))
 		return false;
 	while ((scn = elf_nextscn(elf, scn))) {
 		if (!gelf_getshdr(scn, &sh))
 			continue;
 		if (is_list(elf_strptr(elf, names, sh.sh_name)))
 			return true;
-		if (sh.sh_type == SHT_DYNSYM && needs_call(elf, scn, &sh))
+		if (sh.sh_type != SHT_DYNSYM || looked)
+			continue;
+		looked = true;
+		if (needs_call(elf, scn, &sh))
 			return true;
 	}
 	return false;
@@ -92,22 +96,24 @@ static int image_take(struct image *im, int fd, uint64_t off, uint64_t len)
 
 static int image_fill(struct image *im, int fd)
 {
-	const Elf64_Ehdr *h = (const Elf64_Ehdr *)im->bytes;
 	const Elf64_Phdr *ph;
 	const Elf64_Shdr *sh;
-	int err = image_take(im, fd, 0, sizeof(*h));
+	Elf64_Ehdr h;
+	int err = image_take(im, fd, 0, sizeof(h));
 
-	if (err || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_phoff % 8 ||
-	    h->e_shoff % 8 || h->e_shstrndx >= h->e_shnum)
+	/* A copy: a segment that holds the headers is read over them, and the file may be another one by then. */
+	memcpy(&h, im->bytes, sizeof(h));
+	if (err || memcmp(h.e_ident, ELFMAG, SELFMAG) || h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_phoff % 8 ||
+	    h.e_shoff % 8 || h.e_shstrndx >= h.e_shnum)
 		return err ? err : -EINVAL;
-	err = image_take(im, fd, h->e_phoff, h->e_phnum * sizeof(*ph));
+	err = image_take(im, fd, h.e_phoff, h.e_phnum * sizeof(*ph));
 	if (!err)
-		err = image_take(im, fd, h->e_shoff, h->e_shnum * sizeof(*sh));
-	ph = (const Elf64_Phdr *)(im->bytes + h->e_phoff);
-	sh = (const Elf64_Shdr *)(im->bytes + h->e_shoff) + h->e_shstrndx;
+		err = image_take(im, fd, h.e_shoff, h.e_shnum * sizeof(*sh));
+	ph = (const Elf64_Phdr *)(im->bytes + h.e_phoff);
+	sh = (const Elf64_Shdr *)(im->bytes + h.e_shoff) + h.e_shstrndx;
 	if (!err)
 		err = image_take(im, fd, sh->sh_offset, sh->sh_size);
-	for (unsigned int i = 0; !err && i < h->e_phnum; i++)
+	for (unsigned int i = 0; !err && i < h.e_phnum; i++)
 		if (ph[i].p_type == PT_LOAD)
 			err = image_take(im, fd, ph[i].p_offset, ph[i].p_filesz);
 	return err;

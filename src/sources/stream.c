@@ -77,6 +77,11 @@ static bool chunk_holds(const struct stream_chunk *chunk, const uint8_t *p)
 	return chunk->bytes && p >= chunk->bytes && p < chunk->bytes + chunk->room;
 }
 
+static bool chunk_size_valid(const struct stream *s, uint32_t size)
+{
+	return size && size <= UNPACK_MAX && !(size % s->page_size);
+}
+
 /* Unpacks the next chunk, not over the one that the present record lies in. */
 static int load_chunk(struct stream *s, struct source_error *err)
 {
@@ -91,7 +96,7 @@ static int load_chunk(struct stream *s, struct source_error *err)
 	data = cursor_take(&c, packed);
 	if (!data)
 		return damage(s, err, s->next, "cut off, a chunk");
-	if (!size || size > UNPACK_MAX || size % s->page_size)
+	if (!chunk_size_valid(s, size))
 		return damage(s, err, s->next, "the size of a chunk");
 	s->in_use = chunk_holds(&s->chunk[0], s->record.data);
 	chunk = &s->chunk[s->in_use];
@@ -178,15 +183,18 @@ uint64_t stream_passed(const struct stream *s)
 uint64_t stream_unpacked(const struct stream *s)
 {
 	struct cursor c = trace_dat_cursor(s->dat, s->start);
-	uint32_t chunks, packed;
+	uint32_t chunks, packed, size;
 	uint64_t total = 0;
 
 	if (!s->compressed)
 		return s->end - s->start;
 	for (chunks = cursor_u32(&c); chunks && !c.bad; chunks--) {
 		packed = cursor_u32(&c);
-		total += cursor_u32(&c);
-		cursor_take(&c, packed);
+		size = cursor_u32(&c);
+		/* The stream ends there: what a damaged size says must not make rings. */
+		if (!chunk_size_valid(s, size) || !cursor_take(&c, packed))
+			break;
+		total += size;
 	}
 	return total;
 }

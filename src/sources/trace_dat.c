@@ -12,12 +12,13 @@
 #include <unistd.h>
 
 #include "session/layout.h"
+#include "session/region.h"
 #include "sources/trace_dat.h"
 
 static const char magic[] = "\x17\x08\x44tracing";
 
 /* More events than ids, or formats larger than any kernel's, are damage. */
-enum { FORMAT_MAX = 1 << 20, SYSTEMS_MAX = 65536 };
+enum { FORMAT_MAX = 1 << 20, SYSTEMS_MAX = 65536, HEADER_MAX = 65536 };
 
 struct cursor trace_dat_cursor(const struct trace_dat *d, uint64_t offset)
 {
@@ -70,11 +71,16 @@ int trace_dat_add_cpu(struct trace_dat *d, struct dat_buffer *b, uint32_t cpu, u
 		      uint64_t size)
 {
 	struct dat_cpu *cpus;
+	unsigned int i;
 	int ret;
 
 	if (cpu >= LAYOUT_MAX_CPUS)
 		return error_set(d->err, -EPROTO, d->path, "CPU %u: at most %d CPUs are supported",
 				 cpu, LAYOUT_MAX_CPUS);
+	/* Its records would come twice, and with each a chunk in memory. */
+	for (i = 0; i < b->nr_cpus; i++)
+		if (b->cpus[i].cpu == cpu)
+			return trace_dat_damage(d, offset, "damaged: CPU %u twice in a buffer", cpu);
 	if (size && (offset > d->size || size > d->size - offset)) {
 		ret = trace_dat_damage(d, d->size, "cut off: the data of CPU %u should end at %llu",
 				       cpu, (unsigned long long)(offset + size));
@@ -128,7 +134,7 @@ static int read_header_info(struct trace_dat *d, struct cursor *c)
 	if (!cursor_match(c, "header_page", sizeof("header_page")))
 		return trace_dat_damage(d, at, "no header_page");
 	size = cursor_u64(c);
-	bytes = cursor_take(c, size);
+	bytes = size > HEADER_MAX ? NULL : cursor_take(c, size);
 	if (!bytes)
 		return trace_dat_truncated(d, c, "header_page");
 	text = strndup((const char *)bytes, size);
@@ -288,9 +294,21 @@ static int map_file(struct trace_dat *d)
 	}
 	d->map = map;
 	d->size = st.st_size;
+	d->fd = fd;
+	ret = guard_add(map, d->size);
+	return ret ? error_set(d->err, ret, d->path, "%s", strerror(-ret)) : 0;
 out_close:
 	close(fd);
 	return ret;
+}
+
+int trace_dat_cut(const struct trace_dat *d, struct source_error *err)
+{
+	struct stat st;
+
+	if (fstat(d->fd, &st) || (uint64_t)st.st_size >= d->size)
+		return 0;
+	return error_set_at(err, -EPROTO, d->path, (uint64_t)st.st_size, "cut off while it was read");
 }
 
 static int read_file(struct trace_dat *d)
@@ -317,6 +335,7 @@ int trace_dat_open(const char *path, bool partial, struct trace_dat **out, struc
 	if (!d)
 		return error_set(err, -ENOMEM, path, "out of memory");
 	d->err = err;
+	d->fd = -1;
 	d->partial = partial;
 	d->path = strdup(path);
 	d->algorithm = strdup("none");
@@ -357,8 +376,12 @@ void trace_dat_close(struct trace_dat *d)
 	free(d->kallsyms.owned);
 	free(d->printk.owned);
 	free(d->cmdlines.owned);
-	if (d->map)
+	if (d->map) {
+		guard_remove(d->map);
 		munmap((void *)d->map, d->size);
+	}
+	if (d->fd >= 0)
+		close(d->fd);
 	free(d->clock);
 	free(d->uname);
 	free(d->algorithm);

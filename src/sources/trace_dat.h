@@ -50,8 +50,9 @@ struct dat_buffer {
 
 struct trace_dat {
 	char		*path;
-	const uint8_t	*map;
+	const uint8_t	*map;		/* guarded: what is cut off while it is read is zeros, see trace_dat_cut() */
 	uint64_t	size;
+	int		fd;
 	unsigned int	version;
 	uint32_t	page_size;
 	uint32_t	commit_size;	/* of the sub-buffer header's commit word: the kernel's long */
@@ -61,6 +62,7 @@ struct trace_dat {
 	struct source_error *err;	/* while opening */
 	struct source_error damage;	/* with partial: what was passed over */
 	bool		damaged;
+	uint64_t	unpacked;	/* bytes of sections, so far */
 
 	struct dat_piece header_info;
 	struct dat_piece ftrace_formats;
@@ -100,6 +102,8 @@ int trace_dat_tail_v6(struct trace_dat *d, struct cursor *c, const char *name);
 struct dat_buffer *trace_dat_add_buffer(struct trace_dat *d, const char *name);
 int trace_dat_add_cpu(struct trace_dat *d, struct dat_buffer *b, uint32_t cpu, uint64_t offset,
 		      uint64_t size);
+/* Whether the file has become shorter since it was opened: -EPROTO with *err filled, else 0. */
+int trace_dat_cut(const struct trace_dat *d, struct source_error *err);
 /* "the file ends inside WHAT" / "damaged: WHAT", -EPROTO; with `partial` noted instead and 0. */
 int trace_dat_truncated(struct trace_dat *d, const struct cursor *c, const char *what);
 int trace_dat_damage(struct trace_dat *d, uint64_t offset, const char *fmt, ...)

@@ -111,6 +111,7 @@ int trace_dat_tail_v6(struct trace_dat *d, struct cursor *c, const char *name)
 int trace_dat_read_v6(struct trace_dat *d, struct cursor *c)
 {
 	uint64_t at;
+	uint32_t nr;
 	int ret;
 
 	ret = trace_dat_parse_header(d, c);
@@ -125,10 +126,11 @@ int trace_dat_read_v6(struct trace_dat *d, struct cursor *c)
 	if (ret)
 		return ret;
 	at = cursor_offset(c);
-	d->nr_cpus = cursor_u32(c);
+	nr = cursor_u32(c);
 	if (c->bad)
 		return trace_dat_truncated(d, c, "the number of CPUs");
-	if (!d->nr_cpus || d->nr_cpus > LAYOUT_MAX_CPUS)
-		return trace_dat_damage(d, at, "damaged: %u CPUs", d->nr_cpus);
+	if (!nr || nr > LAYOUT_MAX_CPUS)
+		return trace_dat_damage(d, at, "damaged: %u CPUs", nr);
+	d->nr_cpus = nr;
 	return trace_dat_tail_v6(d, c, "");
 }

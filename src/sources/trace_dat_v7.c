@@ -7,7 +7,10 @@
 
 #include "sources/trace_dat.h"
 
-enum { SECTION_COMPRESSED = 1, SECTIONS_MAX = 65536 };
+enum { SECTION_COMPRESSED = 1, SECTIONS_MAX = 1024 };
+
+/* Of all sections: options may point to the same one any number of times. */
+#define UNPACKED_MAX (4ull * UNPACK_MAX)
 
 static int unpack_section(struct trace_dat *d, struct cursor *c, struct dat_piece *out)
 {
@@ -20,7 +23,8 @@ static int unpack_section(struct trace_dat *d, struct cursor *c, struct dat_piec
 
 	if (!data)
 		return trace_dat_truncated(d, c, "a compressed section");
-	if (size > UNPACK_MAX)
+	d->unpacked += size;
+	if (size > UNPACK_MAX || d->unpacked > UNPACKED_MAX)
 		return trace_dat_damage(d, at, "damaged: a section of %u bytes", size);
 	ret = unpacker_create(d->algorithm, &u);
 	if (ret)

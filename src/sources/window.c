@@ -44,6 +44,8 @@ static int pull(struct window *w, struct stream *s)
 	struct source_error err;
 	int ret = stream_next(s, &err);
 
+	if (__builtin_expect(ret <= 0, 0) && trace_dat_cut(s->dat, &err))
+		ret = -EPROTO;
 	if (__builtin_expect(ret < 0, 0)) {
 		note_damage(w, &err);
 		/* Records behind the damage have unknown times: the stream ends here. */

@@ -4,6 +4,9 @@
  */
 #include "tracefs/print_node.h"
 
+/* One argument may call many functions, each of which prints a whole record. */
+enum { ENOUGH = 64 * 1024 };
+
 static struct print_value scratch_value(struct print_env *env, size_t start)
 {
 	struct print_value v = { .number = start, .in_scratch = true, .type = { .size = 1, .stride = 1 } };
@@ -182,6 +185,8 @@ struct print_value print_eval_call(const struct print_node *n, struct print_env 
 	if (a.in_scratch)
 		a = (struct print_value){ 0 };
 	start = env->scratch.len;
+	if (start > ENOUGH)
+		return scratch_value(env, start);
 	switch (n->kind) {
 	case NODE_FLAGS:
 		eval_flags(n, a.number, &env->scratch);

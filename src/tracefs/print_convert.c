@@ -99,7 +99,7 @@ static int parse_piece(struct print_piece *p, const char **at)
 /* Literal text up to a conversion, %% resolved. */
 static int take_literal(struct print_piece *p, const char **at)
 {
-	char *out = p->text = malloc(strlen(*at) + 1);
+	char *out = p->text = malloc(strlen(*at) + 1), *less;
 
 	if (!out)
 		return -ENOMEM;
@@ -109,6 +109,8 @@ static int take_literal(struct print_piece *p, const char **at)
 	}
 	*out = 0;
 	p->len = (uint32_t)(out - p->text);
+	less = realloc(p->text, p->len + 1);
+	p->text = less ? less : p->text;
 	return 0;
 }
 

@@ -94,6 +94,8 @@ static struct print_value eval_unary(const struct print_node *n, struct print_en
 
 	if (n->op == '!')
 		return integer(!truth(&v), 4, true);
+	if (v.in_scratch)
+		return integer(0, 8, false);
 	promote(&v);
 	v.data = NULL;
 	v.number = value_fit(n->op == '~' ? ~v.number : -v.number, v.type.size, v.type.is_signed);
@@ -211,6 +213,9 @@ static struct print_value eval_binary(const struct print_node *n, struct print_e
 		return eval_logic(n, env, rec);
 	a = print_eval(n->a, env, rec);
 	b = print_eval(n->b, env, rec);
+	/* What a function printed is no number, and where it lies must not be counted with. */
+	if (a.in_scratch || b.in_scratch)
+		return integer(0, 8, false);
 	if (a.data || b.data)
 		return eval_pointers(n, a, b);
 	if (n->op == OP_SHL || n->op == OP_SHR)
@@ -276,6 +281,9 @@ static struct print_value eval_condition(const struct print_node *n, struct prin
 	struct print_value v = print_eval(n->a, env, rec), w;
 	bool yes = truth(&v);
 
+	/* a ?: b; a once, or nested ones take twice as long each */
+	if (yes && n->b == n->a)
+		return v;
 	w = print_eval(yes ? n->b : n->c, env, rec);
 	return w;
 }
@@ -321,7 +329,7 @@ static bool needs_record(const struct print_node *n)
 	case NODE_NUMBER:
 		return false;
 	case NODE_UNARY: case NODE_BINARY: case NODE_CONDITION: case NODE_CAST:
-		return needs_record(n->a) || needs_record(n->b) || needs_record(n->c);
+		return needs_record(n->a) || (n->b != n->a && needs_record(n->b)) || needs_record(n->c);
 	default:
 		return true;
 	}

@@ -6,6 +6,9 @@
 
 #include "tracefs/print_node.h"
 
+/* Of a line that long nothing is shown (LINE_MAX_BYTES in show_record.c). */
+enum { ENOUGH = 64 * 1024 };
+
 static struct print_node *next_argument(struct print_parser *p)
 {
 	if (!parser_expect(p, ','))
@@ -114,11 +117,12 @@ static void take_width(struct show_spec *spec, uint64_t v)
 void print_format_print(const struct print_format *f, struct print_env *env,
 			const struct print_record *rec, struct show_text *out)
 {
+	const size_t start = out->len;
 	const struct print_piece *p;
 	struct print_value v;
 	struct show_spec spec;
 
-	for (p = f->pieces; p < f->pieces + f->nr; p++) {
+	for (p = f->pieces; p < f->pieces + f->nr && out->len - start <= ENOUGH; p++) {
 		text_put(out, p->text, p->len);
 		if (!p->conversion)
 			continue;
@@ -206,6 +210,7 @@ void print_binary(const char *fmt, const uint8_t *words, uint32_t size, struct p
 		  struct show_text *out)
 {
 	struct words w = { .start = words, .end = words + size, .at = words };
+	const size_t start = out->len;
 	struct print_piece *pieces;
 	unsigned int nr, i;
 
@@ -213,7 +218,7 @@ void print_binary(const char *fmt, const uint8_t *words, uint32_t size, struct p
 		text_puts(out, fmt);
 		return;
 	}
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < nr && out->len - start <= ENOUGH; i++) {
 		text_put(out, pieces[i].text, pieces[i].len);
 		env->scratch.len = 0;
 		if (pieces[i].conversion)

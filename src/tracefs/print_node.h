@@ -89,6 +89,7 @@ struct print_parser {
 	struct event	*event;
 	struct print_node *nodes;
 	unsigned int	depth;
+	unsigned int	links;		/* nodes that grow to the left, where no depth is counted */
 	bool		failed;
 	/* the present token */
 	int		token;		/* character, enum token_kind or enum node_operator */

@@ -12,7 +12,8 @@
 #include "model/symbols.h"
 #include "tracefs/print_type.h"
 
-enum { DEPTH_MAX = 200 };
+/* Printing descends as deep as both together. */
+enum { DEPTH_MAX = 200, LINKS_MAX = 4000 };
 
 /* Names of enums that formats use without the kernel having put numbers in their place. */
 static const struct {
@@ -41,7 +42,8 @@ static struct print_node *parse_unary(struct print_parser *p);
 
 struct print_node *node_new(struct print_parser *p, enum node_kind kind)
 {
-	struct print_node *n = calloc(1, sizeof(*n));
+	const bool links = kind == NODE_BINARY || kind == NODE_INDEX;
+	struct print_node *n = links && ++p->links > LINKS_MAX ? NULL : calloc(1, sizeof(*n));
 
 	if (!n) {
 		p->failed = true;

@@ -106,6 +106,40 @@ static void cut_zlib(void **state)
 	cut_at_every_kilobyte(7, "zlib");
 }
 
+/* As by somebody who records to the same file again. */
+static void cut_while_it_is_read(void **state)
+{
+	struct source_params params = { .nr_files = 1 };
+	size_t size;
+	uint8_t *bytes = make(6, NULL, 300, &size);
+	char *path = made_bytes(bytes, size);
+	struct source_error err;
+	unsigned int total = 0;
+	struct window w;
+	int ret;
+
+	params.files = (const char *const *)&path;
+	assert_int_equal(window_open(&w, &params, &err), 0);
+	ret = window_rewind(&w);
+	assert_int_equal(ret, 0);
+	assert_int_equal(truncate(path, 4096), 0);
+	while (ret >= 0 && window_first(&w)) {
+		total++;
+		ret = window_pull(&w);
+		if (ret > 0)
+			window_settle(&w);
+		else if (!ret)
+			window_drop(&w);
+	}
+	assert_int_equal(ret, -EPROTO);
+	assert_true(total < 900);
+	assert_true(w.damaged);
+	assert_string_equal(w.damage.text, "cut off while it was read");
+	window_close(&w);
+	made_remove(path);
+	free(bytes);
+}
+
 static void flip_bits(unsigned int version, const char *algorithm)
 {
 	struct source_error err;
@@ -279,12 +313,81 @@ static void latency_text(void **state)
 	free(bytes);
 }
 
+/* Its records would come twice. */
+static void a_cpu_is_in_a_buffer_once(void **state)
+{
+	static const char before[] = "local\0\0\x10\0\0\4\0\0";
+	const uint32_t zero = 0;
+	size_t size;
+	uint8_t *bytes = make(7, NULL, 10, &size);
+	uint8_t *at = memmem(bytes, size, before, sizeof(before));
+
+	assert_non_null(at);
+	/* number, offset, size */
+	memcpy(at + sizeof(before) + 20, &zero, sizeof(zero));
+	refused(bytes, size, -EPROTO, "CPU 0 twice");
+	free(bytes);
+}
+
+/* With partial it must not be taken for a number of CPUs. */
+static void a_damaged_number_of_cpus_is_none(void **state)
+{
+	struct source_error err;
+	struct trace_dat *d;
+	size_t size;
+	uint8_t *bytes = make(6, NULL, 10, &size), *at;
+	char *path;
+
+	at = memmem(bytes, size, "options  ", 10);
+	if (!at)
+		at = memmem(bytes, size, "flyrecord", 10);
+	assert_non_null(at);
+	memset(at - 4, 0xff, 4);
+	refused(bytes, size, -EPROTO, "4294967295 CPUs");
+	path = made_bytes(bytes, size);
+	assert_int_equal(trace_dat_open(path, true, &d, &err), 0);
+	assert_true(d->damaged);
+	assert_int_equal(d->nr_cpus, 0);
+	trace_dat_close(d);
+	made_remove(path);
+	free(bytes);
+}
+
+/* Rings are made of the size that a recording has when it is unpacked. */
+static void a_damaged_chunk_counts_as_nothing(void **state)
+{
+	const uint32_t huge = 0xfffff000;
+	struct source_error err;
+	struct source_params params = { .nr_files = 1, .partial = true };
+	const char *file;
+	struct window w;
+	size_t size;
+	uint8_t *bytes = make(7, "zstd", 300, &size);
+	char *path = made_bytes(bytes, size);
+
+	file = path;
+	params.files = &file;
+	assert_int_equal(window_open(&w, &params, &err), 0);
+	/* number of chunks, size when packed, size */
+	memcpy(bytes + w.streams[0].start + 8, &huge, sizeof(huge));
+	window_close(&w);
+	made_remove(path);
+	file = path = made_bytes(bytes, size);
+	assert_int_equal(window_open(&w, &params, &err), 0);
+	assert_int_equal(stream_unpacked(&w.streams[0]), 0);
+	assert_true(stream_unpacked(&w.streams[1]) > 0);
+	window_close(&w);
+	made_remove(path);
+	free(bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cut_version_6),
 		cmocka_unit_test(cut_version_7),
 		cmocka_unit_test(cut_zstd),
+		cmocka_unit_test(cut_while_it_is_read),
 		cmocka_unit_test(cut_zlib),
 		cmocka_unit_test(flipped_version_6),
 		cmocka_unit_test(flipped_version_7),
@@ -296,6 +399,9 @@ int main(void)
 		cmocka_unit_test(unknown_compression),
 		cmocka_unit_test(not_a_file),
 		cmocka_unit_test(latency_text),
+		cmocka_unit_test(a_cpu_is_in_a_buffer_once),
+		cmocka_unit_test(a_damaged_number_of_cpus_is_none),
+		cmocka_unit_test(a_damaged_chunk_counts_as_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,6 +153,43 @@ static void deep_expressions_are_refused(void **state)
 		     "s=12345678 d=dyn r=rel l=01,00,00,00,20,00,00,00 m=<INVALID-TYPE> w=<INVALID-SIZE>");
 }
 
+/* Each link of "REC->a + 1 + 1 ..." is a step down when it is printed. */
+static void long_expressions_are_refused(void **state)
+{
+	enum { LINKS = 100000 };
+	struct record r = sample(2001);
+	char *text = malloc(4096 + 2 * LINKS), *end;
+
+	assert_non_null(text);
+	end = text + sprintf(text, "name: chain\nID: 2001\n" FIELDS "\"%%d\", REC->a");
+	for (int i = 0; i < LINKS; i++)
+		end = stpcpy(end, "+1");
+	strcpy(end, "\n");
+	fixture_event(*state, "test", text);
+	assert_non_null(strstr(piped(*state, &r, 80), "chain: a=0xfffffffe (-2) "));
+	free(text);
+}
+
+/* Each a of "a ?: b" is looked at once, or this takes years. */
+static void nested_conditions_take_no_longer(void **state)
+{
+	char fmt[512] = "\"%d\", ", *end = fmt + 6;
+
+	for (int i = 0; i < 60; i++)
+		*end++ = '(';
+	end = stpcpy(end, "REC->c");
+	for (int i = 0; i < 60; i++)
+		end = stpcpy(end, "?:1)");
+	expect_print(*state, fmt, "200");
+}
+
+static void texts_are_no_numbers(void **state)
+{
+	expect_print(*state, "\"<%s>\", (char *)__print_symbolic(REC->c, { 200, \"c\" }) + 100000000000", "<(null)>");
+	expect_print(*state, "\"<%s>\", ~__print_symbolic(REC->c, { 200, \"c\" })", "<(null)>");
+	expect_print(*state, "\"<%s>\", __print_symbolic(REC->c, { 200, \"c\" }) << 40", "<(null)>");
+}
+
 /* As the events of preemptirq. */
 static void offsets_in_the_image(void **state)
 {
@@ -168,6 +205,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 		TEST(integers), TEST(arithmetic), TEST(strings), TEST(arrays), TEST(names_of_values),
 		TEST(pointers), TEST(offsets_in_the_image), TEST(offsets_outside_the_record), TEST(deep_expressions_are_refused),
+		TEST(long_expressions_are_refused), TEST(nested_conditions_take_no_longer), TEST(texts_are_no_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
