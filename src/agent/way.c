@@ -126,7 +126,7 @@ static bool way_find(struct agent_way *w, uint32_t id, uint32_t cpu)
 	if (!r || r->cpu != cpu)
 		return false;
 	w->inst = inst;
-	w->bit = instance < 64 ? 1ull << instance : 0;
+	w->bit = instance < LAYOUT_GRAPH_INSTANCES ? 1ull << instance : 0;
 	w->type = emit_type(id);
 	w->plain = w->bit && w->type == LAYOUT_GRAPH_ENTRY_ID && !plan_of(&agent.plane, (uint16_t)(id - GROUP_GRAPH)) &&
 		   graph_is_plain();

@@ -98,14 +98,17 @@ static void trigger_detach_all(struct event_file *f)
 void event_file_destroy(struct event_file *f)
 {
 	struct model *m = f->event->model;
+	config_ref plan;
 
 	trigger_detach_all(f);
+	plan = f->event->plan;
 	free(f->hist_error);
 	free(f->hist_command);
 	filter_destroy(f->filter);
 	if (!m->closing) {
 		list_del(&f->event_node);
-		event_publish(f->event);
+		if (event_publish(f->event))
+			event_drop_plan(f->event, plan);
 		if (f->filter_program)
 			session_config_retire(m->session, f->filter_program, f->filter_size);
 		if (f->state_ref)
@@ -176,16 +179,15 @@ static int disable(struct event_file *f)
 {
 	int err = 0;
 
-	model_object_remove(f->event->model, &f->enable_object);
 	if (f->soft_mode) {
 		set_soft_disabled(f, true);
-		return 0;
-	}
-	if (f->enabled) {
+	} else if (f->enabled) {
 		f->enabled = false;
 		err = event_publish(f->event);
 		f->enabled = err != 0;
 	}
+	if (!err)
+		model_object_remove(f->event->model, &f->enable_object);
 	return err;
 }
 

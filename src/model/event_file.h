@@ -47,6 +47,12 @@ struct event_file *event_file_get(struct instance *inst, struct event *e);
 
 /* Compiles and publishes the plan of an event from all its files; retires the old one. */
 int event_publish(struct event *e);
+/*
+ * event_publish() failed, and something that `old`, the plan before it, leads to
+ * goes all the same: when it still is the plan the event has none until the next
+ * event_publish(), for what has gone must not be called.
+ */
+void event_drop_plan(struct event *e, config_ref old);
 /* The same for all events of an instance, or of the model (NULL). */
 int model_publish(struct model *m, struct instance *inst);
 /* Arms the events of system ftrace (print ...), which are recorded without `enable`, in an instance. */

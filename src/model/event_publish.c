@@ -259,6 +259,18 @@ int event_publish(struct event *e)
 	return published_wants(e) == wanted ? 0 : publish_makers(e);
 }
 
+void event_drop_plan(struct event *e, config_ref old)
+{
+	struct session *s = e->model->session;
+
+	if (!old || e->plan != old)
+		return;
+	session_publish(s, &event_entry(e)->plan, 0);
+	session_config_retire(s, old, e->plan_size);
+	e->plan = 0;
+	tell_waits(e);
+}
+
 int model_publish(struct model *m, struct instance *inst)
 {
 	struct event *e;

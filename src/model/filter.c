@@ -114,33 +114,56 @@ static int record(struct event_file *f, const char *text)
 	return err;
 }
 
-/* Takes over `filter` (NULL: none); the old one goes when no hit can see it any more. */
-static int replace(struct event_file *f, struct filter *filter, const char *text)
+/* Hits get the program `new`, 0: none; with an error all is as before. */
+static int publish(struct event_file *f, config_ref new, size_t size)
 {
-	struct model *m = f->event->model;
-	config_ref old = f->filter_program, new = 0;
-	size_t old_size = f->filter_size, size = 0;
-	int err = filter ? filter_compile(m, filter, &new, &size) : 0;
+	config_ref old = f->filter_program;
+	size_t old_size = f->filter_size;
+	int err;
 
-	if (err)
-		return err;
 	f->filter_program = new;
 	f->filter_size = size;
 	err = new == old ? 0 : event_publish(f->event);
 	if (err) {
 		f->filter_program = old;
 		f->filter_size = old_size;
+	} else if (old) {
+		session_config_retire(f->event->model->session, old, old_size);
+	}
+	return err;
+}
+
+/*
+ * Takes over `filter` (NULL: none); the old one goes when no hit can see it any
+ * more. It is kept first, and the old text goes last: whenever the server dies
+ * the next one finds one of them.
+ */
+static int replace(struct event_file *f, struct filter *filter, const char *text)
+{
+	struct model *m = f->event->model;
+	uint64_t old = f->filter_object;
+	config_ref new = 0;
+	size_t size = 0;
+	int err = filter ? filter_compile(m, filter, &new, &size) : 0;
+
+	f->filter_object = 0;
+	/* Also one that was refused: it stays readable with its caret. */
+	if (!err && filter)
+		err = record(f, text);
+	if (!err)
+		err = publish(f, new, size);
+	if (err) {
+		model_object_remove(m, &f->filter_object);
+		f->filter_object = old;
 		if (new)
 			session_config_free(m->session, new, size);
 		return err;
 	}
-	if (old)
-		session_config_retire(m->session, old, old_size);
 	filter_destroy(f->filter);
 	f->filter = filter;
-	model_object_remove(m, &f->filter_object);
-	/* Also one that was refused: it stays readable with its caret. */
-	return filter ? record(f, text) : 0;
+	if (old != f->filter_object)
+		model_object_remove(m, &old);
+	return 0;
 }
 
 /* Copies what was written without the white space at its end; NULL: out of memory. */

@@ -125,8 +125,9 @@ static int batch_counts(struct ftrace_probe *p, struct ftrace_batch *b, int64_t 
 	else if (!session_data_adopt(m->session, adopted, size))
 		b->counts_ref = adopted;
 	b->counts = b->counts_ref ? session_data(m->session, b->counts_ref, size) : NULL;
+	/* Taken already: the old server died between the new object of the batch and the old one's removal. */
 	if (!b->counts)
-		return -ENOMEM;
+		return adopted ? -EPROTO : -ENOMEM;
 	for (uint32_t i = 0; !adopted && i < b->nr_counts; i++)
 		/* Relaxed: no program knows the site's probe yet. */
 		atomic_store_explicit(&b->counts[i], count, memory_order_relaxed);
@@ -146,6 +147,14 @@ static void batch_free(struct ftrace_probe *p, struct ftrace_batch *b)
 	model_object_remove(m, &b->object);
 	list_del(&b->node);
 	free(b);
+}
+
+/* err: plans may still lead to its memory, which is lost until the session ends then, but not freed too early. */
+static void batch_drop(struct ftrace_probe *p, struct ftrace_batch *b, int err)
+{
+	if (err)
+		b->counts_ref = b->table = 0;
+	batch_free(p, b);
 }
 
 static struct ftrace_batch *batch_create(struct ftrace_probe *p, const struct request *r, uint32_t nr)
@@ -231,8 +240,7 @@ static void batch_undo(struct ftrace_probe *p, struct ftrace_batch *b)
 {
 	sites_remove(p, b, NULL);
 	list_del(&b->node);
-	(void)ftrace_probe_publish(p);
-	batch_free(p, b);
+	batch_drop(p, b, ftrace_probe_publish(p));
 }
 
 static int add_sites(struct ftrace_probe *p, const struct request *r, struct ftrace_hash *hash,
@@ -248,13 +256,14 @@ static int add_sites(struct ftrace_probe *p, const struct request *r, struct ftr
 	err = sites_add(p, b, ips);
 	if (!err)
 		err = ftrace_probe_publish(p);
+	if (!err)
+		err = ftrace_keep_batch(p, b);
 	if (err)
 		ftrace_hash_destroy(hash);
 	else
 		err = put_in_place(p, hash);
-	if (!err)
-		return ftrace_keep_batch(p, b);
-	batch_undo(p, b);
+	if (err)
+		batch_undo(p, b);
 	return err;
 }
 
@@ -376,7 +385,7 @@ static int remove_batches(struct ftrace_probe *p)
 	list_each(b, &p->batches, node)
 		ftrace_keep_batch(p, b);
 	list_each_safe(b, next, &gone, node)
-		batch_free(p, b);
+		batch_drop(p, b, err);
 	return err;
 }
 
@@ -612,6 +621,8 @@ static int restore_sites(struct ftrace_probe *p, struct ftrace_batch *b, const c
 	while (!err && !(err = read_site(&text, &ip, &index))) {
 		if (b->counts && index >= b->nr_counts)
 			return -EPROTO;
+		if (ftrace_hash_has(hash, ip))
+			continue;	/* another batch has it: it died as in batch_counts() */
 		p->sites[p->nr++] = (struct ftrace_probe_site){ ip, b, index };
 		b->nr++;
 		err = ftrace_hash_add(hash, ip);

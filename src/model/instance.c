@@ -21,24 +21,31 @@ static struct instance_state *state_of(struct model *m, uint32_t index)
 	return plane_instance(session_plane(m->session), index);
 }
 
+/* Of those from `from` on, before `to`: one that nobody has, and that was left before all others. 0: none */
+static uint32_t find_free(struct model *m, uint32_t from, uint32_t to)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = from; i < to; i++)
+		/* Relaxed: the server's alone. */
+		if (!atomic_load_explicit(&state_of(m, i)->used, memory_order_relaxed) &&
+		    (!best || m->place_left[i] < m->place_left[best]))
+			best = i;
+	return best;
+}
+
 /*
  * A place in instance_state[]; the top is 0. -1: all are taken. The one that was
- * left last comes last: a hit that is on its way may still record there.
+ * left last comes last: a hit that is on its way may still record there. The
+ * first ones are for function_graph, which has a bit for each.
  */
 static int find_place(struct model *m)
 {
-	enum { PLACES = LAYOUT_MAX_INSTANCES - 1 };
+	uint32_t place = find_free(m, 1, LAYOUT_GRAPH_INSTANCES);
 
-	for (uint32_t i = 0; i < PLACES; i++) {
-		uint32_t place = 1 + (m->last_place + i) % PLACES;
-
-		/* Relaxed: the server's alone. */
-		if (!atomic_load_explicit(&state_of(m, place)->used, memory_order_relaxed)) {
-			m->last_place = place;
-			return (int)place;
-		}
-	}
-	return -1;
+	if (!place)
+		place = find_free(m, LAYOUT_GRAPH_INSTANCES, LAYOUT_MAX_INSTANCES);
+	return place ? (int)place : -1;
 }
 
 static void state_init(struct instance *inst)
@@ -58,6 +65,7 @@ static void set_unused(struct instance *inst)
 {
 	/* Relaxed: find_place() and the next server look at it; a hit in each_followed() finds no sets any more. */
 	atomic_store_explicit(&inst->state->used, 0, memory_order_relaxed);
+	inst->model->place_left[inst->index] = ++inst->model->nr_left;
 }
 
 static void instance_free(struct instance *inst)
@@ -109,6 +117,15 @@ static int adopt(struct instance *inst)
 		if (err)
 			return err;
 	}
+	/*
+	 * The old server died in instance_snapshot_free(), and a hit has taken a snapshot meanwhile, or in rmdir.
+	 * Relaxed: as above.
+	 */
+	if (!instance_buffer(inst, 0) && instance_buffer(inst, 1))
+		atomic_fetch_xor_explicit(&inst->state->live, 1, memory_order_relaxed);
+	/* In rmdir: it is carried out, for what else is kept of the instance is refused then. */
+	if (inst->name && !instance_buffer(inst, 0))
+		return -ENOENT;
 	/* Nobody reads yet; and the tracer is chosen again. Relaxed: each hit takes them when it sees them. */
 	atomic_fetch_and_explicit(&inst->state->flags, ~(uint32_t)(INSTANCE_MAX_USED | INSTANCE_STOPPED),
 				  memory_order_relaxed);
@@ -171,12 +188,43 @@ static void place_leave(struct model *m, uint32_t place)
 	set_unused(&dead);
 }
 
+static bool watches(const struct model *m, uint32_t place)
+{
+	const struct instance *inst;
+
+	list_each(inst, &m->instances, node)
+		if (inst->index == place && inst->max_used)
+			return true;
+	return false;
+}
+
+/* The old server died between the end of a latency tracer and that of its watch: programs would report on. */
+static void sections_adopted(struct model *m)
+{
+	static const uint32_t kinds[SECTION_WATCHES] = { SECTION_CRITICAL, SECTION_WAKEUP | SECTION_WAKEUP_RT };
+	struct section_control *c = &session_header(m->session)->sections;
+
+	for (int i = 0; i < SECTION_WATCHES; i++) {
+		/* Relaxed: servers alone store both. */
+		if (!(atomic_load_explicit(&c->kinds, memory_order_relaxed) & kinds[i]) ||
+		    watches(m, atomic_load_explicit(&c->watch[i].instance, memory_order_relaxed)))
+			continue;
+		/* Relaxed, and a release: as in running_close(). */
+		atomic_fetch_and_explicit(&c->kinds, ~kinds[i], memory_order_relaxed);
+		atomic_fetch_add_explicit(&c->watch[i].generation, 1, memory_order_release);
+	}
+}
+
 void instances_adopted(struct model *m)
 {
 	struct instance *inst;
 
-	list_each(inst, &m->instances, node)
+	list_each(inst, &m->instances, node) {
 		pids_adopted(inst);
+		/* An option that hits know of, but the old server died before it was kept. */
+		options_publish(inst);
+	}
+	sections_adopted(m);
 	for (uint32_t i = 1; i < LAYOUT_MAX_INSTANCES; i++)
 		/* Relaxed: as in find_place(). */
 		if (atomic_load_explicit(&state_of(m, i)->used, memory_order_relaxed) && !is_taken(m, i))
@@ -229,13 +277,19 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 		if (!adopted)
 			drop_buffers(inst);
 		model_object_remove(m, &inst->object);
-		set_unused(inst);
+		/* What was there before is left in instances_adopted(), or adopted at the next try. */
+		if (!adopted || (!name && err != -ENOMEM))
+			set_unused(inst);
 		instance_free(inst);
 		return err;
 	}
 	list_add_tail(&inst->node, &m->instances);
 	*out = inst;
-	return name ? model_arm_internal(m, inst) : 0;
+	err = name ? model_arm_internal(m, inst) : 0;
+	/* One that comes back keeps its objects for the next try. */
+	if (err && !m->replayed)
+		instance_remove(inst);
+	return err;
 }
 
 int instance_remove(struct instance *inst)

@@ -160,7 +160,8 @@ struct model {
 	char			*release;	/* uname -r of what is traced; NULL: this machine */
 	char			*printk_formats;	/* text of the file; NULL: none */
 	uint32_t		nr_cpus;
-	uint32_t		last_place;	/* of an instance, in instance_state[]; 0: none yet */
+	uint64_t		place_left[LAYOUT_MAX_INSTANCES];	/* places in instance_state[]: when each was left, of nr_left */
+	uint64_t		nr_left;
 	uint32_t		subbuf_size;	/* default */
 	uint64_t		default_buffer_bytes;	/* a CPU; the kernel's 1408 KiB */
 	uint32_t		max_id;		/* highest event id */

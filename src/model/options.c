@@ -127,15 +127,13 @@ static void set_overwrite(struct instance *inst, bool on)
 }
 
 /* trace_printk() prints into one instance: whoever takes it takes it from the others. */
-static int take_printk(struct instance *inst, bool on)
+static void take_printk(struct instance *inst)
 {
 	struct instance *other;
 
-	if (!on)
-		return -EINVAL;
 	list_each(other, &inst->model->instances, node)
-		other->options &= ~BIT(OPTION_TRACE_PRINTK_DEST);
-	return 0;
+		if (other != inst)
+			other->options &= ~BIT(OPTION_TRACE_PRINTK_DEST);
 }
 
 static int keep(struct instance *inst, enum trace_option o)
@@ -199,15 +197,22 @@ int option_set(struct instance *inst, enum trace_option o, bool on)
 		return set_tracer_option(inst, o, on);
 	if (inst->option_changes && inst->option_changes(inst, o, on))
 		return -EINVAL;
-	if (o == OPTION_TRACE_PRINTK_DEST && take_printk(inst, on))
+	if (o == OPTION_TRACE_PRINTK_DEST && !on)
 		return -EINVAL;
 	set_bit(inst, o, on);
+	err = keep(inst, o);
+	if (err) {
+		set_bit(inst, o, !on);
+		return err;
+	}
+	if (o == OPTION_TRACE_PRINTK_DEST)
+		take_printk(inst);
 	options_publish(inst);
 	if (o == OPTION_OVERWRITE)
 		set_overwrite(inst, on);
 	if (o == OPTION_EVENT_FORK || o == OPTION_FUNCTION_FORK)
 		err = pids_follow_changed(inst, o);
-	return err ? err : keep(inst, o);
+	return err;
 }
 
 void options_print(const struct instance *inst, FILE *out)

@@ -150,8 +150,12 @@ int trigger_attach(struct trigger *t)
 
 void trigger_detach(struct trigger *t)
 {
+	struct event *e = t->file->event;
+	config_ref plan = e->plan;
+
 	list_del(&t->node);
-	event_file_trigger_mode(t->file, -1);
+	if (event_file_trigger_mode(t->file, -1))
+		event_drop_plan(e, plan);
 	model_object_remove(model_of(t), &t->object);
 	trigger_destroy(t);
 }

@@ -197,7 +197,7 @@ uint64_t hit_run_arms(struct run *r, const struct plan *plan)
 	uint64_t committed = 0;
 
 	for (uint32_t i = 0; i < plan->nr_arms; i++)
-		if (!passed_over(r, &arms[i]) && run_one(r, plan, &arms[i]) && arms[i].instance < 64)
+		if (!passed_over(r, &arms[i]) && run_one(r, plan, &arms[i]) && arms[i].instance < LAYOUT_GRAPH_INSTANCES)
 			committed |= 1ull << arms[i].instance;
 	return committed;
 }
@@ -235,7 +235,7 @@ static uint64_t run_record(const struct plane *p, struct slot *slot, unsigned in
 	if (!records(inst, h->cpu) || !buffer ||
 	    ring_write(p, slot, buffer, h->writer, h->cpu, h->time, h->record, h->size))
 		return 0;
-	return instance < 64 ? 1ull << instance : 0;
+	return instance < LAYOUT_GRAPH_INSTANCES ? 1ull << instance : 0;
 }
 
 /* PLAN_RECORD_IF */
@@ -263,7 +263,7 @@ static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int
 	/* Synthetic events wait, and they may even have changed whether this one is recorded. */
 	if (!r.synth || !arm_finish(&r, arm, inst, t, live_buffer(inst), NOT_PENDING, 0))
 		return 0;
-	return arm->instance < 64 ? 1ull << arm->instance : 0;
+	return arm->instance < LAYOUT_GRAPH_INSTANCES ? 1ull << arm->instance : 0;
 }
 
 /*

@@ -147,7 +147,7 @@ static inline void run_begin(struct run *r, const struct plane *p, struct slot *
 
 static inline bool passed_over(const struct run *r, const struct arm *arm)
 {
-	if (r->h->mask && !(arm->instance < 64 && r->h->mask >> arm->instance & 1))
+	if (r->h->mask && !(arm->instance < LAYOUT_GRAPH_INSTANCES && r->h->mask >> arm->instance & 1))
 		return true;
 	return r->only && arm->instance != r->only - 1;
 }

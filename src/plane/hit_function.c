@@ -129,7 +129,7 @@ uint64_t hit_function_ask(const struct run *r, const struct plan *plan)
 		const struct arm *arm = &plan_arms(plan)[i];
 		struct instance_state *inst = plane_instance(r->p, arm->instance);
 
-		if (arm->instance >= 64 || !(arm->flags & ARM_RECORD) ||
+		if (arm->instance >= LAYOUT_GRAPH_INSTANCES || !(arm->flags & ARM_RECORD) ||
 		    out_of_section(r, arm) ||
 		    ((arm->flags & ARM_FUNC_PIDS) && hit_function_pids_refuse(r, inst)))
 			continue;

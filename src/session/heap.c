@@ -154,10 +154,27 @@ uint64_t heap_alloc(struct heap *h, size_t size)
 	return 0;
 }
 
+/* Nobody's any more, and so one of those that heap_adopt_done() finds: programs may still run on it. */
+static void heap_disown(struct heap *h, uint64_t off, uint64_t len)
+{
+	size_t i = extents_find(&h->adopted, off);
+
+	if (i == h->adopted.nr || h->adopted.v[i].off > off ||
+	    h->adopted.v[i].off + h->adopted.v[i].len < off + len)
+		return;
+	/* What the books cannot hold stays adopted: lost until the session ends. */
+	if (!extents_cut(&h->adopted, i, off, len))
+		h->used -= len;
+}
+
 void heap_free_extent(struct heap *h, uint64_t off, uint64_t len)
 {
 	if (!off || off < h->start || off > h->end || len > h->end - off)
 		return;
+	if (off < h->inherited) {
+		heap_disown(h, off, len);
+		return;
+	}
 	/* What the books cannot hold is lost until the session ends; -EEXIST: freed twice. */
 	if (extents_add(&h->free, off, len))
 		return;

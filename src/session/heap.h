@@ -38,7 +38,10 @@ void heap_destroy(struct heap *h);
 uint64_t heap_alloc(struct heap *h, size_t size);
 /* The size that was asked for. */
 void heap_free(struct heap *h, uint64_t off, size_t size);
-/* The same for a piece whose exact length is known. */
+/*
+ * The same for a piece whose exact length is known. What the old server had is
+ * not given away before heap_adopt_done().
+ */
 void heap_free_extent(struct heap *h, uint64_t off, uint64_t len);
 int heap_adopt(struct heap *h, uint64_t off, size_t size);
 /* Moves all that the old server had and nobody adopted to `out` (to be freed with heap_free_extent()). */

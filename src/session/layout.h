@@ -47,6 +47,7 @@ enum {
 	LAYOUT_GRAPH_ENTRY_ID	= 11,		/* of ftrace:funcgraph_entry */
 	LAYOUT_REPEATS_ID	= 19,		/* of ftrace:func_repeats */
 	LAYOUT_MAX_INSTANCES	= 256,
+	LAYOUT_GRAPH_INSTANCES	= 64,	/* of these, the first: a hit tells by a bit each who recorded (struct hit.mask) */
 	LAYOUT_MAX_CPUS		= 1024,
 	LAYOUT_COMM_LEN		= 16,
 	LAYOUT_HIT_LEVELS	= 4,		/* thread + 3 nested signal handlers (R8) */

@@ -3,8 +3,9 @@
  * object.c - what a new server needs to bring a session back (R4)
  *
  * A chain in the config region, newest first, linked by one store. The id of
- * an object is its offset. A removed object loses `live` first and is then
- * unlinked; nobody but the server reads the chain, so it is freed at once.
+ * an object is its offset. A removed object is unlinked by one store, too, and
+ * then loses `live`, for who goes through the objects meanwhile; nobody but the
+ * server reads the chain, so it is freed at once.
  *
  * O1  The partners of the releases here are the acquires of the next server, in
  *     objects_sorted() and session_object_each().
@@ -78,8 +79,9 @@ void session_object_remove(struct session *s, uint64_t id)
 		if (!o)
 			return;
 		if (ref == id) {
-			atomic_store_explicit(&o->live, 0, memory_order_release);	/* O1 */
+			/* O1: a server that dies behind it leaves no object in the chain that nobody adopts. */
 			atomic_store_explicit(link, o->next, memory_order_release);
+			atomic_store_explicit(&o->live, 0, memory_order_relaxed);	/* O2 */
 			session_config_free(s, ref, object_size(o));
 			return;
 		}

@@ -360,7 +360,31 @@ static int adopt_ring(struct session *s, data_ref ref)
 		err = session_data_adopt(s, r->pages, (size_t)r->nr_pages * r->subbuf_size);
 	if (!err)
 		err = session_data_adopt(s, r->descs, (size_t)r->nr_pages * sizeof(struct page_desc));
+	/* The server may have died behind buffer_keep(), before the successor was published: then there is none. */
+	if (!err)
+		r->kept = 0;
 	return err;
+}
+
+/*
+ * The server died in buffer_swap_cpu(), and the other buffer has the ring, too:
+ * this one gets an empty one as large. What it had is lost.
+ */
+static int ring_instead(struct session *s, data_ref buffer, uint32_t set, uint32_t cpu)
+{
+	struct buffer *b = ring_buffer(s, buffer);
+	struct ring_view v;
+	data_ref ring;
+
+	if (!b || !ring_view(s, buffer, set, cpu, &v))
+		return -EEXIST;
+	ring = ring_create(s, v.ring->set, cpu, v.subbuf_size,
+			   (uint64_t)(v.nr_pages - 1) * (v.subbuf_size - RING_PAGE_HEADER));
+	if (!ring)
+		return -ENOMEM;
+	/* Pairs with ring_of(): a hit that is on its way ends in the other buffer. */
+	atomic_store_explicit(&b->rings[(size_t)set * ring_cpus(s) + cpu], ring, memory_order_release);
+	return 0;
 }
 
 int buffer_adopt(struct session *s, data_ref buffer)
@@ -374,6 +398,8 @@ int buffer_adopt(struct session *s, data_ref buffer)
 
 		if (ring)
 			err = adopt_ring(s, ring);
+		if (err == -EEXIST)
+			err = ring_instead(s, buffer, (uint32_t)(i / ring_cpus(s)), (uint32_t)(i % ring_cpus(s)));
 	}
 	return err;
 }

@@ -138,6 +138,9 @@ int buffer_swap_cpu(struct session *s, data_ref live, data_ref snapshot, uint32_
 	if (!a || !b || cpu >= ring_cpus(s) || a->subbuf_size != b->subbuf_size)
 		return -EINVAL;
 	sets = ring_sets(a) > ring_sets(b) ? ring_sets(a) : ring_sets(b);
+	/* First: the next server, should this one die here, has to find all that hits do. */
+	atomic_store_explicit(&a->nr_sets, sets, memory_order_relaxed);	/* K2 */
+	atomic_store_explicit(&b->nr_sets, sets, memory_order_relaxed);
 	for (uint32_t set = 0; set < sets; set++) {
 		/* Relaxed: the server alone stores them. */
 		data_ref mine = atomic_load_explicit(ring_word(s, a, set, cpu), memory_order_relaxed);
@@ -147,8 +150,6 @@ int buffer_swap_cpu(struct session *s, data_ref live, data_ref snapshot, uint32_
 		atomic_store_explicit(ring_word(s, a, set, cpu), other, memory_order_release);
 		atomic_store_explicit(ring_word(s, b, set, cpu), mine, memory_order_release);
 	}
-	atomic_store_explicit(&a->nr_sets, sets, memory_order_relaxed);	/* K2 */
-	atomic_store_explicit(&b->nr_sets, sets, memory_order_relaxed);
 	/* Nothing is retired, but programs remember the rings (agent/way.c, W1). */
 	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);
 	return 0;

@@ -21,7 +21,7 @@ int functions_enable(struct instance *inst, enum ftrace_ops_kind kind, uint32_t 
 	if (!fi)
 		return -ENOMEM;
 	/* What was recorded of an entry is told in a word with a bit an instance (hit.mask). */
-	if (kind == FTRACE_OPS_GRAPH && inst->index >= 64)
+	if (kind == FTRACE_OPS_GRAPH && inst->index >= LAYOUT_GRAPH_INSTANCES)
 		return -ENOSPC;
 	functions_disable(inst);
 	fi->function.kind = kind;

@@ -46,7 +46,7 @@ static void observe(struct model *m, const struct hit *h, uint64_t recorded)
 		uint32_t index = l->inst->index;
 
 		/* Relaxed: a trigger that switches it off does so in this thread. */
-		l->watch->step(l, h, index < 64 && recorded >> index & 1,
+		l->watch->step(l, h, index < LAYOUT_GRAPH_INSTANCES && recorded >> index & 1,
 			       atomic_load_explicit(&state->tracing_on, memory_order_relaxed));
 	}
 	pthread_mutex_unlock(&m->watch_lock);

@@ -126,21 +126,33 @@ static void set_paused(struct trigger *t, bool paused)
 	atomic_store_explicit(&t->state->paused, paused, memory_order_relaxed);
 }
 
-/* All triggers that share the hist get its new program. */
+static int publish_anew(struct event *e)
+{
+	config_ref plan = e->plan;
+	int err = event_publish(e);
+
+	if (err)
+		event_drop_plan(e, plan);
+	return err;
+}
+
+/* All triggers that share the hist get its new program; the old one goes in any case. */
 static int republish(const struct hist_data *hd)
 {
 	struct model *m = hd->event->model;
 	struct instance *inst;
 	struct event_file *f;
 	struct trigger *t;
-	int err = 0;
+	int err, first = 0;
 
 	list_each(inst, &m->instances, node)
 		list_each(f, &inst->files, node)
 			list_each(t, &f->triggers, node)
-				if (!err && t->cmd == &hist_command && hist_of(t) == hd)
-					err = event_publish(f->event);
-	return err;
+				if (t->cmd == &hist_command && hist_of(t) == hd) {
+					err = publish_anew(f->event);
+					first = first ? first : err;
+				}
+	return first;
 }
 
 static int clear(struct trigger *t)

@@ -153,6 +153,45 @@ static void probes_come_back_with_what_is_left(void **state)
 	assert_reads(w->model->top, FTRACE_FILE_FILTER, "#### all functions enabled ####\n");
 }
 
+static int note_probe(struct session *s, uint64_t id, const struct object *o, const char *path, const char *text,
+		      void *arg)
+{
+	if (!strcmp(path, "#ftrace/probe"))
+		*(const struct object **)arg = o;
+	return 0;
+}
+
+/* The server died between the new object of a batch and the old one's removal. */
+static void a_batch_that_is_kept_twice_comes_back_once(void **state)
+{
+	static const char *const batches[][2] = {
+		{ "*a:traceoff:9\n", "!*:traceoff:0\n" }, { "*a:stacktrace\n", "!*:stacktrace\n" },
+	};
+	struct world *w = *state;
+
+	for (int i = 0; i < 2; i++) {
+		const struct object *o = NULL;
+		const char *text;
+		char *before;
+		uint64_t id;
+
+		edit(w->model->top, FTRACE_FILE_FILTER, batches[i][0]);
+		before = printed(ftrace_print_file(w->model->top, FTRACE_FILE_FILTER, out));
+		session_object_each(w->session, note_probe, &o);
+		assert_non_null(o);
+		text = o->bytes + o->path_len;
+		assert_int_equal(session_object_add(w->session, o->bytes, text, o->refs, o->nr_refs, &id), 0);
+		new_server(w);
+		load(w);
+		assert_reads(w->model->top, FTRACE_FILE_FILTER, before);
+		free(before);
+		edit(w->model->top, FTRACE_FILE_FILTER, batches[i][1]);
+		new_server(w);
+		load(w);
+		assert_reads(w->model->top, FTRACE_FILE_FILTER, "#### all functions enabled ####\n");
+	}
+}
+
 static void pids_and_the_profile_come_back(void **state)
 {
 	struct world *w = *state;
@@ -259,6 +298,7 @@ int main(void)
 		TEST(sets_come_back_before_their_sites),
 		TEST(who_waited_waits_on),
 		TEST(probes_come_back_with_what_is_left),
+		TEST(a_batch_that_is_kept_twice_comes_back_once),
 		TEST(pids_and_the_profile_come_back),
 		TEST(numbers_keep_their_meaning),
 		TEST(what_does_not_come_back_has_no_part_in_its_groups),

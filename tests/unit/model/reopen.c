@@ -13,6 +13,7 @@
 
 #include "fixture.h"
 #include "model/event_set.h"
+#include "model/options.h"
 #include "model/pids.h"
 #include "model/symbols.h"
 #include "model/synth.h"
@@ -284,8 +285,198 @@ static void a_place_is_not_used_again_at_once(void **state)
 		assert_int_equal(instance_remove(inst), 0);
 		session_reclaim(w->session);
 		assert_int_equal(instance_create(w->model, "next", &inst), 0);
-		assert_in_range(inst->index, 1, LAYOUT_MAX_INSTANCES - 1);
+		/* Where all tracers may be had. */
+		assert_in_range(inst->index, 1, LAYOUT_GRAPH_INSTANCES - 1);
 	}
+}
+
+/* What could not be given again goes while the next server restores; its place is given away once. */
+static void what_goes_while_restoring_is_free_once(void **state)
+{
+	struct world *w = *state;
+	struct event_entry *entries;
+	struct event_file *f;
+	uint64_t id;
+	char text[400];
+
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = 0;
+	assert_int_equal(session_object_add(w->session, "set_event_pid", text, NULL, 0, &id), 0);
+	assert_int_equal(event_file_enable(file_of(w, "first"), true), 0);
+	assert_int_equal(event_file_set_filter(file_of(w, "first"), "pid == 1"), 0);
+	new_server(w);
+	f = file_of(w, "first");
+	entries = session_config(w->session, session_header(w->session)->events, 101 * sizeof(*entries));
+	assert_int_not_equal(atomic_load(&entries[100].plan), 0);
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(session_reclaim(w->session), 0);
+		for (int k = 0; k < 16; k++) {
+			config_ref ref = session_config_alloc(w->session, 64);
+
+			assert_int_not_equal(ref, f->filter_program);
+			assert_int_not_equal(ref, f->event->plan);
+		}
+	}
+}
+
+static int count_object(struct session *s, uint64_t id, const struct object *o, const char *path, const char *text,
+			void *arg)
+{
+	++*(unsigned int *)arg;
+	return 0;
+}
+
+/* It died between the new text of a file and the old one's removal: one of them counts, and one is kept. */
+static void of_two_texts_the_newer_counts(void **state)
+{
+	struct world *w = *state;
+	unsigned int before = 0, after = 0;
+	uint64_t id;
+
+	assert_int_equal(event_file_set_filter(file_of(w, "first"), "pid == 1"), 0);
+	session_object_each(w->session, count_object, &before);
+	assert_int_equal(session_object_add(w->session, "events/s/first/filter", "pid == 2", NULL, 0, &id), 0);
+	new_server(w);
+	assert_prints(event_file_print_filter(file_of(w, "first"), out), "pid == 2\n");
+	session_object_each(w->session, count_object, &after);
+	assert_int_equal(after, before);
+}
+
+/* It died in a resize, behind the moment in which the new buffer has the rings, too. */
+static void rings_of_a_resize_half_done_are_the_old_buffers(void **state)
+{
+	static const uint64_t bytes[2] = { 1 << 16, 1 << 16 };
+	struct world *w = *state;
+	struct instance *top = w->model->top;
+	const struct buffer *b;
+	const struct ring *r;
+	data_ref new;
+
+	assert_true(takes(w, top));
+	assert_int_equal(buffer_create(w->session, 0, 2, 4096, bytes, 1, true, &new), 0);
+	assert_int_equal(buffer_keep(w->session, instance_buffer(top, 0), new), 0);
+	new_server(w);
+	b = session_data(w->session, instance_buffer(w->model->top, 0), sizeof(*b) + sizeof(b->rings[0]));
+	r = session_data(w->session, atomic_load(&b->rings[0]), sizeof(*r));
+	assert_int_equal(r->kept, 0);
+}
+
+/* The server died while a snapshot of one CPU was taken: a ring stands in both buffers, another in none. */
+static void a_half_swapped_ring_is_in_one_buffer(void **state)
+{
+	struct world *w = *state;
+	struct instance *inst;
+	struct buffer *a, *b;
+
+	assert_int_equal(instance_create(w->model, "other", &inst), 0);
+	assert_int_equal(instance_snapshot_alloc(inst), 0);
+	assert_int_equal(instance_snapshot_alloc(w->model->top), 0);
+	for (int i = 0; i < 2; i++) {
+		struct instance *at = i ? inst : w->model->top;
+
+		a = session_data(w->session, instance_buffer(at, 0), sizeof(*a) + 16);
+		b = session_data(w->session, instance_buffer(at, 1), sizeof(*b) + 16);
+		atomic_store(&a->rings[1], atomic_load(&b->rings[1]));
+	}
+	new_server(w);
+	inst = instance_find(w->model, "other");
+	assert_non_null(inst);
+	for (int i = 0; i < 2; i++) {
+		struct instance *at = i ? inst : w->model->top;
+
+		a = session_data(w->session, instance_buffer(at, 0), sizeof(*a) + 16);
+		b = session_data(w->session, instance_buffer(at, 1), sizeof(*b) + 16);
+		assert_non_null(a);
+		assert_non_null(b);
+		assert_int_not_equal(atomic_load(&a->rings[1]), atomic_load(&b->rings[1]));
+		assert_int_not_equal(atomic_load(&b->rings[1]), 0);
+		assert_int_equal(buffer_ring_bytes(w->session, instance_buffer(at, 0), 1),
+				 buffer_ring_bytes(w->session, instance_buffer(at, 1), 1));
+	}
+}
+
+/* It died in rmdir, behind the moment in which the rings went. */
+static void a_half_removed_instance_goes(void **state)
+{
+	struct world *w = *state;
+	struct instance *inst;
+	unsigned int before = 0, after = 0;
+	uint32_t place;
+
+	session_object_each(w->session, count_object, &before);
+	assert_int_equal(instance_create(w->model, "other", &inst), 0);
+	place = inst->index;
+	atomic_store(&inst->state->buffers[0], 0);
+	new_server(w);
+	assert_null(instance_find(w->model, "other"));
+	assert_int_equal(atomic_load(&plane_instance(session_plane(w->session), place)->used), 0);
+	session_object_each(w->session, count_object, &after);
+	assert_int_equal(after, before);
+	assert_int_equal(instance_create(w->model, "other", &inst), 0);
+	assert_true(takes(w, inst));
+}
+
+/* It died between what hits look at and what is kept of it: hits do as the files say. */
+static void an_option_half_set_is_as_the_file_says(void **state)
+{
+	struct world *w = *state;
+
+	atomic_fetch_or(&w->model->top->state->flags, INSTANCE_STACKTRACE);
+	new_server(w);
+	assert_int_equal(atomic_load(&w->model->top->state->flags) & INSTANCE_STACKTRACE, 0);
+}
+
+/* In rmdir, behind the moment in which the tracer was forgotten. */
+static void nobody_watches_for_who_is_gone(void **state)
+{
+	struct world *w = *state;
+	struct section_control *c = &session_header(w->session)->sections;
+
+	atomic_store(&c->watch[SECTION_WATCH_CRITICAL].instance, 3);
+	atomic_store(&c->kinds, SECTION_IRQS | SECTION_THREADS);
+	new_server(w);
+	assert_int_equal(atomic_load(&session_header(w->session)->sections.kinds), SECTION_THREADS);
+}
+
+/* Until nothing fits into the config region. */
+static void fill(struct world *w)
+{
+	for (size_t size = 1 << 20; size >= 64; size /= 4)
+		while (session_config_alloc(w->session, size))
+			;
+}
+
+/* Without memory for another plan: what is removed is not called any more. */
+static void what_goes_without_memory_is_not_called(void **state)
+{
+	struct world *w = *state;
+	struct event_entry *entries;
+
+	assert_int_equal(event_file_enable(file_of(w, "first"), true), 0);
+	assert_int_equal(event_file_trigger_write(file_of(w, "first"), "traceoff:5 if pid == 1"), 0);
+	fill(w);
+	assert_int_equal(event_file_trigger_write(file_of(w, "first"), "!traceoff"), 0);
+	entries = session_config(w->session, session_header(w->session)->events, 101 * sizeof(*entries));
+	assert_int_equal(atomic_load(&entries[100].plan), 0);
+}
+
+static void what_cannot_be_kept_is_not_set(void **state)
+{
+	struct world *w = *state;
+	char text[512];
+	config_ref room;
+
+	snprintf(text, sizeof(text), "pid == 1%400s|| pid == 3", "");
+	assert_int_equal(event_file_enable(file_of(w, "first"), true), 0);
+	assert_int_equal(event_file_set_filter(file_of(w, "first"), "pid == 2"), 0);
+	room = session_config_alloc(w->session, 512);
+	fill(w);
+	assert_int_equal(option_set(w->model->top, OPTION_STACKTRACE, true), -ENOMEM);
+	assert_false(options_test(w->model->top->options, OPTION_STACKTRACE));
+	assert_int_equal(atomic_load(&w->model->top->state->flags) & INSTANCE_STACKTRACE, 0);
+	session_config_free(w->session, room, 512);	/* for the program and not for the text */
+	assert_int_equal(event_file_set_filter(file_of(w, "first"), text), -ENOMEM);
+	assert_prints(event_file_print_filter(file_of(w, "first"), out), "pid == 2\n");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -303,6 +494,15 @@ int main(void)
 		TEST(who_stood_for_a_reader_goes_on),
 		TEST(what_was_half_made_is_forgotten),
 		TEST(a_place_is_not_used_again_at_once),
+		TEST(what_goes_while_restoring_is_free_once),
+		TEST(of_two_texts_the_newer_counts),
+		TEST(rings_of_a_resize_half_done_are_the_old_buffers),
+		TEST(a_half_swapped_ring_is_in_one_buffer),
+		TEST(a_half_removed_instance_goes),
+		TEST(an_option_half_set_is_as_the_file_says),
+		TEST(nobody_watches_for_who_is_gone),
+		TEST(what_goes_without_memory_is_not_called),
+		TEST(what_cannot_be_kept_is_not_set),
 	};
 
 	return cmocka_run_group_tests_name("reopen", tests, NULL, NULL);
