@@ -294,6 +294,12 @@ AGENT_API bool agent_family(struct pids_family *out);
 AGENT_API void agent_born(uint32_t tid, const struct pids_family *family);
 AGENT_API void agent_forked(const struct pids_family *family);
 AGENT_API void agent_vforked(void);
+/*
+ * Around a call that wants a process without a task of ours, or changes what
+ * its threads may do. false: there was none to end, and none is to begin.
+ */
+AGENT_API bool agent_task_end(void);
+AGENT_API void agent_task_again(void);
 /* A DSO has gone: what was looked up is looked up again. */
 AGENT_API void agent_dso_closed(void);
 

@@ -5,50 +5,25 @@
  *     attach, dlopen() -> prepared -> told to the server, which has words then -> switched
  *     task:  wait for site_control.command -> words into the tables, patch_switch() of each DSO -> answer
  *
- * S2  The task is made by clone(), without libc: it is begun before libc's own
- *     constructor, and in a child of fork() at its first hit, which may lie
- *     inside malloc. Its thread area is zeros, in which the guard finds that it
- *     is in no hit; it calls nothing of libc. All its signals are blocked but
- *     the guard's SIGBUS: the kernel gives one that is sent to the process to
- *     any thread that does not block it.
+ * S2, S4 and S5 are in sites_task.c.
+ *
  * S3  What is known of DSOs is written under sites_lock(), by the task or by who loads and unloads.
  *     A child of fork() has it as its parent left it: its text is the parent's.
- * S4  A process ends when its last thread does, by exit_group() or one by one with SYS_exit, which is all that
- *     a seccomp sandbox may allow. The task must not be what is left then: once a second it looks at the word
- *     that the kernel clears when the first thread has ended, and only after that at the number of threads.
- *     The status of such a process is that of its last thread; of the task's it is made the first thread's.
  */
 #include <cpuid.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
 #include "agent/graph.h"
 #include "agent/sites_state.h"
 #include "agent/syscall.h"
-
-enum {
-	TASK_STACK = 65536,
-	/* fields of /proc/PID/stat */
-	STAT_STATE = 3, STAT_THREADS = 20, STAT_EXIT_CODE = 52,
-	/* Not CLONE_FS: setns() refuses those that share their directories. */
-	TASK_FLAGS = CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
-		     CLONE_SETTLS,
-};
 
 /* glibc 2.32 and later. */
 extern char __libc_single_threaded __attribute__((weak));
 
 bool patch_has_xsave;
-
-/* entry.S: clone() of a task that runs fn() on that stack and ends with it. -> its id or -errno */
-long patch_clone(unsigned long flags, void *stack, void (*fn)(void), void *area);
 
 /* ---- The lock ---- */
 
@@ -221,17 +196,12 @@ static void obey(const struct site_control *c, uint32_t command)
 	atomic_store_explicit(&answer_place()->command, command, memory_order_release);
 }
 
-static const struct site_control *control(void)
-{
-	return plane_config(&agent.plane, plane_header(&agent.plane)->sites);
-}
-
-static void obey_now(void)
+void sites_obey(void)
 {
 	/* Acquire: the words are there. Pairs with the server's release. */
-	uint32_t command = atomic_load_explicit(&control()->command, memory_order_acquire);
+	uint32_t command = atomic_load_explicit(&sites_control()->command, memory_order_acquire);
 
-	obey(control(), command);
+	obey(sites_control(), command);
 	/* Last, and pairs with fork()'s copy: a child that is forked meanwhile begins again. */
 	atomic_store_explicit(&sites.command, command, memory_order_release);
 }
@@ -244,11 +214,10 @@ void sites_catch_up(void)
 	if (!sites.postponed)
 		return;
 	sites.postponed = false;
-	obey_now();
+	sites_obey();
 }
 
-/* A child of fork() that has had no hit yet: it says HELLO, and obeys by that (sites_again()). */
-static void attach_and_obey(uint32_t command)
+void sites_attach_and_obey(uint32_t command)
 {
 	bool done = false;
 
@@ -261,135 +230,7 @@ static void attach_and_obey(uint32_t command)
 		atomic_store_explicit(&sites.command, command, memory_order_relaxed);
 }
 
-/* ---- S4 ---- */
-
-static const uint32_t *leader_tid;	/* the first thread's: 0 when it has ended; NULL: not known */
-
-static void leader_look(void)
-{
-	leader_tid = NULL;
-	if (agent_syscall(SYS_gettid) == agent_syscall(SYS_getpid))
-		agent_syscall(SYS_prctl, PR_GET_TID_ADDRESS, &leader_tid);
-}
-
-/* Of a line of /proc/PID/stat: field number nr, which is behind the name. */
-static const char *stat_field(const char *text, unsigned int nr)
-{
-	const char *at = text;
-
-	for (const char *c = text; *c; c++)
-		at = *c == ')' ? c : at;
-	for (unsigned int field = 2; *at && field < nr; at++)
-		field += *at == ' ';
-	return at;
-}
-
-static unsigned int number_at(const char *text)
-{
-	unsigned int n = 0;
-
-	for (; *text >= '0' && *text <= '9'; text++)
-		n = n * 10 + (unsigned int)(*text - '0');
-	return n;
-}
-
-/* Ends the task, and the process with it, where nobody else is left: as the kernel says that the first thread has. */
-static void leave_last(void)
-{
-	char text[1024];
-	long fd = agent_syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC), n;
-
-	if (fd < 0)
-		return;
-	n = agent_syscall(SYS_read, fd, text, sizeof(text) - 1);
-	agent_syscall(SYS_close, fd);
-	text[n > 0 ? n : 0] = '\0';
-	if (*stat_field(text, STAT_STATE) == 'Z' && number_at(stat_field(text, STAT_THREADS)) == 2)
-		agent_syscall(SYS_exit, number_at(stat_field(text, STAT_EXIT_CODE)) >> 8);
-}
-
-static void leave_if_last(void)
-{
-	/* Relaxed: the kernel's word, looked at again in a second. */
-	if (!leader_tid || __atomic_load_n(leader_tid, __ATOMIC_RELAXED))
-		return;
-	/* In the program's own filter the task may do little, and has nothing to do. Relaxed: as agent_filtered(). */
-	if (atomic_load_explicit(&agent.all_filtered, memory_order_relaxed))
-		agent_syscall(SYS_exit, 0);
-	leave_last();
-}
-
-/* Until there is a command. False: there will be none. */
-static bool command_await(const struct site_control *c, uint32_t command)
-{
-	const struct timespec second = { .tv_sec = 1 };
-	long err = agent_syscall(SYS_futex, &c->command, FUTEX_WAIT, command, &second);
-
-	if (err == -ETIMEDOUT)
-		leave_if_last();
-	/* Memory that is gone: nothing will come any more. */
-	return err != -EFAULT;
-}
-
-static void task(void)
-{
-	const struct site_control *c = control();
-
-	agent_syscall(SYS_prctl, PR_SET_NAME, "tracefuse");
-	/* It keeps no directory busy that the program leaves. */
-	agent_syscall(SYS_chdir, "/");
-	/* Relaxed: the state only says when to end. */
-	while (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_DETACHED) {
-		uint32_t done = atomic_load_explicit(&sites.command, memory_order_relaxed);
-		uint32_t command = atomic_load_explicit(&c->command, memory_order_relaxed);
-
-		if (command == done) {
-			if (!command_await(c, command))
-				break;
-		} else if (!agent_attached()) {
-			attach_and_obey(command);
-		} else {
-			sites_lock();
-			obey_now();
-			sites_unlock();
-		}
-	}
-}
-
 /* ---- Beginning ---- */
-
-/* S2: stack, thread area downwards, its head. -> what clone() gave */
-static long task_make(void (*fn)(void))
-{
-	uint64_t most = ~(1ull << (SIGBUS - 1)), old = 0;
-	uintptr_t self = (uintptr_t)&agent_self, area;
-	long at;
-
-	/* The linker cannot relax a subtraction of it. */
-	__asm__("" : "+r"(self));
-	area = (uintptr_t)__builtin_thread_pointer() - self;
-	area = TASK_STACK + ((area + 63) & ~63ul);
-	at = agent_syscall(SYS_mmap, 0, area + 4096, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (is_error(at))
-		return at;
-	area += (uintptr_t)at;
-	*(uintptr_t *)area = area;
-	/* It inherits them. What the creator has blocked of SIGBUS may wait: it is not unblocked. */
-	agent_syscall(SYS_rt_sigprocmask, SIG_BLOCK, &most, &old, sizeof(most));
-	at = patch_clone(TASK_FLAGS, (char *)at + TASK_STACK, fn, (void *)area);
-	signals_restore(old);
-	return at;
-}
-
-/* With signals blocked. */
-static void task_begin(void)
-{
-	if (agent.here->has_task)
-		return;
-	leader_look();
-	agent.here->has_task = task_make(task) > 0;
-}
 
 static bool any_known(void)
 {
@@ -409,46 +250,6 @@ static void forked(void)
 	    !agent_restricted() && !agent_filtered())
 		task_begin();
 	signals_restore(old);
-}
-
-static void nothing(void)
-{
-}
-
-/* In a process of its own: what the agent's task calls. A sandbox may end it. */
-static void try_calls(bool patch)
-{
-	long at = agent_syscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	unsigned char in_core;
-	uint32_t word = 0;
-
-	if (is_error(at) || agent_syscall(SYS_mincore, at, 4096, &in_core) ||
-	    agent_syscall(SYS_futex, &word, FUTEX_WAKE, 1))
-		agent_syscall(SYS_exit_group, 1);
-	agent_syscall(SYS_prctl, PR_SET_NAME, "tracefuse");
-	agent_syscall(SYS_chdir, "/");
-	if (task_make(nothing) < 0 ||
-	    (patch && (!patch_live() || agent_syscall(SYS_mprotect, at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC))))
-		agent_syscall(SYS_exit_group, 1);
-	agent_syscall(SYS_munmap, at, 4096);
-	agent_syscall(SYS_exit_group, 0);
-}
-
-/* Whether a sandbox that was there before the program lets the task do its work, and change code. */
-static bool task_permitted(bool patch)
-{
-	int status = 0;
-	long pid, n;
-
-	if (!agent_syscall(SYS_prctl, PR_GET_SECCOMP))
-		return true;
-	pid = agent_syscall(SYS_clone, 0, 0, 0, 0, 0);
-	if (!pid)
-		try_calls(patch);
-	do
-		n = pid < 0 ? pid : agent_syscall(SYS_wait4, pid, &status, __WALL, 0);
-	while (n == -EINTR);
-	return n == pid && pid > 0 && !status;
 }
 
 /* Without a sandbox, too, memory may be refused that is written and executed (PR_SET_MDWE, SELinux). */
@@ -513,7 +314,7 @@ static void obey_new(void)
 {
 	for (unsigned int i = 0; i < sites.nr_known; i++)
 		if (sites.known[i].ld && sites.known[i].dso.table && !sites.known[i].obeys)
-			known_obey(control(), &sites.known[i]);
+			known_obey(sites_control(), &sites.known[i]);
 	answer_fill(0);
 	task_begin();
 }
@@ -581,7 +382,7 @@ void sites_begin(void)
 
 	sites_lock();
 	if (any_known()) {
-		obey_now();
+		sites_obey();
 		task_begin();
 	}
 	sites_unlock();

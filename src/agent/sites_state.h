@@ -62,6 +62,23 @@ void sites_go_on(void);
 /* What was postponed. Under the lock. */
 void sites_catch_up(void);
 
+static inline const struct site_control *sites_control(void)
+{
+	return plane_config(&agent.plane, plane_header(&agent.plane)->sites);
+}
+
+/* The task's: does what the server says. Under the lock. */
+void sites_obey(void);
+/* The task's in a child of fork() that has had no hit yet: it says HELLO, and obeys by that (sites_again()). */
+void sites_attach_and_obey(uint32_t command);
+
+/* ---- sites_task.c ---- */
+
+/* With signals blocked. */
+void task_begin(void);
+/* Whether a sandbox that was there before the program lets the task do its work, and change code. */
+bool task_permitted(bool patch);
+
 /* ---- sites_dso.c ---- */
 
 /* The DSO's sites, from its file. NULL: it has none, or nobody can know. */

@@ -34,7 +34,7 @@ struct agent_here {
 	_Atomic uint32_t attached;	/* this process has said HELLO; stored last, with release */
 	_Atomic uint32_t lock;		/* futex: 0 free, 1 taken, 2 taken and waited for */
 	_Atomic uint32_t sites_lock;	/* the same */
-	bool		has_task;	/* that switches sites */
+	_Atomic int32_t	task;		/* the one that switches sites; 0: none */
 	bool		is_known;	/* the server is not to look for who made this process: HELLO */
 	uint32_t	no_membarrier;
 	uint32_t	pid;		/* as the server sees it */

@@ -151,6 +151,48 @@ long call_record(long a, long b, long c, long d, long e, long f, unsigned int ro
 	return r;
 }
 
+/* ---- What wants a process without the agent's task (S5 of agent/sites.c) ---- */
+
+#define ALONE(X)										\
+	X(setuid) X(seteuid) X(setreuid) X(setresuid) X(setgid) X(setegid) X(setregid)		\
+	X(setresgid) X(setgroups) X(unshare) X(setns)
+
+#define X(function) ALONE_##function,
+enum { ALONE(X) NR_ALONE };
+#undef X
+
+static call_function alone_real[NR_ALONE];
+
+static long call_alone(unsigned int which, long a, long b, long c)
+{
+	const bool ended = agent_task_end();
+	const long r = alone_real[which](a, b, c, 0, 0, 0);
+	const int saved = errno;
+
+	if (ended)
+		agent_task_again();
+	errno = saved;
+	return r;
+}
+
+#define X(function)										\
+	static long alone_##function(long a, long b, long c, long d, long e, long f)		\
+	{											\
+		return call_alone(ALONE_##function, a, b, c);					\
+	}
+ALONE(X)
+#undef X
+
+#define X(function)										\
+	alone_real[ALONE_##function] = call_functions[ROW_##function];				\
+	call_functions[ROW_##function] = alone_##function;
+__attribute__((constructor)) static void alone_start(void)
+{
+	real_resolve();
+	ALONE(X)
+}
+#undef X
+
 /* ---- Recording ---- */
 
 /* 1 + the number of arguments, once it was asked for. */

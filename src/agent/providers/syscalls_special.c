@@ -41,9 +41,15 @@ static bool others_want(long nr, long option)
 	       (nr == SYS_prctl && (option == PR_SET_NAME || thread_restricts(option)));
 }
 
+/* A filter for all threads is for the agent's task, too, which calls what the program does not. */
+static bool filters_all(long nr, const uint64_t *args)
+{
+	return nr == SYS_seccomp && args[0] == SECCOMP_SET_MODE_FILTER && args[1] & SECCOMP_FILTER_FLAG_TSYNC;
+}
+
 static long syscall_record(long nr, const uint64_t *args, const void *call_site, const void *frame)
 {
-	bool futex = nr == SYS_futex && thread_wanted();
+	bool futex = nr == SYS_futex && thread_wanted(), ended = filters_all(nr, args) && agent_task_end();
 	int64_t result;
 	long r;
 
@@ -55,6 +61,8 @@ static long syscall_record(long nr, const uint64_t *args, const void *call_site,
 	else
 		r = REAL(syscall)(nr, args[0], args[1], args[2], args[3], args[4], args[5]);
 	result = call_result(r);
+	if (ended && result)
+		agent_task_again();
 	if (futex)
 		thread_futex_exit(args, result, call_site, frame);
 	if (nr == SYS_prctl && args[0] == PR_SET_NAME && !result)
