@@ -274,7 +274,8 @@ static void check_answers(struct patient *p)
 			complain(p, text, "It will when it runs: is it stopped, or in a debugger?");
 		} else if (err == ENOTSUP) {
 			snprintf(text, sizeof(text), "Returns of functions of process %d are not traced.", pid);
-			complain(p, text, "It uses libunwind.so.8, a shadow stack or a sanitizer's addresses; function and events work");
+			complain(p, text,
+				 "It uses libunwind.so.8, greenlet, a shadow stack or a sanitizer's addresses; function and events work");
 		} else if (err) {
 			snprintf(text, sizeof(text), "Functions of process %d cannot be switched: %s.", pid, strerror(err));
 			complain(p, text, "Its memory may not be changed, or it has entered a sandbox; events still work");
