@@ -376,11 +376,13 @@ static void code_note(struct agent_thread *t, const struct dso *d, uint32_t age)
 	volatile uint32_t *turn = &t->code_turn;
 	const uint32_t mine = ++*turn;
 
+	/* These fences pair with those of agent_code_delta(), in a handler of this thread. */
 	t->code_start = t->code_end = 0;
 	atomic_signal_fence(memory_order_seq_cst);
 	t->dso_delta = dso_delta(d);
 	t->dso_age = age;
 	t->code_start = d->code;
+	/* The same: it pairs with them. */
 	atomic_signal_fence(memory_order_seq_cst);
 	t->code_end = d->code_end;
 	atomic_signal_fence(memory_order_seq_cst);

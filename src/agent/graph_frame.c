@@ -141,10 +141,12 @@ static void piece_use(struct agent_thread *t, struct graph_piece *piece, uintptr
 	volatile uint32_t *turn = &g->turn;
 	const uint32_t mine = ++*turn;
 
+	/* These fences pair with those of piece_short(), in a handler of this thread. */
 	g->size = 0;
 	atomic_signal_fence(memory_order_seq_cst);
 	g->piece = piece;
 	g->low = max_of(low, t->stack_low);
+	/* The same: it pairs with them. */
 	atomic_signal_fence(memory_order_seq_cst);
 	g->size = min_of(low + PIECE, t->stack_high) - g->low;
 	atomic_signal_fence(memory_order_seq_cst);

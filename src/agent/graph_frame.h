@@ -119,6 +119,7 @@ static inline struct graph_piece *piece_short(const struct agent_thread *t, uint
 	struct graph_piece *piece = *(struct graph_piece *const volatile *)&t->graph.piece;
 	bool is_in;
 
+	/* Pairs with piece_use(). */
 	atomic_signal_fence(memory_order_seq_cst);
 	is_in = slot - t->graph.low < t->graph.size;
 	atomic_signal_fence(memory_order_seq_cst);

@@ -183,13 +183,14 @@ void task_begin(void)
 {
 	long tid;
 
-	/* Relaxed, twice: who may begin it is alone, in a process that begins or has ended it. */
+	/* Relaxed: who may begin it is alone, in a process that begins or has ended it. */
 	if (atomic_load_explicit(&agent.here->task, memory_order_relaxed))
 		return;
-	/* Relaxed: fork() may have copied that somebody asked. */
+	/* Relaxed: fork() may have copied that somebody asked; the task is not there yet. */
 	atomic_store_explicit(&task_now.goes, false, memory_order_relaxed);
 	leader_look();
 	tid = task_make(task);
+	/* Relaxed: as above. */
 	atomic_store_explicit(&agent.here->task, tid > 0 ? (int32_t)tid : 0, memory_order_relaxed);
 }
 

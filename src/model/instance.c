@@ -209,7 +209,7 @@ static void sections_adopted(struct model *m)
 		if (!(atomic_load_explicit(&c->kinds, memory_order_relaxed) & kinds[i]) ||
 		    watches(m, atomic_load_explicit(&c->watch[i].instance, memory_order_relaxed)))
 			continue;
-		/* Relaxed, and a release: as in running_close(). */
+		/* Relaxed: as in running_close(). The release pairs with the acquire in generation_of() of agent/section.c. */
 		atomic_fetch_and_explicit(&c->kinds, ~kinds[i], memory_order_relaxed);
 		atomic_fetch_add_explicit(&c->watch[i].generation, 1, memory_order_release);
 	}

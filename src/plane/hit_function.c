@@ -59,7 +59,7 @@ static struct repeats_record repeats_of(const struct run *r, struct hit_repeat *
 static void write_repeats(const struct run *r, struct instance_state *inst, struct hit_repeat *at, uint64_t word,
 			  struct repeats_record rec)
 {
-	const uint64_t from = atomic_load_explicit(&at->time, memory_order_relaxed), to = now(r, inst);
+	const uint64_t from = atomic_load_explicit(&at->time, memory_order_relaxed), to = now(r, inst);	/* Relaxed: see above */
 	const uint64_t delta = to > from ? to - from : 0;
 	const data_ref buffer = live_buffer(inst);
 

@@ -189,6 +189,7 @@ static void running_push(const ucontext_t *uc, uintptr_t frame)
 	for (int i = 0; i < 2; i++) {
 		if (nr < NESTED)
 			running.frame[nr] = frame;
+		/* Pairs with running_settle() and running_pop() in such a handler. */
 		atomic_signal_fence(memory_order_seq_cst);
 		running.nr = nr + 1;
 		atomic_signal_fence(memory_order_seq_cst);
