@@ -35,8 +35,8 @@ typedef uint64_t config_ref;		/* offset in the config region, 0: none */
 typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 
 #define SESSION_MAGIC		0x6573756665636172ull	/* "racefuse" */
-/* 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6: groups; 7: snapshots refused; 8: waiters */
-#define SESSION_VERSION		9u
+/* 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6: groups; 7: snapshots refused; 8: waiters; 10: hostile memory, more slots */
+#define SESSION_VERSION		10u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
