@@ -96,6 +96,9 @@ int main(void)
 	BENCH("static event that is off", trace_off((int)i, 1); __asm__ __volatile__("" : : : "memory"));
 	BENCH("static event, 2 integers, into the ring", trace_ring((int)i, 1));
 	BENCH("static event, one histogram", trace_hist(i & 7, 1));
+	model->top->state->clock = CLOCK_ID_GLOBAL;
+	BENCH("static event, into the ring, clock global", trace_ring((int)i, 1));
+	model->top->state->clock = CLOCK_ID_LOCAL;
 	BENCH("rdtsc at static events", sink += counter_read());
 	all_threads();
 	stop = 1;

@@ -18,12 +18,15 @@ import time
 TRACEFUSE, HERE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROUNDS = 3
+GLOBAL = 'echo global > trace_clock\n'
 ELSEWHERE = 'echo elsewhere > set_ftrace_filter\n'
 SETUPS = {  # row: what is on
     'call, a site that is off, attached': '',
     'function tracer, a call': 'echo function > current_tracer\n',
     'function tracer, a call that its filter has not': ELSEWHERE + 'echo function > current_tracer\n',
     'function_graph, entry and exit': 'echo function_graph > current_tracer\n',
+    'function tracer, clock global': GLOBAL + 'echo function > current_tracer\n',
+    'function_graph, clock global': GLOBAL + 'echo function_graph > current_tracer\n',
     'function_graph, a call that its filter has not': ELSEWHERE + 'echo function_graph > current_tracer\n',
     'function_graph, a call outside of set_graph_function':
         'echo elsewhere > set_graph_function\necho function_graph > current_tracer\n',

@@ -120,7 +120,7 @@ static bool way_find(struct agent_way *w, uint32_t id, uint32_t cpu)
 	w->on = words_at(&inst->tracing_on);
 	w->flags = words_at(&inst->flags);
 	if (!(uint32_t)w->on || ((uint32_t)w->flags & (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE)) ||
-	    w->flags >> 32 != CLOCK_ID_LOCAL)
+	    !clock_is_counter((uint32_t)(w->flags >> 32)))
 		return false;
 	r = ring_to(inst, (uint32_t)(w->on >> 32), cpu);
 	if (!r || r->cpu != cpu)
@@ -136,6 +136,21 @@ static bool way_find(struct agent_way *w, uint32_t id, uint32_t cpu)
 	return true;
 }
 
+/*
+ * Whether the way leads where a new one would lead. W2: after a swap of the
+ * buffers or a change of an option or the clock the old one fits no more. While
+ * tracing is off there is nothing better to make.
+ */
+static bool way_fits(const struct agent_way *w, uint32_t id, uint32_t cpu, uint64_t epoch)
+{
+	uint64_t on;
+
+	if (w->event != id || w->cpu != cpu || w->epoch != epoch)
+		return false;
+	on = words_at(&w->inst->tracing_on);
+	return !(uint32_t)on || (w->on == on && w->flags == words_at(&w->inst->flags));
+}
+
 void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 {
 	uint32_t cpu = (uint32_t)*t->cpu;
@@ -147,7 +162,7 @@ void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 	/* Relaxed: the depth is the thread's own, of the fence see W1. */
 	if (atomic_load_explicit(&slot->depth, memory_order_relaxed) || id >= LAYOUT_MAX_EVENTS ||
 	    atomic_load_explicit(&h->fence, memory_order_relaxed) || !h->tsc.valid || h->tsc.shift != 64 ||
-	    (w->event == id && w->cpu == cpu && w->epoch == epoch) || cpu >= h->nr_cpus ||
+	    way_fits(w, id, cpu, epoch) || cpu >= h->nr_cpus ||
 	    /* Relaxed: what the thread has said of itself. */
 	    (atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY))
 		return;

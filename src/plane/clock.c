@@ -19,7 +19,7 @@ uint64_t clock_now(const struct clock_scale *scale, struct instance_state *inst)
 	/* Relaxed: the server's, taken when it is seen. */
 	uint32_t id = atomic_load_explicit(&inst->clock, memory_order_relaxed);
 
-	if (__builtin_expect(id == CLOCK_ID_LOCAL && scale->valid, 1))
+	if (__builtin_expect(clock_is_counter(id) && scale->valid, 1))
 		return clock_scaled(scale, counter_read());
 	switch (id) {
 	case CLOCK_ID_COUNTER:

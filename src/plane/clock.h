@@ -10,6 +10,7 @@
 #ifndef TRACEFUSE_PLANE_CLOCK_H
 #define TRACEFUSE_PLANE_CLOCK_H
 
+#include <stdbool.h>
 #include "session/layout.h"
 
 uint64_t clock_now(const struct clock_scale *scale, struct instance_state *inst);
@@ -20,6 +21,12 @@ static inline uint64_t clock_scaled(const struct clock_scale *scale, uint64_t ti
 	if (__builtin_expect(scale->shift == 64, 1))
 		return (uint64_t)(((unsigned __int128)ticks * scale->mult) >> 64) + (uint64_t)scale->offset;
 	return (uint64_t)(((unsigned __int128)ticks * scale->mult) >> scale->shift) + (uint64_t)scale->offset;
+}
+
+/* The clocks that read the scaled counter where it is constant: every quick way takes them alike. */
+static inline bool clock_is_counter(uint32_t id)
+{
+	return id <= CLOCK_ID_GLOBAL || id == CLOCK_ID_PERF;
 }
 
 /* Server: measures the scale of this machine's counter against CLOCK_MONOTONIC. */

@@ -221,7 +221,7 @@ static inline __attribute__((always_inline)) uint64_t now(const struct plane *p,
 	struct instance_state *inst = plane_instance(p, b->instance);
 
 	/* What clock_now() does first, without the call. Relaxed: the server's, taken when it is seen. */
-	if (__builtin_expect(atomic_load_explicit(&inst->clock, memory_order_relaxed) == CLOCK_ID_LOCAL &&
+	if (__builtin_expect(clock_is_counter(atomic_load_explicit(&inst->clock, memory_order_relaxed)) &&
 			     scale->valid, 1))
 		return clock_scaled(scale, counter_read());
 	return clock_now(scale, inst);

@@ -179,6 +179,8 @@ static void a_swap_is_seen(void **state)
 	assert_int_equal(last(), 20);
 	emit(21);
 	assert_int_equal(last(), 21);
+	/* And from the second hit on the way is short again. */
+	assert_int_equal(way()->on >> 32, inst->live);
 	inst->live ^= 1;
 	assert_int_equal(last(), 2);
 	emit(22);
@@ -223,6 +225,29 @@ static void another_clock_is_seen(void **state)
 	inst->clock = CLOCK_ID_LOCAL;
 	assert_in_range(time, 6, 9);	/* it is read once more for each way that was tried */
 	buffer_clear(session, inst->buffers[0], -1);
+}
+
+/* `global` and `perf` read the counter that `local` reads: a histogram with a time sets one of them. */
+static void clocks_that_read_the_counter_are_short(void **state)
+{
+	static const enum clock_id clocks[] = { CLOCK_ID_GLOBAL, CLOCK_ID_PERF };
+	uint64_t before = 0, then = 0;
+
+	begin();
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
+		inst->clock = clocks[i];
+		emit(52);
+		emit(53);
+		assert_int_equal(last_of(inst->buffers[0], &before), 53);
+		way()->offset += LATER;
+		emit(54);
+		way()->offset -= LATER;
+		assert_int_equal(last_of(inst->buffers[0], &then), 54);
+		assert_true(then - before >= LATER);
+		buffer_clear(session, inst->buffers[0], -1);
+	}
+	inst->clock = CLOCK_ID_LOCAL;
+	emit(55);
 }
 
 static void another_plan_is_seen(void **state)
@@ -276,6 +301,7 @@ int main(void)
 		cmocka_unit_test(rings_that_change_places_are_seen),
 		cmocka_unit_test(a_new_buffer_is_seen),
 		cmocka_unit_test(another_clock_is_seen),
+		cmocka_unit_test(clocks_that_read_the_counter_are_short),
 		cmocka_unit_test(another_plan_is_seen),
 		cmocka_unit_test(the_level_is_free_again),
 		cmocka_unit_test(nonsense_ends_the_tracing),
