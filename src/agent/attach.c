@@ -257,7 +257,7 @@ static int map_here(void)
 
 /* ---- The exchange ---- */
 
-static int slots_take(const struct attach_reply *reply)
+int attach_slots(const struct attach_reply *reply)
 {
 	struct agent_here *h = agent.here;
 	int err = 0;
@@ -298,7 +298,7 @@ static int greet(struct attach_reply *reply)
 	agent.here->process = reply->process;
 	section_attached();
 	agent.here->other_pids = reply->pid && reply->pid != (uint32_t)agent_syscall(SYS_getpid);
-	err = slots_take(reply);
+	err = attach_slots(reply);
 	/* Relaxed: what this thread has touched; another one's fault makes it so for later. */
 	return !err && atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_DETACHED ? -EPROTO : err;
 }
@@ -349,7 +349,7 @@ int attach_more(void)
 		return connect_and_greet(&reply, false);
 	}
 	err = request_ask(&q, &reply);
-	return err ? err : slots_take(&reply);
+	return err ? err : attach_slots(&reply);
 }
 
 uint32_t attach_pid(uint32_t tid)
@@ -369,7 +369,7 @@ static void ready(void)
 	struct attach_reply reply;
 
 	if (!request_ask(&q, &reply) && reply.hold)
-		request_receive(&reply, sizeof(reply), 0);
+		request_answer(&q, &reply, sizeof(reply), 0);
 }
 
 static void publish(const struct attach_reply *reply)
@@ -434,7 +434,7 @@ void attach_detach(void)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!agent.here)
 		return;
-	/* Acquire: pairs with the release in slots_take(). */
+	/* Acquire: pairs with the release in attach_slots(). */
 	for (uint32_t i = 0, nr = __atomic_load_n(&agent.here->nr_given, __ATOMIC_ACQUIRE); i < nr; i++)
 		if (agent.here->threads[agent.here->given[i]].slot)
 			agent.here->threads[agent.here->given[i]].slot = NULL;

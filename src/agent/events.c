@@ -99,7 +99,7 @@ static void batch_send(struct batch *b)
 	if (!b->nr)
 		return;
 	if (!request_send(&b->q, b->bytes, b->size)) {
-		long n = request_answer(ATTACH_EVENTS, &b->answer, sizeof(b->answer));
+		long n = request_answer(&b->q, &b->answer, sizeof(b->answer), AGENT_WAIT_MS);
 
 		if (n > 0 && !b->answer.reply.err && b->answer.reply.nr_ids <= b->nr &&
 		    (size_t)n >= sizeof(b->answer.reply) + b->answer.reply.nr_ids * sizeof(int32_t))

@@ -162,12 +162,13 @@ int request_connect(void)
 	return 0;
 }
 
-int request_send(const struct attach_request *q, const void *more, size_t extra)
+int request_send(struct attach_request *q, const void *more, size_t extra)
 {
-	struct iovec iov[2] = { { (void *)(uintptr_t)q, sizeof(*q) }, { (void *)(uintptr_t)more, extra } };
+	struct iovec iov[2] = { { q, sizeof(*q) }, { (void *)(uintptr_t)more, extra } };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = extra ? 2 : 1 };
 	long n;
 
+	q->number = ++agent.conn.asked;
 	do
 		n = agent_syscall(SYS_sendmsg, agent.conn.fd, &msg, MSG_NOSIGNAL);
 	while (n == -EINTR);
@@ -176,17 +177,14 @@ int request_send(const struct attach_request *q, const void *more, size_t extra)
 	return (size_t)n == sizeof(*q) + extra ? 0 : -EPROTO;
 }
 
-long request_receive(void *reply, size_t size, unsigned int wait_ms)
+/* One reply, to whatever request. */
+static long receive_one(void *reply, size_t size)
 {
 	long n;
 
-	if (wait_ms != AGENT_WAIT_MS)
-		wait_at_most(agent.conn.fd, SO_RCVTIMEO, wait_ms);
 	do
 		n = agent_syscall(SYS_recvfrom, agent.conn.fd, reply, size, 0, 0, 0);
 	while (n == -EINTR);
-	if (wait_ms != AGENT_WAIT_MS)
-		wait_at_most(agent.conn.fd, SO_RCVTIMEO, AGENT_WAIT_MS);
 	if (n == -EAGAIN)
 		return -ETIMEDOUT;
 	if (n < (long)sizeof(struct attach_reply))
@@ -194,24 +192,37 @@ long request_receive(void *reply, size_t size, unsigned int wait_ms)
 	return n;
 }
 
-long request_answer(enum attach_kind kind, void *reply, size_t size)
+/* Slots that came too late for the thread that asked for them are the process's all the same. */
+static bool is_late(const struct attach_request *q, const struct attach_reply *r)
 {
-	const struct attach_reply *r = reply;
+	if (r->number == q->number)
+		return false;
+	if (r->nr_slots && !r->err)
+		attach_slots(r);
+	return true;
+}
+
+long request_answer(const struct attach_request *q, void *reply, size_t size, unsigned int wait_ms)
+{
 	long n;
 
+	if (wait_ms != AGENT_WAIT_MS)
+		wait_at_most(agent.conn.fd, SO_RCVTIMEO, wait_ms);
 	do
-		n = request_receive(reply, size, AGENT_WAIT_MS);
-	while (n > 0 && r->kind && r->kind != kind);
+		n = receive_one(reply, size);
+	while (n > 0 && is_late(q, reply));
+	if (wait_ms != AGENT_WAIT_MS)
+		wait_at_most(agent.conn.fd, SO_RCVTIMEO, AGENT_WAIT_MS);
 	return n;
 }
 
-int request_ask(const struct attach_request *q, struct attach_reply *reply)
+int request_ask(struct attach_request *q, struct attach_reply *reply)
 {
 	int err = request_send(q, NULL, 0);
 	long n;
 
 	if (err)
 		return err;
-	n = request_answer(q->kind, reply, sizeof(*reply));
+	n = request_answer(q, reply, sizeof(*reply), AGENT_WAIT_MS);
 	return n < 0 ? (int)n : reply->err;
 }

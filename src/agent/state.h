@@ -51,6 +51,7 @@ struct agent_here {
 struct agent_conn {
 	int		fd;		/* -1: none */
 	uint64_t	dev, ino;
+	uint32_t	asked;		/* number of the last request */
 };
 
 /* Of RLIMIT_AS (room.c). */
@@ -129,6 +130,8 @@ int attach_start(const char *name, const char *runtime_dir);
 int attach_again(void);
 /* More slots, under the lock: 0, -errno */
 int attach_more(void);
+/* The slots that a reply brings: 0, -errno where the process has none. Under the lock. */
+int attach_slots(const struct attach_reply *reply);
 /* The thread's number as the server sees it. */
 uint32_t attach_pid(uint32_t tid);
 /* The memory is gone: no hit any more. Async-signal-safe. */
@@ -151,14 +154,15 @@ int request_inherit(void);
 /* The connection is there and ours. */
 bool request_usable(void);
 void request_close(void);
-/* Sends q with `extra` bytes from `more` behind it. 0, -errno */
-int request_send(const struct attach_request *q, const void *more, size_t extra);
-/* Receives a reply of at most `size` bytes; wait_ms 0: until the connection ends. Bytes, or -errno */
-long request_receive(void *reply, size_t size, unsigned int wait_ms);
-/* The answer to that kind of request; late ones to others are thrown away. As above */
-long request_answer(enum attach_kind kind, void *reply, size_t size);
+/* Numbers q and sends it with `extra` bytes from `more` behind it. 0, -errno */
+int request_send(struct attach_request *q, const void *more, size_t extra);
+/*
+ * The reply to q, of at most `size` bytes; late ones to requests before it are thrown away. wait_ms 0: waits
+ * until the connection ends. Bytes, or -errno
+ */
+long request_answer(const struct attach_request *q, void *reply, size_t size, unsigned int wait_ms);
 /* Both, for requests with a plain reply. 0, -errno, the reply's err */
-int request_ask(const struct attach_request *q, struct attach_reply *reply);
+int request_ask(struct attach_request *q, struct attach_reply *reply);
 
 /* ---- thread.c ---- */
 

@@ -200,7 +200,7 @@ void agent_other_renamed(uint32_t tid, const char *name)
 {
 	const struct agent_here *h = agent.here;
 
-	/* Not under the lock: pairs with the release in slots_take(). */
+	/* Not under the lock: pairs with the release in attach_slots(). */
 	for (uint32_t i = 0; agent_attached() && i < __atomic_load_n(&h->nr_given, __ATOMIC_ACQUIRE); i++) {
 		struct agent_thread *t = &agent.here->threads[h->given[i]];
 
@@ -283,7 +283,7 @@ static uint8_t thread_flags(const struct agent_thread *t, uint64_t mask)
 /* A hit that finds no slot is counted with the first one that the process has. */
 static void thread_missed(void)
 {
-	/* Acquire: pairs with the release in slots_take(). Relaxed: a count. */
+	/* Acquire: pairs with the release in attach_slots(). Relaxed: a count. */
 	if (__atomic_load_n(&agent.here->nr_given, __ATOMIC_ACQUIRE))
 		atomic_fetch_add_explicit(&plane_slot(&agent.plane, agent.here->given[0])->missed, 1,
 					  memory_order_relaxed);

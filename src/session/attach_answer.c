@@ -105,12 +105,13 @@ static void answer_events(struct session *s, unsigned int index, uint32_t nr, co
 	}
 }
 
-static void answer_ready(struct session *s, unsigned int index, struct attach_reply *reply)
+static void answer_ready(struct session *s, unsigned int index, uint32_t number, struct attach_reply *reply)
 {
 	struct process *p = &s->processes[index];
 	struct attach_peer peer = { index + 1, p->pid };
 
 	p->held = s->hooks.ready && s->hooks.ready(s->hooks.arg, &peer);
+	p->held_number = number;
 	reply->process = index + 1;
 	reply->hold = p->held;
 }
@@ -144,7 +145,7 @@ static void answer_kind(struct session *s, unsigned int index, const struct atta
 		answer_events(s, index, q->value, (const char *)(q + 1), size - sizeof(*q), out);
 		break;
 	case ATTACH_READY:
-		answer_ready(s, index, &out->reply);
+		answer_ready(s, index, q->number, &out->reply);
 		break;
 	case ATTACH_DSO:
 		answer_dso(s, index, q->value);
@@ -164,7 +165,7 @@ void attach_answer(struct session *s, unsigned int index, size_t size)
 	struct answer a = { .reply = { 0 } };
 
 	if (size >= sizeof(*q))
-		a.reply.kind = q->kind;
+		a.reply.number = q->number;
 	if (size < sizeof(*q) || size > ATTACH_PACKET) {
 		a.reply.err = -EPROTO;
 	} else if (q->kind == ATTACH_BYE) {

@@ -289,11 +289,12 @@ void attach_serve(struct session *s)
 int attach_go(struct session *s, unsigned int process)
 {
 	struct process *p = process && process <= LAYOUT_MAX_PROCESSES ? &s->processes[process - 1] : NULL;
-	struct attach_reply reply = { .process = process, .kind = ATTACH_READY };
+	struct attach_reply reply = { .process = process };
 
 	if (!p || !p->pid || !p->held)
 		return -ESRCH;
 	p->held = false;
+	reply.number = p->held_number;
 	send(p->conn, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
 	return 0;
 }

@@ -17,6 +17,9 @@
  *          <---- reply {pid}
  *   BYE    ---------------------------------------------->  no reply
  *
+ * Each request has a number, and its reply has the same one. A process that
+ * gives up waiting knows by it a late reply from the one that it waits for now.
+ *
  * After fork() a child says HELLO for itself on a connection of its own; it
  * knows the ids already and does not say READY. One that cannot connect any
  * more (another user, another root) makes a pair of sockets and passes one of
@@ -46,6 +49,8 @@ struct attach_request {
 	 * name space; DSO: its number
 	 */
 	uint32_t	value;
+	uint32_t	number;		/* of the request, on this connection */
+	uint32_t	zero;
 	uint64_t	table;		/* HELLO: provider_table_version() of the agent, 0: it has no providers */
 	/* EVENTS: struct attach_definition, ... */
 };
@@ -72,7 +77,7 @@ struct attach_reply {
 	uint32_t	nr_slots;
 	uint32_t	slots[ATTACH_SLOTS];
 	uint32_t	nr_ids;		/* EVENTS */
-	uint32_t	kind;		/* of the request: who gave one up may get its answer late; 0: of any */
+	uint32_t	number;		/* of the request that this answers */
 	/* int32_t ids[nr_ids] */
 };
 

@@ -35,6 +35,7 @@ struct process {
 	bool		gone;		/* said goodbye: its slots are to be taken back */
 	bool		greeted;	/* said HELLO */
 	bool		held;		/* waits for attach_go() */
+	uint32_t	held_number;	/* of the request that waits */
 	bool		known;		/* it was here before it connected: follow.c */
 	bool		slow;		/* did not answer a command of sites in time: nobody waits for it */
 	int64_t		since;		/* milliseconds: when it connected */

@@ -251,11 +251,14 @@ static void who_is_held_goes_when_told(void **state)
 	struct attach_reply r = hello();
 
 	seen.hold = true;
-	assert_int_equal(ask(ATTACH_READY, 0).hold, 1);
+	assert_int_equal(ask_bytes((struct attach_request){ .kind = ATTACH_READY, .number = 7 },
+				   sizeof(struct attach_request)).reply.hold, 1);
 	assert_int_equal(seen.ready, r.process);
+	assert_int_equal(ask(ATTACH_PID, (uint32_t)getpid()).number, 0);
 	assert_int_equal(attach_go(session, seen.ready), 0);
 	assert_int_equal(recv(conn, &r, sizeof(r), 0), sizeof(r));
 	assert_int_equal(r.hold, 0);
+	assert_int_equal(r.number, 7);
 	assert_int_equal(attach_go(session, seen.ready), -ESRCH);
 	assert_int_equal(attach_go(session, 0), -ESRCH);
 	assert_int_equal(attach_go(session, 5000), -ESRCH);
