@@ -4,7 +4,8 @@
  *
  * What is printed is the same with and without tracing; the last line is the
  * number of processes that called getsid(0), this one included. They are
- * counted in a shared page, where each leaves its number.
+ * counted in a shared page, where each leaves its number. With "vfork" it has
+ * one child, which makes an event of each provider.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -86,6 +87,23 @@ static void vforks(void)
 		_exit(pid ? 7 : 8);	/* its parent goes on when it has gone */
 	}
 	printf("nested: %x\n", (unsigned int)status_of(pid));
+}
+
+/* One event or two of each provider, and no system call that is one. */
+static int vfork_with_all(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	void *(*volatile get)(size_t) = malloc;
+	pid_t pid = vfork();
+
+	if (!pid) {
+		free(get(12345));
+		pthread_mutex_lock(&lock);
+		pthread_mutex_unlock(&lock);
+		pthread_setname_np(pthread_self(), "child");
+		_exit(raise(SIGCONT));
+	}
+	return status_of(pid);
 }
 
 static void *forking(void *arg)
@@ -288,6 +306,8 @@ int main(int argc, char **argv)
 	const char *name = getenv("FORK_FOLLOW");
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
+	if (argc > 1 && !strcmp(argv[1], "vfork"))
+		return vfork_with_all();
 	if (!name || n < 0)
 		return 1;
 	share(name);

@@ -62,13 +62,19 @@ pid_t call__Fork(void)
 
 /* ---- vfork: x86_64/vfork.S ---- */
 
+static bool any_provider_armed(void)
+{
+	for (unsigned int nr = 0; nr < provider_count(); nr++)
+		if (provider_armed(nr))
+			return true;
+	return false;
+}
+
 /* The child may have a hit. */
 static bool any_armed(void)
 {
-	for (unsigned int call = 0; call < SYSCALL_COUNT; call++)
-		if (call_armed(call))
-			return true;
-	return agent_events_armed() || agent_functions_on();
+	return any_provider_armed() || agent_events_armed() || agent_functions_on() ||
+	       agent_section_watched(UINT32_MAX);
 }
 
 /* What the child changes for itself alone: signals that it blocks or not, locks that it leaves behind. */
