@@ -3,7 +3,7 @@
 #
 #   make            build/tracefuse
 #   make demo       a first look, on a recording that comes along
-#   make check      everything that is tested; ends with "N passed, N failed"
+#   make check      everything that is tested; ends with "N passed, N failed, N skipped"
 #   make bench      one table of measurements
 #   make stress     programs that die, fork, jump and are interrupted, ten times as often as in check
 #   make judges     lua, sqlite, redis and zstd with their own tests under the function tracers, all of it
@@ -43,10 +43,9 @@ bench: build/tracefuse
 	@tools/build-judges lua sqlite || true
 	@bench/run
 
-stress: build/tracefuse
+stress:
 	@tools/install-packages check
-	ninja -C $(BUILD) -j $(JOBS)
-	@tests/stress/agent build/tracefuse $(BUILD)/tests/stress/agent_load 10
+	@tests/run --only long --jobs $(JOBS)
 
 judges: build/tracefuse
 	@tools/install-packages check
