@@ -3,8 +3,8 @@
  * fuse_dir.c - FUSE: lookup, attributes, directories
  *
  * Files have size 0, as in tracefs. Synthetic events, probes and instances come
- * and go by commands that the kernel's caches do not see, so nothing of them is
- * cached; the events that a session began with stay, and are not asked for twice.
+ * and go by commands that the kernel's caches do not see, so they are not cached.
+ * The events that a session began with stay, and are not asked for twice.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,7 +38,22 @@ static bool system_stays(const struct system *sys)
 	return false;
 }
 
-/* Seconds for which the kernel may take it for granted: what is below events/ and cannot go away. */
+/* The part of the path below an instance; the path itself at the top. */
+static const char *below_instance(const char *path)
+{
+	const char *end;
+
+	if (strncmp(path, "instances/", 10))
+		return path;
+	end = strchr(path + 10, '/');
+	return end ? end + 1 : path;
+}
+
+/*
+ * Seconds for which the kernel may take it for granted: what is below events/
+ * and cannot go away. This holds in an instance, too: its own directory is
+ * looked up each time, so nothing below it is found once it is gone.
+ */
 static double lasting(struct mount_point *m, const char *path)
 {
 	char system[128], name[128];
@@ -46,7 +61,8 @@ static double lasting(struct mount_point *m, const char *path)
 	struct event *e;
 	int n;
 
-	if (!strcmp(path, "events"))
+	path = below_instance(path);
+	if (!strcmp(path, "events") || !strcmp(path, "instances"))
 		return FOR_EVER;
 	n = sscanf(path, "events/%127[^/]/%127[^/]", system, name);
 	sys = n > 0 ? model_find_system(m->srv->model, system) : NULL;
