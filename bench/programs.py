@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""programs.py TRACEFUSE - what tracing costs programs that others wrote: redis-server and sqlite3.
+"""programs.py TRACEFUSE DIRECTORY - what the providers cost: a call, and programs that others wrote
 
-Prints lines NAME<tab>VALUE: throughput untraced, and how much of it is left attached with nothing armed and with
-histograms of heap and locks by call site on. Rounds of the three alternate; the best of each counts. A program that
-is not installed is left out.
+DIRECTORY has provider_calls. Prints lines NAME<tab>VALUE: what a pair of calls takes in ns; then of redis-server and
+sqlite3 the throughput untraced, and how much of it is left attached with nothing armed and with histograms of heap and
+locks by call site on. Rounds of all ways alternate; the best of each counts. A program that is not installed is left
+out.
 """
 import os
 import re
@@ -14,7 +15,7 @@ import sys
 import tempfile
 import time
 
-TRACEFUSE = os.path.abspath(sys.argv[1])
+TRACEFUSE, HERE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 ROUNDS = 5
 SETUP = """echo 'hist:keys=call_site:vals=bytes_req' > events/heap/malloc/trigger
 echo 'hist:keys=call_site' > events/heap/free/trigger
@@ -30,12 +31,37 @@ select count(*) from t, (select b from t where b > 'A' limit 2000) u where t.b =
 """
 
 
+RECORD = """echo 1 > events/heap/malloc/enable
+echo 1 > events/heap/free/enable
+"""
+
+
+def traced(work, name, setup):
+    path = os.path.join(work, name)
+    with open(path, 'w') as f:
+        f.write(setup)
+    return [TRACEFUSE, 'run', '-q', '--setup', path, '--']
+
+
 def ways(work):
-    setup = os.path.join(work, 'setup')
-    with open(setup, 'w') as f:
-        f.write(SETUP)
     return {'untraced': [], 'attached': [TRACEFUSE, 'run', '-q', '--'],
-            'heap and lock histograms': [TRACEFUSE, 'run', '-q', '--setup', setup, '--']}
+            'heap and lock histograms': traced(work, 'setup', SETUP)}
+
+
+def calls(work):
+    best = {}
+    for _ in range(3):
+        for way, prefix in {**ways(work), 'recorded': traced(work, 'record', RECORD)}.items():
+            out = subprocess.run(prefix + [os.path.join(HERE, 'provider_calls')], capture_output=True, text=True,
+                                 check=True).stdout
+            for line in out.splitlines():
+                name, _, value = line.partition('\t')
+                best[name, way] = min(best.get((name, way), 1e9), float(value))
+    for name in ('malloc and free', 'lock and unlock'):
+        for way in ('untraced', 'attached', 'heap and lock histograms'):
+            print(f'{name}: {way}\t{best[name, way]:.1f}')
+    name = 'malloc and free'
+    print(f'a recorded heap event\t{(best[name, "recorded"] - best[name, "untraced"]) / 2:.1f}', flush=True)
 
 
 def sqlite(prefix, work):
@@ -76,6 +102,7 @@ def main():
     work = tempfile.mkdtemp(dir='/dev/shm', prefix='tracefuse-bench-')
     os.environ['XDG_RUNTIME_DIR'] = work
     try:
+        calls(work)
         for title, program, run, scale, unit in jobs:
             if not shutil.which(program):
                 continue

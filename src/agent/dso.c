@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "agent/graph.h"
+#include "agent/graph_frame.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
 
@@ -407,7 +408,8 @@ bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out)
 	return true;
 }
 
-uint64_t agent_address(struct agent_thread *t, const void *addr)
+/* noinline: agent_address() then saves no register where the thread knows the code. */
+static __attribute__((noinline)) uint64_t address_long(struct agent_thread *t, const void *addr)
 {
 	const uintptr_t at = graph_caller(t, (uintptr_t)addr, (uintptr_t)__builtin_frame_address(0));
 	struct dso d;
@@ -416,6 +418,18 @@ uint64_t agent_address(struct agent_thread *t, const void *addr)
 	if (dso_code(t, at, &out))
 		return out;
 	return dso_find(at, &d) ? at + dso_delta(&d) : at;
+}
+
+uint64_t agent_address(struct agent_thread *t, const void *addr)
+{
+	/* D2: pairs with the release in agent_dso_closed(). */
+	uint32_t age = atomic_load_explicit(&agent.dso_age, memory_order_acquire);
+	uint64_t delta;
+
+	/* A label of graph.S stands for another address, which the long way finds. */
+	if (!is_label((uintptr_t)addr) && agent_code_delta(t, (uintptr_t)addr, age, &delta))
+		return (uintptr_t)addr + delta;
+	return address_long(t, addr);
 }
 
 void agent_dso_closed(void)

@@ -80,11 +80,13 @@ static uint64_t product(size_t a, size_t b)
 static void emit_kmalloc(struct agent_thread *t, uint64_t site, void *ptr, uint64_t req, uint64_t alloc,
 			 const void *frame)
 {
-	struct kernel_kmalloc r = { .call_site = site, .ptr = (uintptr_t)ptr, .bytes_req = req,
-				    .bytes_alloc = alloc, .node = -1 };
+	struct kernel_kmalloc r;
 
-	if (kernel_armed(KERNEL_KMALLOC))
-		provider_emit(t, KERNEL_FIRST + KERNEL_KMALLOC, &r, sizeof(r), frame);
+	if (!kernel_armed(KERNEL_KMALLOC))
+		return;
+	r = (struct kernel_kmalloc){ .call_site = site, .ptr = (uintptr_t)ptr, .bytes_req = req,
+				     .bytes_alloc = alloc, .node = -1 };
+	provider_emit(t, KERNEL_FIRST + KERNEL_KMALLOC, &r, sizeof(r), frame);
 }
 
 static void emit_kfree(struct agent_thread *t, uint64_t site, void *ptr, const void *frame)
