@@ -21,7 +21,7 @@
  * A5  In a child of fork() a page that the kernel wipes says that it is not
  *     attached; its first hit attaches it anew.
  * A6  A hit that was left by siglongjmp is found by the next one: its frame lies
- *     below the stack pointer of the same stack (agent_thread.frame[]).
+ *     below the stack pointer of the same stack (agent_thread.frame[], stack.c).
  */
 #ifndef TRACEFUSE_AGENT_AGENT_H
 #define TRACEFUSE_AGENT_AGENT_H
@@ -265,15 +265,19 @@ AGENT_API bool agent_filtered(void);
 /* The thread's scheduling and user may be asked for: what few need, and a sandbox may kill for. */
 AGENT_API bool agent_may_ask(void);
 
-/* A handler begins on the thread's alternate stack: it may be too small for what is slow. */
-AGENT_API void agent_alternate_stack(uintptr_t low, uint64_t size);
-
 /* Memory that the program has not asked for, but which the kernel counts and locks as its own. */
 enum { AGENT_REGIONS = 3 };
 struct agent_region {
 	uintptr_t	start;
 	uint64_t	size;
 };
+
+/*
+ * The alternate stack that handlers of this thread run on now, size 0: none. signal.c sets it. It may be too small
+ * for what is slow, and may lie within the thread's own stack. Async-signal-safe.
+ */
+AGENT_API struct agent_region *agent_alternate(void);
+
 /* The session's and what belongs to it, by ascending addresses; -> how many, 0 where the process has not been attached. */
 AGENT_API unsigned int agent_regions(struct agent_region out[AGENT_REGIONS]);
 /* By how much RLIMIT_AS was raised for all that is the agent's. */

@@ -183,6 +183,12 @@ bool piece_refused(void)
 
 /* ---- M3: the function above ---- */
 
+/* On the thread's own stack, and not on an alternate one that lies within it (S3 of stack.c). */
+static inline bool runs_on_own(const struct agent_thread *t, uintptr_t slot)
+{
+	return is_own(t, slot) && !((t->flags & AGENT_HANDLER) && stack_alternate(slot));
+}
+
 /* On a stack that is in use there: hooked, or just about to be. */
 static inline bool still_hooked(uintptr_t slot)
 {
@@ -212,7 +218,7 @@ static struct above above_near(struct agent_thread *t, const struct graph_piece 
 
 	for (uintptr_t at = piece->inner[slot % PIECE / REGION]; at && at / REGION == slot / REGION; at = f->up) {
 		f = frame_of(t, at);
-		if (!f)
+		if (!f || runs_on_own(t, at))
 			break;
 		if (at > slot)
 			return (struct above){ at, f };
@@ -231,7 +237,7 @@ struct above above_of(struct agent_thread *t, struct graph_piece *piece, uintptr
 {
 	if (tail && frame_of(t, slot))
 		return (struct above){ slot, frame_in(piece, slot) };
-	return is_own(t, slot) ? above_own(t, slot) : above_other(t, piece, slot);
+	return runs_on_own(t, slot) ? above_own(t, slot) : above_other(t, piece, slot);
 }
 
 uintptr_t graph_caller(struct agent_thread *t, uintptr_t ret, uintptr_t below)
@@ -242,10 +248,10 @@ uintptr_t graph_caller(struct agent_thread *t, uintptr_t ret, uintptr_t below)
 
 	if (__builtin_expect(!is_label(ret), 1))
 		return ret;
-	piece = is_own(t, below) ? NULL : piece_find(below & -(uintptr_t)PIECE, &refused);
+	piece = runs_on_own(t, below) ? NULL : piece_find(below & -(uintptr_t)PIECE, &refused);
 	if (piece)
 		up = above_near(t, piece, below);
-	else if (is_own(t, below))
+	else if (runs_on_own(t, below))
 		up = above_own(t, below);
 	return up.f ? *mirror_of(up.slot) : ret;
 }
@@ -267,7 +273,7 @@ void inner_set(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot
 {
 	const struct graph_frame *f;
 
-	if (!is_own(t, slot)) {
+	if (!runs_on_own(t, slot)) {
 		piece->inner[slot % PIECE / REGION] = inner / REGION == slot / REGION ? inner : 0;
 		return;
 	}

@@ -8,7 +8,10 @@
  * S2  A program need not keep frame pointers. Each return address has to lie in
  *     code of a DSO and each frame above the one before; the first that does not
  *     ends the stack.
- * S3  Where a function's return is caught, its true return address is elsewhere (graph.h).
+ * S3  An alternate stack may lie within the thread's own, as an array of a
+ *     function that is on its way. Its addresses are those of another stack
+ *     while handlers run there, and only then (agent_alternate()).
+ * S4  Where a function's return is caught, its true return address is elsewhere (graph.h).
  */
 #include <string.h>
 #include "agent/graph.h"
@@ -74,8 +77,10 @@ static bool on_own(const struct agent_thread *t, uintptr_t addr)
 
 bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t sp)
 {
-	bool own = on_own(t, sp);
+	bool other = stack_alternate(sp), own = on_own(t, sp);
 
+	if (other != stack_alternate(frame))
+		return !other && own;	/* S3: a handler there has begun: false; was left: true */
 	if (own != on_own(t, frame))
 		return own;	/* a handler on an alternate stack has ended; one has begun: false */
 	if (!own && (frame ^ sp) / PAGE)
@@ -103,15 +108,12 @@ uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, ui
 	return nr;
 }
 
-void agent_alternate_stack(uintptr_t low, uint64_t size)
+struct agent_region *agent_alternate(void)
 {
-	agent_self.alt_low = low;
-	agent_self.alt_high = low + size;
+	return &agent_self.alternate;
 }
 
 bool stack_has_room(uintptr_t sp, size_t bytes)
 {
-	uintptr_t left = sp - agent_self.alt_low;
-
-	return left >= agent_self.alt_high - agent_self.alt_low || left >= bytes;
+	return !stack_alternate(sp) || sp - agent_self.alternate.start >= bytes;
 }

@@ -94,7 +94,7 @@ struct agent_self {
 	uint64_t	signals;	/* blocked before the slow path */
 	uint8_t		first;		/* in the slow path */
 	uint8_t		leaving;	/* rounds of destructors */
-	uintptr_t	alt_low, alt_high;	/* the alternate stack that its last handler ran on */
+	struct agent_region alternate;	/* agent_alternate() */
 	/* tasks.c */
 	uint32_t	born;		/* the thread whose creator is known, in its own name space: not that of a raw clone() */
 	bool		forks;		/* `forking` is of the fork() that is on its way */
@@ -187,6 +187,12 @@ void stack_bounds(struct agent_thread *t);
 bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t sp);
 /* The callers of the function with this frame, as addresses of the session. -> how many */
 uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t max);
+
+/* Whether it lies on the alternate stack that handlers run on now. Async-signal-safe. */
+static inline bool stack_alternate(uintptr_t addr)
+{
+	return addr - agent_self.alternate.start < agent_self.alternate.size;
+}
 
 /* Whether there are so many bytes below sp, as far as one knows: of alternate stacks, the small ones. Async-signal-safe. */
 bool stack_has_room(uintptr_t sp, size_t bytes);

@@ -69,7 +69,6 @@ enum { NESTED = 4, RESTORER = 0x04000000, KERNEL_SIGSET = 8 };
 static __thread struct running {
 	uint32_t	nr;		/* beyond NESTED only counted */
 	uintptr_t	frame[NESTED];
-	uintptr_t	alt_low, alt_high;	/* the alternate stack, when a handler began last */
 } running __attribute__((tls_model("initial-exec")));
 
 /* ---- Masks ---- */
@@ -151,7 +150,9 @@ static void mask_ask(const void *by, const void *frame)
 
 static NO_VECTORS bool on_alternate(uintptr_t addr)
 {
-	return addr - running.alt_low < running.alt_high - running.alt_low;
+	const struct agent_region *a = agent_alternate();
+
+	return addr - a->start < a->size;
 }
 
 static NO_VECTORS bool handler_left(uintptr_t frame, uintptr_t sp)
@@ -168,21 +169,35 @@ static NO_VECTORS void running_settle(uintptr_t sp)
 	for (uint32_t i = 0; i < known; i++)
 		if (handler_left(running.frame[i], sp)) {
 			running.nr = i;
+			if (!on_alternate(sp))
+				*agent_alternate() = (struct agent_region){ 0 };
 			return;
 		}
+}
+
+static NO_VECTORS uint8_t flags_now(const struct agent_thread *t)
+{
+	return (uint8_t)(running.nr ? t->flags | AGENT_HANDLER : t->flags & ~AGENT_HANDLER);
 }
 
 NO_VECTORS uint8_t agent_signal_flags(const struct agent_thread *t, const void *frame)
 {
 	running_settle((uintptr_t)frame);
-	return (uint8_t)(running.nr ? t->flags | AGENT_HANDLER : t->flags & ~AGENT_HANDLER);
+	return flags_now(t);
 }
 
-static void running_push(const ucontext_t *uc, uintptr_t frame)
+/* A handler begins. -> what agent_alternate() is when it returns: of one that was left nothing. */
+static struct agent_region alternate_begin(const ucontext_t *uc, uintptr_t frame)
 {
-	running_settle(uc->uc_mcontext.gregs[REG_RSP]);
-	running.alt_low = (uintptr_t)uc->uc_stack.ss_sp;
-	running.alt_high = running.alt_low + (uc->uc_stack.ss_flags & SS_DISABLE ? 0 : uc->uc_stack.ss_size);
+	const struct agent_region none = { 0 }, now = { (uintptr_t)uc->uc_stack.ss_sp, uc->uc_stack.ss_size };
+	const struct agent_region before = on_alternate(uc->uc_mcontext.gregs[REG_RSP]) ? *agent_alternate() : none;
+
+	*agent_alternate() = frame - now.start < now.size ? now : none;
+	return before;
+}
+
+static void running_push(uintptr_t frame)
+{
 	const uint32_t nr = running.nr;
 
 	/* The second time because a handler that came before the count was raised had this place, too. */
@@ -241,15 +256,16 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 	ucontext_t *uc = context;
 	const uintptr_t below[2] = { uc->uc_mcontext.gregs[REG_RBP], uc->uc_mcontext.gregs[REG_RIP] };
+	struct agent_region before;
 	struct agent_thread *t;
 	uint8_t busy = 0;
 	bool off;
 
 	if (agent_guard_handler(sig) && agent_guard_takes(sig, info, context))
 		return;
-	running_push(uc, frame);
-	if (frame - (uintptr_t)uc->uc_stack.ss_sp < uc->uc_stack.ss_size)
-		agent_alternate_stack((uintptr_t)uc->uc_stack.ss_sp, uc->uc_stack.ss_size);
+	running_settle(uc->uc_mcontext.gregs[REG_RSP]);
+	before = alternate_begin(uc, frame);
+	running_push(frame);
 	off = handler_mask_full(&actions[n], sig, uc);
 	t = masked_thread(off);
 	if (t) {
@@ -270,6 +286,7 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 		signals_off(t, mask_full(mask_of(&uc->uc_sigmask)), handler, below);
 		t->flags = agent_signal_flags(t, (const void *)frame);
 	}
+	*agent_alternate() = before;
 }
 
 /* ---- Actions ---- */
@@ -572,12 +589,12 @@ static void jump_settle(const struct __jmp_buf_tag *env, const void *frame)
 	/* Within a stack a jump goes upwards; a buffer that says something else was not made by this libc. */
 	if (!running.nr || (!on_alternate((uintptr_t)frame) && sp - (uintptr_t)frame > JUMP_MOST))
 		return;
-	running_settle(sp);
 	while (wait_frame() && handler_left(wait_frame(), sp))
 		wait_left();
+	running_settle(sp);
 	t = agent_thread_known();
 	if (t)
-		t->flags = agent_signal_flags(t, frame);
+		t->flags = flags_now(t);
 }
 
 /* Behind a call that does not return another function may begin. */

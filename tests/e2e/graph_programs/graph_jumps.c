@@ -77,13 +77,18 @@ APART static void handler(int sig)
 	siglongjmp(sig_env, 1);
 }
 
-static void on_alternate(int sig, void (*f)(int))
+static void on_stack(int sig, void (*f)(int), char *low, size_t size)
 {
-	stack_t stack = { .ss_sp = alternate, .ss_size = sizeof(alternate) };
+	stack_t stack = { .ss_sp = low, .ss_size = size };
 	struct sigaction act = { .sa_handler = f, .sa_flags = SA_ONSTACK };
 
 	sigaltstack(&stack, NULL);
 	sigaction(sig, &act, NULL);
+}
+
+static void on_alternate(int sig, void (*f)(int))
+{
+	on_stack(sig, f, alternate, sizeof(alternate));
 }
 
 APART static long raise_at(int depth)
@@ -129,6 +134,28 @@ static volatile sig_atomic_t ticks;
 APART static void tick(int sig)
 {
 	ticks += work(3) == 2 && sig;
+}
+
+APART static long raise_between(int depth)
+{
+	long before = work(2);
+
+	if (depth)
+		return before + raise_between(depth - 1) + work(2);
+	raise(SIGUSR2);
+	return before + work(3);
+}
+
+/* A stack in a frame of the thread's own, above all that its handlers interrupt. */
+APART static void run_local(void)
+{
+	char local[64 * 1024];
+
+	on_stack(SIGUSR2, tick, local, sizeof(local));
+	for (int i = 0; i < 100; i++)
+		sum += raise_between(i % 20);
+	on_alternate(SIGUSR2, tick);
+	printf("local %ld %d\n", sum, (int)ticks);
 }
 
 /* Interrupted wherever it is, in the tracer as well. */
@@ -262,6 +289,7 @@ int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void); } modes[] = {
 		{ "longjmp", run_longjmp }, { "middle", run_middle }, { "alternate", run_alternate }, { "timer", run_timer },
+		{ "local", run_local },
 		{ "coroutines", run_coroutines }, { "migrate", run_migrate },
 		{ "deep", run_deep }, { "overflow", run_overflow } };
 

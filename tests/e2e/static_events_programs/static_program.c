@@ -4,6 +4,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <printf.h>
 #include <pthread.h>
 #include <signal.h>
 #include <setjmp.h>
@@ -181,6 +182,37 @@ static __attribute__((noinline)) void run_stacks(void)
 	raise(SIGUSR1);
 }
 
+/* What a text's %Y calls, in the middle of a record that is being filled. */
+static int print_signal(FILE *out, const struct printf_info *info, const void *const *args)
+{
+	return raise(SIGUSR1);
+}
+
+static int print_signal_takes(const struct printf_info *info, size_t nr, int *types, int *sizes)
+{
+	return 0;
+}
+
+static void on_local_stack(int sig)
+{
+	tf_printk("inner");
+}
+
+/* An alternate stack in a frame of the thread's own: it lies above what its handlers interrupt. */
+static __attribute__((noinline)) void run_local_stack(void)
+{
+	const char *volatile format = "outer 0123456789%Y %d";
+	char local[65536];
+	const stack_t stack = { .ss_sp = local, .ss_size = sizeof(local) };
+	const struct sigaction sa = { .sa_handler = on_local_stack, .sa_flags = SA_ONSTACK };
+
+	register_printf_specifier('Y', print_signal, print_signal_takes);
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &sa, NULL);
+	tf_printk(format, 1);
+	tf_printk(format, 2);
+}
+
 static void run_errno(void)
 {
 	errno = 1234;
@@ -226,6 +258,8 @@ int main(int argc, char **argv)
 		run_signals();
 	else if (!strcmp(what, "stacks"))
 		run_stacks();
+	else if (!strcmp(what, "local"))
+		run_local_stack();
 	else if (!strcmp(what, "errno"))
 		run_errno();
 	else if (!strcmp(what, "truncate"))

@@ -254,6 +254,24 @@ static void what_was_left_is_told_from_what_waits(void **state)
 	assert_false(stack_left(&t, 0x90000, 0xa0000));		/* cannot be told */
 }
 
+static void an_alternate_stack_may_lie_within_the_own_one(void **state)
+{
+	const struct agent_thread t = { .stack_low = 0x10000, .stack_high = 0x20000 };
+
+	*agent_alternate() = (struct agent_region){ 0x18000, 0x4000 };
+	assert_false(stack_left(&t, 0x11000, 0x1b000));		/* what a handler there has interrupted */
+	assert_false(stack_left(&t, 0x1d000, 0x1b000));
+	assert_false(stack_left(&t, 0x1b000, 0x1a000));		/* a handler within that one */
+	assert_true(stack_left(&t, 0x1a000, 0x1b000));		/* which was left */
+	assert_true(stack_left(&t, 0x1a000, 0x12000));		/* as was the first one */
+	assert_true(stack_left(&t, 0x12000, 0x13000));
+	assert_false(stack_has_room(0x18100, 0x200));
+	assert_true(stack_has_room(0x17f00, 0x200));
+	*agent_alternate() = (struct agent_region){ 0 };
+	assert_true(stack_left(&t, 0x11000, 0x1b000));		/* the array's function alone */
+	assert_true(stack_has_room(0x18100, 0x200));
+}
+
 /* ---- Addresses ---- */
 
 static void addresses_are_those_of_the_table(void **state)
@@ -454,6 +472,7 @@ int main(void)
 		cmocka_unit_test(a_deep_stack_is_cut_off),
 		cmocka_unit_test(bad_frames_end_the_walk),
 		cmocka_unit_test(what_was_left_is_told_from_what_waits),
+		cmocka_unit_test(an_alternate_stack_may_lie_within_the_own_one),
 		cmocka_unit_test(addresses_are_those_of_the_table),
 		cmocka_unit_test(addresses_outside_stay),
 		cmocka_unit_test(numbers_stay_when_dsos_go),
