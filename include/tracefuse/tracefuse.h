@@ -41,7 +41,8 @@ extern "C" {
  * path). Needs libtracefuse to be linked. Waits 1 s at most for an answer, and
  * then until the session's setup script is done. A process joins one session.
  *
- * 0, or -ENOENT: there is none; -ECONNREFUSED: its server is dead; -ETIMEDOUT;
+ * 0, or -ENOENT: there is none; -EACCES: it is not this user's alone; -EPERM:
+ * the program has more rights than its user; -ECONNREFUSED: its server is dead; -ETIMEDOUT;
  * -EPROTO: it is of another version; -EBUSY: the process is in a session
  * already; -EUSERS: too many threads; -ENOMEM. The program runs on, untraced.
  */

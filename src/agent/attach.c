@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "plane/arch/counter.h"
@@ -61,50 +60,6 @@ void agent_say(const char *what, int err)
 	}
 	text[at++] = '\n';
 	agent_syscall(SYS_write, 2, text, at);
-}
-
-/* ---- Where the session lies ---- */
-
-static bool dir_join(const char *base, const char *middle, const char *name)
-{
-	size_t a = strlen(base), b = strlen(middle), c = strlen(name);
-
-	if (a + b + c + 1 > sizeof(agent.dir))
-		return false;
-	memcpy(agent.dir, base, a);
-	memcpy(agent.dir + a, middle, b);
-	memcpy(agent.dir + a + b, name, c + 1);
-	return true;
-}
-
-/* A directory of the user's own, or of root's for root's programs, that holds a session. */
-static bool dir_usable(void)
-{
-	struct stat st;
-	long uid = agent_syscall(SYS_geteuid);
-
-	return !agent_syscall(SYS_newfstatat, AT_FDCWD, agent.dir, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode) &&
-	       (st.st_uid == uid || !uid);
-}
-
-static int dir_find(const char *name, const char *runtime_dir)
-{
-	char middle[64] = "/dev/shm/tracefuse-", digits[12];
-	unsigned long uid = (unsigned long)agent_syscall(SYS_geteuid);
-	size_t nr = sizeof(digits);
-
-	if (name[0] == '/')
-		return dir_join(name, "", "") && dir_usable() ? 0 : -ENOENT;
-	if (!name[0] || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
-		return -EINVAL;
-	if (runtime_dir && runtime_dir[0] == '/' && dir_join(runtime_dir, "/tracefuse/", name) && dir_usable())
-		return 0;
-	digits[--nr] = 0;
-	do
-		digits[--nr] = (char)('0' + uid % 10);
-	while ((uid /= 10));
-	strcat(strcat(middle, digits + nr), "/");
-	return dir_join(middle, "", name) && dir_usable() ? 0 : -ENOENT;
 }
 
 /* ---- Memory ---- */
@@ -161,25 +116,15 @@ static long map_open(long fd, int prot, uint64_t size, uint64_t spare)
 	return err ? err : map_spared(fd, prot, size, spare);
 }
 
-static long map_file(const char *name, int prot, uint64_t *size, uint64_t *spare)
+static long map_file(int dir, const char *name, int prot, uint64_t *size, uint64_t *spare)
 {
-	size_t len = strlen(agent.dir);
-	long fd, at = -ENAMETOOLONG;
-	struct stat st;
+	int fd = place_open_file(dir, name, prot & PROT_WRITE ? O_RDWR : O_RDONLY, size);
+	long at = -EPROTO;
 
-	if (len + strlen(name) >= sizeof(agent.dir))
-		return at;
-	strcpy(agent.dir + len, name);
-	fd = agent_syscall(SYS_openat, AT_FDCWD, agent.dir,
-			   (prot & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
-	agent.dir[len] = 0;
 	if (fd < 0)
 		return fd;
-	if (agent_syscall(SYS_fstat, fd, &st) || st.st_size < 4096)
-		at = -EPROTO;
-	else
-		at = map_open(fd, prot, (uint64_t)st.st_size, *spare = spare_of((uint64_t)st.st_size, prot));
-	*size = (uint64_t)st.st_size;
+	if (*size >= 4096)
+		at = map_open(fd, prot, *size, *spare = spare_of(*size, prot));
 	agent_syscall(SYS_close, fd);
 	return at;
 }
@@ -194,14 +139,14 @@ static void unmap(struct plane *p)
 	room_give_back();
 }
 
-static int map_session(struct plane *p)
+static int map_session(int dir, struct plane *p)
 {
-	long config = map_file("/config", PROT_READ, &p->config_size, &agent.data_spare), data;
+	long config = map_file(dir, "config", PROT_READ, &p->config_size, &agent.data_spare), data;
 
 	if (is_error(config))
 		return (int)config;
 	p->config = (const char *)config;
-	data = map_file("/data", PROT_READ | PROT_WRITE, &p->data_size, &agent.data_spare);
+	data = map_file(dir, "data", PROT_READ | PROT_WRITE, &p->data_size, &agent.data_spare);
 	if (is_error(data))
 		return (int)data;
 	p->data = (char *)data;
@@ -385,14 +330,13 @@ int attach_start(const char *name, const char *runtime_dir)
 {
 	struct attach_reply reply;
 	uint32_t state = AGENT_OFF;
-	int err = dir_find(name, runtime_dir);
+	int dir = sandbox_permits() ? place_open(name, runtime_dir) : -EPERM, err;
 
-	if (!err && !sandbox_permits())
-		err = -EPERM;
-	if (err)
-		return err;
+	if (dir < 0)
+		return dir;
 	guard_start();
-	err = map_session(&agent.plane);
+	err = map_session(dir, &agent.plane);
+	agent_syscall(SYS_close, dir);
 	if (!err)
 		err = map_here();
 	if (!err)
@@ -485,6 +429,9 @@ AGENT_API int tf_attach(const char *session)
 	/* Relaxed: only this function and the constructor make it AGENT_ON. */
 	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_OFF)
 		return -EBUSY;
+	/* As at load. */
+	if (getauxval(AT_SECURE))
+		return -EPERM;
 	agent.late = true;
 	err = attach_start(session, getenv("XDG_RUNTIME_DIR"));
 	return err == -EAGAIN ? -ETIMEDOUT : err;

@@ -141,6 +141,16 @@ int request_inherit(void)
 	return 0;
 }
 
+/* J4 of place.c: who serves it, as the kernel says. */
+static long server_check(int fd)
+{
+	struct { int pid; uint32_t uid, gid; } peer;
+	uint32_t len = sizeof(peer);
+	long err = agent_syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+
+	return err ? err : peer.uid == agent.owner ? 0 : -EACCES;
+}
+
 int request_connect(void)
 {
 	long fd = agent_syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
@@ -151,6 +161,8 @@ int request_connect(void)
 	wait_at_most((int)fd, SO_SNDTIMEO, AGENT_WAIT_MS);
 	wait_at_most((int)fd, SO_RCVTIMEO, AGENT_WAIT_MS);
 	err = connect_dir((int)fd);
+	if (!err)
+		err = server_check((int)fd);
 	if (!err)
 		err = agent_syscall(SYS_fstat, fd, &st);
 	if (err) {

@@ -224,6 +224,7 @@ static _Noreturn void try_calls(bool ask)
 	agent_syscall(SYS_connect, fd, "", 0);
 	agent_syscall(SYS_fstat, fd, room);
 	agent_syscall(SYS_setsockopt, fd, SOL_SOCKET, 0, room, 0);
+	agent_syscall(SYS_getsockopt, fd, SOL_SOCKET, 0, room, 0);
 	agent_syscall(SYS_sendmsg, -1, room, 0);
 	agent_syscall(SYS_recvfrom, -1, room, 0, 0, 0, 0);
 	agent_syscall(SYS_fcntl, fd, 1);
@@ -233,6 +234,7 @@ static _Noreturn void try_calls(bool ask)
 	agent_syscall(SYS_mmap, 0, 0, 3, 0x22, -1, 0);
 	agent_syscall(SYS_madvise, 0, 0, 0);
 	agent_syscall(SYS_geteuid);
+	agent_syscall(SYS_fstatfs, fd, room);
 	agent_syscall(SYS_getcpu, room, 0, 0);
 	agent_syscall(SYS_nanosleep, 0, 0);
 	agent_syscall(SYS_tgkill, -1, -1, 0);

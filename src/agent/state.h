@@ -75,6 +75,7 @@ struct agent {
 	bool		late;		/* the program asked to be attached: it has run before */
 	uint32_t	verbose;
 	char		dir[AGENT_PATH];	/* the session's directory */
+	uint32_t	owner;			/* its user, the program's own when it attached */
 	char		exe[256];		/* the program's path */
 	uintptr_t	main_stack;		/* where the first thread's stack ends */
 	int		key;			/* thread-specific data: its destructor gives a slot back; -1: none */
@@ -137,6 +138,16 @@ uint32_t attach_pid(uint32_t tid);
 /* The memory is gone: no hit any more. Async-signal-safe. */
 void attach_detach(void);
 void agent_say(const char *what, int err);
+
+/* ---- place.c ---- */
+
+/*
+ * The session's directory, by its name or path, as agent.dir; runtime_dir: $XDG_RUNTIME_DIR. A descriptor;
+ * -EACCES: it is not of this program's user alone, and other -errno
+ */
+int place_open(const char *name, const char *runtime_dir);
+/* One of its files. A descriptor, or -errno */
+int place_open_file(int dir, const char *name, int flags, uint64_t *size);
 
 /* ---- room.c ---- */
 

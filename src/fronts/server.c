@@ -177,7 +177,7 @@ static void accept_clients(struct server *srv)
 
 	while ((fd = accept4(srv->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ||
-		    (peer.uid != geteuid() && peer.uid != 0))
+		    peer.uid != geteuid())
 			close(fd);
 		else
 			client_create(srv, fd, peer.pid);

@@ -124,7 +124,7 @@ static void accept_one(struct session *s, int conn, bool trusted)
 	int pidfd, index;
 
 	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.pid <= 0 ||
-	    (!trusted && cred.uid != geteuid() && cred.uid != 0) || epoll_add(s, conn)) {
+	    (!trusted && cred.uid != geteuid()) || epoll_add(s, conn)) {
 		close(conn);
 		return;
 	}

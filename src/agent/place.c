@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * place.c - where the session lies, and whether this program may join it
+ *
+ * The config region says what each hit does, so whoever writes there rules the
+ * program. What an environment names is not trusted: sudo -E, a cron job and a
+ * helper with more rights keep the environment of somebody else.
+ *
+ * J1  The session is of the program's own user: its real and its effective one,
+ *     which are the same. This holds for root, too.
+ * J2  Directory, files and the directory above have this owner, and nobody else
+ *     may enter or read them. A file has one name. They lie on a file system in
+ *     memory: no user can mount one with files of somebody else.
+ * J3  All is looked at by descriptor, and opened below it. So it does not
+ *     matter who may rename what in the directories further up.
+ * J4  The server that answers has the same user (request.c).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include "agent/state.h"
+#include "agent/syscall.h"
+
+#define TMPFS	0x01021994
+#define RAMFS	0x858458f6
+
+static bool dir_join(const char *base, const char *middle, const char *name)
+{
+	size_t a = strlen(base), b = strlen(middle), c = strlen(name);
+
+	if (a + b + c + 1 > sizeof(agent.dir))
+		return false;
+	memcpy(agent.dir, base, a);
+	memcpy(agent.dir + a, middle, b);
+	memcpy(agent.dir + a + b, name, c + 1);
+	return true;
+}
+
+/* J1, J2 */
+static bool is_own(const struct stat *st, unsigned int type)
+{
+	return (st->st_mode & S_IFMT) == type && st->st_uid == agent.owner && !(st->st_mode & 077);
+}
+
+static bool in_memory(int dir)
+{
+	struct statfs fs;
+
+	return !agent_syscall(SYS_fstatfs, dir, &fs) && (fs.f_type == TMPFS || (unsigned long)fs.f_type == RAMFS);
+}
+
+static bool is_own_dir(int dir, const char *name)
+{
+	struct stat st;
+
+	return !agent_syscall(SYS_newfstatat, dir, name, &st, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) &&
+	       is_own(&st, S_IFDIR);
+}
+
+/* J3: agent.dir. A descriptor, or -errno */
+static int dir_open(void)
+{
+	long dir = agent_syscall(SYS_openat, AT_FDCWD, agent.dir,
+				 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int err = 0;
+
+	if (dir < 0)
+		return (int)dir;
+	if (!is_own_dir((int)dir, "") || !is_own_dir((int)dir, ".."))
+		err = -EACCES;
+	else if (!in_memory((int)dir))
+		err = -ENOTSUP;
+	if (!err)
+		return (int)dir;
+	agent_syscall(SYS_close, dir);
+	return err;
+}
+
+/* /dev/shm/tracefuse-UID/NAME */
+static int dir_open_shared(const char *name)
+{
+	char middle[64] = "/dev/shm/tracefuse-", digits[12];
+	unsigned long uid = agent.owner;
+	size_t nr = sizeof(digits);
+
+	digits[--nr] = 0;
+	do
+		digits[--nr] = (char)('0' + uid % 10);
+	while ((uid /= 10));
+	strcat(strcat(middle, digits + nr), "/");
+	return dir_join(middle, "", name) ? dir_open() : -ENAMETOOLONG;
+}
+
+/* J1. At load the kernel has compared them: AT_SECURE. */
+static bool is_one_user(void)
+{
+	agent.owner = (uint32_t)agent_syscall(SYS_geteuid);
+	return !agent.late || (uint32_t)agent_syscall(SYS_getuid) == agent.owner;
+}
+
+int place_open(const char *name, const char *runtime_dir)
+{
+	int dir;
+
+	if (!is_one_user())
+		return -EACCES;
+	if (name[0] == '/')
+		return dir_join(name, "", "") ? dir_open() : -ENAMETOOLONG;
+	if (!name[0] || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
+		return -EINVAL;
+	if (runtime_dir && runtime_dir[0] == '/' && dir_join(runtime_dir, "/tracefuse/", name)) {
+		dir = dir_open();
+		if (dir != -ENOENT)
+			return dir;
+	}
+	return dir_open_shared(name);
+}
+
+int place_open_file(int dir, const char *name, int flags, uint64_t *size)
+{
+	long fd = agent_syscall(SYS_openat, dir, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return (int)fd;
+	if (!agent_syscall(SYS_fstat, fd, &st) && is_own(&st, S_IFREG) && st.st_nlink <= 1) {
+		*size = (uint64_t)st.st_size;
+		return (int)fd;
+	}
+	agent_syscall(SYS_close, fd);
+	return -EACCES;
+}
