@@ -64,7 +64,7 @@ pid_t call__Fork(void)
 
 static bool any_provider_armed(void)
 {
-	for (unsigned int nr = 0; nr < provider_count(); nr++)
+	for (unsigned int nr = 0; nr < PROVIDER_COUNT; nr++)
 		if (provider_armed(nr))
 			return true;
 	return false;

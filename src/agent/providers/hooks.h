@@ -39,11 +39,12 @@
 /* In interposers: what the program sees. */
 #define INTERPOSE	__attribute__((visibility("default")))
 
-/* provider_kernel() as a constant. */
+/* provider_kernel() and provider_count() as constants. */
 #define SYSCALL(nr, name, args) + 2
 enum {
 	KERNEL_FIRST = PROVIDER_SYSCALLS
 #include "agent/x86_64/syscalls.h"
+	, PROVIDER_COUNT = KERNEL_FIRST + KERNEL_EVENTS,
 };
 #undef SYSCALL
 

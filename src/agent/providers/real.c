@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include "agent/providers/hooks.h"
 #include "agent/providers/real.h"
+#include "agent/providers/table_version.h"
 
 extern struct real_function __start_real_functions[] __attribute__((visibility("hidden")));
 extern struct real_function __stop_real_functions[] __attribute__((visibility("hidden")));
@@ -201,7 +202,7 @@ void real_resolve(void)
 uint64_t agent_providers_table(void)
 {
 	real_resolve();
-	return provider_table_version();
+	return PROVIDER_TABLE_VERSION;
 }
 
 __attribute__((constructor)) static void real_start(void)

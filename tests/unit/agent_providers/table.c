@@ -9,6 +9,7 @@
 #include <string.h>
 #include "agent/providers/records.h"
 #include "agent/providers/table.h"
+#include "agent/providers/table_version.h"
 #include "model/format.h"
 
 static char *whole_format(unsigned int nr)
@@ -124,6 +125,7 @@ static void test_version_is_not_zero(void **state)
 {
 	assert_true(provider_table_version() != 0);
 	assert_true(provider_table_version() == provider_table_version());
+	assert_true(provider_table_version() == PROVIDER_TABLE_VERSION);
 }
 
 int main(void)
