@@ -7,6 +7,7 @@
  * milliseconds against CLOCK_MONOTONIC_RAW, which is the same counter.
  */
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -84,15 +85,25 @@ static void scale_widen(struct clock_scale *out)
 	out->shift = 64;
 }
 
+/* The machine's, for as long as it runs: found out for the first session of a process. */
+static struct clock_scale scale;
+
+static void find_scale(void)
+{
+	if (!scale_of_kernel(&scale))
+		scale_by_time(&scale);
+}
+
 void clock_calibrate(struct clock_scale *out)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	uint64_t ticks = 0, ns = 0;
 
 	memset(out, 0, sizeof(*out));
 	if (!counter_constant())
 		return;
-	if (!scale_of_kernel(out))
-		scale_by_time(out);
+	pthread_once(&once, find_scale);
+	*out = scale;
 	if (!out->mult)
 		return;
 	scale_widen(out);

@@ -25,7 +25,10 @@
 #include "sources/error.h"
 #include "sources/unpack.h"
 
-/* Bytes of the file, unpacked when they were compressed. */
+/*
+ * Bytes of the file, unpacked when they were compressed. A piece that the file does
+ * not have is empty: data is NULL and size 0.
+ */
 struct dat_piece {
 	const uint8_t	*data;
 	size_t		size;
@@ -79,6 +82,15 @@ struct trace_dat {
 	uint64_t	lost;		/* sum of CPUSTAT's overruns and drops */
 	bool		latency;	/* a text of a latency tracer instead of records */
 };
+
+/* The next `size` bytes become the piece; false: there are not so many, and it is empty. */
+static inline bool dat_piece_take(struct dat_piece *p, struct cursor *c, uint64_t size)
+{
+	p->offset = cursor_offset(c);
+	p->data = cursor_take(c, size);
+	p->size = p->data ? size : 0;
+	return p->data;
+}
 
 /* 0, or -errno with *err filled. `partial`: damage behind the formats is noted, not refused. */
 int trace_dat_open(const char *path, bool partial, struct trace_dat **out, struct source_error *err);

@@ -138,13 +138,9 @@ static int read_section_text(struct trace_dat *d, uint64_t offset, unsigned int 
 	if (ret || !p->data)
 		return ret;
 	c = cursor_over(p->data, p->size, p->offset);
-	p->size = cursor_number(&c, width);
-	p->data = cursor_take(&c, p->size);
-	if (!p->data) {
-		p->size = 0;
-		return trace_dat_truncated(d, &c, "a table of texts");
-	}
-	return 0;
+	if (dat_piece_take(p, &c, cursor_number(&c, width)))
+		return 0;
+	return trace_dat_truncated(d, &c, "a table of texts");
 }
 
 static int read_header_section(struct trace_dat *d, uint64_t offset)

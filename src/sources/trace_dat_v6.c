@@ -16,27 +16,19 @@ static int read_text(struct trace_dat *d, struct cursor *c, size_t width, const 
 {
 	uint64_t size = cursor_number(c, width);
 
-	out->offset = cursor_offset(c);
-	out->data = cursor_take(c, size);
-	out->size = size;
-	return out->data ? 0 : trace_dat_truncated(d, c, what);
+	return dat_piece_take(out, c, size) ? 0 : trace_dat_truncated(d, c, what);
 }
 
 static int read_formats(struct trace_dat *d, struct cursor *c)
 {
-	struct dat_piece *p = &d->ftrace_formats;
+	struct cursor start = *c;
 
-	*p = (struct dat_piece){ .data = c->at, .offset = cursor_offset(c) };
 	if (trace_dat_walk_ftrace(c, NULL, NULL))
 		return trace_dat_truncated(d, c, "the formats of system ftrace");
-	p->size = c->at - p->data;
-	p = &d->event_formats;
-	*p = (struct dat_piece){ .data = c->at, .offset = cursor_offset(c) };
-	if (trace_dat_walk_events(c, NULL, NULL)) {
-		p->data = NULL;
+	dat_piece_take(&d->ftrace_formats, &start, c->at - start.at);
+	if (trace_dat_walk_events(c, NULL, NULL))
 		return trace_dat_truncated(d, c, "the event formats");
-	}
-	p->size = c->at - p->data;
+	dat_piece_take(&d->event_formats, &start, c->at - start.at);
 	return 0;
 }
 

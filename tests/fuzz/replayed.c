@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* replayed.c - see replayed.h */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/trace_dat.h"
+#include "fronts/access.h"
+#include "model/model.h"
+#include "session/session.h"
+#include "sources/source.h"
+#include "tracefs/tree.h"
+#include "replayed.h"
+
+enum { RECORDS_MAX = 20000, TEXT_MAX = 1 << 20, EVENTS_MAX = 16 };
+
+struct replay {
+	struct source	*source;
+	struct session	*session;
+	struct model	*model;
+	struct tree	*tree;
+	struct access	*access;
+	unsigned long	bytes;		/* read so far */
+};
+
+static bool prepare(struct replay *r, const char *path, bool partial)
+{
+	const struct source_params params = { .files = &path, .nr_files = 1, .partial = partial };
+	struct session_params shape = { .nr_slots = 8, .memory = 1 << 30, .no_membarrier = true };
+	struct source_error err;
+
+	if (source_open(&params, &r->source, &err))
+		return false;
+	shape.nr_cpus = source_nr_cpus(r->source);
+	if (session_create(NULL, &shape, &r->session) || model_create(r->session, &r->model) ||
+	    source_import(r->source, r->model, &err))
+		return false;
+	r->tree = tree_create(r->model);
+	r->access = r->tree ? access_tree(r->tree, NULL) : NULL;
+	return r->access;
+}
+
+static void end(struct replay *r)
+{
+	if (r->access)
+		access_close(r->access);
+	if (r->tree)
+		tree_destroy(r->tree);
+	source_close(r->source);
+	if (r->model)
+		model_destroy(r->model);
+	if (r->session)
+		session_destroy(r->session);
+}
+
+/* Not to its end: what a page of records makes in text is no concern of a fuzzer's. */
+static void look(struct replay *r, const char *path)
+{
+	static char buf[65536];
+	struct access_file *f;
+	ssize_t n;
+	off_t off = 0;
+
+	if (r->access->ops->open(r->access, path, O_RDONLY | O_NONBLOCK, &f))
+		return;
+	while (off < TEXT_MAX && (n = r->access->ops->read(f, buf, sizeof(buf), off)) > 0)
+		off += n;
+	r->bytes += (unsigned long)off;
+	r->access->ops->release(f);
+}
+
+static void put(struct replay *r, const char *path, const char *text)
+{
+	access_write_all(r->access, path, O_APPEND, text, strlen(text), NULL);
+}
+
+static void each_event(struct replay *r, void (*fn)(struct replay *r, const struct event *e))
+{
+	unsigned int seen = 0;
+
+	for (unsigned int id = 0; id < LAYOUT_MAX_EVENTS && seen < EVENTS_MAX; id++)
+		if (r->model->by_id[id]) {
+			fn(r, r->model->by_id[id]);
+			seen++;
+		}
+}
+
+static void look_at_format(struct replay *r, const struct event *e)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "events/%.200s/%.200s/format", e->system->name, e->name);
+	look(r, path);
+}
+
+static void count(struct replay *r, const struct event *e)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "events/%.200s/%.200s/trigger", e->system->name, e->name);
+	put(r, path, "hist:keys=common_pid,common_comm.execname:size=128");
+	put(r, path, "hist:keys=common_stacktrace:size=128");
+}
+
+static void look_at_hist(struct replay *r, const struct event *e)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "events/%.200s/%.200s/hist", e->system->name, e->name);
+	look(r, path);
+}
+
+/* ---- what the exporter reads; it writes to a file in memory ---- */
+
+static int read_text(void *arg, const char *path, char **text, size_t *len)
+{
+	return access_read_all(((struct replay *)arg)->access, path, text, len);
+}
+
+static int stream(void *arg, const char *path, int (*take)(void *to, const char *buf, size_t n),
+		  void *to)
+{
+	size_t len;
+	char *text;
+	int ret = read_text(arg, path, &text, &len);
+
+	if (ret)
+		return ret;
+	ret = len ? take(to, text, len) : 0;
+	free(text);
+	return ret;
+}
+
+static int list(void *arg, const char *path, int (*fn)(void *to, const char *name, bool is_dir),
+		void *to)
+{
+	struct access *a = ((struct replay *)arg)->access;
+
+	return a->ops->list(a, path, fn, to);
+}
+
+static void export(struct replay *r)
+{
+	const struct export_files files = {
+		.arg = r, .read = read_text, .stream = stream, .list = list,
+	};
+	const struct export_params params = { .files = &files, .uname = source_uname(r->source) };
+	struct export_error err;
+	char *bytes = NULL;
+	size_t size;
+	FILE *out = open_memstream(&bytes, &size);
+
+	if (!out)
+		abort();
+	export_trace_dat(&params, out, &err);
+	fclose(out);
+	r->bytes += size;
+	free(bytes);
+}
+
+unsigned long replayed(const char *path, bool partial)
+{
+	static const char *const files[] = {
+		"kallsyms", "saved_cmdlines", "printk_formats", "trace_clock", "available_events",
+		"trace", "snapshot", "per_cpu/cpu0/stats", "events/header_page",
+	};
+	struct replay r = { 0 };
+
+	if (prepare(&r, path, partial)) {
+		put(&r, "events/enable", "1");
+		put(&r, "options/stacktrace", "1");
+		each_event(&r, look_at_format);
+		each_event(&r, count);
+		source_step(r.source, RECORDS_MAX);
+		each_event(&r, look_at_hist);
+		for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+			look(&r, files[i]);
+		export(&r);
+	}
+	end(&r);
+	return r.bytes;
+}
