@@ -2,12 +2,13 @@
 /*
  * scenario.c - replays what a real kernel recorded through its own setup, and compares every file
  *
- * usage: scenario EXCLUDED DIR...
+ * usage: scenario EXCLUDED FILES DIR...
  *
  * A scenario has trace.dat (and snapshot.dat: one window), setup.sh, phaseN.sh
  * given at the print event "phase N", trace.txt (the file `trace`), and expect/
  * (one file a tracefs file, "/" written as "__"; trace.OPT[,OPT].txt: `trace`
- * with these options). Prints TAP, one test a file.
+ * with these options). Prints TAP, one test a file of FILES: one that is
+ * listed and not there is a failure, and so is one that is not listed.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -47,15 +48,28 @@ static char *slurp(const char *path)
 	return buf;
 }
 
-/* The list of files that are left out, with the reason of each. */
-static char *excluded_list;
+/* The files to compare, "SCENARIO FILE" a line; those that are left out, and why, behind a tab. */
+static char *listed_files, *excluded_list;
+
+/* What follows the line's "SCENARIO NAME" and `end`; NULL: there is no such line. */
+static const char *list_find(const char *list, const char *scenario, const char *name, char end)
+{
+	char line[512];
+	const char *at;
+
+	snprintf(line, sizeof(line), "\n%s %s%c", scenario, name, end);
+	at = strstr(list, line);
+	return at ? at + strlen(line) : NULL;
+}
 
 static bool excluded(const char *scenario, const char *name)
 {
-	char line[256];
+	return list_find(excluded_list, scenario, name, '\t');
+}
 
-	snprintf(line, sizeof(line), "\n%s %s\t", scenario, name);
-	return excluded_list && strstr(excluded_list, line);
+static bool listed(const char *scenario, const char *name)
+{
+	return list_find(listed_files, scenario, name, '\n');
 }
 
 static void command(struct house *h, const char *file, const char *text)
@@ -297,14 +311,35 @@ static void verdict(const char *scenario, const char *name, const char *want, co
 	fflush(stdout);
 }
 
+/* True: the list leaves it out, and the test that does not run is named. */
+static bool left_out(const char *scenario, const char *name)
+{
+	const char *reason = list_find(excluded_list, scenario, name, '\t');
+
+	if (reason)
+		printf("ok %d - %s %s # SKIP %.*s\n", ++nr_tests, scenario, name,
+		       (int)strcspn(reason, "\n"), reason);
+	return reason != NULL;
+}
+
+/* The text at `path`; NULL: it cannot be read, which is a failure. */
+static char *wanted_text(const char *scenario, const char *path, const char *name)
+{
+	char *want = slurp(path);
+
+	if (!want)
+		verdict(scenario, name, "", "", ENOENT);
+	return want;
+}
+
 /* Compares `file` of the tree with the text at `path`. */
 static void compare(struct scene *scene, const char *path, const char *name, const char *file)
 {
-	char *want = excluded(scene->name, name) ? NULL : slurp(path), *got;
+	char *want, *got;
 	size_t len;
 	int err;
 
-	if (!want)
+	if (left_out(scene->name, name) || !(want = wanted_text(scene->name, path, name)))
 		return;
 	got = house_read(scene->house, file, FILE_MAX_BYTES, &len, &err);
 	normalize(scene, name, file, &want, &got);
@@ -356,31 +391,57 @@ static void compare_options(struct scene *scene, const char *path, const char *n
 	set_options(scene->house, options, true);
 }
 
-static void compare_all(struct scene *scene, const char *dir)
+static void compare_file(struct scene *scene, const char *dir, const char *name)
+{
+	char path[1024], file[512];
+
+	snprintf(path, sizeof(path), "%s/%s%s", dir, strcmp(name, "trace.txt") ? "expect/" : "", name);
+	tree_path(name, file, sizeof(file));
+	if (!strcmp(name, "trace.txt"))
+		compare(scene, path, name, "trace");
+	else if (!strncmp(name, "trace.", 6))
+		compare_options(scene, path, name);
+	else
+		compare(scene, path, name, file);
+}
+
+/* What is there and is not in the list would never be compared. */
+static void compare_listing(const char *scenario, const char *dir)
 {
 	struct dirent **names;
-	char path[1024], file[512];
+	char path[1024];
 	int n;
 
-	snprintf(path, sizeof(path), "%s/trace.txt", dir);
-	snprintf(file, sizeof(file), "%s/expect/synthetic_events", dir);
-	scene->synthetic = !access(file, R_OK);
-	compare(scene, path, "trace.txt", "trace");
 	snprintf(path, sizeof(path), "%s/expect", dir);
 	n = scandir(path, &names, NULL, alphasort);
+	if (n < 0)
+		verdict(scenario, "expect", "", "", errno);
 	for (int i = 0; i < n; i++) {
 		const char *name = names[i]->d_name;
 
-		snprintf(path, sizeof(path), "%s/expect/%s", dir, name);
-		tree_path(name, file, sizeof(file));
-		if (!strncmp(name, "trace.", 6))
-			compare_options(scene, path, name);
-		else if (*name != '.' && strcmp(name, "kallsyms.extra"))
-			compare(scene, path, name, file);
+		if (*name != '.' && strcmp(name, "kallsyms.extra") && !listed(scenario, name))
+			verdict(scenario, name, "in the list of files", "not listed", 0);
 		free(names[i]);
 	}
 	if (n >= 0)
 		free(names);
+}
+
+static void compare_all(struct scene *scene, const char *dir)
+{
+	size_t len = strlen(scene->name);
+	char file[1024], name[256];
+
+	snprintf(file, sizeof(file), "%s/expect/synthetic_events", dir);
+	scene->synthetic = !access(file, R_OK);
+	compare_listing(scene->name, dir);
+	for (const char *l = listed_files; *l; l += line_length(l)) {
+		if (strncmp(l, scene->name, len) || l[len] != ' ')
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(l + len + 1, "\n"), l + len + 1);
+		if (strcmp(name, "setup.out"))
+			compare_file(scene, dir, name);
+	}
 }
 
 /* What the recording machine's window was made of, before setup.sh. */
@@ -506,10 +567,25 @@ static bool run_setup(struct house *h, const char *dir, FILE *out)
 	return true;
 }
 
+/* `said` is given away. */
+static void compare_setup(const char *scenario, const char *dir, char *said)
+{
+	char path[1024], *want;
+
+	snprintf(path, sizeof(path), "%s/setup.out", dir);
+	if (listed(scenario, "setup.out") && !left_out(scenario, "setup.out") &&
+	    (want = wanted_text(scenario, path, "setup.out"))) {
+		want = shell_lines(want);
+		verdict(scenario, "setup.out", want, said, 0);
+		free(want);
+	}
+	free(said);
+}
+
 static void run(const char *dir)
 {
 	const char *scenario = strrchr(dir, '/') ? strrchr(dir, '/') + 1 : dir;
-	char trace[1024], snapshot[1024], expected[1024], *said, *want;
+	char trace[1024], snapshot[1024], *said;
 	const char *const files[] = { trace, snapshot };
 	size_t size;
 	FILE *out;
@@ -519,7 +595,6 @@ static void run(const char *dir)
 
 	snprintf(trace, sizeof(trace), "%s/trace.dat", dir);
 	snprintf(snapshot, sizeof(snapshot), "%s/snapshot.dat", dir);
-	snprintf(expected, sizeof(expected), "%s/setup.out", dir);
 	if (house_open(files, access(snapshot, R_OK) ? 1 : 2, &h)) {
 		verdict(scenario, "open", "", "", EIO);
 		return;
@@ -531,12 +606,7 @@ static void run(const char *dir)
 	ran = run_setup(&h, dir, out);
 	fclose(out);
 	verdict(scenario, "replay", "", "", ran ? 0 : EIO);
-	said = shell_lines(said);
-	want = slurp(expected);
-	if (want && (want = shell_lines(want)) && !excluded(scenario, "setup.out"))
-		verdict(scenario, "setup.out", want, said, 0);
-	free(want);
-	free(said);
+	compare_setup(scenario, dir, shell_lines(said));
 	scene = (struct scene){ .name = scenario, .house = &h };
 	compare_all(&scene, dir);
 	pointers_forget(&scene.kernel);
@@ -546,14 +616,20 @@ static void run(const char *dir)
 
 int main(int argc, char **argv)
 {
-	if (argc < 3) {
-		fprintf(stderr, "usage: scenario EXCLUDED DIR...\n");
+	if (argc < 4) {
+		fprintf(stderr, "usage: scenario EXCLUDED FILES DIR...\n");
 		return 2;
 	}
 	excluded_list = slurp(argv[1]);
-	for (int i = 2; i < argc; i++)
+	listed_files = slurp(argv[2]);
+	if (!excluded_list || !listed_files) {
+		printf("Bail out! %s and %s cannot be read\n", argv[1], argv[2]);
+		return 1;
+	}
+	for (int i = 3; i < argc; i++)
 		run(argv[i]);
 	free(excluded_list);
+	free(listed_files);
 	printf("1..%d\n", nr_tests);
 	return nr_failed != 0;
 }
