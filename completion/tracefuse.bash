@@ -19,7 +19,7 @@ _tracefuse() {
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W "run replay mount umount dir ls cat write append paste \
+		mapfile -t COMPREPLY < <(compgen -W "run replay mount umount dir ls cat write append paste save \
 			explain shell sessions doctor reset --help --version" -- "$word")
 		return
 	fi
@@ -50,6 +50,7 @@ _tracefuse() {
 		--output --compress" ;;
 	sessions) options="--clean --end" ;;
 	cat) options="--session --json" ;;
+	save) options="--session --compress" ;;
 	ls | write | append | paste | explain) options="--session" ;;
 	esac
 	if [[ $word == -* ]]; then

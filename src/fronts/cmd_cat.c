@@ -27,10 +27,12 @@ static int print_file(struct access *a, const char *argument)
 		return command_error("cat: %s: %s", argument, strerror((int)-ret));
 	while ((ret = a->ops->read(f, buf, sizeof(buf), off)) > 0) {
 		off += ret;
-		if (fwrite(buf, 1, (size_t)ret, stdout) != (size_t)ret || fflush(stdout))
+		if (command_print(buf, (size_t)ret) || command_flush())
 			break;
 	}
 	a->ops->release(f);
+	if (ret > 0)
+		return COMMAND_FAILED;
 	return ret < 0 ? command_error("cat: %s: %s", argument, strerror((int)-ret)) : COMMAND_DONE;
 }
 

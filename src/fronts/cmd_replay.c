@@ -22,8 +22,8 @@
 #include "fronts/boot.h"
 #include "fronts/command.h"
 #include "fronts/function_list.h"
+#include "fronts/output.h"
 #include "fronts/results.h"
-#include "fronts/save_dat.h"
 #include "fronts/server.h"
 #include "fronts/setup.h"
 #include "fronts/setup_shell.h"
@@ -51,6 +51,7 @@ struct replay {
 	struct model	*model;
 	struct tree	*tree;
 	struct access	*access;
+	struct results	results;
 	struct server	*server;
 	pthread_mutex_t	alone;		/* the control lock before there is a server */
 };
@@ -125,9 +126,7 @@ static int parse_arguments(struct replay *r, int argc, char **argv)
 	if (!r->files.nr)
 		return command_usage(&command_replay, "which recording?");
 	status = asked_check(&r->asked, &command_replay);
-	if (!status && r->asked.dat_file)
-		status = save_dat_check(r->asked.dat_file);
-	return status;
+	return status ? status : results_open(&r->results, &r->asked);
 }
 
 /* ---- making the session ---- */
@@ -233,6 +232,7 @@ static void destroy(struct replay *r)
 	if (r->session)
 		session_destroy(r->session);
 	pthread_mutex_destroy(&r->alone);
+	results_close(&r->results);
 	free_words(r);
 }
 
@@ -416,9 +416,10 @@ static int run_and_print(struct replay *r)
 	int status = run_all(r);
 
 	if (!status)
-		status = results_print(r->access, r->asked.cats.v, r->asked.cats.nr, r->asked.save_dir);
-	if (!status && r->asked.dat_file)
-		status = save_dat(r->access, r->asked.dat_file, source_uname(r->source), r->asked.compress);
+		status = results_write(&r->results, r->access, source_uname(r->source));
+	if (r->results.unsaved_dat || r->results.unsaved_cats)
+		fprintf(stderr, "tracefuse: the recording is as it was: replay it again, with another "
+			"place for what is written\n");
 	results_print_losses(r->source);
 	return status;
 }
@@ -430,7 +431,7 @@ static int serve(struct replay *r)
 	char what[256];
 	struct server_params params = {
 		.session = r->session, .model = r->model, .tree = r->tree, .what = what,
-		.end_unmounted = !r->asked.session_name,
+		.end_unmounted = !r->asked.session_name, .uname = source_uname(r->source),
 	};
 	int ret;
 
@@ -468,22 +469,26 @@ static int replay(struct replay *r)
 	/* Asked for results as well: the records flow first, then the session stays at their end. */
 	if (r->asked.cats.nr || r->at_events.nr || r->asked.dat_file)
 		status = run_and_print(r);
+	results_close(&r->results);
 	return status ? status : serve(r);
 }
 
 static int run(int argc, char **argv)
 {
 	struct replay r = { .alone = PTHREAD_MUTEX_INITIALIZER };
-	int status = parse_arguments(&r, argc, argv);
-	int ret;
+	int status, ret;
 
+	output_signals_ignore();
+	status = parse_arguments(&r, argc, argv);
 	if (status) {
+		results_close(&r.results);
 		free_words(&r);
 		return status;
 	}
 	/* Before anything is made: the server is a process of its own. */
 	ret = serves(&r) ? server_background() : 0;
 	if (ret) {
+		results_close(&r.results);
 		free_words(&r);
 		return command_error("cannot start a server: %s", strerror(-ret));
 	}

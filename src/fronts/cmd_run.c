@@ -13,9 +13,8 @@
 
 #include "fronts/access.h"
 #include "fronts/command.h"
-#include "fronts/results.h"
+#include "fronts/output.h"
 #include "fronts/run.h"
-#include "fronts/save_dat.h"
 #include "session/session.h"
 #include "sources/programs.h"
 
@@ -127,7 +126,7 @@ static int find_program(struct run *r)
 
 static int prepare(struct run *r)
 {
-	int status = r->asked.dat_file ? save_dat_check(r->asked.dat_file) : COMMAND_DONE;
+	int status = results_open(&r->results, &r->asked);
 
 	if (!status)
 		status = run_setup_read(r);
@@ -136,19 +135,17 @@ static int prepare(struct run *r)
 
 /* ---- the order of the steps ---- */
 
-static int print_results(struct run *r)
+static int write_results(struct run *r)
 {
-	int status = COMMAND_DONE;
+	int status;
 
 	run_server_again(r);
 	if (!r->access)
 		return COMMAND_FAILED;
-	if (r->asked.cats.nr)
-		status = results_print(r->access, r->asked.cats.v, r->asked.cats.nr, r->asked.save_dir);
-	if (r->asked.dat_file && save_dat(r->access, r->asked.dat_file, NULL, r->asked.compress))
-		status = COMMAND_FAILED;
+	status = results_write(&r->results, r->access, NULL);
 	run_dump(r);
 	run_summary(r);
+	run_unsaved(r);
 	return status;
 }
 
@@ -170,7 +167,7 @@ static int run_program(struct run *r, bool *failed)
 		return status;
 	/* It never attached: so that the results are there at least. */
 	run_setup(r);
-	*failed = print_results(r) != COMMAND_DONE;
+	*failed = write_results(r) != COMMAND_DONE;
 	return COMMAND_DONE;
 }
 
@@ -178,6 +175,7 @@ static void release(struct run *r)
 {
 	run_setup_let_go(r);
 	run_server_close(r);
+	results_close(&r->results);
 	run_setup_free(r);
 	free(r->preload);
 	run_functions_free(r);
@@ -199,6 +197,7 @@ static int run(int argc, char **argv)
 	int status;
 
 	reserve_standard();
+	output_signals_ignore();
 	status = parse_arguments(&r, argc, argv);
 	if (!status)
 		status = prepare(&r);
@@ -207,7 +206,7 @@ static int run(int argc, char **argv)
 	release(&r);
 	if (status)
 		return status;
-	fflush(stdout);
+	failed |= command_flush() != COMMAND_DONE;
 	if (failed && WIFEXITED(r.status) && !WEXITSTATUS(r.status))
 		return COMMAND_FAILED;
 	run_child_die_like(r.status);

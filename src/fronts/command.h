@@ -10,6 +10,8 @@
 #define TRACEFUSE_FRONTS_COMMAND_H
 
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 /* Exit statuses of every command. */
 enum { COMMAND_DONE = 0, COMMAND_FAILED = 1, COMMAND_USAGE = 2 };
@@ -35,6 +37,7 @@ extern const struct command command_write;
 extern const struct command command_append;
 extern const struct command command_paste;
 extern const struct command command_explain;
+extern const struct command command_save;
 extern const struct command command_shell;
 extern const struct command command_sessions;
 extern const struct command command_doctor;
@@ -42,6 +45,16 @@ extern const struct command command_reset;
 
 /* Prints "tracefuse: TEXT" and a newline to stderr. Returns COMMAND_FAILED. */
 int command_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * What was printed is out: COMMAND_DONE; else COMMAND_FAILED, and why is said once. A reader
+ * that went away (EPIPE) knows it, and is told nothing.
+ */
+int command_flush(void);
+/* To stdout, with the same answer. */
+int command_print(const char *bytes, size_t n);
+/* Whether something was not printed, and not because its reader went away. */
+bool command_stdout_lost(void);
 
 /* Prints "tracefuse NAME: TEXT", then where to look. Returns COMMAND_USAGE. */
 int command_usage(const struct command *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));

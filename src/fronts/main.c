@@ -2,17 +2,18 @@
 /*
  * main.c - `tracefuse COMMAND ...`: finds the command and runs it
  */
-#include <signal.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fronts/command.h"
 #include "fronts/version.h"
 
 const struct command *const commands[] = {
 	&command_run, &command_replay, &command_mount, &command_umount, &command_dir, &command_ls, &command_cat,
-	&command_write, &command_append, &command_paste, &command_explain, &command_shell,
-	&command_sessions, &command_doctor, &command_reset, NULL,
+	&command_write, &command_append, &command_paste, &command_save, &command_explain,
+	&command_shell, &command_sessions, &command_doctor, &command_reset, NULL,
 };
 
 static void print_help(FILE *out)
@@ -44,11 +45,14 @@ static int asks_for_help(int argc, char **argv)
 	return 0;
 }
 
-static int flush_stdout(int status)
+static int finish(int status)
 {
-	if ((fflush(stdout) || ferror(stdout)) && status == COMMAND_DONE)
-		return COMMAND_FAILED;
-	return status;
+	int printed = command_flush();
+
+	/* What a file system says only now. EBADF: it was closed, and nothing was to be printed. */
+	if (!printed && close(STDOUT_FILENO) && errno != EBADF)
+		printed = command_error("cannot write: %s", strerror(errno));
+	return status == COMMAND_DONE ? printed : status;
 }
 
 int main(int argc, char **argv)
@@ -65,11 +69,11 @@ int main(int argc, char **argv)
 			fputs(cmd->help, stdout);
 		else
 			print_help(stdout);
-		return flush_stdout(COMMAND_DONE);
+		return finish(COMMAND_DONE);
 	}
 	if (!strcmp(argv[1], "--version")) {
 		printf("tracefuse %s\n", TRACEFUSE_VERSION);
-		return flush_stdout(COMMAND_DONE);
+		return finish(COMMAND_DONE);
 	}
 	cmd = find_command(argv[1]);
 	if (!cmd) {
@@ -78,7 +82,7 @@ int main(int argc, char **argv)
 	}
 	if (asks_for_help(argc - 1, argv + 1)) {
 		fputs(cmd->help, stdout);
-		return flush_stdout(COMMAND_DONE);
+		return finish(COMMAND_DONE);
 	}
-	return flush_stdout(cmd->run(argc - 1, argv + 1));
+	return finish(cmd->run(argc - 1, argv + 1));
 }

@@ -2,7 +2,9 @@
 /*
  * message.c - what commands say when something is wrong
  */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "fronts/command.h"
 
@@ -17,6 +19,35 @@ int command_error(const char *format, ...)
 	va_end(ap);
 	fputc('\n', stderr);
 	return COMMAND_FAILED;
+}
+
+/* Of stdout; a process has one. */
+static int stdout_error;
+
+static int stdout_failed(int err)
+{
+	if (!stdout_error && err != EPIPE)
+		fprintf(stderr, "tracefuse: cannot write: %s\n", strerror(err));
+	if (!stdout_error)
+		stdout_error = err;
+	return COMMAND_FAILED;
+}
+
+bool command_stdout_lost(void)
+{
+	return stdout_error && stdout_error != EPIPE;
+}
+
+int command_flush(void)
+{
+	if (fflush(stdout))
+		return stdout_failed(errno);
+	return ferror(stdout) ? stdout_failed(EIO) : COMMAND_DONE;
+}
+
+int command_print(const char *bytes, size_t n)
+{
+	return fwrite(bytes, 1, n, stdout) == n ? COMMAND_DONE : stdout_failed(errno);
 }
 
 int command_usage(const struct command *cmd, const char *format, ...)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "fronts/mounts.h"
+#include "fronts/output.h"
 
 /* The kernel answers for a mount whose server is gone. */
 static bool is_stale(const char *dir)
@@ -51,6 +52,7 @@ static int run_fusermount(const char *dir)
 	if (child < 0)
 		return -errno;
 	if (!child) {
+		output_signals_restore();
 		execlp("fusermount3", "fusermount3", "-u", "-z", "--", dir, (char *)NULL);
 		_exit(127);
 	}

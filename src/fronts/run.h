@@ -10,6 +10,7 @@
  *   run_functions.c --function and --graph, in the same moment
  *   run_child.c     the program: signals, stops, its end
  *   run_dump.c      what functions' commands dumped
+ *   run_unsaved.c   results that could not be written: the session stays
  *   run_summary.c   what was recorded and what was lost
  *
  *     this process                server (own terminal session)      program
@@ -34,6 +35,7 @@
 #include <sys/types.h>
 
 #include "fronts/asked.h"
+#include "fronts/results.h"
 #include "fronts/run_check.h"
 
 struct access;
@@ -66,6 +68,8 @@ struct run {
 	bool		joined;		/* it was there already */
 	int		life_fd;	/* the session ends when it is closed; -1 */
 	struct access	*access;	/* NULL: it cannot be reached any more */
+	struct results	results;
+	bool		stays;		/* the session, after the command */
 	struct access	*hold;		/* programs wait for it; NULL: nobody does */
 	bool		set_up;
 	bool		attached;	/* a program has joined, or it is not known */
@@ -95,6 +99,8 @@ char *run_preload(const char *old);
 int run_server_open(struct run *r);
 /* The server died: brings the session back where that can be done. */
 void run_server_again(struct run *r);
+/* The session outlives the command. 0 or -errno. */
+int run_server_stay(struct run *r);
 void run_server_close(struct run *r);
 
 /* ---- run_setup.c ---- */
@@ -134,6 +140,11 @@ void run_child_die_like(int status) __attribute__((noreturn));
 /* ---- run_dump.c ---- */
 
 void run_dump(const struct run *r);
+
+/* ---- run_unsaved.c ---- */
+
+/* Where results could not be written: keeps what was recorded, and says how it can be. */
+void run_unsaved(struct run *r);
 
 /* ---- run_summary.c ---- */
 

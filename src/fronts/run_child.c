@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "fronts/client.h"
+#include "fronts/output.h"
 #include "fronts/run.h"
 
 /* As they were before this process needed others. */
@@ -71,6 +72,7 @@ static void become_program(const struct run *r, const struct signals *s, int tel
 	int err;
 
 	signals_give_back(s);
+	output_signals_restore();
 	if (r->preload) {
 		setenv("LD_PRELOAD", r->preload, 1);
 		setenv("TRACEFUSE_SESSION", r->name, 1);

@@ -202,9 +202,17 @@ static void end_server(struct run *r)
 		close(end.fd);
 }
 
+int run_server_stay(struct run *r)
+{
+	int ret = r->access ? client_request(r->access, WIRE_STAY, "", -1, NULL) : -ENOTCONN;
+
+	r->stays = ret >= 0;
+	return ret;
+}
+
 void run_server_close(struct run *r)
 {
-	if (r->access && run_is_private(r))
+	if (r->access && run_is_private(r) && !r->stays)
 		end_server(r);
 	if (r->access)
 		access_close(r->access);

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "fronts/boot.h"
+#include "fronts/output.h"
 #include "fronts/server_state.h"
 #include "session/attach.h"
 #include "session/session.h"
@@ -33,7 +34,7 @@ static int open_signals(void)
 {
 	sigset_t set;
 
-	signal(SIGPIPE, SIG_IGN);
+	output_signals_ignore();
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
@@ -76,6 +77,7 @@ int server_create(const struct server_params *params, struct server **out)
 	srv->programs = params->programs;
 	srv->end_unmounted = params->end_unmounted;
 	snprintf(srv->what, sizeof(srv->what), "%s", params->what ? params->what : "");
+	snprintf(srv->uname, sizeof(srv->uname), "%s", params->uname ? params->uname : "");
 	list_init(&srv->clients);
 	list_init(&srv->mounts);
 	pthread_mutex_init(&srv->lock, NULL);
@@ -165,6 +167,13 @@ void server_stop(struct server *srv)
 	atomic_store_explicit(&srv->stopping, true, memory_order_relaxed);
 	if (write(srv->stop_fd, &one, sizeof(one)) != sizeof(one))
 		return;		/* the counter is full: the loop wakes anyway */
+}
+
+void server_orphaned(struct server *srv)
+{
+	/* Relaxed: who asked for it had its answer before it closed its end. */
+	if (!atomic_load_explicit(&srv->stays, memory_order_relaxed))
+		server_stop(srv);
 }
 
 /* ---- the loop ---- */

@@ -78,6 +78,7 @@ struct server_params {
 	struct tree	*tree;
 	struct programs	*programs;	/* stays the caller's too; NULL: no session of running programs */
 	const char	*what;		/* one line for `tracefuse sessions`: "replay trace.dat" */
+	const char	*uname;		/* of the machine of a recording; NULL: this one */
 	const char	*boot;		/* text of the object SERVER_BOOT and */
 	uint64_t	boot_object;	/* its id; NULL: there was none */
 	bool		end_unmounted;	/* server_run() returns when the last mount is gone */
@@ -104,5 +105,8 @@ int server_run(struct server *srv);
 
 /* Makes server_run() return soon; may be called from any thread and from a signal handler. */
 void server_stop(struct server *srv);
+
+/* Who made the session is gone: the same, unless WIRE_STAY came before. From any thread. */
+void server_orphaned(struct server *srv);
 
 #endif

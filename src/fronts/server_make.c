@@ -31,7 +31,7 @@ static void *watch_life(void *arg)
 	do
 		n = read(l->fd, &byte, 1);
 	while (n > 0 || (n < 0 && errno == EINTR));
-	server_stop(l->server);
+	server_orphaned(l->server);
 	return NULL;
 }
 

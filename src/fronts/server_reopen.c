@@ -126,6 +126,7 @@ static int serve(struct session *s, struct model *m, struct tree *t)
 		params.programs = r.programs;
 		params.boot = r.boot;
 		params.boot_object = r.boot_object;
+		params.uname = src ? source_uname(src) : NULL;
 		ret = run_restored(&params, src);
 		source_close(src);
 	}

@@ -101,6 +101,8 @@ static void print_process(void *arg, pid_t pid, unsigned int slots)
 static void print_info(struct server *srv, FILE *out)
 {
 	fprintf(out, "session %s\nserver %d\nwhat %s\n", session_name(srv->session), (int)getpid(), srv->what);
+	if (*srv->uname)
+		fprintf(out, "uname %.*s\n", (int)strcspn(srv->uname, "\n"), srv->uname);
 	for (struct list_head *l = srv->mounts.next; l != &srv->mounts; l = l->next)
 		fprintf(out, "mount %s\n", mount_point_dir(mount_point_of(l)));
 	attach_processes(srv->session, print_process, out);
@@ -204,6 +206,10 @@ static int request_path(struct server *srv, struct client *c, const struct wire_
 		return request_mount(srv, c, rq, path);
 	case WIRE_END:
 		server_stop(srv);
+		return 0;
+	case WIRE_STAY:
+		/* Relaxed: server_orphaned() */
+		atomic_store_explicit(&srv->stays, true, memory_order_relaxed);
 		return 0;
 	case WIRE_HOLD:
 		return hold_begin(srv, c);

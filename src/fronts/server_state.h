@@ -43,6 +43,7 @@ struct server {
 	struct tree	*tree;
 	struct programs	*programs;	/* NULL: none */
 	char		what[256];
+	char		uname[256];	/* "": this machine's */
 	bool		end_unmounted;
 	int		listen_fd;
 	int		signal_fd;
@@ -50,6 +51,7 @@ struct server {
 
 	pthread_mutex_t	lock;		/* the control lock */
 	_Atomic bool	stopping;	/* set before stop_fd is written; relaxed, the descriptor orders */
+	_Atomic bool	stays;		/* WIRE_STAY; its answer orders it before the end */
 
 	/* the loop */
 	struct list_head clients;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fronts/links.h"
 #include "fronts/setup_state.h"
 
 enum { MAX_ROUNDS = 1000000 };
@@ -54,6 +55,19 @@ static int open_kept(struct setup *s, const char *word, bool append, struct targ
 	return 0;
 }
 
+/* A file outside of the session. */
+static int open_host(struct target *t, bool append)
+{
+	int fd = links_open(t->path, O_WRONLY | O_CREAT | (append ? O_APPEND : O_TRUNC), 0666);
+
+	if (fd < 0)
+		return fd;
+	t->host = fdopen(fd, append ? "a" : "w");
+	if (!t->host)
+		close(fd);
+	return t->host ? 0 : -ENOMEM;
+}
+
 static int open_target(struct setup *s, const char *word, bool append, struct target *t)
 {
 	struct access *a = s->params->access;
@@ -68,8 +82,7 @@ static int open_target(struct setup *s, const char *word, bool append, struct ta
 	}
 	if (setup_is_kernels(t->path))
 		return -EPERM;
-	t->host = fopen(t->path, append ? "ae" : "we");
-	return t->host ? 0 : -errno;
+	return open_host(t, append);
 }
 
 static int write_all(struct access_file *f, const char *text, size_t len)

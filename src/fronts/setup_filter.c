@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fronts/output.h"
 #include "fronts/setup_state.h"
 
 enum { MAX_FILES = 64 };
@@ -96,6 +97,7 @@ static void run_child(const struct filter_run *f)
 	/* Whatever else is named relative to somewhere is not here. */
 	if (chdir("/proc/self"))
 		_exit(126);
+	output_signals_restore();
 	execvp(f->argv[0], f->argv);
 	_exit(127);
 }

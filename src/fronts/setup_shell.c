@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fronts/namespace.h"
+#include "fronts/output.h"
 #include "fronts/server.h"
 #include "fronts/setup_shell.h"
 
@@ -70,6 +71,7 @@ static const char *shell_of(const char *text)
 
 void setup_shell_exec(const char *name, const char *text)
 {
+	output_signals_restore();
 	execlp(shell_of(text), shell_of(text), "-c", text, name, (char *)NULL);
 	fprintf(stderr, "%s: %s: %s\n", name, shell_of(text), strerror(errno));
 	_exit(127);
