@@ -28,9 +28,8 @@ struct plane {
 	uint64_t	config_size;
 	uint64_t	data_size;
 	/*
-	 * Of offsets in the data region these bits count. In programs those of its
-	 * size, so that nonsense there (R2) leads to somewhere in the mapping; all
-	 * where offsets have been checked.
+	 * Of offsets in the data region these bits count: those of its size, so that
+	 * nonsense there (R2) leads to somewhere in the mapping.
 	 */
 	uint64_t	data_mask;
 };

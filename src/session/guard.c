@@ -6,6 +6,10 @@
  * the access happen again. The table is global because a signal handler has
  * nothing else to start from; entries are added before their memory is used.
  *
+ * Behind the data region lie addresses that only nonsense leads to. They get a
+ * page in the same way, SPARE_PAGES of them at most: then all of them go, and
+ * who still needs one gets it anew.
+ *
  * The plane believes what it finds in the data region: it has no time to check.
  * Where the server makes a hit itself, an address that is none takes it out of
  * the hit; nothing is held there that would have to be let go.
@@ -21,12 +25,14 @@
 #include "session/region.h"
 #include "session/session.h"
 
-enum { GUARD_MAX = 128 };
+enum { GUARD_MAX = 128, SPARE_PAGES = 1024 };
 
-/* size is stored under guard_lock before base. */
+/* size and spare are stored under guard_lock before base. */
 static struct guard {
 	_Atomic uintptr_t base;		/* 0: free; stored last, pairs with the handler's acquire */
 	_Atomic uintptr_t size;
+	_Atomic uintptr_t spare;	/* bytes behind it where nothing is */
+	_Atomic unsigned int pages;	/* that have been put there */
 } guards[GUARD_MAX];
 
 static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,7 +44,9 @@ static struct guard *guard_of(uintptr_t addr)
 		/* Pairs with the release in guard_add(): size was stored before. */
 		uintptr_t base = atomic_load_explicit(&guards[i].base, memory_order_acquire);
 
-		if (base && addr - base < atomic_load_explicit(&guards[i].size, memory_order_relaxed))
+		/* Relaxed, both: stored before base. */
+		if (base && addr - base < atomic_load_explicit(&guards[i].size, memory_order_relaxed) +
+					  atomic_load_explicit(&guards[i].spare, memory_order_relaxed))
 			return &guards[i];
 	}
 	return NULL;
@@ -56,14 +64,37 @@ static void guard_pass_on(int sig, siginfo_t *info, void *context)
 	}
 }
 
+static bool page_put(uintptr_t addr)
+{
+	return mmap((void *)(addr & ~(uintptr_t)4095), 4096, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+/* False: it does not lie behind a region. */
+static bool spare_fault(uintptr_t addr)
+{
+	struct guard *g = guard_of(addr);
+	uintptr_t spare;
+
+	if (!g)
+		return false;
+	/* Relaxed: behind the acquire in guard_of(); the number is a bound. */
+	spare = atomic_load_explicit(&g->base, memory_order_relaxed) + atomic_load_explicit(&g->size, memory_order_relaxed);
+	if (addr < spare)
+		return false;
+	if (atomic_fetch_add_explicit(&g->pages, 1, memory_order_relaxed) >= SPARE_PAGES) {
+		mmap((void *)spare, atomic_load_explicit(&g->spare, memory_order_relaxed), PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		atomic_store_explicit(&g->pages, 1, memory_order_relaxed);
+	}
+	return page_put(addr);
+}
+
 static void guard_fault(int sig, siginfo_t *info, void *context)
 {
-	uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)4095;
-	struct guard *g = guard_of((uintptr_t)info->si_addr);
 	int saved = errno;
 
-	if (!g || mmap((void *)page, 4096, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+	if (!guard_of((uintptr_t)info->si_addr) || !page_put((uintptr_t)info->si_addr))
 		guard_pass_on(sig, info, context);
 	errno = saved;
 }
@@ -82,12 +113,15 @@ static int guard_install(void)
 	return sigaction(SIGBUS, &sa, NULL) ? -errno : 0;
 }
 
-int guard_add(const void *base, size_t size)
+static void escape_install(void);
+
+int guard_add(const void *base, size_t size, size_t spare)
 {
 	int err;
 
 	pthread_mutex_lock(&guard_lock);
 	err = guard_install();
+	escape_install();
 	for (int i = 0; !err && i <= GUARD_MAX; i++) {
 		/* Relaxed: base is stored under guard_lock only. */
 		if (i == GUARD_MAX) {
@@ -95,6 +129,8 @@ int guard_add(const void *base, size_t size)
 		} else if (!atomic_load_explicit(&guards[i].base, memory_order_relaxed)) {
 			/* Relaxed: in front of the release of base, which pairs with the acquire in guard_of(). */
 			atomic_store_explicit(&guards[i].size, size, memory_order_relaxed);
+			atomic_store_explicit(&guards[i].spare, spare, memory_order_relaxed);
+			atomic_store_explicit(&guards[i].pages, 0, memory_order_relaxed);
 			atomic_store_explicit(&guards[i].base, (uintptr_t)base, memory_order_release);
 			break;
 		}
@@ -127,7 +163,12 @@ static struct escape_signal {
 static void escape_fault(int sig, siginfo_t *info, void *context)
 {
 	const struct sigaction *previous = &escapes[sig == SIGFPE].previous;
+	int saved = errno;
 
+	if (sig == SIGSEGV && spare_fault((uintptr_t)info->si_addr)) {
+		errno = saved;
+		return;
+	}
 	if (escape)
 		siglongjmp(*escape, 1);
 	if (previous->sa_flags & SA_SIGINFO)

@@ -26,38 +26,71 @@ static void chunk_mark(struct region *r, uint64_t chunk, bool on)
 		r->backed[chunk / 8] &= (uint8_t)~bit;
 }
 
-static int region_map(struct region *r, int fd, uint64_t size)
+/* As spare_of() of agent/attach.c: room for each offset that the mask lets through, and once more as much. */
+static uint64_t spare_of(uint64_t size)
 {
-	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	uint64_t room = 4096;
+
+	while (room < size)
+		room <<= 1;
+	return 2 * room - size;
+}
+
+uint64_t region_mask(const struct region *r)
+{
+	return (r->size + spare_of(r->size)) / 2 - 1;
+}
+
+/* Where addresses are short (ulimit -v) there is no spare. */
+static void *map_spared(int fd, uint64_t size, uint64_t *spare)
+{
+	char *at = *spare ? mmap(NULL, size + *spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) :
+			    MAP_FAILED;
+	void *base;
+
+	if (at == MAP_FAILED)
+		*spare = 0;
+	base = mmap(at == MAP_FAILED ? NULL : at, size, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_NORESERVE | (at == MAP_FAILED ? 0 : MAP_FIXED), fd, 0);
+	if (base == MAP_FAILED && at != MAP_FAILED)
+		munmap(at, size + *spare);
+	return base;
+}
+
+static int region_map(struct region *r, int fd, uint64_t size, bool spared)
+{
+	uint64_t spare = spared ? spare_of(size) : 0;
+	void *base = map_spared(fd, size, &spare);
 	int err;
 
 	if (base == MAP_FAILED)
 		return -errno;
 	r->backed = calloc(size / REGION_CHUNK / 8 + 1, 1);
-	err = r->backed ? guard_add(base, size) : -ENOMEM;
+	err = r->backed ? guard_add(base, size, spare) : -ENOMEM;
 	if (err) {
 		free(r->backed);
-		munmap(base, size);
+		munmap(base, size + spare);
 		return err;
 	}
 	/* A core file of a server or a program must not hold gigabytes of trace. */
-	madvise(base, size, MADV_DONTDUMP);
+	madvise(base, size + spare, MADV_DONTDUMP);
 	r->fd = fd;
 	r->base = base;
 	r->size = size;
+	r->spare = spare;
 	return 0;
 }
 
-int region_create(struct region *r, int fd, uint64_t size)
+int region_create(struct region *r, int fd, uint64_t size, bool spared)
 {
-	int err = ftruncate(fd, (off_t)size) ? -errno : region_map(r, fd, size);
+	int err = ftruncate(fd, (off_t)size) ? -errno : region_map(r, fd, size, spared);
 
 	if (err)
 		close(fd);
 	return err;
 }
 
-int region_open(struct region *r, int fd, uint64_t size)
+int region_open(struct region *r, int fd, uint64_t size, bool spared)
 {
 	struct stat st;
 	int err;
@@ -67,7 +100,7 @@ int region_open(struct region *r, int fd, uint64_t size)
 	else if (st.st_size < REGION_CHUNK || (size && (uint64_t)st.st_size != size))
 		err = -EPROTO;
 	else
-		err = region_map(r, fd, (uint64_t)st.st_size);
+		err = region_map(r, fd, (uint64_t)st.st_size, spared);
 	if (err)
 		close(fd);
 	return err;
@@ -78,7 +111,7 @@ void region_close(struct region *r)
 	if (!r->base)
 		return;
 	guard_remove(r->base);
-	munmap(r->base, r->size);
+	munmap(r->base, r->size + r->spare);
 	close(r->fd);
 	free(r->backed);
 	memset(r, 0, sizeof(*r));

@@ -19,13 +19,18 @@ struct region {
 	int		fd;
 	char		*base;
 	uint64_t	size;
+	uint64_t	spare;		/* bytes of addresses behind it where nothing is */
 	uint8_t		*backed;	/* one bit a chunk; the server's private memory */
 };
 
-/* Takes over fd, also on failure. -errno. */
-int region_create(struct region *r, int fd, uint64_t size);
+/*
+ * Takes over fd, also on failure. -errno. spared: addresses follow, so that an
+ * offset that anybody may have written, masked with region_mask(), and what a hit
+ * adds to it, lead to nothing else of the server's.
+ */
+int region_create(struct region *r, int fd, uint64_t size, bool spared);
 /* An existing file; nothing is known to be backed. size 0: the file's. */
-int region_open(struct region *r, int fd, uint64_t size);
+int region_open(struct region *r, int fd, uint64_t size, bool spared);
 void region_close(struct region *r);
 
 /* Backs [off, off + len) and zeroes it; -ENOSPC, -ENOMEM. */
@@ -41,11 +46,15 @@ static inline void *region_at(const struct region *r, uint64_t off, uint64_t len
 	return off && off <= r->size && len <= r->size - off ? r->base + off : NULL;
 }
 
+/* Of offsets in it these bits count. */
+uint64_t region_mask(const struct region *r);
+
 /*
  * R2: a file that somebody truncated reads as zeros instead of ending the
- * server with SIGBUS. The first call installs the handler.
+ * server with SIGBUS, and `spare` bytes behind it take what is written there
+ * and mean nothing. The first call installs the handlers.
  */
-int guard_add(const void *base, size_t size);
+int guard_add(const void *base, size_t size, size_t spare);
 void guard_remove(const void *base);
 
 #endif

@@ -136,7 +136,7 @@ static int session_start(struct session *s, bool fresh, bool no_membarrier)
 
 	s->plane = (struct plane){ .config = s->config.base, .data = s->data.base,
 				   .config_size = s->config.size, .data_size = s->data.size,
-				   .data_mask = UINT64_MAX };
+				   .data_mask = region_mask(&s->data) };
 	s->membarrier = !no_membarrier && membarrier_works();
 	/* Read in hit_enter(): L2 in limbo.c. Programs that have said that they need it live on under a new server. */
 	if (fresh || !s->membarrier)
@@ -192,11 +192,11 @@ static int session_files(struct session *s, const struct session_params *p)
 
 	header_fill(&h, p);
 	fd = s->dirfd < 0 ? memfd_create("tracefuse-config", MFD_CLOEXEC) : openat(s->dirfd, "config", flags, 0600);
-	err = fd < 0 ? -errno : region_create(&s->config, fd, h.config_size);
+	err = fd < 0 ? -errno : region_create(&s->config, fd, h.config_size, false);
 	if (err)
 		return err;
 	fd = s->dirfd < 0 ? memfd_create("tracefuse-data", MFD_CLOEXEC) : openat(s->dirfd, "data", flags, 0600);
-	err = fd < 0 ? -errno : region_create(&s->data, fd, h.data_size);
+	err = fd < 0 ? -errno : region_create(&s->data, fd, h.data_size, true);
 	if (err)
 		return err;
 	err = region_back(&s->config, 0, h.heap);
@@ -375,7 +375,7 @@ static int header_check(struct session *s)
 static int session_map(struct session *s)
 {
 	int fd = openat(s->dirfd, "config", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	int err = fd < 0 ? -EPROTO : region_open(&s->config, fd, 0);
+	int err = fd < 0 ? -EPROTO : region_open(&s->config, fd, 0, false);
 
 	if (!err)
 		err = header_check(s);
@@ -383,7 +383,7 @@ static int session_map(struct session *s)
 		return err;
 	s->header = (struct config_header *)s->config.base;
 	fd = openat(s->dirfd, "data", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	err = fd < 0 ? -EPROTO : region_open(&s->data, fd, s->header->data_size);
+	err = fd < 0 ? -EPROTO : region_open(&s->data, fd, s->header->data_size, true);
 	if (err)
 		return err;
 	if (((struct data_header *)s->data.base)->magic != SESSION_MAGIC)

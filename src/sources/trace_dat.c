@@ -295,7 +295,7 @@ static int map_file(struct trace_dat *d)
 	d->map = map;
 	d->size = st.st_size;
 	d->fd = fd;
-	ret = guard_add(map, d->size);
+	ret = guard_add(map, d->size, 0);
 	return ret ? error_set(d->err, ret, d->path, "%s", strerror(-ret)) : 0;
 out_close:
 	close(fd);
