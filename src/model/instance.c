@@ -27,8 +27,7 @@ static uint32_t find_free(struct model *m, uint32_t from, uint32_t to)
 	uint32_t best = 0;
 
 	for (uint32_t i = from; i < to; i++)
-		/* Relaxed: the server's alone. */
-		if (!atomic_load_explicit(&state_of(m, i)->used, memory_order_relaxed) &&
+		if (!session_instance_used(m->session, i) &&
 		    (!best || m->place_left[i] < m->place_left[best]))
 			best = i;
 	return best;
@@ -58,13 +57,12 @@ static void state_init(struct instance *inst)
 	/* Relaxed: no plan names this instance yet. */
 	atomic_store_explicit(&st->tracing_on, 1, memory_order_relaxed);
 	atomic_store_explicit(&st->flags, INSTANCE_RECORD_CMD | INSTANCE_MARKERS | INSTANCE_PRINTS, memory_order_relaxed);
-	atomic_store_explicit(&st->used, 1, memory_order_relaxed);
+	session_instance_use(inst->model->session, inst->index, true);
 }
 
 static void set_unused(struct instance *inst)
 {
-	/* Relaxed: find_place() and the next server look at it; a hit in each_followed() finds no sets any more. */
-	atomic_store_explicit(&inst->state->used, 0, memory_order_relaxed);
+	session_instance_use(inst->model->session, inst->index, false);
 	inst->model->place_left[inst->index] = ++inst->model->nr_left;
 }
 
@@ -109,10 +107,8 @@ static struct instance *instance_alloc(struct model *m, const char *name)
 /* What programs use already, when the session's server died. Their sizes come with the commands that set them. */
 static int adopt(struct instance *inst)
 {
-	for (int i = 0; i < 2; i++) {
-		/* Relaxed: no hit stores it. */
-		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
-		int err = b ? buffer_adopt(inst->model->session, b) : 0;
+	for (uint32_t i = 0; i < 2; i++) {
+		int err = buffer_adopt(inst->model->session, inst->index, i);
 
 		if (err)
 			return err;
@@ -177,13 +173,13 @@ static bool is_taken(const struct model *m, uint32_t place)
 	return false;
 }
 
-/* An instance that the old server was making, or removing, when it died. */
+/* No instance's, or that of one that the old server was making, or removing, when it died. */
 static void place_leave(struct model *m, uint32_t place)
 {
 	struct instance dead = { .model = m, .index = place, .state = state_of(m, place) };
 
-	for (int i = 0; i < 2; i++)
-		session_publish(m->session, &dead.state->buffers[i], 0);
+	for (uint32_t i = 0; i < 2; i++)
+		buffer_publish(m->session, place, i, 0);
 	pids_adopted(&dead);
 	set_unused(&dead);
 }
@@ -226,22 +222,14 @@ void instances_adopted(struct model *m)
 	}
 	sections_adopted(m);
 	for (uint32_t i = 1; i < LAYOUT_MAX_INSTANCES; i++)
-		/* Relaxed: as in find_place(). */
-		if (atomic_load_explicit(&state_of(m, i)->used, memory_order_relaxed) && !is_taken(m, i))
+		if (!is_taken(m, i))
 			place_leave(m, i);
 }
 
 static void drop_buffers(struct instance *inst)
 {
-	for (int i = 0; i < 2; i++) {
-		/* Relaxed: as in adopt(). */
-		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
-
-		if (!b)
-			continue;
-		session_publish(inst->model->session, &inst->state->buffers[i], 0);
-		buffer_retire(inst->model->session, b);
-	}
+	for (uint32_t i = 0; i < 2; i++)
+		buffer_publish(inst->model->session, inst->index, i, 0);
 }
 
 int instance_create(struct model *m, const char *name, struct instance **out)
@@ -261,8 +249,7 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 		return -ENOMEM;
 	inst->index = (uint32_t)place;
 	inst->state = state_of(m, inst->index);
-	/* Relaxed: as in find_place(). */
-	adopted = atomic_load_explicit(&inst->state->used, memory_order_relaxed);
+	adopted = session_instance_used(m->session, inst->index);
 	if (adopted) {
 		err = adopt(inst);
 	} else {

@@ -5,11 +5,10 @@
  * A change of size makes a new buffer and retires the old one (R6). As in the
  * kernel a resized buffer keeps what fits, one with new sub-buffers is empty.
  *
- * B1  Of state->buffers[] and state->live only hits load what is not their own:
- *     the server alone stores buffers[], with session_publish(), and what either
- *     of them names it has made itself. Hits flip live, too, but neither buffer
- *     goes away with that, and each ring orders its own records (G3). So all
- *     loads here and both flips are relaxed; what takes a buffer away is not.
+ * B1  Which buffers there are says the server's own book (buffer_published()), not
+ *     the data region. state->live hits flip, too, but neither buffer goes away with
+ *     that, and each ring orders its own records (G3). So all loads here and both
+ *     flips are relaxed; what takes a buffer away is not.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,12 +21,16 @@
 
 enum { SOURCE_SET = 1, SMALL = 2, UNASKED_MAX = 16 << 20, PAGE_HEADER = 16 };
 
+data_ref instance_buffer_at(const struct instance *inst, uint32_t which)
+{
+	return buffer_published(inst->model->session, inst->index, which);
+}
+
 data_ref instance_buffer(const struct instance *inst, int snapshot)
 {
-	/* B1, both. */
-	uint32_t live = atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1;
+	uint32_t live = atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1;	/* B1 */
 
-	return atomic_load_explicit(&inst->state->buffers[live ^ (uint32_t)snapshot], memory_order_relaxed);
+	return instance_buffer_at(inst, live ^ (uint32_t)snapshot);
 }
 
 static bool overwrites(const struct instance *inst)
@@ -92,15 +95,6 @@ static int make_buffer(struct instance *inst, const uint64_t *bytes, data_ref *o
 	return err;
 }
 
-static void publish(struct instance *inst, int which, data_ref buffer)
-{
-	data_ref old = atomic_load_explicit(&inst->state->buffers[which], memory_order_relaxed);	/* B1 */
-
-	session_publish(inst->model->session, &inst->state->buffers[which], buffer);
-	if (old)
-		buffer_retire(inst->model->session, old);
-}
-
 /* New rings of the given sizes for both buffers; nothing is changed when there is no memory. */
 static int replace(struct instance *inst, const uint64_t *bytes)
 {
@@ -109,8 +103,7 @@ static int replace(struct instance *inst, const uint64_t *bytes)
 	const uint32_t live = atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		/* B1 */
-		bool wanted = i == live || atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
+		bool wanted = i == live || instance_buffer_at(inst, i);
 		int err = wanted ? make_buffer(inst, bytes, &made[i]) : 0;
 
 		if (err) {
@@ -119,14 +112,9 @@ static int replace(struct instance *inst, const uint64_t *bytes)
 			return err;
 		}
 	}
-	for (int i = 0; i < 2; i++) {
-		data_ref old = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);	/* B1 */
-
-		if (made[i] && old)	/* refused for other sub-buffers */
-			(void)buffer_keep(inst->model->session, old, made[i]);
+	for (uint32_t i = 0; i < 2; i++)
 		if (made[i])
-			publish(inst, i, made[i]);
-	}
+			buffer_publish(inst->model->session, inst->index, i, made[i]);
 	instance_cpumask_changed(inst);
 	return 0;
 }
@@ -227,9 +215,9 @@ void instance_restart_time(struct instance *inst)
 
 void instance_clear(struct instance *inst)
 {
-	for (int i = 0; i < 2; i++) {
-		/* B1. Not by instance_buffer(): a hit may swap them in between. */
-		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
+	for (uint32_t i = 0; i < 2; i++) {
+		/* Not by instance_buffer(): a hit may swap them in between. */
+		data_ref b = instance_buffer_at(inst, i);
 
 		if (b)
 			buffer_clear(inst->model->session, b, -1);
@@ -250,7 +238,7 @@ int instance_snapshot_alloc(struct instance *inst)
 	err = make_buffer(inst, inst->buffer_bytes, &made);
 	if (err)
 		return err;
-	publish(inst, (int)other, made);
+	buffer_publish(inst->model->session, inst->index, other, made);
 	instance_cpumask_changed(inst);
 	return 0;
 }
@@ -265,9 +253,9 @@ void instance_snapshot_free(struct instance *inst)
 	uint32_t live = atomic_load_explicit(word, memory_order_relaxed);	/* B1; the exchange looks again */
 	const uint32_t stays = live & 1;
 
-	if (!atomic_load_explicit(&inst->state->buffers[!stays], memory_order_relaxed))	/* B1 */
+	if (!instance_buffer_at(inst, !stays))
 		return;
-	publish(inst, !stays, 0);
+	buffer_publish(inst->model->session, inst->index, !stays, 0);
 	/* Release: pairs with the acquires of hit_take_snapshot(), and of report() in agent/section.c. */
 	while (!atomic_compare_exchange_weak_explicit(word, &live, live_make(live_number(live) + 1, live_report(live), stays),
 						      memory_order_release, memory_order_relaxed))
@@ -285,8 +273,7 @@ int instance_snapshot_take(struct instance *inst, int cpu)
 		return 0;
 	if (cpu >= 0) {
 		data_ref live = instance_buffer(inst, 0);
-		const data_ref first = atomic_load_explicit(&inst->state->buffers[0], memory_order_relaxed);	/* B1 */
-		const data_ref second = atomic_load_explicit(&inst->state->buffers[1], memory_order_relaxed);
+		const data_ref first = instance_buffer_at(inst, 0), second = instance_buffer_at(inst, 1);
 
 		return buffer_swap_cpu(inst->model->session, live, live == first ? second : first, (uint32_t)cpu);
 	}
@@ -298,8 +285,8 @@ int instance_snapshot_take(struct instance *inst, int cpu)
 
 void instance_cpumask_changed(struct instance *inst)
 {
-	for (int i = 0; i < 2; i++) {
-		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);	/* B1 */
+	for (uint32_t i = 0; i < 2; i++) {
+		data_ref b = instance_buffer_at(inst, i);
 
 		for (uint32_t cpu = 0; b && cpu < inst->model->nr_cpus; cpu++)
 			buffer_set_cpu_recording(inst->model->session, b, cpu,

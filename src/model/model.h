@@ -291,6 +291,8 @@ void instance_forget_sizes(struct instance *inst);
 
 /* The buffer that records (0), or the snapshot (1); 0: not there. */
 data_ref instance_buffer(const struct instance *inst, int snapshot);
+/* Number 0 or 1, whichever records. */
+data_ref instance_buffer_at(const struct instance *inst, uint32_t which);
 /* Before the first event is enabled: gives the rings their full size. */
 int instance_expand(struct instance *inst);
 /* buffer_size_kb: bytes for one CPU, or for all (-1), rounded up to sub-buffers. -EBUSY, -ENOMEM */

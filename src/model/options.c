@@ -101,6 +101,12 @@ static void tell_follow(struct model *m)
 		session_follow(m->session, any != 0);
 }
 
+static uint32_t sets_that_follow(const struct instance *inst)
+{
+	return (options_test(inst->options, OPTION_EVENT_FORK) ? 1u << PIDS_TRACE | 1u << PIDS_NOTRACE : 0) |
+	       (options_test(inst->options, OPTION_FUNCTION_FORK) ? 1u << PIDS_FUNCTION | 1u << PIDS_NO_FUNCTION : 0);
+}
+
 void options_publish(struct instance *inst)
 {
 	/* Relaxed: the server's own store, as below. */
@@ -112,14 +118,14 @@ void options_publish(struct instance *inst)
 	flags |= (inst->max_used ? INSTANCE_MAX_USED : 0) | (inst->stopped ? INSTANCE_STOPPED : 0);
 	/* Relaxed: only the server stores it, hits take the new value when they see it. */
 	atomic_store_explicit(&inst->state->flags, flags, memory_order_relaxed);
+	session_pids_follow(inst->model->session, inst->index, sets_that_follow(inst));
 	tell_follow(inst->model);
 }
 
 static void set_overwrite(struct instance *inst, bool on)
 {
-	for (int i = 0; i < 2; i++) {
-		/* Relaxed: only the server stores it. */
-		data_ref b = atomic_load_explicit(&inst->state->buffers[i], memory_order_relaxed);
+	for (uint32_t i = 0; i < 2; i++) {
+		data_ref b = instance_buffer_at(inst, i);
 
 		if (b)
 			buffer_set_overwrite(inst->model->session, b, on);

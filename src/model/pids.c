@@ -8,6 +8,7 @@
 #include "model/options.h"
 #include "model/pids.h"
 #include "model/text.h"
+#include "plane/plane.h"
 
 enum {
 	SHARED_PIDS	= sizeof(struct pid_set) * 8,	/* the highest pid of a task, and one */
@@ -15,6 +16,8 @@ enum {
 	WORD_SIZE	= 128,
 	MOST_ASKED	= 1 << 16,	/* at a time: a program may have filled the set (R2) */
 };
+
+_Static_assert((int)PIDS_KINDS == (int)PIDS_SETS, "in the order of struct pids_family");
 
 struct pids {
 	data_ref	ref;
@@ -38,12 +41,9 @@ static struct pids **slot_of(struct instance *inst, enum pids_kind kind)
 	return slots[kind];
 }
 
-static _Atomic uint64_t *word_of(struct instance *inst, enum pids_kind kind)
+static void tell(struct instance *inst, enum pids_kind kind, data_ref set)
 {
-	struct instance_state *st = inst->state;
-	_Atomic uint64_t *const words[PIDS_KINDS] = { &st->pids, &st->no_pids, &st->func_pids, &st->no_func_pids };
-
-	return words[kind];
+	session_pids_publish(inst->model->session, inst->index, kind, set);
 }
 
 static bool of_events(enum pids_kind kind)
@@ -321,7 +321,7 @@ int pids_follow_changed(struct instance *inst, int option)
 static int publish(struct instance *inst, enum pids_kind kind, struct pids *p)
 {
 	*slot_of(inst, kind) = p;
-	session_publish(inst->model->session, word_of(inst, kind), p->ref);
+	tell(inst, kind, p->ref);
 	return of_events(kind) ? arm_follow(inst) : ftrace_groups_publish(inst);
 }
 
@@ -379,7 +379,7 @@ void pids_clear(struct instance *inst, enum pids_kind kind)
 		return;
 	*slot_of(inst, kind) = NULL;
 	if (!m->closing) {
-		session_publish(m->session, word_of(inst, kind), 0);
+		tell(inst, kind, 0);
 		if (of_events(kind))
 			model_publish(m, inst);
 		else
@@ -390,12 +390,9 @@ void pids_clear(struct instance *inst, enum pids_kind kind)
 
 void pids_adopted(struct instance *inst)
 {
-	for (int kind = 0; kind < PIDS_KINDS; kind++) {
-		/* Relaxed: the server's alone to write. */
-		if (!*slot_of(inst, (enum pids_kind)kind) &&
-		    atomic_load_explicit(word_of(inst, (enum pids_kind)kind), memory_order_relaxed))
-			session_publish(inst->model->session, word_of(inst, (enum pids_kind)kind), 0);
-	}
+	for (int kind = 0; kind < PIDS_KINDS; kind++)
+		if (!*slot_of(inst, (enum pids_kind)kind))
+			tell(inst, (enum pids_kind)kind, 0);
 }
 
 void pids_print(struct instance *inst, enum pids_kind kind, FILE *out)

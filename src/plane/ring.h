@@ -53,14 +53,21 @@ int buffer_create(struct session *s, uint32_t instance, uint32_t nr_cpus, uint32
 /* Gives writer set `set` its rings, where it has none yet. 0, -EINVAL, -ENOMEM */
 int buffer_add_set(struct session *s, data_ref buffer, uint32_t set, const uint64_t *bytes_per_cpu);
 void buffer_free(struct session *s, data_ref buffer);	/* one that was never published */
-/* A new server takes over a buffer as it is. 0, -EPROTO */
-int buffer_adopt(struct session *s, data_ref buffer);
 void buffer_retire(struct session *s, data_ref buffer);
+/* What the server has made the instance's buffer number `which`, 0 or 1; 0: none. */
+data_ref buffer_published(struct session *s, uint32_t instance, uint32_t which);
+/*
+ * Makes that `buffer`, 0: none, with what buffer_keep() takes over of the one that
+ * is there, which is retired. A server that dies meanwhile has done it or not.
+ */
+void buffer_publish(struct session *s, uint32_t instance, uint32_t which, data_ref buffer);
+/* A new server takes over what the old one had made it, as it is. 0, -EPROTO, -ENOMEM */
+int buffer_adopt(struct session *s, uint32_t instance, uint32_t which);
 /*
  * For a resize: `to`, not published yet, gets what `from` still has, so that
  * readers see both merged by time. As much of it as the new rings promise stays
  * (the rest counts as overrun) and goes as new records come. Then publish `to`,
- * and retire `from`. -EINVAL when the sub-buffer sizes differ.
+ * and retire `from`. -EINVAL when the sub-buffer sizes differ, -ENOMEM.
  */
 int buffer_keep(struct session *s, data_ref from, data_ref to);
 /* Exchanges one CPU's rings of a live and a snapshot buffer of equal sub-buffer size; -EINVAL. */

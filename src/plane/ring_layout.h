@@ -73,7 +73,7 @@ struct ring {
 	data_ref	pages;
 	data_ref	descs;
 	uint32_t	page_shift;	/* log2 of subbuf_size */
-	uint32_t	kept;		/* another buffer has it now; late hits still find it here. The server's */
+	uint32_t	pad;
 	_Atomic uint32_t disabled;	/* tracing_cpumask; the server's */
 
 	/* its owner */
@@ -88,16 +88,12 @@ struct ring {
 	uint64_t	base;
 	_Atomic uint64_t dropped;	/* no-overwrite and full */
 
-	/* the server */
+	/* copies of what the server knows (session/ring_book.h), for hits: full() */
 	_Alignas(64) _Atomic uint64_t floor;		/* position: nothing before it is read */
 	_Atomic uint64_t taken;				/* position: consuming readers have had this much */
-	_Atomic uint64_t floor_entries, floor_bytes;	/* written before the floor */
-	_Atomic uint64_t taken_entries;			/* of the records consumed, those since the floor */
-	_Atomic uint64_t taken_bytes;
-	_Atomic uint64_t overrun;			/* lost before a consuming reader came, counted so far */
-	_Atomic uint64_t limit;				/* position: what lies before it counts as overrun */
 };
 
+/* Of all of it the server has its own books (session/ring_book.h): this is for hits. */
 struct buffer {
 	uint32_t	nr_cpus;
 	uint32_t	subbuf_size;

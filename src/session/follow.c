@@ -105,14 +105,6 @@ static pid_t creator_in(pid_t process, pid_t child)
 	return creator;
 }
 
-static void join(struct session *s, pid_t creator, pid_t pid)
-{
-	struct pids_family family;
-
-	if (pids_family_of(&s->plane, NULL, (uint32_t)creator, &family))
-		pids_join(&s->plane, NULL, &family, (uint32_t)pid);
-}
-
 void follow_child(struct session *s, pid_t pid)
 {
 	pid_t line[GENERATIONS] = { pid };
@@ -128,5 +120,5 @@ void follow_child(struct session *s, pid_t pid)
 	}
 	for (; nr; nr--)
 		if (line[nr] > 0)
-			join(s, creator_in(line[nr], line[nr - 1]), line[nr - 1]);
+			pids_inherit(s, creator_in(line[nr], line[nr - 1]), line[nr - 1]);
 }

@@ -163,6 +163,9 @@ struct config_header {
 	uint32_t	pad2;
 	uint64_t	snapshot_ip;	/* where a hit that may not take a snapshot says it is */
 	uint64_t	follow_since;	/* as field 22 of /proc/PID/stat: who began before is not new */
+
+	/* set once, at create; the server's own */
+	config_ref	instance_books;	/* struct instance_book[LAYOUT_MAX_INSTANCES] of session/ring_book.h */
 };
 
 /*

@@ -1,79 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_buffer.c - the server's side of a buffer: create, retire, clear, switch, count
+ * ring_buffer.c - the server's side of a buffer: create, publish, retire, clear, switch, count
  *
- * B1  nr_sets, and of a ring what stands under "the server" in ring_layout.h, are
- *     the server's, one thread at a time: relaxed.
+ * B1  The books (ring_book.h) are the server's, one thread at a time: plain. Where
+ *     the next server has to find one store behind another, it is a release.
  * B2  What hits look at of the server's (floor, taken, overwrite, disabled) is
- *     relaxed, too: each is one word, which a hit takes when it sees it.
+ *     relaxed: each is one word, which a hit takes when it sees it.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "plane/ring.h"
 #include "session/ring_access.h"
-#include "session/session.h"
+#include "session/state.h"
 
 enum { HEAD_TRIES = 10000 };
 
-static size_t buffer_bytes(uint32_t nr_cpus)
+static size_t buffer_bytes(struct session *s)
 {
-	return sizeof(struct buffer) + (size_t)BUFFER_MAX_SETS * nr_cpus * sizeof(data_ref);
+	return sizeof(struct buffer) + (size_t)BUFFER_MAX_SETS * ring_cpus(s) * sizeof(data_ref);
 }
 
-uint32_t ring_cpus(struct session *s)
+static size_t book_bytes(struct session *s)
 {
-	return session_header(s)->nr_cpus;
+	return sizeof(struct buffer_book) + ring_cpus(s) * sizeof(uint64_t);
 }
 
-/* Its own nr_cpus may change at any time: where its words lie is told by the session's. */
-struct buffer *ring_buffer(struct session *s, data_ref ref)
+/* What hits look at; NULL: the book names no memory. */
+static struct buffer *hits_of(struct session *s, const struct buffer_book *b)
 {
-	struct buffer *b = session_data(s, ref, buffer_bytes(ring_cpus(s)));
-
-	return ref && b && !(ref % 64) && b->nr_cpus == ring_cpus(s) ? b : NULL;
+	return b ? session_data(s, b->buffer, buffer_bytes(s)) : NULL;
 }
 
-static struct ring *ring_at(struct session *s, data_ref ref)
+bool ring_view_of(struct session *s, config_ref ring, struct ring_view *out)
 {
-	struct ring *r = session_data(s, ref, sizeof(*r));
+	struct ring_book *r = session_config(s, ring, sizeof(*r));
 
-	return ref && !(ref % 64) ? r : NULL;
-}
-
-uint32_t ring_sets(const struct buffer *b)
-{
-	uint32_t nr = atomic_load_explicit(&b->nr_sets, memory_order_relaxed);	/* B1 */
-
-	return nr < BUFFER_MAX_SETS ? nr : BUFFER_MAX_SETS;
-}
-
-/* A ring whose numbers hold together (R2): what is read is a copy that the programs cannot change. */
-bool ring_view(struct session *s, data_ref buffer, uint32_t set, uint32_t cpu, struct ring_view *out)
-{
-	struct buffer *b = ring_buffer(s, buffer);
-	data_ref ref, pages, descs;
-	struct ring *r;
-
-	if (!b || set >= BUFFER_MAX_SETS || cpu >= ring_cpus(s))
-		return false;
-	/* Pairs with the releases in buffer_add_set() and buffer_swap_cpu(), perhaps of the server before. */
-	ref = atomic_load_explicit(&b->rings[(size_t)set * ring_cpus(s) + cpu], memory_order_acquire);
-	r = ring_at(s, ref);
 	if (!r)
 		return false;
 	*out = (struct ring_view){
-		.ring = r, .cpu = cpu,
-		.nr_pages = *(volatile uint32_t *)&r->nr_pages, .subbuf_size = *(volatile uint32_t *)&r->subbuf_size,
+		.book = r, .cpu = r->cpu, .nr_pages = r->nr_pages, .subbuf_size = r->subbuf_size,
+		.ring = session_data(s, r->ring, sizeof(struct ring)),
+		.pages = session_data(s, r->pages, (size_t)r->nr_pages * r->subbuf_size),
+		.descs = session_data(s, r->descs, (size_t)r->nr_pages * sizeof(struct page_desc)),
 	};
-	if (out->nr_pages < 2 || out->subbuf_size < 4096 || out->subbuf_size > 1u << 24 ||
-	    out->subbuf_size != 1u << (r->page_shift & 31))
-		return false;
-	pages = *(volatile data_ref *)&r->pages;
-	descs = *(volatile data_ref *)&r->descs;
-	out->pages = session_data(s, pages, (size_t)out->nr_pages * out->subbuf_size);
-	out->descs = session_data(s, descs, (size_t)out->nr_pages * sizeof(struct page_desc));
-	return out->pages && out->descs && !(descs % 64) && !(pages % 64);
+	return out->ring && out->pages && out->descs;
+}
+
+bool ring_view(struct session *s, const struct buffer_book *b, uint32_t set, uint32_t cpu, struct ring_view *out)
+{
+	return ring_view_of(s, ring_ref_at(s, b, set, cpu), out);
 }
 
 static uint32_t pages_for(uint64_t bytes, uint32_t subbuf_size)
@@ -85,45 +61,62 @@ static uint32_t pages_for(uint64_t bytes, uint32_t subbuf_size)
 	return n > UINT32_MAX - 1 ? UINT32_MAX : (uint32_t)n + 1;
 }
 
-static void ring_free(struct session *s, data_ref ref, bool published)
+static void ring_free(struct session *s, config_ref ref, bool published)
 {
-	struct ring *r = ring_at(s, ref);
+	const struct ring_book *r = session_config(s, ref, sizeof(*r));
 	void (*give)(struct session *, data_ref, size_t) = published ? session_data_retire : session_data_free;
-	size_t pages, descs;
 
 	if (!r)
 		return;
-	pages = (size_t)r->nr_pages * r->subbuf_size;
-	descs = (size_t)r->nr_pages * sizeof(struct page_desc);
 	if (r->pages)
-		give(s, r->pages, pages);
+		give(s, r->pages, (size_t)r->nr_pages * r->subbuf_size);
 	if (r->descs)
-		give(s, r->descs, descs);
-	give(s, ref, sizeof(*r));
+		give(s, r->descs, (size_t)r->nr_pages * sizeof(struct page_desc));
+	if (r->ring)
+		give(s, r->ring, sizeof(struct ring));
+	session_config_free(s, ref, sizeof(*r));
 }
 
-void ring_retire(struct session *s, data_ref ring)
+/* Writes for hits what the book says. */
+static void ring_describe(struct session *s, const struct ring_book *book)
 {
-	ring_free(s, ring, true);
+	struct ring *r = session_data(s, book->ring, sizeof(*r));
+
+	if (!r)
+		return;
+	r->cpu = book->cpu;
+	r->set = book->set;
+	r->subbuf_size = book->subbuf_size;
+	r->page_shift = (uint32_t)__builtin_ctz(book->subbuf_size);
+	r->nr_pages = book->nr_pages;
+	r->pages = book->pages;
+	r->descs = book->descs;
+	atomic_store_explicit(&r->floor, book->floor, memory_order_relaxed);	/* B2, both */
+	atomic_store_explicit(&r->taken, book->taken, memory_order_relaxed);
 }
 
-static data_ref ring_create(struct session *s, uint32_t set, uint32_t cpu, uint32_t subbuf_size, uint64_t bytes)
+static config_ref ring_create(struct session *s, config_ref owner, uint32_t set, uint32_t cpu, uint32_t subbuf_size,
+			      uint64_t bytes)
 {
-	data_ref ref = session_data_alloc(s, sizeof(struct ring));
-	struct ring *r = ref ? session_data(s, ref, sizeof(*r)) : NULL;
+	config_ref ref = session_config_alloc(s, sizeof(struct ring_book));
+	struct ring_book *r = session_config(s, ref, sizeof(*r));
 
 	if (!r)
 		return 0;
+	r->owner = owner;
 	r->cpu = cpu;
 	r->set = set;
 	r->subbuf_size = subbuf_size;
-	r->page_shift = (uint32_t)__builtin_ctz(subbuf_size);
 	r->nr_pages = pages_for(bytes, subbuf_size);
-	r->pages = session_data_alloc(s, (size_t)r->nr_pages * subbuf_size);
+	r->ring = session_data_alloc(s, sizeof(struct ring));
+	if (r->ring)
+		r->pages = session_data_alloc(s, (size_t)r->nr_pages * subbuf_size);
 	if (r->pages)
 		r->descs = session_data_alloc(s, (size_t)r->nr_pages * sizeof(struct page_desc));
-	if (r->pages && r->descs)
+	if (r->descs) {
+		ring_describe(s, r);
 		return ref;
+	}
 	ring_free(s, ref, false);
 	return 0;
 }
@@ -135,41 +128,73 @@ static bool subbuf_valid(uint32_t size)
 
 int buffer_add_set(struct session *s, data_ref buffer, uint32_t set, const uint64_t *bytes_per_cpu)
 {
-	struct buffer *b = ring_buffer(s, buffer);
-	uint32_t subbuf_size;
+	config_ref owner = buffer_book_ref(s, buffer);
+	struct buffer_book *b = buffer_book(s, buffer);
 
 	if (!b || set >= BUFFER_MAX_SETS)
 		return -EINVAL;
-	subbuf_size = *(volatile uint32_t *)&b->subbuf_size;
-	if (set >= ring_sets(b))
-		atomic_store_explicit(&b->nr_sets, set + 1, memory_order_relaxed);	/* B1: read in ring_sets() */
+	if (ring_set_room(s, b, set))
+		return -ENOMEM;
 	for (uint32_t cpu = 0; cpu < ring_cpus(s); cpu++) {
-		_Atomic data_ref *word = &b->rings[(size_t)set * ring_cpus(s) + cpu];
-		data_ref ring;
+		config_ref ring;
 
-		if (atomic_load_explicit(word, memory_order_relaxed))	/* Relaxed: only the server stores it. */
+		if (ring_ref_at(s, b, set, cpu))
 			continue;
-		ring = subbuf_valid(subbuf_size) ? ring_create(s, set, cpu, subbuf_size, bytes_per_cpu[cpu]) : 0;
+		ring = ring_create(s, owner, set, cpu, b->subbuf_size, bytes_per_cpu[cpu]);
 		if (!ring)
 			return -ENOMEM;
-		atomic_store_explicit(word, ring, memory_order_release);	/* pairs with ring_of() */
+		ring_note(s, b, set, cpu, ring);
+		ring_tell(s, b, set, cpu);
 	}
+	return 0;
+}
+
+static void buffer_describe(struct session *s, const struct buffer_book *b)
+{
+	struct buffer *hits = hits_of(s, b);
+
+	if (!hits)
+		return;
+	hits->nr_cpus = ring_cpus(s);
+	hits->subbuf_size = b->subbuf_size;
+	hits->instance = b->instance;
+}
+
+/* A buffer without rings. */
+static int buffer_begin(struct session *s, uint32_t instance, uint32_t subbuf_size, data_ref *out)
+{
+	config_ref ref = session_config_alloc(s, book_bytes(s));
+	struct buffer_book *b = session_config(s, ref, sizeof(*b));
+	int err = -ENOMEM;
+
+	if (!b)
+		return -ENOMEM;
+	b->instance = instance;
+	b->subbuf_size = subbuf_size;
+	b->buffer = session_data_alloc(s, buffer_bytes(s));
+	if (b->buffer)
+		err = buffer_note(s, b->buffer, ref);
+	if (err) {
+		if (b->buffer)
+			session_data_free(s, b->buffer, buffer_bytes(s));
+		session_config_free(s, ref, book_bytes(s));
+		return err;
+	}
+	buffer_describe(s, b);
+	*out = b->buffer;
 	return 0;
 }
 
 int buffer_create(struct session *s, uint32_t instance, uint32_t nr_cpus, uint32_t subbuf_size,
 		  const uint64_t *bytes_per_cpu, uint32_t nr_sets, bool overwrite, data_ref *out)
 {
-	data_ref ref = session_data_alloc(s, buffer_bytes(nr_cpus));
-	struct buffer *b = ref ? session_data(s, ref, buffer_bytes(nr_cpus)) : NULL;
-	int err = 0;
+	data_ref ref = 0;
+	int err = nr_cpus == ring_cpus(s) && subbuf_valid(subbuf_size) ? buffer_begin(s, instance, subbuf_size, &ref) :
+									-EINVAL;
 
-	if (!b)
-		return -ENOMEM;
-	b->nr_cpus = nr_cpus;
-	b->subbuf_size = subbuf_size;
-	b->instance = instance;
-	atomic_store_explicit(&b->overwrite, overwrite, memory_order_relaxed);	/* Relaxed: not published yet. */
+	if (err)
+		return err;
+	buffer_set_overwrite(s, ref, overwrite);
 	for (uint32_t set = 0; set < nr_sets && !err; set++)
 		err = buffer_add_set(s, ref, set, bytes_per_cpu);
 	if (!err)
@@ -181,31 +206,34 @@ int buffer_create(struct session *s, uint32_t instance, uint32_t nr_cpus, uint32
 	return err;
 }
 
-/* buffer_keep() gave it to the buffer's successor. */
-static bool moved_on(struct session *s, data_ref ref, uint32_t set)
+/* K0: rings that it does not own stay. */
+static void set_give(struct session *s, const struct buffer_book *b, config_ref owner, uint32_t set, bool published)
 {
-	const struct ring *r = ring_at(s, ref);
+	for (uint32_t cpu = 0; cpu < ring_cpus(s); cpu++) {
+		const struct ring_book *r = ring_book_at(s, b, set, cpu);
 
-	return r && r->kept && (set < RING_SET_KEPT || set >= RING_SET_LEASES);
+		if (r && r->owner == owner)
+			ring_free(s, ring_ref_at(s, b, set, cpu), published);
+	}
+	session_config_free(s, b->sets[set], ring_cpus(s) * sizeof(config_ref));
 }
 
 static void buffer_give(struct session *s, data_ref ref, bool published)
 {
-	struct buffer *b = ring_buffer(s, ref);
+	config_ref book = buffer_book_ref(s, ref);
+	struct buffer_book *b = buffer_book(s, ref);
 
 	if (!b)
 		return;
-	for (size_t i = 0; i < (size_t)ring_sets(b) * ring_cpus(s); i++) {
-		/* Relaxed: the words are the server's own stores. */
-		data_ref ring = atomic_load_explicit(&b->rings[i], memory_order_relaxed);
-
-		if (ring && !moved_on(s, ring, (uint32_t)(i / ring_cpus(s))))
-			ring_free(s, ring, published);
-	}
+	for (uint32_t set = 0; set < b->nr_sets; set++)
+		if (b->sets[set])
+			set_give(s, b, book, set, published);
 	if (published)
-		session_data_retire(s, ref, buffer_bytes(ring_cpus(s)));
+		session_data_retire(s, ref, buffer_bytes(s));
 	else
-		session_data_free(s, ref, buffer_bytes(ring_cpus(s)));
+		session_data_free(s, ref, buffer_bytes(s));
+	buffer_forget(s, ref);
+	session_config_free(s, book, book_bytes(s));
 }
 
 void buffer_free(struct session *s, data_ref buffer)
@@ -218,17 +246,131 @@ void buffer_retire(struct session *s, data_ref buffer)
 	buffer_give(s, buffer, true);
 }
 
+/* ---- published ---- */
+
+static _Atomic data_ref *word_of(struct session *s, uint32_t instance, uint32_t which)
+{
+	return &plane_instance(&s->plane, instance)->buffers[which];
+}
+
+data_ref buffer_published(struct session *s, uint32_t instance, uint32_t which)
+{
+	const struct instance_book *ib = instance_book(s, instance);
+	const struct buffer_book *b = ib ? session_config(s, ib->buffers[which], sizeof(*b)) : NULL;
+
+	return b ? b->buffer : 0;
+}
+
+static void store(config_ref *word, config_ref ref)
+{
+	__atomic_store_n(word, ref, __ATOMIC_RELEASE);	/* B1: pairs with buffer_adopt() of the next server */
+}
+
+/* `next` is there: from here on the next server would do the same. */
+static void succeed(struct session *s, struct instance_book *ib, uint32_t instance, uint32_t which)
+{
+	const config_ref next = ib->next[which];
+	const struct buffer_book *b = session_config(s, next, sizeof(*b));
+
+	if (b && ib->buffers[which])
+		buffer_keep_books(s, ib->buffers[which], next);
+	session_publish(s, word_of(s, instance, which), b ? b->buffer : 0);
+	store(&ib->buffers[which], b ? next : 0);
+	store(&ib->next[which], 0);
+}
+
+void buffer_publish(struct session *s, uint32_t instance, uint32_t which, data_ref buffer)
+{
+	struct instance_book *ib = instance_book(s, instance);
+	data_ref old = buffer_published(s, instance, which);
+
+	if (!ib)
+		return;
+	if (buffer) {
+		store(&ib->next[which], buffer_book_ref(s, buffer));
+		succeed(s, ib, instance, which);
+	} else {
+		store(&ib->next[which], 0);
+		store(&ib->buffers[which], 0);
+		session_publish(s, word_of(s, instance, which), 0);
+	}
+	if (old)
+		buffer_retire(s, old);
+}
+
+/*
+ * The server died in buffer_swap_cpu(), and the other buffer has the ring, too:
+ * this one gets an empty one as large. What it had is lost.
+ */
+static int ring_instead(struct session *s, struct buffer_book *b, config_ref owner, uint32_t set, uint32_t cpu)
+{
+	const struct ring_book *r = ring_book_at(s, b, set, cpu);
+	config_ref ring = ring_create(s, owner, r->set, cpu, r->subbuf_size,
+				      (uint64_t)(r->nr_pages - 1) * (r->subbuf_size - RING_PAGE_HEADER));
+
+	if (!ring)
+		return -ENOMEM;
+	ring_note(s, b, set, cpu, ring);
+	return 0;
+}
+
+/* What programs may have spoiled is as it was again. */
+static int buffer_restore(struct session *s, struct buffer_book *b, config_ref owner)
+{
+	int err = 0;
+
+	buffer_describe(s, b);
+	for (uint32_t set = 0; set < b->nr_sets; set++)
+		for (uint32_t cpu = 0; !err && cpu < ring_cpus(s); cpu++) {
+			const struct ring_book *r = ring_book_at(s, b, set, cpu);
+
+			if (r && r->owner != owner)
+				err = ring_instead(s, b, owner, set, cpu);
+			else if (r)
+				ring_describe(s, r);
+			ring_tell(s, b, set, cpu);
+		}
+	return err;
+}
+
+int buffer_adopt(struct session *s, uint32_t instance, uint32_t which)
+{
+	struct instance_book *ib = instance_book(s, instance);
+	config_ref ref = ib ? ib->next[which] ? ib->next[which] : ib->buffers[which] : 0;
+	struct buffer_book *b = session_config(s, ref, sizeof(*b));
+	int err;
+
+	if (!ref) {
+		session_publish(s, word_of(s, instance, which), 0);
+		return 0;
+	}
+	/* The server died in succeed(). What the older one has left is freed with all that nobody adopts. */
+	if (b && ib->next[which] && ib->buffers[which] && ib->buffers[which] != ref)
+		buffer_keep_books(s, ib->buffers[which], ref);
+	err = b ? buffer_book_adopt(s, ref) : -EPROTO;
+	if (!err)
+		err = session_data_adopt(s, b->buffer, buffer_bytes(s));
+	if (!err)
+		err = buffer_restore(s, b, ref);
+	if (err)
+		return err;
+	session_publish(s, word_of(s, instance, which), b->buffer);
+	store(&ib->buffers[which], ref);
+	store(&ib->next[which], 0);
+	return 0;
+}
+
 /* Calls fn for every ring of a CPU (cpu -1: of all). */
 void ring_each(struct session *s, data_ref buffer, int cpu, void (*fn)(struct ring_view *v, void *arg), void *arg)
 {
-	struct buffer *b = ring_buffer(s, buffer);
+	const struct buffer_book *b = buffer_book(s, buffer);
 	struct ring_view v;
 
 	if (!b)
 		return;
-	for (uint32_t set = 0; set < ring_sets(b); set++)
+	for (uint32_t set = 0; set < b->nr_sets; set++)
 		for (uint32_t c = 0; c < ring_cpus(s); c++)
-			if ((cpu < 0 || (uint32_t)cpu == c) && ring_view(s, buffer, set, c, &v))
+			if ((cpu < 0 || (uint32_t)cpu == c) && ring_view(s, b, set, c, &v))
 				fn(&v, arg);
 }
 
@@ -264,31 +406,34 @@ struct ring_point ring_head(const struct ring_view *v)
 
 static void clear_ring(struct ring_view *v, void *arg)
 {
-	struct ring *r = v->ring;
+	struct ring_book *r = v->book;
 	struct ring_point at = ring_head(v);
 
-	/* Relaxed: the server alone stores and reads them (B1); late is harmless where writers look (B2). */
-	atomic_store_explicit(&r->floor_entries, at.entries, memory_order_relaxed);
-	atomic_store_explicit(&r->floor_bytes, at.bytes, memory_order_relaxed);
-	atomic_store_explicit(&r->taken_entries, 0, memory_order_relaxed);
-	atomic_store_explicit(&r->taken_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&r->overrun, 0, memory_order_relaxed);	/* B1 */
-	atomic_store_explicit(&r->dropped, 0, memory_order_relaxed);	/* Relaxed: a count of the writers'. */
-	atomic_store_explicit(&r->taken, at.pos, memory_order_relaxed);
-	atomic_store_explicit(&r->floor, at.pos, memory_order_relaxed);	/* B2 */
+	r->floor_entries = at.entries;
+	r->floor_bytes = at.bytes;
+	r->taken_entries = r->taken_bytes = r->overrun = 0;
+	r->floor = r->taken = at.pos;
+	atomic_store_explicit(&v->ring->dropped, 0, memory_order_relaxed);	/* Relaxed: a count of the writers'. */
+	atomic_store_explicit(&v->ring->taken, at.pos, memory_order_relaxed);	/* B2, both */
+	atomic_store_explicit(&v->ring->floor, at.pos, memory_order_relaxed);
 }
 
 void buffer_clear(struct session *s, data_ref buffer, int cpu)
 {
+	struct buffer_book *b = buffer_book(s, buffer);
+
 	ring_each(s, buffer, cpu, clear_ring, NULL);
+	for (uint32_t c = 0; b && c < ring_cpus(s); c++)
+		if (cpu < 0 || (uint32_t)cpu == c)
+			b->left_out[c] = 0;
 }
 
 void buffer_set_overwrite(struct session *s, data_ref buffer, bool on)
 {
-	struct buffer *b = ring_buffer(s, buffer);
+	struct buffer *hits = hits_of(s, buffer_book(s, buffer));
 
-	if (b)
-		atomic_store_explicit(&b->overwrite, on, memory_order_relaxed);	/* B2 */
+	if (hits)
+		atomic_store_explicit(&hits->overwrite, on, memory_order_relaxed);	/* B2 */
 }
 
 static void set_recording(struct ring_view *v, void *arg)
@@ -301,38 +446,46 @@ void buffer_set_cpu_recording(struct session *s, data_ref buffer, uint32_t cpu, 
 	ring_each(s, buffer, (int)cpu, set_recording, &on);
 }
 
+struct stats_sum {
+	struct ring_stats *stats;
+	int		err;
+};
+
 static void add_stats(struct ring_view *v, void *arg)
 {
-	struct ring_stats *sum = arg;
-	struct ring *r = v->ring;
+	struct stats_sum *to = arg;
+	struct ring_stats *sum = to->stats;
+	const struct ring_book *r = v->book;
 	struct ring_point head = ring_head(v), oldest;
-	/* Relaxed: the server's own stores, in clear_ring() and ring_read.c. */
-	uint64_t read = atomic_load_explicit(&r->taken_entries, memory_order_relaxed);
-	uint64_t floor_entries = atomic_load_explicit(&r->floor_entries, memory_order_relaxed);
+	int found = ring_oldest(v, &oldest);
 
-	if (!ring_oldest(v, &oldest))
+	if (found < 0)
+		to->err = found;
+	if (found <= 0)
 		oldest = head;
 	sum->entries += head.entries - oldest.entries;
 	sum->bytes += head.bytes - oldest.bytes;
 	/* What is neither there nor read was overrun. */
-	if (oldest.entries - floor_entries > read)
-		sum->overrun += oldest.entries - floor_entries - read;
-	sum->dropped += atomic_load_explicit(&r->dropped, memory_order_relaxed);	/* Relaxed: a count. */
-	sum->read += read;
+	if (oldest.entries - r->floor_entries > r->taken_entries)
+		sum->overrun += oldest.entries - r->floor_entries - r->taken_entries;
+	sum->dropped += atomic_load_explicit(&v->ring->dropped, memory_order_relaxed);	/* Relaxed: a count. */
+	sum->read += r->taken_entries;
 	if (oldest.time && head.entries > oldest.entries && (!sum->oldest_ts || oldest.time < sum->oldest_ts))
 		sum->oldest_ts = oldest.time;
 }
 
 int buffer_stats(struct session *s, data_ref buffer, uint32_t cpu, struct ring_stats *out)
 {
-	struct buffer *b = ring_buffer(s, buffer);
+	const struct buffer_book *b = buffer_book(s, buffer);
+	struct stats_sum sum = { .stats = out };
 
 	*out = (struct ring_stats){ 0 };
 	if (!b || cpu >= ring_cpus(s))
 		return -EINVAL;
 	ring_keep_limits(s, buffer);
-	ring_each(s, buffer, (int)cpu, add_stats, out);
-	return 0;
+	ring_each(s, buffer, (int)cpu, add_stats, &sum);
+	out->overrun += b->left_out[cpu];
+	return sum.err;
 }
 
 static void add_size(struct ring_view *v, void *arg)
@@ -346,60 +499,4 @@ uint64_t buffer_ring_bytes(struct session *s, data_ref buffer, uint32_t cpu)
 
 	ring_each(s, buffer, (int)cpu, add_size, &bytes);
 	return bytes;
-}
-
-static int adopt_ring(struct session *s, data_ref ref)
-{
-	struct ring *r = ring_at(s, ref);
-	int err;
-
-	if (!r)
-		return -EPROTO;
-	err = session_data_adopt(s, ref, sizeof(*r));
-	if (!err)
-		err = session_data_adopt(s, r->pages, (size_t)r->nr_pages * r->subbuf_size);
-	if (!err)
-		err = session_data_adopt(s, r->descs, (size_t)r->nr_pages * sizeof(struct page_desc));
-	/* The server may have died behind buffer_keep(), before the successor was published: then there is none. */
-	if (!err)
-		r->kept = 0;
-	return err;
-}
-
-/*
- * The server died in buffer_swap_cpu(), and the other buffer has the ring, too:
- * this one gets an empty one as large. What it had is lost.
- */
-static int ring_instead(struct session *s, data_ref buffer, uint32_t set, uint32_t cpu)
-{
-	struct buffer *b = ring_buffer(s, buffer);
-	struct ring_view v;
-	data_ref ring;
-
-	if (!b || !ring_view(s, buffer, set, cpu, &v))
-		return -EEXIST;
-	ring = ring_create(s, v.ring->set, cpu, v.subbuf_size,
-			   (uint64_t)(v.nr_pages - 1) * (v.subbuf_size - RING_PAGE_HEADER));
-	if (!ring)
-		return -ENOMEM;
-	/* Pairs with ring_of(): a hit that is on its way ends in the other buffer. */
-	atomic_store_explicit(&b->rings[(size_t)set * ring_cpus(s) + cpu], ring, memory_order_release);
-	return 0;
-}
-
-int buffer_adopt(struct session *s, data_ref buffer)
-{
-	struct buffer *b = ring_buffer(s, buffer);
-	int err = b ? session_data_adopt(s, buffer, buffer_bytes(ring_cpus(s))) : -EPROTO;
-
-	for (size_t i = 0; !err && i < (size_t)ring_sets(b) * ring_cpus(s); i++) {
-		/* Relaxed: who stored the words is dead, which session_take_over() has seen. */
-		data_ref ring = atomic_load_explicit(&b->rings[i], memory_order_relaxed);
-
-		if (ring)
-			err = adopt_ring(s, ring);
-		if (err == -EEXIST)
-			err = ring_instead(s, buffer, (uint32_t)(i / ring_cpus(s)), (uint32_t)(i % ring_cpus(s)));
-	}
-	return err;
 }

@@ -29,7 +29,7 @@ static uint32_t lease_of(const struct slot *slot)
 /* The rings of one lease in one buffer, no larger than the user wants rings to be. */
 static int add_lease(struct session *s, data_ref buffer, uint32_t lease, const uint64_t *bytes_per_cpu)
 {
-	struct buffer *b = ring_buffer(s, buffer);
+	const struct buffer_book *b = buffer_book(s, buffer);
 	uint64_t *bytes = b ? calloc(ring_cpus(s), sizeof(*bytes)) : NULL;
 	int err = 0;
 
@@ -62,7 +62,7 @@ int ring_leases_add(struct session *s, data_ref buffer, const uint64_t *bytes_pe
 /* As large as the rings that the CPUs have there. */
 static int add_lease_to(struct session *s, data_ref buffer, uint32_t lease)
 {
-	struct buffer *b = ring_buffer(s, buffer);
+	const struct buffer_book *b = buffer_book(s, buffer);
 	uint64_t *bytes;
 	struct ring_view v;
 	int err;
@@ -73,7 +73,7 @@ static int add_lease_to(struct session *s, data_ref buffer, uint32_t lease)
 	if (!bytes)
 		return -ENOMEM;
 	for (uint32_t cpu = 0; cpu < ring_cpus(s); cpu++)
-		if (ring_view(s, buffer, 0, cpu, &v))
+		if (ring_view(s, b, 0, cpu, &v))
 			bytes[cpu] = (uint64_t)(v.nr_pages - 1) * v.subbuf_size;
 	err = add_lease(s, buffer, lease, bytes);
 	free(bytes);
@@ -103,11 +103,8 @@ int ring_lease_give(struct session *s, uint32_t index)
 	if (!lease)
 		return -ENOSPC;
 	for (uint32_t i = 0; i < LAYOUT_MAX_INSTANCES; i++) {
-		struct instance_state *inst = plane_instance(&s->plane, i);
-
-		for (int k = 0; k < 2; k++) {
-			/* Relaxed: the server itself has published it. */
-			data_ref buffer = atomic_load_explicit(&inst->buffers[k], memory_order_relaxed);
+		for (uint32_t k = 0; k < 2; k++) {
+			data_ref buffer = buffer_published(s, i, k);
 			int err = buffer ? add_lease_to(s, buffer, lease) : 0;
 
 			if (err)

@@ -17,14 +17,11 @@ static uint64_t head_page(const struct ring_view *v, uint64_t pos)
 
 uint64_t ring_start(const struct ring_view *v)
 {
-	/* Relaxed: the server alone stores them. */
-	uint64_t start = atomic_load_explicit(&v->ring->floor, memory_order_relaxed);
-	uint64_t taken = atomic_load_explicit(&v->ring->taken, memory_order_relaxed);
-	uint64_t limit = atomic_load_explicit(&v->ring->limit, memory_order_relaxed);
+	uint64_t start = v->book->floor;
 
-	if (taken > start)
-		start = taken;
-	return limit > start ? limit : start;
+	if (v->book->taken > start)
+		start = v->book->taken;
+	return v->book->limit > start ? v->book->limit : start;
 }
 
 uint64_t ring_first_page(const struct ring_view *v)
@@ -131,7 +128,7 @@ bool ring_cursor_next(struct ring_cursor *c)
 	return false;
 }
 
-bool ring_oldest(const struct ring_view *v, struct ring_point *out)
+int ring_oldest(const struct ring_view *v, struct ring_point *out)
 {
 	struct ring_page page = { .data = malloc(v->subbuf_size) };
 	uint64_t start = ring_start(v), head = ring_head(v).pos, seq = ring_first_page(v);
@@ -139,7 +136,7 @@ bool ring_oldest(const struct ring_view *v, struct ring_point *out)
 	bool found = false;
 
 	if (!page.data)
-		return false;
+		return -ENOMEM;
 	for (; head && seq <= head_page(v, head) && !found && tries--; seq++) {
 		struct ring_cursor c;
 

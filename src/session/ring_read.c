@@ -6,8 +6,8 @@
  * takes the stream whose record is the oldest; of two that are as old the one of
  * the lower CPU, as the kernel does.
  *
- * D1  How far a ring was read (taken, floor and what is counted with them) the
- *     server alone stores, one thread at a time: relaxed.
+ * D1  How far a ring was read (taken, floor and what is counted with them) is in
+ *     its book, which the server alone stores, one thread at a time: plain.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,6 +34,7 @@ struct ring_iter {
 	struct stream	*streams;
 	unsigned int	nr, cap;
 	struct stream	*last;		/* gave the last record */
+	int		err;		/* a ring is missing */
 };
 
 static uint64_t stream_pos(const struct stream *st)
@@ -122,12 +123,9 @@ static void give(struct stream *st, struct ring_record *out)
 	st->lost = 0;
 }
 
-static uint64_t entries_at_start(const struct ring *r)
+static uint64_t entries_at_start(const struct ring_book *r)
 {
-	/* Relaxed: the server alone stores them. */
-	return atomic_load_explicit(&r->floor_entries, memory_order_relaxed) +
-	       atomic_load_explicit(&r->taken_entries, memory_order_relaxed) +
-	       atomic_load_explicit(&r->overrun, memory_order_relaxed);
+	return r->floor_entries + r->taken_entries + r->overrun;
 }
 
 static void add_stream(struct ring_view *v, void *arg)
@@ -135,19 +133,25 @@ static void add_stream(struct ring_view *v, void *arg)
 	struct ring_iter *it = arg;
 	struct stream *st;
 
+	if (!ring_head(v).pos)
+		return;		/* nobody writes there */
 	if (it->nr == it->cap) {
 		unsigned int cap = it->cap ? it->cap * 2 : 16;
 		struct stream *streams = realloc(it->streams, cap * sizeof(*streams));
 
-		if (!streams)
+		if (!streams) {
+			it->err = -ENOMEM;
 			return;
+		}
 		it->streams = streams;
 		it->cap = cap;
 	}
 	st = &it->streams[it->nr];
 	*st = (struct stream){ .view = *v, .page.data = malloc(v->subbuf_size), .stop = ring_head(v).pos };
-	if (!st->page.data)
+	if (!st->page.data) {
+		it->err = -ENOMEM;
 		return;
+	}
 	st->start = ring_start(v);
 	st->expected = UINT64_MAX;	/* what an old trace has lost before its first record is no gap in it */
 	it->nr++;
@@ -161,6 +165,10 @@ int ring_iter_open(struct session *s, data_ref buffer, int cpu, struct ring_iter
 		return -ENOMEM;
 	ring_keep_limits(s, buffer);
 	ring_each(s, buffer, cpu, add_stream, it);
+	if (it->err) {
+		ring_iter_close(it);
+		return -ENOMEM;
+	}
 	for (unsigned int i = 0; i < it->nr; i++)
 		advance(&it->streams[i]);
 	*out = it;
@@ -230,7 +238,7 @@ struct ring_consumer {
 	char		*record;	/* copy of the last one given */
 	size_t		cap;
 	struct ring_iter *peeked;	/* streams as of the last look */
-	data_ref	buffer;
+	uint64_t	number;		/* of the buffer that they are of: another may lie where it lay */
 };
 
 int ring_consumer_open(struct session *s, int cpu, struct ring_consumer **out)
@@ -257,22 +265,23 @@ void ring_consumer_close(struct ring_consumer *c)
 /* The streams stand where the last look left them; another reader or a clear may have moved the start. */
 static int look(struct ring_consumer *c, data_ref buffer)
 {
-	if (c->peeked && c->buffer == buffer && c->peeked->last) {
-		struct stream *st = c->peeked->last;
+	const uint64_t number = buffer_number(c->session, buffer);
 
-		/* Relaxed: another reader was another call, not another thread (D1). */
-		if (atomic_load_explicit(&st->view.ring->taken, memory_order_relaxed) == stream_pos(st) &&
-		    atomic_load_explicit(&st->view.ring->floor, memory_order_relaxed) <= stream_pos(st))
+	if (c->peeked && c->number == number && c->peeked->last) {
+		const struct stream *st = c->peeked->last;
+
+		/* Another reader was another call, not another thread (D1). */
+		if (st->view.book->taken == stream_pos(st) && st->view.book->floor <= stream_pos(st))
 			return 1;
 	}
 	ring_iter_close(c->peeked);
 	c->peeked = NULL;
 	if (ring_iter_open(c->session, buffer, c->cpu, &c->peeked))
 		return -ENOMEM;
-	c->buffer = buffer;
+	c->number = number;
 	for (unsigned int i = 0; i < c->peeked->nr; i++) {
 		struct stream *st = &c->peeked->streams[i];
-		uint64_t before = entries_at_start(st->view.ring);
+		uint64_t before = entries_at_start(st->view.book);
 
 		/* Here a gap before the first record is a loss to tell of. */
 		if (st->ready && st->expected - 1 > before)
@@ -295,25 +304,29 @@ int ring_peek(struct ring_consumer *c, data_ref buffer, struct ring_record *out)
 	return 1;
 }
 
+static void taken_to(const struct ring_view *v, uint64_t pos)
+{
+	v->book->taken = pos;
+	/* Relaxed: writers look at it only to see whether a full ring has room again. */
+	atomic_store_explicit(&v->ring->taken, pos, memory_order_relaxed);
+}
+
 void ring_take(struct ring_consumer *c)
 {
 	struct stream *st = c->peeked->last, *other;
-	struct ring *r = st->view.ring;
-	uint64_t next = st->page.seq * st->view.subbuf_size + st->cursor.next;
+	struct ring_book *r = st->view.book;
 
-	/* Relaxed: writers look at taken only to see whether a full ring has room again. */
-	atomic_store_explicit(&r->overrun, atomic_load_explicit(&r->overrun, memory_order_relaxed) + st->lost,
-			      memory_order_relaxed);
-	atomic_fetch_add_explicit(&r->taken_entries, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&r->taken_bytes, st->cursor.next - st->cursor.at, memory_order_relaxed);
-	atomic_store_explicit(&r->taken, next, memory_order_relaxed);	/* D1 */
+	r->overrun += st->lost;
+	r->taken_entries++;
+	r->taken_bytes += st->cursor.next - st->cursor.at;
+	taken_to(&st->view, st->page.seq * st->view.subbuf_size + st->cursor.next);
 	st->lost = 0;
 	advance(st);
 	other = oldest(c->peeked);
 	c->peeked->last = other;
 	/* A stream that stands at its page's start was not taken from yet: its `taken` is the page's (D1). */
 	if (other)
-		atomic_store_explicit(&other->view.ring->taken, stream_pos(other), memory_order_relaxed);
+		taken_to(&other->view, stream_pos(other));
 }
 
 bool ring_peek_cpu(struct ring_consumer *c, uint32_t cpu, struct ring_record *out)

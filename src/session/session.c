@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "plane/clock.h"
+#include "session/ring_book.h"
 #include "session/state.h"
 
 enum {
@@ -168,7 +169,8 @@ static void header_fill(struct config_header *h, const struct session_params *p)
 	h->events = LAYOUT_EVENTS_AT;
 	h->processes = h->events + LAYOUT_MAX_EVENTS * sizeof(struct event_entry);
 	h->sites = align_page(h->processes + LAYOUT_MAX_PROCESSES * sizeof(struct process_entry));
-	h->heap = align_page(h->sites + sizeof(struct site_control));
+	h->instance_books = align_page(h->sites + sizeof(struct site_control));
+	h->heap = align_page(h->instance_books + LAYOUT_MAX_INSTANCES * sizeof(struct instance_book));
 	h->slots = SLOTS_AT;
 	h->instances = align_page(h->slots + h->nr_slots * sizeof(struct slot));
 	h->programs = align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state));
@@ -236,6 +238,7 @@ static void session_release(struct session *s)
 	heap_destroy(&s->config_heap);
 	heap_destroy(&s->data_heap);
 	slots_destroy(s);
+	free(s->buffers.v);
 	region_close(&s->config);
 	region_close(&s->data);
 	if (s->dirfd >= 0)
@@ -365,6 +368,8 @@ static int header_check(struct session *s)
 	if (h->events != LAYOUT_EVENTS_AT || h->heap >= h->config_size || h->slots != SLOTS_AT ||
 	    h->processes != h->events + LAYOUT_MAX_EVENTS * sizeof(struct event_entry) ||
 	    h->sites != align_page(h->processes + LAYOUT_MAX_PROCESSES * sizeof(struct process_entry)) ||
+	    h->instance_books != align_page(h->sites + sizeof(struct site_control)) ||
+	    h->heap != align_page(h->instance_books + LAYOUT_MAX_INSTANCES * sizeof(struct instance_book)) ||
 	    h->instances != align_page(h->slots + h->nr_slots * sizeof(struct slot)) ||
 	    h->programs != align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state)) ||
 	    h->data_heap != align_page(h->programs + sizeof(struct program_tables)))

@@ -100,6 +100,18 @@ void session_data_retire(struct session *s, data_ref ref, size_t size);
  */
 size_t session_reclaim(struct session *s);
 
+/*
+ * What the server says of its instances, by their index. It is kept where the
+ * server alone writes, for the next one; what is in the data region is for hits.
+ */
+bool session_instance_used(struct session *s, uint32_t instance);
+void session_instance_use(struct session *s, uint32_t instance, bool used);
+/* Sets of pids, in the order of struct pids_family; 0: none. */
+void session_pids_publish(struct session *s, uint32_t instance, unsigned int set, data_ref ref);
+data_ref session_pids_published(struct session *s, uint32_t instance, unsigned int set);
+/* New tasks join these of them, a bit each. */
+void session_pids_follow(struct session *s, uint32_t instance, uint32_t sets);
+
 /* Some instance has event-fork or function-fork, or none has: new processes join the sets of pids of who made them. */
 void session_follow(struct session *s, bool on);
 

@@ -42,6 +42,19 @@ struct process {
 	uint64_t	image;		/* process_image() when it connected */
 };
 
+/* A buffer that there is, and its book (ring_book.h). */
+struct buffer_name {
+	data_ref	buffer;
+	config_ref	book;
+	uint64_t	number;
+};
+
+struct buffer_names {
+	struct buffer_name *v;
+	size_t		nr, room;
+	uint64_t	made;		/* so far */
+};
+
 enum { SLOT_FREE = 0, SLOT_SERVER = UINT32_MAX };
 enum { FOLLOW_GONE = 64 };
 
@@ -56,6 +69,7 @@ struct session {
 	struct config_header *header;
 	struct plane	plane;
 	struct limbo	limbo;
+	struct buffer_names buffers;
 	uint64_t	barrier_epoch;	/* all entries up to this epoch have had their membarrier */
 	uint32_t	nr_slots;
 	uint32_t	*slot_process;	/* by slot: SLOT_FREE, SLOT_SERVER or 1 + index of the process */
@@ -102,6 +116,9 @@ pid_t process_parent(pid_t pid);			/* 0: not known */
 void follow_remember(struct session *s, pid_t pid, uint64_t start_time);	/* it left, or executes another program */
 bool follow_knows(const struct session *s, pid_t pid, uint64_t start_time);	/* it is attached, or was */
 void follow_child(struct session *s, pid_t pid);	/* it joins */
+
+/* instance_book.c */
+void pids_inherit(struct session *s, pid_t creator, pid_t pid);	/* it joins the sets that follow tasks */
 
 /* site_command.c */
 int64_t process_now_ms(void);				/* of the monotonic clock */

@@ -16,9 +16,7 @@ static uint64_t ring_losses(const struct source *src, const struct instance *ins
 	uint64_t lost = 0;
 	uint32_t cpu;
 
-	/* Relaxed: the server alone publishes buffers, and it is the caller. */
-	buffer = atomic_load_explicit(&inst->state->buffers[inst->state->live & 1],
-				      memory_order_relaxed);
+	buffer = instance_buffer(inst, 0);
 	if (!buffer)
 		return 0;
 	for (cpu = 0; cpu < src->nr_cpus; cpu++)

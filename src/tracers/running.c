@@ -308,9 +308,7 @@ static bool belongs(const struct latency *l, const struct section_report *r, con
 /* Until there is a newer one: then it is of no use any more. */
 static void add_records(struct latency *l, struct section *s, const struct section_report *r, uint32_t live)
 {
-	struct instance_state *state = l->inst->state;
-	/* Relaxed: the server alone stores it. */
-	data_ref buffer = atomic_load_explicit(&state->buffers[r->buffer], memory_order_relaxed);
+	data_ref buffer = instance_buffer_at(l->inst, r->buffer);
 	struct ring_record rec;
 	struct ring_iter *it;
 	unsigned int nr = 0;

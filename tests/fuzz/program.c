@@ -93,7 +93,7 @@ static void world_open(void)
 	for (int i = 0; i < 2; i++) {
 		if (buffer_create(w.session, 0, 4, 4096, bytes, 2, true, &ref))
 			abort();
-		session_publish(w.session, &inst->buffers[i], ref);
+		buffer_publish(w.session, 0, (uint32_t)i, ref);
 	}
 	memset(inst->cpumask, 0xff, sizeof(inst->cpumask));
 	inst->tracing_on = 1;

@@ -19,9 +19,10 @@ static inline void list_only(struct session *session, pid_t pid)
 	listed = session_data(session, ref, sizeof(*listed));
 	assert_non_null(listed);
 	listed->bits[pid / 64] = 1ull << (pid % 64);
-	inst->used = 1;
+	session_instance_use(session, 0, true);
 	inst->flags = INSTANCE_FUNCTION_FORK;
-	session_publish(session, &inst->func_pids, ref);
+	session_pids_publish(session, 0, 2, ref);
+	session_pids_follow(session, 0, 1u << 2 | 1u << 3);
 	session_follow(session, true);
 }
 

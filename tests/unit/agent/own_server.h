@@ -56,7 +56,7 @@ static inline struct instance_state *instance_start(uint64_t bytes_a_cpu)
 
 	memset(inst->cpumask, 0xff, sizeof(inst->cpumask));
 	for (int i = 0; i < 2; i++)
-		session_publish(session, &inst->buffers[i], buffer_new(bytes_a_cpu));
+		buffer_publish(session, 0, (uint32_t)i, buffer_new(bytes_a_cpu));
 	inst->tracing_on = 1;
 	return inst;
 }

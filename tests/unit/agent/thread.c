@@ -319,7 +319,7 @@ static void numbers_stay_when_dsos_go(void **state)
 static void list_none(void)
 {
 	session_follow(session, false);
-	session_publish(session, &plane_instance(session_plane(session), 0)->func_pids, 0);
+	session_pids_publish(session, 0, 2, 0);
 }
 
 enum birth { UNSEEN, SEEN, FOLLOWED };

@@ -21,6 +21,7 @@
 #include "model/trigger.h"
 #include "plane/plane.h"
 #include "plane/ring.h"
+#include "session/ring_access.h"
 
 struct world {
 	char		name[64];
@@ -342,23 +343,51 @@ static void of_two_texts_the_newer_counts(void **state)
 	assert_int_equal(after, before);
 }
 
-/* It died in a resize, behind the moment in which the new buffer has the rings, too. */
-static void rings_of_a_resize_half_done_are_the_old_buffers(void **state)
+static unsigned int entries_in(struct world *w, data_ref buffer)
+{
+	struct ring_stats st;
+	unsigned int nr = 0;
+
+	for (uint32_t cpu = 0; cpu < 2; cpu++) {
+		assert_int_equal(buffer_stats(w->session, buffer, cpu, &st), 0);
+		nr += (unsigned int)st.entries;
+	}
+	return nr;
+}
+
+/*
+ * It died in a resize, somewhere behind the moment in which it is decided; what
+ * an earlier resize had kept is there all the same.
+ */
+static void a_resize_half_done_is_done(void **state)
 {
 	static const uint64_t bytes[2] = { 1 << 16, 1 << 16 };
-	struct world *w = *state;
-	struct instance *top = w->model->top;
-	const struct buffer *b;
-	const struct ring *r;
-	data_ref new;
 
-	assert_true(takes(w, top));
-	assert_int_equal(buffer_create(w->session, 0, 2, 4096, bytes, 1, true, &new), 0);
-	assert_int_equal(buffer_keep(w->session, instance_buffer(top, 0), new), 0);
-	new_server(w);
-	b = session_data(w->session, instance_buffer(w->model->top, 0), sizeof(*b) + sizeof(b->rings[0]));
-	r = session_data(w->session, atomic_load(&b->rings[0]), sizeof(*r));
-	assert_int_equal(r->kept, 0);
+	for (int when = 0; when < 2; when++) {
+		struct world *w = *state;
+		struct instance *top = w->model->top;
+		struct instance_book *ib;
+		unsigned int before;
+		data_ref new;
+
+		assert_true(takes(w, top));
+		assert_int_equal(instance_resize(top, -1, (1 << 17) + (uint64_t)when * 4096), 0);
+		assert_true(takes(w, top));
+		before = entries_in(w, instance_buffer(top, 0));
+		assert_true(before >= 2);
+		assert_int_equal(buffer_create(w->session, 0, 2, 4096, bytes, 1, true, &new), 0);
+		ib = instance_book(w->session, 0);
+		ib->next[top->state->live & 1] = buffer_book_ref(w->session, new);
+		if (when)
+			assert_int_equal(buffer_keep(w->session, instance_buffer(top, 0), new), 0);
+		new_server(w);
+		top = w->model->top;
+		assert_int_equal(instance_buffer(top, 0), new);
+		assert_int_equal(atomic_load(&top->state->buffers[top->state->live & 1]), new);
+		assert_int_equal(entries_in(w, new), before);
+		assert_true(takes(w, top));
+		assert_int_equal(entries_in(w, new), before + 1);
+	}
 }
 
 /* The server died while a snapshot of one CPU was taken: a ring stands in both buffers, another in none. */
@@ -373,10 +402,11 @@ static void a_half_swapped_ring_is_in_one_buffer(void **state)
 	assert_int_equal(instance_snapshot_alloc(w->model->top), 0);
 	for (int i = 0; i < 2; i++) {
 		struct instance *at = i ? inst : w->model->top;
+		struct buffer_book *from = buffer_book(w->session, instance_buffer(at, 1));
+		struct buffer_book *to = buffer_book(w->session, instance_buffer(at, 0));
 
-		a = session_data(w->session, instance_buffer(at, 0), sizeof(*a) + 16);
-		b = session_data(w->session, instance_buffer(at, 1), sizeof(*b) + 16);
-		atomic_store(&a->rings[1], atomic_load(&b->rings[1]));
+		ring_note(w->session, to, 0, 1, ring_ref_at(w->session, from, 0, 1));
+		ring_tell(w->session, to, 0, 1);
 	}
 	new_server(w);
 	inst = instance_find(w->model, "other");
@@ -395,6 +425,34 @@ static void a_half_swapped_ring_is_in_one_buffer(void **state)
 	}
 }
 
+/* What a program has spoiled of the rings is right again, and nothing is lost. */
+static void spoiled_rings_are_right_again(void **state)
+{
+	struct world *w = *state;
+	struct instance *top = w->model->top;
+	unsigned int before;
+	struct buffer *b;
+
+	assert_true(takes(w, top));
+	assert_int_equal(instance_snapshot_alloc(top), 0);
+	before = entries_in(w, instance_buffer(top, 0));
+	for (int i = 0; i < 2; i++) {
+		b = session_data(w->session, instance_buffer_at(top, (uint32_t)i), sizeof(*b) + 16);
+		for (int k = 0; k < 2; k++) {
+			struct ring *r = session_data(w->session, atomic_load(&b->rings[k]), sizeof(*r));
+
+			memset(r, 0x55, offsetof(struct ring, head));
+			memset((char *)r + offsetof(struct ring, floor), 0x55, sizeof(*r) - offsetof(struct ring, floor));
+		}
+		memset(b, 0xaa, sizeof(*b) + 16);
+		atomic_store(&top->state->buffers[i], 64 + (uint64_t)i);
+	}
+	atomic_store(&top->state->used, 0);
+	new_server(w);
+	assert_int_equal(entries_in(w, instance_buffer(w->model->top, 0)), before);
+	assert_true(takes(w, w->model->top));
+}
+
 /* It died in rmdir, behind the moment in which the rings went. */
 static void a_half_removed_instance_goes(void **state)
 {
@@ -406,7 +464,7 @@ static void a_half_removed_instance_goes(void **state)
 	session_object_each(w->session, count_object, &before);
 	assert_int_equal(instance_create(w->model, "other", &inst), 0);
 	place = inst->index;
-	atomic_store(&inst->state->buffers[0], 0);
+	instance_book(w->session, place)->buffers[0] = 0;
 	new_server(w);
 	assert_null(instance_find(w->model, "other"));
 	assert_int_equal(atomic_load(&plane_instance(session_plane(w->session), place)->used), 0);
@@ -496,7 +554,8 @@ int main(void)
 		TEST(a_place_is_not_used_again_at_once),
 		TEST(what_goes_while_restoring_is_free_once),
 		TEST(of_two_texts_the_newer_counts),
-		TEST(rings_of_a_resize_half_done_are_the_old_buffers),
+		TEST(a_resize_half_done_is_done),
+		TEST(spoiled_rings_are_right_again),
 		TEST(a_half_swapped_ring_is_in_one_buffer),
 		TEST(a_half_removed_instance_goes),
 		TEST(an_option_half_set_is_as_the_file_says),

@@ -333,7 +333,7 @@ static void leases_are_given_and_stay_with_their_slot(void **state)
 	data_ref live = made(16 * PAGE, true, PAGE);
 	struct ring_stats st;
 
-	session_publish(session, &plane_instance(plane, 0)->buffers[0], live);
+	buffer_publish(session, 0, 0, live);
 	atomic_store(&own->lease, RING_LEASE_ONLY);
 	assert_int_equal(ring_write(plane, own, live, 0, 1, 5, &r, 16), 1);
 	assert_int_equal(own->missed, 1);
@@ -406,7 +406,7 @@ static void restartable_and_lease_records_are_merged(void **state)
 	data_ref live = made(64 * PAGE, true, PAGE);
 	uint32_t i, next[2] = { 0, 1 };
 
-	session_publish(session, &plane_instance(plane, 0)->buffers[0], live);
+	buffer_publish(session, 0, 0, live);
 	assert_int_equal(ring_lease_give(session, own->index), 0);
 	if (ring_write(plane, slot, live, 0, 0, 0, &r, 16))
 		assert_int_equal(ring_lease_give(session, slot->index), 0);
@@ -472,7 +472,6 @@ static void garbage_is_survived(void **state)
 		assert_true(first < 100000);
 		ring_iter_close(it);
 		*r = saved;
-		atomic_store(&r->limit, 0);
 		buffer_clear(session, buffer, -1);
 	}
 }

@@ -16,7 +16,7 @@ static void instance_make(uint32_t index)
 
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(buffer_create(world.session, index, 2, 4096, bytes, 2, true, &ref), 0);
-		session_publish(world.session, &inst->buffers[i], ref);
+		buffer_publish(world.session, index, (uint32_t)i, ref);
 	}
 	memset(inst->cpumask, 0xff, sizeof(inst->cpumask));
 	inst->used = 1;
