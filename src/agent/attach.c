@@ -20,8 +20,6 @@
 #include "plane/arch/counter.h"
 #include "tracefuse/tracefuse.h"
 
-#define RETRY_TICKS (1ull << 31)	/* of the counter: about a second */
-
 struct agent agent = { .conn.fd = -1, .key = -1 };
 
 /* Nothing of it is armed. No const: it is to lie in memory that takes no place in the file. */
@@ -274,7 +272,7 @@ int attach_again(void)
 	err = connect_and_greet(&reply, true);
 	if (err) {
 		/* Relaxed: read and written under the lock. */
-		atomic_store_explicit(&agent.here->retry, counter_read() + RETRY_TICKS, memory_order_relaxed);
+		atomic_store_explicit(&agent.here->retry, counter_read() + AGENT_WAIT_TICKS, memory_order_relaxed);
 		return err;
 	}
 	/* Pairs with the acquire in agent_attached(). */

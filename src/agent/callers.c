@@ -32,6 +32,7 @@
 #include <sys/mman.h>
 #include "agent/callers.h"
 #include "agent/graph_frame.h"
+#include "agent/pages.h"
 #include "agent/sites_state.h"
 #include "agent/syscall.h"
 
@@ -165,27 +166,27 @@ static void entry_add(struct entries *e, struct doors *d, uint8_t *at)
 		e->strange = true;
 }
 
-static long protect(const void *at, size_t size, int prot)
+static long doors_protect(struct doors *d, int prot)
 {
-	uintptr_t low = (uintptr_t)at & -(uintptr_t)PAGE, high = (uintptr_t)at + size;
-
-	return agent_syscall(SYS_mprotect, low, (high - low + PAGE - 1) & -(uintptr_t)PAGE, prot);
+	return agent_syscall(SYS_mprotect, d, PAGE, prot);
 }
 
-/* C2. It is never not executable: where it may be written it might not become so again. */
+/* C2. */
 static void entries_change(struct entries *e, const struct doors *d)
 {
 	for (unsigned int i = 0; i < e->nr; i++) {
 		uint8_t *at = e->at[i];
+		const struct pages p = pages_of(at, JUMP_SIZE);
+		struct pages_kept kept;
 
-		if (protect(at, JUMP_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC)) {
+		if (pages_open(&p, &kept)) {
 			e->strange = true;
 			continue;
 		}
 		*at = JUMP;
 		/* door_fill() has tried how far it is. */
 		distance_set(at + 1, at + JUMP_SIZE, d->door[i]);
-		protect(at, JUMP_SIZE, PROT_READ | PROT_EXEC);
+		pages_close(&p, &kept);
 	}
 }
 
@@ -289,7 +290,7 @@ static struct place *place_take(uintptr_t bias)
 			continue;
 		if (!p->doors)
 			p->doors = doors_map(bias);
-		else if (protect(p->doors, PAGE, PROT_READ | PROT_WRITE))
+		else if (doors_protect(p->doors, PROT_READ | PROT_WRITE))
 			continue;
 		return p->doors ? p : NULL;
 	}
@@ -315,7 +316,7 @@ void callers_dso(const void *ld, uintptr_t bias, const char *path)
 	if (p) {
 		p->doors->check = callers_check;
 		names_add(&e, p->doors, &t, bias);
-		if (e.nr && !protect(p->doors, PAGE, PROT_READ | PROT_EXEC)) {
+		if (e.nr && !doors_protect(p->doors, PROT_READ | PROT_EXEC)) {
 			p->ld = ld;
 			entries_change(&e, p->doors);
 		}

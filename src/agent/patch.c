@@ -38,7 +38,7 @@
 #include "agent/sites.h"
 #include "agent/syscall.h"
 
-enum { PAGE = 4096, SITE = 5, STUB = 16, CALL = 0xe8, JUMP = 0xe9 };
+enum { PAGE = 4096, SITE = 5, MOST = 16, STUB = 16, CALL = 0xe8, JUMP = 0xe9 };
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -76,13 +76,44 @@ static unsigned char *address(const struct site_dso *d, const struct site *s)
 	return (unsigned char *)(d->bias + s->at);
 }
 
-/* The pages of the sites from the first to the last. */
-static long protect(const struct site_dso *d, int prot)
-{
-	uintptr_t low = (uintptr_t)address(d, &d->sites[0]) & -(uintptr_t)PAGE;
-	uintptr_t high = (uintptr_t)address(d, &d->sites[d->nr - 1]) + 16;
+/* A DSO's code while it is written. */
+struct opened {
+	unsigned int	nr;
+	struct pages	texts[SITE_TEXTS];
+	struct pages_kept kept[SITE_TEXTS];
+};
 
-	return agent_syscall(SYS_mprotect, low, ((high - low) + PAGE - 1) & -(uintptr_t)PAGE, prot);
+static void text_close(const struct opened *o)
+{
+	for (unsigned int i = 0; i < o->nr; i++)
+		pages_close(&o->texts[i], &o->kept[i]);
+}
+
+static bool has_sites(const struct site_dso *d, const struct pages *p)
+{
+	const uintptr_t first = (uintptr_t)address(d, &d->sites[0]);
+
+	return p->high > first && p->low < (uintptr_t)address(d, &d->sites[d->nr - 1]) + MOST;
+}
+
+static int text_open(const struct site_dso *d, struct opened *o)
+{
+	const uintptr_t size = d->sites[d->nr - 1].at - d->sites[0].at + MOST;
+	const struct pages all = pages_of(address(d, &d->sites[0]), size);
+	const struct pages *texts = d->nr_texts ? d->texts : &all;
+	int err = 0;
+
+	o->nr = 0;
+	for (unsigned int i = 0; !err && i < (d->nr_texts ? d->nr_texts : 1); i++) {
+		if (!has_sites(d, &texts[i]))
+			continue;
+		o->texts[o->nr] = texts[i];
+		err = pages_open(&texts[i], &o->kept[o->nr]);
+		o->nr += !err;
+	}
+	if (err)
+		text_close(o);
+	return err;
 }
 
 static void store_byte(unsigned char *at, unsigned char value)
@@ -258,7 +289,7 @@ static void judge(struct site_dso *d, bool alone)
 
 		if (s->skip)
 			continue;
-		if (s->len > 16)
+		if (s->len > MOST)
 			s->len = 5;
 		if (!is_unchanged(s, address(d, s)))
 			s->skip = SITE_CHANGED;
@@ -270,7 +301,7 @@ static void judge(struct site_dso *d, bool alone)
 /* One of the steps of P3 for all sites, and in the first P2 for rows. */
 static void step(struct site_dso *d, int nr)
 {
-	unsigned char form[16];
+	unsigned char form[MOST];
 
 	for (size_t i = 0; i < d->nr; i++) {
 		const struct site *s = &d->sites[i];
@@ -296,7 +327,7 @@ static void step(struct site_dso *d, int nr)
 
 static void write_all(struct site_dso *d)
 {
-	unsigned char form[16];
+	unsigned char form[MOST];
 
 	for (size_t i = 0; i < d->nr; i++) {
 		if (d->sites[i].skip)
@@ -317,6 +348,7 @@ static bool is_code(const struct site_dso *d)
 
 int patch_prepare(struct site_dso *d, bool alone)
 {
+	struct opened opened;
 	int err;
 
 	if (!is_code(d))
@@ -327,8 +359,7 @@ int patch_prepare(struct site_dso *d, bool alone)
 	err = mirror_make(d);
 	if (err)
 		return err;
-	/* Threads may run there; and where it is changed it might be refused to become executable again. */
-	if (protect(d, PROT_READ | PROT_WRITE | PROT_EXEC)) {
+	if (text_open(d, &opened)) {
 		patch_forget(d);
 		return -EACCES;
 	}
@@ -337,7 +368,7 @@ int patch_prepare(struct site_dso *d, bool alone)
 	else
 		for (int i = 0; i < 3; i++)
 			step(d, i);
-	protect(d, PROT_READ | PROT_EXEC);
+	text_close(&opened);
 	d->prepared = true;
 	return 0;
 }
@@ -346,6 +377,7 @@ int patch_prepare(struct site_dso *d, bool alone)
 
 long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg)
 {
+	struct opened opened;
 	bool writable = false;
 	long nr = 0;
 
@@ -355,7 +387,7 @@ long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), vo
 
 		if (on == s->on)
 			continue;
-		if (!writable && protect(d, PROT_READ | PROT_WRITE | PROT_EXEC))
+		if (!writable && text_open(d, &opened))
 			return -EACCES;
 		writable = true;
 		store_byte(address(d, s), on ? JUMP : d->off);
@@ -365,7 +397,7 @@ long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), vo
 	if (!writable)
 		return 0;
 	serialize();
-	protect(d, PROT_READ | PROT_EXEC);
+	text_close(&opened);
 	return nr;
 }
 

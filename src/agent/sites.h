@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "agent/pages.h"
 
 enum site_kind {
 	SITE_ROW,		/* single nops: gcc's -fpatchable-function-entry */
@@ -75,6 +76,8 @@ size_t site_nops_length(const unsigned char *b, size_t room, bool *single);
 
 /* ---- patch.c ---- */
 
+enum { SITE_TEXTS = 8 };
+
 struct site_dso {
 	uintptr_t	bias;		/* address in memory = bias + site.at */
 	struct site	*sites;
@@ -85,6 +88,8 @@ struct site_dso {
 	char		*mirror;
 	size_t		mirror_size;
 	struct site_table *table;	/* sites_hit.h: what its sites are to do; NULL: none of them is ever on */
+	unsigned int	nr_texts;
+	struct pages	texts[SITE_TEXTS];	/* its segments with code; none: all from the first site to the last */
 };
 
 /* May memory that is executed be changed beside running threads here? Registers for it. */

@@ -54,6 +54,20 @@ static const Elf64_Phdr *file_headers(const struct file *f, unsigned int *nr)
 	return (const Elf64_Phdr *)((const char *)f->bytes + h->e_phoff);
 }
 
+static int text_prot(const Elf64_Phdr *p)
+{
+	return PROT_EXEC | (p->p_flags & PF_R ? PROT_READ : 0) | (p->p_flags & PF_W ? PROT_WRITE : 0);
+}
+
+static bool text_add(struct site_dso *d, const Elf64_Phdr *p)
+{
+	if (d->nr_texts == SITE_TEXTS)
+		return false;
+	d->texts[d->nr_texts] = pages_of((const void *)(d->bias + p->p_vaddr), p->p_memsz);
+	d->texts[d->nr_texts++].prot = text_prot(p);
+	return true;
+}
+
 /* Whether it is this file that was loaded: its first page, with the headers and mostly the build-id, is there. */
 static bool is_loaded(struct known *k, const struct file *f)
 {
@@ -65,6 +79,8 @@ static bool is_loaded(struct known *k, const struct file *f)
 	for (unsigned int i = 0; i < nr; i++) {
 		if (p[i].p_type != PT_LOAD)
 			continue;
+		if ((p[i].p_flags & PF_X) && !text_add(&k->dso, &p[i]))
+			return false;
 		if (!first)
 			first = &p[i];
 		k->end = k->dso.bias + p[i].p_vaddr + p[i].p_memsz;

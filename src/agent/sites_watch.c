@@ -30,6 +30,7 @@
 #include <time.h>
 #include "agent/callers.h"
 #include "agent/graph.h"
+#include "agent/pages.h"
 #include "agent/sites_state.h"
 #include "agent/syscall.h"
 
@@ -215,13 +216,6 @@ static void serialize(void)
 	agent_syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
 }
 
-static long protect(unsigned char *at, int prot)
-{
-	uintptr_t low = (uintptr_t)at & -(uintptr_t)PAGE, high = (uintptr_t)at + BLOCK;
-
-	return agent_syscall(SYS_mprotect, low, ((high - low) + PAGE - 1) & -(uintptr_t)PAGE, prot);
-}
-
 /* The `ret` that can be made a jump; NULL: it is not what it should be. */
 static unsigned char *ret_of(uintptr_t function)
 {
@@ -237,19 +231,20 @@ static unsigned char *ret_of(uintptr_t function)
 	return *at == RET && site_nops_length(at + 1, left, &single) == left ? at : NULL;
 }
 
-/* It is never not executable: where it may be written it might not become so again. */
 static bool jump_set(unsigned char *at, void (*to)(void))
 {
 	int64_t distance = (int64_t)((uintptr_t)to - ((uintptr_t)at + 5));
+	const struct pages p = pages_of(at, BLOCK);
 	int32_t small = (int32_t)distance;
+	struct pages_kept kept;
 
-	if (small != distance || protect(at, PROT_READ | PROT_WRITE | PROT_EXEC))
+	if (small != distance || pages_open(&p, &kept))
 		return false;
 	memcpy(at + 1, &small, 4);
 	serialize();
 	/* Relaxed: serialize(), before and behind it, orders it for whoever executes it. */
 	__atomic_store_n(at, JUMP, __ATOMIC_RELAXED);
-	protect(at, PROT_READ | PROT_EXEC);
+	pages_close(&p, &kept);
 	/* Also: whoever ran through it before has stored r_state before we look at it. */
 	serialize();
 	return true;

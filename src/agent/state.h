@@ -29,6 +29,8 @@ enum agent_state {
 
 enum { AGENT_WAIT_MS = 1000, AGENT_PATH = 4096 };
 
+#define AGENT_WAIT_TICKS (1ull << 31)	/* of the counter: about as long */
+
 /* Wiped by fork(). */
 struct agent_here {
 	_Atomic uint32_t attached;	/* this process has said HELLO; stored last, with release */

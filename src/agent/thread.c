@@ -52,17 +52,21 @@ void signals_restore(uint64_t old)
 
 /* ---- T2 ---- */
 
+/* Who is woken in vain, by a signal or for another one that was faster, goes on with what is left of the time. */
 static bool lock_take(_Atomic uint32_t *lock)
 {
-	struct timespec wait = { .tv_sec = AGENT_WAIT_MS / 1000 };
+	const struct timespec wait = { .tv_nsec = AGENT_WAIT_MS * 1000000l / 10 };
+	const uint64_t end = counter_read() + AGENT_WAIT_TICKS;
 	uint32_t free = 0;
 
 	/* Pairs with the release in lock_give(). */
 	if (atomic_compare_exchange_strong_explicit(lock, &free, 1, memory_order_acquire, memory_order_relaxed))
 		return true;
-	while (atomic_exchange_explicit(lock, 2, memory_order_acquire))
-		if (agent_syscall(SYS_futex, lock, FUTEX_WAIT_PRIVATE, 2, &wait) == -ETIMEDOUT)
+	while (atomic_exchange_explicit(lock, 2, memory_order_acquire)) {
+		if (counter_read() >= end)
 			return false;
+		agent_syscall(SYS_futex, lock, FUTEX_WAIT_PRIVATE, 2, &wait);
+	}
 	return true;
 }
 

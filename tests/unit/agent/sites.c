@@ -14,6 +14,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -252,6 +253,61 @@ static void one_is_switched_alone(void **state)
 	assert_int_equal(patch_switch(&dso, want_none, NULL), 1);
 }
 
+/* "r-xp" or the like, of the page with that address. */
+static void permissions(const void *at, char out[5])
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long low, high;
+	char line[512];
+
+	assert_non_null(f);
+	strcpy(out, "none");
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx-%lx %4s", &low, &high, out) == 3 && (unsigned long)at - low < high - low)
+			break;
+	fclose(f);
+}
+
+/* The program changes its own code: it may go on doing so. */
+static void pages_stay_what_they_were(void **state)
+{
+	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	char *page = (char *)((dso.bias + dso.sites[0].at) & -(uintptr_t)size), is[5];
+
+	permissions(page, is);
+	assert_string_equal(is, "r-xp");
+	assert_int_equal(mprotect(page, size, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
+	assert_int_equal(patch_switch(&dso, want_all, NULL), FUNCTIONS);
+	permissions(page, is);
+	assert_string_equal(is, "rwxp");
+	assert_int_equal(mprotect(page, size, PROT_READ | PROT_EXEC), 0);
+	assert_int_equal(patch_switch(&dso, want_none, NULL), FUNCTIONS);
+	permissions(page, is);
+	assert_string_equal(is, "r-xp");
+}
+
+static void what_its_file_says_is_kept(void **state)
+{
+	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	struct pages_kept kept;
+	char *two = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), is[5];
+	struct pages p = pages_of(two, 2 * size);
+
+	p.prot |= PROT_WRITE;
+	assert_int_equal(pages_open(&p, &kept), 0);
+	pages_close(&p, &kept);
+	permissions(two, is);
+	assert_string_equal(is, "rwxp");
+	/* The second page has gone: the first one is as it was. */
+	p.prot = PROT_READ | PROT_EXEC;
+	mprotect(two, size, PROT_READ | PROT_EXEC);
+	munmap(two + size, size);
+	assert_true(pages_open(&p, &kept) < 0);
+	permissions(two, is);
+	assert_string_equal(is, "r-xp");
+	munmap(two, size);
+}
+
 static void a_breakpoint_is_left_alone(void **state)
 {
 	static struct site copy[256];
@@ -330,6 +386,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_call_is_seen),
 		cmocka_unit_test(one_is_switched_alone),
 		cmocka_unit_test(threads_run_through_it),
+		cmocka_unit_test(pages_stay_what_they_were),
+		cmocka_unit_test(what_its_file_says_is_kept),
 		cmocka_unit_test(a_breakpoint_is_left_alone),
 		cmocka_unit_test(nonsense_has_no_sites),
 	};

@@ -112,6 +112,41 @@ static void what_the_program_blocks_waits_on(void **state)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
+static _Atomic bool gave_up;
+
+static void on_trap(int sig)
+{
+}
+
+static void *take_lock(void *arg)
+{
+	if (thread_lock())
+		thread_unlock();
+	else
+		gave_up = true;
+	return NULL;
+}
+
+/* What wakes it without need starts no second second. */
+static void the_lock_is_not_waited_for_without_end(void **state)
+{
+	const struct sigaction act = { .sa_handler = on_trap };
+	pthread_t t;
+
+	agent_thread();
+	sigaction(SIGTRAP, &act, NULL);
+	assert_true(thread_lock());
+	pthread_create(&t, NULL, take_lock, NULL);
+	for (int i = 0; i < 300 && !gave_up; i++) {
+		usleep(50000);
+		pthread_kill(t, SIGTRAP);
+	}
+	thread_unlock();
+	pthread_join(t, NULL);
+	assert_true(gave_up);
+	signal(SIGTRAP, SIG_DFL);
+}
+
 static void an_interposer_is_busy_once(void **state)
 {
 	struct agent_thread *t = agent_enter();
@@ -464,6 +499,7 @@ int main(void)
 		cmocka_unit_test(a_child_of_vfork_joins_on_its_parent_s_slot),
 		cmocka_unit_test(no_more_than_there_are),	/* for children neither, from here on */
 		cmocka_unit_test(what_the_program_blocks_waits_on),
+		cmocka_unit_test(the_lock_is_not_waited_for_without_end),
 		cmocka_unit_test(an_interposer_is_busy_once),
 		cmocka_unit_test(a_task_is_in_the_log),
 		cmocka_unit_test(a_child_has_no_slot_until_it_attaches),
