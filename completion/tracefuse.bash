@@ -43,10 +43,10 @@ _tracefuse() {
 		return ;;
 	esac
 	case $command in
-	run) options="--function --graph --boot --session --mount --setup --cat --save --event --output --compress --providers \
+	run) options="--function --graph --boot --session --mount --force --setup --cat --save --event --output --compress --providers \
 		--kernel-names --hist-legacy --quiet" ;;
-	mount) options="--boot --session" ;;
-	replay) options="--boot --session --mount --setup --at --cat --save --event --buffer --functions --partial --hist-legacy \
+	mount) options="--boot --session --force" ;;
+	replay) options="--boot --session --mount --force --setup --at --cat --save --event --buffer --functions --partial --hist-legacy \
 		--output --compress" ;;
 	sessions) options="--clean --end" ;;
 	cat) options="--session --json" ;;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "fronts/asked.h"
+#include "fronts/mounts.h"
 #include "session/session.h"
 
 int words_add(struct words *w, const char *word)
@@ -58,6 +59,9 @@ int asked_option(struct asked *a, const struct command *cmd, int opt, char **arg
 	case ASKED_MOUNT:
 		a->mount_dir = optarg;
 		break;
+	case ASKED_FORCE:
+		a->force = true;
+		break;
 	case ASKED_SAVE:
 		a->save_dir = optarg;
 		break;
@@ -98,5 +102,16 @@ int asked_check(const struct asked *a, const struct command *cmd)
 		return command_usage(cmd, "--save DIR saves what --cat names: give --cat FILE");
 	if (a->compress && !a->dat_file)
 		return command_usage(cmd, "--compress is for -o FILE");
+	if (a->force && !a->mount_dir)
+		return command_usage(cmd, "--force is for --mount DIR");
 	return COMMAND_DONE;
+}
+
+int asked_mount(const struct asked *a, char *out)
+{
+	int ret = a->mount_dir ? mounts_prepare(a->mount_dir, a->force, out) : 0;
+
+	if (!a->mount_dir)
+		*out = '\0';
+	return ret ? mounts_failed(a->mount_dir, ret) : COMMAND_DONE;
 }

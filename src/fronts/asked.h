@@ -20,7 +20,7 @@ struct asked {
 	const char	*mount_dir;	/* NULL: none */
 	const char	*save_dir;	/* NULL: results go to stdout */
 	const char	*dat_file;	/* -o; NULL: none */
-	bool		compress, hist_legacy;
+	bool		compress, hist_legacy, force;
 	struct words	setups, cats;
 	struct words	events;		/* -e */
 	struct words	boots;
@@ -28,12 +28,13 @@ struct asked {
 
 /* 'e' and 'o' are the others; a command's own begin at ASKED_OWN. */
 enum { ASKED_SESSION = 256, ASKED_MOUNT, ASKED_SETUP, ASKED_CAT, ASKED_SAVE, ASKED_COMPRESS, ASKED_HIST_LEGACY, ASKED_BOOT,
-       ASKED_OWN };
+       ASKED_FORCE, ASKED_OWN };
 
 /* For the command's table of long options. */
 #define ASKED_OPTIONS							\
 	{ "session", required_argument, NULL, ASKED_SESSION },		\
 	{ "mount", required_argument, NULL, ASKED_MOUNT },		\
+	{ "force", no_argument, NULL, ASKED_FORCE },			\
 	{ "setup", required_argument, NULL, ASKED_SETUP },		\
 	{ "event", required_argument, NULL, 'e' },			\
 	{ "boot", required_argument, NULL, ASKED_BOOT },		\
@@ -56,5 +57,7 @@ int asked_option(struct asked *a, const struct command *cmd, int opt, char **arg
 char *asked_boot(const struct words *boots);
 /* At the end of the options: whether they go together. An exit status. */
 int asked_check(const struct asked *a, const struct command *cmd);
+/* Whether there can be a mount: its directory (PATH_MAX bytes), or "": none. An exit status. */
+int asked_mount(const struct asked *a, char *out);
 
 #endif

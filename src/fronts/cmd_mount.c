@@ -4,9 +4,9 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fronts/asked.h"
@@ -15,33 +15,6 @@
 #include "fronts/server.h"
 #include "fronts/wire.h"
 #include "session/session.h"
-
-static int explain_mount(const char *dir, int ret)
-{
-	if (ret == -ENODEV)
-		return command_error("mount: there is no /dev/fuse here; `tracefuse ls`, `cat`, `write` and "
-				     "`append` do without");
-	if (ret == -ENOTSUP)
-		return command_error("mount: built without FUSE; `tracefuse ls`, `cat`, `write` and `append` "
-				     "do without");
-	if (ret == -EPERM)
-		return command_error("mount: not permitted: is fusermount3 installed, and %s yours?",
-				     dir ? dir : "the directory");
-	return command_error("mount: %s: %s", dir ? dir : "the session's directory", strerror(-ret));
-}
-
-/* The server has another working directory. */
-static bool whole_path(const char *dir, char *out)
-{
-	if (mkdir(dir, 0755) && errno != EEXIST) {
-		command_error("mount: %s: %s", dir, strerror(errno));
-		return false;
-	}
-	if (realpath(dir, out))
-		return true;
-	command_error("mount: %s: %s", dir, strerror(errno));
-	return false;
-}
 
 /* A session that is named and not there is made: programs attach to it by themselves. */
 static struct access *connect_or_make(const char *name, bool *made)
@@ -81,11 +54,12 @@ static int boot(struct access *a, bool made, const struct words *boots)
 	return ret ? command_error("mount: the session's start: %s", strerror(-ret)) : COMMAND_DONE;
 }
 
-enum { OPT_BOOT = 256 };
+enum { OPT_BOOT = 256, OPT_FORCE };
 
 static const struct option long_options[] = {
 	{ "session", required_argument, NULL, 's' },
 	{ "boot", required_argument, NULL, OPT_BOOT },
+	{ "force", no_argument, NULL, OPT_FORCE },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -93,6 +67,8 @@ static const struct option long_options[] = {
 struct mounting {
 	const char	*session;	/* NULL: the only one there is */
 	const char	*at;		/* NULL: inside the session's directory */
+	char		dir[PATH_MAX];	/* its whole path: the server has another directory */
+	bool		force;
 	struct words	boots;
 };
 
@@ -104,6 +80,8 @@ static int parse(int argc, char **argv, struct mounting *m)
 	while ((opt = getopt_long(argc, argv, "+:s:", long_options, NULL)) != -1) {
 		if (opt == 's')
 			m->session = optarg;
+		else if (opt == OPT_FORCE)
+			m->force = true;
 		else if (opt == OPT_BOOT && words_add(&m->boots, optarg))
 			return command_error("out of memory");
 		else if (opt == ':')
@@ -120,19 +98,15 @@ static int parse(int argc, char **argv, struct mounting *m)
 	return COMMAND_DONE;
 }
 
-static int mount_at(struct access *a, const char *at)
+static int mount_at(struct access *a, const struct mounting *m)
 {
-	char dir[PATH_MAX] = "";
-	int ret;
+	int ret = client_request(a, WIRE_MOUNT, m->dir, -1, NULL);
 
-	if (at && !whole_path(at, dir))
-		return COMMAND_FAILED;
-	ret = client_request(a, WIRE_MOUNT, dir, -1, NULL);
-	if (ret == -EBUSY && !*dir)
+	if (ret == -EBUSY && !*m->dir)
 		ret = 0;	/* it is mounted there already */
 	if (ret < 0)
-		return explain_mount(*dir ? dir : NULL, ret);
-	return *dir ? COMMAND_DONE : client_print_mounts(a);
+		return mounts_failed(m->at, ret);
+	return *m->dir ? COMMAND_DONE : client_print_mounts(a);
 }
 
 static int run(int argc, char **argv)
@@ -146,11 +120,18 @@ static int run(int argc, char **argv)
 		ret = mounts_clean();
 		if (ret)
 			fprintf(stderr, "tracefuse: took away %d mount%s of dead servers\n", ret, ret > 1 ? "s" : "");
+		ret = m.at ? mounts_prepare(m.at, m.force, m.dir) : 0;
+		status = ret ? mounts_failed(m.at, ret) : COMMAND_DONE;
+	}
+	if (!status) {
 		a = connect_or_make(m.session, &made);
 		status = a ? boot(a, made, &m.boots) : COMMAND_FAILED;
 	}
 	if (!status)
-		status = mount_at(a, m.at);
+		status = mount_at(a, &m);
+	/* Nobody asked for a session without the mount. */
+	if (status && made && a)
+		client_request(a, WIRE_END, "", -1, NULL);
 	if (a)
 		access_close(a);
 	free(m.boots.v);
@@ -162,17 +143,20 @@ const struct command command_mount = {
 	.summary = "serve a session's files as a directory (FUSE)",
 	.run = run,
 	.help =
-"usage: tracefuse mount [--boot PARAMETERS] [SESSION [DIRECTORY]]\n"
-"       tracefuse mount [--boot PARAMETERS] -s SESSION [DIRECTORY]\n"
+"usage: tracefuse mount [options] [SESSION [DIRECTORY]]\n"
+"       tracefuse mount [options] -s SESSION [DIRECTORY]\n"
 "\n"
 "Mounts a session's tracing directory at DIRECTORY, which is made when it does not\n"
-"exist; without it inside the session's own directory, whose path is printed. A\n"
-"session whose server died is re-opened with all that it had; one that does not\n"
-"exist is made, for programs that attach to it by themselves (TRACEFUSE_SESSION).\n"
+"exist and is empty; without it inside the session's own directory, whose path is\n"
+"printed. A session whose server died is re-opened with all that it had; one that\n"
+"does not exist is made, for programs that attach to it by themselves\n"
+"(TRACEFUSE_SESSION).\n"
 "Mounts that a dead server left behind are taken away. Needs /dev/fuse, and\n"
 "fusermount3 where you are not root.\n"
 "\n"
 "  -s, --session NAME          the session\n"
 "  --boot 'NAME=VALUE ...'     settings of a new session, as on a kernel's command\n"
-"                              line: see tracefuse-run(1)\n",
+"                              line: see tracefuse-run(1)\n"
+"  --force                     also at a directory that has something in it, which is\n"
+"                              hidden then\n",
 };

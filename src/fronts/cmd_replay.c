@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include "fronts/boot.h"
 #include "fronts/command.h"
 #include "fronts/function_list.h"
+#include "fronts/mounts.h"
 #include "fronts/output.h"
 #include "fronts/results.h"
 #include "fronts/server.h"
@@ -52,6 +54,7 @@ struct replay {
 	struct tree	*tree;
 	struct access	*access;
 	struct results	results;
+	char		mount_dir[PATH_MAX];	/* "": none */
 	struct server	*server;
 	pthread_mutex_t	alone;		/* the control lock before there is a server */
 };
@@ -125,8 +128,7 @@ static int parse_arguments(struct replay *r, int argc, char **argv)
 			return command_error("out of memory");
 	if (!r->files.nr)
 		return command_usage(&command_replay, "which recording?");
-	status = asked_check(&r->asked, &command_replay);
-	return status ? status : results_open(&r->results, &r->asked);
+	return asked_check(&r->asked, &command_replay);
 }
 
 /* ---- making the session ---- */
@@ -442,10 +444,10 @@ static int serve(struct replay *r)
 	ret = source_serve(r->source, r->tree, server_lock(r->server));
 	if (ret)
 		return command_error("cannot serve the recording: %s", strerror(-ret));
-	if (r->asked.mount_dir) {
-		ret = server_mount(r->server, r->asked.mount_dir);
+	if (*r->mount_dir) {
+		ret = server_mount(r->server, r->mount_dir);
 		if (ret)
-			return command_error("cannot mount at %s: %s", r->asked.mount_dir, strerror(-ret));
+			return mounts_failed(r->asked.mount_dir, ret);
 	}
 	server_ready();
 	ret = server_run(r->server);
@@ -454,8 +456,12 @@ static int serve(struct replay *r)
 
 static int replay(struct replay *r)
 {
-	int status = open_source(r);
+	int status = results_open(&r->results, &r->asked);
 
+	if (!status)
+		status = asked_mount(&r->asked, r->mount_dir);
+	if (!status)
+		status = open_source(r);
 	if (!status)
 		status = make_session(r);
 	if (!status)
@@ -481,14 +487,12 @@ static int run(int argc, char **argv)
 	output_signals_ignore();
 	status = parse_arguments(&r, argc, argv);
 	if (status) {
-		results_close(&r.results);
 		free_words(&r);
 		return status;
 	}
 	/* Before anything is made: the server is a process of its own. */
-	ret = serves(&r) ? server_background() : 0;
+	ret = serves(&r) ? server_background(-1) : 0;
 	if (ret) {
-		results_close(&r.results);
 		free_words(&r);
 		return command_error("cannot start a server: %s", strerror(-ret));
 	}
@@ -523,7 +527,8 @@ const struct command command_replay = {
 "                              without -e, --setup and --at that is all there is\n"
 "  --compress                  the same, packed with zstd\n"
 "  --session NAME              make the session NAME, which stays\n"
-"  --mount DIR                 show the session's files in DIR\n"
+"  --mount DIR                 show the session's files in DIR, an empty directory\n"
+"  --force                     also in one that is not empty\n"
 "  --buffer NAME               take only this buffer of the recording; \"\" is the\n"
 "                              top one (repeatable)\n"
 "  --functions FILE            the functions that the kernel could trace, as its\n"

@@ -129,6 +129,8 @@ static int prepare(struct run *r)
 	int status = results_open(&r->results, &r->asked);
 
 	if (!status)
+		status = asked_mount(&r->asked, r->mount_dir);
+	if (!status)
 		status = run_setup_read(r);
 	return status ? status : find_program(r);
 }
@@ -243,7 +245,8 @@ const struct command command_run = {
 "  --kernel-names              show heap and thread events also as those of the\n"
 "                              kernel: kmem:kmalloc, sched:sched_switch ...\n"
 "  --session NAME              make the session NAME, which stays, or join it\n"
-"  --mount DIR                 show the session's files in DIR\n"
+"  --mount DIR                 show the session's files in DIR, an empty directory\n"
+"  --force                     also in one that is not empty\n"
 "  --hist-legacy               histograms as they were printed in 2017\n"
 "  -q, --quiet                 no summary at the end\n"
 "\n"

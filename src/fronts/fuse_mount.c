@@ -41,6 +41,16 @@ static bool is_mounted(struct server *srv, const char *dir)
 	return false;
 }
 
+/* FUSE mounts at a file as well. */
+static bool is_directory(const char *dir)
+{
+	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static int open_session(struct mount_point *m, const char *target)
 {
 	char *argv[] = { "tracefuse", "-o", "fsname=tracefs,subtype=tracefuse", NULL };
@@ -79,6 +89,9 @@ int mount_point_create(struct server *srv, const char *dir, int fd)
 		goto free_mount;
 	ret = -EBUSY;
 	if (fd < 0 && is_mounted(srv, dir))
+		goto free_mount;
+	ret = -ENOTDIR;
+	if (fd < 0 && !is_directory(dir))
 		goto free_mount;
 	snprintf(target, sizeof(target), "/dev/fd/%d", fd);
 	ret = open_session(m, fd >= 0 ? target : dir);

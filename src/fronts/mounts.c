@@ -2,6 +2,7 @@
 /*
  * mounts.c - mounts of sessions: /proc/self/mounts, and taking them away
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <mntent.h>
@@ -15,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fronts/command.h"
+#include "fronts/links.h"
 #include "fronts/mounts.h"
 #include "fronts/output.h"
 
@@ -81,4 +84,78 @@ int mounts_clean(void)
 
 	mounts_each(remove_stale, &nr);
 	return nr;
+}
+
+/* ---- where to mount ---- */
+
+struct place {
+	const char	*dir;
+	bool		mounted, stale;
+};
+
+static void look_at(void *arg, const char *dir, bool stale)
+{
+	struct place *p = arg;
+
+	if (strcmp(dir, p->dir))
+		return;
+	p->mounted = true;
+	p->stale = stale;
+}
+
+/* What is in it would be hidden. */
+static int check_empty(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *d;
+	int err = dir ? 0 : -errno;
+
+	while (dir && !err && (d = readdir(dir)))
+		if (strcmp(d->d_name, ".") && strcmp(d->d_name, ".."))
+			err = -ENOTEMPTY;
+	if (dir)
+		closedir(dir);
+	return err;
+}
+
+int mounts_prepare(const char *dir, bool force, char *out)
+{
+	struct place p = { .dir = out };
+	struct stat st;
+	int ret = links_mkdir(dir, 0755);
+
+	if (ret && ret != -EEXIST)
+		return ret;
+	if (!realpath(dir, out))
+		return -errno;
+	mounts_each(look_at, &p);
+	if (p.mounted && !p.stale)
+		return -EBUSY;
+	if (p.stale)
+		mounts_remove(out);
+	if (stat(out, &st))
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	return force ? 0 : check_empty(out);
+}
+
+static const char *mount_error(int err)
+{
+	switch (-err) {
+	case ENODEV:	return "there is no /dev/fuse here; `tracefuse ls`, `cat`, `write` and `append` "
+			       "do without";
+	case ENOTSUP:	return "built without FUSE; `tracefuse ls`, `cat`, `write` and `append` "
+			       "do without";
+	case EPERM:	return "not permitted: is fusermount3 installed, and is it yours?";
+	case ENOTEMPTY:	return "it is not empty; --force hides what is there";
+	case EBUSY:	return "a session is mounted there";
+	default:	return strerror(-err);
+	}
+}
+
+int mounts_failed(const char *dir, int err)
+{
+	return command_error("cannot mount at %s: %s", dir ? dir : "the session's directory",
+			     mount_error(err));
 }

@@ -16,4 +16,14 @@ int mounts_remove(const char *dir);
 /* Takes every stale mount away; returns how many. */
 int mounts_clean(void);
 
+/*
+ * A directory to mount at, made when it does not exist: its whole path into `out` (PATH_MAX
+ * bytes). 0 or -errno: -ENOTDIR; -ENOTEMPTY, not with `force`; -EBUSY when a session is mounted
+ * there. A mount of a dead server is taken away.
+ */
+int mounts_prepare(const char *dir, bool force, char *out);
+
+/* Says why it cannot be mounted there (NULL: in the session's own directory): COMMAND_FAILED. */
+int mounts_failed(const char *dir, int err);
+
 #endif

@@ -30,6 +30,7 @@
 #ifndef TRACEFUSE_FRONTS_RUN_H
 #define TRACEFUSE_FRONTS_RUN_H
 
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -66,6 +67,8 @@ struct run {
 	/* the session */
 	char		name[64];
 	bool		joined;		/* it was there already */
+	bool		made;		/* by this command: ends with it unless it stays */
+	char		mount_dir[PATH_MAX]; /* "": none */
 	int		life_fd;	/* the session ends when it is closed; -1 */
 	struct access	*access;	/* NULL: it cannot be reached any more */
 	struct results	results;

@@ -10,12 +10,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "fronts/client.h"
+#include "fronts/mounts.h"
 #include "fronts/run.h"
 #include "fronts/server.h"
 #include "fronts/wire.h"
@@ -47,18 +47,16 @@ static int make(struct run *r)
 		.name = r->name, .programs = &programs, .what = what, .hist_legacy = r->asked.hist_legacy,
 		.end_unmounted = !r->asked.session_name && r->asked.mount_dir, .life_fd = -1,
 	};
-	int fds[2] = { -1, -1 }, ret;
+	int fds[2], ret;
 
 	describe(r, what, sizeof(what));
-	if (run_is_private(r)) {
-		if (pipe2(fds, O_CLOEXEC))
-			return -errno;
-		params.life_fd = fds[0];
-		r->life_fd = fds[1];
-	}
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	params.life_fd = fds[0];
+	r->life_fd = fds[1];
 	ret = server_make(&params);
-	if (fds[0] >= 0)
-		close(fds[0]);
+	r->made = !ret;
+	close(fds[0]);
 	return ret;
 }
 
@@ -120,15 +118,17 @@ static int boot(struct run *r)
 
 static int mount_it(struct run *r)
 {
-	char dir[PATH_MAX];
-	int ret;
+	int ret = client_request(r->access, WIRE_MOUNT, r->mount_dir, -1, NULL);
 
-	if (mkdir(r->asked.mount_dir, 0755) && errno != EEXIST)
-		return command_error("cannot mount at %s: %s", r->asked.mount_dir, strerror(errno));
-	if (!realpath(r->asked.mount_dir, dir))
-		return command_error("cannot mount at %s: %s", r->asked.mount_dir, strerror(errno));
-	ret = client_request(r->access, WIRE_MOUNT, dir, -1, NULL);
-	return ret < 0 ? command_error("cannot mount at %s: %s", r->asked.mount_dir, strerror(-ret)) : COMMAND_DONE;
+	return ret < 0 ? mounts_failed(r->asked.mount_dir, ret) : COMMAND_DONE;
+}
+
+int run_server_stay(struct run *r)
+{
+	int ret = r->access ? client_request(r->access, WIRE_STAY, "", -1, NULL) : -ENOTCONN;
+
+	r->stays = ret >= 0;
+	return ret;
 }
 
 int run_server_open(struct run *r)
@@ -161,7 +161,12 @@ int run_server_open(struct run *r)
 	status = r->joined ? join(r) : COMMAND_DONE;
 	if (!status)
 		status = boot(r);
-	return status || !r->asked.mount_dir ? status : mount_it(r);
+	if (!status && r->asked.mount_dir)
+		status = mount_it(r);
+	/* Others may join it from now on. */
+	if (!status && r->asked.session_name && run_server_stay(r) < 0)
+		status = command_error("run: session %s cannot stay", r->name);
+	return status;
 }
 
 void run_server_again(struct run *r)
@@ -202,17 +207,9 @@ static void end_server(struct run *r)
 		close(end.fd);
 }
 
-int run_server_stay(struct run *r)
-{
-	int ret = r->access ? client_request(r->access, WIRE_STAY, "", -1, NULL) : -ENOTCONN;
-
-	r->stays = ret >= 0;
-	return ret;
-}
-
 void run_server_close(struct run *r)
 {
-	if (r->access && run_is_private(r) && !r->stays)
+	if (r->access && r->made && !r->stays)
 		end_server(r);
 	if (r->access)
 		access_close(r->access);

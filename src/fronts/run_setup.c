@@ -193,6 +193,9 @@ void run_setup(struct run *r)
 	for (unsigned int i = 0; i < r->asked.setups.nr; i++)
 		run_script(r, r->asked.setups.v[i], r->scripts[i]);
 	fflush(stdout);
+	/* Of a mount without a name: nothing can go wrong any more. */
+	if (!run_is_private(r))
+		run_server_stay(r);
 }
 
 /* ---- programs that wait ---- */

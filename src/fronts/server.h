@@ -37,11 +37,15 @@ struct programs_params;
 /*
  * Forks. The parent waits until the child has called server_ready() or ended,
  * and exits with its status: this returns in the child only (0), or -errno when
- * the fork failed. Call it before any thread, session or source is made.
+ * the fork failed. Call it before any thread, session or source is made. All
+ * descriptors that are open now but `keep` (-1: none) are closed by server_ready().
  */
-int server_background(void);
+int server_background(int keep);
 
-/* In the child: what was promised to stand stands. stdin, stdout and stderr go to /dev/null. */
+/*
+ * In the child: what was promised to stand stands. stdin, stdout and stderr go to /dev/null, and
+ * what the command was given is closed: a reader of such a pipe would wait for the server.
+ */
 void server_ready(void);
 
 /*

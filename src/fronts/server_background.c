@@ -2,6 +2,7 @@
 /*
  * server_background.c - a command that leaves a server behind: fork, wait until it stands, detach
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,8 +12,57 @@
 
 #include "fronts/server.h"
 
+enum { WITHOUT_PROC = 1024 };	/* descriptors that are looked at where there is no /proc */
+
 /* Where the child tells its parent; -1 where nobody waits. A process has one parent. */
 static int ready_fd = -1;
+
+/*
+ * What the command was given and the server has no use for: locks and ends of pipes. They are open
+ * until it stands, for a script or a recording may be one of them (/dev/fd/3).
+ */
+static struct {
+	int		*fds;
+	unsigned int	nr;
+} inherited;
+
+static void note_inherited(int fd)
+{
+	int *more = realloc(inherited.fds, (inherited.nr + 1) * sizeof(*more));
+
+	/* Without memory it stays open. */
+	if (!more)
+		return;
+	inherited.fds = more;
+	more[inherited.nr++] = fd;
+}
+
+static void find_inherited(int keep)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *d;
+
+	while (dir && (d = readdir(dir))) {
+		const int fd = atoi(d->d_name);
+
+		if (fd > STDERR_FILENO && fd != keep && fd != dirfd(dir))
+			note_inherited(fd);
+	}
+	for (int fd = STDERR_FILENO + 1; !dir && fd < WITHOUT_PROC; fd++)
+		if (fd != keep && fcntl(fd, F_GETFD) >= 0)
+			note_inherited(fd);
+	if (dir)
+		closedir(dir);
+}
+
+static void close_inherited(void)
+{
+	for (unsigned int i = 0; i < inherited.nr; i++)
+		close(inherited.fds[i]);
+	free(inherited.fds);
+	inherited.fds = NULL;
+	inherited.nr = 0;
+}
 
 static void wait_for_child(int fd, pid_t child)
 {
@@ -30,11 +80,12 @@ static void wait_for_child(int fd, pid_t child)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
-int server_background(void)
+int server_background(int keep)
 {
 	int fds[2];
 	pid_t child;
 
+	find_inherited(keep);
 	if (pipe2(fds, O_CLOEXEC))
 		return -errno;
 	fflush(NULL);
@@ -63,6 +114,7 @@ void server_ready(void)
 	if (ready_fd < 0)
 		return;
 	fflush(NULL);
+	close_inherited();
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; fd <= 2 && null >= 0; fd++)
 		dup2(null, fd);

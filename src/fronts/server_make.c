@@ -113,30 +113,18 @@ static int run_session(const struct server_make_params *params)
 	return ret;
 }
 
-/* A reader at the other end of a pipe that the caller has would wait for this process too. */
-static void close_others(struct server_make_params *params)
-{
-	if (params->life_fd >= 0 && params->life_fd != STDERR_FILENO + 1) {
-		dup2(params->life_fd, STDERR_FILENO + 1);
-		params->life_fd = STDERR_FILENO + 1;
-	}
-	close_range(params->life_fd < 0 ? STDERR_FILENO + 1 : STDERR_FILENO + 2, ~0u, 0);
-}
-
 int server_make(const struct server_make_params *params)
 {
-	struct server_make_params own = *params;
 	int status, ret;
 	pid_t child = fork();
 
 	if (child < 0)
 		return -errno;
 	if (!child) {
-		close_others(&own);
 		/* This process waits for the server and then ends; the server goes on. */
-		ret = server_background();
+		ret = server_background(params->life_fd);
 		if (!ret)
-			ret = run_session(&own);
+			ret = run_session(params);
 		_exit(ret ? -ret & 127 : 0);
 	}
 	while (waitpid(child, &status, 0) < 0)

@@ -169,10 +169,8 @@ int server_reopen(const char *name)
 	if (child < 0)
 		return -errno;
 	if (!child) {
-		/* A pipe that the caller has would be held open by the server. */
-		close_range(STDERR_FILENO + 1, ~0u, 0);
 		/* This process waits for the server and then ends; the server goes on. */
-		ret = server_background();
+		ret = server_background(-1);
 		if (!ret)
 			ret = run_server(name);
 		_exit(ret ? -ret & 127 : 0);
