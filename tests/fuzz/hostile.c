@@ -2,10 +2,14 @@
 /*
  * hostile.c - a program that writes anything into the memory it shares with its server (R2)
  *
- * The input is a list of strokes: where in the data region, how, what. After
- * some of them the server does all that it does: reads every file of the tree,
- * takes in names and DSOs, gives memory back, carries commands out; in the end
- * another server opens what is left. Nothing of it may crash or hang.
+ * The input is a list of strokes: where in the data region, how, what. What is
+ * written is any number, or one that looks right: nonsense that is checked goes
+ * no further, so half of the strokes write references to other objects of the
+ * session, sizes and powers of two, into one word or into many. After some of
+ * them the server does all that it does: reads every file of the tree, takes in
+ * names and DSOs, gives memory back, buries threads, lets tasks follow others,
+ * carries commands out; in the end another server opens what is left. Nothing of
+ * it may crash, take long (of the processor's time), or much memory.
  *
  * As a program of its own (HOSTILE_MAIN): `hostile [SECONDS [SEED]]`, inputs by chance.
  */
@@ -25,11 +29,17 @@
 #include "model/program_event.h"
 #include "plane/plane.h"
 #include "plane/program.h"
+#include "plane/ring.h"
 #include "session/attach.h"
+#include "session/state.h"
 #include "sources/programs.h"
 #include "tracefs/tree.h"
 
-enum { HOT = 256, STROKES = 64, EVENT_ID = 1000 };
+enum {
+	HOT = 1024, STROKES = 64, EVENT_ID = 1000, SLOTS = 16,
+	BUSY_MAX = 10,			/* seconds of the processor for one thing that the server does; ten times what it takes */
+	MEMORY_MAX = 384 << 20,		/* bytes of the server's own memory for it */
+};
 
 struct stroke {
 	uint8_t		where;		/* which of the places that matter, 0: anywhere */
@@ -38,7 +48,7 @@ struct stroke {
 	uint64_t	value;
 };
 
-enum how { SET, SET_SMALL, SET_ONES, ADD, FLIP, COPY, FILL, CUT, LOOK, WRITE, HOWS };
+enum how { SET, SET_SMALL, SET_ONES, ADD, FLIP, COPY, SIZE, FILL, REPEAT, RING, CUT, LOOK, WRITE, HOWS };
 
 /* A piece of the region that the server looks at a lot. */
 struct piece {
@@ -73,17 +83,103 @@ static const char body[] =
 #define CHECKED
 #endif
 
+/* ---- bounds ---- */
+
+static const char *doing = "";		/* for the message */
+static double began;
+static int64_t taken;	/* bytes since then */
+
+static double busy(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void begin(const char *what)
+{
+	doing = what;
+	began = busy();
+	taken = 0;
+}
+
+static void end(void)
+{
+	if (busy() - began < BUSY_MAX)
+		return;
+	fprintf(stderr, "%s took %.1f s\n", doing, busy() - began);
+	abort();
+}
+
+/* Of the server's own memory, that of libc itself aside; the threads that scribble take none. */
+#ifdef HOSTILE_MAIN
+#include <malloc.h>
+
+void *__real_malloc(size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__real_calloc(size_t n, size_t size);
+void __real_free(void *p);
+void *__wrap_malloc(size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void __wrap_free(void *p);
+
+static void *took(void *p)
+{
+	if (p && __atomic_add_fetch(&taken, (int64_t)malloc_usable_size(p), __ATOMIC_RELAXED) > MEMORY_MAX) {
+		fprintf(stderr, "%s takes more than %d MB\n", doing, MEMORY_MAX >> 20);
+		abort();
+	}
+	return p;
+}
+
+static void gave(void *p)
+{
+	__atomic_sub_fetch(&taken, (int64_t)malloc_usable_size(p), __ATOMIC_RELAXED);
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return took(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return took(__real_calloc(n, size));
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	size_t old = malloc_usable_size(p);
+	void *q = __real_realloc(p, size);
+
+	if (q)
+		__atomic_sub_fetch(&taken, (int64_t)old, __ATOMIC_RELAXED);
+	return took(q);
+}
+
+void __wrap_free(void *p)
+{
+	gave(p);
+	__real_free(p);
+}
+#endif
+
 /* ---- the tree ---- */
 
 static int put(const char *path, const char *text)
 {
 	struct tree_file *f;
-	int ret = tree_open(w.tree, path, O_WRONLY, &f);
+	int ret;
 
+	begin(path);
+	ret = tree_open(w.tree, path, O_WRONLY, &f);
 	if (ret)
 		return ret;
 	ret = (int)tree_write(f, text, strlen(text));
 	tree_release(f);
+	end();
 	return ret < 0 ? ret : 0;
 }
 
@@ -94,12 +190,14 @@ static void read_file(const char *path)
 	uint64_t at = 0;
 	ssize_t n;
 
+	begin(path);
 	if (tree_open(w.tree, path, O_RDONLY | O_NONBLOCK, &f))
 		return;
 	while (at < 16 << 20 && (n = tree_read(f, buf, sizeof(buf), (off_t)at)) > 0)
 		at += (uint64_t)n;
 	tree_poll(f);
 	tree_release(f);
+	end();
 }
 
 struct walk {
@@ -121,6 +219,23 @@ static int walk_name(void *arg, const char *name, bool is_dir)
 	return 0;
 }
 
+/* A thread dies in a hit, and a process comes whose parent is listed, or not. */
+static void tasks_come_and_go(void)
+{
+	begin("the end of a thread");
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		if (w.session->slot_process[i] != SLOT_FREE)
+			continue;
+		plane_slot(session_plane(w.session), i)->owner = 1;
+		slot_finish(w.session, i);
+	}
+	end();
+	begin("a task that follows");
+	session_header(w.session)->follow_since = 0;	/* as if this process were younger than the option */
+	follow_child(w.session, getpid());
+	end();
+}
+
 static void look(void)
 {
 	struct walk root = { "" };
@@ -132,6 +247,8 @@ static void look(void)
 #endif
 	tree_list(w.tree, "", walk_name, &root);
 	read_file("per_cpu/cpu0/trace_raw");
+	tasks_come_and_go();
+	begin("what comes by regularly");
 	programs_tick(w.programs);
 	if (null) {
 		programs_print(w.programs, null);
@@ -141,6 +258,7 @@ static void look(void)
 	attach_check_threads(w.session);
 	attach_processes(w.session, NULL, NULL);
 	session_reclaim(w.session);
+	end();
 }
 
 /* A command that goes deep into the session's memory. */
@@ -156,10 +274,16 @@ static void give_command(uint64_t which)
 		{ "events/app/req/enable", "1" }, { "set_event_pid", "1 2 3" }, { "set_event_pid", "" },
 		{ "trace_clock", "global" }, { "tracing_cpumask", "1" }, { "buffer_subbuf_size_kb", "8" },
 		{ "events/app/req/filter", "size > 3" }, { "per_cpu/cpu0/trace", "\n" },
+		{ "set_ftrace_pid", "1 2 3" }, { "set_event_notrace_pid", "7" }, { "options/function-fork", "1" },
+		{ "options/event-fork", "1" }, { "per_cpu/cpu0/snapshot", "1" }, { "per_cpu/cpu1/buffer_size_kb", "24" },
+		{ "options/overwrite", "0" }, { "options/overwrite", "1" }, { "current_tracer", "irqsoff" },
+		{ "current_tracer", "wakeup" }, { "current_tracer", "nop" }, { "tracing_thresh", "5" },
+		{ "instances/i/snapshot", "1" },
 		{ "instances/i/buffer_size_kb", "12" }, { "instances/i/events/app/req/enable", "1" },
 	};
 	const size_t nr = sizeof(commands) / sizeof(commands[0]);
 
+	begin("instances");
 	if (which % (nr + 2) < nr)
 		put(commands[which % nr][0], commands[which % nr][1]);
 	else if (which % (nr + 2) == nr)
@@ -214,9 +338,26 @@ static void add_maps(void)
 		const struct program *p = session_config(w.session, t[i].program, sizeof(*p));
 
 		add_hot(t[i].state, 16);
-		if (t[i].kind == TRIGGER_HIST && p)
+		if (t[i].kind == TRIGGER_HIST && p) {
+			add_hot(p->map, 64);
 			add_hot(p->map, 4096);
+			add_hot(p->map, 65536);
+		}
 	}
+}
+
+/* A ring, and by themselves what describes it, its head and tails, what was read; its pages and their descriptors. */
+static void add_ring(data_ref ref)
+{
+	const struct ring *r = session_data(w.session, ref, sizeof(*r));
+
+	if (!r)
+		return;
+	add_hot(ref, 64);
+	add_hot(ref + 64, 64);
+	add_hot(ref + 128, 64);
+	add_hot(r->pages, 4096);
+	add_hot(r->descs, 128);
 }
 
 static void find_hot(void)
@@ -225,12 +366,19 @@ static void find_hot(void)
 
 	w.nr_hot = 0;
 	add_hot(h->slots, 16 * sizeof(struct slot));
+	add_hot(h->slots, 4 * sizeof(struct slot));
 	add_hot(h->programs, 4096);
 	add_hot(h->programs + offsetof(struct program_tables, dsos), 8 * sizeof(struct dso_entry));
+	add_hot(h->programs + offsetof(struct program_tables, sites), 8 * sizeof(struct site_answer));
+	add_hot(h->programs + offsetof(struct program_tables, sections), 8192);
+	add_hot(h->programs + offsetof(struct program_tables, waiters), 4096);
+	add_hot(sizeof(uint64_t), sizeof(struct data_header) - sizeof(uint64_t));
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct instance_state *inst = plane_instance(session_plane(w.session), i);
 
 		add_hot(h->instances + i * sizeof(*inst), sizeof(*inst));
+		/* Once more, for they matter most: which buffers, which pids. */
+		add_hot(h->instances + i * sizeof(*inst), offsetof(struct instance_state, cpumask));
 		for (int k = 0; k < 2; k++) {
 			data_ref b = inst->buffers[k];
 			const uint64_t *words = session_data(w.session, b, 4096);
@@ -239,7 +387,7 @@ static void find_hot(void)
 			/* Rings are what a buffer refers to. */
 			for (int n = 0; b && words && n < 64; n++)
 				if (words[n] % 64 == 0 && words[n] > h->data_heap && words[n] < h->data_high)
-					add_hot(words[n], 512);
+					add_ring(words[n]);
 		}
 	}
 	add_maps();
@@ -262,6 +410,8 @@ static bool set_up(void)
 		{ "events/synthetic/late/enable", "1" },
 		{ "instances/i/events/app/req/trigger", "hist:keys=call_site.sym-offset:size=128" },
 		{ "instances/i/events/app/req/enable", "1" }, { "events/app/req/enable", "1" }, { "snapshot", "1" },
+		{ "set_event_pid", "1 2 3" }, { "set_ftrace_pid", "1 2" }, { "options/event-fork", "1" },
+		{ "options/function-fork", "1" },
 	};
 
 	tree_mkdir(w.tree, "instances/i");
@@ -280,7 +430,7 @@ static bool set_up(void)
 
 static bool world_open(void)
 {
-	static const struct session_params small = { .nr_cpus = 2, .nr_slots = 16, .memory = 64 << 20 };
+	static const struct session_params small = { .nr_cpus = 2, .nr_slots = SLOTS, .memory = 1ull << 30 };
 	static const struct programs_params few = { .systems = "signal" };
 	struct event *e;
 	bool is_new;
@@ -325,6 +475,7 @@ static void reopen(void)
 	world_close();
 	session_close(w.session);
 	w.session = NULL;
+	begin("another server");
 	if (session_open("hostile", &w.session)) {
 		session_remove_stale("hostile");
 		return;
@@ -356,14 +507,65 @@ static char *target(const struct stroke *s, uint64_t *left)
 	uint64_t high = h->data_high, at;
 
 	if (s->where && w.nr_hot) {
-		const struct piece *p = &w.hot[s->where % w.nr_hot];
+		const struct piece *p = &w.hot[(s->where | s->at << 8) % w.nr_hot];
 
-		at = p->at + s->at * 4u % p->size / 4 * 4;
+		at = p->at + (s->at ^ s->value >> 40) * 4u % p->size / 4 * 4;
 	} else {
 		at = (s->value >> 20 ^ s->at * 64u) % (high / 4) * 4;
 	}
 	*left = high > at ? high - at : 0;
 	return session_data(w.session, at, 8);
+}
+
+/* A number that a program could write there if it wanted to be believed. */
+static uint64_t size_like(uint64_t value)
+{
+	const struct config_header *h = session_header(w.session);
+
+	switch (value >> 8 & 7) {
+	case 0:
+		return h->data_size - (value & 0xff) * 64;
+	case 1:
+		return h->data_high - (value & 0xff) * 64;
+	case 2:
+		return (1ull << (value & 31)) - 1;
+	case 3:		/* of a ring: so many pages, of so many bytes */
+		return (1ull << (1 + (value & 15))) | 1ull << (32 + 12 + (value >> 4 & 15) % 13);
+	case 4:
+		return 12 + (value & 15) % 13;
+	default:
+		return 1ull << (value & 63);
+	}
+}
+
+static void repeat(char *at, uint64_t left, uint64_t value)
+{
+	uint64_t ref = w.nr_hot ? w.hot[value % w.nr_hot].at : value, len = 8 + (value >> 16 & 8191);
+
+	for (uint64_t i = 0; i + 8 <= len && i + 8 <= left; i += 8)
+		memcpy(at + i, &ref, 8);
+}
+
+/* One that holds together, as large as can be, and a buffer has nothing else. */
+static void make_ring(data_ref ref, uint64_t value)
+{
+	const uint32_t instance = value & 1, which = value >> 1 & 1, shift = 12 + (value >> 8 & 15) % 13;
+	data_ref buffer = plane_instance(session_plane(w.session), instance)->buffers[which];
+	const size_t nr = (size_t)BUFFER_MAX_SETS * session_header(w.session)->nr_cpus;
+	struct buffer *b = session_data(w.session, buffer, sizeof(*b) + nr * sizeof(data_ref));
+	struct ring *r;
+
+	ref &= ~63ull;
+	r = session_data(w.session, ref, sizeof(*r));
+	if (!b || !r)
+		return;
+	*r = (struct ring){ .nr_pages = 2 + (value >> 16 & 15), .subbuf_size = 1u << shift, .page_shift = shift,
+			    .pages = session_header(w.session)->data_heap, .descs = session_header(w.session)->data_heap,
+			    .head = value >> 1, };
+	memcpy(b, &(struct buffer){ .nr_cpus = session_header(w.session)->nr_cpus, .subbuf_size = 1u << shift,
+				    .pad = 0 }, sizeof(*b));
+	for (size_t i = 0; i < nr; i++)
+		b->rings[i] = ref;
 }
 
 static void fill(char *at, uint64_t left, uint64_t value)
@@ -402,8 +604,21 @@ static void strike(const struct stroke *s)
 	case COPY:
 		value = w.nr_hot ? w.hot[value % w.nr_hot].at + (value >> 16 & 0xff8) : value;
 		break;
+	case SIZE:
+		value = size_like(value);
+		if (value >> 32 == 0) {		/* the word next to it is another number */
+			memcpy(at, &value, 4);
+			return;
+		}
+		break;
 	case FILL:
 		fill(at, left, value);
+		return;
+	case RING:
+		make_ring((data_ref)(at - session_plane(w.session)->data), value);
+		return;
+	case REPEAT:
+		repeat(at, left, value);
 		return;
 	case CUT:
 		if (value % 8 == 0)
