@@ -22,7 +22,9 @@ static uint64_t align(uint64_t v, uint64_t to)
 
 static uint32_t shape_owners(const struct map_shape *s)
 {
-	return s->single_writer ? 0 : s->nr_slots + MAP_NESTED;
+	if (s->single_writer)
+		return 0;
+	return (s->nr_slots < MAP_OWNERS ? s->nr_slots : MAP_OWNERS) + MAP_NESTED;
 }
 
 static void blocks_layout(struct map *m, const struct map_shape *s)

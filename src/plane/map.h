@@ -7,7 +7,7 @@
  *     | ...  |     | hash:32  elt:32  |-------->| key | variables              |
  *     +------+     +------------------+         +----------------------------+
  *                                               sums: column[cpu][elt][sum], one column more for everybody
- *     owners[nr_owners]: one a thread slot            without rseq (atomic)
+ *     owners[nr_owners]: of thread slots              without rseq (atomic)
  *
  * An entry is published by one compare-and-swap after its elt has the key, so
  * there are no half-inserted entries and no duplicates; the loser of a race
@@ -41,7 +41,7 @@ struct map {
 	uint64_t	column_size;	/* bytes */
 	uint64_t	entries, elts, sums, owners;	/* offsets from the start of the map */
 	uint32_t	single_writer;	/* one writing process and thread: plain stores everywhere */
-	uint32_t	nr_owners;	/* slots, then MAP_NESTED for hits inside an insert of the same thread */
+	uint32_t	nr_owners;	/* one a slot, MAP_OWNERS at most; then MAP_NESTED to be borrowed */
 	uint32_t	var_base;	/* offset of the variables in an elt */
 	uint32_t	pad;
 	uint32_t	hash_shift;

@@ -123,11 +123,12 @@ void block_recover(struct map *m, uint32_t owner)
 
 /*
  * A hit in a signal handler may have interrupted one of its own thread that is
- * filling the slot's spare: it borrows an owner, as map_insert.c does.
+ * filling the slot's spare, and a slot beyond MAP_OWNERS has none: they borrow
+ * an owner, as map_insert.c does.
  */
 static bool borrow_owner(struct map *m, uint32_t slot, uint32_t level, struct map_block *out)
 {
-	uint32_t me = 1 + slot * LAYOUT_HIT_LEVELS + level, base = m->nr_owners - MAP_NESTED;
+	uint32_t me = 1 + slot * LAYOUT_HIT_LEVELS + level, base = map_own(m);
 
 	for (uint32_t i = 0; i < MAP_NESTED; i++) {
 		uint32_t owner = base + (me + i) % MAP_NESTED, holder = 0;
@@ -152,10 +153,8 @@ static bool choose_owner(struct map *m, const struct slot *slot, struct map_bloc
 	out->writer = 0;
 	if (m->single_writer)
 		return true;
-	if (slot->index >= m->nr_owners - MAP_NESTED)
-		return false;
-	if (depth > 1)
-		return borrow_owner(m, slot->index, depth - 1, out);
+	if (depth > 1 || slot->index >= map_own(m))
+		return borrow_owner(m, slot->index, depth ? depth - 1 : 0, out);
 	out->writer = slot->index;
 	return true;
 }

@@ -271,13 +271,13 @@ static uint32_t insert_owned(struct map *m, uint32_t owner, uint32_t hash, const
 }
 
 /*
- * A hit in a signal handler that interrupted an insert of its own thread: the
- * slot's owner is busy, so it borrows one of a few more. One that a killed
- * thread of the same slot and level left is taken over.
+ * A slot beyond MAP_OWNERS, or a hit in a signal handler that interrupted an
+ * insert of its own thread, when the slot's owner is busy: it borrows one of a
+ * few more. One that a killed thread of the same slot and level left is taken over.
  */
-static uint32_t insert_nested(struct map *m, uint32_t slot, uint32_t level, uint32_t hash, const void *key)
+static uint32_t insert_borrowed(struct map *m, uint32_t slot, uint32_t level, uint32_t hash, const void *key)
 {
-	uint32_t me = 1 + slot * LAYOUT_HIT_LEVELS + level, base = m->nr_owners - MAP_NESTED, got;
+	uint32_t me = 1 + slot * LAYOUT_HIT_LEVELS + level, base = map_own(m), got;
 
 	for (uint32_t i = 0; i < MAP_NESTED; i++) {
 		uint32_t owner = base + (me + i) % MAP_NESTED, holder = 0;
@@ -326,13 +326,13 @@ static uint32_t insert_new(struct map *m, const struct slot *slot, uint32_t hash
 	if (pool_places(atomic_load_explicit(&m->pool, memory_order_relaxed)) >= m->max_elts &&
 	    pool_next(atomic_load_explicit(&m->pool, memory_order_relaxed)) >= m->max_elts)
 		return map_drop(m);
-	if (owner >= m->nr_owners - MAP_NESTED)
-		return map_drop(m);
+	if (owner >= map_own(m))
+		return insert_borrowed(m, owner, depth ? depth - 1 : 0, hash, key);
 	o = map_owner(m, owner);
 	/* Relaxed: only this thread and its handlers store it: holder is the depth of the insert that runs. */
 	holder = atomic_load_explicit(&o->holder, memory_order_relaxed);
 	if (holder && holder < depth)
-		return insert_nested(m, owner, depth - 1, hash, key);
+		return insert_borrowed(m, owner, depth - 1, hash, key);
 	/* Relaxed: for the handlers of this thread; the fences keep what it guards between the two stores. */
 	atomic_store_explicit(&o->holder, depth ? depth : 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
@@ -356,22 +356,24 @@ uint32_t map_insert_any(struct map *m, const struct slot *slot, const void *key)
 
 void map_recover(struct map *m, uint32_t slot_index)
 {
-	if (m->single_writer || !m->nr_owners || slot_index >= m->nr_owners - MAP_NESTED)
+	if (m->single_writer || !m->nr_owners)
 		return;
-	owner_recover(m, slot_index);
-	block_recover(m, slot_index);
-	/* Relaxed: its thread is dead, and the next one gets the slot by a release behind this. */
-	atomic_store_explicit(&map_owner(m, slot_index)->holder, 0, memory_order_relaxed);
-	for (uint32_t i = m->nr_owners - MAP_NESTED; i < m->nr_owners; i++) {
+	if (slot_index < map_own(m)) {
+		owner_recover(m, slot_index);
+		block_recover(m, slot_index);
+		/* Relaxed: its thread is dead, and the next one gets the slot by a release behind this. */
+		atomic_store_explicit(&map_owner(m, slot_index)->holder, 0, memory_order_relaxed);
+	}
+	for (uint32_t i = map_own(m); i < m->nr_owners; i++) {
 		struct map_owner *o = map_owner(m, i);
-		/* Pairs with the releases in insert_nested() and map_block_end(), of who had it before. */
+		/* Pairs with the releases in insert_borrowed() and map_block_end(), of who had it before. */
 		uint32_t holder = atomic_load_explicit(&o->holder, memory_order_acquire);
 
 		if (!holder || (holder - 1) / LAYOUT_HIT_LEVELS != slot_index)
 			continue;
 		owner_recover(m, i);
 		block_recover(m, i);
-		/* Pairs with the acquires in insert_nested() and borrow_owner(). */
+		/* Pairs with the acquires in insert_borrowed() and borrow_owner(). */
 		atomic_store_explicit(&o->holder, 0, memory_order_release);
 	}
 }

@@ -8,7 +8,8 @@
 #include "plane/map.h"
 
 enum {
-	MAP_NESTED	= 64,	/* owners for hits in signal handlers that interrupted one of the same thread */
+	MAP_OWNERS	= 1024,	/* slots below have an owner each; those above borrow one of the next */
+	MAP_NESTED	= 64,	/* owners for these, and for signal handlers that interrupted a hit of the same thread */
 	MAP_COLUMNS_MAX	= 16 << 20,
 };
 
@@ -22,7 +23,7 @@ struct map_owner {
 	_Atomic uint64_t state;		/* seq << 8 | enum map_phase */
 	_Atomic uint64_t done;		/* its newest operation on the pool as others saw it: seq << 32 | next */
 	_Atomic uint32_t elt;		/* the elt that it may fill; 0: the one that it was born with */
-	_Atomic uint32_t holder;	/* nested owners: 1 + slot * levels + level, 0: free */
+	_Atomic uint32_t holder;	/* borrowed owners: 1 + slot * levels + level, 0: free */
 	uint64_t	pad;
 };
 
@@ -69,6 +70,12 @@ static inline _Atomic uint64_t *block_spare(const struct map *m, uint32_t block,
 
 /* What an owner that was killed had begun with its spares; map_recover() and the slot's next owner. */
 void block_recover(struct map *m, uint32_t owner);
+
+/* Owners that belong to the slot of the same number. */
+static inline uint32_t map_own(const struct map *m)
+{
+	return m->nr_owners - MAP_NESTED;
+}
 
 static inline struct map_owner *map_owner(const struct map *m, uint32_t i)
 {

@@ -238,6 +238,33 @@ static void a_nested_insert_uses_an_elt_of_its_own(void **state)
 	free(m);
 }
 
+/* A session may have thousands of slots; a map is not larger for it. */
+static void slots_beyond_the_owners_borrow_one(void **state)
+{
+	struct map_shape shape = shaped(128, 8, false), most = shape;
+	struct slot far = { .index = MAP_OWNERS + 3000, .depth = 1 };
+	struct map_owner *o;
+	uint64_t key = 1;
+	struct map *m;
+
+	shape.nr_slots = MAP_OWNERS;
+	most.nr_slots = LAYOUT_MAX_SLOTS;
+	assert_int_equal(map_size(&most), map_size(&shape));
+	m = made(&most);
+	for (; key <= 128; key++)
+		assert_int_not_equal(map_insert(m, key % 2 ? &far : &slots[1], &key), 0);
+	assert_int_equal(map_insert(m, &far, &key), 0);
+	assert_int_equal(map_drops(m, &most), 1);
+	/* Killed in the middle of an insert. */
+	o = map_owner(m, MAP_OWNERS + 7);
+	o->state = ((o->state >> 8) + 1) << 8 | MAP_CLAIM;
+	o->holder = 1 + far.index * LAYOUT_HIT_LEVELS;
+	map_recover(m, far.index);
+	assert_int_equal(o->holder, 0);
+	assert_int_equal(o->state & 0xff, MAP_IDLE);
+	free(m);
+}
+
 static void a_single_writer_goes_on_where_it_was_killed(void **state)
 {
 	struct map_shape shape = shaped(128, 8, true);
@@ -283,6 +310,7 @@ int main(void)
 		cmocka_unit_test(variables_are_read_once),
 		cmocka_unit_test(no_elt_leaks_wherever_a_writer_is_killed),
 		cmocka_unit_test(a_nested_insert_uses_an_elt_of_its_own),
+		cmocka_unit_test(slots_beyond_the_owners_borrow_one),
 		cmocka_unit_test(a_single_writer_goes_on_where_it_was_killed),
 		cmocka_unit_test(damage_is_noticed),
 	};

@@ -187,6 +187,29 @@ static void where_all_are_borrowed_a_drop_is_counted(void **state)
 	free(m);
 }
 
+static void slots_beyond_the_owners_borrow_one(void **state)
+{
+	struct slot far = { .index = MAP_OWNERS + 3000, .depth = 1 };
+	struct map *m = made(false);
+	struct map_block b;
+
+	assert_true(map_block_begin(m, &far, ELT, 0, &b));
+	assert_true(b.writer >= SLOTS);
+	fill(&b, 300);
+	map_block_look(&b);
+	assert_true(map_block_publish(&b));
+	map_block_end(&b);
+	assert_block(m, ELT, 300);
+	assert_int_equal(map_owner(m, b.writer)->holder, 0);
+	/* Killed with one. */
+	assert_true(map_block_begin(m, &far, ELT, 0, &b));
+	assert_int_not_equal(map_owner(m, b.writer)->holder, 0);
+	map_recover(m, far.index);
+	assert_int_equal(map_owner(m, b.writer)->holder, 0);
+	assert_records_whole(m);
+	free(m);
+}
+
 /* Owner 1 was killed behind the compare-and-swap of the word: its spare is what it has published. */
 static void killed_after_publish(struct map *m, uint64_t v)
 {
@@ -286,6 +309,7 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_is_left_out),
 		cmocka_unit_test(who_comes_second_looks_again),
 		cmocka_unit_test(nested_hits_have_records_of_their_own),
+		cmocka_unit_test(slots_beyond_the_owners_borrow_one),
 		cmocka_unit_test(where_all_are_borrowed_a_drop_is_counted),
 		cmocka_unit_test(a_killed_writer_is_finished_by_whoever_comes),
 		cmocka_unit_test(a_half_filled_record_is_nobodys),
