@@ -11,7 +11,7 @@
  * A1  Nothing here takes a lock, allocates or makes a system call in a thread
  *     that has had its first hit. The first hit may: it runs with all signals
  *     blocked, and gives up (the hit is counted as missed) rather than wait
- *     longer than a second.
+ *     longer than a second for a server that answers nobody (patience.c).
  * A2  Nothing here changes errno.
  * A3  Nothing here calls a function of libc that somebody may interpose, but in
  *     the constructor; system calls are made by agent_syscall().

@@ -129,6 +129,9 @@ static long map_file(int dir, const char *name, int prot, uint64_t *size, uint64
 
 static void unmap(struct plane *p)
 {
+	if (agent.here)
+		agent_syscall(SYS_munmap, agent.here, agent.here_size);
+	agent.here = NULL;
 	if (p->config)
 		agent_syscall(SYS_munmap, p->config, p->config_size);
 	if (p->data)
@@ -158,9 +161,10 @@ static int map_session(int dir, struct plane *p)
 
 static void here_wipe(void)
 {
-	for (uint32_t i = 0; i < agent.here->nr_given; i++)
+	for (uint32_t i = 0; agent.here && i < agent.here->nr_given; i++)
 		memset(&agent.here->threads[agent.here->given[i]], 0, sizeof(agent.here->threads[0]));
-	memset(agent.here, 0, sizeof(*agent.here));
+	if (agent.here)
+		memset(agent.here, 0, sizeof(*agent.here));
 }
 
 enum { HERE_PAGE = 4096 };
@@ -183,6 +187,9 @@ static int map_here(void)
 	if (agent.here)
 		return 0;
 	agent.here_size = sizeof(*agent.here) + plane_header(&agent.plane)->nr_slots * sizeof(agent.here->threads[0]);
+	err = room_make(agent.here_size);
+	if (err)
+		return err;
 	at = agent_syscall(SYS_mmap, 0, agent.here_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (is_error(at))
 		return (int)at;
@@ -324,6 +331,43 @@ static void publish(const struct attach_reply *reply)
 				 __ATOMIC_RELEASE);
 }
 
+static enum untraced untraced_reason(int err)
+{
+	switch (err) {
+	case -EMFILE:
+	case -ENFILE:
+		return UNTRACED_DESCRIPTORS;
+	case -EUSERS:
+		return UNTRACED_FULL;
+	case -ETIMEDOUT:
+		return UNTRACED_LATE;
+	case -ECONNREFUSED:
+		return UNTRACED_SERVER;
+	default:
+		return UNTRACED_OTHER;
+	}
+}
+
+/* The session's memory is there, but the program cannot join: that is all that it can say of itself. */
+static void untraced_count(int err)
+{
+	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
+
+	/* Relaxed: a count. */
+	atomic_fetch_add_explicit(&l->untraced[untraced_reason(err)], 1, memory_order_relaxed);
+}
+
+static int join(struct attach_reply *reply)
+{
+	int err = map_here();
+
+	if (!err)
+		err = connect_and_greet(reply, false);
+	if (err)
+		untraced_count(err);
+	return err;
+}
+
 int attach_start(const char *name, const char *runtime_dir)
 {
 	struct attach_reply reply;
@@ -336,9 +380,7 @@ int attach_start(const char *name, const char *runtime_dir)
 	err = map_session(dir, &agent.plane);
 	agent_syscall(SYS_close, dir);
 	if (!err)
-		err = map_here();
-	if (!err)
-		err = connect_and_greet(&reply, false);
+		err = join(&reply);
 	if (err) {
 		unmap(&agent.plane);
 		guard_stop();

@@ -151,6 +151,18 @@ static long server_check(int fd)
 	return err ? err : peer.uid == agent.owner ? 0 : -EACCES;
 }
 
+/* The queue of the socket may be full. */
+static long connect_patiently(int fd)
+{
+	struct agent_patience patience = patience_begin();
+	long err;
+
+	do
+		err = connect_dir(fd);
+	while (err == -EAGAIN && patience_goes_on(&patience));
+	return err;
+}
+
 int request_connect(void)
 {
 	long fd = agent_syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
@@ -160,7 +172,7 @@ int request_connect(void)
 		return (int)fd;
 	wait_at_most((int)fd, SO_SNDTIMEO, AGENT_WAIT_MS);
 	wait_at_most((int)fd, SO_RCVTIMEO, AGENT_WAIT_MS);
-	err = connect_dir((int)fd);
+	err = connect_patiently((int)fd);
 	if (!err)
 		err = server_check((int)fd);
 	if (!err)
@@ -181,6 +193,7 @@ int request_send(struct attach_request *q, const void *more, size_t extra)
 	long n;
 
 	q->number = ++agent.conn.asked;
+	agent.conn.patience = patience_begin();
 	do
 		n = agent_syscall(SYS_sendmsg, agent.conn.fd, &msg, MSG_NOSIGNAL);
 	while (n == -EINTR);
@@ -196,7 +209,7 @@ static long receive_one(void *reply, size_t size)
 
 	do
 		n = agent_syscall(SYS_recvfrom, agent.conn.fd, reply, size, 0, 0, 0);
-	while (n == -EINTR);
+	while (n == -EINTR || (n == -EAGAIN && patience_goes_on(&agent.conn.patience)));
 	if (n == -EAGAIN)
 		return -ETIMEDOUT;
 	if (n < (long)sizeof(struct attach_reply))

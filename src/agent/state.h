@@ -27,7 +27,11 @@ enum agent_state {
 	AGENT_DETACHED,		/* its memory is damaged; for good */
 };
 
-enum { AGENT_WAIT_MS = 1000, AGENT_PATH = 4096 };
+/*
+ * Nobody waits longer than AGENT_WAIT_MS for a server that answers nobody. While it answers others the turn of
+ * who waits will come: up to AGENT_ROUNDS times as long.
+ */
+enum { AGENT_WAIT_MS = 1000, AGENT_ROUNDS = 30, AGENT_PATH = 4096 };
 
 #define AGENT_WAIT_TICKS (1ull << 31)	/* of the counter: about as long */
 
@@ -43,10 +47,17 @@ struct agent_here {
 	uint32_t	process;	/* 1 + index in the process table */
 	uint32_t	other_pids;	/* the server sees other pids than we do */
 	_Atomic uint64_t retry;		/* counter: attaching failed, not again before */
+	_Atomic uint32_t lost;		/* a number of its own once it is counted in losses.processes; 0: it is not */
 	uint32_t	nr_given;
 	uint16_t	given[LAYOUT_MAX_SLOTS];
 	_Atomic uint32_t *woken;	/* this process's of struct program_tables; set with `attached` */
 	_Alignas(64) struct agent_thread threads[];	/* config_header.nr_slots */
+};
+
+/* One that waits for the server: how long it has, and what the server had answered then. */
+struct agent_patience {
+	uint32_t	served;		/* config_header.served */
+	uint32_t	rounds;
 };
 
 /* A descriptor that the process may have closed or taken for something else since (A4). */
@@ -54,6 +65,7 @@ struct agent_conn {
 	int		fd;		/* -1: none */
 	uint64_t	dev, ino;
 	uint32_t	asked;		/* number of the last request */
+	struct agent_patience patience;	/* since it was sent */
 };
 
 /* Of RLIMIT_AS (room.c). */
@@ -98,6 +110,7 @@ struct agent_self {
 	uint8_t		first;		/* in the slow path */
 	uint8_t		leaving;	/* rounds of destructors */
 	struct agent_region alternate;	/* agent_alternate() */
+	uint32_t	lost;		/* agent_here.lost of the process in which it is counted in losses.threads */
 	/* tasks.c */
 	uint32_t	born;		/* the thread whose creator is known, in its own name space: not that of a raw clone() */
 	bool		forks;		/* `forking` is of the fork() that is on its way */
@@ -157,6 +170,12 @@ int place_open_file(int dir, const char *name, int flags, uint64_t *size);
 int room_make(uint64_t bytes);
 /* All of it, after it was unmapped. */
 void room_give_back(void);
+
+/* ---- patience.c ---- */
+
+struct agent_patience patience_begin(void);
+/* AGENT_WAIT_MS have passed: whether to wait as long again. */
+bool patience_goes_on(struct agent_patience *p);
 
 /* ---- request.c: one question and its answer on the connection ---- */
 

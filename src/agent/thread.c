@@ -56,15 +56,20 @@ void signals_restore(uint64_t old)
 static bool lock_take(_Atomic uint32_t *lock)
 {
 	const struct timespec wait = { .tv_nsec = AGENT_WAIT_MS * 1000000l / 10 };
-	const uint64_t end = counter_read() + AGENT_WAIT_TICKS;
+	uint64_t end = counter_read() + AGENT_WAIT_TICKS;
+	struct agent_patience patience;
 	uint32_t free = 0;
 
 	/* Pairs with the release in lock_give(). */
 	if (atomic_compare_exchange_strong_explicit(lock, &free, 1, memory_order_acquire, memory_order_relaxed))
 		return true;
+	patience = patience_begin();	/* who has it may be waiting for the server */
 	while (atomic_exchange_explicit(lock, 2, memory_order_acquire)) {
-		if (counter_read() >= end)
-			return false;
+		if (counter_read() >= end) {
+			if (!patience_goes_on(&patience))
+				return false;
+			end = counter_read() + AGENT_WAIT_TICKS;
+		}
 		agent_syscall(SYS_futex, lock, FUTEX_WAIT_PRIVATE, 2, &wait);
 	}
 	return true;
@@ -284,13 +289,31 @@ static uint8_t thread_flags(const struct agent_thread *t, uint64_t mask)
 	return mask == ~0ull ? flags | AGENT_SIGNALS_OFF : flags;
 }
 
-/* A hit that finds no slot is counted with the first one that the process has. */
+/* The process's number in agent_self.lost. It is counted when it gets one; no system call, a sandbox may forbid it. */
+static uint32_t process_lost(struct losses *l)
+{
+	uint32_t number = (uint32_t)counter_read() | 1, none = 0;
+
+	/* Relaxed: counts. */
+	if (!atomic_compare_exchange_strong_explicit(&agent.here->lost, &none, number, memory_order_relaxed,
+						     memory_order_relaxed))
+		return none;
+	atomic_fetch_add_explicit(&l->processes, 1, memory_order_relaxed);
+	return number;
+}
+
+/* A hit that finds no slot is counted in the session: the process may have no slot at all, and may end at once. */
 static void thread_missed(void)
 {
-	/* Acquire: pairs with the release in attach_slots(). Relaxed: a count. */
-	if (__atomic_load_n(&agent.here->nr_given, __ATOMIC_ACQUIRE))
-		atomic_fetch_add_explicit(&plane_slot(&agent.plane, agent.here->given[0])->missed, 1,
-					  memory_order_relaxed);
+	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
+	/* Relaxed, all of it: counts. */
+	uint32_t lost = atomic_load_explicit(&agent.here->lost, memory_order_relaxed);
+
+	atomic_fetch_add_explicit(&l->hits, 1, memory_order_relaxed);
+	if (lost && agent_self.lost == lost)
+		return;
+	agent_self.lost = lost ? lost : process_lost(l);
+	atomic_fetch_add_explicit(&l->threads, 1, memory_order_relaxed);
 }
 
 bool thread_lock(void)

@@ -109,6 +109,21 @@ bool client_info(const char *text, const char *key, unsigned int nr, char *out, 
 	return false;
 }
 
+const char *client_untraced(const char *reason)
+{
+	static const char *const words[][2] = {
+		{ "descriptors", "the server has no file descriptor left for them (ulimit -n)" },
+		{ "full", "the session has no room for them" },
+		{ "late", "the server did not answer in time" },
+		{ "server", "there was no server" },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strncmp(reason, words[i][0], strlen(words[i][0])))
+			return words[i][1];
+	return "the system refused them what it takes";
+}
+
 bool client_path(const char *argument, char *out, size_t size)
 {
 	if (access_path("", argument, out, size))

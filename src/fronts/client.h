@@ -45,6 +45,9 @@ int client_boot(struct access *a, const char *text);
 bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size);
 
 /* Prints the directories where the session is mounted. COMMAND_FAILED: there are none. */
+/* Why programs could not join, in words: `reason` begins with that of a line "untraced" of WIRE_INFO. */
+const char *client_untraced(const char *reason);
+
 int client_print_mounts(struct access *a);
 
 /* The path inside the tracing directory that an argument of a command means; prints when it is none. */

@@ -169,12 +169,36 @@ static void check_attached(struct patient *p)
 
 static void check_missed(struct patient *p)
 {
-	char value[64], text[160];
+	unsigned long long all = 0, processes = 0, threads = 0, hits = 0;
+	char value[128], text[200];
 
-	if (!client_info(p->info, "missed", 0, value, sizeof(value)) || !strcmp(value, "0"))
-		return;
-	snprintf(text, sizeof(text), "%s hits found no room.", value);
-	complain(p, text, "signal handlers more than 3 deep, or more threads than the session has slots");
+	if (client_info(p->info, "missed", 0, value, sizeof(value)))
+		all = strtoull(value, NULL, 10);
+	if (client_info(p->info, "no-room", 0, value, sizeof(value)))
+		sscanf(value, "%llu %llu %llu", &processes, &threads, &hits);
+	if (hits) {
+		snprintf(text, sizeof(text), "%llu processes (%llu threads) found no room: %llu hits are lost.", processes,
+			 threads, hits);
+		complain(p, text, "more of them at the same time than the session has memory or slots for, or a server "
+			 "that did not answer in time");
+	}
+	if (all > hits) {
+		snprintf(text, sizeof(text), "%llu hits found no room.", all - hits);
+		complain(p, text, "signal handlers more than 3 deep");
+	}
+}
+
+/* Programs that could not join when they began. */
+static void check_untraced(struct patient *p)
+{
+	char value[128], text[200];
+
+	for (unsigned int i = 0; client_info(p->info, "untraced", i, value, sizeof(value)); i++) {
+		const char *nr = strchr(value, ' ');
+
+		snprintf(text, sizeof(text), "%s programs run untraced: %s.", nr ? nr + 1 : "?", client_untraced(value));
+		complain(p, text, "they join when they are started again");
+	}
 }
 
 static void check_kept(struct patient *p)
@@ -387,6 +411,7 @@ static void check_programs(struct patient *p)
 	check_boot(p);
 	check_refused(p);
 	check_missed(p);
+	check_untraced(p);
 }
 
 /* ---- what holds for all ---- */

@@ -12,6 +12,7 @@
  *   run_dump.c      what functions' commands dumped
  *   run_unsaved.c   results that could not be written: the session stays
  *   run_summary.c   what was recorded and what was lost
+ *   run_losses.c    who could not take part
  *
  *     this process                server (own terminal session)      program
  *     make or join ------------>  serves
@@ -152,5 +153,10 @@ void run_unsaved(struct run *r);
 /* ---- run_summary.c ---- */
 
 void run_summary(struct run *r);
+
+/* ---- run_losses.c ---- */
+
+/* Of WIRE_INFO: threads and programs that found no room or could not join. */
+void run_losses(const struct run *r, const char *info);
 
 #endif

@@ -129,6 +129,7 @@ void run_summary(struct run *r)
 	if (!r->quiet)
 		print_sums(&s, info);
 	print_untraced(r);
+	run_losses(r, info);
 	run_functions_summary(r, info);
 	print_waiting(r, info);
 	free(info);

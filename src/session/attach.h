@@ -36,6 +36,15 @@ void attach_serve(struct session *s);
 /* Attached processes that live; calls fn for each (NULL: only counts). */
 unsigned int attach_processes(struct session *s, void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg);
 
+/* What was lost for want of a slot, and who could not join at all: struct losses and the slots' counts. */
+struct attach_losses {
+	uint64_t	deep;		/* hits in signal handlers that are too deep inside each other */
+	uint64_t	hits, threads, processes;
+	uint64_t	untraced[UNTRACED_REASONS];
+};
+
+void attach_losses(struct session *s, struct attach_losses *out);
+
 /* One that asks: 1 + its index in the process table, and its pid as the server sees it. */
 struct attach_peer {
 	unsigned int	process;

@@ -11,7 +11,8 @@
 #include "session/attach_wire.h"
 #include "session/state.h"
 
-enum { FIRST_SLOTS = 2 };		/* most processes have one thread, and a slot's memory is large */
+/* Most processes have few threads, and a slot's memory is large. */
+enum { FIRST_SLOTS = 2 };
 
 /* A reply and the ids behind it. */
 struct answer {
@@ -19,11 +20,13 @@ struct answer {
 	int32_t		ids[ATTACH_IDS];
 };
 
-static void answer_send(const struct process *p, const struct answer *a)
+static void answer_send(struct session *s, const struct process *p, const struct answer *a)
 {
 	size_t size = sizeof(a->reply) + a->reply.nr_ids * sizeof(a->ids[0]);
 
 	send(p->conn, a, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+	/* Relaxed: it only says that there was one. */
+	atomic_fetch_add_explicit(&s->header->served, 1, memory_order_relaxed);
 }
 
 static void give_slots(struct session *s, unsigned int index, unsigned int nr, struct attach_reply *reply)
@@ -55,9 +58,10 @@ static void answer_hello(struct session *s, unsigned int index, const struct att
 /* Slots of threads that are gone are free again too: the process finds them when it looks for a free one. */
 static void answer_more(struct session *s, unsigned int index, struct attach_reply *reply)
 {
-	unsigned int freed = threads_finish(s, index);
+	unsigned int freed = threads_finish(s, index), nr = s->processes[index].nr_slots / 2;
 
-	give_slots(s, index, ATTACH_SLOTS, reply);
+	nr = nr < FIRST_SLOTS ? FIRST_SLOTS : nr;
+	give_slots(s, index, nr < ATTACH_SLOTS ? nr : ATTACH_SLOTS, reply);
 	if (freed)
 		reply->err = 0;
 }
@@ -176,5 +180,5 @@ void attach_answer(struct session *s, unsigned int index, size_t size)
 	} else {
 		answer_kind(s, index, q, size, &a);
 	}
-	answer_send(p, &a);
+	answer_send(s, p, &a);
 }

@@ -17,16 +17,12 @@
 #include "session/attach_wire.h"
 #include "session/state.h"
 
+/* Connections that wait to be accepted; the system may allow fewer. */
+enum { WAITING = 4096 };
+
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
-
-static int epoll_add(struct session *s, int fd)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
-
-	return epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
-}
 
 /* A socket of a dead server goes; that it is dead was found out by the caller. */
 static int socket_bind(struct session *s)
@@ -36,9 +32,17 @@ static int socket_bind(struct session *s)
 	unlinkat(s->dirfd, "attach", 0);
 	/* By way of the descriptor: the directory's own path may be longer than a socket's may. */
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/attach", s->dirfd);
-	if (bind(s->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(s->listen_fd, 128))
+	if (bind(s->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(s->listen_fd, WAITING))
 		return -errno;
-	return epoll_add(s, s->listen_fd);
+	return attach_watch(s, 0, s->listen_fd);
+}
+
+/* Which entry it is for lies beside the descriptor: a table of thousands is not searched for each packet. */
+int attach_watch(struct session *s, unsigned int process, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = (uint64_t)process << 32 | (uint32_t)fd };
+
+	return epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
 int attach_listen(struct session *s)
@@ -108,7 +112,7 @@ static void end_older_images(struct session *s, unsigned int index)
 {
 	const struct process *p = &s->processes[index];
 
-	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
+	for (unsigned int i = 0; i < s->processes_end; i++) {
 		const struct process *old = &s->processes[i];
 
 		if (i != index && old->pid == p->pid && old->image && p->image && old->image != p->image)
@@ -124,7 +128,7 @@ static void accept_one(struct session *s, int conn, bool trusted)
 	int pidfd, index;
 
 	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.pid <= 0 ||
-	    (!trusted && cred.uid != geteuid()) || epoll_add(s, conn)) {
+	    (!trusted && cred.uid != geteuid())) {
 		close(conn);
 		return;
 	}
@@ -148,15 +152,6 @@ static void accept_all(struct session *s)
 
 	while ((conn = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
 		accept_one(s, conn, false);
-}
-
-static unsigned int slots_of(const struct session *s, unsigned int index)
-{
-	unsigned int nr = 0;
-
-	for (uint32_t i = 0; i < s->nr_slots; i++)
-		nr += s->slot_process[i] == index + 1;
-	return nr;
 }
 
 /* Whether the process still has the data file mapped; true when that cannot be told. */
@@ -193,7 +188,7 @@ static void connection_ended(struct session *s, unsigned int index)
 	close(p->conn);
 	p->conn = -1;
 	p->held = false;
-	if (p->gone || !slots_of(s, index) || !process_maps(s, p->pid))
+	if (p->gone || !p->nr_slots || !process_maps(s, p->pid))
 		process_end(s, index);
 }
 
@@ -252,28 +247,19 @@ static void connection_read(struct session *s, unsigned int index)
 	}
 }
 
-static void fd_serve(struct session *s, int fd)
+/* What is ready: as attach_watch() has it. Its process may be gone, and the number another file's by now. */
+static void ready_serve(struct session *s, uint64_t ready)
 {
-	if (fd == s->listen_fd) {
-		accept_all(s);
-		return;
-	}
-	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
-		struct process *p = &s->processes[i];
+	unsigned int process = (unsigned int)(ready >> 32);
+	struct process *p = process ? &s->processes[process - 1] : NULL;
+	int fd = (int)(uint32_t)ready;
 
-		if (!p->pid)
-			continue;
-		if (p->conn == fd) {
-			connection_read(s, i);
-			return;
-		}
-		if (p->pidfd == fd) {
-			if (!process_alive(p))
-				process_end(s, i);
-			return;
-		}
-	}
-	/* Of somebody who went while this batch was served: by now the number may be another file's. */
+	if (!p)
+		accept_all(s);
+	else if (p->pid && p->conn == fd)
+		connection_read(s, process - 1);
+	else if (p->pid && p->pidfd == fd && !process_alive(p))
+		process_end(s, process - 1);
 }
 
 void attach_serve(struct session *s)
@@ -282,7 +268,7 @@ void attach_serve(struct session *s)
 	int n = epoll_wait(s->poll_fd, ev, 64, 0);
 
 	for (int i = 0; i < n; i++)
-		fd_serve(s, ev[i].data.fd);
+		ready_serve(s, ev[i].data.u64);
 	ring_leases_serve(s);		/* a program that has just attached waits for it */
 }
 
@@ -303,7 +289,7 @@ unsigned int attach_check_threads(struct session *s)
 {
 	unsigned int nr = 0;
 
-	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++)
+	for (unsigned int i = 0; i < s->processes_end; i++)
 		if (s->processes[i].pid && process_alive(&s->processes[i]))
 			nr += threads_finish(s, i);
 	return nr;
@@ -313,7 +299,7 @@ unsigned int attach_check_threads(struct session *s)
 static bool is_again(const struct session *s, unsigned int index)
 {
 	for (unsigned int i = 0; i < index; i++)
-		if (s->processes[i].pid == s->processes[index].pid && slots_of(s, i))
+		if (s->processes[i].pid == s->processes[index].pid && s->processes[i].nr_slots)
 			return true;
 	return false;
 }
@@ -322,16 +308,16 @@ unsigned int attach_processes(struct session *s, void (*fn)(void *arg, pid_t pid
 {
 	unsigned int nr = 0;
 
-	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
+	for (unsigned int i = 0; i < s->processes_end; i++) {
 		const struct process *p = &s->processes[i];
 		unsigned int slots = 0;
 
 		/* Without slots it only looked whether the server lives. */
-		if (!p->pid || !slots_of(s, i) || !process_alive(p) || is_again(s, i))
+		if (!p->pid || !p->nr_slots || !process_alive(p) || is_again(s, i))
 			continue;
-		for (unsigned int k = i; k < LAYOUT_MAX_PROCESSES; k++)
+		for (unsigned int k = i; k < s->processes_end; k++)
 			if (s->processes[k].pid == p->pid)
-				slots += slots_of(s, k);
+				slots += s->processes[k].nr_slots;
 		nr++;
 		if (fn)
 			fn(arg, p->pid, slots);

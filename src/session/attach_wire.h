@@ -35,7 +35,7 @@ enum attach_kind { ATTACH_HELLO = 1, ATTACH_MORE, ATTACH_BYE, ATTACH_EVENTS, ATT
 		   ATTACH_CHILD, ATTACH_DSO };
 
 enum {
-	ATTACH_SLOTS	= 8,		/* given at a time */
+	ATTACH_SLOTS	= 8,		/* given at a time at most */
 	ATTACH_PACKET	= 65536,	/* bytes of the largest packet */
 	ATTACH_IDS	= 512,		/* definitions in a packet at most */
 };

@@ -58,7 +58,7 @@ bool follow_knows(const struct session *s, pid_t pid, uint64_t start_time)
 {
 	const struct process_entry *e = (const struct process_entry *)(s->config.base + s->header->processes);
 
-	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++)
+	for (unsigned int i = 0; i < s->processes_end; i++)
 		if (s->processes[i].known && is_it(&e[i], pid, start_time))
 			return true;
 	for (unsigned int i = 0; i < FOLLOW_GONE; i++)

@@ -51,8 +51,8 @@ enum {
 	LAYOUT_MAX_CPUS		= 1024,
 	LAYOUT_COMM_LEN		= 16,
 	LAYOUT_HIT_LEVELS	= 4,		/* thread + 3 nested signal handlers (R8) */
-	LAYOUT_MAX_SLOTS	= 4032,
-	LAYOUT_MAX_PROCESSES	= 1024,
+	LAYOUT_MAX_SLOTS	= 16384,
+	LAYOUT_MAX_PROCESSES	= 4096,
 	LAYOUT_STACK_ID		= 4,		/* common_type of ftrace:kernel_stack */
 	LAYOUT_STACK_MAX	= 128,		/* return addresses in such a record */
 	LAYOUT_EVENTS_AT	= 4096,		/* config_header.events: the same in all sessions */
@@ -163,6 +163,8 @@ struct config_header {
 	uint32_t	pad2;
 	uint64_t	snapshot_ip;	/* where a hit that may not take a snapshot says it is */
 	uint64_t	follow_since;	/* as field 22 of /proc/PID/stat: who began before is not new */
+	_Atomic uint32_t slots_high;	/* slots from here on have never been given, and have no memory */
+	_Atomic uint32_t served;	/* raised with each answer to a process: who waits for one knows that its turn comes */
 
 	/* set once, at create; the server's own */
 	config_ref	instance_books;	/* struct instance_book[LAYOUT_MAX_INSTANCES] of session/ring_book.h */
@@ -593,9 +595,10 @@ struct program_tables {
 	struct dso_entry dsos[LAYOUT_MAX_DSOS];
 	struct site_answer sites[LAYOUT_MAX_PROCESSES];
 	struct section_log sections[SECTION_WATCHES];
-	_Atomic uint32_t waiters_end;	/* no waiter from here on */
-	struct waiter waiters[LAYOUT_MAX_SLOTS];
 	_Atomic uint32_t woken[LAYOUT_MAX_PROCESSES];	/* 1 + the watch's generation: agent_wakeup_pending() */
+	_Atomic uint32_t waiters_end;	/* no waiter from here on */
+	/* By slot. Each has memory from when its slot is given for the first time (config_header.slots_high). */
+	struct waiter waiters[LAYOUT_MAX_SLOTS];
 };
 
 /* The record of ftrace:kernel_stack. */
@@ -674,6 +677,27 @@ struct hit_scratch {
 	_Alignas(64) uint64_t record[256];	/* a record being filled */
 };
 
+/* Why a process is not traced, as it finds out itself. */
+enum untraced {
+	UNTRACED_DESCRIPTORS,	/* the server has no descriptor left */
+	UNTRACED_FULL,		/* no entry in the table of processes, or no slot */
+	UNTRACED_LATE,		/* the server did not answer in time */
+	UNTRACED_SERVER,	/* there is no server */
+	UNTRACED_OTHER,
+	UNTRACED_REASONS
+};
+
+/*
+ * What processes and threads lose that have no slot to count in. Relaxed
+ * additions by anybody, on the slow way; they outlive who made them.
+ */
+struct losses {
+	_Atomic uint64_t hits;		/* of threads without a slot */
+	_Atomic uint64_t threads;	/* that have lost a hit so */
+	_Atomic uint64_t processes;	/* with such threads */
+	_Atomic uint64_t untraced[UNTRACED_REASONS];	/* programs that could not join when they began */
+};
+
 struct data_header {
 	uint64_t	magic;
 	_Atomic uint64_t generation;
@@ -682,6 +706,7 @@ struct data_header {
 	 * CPU. Set from 0 by a hit, to 0 by the server when it has written the top's buffer out.
 	 */
 	_Atomic uint64_t dump;
+	struct losses	losses;
 };
 
 /*

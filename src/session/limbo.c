@@ -158,7 +158,7 @@ static uint64_t oldest_epoch(struct session *s)
 {
 	uint64_t oldest = UINT64_MAX;
 
-	for (uint32_t i = 0; i < s->nr_slots; i++) {
+	for (uint32_t i = 0; i < slots_end(s); i++) {
 		struct slot *slot = plane_slot(&s->plane, i);
 		uint64_t epoch;
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "session/state.h"
@@ -76,29 +75,40 @@ uint64_t process_image(pid_t pid)
 	return image;
 }
 
+/* The first free entry; -EUSERS: none is. */
+static int entry_find(struct session *s)
+{
+	unsigned int i = 0;
+
+	while (i < s->processes_end && s->processes[i].pid)
+		i++;
+	if (i == LAYOUT_MAX_PROCESSES)
+		return -EUSERS;
+	if (i == s->processes_end)
+		s->processes_end++;
+	return (int)i;
+}
+
 int process_add(struct session *s, pid_t pid, int pidfd, int conn)
 {
 	const uint64_t start_time = process_start_time(pid);
 	const bool known = follow_knows(s, pid, start_time);
+	int index = entry_find(s), err = index < 0 ? index : attach_watch(s, (unsigned int)index + 1, conn);
 	struct process_entry *e;
 
-	for (int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
-		struct process *p = &s->processes[i];
-		struct epoll_event ev = { .events = EPOLLIN, .data.fd = pidfd };
-
-		if (p->pid)
-			continue;
-		*p = (struct process){ .pid = pid, .pidfd = pidfd, .conn = conn, .since = process_now_ms(),
-				       .image = process_image(pid), .known = known };
-		if (pidfd >= 0)
-			epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, pidfd, &ev);
-		process_forget_answer(s, (unsigned int)i);
-		e = entry_of(s, (unsigned int)i);
-		e->start_time = start_time;
-		e->pid = (uint32_t)pid;
-		return i;
-	}
-	return -EUSERS;
+	if (!err && pidfd >= 0)
+		err = attach_watch(s, (unsigned int)index + 1, pidfd);
+	if (err)
+		return err;
+	s->processes[index] = (struct process){
+		.pid = pid, .pidfd = pidfd, .conn = conn, .since = process_now_ms(), .image = process_image(pid),
+		.known = known,
+	};
+	process_forget_answer(s, (unsigned int)index);
+	e = entry_of(s, (unsigned int)index);
+	e->start_time = start_time;
+	e->pid = (uint32_t)pid;
+	return index;
 }
 
 void process_remove(struct session *s, unsigned int index)
@@ -140,7 +150,6 @@ void processes_restore(struct session *s)
 {
 	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
 		struct process_entry *e = entry_of(s, i);
-		struct epoll_event ev = { .events = EPOLLIN };
 		int fd = e->pid ? entry_pidfd(e) : -1;
 
 		if (fd < 0) {
@@ -150,16 +159,16 @@ void processes_restore(struct session *s)
 		s->processes[i] = (struct process){
 			.pid = (pid_t)e->pid, .pidfd = fd, .conn = -1, .image = process_image((pid_t)e->pid), .known = true,
 		};
-		ev.data.fd = fd;
-		epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev);
+		s->processes_end = i + 1;
+		attach_watch(s, i + 1, fd);
 	}
-	for (uint32_t i = 0; i < s->nr_slots; i++) {
+	for (uint32_t i = 0; i < slots_end(s); i++) {
 		/* Relaxed: stored by slot_prepare() and slot_recycle() of the server before. */
 		uint32_t process = atomic_load_explicit(&plane_slot(&s->plane, i)->process,
 							memory_order_relaxed);
 
 		if (process && process <= LAYOUT_MAX_PROCESSES && s->processes[process - 1].pid)
-			s->slot_process[i] = process;
+			slot_assign(s, i, process);
 		else
 			slot_finish(s, i);
 	}

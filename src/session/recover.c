@@ -82,7 +82,7 @@ unsigned int threads_finish(struct session *s, unsigned int index)
 {
 	unsigned int nr = 0;
 
-	for (uint32_t i = 0; i < s->nr_slots; i++)
+	for (uint32_t i = 0; i < slots_end(s); i++)
 		if (s->slot_process[i] == index + 1)
 			nr += thread_finish(s, s->processes[index].pid, i);
 	return nr;
@@ -94,7 +94,7 @@ void process_end(struct session *s, unsigned int index)
 
 	if (p->known && process_alive(p))
 		follow_remember(s, p->pid, process_start_time(p->pid));
-	for (uint32_t i = 0; i < s->nr_slots; i++)
+	for (uint32_t i = 0; i < slots_end(s); i++)
 		if (s->slot_process[i] == index + 1)
 			slot_finish(s, i);
 	process_remove(s, index);

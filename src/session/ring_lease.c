@@ -50,7 +50,7 @@ int ring_leases_add(struct session *s, data_ref buffer, const uint64_t *bytes_pe
 {
 	int err = 0;
 
-	for (uint32_t i = 0; i < s->nr_slots && !err; i++) {
+	for (uint32_t i = 0; i < slots_end(s) && !err; i++) {
 		uint32_t lease = lease_of(plane_slot(&s->plane, i));
 
 		if (lease)
@@ -85,7 +85,7 @@ static uint32_t lease_free(struct session *s)
 {
 	bool given[RING_MAX_LEASES + 1] = { true };
 
-	for (uint32_t i = 0; i < s->nr_slots; i++)
+	for (uint32_t i = 0; i < slots_end(s); i++)
 		given[lease_of(plane_slot(&s->plane, i))] = true;
 	for (uint32_t lease = 1; lease <= RING_MAX_LEASES; lease++)
 		if (!given[lease])
@@ -118,7 +118,7 @@ int ring_lease_give(struct session *s, uint32_t index)
 
 void ring_leases_serve(struct session *s)
 {
-	for (uint32_t i = 0; i < s->nr_slots; i++) {
+	for (uint32_t i = 0; i < slots_end(s); i++) {
 		struct slot *slot = plane_slot(&s->plane, i);
 
 		/* Pairs with the release in ring_lease_await(); a refusal is tried again the next time. */

@@ -19,7 +19,7 @@
 
 enum {
 	CONFIG_BYTES	= 256 << 20,
-	DEFAULT_SLOTS	= 1024,
+	DEFAULT_SLOTS	= LAYOUT_MAX_SLOTS,	/* sparse: only those that are given have memory */
 	/*
 	 * Not at the start of a page, where the heads of maps and rings lie: a
 	 * processor takes the store of a depth and a load with the same low 12 bits
@@ -149,7 +149,7 @@ static int session_start(struct session *s, bool fresh, bool no_membarrier)
 	if (!err)
 		err = heap_init(&s->data_heap, &s->data, h->data_heap, s->data.size,
 				fresh ? 0 : h->data_high);
-	return err ? err : slots_create(s, fresh);
+	return err ? err : slots_create(s);
 }
 
 static uint64_t align_page(uint64_t v)
@@ -185,6 +185,23 @@ static int params_check(const struct session_params *p)
 	return p->memory && p->memory < MIN_MEMORY ? -ENOMEM : 0;
 }
 
+/*
+ * Backs what lies in front of the data region's heap, and leaves it as it is.
+ * Slots and waiters that have never been given stay without memory (slot_back()).
+ */
+static int data_base_back(struct session *s, const struct config_header *h)
+{
+	/* Relaxed: the server's own store, or that of one that is dead. */
+	uint32_t given = atomic_load_explicit(&h->slots_high, memory_order_relaxed);
+	int err = region_keep(&s->data, 0, h->slots + (uint64_t)given * sizeof(struct slot));
+
+	if (err)
+		return err;
+	return region_keep(&s->data, h->instances,
+			   h->programs - h->instances + offsetof(struct program_tables, waiters) +
+				   (uint64_t)given * sizeof(struct waiter));
+}
+
 /* Makes both files in dirfd, or in memory without a name. */
 static int session_files(struct session *s, const struct session_params *p)
 {
@@ -203,7 +220,7 @@ static int session_files(struct session *s, const struct session_params *p)
 		return err;
 	err = region_back(&s->config, 0, h.heap);
 	if (!err)
-		err = region_back(&s->data, 0, h.data_heap);
+		err = data_base_back(s, &h);
 	if (err)
 		return err;
 	s->header = (struct config_header *)s->config.base;
@@ -363,7 +380,8 @@ static int header_check(struct session *s)
 	const struct config_header *h = (const struct config_header *)s->config.base;
 
 	if (h->magic != SESSION_MAGIC || h->version != SESSION_VERSION || h->config_size != s->config.size ||
-	    !h->nr_cpus || h->nr_cpus > LAYOUT_MAX_CPUS || !h->nr_slots || h->nr_slots > LAYOUT_MAX_SLOTS)
+	    !h->nr_cpus || h->nr_cpus > LAYOUT_MAX_CPUS || !h->nr_slots || h->nr_slots > LAYOUT_MAX_SLOTS ||
+	    h->slots_high > h->nr_slots)
 		return -EPROTO;
 	if (h->events != LAYOUT_EVENTS_AT || h->heap >= h->config_size || h->slots != SLOTS_AT ||
 	    h->processes != h->events + LAYOUT_MAX_EVENTS * sizeof(struct event_entry) ||
@@ -394,7 +412,7 @@ static int session_map(struct session *s)
 	if (((struct data_header *)s->data.base)->magic != SESSION_MAGIC)
 		return -EPROTO;
 	err = region_keep(&s->config, 0, s->header->heap);
-	return err ? err : region_keep(&s->data, 0, s->header->data_heap);
+	return err ? err : data_base_back(s, s->header);
 }
 
 /*
@@ -494,7 +512,7 @@ void session_adopt_done(struct session *s)
 	if (!high)
 		return;
 	session_object_each(s, adopt_object, &high);
-	for (uint32_t i = 0; i < s->nr_slots; i++) {
+	for (uint32_t i = 0; i < slots_end(s); i++) {
 		struct slot *slot = plane_slot(&s->plane, i);
 
 		if (slot->scratch && slot->scratch < s->data_heap.inherited &&

@@ -23,7 +23,7 @@ struct hit;
 
 struct session_params {
 	uint32_t	nr_cpus;	/* 0: the machine's possible CPUs */
-	uint32_t	nr_slots;	/* 0: 1024 */
+	uint32_t	nr_slots;	/* 0: LAYOUT_MAX_SLOTS */
 	uint64_t	memory;		/* address space of the data region in bytes, 0: 4 GiB */
 	bool		no_membarrier;	/* as where the system refuses membarrier */
 };

@@ -89,7 +89,7 @@ static enum answered process_answered(const struct session *s, const struct prog
 {
 	enum answered best = ANSWERED_NEVER;
 
-	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
+	for (unsigned int i = 0; i < s->processes_end; i++) {
 		enum answered a;
 
 		if (s->processes[i].pid != s->processes[index].pid)
@@ -126,7 +126,7 @@ void attach_behind(struct session *s, uint32_t command, struct attach_behind *ou
 	const struct program_tables *t = tables_of(s);
 
 	*out = (struct attach_behind){ 0 };
-	for (unsigned int i = 0; t && i < LAYOUT_MAX_PROCESSES; i++)
+	for (unsigned int i = 0; t && i < s->processes_end; i++)
 		if (s->processes[i].pid)
 			look_at(s, t, i, command, out);
 }
@@ -135,7 +135,7 @@ void attach_give_up(struct session *s, uint32_t command)
 {
 	const struct program_tables *t = tables_of(s);
 
-	for (unsigned int i = 0; t && i < LAYOUT_MAX_PROCESSES; i++)
+	for (unsigned int i = 0; t && i < s->processes_end; i++)
 		if (s->processes[i].pid && process_answered(s, t, i, command) == ANSWERED_OLDER)
 			s->processes[i].slow = true;
 }
@@ -144,7 +144,7 @@ void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach
 {
 	const struct program_tables *t = tables_of(s);
 
-	for (unsigned int i = 0; t && i < LAYOUT_MAX_PROCESSES; i++) {
+	for (unsigned int i = 0; t && i < s->processes_end; i++) {
 		const struct process *p = &s->processes[i];
 		const struct site_answer *a = &t->sites[i];
 		struct attach_answer copy = {

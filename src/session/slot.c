@@ -9,6 +9,7 @@
  * slot_prepare() are relaxed.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include "plane/arch/ring_commit.h"
 #include "plane/ring.h"
@@ -16,15 +17,34 @@
 
 enum { SCRATCH_BYTES = sizeof(struct hit_scratch) * LAYOUT_HIT_LEVELS };
 
-int slots_create(struct session *s, bool fresh)
+uint32_t slots_end(const struct session *s)
+{
+	/* Relaxed: the server's own store. */
+	return atomic_load_explicit(&s->header->slots_high, memory_order_relaxed);
+}
+
+/* The process that a number in slot_process[] means; NULL: none, or the server itself. */
+static struct process *slot_owner(struct session *s, uint32_t process)
+{
+	return process && process <= LAYOUT_MAX_PROCESSES ? &s->processes[process - 1] : NULL;
+}
+
+void slot_assign(struct session *s, uint32_t index, uint32_t process)
+{
+	struct process *old = slot_owner(s, s->slot_process[index]), *new = slot_owner(s, process);
+
+	if (old)
+		old->nr_slots--;
+	if (new)
+		new->nr_slots++;
+	s->slot_process[index] = process;
+}
+
+int slots_create(struct session *s)
 {
 	s->nr_slots = s->header->nr_slots;
 	s->slot_process = calloc(s->nr_slots, sizeof(*s->slot_process));
-	if (!s->slot_process)
-		return -ENOMEM;
-	for (uint32_t i = 0; fresh && i < s->nr_slots; i++)
-		plane_slot(&s->plane, i)->index = i;
-	return 0;
+	return s->slot_process ? 0 : -ENOMEM;
 }
 
 void slots_destroy(struct session *s)
@@ -58,14 +78,32 @@ void slot_recycle(struct session *s, uint32_t index)
 	atomic_fetch_and_explicit(&slot->lease, UINT32_MAX, memory_order_relaxed);
 	/* Pairs with the acquire of the next owner (agent/thread.c). */
 	atomic_store_explicit(&slot->owner, 0, memory_order_release);
-	s->slot_process[index] = SLOT_FREE;
+	slot_assign(s, index, SLOT_FREE);
+}
+
+/* A slot that is given for the first time gets memory for itself and for its waiter. */
+static int slot_back(struct session *s, uint32_t index)
+{
+	const struct config_header *h = s->header;
+	uint64_t waiter = h->programs + offsetof(struct program_tables, waiters) + index * sizeof(struct waiter);
+	int err = region_keep(&s->data, h->slots + index * sizeof(struct slot), sizeof(struct slot));
+
+	if (!err)
+		err = region_keep(&s->data, waiter, sizeof(struct waiter));
+	if (!err)
+		/* Relaxed: for the next server, when this one is dead. */
+		atomic_store_explicit(&s->header->slots_high, index + 1, memory_order_relaxed);
+	return err;
 }
 
 /* Scratch memory stays with a slot once it has some; what the region says is not believed. */
 static int slot_prepare(struct session *s, uint32_t index, uint32_t process)
 {
 	struct slot *slot = plane_slot(&s->plane, index);
+	int err = index >= slots_end(s) ? slot_back(s, index) : 0;
 
+	if (err)
+		return err;
 	if (!slot->scratch || !region_at(&s->data, slot->scratch, SCRATCH_BYTES)) {
 		slot->scratch = session_data_alloc(s, SCRATCH_BYTES);
 		if (!slot->scratch)
@@ -76,7 +114,7 @@ static int slot_prepare(struct session *s, uint32_t index, uint32_t process)
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->owner, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->process, process, memory_order_relaxed);
-	s->slot_process[index] = process;
+	slot_assign(s, index, process);
 	return 0;
 }
 
@@ -96,9 +134,25 @@ unsigned int slots_give(struct session *s, uint32_t process, unsigned int nr, ui
 
 void slots_take_back(struct session *s, uint32_t process)
 {
-	for (uint32_t i = 0; i < s->nr_slots; i++)
+	for (uint32_t i = 0; i < slots_end(s); i++)
 		if (s->slot_process[i] == process)
 			slot_recycle(s, i);
+}
+
+void attach_losses(struct session *s, struct attach_losses *out)
+{
+	const struct losses *l = &((const struct data_header *)s->data.base)->losses;
+
+	/* Relaxed, all of it: counts. Who takes a slot goes on counting. */
+	*out = (struct attach_losses){
+		.hits = atomic_load_explicit(&l->hits, memory_order_relaxed),
+		.threads = atomic_load_explicit(&l->threads, memory_order_relaxed),
+		.processes = atomic_load_explicit(&l->processes, memory_order_relaxed),
+	};
+	for (unsigned int i = 0; i < UNTRACED_REASONS; i++)
+		out->untraced[i] = atomic_load_explicit(&l->untraced[i], memory_order_relaxed);
+	for (uint32_t i = 0; i < slots_end(s); i++)
+		out->deep += atomic_load_explicit(&plane_slot(&s->plane, i)->missed, memory_order_relaxed);
 }
 
 struct slot *session_slot_get(struct session *s)

@@ -38,6 +38,7 @@ struct process {
 	uint32_t	held_number;	/* of the request that waits */
 	bool		known;		/* it was here before it connected: follow.c */
 	bool		slow;		/* did not answer a command of sites in time: nobody waits for it */
+	unsigned int	nr_slots;	/* that it has */
 	int64_t		since;		/* milliseconds: when it connected */
 	uint64_t	image;		/* process_image() when it connected */
 };
@@ -74,6 +75,7 @@ struct session {
 	uint32_t	nr_slots;
 	uint32_t	*slot_process;	/* by slot: SLOT_FREE, SLOT_SERVER or 1 + index of the process */
 	struct process	processes[LAYOUT_MAX_PROCESSES];
+	unsigned int	processes_end;	/* no process from here on */
 	int		listen_fd;	/* -1: none */
 	int		poll_fd;	/* epoll over the socket, connections and pidfds */
 	struct attach_hooks hooks;
@@ -94,8 +96,12 @@ void limbo_destroy(struct limbo *l);
 int limbo_add(struct session *s, struct heap *heap, uint64_t off, uint64_t len);
 
 /* slot.c */
-int slots_create(struct session *s, bool fresh);
+int slots_create(struct session *s);
 void slots_destroy(struct session *s);
+/* No slot from here on has ever been given, so none has memory. */
+uint32_t slots_end(const struct session *s);
+/* The slot is that process's (1 + index), SLOT_SERVER's or SLOT_FREE now. */
+void slot_assign(struct session *s, uint32_t index, uint32_t process);
 /* Gives `nr` slots to process index + 1 or SLOT_SERVER; fills out, returns how many there were. */
 unsigned int slots_give(struct session *s, uint32_t process, unsigned int nr, uint32_t *out);
 void slots_take_back(struct session *s, uint32_t process);
@@ -138,6 +144,8 @@ unsigned int threads_finish(struct session *s, unsigned int index);
 
 /* attach_server.c */
 int attach_listen(struct session *s);
+/* attach_serve() looks when the descriptor is readable; it is that process's (1 + index), 0: the socket. */
+int attach_watch(struct session *s, unsigned int process, int fd);
 void attach_stop(struct session *s);
 
 /* attach_answer.c: one packet of a process, `size` bytes in s->packet. */

@@ -283,15 +283,21 @@ int programs_tick(struct programs *p)
 	return busy ? BUSY_MS : QUIET_MS;
 }
 
-/* In all slots since the session began: who takes a slot goes on counting. */
-static uint64_t missed_hits(struct session *s)
+static void print_losses(struct session *s, FILE *out)
 {
-	uint64_t nr = 0;
+	static const char *const reasons[] = {
+		[UNTRACED_DESCRIPTORS] = "descriptors", [UNTRACED_FULL] = "full", [UNTRACED_LATE] = "late",
+		[UNTRACED_SERVER] = "server", [UNTRACED_OTHER] = "other",
+	};
+	struct attach_losses l;
 
-	for (uint32_t i = 0; i < session_header(s)->nr_slots; i++)
-		/* Relaxed: a counter. */
-		nr += atomic_load_explicit(&plane_slot(session_plane(s), i)->missed, memory_order_relaxed);
-	return nr;
+	attach_losses(s, &l);
+	fprintf(out, "missed %" PRIu64 "\n", l.deep + l.hits);
+	if (l.hits)
+		fprintf(out, "no-room %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", l.processes, l.threads, l.hits);
+	for (unsigned int i = 0; i < UNTRACED_REASONS; i++)
+		if (l.untraced[i])
+			fprintf(out, "untraced %s %" PRIu64 "\n", reasons[i], l.untraced[i]);
 }
 
 void programs_print(struct programs *p, FILE *out)
@@ -304,7 +310,7 @@ void programs_print(struct programs *p, FILE *out)
 	list_each(k, &p->kept, node)
 		if (program_kept_waits(p, k))
 			fprintf(out, "kept %s %s%s%s\n", k->path, k->text, k->error ? " # " : "", k->error ? k->error : "");
-	fprintf(out, "missed %" PRIu64 "\n", missed_hits(p->model->session));
+	print_losses(p->model->session, out);
 	program_sites_print(p, out);
 	program_names_drain(p);
 	fprintf(out, "threads %u\nprocesses %u\n", program_names_threads(p), program_names_processes(p));

@@ -80,10 +80,12 @@ static void *hold_slot(void *arg)
 /* 64 slots, one of which is this thread's. */
 static void no_more_than_there_are(void **state)
 {
+	struct attach_losses before, after;
 	pthread_t t[70];
 	int with = 0;
 	void *slot;
 
+	attach_losses(session, &before);
 	pthread_barrier_init(&all_there, NULL, 70);
 	for (int i = 0; i < 70; i++)
 		pthread_create(&t[i], NULL, hold_slot, NULL);
@@ -93,6 +95,10 @@ static void no_more_than_there_are(void **state)
 	}
 	pthread_barrier_destroy(&all_there);
 	assert_int_equal(with, 63);
+	attach_losses(session, &after);
+	assert_int_equal(after.hits - before.hits, 7);
+	assert_int_equal(after.threads - before.threads, 7);
+	assert_int_equal(after.processes, 1);
 }
 
 /* A slow path unblocks nothing. */

@@ -396,6 +396,30 @@ static void slots_have_scratch_and_run_out(void **state)
 	session_close(s);
 }
 
+/* What a session takes does not depend on how many slots it may have. */
+static void slots_have_memory_when_they_are_given(void **state)
+{
+	const struct session_params params = { .nr_cpus = 2, .memory = 64 << 20 };
+	struct session *s;
+	char path[4200];
+	struct stat st;
+
+	assert_int_equal(session_create("sparse", &params, &s), 0);
+	snprintf(path, sizeof(path), "%s/data", session_dir(s));
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_blocks * 512 < 2 << 20);
+	assert_int_equal(session_header(s)->nr_slots, LAYOUT_MAX_SLOTS);
+	assert_int_equal(session_header(s)->slots_high, 0);
+	for (uint32_t i = 0; i < 50; i++)
+		assert_int_equal(session_slot_get(s)->index, i);
+	assert_int_equal(session_header(s)->slots_high, 50);
+	session_close(s);
+	assert_int_equal(session_open("sparse", &s), 0);
+	assert_int_equal(session_header(s)->slots_high, 50);
+	assert_int_equal(session_slot_get(s)->index, 0);
+	session_destroy(s);
+}
+
 static void who_had_a_slot_does_not_wait_any_more(void **state)
 {
 	struct session *s = made(NULL);
@@ -436,6 +460,7 @@ int main(void)
 		cmocka_unit_test(damaged_files_are_refused),
 		cmocka_unit_test(retired_memory_waits_for_hits),
 		cmocka_unit_test(slots_have_scratch_and_run_out),
+		cmocka_unit_test(slots_have_memory_when_they_are_given),
 		cmocka_unit_test(who_had_a_slot_does_not_wait_any_more),
 	};
 	int failed;

@@ -580,7 +580,7 @@ static void doctor_is_told(void **state)
 
 	programs_keep(programs, "events/app/request/enable", true, "1", 1);
 	define("heap", "malloc", BODY);
-	plane_slot(session_plane(session), 5)->missed = 7;
+	session_slot_get(session)->missed = 7;
 	programs_print(programs, out);
 	fclose(out);
 	assert_has(text, "kept events/app/request/enable 1\n");

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * patience.c - how long a thread waits for the server
+ *
+ * A server that has died closes the connection. One that hangs or is stopped
+ * must not stop its programs: who waits for it gives up after a second, and
+ * what it would have recorded is counted as lost. But thousands of threads that
+ * have their first hit at the same time wait for each other rather than for the
+ * server, and longer than that. So the server counts its answers where programs
+ * see them: while it answers somebody, it has not forgotten who waits.
+ */
+#include "agent/state.h"
+
+static uint32_t server_served(void)
+{
+	/* Relaxed: a count. */
+	return atomic_load_explicit(&plane_header(&agent.plane)->served, memory_order_relaxed);
+}
+
+struct agent_patience patience_begin(void)
+{
+	return (struct agent_patience){ .served = server_served() };
+}
+
+bool patience_goes_on(struct agent_patience *p)
+{
+	uint32_t served = server_served();
+	bool moved = served != p->served;
+
+	p->served = served;
+	return moved && ++p->rounds < AGENT_ROUNDS;
+}
