@@ -307,12 +307,16 @@ bool sites_profiled(const void *file, size_t size)
 	for (unsigned int i = 0; i < im.nr_shdrs; i++) {
 		const Elf64_Shdr *s = &im.shdrs[i];
 		size_t bytes;
-		const Elf64_Sym *sym = s->sh_type == SHT_DYNSYM && s->sh_link < im.nr_shdrs ?
-				       image_section(&im, s, &bytes) : NULL;
+		const unsigned char *table = s->sh_type == SHT_DYNSYM && s->sh_link < im.nr_shdrs ?
+					     image_section(&im, s, &bytes) : NULL;
 
-		for (size_t k = 0; sym && (k + 1) * sizeof(*sym) <= bytes; k++)
-			if (!strcmp(image_string(&im, &im.shdrs[s->sh_link], sym[k].st_name), "_mcleanup"))
+		for (size_t k = 0; table && (k + 1) * sizeof(Elf64_Sym) <= bytes; k++) {
+			Elf64_Sym sym;	/* the table may begin anywhere */
+
+			memcpy(&sym, table + k * sizeof(sym), sizeof(sym));
+			if (!strcmp(image_string(&im, &im.shdrs[s->sh_link], sym.st_name), "_mcleanup"))
 				return true;
+		}
 	}
 	return false;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fronts/server_state.h"
+#include "session/passed.h"
 #include "tracefs/tree.h"
 
 struct client *client_create(struct server *srv, int fd, pid_t pid)
@@ -97,13 +98,13 @@ void client_answer(struct client *c, int result, const void *body, size_t size)
 
 static void keep_passed(struct client *c, struct msghdr *msg)
 {
-	struct cmsghdr *h = CMSG_FIRSTHDR(msg);
+	int fd = passed_take(msg);
 
-	if (!h || h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+	if (fd < 0)
 		return;
 	if (c->passed_fd >= 0)
 		close(c->passed_fd);
-	memcpy(&c->passed_fd, CMSG_DATA(h), sizeof(int));
+	c->passed_fd = fd;
 }
 
 /* Reads what is there, at most the rest of one request. */

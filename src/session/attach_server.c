@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "plane/ring.h"
 #include "session/attach_wire.h"
+#include "session/passed.h"
 #include "session/state.h"
 
 /* Connections that wait to be accepted; the system may allow fewer. */
@@ -203,10 +204,9 @@ static ssize_t packet_receive(struct session *s, int conn, int *passed)
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
 			      .msg_controllen = sizeof(control) };
 	ssize_t n = recvmsg(conn, &msg, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg);
 
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(passed, CMSG_DATA(c), sizeof(*passed));
+	if (n >= 0)
+		*passed = passed_take(&msg);
 	return n;
 }
 
@@ -237,6 +237,8 @@ static void connection_read(struct session *s, unsigned int index)
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n <= 0) {
+			if (passed >= 0)	/* an empty packet may bring one, too */
+				close(passed);
 			connection_ended(s, index);
 			return;
 		}

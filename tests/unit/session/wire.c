@@ -3,6 +3,7 @@
  * wire.c - the messages of the attach socket, said as a program's agent says them, and said wrongly
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -511,6 +512,42 @@ static void who_began_before_the_option_is_not_new(void **state)
 	assert_false(joins((struct birth){ 0 }));
 }
 
+static int open_files(void)
+{
+	int nr = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		nr += fcntl(fd, F_GETFD) >= 0;
+	return nr;
+}
+
+/* In the room of one descriptor there is place for two. */
+static void descriptors_that_nobody_asked_for_are_closed(void **state)
+{
+	const int fds[2] = { STDIN_FILENO, STDOUT_FILENO }, before = open_files();
+	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_BYE };
+	union {
+		struct cmsghdr	head;
+		char		bytes[CMSG_SPACE(sizeof(fds))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(fds)), .cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
+	struct iovec iov = { &q, sizeof(q) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+
+	memcpy(CMSG_DATA(&control.head), fds, sizeof(fds));
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(sendmsg(conn, &msg, MSG_NOSIGNAL), sizeof(q));
+		serve();
+	}
+	assert_int_equal(open_files(), before);
+	/* An empty packet is the end of a connection, also with descriptors. */
+	iov.iov_len = 0;
+	assert_int_equal(sendmsg(conn, &msg, MSG_NOSIGNAL), 0);
+	serve();
+	assert_in_range(open_files(), 0, before);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -533,6 +570,7 @@ int main(int argc, char **argv)
 		WIRE_TEST(who_knows_better_is_believed),
 		WIRE_TEST(who_has_been_here_is_not_new),
 		WIRE_TEST(who_began_before_the_option_is_not_new),
+		WIRE_TEST(descriptors_that_nobody_asked_for_are_closed),
 	};
 	int failed;
 

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * elf.c - any bytes as an ELF file, for the server, for `run`, and for the agent
+ *
+ *     server    program_elf.c, program_elf_sites.c, program_elf_names.c
+ *     run       run_check.c, run_elf.c
+ *     agent     sites_find.c, sites_image.c, sites_jumps.c, from memory of just that size
+ */
+#include <elf.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/sites.h"
+#include "fronts/run_check.h"
+#include "sources/program_elf.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char path[64];
+
+static void check(bool good, const char *what)
+{
+	if (good)
+		return;
+	fprintf(stderr, "elf: %s\n", what);
+	abort();
+}
+
+/* What a program says of its DSO, so that the file is taken for it: the span of its segments. */
+static struct elf_want span(const uint8_t *data, size_t size)
+{
+	static const uint8_t id[20] = "a build-id of a seed";
+	uint64_t low = UINT64_MAX, high = 0;
+	Elf64_Ehdr h;
+	Elf64_Phdr p;
+
+	if (size >= sizeof(h)) {
+		memcpy(&h, data, sizeof(h));
+		for (unsigned int i = 0; i < h.e_phnum && h.e_phoff < size; i++) {
+			if (size - h.e_phoff < (i + 1) * sizeof(p))
+				break;
+			memcpy(&p, data + h.e_phoff + i * sizeof(p), sizeof(p));
+			if (p.p_type != PT_LOAD)
+				continue;
+			low = p.p_vaddr < low ? p.p_vaddr : low;
+			high = p.p_vaddr + p.p_memsz > high ? p.p_vaddr + p.p_memsz : high;
+		}
+	}
+	low &= ~4095ull;
+	return (struct elf_want){ .id = id, .id_len = sizeof(id), .load = low, .size = high - low };
+}
+
+static void read_names(const struct elf_symbols *s)
+{
+	for (size_t i = 0; i < s->nr; i++) {
+		check(s->v[i].name < s->names_len, "a name outside the names");
+		check(memchr(s->names + s->v[i].name, 0, s->names_len - s->v[i].name),
+		      "a name without an end");
+	}
+}
+
+static void server_reads(const struct elf_want *want)
+{
+	struct elf_symbols symbols;
+	struct elf_sites sites;
+
+	if (!elf_symbols_read(path, want, &symbols)) {
+		read_names(&symbols);
+		elf_symbols_free(&symbols);
+	}
+	if (!elf_sites_read(path, want, &sites)) {
+		read_names(&sites.symbols);
+		for (size_t i = 1; i < sites.nr; i++)
+			check(sites.v[i - 1].at < sites.v[i].at, "sites that are not in order");
+		elf_sites_free(&sites);
+	}
+}
+
+static void run_reads(void)
+{
+	struct run_check c;
+
+	run_check(path, NULL, &c);
+	check(memchr(c.untraced, 0, sizeof(c.untraced)) != NULL, "a reason without an end");
+	check(!c.status || c.status == RUN_NOT_EXECUTABLE || c.status == RUN_NOT_FOUND,
+	      "another status");
+}
+
+static void agent_reads(const uint8_t *data, size_t size)
+{
+	void *copy = malloc(size);
+	size_t room = 0, nr;
+	struct site *sites = NULL;
+
+	memcpy(copy, data, size);
+	sites_profiled(copy, size);
+	room = sites_find(copy, size, NULL, 0);
+	if (room)
+		sites = malloc(room * sizeof(*sites));
+	nr = room ? sites_find(copy, size, sites, room) : 0;
+	check(nr <= room, "more sites than it said");
+	sites_jumping(copy, size, sites, nr);
+	free(sites);
+	free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static int fd = -1;
+	struct elf_want want;
+
+	if (fd < 0) {
+		fd = memfd_create("elf", MFD_CLOEXEC);
+		if (fd < 0 || fchmod(fd, 0755))
+			abort();
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	}
+	if (!size || ftruncate(fd, 0) || pwrite(fd, data, size, 0) != (ssize_t)size)
+		return 0;
+	want = span(data, size);
+	server_reads(&want);
+	run_reads();
+	agent_reads(data, size);
+	return 0;
+}
