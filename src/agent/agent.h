@@ -304,6 +304,8 @@ AGENT_API void agent_vforked(void);
  */
 AGENT_API bool agent_task_end(void);
 AGENT_API void agent_task_again(void);
+/* The program is about to drop capabilities from its bounding set. */
+AGENT_API void agent_task_unbind(void);
 /* A DSO has gone: what was looked up is looked up again. */
 AGENT_API void agent_dso_closed(void);
 

@@ -178,8 +178,7 @@ void agent_sandboxed(const void *filter)
 {
 	/* Relaxed: see agent_restricted(). */
 	atomic_store_explicit(&agent.filtered, true, memory_order_relaxed);
-	if (filter)
-		atomic_store_explicit(&agent.all_filtered, true, memory_order_relaxed);
+	sites_forbidden();
 	if (!filter)
 		agent_thread_silence();		/* strict mode: read, write and exit, and no time stamp counter */
 	else if (!filter_permits(filter))

@@ -5,7 +5,7 @@
  *     attach, dlopen() -> prepared -> told to the server, which has words then -> switched
  *     task:  wait for site_control.command -> words into the tables, patch_switch() of each DSO -> answer
  *
- * S2, S4 and S5 are in sites_task.c.
+ * S2 and S4 to S6 are in sites_task.c.
  *
  * S3  What is known of DSOs is written under sites_lock(), by the task or by who loads and unloads.
  *     A child of fork() has it as its parent left it: its text is the parent's.
@@ -169,7 +169,7 @@ static void answer_fill(int err)
 			answer_count(a, &sites.known[i]);
 	answer_dsos(a);
 	a->pid = agent.here->pid;
-	a->err = err ? err : graph_error();
+	a->err = err ? err : sites.failed ? sites.failed : graph_error();
 }
 
 bool agent_functions_on(void)
@@ -191,6 +191,8 @@ static void obey(const struct site_control *c, uint32_t command)
 
 		err = one ? one : err;
 	}
+	if (!agent.here->process)	/* S6 of sites_task.c: nobody knows it yet */
+		return;
 	answer_fill(err);
 	/* Pairs with the server's acquire. */
 	atomic_store_explicit(&answer_place()->command, command, memory_order_release);
@@ -217,17 +219,31 @@ void sites_catch_up(void)
 	sites_obey();
 }
 
-void sites_attach_and_obey(uint32_t command)
+void sites_look_again(void)
 {
-	bool done = false;
+	watch_again();
+	for (unsigned int i = 0; i < sites.nr_known; i++)
+		if (sites.known[i].ld && is_there(&sites.known[i]))
+			patch_look(&sites.known[i].dso);
+}
 
-	if (thread_lock()) {
-		done = !attach_again();
-		thread_unlock();
-	}
-	/* It tries again with the next command, or at a first hit. Relaxed: task() reads it itself. */
-	if (!done)
-		atomic_store_explicit(&sites.command, command, memory_order_relaxed);
+/* Not under the lock: no more than this. */
+static void failed(int err)
+{
+	sites.failed = err;
+	if (agent_attached() && sites.nr_known)
+		answer_place()->err = err;
+}
+
+void sites_fail(int err)
+{
+	agent_say("functions are not switched any more", err);
+	failed(err);
+}
+
+void sites_forbidden(void)
+{
+	failed(-EPERM);
 }
 
 /* ---- Beginning ---- */
@@ -389,14 +405,10 @@ void sites_begin(void)
 	signals_restore(old);
 }
 
-/* fork() may have come between a byte and what is known of it. */
 void sites_again(void)
 {
 	sites_lock();
-	watch_again();
-	for (unsigned int i = 0; i < sites.nr_known; i++)
-		if (sites.known[i].ld && is_there(&sites.known[i]))
-			patch_look(&sites.known[i].dso);
+	sites_look_again();
 	sites_unlock();
 	sites_begin();
 }

@@ -37,6 +37,8 @@ struct site_state {
 	struct known	*known;		/* mapped for the first one */
 	unsigned int	nr_known;	/* 0 or LAYOUT_MAX_DSOS */
 	_Atomic uint32_t command;	/* that was obeyed last */
+	int		failed;		/* 0, or why nothing is switched any more: -errno */
+	bool		unbound;	/* the program drops capabilities from its bounding set: so does the task */
 	bool		permitted;	/* to have a task */
 	bool		may_patch;	/* to change memory that is executed */
 	bool		profiled;	/* what calls mcount or __fentry__ goes on doing so, for gprof */
@@ -69,13 +71,19 @@ static inline const struct site_control *sites_control(void)
 
 /* The task's: does what the server says. Under the lock. */
 void sites_obey(void);
-/* The task's in a child of fork() that has had no hit yet: it says HELLO, and obeys by that (sites_again()). */
-void sites_attach_and_obey(uint32_t command);
+/* In a child of fork(), which may have come between a byte and what is known of it. Under the lock. */
+void sites_look_again(void);
+/* What the server commands cannot be done any more: the answer says why. */
+void sites_fail(int err);
 
 /* ---- sites_task.c ---- */
 
 /* With signals blocked. */
 void task_begin(void);
+/* sites_shed.c: the calling thread gives up its rights. The descriptor of its process's stat, or a negative number */
+int task_shed(void);
+/* For a task that shares its program's descriptors. */
+int task_stat_open(void);
 /* Whether a sandbox that was there before the program lets the task do its work, and change code. */
 bool task_permitted(bool patch);
 

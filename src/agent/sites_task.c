@@ -14,12 +14,14 @@
  *     a seccomp sandbox may allow. The task must not be what is left then: once a second it looks at the word
  *     that the kernel clears when the first thread has ended, and only after that at the number of threads.
  *     The status of such a process is that of its last thread; of the task's it is made the first thread's.
- * S5  The kernel refuses unshare(CLONE_NEWUSER) and others to a process with
- *     more threads than one, and who gives up rights gives up his own threads'.
- *     So around such calls (providers/syscalls.c) the task ends and begins anew.
+ * S5  The task has no rights: no capability, no descriptor, and a filter of its own that permits a few calls
+ *     (sites_shed.c). Who begins it waits for that. What the program gives up later, it need not give up.
+ *     The kernel refuses unshare(CLONE_NEWUSER) and others to a process with more threads than one, and who
+ *     looks at a process's threads sees their users. So around such calls (providers/syscalls.c) the task ends and begins anew.
+ * S6  A child of fork() that has had no hit is not attached, and its task cannot attach it. It obeys all the same,
+ *     and answers nothing: the server does not know it yet. Its first hit attaches it, and obeys again.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -73,17 +75,33 @@ static unsigned int number_at(const char *text)
 	return n;
 }
 
+/* S5 */
+static struct {
+	void		*at;		/* its memory */
+	size_t		size;
+	long		process;	/* whose it is */
+	int		stat_fd;	/* in its own table; -1: it opens one */
+	_Atomic uint32_t ready;		/* it has no rights any more */
+	_Atomic bool	goes;
+} task_now;
+
+/* A line of /proc/PID/stat; empty: not to be had. */
+static void stat_read(char *text, size_t size)
+{
+	int fd = task_now.stat_fd >= 0 ? task_now.stat_fd : task_stat_open();
+	long n = agent_syscall(SYS_pread64, fd, text, size - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	if (fd >= 0 && fd != task_now.stat_fd)
+		agent_syscall(SYS_close, fd);
+}
+
 /* Ends the task, and the process with it, where nobody else is left: as the kernel says that the first thread has. */
 static void leave_last(void)
 {
 	char text[1024];
-	long fd = agent_syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC), n;
 
-	if (fd < 0)
-		return;
-	n = agent_syscall(SYS_read, fd, text, sizeof(text) - 1);
-	agent_syscall(SYS_close, fd);
-	text[n > 0 ? n : 0] = '\0';
+	stat_read(text, sizeof(text));
 	if (*stat_field(text, STAT_STATE) == 'Z' && number_at(stat_field(text, STAT_THREADS)) == 2)
 		agent_syscall(SYS_exit, number_at(stat_field(text, STAT_EXIT_CODE)) >> 8);
 }
@@ -91,12 +109,8 @@ static void leave_last(void)
 static void leave_if_last(void)
 {
 	/* Relaxed: the kernel's word, looked at again in a second. */
-	if (!leader_tid || __atomic_load_n(leader_tid, __ATOMIC_RELAXED))
-		return;
-	/* In the program's own filter the task may do little, and has nothing to do. Relaxed: as agent_filtered(). */
-	if (atomic_load_explicit(&agent.all_filtered, memory_order_relaxed))
-		agent_syscall(SYS_exit, 0);
-	leave_last();
+	if (leader_tid && !__atomic_load_n(leader_tid, __ATOMIC_RELAXED))
+		leave_last();
 }
 
 /* Until there is a command. False: there will be none. */
@@ -111,18 +125,17 @@ static bool command_await(const struct site_control *c, uint32_t command)
 	return err != -EFAULT;
 }
 
-/* S5 */
-static struct {
-	void		*at;		/* its memory */
-	size_t		size;
-	long		process;	/* whose it is */
-	_Atomic bool	goes;
-} task_now;
-
 static bool task_is_asked_to_go(void)
 {
 	/* Relaxed: who asks waits until it has gone. */
 	return atomic_load_explicit(&task_now.goes, memory_order_relaxed);
+}
+
+static void task_is_ready(void)
+{
+	/* Pairs with the acquire in ready_await(). */
+	atomic_store_explicit(&task_now.ready, 1, memory_order_release);
+	agent_syscall(SYS_futex, &task_now.ready, FUTEX_WAKE_PRIVATE, 1);
 }
 
 static void task(void)
@@ -132,6 +145,8 @@ static void task(void)
 	agent_syscall(SYS_prctl, PR_SET_NAME, "tracefuse");
 	/* It keeps no directory busy that the program leaves. */
 	agent_syscall(SYS_chdir, "/");
+	task_now.stat_fd = task_shed();
+	task_is_ready();
 	/* Relaxed: the state only says when to end. */
 	while (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_DETACHED && !task_is_asked_to_go()) {
 		uint32_t done = atomic_load_explicit(&sites.command, memory_order_relaxed);
@@ -140,10 +155,10 @@ static void task(void)
 		if (command == done) {
 			if (!command_await(c, command))
 				break;
-		} else if (!agent_attached()) {
-			sites_attach_and_obey(command);
 		} else {
 			sites_lock();
+			if (!agent_attached())
+				sites_look_again();
 			sites_obey();
 			sites_unlock();
 		}
@@ -179,19 +194,37 @@ static long task_make(void (*fn)(void))
 	return at;
 }
 
+/* A second at most: to give its copies of descriptors back may take as long as a file system takes. */
+static void ready_await(void)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	long err = 0;
+
+	/* Pairs with the release in task_is_ready(). */
+	while (err != -ETIMEDOUT && !atomic_load_explicit(&task_now.ready, memory_order_acquire))
+		err = agent_syscall(SYS_futex, &task_now.ready, FUTEX_WAIT_PRIVATE, 0, &second);
+}
+
 void task_begin(void)
 {
 	long tid;
 
 	/* Relaxed: who may begin it is alone, in a process that begins or has ended it. */
-	if (atomic_load_explicit(&agent.here->task, memory_order_relaxed))
+	if (sites_quiet() || atomic_load_explicit(&agent.here->task, memory_order_relaxed))
 		return;
 	/* Relaxed: fork() may have copied that somebody asked; the task is not there yet. */
 	atomic_store_explicit(&task_now.goes, false, memory_order_relaxed);
+	atomic_store_explicit(&task_now.ready, 0, memory_order_relaxed);
 	leader_look();
 	tid = task_make(task);
 	/* Relaxed: as above. */
 	atomic_store_explicit(&agent.here->task, tid > 0 ? (int32_t)tid : 0, memory_order_relaxed);
+	if (tid <= 0) {
+		sites_fail((int)tid);
+		return;
+	}
+	sites.failed = 0;
+	ready_await();
 }
 
 /* Whether it has gone, to the kernel, too: within a second. */
@@ -236,10 +269,22 @@ bool agent_task_end(void)
 
 void agent_task_again(void)
 {
-	uint64_t old = signals_block();
+	uint64_t old;
 
+	if (sites_quiet())
+		return;		/* not even for the mask */
+	old = signals_block();
 	task_begin();
 	signals_restore(old);
+}
+
+void agent_task_unbind(void)
+{
+	if (sites.unbound)
+		return;
+	sites.unbound = true;
+	if (agent_task_end())
+		agent_task_again();
 }
 
 /* ---- Whether there may be one ---- */
@@ -264,7 +309,9 @@ static void try_calls(bool patch)
 	    (patch && (!patch_live() || agent_syscall(SYS_mprotect, at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC))))
 		agent_syscall(SYS_exit_group, 1);
 	agent_syscall(SYS_munmap, at, 4096);
-	agent_syscall(SYS_exit_group, 0);
+	task_shed();
+	for (;;)
+		agent_syscall(SYS_exit, 0);
 }
 
 bool task_permitted(bool patch)

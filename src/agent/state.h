@@ -84,7 +84,6 @@ struct agent {
 	_Atomic uint32_t state;		/* enum agent_state */
 	_Atomic bool	sandbox;	/* a filter would not let a first hit make its system calls */
 	_Atomic bool	filtered;	/* the program has entered a filter of its own, or the strict mode */
-	_Atomic bool	all_filtered;	/* a filter, which may hold for all threads; strict mode is of one alone */
 	bool		asks_not;	/* a filter that was there before would kill who asks (agent_may_ask()) */
 	bool		late;		/* the program asked to be attached: it has run before */
 	uint32_t	verbose;
@@ -257,6 +256,8 @@ void sites_start(void);
 void sites_begin(void);
 /* In a child of fork(): its own task. Under the lock. */
 void sites_again(void);
+/* The program has entered a sandbox: nothing is switched any more. Makes no system call. */
+void sites_forbidden(void);
 
 /* ---- sites_static.c ---- */
 

@@ -3,11 +3,13 @@
  * syscalls_special.c - system calls whose arguments or result syscalls_libc.h cannot say
  *
  *   syscall()            by its number; futex and prctl are the thread events' as well, limits are limits.c's
+ *   initgroups()         is several
  *   getcwd()             the kernel returns a length
  *   getpriority()        the kernel returns 20 - nice value
  *   sigwait()            the kernel returns the signal
  *   __recvfrom_chk()     has seven arguments
  */
+#include <grp.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <linux/seccomp.h>
@@ -35,24 +37,21 @@ static bool no_return(long nr, long flags)
 	       (nr == SYS_clone && flags & CLONE_VM);
 }
 
-static bool others_want(long nr, long option)
+static bool others_want(long nr, long a, long b)
 {
 	return (nr == SYS_futex && thread_wanted()) || nr == SYS_seccomp || limits_takes(nr) ||
-	       (nr == SYS_prctl && (option == PR_SET_NAME || thread_restricts(option)));
-}
-
-/* A filter for all threads is for the agent's task, too, which calls what the program does not. */
-static bool filters_all(long nr, const uint64_t *args)
-{
-	return nr == SYS_seccomp && args[0] == SECCOMP_SET_MODE_FILTER && args[1] & SECCOMP_FILTER_FLAG_TSYNC;
+	       (nr == SYS_prctl && (a == PR_SET_NAME || thread_restricts(a))) ||
+	       call_wants_alone(nr, (uint64_t)a, (uint64_t)b);
 }
 
 static long syscall_record(long nr, const uint64_t *args, const void *call_site, const void *frame)
 {
-	bool futex = nr == SYS_futex && thread_wanted(), ended = filters_all(nr, args) && agent_task_end();
+	bool futex = nr == SYS_futex && thread_wanted(), ended = call_wants_alone(nr, args[0], args[1]) && agent_task_end();
 	int64_t result;
 	long r;
 
+	if (nr == SYS_prctl && args[0] == PR_CAPBSET_DROP)
+		agent_task_unbind();
 	syscall_enter(nr, args, frame);
 	if (futex)
 		thread_futex_enter(args, call_site, frame);
@@ -61,8 +60,6 @@ static long syscall_record(long nr, const uint64_t *args, const void *call_site,
 	else
 		r = REAL(syscall)(nr, args[0], args[1], args[2], args[3], args[4], args[5]);
 	result = call_result(r);
-	if (ended && result)
-		agent_task_again();
 	if (futex)
 		thread_futex_exit(args, result, call_site, frame);
 	if (nr == SYS_prctl && args[0] == PR_SET_NAME && !result)
@@ -71,6 +68,8 @@ static long syscall_record(long nr, const uint64_t *args, const void *call_site,
 		thread_restricted((long)args[0], args[1], args[2]);
 	if (nr == SYS_seccomp && !result && args[0] <= SECCOMP_SET_MODE_FILTER)
 		agent_sandboxed(args[0] == SECCOMP_SET_MODE_STRICT ? NULL : (const void *)args[2]);
+	if (ended)
+		agent_task_again();
 	syscall_exit(nr, result, frame);
 	return r;
 }
@@ -79,13 +78,29 @@ INTERPOSE long call_syscall(long, long, long, long, long, long, long) __asm__("s
 
 long call_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
-	if (__builtin_expect(!syscall_wanted(nr) && !others_want(nr, a), 1))
+	if (__builtin_expect(!syscall_wanted(nr) && !others_want(nr, a, b), 1))
 		return REAL(syscall)(nr, a, b, c, d, e, f);
 	if (no_return(nr, a)) {
 		syscall_enter(nr, (uint64_t[]){ a, b, c, d, e, f }, CALL_FRAME);
 		return REAL(syscall)(nr, a, b, c, d, e, f);
 	}
 	return syscall_record(nr, (uint64_t[]){ a, b, c, d, e, f }, CALL_SITE, CALL_FRAME);
+}
+
+/* ---- Rights ---- */
+
+REAL_FUNCTION(initgroups);
+
+/* Its setgroups() is inside libc. */
+INTERPOSE int initgroups(const char *user, gid_t group)
+{
+	const bool ended = agent_task_end();
+	const int r = REAL(initgroups)(user, group), saved = errno;
+
+	if (ended)
+		agent_task_again();
+	errno = saved;
+	return r;
 }
 
 /* ---- Results of another kind ---- */

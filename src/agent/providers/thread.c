@@ -427,7 +427,7 @@ INTERPOSE int pthread_setname_np(pthread_t thread, const char *name)
 
 bool thread_restricts(long option)
 {
-	return option == PR_SET_SECCOMP || option == PR_SET_TSC;
+	return option == PR_SET_SECCOMP || option == PR_SET_TSC || option == PR_CAPBSET_DROP;
 }
 
 void thread_restricted(long option, unsigned long how, unsigned long filter)
@@ -444,12 +444,17 @@ SLOW static int prctl_slow(int option, const unsigned long *a, const void *site)
 {
 	const void *frame = FRAME_BELOW(site);
 	const uint64_t args[6] = { (uint32_t)option, a[0], a[1], a[2], a[3] };
+	const bool ended = option == PR_SET_SECCOMP && agent_task_end();
 	int saved = errno, ret;
 
+	if (option == PR_CAPBSET_DROP)
+		agent_task_unbind();
 	syscall_enter(SYS_prctl, args, frame);
 	ret = REAL(prctl)(option, a[0], a[1], a[2], a[3]);
 	if (ret == 0)
 		thread_restricted(option, a[0], a[1]);
+	if (ended)
+		agent_task_again();
 	syscall_exit(SYS_prctl, ret < 0 ? -errno : ret, frame);
 	if (ret == 0 && option == PR_SET_NAME) {
 		errno = saved;

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "agent/state.h"
+#include "agent/sites_state.h"
 #include "session/attach.h"
 #include "session/session.h"
 #include "own_server.h"
@@ -215,9 +215,18 @@ static void the_task_takes_no_signal_of_the_program(void **state)
 	command(0);
 }
 
+/* In a child that has had no hit: its task has done what the command says. */
+static bool task_obeys(uint32_t nr)
+{
+	for (int ms = 0; ms < WAIT_MS && atomic_load(&sites.command) != nr; ms++)
+		usleep(1000);
+	return atomic_load(&sites.command) == nr && !agent.here->process;
+}
+
 /* Runs the functions, where it is to, waits for the end of `go` and runs them again; its status tells whether all was well. */
 static pid_t child_make(int go[2], bool runs)
 {
+	uint32_t next = atomic_load(&control->command) + 1;
 	pid_t pid;
 	char c;
 
@@ -230,7 +239,7 @@ static pid_t child_make(int go[2], bool runs)
 	close(go[1]);
 	while (read(go[0], &(char){ 0 }, 1) > 0)
 		;
-	_exit(!c || site_run(5) != expected);
+	_exit(!c || (!runs && !task_obeys(next)) || site_run(5) != expected);
 }
 
 static void child_end(pid_t pid, int go[2])
@@ -277,12 +286,105 @@ static void a_child_without_a_hit_obeys(void **state)
 	hits_of(0);
 	pid = child_make(go, false);
 	assert_non_null(command(0x7f));
+	child_end(pid, go);
+	/* Its first hit attaches it. */
 	a = answer_of((uint32_t)pid, nr + 1);
 	assert_non_null(a);
 	assert_int_equal(a->nr_on, 7);
-	child_end(pid, go);
 	assert_int_equal(hits_of(0), PASSES);
 	command(0);
+}
+
+/* A line of the task's status; "": there is no task. */
+static const char *status_line(const char *what)
+{
+	static char line[256];
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)agent.here->task);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f) && strncmp(line, what, strlen(what)))
+		line[0] = 0;
+	if (f)
+		fclose(f);
+	return line[0] ? line + strlen(what) : "";
+}
+
+static unsigned int files_of_task(void)
+{
+	unsigned int nr = 0;
+	char path[64];
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/fd", (int)agent.here->task);
+	d = opendir(path);
+	while (d && readdir(d))
+		nr++;
+	if (d)
+		closedir(d);
+	return nr;
+}
+
+static void the_task_has_no_rights(void **state)
+{
+	static const char *const capabilities[] = { "CapInh:\t", "CapPrm:\t", "CapEff:\t", "CapAmb:\t" };
+
+	assert_true(agent.here->task > 0);
+	for (unsigned int i = 0; i < 4; i++)
+		assert_string_equal(status_line(capabilities[i]), "0000000000000000\n");
+	assert_string_equal(status_line("NoNewPrivs:\t"), "1\n");
+	assert_string_equal(status_line("Seccomp:\t"), "2\n");
+	/* "." and "..", and one; kernels before 5.9 leave them all. */
+	if (!syscall(436 /* close_range */, ~0u, ~0u, 0))
+		assert_int_equal(files_of_task(), 3);
+	/* And it does its work. */
+	assert_int_equal(command(0x7f)->nr_on, 7);
+	assert_int_equal(site_run(5), expected);
+	assert_int_equal(command(0)->nr_on, 0);
+}
+
+/* What is done by the calling thread, in a process with a task; exit status 0: as it would be without one. */
+static int in_a_child(int (*fn)(void))
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(fn());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* The task's own filter is no program's: nothing is inherited from it, and descriptors end when they are closed. */
+static int pipe_ends(void)
+{
+	int p[2];
+	char c;
+
+	if (pipe(p) || agent.here->task <= 0)
+		return 1;
+	close(p[1]);
+	return read(p[0], &c, 1) != 0;
+}
+
+static void the_task_holds_no_descriptor_of_the_program(void **state)
+{
+	assert_int_equal(in_a_child(pipe_ends), 0);
+}
+
+/* The first thread ends by its own system call, and its status is the process's. */
+static int ends_alone(void)
+{
+	if (agent.here->task <= 0)
+		return 1;
+	syscall(SYS_exit, 42);
+	return 2;
+}
+
+static void a_process_ends_as_its_first_thread(void **state)
+{
+	assert_int_equal(in_a_child(ends_alone), 42 << 8);
 }
 
 int main(void)
@@ -292,6 +394,9 @@ int main(void)
 		cmocka_unit_test(sets_switch_sites),
 		cmocka_unit_test(hits_run_the_plan_of_the_sites_group),
 		cmocka_unit_test(the_task_takes_no_signal_of_the_program),
+		cmocka_unit_test(the_task_has_no_rights),
+		cmocka_unit_test(the_task_holds_no_descriptor_of_the_program),
+		cmocka_unit_test(a_process_ends_as_its_first_thread),
 		cmocka_unit_test(a_set_of_nonsense_switches_nothing),
 		cmocka_unit_test(a_childs_call_attaches_it),
 		cmocka_unit_test(a_child_without_a_hit_obeys),
