@@ -46,8 +46,8 @@ _tracefuse() {
 	run) options="--function --graph --boot --session --mount --force --setup --cat --save --event --output --compress --providers \
 		--kernel-names --hist-legacy --quiet" ;;
 	mount) options="--boot --session --force" ;;
-	replay) options="--boot --session --mount --force --setup --at --cat --save --event --buffer --functions --partial --hist-legacy \
-		--output --compress" ;;
+	replay) options="--boot --session --mount --force --setup --at --cat --save --event --buffer --functions \
+		--memory --partial --hist-legacy --output --compress" ;;
 	sessions) options="--clean --end" ;;
 	cat) options="--session --json" ;;
 	save) options="--session --compress" ;;

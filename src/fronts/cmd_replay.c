@@ -37,12 +37,14 @@
 enum {
 	STEP_RECORDS	= 1 << 18,	/* between two looks at the clock */
 	MEMORY_SPARE	= 1 << 30,	/* for all that is not a ring */
+	MEMORY_LEAST	= 64 << 20,
 };
 
 struct replay {
 	/* what was asked for */
 	struct asked	asked;
 	bool		partial;
+	uint64_t	memory;		/* --memory; 0: as usual */
 	const char	*functions;	/* NULL: the recording has none */
 	struct words	files, buffers;
 	struct words	at_events, at_scripts;	/* pairs */
@@ -75,7 +77,7 @@ static void free_words(struct replay *r)
 
 /* ---- the command line ---- */
 
-enum { OPT_AT = ASKED_OWN, OPT_PARTIAL, OPT_BUFFER, OPT_FUNCTIONS };
+enum { OPT_AT = ASKED_OWN, OPT_PARTIAL, OPT_BUFFER, OPT_FUNCTIONS, OPT_MEMORY };
 
 static const struct option long_options[] = {
 	ASKED_OPTIONS,
@@ -83,6 +85,7 @@ static const struct option long_options[] = {
 	{ "partial", no_argument, NULL, OPT_PARTIAL },
 	{ "buffer", required_argument, NULL, OPT_BUFFER },
 	{ "functions", required_argument, NULL, OPT_FUNCTIONS },
+	{ "memory", required_argument, NULL, OPT_MEMORY },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -92,6 +95,30 @@ static int add_at(struct replay *r, int argc, char **argv)
 		return command_usage(&command_replay, "--at needs an event and a script");
 	if (words_add(&r->at_events, optarg) || words_add(&r->at_scripts, argv[optind++]))
 		return command_error("out of memory");
+	return COMMAND_DONE;
+}
+
+/* "512M", "4G", or bytes. */
+static int set_memory(struct replay *r, const char *text)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	char *end;
+	uint64_t value;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	end += unit ? 1 : 0;
+	for (; unit && unit >= units; unit--)
+		if (__builtin_mul_overflow(value, 1024, &value))
+			errno = ERANGE;
+	if (*text < '0' || *text > '9' || *end || errno)
+		return command_usage(&command_replay, "--memory %s: a size is like 512M or 4G",
+				     text);
+	if (value < MEMORY_LEAST)
+		return command_usage(&command_replay, "--memory %s: 64M is the least", text);
+	r->memory = value;
 	return COMMAND_DONE;
 }
 
@@ -106,6 +133,8 @@ static int parse_option(struct replay *r, int opt, int argc, char **argv)
 	case OPT_FUNCTIONS:
 		r->functions = optarg;
 		return COMMAND_DONE;
+	case OPT_MEMORY:
+		return set_memory(r, optarg);
 	case OPT_AT:
 		return add_at(r, argc, argv);
 	default:
@@ -153,6 +182,7 @@ static struct source_params params_of(const struct replay *r)
 	return (struct source_params){
 		.files = r->files.v, .nr_files = r->files.nr,
 		.buffers = r->buffers.v, .nr_buffers = r->buffers.nr, .partial = r->partial,
+		.memory = r->memory,
 	};
 }
 
@@ -167,12 +197,15 @@ static int open_source(struct replay *r)
 /* Address space for the rings of a live and a snapshot buffer; real memory is taken when it is used. */
 static uint64_t memory_wanted(const struct replay *r)
 {
+	const uint64_t most = source_session_bytes(r->source), usual = 4ull << 30;
 	uint64_t bytes = MEMORY_SPARE;
 	uint32_t cpu;
 
 	for (cpu = 0; cpu < source_nr_cpus(r->source); cpu++)
 		bytes += 2 * source_ring_bytes(r->source, cpu);
-	return bytes < 4ull << 30 ? 0 : bytes;
+	if (bytes < usual)
+		bytes = usual;
+	return bytes < most ? bytes : most;
 }
 
 static int load_functions(struct replay *r)
@@ -534,6 +567,9 @@ const struct command command_replay = {
 "  --functions FILE            the functions that the kernel could trace, as its\n"
 "                              available_filter_functions lists them: for\n"
 "                              set_ftrace_filter, set_graph_function and the like\n"
+"  --memory SIZE               what the replay may take, like 512M or 4G (usually half\n"
+"                              of the machine's memory): where the records are more\n"
+"                              the newest stay\n"
 "  --hist-legacy               histograms as they were printed in 2017: a line with\n"
 "                              Duplicates, and in `hist` the last error\n"
 "  --partial                   use what is readable of a damaged recording\n"

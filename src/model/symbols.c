@@ -3,6 +3,7 @@
  * symbols.c - a sorted table of addresses and names
  */
 #include <errno.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,18 +17,21 @@ struct symbol {
 	uint32_t	order;		/* of adding: aliases keep it */
 	char		type;		/* 0: a gap */
 	char		*name;
-	const char	*module;	/* one of modules[] */
+	const char	*module;	/* one of the modules */
 };
 
 struct symbols {
 	struct symbol	*table;
 	uint32_t	nr, cap;
 	bool		sorted;
-	char		**modules;
-	uint32_t	nr_modules;
+	void		*modules;	/* tsearch: names */
+	const char	*last_module;	/* the symbols of a module come one behind the other */
 	void		(*load)(void *arg, uint64_t addr);
 	void		*load_arg;
 };
+
+/* The table grows to twice its size; a name has a head and is rounded up. */
+_Static_assert(SYMBOL_COST >= 2 * sizeof(struct symbol) + 32, "a symbol costs more");
 
 struct symbols *symbols_create(void)
 {
@@ -40,9 +44,7 @@ void symbols_destroy(struct symbols *s)
 		return;
 	for (uint32_t i = 0; i < s->nr; i++)
 		free(s->table[i].name);
-	for (uint32_t i = 0; i < s->nr_modules; i++)
-		free(s->modules[i]);
-	free(s->modules);
+	tdestroy(s->modules, free);
 	free(s->table);
 	free(s);
 }
@@ -59,20 +61,26 @@ static int grow(struct symbols *s)
 	return 0;
 }
 
-/* The symbols of a module come one behind the other. NULL: out of memory. */
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* NULL: out of memory. */
 static const char *module_name(struct symbols *s, const char *name)
 {
-	char **v;
+	char *copy, **found;
 
-	for (uint32_t i = s->nr_modules; i-- > 0; )
-		if (!strcmp(s->modules[i], name))
-			return s->modules[i];
-	v = realloc(s->modules, (s->nr_modules + 1) * sizeof(*v));
-	if (!v)
-		return NULL;
-	s->modules = v;
-	v[s->nr_modules] = strdup(name);
-	return v[s->nr_modules] ? v[s->nr_modules++] : NULL;
+	if (s->last_module && !strcmp(s->last_module, name))
+		return s->last_module;
+	found = tfind(name, &s->modules, compare_names);
+	if (found)
+		return s->last_module = *found;
+	copy = strdup(name);
+	found = copy ? tsearch(copy, &s->modules, compare_names) : NULL;
+	if (!found)
+		free(copy);
+	return found ? s->last_module = copy : NULL;
 }
 
 static int add(struct symbols *s, const struct symbol *like, const char *name, const char *module)

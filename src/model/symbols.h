@@ -16,6 +16,9 @@
 
 struct symbols;
 
+/* What one costs besides the letters of its name. */
+enum { SYMBOL_COST = 128 };
+
 struct symbols *symbols_create(void);
 void symbols_destroy(struct symbols *s);
 

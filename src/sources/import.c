@@ -20,12 +20,18 @@ struct format_import {
 	struct source_error	*err;
 };
 
+/* The text is kept by the model and in the session, and its fields as far as they are looked at. */
+enum { EVENT_COST = 2048, FORMAT_COPIES = 4 };
+
 static int import_format(void *arg, const char *system, const char *text, size_t len)
 {
 	struct format_import *in = arg;
 	struct event *e;
 	int ret;
 
+	if (!source_memory_take(&in->src->window.memory, EVENT_COST + FORMAT_COPIES * len))
+		return error_set(in->err, -EFBIG, in->dat->path,
+				 "the event formats are " SOURCE_MEMORY_TEXT);
 	ret = model_add_event(in->src->model, system, text, len, &e);
 	if (!ret)
 		return 0;
@@ -54,21 +60,42 @@ static int import_formats(struct source *src, struct source_error *err)
 	return 0;
 }
 
-/* Calls fn with each line of a text, 0-terminated; the text is a copy of a piece. */
+/* Calls fn with a copy of each line of a text, 0-terminated, up to the first 0 byte. */
 static int each_line(const struct dat_piece *p, int (*fn)(struct source *src, char *line),
 		     struct source *src)
 {
-	char *text = strndup((const char *)p->data, p->size);
-	char *line, *rest = text;
+	const char *at = (const char *)p->data, *end = at + strnlen(at, p->size), *next;
+	char *line;
 	int ret = 0;
 
-	if (!text)
-		return -ENOMEM;
-	while (!ret && (line = strsep(&rest, "\n")))
-		if (*line)
+	for (; !ret && at < end; at = next + 1) {
+		next = memchr(at, '\n', (size_t)(end - at));
+		if (!next)
+			next = end;
+		line = next > at ? strndup(at, (size_t)(next - at)) : NULL;
+		if (line)
 			ret = fn(src, line);
-	free(text);
+		else if (next > at)
+			ret = -ENOMEM;
+		free(line);
+	}
 	return ret;
+}
+
+/* Memory of the recording's share for something that the model keeps. 0, -EFBIG */
+static int take(struct source *src, uint64_t bytes)
+{
+	return source_memory_take(&src->window.memory, bytes) ? 0 : -EFBIG;
+}
+
+/* A symbol with the names that it comes with. */
+static int add_symbol(struct source *src, struct symbols *to, uint64_t addr, char type,
+		      const char *name, const char *module)
+{
+	const size_t letters = strlen(name) + (module ? strlen(module) : 0);
+	int ret = take(src, SYMBOL_COST + letters);
+
+	return ret ? ret : symbols_add(to, addr, type, name, module);
 }
 
 /* "ffffffff81000000 T name\t[module]" */
@@ -92,7 +119,7 @@ static int import_symbol(struct source *src, char *line)
 	/* per-CPU variables are offsets, which no address is looked up in */
 	if (!*name || type == 'A')
 		return 0;
-	return symbols_add(src->model->symbols, addr, type, name, *module ? module : NULL);
+	return add_symbol(src, src->model->symbols, addr, type, name, *module ? module : NULL);
 }
 
 /* "pid name" */
@@ -126,7 +153,7 @@ static int import_printk(struct source *src, char *line)
 		}
 	}
 	*out = 0;
-	return symbols_add(src->model->strings, addr, 's', text, NULL);
+	return add_symbol(src, src->model->strings, addr, 's', text, NULL);
 }
 
 /*
@@ -148,6 +175,16 @@ static int import_names(struct source *src, const struct dat_piece *p)
 	return ret ? ret : each_line(p, import_name, src);
 }
 
+/* The file printk_formats. */
+static int keep_printk_formats(struct source *src, const struct dat_piece *p)
+{
+	int ret = src->model->printk_formats ? 0 : take(src, p->size);
+
+	if (!ret && !src->model->printk_formats)
+		src->model->printk_formats = strndup((const char *)p->data, p->size);
+	return ret;
+}
+
 static int import_tables(struct source *src)
 {
 	const struct trace_dat *d;
@@ -166,8 +203,8 @@ static int import_tables(struct source *src)
 		}
 		if (!ret && !printk && d->printk.size) {
 			ret = each_line(&d->printk, import_printk, src);
-			if (!ret && !src->model->printk_formats)
-				src->model->printk_formats = strndup((const char *)d->printk.data, d->printk.size);
+			if (!ret)
+				ret = keep_printk_formats(src, &d->printk);
 			printk = true;
 		}
 	}
@@ -240,7 +277,7 @@ static void set_release(struct source *src)
 /* The rings of this source hold all that the recording has, unless the user says otherwise. */
 static int set_ring_sizes(struct source *src)
 {
-	uint64_t *bytes = calloc(src->model->nr_cpus, sizeof(*bytes));
+	uint64_t *bytes = calloc(src->model->nr_cpus, sizeof(*bytes)), most;
 	uint32_t cpu;
 
 	if (!bytes)
@@ -249,6 +286,10 @@ static int set_ring_sizes(struct source *src)
 		bytes[cpu] = source_ring_bytes(src, cpu);
 	free(src->model->source_bytes);
 	src->model->source_bytes = bytes;
+	/* A file may claim more CPUs than there is memory for: what triggers make has rings, too. */
+	most = source_memory_rings(src->memory) / src->model->nr_cpus / 2;
+	if (src->model->default_buffer_bytes > most)
+		src->model->default_buffer_bytes = most;
 	return 0;
 }
 
@@ -262,7 +303,7 @@ static int enter_session(struct source *src, struct model *m, struct source_erro
 	src->slot = session_slot_get(m->session);
 	if (!src->slot)
 		return error_set(err, -EUSERS, "", "the session has no slot left");
-	ret = task_names_create(&src->names, src->nr_cpus);
+	ret = task_names_create(&src->names, src->nr_cpus, &src->window.memory);
 	if (!ret)
 		ret = set_ring_sizes(src);
 	if (!ret)
@@ -274,6 +315,9 @@ static int import_rest(struct source *src, struct source_error *err)
 {
 	int ret = import_tables(src);
 
+	if (ret == -EFBIG)
+		return error_set(err, ret, src->window.files[0]->path,
+				 "the tables of symbols and names are " SOURCE_MEMORY_TEXT);
 	if (ret)
 		return error_set(err, ret, "", "the tables of the recording: %s", strerror(-ret));
 	task_names_rules(&src->names, src->model);

@@ -36,13 +36,18 @@ uint64_t source_print_losses(const struct source *src, FILE *out)
 	if (pos.lost)
 		fprintf(out, "%" PRIu64 " events are missing in the recording: lost when it was made\n",
 			pos.lost);
+	if (src->names.forgot)
+		fprintf(out, "some names of tasks are older ones, or missing: they are "
+			SOURCE_MEMORY_TEXT "\n");
 	list_each(inst, &src->model->instances, node) {
 		lost = ring_losses(src, inst);
 		all += lost;
 		if (lost)
-			fprintf(out, "%" PRIu64 " records were lost in the buffer of %s%s: see buffer_size_kb\n",
+			fprintf(out, "%" PRIu64 " records were lost in the buffer of %s%s: "
+				"see buffer_size_kb%s\n",
 				lost, inst->name ? "instance " : "the session",
-				inst->name ? inst->name : "");
+				inst->name ? inst->name : "",
+				src->rings_cut ? ", --memory" : "");
 	}
 	return all;
 }

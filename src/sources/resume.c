@@ -5,6 +5,7 @@
  * The session keeps, as the object "#source", which files were opened and how:
  *
  *     partial 0
+ *     memory 0                                     0: as usual
  *     buffer syn
  *     file 4096 1700000000 /home/me/trace.dat      bytes, seconds of its last change, path
  *
@@ -45,6 +46,7 @@ static char *describe(const struct source_params *params)
 	if (!out)
 		return NULL;
 	fprintf(out, "partial %d\n", params->partial);
+	fprintf(out, "memory %" PRIu64 "\n", params->memory);
 	for (unsigned int i = 0; i < params->nr_buffers; i++)
 		fprintf(out, "buffer %s\n", params->buffers[i]);
 	for (unsigned int i = 0; !ret && i < params->nr_files; i++)
@@ -102,6 +104,8 @@ static void parse_kept(struct kept *k, char *text)
 	while ((line = strsep(&text, "\n"))) {
 		if (!strncmp(line, "partial ", 8))
 			k->params.partial = line[8] == '1';
+		else if (!strncmp(line, "memory ", 7))
+			k->params.memory = strtoull(line + 7, NULL, 10);
 		else if (!strncmp(line, "buffer ", 7) && k->params.nr_buffers < BUFFERS_MAX)
 			k->buffers[k->params.nr_buffers++] = line + 7;
 		else if (!strncmp(line, "file ", 5))

@@ -29,6 +29,37 @@ static void find_shape(struct source *src)
 		src->nr_cpus = 1;
 }
 
+/*
+ * Pages fill up as they did when they were recorded, but for time extends and
+ * for what a page of another file or buffer had left free at its end: a quarter
+ * more and eight pages are always enough.
+ */
+static uint64_t ring_room(const struct source *src, uint64_t bytes)
+{
+	return bytes ? bytes + bytes / 4 + 8ull * src->subbuf_size : 2ull * src->subbuf_size;
+}
+
+/* Where all of it would be more than its share each CPU gets its part of that. */
+static int size_rings(struct source *src)
+{
+	const struct window *w = &src->window;
+	const uint64_t most = source_memory_rings(src->memory);
+	uint64_t all = 0;
+	unsigned int i;
+
+	src->ring_bytes = calloc(src->nr_cpus, sizeof(*src->ring_bytes));
+	if (!src->ring_bytes)
+		return -ENOMEM;
+	for (i = 0; i < w->nr_streams; i++)
+		src->ring_bytes[w->streams[i].cpu] += stream_unpacked(&w->streams[i]);
+	for (i = 0; i < src->nr_cpus; i++)
+		all += src->ring_bytes[i] = ring_room(src, src->ring_bytes[i]);
+	src->rings_cut = all > most;
+	for (i = 0; i < src->nr_cpus && src->rings_cut; i++)
+		src->ring_bytes[i] = (double)src->ring_bytes[i] / (double)all * (double)most;
+	return 0;
+}
+
 int source_open(const struct source_params *params, struct source **out, struct source_error *err)
 {
 	struct source *src = calloc(1, sizeof(*src));
@@ -37,6 +68,7 @@ int source_open(const struct source_params *params, struct source **out, struct 
 	if (!src)
 		return error_set(err, -ENOMEM, "", "out of memory");
 	src->partial = params->partial;
+	src->memory = params->memory;
 	ret = window_open(&src->window, params, err);
 	if (ret) {
 		free(src);
@@ -44,6 +76,10 @@ int source_open(const struct source_params *params, struct source **out, struct 
 	}
 	pthread_mutex_init(&src->calls_lock, NULL);
 	find_shape(src);
+	if (size_rings(src)) {
+		source_close(src);
+		return error_set(err, -ENOMEM, "", "out of memory");
+	}
 	*out = src;
 	return 0;
 }
@@ -63,6 +99,7 @@ void source_close(struct source *src)
 	}
 	task_names_destroy(&src->names);
 	window_close(&src->window);
+	free(src->ring_bytes);
 	pthread_mutex_destroy(&src->calls_lock);
 	free(src);
 }
@@ -77,21 +114,14 @@ uint32_t source_subbuf_size(const struct source *src)
 	return src->subbuf_size;
 }
 
-/*
- * Pages fill up as they did when they were recorded, but for time extends and
- * for what a page of another file or buffer had left free at its end: a quarter
- * more and eight pages are always enough.
- */
 uint64_t source_ring_bytes(const struct source *src, uint32_t cpu)
 {
-	const struct window *w = &src->window;
-	uint64_t bytes = 0;
-	unsigned int i;
+	return src->ring_bytes[cpu];
+}
 
-	for (i = 0; i < w->nr_streams; i++)
-		if (w->streams[i].cpu == cpu)
-			bytes += stream_unpacked(&w->streams[i]);
-	return bytes ? bytes + bytes / 4 + 8ull * src->subbuf_size : 2ull * src->subbuf_size;
+uint64_t source_session_bytes(const struct source *src)
+{
+	return source_memory_session(src->memory);
 }
 
 /* The first buffer that says what its clock was, else the file. */

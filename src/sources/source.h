@@ -49,6 +49,7 @@ struct source_params {
 	const char *const *buffers;	/* names of the instances to take; "" is the top buffer */
 	unsigned int	nr_buffers;	/* 0: all buffers of the files */
 	bool		partial;	/* a damaged file: what is readable before the damage counts as the whole */
+	uint64_t	memory;		/* for it and its session (memory.h); 0: half of the machine's */
 };
 
 /*
@@ -61,8 +62,14 @@ void source_close(struct source *src);		/* before the model and the session go *
 
 uint32_t source_nr_cpus(const struct source *src);	/* highest CPU label + 1, at least the machine's that recorded */
 uint32_t source_subbuf_size(const struct source *src);	/* bytes of the recording's sub-buffers */
-/* What a ring needs to hold everything that the recording has of a CPU, in bytes of sub-buffers. */
+/*
+ * What a ring needs to hold everything that the recording has of a CPU, in bytes
+ * of sub-buffers; less where the rings of all CPUs were more than their share of
+ * the memory: then the newest records stay.
+ */
 uint64_t source_ring_bytes(const struct source *src, uint32_t cpu);
+/* The most that the session may have of the memory. */
+uint64_t source_session_bytes(const struct source *src);
 const char *source_clock(const struct source *src);	/* "local", ...; as chosen in trace_clock when recorded */
 const char *source_uname(const struct source *src);	/* "" when the recording does not tell */
 

@@ -34,6 +34,9 @@ struct source {
 	uint32_t	nr_cpus;
 	uint32_t	subbuf_size;
 	bool		partial;
+	uint64_t	memory;		/* as source_params has it */
+	uint64_t	*ring_bytes;	/* by CPU: source_ring_bytes() */
+	bool		rings_cut;	/* they do not hold all of it */
 
 	/* from source_import() on */
 	struct model	*model;

@@ -40,7 +40,7 @@ void stream_rewind(struct stream *s)
 	}
 }
 
-int stream_open(struct stream *s, const struct trace_dat *dat, const struct dat_buffer *buffer,
+int stream_open(struct stream *s, struct trace_dat *dat, const struct dat_buffer *buffer,
 		const struct dat_cpu *cpu)
 {
 	*s = (struct stream){
@@ -48,28 +48,30 @@ int stream_open(struct stream *s, const struct trace_dat *dat, const struct dat_
 		.compressed = buffer->compressed, .start = cpu->offset, .end = cpu->offset + cpu->size,
 	};
 	stream_rewind(s);
-	return s->compressed && cpu->size ? unpacker_create(dat->algorithm, &s->unpacker) : 0;
+	return s->compressed && cpu->size && !unpacker_knows(dat->algorithm) ? -ENOTSUP : 0;
 }
 
 void stream_close(struct stream *s)
 {
-	unpacker_destroy(s->unpacker);
 	free(s->chunk[0].bytes);
 	free(s->chunk[1].bytes);
 }
 
-static int chunk_reserve(struct stream_chunk *chunk, size_t size)
+/* What was in it is of no use any more. -EFBIG: more than the recording may take. */
+static int chunk_reserve(struct stream *s, struct stream_chunk *chunk, size_t size)
 {
-	uint8_t *bytes;
-
 	if (chunk->room >= size)
 		return 0;
-	bytes = realloc(chunk->bytes, size);
-	if (!bytes)
-		return -ENOMEM;
-	chunk->bytes = bytes;
-	chunk->room = size;
-	return 0;
+	free(chunk->bytes);
+	source_memory_give(s->dat->memory, chunk->room);
+	*chunk = (struct stream_chunk){ 0 };
+	if (!trace_dat_memory(s->dat, size))
+		return -EFBIG;
+	chunk->bytes = malloc(size);
+	chunk->room = chunk->bytes ? size : 0;
+	if (!chunk->bytes)
+		source_memory_give(s->dat->memory, size);
+	return chunk->bytes ? 0 : -ENOMEM;
 }
 
 static bool chunk_holds(const struct stream_chunk *chunk, const uint8_t *p)
@@ -100,10 +102,14 @@ static int load_chunk(struct stream *s, struct source_error *err)
 		return damage(s, err, s->next, "the size of a chunk");
 	s->in_use = chunk_holds(&s->chunk[0], s->record.data);
 	chunk = &s->chunk[s->in_use];
-	ret = chunk_reserve(chunk, size);
-	if (ret)
-		return error_set(err, ret, s->dat->path, "out of memory");
-	if (unpacker_run(s->unpacker, data, packed, chunk->bytes, size))
+	ret = chunk_reserve(s, chunk, size);
+	if (ret == -EFBIG)
+		return error_set_at(err, -EPROTO, s->dat->path, s->next,
+				    "a chunk of %u bytes of CPU %u is " SOURCE_MEMORY_TEXT,
+				    size, s->cpu);
+	if (ret || !trace_dat_unpacker(s->dat))
+		return error_set(err, -ENOMEM, s->dat->path, "out of memory");
+	if (unpacker_run(s->dat->unpacker, data, packed, chunk->bytes, size))
 		return damage(s, err, s->next, "a chunk that cannot be unpacked");
 	s->chunk_offset = s->next;
 	s->next = cursor_offset(&c);

@@ -19,7 +19,7 @@
 
 struct stream_chunk {
 	uint8_t		*bytes;
-	size_t		room;
+	size_t		room;		/* taken from the file's memory */
 };
 
 /* What became of the last record that was made in a context; masks of instances. */
@@ -43,7 +43,7 @@ struct stream {
 	const uint8_t	*pages_end;
 
 	/* in the file */
-	const struct trace_dat *dat;
+	struct trace_dat *dat;
 	uint32_t	page_size;
 	bool		compressed;
 	uint64_t	start;
@@ -51,7 +51,6 @@ struct stream {
 	uint64_t	next;		/* offset of the next page or chunk */
 	uint64_t	chunk_offset;	/* of the chunk in use */
 	uint32_t	chunks_left;
-	struct unpacker	*unpacker;
 	struct stream_chunk chunk[2];
 	unsigned int	in_use;		/* the chunk that holds the present page */
 
@@ -63,7 +62,8 @@ struct stream {
 	uint64_t	lost_total;
 };
 
-int stream_open(struct stream *s, const struct trace_dat *dat, const struct dat_buffer *buffer,
+/* 0; -ENOTSUP: it is packed in a way that is unknown. */
+int stream_open(struct stream *s, struct trace_dat *dat, const struct dat_buffer *buffer,
 		const struct dat_cpu *cpu);
 void stream_close(struct stream *s);
 /* Before the first record. */

@@ -29,11 +29,12 @@ enum {
 	SEEN_SIZE	= TASK_PIDS * sizeof(struct task_seen),
 };
 
-int task_names_create(struct task_names *t, uint32_t nr_cpus)
+int task_names_create(struct task_names *t, uint32_t nr_cpus, struct source_memory *memory)
 {
 	uint32_t cpu;
 
 	memset(t, 0, sizeof(*t));
+	t->memory = memory;
 	t->now = table(NAMES_SIZE);
 	t->initial = table(NAMES_SIZE);
 	t->idle = calloc(nr_cpus, sizeof(*t->idle));
@@ -61,6 +62,28 @@ void task_names_destroy(struct task_names *t)
 	memset(t, 0, sizeof(*t));
 }
 
+/* What a block of pids takes in all tables. */
+enum {
+	BLOCK_COST = TASK_BLOCK * (2 * LAYOUT_COMM_LEN + 2 * sizeof(uint32_t) +
+				   sizeof(struct task_seen)),
+};
+
+/* Whether the pid may have a name: whether its block has memory, or can have it. */
+static bool reserve(struct task_names *t, int pid)
+{
+	const unsigned int block = (unsigned int)pid / TASK_BLOCK;
+	const uint64_t bit = 1ull << block % 64;
+
+	if (t->blocks[block / 64] & bit)
+		return true;
+	if (!source_memory_take(t->memory, BLOCK_COST)) {
+		t->forgot = true;
+		return false;
+	}
+	t->blocks[block / 64] |= bit;
+	return true;
+}
+
 static bool pid_valid(int64_t pid)
 {
 	return pid > 0 && pid < TASK_PIDS;
@@ -68,7 +91,7 @@ static bool pid_valid(int64_t pid)
 
 void task_names_add(struct task_names *t, int pid, const char *name)
 {
-	if (!pid_valid(pid))
+	if (!pid_valid(pid) || !reserve(t, pid))
 		return;
 	strncpy(t->initial[pid], name, LAYOUT_COMM_LEN - 1);
 	strncpy(t->now[pid], name, LAYOUT_COMM_LEN - 1);
@@ -173,20 +196,36 @@ static inline bool rule_read(const struct task_rule *rule, const struct subbuf_r
 	return true;
 }
 
+/* Twice as many as before, which are there until they are copied. */
+static bool grow_changes(struct task_names *t)
+{
+	const uint32_t room = t->room ? 2 * t->room : 256;
+	const size_t bytes = room * sizeof(*t->changes);
+	struct task_change *changes;
+
+	if (!source_memory_take(t->memory, bytes))
+		return false;
+	changes = realloc(t->changes, bytes);
+	if (!changes) {
+		source_memory_give(t->memory, bytes);
+		return false;
+	}
+	t->changes = changes;
+	t->room = room;
+	return true;
+}
+
 /* Out of memory a change is forgotten: names are then the older ones. */
 static void add_change(struct task_names *t, int pid, uint64_t from, const char *name)
 {
 	struct task_seen *seen = &t->seen[pid];
-	struct task_change *changes = t->changes;
-	uint32_t room = t->room ? 2 * t->room : 256;
+	struct task_change *changes;
 
-	if (t->nr_changes + 1 >= t->room) {
-		changes = realloc(changes, room * sizeof(*changes));
-		if (!changes)
-			return;
-		t->changes = changes;
-		t->room = room;
+	if (t->nr_changes + 1 >= t->room && !grow_changes(t)) {
+		t->forgot = true;
+		return;
 	}
+	changes = t->changes;
 	if (pid > t->highest)
 		t->highest = pid;
 	changes[++t->nr_changes] = (struct task_change){ .from = from };
@@ -237,7 +276,7 @@ void task_names_learn(struct task_names *t, const struct subbuf_record *r)
 	if (!t->seen)
 		return;
 	for (rule = t->rules; rule < t->rules + t->nr_rules; rule++)
-		if (rule->event == r->type && rule_read(rule, r, &pid, name))
+		if (rule->event == r->type && rule_read(rule, r, &pid, name) && reserve(t, pid))
 			learn_one(t, rule, pid, name, r->time);
 }
 

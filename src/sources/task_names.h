@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "session/layout.h"
+#include "sources/memory.h"
 #include "sources/subbuf.h"
 
 struct model;
@@ -31,6 +32,7 @@ struct model;
 enum {
 	TASK_PIDS	= 4194304,	/* the kernel's PID_MAX_LIMIT */
 	TASK_RULES	= 16,		/* events that tell names, at most two names each */
+	TASK_BLOCK	= 256,		/* pids that have a page of names together */
 };
 
 /* Where in a record a pid and its name stand. */
@@ -62,14 +64,17 @@ struct task_names {
 	struct task_change *changes;	/* [0] is none */
 	uint32_t	nr_changes, room;
 	struct task_seen *seen;		/* while learning */
+	struct source_memory *memory;
+	uint64_t	blocks[TASK_PIDS / TASK_BLOCK / 64];	/* that have memory: a bit each */
+	bool		forgot;		/* there was too little memory for some */
 	char		(*idle)[LAYOUT_COMM_LEN];	/* "swapper/N" */
 	int		highest;	/* pid with an initial name */
 	unsigned int	nr_rules;
 	struct task_rule rules[TASK_RULES];
 };
 
-/* 0 or -ENOMEM. Memory is only used for pids that occur. */
-int task_names_create(struct task_names *t, uint32_t nr_cpus);
+/* 0 or -ENOMEM. Memory is only used for pids that occur; what they take is taken from `memory`. */
+int task_names_create(struct task_names *t, uint32_t nr_cpus, struct source_memory *memory);
 void task_names_destroy(struct task_names *t);
 /* From the recording's table. */
 void task_names_add(struct task_names *t, int pid, const char *name);

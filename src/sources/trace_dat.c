@@ -18,7 +18,10 @@
 static const char magic[] = "\x17\x08\x44tracing";
 
 /* More events than ids, or formats larger than any kernel's, are damage. */
-enum { FORMAT_MAX = 1 << 20, SYSTEMS_MAX = 65536, HEADER_MAX = 65536 };
+enum { FORMAT_MAX = 256 << 10, SYSTEMS_MAX = 65536, HEADER_MAX = 65536 };
+
+/* An instance is a directory, and cannot have a longer name. */
+enum { NAME_LEN_MAX = 255 };
 
 struct cursor trace_dat_cursor(const struct trace_dat *d, uint64_t offset)
 {
@@ -49,22 +52,40 @@ int trace_dat_truncated(struct trace_dat *d, const struct cursor *c, const char 
 	return trace_dat_damage(d, cursor_offset(c), "damaged or cut off in %s", what);
 }
 
-struct dat_buffer *trace_dat_add_buffer(struct trace_dat *d, const char *name)
+bool trace_dat_memory(struct trace_dat *d, uint64_t bytes)
+{
+	return source_memory_take(d->memory, bytes);
+}
+
+struct unpacker *trace_dat_unpacker(struct trace_dat *d)
+{
+	if (!d->unpacker && unpacker_create(d->algorithm, &d->unpacker))
+		return NULL;
+	return d->unpacker;
+}
+
+int trace_dat_add_buffer(struct trace_dat *d, uint64_t offset, const char *name,
+			 struct dat_buffer **out)
 {
 	struct dat_buffer *buffers, *b;
 
+	*out = NULL;
 	if (d->nr_buffers >= LAYOUT_MAX_INSTANCES)
-		return NULL;
+		return trace_dat_damage(d, offset, "more than %d buffers", LAYOUT_MAX_INSTANCES);
+	if (strlen(name) > NAME_LEN_MAX)
+		return trace_dat_damage(d, offset, "damaged: a buffer's name of %zu letters",
+					strlen(name));
 	buffers = realloc(d->buffers, (d->nr_buffers + 1) * sizeof(*buffers));
 	if (!buffers)
-		return NULL;
+		return error_set(d->err, -ENOMEM, d->path, "out of memory");
 	d->buffers = buffers;
 	b = &buffers[d->nr_buffers];
 	*b = (struct dat_buffer){ .name = strdup(name), .page_size = d->page_size };
 	if (!b->name)
-		return NULL;
+		return error_set(d->err, -ENOMEM, d->path, "out of memory");
 	d->nr_buffers++;
-	return b;
+	*out = b;
+	return 0;
 }
 
 int trace_dat_add_cpu(struct trace_dat *d, struct dat_buffer *b, uint32_t cpu, uint64_t offset,
@@ -327,7 +348,8 @@ static int read_file(struct trace_dat *d)
 	return 0;
 }
 
-int trace_dat_open(const char *path, bool partial, struct trace_dat **out, struct source_error *err)
+int trace_dat_open(const char *path, bool partial, struct source_memory *memory,
+		   struct trace_dat **out, struct source_error *err)
 {
 	struct trace_dat *d = calloc(1, sizeof(*d));
 	int ret;
@@ -335,6 +357,7 @@ int trace_dat_open(const char *path, bool partial, struct trace_dat **out, struc
 	if (!d)
 		return error_set(err, -ENOMEM, path, "out of memory");
 	d->err = err;
+	d->memory = memory;
 	d->fd = -1;
 	d->partial = partial;
 	d->path = strdup(path);
@@ -370,6 +393,7 @@ void trace_dat_close(struct trace_dat *d)
 	if (!d)
 		return;
 	free_buffers(d);
+	unpacker_destroy(d->unpacker);
 	free(d->header_info.owned);
 	free(d->ftrace_formats.owned);
 	free(d->event_formats.owned);

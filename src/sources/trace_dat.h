@@ -23,6 +23,7 @@
 
 #include "sources/cursor.h"
 #include "sources/error.h"
+#include "sources/memory.h"
 #include "sources/unpack.h"
 
 /*
@@ -62,10 +63,11 @@ struct trace_dat {
 	uint32_t	data_offset;	/* of the first event in a sub-buffer */
 	char		*algorithm;	/* "none" */
 	bool		partial;
+	struct source_memory *memory;	/* of all files of a replay */
+	struct unpacker	*unpacker;	/* for all that is packed; NULL: nothing was yet */
 	struct source_error *err;	/* while opening */
 	struct source_error damage;	/* with partial: what was passed over */
 	bool		damaged;
-	uint64_t	unpacked;	/* bytes of sections, so far */
 
 	struct dat_piece header_info;
 	struct dat_piece ftrace_formats;
@@ -92,8 +94,12 @@ static inline bool dat_piece_take(struct dat_piece *p, struct cursor *c, uint64_
 	return p->data;
 }
 
-/* 0, or -errno with *err filled. `partial`: damage behind the formats is noted, not refused. */
-int trace_dat_open(const char *path, bool partial, struct trace_dat **out, struct source_error *err);
+/*
+ * 0, or -errno with *err filled. `partial`: damage behind the formats is noted, not refused.
+ * `memory` outlives the file.
+ */
+int trace_dat_open(const char *path, bool partial, struct source_memory *memory,
+		   struct trace_dat **out, struct source_error *err);
 void trace_dat_close(struct trace_dat *d);
 
 /* Calls fn for each event format, those of system ftrace first; stops at non-zero and returns it. */
@@ -111,7 +117,9 @@ int trace_dat_option(struct trace_dat *d, unsigned int id, struct cursor *c);
 int trace_dat_section(struct trace_dat *d, uint64_t offset, unsigned int id, struct dat_piece *out);
 /* The kind of records that follow and their table: "options", "flyrecord", "latency" (version 6). */
 int trace_dat_tail_v6(struct trace_dat *d, struct cursor *c, const char *name);
-struct dat_buffer *trace_dat_add_buffer(struct trace_dat *d, const char *name);
+/* 0 and the buffer; NULL with 0: it is passed over; -errno with *d->err filled. */
+int trace_dat_add_buffer(struct trace_dat *d, uint64_t offset, const char *name,
+			 struct dat_buffer **out);
 int trace_dat_add_cpu(struct trace_dat *d, struct dat_buffer *b, uint32_t cpu, uint64_t offset,
 		      uint64_t size);
 /* Whether the file has become shorter since it was opened: -EPROTO with *err filled, else 0. */
@@ -120,6 +128,10 @@ int trace_dat_cut(const struct trace_dat *d, struct source_error *err);
 int trace_dat_truncated(struct trace_dat *d, const struct cursor *c, const char *what);
 int trace_dat_damage(struct trace_dat *d, uint64_t offset, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Takes memory for something of the file; false when there is too little. */
+bool trace_dat_memory(struct trace_dat *d, uint64_t bytes);
+/* The file's unpacker; NULL: no memory. */
+struct unpacker *trace_dat_unpacker(struct trace_dat *d);
 struct cursor trace_dat_cursor(const struct trace_dat *d, uint64_t offset);
 /* header_page and header_event. */
 int trace_dat_parse_header(struct trace_dat *d, struct cursor *c);

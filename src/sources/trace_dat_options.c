@@ -13,10 +13,15 @@
 #include "session/layout.h"
 #include "sources/trace_dat.h"
 
+/* What these options say is a line, or a page. */
+enum { TEXT_MAX = 65536 };
+
 static int set_text(struct trace_dat *d, struct cursor *c, char **out)
 {
+	const size_t left = cursor_left(c);
+
 	free(*out);
-	*out = strndup((const char *)c->at, cursor_left(c));
+	*out = strndup((const char *)c->at, left < TEXT_MAX ? left : TEXT_MAX);
 	return *out ? 0 : error_set(d->err, -ENOMEM, d->path, "out of memory");
 }
 
@@ -112,15 +117,16 @@ static int add_buffer_v7(struct trace_dat *d, struct cursor *c)
 	uint32_t page_size = cursor_u32(c);
 	struct cursor section = trace_dat_cursor(d, offset);
 	struct dat_buffer *b;
+	int ret;
 
 	if (c->bad)
 		return trace_dat_truncated(d, c, "the option of a buffer");
 	if (!page_size_valid(page_size))
 		return trace_dat_damage(d, at, "damaged: sub-buffers of %u bytes", page_size);
-	b = trace_dat_add_buffer(d, name);
+	ret = trace_dat_add_buffer(d, at, name, &b);
 	if (!b)
-		return error_set(d->err, -ENOMEM, d->path, "out of memory, or too many buffers");
-	b->clock = clock[0] ? strdup(clock) : NULL;
+		return ret;
+	b->clock = clock[0] ? strndup(clock, TEXT_MAX) : NULL;
 	b->page_size = page_size;
 	if (cursor_u16(&section) != DAT_BUFFER && !section.bad)
 		return trace_dat_damage(d, offset, "damaged: no section of a buffer here");

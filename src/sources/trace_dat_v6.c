@@ -61,13 +61,13 @@ static int read_options(struct trace_dat *d, struct cursor *c)
 
 static int read_cpu_table(struct trace_dat *d, struct cursor *c, const char *name)
 {
-	struct dat_buffer *b = trace_dat_add_buffer(d, name);
+	struct dat_buffer *b;
 	uint64_t offset, size;
 	uint32_t cpu;
-	int ret;
+	int ret = trace_dat_add_buffer(d, cursor_offset(c), name, &b);
 
 	if (!b)
-		return error_set(d->err, -ENOMEM, d->path, "out of memory");
+		return ret;
 	for (cpu = 0; cpu < d->nr_cpus; cpu++) {
 		offset = cursor_u64(c);
 		size = cursor_u64(c);

@@ -9,9 +9,6 @@
 
 enum { SECTION_COMPRESSED = 1, SECTIONS_MAX = 1024 };
 
-/* Of all sections: options may point to the same one any number of times. */
-#define UNPACKED_MAX (4ull * UNPACK_MAX)
-
 static int unpack_section(struct trace_dat *d, struct cursor *c, struct dat_piece *out)
 {
 	uint64_t at = cursor_offset(c);
@@ -23,15 +20,15 @@ static int unpack_section(struct trace_dat *d, struct cursor *c, struct dat_piec
 
 	if (!data)
 		return trace_dat_truncated(d, c, "a compressed section");
-	d->unpacked += size;
-	if (size > UNPACK_MAX || d->unpacked > UNPACKED_MAX)
-		return trace_dat_damage(d, at, "damaged: a section of %u bytes", size);
-	ret = unpacker_create(d->algorithm, &u);
-	if (ret)
-		return error_set_at(d->err, ret, d->path, at, "cannot unpack \"%.32s\"", d->algorithm);
-	out->owned = malloc(size + 1);
+	/* Never given back: options may point to the same section any number of times. */
+	if (!trace_dat_memory(d, size))
+		return trace_dat_damage(d, at, "a section of %u bytes is " SOURCE_MEMORY_TEXT, size);
+	if (!unpacker_knows(d->algorithm))
+		return error_set_at(d->err, -ENOTSUP, d->path, at, "cannot unpack \"%.32s\"",
+				    d->algorithm);
+	u = trace_dat_unpacker(d);
+	out->owned = u ? malloc(size + 1ull) : NULL;
 	ret = out->owned ? unpacker_run(u, data, packed, out->owned, size) : -ENOMEM;
-	unpacker_destroy(u);
 	if (ret == -ENOMEM)
 		return error_set(d->err, ret, d->path, "out of memory");
 	if (ret) {
@@ -129,14 +126,12 @@ static int read_algorithm(struct trace_dat *d, struct cursor *c)
 
 	if (!name || !version)
 		return trace_dat_truncated(d, c, "the file's head");
-	free(d->algorithm);
-	d->algorithm = strdup(name);
-	if (!d->algorithm)
-		return error_set(d->err, -ENOMEM, d->path, "out of memory");
 	if (strcmp(name, "none") && name[0] && !unpacker_knows(name))
 		return error_set_at(d->err, -ENOTSUP, d->path, at,
 				    "compressed with \"%.32s\"; zlib and zstd can be read", name);
-	return 0;
+	free(d->algorithm);
+	d->algorithm = strdup(name);
+	return d->algorithm ? 0 : error_set(d->err, -ENOMEM, d->path, "out of memory");
 }
 
 int trace_dat_read_v7(struct trace_dat *d, struct cursor *c)

@@ -6,6 +6,9 @@
 
 #include "sources/window.h"
 
+/* Its own, its place in the heap, and a copy while the array of all is made larger. */
+enum { STREAM_COST = 2 * sizeof(struct stream) + sizeof(struct stream *) };
+
 static inline bool before(const struct stream *a, const struct stream *b)
 {
 	if (a->record.time != b->record.time)
@@ -101,12 +104,16 @@ static bool buffer_wanted(const struct source_params *params, const char *name)
 	return !params->nr_buffers;
 }
 
-static int add_stream(struct window *w, const struct trace_dat *d, const struct dat_buffer *b,
+static int add_stream(struct window *w, struct trace_dat *d, const struct dat_buffer *b,
 		      const struct dat_cpu *cpu, struct source_error *err)
 {
-	struct stream *streams = realloc(w->streams, (w->nr_streams + 1) * sizeof(*streams));
+	struct stream *streams;
 	int ret;
 
+	if (!source_memory_take(&w->memory, STREAM_COST))
+		return error_set_at(err, -EPROTO, d->path, cpu->offset,
+				    "%u CPUs of all buffers are " SOURCE_MEMORY_TEXT, w->nr_streams);
+	streams = realloc(w->streams, (w->nr_streams + 1) * sizeof(*streams));
 	if (!streams)
 		return error_set(err, -ENOMEM, d->path, "out of memory");
 	w->streams = streams;
@@ -162,12 +169,14 @@ int window_open(struct window *w, const struct source_params *params, struct sou
 	int ret;
 
 	memset(w, 0, sizeof(*w));
+	w->memory = source_memory_of(params->memory);
 	w->partial = params->partial;
 	w->files = calloc(params->nr_files, sizeof(*w->files));
 	if (!w->files)
 		return error_set(err, -ENOMEM, "", "out of memory");
 	for (i = 0; i < params->nr_files; i++) {
-		ret = trace_dat_open(params->files[i], params->partial, &w->files[i], err);
+		ret = trace_dat_open(params->files[i], params->partial, &w->memory, &w->files[i],
+				     err);
 		if (ret)
 			goto err_close;
 		w->nr_files++;

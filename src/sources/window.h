@@ -13,6 +13,7 @@
 #include "sources/stream.h"
 
 struct window {
+	struct source_memory memory;	/* of all files */
 	unsigned int	nr_files;
 	struct trace_dat **files;
 	unsigned int	nr_streams;

@@ -3,11 +3,12 @@
  * print_format.c - a print fmt as pieces with their arguments; printing with them
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tracefs/print_node.h"
 
 /* Of a line that long nothing is shown (LINE_MAX_BYTES in show_record.c). */
-enum { ENOUGH = 64 * 1024 };
+enum { ENOUGH = 64 * 1024, MALLOC_LEAST = 32 };
 
 static struct print_node *next_argument(struct print_parser *p)
 {
@@ -47,6 +48,7 @@ static struct print_format *create(struct print_parser *p, const char *text, uns
 	if (!p->failed)
 		parse_arguments(p, f);
 	f->nodes = p->nodes;
+	f->bytes = p->bytes + strlen(text) + f->nr * (sizeof(*f->pieces) + MALLOC_LEAST);
 	if (p->failed) {
 		print_format_destroy(f);
 		return NULL;
@@ -86,6 +88,11 @@ struct print_format *print_format_create_from(struct event *e, const char *behin
 	f = from ? create(&p, behind ? from + strlen(behind) : from, args) : NULL;
 	free(text);
 	return f;
+}
+
+size_t print_format_bytes(const struct print_format *f)
+{
+	return f ? f->bytes : 0;
 }
 
 void print_format_destroy(struct print_format *f)

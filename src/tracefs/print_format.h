@@ -44,6 +44,8 @@ struct print_format *print_format_create(struct event *e);
 /* The same from behind the first `skip` bytes of the format's text, without its first `args` arguments. */
 struct print_format *print_format_create_from(struct event *e, const char *behind, unsigned int args);
 void print_format_destroy(struct print_format *f);
+/* About how much memory it takes; 0 for NULL. */
+size_t print_format_bytes(const struct print_format *f);
 void print_format_print(const struct print_format *f, struct print_env *env,
 			const struct print_record *rec, struct show_text *out);
 

@@ -79,6 +79,7 @@ struct print_format {
 	struct print_node	*nodes;
 	struct print_piece	*pieces;
 	unsigned int		nr;
+	size_t			bytes;	/* that all of it takes, about */
 };
 
 /* ---- print_parse.c ---- */
@@ -89,6 +90,7 @@ struct print_parser {
 	struct event	*event;
 	struct print_node *nodes;
 	unsigned int	depth;
+	size_t		bytes;		/* that nodes and names take */
 	unsigned int	links;		/* nodes that grow to the left, where no depth is counted */
 	bool		failed;
 	/* the present token */

@@ -13,7 +13,8 @@
 #include "tracefs/print_type.h"
 
 /* Printing descends as deep as both together. */
-enum { DEPTH_MAX = 200, LINKS_MAX = 4000 };
+/* No kernel has a print fmt that comes near BYTES_MAX: fields are printed instead. */
+enum { DEPTH_MAX = 200, LINKS_MAX = 4000, BYTES_MAX = 4 << 20 };
 
 /* Names of enums that formats use without the kernel having put numbers in their place. */
 static const struct {
@@ -43,8 +44,12 @@ static struct print_node *parse_unary(struct print_parser *p);
 struct print_node *node_new(struct print_parser *p, enum node_kind kind)
 {
 	const bool links = kind == NODE_BINARY || kind == NODE_INDEX;
-	struct print_node *n = links && ++p->links > LINKS_MAX ? NULL : calloc(1, sizeof(*n));
+	struct print_node *n = NULL;
 
+	p->links += links;
+	p->bytes += sizeof(*n);
+	if (p->links <= LINKS_MAX && p->bytes <= BYTES_MAX)
+		n = calloc(1, sizeof(*n));
 	if (!n) {
 		p->failed = true;
 		return NULL;

@@ -9,6 +9,9 @@
 #include "model/eprobe.h"
 #include "tracefs/show_state.h"
 
+/* All print fmts of a kernel take less. */
+enum { EVENTS_BYTES_MAX = 16 << 20 };
+
 static const struct print_record *bytes_of(const struct show_record *r)
 {
 	return &r->at;
@@ -488,6 +491,7 @@ struct show_event *show_event_of(struct show *s, const struct show_record *r)
 	if (!e || e->event != event || e->identity != event->object) {
 		event_destroy(e);
 		e = s->events[id] = event_create(event);
+		s->events_bytes += e ? print_format_bytes(e->format) : 0;
 	}
 	return e && e->text ? e : NULL;
 }
@@ -499,4 +503,12 @@ void show_events_free(struct show *s)
 	for (id = 0; s->events && id < LAYOUT_MAX_EVENTS; id++)
 		event_destroy(s->events[id]);
 	free(s->events);
+	s->events = NULL;
+	s->events_bytes = 0;
+}
+
+void show_events_trim(struct show *s)
+{
+	if (s->events_bytes > EVENTS_BYTES_MAX)
+		show_events_free(s);
 }

@@ -89,8 +89,10 @@ static void show_text(struct show *s, const struct show_event *e, const struct s
 
 void show_one(struct show *s, const struct show_record *r, uint64_t next_time)
 {
-	const struct show_event *e = show_event_of(s, r);
+	const struct show_event *e;
 
+	show_events_trim(s);
+	e = show_event_of(s, r);
 	s->line = s->mark = s->text.len;
 	show_lost(s, r);
 	if (s->tracer->print_line && s->tracer->print_line(s, e, r))

@@ -73,6 +73,7 @@ struct show {
 	size_t		given;
 	size_t		line, mark;	/* where the line began, and a place where it may be cut */
 	struct show_event **events;	/* by id */
+	size_t		events_bytes;	/* that their print fmts take */
 };
 
 /* ---- show_header.c ---- */
@@ -96,6 +97,8 @@ void show_lost(struct show *s, const struct show_record *r);
 /* How the record's event prints; NULL: not known. */
 struct show_event *show_event_of(struct show *s, const struct show_record *r);
 void show_events_free(struct show *s);
+/* Before a record: how events print is found out anew where that has come to take much memory. */
+void show_events_trim(struct show *s);
 /* Option fields. */
 void show_fields(struct show *s, const struct show_event *e, const struct show_record *r);
 /* Fields without the name and the end of the line. */

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * recording.c - any bytes as a trace.dat: refused or read, in bounded memory and time, never a crash
+ *
+ * Each input is read as a whole and with --partial, with little memory. Some of
+ * them, which are chosen by their bytes, go on a user's whole way as well.
  */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "replayed.h"
 #include "sources/window.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { RECORDS_MAX = 20000 };
+enum { RECORDS_MAX = 20000, MEMORY = 64 << 20, WHOLE = 8 };
 
 static int each_format(void *arg, const char *system, const char *text, size_t len)
 {
@@ -61,14 +66,28 @@ static void read_window(struct window *w)
 
 static void read_file(const char *path, bool partial)
 {
-	struct source_params params = { .files = &path, .nr_files = 1, .partial = partial };
+	struct source_params params = {
+		.files = &path, .nr_files = 1, .partial = partial, .memory = MEMORY,
+	};
 	struct source_error err;
 	struct window w;
 
 	if (window_open(&w, &params, &err))
 		return;
 	read_window(&w);
+	if (w.memory.used > w.memory.limit)
+		abort();
 	window_close(&w);
+}
+
+/* One of WHOLE inputs: it takes long. */
+static bool is_for_the_whole_way(const uint8_t *data, size_t size)
+{
+	unsigned int sum = 0;
+
+	for (size_t i = 0; i < size; i++)
+		sum = sum * 31 + data[i];
+	return !(sum % WHOLE);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -82,6 +101,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (write(fd, data, size) == (ssize_t)size) {
 		read_file(path, false);
 		read_file(path, true);
+		if (is_for_the_whole_way(data, size)) {
+			replayed(path, false, MEMORY);
+			replayed(path, true, MEMORY);
+		}
 	}
 	close(fd);
 	return 0;

@@ -23,7 +23,7 @@ static struct {
 	size_t		size;
 } input;
 
-enum { WORKERS_MAX = 16 };
+enum { WORKERS_MAX = 16, MEMORY = 256 << 20 };
 
 struct work {
 	size_t		step;		/* 0: no prefixes */
@@ -54,8 +54,8 @@ static void try(size_t size)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (ftruncate(fd, 0) || pwrite(fd, input.bytes, size, 0) != (ssize_t)size)
 		abort();
-	replayed(path, false);
-	replayed(path, true);
+	replayed(path, false, MEMORY);
+	replayed(path, true, MEMORY);
 }
 
 static uint32_t random_number(uint32_t *state)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recording_seeds.c - small recordings of each version and compression, for the fuzzer to start from
+ * recording_seeds.c - recordings for the fuzzer to start from: small ones of each version and
+ * compression, and the example
  *
  *     recording_seeds DIR
  */
@@ -56,6 +57,25 @@ static int write_seed(const char *dir, const char *name, unsigned int version, c
 	return ret;
 }
 
+/* EXAMPLE is a path. */
+static int copy_example(const char *dir)
+{
+	char path[4096], buf[65536];
+	FILE *in = fopen(EXAMPLE, "re"), *out;
+	size_t n;
+
+	snprintf(path, sizeof(path), "%s/example", dir);
+	out = fopen(path, "we");
+	if (!in || !out) {
+		perror(in ? path : EXAMPLE);
+		return 1;
+	}
+	while ((n = fread(buf, 1, sizeof(buf), in)))
+		fwrite(buf, 1, n, out);
+	fclose(in);
+	return fclose(out);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -63,5 +83,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	return write_seed(argv[1], "v6", 6, NULL) || write_seed(argv[1], "v7", 7, NULL) ||
-	       write_seed(argv[1], "v7-zstd", 7, "zstd") || write_seed(argv[1], "v7-zlib", 7, "zlib");
+	       write_seed(argv[1], "v7-zstd", 7, "zstd") ||
+	       write_seed(argv[1], "v7-zlib", 7, "zlib") ||
+	       copy_example(argv[1]);
 }

@@ -24,15 +24,18 @@ struct replay {
 	unsigned long	bytes;		/* read so far */
 };
 
-static bool prepare(struct replay *r, const char *path, bool partial)
+static bool prepare(struct replay *r, const char *path, bool partial, uint64_t memory)
 {
-	const struct source_params params = { .files = &path, .nr_files = 1, .partial = partial };
-	struct session_params shape = { .nr_slots = 8, .memory = 1 << 30, .no_membarrier = true };
+	const struct source_params params = {
+		.files = &path, .nr_files = 1, .partial = partial, .memory = memory,
+	};
+	struct session_params shape = { .nr_slots = 8, .no_membarrier = true };
 	struct source_error err;
 
 	if (source_open(&params, &r->source, &err))
 		return false;
 	shape.nr_cpus = source_nr_cpus(r->source);
+	shape.memory = source_session_bytes(r->source);
 	if (session_create(NULL, &shape, &r->session) || model_create(r->session, &r->model) ||
 	    source_import(r->source, r->model, &err))
 		return false;
@@ -159,7 +162,7 @@ static void export(struct replay *r)
 	free(bytes);
 }
 
-unsigned long replayed(const char *path, bool partial)
+unsigned long replayed(const char *path, bool partial, uint64_t memory)
 {
 	static const char *const files[] = {
 		"kallsyms", "saved_cmdlines", "printk_formats", "trace_clock", "available_events",
@@ -167,7 +170,7 @@ unsigned long replayed(const char *path, bool partial)
 	};
 	struct replay r = { 0 };
 
-	if (prepare(&r, path, partial)) {
+	if (prepare(&r, path, partial, memory)) {
 		put(&r, "events/enable", "1");
 		put(&r, "options/stacktrace", "1");
 		each_event(&r, look_at_format);

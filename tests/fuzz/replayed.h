@@ -8,8 +8,9 @@
 #define TRACEFUSE_TESTS_FUZZ_REPLAYED_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-/* Returns how many bytes the files had, 0 when the recording was refused. */
-unsigned long replayed(const char *path, bool partial);
+/* `memory` as --memory. Returns how many bytes the files had, 0 when the recording was refused. */
+unsigned long replayed(const char *path, bool partial, uint64_t memory);
 
 #endif

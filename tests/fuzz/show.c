@@ -58,13 +58,14 @@ static struct world *world(void)
 {
 	static struct world w;
 	struct session_params params = { .nr_cpus = 4, .nr_slots = 8, .memory = 64 << 20 };
+	struct source_memory memory = { .limit = 64 << 20 };
 	struct source_error err;
 	struct trace_dat *dat;
 
 	if (w.show)
 		return &w;
 	if (session_create(NULL, &params, &w.session) || model_create(w.session, &w.model) ||
-	    trace_dat_open(GOLDEN_BOOT "/empty.dat", false, &dat, &err) ||
+	    trace_dat_open(GOLDEN_BOOT "/empty.dat", false, &memory, &dat, &err) ||
 	    trace_dat_each_format(dat, add_event, &w, &err))
 		abort();
 	trace_dat_close(dat);

@@ -136,6 +136,7 @@ static int write_it(FILE *out, bool compress, struct export_error *err)
 static struct trace_dat *written(bool compress)
 {
 	struct export_error err;
+	static struct source_memory memory = { .limit = 64 << 20 };
 	struct source_error read_err;
 	FILE *out = fopen(path, "w");
 	struct trace_dat *d;
@@ -143,7 +144,7 @@ static struct trace_dat *written(bool compress)
 	assert_non_null(out);
 	assert_int_equal(write_it(out, compress, &err), 0);
 	assert_int_equal(fclose(out), 0);
-	assert_int_equal(trace_dat_open(path, false, &d, &read_err), 0);
+	assert_int_equal(trace_dat_open(path, false, &memory, &d, &read_err), 0);
 	return d;
 }
 

@@ -333,6 +333,7 @@ static void a_cpu_is_in_a_buffer_once(void **state)
 static void a_damaged_number_of_cpus_is_none(void **state)
 {
 	struct source_error err;
+	struct source_memory memory = { .limit = 64 << 20 };
 	struct trace_dat *d;
 	size_t size;
 	uint8_t *bytes = make(6, NULL, 10, &size), *at;
@@ -345,7 +346,7 @@ static void a_damaged_number_of_cpus_is_none(void **state)
 	memset(at - 4, 0xff, 4);
 	refused(bytes, size, -EPROTO, "4294967295 CPUs");
 	path = made_bytes(bytes, size);
-	assert_int_equal(trace_dat_open(path, true, &d, &err), 0);
+	assert_int_equal(trace_dat_open(path, true, &memory, &d, &err), 0);
 	assert_true(d->damaged);
 	assert_int_equal(d->nr_cpus, 0);
 	trace_dat_close(d);
