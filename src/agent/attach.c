@@ -266,6 +266,31 @@ static int connect_and_greet(struct attach_reply *reply, bool child)
 	return err;
 }
 
+static enum untraced untraced_reason(int err)
+{
+	switch (err) {
+	case ATTACH_NO_DESCRIPTOR:
+		return UNTRACED_DESCRIPTORS;
+	case -EUSERS:
+		return UNTRACED_FULL;
+	case -ETIMEDOUT:
+		return UNTRACED_LATE;
+	case -ECONNREFUSED:
+		return UNTRACED_SERVER;
+	default:
+		return UNTRACED_OTHER;
+	}
+}
+
+/* The session's memory is there, but the process cannot join: that is all that it can say of itself. */
+static void untraced_count(int err)
+{
+	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
+
+	/* Relaxed: a count. */
+	atomic_fetch_add_explicit(&l->untraced[untraced_reason(err)], 1, memory_order_relaxed);
+}
+
 int attach_again(void)
 {
 	struct attach_reply reply;
@@ -278,6 +303,9 @@ int attach_again(void)
 		return -EAGAIN;
 	err = connect_and_greet(&reply, true);
 	if (err) {
+		if (!agent.here->refused)
+			untraced_count(err);
+		agent.here->refused = true;
 		/* Relaxed: read and written under the lock. */
 		atomic_store_explicit(&agent.here->retry, counter_read() + AGENT_WAIT_TICKS, memory_order_relaxed);
 		return err;
@@ -329,32 +357,6 @@ static void publish(const struct attach_reply *reply)
 	if (reply->provider_id && reply->provider_id < LAYOUT_MAX_EVENTS)
 		__atomic_store_n(&agent_provider_events, plane_event(&agent.plane, reply->provider_id),
 				 __ATOMIC_RELEASE);
-}
-
-static enum untraced untraced_reason(int err)
-{
-	switch (err) {
-	case -EMFILE:
-	case -ENFILE:
-		return UNTRACED_DESCRIPTORS;
-	case -EUSERS:
-		return UNTRACED_FULL;
-	case -ETIMEDOUT:
-		return UNTRACED_LATE;
-	case -ECONNREFUSED:
-		return UNTRACED_SERVER;
-	default:
-		return UNTRACED_OTHER;
-	}
-}
-
-/* The session's memory is there, but the program cannot join: that is all that it can say of itself. */
-static void untraced_count(int err)
-{
-	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
-
-	/* Relaxed: a count. */
-	atomic_fetch_add_explicit(&l->untraced[untraced_reason(err)], 1, memory_order_relaxed);
 }
 
 static int join(struct attach_reply *reply)

@@ -220,7 +220,7 @@ static long receive_one(void *reply, size_t size)
 /* Slots that came too late for the thread that asked for them are the process's all the same. */
 static bool is_late(const struct attach_request *q, const struct attach_reply *r)
 {
-	if (r->number == q->number)
+	if (r->number == q->number || (!r->number && r->err))
 		return false;
 	if (r->nr_slots && !r->err)
 		attach_slots(r);
@@ -241,13 +241,22 @@ long request_answer(const struct attach_request *q, void *reply, size_t size, un
 	return n;
 }
 
+/* A server that refuses a connection says why and closes it: the error of that comes first. */
+static int refusal(int err)
+{
+	struct attach_reply reply;
+	long n = agent_syscall(SYS_recvfrom, agent.conn.fd, &reply, sizeof(reply), MSG_DONTWAIT, 0, 0);
+
+	return n == (long)sizeof(reply) && !reply.number && reply.err ? reply.err : err;
+}
+
 int request_ask(struct attach_request *q, struct attach_reply *reply)
 {
 	int err = request_send(q, NULL, 0);
 	long n;
 
 	if (err)
-		return err;
+		return refusal(err);
 	n = request_answer(q, reply, sizeof(*reply), AGENT_WAIT_MS);
-	return n < 0 ? (int)n : reply->err;
+	return n < 0 ? refusal((int)n) : reply->err;
 }

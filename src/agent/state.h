@@ -41,6 +41,7 @@ struct agent_here {
 	_Atomic uint32_t lock;		/* futex: 0 free, 1 taken, 2 taken and waited for */
 	_Atomic uint32_t sites_lock;	/* the same */
 	_Atomic int32_t	task;		/* the one that switches sites; 0: none */
+	bool		refused;	/* it could not join, which was counted; it tries again */
 	bool		is_known;	/* the server is not to look for who made this process: HELLO */
 	uint32_t	no_membarrier;
 	uint32_t	pid;		/* as the server sees it */

@@ -196,8 +196,8 @@ static void check_untraced(struct patient *p)
 	for (unsigned int i = 0; client_info(p->info, "untraced", i, value, sizeof(value)); i++) {
 		const char *nr = strchr(value, ' ');
 
-		snprintf(text, sizeof(text), "%s programs run untraced: %s.", nr ? nr + 1 : "?", client_untraced(value));
-		complain(p, text, "they join when they are started again");
+		snprintf(text, sizeof(text), "%s processes could not join: %s.", nr ? nr + 1 : "?", client_untraced(value));
+		complain(p, text, "a program runs untraced then; started again it joins");
 	}
 }
 

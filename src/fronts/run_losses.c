@@ -37,7 +37,7 @@ void run_losses(const struct run *r, const char *info)
 		const char *at = strchr(value, ' ');
 		unsigned long long nr = at ? strtoull(at, NULL, 10) : 0;
 
-		fprintf(stderr, "tracefuse: %llu program%s ran untraced: %s\n", nr, plural(nr, "", "s"),
+		fprintf(stderr, "tracefuse: %llu process%s could not join the session: %s\n", nr, plural(nr, "", "es"),
 			client_untraced(value));
 	}
 }

@@ -191,6 +191,8 @@ static void accept_clients(struct server *srv)
 		else
 			client_create(srv, fd, peer.pid);
 	}
+	/* No descriptor or no memory: it stays readable. */
+	srv->deaf = errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
 }
 
 /* Fills what to wait on; returns how many. The order is that of serve_all(). */
@@ -201,7 +203,8 @@ static nfds_t gather(struct server *srv, struct pollfd *p)
 
 	p[n++] = (struct pollfd){ srv->signal_fd, POLLIN, 0 };
 	p[n++] = (struct pollfd){ srv->stop_fd, POLLIN, 0 };
-	p[n++] = (struct pollfd){ srv->listen_fd, POLLIN, 0 };
+	p[n++] = (struct pollfd){ srv->deaf ? -1 : srv->listen_fd, POLLIN, 0 };
+	srv->deaf = false;
 	p[n++] = (struct pollfd){ attach_fd(srv->session), POLLIN, 0 };
 	for (struct list_head *l = srv->mounts.next; l != &srv->mounts && n < MAX_DESCRIPTORS; l = l->next)
 		p[n++] = (struct pollfd){ mount_point_fd(mount_point_of(l)), POLLIN, 0 };

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +81,17 @@ static void wait_for_child(int fd, pid_t child)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
+/* Each program that is traced takes two; the user's soft limit is for programs that ask with select(). */
+static void raise_descriptors(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur == r.rlim_max)
+		return;
+	r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &r);
+}
+
 int server_background(int keep)
 {
 	int fds[2];
@@ -104,6 +116,7 @@ int server_background(int keep)
 	close(fds[0]);
 	ready_fd = fds[1];
 	setsid();
+	raise_descriptors();
 	return 0;
 }
 

@@ -57,6 +57,7 @@ struct server {
 	struct list_head clients;
 	struct list_head mounts;
 	bool		was_mounted;
+	bool		deaf;		/* commands cannot be accepted: not looked at until after the next wait */
 	unsigned int	holders;	/* clients that hold programs */
 	struct held	held[1 + LAYOUT_MAX_PROCESSES];	/* by number of the process */
 	struct boot	*boot;		/* NULL: nobody gave any */

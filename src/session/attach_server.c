@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,8 +19,11 @@
 #include "session/passed.h"
 #include "session/state.h"
 
-/* Connections that wait to be accepted; the system may allow fewer. */
-enum { WAITING = 4096 };
+enum {
+	WAITING		= 4096,	/* connections that wait to be accepted; the system may allow fewer */
+	SPARE		= 24,	/* descriptors that no process gets: for files, commands, and to refuse with */
+	PAUSE_MS	= 50,	/* nothing is accepted for so long where that was not possible */
+};
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -88,7 +92,7 @@ int attach_fd(struct session *s)
  * another process's by now, unless it still has the start time that the
  * process had when it connected; that is as close as older systems get.
  */
-static int peer_pidfd(int conn, pid_t pid)
+static int peer_pidfd(int conn, pid_t pid)	/* -errno */
 {
 	socklen_t len = sizeof(int);
 	uint64_t start;
@@ -98,9 +102,11 @@ static int peer_pidfd(int conn, pid_t pid)
 		return fd;
 	start = process_start_time(pid);
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (fd >= 0 && (!start || process_start_time(pid) != start)) {
+	if (fd < 0)
+		return -errno;
+	if (!start || process_start_time(pid) != start) {
 		close(fd);
-		return -1;
+		return -ESRCH;
 	}
 	return fd;
 }
@@ -121,30 +127,68 @@ static void end_older_images(struct session *s, unsigned int index)
 	}
 }
 
+/* Whether the last descriptors are being given; `fd` is the one that came last. */
+static bool descriptors_scarce(int fd)
+{
+	struct rlimit r;
+	rlim_t spare;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur == RLIM_INFINITY)
+		return false;
+	spare = r.rlim_cur / 4 < SPARE ? r.rlim_cur / 4 : SPARE;
+	return (rlim_t)fd + spare >= r.rlim_cur;
+}
+
+/* The index of the new process, or -errno. */
+static int process_join(struct session *s, int conn, pid_t pid)
+{
+	int pidfd, index;
+
+	if (descriptors_scarce(conn))
+		return ATTACH_NO_DESCRIPTOR;
+	pidfd = peer_pidfd(conn, pid);
+	if (pidfd < 0)
+		return pidfd;
+	index = process_add(s, pid, pidfd, conn);
+	if (index < 0)
+		close(pidfd);
+	return index;
+}
+
 /* trusted: the connection came over that of an attached process, whoever its child has become since. */
 static void accept_one(struct session *s, int conn, bool trusted)
 {
 	struct ucred cred = { 0 };
 	socklen_t len = sizeof(cred);
-	int pidfd, index;
+	int index;
 
 	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.pid <= 0 ||
 	    (!trusted && cred.uid != geteuid())) {
 		close(conn);
 		return;
 	}
-	pidfd = peer_pidfd(conn, cred.pid);
-	index = pidfd < 0 ? -ESRCH : process_add(s, cred.pid, pidfd, conn);
+	index = process_join(s, conn, cred.pid);
 	if (index < 0) {
 		struct attach_reply reply = { .err = index };
 
 		send(conn, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (pidfd >= 0)
-			close(pidfd);
 		close(conn);
 		return;
 	}
 	end_older_images(s, (unsigned int)index);
+}
+
+/* Connections that cannot be accepted stay in the queue, and the socket readable: it is not looked at for a while. */
+static void accept_pause(struct session *s)
+{
+	if (!epoll_ctl(s->poll_fd, EPOLL_CTL_DEL, s->listen_fd, NULL))
+		s->paused_until = process_now_ms() + PAUSE_MS;
+}
+
+void attach_resume(struct session *s)
+{
+	if (s->paused_until && process_now_ms() >= s->paused_until && !attach_watch(s, 0, s->listen_fd))
+		s->paused_until = 0;
 }
 
 static void accept_all(struct session *s)
@@ -153,6 +197,8 @@ static void accept_all(struct session *s)
 
 	while ((conn = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
 		accept_one(s, conn, false);
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+		accept_pause(s);
 }
 
 /* Whether the process still has the data file mapped; true when that cannot be told. */
@@ -269,6 +315,7 @@ void attach_serve(struct session *s)
 	struct epoll_event ev[64];
 	int n = epoll_wait(s->poll_fd, ev, 64, 0);
 
+	attach_resume(s);
 	for (int i = 0; i < n; i++)
 		ready_serve(s, ev[i].data.u64);
 	ring_leases_serve(s);		/* a program that has just attached waits for it */

@@ -19,6 +19,7 @@
  *
  * Each request has a number, and its reply has the same one. A process that
  * gives up waiting knows by it a late reply from the one that it waits for now.
+ * A reply with the number 0 and an error refuses the connection, which is then closed.
  *
  * After fork() a child says HELLO for itself on a connection of its own; it
  * knows the ids already and does not say READY. One that cannot connect any
@@ -29,6 +30,7 @@
 #ifndef TRACEFUSE_SESSION_ATTACH_WIRE_H
 #define TRACEFUSE_SESSION_ATTACH_WIRE_H
 
+#include <errno.h>
 #include <stdint.h>
 
 enum attach_kind { ATTACH_HELLO = 1, ATTACH_MORE, ATTACH_BYE, ATTACH_EVENTS, ATTACH_READY, ATTACH_PID,
@@ -38,6 +40,8 @@ enum {
 	ATTACH_SLOTS	= 8,		/* given at a time at most */
 	ATTACH_PACKET	= 65536,	/* bytes of the largest packet */
 	ATTACH_IDS	= 512,		/* definitions in a packet at most */
+	/* attach_reply.err: the server has none. EMFILE would be the process's own lack. */
+	ATTACH_NO_DESCRIPTOR = -EDQUOT,
 };
 
 struct attach_request {

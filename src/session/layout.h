@@ -677,7 +677,7 @@ struct hit_scratch {
 	_Alignas(64) uint64_t record[256];	/* a record being filled */
 };
 
-/* Why a process is not traced, as it finds out itself. */
+/* Why a process cannot join, as it finds out itself. A program is then not traced, a child of fork() tries again. */
 enum untraced {
 	UNTRACED_DESCRIPTORS,	/* the server has no descriptor left */
 	UNTRACED_FULL,		/* no entry in the table of processes, or no slot */
@@ -695,7 +695,7 @@ struct losses {
 	_Atomic uint64_t hits;		/* of threads without a slot */
 	_Atomic uint64_t threads;	/* that have lost a hit so */
 	_Atomic uint64_t processes;	/* with such threads */
-	_Atomic uint64_t untraced[UNTRACED_REASONS];	/* programs that could not join when they began */
+	_Atomic uint64_t untraced[UNTRACED_REASONS];	/* processes that could not join when they began */
 };
 
 struct data_header {

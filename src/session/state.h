@@ -77,6 +77,7 @@ struct session {
 	struct process	processes[LAYOUT_MAX_PROCESSES];
 	unsigned int	processes_end;	/* no process from here on */
 	int		listen_fd;	/* -1: none */
+	int64_t		paused_until;	/* milliseconds: connections are not accepted until then; 0: they are */
 	int		poll_fd;	/* epoll over the socket, connections and pidfds */
 	struct attach_hooks hooks;
 	char		*packet;	/* ATTACH_PACKET bytes: what is being read from a connection */
@@ -144,6 +145,8 @@ unsigned int threads_finish(struct session *s, unsigned int index);
 
 /* attach_server.c */
 int attach_listen(struct session *s);
+/* Accepts again what was paused, when its time is over. */
+void attach_resume(struct session *s);
 /* attach_serve() looks when the descriptor is readable; it is that process's (1 + index), 0: the socket. */
 int attach_watch(struct session *s, unsigned int process, int fd);
 void attach_stop(struct session *s);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -548,6 +549,54 @@ static void descriptors_that_nobody_asked_for_are_closed(void **state)
 	assert_in_range(open_files(), 0, before);
 }
 
+/* From here on only so many descriptors can be opened. */
+static struct rlimit descriptors_left(rlim_t more)
+{
+	struct rlimit old, less;
+	int next = dup(conn);
+
+	close(next);
+	getrlimit(RLIMIT_NOFILE, &old);
+	less = (struct rlimit){ (rlim_t)next + more, old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &less), 0);
+	return old;
+}
+
+static void who_finds_no_descriptor_is_told(void **state)
+{
+	int fd = dial();
+	struct rlimit old = descriptors_left(4);
+	struct attach_reply r;
+
+	serve();
+	setrlimit(RLIMIT_NOFILE, &old);
+	assert_int_equal(recv(fd, &r, sizeof(r), 0), sizeof(r));
+	assert_int_equal(r.err, ATTACH_NO_DESCRIPTOR);
+	assert_int_equal(r.number, 0);
+	assert_int_equal(recv(fd, &r, sizeof(r), 0), 0);
+	close(fd);
+	/* Those that are there go on. */
+	assert_int_equal(hello().err, 0);
+}
+
+static void what_cannot_be_accepted_is_not_looked_at_all_the_time(void **state)
+{
+	struct pollfd p = { .fd = attach_fd(session), .events = POLLIN };
+	int own = conn;
+	struct rlimit old;
+
+	conn = dial();
+	old = descriptors_left(0);
+	serve();
+	assert_int_equal(poll(&p, 1, 0), 0);
+	setrlimit(RLIMIT_NOFILE, &old);
+	while (!poll(&p, 1, 10))
+		session_reclaim(session);
+	serve();
+	assert_int_equal(hello().err, 0);
+	close(own);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -571,6 +620,8 @@ int main(int argc, char **argv)
 		WIRE_TEST(who_has_been_here_is_not_new),
 		WIRE_TEST(who_began_before_the_option_is_not_new),
 		WIRE_TEST(descriptors_that_nobody_asked_for_are_closed),
+		WIRE_TEST(who_finds_no_descriptor_is_told),
+		WIRE_TEST(what_cannot_be_accepted_is_not_looked_at_all_the_time),
 	};
 	int failed;
 
