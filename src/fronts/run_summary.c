@@ -70,17 +70,38 @@ static const char *plural(unsigned long long nr)
 static void print_sums(const struct sums *s, const char *info)
 {
 	unsigned long long processes = number(info, "processes"), threads = number(info, "threads");
-	unsigned long long missed = number(info, "missed");
+	unsigned long long missed = number(info, "missed"), hits = number(info, "hits");
+	unsigned long long uncounted = number(info, "dropped");
 
-	fprintf(stderr, "tracefuse: %llu event%s recorded, %llu process%s, %llu thread%s", s->recorded,
-		plural(s->recorded), processes, processes == 1 ? "" : "es", threads, plural(threads));
+	fprintf(stderr, "tracefuse: %llu event%s recorded", s->recorded, plural(s->recorded));
+	if (hits)
+		fprintf(stderr, ", %llu hit%s counted by histograms", hits, plural(hits));
+	fprintf(stderr, ", %llu process%s, %llu thread%s", processes, processes == 1 ? "" : "es",
+		threads, plural(threads));
 	if (s->overrun)
 		fprintf(stderr, "; %llu overwritten by newer ones (buffer_size_kb is too small)", s->overrun);
 	if (s->dropped)
 		fprintf(stderr, "; %llu dropped (the buffer was full)", s->dropped);
+	if (uncounted)
+		fprintf(stderr, "; %llu dropped by histograms (size= is too small)", uncounted);
 	if (missed)
 		fprintf(stderr, "; %llu missed (no room for their thread)", missed);
 	fputc('\n', stderr);
+}
+
+/*
+ * Whole sentences of the server: "lost TEXT" for what is not there and should be, "note TEXT" for
+ * what is not there and cannot be. Whoever has something to say at the end of a run prints such a
+ * line for WIRE_INFO.
+ */
+static void print_sentences(const char *info)
+{
+	char line[512];
+
+	for (unsigned int i = 0; client_info(info, "lost", i, line, sizeof(line)); i++)
+		fprintf(stderr, "tracefuse: %s\n", line);
+	for (unsigned int i = 0; client_info(info, "note", i, line, sizeof(line)); i++)
+		fprintf(stderr, "tracefuse: %s\n", line);
 }
 
 /* The agent is another version's, the system forbids it what it needs, the program ended in the dynamic linker ... */
@@ -126,8 +147,10 @@ void run_summary(struct run *r)
 		return;
 	r->access->ops->list(r->access, "per_cpu", add_cpu, &s);
 	r->access->ops->list(r->access, "instances", add_instance, &s);
-	if (!r->quiet)
+	if (!r->quiet) {
 		print_sums(&s, info);
+		print_sentences(info);
+	}
 	print_untraced(r);
 	run_losses(r, info);
 	run_functions_summary(r, info);

@@ -59,6 +59,8 @@ struct attach_hooks {
 	void		*arg;
 	/* HELLO of an agent with this table of providers' events: the id of the first one, 0: it has to do without. */
 	uint32_t	(*table)(void *arg, const struct attach_peer *peer, uint64_t version);
+	/* HELLO: a process has joined. */
+	void		(*joined)(void *arg, const struct attach_peer *peer);
 	/* EVENTS: the event's id, or -errno. */
 	int		(*define)(void *arg, const struct attach_peer *peer, const char *system, const char *name,
 				  const char *body);

@@ -48,6 +48,8 @@ static void answer_hello(struct session *s, unsigned int index, const struct att
 		atomic_store_explicit(&s->header->fence, 1, memory_order_seq_cst);
 	if (!q->value && !p->known)
 		follow_child(s, p->pid);
+	if (!p->greeted && s->hooks.joined)
+		s->hooks.joined(s->hooks.arg, &peer);
 	p->known = p->greeted = true;
 	reply->pid = (uint32_t)p->pid;
 	if (q->table && s->hooks.table)

@@ -40,15 +40,21 @@ static void see(struct pids_of *of, uint32_t pid)
 }
 
 /* A pid that is given again counts once. */
-static void count_task(struct programs *p, const struct task_entry *e)
+static void count_task(struct programs *p, uint32_t pid, uint32_t tgid)
 {
 	if (!p->seen)
 		p->seen = calloc(1, sizeof(*p->seen));
 	if (!p->seen)
 		return;
-	see(&p->seen->threads, e->pid);
-	if (e->tgid)
-		see(&p->seen->processes, e->tgid);
+	see(&p->seen->threads, pid);
+	if (tgid)
+		see(&p->seen->processes, tgid);
+}
+
+void program_names_joined(struct programs *p, pid_t pid)
+{
+	if (pid > 0 && pid < PID_END)
+		count_task(p, (uint32_t)pid, (uint32_t)pid);
 }
 
 unsigned int program_names_threads(const struct programs *p)
@@ -84,7 +90,7 @@ static void take(struct programs *p, const struct task_entry *e)
 	memcpy(comm, e->comm, sizeof(comm));
 	comm[sizeof(comm) - 1] = '\0';
 	program_text_clean(comm);
-	count_task(p, e);
+	count_task(p, e->pid, e->tgid);
 	cmdlines_add(p->model->cmdlines, (int)e->pid, comm);
 	if (e->tgid)
 		cmdlines_add_tgid(p->model->cmdlines, (int)e->pid, (int)e->tgid);

@@ -91,10 +91,16 @@ static bool hook_lives(uint32_t pid)
 	return pid && (!kill((pid_t)pid, 0) || errno != ESRCH);
 }
 
+static void hook_joined(void *arg, const struct attach_peer *peer)
+{
+	program_names_joined(arg, peer->pid);
+}
+
 static int set_hooks(struct programs *p)
 {
 	const struct attach_hooks hooks = {
-		.arg = p, .table = hook_table, .define = hook_define, .ready = hook_ready,
+		.arg = p, .table = hook_table, .joined = hook_joined, .define = hook_define,
+		.ready = hook_ready,
 		.dso = hook_dso,
 	};
 	const struct tree_extra kallsyms = { .name = "kallsyms", .mode = 0440, .print = print_kallsyms, .arg = p };
@@ -311,6 +317,7 @@ void programs_print(struct programs *p, FILE *out)
 		if (program_kept_waits(p, k))
 			fprintf(out, "kept %s %s%s%s\n", k->path, k->text, k->error ? " # " : "", k->error ? k->error : "");
 	print_losses(p->model->session, out);
+	program_sums_print(p, out);
 	program_sites_print(p, out);
 	program_names_drain(p);
 	fprintf(out, "threads %u\nprocesses %u\n", program_names_threads(p), program_names_processes(p));

@@ -67,6 +67,8 @@ void program_events_destroy(struct programs *p);
 
 /* Takes in what came since; returns how many entries. */
 unsigned int program_names_drain(struct programs *p);
+/* A process has joined: it and its first thread count from now on. */
+void program_names_joined(struct programs *p, pid_t pid);
 /* How many there were since the server began. */
 unsigned int program_names_threads(const struct programs *p);
 unsigned int program_names_processes(const struct programs *p);
@@ -112,6 +114,11 @@ bool program_dump(struct programs *p);
 void program_symbols_load(struct programs *p, uint64_t addr);
 /* Those of a DSO whose file has been read. */
 void program_symbols_take(struct programs *p, const struct program_dso *d, const struct elf_symbols *symbols);
+
+/* ---- program_sums.c ---- */
+
+/* "hits", what histograms counted, "dropped", what they did not, and "note" lines for a summary. */
+void program_sums_print(struct programs *p, FILE *out);
 
 /* ---- program_kept.c ---- */
 

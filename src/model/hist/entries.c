@@ -155,6 +155,13 @@ bool hist_block_read(const struct hist_data *hd, uint32_t elt, unsigned int bloc
 	return m && map_block_read(m, hd->map_size, &hd->shape, elt, block, data);
 }
 
+void hist_totals(const struct hist_data *hd, uint64_t *hits, uint64_t *drops)
+{
+	const struct map *m = session_data(hd->event->model->session, hd->map_ref, hd->map_size);
+
+	*hits = m ? map_hits(m, &hd->shape) : 0;
+	*drops = m ? map_drops(m, &hd->shape) : 0;
+}
 
 int hist_entries_read(struct hist_data *hd, struct hist_entries *out)
 {
@@ -165,7 +172,6 @@ int hist_entries_read(struct hist_data *hd, struct hist_entries *out)
 	err = m ? map_each(m, hd->map_size, &hd->shape, collect, out) : -EPROTO;
 	if (err != -ENOMEM && out->nr)
 		qsort(out->v, out->nr, sizeof(*out->v), compare);
-	out->hits = m ? map_hits(m, &hd->shape) : 0;
-	out->drops = m ? map_drops(m, &hd->shape) : 0;
+	hist_totals(hd, &out->hits, &out->drops);
 	return err == -ENOMEM ? err : 0;
 }

@@ -27,6 +27,8 @@ enum { HIST_BLOCK_MAX = HIST_TRACK_VALUES + HIST_VARS_MAX * STRING_ROOM + LAYOUT
 unsigned int hist_nr_sums(const struct hist_data *hd);
 /* 0, -ENOMEM; to be freed in both cases. */
 int hist_entries_read(struct hist_data *hd, struct hist_entries *out);
+/* Totals: what it counted, and what found no room. */
+void hist_totals(const struct hist_data *hd, uint64_t *hits, uint64_t *drops);
 void hist_entries_free(struct hist_entries *all);
 /* A key field that is a number. */
 uint64_t hist_entry_u64(const struct hist_entry *e, const struct hist_field *f);
