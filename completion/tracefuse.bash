@@ -44,7 +44,7 @@ _tracefuse() {
 	esac
 	case $command in
 	run) options="--function --graph --boot --session --mount --force --setup --cat --save --event --output --compress --providers \
-		--kernel-names --hist-legacy --quiet" ;;
+		--kernel-names --keep-going --hist-legacy --quiet" ;;
 	mount) options="--boot --session --force" ;;
 	replay) options="--boot --session --mount --force --setup --at --cat --save --event --buffer --functions \
 		--memory --partial --hist-legacy --output --compress" ;;

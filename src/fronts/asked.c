@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fronts/asked.h"
+#include "fronts/boot.h"
+#include "fronts/event_names.h"
 #include "fronts/mounts.h"
 #include "session/session.h"
 
@@ -26,6 +29,9 @@ void asked_free(struct asked *a)
 	free(a->setups.v);
 	free(a->cats.v);
 	free(a->events.v);
+	for (unsigned int i = 0; i < a->lists.nr; i++)
+		free((char *)a->lists.v[i]);
+	free(a->lists.v);
 	free(a->boots.v);
 }
 
@@ -46,6 +52,20 @@ char *asked_boot(const struct words *boots)
 		text = NULL;
 	}
 	return text;
+}
+
+/* -e NAME,NAME */
+static int add_events(struct asked *a, const char *list)
+{
+	char *rest = strdup(list), *name;
+	int ret = rest ? words_add(&a->lists, rest) : -ENOMEM;
+
+	if (ret)
+		free(rest);
+	while (!ret && (name = strsep(&rest, ",")))
+		if (*name)
+			ret = words_add(&a->events, name);
+	return ret;
 }
 
 int asked_option(struct asked *a, const struct command *cmd, int opt, char **argv)
@@ -84,7 +104,7 @@ int asked_option(struct asked *a, const struct command *cmd, int opt, char **arg
 		ret = words_add(&a->boots, optarg);
 		break;
 	case 'e':
-		ret = words_add(&a->events, optarg);
+		ret = add_events(a, optarg);
 		break;
 	case ':':
 		return command_usage(cmd, "%s needs an argument", argv[optind - 1]);
@@ -92,6 +112,23 @@ int asked_option(struct asked *a, const struct command *cmd, int opt, char **arg
 		return command_usage(cmd, "unknown option %s", argv[optind - 1]);
 	}
 	return ret ? command_error("out of memory") : COMMAND_DONE;
+}
+
+int asked_boots_check(const struct words *boots, const struct command *cmd)
+{
+	char near[128], hint[160], *unknown;
+	int status = COMMAND_DONE;
+
+	for (unsigned int i = 0; !status && i < boots->nr; i++) {
+		unknown = boot_unknown(boots->v[i], near, sizeof(near));
+		if (!unknown)
+			continue;
+		event_names_hint(strcmp(near, unknown) ? near : "", hint, sizeof(hint));
+		status = command_usage(cmd, "--boot: %s%s%s", unknown, strcmp(near, unknown) ?
+				       ": a session has no such parameter" : "= has no value", hint);
+		free(unknown);
+	}
+	return status;
 }
 
 int asked_check(const struct asked *a, const struct command *cmd)
@@ -104,7 +141,7 @@ int asked_check(const struct asked *a, const struct command *cmd)
 		return command_usage(cmd, "--compress is for -o FILE");
 	if (a->force && !a->mount_dir)
 		return command_usage(cmd, "--force is for --mount DIR");
-	return COMMAND_DONE;
+	return asked_boots_check(&a->boots, cmd);
 }
 
 int asked_mount(const struct asked *a, char *out)

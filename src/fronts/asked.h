@@ -22,7 +22,8 @@ struct asked {
 	const char	*dat_file;	/* -o; NULL: none */
 	bool		compress, hist_legacy, force;
 	struct words	setups, cats;
-	struct words	events;		/* -e */
+	struct words	events;		/* -e, each name for itself */
+	struct words	lists;		/* copies of what -e was given, which the names are in */
 	struct words	boots;
 };
 
@@ -57,6 +58,8 @@ int asked_option(struct asked *a, const struct command *cmd, int opt, char **arg
 char *asked_boot(const struct words *boots);
 /* At the end of the options: whether they go together. An exit status. */
 int asked_check(const struct asked *a, const struct command *cmd);
+/* Whether all that --boot names is there. An exit status. */
+int asked_boots_check(const struct words *boots, const struct command *cmd);
 /* Whether there can be a mount: its directory (PATH_MAX bytes), or "": none. An exit status. */
 int asked_mount(const struct asked *a, char *out);
 

@@ -9,6 +9,7 @@
 
 #include "fronts/access.h"
 #include "fronts/boot.h"
+#include "fronts/nearest.h"
 
 enum { WAITS = 1 };		/* what a parameter's function returns besides 0 and -errno */
 
@@ -307,6 +308,49 @@ int boot_add(struct boot *b, const char *text, FILE *out)
 		err = add_word(b, word, out);
 	free(copy);
 	return err;
+}
+
+static char *all_names(void)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (unsigned int i = 0; out && i < NR_PARAMETERS; i++)
+		fprintf(out, "%s\n", parameters[i].name);
+	if (out)
+		fclose(out);
+	return text;
+}
+
+/* NAME=VALUE of a session. */
+static bool is_whole(const char *word)
+{
+	const size_t n = strcspn(word, "=");
+
+	return word[n] && word[n + 1] && find_parameter(word, n);
+}
+
+/* A kernel's whole command line: most of it is not for us. */
+static bool is_kernels(const char *text)
+{
+	return strstr(text, "BOOT_IMAGE=") || strstr(text, "root=");
+}
+
+char *boot_unknown(const char *text, char *near, size_t size)
+{
+	char *copy = strdup(text), *names = all_names(), *rest = copy, *word, *unknown = NULL;
+
+	while (copy && !unknown && !is_kernels(text) && (word = next_word(&rest)))
+		unknown = is_whole(word) ? NULL : strdup(word);
+	*near = '\0';
+	if (unknown && names) {
+		unknown[strcspn(unknown, "=")] = '\0';
+		nearest_names(unknown, names, near, size);
+	}
+	free(names);
+	free(copy);
+	return unknown;
 }
 
 int boot_restore(struct boot *b, const char *text)

@@ -86,14 +86,14 @@ struct access *client_connect_to(const struct command *cmd, const char *name)
 int client_boot(struct access *a, const char *text)
 {
 	char *answer = NULL, *rest, *line;
-	int ret = client_request(a, WIRE_BOOT, text, -1, &answer);
+	int ret = client_request(a, WIRE_BOOT, text, -1, &answer), nr = 0;
 
 	rest = ret < 0 ? NULL : answer;
 	while (rest && (line = strsep(&rest, "\n")))
 		if (*line)
-			fprintf(stderr, "tracefuse: boot: %s\n", line);
+			nr += fprintf(stderr, "tracefuse: boot: %s\n", line) > 0;
 	free(answer);
-	return ret < 0 ? ret : 0;
+	return ret < 0 ? ret : nr;
 }
 
 bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size)

@@ -51,7 +51,7 @@ static int boot(struct access *a, bool made, const struct words *boots)
 	if (text)
 		ret = client_boot(a, text);
 	free(text);
-	return ret ? command_error("mount: the session's start: %s", strerror(-ret)) : COMMAND_DONE;
+	return ret < 0 ? command_error("mount: the session's start: %s", strerror(-ret)) : COMMAND_DONE;
 }
 
 enum { OPT_BOOT = 256, OPT_FORCE };
@@ -95,7 +95,7 @@ static int parse(int argc, char **argv, struct mounting *m)
 		m->at = argv[optind++];
 	if (optind < argc)
 		return command_usage(&command_mount, "too many arguments");
-	return COMMAND_DONE;
+	return asked_boots_check(&m->boots, &command_mount);
 }
 
 static int mount_at(struct access *a, const struct mounting *m)

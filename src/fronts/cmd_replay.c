@@ -22,6 +22,7 @@
 #include "fronts/asked.h"
 #include "fronts/boot.h"
 #include "fronts/command.h"
+#include "fronts/event_names.h"
 #include "fronts/function_list.h"
 #include "fronts/mounts.h"
 #include "fronts/output.h"
@@ -273,17 +274,29 @@ static void destroy(struct replay *r)
 
 /* ---- setup ---- */
 
-/* -e SYSTEM[:EVENT] */
+/* Names that the one that is not there is nearly. */
+static void find_near(struct replay *r, const char *name, char *hint, size_t size)
+{
+	char near[256] = "", *lines;
+	size_t len;
+
+	if (!access_read_all(r->access, "available_events", &lines, &len)) {
+		event_names_judge(lines, name, near, sizeof(near));
+		free(lines);
+	}
+	event_names_hint(near, hint, size);
+}
+
+/* -e */
 static int enable_event(struct replay *r, const char *name)
 {
-	const char *step;
-	char text[512];
-	int ret;
+	int ret = event_names_enable(r->access, name);
+	char hint[300];
 
-	snprintf(text, sizeof(text), strchr(name, ':') ? "%s\n" : "%s:*\n", name);
-	ret = access_write_all(r->access, "set_event", O_APPEND, text, strlen(text), &step);
-	if (ret == -EINVAL)
-		return command_error("the recording has no event %s", name);
+	if (ret == -EINVAL) {
+		find_near(r, name, hint, sizeof(hint));
+		return command_error("the recording has no event %s%s", name, hint);
+	}
 	return ret ? command_error("set_event: %s", strerror(-ret)) : COMMAND_DONE;
 }
 
@@ -546,7 +559,8 @@ const struct command command_replay = {
 "that recorded them ran again. Several recordings are merged by time: trace.dat\n"
 "and snapshot.dat of one window.\n"
 "\n"
-"  -e, --event SYSTEM[:EVENT]  enable events (repeatable)\n"
+"  -e, --event NAME,...        enable events: SYSTEM, EVENT or SYSTEM:EVENT, also with\n"
+"                              * ? [ ]; all (repeatable)\n"
 "  --setup FILE                shell lines for the tracing directory, run before\n"
 "                              the first event (repeatable)\n"
 "  --at 'SYSTEM:EVENT if FILTER' SCRIPT\n"

@@ -20,7 +20,7 @@
 
 /* ---- the command line ---- */
 
-enum { OPT_PROVIDERS = ASKED_OWN, OPT_KERNEL_NAMES, OPT_FUNCTION, OPT_GRAPH };
+enum { OPT_PROVIDERS = ASKED_OWN, OPT_KERNEL_NAMES, OPT_FUNCTION, OPT_GRAPH, OPT_KEEP_GOING };
 
 static const struct option long_options[] = {
 	ASKED_OPTIONS,
@@ -28,6 +28,7 @@ static const struct option long_options[] = {
 	{ "kernel-names", no_argument, NULL, OPT_KERNEL_NAMES },
 	{ "function", optional_argument, NULL, OPT_FUNCTION },
 	{ "graph", optional_argument, NULL, OPT_GRAPH },
+	{ "keep-going", no_argument, NULL, OPT_KEEP_GOING },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -45,6 +46,9 @@ static int parse_option(struct run *r, int opt, char **argv)
 	case OPT_GRAPH:
 		if (run_functions_add(r, opt == OPT_GRAPH, optarg))
 			return command_error("out of memory");
+		break;
+	case OPT_KEEP_GOING:
+		r->keep_going = true;
 		break;
 	case 'q':
 		r->quiet = true;
@@ -157,19 +161,21 @@ static int run_program(struct run *r, bool *failed)
 	int status = run_server_open(r);
 
 	/* Nobody is waited for who will never come. */
-	if (!status && r->preload)
+	if (!status && r->preload && !run_is_refused(r))
 		status = run_setup_hold(r);
 	if (status)
 		return status;
-	if (!r->preload)
+	if (!r->preload && !run_is_refused(r))
 		run_setup(r);
+	if (run_is_refused(r))
+		return run_child_not_started(r);
 	status = run_child(r);
 	run_setup_let_go(r);
-	if (status)
-		return status;
+	if (status || r->not_started)
+		return status ? status : COMMAND_FAILED;
 	/* It never attached: so that the results are there at least. */
 	run_setup(r);
-	*failed = write_results(r) != COMMAND_DONE;
+	*failed = write_results(r) != COMMAND_DONE || run_is_refused(r);
 	return COMMAND_DONE;
 }
 
@@ -226,13 +232,16 @@ const struct command command_run = {
 "the triggers, filters and buffers of a session. The program is held before its\n"
 "constructors until the setup is done. Its children are traced as well.\n"
 "\n"
-"  -e, --event SYSTEM[:EVENT]  enable events (repeatable)\n"
+"  -e, --event NAME,...        enable events: SYSTEM, EVENT or SYSTEM:EVENT, also with\n"
+"                              * ? [ ]; all (repeatable)\n"
 "  --function[=PATTERN]        trace the calls of its functions, and print the trace\n"
 "                              at the end; of those only (repeatable): 'parse_*'\n"
 "  --graph[=FUNCTION]          the same with what they call and how long it takes; of\n"
 "                              those functions and all below them only (repeatable)\n"
 "  --setup FILE                shell lines for the tracing directory, run before\n"
 "                              the program begins (repeatable)\n"
+"  --keep-going                the program begins also when something of -e, --setup,\n"
+"                              --cat or --boot was refused\n"
 "  --cat FILE                  print a file of the tracing directory at the end\n"
 "                              (repeatable)\n"
 "  --save DIR                  the --cat files go there, / written as __\n"

@@ -7,6 +7,7 @@
  *   run_agent.c     where the agent is, LD_PRELOAD
  *   run_server.c    a session, made or joined; its end
  *   run_setup.c     -e and --setup, when the program waits for them
+ *   run_wanted.c    whether what -e and --cat name is there, or may come
  *   run_functions.c --function and --graph, in the same moment
  *   run_child.c     the program: signals, stops, its end
  *   run_dump.c      what functions' commands dumped
@@ -57,7 +58,7 @@ struct run {
 	struct asked	asked;		/* of its events those that are not there yet stay in it */
 	const char	*systems;	/* --providers; NULL: not given */
 	struct run_functions functions;
-	bool		kernel_names, quiet;
+	bool		kernel_names, quiet, keep_going;
 	char		**program;	/* and its arguments; ends with NULL */
 
 	/* found out before anything is made */
@@ -76,6 +77,8 @@ struct run {
 	bool		stays;		/* the session, after the command */
 	struct access	*hold;		/* programs wait for it; NULL: nobody does */
 	bool		set_up;
+	bool		refused;	/* something of the setup was; that was said */
+	bool		not_started;	/* the program, because of that */
 	bool		attached;	/* a program has joined, or it is not known */
 
 	/* the program */
@@ -88,6 +91,12 @@ struct run {
 static inline bool run_is_private(const struct run *r)
 {
 	return !r->asked.session_name && !r->asked.mount_dir;
+}
+
+/* The program does not start. */
+static inline bool run_is_refused(const struct run *r)
+{
+	return r->refused && !r->keep_going;
 }
 
 /* ---- run_agent.c ---- */
@@ -121,6 +130,13 @@ void run_setup_held(struct run *r);
 /* -e, --setup, once. */
 void run_setup(struct run *r);
 
+/* ---- run_wanted.c ---- */
+
+/* Of -e: there is no such event. True: it is a mistake, which was said, and is waited for no more. */
+bool run_wanted_event(struct run *r, const char *name);
+/* Of --cat, when all is set up: files that are not there and will not come are said. */
+void run_wanted_files(struct run *r);
+
 /* ---- run_functions.c ---- */
 
 /* pattern: what is behind the =, NULL: nothing. 0, -ENOMEM */
@@ -138,6 +154,13 @@ void run_functions_free(struct run *r);
 
 /* Starts the program and waits for its end: r->status. An exit status. */
 int run_child(struct run *r);
+/*
+ * The setup was refused, and --keep-going not asked for: a program that waits before its constructors is
+ * killed there. r->not_started
+ */
+void run_child_refuse(struct run *r);
+/* Says so: COMMAND_FAILED. */
+int run_child_not_started(const struct run *r);
 /* Ends this process as the program ended. */
 void run_child_die_like(int status) __attribute__((noreturn));
 

@@ -27,6 +27,7 @@
 #include "fronts/client.h"
 #include "fronts/output.h"
 #include "fronts/run.h"
+#include "fronts/wire.h"
 
 /* As they were before this process needed others. */
 struct signals {
@@ -187,6 +188,39 @@ static void wait_for_end(struct run *r, int fd)
 		if (p[1].revents && r->hold)
 			run_setup_held(r);
 	}
+}
+
+/* Whether it has joined the session: then it waits, for nothing of it has run. */
+static bool has_joined(const struct run *r)
+{
+	char *info, line[128];
+	bool found = false;
+
+	if (client_request(r->access, WIRE_INFO, "", -1, &info) < 0)
+		return false;
+	for (unsigned int i = 0; !found && client_info(info, "attached", i, line, sizeof(line)); i++)
+		found = atoi(line) == r->pid;
+	free(info);
+	return found;
+}
+
+int run_child_not_started(const struct run *r)
+{
+	return command_error("%s was not started; --keep-going starts it all the same",
+			     r->program[0]);
+}
+
+void run_child_refuse(struct run *r)
+{
+	if (!run_is_refused(r))
+		return;
+	/* A static program that started the one that waits. */
+	if (!has_joined(r)) {
+		command_error("%s had begun already: it goes on", r->program[0]);
+		return;
+	}
+	r->not_started = !kill(r->pid, SIGKILL);
+	run_child_not_started(r);
 }
 
 static int start(struct run *r, const struct signals *s, int tell)

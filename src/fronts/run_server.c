@@ -113,7 +113,8 @@ static int boot(struct run *r)
 	if (text)
 		ret = client_boot(r->access, text);
 	free(text);
-	return ret ? command_error("run: the session's start: %s", strerror(-ret)) : COMMAND_DONE;
+	r->refused |= ret > 0;
+	return ret < 0 ? command_error("run: the session's start: %s", strerror(-ret)) : COMMAND_DONE;
 }
 
 static int mount_it(struct run *r)
@@ -164,7 +165,7 @@ int run_server_open(struct run *r)
 	if (!status && r->asked.mount_dir)
 		status = mount_it(r);
 	/* Others may join it from now on. */
-	if (!status && r->asked.session_name && run_server_stay(r) < 0)
+	if (!status && r->asked.session_name && !run_is_refused(r) && run_server_stay(r) < 0)
 		status = command_error("run: session %s cannot stay", r->name);
 	return status;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "fronts/client.h"
+#include "fronts/event_names.h"
 #include "fronts/namespace.h"
 #include "fronts/run.h"
 #include "fronts/setup.h"
@@ -149,18 +150,17 @@ static int keep_event(struct run *r, const char *name)
 	return access_keep(r->access, path, false, "1", 1);
 }
 
-/* False: it is not there yet. */
+/* False: it is not there yet, and may come. */
 static bool enable_event(struct run *r, const char *name)
 {
-	const char *step;
-	char text[512];
-	int ret;
+	int ret = event_names_enable(r->access, name);
 
-	snprintf(text, sizeof(text), strchr(name, ':') ? "%s\n" : "%s:*\n", name);
-	ret = access_write_all(r->access, "set_event", O_APPEND, text, strlen(text), &step);
 	if (ret && ret != -EINVAL)
-		command_error("-e %s: %s", name, strerror(-ret));
-	return ret != -EINVAL || !keep_event(r, name);
+		r->refused |= command_error("-e %s: %s", name, strerror(-ret)) != COMMAND_DONE;
+	if (ret != -EINVAL)
+		return true;
+	/* The first program that waits shows what is there. */
+	return run_wanted_event(r, name) || !keep_event(r, name);
 }
 
 static void enable_events(struct run *r)
@@ -180,21 +180,22 @@ static void run_script(struct run *r, const char *name, const char *text)
 	};
 
 	/* Commands that failed have said so. */
-	setup_run_text(&params, text, strlen(text));
+	r->refused |= setup_run_text(&params, text, strlen(text)) != 0;
 }
 
 void run_setup(struct run *r)
 {
 	if (r->set_up || !r->access)
 		return;
-	r->set_up = true;
 	enable_events(r);
 	run_functions_set(r);
 	for (unsigned int i = 0; i < r->asked.setups.nr; i++)
 		run_script(r, r->asked.setups.v[i], r->scripts[i]);
-	fflush(stdout);
+	run_wanted_files(r);
+	command_flush();
+	r->set_up = true;
 	/* Of a mount without a name: nothing can go wrong any more. */
-	if (!run_is_private(r))
+	if (!run_is_private(r) && !run_is_refused(r))
 		run_server_stay(r);
 }
 
@@ -249,7 +250,10 @@ void run_setup_held(struct run *r)
 			run_functions_set(r);
 		} else {
 			set_up_interruptibly(r);
+			run_child_refuse(r);
 		}
+		if (r->not_started)
+			return run_setup_let_go(r);
 		snprintf(text, sizeof(text), "%d", number);
 		client_request(r->hold, WIRE_GO, text, -1, NULL);
 	}

@@ -326,11 +326,13 @@ static void run_for(struct setup *s, const struct setup_node *n)
 
 static bool condition_holds(struct setup *s, const struct setup_node *n)
 {
-	bool errexit = s->errexit;
+	const bool errexit = s->errexit;
+	const int failed = s->failed;
 
 	s->errexit = false;
 	setup_run(s, n->condition);
 	s->errexit = errexit;
+	s->failed = failed;	/* what it asks may be answered with no */
 	return !s->status && !s->exiting;
 }
 
@@ -394,9 +396,23 @@ static void run_redirected(struct setup *s, const struct setup_node *n)
 	free(text);
 }
 
+/* The script has an answer to its failure: "|| ...", "!", 2>/dev/null. */
+static bool is_answered(const struct setup_node *n)
+{
+	const struct setup_node *next = n->next;
+
+	if (n->negated || drops_errors(n))
+		return true;
+	while (next && next->link == SETUP_AND)
+		next = next->next;
+	return next && next->link == SETUP_OR;
+}
+
 void setup_run(struct setup *s, const struct setup_node *n)
 {
 	for (; n && !s->exiting; n = n->next) {
+		const int failed = s->failed;
+
 		if ((n->link == SETUP_AND && s->status) || (n->link == SETUP_OR && !s->status))
 			continue;
 		s->line = n->line;
@@ -406,6 +422,8 @@ void setup_run(struct setup *s, const struct setup_node *n)
 			run_redirected(s, n);
 		else
 			run_compound(s, n);
+		if (is_answered(n))
+			s->failed = failed;
 		if (n->negated)
 			s->status = !s->status;
 		else if (s->status && s->errexit && !(n->next && n->next->link != SETUP_ALWAYS))

@@ -37,7 +37,10 @@ struct setup_params {
 	FILE		*err;		/* NULL: stderr */
 };
 
-/* Runs a file ("-": stdin). Returns the number of commands that failed, or -errno when it cannot be read. */
+/*
+ * Runs a file ("-": stdin). Returns the number of commands that failed and to whose failure the
+ * script has no answer (||, if, 2>/dev/null); or -errno when it cannot be read.
+ */
 int setup_run_file(const struct setup_params *params, const char *file);
 
 /* The same with text in memory. */
