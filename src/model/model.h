@@ -179,6 +179,7 @@ struct model {
 	bool			held;		/* model_reopen() runs: nothing is published before all is back */
 	bool			closing;	/* model_destroy() runs: commands are not forgotten (R4) */
 	bool			imported;	/* events come from a recording or the live kernel */
+	bool			of_programs;	/* events are of programs, perhaps recorded ones */
 	/* Takes in what running programs have told since (sources/programs.h); before anything is printed. NULL: none do */
 	void			(*catch_up)(void *arg);
 	/* The end of a command: returns when running programs do as it said, or after a limit. NULL: none do */
@@ -259,6 +260,13 @@ int model_object_add(struct model *m, struct instance *inst, const char *path, c
 		     const uint64_t *refs, unsigned int nr_refs, uint64_t *id);
 /* The events come from a recording or the live kernel; before the first of them is added. */
 int model_set_imported(struct model *m);
+
+/*
+ * What events/header_event of programs ends with. A recording takes it along (so do
+ * trace-cmd's convert and split), and readers skip the file.
+ */
+#define MODEL_PROGRAMS_MARK "# events of programs: pointers are addresses\n"
+
 /* Removes and clears *id; 0 is none. */
 void model_object_remove(struct model *m, uint64_t *id);
 /* While model_reopen() writes an object's text: its ref number `i` to adopt; else 0. */

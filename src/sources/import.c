@@ -11,6 +11,7 @@
 
 #include "model/cmdlines.h"
 #include "model/event_file.h"
+#include "model/options.h"
 #include "model/symbols.h"
 #include "sources/source_state.h"
 
@@ -293,12 +294,23 @@ static int set_ring_sizes(struct source *src)
 	return 0;
 }
 
+/* Not where one of several is a kernel's. */
+static bool of_programs(const struct source *src)
+{
+	bool all = true;
+
+	for (unsigned int i = 0; i < src->window.nr_files; i++)
+		all &= src->window.files[i]->of_programs;
+	return all;
+}
+
 /* What the source needs of the session before anything is imported. */
 static int enter_session(struct source *src, struct model *m, struct source_error *err)
 {
 	int ret;
 
 	src->model = m;
+	m->of_programs = of_programs(src);
 	src->plane = session_plane(m->session);
 	src->slot = session_slot_get(m->session);
 	if (!src->slot)
@@ -347,6 +359,10 @@ int source_import(struct source *src, struct model *m, struct source_error *err)
 	if (ret)
 		return ret;
 	set_clock(src);
+	/* As where they were recorded: hashed pointers of one's own programs lead nowhere. */
+	ret = m->of_programs ? option_set(m->top, OPTION_HASH_PTR, false) : 0;
+	if (ret)
+		return error_set(err, ret, "", "out of memory");
 	/* Records of system ftrace go to the top buffer alone: that is where they were recorded. */
 	ret = model_arm_internal(m, m->top);
 	return ret ? error_set(err, ret, "", "the events of system ftrace: %s", strerror(-ret)) : 0;

@@ -131,6 +131,7 @@ static struct programs *programs_new(struct model *m, struct tree *t)
 	p->tree = t;
 	/* Pointers of one's own programs are no secret, and hashed ones lead nowhere. */
 	m->top->options &= ~(1ull << OPTION_HASH_PTR);
+	m->of_programs = true;
 	list_init(&p->kept);
 	if (program_sites_create(p)) {
 		free(p);

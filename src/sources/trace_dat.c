@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "model/model.h"
 #include "session/layout.h"
 #include "session/region.h"
 #include "sources/trace_dat.h"
@@ -143,7 +144,7 @@ static int parse_header_page(struct trace_dat *d, const char *text)
 	return d->data_offset == 8 + d->commit_size ? 0 : -EPROTO;
 }
 
-/* header_page and header_event: only the size of the kernel's long is of interest. */
+/* header_page and header_event: the size of the kernel's long, and whether it is no kernel. */
 static int read_header_info(struct trace_dat *d, struct cursor *c)
 {
 	const uint8_t *bytes;
@@ -169,8 +170,10 @@ static int read_header_info(struct trace_dat *d, struct cursor *c)
 	if (!cursor_match(c, "header_event", sizeof("header_event")))
 		return trace_dat_damage(d, at, "no header_event");
 	size = cursor_u64(c);
-	if (!cursor_take(c, size))
+	bytes = cursor_take(c, size);
+	if (!bytes)
 		return trace_dat_truncated(d, c, "header_event");
+	d->of_programs = memmem(bytes, size, MODEL_PROGRAMS_MARK, strlen(MODEL_PROGRAMS_MARK));
 	return 0;
 }
 

@@ -83,6 +83,7 @@ struct trace_dat {
 	char		*uname;
 	uint64_t	lost;		/* sum of CPUSTAT's overruns and drops */
 	bool		latency;	/* a text of a latency tracer instead of records */
+	bool		of_programs;	/* header_event says so */
 };
 
 /* The next `size` bytes become the piece; false: there are not so many, and it is empty. */

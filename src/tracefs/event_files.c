@@ -74,6 +74,8 @@ static int print_header_event(struct tree_file *f, FILE *out)
 	      "\ttime_extend : type == 30\n"
 	      "\ttime_stamp : type == 31\n"
 	      "\tdata max type_len  == 28\n", out);
+	if (f->tree->model->of_programs)
+		fputs(MODEL_PROGRAMS_MARK, out);
 	return 0;
 }
 
