@@ -13,6 +13,10 @@
  *     predecessor. A source's time that steps back is written as an absolute one.
  * G5  Page s + N is begun only when head has left page s + N - 1; readers take
  *     page s for intact while s + N > page(head) + 1.
+ * G6  Buffer, ring, descriptors and pages may say anything (R38). A pointer into
+ *     them is made by plane_data() of the whole offset, so it lies in the region;
+ *     what is stored there begins there and has at most RING_STORE_MAX bytes. The
+ *     number of CPUs and of instances are the session's, not the buffer's.
  */
 #include "plane/arch/counter.h"
 #include "plane/clock.h"
@@ -86,6 +90,12 @@ static uint32_t time_form(uint64_t last, uint64_t now)
 	return (now - last) >> RING_DELTA_BITS ? RING_TYPE_EXTEND : 0;
 }
 
+/* As the processor does it: more cannot be shifted. */
+static inline uint32_t shift_of(const struct ring *r)
+{
+	return r->page_shift & 63;
+}
+
 /* No-overwrite: whether page `seq` may not be begun because its place is still unread. */
 static bool full(const struct buffer *b, const struct ring *r, uint64_t seq)
 {
@@ -99,7 +109,7 @@ static bool full(const struct buffer *b, const struct ring *r, uint64_t seq)
 	taken = atomic_load_explicit(&r->taken, memory_order_relaxed);
 	if (taken > floor)
 		floor = taken;
-	return seq >= (floor >> r->page_shift) + r->nr_pages - 1;
+	return seq >= (floor >> shift_of(r)) + r->nr_pages - 1;
 }
 
 static uint32_t place_before(const struct ring *r, uint32_t place)
@@ -107,9 +117,15 @@ static uint32_t place_before(const struct ring *r, uint32_t place)
 	return place ? place - 1 : r->nr_pages - 1;
 }
 
-static char *page_at(const struct plane *p, const struct ring *r, uint32_t place)
+/* G6, both. */
+static char *page_at(const struct plane *p, const struct ring *r, uint32_t place, uint32_t off)
 {
-	return (char *)plane_data(p, r->pages) + ((uint64_t)place << r->page_shift);
+	return plane_data(p, r->pages + ((uint64_t)place << shift_of(r)) + off);
+}
+
+static struct page_desc *desc_at(const struct plane *p, const struct ring *r, uint32_t place)
+{
+	return plane_data(p, r->descs + place * sizeof(struct page_desc));
 }
 
 /* What stayed free at the end of a page counts as written, as in the kernel, where a record would have fitted. */
@@ -124,8 +140,7 @@ static uint64_t bytes_before(const struct ring *r, const struct page_desc *d, ui
 static void add_page(struct ring_commit *c, const struct write *w, uint64_t seq, uint32_t place, uint64_t old_pos)
 {
 	struct ring *r = w->ring;
-	struct page_desc *descs = plane_data(w->p, r->descs), *d = &descs[place];
-	struct page_desc *before = &descs[place_before(r, place)];
+	struct page_desc *d = desc_at(w->p, r, place), *before = desc_at(w->p, r, place_before(r, place));
 	uint64_t used = old_pos & (r->subbuf_size - 1);
 
 	if (!used)
@@ -136,11 +151,11 @@ static void add_page(struct ring_commit *c, const struct write *w, uint64_t seq,
 		add_store(c, (void *)&before->end, used);
 	add_store(c, (void *)&d->entries, r->tail[w->head & 1].entries);
 	add_store(c, (void *)&d->bytes, seq ? bytes_before(r, before, used) : 0);
-	add_store(c, page_at(w->p, r, place), w->time);
+	add_store(c, page_at(w->p, r, place, 0), w->time);
 	add_store(c, (void *)&d->seq, seq + 1);
 	add_store(c, &r->page_end, 0);
-	add_store(c, &r->base, r->pages + ((uint64_t)place << r->page_shift) - (seq << r->page_shift));
-	add_store(c, &r->page_end, (seq + 1) << r->page_shift);
+	add_store(c, &r->base, r->pages + ((uint64_t)place << shift_of(r)) - (seq << shift_of(r)));
+	add_store(c, &r->page_end, (seq + 1) << shift_of(r));
 }
 
 static void add_tail(struct ring_commit *c, const struct write *w)
@@ -158,26 +173,29 @@ static void add_time(struct ring_commit *c, char *at, uint32_t form, uint64_t la
 	add_store(c, at, event_header(form, t, (uint32_t)(t >> RING_DELTA_BITS)));
 }
 
-/* Lists the stores of a commit (G1); false when the ring is full. */
+/* Lists the stores of a commit (G1); false when the ring is full, or none. */
 static bool prepare(const struct write *w, struct ring_commit *c)
 {
 	struct ring *r = w->ring;
 	const uint64_t pos = w->head >> 1, last = r->tail[w->head & 1].time;
-	uint64_t seq = pos >> r->page_shift, delta = w->time - last;
+	const uint32_t nr_pages = *(const volatile uint32_t *)&r->nr_pages;
+	uint64_t seq = pos >> shift_of(r), delta = w->time - last;
 	uint32_t off = (uint32_t)(pos & (r->subbuf_size - 1)), form = time_form(last, w->time);
 	char *at;
 
+	if (!nr_pages)
+		return false;	/* G6 */
 	c->nr_stores = 0;
 	if (!off || off + w->length + (form ? RING_LEN_EXTEND : 0) > r->subbuf_size) {
 		seq += off != 0;
 		if (full(w->buffer, r, seq))
 			return false;
-		add_page(c, w, seq, (uint32_t)(seq % r->nr_pages), pos);
+		add_page(c, w, seq, (uint32_t)(seq % nr_pages), pos);
 		off = RING_PAGE_HEADER;
 		form = 0;
 		delta = 0;
 	}
-	at = page_at(w->p, r, (uint32_t)(seq % r->nr_pages)) + off;
+	at = page_at(w->p, r, (uint32_t)(seq % nr_pages), off);
 	if (form) {
 		add_time(c, at, form, last, w->time);
 		at += RING_LEN_EXTEND;
@@ -188,7 +206,7 @@ static bool prepare(const struct write *w, struct ring_commit *c)
 	add_tail(c, w);
 	c->head_at = (uint64_t *)&r->head;
 	c->head = w->head;
-	c->next_head = ((seq << r->page_shift) + off + w->length) << 1 | !(w->head & 1);
+	c->next_head = ((seq << shift_of(r)) + off + w->length) << 1 | !(w->head & 1);
 	return true;
 }
 
@@ -200,12 +218,13 @@ static int drop(struct ring *r)
 
 static struct ring *ring_of(const struct plane *p, const struct buffer *b, uint32_t set, uint32_t cpu)
 {
+	const uint32_t nr_cpus = plane_header(p)->nr_cpus;	/* G6 */
 	data_ref ref;
 
-	if (set >= BUFFER_MAX_SETS || cpu >= b->nr_cpus)
+	if (set >= BUFFER_MAX_SETS || cpu >= nr_cpus)
 		return NULL;
 	/* Pairs with the release in buffer_add_set(). */
-	ref = atomic_load_explicit(&b->rings[set * b->nr_cpus + cpu], memory_order_acquire);
+	ref = atomic_load_explicit(&b->rings[set * nr_cpus + cpu], memory_order_acquire);
 	return ref ? plane_data(p, ref) : NULL;
 }
 
@@ -218,7 +237,7 @@ static inline bool is_disabled(const struct ring *r)
 static inline __attribute__((always_inline)) uint64_t now(const struct plane *p, const struct buffer *b)
 {
 	const struct clock_scale *scale = &plane_header(p)->tsc;
-	struct instance_state *inst = plane_instance(p, b->instance);
+	struct instance_state *inst = plane_instance(p, b->instance % LAYOUT_MAX_INSTANCES);	/* G6 */
 
 	/* What clock_now() does first, without the call. Relaxed: the server's, taken when it is seen. */
 	if (__builtin_expect(clock_is_counter(atomic_load_explicit(&inst->clock, memory_order_relaxed)) &&
@@ -363,22 +382,31 @@ static int lose(struct slot *slot)
 	return 1;
 }
 
+/* No sub-buffer is so small: it is counted as dropped in `r`. */
+static int write_none(struct slot *slot, struct ring *r)
+{
+	return r ? drop(r) : lose(slot);
+}
+
+static bool fits(const struct buffer *b, uint32_t size, uint32_t length)
+{
+	const uint32_t subbuf_size = *(const volatile uint32_t *)&b->subbuf_size;
+
+	return size <= RING_STORE_MAX && size <= subbuf_size && length <= subbuf_size - RING_PAGE_HEADER;	/* G6 */
+}
+
+/* `r`: of a source or a lease; NULL: set 0 */
 static __attribute__((noinline)) int write_long(const struct plane *p, struct slot *slot, const struct buffer *b,
-						uint32_t set, uint32_t cpu, uint64_t time, const void *record,
+						struct ring *r, uint32_t cpu, uint64_t time, const void *record,
 						uint32_t size)
 {
 	struct write w = {
-		.p = p, .buffer = b, .record = record, .size = size, .length = event_length(size),
+		.p = p, .buffer = b, .ring = r, .record = record, .size = size, .length = event_length(size),
 	};
 
-	if (w.length > b->subbuf_size - RING_PAGE_HEADER || size > b->subbuf_size) {
-		w.ring = ring_of(p, b, set, cpu);
-		return w.ring ? drop(w.ring) : lose(slot);
-	}
-	if (!set)
-		return write_restartable(&w);
-	w.ring = ring_of(p, b, set, cpu);
-	return write_alone(&w, time);
+	if (!fits(b, size, w.length))
+		return write_none(slot, r ? r : ring_of(p, b, 0, cpu));
+	return r ? write_alone(&w, time) : write_restartable(&w);
 }
 
 /* Sources and leases. */
@@ -398,7 +426,7 @@ static __attribute__((noinline)) int write_owned(const struct plane *p, struct s
 		return 1;
 	if (is_short(size))
 		rc = write_short_alone(p, b, r, time, record, size);
-	return rc < 0 ? write_long(p, slot, b, set, cpu, time, record, size) : rc;
+	return rc < 0 ? write_long(p, slot, b, r, cpu, time, record, size) : rc;
 }
 
 int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32_t set, uint32_t cpu,
@@ -411,5 +439,5 @@ int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32
 		return write_owned(p, slot, b, set, cpu, time, record, size);
 	if (__builtin_expect(is_short(size), 1))
 		rc = write_short_restartable(p, b, record, size);
-	return __builtin_expect(rc < 0, 0) ? write_long(p, slot, b, 0, cpu, time, record, size) : rc;
+	return __builtin_expect(rc < 0, 0) ? write_long(p, slot, b, NULL, cpu, time, record, size) : rc;
 }

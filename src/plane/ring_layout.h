@@ -35,6 +35,7 @@ enum {
 	RING_TYPE_EXTEND	= 30,
 	RING_TYPE_ABSOLUTE	= 31,
 	RING_DELTA_BITS		= 27,
+	RING_STORE_MAX		= 512 << 10,	/* bytes of a record: of the largest sub-buffer */
 
 	/* writer sets */
 	RING_SET_KEPT		= 16,	/* 1 .. 15: sources; from here: what a resized buffer had, no writer */
