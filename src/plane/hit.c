@@ -19,9 +19,8 @@
 
 void hit_miss(struct slot *slot)
 {
-	/* Relaxed: a count, which the slot's thread alone stores. */
-	atomic_store_explicit(&slot->missed, atomic_load_explicit(&slot->missed, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+	/* Relaxed: a count. Atomic: the thread's handlers add to it, and threads without a slot to the first one's. */
+	atomic_fetch_add_explicit(&slot->missed, 1, memory_order_relaxed);
 }
 
 /* ---- triggers ---- */

@@ -230,7 +230,7 @@ bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t on
 void hit_snapshot(struct run *cause, uint32_t instance);
 /* Whether it would be taken now. */
 bool hit_snapshot_is_possible(const struct run *r, uint32_t instance);
-/* A hit, or a part of one, that is lost for want of room; only the slot's owner calls it. */
+/* A hit, or a part of one, that is lost for want of room. Anybody may call it. */
 void hit_miss(struct slot *slot);
 
 #endif

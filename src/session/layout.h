@@ -311,7 +311,6 @@ static inline int trigger_kind_is_post(uint32_t kind)
 struct event_state {
 	_Atomic uint32_t soft_disabled;	/* with ARM_SOFT_MODE: fires triggers, is not recorded */
 	uint32_t	event_id;	/* set once */
-	_Atomic uint64_t missed;	/* hits beyond LAYOUT_HIT_LEVELS */
 };
 
 struct trigger_state {
@@ -370,7 +369,7 @@ struct slot {
 	_Atomic uint32_t depth;		/* 0: outside any hit */
 	uint32_t	index;		/* its own, set once */
 	_Atomic uint64_t epoch;		/* config epoch seen at the outermost enter */
-	_Atomic uint64_t missed;	/* hits beyond LAYOUT_HIT_LEVELS */
+	_Atomic uint64_t missed;	/* hits and parts of them for which there was no room; added to, also by others */
 	data_ref	scratch;	/* struct hit_scratch[LAYOUT_HIT_LEVELS], set before the slot is given */
 	_Atomic uint64_t lease;		/* the ring's: private ring that the thread holds, 0: none */
 	uint64_t	pad[2];

@@ -6,7 +6,9 @@
  * filter and fold, which write down that they were called. The answers in the
  * table are those of Linux 6.12 for the same commands.
  */
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -561,6 +563,37 @@ static void hits_nest_four_deep(void **state)
 	slot->depth = 0;
 }
 
+enum { COUNTERS = 3, COUNTS = 300000 };
+
+static void *count_missed(void *arg)
+{
+	for (int i = 0; i < COUNTS; i++)
+		hit_miss(arg);
+	return NULL;
+}
+
+static void count_in_handler(int sig)
+{
+	hit_miss(slot);
+}
+
+/* The slot's thread, its handlers, and who has found no slot of its own. */
+static void each_missed_hit_is_counted_whoever_counts(void **state)
+{
+	uint64_t before = slot->missed, raised = 0;
+	pthread_t t[COUNTERS];
+
+	signal(SIGUSR1, count_in_handler);
+	for (int i = 0; i < COUNTERS; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, count_missed, slot), 0);
+	for (; raised < 2000; raised++)
+		raise(SIGUSR1);
+	for (int i = 0; i < COUNTERS; i++)
+		pthread_join(t[i], NULL);
+	signal(SIGUSR1, SIG_DFL);
+	assert_int_equal(slot->missed, before + COUNTERS * COUNTS + raised);
+}
+
 static void unknown_cpus_and_events_do_nothing(void **state)
 {
 	struct record_common rec = { .type = OTHER };
@@ -590,6 +623,7 @@ int main(void)
 		HIT_TEST(switches_and_wakeups_count_for_both_tasks),
 		HIT_TEST(children_follow_into_pid_sets),
 		HIT_TEST(hits_nest_four_deep),
+		HIT_TEST(each_missed_hit_is_counted_whoever_counts),
 		HIT_TEST(unknown_cpus_and_events_do_nothing),
 	};
 
