@@ -57,6 +57,21 @@ static inline void bench_instance(struct session *s)
 	inst->tracing_on = 1;
 }
 
+/* A map of that shape for `prog`; its cell. */
+static inline config_ref bench_map(struct session *s, struct program *prog, struct map_shape shape)
+{
+	config_ref ref = session_config_alloc(s, sizeof(struct hist_cell));
+	struct hist_cell *cell = session_config(s, ref, sizeof(*cell));
+
+	prog->map = session_data_alloc(s, map_size(&shape));
+	if (!cell || !prog->map)
+		bench_fail("no memory for a map");
+	map_lay_out(&prog->layout, &shape);
+	cell->layout = prog->layout;
+	cell->map = prog->map;
+	return ref;
+}
+
 /* Arms the event: into the ring (with a filter, not 0), or with a hist program (not 0). */
 static inline void bench_arm_event(struct session *s, uint32_t event, config_ref filter, config_ref program)
 {

@@ -102,20 +102,14 @@ static void bench_commands(struct world *w, const char *name, const char *swap, 
 
 /* ---- the program that has no command ---- */
 
-static data_ref map_made(struct session *s, uint32_t nr_vars)
+static struct map_shape shape_of(struct session *s, uint32_t nr_vars)
 {
-	struct map_shape shape = { .max_elts = 2048, .key_size = 8, .nr_sums = 1, .nr_vars = nr_vars,
+	return (struct map_shape){ .max_elts = 2048, .key_size = 8, .nr_sums = 1, .nr_vars = nr_vars,
 				   .nr_cpus = session_header(s)->nr_cpus, .nr_slots = session_header(s)->nr_slots };
-	data_ref ref = session_data_alloc(s, map_size(&shape));
-
-	if (!ref)
-		bench_fail("no memory for a map");
-	map_init(session_data(s, ref, map_size(&shape)), &shape);
-	return ref;
 }
 
 /* Through the same last step as the compiler's programs. */
-static void arm(struct session *s, uint32_t event, data_ref map, struct op *ops, uint32_t nr)
+static void arm(struct session *s, uint32_t event, const struct program *of, struct op *ops, uint32_t nr)
 {
 	size_t size = sizeof(struct program) + nr * sizeof(*ops);
 	config_ref ref = session_config_alloc(s, size);
@@ -123,7 +117,7 @@ static void arm(struct session *s, uint32_t event, data_ref map, struct op *ops,
 	uint16_t place[16];
 
 	*prog = (struct program){ .size = (uint32_t)size, .nr_ops = hist_fuse(ops, nr, place), .key_size = 8,
-				  .map = map, .flags = PROGRAM_NEEDS_TIME };
+				  .map = of->map, .layout = of->layout, .flags = PROGRAM_NEEDS_TIME };
 	memcpy(prog->ops, ops, prog->nr_ops * sizeof(*ops));
 	bench_arm_event(s, event, 0, ref);
 }
@@ -131,8 +125,8 @@ static void arm(struct session *s, uint32_t event, data_ref map, struct op *ops,
 static void bench_program(struct world *w)
 {
 	struct session *s = w->session;
-	config_ref cell = session_config_alloc(s, sizeof(struct hist_cell));
-	data_ref map = map_made(s, 1);
+	struct program first, second;
+	config_ref cell = bench_map(s, &first, shape_of(s, 1));
 	struct op set[] = {
 		{ .code = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 8 }, { .code = OP_FIND },
 		{ .code = OP_LOAD_TIME }, { .code = OP_USECS }, { .code = OP_VAR_SET }, { .code = OP_END },
@@ -144,9 +138,9 @@ static void bench_program(struct world *w)
 		{ .code = OP_LOG2 }, { .code = OP_KEY_U64 }, { .code = OP_FIND }, { .code = OP_END },
 	};
 
-	((struct hist_cell *)session_config(s, cell, sizeof(struct hist_cell)))->map = map;
-	arm(s, 300, map, set, sizeof(set) / sizeof(*set));
-	arm(s, 301, map_made(s, 0), take, sizeof(take) / sizeof(*take));
+	bench_map(s, &second, shape_of(s, 0));
+	arm(s, 300, &first, set, sizeof(set) / sizeof(*set));
+	arm(s, 301, &second, take, sizeof(take) / sizeof(*take));
 	bench_pair(w, "pair: variable, difference, log2 histogram");
 	bench_arm_event(s, 300, 0, 0);
 	bench_arm_event(s, 301, 0, 0);

@@ -9,16 +9,10 @@
 
 enum { KEYS = 800 };
 
-static data_ref map_made(struct session *s, uint32_t key_size, uint32_t nr_sums)
+static struct map_shape shape_of(struct session *s, uint32_t key_size, uint32_t nr_sums)
 {
-	struct map_shape shape = { .max_elts = 2048, .key_size = key_size, .nr_sums = nr_sums,
+	return (struct map_shape){ .max_elts = 2048, .key_size = key_size, .nr_sums = nr_sums,
 				   .nr_cpus = session_header(s)->nr_cpus, .nr_slots = session_header(s)->nr_slots };
-	data_ref ref = session_data_alloc(s, map_size(&shape));
-
-	if (!ref)
-		bench_fail("no memory for a map");
-	map_init(session_data(s, ref, map_size(&shape)), &shape);
-	return ref;
 }
 
 static config_ref program_made(struct session *s, const struct op *ops, uint32_t nr, uint32_t key_size,
@@ -29,19 +23,17 @@ static config_ref program_made(struct session *s, const struct op *ops, uint32_t
 	struct program *prog = session_config(s, ref, size);
 
 	*prog = (struct program){ .size = (uint32_t)size, .nr_ops = nr, .key_size = key_size };
-	prog->map = map_made(s, key_size, nr_sums);
+	bench_map(s, prog, shape_of(s, key_size, nr_sums));
 	memcpy(prog->ops, ops, nr * sizeof(*ops));
 	return ref;
 }
 
-static void check_counts(struct session *s, config_ref program, uint64_t hits)
+static void check_counts(struct session *s, config_ref program, uint32_t key_size, uint32_t nr_sums, uint64_t hits)
 {
 	struct program *prog = session_config(s, program, sizeof(*prog));
-	struct map *m = session_data(s, prog->map, sizeof(*m));
-	struct map_shape shape = { .max_elts = m->max_elts, .key_size = m->key_size, .nr_sums = m->nr_sums,
-				   .nr_cpus = session_header(s)->nr_cpus, .nr_slots = session_header(s)->nr_slots };
+	struct map_shape shape = shape_of(s, key_size, nr_sums);
 
-	if (map_hits(m, &shape) != hits)
+	if (map_hits(session_data(s, prog->map, map_size(&shape)), &shape) != hits)
 		bench_fail("the histogram did not count every hit");
 }
 
@@ -83,19 +75,23 @@ static void bench_program(struct session *s, const char *name, const struct op *
 		rec.name[10] = (char)('a' + (rec.a & 15));
 		hit(p, slot, &h);
 	});
-	check_counts(s, program, (uint64_t)BENCH_RUNS * BENCH_LOOPS);
+	check_counts(s, program, key_size, nr_sums, (uint64_t)BENCH_RUNS * BENCH_LOOPS);
 	session_slot_put(s, slot);
 }
 
 static void bench_bare(struct session *s)
 {
-	struct map *m = session_data(s, map_made(s, 8, 1), sizeof(*m));
 	struct slot *slot = session_slot_get(s);
+	struct program prog;
+	struct map_view m;
+
+	bench_map(s, &prog, shape_of(s, 8, 1));
+	m = map_view_of(session_plane(s), prog.map, &prog.layout);
 
 	BENCH("map: find and add, bare", {
 		uint64_t key = i & 511;
 
-		map_add(m, map_insert(m, slot, &key), 0, 1, 0, 0);
+		map_add(m, map_insert_word(m, slot, key), 0, 1, 0, 0);
 	});
 	session_slot_put(s, slot);
 }

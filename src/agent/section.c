@@ -54,7 +54,7 @@ static const struct section_watch *watch_of(unsigned int watch)
 
 static struct program_tables *tables_of(void)
 {
-	return plane_data(&agent.plane, plane_header(&agent.plane)->programs);
+	return plane_given(&agent.plane, plane_header(&agent.plane)->programs);
 }
 
 static struct section_log *log_of(unsigned int watch)

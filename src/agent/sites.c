@@ -121,7 +121,7 @@ static int known_obey(const struct site_control *c, struct known *k)
 
 static struct site_answer *answer_place(void)
 {
-	struct program_tables *tables = plane_data(&agent.plane, plane_header(&agent.plane)->programs);
+	struct program_tables *tables = plane_given(&agent.plane, plane_header(&agent.plane)->programs);
 
 	return &tables->sites[(agent.here->process - 1) % LAYOUT_MAX_PROCESSES];
 }

@@ -184,7 +184,7 @@ void agent_thread_lend(struct agent_thread *t)
 
 static void task_note(const struct agent_thread *t)
 {
-	struct program_tables *tables = plane_data(&agent.plane, plane_header(&agent.plane)->programs);
+	struct program_tables *tables = plane_given(&agent.plane, plane_header(&agent.plane)->programs);
 	/* Relaxed: each gets another number; that the entry is there is said by its seq. */
 	uint64_t nr = atomic_fetch_add_explicit(&tables->next_task, 1, memory_order_relaxed);
 	struct task_entry *e = &tables->tasks[nr % LAYOUT_TASKS];

@@ -60,6 +60,7 @@ static int make_program(struct session *s, struct ftrace_profile *p)
 	out->size = (uint32_t)p->program_size;
 	out->nr_ops = sizeof(profile_ops) / sizeof(*profile_ops);
 	out->map = p->map;
+	map_lay_out(&out->layout, &p->shape);
 	out->key_size = sizeof(struct profile_key);
 	memcpy(out->ops, profile_ops, sizeof(profile_ops));
 	return 0;
@@ -88,16 +89,9 @@ static void set_shape(const struct ftrace *ft, struct ftrace_profile *p, uint32_
 
 static int make_map(struct ftrace *ft, struct ftrace_profile *p)
 {
-	struct session *s = ft->model->session;
-	struct map *m;
-
 	set_shape(ft, p, elts_for(ft));
-	p->map = session_data_alloc(s, p->map_size);
-	m = p->map ? session_data(s, p->map, p->map_size) : NULL;
-	if (!m)
-		return -ENOMEM;
-	map_init(m, &p->shape);
-	return 0;
+	p->map = session_data_alloc(ft->model->session, p->map_size);
+	return p->map ? 0 : -ENOMEM;
 }
 
 static int adopt_map(struct ftrace *ft, struct ftrace_profile *p, uint32_t elts)

@@ -5,18 +5,32 @@
  * A text or a stack passes through the frame: read there from where it comes
  * from, then stored where it goes. A text is at most STRING_ROOM - 1 bytes and
  * ends in a 0. A stack is the number of its addresses, the addresses, a 0.
+ *
+ * A1  The frame and the arena lie in the data region (R38). What leads somewhere
+ *     is loaded there once, into a local, and bounded by the program or a map's
+ *     layout, which are the server's, or by a constant.
  */
 #include "plane/fold.h"
 #include "plane/map_layout.h"
 
 enum { STACK_WORDS = PROGRAM_STACK_DEPTH + 2, TEXT_WORDS = STRING_ROOM / 8 };
 
+static inline uint64_t load_once(const uint64_t *at)
+{
+	return *(const volatile uint64_t *)at;
+}
+
+static inline uint16_t half_once(const uint16_t *at)
+{
+	return *(const volatile uint16_t *)at;
+}
+
 /* ---- texts ---- */
 
 /* Bytes before the first 0 of `words` words that hold a text; behind them room for a 0 is made. */
 static uint32_t text_end(uint64_t *text, uint32_t words)
 {
-	uint64_t last = words ? text[words - 1] : 0;
+	uint64_t last = words ? load_once(&text[words - 1]) : 0;	/* A1: its highest bit is looked for */
 	uint32_t len = words ? 8 * (words - 1) : 0;
 
 	if (words < TEXT_WORDS)
@@ -61,24 +75,48 @@ static uint32_t text_of_elt(struct fold *f, uint32_t var, uint64_t *to)
 	return text_length(to);
 }
 
-static uint32_t text_of_block(struct fold *f, const struct hit_ref *ref, uint64_t *to)
+/* A1: the layout is that of the cell of the op that found the elt, whose number and block are compared with it. */
+static bool block_copy(const struct fold *f, const struct op *found, const struct hit_ref *ref, uint64_t *to,
+		       uint32_t size)
 {
-	if (!ref->block || !map_block_copy(plane_data(f->p, ref->map), ref->elt, ref->block - 1u, to, STRING_ROOM))
+	const struct hist_cell *cell = plane_config(f->run->p, found->imm);
+	/* The map itself may be another than the cell's by now. */
+	const struct map_view m = { &cell->layout, plane_data(f->run->p, ref->map) };
+
+	return map_block_copy(m, ref->elt, half_once(&ref->block) - 1u, to, size);
+}
+
+static uint32_t text_of_block(struct fold *f, const struct op *found, const struct hit_ref *ref, uint64_t *to)
+{
+	if (!block_copy(f, found, ref, to, STRING_ROOM))
 		to[0] = 0;
 	to[TEXT_WORDS - 1] &= ~0ull >> 8;
 	return text_length(to);
 }
 
 /*
- * The op that set what `ref` stands for, when this program did; *behind is where
- * the one is that asks. A program goes forward, so following these ends.
+ * The op that set what `ref` stands for, when this program did, or found it;
+ * *behind is where the one is that asks. A program goes forward, so following
+ * these ends.
  */
-static const struct op *own_source(const struct fold *f, const struct hit_ref *ref, uint32_t *behind)
+static const struct op *ref_source(const struct fold *f, const struct hit_ref *ref, uint32_t *behind)
 {
-	if (ref->own > *behind)
+	const uint32_t from = half_once(&ref->from);
+
+	if (!from || from > *behind)	/* A1 */
 		return NULL;
-	*behind = ref->own - 1u;
+	*behind = from - 1;
 	return &f->prog->ops[*behind];
+}
+
+static bool is_found(const struct op *op)
+{
+	return op->code == OP_REF_FIND || op->code == OP_REF_TAKE;
+}
+
+static bool is_set(const struct op *op)
+{
+	return op->code == OP_VAR_SET_STRING || op->code == OP_VAR_SET_STACK;
 }
 
 /*
@@ -94,10 +132,10 @@ static uint32_t text_read(struct fold *f, const struct op *op)
 
 	while (op->size == STRING_REF) {
 		ref = fold_ref(f, op);
-		if (!ref->own)
-			return text_of_block(f, ref, to);
-		op = own_source(f, ref, &behind);
-		if (!op)
+		op = ref_source(f, ref, &behind);
+		if (op && is_found(op))
+			return text_of_block(f, op, ref, to);
+		if (!op || !is_set(op))
 			return text_end(to, 0);
 	}
 	switch (op->size) {
@@ -132,7 +170,7 @@ static uint32_t stack_of_hit(struct fold *f, uint64_t *to)
 /* The first word says how many follow. */
 static uint32_t stack_of_field(struct fold *f, uint32_t at, uint64_t *to)
 {
-	uint32_t loc = (uint32_t)fold_load(f->h, OP_LOAD_U32, at), off = loc & 0xffff, words = (loc >> 16) / 8;
+	uint32_t loc = fold_loc(f->h, at), off = loc & 0xffff, words = (loc >> 16) / 8;
 	uint64_t nr = words ? fold_load(f->h, OP_LOAD_U64, off) : 0;
 
 	if (nr > PROGRAM_STACK_DEPTH)
@@ -144,12 +182,13 @@ static uint32_t stack_of_field(struct fold *f, uint32_t at, uint64_t *to)
 	return (uint32_t)nr;
 }
 
-static uint32_t stack_of_block(struct fold *f, const struct hit_ref *ref, uint64_t *to)
+static uint32_t stack_of_block(struct fold *f, const struct op *found, const struct hit_ref *ref, uint64_t *to)
 {
-	if (!ref->block || !map_block_copy(plane_data(f->p, ref->map), ref->elt, ref->block - 1u, to,
-					   STACK_WORDS * 8))
-		return 0;
-	return to[0] < PROGRAM_STACK_DEPTH ? (uint32_t)to[0] : PROGRAM_STACK_DEPTH;
+	uint64_t nr = 0;
+
+	if (block_copy(f, found, ref, to, STACK_WORDS * 8))
+		nr = load_once(to);	/* A1 */
+	return nr < PROGRAM_STACK_DEPTH ? (uint32_t)nr : PROGRAM_STACK_DEPTH;
 }
 
 /* The stack that a reference (a true `of_ref`) or an op names into the frame; the number of its addresses. */
@@ -161,9 +200,11 @@ static uint32_t stack_read(struct fold *f, const struct op *op, bool of_ref)
 
 	for (; op && (of_ref || op->size == STACK_REF); of_ref = false) {
 		ref = fold_ref(f, op);
-		op = ref->own ? own_source(f, ref, &behind) : NULL;
-		if (!ref->own)
-			nr = stack_of_block(f, ref, to);
+		op = ref_source(f, ref, &behind);
+		if (op && is_found(op))
+			nr = stack_of_block(f, op, ref, to);
+		if (op && !is_set(op))
+			op = NULL;
 	}
 	if (op)
 		nr = op->size == STACK_FIELD ? stack_of_field(f, (uint32_t)op->imm, to) : stack_of_hit(f, to);
@@ -281,9 +322,17 @@ static uint8_t deeper(uint8_t preempt_count, uint32_t by)
 /* The first of this hit: nothing waits, whatever one that was left by longjmp() has left. */
 static void synth_reset(struct fold *f)
 {
-	f->run->synth = &plane_scratch(f->p, f->slot, f->run->level)->synth;
+	f->run->synth = &plane_scratch(f->run->p, f->slot, f->run->level)->synth;
 	f->run->synth->used = 0;
 	f->run->synth->nr_pending = 0;
+}
+
+/* A1: where the next record begins; at most the arena's end, where nothing has room. */
+static uint32_t arena_used(const struct hit_synth *synth)
+{
+	const uint32_t used = *(const volatile uint32_t *)&synth->used;
+
+	return used < HIT_ARENA ? (used + 7) & ~7u : HIT_ARENA;
 }
 
 static void synth_begin(struct fold *f, const struct op *op)
@@ -293,7 +342,7 @@ static void synth_begin(struct fold *f, const struct op *op)
 
 	if (!f->run->synth)
 		synth_reset(f);
-	f->synth_at = (f->run->synth->used + 7) & ~7u;
+	f->synth_at = arena_used(f->run->synth);
 	f->synth_size = 0;
 	f->synth_full = false;
 	f->synth_only = (uint32_t)op->imm;

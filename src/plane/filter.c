@@ -44,6 +44,14 @@ static inline uint64_t load(const struct hit *h, uint32_t off, uint32_t size)
 	}
 }
 
+/* As fold_loc(). */
+static uint32_t load_loc(const struct hit *h, uint32_t off)
+{
+	const unsigned char *p = field_at(h, off, 4);
+
+	return p ? ((const volatile struct unaligned32 *)p)->v : 0;
+}
+
 static inline bool compare_unsigned(uint64_t a, uint64_t b, unsigned int cmp)
 {
 	switch (cmp) {
@@ -227,7 +235,7 @@ static bool find_text(const struct hit *h, const struct op *op, struct text *t)
 		break;
 	case STRING_DATA_LOC:
 	case STRING_REL_LOC:
-		item = (uint32_t)load(h, op->off, 4);
+		item = load_loc(h, op->off);
 		start = item & 0xffff;
 		if (op->size >> 4 == STRING_REL_LOC)
 			start += op->off + 4u;
@@ -294,7 +302,7 @@ static bool compare_mask_scalar(const struct program *prog, const struct hit *h,
 static bool compare_mask_field(const struct program *prog, const struct hit *h, const struct op *op)
 {
 	const unsigned char *mask = (const unsigned char *)prog + op->imm;
-	uint32_t item = (uint32_t)load(h, op->off, 4), start = item & 0xffff;
+	uint32_t item = load_loc(h, op->off), start = item & 0xffff;
 	uint32_t bytes = item >> 16;
 	bool equal = true, common = false;
 	unsigned char a, b;

@@ -28,7 +28,7 @@ static inline bool find_string(const struct hit *h, const struct op *op, const c
 
 	*len = op->arg;
 	if (op->size != STRING_FIXED) {
-		uint32_t loc = (uint32_t)fold_load(h, OP_LOAD_U32, off);
+		uint32_t loc = fold_loc(h, off);
 
 		*len = loc >> 16;
 		off = (loc & 0xffff) + (op->size == STRING_REL_LOC ? off + 4 : 0);
@@ -111,7 +111,7 @@ static bool key_stack(struct fold *f, const struct op *op)
 
 static bool key_stack_field(struct fold *f, const struct op *op)
 {
-	uint32_t loc = (uint32_t)fold_load(f->h, OP_LOAD_U32, (uint32_t)op->imm), off = loc & 0xffff, len = loc >> 16;
+	uint32_t loc = fold_loc(f->h, (uint32_t)op->imm), off = loc & 0xffff, len = loc >> 16;
 	uint64_t *to = (uint64_t *)((char *)f->frame->key + op->off);
 
 	clear((char *)to, op->len);
@@ -121,39 +121,31 @@ static bool key_stack_field(struct fold *f, const struct op *op)
 	return true;
 }
 
-/* The common case of a key of two words inline, as map_insert() does it for one. */
-static inline uint32_t insert(struct map *map, const struct slot *slot, const uint64_t *key)
+static inline bool elt_is(struct fold *f, uint32_t elt)
 {
-	const uint64_t *at;
-	uint32_t elt;
-
-	if (map->key_size == 16) {
-		elt = map_first_place(map, map_hash_word(map_hash_word(0, key[0]), key[1]));
-		at = (const uint64_t *)map_elt(map, elt);
-		if (__builtin_expect(elt && at[0] == key[0] && at[1] == key[1], 1))
-			return elt;
-	}
-	return map_insert(map, slot, key);
+	f->elt = elt;
+	if (!elt)
+		return false;
+	map_add(f->map, elt, 0, 1, f->h->cpu, f->h->writer);
+	return true;
 }
 
 static inline __attribute__((always_inline)) bool find_elt(struct fold *f)
 {
-	f->elt = insert(f->map, f->slot, f->frame->key);
-	if (!f->elt)
-		return false;
-	map_add(f->map, f->elt, 0, 1, f->h->cpu, f->h->writer);
-	return true;
+	const uint64_t *key = f->frame->key;
+
+	if (f->map.layout->key_size == 16)
+		return elt_is(f, map_insert_pair(f->map, f->slot, key[0], key[1]));
+	return elt_is(f, map_insert(f->map, f->slot, key));
 }
 
-static inline bool key_word(struct fold *f, const struct op *op, uint64_t v)
+/* With KEY_FIND it is the last of the key, and where the key is one word, all of it. */
+static inline __attribute__((always_inline)) bool key_word(struct fold *f, const struct op *op, uint64_t v)
 {
 	*(uint64_t *)((char *)f->frame->key + op->off) = v;
-	return true;
-}
-
-static inline __attribute__((always_inline)) bool key_found(struct fold *f, const struct op *op)
-{
-	return !(op->flags & KEY_FIND) || find_elt(f);
+	if (!(op->flags & KEY_FIND))
+		return true;
+	return f->map.layout->key_size == 8 ? elt_is(f, map_insert_word(f->map, f->slot, v)) : find_elt(f);
 }
 
 /* The name of the task that made the elt, for .execname. */
@@ -180,32 +172,24 @@ static inline bool var_set(struct fold *f, uint32_t var, uint64_t v)
 	return true;
 }
 
-static inline uint32_t find_other(const struct map *m, const uint64_t *key)
+static inline uint32_t find_other(struct map_view m, const uint64_t *key)
 {
-	const uint64_t *at;
 	uint32_t elt;
 
-	if (m->key_size == 8) {
-		elt = map_first_place(m, map_hash_word(0, key[0]));
-		at = (const uint64_t *)map_elt(m, elt);
-		if (__builtin_expect(elt && at[0] == key[0], 1))
-			return elt;
-	}
-	return map_find(m, key);
+	return m.layout->key_size == 8 && map_find_quickly(m, key[0], &elt) ? elt : map_find(m, key);
 }
 
 static inline bool ref_find(struct fold *f, const struct op *op, uint32_t key_size)
 {
-	const struct hist_cell *cell = plane_config(f->p, op->imm);
+	const struct hist_cell *cell = plane_config(f->run->p, op->imm);
 	/* Acquire: the map as it was made; pairs with the release in point_cell(). */
 	data_ref ref = atomic_load_explicit(&cell->map, memory_order_acquire);
 
 	if (!ref)
 		return false;
-	f->other = plane_data(f->p, ref);
-	if (f->other->key_size > PROGRAM_KEY_MAX)
-		return false;
-	for (uint32_t i = key_size / 8; i < f->other->key_size / 8; i++)
+	f->other = map_view_of(f->run->p, ref, &cell->layout);
+	f->other_find = op;
+	for (uint32_t i = key_size / 8; i < f->other.layout->key_size / 8; i++)
 		f->frame->key[i] = 0;
 	f->other_elt = find_other(f->other, f->frame->key);
 	return f->other_elt;
@@ -217,11 +201,16 @@ static inline bool var_take(struct fold *f, const struct op *op, uint32_t var, s
 	if (op->flags & REF_ONCE ? !map_var_read_once(f->other, f->other_elt, var, &ref->value) :
 				   !map_var_read(f->other, f->other_elt, var, &ref->value))
 		return false;
-	ref->map = (data_ref)((char *)f->other - f->p->data);
-	ref->elt = f->other_elt;
-	ref->block = 0;
-	ref->own = 0;
 	return true;
+}
+
+/* Of a text or a stack. */
+static void ref_place(struct fold *f, const struct op *op, struct hit_ref *ref)
+{
+	ref->map = (data_ref)((char *)f->other.data - f->run->p->data);
+	ref->elt = f->other_elt;
+	ref->block = op->len;
+	ref->from = (uint16_t)(1 + (f->other_find - f->prog->ops));
 }
 
 static inline bool ref_read(struct fold *f, const struct op *op)
@@ -230,7 +219,8 @@ static inline bool ref_read(struct fold *f, const struct op *op)
 
 	if (!var_take(f, op, op->off, ref))
 		return false;
-	ref->block = op->len;
+	if (op->len)
+		ref_place(f, op, ref);
 	return true;
 }
 
@@ -239,8 +229,7 @@ static inline bool ref_own(struct fold *f, const struct op *op)
 	struct hit_ref *ref = fold_ref(f, op);
 
 	ref->value = f->frame->own[op->off % HIT_VARS];
-	ref->block = op->len;
-	ref->own = op->len ? (uint16_t)ref->value : 0;
+	ref->from = op->len ? (uint16_t)ref->value : 0;
 	return true;
 }
 
@@ -266,7 +255,7 @@ static inline bool take_since(struct fold *f, const struct op *op)
 	f->frame->key[0] = key;
 	if (!ref_find(f, op, 8) || !var_take(f, op, op->on_true, ref))
 		return false;
-	f->elt = map_insert(f->map, f->slot, &key);
+	f->elt = map_insert_word(f->map, f->slot, key);
 	if (!f->elt)
 		return false;
 	map_add(f->map, f->elt, 0, 1, f->h->cpu, f->h->writer);
@@ -352,9 +341,9 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 {
 	switch (op->code) {
 	case OP_KEY_FIELD:
-		return key_word(f, op, fold_load(f->h, op->size, op->arg)) && key_found(f, op);
+		return key_word(f, op, fold_load(f->h, op->size, op->arg));
 	case OP_KEY_LOG2:
-		return key_word(f, op, log2_up(fold_load(f->h, op->size, op->arg))) && key_found(f, op);
+		return key_word(f, op, log2_up(fold_load(f->h, op->size, op->arg)));
 	case OP_KEY_U64:
 		return key_word(f, op, fold_pop(f));
 	case OP_KEY_STRING:
@@ -397,20 +386,20 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 }
 
 /* OP_HIST_KEY1 */
-static inline void fold_key(struct map *map, struct slot *slot, const struct op *op, const struct hit *h)
+static inline void fold_key(struct map_view map, struct slot *slot, const struct op *op, const struct hit *h)
 {
 	uint64_t key = fold_load(h, op->len, op->off);
-	uint32_t elt = map_insert(map, slot, &key);
+	uint32_t elt = map_insert_word(map, slot, key);
 
 	if (elt)
 		map_add(map, elt, 0, 1, h->cpu, h->writer);
 }
 
 /* OP_HIST_TIME */
-static inline void fold_time(struct map *map, const struct run *run, const struct op *op, const struct hit *h)
+static inline void fold_time(struct map_view map, const struct run *run, const struct op *op, const struct hit *h)
 {
 	uint64_t key = fold_load(h, op->len, op->off);
-	uint32_t elt = map_insert(map, run->slot, &key);
+	uint32_t elt = map_insert_word(map, run->slot, key);
 
 	if (!elt)
 		return;
@@ -419,10 +408,11 @@ static inline void fold_time(struct map *map, const struct run *run, const struc
 }
 
 /* OP_HIST_KEYS: all of it in registers. */
-static inline void fold_keys(struct map *map, struct slot *slot, const struct op *op, const struct hit *h)
+static inline void fold_keys(struct map_view map, struct slot *slot, const struct op *op, const struct hit *h)
 {
-	const uint64_t key[2] = { fold_load(h, op->len, op->off), op->size ? fold_load(h, op->size, op->on_true) : 0 };
-	uint32_t elt = insert(map, slot, key);
+	const uint64_t key = fold_load(h, op->len, op->off);
+	uint32_t elt = op->size ? map_insert_pair(map, slot, key, fold_load(h, op->size, op->on_true)) :
+				  map_insert_word(map, slot, key);
 
 	if (!elt)
 		return;
@@ -431,26 +421,32 @@ static inline void fold_keys(struct map *map, struct slot *slot, const struct op
 		map_add(map, elt, 1, fold_load(h, op->cmp, op->arg), h->cpu, h->writer);
 }
 
+void hist_fold_keys(const struct plane *p, const struct program *prog, struct slot *slot, const struct hit *h)
+{
+	const struct map_view map = map_view_of(p, prog->map, &prog->layout);
+	const struct op *op = prog->ops;
+
+	if (op->code == OP_HIST_KEY1)
+		fold_key(map, slot, op, h);
+	else
+		fold_keys(map, slot, op, h);
+}
+
 void hist_fold(const struct program *prog, struct run *run)
 {
 	const struct hit *h = run->seen;
 	const struct op *op = prog->ops;
 	struct fold f;		/* set as far as it is needed */
 
-	f.map = plane_data(run->p, prog->map);
-	if (op->code == OP_HIST_KEY1) {
-		fold_key(f.map, run->slot, op, h);
+	if (program_is_keys(prog)) {
+		hist_fold_keys(run->p, prog, run->slot, h);
 		return;
 	}
-	if (op->code == OP_HIST_KEYS) {
-		fold_keys(f.map, run->slot, op, h);
-		return;
-	}
+	f.map = map_view_of(run->p, prog->map, &prog->layout);
 	if (op->code == OP_HIST_TIME) {
 		fold_time(f.map, run, op, h);
 		return;
 	}
-	f.p = run->p;
 	f.slot = run->slot;
 	f.prog = prog;
 	f.h = h;

@@ -11,18 +11,18 @@
 #include "plane/run.h"
 
 struct fold {
-	const struct plane *p;
 	struct slot	*slot;
 	const struct program *prog;
 	const struct hit *h;
-	struct map	*map;
+	struct map_view	map;
 	struct run	*run;
 	struct hit_frame *frame;
 	unsigned int	depth;		/* of the stack of values */
 	uint32_t	elt;
 
 	/* the elt of another hist that was found last */
-	struct map	*other;
+	struct map_view	other;
+	const struct op	*other_find;	/* what found it; its imm is the cell */
 	uint32_t	other_elt;
 
 	/* between OP_TRACK_BEGIN and OP_TRACK_END */
@@ -70,6 +70,15 @@ static inline uint64_t fold_load(const struct hit *h, unsigned int code, uint32_
 	}
 }
 
+/*
+ * The word of a __data_loc or __rel_loc: it leads somewhere, so it is loaded
+ * once. A synthetic record lies in the data region (R38).
+ */
+static inline uint32_t fold_loc(const struct hit *h, uint32_t off)
+{
+	return ((const volatile struct unaligned32 *)fold_at(h, off, 4))->v;
+}
+
 static inline void fold_push(struct fold *f, uint64_t v)
 {
 	f->frame->value[f->depth++ & (PROGRAM_STACK - 1)] = v;
@@ -77,7 +86,7 @@ static inline void fold_push(struct fold *f, uint64_t v)
 
 static inline uint64_t fold_pop(struct fold *f)
 {
-	return f->frame->value[--f->depth & (PROGRAM_STACK - 1)];
+	return *(const volatile uint64_t *)&f->frame->value[--f->depth & (PROGRAM_STACK - 1)];
 }
 
 static inline struct hit_ref *fold_ref(struct fold *f, const struct op *op)

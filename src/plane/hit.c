@@ -81,7 +81,7 @@ static bool soft_disabled(const struct plane *p, const struct arm *arm)
 
 	if (!(arm->flags & ARM_SOFT_MODE))
 		return !(arm->flags & (ARM_RECORD | ARM_INTERNAL));
-	state = plane_data(p, arm->state);
+	state = plane_given(p, arm->state);
 	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);	/* H5 */
 }
 
@@ -140,7 +140,7 @@ static bool run_arm(struct run *r, const struct plan *plan, const struct arm *ar
 	buffer = live_buffer(inst);							/* H2 */
 	on = arm->filter || disabled || records(inst, r->h->cpu);			/* H3 */
 	if (r->nest)
-		place = hit_pending_take(r, arm, t);					/* H4 */
+		place = hit_pending_take(r, plan, arm);					/* H4 */
 	if (needs_record)
 		post = fire_matching(r, t, arm->nr_triggers, inst);			/* (c) */
 	if (arm->filter || disabled)
@@ -257,6 +257,10 @@ static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int
 		return run_plan(p, slot, level, plan, h);
 	if (!hist_takes(p, plan, h))
 		return 0;
+	if (program_is_keys(plane_config(p, t->program))) {
+		hist_fold_keys(p, plane_config(p, t->program), slot, h);
+		return 0;
+	}
 	run_begin(&r, p, slot, level, h);
 	fold(&r, t, inst);
 	/* Synthetic events wait, and they may even have changed whether this one is recorded. */
@@ -275,7 +279,7 @@ static inline __attribute__((always_inline)) bool count_key1(const struct plane 
 							     uint32_t size, uint32_t cpu, uint32_t writer)
 {
 	const char *at = (const char *)record + plan->key_off;
-	struct map *map = plane_data(p, plan->map);
+	const struct map_view map = map_view_of(p, plan->map, (const void *)((const char *)plan + plan->layout));
 	uint32_t word, elt;
 	uint64_t key;
 
@@ -289,7 +293,7 @@ static inline __attribute__((always_inline)) bool count_key1(const struct plane 
 		__builtin_memcpy(&word, at, 4);
 		key = plan->key_load == OP_LOAD_U32 ? word : (uint64_t)(int64_t)(int32_t)word;
 	}
-	elt = map_insert(map, slot, &key);
+	elt = map_insert_word(map, slot, key);
 	if (elt)
 		map_add(map, elt, 0, 1, cpu, writer);
 	return true;

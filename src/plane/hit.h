@@ -100,7 +100,7 @@ static inline data_ref live_buffer(struct instance_state *inst)
 /* Whether PLAN_COUNT may take the short way: the event is not recorded. */
 static inline bool only_counts(const struct plane *p, const struct plan *plan)
 {
-	const struct event_state *state = plane_data(p, plan->arm_state);
+	const struct event_state *state = plane_given(p, plan->arm_state);
 
 	if (!(plan->arm_flags & ARM_SOFT_MODE))
 		return !(plan->arm_flags & ARM_RECORD);
@@ -109,7 +109,7 @@ static inline bool only_counts(const struct plane *p, const struct plan *plan)
 
 static inline bool is_paused(const struct plane *p, data_ref trigger)
 {
-	const struct trigger_state *state = plane_data(p, trigger);
+	const struct trigger_state *state = plane_given(p, trigger);
 
 	return atomic_load_explicit(&state->paused, memory_order_relaxed);	/* H5 */
 }
@@ -220,7 +220,7 @@ void hit_function_command(struct run *r, const struct trigger_arm *t, struct ins
 enum { NOT_PENDING = HIT_PENDING };
 
 /* H4: the place of a synthetic event's record; it is not to be written until hit_pending_set() says so. */
-uint32_t hit_pending_take(const struct run *r, const struct arm *arm, const struct trigger_arm *t);
+uint32_t hit_pending_take(const struct run *r, const struct plan *plan, const struct arm *arm);
 /* Gives the place back where nothing is to be done. Returns whether there is a record to write. */
 bool hit_pending_set(const struct run *r, uint32_t place, data_ref buffer, uint32_t post);
 /* (e): the records of synthetic events. */

@@ -75,7 +75,7 @@ static void write_repeats(const struct run *r, struct instance_state *inst, stru
 /* Whether the call is the CPU's last one again; else what was counted of that is written first. */
 static bool repeats(const struct run *r, const struct arm *arm, struct instance_state *inst)
 {
-	struct hit_repeat *at = (struct hit_repeat *)plane_data(r->p, arm->state) + r->h->cpu;
+	struct hit_repeat *at = (struct hit_repeat *)plane_given(r->p, arm->state) + r->h->cpu;
 	const struct function_record *f = r->h->record;
 	struct repeats_record before;
 	struct repeat_call *call;
@@ -174,7 +174,7 @@ static bool count_find(const struct run *r, const struct trigger_arm *t, _Atomic
 		index = site->index;
 	}
 	if (t->flags & TRIGGER_COUNTED)
-		*count = plane_data(r->p, t->state + index * sizeof(**count));
+		*count = plane_given(r->p, t->state + index * sizeof(**count));
 	return true;
 }
 
@@ -232,7 +232,7 @@ static void dump_cpu(const struct run *r)
 
 void hit_function_command(struct run *r, const struct trigger_arm *t, struct instance_state *inst)
 {
-	struct event_state *target = plane_data(r->p, t->target);
+	struct event_state *target = plane_given(r->p, t->target);
 	_Atomic int64_t *count;
 
 	if (!count_find(r, t, &count))

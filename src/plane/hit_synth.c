@@ -7,23 +7,31 @@
  *     with their post triggers, until the cause has been committed; the place
  *     in that queue is taken before its triggers run, so that a record comes
  *     before those that it causes itself.
+ * H6  The queue lies in the data region (R38): its numbers are loaded once, and
+ *     name an arm of a plan, which the server made, or nothing.
  */
 #include "plane/hit.h"
 
-uint32_t hit_pending_take(const struct run *r, const struct arm *arm, const struct trigger_arm *t)
+static inline uint32_t word_once(const uint32_t *at)
+{
+	return *(const volatile uint32_t *)at;
+}
+
+uint32_t hit_pending_take(const struct run *r, const struct plan *plan, const struct arm *arm)
 {
 	struct hit_synth *synth = r->synth;
+	const uint32_t place = word_once(&synth->nr_pending);
 
-	if (synth->nr_pending >= HIT_PENDING) {
+	if (place >= HIT_PENDING) {
 		hit_miss(r->slot);
 		return NOT_PENDING;
 	}
-	synth->pending[synth->nr_pending] = (struct hit_pending){
-		.arm = (config_ref)((const char *)arm - r->p->config),
-		.triggers = (config_ref)((const char *)t - r->p->config),
+	synth->pending[place] = (struct hit_pending){
+		.event = plan->event_id, .arm = (uint32_t)(arm - plan_arms(plan)), .instance = arm->instance,
 		.record = (uint32_t)((const char *)r->h->record - synth->arena), .size = r->h->size,
 	};
-	return synth->nr_pending++;
+	synth->nr_pending = place + 1;
+	return place;
 }
 
 bool hit_pending_set(const struct run *r, uint32_t place, data_ref buffer, uint32_t post)
@@ -39,16 +47,34 @@ bool hit_pending_set(const struct run *r, uint32_t place, data_ref buffer, uint3
 	return buffer;
 }
 
+/*
+ * H6. The plan may be another one by now: then its arm of the same instance,
+ * which may stand elsewhere. NULL: the event is not armed there any more.
+ */
+static const struct arm *pending_arm(const struct plan *plan, uint32_t at, uint32_t instance)
+{
+	if (at < plan->nr_arms && plan_arms(plan)[at].instance == instance)
+		return &plan_arms(plan)[at];
+	for (uint32_t i = 0; i < plan->nr_arms; i++)
+		if (plan_arms(plan)[i].instance == instance)
+			return &plan_arms(plan)[i];
+	return NULL;
+}
+
 static void pending_write(struct run *r, const struct hit_pending *e)
 {
-	const struct arm *arm = plane_config(r->p, e->arm);
-	struct instance_state *inst = plane_instance(r->p, arm->instance);
+	const struct plan *plan = plan_of(r->p, (uint16_t)e->event);
+	const struct arm *arm = plan ? pending_arm(plan, word_once(&e->arm), word_once(&e->instance)) : NULL;
+	struct instance_state *inst;
 
+	if (!arm)
+		return;
+	inst = plane_instance(r->p, arm->instance);
 	/* Asked again: a traceoff of a record before this one may have fired. */
 	if (e->buffer && records(inst, r->h->cpu))
 		hit_commit(r, arm, inst, e->buffer);
 	if (e->post)
-		hit_fire_post(r, plane_config(r->p, e->triggers), arm->nr_triggers, e->post, inst);
+		hit_fire_post(r, plan_triggers(plan) + arm->first_trigger, arm->nr_triggers, e->post, inst);
 }
 
 /* What a synthetic event has of its cause. */
@@ -63,12 +89,18 @@ void hit_pending_flush(struct run *r)
 {
 	struct run w = { .p = r->p, .slot = r->slot, .level = r->level, .time = r->h->time };
 	struct hit_synth *synth = r->synth;
+	const uint32_t nr = word_once(&synth->nr_pending);
 	struct hit h;
 
-	for (uint32_t i = 0; i < synth->nr_pending; i++) {
+	for (uint32_t i = 0; i < nr && i < HIT_PENDING; i++) {
 		const struct hit_pending *e = &synth->pending[i];
+		const uint32_t at = word_once(&e->record), size = word_once(&e->size);
 
-		synth_hit(&h, r->h, synth->arena + e->record, e->size);
+		if (at > HIT_ARENA || size > HIT_ARENA - at || size < sizeof(struct record_common)) {
+			hit_miss(r->slot);	/* H6 */
+			continue;
+		}
+		synth_hit(&h, r->h, synth->arena + at, size);
 		w.h = w.seen = &h;
 		pending_write(&w, e);
 	}

@@ -22,7 +22,7 @@ static bool count_take(struct trigger_state *state)
 
 static bool may_fire(const struct run *r, const struct trigger_arm *t)
 {
-	return !(t->flags & TRIGGER_COUNTED) || count_take(plane_data(r->p, t->state));
+	return !(t->flags & TRIGGER_COUNTED) || count_take(plane_given(r->p, t->state));
 }
 
 static void fire_tracing(const struct run *r, const struct trigger_arm *t, struct instance_state *inst, uint32_t on)
@@ -34,7 +34,7 @@ static void fire_tracing(const struct run *r, const struct trigger_arm *t, struc
 
 static void fire_switch_event(const struct run *r, const struct trigger_arm *t, uint32_t disabled)
 {
-	struct event_state *target = plane_data(r->p, t->target);
+	struct event_state *target = plane_given(r->p, t->target);
 
 	/* H5 */
 	if (atomic_load_explicit(&target->soft_disabled, memory_order_relaxed) != disabled && may_fire(r, t))
@@ -44,14 +44,14 @@ static void fire_switch_event(const struct run *r, const struct trigger_arm *t, 
 /* All hists of the target event in the target's instance. */
 static void switch_hists(const struct run *r, data_ref target, uint32_t paused)
 {
-	const struct plan *plan = plan_of(r->p, (uint16_t)((struct event_state *)plane_data(r->p, target))->event_id);
+	const struct plan *plan = plan_of(r->p, (uint16_t)((struct event_state *)plane_given(r->p, target))->event_id);
 
 	for (uint32_t i = 0; plan && i < plan->nr_arms; i++) {
 		const struct arm *arm = &plan_arms(plan)[i];
 		const struct trigger_arm *t = plan_triggers(plan) + arm->first_trigger;
 
 		for (uint32_t k = 0; arm->state == target && k < arm->nr_triggers; k++) {
-			struct trigger_state *state = plane_data(r->p, t[k].state);
+			struct trigger_state *state = plane_given(r->p, t[k].state);
 
 			if (t[k].kind == TRIGGER_HIST)
 				atomic_store_explicit(&state->paused, paused, memory_order_relaxed);	/* H5 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * map.c - shape of a tracing map, finding an elt, sums and variables
+ * map.c - layout of a tracing map, finding an elt, sums and variables
  *
  * M1  An entry goes from 0 to {hash, elt} once and never changes again. The
  *     release of its compare-and-swap (map_insert.c) pairs with the acquire
@@ -27,72 +27,66 @@ static uint32_t shape_owners(const struct map_shape *s)
 	return (s->nr_slots < MAP_OWNERS ? s->nr_slots : MAP_OWNERS) + MAP_NESTED;
 }
 
-static void blocks_layout(struct map *m, const struct map_shape *s)
+static void blocks_lay_out(struct map_layout *l, const struct map_shape *s)
 {
-	m->nr_blocks = s->nr_blocks < MAP_BLOCKS_MAX ? s->nr_blocks : MAP_BLOCKS_MAX;
-	m->nr_spares = m->nr_owners ? m->nr_owners : 1;
+	l->nr_blocks = s->nr_blocks < MAP_BLOCKS_MAX ? s->nr_blocks : MAP_BLOCKS_MAX;
+	l->nr_spares = l->nr_owners ? l->nr_owners : 1;
 	for (uint32_t i = 0; i < MAP_BLOCKS_MAX; i++) {
-		m->block_size[i] = i < m->nr_blocks ? s->block_size[i] : 0;
-		m->blocks[i] = i < m->nr_blocks ? m->size : 0;
-		if (i < m->nr_blocks)
-			m->size = align(m->size + block_bytes(m, s->block_size[i]), 64);
+		l->block_size[i] = i < l->nr_blocks ? s->block_size[i] : 0;
+		l->blocks[i] = i < l->nr_blocks ? l->size : 0;
+		if (i < l->nr_blocks)
+			l->size = align(l->size + block_bytes(l, s->block_size[i]), 64);
 	}
 }
 
-/* Fills everything but what hits change; used to make a map and to check one. */
-static void map_layout(struct map *m, const struct map_shape *s)
+void map_lay_out(struct map_layout *l, const struct map_shape *s)
 {
 	uint64_t columns;
 
-	m->max_elts = s->max_elts;
-	m->entry_mask = 2 * s->max_elts - 1;
-	m->hash_shift = 32 - (uint32_t)__builtin_ctz(2 * s->max_elts);
-	m->nr_owners = shape_owners(s);
-	m->nr_elts = 1 + s->max_elts + m->nr_owners;
-	m->key_size = s->key_size;
-	m->nr_sums = s->nr_sums;
-	m->nr_vars = s->nr_vars;
-	m->var_base = (uint32_t)align(s->key_size, s->nr_vars ? MAP_VAR_BYTES : 8);
-	m->elt_size = m->var_base + MAP_VAR_BYTES * s->nr_vars;
-	m->single_writer = s->single_writer;
-	m->column_size = align((uint64_t)m->nr_elts * s->nr_sums * 8, 64);
+	l->max_elts = s->max_elts;
+	l->entry_mask = 2 * s->max_elts - 1;
+	l->hash_shift = 32 - (uint32_t)__builtin_ctz(2 * s->max_elts);
+	l->nr_owners = shape_owners(s);
+	l->nr_elts = 1 + s->max_elts + l->nr_owners;
+	l->last_elt = l->nr_elts - 1;
+	l->key_size = s->key_size;
+	l->nr_sums = s->nr_sums;
+	l->nr_vars = s->nr_vars;
+	l->var_base = (uint32_t)align(s->key_size, s->nr_vars ? MAP_VAR_BYTES : 8);
+	l->elt_size = l->var_base + MAP_VAR_BYTES * s->nr_vars;
+	l->single_writer = s->single_writer;
+	l->column_size = align((uint64_t)l->nr_elts * s->nr_sums * 8, 64);
 	columns = s->single_writer ? 1 : (uint64_t)s->nr_cpus + 1;
-	m->nr_columns = columns * m->column_size <= MAP_COLUMNS_MAX ? (uint32_t)columns : 1;
-	m->nr_plain = m->nr_columns - 1;
-	m->entries = MAP_ENTRIES;
-	m->owners = m->entries + align((uint64_t)2 * s->max_elts * 8, 64);
-	m->elts = align(m->owners + (uint64_t)m->nr_owners * sizeof(struct map_owner), 64);
-	m->sums = align(m->elts + (uint64_t)m->nr_elts * m->elt_size, 64);
-	m->size = m->sums + m->nr_columns * m->column_size;
+	l->nr_columns = columns * l->column_size <= MAP_COLUMNS_MAX ? (uint32_t)columns : 1;
+	l->nr_plain = l->nr_columns - 1;
+	l->owners = MAP_ENTRIES + align((uint64_t)2 * s->max_elts * 8, 64);
+	l->elts = align(l->owners + (uint64_t)l->nr_owners * sizeof(struct map_owner), 64);
+	l->sums = align(l->elts + (uint64_t)l->nr_elts * l->elt_size, 64);
+	l->size = l->sums + l->nr_columns * l->column_size;
 	if (s->nr_blocks)
-		m->size = align(m->size, 64);
-	blocks_layout(m, s);
+		l->size = align(l->size, 64);
+	blocks_lay_out(l, s);
 }
 
 size_t map_size(const struct map_shape *shape)
 {
-	struct map m;
+	struct map_layout l;
 
-	map_layout(&m, shape);
-	return m.size;
+	map_lay_out(&l, shape);
+	return l.size;
 }
 
-void map_init(struct map *m, const struct map_shape *shape)
-{
-	map_layout(m, shape);
-}
-
-uint32_t map_find(const struct map *m, const void *key)
+uint32_t map_find(struct map_view m, const void *key)
 {
 	return map_lookup(m, key, map_hash(m, key));
 }
 
-void map_add_any(struct map *m, uint32_t elt, uint32_t sum, uint64_t v)
+void map_add_any(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v)
 {
-	uint64_t *at = map_sum(m, m->nr_columns - 1, elt, sum);
+	uint64_t *at = map_sum(m, m.layout->nr_columns - 1, elt, sum);
 
 	/* Relaxed: a sum orders nothing; M2. */
-	if (m->single_writer)
+	if (m.layout->single_writer)
 		__atomic_store_n(at, *at + v, __ATOMIC_RELAXED);
 	else
 		__atomic_fetch_add(at, v, __ATOMIC_RELAXED);	/* M2 */

@@ -2,16 +2,22 @@
 /*
  * map.h - the tracing map: a histogram's entries in shared memory (R15, R16, R17)
  *
- *     map          entries[2 * max_elts]        elts[1 + max_elts + owners]
- *     +------+     +------------------+         +----------------------------+
- *     | ...  |     | hash:32  elt:32  |-------->| key | variables              |
- *     +------+     +------------------+         +----------------------------+
- *                                               sums: column[cpu][elt][sum], one column more for everybody
- *     owners[nr_owners]: of thread slots              without rseq (atomic)
+ *     config region                data region
+ *     map_layout                   map          entries[2 * max_elts]        elts[1 + max_elts + owners]
+ *     +---------------------+      +------+     +------------------+         +----------------------------+
+ *     | where all of that   |      | pool |     | hash:32  elt:32  |-------->| key | variables              |
+ *     | lies, how large     |      +------+     +------------------+         +----------------------------+
+ *     +---------------------+                                                sums: column[cpu][elt][sum], one column
+ *                                  owners[nr_owners]: of thread slots              more for everybody without rseq
  *
  * An entry is published by one compare-and-swap after its elt has the key, so
  * there are no half-inserted entries and no duplicates; the loser of a race
  * keeps its elt as the slot's spare. elt index 0 is none.
+ *
+ * M4  Where a map's parts lie and how large they are is in the config region,
+ *     which the server alone writes (R38). Of what the map itself says, which
+ *     any process may write, each number of an elt, an owner or a record is
+ *     loaded once and compared with the layout's before it leads anywhere.
  *
  * The plane inserts and adds; the server creates, iterates and retires.
  */
@@ -20,41 +26,56 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include "plane/plane.h"
 #include "session/layout.h"
-
-struct plane;
-struct slot;
 
 enum { MAP_MAX_ELTS = 1 << 17, MAP_BLOCKS_MAX = 32 };
 
-struct map {
-	/* set once, at create */
-	uint32_t	max_elts;	/* power of two, up to MAP_MAX_ELTS */
+/* Set once, when the map is made. In the config region, or in the server's own memory. */
+struct map_layout {
+	/* what a hit needs that finds its key */
+	uint32_t	key_size;
+	uint32_t	hash_shift;
+	uint32_t	last_elt;	/* nr_elts - 1 */
+	uint32_t	elt_size;	/* key, then nr_vars pairs of value and mark */
+	uint64_t	elts, sums;	/* offsets from the start of the map, and below */
+	uint32_t	nr_sums;
+	uint32_t	nr_plain;	/* plain columns that set 0 adds to with rseq */
+	uint64_t	column_size;	/* bytes */
+	uint32_t	var_base;	/* offset of the variables in an elt */
+
 	uint32_t	entry_mask;
 	uint32_t	nr_elts;	/* 1 + max_elts + nr_owners */
-	uint32_t	key_size;
-	uint32_t	elt_size;	/* key, then nr_vars pairs of value and mark */
-	uint32_t	nr_sums;
+	uint32_t	max_elts;	/* power of two, up to MAP_MAX_ELTS */
 	uint32_t	nr_vars;
 	uint32_t	nr_columns;	/* plain columns for set 0, then one atomic one; 1: only that */
-	uint64_t	size;		/* bytes of the whole block */
-	uint64_t	column_size;	/* bytes */
-	uint64_t	entries, elts, sums, owners;	/* offsets from the start of the map */
 	uint32_t	single_writer;	/* one writing process and thread: plain stores everywhere */
+	uint64_t	size;		/* bytes of the whole map */
+	uint64_t	owners;
 	uint32_t	nr_owners;	/* one a slot, MAP_OWNERS at most; then MAP_NESTED to be borrowed */
-	uint32_t	var_base;	/* offset of the variables in an elt */
-	uint32_t	pad;
-	uint32_t	hash_shift;
-	uint32_t	nr_plain;	/* plain columns that set 0 adds to with rseq */
 	uint32_t	nr_blocks;
 	uint32_t	nr_spares;	/* of each block: one an owner, or one */
 	uint32_t	block_size[MAP_BLOCKS_MAX];	/* bytes of content */
-	uint64_t	blocks[MAP_BLOCKS_MAX];		/* offsets from the start of the map, see map_block.c */
+	uint64_t	blocks[MAP_BLOCKS_MAX];		/* see map_block.c */
+};
 
-	/* hits */
+/* The map's head in the data region; zeros make an empty one. */
+struct map {
 	_Alignas(64) _Atomic uint64_t pool;	/* see map_insert.c */
 	_Atomic uint64_t drops;			/* Totals: Dropped */
 };
+
+/* Both together, by value: whoever has one may use the map. */
+struct map_view {
+	const struct map_layout *layout;
+	struct map	*data;
+};
+
+/* Of a plan, a program or a cell, which are the server's. */
+static inline struct map_view map_view_of(const struct plane *p, data_ref map, const struct map_layout *layout)
+{
+	return (struct map_view){ .layout = layout, .data = (struct map *)plane_given(p, map) };
+}
 
 struct map_shape {
 	uint32_t	max_elts;	/* power of two */
@@ -68,23 +89,25 @@ struct map_shape {
 	uint32_t	block_size[MAP_BLOCKS_MAX];	/* bytes, a multiple of 8 */
 };
 
-/* Server. Bytes that a map of this shape takes; map_init() writes into zeroed memory of that size. */
+/* Server. Bytes that a map of this shape takes in the data region, zeroed, and where its parts lie in them. */
 size_t map_size(const struct map_shape *shape);
-void map_init(struct map *m, const struct map_shape *shape);
+void map_lay_out(struct map_layout *out, const struct map_shape *shape);
 
 /*
  * Plane, inside a hit (inline, in map_fast.h).
  *
- * uint32_t map_insert(struct map *m, const struct slot *slot, const void *key)
+ * uint32_t map_insert(struct map_view m, const struct slot *slot, const void *key)
  *	The elt of `key`, made if new; 0 when the map is full (counted as dropped).
  *	Every hit that gets an elt adds 1 to its sum 0.
- * void map_add(struct map *m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu, uint32_t set)
+ * void map_add(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu, uint32_t set)
  *	Adds to a sum. `cpu` is the writer's, `set` its writer set (0: rseq).
  */
-uint32_t map_insert_any(struct map *m, const struct slot *slot, const void *key);
-void map_add_any(struct map *m, uint32_t elt, uint32_t sum, uint64_t v);
+uint32_t map_insert_any(struct map_view m, const struct slot *slot, const void *key);
+uint32_t map_insert_word_any(struct map_view m, const struct slot *slot, uint64_t key);
+uint32_t map_insert_pair_any(struct map_view m, const struct slot *slot, uint64_t first, uint64_t second);
+void map_add_any(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v);
 /* The elt of `key` or 0. */
-uint32_t map_find(const struct map *m, const void *key);
+uint32_t map_find(struct map_view m, const void *key);
 
 /*
  * Variables (R17). A variable is unset until map_var_set(). map_var_read()
@@ -92,9 +115,9 @@ uint32_t map_find(const struct map *m, const void *key);
  * readers one gets it, once a setting. Both are false when it is unset. Inline,
  * in map_fast.h.
  *
- * void map_var_set(struct map *m, uint32_t elt, uint32_t var, uint64_t v)
- * bool map_var_read(const struct map *m, uint32_t elt, uint32_t var, uint64_t *v)
- * bool map_var_read_once(struct map *m, uint32_t elt, uint32_t var, uint64_t *v)
+ * void map_var_set(struct map_view m, uint32_t elt, uint32_t var, uint64_t v)
+ * bool map_var_read(struct map_view m, uint32_t elt, uint32_t var, uint64_t *v)
+ * bool map_var_read_once(struct map_view m, uint32_t elt, uint32_t var, uint64_t *v)
  */
 
 /*
@@ -113,7 +136,7 @@ uint32_t map_find(const struct map *m, const void *key);
  * Between begin and end there is no other begin, but in a signal handler.
  */
 struct map_block {
-	struct map	*map;
+	struct map_view	map;
 	uint64_t	*data;		/* of the record that is being filled */
 	uint64_t	word;		/* as looked at last */
 	uint64_t	spare;		/* the writer's, as it was at the begin */
@@ -121,14 +144,14 @@ struct map_block {
 	uint32_t	holder;		/* not 0: a borrowed writer */
 };
 
-bool map_block_begin(struct map *m, const struct slot *slot, uint32_t elt, uint32_t block, struct map_block *out);
+bool map_block_begin(struct map_view m, const struct slot *slot, uint32_t elt, uint32_t block, struct map_block *out);
 uint64_t map_block_look(struct map_block *b);
 bool map_block_publish(struct map_block *b);
 void map_block_end(struct map_block *b);
 /* The first word of a block, 0 when empty. */
-uint64_t map_block_value(const struct map *m, uint32_t elt, uint32_t block);
+uint64_t map_block_value(struct map_view m, uint32_t elt, uint32_t block);
 /* Copies up to `size` bytes, a multiple of 8; false: empty, or it did not hold still. */
-bool map_block_copy(const struct map *m, uint32_t elt, uint32_t block, uint64_t *out, uint32_t size);
+bool map_block_copy(struct map_view m, uint32_t elt, uint32_t block, uint64_t *out, uint32_t size);
 
 /* What does not fit is left out. */
 static inline void map_block_put(struct map_block *b, uint32_t off, uint64_t v)
@@ -143,20 +166,15 @@ bool map_block_read(const struct map *m, size_t size, const struct map_shape *sh
 		    uint32_t block, void *out);
 
 /*
- * Server. Whether what the map says about itself fits a session with so many
- * CPUs and slots and the bytes that are there; map_recover() asks for that.
- */
-bool map_check(const struct map *m, size_t size, uint32_t nr_cpus, uint32_t nr_slots);
-/*
  * Server: finishes or takes back what the dead owner of a slot had begun, so
  * that no elt is lost. Else the slot's next owner does it at its first insert.
  */
-void map_recover(struct map *m, uint32_t slot_index);
+void map_recover(struct map_view m, uint32_t slot_index);
 
 /*
  * Server, over memory that it does not trust: `size` is what it mapped. Calls
  * fn for every elt in the table with its key and summed-up sums; stops at the
- * first non-zero return. -EPROTO when the map's own numbers do not fit size.
+ * first non-zero return. -EPROTO when a map of that shape is larger than size.
  */
 int map_each(const struct map *m, size_t size, const struct map_shape *shape,
 	     int (*fn)(void *arg, uint32_t elt, const void *key, const uint64_t *sums), void *arg);

@@ -40,7 +40,7 @@ static uint64_t pair(uint64_t high, uint32_t place)
 	return high << 32 | place;
 }
 
-static uint64_t *content(const struct map *m, uint32_t block, uint32_t place)
+static uint64_t *content(struct map_view m, uint32_t block, uint32_t place)
 {
 	return (uint64_t *)(block_record(m, block, place) + 1);
 }
@@ -66,7 +66,7 @@ static void header_store(struct block_header *h, const struct block_header *v)
 }
 
 /* The owner's spare gives way to the record that it replaced, once (B2). */
-static void spare_next(const struct map *m, uint32_t block, uint32_t place, const struct block_header *h)
+static void spare_next(struct map_view m, uint32_t block, uint32_t place, const struct block_header *h)
 {
 	_Atomic uint64_t *spare = block_spare(m, block, h->owner);
 	uint64_t was = pair(h->seq, place);
@@ -78,32 +78,32 @@ static void spare_next(const struct map *m, uint32_t block, uint32_t place, cons
 }
 
 /* B2. False: `word` is not what is published any more. */
-static bool finish_published(const struct map *m, uint32_t block, uint32_t elt, uint64_t word)
+static bool finish_published(struct map_view m, uint32_t block, uint32_t elt, uint64_t word)
 {
 	struct block_header h = header_load(block_record(m, block, place_of(word)));
 
 	if (atomic_load_explicit(block_word(m, block, elt), memory_order_seq_cst) != word)	/* B5 */
 		return false;
-	if (h.owner < m->nr_spares && block_place_valid(m, h.old))
+	if (h.owner < m.layout->nr_spares && block_place_valid(m.layout, h.old))
 		spare_next(m, block, place_of(word), &h);
 	return true;
 }
 
 /* The record that an owner may fill. B3: what its predecessor left is finished first. */
-static uint64_t owner_spare(struct map *m, uint32_t block, uint32_t owner)
+static uint64_t owner_spare(struct map_view m, uint32_t block, uint32_t owner)
 {
 	_Atomic uint64_t *spare = block_spare(m, block, owner);
 	uint64_t s = atomic_load_explicit(spare, memory_order_seq_cst);	/* B5: before the word */
 	struct block_header h;
 
-	if (!block_place_valid(m, place_of(s))) {
-		s = pair(0, 1 + m->nr_elts + owner);
+	if (!block_place_valid(m.layout, place_of(s))) {
+		s = pair(0, 1 + m.layout->nr_elts + owner);
 		atomic_store_explicit(spare, s, memory_order_seq_cst);	/* B5 */
 		return s;
 	}
 	h = header_load(block_record(m, block, place_of(s)));
 	/* B5: word and spare. */
-	if (h.elt < m->nr_elts && block_place_valid(m, h.old) &&
+	if (h.elt < m.layout->nr_elts && block_place_valid(m.layout, h.old) &&
 	    place_of(atomic_load_explicit(block_word(m, block, h.elt), memory_order_seq_cst)) == place_of(s)) {
 		h.owner = owner;
 		h.seq = (uint32_t)(s >> 32);
@@ -113,10 +113,10 @@ static uint64_t owner_spare(struct map *m, uint32_t block, uint32_t owner)
 	return s;
 }
 
-void block_recover(struct map *m, uint32_t owner)
+void block_recover(struct map_view m, uint32_t owner)
 {
 	/* Relaxed: only whether there ever was one; owner_spare() loads it again. */
-	for (uint32_t i = 0; i < m->nr_blocks && owner < m->nr_spares; i++)
+	for (uint32_t i = 0; i < m.layout->nr_blocks && owner < m.layout->nr_spares; i++)
 		if (atomic_load_explicit(block_spare(m, i, owner), memory_order_relaxed))
 			owner_spare(m, i, owner);
 }
@@ -126,7 +126,7 @@ void block_recover(struct map *m, uint32_t owner)
  * filling the slot's spare, and a slot beyond MAP_OWNERS has none: they borrow
  * an owner, as map_insert.c does.
  */
-static bool borrow_owner(struct map *m, uint32_t slot, uint32_t level, struct map_block *out)
+static bool borrow_owner(struct map_view m, uint32_t slot, uint32_t level, struct map_block *out)
 {
 	uint32_t me = 1 + slot * LAYOUT_HIT_LEVELS + level, base = map_own(m);
 
@@ -145,46 +145,47 @@ static bool borrow_owner(struct map *m, uint32_t slot, uint32_t level, struct ma
 	return false;
 }
 
-static bool choose_owner(struct map *m, const struct slot *slot, struct map_block *out)
+static bool choose_owner(struct map_view m, const struct slot *slot, struct map_block *out)
 {
 	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);	/* Relaxed: its own */
+	uint32_t owner = slot_owner(slot);
 
 	out->holder = 0;
 	out->writer = 0;
-	if (m->single_writer)
+	if (m.layout->single_writer)
 		return true;
-	if (depth > 1 || slot->index >= map_own(m))
-		return borrow_owner(m, slot->index, depth ? depth - 1 : 0, out);
-	out->writer = slot->index;
+	if (depth > 1 || owner >= map_own(m))
+		return borrow_owner(m, owner, depth ? depth - 1 : 0, out);
+	out->writer = owner;
 	return true;
 }
 
-bool map_block_begin(struct map *m, const struct slot *slot, uint32_t elt, uint32_t block, struct map_block *out)
+bool map_block_begin(struct map_view m, const struct slot *slot, uint32_t elt, uint32_t block, struct map_block *out)
 {
-	if (block >= m->nr_blocks || elt >= m->nr_elts)
+	if (block >= m.layout->nr_blocks || elt >= m.layout->nr_elts)
 		return false;
 	if (!choose_owner(m, slot, out)) {
 		/* Relaxed: a counter for the reader of the file. */
-		atomic_fetch_add_explicit(&m->drops, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&m.data->drops, 1, memory_order_relaxed);
 		return false;
 	}
 	out->map = m;
 	out->elt = elt;
 	out->block = block;
-	out->size = m->block_size[block];
+	out->size = m.layout->block_size[block];
 	out->spare = owner_spare(m, block, out->writer);
 	out->data = content(m, block, place_of(out->spare));
 	return true;
 }
 
-static uint64_t look(const struct map *m, uint32_t block, uint32_t elt, uint64_t *word)
+static uint64_t look(struct map_view m, uint32_t block, uint32_t elt, uint64_t *word)
 {
 	_Atomic uint64_t *at = block_word(m, block, elt);
 	uint64_t w = atomic_load_explicit(at, memory_order_acquire), again, v = 0;	/* B5, and below */
 
 	/* Ends: it goes round only when another has published. */
 	for (;; w = again) {
-		if (block_place_valid(m, place_of(w)))
+		if (block_place_valid(m.layout, place_of(w)))
 			v = __atomic_load_n(content(m, block, place_of(w)), __ATOMIC_ACQUIRE);	/* B4 */
 		again = atomic_load_explicit(at, memory_order_acquire);
 		if (again == w)
@@ -201,12 +202,12 @@ uint64_t map_block_look(struct map_block *b)
 
 bool map_block_publish(struct map_block *b)
 {
-	struct map *m = b->map;
+	struct map_view m = b->map;
 	uint32_t place = place_of(b->spare), old = place_of(b->word);
 	struct block_header h = { .elt = b->elt, .owner = b->writer, .seq = (uint32_t)(b->spare >> 32) };
 	uint64_t word = b->word;
 
-	if (!block_place_valid(m, old))
+	if (!block_place_valid(m.layout, old))
 		old = 1 + b->elt;	/* the one that the elt was born with */
 	else if (!finish_published(m, b->block, b->elt, word))
 		return false;
@@ -227,24 +228,24 @@ void map_block_end(struct map_block *b)
 		atomic_store_explicit(&map_owner(b->map, b->writer)->holder, 0, memory_order_release);
 }
 
-uint64_t map_block_value(const struct map *m, uint32_t elt, uint32_t block)
+uint64_t map_block_value(struct map_view m, uint32_t elt, uint32_t block)
 {
 	uint64_t word;
 
-	return block < m->nr_blocks && elt < m->nr_elts ? look(m, block, elt, &word) : 0;
+	return block < m.layout->nr_blocks && elt < m.layout->nr_elts ? look(m, block, elt, &word) : 0;
 }
 
-bool map_block_copy(const struct map *m, uint32_t elt, uint32_t block, uint64_t *out, uint32_t size)
+bool map_block_copy(struct map_view m, uint32_t elt, uint32_t block, uint64_t *out, uint32_t size)
 {
-	if (block >= m->nr_blocks || elt >= m->nr_elts)
+	if (block >= m.layout->nr_blocks || elt >= m.layout->nr_elts)
 		return false;
-	if (size > m->block_size[block])
-		size = m->block_size[block];
+	if (size > m.layout->block_size[block])
+		size = m.layout->block_size[block];
 	for (int tries = 0; tries < COPY_TRIES; tries++) {
 		uint64_t word = atomic_load_explicit(block_word(m, block, elt), memory_order_acquire);	/* B5 */
 		const uint64_t *from;
 
-		if (!block_place_valid(m, place_of(word)))
+		if (!block_place_valid(m.layout, place_of(word)))
 			return false;
 		from = content(m, block, place_of(word));
 		for (uint32_t i = 0; i < size / 8; i++)

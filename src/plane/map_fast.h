@@ -11,19 +11,21 @@
 
 enum { MAP_ENTRIES = (sizeof(struct map) + 63) / 64 * 64 };	/* where the table begins */
 
-static inline _Atomic uint64_t *map_entry(const struct map *m, uint32_t i)
+static inline _Atomic uint64_t *map_entry(struct map_view m, uint32_t i)
 {
-	return (_Atomic uint64_t *)((char *)m + MAP_ENTRIES) + i;
+	return (_Atomic uint64_t *)((char *)m.data + MAP_ENTRIES) + i;
 }
 
-static inline char *map_elt(const struct map *m, uint32_t elt)
+static inline char *map_elt(struct map_view m, uint32_t elt)
 {
-	return (char *)m + m->elts + (uint64_t)elt * m->elt_size;
+	return (char *)m.data + m.layout->elts + (uint64_t)elt * m.layout->elt_size;
 }
 
-static inline uint64_t *map_sum(const struct map *m, uint32_t column, uint32_t elt, uint32_t sum)
+static inline uint64_t *map_sum(struct map_view m, uint32_t column, uint32_t elt, uint32_t sum)
 {
-	return (uint64_t *)((char *)m + m->sums + column * m->column_size) + (uint64_t)elt * m->nr_sums + sum;
+	const struct map_layout *l = m.layout;
+
+	return (uint64_t *)((char *)m.data + l->sums + column * l->column_size) + (uint64_t)elt * l->nr_sums + sum;
 }
 
 /*
@@ -35,32 +37,55 @@ static inline uint64_t map_hash_word(uint64_t h, uint64_t k)
 	return ((h ^ h >> 32) ^ k) * 0x9e3779b97f4a7c15ull;
 }
 
-/* The elt in the first place that the hash names, when its hash is the same; else 0. */
-static inline uint32_t map_first_place(const struct map *m, uint64_t h)
+/* Whether the first place that the hash names has an elt of the same hash. */
+static inline bool map_first_place(struct map_view m, uint64_t h, uint32_t *elt)
 {
 	/* M1: pairs with the release in map_publish(). */
-	uint64_t e = atomic_load_explicit(map_entry(m, (uint32_t)(h >> 32) >> m->hash_shift), memory_order_acquire);
+	uint64_t e = atomic_load_explicit(map_entry(m, (uint32_t)(h >> 32) >> m.layout->hash_shift),
+					  memory_order_acquire);
 
-	return e >> 32 == h >> 32 && (uint32_t)e < m->nr_elts ? (uint32_t)e : 0;
+	*elt = (uint32_t)e;
+	return e >> 32 == h >> 32 && *elt - 1 < m.layout->last_elt;	/* M4 */
 }
 
-static inline uint32_t map_insert(struct map *m, const struct slot *slot, const void *key)
+/* Of a map whose keys are one word: the elt of a key that is in its first place. */
+static inline bool map_find_quickly(struct map_view m, uint64_t key, uint32_t *elt)
 {
-	const uint64_t *k = (const uint64_t *)key, *at;
+	return __builtin_expect(map_first_place(m, map_hash_word(0, key), elt), 1) &&
+	       __builtin_expect(*(const uint64_t *)map_elt(m, *elt) == key, 1);
+}
+
+/* Of keys of one word, or two: one that is there needs no memory. */
+static inline uint32_t map_insert_word(struct map_view m, const struct slot *slot, uint64_t key)
+{
 	uint32_t elt;
 
-	if (__builtin_expect(m->key_size == 8, 1)) {
-		elt = map_first_place(m, map_hash_word(0, k[0]));
-		at = (const uint64_t *)map_elt(m, elt);
-		if (__builtin_expect(elt && at[0] == k[0], 1))
-			return elt;
-	}
-	return map_insert_any(m, slot, key);
+	return map_find_quickly(m, key, &elt) ? elt : map_insert_word_any(m, slot, key);
 }
 
-static inline void map_add(struct map *m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu, uint32_t set)
+static inline uint32_t map_insert_pair(struct map_view m, const struct slot *slot, uint64_t first, uint64_t second)
 {
-	if (set || !rseq_add(map_sum(m, 0, elt, sum), m->column_size, m->nr_plain, v))
+	const uint64_t *at;
+	uint32_t elt;
+
+	if (__builtin_expect(map_first_place(m, map_hash_word(map_hash_word(0, first), second), &elt), 1)) {
+		at = (const uint64_t *)map_elt(m, elt);
+		if (__builtin_expect(at[0] == first && at[1] == second, 1))
+			return elt;
+	}
+	return map_insert_pair_any(m, slot, first, second);
+}
+
+static inline uint32_t map_insert(struct map_view m, const struct slot *slot, const void *key)
+{
+	const uint64_t *k = (const uint64_t *)key;
+
+	return m.layout->key_size == 8 ? map_insert_word(m, slot, k[0]) : map_insert_any(m, slot, key);
+}
+
+static inline void map_add(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu, uint32_t set)
+{
+	if (set || !rseq_add(map_sum(m, 0, elt, sum), m.layout->column_size, m.layout->nr_plain, v))
 		map_add_any(m, elt, sum, v);
 }
 
@@ -77,12 +102,12 @@ enum { MAP_VAR_RARE = 1, MAP_VAR_BYTES = 16 };
 
 void map_var_set_rare(uint64_t *var, uint64_t v);
 
-static inline uint64_t *map_var(const struct map *m, uint32_t elt, uint32_t var)
+static inline uint64_t *map_var(struct map_view m, uint32_t elt, uint32_t var)
 {
-	return (uint64_t *)(map_elt(m, elt) + m->var_base) + 2 * var;
+	return (uint64_t *)(map_elt(m, elt) + m.layout->var_base) + 2 * var;
 }
 
-static inline void map_var_set(struct map *m, uint32_t elt, uint32_t var, uint64_t v)
+static inline void map_var_set(struct map_view m, uint32_t elt, uint32_t var, uint64_t v)
 {
 	uint64_t *at = map_var(m, elt, var), word = v ^ MAP_VAR_UNSET;
 
@@ -101,7 +126,7 @@ static inline uint64_t map_var_value(const uint64_t *at, uint64_t word)
 							   word ^ MAP_VAR_UNSET;
 }
 
-static inline bool map_var_read(const struct map *m, uint32_t elt, uint32_t var, uint64_t *v)
+static inline bool map_var_read(struct map_view m, uint32_t elt, uint32_t var, uint64_t *v)
 {
 	const uint64_t *at = map_var(m, elt, var);
 	/* Pairs with the release in map_var_set(), and of a rare value in map_var_set_rare(). */
@@ -113,7 +138,7 @@ static inline bool map_var_read(const struct map *m, uint32_t elt, uint32_t var,
 	return true;
 }
 
-static inline bool map_var_read_once(struct map *m, uint32_t elt, uint32_t var, uint64_t *v)
+static inline bool map_var_read_once(struct map_view m, uint32_t elt, uint32_t var, uint64_t *v)
 {
 	uint64_t *at = map_var(m, elt, var), word;
 

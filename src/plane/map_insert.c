@@ -70,13 +70,15 @@ static uint64_t pool_word(uint64_t fields, uint32_t owner, uint32_t seq)
  * is looked at again: if it is still there, `done` is not newer than it, and a
  * change by anybody else makes the compare-and-swap fail.
  */
-static bool pool_note(struct map *m, uint64_t w)
+static bool pool_note(struct map_view m, uint64_t w)
 {
 	struct map_owner *o = map_owner(m, pool_owner(w));
-	uint64_t done = atomic_load_explicit(&o->done, memory_order_seq_cst);	/* I4, and the word below */
-	uint64_t want = (uint64_t)pool_seq(w) << 32 | pool_next(w);
+	uint64_t want = (uint64_t)pool_seq(w) << 32 | pool_next(w), done;
 
-	if (atomic_load_explicit(&m->pool, memory_order_seq_cst) != w)
+	if (pool_owner(w) >= m.layout->nr_owners)
+		return true;	/* M4: no owner of this map wrote that */
+	done = atomic_load_explicit(&o->done, memory_order_seq_cst);	/* I4, and the word below */
+	if (atomic_load_explicit(&m.data->pool, memory_order_seq_cst) != w)
 		return false;
 	/* I4. It fails where another has noted it. */
 	if (done != want)
@@ -109,21 +111,21 @@ static uint32_t owner_seq(const struct map_owner *o)
 }
 
 /* One change of the pool, `add` to its fields; false: no place is left (only when claiming). */
-static bool pool_change(struct map *m, uint32_t owner, uint64_t add, bool claim, uint32_t *next)
+static bool pool_change(struct map_view m, uint32_t owner, uint64_t add, bool claim, uint32_t *next)
 {
-	uint64_t w = atomic_load_explicit(&m->pool, memory_order_seq_cst), new;	/* I4 */
+	uint64_t w = atomic_load_explicit(&m.data->pool, memory_order_seq_cst), new;	/* I4 */
 	uint32_t seq = owner_seq(map_owner(m, owner));
 
 	for (;;) {
-		if (claim && pool_places(w) >= m->max_elts)
+		if (claim && pool_places(w) >= m.layout->max_elts)
 			return false;
 		if (!pool_note(m, w)) {
-			w = atomic_load_explicit(&m->pool, memory_order_seq_cst);	/* I4 */
+			w = atomic_load_explicit(&m.data->pool, memory_order_seq_cst);	/* I4 */
 			continue;
 		}
 		/* I1, I4: only what was noted is replaced. */
 		new = pool_word(w + add, owner, seq);
-		if (atomic_compare_exchange_strong_explicit(&m->pool, &w, new, memory_order_seq_cst,
+		if (atomic_compare_exchange_strong_explicit(&m.data->pool, &w, new, memory_order_seq_cst,
 							    memory_order_seq_cst))
 			break;
 	}
@@ -132,10 +134,10 @@ static bool pool_change(struct map *m, uint32_t owner, uint64_t add, bool claim,
 }
 
 /* I1: whether the owner's last operation took place; *next as it left it. */
-static bool pool_happened(struct map *m, uint32_t owner, uint32_t *next)
+static bool pool_happened(struct map_view m, uint32_t owner, uint32_t *next)
 {
 	struct map_owner *o = map_owner(m, owner);
-	uint64_t w = atomic_load_explicit(&m->pool, memory_order_seq_cst), done;	/* I4 */
+	uint64_t w = atomic_load_explicit(&m.data->pool, memory_order_seq_cst), done;	/* I4 */
 
 	if (pool_owner(w) == owner && pool_seq(w) == owner_seq(o)) {
 		*next = pool_next(w);
@@ -147,14 +149,14 @@ static bool pool_happened(struct map *m, uint32_t owner, uint32_t *next)
 	return (uint32_t)(done >> 32) == owner_seq(o);
 }
 
-static uint32_t owner_elt(const struct map *m, uint32_t owner)
+static uint32_t owner_elt(struct map_view m, uint32_t owner)
 {
 	uint32_t elt = atomic_load_explicit(&map_owner(m, owner)->elt, memory_order_relaxed);	/* I4 */
 
-	return elt && elt < m->nr_elts ? elt : 1 + m->max_elts + owner;
+	return elt && elt < m.layout->nr_elts ? elt : 1 + m.layout->max_elts + owner;
 }
 
-static void owner_unclaim(struct map *m, uint32_t owner)
+static void owner_unclaim(struct map_view m, uint32_t owner)
 {
 	struct map_owner *o = map_owner(m, owner);
 	uint32_t next;
@@ -165,7 +167,7 @@ static void owner_unclaim(struct map *m, uint32_t owner)
 	owner_end(o);
 }
 
-static void owner_replace(struct map *m, uint32_t owner)
+static void owner_replace(struct map_view m, uint32_t owner)
 {
 	struct map_owner *o = map_owner(m, owner);
 	uint32_t next;
@@ -177,7 +179,7 @@ static void owner_replace(struct map *m, uint32_t owner)
 }
 
 /* I2: what the slot's previous owner left. */
-static void owner_recover(struct map *m, uint32_t owner)
+static void owner_recover(struct map_view m, uint32_t owner)
 {
 	struct map_owner *o = map_owner(m, owner);
 	uint32_t elt = owner_elt(m, owner), next;
@@ -213,12 +215,12 @@ static void owner_recover(struct map *m, uint32_t owner)
 	}
 }
 
-static void elt_fill(struct map *m, uint32_t elt, const void *key)
+static void elt_fill(struct map_view m, uint32_t elt, const void *key)
 {
 	uint64_t *to = (uint64_t *)map_elt(m, elt);
 	const uint64_t *from = key;
 
-	for (uint32_t i = 0; i < m->key_size / 8; i++)
+	for (uint32_t i = 0; i < m.layout->key_size / 8; i++)
 		to[i] = from[i];
 }
 
@@ -226,31 +228,31 @@ static void elt_fill(struct map *m, uint32_t elt, const void *key)
  * Puts the elt into the table, or returns the one that another put there for
  * the same key; 0 only when the table is damaged (it has twice the room).
  */
-static uint32_t map_publish(struct map *m, uint32_t elt, uint32_t hash, const void *key)
+static uint32_t map_publish(struct map_view m, uint32_t elt, uint32_t hash, const void *key)
 {
-	uint32_t i = hash >> m->hash_shift;
+	uint32_t i = hash >> m.layout->hash_shift;
 
-	for (uint32_t n = 0; n <= m->entry_mask; n++, i = (i + 1) & m->entry_mask) {
+	for (uint32_t n = 0; n <= m.layout->entry_mask; n++, i = (i + 1) & m.layout->entry_mask) {
 		uint64_t e = atomic_load_explicit(map_entry(m, i), memory_order_acquire);	/* M1, as below */
 
 		/* M1: pairs with the acquire in map_lookup(). On failure e is the winner's. */
 		if (!e && atomic_compare_exchange_strong_explicit(map_entry(m, i), &e,
 				(uint64_t)hash << 32 | elt, memory_order_release, memory_order_acquire))
 			return elt;
-		if (e >> 32 == hash && (uint32_t)e < m->nr_elts && map_key_equal(m, (uint32_t)e, key))
+		if (e >> 32 == hash && (uint32_t)e < m.layout->nr_elts && map_key_equal(m, (uint32_t)e, key))
 			return (uint32_t)e;
 	}
 	return 0;
 }
 
-static uint32_t map_drop(struct map *m)
+static uint32_t map_drop(struct map_view m)
 {
 	/* Relaxed: a counter for the reader of the file. */
-	atomic_fetch_add_explicit(&m->drops, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&m.data->drops, 1, memory_order_relaxed);
 	return 0;
 }
 
-static uint32_t insert_owned(struct map *m, uint32_t owner, uint32_t hash, const void *key)
+static uint32_t insert_owned(struct map_view m, uint32_t owner, uint32_t hash, const void *key)
 {
 	struct map_owner *o = map_owner(m, owner);
 	uint32_t elt, got, next;
@@ -275,7 +277,7 @@ static uint32_t insert_owned(struct map *m, uint32_t owner, uint32_t hash, const
  * insert of its own thread, when the slot's owner is busy: it borrows one of a
  * few more. One that a killed thread of the same slot and level left is taken over.
  */
-static uint32_t insert_borrowed(struct map *m, uint32_t slot, uint32_t level, uint32_t hash, const void *key)
+static uint32_t insert_borrowed(struct map_view m, uint32_t slot, uint32_t level, uint32_t hash, const void *key)
 {
 	uint32_t me = 1 + slot * LAYOUT_HIT_LEVELS + level, base = map_own(m), got;
 
@@ -296,35 +298,38 @@ static uint32_t insert_borrowed(struct map *m, uint32_t slot, uint32_t level, ui
 	return map_drop(m);
 }
 
-static uint32_t insert_single(struct map *m, uint32_t hash, const void *key)
+static uint32_t insert_single(struct map_view m, uint32_t hash, const void *key)
 {
 	/* Acquire: pairs with the release below, of the writer before, perhaps of another process. */
-	uint64_t n = atomic_load_explicit(&m->pool, memory_order_acquire);
-	const void *last = map_elt(m, (uint32_t)n + 1);
+	uint64_t n = atomic_load_explicit(&m.data->pool, memory_order_acquire);
+	const void *last;
 	uint32_t elt;
 
+	if (n >= m.layout->max_elts)	/* M4 */
+		return map_drop(m);
+	last = map_elt(m, (uint32_t)n + 1);
 	/* A writer that was killed between the two stores below left its elt there. Release: pairs with the above. */
-	if (n < m->max_elts && map_lookup(m, last, map_hash(m, last)) == n + 1)
-		atomic_store_explicit(&m->pool, ++n, memory_order_release);
-	if (n >= m->max_elts)
+	if (map_lookup(m, last, map_hash(m, last)) == n + 1)
+		atomic_store_explicit(&m.data->pool, ++n, memory_order_release);
+	if (n >= m.layout->max_elts)
 		return map_drop(m);
 	elt_fill(m, (uint32_t)n + 1, key);
 	elt = map_publish(m, (uint32_t)n + 1, hash, key);
 	/* Pairs with the acquire above: the next writer, perhaps of another process, sees the entry first. */
-	atomic_store_explicit(&m->pool, n + 1, memory_order_release);
+	atomic_store_explicit(&m.data->pool, n + 1, memory_order_release);
 	return elt;
 }
 
-static uint32_t insert_new(struct map *m, const struct slot *slot, uint32_t hash, const void *key)
+static uint32_t insert_new(struct map_view m, const struct slot *slot, uint32_t hash, const void *key)
 {
 	/* Relaxed: the thread's own. */
-	uint32_t owner = slot->index, depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
+	uint32_t owner = slot_owner(slot), depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 	struct map_owner *o;
 	uint32_t holder;
 
 	/* Full for good, which costs no more than this. Relaxed: a look that is late only takes the long way. */
-	if (pool_places(atomic_load_explicit(&m->pool, memory_order_relaxed)) >= m->max_elts &&
-	    pool_next(atomic_load_explicit(&m->pool, memory_order_relaxed)) >= m->max_elts)
+	if (pool_places(atomic_load_explicit(&m.data->pool, memory_order_relaxed)) >= m.layout->max_elts &&
+	    pool_next(atomic_load_explicit(&m.data->pool, memory_order_relaxed)) >= m.layout->max_elts)
 		return map_drop(m);
 	if (owner >= map_own(m))
 		return insert_borrowed(m, owner, depth ? depth - 1 : 0, hash, key);
@@ -343,20 +348,32 @@ static uint32_t insert_new(struct map *m, const struct slot *slot, uint32_t hash
 	return owner;
 }
 
-uint32_t map_insert_any(struct map *m, const struct slot *slot, const void *key)
+uint32_t map_insert_any(struct map_view m, const struct slot *slot, const void *key)
 {
 	uint32_t hash = map_hash(m, key), elt = map_lookup(m, key, hash);
 
 	if (elt)
 		return elt;
-	if (m->single_writer)
+	if (m.layout->single_writer)
 		return insert_single(m, hash, key);
 	return insert_new(m, slot, hash, key);
 }
 
-void map_recover(struct map *m, uint32_t slot_index)
+uint32_t map_insert_word_any(struct map_view m, const struct slot *slot, uint64_t key)
 {
-	if (m->single_writer || !m->nr_owners)
+	return map_insert_any(m, slot, &key);
+}
+
+uint32_t map_insert_pair_any(struct map_view m, const struct slot *slot, uint64_t first, uint64_t second)
+{
+	const uint64_t key[2] = { first, second };
+
+	return map_insert_any(m, slot, key);
+}
+
+void map_recover(struct map_view m, uint32_t slot_index)
+{
+	if (m.layout->single_writer || !m.layout->nr_owners)
 		return;
 	if (slot_index < map_own(m)) {
 		owner_recover(m, slot_index);
@@ -364,7 +381,7 @@ void map_recover(struct map *m, uint32_t slot_index)
 		/* Relaxed: its thread is dead, and the next one gets the slot by a release behind this. */
 		atomic_store_explicit(&map_owner(m, slot_index)->holder, 0, memory_order_relaxed);
 	}
-	for (uint32_t i = map_own(m); i < m->nr_owners; i++) {
+	for (uint32_t i = map_own(m); i < m.layout->nr_owners; i++) {
 		struct map_owner *o = map_owner(m, i);
 		/* Pairs with the releases in insert_borrowed() and map_block_end(), of who had it before. */
 		uint32_t holder = atomic_load_explicit(&o->holder, memory_order_acquire);

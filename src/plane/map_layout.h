@@ -36,86 +36,95 @@ struct block_header {
 };
 
 /* Bytes of a block of all elts: words, spares, records. */
-static inline uint64_t block_records_at(const struct map *m)
+static inline uint64_t block_records_at(const struct map_layout *l)
 {
-	return ((uint64_t)m->nr_elts + m->nr_spares) * 8;
+	return ((uint64_t)l->nr_elts + l->nr_spares) * 8;
 }
 
-static inline uint64_t block_bytes(const struct map *m, uint32_t size)
+static inline uint64_t block_bytes(const struct map_layout *l, uint32_t size)
 {
-	return ((uint64_t)m->nr_elts + m->nr_spares) * (8 + sizeof(struct block_header) + size);
+	return ((uint64_t)l->nr_elts + l->nr_spares) * (8 + sizeof(struct block_header) + size);
 }
 
 /* Places of records count from 1: elt 0's, elt 1's ..., owner 0's ... */
-static inline struct block_header *block_record(const struct map *m, uint32_t block, uint32_t place)
+static inline struct block_header *block_record(struct map_view m, uint32_t block, uint32_t place)
 {
-	return (struct block_header *)((char *)m + m->blocks[block] + block_records_at(m) +
-				       (uint64_t)(place - 1) * (sizeof(struct block_header) + m->block_size[block]));
+	const struct map_layout *l = m.layout;
+
+	return (struct block_header *)((char *)m.data + l->blocks[block] + block_records_at(l) +
+				       (uint64_t)(place - 1) * (sizeof(struct block_header) + l->block_size[block]));
 }
 
-static inline bool block_place_valid(const struct map *m, uint32_t place)
+/* M4 */
+static inline bool block_place_valid(const struct map_layout *l, uint32_t place)
 {
-	return place && place <= m->nr_elts + m->nr_spares;
+	return place && place <= l->nr_elts + l->nr_spares;
 }
 
-static inline _Atomic uint64_t *block_word(const struct map *m, uint32_t block, uint32_t elt)
+static inline _Atomic uint64_t *block_word(struct map_view m, uint32_t block, uint32_t elt)
 {
-	return (_Atomic uint64_t *)((char *)m + m->blocks[block]) + elt;
+	return (_Atomic uint64_t *)((char *)m.data + m.layout->blocks[block]) + elt;
 }
 
-static inline _Atomic uint64_t *block_spare(const struct map *m, uint32_t block, uint32_t owner)
+static inline _Atomic uint64_t *block_spare(struct map_view m, uint32_t block, uint32_t owner)
 {
-	return block_word(m, block, m->nr_elts) + owner;
+	return block_word(m, block, m.layout->nr_elts) + owner;
 }
 
 /* What an owner that was killed had begun with its spares; map_recover() and the slot's next owner. */
-void block_recover(struct map *m, uint32_t owner);
+void block_recover(struct map_view m, uint32_t owner);
 
 /* Owners that belong to the slot of the same number. */
-static inline uint32_t map_own(const struct map *m)
+static inline uint32_t map_own(struct map_view m)
 {
-	return m->nr_owners - MAP_NESTED;
+	return m.layout->nr_owners - MAP_NESTED;
 }
 
-static inline struct map_owner *map_owner(const struct map *m, uint32_t i)
+/* The owner that a slot has. Loaded once: who may write the slot may change it meanwhile; M4. */
+static inline uint32_t slot_owner(const struct slot *slot)
 {
-	return (struct map_owner *)((char *)m + m->owners) + i;
+	return __atomic_load_n(&slot->index, __ATOMIC_RELAXED);	/* Relaxed: set once. */
 }
 
-static inline uint32_t map_hash(const struct map *m, const void *key)
+static inline struct map_owner *map_owner(struct map_view m, uint32_t i)
+{
+	return (struct map_owner *)((char *)m.data + m.layout->owners) + i;
+}
+
+static inline uint32_t map_hash(struct map_view m, const void *key)
 {
 	const uint64_t *k = key;
 	uint64_t h = 0;
 
-	for (uint32_t i = 0; i < m->key_size / 8; i++)
+	for (uint32_t i = 0; i < m.layout->key_size / 8; i++)
 		h = map_hash_word(h, k[i]);
 	return (uint32_t)(h >> 32);
 }
 
-static inline bool map_key_equal(const struct map *m, uint32_t elt, const void *key)
+static inline bool map_key_equal(struct map_view m, uint32_t elt, const void *key)
 {
 	const uint64_t *a = (const uint64_t *)map_elt(m, elt), *b = key;
 
 	if (a[0] != b[0])
 		return false;
-	for (uint32_t i = 1; i < m->key_size / 8; i++)
+	for (uint32_t i = 1; i < m.layout->key_size / 8; i++)
 		if (a[i] != b[i])
 			return false;
 	return true;
 }
 
-/* Entries are looked at with care (R2): the server reads here what any process can write. */
-static inline uint32_t map_lookup(const struct map *m, const void *key, uint32_t hash)
+/* M4: nr_elts bounds what an entry says, entry_mask where it is looked for. */
+static inline uint32_t map_lookup(struct map_view m, const void *key, uint32_t hash)
 {
-	uint32_t i = hash >> m->hash_shift;
+	uint32_t i = hash >> m.layout->hash_shift;
 
-	for (uint32_t n = 0; n <= m->entry_mask; n++, i = (i + 1) & m->entry_mask) {
+	for (uint32_t n = 0; n <= m.layout->entry_mask; n++, i = (i + 1) & m.layout->entry_mask) {
 		/* M1: pairs with the release in map_publish(). */
 		uint64_t e = atomic_load_explicit(map_entry(m, i), memory_order_acquire);
 
 		if (!e)
 			return 0;
-		if (e >> 32 == hash && (uint32_t)e < m->nr_elts && map_key_equal(m, (uint32_t)e, key))
+		if (e >> 32 == hash && (uint32_t)e < m.layout->nr_elts && map_key_equal(m, (uint32_t)e, key))
 			return (uint32_t)e;
 	}
 	return 0;

@@ -3,60 +3,14 @@
  * map_read.c - the server's look at a map whose memory others can write (R2)
  *
  * Where things lie is computed from the shape that the server itself gave the
- * map; of what the map says only entries and sums are used, each index checked.
+ * map; of what lies there only entries and sums are used, each index checked.
  */
 #include <errno.h>
 #include "plane/map_layout.h"
 
-enum { SUMS_MAX = 64, BLOCK_MAX = 1 << 16, BLOCK_TRIES = 1000 };
+enum { SUMS_MAX = 64, BLOCK_TRIES = 1000 };
 
-static bool blocks_fit(const struct map *m, const struct map *own)
-{
-	for (uint32_t i = 0; i < MAP_BLOCKS_MAX; i++)
-		if (m->block_size[i] != own->block_size[i] || m->blocks[i] != own->blocks[i])
-			return false;
-	return m->nr_blocks == own->nr_blocks && m->nr_spares == own->nr_spares;
-}
-
-static bool map_fits(const struct map *m, size_t size, const struct map_shape *shape, struct map *own)
-{
-	map_init(own, shape);
-	return own->size <= size && m->size == own->size && m->nr_elts == own->nr_elts &&
-	       m->elt_size == own->elt_size && m->nr_sums == own->nr_sums && m->entries == own->entries &&
-	       m->elts == own->elts && m->sums == own->sums && m->nr_columns == own->nr_columns &&
-	       m->nr_plain == own->nr_plain &&
-	       m->owners == own->owners && m->nr_owners == own->nr_owners &&
-	       m->entry_mask == own->entry_mask && m->hash_shift == own->hash_shift &&
-	       blocks_fit(m, own);
-}
-
-static bool block_sizes_valid(const struct map *m, struct map_shape *shape)
-{
-	shape->nr_blocks = m->nr_blocks;
-	for (uint32_t i = 0; i < MAP_BLOCKS_MAX && i < shape->nr_blocks; i++) {
-		shape->block_size[i] = m->block_size[i];
-		if (!shape->block_size[i] || shape->block_size[i] > BLOCK_MAX || shape->block_size[i] % 8)
-			return false;
-	}
-	return shape->nr_blocks <= MAP_BLOCKS_MAX;
-}
-
-bool map_check(const struct map *m, size_t size, uint32_t nr_cpus, uint32_t nr_slots)
-{
-	struct map_shape shape = {
-		.max_elts = m->max_elts, .key_size = m->key_size, .nr_sums = m->nr_sums, .nr_vars = m->nr_vars,
-		.nr_cpus = nr_cpus, .nr_slots = nr_slots, .single_writer = m->single_writer,
-	};
-	struct map own;
-
-	if (!shape.max_elts || shape.max_elts > MAP_MAX_ELTS || (shape.max_elts & (shape.max_elts - 1)) ||
-	    !shape.key_size || shape.key_size > 1u << 16 || shape.nr_sums > SUMS_MAX || shape.nr_vars > 1024 ||
-	    !block_sizes_valid(m, &shape))
-		return false;
-	return map_fits(m, size, &shape, &own);
-}
-
-static uint64_t sum_of(const char *base, const struct map *own, uint32_t elt, uint32_t sum)
+static uint64_t sum_of(const char *base, const struct map_layout *own, uint32_t elt, uint32_t sum)
 {
 	uint64_t v = 0;
 
@@ -75,13 +29,14 @@ int map_each(const struct map *m, size_t size, const struct map_shape *shape,
 {
 	const char *base = (const char *)m;
 	uint64_t sums[SUMS_MAX];
-	struct map own;
+	struct map_layout own;
 	int ret = 0;
 
-	if (shape->nr_sums > SUMS_MAX || !map_fits(m, size, shape, &own))
+	map_lay_out(&own, shape);
+	if (shape->nr_sums > SUMS_MAX || own.size > size)
 		return -EPROTO;
 	for (uint32_t i = 0; !ret && i <= own.entry_mask; i++) {
-		const uint64_t *entries = (const uint64_t *)(base + own.entries);
+		const uint64_t *entries = (const uint64_t *)(base + MAP_ENTRIES);
 		/* M1: pairs with the release in map_publish(). */
 		uint32_t elt = (uint32_t)__atomic_load_n(&entries[i], __ATOMIC_ACQUIRE);
 
@@ -95,7 +50,7 @@ int map_each(const struct map *m, size_t size, const struct map_shape *shape,
 }
 
 /* One try. 1: copied, 0: empty, -1: it was replaced meanwhile. */
-static int block_try(const char *base, const struct map *own, uint32_t elt, uint32_t block, uint64_t *out)
+static int block_try(const char *base, const struct map_layout *own, uint32_t elt, uint32_t block, uint64_t *out)
 {
 	const uint64_t *words = (const uint64_t *)(base + own->blocks[block]), *from;
 	/* B5 of map_block.c, and below: pairs with map_block_publish(). */
@@ -115,10 +70,10 @@ static int block_try(const char *base, const struct map *own, uint32_t elt, uint
 bool map_block_read(const struct map *m, size_t size, const struct map_shape *shape, uint32_t elt,
 		    uint32_t block, void *out)
 {
-	struct map own;
+	struct map_layout own;
 	int got = -1;
 
-	map_init(&own, shape);
+	map_lay_out(&own, shape);
 	if (own.size > size || elt >= own.nr_elts || block >= own.nr_blocks)
 		return false;
 	for (int i = 0; got < 0 && i < BLOCK_TRIES; i++)
@@ -128,10 +83,10 @@ bool map_block_read(const struct map *m, size_t size, const struct map_shape *sh
 
 uint64_t map_hits(const struct map *m, const struct map_shape *shape)
 {
-	struct map own;
+	struct map_layout own;
 	uint64_t hits = 0;
 
-	map_init(&own, shape);
+	map_lay_out(&own, shape);
 	for (uint32_t elt = 1; elt < own.nr_elts; elt++)
 		hits += sum_of((const char *)m, &own, elt, 0);
 	return hits;

@@ -44,9 +44,16 @@ static inline const void *plane_config(const struct plane *p, config_ref ref)
 	return p->config + ref;
 }
 
+/* R38: an offset that the data region says; whoever may write that may have written anything. */
 static inline void *plane_data(const struct plane *p, data_ref ref)
 {
 	return p->data + (ref & p->data_mask);
+}
+
+/* An offset that the config region says: the server's, and right. */
+static inline void *plane_given(const struct plane *p, data_ref ref)
+{
+	return p->data + ref;
 }
 
 static inline struct instance_state *plane_instance(const struct plane *p, uint32_t index)

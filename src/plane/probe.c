@@ -10,7 +10,7 @@ static bool text_at(const struct hit *h, unsigned int kind, uint32_t field, int6
 	int64_t begin = field;
 
 	if (kind != STRING_FIXED) {
-		uint32_t loc = (uint32_t)fold_load(h, OP_LOAD_U32, field);
+		uint32_t loc = fold_loc(h, field);
 
 		begin = (loc & 0xffff) + (kind == STRING_REL_LOC ? field + 4 : 0);
 	}

@@ -33,6 +33,7 @@
 #define TRACEFUSE_PLANE_PROGRAM_H
 
 #include <stdbool.h>
+#include "plane/map.h"
 #include "session/layout.h"
 
 enum {
@@ -189,11 +190,12 @@ struct op {
 };
 
 /*
- * R4: where the next server and other hists' programs find the map. It stays
- * while `clear` changes the map.
+ * R4: where the next server and programs find the map and its layout. It stays
+ * while `clear` changes the map, and so does the layout.
  */
 struct hist_cell {
 	_Atomic data_ref map;
+	struct map_layout layout;
 };
 
 struct program {
@@ -202,6 +204,7 @@ struct program {
 	data_ref	map;		/* hist: struct map */
 	uint32_t	key_size;	/* hist: bytes, a multiple of 8 */
 	uint32_t	flags;		/* enum program_flags */
+	struct map_layout layout;	/* hist: the map's, as in the hist's cell */
 	struct op	ops[];
 };
 
@@ -220,6 +223,13 @@ int filter_match(const struct plane *p, const struct program *prog, const struct
 
 /* A hist program on run->seen; with PROGRAM_NEEDS_TIME run->time is there. */
 void hist_fold(const struct program *prog, struct run *run);
+/* The same for a program that is one op which needs no run. */
+void hist_fold_keys(const struct plane *p, const struct program *prog, struct slot *slot, const struct hit *h);
+
+static inline bool program_is_keys(const struct program *prog)
+{
+	return prog->ops[0].code == OP_HIST_KEY1 || prog->ops[0].code == OP_HIST_KEYS;
+}
 
 /*
  * For programs: fires the synthetic event whose record lies in the arena, in one instance (1 + its index) or in

@@ -204,6 +204,7 @@ struct plan {
 	uint16_t	key_load;	/* the op that loads it */
 	uint32_t	arm_flags;	/* of the only arm */
 	data_ref	map;
+	uint64_t	layout;		/* its struct map_layout, in its program: bytes behind the plan, or before it */
 	data_ref	arm_state;
 	data_ref	trigger_state;
 	uint32_t	wants;		/* enum plan_wants, set by the model */
@@ -619,13 +620,13 @@ enum {
 	HIT_ARENA	= 8192,	/* bytes of synthetic records of one hit */
 };
 
-/* What a reference read: a number, or where the text or stack lies. */
+/* What a reference read: a number, or where the text or stack lies. All but the value are of texts and stacks only. */
 struct hit_ref {
 	uint64_t	value;
 	data_ref	map;
 	uint32_t	elt;
 	uint16_t	block;		/* 1 + number of the block in that elt, 0: none */
-	uint16_t	own;		/* 1 + index of the op of the same program that set it, 0: another hist's */
+	uint16_t	from;		/* 1 + index of the op that set it, of another hist's of the one that found the elt; 0: none */
 };
 
 /* Working memory of one hist program. */
@@ -640,10 +641,10 @@ struct hit_frame {
 /* A synthetic record that goes to a ring behind that of its cause, and what fires after it. */
 struct hit_pending {
 	data_ref	buffer;		/* 0: not recorded */
-	config_ref	arm, triggers;
-	uint32_t	record, size;	/* in the arena */
+	uint32_t	event, arm;	/* whose plan, and which of its arms */
+	uint32_t	instance;	/* of that arm */
 	uint32_t	post;		/* kinds of post triggers, one bit each */
-	uint32_t	pad;
+	uint32_t	record, size;	/* in the arena */
 };
 
 /* Synthetic events of one hit (plane/hit.c). */

@@ -4,19 +4,19 @@
  *
  * A killed thread wedges nothing: readers and other writers never wait for
  * it. But it may have claimed a place in a map that nobody uses. The maps are
- * found by way of the plans, which are the server's own; the maps themselves
- * lie in the data region and are checked before they are touched (R2).
+ * found by way of the plans, and where their parts lie by their layouts; both
+ * are the server's own (M4 of plane/map.h).
  */
 #include "plane/map.h"
 #include "plane/program.h"
 #include "session/state.h"
 
-static void map_finish(struct session *s, data_ref ref, uint32_t slot)
+static void map_finish(struct session *s, const struct program *prog, uint32_t slot)
 {
-	struct map *m = session_data(s, ref, sizeof(*m));
+	struct map *data = session_data(s, prog->map, prog->layout.size);
 
-	if (m && !(ref % 64) && map_check(m, s->data.size - ref, s->header->nr_cpus, s->nr_slots))
-		map_recover(m, slot);
+	if (data)
+		map_recover((struct map_view){ &prog->layout, data }, slot);
 }
 
 static void plan_finish(struct session *s, config_ref ref, uint32_t slot)
@@ -36,7 +36,7 @@ static void plan_finish(struct session *s, config_ref ref, uint32_t slot)
 		const struct program *prog = session_config(s, t[i].program, sizeof(*prog));
 
 		if (t[i].kind == TRIGGER_HIST && prog)
-			map_finish(s, prog->map, slot);
+			map_finish(s, prog, slot);
 	}
 }
 

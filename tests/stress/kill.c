@@ -66,7 +66,7 @@ int double_match(const struct plane *p, const struct program *prog, const struct
 
 void double_fold(const struct program *prog, struct run *run)
 {
-	struct map *m = plane_data(run->p, prog->map);
+	struct map_view m = map_view_of(run->p, prog->map, &prog->layout);
 	const struct hit *h = run->seen;
 	uint64_t key[2] = { h->time, 0 };
 	struct journal *j = &shared->journal[h->cpu];
@@ -100,17 +100,28 @@ static _Noreturn void program(const char *name, uint32_t index)
 
 /* ---- a server ---- */
 
+static config_ref program_make(struct session *s, data_ref map)
+{
+	config_ref ref = session_config_alloc(s, sizeof(struct program));
+	struct program *made = session_config(s, ref, sizeof(*made));
+
+	if (!ref)
+		_exit(3);
+	made->map = map;
+	map_lay_out(&made->layout, &shape);
+	return ref;
+}
+
 static void plan_publish(struct session *s, data_ref map, data_ref state, config_ref old[2])
 {
 	size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
-	config_ref ref = session_config_alloc(s, size), prog = session_config_alloc(s, sizeof(struct program));
+	config_ref ref = session_config_alloc(s, size), prog = program_make(s, map);
 	struct plan *plan = session_config(s, ref, size);
 	struct arm *arm = (struct arm *)(plan + 1);
 	struct trigger_arm *t = (struct trigger_arm *)(arm + 1);
 
-	if (!ref || !prog)
+	if (!ref)
 		_exit(3);
-	((struct program *)session_config(s, prog, sizeof(struct program)))->map = map;
 	*plan = (struct plan){ .event_id = EVENT, .nr_arms = 1, .nr_triggers = 1, .size = (uint32_t)size };
 	*arm = (struct arm){ .flags = ARM_NEED_RECORD, .nr_triggers = 1 };
 	*t = (struct trigger_arm){ .kind = TRIGGER_HIST, .program = prog, .state = state };
@@ -150,7 +161,6 @@ static struct session *first(const char *name, uint64_t refs[2])
 		_exit(1);
 	refs[0] = session_data_alloc(s, map_size(&shape));
 	refs[1] = session_data_alloc(s, sizeof(struct trigger_state));
-	map_init(session_data(s, refs[0], map_size(&shape)), &shape);
 	if (session_object_add(s, "events/x/trigger", "hist:keys=a", refs, 2, &id))
 		_exit(1);
 	return s;
@@ -271,7 +281,7 @@ static void check_all(const char *name)
 	check(!map_drops(m, &shape), "drops", (long)map_drops(m, &shape), 0);
 	/* The object, one plan, one program. */
 	used = s->config_heap.used;
-	check(used <= 64 * 16, "bytes in use in the config region", (long)used, 0);
+	check(used <= 64 * 16 + sizeof(struct program), "bytes in use in the config region", (long)used, 0);
 	used = s->data_heap.used - map_size(&shape);
 	check(used <= SLOTS * (sizeof(struct hit_scratch) * LAYOUT_HIT_LEVELS + 4096),
 	      "bytes in use in the data region", (long)used, 0);

@@ -30,7 +30,8 @@ struct journal {
 
 static const struct map_shape shape = { .max_elts = ELTS, .key_size = 16, .nr_sums = 2, .nr_cpus = CPUS,
 					.nr_slots = WRITERS };
-static struct map *map;
+static struct map_layout layout;
+static struct map_view map;
 static struct slot *slots;
 static struct journal *journals;	/* [2 * WRITERS]: the thread's, its handler's */
 static uint64_t *doubtful;		/* by key: additions that a killed writer may have made */
@@ -55,17 +56,17 @@ static void *shared(size_t size)
 
 static void set_up(void)
 {
-	if (!map) {
-		map = shared(map_size(&shape));
+	if (!map.data) {
+		map_lay_out(&layout, &shape);
+		map = (struct map_view){ &layout, shared(map_size(&shape)) };
 		slots = shared(WRITERS * sizeof(*slots));
 		journals = shared(2 * WRITERS * sizeof(*journals));
 		doubtful = shared(KEYS * sizeof(*doubtful));
 	}
-	memset(map, 0, map_size(&shape));
+	memset(map.data, 0, map_size(&shape));
 	memset(slots, 0, WRITERS * sizeof(*slots));
 	memset(journals, 0, 2 * WRITERS * sizeof(*journals));
 	memset(doubtful, 0, KEYS * sizeof(*doubtful));
-	map_init(map, &shape);
 	for (uint32_t i = 0; i < WRITERS; i++)
 		slots[i] = (struct slot){ .index = i, .depth = 1 };
 }
@@ -119,7 +120,7 @@ static void check_sums(void)
 {
 	memset(seen, 0, sizeof(seen));
 	nr_seen = 0;
-	check(!map_each(map, map_size(&shape), &shape, see, NULL), "map_each", 0, 0);
+	check(!map_each(map.data, map_size(&shape), &shape, see, NULL), "map_each", 0, 0);
 	for (uint32_t k = 0; k < KEYS; k++) {
 		uint64_t done = 0, sum = seen[k] ? seen[k] - 1 : 0;
 
@@ -139,7 +140,7 @@ static void check_all_places(void)
 		add_one(&slots[k % WRITERS], j, k);
 	nr_seen = 0;
 	memset(seen, 0, sizeof(seen));
-	map_each(map, map_size(&shape), &shape, see, NULL);
+	map_each(map.data, map_size(&shape), &shape, see, NULL);
 	check(nr_seen == ELTS, "places that can be used", nr_seen, ELTS);
 	check(j->drops == KEYS - ELTS, "drops of a full map", (long)j->drops, KEYS - ELTS);
 	free(j);

@@ -30,7 +30,8 @@ struct journal {
 
 static const struct map_shape shape = { .max_elts = 128, .key_size = 8, .nr_sums = 1, .nr_vars = 2, .nr_cpus = 2,
 					.nr_slots = WRITERS, .nr_blocks = 2, .block_size = { WORDS * 8, WORDS * 8 } };
-static struct map *map;
+static struct map_layout layout;
+static struct map_view map;
 static struct slot *slots;
 static struct journal *journals;
 static int failures;
@@ -55,14 +56,14 @@ static void *shared(size_t size)
 
 static void set_up(void)
 {
-	if (!map) {
-		map = shared(map_size(&shape));
+	if (!map.data) {
+		map_lay_out(&layout, &shape);
+		map = (struct map_view){ &layout, shared(map_size(&shape)) };
 		slots = shared(WRITERS * sizeof(*slots));
 		journals = shared(2 * WRITERS * sizeof(*journals));
 	}
-	memset(map, 0, map_size(&shape));
+	memset(map.data, 0, map_size(&shape));
 	memset(journals, 0, 2 * WRITERS * sizeof(*journals));
-	map_init(map, &shape);
 	for (uint32_t i = 0; i < WRITERS; i++)
 		slots[i] = (struct slot){ .index = i, .depth = 1 };
 }
@@ -132,7 +133,7 @@ static void read_all(void)
 
 	for (uint32_t elt = 0; elt <= ELTS; elt++)
 		for (uint32_t block = 0; block < shape.nr_blocks; block++) {
-			if (!map_block_read(map, map_size(&shape), &shape, elt, block, content))
+			if (!map_block_read(map.data, map_size(&shape), &shape, elt, block, content))
 				continue;
 			check_whole(content, "torn in the server");
 			if (block == blocks_max) {
@@ -155,22 +156,22 @@ static void forget_reads(void)
 /* B1: published once, or the spare of one. */
 static void check_records(void)
 {
-	uint32_t nr = map->nr_elts + map->nr_spares;
+	uint32_t nr = map.layout->nr_elts + map.layout->nr_spares;
 	uint32_t *seen = calloc(nr + 1, sizeof(*seen));
 
 	for (uint32_t i = 0; i < WRITERS; i++)
 		map_recover(map, i);
 	for (uint32_t block = 0; block < shape.nr_blocks; block++) {
 		memset(seen, 0, (nr + 1) * sizeof(*seen));
-		for (uint32_t i = 0; i < map->nr_elts; i++) {
+		for (uint32_t i = 0; i < map.layout->nr_elts; i++) {
 			uint32_t place = (uint32_t)*block_word(map, block, i);
 
 			seen[place ? place : 1 + i]++;
 		}
-		for (uint32_t i = 0; i < map->nr_spares; i++) {
+		for (uint32_t i = 0; i < map.layout->nr_spares; i++) {
 			uint32_t place = (uint32_t)*block_spare(map, block, i);
 
-			seen[place ? place : 1 + map->nr_elts + i]++;
+			seen[place ? place : 1 + map.layout->nr_elts + i]++;
 		}
 		for (uint32_t i = 1; i <= nr; i++)
 			check(seen[i] == 1, "places of a record", i, seen[i]);

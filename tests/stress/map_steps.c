@@ -34,7 +34,8 @@ static const char *const names[DISTURBANCES] = {
 
 static const struct map_shape shape = { .max_elts = ELTS, .key_size = 8, .nr_sums = 1, .nr_cpus = 1,
 					.nr_slots = SLOTS };
-static struct map *map;
+static struct map_layout layout;
+static struct map_view map;
 static struct slot *slots;
 static volatile int steps, stop_at;
 static enum disturbance what;
@@ -97,8 +98,7 @@ static uint32_t insert_in_steps(void)
 
 static void set_up(void)
 {
-	memset(map, 0, map_size(&shape));
-	map_init(map, &shape);
+	memset(map.data, 0, map_size(&shape));
 	for (uint32_t i = 0; i < SLOTS; i++)
 		slots[i] = (struct slot){ .index = i, .depth = 1 };
 	insert(0, 1);	/* an owner that has worked before */
@@ -116,7 +116,7 @@ static int see(void *arg, uint32_t elt, const void *key, const uint64_t *sums)
 static void check_whole(bool key_is_in)
 {
 	nr_seen = nr_key = 0;
-	map_each(map, map_size(&shape), &shape, see, NULL);
+	map_each(map.data, map_size(&shape), &shape, see, NULL);
 	if (nr_key != key_is_in && what < KILLED && what != THREAD_FILLS_UP) {
 		printf("# step %d: the key is there %u times\n", stop_at, nr_key);
 		failures++;
@@ -124,7 +124,7 @@ static void check_whole(bool key_is_in)
 	for (uint64_t k = 1; k < 3 * ELTS; k++)
 		insert(k % SLOTS, k);
 	nr_seen = nr_key = 0;
-	map_each(map, map_size(&shape), &shape, see, NULL);
+	map_each(map.data, map_size(&shape), &shape, see, NULL);
 	if (nr_seen != ELTS || nr_key > 1) {
 		printf("# step %d: %u of %u places can be used\n", stop_at, nr_seen, ELTS);
 		failures++;
@@ -172,7 +172,8 @@ int main(void)
 {
 	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
 
-	map = shared(map_size(&shape));
+	map_lay_out(&layout, &shape);
+	map = (struct map_view){ &layout, shared(map_size(&shape)) };
 	slots = shared(SLOTS * sizeof(*slots));
 	sigaction(SIGTRAP, &sa, NULL);
 	printf("TAP version 13\n1..%d\n", DISTURBANCES);

@@ -447,6 +447,7 @@ int hist_compile(struct hist_data *hd)
 		prog->size = (uint32_t)size;
 		prog->nr_ops = c->nr;
 		prog->map = hd->map_ref;
+		map_lay_out(&prog->layout, &hd->shape);
 		prog->key_size = hd->key_size;
 		prog->flags = c->flags;
 		memcpy(prog->ops, c->ops, c->nr * sizeof(struct op));

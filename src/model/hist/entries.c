@@ -134,13 +134,13 @@ char *hist_symbol_text(struct model *m, uint64_t addr, bool with_offset)
 void hist_entry_comm(const struct hist_entry *e, char comm[LAYOUT_COMM_LEN + 1])
 {
 	const struct hist_data *hd = e->hd;
-	const struct map *m = session_data(hd->event->model->session, hd->map_ref, hd->map_size);
+	const struct map_view m = hist_map_view(hd);
 	uint64_t word[2] = { 0, 0 };
 
 	memset(comm, 0, LAYOUT_COMM_LEN + 1);
 	if (e->comm)
 		memcpy(comm, e->comm, LAYOUT_COMM_LEN);
-	if (e->comm || !m || !map_var_read(m, e->elt, hd->n_map_vars, &word[0]))
+	if (e->comm || !m.data || !map_var_read(m, e->elt, hd->n_map_vars, &word[0]))
 		return;
 	map_var_read(m, e->elt, hd->n_map_vars + 1, &word[1]);
 	memcpy(comm, word, LAYOUT_COMM_LEN);

@@ -308,6 +308,8 @@ int hist_actions_create(struct hist_data *hd, const struct hist_command_text *cm
 int hist_map_create(struct hist_data *hd, config_ref adopted_cell);
 /* A new, empty map for `clear`; the old one is retired. */
 int hist_map_renew(struct hist_data *hd);
+/* For the variables of its elts; .data is NULL where the session has lost it. */
+struct map_view hist_map_view(const struct hist_data *hd);
 /* Retires map, cell and program. */
 void hist_map_retire(struct hist_data *hd);
 /* Where save() and the tracked value lie in a block. */

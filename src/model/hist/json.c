@@ -176,7 +176,7 @@ static void print_values(const struct hist_entry *e, FILE *out)
 static void print_variables(const struct hist_entry *e, FILE *out)
 {
 	const struct hist_data *hd = e->hd;
-	const struct map *m = session_data(hd->event->model->session, hd->map_ref, hd->map_size);
+	const struct map_view m = hist_map_view(hd);
 	const char *separator = "";
 
 	fputs("\"variables\": {", out);
@@ -189,7 +189,7 @@ static void print_variables(const struct hist_entry *e, FILE *out)
 		fputs(separator, out);
 		print_string(f->var.name, strlen(f->var.name), out);
 		fputs(": ", out);
-		if (m && map_var_read(m, e->elt, f->var.idx, &v))
+		if (m.data && map_var_read(m, e->elt, f->var.idx, &v))
 			print_number(f, v, out);
 		else
 			fputs("null", out);

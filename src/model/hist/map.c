@@ -3,6 +3,7 @@
  * map.c - the tracing map of a hist: made, adopted from a dead server, renewed by `clear`
  */
 #include <errno.h>
+#include <string.h>
 
 #include "model/hist/hist.h"
 
@@ -40,20 +41,20 @@ static void shape_of(struct hist_data *hd, struct map_shape *out)
 
 static int make_map(struct hist_data *hd)
 {
-	struct session *s = hd->event->model->session;
-	struct map *m;
-
-	hd->map_ref = session_data_alloc(s, hd->map_size);
-	m = hd->map_ref ? session_data(s, hd->map_ref, hd->map_size) : NULL;
-	if (!m)
-		return -ENOMEM;
-	map_init(m, &hd->shape);
-	return 0;
+	/* Zeros: an empty one. */
+	hd->map_ref = session_data_alloc(hd->event->model->session, hd->map_size);
+	return hd->map_ref ? 0 : -ENOMEM;
 }
 
 static struct hist_cell *cell_of(const struct hist_data *hd)
 {
 	return session_config(hd->event->model->session, hd->cell, sizeof(struct hist_cell));
+}
+
+struct map_view hist_map_view(const struct hist_data *hd)
+{
+	return (struct map_view){ .layout = &cell_of(hd)->layout,
+				  .data = session_data(hd->event->model->session, hd->map_ref, hd->map_size) };
 }
 
 static void point_cell(const struct hist_data *hd)
@@ -67,8 +68,18 @@ static int make_cell(struct hist_data *hd)
 	hd->cell = session_config_alloc(hd->event->model->session, sizeof(struct hist_cell));
 	if (!hd->cell)
 		return -ENOMEM;
+	map_lay_out(&cell_of(hd)->layout, &hd->shape);
 	point_cell(hd);
 	return 0;
+}
+
+/* Programs that live go on with the layout of the server before this one. */
+static bool layout_is_ours(const struct hist_data *hd, const struct hist_cell *c)
+{
+	struct map_layout ours = { 0 };
+
+	map_lay_out(&ours, &hd->shape);
+	return !memcmp(&ours, &c->layout, sizeof(ours));
 }
 
 static int adopt_map(struct hist_data *hd, config_ref cell)
@@ -77,7 +88,7 @@ static int adopt_map(struct hist_data *hd, config_ref cell)
 	struct hist_cell *c = session_config(s, cell, sizeof(*c));
 	data_ref map;
 
-	if (!c || session_config_adopt(s, cell, sizeof(*c)))
+	if (!c || session_config_adopt(s, cell, sizeof(*c)) || !layout_is_ours(hd, c))
 		return -EPROTO;
 	/* Acquire: pairs with the release in point_cell(). */
 	map = atomic_load_explicit(&c->map, memory_order_acquire);

@@ -31,7 +31,7 @@ static void a_variable_is_found_by_its_key(void **state)
 	plan_hist(EVENT_B, 0, PROGRAM(&hb, PROGRAM_NEEDS_TIME, KEY_A, REF_FIND(ha), REF_READ(3, 1, 0), FIND,
 				      { .code = OP_LOAD_TIME }, LOAD_REF(3), { .code = OP_SUB }, SUM(1)));
 	fire_event(EVENT_B, 7, 100);
-	assert_int_equal(map_hits(hb.map, &hb.shape), 0);
+	assert_int_equal(map_hits(hb.map.data, &hb.shape), 0);
 	fire_event(EVENT_A, 7, 1000);
 	fire_event(EVENT_A, 8, 2000);
 	fire_event(EVENT_B, 7, 1500);
@@ -39,7 +39,7 @@ static void a_variable_is_found_by_its_key(void **state)
 	fire_event(EVENT_B, 9, 1600);
 	assert_int_equal(sum_of_key(&hb, 7, 0), 2);
 	assert_int_equal(sum_of_key(&hb, 7, 1), 500 + 600);
-	assert_int_equal(map_hits(hb.map, &hb.shape), 2);
+	assert_int_equal(map_hits(hb.map.data, &hb.shape), 2);
 }
 
 static void a_setting_is_matched_once(void **state)
@@ -71,7 +71,7 @@ static void references_are_read_in_order(void **state)
 	plan_hist(EVENT_B, 0, PROGRAM(&hb, 0, KEY_A, REF_FIND(ha), REF_READ(0, 0, REF_ONCE), REF_READ(1, 1, 0), FIND));
 	fire_event(EVENT_A, 7, 1);
 	fire_event(EVENT_B, 7, 2);
-	assert_int_equal(map_hits(hb.map, &hb.shape), 0);
+	assert_int_equal(map_hits(hb.map.data, &hb.shape), 0);
 	assert_false(map_var_read(ha.map, map_find(ha.map, &key), 0, &v));
 }
 
@@ -99,7 +99,7 @@ static void a_hist_that_is_gone_ends_the_program(void **state)
 	cell = session_config(world.session, ha.cell, sizeof(*cell));
 	cell->map = 0;
 	fire_event(EVENT_B, 7, 1);
-	assert_int_equal(map_hits(hb.map, &hb.shape), 0);
+	assert_int_equal(map_hits(hb.map.data, &hb.shape), 0);
 }
 
 static void own_values_are_those_of_this_hit(void **state)
@@ -123,7 +123,7 @@ static const void *block_of(const struct hist *h, uint64_t key, uint32_t block)
 	static uint64_t content[64];
 
 	memset(content, 0xee, sizeof(content));
-	if (!map_block_read(h->map, map_size(&h->shape), &h->shape, key ? map_find(h->map, &key) : 0, block, content))
+	if (!map_block_read(h->map.data, map_size(&h->shape), &h->shape, key ? map_find(h->map, &key) : 0, block, content))
 		return NULL;
 	return content;
 }
@@ -327,8 +327,8 @@ static void a_full_map_drops(void **state)
 	plan_hist(EVENT_A, 0, track_program(0));
 	for (uint32_t i = 1; i <= 200; i++)
 		fire_c(i, i, i);
-	assert_int_equal(map_drops(ha.map, &ha.shape), 72);
-	assert_int_equal(map_hits(ha.map, &ha.shape), 128);
+	assert_int_equal(map_drops(ha.map.data, &ha.shape), 72);
+	assert_int_equal(map_hits(ha.map.data, &ha.shape), 128);
 }
 
 int main(void)

@@ -189,7 +189,7 @@ static void each_instance_decides_for_itself(void **state)
 	assert_int_equal(fire_event(EVENT_A, 8, 20), 1);
 	assert_string_equal(ring_text(0, 0), "300@10 300@20 302@20 ");
 	assert_string_equal(ring_text(1, 0), "302@10 302@20 ");
-	assert_int_equal(map_hits(hs.map, &hs.shape), 1);
+	assert_int_equal(map_hits(hs.map.data, &hs.shape), 1);
 }
 
 static void soft_disabled_it_fires_and_is_not_recorded(void **state)
@@ -242,7 +242,7 @@ static void a_paused_or_filtered_trigger_makes_nothing(void **state)
 				      .triggers = { { TRIGGER_HIST, make, filter_lat(12345) } } }, 1);
 	fire_event(EVENT_A, 7, 10);
 	assert_string_equal(ring_text(0, 0), "");
-	assert_int_equal(map_hits(ha.map, &ha.shape), 0);
+	assert_int_equal(map_hits(ha.map.data, &ha.shape), 0);
 }
 
 /* An event that makes itself: four of them, and the fifth hist is missed as in the kernel. */
@@ -257,7 +257,7 @@ static void events_nest_four_deep(void **state)
 	for (uint64_t i = 1; i <= 3; i++) {
 		fire_event(EVENT_A, 7, i);
 		assert_int_equal(world.slot->missed, i);
-		assert_int_equal(map_hits(h2.map, &h2.shape), 3 * i);
+		assert_int_equal(map_hits(h2.map.data, &h2.shape), 3 * i);
 	}
 	assert_string_equal(ring_text(0, 0), "300@1 302@1 302@1 302@1 302@1 300@2 302@2 302@2 302@2 302@2 "
 			    "300@3 302@3 302@3 302@3 302@3 ");

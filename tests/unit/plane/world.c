@@ -53,12 +53,12 @@ void hist_make(struct hist *h, uint32_t key_size, uint32_t nr_sums, uint32_t nr_
 	for (uint32_t i = 0; i < nr_blocks; i++)
 		h->shape.block_size[i] = block_size;
 	h->ref = session_data_alloc(world.session, map_size(&h->shape));
-	h->map = session_data(world.session, h->ref, map_size(&h->shape));
-	assert_non_null(h->map);
-	map_init(h->map, &h->shape);
 	h->cell = session_config_alloc(world.session, sizeof(*cell));
 	cell = session_config(world.session, h->cell, sizeof(*cell));
 	cell->map = h->ref;
+	map_lay_out(&cell->layout, &h->shape);
+	h->map = (struct map_view){ &cell->layout, session_data(world.session, h->ref, map_size(&h->shape)) };
+	assert_non_null(h->map.data);
 }
 
 config_ref program_make(const struct hist *h, const struct op *ops, unsigned int nr, uint32_t flags)
@@ -70,6 +70,8 @@ config_ref program_make(const struct hist *h, const struct op *ops, unsigned int
 	assert_non_null(prog);
 	*prog = (struct program){ .size = (uint32_t)size, .nr_ops = nr, .flags = flags,
 				  .map = h ? h->ref : 0, .key_size = h ? h->shape.key_size : 0 };
+	if (h)
+		prog->layout = *h->map.layout;
 	memcpy(prog->ops, ops, nr * sizeof(*ops));
 	return ref;
 }
@@ -162,7 +164,7 @@ uint64_t sum_of_key(const struct hist *h, uint64_t key, uint32_t sum)
 {
 	struct wanted w = { .key = key, .sum = sum };
 
-	assert_int_equal(map_each(h->map, map_size(&h->shape), &h->shape, see, &w), 0);
+	assert_int_equal(map_each(h->map.data, map_size(&h->shape), &h->shape, see, &w), 0);
 	return w.value;
 }
 

@@ -29,7 +29,7 @@ extern struct world world;
 
 struct hist {
 	struct map_shape shape;
-	struct map	*map;
+	struct map_view	map;
 	data_ref	ref;
 	config_ref	cell;
 };
