@@ -2,8 +2,13 @@
 /*
  * place.c - where sessions lie: $XDG_RUNTIME_DIR/tracefuse/NAME, else /dev/shm/tracefuse-UID/NAME (R3)
  *
- * A private session is a directory ".PID-START-N": users' names never start
- * with a dot, and the name tells whether its process still lives.
+ * A private session is a directory ".PID-RANDOM": users' names never start with
+ * a dot. So is a session that is being made. Those that nobody serves are swept
+ * away; a pid says nothing about that, for it may be one of another name space.
+ *
+ * W1  Who makes a session holds the directory above with a shared flock() until
+ *     its socket listens; who sweeps holds it alone. So what has no socket that
+ *     listens then is nobody's. The kernel drops the lock of who dies.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -11,15 +16,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 #include "session/state.h"
 
 #define TMPFS_MAGIC_NUMBER	0x01021994
 #define RAMFS_MAGIC_NUMBER	0x858458f6
+
+enum { HOLD_TRIES = 100 };
 
 static const char *const session_files[] = { "config", "data", "attach", "lock", "control", "mounts", "what", "dump" };
 
@@ -47,6 +57,17 @@ static int private_dir(const char *path, bool create)
 	return 0;
 }
 
+const char *place_taken(void)
+{
+	static char text[4096 + 256];
+	char base[4096] = "";
+
+	place_base(base, sizeof(base), false);
+	snprintf(text, sizeof(text), "the sessions' directory %s belongs to somebody else or is open to others: "
+		 "remove it, or set XDG_RUNTIME_DIR to a directory in memory that is yours alone", base);
+	return text;
+}
+
 int place_base(char *out, size_t size, bool create)
 {
 	const char *run = getenv("XDG_RUNTIME_DIR");
@@ -71,21 +92,23 @@ bool session_name_valid(const char *name)
 	return strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") == len;
 }
 
-int place_private_name(char *out, size_t size)
+void place_private_name(char *out, size_t size)
 {
-	static _Atomic unsigned int made;
-	unsigned long long start = process_start_time(getpid());
+	uint64_t number = 0;
 
-	snprintf(out, size, ".%d-%llu-%u", (int)getpid(), start, atomic_fetch_add(&made, 1));
-	return 0;
+	/* Not even where two name spaces have the same pids at the same time. */
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		number = (uint64_t)process_now_ms() << 16 ^ (uintptr_t)&number;
+	snprintf(out, size, ".%d-%016llx", (int)getpid(), (unsigned long long)number);
 }
 
-static bool private_name_alive(const char *name)
+void place_hold(int base)
 {
-	unsigned long long start;
-	int pid;
+	const struct timespec pause = { .tv_nsec = 10000000 };
 
-	return sscanf(name, ".%d-%llu-", &pid, &start) == 2 && process_start_time(pid) == start;
+	/* A sweep that was stopped half-way keeps nobody from making sessions for good. */
+	for (int i = 0; i < HOLD_TRIES && flock(base, LOCK_SH | LOCK_NB); i++)
+		nanosleep(&pause, NULL);
 }
 
 bool place_alive(int dirfd)
@@ -97,8 +120,8 @@ bool place_alive(int dirfd)
 	if (fd < 0)
 		return true;	/* cannot tell: do no harm */
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/attach", dirfd);
-	/* EAGAIN: its queue is full, so somebody holds the socket. */
-	alive = !connect(fd, (struct sockaddr *)&addr, sizeof(addr)) || errno == EAGAIN;
+	/* EAGAIN: its queue is full, so somebody holds the socket. What else there is says nothing: do no harm. */
+	alive = !connect(fd, (struct sockaddr *)&addr, sizeof(addr)) || (errno != ECONNREFUSED && errno != ENOENT);
 	close(fd);
 	return alive;
 }
@@ -116,6 +139,19 @@ int place_remove(int base, const char *name)
 	return unlinkat(base, name, AT_REMOVEDIR) ? -errno : 0;
 }
 
+static void sweep_one(int base, const char *name)
+{
+	int dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool alive;
+
+	if (dir < 0)
+		return;
+	alive = place_alive(dir);
+	close(dir);
+	if (!alive)
+		place_remove(base, name);
+}
+
 void place_sweep(int base)
 {
 	int fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -127,10 +163,10 @@ void place_sweep(int base)
 			close(fd);
 		return;
 	}
-	while ((d = readdir(dir)))
-		if (d->d_name[0] == '.' && d->d_name[1] >= '0' && d->d_name[1] <= '9' &&
-		    !private_name_alive(d->d_name))
-			place_remove(base, d->d_name);
+	/* W1. Another time, when somebody makes one just now. closedir() lets go. */
+	while (!flock(fd, LOCK_EX | LOCK_NB) && (d = readdir(dir)))
+		if (d->d_name[0] == '.' && d->d_name[1] >= '0' && d->d_name[1] <= '9')
+			sweep_one(base, d->d_name);
 	closedir(dir);
 }
 

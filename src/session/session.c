@@ -112,7 +112,8 @@ const char *session_error(int err)
 	case EPROTO:	return "the session's files are damaged or of another version";
 	case ENOSPC:
 	case ENOMEM:	return "no memory left for the session";
-	case EACCES:	return "the sessions' directory belongs to somebody else or is open to others";
+	case ENOTDIR:
+	case EACCES:	return place_taken();
 	case EUSERS:	return "the session has no room for another process or thread";
 	default:	return strerror(err < 0 ? -err : err);
 	}
@@ -295,35 +296,32 @@ void session_close(struct session *s)
 
 /*
  * Makes the session's directory and leaves it in s->dir and s->dirfd. Its name
- * is a private one as yet: who looks for sessions that nobody serves any more
- * would take one that nobody serves yet for such.
+ * is a private one as yet; until *base is closed nobody takes it for one that
+ * nobody serves any more.
  */
-static int session_place(struct session *s, const char *name)
+static int session_place(struct session *s, const char *name, int *base)
 {
-	char base[3968];
-	int err = place_base(base, sizeof(base), true), basefd;
+	char path[3968];
+	int err = place_base(path, sizeof(path), true);
 
 	place_private_name(s->name, sizeof(s->name));
 	if (err == -ENOTSUP && !name)
 		return 0;	/* for this process alone: memory without a name will do */
 	if (err)
 		return err;
-	basefd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (basefd < 0)
+	*base = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*base < 0)
 		return -errno;
-	place_sweep(basefd);
-	if (name && !faccessat(basefd, name, F_OK, AT_SYMLINK_NOFOLLOW)) {
-		err = -EEXIST;
-	} else if (mkdirat(basefd, s->name, 0700)) {
-		err = -errno;
-	} else {
-		/* base is shorter than dir by more than a name. */
-		strcat(strcat(strcpy(s->dir, base), "/"), s->name);
-		s->dirfd = openat(basefd, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		err = s->dirfd < 0 ? -errno : 0;
-	}
-	close(basefd);
-	return err;
+	place_sweep(*base);
+	place_hold(*base);
+	if (name && !faccessat(*base, name, F_OK, AT_SYMLINK_NOFOLLOW))
+		return -EEXIST;
+	if (mkdirat(*base, s->name, 0700))
+		return -errno;
+	/* The path is shorter than dir by more than a name. */
+	strcat(strcat(strcpy(s->dir, path), "/"), s->name);
+	s->dirfd = openat(*base, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return s->dirfd < 0 ? -errno : 0;
 }
 
 /* It is whole, and served. */
@@ -345,7 +343,7 @@ int session_create(const char *name, const struct session_params *params, struct
 	static const struct session_params defaults;
 	const struct session_params *p = params ? params : &defaults;
 	struct session *s;
-	int err = params_check(p);
+	int err = params_check(p), base = -1;
 
 	if (err)
 		return err;
@@ -355,7 +353,7 @@ int session_create(const char *name, const struct session_params *params, struct
 	if (!s)
 		return -ENOMEM;
 	s->private = !name;
-	err = session_place(s, name);
+	err = session_place(s, name, &base);
 	if (!err)
 		err = session_files(s, p);
 	if (!err)
@@ -367,6 +365,8 @@ int session_create(const char *name, const struct session_params *params, struct
 		__atomic_store_n(&s->header->magic, SESSION_MAGIC, __ATOMIC_RELEASE);
 		err = name ? session_rename(s, name) : 0;
 	}
+	if (base >= 0)
+		close(base);
 	if (err) {
 		session_destroy(s);
 		return err;

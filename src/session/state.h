@@ -87,10 +87,14 @@ struct session {
 
 /* place.c: where sessions lie */
 int place_base(char *out, size_t size, bool create);	/* -ENOTSUP: no tmpfs */
-int place_private_name(char *out, size_t size);
+void place_private_name(char *out, size_t size);
+/* W1: until `base` is closed nobody sweeps there. */
+void place_hold(int base);
+/* What -EACCES and -ENOTDIR of place_base() mean, in words. */
+const char *place_taken(void);
 bool place_alive(int dirfd);				/* a server accepts connections there */
 int place_remove(int base, const char *name);
-void place_sweep(int base);				/* private sessions whose process died */
+void place_sweep(int base);				/* private sessions that nobody serves */
 
 /* limbo.c */
 void limbo_destroy(struct limbo *l);

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <cmocka.h>
@@ -92,6 +93,93 @@ static void a_private_session_leaves_nothing(void **state)
 	assert_int_equal(access(dir, F_OK), 0);
 	session_close(s);
 	assert_int_equal(access(dir, F_OK), -1);
+}
+
+/* Where sessions are. */
+static void base_path(char out[256])
+{
+	snprintf(out, 256, "%s/tracefuse", temp_place_dir);
+}
+
+static int nothing(void *arg, const char *name, const char *dir, bool alive)
+{
+	return 0;
+}
+
+/* A pid in its name says nothing: it may be one of another name space. */
+static void only_sessions_that_nobody_serves_are_swept(void **state)
+{
+	struct session *s = made(NULL);
+	char base[256], dead[300], half[300], path[4200];
+	int fd;
+
+	base_path(base);
+	snprintf(dead, sizeof(dead), "%s/.%d-1", base, (int)getpid());
+	snprintf(half, sizeof(half), "%s/.4194303-1", base);
+	snprintf(path, sizeof(path), "%s/.4194303-2-0", base);
+	assert_int_equal(rename(session_dir(s), path), 0);
+	assert_int_equal(mkdir(dead, 0700), 0);
+	assert_int_equal(session_list(nothing, NULL), 0);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(access(dead, F_OK), -1);
+	/* One that is being made. */
+	fd = open(base, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(flock(fd, LOCK_SH), 0);
+	assert_int_equal(mkdir(half, 0700), 0);
+	assert_int_equal(session_list(nothing, NULL), 0);
+	assert_int_equal(access(half, F_OK), 0);
+	session_destroy(made("meanwhile"));
+	assert_int_equal(access(half, F_OK), 0);
+	close(fd);
+	assert_int_equal(session_list(nothing, NULL), 0);
+	assert_int_equal(access(half, F_OK), -1);
+	assert_int_equal(rename(path, session_dir(s)), 0);
+	session_close(s);
+}
+
+enum { STRANGER = 61234 };
+
+/* In a process of another user without XDG_RUNTIME_DIR: 0: nothing was made, and the error names the directory. */
+static int try_taken(const char *place)
+{
+	struct session *s;
+
+	if (setresgid(STRANGER, STRANGER, STRANGER) || setresuid(STRANGER, STRANGER, STRANGER) || unsetenv("XDG_RUNTIME_DIR"))
+		return 10;
+	for (int i = 0; i < 2; i++) {
+		int err = session_create(i ? "mine" : NULL, NULL, &s);
+
+		if (!err || !strstr(session_error(err), place))
+			return 11;
+	}
+	return session_list(nothing, NULL) ? 0 : 12;
+}
+
+/* What another user has made in advance is not used: neither a directory nor a link to somewhere. */
+static void a_place_that_another_user_has_taken_is_refused(void **state)
+{
+	char place[64], own[64] = "/dev/shm/tracefuse-own-XXXXXX";
+
+	snprintf(place, sizeof(place), "/dev/shm/tracefuse-%d", STRANGER);
+	if (geteuid() || !access(place, F_OK))
+		skip();
+	assert_non_null(mkdtemp(own));
+	assert_int_equal(chown(own, STRANGER, STRANGER), 0);
+	for (int link = 0; link < 2; link++) {
+		int status;
+		pid_t pid;
+
+		assert_int_equal(link ? symlink(own, place) : mkdir(place, 0777), 0);
+		pid = fork();
+		if (!pid)
+			_exit(try_taken(place));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		/* Empty as it was. */
+		assert_int_equal(link ? unlink(place) : rmdir(place), 0);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 0);
+	}
+	assert_int_equal(rmdir(own), 0);
 }
 
 static void others_may_not_enter(void **state)
@@ -445,6 +533,8 @@ int main(void)
 		cmocka_unit_test(a_name_is_taken_once),
 		cmocka_unit_test(what_is_being_made_is_not_removed),
 		cmocka_unit_test(a_private_session_leaves_nothing),
+		cmocka_unit_test(only_sessions_that_nobody_serves_are_swept),
+		cmocka_unit_test(a_place_that_another_user_has_taken_is_refused),
 		cmocka_unit_test(others_may_not_enter),
 		cmocka_unit_test(memory_is_zeroed_and_aligned),
 		cmocka_unit_test(big_blocks_go_back_to_the_system),
