@@ -28,7 +28,7 @@
 #include "session/session.h"
 #include "sources/programs.h"
 
-enum { WAIT_MS = 3, IDLE_MS = 200, MAX_DESCRIPTORS = 1024, FIXED_DESCRIPTORS = 4 };
+enum { WAIT_MS = 3, IDLE_MS = 200, FIXED_DESCRIPTORS = 4 };
 
 static int open_signals(void)
 {
@@ -178,21 +178,35 @@ void server_orphaned(struct server *srv)
 
 /* ---- the loop ---- */
 
-static void accept_clients(struct server *srv)
+static void accept_client(struct server *srv, int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || peer.uid != geteuid() ||
+	    !clients_room(srv))
+		close(fd);
+	else
+		client_create(srv, fd, peer.pid);
+}
+
+static void accept_clients(struct server *srv)
+{
 	int fd;
 
-	while ((fd = accept4(srv->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ||
-		    peer.uid != geteuid())
-			close(fd);
-		else
-			client_create(srv, fd, peer.pid);
-	}
+	while ((fd = accept4(srv->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		accept_client(srv, fd);
 	/* No descriptor or no memory: it stays readable. */
 	srv->deaf = errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
+}
+
+static nfds_t nr_descriptors(const struct server *srv)
+{
+	nfds_t n = FIXED_DESCRIPTORS + srv->nr_clients;
+
+	for (struct list_head *l = srv->mounts.next; l != &srv->mounts; l = l->next)
+		n++;
+	return n;
 }
 
 /* Fills what to wait on; returns how many. The order is that of serve_all(). */
@@ -206,14 +220,27 @@ static nfds_t gather(struct server *srv, struct pollfd *p)
 	p[n++] = (struct pollfd){ srv->deaf ? -1 : srv->listen_fd, POLLIN, 0 };
 	srv->deaf = false;
 	p[n++] = (struct pollfd){ attach_fd(srv->session), POLLIN, 0 };
-	for (struct list_head *l = srv->mounts.next; l != &srv->mounts && n < MAX_DESCRIPTORS; l = l->next)
+	for (struct list_head *l = srv->mounts.next; l != &srv->mounts; l = l->next)
 		p[n++] = (struct pollfd){ mount_point_fd(mount_point_of(l)), POLLIN, 0 };
-	list_each(c, &srv->clients, node) {
-		if (n == MAX_DESCRIPTORS)
-			break;
+	list_each(c, &srv->clients, node)
 		p[n++] = (struct pollfd){ c->fd, client_events(c), 0 };
-	}
 	return n;
+}
+
+/* Room for all that there is to wait on. False: no memory. */
+static bool gather_room(const struct server *srv, struct pollfd **p, nfds_t *room)
+{
+	nfds_t want = nr_descriptors(srv);
+	struct pollfd *more;
+
+	if (want <= *room)
+		return true;
+	more = realloc(*p, 2 * want * sizeof(**p));
+	if (!more)
+		return false;
+	*p = more;
+	*room = 2 * want;
+	return true;
 }
 
 static void serve_mounts(struct server *srv, struct pollfd **p, const struct pollfd *end)
@@ -289,15 +316,19 @@ static int tend(struct server *srv)
 
 int server_run(struct server *srv)
 {
-	struct pollfd *p = calloc(MAX_DESCRIPTORS, sizeof(*p));
-	int wait = 0;
+	struct pollfd *p = NULL;
+	nfds_t room = 0;
+	int wait = 0, ret = 0;
 
-	if (!p)
-		return -ENOMEM;
 	/* Relaxed: what another thread stored was stored before it woke poll(), in server_stop(). */
 	while (!atomic_load_explicit(&srv->stopping, memory_order_relaxed)) {
-		nfds_t n = gather(srv, p);
+		nfds_t n;
 
+		if (!gather_room(srv, &p, &room)) {
+			ret = -ENOMEM;
+			break;
+		}
+		n = gather(srv, p);
 		if (poll(p, n, wait) < 0)
 			for (nfds_t i = 0; i < n; i++)
 				p[i].revents = 0;
@@ -307,5 +338,5 @@ int server_run(struct server *srv)
 		pthread_mutex_unlock(&srv->lock);
 	}
 	free(p);
-	return 0;
+	return ret;
 }

@@ -5,12 +5,85 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fronts/server_state.h"
 #include "session/passed.h"
 #include "tracefs/tree.h"
+
+/* What all clients together may have in memory here, and how little of one is not worth a look. */
+enum { BUFFERED_MAX = 64 << 20, BUFFERED_SMALL = 64 << 10, CLIENTS_MAX = 1024, CLIENTS_MIN = 16 };
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
+}
+
+/* ---- how many there may be ---- */
+
+/* Programs need descriptors, too. */
+static unsigned int clients_max(void)
+{
+	struct rlimit limit;
+	rlim_t max = getrlimit(RLIMIT_NOFILE, &limit) ? 0 : limit.rlim_cur / 4;
+
+	return max > CLIENTS_MAX ? CLIENTS_MAX : max < CLIENTS_MIN ? CLIENTS_MIN : (unsigned int)max;
+}
+
+static unsigned int connections_of(const struct server *srv, pid_t pid)
+{
+	const struct client *c;
+	unsigned int nr = 0;
+
+	list_each(c, &srv->clients, node)
+		nr += c->pid == pid && !c->gone;
+	return nr;
+}
+
+static bool is_idle(const struct client *c)
+{
+	for (uint32_t i = 0; i < c->nr_files; i++)
+		if (c->files[i].file)
+			return false;
+	return !c->holds && !c->waiting && !c->out_len;
+}
+
+/* Of the process with the most connections the one that was not heard of for longest; of processes with one, an idle one. */
+static struct client *one_too_many(const struct server *srv)
+{
+	struct client *c, *worst = NULL;
+	unsigned int most = 0;
+
+	list_each(c, &srv->clients, node) {
+		unsigned int nr = c->gone ? 0 : connections_of(srv, c->pid);
+
+		if (!nr || (nr == 1 && !is_idle(c)))
+			continue;
+		if (nr > most || (nr == most && c->heard < worst->heard)) {
+			worst = c;
+			most = nr;
+		}
+	}
+	return worst;
+}
+
+bool clients_room(struct server *srv)
+{
+	struct client *c;
+
+	if (srv->nr_clients < clients_max())
+		return true;
+	c = one_too_many(srv);
+	if (c)
+		client_destroy(srv, c);
+	return c;
+}
 
 struct client *client_create(struct server *srv, int fd, pid_t pid)
 {
@@ -20,11 +93,66 @@ struct client *client_create(struct server *srv, int fd, pid_t pid)
 		close(fd);
 		return NULL;
 	}
+	c->server = srv;
 	c->fd = fd;
 	c->pid = pid;
 	c->passed_fd = -1;
+	c->heard = now_ms();
 	list_add_tail(&c->node, &srv->clients);
+	srv->nr_clients++;
 	return c;
+}
+
+/* ---- what they have in memory ---- */
+
+static void buffer_drop(struct client *c, char **buf, size_t *cap)
+{
+	free(*buf);
+	c->server->buffered -= *cap;
+	*buf = NULL;
+	*cap = 0;
+}
+
+static void drop(struct client *c)
+{
+	c->gone = true;
+	c->in_len = c->out_len = 0;
+	buffer_drop(c, &c->in, &c->in_cap);
+	buffer_drop(c, &c->out, &c->out_cap);
+}
+
+/* Of the others, who has much here and was not heard of for longest. */
+static struct client *slowest(const struct client *self)
+{
+	struct client *c, *worst = NULL;
+
+	list_each(c, &self->server->clients, node)
+		if (c != self && !c->gone && c->in_cap + c->out_cap > BUFFERED_SMALL && (!worst || c->heard < worst->heard))
+			worst = c;
+	return worst;
+}
+
+static bool grow(struct client *c, char **buf, size_t *cap, size_t want)
+{
+	size_t room = want < BUFFERED_SMALL ? want * 2 : want;
+	char *more;
+
+	if (*cap >= want)
+		return true;
+	while (c->server->buffered + room - *cap > BUFFERED_MAX) {
+		struct client *other = slowest(c);
+
+		if (!other)
+			return false;
+		drop(other);
+	}
+	more = realloc(*buf, room);
+	if (!more)
+		return false;
+	c->server->buffered += room - *cap;
+	*buf = more;
+	*cap = room;
+	return true;
 }
 
 void client_destroy(struct server *srv, struct client *c)
@@ -34,33 +162,22 @@ void client_destroy(struct server *srv, struct client *c)
 		if (c->files[i].file)
 			tree_release(c->files[i].file);
 	list_del(&c->node);
+	srv->nr_clients--;
 	close(c->fd);
 	if (c->passed_fd >= 0)
 		close(c->passed_fd);
 	free(c->files);
-	free(c->in);
-	free(c->out);
+	drop(c);
 	free(c);
 }
 
-/* A waiting client is only watched for its end: it sends nothing before it is answered. */
+/*
+ * A waiting client is only watched for its end: it sends nothing before it is
+ * answered. One that does not read its answers is not asked for more.
+ */
 short client_events(const struct client *c)
 {
-	return (short)(POLLIN | (c->out_len ? POLLOUT : 0));
-}
-
-static bool grow(char **buf, size_t *cap, size_t want)
-{
-	char *more;
-
-	if (*cap >= want)
-		return true;
-	more = realloc(*buf, want * 2);
-	if (!more)
-		return false;
-	*buf = more;
-	*cap = want * 2;
-	return true;
+	return c->out_len ? POLLOUT : POLLIN;
 }
 
 static void send_out(struct client *c)
@@ -76,16 +193,21 @@ static void send_out(struct client *c)
 			c->gone = true;
 			return;
 		}
+		c->heard = now_ms();
 		c->out_len -= (size_t)n;
 		memmove(c->out, c->out + n, c->out_len);
 	}
+	if (c->out_cap > BUFFERED_SMALL && !c->out_len)
+		buffer_drop(c, &c->out, &c->out_cap);
 }
 
 void client_answer(struct client *c, int result, const void *body, size_t size)
 {
 	struct wire_answer answer = { .size = (uint32_t)size, .result = result };
 
-	if (!grow(&c->out, &c->out_cap, c->out_len + sizeof(answer) + size)) {
+	if (c->gone)
+		return;
+	if (!grow(c, &c->out, &c->out_cap, c->out_len + sizeof(answer) + size)) {
 		c->gone = true;
 		return;
 	}
@@ -117,7 +239,7 @@ static void receive(struct client *c, size_t want)
 	};
 	ssize_t n;
 
-	if (!grow(&c->in, &c->in_cap, want + 1)) {
+	if (!grow(c, &c->in, &c->in_cap, want + 1)) {
 		c->gone = true;
 		return;
 	}
@@ -127,6 +249,7 @@ static void receive(struct client *c, size_t want)
 		c->gone = true;
 	if (n <= 0)
 		return;
+	c->heard = now_ms();
 	c->in_len += (size_t)n;
 	keep_passed(c, &msg);
 }
@@ -155,6 +278,8 @@ static void serve_request(struct server *srv, struct client *c)
 	if (c->waiting)
 		return;
 	c->in_len = 0;
+	if (c->in_cap > BUFFERED_SMALL)
+		buffer_drop(c, &c->in, &c->in_cap);
 	if (c->passed_fd >= 0) {
 		close(c->passed_fd);
 		c->passed_fd = -1;
@@ -175,8 +300,12 @@ void client_serve(struct server *srv, struct client *c, short revents)
 {
 	size_t want;
 
+	if (c->out_len && (revents & (POLLERR | POLLHUP)))
+		c->gone = true;
 	if (revents & POLLOUT)
 		send_out(c);
+	if (c->gone || c->out_len)
+		return;
 	if (c->waiting) {
 		watch_waiting(c);
 		return;

@@ -55,6 +55,8 @@ struct server {
 
 	/* the loop */
 	struct list_head clients;
+	unsigned int	nr_clients;
+	size_t		buffered;	/* bytes of requests and answers of all clients */
 	struct list_head mounts;
 	bool		was_mounted;
 	bool		deaf;		/* commands cannot be accepted: not looked at until after the next wait */
@@ -74,6 +76,8 @@ struct client_file {
 
 struct client {
 	struct list_head node;		/* in server->clients */
+	struct server	*server;
+	int64_t		heard;		/* milliseconds: when it last sent or took something */
 	int		fd;
 	pid_t		pid;		/* who is at the other end */
 	int		passed_fd;	/* came along with a request; -1: none */
@@ -88,6 +92,8 @@ struct client {
 	uint32_t	nr_files;
 };
 
+/* Whether there may be one more; where there are too many, another one goes for it. Not while clients are gone through. */
+bool clients_room(struct server *srv);
 /* NULL: out of memory (the descriptor is closed then). */
 struct client *client_create(struct server *srv, int fd, pid_t pid);
 void client_destroy(struct server *srv, struct client *c);

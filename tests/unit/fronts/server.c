@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server.c - clients that do not keep to the rules: what they cost the server and the others
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "fronts/server.h"
+#include "fronts/wire.h"
+#include "model/model.h"
+#include "session/attach_wire.h"
+#include "session/session.h"
+#include "tracefs/tree.h"
+#include "../session/temp_place.h"
+
+enum { IDLE = 1100, MANY = 200000, PATIENCE_MS = 300 };
+
+static struct {
+	struct session	*session;
+	struct model	*model;
+	struct server	*server;
+	struct server_params params;
+	pthread_t	thread;
+} w;
+
+static void *run(void *arg)
+{
+	server_run(w.server);
+	return NULL;
+}
+
+static int setup(void **state)
+{
+	static const struct session_params small = { .nr_cpus = 2, .nr_slots = 16, .memory = 64 << 20 };
+
+	session_remove_stale("clients");
+	assert_int_equal(session_create("clients", &small, &w.session), 0);
+	assert_int_equal(model_create(w.session, &w.model), 0);
+	w.params = (struct server_params){ .session = w.session, .model = w.model, .tree = tree_create(w.model) };
+	assert_int_equal(server_create(&w.params, &w.server), 0);
+	assert_int_equal(pthread_create(&w.thread, NULL, run, NULL), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	server_stop(w.server);
+	pthread_join(w.thread, NULL);
+	server_destroy(w.server);
+	tree_destroy(w.params.tree);
+	model_destroy(w.model);
+	session_destroy(w.session);
+	return 0;
+}
+
+/* -1: refused */
+static int connection(const char *name, int type)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", session_dir(w.session), name);
+	if (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static bool receive(int fd, void *to, size_t size)
+{
+	for (size_t got = 0; got < size;) {
+		ssize_t n = recv(fd, (char *)to + got, size - got, 0);
+
+		if (n <= 0)
+			return false;
+		got += (size_t)n;
+	}
+	return true;
+}
+
+/* What the server answered; the body is read and forgotten. */
+static bool answered(int fd, int *result)
+{
+	struct wire_answer answer;
+	char *body;
+	bool ok;
+
+	if (!receive(fd, &answer, sizeof(answer)))
+		return false;
+	body = malloc(answer.size + 1);
+	ok = receive(fd, body, answer.size);
+	free(body);
+	*result = answer.result;
+	return ok;
+}
+
+static bool serves(void)
+{
+	const struct wire_request info = { .op = WIRE_INFO };
+	int fd = connection("control", SOCK_STREAM), result = -1;
+	bool ok = fd >= 0 && send(fd, &info, sizeof(info), MSG_NOSIGNAL) == sizeof(info) && answered(fd, &result) && !result;
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+static unsigned int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int nr = 0;
+
+	while (readdir(dir))
+		nr++;
+	closedir(dir);
+	return nr;
+}
+
+/* One message with so many descriptors. */
+static void pass(int fd, const void *bytes, size_t size, unsigned int nr)
+{
+	union {
+		struct cmsghdr	head;
+		char		bytes[CMSG_SPACE(8 * sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(nr * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct iovec iov = { (void *)(uintptr_t)bytes, size };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = CMSG_SPACE(nr * sizeof(int)) };
+
+	for (unsigned int i = 0; i < nr; i++)
+		memcpy(CMSG_DATA(&control.head) + i * sizeof(int), &(int){ STDERR_FILENO }, sizeof(int));
+	assert_int_equal(sendmsg(fd, &msg, MSG_NOSIGNAL), size);
+}
+
+/* Whatever was closed is closed before a later client is answered, but for that client itself. */
+static unsigned int settled(void)
+{
+	unsigned int nr = 0, now;
+
+	for (int i = 0; i < 200; i++) {
+		assert_true(serves());
+		now = descriptors();
+		if (i > 20 && now == nr)
+			break;
+		nr = now;
+		usleep(1000);
+	}
+	return nr;
+}
+
+static void descriptors_of_requests_do_not_pile_up(void **state)
+{
+	const struct wire_request info = { .op = WIRE_INFO };
+	unsigned int before = settled();
+
+	for (unsigned int nr = 1; nr <= 8; nr++) {
+		int fd = connection("control", SOCK_STREAM), result;
+
+		for (int i = 0; i < 10; i++) {
+			pass(fd, &info, sizeof(info), nr);
+			assert_true(answered(fd, &result));
+		}
+		/* A request that never becomes whole. */
+		pass(fd, &info, 1, nr);
+		pass(fd, (const char *)&info + 1, 1, nr);
+		assert_true(serves());
+		close(fd);
+	}
+	assert_int_equal(settled(), before);
+}
+
+static void descriptors_of_packets_do_not_pile_up(void **state)
+{
+	const struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_PID };	/* no slots */
+	const struct attach_request child = { .version = SESSION_VERSION, .kind = ATTACH_CHILD };
+	unsigned int before = settled();
+
+	for (unsigned int nr = 1; nr <= 8; nr++) {
+		struct attach_reply reply;
+		int fd = connection("attach", SOCK_SEQPACKET);
+
+		pass(fd, &q, sizeof(q), nr);
+		pass(fd, &child, sizeof(child), nr);
+		pass(fd, &q, 0, nr);		/* empty */
+		while (recv(fd, &reply, sizeof(reply), 0) > 0)
+			;
+		close(fd);
+	}
+	assert_int_equal(settled(), before);
+}
+
+static void idle_connections_starve_nobody(void **state)
+{
+	struct rlimit old, limit;
+	int fds[IDLE], nr = 0;
+
+	getrlimit(RLIMIT_NOFILE, &old);
+	limit = old;
+	limit.rlim_cur = 2 * IDLE + 400;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		skip();
+	while (nr < IDLE && (fds[nr] = connection("control", SOCK_STREAM)) >= 0)
+		nr++;
+	assert_int_equal(nr, IDLE);
+	for (int i = 0; i < 20; i++)
+		assert_true(serves());
+	while (nr)
+		close(fds[--nr]);
+	assert_true(serves());
+	setrlimit(RLIMIT_NOFILE, &old);
+}
+
+/* Who does not read its answers is not asked for more; who reads them has them all. */
+static void unread_answers_are_few(void **state)
+{
+	const struct wire_request list = { .op = WIRE_LIST };
+	int fd = connection("control", SOCK_STREAM), sent = 0, result, got = 0;
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	while (sent < MANY && poll(&p, 1, PATIENCE_MS) == 1 &&
+	       send(fd, &list, sizeof(list), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(list))
+		sent++;
+	assert_true(sent < MANY);
+	assert_true(serves());
+	while (got < sent && answered(fd, &result)) {
+		assert_int_equal(result, 0);
+		got++;
+	}
+	assert_int_equal(got, sent);
+	close(fd);
+}
+
+/* Large requests that never become whole, on many connections: others are served. */
+static void half_requests_are_bounded(void **state)
+{
+	static char part[900000];
+	const struct wire_request big = { .size = WIRE_MAX, .op = WIRE_STAT };
+	int fds[200], nr = 0;
+
+	memcpy(part, &big, sizeof(big));
+	for (; nr < 200 && (fds[nr] = connection("control", SOCK_STREAM)) >= 0; nr++) {
+		size_t at = 0;
+		ssize_t n;
+
+		while (at < sizeof(part) && (n = send(fds[nr], part + at, sizeof(part) - at, MSG_NOSIGNAL)) > 0)
+			at += (size_t)n;
+	}
+	assert_int_equal(nr, 200);
+	assert_true(serves());
+	/* The first ones had to go. */
+	assert_true(recv(fds[0], part, 1, 0) <= 0);
+	while (nr)
+		close(fds[--nr]);
+	assert_true(serves());
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(descriptors_of_requests_do_not_pile_up),
+		TEST(descriptors_of_packets_do_not_pile_up),
+		TEST(idle_connections_starve_nobody),
+		TEST(unread_answers_are_few),
+		TEST(half_requests_are_bounded),
+	};
+	int failed;
+
+	if (!temp_place())
+		return temp_place_skip();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	temp_place_remove();
+	return failed;
+}
