@@ -20,7 +20,10 @@
  *     and ends a throw in the wrong one. So %rsp needs a rule of its own.
  * U2  Unwinders look up a return address less one: the FDE begins before what
  *     is returned to. It is no signal frame ('S'): then they would not.
- * U3  No DW_OP_nop in the expressions: LLVM's libunwind knows none.
+ * U3  The expressions have only operations that all know who read them: LLVM's
+ *     libunwind has no DW_OP_nop, valgrind neither const8u nor xor nor dup. So
+ *     a ^ MIRROR is a + MIRROR - 2 * (a & MIRROR), and the second `a` is counted
+ *     from %rsp: the rule is written anew wherever that changes.
  * U4  The call in graph_through and the function's return are a pair for the
  *     processor, as are its caller's call and the ret at the end: so both are
  *     predicted. The function's caller may know that it changes few registers
@@ -31,10 +34,12 @@
 
 #define ODD	4
 #define SAVED	96			/* below S + 8 */
+	.set	.Lsaved_slot, SAVED - 8
 
 	.macro	returned
 	leaq	-SAVED(%rsp), %rsp
 	.cfi_adjust_cfa_offset SAVED
+	true_return .Lsaved_slot
 	general_save 64
 	.endm
 
@@ -46,11 +51,26 @@
 	general_restore 64
 	.endm
 
-	.macro	virtual_frame
+	.if	MIRROR != ((1 << 35) + 1) << 11
+	.error	"true_return knows another mirror"
+	.endif
+
+	/*
+	 * The slot is at `slot` of %rsp: two bytes of a number that is signed. DW_CFA_expression, register 16:
+	 * { CFA; lit 8 + ODD, minus; mirror, plus; breg7 slot; mirror, and, lit 1, shl; minus }
+	 * where mirror is { lit 1, const1u 35, shl, lit 1, plus, lit 11, shl }
+	 */
+	.macro	true_return slot
+	.cfi_escape 0x10, 16, 26, 0x30 + 8 + ODD, 0x1c, \
+		0x31, 0x08, 35, 0x24, 0x31, 0x22, 0x3b, 0x24, 0x22, \
+		0x77, ((\slot) & 0x7f) | 0x80, ((\slot) >> 7) & 0x7f, \
+		0x31, 0x08, 35, 0x24, 0x31, 0x22, 0x3b, 0x24, 0x1a, 0x31, 0x24, 0x1c
+	.endm
+
+	.macro	virtual_frame slot
 	/* DW_CFA_val_expression, register 7: { CFA; lit ODD, minus } */
 	.cfi_escape 0x16, 7, 2, 0x30 + ODD, 0x1c
-	/* DW_CFA_expression, register 16: { CFA; lit 8 + ODD, minus; const8u GRAPH_MIRROR, xor } */
-	.cfi_escape 0x10, 16, 12, 0x30 + 8 + ODD, 0x1c, 0x0e, 0, 0x08, 0, 0, 0, 0x40, 0, 0, 0x27
+	true_return \slot
 	.endm
 
 	.text
@@ -61,9 +81,10 @@
 graph_through:
 	.cfi_startproc
 	.cfi_def_cfa %rsp, 8 + ODD
-	virtual_frame
+	virtual_frame 0
 	leaq	8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -8
+	true_return -8
 	call	*-48(%rsp)
 	.globl	graph_returned
 	.hidden	graph_returned
@@ -107,6 +128,7 @@ graph_short_begin:
 	.cfi_remember_state
 	leaq	SAVED - 8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -(SAVED - 8)
+	true_return 0
 	ret
 	.cfi_restore_state
 	short_way_left returned, RETURNED
@@ -122,6 +144,7 @@ graph_short_left:
 	leave_and_restore
 	leaq	SAVED - 8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -(SAVED - 8)
+	true_return 0
 	ret
 	.cfi_endproc
 	.size	graph_through, . - graph_through
@@ -131,7 +154,7 @@ graph_short_left:
 graph_late:
 	.cfi_startproc
 	.cfi_def_cfa %rsp, ODD
-	virtual_frame
+	virtual_frame -8
 	nop
 	.globl	graph_returned_late
 	.hidden	graph_returned_late
@@ -140,6 +163,7 @@ graph_returned_late:
 	leave_and_restore
 	leaq	SAVED(%rsp), %rsp
 	.cfi_adjust_cfa_offset -SAVED
+	true_return -8
 	jmp	*-8(%rsp)
 	.cfi_endproc
 	.size	graph_late, . - graph_late
