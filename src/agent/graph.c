@@ -36,6 +36,10 @@
  *     hooked: counted as overrun.
  * M6  struct graph_config is read outside of a hit. It may be stale or freed and
  *     hold nonsense for one call (as E1 of emit.c).
+ * M7  A function that is left without returning has no return in the trace. Its
+ *     profile has a time all the same: it ends where the next hooked function of
+ *     the thread's own stack begins or returns, or the thread ends. It keeps its
+ *     frame until then.
  */
 #include <errno.h>
 #include <string.h>
@@ -247,6 +251,37 @@ static void profile_end(struct agent_thread *t, struct graph_piece *piece, struc
 	profile_emit(t, f, 0, ns);
 }
 
+/* M7: a function that was left, and those that wait behind it. */
+static void profile_left(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f)
+{
+	for (; f; f = f->state >= FRAME_TAIL ? tail_look(piece, f) : NULL)
+		if (f->state & FRAME_PROFILED) {
+			profile_end(t, piece, f);
+			f->state &= ~FRAME_PROFILED;
+		}
+}
+
+/* M7: all from the innermost one of the thread's own stack to that at `upto`; 0: all. */
+static __attribute__((noinline)) void functions_left(struct agent_thread *t, uintptr_t upto)
+{
+	struct graph_frame *f;
+
+	for (uintptr_t at = t->graph.top; at && at != upto; at = f->up) {
+		bool refused;
+
+		f = frame_of(t, at);
+		if (!f)
+			return;
+		profile_left(t, piece_find(at & -(uintptr_t)PIECE, &refused), f);
+	}
+}
+
+void graph_thread_ends(struct agent_thread *t)
+{
+	functions_left(t, 0);
+	t->graph.top = 0;
+}
+
 /* ---- Calls ---- */
 
 static bool is_left_out(const struct graph_config *c, uint64_t state)
@@ -279,6 +314,8 @@ static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_
 	const bool profiled = (c->flags & GRAPH_PROFILE) && is_armed((word & SITE_GROUP) + GROUP_PROFILE);
 	uint64_t state = state_of(&up, word), time = 0, mask = 0;
 
+	if (__builtin_expect(t->graph.top != up.slot, 0) && runs_on_own(t, slot))
+		functions_left(t, up.slot);
 	if (up.f && (up.f->state & FRAME_NOTRACE) && !profiled)
 		return PATCH_PASS;
 	if (up.slot == slot && tail_is_full(f)) {
@@ -378,6 +415,8 @@ uintptr_t graph_leave(uintptr_t *at, uint64_t retval)
 	f = piece ? frame_in(piece, slot) : NULL;
 	if (!f || f->id != frame_id(t, slot))
 		return *mirror_of(slot);
+	if (__builtin_expect(t->graph.top != slot, 0) && runs_on_own(t, slot))
+		functions_left(t, slot);
 	r = exit_of(t, f, retval);
 	if ((f->mask || (f->state & FRAME_PROFILED)) && !exit_short(t, f, &r)) {
 		exit_long(t, f, &r);

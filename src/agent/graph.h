@@ -59,6 +59,9 @@ uint32_t patch_hit_slow(struct site_call *c);
 /* The same in graph.S. -> the return address */
 uintptr_t graph_leave(uintptr_t *slot, uint64_t retval);
 
+/* The thread ends: its functions that have not returned are left. */
+void graph_thread_ends(struct agent_thread *t);
+
 /* Where functions return to that are hooked. No functions. */
 extern const char graph_returned[] __attribute__((visibility("hidden")));
 extern const char graph_returned_late[] __attribute__((visibility("hidden")));

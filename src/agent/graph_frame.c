@@ -183,12 +183,6 @@ bool piece_refused(void)
 
 /* ---- M3: the function above ---- */
 
-/* On the thread's own stack, and not on an alternate one that lies within it (S3 of stack.c). */
-static inline bool runs_on_own(const struct agent_thread *t, uintptr_t slot)
-{
-	return is_own(t, slot) && !((t->flags & AGENT_HANDLER) && stack_alternate(slot));
-}
-
 /* On a stack that is in use there: hooked, or just about to be. */
 static inline bool still_hooked(uintptr_t slot)
 {

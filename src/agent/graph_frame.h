@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/graph.h"
+#include "agent/state.h"
 
 enum {
 	PIECE = 2 << 20,	/* bytes of stack */
@@ -70,6 +71,12 @@ static inline uintptr_t *mirror_of(uintptr_t slot)
 static inline bool is_own(const struct agent_thread *t, uintptr_t slot)
 {
 	return slot - t->stack_low < t->stack_high - t->stack_low;
+}
+
+/* On the thread's own stack, and not on an alternate one that lies within it (S3 of stack.c). */
+static inline bool runs_on_own(const struct agent_thread *t, uintptr_t slot)
+{
+	return is_own(t, slot) && !((t->flags & AGENT_HANDLER) && stack_alternate(slot));
 }
 
 /* Between the two there is nothing that one returns to. */

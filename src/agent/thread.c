@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include "agent/graph.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "plane/arch/counter.h"
@@ -404,6 +405,7 @@ static void thread_end(void *arg)
 		return;
 	}
 	old = signals_block();
+	graph_thread_ends(t);
 	agent_self.thread = NULL;
 	slot_leave(t);
 	signals_restore(old);
