@@ -417,9 +417,9 @@ static int make_room(struct model *m, const char *system, const char *name)
 	return model_remove_event(m, old);
 }
 
-static unsigned int free_id(const struct model *m)
+unsigned int model_free_id(const struct model *m)
 {
-	unsigned int id = m->first_dynamic ? m->first_dynamic : 1;
+	unsigned int id = m->first_dynamic > LAYOUT_OWN_IDS ? m->first_dynamic : LAYOUT_OWN_IDS;
 
 	while (id < LAYOUT_GROUPS_AT && m->by_id[id])
 		id++;
@@ -460,7 +460,7 @@ int model_add_dynamic_event(struct model *m, const char *system, const char *nam
 	if (err)
 		return err;
 	if (!id)
-		id = free_id(m);
+		id = model_free_id(m);
 	if (id >= LAYOUT_GROUPS_AT || m->by_id[id])
 		return -ENODEV;
 	if (asprintf(&text, "name: %s\nID: %u\nformat:\n%s", name, id, body) < 0)

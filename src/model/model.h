@@ -165,7 +165,7 @@ struct model {
 	uint32_t		subbuf_size;	/* default */
 	uint64_t		default_buffer_bytes;	/* a CPU; the kernel's 1408 KiB */
 	uint32_t		max_id;		/* highest event id */
-	uint32_t		first_dynamic;	/* dynamic events have the lowest free id from here on */
+	uint32_t		first_dynamic;	/* behind the ids that are taken for good: model_free_id() */
 	uint64_t		last_order;	/* of the newest event */
 	struct list_head	dynamic_events;	/* struct dynamic_event, oldest first */
 	struct ftrace		*ftrace;	/* functions and who traces them (ftrace.h); NULL: nobody asked for it */
@@ -215,9 +215,11 @@ void model_destroy(struct model *m);
  * -EINVAL: not a format.
  */
 int model_add_event(struct model *m, const char *system, const char *format, size_t len, struct event **out);
+/* The lowest from LAYOUT_OWN_IDS on that is free; LAYOUT_GROUPS_AT: there is none. */
+unsigned int model_free_id(const struct model *m);
 /*
  * An event that a command makes: `body` is its format behind the line
- * "format:". id 0: the lowest that is free. An event of that name that came
+ * "format:". id 0: model_free_id(). An event of that name that came
  * with a recording gives way while nobody uses it: its records reach nobody
  * then. -EEXIST, -ENODEV (no id is left), -ENOMEM. The caller sets e->object.
  */

@@ -162,15 +162,6 @@ void model_reserve_ids(struct model *m, unsigned int id)
 		m->first_dynamic = id;
 }
 
-static unsigned int lowest_free(const struct model *m)
-{
-	unsigned int id = m->first_dynamic ? m->first_dynamic : 1;
-
-	while (id < LAYOUT_GROUPS_AT && m->by_id[id])
-		id++;
-	return id;
-}
-
 static int add_new(struct model *m, const char *system, const char *name, const char *body, unsigned int id,
 		   struct event **out)
 {
@@ -178,7 +169,7 @@ static int add_new(struct model *m, const char *system, const char *name, const 
 	int err;
 
 	if (!id)
-		id = lowest_free(m);
+		id = model_free_id(m);
 	if (id >= LAYOUT_GROUPS_AT)
 		return -ENOSPC;
 	text = format_text(name, id, body);

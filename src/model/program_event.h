@@ -5,7 +5,7 @@
  *     name, body of the format            -> checked: a program's texts are not believed
  *     known under that name, same body    -> the same event, whoever defines it
  *     known, another body                 -> refused, and said what differs
- *     new                                 -> the lowest free id, which it keeps over a re-open (R4):
+ *     new                                 -> model_free_id(), which it keeps over a re-open (R4):
  *                                            programs keep the ids that they were told
  */
 #ifndef TRACEFUSE_MODEL_PROGRAM_EVENT_H
@@ -17,7 +17,7 @@ enum { PROGRAM_EVENT_NAME_MAX = 100 };
 
 /*
  * `body` is the format behind the line "format:", the common fields included.
- * id: which one it is to have, 0: the lowest that is free. *is_new tells
+ * id: which one it is to have, 0: model_free_id(). *is_new tells
  * whether it was unknown. 0; -EEXIST: another definition is known; -EINVAL:
  * no name or no format that can be; -ENOSPC: no id is left; -ENOMEM.
  */

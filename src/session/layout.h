@@ -40,6 +40,11 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
+	/*
+	 * Ids that a session gives by itself begin here. A kernel gives its events the lowest that are free and has some
+	 * thousands, so a tool that asks the kernel for the event of such an id gets an error and no other event.
+	 */
+	LAYOUT_OWN_IDS		= 32768,
 	LAYOUT_GROUPS_AT	= 49152,	/* entries from here on are no events: groups of functions */
 	LAYOUT_GRAPH_EXIT	= 65535,	/* the entry of funcgraph_exit: one for all functions */
 	LAYOUT_FUNCTION_ID	= 1,		/* common_type of ftrace:function, as the kernel's */

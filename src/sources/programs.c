@@ -21,7 +21,6 @@
 #include "tracefs/tree.h"
 
 enum {
-	FIRST_ID	= 32,		/* below are the ids of system ftrace */
 	BUSY_MS		= 10,		/* tasks come and go */
 	QUIET_MS	= 100,
 	THREADS_MS	= 3000,
@@ -183,7 +182,7 @@ int programs_create(struct model *m, struct tree *t, const struct programs_param
 		err = -EINVAL;
 	free(unknown);
 	if (!err) {
-		p->first_id = FIRST_ID;
+		p->first_id = LAYOUT_OWN_IDS;
 		p->count = provider_count();
 		p->table = provider_table_version();
 		err = keep_object(p);

@@ -100,7 +100,7 @@ static void commands_and_how_they_read_back(void **state)
 
 static void the_format_is_the_kernels(void **state)
 {
-	static const char want[] = "name: p\nID: 103\nformat:\n"
+	static const char want[] = "name: p\nID: 32768\nformat:\n"
 		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
 		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
 		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
@@ -115,8 +115,8 @@ static void the_format_is_the_kernels(void **state)
 	struct fixture *f = *state;
 
 	add(f, "e:p test.all a=$s32 b=$s8:s8 c=$fixed:string d=+0($fixed):x16[2] e=$ip:symbol");
-	assert_string_equal(model_event_by_id(f->model, 103)->format, want);
-	assert_string_equal(event_find_field(model_event_by_id(f->model, 103), "d")->type, "u16[2]");
+	assert_string_equal(model_event_by_id(f->model, 32768)->format, want);
+	assert_string_equal(event_find_field(model_event_by_id(f->model, 32768), "d")->type, "u16[2]");
 }
 
 static void what_is_wrong_is_told_with_its_place(void **state)

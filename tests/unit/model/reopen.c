@@ -194,17 +194,17 @@ static void dynamic_events_come_back(void **state)
 	new_server(w);
 	m = w->model;
 	assert_prints(dynamic_print(m, out), "s:synthetic/kept\tu64 d; char[] t\ne:g/probe s.first x=$pid:u8 y=@sym:u8\n");
-	assert_int_equal(model_find_event(m, "synthetic", "kept")->id, 103);
-	assert_int_equal(model_find_event(m, "g", "probe")->id, 104);
-	assert_prints(event_file_trigger_print(event_file_get(m->top, model_event_by_id(m, 103)), out),
+	assert_int_equal(model_find_event(m, "synthetic", "kept")->id, 32769);
+	assert_int_equal(model_find_event(m, "g", "probe")->id, 32770);
+	assert_prints(event_file_trigger_print(event_file_get(m->top, model_event_by_id(m, 32769)), out),
 		      "hist:keys=d:vals=hitcount:sort=hitcount:size=2048 [active]\n");
 	base = model_find_event(m, "s", "first");
 	assert_prints(event_file_print_enable(event_file_find(m->top, base), out), "0*");
 	assert_int_equal(base->attached, 1);
 	assert_int_equal(synth_command(m, "next int y"), 0);
-	assert_int_equal(model_find_event(m, "synthetic", "next")->id, 102);
+	assert_int_equal(model_find_event(m, "synthetic", "next")->id, 32768);
 	/* What a dead server had forgotten does not come back with the next. */
-	assert_int_equal(event_file_enable(event_file_get(m->top, model_event_by_id(m, 104)), false), 0);
+	assert_int_equal(event_file_enable(event_file_get(m->top, model_event_by_id(m, 32770)), false), 0);
 	assert_int_equal(dynamic_command(m, "-:probe"), 0);
 	new_server(w);
 	assert_prints(dynamic_print(w->model, out), "s:synthetic/kept\tu64 d; char[] t\ns:synthetic/next\tint y\n");
