@@ -66,12 +66,15 @@ struct attach_hooks {
 				  const char *body);
 	/* READY: true: it waits until attach_go(). */
 	bool		(*ready)(void *arg, const struct attach_peer *peer);
-	/* DSO: the process has loaded it; whatever of it is to be traced is published when this returns. */
-	void		(*dso)(void *arg, const struct attach_peer *peer, uint32_t number);
+	/*
+	 * DSO: the process has loaded it; what of it is to be traced is published when this returns. true: it waits
+	 * until attach_go(), a second at most.
+	 */
+	bool		(*dso)(void *arg, const struct attach_peer *peer, uint32_t number);
 };
 
 void attach_set_hooks(struct session *s, const struct attach_hooks *hooks);	/* copied; NULL: none */
-/* Lets a process go on that waits after READY. -ESRCH: there is none that waits under this number. */
+/* Lets a process go on that waits after READY or DSO. -ESRCH: there is none that waits under this number. */
 int attach_go(struct session *s, unsigned int process);
 
 /* ---- Words of sites (layout.h): told, and obeyed ---- */

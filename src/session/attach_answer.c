@@ -111,23 +111,26 @@ static void answer_events(struct session *s, unsigned int index, uint32_t nr, co
 	}
 }
 
-static void answer_ready(struct session *s, unsigned int index, uint32_t number, struct attach_reply *reply)
+/* It waits for attach_go(), which answers the same request once more. */
+static void answer_held(struct session *s, unsigned int index, const struct attach_request *q, bool held,
+			struct attach_reply *reply)
 {
 	struct process *p = &s->processes[index];
-	struct attach_peer peer = { index + 1, p->pid };
 
-	p->held = s->hooks.ready && s->hooks.ready(s->hooks.arg, &peer);
-	p->held_number = number;
+	p->held = held;
+	p->held_number = q->number;
 	reply->process = index + 1;
-	reply->hold = p->held;
+	reply->hold = held;
 }
 
-static void answer_dso(struct session *s, unsigned int index, uint32_t number)
+static bool ready_holds(struct session *s, const struct attach_peer *peer)
 {
-	struct attach_peer peer = { index + 1, s->processes[index].pid };
+	return s->hooks.ready && s->hooks.ready(s->hooks.arg, peer);
+}
 
-	if (s->hooks.dso && number < LAYOUT_MAX_DSOS)
-		s->hooks.dso(s->hooks.arg, &peer, number);
+static bool dso_holds(struct session *s, const struct attach_peer *peer, uint32_t number)
+{
+	return s->hooks.dso && number < LAYOUT_MAX_DSOS && s->hooks.dso(s->hooks.arg, peer, number);
 }
 
 static void answer_pid(struct session *s, unsigned int index, uint32_t tid, struct attach_reply *reply)
@@ -140,6 +143,8 @@ static void answer_pid(struct session *s, unsigned int index, uint32_t tid, stru
 static void answer_kind(struct session *s, unsigned int index, const struct attach_request *q, size_t size,
 			struct answer *out)
 {
+	const struct attach_peer peer = { index + 1, s->processes[index].pid };
+
 	switch (q->kind) {
 	case ATTACH_HELLO:
 		answer_hello(s, index, q, &out->reply);
@@ -151,10 +156,10 @@ static void answer_kind(struct session *s, unsigned int index, const struct atta
 		answer_events(s, index, q->value, (const char *)(q + 1), size - sizeof(*q), out);
 		break;
 	case ATTACH_READY:
-		answer_ready(s, index, q->number, &out->reply);
+		answer_held(s, index, q, ready_holds(s, &peer), &out->reply);
 		break;
 	case ATTACH_DSO:
-		answer_dso(s, index, q->value);
+		answer_held(s, index, q, dso_holds(s, &peer, q->value), &out->reply);
 		break;
 	case ATTACH_PID:
 		answer_pid(s, index, q->value, &out->reply);

@@ -11,7 +11,8 @@
  *          <---- reply {hold}                               at once, when that takes longer
  *          <---- reply {}                                   go on
  *   DSO {number} ----------------------------------------->  it has been loaded and has sites; its words are
- *          <---- reply {}                                   there now, or nothing of it is traced
+ *          <---- reply {hold}                               there now, or nothing of it is traced; a second
+ *          <---- reply {}                                   reply, within a second, as of READY
  *   MORE   ---------------------------------------------->  all slots are in use
  *   PID {tid}  ------------------------------------------>  the thread as the server sees it (other pid name space)
  *          <---- reply {pid}
@@ -77,7 +78,7 @@ struct attach_reply {
 	uint32_t	process;	/* 1 + index in the process table */
 	uint32_t	pid;		/* HELLO: the process, PID: the thread, as the server sees it */
 	uint32_t	provider_id;	/* HELLO: id of the first event of the providers' table, 0: tables differ, none */
-	uint32_t	hold;		/* READY: 1: a second reply will come, without a limit of time */
+	uint32_t	hold;		/* READY, DSO: 1: a second reply will come, to READY without a limit of time */
 	uint32_t	nr_slots;
 	uint32_t	slots[ATTACH_SLOTS];
 	uint32_t	nr_ids;		/* EVENTS */

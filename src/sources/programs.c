@@ -49,9 +49,13 @@ static bool hook_ready(void *arg, const struct attach_peer *peer)
 	return program_sites_hold(p, peer) || (p->ready && p->ready(p->ready_arg, peer));
 }
 
-static void hook_dso(void *arg, const struct attach_peer *peer, uint32_t number)
+/* Its functions are known now: for whoever waits for some it is as if a program began. */
+static bool hook_dso(void *arg, const struct attach_peer *peer, uint32_t number)
 {
-	program_sites_loaded(arg, number);
+	struct programs *p = arg;
+
+	program_sites_loaded(p, number);
+	return p->ready && p->ready(p->ready_arg, peer);
 }
 
 /* Returns whether there was anything, or is likely to be soon. */
