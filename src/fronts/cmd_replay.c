@@ -30,6 +30,7 @@
 #include "fronts/server.h"
 #include "fronts/setup.h"
 #include "fronts/setup_shell.h"
+#include "fronts/terminal.h"
 #include "model/model.h"
 #include "session/session.h"
 #include "sources/source.h"
@@ -391,14 +392,15 @@ static void show_progress(const struct replay *r, struct progress *p)
 		return;
 	p->last = now;
 	source_position(r->source, &pos);
-	fprintf(stderr, "\rreplay: %3.0f %%  %.1f M records ",
+	terminal_control("\r");
+	fprintf(stderr, "replay: %3.0f %%  %.1f M records ",
 		pos.total_bytes ? 100.0 * pos.bytes / pos.total_bytes : 0, pos.records / 1e6);
 }
 
 static void end_progress(const struct progress *p)
 {
 	if (p->last)
-		fprintf(stderr, "\r\033[K");
+		terminal_control("\r\033[K");
 }
 
 /* Up to the present stop or the end. Returns what source_step() gave last. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fronts/command.h"
+#include "fronts/terminal.h"
 #include "fronts/version.h"
 
 const struct command *const commands[] = {
@@ -59,6 +60,7 @@ int main(int argc, char **argv)
 {
 	const struct command *cmd;
 
+	terminal_guard();
 	if (argc < 2) {
 		print_help(stderr);
 		return COMMAND_USAGE;

@@ -28,7 +28,8 @@ static void write_out(struct session *s, const char *text, size_t size)
 	char path[4096 + 8];
 	int fd;
 
-	append(STDERR_FILENO, text, size);
+	/* Through the stream, which knows what a terminal must not get. */
+	fwrite(text, 1, size, stderr);
 	if (!*session_dir(s))
 		return;		/* memory without a name has no place for it */
 	snprintf(path, sizeof(path), "%s/dump", session_dir(s));
