@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -76,6 +77,10 @@ static int enter(struct access *a)
 	if (ret < 0)
 		return command_error("shell: the server cannot serve the mount: %s", strerror(-ret));
 	ret = namespace_cover();
+	if (!ret && namespace_misleads())
+		fprintf(stderr, "tracefuse: no tracefs could be mounted below the session at " NAMESPACE_TRACING
+			", so trace-cmd and perf do not find it: root can `mount -t tracefs nodev "
+			NAMESPACE_TRACING "` before\n");
 	return ret ? explain(ret) : COMMAND_DONE;
 }
 

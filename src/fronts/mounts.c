@@ -7,18 +7,21 @@
 #include <fcntl.h>
 #include <mntent.h>
 #include <poll.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fronts/command.h"
 #include "fronts/links.h"
 #include "fronts/mounts.h"
+#include "fronts/namespace.h"
 #include "fronts/output.h"
 
 /* The kernel answers for a mount whose server is gone. */
@@ -47,6 +50,49 @@ int mounts_each(void (*fn)(void *arg, const char *dir, bool stale), void *arg)
 	return nr;
 }
 
+bool mounts_have(const char *dir, const char *type, const char *from)
+{
+	FILE *f = setmntent("/proc/self/mounts", "re");
+	struct mntent *m;
+	bool found = false;
+
+	while (f && !found && (m = getmntent(f)))
+		found = !strcmp(m->mnt_dir, dir) && !strcmp(m->mnt_type, type) &&
+			(!from || !strcmp(m->mnt_fsname, from));
+	if (f)
+		endmntent(f);
+	return found;
+}
+
+/* ---- a tracefs below ---- */
+
+static const char below_source[] = "tracefuse";
+
+/* Ours, and nothing is mounted over it. */
+static bool is_below(const char *dir)
+{
+	struct statfs st;
+
+	return mounts_have(dir, "tracefs", below_source) && !statfs(dir, &st) && st.f_type == TRACEFS_MAGIC;
+}
+
+static void remove_below(const char *dir)
+{
+	if (is_below(dir))
+		umount2(dir, MNT_DETACH | UMOUNT_NOFOLLOW);
+}
+
+static void put_below(const char *dir)
+{
+	if (strcmp(dir, NAMESPACE_TRACING) || mounts_have(dir, "tracefs", NULL) ||
+	    !mount(below_source, dir, "tracefs", 0, NULL))
+		return;
+	fprintf(stderr, "tracefuse: no tracefs could be mounted below %s: %s; trace-cmd, run by root, would mount the "
+		"kernel's files over the session: use `tracefuse shell`\n", dir, strerror(errno));
+}
+
+/* ---- taking away ---- */
+
 static int run_fusermount(const char *dir)
 {
 	pid_t child = fork();
@@ -65,11 +111,20 @@ static int run_fusermount(const char *dir)
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EPERM;
 }
 
-int mounts_remove(const char *dir)
+static int remove_mount(const char *dir)
 {
 	if (!umount2(dir, MNT_DETACH | UMOUNT_NOFOLLOW))
 		return 0;
 	return errno == EPERM ? run_fusermount(dir) : -errno;
+}
+
+int mounts_remove(const char *dir)
+{
+	int ret = remove_mount(dir);
+
+	if (!ret)
+		remove_below(dir);
+	return ret;
 }
 
 static void remove_stale(void *arg, const char *dir, bool stale)
@@ -83,6 +138,8 @@ int mounts_clean(void)
 	int nr = 0;
 
 	mounts_each(remove_stale, &nr);
+	/* The session over it has ended by itself. */
+	remove_below(NAMESPACE_TRACING);
 	return nr;
 }
 
@@ -137,7 +194,11 @@ int mounts_prepare(const char *dir, bool force, char *out)
 		return -errno;
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
-	return force ? 0 : check_empty(out);
+	remove_below(out);
+	ret = force ? 0 : check_empty(out);
+	if (!ret)
+		put_below(out);
+	return ret;
 }
 
 static const char *mount_error(int err)
@@ -156,6 +217,7 @@ static const char *mount_error(int err)
 
 int mounts_failed(const char *dir, int err)
 {
+	remove_below(NAMESPACE_TRACING);
 	return command_error("cannot mount at %s: %s", dir ? dir : "the session's directory",
 			     mount_error(err));
 }

@@ -14,6 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "fronts/mounts.h"
 #include "fronts/namespace.h"
 
 #define TRACING NAMESPACE_TRACING
@@ -38,7 +39,7 @@ static int leave_namespaces(void)
 	int ret;
 
 	if (unshare(uid ? CLONE_NEWNS | CLONE_NEWUSER : CLONE_NEWNS))
-		return -errno;
+		return errno == ENOSPC ? -EPERM : -errno;	/* user.max_user_namespaces */
 	if (uid) {
 		write_file("/proc/self/setgroups", "deny");
 		snprintf(map, sizeof(map), "0 %u 1\n", (unsigned int)uid);
@@ -66,11 +67,11 @@ static int mount_session(int *fuse_fd)
 		mount("nodev", TRACING, "tracefs", 0, NULL);
 	fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return errno == ENOENT || errno == ENXIO ? -ENODEV : errno == EPERM ? -EACCES : -errno;
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=%u,group_id=%u", fd,
 		 (unsigned int)geteuid(), (unsigned int)getegid());
 	if (mount("tracefs", TRACING, "fuse.tracefuse", MS_NOSUID | MS_NODEV, options)) {
-		int ret = -errno;
+		int ret = errno == EPERM || errno == EACCES ? -ENOTSUP : -errno;
 
 		close(fd);
 		return ret;
@@ -124,11 +125,19 @@ int namespace_cover(void)
 
 const char *namespace_error(int ret)
 {
-	if (ret == -ENOENT || ret == -ENODEV || ret == -ENXIO)
-		return "there is no /dev/fuse or no " TRACING " here";
-	if (ret == -EPERM || ret == -EACCES)
-		return "name spaces or /dev/fuse are not permitted here";
-	if (ret == -EBUSY)
-		return "the kernel's own tracing files cannot be covered";
-	return strerror(-ret);
+	switch (-ret) {
+	case ENODEV:	return "there is no /dev/fuse here: root can `modprobe fuse`";
+	case ENOENT:	return "there is no directory " TRACING " here to mount at";
+	case EACCES:	return "/dev/fuse may not be opened: root can `chmod 666 /dev/fuse`";
+	case EPERM:	return "a mount name space of your own is not permitted here: root can, or "
+			       "`sysctl user.max_user_namespaces` is 0";
+	case ENOTSUP:	return "a session may not be mounted at " TRACING " here";
+	case EBUSY:	return "the kernel's own tracing files cannot be covered";
+	default:	return strerror(-ret);
+	}
+}
+
+bool namespace_misleads(void)
+{
+	return !mounts_have(TRACING, "tracefs", NULL);
 }

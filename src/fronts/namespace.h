@@ -10,16 +10,25 @@
 #ifndef TRACEFUSE_FRONTS_NAMESPACE_H
 #define TRACEFUSE_FRONTS_NAMESPACE_H
 
+#include <stdbool.h>
+
 #define NAMESPACE_TRACING "/sys/kernel/tracing"
 
 /*
  * Leaves the mount name space (with a user name space where one is not root) and mounts. 0 and the open
- * /dev/fuse, or -errno: -ENOENT, -ENODEV, -ENXIO there is no /dev/fuse or no such directory; -EPERM, -EACCES.
+ * /dev/fuse, or -errno: -ENODEV no /dev/fuse, -EACCES not ours; -ENOENT no such directory, -ENOTSUP it may not be
+ * mounted at; -EPERM no name space.
  */
 int namespace_enter(int *fuse_fd);
 
 /* When the mount is served. 0, or -errno: the kernel's own files would still be within reach. */
 int namespace_cover(void);
+
+/*
+ * There is no tracefs below the session: tools that look for one in /proc/mounts do not find the session, or mount the
+ * kernel's over it.
+ */
+bool namespace_misleads(void);
 
 /* What a person should know about such an error. */
 const char *namespace_error(int ret);
