@@ -306,6 +306,12 @@ AGENT_API bool agent_task_end(void);
 AGENT_API void agent_task_again(void);
 /* The program is about to drop capabilities from its bounding set. */
 AGENT_API void agent_task_unbind(void);
+/*
+ * On the way to exec, by whom a program is executed that will not be traced: whether the session is out of its
+ * reach, UNTRACED_REASONS: it is not; and one more (1), or one less that could not be executed (-1).
+ */
+AGENT_API enum untraced agent_exec_reach(void);
+AGENT_API void agent_exec_untraced(enum untraced why, int nr);
 /* A DSO has gone: what was looked up is looked up again. */
 AGENT_API void agent_dso_closed(void);
 

@@ -132,3 +132,31 @@ int place_open_file(int dir, const char *name, int flags, uint64_t *size)
 	agent_syscall(SYS_close, fd);
 	return -EACCES;
 }
+
+/* As place_open() in the program that is executed next will find it. */
+enum untraced agent_exec_reach(void)
+{
+	uint32_t real, effective;
+	struct stat st;
+
+	/* Pairs with the release in attach_start(). */
+	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON || agent_restricted() ||
+	    agent_filtered())
+		return UNTRACED_REASONS;
+	real = (uint32_t)agent_syscall(SYS_getuid);
+	effective = (uint32_t)agent_syscall(SYS_geteuid);
+	if (real == effective && !agent_syscall(SYS_newfstatat, AT_FDCWD, agent.dir, &st, AT_SYMLINK_NOFOLLOW) &&
+	    st.st_uid == effective)
+		return UNTRACED_REASONS;
+	return real == agent.owner && effective == agent.owner ? UNTRACED_ROOT : UNTRACED_USER;
+}
+
+void agent_exec_untraced(enum untraced why, int nr)
+{
+	struct data_header *d = (struct data_header *)agent.plane.data;
+
+	/* Pairs with the release in attach_start(). */
+	if (why < UNTRACED_REASONS && atomic_load_explicit(&agent.state, memory_order_acquire) == AGENT_ON)
+		/* Relaxed: a count. */
+		atomic_fetch_add_explicit(&d->losses.untraced[why], (uint64_t)(int64_t)nr, memory_order_relaxed);
+}

@@ -109,19 +109,33 @@ bool client_info(const char *text, const char *key, unsigned int nr, char *out, 
 	return false;
 }
 
-const char *client_untraced(const char *reason)
+const struct client_untraced *client_untraced(const char *reason)
 {
-	static const char *const words[][2] = {
-		{ "descriptors", "the server has no file descriptor left for them (ulimit -n)" },
-		{ "full", "the session has no room for them" },
-		{ "late", "the server did not answer in time" },
-		{ "server", "there was no server" },
+	static const char again[] = "a program runs untraced then; started again it joins";
+	static const struct client_untraced words[] = {
+		{ "descriptors", "the server has no file descriptor left for them (ulimit -n)", again, false },
+		{ "full", "the session has no room for them", again, false },
+		{ "late", "the server did not answer in time", again, false },
+		{ "server", "there was no server", again, false },
+		{ "user", "they are another user's, and a session is for its own user's programs alone",
+		  "su -s /bin/sh -c 'tracefuse run ...' USER: a session of that user", false },
+		{ "root", "they do not reach the session's directory, in another root or mount name space",
+		  "use tracefuse run in there", false },
+		{ "rights", "their file is setuid, setgid or has capabilities, and nothing is preloaded then",
+		  "use tracefuse run as the user that they become", false },
+		{ "environment", "their environment was without LD_PRELOAD or TRACEFUSE_SESSION",
+		  "use tracefuse run behind what clears it", true },
+		{ "static", "they are linked statically", "link them with libc.so", true },
+		{ "libc", "they have another C library, or are for another kind of machine", "link them with glibc", true },
+		{ "sanitizer", "their sanitizer's library has to be loaded first", "LD_PRELOAD=libasan.so... tracefuse run",
+		  true },
+		{ "other", "the system refused them what it takes", again, false },
 	};
+	const struct client_untraced *w = words, *last = words + sizeof(words) / sizeof(words[0]) - 1;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!strncmp(reason, words[i][0], strlen(words[i][0])))
-			return words[i][1];
-	return "the system refused them what it takes";
+	while (w != last && strncmp(reason, w->reason, strlen(w->reason)))
+		w++;
+	return w;
 }
 
 bool client_path(const char *argument, char *out, size_t size)

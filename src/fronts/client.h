@@ -47,10 +47,18 @@ int client_boot(struct access *a, const char *text);
 /* The value of "key VALUE" in what WIRE_INFO answered, into out; false: no such line number `nr` (from 0). */
 bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size);
 
-/* Prints the directories where the session is mounted. COMMAND_FAILED: there are none. */
-/* Why programs could not join, in words: `reason` begins with that of a line "untraced" of WIRE_INFO. */
-const char *client_untraced(const char *reason);
+/* Of programs that were not traced. */
+struct client_untraced {
+	const char	*reason;	/* in a line "untraced" of WIRE_INFO */
+	const char	*why;		/* in words */
+	const char	*remedy;
+	bool		usual;		/* nothing has gone wrong: -q leaves it out */
+};
 
+/* `reason` begins with that of the line. */
+const struct client_untraced *client_untraced(const char *reason);
+
+/* Prints the directories where the session is mounted. COMMAND_FAILED: there are none. */
 int client_print_mounts(struct access *a);
 
 /* The path inside the tracing directory that an argument of a command means; prints when it is none. */

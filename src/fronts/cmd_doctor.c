@@ -195,9 +195,10 @@ static void check_untraced(struct patient *p)
 
 	for (unsigned int i = 0; client_info(p->info, "untraced", i, value, sizeof(value)); i++) {
 		const char *nr = strchr(value, ' ');
+		const struct client_untraced *u = client_untraced(value);
 
-		snprintf(text, sizeof(text), "%s processes could not join: %s.", nr ? nr + 1 : "?", client_untraced(value));
-		complain(p, text, "a program runs untraced then; started again it joins");
+		snprintf(text, sizeof(text), "%s processes could not join: %s.", nr ? nr + 1 : "?", u->why);
+		complain(p, text, u->remedy);
 	}
 }
 

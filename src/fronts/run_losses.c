@@ -36,8 +36,10 @@ void run_losses(const struct run *r, const char *info)
 	for (unsigned int i = 0; client_info(info, "untraced", i, value, sizeof(value)); i++) {
 		const char *at = strchr(value, ' ');
 		unsigned long long nr = at ? strtoull(at, NULL, 10) : 0;
+		const struct client_untraced *u = client_untraced(value);
 
-		fprintf(stderr, "tracefuse: %llu process%s could not join the session: %s\n", nr, plural(nr, "", "es"),
-			client_untraced(value));
+		if (!u->usual || !r->quiet)
+			fprintf(stderr, "tracefuse: %llu process%s could not join the session: %s (%s)\n", nr,
+				plural(nr, "", "es"), u->why, u->remedy);
 	}
 }

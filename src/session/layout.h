@@ -682,13 +682,24 @@ struct hit_scratch {
 	_Alignas(64) uint64_t record[256];	/* a record being filled */
 };
 
-/* Why a process cannot join, as it finds out itself. A program is then not traced, a child of fork() tries again. */
+/*
+ * Why a process cannot join, as it finds out itself: a program is then not traced, a child of fork() tries again.
+ * The last ones are found out by who executes it.
+ */
 enum untraced {
 	UNTRACED_DESCRIPTORS,	/* the server has no descriptor left */
 	UNTRACED_FULL,		/* no entry in the table of processes, or no slot */
 	UNTRACED_LATE,		/* the server did not answer in time */
 	UNTRACED_SERVER,	/* there is no server */
 	UNTRACED_OTHER,
+	/* Counted by who executes it. */
+	UNTRACED_USER,		/* it is another user's */
+	UNTRACED_ROOT,		/* it does not reach the session's directory */
+	UNTRACED_RIGHTS,	/* its file gives it more rights: nothing is preloaded */
+	UNTRACED_ENVIRONMENT,	/* that names no agent or no session */
+	UNTRACED_STATIC,
+	UNTRACED_LIBC,		/* it has another C library, or is for another machine */
+	UNTRACED_SANITIZER,	/* it has one, which has to be loaded first */
 	UNTRACED_REASONS
 };
 
@@ -700,7 +711,7 @@ struct losses {
 	_Atomic uint64_t hits;		/* of threads without a slot */
 	_Atomic uint64_t threads;	/* that have lost a hit so */
 	_Atomic uint64_t processes;	/* with such threads */
-	_Atomic uint64_t untraced[UNTRACED_REASONS];	/* processes that could not join when they began */
+	_Atomic uint64_t untraced[UNTRACED_REASONS];	/* processes that could not join */
 };
 
 struct data_header {

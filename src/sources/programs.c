@@ -297,7 +297,9 @@ static void print_losses(struct session *s, FILE *out)
 {
 	static const char *const reasons[] = {
 		[UNTRACED_DESCRIPTORS] = "descriptors", [UNTRACED_FULL] = "full", [UNTRACED_LATE] = "late",
-		[UNTRACED_SERVER] = "server", [UNTRACED_OTHER] = "other",
+		[UNTRACED_SERVER] = "server", [UNTRACED_OTHER] = "other", [UNTRACED_USER] = "user",
+		[UNTRACED_ROOT] = "root", [UNTRACED_RIGHTS] = "rights", [UNTRACED_ENVIRONMENT] = "environment",
+		[UNTRACED_STATIC] = "static", [UNTRACED_LIBC] = "libc", [UNTRACED_SANITIZER] = "sanitizer",
 	};
 	struct attach_losses l;
 

@@ -111,19 +111,40 @@ static const char *value_of(char *const *env, const char *name, size_t len)
 	return NULL;
 }
 
-/* Changes `env` to one on this function's stack where the agent would break what is executed. */
-#define PREPARE(env, breaks)									\
+/* What is said of a program that names the agent: most of all that it is out of the session's reach. */
+static enum untraced why_untraced(char *const *env, enum untraced look)
+{
+	enum untraced reach;
+
+	if (!value_of(env, "TRACEFUSE_SESSION", 17))
+		return UNTRACED_ENVIRONMENT;
+	reach = agent_exec_reach();
+	return reach == UNTRACED_REASONS ? look : reach;
+}
+
+/*
+ * Changes `env` to one on this function's stack where the agent would break what is executed. Counts what
+ * will not be traced; FAILED() takes that back.
+ */
+#define PREPARE(env, look)									\
 	struct environment found_;								\
+	const bool has_ = look_at(env, &found_);						\
+	const enum untraced look_ = has_ ? (look) : UNTRACED_REASONS;				\
+	const enum untraced why_ = has_ ? why_untraced(env, look_) : UNTRACED_ENVIRONMENT;	\
 												\
-	if (look_at(env, &found_) && (breaks)) {						\
+	agent_exec_untraced(why_, 1);								\
+	if (exec_breaks(look_)) {								\
+		const size_t room_ = sizeof(PRELOAD) + strlen(found_.list);			\
 		char **copy_ = __builtin_alloca((found_.nr + 1) * sizeof(char *));		\
 												\
-		copy_without(env, &found_, copy_, __builtin_alloca(sizeof(PRELOAD) + strlen(found_.list)));	\
+		copy_without(env, &found_, copy_, __builtin_alloca(room_));			\
 		env = copy_;									\
 	}
 
-#define PATH_BREAKS(path) exec_breaks(path, found_.sanitizer_first)
-#define FILE_BREAKS(file) exec_file_breaks(file, value_of(environ, "PATH", 4), found_.sanitizer_first)
+#define FAILED() agent_exec_untraced(why_, -1)
+
+#define PATH_LOOK(path) exec_look(path, found_.sanitizer_first)
+#define FILE_LOOK(file) exec_file_look(file, value_of(environ, "PATH", 4), found_.sanitizer_first)
 
 /* ---- exec ---- */
 
@@ -132,10 +153,11 @@ static int exec_path(const char *path, char *const *argv, char *const *env, cons
 	struct rlimit limits;
 	int r;
 
-	PREPARE(env, PATH_BREAKS(path))
+	PREPARE(env, PATH_LOOK(path))
 	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)path, (uintptr_t)argv, (uintptr_t)env }, frame);
 	limits_exec(&limits);
 	r = REAL(execve)(path, argv, env);
+	FAILED();
 	limits_exec_failed(&limits);
 	call_exit(SYSCALL_execve, call_result(r), frame);
 	return r;
@@ -146,10 +168,11 @@ static int exec_file(const char *file, char *const *argv, char *const *env, cons
 	struct rlimit limits;
 	int r;
 
-	PREPARE(env, FILE_BREAKS(file))
+	PREPARE(env, FILE_LOOK(file))
 	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)file, (uintptr_t)argv, (uintptr_t)env }, frame);
 	limits_exec(&limits);
 	r = REAL(execvpe)(file, argv, env);
+	FAILED();
 	limits_exec_failed(&limits);
 	call_exit(SYSCALL_execve, call_result(r), frame);
 	return r;
@@ -195,26 +218,27 @@ INTERPOSE int fexecve(int fd, char *const argv[], char *const env[])
 	char path[32];
 	int r;
 
-	PREPARE(env, fd >= 0 && PATH_BREAKS(path_of(fd, path)))
+	PREPARE(env, fd >= 0 ? PATH_LOOK(path_of(fd, path)) : UNTRACED_REASONS)
 	call_enter(SYSCALL_execveat, (uint64_t[]){ (uint32_t)fd, (uintptr_t)"", (uintptr_t)argv, (uintptr_t)env,
 		   AT_EMPTY_PATH }, CALL_FRAME);
 	limits_exec(&limits);
 	r = REAL(fexecve)(fd, argv, env);
+	FAILED();
 	limits_exec_failed(&limits);
 	call_exit(SYSCALL_execveat, call_result(r), CALL_FRAME);
 	return r;
 }
 
 /* A path below a directory's descriptor is not looked at. */
-static bool at_breaks(int fd, const char *path, bool sanitizer_first)
+static enum untraced at_look(int fd, const char *path, bool sanitizer_first)
 {
 	char own[32];
 
 	if (!path)
-		return false;
+		return UNTRACED_REASONS;
 	if (fd >= 0 && !*path)
-		return exec_breaks(path_of(fd, own), sanitizer_first);
-	return (fd == AT_FDCWD || *path == '/') && exec_breaks(path, sanitizer_first);
+		return exec_look(path_of(fd, own), sanitizer_first);
+	return fd == AT_FDCWD || *path == '/' ? exec_look(path, sanitizer_first) : UNTRACED_REASONS;
 }
 
 INTERPOSE int execveat(int fd, const char *path, char *const argv[], char *const env[], int flags)
@@ -222,11 +246,12 @@ INTERPOSE int execveat(int fd, const char *path, char *const argv[], char *const
 	struct rlimit limits;
 	int r;
 
-	PREPARE(env, at_breaks(fd, path, found_.sanitizer_first))
+	PREPARE(env, at_look(fd, path, found_.sanitizer_first))
 	call_enter(SYSCALL_execveat, (uint64_t[]){ (uint32_t)fd, (uintptr_t)path, (uintptr_t)argv, (uintptr_t)env,
 		   (uint32_t)flags }, CALL_FRAME);
 	limits_exec(&limits);
 	r = REAL(execveat)(fd, path, argv, env, flags);
+	FAILED();
 	limits_exec_failed(&limits);
 	call_exit(SYSCALL_execveat, call_result(r), CALL_FRAME);
 	return r;
@@ -298,13 +323,23 @@ INTERPOSE int execlp(const char *file, const char *arg, ...)
 INTERPOSE int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attr, char *const argv[], char *const env[])
 {
-	PREPARE(env, PATH_BREAKS(path))
-	return REAL(posix_spawn)(pid, path, actions, attr, argv, env);
+	int r;
+
+	PREPARE(env, PATH_LOOK(path))
+	r = REAL(posix_spawn)(pid, path, actions, attr, argv, env);
+	if (r)
+		FAILED();
+	return r;
 }
 
 INTERPOSE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 			   const posix_spawnattr_t *attr, char *const argv[], char *const env[])
 {
-	PREPARE(env, FILE_BREAKS(file))
-	return REAL(posix_spawnp)(pid, file, actions, attr, argv, env);
+	int r;
+
+	PREPARE(env, FILE_LOOK(file))
+	r = REAL(posix_spawnp)(pid, file, actions, attr, argv, env);
+	if (r)
+		FAILED();
+	return r;
 }

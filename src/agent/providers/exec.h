@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exec.h - whether a program would be broken by having the agent preloaded
+ * exec.h - what becomes of a program that is executed: whether it can be traced, or the agent would break it
  *
  * Called on the way to exec, so also in children of vfork() and in signal
  * handlers: nothing is allocated, files are read by system calls.
@@ -9,14 +9,20 @@
 #define TRACEFUSE_AGENT_PROVIDERS_EXEC_H
 
 #include <stdbool.h>
+#include "session/layout.h"
 
 /*
- * True: the file uses another C library, is for another machine, or has a
- * sanitizer's library, which has to be loaded first (sanitizer_first: it is).
- * For a script its interpreter is looked at. What cannot be told is no.
+ * UNTRACED_REASONS: it can be traced. Of a script that is said of its interpreter. What cannot be told is yes.
+ * sanitizer_first: a sanitizer's library is loaded first, as it has to be.
  */
-bool exec_breaks(const char *path, bool sanitizer_first);
+enum untraced exec_look(const char *path, bool sanitizer_first);
 /* The same for the file that execvp() finds in `dirs` ($PATH, NULL: not set). */
-bool exec_file_breaks(const char *file, const char *dirs, bool sanitizer_first);
+enum untraced exec_file_look(const char *file, const char *dirs, bool sanitizer_first);
+
+/* Preloading would make it fail. */
+static inline bool exec_breaks(enum untraced why)
+{
+	return why == UNTRACED_LIBC || why == UNTRACED_SANITIZER;
+}
 
 #endif

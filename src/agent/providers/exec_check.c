@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exec_check.c - whether a program would be broken by having the agent preloaded
+ * exec_check.c - whether a program can have the agent preloaded, would be broken by it, or takes no notice
  *
- * A static program takes no notice of LD_PRELOAD, and the dynamic linker of a
- * setuid one none of paths; a damaged file is execve()'s to refuse.
+ * A damaged file is execve()'s to refuse.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -11,7 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include "agent/providers/exec.h"
 #include "agent/syscall.h"
 
@@ -105,25 +107,61 @@ static bool needs_sanitizer(const struct image *im)
 	return false;
 }
 
+static const char *base_of(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	return base ? base + 1 : path;
+}
+
 static bool is_our_loader(const struct image *im, const Elf64_Phdr *p)
 {
 	char path[LINE];
-	const char *base;
 
 	read_text(im->fd, path, p->p_filesz < sizeof(path) ? p->p_filesz + 1 : sizeof(path), p->p_offset);
-	base = strrchr(path, '/');
-	return begins(base ? base + 1 : path, "ld-linux");
+	return begins(base_of(path), "ld-linux");
 }
 
-static bool image_breaks(const struct image *im, bool sanitizer_first)
+/* Where ids and capabilities of a file count for nothing. */
+static bool without_rights(int fd)
+{
+	struct statfs fs;
+
+	return agent_syscall(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ||
+	       (!agent_syscall(SYS_fstatfs, fd, &fs) && (fs.f_flags & ST_NOSUID));
+}
+
+/* Then the dynamic linker preloads nothing. */
+static bool gives_rights(int fd)
+{
+	const uint32_t user = (uint32_t)agent_syscall(SYS_getuid);
+	struct stat st;
+	bool more;
+
+	if (agent_syscall(SYS_fstat, fd, &st))
+		return false;
+	more = ((st.st_mode & S_ISUID) && st.st_uid != user) ||
+	       ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) && st.st_gid != (uint32_t)agent_syscall(SYS_getgid)) ||
+	       (user && agent_syscall(SYS_fgetxattr, fd, "security.capability", 0, 0) > 0);
+	return more && !without_rights(fd);
+}
+
+/* The dynamic linker as a program preloads, too. */
+static enum untraced image_look(const struct image *im, const char *path, bool sanitizer_first)
 {
 	Elf64_Phdr p;
 
 	if (im->head.e_ident[EI_CLASS] != ELFCLASS64 || im->head.e_machine != MACHINE)
-		return true;
-	if (im->head.e_phentsize != sizeof(p) || !find_segment(im, PT_INTERP, &p))
-		return false;
-	return !is_our_loader(im, &p) || (!sanitizer_first && needs_sanitizer(im));
+		return UNTRACED_LIBC;
+	if (im->head.e_phentsize != sizeof(p))
+		return UNTRACED_REASONS;
+	if (!find_segment(im, PT_INTERP, &p))
+		return begins(base_of(path), "ld") ? UNTRACED_REASONS : UNTRACED_STATIC;
+	if (!is_our_loader(im, &p))
+		return UNTRACED_LIBC;
+	if (!sanitizer_first && needs_sanitizer(im))
+		return UNTRACED_SANITIZER;
+	return gives_rights(im->fd) ? UNTRACED_RIGHTS : UNTRACED_REASONS;
 }
 
 /* The interpreter's path, cut out of the first line; NULL: no script. */
@@ -139,24 +177,25 @@ static const char *script_interpreter(int fd, char *line, size_t size)
 	return name;
 }
 
-bool exec_breaks(const char *path, bool sanitizer_first)
+enum untraced exec_look(const char *path, bool sanitizer_first)
 {
 	char line[LINE];
 	struct image im;
-	bool breaks = false;
+	enum untraced why = UNTRACED_REASONS;
 
 	for (int i = 0; path && i < SCRIPTS; i++) {
 		im.fd = (int)agent_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		if (im.fd < 0)
-			return false;
-		path = NULL;
-		if (!read_at(im.fd, &im.head, sizeof(im.head), 0) || memcmp(im.head.e_ident, ELFMAG, SELFMAG))
+			return UNTRACED_REASONS;
+		if (!read_at(im.fd, &im.head, sizeof(im.head), 0) || memcmp(im.head.e_ident, ELFMAG, SELFMAG)) {
 			path = script_interpreter(im.fd, line, sizeof(line));
-		else
-			breaks = image_breaks(&im, sanitizer_first);
+		} else {
+			why = image_look(&im, path, sanitizer_first);
+			path = NULL;
+		}
 		agent_syscall(SYS_close, im.fd);
 	}
-	return breaks;
+	return why;
 }
 
 static bool is_program(const char *path)
@@ -167,13 +206,13 @@ static bool is_program(const char *path)
 	       !agent_syscall(SYS_faccessat, AT_FDCWD, path, 1 /* X_OK */);
 }
 
-bool exec_file_breaks(const char *file, const char *dirs, bool sanitizer_first)
+enum untraced exec_file_look(const char *file, const char *dirs, bool sanitizer_first)
 {
 	char path[PATH_MAX];
 	size_t name = strlen(file) + 1;
 
 	if (strchr(file, '/'))
-		return exec_breaks(file, sanitizer_first);
+		return exec_look(file, sanitizer_first);
 	if (!dirs)
 		dirs = "/bin:/usr/bin";
 	for (;; dirs++) {
@@ -185,10 +224,10 @@ bool exec_file_breaks(const char *file, const char *dirs, bool sanitizer_first)
 			/* An empty directory is the present one. */
 			memcpy(path + n + (n != 0), file, name);
 			if (is_program(path))
-				return exec_breaks(path, sanitizer_first);
+				return exec_look(path, sanitizer_first);
 		}
 		dirs += n;
 		if (!*dirs)
-			return false;
+			return UNTRACED_REASONS;
 	}
 }
