@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fronts/client.h"
+#include "fronts/input.h"
 #include "fronts/options.h"
 #include "fronts/setup.h"
 
@@ -31,7 +32,7 @@ static int run(int argc, char **argv)
 	failed = setup_run_file(&params, file);
 	access_close(params.access);
 	if (failed < 0)
-		return command_error("paste: %s: %s", file, strerror(-failed));
+		return command_error("paste: %s: %s", file, input_error(-failed));
 	return failed ? COMMAND_FAILED : COMMAND_DONE;
 }
 

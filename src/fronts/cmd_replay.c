@@ -24,6 +24,7 @@
 #include "fronts/command.h"
 #include "fronts/event_names.h"
 #include "fronts/function_list.h"
+#include "fronts/input.h"
 #include "fronts/mounts.h"
 #include "fronts/output.h"
 #include "fronts/results.h"
@@ -216,7 +217,7 @@ static int load_functions(struct replay *r)
 
 	if (ret == -EINVAL)
 		return command_error("%s: not a list of functions like available_filter_functions", r->functions);
-	return ret ? command_error("%s: %s", r->functions, strerror(-ret)) : COMMAND_DONE;
+	return ret ? command_error("%s: %s", r->functions, input_error(-ret)) : COMMAND_DONE;
 }
 
 static int make_session(struct replay *r)
@@ -333,7 +334,7 @@ static int run_script(struct replay *r, const char *file)
 	int ret = setup_run_file(&params, file);
 
 	/* Commands that failed have said so; the rest of the script went on. */
-	return ret < 0 ? command_error("%s: %s", file, strerror(-ret)) : COMMAND_DONE;
+	return ret < 0 ? command_error("%s: %s", file, input_error(-ret)) : COMMAND_DONE;
 }
 
 /* What the recording does not have will not come. */

@@ -16,6 +16,7 @@
 
 #include "fronts/client.h"
 #include "fronts/event_names.h"
+#include "fronts/input.h"
 #include "fronts/namespace.h"
 #include "fronts/run.h"
 #include "fronts/setup.h"
@@ -26,26 +27,12 @@
 
 static char *read_script(const char *name)
 {
-	FILE *in = strcmp(name, "-") ? fopen(name, "re") : stdin;
-	char *text = NULL;
-	size_t size = 0;
-	ssize_t n;
+	char *text;
+	size_t len;
+	int err = input_read_all(name, &text, &len);
 
-	if (!in) {
-		command_error("%s: %s", name, strerror(errno));
-		return NULL;
-	}
-	n = getdelim(&text, &size, 0, in);
-	if (n < 0 && ferror(in)) {
-		command_error("%s: %s", name, strerror(errno));
-		free(text);
-		text = NULL;
-	} else if (n < 0) {
-		free(text);
-		text = strdup("");
-	}
-	if (in != stdin)
-		fclose(in);
+	if (err)
+		command_error("%s: %s", name, input_error(-err));
 	return text;
 }
 

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fronts/input.h"
 #include "fronts/setup_state.h"
 
 typedef int builtin_fn(struct setup *s, unsigned int argc, char **argv, struct setup_io *io);
@@ -76,15 +77,15 @@ static int complain(struct setup *s, struct setup_io *io, const char *format, ..
 static int copy_host_file(const char *path, FILE *out)
 {
 	char buf[4096];
-	FILE *in = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	FILE *in;
 	size_t n;
+	int err = input_open(path, &in);
 
-	if (!in)
-		return -errno;
+	if (err)
+		return err;
 	while ((n = fread(buf, 1, sizeof(buf), in)) > 0)
 		fwrite(buf, 1, n, out);
-	if (in != stdin)
-		fclose(in);
+	input_close(in);
 	return 0;
 }
 
@@ -102,6 +103,8 @@ static int cat_one(struct setup *s, const char *name, struct setup_io *io)
 		}
 	} else {
 		ret = copy_host_file(strcmp(name, "-") ? path : name, io->out);
+		if (ret)
+			return complain(s, io, "cat: %s: %s", name, input_error(-ret));
 	}
 	return ret ? complain(s, io, "cat: %s: %s", name, strerror(-ret)) : 0;
 }

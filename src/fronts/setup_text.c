@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fronts/input.h"
 #include "fronts/setup_state.h"
 
 enum { MAX_CAPTURES = 16 };		/* $(...) in each other */
@@ -131,36 +132,14 @@ int setup_run_text(const struct setup_params *params, const char *text, size_t l
 	return s.failed;
 }
 
-static char *read_file(const char *file, size_t *len)
-{
-	FILE *in = strcmp(file, "-") ? fopen(file, "re") : stdin;
-	char *text = NULL, buf[4096];
-	FILE *out;
-	size_t n;
-
-	if (!in)
-		return NULL;
-	out = open_memstream(&text, len);
-	while (out && (n = fread(buf, 1, sizeof(buf), in)) > 0)
-		fwrite(buf, 1, n, out);
-	if (out)
-		fclose(out);
-	if (in != stdin)
-		fclose(in);
-	return text;
-}
-
 int setup_run_file(const struct setup_params *params, const char *file)
 {
-	size_t len = 0;
+	size_t len;
 	char *text;
-	int ret;
+	int ret = input_read_all(file, &text, &len);
 
-	errno = 0;
-	text = read_file(file, &len);
-	if (!text)
-		return errno ? -errno : -ENOMEM;
-	ret = setup_run_text(params, text, len);
+	if (!ret)
+		ret = setup_run_text(params, text, len);
 	free(text);
 	return ret;
 }

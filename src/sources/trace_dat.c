@@ -300,13 +300,16 @@ static int map_file(struct trace_dat *d)
 	void *map;
 	int fd, ret = 0;
 
-	fd = open(d->path, O_RDONLY | O_CLOEXEC);
+	/* What is no file must not make it wait. */
+	fd = open(d->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return error_set(d->err, -errno, d->path, "%s", strerror(errno));
 	if (fstat(fd, &st) < 0)
 		ret = error_set(d->err, -errno, d->path, "%s", strerror(errno));
 	else if (!S_ISREG(st.st_mode))
-		ret = error_set(d->err, -EINVAL, d->path, "not a regular file");
+		ret = error_set(d->err, -EINVAL, d->path, "%s: not a regular file",
+				S_ISFIFO(st.st_mode) ? "a pipe" : S_ISDIR(st.st_mode) ? "a directory" :
+				"a device");
 	else if (st.st_size == 0)
 		ret = error_set(d->err, -EINVAL, d->path, "the file is empty");
 	if (ret)
