@@ -312,6 +312,8 @@ int access_connect(const char *name, struct access **out)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/control", dirfd);
 	ret = fd < 0 || dirfd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno : 0;
+	if (ret == -ENOENT)
+		ret = -ECONNREFUSED;	/* the session is there, its socket is not yet, or not any more */
 	if (dirfd >= 0)
 		close(dirfd);
 	s = ret ? NULL : calloc(1, sizeof(*s));

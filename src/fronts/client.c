@@ -6,11 +6,14 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "fronts/client.h"
 #include "fronts/server.h"
 #include "fronts/wire.h"
 #include "session/session.h"
+
+enum { TRIES = 100, AWAIT_MS = 30000 };
 
 struct census {
 	unsigned int	nr;
@@ -48,29 +51,61 @@ char *client_session(const struct command *cmd, const char *name)
 	return NULL;
 }
 
+/* One that was killed just now still has its socket: only who answers is there. */
+static int connect_answered(const char *name, struct access **out)
+{
+	int ret = access_connect(name, out);
+
+	if (ret)
+		return ret;
+	ret = client_request(*out, WIRE_STAT, "", -1, NULL);
+	if (ret != -EPIPE)
+		return 0;
+	access_close(*out);
+	*out = NULL;
+	return -ECONNREFUSED;
+}
+
+int client_reach(const char *name, struct access **out)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+
+	for (int i = 0; i < TRIES; i++) {
+		int ret = connect_answered(name, out);
+
+		if (ret != -ECONNREFUSED)
+			return ret;
+		/* Another command may be making it, or bring it back: then it has a server afterwards. */
+		ret = session_await(name, AWAIT_MS);
+		if (!ret)
+			ret = connect_answered(name, out);
+		if (ret != -ECONNREFUSED)
+			return ret;
+		ret = server_reopen(name);
+		if (!ret)
+			fprintf(stderr, "tracefuse: the server of session %s had died: re-opened\n", name);
+		else if (ret == -EBUSY)
+			nanosleep(&pause, NULL);	/* another was faster, or its server is ending */
+		else
+			return ret;
+	}
+	return -EBUSY;
+}
+
 struct access *client_connect(const struct command *cmd, const char *name)
 {
 	struct access *a;
-	int ret = access_connect(name, &a);
+	int ret = client_reach(name, &a);
 
-	if (ret == -ECONNREFUSED) {
-		ret = server_reopen(name);
-		if (ret) {
-			command_error("%s: the server of session %s died and it cannot be re-opened: %s\n"
-				      "           `tracefuse sessions --clean` removes what is left of it",
-				      cmd->name, name, session_error(ret));
-			return NULL;
-		}
-		fprintf(stderr, "tracefuse: the server of session %s had died: re-opened\n", name);
-		ret = access_connect(name, &a);
-	}
 	if (!ret)
 		return a;
 	if (ret == -ENOENT)
 		command_error("%s: there is no session %s: `tracefuse sessions` lists those there are, "
 			      "`tracefuse replay --session %s RECORDING` makes it", cmd->name, name, name);
 	else
-		command_error("%s: cannot reach the server of session %s: %s", cmd->name, name, strerror(-ret));
+		command_error("%s: the server of session %s cannot be reached, and it cannot be re-opened: %s\n"
+			      "           where it has died, `tracefuse sessions --clean` removes what is left of it",
+			      cmd->name, name, session_error(ret));
 	return NULL;
 }
 

@@ -155,6 +155,18 @@ static int write_results(struct run *r)
 	return status;
 }
 
+/* No session is to be had. Whoever asked for results gets none, and the command says so by its status. */
+static int run_untraced(struct run *r, bool *failed)
+{
+	fprintf(stderr, "tracefuse: %s runs untraced: %s\n", r->program[0], r->untraced);
+	free(r->preload);
+	r->preload = NULL;
+	run_setup_let_go(r);
+	run_server_close(r);
+	*failed = r->asked.cats.nr || r->asked.dat_file;
+	return run_child(r);
+}
+
 /* 0: the program ran, r->status is its end, *failed tells whether something else went wrong. */
 static int run_program(struct run *r, bool *failed)
 {
@@ -163,6 +175,8 @@ static int run_program(struct run *r, bool *failed)
 	/* Nobody is waited for who will never come. */
 	if (!status && r->preload && !run_is_refused(r))
 		status = run_setup_hold(r);
+	if (status && *r->untraced)
+		return run_untraced(r, failed);
 	if (status)
 		return status;
 	if (!r->preload && !run_is_refused(r))

@@ -65,6 +65,7 @@ struct run {
 	char		**scripts;	/* texts of the setups */
 	struct run_check check;
 	char		*preload;	/* LD_PRELOAD; NULL: the program runs untraced */
+	char		untraced[256];	/* why no session is to be had; "": there is one */
 
 	/* the session */
 	char		name[64];
@@ -109,7 +110,10 @@ char *run_preload(const char *old);
 
 /* ---- run_server.c: these print what is wrong and return an exit status ---- */
 
+/* Where no session is to be had nothing is printed, and r->untraced says why. */
 int run_server_open(struct run *r);
+/* Whether a request failed with `ret` because its server is gone: r->untraced says so. */
+bool run_server_died(struct run *r, int ret);
 /* The server died: brings the session back where that can be done. */
 void run_server_again(struct run *r);
 /* The session outlives the command. 0 or -errno. */

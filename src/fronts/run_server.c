@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fronts/client.h"
@@ -22,7 +21,7 @@
 #include "session/session.h"
 #include "sources/programs.h"
 
-enum { END_MS = 5000, MAKING_MS = 300 };
+enum { END_MS = 5000, TRIES = 10 };
 
 /* ---- a session of its own ---- */
 
@@ -62,27 +61,27 @@ static int make(struct run *r)
 
 /* ---- one that is there ---- */
 
-static int is_called(void *arg, const char *name, const char *dir, bool alive)
+/* Through no fault of the user's: the program runs all the same. */
+static int without_tracing(struct run *r, int ret, const char *what)
 {
-	return !strcmp(name, arg);
+	snprintf(r->untraced, sizeof(r->untraced), "%s: %s", what, session_error(ret));
+	return COMMAND_FAILED;
 }
 
-/*
- * Another run may be making it just now: then its files are there and nobody answers yet. -ENOENT: there is none;
- * -ECONNREFUSED: its server is dead.
- */
-static int reach(struct run *r)
+bool run_server_died(struct run *r, int ret)
 {
-	struct timespec pause = { .tv_nsec = 10000000 };
-	int ret = 0;
+	if (ret != -EPIPE && ret != -ECONNRESET)
+		return false;
+	without_tracing(r, -ECONNREFUSED, "the session was lost");
+	return true;
+}
 
-	for (int i = 0; i < MAKING_MS / 10; i++) {
-		ret = access_connect(r->name, &r->access);
-		if (!ret || session_list(is_called, r->name) != 1)
-			return ret;
-		nanosleep(&pause, NULL);
-	}
-	return ret == -ENOENT ? -ECONNREFUSED : ret;
+/* A request has failed. */
+static int refused(struct run *r, int ret, const char *what)
+{
+	if (run_server_died(r, ret))
+		return COMMAND_FAILED;
+	return command_error("run: session %s: %s: %s", r->name, what, strerror(-ret));
 }
 
 static int join(struct run *r)
@@ -98,7 +97,7 @@ static int join(struct run *r)
 	ret = client_request(r->access, WIRE_SYSTEMS, text, -1, NULL);
 	if (ret == -EOPNOTSUPP)
 		return COMMAND_DONE;	/* run_setup_hold() says what kind of session it is */
-	return ret ? command_error("run: the providers of session %s: %s", r->name, strerror(-ret)) : COMMAND_DONE;
+	return ret ? refused(r, ret, "its providers") : COMMAND_DONE;
 }
 
 /* The settings of the start; a session that is there has had its own. */
@@ -114,13 +113,15 @@ static int boot(struct run *r)
 		ret = client_boot(r->access, text);
 	free(text);
 	r->refused |= ret > 0;
-	return ret < 0 ? command_error("run: the session's start: %s", strerror(-ret)) : COMMAND_DONE;
+	return ret < 0 ? refused(r, ret, "its start") : COMMAND_DONE;
 }
 
 static int mount_it(struct run *r)
 {
 	int ret = client_request(r->access, WIRE_MOUNT, r->mount_dir, -1, NULL);
 
+	if (ret < 0 && run_server_died(r, ret))
+		return COMMAND_FAILED;
 	return ret < 0 ? mounts_failed(r->asked.mount_dir, ret) : COMMAND_DONE;
 }
 
@@ -132,41 +133,60 @@ int run_server_stay(struct run *r)
 	return ret;
 }
 
+/* The session that there is, else a new one. 0 or -errno */
+static int find(struct run *r)
+{
+	int ret = -ENOENT;
+
+	for (int i = 0; i < TRIES; i++) {
+		ret = r->asked.session_name ? client_reach(r->name, &r->access) : -ENOENT;
+		r->joined = ret != -ENOENT;
+		if (ret == -ENOENT)
+			ret = make(r) ? : client_reach(r->name, &r->access);
+		/* Else somebody was faster, or it has ended in between. */
+		if (!r->asked.session_name || (ret != -EEXIST && ret != -ENOENT))
+			break;
+	}
+	return ret;
+}
+
+/* What is to be there before the program begins. */
+static int settle(struct run *r)
+{
+	int status = r->joined ? join(r) : COMMAND_DONE, ret = 0;
+
+	if (!status)
+		status = boot(r);
+	if (!status && r->asked.mount_dir)
+		status = mount_it(r);
+	/* Others may join it from now on. */
+	if (!status && r->asked.session_name && !run_is_refused(r))
+		ret = run_server_stay(r);
+	return ret < 0 ? refused(r, ret, "it cannot stay") : status;
+}
+
 int run_server_open(struct run *r)
 {
-	int status, ret = -ENOENT;
+	int status, ret;
 
 	r->life_fd = -1;
 	if (r->asked.session_name)
 		snprintf(r->name, sizeof(r->name), "%s", r->asked.session_name);
 	else
 		snprintf(r->name, sizeof(r->name), "run-%d", (int)getpid());
-	if (r->asked.session_name)
-		ret = reach(r);
-	if (ret == -ENOENT) {
-		ret = make(r);
-		/* Somebody was faster. */
-		if (ret == -EEXIST && r->asked.session_name)
-			ret = reach(r);
-		else if (!ret)
-			ret = -ENOENT;
-		else
-			return command_error("run: cannot make the session: %s", session_error(ret));
+	for (int i = 0; i < TRIES; i++) {
+		ret = find(r);
+		if (ret)
+			return without_tracing(r, ret, r->joined ? "the session cannot be reached" :
+					       "a session cannot be made");
+		status = settle(r);
+		/* The server died between two requests: what it was told is kept, or said again. */
+		if (!*r->untraced || !r->asked.session_name)
+			break;
+		*r->untraced = '\0';
+		access_close(r->access);
+		r->access = NULL;
 	}
-	/* What a dead server left is brought back: programs may still be in it. */
-	r->joined = ret != -ENOENT;
-	if (ret)
-		r->access = client_connect(&command_run, r->name);
-	if (!r->access)
-		return COMMAND_FAILED;
-	status = r->joined ? join(r) : COMMAND_DONE;
-	if (!status)
-		status = boot(r);
-	if (!status && r->asked.mount_dir)
-		status = mount_it(r);
-	/* Others may join it from now on. */
-	if (!status && r->asked.session_name && !run_is_refused(r) && run_server_stay(r) < 0)
-		status = command_error("run: session %s cannot stay", r->name);
 	return status;
 }
 

@@ -23,6 +23,8 @@
 #include "fronts/setup_shell.h"
 #include "fronts/wire.h"
 
+enum { HOLD_TRIES = 10 };
+
 /* ---- reading the scripts ---- */
 
 static char *read_script(const char *name)
@@ -188,14 +190,28 @@ void run_setup(struct run *r)
 
 /* ---- programs that wait ---- */
 
-int run_setup_hold(struct run *r)
+static int hold(struct run *r)
 {
-	int ret = access_connect(r->name, &r->hold);
+	int ret = client_reach(r->name, &r->hold);
 
 	if (!ret)
 		ret = client_request(r->hold, WIRE_HOLD, "", -1, NULL);
-	if (!ret)
-		ret = client_ask(r->hold, WIRE_HELD);
+	return ret ? ret : client_ask(r->hold, WIRE_HELD);
+}
+
+int run_setup_hold(struct run *r)
+{
+	int ret = hold(r);
+
+	/* The server died since the session was opened: a new one holds as well. */
+	for (int i = 0; i < HOLD_TRIES && run_server_died(r, ret); i++) {
+		*r->untraced = '\0';
+		run_setup_let_go(r);
+		run_server_again(r);
+		ret = hold(r);
+	}
+	if (run_server_died(r, ret))
+		return COMMAND_FAILED;
 	if (ret == -EOPNOTSUPP)
 		return command_error("run: session %s is that of a recording: programs need one of their own", r->name);
 	return ret ? command_error("run: session %s: %s", r->name, strerror(-ret)) : COMMAND_DONE;

@@ -214,7 +214,7 @@ int session_remove_stale(const char *name)
 {
 	char base[4096];
 	int err = place_base(base, sizeof(base), false);
-	int fd, dirfd;
+	int fd, dirfd, lock = -1;
 
 	if (err)
 		return err;
@@ -226,10 +226,15 @@ int session_remove_stale(const char *name)
 	dirfd = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dirfd < 0)
 		err = -errno;
-	else if (place_alive(dirfd))
-		err = -EBUSY;
 	else
+		lock = openat(dirfd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	/* Whoever has the lock brings it back just now. */
+	if (!err && ((lock >= 0 && flock(lock, LOCK_EX | LOCK_NB)) || place_alive(dirfd)))
+		err = -EBUSY;
+	if (!err)
 		err = place_remove(fd, name);
+	if (lock >= 0)
+		close(lock);
 	if (dirfd >= 0)
 		close(dirfd);
 	close(fd);

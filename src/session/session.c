@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "plane/clock.h"
 #include "session/ring_book.h"
@@ -19,6 +20,7 @@
 
 enum {
 	CONFIG_BYTES	= 256 << 20,
+	LOCK_PAUSE_MS	= 10,
 	DEFAULT_SLOTS	= LAYOUT_MAX_SLOTS,	/* sparse: only those that are given have memory */
 	/*
 	 * Not at the start of a page, where the heads of maps and rings lie: a
@@ -114,6 +116,7 @@ const char *session_error(int err)
 	case ENOMEM:	return "no memory left for the session";
 	case ENOTDIR:
 	case EACCES:	return place_taken();
+	case ETIMEDOUT:	return "another command makes or re-opens it, and does not come to an end";
 	case EUSERS:	return "the session has no room for another process or thread";
 	default:	return strerror(err < 0 ? -err : err);
 	}
@@ -237,7 +240,7 @@ static struct session *session_new(void)
 
 	if (!s)
 		return NULL;
-	s->dirfd = s->config.fd = s->data.fd = s->listen_fd = s->poll_fd = -1;
+	s->dirfd = s->lock_fd = s->config.fd = s->data.fd = s->listen_fd = s->poll_fd = -1;
 	for (int i = 0; i < LAYOUT_MAX_PROCESSES; i++)
 		s->processes[i].pidfd = s->processes[i].conn = -1;
 	return s;
@@ -259,6 +262,7 @@ static void session_release(struct session *s)
 	free(s->buffers.v);
 	region_close(&s->config);
 	region_close(&s->data);
+	session_served(s);
 	if (s->dirfd >= 0)
 		close(s->dirfd);
 	free(s);
@@ -324,7 +328,49 @@ static int session_place(struct session *s, const char *name, int *base)
 	return s->dirfd < 0 ? -errno : 0;
 }
 
-/* It is whole, and served. */
+/* ---- who makes or re-opens a session ---- */
+
+/*
+ * The file `lock` in the session's directory is locked from when it has a name,
+ * or is looked at by who would re-open it, until its server answers commands.
+ * So two cannot re-open it, and others wait for the first (session_await()).
+ * The lock goes with its process and says nothing about a server that is there.
+ */
+static int lock_open(int dirfd, int flags)
+{
+	int fd = openat(dirfd, "lock", flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* -EBUSY: another has it; -ENOENT: the session was removed meanwhile. */
+static int session_lock(struct session *s)
+{
+	struct stat st;
+
+	s->lock_fd = lock_open(s->dirfd, O_CREAT);
+	if (s->lock_fd < 0)
+		return s->lock_fd;
+	if (flock(s->lock_fd, LOCK_EX | LOCK_NB))
+		return -EBUSY;
+	return fstat(s->lock_fd, &st) || !st.st_nlink ? -ENOENT : 0;
+}
+
+void session_served(struct session *s)
+{
+	if (s->lock_fd >= 0)
+		close(s->lock_fd);
+	s->lock_fd = -1;
+}
+
+static int session_take_over(struct session *s)
+{
+	int err = session_lock(s);
+
+	return err ? err : place_alive(s->dirfd) ? -EBUSY : 0;
+}
+
+/* It is whole, and will be served. */
 static int session_rename(struct session *s, const char *name)
 {
 	char dir[sizeof(s->dir)];
@@ -354,6 +400,8 @@ int session_create(const char *name, const struct session_params *params, struct
 		return -ENOMEM;
 	s->private = !name;
 	err = session_place(s, name, &base);
+	if (!err && name)
+		err = session_lock(s);
 	if (!err)
 		err = session_files(s, p);
 	if (!err)
@@ -415,20 +463,6 @@ static int session_map(struct session *s)
 	return err ? err : data_base_back(s, s->header);
 }
 
-/*
- * Between looking for the old server and listening nobody else may do the
- * same. The lock lasts only for this call and says nothing about who lives.
- */
-static int session_take_over(struct session *s, int *lock)
-{
-	*lock = openat(s->dirfd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (*lock < 0)
-		return -errno;
-	if (flock(*lock, LOCK_EX | LOCK_NB))
-		return -EBUSY;
-	return place_alive(s->dirfd) ? -EBUSY : 0;
-}
-
 static int session_find(struct session *s, const char *name)
 {
 	char base[3968];
@@ -442,10 +476,38 @@ static int session_find(struct session *s, const char *name)
 	return s->dirfd < 0 ? -errno : 0;
 }
 
+/* Another process has the lock. */
+static int lock_await(int fd, unsigned int ms)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_MS * 1000000l };
+	int64_t end = process_now_ms() + ms;
+
+	while (flock(fd, LOCK_SH | LOCK_NB)) {
+		if (process_now_ms() >= end)
+			return -ETIMEDOUT;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+int session_await(const char *name, unsigned int ms)
+{
+	struct session *s = session_new();
+	int err = s ? session_find(s, name) : -ENOMEM;
+
+	if (!err)
+		s->lock_fd = lock_open(s->dirfd, 0);
+	if (!err && s->lock_fd >= 0)
+		err = lock_await(s->lock_fd, ms);
+	if (s)
+		session_release(s);
+	return err == -ENOENT ? 0 : err;	/* nobody is there to be waited for */
+}
+
 int session_open(const char *name, struct session **out)
 {
 	struct session *s;
-	int err, lock = -1;
+	int err;
 
 	if (!session_name_valid(name))
 		return -EINVAL;
@@ -454,15 +516,13 @@ int session_open(const char *name, struct session **out)
 		return -ENOMEM;
 	err = session_find(s, name);
 	if (!err)
-		err = session_take_over(s, &lock);
+		err = session_take_over(s);
 	if (!err)
 		err = session_map(s);
 	if (!err)
 		err = session_start(s, false, false);
 	if (!err)
 		err = attach_listen(s);
-	if (lock >= 0)
-		close(lock);
 	if (err) {
 		session_release(s);
 		return err;

@@ -63,6 +63,7 @@ struct session {
 	char		name[64];
 	char		dir[4096];	/* "": memory without a name (no tmpfs) */
 	int		dirfd;
+	int		lock_fd;	/* while nobody serves it yet (session_served()); -1 */
 	bool		private;	/* destroyed at close */
 	bool		membarrier;	/* the system has it and the session uses it */
 	struct region	config, data;

@@ -51,6 +51,31 @@ static void a_name_is_taken_once(void **state)
 	assert_int_equal(session_open("one", &other), -ENOENT);
 }
 
+static void who_comes_second_waits_for_the_first(void **state)
+{
+	struct session *s = made("one"), *other;
+	char lock[4200];
+	int fd;
+
+	/* It is there, and nobody answers commands yet. */
+	assert_int_equal(session_await("one", 0), -ETIMEDOUT);
+	session_served(s);
+	assert_int_equal(session_await("one", 0), 0);
+	snprintf(lock, sizeof(lock), "%s/lock", session_dir(s));
+	session_close(s);
+	/* Another re-opens it just now. */
+	fd = open(lock, O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	assert_int_equal(session_open("one", &other), -EBUSY);
+	assert_int_equal(session_remove_stale("one"), -EBUSY);
+	assert_int_equal(session_await("one", 0), -ETIMEDOUT);
+	close(fd);
+	assert_int_equal(session_open("one", &other), 0);
+	assert_int_equal(session_await("one", 0), -ETIMEDOUT);
+	session_destroy(other);
+	assert_int_equal(session_await("one", 0), 0);
+}
+
 static int remove_dead(void *arg, const char *name, const char *dir, bool alive)
 {
 	if (!alive)
@@ -531,6 +556,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_checked),
 		cmocka_unit_test(a_name_is_taken_once),
+		cmocka_unit_test(who_comes_second_waits_for_the_first),
 		cmocka_unit_test(what_is_being_made_is_not_removed),
 		cmocka_unit_test(a_private_session_leaves_nothing),
 		cmocka_unit_test(only_sessions_that_nobody_serves_are_swept),
