@@ -269,6 +269,15 @@ static void check_full(struct patient *p)
 	complain(p, text, "Functions of new ones have no names and are not traced: use another session");
 }
 
+/* Whole sentences of the server. */
+static void check_lost(struct patient *p)
+{
+	char line[4096 + 512];
+
+	for (unsigned int i = 0; client_info(p->info, "lost", i, line, sizeof(line)); i++)
+		complain(p, line, "what found no room was refused, or is counted as missed");
+}
+
 static void check_refused_sites(struct patient *p)
 {
 	char value[32], text[160];
@@ -388,6 +397,7 @@ static void check_functions(struct patient *p)
 		return;
 	}
 	check_full(p);
+	check_lost(p);
 	check_refused_sites(p);
 	check_answers(p);
 	available = read_text(p, "available_filter_functions");

@@ -180,6 +180,8 @@ void run_unsaved(struct run *r);
 /* ---- run_summary.c ---- */
 
 void run_summary(struct run *r);
+/* Of it what was lost: memory, as a reason why something was refused. */
+void run_summary_lost(const struct run *r);
 
 /* ---- run_losses.c ---- */
 

@@ -94,14 +94,22 @@ static void print_sums(const struct sums *s, const char *info)
  * what is not there and cannot be. Whoever has something to say at the end of a run prints such a
  * line for WIRE_INFO.
  */
-static void print_sentences(const char *info)
+static void print_sentences(const char *info, const char *key)
 {
-	char line[512];
+	char line[4096 + 512];
 
-	for (unsigned int i = 0; client_info(info, "lost", i, line, sizeof(line)); i++)
+	for (unsigned int i = 0; client_info(info, key, i, line, sizeof(line)); i++)
 		fprintf(stderr, "tracefuse: %s\n", line);
-	for (unsigned int i = 0; client_info(info, "note", i, line, sizeof(line)); i++)
-		fprintf(stderr, "tracefuse: %s\n", line);
+}
+
+void run_summary_lost(const struct run *r)
+{
+	char *info;
+
+	if (!r->access || client_request(r->access, WIRE_INFO, "", -1, &info) < 0)
+		return;
+	print_sentences(info, "lost");
+	free(info);
 }
 
 /* The agent is another version's, the system forbids it what it needs, the program ended in the dynamic linker ... */
@@ -149,8 +157,9 @@ void run_summary(struct run *r)
 	r->access->ops->list(r->access, "instances", add_instance, &s);
 	if (!r->quiet) {
 		print_sums(&s, info);
-		print_sentences(info);
+		print_sentences(info, "note");
 	}
+	print_sentences(info, "lost");
 	print_untraced(r);
 	run_losses(r, info);
 	run_functions_summary(r, info);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,27 @@ static void print_process(void *arg, pid_t pid, unsigned int slots)
 	fputc('\n', arg);
 }
 
+/* Which limit was met, and what there is less of because of one. */
+static void print_room(struct server *srv, FILE *out)
+{
+	const uint64_t buffer = session_header(srv->session)->ring_room;
+	struct session_room room;
+
+	session_room(srv->session, &room);
+	if (room.full)
+		fprintf(out, "lost the session's memory was full: the tmpfs of %s has %" PRIu64 " MB, of which "
+			"%" PRIu64 " are free now. Make it larger (in a container: --shm-size=1g), set "
+			"XDG_RUNTIME_DIR to a larger one, or buffer_size_kb smaller\n",
+			session_dir(srv->session), room.total >> 20, room.free >> 20);
+	else if (room.used_up)
+		fputs("lost the session's addresses were used up: its buffers and histograms are too large "
+		      "together\n", out);
+	if (room.total && buffer < MODEL_BUFFER)
+		fprintf(out, "note buffer_size_kb is %" PRIu64 " and not %d where nobody set it: the tmpfs of %s "
+			"has %" PRIu64 " MB\n", buffer >> 10, MODEL_BUFFER >> 10, session_dir(srv->session),
+			room.total >> 20);
+}
+
 static void print_info(struct server *srv, FILE *out)
 {
 	fprintf(out, "session %s\nserver %d\nwhat %s\n", session_name(srv->session), (int)getpid(), srv->what);
@@ -110,6 +132,7 @@ static void print_info(struct server *srv, FILE *out)
 		programs_print(srv->programs, out);
 	if (srv->model->ftrace && ftrace_profile_dropped(srv->model->ftrace))
 		fprintf(out, "profile-dropped %llu\n", (unsigned long long)ftrace_profile_dropped(srv->model->ftrace));
+	print_room(srv, out);
 	server_boot_print(srv, out);
 }
 

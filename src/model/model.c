@@ -12,7 +12,7 @@
 #include "model/ftrace.h"
 #include "model/symbols.h"
 
-enum { DEFAULT_SUBBUF = 4096, DEFAULT_BUFFER = 1408 * 1024 };
+enum { DEFAULT_SUBBUF = 4096 };
 
 static int create_tables(struct model *m)
 {
@@ -26,6 +26,14 @@ static int create_tables(struct model *m)
 	tep_set_long_size(m->tep, 8);
 	tep_set_page_size(m->tep, DEFAULT_SUBBUF);
 	return 0;
+}
+
+/* As the kernel's, where the tmpfs has room for it. */
+static uint64_t default_buffer(struct session *s)
+{
+	const uint64_t room = session_header(s)->ring_room;
+
+	return room < MODEL_BUFFER ? room : MODEL_BUFFER;
 }
 
 int model_create(struct session *s, struct model **out)
@@ -44,7 +52,7 @@ int model_create(struct session *s, struct model **out)
 	pthread_mutex_init(&m->watch_lock, NULL);
 	m->nr_cpus = session_header(s)->nr_cpus;
 	m->subbuf_size = DEFAULT_SUBBUF;
-	m->default_buffer_bytes = DEFAULT_BUFFER;
+	m->default_buffer_bytes = default_buffer(s);
 	err = create_tables(m);
 	if (!err)
 		err = instance_create(m, NULL, &m->top);

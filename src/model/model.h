@@ -146,6 +146,8 @@ struct instance {
 	bool			clear;		/* an event was removed that it may have records of */
 };
 
+enum { MODEL_BUFFER = 1408 * 1024 };	/* bytes a CPU, as the kernel has it */
+
 struct model {
 	struct session		*session;
 	struct list_head	systems;

@@ -151,6 +151,7 @@ uint64_t heap_alloc(struct heap *h, size_t size)
 		h->used += len;
 		return off;
 	}
+	h->used_up = true;
 	return 0;
 }
 

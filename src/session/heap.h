@@ -30,6 +30,7 @@ struct heap {
 	struct extents	adopted;	/* only while a session is being re-opened */
 	uint64_t	inherited;	/* what the old server used ends here, 0: nothing to adopt */
 	uint64_t	used;		/* bytes handed out */
+	bool		used_up;	/* no extent was large enough once */
 };
 
 int heap_init(struct heap *h, struct region *r, uint64_t start, uint64_t end, uint64_t high);

@@ -173,6 +173,7 @@ struct config_header {
 
 	/* set once, at create; the server's own */
 	config_ref	instance_books;	/* struct instance_book[LAYOUT_MAX_INSTANCES] of session/ring_book.h */
+	uint64_t	ring_room;	/* bytes a CPU that a buffer may have where nobody said how many: what its tmpfs holds */
 };
 
 /*

@@ -127,8 +127,10 @@ static int back_run(struct region *r, uint64_t chunk, uint64_t last, uint64_t *n
 		end++;
 	stop = end * REGION_CHUNK < r->size ? end * REGION_CHUNK : r->size;
 	while (fallocate(r->fd, 0, (off_t)off, (off_t)(stop - off)))
-		if (errno != EINTR)
+		if (errno != EINTR) {
+			r->full = true;
 			return -errno;
+		}
 	for (*next = end; chunk < end; chunk++)
 		chunk_mark(r, chunk, true);
 	return 0;

@@ -21,6 +21,7 @@ struct region {
 	uint64_t	size;
 	uint64_t	spare;		/* bytes of addresses behind it where nothing is */
 	uint8_t		*backed;	/* one bit a chunk; the server's private memory */
+	bool		full;		/* its tmpfs had no room once */
 };
 
 /*

@@ -113,7 +113,8 @@ const char *session_error(int err)
 			       "and does not begin with '-' or '.'";
 	case EPROTO:	return "the session's files are damaged or of another version";
 	case ENOSPC:
-	case ENOMEM:	return "no memory left for the session";
+	case ENOMEM:	return "no memory left for the session: end others, or make the tmpfs of sessions "
+			       "larger ($XDG_RUNTIME_DIR, else /dev/shm; in a container: --shm-size=1g)";
 	case ENOTDIR:
 	case EACCES:	return place_taken();
 	case ETIMEDOUT:	return "another command makes or re-opens it, and does not come to an end";
@@ -228,6 +229,7 @@ static int session_files(struct session *s, const struct session_params *p)
 	if (err)
 		return err;
 	s->header = (struct config_header *)s->config.base;
+	h.ring_room = room_of_ring(s, h.nr_cpus);
 	*s->header = h;
 	d = (struct data_header *)s->data.base;
 	d->magic = SESSION_MAGIC;

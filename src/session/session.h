@@ -48,6 +48,16 @@ void session_destroy(struct session *s);	/* removes the files, then closes */
 
 /* What an error of the functions above means, for a message to the user. */
 const char *session_error(int err);
+
+/* The tmpfs that the session's memory is taken from. */
+struct session_room {
+	uint64_t	total, free;	/* bytes; both 0: no limit of its own */
+	bool		full;		/* something found no room there since the server began */
+	bool		used_up;	/* or no room in the session's own addresses */
+};
+
+void session_room(const struct session *s, struct session_room *out);
+
 /* 1 to 63 of letters, digits, '_', '-', '.', not starting with '.' or '-'. */
 bool session_name_valid(const char *name);
 

@@ -93,6 +93,9 @@ void place_private_name(char *out, size_t size);
 void place_hold(int base);
 /* What -EACCES and -ENOTDIR of place_base() mean, in words. */
 const char *place_taken(void);
+/* room.c: bytes that a CPU's ring of a buffer may have by default. */
+uint64_t room_of_ring(const struct session *s, uint32_t nr_cpus);
+
 bool place_alive(int dirfd);				/* a server accepts connections there */
 int place_remove(int base, const char *name);
 void place_sweep(int base);				/* private sessions that nobody serves */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * room.c - how much memory there is for a session: its tmpfs may be small (64 MB in a container)
+ *
+ * What a user asks for is given or refused. What nobody asked for - the size of a buffer that is
+ * enabled for the first time - is what fits, so that the rest of the session has room, too.
+ */
+#include <stdatomic.h>
+#include <sys/statvfs.h>
+
+#include "session/state.h"
+
+enum { SHARE = 4 };	/* one buffer in so many: snapshot, histograms, threads need room as well */
+
+void session_room(const struct session *s, struct session_room *out)
+{
+	struct statvfs fs;
+
+	*out = (struct session_room){
+		.full = s->config.full || s->data.full,
+		.used_up = s->config_heap.used_up || s->data_heap.used_up,
+	};
+	/* Memory without a name has no limit but the machine's. */
+	if (fstatvfs(s->data.fd, &fs) || !fs.f_blocks)
+		return;
+	out->total = (uint64_t)fs.f_blocks * fs.f_frsize;
+	out->free = (uint64_t)fs.f_bavail * fs.f_frsize;
+}
+
+uint64_t room_of_ring(const struct session *s, uint32_t nr_cpus)
+{
+	struct session_room room;
+
+	session_room(s, &room);
+	return room.total ? room.free / SHARE / nr_cpus : UINT64_MAX;
+}
