@@ -179,7 +179,7 @@ static void entries_change(struct entries *e, const struct doors *d)
 		const struct pages p = pages_of(at, JUMP_SIZE);
 		struct pages_kept kept;
 
-		if (pages_open(&p, &kept)) {
+		if (pages_look(&p, &kept) || pages_open(&p, &kept)) {
 			e->strange = true;
 			continue;
 		}

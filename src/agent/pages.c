@@ -38,13 +38,13 @@ static bool keep(struct pages_kept *k, uintptr_t page)
 	return true;
 }
 
-static bool look(const struct pages *p, struct pages_kept *k)
+int pages_look(const struct pages *p, struct pages_kept *k)
 {
 	k->nr = 0;
 	for (uintptr_t page = p->low; page < p->high && !(p->prot & PROT_WRITE); page += PAGE)
 		if (is_writable(page) && !keep(k, page))
-			return false;
-	return true;
+			return -E2BIG;
+	return 0;
 }
 
 struct pages pages_of(const void *at, uintptr_t size)
@@ -54,13 +54,10 @@ struct pages pages_of(const void *at, uintptr_t size)
 	return (struct pages){ low, (high + PAGE - 1) & -(uintptr_t)PAGE, PROT_READ | PROT_EXEC };
 }
 
-int pages_open(const struct pages *p, struct pages_kept *kept)
+int pages_open(const struct pages *p, const struct pages_kept *kept)
 {
-	long err;
+	long err = agent_syscall(SYS_mprotect, p->low, p->high - p->low, p->prot | PROT_READ | PROT_WRITE);
 
-	if (!look(p, kept))
-		return -E2BIG;
-	err = agent_syscall(SYS_mprotect, p->low, p->high - p->low, p->prot | PROT_READ | PROT_WRITE);
 	/* It goes from one mapping to the next: those before the one that it failed at are writable. */
 	if (err)
 		pages_close(p, kept);

@@ -2,7 +2,7 @@
 /*
  * pages.h - code that is written: its pages are writable for a while, and afterwards what they were (pages.c)
  *
- *     pages_open(&code, &kept) -> 0 -> bytes are stored -> pages_close(&code, &kept)
+ *     pages_look(&code, &kept), pages_open(&code, &kept) -> bytes are stored -> pages_close(&code, &kept)
  *
  * Included by the C files of src/agent.
  */
@@ -29,8 +29,10 @@ struct pages_kept {
 
 /* The code pages that `size` bytes lie on. */
 struct pages pages_of(const void *at, uintptr_t size);
+/* Finds those that are writable now. 0, -E2BIG */
+int pages_look(const struct pages *p, struct pages_kept *kept);
 /* 0; -errno: they are what they were. It is never not executable: it might not become so again. */
-int pages_open(const struct pages *p, struct pages_kept *kept);
+int pages_open(const struct pages *p, const struct pages_kept *kept);
 void pages_close(const struct pages *p, const struct pages_kept *kept);
 
 #endif

@@ -33,6 +33,7 @@
  */
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "agent/sites.h"
@@ -76,17 +77,15 @@ static unsigned char *address(const struct site_dso *d, const struct site *s)
 	return (unsigned char *)(d->bias + s->at);
 }
 
-/* A DSO's code while it is written. */
-struct opened {
-	unsigned int	nr;
-	struct pages	texts[SITE_TEXTS];
-	struct pages_kept kept[SITE_TEXTS];
-};
-
-static void text_close(const struct opened *o)
+/* All from the first site to the last, where nobody has told which parts of it are code. */
+static void texts_default(struct site_dso *d)
 {
-	for (unsigned int i = 0; i < o->nr; i++)
-		pages_close(&o->texts[i], &o->kept[i]);
+	const uintptr_t size = d->sites[d->nr - 1].at - d->sites[0].at + MOST;
+
+	if (d->nr_texts)
+		return;
+	d->texts[0] = pages_of(address(d, &d->sites[0]), size);
+	d->nr_texts = 1;
 }
 
 static bool has_sites(const struct site_dso *d, const struct pages *p)
@@ -96,23 +95,42 @@ static bool has_sites(const struct site_dso *d, const struct pages *p)
 	return p->high > first && p->low < (uintptr_t)address(d, &d->sites[d->nr - 1]) + MOST;
 }
 
-static int text_open(const struct site_dso *d, struct opened *o)
+static void texts_close(struct site_dso *d, unsigned int nr)
 {
-	const uintptr_t size = d->sites[d->nr - 1].at - d->sites[0].at + MOST;
-	const struct pages all = pages_of(address(d, &d->sites[0]), size);
-	const struct pages *texts = d->nr_texts ? d->texts : &all;
+	for (unsigned int i = 0; i < nr; i++)
+		if (has_sites(d, &d->texts[i]))
+			pages_close(&d->texts[i], &d->kept[i]);
+	d->is_open = false;
+}
+
+static int texts_look(struct site_dso *d)
+{
 	int err = 0;
 
-	o->nr = 0;
-	for (unsigned int i = 0; !err && i < (d->nr_texts ? d->nr_texts : 1); i++) {
-		if (!has_sites(d, &texts[i]))
-			continue;
-		o->texts[o->nr] = texts[i];
-		err = pages_open(&texts[i], &o->kept[o->nr]);
-		o->nr += !err;
-	}
+	for (unsigned int i = 0; !err && i < d->nr_texts; i++)
+		if (has_sites(d, &d->texts[i]))
+			err = pages_look(&d->texts[i], &d->kept[i]);
+	return err;
+}
+
+static int texts_open(struct site_dso *d)
+{
+	int err = 0;
+
+	texts_default(d);
+	if (!d->is_open)
+		err = texts_look(d);
 	if (err)
-		text_close(o);
+		return err;
+	/* Before: a child that is forked in between has them open, and knows what they were. */
+	d->is_open = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	for (unsigned int i = 0; !err && i < d->nr_texts; i++) {
+		if (has_sites(d, &d->texts[i]))
+			err = pages_open(&d->texts[i], &d->kept[i]);
+		if (err)
+			texts_close(d, i);
+	}
 	return err;
 }
 
@@ -348,7 +366,6 @@ static bool is_code(const struct site_dso *d)
 
 int patch_prepare(struct site_dso *d, bool alone)
 {
-	struct opened opened;
 	int err;
 
 	if (!is_code(d))
@@ -359,7 +376,7 @@ int patch_prepare(struct site_dso *d, bool alone)
 	err = mirror_make(d);
 	if (err)
 		return err;
-	if (text_open(d, &opened)) {
+	if (texts_open(d)) {
 		patch_forget(d);
 		return -EACCES;
 	}
@@ -368,7 +385,7 @@ int patch_prepare(struct site_dso *d, bool alone)
 	else
 		for (int i = 0; i < 3; i++)
 			step(d, i);
-	text_close(&opened);
+	texts_close(d, d->nr_texts);
 	d->prepared = true;
 	return 0;
 }
@@ -377,7 +394,6 @@ int patch_prepare(struct site_dso *d, bool alone)
 
 long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg)
 {
-	struct opened opened;
 	bool writable = false;
 	long nr = 0;
 
@@ -387,7 +403,7 @@ long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), vo
 
 		if (on == s->on)
 			continue;
-		if (!writable && text_open(d, &opened))
+		if (!writable && texts_open(d))
 			return -EACCES;
 		writable = true;
 		store_byte(address(d, s), on ? JUMP : d->off);
@@ -397,7 +413,7 @@ long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), vo
 	if (!writable)
 		return 0;
 	serialize();
-	text_close(&opened);
+	texts_close(d, d->nr_texts);
 	return nr;
 }
 

@@ -238,7 +238,7 @@ static bool jump_set(unsigned char *at, void (*to)(void))
 	int32_t small = (int32_t)distance;
 	struct pages_kept kept;
 
-	if (small != distance || pages_open(&p, &kept))
+	if (small != distance || pages_look(&p, &kept) || pages_open(&p, &kept))
 		return false;
 	memcpy(at + 1, &small, 4);
 	serialize();

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "agent/graph.h"
@@ -286,6 +287,25 @@ static void pages_stay_what_they_were(void **state)
 	assert_string_equal(is, "r-xp");
 }
 
+/* Its parent was in the middle of a switch. */
+static void a_child_gives_back_what_its_parent_has_opened(void **state)
+{
+	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	char *page = (char *)((dso.bias + dso.sites[0].at) & -(uintptr_t)size), is[5];
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		dso.is_open = true;
+		mprotect(page, size, PROT_READ | PROT_WRITE | PROT_EXEC);
+		patch_switch(&dso, want_all, NULL);
+		permissions(page, is);
+		_exit(strcmp(is, "r-xp") != 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void what_its_file_says_is_kept(void **state)
 {
 	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
@@ -294,6 +314,7 @@ static void what_its_file_says_is_kept(void **state)
 	struct pages p = pages_of(two, 2 * size);
 
 	p.prot |= PROT_WRITE;
+	assert_int_equal(pages_look(&p, &kept), 0);
 	assert_int_equal(pages_open(&p, &kept), 0);
 	pages_close(&p, &kept);
 	permissions(two, is);
@@ -302,6 +323,7 @@ static void what_its_file_says_is_kept(void **state)
 	p.prot = PROT_READ | PROT_EXEC;
 	mprotect(two, size, PROT_READ | PROT_EXEC);
 	munmap(two + size, size);
+	assert_int_equal(pages_look(&p, &kept), 0);
 	assert_true(pages_open(&p, &kept) < 0);
 	permissions(two, is);
 	assert_string_equal(is, "r-xp");
@@ -387,6 +409,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(one_is_switched_alone),
 		cmocka_unit_test(threads_run_through_it),
 		cmocka_unit_test(pages_stay_what_they_were),
+		cmocka_unit_test(a_child_gives_back_what_its_parent_has_opened),
 		cmocka_unit_test(what_its_file_says_is_kept),
 		cmocka_unit_test(a_breakpoint_is_left_alone),
 		cmocka_unit_test(nonsense_has_no_sites),
