@@ -107,9 +107,11 @@ static int texts_look(struct site_dso *d)
 {
 	int err = 0;
 
-	for (unsigned int i = 0; !err && i < d->nr_texts; i++)
-		if (has_sites(d, &d->texts[i]))
+	for (unsigned int i = 0; !err && i < d->nr_texts; i++) {
+		d->kept[i].nr = 0;
+		if (!d->is_fresh && has_sites(d, &d->texts[i]))
 			err = pages_look(&d->texts[i], &d->kept[i]);
+	}
 	return err;
 }
 
@@ -376,6 +378,7 @@ int patch_prepare(struct site_dso *d, bool alone)
 	err = mirror_make(d);
 	if (err)
 		return err;
+	d->is_fresh = alone;
 	if (texts_open(d)) {
 		patch_forget(d);
 		return -EACCES;
@@ -392,7 +395,7 @@ int patch_prepare(struct site_dso *d, bool alone)
 
 /* ---- Switching ---- */
 
-long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg)
+static long switch_all(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg)
 {
 	bool writable = false;
 	long nr = 0;
@@ -414,6 +417,15 @@ long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), vo
 		return 0;
 	serialize();
 	texts_close(d, d->nr_texts);
+	return nr;
+}
+
+long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg)
+{
+	long nr = switch_all(d, wants, arg);
+
+	/* The first one is before the program runs. */
+	d->is_fresh = false;
 	return nr;
 }
 

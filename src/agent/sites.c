@@ -112,10 +112,12 @@ static int known_obey(const struct site_control *c, struct known *k)
 	words_set(k, &w);
 	/* Before, it was the server's last word of a DSO that it had not heard of. */
 	k->obeys = k->told;
-	if (is_there(k))
+	if (is_there(k)) {
 		n = patch_switch(&k->dso, wants, &w);
-	else
+	} else {
 		sites.postponed = true;
+		k->dso.is_fresh = false;
+	}
 	return n < 0 ? (int)n : 0;
 }
 

@@ -90,6 +90,7 @@ struct site_dso {
 	struct site_table *table;	/* sites_hit.h: what its sites are to do; NULL: none of them is ever on */
 	unsigned int	nr_texts;
 	struct pages	texts[SITE_TEXTS];	/* its segments with code; none: all from the first site to the last */
+	bool		is_fresh;	/* the program has not run since it was loaded, and so has not changed their permissions */
 	bool		is_open;	/* they are writable now; of a child of fork() its parent made them so */
 	struct pages_kept kept[SITE_TEXTS];
 };
