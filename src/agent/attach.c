@@ -255,8 +255,12 @@ static int greet(struct attach_reply *reply)
 
 static int connect_and_greet(struct attach_reply *reply, bool child)
 {
-	int err = request_connect();
+	int err;
 
+	/* Relaxed: see agent_restricted(). */
+	if (atomic_load_explicit(&agent.joins_not, memory_order_relaxed))
+		return -EPERM;
+	err = request_connect();
 	if (err && child)
 		err = request_inherit();
 	if (!err)

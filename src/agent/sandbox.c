@@ -44,11 +44,22 @@ static const struct seccomp_data calls[] = {
 	{ .nr = SYS_tgkill },
 	{ .nr = SYS_getcpu },
 	{ .nr = SYS_mmap, .args = { 0, 4096, 3, 0x22, -1ull } },
+	{ .nr = SYS_mprotect, .args = { 0, 4096, 3 } },
 	{ .nr = SYS_close },
 	{ .nr = SYS_fcntl },
 };
 
-enum { NR_CALLS = sizeof(calls) / sizeof(calls[0]), MAX_CODE = 4096 };
+/* Those of a child of fork() that joins the session, and of a process that has closed its connection. */
+static const struct seccomp_data joining[] = {
+	{ .nr = SYS_socket, .args = { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC } },
+	{ .nr = SYS_socketpair, .args = { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC } },
+	{ .nr = SYS_connect },
+	{ .nr = SYS_getsockopt },
+	{ .nr = SYS_openat },
+	{ .nr = SYS_membarrier },
+};
+
+enum { NR_CALLS = sizeof(calls) / sizeof(calls[0]), NR_JOINING = sizeof(joining) / sizeof(joining[0]), MAX_CODE = 4096 };
 
 /* ---- The machine: A, X and 16 words ---- */
 
@@ -153,10 +164,10 @@ static bool harmless(uint32_t says)
 	return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG || action == SECCOMP_RET_ERRNO;
 }
 
-static bool filter_permits(const struct sock_fprog *prog)
+static bool filter_permits(const struct sock_fprog *prog, const struct seccomp_data *list, int nr)
 {
-	for (int i = 0; i < NR_CALLS; i++) {
-		struct seccomp_data d = calls[i];
+	for (int i = 0; i < nr; i++) {
+		struct seccomp_data d = list[i];
 
 		d.arch = SANDBOX_ARCH;
 		if (!harmless(filter_run(prog, &d)))
@@ -181,9 +192,12 @@ void agent_sandboxed(const void *filter)
 	sites_forbidden();
 	if (!filter)
 		agent_thread_silence();		/* strict mode: read, write and exit, and no time stamp counter */
-	else if (!filter_permits(filter))
+	else if (!filter_permits(filter, calls, NR_CALLS))
 		/* Relaxed: see agent_restricted(). */
 		atomic_store_explicit(&agent.sandbox, true, memory_order_relaxed);
+	if (!filter || !filter_permits(filter, joining, NR_JOINING))
+		/* Relaxed: see agent_restricted(). */
+		atomic_store_explicit(&agent.joins_not, true, memory_order_relaxed);
 }
 
 bool agent_restricted(void)

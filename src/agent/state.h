@@ -84,6 +84,7 @@ struct agent {
 	uint64_t	here_size;	/* bytes */
 	_Atomic uint32_t state;		/* enum agent_state */
 	_Atomic bool	sandbox;	/* a filter would not let a first hit make its system calls */
+	_Atomic bool	joins_not;	/* nor those of joining the session */
 	_Atomic bool	filtered;	/* the program has entered a filter of its own, or the strict mode */
 	bool		asks_not;	/* a filter that was there before would kill who asks (agent_may_ask()) */
 	bool		late;		/* the program asked to be attached: it has run before */

@@ -413,6 +413,37 @@ static int mode_refuse(void)
 	return 0;
 }
 
+/* A child in there that is traced would have to join the session. */
+static int killed_for(const int *calls, size_t nr)
+{
+	int status = -1;
+
+	printf("filter: %d\n", filter(SECCOMP_RET_KILL_PROCESS, calls, nr, SECCOMP_RET_ALLOW));
+	trace_step(2);
+	if (!fork()) {
+		trace_step(4);
+		free(malloc(100));
+		_exit(0);
+	}
+	wait(&status);
+	printf("child: %x\n", status);
+	return 0;
+}
+
+static int mode_no_sockets(void)
+{
+	static const int calls[] = { SYS_socket, SYS_socketpair, SYS_connect };
+
+	return killed_for(calls, 3);
+}
+
+static int mode_no_attach(void)
+{
+	static const int calls[] = { SYS_membarrier, SYS_getsockopt, SYS_openat };
+
+	return killed_for(calls, 3);
+}
+
 /* Whoever makes another call than these is killed. */
 static int mode_sandbox(void)
 {
@@ -497,7 +528,8 @@ int main(int argc, char **argv)
 		int (*run)(void);
 	} modes[] = {
 		{ "close", mode_close }, { "user", mode_user }, { "root", mode_root }, { "limits", mode_limits },
-		{ "refuse", mode_refuse }, { "sandbox", mode_sandbox }, { "strict", mode_strict },
+		{ "refuse", mode_refuse }, { "sandbox", mode_sandbox },
+		{ "no_sockets", mode_no_sockets }, { "no_attach", mode_no_attach }, { "strict", mode_strict },
 		{ "daemon", mode_daemon }, { "state", mode_state }, { "as_limit", mode_as_limit },
 		{ "as_inherited", mode_as_inherited }, { "as_exec", mode_as_exec },
 		{ "as_exec_user", mode_as_exec_user }, { "lock", mode_lock }, { "lock_any", mode_lock_any },
