@@ -404,9 +404,10 @@ static int print_stats(struct tree_file *f, FILE *out)
 	struct instance *inst = f->at.inst;
 	data_ref b = instance_buffer(inst, 0);
 	struct ring_stats st = { 0 };
+	int err = b ? buffer_stats(session_of(f), b, (uint32_t)f->at.cpu, &st) : 0;
 
-	if (b && buffer_stats(session_of(f), b, (uint32_t)f->at.cpu, &st))
-		return -EIO;
+	if (err)
+		return err;
 	fprintf(out, "entries: %llu\n", (unsigned long long)st.entries);
 	fprintf(out, "overrun: %llu\n", (unsigned long long)st.overrun);
 	fprintf(out, "commit overrun: %llu\n", (unsigned long long)st.commit_overrun);

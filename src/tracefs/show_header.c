@@ -10,18 +10,20 @@
 #include "tracers/tracer.h"
 
 /* Records in the buffer, and all that were ever written to it; always of all CPUs. */
-static void count_entries(const struct show *s, uint64_t *entries, uint64_t *total)
+static void count_entries(struct show *s, uint64_t *entries, uint64_t *total)
 {
 	data_ref buffer = instance_buffer(s->inst, s->snapshot);
 	struct ring_stats stats;
 	uint32_t cpu;
+	int err;
 
 	*entries = *total = s->section ? s->section->nr : 0;
 	if (s->section)
 		return;
 	for (cpu = 0; buffer && cpu < s->model->nr_cpus; cpu++) {
-		if (buffer_stats(s->model->session, buffer, cpu, &stats))
-			continue;
+		err = buffer_stats(s->model->session, buffer, cpu, &stats);
+		if (err)
+			s->err = err;	/* what is read after the header fails */
 		*entries += stats.entries;
 		*total += stats.entries + stats.overrun;
 	}
