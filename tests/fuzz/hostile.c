@@ -634,11 +634,46 @@ static void strike(const struct stroke *s)
 	memcpy(at, &value, 8);
 }
 
+static uint64_t next(uint64_t *x)
+{
+	*x ^= *x << 13;
+	*x ^= *x >> 7;
+	*x ^= *x << 17;
+	return *x;
+}
+
+static uint64_t hash(const uint8_t *data, size_t size)
+{
+	uint64_t x = 88172645463325252ull;
+
+	for (size_t i = 0; i < size; i++)
+		x = (x ^ data[i]) * 0x9e3779b97f4a7c15ull ^ x >> 29;
+	return x | 1;
+}
+
+/*
+ * The input's own as far as it goes, then by chance: a fuzzer begins with inputs
+ * of a byte or two, and what it can see of the server tells it nothing.
+ */
+static void take_stroke(struct stroke *s, const uint8_t **data, size_t *size, uint64_t *chance)
+{
+	uint64_t words[2] = { next(chance), next(chance) };
+
+	_Static_assert(sizeof(*s) == sizeof(words), "one input stroke");
+	memcpy(s, words, sizeof(*s));
+	if (*size < sizeof(*s))
+		return;
+	memcpy(s, *data, sizeof(*s));
+	*data += sizeof(*s);
+	*size -= sizeof(*s);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static bool placed;
+	uint64_t chance = hash(data, size);
 	struct stroke s;
 
 	if (!placed && !temp_place())
@@ -650,8 +685,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fprintf(stderr, "no world\n");
 		abort();
 	}
-	for (int i = 0; i < STROKES && size >= sizeof(s); i++, data += sizeof(s), size -= sizeof(s)) {
-		memcpy(&s, data, sizeof(s));
+	for (int i = 0; i < STROKES; i++) {
+		take_stroke(&s, &data, &size, &chance);
 		strike(&s);
 	}
 	look();
@@ -662,14 +697,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 #ifdef HOSTILE_MAIN
 #include <pthread.h>
 #include <stdatomic.h>
-
-static uint64_t next(uint64_t *x)
-{
-	*x ^= *x << 13;
-	*x ^= *x >> 7;
-	*x ^= *x << 17;
-	return *x;
-}
 
 /* ---- while the server looks ---- */
 
