@@ -168,6 +168,20 @@ static void heap_disown(struct heap *h, uint64_t off, uint64_t len)
 		h->used -= len;
 }
 
+/*
+ * What is free up to the end was never used, for the next server, which knows
+ * nothing else that is free at first: so it reads as zeros.
+ */
+static void lower_high(struct heap *h)
+{
+	const struct extent *last = &h->free.v[h->free.nr - 1];
+
+	if (last->off + last->len != h->end || last->off >= h->high)
+		return;
+	region_wipe(h->region, last->off, h->high - last->off);
+	h->high = last->off;
+}
+
 void heap_free_extent(struct heap *h, uint64_t off, uint64_t len)
 {
 	if (!off || off < h->start || off > h->end || len > h->end - off)
@@ -181,6 +195,7 @@ void heap_free_extent(struct heap *h, uint64_t off, uint64_t len)
 		return;
 	h->used -= len;
 	region_release(h->region, off, len);
+	lower_high(h);
 }
 
 void heap_free(struct heap *h, uint64_t off, size_t size)

@@ -174,6 +174,14 @@ struct config_header {
 	/* set once, at create; the server's own */
 	config_ref	instance_books;	/* struct instance_book[LAYOUT_MAX_INSTANCES] of session/ring_book.h */
 	uint64_t	ring_room;	/* bytes a CPU that a buffer may have where nobody said how many: what its tmpfs holds */
+	config_ref	slot_books;	/* struct slot_book[nr_slots] */
+};
+
+/* What the server knows of a slot, for itself and the next server: struct slot, which anybody writes, is for hits. */
+struct slot_book {
+	uint32_t	process;	/* 1 + index in the process table, 0: given to none */
+	uint32_t	lease;		/* private ring that the slot has for good, 0: none */
+	data_ref	scratch;	/* 0: it was never given */
 };
 
 /*

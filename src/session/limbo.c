@@ -191,6 +191,7 @@ size_t session_reclaim(struct session *s)
 		heap_free_extent(l->v[done].heap, l->v[done].off, l->v[done].len);
 		done++;
 	}
+	session_heaps_changed(s);
 	for (size_t i = done; i < l->nr; i++)
 		l->v[i - done] = l->v[i];
 	l->nr -= done;

@@ -163,9 +163,7 @@ void processes_restore(struct session *s)
 		attach_watch(s, i + 1, fd);
 	}
 	for (uint32_t i = 0; i < slots_end(s); i++) {
-		/* Relaxed: stored by slot_prepare() and slot_recycle() of the server before. */
-		uint32_t process = atomic_load_explicit(&plane_slot(&s->plane, i)->process,
-							memory_order_relaxed);
+		uint32_t process = slot_book(s, i)->process;
 
 		if (process && process <= LAYOUT_MAX_PROCESSES && s->processes[process - 1].pid)
 			slot_assign(s, i, process);

@@ -186,3 +186,23 @@ void region_release(struct region *r, uint64_t off, uint64_t len)
 	for (; first < end; first++)
 		chunk_mark(r, first, false);
 }
+
+/* A part of a chunk. Of one that is not known to be backed there may be something all the same, from another server. */
+static void wipe_part(struct region *r, uint64_t off, uint64_t end)
+{
+	if (off >= end)
+		return;
+	if (chunk_backed(r, off / REGION_CHUNK) ||
+	    fallocate(r->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off, (off_t)(end - off)))
+		memset(r->base + off, 0, end - off);
+}
+
+void region_wipe(struct region *r, uint64_t off, uint64_t len)
+{
+	const uint64_t end = off + len, first = (off + REGION_CHUNK - 1) / REGION_CHUNK * REGION_CHUNK;
+	const uint64_t last = end / REGION_CHUNK * REGION_CHUNK;
+
+	region_release(r, off, len);
+	wipe_part(r, off, first < end ? first : end);
+	wipe_part(r, last > first ? last : first, end);
+}

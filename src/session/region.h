@@ -41,6 +41,9 @@ int region_keep(struct region *r, uint64_t off, uint64_t len);
 /* [off, off + len) is not in use: gives whole chunks inside it back to the system. */
 void region_release(struct region *r, uint64_t off, uint64_t len);
 
+/* The same, and all of it reads as zeros. */
+void region_wipe(struct region *r, uint64_t off, uint64_t len);
+
 /* NULL unless [off, off + len) lies inside. */
 static inline void *region_at(const struct region *r, uint64_t off, uint64_t len)
 {

@@ -18,12 +18,9 @@
 
 enum { LEASE_BYTES = 256 << 10, HANDLER_PAGES = 2, WAIT_MS = 100 };
 
-/* Relaxed: the number is the server's own store, in ring_lease_give(). */
-static uint32_t lease_of(const struct slot *slot)
+static uint32_t lease_of(struct session *s, uint32_t slot)
 {
-	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);
-
-	return (uint32_t)lease <= RING_MAX_LEASES ? (uint32_t)lease : 0;	/* R2 */
+	return slot_book(s, slot)->lease;
 }
 
 /* The rings of one lease in one buffer, no larger than the user wants rings to be. */
@@ -51,7 +48,7 @@ int ring_leases_add(struct session *s, data_ref buffer, const uint64_t *bytes_pe
 	int err = 0;
 
 	for (uint32_t i = 0; i < slots_end(s) && !err; i++) {
-		uint32_t lease = lease_of(plane_slot(&s->plane, i));
+		uint32_t lease = lease_of(s, i);
 
 		if (lease)
 			err = add_lease(s, buffer, lease, bytes_per_cpu);
@@ -86,7 +83,7 @@ static uint32_t lease_free(struct session *s)
 	bool given[RING_MAX_LEASES + 1] = { true };
 
 	for (uint32_t i = 0; i < slots_end(s); i++)
-		given[lease_of(plane_slot(&s->plane, i))] = true;
+		given[lease_of(s, i)] = true;
 	for (uint32_t lease = 1; lease <= RING_MAX_LEASES; lease++)
 		if (!given[lease])
 			return lease;
@@ -96,7 +93,7 @@ static uint32_t lease_free(struct session *s)
 int ring_lease_give(struct session *s, uint32_t index)
 {
 	struct slot *slot = plane_slot(&s->plane, index);
-	uint32_t lease = lease_of(slot) ? lease_of(slot) : lease_free(s);
+	uint32_t lease = lease_of(s, index) ? lease_of(s, index) : lease_free(s);
 	/* Relaxed: what the thread has said of itself. */
 	uint64_t only = atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY;
 
@@ -111,6 +108,7 @@ int ring_lease_give(struct session *s, uint32_t index)
 				return err;
 		}
 	}
+	slot_book(s, index)->lease = lease;
 	/* The rings are there by then: pairs with the acquires in ring_lease_await() and in agent/thread.c. */
 	atomic_store_explicit(&slot->lease, lease | only, memory_order_release);
 	return 0;

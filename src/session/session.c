@@ -62,12 +62,18 @@ void *session_data(struct session *s, data_ref ref, size_t size)
 	return region_at(&s->data, ref, size);
 }
 
+void session_heaps_changed(struct session *s)
+{
+	/* Relaxed: for the next server, when this one is dead. What is there is published by a release behind it. */
+	atomic_store_explicit(&s->header->config_high, s->config_heap.high, memory_order_relaxed);
+	atomic_store_explicit(&s->header->data_high, s->data_heap.high, memory_order_relaxed);
+}
+
 config_ref session_config_alloc(struct session *s, size_t size)
 {
 	config_ref ref = heap_alloc(&s->config_heap, size);
 
-	/* Relaxed: for the next server, when this one is dead. What is there is published by a release behind it. */
-	atomic_store_explicit(&s->header->config_high, s->config_heap.high, memory_order_relaxed);
+	session_heaps_changed(s);
 	return ref;
 }
 
@@ -75,19 +81,20 @@ data_ref session_data_alloc(struct session *s, size_t size)
 {
 	data_ref ref = heap_alloc(&s->data_heap, size);
 
-	/* Relaxed: as config_high. */
-	atomic_store_explicit(&s->header->data_high, s->data_heap.high, memory_order_relaxed);
+	session_heaps_changed(s);
 	return ref;
 }
 
 void session_config_free(struct session *s, config_ref ref, size_t size)
 {
 	heap_free(&s->config_heap, ref, size);
+	session_heaps_changed(s);
 }
 
 void session_data_free(struct session *s, data_ref ref, size_t size)
 {
 	heap_free(&s->data_heap, ref, size);
+	session_heaps_changed(s);
 }
 
 int session_config_adopt(struct session *s, config_ref ref, size_t size)
@@ -175,7 +182,8 @@ static void header_fill(struct config_header *h, const struct session_params *p)
 	h->processes = h->events + LAYOUT_MAX_EVENTS * sizeof(struct event_entry);
 	h->sites = align_page(h->processes + LAYOUT_MAX_PROCESSES * sizeof(struct process_entry));
 	h->instance_books = align_page(h->sites + sizeof(struct site_control));
-	h->heap = align_page(h->instance_books + LAYOUT_MAX_INSTANCES * sizeof(struct instance_book));
+	h->slot_books = align_page(h->instance_books + LAYOUT_MAX_INSTANCES * sizeof(struct instance_book));
+	h->heap = align_page(h->slot_books + h->nr_slots * sizeof(struct slot_book));
 	h->slots = SLOTS_AT;
 	h->instances = align_page(h->slots + h->nr_slots * sizeof(struct slot));
 	h->programs = align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state));
@@ -437,7 +445,8 @@ static int header_check(struct session *s)
 	    h->processes != h->events + LAYOUT_MAX_EVENTS * sizeof(struct event_entry) ||
 	    h->sites != align_page(h->processes + LAYOUT_MAX_PROCESSES * sizeof(struct process_entry)) ||
 	    h->instance_books != align_page(h->sites + sizeof(struct site_control)) ||
-	    h->heap != align_page(h->instance_books + LAYOUT_MAX_INSTANCES * sizeof(struct instance_book)) ||
+	    h->slot_books != align_page(h->instance_books + LAYOUT_MAX_INSTANCES * sizeof(struct instance_book)) ||
+	    h->heap != align_page(h->slot_books + h->nr_slots * sizeof(struct slot_book)) ||
 	    h->instances != align_page(h->slots + h->nr_slots * sizeof(struct slot)) ||
 	    h->programs != align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state)) ||
 	    h->data_heap != align_page(h->programs + sizeof(struct program_tables)))
@@ -575,11 +584,11 @@ void session_adopt_done(struct session *s)
 		return;
 	session_object_each(s, adopt_object, &high);
 	for (uint32_t i = 0; i < slots_end(s); i++) {
-		struct slot *slot = plane_slot(&s->plane, i);
+		struct slot_book *b = slot_book(s, i);
 
-		if (slot->scratch && slot->scratch < s->data_heap.inherited &&
-		    session_data_adopt(s, slot->scratch, sizeof(struct hit_scratch) * LAYOUT_HIT_LEVELS))
-			slot->scratch = 0;
+		if (b->scratch && b->scratch < s->data_heap.inherited &&
+		    session_data_adopt(s, b->scratch, sizeof(struct hit_scratch) * LAYOUT_HIT_LEVELS))
+			b->scratch = 0;
 	}
 	plans_drop_old(s, high);
 	heap_drop_old(s, &s->config_heap);

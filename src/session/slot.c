@@ -2,9 +2,8 @@
 /*
  * slot.c - thread slots: who has which, and their scratch memory
  *
- * slot_process[] in the server's memory is what counts; slot.process in the
- * data region is a copy for the next server, which reads it when this one is
- * dead (processes_restore()). What a program sees of a slot before it is the
+ * slot_process[] in the server's memory is what counts; the slot's book has a
+ * copy for the next server (processes_restore()), and its scratch memory. What a program sees of a slot before it is the
  * slot's owner came with the server's answer on the socket, so the stores of
  * slot_prepare() are relaxed.
  */
@@ -29,6 +28,11 @@ static struct process *slot_owner(struct session *s, uint32_t process)
 	return process && process <= LAYOUT_MAX_PROCESSES ? &s->processes[process - 1] : NULL;
 }
 
+struct slot_book *slot_book(struct session *s, uint32_t index)
+{
+	return (struct slot_book *)(s->config.base + s->header->slot_books) + index;
+}
+
 void slot_assign(struct session *s, uint32_t index, uint32_t process)
 {
 	struct process *old = slot_owner(s, s->slot_process[index]), *new = slot_owner(s, process);
@@ -38,6 +42,7 @@ void slot_assign(struct session *s, uint32_t index, uint32_t process)
 	if (new)
 		new->nr_slots++;
 	s->slot_process[index] = process;
+	slot_book(s, index)->process = process == SLOT_SERVER ? 0 : process;
 }
 
 int slots_create(struct session *s)
@@ -75,7 +80,7 @@ void slot_recycle(struct session *s, uint32_t index)
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->process, 0, memory_order_relaxed);
 	/* The lease itself stays with the slot, what the dead thread wished does not. */
-	atomic_fetch_and_explicit(&slot->lease, UINT32_MAX, memory_order_relaxed);
+	atomic_store_explicit(&slot->lease, slot_book(s, index)->lease, memory_order_relaxed);
 	/* Pairs with the acquire of the next owner (agent/thread.c). */
 	atomic_store_explicit(&slot->owner, 0, memory_order_release);
 	slot_assign(s, index, SLOT_FREE);
@@ -96,19 +101,20 @@ static int slot_back(struct session *s, uint32_t index)
 	return err;
 }
 
-/* Scratch memory stays with a slot once it has some; what the region says is not believed. */
+/* Scratch memory stays with a slot once it has some. */
 static int slot_prepare(struct session *s, uint32_t index, uint32_t process)
 {
 	struct slot *slot = plane_slot(&s->plane, index);
+	struct slot_book *b = slot_book(s, index);
 	int err = index >= slots_end(s) ? slot_back(s, index) : 0;
 
 	if (err)
 		return err;
-	if (!slot->scratch || !region_at(&s->data, slot->scratch, SCRATCH_BYTES)) {
-		slot->scratch = session_data_alloc(s, SCRATCH_BYTES);
-		if (!slot->scratch)
-			return -ENOMEM;
-	}
+	if (!b->scratch)
+		b->scratch = session_data_alloc(s, SCRATCH_BYTES);
+	if (!b->scratch)
+		return -ENOMEM;
+	slot->scratch = b->scratch;
 	slot->index = index;
 	/* Relaxed: the server's answer on the socket comes behind them. */
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);

@@ -100,6 +100,9 @@ bool place_alive(int dirfd);				/* a server accepts connections there */
 int place_remove(int base, const char *name);
 void place_sweep(int base);				/* private sessions that nobody serves */
 
+/* session.c: notes for the next server how far the heaps are used */
+void session_heaps_changed(struct session *s);
+
 /* limbo.c */
 void limbo_destroy(struct limbo *l);
 int limbo_add(struct session *s, struct heap *heap, uint64_t off, uint64_t len);
@@ -107,6 +110,7 @@ int limbo_add(struct session *s, struct heap *heap, uint64_t off, uint64_t len);
 /* slot.c */
 int slots_create(struct session *s);
 void slots_destroy(struct session *s);
+struct slot_book *slot_book(struct session *s, uint32_t index);		/* index below nr_slots */
 /* No slot from here on has ever been given, so none has memory. */
 uint32_t slots_end(const struct session *s);
 /* The slot is that process's (1 + index), SLOT_SERVER's or SLOT_FREE now. */

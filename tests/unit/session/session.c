@@ -120,6 +120,40 @@ static void a_private_session_leaves_nothing(void **state)
 	assert_int_equal(access(dir, F_OK), -1);
 }
 
+/* A server knows only what its predecessor never used, until all has been adopted. */
+static void what_was_full_once_is_opened(void **state)
+{
+	enum { PIECE = 1 << 20, ALL = 256 };
+	struct session *s = made("full");
+	data_ref a[ALL], first = session_data_alloc(s, 100), small;
+	unsigned int nr = 0;
+
+	while (nr < ALL && (a[nr] = session_data_alloc(s, PIECE))) {
+		memset(session_data(s, a[nr], PIECE), 0xee, PIECE);
+		nr++;
+	}
+	assert_in_range(nr, 10, ALL - 1);
+	while ((small = session_data_alloc(s, 4000)))
+		memset(session_data(s, small, 4000), 0xdd, 4000);
+	session_close(s);
+	assert_int_equal(session_open("full", &s), 0);
+	assert_int_equal(session_data_alloc(s, PIECE), 0);
+	assert_int_equal(session_data_adopt(s, first, 100), 0);
+	session_adopt_done(s);
+	while (session_reclaim(s))
+		;
+	session_close(s);
+	assert_int_equal(session_open("full", &s), 0);
+	for (unsigned int i = 0; i < 4; i++) {
+		a[i] = session_data_alloc(s, PIECE);
+		assert_int_not_equal(a[i], 0);
+		for (unsigned int k = 0; k < PIECE; k++)
+			assert_int_equal(((const char *)session_data(s, a[i], PIECE))[k], 0);
+	}
+	assert_int_equal(session_data_adopt(s, first, 100), 0);
+	session_destroy(s);
+}
+
 /* Where sessions are. */
 static void base_path(char out[256])
 {
@@ -559,6 +593,7 @@ int main(void)
 		cmocka_unit_test(who_comes_second_waits_for_the_first),
 		cmocka_unit_test(what_is_being_made_is_not_removed),
 		cmocka_unit_test(a_private_session_leaves_nothing),
+		cmocka_unit_test(what_was_full_once_is_opened),
 		cmocka_unit_test(only_sessions_that_nobody_serves_are_swept),
 		cmocka_unit_test(a_place_that_another_user_has_taken_is_refused),
 		cmocka_unit_test(others_may_not_enter),
