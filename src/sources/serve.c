@@ -121,6 +121,8 @@ static int print_control(void *arg, void *file_stream)
 		source_error_print(damage, out);
 		fputc('\n', out);
 	}
+	if (src->names.forgot)
+		fputs("names: some are older ones, or missing: " SOURCE_MEMORY_TEXT "\n", out);
 	leave(src->server);
 	return 0;
 }

@@ -382,10 +382,48 @@ static void a_damaged_chunk_counts_as_nothing(void **state)
 	free(bytes);
 }
 
+/* What streams take is given back when a larger chunk takes its place, and never more than may be. */
+static void chunks_take_what_there_is(void **state)
+{
+	struct source_params params = { .nr_files = 1, .partial = true, .memory = 64 << 20 };
+	struct source_error err;
+	struct window w;
+	unsigned int n = 0;
+	size_t size;
+	uint8_t *bytes = make(7, "zstd", 300, &size);
+	char *path = made_bytes(bytes, size);
+	uint64_t before;
+
+	params.files = (const char *const *)&path;
+	assert_int_equal(window_open(&w, &params, &err), 0);
+	assert_int_equal(w.memory.limit, 16 << 20);
+	before = w.memory.used;
+	/* Of three CPUs two have room for their first chunk. */
+	w.memory.limit = before + 2 * 2 * WRITER_PAGE;
+	assert_int_equal(window_rewind(&w), 0);
+	assert_int_equal(w.nr_heap, 2);
+	assert_true(w.damaged);
+	assert_non_null(strstr(w.damage.text, "see --memory"));
+	assert_int_equal(w.memory.used, w.memory.limit);
+	while (window_first(&w)) {
+		n++;
+		if (window_pull(&w) > 0)
+			window_settle(&w);
+		else
+			window_drop(&w);
+		assert_true(w.memory.used <= w.memory.limit);
+	}
+	assert_true(n > 0 && n < 900);
+	window_close(&w);
+	made_remove(path);
+	free(bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cut_version_6),
+		cmocka_unit_test(chunks_take_what_there_is),
 		cmocka_unit_test(cut_version_7),
 		cmocka_unit_test(cut_zstd),
 		cmocka_unit_test(cut_while_it_is_read),
