@@ -255,8 +255,10 @@ void run_setup_held(struct run *r)
 			set_up_interruptibly(r);
 			run_child_refuse(r);
 		}
-		if (r->not_started)
-			return run_setup_let_go(r);
+		if (r->not_started) {
+			run_setup_let_go(r);
+			return;
+		}
 		snprintf(text, sizeof(text), "%d", number);
 		client_request(r->hold, WIRE_GO, text, -1, NULL);
 	}

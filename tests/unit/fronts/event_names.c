@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * event_names.c - which names of -e are mistakes, and which may come
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "fronts/event_names.h"
+
+static const char lines[] = "heap:malloc\nheap:free\nlock:acquired\napp:request\napp:get\n";
+
+static void judged(const char *name, enum event_names_verdict verdict, const char *near)
+{
+	char got[256];
+
+	assert_int_equal(event_names_judge(lines, name, got, sizeof(got)), verdict);
+	if (near)
+		assert_string_equal(got, near);
+}
+
+static void slips_are_mistakes(void **state)
+{
+	judged("app:reqest", EVENT_NAMES_WRONG, "app:request");
+	judged("ap:request", EVENT_NAMES_WRONG, "app:request");
+	judged("heep", EVENT_NAMES_WRONG, "heap");
+	judged("mallco", EVENT_NAMES_WRONG, "malloc");
+}
+
+static void so_is_what_a_whole_system_has_not(void **state)
+{
+	judged("heap:nosuch", EVENT_NAMES_WRONG, "");
+	judged("heap:no*", EVENT_NAMES_WRONG, NULL);
+	judged("syscalls:sys_enter_nosuch", EVENT_NAMES_WRONG, NULL);
+	judged("thread", EVENT_NAMES_WRONG, NULL);	/* --providers leaves it out */
+}
+
+static void others_may_come(void **state)
+{
+	judged("nosuch", EVENT_NAMES_LATER, "");
+	judged("nosuch:event", EVENT_NAMES_LATER, NULL);
+	judged("app:put", EVENT_NAMES_LATER, NULL);	/* get is another word */
+	judged("app:nosuch", EVENT_NAMES_LATER, NULL);
+	judged("", EVENT_NAMES_LATER, "");
+	judged(":", EVENT_NAMES_LATER, NULL);
+	judged("other:request", EVENT_NAMES_LATER, NULL);
+}
+
+static void a_hint_is_a_sentence_or_nothing(void **state)
+{
+	char text[64];
+
+	event_names_hint("", text, sizeof(text));
+	assert_string_equal(text, "");
+	event_names_hint("heap", text, sizeof(text));
+	assert_string_equal(text, " (there is heap)");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(slips_are_mistakes),
+		cmocka_unit_test(so_is_what_a_whole_system_has_not),
+		cmocka_unit_test(others_may_come),
+		cmocka_unit_test(a_hint_is_a_sentence_or_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
