@@ -6,7 +6,8 @@
  * on writing it. The kernel tells the permissions of a page in /proc alone,
  * where a descriptor is needed: its number might be what the program is just
  * about to use. So each page is asked: an atomic addition of nothing, made by
- * the kernel for a futex, fails where a store would.
+ * the kernel for a futex, fails where a store would. That takes microseconds a
+ * page, so only a program that may have done so is asked (patch_asks).
  */
 #include <errno.h>
 #include <linux/futex.h>

@@ -55,6 +55,8 @@ static const struct form {
 	{ 0xf5909090, 0xa9 }, { 0xf8909090, 0xa9 }, { 0xf9909090, 0xa9 },
 };
 
+_Atomic bool patch_asks = true;
+
 /* ---- Processors ---- */
 
 bool patch_live(void)
@@ -109,7 +111,8 @@ static int texts_look(struct site_dso *d)
 
 	for (unsigned int i = 0; !err && i < d->nr_texts; i++) {
 		d->kept[i].nr = 0;
-		if (!d->is_fresh && has_sites(d, &d->texts[i]))
+		/* Relaxed: one that is being made writable just now is as if a moment later. */
+		if (atomic_load_explicit(&patch_asks, memory_order_relaxed) && has_sites(d, &d->texts[i]))
 			err = pages_look(&d->texts[i], &d->kept[i]);
 	}
 	return err;
@@ -378,7 +381,6 @@ int patch_prepare(struct site_dso *d, bool alone)
 	err = mirror_make(d);
 	if (err)
 		return err;
-	d->is_fresh = alone;
 	if (texts_open(d)) {
 		patch_forget(d);
 		return -EACCES;
@@ -395,7 +397,7 @@ int patch_prepare(struct site_dso *d, bool alone)
 
 /* ---- Switching ---- */
 
-static long switch_all(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg)
+long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg)
 {
 	bool writable = false;
 	long nr = 0;
@@ -417,15 +419,6 @@ static long switch_all(struct site_dso *d, bool (*wants)(void *arg, size_t index
 		return 0;
 	serialize();
 	texts_close(d, d->nr_texts);
-	return nr;
-}
-
-long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg)
-{
-	long nr = switch_all(d, wants, arg);
-
-	/* The first one is before the program runs. */
-	d->is_fresh = false;
 	return nr;
 }
 

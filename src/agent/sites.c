@@ -112,12 +112,10 @@ static int known_obey(const struct site_control *c, struct known *k)
 	words_set(k, &w);
 	/* Before, it was the server's last word of a DSO that it had not heard of. */
 	k->obeys = k->told;
-	if (is_there(k)) {
+	if (is_there(k))
 		n = patch_switch(&k->dso, wants, &w);
-	} else {
+	else
 		sites.postponed = true;
-		k->dso.is_fresh = false;
-	}
 	return n < 0 ? (int)n : 0;
 }
 
@@ -378,6 +376,9 @@ void sites_start(void)
 	bool alone = &__libc_single_threaded && __libc_single_threaded;
 	uint64_t old = signals_block();
 
+	/* The interposers of mprotect() say when it has. Relaxed: nothing else is read through it. */
+	if (agent_providers_table && !agent.late)
+		atomic_store_explicit(&patch_asks, false, memory_order_relaxed);
 	processor_look();
 	graph_start();
 	if (!sites.permitted && task_permitted(false)) {
@@ -393,6 +394,21 @@ void sites_start(void)
 		tell_all();
 	}
 	signals_restore(old);
+}
+
+void agent_code_written(const void *at, uint64_t size)
+{
+	/* Acquire: pairs with the release in table_publish(). */
+	const uint32_t nr = atomic_load_explicit(&nr_site_tables, memory_order_acquire);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct site_table *t = &site_tables[i];
+
+		/* Relaxed: a DSO that comes or goes meanwhile is none that the program changes. */
+		if ((uintptr_t)at < t->code + atomic_load_explicit(&t->size, memory_order_relaxed) &&
+		    t->code < (uintptr_t)at + size)
+			atomic_store_explicit(&patch_asks, true, memory_order_relaxed);
+	}
 }
 
 /* What is on already takes effect before the program runs. */

@@ -19,6 +19,7 @@
 #ifndef TRACEFUSE_AGENT_SITES_H
 #define TRACEFUSE_AGENT_SITES_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -90,11 +91,12 @@ struct site_dso {
 	struct site_table *table;	/* sites_hit.h: what its sites are to do; NULL: none of them is ever on */
 	unsigned int	nr_texts;
 	struct pages	texts[SITE_TEXTS];	/* its segments with code; none: all from the first site to the last */
-	bool		is_fresh;	/* the program has not run since it was loaded, and so has not changed their permissions */
 	bool		is_open;	/* they are writable now; of a child of fork() its parent made them so */
 	struct pages_kept kept[SITE_TEXTS];
 };
 
+/* The program may have made code writable by itself: pages are asked. Set again and for good by agent_code_written(). */
+extern _Atomic bool patch_asks;
 /* May memory that is executed be changed beside running threads here? Registers for it. */
 bool patch_live(void);
 /*

@@ -221,8 +221,7 @@ CALL(recvmsg, recvmsg, LONG, I0, P1, I2)
 CALL(sendmmsg, sendmmsg, INT, I0, P1, I2, I3)
 CALL(recvmmsg, recvmmsg, INT, I0, P1, I2, I3, P4)
 
-/* memory; mmap(), munmap(), mremap(), brk() and sbrk() are heap.c's */
-CALL(mprotect, mprotect, INT, P0, P1, I2)
+/* memory; mmap(), munmap(), mremap(), brk() and sbrk() are heap.c's, mprotect() is in syscalls_special.c */
 CALL(madvise, madvise, INT, P0, P1, I2)
 CALL(posix_madvise, madvise, ERRNO, P0, P1, I2)
 CALL(process_madvise, process_madvise, LONG, I0, P1, P2, I3, I4)
@@ -236,7 +235,6 @@ CALL(munlockall, munlockall, INT)
 CALL(remap_file_pages, remap_file_pages, INT, P0, P1, I2, P3, I4)
 CALL(pkey_alloc, pkey_alloc, INT, I0, I1)
 CALL(pkey_free, pkey_free, INT, I0)
-CALL(pkey_mprotect, pkey_mprotect, INT, P0, P1, I2, I3)
 CALL(process_vm_readv, process_vm_readv, LONG, I0, P1, P2, P3, P4, P5)
 CALL(process_vm_writev, process_vm_writev, LONG, I0, P1, P2, P3, P4, P5)
 CALL(shmget, shmget, INT, I0, P1, I2)

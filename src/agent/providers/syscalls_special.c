@@ -4,6 +4,7 @@
  *
  *   syscall()            by its number; futex and prctl are the thread events' as well, limits are limits.c's
  *   initgroups()         is several
+ *   mprotect()           code that becomes writable is told the agent
  *   getcwd()             the kernel returns a length
  *   getpriority()        the kernel returns 20 - nice value
  *   sigwait()            the kernel returns the signal
@@ -17,6 +18,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -39,7 +41,7 @@ static bool no_return(long nr, long flags)
 
 static bool others_want(long nr, long a, long b)
 {
-	return (nr == SYS_futex && thread_wanted()) || nr == SYS_seccomp || limits_takes(nr) ||
+	return nr == SYS_mprotect || nr == SYS_pkey_mprotect || (nr == SYS_futex && thread_wanted()) || nr == SYS_seccomp || limits_takes(nr) ||
 	       (nr == SYS_prctl && (a == PR_SET_NAME || thread_restricts(a))) ||
 	       call_wants_alone(nr, (uint64_t)a, (uint64_t)b);
 }
@@ -52,6 +54,8 @@ static long syscall_record(long nr, const uint64_t *args, const void *call_site,
 
 	if (nr == SYS_prctl && args[0] == PR_CAPBSET_DROP)
 		agent_task_unbind();
+	if ((nr == SYS_mprotect || nr == SYS_pkey_mprotect) && args[2] & PROT_WRITE)
+		agent_code_written((const void *)args[0], args[1]);
 	syscall_enter(nr, args, frame);
 	if (futex)
 		thread_futex_enter(args, call_site, frame);
@@ -100,6 +104,40 @@ INTERPOSE int initgroups(const char *user, gid_t group)
 	if (ended)
 		agent_task_again();
 	errno = saved;
+	return r;
+}
+
+/* ---- What may be done with memory ---- */
+
+REAL_FUNCTION(mprotect);
+REAL_FUNCTION(pkey_mprotect);
+
+INTERPOSE int mprotect(void *addr, size_t len, int prot)
+{
+	int r;
+
+	if (prot & PROT_WRITE)
+		agent_code_written(addr, len);
+	if (!call_armed(SYSCALL_mprotect))
+		return REAL(mprotect)(addr, len, prot);
+	call_enter(SYSCALL_mprotect, (uint64_t[]){ (uintptr_t)addr, len, (uint32_t)prot }, CALL_FRAME);
+	r = REAL(mprotect)(addr, len, prot);
+	call_exit(SYSCALL_mprotect, call_result(r), CALL_FRAME);
+	return r;
+}
+
+INTERPOSE int pkey_mprotect(void *addr, size_t len, int prot, int pkey)
+{
+	int r;
+
+	if (prot & PROT_WRITE)
+		agent_code_written(addr, len);
+	if (!call_armed(SYSCALL_pkey_mprotect))
+		return REAL(pkey_mprotect)(addr, len, prot, pkey);
+	call_enter(SYSCALL_pkey_mprotect, (uint64_t[]){ (uintptr_t)addr, len, (uint32_t)prot, (uint32_t)pkey },
+		   CALL_FRAME);
+	r = REAL(pkey_mprotect)(addr, len, prot, pkey);
+	call_exit(SYSCALL_pkey_mprotect, call_result(r), CALL_FRAME);
 	return r;
 }
 

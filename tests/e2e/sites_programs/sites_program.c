@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -111,6 +112,10 @@ static void obey(char *line)
 		printf("closed %d\n", dlclose(plugin));
 	} else if (!strcmp(line, "pid")) {
 		printf("%d\n", (int)getpid());
+	} else if (!strcmp(line, "write")) {
+		const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+
+		printf("write %d\n", mprotect((void *)((unsigned long)obey & -size), size, PROT_READ | PROT_WRITE | PROT_EXEC));
 	} else if (!strcmp(line, "text")) {
 		tell_text();
 	} else if (!strncmp(line, "fork ", 5)) {
