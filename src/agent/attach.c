@@ -374,7 +374,7 @@ static int join(struct attach_reply *reply)
 	return err;
 }
 
-int attach_start(const char *name, const char *runtime_dir)
+static int start(const char *name, const char *runtime_dir)
 {
 	struct attach_reply reply;
 	uint32_t state = AGENT_OFF;
@@ -411,6 +411,16 @@ int attach_start(const char *name, const char *runtime_dir)
 	sites_begin();
 	section_start();
 	return 0;
+}
+
+int attach_start(const char *name, const char *runtime_dir)
+{
+	int err;
+
+	agent.starting = true;
+	err = start(name, runtime_dir);
+	agent.starting = false;
+	return err;
 }
 
 void attach_detach(void)

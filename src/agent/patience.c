@@ -7,7 +7,10 @@
  * what it would have recorded is counted as lost. But thousands of threads that
  * have their first hit at the same time wait for each other rather than for the
  * server, and longer than that. So the server counts its answers where programs
- * see them: while it answers somebody, it has not forgotten who waits.
+ * see them: while it answers somebody, it has not forgotten who waits. So it is
+ * while it has long work, the text of a large trace for example, and comes to an
+ * end of a piece of it again and again. A program that begins waits for that as
+ * long as it lasts, for otherwise it would not be traced at all.
  */
 #include "agent/state.h"
 
@@ -28,5 +31,5 @@ bool patience_goes_on(struct agent_patience *p)
 	bool moved = served != p->served;
 
 	p->served = served;
-	return moved && ++p->rounds < AGENT_ROUNDS;
+	return moved && (agent.starting || ++p->rounds < AGENT_ROUNDS);
 }

@@ -29,7 +29,7 @@ enum agent_state {
 
 /*
  * Nobody waits longer than AGENT_WAIT_MS for a server that answers nobody. While it answers others the turn of
- * who waits will come: up to AGENT_ROUNDS times as long.
+ * who waits will come: up to AGENT_ROUNDS times as long, at the program's begin without a limit.
  */
 enum { AGENT_WAIT_MS = 1000, AGENT_ROUNDS = 30, AGENT_PATH = 4096 };
 
@@ -87,6 +87,7 @@ struct agent {
 	_Atomic bool	joins_not;	/* nor those of joining the session */
 	_Atomic bool	filtered;	/* the program has entered a filter of its own, or the strict mode */
 	bool		asks_not;	/* a filter that was there before would kill who asks (agent_may_ask()) */
+	bool		starting;	/* attach_start() runs: the program does not, yet */
 	bool		late;		/* the program asked to be attached: it has run before */
 	uint32_t	verbose;
 	char		dir[AGENT_PATH];	/* the session's directory */

@@ -186,7 +186,9 @@ struct model {
 	void			(*catch_up)(void *arg);
 	/* The end of a command: returns when running programs do as it said, or after a limit. NULL: none do */
 	void			(*settle)(void *arg);
-	void			*catch_up_arg;		/* of both */
+	/* Between the pieces of long work: model_step(). NULL: no programs */
+	void			(*step)(void *arg);
+	void			*catch_up_arg;		/* of all three */
 	/* Whether there is a task of that number among those whose pids are listed. NULL: they are a recording's */
 	bool			(*task_lives)(uint32_t pid);
 	bool			hist_legacy;	/* --hist-legacy */
@@ -207,6 +209,17 @@ struct model {
 	void			(*take_sections)(struct model *m);
 	int			max_graph_depth;
 };
+
+/*
+ * For whatever may last long, between its pieces: processes that join meanwhile get their slots, and those that
+ * have to wait for the model know that the server is at work. Nothing of the model changes. Cheap: at most one in a
+ * millisecond does something.
+ */
+static inline void model_step(struct model *m)
+{
+	if (m->step)
+		m->step(m->catch_up_arg);
+}
 
 int model_create(struct session *s, struct model **out);
 void model_destroy(struct model *m);

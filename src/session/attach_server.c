@@ -270,11 +270,21 @@ static void accept_passed(struct session *s, size_t size, int fd)
 		accept_one(s, fd, true);
 }
 
+/* Its next packet is for a hook: in a step it stays where it is. */
+static bool is_put_off(const struct session *s, const struct process *p)
+{
+	struct attach_request q;
+
+	if (!s->stepping || recv(p->conn, &q, sizeof(q), MSG_PEEK | MSG_DONTWAIT) < (ssize_t)sizeof(q))
+		return false;
+	return q.kind == ATTACH_EVENTS || q.kind == ATTACH_READY || q.kind == ATTACH_DSO;
+}
+
 static void connection_read(struct session *s, unsigned int index)
 {
 	struct process *p = &s->processes[index];
 
-	for (;;) {
+	while (!is_put_off(s, p)) {
 		int passed = -1;
 		ssize_t n = packet_receive(s, p->conn, &passed);
 
@@ -315,10 +325,27 @@ void attach_serve(struct session *s)
 	struct epoll_event ev[64];
 	int n = epoll_wait(s->poll_fd, ev, 64, 0);
 
+	s->serving = true;
 	attach_resume(s);
 	for (int i = 0; i < n; i++)
 		ready_serve(s, ev[i].data.u64);
 	ring_leases_serve(s);		/* a program that has just attached waits for it */
+	s->serving = false;
+}
+
+/* Not within a hook: that has texts of the packet that is being answered. */
+void attach_step(struct session *s)
+{
+	int64_t now = process_now_ms();
+
+	if (s->serving || now == s->stepped)
+		return;
+	s->stepped = now;
+	/* Relaxed: it only says that there was one. */
+	atomic_fetch_add_explicit(&s->header->served, 1, memory_order_relaxed);
+	s->stepping = true;
+	attach_serve(s);
+	s->stepping = false;
 }
 
 int attach_go(struct session *s, unsigned int process)

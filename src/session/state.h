@@ -78,6 +78,9 @@ struct session {
 	struct process	processes[LAYOUT_MAX_PROCESSES];
 	unsigned int	processes_end;	/* no process from here on */
 	int		listen_fd;	/* -1: none */
+	bool		serving;	/* attach_serve() runs */
+	bool		stepping;	/* for attach_step() */
+	int64_t		stepped;	/* milliseconds: the last time */
 	int64_t		paused_until;	/* milliseconds: connections are not accepted until then; 0: they are */
 	int		poll_fd;	/* epoll over the socket, connections and pidfds */
 	struct attach_hooks hooks;

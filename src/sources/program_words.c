@@ -154,6 +154,7 @@ void program_words_settle(void *arg)
 	for (attach_behind(s, p->sites->command, &b); b.late && now_ms() < end;
 	     attach_behind(s, p->sites->command, &b)) {
 		nanosleep(&pause, NULL);
+		model_step(p->model);
 		pause.tv_nsec = pause.tv_nsec * 2 < LAST_NS ? pause.tv_nsec * 2 : LAST_NS;
 	}
 	if (b.late)

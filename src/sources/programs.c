@@ -76,6 +76,13 @@ static void hook_catch_up(void *arg)
 	take_in(arg);
 }
 
+static void hook_step(void *arg)
+{
+	struct programs *p = arg;
+
+	attach_step(p->model->session);
+}
+
 static void hook_load(void *arg, uint64_t addr)
 {
 	program_symbols_load(arg, addr);
@@ -111,6 +118,7 @@ static int set_hooks(struct programs *p)
 	attach_set_hooks(p->model->session, &hooks);
 	p->model->catch_up = hook_catch_up;
 	p->model->catch_up_arg = p;
+	p->model->step = hook_step;
 	p->model->task_lives = hook_lives;
 	symbols_set_loader(p->model->symbols, hook_load, p);
 	return p->tree ? tree_add_extra(p->tree, &kallsyms) : 0;
@@ -212,6 +220,7 @@ void programs_destroy(struct programs *p)
 		return;
 	attach_set_hooks(p->model->session, NULL);
 	p->model->catch_up = NULL;
+	p->model->step = NULL;
 	p->model->task_lives = NULL;
 	symbols_set_loader(p->model->symbols, NULL, NULL);
 	program_sites_destroy(p);

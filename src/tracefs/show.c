@@ -239,6 +239,7 @@ static int fill(struct show *s)
 	while (!s->err && s->text.len < SHOW_CHUNK && produce(s))
 		if (s->text.failed)
 			s->err = -ENOMEM;
+	model_step(s->model);
 	return s->text.len ? 0 : s->err;
 }
 

@@ -5,6 +5,8 @@
  *     crowd CHILDREN THREADS EVENTS            prints how many crowd:tick it has made
  *     crowd CHILDREN THREADS EVENTS exec       the same; each child executes this program anew
  *
+ * With CROWD_WAIT=FILE it makes FILE.waits and waits until FILE is there.
+ *
  * All children begin at once, and none ends before the last has made its
  * events: each thread needs a slot of its own at the same time.
  */
@@ -124,6 +126,19 @@ static unsigned long count_done(unsigned long most)
 	return nr;
 }
 
+static void await_file(const char *path)
+{
+	char waits[4096];
+	FILE *f;
+
+	snprintf(waits, sizeof(waits), "%s.waits", path);
+	f = fopen(waits, "w");
+	if (!f || fclose(f))
+		die(waits);
+	while (access(path, F_OK))
+		usleep(1000);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long children, threads, nr;
@@ -135,6 +150,8 @@ int main(int argc, char **argv)
 	children = strtoul(argv[1], NULL, 10);
 	threads = strtoul(argv[2], NULL, 10);
 	nr_events = atoi(argv[3]);
+	if (getenv("CROWD_WAIT"))
+		await_file(getenv("CROWD_WAIT"));
 	if (pipe(begin) || pipe(end) || pipe(done))
 		die("pipe");
 	for (unsigned long i = 0; i < children; i++)

@@ -262,8 +262,10 @@ static int print_hist(struct trigger *t, unsigned int n, FILE *out)
 	hist_trigger_print(t, out);
 	fputs("\n#\n\n", out);
 	sum_up(&all, totals);
-	for (unsigned int i = 0; !err && i < all.nr; i++)
+	for (unsigned int i = 0; !err && i < all.nr; i++) {
 		print_entry(&all.v[i], totals, out);
+		model_step(hd->event->model);
+	}
 	print_snapshot(hd, out);
 	fprintf(out, "\nTotals:\n    Hits: %llu\n    Entries: %u\n    Dropped: %llu\n",
 		(unsigned long long)all.hits, all.nr, (unsigned long long)all.drops);

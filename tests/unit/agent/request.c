@@ -118,6 +118,15 @@ static void nobody_waits_for_ever(void **state)
 		rounds++;
 	} while (patience_goes_on(&p));
 	assert_int_equal(rounds, AGENT_ROUNDS);
+	/* But a program that begins, as long as the server goes on. */
+	agent.starting = true;
+	p = patience_begin();
+	for (rounds = 0; rounds < 2 * AGENT_ROUNDS; rounds++) {
+		session_header(session)->served++;
+		assert_true(patience_goes_on(&p));
+	}
+	assert_false(patience_goes_on(&p));
+	agent.starting = false;
 }
 
 int main(void)

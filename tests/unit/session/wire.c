@@ -597,6 +597,52 @@ static void what_cannot_be_accepted_is_not_looked_at_all_the_time(void **state)
 	close(own);
 }
 
+static void send_request(int fd, enum attach_kind kind)
+{
+	const struct attach_request q = { .version = SESSION_VERSION, .kind = kind, .number = 7 };
+
+	assert_int_equal(send(fd, &q, sizeof(q), 0), sizeof(q));
+}
+
+/* Steps until there is an answer, or has been none for a while. */
+static bool answered_in_steps(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct attach_reply r;
+
+	for (int i = 0; i < 50; i++) {
+		attach_step(session);
+		if (poll(&p, 1, 1))
+			return recv(fd, &r, sizeof(r), 0) > 0 && r.number == 7 && !r.err;
+	}
+	return false;
+}
+
+static void a_step_answers_what_needs_no_hook(void **state)
+{
+	struct attach_reply r;
+	uint32_t served;
+	int fd;
+
+	hello();
+	send_request(conn, ATTACH_MORE);
+	assert_true(answered_in_steps(conn));
+	/* A new process gets its slots, too. */
+	fd = dial();
+	send_request(fd, ATTACH_HELLO);
+	assert_true(answered_in_steps(fd));
+	close(fd);
+	/* Who is ready waits, and sees that there is progress. */
+	served = session_header(session)->served;
+	send_request(conn, ATTACH_READY);
+	assert_false(answered_in_steps(conn));
+	assert_int_equal(seen.ready, 0);
+	assert_int_not_equal(session_header(session)->served, served);
+	serve();
+	assert_int_equal(recv(conn, &r, sizeof(r), 0), sizeof(r));
+	assert_int_not_equal(seen.ready, 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -620,6 +666,7 @@ int main(int argc, char **argv)
 		WIRE_TEST(who_has_been_here_is_not_new),
 		WIRE_TEST(who_began_before_the_option_is_not_new),
 		WIRE_TEST(descriptors_that_nobody_asked_for_are_closed),
+		WIRE_TEST(a_step_answers_what_needs_no_hook),
 		WIRE_TEST(who_finds_no_descriptor_is_told),
 		WIRE_TEST(what_cannot_be_accepted_is_not_looked_at_all_the_time),
 	};
