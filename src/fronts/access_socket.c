@@ -66,6 +66,7 @@ static int send_header(int fd, const struct wire_request *rq, int passed)
 	char control[CMSG_SPACE(sizeof(int))] = { 0 };
 	struct iovec iov = { (void *)rq, sizeof(*rq) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
 
 	if (passed >= 0) {
 		struct cmsghdr *c;
@@ -78,7 +79,17 @@ static int send_header(int fd, const struct wire_request *rq, int passed)
 		c->cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(c), &passed, sizeof(int));
 	}
-	return sendmsg(fd, &msg, MSG_NOSIGNAL) == sizeof(*rq) ? 0 : -EPIPE;
+	do
+		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n == sizeof(*rq) ? 0 : -EPIPE;
+}
+
+/* In the middle of a message: whatever is asked next fails at once, and waits for no answer. */
+static int torn(const struct access *a, int err)
+{
+	shutdown(((const struct far *)a)->fd, SHUT_RDWR);
+	return err;
 }
 
 static int ask(struct access *a, struct wire_request *rq, const void *body, int passed,
@@ -93,7 +104,7 @@ static int ask(struct access *a, struct wire_request *rq, const void *body, int 
 		ret = receive_all(s->fd, answer, sizeof(*answer));
 	if (!ret && answer->size > WIRE_MAX)
 		ret = -EPROTO;
-	return ret;
+	return ret ? torn(a, ret) : 0;
 }
 
 /* The answer's bytes as a 0-terminated text; frees nothing on failure. */
@@ -104,7 +115,7 @@ static int take_body(struct access *a, const struct wire_answer *answer, char **
 
 	if (ret) {
 		free(buf);
-		return ret;
+		return torn(a, ret);
 	}
 	buf[answer->size] = '\0';
 	*text = buf;
@@ -147,9 +158,9 @@ static ssize_t far_read(struct access_file *file, char *buf, size_t size, off_t 
 	if (ret)
 		return ret;
 	if (answer.size > size)
-		return -EPROTO;
+		return torn(file->access, -EPROTO);
 	ret = receive_all(((struct far *)file->access)->fd, buf, answer.size);
-	return ret ? ret : answer.result;
+	return ret ? torn(file->access, ret) : answer.result;
 }
 
 static ssize_t far_write(struct access_file *file, const char *buf, size_t size)

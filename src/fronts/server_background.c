@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,8 @@ enum { WITHOUT_PROC = 1024 };	/* descriptors that are looked at where there is n
 
 /* Where the child tells its parent; -1 where nobody waits. A process has one parent. */
 static int ready_fd = -1;
+/* Shared with it. */
+static volatile int *ready;
 
 /*
  * What the command was given and the server has no use for: locks and ends of pipes. They are open
@@ -65,6 +68,7 @@ static void close_inherited(void)
 	inherited.nr = 0;
 }
 
+/* The pipe's end is the word that the child is ready or gone; which of both is in *ready, for a write may fail. */
 static void wait_for_child(int fd, pid_t child)
 {
 	char byte;
@@ -74,7 +78,7 @@ static void wait_for_child(int fd, pid_t child)
 	do
 		n = read(fd, &byte, 1);
 	while (n < 0 && errno == EINTR);
-	if (n == 1)
+	if (n == 0 && *ready)
 		_exit(0);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
@@ -98,6 +102,9 @@ int server_background(int keep)
 	pid_t child;
 
 	find_inherited(keep);
+	ready = mmap(NULL, sizeof(*ready), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (ready == MAP_FAILED)
+		return -errno;
 	if (pipe2(fds, O_CLOEXEC))
 		return -errno;
 	fflush(NULL);
@@ -135,8 +142,7 @@ void server_ready(void)
 		close(null);
 	if (chdir("/"))
 		null = -1;	/* the directory that it was started in stays busy, no more */
-	if (write(ready_fd, "", 1) != 1)
-		null = -1;	/* the parent was killed: nobody to tell */
+	*ready = 1;
 	close(ready_fd);
 	ready_fd = -1;
 }

@@ -2,6 +2,12 @@
 # tap.sh - read by the end-to-end tests: a private place for sessions, TAP, and cleaning up
 # shellcheck shell=sh
 
+# A mount name space of its own, where that may be: other tests take away stale mounts, and have some.
+if [ -z "${TAP_ALONE:-}" ] && unshare -m --propagation private true 2>/dev/null; then
+	TAP_ALONE=1 exec unshare -m --propagation private "$0" "$@"
+fi
+unset TAP_ALONE
+
 tf=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
 golden=$here/../golden
