@@ -108,6 +108,15 @@ static int open_as_is(struct output *o)
 	return lseek(o->as_is, 0, SEEK_SET) < 0 ? -errno : 0;
 }
 
+/* A file that is mounted by itself, as containers do, cannot be replaced. */
+static bool is_mounted(const struct output *o)
+{
+	struct statx sx;
+
+	return !statx(o->dir, o->name, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &sx) &&
+	       (sx.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
 static int check(struct output *o)
 {
 	/* A link of /proc is what it leads to (/dev/stdout). */
@@ -121,7 +130,7 @@ static int check(struct output *o)
 		return -EISDIR;
 	if (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode))
 		return -ESPIPE;
-	if (proc || !S_ISREG(st.st_mode))
+	if (proc || !S_ISREG(st.st_mode) || is_mounted(o))
 		return open_as_is(o);
 	ret = check_file(o, &st);
 	return ret ? ret : probe(o);

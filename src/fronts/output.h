@@ -9,7 +9,8 @@
  *
  * So a full disk costs no older file, and FILE may be the one that is read.
  * The directory is the one that was there at the start, whatever its path means
- * later. What is there and no regular file (/dev/null) is written to as it is.
+ * later. What is there and no regular file (/dev/null), or mounted by itself, is written to as it
+ * is.
  */
 #ifndef TRACEFUSE_FRONTS_OUTPUT_H
 #define TRACEFUSE_FRONTS_OUTPUT_H
