@@ -306,6 +306,8 @@ AGENT_API void agent_vforked(void);
  */
 AGENT_API bool agent_task_end(void);
 AGENT_API void agent_task_again(void);
+/* Whether a call by syscall() wants that; its first two arguments. */
+AGENT_API bool agent_call_wants_alone(long nr, uint64_t a, uint64_t b);
 /* The program is about to drop capabilities from its bounding set. */
 AGENT_API void agent_task_unbind(void);
 /*

@@ -17,7 +17,8 @@
  * S5  The task has no rights: no capability, no descriptor, and a filter of its own that permits a few calls
  *     (sites_shed.c). Who begins it waits for that. What the program gives up later, it need not give up.
  *     The kernel refuses unshare(CLONE_NEWUSER) and others to a process with more threads than one, and who
- *     looks at a process's threads sees their users. So around such calls (providers/syscalls.c) the task ends and begins anew.
+ *     looks at a process's threads sees their users. So around such calls the task ends and begins anew
+ *     (rights.c, providers/syscalls.c).
  * S6  A child of fork() that has had no hit is not attached, and its task cannot attach it. It obeys all the same,
  *     and answers nothing: the server does not know it yet. Its first hit attaches it, and obeys again.
  */

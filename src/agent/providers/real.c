@@ -8,10 +8,12 @@
  */
 #include <errno.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdint.h>
-#include "agent/providers/hooks.h"
 #include "agent/providers/real.h"
-#include "agent/providers/table_version.h"
+
+/* The linker's own: libc needs it, so it is there, and need not be named by us. */
+#pragma weak _r_debug
 
 extern struct real_function __start_real_functions[] __attribute__((visibility("hidden")));
 extern struct real_function __stop_real_functions[] __attribute__((visibility("hidden")));
@@ -196,13 +198,6 @@ void real_resolve(void)
 	for (f = __start_real_functions; f < __stop_real_functions; f++)
 		if (!__atomic_load_n(f->where, __ATOMIC_RELAXED))
 			__atomic_store_n(f->where, (void *)missing, __ATOMIC_RELAXED);
-}
-
-/* For the core (agent.h), which asks in the first constructor. */
-uint64_t agent_providers_table(void)
-{
-	real_resolve();
-	return PROVIDER_TABLE_VERSION;
 }
 
 __attribute__((constructor)) static void real_start(void)

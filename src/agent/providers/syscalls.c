@@ -13,9 +13,6 @@
  * and syscalls_libc.h says how the kernel's arguments come from the function's.
  */
 #include <fcntl.h>
-#include <linux/seccomp.h>
-#include <sched.h>
-#include <sys/prctl.h>
 #include <sys/sem.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -160,37 +157,6 @@ long call_record(long a, long b, long c, long d, long e, long f, unsigned int ro
 	X(setuid) X(seteuid) X(setreuid) X(setresuid) X(setgid) X(setegid) X(setregid)		\
 	X(setresgid) X(setgroups) X(setfsuid) X(setfsgid) X(unshare) X(setns) X(umount) X(umount2)
 
-/* glibc 2.32 and later. */
-extern char __libc_single_threaded __attribute__((weak));
-
-/* By syscall() a thread changes its own user alone. Where it is the only one, it is the process's. */
-static bool is_alone(void)
-{
-	return &__libc_single_threaded && __libc_single_threaded;
-}
-
-bool call_wants_alone(long nr, uint64_t a, uint64_t b)
-{
-	switch (nr) {
-	case SYS_unshare:
-		/* After that no thread can be made. */
-		return a & ~(uint64_t)CLONE_NEWPID;
-	case SYS_setns:
-		return b != CLONE_NEWPID;
-	case SYS_seccomp:
-		return a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER;
-	case SYS_prctl:
-		return a == PR_SET_SECCOMP;
-	case SYS_umount2:
-		return true;
-	case SYS_setuid: case SYS_setgid: case SYS_setreuid: case SYS_setregid: case SYS_setresuid:
-	case SYS_setresgid: case SYS_setgroups: case SYS_setfsuid: case SYS_setfsgid:
-		return is_alone();
-	default:
-		return false;
-	}
-}
-
 #define X(function) ALONE_##function,
 enum { ALONE(X) NR_ALONE };
 #undef X
@@ -202,11 +168,11 @@ static bool row_wants_alone(unsigned int which, long a, long b)
 {
 	switch (which) {
 	case ALONE_unshare:
-		return call_wants_alone(SYS_unshare, (uint32_t)a, 0);
+		return agent_call_wants_alone(SYS_unshare, (uint32_t)a, 0);
 	case ALONE_setns:
-		return call_wants_alone(SYS_setns, 0, (uint32_t)b);
+		return agent_call_wants_alone(SYS_setns, 0, (uint32_t)b);
 	case ALONE_setfsuid: case ALONE_setfsgid:
-		return is_alone();
+		return agent_call_wants_alone(SYS_setfsuid, 0, 0);
 	default:
 		return true;
 	}

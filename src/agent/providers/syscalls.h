@@ -78,9 +78,6 @@ static inline bool call_armed(unsigned int call)
 void call_enter(unsigned int call, const uint64_t *args, const void *frame);
 void call_exit(unsigned int call, int64_t ret, const void *frame);
 
-/* Whether a call by syscall() wants a process without the agent's task; its first two arguments. */
-bool call_wants_alone(long nr, uint64_t a, uint64_t b);
-
 /* A result as the kernel says it: -errno for -1. */
 static inline int64_t call_result(int64_t ret)
 {

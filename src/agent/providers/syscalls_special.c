@@ -43,12 +43,12 @@ static bool others_want(long nr, long a, long b)
 {
 	return nr == SYS_mprotect || nr == SYS_pkey_mprotect || (nr == SYS_futex && thread_wanted()) || nr == SYS_seccomp || limits_takes(nr) ||
 	       (nr == SYS_prctl && (a == PR_SET_NAME || thread_restricts(a))) ||
-	       call_wants_alone(nr, (uint64_t)a, (uint64_t)b);
+	       agent_call_wants_alone(nr, (uint64_t)a, (uint64_t)b);
 }
 
 static long syscall_record(long nr, const uint64_t *args, const void *call_site, const void *frame)
 {
-	bool futex = nr == SYS_futex && thread_wanted(), ended = call_wants_alone(nr, args[0], args[1]) && agent_task_end();
+	bool futex = nr == SYS_futex && thread_wanted(), ended = agent_call_wants_alone(nr, args[0], args[1]) && agent_task_end();
 	int64_t result;
 	long r;
 
