@@ -456,7 +456,8 @@ static int run_all(struct replay *r)
 			fprintf(stderr, "tracefuse: what follows is what was readable\n");
 	}
 	if (ret < 0 && !damage)
-		return command_error("the replay failed: %s", strerror(-ret));
+		return command_error("the replay failed: %s%s", strerror(-ret),
+				     ret == -ENOMEM ? ": see --memory" : "");
 	return ret < 0 ? COMMAND_FAILED : COMMAND_DONE;
 }
 

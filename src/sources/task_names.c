@@ -14,7 +14,11 @@ static void *table(size_t size)
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	return p == MAP_FAILED ? NULL : p;
+	if (p == MAP_FAILED)
+		return NULL;
+	/* Pids lie far from each other: a page of 2 MiB for each were the whole table. */
+	(void)madvise(p, size, MADV_NOHUGEPAGE);
+	return p;
 }
 
 static void table_free(void *p, size_t size)
