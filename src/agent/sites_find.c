@@ -14,7 +14,7 @@
 #include "agent/sites.h"
 #include "agent/sites_image.h"
 
-enum { PROLOGUE = 512, MAX_ROW = 64 };
+enum { PROLOGUE = 512, MAX_ROW = 64, MAX_LISTS = 64 };
 
 struct list {
 	struct site	*out;
@@ -284,13 +284,14 @@ size_t sites_find(const void *file, size_t size, struct site *out, size_t room)
 		return 0;
 	calls_scan(&im, is_fentry, false, &l);
 	calls_scan(&im, is_mcount, true, &l);
-	for (unsigned int i = 0; i < im.nr_shdrs; i++) {
+	for (unsigned int i = 0, lists = 0; i < im.nr_shdrs && lists < MAX_LISTS; i++) {
 		const char *name = image_string(&im, im.names, im.shdrs[i].sh_name);
+		bool row = !strcmp(name, "__patchable_function_entries");
 
-		if (!strcmp(name, "__patchable_function_entries"))
-			section_sites(&im, &im.shdrs[i], &l, row_site);
-		else if (!strcmp(name, "__mcount_loc"))
-			section_sites(&im, &im.shdrs[i], &l, loc_site);
+		if (!row && strcmp(name, "__mcount_loc"))
+			continue;
+		section_sites(&im, &im.shdrs[i], &l, row ? row_site : loc_site);
+		lists++;
 	}
 	if (l.nr > room || !l.nr)
 		return l.nr;

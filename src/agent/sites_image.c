@@ -4,6 +4,8 @@
  */
 #include "agent/sites_image.h"
 
+enum { NAME_ROOM = 256 };	/* no name that is looked for is as long */
+
 static const void *at_offset(const struct image *im, uint64_t offset, uint64_t len)
 {
 	return offset <= im->size && len <= im->size - offset ? im->file + offset : NULL;
@@ -35,7 +37,30 @@ const char *image_string(const struct image *im, const Elf64_Shdr *table, uint32
 	size_t size;
 	const char *text = image_section(im, table, &size);
 
-	return text && offset < size && memchr(text + offset, 0, size - offset) ? text + offset : "";
+	if (!text || offset >= size)
+		return "";
+	size -= offset;
+	return memchr(text + offset, 0, size < NAME_ROOM ? size : NAME_ROOM) ? text + offset : "";
+}
+
+/*
+ * Sections of a file that a linker made have places of their own. One byte in many of them
+ * would be looked at once for each, and for each of their relocations.
+ */
+static bool sections_overlap(const struct image *im)
+{
+	uint64_t all = 0;
+
+	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
+		const Elf64_Shdr *s = &im->shdrs[i];
+
+		if (s->sh_type == SHT_NOBITS || s->sh_type == SHT_NULL)
+			continue;
+		if (s->sh_size > im->size - all)
+			return true;
+		all += s->sh_size;
+	}
+	return false;
 }
 
 /* Only the form that all linkers write: 4 bytes each, relative to the section. */
@@ -79,6 +104,8 @@ bool image_open(struct image *im, const void *file, size_t size)
 	im->nr_phdrs = h->e_phnum;
 	im->nr_shdrs = h->e_shnum;
 	im->names = &im->shdrs[h->e_shstrndx];
+	if (sections_overlap(im))
+		return false;
 	starts_open(im);
 	return true;
 }
