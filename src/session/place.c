@@ -42,6 +42,13 @@ static bool on_tmpfs(const char *dir)
 }
 
 /* A directory of our own that nobody else may enter. */
+static int is_private(const struct stat *st)
+{
+	if (!S_ISDIR(st->st_mode))
+		return -ENOTDIR;
+	return st->st_uid != geteuid() || (st->st_mode & 077) ? -EACCES : 0;
+}
+
 static int private_dir(const char *path, bool create)
 {
 	struct stat st;
@@ -50,11 +57,21 @@ static int private_dir(const char *path, bool create)
 		return -errno;
 	if (lstat(path, &st))
 		return -errno;
-	if (!S_ISDIR(st.st_mode))
-		return -ENOTDIR;
-	if (st.st_uid != geteuid() || (st.st_mode & 077))
-		return -EACCES;
-	return 0;
+	return is_private(&st);
+}
+
+int place_open_dir(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), err;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	err = fstat(fd, &st) ? -errno : is_private(&st);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
 }
 
 const char *place_taken(void)

@@ -323,9 +323,9 @@ static int session_place(struct session *s, const char *name, int *base)
 		return 0;	/* for this process alone: memory without a name will do */
 	if (err)
 		return err;
-	*base = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*base = place_open_dir(path);
 	if (*base < 0)
-		return -errno;
+		return *base;
 	place_sweep(*base);
 	place_hold(*base);
 	if (name && !faccessat(*base, name, F_OK, AT_SYMLINK_NOFOLLOW))
@@ -483,8 +483,8 @@ static int session_find(struct session *s, const char *name)
 		return err;
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	snprintf(s->dir, sizeof(s->dir), "%s/%s", base, name);
-	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return s->dirfd < 0 ? -errno : 0;
+	s->dirfd = place_open_dir(s->dir);
+	return s->dirfd < 0 ? s->dirfd : 0;
 }
 
 /* Another process has the lock. */

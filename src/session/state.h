@@ -91,6 +91,8 @@ struct session {
 
 /* place.c: where sessions lie */
 int place_base(char *out, size_t size, bool create);	/* -ENOTSUP: no tmpfs */
+/* What lies at the path by now may be another: looked at as it was opened. A descriptor, or -errno */
+int place_open_dir(const char *path);
 void place_private_name(char *out, size_t size);
 /* W1: until `base` is closed nobody sweeps there. */
 void place_hold(int base);

@@ -51,6 +51,26 @@ static void a_name_is_taken_once(void **state)
 	assert_int_equal(session_open("one", &other), -ENOENT);
 }
 
+/* Who may rename what in the directories above may have put another one there. */
+static void a_session_of_another_user_is_not_opened(void **state)
+{
+	struct session *s = made("one"), *other;
+	char dir[4200];
+
+	snprintf(dir, sizeof(dir), "%s", session_dir(s));
+	session_close(s);
+	assert_int_equal(chmod(dir, 0755), 0);
+	assert_int_equal(session_open("one", &other), -EACCES);
+	assert_int_equal(chmod(dir, 0700), 0);
+	if (!geteuid()) {
+		assert_int_equal(chown(dir, 65534, (gid_t)-1), 0);
+		assert_int_equal(session_open("one", &other), -EACCES);
+		assert_int_equal(chown(dir, 0, (gid_t)-1), 0);
+	}
+	assert_int_equal(session_open("one", &other), 0);
+	session_destroy(other);
+}
+
 static void who_comes_second_waits_for_the_first(void **state)
 {
 	struct session *s = made("one"), *other;
@@ -590,6 +610,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_checked),
 		cmocka_unit_test(a_name_is_taken_once),
+		cmocka_unit_test(a_session_of_another_user_is_not_opened),
 		cmocka_unit_test(who_comes_second_waits_for_the_first),
 		cmocka_unit_test(what_is_being_made_is_not_removed),
 		cmocka_unit_test(a_private_session_leaves_nothing),
