@@ -194,7 +194,7 @@ int request_send(struct attach_request *q, const void *more, size_t extra)
 
 	q->number = ++agent.conn.asked;
 	agent.conn.patience = patience_begin();
-	/* Its functions are traced when the words are there; nobody waits for that with the program. */
+	/* Its functions are traced when the words are there: the program does not wait for that. */
 	if (q->kind == ATTACH_DSO && !agent.starting)
 		agent.conn.patience.rounds = AGENT_ROUNDS;
 	do

@@ -324,7 +324,7 @@ int access_connect(const char *name, struct access **out)
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/control", dirfd);
 	ret = fd < 0 || dirfd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno : 0;
 	if (ret == -ENOENT)
-		ret = -ECONNREFUSED;	/* the session is there, its socket is not yet, or not any more */
+		ret = -ECONNREFUSED;	/* the session is there without its socket */
 	if (dirfd >= 0)
 		close(dirfd);
 	s = ret ? NULL : calloc(1, sizeof(*s));

@@ -75,7 +75,7 @@ int client_reach(const char *name, struct access **out)
 
 		if (ret != -ECONNREFUSED)
 			return ret;
-		/* Another command may be making it, or bring it back: then it has a server afterwards. */
+		/* Another command may be making it, or bringing it back. */
 		ret = session_await(name, AWAIT_MS);
 		if (!ret)
 			ret = connect_answered(name, out);

@@ -19,8 +19,8 @@
 char *client_session(const struct command *cmd, const char *name);
 
 /*
- * Connects to the session `name`, re-opening it where its server died, and waiting where another command makes or
- * re-opens it. 0, -ENOENT: there is none, -errno.
+ * Connects to the session `name`. Re-opens it where its server died, and waits where another
+ * command makes or re-opens it. 0, -ENOENT: there is none, -errno.
  */
 int client_reach(const char *name, struct access **out);
 /* Connects to it, re-opening a session whose server died first. Prints what is wrong: NULL. */

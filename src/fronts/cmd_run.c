@@ -155,7 +155,7 @@ static int write_results(struct run *r)
 	return status;
 }
 
-/* No session is to be had. Whoever asked for results gets none, and the command says so by its status. */
+/* There is no session. Who asked for results gets none, and the exit status says so. */
 static int run_untraced(struct run *r, bool *failed)
 {
 	fprintf(stderr, "tracefuse: %s runs untraced: %s\n", r->program[0], r->untraced);

@@ -93,7 +93,7 @@ int server_create(const struct server_params *params, struct server **out)
 		server_destroy(srv);
 		return ret;
 	}
-	session_served(srv->session);	/* its socket takes commands, which wait there for server_run() */
+	session_served(srv->session);	/* commands wait in the socket for server_run() */
 	*out = srv;
 	return 0;
 }

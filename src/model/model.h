@@ -211,9 +211,9 @@ struct model {
 };
 
 /*
- * For whatever may last long, between its pieces: processes that join meanwhile get their slots, and those that
- * have to wait for the model know that the server is at work. Nothing of the model changes. Cheap: at most one in a
- * millisecond does something.
+ * For long work, between its pieces: processes that join meanwhile get their slots, and those that
+ * have to wait for the model know that the server is at work. Nothing of the model changes. Cheap:
+ * at most one in a millisecond does something.
  */
 static inline void model_step(struct model *m)
 {

@@ -34,8 +34,9 @@ int attach_fd(struct session *s);
  */
 void attach_serve(struct session *s);
 /*
- * Between the pieces of long work of the loop, as often as one likes: the same for what needs no hook. Processes that
- * want something of the hooks wait, and see that there is progress (config_header.served).
+ * Between the pieces of long work of the loop, as often as one likes: the same for what needs no
+ * hook. Processes that want something of the hooks wait, and see that there is progress
+ * (config_header.served).
  */
 void attach_step(struct session *s);
 /* Attached processes that live; calls fn for each (NULL: only counts). */

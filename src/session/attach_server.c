@@ -275,7 +275,9 @@ static bool is_put_off(const struct session *s, const struct process *p)
 {
 	struct attach_request q;
 
-	if (!s->stepping || recv(p->conn, &q, sizeof(q), MSG_PEEK | MSG_DONTWAIT) < (ssize_t)sizeof(q))
+	if (!s->stepping)
+		return false;
+	if (recv(p->conn, &q, sizeof(q), MSG_PEEK | MSG_DONTWAIT) < (ssize_t)sizeof(q))
 		return false;
 	return q.kind == ATTACH_EVENTS || q.kind == ATTACH_READY || q.kind == ATTACH_DSO;
 }

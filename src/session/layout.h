@@ -169,7 +169,7 @@ struct config_header {
 	uint64_t	snapshot_ip;	/* where a hit that may not take a snapshot says it is */
 	uint64_t	follow_since;	/* as field 22 of /proc/PID/stat: who began before is not new */
 	_Atomic uint32_t slots_high;	/* slots from here on have never been given, and have no memory */
-	/* Raised with each answer to a process, and between the pieces of long work: who waits knows that its turn comes. */
+	/* Raised with each answer, and between the pieces of long work: who waits sees progress. */
 	_Atomic uint32_t served;
 
 	/* set once, at create; the server's own */
