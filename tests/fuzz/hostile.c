@@ -550,7 +550,8 @@ static void repeat(char *at, uint64_t left, uint64_t value)
 static void make_ring(data_ref ref, uint64_t value)
 {
 	const uint32_t instance = value & 1, which = value >> 1 & 1, shift = 12 + (value >> 8 & 15) % 13;
-	data_ref buffer = plane_instance(session_plane(w.session), instance)->buffers[which];
+	/* What an earlier stroke wrote there may be anything: as the ring's, it begins a line. */
+	data_ref buffer = plane_instance(session_plane(w.session), instance)->buffers[which] & ~63ull;
 	const size_t nr = (size_t)BUFFER_MAX_SETS * session_header(w.session)->nr_cpus;
 	struct buffer *b = session_data(w.session, buffer, sizeof(*b) + nr * sizeof(data_ref));
 	struct ring *r;
