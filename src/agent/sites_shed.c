@@ -101,20 +101,31 @@ static void filter_fill(struct filter *f, bool own_files)
 	answer(f, REFUSE);
 }
 
-static void calls_shed(bool own_files)
+/*
+ * A kernel without filters: the task of a user's program can do nothing that the
+ * program itself could not do after it has given up its rights, but root's could.
+ */
+static int unfiltered(long err)
+{
+	return (err == -ENOSYS || err == -EINVAL) && agent_syscall(SYS_geteuid) ? 0 : (int)err;
+}
+
+static int calls_shed(bool own_files)
 {
 	struct filter f = { .nr = 0 };
 	struct sock_fprog prog;
+	long err;
 
 	filter_fill(&f, own_files);
 	prog = (struct sock_fprog){ f.nr, f.code };
 	agent_syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	agent_syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
+	err = agent_syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
+	return err ? unfiltered(err) : 0;
 }
 
 /* ---- The rest ---- */
 
-static void capabilities_shed(void)
+static int capabilities_shed(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
@@ -122,7 +133,7 @@ static void capabilities_shed(void)
 	/* As long as there are such, and it may. Forty calls, so that only programs pay for them that do the same. */
 	for (long cap = 0; sites.unbound && !agent_syscall(SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0); cap++)
 		;
-	agent_syscall(SYS_capset, &head, none);
+	return (int)agent_syscall(SYS_capset, &head, none);
 }
 
 int task_stat_open(void)
@@ -130,12 +141,12 @@ int task_stat_open(void)
 	return (int)agent_syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC);
 }
 
-int task_shed(void)
+int task_shed(int *stat_fd)
 {
 	bool own_files = !agent_syscall(SYS_close_range, 0, -1ul >> 32, CLOSE_RANGE_UNSHARE);
-	int stat_fd = own_files ? task_stat_open() : -1;
+	int err;
 
-	capabilities_shed();
-	calls_shed(own_files);
-	return stat_fd;
+	*stat_fd = own_files ? task_stat_open() : -1;
+	err = capabilities_shed();
+	return err ? err : calls_shed(own_files);
 }

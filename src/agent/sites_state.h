@@ -80,8 +80,11 @@ void sites_fail(int err);
 
 /* With signals blocked. */
 void task_begin(void);
-/* sites_shed.c: the calling thread gives up its rights. The descriptor of its process's stat, or a negative number */
-int task_shed(void);
+/*
+ * sites_shed.c: the calling thread gives up its rights; *stat_fd is the descriptor of its process's stat, or negative.
+ * 0, or -errno: it still has some, and must end.
+ */
+int task_shed(int *stat_fd);
 /* For a task that shares its program's descriptors. */
 int task_stat_open(void);
 /* Whether a sandbox that was there before the program lets the task do its work, and change code. */

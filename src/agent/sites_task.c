@@ -82,6 +82,7 @@ static struct {
 	size_t		size;
 	long		process;	/* whose it is */
 	int		stat_fd;	/* in its own table; -1: it opens one */
+	int		err;		/* it could not give them up, and has ended */
 	_Atomic uint32_t ready;		/* it has no rights any more */
 	_Atomic bool	goes;
 } task_now;
@@ -146,8 +147,10 @@ static void task(void)
 	agent_syscall(SYS_prctl, PR_SET_NAME, "tracefuse");
 	/* It keeps no directory busy that the program leaves. */
 	agent_syscall(SYS_chdir, "/");
-	task_now.stat_fd = task_shed();
+	task_now.err = task_shed(&task_now.stat_fd);
 	task_is_ready();
+	if (task_now.err)
+		return;
 	/* Relaxed: the state only says when to end. */
 	while (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_DETACHED && !task_is_asked_to_go()) {
 		uint32_t done = atomic_load_explicit(&sites.command, memory_order_relaxed);
@@ -216,6 +219,7 @@ void task_begin(void)
 	/* Relaxed: fork() may have copied that somebody asked; the task is not there yet. */
 	atomic_store_explicit(&task_now.goes, false, memory_order_relaxed);
 	atomic_store_explicit(&task_now.ready, 0, memory_order_relaxed);
+	task_now.err = 0;
 	leader_look();
 	tid = task_make(task);
 	/* Relaxed: as above. */
@@ -226,6 +230,11 @@ void task_begin(void)
 	}
 	sites.failed = 0;
 	ready_await();
+	if (task_now.err) {
+		/* Relaxed: as above. */
+		atomic_store_explicit(&agent.here->task, 0, memory_order_relaxed);
+		sites_fail(task_now.err);
+	}
 }
 
 /* Whether it has gone, to the kernel, too: within a second. */
@@ -300,6 +309,7 @@ static void try_calls(bool patch)
 	long at = agent_syscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned char in_core;
 	uint32_t word = 0;
+	int fd;
 
 	if (is_error(at) || agent_syscall(SYS_mincore, at, 4096, &in_core) ||
 	    agent_syscall(SYS_futex, &word, FUTEX_WAKE, 1))
@@ -310,7 +320,8 @@ static void try_calls(bool patch)
 	    (patch && (!patch_live() || agent_syscall(SYS_mprotect, at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC))))
 		agent_syscall(SYS_exit_group, 1);
 	agent_syscall(SYS_munmap, at, 4096);
-	task_shed();
+	if (task_shed(&fd))
+		agent_syscall(SYS_exit_group, 1);
 	for (;;)
 		agent_syscall(SYS_exit, 0);
 }
