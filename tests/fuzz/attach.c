@@ -405,11 +405,19 @@ static void end_all(void)
 		serve();
 }
 
+/* The session's files are memory. */
+static void finish(void)
+{
+	if (w.session)
+		world_close();
+	temp_place_remove();
+}
+
 static void start(void)
 {
 	if (!temp_place())
 		exit(0);
-	atexit(temp_place_remove);
+	atexit(finish);
 	start_child();
 	for (int i = 0; i < CONNS; i++)
 		w.conns[i] = -1;
