@@ -14,8 +14,11 @@ enum {
 	SHARED_PIDS	= sizeof(struct pid_set) * 8,	/* the highest pid of a task, and one */
 	PIDS_LIMIT	= 1 << 30,
 	WORD_SIZE	= 128,
-	MOST_ASKED	= 1 << 16,	/* at a time: a program may have filled the set (R2) */
+	WORDS		= SHARED_PIDS / 64,
+	MOST_ASKED	= 1 << 16,	/* at a time, of all sets: programs may have filled them (R2) */
 };
+
+_Static_assert(MOST_ASKED / (LAYOUT_MAX_INSTANCES * PIDS_SETS) >= 64, "each set gets on by a word in each sweep");
 
 _Static_assert((int)PIDS_KINDS == (int)PIDS_SETS, "in the order of struct pids_family");
 
@@ -26,6 +29,7 @@ struct pids {
 	unsigned int	nr_large;
 	struct pid_set	*idle;		/* no task had that number when it was written or the option set; NULL: none */
 	uint64_t	object;
+	uint32_t	next;		/* the word of `set` that is looked at next for ends */
 };
 
 /* What one write asks for, before any of it is done. */
@@ -156,25 +160,39 @@ static int add_pids(struct model *m, struct pids *p, const struct numbers *n)
 
 /* ---- Ends of tasks ---- */
 
-/* Each number below SHARED_PIDS that is listed and has no task. */
-static void each_without_task(const struct model *m, struct pids *p, void (*fn)(struct pids *p, uint32_t pid))
+/* Each number of this word that has no task. */
+static void each_of_word(const struct model *m, struct pids *p, uint32_t i, uint64_t bits,
+			 void (*fn)(struct pids *p, uint32_t pid))
 {
-	uint32_t asked = 0;
+	for (; bits; bits &= bits - 1) {
+		uint32_t pid = i * 64 + (uint32_t)__builtin_ctzll(bits);
 
-	/* Relaxed: forks and exits may change it any time. */
-	for (uint32_t i = 0; i < SHARED_PIDS / 64 && asked < MOST_ASKED; i++) {
+		if (!m->task_lives(pid))
+			fn(p, pid);
+		else if (p->idle)
+			p->idle->bits[i] &= ~(1ull << (pid % 64));
+	}
+}
+
+/*
+ * Each number below SHARED_PIDS that is listed and has no task. It asks about `most` numbers, 64 or more; the next
+ * call goes on where this one stopped.
+ */
+static void each_without_task(const struct model *m, struct pids *p, uint32_t most,
+			      void (*fn)(struct pids *p, uint32_t pid))
+{
+	uint32_t i = p->next, asked = 0;
+
+	for (uint32_t seen = 0; seen < WORDS; seen++, i = (i + 1) % WORDS) {
+		/* Relaxed: forks and exits may change it any time. */
 		uint64_t bits = __atomic_load_n(&p->set->bits[i], __ATOMIC_RELAXED);
 
-		for (; bits; bits &= bits - 1) {
-			uint32_t pid = i * 64 + (uint32_t)__builtin_ctzll(bits);
-
-			asked++;
-			if (!m->task_lives(pid))
-				fn(p, pid);
-			else if (p->idle)
-				p->idle->bits[i] &= ~(1ull << (pid % 64));
-		}
+		asked += (uint32_t)__builtin_popcountll(bits);
+		if (asked > most)
+			break;
+		each_of_word(m, p, i, bits, fn);
 	}
+	p->next = i;
 }
 
 static void rest(struct pids *p, uint32_t pid)
@@ -193,21 +211,38 @@ static void remove_ended(struct pids *p, uint32_t pid)
 		__atomic_fetch_and(&p->set->bits[pid / 64], ~(1ull << (pid % 64)), __ATOMIC_RELAXED);
 }
 
-static void sweep(struct instance *inst, enum pids_kind kind)
+static struct pids *followed(struct instance *inst, enum pids_kind kind)
 {
-	struct pids *p = *slot_of(inst, kind);
+	return is_followed(inst, kind) ? *slot_of(inst, kind) : NULL;
+}
 
-	if (p && is_followed(inst, kind))
-		each_without_task(inst->model, p, remove_ended);
+static void sweep(struct instance *inst, enum pids_kind kind, uint32_t most)
+{
+	struct pids *p = followed(inst, kind);
+
+	if (p)
+		each_without_task(inst->model, p, most, remove_ended);
+}
+
+static uint32_t sets_followed(struct model *m)
+{
+	struct instance *inst;
+	uint32_t nr = 0;
+
+	list_each(inst, &m->instances, node)
+		for (int kind = 0; kind < PIDS_KINDS; kind++)
+			nr += !!followed(inst, (enum pids_kind)kind);
+	return nr;
 }
 
 void pids_sweep(struct model *m)
 {
+	const uint32_t nr = sets_followed(m);
 	struct instance *inst;
 
 	list_each(inst, &m->instances, node)
-		for (int kind = 0; kind < PIDS_KINDS; kind++)
-			sweep(inst, (enum pids_kind)kind);
+		for (int kind = 0; nr && kind < PIDS_KINDS; kind++)
+			sweep(inst, (enum pids_kind)kind, MOST_ASKED / nr);
 }
 
 /* From here on ends count. With a new server they have counted before. */
@@ -216,7 +251,7 @@ static void begin_to_follow(struct instance *inst, enum pids_kind kind)
 	struct pids *p = *slot_of(inst, kind);
 
 	if (p && is_followed(inst, kind) && !inst->model->held)
-		each_without_task(inst->model, p, rest);
+		each_without_task(inst->model, p, MOST_ASKED, rest);
 }
 
 static void rest_new(const struct model *m, struct pids *p, const struct numbers *n)
@@ -245,7 +280,7 @@ static void print_pids(const struct pids *p, bool marks, FILE *out)
 	uint64_t bits;
 
 	/* Relaxed: forks and exits may change it any time. */
-	for (uint32_t i = 0; i < SHARED_PIDS / 64; i++) {
+	for (uint32_t i = 0; i < WORDS; i++) {
 		bits = __atomic_load_n(&p->set->bits[i], __ATOMIC_RELAXED);
 		for (; bits; bits &= bits - 1)
 			fprintf(out, "%u\n", i * 64 + (uint32_t)__builtin_ctzll(bits));
@@ -399,7 +434,7 @@ void pids_print(struct instance *inst, enum pids_kind kind, FILE *out)
 {
 	const struct pids *p = *slot_of(inst, kind);
 
-	sweep(inst, kind);
+	sweep(inst, kind, MOST_ASKED);
 	if (p)
 		print_pids(p, !of_events(kind), out);
 	else if (!of_events(kind))

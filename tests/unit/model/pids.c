@@ -143,6 +143,68 @@ static void tasks_of_a_recording_do_not_end(void **state)
 	assert_prints(pids_print(f->top, PIDS_TRACE, out), "5\n6\n");
 }
 
+static uint64_t asked;
+
+static bool ended(uint32_t pid)
+{
+	(void)pid;
+	asked++;
+	return false;
+}
+
+/* As a program may leave it that writes to the session's memory. */
+static struct pid_set *fill(struct fixture *f, struct instance *inst)
+{
+	struct pid_set *set;
+
+	assert_int_equal(option_set(inst, OPTION_EVENT_FORK, true), 0);
+	assert_int_equal(pids_write(inst, PIDS_TRACE, "1\n", 2), 2);
+	set = session_data(f->session, atomic_load(&inst->state->pids), sizeof(*set));
+	memset(set, 0xff, sizeof(*set));
+	return set;
+}
+
+static void a_sweep_has_one_bound_for_all_sets(void **state)
+{
+	struct fixture *f = *state;
+	struct pid_set *sets[8];
+	struct instance *inst;
+	char name[] = "a";
+
+	f->model->task_lives = ended;
+	sets[0] = fill(f, f->top);
+	for (int i = 1; i < 8; i++, name[0]++) {
+		assert_int_equal(instance_create(f->model, name, &inst), 0);
+		sets[i] = fill(f, inst);
+	}
+	asked = 0;
+	pids_sweep(f->model);
+	assert_in_range(asked, 1, 1 << 16);
+	/* None waits for the others, and the next sweep goes on. */
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(sets[i]->bits[1], 0);
+		assert_int_equal(sets[i]->bits[128], ~0ull);
+	}
+	pids_sweep(f->model);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(sets[i]->bits[128], 0);
+}
+
+static void a_sweep_goes_on_behind_those_that_live(void **state)
+{
+	struct fixture *f = *state;
+	struct pid_set *set;
+
+	f->model->task_lives = NULL;
+	set = fill(f, f->top);
+	f->model->task_lives = lives;
+	alive = ~0ull;
+	for (int i = 0; i < 64; i++)
+		pids_sweep(f->model);
+	assert_int_equal(set->bits[0], ~0ull);
+	assert_int_equal(set->bits[sizeof(*set) / 8 - 1], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +216,8 @@ int main(void)
 		TEST(with_the_option_who_ends_leaves),
 		TEST(each_option_is_for_its_own_sets),
 		TEST(tasks_of_a_recording_do_not_end),
+		TEST(a_sweep_has_one_bound_for_all_sets),
+		TEST(a_sweep_goes_on_behind_those_that_live),
 	};
 
 	return cmocka_run_group_tests_name("pids", tests, NULL, NULL);
