@@ -219,7 +219,7 @@ struct plan {
 	uint16_t	key_load;	/* the op that loads it */
 	uint32_t	arm_flags;	/* of the only arm */
 	data_ref	map;
-	uint64_t	layout;		/* its struct map_layout, in its program: bytes behind the plan, or before it */
+	int64_t		layout;		/* its struct map_layout, in its program: bytes behind the plan, or before it */
 	data_ref	arm_state;
 	data_ref	trigger_state;
 	uint32_t	wants;		/* enum plan_wants, set by the model */

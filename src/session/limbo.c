@@ -38,7 +38,7 @@ static uint32_t shape_of_hist(struct session *s, struct plan *plan, const struct
 	plan->arm_state = arm->state;
 	plan->trigger_state = t->state;
 	plan->map = prog->map;
-	plan->layout = (uint64_t)((const char *)&prog->layout - (const char *)plan);
+	plan->layout = (const char *)&prog->layout - (const char *)plan;
 	plan->key_off = op->off;
 	plan->key_load = op->len;
 	return !t->filter && op->code == OP_HIST_KEY1 && (op->len == OP_LOAD_U32 || op->len == OP_LOAD_U64 ||
