@@ -154,7 +154,7 @@ const struct client_untraced *client_untraced(const char *reason)
 		{ "server", "there was no server", again, false },
 		{ "user", "they are another user's, and a session is for its own user's programs alone",
 		  "su -s /bin/sh -c 'tracefuse run ...' USER: a session of that user", false },
-		{ "root", "they do not reach the session's directory, in another root or mount name space",
+		{ "root", "they do not reach the session or tracefuse's library, in another root or mount name space",
 		  "use tracefuse run in there", false },
 		{ "rights", "their file is setuid, setgid or has capabilities, and nothing is preloaded then",
 		  "use tracefuse run as the user that they become", false },

@@ -704,7 +704,7 @@ enum untraced {
 	UNTRACED_OTHER,
 	/* Counted by who executes it. */
 	UNTRACED_USER,		/* it is another user's */
-	UNTRACED_ROOT,		/* it does not reach the session's directory */
+	UNTRACED_ROOT,		/* it does not reach the session's directory, or the agent's file */
 	UNTRACED_RIGHTS,	/* its file gives it more rights: nothing is preloaded */
 	UNTRACED_ENVIRONMENT,	/* that names no agent or no session */
 	UNTRACED_STATIC,

@@ -31,6 +31,8 @@ REAL_FUNCTION(posix_spawnp);
 struct environment {
 	size_t		nr;		/* variables */
 	const char	*list;		/* what LD_PRELOAD has; NULL: the agent is not in it */
+	const char	*agent;		/* the agent's word of the list, agent_len bytes */
+	size_t		agent_len;
 	bool		sanitizer_first;
 };
 
@@ -64,8 +66,11 @@ static bool look_at(char *const *env, struct environment *out)
 		if (!out->list && !strncmp(env[out->nr], PRELOAD, sizeof(PRELOAD) - 1))
 			out->list = env[out->nr] + sizeof(PRELOAD) - 1;
 	for (list = out->list; list && (word = next_word(&list, &len)); ) {
-		if (is_agent(word, len))
+		if (is_agent(word, len)) {
+			out->agent = word;
+			out->agent_len = len;
 			return true;
+		}
 		out->sanitizer_first = true;	/* whoever is there knows what has to come first */
 	}
 	return false;
@@ -129,7 +134,8 @@ static enum untraced why_untraced(char *const *env, enum untraced look)
 #define PREPARE(env, look)									\
 	struct environment found_;								\
 	const bool has_ = look_at(env, &found_);						\
-	const enum untraced look_ = has_ ? (look) : UNTRACED_REASONS;				\
+	const enum untraced look_ = !has_ ? UNTRACED_REASONS :					\
+		!exec_preloads(found_.agent, found_.agent_len) ? UNTRACED_ROOT : (look);	\
 	const enum untraced why_ = has_ ? why_untraced(env, look_) : UNTRACED_ENVIRONMENT;	\
 												\
 	agent_exec_untraced(why_, 1);								\

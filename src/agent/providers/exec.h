@@ -9,6 +9,7 @@
 #define TRACEFUSE_AGENT_PROVIDERS_EXEC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include "session/layout.h"
 
 /*
@@ -19,10 +20,16 @@ enum untraced exec_look(const char *path, bool sanitizer_first);
 /* The same for the file that execvp() finds in `dirs` ($PATH, NULL: not set). */
 enum untraced exec_file_look(const char *file, const char *dirs, bool sanitizer_first);
 
-/* Preloading would make it fail. */
+/*
+ * The dynamic linker finds the library that LD_PRELOAD names in `word`: no other root and no mount hides it,
+ * and this user may read it. A name without a directory is the dynamic linker's to find: true.
+ */
+bool exec_preloads(const char *word, size_t len);
+
+/* Preloading would make it fail, or write to its standard error. */
 static inline bool exec_breaks(enum untraced why)
 {
-	return why == UNTRACED_LIBC || why == UNTRACED_SANITIZER;
+	return why == UNTRACED_LIBC || why == UNTRACED_SANITIZER || why == UNTRACED_ROOT;
 }
 
 #endif

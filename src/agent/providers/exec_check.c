@@ -5,6 +5,7 @@
  * A damaged file is execve()'s to refuse.
  */
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stddef.h>
@@ -196,6 +197,22 @@ enum untraced exec_look(const char *path, bool sanitizer_first)
 		agent_syscall(SYS_close, im.fd);
 	}
 	return why;
+}
+
+/* Only what says that nobody finds it there counts: a table of descriptors that is full is not full after exec. */
+bool exec_preloads(const char *word, size_t len)
+{
+	char path[PATH_MAX];
+	long fd;
+
+	if (len >= sizeof(path) || !memchr(word, '/', len))
+		return true;
+	memcpy(path, word, len);
+	path[len] = 0;
+	fd = agent_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0)
+		agent_syscall(SYS_close, fd);
+	return fd != -ENOENT && fd != -ENOTDIR && fd != -EACCES && fd != -ELOOP;
 }
 
 static bool is_program(const char *path)
