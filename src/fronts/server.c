@@ -112,8 +112,7 @@ void server_destroy(struct server *srv)
 		client_destroy(srv, list_entry(srv->clients.next, struct client, node));
 	if (srv->programs)
 		programs_on_ready(srv->programs, NULL, NULL);
-	while (!list_empty(&srv->mounts))
-		mount_point_destroy(mount_point_of(srv->mounts.next));
+	server_unmount(srv);
 	if (srv->listen_fd >= 0) {
 		close(srv->listen_fd);
 		remove_control(srv);
@@ -158,6 +157,12 @@ int server_adopt(struct server *srv, const char *dir, int fd)
 	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
 	return own < 0 ? -errno : mount_point_create(srv, dir, own);
+}
+
+void server_unmount(struct server *srv)
+{
+	while (!list_empty(&srv->mounts))
+		mount_point_destroy(mount_point_of(srv->mounts.next));
 }
 
 void server_stop(struct server *srv)

@@ -104,6 +104,9 @@ int server_mount(struct server *srv, const char *dir);
 /* Serves a /dev/fuse that another process mounted at `dir` in its name space. The descriptor stays the caller's. */
 int server_adopt(struct server *srv, const char *dir, int fd);
 
+/* Ends all mounts: who waits for an answer there has an error. Not while server_run() runs. */
+void server_unmount(struct server *srv);
+
 /* Serves until told to end. 0 or -errno. */
 int server_run(struct server *srv);
 

@@ -98,42 +98,58 @@ static void run_shell(int sock, const char *name, const char *text)
 struct waiting {
 	struct server	*server;
 	pid_t		pid;
-	int		status;
 };
 
+/* Its number stays taken: finish() may still send it a signal. */
 static void *wait_for_shell(void *arg)
 {
 	struct waiting *w = arg;
+	siginfo_t info;
 
-	while (waitpid(w->pid, &w->status, 0) < 0 && errno == EINTR)
+	while (waitid(P_PID, (id_t)w->pid, &info, WEXITED | WNOWAIT) && errno == EINTR)
 		;
 	server_stop(w->server);
 	return NULL;
 }
 
-/* Serves the mount until the shell has ended. */
+/*
+ * The server may have been told to end before the shell ended (a signal, `sessions --end`). Nobody answers at the
+ * mount then, so that the mount ends first, and the shell with it.
+ */
+static int finish(struct server *server, pthread_t thread, pid_t pid)
+{
+	int status = 0;
+
+	server_unmount(server);
+	kill(pid, SIGTERM);
+	pthread_join(thread, NULL);
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Serves the mount until the shell has ended. Closes fd: without one the kernel ends the mount. */
 static int serve(struct server *server, int sock, int fd, pid_t pid)
 {
 	struct waiting w = { .server = server, .pid = pid };
+	int ret = server_adopt(server, NAMESPACE_TRACING, fd), status;
 	pthread_t thread;
-	int ret = server_adopt(server, NAMESPACE_TRACING, fd);
 
+	close(fd);
 	if (!ret)
 		ret = send_answer(sock, 0, -1);
 	if (!ret)
 		ret = -pthread_create(&thread, NULL, wait_for_shell, &w);
 	if (ret) {
 		close(sock);
-		waitpid(pid, &w.status, 0);
+		server_unmount(server);
+		waitpid(pid, NULL, 0);
 		return ret;
 	}
 	server_run(server);
-	pthread_join(thread, NULL);
+	status = finish(server, thread, pid);
 	/* What it said when it was served; without a word it was never there. */
 	ret = receive_answer(sock, NULL);
-	if (ret)
-		return ret;
-	return WIFEXITED(w.status) ? WEXITSTATUS(w.status) : 128 + WTERMSIG(w.status);
+	return ret ? ret : status;
 }
 
 static int run_served(struct server *server, const sigset_t *signals, const char *name, const char *text)
@@ -156,8 +172,6 @@ static int run_served(struct server *server, const sigset_t *signals, const char
 		ret = serve(server, pair[0], fd, pid);
 	else if (pid > 0)
 		waitpid(pid, NULL, 0);
-	if (fd >= 0)
-		close(fd);
 	close(pair[0]);
 	return ret;
 }
