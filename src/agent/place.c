@@ -112,7 +112,8 @@ int place_open(const char *name, const char *runtime_dir)
 		return -EINVAL;
 	if (runtime_dir && runtime_dir[0] == '/' && dir_join(runtime_dir, "/tracefuse/", name)) {
 		dir = dir_open();
-		if (dir != -ENOENT)
+		/* No directory: the server was not there, either. */
+		if (dir != -ENOENT && dir != -ENOTDIR)
 			return dir;
 	}
 	return dir_open_shared(name);

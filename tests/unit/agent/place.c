@@ -57,7 +57,7 @@ static int tear_down(void **state)
 }
 
 /* In a child: the last one is let in. */
-static int tries_to_join(uid_t real, uid_t effective)
+static int tries_name(const char *name, const char *runtime_dir, uid_t real, uid_t effective)
 {
 	int status = 0;
 	pid_t pid = fork();
@@ -66,11 +66,16 @@ static int tries_to_join(uid_t real, uid_t effective)
 		if (syscall(SYS_setresuid, real, effective, 0))
 			_exit(255);
 		agent.late = true;	/* else the kernel has looked at the ids */
-		_exit(-attach_start(dir, NULL));
+		_exit(-attach_start(name, runtime_dir));
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
+}
+
+static int tries_to_join(uid_t real, uid_t effective)
+{
+	return tries_name(dir, NULL, real, effective);
 }
 
 static int tries(void)
@@ -203,10 +208,20 @@ static void a_session_lies_in_memory(void **state)
 	strcpy(dir, real_dir);
 }
 
+/* The server makes its sessions in /dev/shm then. */
+static void a_file_is_no_runtime_directory(void **state)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s", in_dir("config"));
+	assert_int_equal(tries_name("nosuch", path, (uid_t)-1, (uid_t)-1), ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(its_own_user_joins),
+		cmocka_unit_test(a_file_is_no_runtime_directory),
 		cmocka_unit_test(root_does_not_join_another_users_session),
 		cmocka_unit_test(files_of_another_user_are_not_taken),
 		cmocka_unit_test(nor_is_what_lies_in_another_users_directory),
