@@ -104,20 +104,29 @@ static void bench_commands(struct world *w, const char *name, const char *swap, 
 
 static struct map_shape shape_of(struct session *s, uint32_t nr_vars)
 {
-	return (struct map_shape){ .max_elts = 2048, .key_size = 8, .nr_sums = 1, .nr_vars = nr_vars,
-				   .nr_cpus = session_header(s)->nr_cpus, .nr_slots = session_header(s)->nr_slots };
+	return (struct map_shape){ .max_elts = 2048,
+				   .key_size = 8,
+				   .nr_sums = 1,
+				   .nr_vars = nr_vars,
+				   .nr_cpus = session_header(s)->nr_cpus,
+				   .nr_slots = session_header(s)->nr_slots };
 }
 
 /* Through the same last step as the compiler's programs. */
-static void arm(struct session *s, uint32_t event, const struct program *of, struct op *ops, uint32_t nr)
+static void arm(struct session *s, uint32_t event, const struct program *of, struct op *ops,
+		uint32_t nr)
 {
 	size_t size = sizeof(struct program) + nr * sizeof(*ops);
 	config_ref ref = session_config_alloc(s, size);
 	struct program *prog = session_config(s, ref, size);
 	uint16_t place[16];
 
-	*prog = (struct program){ .size = (uint32_t)size, .nr_ops = hist_fuse(ops, nr, place), .key_size = 8,
-				  .map = of->map, .layout = of->layout, .flags = PROGRAM_NEEDS_TIME };
+	*prog = (struct program){ .size = (uint32_t)size,
+				  .nr_ops = hist_fuse(ops, nr, place),
+				  .key_size = 8,
+				  .map = of->map,
+				  .layout = of->layout,
+				  .flags = PROGRAM_NEEDS_TIME };
 	memcpy(prog->ops, ops, prog->nr_ops * sizeof(*ops));
 	bench_arm_event(s, event, 0, ref);
 }

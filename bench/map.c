@@ -28,7 +28,8 @@ static config_ref program_made(struct session *s, const struct op *ops, uint32_t
 	return ref;
 }
 
-static void check_counts(struct session *s, config_ref program, uint32_t key_size, uint32_t nr_sums, uint64_t hits)
+static void check_counts(struct session *s, config_ref program, uint32_t key_size, uint32_t nr_sums,
+			 uint64_t hits)
 {
 	struct program *prog = session_config(s, program, sizeof(*prog));
 	struct map_shape shape = shape_of(s, key_size, nr_sums);

@@ -275,8 +275,8 @@ struct agent_region {
 };
 
 /*
- * The alternate stack that handlers of this thread run on now, size 0: none. signal.c sets it. It may be too small
- * for what is slow, and may lie within the thread's own stack. Async-signal-safe.
+ * The alternate stack that handlers of this thread run on now, size 0: none. signal.c sets it. It
+ * may be too small for what is slow, and may lie within the thread's own stack. Async-signal-safe.
  */
 AGENT_API struct agent_region *agent_alternate(void);
 
@@ -311,8 +311,9 @@ AGENT_API bool agent_call_wants_alone(long nr, uint64_t a, uint64_t b);
 /* The program is about to drop capabilities from its bounding set. */
 AGENT_API void agent_task_unbind(void);
 /*
- * On the way to exec, by whom a program is executed that will not be traced: whether the session is out of its
- * reach, UNTRACED_REASONS: it is not; and one more (1), or one less that could not be executed (-1).
+ * On the way to exec, by whom a program is executed that will not be traced: whether the session is
+ * out of its reach, UNTRACED_REASONS: it is not; and one more (1), or one less that could not be
+ * executed (-1).
  */
 AGENT_API enum untraced agent_exec_reach(void);
 AGENT_API void agent_exec_untraced(enum untraced why, int nr);

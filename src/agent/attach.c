@@ -286,7 +286,10 @@ static enum untraced untraced_reason(int err)
 	}
 }
 
-/* The session's memory is there, but the process cannot join: that is all that it can say of itself. */
+/*
+ * The session's memory is there, but the process cannot join: that is all that it can say of
+ * itself.
+ */
 static void untraced_count(int err)
 {
 	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
@@ -311,7 +314,8 @@ int attach_again(void)
 			untraced_count(err);
 		agent.here->refused = true;
 		/* Relaxed: read and written under the lock. */
-		atomic_store_explicit(&agent.here->retry, counter_read() + AGENT_WAIT_TICKS, memory_order_relaxed);
+		atomic_store_explicit(&agent.here->retry, counter_read() + AGENT_WAIT_TICKS,
+				      memory_order_relaxed);
 		return err;
 	}
 	/* Pairs with the acquire in agent_attached(). */

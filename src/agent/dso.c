@@ -276,7 +276,8 @@ static uint32_t number_take(struct dso_entry *table, const struct dso_entry *wan
 
 static void look_up(const struct found *f, struct dso *d)
 {
-	struct program_tables *tables = plane_given(&agent.plane, plane_header(&agent.plane)->programs);
+	struct program_tables *tables =
+		plane_given(&agent.plane, plane_header(&agent.plane)->programs);
 	struct dso_entry e;
 
 	describe(f, d, &e);

@@ -23,7 +23,8 @@ static bool is_writable(uintptr_t page)
 	static uint32_t nobody;		/* waits for it */
 	const int add_nothing = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, 0);
 
-	return agent_syscall(SYS_futex, &nobody, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0, page, add_nothing) >= 0;
+	return agent_syscall(SYS_futex, &nobody, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0, page,
+			     add_nothing) >= 0;
 }
 
 static bool keep(struct pages_kept *k, uintptr_t page)
@@ -57,9 +58,13 @@ struct pages pages_of(const void *at, uintptr_t size)
 
 int pages_open(const struct pages *p, const struct pages_kept *kept)
 {
-	long err = agent_syscall(SYS_mprotect, p->low, p->high - p->low, p->prot | PROT_READ | PROT_WRITE);
+	long err = agent_syscall(SYS_mprotect, p->low, p->high - p->low,
+				 p->prot | PROT_READ | PROT_WRITE);
 
-	/* It goes from one mapping to the next: those before the one that it failed at are writable. */
+	/*
+	 * It goes from one mapping to the next: those before the one that it failed at are
+	 * writable.
+	 */
 	if (err)
 		pages_close(p, kept);
 	return (int)err;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pages.h - code that is written: its pages are writable for a while, and afterwards what they were (pages.c)
+ * pages.h - code that is written: its pages are writable for a while, and afterwards what they were
+ * (pages.c)
  *
- *     pages_look(&code, &kept), pages_open(&code, &kept) -> bytes are stored -> pages_close(&code, &kept)
+ *     pages_look(&code, &kept), pages_open(&code, &kept) -> bytes are stored -> pages_close(&code,
+ *     &kept)
  *
  * Included by the C files of src/agent.
  */

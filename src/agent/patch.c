@@ -112,7 +112,8 @@ static int texts_look(struct site_dso *d)
 	for (unsigned int i = 0; !err && i < d->nr_texts; i++) {
 		d->kept[i].nr = 0;
 		/* Relaxed: one that is being made writable just now is as if a moment later. */
-		if (atomic_load_explicit(&patch_asks, memory_order_relaxed) && has_sites(d, &d->texts[i]))
+		if (atomic_load_explicit(&patch_asks, memory_order_relaxed) &&
+		    has_sites(d, &d->texts[i]))
 			err = pages_look(&d->texts[i], &d->kept[i]);
 	}
 	return err;

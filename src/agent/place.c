@@ -2,8 +2,8 @@
 /*
  * place.c - where the session lies, and whether this program may join it
  *
- * The config region says what each hit does, so whoever writes there rules the
- * program. What an environment names is not trusted: sudo -E, a cron job and a
+ * The config region says what each hit does, so a process that writes there
+ * rules the program. What an environment names is not trusted: sudo -E, a cron job and a
  * helper with more rights keep the environment of somebody else.
  *
  * J1  The session is of the program's own user: its real and its effective one,
@@ -48,14 +48,16 @@ static bool in_memory(int dir)
 {
 	struct statfs fs;
 
-	return !agent_syscall(SYS_fstatfs, dir, &fs) && (fs.f_type == TMPFS || (unsigned long)fs.f_type == RAMFS);
+	return !agent_syscall(SYS_fstatfs, dir, &fs) &&
+	       (fs.f_type == TMPFS || (unsigned long)fs.f_type == RAMFS);
 }
 
 static bool is_own_dir(int dir, const char *name)
 {
 	struct stat st;
 
-	return !agent_syscall(SYS_newfstatat, dir, name, &st, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) &&
+	return !agent_syscall(SYS_newfstatat, dir, name, &st,
+			      AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) &&
 	       is_own(&st, S_IFDIR);
 }
 
@@ -141,12 +143,13 @@ enum untraced agent_exec_reach(void)
 	struct stat st;
 
 	/* Pairs with the release in attach_start(). */
-	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON || agent_restricted() ||
-	    agent_filtered())
+	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON ||
+	    agent_restricted() || agent_filtered())
 		return UNTRACED_REASONS;
 	real = (uint32_t)agent_syscall(SYS_getuid);
 	effective = (uint32_t)agent_syscall(SYS_geteuid);
-	if (real == effective && !agent_syscall(SYS_newfstatat, AT_FDCWD, agent.dir, &st, AT_SYMLINK_NOFOLLOW) &&
+	if (real == effective &&
+	    !agent_syscall(SYS_newfstatat, AT_FDCWD, agent.dir, &st, AT_SYMLINK_NOFOLLOW) &&
 	    st.st_uid == effective)
 		return UNTRACED_REASONS;
 	return real == agent.owner && effective == agent.owner ? UNTRACED_ROOT : UNTRACED_USER;
@@ -157,7 +160,9 @@ void agent_exec_untraced(enum untraced why, int nr)
 	struct data_header *d = (struct data_header *)agent.plane.data;
 
 	/* Pairs with the release in attach_start(). */
-	if (why < UNTRACED_REASONS && atomic_load_explicit(&agent.state, memory_order_acquire) == AGENT_ON)
+	if (why < UNTRACED_REASONS &&
+	    atomic_load_explicit(&agent.state, memory_order_acquire) == AGENT_ON)
 		/* Relaxed: a count. */
-		atomic_fetch_add_explicit(&d->losses.untraced[why], (uint64_t)(int64_t)nr, memory_order_relaxed);
+		atomic_fetch_add_explicit(&d->losses.untraced[why], (uint64_t)(int64_t)nr,
+					  memory_order_relaxed);
 }

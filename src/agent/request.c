@@ -248,7 +248,8 @@ long request_answer(const struct attach_request *q, void *reply, size_t size, un
 static int refusal(int err)
 {
 	struct attach_reply reply;
-	long n = agent_syscall(SYS_recvfrom, agent.conn.fd, &reply, sizeof(reply), MSG_DONTWAIT, 0, 0);
+	long n = agent_syscall(SYS_recvfrom, agent.conn.fd, &reply, sizeof(reply), MSG_DONTWAIT, 0,
+			       0);
 
 	return n == (long)sizeof(reply) && !reply.number && reply.err ? reply.err : err;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rights.c - calls that want a process without the agent's task, where no providers are preloaded (S5)
+ * rights.c - calls that want a process without the agent's task, where no providers are preloaded
+ * (S5)
  *
- * A program that links libtracefuse joins by itself. These stand before libc's then. With the providers theirs are
- * called, which stand before these (providers/syscalls.c). S5 is in sites_task.c.
+ * A program that links libtracefuse joins by itself. These stand before libc's then. With the
+ * providers theirs are called, which stand before these (providers/syscalls.c). S5 is in
+ * sites_task.c.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -20,7 +22,9 @@ typedef long (*rights_syscall_call)(long, long, long, long, long, long, long);
 /* glibc 2.32 and later. */
 extern char __libc_single_threaded __attribute__((weak));
 
-/* By syscall() a thread changes its own user alone. Where it is the only one, it is the process's. */
+/*
+ * By syscall() a thread changes its own user alone. Where it is the only one, it is the process's.
+ */
 static bool is_alone(void)
 {
 	return &__libc_single_threaded && __libc_single_threaded;
@@ -30,7 +34,9 @@ bool agent_call_wants_alone(long nr, uint64_t a, uint64_t b)
 {
 	switch (nr) {
 	case SYS_unshare:
-		/* In a process whose children are in another pid name space no thread can be made. */
+		/*
+		 * In a process whose children are in another pid name space no thread can be made.
+		 */
 		return a & ~(uint64_t)CLONE_NEWPID;
 	case SYS_setns:
 		return b != CLONE_NEWPID;
@@ -62,7 +68,10 @@ static long without_task(rights_call real, long a, long b, long c)
 	return r;
 }
 
-/* All take three arguments or fewer, where libc's functions find them: in registers. `alone` tells of a and b. */
+/*
+ * All take three arguments or fewer, where libc's functions find them: in registers. `alone` tells
+ * of a and b.
+ */
 #define STAND_BEFORE(name, alone)								\
 	REAL_FUNCTION_AS(name, rights_call);							\
 	AGENT_API long rights_##name(long a, long b, long c) __asm__(#name);			\

@@ -49,7 +49,10 @@ static const struct seccomp_data calls[] = {
 	{ .nr = SYS_fcntl },
 };
 
-/* Those of a child of fork() that joins the session, and of a process that has closed its connection. */
+/*
+ * Those of a child of fork() that joins the session, and of a process that has closed its
+ * connection.
+ */
 static const struct seccomp_data joining[] = {
 	{ .nr = SYS_socket, .args = { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC } },
 	{ .nr = SYS_socketpair, .args = { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC } },
@@ -59,7 +62,11 @@ static const struct seccomp_data joining[] = {
 	{ .nr = SYS_membarrier },
 };
 
-enum { NR_CALLS = sizeof(calls) / sizeof(calls[0]), NR_JOINING = sizeof(joining) / sizeof(joining[0]), MAX_CODE = 4096 };
+enum {
+	NR_CALLS = sizeof(calls) / sizeof(calls[0]),
+	NR_JOINING = sizeof(joining) / sizeof(joining[0]),
+	MAX_CODE = 4096
+};
 
 /* ---- The machine: A, X and 16 words ---- */
 

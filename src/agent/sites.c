@@ -121,7 +121,8 @@ static int known_obey(const struct site_control *c, struct known *k)
 
 static struct site_answer *answer_place(void)
 {
-	struct program_tables *tables = plane_given(&agent.plane, plane_header(&agent.plane)->programs);
+	struct program_tables *tables =
+		plane_given(&agent.plane, plane_header(&agent.plane)->programs);
 
 	return &tables->sites[(agent.here->process - 1) % LAYOUT_MAX_PROCESSES];
 }
@@ -376,7 +377,9 @@ void sites_start(void)
 	bool alone = &__libc_single_threaded && __libc_single_threaded;
 	uint64_t old = signals_block();
 
-	/* The interposers of mprotect() say when it has. Relaxed: nothing else is read through it. */
+	/*
+	 * The interposers of mprotect() say when it has. Relaxed: nothing else is read through it.
+	 */
 	if (agent_providers_table && !agent.late)
 		atomic_store_explicit(&patch_asks, false, memory_order_relaxed);
 	processor_look();
@@ -405,7 +408,8 @@ void agent_code_written(const void *at, uint64_t size)
 		const struct site_table *t = &site_tables[i];
 
 		/* Relaxed: a DSO that comes or goes meanwhile is none that the program changes. */
-		if ((uintptr_t)at < t->code + atomic_load_explicit(&t->size, memory_order_relaxed) &&
+		if ((uintptr_t)at <
+			    t->code + atomic_load_explicit(&t->size, memory_order_relaxed) &&
 		    t->code < (uintptr_t)at + size)
 			atomic_store_explicit(&patch_asks, true, memory_order_relaxed);
 	}

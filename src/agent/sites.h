@@ -90,12 +90,17 @@ struct site_dso {
 	size_t		mirror_size;
 	struct site_table *table;	/* sites_hit.h: what its sites are to do; NULL: none of them is ever on */
 	unsigned int	nr_texts;
-	struct pages	texts[SITE_TEXTS];	/* its segments with code; none: all from the first site to the last */
-	bool		is_open;	/* they are writable now; of a child of fork() its parent made them so */
+	/* its segments with code; none: all from the first site to the last */
+	struct pages	texts[SITE_TEXTS];
+	/* they are writable now; of a child of fork() its parent made them so */
+	bool		is_open;
 	struct pages_kept kept[SITE_TEXTS];
 };
 
-/* The program may have made code writable by itself: pages are asked. Set again and for good by agent_code_written(). */
+/*
+ * The program may have made code writable by itself: pages are asked. Set again and for good by
+ * agent_code_written().
+ */
 extern _Atomic bool patch_asks;
 /* May memory that is executed be changed beside running threads here? Registers for it. */
 bool patch_live(void);

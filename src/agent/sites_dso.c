@@ -56,7 +56,8 @@ static const Elf64_Phdr *file_headers(const struct file *f, unsigned int *nr)
 
 static int text_prot(const Elf64_Phdr *p)
 {
-	return PROT_EXEC | (p->p_flags & PF_R ? PROT_READ : 0) | (p->p_flags & PF_W ? PROT_WRITE : 0);
+	return PROT_EXEC | (p->p_flags & PF_R ? PROT_READ : 0) |
+	       (p->p_flags & PF_W ? PROT_WRITE : 0);
 }
 
 static bool text_add(struct site_dso *d, const Elf64_Phdr *p)

@@ -315,7 +315,8 @@ bool sites_profiled(const void *file, size_t size)
 			Elf64_Sym sym;	/* the table may begin anywhere */
 
 			memcpy(&sym, table + k * sizeof(sym), sizeof(sym));
-			if (!strcmp(image_string(&im, &im.shdrs[s->sh_link], sym.st_name), "_mcleanup"))
+			if (!strcmp(image_string(&im, &im.shdrs[s->sh_link], sym.st_name),
+				    "_mcleanup"))
 				return true;
 		}
 	}

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sites_shed.c - the agent's task gives up all that it does not need, before the program goes on (S5 in sites_task.c)
+ * sites_shed.c - the agent's task gives up all that it does not need, before the program goes on
+ * (S5 in sites_task.c)
  *
  *     capabilities     none; it can execute nothing, so what bounds them means nothing
  *     descriptors      a table of its own with one: its process's stat in /proc, for the end (S4)
  *     system calls     those below: they wait, and change the process's own memory
  *
- * A thread with the user's rights would be a way out for a program that has given them up: who rules such
- * a program writes into the memory of all of its threads. This one has nothing that could be taken over.
- * So it does not matter how the program gives up its rights, and that the task does not do the same.
+ * A thread with the user's rights would be a way out for a program that has given them up: who
+ * rules such a program writes into the memory of all of its threads. This one has nothing that
+ * could be taken over. So it does not matter how the program gives up its rights, and that the task
+ * does not do the same.
  *
  * Kernels before 5.9 have no close_range(): there it shares the descriptors, and may open and read.
  */
@@ -66,7 +68,8 @@ static void permit(struct filter *f, uint32_t call)
 }
 
 /* test: BPF_JEQ, BPF_JSET, of the argument's low half. */
-static void permit_if(struct filter *f, uint32_t call, unsigned int arg, uint16_t test, uint32_t value)
+static void permit_if(struct filter *f, uint32_t call, unsigned int arg, uint16_t test,
+		      uint32_t value)
 {
 	add(f, BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4);
 	load(f, offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t));
@@ -130,8 +133,12 @@ static int capabilities_shed(void)
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-	/* As long as there are such, and it may. Forty calls, so that only programs pay for them that do the same. */
-	for (long cap = 0; sites.unbound && !agent_syscall(SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0); cap++)
+	/*
+	 * As long as there are such, and it may. Forty calls, so that only programs pay for them
+	 * that do the same.
+	 */
+	for (long cap = 0;
+	     sites.unbound && !agent_syscall(SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0); cap++)
 		;
 	return (int)agent_syscall(SYS_capset, &head, none);
 }

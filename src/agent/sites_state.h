@@ -38,7 +38,8 @@ struct site_state {
 	unsigned int	nr_known;	/* 0 or LAYOUT_MAX_DSOS */
 	_Atomic uint32_t command;	/* that was obeyed last */
 	int		failed;		/* 0, or why nothing is switched any more: -errno */
-	bool		unbound;	/* the program drops capabilities from its bounding set: so does the task */
+	/* the program drops capabilities from its bounding set: so does the task */
+	bool		unbound;
 	bool		permitted;	/* to have a task */
 	bool		may_patch;	/* to change memory that is executed */
 	bool		profiled;	/* what calls mcount or __fentry__ goes on doing so, for gprof */
@@ -56,7 +57,7 @@ extern struct site_state sites;
 
 /* ---- sites.c ---- */
 
-/* Waits for as long as it takes: who has it waits for nobody. With signals blocked. */
+/* Waits for as long as it takes: its owner waits for nobody. With signals blocked. */
 void sites_lock(void);
 void sites_unlock(void);
 /* Prepares what has been found, tells the server of it and does as it says. Not under the lock. */
@@ -71,7 +72,9 @@ static inline const struct site_control *sites_control(void)
 
 /* The task's: does what the server says. Under the lock. */
 void sites_obey(void);
-/* In a child of fork(), which may have come between a byte and what is known of it. Under the lock. */
+/*
+ * In a child of fork(), which may have come between a byte and what is known of it. Under the lock.
+ */
 void sites_look_again(void);
 /* What the server commands cannot be done any more: the answer says why. */
 void sites_fail(int err);
@@ -81,8 +84,8 @@ void sites_fail(int err);
 /* With signals blocked. */
 void task_begin(void);
 /*
- * sites_shed.c: the calling thread gives up its rights; *stat_fd is the descriptor of its process's stat, or negative.
- * 0, or -errno: it still has some, and must end.
+ * sites_shed.c: the calling thread gives up its rights; *stat_fd is the descriptor of its process's
+ * stat, or negative. 0, or -errno: it still has some, and must end.
  */
 int task_shed(int *stat_fd);
 /* For a task that shares its program's descriptors. */

@@ -14,13 +14,14 @@
  *     a seccomp sandbox may allow. The task must not be what is left then: once a second it looks at the word
  *     that the kernel clears when the first thread has ended, and only after that at the number of threads.
  *     The status of such a process is that of its last thread; of the task's it is made the first thread's.
- * S5  The task has no rights: no capability, no descriptor, and a filter of its own that permits a few calls
- *     (sites_shed.c). Who begins it waits for that. What the program gives up later, it need not give up.
- *     The kernel refuses unshare(CLONE_NEWUSER) and others to a process with more threads than one, and who
- *     looks at a process's threads sees their users. So around such calls the task ends and begins anew
- *     (rights.c, providers/syscalls.c).
- * S6  A child of fork() that has had no hit is not attached, and its task cannot attach it. It obeys all the same,
- *     and answers nothing: the server does not know it yet. Its first hit attaches it, and obeys again.
+ * S5  The task has no rights: no capability, no descriptor, and a filter of its own that permits a
+ *     few calls (sites_shed.c). The thread that begins it waits for that. So it has nothing to
+ *     give up when the program does. The kernel refuses unshare(CLONE_NEWUSER) and others to a
+ *     process with more threads than one, and /proc shows the users of a process's threads. So the
+ *     task ends before such calls and begins again after them (rights.c, providers/syscalls.c).
+ * S6  A child of fork() that has had no hit is not attached, and its task cannot attach it. It
+ *     obeys all the same, and answers nothing: the server does not know it yet. Its first hit
+ *     attaches it, and obeys again.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -198,7 +199,9 @@ static long task_make(void (*fn)(void))
 	return at;
 }
 
-/* A second at most: to give its copies of descriptors back may take as long as a file system takes. */
+/*
+ * A second at most: to give its copies of descriptors back may take as long as a file system takes.
+ */
 static void ready_await(void)
 {
 	const struct timespec second = { .tv_sec = 1 };

@@ -28,8 +28,8 @@ enum agent_state {
 };
 
 /*
- * Nobody waits longer than AGENT_WAIT_MS for a server that answers nobody. While it answers others the turn of
- * who waits will come: up to AGENT_ROUNDS times as long, at the program's begin without a limit.
+ * Nobody waits longer than AGENT_WAIT_MS for a server that answers nobody. While it answers
+ * others a thread waits up to AGENT_ROUNDS times as long, at the program's begin without a limit.
  */
 enum { AGENT_WAIT_MS = 1000, AGENT_ROUNDS = 30, AGENT_PATH = 4096 };
 
@@ -48,7 +48,8 @@ struct agent_here {
 	uint32_t	process;	/* 1 + index in the process table */
 	uint32_t	other_pids;	/* the server sees other pids than we do */
 	_Atomic uint64_t retry;		/* counter: attaching failed, not again before */
-	_Atomic uint32_t lost;		/* a number of its own once it is counted in losses.processes; 0: it is not */
+	/* a number of its own once it is counted in losses.processes; 0: it is not */
+	_Atomic uint32_t lost;
 	uint32_t	nr_given;
 	uint16_t	given[LAYOUT_MAX_SLOTS];
 	_Atomic uint32_t *woken;	/* this process's of struct program_tables; set with `attached` */
@@ -112,7 +113,8 @@ struct agent_self {
 	uint8_t		first;		/* in the slow path */
 	uint8_t		leaving;	/* rounds of destructors */
 	struct agent_region alternate;	/* agent_alternate() */
-	uint32_t	lost;		/* agent_here.lost of the process in which it is counted in losses.threads */
+	/* agent_here.lost of the process in which it is counted in losses.threads */
+	uint32_t	lost;
 	/* tasks.c */
 	uint32_t	born;		/* the thread whose creator is known, in its own name space: not that of a raw clone() */
 	bool		forks;		/* `forking` is of the fork() that is on its way */
@@ -159,7 +161,8 @@ void agent_say(const char *what, int err);
 /* ---- place.c ---- */
 
 /*
- * The session's directory, by its name or path, as agent.dir; runtime_dir: $XDG_RUNTIME_DIR. A descriptor;
+ * The session's directory, by its name or path, as agent.dir; runtime_dir: $XDG_RUNTIME_DIR. A
+ * descriptor;
  * -EACCES: it is not of this program's user alone, and other -errno
  */
 int place_open(const char *name, const char *runtime_dir);
@@ -191,8 +194,8 @@ void request_close(void);
 /* Numbers q and sends it with `extra` bytes from `more` behind it. 0, -errno */
 int request_send(struct attach_request *q, const void *more, size_t extra);
 /*
- * The reply to q, of at most `size` bytes; late ones to requests before it are thrown away. wait_ms 0: waits
- * until the connection ends. Bytes, or -errno
+ * The reply to q, of at most `size` bytes; late ones to requests before it are thrown away. wait_ms
+ * 0: waits until the connection ends. Bytes, or -errno
  */
 long request_answer(const struct attach_request *q, void *reply, size_t size, unsigned int wait_ms);
 /* Both, for requests with a plain reply. 0, -errno, the reply's err */

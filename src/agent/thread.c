@@ -53,7 +53,10 @@ void signals_restore(uint64_t old)
 
 /* ---- T2 ---- */
 
-/* Who is woken in vain, by a signal or for another one that was faster, goes on with what is left of the time. */
+/*
+ * A thread that is woken in vain, by a signal or after a faster one, goes on with what is left
+ * of the time.
+ */
 static bool lock_take(_Atomic uint32_t *lock)
 {
 	const struct timespec wait = { .tv_nsec = AGENT_WAIT_MS * 1000000l / 10 };
@@ -64,7 +67,7 @@ static bool lock_take(_Atomic uint32_t *lock)
 	/* Pairs with the release in lock_give(). */
 	if (atomic_compare_exchange_strong_explicit(lock, &free, 1, memory_order_acquire, memory_order_relaxed))
 		return true;
-	patience = patience_begin();	/* who has it may be waiting for the server */
+	patience = patience_begin();	/* its owner may wait for the server */
 	while (atomic_exchange_explicit(lock, 2, memory_order_acquire)) {
 		if (counter_read() >= end) {
 			if (!patience_goes_on(&patience))
@@ -185,7 +188,8 @@ void agent_thread_lend(struct agent_thread *t)
 
 static void task_note(const struct agent_thread *t)
 {
-	struct program_tables *tables = plane_given(&agent.plane, plane_header(&agent.plane)->programs);
+	struct program_tables *tables =
+		plane_given(&agent.plane, plane_header(&agent.plane)->programs);
 	/* Relaxed: each gets another number; that the entry is there is said by its seq. */
 	uint64_t nr = atomic_fetch_add_explicit(&tables->next_task, 1, memory_order_relaxed);
 	struct task_entry *e = &tables->tasks[nr % LAYOUT_TASKS];
@@ -290,20 +294,26 @@ static uint8_t thread_flags(const struct agent_thread *t, uint64_t mask)
 	return mask == ~0ull ? flags | AGENT_SIGNALS_OFF : flags;
 }
 
-/* The process's number in agent_self.lost. It is counted when it gets one; no system call, a sandbox may forbid it. */
+/*
+ * The process's number in agent_self.lost. It is counted when it gets one; no system call, a
+ * sandbox may forbid it.
+ */
 static uint32_t process_lost(struct losses *l)
 {
 	uint32_t number = (uint32_t)counter_read() | 1, none = 0;
 
 	/* Relaxed: counts. */
-	if (!atomic_compare_exchange_strong_explicit(&agent.here->lost, &none, number, memory_order_relaxed,
-						     memory_order_relaxed))
+	if (!atomic_compare_exchange_strong_explicit(&agent.here->lost, &none, number,
+						     memory_order_relaxed, memory_order_relaxed))
 		return none;
 	atomic_fetch_add_explicit(&l->processes, 1, memory_order_relaxed);
 	return number;
 }
 
-/* A hit that finds no slot is counted in the session: the process may have no slot at all, and may end at once. */
+/*
+ * A hit that finds no slot is counted in the session: the process may have no slot at all, and may
+ * end at once.
+ */
 static void thread_missed(void)
 {
 	struct losses *l = &((struct data_header *)agent.plane.data)->losses;

@@ -37,9 +37,9 @@ void boot_destroy(struct boot *b);
 /* 0, -ENOMEM. Words may be put in double quotes, or their values. */
 int boot_add(struct boot *b, const char *text, FILE *out);
 /*
- * The first word of the text that is no parameter of a session, or has no value: copied for the caller
- * to free, with the names that it is nearly. NULL: there is none, or no memory, or the text is a
- * kernel's whole command line (with root= or BOOT_IMAGE=).
+ * The first word of the text that is no parameter of a session, or has no value: copied for the
+ * caller to free, with the names that it is nearly. NULL: there is none, or no memory, or the text
+ * is a kernel's whole command line (with root= or BOOT_IMAGE=).
  */
 char *boot_unknown(const char *text, char *near, size_t size);
 /* Gives what was not given yet. Whether something waits still. */

@@ -83,9 +83,11 @@ int client_reach(const char *name, struct access **out)
 			return ret;
 		ret = server_reopen(name);
 		if (!ret)
-			fprintf(stderr, "tracefuse: the server of session %s had died: re-opened\n", name);
+			fprintf(stderr, "tracefuse: the server of session %s had died: re-opened\n",
+				name);
 		else if (ret == -EBUSY)
-			nanosleep(&pause, NULL);	/* another was faster, or its server is ending */
+			/* another was faster, or its server is ending */
+			nanosleep(&pause, NULL);
 		else
 			return ret;
 	}
@@ -103,9 +105,9 @@ struct access *client_connect(const struct command *cmd, const char *name)
 		command_error("%s: there is no session %s: `tracefuse sessions` lists those there are, "
 			      "`tracefuse replay --session %s RECORDING` makes it", cmd->name, name, name);
 	else
-		command_error("%s: the server of session %s cannot be reached, and it cannot be re-opened: %s\n"
-			      "           where it has died, `tracefuse sessions --clean` removes what is left of it",
-			      cmd->name, name, session_error(ret));
+		command_error("%s: the server of session %s cannot be reached, and it cannot be "
+			      "re-opened: %s\n           where it has died, `tracefuse sessions --clean` "
+			      "removes what is left of it", cmd->name, name, session_error(ret));
 	return NULL;
 }
 
@@ -148,25 +150,32 @@ const struct client_untraced *client_untraced(const char *reason)
 {
 	static const char again[] = "a program runs untraced then; started again it joins";
 	static const struct client_untraced words[] = {
-		{ "descriptors", "the server has no file descriptor left for them (ulimit -n)", again, false },
+		{ "descriptors", "the server has no file descriptor left for them (ulimit -n)",
+		  again, false },
 		{ "full", "the session has no room for them", again, false },
 		{ "late", "the server did not answer in time", again, false },
 		{ "server", "there was no server", again, false },
-		{ "user", "they are another user's, and a session is for its own user's programs alone",
+		{ "user",
+		  "they are another user's, and a session is for its own user's programs alone",
 		  "su -s /bin/sh -c 'tracefuse run ...' USER: a session of that user", false },
-		{ "root", "they do not reach the session or tracefuse's library, in another root or mount name space",
+		{ "root",
+		  "they do not reach the session or tracefuse's library, in another root or mount "
+		  "name space",
 		  "use tracefuse run in there", false },
-		{ "rights", "their file is setuid, setgid or has capabilities, and nothing is preloaded then",
+		{ "rights",
+		  "their file is setuid, setgid or has capabilities, and nothing is preloaded then",
 		  "use tracefuse run as the user that they become", false },
 		{ "environment", "their environment was without LD_PRELOAD or TRACEFUSE_SESSION",
 		  "use tracefuse run behind what clears it", true },
 		{ "static", "they are linked statically", "link them with libc.so", true },
-		{ "libc", "they have another C library, or are for another kind of machine", "link them with glibc", true },
-		{ "sanitizer", "their sanitizer's library has to be loaded first", "LD_PRELOAD=libasan.so... tracefuse run",
-		  true },
+		{ "libc", "they have another C library, or are for another kind of machine",
+		  "link them with glibc", true },
+		{ "sanitizer", "their sanitizer's library has to be loaded first",
+		  "LD_PRELOAD=libasan.so... tracefuse run", true },
 		{ "other", "the system refused them what it takes", again, false },
 	};
-	const struct client_untraced *w = words, *last = words + sizeof(words) / sizeof(words[0]) - 1;
+	const struct client_untraced *w = words,
+				     *last = words + sizeof(words) / sizeof(words[0]) - 1;
 
 	while (w != last && strncmp(reason, w->reason, strlen(w->reason)))
 		w++;

@@ -44,8 +44,8 @@ int client_hear(struct access *a);
 int client_keep(struct access *a, const char *path, bool truncates, const char *text, size_t len);
 
 /*
- * Gives the session the settings of its start (boot.h) and prints what is wrong with them. Returns how
- * many things are, or -errno.
+ * Gives the session the settings of its start (boot.h) and prints what is wrong with them. Returns
+ * how many things are, or -errno.
  */
 int client_boot(struct access *a, const char *text);
 

@@ -177,10 +177,12 @@ static void check_missed(struct patient *p)
 	if (client_info(p->info, "no-room", 0, value, sizeof(value)))
 		sscanf(value, "%llu %llu %llu", &processes, &threads, &hits);
 	if (hits) {
-		snprintf(text, sizeof(text), "%llu processes (%llu threads) found no room: %llu hits are lost.", processes,
-			 threads, hits);
-		complain(p, text, "more of them at the same time than the session has memory or slots for, or a server "
-			 "that did not answer in time");
+		snprintf(text, sizeof(text),
+			 "%llu processes (%llu threads) found no room: %llu hits are lost.",
+			 processes, threads, hits);
+		complain(p, text,
+			 "more of them at the same time than the session has memory or slots for, "
+			 "or a server that did not answer in time");
 	}
 	if (all > hits) {
 		snprintf(text, sizeof(text), "%llu hits found no room.", all - hits);
@@ -197,7 +199,8 @@ static void check_untraced(struct patient *p)
 		const char *nr = strchr(value, ' ');
 		const struct client_untraced *u = client_untraced(value);
 
-		snprintf(text, sizeof(text), "%s processes could not join: %s.", nr ? nr + 1 : "?", u->why);
+		snprintf(text, sizeof(text), "%s processes could not join: %s.", nr ? nr + 1 : "?",
+			 u->why);
 		complain(p, text, u->remedy);
 	}
 }

@@ -51,7 +51,8 @@ static int boot(struct access *a, bool made, const struct words *boots)
 	if (text)
 		ret = client_boot(a, text);
 	free(text);
-	return ret < 0 ? command_error("mount: the session's start: %s", strerror(-ret)) : COMMAND_DONE;
+	return ret < 0 ? command_error("mount: the session's start: %s", strerror(-ret))
+		       : COMMAND_DONE;
 }
 
 enum { OPT_BOOT = 256, OPT_FORCE };

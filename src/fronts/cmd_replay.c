@@ -470,7 +470,8 @@ static int run_and_print(struct replay *r)
 	if (!status)
 		status = results_write(&r->results, r->access, source_uname(r->source));
 	if (r->results.unsaved_dat || r->results.unsaved_cats)
-		fprintf(stderr, "tracefuse: the recording is as it was: replay it again, with another "
+		fprintf(stderr,
+			"tracefuse: the recording is as it was: replay it again, with another "
 			"place for what is written\n");
 	results_print_losses(r->source);
 	return status;

@@ -78,7 +78,8 @@ static int enter(struct access *a)
 		return command_error("shell: the server cannot serve the mount: %s", strerror(-ret));
 	ret = namespace_cover();
 	if (!ret && namespace_misleads())
-		fprintf(stderr, "tracefuse: no tracefs could be mounted below the session at " NAMESPACE_TRACING
+		fprintf(stderr,
+			"tracefuse: no tracefs could be mounted below the session at " NAMESPACE_TRACING
 			", so trace-cmd and perf do not find it: root can `mount -t tracefs nodev "
 			NAMESPACE_TRACING "` before\n");
 	return ret ? explain(ret) : COMMAND_DONE;

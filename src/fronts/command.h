@@ -47,8 +47,8 @@ extern const struct command command_reset;
 int command_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * What was printed is out: COMMAND_DONE; else COMMAND_FAILED, and why is said once. A reader
- * that went away (EPIPE) knows it, and is told nothing.
+ * COMMAND_DONE: what was printed is out. COMMAND_FAILED: it is not, and a message has said why.
+ * There is no message when the reader went away (EPIPE).
  */
 int command_flush(void);
 /* To stdout, with the same answer. */

@@ -156,7 +156,10 @@ static void nearest_pairs(const char *lines, const char *name, char *near, size_
 	free(wanted);
 }
 
-/* What a finger does: a letter, or two in a longer name. What stands before a common colon is right. */
+/*
+ * What a finger does: a letter, or two in a longer name. What stands before a common colon is
+ * right.
+ */
 static bool is_slip(const char *name, const char *near)
 {
 	const size_t system = strcspn(name, ":") + 1, found = strcspn(near, ",");

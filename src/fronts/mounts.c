@@ -73,7 +73,8 @@ static bool is_below(const char *dir)
 {
 	struct statfs st;
 
-	return mounts_have(dir, "tracefs", below_source) && !statfs(dir, &st) && st.f_type == TRACEFS_MAGIC;
+	return mounts_have(dir, "tracefs", below_source) && !statfs(dir, &st) &&
+	       st.f_type == TRACEFS_MAGIC;
 }
 
 static void remove_below(const char *dir)
@@ -87,8 +88,10 @@ static void put_below(const char *dir)
 	if (strcmp(dir, NAMESPACE_TRACING) || mounts_have(dir, "tracefs", NULL) ||
 	    !mount(below_source, dir, "tracefs", 0, NULL))
 		return;
-	fprintf(stderr, "tracefuse: no tracefs could be mounted below %s: %s; trace-cmd, run by root, would mount the "
-		"kernel's files over the session: use `tracefuse shell`\n", dir, strerror(errno));
+	fprintf(stderr,
+		"tracefuse: no tracefs could be mounted below %s: %s; trace-cmd, run by root, "
+		"would mount the kernel's files over the session: use `tracefuse shell`\n",
+		dir, strerror(errno));
 }
 
 /* ---- taking away ---- */
@@ -204,8 +207,9 @@ int mounts_prepare(const char *dir, bool force, char *out)
 static const char *mount_error(int err)
 {
 	switch (-err) {
-	case ENODEV:	return "there is no /dev/fuse here; `tracefuse ls`, `cat`, `write` and `append` "
-			       "do without";
+	case ENODEV:
+		return "there is no /dev/fuse here; `tracefuse ls`, `cat`, `write` and `append` "
+		       "do without";
 	case ENOTSUP:	return "built without FUSE; `tracefuse ls`, `cat`, `write` and `append` "
 			       "do without";
 	case EPERM:	return "not permitted: is fusermount3 installed, and is it yours?";

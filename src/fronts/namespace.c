@@ -67,7 +67,8 @@ static int mount_session(int *fuse_fd)
 		mount("nodev", TRACING, "tracefs", 0, NULL);
 	fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT || errno == ENXIO ? -ENODEV : errno == EPERM ? -EACCES : -errno;
+		return errno == ENOENT || errno == ENXIO ? -ENODEV :
+		       errno == EPERM ? -EACCES : -errno;
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=%u,group_id=%u", fd,
 		 (unsigned int)geteuid(), (unsigned int)getegid());
 	if (mount("tracefs", TRACING, "fuse.tracefuse", MS_NOSUID | MS_NODEV, options)) {

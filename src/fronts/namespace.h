@@ -16,8 +16,8 @@
 
 /*
  * Leaves the mount name space (with a user name space where one is not root) and mounts. 0 and the open
- * /dev/fuse, or -errno: -ENODEV no /dev/fuse, -EACCES not ours; -ENOENT no such directory, -ENOTSUP it may not be
- * mounted at; -EPERM no name space.
+ * /dev/fuse, or -errno: -ENODEV no /dev/fuse, -EACCES not ours; -ENOENT no such directory, -ENOTSUP
+ * it may not be mounted at; -EPERM no name space.
  */
 int namespace_enter(int *fuse_fd);
 
@@ -25,8 +25,8 @@ int namespace_enter(int *fuse_fd);
 int namespace_cover(void);
 
 /*
- * There is no tracefs below the session: tools that look for one in /proc/mounts do not find the session, or mount the
- * kernel's over it.
+ * There is no tracefs below the session: tools that look for one in /proc/mounts do not find the
+ * session, or mount the kernel's over it.
  */
 bool namespace_misleads(void);
 

@@ -136,7 +136,9 @@ void run_setup(struct run *r);
 
 /* ---- run_wanted.c ---- */
 
-/* Of -e: there is no such event. True: it is a mistake, which was said, and is waited for no more. */
+/*
+ * Of -e: there is no such event. True: it is a mistake, which was said, and is waited for no more.
+ */
 bool run_wanted_event(struct run *r, const char *name);
 /* Of --cat, when all is set up: files that are not there and will not come are said. */
 void run_wanted_files(struct run *r);
@@ -159,8 +161,8 @@ void run_functions_free(struct run *r);
 /* Starts the program and waits for its end: r->status. An exit status. */
 int run_child(struct run *r);
 /*
- * The setup was refused, and --keep-going not asked for: a program that waits before its constructors is
- * killed there. r->not_started
+ * The setup was refused, and --keep-going not asked for: a program that waits before its
+ * constructors is killed there. r->not_started
  */
 void run_child_refuse(struct run *r);
 /* Says so: COMMAND_FAILED. */

@@ -198,7 +198,8 @@ static bool has_joined(const struct run *r)
 
 	if (client_request(r->access, WIRE_INFO, "", -1, &info) < 0)
 		return false;
-	for (unsigned int i = 0; !found && client_info(info, "attached", i, line, sizeof(line)); i++)
+	for (unsigned int i = 0; !found && client_info(info, "attached", i, line, sizeof(line));
+	     i++)
 		found = atoi(line) == r->pid;
 	free(info);
 	return found;

@@ -4,8 +4,8 @@
  *
  * Patterns are written again for each program that waits, because the next one
  * (sh -c ...) may be the one that they are for; so they are when a program has
- * loaded an object with functions (dlopen), which it waits for as well. The tracer begins with the first
- * functions that are found: an empty filter would mean all of them.
+ * loaded an object with functions (dlopen), which it waits for as well. The tracer begins with the
+ * first functions that are found: an empty filter would mean all of them.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -22,7 +22,8 @@ static void print_no_room(const char *info)
 	if (!client_info(info, "no-room", 0, value, sizeof(value)) ||
 	    sscanf(value, "%llu %llu %llu", &processes, &threads, &hits) != 3)
 		return;
-	fprintf(stderr, "tracefuse: %llu process%s (%llu thread%s) found no room in the session: %llu hit%s lost\n",
+	fprintf(stderr,
+		"tracefuse: %llu process%s (%llu thread%s) found no room in the session: %llu hit%s lost\n",
 		processes, plural(processes, "", "es"), threads, plural(threads, "", "s"), hits,
 		plural(hits, " is", "s are"));
 }
@@ -39,7 +40,8 @@ void run_losses(const struct run *r, const char *info)
 		const struct client_untraced *u = client_untraced(value);
 
 		if (!u->usual || !r->quiet)
-			fprintf(stderr, "tracefuse: %llu process%s could not join the session: %s (%s)\n", nr,
-				plural(nr, "", "es"), u->why, u->remedy);
+			fprintf(stderr,
+				"tracefuse: %llu process%s could not join the session: %s (%s)\n",
+				nr, plural(nr, "", "es"), u->why, u->remedy);
 	}
 }

@@ -75,8 +75,10 @@ void run_unsaved(struct run *r)
 		command_error("run: the session is gone, and what it recorded with it");
 		return;
 	}
-	fprintf(stderr, "tracefuse: what was recorded is still in the session %s. To save it, and then "
-		"to end it:\n", r->name);
+	fprintf(stderr,
+		"tracefuse: what was recorded is still in the session %s. To save it, and then "
+		"to end it:\n",
+		r->name);
 	find_place(r->name, place, sizeof(place));
 	if (r->results.unsaved_dat)
 		fprintf(stderr, "    %s save -s %s %s%s.dat\n", command, r->name,

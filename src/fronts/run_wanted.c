@@ -3,8 +3,8 @@
  * run_wanted.c - what -e and --cat of a run name and is not there: said before the program begins,
  *                where it is a mistake
  *
- * Events may come later, by dlopen() or with a program that is executed: these are waited for, and
- * told at the end when they never came. Files other than those of events do not come by themselves.
+ * Events may come later, by dlopen() or with a program that is executed: the command waits for
+ * these, and names those that never came at the end. No other files come later.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -93,7 +93,8 @@ static bool event_of(const char *path, char out[NEAR_ROOM])
 	file = event ? strchr(event + 1, '/') : NULL;
 	if (!file || file - at >= NEAR_ROOM)
 		return false;
-	snprintf(out, NEAR_ROOM, "%.*s:%.*s", (int)(event - at), at, (int)(file - event - 1), event + 1);
+	snprintf(out, NEAR_ROOM, "%.*s:%.*s", (int)(event - at), at, (int)(file - event - 1),
+		 event + 1);
 	return true;
 }
 

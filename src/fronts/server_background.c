@@ -68,7 +68,10 @@ static void close_inherited(void)
 	inherited.nr = 0;
 }
 
-/* The pipe's end is the word that the child is ready or gone; which of both is in *ready, for a write may fail. */
+/*
+ * The pipe's end is the word that the child is ready or gone; which of both is in *ready, for a
+ * write may fail.
+ */
 static void wait_for_child(int fd, pid_t child)
 {
 	char byte;
@@ -85,7 +88,10 @@ static void wait_for_child(int fd, pid_t child)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
-/* Each program that is traced takes two; the user's soft limit is for programs that ask with select(). */
+/*
+ * Each program that is traced takes two; the user's soft limit is for programs that ask with
+ * select().
+ */
 static void raise_descriptors(void)
 {
 	struct rlimit r;
@@ -102,7 +108,8 @@ int server_background(int keep)
 	pid_t child;
 
 	find_inherited(keep);
-	ready = mmap(NULL, sizeof(*ready), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ready = mmap(NULL, sizeof(*ready), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	if (ready == MAP_FAILED)
 		return -errno;
 	if (pipe2(fds, O_CLOEXEC))

@@ -33,7 +33,9 @@ static unsigned int clients_max(void)
 	struct rlimit limit;
 	rlim_t max = getrlimit(RLIMIT_NOFILE, &limit) ? 0 : limit.rlim_cur / 4;
 
-	return max > CLIENTS_MAX ? CLIENTS_MAX : max < CLIENTS_MIN ? CLIENTS_MIN : (unsigned int)max;
+	return max > CLIENTS_MAX   ? CLIENTS_MAX
+	       : max < CLIENTS_MIN ? CLIENTS_MIN
+				   : (unsigned int)max;
 }
 
 static unsigned int connections_of(const struct server *srv, pid_t pid)
@@ -54,7 +56,10 @@ static bool is_idle(const struct client *c)
 	return !c->holds && !c->waiting && !c->out_len;
 }
 
-/* Of the process with the most connections the one that was not heard of for longest; of processes with one, an idle one. */
+/*
+ * Of the process with the most connections the one that was not heard of for longest; of processes
+ * with one, an idle one.
+ */
 static struct client *one_too_many(const struct server *srv)
 {
 	struct client *c, *worst = NULL;
@@ -121,13 +126,14 @@ static void drop(struct client *c)
 	buffer_drop(c, &c->out, &c->out_cap);
 }
 
-/* Of the others, who has much here and was not heard of for longest. */
+/* Of the other clients with much in memory here, the one that was silent for longest. */
 static struct client *slowest(const struct client *self)
 {
 	struct client *c, *worst = NULL;
 
 	list_each(c, &self->server->clients, node)
-		if (c != self && !c->gone && c->in_cap + c->out_cap > BUFFERED_SMALL && (!worst || c->heard < worst->heard))
+		if (c != self && !c->gone && c->in_cap + c->out_cap > BUFFERED_SMALL &&
+		    (!worst || c->heard < worst->heard))
 			worst = c;
 	return worst;
 }

@@ -107,16 +107,23 @@ static void print_room(struct server *srv, FILE *out)
 
 	session_room(srv->session, &room);
 	if (room.full)
-		fprintf(out, "lost the session's memory was full: the tmpfs of %s has %" PRIu64 " MB, of which "
-			"%" PRIu64 " are free now. Make it larger (in a container: --shm-size=1g), set "
+		fprintf(out,
+			"lost the session's memory was full: the tmpfs of %s has %" PRIu64
+			" MB, of which "
+			"%" PRIu64
+			" are free now. Make it larger (in a container: --shm-size=1g), set "
 			"XDG_RUNTIME_DIR to a larger one, or buffer_size_kb smaller\n",
 			session_dir(srv->session), room.total >> 20, room.free >> 20);
 	else if (room.used_up)
 		fputs("lost the session's addresses were used up: its buffers and histograms are too large "
-		      "together\n", out);
+		      "together\n",
+		      out);
 	if (room.total && buffer < MODEL_BUFFER)
-		fprintf(out, "note buffer_size_kb is %" PRIu64 " and not %d where nobody set it: the tmpfs of %s "
-			"has %" PRIu64 " MB\n", buffer >> 10, MODEL_BUFFER >> 10, session_dir(srv->session),
+		fprintf(out,
+			"note buffer_size_kb is %" PRIu64
+			" and not %d where nobody set it: the tmpfs of %s "
+			"has %" PRIu64 " MB\n",
+			buffer >> 10, MODEL_BUFFER >> 10, session_dir(srv->session),
 			room.total >> 20);
 }
 

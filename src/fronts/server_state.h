@@ -59,7 +59,8 @@ struct server {
 	size_t		buffered;	/* bytes of requests and answers of all clients */
 	struct list_head mounts;
 	bool		was_mounted;
-	bool		deaf;		/* commands cannot be accepted: not looked at until after the next wait */
+	/* commands cannot be accepted: not looked at until after the next wait */
+	bool		deaf;
 	unsigned int	holders;	/* clients that hold programs */
 	struct held	held[1 + LAYOUT_MAX_PROCESSES];	/* by number of the process */
 	struct boot	*boot;		/* NULL: nobody gave any */
@@ -92,7 +93,10 @@ struct client {
 	uint32_t	nr_files;
 };
 
-/* Whether there may be one more; where there are too many, another one goes for it. Not while clients are gone through. */
+/*
+ * Whether there may be one more; where there are too many, another one goes for it. Not while
+ * clients are gone through.
+ */
 bool clients_room(struct server *srv);
 /* NULL: out of memory (the descriptor is closed then). */
 struct client *client_create(struct server *srv, int fd, pid_t pid);

@@ -28,7 +28,8 @@ data_ref instance_buffer_at(const struct instance *inst, uint32_t which)
 
 data_ref instance_buffer(const struct instance *inst, int snapshot)
 {
-	uint32_t live = atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1;	/* B1 */
+	/* B1 */
+	uint32_t live = atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1;
 
 	return instance_buffer_at(inst, live ^ (uint32_t)snapshot);
 }
@@ -273,7 +274,8 @@ int instance_snapshot_take(struct instance *inst, int cpu)
 		return 0;
 	if (cpu >= 0) {
 		data_ref live = instance_buffer(inst, 0);
-		const data_ref first = instance_buffer_at(inst, 0), second = instance_buffer_at(inst, 1);
+		const data_ref first = instance_buffer_at(inst, 0),
+			       second = instance_buffer_at(inst, 1);
 
 		return buffer_swap_cpu(inst->model->session, live, live == first ? second : first, (uint32_t)cpu);
 	}

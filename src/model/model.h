@@ -167,7 +167,8 @@ struct model {
 	uint32_t		subbuf_size;	/* default */
 	uint64_t		default_buffer_bytes;	/* a CPU; the kernel's 1408 KiB */
 	uint32_t		max_id;		/* highest event id */
-	uint32_t		first_dynamic;	/* behind the ids that are taken for good: model_free_id() */
+	/* behind the ids that are taken for good: model_free_id() */
+	uint32_t		first_dynamic;
 	uint64_t		last_order;	/* of the newest event */
 	struct list_head	dynamic_events;	/* struct dynamic_event, oldest first */
 	struct ftrace		*ftrace;	/* functions and who traces them (ftrace.h); NULL: nobody asked for it */

@@ -103,8 +103,12 @@ static void tell_follow(struct model *m)
 
 static uint32_t sets_that_follow(const struct instance *inst)
 {
-	return (options_test(inst->options, OPTION_EVENT_FORK) ? 1u << PIDS_TRACE | 1u << PIDS_NOTRACE : 0) |
-	       (options_test(inst->options, OPTION_FUNCTION_FORK) ? 1u << PIDS_FUNCTION | 1u << PIDS_NO_FUNCTION : 0);
+	return (options_test(inst->options, OPTION_EVENT_FORK)
+			? 1u << PIDS_TRACE | 1u << PIDS_NOTRACE
+			: 0) |
+	       (options_test(inst->options, OPTION_FUNCTION_FORK)
+			? 1u << PIDS_FUNCTION | 1u << PIDS_NO_FUNCTION
+			: 0);
 }
 
 void options_publish(struct instance *inst)

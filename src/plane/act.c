@@ -30,7 +30,8 @@ static inline uint16_t half_once(const uint16_t *at)
 /* Bytes before the first 0 of `words` words that hold a text; behind them room for a 0 is made. */
 static uint32_t text_end(uint64_t *text, uint32_t words)
 {
-	uint64_t last = words ? load_once(&text[words - 1]) : 0;	/* A1: its highest bit is looked for */
+	/* A1: its highest bit is looked for */
+	uint64_t last = words ? load_once(&text[words - 1]) : 0;
 	uint32_t len = words ? 8 * (words - 1) : 0;
 
 	if (words < TEXT_WORDS)
@@ -75,9 +76,12 @@ static uint32_t text_of_elt(struct fold *f, uint32_t var, uint64_t *to)
 	return text_length(to);
 }
 
-/* A1: the layout is that of the cell of the op that found the elt, whose number and block are compared with it. */
-static bool block_copy(const struct fold *f, const struct op *found, const struct hit_ref *ref, uint64_t *to,
-		       uint32_t size)
+/*
+ * A1: the layout is that of the cell of the op that found the elt, whose number and block are
+ * compared with it.
+ */
+static bool block_copy(const struct fold *f, const struct op *found, const struct hit_ref *ref,
+		       uint64_t *to, uint32_t size)
 {
 	const struct hist_cell *cell = plane_config(f->run->p, found->imm);
 	/* The map itself may be another than the cell's by now. */
@@ -86,7 +90,8 @@ static bool block_copy(const struct fold *f, const struct op *found, const struc
 	return map_block_copy(m, ref->elt, half_once(&ref->block) - 1u, to, size);
 }
 
-static uint32_t text_of_block(struct fold *f, const struct op *found, const struct hit_ref *ref, uint64_t *to)
+static uint32_t text_of_block(struct fold *f, const struct op *found, const struct hit_ref *ref,
+			      uint64_t *to)
 {
 	if (!block_copy(f, found, ref, to, STRING_ROOM))
 		to[0] = 0;
@@ -99,7 +104,8 @@ static uint32_t text_of_block(struct fold *f, const struct op *found, const stru
  * *behind is where the one is that asks. A program goes forward, so following
  * these ends.
  */
-static const struct op *ref_source(const struct fold *f, const struct hit_ref *ref, uint32_t *behind)
+static const struct op *ref_source(const struct fold *f, const struct hit_ref *ref,
+				   uint32_t *behind)
 {
 	const uint32_t from = half_once(&ref->from);
 
@@ -182,7 +188,8 @@ static uint32_t stack_of_field(struct fold *f, uint32_t at, uint64_t *to)
 	return (uint32_t)nr;
 }
 
-static uint32_t stack_of_block(struct fold *f, const struct op *found, const struct hit_ref *ref, uint64_t *to)
+static uint32_t stack_of_block(struct fold *f, const struct op *found, const struct hit_ref *ref,
+			       uint64_t *to)
 {
 	uint64_t nr = 0;
 

@@ -23,7 +23,9 @@ static inline uint64_t clock_scaled(const struct clock_scale *scale, uint64_t ti
 	return (uint64_t)(((unsigned __int128)ticks * scale->mult) >> scale->shift) + (uint64_t)scale->offset;
 }
 
-/* The clocks that read the scaled counter where it is constant: every quick way takes them alike. */
+/*
+ * The clocks that read the scaled counter where it is constant: every quick way takes them alike.
+ */
 static inline bool clock_is_counter(uint32_t id)
 {
 	return id <= CLOCK_ID_GLOBAL || id == CLOCK_ID_PERF;

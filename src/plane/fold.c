@@ -140,12 +140,14 @@ static inline __attribute__((always_inline)) bool find_elt(struct fold *f)
 }
 
 /* With KEY_FIND it is the last of the key, and where the key is one word, all of it. */
-static inline __attribute__((always_inline)) bool key_word(struct fold *f, const struct op *op, uint64_t v)
+static inline __attribute__((always_inline)) bool key_word(struct fold *f, const struct op *op,
+							   uint64_t v)
 {
 	*(uint64_t *)((char *)f->frame->key + op->off) = v;
 	if (!(op->flags & KEY_FIND))
 		return true;
-	return f->map.layout->key_size == 8 ? elt_is(f, map_insert_word(f->map, f->slot, v)) : find_elt(f);
+	return f->map.layout->key_size == 8 ? elt_is(f, map_insert_word(f->map, f->slot, v))
+					    : find_elt(f);
 }
 
 /* The name of the task that made the elt, for .execname. */
@@ -176,7 +178,8 @@ static inline uint32_t find_other(struct map_view m, const uint64_t *key)
 {
 	uint32_t elt;
 
-	return m.layout->key_size == 8 && map_find_quickly(m, key[0], &elt) ? elt : map_find(m, key);
+	return m.layout->key_size == 8 && map_find_quickly(m, key[0], &elt) ? elt
+									    : map_find(m, key);
 }
 
 static inline bool ref_find(struct fold *f, const struct op *op, uint32_t key_size)
@@ -386,7 +389,8 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 }
 
 /* OP_HIST_KEY1 */
-static inline void fold_key(struct map_view map, struct slot *slot, const struct op *op, const struct hit *h)
+static inline void fold_key(struct map_view map, struct slot *slot, const struct op *op,
+			    const struct hit *h)
 {
 	uint64_t key = fold_load(h, op->len, op->off);
 	uint32_t elt = map_insert_word(map, slot, key);
@@ -396,7 +400,8 @@ static inline void fold_key(struct map_view map, struct slot *slot, const struct
 }
 
 /* OP_HIST_TIME */
-static inline void fold_time(struct map_view map, const struct run *run, const struct op *op, const struct hit *h)
+static inline void fold_time(struct map_view map, const struct run *run, const struct op *op,
+			     const struct hit *h)
 {
 	uint64_t key = fold_load(h, op->len, op->off);
 	uint32_t elt = map_insert_word(map, run->slot, key);
@@ -408,11 +413,13 @@ static inline void fold_time(struct map_view map, const struct run *run, const s
 }
 
 /* OP_HIST_KEYS: all of it in registers. */
-static inline void fold_keys(struct map_view map, struct slot *slot, const struct op *op, const struct hit *h)
+static inline void fold_keys(struct map_view map, struct slot *slot, const struct op *op,
+			     const struct hit *h)
 {
 	const uint64_t key = fold_load(h, op->len, op->off);
-	uint32_t elt = op->size ? map_insert_pair(map, slot, key, fold_load(h, op->size, op->on_true)) :
-				  map_insert_word(map, slot, key);
+	uint32_t elt =
+		op->size ? map_insert_pair(map, slot, key, fold_load(h, op->size, op->on_true))
+			 : map_insert_word(map, slot, key);
 
 	if (!elt)
 		return;
@@ -421,7 +428,8 @@ static inline void fold_keys(struct map_view map, struct slot *slot, const struc
 		map_add(map, elt, 1, fold_load(h, op->cmp, op->arg), h->cpu, h->writer);
 }
 
-void hist_fold_keys(const struct plane *p, const struct program *prog, struct slot *slot, const struct hit *h)
+void hist_fold_keys(const struct plane *p, const struct program *prog, struct slot *slot,
+		    const struct hit *h)
 {
 	const struct map_view map = map_view_of(p, prog->map, &prog->layout);
 	const struct op *op = prog->ops;

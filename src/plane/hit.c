@@ -19,7 +19,10 @@
 
 void hit_miss(struct slot *slot)
 {
-	/* Relaxed: a count. Atomic: the thread's handlers add to it, and threads without a slot to the first one's. */
+	/*
+	 * Relaxed: a count. Atomic: the thread's handlers add to it, and threads without a slot to
+	 * the first one's.
+	 */
 	atomic_fetch_add_explicit(&slot->missed, 1, memory_order_relaxed);
 }
 
@@ -279,7 +282,8 @@ static inline __attribute__((always_inline)) bool count_key1(const struct plane 
 							     uint32_t size, uint32_t cpu, uint32_t writer)
 {
 	const char *at = (const char *)record + plan->key_off;
-	const struct map_view map = map_view_of(p, plan->map, (const void *)((const char *)plan + plan->layout));
+	const struct map_view map =
+		map_view_of(p, plan->map, (const void *)((const char *)plan + plan->layout));
 	uint32_t word, elt;
 	uint64_t key;
 

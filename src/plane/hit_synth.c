@@ -27,8 +27,11 @@ uint32_t hit_pending_take(const struct run *r, const struct plan *plan, const st
 		return NOT_PENDING;
 	}
 	synth->pending[place] = (struct hit_pending){
-		.event = plan->event_id, .arm = (uint32_t)(arm - plan_arms(plan)), .instance = arm->instance,
-		.record = (uint32_t)((const char *)r->h->record - synth->arena), .size = r->h->size,
+		.event = plan->event_id,
+		.arm = (uint32_t)(arm - plan_arms(plan)),
+		.instance = arm->instance,
+		.record = (uint32_t)((const char *)r->h->record - synth->arena),
+		.size = r->h->size,
 	};
 	synth->nr_pending = place + 1;
 	return place;
@@ -64,7 +67,8 @@ static const struct arm *pending_arm(const struct plan *plan, uint32_t at, uint3
 static void pending_write(struct run *r, const struct hit_pending *e)
 {
 	const struct plan *plan = plan_of(r->p, (uint16_t)e->event);
-	const struct arm *arm = plan ? pending_arm(plan, word_once(&e->arm), word_once(&e->instance)) : NULL;
+	const struct arm *arm =
+		plan ? pending_arm(plan, word_once(&e->arm), word_once(&e->instance)) : NULL;
 	struct instance_state *inst;
 
 	if (!arm)
@@ -74,7 +78,8 @@ static void pending_write(struct run *r, const struct hit_pending *e)
 	if (e->buffer && records(inst, r->h->cpu))
 		hit_commit(r, arm, inst, e->buffer);
 	if (e->post)
-		hit_fire_post(r, plan_triggers(plan) + arm->first_trigger, arm->nr_triggers, e->post, inst);
+		hit_fire_post(r, plan_triggers(plan) + arm->first_trigger, arm->nr_triggers,
+			      e->post, inst);
 }
 
 /* What a synthetic event has of its cause. */
@@ -96,7 +101,8 @@ void hit_pending_flush(struct run *r)
 		const struct hit_pending *e = &synth->pending[i];
 		const uint32_t at = word_once(&e->record), size = word_once(&e->size);
 
-		if (at > HIT_ARENA || size > HIT_ARENA - at || size < sizeof(struct record_common)) {
+		if (at > HIT_ARENA || size > HIT_ARENA - at ||
+		    size < sizeof(struct record_common)) {
 			hit_miss(r->slot);	/* H6 */
 			continue;
 		}

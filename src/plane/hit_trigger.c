@@ -44,7 +44,8 @@ static void fire_switch_event(const struct run *r, const struct trigger_arm *t, 
 /* All hists of the target event in the target's instance. */
 static void switch_hists(const struct run *r, data_ref target, uint32_t paused)
 {
-	const struct plan *plan = plan_of(r->p, (uint16_t)((struct event_state *)plane_given(r->p, target))->event_id);
+	const struct plan *plan = plan_of(
+		r->p, (uint16_t)((struct event_state *)plane_given(r->p, target))->event_id);
 
 	for (uint32_t i = 0; plan && i < plan->nr_arms; i++) {
 		const struct arm *arm = &plan_arms(plan)[i];

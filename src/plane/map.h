@@ -52,7 +52,8 @@ struct map_layout {
 	uint32_t	single_writer;	/* one writing process and thread: plain stores everywhere */
 	uint64_t	size;		/* bytes of the whole map */
 	uint64_t	owners;
-	uint32_t	nr_owners;	/* one a slot, MAP_OWNERS at most; then MAP_NESTED to be borrowed */
+	/* one a slot, MAP_OWNERS at most; then MAP_NESTED to be borrowed */
+	uint32_t	nr_owners;
 	uint32_t	nr_blocks;
 	uint32_t	nr_spares;	/* of each block: one an owner, or one */
 	uint32_t	block_size[MAP_BLOCKS_MAX];	/* bytes of content */
@@ -65,14 +66,15 @@ struct map {
 	_Atomic uint64_t drops;			/* Totals: Dropped */
 };
 
-/* Both together, by value: whoever has one may use the map. */
+/* Both together, by value: a function that gets one may use the map. */
 struct map_view {
 	const struct map_layout *layout;
 	struct map	*data;
 };
 
 /* Of a plan, a program or a cell, which are the server's. */
-static inline struct map_view map_view_of(const struct plane *p, data_ref map, const struct map_layout *layout)
+static inline struct map_view map_view_of(const struct plane *p, data_ref map,
+					  const struct map_layout *layout)
 {
 	return (struct map_view){ .layout = layout, .data = (struct map *)plane_given(p, map) };
 }
@@ -89,7 +91,10 @@ struct map_shape {
 	uint32_t	block_size[MAP_BLOCKS_MAX];	/* bytes, a multiple of 8 */
 };
 
-/* Server. Bytes that a map of this shape takes in the data region, zeroed, and where its parts lie in them. */
+/*
+ * Server. Bytes that a map of this shape takes in the data region, zeroed, and where its parts lie
+ * in them.
+ */
 size_t map_size(const struct map_shape *shape);
 void map_lay_out(struct map_layout *out, const struct map_shape *shape);
 
@@ -99,12 +104,14 @@ void map_lay_out(struct map_layout *out, const struct map_shape *shape);
  * uint32_t map_insert(struct map_view m, const struct slot *slot, const void *key)
  *	The elt of `key`, made if new; 0 when the map is full (counted as dropped).
  *	Every hit that gets an elt adds 1 to its sum 0.
- * void map_add(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu, uint32_t set)
+ * void map_add(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu,
+ *		uint32_t set)
  *	Adds to a sum. `cpu` is the writer's, `set` its writer set (0: rseq).
  */
 uint32_t map_insert_any(struct map_view m, const struct slot *slot, const void *key);
 uint32_t map_insert_word_any(struct map_view m, const struct slot *slot, uint64_t key);
-uint32_t map_insert_pair_any(struct map_view m, const struct slot *slot, uint64_t first, uint64_t second);
+uint32_t map_insert_pair_any(struct map_view m, const struct slot *slot, uint64_t first,
+			     uint64_t second);
 void map_add_any(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v);
 /* The elt of `key` or 0. */
 uint32_t map_find(struct map_view m, const void *key);
@@ -144,7 +151,8 @@ struct map_block {
 	uint32_t	holder;		/* not 0: a borrowed writer */
 };
 
-bool map_block_begin(struct map_view m, const struct slot *slot, uint32_t elt, uint32_t block, struct map_block *out);
+bool map_block_begin(struct map_view m, const struct slot *slot, uint32_t elt, uint32_t block,
+		     struct map_block *out);
 uint64_t map_block_look(struct map_block *b);
 bool map_block_publish(struct map_block *b);
 void map_block_end(struct map_block *b);

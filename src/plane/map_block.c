@@ -66,7 +66,8 @@ static void header_store(struct block_header *h, const struct block_header *v)
 }
 
 /* The owner's spare gives way to the record that it replaced, once (B2). */
-static void spare_next(struct map_view m, uint32_t block, uint32_t place, const struct block_header *h)
+static void spare_next(struct map_view m, uint32_t block, uint32_t place,
+		       const struct block_header *h)
 {
 	_Atomic uint64_t *spare = block_spare(m, block, h->owner);
 	uint64_t was = pair(h->seq, place);
@@ -160,7 +161,8 @@ static bool choose_owner(struct map_view m, const struct slot *slot, struct map_
 	return true;
 }
 
-bool map_block_begin(struct map_view m, const struct slot *slot, uint32_t elt, uint32_t block, struct map_block *out)
+bool map_block_begin(struct map_view m, const struct slot *slot, uint32_t elt, uint32_t block,
+		     struct map_block *out)
 {
 	if (block >= m.layout->nr_blocks || elt >= m.layout->nr_elts)
 		return false;
@@ -232,7 +234,8 @@ uint64_t map_block_value(struct map_view m, uint32_t elt, uint32_t block)
 {
 	uint64_t word;
 
-	return block < m.layout->nr_blocks && elt < m.layout->nr_elts ? look(m, block, elt, &word) : 0;
+	return block < m.layout->nr_blocks && elt < m.layout->nr_elts ? look(m, block, elt, &word)
+								      : 0;
 }
 
 bool map_block_copy(struct map_view m, uint32_t elt, uint32_t block, uint64_t *out, uint32_t size)

@@ -25,7 +25,8 @@ static inline uint64_t *map_sum(struct map_view m, uint32_t column, uint32_t elt
 {
 	const struct map_layout *l = m.layout;
 
-	return (uint64_t *)((char *)m.data + l->sums + column * l->column_size) + (uint64_t)elt * l->nr_sums + sum;
+	return (uint64_t *)((char *)m.data + l->sums + column * l->column_size) +
+	       (uint64_t)elt * l->nr_sums + sum;
 }
 
 /*
@@ -63,12 +64,14 @@ static inline uint32_t map_insert_word(struct map_view m, const struct slot *slo
 	return map_find_quickly(m, key, &elt) ? elt : map_insert_word_any(m, slot, key);
 }
 
-static inline uint32_t map_insert_pair(struct map_view m, const struct slot *slot, uint64_t first, uint64_t second)
+static inline uint32_t map_insert_pair(struct map_view m, const struct slot *slot, uint64_t first,
+				       uint64_t second)
 {
 	const uint64_t *at;
 	uint32_t elt;
 
-	if (__builtin_expect(map_first_place(m, map_hash_word(map_hash_word(0, first), second), &elt), 1)) {
+	if (__builtin_expect(
+		    map_first_place(m, map_hash_word(map_hash_word(0, first), second), &elt), 1)) {
 		at = (const uint64_t *)map_elt(m, elt);
 		if (__builtin_expect(at[0] == first && at[1] == second, 1))
 			return elt;
@@ -80,10 +83,12 @@ static inline uint32_t map_insert(struct map_view m, const struct slot *slot, co
 {
 	const uint64_t *k = (const uint64_t *)key;
 
-	return m.layout->key_size == 8 ? map_insert_word(m, slot, k[0]) : map_insert_any(m, slot, key);
+	return m.layout->key_size == 8 ? map_insert_word(m, slot, k[0])
+				       : map_insert_any(m, slot, key);
 }
 
-static inline void map_add(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu, uint32_t set)
+static inline void map_add(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu,
+			   uint32_t set)
 {
 	if (set || !rseq_add(map_sum(m, 0, elt, sum), m.layout->column_size, m.layout->nr_plain, v))
 		map_add_any(m, elt, sum, v);

@@ -125,8 +125,8 @@ static bool pool_change(struct map_view m, uint32_t owner, uint64_t add, bool cl
 		}
 		/* I1, I4: only what was noted is replaced. */
 		new = pool_word(w + add, owner, seq);
-		if (atomic_compare_exchange_strong_explicit(&m.data->pool, &w, new, memory_order_seq_cst,
-							    memory_order_seq_cst))
+		if (atomic_compare_exchange_strong_explicit(
+			    &m.data->pool, &w, new, memory_order_seq_cst, memory_order_seq_cst))
 			break;
 	}
 	*next = pool_next(new);
@@ -239,7 +239,8 @@ static uint32_t map_publish(struct map_view m, uint32_t elt, uint32_t hash, cons
 		if (!e && atomic_compare_exchange_strong_explicit(map_entry(m, i), &e,
 				(uint64_t)hash << 32 | elt, memory_order_release, memory_order_acquire))
 			return elt;
-		if (e >> 32 == hash && (uint32_t)e < m.layout->nr_elts && map_key_equal(m, (uint32_t)e, key))
+		if (e >> 32 == hash && (uint32_t)e < m.layout->nr_elts &&
+		    map_key_equal(m, (uint32_t)e, key))
 			return (uint32_t)e;
 	}
 	return 0;
@@ -277,7 +278,8 @@ static uint32_t insert_owned(struct map_view m, uint32_t owner, uint32_t hash, c
  * insert of its own thread, when the slot's owner is busy: it borrows one of a
  * few more. One that a killed thread of the same slot and level left is taken over.
  */
-static uint32_t insert_borrowed(struct map_view m, uint32_t slot, uint32_t level, uint32_t hash, const void *key)
+static uint32_t insert_borrowed(struct map_view m, uint32_t slot, uint32_t level, uint32_t hash,
+				const void *key)
 {
 	uint32_t me = 1 + slot * LAYOUT_HIT_LEVELS + level, base = map_own(m), got;
 
@@ -320,16 +322,20 @@ static uint32_t insert_single(struct map_view m, uint32_t hash, const void *key)
 	return elt;
 }
 
-static uint32_t insert_new(struct map_view m, const struct slot *slot, uint32_t hash, const void *key)
+static uint32_t insert_new(struct map_view m, const struct slot *slot, uint32_t hash,
+			   const void *key)
 {
 	/* Relaxed: the thread's own. */
-	uint32_t owner = slot_owner(slot), depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
+	uint32_t owner = slot_owner(slot),
+		 depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 	struct map_owner *o;
 	uint32_t holder;
 
 	/* Full for good, which costs no more than this. Relaxed: a look that is late only takes the long way. */
-	if (pool_places(atomic_load_explicit(&m.data->pool, memory_order_relaxed)) >= m.layout->max_elts &&
-	    pool_next(atomic_load_explicit(&m.data->pool, memory_order_relaxed)) >= m.layout->max_elts)
+	if (pool_places(atomic_load_explicit(&m.data->pool, memory_order_relaxed)) >=
+		    m.layout->max_elts &&
+	    pool_next(atomic_load_explicit(&m.data->pool, memory_order_relaxed)) >=
+		    m.layout->max_elts)
 		return map_drop(m);
 	if (owner >= map_own(m))
 		return insert_borrowed(m, owner, depth ? depth - 1 : 0, hash, key);
@@ -364,7 +370,8 @@ uint32_t map_insert_word_any(struct map_view m, const struct slot *slot, uint64_
 	return map_insert_any(m, slot, &key);
 }
 
-uint32_t map_insert_pair_any(struct map_view m, const struct slot *slot, uint64_t first, uint64_t second)
+uint32_t map_insert_pair_any(struct map_view m, const struct slot *slot, uint64_t first,
+			     uint64_t second)
 {
 	const uint64_t key[2] = { first, second };
 
@@ -378,12 +385,18 @@ void map_recover(struct map_view m, uint32_t slot_index)
 	if (slot_index < map_own(m)) {
 		owner_recover(m, slot_index);
 		block_recover(m, slot_index);
-		/* Relaxed: its thread is dead, and the next one gets the slot by a release behind this. */
+		/*
+		 * Relaxed: its thread is dead, and the next one gets the slot by a release behind
+		 * this.
+		 */
 		atomic_store_explicit(&map_owner(m, slot_index)->holder, 0, memory_order_relaxed);
 	}
 	for (uint32_t i = map_own(m); i < m.layout->nr_owners; i++) {
 		struct map_owner *o = map_owner(m, i);
-		/* Pairs with the releases in insert_borrowed() and map_block_end(), of who had it before. */
+		/*
+		 * Pairs with the releases in insert_borrowed() and map_block_end(), by the holder
+		 * before.
+		 */
 		uint32_t holder = atomic_load_explicit(&o->holder, memory_order_acquire);
 
 		if (!holder || (holder - 1) / LAYOUT_HIT_LEVELS != slot_index)

@@ -8,8 +8,10 @@
 #include "plane/map.h"
 
 enum {
-	MAP_OWNERS	= 1024,	/* slots below have an owner each; those above borrow one of the next */
-	MAP_NESTED	= 64,	/* owners for these, and for signal handlers that interrupted a hit of the same thread */
+	/* slots below have an owner each; those above borrow one of the next */
+	MAP_OWNERS	= 1024,
+	/* owners for these, and for signal handlers that interrupted a hit of the same thread */
+	MAP_NESTED	= 64,
 	MAP_COLUMNS_MAX	= 16 << 20,
 };
 
@@ -52,7 +54,8 @@ static inline struct block_header *block_record(struct map_view m, uint32_t bloc
 	const struct map_layout *l = m.layout;
 
 	return (struct block_header *)((char *)m.data + l->blocks[block] + block_records_at(l) +
-				       (uint64_t)(place - 1) * (sizeof(struct block_header) + l->block_size[block]));
+				       (uint64_t)(place - 1) * (sizeof(struct block_header) +
+								l->block_size[block]));
 }
 
 /* M4 */
@@ -124,7 +127,8 @@ static inline uint32_t map_lookup(struct map_view m, const void *key, uint32_t h
 
 		if (!e)
 			return 0;
-		if (e >> 32 == hash && (uint32_t)e < m.layout->nr_elts && map_key_equal(m, (uint32_t)e, key))
+		if (e >> 32 == hash && (uint32_t)e < m.layout->nr_elts &&
+		    map_key_equal(m, (uint32_t)e, key))
 			return (uint32_t)e;
 	}
 	return 0;

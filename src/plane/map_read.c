@@ -50,7 +50,8 @@ int map_each(const struct map *m, size_t size, const struct map_shape *shape,
 }
 
 /* One try. 1: copied, 0: empty, -1: it was replaced meanwhile. */
-static int block_try(const char *base, const struct map_layout *own, uint32_t elt, uint32_t block, uint64_t *out)
+static int block_try(const char *base, const struct map_layout *own, uint32_t elt, uint32_t block,
+		     uint64_t *out)
 {
 	const uint64_t *words = (const uint64_t *)(base + own->blocks[block]), *from;
 	/* B5 of map_block.c, and below: pairs with map_block_publish(). */

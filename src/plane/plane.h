@@ -44,7 +44,7 @@ static inline const void *plane_config(const struct plane *p, config_ref ref)
 	return p->config + ref;
 }
 
-/* R38: an offset that the data region says; whoever may write that may have written anything. */
+/* R38: an offset from the data region, where a program may have written anything. */
 static inline void *plane_data(const struct plane *p, data_ref ref)
 {
 	return p->data + (ref & p->data_mask);

@@ -224,7 +224,8 @@ int filter_match(const struct plane *p, const struct program *prog, const struct
 /* A hist program on run->seen; with PROGRAM_NEEDS_TIME run->time is there. */
 void hist_fold(const struct program *prog, struct run *run);
 /* The same for a program that is one op which needs no run. */
-void hist_fold_keys(const struct plane *p, const struct program *prog, struct slot *slot, const struct hit *h);
+void hist_fold_keys(const struct plane *p, const struct program *prog, struct slot *slot,
+		    const struct hit *h);
 
 static inline bool program_is_keys(const struct program *prog)
 {

@@ -140,7 +140,8 @@ static uint64_t bytes_before(const struct ring *r, const struct page_desc *d, ui
 static void add_page(struct ring_commit *c, const struct write *w, uint64_t seq, uint32_t place, uint64_t old_pos)
 {
 	struct ring *r = w->ring;
-	struct page_desc *d = desc_at(w->p, r, place), *before = desc_at(w->p, r, place_before(r, place));
+	struct page_desc *d = desc_at(w->p, r, place),
+			 *before = desc_at(w->p, r, place_before(r, place));
 	uint64_t used = old_pos & (r->subbuf_size - 1);
 
 	if (!used)
@@ -237,11 +238,14 @@ static inline bool is_disabled(const struct ring *r)
 static inline __attribute__((always_inline)) uint64_t now(const struct plane *p, const struct buffer *b)
 {
 	const struct clock_scale *scale = &plane_header(p)->tsc;
-	struct instance_state *inst = plane_instance(p, b->instance % LAYOUT_MAX_INSTANCES);	/* G6 */
+	/* G6 */
+	struct instance_state *inst = plane_instance(p, b->instance % LAYOUT_MAX_INSTANCES);
 
 	/* What clock_now() does first, without the call. Relaxed: the server's, taken when it is seen. */
-	if (__builtin_expect(clock_is_counter(atomic_load_explicit(&inst->clock, memory_order_relaxed)) &&
-			     scale->valid, 1))
+	if (__builtin_expect(
+		    clock_is_counter(atomic_load_explicit(&inst->clock, memory_order_relaxed)) &&
+			    scale->valid,
+		    1))
 		return clock_scaled(scale, counter_read());
 	return clock_now(scale, inst);
 }
@@ -362,7 +366,7 @@ static uint32_t lease_set(struct slot *slot)
 	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);
 	uint32_t number = (uint32_t)lease, depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 
-	/* Relaxed: a wish; ring_leases_serve() comes by regularly. */
+	/* Relaxed: a wish; ring_leases_serve() looks regularly. */
 	if (!number) {
 		atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_relaxed);
 		return BUFFER_MAX_SETS;
@@ -392,16 +396,24 @@ static bool fits(const struct buffer *b, uint32_t size, uint32_t length)
 {
 	const uint32_t subbuf_size = *(const volatile uint32_t *)&b->subbuf_size;
 
-	return size <= RING_STORE_MAX && size <= subbuf_size && length <= subbuf_size - RING_PAGE_HEADER;	/* G6 */
+	/* G6 */
+	return size <= RING_STORE_MAX && size <= subbuf_size &&
+	       length <= subbuf_size - RING_PAGE_HEADER;
 }
 
 /* `r`: of a source or a lease; NULL: set 0 */
-static __attribute__((noinline)) int write_long(const struct plane *p, struct slot *slot, const struct buffer *b,
-						struct ring *r, uint32_t cpu, uint64_t time, const void *record,
+static __attribute__((noinline)) int write_long(const struct plane *p, struct slot *slot,
+						const struct buffer *b, struct ring *r,
+						uint32_t cpu, uint64_t time, const void *record,
 						uint32_t size)
 {
 	struct write w = {
-		.p = p, .buffer = b, .ring = r, .record = record, .size = size, .length = event_length(size),
+		.p = p,
+		.buffer = b,
+		.ring = r,
+		.record = record,
+		.size = size,
+		.length = event_length(size),
 	};
 
 	if (!fits(b, size, w.length))
@@ -439,5 +451,6 @@ int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32
 		return write_owned(p, slot, b, set, cpu, time, record, size);
 	if (__builtin_expect(is_short(size), 1))
 		rc = write_short_restartable(p, b, record, size);
-	return __builtin_expect(rc < 0, 0) ? write_long(p, slot, b, NULL, cpu, time, record, size) : rc;
+	return __builtin_expect(rc < 0, 0) ? write_long(p, slot, b, NULL, cpu, time, record, size)
+					   : rc;
 }

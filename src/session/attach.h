@@ -42,9 +42,13 @@ void attach_step(struct session *s);
 /* Attached processes that live; calls fn for each (NULL: only counts). */
 unsigned int attach_processes(struct session *s, void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg);
 
-/* What was lost for want of a slot, and who could not join at all: struct losses and the slots' counts. */
+/*
+ * What was lost for want of a slot, and who could not join at all: struct losses and the slots'
+ * counts.
+ */
 struct attach_losses {
-	uint64_t	deep;		/* hits in signal handlers that are too deep inside each other */
+	/* hits in signal handlers that are too deep inside each other */
+	uint64_t	deep;
 	uint64_t	hits, threads, processes;
 	uint64_t	untraced[UNTRACED_REASONS];
 };
@@ -73,14 +77,17 @@ struct attach_hooks {
 	/* READY: true: it waits until attach_go(). */
 	bool		(*ready)(void *arg, const struct attach_peer *peer);
 	/*
-	 * DSO: the process has loaded it; what of it is to be traced is published when this returns. true: it waits
-	 * until attach_go(), a second at most.
+	 * DSO: the process has loaded it; what of it is to be traced is published when this
+	 * returns. true: it waits until attach_go(), a second at most.
 	 */
 	bool		(*dso)(void *arg, const struct attach_peer *peer, uint32_t number);
 };
 
 void attach_set_hooks(struct session *s, const struct attach_hooks *hooks);	/* copied; NULL: none */
-/* Lets a process go on that waits after READY or DSO. -ESRCH: there is none that waits under this number. */
+/*
+ * Lets a process go on that waits after READY or DSO. -ESRCH: there is none that waits under this
+ * number.
+ */
 int attach_go(struct session *s, unsigned int process);
 
 /* ---- Words of sites (layout.h): told, and obeyed ---- */

@@ -112,8 +112,8 @@ static void answer_events(struct session *s, unsigned int index, uint32_t nr, co
 }
 
 /* It waits for attach_go(), which answers the same request once more. */
-static void answer_held(struct session *s, unsigned int index, const struct attach_request *q, bool held,
-			struct attach_reply *reply)
+static void answer_held(struct session *s, unsigned int index, const struct attach_request *q,
+			bool held, struct attach_reply *reply)
 {
 	struct process *p = &s->processes[index];
 

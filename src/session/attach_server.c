@@ -20,8 +20,10 @@
 #include "session/state.h"
 
 enum {
-	WAITING		= 4096,	/* connections that wait to be accepted; the system may allow fewer */
-	SPARE		= 24,	/* descriptors that no process gets: for files, commands, and to refuse with */
+	/* connections that wait to be accepted; the system may allow fewer */
+	WAITING		= 4096,
+	/* descriptors that no process gets: for files, commands, and to refuse with */
+	SPARE		= 24,
 	PAUSE_MS	= 50,	/* nothing is accepted for so long where that was not possible */
 };
 
@@ -37,15 +39,20 @@ static int socket_bind(struct session *s)
 	unlinkat(s->dirfd, "attach", 0);
 	/* By way of the descriptor: the directory's own path may be longer than a socket's may. */
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/attach", s->dirfd);
-	if (bind(s->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(s->listen_fd, WAITING))
+	if (bind(s->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    listen(s->listen_fd, WAITING))
 		return -errno;
 	return attach_watch(s, 0, s->listen_fd);
 }
 
-/* Which entry it is for lies beside the descriptor: a table of thousands is not searched for each packet. */
+/*
+ * Which entry it is for lies beside the descriptor: a table of thousands is not searched for each
+ * packet.
+ */
 int attach_watch(struct session *s, unsigned int process, int fd)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = (uint64_t)process << 32 | (uint32_t)fd };
+	struct epoll_event ev = { .events = EPOLLIN,
+				  .data.u64 = (uint64_t)process << 32 | (uint32_t)fd };
 
 	return epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
@@ -178,7 +185,10 @@ static void accept_one(struct session *s, int conn, bool trusted)
 	end_older_images(s, (unsigned int)index);
 }
 
-/* Connections that cannot be accepted stay in the queue, and the socket readable: it is not looked at for a while. */
+/*
+ * Connections that cannot be accepted stay in the queue, and the socket readable: it is not looked
+ * at for a while.
+ */
 static void accept_pause(struct session *s)
 {
 	if (!epoll_ctl(s->poll_fd, EPOLL_CTL_DEL, s->listen_fd, NULL))
@@ -187,7 +197,8 @@ static void accept_pause(struct session *s)
 
 void attach_resume(struct session *s)
 {
-	if (s->paused_until && process_now_ms() >= s->paused_until && !attach_watch(s, 0, s->listen_fd))
+	if (s->paused_until && process_now_ms() >= s->paused_until &&
+	    !attach_watch(s, 0, s->listen_fd))
 		s->paused_until = 0;
 }
 
@@ -307,7 +318,10 @@ static void connection_read(struct session *s, unsigned int index)
 	}
 }
 
-/* What is ready: as attach_watch() has it. Its process may be gone, and the number another file's by now. */
+/*
+ * What is ready: as attach_watch() has it. Its process may be gone, and the number another file's
+ * by now.
+ */
 static void ready_serve(struct session *s, uint64_t ready)
 {
 	unsigned int process = (unsigned int)(ready >> 32);

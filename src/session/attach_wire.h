@@ -78,7 +78,8 @@ struct attach_reply {
 	uint32_t	process;	/* 1 + index in the process table */
 	uint32_t	pid;		/* HELLO: the process, PID: the thread, as the server sees it */
 	uint32_t	provider_id;	/* HELLO: id of the first event of the providers' table, 0: tables differ, none */
-	uint32_t	hold;		/* READY, DSO: 1: a second reply will come, to READY without a limit of time */
+	/* READY, DSO: 1: a second reply will come, to READY without a limit of time */
+	uint32_t	hold;
 	uint32_t	nr_slots;
 	uint32_t	slots[ATTACH_SLOTS];
 	uint32_t	nr_ids;		/* EVENTS */

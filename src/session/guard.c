@@ -7,8 +7,8 @@
  * nothing else to start from; entries are added before their memory is used.
  *
  * Behind the data region lie addresses that only nonsense leads to. They get a
- * page in the same way, SPARE_PAGES of them at most: then all of them go, and
- * who still needs one gets it anew.
+ * page in the same way, SPARE_PAGES of them at most. Then all of them go; an
+ * address that is used again gets a new page.
  *
  * The plane believes what it finds in the data region: it has no time to check.
  * Where the server makes a hit itself, an address that is none takes it out of
@@ -45,8 +45,10 @@ static struct guard *guard_of(uintptr_t addr)
 		uintptr_t base = atomic_load_explicit(&guards[i].base, memory_order_acquire);
 
 		/* Relaxed, both: stored before base. */
-		if (base && addr - base < atomic_load_explicit(&guards[i].size, memory_order_relaxed) +
-					  atomic_load_explicit(&guards[i].spare, memory_order_relaxed))
+		if (base &&
+		    addr - base <
+			    atomic_load_explicit(&guards[i].size, memory_order_relaxed) +
+				    atomic_load_explicit(&guards[i].spare, memory_order_relaxed))
 			return &guards[i];
 	}
 	return NULL;
@@ -79,12 +81,13 @@ static bool spare_fault(uintptr_t addr)
 	if (!g)
 		return false;
 	/* Relaxed: behind the acquire in guard_of(); the number is a bound. */
-	spare = atomic_load_explicit(&g->base, memory_order_relaxed) + atomic_load_explicit(&g->size, memory_order_relaxed);
+	spare = atomic_load_explicit(&g->base, memory_order_relaxed) +
+		atomic_load_explicit(&g->size, memory_order_relaxed);
 	if (addr < spare)
 		return false;
 	if (atomic_fetch_add_explicit(&g->pages, 1, memory_order_relaxed) >= SPARE_PAGES) {
-		mmap((void *)spare, atomic_load_explicit(&g->spare, memory_order_relaxed), PROT_NONE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		mmap((void *)spare, atomic_load_explicit(&g->spare, memory_order_relaxed),
+		     PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 		atomic_store_explicit(&g->pages, 1, memory_order_relaxed);
 	}
 	return page_put(addr);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * instance_book.c - what the server knows of its instances: which there are, and their sets of pids (R2)
+ * instance_book.c - what the server knows of its instances: which there are, and their sets of pids
+ * (R2)
  */
 #include "session/ring_access.h"
 #include "session/state.h"
@@ -28,13 +29,15 @@ void session_instance_use(struct session *s, uint32_t instance, bool used)
 		return;
 	b->used = used;
 	/* Relaxed: a hit in each_followed() finds no sets any more, or none yet. */
-	atomic_store_explicit(&plane_instance(&s->plane, instance)->used, used, memory_order_relaxed);
+	atomic_store_explicit(&plane_instance(&s->plane, instance)->used, used,
+			      memory_order_relaxed);
 }
 
 void session_pids_publish(struct session *s, uint32_t instance, unsigned int set, data_ref ref)
 {
 	struct instance_state *st = plane_instance(&s->plane, instance);
-	_Atomic data_ref *const words[PIDS_SETS] = { &st->pids, &st->no_pids, &st->func_pids, &st->no_func_pids };
+	_Atomic data_ref *const words[PIDS_SETS] = { &st->pids, &st->no_pids, &st->func_pids,
+						     &st->no_func_pids };
 
 	instance_book(s, instance)->pids[set] = ref;
 	session_publish(s, words[set], ref);
@@ -57,13 +60,17 @@ static uint64_t *word_in(struct pid_set *set, pid_t pid)
 	return &set->bits[(uint32_t)pid % (sizeof(*set) * 8) / 64];
 }
 
-static void join(struct session *s, const struct instance_book *b, unsigned int k, pid_t creator, pid_t pid)
+static void join(struct session *s, const struct instance_book *b, unsigned int k, pid_t creator,
+		 pid_t pid)
 {
 	struct pid_set *set = session_data(s, b->pids[k], sizeof(*set));
 
 	/* P1 of plane/hit_pids.c, both. */
-	if (set && __atomic_load_n(word_in(set, creator), __ATOMIC_RELAXED) >> ((uint32_t)creator % 64) & 1)
-		__atomic_fetch_or(word_in(set, pid), 1ull << ((uint32_t)pid % 64), __ATOMIC_RELAXED);
+	if (set &&
+	    __atomic_load_n(word_in(set, creator), __ATOMIC_RELAXED) >> ((uint32_t)creator % 64) &
+		    1)
+		__atomic_fetch_or(word_in(set, pid), 1ull << ((uint32_t)pid % 64),
+				  __ATOMIC_RELAXED);
 }
 
 void pids_inherit(struct session *s, pid_t creator, pid_t pid)

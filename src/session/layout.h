@@ -41,8 +41,9 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
 	/*
-	 * Ids that a session gives by itself begin here. A kernel gives its events the lowest that are free and has some
-	 * thousands, so a tool that asks the kernel for the event of such an id gets an error and no other event.
+	 * Ids that a session gives by itself begin here. A kernel gives its events the lowest that
+	 * are free and has some thousands, so a tool that asks the kernel for the event of such an
+	 * id gets an error and no other event.
 	 */
 	LAYOUT_OWN_IDS		= 32768,
 	LAYOUT_GROUPS_AT	= 49152,	/* entries from here on are no events: groups of functions */
@@ -168,17 +169,26 @@ struct config_header {
 	uint32_t	pad2;
 	uint64_t	snapshot_ip;	/* where a hit that may not take a snapshot says it is */
 	uint64_t	follow_since;	/* as field 22 of /proc/PID/stat: who began before is not new */
-	_Atomic uint32_t slots_high;	/* slots from here on have never been given, and have no memory */
-	/* Raised with each answer, and between the pieces of long work: who waits sees progress. */
+	/* slots from here on have never been given, and have no memory */
+	_Atomic uint32_t slots_high;
+	/*
+	 * Raised with each answer, and between the pieces of long work: waiting threads see
+	 * progress.
+	 */
 	_Atomic uint32_t served;
 
 	/* set once, at create; the server's own */
-	config_ref	instance_books;	/* struct instance_book[LAYOUT_MAX_INSTANCES] of session/ring_book.h */
-	uint64_t	ring_room;	/* bytes a CPU that a buffer may have where nobody said how many: what its tmpfs holds */
+	/* struct instance_book[LAYOUT_MAX_INSTANCES] of session/ring_book.h */
+	config_ref	instance_books;
+	/* bytes a CPU that a buffer may have where nobody said how many: what its tmpfs holds */
+	uint64_t	ring_room;
 	config_ref	slot_books;	/* struct slot_book[nr_slots] */
 };
 
-/* What the server knows of a slot, for itself and the next server: struct slot, which anybody writes, is for hits. */
+/*
+ * What the server knows of a slot, for itself and the next server: struct slot, which anybody
+ * writes, is for hits.
+ */
 struct slot_book {
 	uint32_t	process;	/* 1 + index in the process table, 0: given to none */
 	uint32_t	lease;		/* private ring that the slot has for good, 0: none */
@@ -219,7 +229,8 @@ struct plan {
 	uint16_t	key_load;	/* the op that loads it */
 	uint32_t	arm_flags;	/* of the only arm */
 	data_ref	map;
-	int64_t		layout;		/* its struct map_layout, in its program: bytes behind the plan, or before it */
+	/* its struct map_layout, in its program: bytes behind the plan, or before it */
+	int64_t		layout;
 	data_ref	arm_state;
 	data_ref	trigger_state;
 	uint32_t	wants;		/* enum plan_wants, set by the model */
@@ -385,7 +396,8 @@ struct slot {
 	_Atomic uint32_t depth;		/* 0: outside any hit */
 	uint32_t	index;		/* its own, set once */
 	_Atomic uint64_t epoch;		/* config epoch seen at the outermost enter */
-	_Atomic uint64_t missed;	/* hits and parts of them for which there was no room; added to, also by others */
+	/* hits and parts of them for which there was no room; added to, also by others */
+	_Atomic uint64_t missed;
 	data_ref	scratch;	/* struct hit_scratch[LAYOUT_HIT_LEVELS], set before the slot is given */
 	_Atomic uint64_t lease;		/* the ring's: private ring that the thread holds, 0: none */
 	uint64_t	pad[2];
@@ -610,9 +622,13 @@ struct program_tables {
 	struct dso_entry dsos[LAYOUT_MAX_DSOS];
 	struct site_answer sites[LAYOUT_MAX_PROCESSES];
 	struct section_log sections[SECTION_WATCHES];
-	_Atomic uint32_t woken[LAYOUT_MAX_PROCESSES];	/* 1 + the watch's generation: agent_wakeup_pending() */
+	/* 1 + the watch's generation: agent_wakeup_pending() */
+	_Atomic uint32_t woken[LAYOUT_MAX_PROCESSES];
 	_Atomic uint32_t waiters_end;	/* no waiter from here on */
-	/* By slot. Each has memory from when its slot is given for the first time (config_header.slots_high). */
+	/*
+	 * By slot. Each has memory from when its slot is given for the first time
+	 * (config_header.slots_high).
+	 */
 	struct waiter waiters[LAYOUT_MAX_SLOTS];
 };
 
@@ -635,13 +651,19 @@ enum {
 	HIT_ARENA	= 8192,	/* bytes of synthetic records of one hit */
 };
 
-/* What a reference read: a number, or where the text or stack lies. All but the value are of texts and stacks only. */
+/*
+ * What a reference read: a number, or where the text or stack lies. All but the value are of texts
+ * and stacks only.
+ */
 struct hit_ref {
 	uint64_t	value;
 	data_ref	map;
 	uint32_t	elt;
 	uint16_t	block;		/* 1 + number of the block in that elt, 0: none */
-	uint16_t	from;		/* 1 + index of the op that set it, of another hist's of the one that found the elt; 0: none */
+	/*
+	 * 1 + index of the op that set it, of another hist's of the one that found the elt; 0: none
+	 */
+	uint16_t	from;
 };
 
 /* Working memory of one hist program. */
@@ -693,8 +715,8 @@ struct hit_scratch {
 };
 
 /*
- * Why a process cannot join, as it finds out itself: a program is then not traced, a child of fork() tries again.
- * The last ones are found out by who executes it.
+ * Why a process cannot join, as it finds out itself: a program is then not traced, a child of
+ * fork() tries again. The last ones are found out by who executes it.
  */
 enum untraced {
 	UNTRACED_DESCRIPTORS,	/* the server has no descriptor left */

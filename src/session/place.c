@@ -6,9 +6,10 @@
  * a dot. So is a session that is being made. Those that nobody serves are swept
  * away; a pid says nothing about that, for it may be one of another name space.
  *
- * W1  Who makes a session holds the directory above with a shared flock() until
- *     its socket listens; who sweeps holds it alone. So what has no socket that
- *     listens then is nobody's. The kernel drops the lock of who dies.
+ * W1  A process that makes a session holds a shared flock() of the directory above
+ *     until the session's socket listens. A process that sweeps holds it alone: a
+ *     session without a socket that listens is nobody's then. The kernel drops
+ *     the lock of a process that dies.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -80,8 +81,10 @@ const char *place_taken(void)
 	char base[4096] = "";
 
 	place_base(base, sizeof(base), false);
-	snprintf(text, sizeof(text), "the sessions' directory %s belongs to somebody else or is open to others: "
-		 "remove it, or set XDG_RUNTIME_DIR to a directory in memory that is yours alone", base);
+	snprintf(text, sizeof(text),
+		 "the sessions' directory %s belongs to somebody else or is open to others: "
+		 "remove it, or set XDG_RUNTIME_DIR to a directory in memory that is yours alone",
+		 base);
 	return text;
 }
 
@@ -137,8 +140,12 @@ bool place_alive(int dirfd)
 	if (fd < 0)
 		return true;	/* cannot tell: do no harm */
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/attach", dirfd);
-	/* EAGAIN: its queue is full, so somebody holds the socket. What else there is says nothing: do no harm. */
-	alive = !connect(fd, (struct sockaddr *)&addr, sizeof(addr)) || (errno != ECONNREFUSED && errno != ENOENT);
+	/*
+	 * EAGAIN: its queue is full, so somebody holds the socket. What else there is says nothing:
+	 * do no harm.
+	 */
+	alive = !connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+		(errno != ECONNREFUSED && errno != ENOENT);
 	close(fd);
 	return alive;
 }
@@ -245,7 +252,7 @@ int session_remove_stale(const char *name)
 		err = -errno;
 	else
 		lock = openat(dirfd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	/* Whoever has the lock brings it back just now. */
+	/* The owner of the lock is just re-opening it. */
 	if (!err && ((lock >= 0 && flock(lock, LOCK_EX | LOCK_NB)) || place_alive(dirfd)))
 		err = -EBUSY;
 	if (!err)

@@ -93,7 +93,8 @@ int process_add(struct session *s, pid_t pid, int pidfd, int conn)
 {
 	const uint64_t start_time = process_start_time(pid);
 	const bool known = follow_knows(s, pid, start_time);
-	int index = entry_find(s), err = index < 0 ? index : attach_watch(s, (unsigned int)index + 1, conn);
+	int index = entry_find(s),
+	    err = index < 0 ? index : attach_watch(s, (unsigned int)index + 1, conn);
 	struct process_entry *e;
 
 	if (!err && pidfd >= 0)
@@ -101,7 +102,11 @@ int process_add(struct session *s, pid_t pid, int pidfd, int conn)
 	if (err)
 		return err;
 	s->processes[index] = (struct process){
-		.pid = pid, .pidfd = pidfd, .conn = conn, .since = process_now_ms(), .image = process_image(pid),
+		.pid = pid,
+		.pidfd = pidfd,
+		.conn = conn,
+		.since = process_now_ms(),
+		.image = process_image(pid),
 		.known = known,
 	};
 	process_forget_answer(s, (unsigned int)index);

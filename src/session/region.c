@@ -26,7 +26,10 @@ static void chunk_mark(struct region *r, uint64_t chunk, bool on)
 		r->backed[chunk / 8] &= (uint8_t)~bit;
 }
 
-/* As spare_of() of agent/attach.c: room for each offset that the mask lets through, and once more as much. */
+/*
+ * As spare_of() of agent/attach.c: room for each offset that the mask lets through, and once more
+ * as much.
+ */
 static uint64_t spare_of(uint64_t size)
 {
 	uint64_t room = 4096;
@@ -44,8 +47,9 @@ uint64_t region_mask(const struct region *r)
 /* Where addresses are short (ulimit -v) there is no spare. */
 static void *map_spared(int fd, uint64_t size, uint64_t *spare)
 {
-	char *at = *spare ? mmap(NULL, size + *spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) :
-			    MAP_FAILED;
+	char *at = *spare ? mmap(NULL, size + *spare, PROT_NONE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+			  : MAP_FAILED;
 	void *base;
 
 	if (at == MAP_FAILED)
@@ -187,19 +191,24 @@ void region_release(struct region *r, uint64_t off, uint64_t len)
 		chunk_mark(r, first, false);
 }
 
-/* A part of a chunk. Of one that is not known to be backed there may be something all the same, from another server. */
+/*
+ * A part of a chunk. Of one that is not known to be backed there may be something all the same,
+ * from another server.
+ */
 static void wipe_part(struct region *r, uint64_t off, uint64_t end)
 {
 	if (off >= end)
 		return;
 	if (chunk_backed(r, off / REGION_CHUNK) ||
-	    fallocate(r->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off, (off_t)(end - off)))
+	    fallocate(r->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
+		      (off_t)(end - off)))
 		memset(r->base + off, 0, end - off);
 }
 
 void region_wipe(struct region *r, uint64_t off, uint64_t len)
 {
-	const uint64_t end = off + len, first = (off + REGION_CHUNK - 1) / REGION_CHUNK * REGION_CHUNK;
+	const uint64_t end = off + len,
+		       first = (off + REGION_CHUNK - 1) / REGION_CHUNK * REGION_CHUNK;
 	const uint64_t last = end / REGION_CHUNK * REGION_CHUNK;
 
 	region_release(r, off, len);

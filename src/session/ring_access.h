@@ -53,12 +53,14 @@ struct instance_book *instance_book(struct session *s, uint32_t instance);
 int buffer_note(struct session *s, data_ref buffer, config_ref book);
 void buffer_forget(struct session *s, data_ref buffer);
 /* The book that a buffer names there; NULL: none. */
-struct ring_book *ring_book_at(struct session *s, const struct buffer_book *b, uint32_t set, uint32_t cpu);
+struct ring_book *ring_book_at(struct session *s, const struct buffer_book *b, uint32_t set,
+			       uint32_t cpu);
 config_ref ring_ref_at(struct session *s, const struct buffer_book *b, uint32_t set, uint32_t cpu);
 /* Room for the names of a set's rings. 0, -ENOMEM */
 int ring_set_room(struct session *s, struct buffer_book *b, uint32_t set);
 /* Names a ring, 0: none; where there is room for the set. Hits are not told. */
-void ring_note(struct session *s, struct buffer_book *b, uint32_t set, uint32_t cpu, config_ref ring);
+void ring_note(struct session *s, struct buffer_book *b, uint32_t set, uint32_t cpu,
+	       config_ref ring);
 /* Tells hits what the book says, with release: pairs with ring_of(). */
 void ring_tell(struct session *s, const struct buffer_book *b, uint32_t set, uint32_t cpu);
 /* For a re-opened session: all that a book names there is in use. 0, -EPROTO, -ENOMEM */
@@ -68,7 +70,8 @@ int buffer_book_adopt(struct session *s, config_ref ref);
 
 /* False: there is no such ring. */
 bool ring_view_of(struct session *s, config_ref ring, struct ring_view *out);
-bool ring_view(struct session *s, const struct buffer_book *b, uint32_t set, uint32_t cpu, struct ring_view *out);
+bool ring_view(struct session *s, const struct buffer_book *b, uint32_t set, uint32_t cpu,
+	       struct ring_view *out);
 /* Calls fn for every ring of a CPU (cpu -1: of all). */
 void ring_each(struct session *s, data_ref buffer, int cpu, void (*fn)(struct ring_view *v, void *arg), void *arg);
 /* buffer_keep() of ring.h; what was begun before, perhaps by another server, is done again. */

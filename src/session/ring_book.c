@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_book.c - the books of buffers and rings (ring_book.h): found, filled, taken over from a dead server
+ * ring_book.c - the books of buffers and rings (ring_book.h): found, filled, taken over from a dead
+ * server
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +56,8 @@ int buffer_note(struct session *s, data_ref buffer, config_ref book)
 		names->v = v;
 		names->room = room;
 	}
-	names->v[names->nr++] = (struct buffer_name){ .buffer = buffer, .book = book, .number = ++names->made };
+	names->v[names->nr++] =
+		(struct buffer_name){ .buffer = buffer, .book = book, .number = ++names->made };
 	return 0;
 }
 
@@ -71,7 +73,9 @@ void buffer_forget(struct session *s, data_ref buffer)
 
 static config_ref *refs_of(struct session *s, const struct buffer_book *b, uint32_t set)
 {
-	return set < BUFFER_MAX_SETS ? session_config(s, b->sets[set], ring_cpus(s) * sizeof(config_ref)) : NULL;
+	return set < BUFFER_MAX_SETS
+		       ? session_config(s, b->sets[set], ring_cpus(s) * sizeof(config_ref))
+		       : NULL;
 }
 
 config_ref ring_ref_at(struct session *s, const struct buffer_book *b, uint32_t set, uint32_t cpu)
@@ -81,7 +85,8 @@ config_ref ring_ref_at(struct session *s, const struct buffer_book *b, uint32_t 
 	return refs && cpu < ring_cpus(s) ? refs[cpu] : 0;
 }
 
-struct ring_book *ring_book_at(struct session *s, const struct buffer_book *b, uint32_t set, uint32_t cpu)
+struct ring_book *ring_book_at(struct session *s, const struct buffer_book *b, uint32_t set,
+			       uint32_t cpu)
 {
 	return session_config(s, ring_ref_at(s, b, set, cpu), sizeof(struct ring_book));
 }
@@ -97,7 +102,8 @@ int ring_set_room(struct session *s, struct buffer_book *b, uint32_t set)
 	return 0;
 }
 
-void ring_note(struct session *s, struct buffer_book *b, uint32_t set, uint32_t cpu, config_ref ring)
+void ring_note(struct session *s, struct buffer_book *b, uint32_t set, uint32_t cpu,
+	       config_ref ring)
 {
 	config_ref *refs = refs_of(s, b, set);
 
@@ -109,10 +115,12 @@ void ring_tell(struct session *s, const struct buffer_book *b, uint32_t set, uin
 {
 	const struct ring_book *r = ring_book_at(s, b, set, cpu);
 	const size_t at = (size_t)set * ring_cpus(s) + cpu;
-	struct buffer *hits = session_data(s, b->buffer, sizeof(*hits) + (at + 1) * sizeof(data_ref));
+	struct buffer *hits =
+		session_data(s, b->buffer, sizeof(*hits) + (at + 1) * sizeof(data_ref));
 
 	if (hits)
-		atomic_store_explicit(&hits->rings[at], r ? r->ring : 0, memory_order_release);	/* pairs with ring_of() */
+		/* Pairs with the acquire in ring_of(). */
+		atomic_store_explicit(&hits->rings[at], r ? r->ring : 0, memory_order_release);
 }
 
 /* ---- another server's ---- */
@@ -133,7 +141,8 @@ static int ring_adopt(struct session *s, config_ref ref)
 	if (!err)
 		err = session_data_adopt(s, r->pages, (size_t)r->nr_pages * r->subbuf_size);
 	if (!err)
-		err = session_data_adopt(s, r->descs, (size_t)r->nr_pages * sizeof(struct page_desc));
+		err = session_data_adopt(s, r->descs,
+					 (size_t)r->nr_pages * sizeof(struct page_desc));
 	return err;
 }
 
@@ -154,8 +163,9 @@ static int set_adopt(struct session *s, const struct buffer_book *b, config_ref 
 int buffer_book_adopt(struct session *s, config_ref ref)
 {
 	const struct buffer_book *b = session_config(s, ref, sizeof(*b));
-	int err = b && b->nr_sets <= BUFFER_MAX_SETS ?
-		  config_adopt(s, ref, sizeof(*b) + ring_cpus(s) * sizeof(b->left_out[0])) : -EPROTO;
+	int err = b && b->nr_sets <= BUFFER_MAX_SETS
+			  ? config_adopt(s, ref, sizeof(*b) + ring_cpus(s) * sizeof(b->left_out[0]))
+			  : -EPROTO;
 
 	for (uint32_t set = 0; !err && set < b->nr_sets; set++)
 		if (b->sets[set])

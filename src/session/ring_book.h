@@ -31,7 +31,10 @@ struct ring_book {
 
 	config_ref	owner;		/* K0: struct buffer_book */
 
-	/* How far it was read, and what was lost: D1 of ring_read.c. floor and taken are in struct ring, too, for hits. */
+	/*
+	 * How far it was read, and what was lost: D1 of ring_read.c. floor and taken are in struct
+	 * ring, too, for hits.
+	 */
 	uint64_t	floor;		/* position: nothing before it is read */
 	uint64_t	taken;		/* position: consuming readers have had this much */
 	uint64_t	floor_entries, floor_bytes;	/* written before the floor */
@@ -47,12 +50,15 @@ struct buffer_book {
 	uint32_t	subbuf_size;
 	uint32_t	nr_sets;	/* beyond the highest set that has rings */
 	uint32_t	pad;
-	config_ref	sets[BUFFER_MAX_SETS];	/* config_ref[nr_cpus] of struct ring_book, 0: none */
-	uint64_t	left_out[];	/* by CPU: records of older rings that a resize had no place for */
+	/* config_ref[nr_cpus] of struct ring_book, 0: none */
+	config_ref	sets[BUFFER_MAX_SETS];
+	/* by CPU: records of older rings that a resize had no place for */
+	uint64_t	left_out[];
 };
 
 struct instance_book {
-	config_ref	buffers[2];	/* struct buffer_book: what instance_state.buffers[] is to say */
+	/* struct buffer_book: what instance_state.buffers[] is to say */
+	config_ref	buffers[2];
 	/* What takes their places: once it is here the next server goes on with it. */
 	config_ref	next[2];
 	data_ref	pids[PIDS_SETS];	/* what instance_state.pids and so on say */

@@ -47,7 +47,8 @@ bool ring_view_of(struct session *s, config_ref ring, struct ring_view *out)
 	return out->ring && out->pages && out->descs;
 }
 
-bool ring_view(struct session *s, const struct buffer_book *b, uint32_t set, uint32_t cpu, struct ring_view *out)
+bool ring_view(struct session *s, const struct buffer_book *b, uint32_t set, uint32_t cpu,
+	       struct ring_view *out)
 {
 	return ring_view_of(s, ring_ref_at(s, b, set, cpu), out);
 }
@@ -95,8 +96,8 @@ static void ring_describe(struct session *s, const struct ring_book *book)
 	atomic_store_explicit(&r->taken, book->taken, memory_order_relaxed);
 }
 
-static config_ref ring_create(struct session *s, config_ref owner, uint32_t set, uint32_t cpu, uint32_t subbuf_size,
-			      uint64_t bytes)
+static config_ref ring_create(struct session *s, config_ref owner, uint32_t set, uint32_t cpu,
+			      uint32_t subbuf_size, uint64_t bytes)
 {
 	config_ref ref = session_config_alloc(s, sizeof(struct ring_book));
 	struct ring_book *r = session_config(s, ref, sizeof(*r));
@@ -189,8 +190,9 @@ int buffer_create(struct session *s, uint32_t instance, uint32_t nr_cpus, uint32
 		  const uint64_t *bytes_per_cpu, uint32_t nr_sets, bool overwrite, data_ref *out)
 {
 	data_ref ref = 0;
-	int err = nr_cpus == ring_cpus(s) && subbuf_valid(subbuf_size) ? buffer_begin(s, instance, subbuf_size, &ref) :
-									-EINVAL;
+	int err = nr_cpus == ring_cpus(s) && subbuf_valid(subbuf_size)
+			  ? buffer_begin(s, instance, subbuf_size, &ref)
+			  : -EINVAL;
 
 	if (err)
 		return err;
@@ -207,7 +209,8 @@ int buffer_create(struct session *s, uint32_t instance, uint32_t nr_cpus, uint32
 }
 
 /* K0: rings that it does not own stay. */
-static void set_give(struct session *s, const struct buffer_book *b, config_ref owner, uint32_t set, bool published)
+static void set_give(struct session *s, const struct buffer_book *b, config_ref owner, uint32_t set,
+		     bool published)
 {
 	for (uint32_t cpu = 0; cpu < ring_cpus(s); cpu++) {
 		const struct ring_book *r = ring_book_at(s, b, set, cpu);
@@ -263,7 +266,8 @@ data_ref buffer_published(struct session *s, uint32_t instance, uint32_t which)
 
 static void store(config_ref *word, config_ref ref)
 {
-	__atomic_store_n(word, ref, __ATOMIC_RELEASE);	/* B1: pairs with buffer_adopt() of the next server */
+	/* B1: pairs with buffer_adopt() of the next server */
+	__atomic_store_n(word, ref, __ATOMIC_RELEASE);
 }
 
 /* `next` is there: from here on the next server would do the same. */
@@ -302,11 +306,13 @@ void buffer_publish(struct session *s, uint32_t instance, uint32_t which, data_r
  * The server died in buffer_swap_cpu(), and the other buffer has the ring, too:
  * this one gets an empty one as large. What it had is lost.
  */
-static int ring_instead(struct session *s, struct buffer_book *b, config_ref owner, uint32_t set, uint32_t cpu)
+static int ring_instead(struct session *s, struct buffer_book *b, config_ref owner, uint32_t set,
+			uint32_t cpu)
 {
 	const struct ring_book *r = ring_book_at(s, b, set, cpu);
-	config_ref ring = ring_create(s, owner, r->set, cpu, r->subbuf_size,
-				      (uint64_t)(r->nr_pages - 1) * (r->subbuf_size - RING_PAGE_HEADER));
+	config_ref ring =
+		ring_create(s, owner, r->set, cpu, r->subbuf_size,
+			    (uint64_t)(r->nr_pages - 1) * (r->subbuf_size - RING_PAGE_HEADER));
 
 	if (!ring)
 		return -ENOMEM;
@@ -344,7 +350,10 @@ int buffer_adopt(struct session *s, uint32_t instance, uint32_t which)
 		session_publish(s, word_of(s, instance, which), 0);
 		return 0;
 	}
-	/* The server died in succeed(). What the older one has left is freed with all that nobody adopts. */
+	/*
+	 * The server died in succeed(). What the older one has left is freed with all that nobody
+	 * adopts.
+	 */
 	if (b && ib->next[which] && ib->buffers[which] && ib->buffers[which] != ref)
 		buffer_keep_books(s, ib->buffers[which], ref);
 	err = b ? buffer_book_adopt(s, ref) : -EPROTO;
@@ -413,7 +422,8 @@ static void clear_ring(struct ring_view *v, void *arg)
 	r->floor_bytes = at.bytes;
 	r->taken_entries = r->taken_bytes = r->overrun = 0;
 	r->floor = r->taken = at.pos;
-	atomic_store_explicit(&v->ring->dropped, 0, memory_order_relaxed);	/* Relaxed: a count of the writers'. */
+	/* Relaxed: a count of the writers'. */
+	atomic_store_explicit(&v->ring->dropped, 0, memory_order_relaxed);
 	atomic_store_explicit(&v->ring->taken, at.pos, memory_order_relaxed);	/* B2, both */
 	atomic_store_explicit(&v->ring->floor, at.pos, memory_order_relaxed);
 }
@@ -468,7 +478,8 @@ static void add_stats(struct ring_view *v, void *arg)
 	/* What is neither there nor read was overrun. */
 	if (oldest.entries - r->floor_entries > r->taken_entries)
 		sum->overrun += oldest.entries - r->floor_entries - r->taken_entries;
-	sum->dropped += atomic_load_explicit(&v->ring->dropped, memory_order_relaxed);	/* Relaxed: a count. */
+	/* Relaxed: a count. */
+	sum->dropped += atomic_load_explicit(&v->ring->dropped, memory_order_relaxed);
 	sum->read += r->taken_entries;
 	if (oldest.time && head.entries > oldest.entries && (!sum->oldest_ts || oldest.time < sum->oldest_ts))
 		sum->oldest_ts = oldest.time;

@@ -31,7 +31,8 @@ static bool has_overrun(const struct ring_view *v)
 }
 
 /* What the ring that writes now leaves to those that it succeeded. */
-static uint64_t room_beside(struct session *s, const struct buffer_book *b, uint32_t set, uint32_t cpu)
+static uint64_t room_beside(struct session *s, const struct buffer_book *b, uint32_t set,
+			    uint32_t cpu)
 {
 	struct ring_view v;
 	uint64_t size, used;
@@ -66,7 +67,8 @@ void ring_keep_limits(struct session *s, data_ref buffer)
 				continue;
 			room = room_beside(s, b, v.book->set, cpu);
 			for (uint32_t k = set + 1; k < RING_SET_LEASES; k++)
-				if (ring_view(s, b, k, cpu, &newer) && newer.book->set == v.book->set)
+				if (ring_view(s, b, k, cpu, &newer) &&
+				    newer.book->set == v.book->set)
 					room = has_overrun(&newer) || bytes_of(&newer) > room ? 0 :
 					       room - bytes_of(&newer);
 			limit_to(&v, room);
@@ -106,8 +108,8 @@ static uint64_t entries_of(struct session *s, config_ref ring)
 	return ring_oldest(&v, &oldest) > 0 ? ring_head(&v).entries - oldest.entries : 0;
 }
 
-static void hand_on(struct session *s, struct buffer_book *to, config_ref owner, uint32_t set, uint32_t cpu,
-		    config_ref ring)
+static void hand_on(struct session *s, struct buffer_book *to, config_ref owner, uint32_t set,
+		    uint32_t cpu, config_ref ring)
 {
 	struct ring_book *r = session_config(s, ring, sizeof(*r));
 
@@ -116,8 +118,8 @@ static void hand_on(struct session *s, struct buffer_book *to, config_ref owner,
 	ring_tell(s, to, set, cpu);
 }
 
-static void keep_cpu(struct session *s, const struct buffer_book *from, struct buffer_book *to, config_ref owner,
-		     uint32_t cpu)
+static void keep_cpu(struct session *s, const struct buffer_book *from, struct buffer_book *to,
+		     config_ref owner, uint32_t cpu)
 {
 	enum { PLACES = RING_SET_LEASES - RING_SET_KEPT };
 	uint64_t left_out = from->left_out[cpu];
@@ -152,9 +154,9 @@ int buffer_keep(struct session *s, data_ref from, data_ref to)
 	return buffer_keep_books(s, buffer_book_ref(s, from), buffer_book_ref(s, to));
 }
 
-/* Both name it; who is named last owns it (K0). */
-static void swap_set(struct session *s, struct buffer_book *a, struct buffer_book *b, config_ref owners[2], uint32_t set,
-		     uint32_t cpu)
+/* Both name it; the book stored last in `owner` owns it (K0). */
+static void swap_set(struct session *s, struct buffer_book *a, struct buffer_book *b,
+		     config_ref owners[2], uint32_t set, uint32_t cpu)
 {
 	const config_ref mine = ring_ref_at(s, a, set, cpu), other = ring_ref_at(s, b, set, cpu);
 	struct ring_book *r;
@@ -183,7 +185,8 @@ int buffer_swap_cpu(struct session *s, data_ref live, data_ref snapshot, uint32_
 		return -EINVAL;
 	sets = a->nr_sets > b->nr_sets ? a->nr_sets : b->nr_sets;
 	for (uint32_t set = 0; set < sets; set++)
-		if ((a->sets[set] || b->sets[set]) && (ring_set_room(s, a, set) || ring_set_room(s, b, set)))
+		if ((a->sets[set] || b->sets[set]) &&
+		    (ring_set_room(s, a, set) || ring_set_room(s, b, set)))
 			return -ENOMEM;
 	for (uint32_t set = 0; set < sets; set++)
 		swap_set(s, a, b, owners, set, cpu);

@@ -238,7 +238,8 @@ struct ring_consumer {
 	char		*record;	/* copy of the last one given */
 	size_t		cap;
 	struct ring_iter *peeked;	/* streams as of the last look */
-	uint64_t	number;		/* of the buffer that they are of: another may lie where it lay */
+	/* of the buffer that they are of: another may lie where it lay */
+	uint64_t	number;
 };
 
 int ring_consumer_open(struct session *s, int cpu, struct ring_consumer **out)
@@ -271,7 +272,8 @@ static int look(struct ring_consumer *c, data_ref buffer)
 		const struct stream *st = c->peeked->last;
 
 		/* Another reader was another call, not another thread (D1). */
-		if (st->view.book->taken == stream_pos(st) && st->view.book->floor <= stream_pos(st))
+		if (st->view.book->taken == stream_pos(st) &&
+		    st->view.book->floor <= stream_pos(st))
 			return 1;
 	}
 	ring_iter_close(c->peeked);

@@ -64,7 +64,10 @@ void *session_data(struct session *s, data_ref ref, size_t size)
 
 void session_heaps_changed(struct session *s)
 {
-	/* Relaxed: for the next server, when this one is dead. What is there is published by a release behind it. */
+	/*
+	 * Relaxed: for the next server, when this one is dead. What is there is published by a
+	 * release behind it.
+	 */
 	atomic_store_explicit(&s->header->config_high, s->config_heap.high, memory_order_relaxed);
 	atomic_store_explicit(&s->header->data_high, s->data_heap.high, memory_order_relaxed);
 }
@@ -120,8 +123,9 @@ const char *session_error(int err)
 			       "and does not begin with '-' or '.'";
 	case EPROTO:	return "the session's files are damaged or of another version";
 	case ENOSPC:
-	case ENOMEM:	return "no memory left for the session: end others, or make the tmpfs of sessions "
-			       "larger ($XDG_RUNTIME_DIR, else /dev/shm; in a container: --shm-size=1g)";
+	case ENOMEM:
+		return "no memory left for the session: end others, or make the tmpfs of sessions "
+		       "larger ($XDG_RUNTIME_DIR, else /dev/shm; in a container: --shm-size=1g)";
 	case ENOTDIR:
 	case EACCES:	return place_taken();
 	case ETIMEDOUT:	return "another command makes or re-opens it, and does not come to an end";
@@ -182,7 +186,8 @@ static void header_fill(struct config_header *h, const struct session_params *p)
 	h->processes = h->events + LAYOUT_MAX_EVENTS * sizeof(struct event_entry);
 	h->sites = align_page(h->processes + LAYOUT_MAX_PROCESSES * sizeof(struct process_entry));
 	h->instance_books = align_page(h->sites + sizeof(struct site_control));
-	h->slot_books = align_page(h->instance_books + LAYOUT_MAX_INSTANCES * sizeof(struct instance_book));
+	h->slot_books =
+		align_page(h->instance_books + LAYOUT_MAX_INSTANCES * sizeof(struct instance_book));
 	h->heap = align_page(h->slot_books + h->nr_slots * sizeof(struct slot_book));
 	h->slots = SLOTS_AT;
 	h->instances = align_page(h->slots + h->nr_slots * sizeof(struct slot));
@@ -338,13 +343,13 @@ static int session_place(struct session *s, const char *name, int *base)
 	return s->dirfd < 0 ? -errno : 0;
 }
 
-/* ---- who makes or re-opens a session ---- */
+/* ---- making and re-opening a session ---- */
 
 /*
- * The file `lock` in the session's directory is locked from when it has a name,
- * or is looked at by who would re-open it, until its server answers commands.
- * So two cannot re-open it, and others wait for the first (session_await()).
- * The lock goes with its process and says nothing about a server that is there.
+ * A process locks the file `lock` in the session's directory when it makes or
+ * re-opens the session, and unlocks it when the server answers commands. So two
+ * cannot re-open it, and others wait for the first (session_await()). The kernel
+ * drops the lock of a process that dies; a server that is there holds none.
  */
 static int lock_open(int dirfd, int flags)
 {
@@ -437,18 +442,21 @@ static int header_check(struct session *s)
 {
 	const struct config_header *h = (const struct config_header *)s->config.base;
 
-	if (h->magic != SESSION_MAGIC || h->version != SESSION_VERSION || h->config_size != s->config.size ||
-	    !h->nr_cpus || h->nr_cpus > LAYOUT_MAX_CPUS || !h->nr_slots || h->nr_slots > LAYOUT_MAX_SLOTS ||
-	    h->slots_high > h->nr_slots)
+	if (h->magic != SESSION_MAGIC || h->version != SESSION_VERSION ||
+	    h->config_size != s->config.size || !h->nr_cpus || h->nr_cpus > LAYOUT_MAX_CPUS ||
+	    !h->nr_slots || h->nr_slots > LAYOUT_MAX_SLOTS || h->slots_high > h->nr_slots)
 		return -EPROTO;
 	if (h->events != LAYOUT_EVENTS_AT || h->heap >= h->config_size || h->slots != SLOTS_AT ||
 	    h->processes != h->events + LAYOUT_MAX_EVENTS * sizeof(struct event_entry) ||
-	    h->sites != align_page(h->processes + LAYOUT_MAX_PROCESSES * sizeof(struct process_entry)) ||
+	    h->sites != align_page(h->processes +
+				   LAYOUT_MAX_PROCESSES * sizeof(struct process_entry)) ||
 	    h->instance_books != align_page(h->sites + sizeof(struct site_control)) ||
-	    h->slot_books != align_page(h->instance_books + LAYOUT_MAX_INSTANCES * sizeof(struct instance_book)) ||
+	    h->slot_books != align_page(h->instance_books +
+					LAYOUT_MAX_INSTANCES * sizeof(struct instance_book)) ||
 	    h->heap != align_page(h->slot_books + h->nr_slots * sizeof(struct slot_book)) ||
 	    h->instances != align_page(h->slots + h->nr_slots * sizeof(struct slot)) ||
-	    h->programs != align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state)) ||
+	    h->programs != align_page(h->instances +
+				      LAYOUT_MAX_INSTANCES * sizeof(struct instance_state)) ||
 	    h->data_heap != align_page(h->programs + sizeof(struct program_tables)))
 		return -EPROTO;
 	return 0;
@@ -587,7 +595,8 @@ void session_adopt_done(struct session *s)
 		struct slot_book *b = slot_book(s, i);
 
 		if (b->scratch && b->scratch < s->data_heap.inherited &&
-		    session_data_adopt(s, b->scratch, sizeof(struct hit_scratch) * LAYOUT_HIT_LEVELS))
+		    session_data_adopt(s, b->scratch,
+				       sizeof(struct hit_scratch) * LAYOUT_HIT_LEVELS))
 			b->scratch = 0;
 	}
 	plans_drop_old(s, high);

@@ -38,15 +38,15 @@ struct session_params {
 int session_create(const char *name, const struct session_params *params, struct session **out);
 
 /*
- * Re-opens a session whose server died; -EBUSY when it is alive, or another process makes or re-opens
- * it just now, -ENOENT, -EPROTO when the files are damaged.
+ * Re-opens a session whose server died; -EBUSY when it is alive, or another process makes or
+ * re-opens it just now, -ENOENT, -EPROTO when the files are damaged.
  */
 int session_open(const char *name, struct session **out);
-/* Commands are answered from now on: who waits for that in session_await() goes on. */
+/* Commands are answered from now on: session_await() returns. */
 void session_served(struct session *s);
 /*
- * Waits while another process makes or re-opens the session. 0: nobody does (any more), or it is not
- * there; -ETIMEDOUT: after `ms` still.
+ * Waits while another process makes or re-opens the session. 0: nobody does (any more), or it is
+ * not there; -ETIMEDOUT: after `ms` still.
  */
 int session_await(const char *name, unsigned int ms);
 void session_close(struct session *s);		/* unmaps; a named session's files stay */

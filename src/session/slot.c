@@ -3,8 +3,8 @@
  * slot.c - thread slots: who has which, and their scratch memory
  *
  * slot_process[] in the server's memory is what counts; the slot's book has a
- * copy for the next server (processes_restore()), and its scratch memory. What a program sees of a slot before it is the
- * slot's owner came with the server's answer on the socket, so the stores of
+ * copy for the next server (processes_restore()), and its scratch memory. What a program sees of a
+ * slot before it is the slot's owner came with the server's answer on the socket, so the stores of
  * slot_prepare() are relaxed.
  */
 #include <errno.h>
@@ -58,14 +58,14 @@ void slots_destroy(struct session *s)
 	s->slot_process = NULL;
 }
 
-/* Who was killed while it waited does not wait any more. */
+/* A thread that was killed while it waited does not wait any more. */
 static void waiter_forget(struct session *s, uint32_t index)
 {
 	struct program_tables *tables = session_data(s, s->header->programs, sizeof(*tables));
 
 	if (!tables || index >= LAYOUT_MAX_SLOTS)
 		return;
-	/* Relaxed: whoever still finds it wakes nobody. */
+	/* Relaxed: a thread that still finds it wakes nobody. */
 	atomic_store_explicit(&tables->waiters[index].addr, 0, memory_order_relaxed);
 	atomic_store_explicit(&tables->waiters[index].mark_state, MARK_NONE, memory_order_relaxed);
 }
@@ -90,8 +90,10 @@ void slot_recycle(struct session *s, uint32_t index)
 static int slot_back(struct session *s, uint32_t index)
 {
 	const struct config_header *h = s->header;
-	uint64_t waiter = h->programs + offsetof(struct program_tables, waiters) + index * sizeof(struct waiter);
-	int err = region_keep(&s->data, h->slots + index * sizeof(struct slot), sizeof(struct slot));
+	uint64_t waiter = h->programs + offsetof(struct program_tables, waiters) +
+			  index * sizeof(struct waiter);
+	int err =
+		region_keep(&s->data, h->slots + index * sizeof(struct slot), sizeof(struct slot));
 
 	if (!err)
 		err = region_keep(&s->data, waiter, sizeof(struct waiter));
@@ -158,7 +160,8 @@ void attach_losses(struct session *s, struct attach_losses *out)
 	for (unsigned int i = 0; i < UNTRACED_REASONS; i++)
 		out->untraced[i] = atomic_load_explicit(&l->untraced[i], memory_order_relaxed);
 	for (uint32_t i = 0; i < slots_end(s); i++)
-		out->deep += atomic_load_explicit(&plane_slot(&s->plane, i)->missed, memory_order_relaxed);
+		out->deep += atomic_load_explicit(&plane_slot(&s->plane, i)->missed,
+						  memory_order_relaxed);
 }
 
 struct slot *session_slot_get(struct session *s)

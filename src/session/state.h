@@ -81,7 +81,8 @@ struct session {
 	bool		serving;	/* attach_serve() runs */
 	bool		stepping;	/* for attach_step() */
 	int64_t		stepped;	/* milliseconds: the last time */
-	int64_t		paused_until;	/* milliseconds: connections are not accepted until then; 0: they are */
+	/* milliseconds: connections are not accepted until then; 0: they are */
+	int64_t		paused_until;
 	int		poll_fd;	/* epoll over the socket, connections and pidfds */
 	struct attach_hooks hooks;
 	char		*packet;	/* ATTACH_PACKET bytes: what is being read from a connection */
@@ -91,7 +92,9 @@ struct session {
 
 /* place.c: where sessions lie */
 int place_base(char *out, size_t size, bool create);	/* -ENOTSUP: no tmpfs */
-/* What lies at the path by now may be another: looked at as it was opened. A descriptor, or -errno */
+/*
+ * What lies at the path by now may be another: looked at as it was opened. A descriptor, or -errno
+ */
 int place_open_dir(const char *path);
 void place_private_name(char *out, size_t size);
 /* W1: until `base` is closed nobody sweeps there. */
@@ -142,7 +145,8 @@ bool follow_knows(const struct session *s, pid_t pid, uint64_t start_time);	/* i
 void follow_child(struct session *s, pid_t pid);	/* it joins */
 
 /* instance_book.c */
-void pids_inherit(struct session *s, pid_t creator, pid_t pid);	/* it joins the sets that follow tasks */
+/* it joins the sets that follow tasks */
+void pids_inherit(struct session *s, pid_t creator, pid_t pid);
 
 /* site_command.c */
 int64_t process_now_ms(void);				/* of the monotonic clock */
@@ -164,7 +168,10 @@ unsigned int threads_finish(struct session *s, unsigned int index);
 int attach_listen(struct session *s);
 /* Accepts again what was paused, when its time is over. */
 void attach_resume(struct session *s);
-/* attach_serve() looks when the descriptor is readable; it is that process's (1 + index), 0: the socket. */
+/*
+ * attach_serve() looks when the descriptor is readable; it is that process's (1 + index), 0: the
+ * socket.
+ */
 int attach_watch(struct session *s, unsigned int process, int fd);
 void attach_stop(struct session *s);
 

@@ -287,7 +287,9 @@ static int set_ring_sizes(struct source *src)
 		bytes[cpu] = source_ring_bytes(src, cpu);
 	free(src->model->source_bytes);
 	src->model->source_bytes = bytes;
-	/* A file may claim more CPUs than there is memory for: what triggers make has rings, too. */
+	/*
+	 * A file may claim more CPUs than there is memory for: what triggers make has rings, too.
+	 */
 	most = source_memory_rings(src->memory) / src->model->nr_cpus / 2;
 	if (src->model->default_buffer_bytes > most)
 		src->model->default_buffer_bytes = most;

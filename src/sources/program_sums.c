@@ -14,7 +14,8 @@
 struct sums {
 	uint64_t	hits, drops;
 	bool		syscalls;	/* one of their events is recorded or counted */
-	data_ref	*maps;		/* that were added; several triggers may share one (name=) */
+	/* that were added; several triggers may share one (name=) */
+	data_ref	*maps;
 	size_t		nr;
 };
 
@@ -49,7 +50,8 @@ static void add_file(struct sums *s, const struct event_file *f)
 {
 	const struct trigger *t;
 
-	if ((f->enabled || !list_empty(&f->triggers)) && !strcmp(f->event->system->name, "syscalls"))
+	if ((f->enabled || !list_empty(&f->triggers)) &&
+	    !strcmp(f->event->system->name, "syscalls"))
 		s->syscalls = true;
 	list_each(t, &f->triggers, node)
 		if (t->cmd->kind == TRIGGER_HIST && t->priv)
@@ -69,5 +71,6 @@ void program_sums_print(struct programs *p, FILE *out)
 	fprintf(out, "hits %" PRIu64 "\ndropped %" PRIu64 "\n", s.hits, s.drops);
 	if (s.syscalls)
 		fputs("note syscalls: seen where the program calls libc's function for one; those that "
-		      "libc makes inside itself are not (tracefuse-run(1))\n", out);
+		      "libc makes inside itself are not (tracefuse-run(1))\n",
+		      out);
 }

@@ -49,7 +49,7 @@ static bool hook_ready(void *arg, const struct attach_peer *peer)
 	return program_sites_hold(p, peer) || (p->ready && p->ready(p->ready_arg, peer));
 }
 
-/* Its functions are known now: for whoever waits for some it is as if a program began. */
+/* Its functions are known now: settings that wait for them are applied as when a program begins. */
 static bool hook_dso(void *arg, const struct attach_peer *peer, uint32_t number)
 {
 	struct programs *p = arg;
@@ -305,17 +305,26 @@ int programs_tick(struct programs *p)
 static void print_losses(struct session *s, FILE *out)
 {
 	static const char *const reasons[] = {
-		[UNTRACED_DESCRIPTORS] = "descriptors", [UNTRACED_FULL] = "full", [UNTRACED_LATE] = "late",
-		[UNTRACED_SERVER] = "server", [UNTRACED_OTHER] = "other", [UNTRACED_USER] = "user",
-		[UNTRACED_ROOT] = "root", [UNTRACED_RIGHTS] = "rights", [UNTRACED_ENVIRONMENT] = "environment",
-		[UNTRACED_STATIC] = "static", [UNTRACED_LIBC] = "libc", [UNTRACED_SANITIZER] = "sanitizer",
+		[UNTRACED_DESCRIPTORS] = "descriptors",
+		[UNTRACED_FULL] = "full",
+		[UNTRACED_LATE] = "late",
+		[UNTRACED_SERVER] = "server",
+		[UNTRACED_OTHER] = "other",
+		[UNTRACED_USER] = "user",
+		[UNTRACED_ROOT] = "root",
+		[UNTRACED_RIGHTS] = "rights",
+		[UNTRACED_ENVIRONMENT] = "environment",
+		[UNTRACED_STATIC] = "static",
+		[UNTRACED_LIBC] = "libc",
+		[UNTRACED_SANITIZER] = "sanitizer",
 	};
 	struct attach_losses l;
 
 	attach_losses(s, &l);
 	fprintf(out, "missed %" PRIu64 "\n", l.deep + l.hits);
 	if (l.hits)
-		fprintf(out, "no-room %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", l.processes, l.threads, l.hits);
+		fprintf(out, "no-room %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", l.processes,
+			l.threads, l.hits);
 	for (unsigned int i = 0; i < UNTRACED_REASONS; i++)
 		if (l.untraced[i])
 			fprintf(out, "untraced %s %" PRIu64 "\n", reasons[i], l.untraced[i]);

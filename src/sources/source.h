@@ -49,7 +49,8 @@ struct source_params {
 	const char *const *buffers;	/* names of the instances to take; "" is the top buffer */
 	unsigned int	nr_buffers;	/* 0: all buffers of the files */
 	bool		partial;	/* a damaged file: what is readable before the damage counts as the whole */
-	uint64_t	memory;		/* for it and its session (memory.h); 0: half of the machine's */
+	/* for it and its session (memory.h); 0: half of the machine's */
+	uint64_t	memory;
 };
 
 /*

@@ -308,8 +308,9 @@ static int map_file(struct trace_dat *d)
 		ret = error_set(d->err, -errno, d->path, "%s", strerror(errno));
 	else if (!S_ISREG(st.st_mode))
 		ret = error_set(d->err, -EINVAL, d->path, "%s: not a regular file",
-				S_ISFIFO(st.st_mode) ? "a pipe" : S_ISDIR(st.st_mode) ? "a directory" :
-				"a device");
+				S_ISFIFO(st.st_mode)  ? "a pipe"
+				: S_ISDIR(st.st_mode) ? "a directory"
+						      : "a device");
 	else if (st.st_size == 0)
 		ret = error_set(d->err, -EINVAL, d->path, "the file is empty");
 	if (ret)

@@ -22,7 +22,8 @@ static int unpack_section(struct trace_dat *d, struct cursor *c, struct dat_piec
 		return trace_dat_truncated(d, c, "a compressed section");
 	/* Never given back: options may point to the same section any number of times. */
 	if (!trace_dat_memory(d, size))
-		return trace_dat_damage(d, at, "a section of %u bytes is " SOURCE_MEMORY_TEXT, size);
+		return trace_dat_damage(d, at, "a section of %u bytes is " SOURCE_MEMORY_TEXT,
+					size);
 	if (!unpacker_knows(d->algorithm))
 		return error_set_at(d->err, -ENOTSUP, d->path, at, "cannot unpack \"%.32s\"",
 				    d->algorithm);

@@ -97,7 +97,7 @@ void show_lost(struct show *s, const struct show_record *r);
 /* How the record's event prints; NULL: not known. */
 struct show_event *show_event_of(struct show *s, const struct show_record *r);
 void show_events_free(struct show *s);
-/* Before a record: how events print is found out anew where that has come to take much memory. */
+/* Before a record: forgets how events print where that takes much memory; it is found out again. */
 void show_events_trim(struct show *s);
 /* Option fields. */
 void show_fields(struct show *s, const struct show_event *e, const struct show_record *r);

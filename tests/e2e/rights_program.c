@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rights_program.c - a program that gives up rights in each way that there is, and looks whether any of its threads kept some
+ * rights_program.c - a program that gives up rights in each way that there is, and looks whether
+ * any of its threads kept some
  *
  *     rights_program              each way in a process of its own: prints what it would untraced
  *     rights_program switch       as often as a line comes: a function is called; the second time its rights have gone
@@ -72,8 +73,11 @@ static APART void compare(const char *tid, const char *what, int base)
 
 static APART void compare_all(int users)
 {
-	static const char *const capabilities[] = { "CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:" };
-	static const char *const same[] = { "Uid:", "Gid:", "Groups:" }, *const least[] = { "NoNewPrivs:", "Seccomp:" };
+	static const char *const capabilities[] = { "CapInh:", "CapPrm:", "CapEff:", "CapBnd:",
+						    "CapAmb:" };
+	static const char *const same[] = { "Uid:", "Gid:", "Groups:" }, *const least[] = {
+		"NoNewPrivs:", "Seccomp:"
+	};
 	DIR *tasks = opendir("/proc/self/task");
 	struct dirent *d;
 
@@ -120,10 +124,12 @@ static void way_keep(void)
 static void way_capset(void)
 {
 	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct __user_cap_data_struct some[2] = { { .effective = 1 << CAP_CHOWN, .permitted = 3 << CAP_CHOWN } };
+	struct __user_cap_data_struct some[2] = { { .effective = 1 << CAP_CHOWN,
+						    .permitted = 3 << CAP_CHOWN } };
 
 	say("capset", capset(&head, some));
-	say("by its number", syscall(SYS_capset, &head, (struct __user_cap_data_struct[2]){ { 0 } }));
+	say("by its number",
+	    syscall(SYS_capset, &head, (struct __user_cap_data_struct[2]){ { 0 } }));
 }
 
 static void way_bounds(void)
@@ -145,7 +151,8 @@ static const struct sock_filter no_chdir[] = {
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
-static struct sock_fprog filter = { sizeof(no_chdir) / sizeof(no_chdir[0]), (struct sock_filter *)no_chdir };
+static struct sock_fprog filter = { sizeof(no_chdir) / sizeof(no_chdir[0]),
+				    (struct sock_filter *)no_chdir };
 
 static void way_prctl_filter(void)
 {
@@ -163,7 +170,8 @@ static void way_filter_all(void)
 {
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	say("seccomp that fails", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, -1, &filter));
-	say("seccomp, all", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter));
+	say("seccomp, all",
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter));
 }
 
 static void way_landlock(void)
@@ -180,15 +188,21 @@ static void way_landlock(void)
 }
 
 static const struct { const char *name; int flag; } spaces[] = {
-	{ "user", CLONE_NEWUSER }, { "mnt", CLONE_NEWNS }, { "pid", CLONE_NEWPID }, { "net", CLONE_NEWNET },
-	{ "uts", CLONE_NEWUTS }, { "ipc", CLONE_NEWIPC }, { "cgroup", CLONE_NEWCGROUP }, { "time", 0x80 },
-	{ "files", CLONE_FILES }, { "fs", CLONE_FS }, { "semaphores", CLONE_SYSVSEM }, { "all", CLONE_NEWUSER | CLONE_NEWPID },
+	{ "user", CLONE_NEWUSER }, { "mnt", CLONE_NEWNS }, { "pid", CLONE_NEWPID },
+	{ "net", CLONE_NEWNET },
+	{ "uts", CLONE_NEWUTS }, { "ipc", CLONE_NEWIPC }, { "cgroup", CLONE_NEWCGROUP },
+	{ "time", 0x80 },
+	{ "files", CLONE_FILES }, { "fs", CLONE_FS }, { "semaphores", CLONE_SYSVSEM },
+	{ "all", CLONE_NEWUSER | CLONE_NEWPID },
 };
 
 static int space;
 
 static void way_unshare(void)		{ say(spaces[space].name, unshare(spaces[space].flag)); }
-static void way_raw_unshare(void)	{ say(spaces[space].name, syscall(SYS_unshare, spaces[space].flag)); }
+static void way_raw_unshare(void)
+{
+	say(spaces[space].name, syscall(SYS_unshare, spaces[space].flag));
+}
 
 static void way_setns(void)
 {
@@ -219,7 +233,10 @@ static void way_instruction(void)
 {
 	long r;
 
-	__asm__ volatile("syscall" : "=a"(r) : "a"(SYS_setresuid), "D"(65534), "S"(65534), "d"(65534) : "rcx", "r11", "memory");
+	__asm__ volatile("syscall"
+			 : "=a"(r)
+			 : "a"(SYS_setresuid), "D"(65534), "S"(65534), "d"(65534)
+			 : "rcx", "r11", "memory");
 	errno = (int)-r;
 	say("setresuid by an instruction", r);
 }
@@ -259,8 +276,10 @@ static APART void in_a_child(void (*way)(void), int users)
 static int try_all(void)
 {
 	static void (*const ways[])(void) = {
-		way_setuid, way_seteuid, way_setreuid, way_setresuid, way_setgid, way_setresgid, way_setgroups, way_initgroups,
-		way_setfsuid, way_raw_setuid, way_raw_setgroups, way_keep, way_capset, way_bounds, way_no_new,
+		way_setuid, way_seteuid, way_setreuid, way_setresuid, way_setgid, way_setresgid,
+		way_setgroups, way_initgroups,
+		way_setfsuid, way_raw_setuid, way_raw_setgroups, way_keep, way_capset, way_bounds,
+		way_no_new,
 		way_prctl_filter, way_filter, way_filter_all, way_landlock, way_root, way_limits,
 	};
 
@@ -289,8 +308,9 @@ static int switched(void)
 
 	while (fgets(line, sizeof(line), stdin)) {
 		if (!strcmp(line, "drop\n"))
-			printf("dropped: %d\n", setgroups(0, NULL) | setresgid(65534, 65534, 65534) |
-			       setresuid(65534, 65534, 65534));
+			printf("dropped: %d\n", setgroups(0, NULL) |
+							setresgid(65534, 65534, 65534) |
+							setresuid(65534, 65534, 65534));
 		else if (!strcmp(line, "before\n"))
 			before_the_drop();
 		else

@@ -527,12 +527,15 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(void);
 	} modes[] = {
-		{ "close", mode_close }, { "user", mode_user }, { "root", mode_root }, { "limits", mode_limits },
+		{ "close", mode_close }, { "user", mode_user }, { "root", mode_root },
+		{ "limits", mode_limits },
 		{ "refuse", mode_refuse }, { "sandbox", mode_sandbox },
-		{ "no_sockets", mode_no_sockets }, { "no_attach", mode_no_attach }, { "strict", mode_strict },
+		{ "no_sockets", mode_no_sockets }, { "no_attach", mode_no_attach },
+		{ "strict", mode_strict },
 		{ "daemon", mode_daemon }, { "state", mode_state }, { "as_limit", mode_as_limit },
 		{ "as_inherited", mode_as_inherited }, { "as_exec", mode_as_exec },
-		{ "as_exec_user", mode_as_exec_user }, { "lock", mode_lock }, { "lock_any", mode_lock_any },
+		{ "as_exec_user", mode_as_exec_user }, { "lock", mode_lock },
+		{ "lock_any", mode_lock_any },
 		{ "lock_some", mode_lock_some }, { "lock_little", mode_lock_little },
 		{ "lock_blind", mode_lock_blind }, { "lock_late", mode_lock_late },
 		{ "lock_truncated", mode_lock_truncated },

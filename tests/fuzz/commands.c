@@ -118,7 +118,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = strndup((const char *)data, size < 4096 ? size : 4096);
 	char *next = text, *line;
 
-	if (session_create(NULL, &params, &made.session) || model_create(made.session, &made.model) ||
+	if (session_create(NULL, &params, &made.session) ||
+	    model_create(made.session, &made.model) ||
 	    model_add_event(made.model, "test", format, strlen(format), &made.event))
 		abort();
 	made.slot = session_slot_get(made.session);

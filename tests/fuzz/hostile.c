@@ -37,7 +37,8 @@
 
 enum {
 	HOT = 1024, STROKES = 64, EVENT_ID = 1000, SLOTS = 16,
-	BUSY_MAX = 10,			/* seconds of the processor for one thing that the server does; ten times what it takes */
+	/* seconds of the processor for one thing that the server does; ten times what it takes */
+	BUSY_MAX = 10,
 	MEMORY_MAX = 384 << 20,		/* bytes of the server's own memory for it */
 };
 
@@ -48,7 +49,9 @@ struct stroke {
 	uint64_t	value;
 };
 
-enum how { SET, SET_SMALL, SET_ONES, ADD, FLIP, COPY, SIZE, FILL, REPEAT, RING, CUT, LOOK, WRITE, HOWS };
+enum how {
+	SET, SET_SMALL, SET_ONES, ADD, FLIP, COPY, SIZE, FILL, REPEAT, RING, CUT, LOOK, WRITE, HOWS
+};
 
 /* A piece of the region that the server looks at a lot. */
 struct piece {
@@ -127,7 +130,8 @@ void __wrap_free(void *p);
 
 static void *took(void *p)
 {
-	if (p && __atomic_add_fetch(&taken, (int64_t)malloc_usable_size(p), __ATOMIC_RELAXED) > MEMORY_MAX) {
+	if (p && __atomic_add_fetch(&taken, (int64_t)malloc_usable_size(p), __ATOMIC_RELAXED) >
+			 MEMORY_MAX) {
 		fprintf(stderr, "%s takes more than %d MB\n", doing, MEMORY_MAX >> 20);
 		abort();
 	}
@@ -231,7 +235,8 @@ static void tasks_come_and_go(void)
 	}
 	end();
 	begin("a task that follows");
-	session_header(w.session)->follow_since = 0;	/* as if this process were younger than the option */
+	/* as if this process were younger than the option */
+	session_header(w.session)->follow_since = 0;
 	follow_child(w.session, getpid());
 	end();
 }
@@ -248,7 +253,7 @@ static void look(void)
 	tree_list(w.tree, "", walk_name, &root);
 	read_file("per_cpu/cpu0/trace_raw");
 	tasks_come_and_go();
-	begin("what comes by regularly");
+	begin("what the server does regularly");
 	programs_tick(w.programs);
 	if (null) {
 		programs_print(w.programs, null);
@@ -265,21 +270,30 @@ static void look(void)
 static void give_command(uint64_t which)
 {
 	static const char *const commands[][2] = {
-		{ "trace", "\n" }, { "buffer_size_kb", "16" }, { "buffer_size_kb", "8" }, { "snapshot", "1" },
-		{ "snapshot", "0" }, { "snapshot", "2" }, { "tracing_on", "0" }, { "tracing_on", "1" },
+		{ "trace", "\n" }, { "buffer_size_kb", "16" }, { "buffer_size_kb", "8" },
+		{ "snapshot", "1" },
+		{ "snapshot", "0" }, { "snapshot", "2" }, { "tracing_on", "0" },
+		{ "tracing_on", "1" },
 		{ "events/app/req/trigger", "hist:keys=size:clear" }, { "events/app/req/trigger", "!hist:keys=size" },
 		{ "events/app/req/trigger", "hist:keys=size:pause" },
 		{ "events/app/req/trigger", "hist:keys=call_site.sym,size:vals=size" },
 		{ "events/app/req/trigger", "!stacktrace" }, { "events/app/req/enable", "0" },
-		{ "events/app/req/enable", "1" }, { "set_event_pid", "1 2 3" }, { "set_event_pid", "" },
-		{ "trace_clock", "global" }, { "tracing_cpumask", "1" }, { "buffer_subbuf_size_kb", "8" },
+		{ "events/app/req/enable", "1" }, { "set_event_pid", "1 2 3" },
+		{ "set_event_pid", "" },
+		{ "trace_clock", "global" }, { "tracing_cpumask", "1" },
+		{ "buffer_subbuf_size_kb", "8" },
 		{ "events/app/req/filter", "size > 3" }, { "per_cpu/cpu0/trace", "\n" },
-		{ "set_ftrace_pid", "1 2 3" }, { "set_event_notrace_pid", "7" }, { "options/function-fork", "1" },
-		{ "options/event-fork", "1" }, { "per_cpu/cpu0/snapshot", "1" }, { "per_cpu/cpu1/buffer_size_kb", "24" },
-		{ "options/overwrite", "0" }, { "options/overwrite", "1" }, { "current_tracer", "irqsoff" },
-		{ "current_tracer", "wakeup" }, { "current_tracer", "nop" }, { "tracing_thresh", "5" },
+		{ "set_ftrace_pid", "1 2 3" }, { "set_event_notrace_pid", "7" },
+		{ "options/function-fork", "1" },
+		{ "options/event-fork", "1" }, { "per_cpu/cpu0/snapshot", "1" },
+		{ "per_cpu/cpu1/buffer_size_kb", "24" },
+		{ "options/overwrite", "0" }, { "options/overwrite", "1" },
+		{ "current_tracer", "irqsoff" },
+		{ "current_tracer", "wakeup" }, { "current_tracer", "nop" },
+		{ "tracing_thresh", "5" },
 		{ "instances/i/snapshot", "1" },
-		{ "instances/i/buffer_size_kb", "12" }, { "instances/i/events/app/req/enable", "1" },
+		{ "instances/i/buffer_size_kb", "12" },
+		{ "instances/i/events/app/req/enable", "1" },
 	};
 	const size_t nr = sizeof(commands) / sizeof(commands[0]);
 
@@ -346,7 +360,10 @@ static void add_maps(void)
 	}
 }
 
-/* A ring, and by themselves what describes it, its head and tails, what was read; its pages and their descriptors. */
+/*
+ * A ring, and by themselves what describes it, its head and tails, what was read; its pages and
+ * their descriptors.
+ */
 static void add_ring(data_ref ref)
 {
 	const struct ring *r = session_data(w.session, ref, sizeof(*r));
@@ -369,7 +386,8 @@ static void find_hot(void)
 	add_hot(h->slots, 4 * sizeof(struct slot));
 	add_hot(h->programs, 4096);
 	add_hot(h->programs + offsetof(struct program_tables, dsos), 8 * sizeof(struct dso_entry));
-	add_hot(h->programs + offsetof(struct program_tables, sites), 8 * sizeof(struct site_answer));
+	add_hot(h->programs + offsetof(struct program_tables, sites),
+		8 * sizeof(struct site_answer));
 	add_hot(h->programs + offsetof(struct program_tables, sections), 8192);
 	add_hot(h->programs + offsetof(struct program_tables, waiters), 4096);
 	add_hot(sizeof(uint64_t), sizeof(struct data_header) - sizeof(uint64_t));
@@ -409,8 +427,10 @@ static bool set_up(void)
 		{ "events/synthetic/late/trigger", "hist:keys=name,stack.stacktrace:size=128" },
 		{ "events/synthetic/late/enable", "1" },
 		{ "instances/i/events/app/req/trigger", "hist:keys=call_site.sym-offset:size=128" },
-		{ "instances/i/events/app/req/enable", "1" }, { "events/app/req/enable", "1" }, { "snapshot", "1" },
-		{ "set_event_pid", "1 2 3" }, { "set_ftrace_pid", "1 2" }, { "options/event-fork", "1" },
+		{ "instances/i/events/app/req/enable", "1" }, { "events/app/req/enable", "1" },
+		{ "snapshot", "1" },
+		{ "set_event_pid", "1 2 3" }, { "set_ftrace_pid", "1 2" },
+		{ "options/event-fork", "1" },
 		{ "options/function-fork", "1" },
 	};
 
@@ -430,7 +450,9 @@ static bool set_up(void)
 
 static bool world_open(void)
 {
-	static const struct session_params small = { .nr_cpus = 2, .nr_slots = SLOTS, .memory = 1ull << 30 };
+	static const struct session_params small = { .nr_cpus = 2,
+						     .nr_slots = SLOTS,
+						     .memory = 1ull << 30 };
 	static const struct programs_params few = { .systems = "signal" };
 	struct event *e;
 	bool is_new;
@@ -540,7 +562,8 @@ static uint64_t size_like(uint64_t value)
 
 static void repeat(char *at, uint64_t left, uint64_t value)
 {
-	uint64_t ref = w.nr_hot ? w.hot[value % w.nr_hot].at : value, len = 8 + (value >> 16 & 8191);
+	uint64_t ref = w.nr_hot ? w.hot[value % w.nr_hot].at : value,
+		 len = 8 + (value >> 16 & 8191);
 
 	for (uint64_t i = 0; i + 8 <= len && i + 8 <= left; i += 8)
 		memcpy(at + i, &ref, 8);
@@ -549,9 +572,11 @@ static void repeat(char *at, uint64_t left, uint64_t value)
 /* One that holds together, as large as can be, and a buffer has nothing else. */
 static void make_ring(data_ref ref, uint64_t value)
 {
-	const uint32_t instance = value & 1, which = value >> 1 & 1, shift = 12 + (value >> 8 & 15) % 13;
+	const uint32_t instance = value & 1, which = value >> 1 & 1,
+		       shift = 12 + (value >> 8 & 15) % 13;
 	/* What an earlier stroke wrote there may be anything: as the ring's, it begins a line. */
-	data_ref buffer = plane_instance(session_plane(w.session), instance)->buffers[which] & ~63ull;
+	data_ref buffer =
+		plane_instance(session_plane(w.session), instance)->buffers[which] & ~63ull;
 	const size_t nr = (size_t)BUFFER_MAX_SETS * session_header(w.session)->nr_cpus;
 	struct buffer *b = session_data(w.session, buffer, sizeof(*b) + nr * sizeof(data_ref));
 	struct ring *r;
@@ -560,11 +585,19 @@ static void make_ring(data_ref ref, uint64_t value)
 	r = session_data(w.session, ref, sizeof(*r));
 	if (!b || !r)
 		return;
-	*r = (struct ring){ .nr_pages = 2 + (value >> 16 & 15), .subbuf_size = 1u << shift, .page_shift = shift,
-			    .pages = session_header(w.session)->data_heap, .descs = session_header(w.session)->data_heap,
-			    .head = value >> 1, };
-	memcpy(b, &(struct buffer){ .nr_cpus = session_header(w.session)->nr_cpus, .subbuf_size = 1u << shift,
-				    .pad = 0 }, sizeof(*b));
+	*r = (struct ring){
+		.nr_pages = 2 + (value >> 16 & 15),
+		.subbuf_size = 1u << shift,
+		.page_shift = shift,
+		.pages = session_header(w.session)->data_heap,
+		.descs = session_header(w.session)->data_heap,
+		.head = value >> 1,
+	};
+	memcpy(b,
+	       &(struct buffer){ .nr_cpus = session_header(w.session)->nr_cpus,
+				 .subbuf_size = 1u << shift,
+				 .pad = 0 },
+	       sizeof(*b));
 	for (size_t i = 0; i < nr; i++)
 		b->rings[i] = ref;
 }

@@ -57,7 +57,8 @@ static config_ref map_made(data_ref *out)
 
 static struct map_layout layout_of(size_t i)
 {
-	return ((struct hist_cell *)session_config(w.session, w.cells[i], sizeof(struct hist_cell)))->layout;
+	return ((struct hist_cell *)session_config(w.session, w.cells[i], sizeof(struct hist_cell)))
+		->layout;
 }
 
 /* The synthetic event is recorded, and has a hist with a key that may be anywhere in its record. */

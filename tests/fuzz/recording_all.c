@@ -102,7 +102,8 @@ static void work(const char *path, const struct work *w, unsigned int worker, un
 	for (size_t i = w->part + worker * w->parts; w->step && i * w->step <= input.size;
 	     i += workers * w->parts)
 		try(i * w->step);
-	for (unsigned int i = w->part + worker * w->parts; i < w->mutations; i += workers * w->parts) {
+	for (unsigned int i = w->part + worker * w->parts; i < w->mutations;
+	     i += workers * w->parts) {
 		read_input(path);
 		mutate(i);
 		try(input.size);

@@ -395,7 +395,8 @@ static void compare_file(struct scene *scene, const char *dir, const char *name)
 {
 	char path[1024], file[512];
 
-	snprintf(path, sizeof(path), "%s/%s%s", dir, strcmp(name, "trace.txt") ? "expect/" : "", name);
+	snprintf(path, sizeof(path), "%s/%s%s", dir, strcmp(name, "trace.txt") ? "expect/" : "",
+		 name);
 	tree_path(name, file, sizeof(file));
 	if (!strcmp(name, "trace.txt"))
 		compare(scene, path, name, "trace");

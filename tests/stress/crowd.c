@@ -59,7 +59,8 @@ static void make_threads(int nr)
 	pthread_t *threads = calloc((size_t)nr + 1, sizeof(*threads));
 	pthread_attr_t attr;
 
-	if (!threads || pthread_barrier_init(&all_made, NULL, (unsigned int)nr + 1) || pthread_attr_init(&attr) || pthread_attr_setstacksize(&attr, 128 << 10))
+	if (!threads || pthread_barrier_init(&all_made, NULL, (unsigned int)nr + 1) ||
+	    pthread_attr_init(&attr) || pthread_attr_setstacksize(&attr, 128 << 10))
 		die("threads");
 	for (int i = 0; i < nr; i++)
 		if (pthread_create(&threads[i], &attr, make_events, (void *)(intptr_t)i))

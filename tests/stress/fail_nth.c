@@ -121,7 +121,10 @@ static bool is_ours(pid_t pid, uint64_t ip)
 	return !strcmp(program, "tracefuse") || !strncmp(file, "libtracefuse", 12);
 }
 
-/* Not what is said to descriptor 2, for nobody could know; fcntl() only where it makes a descriptor. */
+/*
+ * Not what is said to descriptor 2, for nobody could know; fcntl() only where it makes a
+ * descriptor.
+ */
 static bool may_fail(const struct ptrace_syscall_info *i)
 {
 	if (i->entry.nr == SYS_fcntl)

@@ -773,7 +773,9 @@ int main(int argc, char **argv)
 	       (unsigned long long)nr_hits, (unsigned long long)nr_left,
 	       (unsigned long long)nr_strokes, w.nr_pieces, (unsigned long long)seed);
 	printf("ok 1 - hits stay in the session's memory whatever it says\n");
-	/* Of the model nothing is taken down: what is left of the session's memory makes no sense. */
+	/*
+	 * Of the model nothing is taken down: what is left of the session's memory makes no sense.
+	 */
 	fflush(stdout);
 	session_destroy(w.session);
 	temp_place_remove();

@@ -281,7 +281,8 @@ static void check_all(const char *name)
 	check(!map_drops(m, &shape), "drops", (long)map_drops(m, &shape), 0);
 	/* The object, one plan, one program. */
 	used = s->config_heap.used;
-	check(used <= 64 * 16 + sizeof(struct program), "bytes in use in the config region", (long)used, 0);
+	check(used <= 64 * 16 + sizeof(struct program), "bytes in use in the config region",
+	      (long)used, 0);
 	used = s->data_heap.used - map_size(&shape);
 	check(used <= SLOTS * (sizeof(struct hit_scratch) * LAYOUT_HIT_LEVELS + 4096),
 	      "bytes in use in the data region", (long)used, 0);

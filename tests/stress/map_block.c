@@ -133,7 +133,8 @@ static void read_all(void)
 
 	for (uint32_t elt = 0; elt <= ELTS; elt++)
 		for (uint32_t block = 0; block < shape.nr_blocks; block++) {
-			if (!map_block_read(map.data, map_size(&shape), &shape, elt, block, content))
+			if (!map_block_read(map.data, map_size(&shape), &shape, elt, block,
+					    content))
 				continue;
 			check_whole(content, "torn in the server");
 			if (block == blocks_max) {

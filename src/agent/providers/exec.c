@@ -116,7 +116,10 @@ static const char *value_of(char *const *env, const char *name, size_t len)
 	return NULL;
 }
 
-/* What is said of a program that names the agent: most of all that it is out of the session's reach. */
+/*
+ * What is said of a program that names the agent: most of all that it is out of the session's
+ * reach.
+ */
 static enum untraced why_untraced(char *const *env, enum untraced look)
 {
 	enum untraced reach;
@@ -128,8 +131,8 @@ static enum untraced why_untraced(char *const *env, enum untraced look)
 }
 
 /*
- * Changes `env` to one on this function's stack where the agent would break what is executed. Counts what
- * will not be traced; FAILED() takes that back.
+ * Changes `env` to one on this function's stack where the agent would break what is executed.
+ * Counts what will not be traced; FAILED() takes that back.
  */
 #define PREPARE(env, look)									\
 	struct environment found_;								\

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exec_check.c - whether a program can have the agent preloaded, would be broken by it, or takes no notice
+ * exec_check.c - whether a program can have the agent preloaded, would be broken by it, or takes no
+ * notice
  *
  * A damaged file is execve()'s to refuse.
  */
@@ -142,7 +143,8 @@ static bool gives_rights(int fd)
 	if (agent_syscall(SYS_fstat, fd, &st))
 		return false;
 	more = ((st.st_mode & S_ISUID) && st.st_uid != user) ||
-	       ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) && st.st_gid != (uint32_t)agent_syscall(SYS_getgid)) ||
+	       ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) &&
+		st.st_gid != (uint32_t)agent_syscall(SYS_getgid)) ||
 	       (user && agent_syscall(SYS_fgetxattr, fd, "security.capability", 0, 0) > 0);
 	return more && !without_rights(fd);
 }
@@ -188,7 +190,8 @@ enum untraced exec_look(const char *path, bool sanitizer_first)
 		im.fd = (int)agent_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		if (im.fd < 0)
 			return UNTRACED_REASONS;
-		if (!read_at(im.fd, &im.head, sizeof(im.head), 0) || memcmp(im.head.e_ident, ELFMAG, SELFMAG)) {
+		if (!read_at(im.fd, &im.head, sizeof(im.head), 0) ||
+		    memcmp(im.head.e_ident, ELFMAG, SELFMAG)) {
 			path = script_interpreter(im.fd, line, sizeof(line));
 		} else {
 			why = image_look(&im, path, sanitizer_first);

@@ -189,8 +189,10 @@ NO_VECTORS uint8_t agent_signal_flags(const struct agent_thread *t, const void *
 /* A handler begins. -> what agent_alternate() is when it returns: of one that was left nothing. */
 static struct agent_region alternate_begin(const ucontext_t *uc, uintptr_t frame)
 {
-	const struct agent_region none = { 0 }, now = { (uintptr_t)uc->uc_stack.ss_sp, uc->uc_stack.ss_size };
-	const struct agent_region before = on_alternate(uc->uc_mcontext.gregs[REG_RSP]) ? *agent_alternate() : none;
+	const struct agent_region none = { 0 },
+				  now = { (uintptr_t)uc->uc_stack.ss_sp, uc->uc_stack.ss_size };
+	const struct agent_region before =
+		on_alternate(uc->uc_mcontext.gregs[REG_RSP]) ? *agent_alternate() : none;
 
 	*agent_alternate() = frame - now.start < now.size ? now : none;
 	return before;

@@ -221,7 +221,10 @@ CALL(recvmsg, recvmsg, LONG, I0, P1, I2)
 CALL(sendmmsg, sendmmsg, INT, I0, P1, I2, I3)
 CALL(recvmmsg, recvmmsg, INT, I0, P1, I2, I3, P4)
 
-/* memory; mmap(), munmap(), mremap(), brk() and sbrk() are heap.c's, mprotect() is in syscalls_special.c */
+/*
+ * memory; mmap(), munmap(), mremap(), brk() and sbrk() are heap.c's, mprotect() is in
+ * syscalls_special.c
+ */
 CALL(madvise, madvise, INT, P0, P1, I2)
 CALL(posix_madvise, madvise, ERRNO, P0, P1, I2)
 CALL(process_madvise, process_madvise, LONG, I0, P1, P2, I3, I4)

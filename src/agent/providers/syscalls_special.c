@@ -4,7 +4,7 @@
  *
  *   syscall()            by its number; futex and prctl are the thread events' as well, limits are limits.c's
  *   initgroups()         is several
- *   mprotect()           code that becomes writable is told the agent
+ *   mprotect()           the agent notes code that becomes writable
  *   getcwd()             the kernel returns a length
  *   getpriority()        the kernel returns 20 - nice value
  *   sigwait()            the kernel returns the signal
@@ -41,14 +41,16 @@ static bool no_return(long nr, long flags)
 
 static bool others_want(long nr, long a, long b)
 {
-	return nr == SYS_mprotect || nr == SYS_pkey_mprotect || (nr == SYS_futex && thread_wanted()) || nr == SYS_seccomp || limits_takes(nr) ||
+	return nr == SYS_mprotect || nr == SYS_pkey_mprotect ||
+	       (nr == SYS_futex && thread_wanted()) || nr == SYS_seccomp || limits_takes(nr) ||
 	       (nr == SYS_prctl && (a == PR_SET_NAME || thread_restricts(a))) ||
 	       agent_call_wants_alone(nr, (uint64_t)a, (uint64_t)b);
 }
 
 static long syscall_record(long nr, const uint64_t *args, const void *call_site, const void *frame)
 {
-	bool futex = nr == SYS_futex && thread_wanted(), ended = agent_call_wants_alone(nr, args[0], args[1]) && agent_task_end();
+	bool futex = nr == SYS_futex && thread_wanted(),
+	     ended = agent_call_wants_alone(nr, args[0], args[1]) && agent_task_end();
 	int64_t result;
 	long r;
 
@@ -120,7 +122,8 @@ INTERPOSE int mprotect(void *addr, size_t len, int prot)
 		agent_code_written(addr, len);
 	if (!call_armed(SYSCALL_mprotect))
 		return REAL(mprotect)(addr, len, prot);
-	call_enter(SYSCALL_mprotect, (uint64_t[]){ (uintptr_t)addr, len, (uint32_t)prot }, CALL_FRAME);
+	call_enter(SYSCALL_mprotect, (uint64_t[]){ (uintptr_t)addr, len, (uint32_t)prot },
+		   CALL_FRAME);
 	r = REAL(mprotect)(addr, len, prot);
 	call_exit(SYSCALL_mprotect, call_result(r), CALL_FRAME);
 	return r;
@@ -134,7 +137,8 @@ INTERPOSE int pkey_mprotect(void *addr, size_t len, int prot, int pkey)
 		agent_code_written(addr, len);
 	if (!call_armed(SYSCALL_pkey_mprotect))
 		return REAL(pkey_mprotect)(addr, len, prot, pkey);
-	call_enter(SYSCALL_pkey_mprotect, (uint64_t[]){ (uintptr_t)addr, len, (uint32_t)prot, (uint32_t)pkey },
+	call_enter(SYSCALL_pkey_mprotect,
+		   (uint64_t[]){ (uintptr_t)addr, len, (uint32_t)prot, (uint32_t)pkey },
 		   CALL_FRAME);
 	r = REAL(pkey_mprotect)(addr, len, prot, pkey);
 	call_exit(SYSCALL_pkey_mprotect, call_result(r), CALL_FRAME);

@@ -23,7 +23,7 @@
  * U3  The expressions have only operations that all know who read them: LLVM's
  *     libunwind has no DW_OP_nop, valgrind neither const8u nor xor nor dup. So
  *     a ^ MIRROR is a + MIRROR - 2 * (a & MIRROR), and the second `a` is counted
- *     from %rsp: the rule is written anew wherever that changes.
+ *     from %rsp: each change of that has a rule of its own.
  * U4  The call in graph_through and the function's return are a pair for the
  *     processor, as are its caller's call and the ret at the end: so both are
  *     predicted. The function's caller may know that it changes few registers
@@ -56,9 +56,9 @@
 	.endif
 
 	/*
-	 * The slot is at `slot` of %rsp: two bytes of a number that is signed. DW_CFA_expression, register 16:
-	 * { CFA; lit 8 + ODD, minus; mirror, plus; breg7 slot; mirror, and, lit 1, shl; minus }
-	 * where mirror is { lit 1, const1u 35, shl, lit 1, plus, lit 11, shl }
+	 * The slot is at `slot` of %rsp: two bytes of a number that is signed. DW_CFA_expression,
+	 * register 16: { CFA; lit 8 + ODD, minus; mirror, plus; breg7 slot; mirror, and, lit 1,
+	 * shl; minus } where mirror is { lit 1, const1u 35, shl, lit 1, plus, lit 11, shl }
 	 */
 	.macro	true_return slot
 	.cfi_escape 0x10, 16, 26, 0x30 + 8 + ODD, 0x1c, \

@@ -54,7 +54,8 @@ static struct hist_cell *cell_of(const struct hist_data *hd)
 struct map_view hist_map_view(const struct hist_data *hd)
 {
 	return (struct map_view){ .layout = &cell_of(hd)->layout,
-				  .data = session_data(hd->event->model->session, hd->map_ref, hd->map_size) };
+				  .data = session_data(hd->event->model->session, hd->map_ref,
+						       hd->map_size) };
 }
 
 static void point_cell(const struct hist_data *hd)

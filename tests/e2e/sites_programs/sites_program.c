@@ -115,7 +115,8 @@ static void obey(char *line)
 	} else if (!strcmp(line, "write")) {
 		const size_t size = (size_t)sysconf(_SC_PAGESIZE);
 
-		printf("write %d\n", mprotect((void *)((unsigned long)obey & -size), size, PROT_READ | PROT_WRITE | PROT_EXEC));
+		printf("write %d\n", mprotect((void *)((unsigned long)obey & -size), size,
+					      PROT_READ | PROT_WRITE | PROT_EXEC));
 	} else if (!strcmp(line, "text")) {
 		tell_text();
 	} else if (!strncmp(line, "fork ", 5)) {

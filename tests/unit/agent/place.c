@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * place.c - whom a program lets tell it what to do: sessions of others, and what somebody else may have put into one
+ * place.c - whom a program lets tell it what to do: sessions of others, and what somebody else may
+ * have put into one
  *
  * Each trick is done to a session that is in order, tried and undone.
  */
@@ -38,7 +39,9 @@ static const char *in_dir(const char *name)
 
 static int set_up(void **state)
 {
-	static const struct session_params params = { .nr_cpus = 1, .nr_slots = 8, .memory = 64 << 20 };
+	static const struct session_params params = { .nr_cpus = 1,
+						      .nr_slots = 8,
+						      .memory = 64 << 20 };
 
 	if (serve_start("place", &params))
 		return -1;

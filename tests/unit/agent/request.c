@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * request.c - replies that come too late: the server is a thread of the test, which stands still meanwhile
+ * request.c - replies that come too late: the server is a thread of the test, which stands still
+ * meanwhile
  */
 #include <errno.h>
 #include "agent/state.h"
@@ -8,7 +9,9 @@
 
 static int set_up(void **state)
 {
-	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20 };
+	static const struct session_params params = { .nr_cpus = 2,
+						      .nr_slots = 64,
+						      .memory = 64 << 20 };
 
 	if (serve_start(NULL, &params))
 		return -1;
@@ -82,7 +85,10 @@ static void slots_that_come_late_are_not_lost(void **state)
 
 static _Atomic bool answered;
 
-/* As a server that answers others, for longer than a thread waits for one that answers nobody; then us. */
+/*
+ * As a server that answers others, for longer than a thread waits for one that answers nobody; then
+ * us.
+ */
 static void *answer_others(void *arg)
 {
 	for (int i = 0; i < 15; i++) {

@@ -264,7 +264,8 @@ static void permissions(const void *at, char out[5])
 	assert_non_null(f);
 	strcpy(out, "none");
 	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%lx-%lx %4s", &low, &high, out) == 3 && (unsigned long)at - low < high - low)
+		if (sscanf(line, "%lx-%lx %4s", &low, &high, out) == 3 &&
+		    (unsigned long)at - low < high - low)
 			break;
 	fclose(f);
 }
@@ -310,7 +311,9 @@ static void what_its_file_says_is_kept(void **state)
 {
 	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	struct pages_kept kept;
-	char *two = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), is[5];
+	char *two = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE | PROT_EXEC,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	     is[5];
 	struct pages p = pages_of(two, 2 * size);
 
 	p.prot |= PROT_WRITE;

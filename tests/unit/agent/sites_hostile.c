@@ -50,7 +50,9 @@ static struct file *make(unsigned int nr, size_t size, size_t *all)
 	f->sections[0] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_size = NAMES,
 				       .sh_offset = offsetof(struct file, names) };
 	for (unsigned int i = 1; i < nr; i++)
-		f->sections[i] = (Elf64_Shdr){ .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_size = size,
+		f->sections[i] = (Elf64_Shdr){ .sh_name = 1,
+					       .sh_type = SHT_PROGBITS,
+					       .sh_size = size,
 					       .sh_offset = offsetof(struct file, list) };
 	return f;
 }

@@ -328,7 +328,8 @@ static unsigned int files_of_task(void)
 
 static void the_task_has_no_rights(void **state)
 {
-	static const char *const capabilities[] = { "CapInh:\t", "CapPrm:\t", "CapEff:\t", "CapAmb:\t" };
+	static const char *const capabilities[] = { "CapInh:\t", "CapPrm:\t", "CapEff:\t",
+						    "CapAmb:\t" };
 
 	assert_true(agent.here->task > 0);
 	for (unsigned int i = 0; i < 4; i++)
@@ -344,7 +345,10 @@ static void the_task_has_no_rights(void **state)
 	assert_int_equal(command(0)->nr_on, 0);
 }
 
-/* What is done by the calling thread, in a process with a task; exit status 0: as it would be without one. */
+/*
+ * What is done by the calling thread, in a process with a task; exit status 0: as it would be
+ * without one.
+ */
 static int in_a_child(int (*fn)(void))
 {
 	int status = -1;
@@ -356,7 +360,10 @@ static int in_a_child(int (*fn)(void))
 	return status;
 }
 
-/* The task's own filter is no program's: nothing is inherited from it, and descriptors end when they are closed. */
+/*
+ * The task's own filter is no program's: nothing is inherited from it, and descriptors end when
+ * they are closed.
+ */
 static int pipe_ends(void)
 {
 	int p[2];

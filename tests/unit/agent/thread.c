@@ -300,7 +300,8 @@ static void an_alternate_stack_may_lie_within_the_own_one(void **state)
 	const struct agent_thread t = { .stack_low = 0x10000, .stack_high = 0x20000 };
 
 	*agent_alternate() = (struct agent_region){ 0x18000, 0x4000 };
-	assert_false(stack_left(&t, 0x11000, 0x1b000));		/* what a handler there has interrupted */
+	/* what a handler there has interrupted */
+	assert_false(stack_left(&t, 0x11000, 0x1b000));
 	assert_false(stack_left(&t, 0x1d000, 0x1b000));
 	assert_false(stack_left(&t, 0x1b000, 0x1a000));		/* a handler within that one */
 	assert_true(stack_left(&t, 0x1a000, 0x1b000));		/* which was left */

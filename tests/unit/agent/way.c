@@ -227,7 +227,10 @@ static void another_clock_is_seen(void **state)
 	buffer_clear(session, inst->buffers[0], -1);
 }
 
-/* `global` and `perf` read the counter that `local` reads: a histogram with a time sets one of them. */
+/*
+ * `global` and `perf` read the counter that `local` reads: a histogram with a time sets one of
+ * them.
+ */
 static void clocks_that_read_the_counter_are_short(void **state)
 {
 	static const enum clock_id clocks[] = { CLOCK_ID_GLOBAL, CLOCK_ID_PERF };

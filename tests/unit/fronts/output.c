@@ -77,8 +77,8 @@ static void a_path_ends_in_a_name(void **state)
 	snprintf(path, sizeof(path), "%s/d/abs", (char *)*state);
 	assert_int_equal(symlink(path, "abs"), 0);
 	static const char *const paths[][2] = {
-		{ "f", "f" }, { "./f", "f" }, { "d//f", "f" }, { "l/f", "f" }, { "d/up", "f" }, { "abs", "abs" },
-		{ "l/../f", "f" }, { "/proc/self/fd/1", "1" },
+		{ "f", "f" },	 { "./f", "f" },   { "d//f", "f" },   { "l/f", "f" },
+		{ "d/up", "f" }, { "abs", "abs" }, { "l/../f", "f" }, { "/proc/self/fd/1", "1" },
 	};
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
 		assert_int_equal(resolve(paths[i][0], name), 0);
@@ -209,11 +209,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_path_ends_in_a_name, enter, leave),
 		cmocka_unit_test_setup_teardown(or_in_an_error, enter, leave),
 		cmocka_unit_test_setup_teardown(open_follows_what_resolve_does, enter, leave),
-		cmocka_unit_test_setup_teardown(a_link_of_others_is_refused_where_it_is_sticky, enter, leave),
+		cmocka_unit_test_setup_teardown(a_link_of_others_is_refused_where_it_is_sticky,
+						enter, leave),
 		cmocka_unit_test_setup_teardown(a_file_appears_when_it_is_whole, enter, leave),
 		cmocka_unit_test_setup_teardown(else_nothing_is_left, enter, leave),
 		cmocka_unit_test_setup_teardown(a_full_device_is_an_error, enter, leave),
-		cmocka_unit_test_setup_teardown(what_cannot_be_written_is_found_at_the_start, enter, leave),
+		cmocka_unit_test_setup_teardown(what_cannot_be_written_is_found_at_the_start, enter,
+						leave),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

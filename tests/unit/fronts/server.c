@@ -45,12 +45,16 @@ static void *run(void *arg)
 
 static int setup(void **state)
 {
-	static const struct session_params small = { .nr_cpus = 2, .nr_slots = 16, .memory = 64 << 20 };
+	static const struct session_params small = { .nr_cpus = 2,
+						     .nr_slots = 16,
+						     .memory = 64 << 20 };
 
 	session_remove_stale("clients");
 	assert_int_equal(session_create("clients", &small, &w.session), 0);
 	assert_int_equal(model_create(w.session, &w.model), 0);
-	w.params = (struct server_params){ .session = w.session, .model = w.model, .tree = tree_create(w.model) };
+	w.params = (struct server_params){ .session = w.session,
+					   .model = w.model,
+					   .tree = tree_create(w.model) };
 	assert_int_equal(server_create(&w.params, &w.server), 0);
 	assert_int_equal(pthread_create(&w.thread, NULL, run, NULL), 0);
 	return 0;
@@ -113,7 +117,8 @@ static bool serves(void)
 {
 	const struct wire_request info = { .op = WIRE_INFO };
 	int fd = connection("control", SOCK_STREAM), result = -1;
-	bool ok = fd >= 0 && send(fd, &info, sizeof(info), MSG_NOSIGNAL) == sizeof(info) && answered(fd, &result) && !result;
+	bool ok = fd >= 0 && send(fd, &info, sizeof(info), MSG_NOSIGNAL) == sizeof(info) &&
+		  answered(fd, &result) && !result;
 
 	if (fd >= 0)
 		close(fd);
@@ -137,13 +142,16 @@ static void pass(int fd, const void *bytes, size_t size, unsigned int nr)
 	union {
 		struct cmsghdr	head;
 		char		bytes[CMSG_SPACE(8 * sizeof(int))];
-	} control = { .head = { .cmsg_len = CMSG_LEN(nr * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	} control = { .head = { .cmsg_len = CMSG_LEN(nr * sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
 	struct iovec iov = { (void *)(uintptr_t)bytes, size };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
 			      .msg_controllen = CMSG_SPACE(nr * sizeof(int)) };
 
 	for (unsigned int i = 0; i < nr; i++)
-		memcpy(CMSG_DATA(&control.head) + i * sizeof(int), &(int){ STDERR_FILENO }, sizeof(int));
+		memcpy(CMSG_DATA(&control.head) + i * sizeof(int), &(int){ STDERR_FILENO },
+		       sizeof(int));
 	assert_int_equal(sendmsg(fd, &msg, MSG_NOSIGNAL), size);
 }
 
@@ -178,7 +186,8 @@ static void descriptors_of_requests_do_not_pile_up(void **state)
 
 static void descriptors_of_packets_do_not_pile_up(void **state)
 {
-	const struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_PID };	/* no slots */
+	/* no slots */
+	const struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_PID };
 	const struct attach_request child = { .version = SESSION_VERSION, .kind = ATTACH_CHILD };
 	unsigned int before = descriptors();
 
@@ -249,7 +258,8 @@ static void half_requests_are_bounded(void **state)
 		size_t at = 0;
 		ssize_t n;
 
-		while (at < sizeof(part) && (n = send(fds[nr], part + at, sizeof(part) - at, MSG_NOSIGNAL)) > 0)
+		while (at < sizeof(part) &&
+		       (n = send(fds[nr], part + at, sizeof(part) - at, MSG_NOSIGNAL)) > 0)
 			at += (size_t)n;
 	}
 	assert_int_equal(nr, 200);

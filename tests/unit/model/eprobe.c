@@ -116,7 +116,8 @@ static void the_format_is_the_kernels(void **state)
 
 	add(f, "e:p test.all a=$s32 b=$s8:s8 c=$fixed:string d=+0($fixed):x16[2] e=$ip:symbol");
 	assert_string_equal(model_event_by_id(f->model, 32768)->format, want);
-	assert_string_equal(event_find_field(model_event_by_id(f->model, 32768), "d")->type, "u16[2]");
+	assert_string_equal(event_find_field(model_event_by_id(f->model, 32768), "d")->type,
+			    "u16[2]");
 }
 
 static void what_is_wrong_is_told_with_its_place(void **state)

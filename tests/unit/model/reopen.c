@@ -196,15 +196,17 @@ static void dynamic_events_come_back(void **state)
 	assert_prints(dynamic_print(m, out), "s:synthetic/kept\tu64 d; char[] t\ne:g/probe s.first x=$pid:u8 y=@sym:u8\n");
 	assert_int_equal(model_find_event(m, "synthetic", "kept")->id, 32769);
 	assert_int_equal(model_find_event(m, "g", "probe")->id, 32770);
-	assert_prints(event_file_trigger_print(event_file_get(m->top, model_event_by_id(m, 32769)), out),
-		      "hist:keys=d:vals=hitcount:sort=hitcount:size=2048 [active]\n");
+	assert_prints(
+		event_file_trigger_print(event_file_get(m->top, model_event_by_id(m, 32769)), out),
+		"hist:keys=d:vals=hitcount:sort=hitcount:size=2048 [active]\n");
 	base = model_find_event(m, "s", "first");
 	assert_prints(event_file_print_enable(event_file_find(m->top, base), out), "0*");
 	assert_int_equal(base->attached, 1);
 	assert_int_equal(synth_command(m, "next int y"), 0);
 	assert_int_equal(model_find_event(m, "synthetic", "next")->id, 32768);
 	/* What a dead server had forgotten does not come back with the next. */
-	assert_int_equal(event_file_enable(event_file_get(m->top, model_event_by_id(m, 32770)), false), 0);
+	assert_int_equal(
+		event_file_enable(event_file_get(m->top, model_event_by_id(m, 32770)), false), 0);
 	assert_int_equal(dynamic_command(m, "-:probe"), 0);
 	new_server(w);
 	assert_prints(dynamic_print(w->model, out), "s:synthetic/kept\tu64 d; char[] t\ns:synthetic/next\tint y\n");
@@ -439,10 +441,12 @@ static void spoiled_rings_are_right_again(void **state)
 	for (int i = 0; i < 2; i++) {
 		b = session_data(w->session, instance_buffer_at(top, (uint32_t)i), sizeof(*b) + 16);
 		for (int k = 0; k < 2; k++) {
-			struct ring *r = session_data(w->session, atomic_load(&b->rings[k]), sizeof(*r));
+			struct ring *r =
+				session_data(w->session, atomic_load(&b->rings[k]), sizeof(*r));
 
 			memset(r, 0x55, offsetof(struct ring, head));
-			memset((char *)r + offsetof(struct ring, floor), 0x55, sizeof(*r) - offsetof(struct ring, floor));
+			memset((char *)r + offsetof(struct ring, floor), 0x55,
+			       sizeof(*r) - offsetof(struct ring, floor));
 		}
 		memset(b, 0xaa, sizeof(*b) + 16);
 		atomic_store(&top->state->buffers[i], 64 + (uint64_t)i);

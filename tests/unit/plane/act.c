@@ -123,7 +123,8 @@ static const void *block_of(const struct hist *h, uint64_t key, uint32_t block)
 	static uint64_t content[64];
 
 	memset(content, 0xee, sizeof(content));
-	if (!map_block_read(h->map.data, map_size(&h->shape), &h->shape, key ? map_find(h->map, &key) : 0, block, content))
+	if (!map_block_read(h->map.data, map_size(&h->shape), &h->shape,
+			    key ? map_find(h->map, &key) : 0, block, content))
 		return NULL;
 	return content;
 }

@@ -199,7 +199,8 @@ static void check_whole(struct map_view m, const struct map_shape *shape, enum k
 	fill(m, 0, 2000);
 	map_each(m.data, map_size(shape), shape, see, &seen);
 	if (seen.nr != 128 || (m.data->pool & 0x3ffff) != 128)
-		fail_msg("step %d: %u elts, %u places", step, seen.nr, (unsigned int)(m.data->pool & 0x3ffff));
+		fail_msg("step %d: %u elts, %u places", step, seen.nr,
+			 (unsigned int)(m.data->pool & 0x3ffff));
 }
 
 static void no_elt_leaks_wherever_a_writer_is_killed(void **state)
@@ -366,7 +367,8 @@ static void nonsense_in_a_map_leads_nowhere_else(void **state)
 			/* First everywhere, then in single words. */
 			for (size_t k = 0; k < map_size(&shape) / 8 && i % 50 == 0; k++)
 				((volatile uint64_t *)m.data)[k] = nonsense(&x);
-			((volatile uint64_t *)m.data)[nonsense(&x) % (map_size(&shape) / 8)] = nonsense(&x);
+			((volatile uint64_t *)m.data)[nonsense(&x) % (map_size(&shape) / 8)] =
+				nonsense(&x);
 			slots[x % SLOTS].depth = 1 + x / 16 % 3;
 			hit_it(m, &shape, x >> 8 & 255);
 			slots[x % SLOTS].depth = 1;

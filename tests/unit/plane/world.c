@@ -57,7 +57,8 @@ void hist_make(struct hist *h, uint32_t key_size, uint32_t nr_sums, uint32_t nr_
 	cell = session_config(world.session, h->cell, sizeof(*cell));
 	cell->map = h->ref;
 	map_lay_out(&cell->layout, &h->shape);
-	h->map = (struct map_view){ &cell->layout, session_data(world.session, h->ref, map_size(&h->shape)) };
+	h->map = (struct map_view){ &cell->layout,
+				    session_data(world.session, h->ref, map_size(&h->shape)) };
 	assert_non_null(h->map.data);
 }
 

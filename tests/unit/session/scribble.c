@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scribble.c - what programs write over the server's words in the data region: the server goes by its books (R2)
+ * scribble.c - what programs write over the server's words in the data region: the server goes by
+ * its books (R2)
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -72,13 +73,17 @@ static void fill(data_ref to, uint32_t set, uint32_t nr)
 	struct { struct record_common common; uint64_t number; } r = { .common.type = 300 };
 
 	for (r.number = 0; r.number < nr; r.number++)
-		assert_int_equal(ring_write(&session->plane, slot, to, set, (uint32_t)r.number % CPUS, 100 + r.number, &r,
-					    sizeof(r)), 0);
+		assert_int_equal(ring_write(&session->plane, slot, to, set,
+					    (uint32_t)r.number % CPUS, 100 + r.number, &r,
+					    sizeof(r)),
+				 0);
 }
 
 static int setup(void **state)
 {
-	static const struct session_params params = { .nr_cpus = CPUS, .nr_slots = 16, .memory = MEMORY };
+	static const struct session_params params = { .nr_cpus = CPUS,
+						      .nr_slots = 16,
+						      .memory = MEMORY };
 
 	assert_int_equal(session_create(NULL, &params, &session), 0);
 	slot = session_slot_get(session);
@@ -119,7 +124,8 @@ static void scribble(data_ref b)
 		r->page_shift = 13;
 		r->pages = 1 << 20;
 		r->descs = 4096 + 64;
-		memset((char *)r + offsetof(struct ring, floor), 0x7f, sizeof(*r) - offsetof(struct ring, floor));
+		memset((char *)r + offsetof(struct ring, floor), 0x7f,
+		       sizeof(*r) - offsetof(struct ring, floor));
 		hits->rings[i] = hits->rings[0];
 	}
 	hits->nr_cpus = 1000;
@@ -158,7 +164,10 @@ static void a_scribbled_buffer_gives_back_its_own_memory(void **state)
 	assert_int_equal(session->data_heap.used, used);
 }
 
-/* More rings than a resized buffer has places for: hits may still write into those that are left out. */
+/*
+ * More rings than a resized buffer has places for: hits may still write into those that are left
+ * out.
+ */
 static void a_ring_goes_when_its_buffer_goes(void **state)
 {
 	uint64_t sizes[CPUS] = { 2 * PAGE, 2 * PAGE };
@@ -168,7 +177,8 @@ static void a_ring_goes_when_its_buffer_goes(void **state)
 	for (uint32_t set = 2; set < RING_SET_KEPT; set++)
 		assert_int_equal(buffer_add_set(session, buffer, set, sizes), 0);
 	for (uint32_t lease = 0; lease < 8; lease++)
-		assert_int_equal(buffer_add_set(session, buffer, RING_SET_LEASES + lease, sizes), 0);
+		assert_int_equal(buffer_add_set(session, buffer, RING_SET_LEASES + lease, sizes),
+				 0);
 	for (uint32_t set = 2; set < RING_SET_KEPT; set++)
 		fill(buffer, set, CPUS);
 	for (uint32_t lease = 0; lease < 8; lease++)
@@ -207,7 +217,8 @@ static void a_child_joins_the_set_that_was_published(void **state)
 	session_pids_publish(session, 3, 0, set);
 	session_pids_follow(session, 3, 1);
 	session_follow(session, true);
-	((struct pid_set *)session_data(session, set, sizeof(struct pid_set)))->bits[getpid() / 64] |= 1ull << (getpid() % 64);
+	((struct pid_set *)session_data(session, set, sizeof(struct pid_set)))
+		->bits[getpid() / 64] |= 1ull << (getpid() % 64);
 	for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
 		pid_t child = fork();
 
@@ -235,11 +246,13 @@ static void nonsense_leads_nowhere(void **state)
 	const struct plane *p = &session->plane;
 	volatile uint64_t *at;
 
-	session_hit(session, slot, &none);	/* cmocka has handlers of its own: the guard's come in front again */
+	/* cmocka has handlers of its own: the guard's come in front again */
+	session_hit(session, slot, &none);
 	assert_true(session->data.spare >= MEMORY);
 	for (uint64_t i = 0; i < 3000; i++) {
 		at = plane_data(p, UINT64_MAX - 7 - i * 4096);
-		assert_in_range((uintptr_t)at, (uintptr_t)p->data, (uintptr_t)p->data + session->data.size + session->data.spare - 8);
+		assert_in_range((uintptr_t)at, (uintptr_t)p->data,
+				(uintptr_t)p->data + session->data.size + session->data.spare - 8);
 		at = (volatile uint64_t *)(p->data + session->data.size + i * 4096);
 		*at = i;
 		assert_int_equal(*at, i);

@@ -218,12 +218,16 @@ static void only_sessions_that_nobody_serves_are_swept(void **state)
 
 enum { STRANGER = 61234 };
 
-/* In a process of another user without XDG_RUNTIME_DIR: 0: nothing was made, and the error names the directory. */
+/*
+ * In a process of another user without XDG_RUNTIME_DIR: 0: nothing was made, and the error names
+ * the directory.
+ */
 static int try_taken(const char *place)
 {
 	struct session *s;
 
-	if (setresgid(STRANGER, STRANGER, STRANGER) || setresuid(STRANGER, STRANGER, STRANGER) || unsetenv("XDG_RUNTIME_DIR"))
+	if (setresgid(STRANGER, STRANGER, STRANGER) || setresuid(STRANGER, STRANGER, STRANGER) ||
+	    unsetenv("XDG_RUNTIME_DIR"))
 		return 10;
 	for (int i = 0; i < 2; i++) {
 		int err = session_create(i ? "mine" : NULL, NULL, &s);
@@ -234,7 +238,9 @@ static int try_taken(const char *place)
 	return session_list(nothing, NULL) ? 0 : 12;
 }
 
-/* What another user has made in advance is not used: neither a directory nor a link to somewhere. */
+/*
+ * What another user has made in advance is not used: neither a directory nor a link to somewhere.
+ */
 static void a_place_that_another_user_has_taken_is_refused(void **state)
 {
 	char place[64], own[64] = "/dev/shm/tracefuse-own-XXXXXX";

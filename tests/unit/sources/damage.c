@@ -382,7 +382,9 @@ static void a_damaged_chunk_counts_as_nothing(void **state)
 	free(bytes);
 }
 
-/* What streams take is given back when a larger chunk takes its place, and never more than may be. */
+/*
+ * What streams take is given back when a larger chunk takes its place, and never more than may be.
+ */
 static void chunks_take_what_there_is(void **state)
 {
 	struct source_params params = { .nr_files = 1, .partial = true, .memory = 64 << 20 };
