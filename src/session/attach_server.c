@@ -57,6 +57,16 @@ int attach_watch(struct session *s, unsigned int process, int fd)
 	return epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
+/*
+ * A descriptor that a program has passed may be open in other processes, too: the kernel takes it
+ * out of an epoll by itself only when the last of them has closed it.
+ */
+void attach_unwatch(struct session *s, int fd)
+{
+	epoll_ctl(s->poll_fd, EPOLL_CTL_DEL, fd, NULL);
+	close(fd);
+}
+
 int attach_listen(struct session *s)
 {
 	s->poll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -179,7 +189,7 @@ static void accept_one(struct session *s, int conn, bool trusted)
 		struct attach_reply reply = { .err = index };
 
 		send(conn, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
-		close(conn);
+		attach_unwatch(s, conn);
 		return;
 	}
 	end_older_images(s, (unsigned int)index);
@@ -243,7 +253,7 @@ static void connection_ended(struct session *s, unsigned int index)
 {
 	struct process *p = &s->processes[index];
 
-	close(p->conn);
+	attach_unwatch(s, p->conn);
 	p->conn = -1;
 	p->held = false;
 	if (p->gone || !p->nr_slots || !process_maps(s, p->pid))

@@ -125,7 +125,7 @@ void process_remove(struct session *s, unsigned int index)
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	if (p->conn >= 0)
-		close(p->conn);
+		attach_unwatch(s, p->conn);
 	*p = (struct process){ .pidfd = -1, .conn = -1 };
 }
 

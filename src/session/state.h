@@ -173,6 +173,8 @@ void attach_resume(struct session *s);
  * socket.
  */
 int attach_watch(struct session *s, unsigned int process, int fd);
+/* Closes it, too. */
+void attach_unwatch(struct session *s, int fd);
 void attach_stop(struct session *s);
 
 /* attach_answer.c: one packet of a process, `size` bytes in s->packet. */

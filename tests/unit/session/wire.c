@@ -643,6 +643,35 @@ static void a_step_answers_what_needs_no_hook(void **state)
 	assert_int_not_equal(seen.ready, 0);
 }
 
+/* The passed end stays open here, as in a process that was forked before it was closed. */
+static void a_connection_that_is_open_elsewhere_is_forgotten(void **state)
+{
+	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_CHILD };
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
+	struct iovec iov = { &q, sizeof(q) };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	struct pollfd p = { .fd = attach_fd(session), .events = POLLIN };
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	memcpy(CMSG_DATA(&control.head), &pair[1], sizeof(int));
+	assert_int_equal(sendmsg(conn, &msg, 0), sizeof(q));
+	serve();
+	close(pair[0]);
+	serve();
+	/* Nothing is to be served any more: the loop sleeps. */
+	assert_int_equal(poll(&p, 1, 0), 0);
+	close(pair[1]);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -666,6 +695,7 @@ int main(int argc, char **argv)
 		WIRE_TEST(who_has_been_here_is_not_new),
 		WIRE_TEST(who_began_before_the_option_is_not_new),
 		WIRE_TEST(descriptors_that_nobody_asked_for_are_closed),
+		WIRE_TEST(a_connection_that_is_open_elsewhere_is_forgotten),
 		WIRE_TEST(a_step_answers_what_needs_no_hook),
 		WIRE_TEST(who_finds_no_descriptor_is_told),
 		WIRE_TEST(what_cannot_be_accepted_is_not_looked_at_all_the_time),
