@@ -292,12 +292,12 @@ void instance_cpumask_changed(struct instance *inst)
 
 		for (uint32_t cpu = 0; b && cpu < inst->model->nr_cpus; cpu++)
 			buffer_set_cpu_recording(inst->model->session, b, cpu,
-						 !inst->stopped &&
+						 (!inst->stopped || inst->sections_live) &&
 						 (inst->state->cpumask[cpu / 64] >> cpu % 64 & 1));
 	}
 }
 
-/* Tracers of sections have to know: nothing is recorded of one that lasts while the rings are stopped. */
+/* Tracers of sections have to know: their programs report none meanwhile, and so swap no buffers. */
 static void tell_stopped(struct instance *inst)
 {
 	if (inst->model->take_sections)

@@ -117,6 +117,7 @@ struct instance {
 	unsigned int		refs;		/* open files: rmdir gives EBUSY */
 	unsigned int		readers;	/* who has the file trace open to read: rings keep their size */
 	unsigned int		stopped;	/* option pause-on-trace: readers of trace; rings take nothing meanwhile */
+	bool			sections_live;	/* programs report sections: the rings go on while it is stopped */
 	uint64_t		pipes[LAYOUT_MAX_CPUS / 64];	/* CPUs whose trace_pipe is open, all: the instance's own */
 	const struct tracer	*tracer;	/* current_tracer (tracers/tracer.h); NULL: nop */
 	void			*tracer_state;	/* the tracer's own; NULL: it has none */
@@ -336,7 +337,10 @@ void instance_snapshot_free(struct instance *inst);
 int instance_snapshot_take(struct instance *inst, int cpu);
 /* tracing_cpumask was changed in state->cpumask. */
 void instance_cpumask_changed(struct instance *inst);
-/* The rings take nothing until each instance_stop() has its instance_go_on(); tracing_on is as it was. */
+/*
+ * The rings take nothing until each instance_stop() has its instance_go_on(); tracing_on is as it was.
+ * Where programs report sections (sections_live) they report none instead, and the rings go on.
+ */
 void instance_stop(struct instance *inst);
 void instance_go_on(struct instance *inst);
 /* A source is about to run: the rings of sources hold all of it, unless buffer_size_kb was written. */

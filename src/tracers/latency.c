@@ -366,6 +366,7 @@ static void draw(struct latency *l, bool on)
 static int set_flag(struct instance *inst, int option, bool on)
 {
 	struct latency *l = latency_of(inst);
+	int err = 0;
 
 	/* A buffer that keeps the old records would hold the wrong end of a section. */
 	if (option == OPTION_OVERWRITE && !on)
@@ -377,7 +378,12 @@ static int set_flag(struct instance *inst, int option, bool on)
 		l->functions = on;
 		pthread_mutex_unlock(&inst->model->watch_lock);
 	}
-	return option == OPTION_FUNCTION_TRACE || option == OPTION_DISPLAY_GRAPH ? choose_functions(l) : 0;
+	if (option == OPTION_FUNCTION_TRACE || option == OPTION_DISPLAY_GRAPH)
+		err = choose_functions(l);
+	/* What began in between has its functions in two forms, or not all. */
+	if (option == OPTION_DISPLAY_GRAPH)
+		running_restart(l);
+	return err;
 }
 
 /* ---- printing ---- */

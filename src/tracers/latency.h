@@ -62,7 +62,7 @@ struct latency {
 
 	/* running.c */
 	bool		live;		/* programs watch */
-	bool		stopped;	/* the rings were, when programs were told last */
+	bool		stopped;	/* the instance was, when programs were told last */
 	uint32_t	counted;	/* number of the newest report that was one for tracing_max_latency */
 	uint32_t	reported;	/* and of the newest that was read as a whole */
 };
@@ -94,11 +94,16 @@ void running_open(struct latency *l);
 void running_close(struct latency *l);
 /* What has begun is forgotten; what has ended counts. */
 void running_forget(struct latency *l);
+/*
+ * What is recorded of a section is another thing from now on: what began before
+ * that is dropped, whether it has ended or not.
+ */
+void running_restart(struct latency *l);
 /* tracing_max_latency was written. */
 void running_limit(struct latency *l);
 /*
  * The newest section that programs have reported becomes the tracer's, and they
- * are told what the threshold is, and whether the rings are stopped.
+ * are told what the threshold is, and whether the instance is stopped.
  */
 void running_take(struct latency *l);
 

@@ -10,8 +10,9 @@
  * So only the newest is looked at, and what was read of it counts when it still
  * is the newest after that. When others come too fast for that, what is shown
  * is the last one that was read as a whole, until somebody reads the file trace:
- * then the rings are stopped (pause-on-trace), nobody reports, and the newest
- * is there. So it is when the programs have ended: nothing is skipped.
+ * then nobody reports (pause-on-trace), and the newest is there. So it is when
+ * the programs have ended: nothing is skipped. The rings go on meanwhile: a
+ * section that lasts longer than the reading has all its records.
  *
  * The data region is not trusted (R2): a report is a copy, and its numbers are
  * checked before they are used.
@@ -79,7 +80,7 @@ static void tell_longest(struct latency *l)
 		atomic_store_explicit(&log->longest, section_longest(ns, l->counted), memory_order_release);
 }
 
-/* As tracing_thresh has it, which may be written at any time; while the rings are stopped no section is long enough. */
+/* As tracing_thresh has it, which may be written at any time; while somebody reads no section is long enough. */
 static void tell_thresh(const struct latency *l)
 {
 	/* Relaxed: numbers of their own; a section that goes by the old one ended before that was known. */
@@ -110,6 +111,13 @@ static bool goes_on(const struct latency *l)
 	       atomic_load_explicit(&watch_of(l)->instance, memory_order_relaxed) == l->inst->index;
 }
 
+/* Who reads trace stops the reports, not the rings: a section that is on has all its records when it ends. */
+static void tell_rings(const struct latency *l, bool live)
+{
+	l->inst->sections_live = live;
+	instance_cpumask_changed(l->inst);
+}
+
 void running_open(struct latency *l)
 {
 	struct section_log *log = log_of(l);
@@ -118,6 +126,7 @@ void running_open(struct latency *l)
 		return;
 	l->live = true;
 	l->stopped = l->inst->stopped;
+	tell_rings(l, true);
 	l->reported = live_number(live_of(l));
 	if (goes_on(l)) {
 		l->counted = --l->reported;
@@ -147,6 +156,7 @@ void running_close(struct latency *l)
 	/* Relaxed: what begins before it is seen is over with its generation, which is raised behind it. */
 	atomic_fetch_and_explicit(&control_of(l)->kinds, ~l->watch->kinds(l->tracer), memory_order_relaxed);
 	tell_generation(l);
+	tell_rings(l, false);
 }
 
 /* ---- A report ---- */
@@ -388,12 +398,20 @@ void running_forget(struct latency *l)
 	tell_longest(l);
 }
 
+void running_restart(struct latency *l)
+{
+	if (!l->live)
+		return;
+	tell_generation(l);
+	tell_longest(l);
+}
+
 void running_take(struct latency *l)
 {
 	if (!l->live)
 		return;
 	l->stopped = l->inst->stopped;
-	/* Of those that end while the rings are stopped none is reported, so the newest is there as a whole. */
+	/* Of those that end while somebody reads none is reported, so the newest is there as a whole. */
 	tell_thresh(l);
 	take(l, generation_of(l));
 }

@@ -230,7 +230,7 @@ static void only_the_named_one_is_looked_at(void **state)
 	expect_max("30\n");
 }
 
-static void nothing_is_reported_while_the_rings_are_stopped(void **state)
+static void nothing_is_reported_while_somebody_reads(void **state)
 {
 	const struct section_watch *watch = &control()->watch[SECTION_WATCH_CRITICAL];
 	uint32_t before;
@@ -245,6 +245,43 @@ static void nothing_is_reported_while_the_rings_are_stopped(void **state)
 	assert_int_equal(watch->thresh, 0);
 	/* What has begun goes on. */
 	assert_int_equal(watch->generation, before);
+}
+
+/* Somebody reads trace in the middle of a section: rings that stopped would leave a part of it out. */
+static void a_section_that_is_read_over_has_all_its_records(void **state)
+{
+	unsigned int nr = 0;
+	char *text;
+
+	assert_taken(world, "current_tracer", "irqsoff");
+	record(THREAD, 1, 1500);
+	instance_stop(world->model->top);
+	record(THREAD, 1, 2000);
+	instance_go_on(world->model->top);
+	record(THREAD, 1, 2500);
+	report(1, 1000, 11000);
+	text = trace();
+	for (const char *at = text; (at = strstr(at, ": first: pid=3999999\n")); at++)
+		nr++;
+	free(text);
+	assert_int_equal(nr, 3);
+	/* Without such a tracer there is no section: the rings stop. */
+	assert_taken(world, "current_tracer", "nop");
+	instance_stop(world->model->top);
+	assert_false(world->model->top->sections_live);
+	instance_go_on(world->model->top);
+}
+
+/* Between the old form of functions and the new one a section has some of each. */
+static void a_section_of_two_forms_is_dropped(void **state)
+{
+	uint32_t before;
+
+	assert_taken(world, "current_tracer", "irqsoff");
+	before = generation();
+	assert_taken(world, "options/display-graph", "1");
+	/* Forgotten with the old form, and again when the new one is there. */
+	assert_int_equal(generation(), before + 2);
 }
 
 static void tracing_that_is_off_for_a_while_ends_no_section(void **state)
@@ -452,7 +489,9 @@ int main(void)
 		TEST(the_newest_of_several_is_taken),
 		TEST(a_shorter_one_is_none),
 		TEST(only_the_named_one_is_looked_at),
-		TEST(nothing_is_reported_while_the_rings_are_stopped),
+		TEST(nothing_is_reported_while_somebody_reads),
+		TEST(a_section_that_is_read_over_has_all_its_records),
+		TEST(a_section_of_two_forms_is_dropped),
 		TEST(tracing_that_is_off_for_a_while_ends_no_section),
 		TEST(display_graph_begins_anew_and_keeps_what_there_is),
 		TEST(what_was_written_counts_from_then_on),
