@@ -23,7 +23,8 @@ static void print_no_room(const char *info)
 	    sscanf(value, "%llu %llu %llu", &processes, &threads, &hits) != 3)
 		return;
 	fprintf(stderr,
-		"tracefuse: %llu process%s (%llu thread%s) found no room in the session: %llu hit%s lost\n",
+		"tracefuse: %llu process%s (%llu thread%s) found no room in the session: "
+		"%llu hit%s lost\n",
 		processes, plural(processes, "", "es"), threads, plural(threads, "", "s"), hits,
 		plural(hits, " is", "s are"));
 }

@@ -113,8 +113,8 @@ static void *wait_for_shell(void *arg)
 }
 
 /*
- * The server may have been told to end before the shell ended (a signal, `sessions --end`). Nobody answers at the
- * mount then, so that the mount ends first, and the shell with it.
+ * The server may have been told to end before the shell ended (a signal, `sessions --end`). Nobody
+ * answers at the mount then, so that the mount ends first, and the shell with it.
  */
 static int finish(struct server *server, pthread_t thread, pid_t pid)
 {

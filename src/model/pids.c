@@ -15,10 +15,12 @@ enum {
 	PIDS_LIMIT	= 1 << 30,
 	WORD_SIZE	= 128,
 	WORDS		= SHARED_PIDS / 64,
-	MOST_ASKED	= 1 << 16,	/* at a time, of all sets: programs may have filled them (R2) */
+	/* at a time, of all sets: programs may have filled them (R2) */
+	MOST_ASKED	= 1 << 16,
 };
 
-_Static_assert(MOST_ASKED / (LAYOUT_MAX_INSTANCES * PIDS_SETS) >= 64, "each set gets on by a word in each sweep");
+_Static_assert(MOST_ASKED / (LAYOUT_MAX_INSTANCES * PIDS_SETS) >= 64,
+	       "each set gets on by a word in each sweep");
 
 _Static_assert((int)PIDS_KINDS == (int)PIDS_SETS, "in the order of struct pids_family");
 
@@ -175,8 +177,8 @@ static void each_of_word(const struct model *m, struct pids *p, uint32_t i, uint
 }
 
 /*
- * Each number below SHARED_PIDS that is listed and has no task. It asks about `most` numbers, 64 or more; the next
- * call goes on where this one stopped.
+ * Each number below SHARED_PIDS that is listed and has no task. It asks about `most` numbers, 64 or
+ * more; the next call goes on where this one stopped.
  */
 static void each_without_task(const struct model *m, struct pids *p, uint32_t most,
 			      void (*fn)(struct pids *p, uint32_t pid))

@@ -112,7 +112,8 @@ static int add_stream(struct window *w, struct trace_dat *d, const struct dat_bu
 
 	if (!source_memory_take(&w->memory, STREAM_COST))
 		return error_set_at(err, -EPROTO, d->path, cpu->offset,
-				    "%u CPUs of all buffers are " SOURCE_MEMORY_TEXT, w->nr_streams);
+				    "%u CPUs of all buffers are " SOURCE_MEMORY_TEXT,
+				    w->nr_streams);
 	streams = realloc(w->streams, (w->nr_streams + 1) * sizeof(*streams));
 	if (!streams)
 		return error_set(err, -ENOMEM, d->path, "out of memory");

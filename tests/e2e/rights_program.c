@@ -4,7 +4,7 @@
  * any of its threads kept some
  *
  *     rights_program              each way in a process of its own: prints what it would untraced
- *     rights_program switch       as often as a line comes: a function is called; the second time its rights have gone
+ *     rights_program switch       calls a function for each line; the second time without its rights
  */
 #include <dirent.h>
 #include <errno.h>

@@ -22,8 +22,9 @@ enum untraced exec_look(const char *path, bool sanitizer_first);
 enum untraced exec_file_look(const char *file, const char *dirs, bool sanitizer_first);
 
 /*
- * The dynamic linker finds the library that LD_PRELOAD names in `word`: no other root and no mount hides it,
- * and this user may read it. A name without a directory is the dynamic linker's to find: true.
+ * The dynamic linker finds the library that LD_PRELOAD names in `word`: no other root and no mount
+ * hides it, and this user may read it. A name without a directory is the dynamic linker's to find:
+ * true.
  */
 bool exec_preloads(const char *word, size_t len);
 

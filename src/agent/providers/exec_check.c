@@ -202,7 +202,10 @@ enum untraced exec_look(const char *path, bool sanitizer_first)
 	return why;
 }
 
-/* Only what says that nobody finds it there counts: a table of descriptors that is full is not full after exec. */
+/*
+ * Only what says that nobody finds it there counts: a table of descriptors that is full is not full
+ * after exec.
+ */
 bool exec_preloads(const char *word, size_t len)
 {
 	char path[PATH_MAX];
@@ -212,7 +215,8 @@ bool exec_preloads(const char *word, size_t len)
 		return true;
 	memcpy(path, word, len);
 	path[len] = 0;
-	fd = agent_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = agent_syscall(SYS_openat, AT_FDCWD, path,
+			   O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd >= 0)
 		agent_syscall(SYS_close, fd);
 	return fd != -ENOENT && fd != -ENOTDIR && fd != -EACCES && fd != -ELOOP;
