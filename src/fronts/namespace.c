@@ -56,15 +56,28 @@ static int leave_namespaces(void)
 
 /*
  * Tools look for a line of type tracefs in /proc/mounts, and mount the real one
- * over everything when there is none: so the real one lies below, covered.
+ * over everything when there is none: so the real one lies below, covered. It is
+ * read-only here, should a script take the cover away.
  */
+static void mount_below(void)
+{
+	const unsigned long kept = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_NODIRATIME;
+	struct statfs st;
+
+	if (access(TRACING "/README", F_OK))
+		mount("nodev", TRACING, "tracefs", 0, NULL);
+	/* ST_* of f_flags are these MS_*. Only this mount: others of it, also the host's, stay as they are. */
+	if (!statfs(TRACING, &st) && st.f_type == TRACEFS_MAGIC &&
+	    mount(NULL, TRACING, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | ((unsigned long)st.f_flags & kept), NULL))
+		errno = 0;	/* not a mount: the host has it as a plain directory */
+}
+
 static int mount_session(int *fuse_fd)
 {
 	char options[128];
 	int fd;
 
-	if (access(TRACING "/README", F_OK))
-		mount("nodev", TRACING, "tracefs", 0, NULL);
+	mount_below();
 	fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT || errno == ENXIO ? -ENODEV :
