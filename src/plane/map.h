@@ -2,13 +2,13 @@
 /*
  * map.h - the tracing map: a histogram's entries in shared memory (R15, R16, R17)
  *
- *     config region                data region
- *     map_layout                   map          entries[2 * max_elts]        elts[1 + max_elts + owners]
- *     +---------------------+      +------+     +------------------+         +----------------------------+
- *     | where all of that   |      | pool |     | hash:32  elt:32  |-------->| key | variables              |
- *     | lies, how large     |      +------+     +------------------+         +----------------------------+
- *     +---------------------+                                                sums: column[cpu][elt][sum], one column
- *                                  owners[nr_owners]: of thread slots              more for everybody without rseq
+ *     config region             data region
+ *     map_layout                map         entries[2 * max_elts]   elts[1 + max_elts + owners]
+ *     +---------------------+   +------+    +------------------+    +----------------------------+
+ *     | where all of that   |   | pool |    | hash:32  elt:32  |--->| key | variables            |
+ *     | lies, how large     |   +------+    +------------------+    +----------------------------+
+ *     +---------------------+   sums: column[cpu][elt][sum], one column more without rseq
+ *                               owners[nr_owners]: of thread slots
  *
  * An entry is published by one compare-and-swap after its elt has the key, so
  * there are no half-inserted entries and no duplicates; the loser of a race

@@ -11,7 +11,7 @@
  *          <---- reply {hold}                               at once, when that takes longer
  *          <---- reply {}                                   go on
  *   DSO {number} ----------------------------------------->  it has been loaded and has sites; its words are
- *          <---- reply {hold}                               there now, or nothing of it is traced; a second
+ *          <---- reply {hold}                               there now, or it is not traced; a second
  *          <---- reply {}                                   reply, within a second, as of READY
  *   MORE   ---------------------------------------------->  all slots are in use
  *   PID {tid}  ------------------------------------------>  the thread as the server sees it (other pid name space)

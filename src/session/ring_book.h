@@ -12,7 +12,7 @@
  *     | buffers[2]    |----->| buffer_book |      | config_ref[nr_cpus]|      | ring_book |
  *     | next[2], pids |      | sets[]  ----|----->|                ----|----->|           |
  *     +---------------+      +-------------+      +--------------------+      +-----------+
- *         data region:        struct buffer -----------------------------------> struct ring, pages, descs
+ *         data region:        struct buffer ---------------------> struct ring, pages, descs
  *
  * K0  A ring has one owner, the buffer that gives its memory back. Another
  *     buffer may name it, too: the one that it was handed on from, which hits
