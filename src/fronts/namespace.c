@@ -62,13 +62,16 @@ static int leave_namespaces(void)
 static void mount_below(void)
 {
 	const unsigned long kept = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_NODIRATIME;
+	unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY;
 	struct statfs st;
 
 	if (access(TRACING "/README", F_OK))
 		mount("nodev", TRACING, "tracefs", 0, NULL);
-	/* ST_* of f_flags are these MS_*. Only this mount: others of it, also the host's, stay as they are. */
-	if (!statfs(TRACING, &st) && st.f_type == TRACEFS_MAGIC &&
-	    mount(NULL, TRACING, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | ((unsigned long)st.f_flags & kept), NULL))
+	if (statfs(TRACING, &st) || st.f_type != TRACEFS_MAGIC)
+		return;
+	/* ST_* of f_flags are these MS_*. Only this mount changes, and none of the host's. */
+	flags |= (unsigned long)st.f_flags & kept;
+	if (mount(NULL, TRACING, NULL, flags, NULL))
 		errno = 0;	/* not a mount: the host has it as a plain directory */
 }
 
