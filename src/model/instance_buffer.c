@@ -297,7 +297,9 @@ void instance_cpumask_changed(struct instance *inst)
 	}
 }
 
-/* Tracers of sections have to know: their programs report none meanwhile, and so swap no buffers. */
+/*
+ * Tracers of sections have to know: their programs report none meanwhile, and so swap no buffers.
+ */
 static void tell_stopped(struct instance *inst)
 {
 	if (inst->model->take_sections)

@@ -80,7 +80,10 @@ static void tell_longest(struct latency *l)
 		atomic_store_explicit(&log->longest, section_longest(ns, l->counted), memory_order_release);
 }
 
-/* As tracing_thresh has it, which may be written at any time; while somebody reads no section is long enough. */
+/*
+ * As tracing_thresh has it, which may be written at any time; while somebody reads no section is
+ * long enough.
+ */
 static void tell_thresh(const struct latency *l)
 {
 	/* Relaxed: numbers of their own; a section that goes by the old one ended before that was known. */
@@ -111,7 +114,10 @@ static bool goes_on(const struct latency *l)
 	       atomic_load_explicit(&watch_of(l)->instance, memory_order_relaxed) == l->inst->index;
 }
 
-/* Who reads trace stops the reports, not the rings: a section that is on has all its records when it ends. */
+/*
+ * Who reads trace stops the reports, not the rings: a section that is on has all its records when
+ * it ends.
+ */
 static void tell_rings(const struct latency *l, bool live)
 {
 	l->inst->sections_live = live;
@@ -411,7 +417,10 @@ void running_take(struct latency *l)
 	if (!l->live)
 		return;
 	l->stopped = l->inst->stopped;
-	/* Of those that end while somebody reads none is reported, so the newest is there as a whole. */
+	/*
+	 * Of those that end while somebody reads none is reported, so the newest is there as a
+	 * whole.
+	 */
 	tell_thresh(l);
 	take(l, generation_of(l));
 }

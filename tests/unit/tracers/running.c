@@ -247,7 +247,9 @@ static void nothing_is_reported_while_somebody_reads(void **state)
 	assert_int_equal(watch->generation, before);
 }
 
-/* Somebody reads trace in the middle of a section: rings that stopped would leave a part of it out. */
+/*
+ * Somebody reads trace in the middle of a section: rings that stopped would leave a part of it out.
+ */
 static void a_section_that_is_read_over_has_all_its_records(void **state)
 {
 	unsigned int nr = 0;
