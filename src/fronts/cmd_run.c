@@ -195,6 +195,7 @@ static int run_program(struct run *r, bool *failed)
 
 static void release(struct run *r)
 {
+	output_signals_let_in();
 	run_setup_let_go(r);
 	run_server_close(r);
 	results_close(&r->results);

@@ -23,25 +23,63 @@ struct output {
 	char		name[NAME_MAX + 1];
 	int		as_is;		/* what is there, to be written to as it is; -1 */
 	mode_t		mode;		/* of the file that is there; 0: there is none */
-	char		temp[64];	/* beside it, while it is written */
+	char		temp[64];	/* beside it, while it is written; "": it has no name yet */
 	FILE		*file;
 };
 
 /* ---- beside the file ---- */
 
-/* The name does not depend on the file's, which may be as long as a name can be. */
+/* It does not depend on the file's name, which may be as long as a name can be. */
+static void temp_name(struct output *o, int i)
+{
+	snprintf(o->temp, sizeof(o->temp), ".tracefuse-%d-%d", (int)getpid(), i);
+}
+
 static int temp_open(struct output *o)
 {
 	int fd = -1;
 
 	for (int i = 0; i < TRIES && fd < 0; i++) {
-		snprintf(o->temp, sizeof(o->temp), ".tracefuse-%d-%d", (int)getpid(), i);
+		temp_name(o, i);
 		fd = openat(o->dir, o->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 			    o->mode ? o->mode & 0600 : 0666);
 		if (fd < 0 && errno != EEXIST)
 			break;
 	}
 	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * A file without a name is gone with the process, so a signal leaves nothing. It gets its name by
+ * /proc. -errno where there is no such file or no /proc.
+ */
+static int unnamed_open(struct output *o)
+{
+	int fd;
+
+	o->temp[0] = '\0';
+	if (faccessat(AT_FDCWD, "/proc/self/fd", X_OK, 0))
+		return -errno;
+	fd = openat(o->dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, o->mode ? o->mode & 0600 : 0666);
+	return fd < 0 ? -errno : fd;
+}
+
+static int unnamed_link(struct output *o)
+{
+	char path[64];
+	int ret = -1;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(o->file));
+	for (int i = 0; i < TRIES && ret; i++) {
+		temp_name(o, i);
+		ret = linkat(AT_FDCWD, path, o->dir, o->temp, AT_SYMLINK_FOLLOW);
+		if (ret && errno != EEXIST)
+			break;
+	}
+	if (!ret)
+		return 0;
+	o->temp[0] = '\0';
+	return -errno;
 }
 
 static bool is_full(int err)
@@ -169,12 +207,30 @@ void output_close(struct output *o)
 
 /* ---- writing ---- */
 
+static int descriptor(struct output *o)
+{
+	int fd;
+
+	if (o->as_is >= 0) {
+		fd = fcntl(o->as_is, F_DUPFD_CLOEXEC, 0);
+		return fd < 0 ? -errno : fd;
+	}
+	fd = unnamed_open(o);
+	return fd < 0 ? temp_open(o) : fd;
+}
+
+static void temp_remove(struct output *o)
+{
+	if (o->as_is < 0 && o->temp[0])
+		unlinkat(o->dir, o->temp, 0);
+}
+
 FILE *output_begin(struct output *o)
 {
-	int fd = o->as_is < 0 ? temp_open(o) : fcntl(o->as_is, F_DUPFD_CLOEXEC, 0);
+	int fd = descriptor(o);
 
 	if (fd < 0) {
-		errno = o->as_is < 0 ? -fd : errno;
+		errno = -fd;
 		return NULL;
 	}
 	/* A device has no size to cut. */
@@ -183,19 +239,20 @@ FILE *output_begin(struct output *o)
 	o->file = fdopen(fd, "w");
 	if (!o->file) {
 		close(fd);
-		if (o->as_is < 0)
-			unlinkat(o->dir, o->temp, 0);
+		temp_remove(o);
 	}
 	return o->file;
 }
 
 /* It gets the mode of the file that it replaces, or keeps a narrower one where that cannot be. */
-static int finish(struct output *o)
+static int finish(struct output *o, bool whole)
 {
 	int err = fflush(o->file) ? -errno : ferror(o->file) ? -EIO : 0;
 
 	if (o->mode && fchmod(fileno(o->file), o->mode))
 		errno = 0;
+	if (!err && whole && o->as_is < 0 && !o->temp[0])
+		err = unnamed_link(o);
 	if (fclose(o->file) && !err)
 		err = -errno;
 	o->file = NULL;
@@ -204,14 +261,14 @@ static int finish(struct output *o)
 
 int output_end(struct output *o, bool whole)
 {
-	int err = finish(o);
+	int err = finish(o, whole);
 
 	if (o->as_is >= 0)
 		return err;
 	if (!err && whole && renameat(o->dir, o->temp, o->dir, o->name))
 		err = -errno;
 	if (err || !whole)
-		unlinkat(o->dir, o->temp, 0);
+		temp_remove(o);
 	return err;
 }
 
@@ -238,4 +295,28 @@ void output_signals_restore(void)
 {
 	for (int i = 0; i < IGNORED && ignores; i++)
 		sigaction(ignored[i], &given[i], NULL);
+}
+
+/* What ends a command that writes. */
+static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+
+static sigset_t given_mask;
+static bool holds;
+
+void output_signals_hold(const sigset_t *given)
+{
+	sigset_t mask = *given;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		sigaddset(&mask, ends[i]);
+	given_mask = *given;
+	holds = true;
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+}
+
+void output_signals_let_in(void)
+{
+	if (holds)
+		sigprocmask(SIG_SETMASK, &given_mask, NULL);
+	holds = false;
 }

@@ -15,6 +15,7 @@
 #ifndef TRACEFUSE_FRONTS_OUTPUT_H
 #define TRACEFUSE_FRONTS_OUTPUT_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -35,5 +36,12 @@ void output_close(struct output *o);		/* may be NULL */
  */
 void output_signals_ignore(void);
 void output_signals_restore(void);
+
+/*
+ * From here on HUP, INT, QUIT and TERM wait: what a program's run has recorded is saved first.
+ * `given`: the mask that comes back with output_signals_let_in(), which does nothing without this.
+ */
+void output_signals_hold(const sigset_t *given);
+void output_signals_let_in(void);
 
 #endif

@@ -140,8 +140,12 @@ int results_write(struct results *r, struct access *a, const char *uname)
 	int status = r->dat ? save_dat(a, &dat) : COMMAND_DONE;
 
 	r->unsaved_dat = status != COMMAND_DONE;
+	/* To print may take as long as somebody reads. */
+	if (!r->saved)
+		output_signals_let_in();
 	if (write_files(r, a))
 		status = COMMAND_FAILED;
+	output_signals_let_in();
 	if (command_flush())
 		status = COMMAND_FAILED;
 	r->unsaved_cats |= command_stdout_lost();

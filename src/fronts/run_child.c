@@ -65,6 +65,13 @@ static void signals_give_back(const struct signals *s)
 	sigprocmask(SIG_SETMASK, &s->mask, NULL);
 }
 
+/* The same, but what ends a command waits until the results are written. */
+static void signals_hold(const struct signals *s)
+{
+	sigaction(SIGCHLD, &s->child, NULL);
+	output_signals_hold(&s->mask);
+}
+
 /* ---- the program's process ---- */
 
 /* `tell` is closed by exec. */
@@ -253,7 +260,7 @@ int run_child(struct run *r)
 	close(tell[0]);
 	if (s.fd >= 0)
 		close(s.fd);
-	signals_give_back(&s);
+	signals_hold(&s);
 	return ret ? command_error("run: cannot start %s: %s", r->program[0], strerror(-ret)) : COMMAND_DONE;
 }
 
