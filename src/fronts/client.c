@@ -11,6 +11,7 @@
 #include "fronts/client.h"
 #include "fronts/server.h"
 #include "fronts/wire.h"
+#include "session/layout.h"
 #include "session/session.h"
 
 enum { TRIES = 100, AWAIT_MS = 30000 };
@@ -146,40 +147,47 @@ bool client_info(const char *text, const char *key, unsigned int nr, char *out, 
 	return false;
 }
 
-const struct client_untraced *client_untraced(const char *reason)
+const struct client_untraced *client_untraced_at(unsigned int reason)
 {
 	static const char again[] = "a program runs untraced then; started again it joins";
 	static const struct client_untraced words[] = {
-		{ "descriptors", "the server has no file descriptor left for them (ulimit -n)",
+		[UNTRACED_DESCRIPTORS] = { "descriptors", "the server has no file descriptor left for them (ulimit -n)",
 		  again, false },
-		{ "full", "the session has no room for them", again, false },
-		{ "late", "the server did not answer in time", again, false },
-		{ "server", "there was no server", again, false },
-		{ "user",
+		[UNTRACED_FULL] = { "full", "the session has no room for them", again, false },
+		[UNTRACED_LATE] = { "late", "the server did not answer in time", again, false },
+		[UNTRACED_SERVER] = { "server", "there was no server", again, false },
+		[UNTRACED_USER] = { "user",
 		  "they are another user's, and a session is for its own user's programs alone",
 		  "su -s /bin/sh -c 'tracefuse run ...' USER: a session of that user", false },
-		{ "root",
+		[UNTRACED_ROOT] = { "root",
 		  "they do not reach the session or tracefuse's library, in another root or mount "
 		  "name space",
 		  "use tracefuse run in there", false },
-		{ "rights",
+		[UNTRACED_RIGHTS] = { "rights",
 		  "their file is setuid, setgid or has capabilities, and nothing is preloaded then",
 		  "use tracefuse run as the user that they become", false },
-		{ "environment", "their environment was without LD_PRELOAD or TRACEFUSE_SESSION",
+		[UNTRACED_ENVIRONMENT] = { "environment", "their environment was without LD_PRELOAD or TRACEFUSE_SESSION",
 		  "use tracefuse run behind what clears it", true },
-		{ "static", "they are linked statically", "link them with libc.so", true },
-		{ "libc", "they have another C library, or are for another kind of machine",
+		[UNTRACED_STATIC] = { "static", "they are linked statically", "link them with libc.so", true },
+		[UNTRACED_LIBC] = { "libc", "they have another C library, or are for another kind of machine",
 		  "link them with glibc", true },
-		{ "sanitizer", "their sanitizer's library has to be loaded first",
+		[UNTRACED_SANITIZER] = { "sanitizer", "their sanitizer's library has to be loaded first",
 		  "LD_PRELOAD=libasan.so... tracefuse run", true },
-		{ "other", "the system refused them what it takes", again, false },
+		[UNTRACED_OTHER] = { "other", "the system refused them what it takes", again, false },
 	};
-	const struct client_untraced *w = words,
-				     *last = words + sizeof(words) / sizeof(words[0]) - 1;
 
-	while (w != last && strncmp(reason, w->reason, strlen(w->reason)))
-		w++;
-	return w;
+	return &words[reason < UNTRACED_REASONS ? reason : UNTRACED_OTHER];
+}
+
+const struct client_untraced *client_untraced(const char *reason)
+{
+	for (unsigned int i = 0; i < UNTRACED_REASONS; i++) {
+		const struct client_untraced *u = client_untraced_at(i);
+
+		if (!strncmp(reason, u->reason, strlen(u->reason)))
+			return u;
+	}
+	return client_untraced_at(UNTRACED_OTHER);
 }
 
 bool client_path(const char *argument, char *out, size_t size)

@@ -62,6 +62,8 @@ struct client_untraced {
 
 /* `reason` begins with that of the line. */
 const struct client_untraced *client_untraced(const char *reason);
+/* By its number, enum untraced. */
+const struct client_untraced *client_untraced_at(unsigned int reason);
 
 /* Prints the directories where the session is mounted. COMMAND_FAILED: there are none. */
 int client_print_mounts(struct access *a);

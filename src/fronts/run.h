@@ -14,6 +14,7 @@
  *   run_unsaved.c   results that could not be written: the session stays
  *   run_summary.c   what was recorded and what was lost
  *   run_losses.c    who could not take part
+ *   run_watch.c     the same at once, while the program runs
  *
  *     this process                server (own terminal session)      program
  *     make or join ------------>  serves
@@ -77,6 +78,11 @@ struct run {
 	struct results	results;
 	bool		stays;		/* the session, after the command */
 	struct access	*hold;		/* programs wait for it; NULL: nobody does */
+	struct {
+		struct access	*access;	/* NULL: nobody watches */
+		bool		asked;		/* an answer is to come */
+		int		told;		/* reasons that were said: bits of enum untraced */
+	} watch;
 	bool		set_up;
 	bool		refused;	/* something of the setup was; that was said */
 	bool		not_started;	/* the program, because of that */
@@ -189,5 +195,16 @@ void run_summary_lost(const struct run *r);
 
 /* Of WIRE_INFO: threads and programs that found no room or could not join. */
 void run_losses(const struct run *r, const char *info);
+
+/* ---- run_watch.c ---- */
+
+void run_watch_begin(struct run *r);
+void run_watch_end(struct run *r);
+/* -1: none. Readable: run_watch_hear(). */
+int run_watch_fd(const struct run *r);
+/* For poll(): after so long run_watch_ask(); -1: not by time. */
+int run_watch_ms(const struct run *r);
+void run_watch_ask(struct run *r);
+void run_watch_hear(struct run *r);
 
 #endif

@@ -183,17 +183,23 @@ static bool serve_signals(struct run *r, int fd)
 static void wait_for_end(struct run *r, int fd)
 {
 	for (;;) {
-		struct pollfd p[2] = {
+		struct pollfd p[] = {
 			{ .fd = fd, .events = POLLIN },
 			{ .fd = r->hold ? client_fd(r->hold) : -1, .events = POLLIN },
+			{ .fd = run_watch_fd(r), .events = POLLIN },
 		};
+		int n = poll(p, sizeof(p) / sizeof(*p), run_watch_ms(r));
 
-		if (poll(p, 2, -1) < 0)
+		if (n < 0)
 			continue;
+		if (!n)
+			run_watch_ask(r);
 		if (p[0].revents && serve_signals(r, fd))
 			return;
 		if (p[1].revents && r->hold)
 			run_setup_held(r);
+		if (p[2].revents)
+			run_watch_hear(r);
 	}
 }
 
@@ -254,7 +260,10 @@ int run_child(struct run *r)
 		ret = start(r, &s, tell[1]);
 	close(tell[1]);
 	if (!ret) {
+		if (r->preload)
+			run_watch_begin(r);
 		wait_for_end(r, s.fd);
+		run_watch_end(r);
 		r->failed = read(tell[0], &byte, 1) == 1;
 	}
 	close(tell[0]);

@@ -220,6 +220,17 @@ static int request_systems(struct server *srv, const char *names)
 	return srv->programs ? programs_add_systems(srv->programs, &params) : -EOPNOTSUPP;
 }
 
+static int untraced_reasons(const struct server *srv)
+{
+	struct attach_losses losses;
+	int met = 0;
+
+	attach_losses(srv->session, &losses);
+	for (unsigned int i = 0; i < UNTRACED_REASONS; i++)
+		met |= (losses.untraced[i] != 0) << i;
+	return met;
+}
+
 static int request_path(struct server *srv, struct client *c, const struct wire_request *rq, const char *path)
 {
 	switch (rq->op) {
@@ -243,6 +254,8 @@ static int request_path(struct server *srv, struct client *c, const struct wire_
 		return 0;
 	case WIRE_HOLD:
 		return hold_begin(srv, c);
+	case WIRE_UNTRACED:
+		return untraced_reasons(srv);
 	case WIRE_GO:
 		return hold_go(srv, path);
 	case WIRE_KEEP:

@@ -39,6 +39,7 @@ enum wire_op {
 	WIRE_SYSTEMS,		/* + or - (kernel names), names or * -> 0; providers' systems are wanted (programs_add_systems()) */
 	WIRE_BOOT,		/* parameters (boot.h)     -> 0; a line for each thing that is wrong */
 	WIRE_STAY,		/*                         -> 0; the session outlives who made it */
+	WIRE_UNTRACED,		/*                         -> a bit for each enum untraced that was met */
 };
 
 struct wire_request {
