@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "export/dat_writer.h"
+#include "model/text_memory.h"
 
 static void put_number(FILE *out, uint64_t v, size_t bytes)
 {
@@ -55,7 +56,10 @@ static int add_directory(void *to, const char *name, bool is_dir)
 		return -ENOMEM;
 	n->v = v;
 	v[n->nr] = strdup(name);
-	return v[n->nr++] ? 0 : -ENOMEM;
+	if (!v[n->nr])
+		return -ENOMEM;
+	n->nr++;
+	return 0;
 }
 
 static void names_free(struct names *n)
@@ -134,7 +138,7 @@ static void put_table(struct dat_writer *w, unsigned int id, void (*put)(struct 
 {
 	char *bytes = NULL;
 	size_t n = 0;
-	FILE *out = w->err ? NULL : open_memstream(&bytes, &n);
+	FILE *out = w->err ? NULL : text_memory_open(&bytes, &n);
 
 	if (out)
 		put(w, out);

@@ -31,9 +31,12 @@ static int collect(void *arg, uint32_t elt, const void *key, const uint64_t *sum
 	}
 	e = &all->v[all->nr];
 	*e = (struct hist_entry){ .hd = all->hd, .elt = elt, .key = malloc(all->hd->key_size), .sums = malloc(sums_size) };
-	all->nr++;
-	if (!e->key || !e->sums)
+	if (!e->key || !e->sums) {
+		free(e->key);
+		free(e->sums);
 		return -ENOMEM;
+	}
+	all->nr++;
 	memcpy(e->key, key, all->hd->key_size);
 	memcpy(e->sums, sums, sums_size);
 	return 0;
