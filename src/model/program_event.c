@@ -76,15 +76,22 @@ static const char *fields_fault(const struct field *f, unsigned int nr)
 	return NULL;
 }
 
+/* The definition may be right. */
+static const char program_event_no_memory[] = "Definition for which there is no memory";
+
 static const char *body_fault(const char *system, const char *text)
 {
 	struct field *fields = NULL;
 	unsigned int nr = 0;
 	const char *fault;
+	int err;
 
 	if (!text_is_clean(text) || !strstr(text, "\nprint fmt: "))
 		return "Definition that is no format";
-	if (format_fields(system, text, false, &fields, &nr))
+	err = format_fields(system, text, false, &fields, &nr);
+	if (err == -ENOMEM)
+		return program_event_no_memory;
+	if (err)
 		return "Definition whose fields cannot be read";
 	fault = fields_fault(fields, nr);
 	fields_free(fields, nr);
@@ -94,10 +101,9 @@ static const char *body_fault(const char *system, const char *text)
 /* The text of the file `format`. */
 static char *format_text(const char *name, unsigned int id, const char *body)
 {
-	size_t len = strnlen(body, BODY_MAX);
 	char *text;
 
-	if (len == BODY_MAX || asprintf(&text, "name: %s\nID: %u\nformat:\n%s", name, id, body) < 0)
+	if (asprintf(&text, "name: %s\nID: %u\nformat:\n%s", name, id, body) < 0)
 		return NULL;
 	return text;
 }
@@ -107,12 +113,14 @@ const char *program_event_fault(const char *system, const char *name, const char
 	char *text;
 	const char *fault;
 
+	if (strnlen(body, BODY_MAX) == BODY_MAX)
+		return "Definition that is too long";
 	if (!name_is_good(system) || !name_is_good(name))
 		return "Name of an event that cannot be a file's";
 	if (name_is_taken(system, name))
 		return "Name of an event that is taken";
 	text = format_text(name, 1, body);
-	fault = text ? body_fault(system, text) : "Definition that is too long";
+	fault = text ? body_fault(system, text) : program_event_no_memory;
 	free(text);
 	return fault;
 }
@@ -184,14 +192,16 @@ int model_add_program_event(struct model *m, const char *system, const char *nam
 			    unsigned int id, struct event **out, bool *is_new)
 {
 	struct event *known = model_find_event(m, system, name);
+	const char *fault;
 
 	*is_new = false;
 	if (known) {
 		*out = known;
 		return known->dynamic || strcmp(body_of(known), body) ? -EEXIST : 0;
 	}
-	if (program_event_fault(system, name, body))
-		return -EINVAL;
+	fault = program_event_fault(system, name, body);
+	if (fault)
+		return fault == program_event_no_memory ? -ENOMEM : -EINVAL;
 	*is_new = true;
 	return add_new(m, system, name, body, id, out);
 }
