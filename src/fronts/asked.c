@@ -11,6 +11,7 @@
 #include "fronts/boot.h"
 #include "fronts/event_names.h"
 #include "fronts/mounts.h"
+#include "model/text_memory.h"
 #include "session/session.h"
 
 int words_add(struct words *w, const char *word)
@@ -40,7 +41,7 @@ char *asked_boot(const struct words *boots)
 	const char *env = getenv("TRACEFUSE_BOOT");
 	char *text = NULL;
 	size_t size;
-	FILE *out = (env && *env) || boots->nr ? open_memstream(&text, &size) : NULL;
+	FILE *out = (env && *env) || boots->nr ? text_memory_open(&text, &size) : NULL;
 
 	if (!out)
 		return NULL;

@@ -10,6 +10,7 @@
 #include "fronts/access.h"
 #include "fronts/boot.h"
 #include "fronts/nearest.h"
+#include "model/text_memory.h"
 
 enum { WAITS = 1 };		/* what a parameter's function returns besides 0 and -errno */
 
@@ -314,7 +315,7 @@ static char *all_names(void)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 
 	for (unsigned int i = 0; out && i < NR_PARAMETERS; i++)
 		fprintf(out, "%s\n", parameters[i].name);

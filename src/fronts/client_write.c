@@ -10,12 +10,13 @@
 #include "fronts/client.h"
 #include "fronts/client_write.h"
 #include "fronts/options.h"
+#include "model/text_memory.h"
 
 /* The words with a blank between them and a newline, as echo prints them; without words stdin. */
 static char *gather(int argc, char **argv, size_t *len)
 {
 	char *text = NULL, buf[4096];
-	FILE *out = open_memstream(&text, len);
+	FILE *out = text_memory_open(&text, len);
 	size_t n;
 
 	if (!out)

@@ -33,6 +33,7 @@
 #include "fronts/setup_shell.h"
 #include "fronts/terminal.h"
 #include "model/model.h"
+#include "model/text_memory.h"
 #include "session/session.h"
 #include "sources/source.h"
 #include "tracefs/tree.h"
@@ -169,7 +170,7 @@ static int source_failed(const struct source_error *err)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 
 	if (out) {
 		source_error_print(err, out);

@@ -13,6 +13,7 @@
 #include "fronts/access.h"
 #include "fronts/event_names.h"
 #include "fronts/nearest.h"
+#include "model/text_memory.h"
 #include "sources/programs.h"
 
 enum { NAME_ROOM = 256 };
@@ -73,7 +74,7 @@ static int enable_matching(struct access *a, const char *pattern)
 
 	if (ret)
 		return ret;
-	m.out = open_memstream(&text, &len);
+	m.out = text_memory_open(&text, &len);
 	if (m.out) {
 		each_line(lines, match_line, &m);
 		ret = fclose(m.out) ? -ENOMEM : m.nr ? write_names(a, text, len) : -EINVAL;
@@ -124,7 +125,7 @@ static char *parts_of(const char *lines)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 
 	if (!out)
 		return NULL;

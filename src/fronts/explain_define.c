@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fronts/explain.h"
+#include "model/text_memory.h"
 
 /* ---- synthetic events ---- */
 
@@ -119,7 +120,7 @@ static void say_argument(struct explain *e, const char *label, const char *argum
 	size_t len = strcspn(fetch, ":");
 	char *words = NULL, *what = strndup(fetch, len);
 	size_t size;
-	FILE *out = open_memstream(&words, &size);
+	FILE *out = text_memory_open(&words, &size);
 
 	if (out) {
 		say_fetch(out, what ? what : "");

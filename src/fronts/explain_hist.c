@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fronts/explain.h"
+#include "model/text_memory.h"
 
 /* The parts between the colons, by what they are. */
 struct hist_parts {
@@ -96,7 +97,7 @@ static char *list_values(const struct explain_parts *p)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 
 	for (unsigned int i = 0; out && i < p->nr; i++) {
 		char *value = explain_value(p->v[i]);

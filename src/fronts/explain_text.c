@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fronts/explain.h"
+#include "model/text_memory.h"
 
 enum { LABEL_WIDTH = 10, LINE_WIDTH = 96 };
 
@@ -208,7 +209,7 @@ char *explain_value(const char *text)
 	const char *start = text;
 	char *out = NULL, *operand;
 	size_t size;
-	FILE *f = open_memstream(&out, &size);
+	FILE *f = text_memory_open(&out, &size);
 
 	if (!f)
 		return NULL;

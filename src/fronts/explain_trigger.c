@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fronts/explain.h"
+#include "model/text_memory.h"
 
 /* ---- filters ---- */
 
@@ -60,7 +61,7 @@ char *explain_condition(const char *filter)
 	char *text = NULL;
 	const char *words, *blank = "";
 	size_t size, n;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 
 	if (!out)
 		return NULL;

@@ -16,6 +16,7 @@
 #include "fronts/command.h"
 #include "fronts/explain.h"
 #include "model/model.h"
+#include "model/text_memory.h"
 #include "session/session.h"
 #include "sources/source.h"
 #include "tracefs/tree.h"
@@ -359,7 +360,7 @@ static char *without_times(const char *log)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 
 	while (out && *log) {
 		size_t n = strcspn(log, "\n") + 1;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fronts/input.h"
+#include "model/text_memory.h"
 
 enum { INPUT_MAX = 256 << 20, NOTHING = -1 };
 
@@ -118,7 +119,7 @@ int input_read_all(const char *name, char **text, size_t *len)
 	*text = NULL;
 	if (err)
 		return err;
-	out = open_memstream(text, len);
+	out = text_memory_open(text, len);
 	err = out ? copy(in, out) : -ENOMEM;
 	if (out && fclose(out) && !err)
 		err = -ENOMEM;

@@ -14,6 +14,7 @@
 #include "fronts/output.h"
 #include "fronts/results.h"
 #include "fronts/save_dat.h"
+#include "model/text_memory.h"
 #include "sources/source.h"
 
 /* ---- before anything runs ---- */
@@ -156,12 +157,14 @@ void results_print_losses(struct source *src)
 {
 	char *text = NULL, *line, *rest;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 
-	if (!out)
+	if (out)
+		source_print_losses(src, out);
+	if (!out || fclose(out)) {
+		fprintf(stderr, "tracefuse: what was lost cannot be told: out of memory\n");
 		return;
-	source_print_losses(src, out);
-	fclose(out);
+	}
 	rest = text;
 	while ((line = strsep(&rest, "\n")))
 		if (*line)

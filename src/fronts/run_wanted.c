@@ -15,6 +15,7 @@
 #include "fronts/event_names.h"
 #include "fronts/nearest.h"
 #include "fronts/run.h"
+#include "model/text_memory.h"
 
 enum { NEAR_ROOM = 256 };
 
@@ -67,7 +68,7 @@ static void near_files(struct run *r, const char *path, char near[NEAR_ROOM])
 	const char *slash = strrchr(path, '/');
 	char dir[512], *names = NULL;
 	size_t size;
-	FILE *out = open_memstream(&names, &size);
+	FILE *out = text_memory_open(&names, &size);
 
 	*near = '\0';
 	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) : 0, path);

@@ -12,6 +12,7 @@
 #include "fronts/boot.h"
 #include "fronts/server_state.h"
 #include "model/model.h"
+#include "model/text_memory.h"
 #include "sources/programs.h"
 
 static int keep_setting(void *arg, const char *path, const char *text)
@@ -25,7 +26,7 @@ static int keep_waiting(struct server *srv)
 {
 	char *text = NULL;
 	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 	int err = -ENOMEM;
 
 	if (out)

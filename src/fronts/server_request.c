@@ -13,6 +13,7 @@
 #include "fronts/server_state.h"
 #include "model/ftrace_profile.h"
 #include "model/model.h"
+#include "model/text_memory.h"
 #include "session/attach.h"
 #include "session/session.h"
 #include "sources/programs.h"
@@ -148,7 +149,7 @@ static void answer_text(struct server *srv, struct client *c, const struct wire_
 {
 	char *text = NULL;
 	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 	int ret = out ? 0 : -ENOMEM;
 
 	if (out && rq->op == WIRE_LIST)

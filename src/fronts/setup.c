@@ -16,6 +16,7 @@
 
 #include "fronts/links.h"
 #include "fronts/setup_state.h"
+#include "model/text_memory.h"
 
 enum { MAX_ROUNDS = 1000000 };
 
@@ -155,11 +156,20 @@ static void drop_target(struct running *r)
 	r->redirected = false;
 }
 
+static int no_memory(struct setup *s, FILE *err)
+{
+	setup_error(s, err, "out of memory");
+	s->status = 1;
+	return -ENOMEM;
+}
+
 static int redirect(struct setup *s, const struct setup_redirect *d, struct running *r, FILE *err)
 {
 	char *word = setup_expand_one(s, d->word);
 	int ret = 0;
 
+	if (!word)
+		return no_memory(s, err);
 	if (d->mode == '<') {
 		snprintf(r->in, sizeof(r->in), "%s", word);
 	} else if (d->mode == '&') {
@@ -203,8 +213,8 @@ static void finish_output(struct setup *s, struct running *r, const char *name, 
 	}
 }
 
-/* NAME=VALUE words before any command. */
-static bool assign(struct setup *s, const char *word)
+/* NAME=VALUE words before any command. Without memory words->failed is set. */
+static bool assign(struct setup *s, const char *word, struct setup_words *words)
 {
 	size_t n = 0;
 	char name[64], *value;
@@ -216,7 +226,8 @@ static bool assign(struct setup *s, const char *word)
 	memcpy(name, word, n);
 	name[n] = '\0';
 	value = setup_expand_one(s, word + n + 1);
-	setup_set(s, name, value);
+	if (!value || !setup_set(s, name, value))
+		words->failed = true;
 	free(value);
 	return true;
 }
@@ -237,17 +248,20 @@ static void run_words(struct setup *s, struct setup_words *words, struct running
 {
 	char *text = NULL;
 	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	FILE *out = text_memory_open(&text, &len);
 	struct setup_io io = {
 		.out = out, .err = r->errors_out && out ? out : err, .in = *r->in ? r->in : NULL,
 		.text = r->text, .len = r->len,
 	};
 
-	if (!out)
-		return;
-	s->status = words->nr ? run_command(s, words, &io) : 0;
-	fclose(out);
-	finish_output(s, r, words->nr ? words->v[0] : "", text, len, err);
+	if (out)
+		s->status = words->nr ? run_command(s, words, &io) : 0;
+	if (!out || fclose(out)) {
+		no_memory(s, err);
+		drop_target(r);
+	} else {
+		finish_output(s, r, words->nr ? words->v[0] : "", text, len, err);
+	}
 	free(text);
 }
 
@@ -267,11 +281,13 @@ static void run_one(struct setup *s, const struct setup_node *n, const char *tex
 	FILE *null = drops_errors(n) ? fopen("/dev/null", "we") : NULL, *err = null ? null : s->err;
 	unsigned int i = 0;
 
-	while (i < n->words.nr && assign(s, n->words.v[i]))
+	while (i < n->words.nr && assign(s, n->words.v[i], &words))
 		i++;
 	for (; i < n->words.nr; i++)
 		setup_expand(s, n->words.v[i], &words);
 	s->status = 0;
+	if (words.failed)
+		no_memory(s, err);
 	for (struct setup_redirect *d = n->redirects; d && !s->status; d = d->next)
 		if (redirect(s, d, &r, err))
 			s->status = 1;
@@ -291,6 +307,7 @@ static void run_simple(struct setup *s, const struct setup_node *n)
 	FILE *before = s->out;
 	char *text = NULL;
 	size_t len = 0;
+	bool lost;
 
 	for (; n; n = n->pipe) {
 		char *in = text;
@@ -298,13 +315,17 @@ static void run_simple(struct setup *s, const struct setup_node *n)
 
 		text = NULL;
 		if (n->pipe)
-			s->out = open_memstream(&text, &len);
+			s->out = text_memory_open(&text, &len);
 		if (s->out)
 			run_one(s, n, in, in_len);
-		if (n->pipe && s->out)
-			fclose(s->out);
+		lost = !s->out || (n->pipe && fclose(s->out));
 		s->out = before;
 		free(in);
+		if (lost) {
+			no_memory(s, s->err);
+			free(text);
+			return;
+		}
 	}
 }
 
@@ -317,8 +338,13 @@ static void run_for(struct setup *s, const struct setup_node *n)
 	for (unsigned int i = 0; i < n->words.nr; i++)
 		setup_expand(s, n->words.v[i], &words);
 	s->status = 0;
-	for (unsigned int i = 0; i < words.nr && !s->exiting; i++) {
-		setup_set(s, n->variable, words.v[i]);
+	if (words.failed)
+		no_memory(s, s->err);
+	for (unsigned int i = 0; !words.failed && i < words.nr && !s->exiting; i++) {
+		if (!setup_set(s, n->variable, words.v[i])) {
+			no_memory(s, s->err);
+			break;
+		}
 		setup_run(s, n->body);
 	}
 	setup_words_destroy(&words);
@@ -377,6 +403,7 @@ static void run_redirected(struct setup *s, const struct setup_node *n)
 	FILE *before = s->out;
 	char *text = NULL;
 	size_t len = 0;
+	bool lost;
 
 	s->line = n->line;
 	for (struct setup_redirect *d = n->redirects; d; d = d->next) {
@@ -386,13 +413,17 @@ static void run_redirected(struct setup *s, const struct setup_node *n)
 			return;
 		}
 	}
-	s->out = open_memstream(&text, &len);
-	if (s->out) {
+	s->out = text_memory_open(&text, &len);
+	if (s->out)
 		run_compound(s, n);
-		fclose(s->out);
-	}
+	lost = !s->out || fclose(s->out);
 	s->out = before;
-	finish_output(s, &r, "echo", text, len, s->err);
+	if (lost) {
+		no_memory(s, s->err);
+		drop_target(&r);
+	} else {
+		finish_output(s, &r, "echo", text, len, s->err);
+	}
 	free(text);
 }
 

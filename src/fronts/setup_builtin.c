@@ -341,13 +341,15 @@ static int run_set(struct setup *s, unsigned int argc, char **argv, struct setup
 
 static int run_export(struct setup *s, unsigned int argc, char **argv, struct setup_io *io)
 {
-	(void)io;
 	for (unsigned int i = 1; i < argc; i++) {
 		char *equals = strchr(argv[i], '=');
 
 		if (equals) {
 			*equals = '\0';
-			setup_set(s, argv[i], equals + 1);
+			if (!setup_set(s, argv[i], equals + 1)) {
+				setup_error(s, io->err, "out of memory");
+				return 1;
+			}
 		}
 	}
 	return 0;

@@ -20,22 +20,32 @@ const char *setup_get(struct setup *s, const char *name)
 	return getenv(name);
 }
 
-void setup_set(struct setup *s, const char *name, const char *value)
+/* False: no memory, and the variable is as it was. */
+bool setup_set(struct setup *s, const char *name, const char *value)
 {
 	struct setup_variable *v = s->variables;
+	char *copy = strdup(value);
+
+	if (!copy)
+		return false;
 
 	while (v && strcmp(v->name, name))
 		v = v->next;
 	if (!v) {
 		v = calloc(1, sizeof(*v));
-		if (!v)
-			return;
-		v->name = strdup(name);
+		if (v)
+			v->name = strdup(name);
+		if (!v || !v->name) {
+			free(copy);
+			free(v);
+			return false;
+		}
 		v->next = s->variables;
 		s->variables = v;
 	}
 	free(v->value);
-	v->value = strdup(value);
+	v->value = copy;
+	return true;
 }
 
 void setup_variables_destroy(struct setup *s)
@@ -67,8 +77,10 @@ static void put(struct maker *m, char c)
 	if (m->len + 2 > m->cap) {
 		char *more = realloc(m->text, m->cap * 2 + 64);
 
-		if (!more)
+		if (!more) {
+			m->out->failed = true;
 			return;
+		}
 		m->cap = m->cap * 2 + 64;
 		m->text = more;
 	}
@@ -169,6 +181,8 @@ static void finish_word(struct maker *m)
 		return;
 	if (!m->text)
 		put(m, '\0');
+	if (m->out->failed)
+		return;
 	if (m->pattern && m->split) {
 		bool absolute = *m->text == '/';
 
@@ -226,6 +240,8 @@ static const char *put_substitution(struct maker *m, const char *s, char end, bo
 
 	if (output)
 		put_value(m, output, quoted);
+	else
+		m->out->failed = true;
 	free(output);
 	free(text);
 	return *stop ? stop : stop - 1;
@@ -335,7 +351,7 @@ char *setup_expand_one(struct setup *s, const char *word)
 
 	expand(&m, word);
 	free(m.text);
-	first = strdup(out.nr ? out.v[0] : "");
+	first = out.failed ? NULL : strdup(out.nr ? out.v[0] : "");
 	setup_words_destroy(&out);
 	return first;
 }

@@ -37,11 +37,13 @@ void setup_words_add(struct setup_words *w, char *word)
 {
 	char **v = realloc(w->v, (w->nr + 2) * sizeof(*v));
 
+	if (v)
+		w->v = v;
 	if (!v || !word) {
+		w->failed = true;
 		free(word);
 		return;
 	}
-	w->v = v;
 	v[w->nr++] = word;
 	v[w->nr] = NULL;
 }
@@ -208,7 +210,9 @@ static void take_word(struct parser *p)
 		return;
 	}
 	p->word = strndup(start, (size_t)(p->at - start));
-	p->token = p->word ? T_WORD : T_BAD;
+	p->token = T_WORD;
+	if (!p->word)
+		fail(p, "out of memory");
 }
 
 static void advance(struct parser *p)
@@ -298,6 +302,16 @@ static void parse_redirect(struct parser *p, struct setup_node *n)
 	*last = r;
 }
 
+static void add_word(struct parser *p, struct setup_node *n)
+{
+	setup_words_add(&n->words, p->word);
+	p->word = NULL;
+	if (n->words.failed)
+		fail(p, "out of memory");
+	else
+		advance(p);
+}
+
 static void parse_simple(struct parser *p, struct setup_node *n)
 {
 	n->kind = SETUP_SIMPLE;
@@ -309,9 +323,7 @@ static void parse_simple(struct parser *p, struct setup_node *n)
 		}
 		if (!n->words.nr)
 			n->line = p->word_line;
-		setup_words_add(&n->words, p->word);
-		p->word = NULL;
-		advance(p);
+		add_word(p, n);
 		/* bash counts from where its second word ends. */
 		if (n->words.nr == 1 && p->token == T_WORD)
 			n->line = p->line;
@@ -360,9 +372,7 @@ static void parse_for(struct parser *p, struct setup_node *n)
 	advance(p);
 	expect(p, "in", "for NAME needs \"in\"");
 	while (p->token == T_WORD) {
-		setup_words_add(&n->words, p->word);
-		p->word = NULL;
-		advance(p);
+		add_word(p, n);
 	}
 	skip_newlines(p);
 	expect(p, "do", "for needs \"do\"");

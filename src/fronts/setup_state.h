@@ -26,6 +26,7 @@ enum setup_link { SETUP_ALWAYS, SETUP_AND, SETUP_OR };	/* when it runs, after th
 struct setup_words {
 	char		**v;
 	unsigned int	nr;
+	bool		failed;		/* a word, or a part of one, found no memory */
 };
 
 struct setup_redirect {
@@ -95,9 +96,9 @@ char *setup_need(const char *text, unsigned int *line);
 
 /* setup_expand.c */
 void setup_expand(struct setup *s, const char *word, struct setup_words *out);
-/* Without splitting and patterns: for assignments and redirections. */
+/* Without splitting and patterns: for assignments and redirections. NULL: no memory. */
 char *setup_expand_one(struct setup *s, const char *word);
-void setup_set(struct setup *s, const char *name, const char *value);
+bool setup_set(struct setup *s, const char *name, const char *value);
 const char *setup_get(struct setup *s, const char *name);
 void setup_variables_destroy(struct setup *s);
 

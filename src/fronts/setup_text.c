@@ -8,6 +8,7 @@
 
 #include "fronts/input.h"
 #include "fronts/setup_state.h"
+#include "model/text_memory.h"
 
 enum { MAX_CAPTURES = 16 };		/* $(...) in each other */
 
@@ -69,9 +70,9 @@ char *setup_capture(struct setup *s, const char *text)
 	struct setup_node *n;
 
 	if (s->depth == MAX_CAPTURES)
-		return NULL;
+		return strdup("");
 	s->depth++;
-	s->out = open_memstream(&output, &len);
+	s->out = text_memory_open(&output, &len);
 	n = s->out ? setup_parse(text, line, &error, &error_line) : NULL;
 	setup_run(s, n);
 	setup_node_destroy(n);

@@ -5,6 +5,7 @@
 
 #include "model/dynamic_events.h"
 #include "model/text.h"
+#include "model/text_memory.h"
 
 enum { LINE_ROOM = 4096 };	/* of the kernel's buffer: a line with its end and a 0 */
 
@@ -218,7 +219,7 @@ char *dynamic_format(const struct dynamic_event *d)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 
 	if (!out)
 		return NULL;

@@ -10,6 +10,7 @@
 #include "model/errlog.h"
 #include "model/filter.h"
 #include "model/text.h"
+#include "model/text_memory.h"
 
 enum { NAME_ROOM = 64, ARG_NAME_MAX = 32 };
 
@@ -27,7 +28,7 @@ static char *join_words(char *const *words, unsigned int nr)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 
 	if (!out)
 		return NULL;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "model/ftrace_group.h"
+#include "model/text_memory.h"
 
 static const char path[] = "#ftrace/group";
 
@@ -36,7 +37,7 @@ int ftrace_group_keep(struct ftrace_groups *gs, struct ftrace_group *g)
 
 	if (m->closing)
 		return 0;
-	out = open_memstream(&text, &size);
+	out = text_memory_open(&text, &size);
 	if (!out)
 		return -ENOMEM;
 	fprintf(out, "%u %d", g->number, g->stale);

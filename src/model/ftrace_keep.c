@@ -18,6 +18,7 @@
 
 #include "model/ftrace_groups.h"
 #include "model/ftrace_profile.h"
+#include "model/text_memory.h"
 
 static const char *const hash_paths[] = { "#ftrace/filter", "#ftrace/notrace" };
 static const char *const mod_paths[] = { "#ftrace/filter_mods", "#ftrace/notrace_mods" };
@@ -108,7 +109,7 @@ int ftrace_keep_mods(struct ftrace_instance *fi, enum ftrace_list which)
 
 	if (list_empty(&fi->mods[which]))
 		return keep(fi->inst->model, fi->inst, mod_paths[which], NULL, 0, &fi->mod_objects[which]);
-	out = open_memstream(&text, &size);
+	out = text_memory_open(&text, &size);
 	if (!out)
 		return -ENOMEM;
 	list_each(mod, &fi->mods[which], node)
@@ -124,7 +125,7 @@ int ftrace_keep_batch(struct ftrace_probe *p, struct ftrace_batch *b)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 	int err;
 
 	if (!out)

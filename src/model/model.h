@@ -10,7 +10,7 @@
  *
  * One server owns one model; every function here runs under the server's
  * control lock. Functions return 0 or -errno with the kernel's errno for the
- * same command. Text is printed to a FILE (open_memstream).
+ * same command. Text is printed to a FILE (text_memory_open()).
  *
  * Never includes a front (src/fronts).
  */

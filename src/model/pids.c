@@ -8,6 +8,7 @@
 #include "model/options.h"
 #include "model/pids.h"
 #include "model/text.h"
+#include "model/text_memory.h"
 #include "plane/plane.h"
 
 enum {
@@ -304,7 +305,7 @@ static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = text_memory_open(&text, &size);
 	uint64_t old = p->object;
 	int err;
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "model/text_memory.h"
 #include "plane/plane.h"
 #include "sources/programs_state.h"
 #include "tracefs/show.h"
@@ -57,7 +58,7 @@ bool program_dump(struct programs *p)
 
 	if (!what)
 		return false;
-	out = open_memstream(&text, &size);
+	out = text_memory_open(&text, &size);
 	if (out) {
 		show_dump(p->model->top, cpu_of(p->model, what), out);
 		if (!fclose(out))

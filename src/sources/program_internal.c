@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/text_memory.h"
 #include "sources/programs_state.h"
 
 struct internal_field {
@@ -81,7 +82,7 @@ static char *format_of(const struct internal_event *e)
 {
 	char *text = NULL;
 	size_t len;
-	FILE *out = open_memstream(&text, &len);
+	FILE *out = text_memory_open(&text, &len);
 
 	if (!out)
 		return NULL;

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "model/text_memory.h"
 #include "sources/error.h"
 #include "sources/source_state.h"
 
@@ -40,7 +41,7 @@ static char *describe(const struct source_params *params)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 	int ret = 0;
 
 	if (!out)

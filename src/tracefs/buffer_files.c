@@ -10,6 +10,7 @@
 #include "model/event_file.h"
 #include "model/options.h"
 #include "model/text.h"
+#include "model/text_memory.h"
 #include "plane/clock.h"
 #include "plane/ring.h"
 #include "tracefs/marker.h"
@@ -167,7 +168,7 @@ static int fill_pipe(struct tree_file *f)
 	free(f->pending);
 	f->pending = NULL;
 	f->pending_len = f->pending_off = 0;
-	out = open_memstream(&f->pending, &f->pending_len);
+	out = text_memory_open(&f->pending, &f->pending_len);
 	if (!out)
 		return -ENOMEM;
 	show_pipe_restart(f->show);

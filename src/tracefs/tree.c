@@ -13,6 +13,7 @@
 
 #include "model/ftrace.h"
 #include "model/options.h"
+#include "model/text_memory.h"
 #include "plane/ring.h"
 #include "tracefs/marker.h"
 #include "tracefs/tree_state.h"
@@ -327,7 +328,7 @@ static int64_t now_ms(void)
 
 static int print(struct tree_file *f)
 {
-	FILE *out = open_memstream(&f->text, &f->len);
+	FILE *out = text_memory_open(&f->text, &f->len);
 	int err;
 
 	if (!out)

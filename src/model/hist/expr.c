@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "model/hist/hist.h"
+#include "model/text_memory.h"
 
 enum { SUBEXPRS_MAX = 3, DIV_SHIFT = 20 };
 
@@ -63,7 +64,7 @@ static char *expr_text(const struct hist_field *f)
 				      [HIST_OP_MULT] = '*' };
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 
 	if (!out)
 		return NULL;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "model/hist/hist.h"
+#include "model/text_memory.h"
 
 int hist_map_var(struct hist_data *hd)
 {
@@ -149,7 +150,7 @@ static char *hidden_params(const struct hist_data *like, const char *field)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 
 	if (!out)
 		return NULL;

@@ -18,6 +18,7 @@
 
 #include "model/hist/entries.h"
 #include "model/hist/json.h"
+#include "model/text_memory.h"
 
 static void print_string(const char *s, size_t size, FILE *out)
 {
@@ -307,7 +308,7 @@ static void print_trigger_text(struct trigger *t, FILE *out)
 {
 	char *text = NULL;
 	size_t size = 0;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = text_memory_open(&text, &size);
 
 	if (f) {
 		hist_trigger_print(t, f);
