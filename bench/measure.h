@@ -12,7 +12,7 @@
 #include <time.h>
 
 enum {
-	BENCH_RUNS = 200, BENCH_LOOPS = 20000,
+	BENCH_RUNS = 2000, BENCH_LOOPS = 2000,
 	BENCH_THREAD_RUNS = 5, BENCH_THREAD_LOOPS = 2000000, BENCH_THREADS_MAX = 64,
 };
 
@@ -24,7 +24,7 @@ static inline uint64_t bench_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The best of many runs of LOOPS repetitions: what the code costs when nothing disturbs it. */
+/* The best of many short bursts: what the code costs when nothing disturbs it, on a machine shared with others, too. */
 #define BENCH(name, statement)							\
 	do {									\
 		uint64_t best_ = UINT64_MAX;					\
@@ -36,7 +36,7 @@ static inline uint64_t bench_ns(void)
 			t_ = bench_ns() - t_;					\
 			best_ = t_ < best_ ? t_ : best_;			\
 		}								\
-		printf("%s\t%.1f\n", name, (double)best_ / BENCH_LOOPS);	\
+		printf("%s\t%.2f\n", name, (double)best_ / BENCH_LOOPS);	\
 	} while (0)
 
 /* ---- Several threads ---- */
