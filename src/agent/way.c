@@ -162,6 +162,7 @@ void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 	/* Relaxed: the depth is the thread's own, of the fence see W1. */
 	if (atomic_load_explicit(&slot->depth, memory_order_relaxed) || id >= LAYOUT_MAX_EVENTS ||
 	    atomic_load_explicit(&h->fence, memory_order_relaxed) || !h->tsc.valid || h->tsc.shift != 64 ||
+	    (atomic_load_explicit(&h->shortcuts_off, memory_order_relaxed) & SHORTCUTS_OFF_WAYS) ||
 	    way_fits(w, id, cpu, epoch) || cpu >= h->nr_cpus ||
 	    /* Relaxed: what the thread has said of itself. */
 	    (atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY))

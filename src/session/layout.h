@@ -133,6 +133,13 @@ struct section_control {
 	struct section_watch watch[SECTION_WATCHES];
 };
 
+/* What is decided without the shortcuts of this kind. */
+enum shortcuts_off {
+	SHORTCUTS_OFF_WAYS	= 1 << 0,	/* a thread remembers nothing of a hit for the next one */
+	SHORTCUTS_OFF_PLANS	= 1 << 1,	/* all plans have the shape PLAN_ANY */
+	SHORTCUTS_OFF_OPS	= 1 << 2,	/* programs have no fused ops */
+};
+
 struct config_header {
 	/* set once, at create */
 	uint64_t	magic;
@@ -166,7 +173,11 @@ struct config_header {
 	/* the server, while the session lives */
 	struct section_control sections;
 	_Atomic uint32_t follow;	/* 1: some instance has event-fork or function-fork: new tasks join sets of pids */
-	uint32_t	pad2;
+	/*
+	 * enum shortcuts_off. Tests set it, in a session without triggers and programs, to compare
+	 * what comes of a hit with and without its shortcut. Else 0.
+	 */
+	_Atomic uint32_t shortcuts_off;
 	uint64_t	snapshot_ip;	/* where a hit that may not take a snapshot says it is */
 	uint64_t	follow_since;	/* as field 22 of /proc/PID/stat: who began before is not new */
 	/* slots from here on have never been given, and have no memory */

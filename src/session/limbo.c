@@ -76,6 +76,8 @@ static void plan_find_shape(struct session *s, config_ref ref)
 {
 	struct plan *plan = session_config(s, ref, sizeof(*plan));
 
+	if (session_shortcuts_off(s, SHORTCUTS_OFF_PLANS))
+		return;
 	if (plan && plan->nr_arms == 1)
 		plan->shape = shape_of_arm(s, plan, (const struct arm *)(plan + 1));
 	if (plan && plan->shape == PLAN_ANY && is_function(plan))

@@ -47,6 +47,12 @@ struct config_header *session_header(struct session *s)
 	return s->header;
 }
 
+bool session_shortcuts_off(const struct session *s, uint32_t kinds)
+{
+	/* Relaxed: it is set before what it decides on is made. */
+	return atomic_load_explicit(&s->header->shortcuts_off, memory_order_relaxed) & kinds;
+}
+
 struct plane *session_plane(struct session *s)
 {
 	return &s->plane;

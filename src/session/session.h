@@ -75,6 +75,8 @@ int session_remove_stale(const char *name);
 const char *session_name(const struct session *s);
 const char *session_dir(const struct session *s);	/* directory with config, data and socket */
 struct config_header *session_header(struct session *s);
+/* enum shortcuts_off: whether one of these kinds is not to be decided on. */
+bool session_shortcuts_off(const struct session *s, uint32_t kinds);
 
 /* The plane of this process over the same memory, for sources inside the server. */
 struct plane *session_plane(struct session *s);

@@ -410,9 +410,9 @@ static void emit_update(const struct hist_data *hd, struct code *c)
 		emit_var(hd, c, hd->field_vars[i]->var, hd->field_vars[i]->val);
 }
 
-static void emit_all(const struct hist_data *hd, struct code *c)
+static void emit_all(const struct hist_data *hd, struct code *c, bool fuses)
 {
-	if (!emit_fused(hd, c)) {
+	if (!fuses || !emit_fused(hd, c)) {
 		for (unsigned int i = hd->n_vals; i < hd->n_fields; i++)
 			emit_key(c, hd->fields[i]);
 		emit_foreign_refs(hd, c);
@@ -426,18 +426,20 @@ static void emit_all(const struct hist_data *hd, struct code *c)
 int hist_compile(struct hist_data *hd)
 {
 	struct session *s = hd->event->model->session;
+	bool fuses = !session_shortcuts_off(s, SHORTCUTS_OFF_OPS);
 	struct code *c = calloc(1, sizeof(*c));
 	struct program *prog = NULL;
 	size_t size;
 
 	if (!c)
 		return -ENOMEM;
-	emit_all(hd, c);
+	emit_all(hd, c, fuses);
 	if (c->nr == OPS_MAX - 1) {
 		free(c);
 		return -E2BIG;
 	}
-	c->nr = hist_fuse(c->ops, c->nr, c->place);
+	if (fuses)
+		c->nr = hist_fuse(c->ops, c->nr, c->place);
 	size = sizeof(*prog) + c->nr * sizeof(struct op);
 	hd->program = session_config_alloc(s, size);
 	hd->program_size = size;
