@@ -112,6 +112,8 @@ struct ring_record {
  */
 struct ring_iter;
 int ring_iter_open(struct session *s, data_ref buffer, int cpu, struct ring_iter **out);
+/* The same of all CPUs; the first record of a ring tells what was overrun since it was cleared. */
+int ring_iter_open_told(struct session *s, data_ref buffer, struct ring_iter **out);
 int ring_iter_next(struct ring_iter *it, struct ring_record *out);	/* 1: a record, 0: the end, -errno */
 void ring_iter_close(struct ring_iter *it);
 /*

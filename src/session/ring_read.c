@@ -128,6 +128,18 @@ static uint64_t entries_at_start(const struct ring_book *r)
 	return r->floor_entries + r->taken_entries + r->overrun;
 }
 
+/* A gap before the first record of a ring is a loss to tell of, too. */
+static void tell_start(struct ring_iter *it)
+{
+	for (unsigned int i = 0; i < it->nr; i++) {
+		struct stream *st = &it->streams[i];
+		uint64_t before = entries_at_start(st->view.book);
+
+		if (st->ready && st->expected - 1 > before)
+			st->lost = st->expected - 1 - before;
+	}
+}
+
 static void add_stream(struct ring_view *v, void *arg)
 {
 	struct ring_iter *it = arg;
@@ -173,6 +185,15 @@ int ring_iter_open(struct session *s, data_ref buffer, int cpu, struct ring_iter
 		advance(&it->streams[i]);
 	*out = it;
 	return 0;
+}
+
+int ring_iter_open_told(struct session *s, data_ref buffer, struct ring_iter **out)
+{
+	int err = ring_iter_open(s, buffer, -1, out);
+
+	if (!err)
+		tell_start(*out);
+	return err;
 }
 
 /* What was given last is done with: the caller has a copy of it. */
@@ -281,14 +302,7 @@ static int look(struct ring_consumer *c, data_ref buffer)
 	if (ring_iter_open(c->session, buffer, c->cpu, &c->peeked))
 		return -ENOMEM;
 	c->number = number;
-	for (unsigned int i = 0; i < c->peeked->nr; i++) {
-		struct stream *st = &c->peeked->streams[i];
-		uint64_t before = entries_at_start(st->view.book);
-
-		/* Here a gap before the first record is a loss to tell of. */
-		if (st->ready && st->expected - 1 > before)
-			st->lost = st->expected - 1 - before;
-	}
+	tell_start(c->peeked);
 	c->peeked->last = oldest(c->peeked);
 	return c->peeked->last != NULL;
 }

@@ -198,6 +198,7 @@ int show_open(struct instance *inst, int snapshot, int cpu, struct show **out)
 		s->time_start = inst->time_start;
 	else if (s->section)
 		s->time_start = s->section->time_start;
+	s->annotate = s->section && s->section->lost;
 	s->cpu = cpu;
 	/* Of a tracer that has sections only they are shown. */
 	if (buffer && !(s->snapshot && s->tracer->section)) {

@@ -17,7 +17,8 @@ static void count_entries(struct show *s, uint64_t *entries, uint64_t *total)
 	uint32_t cpu;
 	int err;
 
-	*entries = *total = s->section ? s->section->nr : 0;
+	*entries = s->section ? s->section->nr : 0;
+	*total = *entries + (s->section ? s->section->lost : 0);
 	if (s->section)
 		return;
 	for (cpu = 0; buffer && cpu < s->model->nr_cpus; cpu++) {

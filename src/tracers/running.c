@@ -321,6 +321,23 @@ static bool belongs(const struct latency *l, const struct section_report *r, con
 	       latency_keeps(l, &h, true);
 }
 
+/* What was overrun before a record of the section may have been the section's. */
+static void add_loss(struct section *s, const struct section_report *r, const struct ring_record *rec)
+{
+	if (rec->lost && rec->time >= r->start.time)
+		section_lost(s, rec->cpu, rec->lost);
+}
+
+/* Of CPUs whose oldest record comes after the section everything may have been. */
+static void add_losses_behind(struct section *s, const struct section_report *r, struct ring_iter *it, uint32_t cpus)
+{
+	struct ring_record rec;
+
+	for (uint32_t cpu = 0; cpu < cpus; cpu++)
+		if (ring_iter_peek_cpu(it, cpu, &rec))
+			add_loss(s, r, &rec);
+}
+
 /* Until there is a newer one: then it is of no use any more. */
 static void add_records(struct latency *l, struct section *s, const struct section_report *r, uint32_t live)
 {
@@ -329,11 +346,16 @@ static void add_records(struct latency *l, struct section *s, const struct secti
 	struct ring_iter *it;
 	unsigned int nr = 0;
 
-	if (!buffer || ring_iter_open(l->inst->model->session, buffer, -1, &it))
+	if (!buffer || ring_iter_open_told(l->inst->model->session, buffer, &it))
 		return;
-	while (ring_iter_next(it, &rec) == 1 && rec.time <= r->end.time && (++nr % LOOK_EVERY || live_of(l) == live))
+	while (ring_iter_next(it, &rec) == 1 && (++nr % LOOK_EVERY || live_of(l) == live)) {
+		add_loss(s, r, &rec);
+		if (rec.time > r->end.time)
+			break;
 		if (rec.time >= r->start.time && belongs(l, r, &rec))
 			section_add(s, rec.cpu, rec.time, rec.record, rec.size);
+	}
+	add_losses_behind(s, r, it, l->inst->model->nr_cpus);
 	ring_iter_close(it);
 }
 

@@ -17,6 +17,7 @@ struct section_record {
 	size_t		at;
 	uint32_t	size;
 	uint32_t	cpu;
+	uint64_t	lost;		/* on its CPU, before it */
 };
 
 struct section *section_create(void)
@@ -40,6 +41,7 @@ void section_put(struct section *s)
 	/* Each release pairs with the acquire of the last one to put, who sees all that the others did. */
 	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	free(s->waiting);
 	free(s->records);
 	free(s->bytes);
 	free(s);
@@ -50,6 +52,8 @@ void section_clear(struct section *s)
 	s->nr = 0;
 	s->len = 0;
 	s->failed = false;
+	s->lost = 0;
+	s->nr_waiting = 0;
 }
 
 static bool has_room(struct section *s, uint32_t size)
@@ -78,16 +82,56 @@ static bool has_room(struct section *s, uint32_t size)
 	return true;
 }
 
+/* Up to the CPU. False: no memory. */
+static bool wait_room(struct section *s, uint32_t cpu)
+{
+	uint64_t *waiting;
+
+	if (cpu < s->nr_waiting)
+		return true;
+	waiting = realloc(s->waiting, (cpu + 1) * sizeof(*waiting));
+	if (!waiting)
+		return false;
+	memset(waiting + s->nr_waiting, 0, (cpu + 1 - s->nr_waiting) * sizeof(*waiting));
+	s->waiting = waiting;
+	s->nr_waiting = cpu + 1;
+	return true;
+}
+
+void section_lost(struct section *s, uint32_t cpu, uint64_t nr)
+{
+	if (wait_room(s, cpu))
+		s->waiting[cpu] += nr;
+	else
+		s->lost += nr;
+}
+
+static uint64_t take_waiting(struct section *s, uint32_t cpu)
+{
+	uint64_t nr = 0;
+
+	if (cpu < s->nr_waiting) {
+		nr = s->waiting[cpu];
+		s->waiting[cpu] = 0;
+	}
+	s->lost += nr;
+	return nr;
+}
+
 void section_add(struct section *s, uint32_t cpu, uint64_t time, const void *record, uint32_t size)
 {
 	const uint32_t padded = (size + 7) & ~7u;
+	const uint64_t lost = take_waiting(s, cpu);
 
 	if (s->failed || !has_room(s, padded)) {
 		s->failed = true;
+		s->lost++;
 		return;
 	}
 	memcpy(s->bytes + s->len, record, size);
-	s->records[s->nr++] = (struct section_record){ .time = time, .at = s->len, .size = size, .cpu = cpu };
+	s->records[s->nr++] = (struct section_record){
+		.time = time, .at = s->len, .size = size, .cpu = cpu, .lost = lost,
+	};
 	s->len += padded;
 }
 
@@ -100,6 +144,7 @@ bool section_record(const struct section *s, unsigned int i, struct ring_record 
 	r = &s->records[i];
 	*out = (struct ring_record){
 		.record = s->bytes + r->at, .size = r->size, .cpu = r->cpu, .time = r->time,
+		.lost = r->lost,
 	};
 	return true;
 }
@@ -113,8 +158,12 @@ struct section *section_without(const struct section *s, uint32_t cpu)
 	if (!out)
 		return NULL;
 	memcpy((char *)out + from, (const char *)s + from, to - from);
-	for (unsigned int i = 0; section_record(s, i, &r); i++)
-		if (r.cpu != cpu)
-			section_add(out, r.cpu, r.time, r.record, r.size);
+	for (unsigned int i = 0; section_record(s, i, &r); i++) {
+		if (r.cpu == cpu)
+			continue;
+		if (r.lost)
+			section_lost(out, r.cpu, r.lost);
+		section_add(out, r.cpu, r.time, r.record, r.size);
+	}
 	return out;
 }

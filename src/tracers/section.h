@@ -30,6 +30,10 @@ struct section {
 	uint8_t		*bytes;
 	size_t		len, room;
 	bool		failed;			/* no memory for some of it */
+	uint64_t	lost;			/* records that it had and that are not here */
+	/* by CPU: lost before its next record, which makes them the section's */
+	uint64_t	*waiting;
+	uint32_t	nr_waiting;
 };
 
 struct section *section_create(void);		/* NULL: no memory */
@@ -40,6 +44,8 @@ void section_clear(struct section *s);
 /* The same without a CPU's records; NULL: no memory. */
 struct section *section_without(const struct section *s, uint32_t cpu);
 void section_add(struct section *s, uint32_t cpu, uint64_t time, const void *record, uint32_t size);
+/* Before the CPU's next record some were lost. Without such a record the section was not there. */
+void section_lost(struct section *s, uint32_t cpu, uint64_t nr);
 /* Record number i as a reader of rings would have it; false: there is none. */
 bool section_record(const struct section *s, unsigned int i, struct ring_record *out);
 

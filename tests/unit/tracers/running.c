@@ -274,6 +274,80 @@ static void a_section_that_is_read_over_has_all_its_records(void **state)
 	instance_go_on(world->model->top);
 }
 
+/* Overruns the ring of a CPU: `nr` records, one each 10 ns from `time` on. -> the time after them */
+static uint64_t record_many(int pid, uint32_t cpu, uint64_t time, unsigned int nr)
+{
+	for (; nr--; time += 10)
+		record(pid, cpu, time);
+	return time;
+}
+
+enum { OVERRUN = 9000 };	/* more than a ring holds */
+
+static void a_section_that_was_overrun_says_so(void **state)
+{
+	unsigned int shown, written;
+	uint64_t end;
+	char *text;
+
+	assert_taken(world, "current_tracer", "irqsoff");
+	end = record_many(THREAD, 1, 1500, OVERRUN);
+	report(1, 1000, end);
+	text = trace();
+	assert_int_equal(sscanf(strstr(text, ", #"), ", #%u/%u,", &shown, &written), 2);
+	assert_true(shown < OVERRUN);
+	assert_int_equal(written, OVERRUN + 3);	/* its begin, its end and the stack */
+	assert_non_null(strstr(text, "CPU:1 [LOST EVENTS]\n"));
+	free(text);
+}
+
+static void what_was_overrun_before_a_section_is_none_of_it(void **state)
+{
+	uint64_t begin;
+	char *text;
+
+	assert_taken(world, "current_tracer", "irqsoff");
+	begin = record_many(THREAD, 1, 1500, OVERRUN);
+	record(THREAD, 1, begin + 500);
+	report(1, begin, begin + 1000);
+	text = trace();
+	assert_non_null(strstr(text, ", #4/4, CPU#1"));
+	assert_null(strstr(text, "LOST"));
+	free(text);
+}
+
+static void what_a_cpu_lost_that_it_was_not_on_is_none_of_it(void **state)
+{
+	uint64_t end;
+	char *text;
+
+	assert_taken(world, "current_tracer", "irqsoff");
+	record(THREAD, 1, 1500);
+	end = record_many(OTHER, 0, 1600, OVERRUN);
+	report(1, 1000, end)->start.cpu = 1;
+	text = trace();
+	assert_non_null(strstr(text, ", #4/4, CPU#1"));
+	assert_null(strstr(text, "LOST"));
+	free(text);
+}
+
+/* Of its records none is left: those of others came behind them. */
+static void a_section_of_which_nothing_is_left_says_so(void **state)
+{
+	uint64_t end;
+	char *text;
+
+	assert_taken(world, "current_tracer", "irqsoff");
+	record(THREAD, 1, 1500);
+	end = record_many(OTHER, 1, 1600, OVERRUN);
+	report(1, 1000, end);
+	text = trace();
+	assert_non_null(strstr(text, ", #3/"));
+	assert_null(strstr(text, ", #3/3,"));
+	assert_non_null(strstr(text, "CPU:1 [LOST EVENTS]\n"));
+	free(text);
+}
+
 /* Between the old form of functions and the new one a section has some of each. */
 static void a_section_of_two_forms_is_dropped(void **state)
 {
@@ -493,6 +567,10 @@ int main(void)
 		TEST(only_the_named_one_is_looked_at),
 		TEST(nothing_is_reported_while_somebody_reads),
 		TEST(a_section_that_is_read_over_has_all_its_records),
+		TEST(a_section_that_was_overrun_says_so),
+		TEST(what_was_overrun_before_a_section_is_none_of_it),
+		TEST(what_a_cpu_lost_that_it_was_not_on_is_none_of_it),
+		TEST(a_section_of_which_nothing_is_left_says_so),
 		TEST(a_section_of_two_forms_is_dropped),
 		TEST(tracing_that_is_off_for_a_while_ends_no_section),
 		TEST(display_graph_begins_anew_and_keeps_what_there_is),
