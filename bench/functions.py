@@ -4,7 +4,8 @@
 
 DIRECTORY has functions_plain, functions_sites, enable_sites and enable_sites_more. Prints lines NAME<tab>VALUE. Of a
 call three are measured (leaf, recursion, mix); the leaf's is the row, the others stand below the table. The same
-binaries run under both tools; a tool that is not installed is left out.
+binaries run under both tools; a tool that is not installed is left out. funtrace is a part of its program: the bench
+builds one where $FUNTRACE names a directory with its runtime, else the rows of funtrace are left out.
 """
 import os
 import select
@@ -66,6 +67,38 @@ def uftrace(work, *options):
     return ['uftrace', 'record', '--no-libcall', '-P', '.', '-d', os.path.join(work, 'uftrace'), *options]
 
 
+# ---- funtrace ----
+
+def build_funtrace(work):
+    """The program with funtrace in it; None: there is no $FUNTRACE, or it cannot be built."""
+    source = os.environ.get('FUNTRACE')
+    if not source:
+        return None
+    program, there = os.path.join(work, 'functions_funtrace'), lambda name: os.path.join(source, name)
+    here = os.path.join(TOP, 'bench', 'functions_program.c')
+    flags = ['-O2', '-g1', '-w', '-pthread']
+    steps = [['gcc', *flags, '-pg', '-mfentry', '-minstrument-return=call', '-c', '-o', program + '.o', here],
+             ['g++', *flags, '-c', '-o', program + '_runtime.o', there('funtrace.cpp')],
+             ['g++', *flags, '-o', program, program + '.o', program + '_runtime.o', there('funtrace_pg.S'),
+              '-Wl,--dynamic-list=' + there('funtrace.dyn'), '-ldl']]
+    for step in steps:
+        made = subprocess.run(step, capture_output=True, text=True)
+        if made.returncode:
+            print(f'functions: funtrace is left out: {made.stderr}', file=sys.stderr)
+            return None
+    return program
+
+
+def funtrace(work, graph):
+    program = build_funtrace(work)
+    if not program:
+        return
+    # It writes its trace into the current directory, and would ask for the kernel's events.
+    times = measure(['env', '-C', work, 'FUNTRACE_FTRACE_EVENTS_IN_BUF=0'], program)
+    show('funtrace, entry and exit', times)
+    print(f'function_graph, times as fast as funtrace\t{times["leaf"] / graph:.2f}')
+
+
 # ---- A call ----
 
 def measure(prefix, program):
@@ -99,6 +132,7 @@ def calls(work):
             continue
         show(name, times)
         graph = times['leaf'] if name.startswith('function_graph, entry') else graph
+    funtrace(work, graph)
     if shutil.which('uftrace'):
         times = measure(uftrace(work), 'functions_sites')
         show('uftrace, entry and exit', times)
