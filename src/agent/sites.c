@@ -229,7 +229,7 @@ void sites_look_again(void)
 }
 
 /* Not under the lock: no more than this. */
-static void failed(int err)
+void sites_note_failure(int err)
 {
 	sites.failed = err;
 	if (agent_attached() && sites.nr_known)
@@ -239,12 +239,12 @@ static void failed(int err)
 void sites_fail(int err)
 {
 	agent_say("functions are not switched any more", err);
-	failed(err);
+	sites_note_failure(err);
 }
 
 void sites_forbidden(void)
 {
-	failed(-EPERM);
+	sites_note_failure(-EPERM);
 }
 
 /* ---- Beginning ---- */

@@ -78,6 +78,8 @@ void sites_obey(void);
 void sites_look_again(void);
 /* What the server commands cannot be done any more: the answer says why. */
 void sites_fail(int err);
+/* The same without a word to the program's user. */
+void sites_note_failure(int err);
 
 /* ---- sites_task.c ---- */
 

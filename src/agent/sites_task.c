@@ -141,6 +141,16 @@ static void task_is_ready(void)
 	agent_syscall(SYS_futex, &task_now.ready, FUTEX_WAKE_PRIVATE, 1);
 }
 
+/*
+ * Who began it may not wait any more, or may not have noted its number yet and finds the error then.
+ */
+static void task_failed(void)
+{
+	/* Relaxed: the number says whom to end, and there is nobody. */
+	atomic_store_explicit(&agent.here->task, 0, memory_order_relaxed);
+	sites_note_failure(task_now.err);
+}
+
 static void task(void)
 {
 	const struct site_control *c = sites_control();
@@ -149,6 +159,8 @@ static void task(void)
 	/* It keeps no directory busy that the program leaves. */
 	agent_syscall(SYS_chdir, "/");
 	task_now.err = task_shed(&task_now.stat_fd);
+	if (task_now.err)
+		task_failed();
 	task_is_ready();
 	if (task_now.err)
 		return;

@@ -3,7 +3,11 @@
  * sites_live.c - the agent's task: sites of this process switched by sets in the session, which this process serves itself
  */
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -13,14 +17,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "agent/sites_state.h"
+#include "agent/syscall.h"
 #include "session/attach.h"
 #include "session/session.h"
 #include "own_server.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
 
 enum { FUNCTIONS = 7, PASSES = 10, WAIT_MS = 5000 };	/* of one run: all functions once, and again() four times */
 
@@ -394,6 +405,163 @@ static void a_process_ends_as_its_first_thread(void **state)
 	assert_int_equal(in_a_child(ends_alone), 42 << 8);
 }
 
+/* ---- A task that cannot give up all, or only late ---- */
+
+/*
+ * From now on the kernel answers two calls so, in this process and what it makes. The agent is not
+ * told, as of a filter from before the program. -> what seccomp() gives
+ */
+static long answers(uint32_t call, uint32_t action, uint32_t other, uint32_t other_action,
+		    unsigned int flags)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, action),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, other, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, other_action),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
+
+	agent_syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	return agent_syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+}
+
+/* As a kernel before 5.9. */
+static bool without_close_range(void)
+{
+	return !answers(SYS_close_range, SECCOMP_RET_ERRNO | ENOSYS, UINT32_MAX,
+			SECCOMP_RET_ALLOW, 0) &&
+	       agent_task_end() && (agent_task_again(), agent.here->task > 0);
+}
+
+static unsigned int files_of_process(void)
+{
+	unsigned int nr = 0;
+	DIR *d = opendir("/proc/self/fd");
+
+	while (d && readdir(d))
+		nr++;
+	if (d)
+		closedir(d);
+	return nr;
+}
+
+static int old_kernel_works(void)
+{
+	uint32_t nr = atomic_fetch_add(&control->command, 1) + 1;
+
+	alarm(20);
+	if (!without_close_range())
+		return 1;
+	syscall(SYS_futex, &control->command, FUTEX_WAKE, 1000, NULL, NULL, 0);
+	if (files_of_task() != files_of_process())
+		return 2;
+	return task_obeys(nr) && site_run(5) == expected && !pipe_ends() ? 0 : 3;
+}
+
+static int old_kernel_ends(void)
+{
+	return without_close_range() ? ends_alone() : 1;
+}
+
+static void the_task_shares_descriptors_on_old_kernels(void **state)
+{
+	assert_int_equal(in_a_child(old_kernel_works), 0);
+	assert_int_equal(in_a_child(old_kernel_ends), 42 << 8);
+}
+
+static _Atomic bool is_late;
+
+/* Lets the task's call wait until its creator has gone on. */
+static void *answer_late(void *listener)
+{
+	struct seccomp_notif asked = { 0 };
+	struct seccomp_notif_resp answer = { .error = -ENOSYS };
+	_Atomic int *fd = listener;
+
+	while (*fd < 0)
+		usleep(1000);
+	if (ioctl(*fd, SECCOMP_IOCTL_NOTIF_RECV, &asked))
+		return NULL;
+	while (!is_late)
+		usleep(1000);
+	answer.id = asked.id;
+	ioctl(*fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+	return NULL;
+}
+
+/* It is not there any more, and that is said. */
+static int fails_late(void)
+{
+	static _Atomic int listener = -1;
+	pthread_t thread;
+
+	alarm(20);
+	if (pthread_create(&thread, NULL, answer_late, (void *)&listener))
+		return 1;
+	listener = (int)answers(SYS_close_range, SECCOMP_RET_USER_NOTIF, SYS_capset,
+				SECCOMP_RET_ERRNO | EPERM, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	if (listener < 0)
+		return 77;
+	if (!agent_task_end())
+		return 2;
+	agent_task_again();
+	if (!agent.here->task)
+		return 3;
+	is_late = true;
+	for (int ms = 0; ms < WAIT_MS && agent.here->task; ms++)
+		usleep(1000);
+	return agent.here->task || sites.failed != -EPERM || agent_task_end() ? 4 : 0;
+}
+
+static void a_task_that_fails_late_is_not_there(void **state)
+{
+	int status = in_a_child(fails_late);
+
+	if (status == 77 << 8)
+		skip();
+	assert_int_equal(status, 0);
+}
+
+/*
+ * Its thread may keep its user: one that the program changes by an instruction of its own is the
+ * leader's alone. Nothing that it may call asks who it is.
+ */
+static int calls_nothing(void)
+{
+	static const struct {
+		long nr, a, b, c;
+	} calls[] = {
+		{ SYS_openat, AT_FDCWD, (long)"/etc/passwd", O_RDONLY },
+		{ SYS_unlinkat, AT_FDCWD, (long)"/nowhere", 0 },
+		{ SYS_execve, (long)"/bin/true", 0, 0 }, { SYS_kill, 1, 0, 0 },
+		{ SYS_tgkill, 1, 1, 0 }, { SYS_tkill, 1, 0, 0 },
+		{ SYS_pidfd_send_signal, 0, 0, 0 }, { SYS_ptrace, 16, 1, 0 },
+		{ SYS_process_vm_writev, 1, 0, 0 }, { SYS_setresuid, 0, 0, 0 },
+		{ SYS_setgroups, 0, 0, 0 }, { SYS_socket, 1, 1, 0 }, { SYS_write, 2, 0, 0 },
+		{ SYS_ioctl, 0, 0, 0 }, { SYS_clone, SIGCHLD, 0, 0 }, { SYS_fork, 0, 0, 0 },
+		{ SYS_unshare, 0, 0, 0 }, { SYS_mount, 0, 0, 0 }, { SYS_prctl, PR_GET_NAME, 0, 0 },
+		{ SYS_keyctl, 0, 0, 0 }, { 425 /* io_uring_setup */, 1, 0, 0 },
+		{ SYS_setpriority, 0, 0, 0 }, { SYS_prlimit64, 0, 0, 0 },
+	};
+	int fd;
+
+	if (!agent_task_end() || task_shed(&fd))
+		return 1;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (agent_syscall(calls[i].nr, calls[i].a, calls[i].b, calls[i].c) != -EPERM)
+			agent_syscall(SYS_exit, 100 + i);
+	agent_syscall(SYS_exit, 0);
+	return 2;
+}
+
+static void the_task_calls_nothing_that_asks_for_a_user(void **state)
+{
+	assert_int_equal(in_a_child(calls_nothing), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -404,6 +572,9 @@ int main(void)
 		cmocka_unit_test(the_task_has_no_rights),
 		cmocka_unit_test(the_task_holds_no_descriptor_of_the_program),
 		cmocka_unit_test(a_process_ends_as_its_first_thread),
+		cmocka_unit_test(the_task_calls_nothing_that_asks_for_a_user),
+		cmocka_unit_test(the_task_shares_descriptors_on_old_kernels),
+		cmocka_unit_test(a_task_that_fails_late_is_not_there),
 		cmocka_unit_test(a_set_of_nonsense_switches_nothing),
 		cmocka_unit_test(a_childs_call_attaches_it),
 		cmocka_unit_test(a_child_without_a_hit_obeys),
