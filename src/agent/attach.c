@@ -343,7 +343,8 @@ uint32_t attach_pid(uint32_t tid)
 	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_PID, .value = tid };
 	struct attach_reply reply;
 
-	if (!agent.here->other_pids || !request_usable() || request_ask(&q, &reply) || !reply.pid)
+	if (!agent.here->other_pids || (!request_usable() && attach_more()) ||
+	    request_ask(&q, &reply) || !reply.pid)
 		return tid;
 	return reply.pid;
 }
@@ -414,6 +415,8 @@ static int start(const char *name, const char *runtime_dir)
 	events_start();		/* of DSOs that came meanwhile */
 	sites_begin();
 	section_start();
+	if (thread_lock())	/* other threads may have begun */
+		thread_unlock();
 	return 0;
 }
 

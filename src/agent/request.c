@@ -3,12 +3,13 @@
  * request.c - the agent's end of the attach socket: one question and its answer (attach_wire.h)
  *
  * The descriptor is moved high, where programs seldom close or reuse it, and
- * looked at before each use, for they may (A4).
+ * looked at before each use, for they may (A4). Where the program may have none
+ * that high it is closed when all is asked, and the next question connects again:
+ * the program has few, and needs them all.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -24,14 +25,10 @@ static void close_fd(int fd)
 	agent_syscall(SYS_close, fd);
 }
 
-/* As high as the program may have them: the next that it opens is to get the number that it would have got. */
 static int move_high(int fd)
 {
 	long high = agent_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD);
-	struct rlimit r;
 
-	if (high < 0 && !agent_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &r) && (uint64_t)fd + 1 < r.rlim_cur)
-		high = agent_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, r.rlim_cur - 1);
 	if (high < 0)
 		return fd;
 	close_fd(fd);
@@ -55,6 +52,12 @@ void request_close(void)
 	if (request_usable())
 		close_fd(agent.conn.fd);
 	agent.conn.fd = -1;
+}
+
+void request_rest(void)
+{
+	if (agent.conn.fd >= 0 && agent.conn.fd < HIGH_FD)
+		request_close();
 }
 
 static void wait_at_most(int fd, int option, unsigned int ms)

@@ -191,6 +191,8 @@ int request_inherit(void);
 /* The connection is there and ours. */
 bool request_usable(void);
 void request_close(void);
+/* Nothing more is asked for now: a connection that has a low number is closed. */
+void request_rest(void);
 /* Numbers q and sends it with `extra` bytes from `more` behind it. 0, -errno */
 int request_send(struct attach_request *q, const void *more, size_t extra);
 /*

@@ -342,6 +342,7 @@ bool thread_lock(void)
 
 void thread_unlock(void)
 {
+	request_rest();
 	agent_self.first = 0;
 	lock_give(&agent.here->lock);
 	signals_restore(agent_self.signals);

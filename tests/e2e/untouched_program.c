@@ -75,6 +75,34 @@ static int mode_close(void)
 	return 0;
 }
 
+/* Every number below the limit is the program's own, whatever joined the session before. */
+static void open_every_one(const char *when)
+{
+	int nr = 0, fd;
+
+	while ((fd = dup(0)) >= 0)
+		nr++;
+	printf("%s: %d descriptors\n", when, nr);
+	close_all();
+}
+
+static int mode_every_one(void)
+{
+	trace_step(2);
+	open_every_one("first");
+	for (int i = 0; i < 4; i++)
+		in_thread(3);
+	open_every_one("after threads");
+	fflush(stdout);
+	if (!fork()) {
+		trace_step(4);
+		open_every_one("in a child");
+		exit(0);
+	}
+	wait(NULL);
+	return 0;
+}
+
 static int mode_user(void)
 {
 	int failed = setgroups(0, NULL) || setgid(65534) || setuid(65534);
@@ -527,7 +555,7 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(void);
 	} modes[] = {
-		{ "close", mode_close }, { "user", mode_user }, { "root", mode_root },
+		{ "close", mode_close }, { "every_one", mode_every_one }, { "user", mode_user }, { "root", mode_root },
 		{ "limits", mode_limits },
 		{ "refuse", mode_refuse }, { "sandbox", mode_sandbox },
 		{ "no_sockets", mode_no_sockets }, { "no_attach", mode_no_attach },
