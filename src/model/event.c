@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One event: its fields, its view by libtraceevent, its files. */
+/* One event: its fields, its files. */
 #include <string.h>
-#include <traceevent/event-parse.h>
 
 #include "model/format.h"
 #include "model/ftrace.h"
@@ -35,18 +34,6 @@ const struct field *event_find_field(struct event *e, const char *name)
 	if (!f)
 		f = field_generic(name);
 	return f ? f : find_field(fields, nr, name, true);
-}
-
-struct tep_event *event_tep(struct event *e)
-{
-	struct tep_handle *tep = e->model->tep;
-
-	if (!e->tep && !e->tep_failed) {
-		tep_parse_event(tep, e->format, strlen(e->format), e->system->name);
-		e->tep = tep_find_event(tep, e->id);
-		e->tep_failed = !e->tep;
-	}
-	return e->tep;
 }
 
 bool event_has_enable(const struct event *e)

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <traceevent/event-parse.h>
 
 #include "model/cmdlines.h"
 #include "model/dynamic_events.h"
@@ -19,12 +18,8 @@ static int create_tables(struct model *m)
 	m->cmdlines = cmdlines_create();
 	m->symbols = symbols_create();
 	m->strings = symbols_create();
-	m->tep = tep_alloc();
-	if (!m->cmdlines || !m->symbols || !m->strings || !m->tep)
+	if (!m->cmdlines || !m->symbols || !m->strings)
 		return -ENOMEM;
-	tep_set_loglevel(TEP_LOG_NONE);
-	tep_set_long_size(m->tep, 8);
-	tep_set_page_size(m->tep, DEFAULT_SUBBUF);
 	return 0;
 }
 
@@ -161,8 +156,6 @@ void model_destroy(struct model *m)
 	ftrace_destroy(m);
 	dynamic_events_destroy(m);	/* after the triggers that refer to them */
 	systems_free(m);
-	if (m->tep)
-		tep_free(m->tep);
 	cmdlines_destroy(m->cmdlines);
 	symbols_destroy(m->symbols);
 	symbols_destroy(m->strings);

@@ -24,10 +24,8 @@
 #include "model/list.h"
 #include "session/session.h"
 
-struct tep_handle;
 struct ftrace;
 struct ftrace_instance;
-struct tep_event;
 struct hit;
 struct tracer;
 struct errlog;
@@ -77,8 +75,6 @@ struct event {
 	unsigned int		opens;		/* open files of its directory */
 	unsigned int		attached;	/* event probes of it: it cannot be removed (-EBUSY) */
 	uint64_t		order;		/* of its making: its id, but ids of dynamic events are given again */
-	struct tep_event	*tep;		/* for printing; made when first asked: event_tep() */
-	bool			tep_failed;
 	struct list_head	files;		/* struct event_file, one an instance */
 	config_ref		plan;		/* the published plan, 0: none */
 	size_t			plan_size;
@@ -156,7 +152,6 @@ struct model {
 	struct list_head	instances;	/* the top is the first */
 	struct instance		*top;
 	struct list_head	named_hists;	/* named triggers are global */
-	struct tep_handle	*tep;		/* print formats, symbols and commands of the source */
 	struct cmdlines		*cmdlines;	/* saved_cmdlines, saved_tgids */
 	struct symbols		*symbols;	/* kallsyms of the session */
 	struct symbols		*strings;	/* printk_formats: texts that records point to */
@@ -261,9 +256,6 @@ struct event *model_event_by_id(struct model *m, unsigned int id);
 /* Parses the format on the first call. NULL when it has no such field. Order as in the file. */
 const struct field *event_fields(struct event *e, unsigned int *nr);
 const struct field *event_find_field(struct event *e, const char *name);
-
-/* libtraceevent's view of the event, parsed on the first call. NULL: it cannot parse the format. */
-struct tep_event *event_tep(struct event *e);
 
 /* Which files the event's directory has besides format, hist and hist_debug. */
 bool event_has_enable(const struct event *e);	/* enable, filter */
