@@ -13,6 +13,7 @@
 #include "fronts/access.h"
 #include "fronts/client.h"
 #include "fronts/wire.h"
+#include "session/sending.h"
 #include "session/session.h"
 
 struct far {
@@ -29,11 +30,12 @@ struct far_file {
 static int send_all(int fd, const void *buf, size_t len)
 {
 	const char *p = buf;
+	unsigned int tries = 0;
 
 	while (len) {
 		ssize_t n = send(fd, p, len, MSG_NOSIGNAL);
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && sending_again(&tries))
 			continue;
 		if (n <= 0)
 			return -EPIPE;
@@ -66,6 +68,7 @@ static int send_header(int fd, const struct wire_request *rq, int passed)
 	char control[CMSG_SPACE(sizeof(int))] = { 0 };
 	struct iovec iov = { (void *)rq, sizeof(*rq) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	unsigned int tries = 0;
 	ssize_t n;
 
 	if (passed >= 0) {
@@ -81,7 +84,7 @@ static int send_header(int fd, const struct wire_request *rq, int passed)
 	}
 	do
 		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
+	while (n < 0 && sending_again(&tries));
 	return n == sizeof(*rq) ? 0 : -EPIPE;
 }
 

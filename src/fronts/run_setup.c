@@ -247,6 +247,11 @@ void run_setup_held(struct run *r)
 	char text[16];
 
 	r->attached = true;
+	if (number < 0 && !r->set_up)
+		fprintf(stderr,
+			"tracefuse: %s was not waited for: the connection to its session was lost (%s); "
+			"what it did before it was set up is not there\n",
+			r->program[0], strerror(-number));
 	if (number > 0) {
 		if (r->set_up) {
 			enable_events(r);

@@ -12,6 +12,7 @@
 
 #include "fronts/server_state.h"
 #include "session/passed.h"
+#include "session/sending.h"
 #include "tracefs/tree.h"
 
 /* What all clients together may have in memory here, and how little of one is not worth a look. */
@@ -188,13 +189,15 @@ short client_events(const struct client *c)
 
 static void send_out(struct client *c)
 {
+	unsigned int tries = 0;
+
 	while (c->out_len && !c->gone) {
 		ssize_t n = send(c->fd, c->out, c->out_len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0 && errno == EAGAIN)
 			return;
+		if (n < 0 && sending_again(&tries))
+			continue;
 		if (n <= 0) {
 			c->gone = true;
 			return;

@@ -24,7 +24,7 @@ static void answer_send(struct session *s, const struct process *p, const struct
 {
 	size_t size = sizeof(a->reply) + a->reply.nr_ids * sizeof(a->ids[0]);
 
-	send(p->conn, a, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+	attach_send(p->conn, a, size);
 	/* Relaxed: it only says that there was one. */
 	atomic_fetch_add_explicit(&s->header->served, 1, memory_order_relaxed);
 }

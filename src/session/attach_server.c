@@ -17,6 +17,7 @@
 #include "plane/ring.h"
 #include "session/attach_wire.h"
 #include "session/passed.h"
+#include "session/sending.h"
 #include "session/state.h"
 
 enum {
@@ -156,6 +157,22 @@ static bool descriptors_scarce(int fd)
 	return (rlim_t)fd + spare >= r.rlim_cur;
 }
 
+/*
+ * A queue that is full is the process's own doing. Else a process that cannot be answered finds its
+ * connection closed: it would wait for the answer, at the barrier without a limit.
+ */
+void attach_send(int conn, const void *answer, size_t size)
+{
+	unsigned int tries = 0;
+	ssize_t n;
+
+	do
+		n = send(conn, answer, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && sending_again(&tries));
+	if (n < 0 && errno != EAGAIN)
+		shutdown(conn, SHUT_RDWR);
+}
+
 /* The index of the new process, or -errno. */
 static int process_join(struct session *s, int conn, pid_t pid)
 {
@@ -188,7 +205,7 @@ static void accept_one(struct session *s, int conn, bool trusted)
 	if (index < 0) {
 		struct attach_reply reply = { .err = index };
 
-		send(conn, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
+		attach_send(conn, &reply, sizeof(reply));
 		attach_unwatch(s, conn);
 		return;
 	}
@@ -383,7 +400,7 @@ int attach_go(struct session *s, unsigned int process)
 		return -ESRCH;
 	p->held = false;
 	reply.number = p->held_number;
-	send(p->conn, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
+	attach_send(p->conn, &reply, sizeof(reply));
 	return 0;
 }
 

@@ -150,15 +150,20 @@ bool place_alive(int dirfd)
 	return alive;
 }
 
+void place_empty(int dirfd)
+{
+	for (size_t i = 0; i < sizeof(session_files) / sizeof(session_files[0]); i++)
+		unlinkat(dirfd, session_files[i], 0);
+	unlinkat(dirfd, "mnt", AT_REMOVEDIR);
+}
+
 int place_remove(int base, const char *name)
 {
 	int dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (dir < 0)
 		return -errno;
-	for (size_t i = 0; i < sizeof(session_files) / sizeof(session_files[0]); i++)
-		unlinkat(dir, session_files[i], 0);
-	unlinkat(dir, "mnt", AT_REMOVEDIR);
+	place_empty(dir);
 	close(dir);
 	return unlinkat(base, name, AT_REMOVEDIR) ? -errno : 0;
 }

@@ -291,16 +291,10 @@ static void session_release(struct session *s)
 
 static void session_unlink(struct session *s)
 {
-	int base;
-
 	if (!s->dir[0])
 		return;
-	*strrchr(s->dir, '/') = 0;
-	base = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (base < 0)
-		return;
-	place_remove(base, s->name);
-	close(base);
+	place_empty(s->dirfd);
+	rmdir(s->dir);
 }
 
 void session_destroy(struct session *s)

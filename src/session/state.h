@@ -105,6 +105,8 @@ const char *place_taken(void);
 uint64_t room_of_ring(const struct session *s, uint32_t nr_cpus);
 
 bool place_alive(int dirfd);				/* a server accepts connections there */
+/* Of the directory all files that a session has. */
+void place_empty(int dirfd);
 int place_remove(int base, const char *name);
 void place_sweep(int base);				/* private sessions that nobody serves */
 
@@ -173,6 +175,8 @@ void attach_resume(struct session *s);
  * socket.
  */
 int attach_watch(struct session *s, unsigned int process, int fd);
+/* To a process; never waits. */
+void attach_send(int conn, const void *answer, size_t size);
 /* Closes it, too. */
 void attach_unwatch(struct session *s, int fd);
 void attach_stop(struct session *s);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <cmocka.h>
@@ -141,6 +142,21 @@ static void a_private_session_leaves_nothing(void **state)
 }
 
 /* A server knows only what its predecessor never used, until all has been adopted. */
+static void a_session_ends_where_no_file_can_be_opened(void **state)
+{
+	struct rlimit before, none;
+	struct session *s = made("last");
+	char dir[4200];
+
+	snprintf(dir, sizeof(dir), "%s", session_dir(s));
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	session_destroy(s);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(access(dir, F_OK), -1);
+}
+
 static void what_was_full_once_is_opened(void **state)
 {
 	enum { PIECE = 1 << 20, ALL = 256 };
@@ -620,6 +636,7 @@ int main(void)
 		cmocka_unit_test(who_comes_second_waits_for_the_first),
 		cmocka_unit_test(what_is_being_made_is_not_removed),
 		cmocka_unit_test(a_private_session_leaves_nothing),
+		cmocka_unit_test(a_session_ends_where_no_file_can_be_opened),
 		cmocka_unit_test(what_was_full_once_is_opened),
 		cmocka_unit_test(only_sessions_that_nobody_serves_are_swept),
 		cmocka_unit_test(a_place_that_another_user_has_taken_is_refused),

@@ -62,6 +62,19 @@ static bool on_ready(void *arg, const struct attach_peer *peer)
 	return seen.hold;
 }
 
+/* So many calls of the server's in a row have no memory for the message. */
+static unsigned int no_memory;
+
+ssize_t send(int fd, const void *bytes, size_t size, int flags)
+{
+	if (flags & MSG_NOSIGNAL && no_memory) {
+		no_memory--;
+		errno = ENOBUFS;
+		return -1;
+	}
+	return syscall(SYS_sendto, fd, bytes, size, flags, NULL, 0);
+}
+
 static void serve(void)
 {
 	struct pollfd p = { .fd = attach_fd(session), .events = POLLIN };
@@ -264,6 +277,26 @@ static void who_is_held_goes_when_told(void **state)
 	assert_int_equal(attach_go(session, seen.ready), -ESRCH);
 	assert_int_equal(attach_go(session, 0), -ESRCH);
 	assert_int_equal(attach_go(session, 5000), -ESRCH);
+}
+
+static void an_answer_waits_for_memory(void **state)
+{
+	no_memory = 1;
+	assert_int_equal(hello().err, 0);
+	assert_int_equal(no_memory, 0);
+}
+
+static void who_cannot_be_answered_does_not_wait(void **state)
+{
+	struct attach_reply r;
+
+	hello();
+	seen.hold = true;
+	assert_int_equal(ask(ATTACH_READY, 0).hold, 1);
+	no_memory = UINT32_MAX;
+	assert_int_equal(attach_go(session, seen.ready), 0);
+	no_memory = 0;
+	assert_int_equal(recv(conn, &r, sizeof(r), 0), 0);
 }
 
 static void a_thread_is_known_by_the_servers_number(void **state)
@@ -684,6 +717,8 @@ int main(int argc, char **argv)
 		WIRE_TEST(packets_of_odd_sizes_are_refused),
 		WIRE_TEST(who_is_ready_may_go_at_once),
 		WIRE_TEST(who_is_held_goes_when_told),
+		WIRE_TEST(an_answer_waits_for_memory),
+		WIRE_TEST(who_cannot_be_answered_does_not_wait),
 		WIRE_TEST(a_thread_is_known_by_the_servers_number),
 		WIRE_TEST(a_process_that_attaches_again_is_one_process),
 		WIRE_TEST(nonsense_is_answered),
