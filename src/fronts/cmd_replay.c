@@ -27,6 +27,7 @@
 #include "fronts/input.h"
 #include "fronts/mounts.h"
 #include "fronts/output.h"
+#include "fronts/replay_session.h"
 #include "fronts/results.h"
 #include "fronts/server.h"
 #include "fronts/setup.h"
@@ -53,12 +54,7 @@ struct replay {
 	struct words	files, buffers;
 	struct words	at_events, at_scripts;	/* pairs */
 
-	/* what was made, in this order */
-	struct source	*source;
-	struct session	*session;
-	struct model	*model;
-	struct tree	*tree;
-	struct access	*access;
+	struct replay_session made;
 	struct results	results;
 	char		mount_dir[PATH_MAX];	/* "": none */
 	struct server	*server;
@@ -195,18 +191,18 @@ static int open_source(struct replay *r)
 	struct source_params params = params_of(r);
 	struct source_error err;
 
-	return source_open(&params, &r->source, &err) ? source_failed(&err) : COMMAND_DONE;
+	return source_open(&params, &r->made.source, &err) ? source_failed(&err) : COMMAND_DONE;
 }
 
 /* Address space for the rings of a live and a snapshot buffer; real memory is taken when it is used. */
 static uint64_t memory_wanted(const struct replay *r)
 {
-	const uint64_t most = source_session_bytes(r->source), usual = 4ull << 30;
+	const uint64_t most = source_session_bytes(r->made.source), usual = 4ull << 30;
 	uint64_t bytes = MEMORY_SPARE;
 	uint32_t cpu;
 
-	for (cpu = 0; cpu < source_nr_cpus(r->source); cpu++)
-		bytes += 2 * source_ring_bytes(r->source, cpu);
+	for (cpu = 0; cpu < source_nr_cpus(r->made.source); cpu++)
+		bytes += 2 * source_ring_bytes(r->made.source, cpu);
 	if (bytes < usual)
 		bytes = usual;
 	return bytes < most ? bytes : most;
@@ -214,7 +210,7 @@ static uint64_t memory_wanted(const struct replay *r)
 
 static int load_functions(struct replay *r)
 {
-	int ret = r->functions ? function_list_load(r->model, r->functions) : 0;
+	int ret = r->functions ? function_list_load(r->made.model, r->functions) : 0;
 
 	if (ret == -EINVAL)
 		return command_error("%s: not a list of functions like available_filter_functions", r->functions);
@@ -224,52 +220,46 @@ static int load_functions(struct replay *r)
 static int make_session(struct replay *r)
 {
 	struct session_params shape = {
-		.nr_cpus = source_nr_cpus(r->source), .memory = memory_wanted(r),
+		.nr_cpus = source_nr_cpus(r->made.source), .memory = memory_wanted(r),
 	};
 	struct source_params params = params_of(r);
 	struct source_error err;
 	uint64_t object = 0;
 	int ret;
 
-	ret = session_create(r->asked.session_name, &shape, &r->session);
+	ret = session_create(r->asked.session_name, &shape, &r->made.session);
 	/* What a dead server left under that name gives way. */
 	if (ret == -EEXIST && !session_remove_stale(r->asked.session_name))
-		ret = session_create(r->asked.session_name, &shape, &r->session);
+		ret = session_create(r->asked.session_name, &shape, &r->made.session);
 	if (ret == -EEXIST)
 		return command_error("there is a session %s already: `tracefuse sessions` lists them",
 				     r->asked.session_name);
 	if (ret)
 		return command_error("cannot make the session: %s", session_error(ret));
-	ret = model_create(r->session, &r->model);
+	ret = model_create(r->made.session, &r->made.model);
 	if (ret)
 		return command_error("cannot make the session: %s", session_error(ret));
-	if (source_import(r->source, r->model, &err))
+	if (source_import(r->made.source, r->made.model, &err))
 		return source_failed(&err);
-	if (r->asked.session_name && source_keep(r->source, &params))
+	if (r->asked.session_name && source_keep(r->made.source, &params))
 		return command_error("out of memory");
-	r->model->hist_legacy = r->asked.hist_legacy;
-	if (r->asked.hist_legacy && model_object_add(r->model, r->model->top, SERVER_HIST_LEGACY, "", NULL, 0, &object))
+	r->made.model->hist_legacy = r->asked.hist_legacy;
+	if (r->asked.hist_legacy &&
+	    model_object_add(r->made.model, r->made.model->top, SERVER_HIST_LEGACY, "", NULL, 0,
+			     &object))
 		return command_error("out of memory");
-	r->tree = tree_create(r->model);
-	r->access = r->tree ? access_tree(r->tree, &r->alone) : NULL;
-	return r->access ? COMMAND_DONE : command_error("out of memory");
+	r->made.tree = tree_create(r->made.model);
+	r->made.access = r->made.tree ? access_tree(r->made.tree, &r->alone) : NULL;
+	return r->made.access ? COMMAND_DONE : command_error("out of memory");
 }
 
 static void destroy(struct replay *r)
 {
-	if (r->source)
-		source_serve_end(r->source);
-	if (r->access)
-		access_close(r->access);
+	if (r->made.source)
+		source_serve_end(r->made.source);
 	if (r->server)
 		server_destroy(r->server);
-	if (r->tree)
-		tree_destroy(r->tree);
-	source_close(r->source);
-	if (r->model)
-		model_destroy(r->model);
-	if (r->session)
-		session_destroy(r->session);
+	replay_session_destroy(&r->made);
 	pthread_mutex_destroy(&r->alone);
 	results_close(&r->results);
 	free_words(r);
@@ -283,7 +273,7 @@ static void find_near(struct replay *r, const char *name, char *hint, size_t siz
 	char near[256] = "", *lines;
 	size_t len;
 
-	if (!access_read_all(r->access, "available_events", &lines, &len)) {
+	if (!access_read_all(r->made.access, "available_events", &lines, &len)) {
 		event_names_judge(lines, name, near, sizeof(near));
 		free(lines);
 	}
@@ -293,7 +283,7 @@ static void find_near(struct replay *r, const char *name, char *hint, size_t siz
 /* -e */
 static int enable_event(struct replay *r, const char *name)
 {
-	int ret = event_names_enable(r->access, name);
+	int ret = event_names_enable(r->made.access, name);
 	char hint[300];
 
 	if (ret == -EINVAL) {
@@ -307,12 +297,12 @@ static int enable_event(struct replay *r, const char *name)
 static int enable_all(struct replay *r)
 {
 	const char *step;
-	int ret = access_write_all(r->access, "events/enable", O_TRUNC, "1\n", 2, &step);
+	int ret = access_write_all(r->made.access, "events/enable", O_TRUNC, "1\n", 2, &step);
 
 	if (ret == -EINVAL)
 		ret = 0;	/* there are none: the recording has only markers */
 	if (!ret)
-		ret = access_write_all(r->access, "options/stacktrace", O_TRUNC, "1\n", 2, &step);
+		ret = access_write_all(r->made.access, "options/stacktrace", O_TRUNC, "1\n", 2, &step);
 	return ret ? command_error("events/enable: %s", strerror(-ret)) : COMMAND_DONE;
 }
 
@@ -321,7 +311,8 @@ static int run_shell(void *arg, const char *name, const char *text)
 {
 	struct replay *r = arg;
 	struct server_params params = {
-		.session = r->session, .model = r->model, .tree = r->tree, .what = "setting up",
+		.session = r->made.session, .model = r->made.model, .tree = r->made.tree,
+		.what = "setting up",
 	};
 
 	return setup_shell_run(&params, name, text);
@@ -330,7 +321,8 @@ static int run_shell(void *arg, const char *name, const char *text)
 static int run_script(struct replay *r, const char *file)
 {
 	struct setup_params params = {
-		.access = r->access, .name = file, .programs = true, .shell = run_shell, .shell_arg = r,
+		.access = r->made.access, .name = file, .programs = true, .shell = run_shell,
+		.shell_arg = r,
 	};
 	int ret = setup_run_file(&params, file);
 
@@ -344,7 +336,7 @@ static int boot(struct replay *r)
 	char *text = asked_boot(&r->asked.boots);
 	struct boot *b = text ? boot_create("tracefuse: boot: ") : NULL;
 	int ret = !text ? 0 : b ? boot_add(b, text, stderr) : -ENOMEM;
-	struct boot_params params = { .access = r->access, .last = true, .out = stderr };
+	struct boot_params params = { .access = r->made.access, .last = true, .out = stderr };
 
 	if (b && !ret && boot_apply(b, &params))
 		boot_print_waiting(b, "tracefuse: boot: the recording has nothing for ", stderr);
@@ -393,7 +385,7 @@ static void show_progress(const struct replay *r, struct progress *p)
 	if (!p->terminal || now - p->start < 1 || now - p->last < 0.2)
 		return;
 	p->last = now;
-	source_position(r->source, &pos);
+	source_position(r->made.source, &pos);
 	terminal_control("\r");
 	fprintf(stderr, "replay: %3.0f %%  %.1f M records ",
 		pos.total_bytes ? 100.0 * pos.bytes / pos.total_bytes : 0, pos.records / 1e6);
@@ -410,7 +402,7 @@ static int run_on(struct replay *r, struct progress *p)
 {
 	int ret;
 
-	while ((ret = source_step(r->source, STEP_RECORDS)) == 1)
+	while ((ret = source_step(r->made.source, STEP_RECORDS)) == 1)
 		show_progress(r, p);
 	return ret;
 }
@@ -422,7 +414,7 @@ static int run_stops(struct replay *r, struct progress *p)
 	int ret = 1, status;
 
 	for (i = 0; i < r->at_events.nr; i++) {
-		if (source_stop_at(r->source, r->at_events.v[i], &err))
+		if (source_stop_at(r->made.source, r->at_events.v[i], &err))
 			return source_failed(&err);
 		ret = run_on(r, p);
 		if (ret < 0)
@@ -436,7 +428,7 @@ static int run_stops(struct replay *r, struct progress *p)
 		if (status)
 			return status;
 	}
-	return source_stop_at(r->source, NULL, NULL) ? COMMAND_FAILED : COMMAND_DONE;
+	return source_stop_at(r->made.source, NULL, NULL) ? COMMAND_FAILED : COMMAND_DONE;
 }
 
 static int run_all(struct replay *r)
@@ -450,7 +442,7 @@ static int run_all(struct replay *r)
 		return status;
 	ret = run_on(r, &p);
 	end_progress(&p);
-	damage = source_damage(r->source);
+	damage = source_damage(r->made.source);
 	if (damage) {
 		source_failed(damage);
 		if (r->partial)
@@ -469,12 +461,12 @@ static int run_and_print(struct replay *r)
 	int status = run_all(r);
 
 	if (!status)
-		status = results_write(&r->results, r->access, source_uname(r->source));
+		status = results_write(&r->results, r->made.access, source_uname(r->made.source));
 	if (r->results.unsaved_dat || r->results.unsaved_cats)
 		fprintf(stderr,
 			"tracefuse: the recording is as it was: replay it again, with another "
 			"place for what is written\n");
-	results_print_losses(r->source);
+	results_print_losses(r->made.source);
 	return status;
 }
 
@@ -484,8 +476,9 @@ static int serve(struct replay *r)
 {
 	char what[256];
 	struct server_params params = {
-		.session = r->session, .model = r->model, .tree = r->tree, .what = what,
-		.end_unmounted = !r->asked.session_name, .uname = source_uname(r->source),
+		.session = r->made.session, .model = r->made.model, .tree = r->made.tree,
+		.what = what,
+		.end_unmounted = !r->asked.session_name, .uname = source_uname(r->made.source),
 	};
 	int ret;
 
@@ -493,7 +486,7 @@ static int serve(struct replay *r)
 	ret = server_create(&params, &r->server);
 	if (ret)
 		return command_error("cannot serve the session: %s", strerror(-ret));
-	ret = source_serve(r->source, r->tree, server_lock(r->server));
+	ret = source_serve(r->made.source, r->made.tree, server_lock(r->server));
 	if (ret)
 		return command_error("cannot serve the recording: %s", strerror(-ret));
 	if (*r->mount_dir) {

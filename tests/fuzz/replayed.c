@@ -7,6 +7,7 @@
 
 #include "export/trace_dat.h"
 #include "fronts/access.h"
+#include "fronts/replay_session.h"
 #include "model/model.h"
 #include "session/session.h"
 #include "sources/source.h"
@@ -16,11 +17,7 @@
 enum { RECORDS_MAX = 20000, TEXT_MAX = 1 << 20, EVENTS_MAX = 16 };
 
 struct replay {
-	struct source	*source;
-	struct session	*session;
-	struct model	*model;
-	struct tree	*tree;
-	struct access	*access;
+	struct replay_session made;
 	unsigned long	bytes;		/* read so far */
 };
 
@@ -32,29 +29,16 @@ static bool prepare(struct replay *r, const char *path, bool partial, uint64_t m
 	struct session_params shape = { .nr_slots = 8, .no_membarrier = true };
 	struct source_error err;
 
-	if (source_open(&params, &r->source, &err))
+	if (source_open(&params, &r->made.source, &err))
 		return false;
-	shape.nr_cpus = source_nr_cpus(r->source);
-	shape.memory = source_session_bytes(r->source);
-	if (session_create(NULL, &shape, &r->session) || model_create(r->session, &r->model) ||
-	    source_import(r->source, r->model, &err))
+	shape.nr_cpus = source_nr_cpus(r->made.source);
+	shape.memory = source_session_bytes(r->made.source);
+	if (session_create(NULL, &shape, &r->made.session) || model_create(r->made.session, &r->made.model) ||
+	    source_import(r->made.source, r->made.model, &err))
 		return false;
-	r->tree = tree_create(r->model);
-	r->access = r->tree ? access_tree(r->tree, NULL) : NULL;
-	return r->access;
-}
-
-static void end(struct replay *r)
-{
-	if (r->access)
-		access_close(r->access);
-	if (r->tree)
-		tree_destroy(r->tree);
-	source_close(r->source);
-	if (r->model)
-		model_destroy(r->model);
-	if (r->session)
-		session_destroy(r->session);
+	r->made.tree = tree_create(r->made.model);
+	r->made.access = r->made.tree ? access_tree(r->made.tree, NULL) : NULL;
+	return r->made.access;
 }
 
 /* Not to its end: what a page of records makes in text is no concern of a fuzzer's. */
@@ -65,17 +49,17 @@ static void look(struct replay *r, const char *path)
 	ssize_t n;
 	off_t off = 0;
 
-	if (r->access->ops->open(r->access, path, O_RDONLY | O_NONBLOCK, &f))
+	if (r->made.access->ops->open(r->made.access, path, O_RDONLY | O_NONBLOCK, &f))
 		return;
-	while (off < TEXT_MAX && (n = r->access->ops->read(f, buf, sizeof(buf), off)) > 0)
+	while (off < TEXT_MAX && (n = r->made.access->ops->read(f, buf, sizeof(buf), off)) > 0)
 		off += n;
 	r->bytes += (unsigned long)off;
-	r->access->ops->release(f);
+	r->made.access->ops->release(f);
 }
 
 static void put(struct replay *r, const char *path, const char *text)
 {
-	access_write_all(r->access, path, O_APPEND, text, strlen(text), NULL);
+	access_write_all(r->made.access, path, O_APPEND, text, strlen(text), NULL);
 }
 
 static void each_event(struct replay *r, void (*fn)(struct replay *r, const struct event *e))
@@ -83,8 +67,8 @@ static void each_event(struct replay *r, void (*fn)(struct replay *r, const stru
 	unsigned int seen = 0;
 
 	for (unsigned int id = 0; id < LAYOUT_MAX_EVENTS && seen < EVENTS_MAX; id++)
-		if (r->model->by_id[id]) {
-			fn(r, r->model->by_id[id]);
+		if (r->made.model->by_id[id]) {
+			fn(r, r->made.model->by_id[id]);
 			seen++;
 		}
 }
@@ -118,7 +102,7 @@ static void look_at_hist(struct replay *r, const struct event *e)
 
 static int read_text(void *arg, const char *path, char **text, size_t *len)
 {
-	return access_read_all(((struct replay *)arg)->access, path, text, len);
+	return access_read_all(((struct replay *)arg)->made.access, path, text, len);
 }
 
 static int stream(void *arg, const char *path, int (*take)(void *to, const char *buf, size_t n),
@@ -138,7 +122,7 @@ static int stream(void *arg, const char *path, int (*take)(void *to, const char 
 static int list(void *arg, const char *path, int (*fn)(void *to, const char *name, bool is_dir),
 		void *to)
 {
-	struct access *a = ((struct replay *)arg)->access;
+	struct access *a = ((struct replay *)arg)->made.access;
 
 	return a->ops->list(a, path, fn, to);
 }
@@ -148,7 +132,7 @@ static void export(struct replay *r)
 	const struct export_files files = {
 		.arg = r, .read = read_text, .stream = stream, .list = list,
 	};
-	const struct export_params params = { .files = &files, .uname = source_uname(r->source) };
+	const struct export_params params = { .files = &files, .uname = source_uname(r->made.source) };
 	struct export_error err;
 	char *bytes = NULL;
 	size_t size;
@@ -175,12 +159,12 @@ unsigned long replayed(const char *path, bool partial, uint64_t memory)
 		put(&r, "options/stacktrace", "1");
 		each_event(&r, look_at_format);
 		each_event(&r, count);
-		source_step(r.source, RECORDS_MAX);
+		source_step(r.made.source, RECORDS_MAX);
 		each_event(&r, look_at_hist);
 		for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 			look(&r, files[i]);
 		export(&r);
 	}
-	end(&r);
+	replay_session_destroy(&r.made);
 	return r.bytes;
 }
