@@ -68,6 +68,52 @@ struct agent_way {
 
 enum { AGENT_WAYS = 16 };
 
+/*
+ * The same of a hit that one histogram counts and nothing else (shortcut.c). All addresses come of
+ * the config region. Where `early` and `late` are 0, an integer of 4 or 8 bytes is the key and
+ * there is no value.
+ */
+struct agent_count {
+	_Alignas(256) uint64_t epoch;	/* while it is this one */
+	uint32_t	event;		/* entry; 0: leads nowhere */
+	uint8_t		key, key2, value;	/* enum count_load */
+	uint8_t		shift;		/* of a hash: the number of its first place is left */
+	uint8_t		early, late;	/* enum count_early, enum count_late */
+	uint16_t	key_off, key2_off, value_off;	/* in the record */
+	uint32_t	size;		/* bytes of a record that are looked at */
+	uint32_t	last;		/* number of the last elt */
+	const void	*soft;		/* a word that is 0 while the event is recorded, too */
+	const void	*paused;	/* one that is not 0 while the histogram counts nothing */
+	char		*entries, *elts;
+	/* a cache line */
+	uint64_t	elt_size;
+	char		*sums;
+	uint64_t	stride;		/* bytes of an elt's sums */
+	uint64_t	column_size;
+	void		*rseq;		/* the thread's struct rseq_area */
+	struct slot	*slot;		/* as in struct agent_way */
+	uint32_t	nr_plain, mask;	/* columns; numbers of places */
+	uint64_t	taken;		/* hits that it was good for */
+	/* a cache line */
+	uint32_t	asked;		/* the entry that count_make() was asked for last, in this epoch */
+	uint32_t	shortcut;	/* enum shortcut */
+	uint32_t	turns;		/* other entries that wanted the place */
+};
+
+/* How a field is loaded; the first three by the shortest way. */
+enum count_load { COUNT_U32, COUNT_S32, COUNT_64, COUNT_U8, COUNT_S8, COUNT_U16, COUNT_S16, COUNT_NONE };
+
+/* What is done before the key is looked for, and after it was counted. */
+enum count_early {
+	COUNT_TWO	= 1 << 0,	/* there are two keys */
+	COUNT_OTHER	= 1 << 1,	/* a key that none of the first three loads */
+};
+
+enum count_late { COUNT_VALUE = 1 << 0 };
+
+/* Shortcuts of threads, in the order of the table in shortcut.c. */
+enum shortcut { SHORTCUT_KEYS, SHORTCUTS };
+
 #define GRAPH_LONG (1ull << 63)
 
 /* What a thread is in of the functions that are hooked (graph.c); slots are where their return addresses lie. */
@@ -119,6 +165,8 @@ struct agent_thread {
 	struct agent_graph graph;
 	struct agent_section section;
 	uint32_t	code_turn;	/* raised whenever code_start to dso_age are another DSO's */
+	struct agent_count counts[AGENT_WAYS];	/* by entry */
+	uint64_t	taken[SHORTCUTS];	/* hits of shortcuts that are in counts[] no more */
 };
 
 /*
@@ -169,6 +217,10 @@ AGENT_API void agent_leave(struct agent_thread *t);
  * called by the program: stacks begin with its return address; NULL: no stack.
  */
 AGENT_API void agent_emit(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame);
+
+/* How many hits of the thread a shortcut was taken for, and its name; NULL: there is none. For tests. */
+AGENT_API uint64_t agent_shortcut_taken(const struct agent_thread *t, unsigned int shortcut);
+AGENT_API const char *agent_shortcut_name(unsigned int shortcut);
 
 /* An address of this process as one of the session (R19); addresses in no DSO stay as they are. */
 AGENT_API uint64_t agent_address(struct agent_thread *t, const void *addr);

@@ -11,6 +11,7 @@
  */
 #include "agent/emit.h"
 #include "agent/guarded.h"
+#include "agent/shortcut.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "agent/way.h"
@@ -263,7 +264,20 @@ static inline __attribute__((always_inline)) bool plain(struct agent_thread *t, 
 	done = guarded_hit_plain(&agent.plane, slot, record, size, hit_where((uint32_t)cpu, entry), &t->resume);
 	if (done == HIT_RECORDED && slot_stays(t))
 		guarded_way_make(t, slot, entry, &t->resume);
+	else if (done == HIT_COUNTED && count_wanted(t, entry) && slot_stays(t))
+		guarded_count_make(t, slot, entry, &t->resume);
 	return done != HIT_LONG;
+}
+
+/* As plain(), and nothing that is_long() does not say is asked. */
+static inline void long_counted(struct agent_thread *t, uint32_t entry)
+{
+	const struct plan *plan = plan_glimpse(entry);
+	struct slot *slot = agent_slot(t);
+
+	if (plan && plan->shape == PLAN_COUNT && count_wanted(t, entry) && slot && !t->no_rseq &&
+	    !(t->flags & AGENT_HANDLER))
+		guarded_count_make(t, slot, entry, &t->resume);
 }
 
 bool emit_plain(struct agent_thread *t, uint32_t entry, void *record, uint32_t size)
@@ -279,8 +293,10 @@ void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
 		if (!t)
 			return;
 	}
-	if (__builtin_expect(!plain(t, id, record, size), 0))
+	if (__builtin_expect(!plain(t, id, record, size), 0)) {
 		emit_any(t, id, record, size, 0, frame);
+		long_counted(t, id);
+	}
 }
 
 /* ---- Functions and their returns: the same, with a time ---- */

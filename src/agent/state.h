@@ -53,7 +53,7 @@ struct agent_here {
 	uint32_t	nr_given;
 	uint16_t	given[LAYOUT_MAX_SLOTS];
 	_Atomic uint32_t *woken;	/* this process's of struct program_tables; set with `attached` */
-	_Alignas(64) struct agent_thread threads[];	/* config_header.nr_slots */
+	struct agent_thread threads[];	/* config_header.nr_slots */
 };
 
 /* One that waits for the server: how long it has, and what the server had answered then. */

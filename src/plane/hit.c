@@ -387,7 +387,7 @@ enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *r
 	else if (plan->shape == PLAN_RECORD)
 		done = plain_record(p, slot, plan, record, size, cpu);
 	else if (plan->shape == PLAN_COUNT_KEY1)
-		done = count_key1(p, slot, plan, record, size, cpu, 0) ? HIT_DONE : HIT_LONG;
+		done = count_key1(p, slot, plan, record, size, cpu, 0) ? HIT_COUNTED : HIT_LONG;
 	else if (plan->shape == PLAN_FUNCTION)
 		plain_function(p, slot, level, plan, record, size, cpu);
 	else

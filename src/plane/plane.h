@@ -177,6 +177,7 @@ void pids_leave(const struct plane *p, struct slot *slot, uint32_t pid);
 enum hit_plain {
 	HIT_LONG,	/* nothing was done, because the event's plan wants more (comm, a stack): hit() has to be called */
 	HIT_DONE,
+	HIT_COUNTED,	/* the same, and the plan is to count it by one integer and nothing else */
 	HIT_RECORDED,	/* the same, and the plan is to record it in one instance and nothing else */
 };
 /* `where`: the CPU, and in the upper half what hit.entry is. */

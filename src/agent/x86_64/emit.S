@@ -72,7 +72,7 @@ event_emit:
 	movl	EVENT_ID(%rdi), %esi
 	movq	%fs:(%rax), %rdi
 	testq	%rdi, %rdi
-	je	.Llong_plain
+	je	.Lcount_no_plain
 	short_way plain, PLAIN
 	.cfi_endproc
 	.size	event_emit, . - event_emit

@@ -30,6 +30,39 @@
 #define WAY_SLOT	96
 #define WAY_ROOM	104
 
+#define THREAD_COUNTS	2560
+
+#define COUNT_BITS	8	/* struct agent_count */
+#define COUNT_EPOCH	0
+#define COUNT_EVENT	8
+#define COUNT_KEY	12
+#define COUNT_KEY2	13
+#define COUNT_VAL	14
+#define COUNT_SHIFT	15
+#define COUNT_EARLY	16
+#define COUNT_LATE	17
+#define COUNT_KEY_OFF	18
+#define COUNT_KEY2_OFF	20
+#define COUNT_VAL_OFF	22
+#define COUNT_SIZE	24
+#define COUNT_LAST	28
+#define COUNT_SOFT	32
+#define COUNT_PAUSED	40
+#define COUNT_ENTRIES	48
+#define COUNT_ELTS	56
+#define COUNT_ELT_SIZE	64
+#define COUNT_SUMS	72
+#define COUNT_STRIDE	80
+#define COUNT_COLUMN	88
+#define COUNT_RSEQ	96
+#define COUNT_SLOT	104
+#define COUNT_PLAIN	112
+#define COUNT_MASK	116
+#define COUNT_TAKEN	120
+
+#define EARLY_TWO	1	/* enum count_early */
+#define EARLY_OTHER	2
+
 #define SIZE_FUNCTION	24	/* of records */
 #define SIZE_CALLED	20
 #define SIZE_RETURNED	48

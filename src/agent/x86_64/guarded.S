@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guarded.S - x86-64: hit(), hit_plain() and way_make(), which the guard can leave (guard.c)
+ * guarded.S - x86-64: hit(), hit_plain(), way_make() and count_make(), which the guard can leave (guard.c)
  *
  *     guarded_hit(..., uintptr_t *resume):
  *         save the registers that a function has to keep, resume, and what it says
@@ -91,5 +91,9 @@ guarded_left:
 	guarded	guarded_way_make, way_make, %rcx
 	guarded_end
 	.size	guarded_way_make, . - guarded_way_make
+
+	guarded	guarded_count_make, count_make, %rcx
+	guarded_end
+	.size	guarded_count_make, . - guarded_count_make
 
 	.section .note.GNU-stack, "", @progbits

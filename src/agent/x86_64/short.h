@@ -17,6 +17,11 @@
 #define THREAD	-24(%rsp)
 #define SLOT	-32(%rsp)
 #define BIT	-40(%rsp)
+#define SPARE	-40(%rsp)
+#define RECORD_SIZE -8(%rsp)
+
+#define HASH	0x9e3779b97f4a7c15	/* map_hash_word() */
+#define PROBES	8			/* places of a map that are looked at behind the first */
 
 #define SIGNALS_OR_NO_RSEQ 0x0800ff	/* AGENT_HANDLER, no_rseq */
 
@@ -303,10 +308,265 @@
 	movl	$0, SLOT_DEPTH(%r9)
 .Llong_\name:
 	.if	\kind == PLAIN
-	jmp	emit_long
+	count_way \name, \kind
+	ret
+	count_way_left \name, \kind
 	.elseif	\kind == TRY
 	xorl	%eax, %eax
 	ret
+	.else
+	jmp	.Lelse_\name
+	.endif
+	.endm
+
+	/*
+	 * The short way of a hit that one histogram counts (shortcut.c): %rdi thread, %esi entry, and of
+	 * PLAIN %rdx record, %ecx size, %r8 frame.
+	 *
+	 *     slot = thread->slot, c = &thread->counts[id % AGENT_WAYS]
+	 *     if c->event != id, size < c->size, or where short_way says so -> no
+	 *     thread->frame[0] = stack pointer, slot->depth = 1, epoch       as in short_way
+	 *     if *c->soft is 0, *c->paused is not                          -> leave
+	 *     key of the record; elt of the key, by map_lookup() but that it looks at few places; none -> leave
+	 *     section { sums[cpu][elt][0] += 1 }                           rseq_add()
+	 *     where there is a value, section { sums[cpu][elt][1] += value }
+	 *     slot->depth = 0
+	 *
+	 *     leave: slot->depth = 0; no: emit_long(thread, id, record, size, frame)
+	 *
+	 * It goes on behind itself when that is done. count_way_left lies somewhere behind it.
+	 *
+	 *     %r10 c   %r9 key   %r8 second key   %rcx elt   %r11 its sums   %rsi places that are left
+	 */
+
+	/* A field that one of the first three loads of enum count_load is for. */
+	.macro	count_load to, to32, load, off
+	movzwl	\off(%r10), %eax
+	cmpb	$1, \load(%r10)
+	je	2f
+	ja	3f
+	movl	(%rdx, %rax), \to32
+	jmp	4f
+2:	movslq	(%rdx, %rax), \to
+	jmp	4f
+3:	movq	(%rdx, %rax), \to
+4:
+	.endm
+
+	/* Any. */
+	.macro	count_load_any to, to32, load, off
+	movzwl	\off(%r10), %eax
+	movzbl	\load(%r10), %r11d
+	cmpl	$2, %r11d
+	ja	3f
+	je	2f
+	testl	%r11d, %r11d
+	jne	1f
+	movl	(%rdx, %rax), \to32
+	jmp	8f
+1:	movslq	(%rdx, %rax), \to
+	jmp	8f
+2:	movq	(%rdx, %rax), \to
+	jmp	8f
+3:	cmpl	$4, %r11d
+	ja	5f
+	je	4f
+	movzbl	(%rdx, %rax), \to32
+	jmp	8f
+4:	movsbq	(%rdx, %rax), \to
+	jmp	8f
+5:	cmpl	$6, %r11d
+	je	6f
+	movzwl	(%rdx, %rax), \to32
+	jmp	8f
+6:	movswq	(%rdx, %rax), \to
+8:
+	.endm
+
+	/* %r11 number of the first place, %eax hash, %r9 key -> %ecx elt, %rax where it lies. M4 of map.h */
+	.macro	count_seek name, tag
+	movq	COUNT_ENTRIES(%r10), %rcx
+	cmpl	%eax, 4(%rcx, %r11, 8)
+	jne	.Lcount_next\tag\()_\name
+.Lcount_found\tag\()_\name:
+	movl	(%rcx, %r11, 8), %ecx
+	leal	-1(%rcx), %eax
+	cmpl	COUNT_LAST(%r10), %eax
+	jae	.Lcount_leave_\name
+	movq	COUNT_ELT_SIZE(%r10), %rax
+	imulq	%rcx, %rax
+	addq	COUNT_ELTS(%r10), %rax
+	cmpq	%r9, (%rax)
+	jne	.Lcount_leave_\name
+	.endm
+
+	/* The places behind the first. Two keys of one hash go the long way. */
+	.macro	count_next name, tag
+.Lcount_next\tag\()_\name:
+	movl	$PROBES, %esi
+5:	cmpq	$0, (%rcx, %r11, 8)
+	je	.Lcount_leave_\name
+	incl	%r11d
+	andl	COUNT_MASK(%r10), %r11d
+	cmpl	%eax, 4(%rcx, %r11, 8)
+	je	.Lcount_found\tag\()_\name
+	decl	%esi
+	jne	5b
+	jmp	.Lcount_leave_\name
+	.endm
+
+	.macro	count_section name, tag
+	.pushsection __rseq_cs, "aw"
+	.balign	32
+.Lcount_section\tag\()_\name:
+	.long	0, 0
+	.quad	.Lcount_first\tag\()_\name, .Lcount_last\tag\()_\name - .Lcount_first\tag\()_\name
+	.quad	.Lcount_abort\tag\()_\name
+	.popsection
+	.endm
+
+	.macro	count_way name, kind
+.Lcount_\name:
+	movl	%esi, %r10d
+	andl	$WAY_MASK, %r10d
+	shll	$COUNT_BITS, %r10d
+	leaq	THREAD_COUNTS(%rdi, %r10), %r10
+	cmpl	%esi, COUNT_EVENT(%r10)
+	jne	.Lcount_no_\name
+	movq	THREAD_SLOT(%rdi), %r11
+	movl	THREAD_WORD(%rdi), %eax
+	.if	\kind == PLAIN
+	cmpl	COUNT_SIZE(%r10), %ecx
+	jb	.Lcount_no_\name
+	.endif
+	testq	%r11, %r11
+	je	.Lcount_no_\name
+	andl	$SIGNALS_OR_NO_RSEQ, %eax
+	orl	SLOT_DEPTH(%r11), %eax
+	jne	.Lcount_no_\name
+	movq	%rsp, THREAD_FRAME(%rdi)
+	movl	$1, SLOT_DEPTH(%r11)
+	/* H1: the load of epoch follows; the rest is the server's membarrier. */
+	movq	agent + PLANE_CONFIG(%rip), %rax
+	.if	\kind == PLAIN
+	movl	%ecx, RECORD_SIZE
+	movq	%r8, FRAME
+	.endif
+	movq	CONFIG_EPOCH(%rax), %rax
+	cmpq	COUNT_EPOCH(%r10), %rax
+	jne	.Lcount_leave_\name
+	movq	%rax, SLOT_EPOCH(%r11)
+	movq	COUNT_SOFT(%r10), %rax
+	movq	COUNT_PAUSED(%r10), %r11
+	movb	COUNT_SHIFT(%r10), %cl
+	cmpl	$0, (%rax)
+	je	.Lcount_leave_\name
+	cmpl	$0, (%r11)
+	jne	.Lcount_leave_\name
+	cmpb	$0, COUNT_EARLY(%r10)
+	jne	.Lcount_early_\name
+	.if	\kind == PLAIN
+	count_load %r9, %r9d, COUNT_KEY, COUNT_KEY_OFF
+	.endif
+.Lcount_one_\name:
+	movabsq	$HASH, %rax
+	imulq	%r9, %rax
+	movq	%rax, %r11
+	shrq	%cl, %r11
+	shrq	$32, %rax
+	count_seek \name, 1
+.Lcount_sum_\name:
+	movq	COUNT_STRIDE(%r10), %r11
+	movq	COUNT_RSEQ(%r10), %r9
+	imulq	%rcx, %r11
+	addq	COUNT_SUMS(%r10), %r11
+.Lcount_again1_\name:
+	leaq	.Lcount_section1_\name(%rip), %rcx
+	movq	%rcx, RSEQ_CS(%r9)
+.Lcount_first1_\name:
+	movl	RSEQ_CPU(%r9), %eax
+	cmpl	COUNT_PLAIN(%r10), %eax
+	jae	.Lcount_leave_\name
+	imulq	COUNT_COLUMN(%r10), %rax
+	incq	(%r11, %rax)			/* the commit, M2 */
+.Lcount_last1_\name:
+	cmpb	$0, COUNT_LATE(%r10)
+	jne	.Lcount_late_\name
+.Lcount_done_\name:
+	movq	COUNT_SLOT(%r10), %rax
+	incq	COUNT_TAKEN(%r10)
+	movl	$0, SLOT_DEPTH(%rax)
+	count_section \name, 1
+	count_section \name, 2
+	.endm
+
+	.macro	count_way_left name, kind
+.Lcount_early_\name:
+	.if	\kind == PLAIN
+	count_load_any %r9, %r9d, COUNT_KEY, COUNT_KEY_OFF
+	testb	$EARLY_TWO, COUNT_EARLY(%r10)
+	je	.Lcount_one_\name
+	count_load_any %r8, %r8d, COUNT_KEY2, COUNT_KEY2_OFF
+	.endif
+	movabsq	$HASH, %r11
+	movq	%r9, %rax
+	imulq	%r11, %rax
+	movq	%rax, SPARE
+	shrq	$32, %rax
+	xorq	SPARE, %rax
+	xorq	%r8, %rax
+	imulq	%r11, %rax
+	movq	%rax, %r11
+	shrq	%cl, %r11
+	shrq	$32, %rax
+	count_seek \name, 2
+	cmpq	%r8, 8(%rax)
+	je	.Lcount_sum_\name
+	jmp	.Lcount_leave_\name
+	count_next \name, 1
+	count_next \name, 2
+
+	/* The first sum is there: no leaving any more. */
+.Lcount_late_\name:
+	.if	\kind == PLAIN
+	movq	%r11, %rcx
+	count_load_any %r8, %r8d, COUNT_VAL, COUNT_VAL_OFF
+	.endif
+.Lcount_again2_\name:
+	leaq	.Lcount_section2_\name(%rip), %rax
+	movq	%rax, RSEQ_CS(%r9)
+.Lcount_first2_\name:
+	movl	RSEQ_CPU(%r9), %eax
+	cmpl	COUNT_PLAIN(%r10), %eax
+	jae	6f
+	imulq	COUNT_COLUMN(%r10), %rax
+	addq	%r8, 8(%rcx, %rax)		/* the commit, M2 */
+.Lcount_last2_\name:
+	jmp	.Lcount_done_\name
+6:	movl	COUNT_PLAIN(%r10), %eax		/* the atomic column */
+	imulq	COUNT_COLUMN(%r10), %rax
+	lock addq %r8, 8(%rcx, %rax)
+	jmp	.Lcount_done_\name
+
+	.byte	0x0f, 0xb9, 0x3d		/* the signature: rseq.h */
+	.long	0x53053053
+.Lcount_abort1_\name:
+	jmp	.Lcount_again1_\name
+	.byte	0x0f, 0xb9, 0x3d
+	.long	0x53053053
+.Lcount_abort2_\name:
+	jmp	.Lcount_again2_\name
+.Lcount_leave_\name:
+	movq	COUNT_SLOT(%r10), %rax
+	movl	COUNT_EVENT(%r10), %esi
+	.if	\kind == PLAIN
+	movl	RECORD_SIZE, %ecx
+	movq	FRAME, %r8
+	.endif
+	movl	$0, SLOT_DEPTH(%rax)
+.Lcount_no_\name:
+	.if	\kind == PLAIN
+	jmp	emit_long
 	.else
 	jmp	.Lelse_\name
 	.endif

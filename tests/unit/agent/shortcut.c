@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shortcut.c - hits that histograms count: what comes of them is the same with and without shortcuts
+ *
+ * Two events have the same fields and get the same command and the same hits. Those of the one have
+ * shortcuts; while the other's trigger is set and while it is hit, they are switched off.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "agent/agent.h"
+#include "model/program_event.h"
+#include "own_server.h"
+#include "tracefs/tree.h"
+#include "tracefuse/tracefuse.h"
+
+enum { QUICK = 1000, SLOW, OTHER = QUICK + AGENT_WAYS, HITS = 4000, THREADS = 4, THREAD_HITS = 60000 };
+
+static struct model *model;
+static struct tree *tree;
+
+#define FIELD(type, name, off, size, sign) \
+	"\tfield:" type " " name ";\toffset:" #off ";\tsize:" #size ";\tsigned:" #sign ";\n"
+
+static const char body[] =
+	FIELD("unsigned short", "common_type", 0, 2, 0) FIELD("unsigned char", "common_flags", 2, 1, 0)
+	FIELD("unsigned char", "common_preempt_count", 3, 1, 0) FIELD("int", "common_pid", 4, 4, 1) "\n"
+	FIELD("int", "s32", 8, 4, 1) FIELD("unsigned int", "u32", 12, 4, 0)
+	FIELD("long", "s64", 16, 8, 1) FIELD("unsigned long", "u64", 24, 8, 0)
+	FIELD("short", "s16", 32, 2, 1) FIELD("unsigned short", "u16", 34, 2, 0)
+	FIELD("signed char", "s8", 36, 1, 1) FIELD("unsigned char", "u8", 37, 1, 0)
+	FIELD("char", "task[16]", 40, 16, 0) FIELD("__data_loc char[]", "name", 56, 4, 0)
+	"\nprint fmt: \"%d\", REC->s32\n";
+
+struct rec {
+	struct record_common common;
+	int32_t		s32;
+	uint32_t	u32;
+	int64_t		s64;
+	uint64_t	u64;
+	int16_t		s16;
+	uint16_t	u16;
+	int8_t		s8;
+	uint8_t		u8;
+	uint16_t	pad;
+	char		task[16];
+	uint32_t	name;
+	char		text[52];
+};
+
+/* ---- the session ---- */
+
+static int put(const char *path, const char *text)
+{
+	struct tree_file *f;
+	int ret = tree_open(tree, path, O_WRONLY | O_APPEND, &f);
+
+	if (ret)
+		return ret;
+	ret = (int)tree_write(f, text, strlen(text));
+	tree_release(f);
+	return ret < 0 ? ret : 0;
+}
+
+static const char *path_of(uint32_t id, const char *file)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "events/app/%c/%s", id == QUICK ? 'q' : id == SLOW ? 's' : 'o', file);
+	return path;
+}
+
+static void command(uint32_t id, const char *file, const char *text)
+{
+	int err = put(path_of(id, file), text);
+
+	if (err)
+		fail_msg("%s: %s", text, strerror(-err));
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A histogram's lines in the order of their texts: what has as many hits has no order. */
+static char *lines_of(uint32_t id)
+{
+	static char text[1 << 20], sorted[2][1 << 20];
+	char *line[8192], *save, *to = sorted[id == SLOW];
+	struct tree_file *f;
+	size_t nr = 0, at = 0;
+	ssize_t n;
+
+	assert_int_equal(tree_open(tree, path_of(id, "hist"), O_RDONLY, &f), 0);
+	while ((n = tree_read(f, text + at, sizeof(text) - 1 - at, (off_t)at)) > 0)
+		at += (size_t)n;
+	tree_release(f);
+	text[at] = 0;
+	for (char *l = strtok_r(text, "\n", &save); l && nr < 8192; l = strtok_r(NULL, "\n", &save))
+		line[nr++] = l;
+	qsort(line, nr, sizeof(*line), compare_lines);
+	for (size_t i = at = 0; i < nr; i++)
+		at += (size_t)sprintf(to + at, "%s\n", line[i]);
+	return to;
+}
+
+static uint64_t total(uint32_t id, const char *what)
+{
+	const char *at = strstr(lines_of(id), what);
+
+	return at ? strtoull(at + strlen(what), NULL, 10) : 0;
+}
+
+static int set_up(void **state)
+{
+	struct event *e;
+	bool is_new;
+
+	if (serve_start(NULL, NULL) || model_create(session, &model))
+		return -1;
+	tree = tree_create(model);
+	if (!tree || model_add_program_event(model, "app", "q", body, QUICK, &e, &is_new) ||
+	    model_add_program_event(model, "app", "s", body, SLOW, &e, &is_new) ||
+	    model_add_program_event(model, "app", "o", body, OTHER, &e, &is_new))
+		return -1;
+	return tf_attach(session_dir(session));
+}
+
+static int tear_down(void **state)
+{
+	serve_stop();
+	tree_destroy(tree);
+	model_destroy(model);
+	session_close(session);
+	return 0;
+}
+
+static void shortcuts(bool on)
+{
+	session_header(session)->shortcuts_off = on ? 0 : UINT32_MAX;
+}
+
+static bool possible(void)
+{
+	return *agent_thread()->cpu >= 0 && !session_header(session)->fence;
+}
+
+/* ---- hits ---- */
+
+static uint32_t next(uint32_t *seed)
+{
+	*seed = *seed * 1103515245u + 12345;
+	return *seed >> 8;
+}
+
+static void fill(struct rec *r, uint32_t *seed)
+{
+	static const char *const texts[] = { "", "a", "cyclictest", "seven77", "eight888", "sixteen_letters",
+					     "more than sixteen letters", "\xff\xfe", "a\n" };
+	static const uint64_t wide[] = { 0, 1, 2, 3, 1ull << 31, 1ull << 32, ~0ull, ~0ull - 1, 1ull << 63,
+					 (1ull << 63) + 1, (1ull << 63) - 1, 5000000000ull };
+	const char *text = texts[next(seed) % 9];
+
+	memset(r, 0, sizeof(*r));
+	r->s32 = (int32_t)(next(seed) % 12) - 4;
+	r->u32 = next(seed) % 8 ? next(seed) % 10 : UINT32_MAX - next(seed) % 3;
+	r->s64 = (int64_t)wide[next(seed) % 12];
+	r->u64 = wide[next(seed) % 12];
+	r->s16 = (int16_t)(next(seed) % 7 * 9999);
+	r->u16 = (uint16_t)(next(seed) % 7 * 9999);
+	r->s8 = (int8_t)(next(seed) % 6 * 51);
+	r->u8 = (uint8_t)(next(seed) % 256);
+	strncpy(r->task, text, sizeof(r->task) - 1);
+	strcpy(r->text, text);
+	r->name = (uint32_t)(strlen(text) + 1) << 16 | offsetof(struct rec, text);
+}
+
+static bool hit_one(uint32_t id, uint32_t *seed)
+{
+	struct agent_thread *t = agent_thread();
+	struct rec r;
+
+	fill(&r, seed);
+	if (t)
+		agent_emit(t, id, &r, sizeof(r), NULL);
+	return t;
+}
+
+/* ---- the same ---- */
+
+static uint64_t taken(void)
+{
+	uint64_t nr = 0;
+
+	for (unsigned int i = 0; agent_shortcut_name(i); i++)
+		nr += agent_shortcut_taken(agent_thread(), i);
+	return nr;
+}
+
+/* Some of the hits find the histogram paused, some the event enabled. -> hits that took a shortcut */
+static uint64_t hit_all(uint32_t id, const char *text, uint32_t seed)
+{
+	const uint64_t before = taken();
+	char other[512];
+
+	command(id, "trigger", text);
+	for (unsigned int i = 0; i < HITS; i++) {
+		hit_one(id, &seed);
+		if (i % 1000 == 700 || i % 1000 == 750) {
+			snprintf(other, sizeof(other), "%.*s:%s%s", (int)strcspn(text, " "), text,
+				 i % 1000 == 700 ? "pause" : "continue", text + strcspn(text, " "));
+			command(id, "trigger", other);
+		} else if (i % 1000 == 800 || i % 1000 == 850) {
+			command(id, "enable", i % 1000 == 800 ? "1" : "0");
+		}
+	}
+	return taken() - before;
+}
+
+static void removed(uint32_t id, const char *text)
+{
+	char other[512];
+
+	snprintf(other, sizeof(other), "!%s", text);
+	command(id, "trigger", other);
+	command(id, "enable", "0");
+}
+
+static void same(const char *text, bool has_shortcut)
+{
+	uint64_t quick, slow;
+
+	if (!possible())
+		skip();
+	for (uint32_t seed = 1; seed < 4; seed++) {
+		shortcuts(true);
+		quick = hit_all(QUICK, text, seed);
+		shortcuts(false);
+		slow = hit_all(SLOW, text, seed);
+		shortcuts(true);
+		assert_int_equal(slow, 0);
+		if (has_shortcut && quick < HITS / 3)
+			fail_msg("%s: only %llu hits took a shortcut", text, (unsigned long long)quick);
+		if (strcmp(lines_of(QUICK), lines_of(SLOW)))
+			fail_msg("%s: %s\nwithout shortcuts:\n%s", text, lines_of(QUICK), lines_of(SLOW));
+		removed(QUICK, text);
+		removed(SLOW, text);
+	}
+}
+
+static void one_key(void **state)
+{
+	static const char *const fields[] = { "s32", "u32", "s64", "u64", "s16", "u16", "s8", "u8", "common_pid" };
+	char text[64];
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		snprintf(text, sizeof(text), "hist:keys=%s", fields[i]);
+		same(text, i < 8);
+	}
+}
+
+static void two_keys_and_a_value(void **state)
+{
+	same("hist:keys=s32,u32", true);
+	same("hist:keys=s8,s64:vals=u64", true);
+	same("hist:keys=s16:vals=s8", true);
+	same("hist:keys=u32:vals=s64", true);
+	same("hist:keys=u64,u16:vals=hitcount", true);
+}
+
+static void a_map_that_is_full(void **state)
+{
+	same("hist:keys=u8,s32:vals=s16:size=128", false);
+}
+
+/* What has no shortcut of its own. */
+static void others(void **state)
+{
+	same("hist:keys=u8.buckets=7", false);
+	same("hist:keys=s32,u32,u8:vals=s16,u64", false);
+}
+
+/* ---- when something has changed ---- */
+
+static void a_short_record_goes_the_long_way(void **state)
+{
+	struct rec r;
+	uint32_t seed = 1;
+	uint64_t before;
+
+	if (!possible())
+		skip();
+	command(QUICK, "trigger", "hist:keys=u64");
+	for (int i = 0; i < 3; i++)
+		hit_one(QUICK, &seed);
+	before = taken();
+	fill(&r, &seed);
+	agent_emit(agent_thread(), QUICK, &r, offsetof(struct rec, u64), NULL);
+	assert_int_equal(taken(), before);
+	assert_int_equal(total(QUICK, "Hits: "), 4);
+	removed(QUICK, "hist:keys=u64");
+}
+
+/* Two events whose numbers share a place: both are counted, and one of them still has its shortcut mostly. */
+static void two_events_of_one_place(void **state)
+{
+	uint64_t before = taken();
+	uint32_t seed = 1;
+
+	if (!possible())
+		skip();
+	command(QUICK, "trigger", "hist:keys=s32");
+	command(OTHER, "trigger", "hist:keys=s32");
+	for (int i = 0; i < HITS; i++)
+		hit_one(i % 2 ? QUICK : OTHER, &seed);
+	assert_int_equal(total(QUICK, "Hits: ") + total(OTHER, "Hits: "), HITS);
+	assert_true(taken() - before > HITS / 3);
+	removed(QUICK, "hist:keys=s32");
+	removed(OTHER, "hist:keys=s32");
+}
+
+/* ---- threads and handlers ---- */
+
+static _Atomic uint64_t nr_hits;
+
+static void on_alarm(int sig)
+{
+	static _Atomic uint32_t n;
+	uint32_t seed = n++;
+
+	/* Not where it interrupts the thread's first hit. */
+	nr_hits += hit_one(QUICK, &seed);
+}
+
+static void *hits(void *arg)
+{
+	uint32_t seed = (uint32_t)(uintptr_t)arg;
+
+	for (int i = 0; i < THREAD_HITS; i++)
+		nr_hits += hit_one(QUICK, &seed);
+	return NULL;
+}
+
+static void nothing_is_lost_between_threads_and_handlers(void **state)
+{
+	const struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct sigaction sa = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	struct attach_losses lost;
+	pthread_t t[THREADS];
+
+	command(QUICK, "trigger", "hist:keys=s32,u32:vals=hitcount");
+	nr_hits = 0;
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, hits, (void *)(i + 1)), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	setitimer(ITIMER_REAL, &never, NULL);
+	attach_losses(session, &lost);
+	assert_int_equal(total(QUICK, "Hits: ") + total(QUICK, "Dropped: ") + lost.deep, nr_hits);
+	removed(QUICK, "hist:keys=s32,u32:vals=hitcount");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_key),
+		cmocka_unit_test(two_keys_and_a_value),
+		cmocka_unit_test(a_map_that_is_full),
+		cmocka_unit_test(others),
+		cmocka_unit_test(a_short_record_goes_the_long_way),
+		cmocka_unit_test(two_events_of_one_place),
+		cmocka_unit_test(nothing_is_lost_between_threads_and_handlers),
+	};
+
+	return cmocka_run_group_tests_name("shortcuts", tests, set_up, tear_down);
+}
