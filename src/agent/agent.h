@@ -278,6 +278,8 @@ AGENT_API bool agent_wakeup_pending(void);
 AGENT_API struct waiter *agent_waiters(uint32_t *nr, _Atomic uint32_t **end);
 /* The process's index. */
 AGENT_API uint32_t agent_process(void);
+/* Of the thread's slot; UINT32_MAX: it has none. */
+AGENT_API uint32_t agent_slot_index(const struct agent_thread *t);
 
 /*
  * Defined by libtracefuse-providers.so and nobody else: its provider_table_version().

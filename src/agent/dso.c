@@ -12,7 +12,7 @@
  * D3  An entry of the session's table is found by its id. It is taken free ->
  *     writing -> ready. Who finds one being written looks at it for a moment
  *     longer, because it may be the same DSO, and then passes over it: its
- *     writer may be dead.
+ *     writer may be dead. All such entries together have one moment.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -222,24 +222,22 @@ static bool is_entry(const struct dso_entry *e, const struct dso_entry *want)
 	return e->id_len == want->id_len && e->size == want->size && !memcmp(e->id, want->id, sizeof(e->id));
 }
 
-/* D3 */
-static uint32_t state_settled(struct dso_entry *e)
+/* D3. *looks: how many are left. */
+static uint32_t state_settled(struct dso_entry *e, int *looks)
 {
-	uint32_t state = DSO_FREE;
+	uint32_t state;
 
-	for (int i = 0; i < MOMENT; i++) {
+	do
 		/* Pairs with the release in number_take(): READY has the rest with it. */
 		state = atomic_load_explicit(&e->state, memory_order_acquire);
-		if (state != DSO_WRITING)
-			break;
-	}
+	while (state == DSO_WRITING && --*looks > 0);
 	return state;
 }
 
-static uint32_t number_find(struct dso_entry *table, const struct dso_entry *want)
+static uint32_t number_find(struct dso_entry *table, const struct dso_entry *want, int *looks)
 {
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
-		uint32_t state = state_settled(&table[i]);
+		uint32_t state = state_settled(&table[i], looks);
 
 		if (state == DSO_READY && is_entry(&table[i], want))
 			return i;
@@ -249,7 +247,7 @@ static uint32_t number_find(struct dso_entry *table, const struct dso_entry *wan
 	return NO_NUMBER;
 }
 
-static uint32_t number_take(struct dso_entry *table, const struct dso_entry *want)
+static uint32_t number_take(struct dso_entry *table, const struct dso_entry *want, int *looks)
 {
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
 		uint32_t free = DSO_FREE;
@@ -257,7 +255,7 @@ static uint32_t number_take(struct dso_entry *table, const struct dso_entry *wan
 		/* Where it fails it pairs with the release below; a free one has nothing behind it yet. */
 		if (!atomic_compare_exchange_strong_explicit(&table[i].state, &free, DSO_WRITING,
 							     memory_order_acquire, memory_order_acquire)) {
-			if (state_settled(&table[i]) == DSO_READY && is_entry(&table[i], want))
+			if (state_settled(&table[i], looks) == DSO_READY && is_entry(&table[i], want))
 				return i;
 			continue;
 		}
@@ -279,13 +277,14 @@ static void look_up(const struct found *f, struct dso *d)
 	struct program_tables *tables =
 		plane_given(&agent.plane, plane_header(&agent.plane)->programs);
 	struct dso_entry e;
+	int looks = MOMENT;
 
 	describe(f, d, &e);
 	if (e.size >> LAYOUT_DSO_SHIFT)
 		return;
-	d->number = number_find(tables->dsos, &e);
+	d->number = number_find(tables->dsos, &e, &looks);
 	if (d->number == NO_NUMBER)
-		d->number = number_take(tables->dsos, &e);
+		d->number = number_take(tables->dsos, &e, &looks);
 }
 
 /* ---- The process's cache ---- */

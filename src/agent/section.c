@@ -28,6 +28,8 @@
 #include "agent/syscall.h"
 #include "plane/clock.h"
 
+enum { LONGEST_TRIES = 100 };
+
 /* Nobody watches. */
 static const _Atomic uint32_t none;
 
@@ -158,7 +160,10 @@ static uint64_t longest_at(struct section_log *log, struct instance_state *inst,
 	/* Acquire: pairs with the release below; of a newer number than `live` it is seen that that is past. */
 	uint64_t told = atomic_load_explicit(&log->longest, memory_order_acquire), ns;
 
-	while ((told & 0xffff) != (live_number(live) & 0xffff)) {
+	/* Where others tell it again and again, one of them has been faster. */
+	for (int i = 0; (told & 0xffff) != (live_number(live) & 0xffff); i++) {
+		if (i == LONGEST_TRIES)
+			return UINT64_MAX;
 		ns = told >> 16;
 		/* Relaxed: win() named it when it was complete, and `live` has been acquired. */
 		if (atomic_load_explicit(&r->state, memory_order_relaxed) == section_state(live_number(live), generation))
@@ -294,6 +299,13 @@ void section_attached(void)
 	atomic_store_explicit(agent.here->woken, 0, memory_order_relaxed);
 }
 
+uint32_t agent_slot_index(const struct agent_thread *t)
+{
+	const struct slot *slot = agent_slot(t);
+
+	return slot ? (uint32_t)(slot - plane_slot(&agent.plane, 0)) : UINT32_MAX;
+}
+
 uint32_t agent_process(void)
 {
 	return (agent.here->process - 1) % LAYOUT_MAX_PROCESSES;
@@ -302,7 +314,9 @@ uint32_t agent_process(void)
 struct waiter *agent_waiters(uint32_t *nr, _Atomic uint32_t **end)
 {
 	struct program_tables *tables = tables_of();
-	uint32_t slots = plane_header(&agent.plane)->nr_slots;
+	/* Relaxed: it only grows, and a slot that this process has lies below it. */
+	uint32_t slots = atomic_load_explicit(&plane_header(&agent.plane)->slots_high,
+					      memory_order_relaxed);
 
 	*nr = slots < LAYOUT_MAX_SLOTS ? slots : LAYOUT_MAX_SLOTS;
 	*end = &tables->waiters_end;

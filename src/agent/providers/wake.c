@@ -104,8 +104,7 @@ __attribute__((constructor)) static void found_family(void)
 
 static struct waiter *waiter_of(const struct agent_thread *t)
 {
-	const struct slot *slot = agent_slot(t);
-	const uint32_t i = slot ? slot->index : UINT32_MAX;
+	const uint32_t i = agent_slot_index(t);
 	_Atomic uint32_t *end;
 	uint32_t nr;
 	struct waiter *all = agent_waiters(&nr, &end);
@@ -367,6 +366,8 @@ static bool mark_get(struct waiter *w, struct section_mark *out)
 	old = mark_is_old(w);
 	process = w->process;
 	*out = w->mark;
+	/* The one who left it has said the session's addresses; they are none of this process. */
+	out->at.translated = true;
 	mark_give(w, MARK_NONE);
 	marks_settle(process);
 	return !old;
