@@ -114,6 +114,26 @@ enum count_late { COUNT_VALUE = 1 << 0 };
 /* Shortcuts of threads, in the order of the table in shortcut.c. */
 enum shortcut { SHORTCUT_KEYS, SHORTCUTS };
 
+/* The same of the function profile's map, on one CPU (profile.c). */
+struct agent_profile {
+	_Alignas(64) uint64_t epoch;	/* while it is this one */
+	const char	*entries;	/* of the map */
+	const char	*elts;
+	uint32_t	event;		/* entry; 0: leads nowhere */
+	uint32_t	last_elt;
+	char		*sums;		/* of elt 0, in the CPU's column */
+	uint64_t	mult, offset;	/* of the counter: struct clock_scale with a shift of 64 */
+	void		*rseq;		/* the thread's struct rseq_area */
+	struct slot	*slot;
+	char		*shared;	/* of elt 0, in the column of those that add atomically */
+	uint32_t	cpu;
+	uint32_t	mask;		/* of places in the table */
+	uint32_t	shift;		/* from a hash of 64 bits to its first place */
+	uint32_t	tried;		/* entry: it was looked for, found or not */
+};
+
+enum { AGENT_PROFILES = 4 };
+
 #define GRAPH_LONG (1ull << 63)
 
 /* What a thread is in of the functions that are hooked (graph.c); slots are where their return addresses lie. */
@@ -166,6 +186,7 @@ struct agent_thread {
 	struct agent_section section;
 	uint32_t	code_turn;	/* raised whenever code_start to dso_age are another DSO's */
 	struct agent_count counts[AGENT_WAYS];	/* by entry */
+	struct agent_profile profiles[AGENT_PROFILES];	/* by entry */
 	uint64_t	taken[SHORTCUTS];	/* hits of shortcuts that are in counts[] no more */
 };
 

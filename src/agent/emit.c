@@ -331,6 +331,18 @@ uint64_t emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32
 	return mask;
 }
 
+void emit_counted(struct agent_thread *t, uint32_t entry, void *record, uint32_t size)
+{
+	struct hit h = hit_of(t, entry, record, size);
+	struct slot *slot = agent_slot(t);
+
+	if (!hit_begin(t, slot, entry, record, &h) || !slot_stays(t))
+		return;
+	guarded_hit(&agent.plane, slot, &h, &t->resume);
+	if (!h.writer && !(t->flags & AGENT_HANDLER) && slot_stays(t))
+		guarded_profile_make(t, slot, entry, &t->resume);
+}
+
 uint64_t emit_ask(struct agent_thread *t, uint32_t entry, void *record, uint32_t size)
 {
 	struct hit h = hit_of(t, entry, record, size);

@@ -42,6 +42,8 @@ bool emit_plain(struct agent_thread *t, uint32_t entry, void *record, uint32_t s
 uint64_t emit_try(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, uint64_t *time, uint64_t mask)
 	__attribute__((visibility("hidden")));
 uint64_t emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, uint64_t *time, uint64_t mask);
+/* A call or a return of the function profile: nothing is recorded. The next may go the short way. */
+void emit_counted(struct agent_thread *t, uint32_t entry, void *record, uint32_t size);
 /* The instances that want such a record, of which none is made. */
 uint64_t emit_ask(struct agent_thread *t, uint32_t entry, void *record, uint32_t size);
 /* The time now, of that clock. */

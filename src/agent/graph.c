@@ -63,7 +63,10 @@ _Static_assert(sizeof(struct graph_frame) == 64 && (PIECE - 1) / ALIGN * 64 == F
 _Static_assert(offsetof(struct graph_frame, id) == FRAME_ID && offsetof(struct graph_frame, state) == FRAME_DEPTH &&
 	       offsetof(struct graph_frame, up) == FRAME_UP && offsetof(struct graph_frame, func) == FRAME_FUNC &&
 	       offsetof(struct graph_frame, time) == FRAME_TIME && offsetof(struct graph_frame, mask) == FRAME_MASK &&
-	       offsetof(struct graph_frame, state) == FRAME_DEPTH, "emit.S knows frames");
+	       offsetof(struct graph_frame, cpu_time) == FRAME_BELOW &&
+	       offsetof(struct graph_frame, tail) == FRAME_GROUP &&
+	       FRAME_PROFILED == 1ull << FRAME_PROFILED_BIT && TAIL_GROUP == 1ull << 48,
+	       "emit.S knows frames");
 _Static_assert(offsetof(struct agent_thread, graph.low) == GRAPH_LOW &&
 	       offsetof(struct agent_thread, graph.size) == GRAPH_SIZE &&
 	       offsetof(struct agent_thread, graph.piece) == GRAPH_PIECE &&
@@ -167,6 +170,13 @@ bool graph_is_plain(void)
 	return !c->max_depth && !c->flags && !c->thresh;
 }
 
+bool graph_is_only_profile(void)
+{
+	const uint32_t looked_at = GRAPH_PROFILE | GRAPH_CPU_TIME | GRAPH_SELF_TIME;
+
+	return (config_now()->flags & looked_at) == GRAPH_PROFILE;
+}
+
 static uint64_t cpu_time(void)
 {
 	return agent_restricted() ? 0 : clock_system(CLOCK_THREAD);
@@ -198,14 +208,14 @@ static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c,
 
 /* ---- The profile ---- */
 
-/* -> the time of it */
-static uint64_t profile_emit(struct agent_thread *t, const struct graph_frame *f, uint64_t calls, uint64_t ns)
+static void profile_emit(struct agent_thread *t, const struct graph_frame *f, uint64_t calls,
+			 uint64_t ns)
 {
-	struct profile_record r = { .func = f->func, .calls = calls, .time = ns, .squared = ns * ns };
-	uint64_t time = 0;
+	struct profile_record r = {
+		.func = f->func, .calls = calls, .time = ns, .squared = ns * ns,
+	};
 
-	emit_timed(t, (uint32_t)(f->tail / TAIL_GROUP) + GROUP_PROFILE, &r, sizeof(r), &time, EMIT_ALL);
-	return time;
+	emit_counted(t, (uint32_t)(f->tail / TAIL_GROUP) + GROUP_PROFILE, &r, sizeof(r));
 }
 
 /* ns of the calls below: in the place of the time that the frame does not need. */
@@ -216,13 +226,11 @@ static uint64_t *below_of(struct graph_frame *f)
 
 static void profile_begin(struct agent_thread *t, struct graph_frame *f, uint32_t word)
 {
-	uint64_t time;
-
 	f->state |= FRAME_PROFILED;
 	f->tail = f->tail % TAIL_GROUP + (word & SITE_GROUP) * TAIL_GROUP;
-	time = profile_emit(t, f, 1, 0);
-	if (!f->time)
-		f->time = time;
+	profile_emit(t, f, 1, 0);
+	if (!f->time && !(f->state & FRAME_CPU_TIME))
+		f->time = emit_time();
 	*below_of(f) = 0;
 }
 

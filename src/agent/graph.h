@@ -17,6 +17,8 @@
 
 /* There are no settings of the graph tracer (struct graph_config). In a hit. */
 bool graph_is_plain(void);
+/* The profile takes the times of calls by the clock, with those of what is called. In a hit. */
+bool graph_is_only_profile(void);
 
 struct agent_thread;
 struct site_dso;

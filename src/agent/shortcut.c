@@ -14,6 +14,7 @@
  * before, and each sum is added to by the last instruction of a restartable section.
  */
 #include "agent/shortcut.h"
+#include "agent/way.h"
 #include "agent/x86_64/emit.h"
 #include "plane/arch/ring_commit.h"
 #include "plane/hit.h"
@@ -189,18 +190,9 @@ void count_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 	uint64_t epoch = atomic_load_explicit(&h->epoch, memory_order_acquire);
 	struct agent_count *c = &t->counts[id % AGENT_WAYS];
 
-	/* Relaxed: the depth is the thread's own, of the fence see W1. */
-	if (atomic_load_explicit(&slot->depth, memory_order_relaxed) || id >= LAYOUT_MAX_EVENTS ||
-	    atomic_load_explicit(&h->fence, memory_order_relaxed) ||
-	    (atomic_load_explicit(&h->shortcuts_off, memory_order_relaxed) & SHORTCUTS_OFF_WAYS) ||
-	    /* Relaxed: what the thread has said of itself. */
-	    (atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY) ||
-	    *t->cpu < 0 || (c->asked == id && c->epoch == epoch))
+	if (!way_may(slot, id) || *t->cpu < 0 || (c->asked == id && c->epoch == epoch))
 		return;
-	atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);	/* W3 */
-	atomic_signal_fence(memory_order_seq_cst);	/* H1 */
-	epoch = atomic_load_explicit(&h->epoch, memory_order_acquire);
-	atomic_store_explicit(&slot->epoch, epoch, memory_order_release);
+	epoch = way_enter(slot);
 	c->event = 0;
 	atomic_signal_fence(memory_order_seq_cst);	/* W3 */
 	if (c->shortcut < SHORTCUTS)
@@ -214,6 +206,5 @@ void count_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 		atomic_signal_fence(memory_order_seq_cst);	/* W3 */
 		c->event = id;
 	}
-	/* Release: as at the end of any hit, pairs with the acquire in oldest_epoch(). */
-	atomic_store_explicit(&slot->depth, 0, memory_order_release);
+	way_leave(slot);
 }

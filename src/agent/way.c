@@ -151,6 +151,48 @@ static bool way_fits(const struct agent_way *w, uint32_t id, uint32_t cpu, uint6
 	return !(uint32_t)on || (w->on == on && w->flags == words_at(&w->inst->flags));
 }
 
+bool way_may(const struct slot *slot, uint32_t id)
+{
+	const struct config_header *h = plane_header(&agent.plane);
+
+	/*
+	 * Relaxed: the depth is the thread's own, of the fence see W1, shortcuts_off does not change
+	 * while there is something to take, and the lease is what the thread has said of itself.
+	 */
+	return !atomic_load_explicit(&slot->depth, memory_order_relaxed) &&
+	       !atomic_load_explicit(&h->fence, memory_order_relaxed) &&
+	       !(atomic_load_explicit(&h->shortcuts_off, memory_order_relaxed) &
+		 SHORTCUTS_OFF_WAYS) &&
+	       id < LAYOUT_MAX_EVENTS &&
+	       !(atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY);
+}
+
+bool way_may_with_time(const struct slot *slot, uint32_t cpu, uint32_t id)
+{
+	const struct config_header *h = plane_header(&agent.plane);
+
+	return h->tsc.valid && h->tsc.shift == 64 && cpu < h->nr_cpus && way_may(slot, id);
+}
+
+uint64_t way_enter(struct slot *slot)
+{
+	const struct config_header *h = plane_header(&agent.plane);
+	uint64_t epoch;
+
+	atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);	/* W3 */
+	atomic_signal_fence(memory_order_seq_cst);	/* H1 */
+	/* H1: pairs with the raise in session_publish(). */
+	epoch = atomic_load_explicit(&h->epoch, memory_order_acquire);
+	atomic_store_explicit(&slot->epoch, epoch, memory_order_release);
+	return epoch;
+}
+
+void way_leave(struct slot *slot)
+{
+	/* Release: as at the end of any hit, pairs with the acquire in oldest_epoch(). */
+	atomic_store_explicit(&slot->depth, 0, memory_order_release);
+}
+
 void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 {
 	uint32_t cpu = (uint32_t)*t->cpu;
@@ -159,18 +201,9 @@ void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 	uint64_t epoch = atomic_load_explicit(&h->epoch, memory_order_acquire);
 	struct agent_way *w = &t->ways[id % AGENT_WAYS];
 
-	/* Relaxed: the depth is the thread's own, of the fence see W1. */
-	if (atomic_load_explicit(&slot->depth, memory_order_relaxed) || id >= LAYOUT_MAX_EVENTS ||
-	    atomic_load_explicit(&h->fence, memory_order_relaxed) || !h->tsc.valid || h->tsc.shift != 64 ||
-	    (atomic_load_explicit(&h->shortcuts_off, memory_order_relaxed) & SHORTCUTS_OFF_WAYS) ||
-	    way_fits(w, id, cpu, epoch) || cpu >= h->nr_cpus ||
-	    /* Relaxed: what the thread has said of itself. */
-	    (atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY))
+	if (!way_may_with_time(slot, cpu, id) || way_fits(w, id, cpu, epoch))
 		return;
-	atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);	/* W3 */
-	atomic_signal_fence(memory_order_seq_cst);	/* H1 */
-	epoch = atomic_load_explicit(&h->epoch, memory_order_acquire);
-	atomic_store_explicit(&slot->epoch, epoch, memory_order_release);
+	epoch = way_enter(slot);
 	w->event = 0;
 	atomic_signal_fence(memory_order_seq_cst);	/* W3 */
 	w->epoch = epoch;
@@ -183,6 +216,5 @@ void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 		atomic_signal_fence(memory_order_seq_cst);	/* W3 */
 		w->event = id;
 	}
-	/* Release: as at the end of any hit, pairs with the acquire in oldest_epoch(). */
-	atomic_store_explicit(&slot->depth, 0, memory_order_release);
+	way_leave(slot);
 }

@@ -15,6 +15,21 @@ void way_make(struct agent_thread *t, struct slot *slot, uint32_t id);
 /* The same, by guarded.S. */
 void guarded_way_make(struct agent_thread *t, struct slot *slot, uint32_t id, uintptr_t *resume);
 
+/*
+ * What all that remember a way have in common: whether one of entry `id` can be made now (W1, W3).
+ * It is made inside a hit: way_enter() -> the epoch that this saw.
+ */
+bool way_may(const struct slot *slot, uint32_t id);
+/* And one that leads to a CPU's memory and reads the counter. */
+bool way_may_with_time(const struct slot *slot, uint32_t cpu, uint32_t id);
+uint64_t way_enter(struct slot *slot);
+void way_leave(struct slot *slot);
+
+/* As way_make() and by guarded.S, behind a call or a return in the function profile (profile.c). */
+void profile_make(struct agent_thread *t, struct slot *slot, uint32_t entry);
+void guarded_profile_make(struct agent_thread *t, struct slot *slot, uint32_t entry,
+			  uintptr_t *resume);
+
 /* A hit that the short way left, before it had done anything. */
 void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)
 	__attribute__((visibility("hidden")));

@@ -13,7 +13,6 @@
 #include "plane/program.h"
 
 enum {
-	SUM_CALLS = 1, SUM_TIME, SUM_SQUARED, NR_SUMS,	/* sum 0 is the map's own */
 	MIN_ELTS = 1 << 14,	/* a program with more functions may come later */
 	NAME_WIDTH = 30,
 };
@@ -36,17 +35,7 @@ struct ftrace_profile {
 
 /* ---- the program ---- */
 
-static const struct op profile_ops[] = {
-	{ .code = OP_KEY_FIELD, .size = OP_LOAD_U64, .arg = offsetof(struct profile_record, func), .off = 0 },
-	{ .code = OP_LOAD_CPU },
-	{ .code = OP_KEY_U64, .off = offsetof(struct profile_key, cpu) },
-	{ .code = OP_FIND },
-	{ .code = OP_SUM_FIELD, .size = OP_LOAD_U64, .arg = offsetof(struct profile_record, calls), .off = SUM_CALLS },
-	{ .code = OP_SUM_FIELD, .size = OP_LOAD_U64, .arg = offsetof(struct profile_record, time), .off = SUM_TIME },
-	{ .code = OP_SUM_FIELD, .size = OP_LOAD_U64, .arg = offsetof(struct profile_record, squared),
-	  .off = SUM_SQUARED },
-	{ .code = OP_END },
-};
+static const struct op profile_ops[] = { { .code = OP_PROFILE }, { .code = OP_END } };
 
 static int make_program(struct session *s, struct ftrace_profile *p)
 {
@@ -82,8 +71,10 @@ static void set_shape(const struct ftrace *ft, struct ftrace_profile *p, uint32_
 {
 	const struct config_header *h = session_header(ft->model->session);
 
-	p->shape = (struct map_shape){ .max_elts = elts, .key_size = sizeof(struct profile_key), .nr_sums = NR_SUMS,
-				       .nr_cpus = h->nr_cpus, .nr_slots = h->nr_slots };
+	p->shape = (struct map_shape){
+		.max_elts = elts, .key_size = sizeof(struct profile_key), .nr_sums = PROFILE_SUMS,
+		.nr_cpus = h->nr_cpus, .nr_slots = h->nr_slots,
+	};
 	p->map_size = map_size(&p->shape);
 }
 
@@ -259,7 +250,7 @@ static int collect(void *arg, uint32_t elt, const void *key, const uint64_t *sum
 
 	memcpy(&k, key, sizeof(k));
 	/* Returned on this CPU, called on another one. */
-	if (k.cpu != l->cpu || !sums[SUM_CALLS])
+	if (k.cpu != l->cpu || !sums[PROFILE_CALLS])
 		return 0;
 	if (l->nr == l->room) {
 		more = realloc(l->v, (l->room * 2 + 64) * sizeof(*more));
@@ -268,7 +259,8 @@ static int collect(void *arg, uint32_t elt, const void *key, const uint64_t *sum
 		l->v = more;
 		l->room = l->room * 2 + 64;
 	}
-	l->v[l->nr++] = (struct profile_line){ k.func, sums[SUM_CALLS], sums[SUM_TIME], sums[SUM_SQUARED] };
+	l->v[l->nr++] = (struct profile_line){ k.func, sums[PROFILE_CALLS], sums[PROFILE_TIME],
+					       sums[PROFILE_SQUARED] };
 	return 0;
 }
 

@@ -428,6 +428,26 @@ static inline void fold_keys(struct map_view map, struct slot *slot, const struc
 		map_add(map, elt, 1, fold_load(h, op->cmp, op->arg), h->cpu, h->writer);
 }
 
+static inline void profile_add(struct map_view map, uint32_t elt, uint32_t sum, uint64_t v,
+			       const struct hit *h)
+{
+	if (v)
+		map_add(map, elt, sum, v, h->cpu, h->writer);
+}
+
+/* OP_PROFILE */
+static void fold_profile(struct map_view map, struct slot *slot, const struct hit *h)
+{
+	const struct profile_record *r = h->record;
+	uint32_t elt = h->size >= sizeof(*r) ? map_insert_pair(map, slot, r->func, h->cpu) : 0;
+
+	if (!elt)
+		return;
+	profile_add(map, elt, PROFILE_CALLS, r->calls, h);
+	profile_add(map, elt, PROFILE_TIME, r->time, h);
+	profile_add(map, elt, PROFILE_SQUARED, r->squared, h);
+}
+
 void hist_fold_keys(const struct plane *p, const struct program *prog, struct slot *slot,
 		    const struct hit *h)
 {
@@ -453,6 +473,10 @@ void hist_fold(const struct program *prog, struct run *run)
 	f.map = map_view_of(run->p, prog->map, &prog->layout);
 	if (op->code == OP_HIST_TIME) {
 		fold_time(f.map, run, op, h);
+		return;
+	}
+	if (op->code == OP_PROFILE) {
+		fold_profile(f.map, run->slot, h);
 		return;
 	}
 	f.slot = run->slot;

@@ -173,6 +173,8 @@ enum op_code {
 				   variable, on_false: our own; len: 1: OP_USECS */
 	OP_HIST_TIME,		/* the whole of a hist with one key of 8 bytes and OP_VAR_TIME. len, off: the key's load
 				   op and field offset; arg: the variable; size: 1: OP_USECS */
+	OP_PROFILE,		/* the whole of the function profile: struct profile_record into
+				   enum profile_sum of {its function, the hit's CPU} */
 	OP_COUNT
 };
 

@@ -484,6 +484,9 @@ struct profile_record {
 	uint64_t	squared;
 };
 
+/* The profile's map: the key is {function, CPU}. Sum 0, of hits, is not used. */
+enum profile_sum { PROFILE_CALLS = 1, PROFILE_TIME, PROFILE_SQUARED, PROFILE_SUMS };
+
 /* What the graph tracer looks at besides a site's word. Published anew for each change (R5). */
 struct graph_config {
 	uint32_t	max_depth;	/* max_graph_depth; 0: none */

@@ -3,6 +3,7 @@
  * agent_load.c - a traced program that does what programs do to a tracer: dies, forks, jumps, is interrupted
  *
  *     agent_load MODE N        prints "MIN MAX": how many stress:tick it has made, at least and at most
+ *     calls_load MODE N        the same of calls of its function called()
  *
  * Between two stores of a journal lies one hit; so of a process that was killed,
  * of a thread that was cancelled and of a hit that was left by siglongjmp one
@@ -26,7 +27,21 @@
 #include <unistd.h>
 #include <tracefuse/tracefuse.h>
 
+#ifdef CALLS
+/* A hit is a call of this function, which is traced. */
+__attribute__((noinline, noclone)) void called(int who, unsigned long n)
+{
+	__asm__ volatile("" : : "r"(who), "r"(n) : "memory");
+}
+
+static void trace_tick(int who, unsigned long n)
+{
+	called(who, n);
+	__asm__ volatile("");	/* no jump */
+}
+#else
 TF_EVENT(stress, tick, (int, who), (unsigned long, n));
+#endif
 
 static struct shared {
 	_Atomic uint64_t done;		/* hits that are over */

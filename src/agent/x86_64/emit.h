@@ -63,6 +63,30 @@
 #define EARLY_TWO	1	/* enum count_early */
 #define EARLY_OTHER	2
 
+/* struct agent_profile */
+#define THREAD_PROFILES	6656
+#define PROFILE_SHIFT	7
+#define PROFILE_MASK	3
+#define PROFILE_EPOCH	0
+#define PROFILE_ENTRIES	8
+#define PROFILE_ELTS	16
+#define PROFILE_EVENT	24
+#define PROFILE_LAST	28
+#define PROFILE_COLUMN	32
+#define PROFILE_MULT	40
+#define PROFILE_OFFSET	48
+#define PROFILE_RSEQ	56
+#define PROFILE_SLOT	64
+#define PROFILE_SHARED	72
+#define PROFILE_CPU	80
+#define PROFILE_PLACES	84
+#define PROFILE_PLACE	88
+#define PROFILE_ELT	4	/* log2 of bytes: the key */
+#define PROFILE_ROW	5	/* log2 of bytes: an elt's sums */
+#define SUM_CALLS	8	/* in them */
+#define SUM_TIME	16
+#define SUM_SQUARED	24
+
 #define SIZE_FUNCTION	24	/* of records */
 #define SIZE_CALLED	20
 #define SIZE_RETURNED	48
@@ -83,8 +107,11 @@
 #define FRAME_FUNC	24
 #define FRAME_TIME	32
 #define FRAME_MASK	40
+#define FRAME_BELOW	48
+#define FRAME_GROUP	56	/* in the upper 16 bits */
+#define FRAME_PROFILED_BIT 37
 #define FRAMES_MASK	0xffffc0	/* of eight times a slot: where its frame is in a piece */
-#define GRAPH_LABELS	1024	/* both lie between graph_returned and this many bytes behind it */
+#define GRAPH_LABELS	2048	/* both lie between graph_returned and this many bytes behind it */
 #define GRAPH_EXIT	65535	/* LAYOUT_GRAPH_EXIT */
 
 #define DSO_TABLE	48	/* struct site_dso */

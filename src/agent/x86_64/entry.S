@@ -30,6 +30,7 @@
  */
 #include "agent/x86_64/entry.h"
 #include "agent/x86_64/extended.h"
+#include "agent/x86_64/profile.h"
 #include "agent/x86_64/short.h"
 
 	.macro	enter_and_save
@@ -171,6 +172,15 @@ entry_short_begin:
 	stc
 	return_to_trampoline
 
+.Lprofile_called:
+	profile_called
+	leaq	S(%rsp), %rcx
+	incl	%eax
+	movq	%rcx, GRAPH_TOP(%rdi)
+	movq	%rax, GRAPH_STATE(%rdi)
+	stc
+	return_to_trampoline
+
 .Lfunction:
 	movq	S(%rsp), %r8
 	testl	%esi, %esi
@@ -186,6 +196,7 @@ entry_short_begin:
 	return_to_trampoline
 	short_way_left called, CALLED
 	short_way_left function, FUNCTION
+	profile_called_left
 	.globl	entry_short_end
 	.hidden	entry_short_end
 entry_short_end:

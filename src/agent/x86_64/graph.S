@@ -30,7 +30,7 @@
  *     (-fipa-ra), so no register carries anything.
  */
 #include "agent/x86_64/extended.h"
-#include "agent/x86_64/short.h"
+#include "agent/x86_64/profile.h"
 
 #define ODD	4
 #define SAVED	96			/* below S + 8 */
@@ -112,8 +112,9 @@ graph_short_begin:
 	cmpl	%ecx, FRAME_ID + 4(%rdx)
 	jne	.Lelse
 	testl	$~1, FRAME_DEPTH + 4(%rdx)	/* FRAME_IN_GRAPH may be */
-	jne	.Lelse
+	jne	.Lprofiled
 	short_way returned, RETURNED, SIZE_RETURNED
+.Lreturn:
 	leaq	SAVED - 8(%rsp), %r9
 	movabsq	$MIRROR, %rsi
 	movq	FRAME_DEPTH(%rcx), %rax
@@ -131,7 +132,11 @@ graph_short_begin:
 	true_return 0
 	ret
 	.cfi_restore_state
+.Lprofiled:
+	profile_returned
+	jmp	.Lreturn
 	short_way_left returned, RETURNED
+	profile_returned_left
 	.globl	graph_short_end
 	.hidden	graph_short_end
 graph_short_end:

@@ -96,4 +96,8 @@ guarded_left:
 	guarded_end
 	.size	guarded_count_make, . - guarded_count_make
 
+	guarded	guarded_profile_make, profile_make, %rcx
+	guarded_end
+	.size	guarded_profile_make, . - guarded_profile_make
+
 	.section .note.GNU-stack, "", @progbits

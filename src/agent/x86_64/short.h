@@ -29,7 +29,11 @@
 #define PLAIN	0	/* agent_emit(): %rdi thread, %esi entry, %rdx record, %ecx size, %r8 frame */
 #define TRY	1	/* emit_try(): %r8 where the time goes, %r9 mask */
 /* These know their size, and end with %rdi thread, %r10 way. */
-#define CALLED	2	/* of a hooked function: %rdx its graph_frame, which is the record; ends with that in %rcx, %esi depth */
+/*
+ * Of a hooked function: %rdx its graph_frame, which is the record; ends with that in %rcx, %esi
+ * depth. An entry that has no way goes to .Lprofile_NAME.
+ */
+#define CALLED	2
 #define RETURNED 3	/* the same, not %esi; what it returns lies at the stack pointer */
 #define FUNCTION 4	/* of a function: %r9 and %r8 the record's ip and parent_ip */
 
@@ -47,7 +51,11 @@
 	leaq	THREAD_WAYS(%rdi, %r10), %r10
 	cmpl	%esi, WAY_EVENT(%r10)
 	.endif
+	.if	\kind == CALLED
+	jne	.Lprofile_\name
+	.else
 	jne	.Llong_\name
+	.endif
 	.if	\kind == CALLED
 	cmpl	$0, WAY_PLAIN(%r10)
 	je	.Llong_\name

@@ -22,6 +22,8 @@
 #include <cmocka.h>
 #include "agent/sites_hit.h"
 #include "agent/state.h"
+#include "plane/map.h"
+#include "plane/program.h"
 #include "plane/ring.h"
 #include "session/attach.h"
 #include "session/session.h"
@@ -464,6 +466,219 @@ static void the_profile_counts_what_is_asked_for(void **state)
 	entry_arm(GROUP + GROUP_PROFILE, 0, false);
 }
 
+/* ---- The profile's short way ---- */
+
+enum { PROFILE = GROUP + GROUP_PROFILE, ELTS = 256, NAMES = 64 };
+
+static const struct map_shape profile_shape = {
+	.max_elts = ELTS, .key_size = 16, .nr_sums = PROFILE_SUMS, .nr_cpus = 2, .nr_slots = 64,
+};
+static data_ref profile_map;
+
+/* As model/ftrace_profile.c and model/ftrace_plan.c make it, with an empty map. */
+static void profile_arm(void)
+{
+	const size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
+	config_ref ref = session_config_alloc(session, size), prog;
+	struct plan *plan = session_config(session, ref, size);
+	const struct event_entry *entry;
+	struct program *made;
+	struct arm *arm;
+
+	prog = session_config_alloc(session, sizeof(*made) + 2 * sizeof(struct op));
+	made = session_config(session, prog, sizeof(*made) + 2 * sizeof(struct op));
+	profile_map = session_data_alloc(session, map_size(&profile_shape));
+	*made = (struct program){ .nr_ops = 2, .map = profile_map, .key_size = 16 };
+	map_lay_out(&made->layout, &profile_shape);
+	made->ops[0].code = OP_PROFILE;
+	made->ops[1].code = OP_END;
+	*plan = (struct plan){ .event_id = LAYOUT_GRAPH_EXIT_ID, .nr_arms = 1, .nr_triggers = 1,
+			       .size = (uint32_t)size };
+	arm = (struct arm *)(plan + 1);
+	*arm = (struct arm){ .flags = ARM_FUNCTION | ARM_NEED_RECORD, .nr_triggers = 1 };
+	*(struct trigger_arm *)(arm + 1) = (struct trigger_arm){
+		.kind = TRIGGER_HIST, .flags = TRIGGER_RECORD, .program = prog,
+		.state = session_data_alloc(session, sizeof(struct trigger_state)),
+	};
+	entry = plane_event(session_plane(session), PROFILE);
+	session_publish(session, (_Atomic uint64_t *)&entry->plan, ref);
+}
+
+/* What a map has of a function, of all CPUs. */
+struct profile_sums {
+	const char	*name;
+	uint64_t	sum[PROFILE_SUMS];
+};
+
+struct profile_found {
+	struct profile_sums v[NAMES];
+	int		nr;
+};
+
+static int profile_collect(void *arg, uint32_t elt, const void *key, const uint64_t *sums)
+{
+	struct profile_found *all = arg;
+	const char *name = name_of(*(const uint64_t *)key);
+	int i = 0;
+
+	while (i < all->nr && strcmp(all->v[i].name, name))
+		i++;
+	assert_in_range(i, 0, NAMES - 1);
+	all->v[i].name = name;
+	all->nr += i == all->nr;
+	for (int k = 0; k < PROFILE_SUMS; k++)
+		all->v[i].sum[k] += sums[k];
+	return 0;
+}
+
+static const struct profile_found *profile_read(void)
+{
+	static struct profile_found all;
+	size_t size = map_size(&profile_shape);
+	const struct map *m = session_data(session, profile_map, size);
+
+	memset(&all, 0, sizeof(all));
+	assert_int_equal(map_each(m, size, &profile_shape, profile_collect, &all), 0);
+	return &all;
+}
+
+static uint64_t profile_sum(const char *name, int sum)
+{
+	const struct profile_found *all = profile_read();
+
+	for (int i = 0; i < all->nr; i++)
+		if (!strcmp(all->v[i].name, name))
+			return all->v[i].sum[sum];
+	return 0;
+}
+
+static void profile_begins(uint32_t flags, bool short_ways)
+{
+	entry_arm(GROUP + GROUP_GRAPH, 0, false);
+	session_header(session)->shortcuts_off = short_ways ? 0 : SHORTCUTS_OFF_WAYS;
+	config_set((struct graph_config){ .flags = GRAPH_PROFILE | flags });
+	profile_arm();
+}
+
+static void profile_ends(void)
+{
+	session_header(session)->shortcuts_off = 0;
+	entry_arm(PROFILE, 0, false);
+	config_set((struct graph_config){ 0 });
+	entry_arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, true);
+}
+
+/* The thread's way of the profile, made by calls; where there can be none the test is left. */
+static struct agent_profile *profile_way(void)
+{
+	struct agent_profile *w = &agent_thread()->profiles[PROFILE % AGENT_PROFILES];
+
+	if (*agent_thread()->cpu < 0 || !session_header(session)->tsc.valid) {
+		profile_ends();
+		skip();
+	}
+	/* It may be put off its CPU in between. */
+	for (int i = 0; i < 100; i++) {
+		run_calls();
+		if (w->event == PROFILE && w->cpu == (uint32_t)*agent_thread()->cpu)
+			break;
+	}
+	assert_int_equal(w->event, PROFILE);
+	return w;
+}
+
+static void a_profiled_call_goes_the_short_way(void **state)
+{
+	static uint64_t sums[(ELTS + 128) * PROFILE_SUMS];
+	struct agent_profile *w;
+	uint64_t calls = 0, before = 0;
+	char *at;
+
+	words_set(GROUP | SITE_HOOKED);
+	profile_begins(0, true);
+	w = profile_way();
+	/* What goes the short way is counted elsewhere. */
+	for (int i = 0; i < 100 && calls < 4; i++) {
+		memset(sums, 0, sizeof(sums));
+		at = w->sums;
+		before = profile_sum("leaf", PROFILE_CALLS);
+		w->sums = (char *)sums;
+		run_calls();
+		if (w->sums == (char *)sums)
+			w->sums = at;
+		calls = 0;
+		for (size_t k = 0; k < sizeof(sums) / sizeof(*sums); k += PROFILE_SUMS) {
+			calls += sums[k + PROFILE_CALLS];
+			assert_true(!sums[k + PROFILE_TIME] == !sums[k + PROFILE_CALLS]);
+		}
+	}
+	/* outer, middle, leaf three times; run_calls, if it has a site */
+	assert_in_range(calls, 5, 6);
+	assert_int_equal(profile_sum("leaf", PROFILE_CALLS), before);
+	profile_ends();
+}
+
+/* One call: its square is that of its time. And so with ways that are made anew for each. */
+static void a_profiled_call_has_a_time_and_its_square(void **state)
+{
+	uint64_t before[PROFILE_SUMS], took, squared;
+
+	words_set(GROUP | SITE_HOOKED);
+	profile_begins(0, true);
+	profile_way();
+	for (int i = 0; i < 200; i++) {
+		for (int k = 0; k < PROFILE_SUMS; k++)
+			before[k] = profile_sum("outer", k);
+		if (i % 4 == 3)
+			session_publish(session, &control->graph, control->graph);
+		run_calls();
+		took = profile_sum("outer", PROFILE_TIME) - before[PROFILE_TIME];
+		squared = profile_sum("outer", PROFILE_SQUARED) - before[PROFILE_SQUARED];
+		assert_int_equal(profile_sum("outer", PROFILE_CALLS) - before[PROFILE_CALLS], 1);
+		assert_true(took && took < 1000000000);
+		assert_int_equal(took * took, squared);
+	}
+	assert_true(profile_sum("run_calls", PROFILE_TIME) >= profile_sum("outer", PROFILE_TIME));
+	assert_true(profile_sum("outer", PROFILE_TIME) >= profile_sum("middle", PROFILE_TIME));
+	profile_ends();
+}
+
+static void same_profile(int program, uint32_t flags)
+{
+	static struct profile_found by_long;
+
+	profile_begins(flags, false);
+	assert_int_equal(programs[program].run(), expected[program]);
+	by_long = *profile_read();
+	profile_begins(flags, true);
+	for (int n = 0; n < 3; n++)
+		assert_int_equal(programs[program].run(), expected[program]);
+	for (int n = 0; n < by_long.nr; n++) {
+		const struct profile_sums *once = &by_long.v[n];
+		uint64_t calls = profile_sum(once->name, PROFILE_CALLS);
+
+		if (calls != 3 * once->sum[PROFILE_CALLS])
+			fail_msg("%s, flags %u: %lu calls of %s, not 3 times %lu",
+				 programs[program].name, flags, (unsigned long)calls, once->name,
+				 (unsigned long)once->sum[PROFILE_CALLS]);
+	}
+	assert_int_equal(profile_read()->nr, by_long.nr);
+}
+
+/* Each way that functions leave and are left, with each of the profile's options. */
+static void profiles_are_the_same_by_the_short_way(void **state)
+{
+	static const uint32_t flags[] = {
+		0, GRAPH_SELF_TIME, GRAPH_CPU_TIME, GRAPH_SELF_TIME | GRAPH_CPU_TIME,
+	};
+
+	words_set(GROUP | SITE_HOOKED);
+	for (int k = 0; k < 4; k++)
+		for (int i = 0; i < PROGRAMS; i++)
+			same_profile(i, flags[k]);
+	profile_ends();
+}
+
 /* Two instances: the return goes to those that have the entry. */
 static void returns_go_where_their_entries_are(void **state)
 {
@@ -621,6 +836,38 @@ static bool survives(uint32_t entry)
 	       run_tails() == expected[2];
 }
 
+/* The same of what is remembered of the profile. */
+static bool survives_profile(void)
+{
+	struct agent_profile *way = &agent_thread()->profiles[PROFILE % AGENT_PROFILES];
+
+	run_calls();
+	run_calls();
+	if (way->event != PROFILE)
+		return true;
+	guard_start();
+	way->elts = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return run_calls() == expected[0] && !agent_attached() && run_calls() == expected[0] &&
+	       run_tails() == expected[2];
+}
+
+static void nonsense_in_the_profile_ends_the_tracing(void **state)
+{
+	int status = -1;
+	pid_t pid;
+
+	words_set(GROUP | SITE_HOOKED);
+	profile_begins(0, true);
+	pid = fork();
+	if (!pid) {
+		alarm(20);
+		_exit(survives_profile() ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	profile_ends();
+}
+
 static void nonsense_ends_the_tracing(void **state)
 {
 	const uint32_t entries[] = { GROUP + GROUP_FUNCTION, GROUP + GROUP_GRAPH, LAYOUT_GRAPH_EXIT };
@@ -661,11 +908,15 @@ int main(void)
 		cmocka_unit_test(what_is_not_recorded_is_not_hooked),
 		cmocka_unit_test(sleep_counts_or_not),
 		cmocka_unit_test(the_profile_counts_what_is_asked_for),
+		cmocka_unit_test(a_profiled_call_goes_the_short_way),
+		cmocka_unit_test(a_profiled_call_has_a_time_and_its_square),
+		cmocka_unit_test(profiles_are_the_same_by_the_short_way),
 		cmocka_unit_test(returns_go_where_their_entries_are),
 		cmocka_unit_test(handlers_come_anywhere),
 		cmocka_unit_test(stacks_have_the_true_callers),
 		cmocka_unit_test(callers_are_seen),
 		cmocka_unit_test(nonsense_ends_the_tracing),
+		cmocka_unit_test(nonsense_in_the_profile_ends_the_tracing),
 		cmocka_unit_test(off_is_off),
 		cmocka_unit_test(switched_beside_threads),
 	};

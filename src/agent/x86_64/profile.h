@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * profile.h - x86-64: the short way of a call and of a return into the function profile (profile.c)
+ *
+ *     profile_called, in entry.S: the frame is filled as for a hit of GROUP_GRAPH, of which there is no way
+ *     profile_returned, in graph.S: the frame is the thread's, FRAME_PROFILED and nothing else
+ *         w = &thread->profiles[entry % AGENT_PROFILES]
+ *         if w->event != entry, or where short.h would leave                 -> not here
+ *         slot->depth = 1; if config->epoch != w->epoch                      -> leave
+ *         slot->epoch = config->epoch
+ *         elt = the one of {frame->func, w->cpu}; none                       -> leave
+ *         section { if rseq->cpu_id != w->cpu -> leave; a sum of the elt grows }
+ *         slot->depth = 0
+ *
+ * A call adds 1 to PROFILE_CALLS and then reads the clock; a return reads the
+ * clock first, and adds to PROFILE_TIME and to PROFILE_SQUARED. Where the second
+ * section is aborted the first sum has grown: so that one is added atomically.
+ *
+ * As in short.h nothing is called, the stack pointer stays, and what has left
+ * has added nothing.
+ */
+#ifndef TRACEFUSE_AGENT_X86_64_PROFILE_H
+#define TRACEFUSE_AGENT_X86_64_PROFILE_H
+
+#include "agent/x86_64/short.h"
+
+#define MAP_HASH 0x9e3779b97f4a7c15	/* map_hash_word() */
+
+	/*
+	 * %rdi thread, %rdx frame, %esi the group's entry GROUP_PROFILE; `no`: where nothing has
+	 * been done. -> %r10 what is remembered, %r8 frame, with the slot's depth stored
+	 */
+	.macro	profile_enter name, no, busy
+	movl	%esi, %r10d
+	andl	$PROFILE_MASK, %r10d
+	shll	$PROFILE_SHIFT, %r10d
+	leaq	THREAD_PROFILES(%rdi, %r10), %r10
+	cmpl	%esi, PROFILE_EVENT(%r10)
+	jne	\no
+	movl	THREAD_WORD(%rdi), %eax
+	movq	THREAD_SLOT(%rdi), %r9
+	andl	$SIGNALS_OR_NO_RSEQ, %eax
+	testq	%r9, %r9
+	je	\no
+	.if	\busy
+	orb	THREAD_BUSY(%rdi), %al
+	.endif
+	orl	SLOT_DEPTH(%r9), %eax
+	jne	\no
+	movq	%rsp, THREAD_FRAME(%rdi)
+	movl	$1, SLOT_DEPTH(%r9)
+	movq	agent + PLANE_CONFIG(%rip), %rax
+	movq	%rdx, %r8
+	movq	CONFIG_EPOCH(%rax), %rax
+	cmpq	PROFILE_EPOCH(%r10), %rax
+	jne	.Lleave_\name
+	movq	%rax, SLOT_EPOCH(%r9)
+	.endm
+
+	/* -> %rsi the sums of the elt, %r11d CPU; the rest but %rdi, %r8 and %r10 is lost */
+	.macro	profile_elt name
+	movq	FRAME_FUNC(%r8), %r9
+	movl	PROFILE_CPU(%r10), %r11d
+	movabsq	$MAP_HASH, %rdx
+	movq	%r9, %rax
+	imulq	%rdx, %rax
+	movq	PROFILE_ENTRIES(%r10), %rsi
+	movq	%rax, %rcx
+	shrq	$32, %rcx
+	xorq	%r11, %rax
+	xorq	%rcx, %rax
+	movl	PROFILE_PLACE(%r10), %ecx
+	imulq	%rdx, %rax
+	movq	%rax, %rdx
+	shrq	%cl, %rdx			/* the first place */
+	shrq	$32, %rax			/* what an entry says of its key */
+	cmpl	%eax, 4(%rsi, %rdx, 8)
+	jne	.Lnext_\name
+.Lfound_\name:
+	movl	(%rsi, %rdx, 8), %esi
+	leal	-1(%rsi), %ecx
+	cmpl	PROFILE_LAST(%r10), %ecx	/* M4 of map.h */
+	jae	.Lleave_\name
+	movl	%esi, %ecx
+	movq	PROFILE_ELTS(%r10), %rdx
+	shlq	$PROFILE_ELT, %rcx
+	cmpq	%r9, (%rdx, %rcx)
+	jne	.Lleave_\name
+	cmpq	%r11, 8(%rdx, %rcx)
+	jne	.Lleave_\name
+	shlq	$PROFILE_ROW, %rsi
+	.endm
+
+	/* Somewhere behind it: another place of the table. */
+	.macro	profile_elt_left name
+.Lnext_\name:
+	movl	$8, %ecx
+1:	cmpq	$0, (%rsi, %rdx, 8)
+	je	.Lleave_\name
+	incl	%edx
+	andl	PROFILE_PLACES(%r10), %edx
+	cmpl	%eax, 4(%rsi, %rdx, 8)
+	je	.Lfound_\name
+	decl	%ecx
+	jne	1b
+	jmp	.Lleave_\name
+	.endm
+
+	/* Of struct rseq_cs: version and flags, start, length, where an abort goes. */
+	.macro	profile_section name
+	.pushsection __rseq_cs, "aw"
+	.balign	32
+.Lsection_\name:
+	.long	0, 0
+	.quad	.Lfirst_\name, .Llast_\name - .Lfirst_\name, .Labort_\name
+	.popsection
+	.endm
+
+	/* From the counter in %rdx:%rax to ns in %rdx */
+	.macro	profile_time
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	mulq	PROFILE_MULT(%r10)
+	addq	PROFILE_OFFSET(%r10), %rdx
+	.endm
+
+	/* %rdx frame, %esi the group's entry GROUP_GRAPH. Ends with %r8 frame, %rax depth. */
+	.macro	profile_called
+	incl	%esi
+	profile_enter profile_called, .Lelse, 1
+	profile_elt profile_called
+	movq	PROFILE_RSEQ(%r10), %rcx
+	addq	PROFILE_COLUMN(%r10), %rsi
+	leaq	.Lsection_profile_called(%rip), %rax
+	movq	%rax, RSEQ_CS(%rcx)
+.Lfirst_profile_called:
+	cmpl	%r11d, RSEQ_CPU(%rcx)
+	jne	.Lleave_profile_called
+	incq	SUM_CALLS(%rsi)			/* the commit, M2 of map.c */
+.Llast_profile_called:
+	profile_section profile_called
+	movl	PROFILE_EVENT(%r10), %ecx
+	movl	FRAME_DEPTH(%r8), %r9d
+	subl	$2, %ecx			/* the group */
+	btsq	$FRAME_PROFILED_BIT, %r9
+	shlq	$48, %rcx
+	movq	%r9, FRAME_DEPTH(%r8)
+	movq	%rcx, FRAME_GROUP(%r8)
+	xorl	%ecx, %ecx
+	movq	PROFILE_SLOT(%r10), %r9
+	movq	%rcx, FRAME_MASK(%r8)
+	movq	%rcx, FRAME_BELOW(%r8)
+	rdtsc
+	profile_time
+	movl	FRAME_DEPTH(%r8), %eax
+	movq	%rdx, FRAME_TIME(%r8)
+	movl	$0, SLOT_DEPTH(%r9)
+	.endm
+
+	.macro	profile_called_left
+	profile_elt_left profile_called
+	.byte	0x0f, 0xb9, 0x3d		/* the signature: rseq.h */
+	.long	0x53053053
+.Labort_profile_called:
+.Lleave_profile_called:
+	movq	PROFILE_SLOT(%r10), %r9
+	movl	$0, SLOT_DEPTH(%r9)
+	jmp	.Lelse
+	.endm
+
+	/* %rdx frame, %r9 its slot on the stack. Ends with the frame in %rcx. */
+	.macro	profile_returned
+	cmpl	$1 << (FRAME_PROFILED_BIT - 32), FRAME_DEPTH + 4(%rdx)
+	jne	.Lelse
+	cmpq	%r9, GRAPH_TOP(%rdi)
+	jne	.Lelse				/* others were left: M7 of graph.c */
+	cmpq	$0, FRAME_MASK(%rdx)
+	jne	.Lelse
+	movq	FRAME_GROUP(%rdx), %rsi
+	shrq	$48, %rsi
+	addl	$2, %esi
+	profile_enter profile_returned, .Lelse, 0
+	rdtsc
+	profile_time
+	subq	FRAME_TIME(%r8), %rdx
+	movq	%rdx, RECORD
+	profile_elt profile_returned
+	movq	PROFILE_RSEQ(%r10), %rcx
+	movq	RECORD, %rdx
+	movq	%rsi, %r9
+	addq	PROFILE_COLUMN(%r10), %rsi
+	leaq	.Lsection_profile_returned(%rip), %rax
+	movq	%rax, RSEQ_CS(%rcx)
+.Lfirst_profile_returned:
+	cmpl	%r11d, RSEQ_CPU(%rcx)
+	jne	.Lleave_profile_returned
+	addq	%rdx, SUM_TIME(%rsi)		/* the commit, M2 of map.c */
+.Llast_profile_returned:
+	profile_section profile_returned
+	imulq	%rdx, %rdx
+	leaq	.Lsection_profile_squared(%rip), %rax
+	movq	%rax, RSEQ_CS(%rcx)
+.Lfirst_profile_squared:
+	cmpl	%r11d, RSEQ_CPU(%rcx)
+	jne	.Lshared_profile_returned
+	addq	%rdx, SUM_SQUARED(%rsi)		/* the commit */
+.Llast_profile_squared:
+	profile_section profile_squared
+.Ldone_profile_returned:
+	movq	PROFILE_SLOT(%r10), %r9
+	movl	FRAME_DEPTH(%r8), %eax
+	movl	$0, SLOT_DEPTH(%r9)
+	movq	%rax, FRAME_DEPTH(%r8)
+	movq	%r8, %rcx
+	.endm
+
+	.macro	profile_returned_left
+	profile_elt_left profile_returned
+	.byte	0x0f, 0xb9, 0x3d
+	.long	0x53053053
+.Labort_profile_squared:
+.Lshared_profile_returned:
+	addq	PROFILE_SHARED(%r10), %r9
+	lock addq %rdx, SUM_SQUARED(%r9)
+	jmp	.Ldone_profile_returned
+	.byte	0x0f, 0xb9, 0x3d
+	.long	0x53053053
+.Labort_profile_returned:
+.Lleave_profile_returned:
+	movq	PROFILE_SLOT(%r10), %r9
+	movl	$0, SLOT_DEPTH(%r9)
+	jmp	.Lelse
+	.endm
+
+#endif
