@@ -334,6 +334,11 @@ AGENT_API void agent_code_written(const void *at, uint64_t size);
 AGENT_API void agent_sandboxed(const void *filter);
 /* Since then: no system calls that the program did not ask for. */
 AGENT_API bool agent_restricted(void);
+/* Files may be looked at, before they are executed. */
+AGENT_API bool agent_may_look(void);
+/* As the program sees them; in a sandbox that forbids to ask what is known without, or 0. */
+AGENT_API int32_t agent_own_pid(void);
+AGENT_API int32_t agent_own_tid(void);
 /* The calling thread makes no hit any more (it may not read the time stamp counter). */
 AGENT_API void agent_thread_silence(void);
 

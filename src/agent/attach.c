@@ -247,7 +247,8 @@ static int greet(struct attach_reply *reply)
 	agent.here->pid = reply->pid;
 	agent.here->process = reply->process;
 	section_attached();
-	agent.here->other_pids = reply->pid && reply->pid != (uint32_t)agent_syscall(SYS_getpid);
+	agent.here->own_pid = (int32_t)agent_syscall(SYS_getpid);
+	agent.here->other_pids = reply->pid && reply->pid != (uint32_t)agent.here->own_pid;
 	err = attach_slots(reply);
 	/* Relaxed: what this thread has touched; another one's fault makes it so for later. */
 	return !err && atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_DETACHED ? -EPROTO : err;

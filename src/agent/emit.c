@@ -140,7 +140,7 @@ static void borrow(struct slot *slot, struct record_common *common, struct hit *
 	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);
 	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 
-	if (!agent.here->other_pids)
+	if (!agent.here->other_pids && !agent_restricted())
 		common->pid = (int32_t)agent_syscall(SYS_gettid);
 	if ((uint32_t)lease) {
 		h->writer = RING_SET_LEASES + ((uint32_t)lease - 1) * LAYOUT_HIT_LEVELS +
@@ -156,7 +156,7 @@ static void borrow(struct slot *slot, struct record_common *common, struct hit *
 /* Another task that has this thread's control block, and so finds its slot. */
 static __attribute__((noinline)) bool stranger(struct agent_thread *t, struct slot *slot)
 {
-	if ((uint32_t)agent_syscall(SYS_gettid) == t->tid)
+	if (!agent_restricted() && (uint32_t)agent_syscall(SYS_gettid) == t->tid)
 		return false;
 	/* Relaxed: a count. */
 	atomic_fetch_add_explicit(&slot->missed, 1, memory_order_relaxed);

@@ -10,6 +10,7 @@
  * cannot be read: a child process tries the calls first.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
@@ -62,9 +63,25 @@ static const struct seccomp_data joining[] = {
 	{ .nr = SYS_membarrier },
 };
 
+/* Those that look at what is to be executed (providers/exec_check.c). */
+static const struct seccomp_data looking[] = {
+	{ .nr = SYS_openat, .args = { 0, 0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY } },
+	{ .nr = SYS_pread64 },
+	{ .nr = SYS_fstat },
+	{ .nr = SYS_fstatfs },
+	{ .nr = SYS_newfstatat },
+	{ .nr = SYS_faccessat },
+	{ .nr = SYS_fgetxattr },
+	{ .nr = SYS_close },
+	{ .nr = SYS_getuid },
+	{ .nr = SYS_getgid },
+	{ .nr = SYS_prctl, .args = { PR_GET_NO_NEW_PRIVS } },
+};
+
 enum {
 	NR_CALLS = sizeof(calls) / sizeof(calls[0]),
 	NR_JOINING = sizeof(joining) / sizeof(joining[0]),
+	NR_LOOKING = sizeof(looking) / sizeof(looking[0]),
 	MAX_CODE = 4096
 };
 
@@ -205,6 +222,9 @@ void agent_sandboxed(const void *filter)
 	if (!filter || !filter_permits(filter, joining, NR_JOINING))
 		/* Relaxed: see agent_restricted(). */
 		atomic_store_explicit(&agent.joins_not, true, memory_order_relaxed);
+	if (!filter || !filter_permits(filter, looking, NR_LOOKING))
+		/* Relaxed: see agent_restricted(). */
+		atomic_store_explicit(&agent.looks_not, true, memory_order_relaxed);
 }
 
 bool agent_restricted(void)
@@ -222,6 +242,30 @@ bool agent_filtered(void)
 bool agent_may_ask(void)
 {
 	return !agent_restricted() && !agent_filtered() && !agent.asks_not;
+}
+
+bool agent_may_look(void)
+{
+	/* Relaxed: as above. */
+	return !agent.asks_not &&
+	       !atomic_load_explicit(&agent.looks_not, memory_order_relaxed);
+}
+
+int32_t agent_own_pid(void)
+{
+	if (!agent_restricted())
+		return (int32_t)agent_syscall(SYS_getpid);
+	return agent.here ? agent.here->own_pid : 0;
+}
+
+int32_t agent_own_tid(void)
+{
+	const struct agent_thread *t;
+
+	if (!agent_restricted())
+		return (int32_t)agent_syscall(SYS_gettid);
+	t = agent_thread_known();
+	return t ? (int32_t)t->tid : 0;
 }
 
 /* ---- One that was there before ---- */
@@ -260,6 +304,11 @@ static _Noreturn void try_calls(bool ask)
 	agent_syscall(SYS_tgkill, -1, -1, 0);
 	agent_syscall(SYS_readlinkat, -1, "", room, 0);
 	if (ask) {
+		agent_syscall(SYS_pread64, -1, room, 0, 0);
+		agent_syscall(SYS_fgetxattr, -1, "", 0, 0);
+		agent_syscall(SYS_faccessat, -1, "", 0);
+		agent_syscall(SYS_getgid);
+		agent_syscall(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
 		agent_syscall(SYS_getuid);
 		agent_syscall(SYS_sched_getscheduler, 0);
 		agent_syscall(SYS_sched_getattr, 0, room, 48, 0);

@@ -45,6 +45,7 @@ struct agent_here {
 	bool		is_known;	/* the server is not to look for who made this process: HELLO */
 	uint32_t	no_membarrier;
 	uint32_t	pid;		/* as the server sees it */
+	int32_t		own_pid;	/* as the program sees it */
 	uint32_t	process;	/* 1 + index in the process table */
 	uint32_t	other_pids;	/* the server sees other pids than we do */
 	_Atomic uint64_t retry;		/* counter: attaching failed, not again before */
@@ -86,6 +87,7 @@ struct agent {
 	_Atomic uint32_t state;		/* enum agent_state */
 	_Atomic bool	sandbox;	/* a filter would not let a first hit make its system calls */
 	_Atomic bool	joins_not;	/* nor those of joining the session */
+	_Atomic bool	looks_not;	/* nor those that look at a file */
 	_Atomic bool	filtered;	/* the program has entered a filter of its own, or the strict mode */
 	bool		asks_not;	/* a filter that was there before would kill who asks (agent_may_ask()) */
 	bool		starting;	/* attach_start() runs: the program does not, yet */

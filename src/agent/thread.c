@@ -180,7 +180,7 @@ void agent_thread_lend(struct agent_thread *t)
 	/* Acquire: pairs with the release in ring_lease_give(). */
 	uint64_t lease = slot ? atomic_load_explicit(&slot->lease, memory_order_acquire) : 0;
 
-	if (slot && !(uint32_t)lease)
+	if (slot && !(uint32_t)lease && !agent_restricted())
 		lease_await(slot, lease);
 }
 

@@ -15,6 +15,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <tracefuse/tracefuse.h>
 
@@ -493,6 +495,57 @@ static int mode_sandbox(void)
 	_exit(5);
 }
 
+/* ---- A filter that hands calls to the program itself: it sees none that it did not make ---- */
+
+static volatile int trapped[64], nr_trapped;
+
+static void on_trapped(int sig, siginfo_t *info, void *context)
+{
+	if (nr_trapped < 64)
+		trapped[nr_trapped++] = info->si_syscall;
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_RAX] = -EPERM;
+}
+
+static void say_trapped(const char *what)
+{
+	printf("%s:", what);
+	for (int i = 0; i < nr_trapped; i++)
+		printf(" %d", trapped[i]);
+	printf("\n");
+	nr_trapped = 0;
+}
+
+static int mode_trap(void)
+{
+	static const int calls[] = { SYS_write, SYS_exit_group, SYS_rt_sigreturn, SYS_brk };
+	struct sigaction sa = { .sa_sigaction = on_trapped, .sa_flags = SA_SIGINFO };
+	pid_t pid;
+
+	sigaction(SIGSYS, &sa, NULL);
+	signal(SIGUSR1, SIG_IGN);
+	if (filter(SECCOMP_RET_ALLOW, calls, sizeof(calls) / sizeof(calls[0]), SECCOMP_RET_TRAP))
+		return 1;
+	trace_step(2);
+	say_trapped("an event");
+	raise(SIGUSR1);
+	say_trapped("raise");
+	pthread_kill(pthread_self(), 0);
+	say_trapped("pthread_kill");
+	execl("/bin/true", "true", NULL);
+	say_trapped("exec");
+	posix_spawnp(&pid, "true", NULL, NULL, (char *[]){ "true", NULL }, environ);
+	say_trapped("posix_spawnp");
+	if (!vfork())
+		_exit(1);
+	say_trapped("vfork");
+	if (!fork())
+		_exit(1);
+	say_trapped("fork");
+	prlimit(getppid(), RLIMIT_AS, NULL, NULL);
+	say_trapped("prlimit");
+	return 0;
+}
+
 static int mode_strict(void)
 {
 	fflush(stdout);
@@ -559,7 +612,7 @@ int main(int argc, char **argv)
 		{ "limits", mode_limits },
 		{ "refuse", mode_refuse }, { "sandbox", mode_sandbox },
 		{ "no_sockets", mode_no_sockets }, { "no_attach", mode_no_attach },
-		{ "strict", mode_strict },
+		{ "strict", mode_strict }, { "trap", mode_trap },
 		{ "daemon", mode_daemon }, { "state", mode_state }, { "as_limit", mode_as_limit },
 		{ "as_inherited", mode_as_inherited }, { "as_exec", mode_as_exec },
 		{ "as_exec_user", mode_as_exec_user }, { "lock", mode_lock },

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
+#include "agent/agent.h"
 #include "agent/providers/exec.h"
 #include "agent/syscall.h"
 
@@ -186,7 +187,7 @@ enum untraced exec_look(const char *path, bool sanitizer_first)
 	struct image im;
 	enum untraced why = UNTRACED_REASONS;
 
-	for (int i = 0; path && i < SCRIPTS; i++) {
+	for (int i = 0; path && i < SCRIPTS && agent_may_look(); i++) {
 		im.fd = (int)agent_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		if (im.fd < 0)
 			return UNTRACED_REASONS;
@@ -211,7 +212,7 @@ bool exec_preloads(const char *word, size_t len)
 	char path[PATH_MAX];
 	long fd;
 
-	if (len >= sizeof(path) || !memchr(word, '/', len))
+	if (len >= sizeof(path) || !memchr(word, '/', len) || !agent_may_look())
 		return true;
 	memcpy(path, word, len);
 	path[len] = 0;
@@ -237,6 +238,8 @@ enum untraced exec_file_look(const char *file, const char *dirs, bool sanitizer_
 
 	if (strchr(file, '/'))
 		return exec_look(file, sanitizer_first);
+	if (!agent_may_look())
+		return UNTRACED_REASONS;
 	if (!dirs)
 		dirs = "/bin:/usr/bin";
 	for (;; dirs++) {

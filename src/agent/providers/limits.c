@@ -76,7 +76,7 @@ static bool is_ours(long pid, unsigned int resource)
 {
 	if ((resource != RLIMIT_AS && resource != RLIMIT_MEMLOCK) || !agent_mapped())
 		return false;
-	return !pid || pid == agent_syscall(SYS_getpid) || pid == agent_syscall(SYS_gettid);
+	return !pid || pid == agent_own_pid() || pid == agent_own_tid();
 }
 
 /* prlimit() of this process; as the kernel says it. */

@@ -174,7 +174,7 @@ int call_raise(int sig)
 
 	if (!sending_wanted(SYSCALL_tgkill))
 		return REAL(raise)(sig);
-	s = to_thread((pid_t)agent_syscall(SYS_getpid), (pid_t)agent_syscall(SYS_gettid), sig);
+	s = to_thread(agent_own_pid(), agent_own_tid(), sig);
 	send_begin(&s, sig, CALL_FRAME);
 	r = REAL(raise)(sig);
 	call_exit(s.call, call_result(r), CALL_FRAME);
@@ -202,7 +202,7 @@ static struct sending to_pthread(pthread_t thread, int sig)
 {
 	const pid_t *tid = thread_number(thread);
 
-	return to_thread((pid_t)agent_syscall(SYS_getpid), tid ? *tid : 0, sig);
+	return to_thread(agent_own_pid(), tid ? *tid : 0, sig);
 }
 
 INTERPOSE int pthread_kill(pthread_t thread, int sig)

@@ -154,7 +154,8 @@ static void start_await(struct start *s)
 			return;
 		}
 		if (!agent_restricted())
-			agent_syscall(i < YIELDS ? SYS_sched_yield : SYS_nanosleep, &pause, 0);
+			agent_syscall(i < YIELDS && !agent_filtered() ? SYS_sched_yield : SYS_nanosleep,
+				      &pause, 0);
 	}
 }
 
