@@ -124,8 +124,8 @@ SLOW static void *malloc_slow(size_t size, void *site)
 
 INTERPOSE void *malloc(size_t size)
 {
-	if (LIKELY(real_malloc && !heap_armed(PROVIDER_MALLOC, KERNEL_KMALLOC)))
-		return real_malloc(size);
+	if (LIKELY(!heap_armed(PROVIDER_MALLOC, KERNEL_KMALLOC)))
+		return REAL(malloc)(size);
 	return malloc_slow(size, CALL_SITE);
 }
 
@@ -139,8 +139,8 @@ SLOW static void *calloc_slow(size_t n, size_t size, void *site)
 
 INTERPOSE void *calloc(size_t n, size_t size)
 {
-	if (LIKELY(real_calloc && !heap_armed(PROVIDER_CALLOC, KERNEL_KMALLOC)))
-		return real_calloc(n, size);
+	if (LIKELY(!heap_armed(PROVIDER_CALLOC, KERNEL_KMALLOC)))
+		return REAL(calloc)(n, size);
 	return calloc_slow(n, size, CALL_SITE);
 }
 
@@ -150,8 +150,6 @@ SLOW static void free_slow(void *ptr, void *site)
 	struct heap_free r = { .ptr = (uintptr_t)ptr };
 	struct agent_thread *t;
 
-	if (!real_free)
-		real_resolve();
 	t = heap_armed(PROVIDER_FREE, KERNEL_KFREE) ? agent_thread() : NULL;
 	if (t) {
 		r.call_site = agent_address(t, site);
@@ -160,13 +158,13 @@ SLOW static void free_slow(void *ptr, void *site)
 			provider_emit(t, PROVIDER_FREE, &r, sizeof(r), frame);
 		emit_kfree(t, r.call_site, ptr, frame);
 	}
-	real_free(ptr);
+	REAL(free)(ptr);
 }
 
 INTERPOSE void free(void *ptr)
 {
-	if (LIKELY(real_free && !heap_armed(PROVIDER_FREE, KERNEL_KFREE)))
-		real_free(ptr);
+	if (LIKELY(!heap_armed(PROVIDER_FREE, KERNEL_KFREE)))
+		REAL(free)(ptr);
 	else
 		free_slow(ptr, CALL_SITE);
 }
@@ -179,8 +177,6 @@ SLOW static void *realloc_slow(void *old, size_t size, bool fits, void *site)
 	struct agent_thread *t;
 	void *ptr = NULL;
 
-	if (!real_realloc)
-		real_resolve();
 	t = realloc_armed() ? agent_thread() : NULL;
 	if (t) {
 		r.call_site = agent_address(t, site);
@@ -189,7 +185,7 @@ SLOW static void *realloc_slow(void *old, size_t size, bool fits, void *site)
 			emit_kfree(t, r.call_site, old, frame);
 	}
 	if (fits)
-		ptr = real_realloc(old, size);
+		ptr = REAL(realloc)(old, size);
 	else
 		errno = ENOMEM;
 	/* Once more: a signal's handler may have forked in between, and this be the child. */
@@ -209,8 +205,8 @@ SLOW static void *realloc_slow(void *old, size_t size, bool fits, void *site)
 
 INTERPOSE void *realloc(void *old, size_t size)
 {
-	if (LIKELY(real_realloc && !realloc_armed()))
-		return real_realloc(old, size);
+	if (LIKELY(!realloc_armed()))
+		return REAL(realloc)(old, size);
 	return realloc_slow(old, size, true, CALL_SITE);
 }
 
@@ -234,7 +230,7 @@ INTERPOSE void *reallocarray(void *old, size_t n, size_t size)
 	size_t bytes;
 	bool fits = !__builtin_mul_overflow(n, size, &bytes);
 
-	if (!real_reallocarray || !realloc_armed() || realloc_is_elsewhere())
+	if (!realloc_armed() || realloc_is_elsewhere())
 		return REAL(reallocarray)(old, n, size);
 	return realloc_slow(old, fits ? bytes : SIZE_MAX, fits, CALL_SITE);
 }
@@ -251,8 +247,8 @@ SLOW static int posix_memalign_slow(void **out, size_t alignment, size_t size, v
 
 INTERPOSE int posix_memalign(void **out, size_t alignment, size_t size)
 {
-	if (LIKELY(real_posix_memalign && !heap_armed(PROVIDER_POSIX_MEMALIGN, KERNEL_KMALLOC)))
-		return real_posix_memalign(out, alignment, size);
+	if (LIKELY(!heap_armed(PROVIDER_POSIX_MEMALIGN, KERNEL_KMALLOC)))
+		return REAL(posix_memalign)(out, alignment, size);
 	return posix_memalign_slow(out, alignment, size, CALL_SITE);
 }
 
@@ -266,8 +262,8 @@ SLOW static void *aligned_alloc_slow(size_t alignment, size_t size, void *site)
 
 INTERPOSE void *aligned_alloc(size_t alignment, size_t size)
 {
-	if (LIKELY(real_aligned_alloc && !heap_armed(PROVIDER_ALIGNED_ALLOC, KERNEL_KMALLOC)))
-		return real_aligned_alloc(alignment, size);
+	if (LIKELY(!heap_armed(PROVIDER_ALIGNED_ALLOC, KERNEL_KMALLOC)))
+		return REAL(aligned_alloc)(alignment, size);
 	return aligned_alloc_slow(alignment, size, CALL_SITE);
 }
 
@@ -281,8 +277,8 @@ SLOW static void *memalign_slow(size_t alignment, size_t size, void *site)
 
 INTERPOSE void *memalign(size_t alignment, size_t size)
 {
-	if (LIKELY(real_memalign && !heap_armed(PROVIDER_MEMALIGN, KERNEL_KMALLOC)))
-		return real_memalign(alignment, size);
+	if (LIKELY(!heap_armed(PROVIDER_MEMALIGN, KERNEL_KMALLOC)))
+		return REAL(memalign)(alignment, size);
 	return memalign_slow(alignment, size, CALL_SITE);
 }
 
@@ -297,15 +293,15 @@ SLOW static void *valloc_slow(size_t size, bool whole_pages, void *site)
 
 INTERPOSE void *valloc(size_t size)
 {
-	if (LIKELY(real_valloc && !heap_armed(PROVIDER_VALLOC, KERNEL_KMALLOC)))
-		return real_valloc(size);
+	if (LIKELY(!heap_armed(PROVIDER_VALLOC, KERNEL_KMALLOC)))
+		return REAL(valloc)(size);
 	return valloc_slow(size, false, CALL_SITE);
 }
 
 INTERPOSE void *pvalloc(size_t size)
 {
-	if (LIKELY(real_pvalloc && !heap_armed(PROVIDER_VALLOC, KERNEL_KMALLOC)))
-		return real_pvalloc(size);
+	if (LIKELY(!heap_armed(PROVIDER_VALLOC, KERNEL_KMALLOC)))
+		return REAL(pvalloc)(size);
 	return valloc_slow(size, true, CALL_SITE);
 }
 
@@ -352,8 +348,8 @@ SLOW static void *mmap_slow(void *addr, size_t len, int prot, int flags, int fd,
 
 INTERPOSE void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
-	if (LIKELY(real_mmap && !provider_armed(PROVIDER_MMAP) && !syscall_wanted(SYS_mmap)))
-		return real_mmap(addr, len, prot, flags, fd, offset);
+	if (LIKELY(!provider_armed(PROVIDER_MMAP) && !syscall_wanted(SYS_mmap)))
+		return REAL(mmap)(addr, len, prot, flags, fd, offset);
 	return mmap_slow(addr, len, prot, flags, fd, offset, CALL_SITE);
 }
 
@@ -382,8 +378,8 @@ SLOW static int munmap_slow(void *addr, size_t len, void *site)
 
 INTERPOSE int munmap(void *addr, size_t len)
 {
-	if (LIKELY(real_munmap && !provider_armed(PROVIDER_MUNMAP) && !syscall_wanted(SYS_munmap)))
-		return real_munmap(addr, len);
+	if (LIKELY(!provider_armed(PROVIDER_MUNMAP) && !syscall_wanted(SYS_munmap)))
+		return REAL(munmap)(addr, len);
 	return munmap_slow(addr, len, CALL_SITE);
 }
 
@@ -422,8 +418,8 @@ INTERPOSE void *mremap(void *old, size_t old_len, size_t len, int flags, ...)
 	va_start(ap, flags);
 	where = va_arg(ap, void *);
 	va_end(ap);
-	if (LIKELY(real_mremap && !provider_armed(PROVIDER_MREMAP) && !syscall_wanted(SYS_mremap)))
-		return real_mremap(old, old_len, len, flags, where);
+	if (LIKELY(!provider_armed(PROVIDER_MREMAP) && !syscall_wanted(SYS_mremap)))
+		return REAL(mremap)(old, old_len, len, flags, where);
 	return mremap_slow(old, old_len, len, flags, where, CALL_SITE);
 }
 
@@ -460,8 +456,8 @@ SLOW static int brk_slow(void *end, void *site)
 
 INTERPOSE int brk(void *end)
 {
-	if (LIKELY(real_brk && !brk_armed()))
-		return real_brk(end);
+	if (LIKELY(!brk_armed()))
+		return REAL(brk)(end);
 	return brk_slow(end, CALL_SITE);
 }
 
@@ -475,7 +471,7 @@ SLOW static void *sbrk_slow(intptr_t increment, void *site)
 	if (!increment)
 		return old;
 	syscall_enter(SYS_brk, args, frame);
-	ptr = real_sbrk(increment);
+	ptr = REAL(sbrk)(increment);
 	syscall_exit(SYS_brk, (long)(ptr == (void *)-1 ? old : ptr + increment), frame);
 	emit_brk(ptr == (void *)-1 ? NULL : ptr + increment, increment, site, frame);
 	return ptr;
@@ -483,7 +479,7 @@ SLOW static void *sbrk_slow(intptr_t increment, void *site)
 
 INTERPOSE void *sbrk(intptr_t increment)
 {
-	if (LIKELY(real_sbrk && !brk_armed()))
-		return real_sbrk(increment);
+	if (LIKELY(!brk_armed()))
+		return REAL(sbrk)(increment);
 	return sbrk_slow(increment, CALL_SITE);
 }

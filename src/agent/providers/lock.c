@@ -207,13 +207,13 @@ SLOW static int mutex_lock(pthread_mutex_t *m, const void *site)
 	if (elided(m))
 		return TRY_LOCK(pthread_mutex_lock, m, LOCK_KIND_MUTEX, REAL(pthread_mutex_lock)(m), site);
 	return LOCK(pthread_mutex_lock, m, LOCK_KIND_MUTEX, LOCK_MUTEX, EBUSY, REAL(pthread_mutex_trylock)(m),
-		    real_pthread_mutex_lock(m), site);
+		    REAL(pthread_mutex_lock)(m), site);
 }
 
 INTERPOSE int pthread_mutex_lock(pthread_mutex_t *m)
 {
-	if (LIKELY(real_pthread_mutex_lock && !lock_wanted()))
-		return real_pthread_mutex_lock(m);
+	if (LIKELY(!lock_wanted()))
+		return REAL(pthread_mutex_lock)(m);
 	return mutex_lock(m, CALL_SITE);
 }
 
@@ -224,8 +224,8 @@ SLOW static int mutex_trylock(pthread_mutex_t *m, const void *site)
 
 INTERPOSE int pthread_mutex_trylock(pthread_mutex_t *m)
 {
-	if (LIKELY(real_pthread_mutex_trylock && !lock_wanted()))
-		return real_pthread_mutex_trylock(m);
+	if (LIKELY(!lock_wanted()))
+		return REAL(pthread_mutex_trylock)(m);
 	return mutex_trylock(m, CALL_SITE);
 }
 
@@ -235,13 +235,13 @@ SLOW static int mutex_timedlock(pthread_mutex_t *m, const struct timespec *until
 		return TRY_LOCK(pthread_mutex_timedlock, m, LOCK_KIND_MUTEX,
 				REAL(pthread_mutex_timedlock)(m, until), site);
 	return LOCK(pthread_mutex_timedlock, m, LOCK_KIND_MUTEX, LOCK_MUTEX, EBUSY, REAL(pthread_mutex_trylock)(m),
-		    real_pthread_mutex_timedlock(m, until), site);
+		    REAL(pthread_mutex_timedlock)(m, until), site);
 }
 
 INTERPOSE int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
 {
-	if (LIKELY(real_pthread_mutex_timedlock && !lock_wanted()))
-		return real_pthread_mutex_timedlock(m, until);
+	if (LIKELY(!lock_wanted()))
+		return REAL(pthread_mutex_timedlock)(m, until);
 	return mutex_timedlock(m, until, CALL_SITE);
 }
 
@@ -251,13 +251,13 @@ SLOW static int mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struc
 		return TRY_LOCK(pthread_mutex_clocklock, m, LOCK_KIND_MUTEX,
 				REAL(pthread_mutex_clocklock)(m, clock, until), site);
 	return LOCK(pthread_mutex_clocklock, m, LOCK_KIND_MUTEX, LOCK_MUTEX, EBUSY, REAL(pthread_mutex_trylock)(m),
-		    real_pthread_mutex_clocklock(m, clock, until), site);
+		    REAL(pthread_mutex_clocklock)(m, clock, until), site);
 }
 
 INTERPOSE int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *until)
 {
-	if (LIKELY(real_pthread_mutex_clocklock && !lock_wanted()))
-		return real_pthread_mutex_clocklock(m, clock, until);
+	if (LIKELY(!lock_wanted()))
+		return REAL(pthread_mutex_clocklock)(m, clock, until);
 	return mutex_clocklock(m, clock, until, CALL_SITE);
 }
 
@@ -269,8 +269,8 @@ SLOW static int mutex_unlock(pthread_mutex_t *m, const void *site)
 
 INTERPOSE int pthread_mutex_unlock(pthread_mutex_t *m)
 {
-	if (LIKELY(real_pthread_mutex_unlock && !lock_wanted()))
-		return real_pthread_mutex_unlock(m);
+	if (LIKELY(!lock_wanted()))
+		return REAL(pthread_mutex_unlock)(m);
 	return mutex_unlock(m, CALL_SITE);
 }
 
@@ -280,13 +280,13 @@ INTERPOSE int pthread_mutex_unlock(pthread_mutex_t *m)
 SLOW static int rwlock_##rd(pthread_rwlock_t *l, const void *site)						\
 {														\
 	return LOCK(pthread_rwlock_##rd##lock, l, lock_kind, lock_flag, EBUSY,					\
-		    REAL(pthread_rwlock_try##rd##lock)(l), real_pthread_rwlock_##rd##lock(l), site);		\
+		    REAL(pthread_rwlock_try##rd##lock)(l), REAL(pthread_rwlock_##rd##lock)(l), site);		\
 }														\
 														\
 INTERPOSE int pthread_rwlock_##rd##lock(pthread_rwlock_t *l)							\
 {														\
-	if (LIKELY(real_pthread_rwlock_##rd##lock && !lock_wanted()))						\
-		return real_pthread_rwlock_##rd##lock(l);							\
+	if (LIKELY(!lock_wanted()))										\
+		return REAL(pthread_rwlock_##rd##lock)(l);							\
 	return rwlock_##rd(l, CALL_SITE);									\
 }														\
 														\
@@ -297,8 +297,8 @@ SLOW static int rwlock_try##rd(pthread_rwlock_t *l, const void *site)						\
 														\
 INTERPOSE int pthread_rwlock_try##rd##lock(pthread_rwlock_t *l)							\
 {														\
-	if (LIKELY(real_pthread_rwlock_try##rd##lock && !lock_wanted()))					\
-		return real_pthread_rwlock_try##rd##lock(l);							\
+	if (LIKELY(!lock_wanted()))										\
+		return REAL(pthread_rwlock_try##rd##lock)(l);							\
 	return rwlock_try##rd(l, CALL_SITE);									\
 }														\
 														\
@@ -307,13 +307,13 @@ SLOW static int rwlock_timed##rd(pthread_rwlock_t *l, const struct timespec *unt
 	if (!time_valid(until))											\
 		return REAL(pthread_rwlock_timed##rd##lock)(l, until);						\
 	return LOCK(pthread_rwlock_timed##rd##lock, l, lock_kind, lock_flag, EBUSY,				\
-		    REAL(pthread_rwlock_try##rd##lock)(l), real_pthread_rwlock_timed##rd##lock(l, until), site); \
+		    REAL(pthread_rwlock_try##rd##lock)(l), REAL(pthread_rwlock_timed##rd##lock)(l, until), site); \
 }														\
 														\
 INTERPOSE int pthread_rwlock_timed##rd##lock(pthread_rwlock_t *l, const struct timespec *until)			\
 {														\
-	if (LIKELY(real_pthread_rwlock_timed##rd##lock && !lock_wanted()))					\
-		return real_pthread_rwlock_timed##rd##lock(l, until);						\
+	if (LIKELY(!lock_wanted()))										\
+		return REAL(pthread_rwlock_timed##rd##lock)(l, until);						\
 	return rwlock_timed##rd(l, until, CALL_SITE);								\
 }														\
 														\
@@ -323,14 +323,14 @@ SLOW static int rwlock_clock##rd(pthread_rwlock_t *l, clockid_t clock, const str
 	if (!clock_valid(clock, until))										\
 		return REAL(pthread_rwlock_clock##rd##lock)(l, clock, until);					\
 	return LOCK(pthread_rwlock_clock##rd##lock, l, lock_kind, lock_flag, EBUSY,				\
-		    REAL(pthread_rwlock_try##rd##lock)(l), real_pthread_rwlock_clock##rd##lock(l, clock, until), site); \
+		    REAL(pthread_rwlock_try##rd##lock)(l), REAL(pthread_rwlock_clock##rd##lock)(l, clock, until), site); \
 }														\
 														\
 INTERPOSE int pthread_rwlock_clock##rd##lock(pthread_rwlock_t *l, clockid_t clock,				\
 					     const struct timespec *until)					\
 {														\
-	if (LIKELY(real_pthread_rwlock_clock##rd##lock && !lock_wanted()))					\
-		return real_pthread_rwlock_clock##rd##lock(l, clock, until);					\
+	if (LIKELY(!lock_wanted()))										\
+		return REAL(pthread_rwlock_clock##rd##lock)(l, clock, until);					\
 	return rwlock_clock##rd(l, clock, until, CALL_SITE);							\
 }
 
@@ -347,8 +347,8 @@ SLOW static int rwlock_unlock(pthread_rwlock_t *l, const void *site)
 
 INTERPOSE int pthread_rwlock_unlock(pthread_rwlock_t *l)
 {
-	if (LIKELY(real_pthread_rwlock_unlock && !lock_wanted()))
-		return real_pthread_rwlock_unlock(l);
+	if (LIKELY(!lock_wanted()))
+		return REAL(pthread_rwlock_unlock)(l);
 	return rwlock_unlock(l, CALL_SITE);
 }
 
@@ -357,13 +357,13 @@ INTERPOSE int pthread_rwlock_unlock(pthread_rwlock_t *l)
 SLOW static int spin_lock(pthread_spinlock_t *l, const void *site)
 {
 	return LOCK(pthread_spin_lock, l, LOCK_KIND_SPIN, LOCK_SPIN, EBUSY, REAL(pthread_spin_trylock)(l),
-		    real_pthread_spin_lock(l), site);
+		    REAL(pthread_spin_lock)(l), site);
 }
 
 INTERPOSE int pthread_spin_lock(pthread_spinlock_t *l)
 {
-	if (LIKELY(real_pthread_spin_lock && !lock_wanted()))
-		return real_pthread_spin_lock(l);
+	if (LIKELY(!lock_wanted()))
+		return REAL(pthread_spin_lock)(l);
 	return spin_lock(l, CALL_SITE);
 }
 
@@ -374,8 +374,8 @@ SLOW static int spin_trylock(pthread_spinlock_t *l, const void *site)
 
 INTERPOSE int pthread_spin_trylock(pthread_spinlock_t *l)
 {
-	if (LIKELY(real_pthread_spin_trylock && !lock_wanted()))
-		return real_pthread_spin_trylock(l);
+	if (LIKELY(!lock_wanted()))
+		return REAL(pthread_spin_trylock)(l);
 	return spin_trylock(l, CALL_SITE);
 }
 
@@ -387,8 +387,8 @@ SLOW static int spin_unlock(pthread_spinlock_t *l, const void *site)
 
 INTERPOSE int pthread_spin_unlock(pthread_spinlock_t *l)
 {
-	if (LIKELY(real_pthread_spin_unlock && !lock_wanted()))
-		return real_pthread_spin_unlock(l);
+	if (LIKELY(!lock_wanted()))
+		return REAL(pthread_spin_unlock)(l);
 	return spin_unlock(l, CALL_SITE);
 }
 
@@ -413,15 +413,15 @@ SLOW static int c11_lock(mtx_t *m, const struct timespec *until, const void *sit
 
 INTERPOSE int mtx_lock(mtx_t *m)
 {
-	if (LIKELY(real_mtx_lock && !lock_wanted()))
-		return real_mtx_lock(m);
+	if (LIKELY(!lock_wanted()))
+		return REAL(mtx_lock)(m);
 	return c11_lock(m, NULL, CALL_SITE);
 }
 
 INTERPOSE int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict until)
 {
-	if (LIKELY(real_mtx_timedlock && !lock_wanted()))
-		return real_mtx_timedlock(m, until);
+	if (LIKELY(!lock_wanted()))
+		return REAL(mtx_timedlock)(m, until);
 	return c11_lock(m, until, CALL_SITE);
 }
 
@@ -436,8 +436,8 @@ SLOW static int c11_trylock(mtx_t *m, const void *site)
 
 INTERPOSE int mtx_trylock(mtx_t *m)
 {
-	if (LIKELY(real_mtx_trylock && !lock_wanted()))
-		return real_mtx_trylock(m);
+	if (LIKELY(!lock_wanted()))
+		return REAL(mtx_trylock)(m);
 	return c11_trylock(m, CALL_SITE);
 }
 
@@ -449,7 +449,7 @@ SLOW static int c11_unlock(mtx_t *m, const void *site)
 
 INTERPOSE int mtx_unlock(mtx_t *m)
 {
-	if (LIKELY(real_mtx_unlock && !lock_wanted()))
-		return real_mtx_unlock(m);
+	if (LIKELY(!lock_wanted()))
+		return REAL(mtx_unlock)(m);
 	return c11_unlock(m, CALL_SITE);
 }

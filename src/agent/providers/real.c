@@ -15,8 +15,6 @@
 /* The linker's own: libc needs it, so it is there, and need not be named by us. */
 #pragma weak _r_debug
 
-extern struct real_function __start_real_functions[] __attribute__((visibility("hidden")));
-extern struct real_function __stop_real_functions[] __attribute__((visibility("hidden")));
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 
 enum { VERSION_HIDDEN = 0x8000 };
@@ -153,54 +151,57 @@ static long missing(void)
 	return -1;
 }
 
-/* Sets what `map` defines of the functions that nobody before it did; -> how many are left. */
-static unsigned int resolve_from(const struct link_map *map)
+/* The last object of the list at load; NULL: not looked for yet. */
+static const struct link_map *last;
+
+void real_begin(void)
 {
-	struct real_function *f;
-	unsigned int left = 0;
+	const struct link_map *map = _r_debug.r_map;
+
+	/* Relaxed: the first call comes before there are threads. */
+	if (__atomic_load_n(&last, __ATOMIC_RELAXED))
+		return;
+	while (map && map->l_next)
+		map = map->l_next;
+	__atomic_store_n(&last, map, __ATOMIC_RELAXED);
+}
+
+/* Sets f if that object defines it. */
+static bool find_in(struct real_function *f, const struct link_map *map)
+{
 	struct dso o;
+	void *addr = dso_read(map, &o) ? dso_find(&o, f->name, hash_of(f->name)) : NULL;
 
-	if (!dso_read(map, &o))
-		return 1;
-	for (f = __start_real_functions; f < __stop_real_functions; f++) {
-		void *addr;
-
-		/* Relaxed: whoever stores a pointer stores the same, and whoever sees none searches. */
-		if (__atomic_load_n(f->where, __ATOMIC_RELAXED))
-			continue;
-		addr = dso_find(&o, f->name, hash_of(f->name));
-		left += !addr;
-		if (!addr)
-			continue;
-		f->object = map;
-		/* Relaxed: to who does not see `object` yet it is nobody's, see REAL_SAME_OBJECT. */
-		__atomic_store_n(f->where, addr, __ATOMIC_RELAXED);
-	}
-	return left;
+	if (!addr)
+		return false;
+	f->object = map;
+	/* Relaxed: to who does not see `object` yet it is nobody's, see REAL_SAME_OBJECT. */
+	__atomic_store_n(f->where, addr, __ATOMIC_RELAXED);
+	return true;
 }
 
 /* The first malloc of the dynamic linker comes long before the program has threads. */
-void real_resolve(void)
+void real_find(struct real_function *f)
 {
-	const struct link_map *map, *self = NULL;
-	struct real_function *f;
-	unsigned int left = 1;
+	const struct link_map *self = _r_debug.r_map, *map, *end;
 
-	for (map = _r_debug.r_map; map && !self; map = map->l_next)
-		if (map->l_ld == _DYNAMIC)
-			self = map;
-	for (map = self ? self->l_next : NULL; map && left; map = map->l_next)
-		left = resolve_from(map);
+	real_begin();
+	/* Relaxed: it has been set, and does not change. */
+	end = __atomic_load_n(&last, __ATOMIC_RELAXED);
+	while (self && self->l_ld != _DYNAMIC)
+		self = self->l_next;
+	for (map = self; map && map != end && map->l_next; map = map->l_next)
+		if (find_in(f, map->l_next))
+			return;
 	/* Loaded by dlopen(): libc stands before us. */
-	for (map = _r_debug.r_map; map && map != self && left; map = map->l_next)
-		left = resolve_from(map);
-	/* Relaxed: what is found by another thread meanwhile was found by this one, too. */
-	for (f = __start_real_functions; f < __stop_real_functions; f++)
-		if (!__atomic_load_n(f->where, __ATOMIC_RELAXED))
-			__atomic_store_n(f->where, (void *)missing, __ATOMIC_RELAXED);
+	for (map = _r_debug.r_map; map && map != self; map = map->l_next)
+		if (find_in(f, map))
+			return;
+	/* Relaxed: what another thread finds meanwhile this one has found, too. */
+	__atomic_store_n(f->where, (void *)missing, __ATOMIC_RELAXED);
 }
 
 __attribute__((constructor)) static void real_start(void)
 {
-	real_resolve();
+	real_begin();
 }

@@ -5,13 +5,15 @@
  *     REAL_FUNCTION(malloc);                       at file level: the pointer, and its entry in a section
  *     p = REAL(malloc)(size);                      in a function
  *
- * All pointers are set at once: by the first call of any interposer, which is
- * the dynamic linker's malloc before any constructor runs, and in any case by
- * our own constructor. The search walks the dynamic linker's list of objects
- * itself, from the one behind this library on: no lock, no allocation, no call
- * of libc, so it is safe wherever the first call comes from. (dlsym() would
- * take the linker's lock, and could call malloc.) A name that has several
- * versions gets the default one.
+ * A pointer is set by the first use of it, mostly that of an interposer by the
+ * program: a short program uses few of the hundreds. The first use may be the
+ * dynamic linker's malloc before any constructor runs. The search walks the
+ * dynamic linker's list of objects itself, from the one behind this library
+ * on: no lock, no allocation, no call of libc, so it is safe wherever it comes
+ * from. (dlsym() would take the linker's lock, and could call malloc.) It ends
+ * with the last object that was there at load, so what dlopen() brings later is
+ * not found, and is not looked at while it comes or goes. A name that has
+ * several versions gets the default one.
  *
  * So a function that somebody else defines behind us (libjemalloc.so, a
  * sanitizer's runtime, a counting preload) is called as it would be without
@@ -25,7 +27,7 @@
 
 struct real_function {
 	const char	*name;
-	void		**where;	/* set with real_ready */
+	void		**where;	/* set last */
 	const void	*object;	/* of the linker: which one defines it; NULL: none */
 };
 
@@ -33,22 +35,26 @@ struct real_function {
 #define REAL_FUNCTION_AS(function, pointer)						\
 	static __typeof__(pointer) real_##function;					\
 	static struct real_function real_entry_##function				\
-	__attribute__((section("real_functions"), used, aligned(8))) =			\
-		{ #function, (void **)(void *)&real_##function, NULL }
+	__attribute__((unused)) = { #function, (void **)(void *)&real_##function, NULL }
 
 #define REAL_FUNCTION(function) REAL_FUNCTION_AS(function, __typeof__(&function))
 
 /* The function itself: never NULL; what nobody defines fails with ENOSYS. */
-#define REAL(function) \
-	(__builtin_expect(!real_##function, 0) ? (real_resolve(), real_##function) : real_##function)
+#define REAL(function)									\
+	(__builtin_expect(!real_##function, 0) ?					\
+	 (real_find(&real_entry_##function), real_##function) : real_##function)
 
-/* Sets all pointers. Any number of times, by any number of threads: the result is the same. */
-void real_resolve(void);
+/* Sets the pointer. Any number of times, by any number of threads: the result is the same. */
+void real_find(struct real_function *f);
+/* At load: what is loaded from now on is not looked at. */
+void real_begin(void);
 
 /* Whether an object before us defines the function too, so that calls of it go there. */
 bool real_shadowed(const char *name);
 
 /* Whether both come from the same object. */
-#define REAL_SAME_OBJECT(a, b) (real_entry_##a.object && real_entry_##a.object == real_entry_##b.object)
+#define REAL_SAME_OBJECT(a, b)								\
+	(REAL(a) && REAL(b) && real_entry_##a.object &&					\
+	 real_entry_##a.object == real_entry_##b.object)
 
 #endif

@@ -8,6 +8,6 @@
 
 uint64_t agent_providers_table(void)
 {
-	real_resolve();
+	real_begin();
 	return PROVIDER_TABLE_VERSION;
 }

@@ -61,13 +61,13 @@ const uint16_t call_events[ROWS] = {
 };
 #undef CALL
 
-call_function call_functions[ROWS];
+extern call_function call_functions[ROWS];
 
-#define CALL(function, call, result, ...)							\
-	static struct real_function real_entry_##function					\
-	__attribute__((section("real_functions"), used, aligned(8))) =				\
-		{ #function, (void **)(void *)&call_functions[ROW_##function], NULL };
+#define CALL(function, call, result, ...) \
+	[ROW_##function] = { #function, (void **)(void *)&call_functions[ROW_##function], NULL },
+static struct real_function call_reals[ROWS] = {
 #include "agent/providers/syscalls_libc.h"
+};
 #undef CALL
 
 static uint64_t open_mode(long flags, long mode)
@@ -136,8 +136,8 @@ long call_record(long a, long b, long c, long d, long e, long f, unsigned int ro
 	const struct call *call = &calls[row];
 	long r;
 
-	if (!call_functions[row])	/* somebody's constructor ran before ours */
-		real_resolve();
+	if (!call_functions[row])
+		real_find(&call_reals[row]);
 	if (call_armed(index)) {
 		uint64_t kernel[6];
 
@@ -161,7 +161,9 @@ long call_record(long a, long b, long c, long d, long e, long f, unsigned int ro
 enum { ALONE(X) NR_ALONE };
 #undef X
 
-static call_function alone_real[NR_ALONE];
+#define X(function) REAL_FUNCTION_AS(function, call_function);
+ALONE(X)
+#undef X
 
 /* setfsuid() is a thread's own call in libc, too. */
 static bool row_wants_alone(unsigned int which, long a, long b)
@@ -178,10 +180,10 @@ static bool row_wants_alone(unsigned int which, long a, long b)
 	}
 }
 
-static long call_alone(unsigned int which, long a, long b, long c)
+static long call_alone(unsigned int which, call_function real, long a, long b, long c)
 {
 	const bool ended = row_wants_alone(which, a, b) && agent_task_end();
-	const long r = alone_real[which](a, b, c, 0, 0, 0);
+	const long r = real(a, b, c, 0, 0, 0);
 	const int saved = errno;
 
 	if (ended)
@@ -193,19 +195,13 @@ static long call_alone(unsigned int which, long a, long b, long c)
 #define X(function)										\
 	static long alone_##function(long a, long b, long c, long d, long e, long f)		\
 	{											\
-		return call_alone(ALONE_##function, a, b, c);					\
+		return call_alone(ALONE_##function, REAL(function), a, b, c);			\
 	}
 ALONE(X)
 #undef X
 
-#define X(function)										\
-	alone_real[ALONE_##function] = call_functions[ROW_##function];				\
-	call_functions[ROW_##function] = alone_##function;
-__attribute__((constructor)) static void alone_start(void)
-{
-	real_resolve();
-	ALONE(X)
-}
+#define X(function) [ROW_##function] = alone_##function,
+call_function call_functions[ROWS] = { ALONE(X) };
 #undef X
 
 /* ---- Recording ---- */

@@ -309,8 +309,8 @@ SLOW static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*ro
 INTERPOSE int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr,
 			     void *(*routine)(void *), void *restrict arg)
 {
-	if (real_pthread_create && !agent_provider_id)
-		return real_pthread_create(thread, attr, routine, arg);
+	if (!agent_provider_id)
+		return REAL(pthread_create)(thread, attr, routine, arg);
 	return create(thread, attr, routine, arg, CALL_SITE);
 }
 
@@ -330,8 +330,8 @@ SLOW static int create_c11(thrd_t *thread, thrd_start_t routine, void *arg, cons
 
 INTERPOSE int thrd_create(thrd_t *thread, thrd_start_t routine, void *arg)
 {
-	if (real_thrd_create && !agent_provider_id)
-		return real_thrd_create(thread, routine, arg);
+	if (!agent_provider_id)
+		return REAL(thrd_create)(thread, routine, arg);
 	return create_c11(thread, routine, arg, CALL_SITE);
 }
 
@@ -474,7 +474,7 @@ INTERPOSE int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(ap, unsigned long);
 	va_end(ap);
-	if (LIKELY(real_prctl && option != PR_SET_NAME && !thread_restricts(option) && !syscall_wanted(SYS_prctl)))
-		return real_prctl(option, a[0], a[1], a[2], a[3]);
+	if (LIKELY(option != PR_SET_NAME && !thread_restricts(option) && !syscall_wanted(SYS_prctl)))
+		return REAL(prctl)(option, a[0], a[1], a[2], a[3]);
 	return prctl_slow(option, a, CALL_SITE);
 }

@@ -159,22 +159,22 @@ SLOW static int sem_acquire(sem_t *s, clockid_t clock, const struct timespec *un
 
 INTERPOSE int sem_wait(sem_t *s)
 {
-	if (LIKELY(real_sem_wait && !wait_armed()))
-		return real_sem_wait(s);
+	if (LIKELY(!wait_armed()))
+		return REAL(sem_wait)(s);
 	return sem_acquire(s, CLOCK_NONE, NULL, CALL_SITE);
 }
 
 INTERPOSE int sem_timedwait(sem_t *restrict s, const struct timespec *restrict until)
 {
-	if (LIKELY(real_sem_timedwait && !wait_armed()))
-		return real_sem_timedwait(s, until);
+	if (LIKELY(!wait_armed()))
+		return REAL(sem_timedwait)(s, until);
 	return sem_acquire(s, CLOCK_DEFAULT, until, CALL_SITE);
 }
 
 INTERPOSE int sem_clockwait(sem_t *restrict s, clockid_t clock, const struct timespec *restrict until)
 {
-	if (LIKELY(real_sem_clockwait && (clock < 0 || !wait_armed())))
-		return real_sem_clockwait(s, clock, until);
+	if (LIKELY(clock < 0 || !wait_armed()))
+		return REAL(sem_clockwait)(s, clock, until);
 	return sem_acquire(s, clock, until, CALL_SITE);
 }
 
@@ -192,8 +192,8 @@ SLOW static int sem_try(sem_t *s, const void *site)
 
 INTERPOSE int sem_trywait(sem_t *s)
 {
-	if (LIKELY(real_sem_trywait && !wait_armed()))
-		return real_sem_trywait(s);
+	if (LIKELY(!wait_armed()))
+		return REAL(sem_trywait)(s);
 	return sem_try(s, CALL_SITE);
 }
 
@@ -209,8 +209,8 @@ SLOW static int sem_release(sem_t *s, const void *site)
 
 INTERPOSE int sem_post(sem_t *s)
 {
-	if (LIKELY(real_sem_post && !wait_armed()))
-		return real_sem_post(s);
+	if (LIKELY(!wait_armed()))
+		return REAL(sem_post)(s);
 	return sem_release(s, CALL_SITE);
 }
 
@@ -226,8 +226,8 @@ SLOW static int cond_wait(pthread_cond_t *c, pthread_mutex_t *m, const void *sit
 
 INTERPOSE int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 {
-	if (LIKELY(real_pthread_cond_wait && !lock_wanted()))
-		return real_pthread_cond_wait(c, m);
+	if (LIKELY(!lock_wanted()))
+		return REAL(pthread_cond_wait)(c, m);
 	return cond_wait(c, m, CALL_SITE);
 }
 
@@ -241,8 +241,8 @@ SLOW static int cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const stru
 
 INTERPOSE int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
 {
-	if (LIKELY(real_pthread_cond_timedwait && !lock_wanted()))
-		return real_pthread_cond_timedwait(c, m, until);
+	if (LIKELY(!lock_wanted()))
+		return REAL(pthread_cond_timedwait)(c, m, until);
 	return cond_timedwait(c, m, until, CALL_SITE);
 }
 
@@ -258,8 +258,8 @@ SLOW static int cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t 
 INTERPOSE int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
 				     const struct timespec *until)
 {
-	if (LIKELY(real_pthread_cond_clockwait && !lock_wanted()))
-		return real_pthread_cond_clockwait(c, m, clock, until);
+	if (LIKELY(!lock_wanted()))
+		return REAL(pthread_cond_clockwait)(c, m, clock, until);
 	return cond_clockwait(c, m, clock, until, CALL_SITE);
 }
 
@@ -276,15 +276,15 @@ SLOW static int c11_wait(cnd_t *c, mtx_t *m, const struct timespec *until, const
 
 INTERPOSE int cnd_wait(cnd_t *c, mtx_t *m)
 {
-	if (LIKELY(real_cnd_wait && !lock_wanted()))
-		return real_cnd_wait(c, m);
+	if (LIKELY(!lock_wanted()))
+		return REAL(cnd_wait)(c, m);
 	return c11_wait(c, m, NULL, CALL_SITE);
 }
 
 INTERPOSE int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict until)
 {
-	if (LIKELY(real_cnd_timedwait && !lock_wanted()))
-		return real_cnd_timedwait(c, m, until);
+	if (LIKELY(!lock_wanted()))
+		return REAL(cnd_timedwait)(c, m, until);
 	return c11_wait(c, m, until, CALL_SITE);
 }
 
@@ -297,8 +297,8 @@ SLOW static int wake_##function(type *c, const void *site)				\
 											\
 INTERPOSE int function(type *c)								\
 {											\
-	if (LIKELY(real_##function && !thread_wanted()))				\
-		return real_##function(c);						\
+	if (LIKELY(!thread_wanted()))							\
+		return REAL(function)(c);						\
 	return wake_##function(c, CALL_SITE);						\
 }
 
@@ -337,23 +337,23 @@ SLOW static int join(pthread_t thread, void **result, clockid_t clock, const str
 
 INTERPOSE int pthread_join(pthread_t thread, void **result)
 {
-	if (LIKELY(real_pthread_join && !thread_wanted()))
-		return real_pthread_join(thread, result);
+	if (LIKELY(!thread_wanted()))
+		return REAL(pthread_join)(thread, result);
 	return join(thread, result, CLOCK_NONE, NULL, CALL_SITE);
 }
 
 INTERPOSE int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *until)
 {
-	if (LIKELY(real_pthread_timedjoin_np && !thread_wanted()))
-		return real_pthread_timedjoin_np(thread, result, until);
+	if (LIKELY(!thread_wanted()))
+		return REAL(pthread_timedjoin_np)(thread, result, until);
 	return join(thread, result, CLOCK_DEFAULT, until, CALL_SITE);
 }
 
 /* One that libc refuses is left to it. */
 INTERPOSE int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock, const struct timespec *until)
 {
-	if (LIKELY(real_pthread_clockjoin_np && (clock < 0 || !thread_wanted())))
-		return real_pthread_clockjoin_np(thread, result, clock, until);
+	if (LIKELY((clock < 0 || !thread_wanted())))
+		return REAL(pthread_clockjoin_np)(thread, result, clock, until);
 	return join(thread, result, clock, until, CALL_SITE);
 }
 
@@ -371,7 +371,7 @@ SLOW static int c11_join(thrd_t thread, int *result, const void *site)
 
 INTERPOSE int thrd_join(thrd_t thread, int *result)
 {
-	if (LIKELY(real_thrd_join && !thread_wanted()))
-		return real_thrd_join(thread, result);
+	if (LIKELY(!thread_wanted()))
+		return REAL(thrd_join)(thread, result);
 	return c11_join(thread, result, CALL_SITE);
 }

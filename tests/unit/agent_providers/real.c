@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "agent/providers/real.h"
 
 /* As an interposer would: the search has to begin behind us. */
@@ -18,6 +19,8 @@ int pthread_mutex_trylock(pthread_mutex_t *m)
 }
 
 REAL_FUNCTION(malloc);
+REAL_FUNCTION(getppid);
+REAL_FUNCTION_AS(ilogb, int (*)(double));
 REAL_FUNCTION(free);
 REAL_FUNCTION(pthread_cond_wait);
 REAL_FUNCTION(pthread_cond_signal);
@@ -88,8 +91,24 @@ static void test_any_number_of_times(void **state)
 {
 	void *(*before)(size_t) = REAL(malloc);
 
-	real_resolve();
+	real_find(&real_entry_malloc);
 	assert_ptr_equal(REAL(malloc), before);
+}
+
+static void test_each_when_it_is_used(void **state)
+{
+	assert_null(real_getppid);
+	assert_int_equal(REAL(getppid)(), getppid());
+	assert_non_null(real_getppid);
+}
+
+static void test_what_is_loaded_later_is_not_found(void **state)
+{
+	if (dlopen("libm.so.6", RTLD_LAZY | RTLD_NOLOAD) || !dlopen("libm.so.6", RTLD_LAZY | RTLD_GLOBAL))
+		skip();
+	errno = 0;
+	assert_int_equal(REAL(ilogb)(8.0), -1);
+	assert_int_equal(errno, ENOSYS);
 }
 
 int main(void)
@@ -102,6 +121,8 @@ int main(void)
 		cmocka_unit_test(test_what_nobody_has_fails),
 		cmocka_unit_test(test_shadowed),
 		cmocka_unit_test(test_any_number_of_times),
+		cmocka_unit_test(test_each_when_it_is_used),
+		cmocka_unit_test(test_what_is_loaded_later_is_not_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
