@@ -67,6 +67,24 @@ static bool find_agent(char *out, size_t size)
 	return true;
 }
 
+/*
+ * The library that the agent needs, by its path: else the dynamic linker looks for it in a dozen
+ * directories, in each program. "": it is left to the linker.
+ */
+static void find_core(const char *agent, char *out, size_t size)
+{
+	const char *slash = strrchr(agent, '/');
+	char dir[PATH_MAX];
+
+	*out = 0;
+	if (!slash || strcmp(slash + 1, AGENT))
+		return;
+	memcpy(dir, agent, slash - agent);
+	dir[slash - agent] = 0;
+	if (!has_library(dir, "", CORE, out, size) && !has_library(dir, "/..", CORE, out, size))
+		*out = 0;
+}
+
 /* Bytes of the sanitizers' libraries that the list begins with, and of what separates them. */
 static size_t sanitizers(const char *list)
 {
@@ -88,16 +106,18 @@ static size_t sanitizers(const char *list)
 
 char *run_preload(const char *old)
 {
-	char agent[PATH_MAX], *out;
+	char agent[PATH_MAX], core[PATH_MAX], *out;
 	size_t first;
 	int n;
 
 	if (!find_agent(agent, sizeof(agent)))
 		return NULL;
+	find_core(agent, core, sizeof(core));
 	if (!old)
 		old = "";
 	first = sanitizers(old);
-	n = asprintf(&out, "%.*s%s%s%s%s", (int)first, old, first && !strchr(" :", old[first - 1]) ? ":" : "", agent,
+	n = asprintf(&out, "%.*s%s%s%s%s%s%s", (int)first, old,
+		     first && !strchr(" :", old[first - 1]) ? ":" : "", agent, *core ? ":" : "", core,
 		     old[first] ? ":" : "", old + first);
 	if (n < 0)
 		command_error("out of memory");
