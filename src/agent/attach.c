@@ -233,6 +233,7 @@ static int greet(struct attach_reply *reply)
 	struct attach_request q = {
 		.version = SESSION_VERSION, .kind = ATTACH_HELLO,
 		.table = agent_providers_table ? agent_providers_table() : 0, .value = agent.here->is_known,
+		.ready = agent.all_said,
 	};
 	int err;
 
@@ -350,14 +351,22 @@ uint32_t attach_pid(uint32_t tid)
 	return reply.pid;
 }
 
-/* Everything is said: waits until the setup has been applied, without a limit where the server says so. */
+/* Until the setup has been applied, without a limit; q: what has been answered for the first time. */
+static void held(const struct attach_request *q)
+{
+	struct attach_reply reply;
+
+	request_answer(q, &reply, sizeof(reply), 0);
+}
+
+/* Everything is said. */
 static void ready(void)
 {
 	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_READY };
 	struct attach_reply reply;
 
-	if (!request_ask(&q, &reply) && reply.hold)
-		request_answer(&q, &reply, sizeof(reply), 0);
+	if (!agent.all_said && !request_ask(&q, &reply) && reply.hold)
+		held(&q);
 }
 
 static void publish(const struct attach_reply *reply)
@@ -373,10 +382,13 @@ static int join(struct attach_reply *reply)
 {
 	int err = map_here();
 
+	agent.all_said = !events_any() && sites_none();
 	if (!err)
 		err = connect_and_greet(reply, false);
 	if (err)
 		untraced_count(err);
+	else if (agent.all_said && reply->hold)
+		held(&(struct attach_request){ .number = agent.conn.asked });
 	return err;
 }
 
@@ -389,6 +401,7 @@ static int start(const char *name, const char *runtime_dir)
 	if (dir < 0)
 		return dir;
 	guard_start();
+	dso_start();
 	err = map_session(dir, &agent.plane);
 	agent_syscall(SYS_close, dir);
 	if (!err)
@@ -401,7 +414,6 @@ static int start(const char *name, const char *runtime_dir)
 		return err;
 	}
 	tasks_start();
-	dso_start();
 	events_start();
 	sites_start();
 	ready();
@@ -427,7 +439,7 @@ int attach_start(const char *name, const char *runtime_dir)
 
 	agent.starting = true;
 	err = start(name, runtime_dir);
-	agent.starting = false;
+	agent.starting = agent.all_said = false;
 	return err;
 }
 
@@ -460,13 +472,6 @@ static const char *env_of(char **envp, const char *name)
 	return NULL;
 }
 
-static void exe_find(void)
-{
-	long n = agent_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", agent.exe, sizeof(agent.exe) - 1);
-
-	agent.exe[n > 0 ? n : 0] = 0;
-}
-
 /* With -z initfirst this runs before libc's own constructor: environ is not set yet, but the arguments are. */
 static __attribute__((constructor)) void agent_load(int argc, char **argv, char **envp)
 {
@@ -475,8 +480,8 @@ static __attribute__((constructor)) void agent_load(int argc, char **argv, char 
 
 	agent.verbose = env_of(envp, "TRACEFUSE_VERBOSE") != NULL;
 	agent.main_stack = (uintptr_t)argv;
+	agent.exe = (const char *)getauxval(AT_EXECFN);
 	agent.key = thread_key_create();
-	exe_find();
 	static_start();
 	/* A program with more rights than its user is not told by the user's environment what to map. */
 	if (!name || !*name || getauxval(AT_SECURE))

@@ -18,8 +18,10 @@
  *     how the program found the function (a pointer from RTLD_NEXT, the handle
  *     of libc, RTLD_DEEPBIND, another name space with a libc of its own), and
  *     what dlsym() and dladdr() say of it is as untraced.
- * C2  The bytes are replaced while nobody runs in them: before the program
- *     begins, or when a name space's libc has just been mapped.
+ * C2  The bytes are replaced while nobody runs in them: when the first DSO with
+ *     sites is found in a process of one thread, mostly before the program begins,
+ *     or when a name space's libc has just been mapped. Without sites nothing is
+ *     hooked, and nothing need be replaced.
  * C3  Only instructions that do the same elsewhere are moved, those that
  *     compilers begin functions with. Where there are others, or a debugger's
  *     breakpoint, the entry is left alone, and sites_jumps.c finds whom not to hook.
@@ -323,6 +325,11 @@ void callers_dso(const void *ld, uintptr_t bias, const char *path)
 	}
 	left_alone |= !p || e.strange || (e.nr && !p->ld);
 	shown |= e.names;
+}
+
+void callers_missed(void)
+{
+	left_alone = true;
 }
 
 bool callers_shown(void)

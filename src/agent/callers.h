@@ -15,6 +15,8 @@
  * nobody runs in yet, or where there is one thread, may be told. Under sites_lock().
  */
 void callers_dso(const void *ld, uintptr_t bias, const char *path);
+/* There are DSOs that could not be told of in time. */
+void callers_missed(void);
 /* Whether all of them do. Else functions that may jump there are not to be hooked (sites_jumping()). */
 bool callers_shown(void);
 /* It is not mapped any more. */

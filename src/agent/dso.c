@@ -30,6 +30,7 @@ enum { CACHE = 1024, CACHE_PROBES = 8, MAX_LISTED = 256, PAGE = 4096, MOMENT = 2
 enum { LOOK_ROOM = 1024 };
 
 #define NO_NUMBER UINT32_MAX
+#define HASH_BEGIN 0xcbf29ce484222325ull
 
 /* glibc 2.35 and later: lock-free and allowed in signal handlers. */
 extern int _dl_find_object(void *, struct dl_find_object *) __attribute__((weak));
@@ -160,7 +161,7 @@ static void id_make(struct dso_entry *e)
 
 	if (!agent_restricted())
 		agent_syscall(SYS_newfstatat, AT_FDCWD, e->path, &st, 0);
-	h = hash_add(0xcbf29ce484222325ull, e->path, strlen(e->path));
+	h = hash_add(HASH_BEGIN, e->path, strlen(e->path));
 	h = hash_add(h, &st.st_size, sizeof(st.st_size));
 	h = hash_add(h, &st.st_mtim, sizeof(st.st_mtim));
 	memcpy(e->id, &h, sizeof(h));
@@ -181,31 +182,60 @@ static void path_copy(const char *path, char *out, size_t room)
 	out[room - 1] = 0;
 }
 
+/* Of the program itself. Asked for here, for it is dear and most programs end without a hit. */
+static void path_of_program(char *out, size_t room)
+{
+	long n = agent_restricted() ? 0 :
+		 agent_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", out, room - 1);
+
+	if (n > 0)
+		out[n] = 0;
+	else
+		path_copy(agent.exe ? agent.exe : "", out, room);
+}
+
+static void describe_notes(const struct found *f, const ElfW(Phdr) *p, unsigned int nr, uintptr_t bias,
+			   struct dso_entry *e)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		uintptr_t at = bias + p[i].p_vaddr, end = at + p[i].p_memsz;
+
+		if (p[i].p_type == PT_NOTE && !e->id_len && at >= f->start && end <= f->end)
+			note_read((const char *)at, p[i].p_memsz, e);
+	}
+}
+
+/* What is to be added to its addresses: the first one that it loads lies at its start. */
+static uintptr_t bias_of(const struct found *f, const ElfW(Phdr) *p, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (p[i].p_type == PT_LOAD)
+			return f->start - (p[i].p_vaddr & ~(uintptr_t)(PAGE - 1));
+	return f->start;
+}
+
 static void describe(const struct found *f, struct dso *d, struct dso_entry *e)
 {
-	const char *path = f->path && *f->path ? f->path : agent.exe;
-	uintptr_t bias = f->start;
 	const ElfW(Phdr) *p;
 	unsigned int nr = 0;
+	uintptr_t bias;
 
 	*d = (struct dso){ .start = f->start, .end = f->end, .number = NO_NUMBER };
 	memset(e, 0, sizeof(*e));
 	e->size = f->end - f->start;
-	path_copy(path, e->path, sizeof(e->path));
+	if (f->path && *f->path)
+		path_copy(f->path, e->path, sizeof(e->path));
+	else
+		path_of_program(e->path, sizeof(e->path));
 	p = headers(f->start, &nr);
-	for (unsigned int i = 0; i < nr; i++)
-		if (p[i].p_type == PT_LOAD) {
-			e->load = p[i].p_vaddr & ~(uint64_t)(PAGE - 1);
-			bias -= e->load;
-			break;
-		}
+	bias = bias_of(f, p, nr);
+	e->load = f->start - bias;
+	describe_notes(f, p, nr, bias, e);
 	for (unsigned int i = 0; i < nr; i++) {
 		uintptr_t at = bias + p[i].p_vaddr, end = at + p[i].p_memsz;
 
 		if (at < f->start || end > f->end)
 			continue;
-		if (p[i].p_type == PT_NOTE && !e->id_len)
-			note_read((const char *)at, p[i].p_memsz, e);
 		if (p[i].p_type == PT_LOAD && (p[i].p_flags & PF_X)) {
 			d->code = d->code && d->code < at ? d->code : at;
 			d->code_end = end > d->code_end ? end : d->code_end;
@@ -343,6 +373,22 @@ static bool dso_find(uintptr_t addr, struct dso *d)
 	look_up(&f, d);
 	cache_write(d, age);
 	return true;
+}
+
+uint64_t dso_contents(uintptr_t addr)
+{
+	struct dso_entry e = { .id_len = 0 };
+	const ElfW(Phdr) *p;
+	unsigned int nr = 0;
+	struct found f;
+	uint64_t h;
+
+	if (!find(addr, &f))
+		return 0;
+	p = headers(f.start, &nr);
+	describe_notes(&f, p, nr, bias_of(&f, p, nr), &e);
+	h = hash_add(hash_add(HASH_BEGIN, e.id, e.id_len), f.path ? f.path : "", f.path ? strlen(f.path) : 0);
+	return e.id_len ? h | 1 : 0;
 }
 
 uint32_t dso_number(uintptr_t addr)

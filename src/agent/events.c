@@ -45,11 +45,6 @@ static struct batch *batch_make(void)
 	return (unsigned long)at > -4096ul ? NULL : (struct batch *)at;
 }
 
-static void batch_free(struct batch *b)
-{
-	agent_syscall(SYS_munmap, b, sizeof(*b));
-}
-
 /* The lowest and highest id that this process has; relaxed: only agent_events_armed() looks, and may miss the newest. */
 static _Atomic uint32_t lowest_id = LAYOUT_MAX_EVENTS, highest_id;
 
@@ -111,6 +106,15 @@ static void batch_send(struct batch *b)
 	b->size = 0;
 }
 
+/* What is still in it is told first. NULL: there was none. */
+static void batch_end(struct batch *b)
+{
+	if (!b)
+		return;
+	batch_send(b);
+	agent_syscall(SYS_munmap, b, sizeof(*b));
+}
+
 /* Adds one definition; false: there is no room for it. */
 static bool batch_add(struct batch *b, struct tf_event *ev, const struct enums *e)
 {
@@ -135,14 +139,24 @@ static bool batch_add(struct batch *b, struct tf_event *ev, const struct enums *
 	return true;
 }
 
-static void tell(struct batch *b, const struct tf_note *n)
+/* The same event may stand there from several files. */
+static bool is_new(const struct tf_event *ev)
+{
+	return ev && !ev->id && ev->version == TF_VERSION_;
+}
+
+/* *at is made for the first event: most programs have none. Without memory they stay off. */
+static void tell(struct batch **at, const struct tf_note *n)
 {
 	for (struct tf_event **p = n->events; p < n->events_end; p++) {
 		struct tf_event *ev = *p;
+		struct batch *b;
 
-		/* The same event may stand there from several files. */
-		if (!ev || ev->id || ev->version != TF_VERSION_)
+		if (!is_new(ev))
 			continue;
+		b = *at = *at ? *at : batch_make();
+		if (!b)
+			return;
 		ev->id = (uint32_t)REFUSED_ID;
 		if (batch_add(b, ev, &n->enums))
 			continue;
@@ -195,16 +209,38 @@ static void dso_told(const struct tf_note *n)
 	__atomic_store_n(&n->dso->ops, &ops, __ATOMIC_RELEASE);
 }
 
+static bool note_at(const struct dl_phdr_info *info, int i, struct tf_note *out)
+{
+	const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+	/* Notes of 8 bytes' alignment are others'. */
+	return p->p_type == PT_NOTE && p->p_align <= 4 &&
+	       note_find((const char *)info->dlpi_addr + p->p_vaddr, p->p_memsz, out);
+}
+
+static int has_new(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct tf_note n;
+
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (note_at(info, i, &n))
+			for (struct tf_event **p = n.events; p < n.events_end; p++)
+				if (is_new(*p))
+					return 1;
+	return 0;
+}
+
+bool events_any(void)
+{
+	return dl_iterate_phdr(has_new, NULL);
+}
+
 static int scan_one(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct tf_note n;
 
 	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		/* Notes of 8 bytes' alignment are others'. */
-		if (p->p_type != PT_NOTE || p->p_align > 4 ||
-		    !note_find((const char *)info->dlpi_addr + p->p_vaddr, p->p_memsz, &n))
+		if (!note_at(info, i, &n))
 			continue;
 		/* Before: another thread may find an event armed as soon as it is told of. */
 		dso_told(&n);
@@ -215,13 +251,10 @@ static int scan_one(struct dl_phdr_info *info, size_t size, void *arg)
 
 void events_start(void)
 {
-	struct batch *b = batch_make();
+	struct batch *b = NULL;
 
-	if (!b)
-		return;
-	dl_iterate_phdr(scan_one, b);
-	batch_send(b);
-	batch_free(b);
+	dl_iterate_phdr(scan_one, &b);
+	batch_end(b);
 }
 
 /* ---- DSOs that come and go; called in their constructors and destructors ---- */
@@ -230,24 +263,20 @@ AGENT_API void tf_dso_opened_(struct tf_dso *dso, struct tf_event **events, stru
 			      struct tf_enum **enums, struct tf_enum **enums_end)
 {
 	const struct tf_note n = { dso, events, events_end, { enums, enums_end } };
-	struct batch *b;
+	struct batch *b = NULL;
 
 	/* Acquire: pairs with the release in attach_start(). Before it everything is looked for at attach. */
 	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON)
-		return;
-	b = batch_make();
-	if (!b)
 		return;
 	/* Before, as in scan_one(). */
 	dso_told(&n);
 	if (thread_lock()) {
 		if (!attach_again() && (request_usable() || !attach_more())) {
-			tell(b, &n);
-			batch_send(b);
+			tell(&b, &n);
+			batch_end(b);
 		}
 		thread_unlock();
 	}
-	batch_free(b);
 }
 
 AGENT_API void tf_dso_closed_(struct tf_dso *dso)

@@ -10,7 +10,6 @@
  * S3  What is known of DSOs is written under sites_lock(), by the task or by who loads and unloads.
  *     A child of fork() has it as its parent left it: its text is the parent's.
  */
-#include <cpuid.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -22,8 +21,6 @@
 
 /* glibc 2.32 and later. */
 extern char __libc_single_threaded __attribute__((weak));
-
-bool patch_has_xsave;
 
 /* ---- The lock ---- */
 
@@ -282,14 +279,6 @@ static bool memory_permitted(void)
 	return may;
 }
 
-static void processor_look(void)
-{
-	unsigned int a, b, c = 0, d;
-
-	__get_cpuid(1, &a, &b, &c, &d);
-	patch_has_xsave = c & bit_OSXSAVE;
-}
-
 /* ---- From finding to obeying ---- */
 
 static bool prepare_all(void)
@@ -382,7 +371,6 @@ void sites_start(void)
 	 */
 	if (agent_providers_table && !agent.late)
 		atomic_store_explicit(&patch_asks, false, memory_order_relaxed);
-	processor_look();
 	graph_start();
 	if (!sites.permitted && task_permitted(false)) {
 		/* Not when the first sites come: then the dynamic linker is locked, for which a handler of the program may wait. */

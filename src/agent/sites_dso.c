@@ -5,10 +5,17 @@
  * The file may have been replaced since it was loaded. So its headers are
  * compared with what lies in memory; what the sites themselves are like there
  * patch_prepare() looks at.
+ *
+ * Most DSOs have no sites, and programs that a shell starts by the hundred have
+ * the same ones. So the first process of a session that looks into such a file
+ * notes its contents, by the build-id that is in memory, and the others open
+ * no file. A place is for many; who finds another DSO there looks for himself.
  */
+#include <cpuid.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,6 +26,7 @@
 enum { PAGE = 4096, SPARE = 16 };
 
 struct site_state sites;
+bool patch_has_xsave;
 struct site_table *site_tables;
 _Atomic uint32_t nr_site_tables;
 
@@ -101,12 +109,51 @@ static struct site *site_memory(size_t nr)
 	return is_error(at) ? NULL : (struct site *)at;
 }
 
-static bool find_in(struct known *k, const struct file *f)
+static _Atomic uint64_t *siteless_place(uint64_t contents)
+{
+	struct program_tables *tables =
+		plane_given(&agent.plane, plane_header(&agent.plane)->programs);
+
+	return &tables->siteless[contents / 2 % LAYOUT_SITELESS];
+}
+
+static bool is_siteless(uint64_t contents)
+{
+	/* Relaxed: it stands for itself. */
+	return contents && atomic_load_explicit(siteless_place(contents), memory_order_relaxed) == contents;
+}
+
+static void siteless_note(uint64_t contents)
+{
+	/* Relaxed: the same. */
+	if (contents)
+		atomic_store_explicit(siteless_place(contents), contents, memory_order_relaxed);
+}
+
+static int has_sites(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const bool is_program = !*info->dlpi_name, has_file = strchr(info->dlpi_name, '/');
+
+	/* Of them all the headers of the program are in the code that it loads first. */
+	return (is_program || has_file) && !is_siteless(dso_contents((uintptr_t)info->dlpi_phdr));
+}
+
+bool sites_none(void)
+{
+	return !dl_iterate_phdr(has_sites, NULL);
+}
+
+static bool find_in(struct known *k, const struct file *f, uint64_t contents)
 {
 	size_t room = sites_find(f->bytes, f->size, NULL, 0);
 
-	if (!room || !is_loaded(k, f))
+	if (!is_loaded(k, f))
 		return false;
+	if (!room) {
+		siteless_note(contents);
+		return false;
+	}
+	watch_callers();
 	if (k->program)
 		sites.profiled = sites_profiled(f->bytes, f->size);
 	k->room = room;
@@ -119,12 +166,22 @@ static bool find_in(struct known *k, const struct file *f)
 	return k->dso.nr != 0;
 }
 
-/* Both for the first DSO that has sites. */
+/* A virtual machine traps the instruction, which takes longer than the rest of attaching's arithmetic. */
+static void processor_look(void)
+{
+	unsigned int a, b, c = 0, d;
+
+	__get_cpuid(1, &a, &b, &c, &d);
+	patch_has_xsave = c & bit_OSXSAVE;
+}
+
+/* All of it for the first DSO that has sites. */
 static void known_map(void)
 {
 	long at = agent_syscall(SYS_mmap, 0, LAYOUT_MAX_DSOS * (sizeof(struct known) + sizeof(struct site_table)),
 				PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	processor_look();
 	if (is_error(at))
 		return;
 	sites.known = (struct known *)at;
@@ -146,13 +203,16 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 {
 	struct known found = { .dso.bias = bias, .path = path, .number = UINT32_MAX, .alone = alone, .program = !*path };
 	struct known *k = NULL;
+	uint64_t contents;
 	struct file f;
 
 	/* The vdso's path has no directory. */
-	if (!ld || (*path && !strchr(path, '/')) || sites_quiet() ||
-	    !file_map(*path ? path : "/proc/self/exe", &f))
+	if (!ld || (*path && !strchr(path, '/')) || sites_quiet())
 		return NULL;
-	if (find_in(&found, &f))
+	contents = dso_contents((uintptr_t)ld);
+	if (is_siteless(contents) || !file_map(*path ? path : "/proc/self/exe", &f))
+		return NULL;
+	if (find_in(&found, &f, contents))
 		k = known_free();
 	if (k) {
 		*k = found;

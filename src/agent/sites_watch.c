@@ -79,6 +79,29 @@ static bool is_closing(void)
 	return false;
 }
 
+/* ---- callers.c ---- */
+
+/* glibc 2.32 and later. */
+extern char __libc_single_threaded __attribute__((weak));
+
+static bool has_callers;		/* watch_callers() has been called */
+
+/* Under the linker's lock: the lists stay. */
+void watch_callers(void)
+{
+	unsigned int nr = 0;
+
+	if (has_callers)
+		return;
+	has_callers = true;
+	if (!debug || !&__libc_single_threaded || !__libc_single_threaded)
+		callers_missed();
+	else
+		for (const struct r_debug *r = debug; r && nr < MAX_LISTS; r = next_list(r), nr++)
+			for (const struct link_map *m = r->r_map; m; m = m->l_next)
+				callers_dso(m->l_ld, m->l_addr, m->l_name);
+}
+
 /* ---- seen[] ---- */
 
 static bool seen_room(void)
@@ -113,7 +136,8 @@ static void seen_add(const void *ld, uint32_t list, uintptr_t bias, const char *
 
 static void seen_new(const struct link_map *m, uint32_t list)
 {
-	callers_dso(m->l_ld, m->l_addr, m->l_name);
+	if (has_callers)
+		callers_dso(m->l_ld, m->l_addr, m->l_name);
 	seen_add(m->l_ld, list, m->l_addr, m->l_name, true);
 }
 
@@ -290,12 +314,6 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-static int callers_at(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	callers_dso(dynamic_of(info), info->dlpi_addr, info->dlpi_name);
-	return 0;
-}
-
 /* Who is in the linker just now passed its function before it was ours; on its way out it waits for the lock. */
 static bool settled(void)
 {
@@ -322,8 +340,6 @@ void watch_start(bool alone)
 {
 	struct looking l = { .alone = alone, .first = true };
 
-	if (alone)
-		dl_iterate_phdr(callers_at, NULL);
 	sites.watching = watch_install();
 	/* Where nothing is changed it does no harm when one goes. */
 	l.only_program = !sites.watching && sites.may_patch;

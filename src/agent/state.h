@@ -92,10 +92,11 @@ struct agent {
 	bool		asks_not;	/* a filter that was there before would kill who asks (agent_may_ask()) */
 	bool		starting;	/* attach_start() runs: the program does not, yet */
 	bool		late;		/* the program asked to be attached: it has run before */
+	bool		all_said;	/* in HELLO: it has no static events and no sites */
 	uint32_t	verbose;
 	char		dir[AGENT_PATH];	/* the session's directory */
 	uint32_t	owner;			/* its user, the program's own when it attached */
-	char		exe[256];		/* the program's path */
+	const char	*exe;			/* what was executed: AT_EXECFN */
 	uintptr_t	main_stack;		/* where the first thread's stack ends */
 	int		key;			/* thread-specific data: its destructor gives a slot back; -1: none */
 
@@ -243,6 +244,8 @@ bool stack_has_room(uintptr_t sp, size_t bytes);
 void dso_start(void);
 /* Whether addr lies in the code of a DSO; *out: as an address of the session. */
 bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out);
+/* A number for the contents of the DSO there, by its build-id. 0: it has none, or is not known. */
+uint64_t dso_contents(uintptr_t addr);
 /* The number of the DSO there in the session's table, UINT32_MAX: none. */
 uint32_t dso_number(uintptr_t addr);
 
@@ -260,6 +263,8 @@ bool dso_place(uintptr_t start, uintptr_t end, const char *path, struct dso_plac
 
 /* ---- sites.c ---- */
 
+/* Whether none of the DSOs has some, as far as the session knows. */
+bool sites_none(void);
 /* Prepares the sites of all DSOs that are loaded, and enters those into the session's table. At load, before READY. */
 void sites_start(void);
 /* Does what the server says, and has a task do so from now on. Under the lock, or at load. */
@@ -276,6 +281,8 @@ void static_start(void);
 
 /* ---- events.c ---- */
 
+/* Whether there are static events that the server has not been told of. */
+bool events_any(void);
 /* Tells the server of the static events of all DSOs that are loaded. */
 void events_start(void);
 

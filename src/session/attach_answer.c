@@ -148,6 +148,8 @@ static void answer_kind(struct session *s, unsigned int index, const struct atta
 	switch (q->kind) {
 	case ATTACH_HELLO:
 		answer_hello(s, index, q, &out->reply);
+		if (q->ready && !out->reply.err)
+			answer_held(s, index, q, ready_holds(s, &peer), &out->reply);
 		break;
 	case ATTACH_MORE:
 		answer_more(s, index, &out->reply);

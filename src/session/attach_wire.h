@@ -7,6 +7,7 @@
  *          <---- reply {process, pid, provider_id, slots}   providers' events
  *   EVENTS {n} definition, definition ... --------------->  once for each DSO that has some;
  *          <---- reply {nr_ids} id, id ...                  ids, or -errno each
+ *          A process without static events and sites says so in HELLO, which is its READY then.
  *   READY  ---------------------------------------------->  held until the setup has been applied:
  *          <---- reply {hold}                               at once, when that takes longer
  *          <---- reply {}                                   go on
@@ -55,7 +56,7 @@ struct attach_request {
 	 */
 	uint32_t	value;
 	uint32_t	number;		/* of the request, on this connection */
-	uint32_t	zero;
+	uint32_t	ready;		/* HELLO: 1: it has nothing more to say, as with READY */
 	uint64_t	table;		/* HELLO: provider_table_version() of the agent, 0: it has no providers */
 	/* EVENTS: struct attach_definition, ... */
 };

@@ -64,6 +64,7 @@ enum {
 	LAYOUT_EVENTS_AT	= 4096,		/* config_header.events: the same in all sessions */
 	LAYOUT_MAX_DSOS		= 512,
 	LAYOUT_TASKS		= 4096,		/* entries of the log of tasks, a power of two */
+	LAYOUT_SITELESS		= 256,		/* DSOs without sites that are remembered */
 };
 
 /* R19: where DSO number i lies in the session's own addresses. */
@@ -639,6 +640,8 @@ struct program_tables {
 	/* 1 + the watch's generation: agent_wakeup_pending() */
 	_Atomic uint32_t woken[LAYOUT_MAX_PROCESSES];
 	_Atomic uint32_t waiters_end;	/* no waiter from here on */
+	/* By number % LAYOUT_SITELESS: dso_contents() of DSOs that have no sites (sites_dso.c) */
+	_Atomic uint64_t siteless[LAYOUT_SITELESS];
 	/*
 	 * By slot. Each has memory from when its slot is given for the first time
 	 * (config_header.slots_high).

@@ -261,6 +261,33 @@ static void who_is_ready_may_go_at_once(void **state)
 	assert_int_equal(attach_go(session, seen.ready), -ESRCH);
 }
 
+/* HELLO is READY, too. */
+static void who_has_nothing_to_say_is_ready_at_once(void **state)
+{
+	const struct attach_request q = { .kind = ATTACH_HELLO, .number = 7, .ready = 1 };
+	struct attach_reply r = ask_bytes(q, sizeof(q)).reply;
+
+	assert_int_equal(r.err, 0);
+	assert_int_not_equal(r.nr_slots, 0);
+	assert_int_equal(r.hold, 0);
+	assert_int_equal(seen.ready, r.process);
+}
+
+static void who_has_nothing_to_say_is_held(void **state)
+{
+	const struct attach_request q = { .kind = ATTACH_HELLO, .number = 7, .ready = 1 };
+	struct attach_reply r;
+
+	seen.hold = true;
+	r = ask_bytes(q, sizeof(q)).reply;
+	assert_int_not_equal(r.nr_slots, 0);
+	assert_int_equal(r.hold, 1);
+	assert_int_equal(attach_go(session, seen.ready), 0);
+	assert_int_equal(recv(conn, &r, sizeof(r), 0), sizeof(r));
+	assert_int_equal(r.number, 7);
+	assert_int_equal(r.hold, 0);
+}
+
 static void who_is_held_goes_when_told(void **state)
 {
 	struct attach_reply r = hello();
@@ -716,6 +743,8 @@ int main(int argc, char **argv)
 		WIRE_TEST(texts_that_do_not_end_in_their_definition_are_refused),
 		WIRE_TEST(packets_of_odd_sizes_are_refused),
 		WIRE_TEST(who_is_ready_may_go_at_once),
+		WIRE_TEST(who_has_nothing_to_say_is_ready_at_once),
+		WIRE_TEST(who_has_nothing_to_say_is_held),
 		WIRE_TEST(who_is_held_goes_when_told),
 		WIRE_TEST(an_answer_waits_for_memory),
 		WIRE_TEST(who_cannot_be_answered_does_not_wait),
