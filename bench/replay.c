@@ -5,12 +5,14 @@
  *     replay MAKE_RECORDING [EVENTS]
  *
  * Prints lines NAME<TAB>VALUE. MAKE_RECORDING is the program that writes the
- * recordings, which lie in a temporary directory meanwhile. All times are
- * processor time of this process, best of three runs; trace-cmd report of the same file beside
- * it where it is installed.
+ * recordings, which lie in a temporary directory meanwhile. Times are processor
+ * time of this process, that of all threads together, best of three runs; where
+ * threads are compared it is the time that passes. trace-cmd report of the same
+ * file beside it where it is installed.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@
 #include "sources/source.h"
 #include "tracefs/tree.h"
 
-enum { RUNS = 3 };
+enum { RUNS = 3, THREADS_MAX = 4 };
 
 struct bench {
 	struct source	*source;
@@ -47,9 +49,17 @@ static void fail(const char *what, int ret)
 	exit(1);
 }
 
-static void bench_open(struct bench *b, const char *file)
+static double seconds(void)
 {
-	struct source_params params = { .files = &file, .nr_files = 1 };
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+static void bench_open(struct bench *b, const char *file, unsigned int threads)
+{
+	struct source_params params = { .files = &file, .nr_files = 1, .threads = threads };
 	struct session_params session = { 0 };
 	struct source_error err;
 	int ret;
@@ -104,30 +114,69 @@ static void write_all(struct bench *b, const struct command *c)
 		write_file(b, c->path, c->text);
 }
 
-/* Million events a second of processor time, best of RUNS. */
-static double measure(const char *file, const struct command *commands)
+/* How long all records take; `threads` 0: in processor time, with as many as there are CPUs. */
+static double run_once(const char *file, const struct command *commands, unsigned int threads,
+		       uint64_t *records)
 {
 	struct source_position pos;
-	double start, used, best = 0;
 	struct bench b;
-	int i, ret;
+	double used;
+	int ret;
+
+	bench_open(&b, file, threads);
+	write_all(&b, commands);
+	used = threads ? -seconds() : -cpu_seconds(RUSAGE_SELF);
+	ret = source_run(b.source, NULL, NULL);
+	used += threads ? seconds() : cpu_seconds(RUSAGE_SELF);
+	if (ret)
+		fail("replay", ret);
+	source_position(b.source, &pos);
+	*records = pos.records;
+	bench_close(&b);
+	return used;
+}
+
+/* Million events a second, best of RUNS. */
+static double measure_threads(const char *file, const struct command *commands,
+			      unsigned int threads)
+{
+	double used, best = 0;
+	uint64_t records;
+	int i;
 
 	for (i = 0; i < RUNS; i++) {
-		bench_open(&b, file);
-		write_all(&b, commands);
-		start = cpu_seconds(RUSAGE_SELF);
-		do
-			ret = source_step(b.source, 1 << 20);
-		while (ret == 1);
-		used = cpu_seconds(RUSAGE_SELF) - start;
-		if (ret)
-			fail("replay", ret);
-		source_position(b.source, &pos);
-		if (used > 0 && pos.records / used > best)
-			best = pos.records / used;
-		bench_close(&b);
+		used = run_once(file, commands, threads, &records);
+		if (used > 0 && (double)records / used > best)
+			best = (double)records / used;
 	}
 	return best / 1e6;
+}
+
+static double measure(const char *file, const struct command *commands)
+{
+	return measure_threads(file, commands, 0);
+}
+
+static unsigned int usable_cpus(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned int)CPU_COUNT(&set);
+}
+
+/* As far as there are CPUs. */
+static void compare_threads(const char *file, const struct command *commands)
+{
+	const double one = measure_threads(file, commands, 1);
+	unsigned int n;
+	double many;
+
+	printf("replay: a histogram, 1 thread, M events/s\t%.1f\n", one);
+	for (n = 2; n <= THREADS_MAX && n <= usable_cpus(); n *= 2) {
+		many = measure_threads(file, commands, n);
+		printf("replay: a histogram, %u threads, M events/s\t%.1f\n", n, many);
+		printf("replay: a histogram, %u threads over 1\t%.2f\n", n, many / one);
+	}
 }
 
 static int run(char *const *argv, bool quiet)
@@ -212,6 +261,7 @@ int main(int argc, char **argv)
 	printf("replay: waking to switch, onmatch, synthetic hist, M events/s\t%.1f\n",
 	       measure(plain, wakeup_latency));
 	printf("replay: waking to switch, onmax save, M events/s\t%.1f\n", measure(plain, wakeup_max));
+	compare_threads(plain, by_next_pid);
 	report = measure_report(plain, atof(events));
 	if (report)
 		printf("trace-cmd report of the same file, M events/s\t%.2f\n", report);

@@ -40,7 +40,7 @@
 #include "tracefs/tree.h"
 
 enum {
-	STEP_RECORDS	= 1 << 18,	/* between two looks at the clock */
+	STEP_RECORDS	= 1 << 18,	/* up to a stop, between two looks at the clock */
 	MEMORY_SPARE	= 1 << 30,	/* for all that is not a ring */
 	MEMORY_LEAST	= 64 << 20,
 };
@@ -372,20 +372,22 @@ static double seconds(void)
 }
 
 struct progress {
+	const struct source *source;
 	double	start;
 	double	last;	/* 0: nothing was shown */
 	bool	terminal;
 };
 
-static void show_progress(const struct replay *r, struct progress *p)
+static void show_progress(void *arg)
 {
+	struct progress *p = arg;
 	struct source_position pos;
 	double now = p->terminal ? seconds() : 0;
 
 	if (!p->terminal || now - p->start < 1 || now - p->last < 0.2)
 		return;
 	p->last = now;
-	source_position(r->made.source, &pos);
+	source_position(p->source, &pos);
 	terminal_control("\r");
 	fprintf(stderr, "replay: %3.0f %%  %.1f M records ",
 		pos.total_bytes ? 100.0 * pos.bytes / pos.total_bytes : 0, pos.records / 1e6);
@@ -403,7 +405,7 @@ static int run_on(struct replay *r, struct progress *p)
 	int ret;
 
 	while ((ret = source_step(r->made.source, STEP_RECORDS)) == 1)
-		show_progress(r, p);
+		show_progress(p);
 	return ret;
 }
 
@@ -433,14 +435,16 @@ static int run_stops(struct replay *r, struct progress *p)
 
 static int run_all(struct replay *r)
 {
-	struct progress p = { .start = seconds(), .terminal = isatty(STDERR_FILENO) };
+	struct progress p = {
+		.source = r->made.source, .start = seconds(), .terminal = isatty(STDERR_FILENO),
+	};
 	const struct source_error *damage;
 	int ret, status;
 
 	status = run_stops(r, &p);
 	if (status)
 		return status;
-	ret = run_on(r, &p);
+	ret = source_run(r->made.source, show_progress, &p);
 	end_progress(&p);
 	damage = source_damage(r->made.source);
 	if (damage) {

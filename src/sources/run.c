@@ -21,9 +21,11 @@
 
 #include "model/options.h"
 #include "sources/source_state.h"
+#include "sources/tally.h"
 
 enum {
 	RUN_BATCH	= 4096,		/* records between two reports of the position */
+	RUN_TOLD	= 1 << 18,	/* records between two calls of who wants to know it */
 	RUN_WRITER	= 1,		/* writer set of the rings (R12) */
 	KERNEL_SYNTH_PREEMPT = 3,	/* tracepoint, reserved record and histogram each hold preemption off */
 	NESTED_MAX	= 64,		/* records of interrupts between a record and its stack */
@@ -259,7 +261,7 @@ static inline void note_progress(struct source *src, uint64_t records)
 		atomic_store_explicit(&src->progress->records, records, memory_order_relaxed);
 }
 
-static void report(struct source *src, uint64_t records, uint64_t hits, uint64_t time)
+void source_passed(struct source *src, uint64_t records, uint64_t hits, uint64_t time)
 {
 	const struct window *w = &src->window;
 	uint64_t bytes = 0;
@@ -315,7 +317,7 @@ int source_restart(struct source *src)
 	src->records = src->hits = 0;
 	note_progress(src, 0);
 	src->started = true;
-	report(src, 0, 0, 0);
+	source_passed(src, 0, 0, 0);
 	return 0;
 }
 
@@ -364,7 +366,7 @@ static int run_batch(struct source *src, unsigned int max, bool silent)
 			ret = 1;
 		}
 	}
-	report(src, records, hits, r.time);
+	source_passed(src, records, hits, r.time);
 	return ret;
 }
 
@@ -380,6 +382,22 @@ int source_step(struct source *src, uint64_t max_records)
 		ret = run_batch(src, n, false);
 	}
 	return ret == 1 && !window_first(&src->window) ? 0 : ret;
+}
+
+int source_run(struct source *src, void (*passed)(void *arg), void *arg)
+{
+	int ret = src->started ? 0 : source_restart(src);
+
+	if (ret)
+		return ret;
+	/* Relaxed: P1. Pieces are of the whole. */
+	if (!atomic_load_explicit(&src->records, memory_order_relaxed) &&
+	    !tally_run(src, src->threads, passed, arg))
+		return 0;
+	while ((ret = source_step(src, RUN_TOLD)) == 1)
+		if (passed)
+			passed(arg);
+	return ret;
 }
 
 void source_rewind(struct source *src)

@@ -69,6 +69,7 @@ int source_open(const struct source_params *params, struct source **out, struct 
 		return error_set(err, -ENOMEM, "", "out of memory");
 	src->partial = params->partial;
 	src->memory = params->memory;
+	src->threads = params->threads;
 	ret = window_open(&src->window, params, err);
 	if (ret) {
 		free(src);

@@ -51,6 +51,7 @@ struct source_params {
 	bool		partial;	/* a damaged file: what is readable before the damage counts as the whole */
 	/* for it and its session (memory.h); 0: half of the machine's */
 	uint64_t	memory;
+	unsigned int	threads;	/* of source_run(), at most; 0: one for each CPU of the process */
 };
 
 /*
@@ -103,6 +104,14 @@ int source_resume(struct model *m, char *text, uint64_t progress, struct source 
  * names, -EPROTO at damage that was found on the way (source_damage()).
  */
 int source_step(struct source *src, uint64_t max_records);
+
+/*
+ * All records that are left, like source_step() with enough of them. Nobody reads or
+ * changes the session meanwhile, so that in no order and in several threads they may
+ * pass where that can not be seen afterwards (tally.h). `passed`, if not NULL, is
+ * called now and then, and may ask for the position.
+ */
+int source_run(struct source *src, void (*passed)(void *arg), void *arg);
 
 /*
  * The next stop of source_step: before the first record, from the present

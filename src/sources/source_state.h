@@ -35,6 +35,7 @@ struct source {
 	uint32_t	subbuf_size;
 	bool		partial;
 	uint64_t	memory;		/* as source_params has it */
+	unsigned int	threads;	/* the same */
 	uint64_t	*ring_bytes;	/* by CPU: source_ring_bytes() */
 	bool		rings_cut;	/* they do not hold all of it */
 
@@ -78,6 +79,8 @@ struct source {
 
 /* run.c: the window is before its first record, names are the initial ones. 0 or -errno. */
 int source_restart(struct source *src);
+/* run.c: so many records have passed, the last of them at `time`; P1. */
+void source_passed(struct source *src, uint64_t records, uint64_t hits, uint64_t time);
 /* import.c: all that the recording has besides events. 0 or -errno with *err filled. */
 int source_import_tables(struct source *src, struct model *m, struct source_error *err);
 /* stop.c: whether the run has to stop before this record. */

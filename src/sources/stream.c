@@ -2,6 +2,7 @@
 /* stream.c - see stream.h */
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "sources/stream.h"
 
@@ -11,10 +12,10 @@ static int damage(const struct stream *s, struct source_error *err, uint64_t off
 	return error_set_at(err, -EPROTO, s->dat->path, offset, "damaged: %s of CPU %u", what, s->cpu);
 }
 
-/* Offset of a place in the present page, or of its chunk when that is compressed. */
+/* Offset of a place in the present page, or of its chunk when that was unpacked or read. */
 static uint64_t place(const struct stream *s, const uint8_t *at)
 {
-	return s->compressed ? s->chunk_offset : (uint64_t)(at - s->dat->map);
+	return s->compressed || s->reads ? s->chunk_offset : (uint64_t)(at - s->dat->map);
 }
 
 void stream_rewind(struct stream *s)
@@ -89,6 +90,7 @@ static int load_chunk(struct stream *s, struct source_error *err)
 {
 	struct cursor c = trace_dat_cursor(s->dat, s->next);
 	struct stream_chunk *chunk;
+	struct unpacker *unpacker;
 	uint32_t packed, size;
 	const uint8_t *data;
 	int ret;
@@ -107,9 +109,10 @@ static int load_chunk(struct stream *s, struct source_error *err)
 		return error_set_at(err, -EPROTO, s->dat->path, s->next,
 				    "a chunk of %u bytes of CPU %u is " SOURCE_MEMORY_TEXT,
 				    size, s->cpu);
-	if (ret || !trace_dat_unpacker(s->dat))
+	unpacker = s->unpacker ? s->unpacker : trace_dat_unpacker(s->dat);
+	if (ret || !unpacker)
 		return error_set(err, -ENOMEM, s->dat->path, "out of memory");
-	if (unpacker_run(s->dat->unpacker, data, packed, chunk->bytes, size))
+	if (unpacker_run(unpacker, data, packed, chunk->bytes, size))
 		return damage(s, err, s->next, "a chunk that cannot be unpacked");
 	s->chunk_offset = s->next;
 	s->next = cursor_offset(&c);
@@ -119,16 +122,36 @@ static int load_chunk(struct stream *s, struct source_error *err)
 	return 1;
 }
 
-static int next_page(struct stream *s, struct source_error *err)
+/* Of a piece that is not packed: as many pages as the chunk has room for. */
+static int read_pages(struct stream *s, struct source_error *err)
+{
+	struct stream_chunk *chunk = &s->chunk[0];
+	const uint64_t left = s->end - s->next, size = left < chunk->room ? left : chunk->room;
+
+	if (pread(s->dat->fd, chunk->bytes, size, (off_t)s->next) != (ssize_t)size)
+		return damage(s, err, s->next, "cut off, a page");
+	s->chunk_offset = s->next;
+	s->pages = chunk->bytes;
+	s->pages_end = chunk->bytes + size;
+	return 1;
+}
+
+/* 1: there are pages, 0: the end. */
+static int more_pages(struct stream *s, struct source_error *err)
+{
+	if (s->reads)
+		return s->next < s->end ? read_pages(s, err) : 0;
+	return s->chunks_left ? load_chunk(s, err) : 0;
+}
+
+int stream_next_page(struct stream *s, struct source_error *err)
 {
 	uint64_t lost;
 	int ret;
 
 	if (s->pages == s->pages_end) {
-		if (!s->chunks_left)
-			return 0;
-		ret = load_chunk(s, err);
-		if (ret < 0)
+		ret = more_pages(s, err);
+		if (ret <= 0)
 			return ret;
 	}
 	if ((size_t)(s->pages_end - s->pages) < s->page_size)
@@ -155,7 +178,7 @@ int stream_next(struct stream *s, struct source_error *err)
 			return ret;
 		if (ret < 0)
 			return damage(s, err, place(s, s->page.at), "a record");
-		ret = next_page(s, err);
+		ret = stream_next_page(s, err);
 		if (ret <= 0)
 			return ret;
 	}
@@ -179,6 +202,69 @@ bool stream_peek_next(const struct stream *s, struct stream_peek *peek, struct s
 		peek->pages += s->page_size;
 	}
 	return ret > 0;
+}
+
+/* ---- Pieces ---- */
+
+static int next_pages(const struct stream *s, struct stream_piece *p, uint64_t bytes)
+{
+	const uint64_t whole = (bytes + s->page_size - 1) / s->page_size * s->page_size;
+
+	p->at = p->end ? p->end : s->start;
+	p->end = s->end - p->at < whole ? s->end : p->at + whole;
+	return p->at < s->end;
+}
+
+static int next_chunks(const struct stream *s, struct stream_piece *p, uint64_t bytes,
+		       uint32_t *largest)
+{
+	struct cursor c = trace_dat_cursor(s->dat, s->start);
+	const uint32_t all = cursor_u32(&c), passed = p->end ? p->chunks + p->passed : 0;
+	uint64_t unpacked = 0;
+	uint32_t packed, size;
+
+	*p = (struct stream_piece){ .at = p->end ? p->end : s->start + 4, .passed = passed };
+	c = trace_dat_cursor(s->dat, p->at);
+	while (p->passed + p->chunks < all && unpacked < bytes) {
+		packed = cursor_u32(&c);
+		size = cursor_u32(&c);
+		if (!chunk_size_valid(s, size) || !cursor_take(&c, packed))
+			return -EPROTO;
+		unpacked += size;
+		*largest = size > *largest ? size : *largest;
+		p->chunks++;
+	}
+	p->end = cursor_offset(&c);
+	return p->chunks > 0;
+}
+
+int stream_piece_next(const struct stream *s, struct stream_piece *p, uint64_t bytes,
+		      uint32_t *largest)
+{
+	*largest = 0;
+	if (s->start == s->end)
+		return 0;
+	return s->compressed ? next_chunks(s, p, bytes, largest) : next_pages(s, p, bytes);
+}
+
+void stream_piece_open(struct stream *part, const struct stream *s, const struct stream_piece *p)
+{
+	*part = (struct stream){
+		.cpu = s->cpu, .dat = s->dat, .page_size = s->page_size,
+		.compressed = s->compressed, .start = p->at, .end = p->end, .next = p->at,
+		.chunks_left = p->chunks, .chunk[0] = part->chunk[0], .unpacker = part->unpacker,
+		.reads = !s->compressed,
+	};
+}
+
+void stream_finish(struct stream *s)
+{
+	s->page = (struct subbuf){ 0 };
+	s->record = (struct subbuf_record){ 0 };
+	s->pages = s->pages_end = NULL;
+	s->chunks_left = 0;
+	s->next = s->end;
+	s->lost = s->lost_total = 0;
 }
 
 uint64_t stream_passed(const struct stream *s)

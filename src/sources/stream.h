@@ -53,6 +53,8 @@ struct stream {
 	uint32_t	chunks_left;
 	struct stream_chunk chunk[2];
 	unsigned int	in_use;		/* the chunk that holds the present page */
+	struct unpacker	*unpacker;	/* its own; NULL: the file's */
+	bool		reads;		/* pages that are not packed are read into chunk[0] */
 
 	/* the caller's, by context (task, softirq, hardirq, NMI) */
 	struct stream_context context[4];
@@ -71,6 +73,33 @@ void stream_rewind(struct stream *s);
 
 /* 1: s->record is the next one; 0: the end; -EPROTO with *err filled, -ENOMEM. */
 int stream_next(struct stream *s, struct source_error *err);
+
+/*
+ * A stretch of a stream that is read apart from the rest: whole pages, or whole
+ * chunks. Each page says its own time, so any thread may read any piece.
+ */
+struct stream_piece {
+	uint64_t	at, end;	/* in the file */
+	uint32_t	chunks, passed;	/* in it, and before it */
+};
+
+/*
+ * Puts the piece that follows `p` into it, of at least `bytes` unpacked bytes but at the end; zeros:
+ * the first one is next. *largest: of its chunks, unpacked. 1; 0: none is left; -EPROTO: damage.
+ */
+int stream_piece_next(const struct stream *s, struct stream_piece *p, uint64_t bytes,
+		      uint32_t *largest);
+/*
+ * Makes `part` a stream over a piece of `s`. It keeps its first chunk, which has room for all that
+ * it needs, whole pages or the largest chunk, and its unpacker. It goes by pages:
+ * stream_next_page(), subbuf_next(). Pages are read, not mapped: that costs half of the faults, and
+ * they come into the cache at once.
+ */
+void stream_piece_open(struct stream *part, const struct stream *s, const struct stream_piece *p);
+/* 1: s->page stands before its first record; 0: the end; -EPROTO with *err filled, -ENOMEM. */
+int stream_next_page(struct stream *s, struct source_error *err);
+/* Behind the last record; what was lost before it is not known. */
+void stream_finish(struct stream *s);
 
 /* Looks at what follows the present record without going on, as far as it is in memory. */
 struct stream_peek {

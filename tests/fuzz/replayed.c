@@ -14,7 +14,7 @@
 #include "tracefs/tree.h"
 #include "replayed.h"
 
-enum { RECORDS_MAX = 20000, TEXT_MAX = 1 << 20, EVENTS_MAX = 16 };
+enum { RECORDS_MAX = 20000, TEXT_MAX = 1 << 20, EVENTS_MAX = 16, ANY_ORDER_MAX = 8 << 20 };
 
 struct replay {
 	struct replay_session made;
@@ -90,6 +90,38 @@ static void count(struct replay *r, const struct event *e)
 	put(r, path, "hist:keys=common_stacktrace:size=128");
 }
 
+static void count_orderless(struct replay *r, const struct event *e)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "events/%.200s/%.200s/trigger", e->system->name, e->name);
+	put(r, path, "hist:keys=common_pid,common_cpu:size=128");
+}
+
+static void count_no_more(struct replay *r, const struct event *e)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "events/%.200s/%.200s/trigger", e->system->name, e->name);
+	put(r, path, "!hist:keys=common_pid,common_cpu:size=128");
+}
+
+/* Streams in pieces (sources/tally.h), where they are small enough for all of them. */
+static void run_in_any_order(struct replay *r)
+{
+	uint64_t bytes = 0;
+	uint32_t cpu;
+
+	for (cpu = 0; cpu < source_nr_cpus(r->made.source); cpu++)
+		bytes += source_ring_bytes(r->made.source, cpu);
+	if (bytes > ANY_ORDER_MAX)
+		return;
+	each_event(r, count_orderless);
+	source_run(r->made.source, NULL, NULL);
+	each_event(r, count_no_more);
+	source_rewind(r->made.source);
+}
+
 static void look_at_hist(struct replay *r, const struct event *e)
 {
 	char path[512];
@@ -155,6 +187,7 @@ unsigned long replayed(const char *path, bool partial, uint64_t memory)
 	struct replay r = { 0 };
 
 	if (prepare(&r, path, partial, memory)) {
+		run_in_any_order(&r);
 		put(&r, "events/enable", "1");
 		put(&r, "options/stacktrace", "1");
 		each_event(&r, look_at_format);

@@ -14,9 +14,12 @@
 #include "sources/source.h"
 #include "tracefs/tree.h"
 
-int house_open(const char *const *recordings, unsigned int nr, struct house *out)
+int house_open_threads(const char *const *recordings, unsigned int nr, unsigned int threads,
+		       struct house *out)
 {
-	struct source_params files = { .files = recordings, .nr_files = nr };
+	struct source_params files = {
+		.files = recordings, .nr_files = nr, .threads = threads,
+	};
 	struct session_params params = { 0 };
 	struct source_error err = { .text = "" };
 	int rc;
@@ -41,6 +44,11 @@ failed:
 	printf("# cannot open %s: %s %s\n", recordings[0], strerror(-rc), err.text);
 	house_close(out);
 	return rc;
+}
+
+int house_open(const char *const *recordings, unsigned int nr, struct house *out)
+{
+	return house_open_threads(recordings, nr, 0, out);
 }
 
 void house_close(struct house *h)

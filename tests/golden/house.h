@@ -24,6 +24,9 @@ struct house {
 
 /* Opens a private session with the events of the recordings (one window). 0 or -errno. */
 int house_open(const char *const *recordings, unsigned int nr, struct house *out);
+/* The same; source_run() has at most so many threads. */
+int house_open_threads(const char *const *recordings, unsigned int nr, unsigned int threads,
+		       struct house *out);
 void house_close(struct house *h);
 
 /* Functions that can be traced, from a file as available_filter_functions_addrs. 0 or -errno. */

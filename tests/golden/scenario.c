@@ -560,7 +560,7 @@ static bool run_setup(struct house *h, const char *dir, FILE *out)
 			return false;
 		run_script(h, path, out);
 	}
-	if (source_step(h->source, UINT64_MAX) != 0)
+	if (source_run(h->source, NULL, NULL) != 0)
 		return false;
 	command(h, "tracing_on", "0");
 	if (gate)
