@@ -142,6 +142,8 @@ static int find_base(struct eprobe *p, struct eprobe_log *log)
 
 	log->at = 1;
 	err = parse_names(log, log->words[1], 0, &n);
+	if (err == -ENOMEM)
+		goto free_names;
 	if (err || !n.group || !n.name) {
 		err = eprobe_wrong(log, -EINVAL, 0, "This requires both group and event name to attach");
 		goto free_names;
@@ -149,6 +151,10 @@ static int find_base(struct eprobe *p, struct eprobe_log *log)
 	p->base = model_find_event(log->model, n.group, n.name);
 	if (p->base && !may_be_probed(p->base))
 		p->base = NULL;
+	if (p->base && event_need_fields(p->base) == -ENOMEM) {
+		err = -ENOMEM;
+		goto free_names;
+	}
 	if (!p->name)
 		p->name = strdup(n.name);
 	if (!p->name)
@@ -190,7 +196,7 @@ static int parse_condition(struct eprobe *p, struct eprobe_log *log, unsigned in
 		return -ENOMEM;
 	err = filter_parse(p->base, p->cond, log->model->top->errlog, &filter);
 	filter_destroy(filter);
-	return err ? -EINVAL : 0;
+	return err && err != -ENOMEM ? -EINVAL : err;
 }
 
 /* ---- arguments ---- */

@@ -5,11 +5,18 @@
 #include "model/format.h"
 #include "model/ftrace.h"
 
-const struct field *event_fields(struct event *e, unsigned int *nr)
+int event_need_fields(struct event *e)
 {
 	bool of_kernel = e->model->imported && !e->late;
 
-	if (!e->fields && format_fields(e->system->name, e->format, of_kernel, &e->fields, &e->nr_fields)) {
+	if (e->fields)
+		return 0;
+	return format_fields(e->system->name, e->format, of_kernel, &e->fields, &e->nr_fields);
+}
+
+const struct field *event_fields(struct event *e, unsigned int *nr)
+{
+	if (event_need_fields(e)) {
 		*nr = 0;
 		return NULL;
 	}

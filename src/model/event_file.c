@@ -23,7 +23,7 @@ struct event_file *event_file_get(struct instance *inst, struct event *e)
 
 	if (f)
 		return f;
-	f = calloc(1, sizeof(*f));
+	f = event_need_fields(e) == -ENOMEM ? NULL : calloc(1, sizeof(*f));
 	if (!f)
 		return NULL;
 	f->event = e;

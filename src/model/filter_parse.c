@@ -250,8 +250,12 @@ int filter_parse(struct event *e, const char *text, struct errlog *log, struct f
 	if (err)
 		return err;
 	err = parse_text(&p, f);
-	if (err)
+	if (err == -ENOMEM) {	/* the text may be right */
+		filter_destroy(f);
+		f = NULL;
+	} else if (err) {
 		filter_note_error(f, p.error, p.error_pos, log);
+	}
 	free(p.nodes);
 	free(p.pool);
 	*out = f;

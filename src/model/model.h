@@ -253,6 +253,11 @@ struct system *model_find_system(struct model *m, const char *name);
 struct event *model_find_event(struct model *m, const char *system, const char *name);
 struct event *model_event_by_id(struct model *m, unsigned int id);
 
+/*
+ * Parses the format on the first call: 0, -ENOMEM, or -EINVAL for one that cannot be read. Where a
+ * command begins, so that a field which finds no memory is not one that is not there.
+ */
+int event_need_fields(struct event *e);
 /* Parses the format on the first call. NULL when it has no such field. Order as in the file. */
 const struct field *event_fields(struct event *e, unsigned int *nr);
 const struct field *event_find_field(struct event *e, const char *name);

@@ -98,16 +98,19 @@ static int copy_text(const char *buf, size_t size, char *text, size_t room)
 
 static int set_clock(struct instance *inst, const char *name)
 {
+	int err;
+
 	for (uint32_t i = 0; i < CLOCK_ID_COUNT; i++) {
 		if (strcmp(name, clock_names[i]))
 			continue;
-		if (inst->model->replayed)	/* the records are of that clock */
-			return instance_keep(inst, SETTING_CLOCK, "trace_clock", name);
+		err = instance_keep(inst, SETTING_CLOCK, "trace_clock", name);
+		if (err || inst->model->replayed)	/* the records are of that clock */
+			return err;
 		/* Relaxed: a hit takes it when it sees it; one on its way still records a time of the old. */
 		atomic_store_explicit(&inst->state->clock, i, memory_order_relaxed);
 		instance_clear(inst);	/* its time stamps do not compare with the new ones */
 		instance_restart_time(inst);
-		return instance_keep(inst, SETTING_CLOCK, "trace_clock", name);
+		return 0;
 	}
 	return -EINVAL;
 }
@@ -326,13 +329,15 @@ static ssize_t write_cpumask(struct tree_file *f, const char *buf, size_t size)
 
 	if (err)
 		return err;
-	/* Each word is stored at once; a hit that sees half of a new mask records as by one of the two. */
-	memcpy(inst->state->cpumask, mask, sizeof(mask));
-	instance_cpumask_changed(inst);
 	text = strndup(buf, len);
 	err = text ? instance_keep(inst, SETTING_CPUMASK, "tracing_cpumask", text) : -ENOMEM;
 	free(text);
-	return taken(err, size);
+	if (err)
+		return err;
+	/* Each word is stored at once; a hit that sees half of a new mask records as by one of the two. */
+	memcpy(inst->state->cpumask, mask, sizeof(mask));
+	instance_cpumask_changed(inst);
+	return taken(0, size);
 }
 
 /* ---- events and pids ---- */

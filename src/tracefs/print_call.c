@@ -11,14 +11,16 @@ static bool is_function(const char *name, size_t len, const char *what)
 	return strlen(what) == len && !memcmp(name, what, len);
 }
 
-static bool names_add(struct print_node *n, uint64_t value, char *name)
+static bool names_add(struct print_parser *p, struct print_node *n, uint64_t value, char *name)
 {
 	struct node_name *names = n->names;
 
 	if (!(n->nr_names & (n->nr_names - 1))) {
 		names = realloc(names, (n->nr_names ? n->nr_names * 2 : 1) * sizeof(*names));
-		if (!names)
+		if (!names) {
+			p->no_memory = true;
 			return false;
+		}
 		n->names = names;
 	}
 	names[n->nr_names++] = (struct node_name){ value, name };
@@ -46,7 +48,7 @@ static bool parse_name_pair(struct print_parser *p, struct print_node *n)
 		return parser_expect(p, '}');
 	}
 	p->bytes += 2 * sizeof(struct node_name) + (name ? strlen(name) : 0);
-	if (!name || !names_add(n, number, name)) {
+	if (!name || !names_add(p, n, number, name)) {
 		free(name);
 		return false;
 	}

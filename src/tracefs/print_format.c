@@ -2,6 +2,7 @@
 /*
  * print_format.c - a print fmt as pieces with their arguments; printing with them
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,11 +39,14 @@ static bool parse_arguments(struct print_parser *p, struct print_format *f)
 static struct print_format *create(struct print_parser *p, const char *text, unsigned int skip_args)
 {
 	struct print_format *f = calloc(1, sizeof(*f));
+	int err;
 
+	p->no_memory |= !f;
 	if (!f)
 		return NULL;
-	if (print_split(text, &f->pieces, &f->nr))
-		p->failed = true;
+	err = print_split(text, &f->pieces, &f->nr);
+	p->no_memory |= err == -ENOMEM;
+	p->failed |= err != 0;
 	while (skip_args-- && !p->failed)
 		next_argument(p);
 	if (!p->failed)
@@ -67,27 +71,27 @@ static bool start(struct print_parser *p, struct event *e)
 	return p->token == TOKEN_STRING;
 }
 
-struct print_format *print_format_create(struct event *e)
+int print_format_create(struct event *e, struct print_format **out)
 {
-	return print_format_create_from(e, NULL, 0);
+	return print_format_create_from(e, NULL, 0, out);
 }
 
-struct print_format *print_format_create_from(struct event *e, const char *behind, unsigned int args)
+int print_format_create_from(struct event *e, const char *behind, unsigned int args,
+			     struct print_format **out)
 {
 	struct print_parser p;
-	struct print_format *f;
 	const char *from;
 	char *text;
 
+	*out = NULL;
 	if (!start(&p, e))
-		return NULL;
+		return -EINVAL;
 	text = token_string(&p);
-	if (!text)
-		return NULL;
-	from = behind ? strstr(text, behind) : text;
-	f = from ? create(&p, behind ? from + strlen(behind) : from, args) : NULL;
+	from = text && behind ? strstr(text, behind) : text;
+	if (from)
+		*out = create(&p, behind ? from + strlen(behind) : from, args);
 	free(text);
-	return f;
+	return *out ? 0 : p.no_memory ? -ENOMEM : -EINVAL;
 }
 
 size_t print_format_bytes(const struct print_format *f)

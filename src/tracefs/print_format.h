@@ -39,10 +39,11 @@ struct print_record {
 	uint32_t	size;
 };
 
-/* NULL: no memory or not understood. `e` need not outlive it. */
-struct print_format *print_format_create(struct event *e);
+/* 0, -EINVAL: it is not understood, -ENOMEM. `e` need not outlive it. */
+int print_format_create(struct event *e, struct print_format **out);
 /* The same from behind the first `skip` bytes of the format's text, without its first `args` arguments. */
-struct print_format *print_format_create_from(struct event *e, const char *behind, unsigned int args);
+int print_format_create_from(struct event *e, const char *behind, unsigned int args,
+			     struct print_format **out);
 void print_format_destroy(struct print_format *f);
 /* About how much memory it takes; 0 for NULL. */
 size_t print_format_bytes(const struct print_format *f);

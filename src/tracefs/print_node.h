@@ -93,6 +93,7 @@ struct print_parser {
 	size_t		bytes;		/* that nodes and names take */
 	unsigned int	links;		/* nodes that grow to the left, where no depth is counted */
 	bool		failed;
+	bool		no_memory;	/* failed for want of it: the text may be understood another time */
 	/* the present token */
 	int		token;		/* character, enum token_kind or enum node_operator */
 	const char	*start;

@@ -48,8 +48,10 @@ struct print_node *node_new(struct print_parser *p, enum node_kind kind)
 
 	p->links += links;
 	p->bytes += sizeof(*n);
-	if (p->links <= LINKS_MAX && p->bytes <= BYTES_MAX)
+	if (p->links <= LINKS_MAX && p->bytes <= BYTES_MAX) {
 		n = calloc(1, sizeof(*n));
+		p->no_memory |= !n;
+	}
 	if (!n) {
 		p->failed = true;
 		return NULL;

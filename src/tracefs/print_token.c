@@ -141,6 +141,7 @@ char *token_string(struct print_parser *p)
 		return NULL;
 	/* What is left of the text is more than enough for all of its literals. */
 	text = out = malloc(strlen(p->start) + 1);
+	p->no_memory |= !text;
 	while (text && p->token == TOKEN_STRING) {
 		end = p->start + p->len - 1;
 		for (in = p->start + 1; in < end; ) {

@@ -4,6 +4,7 @@
  * functions for system calls, synthetic events and probes
  */
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "model/eprobe.h"
@@ -381,13 +382,13 @@ static bool probe_functions(struct show_event *e)
 {
 	if (find_offset(e, 0, "__probe_ret_ip") && find_offset(e, 1, "__probe_func")) {
 		e->text = return_probe_text;
-		e->format = print_format_create_from(e->event, ")", 2);
+		e->no_memory = print_format_create_from(e->event, ")", 2, &e->format) == -ENOMEM;
 	} else if (find_offset(e, 0, "__probe_ip")) {
 		e->text = probe_text;
-		e->format = print_format_create_from(e->event, ")", 1);
+		e->no_memory = print_format_create_from(e->event, ")", 1, &e->format) == -ENOMEM;
 	} else if (find_offset(e, 0, "__probe_type")) {
 		e->text = event_probe_text;
-		e->format = print_format_create(e->event);
+		e->no_memory = print_format_create(e->event, &e->format) == -ENOMEM;
 	} else {
 		return false;
 	}
@@ -428,7 +429,7 @@ static bool graph_functions(struct show_event *e)
 	if (strncmp(e->event->name, "funcgraph_", 10))
 		return false;
 	graph_fields(e);
-	e->format = print_format_create(e->event);
+	e->no_memory = print_format_create(e->event, &e->format) == -ENOMEM;
 	e->text = format_text;
 	return e->format;
 }
@@ -452,7 +453,7 @@ static bool find_functions(struct show_event *e)
 	}
 	if (probe_functions(e))
 		return true;
-	e->format = print_format_create(e->event);
+	e->no_memory = print_format_create(e->event, &e->format) == -ENOMEM;
 	e->text = e->format ? format_text : unformatted_text;
 	return true;
 }
@@ -465,7 +466,9 @@ static struct show_event *event_create(struct event *event)
 		return NULL;
 	e->event = event;
 	e->identity = event->object;
-	if (!find_functions(e))
+	if (event_need_fields(event) == -ENOMEM)
+		e->no_memory = true;
+	else if (!find_functions(e))
 		e->text = NULL;
 	return e;
 }
@@ -485,6 +488,7 @@ struct show_event *show_event_of(struct show *s, const struct show_record *r)
 
 	if (!s->events)
 		s->events = calloc(LAYOUT_MAX_EVENTS, sizeof(struct show_event *));
+	s->text.failed |= !s->events;
 	if (!event || !s->events)
 		return NULL;
 	e = s->events[id];
@@ -492,6 +496,7 @@ struct show_event *show_event_of(struct show *s, const struct show_record *r)
 		event_destroy(e);
 		e = s->events[id] = event_create(event);
 		s->events_bytes += e ? print_format_bytes(e->format) : 0;
+		s->text.failed |= !e || e->no_memory;
 	}
 	return e && e->text ? e : NULL;
 }

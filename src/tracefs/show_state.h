@@ -39,6 +39,7 @@ struct show_event {
 	show_fn		*message;	/* of print, bprint, bputs: the text alone */
 	struct print_format *format;
 	bool		internal;	/* of system ftrace */
+	bool		no_memory;	/* how it prints is not known: the text fails */
 	enum show_kind	kind;
 	uint16_t	at[6];		/* offsets of the fields that its functions look at */
 };

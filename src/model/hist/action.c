@@ -71,20 +71,23 @@ static void keep_field_var(struct hist_data *hd, struct hist_field_var *fv)
 }
 
 static struct hist_field *make_var(struct hist_data *hd, const struct hist_command_text *cmd,
-				   const struct hist_action *a, const struct param *p)
+				   const struct hist_action *a, const struct param *p, int *err)
 {
 	const char *system, *event;
 	struct hist_field_var *fv = NULL;
-	int err;
 
+	*err = -EINVAL;
 	if (is_own(hd, p))
-		fv = hist_field_var_create(hd, cmd, p->name, &err);
+		fv = hist_field_var_create(hd, cmd, p->name, err);
 	if (fv) {
 		keep_field_var(hd, fv);
 		return fv->var;
 	}
+	if (*err == -ENOMEM)
+		return NULL;
+	*err = -EINVAL;
 	default_event(a, p, &system, &event);
-	return event ? hist_hidden_create(hd, cmd, system, event, p->name) : NULL;
+	return event ? hist_hidden_create(hd, cmd, system, event, p->name, err) : NULL;
 }
 
 /* As the kernel compares: by the text of the type, else by size and sign. */
@@ -110,8 +113,9 @@ static int add_argument(struct hist_data *hd, const struct hist_command_text *cm
 	if (err)
 		return err;
 	err = -EINVAL;
-	var = *p.name == '$' ? find_var(hd, cmd, a, &p) : make_var(hd, cmd, a, &p);
+	var = *p.name == '$' ? find_var(hd, cmd, a, &p) : make_var(hd, cmd, a, &p, &err);
 	if (var && (i >= synth->nr_fields || !fits(&synth->fields[i], var))) {
+		err = -EINVAL;
 		hist_error(cmd, "Param type doesn't match synthetic event field type", p.name);
 	} else if (var) {
 		ref = hist_ref_create(hd, var, p.system, p.event);
@@ -152,7 +156,7 @@ static int save_field(struct hist_data *hd, const struct hist_command_text *cmd,
 	if (fv)
 		hd->save_vars[hd->n_save_vars++] = fv;
 	else
-		hist_error(cmd, "Couldn't create field variable", name);
+		hist_say(err, cmd, "Couldn't create field variable", name);
 	free(name);
 	return fv ? 0 : err;
 }
@@ -202,7 +206,7 @@ static int create_track(struct hist_data *hd, const struct hist_command_text *cm
 		return -ENOMEM;
 	a->track.track_var = hist_var_create(hd, a->handler == HIST_ONMAX ? "__max" : "__change", 8, "u64", &err);
 	if (!a->track.track_var) {
-		hist_error(cmd, "Couldn't create onmax or onchange variable", NULL);
+		hist_say(err, cmd, "Couldn't create onmax or onchange variable", NULL);
 		return err;
 	}
 	return create_one(hd, cmd, a);

@@ -236,6 +236,7 @@ static struct hist_field *parse_number(struct hist_data *hd, const struct hist_c
 		hist_error(cmd, "Expecting numeric literal", text);
 		return NULL;
 	}
+	*err = -ENOMEM;
 	f = hist_field_create(hd, NULL, flags | HIST_CONST);
 	if (f)
 		f->constant = v;
@@ -297,9 +298,12 @@ static struct hist_field *parse_qualified(struct hist_data *hd, const struct his
 	const char *local = hist_local_field(hd, q->system, q->event, q->name);
 	struct hist_field *ref = NULL;
 
-	*err = -ENOMEM;
+	*err = 0;
 	if (!local)
-		ref = hist_ref_parse(hd, cmd, q->system, q->event, q->name);
+		ref = hist_ref_parse(hd, cmd, q->system, q->event, q->name, err);
+	if (*err)
+		return NULL;
+	*err = -ENOMEM;
 	if (ref)
 		return flags & HIST_VAR && !(flags & HIST_FIELD_OF_ACTION) ? hist_alias_create(hd, ref) : ref;
 	return parse_field(hd, cmd, local ? local : q->name, flags & ~HIST_FIELD_OF_ACTION, err);

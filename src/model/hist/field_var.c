@@ -91,12 +91,12 @@ struct hist_field_var *hist_field_var_create(struct hist_data *hd, const struct 
 	}
 	val = hist_field_parse(hd, cmd, name, HIST_VAR | HIST_FIELD_OF_ACTION, err);
 	if (!val) {
-		hist_error(cmd, "Couldn't parse field variable", name);
+		hist_say(*err, cmd, "Couldn't parse field variable", name);
 		return NULL;
 	}
 	var = hist_var_create(hd, name, val->size, val->type, err);
 	if (!var) {
-		hist_error(cmd, "Couldn't create or find variable", name);
+		hist_say(*err, cmd, "Couldn't create or find variable", name);
 		hist_field_free(val);
 		return NULL;
 	}
@@ -132,13 +132,16 @@ static struct trigger *find_compatible(struct event_file *f, const struct hist_d
 	return NULL;
 }
 
+/* NULL without an error: there is none. */
 static struct hist_field *find_hidden_var(struct hist_data *hd, const struct hist_command_text *cmd,
-					  const char *system, const char *event, const char *field)
+					  const char *system, const char *event, const char *field,
+					  int *err)
 {
 	struct hist_field *var;
 	char *name;
 
-	if (asprintf(&name, "synthetic_%s", field) < 0)
+	*err = asprintf(&name, "synthetic_%s", field) < 0 ? -ENOMEM : 0;
+	if (*err)
 		return NULL;
 	var = hist_find_event_var(hd, cmd, system, event, name);
 	free(name);
@@ -200,32 +203,41 @@ static void own_hidden(struct hist_data *hd, struct hist_data *hidden)
 }
 
 struct hist_field *hist_hidden_create(struct hist_data *hd, const struct hist_command_text *cmd,
-				      const char *system, const char *event, const char *name)
+				      const char *system, const char *event, const char *name, int *err)
 {
 	struct event *e = model_find_event(hd->event->model, system, event);
 	struct event_file *f = e ? event_file_get(hd->instance, e) : NULL;
 	struct hist_field *var;
 	struct trigger *like;
 
+	*err = e && !f ? -ENOMEM : -EINVAL;
 	if (hd->n_hidden == HIST_PARAMS_MAX)
 		return hist_error(cmd, "Too many field variables defined", name), NULL;
 	if (!f)
-		return hist_error(cmd, "Event file not found", name), NULL;
+		return hist_say(*err, cmd, "Event file not found", name), NULL;
 	like = find_compatible(f, hd);
 	if (!like)
 		return hist_error(cmd, "Matching event histogram not found", name), NULL;
-	var = find_hidden_var(hd, cmd, system, event, name);
+	var = find_hidden_var(hd, cmd, system, event, name, err);
 	if (var) {
 		/* A server that takes over makes the hidden one first, by its own command. */
 		if (e->model->replayed && !var->hist_data->is_hidden)
 			own_hidden(hd, var->hist_data);
 		return var;
 	}
-	if (add_hidden(f, cmd, like, name))
-		return hist_error(cmd, "Couldn't create histogram for field", name), NULL;
-	var = find_hidden_var(hd, cmd, system, event, name);
-	if (!var)
-		return hist_error(cmd, "Couldn't find synthetic variable", name), NULL;
+	if (!*err)
+		*err = add_hidden(f, cmd, like, name);
+	if (*err) {
+		hist_say(*err, cmd, "Couldn't create histogram for field", name);
+		*err = *err == -ENOMEM ? -ENOMEM : -EINVAL;
+		return NULL;
+	}
+	var = find_hidden_var(hd, cmd, system, event, name, err);
+	if (!var) {
+		hist_say(*err, cmd, "Couldn't find synthetic variable", name);
+		*err = *err ? *err : -EINVAL;
+		return NULL;
+	}
 	own_hidden(hd, var->hist_data);
 	return var;
 }

@@ -209,6 +209,8 @@ struct hist_command_text {
 
 /* Logs an error; the caret goes under the first place in the command where `at` stands ("" or NULL: its start). */
 void hist_error(const struct hist_command_text *cmd, const char *error, const char *at);
+/* The same for who failed with `err`: of a command that found no memory nothing is said to be wrong. */
+void hist_say(int err, const struct hist_command_text *cmd, const char *error, const char *at);
 /* The same for what the caller returns then: -EINVAL. */
 int hist_refuse(const struct hist_command_text *cmd, const char *error, const char *at);
 /* --hist-legacy: forgets the error of the command before. */
@@ -260,7 +262,7 @@ struct hist_field *hist_ref_create(struct hist_data *hd, struct hist_field *var,
 				   const char *event);
 /* "$x" in an expression; NULL: it is none, or there is no such variable, which is logged. */
 struct hist_field *hist_ref_parse(struct hist_data *hd, const struct hist_command_text *cmd, const char *system,
-				  const char *event, const char *text);
+				  const char *event, const char *text, int *err);
 /* A variable that is another one: `y=$x`. */
 struct hist_field *hist_alias_create(struct hist_data *hd, struct hist_field *ref);
 /* What `$x` stands for where x is a plain field of the same command; NULL. */
@@ -287,7 +289,7 @@ struct hist_field_var *hist_field_var_create(struct hist_data *hd, const struct 
 void hist_field_var_free(struct hist_field_var *fv);
 /* A variable of a field of another event, in a hidden hist with the keys of one that is there. NULL, logged. */
 struct hist_field *hist_hidden_create(struct hist_data *hd, const struct hist_command_text *cmd,
-				      const char *system, const char *event, const char *name);
+				      const char *system, const char *event, const char *name, int *err);
 /* Removes the hidden hists that nobody else refers to. */
 void hist_hidden_remove(struct hist_data *hd);
 

@@ -14,6 +14,7 @@
  * numbers: addresses take more than 53 bits.
  */
 #include <stdlib.h>
+#include <errno.h>
 #include <string.h>
 
 #include "model/hist/entries.h"
@@ -304,18 +305,20 @@ static void print_entry(const struct hist_entry *e, FILE *out)
 	fputc('}', out);
 }
 
-static void print_trigger_text(struct trigger *t, FILE *out)
+static int print_trigger_text(struct trigger *t, FILE *out)
 {
-	char *text = NULL;
-	size_t size = 0;
+	char *text;
+	size_t size;
 	FILE *f = text_memory_open(&text, &size);
 
-	if (f) {
-		hist_trigger_print(t, f);
-		fclose(f);
-	}
+	if (!f)
+		return -ENOMEM;
+	hist_trigger_print(t, f);
+	if (fclose(f))
+		return -ENOMEM;
 	print_name("trigger", text, out);
 	free(text);
+	return 0;
 }
 
 static int print_hist(struct trigger *t, FILE *out)
@@ -325,7 +328,8 @@ static int print_hist(struct trigger *t, FILE *out)
 	int err = hist_entries_read(hd, &all);
 
 	fprintf(out, " {\"event\": \"%s:%s\", ", t->file->event->system->name, t->file->event->name);
-	print_trigger_text(t, out);
+	if (!err)
+		err = print_trigger_text(t, out);
 	fprintf(out, ", \"paused\": %s,\n  \"entries\": [", t->paused ? "true" : "false");
 	for (unsigned int i = 0; !err && i < all.nr; i++) {
 		fputs(i ? "," : "", out);

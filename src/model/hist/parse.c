@@ -45,6 +45,12 @@ void hist_error(const struct hist_command_text *cmd, const char *error, const ch
 	free(loc);
 }
 
+void hist_say(int err, const struct hist_command_text *cmd, const char *error, const char *at)
+{
+	if (err != -ENOMEM)
+		hist_error(cmd, error, at);
+}
+
 int hist_refuse(const struct hist_command_text *cmd, const char *error, const char *at)
 {
 	hist_error(cmd, error, at);

@@ -168,22 +168,29 @@ struct hist_field *hist_ref_create(struct hist_data *hd, struct hist_field *var,
 	ref = hist_field_create(var->hist_data, NULL, HIST_VAR_REF);
 	if (!ref)
 		return NULL;
+	if (!take_after(ref, var, system, event)) {
+		hist_field_free(ref);
+		return NULL;
+	}
 	hd->var_refs[hd->n_var_refs] = ref;
 	ref->var_ref_idx = hd->n_var_refs++;
-	return take_after(ref, var, system, event) ? ref : NULL;
+	return ref;
 }
 
 struct hist_field *hist_ref_parse(struct hist_data *hd, const struct hist_command_text *cmd, const char *system,
-				  const char *event, const char *text)
+				  const char *event, const char *text, int *err)
 {
 	struct hist_field *var, *ref = NULL;
 
+	*err = 0;
 	if (!is_ref(text))
 		return NULL;
 	var = hist_find_event_var(hd, cmd, system, event, text + 1);
 	if (var)
 		ref = hist_ref_create(hd, var, system, event);
-	if (!ref)
+	if (!ref && var && hd->n_var_refs < HIST_VARS_MAX)
+		*err = -ENOMEM;
+	else if (!ref)
 		hist_error(cmd, "Couldn't find variable", text + 1);
 	return ref;
 }

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * no_memory.c - each command of a session, and each reading of a file, with each allocation failing
+ *
+ * The allocations of one operation fail one after the other. The operation works all the same, or
+ * it says ENOMEM and the session's files are what they were before: a right command is never called
+ * wrong, and a text is never a part of itself.
+ */
+#include "tree_fixture.h"
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t nr, size_t size);
+void *__libc_realloc(void *old, size_t size);
+
+/* The call number fail_at fails, 0: none does. */
+static unsigned int calls, fail_at;
+
+static bool fails(void)
+{
+	if (++calls != fail_at)
+		return false;
+
+	errno = ENOMEM;
+	return true;
+}
+
+void *malloc(size_t size)
+{
+	return fails() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t nr, size_t size)
+{
+	return fails() ? NULL : __libc_calloc(nr, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+	return fails() ? NULL : __libc_realloc(old, size);
+}
+
+enum { MANY = 100000 };
+
+static char what[512];
+static unsigned int faults;
+
+#define complain(...) do {						\
+	print_message("# %s: ", what);					\
+	print_message(__VA_ARGS__);					\
+	print_message("\n");						\
+	faults++;							\
+} while (0)
+
+/* Nothing but what is tested: the test's own allocations do not fail. */
+static ssize_t append_failing(struct world *w, const char *path, const char *text, unsigned int nth)
+{
+	ssize_t ret;
+
+	calls = 0;
+	fail_at = nth;
+	ret = world_append(w, path, text);
+	fail_at = 0;
+	return ret;
+}
+
+/* One that works takes itself back by `undo`, in the same file. */
+struct command {
+	const char	*path, *text, *undo;
+	const char	*file;		/* where it can be seen */
+};
+
+#define FIRST	"events/test/first/"
+#define SECOND	"events/test/second/"
+
+static const struct command commands[] = {
+	{ FIRST "trigger", "hist:keys=pid:size=128", "!hist:keys=pid:size=128", FIRST "trigger" },
+	{ FIRST "trigger", "hist:name=n:keys=pid.hex,common_pid.execname:vals=pid:sort=pid:size=128",
+	  "!hist:name=n:keys=pid.hex,common_pid.execname:vals=pid:sort=pid:size=128", FIRST "trigger" },
+	{ FIRST "trigger", "hist:keys=common_stacktrace,pid.buckets=4:size=128",
+	  "!hist:keys=common_stacktrace,pid.buckets=4:size=128", FIRST "trigger" },
+	{ FIRST "trigger", "hist:keys=pid:ts=common_timestamp.usecs,d=pid*2+1:size=128",
+	  "!hist:keys=pid:ts=common_timestamp.usecs,d=pid*2+1:size=128", FIRST "trigger" },
+	{ FIRST "trigger", "hist:keys=pid:v=pid:onchange($v).snapshot():size=128",
+	  "!hist:keys=pid:v=pid:onchange($v).snapshot():size=128", FIRST "trigger" },
+	{ FIRST "trigger", "hist:keys=pid:v=pid:onmax($v).save(common_pid):size=128",
+	  "!hist:keys=pid:v=pid:onmax($v).save(common_pid):size=128", FIRST "trigger" },
+	{ FIRST "trigger", "hist:keys=pid:onmatch(test.first).trace(late,pid):size=128",
+	  "!hist:keys=pid:onmatch(test.first).trace(late,pid):size=128", FIRST "trigger" },
+	{ FIRST "trigger", "hist:keys=pid:x=pid:onmatch(test.first).late($x) if pid > 3 && common_cpu == 0",
+	  "!hist:keys=pid:x=pid:onmatch(test.first).late($x) if pid > 3 && common_cpu == 0",
+	  FIRST "trigger" },
+	{ SECOND "trigger", "hist:keys=pid:w=$base-pid:size=128", "!hist:keys=pid:w=$base-pid:size=128",
+	  SECOND "trigger" },
+	{ FIRST "trigger", "stacktrace:5 if pid == 1", "!stacktrace", FIRST "trigger" },
+	{ FIRST "trigger", "snapshot:1", "!snapshot", FIRST "trigger" },
+	{ FIRST "trigger", "traceoff:3 if pid != 2", "!traceoff", FIRST "trigger" },
+	{ FIRST "trigger", "enable_event:test:second:2", "!enable_event:test:second", FIRST "trigger" },
+	{ FIRST "trigger", "enable_hist:test:second", "!enable_hist:test:second", FIRST "trigger" },
+	{ FIRST "filter", "pid > 1 && (common_pid != 7 || comm ~ \"a*b\")", "0", FIRST "filter" },
+	{ FIRST "enable", "1", "0", FIRST "enable" },
+	/* Of several events some may be there then, as in the kernel. */
+	{ "events/test/enable", "1", "0", NULL },
+	{ "set_event", "test:first", "!test:first", "set_event" },
+	{ "set_event", "test:*", "!test:*", NULL },
+	{ "synthetic_events", "made int a; char b[16]; char c[]; unsigned long[] s", "!made",
+	  "synthetic_events" },
+	{ "dynamic_events", "s:other u64 a; pid_t p", "-:other", "dynamic_events" },
+	{ "dynamic_events", "e:probed test.first p=$pid:s32 q=\\3:u8", "-:probed",
+	  "dynamic_events" },
+	{ "set_event_pid", "1 2 3", "", "set_event_pid" },
+	{ "trace_options", "stacktrace", "nostacktrace", "trace_options" },
+	{ "trace_clock", "mono", "global", "trace_clock" },
+	{ "tracing_on", "0", "1", "tracing_on" },
+	{ "buffer_percent", "20", "50", "buffer_percent" },
+	{ "saved_cmdlines_size", "20", "128", "saved_cmdlines_size" },
+	{ "tracing_cpumask", "1", "3", "tracing_cpumask" },
+	{ "current_tracer", "function", "nop", "current_tracer" },
+	{ "buffer_size_kb", "64", "1408", "buffer_size_kb" },
+	{ "snapshot", "1", "0", NULL },
+	{ "trace_marker", "hello", NULL, NULL },
+};
+
+/* Definitions that commands refer to. */
+static void prepare(struct world *w)
+{
+	assert_int_equal(world_append(w, "synthetic_events", "late int p"), 10);
+	assert_true(world_append(w, SECOND "trigger", "hist:keys=pid:base=pid:size=128") > 0);
+}
+
+static void undo(struct world *w, const struct command *c)
+{
+	if (c->undo && *c->undo)
+		assert_true(world_append(w, c->path, c->undo) >= 0);
+	else if (c->undo)
+		assert_true(world_write(w, c->path, "") >= 0);
+}
+
+static void assert_as_before(struct world *w, const struct command *c, const char *before)
+{
+	char *now = c->file ? world_read(w, c->file) : NULL;
+
+	if (c->file && (!now || strcmp(now, before)))
+		complain("%s was:\n%sand is:\n%s", c->file, before, now ? now : "gone");
+	free(now);
+}
+
+static void try_command(struct world *w, const struct command *c)
+{
+	char *before = c->file ? world_read(w, c->file) : NULL;
+	unsigned int nth = 0;
+	ssize_t ret;
+
+	do {
+		snprintf(what, sizeof(what), "%s < %s, allocation %u", c->path, c->text, ++nth);
+		ret = append_failing(w, c->path, c->text, nth);
+		if (ret < 0 && ret != -ENOMEM)
+			complain("%s", strerror((int)-ret));
+		if (ret >= 0)
+			undo(w, c);
+		assert_as_before(w, c, before);
+	} while (calls >= nth && nth < MANY);
+	assert_true(ret >= 0);
+	free(before);
+}
+
+static void a_right_command_is_not_called_wrong(void **state)
+{
+	struct world *w = *state;
+
+	faults = 0;
+	prepare(w);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		try_command(w, &commands[i]);
+	assert_int_equal(faults, 0);
+}
+
+/* What is made when an event is used first: in a session of its own each time. */
+static void an_event_that_is_used_first(void **state)
+{
+	static const struct command first[] = {
+		{ FIRST "filter", "pid > 1", NULL, NULL },
+		{ FIRST "trigger", "hist:keys=pid:size=128", NULL, NULL },
+		{ FIRST "trigger", "stacktrace if pid > 3", NULL, NULL },
+		{ FIRST "enable", "1", NULL, NULL },
+		{ "set_event", "test:first", NULL, NULL },
+		{ "dynamic_events", "e:probed test.first p=$pid:s32", NULL, NULL },
+	};
+	ssize_t ret;
+
+	faults = 0;
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++) {
+		unsigned int nth = 0;
+
+		do {
+			void *world;
+
+			assert_int_equal(world_setup(&world), 0);
+			snprintf(what, sizeof(what), "%s < %s, first, allocation %u",
+				 first[i].path, first[i].text, ++nth);
+			ret = append_failing(world, first[i].path, first[i].text, nth);
+			if (ret < 0 && ret != -ENOMEM)
+				complain("%s", strerror((int)-ret));
+			world_teardown(&world);
+		} while (calls >= nth && nth < MANY);
+	}
+	assert_int_equal(faults, 0);
+}
+
+/* As world_read(), but only the tree's own allocations fail. NULL: *err says why. */
+static char *read_failing(struct world *w, const char *path, unsigned int nth, int *err)
+{
+	static char text[1 << 20];
+	struct tree_file *f;
+	size_t len = 0;
+	ssize_t n;
+
+	calls = 0;
+	fail_at = nth;
+	*err = tree_open(w->tree, path, O_RDONLY | O_NONBLOCK, &f);
+	if (!*err) {
+		while (len < sizeof(text) - 1 &&
+		       (n = tree_read(f, text + len, sizeof(text) - 1 - len, (off_t)len)) > 0)
+			len += (size_t)n;
+		tree_release(f);
+		*err = (int)n;
+	}
+	fail_at = 0;
+	text[len] = '\0';
+	return *err ? NULL : text;
+}
+
+static size_t same(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	while (a[n] && a[n] == b[n])
+		n++;
+	return n;
+}
+
+static void try_file(struct world *w, const char *path)
+{
+	char *whole = world_read(w, path), *part;
+	unsigned int nth = 0;
+	int err;
+
+	if (!whole)
+		fail_msg("no file %s", path);
+	do {
+		snprintf(what, sizeof(what), "%s, allocation %u", path, ++nth);
+		part = read_failing(w, path, nth, &err);
+		if (!part && err != -ENOMEM)
+			complain("%s", strerror(-err));
+		if (part && strcmp(part, whole))
+			complain("from byte %zu on: %.60s", same(part, whole), part + same(part, whole));
+	} while (calls >= nth && nth < MANY);
+	assert_non_null(part);
+	free(whole);
+}
+
+static void a_text_is_whole_or_not_there(void **state)
+{
+	static const char *const files[] = {
+		FIRST "trigger", FIRST "hist", FIRST "hist.json", FIRST "format", FIRST "filter",
+		FIRST "id", SECOND "hist", "events/ftrace/print/hist", "events/ftrace/print/hist.json", "events/header_page", "trace", "snapshot", "set_event",
+		"available_events", "synthetic_events", "dynamic_events", "saved_cmdlines",
+		"trace_options", "trace_clock", "printk_formats", "error_log",
+		"per_cpu/cpu0/trace", "kallsyms", "set_event_pid", "README",
+	};
+	struct world *w = *state;
+
+	faults = 0;
+	prepare(w);
+	assert_true(world_append(w, "dynamic_events", "e:probed test.first p=$pid:s32") > 0);
+	assert_true(world_append(w, FIRST "trigger", "hist:keys=pid:vals=pid:ts=common_timestamp:"
+				 "onmatch(test.first).late(pid):size=128") > 0);
+	assert_true(world_append(w, FIRST "trigger", "hist:keys=pid:name=n:sort=pid:size=128") > 0);
+	assert_true(world_append(w, FIRST "filter", "pid > 1") > 0);
+	assert_true(world_append(w, "set_event_pid", "1 2 3") > 0);
+	assert_true(world_append(w, "snapshot", "1") > 0);
+	assert_true(world_append(w, "events/ftrace/print/trigger", "hist:keys=common_pid,ip.hex:"
+				 "vals=hitcount,ip:size=128") > 0);
+	assert_true(world_append(w, "events/ftrace/print/trigger", "hist:keys=common_stacktrace:"
+				 "size=128") > 0);
+	assert_true(world_append(w, "trace_marker", "a marker") > 0);
+	assert_true(world_append(w, FIRST "filter", "nosuch > 1") < 0);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		try_file(w, files[i]);
+	assert_int_equal(faults, 0);
+}
+
+int main(void)
+{
+#define WORLD_TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, world_teardown)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_event_that_is_used_first),
+		WORLD_TEST(a_right_command_is_not_called_wrong),
+		WORLD_TEST(a_text_is_whole_or_not_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
