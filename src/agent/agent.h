@@ -94,8 +94,22 @@ struct agent_count {
 	struct slot	*slot;		/* as in struct agent_way */
 	uint32_t	nr_plain, mask;	/* columns; numbers of places */
 	uint64_t	taken;		/* hits that it was good for */
-	/* a cache line */
+	/* a cache line: COUNT_FILTER, COUNT_CALL, COUNT_TIME */
+	uint64_t	filter_low, filter_span;	/* `if`: field - low is at most span */
+	uint16_t	filter_off;
+	uint8_t		filter;		/* enum count_load */
+	uint8_t		usecs;		/* 1: the variable is in microseconds */
+	uint32_t	var;		/* offset of the variable in an elt */
+	const void	*clock;		/* the instance's, while it is */
+	uint32_t	clock_id;	/* this one */
 	uint32_t	asked;		/* the entry that count_make() was asked for last, in this epoch */
+	uint64_t	mult, offset;	/* as in struct agent_way */
+	/* What is no assembly. False: it has done nothing. Under the guard. */
+	bool		(*call)(struct agent_count *c, void *record, uint32_t size);
+	/* a cache line: for that */
+	const struct plan *plan;
+	const struct program *prog;
+	const struct agent_thread *thread;
 	uint32_t	shortcut;	/* enum shortcut */
 	uint32_t	turns;		/* other entries that wanted the place */
 };
@@ -107,12 +121,21 @@ enum count_load { COUNT_U32, COUNT_S32, COUNT_64, COUNT_U8, COUNT_S8, COUNT_U16,
 enum count_early {
 	COUNT_TWO	= 1 << 0,	/* there are two keys */
 	COUNT_OTHER	= 1 << 1,	/* a key that none of the first three loads */
+	COUNT_LOG2	= 1 << 2,	/* the key is the field's .log2 */
+	COUNT_FILTER	= 1 << 3,	/* there is an `if` */
+	COUNT_CALL	= 1 << 4,	/* call() does the rest */
+	COUNT_TIMED	= 1 << 5,	/* the time is taken */
 };
 
-enum count_late { COUNT_VALUE = 1 << 0 };
+enum count_late {
+	COUNT_VALUE	= 1 << 0,	/* there is a value */
+	COUNT_TIME	= 1 << 1,	/* the time is what a variable is set to */
+};
 
 /* Shortcuts of threads, in the order of the table in shortcut.c. */
-enum shortcut { SHORTCUT_KEYS, SHORTCUTS };
+enum shortcut {
+	SHORTCUT_KEYS, SHORTCUT_LOG2, SHORTCUT_TIME, SHORTCUT_SINCE, SHORTCUT_ANY, SHORTCUTS
+};
 
 /* The same of the function profile's map, on one CPU (profile.c). */
 struct agent_profile {

@@ -184,16 +184,6 @@ static __attribute__((noinline)) uint64_t hit_with_stack(struct agent_thread *t,
 	return slot_stays(t) ? guarded_hit(&agent.plane, slot, h, &t->resume) : 0;
 }
 
-/* One store of 8 bytes: those who load the fields again do not wait for it. */
-static inline void fill_common(const struct agent_thread *t, uint32_t entry, void *record)
-{
-	uint64_t word;
-
-	__builtin_memcpy(&word, &t->no_rseq, sizeof(word));
-	word = (word & ~0xffffull) | emit_type(entry);
-	__builtin_memcpy(record, &word, sizeof(word));
-}
-
 /* Before hit(). False: there must be none. */
 static inline __attribute__((always_inline)) bool hit_begin(struct agent_thread *t, struct slot *slot, uint32_t entry,
 							    void *record, struct hit *h)
@@ -207,7 +197,7 @@ static inline __attribute__((always_inline)) bool hit_begin(struct agent_thread 
 		hit_miss(slot);
 		return false;
 	}
-	fill_common(t, entry, record);
+	emit_fill(t, entry, record);
 	level_note(t, slot, frame_here());
 	if (t->no_rseq)
 		borrow(slot, record, h);
@@ -257,7 +247,7 @@ static inline __attribute__((always_inline)) bool plain(struct agent_thread *t, 
 
 	if (__builtin_expect(!slot || cpu < 0 || t->no_rseq || (t->flags & AGENT_HANDLER), 0) || is_long(entry))
 		return false;
-	fill_common(t, entry, record);
+	emit_fill(t, entry, record);
 	level_note(t, slot, frame_here());
 	if (!slot_stays(t))
 		return true;

@@ -27,6 +27,19 @@ static inline uint16_t emit_type(uint32_t entry)
 	return (entry - LAYOUT_GROUPS_AT) % GROUP_ENTRIES == GROUP_GRAPH ? LAYOUT_GRAPH_ENTRY_ID : LAYOUT_FUNCTION_ID;
 }
 
+/*
+ * The common fields of a record. One store of 8 bytes: those who load the fields again do not wait
+ * for it.
+ */
+static inline void emit_fill(const struct agent_thread *t, uint32_t entry, void *record)
+{
+	uint64_t word;
+
+	__builtin_memcpy(&word, &t->no_rseq, sizeof(word));
+	word = (word & ~0xffffull) | emit_type(entry);
+	__builtin_memcpy(record, &word, sizeof(word));
+}
+
 /* A hit of a thread with a slot that is recorded in one instance, or counted, and no more. False: it is more than that. */
 bool emit_plain(struct agent_thread *t, uint32_t entry, void *record, uint32_t size);
 

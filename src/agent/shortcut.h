@@ -23,7 +23,8 @@ static inline bool count_wanted(struct agent_thread *t, uint32_t id)
 	struct agent_count *c = &t->counts[id % AGENT_WAYS];
 
 	/* Relaxed: count_make() loads it again. */
-	if (c->epoch != atomic_load_explicit(&plane_header(&agent.plane)->epoch, memory_order_relaxed))
+	if (c->epoch !=
+	    atomic_load_explicit(&plane_header(&agent.plane)->epoch, memory_order_relaxed))
 		return true;
 	return c->asked != id && (!c->event || ++c->turns % 16 == 0);
 }

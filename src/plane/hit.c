@@ -247,6 +247,23 @@ static uint64_t run_record_if(const struct plane *p, struct slot *slot, unsigned
 	return filter_match(p, plane_config(p, plan_arms(plan)->filter), h) ? run_record(p, slot, level, plan, h) : 0;
 }
 
+void hit_count(const struct plane *p, struct slot *slot, const struct plan *plan,
+	       const struct hit *h, bool matched)
+{
+	const struct arm *arm = plan_arms(plan);
+	const struct trigger_arm *t = plan_hist(plan);
+	struct instance_state *inst = plane_instance(p, arm->instance);
+	struct run r;
+
+	if (!matched && t->filter && !filter_match(p, plane_config(p, t->filter), h))
+		return;
+	run_begin(&r, p, slot, 0, h);
+	fold(&r, t, inst);
+	/* Synthetic events wait, and they may even have changed whether this one is recorded. */
+	if (r.synth)
+		arm_finish(&r, arm, inst, t, live_buffer(inst), NOT_PENDING, 0);
+}
+
 /* PLAN_COUNT */
 static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
 			  const struct hit *h)

@@ -180,6 +180,12 @@ enum hit_plain {
 	HIT_COUNTED,	/* the same, and the plan is to count it by one integer and nothing else */
 	HIT_RECORDED,	/* the same, and the plan is to record it in one instance and nothing else */
 };
+/*
+ * The rest of a hit whose plan has the shape PLAN_COUNT or PLAN_COUNT_KEY1, which was entered at
+ * level 0 and is neither recorded nor paused. matched: its `if` holds.
+ */
+void hit_count(const struct plane *p, struct slot *slot, const struct plan *plan,
+	       const struct hit *h, bool matched);
 /* `where`: the CPU, and in the upper half what hit.entry is. */
 enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size, uint64_t where);
 static inline uint64_t hit_where(uint32_t cpu, uint32_t entry)

@@ -9,6 +9,7 @@
 
 #define THREAD_SLOT	0	/* struct agent_thread */
 #define THREAD_WORD	8
+#define THREAD_RESUME	72
 #define THREAD_FRAME	80
 #define THREAD_WAYS	192
 
@@ -60,8 +61,26 @@
 #define COUNT_MASK	116
 #define COUNT_TAKEN	120
 
+#define COUNT_LOW	128
+#define COUNT_SPAN	136
+#define COUNT_IF_OFF	144
+#define COUNT_IF	146
+#define COUNT_USECS	147
+#define COUNT_VAR	148
+#define COUNT_CLOCK	152
+#define COUNT_CLOCK_ID	160
+#define COUNT_MULT	168
+#define COUNT_OFFSET	176
+#define COUNT_FUNCTION	184
+
 #define EARLY_TWO	1	/* enum count_early */
 #define EARLY_OTHER	2
+#define EARLY_LOG2	4
+#define EARLY_FILTER	8
+#define EARLY_CALL	16
+#define EARLY_TIMED	32
+
+#define LATE_TIME	2	/* enum count_late */
 
 /* struct agent_profile */
 #define THREAD_PROFILES	6656

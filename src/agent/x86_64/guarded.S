@@ -11,6 +11,8 @@
  *         return result
  */
 
+#include "agent/x86_64/short.h"
+
 	.macro	guarded name, function, resume
 	.globl	\name
 	.hidden	\name
@@ -99,5 +101,76 @@ guarded_left:
 	guarded	guarded_profile_make, profile_make, %rcx
 	guarded_end
 	.size	guarded_profile_make, . - guarded_profile_make
+
+	/*
+	 * count_call: from count_way (short.h), with the depth stored and %rdi thread, %r10 its
+	 * agent_count, %rdx record, RECORD_SIZE, %r8 frame:
+	 *
+	 *     as guarded, done = c->call(c, record, size); c->slot->depth = 0
+	 *     if (done) c->taken += 1; else emit_long(thread, c->event, record, size, frame)
+	 *
+	 * The function keeps the registers that it has to keep, so they are not loaded again.
+	 */
+	.globl	count_call
+	.hidden	count_call
+	.type	count_call, @function
+	.balign	32
+count_call:
+	.cfi_startproc
+	movl	RECORD_SIZE, %eax
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	pushq	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbx, 0
+	pushq	%r12
+	.cfi_adjust_cfa_offset 8
+	pushq	%r13
+	.cfi_adjust_cfa_offset 8
+	pushq	%r14
+	.cfi_adjust_cfa_offset 8
+	pushq	%r15
+	.cfi_adjust_cfa_offset 8
+	leaq	THREAD_RESUME(%rdi), %rbp
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	pushq	(%rbp)
+	.cfi_adjust_cfa_offset 8
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	movq	%rsp, (%rbp)
+	subq	$32, %rsp
+	.cfi_adjust_cfa_offset 32
+	movq	%rdx, (%rsp)
+	movl	%eax, 8(%rsp)
+	movq	%r8, 16(%rsp)
+	movq	%r10, %rbx
+	movq	%r10, %rdi
+	movq	%rdx, %rsi
+	movl	%eax, %edx
+	call	*COUNT_FUNCTION(%rbx)
+	movzbl	%al, %r9d
+	movq	40(%rsp), %rdx
+	movq	COUNT_SLOT(%rbx), %rcx
+	movq	%rdx, (%rbp)
+	addq	%r9, COUNT_TAKEN(%rbx)
+	movl	$0, SLOT_DEPTH(%rcx)
+	movq	(%rsp), %rdx
+	movl	8(%rsp), %ecx
+	movq	16(%rsp), %r8
+	leaq	-THREAD_RESUME(%rbp), %rdi
+	movl	COUNT_EVENT(%rbx), %esi
+	movq	88(%rsp), %rbx
+	.cfi_restore %rbx
+	movq	96(%rsp), %rbp
+	.cfi_restore %rbp
+	addq	$104, %rsp
+	.cfi_adjust_cfa_offset -104
+	testl	%r9d, %r9d
+	je	emit_long
+	ret
+	.cfi_endproc
+	.size	count_call, . - count_call
 
 	.section .note.GNU-stack, "", @progbits

@@ -19,8 +19,12 @@
 #define BIT	-40(%rsp)
 #define SPARE	-40(%rsp)
 #define RECORD_SIZE -8(%rsp)
+#define RECORD_AT -24(%rsp)
+#define NOW	-32(%rsp)
 
 #define HASH	0x9e3779b97f4a7c15	/* map_hash_word() */
+#define UNSET	0xd1342543de82ef95	/* MAP_VAR_UNSET */
+#define THOUSANDTH 0x20c49ba5e353f7cf	/* 2^67 / 1000, of what was divided by 8 */
 #define PROBES	8			/* places of a map that are looked at behind the first */
 
 #define SIGNALS_OR_NO_RSEQ 0x0800ff	/* AGENT_HANDLER, no_rseq */
@@ -335,16 +339,21 @@
 	 *     if c->event != id, size < c->size, or where short_way says so -> no
 	 *     thread->frame[0] = stack pointer, slot->depth = 1, epoch       as in short_way
 	 *     if *c->soft is 0, *c->paused is not                          -> leave
+	 *     if there is a filter and it says no                          -> done
+	 *     if c->call: it does the rest, or nothing                     -> done or leave
+	 *     where the time is wanted: another clock -> leave; now as in short_way
 	 *     key of the record; elt of the key, by map_lookup() but that it looks at few places; none -> leave
 	 *     section { sums[cpu][elt][0] += 1 }                           rseq_add()
 	 *     where there is a value, section { sums[cpu][elt][1] += value }
-	 *     slot->depth = 0
+	 *     where the time is wanted, the elt's variable = now           map_var_set()
+	 *     done: slot->depth = 0
 	 *
 	 *     leave: slot->depth = 0; no: emit_long(thread, id, record, size, frame)
 	 *
 	 * It goes on behind itself when that is done. count_way_left lies somewhere behind it.
 	 *
-	 *     %r10 c   %r9 key   %r8 second key   %rcx elt   %r11 its sums   %rsi places that are left
+	 *     %r10 c, %r9 key, %r8 second key, then the elt, %rcx its number, %r11 its sums,
+	 *     %rsi places that are left
 	 */
 
 	/* A field that one of the first three loads of enum count_load is for. */
@@ -484,6 +493,7 @@
 	shrq	$32, %rax
 	count_seek \name, 1
 .Lcount_sum_\name:
+	movq	%rax, %r8
 	movq	COUNT_STRIDE(%r10), %r11
 	movq	COUNT_RSEQ(%r10), %r9
 	imulq	%rcx, %r11
@@ -511,9 +521,20 @@
 	.macro	count_way_left name, kind
 .Lcount_early_\name:
 	.if	\kind == PLAIN
+	testb	$EARLY_FILTER, COUNT_EARLY(%r10)
+	je	7f
+	count_load_any %r9, %r9d, COUNT_IF, COUNT_IF_OFF
+	subq	COUNT_LOW(%r10), %r9
+	cmpq	COUNT_SPAN(%r10), %r9
+	ja	.Lcount_done_\name
+7:	testb	$EARLY_CALL | EARLY_TIMED, COUNT_EARLY(%r10)
+	jne	.Lcount_more_\name
+.Lcount_key_\name:
 	count_load_any %r9, %r9d, COUNT_KEY, COUNT_KEY_OFF
-	testb	$EARLY_TWO, COUNT_EARLY(%r10)
+	testb	$EARLY_TWO | EARLY_LOG2, COUNT_EARLY(%r10)
 	je	.Lcount_one_\name
+	testb	$EARLY_LOG2, COUNT_EARLY(%r10)
+	jne	.Lcount_log2_\name
 	count_load_any %r8, %r8d, COUNT_KEY2, COUNT_KEY2_OFF
 	.endif
 	movabsq	$HASH, %r11
@@ -534,9 +555,61 @@
 	count_next \name, 1
 	count_next \name, 2
 
+	.if	\kind == PLAIN
+.Lcount_log2_\name:
+	cmpq	$1, %r9
+	jbe	1f
+	decq	%r9
+	bsrq	%r9, %r9
+	incl	%r9d
+	jmp	.Lcount_one_\name
+1:	xorl	%r9d, %r9d
+	jmp	.Lcount_one_\name
+
+.Lcount_more_\name:
+	testb	$EARLY_CALL, COUNT_EARLY(%r10)
+	jne	count_call
+	movq	COUNT_CLOCK(%r10), %rax
+	movl	COUNT_CLOCK_ID(%r10), %r11d
+	cmpl	(%rax), %r11d
+	jne	.Lcount_leave_\name
+	movq	%rdx, RECORD_AT
+	rdtsc
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	mulq	COUNT_MULT(%r10)
+	addq	COUNT_OFFSET(%r10), %rdx
+	movq	%rdx, NOW
+	movq	RECORD_AT, %rdx
+	jmp	.Lcount_key_\name
+
+.Lcount_time_\name:
+	movq	NOW, %rax
+	movl	COUNT_VAR(%r10), %ecx
+	cmpb	$0, COUNT_USECS(%r10)
+	je	1f
+	addq	$500, %rax
+	movabsq	$THOUSANDTH, %rdx
+	shrq	$3, %rax
+	mulq	%rdx
+	shrq	$4, %rdx
+	movq	%rdx, %rax
+1:	movabsq	$UNSET, %rdx
+	xorq	%rax, %rdx
+	cmpq	$1, %rdx
+	jbe	2f
+	movq	%rdx, (%r8, %rcx)
+	jmp	.Lcount_done_\name
+2:	movq	%rax, 8(%r8, %rcx)		/* map_var_set_rare() */
+	movq	$1, (%r8, %rcx)
+	jmp	.Lcount_done_\name
+	.endif
+
 	/* The first sum is there: no leaving any more. */
 .Lcount_late_\name:
 	.if	\kind == PLAIN
+	testb	$LATE_TIME, COUNT_LATE(%r10)
+	jne	.Lcount_time_\name
 	movq	%r11, %rcx
 	count_load_any %r8, %r8d, COUNT_VAL, COUNT_VAL_OFF
 	.endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shortcut.c - hits that histograms count: what comes of them is the same with and without shortcuts
+ * shortcut.c - hits that histograms count: what comes of them is the same with and without
+ * shortcuts
  *
  * Two events have the same fields and get the same command and the same hits. Those of the one have
  * shortcuts; while the other's trigger is set and while it is hit, they are switched off.
@@ -21,11 +22,20 @@
 #include <cmocka.h>
 #include "agent/agent.h"
 #include "model/program_event.h"
+#include "plane/map.h"
 #include "own_server.h"
 #include "tracefs/tree.h"
 #include "tracefuse/tracefuse.h"
 
-enum { QUICK = 1000, SLOW, OTHER = QUICK + AGENT_WAYS, HITS = 4000, THREADS = 4, THREAD_HITS = 60000 };
+enum {
+	QUICK = 1000,
+	SLOW,
+	OTHER,
+	NEIGHBOUR = QUICK + AGENT_WAYS,
+	HITS = 3000,
+	THREADS = 4,
+	THREAD_HITS = 60000
+};
 
 static struct model *model;
 static struct tree *tree;
@@ -33,30 +43,33 @@ static struct tree *tree;
 #define FIELD(type, name, off, size, sign) \
 	"\tfield:" type " " name ";\toffset:" #off ";\tsize:" #size ";\tsigned:" #sign ";\n"
 
-static const char body[] =
-	FIELD("unsigned short", "common_type", 0, 2, 0) FIELD("unsigned char", "common_flags", 2, 1, 0)
-	FIELD("unsigned char", "common_preempt_count", 3, 1, 0) FIELD("int", "common_pid", 4, 4, 1) "\n"
-	FIELD("int", "s32", 8, 4, 1) FIELD("unsigned int", "u32", 12, 4, 0)
-	FIELD("long", "s64", 16, 8, 1) FIELD("unsigned long", "u64", 24, 8, 0)
-	FIELD("short", "s16", 32, 2, 1) FIELD("unsigned short", "u16", 34, 2, 0)
-	FIELD("signed char", "s8", 36, 1, 1) FIELD("unsigned char", "u8", 37, 1, 0)
-	FIELD("char", "task[16]", 40, 16, 0) FIELD("__data_loc char[]", "name", 56, 4, 0)
-	"\nprint fmt: \"%d\", REC->s32\n";
+static const char body[] = FIELD("unsigned short", "common_type", 0, 2,
+				 0) FIELD("unsigned char", "common_flags", 2, 1,
+					  0) FIELD("unsigned char", "common_preempt_count", 3, 1, 0)
+	FIELD("int", "common_pid", 4, 4, 1) "\n" FIELD("int", "s32", 8, 4, 1)
+		FIELD("unsigned int", "u32", 12, 4, 0) FIELD("long", "s64", 16, 8, 1)
+			FIELD("unsigned long", "u64", 24, 8, 0) FIELD("short", "s16", 32, 2, 1)
+				FIELD("unsigned short", "u16", 34, 2, 0)
+					FIELD("signed char", "s8", 36, 1, 1) FIELD("unsigned char",
+										   "u8", 37, 1, 0)
+						FIELD("char", "task[16]", 40, 16, 0)
+							FIELD("__data_loc char[]", "name", 56, 4,
+							      0) "\nprint fmt: \"%d\", REC->s32\n";
 
 struct rec {
 	struct record_common common;
-	int32_t		s32;
-	uint32_t	u32;
-	int64_t		s64;
-	uint64_t	u64;
-	int16_t		s16;
-	uint16_t	u16;
-	int8_t		s8;
-	uint8_t		u8;
-	uint16_t	pad;
-	char		task[16];
-	uint32_t	name;
-	char		text[52];
+	int32_t s32;
+	uint32_t u32;
+	int64_t s64;
+	uint64_t u64;
+	int16_t s16;
+	uint16_t u16;
+	int8_t s8;
+	uint8_t u8;
+	uint16_t pad;
+	char task[16];
+	uint32_t name;
+	char text[52];
 };
 
 /* ---- the session ---- */
@@ -77,7 +90,12 @@ static const char *path_of(uint32_t id, const char *file)
 {
 	static char path[64];
 
-	snprintf(path, sizeof(path), "events/app/%c/%s", id == QUICK ? 'q' : id == SLOW ? 's' : 'o', file);
+	snprintf(path, sizeof(path), "events/app/%c/%s",
+		 id == QUICK   ? 'q'
+		 : id == SLOW  ? 's'
+		 : id == OTHER ? 'o'
+			       : 'n',
+		 file);
 	return path;
 }
 
@@ -95,15 +113,15 @@ static int compare_lines(const void *a, const void *b)
 }
 
 /* A histogram's lines in the order of their texts: what has as many hits has no order. */
-static char *lines_of(uint32_t id)
+static char *lines_at(const char *path, char *to)
 {
-	static char text[1 << 20], sorted[2][1 << 20];
-	char *line[8192], *save, *to = sorted[id == SLOW];
+	static char text[1 << 20];
+	char *line[8192], *save;
 	struct tree_file *f;
 	size_t nr = 0, at = 0;
 	ssize_t n;
 
-	assert_int_equal(tree_open(tree, path_of(id, "hist"), O_RDONLY, &f), 0);
+	assert_int_equal(tree_open(tree, path, O_RDONLY, &f), 0);
 	while ((n = tree_read(f, text + at, sizeof(text) - 1 - at, (off_t)at)) > 0)
 		at += (size_t)n;
 	tree_release(f);
@@ -114,6 +132,13 @@ static char *lines_of(uint32_t id)
 	for (size_t i = at = 0; i < nr; i++)
 		at += (size_t)sprintf(to + at, "%s\n", line[i]);
 	return to;
+}
+
+static char *lines_of(uint32_t id)
+{
+	static char sorted[2][1 << 20];
+
+	return lines_at(path_of(id, "hist"), sorted[id == SLOW]);
 }
 
 static uint64_t total(uint32_t id, const char *what)
@@ -133,7 +158,8 @@ static int set_up(void **state)
 	tree = tree_create(model);
 	if (!tree || model_add_program_event(model, "app", "q", body, QUICK, &e, &is_new) ||
 	    model_add_program_event(model, "app", "s", body, SLOW, &e, &is_new) ||
-	    model_add_program_event(model, "app", "o", body, OTHER, &e, &is_new))
+	    model_add_program_event(model, "app", "o", body, OTHER, &e, &is_new) ||
+	    model_add_program_event(model, "app", "n", body, NEIGHBOUR, &e, &is_new))
 		return -1;
 	return tf_attach(session_dir(session));
 }
@@ -167,10 +193,27 @@ static uint32_t next(uint32_t *seed)
 
 static void fill(struct rec *r, uint32_t *seed)
 {
-	static const char *const texts[] = { "", "a", "cyclictest", "seven77", "eight888", "sixteen_letters",
-					     "more than sixteen letters", "\xff\xfe", "a\n" };
-	static const uint64_t wide[] = { 0, 1, 2, 3, 1ull << 31, 1ull << 32, ~0ull, ~0ull - 1, 1ull << 63,
-					 (1ull << 63) + 1, (1ull << 63) - 1, 5000000000ull };
+	static const char *const texts[] = {"",
+					    "a",
+					    "cyclictest",
+					    "seven77",
+					    "eight888",
+					    "sixteen_letters",
+					    "more than sixteen letters",
+					    "\xff\xfe",
+					    "a\n"};
+	static const uint64_t wide[] = {0,
+					1,
+					2,
+					3,
+					1ull << 31,
+					1ull << 32,
+					~0ull,
+					~0ull - 1,
+					1ull << 63,
+					(1ull << 63) + 1,
+					(1ull << 63) - 1,
+					5000000000ull};
 	const char *text = texts[next(seed) % 9];
 
 	memset(r, 0, sizeof(*r));
@@ -209,7 +252,8 @@ static uint64_t taken(void)
 	return nr;
 }
 
-/* Some of the hits find the histogram paused, some the event enabled. -> hits that took a shortcut */
+/* Some of the hits find the histogram paused, some the event enabled. -> hits that took a shortcut
+ */
 static uint64_t hit_all(uint32_t id, const char *text, uint32_t seed)
 {
 	const uint64_t before = taken();
@@ -218,7 +262,8 @@ static uint64_t hit_all(uint32_t id, const char *text, uint32_t seed)
 	command(id, "trigger", text);
 	for (unsigned int i = 0; i < HITS; i++) {
 		hit_one(id, &seed);
-		if (i % 1000 == 700 || i % 1000 == 750) {
+		/* A variable cannot be defined again. */
+		if ((i % 1000 == 700 || i % 1000 == 750) && !strstr(text, ":t=")) {
 			snprintf(other, sizeof(other), "%.*s:%s%s", (int)strcspn(text, " "), text,
 				 i % 1000 == 700 ? "pause" : "continue", text + strcspn(text, " "));
 			command(id, "trigger", other);
@@ -252,9 +297,11 @@ static void same(const char *text, bool has_shortcut)
 		shortcuts(true);
 		assert_int_equal(slow, 0);
 		if (has_shortcut && quick < HITS / 3)
-			fail_msg("%s: only %llu hits took a shortcut", text, (unsigned long long)quick);
+			fail_msg("%s: only %llu hits took a shortcut", text,
+				 (unsigned long long)quick);
 		if (strcmp(lines_of(QUICK), lines_of(SLOW)))
-			fail_msg("%s: %s\nwithout shortcuts:\n%s", text, lines_of(QUICK), lines_of(SLOW));
+			fail_msg("%s: %s\nwithout shortcuts:\n%s", text, lines_of(QUICK),
+				 lines_of(SLOW));
 		removed(QUICK, text);
 		removed(SLOW, text);
 	}
@@ -262,12 +309,13 @@ static void same(const char *text, bool has_shortcut)
 
 static void one_key(void **state)
 {
-	static const char *const fields[] = { "s32", "u32", "s64", "u64", "s16", "u16", "s8", "u8", "common_pid" };
+	static const char *const fields[] = {"s32", "u32", "s64", "u64",       "s16",
+					     "u16", "s8",  "u8",  "common_pid"};
 	char text[64];
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		snprintf(text, sizeof(text), "hist:keys=%s", fields[i]);
-		same(text, i < 8);
+		same(text, true);
 	}
 }
 
@@ -285,11 +333,198 @@ static void a_map_that_is_full(void **state)
 	same("hist:keys=u8,s32:vals=s16:size=128", false);
 }
 
+static void a_log2_key(void **state)
+{
+	static const char *const fields[] = {"s32", "u32", "s64", "u64", "s16", "u16", "s8", "u8"};
+	char text[64];
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		snprintf(text, sizeof(text), "hist:keys=%s.log2", fields[i]);
+		same(text, true);
+	}
+}
+
+/* Every comparison, with operands at both ends of the field and between. */
+static void one_comparison(void **state)
+{
+	static const char *const ops[] = {"==", "!=", "<", "<=", ">", ">=", "&"};
+	static const struct {
+		const char *field;
+		const char *values[4];
+	} fields[] = {
+		{"s32", {"0", "-2", "2147483647", "-2147483648"}},
+		{"u32", {"0", "3", "4294967295", "4294967294"}},
+		{"s64", {"0", "-1", "9223372036854775807", "2147483648"}},
+		{"u64", {"0", "18446744073709551615", "9223372036854775808", "3"}},
+		{"s16", {"0", "-5542", "32767", "-32768"}},
+		{"u16", {"0", "9999", "65535", "59994"}},
+		{"s8", {"0", "-1", "127", "-128"}},
+		{"u8", {"0", "255", "128", "7"}},
+	};
+	char text[128];
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		for (size_t k = 0; k < 4 * sizeof(ops) / sizeof(ops[0]); k++) {
+			snprintf(text, sizeof(text), "hist:keys=s32:vals=u64 if %s %s %s",
+				 fields[i].field, ops[k / 4], fields[i].values[k % 4]);
+			same(text, strcmp(ops[k / 4], "&"));
+		}
+	same("hist:keys=s64.log2 if !(u8 < 9)", true);
+	same("hist:keys=common_pid if common_pid != 5", true);
+	same("hist:keys=s32 if u8 < 99 && s16 > 0", true);
+	same("hist:keys=s32 if name ~ \"s*\"", true);
+}
+
+static void texts(void **state)
+{
+	same("hist:keys=task", true);
+	same("hist:keys=name", true);
+	same("hist:keys=name,task", true);
+	same("hist:keys=name,s32:vals=u16", true);
+	same("hist:keys=common_pid.execname", true);
+}
+
 /* What has no shortcut of its own. */
 static void others(void **state)
 {
-	same("hist:keys=u8.buckets=7", false);
-	same("hist:keys=s32,u32,u8:vals=s16,u64", false);
+	same("hist:keys=u8.buckets=7", true);
+	same("hist:keys=s32,u32,s8:vals=s16,u64", true);
+	same("hist:keys=s32.log2:vals=u64", true);
+	same("hist:keys=s32:t=common_timestamp", true);
+	same("hist:keys=s32:t=common_timestamp.usecs if u8 > 3", true);
+	same("hist:keys=common_pid:t=common_timestamp", true);
+	same("hist:keys=s32:t=common_timestamp:clock=mono", true);
+}
+
+/* ---- from one event to another ---- */
+
+/* The other event sets a variable for some keys. What is made of its age differs, but not by much.
+ */
+static void hit_pairs(uint32_t id, uint32_t seed)
+{
+	for (unsigned int i = 0; i < HITS; i++) {
+		uint32_t same_seed = seed;
+
+		if (i % 3 == 0)
+			hit_one(OTHER, &same_seed);
+		hit_one(id, &seed);
+	}
+}
+
+#define BEGIN  "hist:keys=s32,u8:t0=common_timestamp"
+#define BEGIN1 "hist:keys=s32:t0=common_timestamp"
+
+static const struct {
+	const char *begin, *end, *late;
+} pairs[] = {
+	{BEGIN1, "hist:keys=s32:lat=common_timestamp-$t0", NULL},
+	{BEGIN1 ".usecs", "hist:keys=s32:lat=common_timestamp.usecs-$t0", NULL},
+	{BEGIN1, "hist:keys=s32:lat=common_timestamp-$t0 if u8 < 100", NULL},
+	{BEGIN, "hist:keys=s32,u8:lat=common_timestamp-$t0", NULL},
+	{BEGIN1, "hist:keys=s32:lat=common_timestamp-$t0:onmatch(app.o).late($lat,s32,u64)",
+	 "hist:keys=key if lat < 1000000000"},
+	{BEGIN1, "hist:keys=s32:lat=common_timestamp-$t0:onmatch(app.o).late($lat,s32,u64)",
+	 "hist:keys=v.log2:vals=key if lat < 1000000000"},
+	{BEGIN, "hist:keys=s32,u8:lat=common_timestamp-$t0:onmatch(app.o).trace(late,$lat,s32,u64)",
+	 "hist:keys=key,v if lat < 1000000000"},
+	{BEGIN1, "hist:keys=s32:v=u64:lat=common_timestamp-$t0:onmax($v).late($lat,s32,u64)",
+	 "hist:keys=key,v if lat < 1000000000"},
+	{BEGIN1, "hist:keys=s32:v=u64:onmax($v).save(s16,task)", NULL},
+	{BEGIN1, "hist:keys=s32:v=u64:onchange($v).save(s16,u32)", NULL},
+	{BEGIN1, "hist:keys=s32:w=$t0/1000000000000000:onmax($w).save(s8)", NULL},
+};
+
+static void put_removed(const char *path, const char *text)
+{
+	char other[512];
+
+	snprintf(other, sizeof(other), "!%s", text);
+	assert_int_equal(put(path, other), 0);
+}
+
+static void pair_once(size_t i, bool quick, char **hist, char **late)
+{
+	const uint32_t id = quick ? QUICK : SLOW;
+	const uint64_t before = taken();
+	static char lines[1 << 20];
+
+	shortcuts(quick);
+	command(OTHER, "trigger", pairs[i].begin);
+	command(id, "trigger", pairs[i].end);
+	if (pairs[i].late)
+		assert_int_equal(put("events/synthetic/late/trigger", pairs[i].late), 0);
+	hit_pairs(id, 7);
+	*hist = strdup(lines_of(id));
+	*late = pairs[i].late ? strdup(lines_at("events/synthetic/late/hist", lines)) : NULL;
+	assert_int_equal(taken() - before > HITS, quick);
+	if (pairs[i].late)
+		put_removed("events/synthetic/late/trigger", pairs[i].late);
+	removed(id, pairs[i].end);
+	removed(OTHER, pairs[i].begin);
+	shortcuts(true);
+}
+
+static void both_ends_of_a_latency(void **state)
+{
+	char *hist[2], *late[2];
+
+	if (!possible())
+		skip();
+	assert_int_equal(put("synthetic_events", "late u64 lat; int key; u64 v"), 0);
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		pair_once(i, true, &hist[0], &late[0]);
+		pair_once(i, false, &hist[1], &late[1]);
+		if (strcmp(hist[0], hist[1]))
+			fail_msg("%s: %s\nwithout shortcuts:\n%s", pairs[i].end, hist[0], hist[1]);
+		assert_true(strstr(hist[0], "Hits: ") && !strstr(hist[0], "Hits: 0\n"));
+		if (late[0] && (strcmp(late[0], late[1]) || !strstr(late[0], "hitcount")))
+			fail_msg("%s: %s\nwithout shortcuts:\n%s", pairs[i].end, late[0], late[1]);
+		for (int k = 0; k < 2; k++) {
+			free(hist[k]);
+			free(late[k]);
+		}
+	}
+}
+
+static struct agent_count *count_of(uint32_t id)
+{
+	return &agent_thread()->counts[id % AGENT_WAYS];
+}
+
+/* The only one that is set in the map; 0: none is. */
+static uint64_t only_variable(const struct agent_count *c)
+{
+	uint64_t v = 0;
+
+	for (uint64_t elt = 0; elt <= c->last; elt++) {
+		const uint64_t *at = (const uint64_t *)(c->elts + elt * c->elt_size + c->var);
+
+		if (at[0])
+			v = map_var_value(at, at[0]);
+	}
+	return v;
+}
+
+/* A time that looks as if the variable was unset (map_fast.h). */
+static void a_rare_time(void **state)
+{
+	if (!possible())
+		skip();
+	for (uint64_t off = 0; off < 3; off++) {
+		uint32_t seed = 5;
+		struct rec r;
+
+		command(OTHER, "trigger", BEGIN1);
+		fill(&r, &seed);
+		for (int i = 0; i < 3; i++)
+			agent_emit(agent_thread(), OTHER, &r, sizeof(r), NULL);
+		assert_int_equal(count_of(OTHER)->event, OTHER);
+		count_of(OTHER)->mult = 0;
+		count_of(OTHER)->offset = MAP_VAR_UNSET ^ off;
+		agent_emit(agent_thread(), OTHER, &r, sizeof(r), NULL);
+		assert_int_equal(only_variable(count_of(OTHER)), MAP_VAR_UNSET ^ off);
+		removed(OTHER, BEGIN1);
+	}
 }
 
 /* ---- when something has changed ---- */
@@ -313,7 +548,8 @@ static void a_short_record_goes_the_long_way(void **state)
 	removed(QUICK, "hist:keys=u64");
 }
 
-/* Two events whose numbers share a place: both are counted, and one of them still has its shortcut mostly. */
+/* Two events whose numbers share a place: both are counted, and one of them still has its shortcut
+ * mostly. */
 static void two_events_of_one_place(void **state)
 {
 	uint64_t before = taken();
@@ -322,13 +558,13 @@ static void two_events_of_one_place(void **state)
 	if (!possible())
 		skip();
 	command(QUICK, "trigger", "hist:keys=s32");
-	command(OTHER, "trigger", "hist:keys=s32");
+	command(NEIGHBOUR, "trigger", "hist:keys=s32");
 	for (int i = 0; i < HITS; i++)
-		hit_one(i % 2 ? QUICK : OTHER, &seed);
-	assert_int_equal(total(QUICK, "Hits: ") + total(OTHER, "Hits: "), HITS);
+		hit_one(i % 2 ? QUICK : NEIGHBOUR, &seed);
+	assert_int_equal(total(QUICK, "Hits: ") + total(NEIGHBOUR, "Hits: "), HITS);
 	assert_true(taken() - before > HITS / 3);
 	removed(QUICK, "hist:keys=s32");
-	removed(OTHER, "hist:keys=s32");
+	removed(NEIGHBOUR, "hist:keys=s32");
 }
 
 /* ---- threads and handlers ---- */
@@ -355,8 +591,8 @@ static void *hits(void *arg)
 
 static void nothing_is_lost_between_threads_and_handlers(void **state)
 {
-	const struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { { 0, 0 }, { 0, 0 } };
-	struct sigaction sa = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+	struct sigaction sa = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
 	struct attach_losses lost;
 	pthread_t t[THREADS];
 
@@ -380,7 +616,12 @@ int main(void)
 		cmocka_unit_test(one_key),
 		cmocka_unit_test(two_keys_and_a_value),
 		cmocka_unit_test(a_map_that_is_full),
+		cmocka_unit_test(a_log2_key),
+		cmocka_unit_test(one_comparison),
+		cmocka_unit_test(texts),
 		cmocka_unit_test(others),
+		cmocka_unit_test(both_ends_of_a_latency),
+		cmocka_unit_test(a_rare_time),
 		cmocka_unit_test(a_short_record_goes_the_long_way),
 		cmocka_unit_test(two_events_of_one_place),
 		cmocka_unit_test(nothing_is_lost_between_threads_and_handlers),
