@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * journal.h - what traced programs and the stepper share: memory behind the descriptor JOURNAL_FD
+ *
+ *     program                                 stepper
+ *     begun = begun + 1
+ *     int3                        ---->       steps from here on
+ *     the hit
+ *     int3                        ---->       the hit is over
+ *     done = done + 1
+ */
+#ifndef TRACEFUSE_TESTS_SHORTCUTS_JOURNAL_H
+#define TRACEFUSE_TESTS_SHORTCUTS_JOURNAL_H
+
+#include <stdint.h>
+
+enum { JOURNAL_FD = 77 };
+
+enum journal_handler { HANDLER_HITS, HANDLER_JUMPS };
+
+struct journal {
+	/* the program */
+	volatile uint64_t begun, done;	  /* hits outside of handlers */
+	volatile uint64_t handled, other; /* by the handler: of the same event, of way:other */
+	volatile uint64_t left;		  /* hits that the handler left by siglongjmp */
+	volatile uint64_t rseq;		  /* address of the thread's struct rseq, 0: it has none */
+	/* the stepper */
+	volatile uint32_t handler; /* enum journal_handler */
+	volatile uint32_t cpu;	   /* where the program stays */
+	volatile uint32_t stop;	   /* the program ends at its next round */
+	volatile uint32_t pause;   /* the neighbour makes no hit while this is 1 */
+	/* the neighbour: 1 behind its first hit, and while it makes none */
+	volatile uint32_t ready, paused;
+};
+
+/* The program that is stepped through, and one that hits the same all the time. */
+enum { JOURNAL_STEPPED, JOURNAL_NEIGHBOUR, JOURNALS };
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * program.c - program HIT [neighbour]: a traced program that says in front of each hit that it
+ * comes, and behind it that it is over
+ *
+ * HIT names a row of `hits`. Before each one that is announced there are some that are not, so
+ * that the thread remembers the way. The neighbour makes hits all the time and announces none.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/rseq.h>
+#include <time.h>
+#include <unistd.h>
+#include <tracefuse/tracefuse.h>
+#include "journal.h"
+
+enum { WARM = 6 };
+
+TF_EVENT(way, tick, (int, n), (unsigned long, big), (const char *, text));
+TF_EVENT(way, plain, (int, n), (unsigned int, u), (unsigned long, big));
+TF_EVENT(way, begin, (int, n));
+TF_EVENT(way, end, (int, n), (unsigned long, big));
+TF_EVENT(way, other, (int, n));
+
+static struct journal *journal;
+static sigjmp_buf back;
+static volatile int in_handler;
+/* The neighbour: 2, so that no variable is taken from the other. */
+static int who = 1;
+
+/* ---- what is hit ---- */
+
+#define SITE __attribute__((noinline, noclone, patchable_function_entry(5)))
+
+SITE static int way_leaf(int x)
+{
+	__asm__ volatile("");
+	return x + 1;
+}
+
+static void hit_plain(void)
+{
+	trace_plain(who, 7, 1000);
+}
+
+static void hit_tick(void)
+{
+	trace_tick(who, 1000, "some text");
+}
+
+/* A handler's pair has a key of its own: it would take the time from the pair that it comes into.
+ */
+static void hit_pair(void)
+{
+	int key = who + in_handler * 2;
+
+	trace_begin(key);
+	trace_end(key, 1000);
+}
+
+static void hit_leaf(void)
+{
+	way_leaf(1);
+}
+
+static void hit_heap(void)
+{
+	void *volatile p = malloc(7771);
+
+	free(p);
+}
+
+static void hit_lock(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
+	pthread_mutex_unlock(&lock);
+}
+
+static const struct {
+	const char *name;
+	void (*hit)(void);
+} hits[] = {
+	{"plain", hit_plain}, {"tick", hit_tick}, {"pair", hit_pair},
+	{"leaf", hit_leaf},   {"heap", hit_heap}, {"lock", hit_lock},
+};
+
+static void (*hit)(void);
+
+/* ---- */
+
+static void on_signal(int sig)
+{
+	in_handler = 1;
+	hit();
+	in_handler = 0;
+	journal->handled = journal->handled + 1;
+	trace_other(1);
+	journal->other = journal->other + 1;
+	if (journal->handler == HANDLER_JUMPS)
+		siglongjmp(back, 1);
+}
+
+/*
+ * Deeper in the stack than the hits that are not announced: one that the handler has left is known
+ * to be over as soon as the thread hits anything above it.
+ */
+static __attribute__((noinline)) void announced(void)
+{
+	volatile char deeper[2048];
+
+	__asm__ volatile("" : : "r"(deeper));
+	journal->begun = journal->begun + 1;
+	if (sigsetjmp(back, 1)) {
+		journal->left = journal->left + 1;
+		__asm__ volatile("int3" : : : "memory");
+		return;
+	}
+	__asm__ volatile("int3" : : : "memory");
+	hit();
+	__asm__ volatile("int3" : : : "memory");
+	journal->done = journal->done + 1;
+}
+
+static void counted(void)
+{
+	journal->begun = journal->begun + 1;
+	hit();
+	journal->done = journal->done + 1;
+}
+
+static void nap(void)
+{
+	struct timespec ts = {.tv_nsec = 50000};
+
+	nanosleep(&ts, NULL);
+}
+
+static void stay(unsigned int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/*
+ * On another CPU. While the stepper hides the sections of the program from the kernel nobody else
+ * may add to what is that CPU's.
+ */
+static int neighbour(void)
+{
+	stay(journal->cpu);
+	journal->ready = 1;
+	while (!journal->stop) {
+		if (!journal->pause)
+			for (int i = 0; i < 20; i++)
+				counted();
+		journal->paused = journal->pause;
+		nap();
+	}
+	return 0;
+}
+
+static int stepped(void)
+{
+	struct sigaction sa = {.sa_handler = on_signal};
+
+	stay(journal->cpu);
+	sigaction(SIGUSR1, &sa, NULL);
+	if (__rseq_size)
+		journal->rseq = (uint64_t)__builtin_thread_pointer() + (uint64_t)__rseq_offset;
+	trace_other(1);
+	journal->other = journal->other + 1;
+	while (!journal->stop) {
+		for (int i = 0; i < WARM; i++)
+			counted();
+		announced();
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	journal = mmap(NULL, JOURNALS * sizeof(*journal), PROT_READ | PROT_WRITE, MAP_SHARED,
+		       JOURNAL_FD, 0);
+	if (journal == MAP_FAILED)
+		return 1;
+	for (size_t i = 0; argc > 1 && i < sizeof(hits) / sizeof(hits[0]); i++)
+		if (!strcmp(hits[i].name, argv[1]))
+			hit = hits[i].hit;
+	if (!hit || (!tf_attached() && tf_attach(getenv("TRACEFUSE_SESSION"))))
+		return 2;
+	if (argc == 2)
+		return stepped();
+	journal += JOURNAL_NEIGHBOUR;
+	who = 2;
+	return neighbour();
+}

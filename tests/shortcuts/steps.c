@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * steps.c - steps MODES PER SETUP SUM PROGRAM HIT: a hit that is disturbed behind its instructions
+ *
+ *     kill:N      the program is killed; each time another one
+ *     signal:N    a signal, whose handler hits the same event and another one
+ *     jump:N      the same, and the handler leaves by siglongjmp
+ *     preempt:N   the thread has lost its CPU for a moment
+ *
+ * MODES is a list with commas. Of each the hit is stopped at N instructions, 0: at all of them, and
+ * which ones that are differs from run to run. In front of all that the functions are printed that
+ * the hit goes through.
+ *
+ * PER: what a hit adds to the sum. SETUP: a command that arms what is hit. SUM: one that prints two
+ * numbers: the sum of the event, and that of way:other. A hit that was under way counts or not; all
+ * others count exactly. A neighbour hits the same meanwhile.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "step.h"
+
+enum { STEPS_MAX = 20000 };
+enum mode { KILL, SIGNAL, JUMP, PREEMPT, MODES };
+
+static const char *const modes[MODES] = {"kill", "signal", "jump", "preempt"};
+
+static struct {
+	enum mode mode;
+	unsigned int wanted; /* stops, 0: at each instruction */
+	uint64_t per;
+	const char *setup, *sum;
+	char **program;
+} job;
+
+static struct stepped program, neighbour;
+static uint32_t cpus[2]; /* of the program, of the neighbour */
+/* The hit as it goes when nothing happens: where it is behind each instruction. */
+static uint64_t way[STEPS_MAX];
+static unsigned int nr_way, elsewhere, stops, failures;
+
+struct sums {
+	uint64_t same, other;
+};
+
+static void fail(const char *what, unsigned int step, uint64_t got, uint64_t least, uint64_t most)
+{
+	if (++failures > 20)
+		return;
+	if (step)
+		printf("# killed behind instruction %u (%#" PRIx64 "): ", step, way[step - 1]);
+	else
+		printf("# %s: ", modes[job.mode]);
+	printf("%s: %" PRIu64 ", wanted %" PRIu64 " to %" PRIu64 "\n", what, got, least, most);
+}
+
+static void check(const char *what, unsigned int step, uint64_t got, uint64_t least, uint64_t most)
+{
+	if (got < least || got > most)
+		fail(what, step, got, least, most);
+}
+
+static _Noreturn void die(const char *what)
+{
+	printf("# %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void wait_for(const volatile uint32_t *word, uint32_t value, const char *what)
+{
+	for (int i = 0; i < 20000 && *word != value; i++)
+		usleep(500);
+	if (*word != value)
+		die(what);
+}
+
+/* What the sums are without the neighbour's hits. */
+static struct sums sums_now(void)
+{
+	struct journal *j = neighbour.journal;
+	struct sums s = {0};
+	FILE *f;
+
+	j->pause = 1;
+	wait_for(&j->paused, 1, "the neighbour does not pause");
+	f = popen(job.sum, "r");
+	if (!f || fscanf(f, "%" SCNu64 " %" SCNu64, &s.same, &s.other) != 2)
+		die("the sums cannot be read");
+	pclose(f);
+	s.same -= job.per * j->done;
+	j->pause = cpus[0] == cpus[1];
+	return s;
+}
+
+/* ---- names ---- */
+
+/* Where the program has a file mapped: the first address, 0: nowhere. */
+static uint64_t mapped_at(uint64_t addr, char *path, size_t size)
+{
+	char name[64], line[4600], file[4096];
+	uint64_t from, to, off, base = 0;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", program.pid);
+	f = fopen(name, "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		file[0] = '\0';
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %4095s", &from,
+			   &to, &off, file) < 3 ||
+		    addr < from || addr >= to || file[0] != '/')
+			continue;
+		base = from - off;
+		snprintf(path, size, "%s", file);
+	}
+	if (f)
+		fclose(f);
+	return base;
+}
+
+struct nearest {
+	uint64_t at;
+	char name[128];
+};
+
+static void look_at(Elf *elf, Elf_Scn *scn, const GElf_Shdr *table, uint64_t offset,
+		    struct nearest *out)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	GElf_Sym sym;
+
+	for (int i = 0; data && gelf_getsym(data, i, &sym); i++) {
+		const char *name = elf_strptr(elf, table->sh_link, sym.st_name);
+		unsigned int type = GELF_ST_TYPE(sym.st_info);
+
+		if (sym.st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE) && name &&
+		    name[0] && sym.st_value <= offset && sym.st_value >= out->at) {
+			out->at = sym.st_value;
+			snprintf(out->name, sizeof(out->name), "%s", name);
+		}
+	}
+}
+
+/* The last symbol before the address; labels of the assembly count. "": none is known */
+static void name_of(uint64_t addr, char *out, size_t size)
+{
+	struct nearest best = {0};
+	char path[4096];
+	uint64_t base = mapped_at(addr, path, sizeof(path));
+	int fd = base ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	Elf *elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ, NULL);
+	Elf_Scn *scn = NULL;
+	GElf_Shdr table;
+
+	while (elf && (scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, &table) && table.sh_type == SHT_SYMTAB)
+			look_at(elf, scn, &table, addr - base, &best);
+	if (elf)
+		elf_end(elf);
+	if (fd >= 0)
+		close(fd);
+	snprintf(out, size, "%s", best.name);
+}
+
+static void print_way(void)
+{
+	char name[128], before[128] = "";
+
+	printf("# %u instructions:", nr_way);
+	for (unsigned int i = 0; i < nr_way; i++) {
+		name_of(way[i], name, sizeof(name));
+		if (name[0] && strcmp(name, before))
+			printf(" %s", name);
+		snprintf(before, sizeof(before), "%s", name);
+	}
+	printf("\n");
+}
+
+/* ---- stepping ---- */
+
+static void start(void)
+{
+	struct journal *j = program.journal;
+
+	*j = (struct journal){.cpu = cpus[0], .handler = HANDLER_HITS};
+	if (job.mode == JUMP)
+		j->handler = HANDLER_JUMPS;
+	if (!step_start(&program, job.program))
+		die("the program does not start");
+}
+
+/* Two hits that go the same way are as it is: the first may still learn. */
+static void find_way(void)
+{
+	uint64_t ip;
+
+	for (int i = 0; i < 2; i++) {
+		nr_way = 0;
+		while ((ip = step_once(&program)) && nr_way < STEPS_MAX)
+			way[nr_way++] = ip;
+		if (!i && (!step_go_on(&program, 0) || !step_next(&program)))
+			die("the program ended");
+	}
+	if (nr_way < 10 || nr_way == STEPS_MAX)
+		die("the hit was not stepped through");
+}
+
+/* Goes behind the step-th instruction. False: this hit is over, and went another way. */
+static bool go_behind(unsigned int step)
+{
+	uint64_t ip = way[step - 1];
+
+	/* Of a loop the round that is meant. */
+	for (unsigned int i = 0; i < step - 1; i++)
+		if (way[i] == ip && (!step_to(&program, ip) || !step_once(&program)))
+			return false;
+	return step_to(&program, ip);
+}
+
+/* ---- what happens ---- */
+
+static void kill_at(unsigned int step, struct sums *before)
+{
+	const struct journal *j = program.journal;
+	struct sums now;
+
+	start();
+	if (!go_behind(step))
+		elsewhere++;
+	step_kill(&program);
+	now = sums_now();
+	check("sum", step, now.same - before->same, job.per * j->done, job.per * j->begun);
+	check("sum of the other event", step, now.other - before->other, j->other, j->other);
+	*before = now;
+	stops++;
+}
+
+/* The next instruction that is to be stopped at. */
+static unsigned int step_after(unsigned int step)
+{
+	unsigned int stride = job.wanted && job.wanted < nr_way ? nr_way / job.wanted : 1;
+
+	return step ? step + stride : 1 + (unsigned int)getpid() % stride;
+}
+
+static void run_kills(struct sums before)
+{
+	for (unsigned int step = step_after(0); step <= nr_way; step = step_after(step))
+		kill_at(step, &before);
+}
+
+static void disturb_at(unsigned int step)
+{
+	bool there = go_behind(step);
+
+	/* Elsewhere it stands behind the hit already. */
+	if ((there && !step_go_on(&program, job.mode == PREEMPT ? 0 : SIGUSR1)) ||
+	    !step_next(&program))
+		die("the program ended");
+	stops++;
+	elsewhere += !there;
+}
+
+static void run_disturbed(struct sums before)
+{
+	const struct journal *j = program.journal;
+	struct sums now;
+	uint64_t least;
+
+	start();
+	for (unsigned int step = step_after(0); step <= nr_way; step = step_after(step))
+		disturb_at(step);
+	check("exit status", 0, (uint64_t)step_finish(&program), 0, 0);
+	now = sums_now();
+	least = job.per * (j->done + j->handled);
+	check("sum", 0, now.same - before.same, least, least + job.per * j->left);
+	check("sum of the other event", 0, now.other - before.other, j->other, j->other);
+	if (job.mode != PREEMPT)
+		check("signals", 0, j->handled, stops - elsewhere, stops - elsewhere);
+}
+
+/* ---- */
+
+static void journals_make(void)
+{
+	int fd = memfd_create("journal", 0);
+	struct journal *j;
+
+	if (fd < 0 || ftruncate(fd, JOURNALS * sizeof(*j)))
+		die("memfd");
+	j = mmap(NULL, JOURNALS * sizeof(*j), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (j == MAP_FAILED)
+		die("mmap");
+	program = (struct stepped){.journal = &j[JOURNAL_STEPPED], .journal_fd = fd};
+	neighbour = (struct stepped){.journal = &j[JOURNAL_NEIGHBOUR], .journal_fd = fd};
+}
+
+/* It makes no hit before all is armed. */
+static void neighbour_start(void)
+{
+	char *argv[] = {job.program[0], job.program[1], "neighbour", NULL};
+
+	neighbour.journal->cpu = cpus[1];
+	neighbour.journal->pause = 1;
+	neighbour.pid = step_fork(&neighbour, argv, false);
+	wait_for(&neighbour.journal->ready, 1, "the neighbour does not start");
+	if (system(job.setup))
+		die("the setup fails");
+	neighbour.journal->pause = cpus[0] == cpus[1];
+}
+
+/* With one CPU the neighbour only attaches. */
+static void choose_cpus(void)
+{
+	cpu_set_t may;
+	int nr = 0;
+
+	sched_getaffinity(0, sizeof(may), &may);
+	for (int i = 0; i < CPU_SETSIZE && nr < 2; i++)
+		if (CPU_ISSET(i, &may))
+			cpus[nr++] = (uint32_t)i;
+	if (nr < 2)
+		cpus[1] = cpus[0];
+	/* Where the program is: it and the stepper take turns. */
+	CPU_ZERO(&may);
+	CPU_SET(cpus[0], &may);
+	sched_setaffinity(0, sizeof(may), &may);
+}
+
+static void run_mode(void)
+{
+	struct sums before = sums_now(), after;
+
+	stops = elsewhere = 0;
+	if (job.mode == KILL)
+		run_kills(before);
+	else
+		run_disturbed(before);
+	after = sums_now();
+	before = sums_now();
+	check("sum of the neighbour", 0, before.same, after.same, after.same);
+	printf("# %s: %u stops, %u of them elsewhere\n", modes[job.mode], stops, elsewhere);
+	if (elsewhere * 2 > stops) {
+		printf("# most hits went another way\n");
+		failures++;
+	}
+}
+
+/* "kill:10,jump:0" */
+static bool run_modes(char *list)
+{
+	for (char *next = strtok(list, ","); next; next = strtok(NULL, ",")) {
+		size_t len = strcspn(next, ":");
+
+		job.mode = 0;
+		while (job.mode < MODES &&
+		       (strlen(modes[job.mode]) != len || strncmp(modes[job.mode], next, len)))
+			job.mode++;
+		if (job.mode == MODES)
+			return false;
+		job.wanted = next[len] ? (unsigned int)strtoul(next + len + 1, NULL, 10) : 0;
+		run_mode();
+	}
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 7) {
+		fprintf(stderr, "usage: steps MODES PER SETUP SUM PROGRAM HIT\n");
+		return 2;
+	}
+	job.per = strtoull(argv[2], NULL, 0);
+	job.setup = argv[3];
+	job.sum = argv[4];
+	job.program = &argv[5];
+	elf_version(EV_CURRENT);
+	journals_make();
+	choose_cpus();
+	neighbour_start();
+	start();
+	find_way();
+	print_way();
+	check("exit status", 0, (uint64_t)step_finish(&program), 0, 0);
+	if (!run_modes(argv[1]))
+		die("no such mode");
+	neighbour.journal->stop = 1;
+	waitpid(neighbour.pid, NULL, 0);
+	return failures != 0;
+}
