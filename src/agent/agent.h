@@ -51,7 +51,6 @@ enum {
 struct agent_way {
 	_Alignas(64) uint64_t epoch;	/* while it is this one */
 	uint64_t	on;		/* the instance's tracing_on and live, as they were */
-	uint64_t	flags;		/* its flags and clock */
 	uint32_t	event;		/* id; 0: leads nowhere */
 	uint32_t	cpu;		/* whose ring it is */
 	struct instance_state *inst;
@@ -61,7 +60,8 @@ struct agent_way {
 	void		*rseq;		/* the thread's struct rseq_area */
 	uint64_t	bit;		/* the instance's, in struct hit.mask; 0: it has none */
 	uint32_t	type;		/* of the record */
-	uint32_t	plain;		/* GROUP_GRAPH: the group has no function event, and the graph tracer no settings */
+	/* as event, where its group has no function event, and the graph tracer no settings; 0: it is not so */
+	uint32_t	plain;
 	struct slot	*slot;		/* the thread's, which stays where it is when that one has none any more */
 	uint64_t	room;		/* of functions: bytes behind a record on a page where it is the first */
 };

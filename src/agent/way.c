@@ -10,14 +10,16 @@
  *     inside a hit that saw epoch E, so what it leads to was published and not
  *     retired at E; whatever is retired raises the epoch (limbo.c) and is freed
  *     only when no slot shows a depth with an older one. The short way stores
- *     its depth, loads the epoch, leaves unless it is E, and stores E in its
- *     slot: as any hit (H1), it either sees that something was retired or keeps
- *     it from being freed. Other CPU's rings changing places raises it, too.
+ *     its depth, loads the epoch and leaves unless it is E: as any hit (H1), it
+ *     either sees that something was retired or keeps it from being freed. Its
+ *     slot's epoch is E already, since way_make() or a hit after it stored it
+ *     and none is newer; an older one would keep more. Other CPU's rings changing places raises it, too.
  *     Where each enter needs a fence of its own (config_header.fence) no way is
  *     made; a server who begins to need it raises the epoch long before it frees.
- * W2  What changes without a publication is loaded each time: tracing_on, which
- *     buffer is live, the instance's options and clock, whether the ring is
- *     disabled (which says what tracing_cpumask does).
+ * W2  What hits change themselves is loaded each time: tracing_on, and which
+ *     buffer is live. What the server alone changes raises the epoch, published
+ *     or not: the instance's options and clock, whether the ring is disabled
+ *     (which says what tracing_cpumask does).
  * W3  A way is made at level 0 and with the depth stored, so a signal handler's
  *     hits neither take nor make one meanwhile. event is stored last: one that
  *     was not finished leads nowhere.
@@ -43,7 +45,7 @@ _Static_assert(offsetof(struct tf_event, id) == EVENT_ID && offsetof(struct agen
 	       offsetof(struct agent_thread, ways) == THREAD_WAYS, "emit.S knows the thread");
 _Static_assert(sizeof(struct agent_way) == 1 << WAY_SHIFT && AGENT_WAYS == WAY_MASK + 1 &&
 	       offsetof(struct agent_way, epoch) == WAY_EPOCH && offsetof(struct agent_way, on) == WAY_ON &&
-	       offsetof(struct agent_way, flags) == WAY_FLAGS && offsetof(struct agent_way, event) == WAY_EVENT &&
+	       offsetof(struct agent_way, event) == WAY_EVENT &&
 	       offsetof(struct agent_way, inst) == WAY_INST && offsetof(struct agent_way, ring) == WAY_RING &&
 	       offsetof(struct agent_way, mult) == WAY_MULT && offsetof(struct agent_way, offset) == WAY_OFFSET &&
 	       offsetof(struct agent_way, subbuf_size) == WAY_SUBBUF &&
@@ -56,10 +58,8 @@ _Static_assert(offsetof(struct agent, plane) == 0 && offsetof(struct plane, conf
 	       offsetof(struct config_header, epoch) == CONFIG_EPOCH, "emit.S knows the session");
 _Static_assert(offsetof(struct slot, depth) == SLOT_DEPTH && offsetof(struct slot, epoch) == SLOT_EPOCH &&
 	       offsetof(struct instance_state, tracing_on) == INST_ON &&
-	       offsetof(struct instance_state, live) == INST_ON + 4 &&
-	       offsetof(struct instance_state, flags) == INST_FLAGS &&
-	       offsetof(struct instance_state, clock) == INST_FLAGS + 4, "emit.S knows slots and instances");
-_Static_assert(offsetof(struct ring, cpu) == RING_CPU && offsetof(struct ring, disabled) == RING_DISABLED &&
+	       offsetof(struct instance_state, live) == INST_ON + 4, "emit.S knows slots and instances");
+_Static_assert(offsetof(struct ring, cpu) == RING_CPU &&
 	       offsetof(struct ring, head) == RING_HEAD && offsetof(struct ring, tail[0].time) == RING_TAIL_TIME &&
 	       offsetof(struct ring, tail[0].entries) == RING_TAIL_ENTRIES &&
 	       sizeof(struct ring_tail) == RING_TAIL_SIZE && offsetof(struct ring, page_end) == RING_PAGE_END &&
@@ -118,18 +118,16 @@ static bool way_find(struct agent_way *w, uint32_t id, uint32_t cpu)
 	if (!inst)
 		return false;
 	w->on = words_at(&inst->tracing_on);
-	w->flags = words_at(&inst->flags);
-	if (!(uint32_t)w->on || ((uint32_t)w->flags & (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE)) ||
-	    !clock_is_counter((uint32_t)(w->flags >> 32)))
+	/* Relaxed, all three: W2, and the epoch was loaded before. */
+	if (!(uint32_t)w->on || !clock_is_counter(atomic_load_explicit(&inst->clock, memory_order_relaxed)) ||
+	    (atomic_load_explicit(&inst->flags, memory_order_relaxed) & (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE)))
 		return false;
 	r = ring_to(inst, (uint32_t)(w->on >> 32), cpu);
-	if (!r || r->cpu != cpu)
+	if (!r || r->cpu != cpu || atomic_load_explicit(&r->disabled, memory_order_relaxed))
 		return false;
 	w->inst = inst;
 	w->bit = instance < LAYOUT_GRAPH_INSTANCES ? 1ull << instance : 0;
 	w->type = emit_type(id);
-	w->plain = w->bit && w->type == LAYOUT_GRAPH_ENTRY_ID && !plan_of(&agent.plane, (uint16_t)(id - GROUP_GRAPH)) &&
-		   graph_is_plain();
 	w->ring = r;
 	w->subbuf_size = r->subbuf_size;
 	w->room = w->subbuf_size - size_of(w->type);
@@ -138,8 +136,8 @@ static bool way_find(struct agent_way *w, uint32_t id, uint32_t cpu)
 
 /*
  * Whether the way leads where a new one would lead. W2: after a swap of the
- * buffers or a change of an option or the clock the old one fits no more. While
- * tracing is off there is nothing better to make.
+ * buffers the old one fits no more. While tracing is off there is nothing better
+ * to make.
  */
 static bool way_fits(const struct agent_way *w, uint32_t id, uint32_t cpu, uint64_t epoch)
 {
@@ -148,7 +146,13 @@ static bool way_fits(const struct agent_way *w, uint32_t id, uint32_t cpu, uint6
 	if (w->event != id || w->cpu != cpu || w->epoch != epoch)
 		return false;
 	on = words_at(&w->inst->tracing_on);
-	return !(uint32_t)on || (w->on == on && w->flags == words_at(&w->inst->flags));
+	return !(uint32_t)on || w->on == on;
+}
+
+static bool is_plain_graph(const struct agent_way *w, uint32_t id)
+{
+	return w->bit && w->type == LAYOUT_GRAPH_ENTRY_ID && graph_is_plain() &&
+	       !plan_of(&agent.plane, (uint16_t)(id - GROUP_GRAPH));
 }
 
 bool way_may(const struct slot *slot, uint32_t id)
@@ -204,7 +208,7 @@ void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 	if (!way_may_with_time(slot, cpu, id) || way_fits(w, id, cpu, epoch))
 		return;
 	epoch = way_enter(slot);
-	w->event = 0;
+	w->event = w->plain = 0;
 	atomic_signal_fence(memory_order_seq_cst);	/* W3 */
 	w->epoch = epoch;
 	w->cpu = cpu;
@@ -215,6 +219,7 @@ void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 	if (way_find(w, id, cpu)) {
 		atomic_signal_fence(memory_order_seq_cst);	/* W3 */
 		w->event = id;
+		w->plain = is_plain_graph(w, id) ? id : 0;
 	}
 	way_leave(slot);
 }

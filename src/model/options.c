@@ -122,6 +122,7 @@ void options_publish(struct instance *inst)
 	flags |= (inst->max_used ? INSTANCE_MAX_USED : 0) | (inst->stopped ? INSTANCE_STOPPED : 0);
 	/* Relaxed: only the server stores it, hits take the new value when they see it. */
 	atomic_store_explicit(&inst->state->flags, flags, memory_order_relaxed);
+	session_settings_changed(inst->model->session);
 	session_pids_follow(inst->model->session, inst->index, sets_that_follow(inst));
 	tell_follow(inst->model);
 }

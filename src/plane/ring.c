@@ -287,29 +287,37 @@ static int write_restartable(struct write *w)
 /* ---- The short way ---- */
 
 /*
- * Whether the record goes behind the last one, into the same page, with a plain
- * delta. `base` is loaded before `page_end`: who begins a page and is killed
- * before it has stored head leaves both changed and head as it was. An old base
- * with the new page_end is a page too far; a new base with the old page_end would aim outside the ring.
+ * Whether the record goes behind the last one, into the same page. `base` is
+ * loaded before `page_end`: who begins a page and is killed before it has stored
+ * head leaves both changed and head as it was. An old base with the new page_end
+ * is a page too far; a new base with the old page_end would aim outside the ring.
  */
 static inline bool aim(const struct plane *p, struct ring_short *w, uint32_t size)
 {
 	struct ring *r = w->ring;
-	const struct ring_tail *old = &r->tail[w->head & 1];
-	const uint64_t pos = w->head >> 1, delta = w->time - old->time;
+	const uint64_t pos = w->head >> 1;
 	const uint64_t base = *(const volatile uint64_t *)&r->base;
 	const uint64_t left = *(const volatile uint64_t *)&r->page_end - pos;
 
 	/* A page not begun or another's page_end: left is 0 or at least a page. */
-	if (left < 4 + size || left >= r->subbuf_size || delta >> RING_DELTA_BITS)
+	if (left < 4 + size || left >= r->subbuf_size)
 		return false;
 	w->at = (char *)plane_data(p, base + pos);
 	w->tail = &r->tail[!(w->head & 1)];
 	w->last = size - 8;
-	w->entries = old->entries + 1;
-	w->header = size / 4 | (uint32_t)delta << 5;
 	w->next_head = (w->head + ((4 + size) << 1)) ^ 1;
 	return true;
+}
+
+/* And with a plain delta. */
+static inline bool aim_time(struct ring_short *w, uint32_t size)
+{
+	const struct ring_tail *old = &w->ring->tail[w->head & 1];
+	const uint64_t delta = w->time - old->time;
+
+	w->entries = old->entries + 1;
+	w->header = size / 4 | (uint32_t)delta << 5;
+	return !(delta >> RING_DELTA_BITS);
 }
 
 static bool is_short(uint32_t size)
@@ -333,8 +341,11 @@ static inline int write_short_restartable(const struct plane *p, const struct bu
 		if (!w.ring || is_disabled(w.ring))
 			return 1;
 		w.head = atomic_load_explicit(&w.ring->head, memory_order_acquire);	/* G3 */
-		w.time = now(p, b);							/* G4 */
+		/* The counter is what costs: not for a page that is full. */
 		if (!aim(p, &w, size))
+			return -1;
+		w.time = now(p, b);							/* G4 */
+		if (!aim_time(&w, size))
 			return -1;
 		if (ring_commit_short(&w, cpu))
 			return 0;
@@ -349,8 +360,10 @@ static inline int write_short_alone(const struct plane *p, const struct buffer *
 	w.src = record;
 	w.ring = r;
 	w.head = atomic_load_explicit(&r->head, memory_order_relaxed);	/* Relaxed: its own (G2). */
-	w.time = time ? time : now(p, b);
 	if (!aim(p, &w, size))
+		return -1;
+	w.time = time ? time : now(p, b);
+	if (!aim_time(&w, size))
 		return -1;
 	ring_short_stores(&w);
 	atomic_store_explicit(&r->head, w.next_head, memory_order_release);	/* G3 */

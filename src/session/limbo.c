@@ -100,6 +100,11 @@ void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref)
 	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);
 }
 
+void session_settings_changed(struct session *s)
+{
+	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);	/* L1, of a setting */
+}
+
 static int limbo_room(struct limbo *l)
 {
 	size_t room = l->room ? l->room * 2 : 64;

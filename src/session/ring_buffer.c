@@ -454,6 +454,7 @@ static void set_recording(struct ring_view *v, void *arg)
 void buffer_set_cpu_recording(struct session *s, data_ref buffer, uint32_t cpu, bool on)
 {
 	ring_each(s, buffer, (int)cpu, set_recording, &on);
+	session_settings_changed(s);
 }
 
 struct stats_sum {

@@ -112,6 +112,11 @@ void session_adopt_done(struct session *s);
  * epoch. What is stored in an event's entry is a plan: its shape is noted in it.
  */
 void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref);
+/*
+ * What a short hit does not load has changed: an instance's options or clock, whether a ring is
+ * disabled (W2 of agent/way.c). Raises the epoch, so that programs look at it again.
+ */
+void session_settings_changed(struct session *s);
 /* Freed when no hit can see it any more (R5). Never waits. */
 void session_config_retire(struct session *s, config_ref ref, size_t size);
 void session_data_retire(struct session *s, data_ref ref, size_t size);

@@ -108,6 +108,7 @@ static int set_clock(struct instance *inst, const char *name)
 			return err;
 		/* Relaxed: a hit takes it when it sees it; one on its way still records a time of the old. */
 		atomic_store_explicit(&inst->state->clock, i, memory_order_relaxed);
+		session_settings_changed(inst->model->session);
 		instance_clear(inst);	/* its time stamps do not compare with the new ones */
 		instance_restart_time(inst);
 		return 0;

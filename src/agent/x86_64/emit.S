@@ -12,9 +12,7 @@
  *         thread->frame[0] = stack pointer                             (E2)
  *         slot->depth = 1                                              (H1)
  *         if config->epoch != way->epoch                               -> leave
- *         slot->epoch = config->epoch
- *         if the instance's switches are not the way's, the ring is
- *            disabled                                                  -> leave
+ *         if tracing_on or live of the instance is not the way's       -> leave
  *         time = now()
  *         section {                                                    ring_commit_short()
  *             if rseq->cpu_id != ring->cpu                             -> leave
@@ -36,6 +34,9 @@
  *         return way->bit
  *
  * Functions and their returns have copies of it of their own (entry.S, graph.S).
+ * They read the counter before they look at anything else but the way, so that
+ * the looking is done in its shadow; when others have recorded meanwhile, time
+ * is before that of the last record: no plain delta.
  *
  * This is what hit_plain() does with a plan of the shape PLAN_RECORD. It is in
  * assembly to be short: the counter alone takes 35 cycles, in whose shadow 60

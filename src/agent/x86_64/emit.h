@@ -17,19 +17,18 @@
 #define WAY_MASK	15
 #define WAY_EPOCH	0
 #define WAY_ON		8
-#define WAY_FLAGS	16
-#define WAY_EVENT	24
-#define WAY_INST	32
-#define WAY_RING	40
-#define WAY_MULT	48
-#define WAY_OFFSET	56
-#define WAY_SUBBUF	64
-#define WAY_RSEQ	72
-#define WAY_BIT		80
-#define WAY_TYPE	88
-#define WAY_PLAIN	92
-#define WAY_SLOT	96
-#define WAY_ROOM	104
+#define WAY_EVENT	16
+#define WAY_INST	24
+#define WAY_RING	32
+#define WAY_MULT	40
+#define WAY_OFFSET	48
+#define WAY_SUBBUF	56
+#define WAY_RSEQ	64
+#define WAY_BIT		72
+#define WAY_TYPE	80
+#define WAY_PLAIN	84
+#define WAY_SLOT	88
+#define WAY_ROOM	96
 
 #define THREAD_COUNTS	2560
 
@@ -150,10 +149,8 @@
 #define SLOT_EPOCH	16
 
 #define INST_ON		4	/* struct instance_state: tracing_on and live */
-#define INST_FLAGS	12	/* flags and clock */
 
 #define RING_CPU	0	/* struct ring */
-#define RING_DISABLED	40
 #define RING_HEAD	64
 #define RING_TAIL_TIME	72
 #define RING_TAIL_ENTRIES 80

@@ -94,6 +94,52 @@
 	.cfi_endproc
 	.endm
 
+	/*
+	 * hook() of a function on the thread's own stack, below one that is there; else .Lelse. %rdi thread,
+	 * %r9 function -> %rdx its frame; %r10 stays
+	 */
+	.macro	frame_fill counter
+	movq	S(%rsp), %r8
+	leaq	graph_returned(%rip), %rax
+	movq	%r8, %rcx
+	subq	%rax, %rcx
+	cmpq	$GRAPH_LABELS, %rcx
+	jb	.Lelse				/* may be one: is_label() */
+	.if	\counter
+	counter_read
+	leaq	graph_returned(%rip), %rax
+	.endif
+	leaq	S(%rsp), %rdx
+	movq	GRAPH_PIECE(%rdi), %r11
+	movq	%rdx, %rcx
+	subq	GRAPH_LOW(%rdi), %rcx
+	cmpq	GRAPH_SIZE(%rdi), %rcx
+	jae	.Lelse
+	movabsq	$MIRROR, %rcx
+	xorq	%rdx, %rcx
+	movq	%r8, (%rcx)
+	movq	GRAPH_TOP(%rdi), %rsi
+	movq	GRAPH_STATE(%rdi), %r8
+	testq	%rsi, %rsi
+	je	1f
+	cmpq	%rdx, %rsi
+	jbe	.Lelse
+	cmpq	%rax, (%rsi)
+	jne	.Lelse
+1:	testq	%r8, %r8
+	js	.Lelse				/* GRAPH_LONG */
+	leaq	(, %rdx, 8), %rax
+	movl	THREAD_PID(%rdi), %ecx
+	andl	$FRAMES_MASK, %eax
+	addq	%rax, %r11
+	movl	%edx, FRAME_ID(%r11)
+	movl	%ecx, FRAME_ID + 4(%r11)
+	movq	%r8, FRAME_DEPTH(%r11)
+	movq	%rsi, FRAME_UP(%r11)
+	movq	%r9, FRAME_FUNC(%r11)
+	movq	%r11, %rdx
+	.endm
+
 	.text
 	.globl	patch_entry
 	.hidden	patch_entry
@@ -123,45 +169,10 @@ entry_short_begin:
 	je	.Lfunction
 	cmpl	$SITE_HOOKED_WORD >> 16, %eax
 	jne	.Lelse
-	/* hook() of a function on the thread's own stack, below one that is there. */
-	leaq	S(%rsp), %rdx
-	movq	GRAPH_PIECE(%rdi), %r11
-	movq	%rdx, %rax
-	subq	GRAPH_LOW(%rdi), %rax
-	cmpq	GRAPH_SIZE(%rdi), %rax
-	jae	.Lelse
-	movq	S(%rsp), %r8
-	leaq	graph_returned(%rip), %rax
-	movq	%r8, %r10
-	subq	%rax, %r10
-	cmpq	$GRAPH_LABELS, %r10
-	jb	.Lelse				/* may be one: is_label() */
-	movabsq	$MIRROR, %r10
-	addq	TABLE_DELTA(%rcx), %r9
-	xorq	%rdx, %r10
-	movq	%r8, (%r10)
-	movq	GRAPH_TOP(%rdi), %r10
-	movq	GRAPH_STATE(%rdi), %r8
-	testq	%r10, %r10
-	je	1f
-	cmpq	%rdx, %r10
-	jbe	.Lelse
-	cmpq	%rax, (%r10)
-	jne	.Lelse
-1:	movq	%r8, %rax
-	shrq	$32, %rax
-	jne	.Lelse
-	leaq	(, %rdx, 8), %rax
-	movl	THREAD_PID(%rdi), %ecx
-	andl	$FRAMES_MASK, %eax
-	addq	%r11, %rax
-	movl	%edx, FRAME_ID(%rax)
-	movl	%ecx, FRAME_ID + 4(%rax)
-	movq	%r8, FRAME_DEPTH(%rax)
-	movq	%r10, FRAME_UP(%rax)
-	movq	%r9, FRAME_FUNC(%rax)
-	movq	%rax, %rdx
 	incl	%esi				/* GROUP_GRAPH */
+	way_of	WAY_PLAIN, .Lprofile_called
+	addq	TABLE_DELTA(%rcx), %r9
+	frame_fill 1
 	short_way called, CALLED, SIZE_CALLED
 	movq	WAY_BIT(%r10), %rax
 	leaq	S(%rsp), %rdx
@@ -173,6 +184,12 @@ entry_short_begin:
 	return_to_trampoline
 
 .Lprofile_called:
+	cmpl	%esi, WAY_EVENT(%r10)
+	je	.Lelse				/* it is recorded besides */
+	addq	TABLE_DELTA(%rcx), %r9
+	movl	%esi, %r10d
+	frame_fill 0
+	movl	%r10d, %esi
 	profile_called
 	leaq	S(%rsp), %rcx
 	incl	%eax

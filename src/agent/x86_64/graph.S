@@ -73,6 +73,23 @@
 	true_return \slot
 	.endm
 
+	/* %rdi thread, %r9 slot -> %rdx its frame; it has none of the thread's: .Lelse */
+	.macro	frame_look
+	movq	%r9, %rcx
+	movq	GRAPH_PIECE(%rdi), %rdx
+	subq	GRAPH_LOW(%rdi), %rcx
+	cmpq	GRAPH_SIZE(%rdi), %rcx
+	jae	.Lelse
+	leaq	(, %r9, 8), %rax
+	movl	THREAD_PID(%rdi), %ecx
+	andl	$FRAMES_MASK, %eax
+	addq	%rax, %rdx
+	cmpl	%r9d, FRAME_ID(%rdx)
+	jne	.Lelse
+	cmpl	%ecx, FRAME_ID + 4(%rdx)
+	jne	.Lelse
+	.endm
+
 	.text
 	.globl	graph_through
 	.hidden	graph_through
@@ -96,23 +113,17 @@ graph_short_begin:
 	movq	agent_self@gottpoff(%rip), %rcx
 	leaq	SAVED - 8(%rsp), %r9
 	movq	%fs:(%rcx), %rdi
-	movq	%r9, %rcx
 	testq	%rdi, %rdi
 	je	.Lelse
-	movq	GRAPH_PIECE(%rdi), %rdx
-	subq	GRAPH_LOW(%rdi), %rcx
-	cmpq	GRAPH_SIZE(%rdi), %rcx
-	jae	.Lelse
-	leaq	(, %r9, 8), %rax
-	movl	THREAD_PID(%rdi), %ecx
-	andl	$FRAMES_MASK, %eax
-	addq	%rax, %rdx
-	cmpl	%r9d, FRAME_ID(%rdx)
-	jne	.Lelse
-	cmpl	%ecx, FRAME_ID + 4(%rdx)
-	jne	.Lelse
+	leaq	THREAD_WAYS + ((GRAPH_EXIT & WAY_MASK) << WAY_SHIFT)(%rdi), %r10
+	cmpl	$GRAPH_EXIT, WAY_EVENT(%r10)
+	jne	.Lno_way
+	frame_look
 	testl	$~1, FRAME_DEPTH + 4(%rdx)	/* FRAME_IN_GRAPH may be */
 	jne	.Lprofiled
+	movq	%rdx, %r8
+	counter_read
+	movq	%r8, %rdx
 	short_way returned, RETURNED, SIZE_RETURNED
 .Lreturn:
 	leaq	SAVED - 8(%rsp), %r9
@@ -132,6 +143,8 @@ graph_short_begin:
 	true_return 0
 	ret
 	.cfi_restore_state
+.Lno_way:
+	frame_look
 .Lprofiled:
 	profile_returned
 	jmp	.Lreturn

@@ -17,6 +17,7 @@
 #define THREAD	-24(%rsp)
 #define SLOT	-32(%rsp)
 #define BIT	-40(%rsp)
+#define COUNTER	-40(%rsp)		/* of those that know their size */
 #define SPARE	-40(%rsp)
 #define RECORD_SIZE -8(%rsp)
 #define RECORD_AT -24(%rsp)
@@ -32,38 +33,44 @@
 /* What a copy of the short way is for. */
 #define PLAIN	0	/* agent_emit(): %rdi thread, %esi entry, %rdx record, %ecx size, %r8 frame */
 #define TRY	1	/* emit_try(): %r8 where the time goes, %r9 mask */
-/* These know their size, and end with %rdi thread, %r10 way. */
 /*
- * Of a hooked function: %rdx its graph_frame, which is the record; ends with that in %rcx, %esi
- * depth. An entry that has no way goes to .Lprofile_NAME.
+ * These know their size. They begin with the counter in COUNTER and, but for FUNCTION, with %r10
+ * way; they end with %rdi thread, %r10 way.
  */
+/* Of a hooked function: %rdx its graph_frame, which is the record; ends with that in %rcx, %esi depth. */
 #define CALLED	2
 #define RETURNED 3	/* the same, not %esi; what it returns lies at the stack pointer */
 #define FUNCTION 4	/* of a function: %r9 and %r8 the record's ip and parent_ip */
 
 #define IS_SIZED(kind) ((kind) > TRY)
 
-	/* %r10 way; %rax the thread's common fields, %r9 slot */
-	.macro	way_find name, kind
-	.if	\kind == RETURNED
-	leaq	THREAD_WAYS + ((GRAPH_EXIT & WAY_MASK) << WAY_SHIFT)(%rdi), %r10
-	cmpl	$GRAPH_EXIT, WAY_EVENT(%r10)
-	.else
+	/* COUNTER; %rax and %rdx are lost. */
+	.macro	counter_read
+	rdtsc
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	movq	%rax, COUNTER
+	.endm
+
+	/* %r10 the way of entry %esi, whose `field` names it */
+	.macro	way_of field, else
 	movl	%esi, %r10d
 	andl	$WAY_MASK, %r10d
 	shll	$WAY_SHIFT, %r10d
 	leaq	THREAD_WAYS(%rdi, %r10), %r10
-	cmpl	%esi, WAY_EVENT(%r10)
+	cmpl	%esi, \field(%r10)
+	jne	\else
+	.endm
+
+	/* %r10 way; %rax the thread's common fields, %r9 slot */
+	.macro	way_find name, kind
+	.if	!IS_SIZED(\kind) || \kind == FUNCTION
+	way_of	WAY_EVENT, .Llong_\name
 	.endif
-	.if	\kind == CALLED
-	jne	.Lprofile_\name
-	.else
-	jne	.Llong_\name
+	.if	\kind == FUNCTION
+	counter_read
 	.endif
-	.if	\kind == CALLED
-	cmpl	$0, WAY_PLAIN(%r10)
-	je	.Llong_\name
-	.elseif	\kind == TRY || \kind == RETURNED
+	.if	\kind == TRY || \kind == RETURNED
 	movq	WAY_BIT(%r10), %rax
 	.if	\kind == TRY
 	movq	%rax, BIT
@@ -83,14 +90,15 @@
 	cmpl	$(112 - 12) / 4, %r11d
 	ja	.Llong_\name
 	.endif
-	movl	$SIGNALS_OR_NO_RSEQ, %r11d
-	andl	%eax, %r11d
+	testl	$SIGNALS_OR_NO_RSEQ, %eax
+	jne	.Llong_\name
 	testq	%r9, %r9
 	je	.Llong_\name
 	.if	\kind == CALLED || \kind == FUNCTION
-	orb	THREAD_BUSY(%rdi), %r11b
+	cmpb	$0, THREAD_BUSY(%rdi)
+	jne	.Llong_\name
 	.endif
-	orl	SLOT_DEPTH(%r9), %r11d
+	cmpl	$0, SLOT_DEPTH(%r9)
 	jne	.Llong_\name
 	.endm
 
@@ -191,19 +199,27 @@
 	movq	CONFIG_EPOCH(%r11), %rax
 	cmpq	WAY_EPOCH(%r10), %rax
 	jne	.Lleave_\name
-	movq	%rax, SLOT_EPOCH(%r9)
 	movq	WAY_INST(%r10), %rax
 	movq	WAY_RING(%r10), %r8
-	movq	INST_ON(%rax), %rdx
-	movq	INST_FLAGS(%rax), %rax
-	xorq	WAY_ON(%r10), %rdx
-	xorq	WAY_FLAGS(%r10), %rax
-	orq	%rax, %rdx
-	movl	RING_DISABLED(%r8), %eax
-	orq	%rax, %rdx
+	movq	INST_ON(%rax), %rax
+	cmpq	WAY_ON(%r10), %rax
 	jne	.Lleave_\name
 
+	.if	\kind == TRY
+	/* The counter is what costs: not for a page that is full. */
+	movq	RING_HEAD(%r8), %rdx
+	movq	RING_PAGE_END(%r8), %rax
+	shrq	%rdx
+	subq	%rdx, %rax
+	leaq	4(%rcx), %rdx
+	cmpq	%rdx, %rax
+	jb	.Lleave_\name
+	.endif
+	.if	IS_SIZED(\kind)
+	movq	COUNTER, %rax
+	.else
 	rdtsc
+	.endif
 	movq	WAY_RSEQ(%r10), %r9
 	leaq	.Lsection_\name(%rip), %r11
 	movq	%r11, RSEQ_CS(%r9)
@@ -212,8 +228,10 @@
 	cmpl	%r11d, RSEQ_CPU(%r9)
 	jne	.Lleave_\name
 	movq	RING_HEAD(%r8), %r9
+	.if	!IS_SIZED(\kind)
 	shlq	$32, %rdx
 	orq	%rdx, %rax
+	.endif
 	mulq	WAY_MULT(%r10)
 	movq	RING_PAGE_END(%r8), %rax
 	movq	%r9, %r11

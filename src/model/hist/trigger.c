@@ -236,6 +236,7 @@ static int set_clock(struct command *c, struct event_file *f)
 	/* Relaxed: only the server stores it, a hit takes the new clock when it sees it. */
 	if (atomic_load_explicit(&inst->state->clock, memory_order_relaxed) != id) {
 		atomic_store_explicit(&inst->state->clock, id, memory_order_relaxed);
+		session_settings_changed(inst->model->session);
 		instance_clear(inst);
 	}
 	return 0;

@@ -213,16 +213,23 @@ static void a_new_buffer_is_seen(void **state)
 	assert_int_equal(last(), 43);
 }
 
+/* As the server does it. */
+static void clock_set(enum clock_id id)
+{
+	inst->clock = id;
+	session_settings_changed(session);
+}
+
 static void another_clock_is_seen(void **state)
 {
 	uint64_t time = 0;
 
 	begin();
-	inst->clock = CLOCK_ID_COUNTER;
+	clock_set(CLOCK_ID_COUNTER);
 	inst->counter = 5;
 	emit(50);
 	assert_int_equal(last_of(inst->buffers[0], &time), 50);
-	inst->clock = CLOCK_ID_LOCAL;
+	clock_set(CLOCK_ID_LOCAL);
 	assert_in_range(time, 6, 9);	/* it is read once more for each way that was tried */
 	buffer_clear(session, inst->buffers[0], -1);
 }
@@ -238,7 +245,7 @@ static void clocks_that_read_the_counter_are_short(void **state)
 
 	begin();
 	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
-		inst->clock = clocks[i];
+		clock_set(clocks[i]);
 		emit(52);
 		emit(53);
 		assert_int_equal(last_of(inst->buffers[0], &before), 53);
@@ -249,8 +256,39 @@ static void clocks_that_read_the_counter_are_short(void **state)
 		assert_true(then - before >= LATER);
 		buffer_clear(session, inst->buffers[0], -1);
 	}
-	inst->clock = CLOCK_ID_LOCAL;
+	clock_set(CLOCK_ID_LOCAL);
 	emit(55);
+}
+
+/* With a stack no hit is short, and none makes a way: the old one stays as it is. */
+static void an_option_is_seen(void **state)
+{
+	begin();
+	inst->flags |= INSTANCE_STACKTRACE;
+	session_settings_changed(session);
+	emit(56);
+	emit(57);
+	assert_int_equal(last(), 57);
+	assert_int_not_equal(way()->epoch, session_header(session)->epoch);
+	inst->flags &= ~(uint32_t)INSTANCE_STACKTRACE;
+	session_settings_changed(session);
+	emit(58);
+	assert_int_equal(last(), 58);
+	assert_int_equal(way()->epoch, session_header(session)->epoch);
+}
+
+/* What the server raises is the epoch: the slot of a short hit shows one that is not newer than what it goes by. */
+static void a_short_hit_keeps_what_is_retired(void **state)
+{
+	struct slot *slot = agent_thread()->slot;
+
+	begin();
+	assert_int_equal(slot->epoch, way()->epoch);
+	emit(59);
+	assert_int_equal(slot->epoch, session_header(session)->epoch);
+	session_settings_changed(session);
+	emit(60);
+	assert_int_equal(slot->epoch, session_header(session)->epoch);
 }
 
 static void another_plan_is_seen(void **state)
@@ -305,6 +343,8 @@ int main(void)
 		cmocka_unit_test(a_new_buffer_is_seen),
 		cmocka_unit_test(another_clock_is_seen),
 		cmocka_unit_test(clocks_that_read_the_counter_are_short),
+		cmocka_unit_test(an_option_is_seen),
+		cmocka_unit_test(a_short_hit_keeps_what_is_retired),
 		cmocka_unit_test(another_plan_is_seen),
 		cmocka_unit_test(the_level_is_free_again),
 		cmocka_unit_test(nonsense_ends_the_tracing),
