@@ -134,7 +134,7 @@ enum count_late {
 
 /* Shortcuts of threads, in the order of the table in shortcut.c. */
 enum shortcut {
-	SHORTCUT_KEYS, SHORTCUT_LOG2, SHORTCUT_TIME, SHORTCUT_SINCE, SHORTCUT_ANY, SHORTCUTS
+	SHORTCUT_KEYS, SHORTCUT_LOG2, SHORTCUT_TIME, SHORTCUT_SINCE, SHORTCUT_TEXT, SHORTCUT_ANY, SHORTCUTS
 };
 
 /* The same of the function profile's map, on one CPU (profile.c). */

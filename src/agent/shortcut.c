@@ -106,6 +106,24 @@ static inline uint64_t load_at(const void *record, unsigned int op, uint32_t off
 	return fold_load(&h, op, off);
 }
 
+/* OP_KEY_STRING with KEY_FIND */
+static bool call_text(struct agent_count *c, void *record, uint32_t size)
+{
+	const struct plane *p = &agent.plane;
+	const struct map_view map = map_view_of(p, c->prog->map, &c->prog->layout);
+	struct hit h; /* as far as it is looked at */
+	uint32_t elt;
+
+	if (!on_known_cpu(c))
+		return false;
+	h.record = record;
+	h.size = size;
+	elt = fold_text_key(&h, c->prog->ops, map, c->slot, plane_scratch(p, c->slot, 0)->frame[0].key);
+	if (elt)
+		map_add(map, elt, 0, 1, 0, 0);
+	return true;
+}
+
 /* OP_TAKE_SINCE */
 static bool call_since(struct agent_count *c, void *record, uint32_t size)
 {
@@ -335,6 +353,15 @@ static bool fits_since(struct agent_count *c, const struct counted *from)
 	       field_of(c, op->size, op->off, &c->key, &c->key_off) && call_for(c, call_since);
 }
 
+/* A text is the key, and there is nothing else. */
+static bool fits_text(struct agent_count *c, const struct counted *from)
+{
+	const struct op *op = from->op;
+
+	return op->code == OP_KEY_STRING && (op->flags & KEY_FIND) && op[1].code == OP_END &&
+	       call_for(c, call_text);
+}
+
 static bool fits_any(struct agent_count *c, const struct counted *from)
 {
 	return call_for(c, call_any);
@@ -358,6 +385,8 @@ static const struct {
 	[SHORTCUT_TIME] = {"a variable with the time", fits_time},
 	/* The second half. In C: two maps, and the counter hides the call. */
 	[SHORTCUT_SINCE] = {"the time since a variable", fits_since},
+	/* In C: it is loops. */
+	[SHORTCUT_TEXT] = {"a text key", fits_text},
 	/* The way from the event to the program is longer than most programs. */
 	[SHORTCUT_ANY] = {"any other histogram", fits_any},
 };

@@ -87,10 +87,49 @@ uint32_t fold_record_text(const struct hit *h, const struct op *op, uint64_t *to
 	return record_text(h, op, to, limit);
 }
 
+static inline bool elt_is(struct fold *f, uint32_t elt)
+{
+	f->elt = elt;
+	if (!elt)
+		return false;
+	map_add(f->map, elt, 0, 1, f->h->cpu, f->h->writer);
+	return true;
+}
+
+/* Words of 0, up to `words`. */
+static void clear_from(uint64_t *to, uint32_t nr, uint32_t words)
+{
+	for (; nr < words; nr++)
+		to[nr] = 0;
+}
+
+uint32_t fold_text_key(const struct hit *h, const struct op *op, struct map_view m,
+		       const struct slot *slot, uint64_t *to)
+{
+	const uint32_t words = m.layout->key_size / 8;
+	uint32_t nr = record_text(h, op, to, op->len - 1u), elt;
+
+	clear_from(to, nr, MAP_SHORT_KEY);
+	if (words <= MAP_SHORT_KEY)
+		return words == 1 ? map_insert_word(m, slot, to[0])
+				  : map_insert_pair(m, slot, to[0], to[1]);
+	if (nr < MAP_SHORT_KEY)
+		nr = MAP_SHORT_KEY;
+	while (nr > MAP_SHORT_KEY && !to[nr - 1])
+		nr--;
+	elt = map_find_text(m, to, nr);
+	if (elt)
+		return elt;
+	clear_from(to, nr, words);
+	return map_insert_any(m, slot, to);
+}
+
 static bool key_string(struct fold *f, const struct op *op)
 {
 	uint64_t *to = (uint64_t *)((char *)f->frame->key + op->off);
 
+	if (op->flags & KEY_FIND)
+		return elt_is(f, fold_text_key(f->h, op, f->map, f->slot, to));
 	for (uint32_t i = record_text(f->h, op, to, op->len - 1u); i < op->len / 8u; i++)
 		to[i] = 0;
 	return true;
@@ -118,15 +157,6 @@ static bool key_stack_field(struct fold *f, const struct op *op)
 	/* The first word says how many follow. */
 	for (uint32_t i = 8, k = 0; i + 8 <= len && k < op->len / 8u; i += 8, k++)
 		to[k] = fold_load(f->h, OP_LOAD_U64, off + i);
-	return true;
-}
-
-static inline bool elt_is(struct fold *f, uint32_t elt)
-{
-	f->elt = elt;
-	if (!elt)
-		return false;
-	map_add(f->map, elt, 0, 1, f->h->cpu, f->h->writer);
 	return true;
 }
 

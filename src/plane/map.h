@@ -19,6 +19,9 @@
  *     any process may write, each number of an elt, an owner or a record is
  *     loaded once and compared with the layout's before it leads anywhere.
  *
+ * M5  A key of more than MAP_SHORT_KEY words is hashed without the words of 0 at its end: most of
+ *     them are texts with room for much longer ones.
+ *
  * The plane inserts and adds; the server creates, iterates and retires.
  */
 #ifndef TRACEFUSE_PLANE_MAP_H
@@ -29,7 +32,7 @@
 #include "plane/plane.h"
 #include "session/layout.h"
 
-enum { MAP_MAX_ELTS = 1 << 17, MAP_BLOCKS_MAX = 32 };
+enum { MAP_MAX_ELTS = 1 << 17, MAP_BLOCKS_MAX = 32, MAP_SHORT_KEY = 2 };
 
 /* Set once, when the map is made. In the config region, or in the server's own memory. */
 struct map_layout {
@@ -115,6 +118,11 @@ uint32_t map_insert_pair_any(struct map_view m, const struct slot *slot, uint64_
 void map_add_any(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v);
 /* The elt of `key` or 0. */
 uint32_t map_find(struct map_view m, const void *key);
+/*
+ * The same of a key of more than MAP_SHORT_KEY words that is one text: `nr` words of it, at least
+ * MAP_SHORT_KEY, of which only those may end in words of 0. The rest of the key would be 0.
+ */
+uint32_t map_find_text(struct map_view m, const uint64_t *text, uint32_t nr);
 
 /*
  * Variables (R17). A variable is unset until map_var_set(). map_var_read()

@@ -94,14 +94,24 @@ static inline struct map_owner *map_owner(struct map_view m, uint32_t i)
 	return (struct map_owner *)((char *)m.data + m.layout->owners) + i;
 }
 
+static inline uint32_t map_hash_words(const uint64_t *k, uint32_t nr)
+{
+	uint64_t h = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		h = map_hash_word(h, k[i]);
+	return (uint32_t)(h >> 32);
+}
+
+/* M5: of a long key the words of 0 at its end do not count. */
 static inline uint32_t map_hash(struct map_view m, const void *key)
 {
 	const uint64_t *k = key;
-	uint64_t h = 0;
+	uint32_t nr = m.layout->key_size / 8;
 
-	for (uint32_t i = 0; i < m.layout->key_size / 8; i++)
-		h = map_hash_word(h, k[i]);
-	return (uint32_t)(h >> 32);
+	while (nr > MAP_SHORT_KEY && !k[nr - 1])
+		nr--;
+	return map_hash_words(k, nr);
 }
 
 static inline bool map_key_equal(struct map_view m, uint32_t elt, const void *key)

@@ -64,7 +64,7 @@ enum ref_flags {
 };
 
 enum key_flags {
-	KEY_FIND	= 1 << 0,	/* of OP_KEY_FIELD and OP_KEY_LOG2 */
+	KEY_FIND	= 1 << 0,	/* of OP_KEY_FIELD, OP_KEY_LOG2 and OP_KEY_STRING */
 };
 
 enum track_flags {

@@ -53,6 +53,16 @@ static unsigned int fuse_key(const struct op *op, unsigned int left, struct op *
 	return used + 1;
 }
 
+/* A text as the only key. */
+static unsigned int fuse_text(const struct op *op, unsigned int left, struct op *out)
+{
+	if (!MATCHES(op, left, OP_KEY_STRING, OP_FIND) || op->off)
+		return 0;
+	*out = op[0];
+	out->flags |= KEY_FIND;
+	return 2;
+}
+
 static unsigned int fuse_reference(const struct op *op, unsigned int left, struct op *out)
 {
 	if (!MATCHES(op, left, OP_REF_FIND, OP_REF_READ))
@@ -116,7 +126,7 @@ static unsigned int fuse_since(const struct op *op, unsigned int left, struct op
 	return used + 4;
 }
 
-static const fuse_fn patterns[] = { fuse_time_hist, fuse_since, fuse_key, fuse_reference, fuse_time };
+static const fuse_fn patterns[] = { fuse_time_hist, fuse_since, fuse_key, fuse_text, fuse_reference, fuse_time };
 
 static unsigned int fuse_one(const struct op *op, unsigned int left, struct op *out)
 {

@@ -54,6 +54,16 @@ static void a_hist_that_notes_the_time_is_one_op(void **state)
 	assert_int_equal(ops[1].size, 0);
 }
 
+static void a_text_as_the_only_key_is_one_op(void **state)
+{
+	CODES(FUSED({ .code = OP_KEY_STRING, .len = 256 }, FIND, END), OP_KEY_STRING, OP_END);
+	assert_int_equal(ops[0].flags, KEY_FIND);
+	/* Not behind another key. */
+	CODES(FUSED(KEY, { .code = OP_KEY_STRING, .off = 8, .len = 256 }, FIND, END), OP_KEY_FIELD,
+	      OP_KEY_STRING, OP_FIND, OP_END);
+	assert_int_equal(ops[1].flags, 0);
+}
+
 static void the_time_since_is_one_op(void **state)
 {
 	CODES(FUSED(KEY, REF_FIND, REF_READ, FIND, SINCE(1), END), OP_TAKE_SINCE, OP_END);
@@ -101,6 +111,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_hist_that_notes_the_time_is_one_op),
+		cmocka_unit_test(a_text_as_the_only_key_is_one_op),
 		cmocka_unit_test(the_time_since_is_one_op),
 		cmocka_unit_test(a_logarithm_as_key_is_one_op),
 		cmocka_unit_test(jumps_lead_where_they_did),
