@@ -20,12 +20,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "agent/agent.h"
-#include "model/program_event.h"
+#include "hist_session.h"
 #include "plane/map.h"
-#include "own_server.h"
-#include "tracefs/tree.h"
-#include "tracefuse/tracefuse.h"
 
 enum {
 	QUICK = 1000,
@@ -37,54 +33,7 @@ enum {
 	THREAD_HITS = 60000
 };
 
-static struct model *model;
-static struct tree *tree;
-
-#define FIELD(type, name, off, size, sign) \
-	"\tfield:" type " " name ";\toffset:" #off ";\tsize:" #size ";\tsigned:" #sign ";\n"
-
-static const char body[] = FIELD("unsigned short", "common_type", 0, 2,
-				 0) FIELD("unsigned char", "common_flags", 2, 1,
-					  0) FIELD("unsigned char", "common_preempt_count", 3, 1, 0)
-	FIELD("int", "common_pid", 4, 4, 1) "\n" FIELD("int", "s32", 8, 4, 1)
-		FIELD("unsigned int", "u32", 12, 4, 0) FIELD("long", "s64", 16, 8, 1)
-			FIELD("unsigned long", "u64", 24, 8, 0) FIELD("short", "s16", 32, 2, 1)
-				FIELD("unsigned short", "u16", 34, 2, 0)
-					FIELD("signed char", "s8", 36, 1, 1) FIELD("unsigned char",
-										   "u8", 37, 1, 0)
-						FIELD("char", "task[16]", 40, 16, 0)
-							FIELD("__data_loc char[]", "name", 56, 4,
-							      0) "\nprint fmt: \"%d\", REC->s32\n";
-
-struct rec {
-	struct record_common common;
-	int32_t s32;
-	uint32_t u32;
-	int64_t s64;
-	uint64_t u64;
-	int16_t s16;
-	uint16_t u16;
-	int8_t s8;
-	uint8_t u8;
-	uint16_t pad;
-	char task[16];
-	uint32_t name;
-	char text[52];
-};
-
 /* ---- the session ---- */
-
-static int put(const char *path, const char *text)
-{
-	struct tree_file *f;
-	int ret = tree_open(tree, path, O_WRONLY | O_APPEND, &f);
-
-	if (ret)
-		return ret;
-	ret = (int)tree_write(f, text, strlen(text));
-	tree_release(f);
-	return ret < 0 ? ret : 0;
-}
 
 static const char *path_of(uint32_t id, const char *file)
 {
@@ -115,22 +64,15 @@ static int compare_lines(const void *a, const void *b)
 /* A histogram's lines in the order of their texts: what has as many hits has no order. */
 static char *lines_at(const char *path, char *to)
 {
-	static char text[1 << 20];
-	char *line[8192], *save;
-	struct tree_file *f;
+	char *line[8192], *save, *text = strdup(text_of(path));
 	size_t nr = 0, at = 0;
-	ssize_t n;
 
-	assert_int_equal(tree_open(tree, path, O_RDONLY, &f), 0);
-	while ((n = tree_read(f, text + at, sizeof(text) - 1 - at, (off_t)at)) > 0)
-		at += (size_t)n;
-	tree_release(f);
-	text[at] = 0;
 	for (char *l = strtok_r(text, "\n", &save); l && nr < 8192; l = strtok_r(NULL, "\n", &save))
 		line[nr++] = l;
 	qsort(line, nr, sizeof(*line), compare_lines);
 	for (size_t i = at = 0; i < nr; i++)
 		at += (size_t)sprintf(to + at, "%s\n", line[i]);
+	free(text);
 	return to;
 }
 
@@ -143,33 +85,19 @@ static char *lines_of(uint32_t id)
 
 static uint64_t total(uint32_t id, const char *what)
 {
-	const char *at = strstr(lines_of(id), what);
-
-	return at ? strtoull(at + strlen(what), NULL, 10) : 0;
+	return number_in(text_of(path_of(id, "hist")), what);
 }
 
 static int set_up(void **state)
 {
-	struct event *e;
-	bool is_new;
+	const uint32_t ids[] = {QUICK, SLOW, OTHER, NEIGHBOUR};
 
-	if (serve_start(NULL, NULL) || model_create(session, &model))
-		return -1;
-	tree = tree_create(model);
-	if (!tree || model_add_program_event(model, "app", "q", body, QUICK, &e, &is_new) ||
-	    model_add_program_event(model, "app", "s", body, SLOW, &e, &is_new) ||
-	    model_add_program_event(model, "app", "o", body, OTHER, &e, &is_new) ||
-	    model_add_program_event(model, "app", "n", body, NEIGHBOUR, &e, &is_new))
-		return -1;
-	return tf_attach(session_dir(session));
+	return hist_session_start(ids, "qson") ? -1 : tf_attach(session_dir(session));
 }
 
 static int tear_down(void **state)
 {
-	serve_stop();
-	tree_destroy(tree);
-	model_destroy(model);
-	session_close(session);
+	hist_session_stop();
 	return 0;
 }
 
@@ -225,9 +153,7 @@ static void fill(struct rec *r, uint32_t *seed)
 	r->u16 = (uint16_t)(next(seed) % 7 * 9999);
 	r->s8 = (int8_t)(next(seed) % 6 * 51);
 	r->u8 = (uint8_t)(next(seed) % 256);
-	strncpy(r->task, text, sizeof(r->task) - 1);
-	strcpy(r->text, text);
-	r->name = (uint32_t)(strlen(text) + 1) << 16 | offsetof(struct rec, text);
+	rec_text(r, text);
 }
 
 static bool hit_one(uint32_t id, uint32_t *seed)
