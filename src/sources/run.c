@@ -55,8 +55,9 @@ static inline bool has_plan(const struct source *src, uint32_t type)
 	return atomic_load_explicit(&plane_event(src->plane, type)->plan, memory_order_relaxed);
 }
 
-static inline void fill_hit(struct source *src, const struct stream *s,
-			    const struct subbuf_record *r, struct hit *h)
+/* Of a hit that has nothing else: a writer of zeros to all of it takes longer than the rest. */
+static inline void set_hit(struct source *src, const struct stream *s,
+			   const struct subbuf_record *r, struct hit *h)
 {
 	int32_t pid = (int32_t)subbuf_u32(r->data + 4);
 
@@ -67,6 +68,13 @@ static inline void fill_hit(struct source *src, const struct stream *s,
 	h->comm = task_names_find(&src->names, pid, s->cpu, r->time);
 	h->writer = RUN_WRITER;
 	h->synth_preempt = KERNEL_SYNTH_PREEMPT;
+}
+
+static void fill_hit(struct source *src, const struct stream *s, const struct subbuf_record *r,
+		     struct hit *h)
+{
+	*h = (struct hit){ 0 };
+	set_hit(src, s, r, h);
 }
 
 /*
@@ -97,22 +105,35 @@ static void fill_stack(struct source *src, const struct subbuf_record *stack, st
  *
  *     record (task) | record (irq) | its stack (irq) | the stack (task)
  */
-static bool find_stack(const struct source *src, const struct stream *s, const struct subbuf_record *r,
-		       struct subbuf_record *out)
+static __attribute__((noinline)) bool find_stack_behind(const struct source *src,
+							const struct stream *s, unsigned int level,
+							struct subbuf_record *out)
 {
-	const unsigned int level = record_level(r->data);
 	struct stream_peek peek;
 	unsigned int n;
 
-	*out = s->record;
 	stream_peek_start(s, &peek);
-	for (n = 0; n < NESTED_MAX; n++) {
-		if (record_level(out->data) <= level)
-			return src->kinds[out->type] == RECORD_STACK;
+	for (n = 1; n < NESTED_MAX; n++) {
 		if (!stream_peek_next(s, &peek, out))
 			return false;
+		if (record_level(out->data) <= level)
+			return src->kinds[out->type] == RECORD_STACK;
 	}
 	return false;
+}
+
+/* The next record is looked at where it is: a copy of what was stored just now waits for the stores. */
+static inline bool find_stack(const struct source *src, const struct stream *s,
+			      const struct subbuf_record *r, struct subbuf_record *out)
+{
+	const unsigned int level = record_level(r->data);
+
+	if (__builtin_expect(record_level(s->record.data) > level, 0))
+		return find_stack_behind(src, s, level, out);
+	if (__builtin_expect(src->kinds[s->record.type] != RECORD_STACK, 1))
+		return false;
+	*out = s->record;
+	return true;
 }
 
 /* Bytes of the record of a text of `len` bytes: room for a newline, a 0, and at least for "<faulted>". */
@@ -154,7 +175,7 @@ static void pass_stack(struct source *src, const struct stream *s, const struct 
 {
 	const uint64_t top = 1ull << src->model->top->index;
 	uint64_t wanted = s->context[record_level(r->data)].stack_wanted | (wants_command_stack(src) ? top : 0);
-	struct hit h = { 0 };
+	struct hit h;
 
 	if (!wanted)
 		return;
@@ -197,14 +218,26 @@ static bool has_commands(const struct source *src)
 	return atomic_load_explicit(&src->calls, memory_order_relaxed);
 }
 
+/* What a hit has besides is taken out again for the next one. */
+static void clear_hit(struct hit *h)
+{
+	h->stack = NULL;
+	h->nr_stack = h->stack_size = 0;
+	h->stack_record = NULL;
+	h->stack_time = 0;
+	h->stack_wanted = NULL;
+	h->seen = NULL;
+	h->seen_size = 0;
+}
+
 /* Returns whether the record met a plan. */
 static bool pass(struct source *src, struct stream *s, const struct subbuf_record *r, bool more)
 {
 	const unsigned int kind = src->kinds[r->type];
 	struct stream_context *context = &s->context[record_level(r->data)];
 	void (*observe)(struct model *m, const struct hit *h, uint64_t recorded);
+	struct hit *h = &src->hit;
 	struct subbuf_record stack;
-	struct hit h = { 0 };
 	bool planned;
 
 	if (kind == RECORD_STACK) {
@@ -220,22 +253,24 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	planned = has_plan(src, r->type);
 	if (!planned && !observe)
 		return false;
-	fill_hit(src, s, r, &h);
+	set_hit(src, s, r, h);
 	if (more && find_stack(src, s, r, &stack)) {
-		fill_stack(src, &stack, &h);
+		fill_stack(src, &stack, h);
 		if (stack.data != s->record.data || wants_command_stack(src))
-			h.stack_wanted = &context->stack_wanted;
+			h->stack_wanted = &context->stack_wanted;
 	}
 	if (kind == RECORD_PRINT)
-		fill_print(src, &h);
-	context->fate = planned ? hit(src->plane, src->slot, &h) : 0;
+		fill_print(src, h);
+	context->fate = planned ? hit(src->plane, src->slot, h) : 0;
 	if (kind == RECORD_FUNCTION && wants_function_stack(src))
 		context->stack_wanted |= context->fate & 1ull << src->model->top->index;
 	if (kind == RECORD_FUNCTION && has_commands(src))
-		pass_commands(src, r, context, &h);
+		pass_commands(src, r, context, h);
 	/* A tracer that watches (tracers/latency.h). */
 	if (__builtin_expect(observe != NULL, 0))
-		observe(src->model, &h, context->fate);
+		observe(src->model, h, context->fate);
+	if (h->stack_record || h->seen || h->stack_wanted)
+		clear_hit(h);
 	return planned;
 }
 
@@ -274,7 +309,7 @@ void source_passed(struct source *src, uint64_t records, uint64_t hits, uint64_t
 	atomic_store_explicit(&src->hits, src->hits + hits, memory_order_relaxed);
 	atomic_store_explicit(&src->bytes, bytes, memory_order_relaxed);
 	atomic_store_explicit(&src->lost, lost_so_far(src), memory_order_relaxed);
-	atomic_store_explicit(&src->end, !w->nr_heap, memory_order_relaxed);	/* P1 */
+	atomic_store_explicit(&src->end, !w->nr_live, memory_order_relaxed);	/* P1 */
 	if (records)
 		atomic_store_explicit(&src->time, time, memory_order_relaxed);
 }
@@ -323,7 +358,7 @@ int source_restart(struct source *src)
 
 static bool stops_here(struct source *src, const struct stream *s)
 {
-	struct hit h = { 0 };
+	struct hit h;
 
 	if (src->stop_reached || src->stop_event->id != s->record.type)
 		return false;

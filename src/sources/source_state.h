@@ -67,6 +67,7 @@ struct source {
 	_Atomic uint64_t time;
 	_Atomic uint64_t lost;
 	_Atomic uint32_t end;
+	struct hit	hit;		/* of the present record; pass() of run.c */
 	uint64_t	stack[LAYOUT_STACK_MAX];	/* of the present record, aligned */
 	uint8_t		print[4096];			/* a print record without its newline */
 

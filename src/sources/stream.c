@@ -167,21 +167,24 @@ int stream_next_page(struct stream *s, struct source_error *err)
 	return 1;
 }
 
-int stream_next(struct stream *s, struct source_error *err)
+int stream_next_slowly(struct stream *s, int ret, struct source_error *err)
 {
-	int ret;
-
-	s->lost = 0;
-	for (;;) {
-		ret = subbuf_next(&s->page, &s->record);
-		if (__builtin_expect(ret > 0, 1))
-			return ret;
+	while (ret <= 0) {
 		if (ret < 0)
 			return damage(s, err, place(s, s->page.at), "a record");
 		ret = stream_next_page(s, err);
 		if (ret <= 0)
 			return ret;
+		ret = subbuf_next(&s->page, &s->record);
 	}
+	return ret;
+}
+
+int stream_next(struct stream *s, struct source_error *err)
+{
+	const int ret = stream_next_quickly(s);
+
+	return ret > 0 ? ret : stream_next_slowly(s, ret, err);
 }
 
 void stream_peek_start(const struct stream *s, struct stream_peek *peek)

@@ -32,7 +32,7 @@ struct stream {
 	/* the merge looks at these */
 	struct subbuf_record record;
 	uint32_t	cpu;
-	uint32_t	order;		/* among streams of one CPU: the order in which files were given */
+	uint32_t	leaf;		/* the window's */
 
 	/* in the present page */
 	struct subbuf	page;
@@ -73,6 +73,13 @@ void stream_rewind(struct stream *s);
 
 /* 1: s->record is the next one; 0: the end; -EPROTO with *err filled, -ENOMEM. */
 int stream_next(struct stream *s, struct source_error *err);
+/* In two steps: 1, or what the second one is to be told. */
+static inline int stream_next_quickly(struct stream *s)
+{
+	s->lost = 0;
+	return subbuf_next(&s->page, &s->record);
+}
+int stream_next_slowly(struct stream *s, int ret, struct source_error *err);
 
 /*
  * A stretch of a stream that is read apart from the rest: whole pages, or whole

@@ -458,7 +458,7 @@ static void finish(struct tally *t)
 		hits += p->hits;
 		time = p->time > time ? p->time : time;
 	}
-	w->nr_heap = 0;
+	w->nr_live = 0;
 	source_passed(t->src, records, hits, time);
 }
 

@@ -6,34 +6,10 @@
 
 #include "sources/window.h"
 
-/* Its own, its place in the heap, and a copy while the array of all is made larger. */
-enum { STREAM_COST = 2 * sizeof(struct stream) + sizeof(struct stream *) };
-
-static inline bool before(const struct stream *a, const struct stream *b)
-{
-	if (a->record.time != b->record.time)
-		return a->record.time < b->record.time;
-	return a->cpu != b->cpu ? a->cpu < b->cpu : a->order < b->order;
-}
-
-static void sift_down(struct window *w, unsigned int i)
-{
-	struct stream *s = w->heap[i];
-	unsigned int child;
-
-	for (;;) {
-		child = 2 * i + 1;
-		if (child >= w->nr_heap)
-			break;
-		if (child + 1 < w->nr_heap && before(w->heap[child + 1], w->heap[child]))
-			child++;
-		if (!before(w->heap[child], s))
-			break;
-		w->heap[i] = w->heap[child];
-		i = child;
-	}
-	w->heap[i] = s;
-}
+/* Its own, a copy while the array of all is made larger, and its place in the tournament. */
+enum {
+	STREAM_COST = 2 * sizeof(struct stream) + sizeof(struct window_leaf) + sizeof(uint32_t),
+};
 
 static void note_damage(struct window *w, const struct source_error *err)
 {
@@ -42,15 +18,13 @@ static void note_damage(struct window *w, const struct source_error *err)
 	w->damaged = true;
 }
 
-static int pull(struct window *w, struct stream *s)
+/* `ret`: what the stream said. */
+static int judge(struct window *w, struct stream *s, int ret, struct source_error *err)
 {
-	struct source_error err;
-	int ret = stream_next(s, &err);
-
-	if (__builtin_expect(ret <= 0, 0) && trace_dat_cut(s->dat, &err))
+	if (__builtin_expect(ret <= 0, 0) && trace_dat_cut(s->dat, err))
 		ret = -EPROTO;
 	if (__builtin_expect(ret < 0, 0)) {
-		note_damage(w, &err);
+		note_damage(w, err);
 		/* Records behind the damage have unknown times: the stream ends here. */
 		if (w->partial && ret == -EPROTO)
 			return 0;
@@ -58,39 +32,72 @@ static int pull(struct window *w, struct stream *s)
 	return ret;
 }
 
-int window_pull(struct window *w)
+int window_pull_more(struct window *w, int ret)
 {
-	return pull(w, w->heap[0]);
+	struct stream *s = w->leaves[w->first].stream;
+	struct source_error err;
+
+	ret = stream_next_slowly(s, ret, &err);
+	return judge(w, s, ret, &err);
 }
 
-void window_settle(struct window *w)
+static void leave(struct window *w, struct window_leaf *leaf)
 {
-	sift_down(w, 0);
+	leaf->time = UINT64_MAX;
+	leaf->place += w->nr_streams;
 }
 
 void window_drop(struct window *w)
 {
-	w->heap[0] = w->heap[--w->nr_heap];
-	if (w->nr_heap)
-		sift_down(w, 0);
+	leave(w, &w->leaves[w->first]);
+	w->nr_live--;
+	window_play(w);
 }
 
-int window_rewind(struct window *w)
+/* All matches below a node. Returns the winner. */
+static uint32_t play_all(struct window *w, uint32_t node)
 {
-	unsigned int i;
+	uint32_t a, b, winner;
+
+	if (node >= w->nr_streams)
+		return node - w->nr_streams;
+	a = play_all(w, 2 * node);
+	b = play_all(w, 2 * node + 1);
+	winner = window_before(w, a, b) ? a : b;
+	w->losers[node] = a ^ b ^ winner;
+	return winner;
+}
+
+static int start(struct window *w, struct window_leaf *leaf, uint32_t place)
+{
+	struct source_error err;
 	int ret;
 
-	w->nr_heap = 0;
+	leaf->place = place;
+	stream_rewind(leaf->stream);
+	ret = judge(w, leaf->stream, stream_next(leaf->stream, &err), &err);
+	leaf->time = leaf->stream->record.time;
+	if (ret > 0)
+		w->nr_live++;
+	else
+		leave(w, leaf);
+	return ret;
+}
+
+/* Damage at the start is told in the order of the files. */
+int window_rewind(struct window *w)
+{
+	unsigned int i, leaf;
+	int ret;
+
+	w->nr_live = 0;
 	for (i = 0; i < w->nr_streams; i++) {
-		stream_rewind(&w->streams[i]);
-		ret = pull(w, &w->streams[i]);
+		leaf = w->streams[i].leaf;
+		ret = start(w, &w->leaves[leaf], leaf);
 		if (ret < 0)
 			return ret;
-		if (ret)
-			w->heap[w->nr_heap++] = &w->streams[i];
 	}
-	for (i = w->nr_heap / 2; i-- > 0; )
-		sift_down(w, i);
+	w->first = w->nr_streams ? play_all(w, 1) : 0;
 	return 0;
 }
 
@@ -122,7 +129,6 @@ static int add_stream(struct window *w, struct trace_dat *d, const struct dat_bu
 	if (ret)
 		return error_set_at(err, ret, d->path, cpu->offset, "cannot unpack \"%s\"",
 				    d->algorithm);
-	streams[w->nr_streams].order = w->nr_streams;
 	w->nr_streams++;
 	return 0;
 }
@@ -164,6 +170,32 @@ static int check_buffers(const struct window *w, const struct source_params *par
 	return 0;
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct stream *x = ((const struct window_leaf *)a)->stream;
+	const struct stream *y = ((const struct window_leaf *)b)->stream;
+
+	if (x->cpu != y->cpu)
+		return x->cpu < y->cpu ? -1 : 1;
+	return x < y ? -1 : x > y;	/* of one CPU as the files were given */
+}
+
+static int make_leaves(struct window *w, struct source_error *err)
+{
+	unsigned int i;
+
+	w->leaves = calloc(w->nr_streams + 1, sizeof(*w->leaves));
+	w->losers = calloc(w->nr_streams + 1, sizeof(*w->losers));
+	if (!w->leaves || !w->losers)
+		return error_set(err, -ENOMEM, "", "out of memory");
+	for (i = 0; i < w->nr_streams; i++)
+		w->leaves[i].stream = &w->streams[i];
+	qsort(w->leaves, w->nr_streams, sizeof(*w->leaves), by_place);
+	for (i = 0; i < w->nr_streams; i++)
+		w->leaves[i].stream->leaf = i;
+	return 0;
+}
+
 int window_open(struct window *w, const struct source_params *params, struct source_error *err)
 {
 	unsigned int i;
@@ -188,12 +220,10 @@ int window_open(struct window *w, const struct source_params *params, struct sou
 			goto err_close;
 	}
 	ret = check_buffers(w, params, err);
-	if (ret)
-		goto err_close;
-	w->heap = calloc(w->nr_streams + 1, sizeof(*w->heap));
-	if (w->heap)
+	if (!ret)
+		ret = make_leaves(w, err);
+	if (!ret)
 		return 0;
-	ret = error_set(err, -ENOMEM, "", "out of memory");
 err_close:
 	window_close(w);
 	return ret;
@@ -208,7 +238,8 @@ void window_close(struct window *w)
 	for (i = 0; i < w->nr_files; i++)
 		trace_dat_close(w->files[i]);
 	free(w->streams);
-	free(w->heap);
+	free(w->leaves);
+	free(w->losers);
 	free(w->files);
 	memset(w, 0, sizeof(*w));
 }

@@ -5,12 +5,24 @@
  * Where two records have the same time stamp the lower CPU goes first, as in
  * the kernel's own merge; of one CPU in two files the file given first.
  *
- *     heap[0] is the stream with the oldest present record
+ * A tournament: each node keeps the loser of its match, and the winner of all is `first`. When the
+ * winner's stream has gone on, its matches up to the top are played again, without a branch: which
+ * CPU is next cannot be predicted.
+ *
+ *                 losers[1]
+ *            losers[2]     losers[3]
+ *     leaf   0      1      2      3      in order of CPU, and of files
  */
 #ifndef TRACEFUSE_SOURCES_WINDOW_H
 #define TRACEFUSE_SOURCES_WINDOW_H
 
 #include "sources/stream.h"
+
+struct window_leaf {
+	uint64_t	time;		/* of the present record */
+	uint32_t	place;		/* among those of the same time; at its end behind all others */
+	struct stream	*stream;
+};
 
 struct window {
 	struct source_memory memory;	/* of all files */
@@ -18,8 +30,10 @@ struct window {
 	struct trace_dat **files;
 	unsigned int	nr_streams;
 	struct stream	*streams;
-	unsigned int	nr_heap;
-	struct stream	**heap;
+	unsigned int	nr_live;	/* streams that have a record */
+	uint32_t	first;		/* leaf */
+	struct window_leaf *leaves;
+	uint32_t	*losers;
 	bool		partial;	/* damage ends the stream that has it */
 	bool		damaged;
 	struct source_error damage;	/* the first that was met */
@@ -33,17 +47,52 @@ int window_rewind(struct window *w);
 /* The stream whose present record is the next one of the window; NULL at the end. */
 static inline struct stream *window_first(const struct window *w)
 {
-	return w->nr_heap ? w->heap[0] : NULL;
+	return w->nr_live ? w->leaves[w->first].stream : NULL;
 }
+
+static inline uint32_t window_before(const struct window *w, uint32_t a, uint32_t b)
+{
+	const struct window_leaf *x = &w->leaves[a], *y = &w->leaves[b];
+
+	return (x->time < y->time) | ((x->time == y->time) & (x->place < y->place));
+}
+
+/* The matches of the winner's leaf, played again. */
+static inline void window_play(struct window *w)
+{
+	uint32_t winner = w->first, node, swap;
+
+	for (node = (winner + w->nr_streams) / 2; node; node /= 2) {
+		swap = (w->losers[node] ^ winner) &
+		       (0 - window_before(w, w->losers[node], winner));
+		w->losers[node] ^= swap;
+		winner ^= swap;
+	}
+	w->first = winner;
+}
+
+/* What window_pull() does where stream_next_quickly() has no record. */
+int window_pull_more(struct window *w, int ret);
 
 /*
  * Goes on to the next record of window_first()'s stream. Returns that stream's
  * state: 1 it has a record, 0 it is at its end, -EPROTO, -ENOMEM.
  */
-int window_pull(struct window *w);
+static inline int window_pull(struct window *w)
+{
+	int ret = stream_next_quickly(w->leaves[w->first].stream);
+
+	return __builtin_expect(ret > 0, 1) ? ret : window_pull_more(w, ret);
+}
+
+/* Puts the stream that was pulled where its new record belongs. */
+static inline void window_settle(struct window *w)
+{
+	w->leaves[w->first].time = w->leaves[w->first].stream->record.time;
+	window_play(w);
+}
+
 /* Takes a stream out that is at its end. */
 void window_drop(struct window *w);
-/* Puts the stream that was pulled where its new record belongs. */
-void window_settle(struct window *w);
 
 #endif

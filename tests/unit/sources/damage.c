@@ -403,7 +403,7 @@ static void chunks_take_what_there_is(void **state)
 	/* Of three CPUs two have room for their first chunk. */
 	w.memory.limit = before + 2 * 2 * WRITER_PAGE;
 	assert_int_equal(window_rewind(&w), 0);
-	assert_int_equal(w.nr_heap, 2);
+	assert_int_equal(w.nr_live, 2);
 	assert_true(w.damaged);
 	assert_non_null(strstr(w.damage.text, "see --memory"));
 	assert_int_equal(w.memory.used, w.memory.limit);

@@ -137,6 +137,67 @@ static void one_buffer_of_three(void **state)
 	made_remove(path);
 }
 
+/* Records of up to four CPUs, many of them at the same time. */
+static char *random_file(unsigned int seed)
+{
+	struct writer_waking bytes = { .type = WRITER_WAKING_ID, .pid = 1 };
+	struct made_record records[200];
+	unsigned int i, nr = 1 + seed % 200;
+	uint64_t time = 1000;
+
+	srand(seed);
+	for (i = 0; i < nr; i++) {
+		time += (unsigned int)rand() % 3;
+		records[i] = (struct made_record){
+			.cpu = (uint32_t)rand() % (1 + seed % 4), .time = time,
+			.bytes = &bytes, .size = sizeof(bytes),
+		};
+	}
+	return made_records(records, nr, seed % 2 ? "zstd" : NULL);
+}
+
+/* By time, then by CPU, then as the files were given; none is left out. */
+static void check_order(const char *const *paths, unsigned int nr, unsigned int records)
+{
+	struct source_params params = { .files = paths, .nr_files = nr };
+	struct source_error err;
+	struct stream *s;
+	struct window w;
+	uint64_t time = 0;
+	uint32_t leaf = 0;
+
+	assert_int_equal(window_open(&w, &params, &err), 0);
+	assert_int_equal(window_rewind(&w), 0);
+	for (; (s = window_first(&w)); records--) {
+		assert_true(s->record.time > time || (s->record.time == time && s->leaf >= leaf));
+		time = s->record.time;
+		leaf = s->leaf;
+		if (window_pull(&w) > 0)
+			window_settle(&w);
+		else
+			window_drop(&w);
+	}
+	assert_int_equal(records, 0);
+	window_close(&w);
+}
+
+static void any_number_of_streams_is_merged(void **state)
+{
+	char *paths[5];
+	unsigned int seed, i, records;
+
+	for (seed = 1; seed <= 60; seed++) {
+		records = 0;
+		for (i = 0; i < 1 + seed % 5; i++) {
+			paths[i] = random_file(7 * seed + i);
+			records += 1 + (7 * seed + i) % 200;
+		}
+		check_order((const char *const *)paths, i, records);
+		while (i)
+			made_remove(paths[--i]);
+	}
+}
+
 static void two_files_are_merged(void **state)
 {
 	struct made first = { .version = 6, .nr_buffers = 1, .nr_records = 120 };
@@ -147,7 +208,7 @@ static void two_files_are_merged(void **state)
 	struct window w;
 	struct stream *s;
 	uint64_t time = 0;
-	uint32_t order = 0, cpu = 0;
+	uint32_t leaf = 0, cpu = 0;
 	unsigned int total = 0;
 
 	assert_int_equal(window_open(&w, &params, &err), 0);
@@ -155,9 +216,9 @@ static void two_files_are_merged(void **state)
 	while ((s = window_first(&w))) {
 		assert_true(s->record.time >= time);
 		if (s->record.time == time && s->cpu == cpu)
-			assert_true(s->order > order);
+			assert_true(s->leaf > leaf);
 		time = s->record.time;
-		order = s->order;
+		leaf = s->leaf;
 		cpu = s->cpu;
 		total++;
 		if (window_pull(&w) > 0)
@@ -210,6 +271,7 @@ int main(void)
 		cmocka_unit_test(instances_zstd),
 		cmocka_unit_test(one_buffer_of_three),
 		cmocka_unit_test(two_files_are_merged),
+		cmocka_unit_test(any_number_of_streams_is_merged),
 		cmocka_unit_test(the_record_before_stays),
 	};
 
