@@ -60,6 +60,8 @@ enum {
 };
 
 _Static_assert(sizeof(struct graph_frame) == 64 && (PIECE - 1) / ALIGN * 64 == FRAMES_MASK, "one cache line a slot");
+_Static_assert(FRAME_TAIL == 1ull << 8 * (FRAME_TAILS - FRAME_DEPTH) && MOST_TAILS == MOST_TAILS_WAIT,
+	       "emit.S knows how many wait");
 _Static_assert(offsetof(struct graph_frame, id) == FRAME_ID && offsetof(struct graph_frame, state) == FRAME_DEPTH &&
 	       offsetof(struct graph_frame, up) == FRAME_UP && offsetof(struct graph_frame, func) == FRAME_FUNC &&
 	       offsetof(struct graph_frame, time) == FRAME_TIME && offsetof(struct graph_frame, mask) == FRAME_MASK &&
@@ -407,6 +409,26 @@ static uintptr_t frame_end(struct agent_thread *t, struct graph_piece *piece, st
 	f->id = 0;
 	inner_set(t, piece, slot, f->up);
 	return *mirror_of(slot);
+}
+
+void graph_tail(uintptr_t *at, uint64_t func, uint64_t time, uint64_t mask)
+{
+	struct agent_graph *g = &agent_self.thread->graph;
+	struct graph_frame *f = frame_in(g->piece, (uintptr_t)at);
+
+	f->state = g->state + tail_keep(g->piece, f) * FRAME_TAIL;
+	f->func = func;
+	f->time = time;
+	f->mask = mask;
+	g->state++;
+}
+
+uintptr_t graph_tail_left(uintptr_t *at)
+{
+	struct agent_thread *t = agent_self.thread;
+	struct graph_piece *piece = t->graph.piece;
+
+	return frame_end(t, piece, frame_in(piece, (uintptr_t)at), (uintptr_t)at);
 }
 
 uintptr_t graph_leave(uintptr_t *at, uint64_t retval)

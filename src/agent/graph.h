@@ -61,6 +61,13 @@ uint32_t patch_hit_slow(struct site_call *c);
 /* The same in graph.S. -> the return address */
 uintptr_t graph_leave(uintptr_t *slot, uint64_t retval);
 
+/*
+ * What graph.S and entry.S do of these two by themselves is the record. The innermost function of the thread's own
+ * stack has jumped to `func`, which has its slot from now on; or `func` returns. -> the return address
+ */
+void graph_tail(uintptr_t *slot, uint64_t func, uint64_t time, uint64_t mask);
+uintptr_t graph_tail_left(uintptr_t *slot);
+
 /* The thread ends: its functions that have not returned are left. */
 void graph_thread_ends(struct agent_thread *t);
 

@@ -34,9 +34,15 @@ __attribute__((noinline, noclone)) void called(int who, unsigned long n)
 	__asm__ volatile("" : : "r"(who), "r"(n) : "memory");
 }
 
-static void trace_tick(int who, unsigned long n)
+/* It ends by a jump. */
+__attribute__((noinline, noclone)) void jumps(int who, unsigned long n)
 {
 	called(who, n);
+}
+
+static void trace_tick(int who, unsigned long n)
+{
+	jumps(who, n);
 	__asm__ volatile("");	/* no jump */
 }
 #else

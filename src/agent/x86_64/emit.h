@@ -121,6 +121,7 @@
 
 #define FRAME_ID	0	/* struct graph_frame */
 #define FRAME_DEPTH	8
+#define FRAME_TAILS	14	/* its upper 16 bits: how many wait behind it */
 #define FRAME_UP	16
 #define FRAME_FUNC	24
 #define FRAME_TIME	32
@@ -129,6 +130,7 @@
 #define FRAME_GROUP	56	/* in the upper 16 bits */
 #define FRAME_PROFILED_BIT 37
 #define FRAMES_MASK	0xffffc0	/* of eight times a slot: where its frame is in a piece */
+#define MOST_TAILS_WAIT	50	/* MOST_TAILS */
 #define GRAPH_LABELS	2048	/* both lie between graph_returned and this many bytes behind it */
 #define GRAPH_EXIT	65535	/* LAYOUT_GRAPH_EXIT */
 

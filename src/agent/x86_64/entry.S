@@ -103,11 +103,13 @@
 	leaq	graph_returned(%rip), %rax
 	movq	%r8, %rcx
 	subq	%rax, %rcx
-	cmpq	$GRAPH_LABELS, %rcx
-	jb	.Lelse				/* may be one: is_label() */
+	cmpq	$GRAPH_LABELS, %rcx		/* may be one: is_label() */
 	.if	\counter
+	jb	.Ltail
 	counter_read
 	leaq	graph_returned(%rip), %rax
+	.else
+	jb	.Lelse
 	.endif
 	leaq	S(%rsp), %rdx
 	movq	GRAPH_PIECE(%rdi), %r11
@@ -183,6 +185,44 @@ entry_short_begin:
 	stc
 	return_to_trampoline
 
+	/*
+	 * Who is on top has jumped here, and its frame is the slot's until the record is there: so the
+	 * record is made of one that lies where signals leave the stack alone.
+	 */
+.Ltail:
+	counter_read
+	leaq	S(%rsp), %rdx
+	cmpq	%rdx, GRAPH_TOP(%rdi)
+	jne	.Lelse
+	movq	%rdx, %rcx
+	subq	GRAPH_LOW(%rdi), %rcx
+	cmpq	GRAPH_SIZE(%rdi), %rcx
+	jae	.Lelse
+	leaq	(, %rdx, 8), %rax
+	movl	THREAD_PID(%rdi), %ecx
+	andl	$FRAMES_MASK, %eax
+	addq	GRAPH_PIECE(%rdi), %rax
+	cmpl	%edx, FRAME_ID(%rax)
+	jne	.Lelse
+	cmpl	%ecx, FRAME_ID + 4(%rax)
+	jne	.Lelse
+	cmpw	$MOST_TAILS_WAIT, FRAME_TAILS(%rax)
+	jae	.Lelse
+	movq	GRAPH_STATE(%rdi), %r8
+	leaq	-128(%rsp), %rdx
+	testq	%r8, %r8
+	js	.Lelse				/* GRAPH_LONG */
+	movq	%r9, FRAME_FUNC(%rdx)
+	movq	%r8, FRAME_DEPTH(%rdx)
+	short_way tail, CALLED, SIZE_CALLED
+	leaq	S(%rsp), %rdi
+	movq	FRAME_FUNC(%rcx), %rsi
+	movq	FRAME_TIME(%rcx), %rdx
+	movq	WAY_BIT(%r10), %rcx
+	call	graph_tail
+	stc
+	return_to_trampoline
+
 .Lprofile_called:
 	cmpl	%esi, WAY_EVENT(%r10)
 	je	.Lelse				/* it is recorded besides */
@@ -212,6 +252,7 @@ entry_short_begin:
 	clc
 	return_to_trampoline
 	short_way_left called, CALLED
+	short_way_left tail, CALLED
 	short_way_left function, FUNCTION
 	profile_called_left
 	.globl	entry_short_end
@@ -223,6 +264,7 @@ entry_short_end:
 entry_short_left:
 .Lelse:
 .Lelse_called:
+.Lelse_tail:
 .Lelse_function:
 	movq	DSO(%rsp), %rdi
 	movq	AFTER(%rsp), %rsi

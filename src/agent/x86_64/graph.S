@@ -43,10 +43,10 @@
 	general_save 64
 	.endm
 
-	.macro	leave_and_restore
+	.macro	leave_and_restore leave
 	leaq	SAVED - 8(%rsp), %rdi
 	movq	0(%rsp), %rsi
-	call	graph_leave
+	call	\leave
 	movq	%rax, SAVED - 8(%rsp)
 	general_restore 64
 	.endm
@@ -119,12 +119,14 @@ graph_short_begin:
 	cmpl	$GRAPH_EXIT, WAY_EVENT(%r10)
 	jne	.Lno_way
 	frame_look
-	testl	$~1, FRAME_DEPTH + 4(%rdx)	/* FRAME_IN_GRAPH may be */
+	testl	$0xfffe, FRAME_DEPTH + 4(%rdx)	/* FRAME_IN_GRAPH may be, and others may wait (FRAME_TAIL) */
 	jne	.Lprofiled
 	movq	%rdx, %r8
 	counter_read
 	movq	%r8, %rdx
 	short_way returned, RETURNED, SIZE_RETURNED
+	cmpw	$0, FRAME_TAILS(%rcx)
+	jne	.Ltail
 .Lreturn:
 	leaq	SAVED - 8(%rsp), %r9
 	movabsq	$MIRROR, %rsi
@@ -150,6 +152,14 @@ graph_short_begin:
 	jmp	.Lreturn
 	short_way_left returned, RETURNED
 	profile_returned_left
+.Ltail:
+	leave_and_restore graph_tail_left
+	.cfi_remember_state
+	leaq	SAVED - 8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -(SAVED - 8)
+	true_return 0
+	ret
+	.cfi_restore_state
 	.globl	graph_short_end
 	.hidden	graph_short_end
 graph_short_end:
@@ -159,7 +169,7 @@ graph_short_end:
 graph_short_left:
 .Lelse:
 .Lelse_returned:
-	leave_and_restore
+	leave_and_restore graph_leave
 	leaq	SAVED - 8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -(SAVED - 8)
 	true_return 0
@@ -178,7 +188,7 @@ graph_late:
 	.hidden	graph_returned_late
 graph_returned_late:
 	returned
-	leave_and_restore
+	leave_and_restore graph_leave
 	leaq	SAVED(%rsp), %rsp
 	.cfi_adjust_cfa_offset -SAVED
 	true_return -8

@@ -145,6 +145,17 @@ uintptr_t graph_leave(uintptr_t *slot, uint64_t retval)
 	return ret;
 }
 
+/* No call is short here. */
+void graph_tail(uintptr_t *slot, uint64_t func, uint64_t time, uint64_t mask)
+{
+	abort();
+}
+
+uintptr_t graph_tail_left(uintptr_t *slot)
+{
+	abort();
+}
+
 /* ---- The object under test ---- */
 
 static size_t find_in(const char *file)
