@@ -21,9 +21,9 @@ enum journal_handler { HANDLER_HITS, HANDLER_JUMPS };
 struct journal {
 	/* the program */
 	volatile uint64_t begun, done;	  /* hits outside of handlers */
-	volatile uint64_t handled, other; /* by the handler: of the same event, of way:other */
+	volatile uint64_t handled, other; /* by the handler: of the event, of way:other */
 	volatile uint64_t left;		  /* hits that the handler left by siglongjmp */
-	volatile uint64_t rseq;		  /* address of the thread's struct rseq, 0: it has none */
+	volatile uint64_t rseq;		  /* address of the thread's struct rseq */
 	/* the stepper */
 	volatile uint32_t handler; /* enum journal_handler */
 	volatile uint32_t cpu;	   /* where the program stays */
