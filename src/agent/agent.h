@@ -238,13 +238,49 @@ static inline bool agent_code_delta(const struct agent_thread *t, uintptr_t addr
 	return is_in && turn == *(const volatile uint32_t *)&t->code_turn;
 }
 
+/* Memory that the program has not asked for, but which the kernel counts and locks as its own. */
+enum { AGENT_REGIONS = 3 };
+struct agent_region {
+	uintptr_t	start;
+	uint64_t	size;
+};
+
+/* The calling thread, as the library keeps it: initial-exec, so reading it calls nothing. */
+struct agent_self {
+	struct agent_thread *thread;
+	uint64_t	retry;		/* counter: no slot was to be had, not again before */
+	uint64_t	signals;	/* blocked before the slow path */
+	uint8_t		first;		/* in the slow path */
+	uint8_t		leaving;	/* rounds of destructors */
+	struct agent_region alternate;	/* agent_alternate() */
+	/* agent_here.lost of the process in which it is counted in losses.threads */
+	uint32_t	lost;
+	/* tasks.c */
+	uint32_t	born;		/* the thread whose creator is known, in its own name space: not that of a raw clone() */
+	bool		forks;		/* `forking` is of the fork() that is on its way */
+	const struct pids_family *family;	/* while agent_born() runs */
+	struct pids_family forking;
+};
+
+AGENT_API extern __thread struct agent_self agent_self
+	__attribute__((tls_model("initial-exec")));
+
 /* ---- Emitting: async-signal-safe ---- */
+
+/* Where agent_thread() finds none. */
+AGENT_API struct agent_thread *agent_thread_first(void);
 
 /*
  * The calling thread; its first call takes a slot. NULL: the process is not
  * attached, or in a slow path of the agent, or no slot is to be had (counted).
  */
-AGENT_API struct agent_thread *agent_thread(void);
+static inline struct agent_thread *agent_thread(void)
+{
+	/* Without a slot: a child of fork(), where what it points to was wiped (A5). */
+	return __builtin_expect(agent_self.thread && agent_slot(agent_self.thread), 1) ?
+	       agent_self.thread : agent_thread_first();
+}
+
 /* The same without a first hit: NULL where there was none. */
 AGENT_API struct agent_thread *agent_thread_known(void);
 
@@ -266,8 +302,22 @@ AGENT_API void agent_emit(struct agent_thread *t, uint32_t id, void *record, uin
 AGENT_API uint64_t agent_shortcut_taken(const struct agent_thread *t, unsigned int shortcut);
 AGENT_API const char *agent_shortcut_name(unsigned int shortcut);
 
-/* An address of this process as one of the session (R19); addresses in no DSO stay as they are. */
-AGENT_API uint64_t agent_address(struct agent_thread *t, const void *addr);
+AGENT_API extern _Atomic uint32_t agent_dso_age;	/* raised when a DSO has gone */
+AGENT_API uint64_t agent_address_long(struct agent_thread *t, const void *addr);
+
+/*
+ * An address of this process as one of the session (R19); addresses in no DSO stay as they are. A
+ * label of graph.S stands for another address: dso.c notes no DSO that has labels.
+ */
+static inline uint64_t agent_address(struct agent_thread *t, const void *addr)
+{
+	/* D2 of dso.c: pairs with the release in agent_dso_closed(). */
+	const uint32_t age = atomic_load_explicit(&agent_dso_age, memory_order_acquire);
+	uint64_t delta;
+
+	return __builtin_expect(agent_code_delta(t, (uintptr_t)addr, age, &delta), 1) ?
+	       (uintptr_t)addr + delta : agent_address_long(t, addr);
+}
 
 /* ---- Providers ---- */
 
@@ -369,13 +419,6 @@ AGENT_API void agent_thread_silence(void);
 AGENT_API bool agent_filtered(void);
 /* The thread's scheduling and user may be asked for: what few need, and a sandbox may kill for. */
 AGENT_API bool agent_may_ask(void);
-
-/* Memory that the program has not asked for, but which the kernel counts and locks as its own. */
-enum { AGENT_REGIONS = 3 };
-struct agent_region {
-	uintptr_t	start;
-	uint64_t	size;
-};
 
 /*
  * The alternate stack that handlers of this thread run on now, size 0: none. signal.c sets it. It

@@ -57,6 +57,8 @@ static struct listed {
 } listed[MAX_LISTED];
 static uint32_t nr_listed;
 
+_Atomic uint32_t agent_dso_age;
+
 /* What the dynamic linker says of an address. */
 struct found {
 	uintptr_t	start, end;
@@ -360,7 +362,7 @@ static void cache_write(const struct dso *d, uint32_t age)
 static bool dso_find(uintptr_t addr, struct dso *d)
 {
 	/* D2: pairs with the release in agent_dso_closed(). */
-	uint32_t age = atomic_load_explicit(&agent.dso_age, memory_order_acquire);
+	uint32_t age = atomic_load_explicit(&agent_dso_age, memory_order_acquire);
 	struct found f;
 
 	if (!find(addr, &f))
@@ -414,6 +416,12 @@ bool dso_place(uintptr_t start, uintptr_t end, const char *path, struct dso_plac
 	return d.number != NO_NUMBER;
 }
 
+/* agent_address() takes a label that lies in the noted code for an address like others. */
+static bool has_labels(const struct dso *d)
+{
+	return (uintptr_t)graph_returned - d->code < d->code_end - d->code;
+}
+
 /*
  * A handler that comes in between finds nothing, and may leave another DSO:
  * what is half of the one and half of the other is for none.
@@ -421,7 +429,11 @@ bool dso_place(uintptr_t start, uintptr_t end, const char *path, struct dso_plac
 static void code_note(struct agent_thread *t, const struct dso *d, uint32_t age)
 {
 	volatile uint32_t *turn = &t->code_turn;
-	const uint32_t mine = ++*turn;
+	uint32_t mine;
+
+	if (has_labels(d))
+		return;
+	mine = ++*turn;
 
 	/* These fences pair with those of agent_code_delta(), in a handler of this thread. */
 	t->code_start = t->code_end = 0;
@@ -440,7 +452,7 @@ static void code_note(struct agent_thread *t, const struct dso *d, uint32_t age)
 bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out)
 {
 	/* D2: pairs with the release in agent_dso_closed(). */
-	uint32_t age = atomic_load_explicit(&agent.dso_age, memory_order_acquire);
+	uint32_t age = atomic_load_explicit(&agent_dso_age, memory_order_acquire);
 	uint64_t delta;
 	struct dso d;
 
@@ -454,8 +466,7 @@ bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out)
 	return true;
 }
 
-/* noinline: agent_address() then saves no register where the thread knows the code. */
-static __attribute__((noinline)) uint64_t address_long(struct agent_thread *t, const void *addr)
+uint64_t agent_address_long(struct agent_thread *t, const void *addr)
 {
 	const uintptr_t at = graph_caller(t, (uintptr_t)addr, (uintptr_t)__builtin_frame_address(0));
 	struct dso d;
@@ -466,20 +477,8 @@ static __attribute__((noinline)) uint64_t address_long(struct agent_thread *t, c
 	return dso_find(at, &d) ? at + dso_delta(&d) : at;
 }
 
-uint64_t agent_address(struct agent_thread *t, const void *addr)
-{
-	/* D2: pairs with the release in agent_dso_closed(). */
-	uint32_t age = atomic_load_explicit(&agent.dso_age, memory_order_acquire);
-	uint64_t delta;
-
-	/* A label of graph.S stands for another address, which the long way finds. */
-	if (!is_label((uintptr_t)addr) && agent_code_delta(t, (uintptr_t)addr, age, &delta))
-		return (uintptr_t)addr + delta;
-	return address_long(t, addr);
-}
-
 void agent_dso_closed(void)
 {
 	/* Release: what was unmapped before is not found under the new age; pairs with the acquires above. */
-	atomic_fetch_add_explicit(&agent.dso_age, 1, memory_order_release);
+	atomic_fetch_add_explicit(&agent_dso_age, 1, memory_order_release);
 }

@@ -69,7 +69,7 @@ static inline uint64_t address_known(const struct agent_thread *t, const struct 
 	if (site_table_has(table, addr))
 		return addr + table->delta;
 	/* Pairs with the release in agent_dso_closed(). */
-	if (agent_code_delta(t, addr, atomic_load_explicit(&agent.dso_age, memory_order_acquire), &delta))
+	if (agent_code_delta(t, addr, atomic_load_explicit(&agent_dso_age, memory_order_acquire), &delta))
 		return addr + delta;
 	return address_sought(addr);
 }

@@ -102,30 +102,9 @@ struct agent {
 
 	/* under here->lock */
 	struct agent_conn conn;
-
-	_Atomic uint32_t dso_age;		/* raised when a DSO has gone */
 };
 
 extern struct agent agent;
-
-/* The calling thread, as the library keeps it: initial-exec, so reading it calls nothing. */
-struct agent_self {
-	struct agent_thread *thread;
-	uint64_t	retry;		/* counter: no slot was to be had, not again before */
-	uint64_t	signals;	/* blocked before the slow path */
-	uint8_t		first;		/* in the slow path */
-	uint8_t		leaving;	/* rounds of destructors */
-	struct agent_region alternate;	/* agent_alternate() */
-	/* agent_here.lost of the process in which it is counted in losses.threads */
-	uint32_t	lost;
-	/* tasks.c */
-	uint32_t	born;		/* the thread whose creator is known, in its own name space: not that of a raw clone() */
-	bool		forks;		/* `forking` is of the fork() that is on its way */
-	const struct pids_family *family;	/* while agent_born() runs */
-	struct pids_family forking;
-};
-
-extern __thread struct agent_self agent_self __attribute__((tls_model("initial-exec")));
 
 /* agent_wakeup_pending(), where the process is attached. */
 static inline bool section_wakeup_pending(void)

@@ -348,7 +348,7 @@ void thread_unlock(void)
 	signals_restore(agent_self.signals);
 }
 
-static __attribute__((noinline, cold)) struct agent_thread *thread_first(void)
+__attribute__((cold)) struct agent_thread *agent_thread_first(void)
 {
 	struct agent_thread *t = NULL;
 
@@ -378,16 +378,6 @@ struct agent_thread *agent_thread_known(void)
 	struct agent_thread *t = agent_self.thread;
 
 	return t && t->slot ? t : NULL;
-}
-
-struct agent_thread *agent_thread(void)
-{
-	struct agent_thread *t = agent_self.thread;
-
-	/* Without a slot: a child of fork(), where what it points to was wiped (A5). */
-	if (__builtin_expect(t && t->slot, 1))
-		return t;
-	return thread_first();
 }
 
 static void slot_leave(struct agent_thread *t)

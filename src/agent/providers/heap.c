@@ -97,8 +97,11 @@ static void emit_kfree(struct agent_thread *t, uint64_t site, void *ptr, const v
 		provider_emit(t, KERNEL_FIRST + KERNEL_KFREE, &r, sizeof(r), frame);
 }
 
-/* Memory was given, or there was none. alignment: 0 for malloc and calloc, whose record has none. */
-static void heap_gave(unsigned int nr, void *ptr, uint64_t req, uint64_t alignment, void *site, const void *frame)
+/*
+ * Memory was given, or there was none. alignment: 0 for malloc and calloc, whose record has none.
+ * Inline: what differs between the functions is known then.
+ */
+static inline __attribute__((always_inline)) void heap_gave(unsigned int nr, void *ptr, uint64_t req, uint64_t alignment, void *site, const void *frame)
 {
 	struct agent_thread *t = agent_thread();
 	struct heap_aligned r = { .ptr = (uintptr_t)ptr, .bytes_req = req, .alignment = alignment };

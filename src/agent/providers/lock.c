@@ -119,24 +119,41 @@ static bool lock_wakes(const volatile void *lock, uint32_t kind)
 	       rwlock_wakes((const pthread_rwlock_t *)lock, kind);
 }
 
-/* ---- Held and released ---- */
+/* ---- Held and released: inline where locks are mutexes, which most are ---- */
 
-void lock_acquired(const volatile void *lock, uint32_t kind, const void *by, const void *site, const void *frame)
+static inline void count_lock(struct agent_thread *t, uint32_t kind)
+{
+	if (kind < LOCK_KIND_SEM && t->locks < UINT8_MAX)
+		t->locks++;
+}
+
+/* While latency tracers watch. */
+static __attribute__((noinline)) void section_acquired(struct agent_thread *t, const volatile void *lock, uint32_t kind,
+						       const void *by, const void *site, const void *frame)
+{
+	if (sleeps(kind) && agent_section_watched(SECTION_WAKEUP))
+		thread_got_lock((const void *)lock, wake_kind_of(kind), kind == LOCK_KIND_READ);
+	count_lock(t, kind);
+	if (kind < LOCK_KIND_SEM && agent_section_watched(SECTION_PREEMPT))
+		agent_section_change(t, SECTION_PREEMPT, true, by, site, frame);
+}
+
+static inline __attribute__((always_inline)) void acquired(const volatile void *lock, uint32_t kind, const void *by,
+							   const void *site, const void *frame)
 {
 	struct agent_thread *t = agent_thread();
 
 	if (!t)
 		return;
-	if (sleeps(kind) && agent_section_watched(SECTION_WAKEUP))
-		thread_got_lock((const void *)lock, wake_kind_of(kind), kind == LOCK_KIND_READ);
-	if (kind < LOCK_KIND_SEM && t->locks < UINT8_MAX)
-		t->locks++;
-	if (kind < LOCK_KIND_SEM && agent_section_watched(SECTION_PREEMPT))
-		agent_section_change(t, SECTION_PREEMPT, true, by, site, frame);
+	if (agent_section_watched(SECTION_WAKEUP | SECTION_PREEMPT))
+		section_acquired(t, lock, kind, by, site, frame);
+	else
+		count_lock(t, kind);
 	emit_held(t, PROVIDER_ACQUIRED, lock, kind, site, frame);
 }
 
-void lock_released(const volatile void *lock, uint32_t kind, const void *by, const void *site, const void *frame)
+static inline __attribute__((always_inline)) void released(const volatile void *lock, uint32_t kind, const void *by,
+							   const void *site, const void *frame)
 {
 	struct agent_thread *t = agent_thread();
 
@@ -149,6 +166,16 @@ void lock_released(const volatile void *lock, uint32_t kind, const void *by, con
 		agent_section_change(t, SECTION_PREEMPT, false, by, site, frame);
 	if (kind < LOCK_KIND_SEM && t->locks)
 		t->locks--;
+}
+
+void lock_acquired(const volatile void *lock, uint32_t kind, const void *by, const void *site, const void *frame)
+{
+	acquired(lock, kind, by, site, frame);
+}
+
+void lock_released(const volatile void *lock, uint32_t kind, const void *by, const void *site, const void *frame)
+{
+	released(lock, kind, by, site, frame);
 }
 
 /* ---- L1: the error that is returned, 0 when the lock is held ---- */
@@ -173,6 +200,15 @@ static void contend_end(const volatile void *lock, uint32_t kind, int error, con
 	lock_contention_end(lock, error, frame);
 }
 
+static inline __attribute__((always_inline)) void hold(const volatile void *lock, uint32_t kind, const void *by,
+						       const void *site, const void *frame)
+{
+	if (kind == LOCK_KIND_MUTEX)
+		acquired(lock, kind, by, site, frame);
+	else
+		lock_acquired(lock, kind, by, site, frame);
+}
+
 #define LOCK(function, lock, kind, flags, busy, try, wait, site) ({	\
 	const void *frame_ = FRAME_BELOW(site);				\
 	int error_ = try;						\
@@ -183,7 +219,7 @@ static void contend_end(const volatile void *lock, uint32_t kind, int error, con
 		contend_end(lock, kind, error_, BY(function), site, frame_); \
 	}								\
 	if (held(error_))						\
-		lock_acquired(lock, kind, BY(function), site, frame_);	\
+		hold(lock, kind, BY(function), site, frame_);		\
 	error_; })
 
 /* Got without waiting, or not. */
@@ -191,7 +227,7 @@ static void contend_end(const volatile void *lock, uint32_t kind, int error, con
 	int error_ = try;						\
 									\
 	if (held(error_))						\
-		lock_acquired(lock, kind, BY(function), site, FRAME_BELOW(site)); \
+		hold(lock, kind, BY(function), site, FRAME_BELOW(site));	\
 	error_; })
 
 /* ---- Mutexes ---- */
@@ -263,7 +299,7 @@ INTERPOSE int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const
 
 SLOW static int mutex_unlock(pthread_mutex_t *m, const void *site)
 {
-	lock_released(m, LOCK_KIND_MUTEX, BY(pthread_mutex_unlock), site, FRAME_BELOW(site));
+	released(m, LOCK_KIND_MUTEX, BY(pthread_mutex_unlock), site, FRAME_BELOW(site));
 	return REAL(pthread_mutex_unlock)(m);
 }
 
