@@ -302,6 +302,13 @@ AGENT_API void agent_emit(struct agent_thread *t, uint32_t id, void *record, uin
 AGENT_API uint64_t agent_shortcut_taken(const struct agent_thread *t, unsigned int shortcut);
 AGENT_API const char *agent_shortcut_name(unsigned int shortcut);
 
+/*
+ * The same where one histogram counts the hit, looks at no more than the first `size` bytes of the
+ * record, and nothing else wants it. false: nothing has been done, and agent_emit() is to be given
+ * the whole record. So what nobody looks at need not be found out.
+ */
+AGENT_API bool agent_count(struct agent_thread *t, uint32_t id, const void *record, uint32_t size);
+
 AGENT_API extern _Atomic uint32_t agent_dso_age;	/* raised when a DSO has gone */
 AGENT_API uint64_t agent_address_long(struct agent_thread *t, const void *addr);
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,5 +98,28 @@ void *valloc(size_t size);
 void *valloc(size_t size)
 {
 	return give(4096, size);
+}
+
+/* How often it was called: said in the file that ALLOCATOR_SAYS names. */
+static _Atomic unsigned long asked;
+
+size_t malloc_usable_size(void *p);
+size_t malloc_usable_size(void *p)
+{
+	atomic_fetch_add(&asked, 1);
+	return p ? head_of(p)->size : 0;
+}
+
+/* The program calls it at its end. */
+void count_report(void);
+void count_report(void)
+{
+	const char *path = getenv("ALLOCATOR_SAYS");
+	FILE *f = path ? fopen(path, "w") : NULL;
+
+	if (!f)
+		return;
+	fprintf(f, "%lu\n", atomic_load(&asked));
+	fclose(f);
 }
 #endif

@@ -5,6 +5,7 @@
  *   calls SEED THREADS N    random calls; prints how many of each it made
  *   errno                   what fails, fails as it should and sets errno as it should
  *   handlers                mallocs in signal handlers, where that is allowed
+ *   sequences               prints whether libc uses restartable sequences
  *   forks                   children of fork() use the heap while threads do
  */
 #include <errno.h>
@@ -18,6 +19,9 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* glibc 2.35 and later; 0: libc does not use restartable sequences, or the kernel has none. */
+extern const unsigned int __rseq_size __attribute__((weak));
 
 void count_report(void) __attribute__((weak));
 
@@ -242,6 +246,8 @@ static int forks(void)
 
 int main(int argc, char **argv)
 {
+	if (argc == 2 && !strcmp(argv[1], "sequences"))
+		return puts(&__rseq_size && __rseq_size ? "yes" : "no") < 0;
 	if (argc == 5 && !strcmp(argv[1], "calls"))
 		return calls(argv + 2);
 	if (argc == 2 && !strcmp(argv[1], "errno"))

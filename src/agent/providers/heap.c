@@ -101,18 +101,24 @@ static void emit_kfree(struct agent_thread *t, uint64_t site, void *ptr, const v
  * Memory was given, or there was none. alignment: 0 for malloc and calloc, whose record has none.
  * Inline: what differs between the functions is known then.
  */
-static inline __attribute__((always_inline)) void heap_gave(unsigned int nr, void *ptr, uint64_t req, uint64_t alignment, void *site, const void *frame)
+static inline __attribute__((always_inline)) void heap_gave(unsigned int nr, void *ptr, uint64_t req, uint64_t alignment,
+							    void *site, const void *frame)
 {
 	struct agent_thread *t = agent_thread();
-	struct heap_aligned r = { .ptr = (uintptr_t)ptr, .bytes_req = req, .alignment = alignment };
+	struct heap_aligned r;
 
 	if (!t)
 		return;
 	r.call_site = agent_address(t, site);
-	r.bytes_alloc = usable(ptr, req);
-	if (provider_armed(nr))
+	r.ptr = (uintptr_t)ptr;
+	r.bytes_req = req;
+	if (provider_armed(nr) && !PROVIDER_COUNT_SOME(t, nr, &r, bytes_alloc)) {
+		r.bytes_alloc = usable(ptr, req);
+		r.alignment = alignment;
 		provider_emit(t, nr, &r, alignment ? sizeof(r) : sizeof(struct heap_alloc), frame);
-	emit_kmalloc(t, r.call_site, ptr, req, r.bytes_alloc, frame);
+	}
+	if (kernel_armed(KERNEL_KMALLOC))
+		emit_kmalloc(t, r.call_site, ptr, req, usable(ptr, req), frame);
 }
 
 /* ---- malloc and its kin ---- */
@@ -147,20 +153,25 @@ INTERPOSE void *calloc(size_t n, size_t size)
 	return calloc_slow(n, size, CALL_SITE);
 }
 
+static inline void heap_took(void *ptr, void *site, const void *frame)
+{
+	struct agent_thread *t = agent_thread();
+	struct heap_free r;
+
+	if (!t)
+		return;
+	r.call_site = agent_address(t, site);
+	r.ptr = (uintptr_t)ptr;
+	if (provider_armed(PROVIDER_FREE) && !PROVIDER_COUNT_SOME(t, PROVIDER_FREE, &r, bytes_alloc)) {
+		r.bytes_alloc = usable(ptr, 0);
+		provider_emit(t, PROVIDER_FREE, &r, sizeof(r), frame);
+	}
+	emit_kfree(t, r.call_site, ptr, frame);
+}
+
 SLOW static void free_slow(void *ptr, void *site)
 {
-	const void *frame = FRAME_BELOW(site);
-	struct heap_free r = { .ptr = (uintptr_t)ptr };
-	struct agent_thread *t;
-
-	t = heap_armed(PROVIDER_FREE, KERNEL_KFREE) ? agent_thread() : NULL;
-	if (t) {
-		r.call_site = agent_address(t, site);
-		r.bytes_alloc = usable(ptr, 0);
-		if (provider_armed(PROVIDER_FREE))
-			provider_emit(t, PROVIDER_FREE, &r, sizeof(r), frame);
-		emit_kfree(t, r.call_site, ptr, frame);
-	}
+	heap_took(ptr, site, FRAME_BELOW(site));
 	REAL(free)(ptr);
 }
 

@@ -60,6 +60,11 @@ static inline void provider_emit(struct agent_thread *t, unsigned int nr, void *
 	agent_emit(t, agent_provider_id + nr, record, size, frame);
 }
 
+/* agent_count(): of a record whose first field that is not there yet is `field`. */
+#define PROVIDER_COUNT_SOME(t, nr, record, field)						\
+	agent_count(t, agent_provider_id + (nr), record,					\
+		    (uint32_t)((const char *)&(record)->field - (const char *)(record)))
+
 /* ---- syscalls.c, for interposers of system calls in heap.c and thread.c ---- */
 
 /* Whether sys_enter_X or sys_exit_X of system call `nr` is armed. */

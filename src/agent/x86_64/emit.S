@@ -27,6 +27,9 @@
  *     leave, and after an abort of the section:
  *         slot->depth = 0; emit_long(thread, id, record, size, frame)
  *
+ *     agent_count(thread, id, record, size):
+ *         count_way (short.h) of a record of which only `size` bytes are there -> return 1; else 0
+ *
  *     emit_try(thread, id, record, size, time, mask):
  *         the same with a record of 20, 24 or 48 bytes which was stored in words of 8 (the last one may have 4)
  *         if way->bit is not in mask, or where the others leave        -> return 0
@@ -88,6 +91,18 @@ agent_emit:
 	jmp	.Lbegin_plain
 	.cfi_endproc
 	.size	agent_emit, . - agent_emit
+
+	.globl	agent_count
+	.type	agent_count, @function
+	.balign	32
+agent_count:
+	.cfi_startproc
+	count_way some, SOME
+	movl	$1, %eax
+	ret
+	count_way_left some, SOME
+	.cfi_endproc
+	.size	agent_count, . - agent_count
 
 	.globl	emit_try
 	.hidden	emit_try

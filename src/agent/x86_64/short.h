@@ -44,6 +44,11 @@
 
 #define IS_SIZED(kind) ((kind) > TRY)
 
+/* Of count_way only: agent_count(), %rdi thread, %esi entry, %rdx a record's first %ecx bytes. */
+#define SOME	5
+
+#define HAS_RECORD(kind) ((kind) == PLAIN || (kind) == SOME)
+
 	/* COUNTER; %rax and %rdx are lost. */
 	.macro	counter_read
 	rdtsc
@@ -368,6 +373,8 @@
 	 *
 	 *     leave: slot->depth = 0; no: emit_long(thread, id, record, size, frame)
 	 *
+	 * SOME leaves where it would call or want the time; leave, no: return 0.
+	 *
 	 * It goes on behind itself when that is done. count_way_left lies somewhere behind it.
 	 *
 	 *     %r10 c, %r9 key, %r8 second key, then the elt, %rcx its number, %r11 its sums,
@@ -470,7 +477,7 @@
 	jne	.Lcount_no_\name
 	movq	THREAD_SLOT(%rdi), %r11
 	movl	THREAD_WORD(%rdi), %eax
-	.if	\kind == PLAIN
+	.if	HAS_RECORD(\kind)
 	cmpl	COUNT_SIZE(%r10), %ecx
 	jb	.Lcount_no_\name
 	.endif
@@ -500,7 +507,7 @@
 	jne	.Lcount_leave_\name
 	cmpb	$0, COUNT_EARLY(%r10)
 	jne	.Lcount_early_\name
-	.if	\kind == PLAIN
+	.if	HAS_RECORD(\kind)
 	count_load %r9, %r9d, COUNT_KEY, COUNT_KEY_OFF
 	.endif
 .Lcount_one_\name:
@@ -538,7 +545,7 @@
 
 	.macro	count_way_left name, kind
 .Lcount_early_\name:
-	.if	\kind == PLAIN
+	.if	HAS_RECORD(\kind)
 	testb	$EARLY_FILTER, COUNT_EARLY(%r10)
 	je	7f
 	count_load_any %r9, %r9d, COUNT_IF, COUNT_IF_OFF
@@ -546,8 +553,12 @@
 	cmpq	COUNT_SPAN(%r10), %r9
 	ja	.Lcount_done_\name
 7:	testb	$EARLY_CALL | EARLY_TIMED, COUNT_EARLY(%r10)
+	.if	\kind == PLAIN
 	jne	.Lcount_more_\name
 .Lcount_key_\name:
+	.else
+	jne	.Lcount_leave_\name
+	.endif
 	count_load_any %r9, %r9d, COUNT_KEY, COUNT_KEY_OFF
 	testb	$EARLY_TWO | EARLY_LOG2, COUNT_EARLY(%r10)
 	je	.Lcount_one_\name
@@ -573,7 +584,7 @@
 	count_next \name, 1
 	count_next \name, 2
 
-	.if	\kind == PLAIN
+	.if	HAS_RECORD(\kind)
 .Lcount_log2_\name:
 	cmpq	$1, %r9
 	jbe	1f
@@ -583,7 +594,9 @@
 	jmp	.Lcount_one_\name
 1:	xorl	%r9d, %r9d
 	jmp	.Lcount_one_\name
+	.endif
 
+	.if	\kind == PLAIN
 .Lcount_more_\name:
 	testb	$EARLY_CALL, COUNT_EARLY(%r10)
 	jne	count_call
@@ -628,6 +641,8 @@
 	.if	\kind == PLAIN
 	testb	$LATE_TIME, COUNT_LATE(%r10)
 	jne	.Lcount_time_\name
+	.endif
+	.if	HAS_RECORD(\kind)
 	movq	%r11, %rcx
 	count_load_any %r8, %r8d, COUNT_VAL, COUNT_VAL_OFF
 	.endif
@@ -666,6 +681,9 @@
 .Lcount_no_\name:
 	.if	\kind == PLAIN
 	jmp	emit_long
+	.elseif	\kind == SOME
+	xorl	%eax, %eax
+	ret
 	.else
 	jmp	.Lelse_\name
 	.endif
