@@ -215,7 +215,7 @@ static void reserve_standard(void)
 
 static int run(int argc, char **argv)
 {
-	struct run r = { .life_fd = -1 };
+	struct run r = { .life_fd = -1, .owner_fd = -1 };
 	bool failed = false;
 	int status;
 

@@ -74,6 +74,7 @@ struct run {
 	bool		made;		/* by this command: ends with it unless it stays */
 	char		mount_dir[PATH_MAX]; /* "": none */
 	int		life_fd;	/* the session ends when it is closed; -1 */
+	int		owner_fd;	/* session_own(); negative: none */
 	struct access	*access;	/* NULL: it cannot be reached any more */
 	struct results	results;
 	bool		stays;		/* the session, after the command */

@@ -169,7 +169,7 @@ int run_server_open(struct run *r)
 {
 	int status, ret;
 
-	r->life_fd = -1;
+	r->life_fd = r->owner_fd = -1;
 	if (r->asked.session_name)
 		snprintf(r->name, sizeof(r->name), "%s", r->asked.session_name);
 	else
@@ -179,6 +179,9 @@ int run_server_open(struct run *r)
 		if (ret)
 			return without_tracing(r, ret, r->joined ? "the session cannot be reached" :
 					       "a session cannot be made");
+		/* Without it a session may be left behind, if all is killed. */
+		if (!r->asked.session_name && r->owner_fd < 0)
+			r->owner_fd = session_own(r->name);
 		status = settle(r);
 		/* The server died between two requests: what it was told is kept, or said again. */
 		if (!*r->untraced || !r->asked.session_name)
@@ -236,6 +239,8 @@ void run_server_close(struct run *r)
 		access_close(r->access);
 	if (r->life_fd >= 0)
 		close(r->life_fd);
+	if (r->owner_fd >= 0)
+		session_disown(r->name, r->owner_fd);
 	r->access = NULL;
-	r->life_fd = -1;
+	r->life_fd = r->owner_fd = -1;
 }

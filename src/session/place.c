@@ -30,9 +30,16 @@
 #define TMPFS_MAGIC_NUMBER	0x01021994
 #define RAMFS_MAGIC_NUMBER	0x858458f6
 
+/*
+ * Locked by the command that a session is for alone, as long as it lives. When it and the server
+ * are gone nobody needs the session.
+ */
+#define OWNER "owner"
+
 enum { HOLD_TRIES = 100 };
 
-static const char *const session_files[] = { "config", "data", "attach", "lock", "control", "mounts", "what", "dump" };
+static const char *const session_files[] = { "config", "data", "attach", "lock", "control", "mounts", "what", "dump",
+						OWNER };
 
 static bool on_tmpfs(const char *dir)
 {
@@ -168,6 +175,43 @@ int place_remove(int base, const char *name)
 	return unlinkat(base, name, AT_REMOVEDIR) ? -errno : 0;
 }
 
+/* What nobody serves, unless somebody is just re-opening it: that one has the lock. */
+static int remove_stale(int base, const char *name)
+{
+	int dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int lock, err = 0;
+
+	if (dir < 0)
+		return -errno;
+	lock = openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (lock < 0)
+		err = -errno;
+	else if (flock(lock, LOCK_EX | LOCK_NB) || place_alive(dir))
+		err = -EBUSY;
+	if (!err)
+		err = place_remove(base, name);
+	if (lock >= 0)
+		close(lock);
+	close(dir);
+	return err;
+}
+
+/* Of a command that is gone without having ended it. */
+static bool is_left_behind(int base, const char *name)
+{
+	int dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), owner;
+	bool left;
+
+	if (dir < 0)
+		return false;
+	owner = openat(dir, OWNER, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	left = owner >= 0 && !flock(owner, LOCK_EX | LOCK_NB);
+	if (owner >= 0)
+		close(owner);
+	close(dir);
+	return left;
+}
+
 static void sweep_one(int base, const char *name)
 {
 	int dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -196,6 +240,8 @@ void place_sweep(int base)
 	while (!flock(fd, LOCK_EX | LOCK_NB) && (d = readdir(dir)))
 		if (d->d_name[0] == '.' && d->d_name[1] >= '0' && d->d_name[1] <= '9')
 			sweep_one(base, d->d_name);
+		else if (session_name_valid(d->d_name) && is_left_behind(base, d->d_name))
+			remove_stale(base, d->d_name);
 	closedir(dir);
 }
 
@@ -242,8 +288,7 @@ int session_list(int (*fn)(void *arg, const char *name, const char *dir, bool al
 int session_remove_stale(const char *name)
 {
 	char base[4096];
-	int err = place_base(base, sizeof(base), false);
-	int fd, dirfd, lock = -1;
+	int err = place_base(base, sizeof(base), false), fd;
 
 	if (err)
 		return err;
@@ -252,20 +297,39 @@ int session_remove_stale(const char *name)
 	fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	dirfd = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dirfd < 0)
-		err = -errno;
-	else
-		lock = openat(dirfd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	/* The owner of the lock is just re-opening it. */
-	if (!err && ((lock >= 0 && flock(lock, LOCK_EX | LOCK_NB)) || place_alive(dirfd)))
-		err = -EBUSY;
-	if (!err)
-		err = place_remove(fd, name);
-	if (lock >= 0)
-		close(lock);
-	if (dirfd >= 0)
-		close(dirfd);
+	err = remove_stale(fd, name);
 	close(fd);
 	return err;
+}
+
+int session_own(const char *name)
+{
+	char base[4096], path[4096 + 256];
+	int err = place_base(base, sizeof(base), false), dir, fd;
+
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "%s/%s", base, name);
+	dir = place_open_dir(path);
+	if (dir < 0)
+		return dir;
+	fd = openat(dir, OWNER, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	err = fd < 0 || flock(fd, LOCK_SH | LOCK_NB) ? -errno : 0;
+	if (err)
+		unlinkat(dir, OWNER, 0);
+	close(dir);
+	if (err && fd >= 0)
+		close(fd);
+	return err ? err : fd;
+}
+
+void session_disown(const char *name, int owner)
+{
+	char base[4096], path[4096 + 256];
+
+	if (!place_base(base, sizeof(base), false)) {
+		snprintf(path, sizeof(path), "%s/%s/" OWNER, base, name);
+		unlink(path);
+	}
+	close(owner);
 }

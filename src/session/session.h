@@ -72,6 +72,13 @@ int session_list(int (*fn)(void *arg, const char *name, const char *dir, bool al
 /* Removes a session whose server died. -EBUSY when it lives, -ENOENT when there is none. */
 int session_remove_stale(const char *name);
 
+/*
+ * The session is this process's alone: when both it and the server are gone, the next command
+ * removes the session. A descriptor, to be held until session_disown(), or -errno.
+ */
+int session_own(const char *name);
+void session_disown(const char *name, int owner);
+
 const char *session_name(const struct session *s);
 const char *session_dir(const struct session *s);	/* directory with config, data and socket */
 struct config_header *session_header(struct session *s);

@@ -528,6 +528,43 @@ static void stale_sessions_are_listed_and_removed(void **state)
 	session_destroy(s);
 }
 
+static void whose_lock_cannot_be_opened_is_left_alone(void **state)
+{
+	char path[4200];
+	struct stat st;
+
+	ends_badly(serve_and_die);
+	snprintf(path, sizeof(path), "%s/tracefuse/again/lock", temp_place_dir);
+	unlink(path);
+	assert_int_equal(symlink("config", path), 0);
+	assert_int_equal(session_remove_stale("again"), -ELOOP);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(session_remove_stale("again"), 0);
+}
+
+static void what_is_left_behind_goes(void **state)
+{
+	char path[4200];
+	int owner;
+
+	ends_badly(serve_and_die);
+	owner = session_own("again");
+	assert_true(owner >= 0);
+	snprintf(path, sizeof(path), "%s/tracefuse/again/config", temp_place_dir);
+	/* Somebody is there for whom it may be re-opened. */
+	session_destroy(made("other"));
+	assert_int_equal(access(path, F_OK), 0);
+	close(owner);
+	session_destroy(made("other"));
+	assert_int_equal(access(path, F_OK), -1);
+	/* One that is everybody's stays. */
+	ends_badly(serve_and_die);
+	session_destroy(made("other"));
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(session_remove_stale("again"), 0);
+}
+
 static void damaged_files_are_refused(void **state)
 {
 	char path[4200];
@@ -653,6 +690,8 @@ int main(void)
 		cmocka_unit_test(adopting_outside_is_refused),
 		cmocka_unit_test(stale_sessions_are_listed_and_removed),
 		cmocka_unit_test(damaged_files_are_refused),
+		cmocka_unit_test(whose_lock_cannot_be_opened_is_left_alone),
+		cmocka_unit_test(what_is_left_behind_goes),
 		cmocka_unit_test(retired_memory_waits_for_hits),
 		cmocka_unit_test(slots_have_scratch_and_run_out),
 		cmocka_unit_test(slots_have_memory_when_they_are_given),
