@@ -157,12 +157,28 @@ void fuse_front_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *f
 		fuse_reply_attr(req, &st, lasting(m, node_of(m, ino)->path));
 }
 
-/* truncate(2) and touch(1) succeed and change nothing; clearing belongs to open (O_TRUNC). */
+/* Whether somebody wants another mode or owner than there is: both are the session's. */
+static bool wants_other_rights(const struct stat *now, const struct stat *attr, int to_set)
+{
+	return ((to_set & FUSE_SET_ATTR_MODE) && ((attr->st_mode ^ now->st_mode) & 07777)) ||
+	       ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != now->st_uid) ||
+	       ((to_set & FUSE_SET_ATTR_GID) && attr->st_gid != now->st_gid);
+}
+
+/*
+ * truncate(2) and touch(1) succeed and change nothing; clearing belongs to open (O_TRUNC). Rights
+ * would open the session to nobody else, so they cannot be changed.
+ */
 void fuse_front_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
 {
-	(void)attr;
-	(void)to_set;
-	fuse_front_getattr(req, ino, fi);
+	struct mount_point *m = mount_of(req);
+	struct stat now;
+
+	if ((to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) &&
+	    attributes(m, node_of(m, ino)->path, &now) >= 0 && wants_other_rights(&now, attr, to_set))
+		fuse_reply_err(req, EPERM);
+	else
+		fuse_front_getattr(req, ino, fi);
 }
 
 /* ---- directories: the whole list is made at open ---- */

@@ -15,6 +15,7 @@
 #include "model/model.h"
 #include "model/text_memory.h"
 #include "session/attach.h"
+#include "session/cgroup.h"
 #include "session/session.h"
 #include "sources/programs.h"
 #include "tracefs/tree.h"
@@ -119,7 +120,13 @@ static void print_room(struct server *srv, FILE *out)
 		fputs("lost the session's addresses were used up: its buffers and histograms are too large "
 		      "together\n",
 		      out);
-	if (room.total && buffer < MODEL_BUFFER)
+	if (cgroup_memory() < room.total && buffer < MODEL_BUFFER)
+		fprintf(out,
+			"note buffer_size_kb is %" PRIu64
+			" and not %d where nobody set it: the control group may have %" PRIu64
+			" MB of memory\n",
+			buffer >> 10, MODEL_BUFFER >> 10, cgroup_memory() >> 20);
+	else if (room.total && buffer < MODEL_BUFFER)
 		fprintf(out,
 			"note buffer_size_kb is %" PRIu64
 			" and not %d where nobody set it: the tmpfs of %s "

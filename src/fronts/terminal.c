@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* terminal.c - see terminal.h */
 #include <errno.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -98,12 +99,20 @@ struct guarded {
 
 static struct guarded outputs[] = { { .fd = STDOUT_FILENO }, { .fd = STDERR_FILENO } };
 
+/* Waits for a terminal that somebody has made non-blocking: it may be his shell's, too. */
+static bool has_room(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	return poll(&p, 1, -1) > 0 || errno == EINTR;
+}
+
 static bool write_all(int fd, const char *bytes, size_t n)
 {
 	while (n) {
 		ssize_t ret = write(fd, bytes, n);
 
-		if (ret < 0 && errno == EINTR)
+		if (ret < 0 && (errno == EINTR || (errno == EAGAIN && has_room(fd))))
 			continue;
 		if (ret < 0)
 			return false;

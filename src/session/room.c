@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <sys/statvfs.h>
 
+#include "session/cgroup.h"
 #include "session/state.h"
 
 enum { SHARE = 4 };	/* one buffer in so many: snapshot, histograms, threads need room as well */
@@ -29,8 +30,13 @@ void session_room(const struct session *s, struct session_room *out)
 
 uint64_t room_of_ring(const struct session *s, uint32_t nr_cpus)
 {
+	const uint64_t group = cgroup_memory();
 	struct session_room room;
 
 	session_room(s, &room);
-	return room.total ? room.free / SHARE / nr_cpus : UINT64_MAX;
+	if (!room.total)
+		room.free = UINT64_MAX;
+	if (group < room.free)
+		room.free = group;
+	return room.free == UINT64_MAX ? room.free : room.free / SHARE / nr_cpus;
 }

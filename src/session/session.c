@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -116,6 +117,15 @@ int session_data_adopt(struct session *s, data_ref ref, size_t size)
 	return heap_adopt(&s->data_heap, ref, size);
 }
 
+/* Less than a session's regions and what is spared behind them. */
+static bool addresses_limited(void)
+{
+	struct rlimit r;
+
+	return !getrlimit(RLIMIT_AS, &r) && r.rlim_cur != RLIM_INFINITY &&
+	       r.rlim_cur < 3 * DEFAULT_MEMORY;
+}
+
 const char *session_error(int err)
 {
 	switch (err < 0 ? -err : err) {
@@ -128,8 +138,12 @@ const char *session_error(int err)
 	case EINVAL:	return "a session's name is 1 to 63 letters, digits, '_', '-' or '.', "
 			       "and does not begin with '-' or '.'";
 	case EPROTO:	return "the session's files are damaged or of another version";
-	case ENOSPC:
 	case ENOMEM:
+		if (addresses_limited())
+			return "a session takes more addresses than ulimit -v permits: raise it, or set "
+			       "it for the program alone (tracefuse run -- sh -c 'ulimit -v ...; exec ...')";
+		/* fall through */
+	case ENOSPC:
 		return "no memory left for the session: end others, or make the tmpfs of sessions "
 		       "larger ($XDG_RUNTIME_DIR, else /dev/shm; in a container: --shm-size=1g)";
 	case ENOTDIR:

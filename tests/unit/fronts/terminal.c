@@ -2,12 +2,16 @@
 /*
  * terminal.c - what a terminal gets of any bytes, however they are cut into pieces
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "fronts/terminal.h"
@@ -63,12 +67,51 @@ static void what_is_no_text_is_octal(void **state)
 	BECOMES("\xe4\xb8", "\\344\\270");
 }
 
+enum { LINES = 20000 };
+
+/* Its standard output is a terminal that does not wait for who reads it. */
+static _Noreturn void write_much(int slave)
+{
+	dup2(slave, STDOUT_FILENO);
+	fcntl(slave, F_SETFL, fcntl(slave, F_GETFL) | O_NONBLOCK);
+	terminal_guard();
+	for (int i = 0; i < LINES; i++)
+		if (printf("line %d\n", i) < 0)
+			_exit(1);
+	fflush(stdout);
+	_exit(ferror(stdout) != 0);
+}
+
+static void a_terminal_that_does_not_wait_gets_all(void **state)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY), slave = -1, status = 1, lines = 0;
+	char text[512];
+	ssize_t n;
+	pid_t pid;
+
+	if (master < 0 || grantpt(master) || unlockpt(master) ||
+	    (slave = open(ptsname(master), O_RDWR | O_NOCTTY)) < 0)
+		skip();
+	pid = fork();
+	if (!pid)
+		write_much(slave);
+	close(slave);
+	while ((n = read(master, text, sizeof(text))) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			lines += text[i] == '\n';
+	close(master);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(lines, LINES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_stays),
 		cmocka_unit_test(control_characters_are_octal),
 		cmocka_unit_test(what_is_no_text_is_octal),
+		cmocka_unit_test(a_terminal_that_does_not_wait_gets_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
