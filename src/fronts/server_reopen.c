@@ -51,6 +51,7 @@ static int write_again(void *arg, const char *path, const char *text)
 	const char *name = path + strlen("instances/");
 	int ret;
 
+	model_step(r->model);
 	if (!strcmp(path, SERVER_HIST_LEGACY)) {
 		r->model->hist_legacy = true;
 		return 0;
@@ -71,15 +72,31 @@ static int write_again(void *arg, const char *path, const char *text)
 	return access_write_all(a, path, O_APPEND, text, strlen(text), NULL);
 }
 
+/* Nobody is answered yet, but programs that wait see that the server is at work. */
+static void step(void *arg)
+{
+	struct model *m = arg;
+
+	attach_progress(m->session);
+}
+
 static int restore(struct restoring *r, struct tree *t)
 {
+	struct model *m = r->model;
 	int ret;
 
+	m->step = step;
+	m->catch_up_arg = m;
 	r->tree = t;
 	r->access = access_tree(t, NULL);
-	ret = r->access ? model_reopen(r->model, write_again, r) : -ENOMEM;
+	ret = r->access ? model_reopen(m, write_again, r) : -ENOMEM;
 	access_close(r->access);
-	return ret ? ret : programs_reopen(r->programs);
+	if (!ret)
+		ret = programs_reopen(r->programs);
+	/* Else it is what answers programs from now on. */
+	if (m->step == step)
+		m->step = NULL;
+	return ret;
 }
 
 /* The session goes on without it when the recording is gone; `what` says so in the list of sessions. */

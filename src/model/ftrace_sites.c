@@ -10,6 +10,7 @@
 #include "model/demangle.h"
 #include "model/ftrace.h"
 #include "model/ftrace_glob.h"
+#include "model/model.h"
 #include "model/symbols.h"
 #include "model/text.h"
 
@@ -340,6 +341,15 @@ bool ftrace_site_match(const struct ftrace_page *page, const struct ftrace_site 
 	return name && ftrace_glob_match(g, name);
 }
 
+/* Among thousands of functions, once in a while. */
+static void step(struct ftrace *ft, uint32_t i)
+{
+	enum { OFTEN = 256 };
+
+	if (i % OFTEN == 0)
+		model_step(ft->model);
+}
+
 static int match_page(struct ftrace_page *page, const struct ftrace_glob *g, site_fn fn, void *arg)
 {
 	int n = 0;
@@ -348,6 +358,7 @@ static int match_page(struct ftrace_page *page, const struct ftrace_glob *g, sit
 		struct ftrace_site *site = &page->sites[i];
 		int rc;
 
+		step(page->ft, i);
 		if (site->flags & FTRACE_SITE_SKIPPED || (g && !ftrace_site_match(page, site, g)))
 			continue;
 		rc = fn(arg, site);
@@ -405,6 +416,7 @@ void ftrace_print_available(struct ftrace *ft, bool addresses, FILE *out)
 
 	list_each(page, &ft->pages, node)
 		for (uint32_t i = 0; i < page->nr; i++) {
+			step(ft, i);
 			if (page->sites[i].flags & FTRACE_SITE_SKIPPED)
 				continue;
 			if (addresses)
@@ -436,6 +448,7 @@ void ftrace_print_flagged(struct ftrace *ft, uint32_t flags, FILE *out)
 
 	list_each(page, &ft->pages, node)
 		for (uint32_t i = 0; i < page->nr; i++) {
+			step(ft, i);
 			if (!(page->sites[i].flags & flags))
 				continue;
 			print_site(page, &page->sites[i], out);

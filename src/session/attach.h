@@ -39,6 +39,8 @@ void attach_serve(struct session *s);
  * (config_header.served).
  */
 void attach_step(struct session *s);
+/* Tells that alone, once in a millisecond: whether it did. For a server that answers nobody yet. */
+bool attach_progress(struct session *s);
 /* Attached processes that live; calls fn for each (NULL: only counts). */
 unsigned int attach_processes(struct session *s, void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg);
 

@@ -377,16 +377,23 @@ void attach_serve(struct session *s)
 	s->serving = false;
 }
 
-/* Not within a hook: that has texts of the packet that is being answered. */
-void attach_step(struct session *s)
+bool attach_progress(struct session *s)
 {
 	int64_t now = process_now_ms();
 
-	if (s->serving || now == s->stepped)
-		return;
+	if (now == s->stepped)
+		return false;
 	s->stepped = now;
 	/* Relaxed: it only says that there was one. */
 	atomic_fetch_add_explicit(&s->header->served, 1, memory_order_relaxed);
+	return true;
+}
+
+/* Within a hook only told: that has texts of the packet that is being answered. */
+void attach_step(struct session *s)
+{
+	if (!attach_progress(s) || s->serving)
+		return;
 	s->stepping = true;
 	attach_serve(s);
 	s->stepping = false;

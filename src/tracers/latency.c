@@ -262,6 +262,9 @@ static int init(struct instance *inst, const struct tracer *t, const struct late
 	atomic_store_explicit(&inst->max_latency, 0, memory_order_relaxed);
 	enter(l);
 	err = choose_functions(l);
+	/* What has begun since enter() has not all of its functions; programs of the server before had them all along. */
+	if (!inst->model->replayed)
+		running_restart(l);
 	if (!err)
 		err = set_options(inst, ~0ull, nr_forced);
 	if (err)
@@ -374,15 +377,16 @@ static int set_flag(struct instance *inst, int option, bool on)
 	if (option == OPTION_DISPLAY_GRAPH)
 		draw(l, on);
 	if (option == OPTION_FUNCTION_TRACE) {
+		forget_all(l);
 		pthread_mutex_lock(&inst->model->watch_lock);
 		l->functions = on;
 		pthread_mutex_unlock(&inst->model->watch_lock);
 	}
-	if (option == OPTION_FUNCTION_TRACE || option == OPTION_DISPLAY_GRAPH)
-		err = choose_functions(l);
 	/* What began in between has its functions in two forms, or not all. */
-	if (option == OPTION_DISPLAY_GRAPH)
+	if (option == OPTION_FUNCTION_TRACE || option == OPTION_DISPLAY_GRAPH) {
+		err = choose_functions(l);
 		running_restart(l);
+	}
 	return err;
 }
 

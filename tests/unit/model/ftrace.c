@@ -57,6 +57,40 @@ static void a_function_that_cannot_be_patched_is_chosen_by_nothing(void **state)
 	assert_int_equal(page->sites[1].flags & FTRACE_SITE_COUNT, 1);
 }
 
+static void count_step(void *arg)
+{
+	++*(unsigned int *)arg;
+}
+
+/* A list of half a million functions takes a while, in which programs wait. */
+static void long_lists_tell_progress(void **state)
+{
+	enum { MANY = 3000 };
+	static struct ftrace_new_site sites[MANY];
+	struct fixture *f = *state;
+	unsigned int steps = 0;
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (int i = 0; i < MANY; i++)
+		sites[i] = (struct ftrace_new_site){ 0x1000 + 16 * (uint64_t)i, "some", false, NULL };
+	assert_int_equal(ftrace_sites_add(f->model, NULL, sites, MANY, NULL), 0);
+	f->model->step = count_step;
+	f->model->catch_up_arg = &steps;
+	ftrace_print_available(ftrace_of(f->model), false, out);
+	assert_true(steps >= MANY / 256);
+	steps = 0;
+	ftrace_print_flagged(ftrace_of(f->model), FTRACE_SITE_ENABLED, out);
+	assert_true(steps >= MANY / 256);
+	steps = 0;
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "s*e\n"), 0);
+	assert_true(steps >= MANY / 256);
+	f->model->step = NULL;
+	fclose(out);
+	free(text);
+}
+
 /* ---- Words ---- */
 
 static void one_word_a_write_and_words_in_pieces(void **state)
@@ -449,6 +483,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(sites_are_listed_by_dso_and_address),
 		TEST(a_function_that_cannot_be_patched_is_chosen_by_nothing),
+		TEST(long_lists_tell_progress),
 		TEST(one_word_a_write_and_words_in_pieces),
 		TEST(all_of_one_name_and_an_index),
 		TEST(modules_choose_and_are_waited_for),

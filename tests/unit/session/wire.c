@@ -678,6 +678,30 @@ static bool answered_in_steps(int fd)
 	return false;
 }
 
+/* While an answer is made nobody else is answered, but others see that the server is at work. */
+static bool slow_ready(void *arg, const struct attach_peer *peer)
+{
+	for (int i = 0; i < 5; i++) {
+		usleep(1500);
+		attach_step(session);
+	}
+	return false;
+}
+
+static void long_work_for_one_is_seen_by_others(void **state)
+{
+	const struct attach_hooks hooks = { .ready = slow_ready }, none = { 0 };
+	uint32_t served;
+
+	hello();
+	attach_set_hooks(session, &hooks);
+	send_request(conn, ATTACH_READY);
+	served = session_header(session)->served;
+	attach_serve(session);
+	assert_true(session_header(session)->served - served >= 4);
+	attach_set_hooks(session, &none);
+}
+
 static void a_step_answers_what_needs_no_hook(void **state)
 {
 	struct attach_reply r;
@@ -761,6 +785,7 @@ int main(int argc, char **argv)
 		WIRE_TEST(descriptors_that_nobody_asked_for_are_closed),
 		WIRE_TEST(a_connection_that_is_open_elsewhere_is_forgotten),
 		WIRE_TEST(a_step_answers_what_needs_no_hook),
+		WIRE_TEST(long_work_for_one_is_seen_by_others),
 		WIRE_TEST(who_finds_no_descriptor_is_told),
 		WIRE_TEST(what_cannot_be_accepted_is_not_looked_at_all_the_time),
 	};

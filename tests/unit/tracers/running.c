@@ -360,6 +360,31 @@ static void a_section_of_two_forms_is_dropped(void **state)
 	assert_int_equal(generation(), before + 2);
 }
 
+/* What was begun before has functions of only a part of it. */
+static void a_section_with_a_part_of_its_functions_is_dropped(void **state)
+{
+	uint32_t before;
+
+	assert_taken(world, "current_tracer", "irqsoff");
+	before = generation();
+	assert_taken(world, "options/function-trace", "0");
+	assert_int_equal(generation(), before + 2);
+	report(1, 1000, 12000)->state = section_state(1, before);
+	expect_max("0\n");
+	before = generation();
+	assert_taken(world, "options/function-trace", "1");
+	assert_int_equal(generation(), before + 2);
+}
+
+/* One for the instance, one behind it, and one when the functions are chosen. */
+static void what_begins_before_functions_are_chosen_is_dropped(void **state)
+{
+	uint32_t before = generation();
+
+	assert_taken(world, "current_tracer", "irqsoff");
+	assert_int_equal(generation(), before + 3);
+}
+
 static void tracing_that_is_off_for_a_while_ends_no_section(void **state)
 {
 	uint32_t before;
@@ -572,6 +597,8 @@ int main(void)
 		TEST(what_a_cpu_lost_that_it_was_not_on_is_none_of_it),
 		TEST(a_section_of_which_nothing_is_left_says_so),
 		TEST(a_section_of_two_forms_is_dropped),
+		TEST(a_section_with_a_part_of_its_functions_is_dropped),
+		TEST(what_begins_before_functions_are_chosen_is_dropped),
 		TEST(tracing_that_is_off_for_a_while_ends_no_section),
 		TEST(display_graph_begins_anew_and_keeps_what_there_is),
 		TEST(what_was_written_counts_from_then_on),
