@@ -181,8 +181,15 @@ static int process_join(struct session *s, int conn, pid_t pid)
 	if (descriptors_scarce(conn))
 		return ATTACH_NO_DESCRIPTOR;
 	pidfd = peer_pidfd(conn, pid);
+	/* The connection may have got a low number that another one had. */
+	if (pidfd == -EMFILE || pidfd == -ENFILE)
+		return ATTACH_NO_DESCRIPTOR;
 	if (pidfd < 0)
 		return pidfd;
+	if (descriptors_scarce(pidfd)) {
+		close(pidfd);
+		return ATTACH_NO_DESCRIPTOR;
+	}
 	index = process_add(s, pid, pidfd, conn);
 	if (index < 0)
 		close(pidfd);
