@@ -44,6 +44,12 @@ SITE static int way_leaf(int x)
 	return x + 1;
 }
 
+/* It ends by a jump. */
+SITE static int way_jumps(int x)
+{
+	return way_leaf(x);
+}
+
 static void hit_plain(void)
 {
 	trace_plain(who, 7, 1000);
@@ -69,6 +75,12 @@ static void hit_leaf(void)
 	way_leaf(1);
 }
 
+static void hit_jumps(void)
+{
+	way_jumps(1);
+	__asm__ volatile("");
+}
+
 static void hit_heap(void)
 {
 	void *volatile p = malloc(7771);
@@ -89,7 +101,7 @@ static const struct {
 	void (*hit)(void);
 } hits[] = {
 	{"plain", hit_plain}, {"tick", hit_tick}, {"pair", hit_pair},
-	{"leaf", hit_leaf},   {"heap", hit_heap}, {"lock", hit_lock},
+	{"leaf", hit_leaf},   {"jumps", hit_jumps}, {"heap", hit_heap}, {"lock", hit_lock},
 };
 
 static void (*hit)(void);
