@@ -10,6 +10,9 @@
  *
  *     | wall | canary | config, read-only | wall | canary | data | spare | canary | wall |
  *
+ * Hits go to hit(), and to the agent: from its short ways, which are assembly, to the shortcuts of
+ * histograms.
+ *
  * First each word of each object in turn gets each of a list of values, and
  * each event is hit once. Then hits are stopped behind each of their
  * instructions, and find another value in a word for the next few: so what is
@@ -32,8 +35,10 @@
 #include <unistd.h>
 
 #include "../unit/session/temp_place.h"
+#include "agent/state.h"
 #include "model/model.h"
 #include "model/program_event.h"
+#include "plane/arch/ring_commit.h"
 #include "plane/hit.h"
 #include "plane/ring.h"
 #include "session/state.h"
@@ -41,6 +46,7 @@
 
 enum {
 	EVENTS = 6,
+	SHORTCUT_EVENTS = 8,
 	EVENT_ID = 1000,
 	FUNCTIONS = LAYOUT_GROUPS_AT + 3, /* entries */
 	HITTERS = 3,
@@ -177,7 +183,10 @@ static int put(const char *path, const char *text)
 	return ret < 0 ? ret : 0;
 }
 
-/* Event a is only recorded, b has a filter, c and d one hist; e and f have everything. */
+/*
+ * Event a is only recorded, b has a filter, c and d one hist; e and f have everything. Those behind
+ * have a histogram each, for which threads have shortcuts.
+ */
 static const char *const commands[][2] = {
 	{"buffer_size_kb", "8"},
 	{"instances/i/buffer_size_kb", "8"},
@@ -209,6 +218,16 @@ static const char *const commands[][2] = {
 	{"instances/i/events/synthetic/late/enable", "1"},
 	{"instances/i/set_event_pid", "100 101"},
 	{"instances/i/options/event-fork", "1"},
+	{"events/app/g/trigger", "hist:keys=size:size=128"},
+	{"events/app/h/trigger", "hist:keys=size,call_site:vals=flags:size=128 if flags < 4"},
+	{"events/app/i/trigger", "hist:keys=call_site.log2:size=128"},
+	{"events/app/j/trigger", "hist:keys=name:size=128"},
+	{"events/app/k/trigger", "hist:keys=size:k0=common_timestamp:size=128"},
+	{"events/app/l/trigger", "hist:keys=size:l0=common_timestamp-$k0:size=128"},
+	/* Where no stack is wanted. */
+	{"instances/j/events/app/m/trigger",
+	 "hist:keys=size,name:m0=call_site:size=128:onmax($m0).save(flags,task)"},
+	{"events/app/n/trigger", "hist:keys=task:size=128"},
 	{"options/stacktrace", "1"},
 	{"events/app/e/enable", "1"},
 	{"events/app/f/enable", "1"},
@@ -274,9 +293,9 @@ static bool world_open(void)
 	if (session_create(NULL, &params, &w.session) || model_create(w.session, &w.model))
 		return false;
 	w.tree = tree_create(w.model);
-	if (!w.tree || tree_mkdir(w.tree, "instances/i"))
+	if (!w.tree || tree_mkdir(w.tree, "instances/i") || tree_mkdir(w.tree, "instances/j"))
 		return false;
-	for (unsigned int i = 0; i < EVENTS; i++)
+	for (unsigned int i = 0; i < EVENTS + SHORTCUT_EVENTS; i++)
 		if (model_add_program_event(w.model, "app", (const char[]){(char)('a' + i), 0},
 					    body, EVENT_ID + i, &e, &is_new))
 			return false;
@@ -417,16 +436,21 @@ struct rec {
 	char name[20];
 };
 
+static void record_fill(struct rec *r, unsigned int event, unsigned int n)
+{
+	*r = (struct rec){.common = {.type = (uint16_t)(EVENT_ID + event), .pid = 100 + (int)(n % 3)},
+			  .size = (int)(n % 7),
+			  .flags = n % 5,
+			  .call_site = n,
+			  .loc = 10u << 16 | offsetof(struct rec, name),
+			  .task = "a task",
+			  .name = "some text"};
+}
+
 static void hit_event(struct slot *slot, unsigned int event, unsigned int n, uint32_t writer)
 {
 	static const uint64_t stack[4] = {0x1000, 0x2000, 0x3000, 0x4000};
-	struct rec r = {.common = {.type = (uint16_t)(EVENT_ID + event), .pid = 100 + (int)(n % 3)},
-			.size = (int)(n % 7),
-			.flags = n % 5,
-			.call_site = n,
-			.loc = 10u << 16 | offsetof(struct rec, name),
-			.task = "a task",
-			.name = "some text"};
+	struct rec r;
 	struct hit h = {.record = &r,
 			.size = sizeof(r),
 			.comm = "hostile",
@@ -436,6 +460,7 @@ static void hit_event(struct slot *slot, unsigned int event, unsigned int n, uin
 			.cpu = n % plane_header(&w.plane)->nr_cpus,
 			.time = writer ? 1000 + n : 0};
 
+	record_fill(&r, event, n);
 	hit(&w.plane, slot, &h);
 }
 
@@ -464,6 +489,61 @@ static void hit_plainly(struct slot *slot, unsigned int n)
 	hit_plain(&w.plane, slot, &r, sizeof(r), hit_where(n % plane_header(&w.plane)->nr_cpus, 0));
 }
 
+/* The slots as this process sees them. */
+static struct slot *slot_of(int i)
+{
+	return (struct slot *)(w.plane.data + ((char *)w.slot[i] - w.session->data.base));
+}
+
+/* Where libc keeps the thread's CPU. */
+static const volatile int32_t *cpu_word(void)
+{
+	static const volatile int32_t none = -1;
+
+	return &__rseq_offset ? &rseq_area()->cpu_id : &none;
+}
+
+/* As in a program: the thread of the slot. */
+static void hit_shortly(struct slot *slot, unsigned int n)
+{
+	struct agent_thread *t = &agent.here->threads[slot - plane_slot(&w.plane, 0)];
+	struct rec r;
+
+	record_fill(&r, EVENTS + n % SHORTCUT_EVENTS, n / SHORTCUT_EVENTS);
+	agent_self.thread = t;
+	t->resume = 0;
+	t->cpu = cpu_word();
+	agent_emit(t, r.common.type, &r, sizeof(r), NULL);
+}
+
+/* Each of them, where this machine has any. */
+static bool shortcuts_taken(void)
+{
+	const struct agent_thread *t = agent_self.thread;
+	bool all = true;
+
+	for (unsigned int i = 0; agent_shortcut_name(i); i++) {
+		if (agent_shortcut_taken(t, i) || *t->cpu < 0 || plane_header(&w.plane)->fence)
+			continue;
+		printf("# %s: no shortcut\n", agent_shortcut_name(i));
+		all = false;
+	}
+	return all;
+}
+
+static bool agent_start(void)
+{
+	agent.here = calloc(1, sizeof(*agent.here) + SLOTS * sizeof(struct agent_thread));
+	agent.plane = w.plane;
+	for (int i = 0; agent.here && i <= HITTERS; i++) {
+		struct slot *slot = slot_of(i);
+		struct agent_thread *t = &agent.here->threads[slot - plane_slot(&w.plane, 0)];
+
+		*t = (struct agent_thread){.slot = slot, .tid = (uint32_t)gettid(), .pid = 100};
+	}
+	return agent.here;
+}
+
 static void follow(struct slot *slot, unsigned int n)
 {
 	struct pids_family family;
@@ -473,11 +553,12 @@ static void follow(struct slot *slot, unsigned int n)
 	pids_leave(&w.plane, slot, 101 + n % 2);
 }
 
-enum { KINDS = EVENTS + 3 };
+enum { KINDS = EVENTS + 4 };
 
 static const char *const names[KINDS] = {"recorded",   "filtered",    "one key",
 					 "two keys",   "variables",   "actions",
-					 "a function", "a plain hit", "tasks that follow"};
+					 "a function", "a plain hit", "tasks that follow",
+					 "a shortcut"};
 
 /* The red zone below the stack pointer belongs to the function: step over it. */
 #define TRAP_FLAG(change)                                                   \
@@ -506,19 +587,15 @@ static void one(struct slot *slot, unsigned int kind, unsigned int n, uint32_t w
 			hit_function(slot, n);
 		else if (kind == EVENTS + 1)
 			hit_plainly(slot, n);
-		else
+		else if (kind == EVENTS + 2)
 			follow(slot, n);
+		else
+			hit_shortly(slot, n);
 		if (stepping)
 			TRAP_FLAG("andq $~0x100, (%%rsp)");
 	}
 	in_hit = false;
 	atomic_fetch_add_explicit(&nr_hits, 1, memory_order_relaxed);
-}
-
-/* The slots as this process sees them. */
-static struct slot *slot_of(int i)
-{
-	return (struct slot *)(w.plane.data + ((char *)w.slot[i] - w.session->data.base));
 }
 
 /* ---- each word in turn ---- */
@@ -754,7 +831,7 @@ int main(int argc, char **argv)
 	seed = argc > 2 ? strtoull(argv[2], NULL, 10)
 			: (uint64_t)time(NULL) ^ (uint64_t)getpid() << 20;
 	x = seed * 2654435761u + 88172645463325252ull;
-	if (!world_open() || !find_pieces()) {
+	if (!world_open() || !find_pieces() || !agent_start()) {
 		printf("not ok 1 - no session\n");
 		return 1;
 	}
@@ -763,6 +840,10 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < 100; i++)
 		for (unsigned int kind = 0; kind < KINDS; kind++)
 			one(slot_of(0), kind, i, 0);
+	if (!shortcuts_taken()) {
+		printf("not ok 1 - no shortcut is taken\n");
+		return 1;
+	}
 	keep(false);
 	each_word();
 	each_instruction(&x, (time(NULL) + end) / 2);
