@@ -109,7 +109,7 @@ struct agent_count {
 	/* a cache line: for that */
 	const struct plan *plan;
 	const struct program *prog;
-	const struct agent_thread *thread;
+	struct agent_thread *thread;
 	uint32_t	shortcut;	/* enum shortcut */
 	uint32_t	turns;		/* other entries that wanted the place */
 };
@@ -210,6 +210,7 @@ struct agent_thread {
 	uint32_t	code_turn;	/* raised whenever code_start to dso_age are another DSO's */
 	struct agent_count counts[AGENT_WAYS];	/* by entry */
 	struct agent_profile profiles[AGENT_PROFILES];	/* by entry */
+	struct hit	hit;		/* call_any() of shortcut.c stores some of it, the rest is 0 */
 	uint64_t	taken[SHORTCUTS];	/* hits of shortcuts that are in counts[] no more */
 };
 

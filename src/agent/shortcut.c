@@ -75,17 +75,18 @@ static bool call_any(struct agent_count *c, void *record, uint32_t size)
 {
 	const struct instance_state *inst =
 		plane_instance(&agent.plane, plan_arms(c->plan)->instance);
-	const struct hit h = {.record = record,
-			      .size = size,
-			      .cpu = (uint32_t)*c->thread->cpu,
-			      .comm = c->thread->comm};
+	struct hit *h = &c->thread->hit;
 
 	/* Relaxed: H5 of hit.h. */
 	if (!on_known_cpu(c) || (atomic_load_explicit(&inst->flags, memory_order_relaxed) &
 				 (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE)))
 		return false;
 	emit_fill(c->thread, c->event, record);
-	hit_count(&agent.plane, c->slot, c->plan, &h, c->early & COUNT_FILTER);
+	h->record = record;
+	h->size = size;
+	h->cpu = (uint32_t)*c->thread->cpu;
+	h->comm = c->thread->comm;
+	hit_count(&agent.plane, c->slot, c->plan, h, c->early & COUNT_FILTER);
 	return true;
 }
 
@@ -106,7 +107,7 @@ static inline uint64_t load_at(const void *record, unsigned int op, uint32_t off
 	return fold_load(&h, op, off);
 }
 
-/* OP_KEY_STRING with KEY_FIND */
+/* OP_HIST_TEXT */
 static bool call_text(struct agent_count *c, void *record, uint32_t size)
 {
 	const struct plane *p = &agent.plane;
@@ -118,7 +119,8 @@ static bool call_text(struct agent_count *c, void *record, uint32_t size)
 		return false;
 	h.record = record;
 	h.size = size;
-	elt = fold_text_key(&h, c->prog->ops, map, c->slot, plane_scratch(p, c->slot, 0)->frame[0].key);
+	elt = fold_text_key(&h, c->prog->ops, map, c->slot,
+			    plane_scratch(p, c->slot, 0)->frame[0].key);
 	if (elt)
 		map_add(map, elt, 0, 1, 0, 0);
 	return true;
@@ -293,14 +295,13 @@ static bool fits_keys(struct agent_count *c, const struct counted *from)
 	return l->key_size == (c->early & COUNT_TWO ? 16 : 8) && l->nr_sums > (c->late ? 1u : 0u);
 }
 
-/* OP_KEY_LOG2 as the only key */
+/* OP_HIST_LOG2 */
 static bool fits_log2(struct agent_count *c, const struct counted *from)
 {
 	const struct op *op = from->op;
 
-	if (op->code != OP_KEY_LOG2 || !(op->flags & KEY_FIND) || op[1].code != OP_END ||
-	    from->map.layout->key_size != 8 ||
-	    !field_of(c, op->size, op->arg, &c->key, &c->key_off))
+	if (op->code != OP_HIST_LOG2 || from->map.layout->key_size != 8 ||
+	    !field_of(c, op->len, op->off, &c->key, &c->key_off))
 		return false;
 	c->early |= COUNT_LOG2;
 	return true;
@@ -353,13 +354,10 @@ static bool fits_since(struct agent_count *c, const struct counted *from)
 	       field_of(c, op->size, op->off, &c->key, &c->key_off) && call_for(c, call_since);
 }
 
-/* A text is the key, and there is nothing else. */
+/* OP_HIST_TEXT */
 static bool fits_text(struct agent_count *c, const struct counted *from)
 {
-	const struct op *op = from->op;
-
-	return op->code == OP_KEY_STRING && (op->flags & KEY_FIND) && op[1].code == OP_END &&
-	       call_for(c, call_text);
+	return from->op->code == OP_HIST_TEXT && call_for(c, call_text);
 }
 
 static bool fits_any(struct agent_count *c, const struct counted *from)

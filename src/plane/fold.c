@@ -103,8 +103,9 @@ static void clear_from(uint64_t *to, uint32_t nr, uint32_t words)
 		to[nr] = 0;
 }
 
-uint32_t fold_text_key(const struct hit *h, const struct op *op, struct map_view m,
-		       const struct slot *slot, uint64_t *to)
+__attribute__((noinline)) uint32_t fold_text_key(const struct hit *h, const struct op *op,
+						 struct map_view m, const struct slot *slot,
+						 uint64_t *to)
 {
 	const uint32_t words = m.layout->key_size / 8;
 	uint32_t nr = record_text(h, op, to, op->len - 1u), elt;
@@ -124,11 +125,11 @@ uint32_t fold_text_key(const struct hit *h, const struct op *op, struct map_view
 	return map_insert_any(m, slot, to);
 }
 
-static bool key_string(struct fold *f, const struct op *op)
+static inline __attribute__((always_inline)) bool key_string(struct fold *f, const struct op *op)
 {
 	uint64_t *to = (uint64_t *)((char *)f->frame->key + op->off);
 
-	if (op->flags & KEY_FIND)
+	if (__builtin_expect(op->flags & KEY_FIND, 0))
 		return elt_is(f, fold_text_key(f->h, op, f->map, f->slot, to));
 	for (uint32_t i = record_text(f->h, op, to, op->len - 1u); i < op->len / 8u; i++)
 		to[i] = 0;
@@ -266,10 +267,8 @@ static inline bool ref_own(struct fold *f, const struct op *op)
 	return true;
 }
 
-static inline bool synth_u64(struct fold *f, const struct op *op)
+static inline bool synth_u64(struct fold *f, const struct op *op, uint64_t v)
 {
-	uint64_t v = fold_ref(f, op)->value;
-
 	if (!f->synth_full)
 		*(uint64_t *)(f->synth_record + op->off) = op->size < 8 ? v & ((1ull << 8 * op->size) - 1) : v;
 	return true;
@@ -411,8 +410,12 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 		return ref_find(f, op, op->on_true) && ref_read(f, op);
 	case OP_TAKE_SINCE:
 		return take_since(f, op);
+	case OP_VAR_FIELD:
+		return var_set(f, op->off, fold_load(f->h, op->size, op->arg));
 	case OP_SYNTH_U64:
-		return synth_u64(f, op);
+		return synth_u64(f, op, fold_ref(f, op)->value);
+	case OP_SYNTH_OWN:
+		return synth_u64(f, op, f->frame->own[op->arg % HIT_VARS]);
 	default:
 		return step_value(f, op);
 	}
@@ -478,6 +481,27 @@ static void fold_profile(struct map_view map, struct slot *slot, const struct hi
 	profile_add(map, elt, PROFILE_SQUARED, r->squared, h);
 }
 
+/* OP_HIST_LOG2 */
+static inline void fold_log2(struct map_view map, struct slot *slot, const struct op *op,
+			     const struct hit *h)
+{
+	uint32_t elt = map_insert_word(map, slot, log2_up(fold_load(h, op->len, op->off)));
+
+	if (elt)
+		map_add(map, elt, 0, 1, h->cpu, h->writer);
+}
+
+/* OP_HIST_TEXT */
+static void fold_text(struct map_view map, const struct run *run, const struct op *op,
+		      const struct hit *h)
+{
+	struct hit_frame *frame = &plane_scratch(run->p, run->slot, run->level)->frame[run->nest];
+	uint32_t elt = fold_text_key(h, op, map, run->slot, frame->key);
+
+	if (elt)
+		map_add(map, elt, 0, 1, h->cpu, h->writer);
+}
+
 void hist_fold_keys(const struct plane *p, const struct program *prog, struct slot *slot,
 		    const struct hit *h)
 {
@@ -486,32 +510,41 @@ void hist_fold_keys(const struct plane *p, const struct program *prog, struct sl
 
 	if (op->code == OP_HIST_KEY1)
 		fold_key(map, slot, op, h);
+	else if (op->code == OP_HIST_LOG2)
+		fold_log2(map, slot, op, h);
 	else
 		fold_keys(map, slot, op, h);
 }
 
+/* Programs that are one op. By itself: they save no registers for what the others need. */
+static __attribute__((noinline)) void fold_whole(const struct program *prog, const struct run *run)
+{
+	const struct map_view map = map_view_of(run->p, prog->map, &prog->layout);
+	const struct op *op = prog->ops;
+
+	if (op->code <= OP_HIST_LOG2)
+		hist_fold_keys(run->p, prog, run->slot, run->seen);
+	else if (op->code == OP_HIST_TIME)
+		fold_time(map, run, op, run->seen);
+	else if (op->code == OP_HIST_TEXT)
+		fold_text(map, run, op, run->seen);
+	else
+		fold_profile(map, run->slot, run->seen);
+}
+
 void hist_fold(const struct program *prog, struct run *run)
 {
-	const struct hit *h = run->seen;
 	const struct op *op = prog->ops;
 	struct fold f;		/* set as far as it is needed */
 
-	if (program_is_keys(prog)) {
-		hist_fold_keys(run->p, prog, run->slot, h);
+	if (op->code >= OP_HIST_KEY1) {
+		fold_whole(prog, run);
 		return;
 	}
 	f.map = map_view_of(run->p, prog->map, &prog->layout);
-	if (op->code == OP_HIST_TIME) {
-		fold_time(f.map, run, op, h);
-		return;
-	}
-	if (op->code == OP_PROFILE) {
-		fold_profile(f.map, run->slot, h);
-		return;
-	}
 	f.slot = run->slot;
 	f.prog = prog;
-	f.h = h;
+	f.h = run->seen;
 	f.run = run;
 	f.frame = &plane_scratch(run->p, run->slot, run->level)->frame[run->nest];
 	f.depth = 0;

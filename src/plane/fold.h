@@ -101,8 +101,8 @@ static inline struct hit_ref *fold_ref(struct fold *f, const struct op *op)
 uint32_t fold_record_text(const struct hit *h, const struct op *op, uint64_t *to, uint32_t limit);
 
 /*
- * OP_KEY_STRING with KEY_FIND: the elt of the text that `op` names, made if new; 0 when the map is
- * full. `to` is where the key is made.
+ * OP_KEY_STRING with KEY_FIND, OP_HIST_TEXT: the elt of the text that `op` names, made if new; 0
+ * when the map is full. `to` is where the key is made.
  */
 uint32_t fold_text_key(const struct hit *h, const struct op *op, struct map_view m,
 		       const struct slot *slot, uint64_t *to);

@@ -113,10 +113,6 @@ enum op_code {
 	OP_SUM,			/* pop; sum[off] += it */
 	OP_SUM_FIELD,		/* size: load op of the field, arg: its offset; sum[off] += it */
 	OP_ELT_COMM,		/* the task's name into the elt's variables off and off + 1, once */
-	/* fused shapes: the whole of a common hist in one op */
-	OP_HIST_KEY1,		/* len: load op of the key, off: its field offset; find, hitcount */
-	OP_HIST_KEYS,		/* the same and, where not 0, a second key: size: its load op, on_true: its field
-				   offset; and a value: cmp: its load op, arg: its field offset */
 	/*
 	 * variables: off: the variable's number in the elt
 	 *
@@ -168,11 +164,21 @@ enum op_code {
 	OP_REF_TAKE,		/* OP_REF_FIND, OP_REF_READ: as these, but the bytes of our own key are in on_true */
 	OP_VAR_TIME,		/* OP_LOAD_TIME, with size 1 OP_USECS, OP_VAR_SET */
 	OP_VAR_SINCE,		/* OP_LOAD_TIME, with size 1 OP_USECS, OP_LOAD_REF, OP_SUB, OP_VAR_SET */
+	OP_VAR_FIELD,		/* a load (size, arg as in OP_KEY_FIELD), OP_VAR_SET */
+	OP_SYNTH_OWN,		/* OP_REF_OWN of variable arg, OP_SYNTH_U64 */
 	OP_TAKE_SINCE,		/* the only key, of 8 bytes, OP_REF_TAKE, OP_FIND, OP_VAR_SINCE. size, off: the key's load
 				   op and field offset; imm, arg, flags: as in OP_REF_TAKE; on_true: the other hist's
 				   variable, on_false: our own; len: 1: OP_USECS */
+	/* from here on the whole of a common hist in one op; those that need no run come first */
+	OP_HIST_KEY1,		/* len: load op of the key, off: its field offset; find, hitcount */
+	OP_HIST_KEYS,		/* the same and, where not 0, a second key: size: its load op,
+				   on_true: its field offset; and a value: cmp: its load op, arg: its
+				   field offset */
+	OP_HIST_LOG2,		/* one key, OP_KEY_LOG2; len, off: the load op and the
+				   field's offset */
 	OP_HIST_TIME,		/* the whole of a hist with one key of 8 bytes and OP_VAR_TIME. len, off: the key's load
 				   op and field offset; arg: the variable; size: 1: OP_USECS */
+	OP_HIST_TEXT,		/* the same with OP_KEY_STRING, whose fields it has */
 	OP_PROFILE,		/* the whole of the function profile: struct profile_record into
 				   enum profile_sum of {its function, the hit's CPU} */
 	OP_COUNT
@@ -231,7 +237,7 @@ void hist_fold_keys(const struct plane *p, const struct program *prog, struct sl
 
 static inline bool program_is_keys(const struct program *prog)
 {
-	return prog->ops[0].code == OP_HIST_KEY1 || prog->ops[0].code == OP_HIST_KEYS;
+	return prog->ops[0].code >= OP_HIST_KEY1 && prog->ops[0].code <= OP_HIST_LOG2;
 }
 
 /*

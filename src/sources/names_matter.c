@@ -20,7 +20,8 @@ static bool program_looks(const struct plane *p, config_ref ref)
 			return true;
 		if (op->code == OP_MATCH && op->size >> 4 == STRING_COMM)
 			return true;
-		if ((op->code == OP_KEY_STRING || op->code == OP_PROBE_STRING) && op->size == STRING_COMM)
+		if ((op->code == OP_KEY_STRING || op->code == OP_HIST_TEXT ||
+		     op->code == OP_PROBE_STRING) && op->size == STRING_COMM)
 			return true;
 	}
 	return false;

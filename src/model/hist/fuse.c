@@ -53,6 +53,21 @@ static unsigned int fuse_key(const struct op *op, unsigned int left, struct op *
 	return used + 1;
 }
 
+/* A hist with one key that only counts: its .log2, or a text. */
+static unsigned int fuse_key_hist(const struct op *op, unsigned int left, struct op *out)
+{
+	if (MATCHES(op, left, OP_KEY_STRING, OP_FIND, OP_END) && !op->off) {
+		*out = op[0];
+		out->code = OP_HIST_TEXT;
+		return 2;
+	}
+	if (left < 5 || !is_load(op) || op[2].off ||
+	    !MATCHES(op + 1, left - 1, OP_LOG2, OP_KEY_U64, OP_FIND, OP_END))
+		return 0;
+	*out = (struct op){ .code = OP_HIST_LOG2, .len = op->code, .off = op->off };
+	return 4;
+}
+
 /* A text as the only key. */
 static unsigned int fuse_text(const struct op *op, unsigned int left, struct op *out)
 {
@@ -126,7 +141,20 @@ static unsigned int fuse_since(const struct op *op, unsigned int left, struct op
 	return used + 4;
 }
 
-static const fuse_fn patterns[] = { fuse_time_hist, fuse_since, fuse_key, fuse_text, fuse_reference, fuse_time };
+/* A variable that a field is the value of. */
+static unsigned int fuse_field_var(const struct op *op, unsigned int left, struct op *out)
+{
+	if (left < 2 || !is_load(op) || op[1].code != OP_VAR_SET)
+		return 0;
+	*out = (struct op){ .code = OP_VAR_FIELD, .size = op->code, .arg = op->off,
+			    .off = op[1].off };
+	return 2;
+}
+
+static const fuse_fn patterns[] = {
+	fuse_key_hist, fuse_time_hist, fuse_since, fuse_key, fuse_text, fuse_reference, fuse_time,
+	fuse_field_var,
+};
 
 static unsigned int fuse_one(const struct op *op, unsigned int left, struct op *out)
 {
@@ -138,6 +166,37 @@ static unsigned int fuse_one(const struct op *op, unsigned int left, struct op *
 	}
 	*out = *op;
 	return 1;
+}
+
+/* ---- The hist's own variables in the events that it makes ---- */
+
+/* Whether an op that makes no number of an event asks for a reference. */
+static bool asks_for(const struct op *op, uint32_t ref)
+{
+	switch (op->code) {
+	case OP_LOAD_REF: case OP_SYNTH_STRING: case OP_SYNTH_STACK: case OP_TRACK_BEGIN:
+		return op->arg == ref;
+	case OP_VAR_SET_STRING: case OP_TRACK_STRING:
+		return op->size == STRING_REF && op->arg == ref;
+	case OP_VAR_SET_STACK:
+		return op->size == STACK_REF && op->arg == ref;
+	default:
+		return false;
+	}
+}
+
+/* Whether `own`, an OP_REF_OWN, is there for numbers of events alone: they take the variable. */
+static bool own_is_taken(struct op *ops, unsigned int nr, const struct op *own)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (asks_for(&ops[i], own->arg))
+			return false;
+	for (unsigned int i = 0; i < nr; i++)
+		if (ops[i].code == OP_SYNTH_U64 && ops[i].arg == own->arg) {
+			ops[i].code = OP_SYNTH_OWN;
+			ops[i].arg = own->off;
+		}
+	return true;
 }
 
 static bool jumps(const struct op *op)
@@ -152,6 +211,12 @@ unsigned int hist_fuse(struct op *ops, unsigned int nr, uint16_t *place)
 	for (unsigned int i = 0; i < nr; i += used) {
 		struct op out;
 
+		used = ops[i].code == OP_REF_OWN && !ops[i].len && own_is_taken(ops, nr, &ops[i]) ?
+			       1 : 0;
+		if (used) {
+			place[i] = (uint16_t)made;
+			continue;
+		}
 		used = fuse_one(&ops[i], nr - i, &out);
 		for (unsigned int k = 0; k < used; k++)
 			place[i + k] = (uint16_t)made;

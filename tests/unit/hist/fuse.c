@@ -56,12 +56,50 @@ static void a_hist_that_notes_the_time_is_one_op(void **state)
 
 static void a_text_as_the_only_key_is_one_op(void **state)
 {
-	CODES(FUSED({ .code = OP_KEY_STRING, .len = 256 }, FIND, END), OP_KEY_STRING, OP_END);
+	CODES(FUSED({ .code = OP_KEY_STRING, .len = 256 }, FIND, END), OP_HIST_TEXT, OP_END);
+	assert_int_equal(ops[0].len, 256);
+	CODES(FUSED({ .code = OP_KEY_STRING, .len = 256 }, FIND, { .code = OP_SUM_FIELD }, END),
+	      OP_KEY_STRING, OP_SUM_FIELD, OP_END);
 	assert_int_equal(ops[0].flags, KEY_FIND);
 	/* Not behind another key. */
 	CODES(FUSED(KEY, { .code = OP_KEY_STRING, .off = 8, .len = 256 }, FIND, END), OP_KEY_FIELD,
 	      OP_KEY_STRING, OP_FIND, OP_END);
 	assert_int_equal(ops[1].flags, 0);
+}
+
+#define OWN(ref, var)	{ .code = OP_REF_OWN, .arg = ref, .off = var }
+#define NUMBER(ref)	{ .code = OP_SYNTH_U64, .arg = ref, .off = 8, .size = 4 }
+#define LOAD		{ .code = OP_LOAD_S16, .off = 12 }
+
+static void an_event_takes_own_variables_as_they_are(void **state)
+{
+	CODES(FUSED(KEY, FIND, LOAD, { .code = OP_VAR_SET, .off = 6 }, OWN(3, 6),
+		    { .code = OP_SYNTH_BEGIN }, NUMBER(3), NUMBER(4), { .code = OP_SYNTH_END }, END),
+	      OP_KEY_FIELD, OP_VAR_FIELD, OP_SYNTH_BEGIN, OP_SYNTH_OWN, OP_SYNTH_U64, OP_SYNTH_END,
+	      OP_END);
+	assert_int_equal(ops[1].size, OP_LOAD_S16);
+	assert_int_equal(ops[1].arg, 12);
+	assert_int_equal(ops[1].off, 6);
+	assert_int_equal(ops[3].arg, 6);
+	assert_int_equal(ops[3].off, 8);
+	assert_int_equal(ops[3].size, 4);
+	/* Not where something else asks for the reference, or where it is no number. */
+	CODES(FUSED(OWN(3, 6), NUMBER(3), { .code = OP_TRACK_BEGIN, .arg = 3 }, END), OP_REF_OWN,
+	      OP_SYNTH_U64, OP_TRACK_BEGIN, OP_END);
+	CODES(FUSED(OWN(3, 6), NUMBER(3),
+		    { .code = OP_TRACK_STRING, .size = STRING_REF, .arg = 3 }, END),
+	      OP_REF_OWN, OP_SYNTH_U64, OP_TRACK_STRING, OP_END);
+	CODES(FUSED({ .code = OP_REF_OWN, .arg = 3, .len = 2 }, NUMBER(3), END), OP_REF_OWN,
+	      OP_SYNTH_U64, OP_END);
+}
+
+static void jumps_lead_behind_what_is_left_out(void **state)
+{
+	CODES(FUSED(OWN(3, 6), { .code = OP_TRACK_BEGIN, .arg = 4, .on_false = 4 }, OWN(5, 7),
+		    { .code = OP_TRACK_END, .on_false = 4 }, NUMBER(3), NUMBER(5), END),
+	      OP_TRACK_BEGIN, OP_TRACK_END, OP_SYNTH_OWN, OP_SYNTH_OWN, OP_END);
+	assert_int_equal(ops[0].on_false, 2);
+	assert_int_equal(ops[1].on_false, 2);
 }
 
 static void the_time_since_is_one_op(void **state)
@@ -93,6 +131,14 @@ static void a_logarithm_as_key_is_one_op(void **state)
 	assert_int_equal(ops[1].arg, 40);
 	assert_int_equal(ops[1].size, OP_LOAD_U64);
 	assert_int_equal(ops[1].flags, KEY_FIND);
+	/* Alone it is the whole hist. */
+	CODES(FUSED(LOAD, { .code = OP_LOG2 }, { .code = OP_KEY_U64 }, FIND, END),
+	      OP_HIST_LOG2, OP_END);
+	assert_int_equal(ops[0].len, OP_LOAD_S16);
+	assert_int_equal(ops[0].off, 12);
+	CODES(FUSED(LOAD, { .code = OP_LOG2 }, { .code = OP_KEY_U64 }, FIND,
+		    { .code = OP_SUM_FIELD }, END),
+	      OP_KEY_LOG2, OP_SUM_FIELD, OP_END);
 }
 
 static void jumps_lead_where_they_did(void **state)
@@ -112,6 +158,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_hist_that_notes_the_time_is_one_op),
 		cmocka_unit_test(a_text_as_the_only_key_is_one_op),
+		cmocka_unit_test(an_event_takes_own_variables_as_they_are),
+		cmocka_unit_test(jumps_lead_behind_what_is_left_out),
 		cmocka_unit_test(the_time_since_is_one_op),
 		cmocka_unit_test(a_logarithm_as_key_is_one_op),
 		cmocka_unit_test(jumps_lead_where_they_did),

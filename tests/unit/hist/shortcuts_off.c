@@ -32,7 +32,8 @@ static bool is_fused(const struct program *prog)
 	for (uint32_t i = 0; i < prog->nr_ops; i++) {
 		uint8_t code = prog->ops[i].code;
 
-		if (code == OP_HIST_KEY1 || code == OP_HIST_KEYS || code == OP_KEY_LOG2 || code == OP_HIST_TIME)
+		if (code == OP_HIST_KEY1 || code == OP_HIST_KEYS || code == OP_HIST_LOG2 ||
+		    code == OP_HIST_TIME)
 			return true;
 	}
 	return false;
