@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""programs.py TRACEFUSE DIRECTORY - what the providers cost: a call, and programs that others wrote
+"""programs.py TRACEFUSE DIRECTORY - what the providers cost: a call, programs that others wrote, and short ones
 
 DIRECTORY has provider_calls. Prints lines NAME<tab>VALUE: what a pair of calls takes in ns; then of redis-server and
 sqlite3 the throughput untraced, and how much of it is left attached with nothing armed and with histograms of heap and
@@ -64,6 +64,25 @@ def calls(work):
     print(f'a recorded heap event\t{(best[name, "recorded"] - best[name, "untraced"]) / 2:.1f}', flush=True)
 
 
+CHILDREN = 'date +%s%N; for i in $(seq 400); do /bin/true; done; date +%s%N'
+
+
+def children():
+    """A shell that starts 400 programs; what begins and ends the trace itself is not in it."""
+    best = {}
+    named = {'untraced': [], 'attached': [TRACEFUSE, 'run', '-q', '--']}
+    if shutil.which('strace'):
+        named['strace -f -c'] = ['strace', '-f', '-c', '-o', '/dev/null']
+    for _ in range(ROUNDS):
+        for name, prefix in named.items():
+            out = subprocess.run(prefix + ['sh', '-c', CHILDREN], capture_output=True, text=True,
+                                 check=True).stdout.split()
+            best[name] = min(best.get(name, 1e99), int(out[-1]) - int(out[0]))
+    print(f'400 programs of a shell: untraced, us each\t{best["untraced"] / 4e5:.0f}')
+    for name in list(named)[1:]:
+        print(f'400 programs of a shell: {name}, times as long\t{best[name] / best["untraced"]:.2f}', flush=True)
+
+
 def sqlite(prefix, work):
     script = os.path.join(work, 'sql')
     with open(script, 'w') as f:
@@ -103,6 +122,7 @@ def main():
     os.environ['XDG_RUNTIME_DIR'] = work
     try:
         calls(work)
+        children()
         for title, program, run, scale, unit in jobs:
             if not shutil.which(program):
                 continue

@@ -107,11 +107,22 @@ static long map_spared(long fd, int prot, uint64_t size, uint64_t spare)
 	return at;
 }
 
+static long map_alone(long fd, int prot, uint64_t size)
+{
+	long at = agent_syscall(SYS_mmap, 0, size, prot, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+	if (!is_error(at))
+		agent_syscall(SYS_madvise, at, size, MADV_DONTDUMP);
+	return at;
+}
+
 static long map_open(long fd, int prot, uint64_t size, uint64_t spare)
 {
 	int err = room_make(size + spare);
 
-	return err ? err : map_spared(fd, prot, size, spare);
+	if (err)
+		return err;
+	return spare || agent.late ? map_spared(fd, prot, size, spare) : map_alone(fd, prot, size);
 }
 
 static long map_file(int dir, const char *name, int prot, uint64_t *size, uint64_t *spare)
@@ -169,7 +180,7 @@ static void here_wipe(void)
 
 enum { HERE_PAGE = 4096 };
 
-/* Bytes of it that are to be used: what nobody may write is not counted for RLIMIT_DATA. */
+/* Bytes of it that are to be used: what nobody may write is not counted for RLIMIT_DATA. 0, -errno */
 static int here_open(const void *from, size_t size)
 {
 	uintptr_t low = (uintptr_t)from & -(uintptr_t)HERE_PAGE;
