@@ -156,10 +156,12 @@ static void drop_target(struct running *r)
 	r->redirected = false;
 }
 
+/* The script ends, as a shell does: what follows may use what is not there. */
 static int no_memory(struct setup *s, FILE *err)
 {
-	setup_error(s, err, "out of memory");
+	setup_error(s, err, "%s", setup_no_memory);
 	s->status = 1;
+	s->exiting = s->no_memory = true;
 	return -ENOMEM;
 }
 
@@ -285,7 +287,7 @@ static void run_one(struct setup *s, const struct setup_node *n, const char *tex
 		i++;
 	for (; i < n->words.nr; i++)
 		setup_expand(s, n->words.v[i], &words);
-	s->status = 0;
+	s->status = s->no_memory;	/* of $(...) */
 	if (words.failed)
 		no_memory(s, err);
 	for (struct setup_redirect *d = n->redirects; d && !s->status; d = d->next)

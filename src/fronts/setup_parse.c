@@ -79,6 +79,8 @@ void setup_node_destroy(struct setup_node *n)
 	}
 }
 
+const char setup_no_memory[] = "out of memory";
+
 static void fail(struct parser *p, const char *error)
 {
 	if (!p->error) {
@@ -212,7 +214,7 @@ static void take_word(struct parser *p)
 	p->word = strndup(start, (size_t)(p->at - start));
 	p->token = T_WORD;
 	if (!p->word)
-		fail(p, "out of memory");
+		fail(p, setup_no_memory);
 }
 
 static void advance(struct parser *p)
@@ -282,7 +284,7 @@ static void parse_redirect(struct parser *p, struct setup_node *n)
 	struct setup_redirect *r = calloc(1, sizeof(*r)), **last = &n->redirects;
 
 	if (!r) {
-		fail(p, "out of memory");
+		fail(p, setup_no_memory);
 		return;
 	}
 	r->fd = p->fd;
@@ -307,7 +309,7 @@ static void add_word(struct parser *p, struct setup_node *n)
 	setup_words_add(&n->words, p->word);
 	p->word = NULL;
 	if (n->words.failed)
-		fail(p, "out of memory");
+		fail(p, setup_no_memory);
 	else
 		advance(p);
 }
@@ -335,7 +337,7 @@ static struct setup_node *new_node(struct parser *p)
 	struct setup_node *n = calloc(1, sizeof(*n));
 
 	if (!n)
-		fail(p, "out of memory");
+		fail(p, setup_no_memory);
 	else
 		n->line = p->line;
 	return n;

@@ -64,6 +64,7 @@ struct setup {
 	int		status;		/* $? */
 	int		failed;		/* commands that printed an error */
 	bool		exiting;
+	bool		no_memory;	/* exiting for want of it */
 	bool		errexit;	/* set -e */
 	unsigned int	depth;		/* of $(...) */
 };
@@ -84,7 +85,11 @@ void setup_straighten(char *text);
 /* Its commands have prompts: all of them, or (`any`) one at least. */
 bool setup_is_paste(const char *text, bool any);
 
-/* setup_parse.c: NULL with *error set: not understood (a text for the user, and its line). */
+/*
+ * setup_parse.c: NULL with *error set: not understood (a text for the user, and its line), or
+ * setup_no_memory.
+ */
+extern const char setup_no_memory[];
 struct setup_node *setup_parse(const char *text, unsigned int first_line, const char **error,
 			       unsigned int *error_line);
 void setup_node_destroy(struct setup_node *n);

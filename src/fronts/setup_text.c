@@ -64,23 +64,31 @@ char *setup_capture(struct setup *s, const char *text)
 {
 	FILE *before = s->out;
 	unsigned int line = s->line, error_line;
-	const char *error;
+	const char *error = NULL;
 	char *output = NULL;
 	size_t len = 0;
 	struct setup_node *n;
+	bool failed;
 
 	if (s->depth == MAX_CAPTURES)
 		return strdup("");
 	s->depth++;
 	s->out = text_memory_open(&output, &len);
 	n = s->out ? setup_parse(text, line, &error, &error_line) : NULL;
+	failed = !s->out || error == setup_no_memory;
+	if (error && !failed)
+		setup_error(s, s->err, "%s", error);
 	setup_run(s, n);
 	setup_node_destroy(n);
-	if (s->out)
-		fclose(s->out);
+	if (s->out && fclose(s->out))
+		failed = true;
 	s->out = before;
 	s->line = line;
 	s->depth--;
+	if (failed) {
+		free(output);
+		return NULL;
+	}
 	while (len && output[len - 1] == '\n')
 		output[--len] = '\0';
 	return output;

@@ -190,6 +190,7 @@ static void variables_and_substitution(void **state)
 {
 	(void)state;
 	expect("x=5; y=\"a b\"; echo $x ${y}c \"$y\" $nosuchvar.", "", "5 a bc a b .\n", "");
+	expect("echo $(echo x |) b", NULL, "b\n", "setup.sh: line 1: syntax error\n");
 	expect("echo $(cat set_event_pid) `echo x` \"$(echo 'a  b')\"", "", "content of set_event_pid x a  b\n", "");
 	expect("cat a > b", "> b\n[content of a\n]\n", "", "");
 	expect("false; echo $?; true; echo $?", "", "1\n0\n", "");
