@@ -132,6 +132,12 @@ void heap_destroy(struct heap *h)
 	extents_free(&h->adopted);
 }
 
+/* Whether the next server finds room, if it ends there. What is being re-opened has no choice. */
+static bool leaves_room(const struct heap *h, uint64_t end, uint64_t len)
+{
+	return !h->twice || h->inherited || end <= h->high || h->end - end >= h->used + len;
+}
+
 uint64_t heap_alloc(struct heap *h, size_t size)
 {
 	uint64_t len = heap_size(size), align = size >= HEAP_PAGE ? HEAP_PAGE : HEAP_ALIGN;
@@ -142,7 +148,8 @@ uint64_t heap_alloc(struct heap *h, size_t size)
 		struct extent e = h->free.v[i];
 		uint64_t off = round_up(e.off, align);
 
-		if (off - e.off >= e.len || e.len - (off - e.off) < len)
+		if (off - e.off >= e.len || e.len - (off - e.off) < len ||
+		    !leaves_room(h, off + len, len))
 			continue;
 		if (region_back(h->region, off, len) || extents_cut(&h->free, i, off, len))
 			return 0;

@@ -31,6 +31,11 @@ struct heap {
 	uint64_t	inherited;	/* what the old server used ends here, 0: nothing to adopt */
 	uint64_t	used;		/* bytes handed out */
 	bool		used_up;	/* no extent was large enough once */
+	/*
+	 * The next server makes all of it anew behind `high`: it grows only as long as what is used
+	 * fits there once more.
+	 */
+	bool		twice;
 };
 
 int heap_init(struct heap *h, struct region *r, uint64_t start, uint64_t end, uint64_t high);

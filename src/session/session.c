@@ -185,6 +185,7 @@ static int session_start(struct session *s, bool fresh, bool no_membarrier)
 	if (!err)
 		err = heap_init(&s->data_heap, &s->data, h->data_heap, s->data.size,
 				fresh ? 0 : h->data_high);
+	s->config_heap.twice = true;
 	return err ? err : slots_create(s);
 }
 

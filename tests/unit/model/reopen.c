@@ -508,6 +508,23 @@ static void fill(struct world *w)
 			;
 }
 
+/* There is always room to make all of it anew. */
+static void a_full_session_is_reopened(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(event_file_enable(file_of(w, "first"), true), 0);
+	assert_int_equal(event_file_set_filter(file_of(w, "first"), "pid == 1"), 0);
+	for (int i = 0; i < 3; i++) {
+		fill(w);
+		assert_int_equal(event_file_set_filter(file_of(w, "first"), "pid == 2"), -ENOMEM);
+		new_server(w);
+		assert_prints(event_set_print(w->model->top, out), "s:first\n");
+		assert_prints(event_file_print_filter(file_of(w, "first"), out), "pid == 1\n");
+		session_reclaim(w->session);
+	}
+}
+
 /* Without memory for another plan: what is removed is not called any more. */
 static void what_goes_without_memory_is_not_called(void **state)
 {
@@ -564,6 +581,7 @@ int main(void)
 		TEST(a_half_removed_instance_goes),
 		TEST(an_option_half_set_is_as_the_file_says),
 		TEST(nobody_watches_for_who_is_gone),
+		TEST(a_full_session_is_reopened),
 		TEST(what_goes_without_memory_is_not_called),
 		TEST(what_cannot_be_kept_is_not_set),
 	};
