@@ -122,7 +122,7 @@ static __attribute__((noinline)) bool find_stack_behind(const struct source *src
 	return false;
 }
 
-/* The next record is looked at where it is: a copy of what was stored just now waits for the stores. */
+/* The next record is looked at where it is: a copy of what was just stored waits for that. */
 static inline bool find_stack(const struct source *src, const struct stream *s,
 			      const struct subbuf_record *r, struct subbuf_record *out)
 {

@@ -51,7 +51,7 @@ struct source_params {
 	bool		partial;	/* a damaged file: what is readable before the damage counts as the whole */
 	/* for it and its session (memory.h); 0: half of the machine's */
 	uint64_t	memory;
-	unsigned int	threads;	/* of source_run(), at most; 0: one for each CPU of the process */
+	unsigned int	threads;	/* at most, of source_run(); 0: one for each CPU */
 };
 
 /*

@@ -91,8 +91,8 @@ struct stream_piece {
 };
 
 /*
- * Puts the piece that follows `p` into it, of at least `bytes` unpacked bytes but at the end; zeros:
- * the first one is next. *largest: of its chunks, unpacked. 1; 0: none is left; -EPROTO: damage.
+ * Puts the piece that follows `p` into it; zeros: the first one is next. It has at least `bytes`
+ * unpacked bytes, but at the end. *largest: of its chunks, unpacked. 1; 0: none is left; -EPROTO: damage.
  */
 int stream_piece_next(const struct stream *s, struct stream_piece *p, uint64_t bytes,
 		      uint32_t *largest);

@@ -13,11 +13,11 @@
 #include "sources/tally.h"
 
 enum {
-	PIECE_BYTES	= 1 << 20,	/* unpacked: enough that taking the next one costs nothing */
+	PIECE_BYTES	= 1 << 20,	/* unpacked: to take the next one costs nothing */
 	WORKERS_MAX	= 64,
-	TALLY_WRITER	= 1,		/* writer set of the session's sums, as the run in order has it */
+	TALLY_WRITER	= 1,		/* as the run in order has it */
 	UNPACKER_COST	= 256 << 10,
-	READ_BYTES	= 128 << 10,	/* at once, of what is not packed: the second cache holds it */
+	READ_BYTES	= 128 << 10,	/* at once, of what is not packed: it stays in L2 */
 };
 
 struct piece {
@@ -46,7 +46,7 @@ struct tally {
 struct worker {
 	struct tally	*t;
 	pthread_t	thread;
-	struct plane	plane;		/* the session's config region, and its own memory for data */
+	struct plane	plane;		/* the session's config region, its own data */
 	struct slot	*slot;
 	struct unpacker	**unpackers;	/* by file; NULL: it needs none */
 	struct stream	part;
@@ -178,6 +178,12 @@ static struct map_view own_map(const struct worker *w, const struct tally_map *m
 	return map_view_of(&w->plane, m->own, &m->own_layout);
 }
 
+static bool map_lost(struct map_view own)
+{
+	/* Relaxed: the worker's own. */
+	return atomic_load_explicit(&own.data->drops, memory_order_relaxed);
+}
+
 /* A map that is full has lost keys: which ones, only the order tells. */
 static bool maps_are_full(const struct worker *w)
 {
@@ -185,8 +191,7 @@ static bool maps_are_full(const struct worker *w)
 	unsigned int i;
 
 	for (i = 0; i < plan->nr_maps; i++)
-		/* Relaxed: its own. */
-		if (atomic_load_explicit(&own_map(w, &plan->maps[i]).data->drops, memory_order_relaxed))
+		if (map_lost(own_map(w, &plan->maps[i])))
 			return true;
 	return false;
 }
@@ -340,7 +345,7 @@ static unsigned int workers_wanted(const struct tally *t, unsigned int threads)
 	return most < t->nr_pieces ? most : t->nr_pieces ? t->nr_pieces : 1;
 }
 
-/* Those that no thread can be made for are fewer: the first needs none. Returns how many there were. */
+/* Where no thread can be made there are fewer: the first needs none. Returns how many there were. */
 static unsigned int work_all(struct tally *t, struct worker *workers, unsigned int wanted)
 {
 	unsigned int nr, started;

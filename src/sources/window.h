@@ -20,7 +20,7 @@
 
 struct window_leaf {
 	uint64_t	time;		/* of the present record */
-	uint32_t	place;		/* among those of the same time; at its end behind all others */
+	uint32_t	place;		/* of equal times the lowest is first; at its end: behind all */
 	struct stream	*stream;
 };
 

@@ -88,7 +88,8 @@ static bool look(struct recording *rec)
 
 static const char *key_modifier(struct random *r, const struct field *f)
 {
-	static const char *const of_numbers[] = { "", "", "", ".hex", ".log2", ".buckets=7", ".sym" };
+	static const char *const of_numbers[] = { "", "", "", ".hex", ".log2", ".buckets=7",
+						  ".sym" };
 
 	if (f->kind != FIELD_OTHER)
 		return "";
