@@ -20,5 +20,5 @@ void replay_session_destroy(struct replay_session *s)
 		model_destroy(s->model);
 	if (s->session)
 		session_destroy(s->session);
-	*s = (struct replay_session){ NULL };
+	*s = (struct replay_session){ 0 };
 }
