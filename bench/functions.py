@@ -32,6 +32,8 @@ SETUPS = {  # row: what is on
     'function_graph, a call outside of set_graph_function':
         'echo elsewhere > set_graph_function\necho function_graph > current_tracer\n',
     'histogram of ip instead of recording': "echo 'hist:keys=ip' > events/ftrace/function/trigger\n",
+    'histogram of ip and parent_ip':
+        "echo 'hist:keys=ip,parent_ip' > events/ftrace/function/trigger\n",
     'function_profile_enabled': 'echo 1 > function_profile_enabled\n',
 }
 OPTIONAL = ['function_profile_enabled']

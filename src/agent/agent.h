@@ -125,6 +125,8 @@ enum count_early {
 	COUNT_FILTER	= 1 << 3,	/* there is an `if` */
 	COUNT_CALL	= 1 << 4,	/* call() does the rest */
 	COUNT_TIMED	= 1 << 5,	/* the time is taken */
+	COUNT_PARENT	= 1 << 6,	/* of a function: the first key is parent_ip */
+	COUNT_IPS	= 1 << 7,	/* of a function: entry.S has the keys, and nothing else is asked */
 };
 
 enum count_late {
@@ -134,7 +136,8 @@ enum count_late {
 
 /* Shortcuts of threads, in the order of the table in shortcut.c. */
 enum shortcut {
-	SHORTCUT_KEYS, SHORTCUT_LOG2, SHORTCUT_TIME, SHORTCUT_SINCE, SHORTCUT_TEXT, SHORTCUT_ANY, SHORTCUTS
+	SHORTCUT_FUNCTION, SHORTCUT_KEYS, SHORTCUT_LOG2, SHORTCUT_TIME, SHORTCUT_SINCE,
+	SHORTCUT_TEXT, SHORTCUT_ANY, SHORTCUTS
 };
 
 /* The same of the function profile's map, on one CPU (profile.c). */

@@ -40,6 +40,13 @@ static inline void emit_fill(const struct agent_thread *t, uint32_t entry, void 
 	__builtin_memcpy(record, &word, sizeof(word));
 }
 
+/* Calls of functions: a group's. */
+static inline bool emit_is_function(uint32_t entry)
+{
+	return entry >= LAYOUT_GROUPS_AT && entry != LAYOUT_GRAPH_EXIT &&
+	       (entry - LAYOUT_GROUPS_AT) % GROUP_ENTRIES == GROUP_FUNCTION;
+}
+
 /* A hit of a thread with a slot that is recorded in one instance, or counted, and no more. False: it is more than that. */
 bool emit_plain(struct agent_thread *t, uint32_t entry, void *record, uint32_t size);
 

@@ -83,15 +83,6 @@ static bool profile_find(struct agent_profile *w, uint32_t entry, uint32_t cpu)
 	return true;
 }
 
-/* The short way looks for one of the graph tracer first, and finds an old one there. */
-static void graph_way_forget(struct agent_thread *t, uint32_t entry)
-{
-	struct agent_way *w = &t->ways[entry % AGENT_WAYS];
-
-	if (w->event == entry)
-		w->event = 0;
-}
-
 void profile_make(struct agent_thread *t, struct slot *slot, uint32_t entry)
 {
 	const struct config_header *h = plane_header(&agent.plane);
@@ -118,7 +109,7 @@ void profile_make(struct agent_thread *t, struct slot *slot, uint32_t entry)
 	w->rseq = rseq_area();
 	w->slot = slot;
 	if (profile_find(w, entry, cpu)) {
-		graph_way_forget(t, entry - GROUP_PROFILE + GROUP_GRAPH);
+		way_forget(t, entry - GROUP_PROFILE + GROUP_GRAPH);
 		atomic_signal_fence(memory_order_seq_cst);	/* W3 */
 		w->event = entry;
 	}

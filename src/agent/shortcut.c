@@ -50,7 +50,8 @@ _Static_assert(AT(filter_low, COUNT_LOW) && AT(filter_span, COUNT_SPAN) &&
 	       "short.h knows the third line");
 _Static_assert(COUNT_TWO == EARLY_TWO && COUNT_OTHER == EARLY_OTHER && COUNT_LOG2 == EARLY_LOG2 &&
 		       COUNT_FILTER == EARLY_FILTER && COUNT_CALL == EARLY_CALL &&
-		       COUNT_TIMED == EARLY_TIMED && COUNT_TIME == LATE_TIME,
+		       COUNT_TIMED == EARLY_TIMED && COUNT_TIME == LATE_TIME &&
+		       COUNT_PARENT == EARLY_PARENT && COUNT_IPS == EARLY_IPS,
 	       "short.h knows what comes early and late");
 
 /* What a shortcut is made of. */
@@ -59,6 +60,7 @@ struct counted {
 	const struct op *op; /* of its program */
 	struct map_view map;
 	const struct instance_state *inst;
+	bool function; /* a group's, whose records are struct function_record */
 };
 
 /* ---- What is no assembly. False: nothing was done, the hit has to go the long way ---- */
@@ -295,6 +297,27 @@ static bool fits_keys(struct agent_count *c, const struct counted *from)
 	return l->key_size == (c->early & COUNT_TWO ? 16 : 8) && l->nr_sums > (c->late ? 1u : 0u);
 }
 
+static bool is_ip(uint8_t load, uint16_t off)
+{
+	return load == COUNT_64 && (off == offsetof(struct function_record, ip) ||
+				    off == offsetof(struct function_record, parent_ip));
+}
+
+/* By ip, parent_ip or both, which entry.S has in registers. */
+static bool fits_function(struct agent_count *c, const struct counted *from)
+{
+	if (!from->function || (c->early & COUNT_FILTER) || !fits_keys(c, from) || c->late ||
+	    !is_ip(c->key, c->key_off))
+		return false;
+	if ((c->early & COUNT_TWO) &&
+	    (!is_ip(c->key2, c->key2_off) || c->key2_off == c->key_off))
+		return false;
+	c->early |= COUNT_IPS;
+	if (c->key_off == offsetof(struct function_record, parent_ip))
+		c->early |= COUNT_PARENT;
+	return true;
+}
+
 /* OP_HIST_LOG2 */
 static bool fits_log2(struct agent_count *c, const struct counted *from)
 {
@@ -375,6 +398,8 @@ static const struct {
 	/* Fills in what the shortcut needs to know. False: this is not one for it. */
 	bool (*fits)(struct agent_count *c, const struct counted *from);
 } table[SHORTCUTS] = {
+	/* A traced program calls functions more often than anything else that is counted. */
+	[SHORTCUT_FUNCTION] = {"functions by ip and parent_ip", fits_function},
 	/* What most histograms are. In assembly: its parts take less than a call. */
 	[SHORTCUT_KEYS] = {"one or two integer keys, a value", fits_keys},
 	/* Of sizes and times. The same but for three instructions. */
@@ -462,7 +487,8 @@ static bool count_find(struct agent_count *c, uint32_t id)
 	from = (struct counted){.plan = plan,
 				.op = prog->ops,
 				.map = map_view_of(p, prog->map, &prog->layout),
-				.inst = plane_instance(p, plan_arms(plan)->instance)};
+				.inst = plane_instance(p, plan_arms(plan)->instance),
+				.function = emit_is_function(id)};
 	c->plan = plan;
 	c->prog = prog;
 	map_to(c, from.map);
@@ -498,6 +524,7 @@ void count_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 	c->slot = slot;
 	c->thread = t;
 	if (count_find(c, id)) {
+		way_forget(t, id);
 		atomic_signal_fence(memory_order_seq_cst); /* W3 */
 		c->event = id;
 	}

@@ -25,6 +25,15 @@ bool way_may_with_time(const struct slot *slot, uint32_t cpu, uint32_t id);
 uint64_t way_enter(struct slot *slot);
 void way_leave(struct slot *slot);
 
+/* An old one of what is not recorded any more, which entry.S would look at first. In a hit. */
+static inline void way_forget(struct agent_thread *t, uint32_t id)
+{
+	struct agent_way *w = &t->ways[id % AGENT_WAYS];
+
+	if (w->event == id)
+		w->event = w->plain = 0;
+}
+
 /* As way_make() and by guarded.S, behind a call or a return in the function profile (profile.c). */
 void profile_make(struct agent_thread *t, struct slot *slot, uint32_t entry);
 void guarded_profile_make(struct agent_thread *t, struct slot *slot, uint32_t entry,

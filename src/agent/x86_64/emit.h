@@ -78,6 +78,8 @@
 #define EARLY_FILTER	8
 #define EARLY_CALL	16
 #define EARLY_TIMED	32
+#define EARLY_PARENT	64
+#define EARLY_IPS	128
 
 #define LATE_TIME	2	/* enum count_late */
 

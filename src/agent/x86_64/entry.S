@@ -254,6 +254,10 @@ entry_short_begin:
 	short_way_left called, CALLED
 	short_way_left tail, CALLED
 	short_way_left function, FUNCTION
+	count_way function, FUNCTION
+	clc
+	return_to_trampoline
+	count_way_left function, FUNCTION
 	profile_called_left
 	.globl	entry_short_end
 	.hidden	entry_short_end

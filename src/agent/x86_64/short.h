@@ -69,10 +69,10 @@
 
 	/* %r10 way; %rax the thread's common fields, %r9 slot */
 	.macro	way_find name, kind
-	.if	!IS_SIZED(\kind) || \kind == FUNCTION
+	.if	!IS_SIZED(\kind)
 	way_of	WAY_EVENT, .Llong_\name
-	.endif
-	.if	\kind == FUNCTION
+	.elseif	\kind == FUNCTION
+	way_of	WAY_EVENT, .Lcount_\name
 	counter_read
 	.endif
 	.if	\kind == TRY || \kind == RETURNED
@@ -355,8 +355,9 @@
 	.endm
 
 	/*
-	 * The short way of a hit that one histogram counts (shortcut.c): %rdi thread, %esi entry, and of
-	 * PLAIN %rdx record, %ecx size, %r8 frame.
+	 * The short way of a hit that one histogram counts (shortcut.c): %rdi thread, %esi entry; of
+	 * PLAIN %rdx record, %ecx size, %r8 frame; of FUNCTION %r9 ip, %r8 parent_ip, which are the
+	 * keys: what wants anything else (EARLY_IPS) is left.
 	 *
 	 *     slot = thread->slot, c = &thread->counts[id % AGENT_WAYS]
 	 *     if c->event != id, size < c->size, or where short_way says so -> no
@@ -484,6 +485,9 @@
 	testq	%r11, %r11
 	je	.Lcount_no_\name
 	andl	$SIGNALS_OR_NO_RSEQ, %eax
+	.if	\kind == FUNCTION
+	orb	THREAD_BUSY(%rdi), %al
+	.endif
 	orl	SLOT_DEPTH(%r11), %eax
 	jne	.Lcount_no_\name
 	movq	%rsp, THREAD_FRAME(%rdi)
@@ -505,7 +509,11 @@
 	je	.Lcount_leave_\name
 	cmpl	$0, (%r11)
 	jne	.Lcount_leave_\name
+	.if	\kind == FUNCTION
+	cmpb	$EARLY_IPS, COUNT_EARLY(%r10)
+	.else
 	cmpb	$0, COUNT_EARLY(%r10)
+	.endif
 	jne	.Lcount_early_\name
 	.if	HAS_RECORD(\kind)
 	count_load %r9, %r9d, COUNT_KEY, COUNT_KEY_OFF
@@ -533,14 +541,18 @@
 	imulq	COUNT_COLUMN(%r10), %rax
 	incq	(%r11, %rax)			/* the commit, M2 */
 .Lcount_last1_\name:
+	.if	HAS_RECORD(\kind)
 	cmpb	$0, COUNT_LATE(%r10)
 	jne	.Lcount_late_\name
+	.endif
 .Lcount_done_\name:
 	movq	COUNT_SLOT(%r10), %rax
 	incq	COUNT_TAKEN(%r10)
 	movl	$0, SLOT_DEPTH(%rax)
 	count_section \name, 1
+	.if	HAS_RECORD(\kind)
 	count_section \name, 2
+	.endif
 	.endm
 
 	.macro	count_way_left name, kind
@@ -565,6 +577,15 @@
 	testb	$EARLY_LOG2, COUNT_EARLY(%r10)
 	jne	.Lcount_log2_\name
 	count_load_any %r8, %r8d, COUNT_KEY2, COUNT_KEY2_OFF
+	.else
+	movzbl	COUNT_EARLY(%r10), %eax
+	testb	$EARLY_IPS, %al
+	je	.Lcount_leave_\name
+	testb	$EARLY_PARENT, %al
+	je	1f
+	xchgq	%r8, %r9
+1:	testb	$EARLY_TWO, %al
+	je	.Lcount_one_\name
 	.endif
 	movabsq	$HASH, %r11
 	movq	%r9, %rax
@@ -636,16 +657,15 @@
 	jmp	.Lcount_done_\name
 	.endif
 
+	.if	HAS_RECORD(\kind)
 	/* The first sum is there: no leaving any more. */
 .Lcount_late_\name:
 	.if	\kind == PLAIN
 	testb	$LATE_TIME, COUNT_LATE(%r10)
 	jne	.Lcount_time_\name
 	.endif
-	.if	HAS_RECORD(\kind)
 	movq	%r11, %rcx
 	count_load_any %r8, %r8d, COUNT_VAL, COUNT_VAL_OFF
-	.endif
 .Lcount_again2_\name:
 	leaq	.Lcount_section2_\name(%rip), %rax
 	movq	%rax, RSEQ_CS(%r9)
@@ -664,12 +684,13 @@
 
 	.byte	0x0f, 0xb9, 0x3d		/* the signature: rseq.h */
 	.long	0x53053053
-.Lcount_abort1_\name:
-	jmp	.Lcount_again1_\name
-	.byte	0x0f, 0xb9, 0x3d
-	.long	0x53053053
 .Lcount_abort2_\name:
 	jmp	.Lcount_again2_\name
+	.endif
+	.byte	0x0f, 0xb9, 0x3d
+	.long	0x53053053
+.Lcount_abort1_\name:
+	jmp	.Lcount_again1_\name
 .Lcount_leave_\name:
 	movq	COUNT_SLOT(%r10), %rax
 	movl	COUNT_EVENT(%r10), %esi

@@ -473,26 +473,26 @@ enum { PROFILE = GROUP + GROUP_PROFILE, ELTS = 256, NAMES = 64 };
 static const struct map_shape profile_shape = {
 	.max_elts = ELTS, .key_size = 16, .nr_sums = PROFILE_SUMS, .nr_cpus = 2, .nr_slots = 64,
 };
-static data_ref profile_map;
+static data_ref folded;		/* the map */
 
-/* As model/ftrace_profile.c and model/ftrace_plan.c make it, with an empty map. */
-static void profile_arm(void)
+/* An entry whose plan folds records by one op into an empty map. */
+static void fold_arm(uint32_t entry, uint32_t event, struct op op, const struct map_shape *shape)
 {
 	const size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
 	config_ref ref = session_config_alloc(session, size), prog;
 	struct plan *plan = session_config(session, ref, size);
-	const struct event_entry *entry;
+	const struct event_entry *at = plane_event(session_plane(session), entry);
 	struct program *made;
 	struct arm *arm;
 
 	prog = session_config_alloc(session, sizeof(*made) + 2 * sizeof(struct op));
 	made = session_config(session, prog, sizeof(*made) + 2 * sizeof(struct op));
-	profile_map = session_data_alloc(session, map_size(&profile_shape));
-	*made = (struct program){ .nr_ops = 2, .map = profile_map, .key_size = 16 };
-	map_lay_out(&made->layout, &profile_shape);
-	made->ops[0].code = OP_PROFILE;
-	made->ops[1].code = OP_END;
-	*plan = (struct plan){ .event_id = LAYOUT_GRAPH_EXIT_ID, .nr_arms = 1, .nr_triggers = 1,
+	folded = session_data_alloc(session, map_size(shape));
+	*made = (struct program){ .nr_ops = 2, .map = folded, .key_size = shape->key_size };
+	map_lay_out(&made->layout, shape);
+	made->ops[0] = op;
+	made->ops[1] = (struct op){ .code = OP_END };
+	*plan = (struct plan){ .event_id = event, .nr_arms = 1, .nr_triggers = 1,
 			       .size = (uint32_t)size };
 	arm = (struct arm *)(plan + 1);
 	*arm = (struct arm){ .flags = ARM_FUNCTION | ARM_NEED_RECORD, .nr_triggers = 1 };
@@ -500,8 +500,16 @@ static void profile_arm(void)
 		.kind = TRIGGER_HIST, .flags = TRIGGER_RECORD, .program = prog,
 		.state = session_data_alloc(session, sizeof(struct trigger_state)),
 	};
-	entry = plane_event(session_plane(session), PROFILE);
-	session_publish(session, (_Atomic uint64_t *)&entry->plan, ref);
+	session_publish(session, (_Atomic uint64_t *)&at->plan, ref);
+}
+
+/* Calls fn for each elt of the map. */
+static void folded_each(const struct map_shape *shape,
+			int (*fn)(void *, uint32_t, const void *, const uint64_t *), void *arg)
+{
+	size_t size = map_size(shape);
+
+	assert_int_equal(map_each(session_data(session, folded, size), size, shape, fn, arg), 0);
 }
 
 /* What a map has of a function, of all CPUs. */
@@ -534,11 +542,9 @@ static int profile_collect(void *arg, uint32_t elt, const void *key, const uint6
 static const struct profile_found *profile_read(void)
 {
 	static struct profile_found all;
-	size_t size = map_size(&profile_shape);
-	const struct map *m = session_data(session, profile_map, size);
 
 	memset(&all, 0, sizeof(all));
-	assert_int_equal(map_each(m, size, &profile_shape, profile_collect, &all), 0);
+	folded_each(&profile_shape, profile_collect, &all);
 	return &all;
 }
 
@@ -557,7 +563,8 @@ static void profile_begins(uint32_t flags, bool short_ways)
 	entry_arm(GROUP + GROUP_GRAPH, 0, false);
 	session_header(session)->shortcuts_off = short_ways ? 0 : SHORTCUTS_OFF_WAYS;
 	config_set((struct graph_config){ .flags = GRAPH_PROFILE | flags });
-	profile_arm();
+	/* As model/ftrace_profile.c and model/ftrace_plan.c have it. */
+	fold_arm(PROFILE, LAYOUT_GRAPH_EXIT_ID, (struct op){ .code = OP_PROFILE }, &profile_shape);
 }
 
 static void profile_ends(void)
@@ -677,6 +684,107 @@ static void profiles_are_the_same_by_the_short_way(void **state)
 		for (int i = 0; i < PROGRAMS; i++)
 			same_profile(i, flags[k]);
 	profile_ends();
+}
+
+/* ---- Calls that are only counted ---- */
+
+enum { CALLED = GROUP + GROUP_FUNCTION, CALLS = 256 };
+
+struct counted_calls {
+	uint64_t	key[CALLS][2], nr[CALLS];
+	int		nr_keys;
+	const struct map_shape *shape;
+};
+
+static int calls_collect(void *arg, uint32_t elt, const void *key, const uint64_t *sums)
+{
+	struct counted_calls *all = arg;
+
+	assert_in_range(all->nr_keys, 0, CALLS - 1);
+	memcpy(all->key[all->nr_keys], key, all->shape->key_size);
+	all->nr[all->nr_keys++] = sums[0];
+	return 0;
+}
+
+static void calls_read(struct counted_calls *all, const struct map_shape *shape)
+{
+	*all = (struct counted_calls){ .shape = shape };
+	folded_each(shape, calls_collect, all);
+}
+
+static uint64_t calls_of(const struct counted_calls *all, const uint64_t key[2])
+{
+	for (int i = 0; i < all->nr_keys; i++)
+		if (all->key[i][0] == key[0] && all->key[i][1] == key[1])
+			return all->nr[i];
+	return 0;
+}
+
+/* Called from one place: the caller may be a key. */
+static __attribute__((noinline)) void calls_count(struct counted_calls *all, int program, int times,
+						  struct op op, const struct map_shape *shape)
+{
+	session_header(session)->shortcuts_off = times > 1 ? 0 : SHORTCUTS_OFF_WAYS;
+	fold_arm(CALLED, LAYOUT_FUNCTION_ID, op, shape);
+	for (int n = 0; n < times; n++)
+		assert_int_equal(programs[program].run(), expected[program]);
+	calls_read(all, shape);
+}
+
+static void same_counts(int program, struct op op, const struct map_shape *shape)
+{
+	static struct counted_calls by_long, by_short;
+
+	calls_count(&by_long, program, 1, op, shape);
+	calls_count(&by_short, program, 3, op, shape);
+	assert_int_equal(by_short.nr_keys, by_long.nr_keys);
+	for (int i = 0; i < by_long.nr_keys; i++)
+		if (calls_of(&by_short, by_long.key[i]) != 3 * by_long.nr[i])
+			fail_msg("%s: %lu calls, not 3 times %lu, of %lx %lx", programs[program].name,
+				 (unsigned long)calls_of(&by_short, by_long.key[i]),
+				 (unsigned long)by_long.nr[i], (unsigned long)by_long.key[i][0],
+				 (unsigned long)by_long.key[i][1]);
+}
+
+/* By each key, and by both in either order; in every way that functions are left. */
+static void calls_are_counted_the_same_by_the_short_way(void **state)
+{
+	enum { IP = offsetof(struct function_record, ip),
+	       PARENT = offsetof(struct function_record, parent_ip) };
+	static const struct map_shape shapes[] = {
+		{ .max_elts = ELTS, .key_size = 8, .nr_sums = 1, .nr_cpus = 2, .nr_slots = 64 },
+		{ .max_elts = ELTS, .key_size = 16, .nr_sums = 1, .nr_cpus = 2, .nr_slots = 64 },
+	};
+	static const struct op ops[] = {
+		{ .code = OP_HIST_KEY1, .len = OP_LOAD_U64, .off = IP },
+		{ .code = OP_HIST_KEY1, .len = OP_LOAD_U64, .off = PARENT },
+		{ .code = OP_HIST_KEYS, .len = OP_LOAD_U64, .off = IP,
+		  .size = OP_LOAD_U64, .on_true = PARENT },
+		{ .code = OP_HIST_KEYS, .len = OP_LOAD_U64, .off = PARENT,
+		  .size = OP_LOAD_U64, .on_true = IP },
+	};
+	static const struct map_shape valued = {
+		.max_elts = ELTS, .key_size = 8, .nr_sums = 2, .nr_cpus = 2, .nr_slots = 64,
+	};
+	static const struct op value = { .code = OP_HIST_KEYS, .len = OP_LOAD_U64, .off = IP,
+					 .cmp = OP_LOAD_U64, .arg = PARENT };
+	struct agent_thread *t = agent_thread();
+	uint64_t before = agent_shortcut_taken(t, SHORTCUT_FUNCTION);
+
+	words_set(GROUP);
+	for (int k = 0; k < 4; k++)
+		for (int i = 0; i < PROGRAMS; i++)
+			same_counts(i, ops[k], &shapes[ops[k].code == OP_HIST_KEYS]);
+	if (*t->cpu >= 0 && !session_header(session)->fence)
+		assert_true(agent_shortcut_taken(t, SHORTCUT_FUNCTION) > before + 4 * 20000);
+	/* A value: the long way. */
+	before = agent_shortcut_taken(t, SHORTCUT_FUNCTION);
+	fold_arm(CALLED, LAYOUT_FUNCTION_ID, value, &valued);
+	run_calls();
+	run_calls();
+	assert_int_equal(agent_shortcut_taken(t, SHORTCUT_FUNCTION), before);
+	entry_arm(CALLED, 0, false);
+	words_set(GROUP | SITE_HOOKED);
 }
 
 /* Two instances: the return goes to those that have the entry. */
@@ -911,6 +1019,7 @@ int main(void)
 		cmocka_unit_test(a_profiled_call_goes_the_short_way),
 		cmocka_unit_test(a_profiled_call_has_a_time_and_its_square),
 		cmocka_unit_test(profiles_are_the_same_by_the_short_way),
+		cmocka_unit_test(calls_are_counted_the_same_by_the_short_way),
 		cmocka_unit_test(returns_go_where_their_entries_are),
 		cmocka_unit_test(handlers_come_anywhere),
 		cmocka_unit_test(stacks_have_the_true_callers),
