@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""programs.py TRACEFUSE DIRECTORY - what the providers cost: a call, programs that others wrote, and short ones
+"""programs.py TRACEFUSE DIRECTORY - what a call, programs that others wrote and short ones pay
 
 DIRECTORY has provider_calls. Prints lines NAME<tab>VALUE: what a pair of calls takes in ns; then of redis-server and
 sqlite3 the throughput untraced, and how much of it is left attached with nothing armed and with histograms of heap and

@@ -362,7 +362,7 @@ uint32_t attach_pid(uint32_t tid)
 	return reply.pid;
 }
 
-/* Until the setup has been applied, without a limit; q: what has been answered for the first time. */
+/* Waits until the setup has been applied, without a limit; q has had its first answer. */
 static void held(const struct attach_request *q)
 {
 	struct attach_reply reply;

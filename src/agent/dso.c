@@ -196,8 +196,8 @@ static void path_of_program(char *out, size_t room)
 		path_copy(agent.exe ? agent.exe : "", out, room);
 }
 
-static void describe_notes(const struct found *f, const ElfW(Phdr) *p, unsigned int nr, uintptr_t bias,
-			   struct dso_entry *e)
+static void describe_notes(const struct found *f, const ElfW(Phdr) *p, unsigned int nr,
+			   uintptr_t bias, struct dso_entry *e)
 {
 	for (unsigned int i = 0; i < nr; i++) {
 		uintptr_t at = bias + p[i].p_vaddr, end = at + p[i].p_memsz;
@@ -389,7 +389,9 @@ uint64_t dso_contents(uintptr_t addr)
 		return 0;
 	p = headers(f.start, &nr);
 	describe_notes(&f, p, nr, bias_of(&f, p, nr), &e);
-	h = hash_add(hash_add(HASH_BEGIN, e.id, e.id_len), f.path ? f.path : "", f.path ? strlen(f.path) : 0);
+	h = hash_add(HASH_BEGIN, e.id, e.id_len);
+	if (f.path)
+		h = hash_add(h, f.path, strlen(f.path));
 	return e.id_len ? h | 1 : 0;
 }
 

@@ -120,7 +120,8 @@ static _Atomic uint64_t *siteless_place(uint64_t contents)
 static bool is_siteless(uint64_t contents)
 {
 	/* Relaxed: it stands for itself. */
-	return contents && atomic_load_explicit(siteless_place(contents), memory_order_relaxed) == contents;
+	return contents &&
+	       atomic_load_explicit(siteless_place(contents), memory_order_relaxed) == contents;
 }
 
 static void siteless_note(uint64_t contents)
@@ -166,7 +167,7 @@ static bool find_in(struct known *k, const struct file *f, uint64_t contents)
 	return k->dso.nr != 0;
 }
 
-/* A virtual machine traps the instruction, which takes longer than the rest of attaching's arithmetic. */
+/* In a virtual machine the instruction is trapped: it takes microseconds. */
 static void processor_look(void)
 {
 	unsigned int a, b, c = 0, d;

@@ -119,7 +119,7 @@ static inline bool site_is_called(const struct known *k, const struct site *s)
 
 /* Looks at all DSOs that are loaded, and from now on at each that comes and goes, where that can be seen. */
 void watch_start(bool alone);
-/* A DSO has sites: from now on libc's functions see the true caller (callers.c), where that can be had. */
+/* A DSO has sites: from now on libc's functions see the true caller (callers.c), where they can. */
 void watch_callers(void);
 /* In a child of fork(). */
 void watch_again(void);

@@ -101,8 +101,9 @@ static void emit_kfree(struct agent_thread *t, uint64_t site, void *ptr, const v
  * Memory was given, or there was none. alignment: 0 for malloc and calloc, whose record has none.
  * Inline: what differs between the functions is known then.
  */
-static inline __attribute__((always_inline)) void heap_gave(unsigned int nr, void *ptr, uint64_t req, uint64_t alignment,
-							    void *site, const void *frame)
+static inline __attribute__((always_inline)) void
+heap_gave(unsigned int nr, void *ptr, uint64_t req, uint64_t alignment, void *site,
+	  const void *frame)
 {
 	struct agent_thread *t = agent_thread();
 	struct heap_aligned r;
@@ -162,7 +163,8 @@ static inline void heap_took(void *ptr, void *site, const void *frame)
 		return;
 	r.call_site = agent_address(t, site);
 	r.ptr = (uintptr_t)ptr;
-	if (provider_armed(PROVIDER_FREE) && !PROVIDER_COUNT_SOME(t, PROVIDER_FREE, &r, bytes_alloc)) {
+	if (provider_armed(PROVIDER_FREE) &&
+	    !PROVIDER_COUNT_SOME(t, PROVIDER_FREE, &r, bytes_alloc)) {
 		r.bytes_alloc = usable(ptr, 0);
 		provider_emit(t, PROVIDER_FREE, &r, sizeof(r), frame);
 	}

@@ -128,8 +128,9 @@ static inline void count_lock(struct agent_thread *t, uint32_t kind)
 }
 
 /* While latency tracers watch. */
-static __attribute__((noinline)) void section_acquired(struct agent_thread *t, const volatile void *lock, uint32_t kind,
-						       const void *by, const void *site, const void *frame)
+static __attribute__((noinline)) void
+section_acquired(struct agent_thread *t, const volatile void *lock, uint32_t kind, const void *by,
+		 const void *site, const void *frame)
 {
 	if (sleeps(kind) && agent_section_watched(SECTION_WAKEUP))
 		thread_got_lock((const void *)lock, wake_kind_of(kind), kind == LOCK_KIND_READ);
@@ -138,8 +139,9 @@ static __attribute__((noinline)) void section_acquired(struct agent_thread *t, c
 		agent_section_change(t, SECTION_PREEMPT, true, by, site, frame);
 }
 
-static inline __attribute__((always_inline)) void acquired(const volatile void *lock, uint32_t kind, const void *by,
-							   const void *site, const void *frame)
+static inline __attribute__((always_inline)) void
+acquired(const volatile void *lock, uint32_t kind, const void *by, const void *site,
+	 const void *frame)
 {
 	struct agent_thread *t = agent_thread();
 
@@ -152,8 +154,9 @@ static inline __attribute__((always_inline)) void acquired(const volatile void *
 	emit_held(t, PROVIDER_ACQUIRED, lock, kind, site, frame);
 }
 
-static inline __attribute__((always_inline)) void released(const volatile void *lock, uint32_t kind, const void *by,
-							   const void *site, const void *frame)
+static inline __attribute__((always_inline)) void
+released(const volatile void *lock, uint32_t kind, const void *by, const void *site,
+	 const void *frame)
 {
 	struct agent_thread *t = agent_thread();
 
@@ -200,8 +203,8 @@ static void contend_end(const volatile void *lock, uint32_t kind, int error, con
 	lock_contention_end(lock, error, frame);
 }
 
-static inline __attribute__((always_inline)) void hold(const volatile void *lock, uint32_t kind, const void *by,
-						       const void *site, const void *frame)
+static inline __attribute__((always_inline)) void
+hold(const volatile void *lock, uint32_t kind, const void *by, const void *site, const void *frame)
 {
 	if (kind == LOCK_KIND_MUTEX)
 		acquired(lock, kind, by, site, frame);

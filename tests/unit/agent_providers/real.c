@@ -104,7 +104,8 @@ static void test_each_when_it_is_used(void **state)
 
 static void test_what_is_loaded_later_is_not_found(void **state)
 {
-	if (dlopen("libm.so.6", RTLD_LAZY | RTLD_NOLOAD) || !dlopen("libm.so.6", RTLD_LAZY | RTLD_GLOBAL))
+	if (dlopen("libm.so.6", RTLD_LAZY | RTLD_NOLOAD) ||
+	    !dlopen("libm.so.6", RTLD_LAZY | RTLD_GLOBAL))
 		skip();
 	errno = 0;
 	assert_int_equal(REAL(ilogb)(8.0), -1);
