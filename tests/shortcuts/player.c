@@ -214,13 +214,13 @@ static void calls(unsigned long nr)
 
 static void taken(void)
 {
-	void *(*thread)(void) = (void *(*)(void))dlsym(RTLD_DEFAULT, "agent_thread");
+	void *(*thread)(void) = (void *(*)(void))dlsym(RTLD_DEFAULT, "agent_thread_known");
 	uint64_t (*count)(void *, unsigned int) =
 		(uint64_t(*)(void *, unsigned int))dlsym(RTLD_DEFAULT, "agent_shortcut_taken");
 	const char *(*name)(unsigned int) =
 		(const char *(*)(unsigned int))dlsym(RTLD_DEFAULT, "agent_shortcut_name");
 
-	for (unsigned int i = 0; thread && count && name && name(i); i++)
+	for (unsigned int i = 0; thread && thread() && count && name && name(i); i++)
 		printf("%llu %s\n", (unsigned long long)count(thread(), i), name(i));
 }
 

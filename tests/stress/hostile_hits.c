@@ -523,7 +523,9 @@ static bool shortcuts_taken(void)
 	bool all = true;
 
 	for (unsigned int i = 0; agent_shortcut_name(i); i++) {
-		if (agent_shortcut_taken(t, i) || *t->cpu < 0 || plane_header(&w.plane)->fence)
+		/* Functions have sites, and there are none here. */
+		if (i == SHORTCUT_FUNCTION || agent_shortcut_taken(t, i) || *t->cpu < 0 ||
+		    plane_header(&w.plane)->fence)
 			continue;
 		printf("# %s: no shortcut\n", agent_shortcut_name(i));
 		all = false;
