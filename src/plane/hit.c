@@ -305,7 +305,7 @@ static inline __attribute__((always_inline)) bool count_key1(const struct plane 
 	uint32_t word, elt;
 	uint64_t key;
 
-	if (!only_counts(p, plan) || plan->key_off + 8u > size)
+	if (!only_counts(p, plan) || plan->key_end > size)
 		return false;
 	if (is_paused(p, plan->trigger_state))
 		return true;

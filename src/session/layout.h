@@ -246,7 +246,7 @@ struct plan {
 	data_ref	arm_state;
 	data_ref	trigger_state;
 	uint32_t	wants;		/* enum plan_wants, set by the model */
-	uint32_t	pad;
+	uint32_t	key_end;	/* PLAN_COUNT_KEY1: a record has so many bytes at least */
 };
 
 /* What a program has to bring along; options that are looked at in each hit (stacktrace) are not in it. */

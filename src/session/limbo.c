@@ -41,6 +41,7 @@ static uint32_t shape_of_hist(struct session *s, struct plan *plan, const struct
 	plan->layout = (const char *)&prog->layout - (const char *)plan;
 	plan->key_off = op->off;
 	plan->key_load = op->len;
+	plan->key_end = op->off + (op->len == OP_LOAD_U64 ? 8u : 4u);
 	return !t->filter && op->code == OP_HIST_KEY1 && (op->len == OP_LOAD_U32 || op->len == OP_LOAD_U64 ||
 					    op->len == OP_LOAD_S32) ? PLAN_COUNT_KEY1 : PLAN_COUNT;
 }
