@@ -219,9 +219,10 @@ static void taken(void)
 		(uint64_t(*)(void *, unsigned int))dlsym(RTLD_DEFAULT, "agent_shortcut_taken");
 	const char *(*name)(unsigned int) =
 		(const char *(*)(unsigned int))dlsym(RTLD_DEFAULT, "agent_shortcut_name");
+	void *own = thread ? thread() : NULL;
 
-	for (unsigned int i = 0; thread && thread() && count && name && name(i); i++)
-		printf("%llu %s\n", (unsigned long long)count(thread(), i), name(i));
+	for (unsigned int i = 0; count && name && name(i); i++)
+		printf("%llu %s\n", own ? (unsigned long long)count(own, i) : 0, name(i));
 }
 
 static void stay(void)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * program.c - program HIT [neighbour]: a traced program that says in front of each hit that it
- * comes, and behind it that it is over
+ * program.c - program HIT [neighbour | free]: a traced program that says in front of each hit that
+ * it comes, and behind it that it is over
  *
  * HIT names a row of `hits`. Before each one that is announced there are some that are not, so
- * that the thread remembers the way. The neighbour makes hits all the time and announces none.
+ * that the thread remembers the way. The neighbour makes hits all the time and announces none;
+ * nor does one that is free, which nobody asks to pause.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -182,6 +183,17 @@ static int neighbour(void)
 	return 0;
 }
 
+/* On all CPUs, that of the neighbour, too. */
+static _Noreturn void hit_for_ever(void)
+{
+	cpu_set_t all;
+
+	memset(&all, 0xff, sizeof(all));
+	sched_setaffinity(0, sizeof(all), &all);
+	for (;;)
+		counted();
+}
+
 static int stepped(void)
 {
 	struct sigaction sa = {.sa_handler = on_signal};
@@ -213,6 +225,8 @@ int main(int argc, char **argv)
 		return 2;
 	if (argc == 2)
 		return stepped();
+	if (!strcmp(argv[2], "free"))
+		hit_for_ever();
 	journal += JOURNAL_NEIGHBOUR;
 	who = 2;
 	return neighbour();
