@@ -976,6 +976,71 @@ static void nonsense_in_the_profile_ends_the_tracing(void **state)
 	profile_ends();
 }
 
+/* Numbers of elts in the table of a map become others: within the map, at its end, far behind. */
+static void map_scribble(const struct map_shape *shape, unsigned int *seed)
+{
+	struct map_layout l;
+	struct map_view m;
+
+	map_lay_out(&l, shape);
+	m = (struct map_view){ .layout = &l, .data = session_data(session, folded, map_size(shape)) };
+	for (uint32_t i = 0; i <= l.entry_mask; i++) {
+		const uint32_t numbers[] = {
+			0, 1, l.last_elt, l.last_elt + 1, (uint32_t)rand_r(seed), UINT32_MAX,
+			(uint32_t)rand_r(seed) % l.nr_elts, INT32_MAX,
+		};
+		uint64_t e = *map_entry(m, i);
+
+		if (e)
+			*map_entry(m, i) = (e & ~(uint64_t)UINT32_MAX) | numbers[rand_r(seed) % 8];
+	}
+}
+
+/* What lies in the session beside a map is as it was. */
+static void calls_beside(const struct map_shape *shape, const uint64_t *const canaries[2])
+{
+	unsigned int seed = 1;
+
+	for (int i = 0; i < 2000; i++) {
+		run_calls();
+		map_scribble(shape, &seed);
+		assert_int_equal(run_calls(), expected[0]);
+	}
+	for (int i = 0; i < 512; i++)
+		assert_true(!canaries[0][i] && !canaries[1][i]);
+	assert_true(agent_attached());
+}
+
+/* Both short ways that count calls, in a map whose numbers lead anywhere. */
+static void nonsense_in_a_map_leads_nowhere(void **state)
+{
+	static const struct map_shape pairs = {
+		.max_elts = ELTS, .key_size = 16, .nr_sums = 1, .nr_cpus = 2, .nr_slots = 64,
+	};
+	static const struct op pair = {
+		.code = OP_HIST_KEYS, .len = OP_LOAD_U64, .size = OP_LOAD_U64,
+		.off = offsetof(struct function_record, ip),
+		.on_true = offsetof(struct function_record, parent_ip),
+	};
+	const uint64_t *canaries[2];
+	data_ref refs[2];
+
+	for (int profile = 0; profile < 2; profile++) {
+		words_set(profile ? GROUP | SITE_HOOKED : GROUP);
+		refs[0] = session_data_alloc(session, 4096);
+		if (profile)
+			profile_begins(0, true);
+		else
+			fold_arm(CALLED, LAYOUT_FUNCTION_ID, pair, &pairs);
+		refs[1] = session_data_alloc(session, 4096);
+		for (int i = 0; i < 2; i++)
+			canaries[i] = session_data(session, refs[i], 4096);
+		calls_beside(profile ? &profile_shape : &pairs, canaries);
+		entry_arm(CALLED, 0, false);
+	}
+	profile_ends();
+}
+
 static void nonsense_ends_the_tracing(void **state)
 {
 	const uint32_t entries[] = { GROUP + GROUP_FUNCTION, GROUP + GROUP_GRAPH, LAYOUT_GRAPH_EXIT };
@@ -1026,6 +1091,7 @@ int main(void)
 		cmocka_unit_test(callers_are_seen),
 		cmocka_unit_test(nonsense_ends_the_tracing),
 		cmocka_unit_test(nonsense_in_the_profile_ends_the_tracing),
+		cmocka_unit_test(nonsense_in_a_map_leads_nowhere),
 		cmocka_unit_test(off_is_off),
 		cmocka_unit_test(switched_beside_threads),
 	};
