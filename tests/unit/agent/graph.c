@@ -983,7 +983,9 @@ static void map_scribble(const struct map_shape *shape, unsigned int *seed)
 	struct map_view m;
 
 	map_lay_out(&l, shape);
-	m = (struct map_view){ .layout = &l, .data = session_data(session, folded, map_size(shape)) };
+	m = (struct map_view){
+		.layout = &l, .data = session_data(session, folded, map_size(shape)),
+	};
 	for (uint32_t i = 0; i <= l.entry_mask; i++) {
 		const uint32_t numbers[] = {
 			0, 1, l.last_elt, l.last_elt + 1, (uint32_t)rand_r(seed), UINT32_MAX,
