@@ -114,6 +114,16 @@ static __attribute__((noinline)) uint32_t levels_left(struct agent_thread *t, st
 	return depth;
 }
 
+void emit_levels_left(struct agent_thread *t, uintptr_t sp)
+{
+	struct slot *slot = agent_slot(t);
+	/* Relaxed: only this thread writes it. */
+	uint32_t depth = slot ? atomic_load_explicit(&slot->depth, memory_order_relaxed) : 0;
+
+	if (__builtin_expect(depth, 0))
+		levels_left(t, slot, depth, sp);
+}
+
 /* Where the return address of the function that asks lies: so a short hit stores it, too. */
 static inline __attribute__((always_inline)) uintptr_t frame_here(void)
 {
@@ -284,6 +294,8 @@ void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
 			return;
 	}
 	if (__builtin_expect(!plain(t, id, record, size), 0)) {
+		/* Here, where the short way had its frame: that of emit_any() is deeper. */
+		emit_levels_left(t, frame_here());
 		emit_any(t, id, record, size, 0, frame);
 		long_counted(t, id);
 	}

@@ -64,6 +64,13 @@ uint64_t emit_try(struct agent_thread *t, uint32_t entry, void *record, uint32_t
 uint64_t emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, uint64_t *time, uint64_t mask);
 /* A call or a return of the function profile: nothing is recorded. The next may go the short way. */
 void emit_counted(struct agent_thread *t, uint32_t entry, void *record, uint32_t size);
+/*
+ * A function's site, or its return, is there with this stack pointer, which is the frame that its
+ * short way would note: hits that were left by siglongjmp end, as at any other hit (E2). The frames
+ * of the C functions from here on lie deeper, and would not tell of a short hit at the same place.
+ */
+void emit_levels_left(struct agent_thread *t, uintptr_t sp);
+
 /* The instances that want such a record, of which none is made. */
 uint64_t emit_ask(struct agent_thread *t, uint32_t entry, void *record, uint32_t size);
 /* The time now, of that clock. */

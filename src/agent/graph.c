@@ -49,6 +49,7 @@
 #include "agent/sites_hit.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
+#include "agent/x86_64/entry.h"
 #include "agent/x86_64/emit.h"
 #include "plane/arch/counter.h"
 #include "plane/program.h"
@@ -447,6 +448,7 @@ uintptr_t graph_leave(uintptr_t *at, uint64_t retval)
 		return *mirror_of(slot);
 	if (__builtin_expect(t->graph.top != slot, 0) && runs_on_own(t, slot))
 		functions_left(t, slot);
+	emit_levels_left(t, slot - (SAVED - 8));
 	r = exit_of(t, f, retval);
 	if ((f->mask || (f->state & FRAME_PROFILED)) && !exit_short(t, f, &r)) {
 		exit_long(t, f, &r);
@@ -563,6 +565,8 @@ static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d,
 		return PATCH_PASS;
 	if (__builtin_expect(t->flags & AGENT_HANDLER, 0) && !stack_has_room((uintptr_t)slot, HIT_ROOM))
 		return missed(t);
+	if (!late)
+		emit_levels_left(t, (uintptr_t)slot - S);
 	if (!(word & SITE_HOOKED))
 		return function_emit(t, table, word, ip, graph_true(slot), !late) ? PATCH_PASS : slowly(t, slot, PATCH_SLOW);
 	if (is_armed((word & SITE_GROUP) + GROUP_FUNCTION) &&

@@ -10,4 +10,7 @@
 #define STUB	96
 #define S	104
 
+/* Of a return: graph_leave()'s `at` lies so many bytes, less 8, above the stack pointer. */
+#define SAVED	96
+
 #endif

@@ -29,11 +29,11 @@
  *     predicted. The function's caller may know that it changes few registers
  *     (-fipa-ra), so no register carries anything.
  */
+#include "agent/x86_64/entry.h"
 #include "agent/x86_64/extended.h"
 #include "agent/x86_64/profile.h"
 
 #define ODD	4
-#define SAVED	96			/* below S + 8 */
 	.set	.Lsaved_slot, SAVED - 8
 
 	.macro	returned
