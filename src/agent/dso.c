@@ -388,8 +388,12 @@ uint64_t dso_contents(uintptr_t addr)
 	if (!find(addr, &f))
 		return 0;
 	p = headers(f.start, &nr);
+	if (!p)
+		return 0;
 	describe_notes(&f, p, nr, bias_of(&f, p, nr), &e);
-	h = hash_add(HASH_BEGIN, e.id, e.id_len);
+	/* A build-id may be chosen by hand, or stay when sections are removed: the ELF header tells. */
+	h = hash_add(HASH_BEGIN, (const void *)f.start, sizeof(ElfW(Ehdr)));
+	h = hash_add(h, e.id, e.id_len);
 	if (f.path)
 		h = hash_add(h, f.path, strlen(f.path));
 	return e.id_len ? h | 1 : 0;

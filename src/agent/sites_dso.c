@@ -8,8 +8,8 @@
  *
  * Most DSOs have no sites, and programs that a shell starts by the hundred have
  * the same ones. So the first process of a session that looks into such a file
- * notes its contents, by the build-id that is in memory, and the others open
- * no file. A place is for many; who finds another DSO there looks for himself.
+ * notes its contents, by the ELF header and the build-id that are in memory, and
+ * the others open no file. A place is for many; who finds another DSO there looks for himself.
  */
 #include <cpuid.h>
 #include <elf.h>

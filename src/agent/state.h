@@ -223,7 +223,7 @@ bool stack_has_room(uintptr_t sp, size_t bytes);
 void dso_start(void);
 /* Whether addr lies in the code of a DSO; *out: as an address of the session. */
 bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out);
-/* A number for the contents of the DSO there, by its build-id. 0: it has none, or is not known. */
+/* A number for the contents of the DSO there, by its build-id and headers. 0: it has none, or is not known. */
 uint64_t dso_contents(uintptr_t addr);
 /* The number of the DSO there in the session's table, UINT32_MAX: none. */
 uint32_t dso_number(uintptr_t addr);
