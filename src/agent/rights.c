@@ -8,12 +8,17 @@
  * sites_task.c.
  */
 #include <errno.h>
+#include <link.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include "agent/agent.h"
 #include "agent/providers/real.h"
+
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
+
+AGENT_API const void *const agent_core_dynamic = _DYNAMIC;
 
 typedef long (*rights_call)(long, long, long);
 typedef long (*rights_prctl_call)(long, long, long, long, long);

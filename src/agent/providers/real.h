@@ -49,6 +49,12 @@ void real_find(struct real_function *f);
 /* At load: what is loaded from now on is not looked at. */
 void real_begin(void);
 
+/*
+ * Of the core library. Some of its functions stand before libc's, for programs without providers
+ * (rights.c): the search passes over them. Weak: tests of the search alone have none.
+ */
+extern const void *const agent_core_dynamic __attribute__((weak, visibility("default")));
+
 /* Whether an object before us defines the function too, so that calls of it go there. */
 bool real_shadowed(const char *name);
 
