@@ -56,6 +56,10 @@ static int make(struct run *r)
 	ret = server_make(&params);
 	r->made = !ret;
 	close(fds[0]);
+	if (ret) {
+		close(r->life_fd);
+		r->life_fd = -1;
+	}
 	return ret;
 }
 
@@ -133,18 +137,29 @@ int run_server_stay(struct run *r)
 	return ret;
 }
 
+/* A process of another pid name space may have the same number, and the same directory. */
+static void name_own(struct run *r, int number)
+{
+	const int len = snprintf(r->name, sizeof(r->name), "run-%d", (int)getpid());
+
+	if (number)
+		snprintf(r->name + len, sizeof(r->name) - (size_t)len, "-%d", number + 1);
+}
+
 /* The session that there is, else a new one. 0 or -errno */
 static int find(struct run *r)
 {
 	int ret = -ENOENT;
 
 	for (int i = 0; i < TRIES; i++) {
+		if (!r->asked.session_name)
+			name_own(r, i);
 		ret = r->asked.session_name ? client_reach(r->name, &r->access) : -ENOENT;
 		r->joined = ret != -ENOENT;
 		if (ret == -ENOENT)
 			ret = make(r) ? : client_reach(r->name, &r->access);
 		/* Else somebody was faster, or it has ended in between. */
-		if (!r->asked.session_name || (ret != -EEXIST && ret != -ENOENT))
+		if (ret != -EEXIST && (ret != -ENOENT || !r->asked.session_name))
 			break;
 	}
 	return ret;
@@ -172,8 +187,6 @@ int run_server_open(struct run *r)
 	r->life_fd = r->owner_fd = -1;
 	if (r->asked.session_name)
 		snprintf(r->name, sizeof(r->name), "%s", r->asked.session_name);
-	else
-		snprintf(r->name, sizeof(r->name), "run-%d", (int)getpid());
 	for (int i = 0; i < TRIES; i++) {
 		ret = find(r);
 		if (ret)
