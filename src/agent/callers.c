@@ -305,13 +305,21 @@ static bool has_such(const char *path)
 	return strstr(path, "/libc.so.") || strstr(path, "/libdl.so.");
 }
 
+static bool is_changed(const void *ld)
+{
+	for (unsigned int i = 0; i < PLACES; i++)
+		if (places[i].ld == ld)
+			return true;
+	return false;
+}
+
 void callers_dso(const void *ld, uintptr_t bias, const char *path)
 {
 	struct entries e = { .nr = 0 };
 	struct tables t;
 	struct place *p;
 
-	if (!sites.may_patch || sites_quiet() || !ld || !has_such(path))
+	if (!sites.may_patch || sites_quiet() || !ld || !has_such(path) || is_changed(ld))
 		return;
 	t = tables_of(ld, bias);
 	p = t.symbols && t.names && t.hash ? place_take(bias) : NULL;

@@ -12,7 +12,7 @@
 
 /*
  * A DSO that is mapped: its dynamic section, its load bias, its path. Only what
- * nobody runs in yet, or where there is one thread, may be told. Under sites_lock().
+ * nobody runs in yet, or where there is one thread, may be told, more than once. Under sites_lock().
  */
 void callers_dso(const void *ld, uintptr_t bias, const char *path);
 /* There are DSOs that could not be told of in time. */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <cmocka.h>
 #include "agent/callers.h"
 #include "agent/sites_state.h"
@@ -70,6 +71,30 @@ static int unload(void **state)
 	return 0;
 }
 
+/* Instructions that can be moved stand where others stood. */
+static void make_movable(const char *name)
+{
+	static const uint8_t moves[] = { 0x89, 0xc0, 0x89, 0xc0, 0x31, 0xc0 };
+	uint8_t *at = (uint8_t *)(uintptr_t)of(name);
+	void *page = (void *)((uintptr_t)at & -4096ul);
+
+	assert_int_equal(mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
+	memcpy(at, moves, sizeof(moves));
+	assert_int_equal(mprotect(page, 8192, PROT_READ | PROT_EXEC), 0);
+}
+
+/* Of a name space that is new when the first sites are found. */
+static void told_twice(void **state)
+{
+	sites.may_patch = true;
+	make_movable("dlvsym");
+	for (int i = 0; i < 2; i++) {
+		callers_dso(map->l_ld, map->l_addr, map->l_name);
+		assert_int_equal(byte_of("dlvsym", 0), JUMP);
+		assert_true(callers_shown());
+	}
+}
+
 static void changed(void **state)
 {
 	sites.may_patch = true;
@@ -120,6 +145,7 @@ static void again(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(told_twice, load, unload),
 		cmocka_unit_test_setup_teardown(changed, load, unload),
 		cmocka_unit_test_setup_teardown(left_alone, load, unload),
 		cmocka_unit_test_setup_teardown(not_permitted, load, unload),
