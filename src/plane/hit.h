@@ -162,7 +162,7 @@ static inline void fold(struct run *r, const struct trigger_arm *t, struct insta
 		return;
 	}
 	if ((prog->flags & PROGRAM_NEEDS_TIME) && !r->time)
-		r->time = clock_now(&plane_header(r->p)->tsc, inst);
+		r->time = clock_read(&plane_header(r->p)->tsc, inst);
 	hist_fold(prog, r);
 }
 

@@ -241,13 +241,7 @@ static inline __attribute__((always_inline)) uint64_t now(const struct plane *p,
 	/* G6 */
 	struct instance_state *inst = plane_instance(p, b->instance % LAYOUT_MAX_INSTANCES);
 
-	/* What clock_now() does first, without the call. Relaxed: the server's, taken when it is seen. */
-	if (__builtin_expect(
-		    clock_is_counter(atomic_load_explicit(&inst->clock, memory_order_relaxed)) &&
-			    scale->valid,
-		    1))
-		return clock_scaled(scale, counter_read());
-	return clock_now(scale, inst);
+	return clock_read(scale, inst);
 }
 
 /* The only writer of its ring. */
