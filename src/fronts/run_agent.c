@@ -104,11 +104,43 @@ static size_t sanitizers(const char *list)
 	}
 }
 
+/* One of the two libraries, of any version and in any directory. */
+static bool is_ours(const char *word, size_t len)
+{
+	static const char *const names[] = { AGENT, "libtracefuse.so" };
+	const char *slash = memrchr(word, '/', len), *base = slash ? slash + 1 : word;
+	const size_t left = (size_t)(word + len - base);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (left >= strlen(names[i]) && !memcmp(base, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/*
+ * What the list has besides the agent, each word behind a colon: a `tracefuse run` above this one
+ * has put its own there. Two of them in a program would both record. NULL: there is no memory.
+ */
+static char *without_ours(const char *list)
+{
+	char *out = calloc(1, strlen(list) + 2), *at = out;
+	size_t len;
+
+	for (list += strspn(list, " :"); out && *list; list += len + strspn(list + len, " :")) {
+		len = strcspn(list, " :");
+		if (is_ours(list, len))
+			continue;
+		*at++ = ':';
+		at = mempcpy(at, list, len);
+	}
+	return out;
+}
+
 char *run_preload(const char *old)
 {
-	char agent[PATH_MAX], core[PATH_MAX], *out;
+	char agent[PATH_MAX], core[PATH_MAX], *out = NULL, *others;
 	size_t first;
-	int n;
+	int n = -1;
 
 	if (!find_agent(agent, sizeof(agent)))
 		return NULL;
@@ -116,9 +148,12 @@ char *run_preload(const char *old)
 	if (!old)
 		old = "";
 	first = sanitizers(old);
-	n = asprintf(&out, "%.*s%s%s%s%s%s%s", (int)first, old,
-		     first && !strchr(" :", old[first - 1]) ? ":" : "", agent, *core ? ":" : "", core,
-		     old[first] ? ":" : "", old + first);
+	others = without_ours(old + first);
+	if (others)
+		n = asprintf(&out, "%.*s%s%s%s%s%s", (int)first, old,
+			     first && !strchr(" :", old[first - 1]) ? ":" : "", agent,
+			     *core ? ":" : "", core, others);
+	free(others);
 	if (n < 0)
 		command_error("out of memory");
 	return n < 0 ? NULL : out;
