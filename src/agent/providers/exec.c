@@ -36,14 +36,17 @@ struct environment {
 	bool		sanitizer_first;
 };
 
-/* "/path/libtracefuse-providers.so", or the library alone. */
+/* "/path/libtracefuse-providers.so", or "libtracefuse.so.0". Others may begin so, too. */
 static bool is_agent(const char *word, size_t len)
 {
-	static const char name[] = "libtracefuse";
-	const char *base = memrchr(word, '/', len);
+	static const char *const names[] = { "libtracefuse-providers.so", "libtracefuse.so" };
+	const char *slash = memrchr(word, '/', len), *base = slash ? slash + 1 : word;
+	const size_t left = (size_t)(word + len - base);
 
-	base = base ? base + 1 : word;
-	return (size_t)(word + len - base) >= sizeof(name) - 1 && !memcmp(base, name, sizeof(name) - 1);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (left >= strlen(names[i]) && !memcmp(base, names[i], strlen(names[i])))
+			return true;
+	return false;
 }
 
 /* The next word of a list, *len bytes, and the list behind it; NULL: no more. */
