@@ -49,7 +49,7 @@ enum {
 
 /* Where the last hit of an event went, to go there again (way.c). */
 struct agent_way {
-	_Alignas(64) uint64_t epoch;	/* while it is this one */
+	_Alignas(64) uint64_t seen;	/* while it is this one: way_seen() */
 	uint64_t	on;		/* the instance's tracing_on and live, as they were */
 	uint32_t	event;		/* id; 0: leads nowhere */
 	uint32_t	cpu;		/* whose ring it is */
@@ -64,6 +64,7 @@ struct agent_way {
 	uint32_t	plain;
 	struct slot	*slot;		/* the thread's, which stays where it is when that one has none any more */
 	uint64_t	room;		/* of functions: bytes behind a record on a page where it is the first */
+	uint64_t	epoch;		/* in which it was made */
 };
 
 enum { AGENT_WAYS = 16 };
@@ -74,7 +75,7 @@ enum { AGENT_WAYS = 16 };
  * there is no value.
  */
 struct agent_count {
-	_Alignas(256) uint64_t epoch;	/* while it is this one */
+	_Alignas(256) uint64_t seen;	/* as in struct agent_way */
 	uint32_t	event;		/* entry; 0: leads nowhere */
 	uint8_t		key, key2, value;	/* enum count_load */
 	uint8_t		shift;		/* of a hash: the number of its first place is left */
@@ -112,6 +113,7 @@ struct agent_count {
 	struct agent_thread *thread;
 	uint32_t	shortcut;	/* enum shortcut */
 	uint32_t	turns;		/* other entries that wanted the place */
+	uint64_t	epoch;		/* in which count_make() was asked */
 };
 
 /* How a field is loaded; the first three by the shortest way. */
@@ -142,7 +144,7 @@ enum shortcut {
 
 /* The same of the function profile's map, on one CPU (profile.c). */
 struct agent_profile {
-	_Alignas(64) uint64_t epoch;	/* while it is this one */
+	_Alignas(64) uint64_t seen;	/* as in struct agent_way */
 	const char	*entries;	/* of the map */
 	const char	*elts;
 	uint32_t	event;		/* entry; 0: leads nowhere */
@@ -156,6 +158,7 @@ struct agent_profile {
 	uint32_t	mask;		/* of places in the table */
 	uint32_t	shift;		/* from a hash of 64 bits to its first place */
 	uint32_t	tried;		/* entry: it was looked for, found or not */
+	uint64_t	epoch;		/* then */
 };
 
 enum { AGENT_PROFILES = 4 };

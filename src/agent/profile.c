@@ -25,7 +25,7 @@
 _Static_assert(offsetof(struct agent_thread, profiles) == THREAD_PROFILES &&
 	       sizeof(struct agent_profile) == 1 << PROFILE_SHIFT &&
 	       AGENT_PROFILES == PROFILE_MASK + 1 &&
-	       offsetof(struct agent_profile, epoch) == PROFILE_EPOCH &&
+	       offsetof(struct agent_profile, seen) == PROFILE_SEEN &&
 	       offsetof(struct agent_profile, entries) == PROFILE_ENTRIES &&
 	       offsetof(struct agent_profile, elts) == PROFILE_ELTS &&
 	       offsetof(struct agent_profile, event) == PROFILE_EVENT &&
@@ -100,7 +100,7 @@ void profile_make(struct agent_thread *t, struct slot *slot, uint32_t entry)
 	if (!way_may_with_time(slot, cpu, entry))
 		return;
 	epoch = way_enter(slot);
-	w->event = w->tried = 0;
+	w->seen = w->event = w->tried = 0;
 	atomic_signal_fence(memory_order_seq_cst);	/* W3 */
 	w->epoch = epoch;
 	w->cpu = cpu;
@@ -111,6 +111,7 @@ void profile_make(struct agent_thread *t, struct slot *slot, uint32_t entry)
 	if (profile_find(w, entry, cpu)) {
 		way_forget(t, entry - GROUP_PROFILE + GROUP_GRAPH);
 		atomic_signal_fence(memory_order_seq_cst);	/* W3 */
+		w->seen = way_seen(epoch, entry);
 		w->event = entry;
 	}
 	w->tried = entry;

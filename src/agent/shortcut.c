@@ -27,7 +27,7 @@
 #define AT(field, number) (offsetof(struct agent_count, field) == (number))
 
 _Static_assert(offsetof(struct agent_thread, counts) == THREAD_COUNTS &&
-		       sizeof(struct agent_count) == 1 << COUNT_BITS && AT(epoch, COUNT_EPOCH) &&
+		       sizeof(struct agent_count) == 1 << COUNT_BITS && AT(seen, COUNT_SEEN) &&
 		       AT(event, COUNT_EVENT) && AT(key, COUNT_KEY) && AT(key2, COUNT_KEY2) &&
 		       AT(value, COUNT_VAL) && AT(shift, COUNT_SHIFT) && AT(early, COUNT_EARLY) &&
 		       AT(late, COUNT_LATE) && AT(key_off, COUNT_KEY_OFF) &&
@@ -513,7 +513,7 @@ void count_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 	if (!way_may(slot, id) || *t->cpu < 0 || (c->asked == id && c->epoch == epoch))
 		return;
 	epoch = way_enter(slot);
-	c->event = 0;
+	c->seen = c->event = 0;
 	atomic_signal_fence(memory_order_seq_cst); /* W3 */
 	if (c->shortcut < SHORTCUTS)
 		t->taken[c->shortcut] += c->taken;
@@ -526,6 +526,7 @@ void count_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 	if (count_find(c, id)) {
 		way_forget(t, id);
 		atomic_signal_fence(memory_order_seq_cst); /* W3 */
+		c->seen = way_seen(epoch, id);
 		c->event = id;
 	}
 	way_leave(slot);

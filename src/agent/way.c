@@ -22,7 +22,11 @@
  *     (which says what tracing_cpumask does).
  * W3  A way is made at level 0 and with the depth stored, so a signal handler's
  *     hits neither take nor make one meanwhile. event is stored last: one that
- *     was not finished leads nowhere.
+ *     was not finished leads nowhere. A handler that comes before a short hit
+ *     has stored its depth may make a way for another entry of the same place,
+ *     or find that there is none any more. So a short hit looks at `seen`
+ *     behind that, which is of the entry and the epoch in one word, and it
+ *     looks at nothing of the way once its depth is 0 again.
  *     Plans and the settings of the graph tracer are published: those that a
  *     way was made by are the same while its epoch is.
  * W4  A way is memory of the thread's own (R2 does not say of it what it says of
@@ -44,7 +48,7 @@ _Static_assert(offsetof(struct tf_event, id) == EVENT_ID && offsetof(struct agen
 	       offsetof(struct agent_thread, frame) == THREAD_FRAME &&
 	       offsetof(struct agent_thread, ways) == THREAD_WAYS, "emit.S knows the thread");
 _Static_assert(sizeof(struct agent_way) == 1 << WAY_SHIFT && AGENT_WAYS == WAY_MASK + 1 &&
-	       offsetof(struct agent_way, epoch) == WAY_EPOCH && offsetof(struct agent_way, on) == WAY_ON &&
+	       offsetof(struct agent_way, seen) == WAY_SEEN && offsetof(struct agent_way, on) == WAY_ON &&
 	       offsetof(struct agent_way, event) == WAY_EVENT &&
 	       offsetof(struct agent_way, inst) == WAY_INST && offsetof(struct agent_way, ring) == WAY_RING &&
 	       offsetof(struct agent_way, mult) == WAY_MULT && offsetof(struct agent_way, offset) == WAY_OFFSET &&
@@ -52,7 +56,8 @@ _Static_assert(sizeof(struct agent_way) == 1 << WAY_SHIFT && AGENT_WAYS == WAY_M
 	       offsetof(struct agent_way, rseq) == WAY_RSEQ && offsetof(struct agent_way, bit) == WAY_BIT &&
 	       offsetof(struct agent_way, type) == WAY_TYPE &&
 	       offsetof(struct agent_way, plain) == WAY_PLAIN && offsetof(struct agent_way, room) == WAY_ROOM &&
-	       offsetof(struct agent_way, slot) == WAY_SLOT, "emit.S knows the way");
+	       offsetof(struct agent_way, slot) == WAY_SLOT && WAY_SEEN_SHIFT == SEEN_SHIFT &&
+	       LAYOUT_MAX_EVENTS <= 1 << (64 - SEEN_SHIFT), "emit.S knows the way");
 _Static_assert(offsetof(struct agent, plane) == 0 && offsetof(struct plane, config) == PLANE_CONFIG &&
 	       offsetof(struct plane, data) == PLANE_DATA && offsetof(struct plane, data_mask) == PLANE_MASK &&
 	       offsetof(struct config_header, epoch) == CONFIG_EPOCH, "emit.S knows the session");
@@ -208,7 +213,7 @@ void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 	if (!way_may_with_time(slot, cpu, id) || way_fits(w, id, cpu, epoch))
 		return;
 	epoch = way_enter(slot);
-	w->event = w->plain = 0;
+	w->seen = w->event = w->plain = 0;
 	atomic_signal_fence(memory_order_seq_cst);	/* W3 */
 	w->epoch = epoch;
 	w->cpu = cpu;
@@ -218,6 +223,7 @@ void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 	w->slot = slot;
 	if (way_find(w, id, cpu)) {
 		atomic_signal_fence(memory_order_seq_cst);	/* W3 */
+		w->seen = way_seen(epoch, id);
 		w->event = id;
 		w->plain = is_plain_graph(w, id) ? id : 0;
 	}

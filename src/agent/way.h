@@ -10,6 +10,8 @@
 #include "agent/emit.h"
 #include "tracefuse/base.h"
 
+enum { WAY_SEEN_SHIFT = 48 };	/* no session has as many epochs */
+
 /* Behind a hit of entry `id` that went into a ring: the next one may be short. Under the guard. */
 void way_make(struct agent_thread *t, struct slot *slot, uint32_t id);
 /* The same, by guarded.S. */
@@ -25,13 +27,19 @@ bool way_may_with_time(const struct slot *slot, uint32_t cpu, uint32_t id);
 uint64_t way_enter(struct slot *slot);
 void way_leave(struct slot *slot);
 
+/* What one of entry `id` that was made in this epoch is known by; 0: it leads nowhere. */
+static inline uint64_t way_seen(uint64_t epoch, uint32_t id)
+{
+	return epoch + ((uint64_t)id << WAY_SEEN_SHIFT);
+}
+
 /* An old one of what is not recorded any more, which entry.S would look at first. In a hit. */
 static inline void way_forget(struct agent_thread *t, uint32_t id)
 {
 	struct agent_way *w = &t->ways[id % AGENT_WAYS];
 
 	if (w->event == id)
-		w->event = w->plain = 0;
+		w->seen = w->event = w->plain = 0;
 }
 
 /* As way_make() and by guarded.S, behind a call or a return in the function profile (profile.c). */

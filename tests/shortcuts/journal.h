@@ -16,7 +16,7 @@
 
 enum { JOURNAL_FD = 77 };
 
-enum journal_handler { HANDLER_HITS, HANDLER_JUMPS };
+enum journal_handler { HANDLER_HITS, HANDLER_JUMPS, HANDLER_CROWDS };
 
 struct journal {
 	/* the program */

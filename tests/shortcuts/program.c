@@ -21,13 +21,26 @@
 #include <tracefuse/tracefuse.h>
 #include "journal.h"
 
-enum { WARM = 6 };
+enum { WARM = 40, LEARNS = 20 };
 
 TF_EVENT(way, tick, (int, n), (unsigned long, big), (const char *, text));
 TF_EVENT(way, plain, (int, n), (unsigned int, u), (unsigned long, big));
 TF_EVENT(way, begin, (int, n));
 TF_EVENT(way, end, (int, n), (unsigned long, big));
 TF_EVENT(way, other, (int, n));
+
+/*
+ * As many as a thread remembers, one behind the other: each place that something is remembered in
+ * is that of one of the `kept` events, which another instance records, and of one of the `summed`,
+ * which have a histogram.
+ */
+#define CROWD(EACH) \
+	EACH(0) EACH(1) EACH(2) EACH(3) EACH(4) EACH(5) EACH(6) EACH(7) EACH(8) EACH(9) EACH(10) \
+	EACH(11) EACH(12) EACH(13) EACH(14) EACH(15)
+#define KEPT(i) TF_EVENT(kept, kept##i, (int, n), (unsigned long, big));
+#define SUMMED(i) TF_EVENT(summed, summed##i, (unsigned long, big), (int, n));
+CROWD(KEPT)
+CROWD(SUMMED)
 
 static struct journal *journal;
 static sigjmp_buf back;
@@ -109,6 +122,16 @@ static void (*hit)(void);
 
 /* ---- */
 
+static void hit_crowd(void)
+{
+#define HIT_KEPT(i) trace_kept##i(3, 4);
+#define HIT_SUMMED(i) trace_summed##i(5, 6);
+	for (int i = 0; i < LEARNS; i++) {
+		CROWD(HIT_KEPT)
+		CROWD(HIT_SUMMED)
+	}
+}
+
 static void on_signal(int sig)
 {
 	in_handler = 1;
@@ -117,6 +140,8 @@ static void on_signal(int sig)
 	journal->handled = journal->handled + 1;
 	trace_other(1);
 	journal->other = journal->other + 1;
+	if (journal->handler == HANDLER_CROWDS)
+		hit_crowd();
 	if (journal->handler == HANDLER_JUMPS)
 		siglongjmp(back, 1);
 }

@@ -6,6 +6,7 @@
  *     random:N    the program is killed while it hits all the time, N times at any moment
  *     signal:N    a signal, whose handler hits the same event and another one
  *     jump:N      the same, and the handler leaves by siglongjmp
+ *     crowd:N     the same, and the handler hits so many others that nothing is remembered any more
  *     preempt:N   the thread has lost its CPU for a moment
  *
  * MODES is a list with commas. Of each the hit is stopped at N instructions, 0: at all of them, and
@@ -31,9 +32,10 @@
 #include "step.h"
 
 enum { STEPS_MAX = 20000 };
-enum mode { KILL, RANDOM, SIGNAL, JUMP, PREEMPT, MODES };
+enum mode { KILL, RANDOM, SIGNAL, JUMP, CROWD, PREEMPT, MODES };
 
-static const char *const modes[MODES] = {"kill", "random", "signal", "jump", "preempt"};
+static const char *const modes[MODES] = {"kill", "random", "signal", "jump",
+					 "crowd", "preempt"};
 
 static struct {
 	enum mode mode;
@@ -194,6 +196,8 @@ static void start(void)
 	*j = (struct journal){.cpu = cpus[0], .handler = HANDLER_HITS};
 	if (job.mode == JUMP)
 		j->handler = HANDLER_JUMPS;
+	if (job.mode == CROWD)
+		j->handler = HANDLER_CROWDS;
 	if (!step_start(&program, job.program))
 		die("the program does not start");
 }

@@ -11,7 +11,7 @@
  *            slot->depth is not 0, size is no multiple of 4 from 12 to 112 -> emit_long
  *         thread->frame[0] = stack pointer                             (E2)
  *         slot->depth = 1                                              (H1)
- *         if config->epoch != way->epoch                               -> leave
+ *         if way->seen is not of the entry and of config->epoch        -> leave  (W3)
  *         if tracing_on or live of the instance is not the way's       -> leave
  *         time = now()
  *         section {                                                    ring_commit_short()

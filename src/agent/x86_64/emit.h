@@ -15,7 +15,8 @@
 
 #define WAY_SHIFT	7	/* struct agent_way */
 #define WAY_MASK	15
-#define WAY_EPOCH	0
+#define SEEN_SHIFT	48	/* way_seen() */
+#define WAY_SEEN	0
 #define WAY_ON		8
 #define WAY_EVENT	16
 #define WAY_INST	24
@@ -33,7 +34,7 @@
 #define THREAD_COUNTS	2560
 
 #define COUNT_BITS	8	/* struct agent_count */
-#define COUNT_EPOCH	0
+#define COUNT_SEEN	0
 #define COUNT_EVENT	8
 #define COUNT_KEY	12
 #define COUNT_KEY2	13
@@ -87,7 +88,7 @@
 #define THREAD_PROFILES	6656
 #define PROFILE_SHIFT	7
 #define PROFILE_MASK	3
-#define PROFILE_EPOCH	0
+#define PROFILE_SEEN	0
 #define PROFILE_ENTRIES	8
 #define PROFILE_ELTS	16
 #define PROFILE_EVENT	24

@@ -173,14 +173,14 @@ entry_short_begin:
 	jne	.Lelse
 	incl	%esi				/* GROUP_GRAPH */
 	way_of	WAY_PLAIN, .Lprofile_called
+	movl	%esi, ENTRY
 	addq	TABLE_DELTA(%rcx), %r9
 	frame_fill 1
 	short_way called, CALLED, SIZE_CALLED
-	movq	WAY_BIT(%r10), %rax
-	leaq	S(%rsp), %rdx
+	leaq	S(%rsp), %rax
 	incl	%esi
-	movq	%rax, FRAME_MASK(%rcx)
-	movq	%rdx, GRAPH_TOP(%rdi)
+	movq	%rdx, FRAME_MASK(%rcx)
+	movq	%rax, GRAPH_TOP(%rdi)
 	movq	%rsi, GRAPH_STATE(%rdi)
 	stc
 	return_to_trampoline
@@ -217,8 +217,9 @@ entry_short_begin:
 	short_way tail, CALLED, SIZE_CALLED
 	leaq	S(%rsp), %rdi
 	movq	FRAME_FUNC(%rcx), %rsi
+	movq	%rdx, %rax
 	movq	FRAME_TIME(%rcx), %rdx
-	movq	WAY_BIT(%r10), %rcx
+	movq	%rax, %rcx
 	call	graph_tail
 	stc
 	return_to_trampoline

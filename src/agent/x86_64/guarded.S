@@ -106,8 +106,8 @@ guarded_left:
 	 * count_call: from count_way (short.h), with the depth stored and %rdi thread, %r10 its
 	 * agent_count, %rdx record, RECORD_SIZE, %r8 frame:
 	 *
-	 *     as guarded, done = c->call(c, record, size); c->slot->depth = 0
-	 *     if (done) c->taken += 1; else emit_long(thread, c->event, record, size, frame)
+	 *     as guarded, done = c->call(c, record, size), c->taken += done, event = c->event
+	 *     c->slot->depth = 0; if (!done) emit_long(thread, event, record, size, frame)
 	 *
 	 * The function keeps the registers that it has to keep, so they are not loaded again.
 	 */
@@ -154,13 +154,13 @@ count_call:
 	movq	40(%rsp), %rdx
 	movq	COUNT_SLOT(%rbx), %rcx
 	movq	%rdx, (%rbp)
+	movl	COUNT_EVENT(%rbx), %esi		/* W3 of way.c: while it is this one */
 	addq	%r9, COUNT_TAKEN(%rbx)
 	movl	$0, SLOT_DEPTH(%rcx)
 	movq	(%rsp), %rdx
 	movl	8(%rsp), %ecx
 	movq	16(%rsp), %r8
 	leaq	-THREAD_RESUME(%rbp), %rdi
-	movl	COUNT_EVENT(%rbx), %esi
 	movq	88(%rsp), %rbx
 	.cfi_restore %rbx
 	movq	96(%rsp), %rbp

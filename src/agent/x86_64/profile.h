@@ -6,8 +6,8 @@
  *     profile_returned, in graph.S: the frame is the thread's, FRAME_PROFILED and nothing else
  *         w = &thread->profiles[entry % AGENT_PROFILES]
  *         if w->event != entry, or where short.h would leave                 -> not here
- *         slot->depth = 1; if config->epoch != w->epoch                      -> leave
- *         slot->epoch = config->epoch
+ *         slot->depth = 1; slot->epoch = config->epoch
+ *         if w->seen is not of that and of the entry                         -> leave
  *         elt = the one of {frame->func, w->cpu}; none                       -> leave
  *         section { if rseq->cpu_id != w->cpu -> leave; a sum of the elt grows }
  *         slot->depth = 0
@@ -52,9 +52,11 @@
 	movq	agent + PLANE_CONFIG(%rip), %rax
 	movq	%rdx, %r8
 	movq	CONFIG_EPOCH(%rax), %rax
-	cmpq	PROFILE_EPOCH(%r10), %rax
-	jne	.Lleave_\name
+	shlq	$SEEN_SHIFT, %rsi
 	movq	%rax, SLOT_EPOCH(%r9)
+	addq	%rax, %rsi
+	cmpq	PROFILE_SEEN(%r10), %rsi	/* W3 of way.c */
+	jne	.Lleave_\name
 	.endm
 
 	/* -> %rsi the sums of the elt, %r11d CPU; the rest but %rdi, %r8 and %r10 is lost */

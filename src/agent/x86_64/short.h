@@ -19,6 +19,7 @@
 #define BIT	-40(%rsp)
 #define COUNTER	-40(%rsp)		/* of those that know their size */
 #define SPARE	-40(%rsp)
+#define ENTRY	-24(%rsp)		/* of CALLED, from where the way is looked for */
 #define RECORD_SIZE -8(%rsp)
 #define RECORD_AT -24(%rsp)
 #define NOW	-32(%rsp)
@@ -37,7 +38,10 @@
  * These know their size. They begin with the counter in COUNTER and, but for FUNCTION, with %r10
  * way; they end with %rdi thread, %r10 way.
  */
-/* Of a hooked function: %rdx its graph_frame, which is the record; ends with that in %rcx, %esi depth. */
+/*
+ * Of a hooked function: %rdx its graph_frame, which is the record, ENTRY its entry; ends with the
+ * frame in %rcx, %esi depth, %rdx the instance's bit.
+ */
 #define CALLED	2
 #define RETURNED 3	/* the same, not %esi; what it returns lies at the stack pointer */
 #define FUNCTION 4	/* of a function: %r9 and %r8 the record's ip and parent_ip */
@@ -199,11 +203,18 @@
 	/* H1: the load of epoch follows; the rest is the server's membarrier. */
 	movq	agent + PLANE_CONFIG(%rip), %r11
 	spill	\kind
+	.if	\kind == RETURNED
+	movl	$GRAPH_EXIT, %esi
+	.elseif	\kind == CALLED
+	movl	ENTRY, %esi
+	.endif
+	/* W3: a handler may have changed all of the way until the depth was stored. */
+	shlq	$SEEN_SHIFT, %rsi
+	addq	CONFIG_EPOCH(%r11), %rsi
+	cmpq	WAY_SEEN(%r10), %rsi
+	jne	.Lother_\name
 	movl	WAY_TYPE(%r10), %esi
 	orq	%rax, %rsi			/* the record's common fields */
-	movq	CONFIG_EPOCH(%r11), %rax
-	cmpq	WAY_EPOCH(%r10), %rax
-	jne	.Lleave_\name
 	movq	WAY_INST(%r10), %rax
 	movq	WAY_RING(%r10), %r8
 	movq	INST_ON(%rax), %rax
@@ -293,6 +304,9 @@
 	.endif
 	xorq	$1, %r9
 	fill	\kind
+	.if	\kind == CALLED
+	movq	WAY_BIT(%r10), %rdx		/* while it is this way's */
+	.endif
 	.if	IS_SIZED(\kind)
 	movq	WAY_SLOT(%r10), %rax		/* another thread may have taken the slot from this one (guard.c) */
 	.else
@@ -329,6 +343,15 @@
 	.long	0x53053053
 .Labort_\name:
 .Lleave_\name:
+	.if	\kind == PLAIN
+	movl	WAY_EVENT(%r10), %esi
+	jmp	5f
+	.endif
+.Lother_\name:
+	.if	\kind == PLAIN
+	shrq	$SEEN_SHIFT, %rsi
+	.endif
+5:
 	.if	IS_SIZED(\kind)
 	movq	WAY_SLOT(%r10), %r9
 	.else
@@ -336,7 +359,6 @@
 	.endif
 	.if	\kind == PLAIN
 	movq	THREAD, %rdi
-	movl	WAY_EVENT(%r10), %esi
 	movq	RECORD, %rdx
 	movq	FRAME, %r8
 	.endif
@@ -361,7 +383,7 @@
 	 *
 	 *     slot = thread->slot, c = &thread->counts[id % AGENT_WAYS]
 	 *     if c->event != id, size < c->size, or where short_way says so -> no
-	 *     thread->frame[0] = stack pointer, slot->depth = 1, epoch       as in short_way
+	 *     thread->frame[0] = stack pointer, slot->depth = 1, c->seen     as in short_way
 	 *     if *c->soft is 0, *c->paused is not                          -> leave
 	 *     if there is a filter and it says no                          -> done
 	 *     if c->call: it does the rest, or nothing                     -> done or leave
@@ -499,9 +521,11 @@
 	movq	%r8, FRAME
 	.endif
 	movq	CONFIG_EPOCH(%rax), %rax
-	cmpq	COUNT_EPOCH(%r10), %rax
-	jne	.Lcount_leave_\name
+	shlq	$SEEN_SHIFT, %rsi
 	movq	%rax, SLOT_EPOCH(%r11)
+	addq	%rax, %rsi
+	cmpq	COUNT_SEEN(%r10), %rsi		/* W3 */
+	jne	.Lcount_other_\name
 	movq	COUNT_SOFT(%r10), %rax
 	movq	COUNT_PAUSED(%r10), %r11
 	movb	COUNT_SHIFT(%r10), %cl
@@ -692,8 +716,8 @@
 .Lcount_abort1_\name:
 	jmp	.Lcount_again1_\name
 .Lcount_leave_\name:
-	movq	COUNT_SLOT(%r10), %rax
 	movl	COUNT_EVENT(%r10), %esi
+5:	movq	COUNT_SLOT(%r10), %rax
 	.if	\kind == PLAIN
 	movl	RECORD_SIZE, %ecx
 	movq	FRAME, %r8
@@ -708,6 +732,9 @@
 	.else
 	jmp	.Lelse_\name
 	.endif
+.Lcount_other_\name:
+	shrq	$SEEN_SHIFT, %rsi
+	jmp	5b
 	.endm
 
 #endif
