@@ -476,12 +476,47 @@ static void mask(void)
 	outside++;
 }
 
+/* Not called before, and found at load. */
+static pid_t (*const volatile get_session)(pid_t) = getsid;
+
+static void get_session_handler(int sig)
+{
+	get_session(0);
+}
+
+/* Bytes of the alternate stack that a handler leaves as they were. */
+static size_t left_by_handler(void)
+{
+	size_t left = 0;
+
+	memset(alternate, 0x5a, sizeof(alternate));
+	raise(SIGUSR1);
+	while (left < sizeof(alternate) && alternate[left] == 0x5a)
+		left++;
+	return left;
+}
+
+static void first_call_on_alternate_stack(void)
+{
+	stack_t ss = { .ss_sp = alternate, .ss_size = sizeof(alternate) };
+	size_t left;
+
+	sigaltstack(&ss, NULL);
+	set(SIGUSR1, get_session_handler, SA_ONSTACK, 0);
+	left = left_by_handler();
+	printf("the first call takes no more than the next: %d\n", left == left_by_handler());
+}
+
 int main(int argc, char **argv)
 {
 	int n = argc > 2 ? atoi(argv[2]) : 0;
 
 	if (argc < 2 || !strcmp(argv[1], "behaviour")) {
 		behaviour();
+		return 0;
+	}
+	if (!strcmp(argv[1], "first")) {
+		first_call_on_alternate_stack();
 		return 0;
 	}
 	if (!strcmp(argv[1], "storm"))

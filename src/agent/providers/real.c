@@ -16,6 +16,8 @@
 #pragma weak _r_debug
 
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
+extern struct real_function __start_real_functions[] __attribute__((visibility("hidden")));
+extern struct real_function __stop_real_functions[] __attribute__((visibility("hidden")));
 
 enum { VERSION_HIDDEN = 0x8000 };
 
@@ -204,6 +206,16 @@ void real_find(struct real_function *f)
 			return;
 	/* Relaxed: what another thread finds meanwhile this one has found, too. */
 	__atomic_store_n(f->where, (void *)missing, __ATOMIC_RELAXED);
+}
+
+void real_find_all(void)
+{
+	struct real_function *f;
+
+	for (f = __start_real_functions; f < __stop_real_functions; f++)
+		/* Relaxed: who sees none searches, and finds the same. */
+		if (!__atomic_load_n(f->where, __ATOMIC_RELAXED))
+			real_find(f);
 }
 
 __attribute__((constructor)) static void real_start(void)

@@ -31,11 +31,14 @@ struct real_function {
 	const void	*object;	/* of the linker: which one defines it; NULL: none */
 };
 
+/* What real_find_all() finds: all entries that are used. */
+#define IN_REAL_FUNCTIONS __attribute__((unused, section("real_functions"), aligned(8)))
+
 /* As REAL_FUNCTION() for names that no header declares: real_NAME is of type `pointer`. */
 #define REAL_FUNCTION_AS(function, pointer)						\
 	static __typeof__(pointer) real_##function;					\
 	static struct real_function real_entry_##function				\
-	__attribute__((unused)) = { #function, (void **)(void *)&real_##function, NULL }
+	IN_REAL_FUNCTIONS = { #function, (void **)(void *)&real_##function, NULL }
 
 #define REAL_FUNCTION(function) REAL_FUNCTION_AS(function, __typeof__(&function))
 
@@ -46,6 +49,11 @@ struct real_function {
 
 /* Sets the pointer. Any number of times, by any number of threads: the result is the same. */
 void real_find(struct real_function *f);
+/*
+ * Sets all pointers that are not set. For who announces an alternate stack: a handler may have little
+ * room there, and a search takes some.
+ */
+void real_find_all(void);
 /* At load: what is loaded from now on is not looked at. */
 void real_begin(void);
 

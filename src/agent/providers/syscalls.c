@@ -65,7 +65,7 @@ extern call_function call_functions[ROWS];
 
 #define CALL(function, call, result, ...) \
 	[ROW_##function] = { #function, (void **)(void *)&call_functions[ROW_##function], NULL },
-static struct real_function call_reals[ROWS] = {
+static struct real_function call_reals[ROWS] IN_REAL_FUNCTIONS = {
 #include "agent/providers/syscalls_libc.h"
 };
 #undef CALL
@@ -200,8 +200,21 @@ static long call_alone(unsigned int which, call_function real, long a, long b, l
 ALONE(X)
 #undef X
 
+/* ---- Handlers with a stack of their own ---- */
+
+REAL_FUNCTION_AS(sigaltstack, call_function);
+
+/* The first call: real_find_all(). */
+static long first_sigaltstack(long a, long b, long c, long d, long e, long f)
+{
+	real_find_all();
+	/* Relaxed: whoever stores it stores the same. */
+	__atomic_store_n(&call_functions[ROW_sigaltstack], REAL(sigaltstack), __ATOMIC_RELAXED);
+	return REAL(sigaltstack)(a, b, c, d, e, f);
+}
+
 #define X(function) [ROW_##function] = alone_##function,
-call_function call_functions[ROWS] = { ALONE(X) };
+call_function call_functions[ROWS] = { ALONE(X) [ROW_sigaltstack] = first_sigaltstack };
 #undef X
 
 /* ---- Recording ---- */
