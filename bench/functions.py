@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """functions.py TRACEFUSE DIRECTORY - what tracing functions costs: a call, 50,000 sites at once, lua and sqlite; beside uftrace
 
-DIRECTORY has functions_plain, functions_sites, enable_sites and enable_sites_more. Prints lines NAME<tab>VALUE. Of a
+DIRECTORY has functions_plain, functions_sites, functions_returns, enable_sites and enable_sites_more. Prints lines NAME<tab>VALUE. Of a
 call three are measured (leaf, recursion, mix); the leaf's is the row, the others stand below the table. The same
 binaries run under both tools; a tool that is not installed is left out. funtrace is a part of its program: the bench
 builds one where $FUNTRACE names a directory with its runtime, else the rows of funtrace are left out.
@@ -134,6 +134,7 @@ def calls(work):
             continue
         show(name, times)
         graph = times['leaf'] if name.startswith('function_graph, entry') else graph
+    show('function_graph, return sites', measure(traced(work, SETUPS['function_graph, entry and exit']), 'functions_returns'))
     funtrace(work, graph)
     if shutil.which('uftrace'):
         times = measure(uftrace(work), 'functions_sites')

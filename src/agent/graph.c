@@ -40,6 +40,9 @@
  *     profile has a time all the same: it ends where the next hooked function of
  *     the thread's own stack begins or returns, or the thread ends. It keeps its
  *     frame until then.
+ * M8  Where a function has return sites (sites_returns.c) nothing is replaced: the frame is FRAME_SITE,
+ *     its mirror a copy, by which it is known whether it is still there. Its return finds the frame by
+ *     the slot as well. So who is called at a slot and not hooked takes away what lies there.
  */
 #include <errno.h>
 #include <string.h>
@@ -68,7 +71,7 @@ _Static_assert(offsetof(struct graph_frame, id) == FRAME_ID && offsetof(struct g
 	       offsetof(struct graph_frame, time) == FRAME_TIME && offsetof(struct graph_frame, mask) == FRAME_MASK &&
 	       offsetof(struct graph_frame, cpu_time) == FRAME_BELOW &&
 	       offsetof(struct graph_frame, tail) == FRAME_GROUP &&
-	       FRAME_PROFILED == 1ull << FRAME_PROFILED_BIT && TAIL_GROUP == 1ull << 48,
+	       FRAME_PROFILED == 1ull << FRAME_PROFILED_BIT && FRAME_SITE == 1ull << FRAME_SITE_BIT && TAIL_GROUP == 1ull << 48,
 	       "emit.S knows frames");
 _Static_assert(offsetof(struct agent_thread, graph.low) == GRAPH_LOW &&
 	       offsetof(struct agent_thread, graph.size) == GRAPH_SIZE &&
@@ -81,10 +84,12 @@ _Static_assert(offsetof(struct agent_thread, graph.low) == GRAPH_LOW &&
 _Static_assert(offsetof(struct site_dso, table) == DSO_TABLE && offsetof(struct site_table, code) == TABLE_CODE &&
 	       offsetof(struct site_table, words) == TABLE_WORDS && offsetof(struct site_table, size) == TABLE_SIZE &&
 	       offsetof(struct site_table, delta) == TABLE_DELTA && SITE_HOOKED == SITE_HOOKED_WORD &&
+	       SITE_RETURNS == SITE_RETURNS_WORD &&
 	       LAYOUT_GRAPH_EXIT == GRAPH_EXIT && GRAPH_MIRROR == MIRROR &&
 	       GROUP_GRAPH == GROUP_FUNCTION + 1 && GROUP_FUNCTION == 0, "emit.S knows sites");
 
 static _Atomic bool refused_all;
+static _Atomic bool copies_stacks;
 
 static const struct graph_config no_config;
 static const _Atomic config_ref no_control;
@@ -125,16 +130,25 @@ bool graph_refused(void)
 	return atomic_load_explicit(&refused_all, memory_order_relaxed);
 }
 
+bool graph_may_at_sites(void)
+{
+	/* Relaxed: it is never taken back. */
+	return !atomic_load_explicit(&copies_stacks, memory_order_relaxed);
+}
+
 bool graph_dso(const char *name)
 {
 	const bool before = graph_refused();
 
 	/* Throws would end in nowhere: it does not know a rule for the stack pointer. */
 	if (strstr(name, "/libunwind.so.8"))
-		refuse("returns of functions are not traced: the program uses libunwind.so.8");
+		refuse("returns of functions without return sites are not traced: the program uses libunwind.so.8");
 	/* What it copies back returns by the mirror, which has those by now that were called there meanwhile. */
-	if (strstr(name, "/_greenlet."))
+	if (strstr(name, "/_greenlet.")) {
+		/* Relaxed: it is never taken back. */
+		atomic_store_explicit(&copies_stacks, true, memory_order_relaxed);
 		refuse("returns of functions are not traced: greenlet copies stacks");
+	}
 	return graph_refused() != before;
 }
 
@@ -151,7 +165,7 @@ void graph_start(void)
 	control = &c->graph;
 
 	if (!agent_syscall(SYS_arch_prctl, SHADOW_STACK_STATUS, &features) && (features & 1))
-		refuse("returns of functions are not traced: the processor keeps a stack of its own");
+		refuse("returns of functions without return sites are not traced: the processor keeps a stack of its own");
 }
 
 /* ---- Whether, and how ---- */
@@ -313,13 +327,23 @@ static uint64_t state_of(const struct above *up, uint32_t word)
 	return state;
 }
 
+/* M8 */
+static uint32_t unhooked(const struct agent_thread *t, struct graph_piece *piece, uintptr_t slot)
+{
+	struct graph_frame *f = frame_in(piece, slot);
+
+	if (f->id == frame_id(t, slot) && (f->state & FRAME_SITE) && !is_label(*(uintptr_t *)slot))
+		f->id = 0;
+	return PATCH_PASS;
+}
+
 /* What lies in a slot that is reached by a tail call is no return address. */
 static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_t *at, uint32_t word, uint64_t func,
 		     bool late)
 {
 	const struct graph_config *c = config_now();
 	const uintptr_t slot = (uintptr_t)at, ret = *at;
-	const bool tail = is_label(ret);
+	const bool tail = is_label(ret), at_site = word & SITE_RETURNS;
 	const struct above up = above_of(t, piece, slot, tail);
 	struct graph_frame *f = frame_in(piece, slot);
 	const bool profiled = (c->flags & GRAPH_PROFILE) && is_armed((word & SITE_GROUP) + GROUP_PROFILE);
@@ -328,7 +352,7 @@ static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_
 	if (__builtin_expect(t->graph.top != up.slot, 0) && runs_on_own(t, slot))
 		functions_left(t, up.slot);
 	if (up.f && (up.f->state & FRAME_NOTRACE) && !profiled)
-		return PATCH_PASS;
+		return unhooked(t, piece, slot);
 	if (up.slot == slot && tail_is_full(f)) {
 		t->graph.overrun++;
 		return PATCH_PASS;
@@ -337,12 +361,13 @@ static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_
 		mask = entry_emit(t, c, word, func, state, &time);
 	/* The first of set_graph_notrace is hooked, so that those below it know. */
 	if (!mask && !profiled && !(state & FRAME_NOTRACE))
-		return PATCH_PASS;
+		return unhooked(t, piece, slot);
 	if (up.slot == slot)
 		state += tail_keep(piece, f) * FRAME_TAIL;
 	else
 		f->up = up.slot;
 	state |= c->thresh ? FRAME_UNSEEN : 0;
+	state |= at_site ? FRAME_SITE : 0;
 	if (c->flags & GRAPH_CPU_TIME) {
 		state |= FRAME_CPU_TIME;
 		f->cpu_time = cpu_time();
@@ -357,6 +382,8 @@ static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_
 	if (!tail)
 		*mirror_of(slot) = ret;
 	inner_set(t, piece, slot, slot);
+	if (at_site)
+		return PATCH_PASS;
 	if (!late)
 		return PATCH_HOOKED;
 	*at = (uintptr_t)graph_returned_late;
@@ -432,20 +459,24 @@ uintptr_t graph_tail_left(uintptr_t *at)
 	return frame_end(t, piece, frame_in(piece, (uintptr_t)at), (uintptr_t)at);
 }
 
-uintptr_t graph_leave(uintptr_t *at, uint64_t retval)
+/* The frame that the thread has of the slot; NULL: none. */
+static struct graph_frame *frame_leaving(struct agent_thread *t, uintptr_t slot, struct graph_piece **piece)
 {
-	struct agent_thread *t = agent_self.thread;
-	const uintptr_t slot = (uintptr_t)at;
-	struct graph_exit_record r;
-	struct graph_piece *piece;
 	struct graph_frame *f;
 	bool refused;
 
 	/* Of a child of fork() that has had no hit yet the thread is not to be written. */
-	piece = t && t->slot ? piece_of(t, slot, &refused) : NULL;
-	f = piece ? frame_in(piece, slot) : NULL;
-	if (!f || f->id != frame_id(t, slot))
-		return *mirror_of(slot);
+	*piece = t && t->slot ? piece_of(t, slot, &refused) : NULL;
+	f = *piece ? frame_in(*piece, slot) : NULL;
+	return f && f->id == frame_id(t, slot) ? f : NULL;
+}
+
+/* What is recorded of it. -> where to return to */
+static uintptr_t frame_leave(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f,
+			     uintptr_t slot, uint64_t retval)
+{
+	struct graph_exit_record r;
+
 	if (__builtin_expect(t->graph.top != slot, 0) && runs_on_own(t, slot))
 		functions_left(t, slot);
 	emit_levels_left(t, slot - (SAVED - 8));
@@ -456,6 +487,27 @@ uintptr_t graph_leave(uintptr_t *at, uint64_t retval)
 			profile_end(t, piece, f);
 	}
 	return frame_end(t, piece, f, slot);
+}
+
+uintptr_t graph_leave(uintptr_t *at, uint64_t retval)
+{
+	struct agent_thread *t = agent_self.thread;
+	const uintptr_t slot = (uintptr_t)at;
+	struct graph_piece *piece;
+	struct graph_frame *f = frame_leaving(t, slot, &piece);
+
+	return f ? frame_leave(t, piece, f, slot, retval) : *mirror_of(slot);
+}
+
+void graph_left(uintptr_t *at, uint64_t retval)
+{
+	struct agent_thread *t = agent_self.thread;
+	const uintptr_t slot = (uintptr_t)at;
+	struct graph_piece *piece;
+	struct graph_frame *f = frame_leaving(t, slot, &piece);
+
+	if (f && (f->state & FRAME_SITE))
+		frame_leave(t, piece, f, slot, retval);
 }
 
 /* ---- What sites call ---- */
@@ -536,7 +588,7 @@ static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word
 	struct graph_piece *piece;
 	bool refused;
 
-	if (graph_refused())
+	if (graph_refused() && !(word & SITE_RETURNS))
 		return PATCH_PASS;
 	piece = piece_of(t, (uintptr_t)slot, &refused);
 	if (!piece) {
@@ -572,7 +624,9 @@ static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d,
 	if (is_armed((word & SITE_GROUP) + GROUP_FUNCTION) &&
 	    __builtin_expect(!function_emit(t, table, word, ip, graph_true(slot), false), 0))
 		return slowly(t, slot, PATCH_SLOW);
-	if (is_outside(t, (uintptr_t)slot, word) || (late && returns_elsewhere(table, ip)))
+	if (is_outside(t, (uintptr_t)slot, word))
+		return unhooked(t, t->graph.piece, (uintptr_t)slot);
+	if (late && returns_elsewhere(table, ip))
 		return PATCH_PASS;
 	return hook_long(t, slot, word, ip + table->delta, late);
 }
@@ -600,7 +654,7 @@ uint32_t patch_hit_slow(struct site_call *c)
 	c->parent = graph_true(c->slot);
 	if (c->done == PATCH_SLOW)
 		sites_hit_slow(ip, c->parent, site_call_frame(c));
-	if (!(word & SITE_HOOKED) || graph_refused() ||
+	if (!(word & SITE_HOOKED) || (graph_refused() && !(word & SITE_RETURNS)) ||
 	    (c->late && returns_elsewhere(table, ip)))
 		return PATCH_PASS;
 	piece = piece_make(t, (uintptr_t)c->slot);

@@ -68,6 +68,12 @@ uintptr_t graph_leave(uintptr_t *slot, uint64_t retval);
 void graph_tail(uintptr_t *slot, uint64_t func, uint64_t time, uint64_t mask);
 uintptr_t graph_tail_left(uintptr_t *slot);
 
+/*
+ * Called at a return site. Who has no frame at the slot, or one whose return address was replaced,
+ * is not concerned.
+ */
+void graph_left(uintptr_t *slot, uint64_t retval);
+
 /* The thread ends: its functions that have not returned are left. */
 void graph_thread_ends(struct agent_thread *t);
 
@@ -79,7 +85,12 @@ extern const char graph_returned_late[] __attribute__((visibility("hidden")));
 bool graph_dso(const char *name);
 /* There is one: words of sites are not to say that they are hooked, which entry.S goes by. */
 bool graph_refused(void);
-/* -ENOTSUP: returns are not caught in this process; 0 */
+/*
+ * Functions with return sites may have them used, also where return addresses may not be replaced. False: what lies in
+ * a slot may be another call's, as stacks are copied there and back.
+ */
+bool graph_may_at_sites(void);
+/* -ENOTSUP: returns are not caught in this process, but at return sites; 0 */
 int graph_error(void);
 /* At the first DSO with sites: what keeps the processor or the kernel from it. */
 void graph_start(void);

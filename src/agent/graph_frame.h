@@ -28,6 +28,7 @@ enum {
 #define FRAME_UNSEEN	(1ull << 35)	/* its entry was not recorded: tracing_thresh */
 #define FRAME_CPU_TIME	(1ull << 36)
 #define FRAME_PROFILED	(1ull << 37)	/* its return is folded */
+#define FRAME_SITE	(1ull << 38)	/* returns at a return site: its return address is there */
 #define FRAME_TAIL	(1ull << 48)	/* M4: so many wait behind it */
 #define FRAME_INHERITED	(FRAME_IN_GRAPH | FRAME_NOTRACE | UINT32_MAX)
 /* Of graph_frame.tail, with FRAME_PROFILED */

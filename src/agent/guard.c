@@ -139,6 +139,7 @@ static uintptr_t short_left(const ucontext_t *context)
 		{ emit_short_begin, emit_short_end, emit_short_left },
 		{ entry_short_begin, entry_short_end, entry_short_left },
 		{ graph_short_begin, graph_short_end, graph_short_left },
+		{ return_short_begin, return_short_end, return_short_left },
 	};
 	uintptr_t ip = context_ip(context);
 

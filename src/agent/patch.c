@@ -8,6 +8,8 @@
  *     trampoline:          call the DSO's entry         which finds the site by what follows
  *                          jc   the DSO's through       the function's return is to be caught (graph.S)
  *                          jmp  site + 5
+ *     of a return site:    call what ends the function's frame (graph.S)
+ *                          ret, or jmp site + 5
  *
  * P1  Both forms have the same bytes but the first and the same length, so that
  *     a switch is one store of one byte: no processor sees half of it, no thread
@@ -39,7 +41,7 @@
 #include "agent/sites.h"
 #include "agent/syscall.h"
 
-enum { PAGE = 4096, SITE = 5, MOST = 16, STUB = 16, CALL = 0xe8, JUMP = 0xe9 };
+enum { PAGE = 4096, SITE = 5, MOST = 16, STUB = 16, CALL = 0xe8, JUMP = 0xe9, RETURN = 0xc3 };
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -166,10 +168,12 @@ struct mirror_end {
 	uint8_t		enter[STUB];	/* push dso; jmp *entry */
 	uint8_t		enter_late[STUB];
 	uint8_t		through[STUB];	/* jmp *graph */
+	uint8_t		leave[STUB];	/* jmp *returned */
 	struct site_dso	*dso;
 	void		(*entry)(void);
 	void		(*entry_late)(void);
 	void		(*graph)(void);
+	void		(*returned)(void);
 	uint8_t		stubs[][STUB];
 };
 
@@ -225,9 +229,11 @@ static void end_fill(struct site_dso *d, struct mirror_end *m)
 	m->entry = patch_entry;
 	m->entry_late = patch_entry_late;
 	m->graph = graph_through;
+	m->returned = patch_return;
 	code(code(m->enter, "\xff\x35", 2, &m->dso), "\xff\x25", 2, &m->entry);
 	code(code(m->enter_late, "\xff\x35", 2, &m->dso), "\xff\x25", 2, &m->entry_late);
 	code(m->through, "\xff\x25", 2, &m->graph);
+	code(m->leave, "\xff\x25", 2, &m->returned);
 }
 
 /* entry.S reads the last distance. */
@@ -236,6 +242,18 @@ static void stub_fill(uint8_t *at, const struct site_dso *d, const struct site *
 	at = code(at, "\xe8", 1, s->kind == SITE_CALL_LATE ? m->enter_late : m->enter);
 	at = code(at, "\x0f\x82", 2, m->through);
 	code(at, "\xe9", 1, address(d, s) + SITE);
+}
+
+static void return_stub_fill(uint8_t *at, const struct site_dso *d, const struct site *s,
+			     const struct mirror_end *m)
+{
+	const unsigned char *behind = address(d, s) + SITE;
+
+	at = code(at, "\xe8", 1, m->leave);
+	if (*behind == RETURN)
+		at[0] = RETURN;
+	else
+		code(at, "\xe9", 1, behind);
 }
 
 /* Never writable and executable at once. */
@@ -254,7 +272,7 @@ static bool mirror_fill(struct site_dso *d)
 			code(at, "\xe9", 1, m->stubs[nr]);
 			at = m->stubs[nr++];
 		}
-		stub_fill(at, d, &d->sites[i], m);
+		(d->sites[i].kind == SITE_RETURN ? return_stub_fill : stub_fill)(at, d, &d->sites[i], m);
 	}
 	return !agent_syscall(SYS_mprotect, d->mirror, d->mirror_size, PROT_READ | PROT_EXEC);
 }
@@ -291,6 +309,7 @@ static bool is_unchanged(const struct site *s, const unsigned char *b)
 	case SITE_ROW:
 		return b[0] == 0x90 && b[1] == 0x90 && b[2] == 0x90 && b[3] == 0x90 && b[4] == 0x90;
 	case SITE_NOP:
+	case SITE_RETURN:
 		return b[0] == 0x0f || b[0] == 0x66 || b[0] == 0x2e;
 	default:
 		return s->len == 6 ? b[0] == 0xff && b[1] == 0x15 : b[0] == CALL;

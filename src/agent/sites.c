@@ -49,13 +49,37 @@ void sites_unlock(void)
 struct wanted {
 	const uint32_t	*words;
 	size_t		nr;
+	const struct site *sites;
+	bool		any;		/* of the functions with return sites is hooked */
 };
+
+static uint32_t wanted_word(const struct wanted *w, uint32_t number)
+{
+	return number < w->nr ? w->words[number] & ~SITE_RETURNS : 0;
+}
+
+static bool wants_return(const struct wanted *w, const struct site *s)
+{
+	if (s->number == SITE_NO_FUNCTION)
+		return s->returns && w->any;
+	return s->returns && (wanted_word(w, s->number) & SITE_HOOKED);
+}
 
 static bool wants(void *arg, size_t index)
 {
 	const struct wanted *w = arg;
+	const struct site *s = &w->sites[index];
 
-	return index < w->nr && w->words[index] != 0;
+	return s->kind == SITE_RETURN ? wants_return(w, s) : wanted_word(w, s->number) != 0;
+}
+
+/* Nothing goes off, and no entry comes on. */
+static bool wants_return_first(void *arg, size_t index)
+{
+	const struct wanted *w = arg;
+	const struct site *s = &w->sites[index];
+
+	return s->on || (s->kind == SITE_RETURN && wants_return(w, s));
 }
 
 static struct wanted wanted_of(const struct site_control *c, uint32_t number)
@@ -68,29 +92,54 @@ static struct wanted wanted_of(const struct site_control *c, uint32_t number)
 	if (number >= LAYOUT_MAX_DSOS || !ref || ref >= agent.plane.config_size ||
 	    nr * 4ull > agent.plane.config_size - ref)
 		return (struct wanted){ 0 };
-	return (struct wanted){ plane_config(&agent.plane, ref), nr };
+	return (struct wanted){ .words = plane_config(&agent.plane, ref), .nr = nr };
+}
+
+static bool any_returns(const struct known *k, const struct wanted *w)
+{
+	for (size_t i = 0; i < k->dso.nr; i++)
+		if (k->dso.sites[i].returns && wants_return(w, &k->dso.sites[i]))
+			return true;
+	return false;
+}
+
+/* Who is called by a word that says so finds them on: they come before the words. */
+static bool returns_on(struct known *k, struct wanted *w)
+{
+	w->any = k->returns && any_returns(k, w);
+	return w->any && k->dso.prepared && graph_may_at_sites() && patch_switch(&k->dso, wants_return_first, w) >= 0;
+}
+
+/* What its call is to do. */
+static uint32_t word_of(const struct known *k, const struct site *s, const struct wanted *w, bool at_sites)
+{
+	bool called = site_is_called(k, s);
+	uint32_t word = called || !s->skip ? wanted_word(w, s->number) : 0;
+
+	if (at_sites && s->returns)
+		return word & SITE_HOOKED ? word | SITE_RETURNS : word;
+	/* Its return is not caught: who it jumps to would see an address of ours (callers.c); or none is. */
+	return s->jumps || graph_refused() ? word & SITE_GROUP : word;
 }
 
 /*
  * The words of the sites that are on or will be. Those that go off lose theirs
  * before the byte, so from here on their calls are no hits (sites_hit.c, S2).
  */
-static void words_set(struct known *k, const struct wanted *w)
+static void words_set(struct known *k, const struct wanted *w, bool at_sites)
 {
 	for (size_t i = 0; i < k->dso.nr; i++) {
 		struct site *s = &k->dso.sites[i];
-		bool called = site_is_called(k, s);
-		uint32_t word = i < w->nr && (called || !s->skip) ? w->words[i] : 0;
+		uint32_t word;
 
-		/* Its return is not caught: who it jumps to would see an address of ours (callers.c); or none is. */
-		if (s->jumps || graph_refused())
-			word &= SITE_GROUP;
-
+		if (s->kind == SITE_RETURN)
+			continue;
+		word = word_of(k, s, w, at_sites);
 		/* Relaxed: see site_word(). */
 		if (word || s->on || s->called)
 			atomic_store_explicit(&k->dso.table->words[(k->dso.bias + s->at - k->dso.table->code) >> 2],
 					      word, memory_order_relaxed);
-		s->called = called && word;
+		s->called = site_is_called(k, s) && word;
 	}
 }
 
@@ -104,12 +153,14 @@ static bool is_there(const struct known *k)
 static int known_obey(const struct site_control *c, struct known *k)
 {
 	struct wanted w = wanted_of(c, k->number);
+	const bool there = is_there(k);
 	long n = 0;
 
-	words_set(k, &w);
+	w.sites = k->dso.sites;
+	words_set(k, &w, there && returns_on(k, &w));
 	/* Before, it was the server's last word of a DSO that it had not heard of. */
 	k->obeys = k->told;
-	if (is_there(k))
+	if (there)
 		n = patch_switch(&k->dso, wants, &w);
 	else
 		sites.postponed = true;
@@ -131,14 +182,16 @@ static void answer_count(struct site_answer *a, const struct known *k)
 	for (size_t i = 0; i < k->dso.nr; i++) {
 		const struct site *s = &k->dso.sites[i];
 
+		if (s->kind == SITE_RETURN)
+			continue;
+		a->nr_sites++;
 		a->nr_on += s->on || s->called;
-		a->skipped[SITE_GRAPHLESS] += s->jumps;
+		a->skipped[SITE_GRAPHLESS] += s->jumps && !s->returns;
 		if (site_is_called(k, s) || (k->dso.prepared && !s->skip))
 			continue;
 		a->nr_skipped++;
 		a->skipped[s->skip]++;
 	}
-	a->nr_sites += (uint32_t)k->dso.nr;
 }
 
 static void answer_dsos(struct site_answer *a)

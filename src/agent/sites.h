@@ -30,6 +30,7 @@ enum site_kind {
 	SITE_NOP,		/* longer nops: clang's, and gcc's -mnop-mcount */
 	SITE_CALL,		/* a call of __fentry__ */
 	SITE_CALL_LATE,		/* a call of mcount, behind the prologue: %rbp is the frame */
+	SITE_RETURN,		/* a nop of five bytes right before a function is left: sites_pair() */
 };
 
 /* Why a site is left alone. */
@@ -50,10 +51,14 @@ struct site {
 	uint8_t		kind;	/* enum site_kind */
 	uint8_t		len;	/* of its bytes that are nops or the call */
 	uint8_t		skip;	/* enum site_skip */
-	uint8_t		on;
-	uint16_t	called;		/* it is on, but by its word alone (sites_static.c) */
-	uint16_t	jumps;		/* sites_jumping() */
+	uint8_t		on: 1;
+	uint8_t		called: 1;	/* it is on, but by its word alone (sites_static.c) */
+	uint8_t		jumps: 1;	/* sites_jumping() */
+	uint8_t		returns: 1;	/* its function's returns are caught by return sites */
+	uint32_t	number;		/* as sites_find() lists it; of a return site: its function's */
 };
+
+enum { SITE_NO_FUNCTION = UINT32_MAX };	/* the number of a return site in a part that no entry belongs to */
 
 /* ---- sites_find.c ---- */
 
@@ -64,6 +69,17 @@ struct site {
  * file. With room for all the number is exact.
  */
 size_t sites_find(const void *file, size_t size, struct site *out, size_t room);
+/* The same of its return sites: gcc's -minstrument-return=nop5 -mrecord-return. */
+size_t sites_returns(const void *file, size_t size, struct site *out, size_t room);
+/* Sorts sites by address, in place. */
+void sites_sort(struct site *s, size_t nr);
+/*
+ * Numbers the first `nr` sites, says which of them have return sites, of those behind them, and
+ * makes one list by address of both. -> how many those are. Under a lock.
+ */
+size_t sites_pair(const void *file, size_t size, struct site *sites, size_t nr, size_t nr_returns);
+/* The functions of which a return site is left alone have none. -> whether others have some */
+bool sites_unpair(struct site *sites, size_t nr);
 /* Whether the program is linked with -pg, so that it counts its calls for gprof and writes them at its end. */
 bool sites_profiled(const void *file, size_t size);
 /*
@@ -124,5 +140,6 @@ void patch_entry_late(void);
 /* ---- x86_64/graph.S ---- */
 
 void graph_through(void);
+void patch_return(void);
 
 #endif

@@ -144,9 +144,18 @@ bool sites_none(void)
 	return !dl_iterate_phdr(has_sites, NULL);
 }
 
+/* -> how many sites there are then */
+static size_t returns_add(struct known *k, const struct file *f, size_t room)
+{
+	struct site *sites = k->dso.sites;
+	size_t nr = sites_returns(f->bytes, f->size, sites + k->dso.nr, room);
+
+	return sites_pair(f->bytes, f->size, sites, k->dso.nr, nr > room ? 0 : nr);
+}
+
 static bool find_in(struct known *k, const struct file *f, uint64_t contents)
 {
-	size_t room = sites_find(f->bytes, f->size, NULL, 0);
+	size_t room = sites_find(f->bytes, f->size, NULL, 0), returns;
 
 	if (!is_loaded(k, f))
 		return false;
@@ -157,13 +166,16 @@ static bool find_in(struct known *k, const struct file *f, uint64_t contents)
 	watch_callers();
 	if (k->program)
 		sites.profiled = sites_profiled(f->bytes, f->size);
-	k->room = room;
-	k->dso.sites = site_memory(room);
+	returns = sites_returns(f->bytes, f->size, NULL, 0);
+	k->room = room + returns;
+	k->dso.sites = site_memory(k->room);
 	k->dso.nr = k->dso.sites ? sites_find(f->bytes, f->size, k->dso.sites, room) : 0;
 	if (!callers_shown())
 		sites_jumping(f->bytes, f->size, k->dso.sites, k->dso.nr);
+	if (k->dso.nr)
+		k->dso.nr = returns_add(k, f, returns);
 	if (k->dso.sites && !k->dso.nr)
-		agent_syscall(SYS_munmap, k->dso.sites, room * sizeof(struct site));
+		agent_syscall(SYS_munmap, k->dso.sites, k->room * sizeof(struct site));
 	return k->dso.nr != 0;
 }
 
@@ -350,7 +362,7 @@ static bool leave_counted(struct known *k)
 		if (sites.profiled && sites.calls_come && !s->skip &&
 		    (s->kind == SITE_CALL || s->kind == SITE_CALL_LATE))
 			s->skip = SITE_COUNTED;
-		any |= !s->skip;
+		any |= !s->skip && s->kind != SITE_RETURN;
 	}
 	return any;
 }
@@ -403,6 +415,7 @@ int known_prepare(struct known *k)
 	if (k->dso.bias + s[0].at < place.code || k->dso.bias + s[k->dso.nr - 1].at >= place.code_end)
 		return -ENOEXEC;
 	err = leave_counted(k) && sites.may_patch ? patch(k, place.code_end - place.code) : -EACCES;
+	k->returns = sites_unpair(k->dso.sites, k->dso.nr);
 	if (!calls_left(k, err != 0) && err)
 		return err;
 	k->dso.table = table_publish(&place, &k->dso);

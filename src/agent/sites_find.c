@@ -4,6 +4,7 @@
  *
  *     __patchable_function_entries     addresses of rows of nops, of which some may lie before the function
  *     __mcount_loc                     addresses of calls or nops
+ *     __return_loc                     addresses of nops before returns: sites_returns()
  *     relocations of __fentry__, mcount -> GOT entries -> PLT stubs -> the calls in the text
  *
  * The calls have no list of their own. A call is believed where its five or six
@@ -96,7 +97,7 @@ static void sift(struct site *s, size_t root, size_t nr)
 }
 
 /* libc's qsort() may allocate. Mostly they are in order already. */
-static void list_sort(struct site *s, size_t nr)
+void sites_sort(struct site *s, size_t nr)
 {
 	size_t i = 1;
 
@@ -184,6 +185,22 @@ static struct site loc_site(const struct image *im, uint64_t at)
 		s.skip = SITE_GOOD;
 	}
 	/* Calls are judged by where they lead: calls_scan(), which finds the same address. */
+	return s;
+}
+
+/* A call of __return__ stays: it is the program's own. */
+static struct site return_site(const struct image *im, uint64_t at)
+{
+	static const unsigned char nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	struct site s = { .at = at, .kind = SITE_RETURN, .len = sizeof(nop), .skip = SITE_UNKNOWN };
+	size_t room = sizeof(nop) + 1;
+	uint32_t flags;
+	const unsigned char *b = image_address(im, at, &room, &flags);
+
+	if (!b || !(flags & PF_X))
+		s.skip = SITE_NOT_CODE;
+	else if (room > sizeof(nop) && !memcmp(b, nop, sizeof(nop)))
+		s.skip = SITE_GOOD;
 	return s;
 }
 
@@ -275,6 +292,27 @@ static void calls_scan(const struct image *im, bool (*is)(const char *name), boo
 	}
 }
 
+/* ---- All of a file ---- */
+
+static void lists_add(const struct image *im, const char *section, struct list *l,
+		      struct site (*site)(const struct image *im, uint64_t at))
+{
+	for (unsigned int i = 0, lists = 0; i < im->nr_shdrs && lists < MAX_LISTS; i++) {
+		if (strcmp(image_string(im, im->names, im->shdrs[i].sh_name), section))
+			continue;
+		section_sites(im, &im->shdrs[i], l, site);
+		lists++;
+	}
+}
+
+static size_t list_end(struct list *l)
+{
+	if (l->nr > l->room || !l->nr)
+		return l->nr;
+	sites_sort(l->out, l->nr);
+	return list_unite(l->out, l->nr);
+}
+
 size_t sites_find(const void *file, size_t size, struct site *out, size_t room)
 {
 	struct list l = { .out = out, .room = room };
@@ -284,19 +322,20 @@ size_t sites_find(const void *file, size_t size, struct site *out, size_t room)
 		return 0;
 	calls_scan(&im, is_fentry, false, &l);
 	calls_scan(&im, is_mcount, true, &l);
-	for (unsigned int i = 0, lists = 0; i < im.nr_shdrs && lists < MAX_LISTS; i++) {
-		const char *name = image_string(&im, im.names, im.shdrs[i].sh_name);
-		bool row = !strcmp(name, "__patchable_function_entries");
+	lists_add(&im, "__patchable_function_entries", &l, row_site);
+	lists_add(&im, "__mcount_loc", &l, loc_site);
+	return list_end(&l);
+}
 
-		if (!row && strcmp(name, "__mcount_loc"))
-			continue;
-		section_sites(&im, &im.shdrs[i], &l, row ? row_site : loc_site);
-		lists++;
-	}
-	if (l.nr > room || !l.nr)
-		return l.nr;
-	list_sort(out, l.nr);
-	return list_unite(out, l.nr);
+size_t sites_returns(const void *file, size_t size, struct site *out, size_t room)
+{
+	struct list l = { .out = out, .room = room };
+	struct image im;
+
+	if (!image_open(&im, file, size))
+		return 0;
+	lists_add(&im, "__return_loc", &l, return_site);
+	return list_end(&l);
 }
 
 bool sites_profiled(const void *file, size_t size)

@@ -17,32 +17,15 @@ struct jumping {
 	bool		*leaves;	/* by the function's number; PLT stubs are one, too */
 };
 
-static bool is_jump_by_memory(const struct insn *in)
-{
-	return in->map == INSN_BYTE && in->opcode == 0xff && ((in->modrm & 0x38) == 0x20 || (in->modrm & 0x38) == 0x28);
-}
-
-/* The distance of a jump, with a condition or without; -> its size, 0: it has none. */
-static unsigned int distance_size(const struct insn *in)
-{
-	const unsigned int row = in->opcode & 0xf0;
-
-	if (in->map == INSN_0F)
-		return row == 0x80 ? 4 : 0;
-	if (in->map != INSN_BYTE)
-		return 0;
-	return in->opcode == 0xe9 ? 4 : in->opcode == 0xeb || row == 0x70 || (in->opcode & 0xfc) == 0xe0;
-}
-
 /* The instruction, whose bytes b lie before `end`, is a jump out of function number `from`. */
 static bool leads_out(const struct jumping *j, size_t from, const struct insn *in, const unsigned char *b, uint64_t end)
 {
-	const unsigned int size = distance_size(in);
+	const unsigned int size = insn_distance(in);
 	size_t function;
 	uint64_t to;
 
 	if (!size)
-		return is_jump_by_memory(in);
+		return insn_jumps_by_memory(in);
 	to = size == 4 ? relative(b + in->len - 4, end) : end + (uint64_t)(int64_t)(int8_t)b[in->len - 1];
 	function = image_function(j->im, to);
 	return function != from && (function == j->im->nr_starts || j->leaves[function]);
@@ -54,11 +37,6 @@ static bool is_put(const struct insn *in, const unsigned char *b)
 	if (in->map != INSN_BYTE)
 		return false;
 	return (in->opcode & 0xf8) == 0x50 || (in->opcode == 0x89 && (in->modrm & 0xc7) == 4 && b[in->len - 1] == 0x24);
-}
-
-static bool is_return(const struct insn *in)
-{
-	return in->map == INSN_BYTE && (in->opcode == 0xc3 || in->opcode == 0xc2);
 }
 
 static bool function_leaves(const struct jumping *j, size_t number)
@@ -74,7 +52,7 @@ static bool function_leaves(const struct jumping *j, size_t number)
 	if (!b || size < end - at)
 		return true;
 	for (; at < end; at += in.len, b += in.len) {
-		if (!insn_read(b, end - at, &in) || leads_out(j, number, &in, b, at + in.len) || (put && is_return(&in)))
+		if (!insn_read(b, end - at, &in) || leads_out(j, number, &in, b, at + in.len) || (put && insn_returns(&in)))
 			return true;
 		put = is_put(&in, b);
 	}

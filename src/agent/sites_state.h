@@ -29,6 +29,7 @@ struct known {
 	bool		alone;		/* its code has not run when it is prepared */
 	bool		tried;		/* to prepare it */
 	bool		calls;		/* it could not be prepared: its calls of mcount or __fentry__ come to us */
+	bool		returns;	/* some functions have return sites */
 	bool		told;
 	bool		obeys;
 };

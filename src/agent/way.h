@@ -59,5 +59,6 @@ void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
 SHORT_WAY(emit);	/* returns 0 to whom it was called by */
 SHORT_WAY(entry);
 SHORT_WAY(graph);
+SHORT_WAY(return);
 
 #endif

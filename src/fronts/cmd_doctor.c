@@ -312,7 +312,7 @@ static void check_answers(struct patient *p)
 		} else if (err == ENOTSUP) {
 			snprintf(text, sizeof(text), "Returns of functions of process %d are not traced.", pid);
 			complain(p, text,
-				 "It uses libunwind.so.8, greenlet, a shadow stack or a sanitizer's addresses; function and events work");
+				 "It uses libunwind.so.8, greenlet, a shadow stack or a sanitizer's addresses; function, events and return sites work");
 		} else if (err) {
 			snprintf(text, sizeof(text), "Functions of process %d cannot be switched: %s.", pid, strerror(err));
 			complain(p, text, "Its memory may not be changed, or it has entered a sandbox; events still work");

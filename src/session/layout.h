@@ -461,6 +461,7 @@ enum site_word {
 	SITE_IN_GRAPH		= 1 << 16,	/* it is in set_graph_function */
 	SITE_IN_GRAPH_NOTRACE	= 1 << 17,	/* in set_graph_notrace */
 	SITE_HOOKED		= 1 << 18,	/* its return is caught: the group has function_graph or a profile */
+	SITE_RETURNS		= 1 << 19,	/* at return sites; the program alone knows */
 };
 
 /*

@@ -95,17 +95,26 @@ static void run_reads(void)
 static void agent_reads(const uint8_t *data, size_t size)
 {
 	void *copy = malloc(size);
-	size_t room = 0, nr;
+	size_t room = 0, returns, nr;
 	struct site *sites = NULL;
 
 	memcpy(copy, data, size);
 	sites_profiled(copy, size);
 	room = sites_find(copy, size, NULL, 0);
+	returns = room ? sites_returns(copy, size, NULL, 0) : 0;
 	if (room)
-		sites = malloc(room * sizeof(*sites));
+		sites = calloc(room + returns, sizeof(*sites));
 	nr = room ? sites_find(copy, size, sites, room) : 0;
 	check(nr <= room, "more sites than it said");
 	sites_jumping(copy, size, sites, nr);
+	if (nr && nr <= room) {
+		size_t nr_returns = sites_returns(copy, size, sites + nr, returns);
+
+		check(nr_returns <= returns, "more return sites than it said");
+		nr = sites_pair(copy, size, sites, nr, nr_returns);
+		check(nr <= room + returns, "more of both");
+		sites_unpair(sites, nr);
+	}
 	free(sites);
 	free(copy);
 }

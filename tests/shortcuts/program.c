@@ -64,6 +64,23 @@ SITE static int way_jumps(int x)
 	return way_leaf(x);
 }
 
+/* As gcc writes a function with a return site, which it does with -pg alone. */
+int way_returns(int x);
+__asm__(".text\n"
+	".type way_returns, @function\n"
+	"way_returns: .cfi_startproc\n"
+	"1: nop; nop; nop; nop; nop\n"
+	"leal 1(%rdi), %eax\n"
+	"2: .byte 0x0f, 0x1f, 0x44, 0, 0\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size way_returns, . - way_returns\n"
+	".section __patchable_function_entries, \"awo\", @progbits, .text\n"
+	".quad 1b\n"
+	".section __return_loc, \"aw\", @progbits\n"
+	".quad 2b\n"
+	".text\n");
+
 static void hit_plain(void)
 {
 	trace_plain(who, 7, 1000);
@@ -87,6 +104,11 @@ static void hit_pair(void)
 static void hit_leaf(void)
 {
 	way_leaf(1);
+}
+
+static void hit_returns(void)
+{
+	way_returns(1);
 }
 
 static void hit_jumps(void)
@@ -115,7 +137,7 @@ static const struct {
 	void (*hit)(void);
 } hits[] = {
 	{"plain", hit_plain}, {"tick", hit_tick}, {"pair", hit_pair},
-	{"leaf", hit_leaf},   {"jumps", hit_jumps}, {"heap", hit_heap}, {"lock", hit_lock},
+	{"leaf", hit_leaf},   {"returns", hit_returns}, {"jumps", hit_jumps}, {"heap", hit_heap}, {"lock", hit_lock},
 };
 
 static void (*hit)(void);

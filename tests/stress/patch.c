@@ -93,6 +93,12 @@ uintptr_t graph_leave(uintptr_t *slot, uint64_t retval)
 	return returns[--nr_returns];
 }
 
+/* Nothing has return sites here. */
+void graph_left(uintptr_t *slot, uint64_t retval)
+{
+	abort();
+}
+
 /* No call is short here. */
 void graph_tail(uintptr_t *slot, uint64_t func, uint64_t time, uint64_t mask)
 {

@@ -132,6 +132,7 @@
 #define FRAME_BELOW	48
 #define FRAME_GROUP	56	/* in the upper 16 bits */
 #define FRAME_PROFILED_BIT 37
+#define FRAME_SITE_BIT	38
 #define FRAMES_MASK	0xffffc0	/* of eight times a slot: where its frame is in a piece */
 #define MOST_TAILS_WAIT	50	/* MOST_TAILS */
 #define GRAPH_LABELS	2048	/* both lie between graph_returned and this many bytes behind it */
@@ -143,6 +144,7 @@
 #define TABLE_WORDS	16
 #define TABLE_DELTA	24
 #define SITE_HOOKED_WORD 0x40000	/* SITE_HOOKED */
+#define SITE_RETURNS_WORD 0x80000	/* SITE_RETURNS */
 
 #define PLANE_CONFIG	0	/* struct plane */
 #define PLANE_DATA	8

@@ -97,19 +97,18 @@
 	/*
 	 * hook() of a function on the thread's own stack, below one that is there; else .Lelse. %rdi thread,
 	 * %r9 function -> %rdx its frame; %r10 stays
+	 * site: it has return sites
 	 */
-	.macro	frame_fill counter
+	.macro	frame_fill name, counter, tail=.Lelse, site=0
 	movq	S(%rsp), %r8
 	leaq	graph_returned(%rip), %rax
 	movq	%r8, %rcx
 	subq	%rax, %rcx
 	cmpq	$GRAPH_LABELS, %rcx		/* may be one: is_label() */
+	jb	\tail
 	.if	\counter
-	jb	.Ltail
 	counter_read
 	leaq	graph_returned(%rip), %rax
-	.else
-	jb	.Lelse
 	.endif
 	leaq	S(%rsp), %rdx
 	movq	GRAPH_PIECE(%rdi), %r11
@@ -127,9 +126,14 @@
 	cmpq	%rdx, %rsi
 	jbe	.Lelse
 	cmpq	%rax, (%rsi)
-	jne	.Lelse
-1:	testq	%r8, %r8
+	jne	.Labove_\name
+1:
+.Lbelow_\name:
+	testq	%r8, %r8
 	js	.Lelse				/* GRAPH_LONG */
+	.if	\site
+	btsq	$FRAME_SITE_BIT, %r8
+	.endif
 	leaq	(, %rdx, 8), %rax
 	movl	THREAD_PID(%rdi), %ecx
 	andl	$FRAMES_MASK, %eax
@@ -140,6 +144,17 @@
 	movq	%rsi, FRAME_UP(%r11)
 	movq	%r9, FRAME_FUNC(%r11)
 	movq	%r11, %rdx
+	.endm
+
+	/* Somewhere behind it: the one above has return sites. */
+	.macro	frame_fill_left name
+.Labove_\name:
+	movabsq	$MIRROR, %rax
+	xorq	%rsi, %rax
+	movq	(%rax), %rax
+	cmpq	%rax, (%rsi)
+	je	.Lbelow_\name
+	jmp	.Lelse
 	.endm
 
 	.text
@@ -170,12 +185,12 @@ entry_short_begin:
 	shrl	$16, %eax
 	je	.Lfunction
 	cmpl	$SITE_HOOKED_WORD >> 16, %eax
-	jne	.Lelse
+	jne	.Lsites
 	incl	%esi				/* GROUP_GRAPH */
 	way_of	WAY_PLAIN, .Lprofile_called
 	movl	%esi, ENTRY
 	addq	TABLE_DELTA(%rcx), %r9
-	frame_fill 1
+	frame_fill plain, 1, .Ltail
 	short_way called, CALLED, SIZE_CALLED
 	leaq	S(%rsp), %rax
 	incl	%esi
@@ -183,6 +198,24 @@ entry_short_begin:
 	movq	%rax, GRAPH_TOP(%rdi)
 	movq	%rsi, GRAPH_STATE(%rdi)
 	stc
+	return_to_trampoline
+
+	/* It has return sites: its return address stays. */
+.Lsites:
+	cmpl	$(SITE_HOOKED_WORD | SITE_RETURNS_WORD) >> 16, %eax
+	jne	.Lelse
+	incl	%esi
+	way_of	WAY_PLAIN, .Lprofile_sites
+	movl	%esi, ENTRY
+	addq	TABLE_DELTA(%rcx), %r9
+	frame_fill at_site, 1, site=1
+	short_way sites, CALLED, SIZE_CALLED
+	leaq	S(%rsp), %rax
+	incl	%esi
+	movq	%rdx, FRAME_MASK(%rcx)
+	movq	%rax, GRAPH_TOP(%rdi)
+	movq	%rsi, GRAPH_STATE(%rdi)
+	clc
 	return_to_trampoline
 
 	/*
@@ -229,7 +262,7 @@ entry_short_begin:
 	je	.Lelse				/* it is recorded besides */
 	addq	TABLE_DELTA(%rcx), %r9
 	movl	%esi, %r10d
-	frame_fill 0
+	frame_fill profile, 0
 	movl	%r10d, %esi
 	profile_called
 	leaq	S(%rsp), %rcx
@@ -237,6 +270,21 @@ entry_short_begin:
 	movq	%rcx, GRAPH_TOP(%rdi)
 	movq	%rax, GRAPH_STATE(%rdi)
 	stc
+	return_to_trampoline
+
+.Lprofile_sites:
+	cmpl	%esi, WAY_EVENT(%r10)
+	je	.Lelse
+	addq	TABLE_DELTA(%rcx), %r9
+	movl	%esi, %r10d
+	frame_fill profile_at_site, 0, site=1
+	movl	%r10d, %esi
+	profile_called sites_in_profile, 1
+	leaq	S(%rsp), %rcx
+	incl	%eax
+	movq	%rcx, GRAPH_TOP(%rdi)
+	movq	%rax, GRAPH_STATE(%rdi)
+	clc
 	return_to_trampoline
 
 .Lfunction:
@@ -252,14 +300,20 @@ entry_short_begin:
 	short_way function, FUNCTION, SIZE_FUNCTION
 	clc
 	return_to_trampoline
+	frame_fill_left plain
+	frame_fill_left at_site
+	frame_fill_left profile
+	frame_fill_left profile_at_site
 	short_way_left called, CALLED
 	short_way_left tail, CALLED
+	short_way_left sites, CALLED
 	short_way_left function, FUNCTION
 	count_way function, FUNCTION
 	clc
 	return_to_trampoline
 	count_way_left function, FUNCTION
 	profile_called_left
+	profile_called_left sites_in_profile
 	.globl	entry_short_end
 	.hidden	entry_short_end
 entry_short_end:
@@ -270,6 +324,7 @@ entry_short_left:
 .Lelse:
 .Lelse_called:
 .Lelse_tail:
+.Lelse_sites:
 .Lelse_function:
 	movq	DSO(%rsp), %rdi
 	movq	AFTER(%rsp), %rsi

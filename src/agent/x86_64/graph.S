@@ -2,6 +2,10 @@
 /*
  * graph.S - x86-64: a function is called in the place of its caller, so that its return is seen
  *
+ *     patch_return:                           from the trampoline of a return site; the stack pointer is S - 8
+ *         the short way of its event, or graph_left(S, %rax)
+ *         ret                                 nothing changes but the flags, which are dead there
+ *
  *     graph_through:                          from the trampoline, carry set; the stack pointer is S
  *         drop the return address; call after                 (entry.S left it at S - 40)
  *     graph_returned:
@@ -73,24 +77,88 @@
 	true_return \slot
 	.endm
 
-	/* %rdi thread, %r9 slot -> %rdx its frame; it has none of the thread's: .Lelse */
-	.macro	frame_look
+	/* %rdi thread, %r9 slot -> %rdx its frame; it has none of the thread's: `else` */
+	.macro	frame_look else=.Lelse
 	movq	%r9, %rcx
 	movq	GRAPH_PIECE(%rdi), %rdx
 	subq	GRAPH_LOW(%rdi), %rcx
 	cmpq	GRAPH_SIZE(%rdi), %rcx
-	jae	.Lelse
+	jae	\else
 	leaq	(, %r9, 8), %rax
 	movl	THREAD_PID(%rdi), %ecx
 	andl	$FRAMES_MASK, %eax
 	addq	%rax, %rdx
 	cmpl	%r9d, FRAME_ID(%rdx)
-	jne	.Lelse
+	jne	\else
 	cmpl	%ecx, FRAME_ID + 4(%rdx)
-	jne	.Lelse
+	jne	\else
 	.endm
 
 	.text
+	/* The function has restored all but the stack pointer: so the frame of this is its caller's. */
+	.globl	patch_return
+	.hidden	patch_return
+	.type	patch_return, @function
+	.balign	64
+patch_return:
+	.cfi_startproc
+	.cfi_adjust_cfa_offset 8
+	leaq	-(SAVED - 16)(%rsp), %rsp
+	.cfi_adjust_cfa_offset SAVED - 16
+	general_save 64
+	.globl	return_short_begin
+	.hidden	return_short_begin
+return_short_begin:
+	movq	agent_self@gottpoff(%rip), %rcx
+	leaq	SAVED - 8(%rsp), %r9
+	movq	%fs:(%rcx), %rdi
+	testq	%rdi, %rdi
+	je	.Lelse_at_site
+	leaq	THREAD_WAYS + ((GRAPH_EXIT & WAY_MASK) << WAY_SHIFT)(%rdi), %r10
+	cmpl	$GRAPH_EXIT, WAY_EVENT(%r10)
+	jne	.Lno_way_at_site
+	frame_look .Lelse_at_site
+	cmpl	$1 << (FRAME_SITE_BIT - 32), FRAME_DEPTH + 4(%rdx)
+	jne	.Lprofiled_at_site
+	movq	%rdx, %r8
+	counter_read
+	movq	%r8, %rdx
+	short_way at_site, RETURNED, SIZE_RETURNED
+.Lframe_left_at_site:
+	movl	FRAME_DEPTH(%rcx), %eax
+	movq	FRAME_UP(%rcx), %rdx
+	movq	%rax, GRAPH_STATE(%rdi)
+	movq	%rdx, GRAPH_TOP(%rdi)
+	movq	$0, FRAME_ID(%rcx)
+.Lat_site_left:
+	general_restore 64
+	.cfi_remember_state
+	leaq	SAVED - 16(%rsp), %rsp
+	.cfi_adjust_cfa_offset -(SAVED - 16)
+	ret
+	.cfi_restore_state
+.Lno_way_at_site:
+	frame_look .Lelse_at_site
+.Lprofiled_at_site:
+	profile_returned profile_at_site, .Lelse_at_site, 1
+	jmp	.Lframe_left_at_site
+	short_way_left at_site, RETURNED
+	profile_returned_left profile_at_site, .Lelse_at_site
+	.globl	return_short_end
+	.hidden	return_short_end
+return_short_end:
+
+	.globl	return_short_left
+	.hidden	return_short_left
+return_short_left:
+.Lelse_at_site:
+	leaq	SAVED - 8(%rsp), %rdi
+	movq	0(%rsp), %rsi
+	call	graph_left
+	jmp	.Lat_site_left
+	.cfi_endproc
+	.size	patch_return, . - patch_return
+
 	.globl	graph_through
 	.hidden	graph_through
 	.type	graph_through, @function

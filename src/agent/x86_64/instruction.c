@@ -168,3 +168,24 @@ bool insn_read(const uint8_t *b, size_t room, struct insn *in)
 	in->len = (uint8_t)r.at;
 	return what != 'x' && r.at <= r.room;
 }
+
+unsigned int insn_distance(const struct insn *in)
+{
+	const unsigned int row = in->opcode & 0xf0;
+
+	if (in->map == INSN_0F)
+		return row == 0x80 ? 4 : 0;
+	if (in->map != INSN_BYTE)
+		return 0;
+	return in->opcode == 0xe9 ? 4 : in->opcode == 0xeb || row == 0x70 || (in->opcode & 0xfc) == 0xe0;
+}
+
+bool insn_jumps_by_memory(const struct insn *in)
+{
+	return in->map == INSN_BYTE && in->opcode == 0xff && ((in->modrm & 0x38) == 0x20 || (in->modrm & 0x38) == 0x28);
+}
+
+bool insn_returns(const struct insn *in)
+{
+	return in->map == INSN_BYTE && (in->opcode == 0xc3 || in->opcode == 0xc2);
+}

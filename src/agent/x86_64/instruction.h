@@ -32,4 +32,9 @@ struct insn {
  */
 bool insn_read(const uint8_t *b, size_t room, struct insn *in);
 
+/* The bytes of a jump's distance, with a condition or without; 0: it has none. */
+unsigned int insn_distance(const struct insn *in);
+bool insn_jumps_by_memory(const struct insn *in);
+bool insn_returns(const struct insn *in);
+
 #endif

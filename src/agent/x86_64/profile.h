@@ -3,7 +3,7 @@
  * profile.h - x86-64: the short way of a call and of a return into the function profile (profile.c)
  *
  *     profile_called, in entry.S: the frame is filled as for a hit of GROUP_GRAPH, of which there is no way
- *     profile_returned, in graph.S: the frame is the thread's, FRAME_PROFILED and nothing else
+ *     profile_returned, in graph.S: the frame is the thread's, FRAME_PROFILED and nothing else but FRAME_SITE
  *         w = &thread->profiles[entry % AGENT_PROFILES]
  *         if w->event != entry, or where short.h would leave                 -> not here
  *         slot->depth = 1; slot->epoch = config->epoch
@@ -127,24 +127,27 @@
 	.endm
 
 	/* %rdx frame, %esi the group's entry GROUP_GRAPH. Ends with %r8 frame, %rax depth. */
-	.macro	profile_called
+	.macro	profile_called name=called_in_profile, site=0
 	incl	%esi
-	profile_enter profile_called, .Lelse, 1
-	profile_elt profile_called
+	profile_enter \name, .Lelse, 1
+	profile_elt \name
 	movq	PROFILE_RSEQ(%r10), %rcx
 	addq	PROFILE_COLUMN(%r10), %rsi
-	leaq	.Lsection_profile_called(%rip), %rax
+	leaq	.Lsection_\name(%rip), %rax
 	movq	%rax, RSEQ_CS(%rcx)
-.Lfirst_profile_called:
+.Lfirst_\name:
 	cmpl	%r11d, RSEQ_CPU(%rcx)
-	jne	.Lleave_profile_called
+	jne	.Lleave_\name
 	incq	SUM_CALLS(%rsi)			/* the commit, M2 of map.c */
-.Llast_profile_called:
-	profile_section profile_called
+.Llast_\name:
+	profile_section \name
 	movl	PROFILE_EVENT(%r10), %ecx
 	movl	FRAME_DEPTH(%r8), %r9d
 	subl	$2, %ecx			/* the group */
 	btsq	$FRAME_PROFILED_BIT, %r9
+	.if	\site
+	btsq	$FRAME_SITE_BIT, %r9
+	.endif
 	shlq	$48, %rcx
 	movq	%r9, FRAME_DEPTH(%r8)
 	movq	%rcx, FRAME_GROUP(%r8)
@@ -159,56 +162,56 @@
 	movl	$0, SLOT_DEPTH(%r9)
 	.endm
 
-	.macro	profile_called_left
-	profile_elt_left profile_called
+	.macro	profile_called_left name=called_in_profile
+	profile_elt_left \name
 	.byte	0x0f, 0xb9, 0x3d		/* the signature: rseq.h */
 	.long	0x53053053
-.Labort_profile_called:
-.Lleave_profile_called:
+.Labort_\name:
+.Lleave_\name:
 	movq	PROFILE_SLOT(%r10), %r9
 	movl	$0, SLOT_DEPTH(%r9)
 	jmp	.Lelse
 	.endm
 
 	/* %rdx frame, %r9 its slot on the stack. Ends with the frame in %rcx. */
-	.macro	profile_returned
-	cmpl	$1 << (FRAME_PROFILED_BIT - 32), FRAME_DEPTH + 4(%rdx)
-	jne	.Lelse
+	.macro	profile_returned name=returned_in_profile, else=.Lelse, site=0
+	cmpl	$(1 << (FRAME_PROFILED_BIT - 32)) | (\site << (FRAME_SITE_BIT - 32)), FRAME_DEPTH + 4(%rdx)
+	jne	\else
 	cmpq	%r9, GRAPH_TOP(%rdi)
-	jne	.Lelse				/* others were left: M7 of graph.c */
+	jne	\else				/* others were left: M7 of graph.c */
 	cmpq	$0, FRAME_MASK(%rdx)
-	jne	.Lelse
+	jne	\else
 	movq	FRAME_GROUP(%rdx), %rsi
 	shrq	$48, %rsi
 	addl	$2, %esi
-	profile_enter profile_returned, .Lelse, 0
+	profile_enter \name, \else, 0
 	rdtsc
 	profile_time
 	subq	FRAME_TIME(%r8), %rdx
 	movq	%rdx, RECORD
-	profile_elt profile_returned
+	profile_elt \name
 	movq	PROFILE_RSEQ(%r10), %rcx
 	movq	RECORD, %rdx
 	movq	%rsi, %r9
 	addq	PROFILE_COLUMN(%r10), %rsi
-	leaq	.Lsection_profile_returned(%rip), %rax
+	leaq	.Lsection_\name(%rip), %rax
 	movq	%rax, RSEQ_CS(%rcx)
-.Lfirst_profile_returned:
+.Lfirst_\name:
 	cmpl	%r11d, RSEQ_CPU(%rcx)
-	jne	.Lleave_profile_returned
+	jne	.Lleave_\name
 	addq	%rdx, SUM_TIME(%rsi)		/* the commit, M2 of map.c */
-.Llast_profile_returned:
-	profile_section profile_returned
+.Llast_\name:
+	profile_section \name
 	imulq	%rdx, %rdx
-	leaq	.Lsection_profile_squared(%rip), %rax
+	leaq	.Lsection_squared_\name(%rip), %rax
 	movq	%rax, RSEQ_CS(%rcx)
-.Lfirst_profile_squared:
+.Lfirst_squared_\name:
 	cmpl	%r11d, RSEQ_CPU(%rcx)
-	jne	.Lshared_profile_returned
+	jne	.Lshared_\name
 	addq	%rdx, SUM_SQUARED(%rsi)		/* the commit */
-.Llast_profile_squared:
-	profile_section profile_squared
-.Ldone_profile_returned:
+.Llast_squared_\name:
+	profile_section squared_\name
+.Ldone_\name:
 	movq	PROFILE_SLOT(%r10), %r9
 	movl	FRAME_DEPTH(%r8), %eax
 	movl	$0, SLOT_DEPTH(%r9)
@@ -216,22 +219,22 @@
 	movq	%r8, %rcx
 	.endm
 
-	.macro	profile_returned_left
-	profile_elt_left profile_returned
+	.macro	profile_returned_left name=returned_in_profile, else=.Lelse
+	profile_elt_left \name
 	.byte	0x0f, 0xb9, 0x3d
 	.long	0x53053053
-.Labort_profile_squared:
-.Lshared_profile_returned:
+.Labort_squared_\name:
+.Lshared_\name:
 	addq	PROFILE_SHARED(%r10), %r9
 	lock addq %rdx, SUM_SQUARED(%r9)
-	jmp	.Ldone_profile_returned
+	jmp	.Ldone_\name
 	.byte	0x0f, 0xb9, 0x3d
 	.long	0x53053053
-.Labort_profile_returned:
-.Lleave_profile_returned:
+.Labort_\name:
+.Lleave_\name:
 	movq	PROFILE_SLOT(%r10), %r9
 	movl	$0, SLOT_DEPTH(%r9)
-	jmp	.Lelse
+	jmp	\else
 	.endm
 
 #endif

@@ -145,6 +145,12 @@ uintptr_t graph_leave(uintptr_t *slot, uint64_t retval)
 	return ret;
 }
 
+/* Nothing has return sites here. */
+void graph_left(uintptr_t *slot, uint64_t retval)
+{
+	abort();
+}
+
 /* No call is short here. */
 void graph_tail(uintptr_t *slot, uint64_t func, uint64_t time, uint64_t mask)
 {

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * returns.c FIXTURE - which functions of a file are left at return sites alone
+ */
+#include <elf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "agent/graph.h"
+#include "agent/sites.h"
+#include "agent/state.h"
+
+enum { MOST = 256, FILE_MOST = 1 << 20 };
+
+/* Nothing is traced here. */
+bool patch_has_xsave;
+struct agent agent;
+__thread struct agent_self agent_self;
+
+uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+{
+	abort();
+}
+
+uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+{
+	abort();
+}
+
+uint32_t patch_hit_slow(struct site_call *c)
+{
+	abort();
+}
+
+uintptr_t graph_leave(uintptr_t *slot, uint64_t retval)
+{
+	abort();
+}
+
+void graph_left(uintptr_t *slot, uint64_t retval)
+{
+	abort();
+}
+
+void graph_tail(uintptr_t *slot, uint64_t func, uint64_t time, uint64_t mask)
+{
+	abort();
+}
+
+uintptr_t graph_tail_left(uintptr_t *slot)
+{
+	abort();
+}
+
+static const char *fixture;
+static unsigned char *file;
+static size_t size;
+static struct site sites[MOST];
+static size_t nr_entries, nr_returns, nr;
+
+static void pair(const unsigned char *bytes, size_t len)
+{
+	memset(sites, 0, sizeof(sites));
+	nr_entries = sites_find(bytes, len, sites, MOST);
+	nr_returns = nr_entries <= MOST ? sites_returns(bytes, len, sites + nr_entries, MOST - nr_entries) : 0;
+	nr = 0;
+	if (nr_entries + nr_returns <= MOST)
+		nr = sites_pair(bytes, len, sites, nr_entries, nr_returns);
+}
+
+static int load(void **state)
+{
+	FILE *f = fopen(fixture, "r");
+
+	file = malloc(FILE_MOST);
+	size = f ? fread(file, 1, FILE_MOST, f) : 0;
+	pair(file, size);
+	return !f || fclose(f) || !nr;
+}
+
+static int unload(void **state)
+{
+	free(file);
+	return 0;
+}
+
+static const char *name_at(uint64_t at)
+{
+	const Elf64_Ehdr *h = (const Elf64_Ehdr *)file;
+	const Elf64_Shdr *s = (const Elf64_Shdr *)(file + h->e_shoff);
+
+	for (unsigned int i = 0; i < h->e_shnum; i++) {
+		const Elf64_Sym *y = (const Elf64_Sym *)(file + s[i].sh_offset);
+
+		for (size_t k = 0; s[i].sh_type == SHT_SYMTAB && k < s[i].sh_size / sizeof(*y); k++)
+			if (ELF64_ST_TYPE(y[k].st_info) == STT_FUNC && at - y[k].st_value < y[k].st_size)
+				return (const char *)file + s[s[i].sh_link].sh_offset + y[k].st_name;
+	}
+	return "";
+}
+
+static bool begins(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
+
+static void found(void **state)
+{
+	unsigned int good = 0, bad = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		const char *name = name_at(sites[i].at);
+
+		if (sites[i].kind == SITE_RETURN)
+			continue;
+		if (begins(name, "bad_") ? sites[i].returns : !sites[i].returns && *name)
+			fail_msg("%s", name);
+		good += begins(name, "good_") || begins(name, "cold_");
+		bad += begins(name, "bad_");
+	}
+	assert_int_equal(good, 4);
+	assert_int_equal(bad, 5);
+}
+
+static void in_one_list_by_address(void **state)
+{
+	unsigned int number = 0, returns = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		assert_true(!i || sites[i].at > sites[i - 1].at);
+		if (sites[i].kind != SITE_RETURN) {
+			assert_int_equal(sites[i].number, number++);
+			continue;
+		}
+		assert_int_equal(sites[i].skip, SITE_GOOD);
+		assert_true(sites[i].returns);
+		returns++;
+		if (sites[i].number == SITE_NO_FUNCTION)
+			continue;
+		assert_int_equal(sites[i].number, number - 1);
+		assert_false(begins(name_at(sites[i].at), "bad_"));
+	}
+	assert_int_equal(number, nr_entries);
+	assert_true(returns > 4);
+}
+
+/* Of a function that has one which cannot be used none is, nor any where nobody knows whose it was. */
+static void one_that_is_left_alone(void **state)
+{
+	size_t i = 0;
+
+	while (!begins(name_at(sites[i].at), "good_two"))
+		i++;
+	assert_int_equal(sites[i + 1].kind, SITE_RETURN);
+	sites[i + 1].skip = SITE_SPLIT;
+	assert_true(sites_unpair(sites, nr));
+	for (size_t k = 0; k < nr; k++)
+		assert_int_equal(sites[k].returns, !begins(name_at(sites[k].at), "good_two") &&
+						   !begins(name_at(sites[k].at), "bad_"));
+	sites[i + 2].number = SITE_NO_FUNCTION;
+	sites[i + 2].skip = SITE_SPLIT;
+	sites[i + 2].returns = true;
+	assert_false(sites_unpair(sites, nr));
+}
+
+/* What is wrong in a file is not believed. */
+static void damaged(void **state)
+{
+	uint32_t random = 1;
+	unsigned char *copy = malloc(size);
+
+	for (int round = 0; round < 300; round++) {
+		memcpy(copy, file, size);
+		for (int i = 0; i < 40; i++) {
+			random = random * 1664525 + 1013904223;
+			copy[(random >> 8) % (i % 2 ? size : 1024)] = (unsigned char)(random >> 24);
+		}
+		memcpy(copy, file, 6);	/* it is still one of ours */
+		pair(copy, size);
+		pair(copy, (random >> 4) % size);
+	}
+	free(copy);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(found, load, unload),
+		cmocka_unit_test_setup_teardown(in_one_list_by_address, load, unload),
+		cmocka_unit_test_setup_teardown(one_that_is_left_alone, load, unload),
+		cmocka_unit_test_setup_teardown(damaged, load, unload),
+	};
+
+	fixture = argv[argc - 1];
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
