@@ -460,7 +460,8 @@ uintptr_t graph_tail_left(uintptr_t *at)
 }
 
 /* The frame that the thread has of the slot; NULL: none. */
-static struct graph_frame *frame_leaving(struct agent_thread *t, uintptr_t slot, struct graph_piece **piece)
+static struct graph_frame *frame_leaving(struct agent_thread *t, uintptr_t slot,
+					 struct graph_piece **piece)
 {
 	struct graph_frame *f;
 	bool refused;

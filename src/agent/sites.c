@@ -107,11 +107,13 @@ static bool any_returns(const struct known *k, const struct wanted *w)
 static bool returns_on(struct known *k, struct wanted *w)
 {
 	w->any = k->returns && any_returns(k, w);
-	return w->any && k->dso.prepared && graph_may_at_sites() && patch_switch(&k->dso, wants_return_first, w) >= 0;
+	return w->any && k->dso.prepared && graph_may_at_sites() &&
+	       patch_switch(&k->dso, wants_return_first, w) >= 0;
 }
 
 /* What its call is to do. */
-static uint32_t word_of(const struct known *k, const struct site *s, const struct wanted *w, bool at_sites)
+static uint32_t word_of(const struct known *k, const struct site *s, const struct wanted *w,
+			bool at_sites)
 {
 	bool called = site_is_called(k, s);
 	uint32_t word = called || !s->skip ? wanted_word(w, s->number) : 0;

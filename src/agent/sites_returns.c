@@ -3,7 +3,7 @@
  * sites_returns.c - which functions are left at return sites alone
  *
  *     f:      entry site ... nop5; ret ... nop5; ret            its returns are caught at the nops
- *     h:      entry site ... nop5; ret ... ret                  its return address is replaced (graph.c)
+ *     h:      entry site ... nop5; ret ... ret                  its return address is replaced
  *
  * A function is left where a `ret` is, or a jump out of its FDE. It has return sites if one stands
  * right before each of these, here and in each cold part that it jumps to, and none is a jump: it
@@ -55,9 +55,12 @@ static bool is_own_part(const struct pairing *p, uint64_t to)
 }
 
 /* Where a jump leads to whose distance has `size` bytes, before `end`. */
-static uint64_t jump_to(const struct insn *in, unsigned int size, const unsigned char *b, uint64_t end)
+static uint64_t jump_to(const struct insn *in, unsigned int size, const unsigned char *b,
+			uint64_t end)
 {
-	return size == 4 ? relative(b + in->len - 4, end) : end + (uint64_t)(int64_t)(int8_t)b[in->len - 1];
+	if (size == 4)
+		return relative(b + in->len - 4, end);
+	return end + (uint64_t)(int64_t)(int8_t)b[in->len - 1];
 }
 
 static bool is_inside(const struct pairing *p, size_t number, uint64_t at)
@@ -179,7 +182,7 @@ static void function_pair(const struct pairing *p, struct site *entry)
 	}
 }
 
-/* Those in a part without an entry. False: one of them is of no use, and whose it is nobody knows. */
+/* Those in a part without an entry. False: one is of no use, and nobody knows whose it is. */
 static bool parts_pair(const struct pairing *p)
 {
 	for (size_t i = 0; i < p->nr; i++) {
