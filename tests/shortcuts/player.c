@@ -41,7 +41,11 @@ EVENT(prop, e1, INTEGERS, (const char *, text));
 
 enum { TEXT_MAX = 300 };
 
+#ifdef __clang__
+#define SITE __attribute__((noinline, patchable_function_entry(5)))
+#else
 #define SITE __attribute__((noinline, noclone, patchable_function_entry(5)))
+#endif
 
 struct numbers {
 	uint64_t state;

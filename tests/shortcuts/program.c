@@ -50,7 +50,11 @@ static int who = 1;
 
 /* ---- what is hit ---- */
 
+#ifdef __clang__
+#define SITE __attribute__((noinline, patchable_function_entry(5)))
+#else
 #define SITE __attribute__((noinline, noclone, patchable_function_entry(5)))
+#endif
 
 SITE static int way_leaf(int x)
 {
