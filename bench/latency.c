@@ -122,7 +122,7 @@ static void arm(struct session *s, uint32_t event, const struct program *of, str
 	uint16_t place[16];
 
 	*prog = (struct program){ .size = (uint32_t)size,
-				  .nr_ops = hist_fuse(ops, nr, place),
+				  .nr_ops = hist_fuse(ops, nr, 8, place),
 				  .key_size = 8,
 				  .map = of->map,
 				  .layout = of->layout,

@@ -457,7 +457,8 @@ static void finish(struct tally *t)
 
 	for (i = 0; i < w->nr_streams; i++)
 		stream_finish(&w->streams[i]);
-	for (p = t->pieces; p < t->pieces + t->nr_pieces; p++) {
+	for (size_t k = 0; k < t->nr_pieces; k++) {
+		p = &t->pieces[k];
 		w->streams[p->stream - w->streams].lost_total += p->lost;
 		records += p->records;
 		hits += p->hits;

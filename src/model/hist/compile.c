@@ -439,7 +439,7 @@ int hist_compile(struct hist_data *hd)
 		return -E2BIG;
 	}
 	if (fuses)
-		c->nr = hist_fuse(c->ops, c->nr, c->place);
+		c->nr = hist_fuse(c->ops, c->nr, hd->key_size, c->place);
 	size = sizeof(*prog) + c->nr * sizeof(struct op);
 	hd->program = session_config_alloc(s, size);
 	hd->program_size = size;

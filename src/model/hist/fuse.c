@@ -156,9 +156,9 @@ static const fuse_fn patterns[] = {
 	fuse_field_var,
 };
 
-static unsigned int fuse_one(const struct op *op, unsigned int left, struct op *out)
+static unsigned int fuse_one(const struct op *op, unsigned int left, unsigned int first, struct op *out)
 {
-	for (unsigned int i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+	for (unsigned int i = first; i < sizeof(patterns) / sizeof(*patterns); i++) {
 		unsigned int used = patterns[i](op, left, out);
 
 		if (used)
@@ -204,7 +204,7 @@ static bool jumps(const struct op *op)
 	return op->code == OP_TRACK_BEGIN || op->code == OP_TRACK_END;
 }
 
-unsigned int hist_fuse(struct op *ops, unsigned int nr, uint16_t *place)
+unsigned int hist_fuse(struct op *ops, unsigned int nr, uint32_t key_size, uint16_t *place)
 {
 	unsigned int made = 0, used;
 
@@ -217,7 +217,10 @@ unsigned int hist_fuse(struct op *ops, unsigned int nr, uint16_t *place)
 			place[i] = (uint16_t)made;
 			continue;
 		}
-		used = fuse_one(&ops[i], nr - i, &out);
+		used = fuse_one(&ops[i], nr - i, 0, &out);
+		/* The .log2 of a text has the room of the text: its key is no single word. */
+		if (out.code == OP_HIST_LOG2 && key_size != sizeof(uint64_t))
+			used = fuse_one(&ops[i], nr - i, 1, &out);
 		for (unsigned int k = 0; k < used; k++)
 			place[i + k] = (uint16_t)made;
 		ops[made++] = out;

@@ -336,8 +336,8 @@ struct trigger *hist_trigger_of(struct event_file *f, const struct hist_data *hd
 
 /* ---- fuse.c ---- */
 
-/* Joins ops of a program; `place` is working memory for as many. Returns how many are left. */
-unsigned int hist_fuse(struct op *ops, unsigned int nr, uint16_t *place);
+/* Joins ops of a program with keys of that many bytes; `place` is working memory. Returns how many are left. */
+unsigned int hist_fuse(struct op *ops, unsigned int nr, uint32_t key_size, uint16_t *place);
 
 /* ---- print.c ---- */
 

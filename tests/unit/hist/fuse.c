@@ -22,10 +22,12 @@
 static struct op ops[64];
 static uint16_t place[64];
 
+static uint32_t key_size = 8;
+
 static unsigned int fused(const struct op *from, unsigned int nr)
 {
 	memcpy(ops, from, nr * sizeof(*from));
-	return hist_fuse(ops, nr, place);
+	return hist_fuse(ops, nr, key_size, place);
 }
 
 #define FUSED(...)	fused((const struct op[]){ __VA_ARGS__ }, sizeof((const struct op[]){ __VA_ARGS__ }) / sizeof(struct op))
@@ -139,6 +141,10 @@ static void a_logarithm_as_key_is_one_op(void **state)
 	CODES(FUSED(LOAD, { .code = OP_LOG2 }, { .code = OP_KEY_U64 }, FIND,
 		    { .code = OP_SUM_FIELD }, END),
 	      OP_KEY_LOG2, OP_SUM_FIELD, OP_END);
+	key_size = 256;		/* of a text */
+	CODES(FUSED(LOAD, { .code = OP_LOG2 }, { .code = OP_KEY_U64 }, FIND, END),
+	      OP_KEY_LOG2, OP_END);
+	key_size = 8;
 }
 
 static void jumps_lead_where_they_did(void **state)
