@@ -53,14 +53,19 @@ static unsigned int fuse_key(const struct op *op, unsigned int left, struct op *
 	return used + 1;
 }
 
-/* A hist with one key that only counts: its .log2, or a text. */
-static unsigned int fuse_key_hist(const struct op *op, unsigned int left, struct op *out)
+/* A hist with a text as its only key that only counts. */
+static unsigned int fuse_text_hist(const struct op *op, unsigned int left, struct op *out)
 {
-	if (MATCHES(op, left, OP_KEY_STRING, OP_FIND, OP_END) && !op->off) {
-		*out = op[0];
-		out->code = OP_HIST_TEXT;
-		return 2;
-	}
+	if (!MATCHES(op, left, OP_KEY_STRING, OP_FIND, OP_END) || op->off)
+		return 0;
+	*out = op[0];
+	out->code = OP_HIST_TEXT;
+	return 2;
+}
+
+/* The same with the .log2 of an integer. */
+static unsigned int fuse_log2_hist(const struct op *op, unsigned int left, struct op *out)
+{
 	if (left < 5 || !is_load(op) || op[2].off ||
 	    !MATCHES(op + 1, left - 1, OP_LOG2, OP_KEY_U64, OP_FIND, OP_END))
 		return 0;
@@ -151,16 +156,24 @@ static unsigned int fuse_field_var(const struct op *op, unsigned int left, struc
 	return 2;
 }
 
-static const fuse_fn patterns[] = {
-	fuse_key_hist, fuse_time_hist, fuse_since, fuse_key, fuse_text, fuse_reference, fuse_time,
-	fuse_field_var,
+static const struct {
+	fuse_fn	fuse;
+	/* The op looks the key up as one word. A text's .log2 has the room of the text instead. */
+	bool	of_one_word;
+} patterns[] = {
+	{ fuse_log2_hist, true }, { fuse_time_hist, true }, { fuse_since, true },
+	{ fuse_text_hist, false }, { fuse_key, false }, { fuse_text, false },
+	{ fuse_reference, false }, { fuse_time, false }, { fuse_field_var, false },
 };
 
-static unsigned int fuse_one(const struct op *op, unsigned int left, unsigned int first, struct op *out)
+static unsigned int fuse_one(const struct op *op, unsigned int left, bool one_word, struct op *out)
 {
-	for (unsigned int i = first; i < sizeof(patterns) / sizeof(*patterns); i++) {
-		unsigned int used = patterns[i](op, left, out);
+	for (unsigned int i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+		unsigned int used;
 
+		if (patterns[i].of_one_word && !one_word)
+			continue;
+		used = patterns[i].fuse(op, left, out);
 		if (used)
 			return used;
 	}
@@ -217,10 +230,7 @@ unsigned int hist_fuse(struct op *ops, unsigned int nr, uint32_t key_size, uint1
 			place[i] = (uint16_t)made;
 			continue;
 		}
-		used = fuse_one(&ops[i], nr - i, 0, &out);
-		/* The .log2 of a text has the room of the text: its key is no single word. */
-		if (out.code == OP_HIST_LOG2 && key_size != sizeof(uint64_t))
-			used = fuse_one(&ops[i], nr - i, 1, &out);
+		used = fuse_one(&ops[i], nr - i, key_size == sizeof(uint64_t), &out);
 		for (unsigned int k = 0; k < used; k++)
 			place[i + k] = (uint16_t)made;
 		ops[made++] = out;
