@@ -17,10 +17,9 @@
 #include "fronts/command.h"
 #include "fronts/run.h"
 #include "fronts/version.h"
+#include "session/preload.h"
 
-#define AGENT "libtracefuse-providers.so"
-
-#define CORE "libtracefuse.so.0"	/* alone it has only the events that programs define */
+#define CORE PRELOAD_CORE ".0"	/* alone it has only the events that programs define */
 
 static bool has_library(const char *dir, const char *below, const char *name, char *out, size_t size)
 {
@@ -29,7 +28,8 @@ static bool has_library(const char *dir, const char *below, const char *name, ch
 
 static bool has_agent(const char *dir, const char *below, char *out, size_t size)
 {
-	return has_library(dir, below, AGENT, out, size) || has_library(dir, below, CORE, out, size);
+	return has_library(dir, below, PRELOAD_PROVIDERS, out, size) ||
+	       has_library(dir, below, CORE, out, size);
 }
 
 /* BUILD/src/fronts/tracefuse has its agent in BUILD/src/agent. */
@@ -57,7 +57,8 @@ static bool find_agent(char *out, size_t size)
 
 	if (dir && *dir ? !has_agent(dir, "", path, sizeof(path)) :
 	    !beside_executable(path, sizeof(path)) && !has_agent(TRACEFUSE_LIBDIR, "", path, sizeof(path))) {
-		command_error("run: there is no %s in %s", AGENT, dir && *dir ? dir : TRACEFUSE_LIBDIR);
+		command_error("run: there is no %s in %s", PRELOAD_PROVIDERS,
+			      dir && *dir ? dir : TRACEFUSE_LIBDIR);
 		return false;
 	}
 	if (!realpath(path, out) || strpbrk(out, " :")) {
@@ -77,7 +78,7 @@ static void find_core(const char *agent, char *out, size_t size)
 	char dir[PATH_MAX];
 
 	*out = 0;
-	if (!slash || strcmp(slash + 1, AGENT))
+	if (!slash || strcmp(slash + 1, PRELOAD_PROVIDERS))
 		return;
 	memcpy(dir, agent, slash - agent);
 	dir[slash - agent] = 0;
@@ -104,19 +105,6 @@ static size_t sanitizers(const char *list)
 	}
 }
 
-/* One of the two libraries, of any version and in any directory. */
-static bool is_ours(const char *word, size_t len)
-{
-	static const char *const names[] = { AGENT, "libtracefuse.so" };
-	const char *slash = memrchr(word, '/', len), *base = slash ? slash + 1 : word;
-	const size_t left = (size_t)(word + len - base);
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (left >= strlen(names[i]) && !memcmp(base, names[i], strlen(names[i])))
-			return true;
-	return false;
-}
-
 /*
  * What the list has besides the agent, each word behind a colon: a `tracefuse run` above this one
  * has put its own there. Two of them in a program would both record. NULL: there is no memory.
@@ -128,7 +116,7 @@ static char *without_ours(const char *list)
 
 	for (list += strspn(list, " :"); out && *list; list += len + strspn(list + len, " :")) {
 		len = strcspn(list, " :");
-		if (is_ours(list, len))
+		if (preload_is_agent(list, len))
 			continue;
 		*at++ = ':';
 		at = mempcpy(at, list, len);

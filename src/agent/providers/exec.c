@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "agent/providers/exec.h"
 #include "agent/providers/syscalls.h"
+#include "session/preload.h"
 
 #define PRELOAD "LD_PRELOAD="
 
@@ -35,19 +36,6 @@ struct environment {
 	size_t		agent_len;
 	bool		sanitizer_first;
 };
-
-/* "/path/libtracefuse-providers.so", or "libtracefuse.so.0". Others may begin so, too. */
-static bool is_agent(const char *word, size_t len)
-{
-	static const char *const names[] = { "libtracefuse-providers.so", "libtracefuse.so" };
-	const char *slash = memrchr(word, '/', len), *base = slash ? slash + 1 : word;
-	const size_t left = (size_t)(word + len - base);
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (left >= strlen(names[i]) && !memcmp(base, names[i], strlen(names[i])))
-			return true;
-	return false;
-}
 
 /* The next word of a list, *len bytes, and the list behind it; NULL: no more. */
 static const char *next_word(const char **list, size_t *len)
@@ -69,7 +57,7 @@ static bool look_at(char *const *env, struct environment *out)
 		if (!out->list && !strncmp(env[out->nr], PRELOAD, sizeof(PRELOAD) - 1))
 			out->list = env[out->nr] + sizeof(PRELOAD) - 1;
 	for (list = out->list; list && (word = next_word(&list, &len)); ) {
-		if (is_agent(word, len)) {
+		if (preload_is_agent(word, len)) {
 			out->agent = word;
 			out->agent_len = len;
 			return true;
@@ -88,7 +76,7 @@ static bool list_without(const char *list, char *out)
 
 	memcpy(out, PRELOAD, sizeof(PRELOAD) - 1);
 	while ((word = next_word(&list, &len))) {
-		if (is_agent(word, len))
+		if (preload_is_agent(word, len))
 			continue;
 		if (at > out + sizeof(PRELOAD) - 1)
 			*at++ = ':';
