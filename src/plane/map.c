@@ -78,36 +78,12 @@ size_t map_size(const struct map_shape *shape)
 
 uint32_t map_find(struct map_view m, const void *key)
 {
-	return map_lookup(m, key, map_hash(m, key));
-}
-
-/* Behind the 0 that ends a text there are only 0s: one word behind says where it ends. */
-static bool text_equal(struct map_view m, uint32_t elt, const uint64_t *text, uint32_t nr)
-{
-	const uint64_t *key = (const uint64_t *)map_elt(m, elt);
-
-	for (uint32_t i = 0; i < nr; i++)
-		if (key[i] != text[i])
-			return false;
-	return nr == m.layout->key_size / 8 || !key[nr];
+	return map_lookup(m, key, map_key_words(m), map_hash(m, key));
 }
 
 uint32_t map_find_text(struct map_view m, const uint64_t *text, uint32_t nr)
 {
-	const uint32_t hash = map_hash_words(text, nr);
-	uint32_t i = hash >> m.layout->hash_shift;
-
-	for (uint32_t n = 0; n <= m.layout->entry_mask; n++, i = (i + 1) & m.layout->entry_mask) {
-		/* M1: pairs with the release in map_publish(). */
-		uint64_t e = atomic_load_explicit(map_entry(m, i), memory_order_acquire);
-
-		if (!e)
-			return 0;
-		if (e >> 32 == hash && (uint32_t)e < m.layout->nr_elts &&
-		    text_equal(m, (uint32_t)e, text, nr))
-			return (uint32_t)e;
-	}
-	return 0;
+	return map_lookup(m, text, nr, map_hash_words(text, nr));
 }
 
 void map_add_any(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v)

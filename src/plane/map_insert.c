@@ -193,7 +193,7 @@ static void owner_recover(struct map_view m, uint32_t owner)
 	case MAP_CLAIM:
 		if (!happened)
 			owner_end(o);
-		else if (map_lookup(m, key, map_hash(m, key)) == elt)
+		else if (map_lookup(m, key, map_key_words(m), map_hash(m, key)) == elt)
 			owner_replace(m, owner);
 		else
 			owner_unclaim(m, owner);
@@ -240,7 +240,7 @@ static uint32_t map_publish(struct map_view m, uint32_t elt, uint32_t hash, cons
 				(uint64_t)hash << 32 | elt, memory_order_release, memory_order_acquire))
 			return elt;
 		if (e >> 32 == hash && (uint32_t)e < m.layout->nr_elts &&
-		    map_key_equal(m, (uint32_t)e, key))
+		    map_key_equal(m, (uint32_t)e, key, map_key_words(m)))
 			return (uint32_t)e;
 	}
 	return 0;
@@ -311,7 +311,7 @@ static uint32_t insert_single(struct map_view m, uint32_t hash, const void *key)
 		return map_drop(m);
 	last = map_elt(m, (uint32_t)n + 1);
 	/* A writer that was killed between the two stores below left its elt there. Release: pairs with the above. */
-	if (map_lookup(m, last, map_hash(m, last)) == n + 1)
+	if (map_lookup(m, last, map_key_words(m), map_hash(m, last)) == n + 1)
 		atomic_store_explicit(&m.data->pool, ++n, memory_order_release);
 	if (n >= m.layout->max_elts)
 		return map_drop(m);
@@ -356,7 +356,7 @@ static uint32_t insert_new(struct map_view m, const struct slot *slot, uint32_t 
 
 uint32_t map_insert_any(struct map_view m, const struct slot *slot, const void *key)
 {
-	uint32_t hash = map_hash(m, key), elt = map_lookup(m, key, hash);
+	uint32_t hash = map_hash(m, key), elt = map_lookup(m, key, map_key_words(m), hash);
 
 	if (elt)
 		return elt;

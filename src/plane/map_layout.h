@@ -114,20 +114,28 @@ static inline uint32_t map_hash(struct map_view m, const void *key)
 	return map_hash_words(k, nr);
 }
 
-static inline bool map_key_equal(struct map_view m, uint32_t elt, const void *key)
+/* Words of a key of the map. */
+static inline uint32_t map_key_words(struct map_view m)
+{
+	return m.layout->key_size / 8;
+}
+
+/*
+ * The first `nr` words of a key; the others are 0. Behind the 0 that ends a text there are only 0s,
+ * so one word more says where it ends.
+ */
+static inline bool map_key_equal(struct map_view m, uint32_t elt, const void *key, uint32_t nr)
 {
 	const uint64_t *a = (const uint64_t *)map_elt(m, elt), *b = key;
 
-	if (a[0] != b[0])
-		return false;
-	for (uint32_t i = 1; i < m.layout->key_size / 8; i++)
+	for (uint32_t i = 0; i < nr; i++)
 		if (a[i] != b[i])
 			return false;
-	return true;
+	return nr == map_key_words(m) || !a[nr];
 }
 
 /* M4: nr_elts bounds what an entry says, entry_mask where it is looked for. */
-static inline uint32_t map_lookup(struct map_view m, const void *key, uint32_t hash)
+static inline uint32_t map_lookup(struct map_view m, const void *key, uint32_t nr, uint32_t hash)
 {
 	uint32_t i = hash >> m.layout->hash_shift;
 
@@ -138,7 +146,7 @@ static inline uint32_t map_lookup(struct map_view m, const void *key, uint32_t h
 		if (!e)
 			return 0;
 		if (e >> 32 == hash && (uint32_t)e < m.layout->nr_elts &&
-		    map_key_equal(m, (uint32_t)e, key))
+		    map_key_equal(m, (uint32_t)e, key, nr))
 			return (uint32_t)e;
 	}
 	return 0;
