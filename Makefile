@@ -23,7 +23,7 @@ all: build/tracefuse
 # ninja knows what is to be done; make only has to ask it every time.
 build/tracefuse: $(BUILD)/build.ninja FORCE
 	ninja -C $(BUILD) -j $(JOBS) all-programs
-	@ln -sf meson/src/fronts/tracefuse build/tracefuse
+	@ln -sf meson/src/cli/tracefuse build/tracefuse
 
 $(BUILD)/build.ninja:
 	@tools/install-packages build

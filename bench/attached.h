@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <unistd.h>
 #include "house.h"
-#include "model/event_file.h"
-#include "session/attach.h"
+#include "model/event/file.h"
+#include "session/attach/attach.h"
 #include "tracefuse/tracefuse.h"
 
 struct bench_attached {

@@ -5,7 +5,7 @@
  * Unlike bench/map.c the programs are what the compiler makes of the commands.
  */
 #include "house.h"
-#include "model/event_file.h"
+#include "model/event/file.h"
 
 enum { RECORDS = 1024, KEYS = 800 };
 

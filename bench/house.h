@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "measure.h"
-#include "plane/map.h"
+#include "plane/map/map.h"
 #include "plane/plane.h"
 #include "plane/program.h"
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 #include "session/session.h"
 
 enum { BENCH_EVENT = 300 };

@@ -7,9 +7,9 @@
  * reference as a key without a synthetic event in between.
  */
 #include "house.h"
-#include "model/event_file.h"
+#include "model/event/file.h"
 #include "model/hist/hist.h"
-#include "model/synth.h"
+#include "model/dynamic/synth.h"
 
 enum { PIDS = 256 };
 

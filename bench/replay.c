@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "model/model.h"
-#include "sources/source.h"
+#include "sources/recording/source.h"
 #include "tracefs/tree.h"
 
 enum { RUNS = 3, THREADS_MAX = 4 };

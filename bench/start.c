@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "model/event_set.h"
+#include "model/event/set.h"
 #include "tracefs/tree.h"
 
 enum { EVENTS = 2300, FIRST_ID = 20, SYSTEMS = 100, FORMAT_MAX = 4096 };

@@ -5,7 +5,7 @@
  * The commands are those of a user. An argument selects the rows whose names contain it.
  */
 #include "attached.h"
-#include "model/synth.h"
+#include "model/dynamic/synth.h"
 #include "plane/arch/counter.h"
 
 enum { KEYS = 1024, DISTINCT = 800 };

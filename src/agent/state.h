@@ -19,7 +19,7 @@
 
 #include <sys/types.h>
 #include "agent/agent.h"
-#include "session/attach_wire.h"
+#include "layout/attach_wire.h"
 
 enum agent_state {
 	AGENT_OFF,		/* no session */

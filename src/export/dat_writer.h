@@ -7,7 +7,7 @@
  *   dat_tables.c    formats, symbols, names: sections that are texts
  *   dat_buffers.c   the pages of each CPU of each instance
  *
- * sources/trace_dat.h has a drawing of the file. The first error stays in
+ * sources/recording/file/trace_dat.h has a drawing of the file. The first error stays in
  * `err` and everything after it does nothing.
  */
 #ifndef TRACEFUSE_EXPORT_DAT_WRITER_H

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "model/cmdlines.h"
-#include "model/dynamic_events.h"
+#include "model/dynamic/events.h"
 #include "model/errlog.h"
-#include "model/event_file.h"
-#include "model/format.h"
-#include "model/ftrace.h"
+#include "model/event/file.h"
+#include "model/event/format.h"
+#include "model/ftrace/ftrace.h"
 #include "model/symbols.h"
 
 enum { DEFAULT_SUBBUF = 4096 };

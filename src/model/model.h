@@ -96,7 +96,7 @@ enum setting {
 	SETTING_THRESH, SETTING_MAX_LATENCY, SETTING_GRAPH_DEPTH, SETTING_COUNT
 };
 
-/* A buffer as the files see it; see tracefs/ and plane/ring.h. */
+/* A buffer as the files see it; see tracefs/ and plane/ring/ring.h. */
 struct instance {
 	struct list_head	node;
 	struct model		*model;
@@ -105,7 +105,7 @@ struct instance {
 	struct instance_state	*state;		/* in the data region */
 	struct list_head	files;		/* struct event_file */
 	struct list_head	hist_vars;	/* hists with variables or references (model/hist/var.c) */
-	uint64_t		options;	/* bit by enum trace_option of model/options.h */
+	uint64_t		options;	/* bit by enum trace_option of model/instance/options.h */
 	uint64_t		*buffer_bytes;	/* buffer_size_kb a CPU, in bytes; whole sub-buffers when they were made */
 	bool			expanded;	/* the ring has its full size (kernel's "expanded") */
 	uint32_t		subbuf_size;
@@ -115,7 +115,7 @@ struct instance {
 	unsigned int		stopped;	/* option pause-on-trace: readers of trace; rings take nothing meanwhile */
 	bool			sections_live;	/* programs report sections: the rings go on while it is stopped */
 	uint64_t		pipes[LAYOUT_MAX_CPUS / 64];	/* CPUs whose trace_pipe is open, all: the instance's own */
-	const struct tracer	*tracer;	/* current_tracer (tracers/tracer.h); NULL: nop */
+	const struct tracer	*tracer;	/* current_tracer (model/tracer.h); NULL: nop */
 	void			*tracer_state;	/* the tracer's own; NULL: it has none */
 	void			(*tracer_free)(struct instance *inst);	/* of it, with the instance */
 	uint64_t		tracer_options;	/* those of options.h that belong to it */
@@ -179,7 +179,7 @@ struct model {
 	bool			closing;	/* model_destroy() runs: commands are not forgotten (R4) */
 	bool			imported;	/* events come from a recording or the live kernel */
 	bool			of_programs;	/* events are of programs, perhaps recorded ones */
-	/* Takes in what running programs have told since (sources/programs.h); before anything is printed. NULL: none do */
+	/* Takes in what running programs have told since (sources/program/programs.h); before anything is printed. NULL: none do */
 	void			(*catch_up)(void *arg);
 	/* The end of a command: returns when running programs do as it said, or after a limit. NULL: none do */
 	void			(*settle)(void *arg);

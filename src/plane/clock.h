@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 #include "plane/arch/counter.h"
-#include "session/layout.h"
+#include "layout/layout.h"
 
 uint64_t clock_now(const struct clock_scale *scale, struct instance_state *inst);
 

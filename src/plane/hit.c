@@ -14,8 +14,8 @@
  * H5  stands in hit.h: words of the server and of hits that are relaxed.
  */
 #include "plane/hit.h"
-#include "plane/map.h"
-#include "plane/ring.h"
+#include "plane/map/map.h"
+#include "plane/ring/ring.h"
 
 void hit_miss(struct slot *slot)
 {

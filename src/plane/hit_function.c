@@ -12,7 +12,7 @@
  *     be stored there just then: that is seen, and the count is missed.
  */
 #include "plane/hit.h"
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 
 struct repeats_record {
 	struct record_common common;

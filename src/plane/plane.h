@@ -10,9 +10,9 @@
  *
  *   hit()            plane/hit.c      one record through one event's plan
  *   filter_match()   plane/filter.c   a filter program on a record
- *   hist_fold()      plane/fold.c     a hist program: keys, sums, variables, actions
- *   map_*            plane/map.h      the tracing map
- *   ring_*           plane/ring.h     the ring buffer
+ *   hist_fold()      plane/action/fold.c     a hist program: keys, sums, variables, actions
+ *   map_*            plane/map/map.h      the tracing map
+ *   ring_*           plane/ring/ring.h     the ring buffer
  *   clock_*          plane/clock.h    time stamps
  */
 #ifndef TRACEFUSE_PLANE_PLANE_H
@@ -20,7 +20,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "session/layout.h"
+#include "layout/layout.h"
 
 struct plane {
 	const char	*config;	/* start of the config region, read-only in programs */

@@ -2,7 +2,7 @@
 /*
  * probe.c - what the program of an event probe does: a record out of fields of the hit's own
  */
-#include "plane/fold.h"
+#include "plane/action/fold.h"
 
 /* Where the bytes lie that are `more` behind the begin of a text; false: outside the record. */
 static bool text_at(const struct hit *h, unsigned int kind, uint32_t field, int64_t more, uint32_t *at)

@@ -2,8 +2,8 @@
 /*
  * program.h - flat programs on a record's bytes: filters and histogram triggers (R10)
  *
- * Written by the control plane (model/filter_compile.c, model/hist/compile.c),
- * run by the data plane (plane/filter.c, plane/fold.c). A program is one block
+ * Written by the control plane (model/filter/compile.c, model/hist/compile.c),
+ * run by the data plane (plane/filter.c, plane/action/fold.c). A program is one block
  * of the config region: the header, `nr_ops` ops, then a pool of bytes (string
  * operands, masks) that ops refer to by offset from the start of the program.
  *
@@ -33,8 +33,8 @@
 #define TRACEFUSE_PLANE_PROGRAM_H
 
 #include <stdbool.h>
-#include "plane/map.h"
-#include "session/layout.h"
+#include "plane/map/map.h"
+#include "layout/layout.h"
 
 enum {
 	PROGRAM_STACK		= 16,	/* values */

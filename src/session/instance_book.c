@@ -3,7 +3,7 @@
  * instance_book.c - what the server knows of its instances: which there are, and their sets of pids
  * (R2)
  */
-#include "session/ring_access.h"
+#include "session/ring/access.h"
 #include "session/state.h"
 
 struct instance_book *instance_book(struct session *s, uint32_t instance)

@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include "plane/arch/fence.h"
 #include "plane/program.h"
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 #include "session/state.h"
 
 /* One trigger and nothing else. */

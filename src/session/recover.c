@@ -5,9 +5,9 @@
  * A killed thread wedges nothing: readers and other writers never wait for
  * it. But it may have claimed a place in a map that nobody uses. The maps are
  * found by way of the plans, and where their parts lie by their layouts; both
- * are the server's own (M4 of plane/map.h).
+ * are the server's own (M4 of plane/map/map.h).
  */
-#include "plane/map.h"
+#include "plane/map/map.h"
 #include "plane/program.h"
 #include "session/state.h"
 

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "plane/clock.h"
-#include "session/ring_book.h"
+#include "session/ring/book.h"
 #include "session/state.h"
 
 enum {

@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "session/layout.h"
+#include "layout/layout.h"
 
 struct session;
 struct plane;
@@ -121,7 +121,7 @@ void session_adopt_done(struct session *s);
 void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref);
 /*
  * What a short hit does not load has changed: an instance's options or clock, whether a ring is
- * disabled (W2 of agent/way.c). Raises the epoch, so that programs look at it again.
+ * disabled (W2 of agent/emit/way.c). Raises the epoch, so that programs look at it again.
  */
 void session_settings_changed(struct session *s);
 /* Freed when no hit can see it any more (R5). Never waits. */

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 #include "plane/plane.h"
-#include "session/attach.h"
+#include "session/attach/attach.h"
 #include "session/heap.h"
 #include "session/region.h"
 #include "session/session.h"

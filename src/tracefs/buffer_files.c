@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/event_file.h"
-#include "model/options.h"
+#include "model/event/file.h"
+#include "model/instance/options.h"
 #include "model/text.h"
 #include "model/text_memory.h"
 #include "plane/clock.h"
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 #include "tracefs/marker.h"
-#include "tracefs/show.h"
+#include "show/show.h"
 #include "tracefs/tree_state.h"
-#include "tracers/tracer.h"
+#include "model/tracer.h"
 
 static struct session *session_of(const struct tree_file *f)
 {

@@ -4,7 +4,7 @@
  */
 #include <fcntl.h>
 
-#include "model/synth.h"
+#include "model/dynamic/synth.h"
 #include "tracefs/tree_state.h"
 
 static int remove_all(const struct tree_file *f, const struct dynamic_kind *kind)

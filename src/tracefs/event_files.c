@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/event_file.h"
-#include "model/event_set.h"
+#include "model/event/file.h"
+#include "model/event/set.h"
 #include "model/hist/hist.h"
 #include "model/hist/json.h"
 #include "model/text.h"

@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "model/ftrace.h"
-#include "model/pids.h"
+#include "model/ftrace/ftrace.h"
+#include "model/instance/pids.h"
 #include "tracefs/tree_state.h"
 
 static bool writes(const struct tree_file *f)

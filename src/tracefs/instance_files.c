@@ -9,15 +9,15 @@
 
 #include "model/cmdlines.h"
 #include "model/errlog.h"
-#include "model/event_set.h"
-#include "model/options.h"
-#include "model/pids.h"
+#include "model/event/set.h"
+#include "model/instance/options.h"
+#include "model/instance/pids.h"
 #include "model/symbols.h"
 #include "model/text.h"
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 #include "tracefs/readme.h"
 #include "tracefs/tree_state.h"
-#include "tracers/tracer.h"
+#include "model/tracer.h"
 
 enum { MAX_WORD = 128, SHORT_TEXT = 64, MAX_SUBBUF_PAGES = 128, PAGE = 4096 };
 

@@ -12,7 +12,7 @@
 
 #include "model/cmdlines.h"
 #include "model/model.h"
-#include "model/options.h"
+#include "model/instance/options.h"
 #include "model/symbols.h"
 #include "plane/plane.h"
 #include "tracefs/marker.h"

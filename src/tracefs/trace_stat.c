@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "model/ftrace_profile.h"
+#include "model/ftrace/profile.h"
 #include "model/text.h"
 #include "tracefs/tree_state.h"
 

@@ -6,10 +6,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "model/ftrace.h"
+#include "model/ftrace/ftrace.h"
 #include "model/text.h"
 #include "tracefs/tree_state.h"
-#include "tracers/tracer.h"
+#include "model/tracer.h"
 
 enum { TRACER_NAME_MAX = 100, NS_PER_US = 1000 };
 

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "model/ftrace.h"
-#include "model/options.h"
+#include "model/ftrace/ftrace.h"
+#include "model/instance/options.h"
 #include "model/text_memory.h"
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 #include "tracefs/marker.h"
 #include "tracefs/tree_state.h"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/ftrace.h"
-#include "model/options.h"
+#include "model/ftrace/ftrace.h"
+#include "model/instance/options.h"
 #include "tracefs/tree_state.h"
-#include "tracers/tracer.h"
+#include "model/tracer.h"
 
 struct listing {
 	int	(*fn)(void *arg, const char *name, bool is_dir);

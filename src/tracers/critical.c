@@ -10,7 +10,7 @@
  * power:cpu_idle has to tell, and without that event idle tasks do not count.
  *
  * In running programs a section belongs to a thread, which finds both ends
- * itself (agent/section.c): signals blocked, locks held.
+ * itself (agent/emit/section.c): signals blocked, locks held.
  */
 #include <errno.h>
 #include <stdlib.h>

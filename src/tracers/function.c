@@ -8,8 +8,8 @@
  */
 #include <errno.h>
 
-#include "model/ftrace_groups.h"
-#include "plane/ring.h"
+#include "model/ftrace/groups.h"
+#include "plane/ring/ring.h"
 #include "tracers/function.h"
 
 #define BIT(o) (1ull << (o))

@@ -7,8 +7,8 @@
 #ifndef TRACEFUSE_TRACERS_FUNCTION_H
 #define TRACEFUSE_TRACERS_FUNCTION_H
 
-#include "model/ftrace.h"
-#include "tracers/tracer.h"
+#include "model/ftrace/ftrace.h"
+#include "model/tracer.h"
 
 /*
  * The instance's functions (set_ftrace_filter, set_ftrace_notrace) are recorded

@@ -11,10 +11,10 @@
 
 #include "model/cmdlines.h"
 #include "model/symbols.h"
-#include "tracefs/show_state.h"
+#include "show/state.h"
 #include "tracers/function.h"
 #include "tracers/graph.h"
-#include "tracers/tracer.h"
+#include "model/tracer.h"
 
 enum { REMEMBERED = 50, DEPTH_MAX = 5000, INDENT = 2, PROC_WIDTH = 14, COMM_SHOWN = 7, DURATION_WIDTH = 7 };
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracefs/show_state.h"
+#include "show/state.h"
 #include "tracers/function.h"
 #include "tracers/graph.h"
 #include "tracers/latency.h"

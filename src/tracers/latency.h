@@ -14,8 +14,8 @@
 
 #include "model/model.h"
 #include "plane/plane.h"
-#include "tracers/section.h"
-#include "tracers/tracer.h"
+#include "model/section.h"
+#include "model/tracer.h"
 
 struct latency;
 

@@ -2,7 +2,7 @@
 /*
  * running.c - latency tracers over running programs: what they are to watch for, and the sections that they report
  *
- *     init, options, thresholds --> config: section_control        (programs look there: agent/section.c)
+ *     init, options, thresholds --> config: section_control        (programs look there: agent/emit/section.c)
  *     newest section  <-- data: instance_state.live, section_log.reports, and the instance's buffer of that time
  *
  * Programs swap the instance's buffers when they report, so what was recorded
@@ -24,7 +24,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 #include "tracers/latency.h"
 
 enum { TRIES = 8, LOOK_EVERY = 64, PID_END = 4194304 };
@@ -47,7 +47,7 @@ static struct section_log *log_of(const struct latency *l)
 	return tables ? &tables->sections[l->watch->number] : NULL;
 }
 
-/* Pairs with the release in win() (agent/section.c): the report that it names is there. */
+/* Pairs with the release in win() (agent/emit/section.c): the report that it names is there. */
 static uint32_t live_of(const struct latency *l)
 {
 	return atomic_load_explicit(&l->inst->state->live, memory_order_acquire);
@@ -63,7 +63,7 @@ static uint32_t generation_of(const struct latency *l)
 
 static void tell_generation(const struct latency *l)
 {
-	/* Release: pairs with the acquire in generation_of() of agent/section.c. */
+	/* Release: pairs with the acquire in generation_of() of agent/emit/section.c. */
 	atomic_fetch_add_explicit(&watch_of(l)->generation, 1, memory_order_release);
 }
 
@@ -75,7 +75,7 @@ static void tell_longest(struct latency *l)
 	struct section_log *log = log_of(l);
 
 	l->counted = live_number(live_of(l));
-	/* Pairs with the acquires in longest_at() (agent/section.c): who meets this number sees `live` have it. */
+	/* Pairs with the acquires in longest_at() (agent/emit/section.c): who meets this number sees `live` have it. */
 	if (log)
 		atomic_store_explicit(&log->longest, section_longest(ns, l->counted), memory_order_release);
 }
@@ -140,7 +140,7 @@ void running_open(struct latency *l)
 	} else {
 		/* Before and after: who meets the other instance has another generation, at its section's begin or end. */
 		tell_generation(l);
-		/* Release: behind the first. Pairs with the acquire in instance_of() of agent/section.c. */
+		/* Release: behind the first. Pairs with the acquire in instance_of() of agent/emit/section.c. */
 		atomic_store_explicit(&watch_of(l)->instance, l->inst->index, memory_order_release);
 		tell_generation(l);
 		free_reports(log);

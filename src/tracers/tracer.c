@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "plane/ring.h"
-#include "tracers/tracer.h"
+#include "plane/ring/ring.h"
+#include "model/tracer.h"
 
 #define BIT(o) (1ull << (o))
 

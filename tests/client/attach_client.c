@@ -20,8 +20,8 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-#include "plane/ring.h"
-#include "session/attach_wire.h"
+#include "plane/ring/ring.h"
+#include "layout/attach_wire.h"
 #include "session/state.h"
 #include "attach_client.h"
 

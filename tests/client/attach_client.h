@@ -5,7 +5,7 @@
 #ifndef TESTS_CLIENT_ATTACH_CLIENT_H
 #define TESTS_CLIENT_ATTACH_CLIENT_H
 
-#include "session/attach.h"
+#include "session/attach/attach.h"
 
 struct attachment;
 

@@ -29,9 +29,9 @@
 #include "../unit/session/temp_place.h"
 #include "model/model.h"
 #include "plane/plane.h"
-#include "session/attach.h"
-#include "session/attach_wire.h"
-#include "sources/programs.h"
+#include "session/attach/attach.h"
+#include "layout/attach_wire.h"
+#include "sources/program/programs.h"
 #include "tracefs/tree.h"
 
 enum { CONNS = 4, PASSED = 3, STROKES = 64, WORLD_INPUTS = 64 };

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/event_file.h"
+#include "model/event/file.h"
 #include "tracefs/tree.h"
 #include "world.h"
 

@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/sites.h"
-#include "fronts/run_check.h"
-#include "sources/program_elf.h"
+#include "agent/sites/sites.h"
+#include "cli/run/check.h"
+#include "elf/elf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

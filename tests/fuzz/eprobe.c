@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "model/eprobe.h"
+#include "model/dynamic/eprobe.h"
 #include "model/errlog.h"
-#include "tracefs/show.h"
+#include "show/show.h"
 #include "world.h"
 
 static const char format[] = WORLD_FORMAT(

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/filter.h"
+#include "model/filter/filter.h"
 #include "plane/plane.h"
 #include "plane/program.h"
 #include "world.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/ftrace.h"
+#include "model/ftrace/ftrace.h"
 #include "world.h"
 
 static const char format[] = WORLD_FORMAT("");

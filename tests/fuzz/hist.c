@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/event_file.h"
+#include "model/event/file.h"
 #include "model/hist/hist.h"
 #include "world.h"
 

@@ -26,13 +26,13 @@
 
 #include "../unit/session/temp_place.h"
 #include "model/model.h"
-#include "model/program_event.h"
+#include "model/event/program.h"
 #include "plane/plane.h"
 #include "plane/program.h"
-#include "plane/ring.h"
-#include "session/attach.h"
+#include "plane/ring/ring.h"
+#include "session/attach/attach.h"
 #include "session/state.h"
-#include "sources/programs.h"
+#include "sources/program/programs.h"
 #include "tracefs/tree.h"
 
 /* The server's own hits end at nonsense by a fault, which the sanitizer would report before it. */

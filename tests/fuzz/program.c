@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plane/map.h"
+#include "plane/map/map.h"
 #include "plane/program.h"
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 #include "plane/run.h"
 #include "session/session.h"
 

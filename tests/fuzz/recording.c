@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "replayed.h"
-#include "sources/window.h"
+#include "sources/recording/file/window.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "export/trace_dat.h"
-#include "fronts/access.h"
-#include "fronts/replay_session.h"
+#include "access/access.h"
+#include "cli/replay_session.h"
 #include "model/model.h"
 #include "session/session.h"
-#include "sources/source.h"
+#include "sources/recording/source.h"
 #include "tracefs/tree.h"
 #include "replayed.h"
 
@@ -106,7 +106,7 @@ static void count_no_more(struct replay *r, const struct event *e)
 	put(r, path, "!hist:keys=common_pid,common_cpu:size=128");
 }
 
-/* Streams in pieces (sources/tally.h), where they are small enough for all of them. */
+/* Streams in pieces (sources/recording/tally.h), where they are small enough for all of them. */
 static void run_in_any_order(struct replay *r)
 {
 	uint64_t bytes = 0;

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fronts/access.h"
-#include "fronts/setup.h"
+#include "access/access.h"
+#include "setup/setup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/options.h"
+#include "model/instance/options.h"
 #include "model/symbols.h"
-#include "sources/trace_dat.h"
-#include "tracefs/show.h"
-#include "tracers/tracer.h"
+#include "sources/recording/file/trace_dat.h"
+#include "show/show.h"
+#include "model/tracer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

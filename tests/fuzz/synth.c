@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "model/errlog.h"
-#include "model/synth.h"
+#include "model/dynamic/synth.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

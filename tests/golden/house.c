@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "house.h"
-#include "model/ftrace.h"
+#include "model/ftrace/ftrace.h"
 #include "session/session.h"
-#include "sources/source.h"
+#include "sources/recording/source.h"
 #include "tracefs/tree.h"
 
 int house_open_threads(const char *const *recordings, unsigned int nr, unsigned int threads,

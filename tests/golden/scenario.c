@@ -18,13 +18,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fronts/access.h"
-#include "fronts/setup.h"
+#include "access/access.h"
+#include "setup/setup.h"
 #include "house.h"
 #include "mask.h"
 #include "model/model.h"
 #include "model/symbols.h"
-#include "sources/source.h"
+#include "sources/recording/source.h"
 #include "tracefs/tree.h"
 
 enum { FILE_MAX_BYTES = 64 << 20 };

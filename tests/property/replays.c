@@ -15,7 +15,7 @@
 #include "house.h"
 #include "language.h"
 #include "model/model.h"
-#include "sources/tally.h"
+#include "sources/recording/tally.h"
 
 enum { FILES_MAX = 16, EVENTS_MAX = 256, COMMANDS_MAX = 4, FILE_MAX = 8 << 20 };
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "session/layout.h"
+#include "layout/layout.h"
 
 int main(int argc, char **argv)
 {

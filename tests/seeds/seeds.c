@@ -23,8 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fronts/access.h"
-#include "fronts/setup.h"
+#include "access/access.h"
+#include "setup/setup.h"
 #include "house.h"
 #include "mask.h"
 #include "model/model.h"

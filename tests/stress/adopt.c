@@ -20,11 +20,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "model/event_file.h"
+#include "model/event/file.h"
 #include "model/hist/hist.h"
 #include "model/model.h"
 #include "plane/plane.h"
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 #include "../client/attach_client.h"
 #include "session/session.h"
 #include "../unit/session/temp_place.h"

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "plane/plane.h"
-#include "session/attach.h"
+#include "session/attach/attach.h"
 #include "session/session.h"
 
 enum { THREADS = 4, SECONDS = 4, WORDS = 4096, FIRINGS = 1 << 30, STATUS_WRONG = 3 };

@@ -4,7 +4,7 @@
  *
  * The regions are mapped as in a program, the data region with spare addresses
  * behind it, in the middle of a terabyte in which nothing can be touched. A hit
- * may fault in the spare addresses, where a program is detached (agent/guard.c),
+ * may fault in the spare addresses, where a program is detached (agent/thread/guard.c),
  * and is left then. A fault anywhere else is a failure, and so is a change of
  * the pages next to the regions.
  *
@@ -37,10 +37,10 @@
 #include "../unit/session/temp_place.h"
 #include "agent/state.h"
 #include "model/model.h"
-#include "model/program_event.h"
+#include "model/event/program.h"
 #include "plane/arch/ring_commit.h"
 #include "plane/hit.h"
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 #include "session/state.h"
 #include "tracefs/tree.h"
 

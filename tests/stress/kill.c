@@ -23,7 +23,7 @@
 #define hist_fold	double_fold
 #include "plane/hit.c"
 
-#include "plane/map.h"
+#include "plane/map/map.h"
 #include "../client/attach_client.h"
 #include "session/state.h"
 #include "../unit/session/temp_place.h"

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "plane/map.h"
+#include "plane/map/map.h"
 
 enum { ELTS = 1024, KEYS = ELTS * 3 / 2, WRITERS = 4, KILLS = 1000, KILLS_A_MAP = 20, CPUS = 8 };
 

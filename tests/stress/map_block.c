@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "plane/map_layout.h"
+#include "plane/map/layout.h"
 
 enum { WRITERS = 3, ELTS = 2, WORDS = 12, KILLS = 600, KILLS_A_MAP = 20, ROUNDS = 30000, SETTINGS = 60000 };
 

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
-#include "plane/map.h"
+#include "plane/map/map.h"
 
 enum { ELTS = 128, SLOTS = 2, MAX_STEPS = 5000, KEY = 42 };
 

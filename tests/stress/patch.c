@@ -21,9 +21,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "agent/graph.h"
-#include "agent/sites.h"
-#include "agent/sites_hit.h"
+#include "agent/graph/graph.h"
+#include "agent/sites/sites.h"
+#include "agent/sites/hit.h"
 #include "agent/state.h"
 
 enum { THREADS = 4, SECONDS = 4, FUNCTIONS = 1000, MANY = 50000, CHILDREN = 30 };

@@ -21,7 +21,7 @@
 #include "plane/arch/ring_commit.h"
 #include "plane/clock.h"
 #include "plane/plane.h"
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 #include "session/session.h"
 #include "../unit/session/temp_place.h"
 

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
-#include "session/attach.h"
+#include "session/attach/attach.h"
 #include "session/session.h"
 
 static struct session *session;

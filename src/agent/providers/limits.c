@@ -30,7 +30,7 @@
 #include <link.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include "agent/providers/syscalls.h"
+#include "agent/providers/syscalls/syscalls.h"
 #include "agent/syscall.h"
 
 enum { PAGE = 4096 };

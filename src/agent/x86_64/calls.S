@@ -64,7 +64,7 @@ name:						\
 	.globl name;				\
 	.type name, @function;			\
 	.set name, other;
-#include "agent/providers/syscalls_libc.h"
+#include "agent/providers/syscalls/libc.h"
 
 	.cfi_endproc
 

@@ -8,7 +8,7 @@
  *
  * with the first three as the kernel passed them and the stack untouched.
  */
-#include "agent/providers/handlers.h"
+#include "agent/providers/signal/handlers.h"
 
 	.text
 	.globl	signal_entries

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "model/hist/hist.h"
-#include "model/synth.h"
+#include "model/dynamic/synth.h"
 
 /* An argument of an action: "[system.event.]name" or "[system.event.]$name". */
 struct param {

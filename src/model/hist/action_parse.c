@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "model/hist/hist.h"
-#include "model/synth.h"
+#include "model/dynamic/synth.h"
 #include "model/text.h"
 
 static bool begins(const char *s, const char *prefix)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "model/hist/hist.h"
-#include "model/synth.h"
+#include "model/dynamic/synth.h"
 #include "plane/program.h"
 
 enum { OPS_MAX = 512 };

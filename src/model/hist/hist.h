@@ -7,7 +7,7 @@
  *               var_refs (var.c)            variables of this and other hists
  *               actions (action_parse.c,    onmatch, onmax, onchange; their variables (field_var.c)
  *                        action.c)
- *          -> program (compile.c)           runs at the hit (plane/fold.c)
+ *          -> program (compile.c)           runs at the hit (plane/action/fold.c)
  *     map  -> text of `hist` (show.c)       made in map.c
  *
  *     hist_data
@@ -29,9 +29,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include "model/event_file.h"
-#include "model/trigger.h"
-#include "plane/map.h"
+#include "model/event/file.h"
+#include "model/trigger/trigger.h"
+#include "plane/map/map.h"
 #include "plane/program.h"
 
 enum {

@@ -25,7 +25,7 @@
 #ifndef TRACEFUSE_PLANE_ARCH_RING_COMMIT_H
 #define TRACEFUSE_PLANE_ARCH_RING_COMMIT_H
 
-#include "plane/ring_commit.h"
+#include "plane/ring/commit.h"
 
 #if defined(__x86_64__)
 #include "plane/arch/x86_64/ring_commit.h"

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <cmocka.h>
-#include "agent/callers.h"
-#include "agent/sites_state.h"
+#include "agent/sites/callers.h"
+#include "agent/sites/state.h"
 
 enum { JUMP = 0xe9 };
 

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "agent/format.h"
-#include "agent/note.h"
+#include "agent/emit/format.h"
+#include "agent/emit/note.h"
 #include "tracefuse/tracefuse.h"
 
 TF_EVENT(one, line, (int, nr), (const char *, text), (void *, ptr), (unsigned long, ul), (long long, ll));

@@ -20,12 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "agent/sites_hit.h"
+#include "agent/sites/hit.h"
 #include "agent/state.h"
-#include "plane/map.h"
+#include "plane/map/map.h"
 #include "plane/program.h"
-#include "plane/ring.h"
-#include "session/attach.h"
+#include "plane/ring/ring.h"
+#include "session/attach/attach.h"
 #include "session/session.h"
 #include "own_server.h"
 #include "graph_fixture.h"
@@ -594,7 +594,7 @@ static void profile_begins(uint32_t flags, bool short_ways)
 	entry_arm(GROUP + GROUP_GRAPH, 0, false);
 	session_header(session)->shortcuts_off = short_ways ? 0 : SHORTCUTS_OFF_WAYS;
 	config_set((struct graph_config){ .flags = GRAPH_PROFILE | flags });
-	/* As model/ftrace_profile.c and model/ftrace_plan.c have it. */
+	/* As model/ftrace/profile.c and model/ftrace/plan.c have it. */
 	fold_arm(PROFILE, LAYOUT_GRAPH_EXIT_ID, (struct op){ .code = OP_PROFILE }, &profile_shape);
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "agent/agent.h"
-#include "model/program_event.h"
+#include "model/event/program.h"
 #include "tracefs/tree.h"
 #include "tracefuse/tracefuse.h"
 #include "../serve.h"

@@ -9,7 +9,7 @@
  * The session's memory lies between pages that nobody can touch, so what goes
  * elsewhere ends the child by a signal, and what does not come to an end by
  * SIGALRM. A hit may fault in the spare addresses: the agent detaches then, and
- * the next child goes on (agent/guard.c).
+ * the next child goes on (agent/thread/guard.c).
  *
  *     stress-hostile-agent [CHILDREN [SEED]]
  */

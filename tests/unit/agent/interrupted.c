@@ -17,7 +17,7 @@
 #include <ucontext.h>
 #include <cmocka.h>
 #include "hist_session.h"
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 
 enum { MINE = 1000, THEIRS = MINE + AGENT_WAYS, TRAP = 0x100, LEARNS = 40, STEPS = 140 };
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "agent/sites.h"
+#include "agent/sites/sites.h"
 
 enum { MOST = 64, FILE_MOST = 1 << 20 };
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 #include "../serve.h"
 
 /* Of cmocka, as a group's tear-down. */

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "agent/graph.h"
-#include "agent/sites.h"
+#include "agent/graph/graph.h"
+#include "agent/sites/sites.h"
 #include "agent/state.h"
 
 enum { MOST = 256, FILE_MOST = 1 << 20 };

@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "hist_session.h"
-#include "plane/map.h"
+#include "plane/map/map.h"
 
 enum {
 	QUICK = 1000,

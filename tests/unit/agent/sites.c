@@ -22,9 +22,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "agent/graph.h"
-#include "agent/sites.h"
-#include "agent/sites_hit.h"
+#include "agent/graph/graph.h"
+#include "agent/sites/sites.h"
+#include "agent/sites/hit.h"
 #include "agent/state.h"
 
 enum { PASSES = 10, FUNCTIONS = 7 };	/* of one run: all functions once, and again() four times */

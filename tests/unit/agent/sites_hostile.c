@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "agent/sites.h"
+#include "agent/sites/sites.h"
 
 enum { NAMES = 4096, CODE = 4096, LIST = 512 };
 

@@ -23,9 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "agent/sites_state.h"
+#include "agent/sites/state.h"
 #include "agent/syscall.h"
-#include "session/attach.h"
+#include "session/attach/attach.h"
 #include "session/session.h"
 #include "own_server.h"
 

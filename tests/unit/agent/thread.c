@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "agent/graph.h"
+#include "agent/graph/graph.h"
 #include "agent/state.h"
-#include "session/attach.h"
+#include "session/attach/attach.h"
 #include "session/session.h"
 #include "../pid_list.h"
 #include "own_server.h"

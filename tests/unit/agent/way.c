@@ -16,8 +16,8 @@
 #include "agent/state.h"
 #include "plane/clock.h"
 #include "plane/plane.h"
-#include "plane/ring.h"
-#include "session/attach.h"
+#include "plane/ring/ring.h"
+#include "session/attach/attach.h"
 #include "session/session.h"
 #include "own_server.h"
 

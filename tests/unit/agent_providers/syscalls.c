@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Unit test of agent/providers/table_syscalls.c and syscalls_libc.h: the kernel's formats, and its arguments */
+/* Unit test of agent/providers/syscalls/table.c and syscalls_libc.h: the kernel's formats, and its arguments */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include "agent/providers/syscalls.h"
+#include "agent/providers/syscalls/syscalls.h"
 
 /* What is used of the agent is nothing. */
 const struct event_entry *agent_provider_events;
@@ -107,7 +107,7 @@ static const struct {
 	const char	*function;
 	unsigned int	call, nr_args;
 } functions[] = {
-#include "agent/providers/syscalls_libc.h"
+#include "agent/providers/syscalls/libc.h"
 };
 
 /* What is left out would be recorded as the first argument. */

@@ -10,7 +10,7 @@
 #include "agent/providers/records.h"
 #include "agent/providers/table.h"
 #include "agent/providers/table_version.h"
-#include "model/format.h"
+#include "model/event/format.h"
 
 static char *whole_format(unsigned int nr)
 {

@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "export/trace_dat.h"
-#include "sources/trace_dat.h"
-#include "sources/unpack.h"
+#include "sources/recording/file/trace_dat.h"
+#include "sources/recording/file/unpack.h"
 
 /* ---- a session ---- */
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "fronts/event_names.h"
+#include "cli/event_names.h"
 
 static const char lines[] = "heap:malloc\nheap:free\nlock:acquired\napp:request\napp:get\n";
 

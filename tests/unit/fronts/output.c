@@ -15,8 +15,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "fronts/links.h"
-#include "fronts/output.h"
+#include "host/links.h"
+#include "host/output.h"
 
 /* An empty directory is the current one. */
 static int enter(void **state)

@@ -19,10 +19,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "fronts/server.h"
-#include "fronts/wire.h"
+#include "server/server.h"
+#include "access/wire.h"
 #include "model/model.h"
-#include "session/attach_wire.h"
+#include "layout/attach_wire.h"
 #include "session/session.h"
 #include "tracefs/tree.h"
 #include "../session/temp_place.h"

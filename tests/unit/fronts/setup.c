@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
-#include "fronts/access.h"
-#include "fronts/setup.h"
+#include "access/access.h"
+#include "setup/setup.h"
 
 struct note_file {
 	struct access_file file;

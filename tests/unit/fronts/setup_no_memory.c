@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
-#include "fronts/access.h"
-#include "fronts/setup.h"
+#include "access/access.h"
+#include "setup/setup.h"
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t nr, size_t size);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "fronts/terminal.h"
+#include "host/terminal.h"
 
 /* In pieces of `piece` bytes. */
 static char *escaped(const char *in, size_t n, size_t piece)

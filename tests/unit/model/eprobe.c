@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "model/eprobe.h"
+#include "model/dynamic/eprobe.h"
 #include "model/errlog.h"
-#include "model/event_set.h"
+#include "model/event/set.h"
 #include "model/symbols.h"
-#include "model/synth.h"
-#include "model/trigger.h"
+#include "model/dynamic/synth.h"
+#include "model/trigger/trigger.h"
 #include "plane/plane.h"
-#include "tracefs/show.h"
+#include "show/show.h"
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "model/event_set.h"
-#include "model/options.h"
-#include "model/pids.h"
-#include "model/trigger.h"
+#include "model/event/set.h"
+#include "model/instance/options.h"
+#include "model/instance/pids.h"
+#include "model/trigger/trigger.h"
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 

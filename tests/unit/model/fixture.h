@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/event_file.h"
+#include "model/event/file.h"
 
 struct fixture {
 	struct session	*session;

@@ -5,7 +5,7 @@
 #include <traceevent/event-parse.h>
 
 #include "fixture.h"
-#include "model/format.h"
+#include "model/event/format.h"
 
 static void header_is_read(void **state)
 {

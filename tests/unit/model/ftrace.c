@@ -7,8 +7,8 @@
 #include "fixture.h"
 #include "ftrace_edit.h"
 #include "model/demangle.h"
-#include "model/ftrace.h"
-#include "model/ftrace_glob.h"
+#include "model/ftrace/ftrace.h"
+#include "model/ftrace/glob.h"
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 

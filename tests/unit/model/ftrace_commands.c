@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "ftrace_fixture.h"
-#include "model/event_file.h"
-#include "model/options.h"
-#include "model/pids.h"
+#include "model/event/file.h"
+#include "model/instance/options.h"
+#include "model/instance/pids.h"
 #include "plane/hit.h"
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, functions_setup, functions_teardown)

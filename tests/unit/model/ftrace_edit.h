@@ -4,7 +4,7 @@
 #define TESTS_UNIT_MODEL_FTRACE_EDIT_H
 
 #include <string.h>
-#include "model/ftrace.h"
+#include "model/ftrace/ftrace.h"
 
 /* echo TEXT > FILE (or >>): 0, or what the write said. */
 static inline int edit(struct instance *inst, enum ftrace_file file, bool truncate, const char *text)

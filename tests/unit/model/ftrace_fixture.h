@@ -5,7 +5,7 @@
 
 #include "fixture.h"
 #include "ftrace_edit.h"
-#include "model/ftrace_groups.h"
+#include "model/ftrace/groups.h"
 #include "plane/plane.h"
 
 int functions_setup(void **state);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "model/ftrace_glob.h"
+#include "model/ftrace/glob.h"
 
 static const struct {
 	const char	*pattern;

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "ftrace_fixture.h"
-#include "model/ftrace_group.h"
-#include "model/options.h"
-#include "model/pids.h"
+#include "model/ftrace/group.h"
+#include "model/instance/options.h"
+#include "model/instance/pids.h"
 #include "plane/hit.h"
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, functions_setup, functions_teardown)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "model/ftrace_hash.h"
+#include "model/ftrace/hash.h"
 
 enum { RANGE = 900, CHAINS = 1 << FTRACE_HASH_MAX_BITS };
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "ftrace_fixture.h"
-#include "model/ftrace_profile.h"
-#include "model/options.h"
+#include "model/ftrace/profile.h"
+#include "model/instance/options.h"
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, functions_setup, functions_teardown)
 #define HEAD									\

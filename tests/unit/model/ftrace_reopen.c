@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "fixture.h"
-#include "model/ftrace_groups.h"
-#include "model/ftrace_profile.h"
-#include "model/pids.h"
+#include "model/ftrace/groups.h"
+#include "model/ftrace/profile.h"
+#include "model/instance/pids.h"
 #include "plane/hit.h"
 
 struct world {

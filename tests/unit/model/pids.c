@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "model/options.h"
-#include "model/pids.h"
+#include "model/instance/options.h"
+#include "model/instance/pids.h"
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 

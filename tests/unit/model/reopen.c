@@ -12,16 +12,16 @@
 #include <unistd.h>
 
 #include "fixture.h"
-#include "model/event_set.h"
-#include "model/options.h"
-#include "model/pids.h"
+#include "model/event/set.h"
+#include "model/instance/options.h"
+#include "model/instance/pids.h"
 #include "model/symbols.h"
-#include "model/synth.h"
+#include "model/dynamic/synth.h"
 #include "model/text.h"
-#include "model/trigger.h"
+#include "model/trigger/trigger.h"
 #include "plane/plane.h"
-#include "plane/ring.h"
-#include "session/ring_access.h"
+#include "plane/ring/ring.h"
+#include "session/ring/access.h"
 
 struct world {
 	char		name[64];

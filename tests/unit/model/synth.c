@@ -7,8 +7,8 @@
 
 #include "fixture.h"
 #include "model/errlog.h"
-#include "model/event_set.h"
-#include "model/synth.h"
+#include "model/event/set.h"
+#include "model/dynamic/synth.h"
 #include "tracefs/tree.h"
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)

@@ -6,7 +6,7 @@
 
 #include "fixture.h"
 #include "model/errlog.h"
-#include "model/trigger.h"
+#include "model/trigger/trigger.h"
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 

@@ -19,9 +19,9 @@
 #define hist_fold	double_fold
 #include "plane/hit.c"
 #include "plane/hit_pids.c"
-#include "plane/hit_snapshot.c"
-#include "plane/hit_synth.c"
-#include "plane/hit_trigger.c"
+#include "plane/action/snapshot.c"
+#include "plane/action/synth.c"
+#include "plane/action/trigger.c"
 
 #include "run_tests.h"
 #include "session/session.h"

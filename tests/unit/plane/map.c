@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <cmocka.h>
-#include "plane/map_layout.h"
+#include "plane/map/layout.h"
 
 enum { SLOTS = 8 };
 

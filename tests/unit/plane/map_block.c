@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "plane/map_layout.h"
+#include "plane/map/layout.h"
 
 enum { SLOTS = 4, WORDS = 5, ELT = 3 };
 

@@ -13,7 +13,7 @@
 #include <kbuffer.h>
 #include "plane/arch/ring_commit.h"
 #include "plane/plane.h"
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 #include "run_tests.h"
 #include "session/session.h"
 

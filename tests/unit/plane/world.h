@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <cmocka.h>
-#include "plane/map.h"
+#include "plane/map/map.h"
 #include "plane/plane.h"
 #include "plane/program.h"
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 #include "session/session.h"
 
 enum { EVENT_A = 300, EVENT_B = 301, SYNTH = 302, SYNTH2 = 303 };

@@ -15,8 +15,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "plane/plane.h"
-#include "plane/ring.h"
-#include "session/ring_access.h"
+#include "plane/ring/ring.h"
+#include "session/ring/access.h"
 #include "session/state.h"
 #include "temp_place.h"
 

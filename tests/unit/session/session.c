@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <cmocka.h>
 #include "plane/plane.h"
-#include "session/attach.h"
+#include "session/attach/attach.h"
 #include "session/session.h"
 #include "temp_place.h"
 

@@ -19,8 +19,8 @@
 #include <sys/wait.h>
 #include <cmocka.h>
 #include "plane/plane.h"
-#include "session/attach.h"
-#include "session/attach_wire.h"
+#include "session/attach/attach.h"
+#include "layout/attach_wire.h"
 #include "../pid_list.h"
 #include "temp_place.h"
 

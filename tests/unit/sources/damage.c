@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "make.h"
-#include "sources/window.h"
+#include "sources/recording/file/window.h"
 
 /* Records that can be read; *ret is what ended it. */
 static unsigned int read_all(const char *file, bool partial, int *ret, struct source_error *err)

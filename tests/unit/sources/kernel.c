@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "sources/window.h"
+#include "sources/recording/file/window.h"
 
 static const char *scenarios;
 

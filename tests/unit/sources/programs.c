@@ -21,8 +21,8 @@
 #include "model/model.h"
 #include "model/symbols.h"
 #include "plane/plane.h"
-#include "session/attach_wire.h"
-#include "sources/programs.h"
+#include "layout/attach_wire.h"
+#include "sources/program/programs.h"
 #include "tracefs/tree.h"
 #include "world.h"
 

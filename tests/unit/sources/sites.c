@@ -17,11 +17,11 @@
 
 #include "../session/temp_place.h"
 #include "agent/providers/table.h"
-#include "model/ftrace.h"
+#include "model/ftrace/ftrace.h"
 #include "plane/plane.h"
-#include "session/attach_wire.h"
-#include "sources/program_elf.h"
-#include "sources/programs.h"
+#include "layout/attach_wire.h"
+#include "elf/elf.h"
+#include "sources/program/programs.h"
 #include "tracefs/tree.h"
 #include "world.h"
 

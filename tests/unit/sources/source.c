@@ -15,8 +15,8 @@
 #include "model/cmdlines.h"
 #include "model/model.h"
 #include "model/symbols.h"
-#include "plane/ring.h"
-#include "sources/source.h"
+#include "plane/ring/ring.h"
+#include "sources/recording/source.h"
 #include "tracefs/tree.h"
 
 struct house {

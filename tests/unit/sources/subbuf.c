@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "sources/subbuf.h"
+#include "sources/recording/file/subbuf.h"
 
 enum { PAGE = 4096 };
 

@@ -21,7 +21,7 @@
 
 #include "make.h"
 #include "model/model.h"
-#include "sources/tally.h"
+#include "sources/recording/tally.h"
 #include "tracefs/tree.h"
 
 #define TRIGGER	"events/sched/sched_waking/trigger"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "make.h"
-#include "sources/window.h"
+#include "sources/recording/file/window.h"
 
 struct seen {
 	unsigned int	total;

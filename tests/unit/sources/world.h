@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include "model/model.h"
 #include "plane/plane.h"
-#include "session/attach.h"
-#include "sources/programs.h"
+#include "session/attach/attach.h"
+#include "sources/program/programs.h"
 #include "tracefs/tree.h"
 
 static struct session *session;

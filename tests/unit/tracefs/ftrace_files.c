@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "model/ftrace.h"
+#include "model/ftrace/ftrace.h"
 #include "tree_fixture.h"
 
 #define NONE "#### all functions enabled ####\n"

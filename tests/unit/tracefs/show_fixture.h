@@ -19,9 +19,9 @@
 
 #include "../format_text.h"
 #include "model/cmdlines.h"
-#include "model/options.h"
+#include "model/instance/options.h"
 #include "model/symbols.h"
-#include "tracefs/show.h"
+#include "show/show.h"
 
 #define KERNEL		0xffffffff81000000ull
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "../format_text.h"
-#include "model/event_file.h"
+#include "model/event/file.h"
 #include "session/session.h"
 #include "tree_fixture.h"
 

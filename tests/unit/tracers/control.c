@@ -2,7 +2,7 @@
 /*
  * control.c - current_tracer: what changes with the tracer, and when it cannot change
  */
-#include "model/options.h"
+#include "model/instance/options.h"
 #include "tree_fixture.h"
 
 static bool has_line(struct world *w, const char *path, const char *line)

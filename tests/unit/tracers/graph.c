@@ -3,7 +3,7 @@
  * graph.c - function_graph draws what two CPUs recorded, as Linux 6.12 does
  */
 #include "show_fixture.h"
-#include "tracers/tracer.h"
+#include "model/tracer.h"
 
 #define IRQ_TEXT (KERNEL + 0x800)	/* functions that interrupts begin with */
 

@@ -5,7 +5,7 @@
 #include "../format_text.h"
 #include "model/symbols.h"
 #include "plane/plane.h"
-#include "tracefs/show.h"
+#include "show/show.h"
 #include "tree_fixture.h"
 
 #define TEXT 0xffffffff81000000ull

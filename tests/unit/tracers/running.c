@@ -8,7 +8,7 @@
 #include "../format_text.h"
 #include "model/symbols.h"
 #include "plane/plane.h"
-#include "plane/ring.h"
+#include "plane/ring/ring.h"
 #include "tree_fixture.h"
 
 enum { FIRST = 100, FUNCTION = 1, CPUS = 2, THREAD = 3999999, OTHER = 3999998 };

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * access.h - the files of a session, from wherever one stands
+ *
+ * The commands and the setup reader use files through this small table of
+ * functions, so that they need not know where the tree is:
+ *
+ *     access_tree()     the tree is in this process (replay without a server)
+ *     access_connect()  it is in a server: over the session's control socket
+ *
+ * Paths are relative to the tracing directory, without a leading slash; "" is
+ * the root. All functions return what the file system call would have given:
+ * a count or 0, or -errno of exactly that step.
+ */
+#ifndef TRACEFUSE_ACCESS_ACCESS_H
+#define TRACEFUSE_ACCESS_ACCESS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+struct access;
+struct access_file;
+struct tree;
+
+struct access_ops {
+	int	(*open)(struct access *a, const char *path, int flags, struct access_file **out);
+	/* Waits for events when the file is a pipe, unless it was opened with O_NONBLOCK. */
+	ssize_t	(*read)(struct access_file *f, char *buf, size_t size, off_t off);
+	ssize_t	(*write)(struct access_file *f, const char *buf, size_t size);
+	int	(*release)(struct access_file *f);
+	int	(*list)(struct access *a, const char *path,
+			int (*fn)(void *arg, const char *name, bool is_dir), void *arg);
+	int	(*stat)(struct access *a, const char *path, mode_t *mode);
+	int	(*mkdir)(struct access *a, const char *path);
+	int	(*rmdir)(struct access *a, const char *path);
+	/* access_keep(); NULL: nothing is kept */
+	int	(*keep)(struct access *a, const char *path, bool truncates, const char *text, size_t len);
+	void	(*close)(struct access *a);
+};
+
+struct access {
+	const struct access_ops *ops;
+};
+
+struct access_file {
+	struct access	*access;
+};
+
+/* `lock` is held around each call into the tree; NULL: the caller is alone. NULL: out of memory. */
+struct access *access_tree(struct tree *t, pthread_mutex_t *lock);
+
+/* Connects to the server of session `name`: -ENOENT none, -ECONNREFUSED its server is dead. */
+int access_connect(const char *name, struct access **out);
+
+void access_close(struct access *a);
+
+/*
+ * The path inside the tracing directory that `path` means when the current
+ * directory is `cwd` inside it: /sys/kernel/tracing/X and
+ * /sys/kernel/debug/tracing/X are X, "." and ".." are resolved. Returns false
+ * when it leads outside: then the file is an ordinary file of the host.
+ */
+bool access_path(const char *cwd, const char *path, char *out, size_t size);
+
+/* Reads a whole file into memory that the caller frees; *len without the 0 behind it. 0 or -errno. */
+int access_read_all(struct access *a, const char *path, char **text, size_t *len);
+
+/*
+ * Opens for writing as a shell's redirection does, which asks to create what is
+ * not there: a tracing directory answers that with -EACCES, not -ENOENT.
+ */
+int access_create(struct access *a, const char *path, int flags, struct access_file **out);
+
+/*
+ * Opens with `flags` (besides O_WRONLY), writes all of the text, the rest again
+ * after a short write, and releases. Returns 0 or the first -errno; *step
+ * (may be NULL) then names it: "open", "write" or "close".
+ */
+int access_write_all(struct access *a, const char *path, int flags, const char *text, size_t len,
+		     const char **step);
+
+/*
+ * A setting of an event that no program has defined yet: events/SYSTEM/EVENT/
+ * {enable,filter,trigger}, written as soon as one does. An empty text asks
+ * whether it would be kept, and truncates. -ENOENT: it is not kept.
+ */
+int access_keep(struct access *a, const char *path, bool truncates, const char *text, size_t len);
+
+/*
+ * What a write made error_log grow by. access_errors_mark() before the write,
+ * access_errors_print() after it: prints the entries that are new, as the file
+ * has them. `path` is the file written to: it tells which instance's log is meant.
+ */
+char *access_errors_mark(struct access *a, const char *path);
+void access_errors_print(struct access *a, const char *path, char *mark, FILE *out);	/* frees the mark */
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * socket.c - a session's files when their tree is in a server: over its control socket
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "access/access.h"
+#include "cli/client.h"
+#include "access/wire.h"
+#include "session/sending.h"
+#include "session/session.h"
+
+struct far {
+	struct access	access;
+	int		fd;
+};
+
+struct far_file {
+	struct access_file file;
+	uint32_t	handle;
+	bool		nonblock;
+};
+
+static int send_all(int fd, const void *buf, size_t len)
+{
+	const char *p = buf;
+	unsigned int tries = 0;
+
+	while (len) {
+		ssize_t n = send(fd, p, len, MSG_NOSIGNAL);
+
+		if (n < 0 && sending_again(&tries))
+			continue;
+		if (n <= 0)
+			return -EPIPE;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int receive_all(int fd, void *buf, size_t len)
+{
+	char *p = buf;
+
+	while (len) {
+		ssize_t n = recv(fd, p, len, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -EPIPE;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* A descriptor travels with the first byte of the header. */
+static int send_header(int fd, const struct wire_request *rq, int passed)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { (void *)rq, sizeof(*rq) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	unsigned int tries = 0;
+	ssize_t n;
+
+	if (passed >= 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = control;
+		msg.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &passed, sizeof(int));
+	}
+	do
+		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
+	while (n < 0 && sending_again(&tries));
+	return n == sizeof(*rq) ? 0 : -EPIPE;
+}
+
+/* In the middle of a message: whatever is asked next fails at once, and waits for no answer. */
+static int torn(const struct access *a, int err)
+{
+	shutdown(((const struct far *)a)->fd, SHUT_RDWR);
+	return err;
+}
+
+static int ask(struct access *a, struct wire_request *rq, const void *body, int passed,
+	       struct wire_answer *answer)
+{
+	struct far *s = (struct far *)a;
+	int ret = send_header(s->fd, rq, passed);
+
+	if (!ret && rq->size)
+		ret = send_all(s->fd, body, rq->size);
+	if (!ret)
+		ret = receive_all(s->fd, answer, sizeof(*answer));
+	if (!ret && answer->size > WIRE_MAX)
+		ret = -EPROTO;
+	return ret ? torn(a, ret) : 0;
+}
+
+/* The answer's bytes as a 0-terminated text; frees nothing on failure. */
+static int take_body(struct access *a, const struct wire_answer *answer, char **text)
+{
+	char *buf = malloc(answer->size + 1);
+	int ret = buf ? receive_all(((struct far *)a)->fd, buf, answer->size) : -ENOMEM;
+
+	if (ret) {
+		free(buf);
+		return torn(a, ret);
+	}
+	buf[answer->size] = '\0';
+	*text = buf;
+	return 0;
+}
+
+static int ask_path(struct access *a, enum wire_op op, const char *path, uint32_t flags)
+{
+	struct wire_request rq = { .size = (uint32_t)strlen(path), .op = op, .flags = flags };
+	struct wire_answer answer;
+	int ret = ask(a, &rq, path, -1, &answer);
+
+	return ret ? ret : answer.result;
+}
+
+static int far_open(struct access *a, const char *path, int flags, struct access_file **out)
+{
+	struct far_file *f = calloc(1, sizeof(*f));
+	int ret = f ? ask_path(a, WIRE_OPEN, path, (uint32_t)flags) : -ENOMEM;
+
+	if (ret < 0) {
+		free(f);
+		return ret;
+	}
+	f->file.access = a;
+	f->handle = (uint32_t)ret;
+	*out = &f->file;
+	return 0;
+}
+
+static ssize_t far_read(struct access_file *file, char *buf, size_t size, off_t off)
+{
+	struct wire_request rq = {
+		.op = WIRE_READ, .handle = ((struct far_file *)file)->handle,
+		.flags = size < WIRE_MAX ? (uint32_t)size : WIRE_MAX, .offset = (uint64_t)off,
+	};
+	struct wire_answer answer;
+	int ret = ask(file->access, &rq, NULL, -1, &answer);
+
+	if (ret)
+		return ret;
+	if (answer.size > size)
+		return torn(file->access, -EPROTO);
+	ret = receive_all(((struct far *)file->access)->fd, buf, answer.size);
+	return ret ? torn(file->access, ret) : answer.result;
+}
+
+static ssize_t far_write(struct access_file *file, const char *buf, size_t size)
+{
+	struct wire_request rq = {
+		.size = size < WIRE_MAX ? (uint32_t)size : WIRE_MAX,
+		.op = WIRE_WRITE, .handle = ((struct far_file *)file)->handle,
+	};
+	struct wire_answer answer;
+	int ret = ask(file->access, &rq, buf, -1, &answer);
+
+	return ret ? ret : answer.result;
+}
+
+static int far_release(struct access_file *file)
+{
+	struct wire_request rq = { .op = WIRE_RELEASE, .handle = ((struct far_file *)file)->handle };
+	struct wire_answer answer;
+	int ret = ask(file->access, &rq, NULL, -1, &answer);
+
+	free(file);
+	return ret ? ret : answer.result;
+}
+
+static int far_list(struct access *a, const char *path,
+		    int (*fn)(void *arg, const char *name, bool is_dir), void *arg)
+{
+	struct wire_request rq = { .size = (uint32_t)strlen(path), .op = WIRE_LIST };
+	struct wire_answer answer;
+	char *text;
+	int ret = ask(a, &rq, path, -1, &answer);
+
+	if (!ret)
+		ret = take_body(a, &answer, &text);
+	if (ret)
+		return ret;
+	ret = answer.result;
+	for (char *s = text; !ret && s < text + answer.size; s += strlen(s) + 1)
+		ret = fn(arg, s + 1, *s == 'd');
+	free(text);
+	return ret;
+}
+
+static int far_stat(struct access *a, const char *path, mode_t *mode)
+{
+	int ret = ask_path(a, WIRE_STAT, path, 0);
+
+	*mode = ret < 0 ? 0 : (mode_t)ret;
+	return ret < 0 ? ret : 0;
+}
+
+static int far_mkdir(struct access *a, const char *path)
+{
+	return ask_path(a, WIRE_MKDIR, path, 0);
+}
+
+static int far_rmdir(struct access *a, const char *path)
+{
+	return ask_path(a, WIRE_RMDIR, path, 0);
+}
+
+int client_keep(struct access *a, const char *path, bool truncates, const char *text, size_t len)
+{
+	size_t size = strlen(path) + 1 + len;
+	struct wire_request rq = { .size = (uint32_t)size, .op = WIRE_KEEP, .flags = truncates ? O_TRUNC : 0 };
+	char *body = size <= WIRE_MAX ? malloc(size) : NULL;
+	struct wire_answer answer;
+	int ret;
+
+	if (!body)
+		return -ENOMEM;
+	memcpy(body, path, size - len);
+	if (len)
+		memcpy(body + size - len, text, len);
+	ret = ask(a, &rq, body, -1, &answer);
+	free(body);
+	return ret ? ret : answer.result;
+}
+
+static void far_close(struct access *a)
+{
+	close(((struct far *)a)->fd);
+	free(a);
+}
+
+static const struct access_ops far_ops = {
+	.open = far_open, .read = far_read, .write = far_write, .release = far_release,
+	.list = far_list, .stat = far_stat, .mkdir = far_mkdir, .rmdir = far_rmdir, .keep = client_keep,
+	.close = far_close,
+};
+
+int client_request(struct access *a, unsigned int op, const char *path, int fd, char **text)
+{
+	struct wire_request rq = { .size = (uint32_t)strlen(path), .op = op };
+	struct wire_answer answer;
+	char *body = NULL;
+	int ret = ask(a, &rq, path, fd, &answer);
+
+	if (!ret)
+		ret = take_body(a, &answer, &body);
+	if (ret)
+		return ret;
+	if (text)
+		*text = body;
+	else
+		free(body);
+	return answer.result;
+}
+
+int client_fd(struct access *a)
+{
+	return ((struct far *)a)->fd;
+}
+
+int client_ask(struct access *a, unsigned int op)
+{
+	struct wire_request rq = { .op = op };
+
+	return send_header(((struct far *)a)->fd, &rq, -1);
+}
+
+int client_hear(struct access *a)
+{
+	struct wire_answer answer;
+	int ret = receive_all(((struct far *)a)->fd, &answer, sizeof(answer));
+
+	return ret ? ret : answer.size ? -EPROTO : answer.result;
+}
+
+struct found {
+	const char	*name;
+	char		dir[4096];
+	bool		alive;
+};
+
+static int match_session(void *arg, const char *name, const char *dir, bool alive)
+{
+	struct found *f = arg;
+
+	if (strcmp(name, f->name))
+		return 0;
+	snprintf(f->dir, sizeof(f->dir), "%s", dir);
+	f->alive = alive;
+	return 1;
+}
+
+int access_connect(const char *name, struct access **out)
+{
+	struct found found = { .name = name };
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct far *s;
+	int fd, dirfd, ret;
+
+	if (session_list(match_session, &found) != 1)
+		return -ENOENT;
+	if (!found.alive)
+		return -ECONNREFUSED;
+	/* Through the directory's descriptor: sun_path has 107 bytes. */
+	dirfd = open(found.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/control", dirfd);
+	ret = fd < 0 || dirfd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno : 0;
+	if (ret == -ENOENT)
+		ret = -ECONNREFUSED;	/* the session is there without its socket */
+	if (dirfd >= 0)
+		close(dirfd);
+	s = ret ? NULL : calloc(1, sizeof(*s));
+	if (!s) {
+		if (fd >= 0)
+			close(fd);
+		return ret ? ret : -ENOMEM;
+	}
+	s->access.ops = &far_ops;
+	s->fd = fd;
+	*out = &s->access;
+	return 0;
+}

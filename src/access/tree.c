@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tree.c - a session's files when their tree is in this process
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "access/access.h"
+#include "tracefs/tree.h"
+
+struct here {
+	struct access	access;
+	struct tree	*tree;
+	pthread_mutex_t	*lock;		/* NULL: nobody else */
+};
+
+struct here_file {
+	struct access_file file;
+	struct tree_file *tf;
+	bool		wait;
+};
+
+static struct here *here_of(struct access *a)
+{
+	struct here *h = (struct here *)a;
+
+	if (h->lock)
+		pthread_mutex_lock(h->lock);
+	return h;
+}
+
+static int leave(struct here *h, int ret)
+{
+	if (h->lock)
+		pthread_mutex_unlock(h->lock);
+	return ret;
+}
+
+static int here_open(struct access *a, const char *path, int flags, struct access_file **out)
+{
+	struct here_file *f = calloc(1, sizeof(*f));
+	struct here *h;
+	int ret;
+
+	if (!f)
+		return -ENOMEM;
+	h = here_of(a);
+	ret = leave(h, tree_open(h->tree, path, flags, &f->tf));
+	if (ret < 0) {
+		free(f);
+		return ret;
+	}
+	f->file.access = a;
+	f->wait = !(flags & O_NONBLOCK);
+	*out = &f->file;
+	return 0;
+}
+
+static ssize_t here_read(struct access_file *file, char *buf, size_t size, off_t off)
+{
+	struct here_file *f = (struct here_file *)file;
+	struct timespec pause = { .tv_nsec = 5000000 };
+	ssize_t ret;
+
+	for (;;) {
+		struct here *h = here_of(file->access);
+
+		ret = tree_read(f->tf, buf, size, off);
+		leave(h, 0);
+		if (ret != -EAGAIN || !f->wait)
+			return ret;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static ssize_t here_write(struct access_file *file, const char *buf, size_t size)
+{
+	struct here *h = here_of(file->access);
+	ssize_t ret = tree_write(((struct here_file *)file)->tf, buf, size);
+
+	leave(h, 0);
+	return ret;
+}
+
+static int here_release(struct access_file *file)
+{
+	struct here *h = here_of(file->access);
+	int ret = leave(h, tree_release(((struct here_file *)file)->tf));
+
+	free(file);
+	return ret;
+}
+
+static int here_list(struct access *a, const char *path,
+		     int (*fn)(void *arg, const char *name, bool is_dir), void *arg)
+{
+	struct here *h = here_of(a);
+
+	return leave(h, tree_list(h->tree, path, fn, arg));
+}
+
+static int here_stat(struct access *a, const char *path, mode_t *mode)
+{
+	struct here *h = here_of(a);
+	struct tree_stat st = { 0 };
+	int ret = leave(h, tree_stat(h->tree, path, &st));
+
+	*mode = st.mode;
+	return ret;
+}
+
+static int here_mkdir(struct access *a, const char *path)
+{
+	struct here *h = here_of(a);
+
+	return leave(h, tree_mkdir(h->tree, path));
+}
+
+static int here_rmdir(struct access *a, const char *path)
+{
+	struct here *h = here_of(a);
+
+	return leave(h, tree_rmdir(h->tree, path));
+}
+
+static void here_close(struct access *a)
+{
+	free(a);
+}
+
+static const struct access_ops here_ops = {
+	.open = here_open, .read = here_read, .write = here_write, .release = here_release,
+	.list = here_list, .stat = here_stat, .mkdir = here_mkdir, .rmdir = here_rmdir,
+	.close = here_close,
+};
+
+struct access *access_tree(struct tree *t, pthread_mutex_t *lock)
+{
+	struct here *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->access.ops = &here_ops;
+	h->tree = t;
+	h->lock = lock;
+	return &h->access;
+}

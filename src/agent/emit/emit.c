@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * emit.c - one hit of the calling thread: emit -> fill -> hit()
+ *
+ * E1  What a plan and its instances want of a hit (a stack) is looked at before
+ *     the hit enters, so what is read there may be stale or freed: it decides
+ *     only whether a stack is taken, and every index is checked.
+ * E2  The level's frame is stored before hit() enters it. A hit that finds its
+ *     slot inside another one asks by these frames whether that one was left by
+ *     siglongjmp (A6).
+ */
+#include "agent/emit/emit.h"
+#include "agent/thread/guarded.h"
+#include "agent/emit/shortcut.h"
+#include "agent/state.h"
+#include "agent/syscall.h"
+#include "agent/emit/way.h"
+#include "plane/arch/counter.h"
+#include "plane/arch/rseq_add.h"
+#include "plane/clock.h"
+#include "plane/program.h"
+#include "plane/ring/ring.h"
+
+enum { SYSTEM_MONO = 1 };	/* CLOCK_MONOTONIC */
+enum { MAX_ARMS = 256, STACK_OPTIONS = INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE };
+/* Bytes of a handler's alternate stack for hit(), and for one that looks who called. */
+enum { HIT_ROOM = 1024, WALK_ROOM = HIT_ROOM + 768 };
+
+static uint32_t cpu_asked(void)
+{
+	uint32_t cpu = 0;
+
+	if (!agent_restricted())
+		agent_syscall(SYS_getcpu, &cpu, 0, 0);
+	return cpu;
+}
+
+static inline uint32_t cpu_now(const struct agent_thread *t)
+{
+	int32_t cpu = *t->cpu;
+
+	return cpu >= 0 && !t->no_rseq ? (uint32_t)cpu : cpu_asked();
+}
+
+/* ---- E1 ---- */
+
+static __attribute__((noinline)) bool arms_want_stack(const struct plan *plan)
+{
+	const struct arm *arms = (const struct arm *)(plan + 1);
+	uint32_t nr = plan->nr_arms < MAX_ARMS ? plan->nr_arms : MAX_ARMS;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t instance = arms[i].instance;
+
+		/* Relaxed: E1. */
+		if (instance < LAYOUT_MAX_INSTANCES &&
+		    (atomic_load_explicit(&plane_instance(&agent.plane, instance)->flags, memory_order_relaxed) &
+		     STACK_OPTIONS))
+			return true;
+	}
+	return false;
+}
+
+/* NULL: there is none, or something is wrong with it. */
+static inline const struct plan *plan_glimpse(uint32_t id)
+{
+	/* Relaxed: E1. */
+	config_ref ref = atomic_load_explicit(&plane_event(&agent.plane, id)->plan, memory_order_relaxed);
+
+	return ref && ref + sizeof(struct plan) + MAX_ARMS * sizeof(struct arm) <= agent.plane.config_size ?
+	       plane_config(&agent.plane, ref) : NULL;
+}
+
+static inline bool wants_stack(uint32_t id)
+{
+	const struct plan *plan = plan_glimpse(id);
+
+	if (!plan)
+		return false;
+	if (__builtin_expect(plan->wants & PLAN_WANTS_STACK, 0))
+		return true;
+	/* The only arm of a plain event that is recorded or counted: most of them. */
+	if (__builtin_expect(plan->nr_arms == 1, 1)) {
+		uint32_t instance = ((const struct arm *)(plan + 1))->instance;
+
+		/* Relaxed: E1. */
+		return instance < LAYOUT_MAX_INSTANCES &&
+		       (atomic_load_explicit(&plane_instance(&agent.plane, instance)->flags, memory_order_relaxed) &
+			STACK_OPTIONS);
+	}
+	return arms_want_stack(plan);
+}
+
+bool emit_wants_stack(uint32_t id)
+{
+	return wants_stack(id);
+}
+
+/* ---- E2 ---- */
+
+/* Hits that were left come to an end here. -> the level that is free */
+static __attribute__((noinline)) uint32_t levels_left(struct agent_thread *t, struct slot *slot, uint32_t depth,
+						      uintptr_t sp)
+{
+	for (uint32_t i = 0; i < depth && i < LAYOUT_HIT_LEVELS; i++) {
+		if (!stack_left(t, t->frame[i], sp))
+			continue;
+		if (!i)
+			t->resume = 0;
+		/* Release: pairs with the acquire in oldest_epoch(), as at the end of any hit. */
+		atomic_store_explicit(&slot->depth, i, memory_order_release);
+		return i;
+	}
+	return depth;
+}
+
+void emit_levels_left(struct agent_thread *t, uintptr_t sp)
+{
+	struct slot *slot = agent_slot(t);
+	/* Relaxed: only this thread writes it. */
+	uint32_t depth = slot ? atomic_load_explicit(&slot->depth, memory_order_relaxed) : 0;
+
+	if (__builtin_expect(depth, 0))
+		levels_left(t, slot, depth, sp);
+}
+
+/* Where the return address of the function that asks lies: so a short hit stores it, too. */
+static inline __attribute__((always_inline)) uintptr_t frame_here(void)
+{
+	return (uintptr_t)__builtin_frame_address(0) + sizeof(void *);
+}
+
+static inline void level_note(struct agent_thread *t, struct slot *slot, uintptr_t frame)
+{
+	/* Relaxed: only this thread writes it. */
+	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
+
+	if (__builtin_expect(depth, 0))
+		depth = levels_left(t, slot, depth, frame);
+	if (depth < LAYOUT_HIT_LEVELS)
+		t->frame[depth] = frame;
+}
+
+/* ---- A child of vfork() ---- */
+
+/* Its parent's thread waits; its CPU is not the one that the parent's rseq area names. */
+static void borrow(struct slot *slot, struct record_common *common, struct hit *h)
+{
+	/* Relaxed: the depth is the thread's own, and what the lease leads to is acquired by ring_of(). */
+	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);
+	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
+
+	if (!agent.here->other_pids && !agent_restricted())
+		common->pid = (int32_t)agent_syscall(SYS_gettid);
+	if ((uint32_t)lease) {
+		h->writer = RING_SET_LEASES + ((uint32_t)lease - 1) * LAYOUT_HIT_LEVELS +
+			    (depth < LAYOUT_HIT_LEVELS ? depth : 0);
+		return;
+	}
+	/* No ring has this number: the record is counted as missed, and the server gives a lease for the next. */
+	h->writer = BUFFER_MAX_SETS;
+	/* Pairs with the acquire in ring_leases_serve(). */
+	atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
+}
+
+/* Another task that has this thread's control block, and so finds its slot. */
+static __attribute__((noinline)) bool stranger(struct agent_thread *t, struct slot *slot)
+{
+	if (!agent_restricted() && (uint32_t)agent_syscall(SYS_gettid) == t->tid)
+		return false;
+	/* Relaxed: a count. */
+	atomic_fetch_add_explicit(&slot->missed, 1, memory_order_relaxed);
+	return true;
+}
+
+/* ---- */
+
+/*
+ * The data region may go at any access to it (guard.c), and a hit must not
+ * begin in what takes its place. Inside a hit the guard leaves it.
+ */
+static inline bool slot_stays(const struct agent_thread *t)
+{
+	return __builtin_expect(agent_slot(t) != NULL, 1);
+}
+
+static __attribute__((noinline)) uint64_t hit_with_stack(struct agent_thread *t, struct slot *slot, struct hit *h,
+							 const void *frame)
+{
+	uint64_t stack[AGENT_STACK];
+
+	h->nr_stack = stack_walk(t, frame, stack, AGENT_STACK);
+	h->stack = stack;
+	return slot_stays(t) ? guarded_hit(&agent.plane, slot, h, &t->resume) : 0;
+}
+
+/* Before hit(). False: there must be none. */
+static inline __attribute__((always_inline)) bool hit_begin(struct agent_thread *t, struct slot *slot, uint32_t entry,
+							    void *record, struct hit *h)
+{
+	if (!slot || (t->no_rseq == AGENT_SHARED && stranger(t, slot)))
+		return false;
+	if ((t->flags & AGENT_HANDLER) && agent_signal_flags)
+		t->flags = agent_signal_flags(t, __builtin_frame_address(0));
+	/* Below a stack that is too small lies what is not the handler's. */
+	if ((t->flags & AGENT_HANDLER) && !stack_has_room((uintptr_t)__builtin_frame_address(0), HIT_ROOM)) {
+		hit_miss(slot);
+		return false;
+	}
+	emit_fill(t, entry, record);
+	level_note(t, slot, frame_here());
+	if (t->no_rseq)
+		borrow(slot, record, h);
+	return true;
+}
+
+static struct hit hit_of(const struct agent_thread *t, uint32_t entry, const void *record, uint32_t size)
+{
+	return (struct hit){ .record = record, .size = size, .cpu = cpu_now(t), .comm = t->comm, .entry = entry,
+			     .section = t->section.on, .woken = section_wakeup_pending() };
+}
+
+/* -> whether the record went into the ring of the top instance; not all that know ask */
+static __attribute__((noinline)) bool emit_any(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
+					       uint32_t seen, const void *frame)
+{
+	struct hit h = hit_of(t, id, record, size);
+	struct slot *slot = agent_slot(t);
+
+	if (!hit_begin(t, slot, id, record, &h))
+		return false;
+	if (seen) {
+		h.seen = record;
+		h.seen_size = seen;
+	}
+	if (frame && wants_stack(id) && stack_has_room((uintptr_t)__builtin_frame_address(0), WALK_ROOM))
+		return hit_with_stack(t, slot, &h, frame) & 1;
+	return slot_stays(t) && guarded_hit(&agent.plane, slot, &h, &t->resume) & 1;
+}
+
+/* Whether hit_plain() would only say HIT_LONG. */
+static inline bool is_long(uint32_t entry)
+{
+	const struct plan *plan = plan_glimpse(entry);
+
+	return plan && (plan->wants || plan->shape == PLAN_ANY || plan->shape == PLAN_RECORD_IF ||
+			plan->shape == PLAN_COUNT);
+}
+
+/* As emit_plain(). */
+static inline __attribute__((always_inline)) bool plain(struct agent_thread *t, uint32_t entry, void *record,
+							uint32_t size)
+{
+	struct slot *slot = agent_slot(t);
+	const int32_t cpu = *t->cpu;
+	enum hit_plain done;
+
+	if (__builtin_expect(!slot || cpu < 0 || t->no_rseq || (t->flags & AGENT_HANDLER), 0) || is_long(entry))
+		return false;
+	emit_fill(t, entry, record);
+	level_note(t, slot, frame_here());
+	if (!slot_stays(t))
+		return true;
+	done = guarded_hit_plain(&agent.plane, slot, record, size, hit_where((uint32_t)cpu, entry), &t->resume);
+	if (done == HIT_RECORDED && slot_stays(t))
+		guarded_way_make(t, slot, entry, &t->resume);
+	else if (done == HIT_COUNTED && count_wanted(t, entry) && slot_stays(t))
+		guarded_count_make(t, slot, entry, &t->resume);
+	return done != HIT_LONG;
+}
+
+/* As plain(), and nothing that is_long() does not say is asked. */
+static inline void long_counted(struct agent_thread *t, uint32_t entry)
+{
+	const struct plan *plan = plan_glimpse(entry);
+	struct slot *slot = agent_slot(t);
+
+	if (plan && plan->shape == PLAN_COUNT && count_wanted(t, entry) && slot && !t->no_rseq &&
+	    !(t->flags & AGENT_HANDLER))
+		guarded_count_make(t, slot, entry, &t->resume);
+}
+
+bool emit_plain(struct agent_thread *t, uint32_t entry, void *record, uint32_t size)
+{
+	return plain(t, entry, record, size);
+}
+
+/* agent_emit() and event_emit() are in x86_64/emit.S: what is no short way comes here. */
+void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)
+{
+	if (__builtin_expect(!t || !t->slot, 0)) {
+		t = agent_thread();
+		if (!t)
+			return;
+	}
+	if (__builtin_expect(!plain(t, id, record, size), 0)) {
+		/* Here, where the short way had its frame: that of emit_any() is deeper. */
+		emit_levels_left(t, frame_here());
+		emit_any(t, id, record, size, 0, frame);
+		long_counted(t, id);
+	}
+}
+
+/* ---- Functions and their returns: the same, with a time ---- */
+
+uint64_t emit_time(void)
+{
+	const struct clock_scale *scale = &plane_header(&agent.plane)->tsc;
+
+	if (__builtin_expect(scale->valid, 1))
+		return clock_scaled(scale, counter_read());
+	return clock_system(SYSTEM_MONO);
+}
+
+static bool is_one(uint64_t mask)
+{
+	return mask && !(mask & (mask - 1));
+}
+
+uint64_t emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, uint64_t *time, uint64_t mask)
+{
+	struct hit h = hit_of(t, entry, record, size);
+	struct slot *slot = agent_slot(t);
+
+	h.mask = mask == EMIT_ALL ? 0 : mask;
+	*time = emit_time();
+	if (!hit_begin(t, slot, entry, record, &h) || !slot_stays(t))
+		return 0;
+	mask = guarded_hit(&agent.plane, slot, &h, &t->resume);
+	/* Of more than one there is no short way. */
+	if (is_one(mask) && !h.writer && !(t->flags & AGENT_HANDLER) && slot_stays(t))
+		guarded_way_make(t, slot, entry, &t->resume);
+	return mask;
+}
+
+void emit_counted(struct agent_thread *t, uint32_t entry, void *record, uint32_t size)
+{
+	struct hit h = hit_of(t, entry, record, size);
+	struct slot *slot = agent_slot(t);
+
+	if (!hit_begin(t, slot, entry, record, &h) || !slot_stays(t))
+		return;
+	guarded_hit(&agent.plane, slot, &h, &t->resume);
+	if (!h.writer && !(t->flags & AGENT_HANDLER) && slot_stays(t))
+		guarded_profile_make(t, slot, entry, &t->resume);
+}
+
+uint64_t emit_ask(struct agent_thread *t, uint32_t entry, void *record, uint32_t size)
+{
+	struct hit h = hit_of(t, entry, record, size);
+	struct slot *slot = agent_slot(t);
+
+	h.ask = true;
+	if (!hit_begin(t, slot, entry, record, &h) || !slot_stays(t))
+		return 0;
+	return guarded_hit(&agent.plane, slot, &h, &t->resume);
+}
+
+bool emit_seen(struct agent_thread *t, uint32_t id, void *record, uint32_t size, uint32_t seen)
+{
+	return emit_any(t, id, record, size, seen, NULL);
+}
+
+/* ---- Static events ---- */
+
+void *event_reserve(uint32_t size)
+{
+	struct agent_thread *t = agent_thread();
+
+	return t ? large_get(t, size) : NULL;
+}
+
+void event_emit_large(const struct tf_event *ev, void *record, uint32_t size, const void *frame)
+{
+	struct agent_thread *t = agent_thread();
+
+	if (!t)
+		return;
+	emit_long(t, ev->id, record, size, frame);
+	large_put(t, record);
+}
+
+/* ---- For interposers ---- */
+
+struct agent_thread *agent_enter(void)
+{
+	struct agent_thread *t = agent_thread();
+
+	if (!t || t->busy)
+		return NULL;
+	t->busy = 1;
+	return t;
+}
+
+void agent_leave(struct agent_thread *t)
+{
+	t->busy = 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * format.h - the text of a static event's format file
+ */
+#ifndef TRACEFUSE_AGENT_EMIT_FORMAT_H
+#define TRACEFUSE_AGENT_EMIT_FORMAT_H
+
+#include <stdbool.h>
+#include "tracefuse/base.h"
+
+/* A text that grows in memory of its caller's; 0-terminated, `full` when it did not fit. */
+struct text {
+	char	*at;
+	size_t	len, room;
+	bool	full;
+};
+
+/* The constants of a DSO. */
+struct enums {
+	struct tf_enum **start, **end;
+};
+
+void text_add(struct text *t, const char *s, size_t len);
+void text_number(struct text *t, int64_t value);
+/* As struct attach_definition's body has it. false: it did not fit. */
+bool format_body(struct text *t, const struct tf_event *ev, const struct enums *e);
+
+#endif

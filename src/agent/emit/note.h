@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * note.h - what a DSO's note says (include/tracefuse/base.h)
+ */
+#ifndef TRACEFUSE_AGENT_EMIT_NOTE_H
+#define TRACEFUSE_AGENT_EMIT_NOTE_H
+
+#include "agent/emit/format.h"
+
+/* Where a DSO has what the note tells. */
+struct tf_note {
+	struct tf_dso	*dso;
+	struct tf_event	**events, **events_end;
+	struct enums	enums;
+};
+
+/* Looks for the note among the notes of a segment. */
+bool note_find(const char *at, size_t size, struct tf_note *out);
+
+#endif

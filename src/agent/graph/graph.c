@@ -1,0 +1,665 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * graph.c - the returns of traced functions: function_graph (R25)
+ *
+ *     site -> trampoline -> patch_hit() -> graph_through calls the function
+ *                                                |
+ *     caller  <- ret  <-  graph_leave()  <-  graph_returned  <- ret
+ *
+ *     stack                      mirror, at the slot's address ^ GRAPH_MIRROR
+ *     +-----------------+        +-----------------+
+ *     | graph_returned  | slot   | return address  |       struct graph_frame of the slot: what was called, when
+ *     +-----------------+        +-----------------+
+ *
+ * M1  All that is known of a call follows from its slot: the return address by
+ *     an exclusive or, which an unwinder can do (x86_64/graph.S); the rest is
+ *     the slot's struct graph_frame, in memory that belongs to the piece of
+ *     2 MiB of addresses. So there is nothing to put right when a program leaves
+ *     functions in another way than by returning (exceptions, longjmp,
+ *     cancellation, coroutines, fork), and recursion may be deep.
+ * M2  Slots are multiples of 8; the ABI says 16, but compilers know whom they may
+ *     call otherwise. Where two share a frame all the same the second has it,
+ *     and the first returns unrecorded.
+ * M3  Only the depth and what a function inherits (set_graph_function,
+ *     set_graph_notrace) come from the function above: the innermost hooked slot
+ *     of the same stack that is above and still says so. On the thread's own
+ *     stack that is graph.top; on another one the innermost of the region of
+ *     16 KiB, else graph.top, so that a handler on an alternate stack is called
+ *     by what it interrupted, and a coroutine by who resumed it. A guess that is
+ *     wrong prints a wrong depth and nothing else.
+ * M4  A function that ends by a jump to another one (a tail call) leaves its slot
+ *     to it: the first one's frame waits in the piece's tails. The second returns to
+ *     graph_returned, which finds the first one.
+ * M5  A piece is mapped at the first hook in it, with signals blocked and under
+ *     the lock of the slow paths, and never unmapped. Where its mirror cannot
+ *     be (another has the addresses), or recursion has no end, no function is
+ *     hooked: counted as overrun.
+ * M6  struct graph_config is read outside of a hit. It may be stale or freed and
+ *     hold nonsense for one call (as E1 of emit.c).
+ * M7  A function that is left without returning has no return in the trace. Its
+ *     profile has a time all the same: it ends where the next hooked function of
+ *     the thread's own stack begins or returns, or the thread ends. It keeps its
+ *     frame until then.
+ * M8  Where a function has return sites (sites_returns.c) nothing is replaced: the frame is FRAME_SITE,
+ *     its mirror a copy, by which it is known whether it is still there. Its return finds the frame by
+ *     the slot as well. So who is called at a slot and not hooked takes away what lies there.
+ */
+#include <errno.h>
+#include <string.h>
+#include "agent/emit/emit.h"
+#include "agent/graph/frame.h"
+#include "agent/sites/sites.h"
+#include "agent/sites/hit.h"
+#include "agent/state.h"
+#include "agent/syscall.h"
+#include "agent/x86_64/entry.h"
+#include "agent/x86_64/emit.h"
+#include "plane/arch/counter.h"
+#include "plane/program.h"
+
+enum {
+	SHADOW_STACK_STATUS = 0x5005,	/* of arch_prctl() */
+	PROLOGUE = 48,		/* bytes before a late site that are looked at */
+	CLOCK_THREAD = 3,	/* CLOCK_THREAD_CPUTIME_ID */
+};
+
+_Static_assert(sizeof(struct graph_frame) == 64 && (PIECE - 1) / ALIGN * 64 == FRAMES_MASK, "one cache line a slot");
+_Static_assert(FRAME_TAIL == 1ull << 8 * (FRAME_TAILS - FRAME_DEPTH) && MOST_TAILS == MOST_TAILS_WAIT,
+	       "emit.S knows how many wait");
+_Static_assert(offsetof(struct graph_frame, id) == FRAME_ID && offsetof(struct graph_frame, state) == FRAME_DEPTH &&
+	       offsetof(struct graph_frame, up) == FRAME_UP && offsetof(struct graph_frame, func) == FRAME_FUNC &&
+	       offsetof(struct graph_frame, time) == FRAME_TIME && offsetof(struct graph_frame, mask) == FRAME_MASK &&
+	       offsetof(struct graph_frame, cpu_time) == FRAME_BELOW &&
+	       offsetof(struct graph_frame, tail) == FRAME_GROUP &&
+	       FRAME_PROFILED == 1ull << FRAME_PROFILED_BIT && FRAME_SITE == 1ull << FRAME_SITE_BIT && TAIL_GROUP == 1ull << 48,
+	       "emit.S knows frames");
+_Static_assert(offsetof(struct agent_thread, graph.low) == GRAPH_LOW &&
+	       offsetof(struct agent_thread, graph.size) == GRAPH_SIZE &&
+	       offsetof(struct agent_thread, graph.piece) == GRAPH_PIECE &&
+	       offsetof(struct agent_thread, graph.top) == GRAPH_TOP &&
+	       offsetof(struct agent_thread, graph.state) == GRAPH_STATE &&
+	       offsetof(struct agent_thread, graph.overrun) == GRAPH_OVERRUN &&
+	       offsetof(struct agent_thread, pid) == THREAD_PID &&
+	       offsetof(struct agent_thread, busy) == THREAD_BUSY, "emit.S knows the thread");
+_Static_assert(offsetof(struct site_dso, table) == DSO_TABLE && offsetof(struct site_table, code) == TABLE_CODE &&
+	       offsetof(struct site_table, words) == TABLE_WORDS && offsetof(struct site_table, size) == TABLE_SIZE &&
+	       offsetof(struct site_table, delta) == TABLE_DELTA && SITE_HOOKED == SITE_HOOKED_WORD &&
+	       SITE_RETURNS == SITE_RETURNS_WORD &&
+	       LAYOUT_GRAPH_EXIT == GRAPH_EXIT && GRAPH_MIRROR == MIRROR &&
+	       GROUP_GRAPH == GROUP_FUNCTION + 1 && GROUP_FUNCTION == 0, "emit.S knows sites");
+
+static _Atomic bool refused_all;
+static _Atomic bool copies_stacks;
+
+static const struct graph_config no_config;
+static const _Atomic config_ref no_control;
+/* site_control.graph; set before anything is hooked */
+static const _Atomic config_ref *control = &no_control;
+
+/* These and struct function_record are written in words of 8 bytes: emit_try(). */
+struct graph_entry_record {
+	struct record_common common;
+	uint64_t	func;
+	uint32_t	depth;
+};
+
+struct graph_exit_record {
+	struct record_common common;
+	uint64_t	func, retval;
+	uint64_t	depth;		/* and in the upper half overrun */
+	uint64_t	calltime, rettime;
+};
+
+enum { ENTRY_SIZE = 20 };
+
+/* Bytes of stack for a hit; for what is slow: the extended state is 2,816 of them; a thread's first hit attaches besides. */
+enum { HIT_ROOM = 1536, SLOW_ROOM = 4224, FIRST_ROOM = 5632 };
+
+/* ---- What keeps functions from being hooked ---- */
+
+static void refuse(const char *why)
+{
+	/* Relaxed: it is never taken back. */
+	if (!atomic_exchange_explicit(&refused_all, true, memory_order_relaxed))
+		agent_say(why, 0);
+}
+
+bool graph_refused(void)
+{
+	/* Relaxed: it is never taken back. */
+	return atomic_load_explicit(&refused_all, memory_order_relaxed);
+}
+
+bool graph_may_at_sites(void)
+{
+	/* Relaxed: it is never taken back. */
+	return !atomic_load_explicit(&copies_stacks, memory_order_relaxed);
+}
+
+bool graph_dso(const char *name)
+{
+	const bool before = graph_refused();
+
+	/* Throws would end in nowhere: it does not know a rule for the stack pointer. */
+	if (strstr(name, "/libunwind.so.8"))
+		refuse("returns of functions without return sites are not traced: the program uses libunwind.so.8");
+	/* What it copies back returns by the mirror, which has those by now that were called there meanwhile. */
+	if (strstr(name, "/_greenlet.")) {
+		/* Relaxed: it is never taken back. */
+		atomic_store_explicit(&copies_stacks, true, memory_order_relaxed);
+		refuse("returns of functions are not traced: greenlet copies stacks");
+	}
+	return graph_refused() != before;
+}
+
+int graph_error(void)
+{
+	return graph_refused() || piece_refused() ? -ENOTSUP : 0;
+}
+
+void graph_start(void)
+{
+	const struct site_control *c = plane_config(&agent.plane, plane_header(&agent.plane)->sites);
+	uint64_t features = 0;
+
+	control = &c->graph;
+
+	if (!agent_syscall(SYS_arch_prctl, SHADOW_STACK_STATUS, &features) && (features & 1))
+		refuse("returns of functions without return sites are not traced: the processor keeps a stack of its own");
+}
+
+/* ---- Whether, and how ---- */
+
+static inline const struct graph_config *config_now(void)
+{
+	const struct plane *p = &agent.plane;
+	/* M6. Acquire: pairs with the release in session_publish(). */
+	config_ref ref = atomic_load_explicit(control, memory_order_acquire);
+
+	return __builtin_expect(ref && ref + sizeof(struct graph_config) <= p->config_size, 1) ?
+	       plane_config(p, ref) : &no_config;
+}
+
+bool graph_is_plain(void)
+{
+	const struct graph_config *c = config_now();
+
+	return !c->max_depth && !c->flags && !c->thresh;
+}
+
+bool graph_is_only_profile(void)
+{
+	const uint32_t looked_at = GRAPH_PROFILE | GRAPH_CPU_TIME | GRAPH_SELF_TIME;
+
+	return (config_now()->flags & looked_at) == GRAPH_PROFILE;
+}
+
+static uint64_t cpu_time(void)
+{
+	return agent_restricted() ? 0 : clock_system(CLOCK_THREAD);
+}
+
+static inline bool is_armed(uint32_t entry)
+{
+	/* Relaxed: hit() loads it again with acquire. */
+	return atomic_load_explicit(&plane_event(&agent.plane, entry)->plan, memory_order_relaxed) != 0;
+}
+
+/* -> the instances that want the return */
+static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c, uint32_t word, uint64_t func,
+			   uint64_t state, uint64_t *time)
+{
+	struct graph_entry_record r = { .func = func, .depth = (uint32_t)state };
+	uint32_t entry = (word & SITE_GROUP) + GROUP_GRAPH;
+	uint64_t mask = c->thresh ? 0 : emit_try(t, entry, &r, ENTRY_SIZE, time, EMIT_ALL);
+
+	if (mask)
+		return mask;
+	if (!is_armed(entry) || site_out_of_section(t, entry))
+		return 0;
+	if (!c->thresh)
+		return emit_timed(t, entry, &r, ENTRY_SIZE, time, EMIT_ALL);
+	*time = emit_time();
+	return emit_ask(t, entry, &r, ENTRY_SIZE);
+}
+
+/* ---- The profile ---- */
+
+static void profile_emit(struct agent_thread *t, const struct graph_frame *f, uint64_t calls,
+			 uint64_t ns)
+{
+	struct profile_record r = {
+		.func = f->func, .calls = calls, .time = ns, .squared = ns * ns,
+	};
+
+	emit_counted(t, (uint32_t)(f->tail / TAIL_GROUP) + GROUP_PROFILE, &r, sizeof(r));
+}
+
+/* ns of the calls below: in the place of the time that the frame does not need. */
+static uint64_t *below_of(struct graph_frame *f)
+{
+	return f->state & FRAME_CPU_TIME ? &f->time : &f->cpu_time;
+}
+
+static void profile_begin(struct agent_thread *t, struct graph_frame *f, uint32_t word)
+{
+	f->state |= FRAME_PROFILED;
+	f->tail = f->tail % TAIL_GROUP + (word & SITE_GROUP) * TAIL_GROUP;
+	profile_emit(t, f, 1, 0);
+	if (!f->time && !(f->state & FRAME_CPU_TIME))
+		f->time = emit_time();
+	*below_of(f) = 0;
+}
+
+/* Who called, or left its slot to this one. */
+static struct graph_frame *caller_of(struct agent_thread *t, struct graph_piece *piece, const struct graph_frame *f)
+{
+	return f->state >= FRAME_TAIL ? tail_look(piece, f) : frame_of(t, f->up);
+}
+
+/*
+ * With nograph-time what the function took counts as of calls below in its caller: with nosleep-time without the time
+ * that the thread was not running, as in the kernel.
+ */
+static void profile_end(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f)
+{
+	uint64_t ns = f->state & FRAME_CPU_TIME ? cpu_time() - f->cpu_time : emit_time() - f->time;
+	const uint64_t below = *below_of(f);
+	struct graph_frame *up;
+
+	if (config_now()->flags & GRAPH_SELF_TIME) {
+		up = caller_of(t, piece, f);
+		if (up)
+			*below_of(up) += ns;
+		ns -= below < ns ? below : ns;
+	}
+	profile_emit(t, f, 0, ns);
+}
+
+/* M7: a function that was left, and those that wait behind it. */
+static void profile_left(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f)
+{
+	for (; f; f = f->state >= FRAME_TAIL ? tail_look(piece, f) : NULL)
+		if (f->state & FRAME_PROFILED) {
+			profile_end(t, piece, f);
+			f->state &= ~FRAME_PROFILED;
+		}
+}
+
+/* M7: all from the innermost one of the thread's own stack to that at `upto`; 0: all. */
+static __attribute__((noinline)) void functions_left(struct agent_thread *t, uintptr_t upto)
+{
+	struct graph_frame *f;
+
+	for (uintptr_t at = t->graph.top; at && at != upto; at = f->up) {
+		bool refused;
+
+		f = frame_of(t, at);
+		if (!f)
+			return;
+		profile_left(t, piece_find(at & -(uintptr_t)PIECE, &refused), f);
+	}
+}
+
+void graph_thread_ends(struct agent_thread *t)
+{
+	functions_left(t, 0);
+	t->graph.top = 0;
+}
+
+/* ---- Calls ---- */
+
+static bool is_left_out(const struct graph_config *c, uint64_t state)
+{
+	return (state & FRAME_NOTRACE) || ((c->flags & GRAPH_CHOSEN) && !(state & FRAME_IN_GRAPH)) ||
+	       (c->max_depth && (uint32_t)state >= c->max_depth);
+}
+
+/* What the function has of the one above, and of the filters by its site. */
+static uint64_t state_of(const struct above *up, uint32_t word)
+{
+	uint64_t state = up->f ? (up->f->state & FRAME_INHERITED) + 1 : 0;
+
+	if (word & SITE_IN_GRAPH)
+		state |= FRAME_IN_GRAPH;
+	if (word & SITE_IN_GRAPH_NOTRACE)
+		state |= FRAME_NOTRACE;
+	return state;
+}
+
+/* M8 */
+static uint32_t unhooked(const struct agent_thread *t, struct graph_piece *piece, uintptr_t slot)
+{
+	struct graph_frame *f = frame_in(piece, slot);
+
+	if (f->id == frame_id(t, slot) && (f->state & FRAME_SITE) && !is_label(*(uintptr_t *)slot))
+		f->id = 0;
+	return PATCH_PASS;
+}
+
+/* What lies in a slot that is reached by a tail call is no return address. */
+static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_t *at, uint32_t word, uint64_t func,
+		     bool late)
+{
+	const struct graph_config *c = config_now();
+	const uintptr_t slot = (uintptr_t)at, ret = *at;
+	const bool tail = is_label(ret), at_site = word & SITE_RETURNS;
+	const struct above up = above_of(t, piece, slot, tail);
+	struct graph_frame *f = frame_in(piece, slot);
+	const bool profiled = (c->flags & GRAPH_PROFILE) && is_armed((word & SITE_GROUP) + GROUP_PROFILE);
+	uint64_t state = state_of(&up, word), time = 0, mask = 0;
+
+	if (__builtin_expect(t->graph.top != up.slot, 0) && runs_on_own(t, slot))
+		functions_left(t, up.slot);
+	if (up.f && (up.f->state & FRAME_NOTRACE) && !profiled)
+		return unhooked(t, piece, slot);
+	if (up.slot == slot && tail_is_full(f)) {
+		t->graph.overrun++;
+		return PATCH_PASS;
+	}
+	if (!is_left_out(c, state))
+		mask = entry_emit(t, c, word, func, state, &time);
+	/* The first of set_graph_notrace is hooked, so that those below it know. */
+	if (!mask && !profiled && !(state & FRAME_NOTRACE))
+		return unhooked(t, piece, slot);
+	if (up.slot == slot)
+		state += tail_keep(piece, f) * FRAME_TAIL;
+	else
+		f->up = up.slot;
+	state |= c->thresh ? FRAME_UNSEEN : 0;
+	state |= at_site ? FRAME_SITE : 0;
+	if (c->flags & GRAPH_CPU_TIME) {
+		state |= FRAME_CPU_TIME;
+		f->cpu_time = cpu_time();
+	}
+	f->id = frame_id(t, slot);
+	f->state = late ? state | FRAME_LATE : state;
+	f->func = func;
+	f->time = time;
+	f->mask = mask;
+	if (profiled)
+		profile_begin(t, f, word);
+	if (!tail)
+		*mirror_of(slot) = ret;
+	inner_set(t, piece, slot, slot);
+	if (at_site)
+		return PATCH_PASS;
+	if (!late)
+		return PATCH_HOOKED;
+	*at = (uintptr_t)graph_returned_late;
+	return PATCH_PASS;
+}
+
+/* ---- Returns ---- */
+
+/* What has times of its own: all that is not recorded at its entry, and times of the processor. */
+static bool exit_times(const struct graph_frame *f, struct graph_exit_record *r)
+{
+	uint64_t thresh = config_now()->thresh;
+
+	r->rettime = emit_time();
+	if (f->state & FRAME_CPU_TIME)
+		r->calltime = r->rettime - (cpu_time() - f->cpu_time);
+	return !thresh || r->rettime - r->calltime >= thresh;
+}
+
+static void exit_long(struct agent_thread *t, const struct graph_frame *f, struct graph_exit_record *r)
+{
+	uint64_t unused, *time = &r->rettime;
+
+	if (!f->mask || !is_armed(LAYOUT_GRAPH_EXIT))
+		return;
+	if (f->state & (FRAME_UNSEEN | FRAME_CPU_TIME)) {
+		if (!exit_times(f, r))
+			return;
+		time = &unused;
+	}
+	emit_timed(t, LAYOUT_GRAPH_EXIT, r, sizeof(*r), time, f->mask);
+}
+
+static bool exit_short(struct agent_thread *t, const struct graph_frame *f, struct graph_exit_record *r)
+{
+	return !(f->state & (FRAME_UNSEEN | FRAME_CPU_TIME | FRAME_PROFILED)) &&
+	       emit_try(t, LAYOUT_GRAPH_EXIT, r, sizeof(*r), &r->rettime, f->mask);
+}
+
+static struct graph_exit_record exit_of(const struct agent_thread *t, const struct graph_frame *f, uint64_t retval)
+{
+	return (struct graph_exit_record){ .func = f->func, .retval = retval, .calltime = f->time,
+					   .depth = (uint32_t)f->state | (uint64_t)t->graph.overrun << 32 };
+}
+
+/* The frame has ended. -> where to return to */
+static uintptr_t frame_end(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f, uintptr_t slot)
+{
+	if (f->state >= FRAME_TAIL && tail_take(piece, f))
+		return (uintptr_t)(f->state & FRAME_LATE ? graph_returned_late : graph_returned);
+	f->id = 0;
+	inner_set(t, piece, slot, f->up);
+	return *mirror_of(slot);
+}
+
+void graph_tail(uintptr_t *at, uint64_t func, uint64_t time, uint64_t mask)
+{
+	struct agent_graph *g = &agent_self.thread->graph;
+	struct graph_frame *f = frame_in(g->piece, (uintptr_t)at);
+
+	f->state = g->state + tail_keep(g->piece, f) * FRAME_TAIL;
+	f->func = func;
+	f->time = time;
+	f->mask = mask;
+	g->state++;
+}
+
+uintptr_t graph_tail_left(uintptr_t *at)
+{
+	struct agent_thread *t = agent_self.thread;
+	struct graph_piece *piece = t->graph.piece;
+
+	return frame_end(t, piece, frame_in(piece, (uintptr_t)at), (uintptr_t)at);
+}
+
+/* The frame that the thread has of the slot; NULL: none. */
+static struct graph_frame *frame_leaving(struct agent_thread *t, uintptr_t slot,
+					 struct graph_piece **piece)
+{
+	struct graph_frame *f;
+	bool refused;
+
+	/* Of a child of fork() that has had no hit yet the thread is not to be written. */
+	*piece = t && t->slot ? piece_of(t, slot, &refused) : NULL;
+	f = *piece ? frame_in(*piece, slot) : NULL;
+	return f && f->id == frame_id(t, slot) ? f : NULL;
+}
+
+/* What is recorded of it. -> where to return to */
+static uintptr_t frame_leave(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f,
+			     uintptr_t slot, uint64_t retval)
+{
+	struct graph_exit_record r;
+
+	if (__builtin_expect(t->graph.top != slot, 0) && runs_on_own(t, slot))
+		functions_left(t, slot);
+	emit_levels_left(t, slot - (SAVED - 8));
+	r = exit_of(t, f, retval);
+	if ((f->mask || (f->state & FRAME_PROFILED)) && !exit_short(t, f, &r)) {
+		exit_long(t, f, &r);
+		if (f->state & FRAME_PROFILED)
+			profile_end(t, piece, f);
+	}
+	return frame_end(t, piece, f, slot);
+}
+
+uintptr_t graph_leave(uintptr_t *at, uint64_t retval)
+{
+	struct agent_thread *t = agent_self.thread;
+	const uintptr_t slot = (uintptr_t)at;
+	struct graph_piece *piece;
+	struct graph_frame *f = frame_leaving(t, slot, &piece);
+
+	return f ? frame_leave(t, piece, f, slot, retval) : *mirror_of(slot);
+}
+
+void graph_left(uintptr_t *at, uint64_t retval)
+{
+	struct agent_thread *t = agent_self.thread;
+	const uintptr_t slot = (uintptr_t)at;
+	struct graph_piece *piece;
+	struct graph_frame *f = frame_leaving(t, slot, &piece);
+
+	if (f && (f->state & FRAME_SITE))
+		frame_leave(t, piece, f, slot, retval);
+}
+
+/* ---- What sites call ---- */
+
+static inline bool is_on(void)
+{
+	/* Relaxed: one call more or less. */
+	return atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON;
+}
+
+/* Of what calls most often and wants least. `short_left`: entry.S has found no short way. */
+static inline bool function_plain(struct agent_thread *t, uint32_t entry, struct function_record *r, bool short_left)
+{
+	uint64_t time;
+
+	if (!short_left && emit_try(t, entry, r, sizeof(*r), &time, EMIT_ALL))
+		return true;
+	return !site_out_of_section(t, entry) && emit_plain(t, entry, r, sizeof(*r));
+}
+
+/* The function event. False: it is to be done with all registers saved. */
+static inline bool function_emit(struct agent_thread *t, const struct site_table *table, uint32_t word, uintptr_t ip,
+				 uintptr_t parent, bool short_left)
+{
+	struct function_record r = { .ip = ip + table->delta, .parent_ip = parent + table->delta };
+
+	if (__builtin_expect(site_table_has(table, parent), 1) &&
+	    __builtin_expect(function_plain(t, (word & SITE_GROUP) + GROUP_FUNCTION, &r, short_left), 1))
+		return true;
+	return !sites_hit(ip, parent, NULL);
+}
+
+/* With set_graph_function most calls are: on the thread's own stack, below nothing that is hooked. */
+static inline bool is_outside(const struct agent_thread *t, uintptr_t slot, uint32_t word)
+{
+	return !t->graph.top && piece_short(t, slot) && !(word & (SITE_IN_GRAPH | SITE_IN_GRAPH_NOTRACE)) &&
+	       (config_now()->flags & (GRAPH_CHOSEN | GRAPH_PROFILE)) == GRAPH_CHOSEN;
+}
+
+/*
+ * gcc's prologue of a function that aligns the stack anew makes a second return
+ * address for the frame that %rbp points to: push -8(%r10); push %rbp; mov %rsp,
+ * %rbp. It returns by the first one, so a late site cannot change it.
+ */
+static bool returns_elsewhere(const struct site_table *table, uintptr_t ip)
+{
+	const uint64_t prologue = 0xe5894855f870ff41, which = 0x070000;	/* %r8 to %r15 */
+	uint64_t word;
+
+	for (uintptr_t at = ip - PROLOGUE; at <= ip - sizeof(word); at++) {
+		if (!site_table_has(table, at))
+			continue;
+		memcpy(&word, (const void *)at, sizeof(word));
+		if ((word & ~which) == prologue)
+			return true;
+	}
+	return false;
+}
+
+static uint32_t missed(struct agent_thread *t)
+{
+	struct slot *slot = t ? agent_slot(t) : NULL;
+
+	if (slot)
+		hit_miss(slot);
+	return PATCH_PASS;
+}
+
+/* With all registers saved, where the stack has room for that: a handler's may not, and the call is missed. */
+static __attribute__((noinline)) uint32_t slowly(struct agent_thread *t, const uintptr_t *slot, uint32_t how)
+{
+	return stack_has_room((uintptr_t)slot, t ? SLOW_ROOM : FIRST_ROOM) ? how : missed(t);
+}
+
+/* Behind the function event. */
+static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word, uint64_t func, bool late)
+{
+	struct graph_piece *piece;
+	bool refused;
+
+	if (graph_refused() && !(word & SITE_RETURNS))
+		return PATCH_PASS;
+	piece = piece_of(t, (uintptr_t)slot, &refused);
+	if (!piece) {
+		t->graph.overrun += refused;
+		return refused ? PATCH_PASS : slowly(t, slot, PATCH_SLOW_GRAPH);
+	}
+	return hook(t, piece, slot, word, func, late);
+}
+
+static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d, uintptr_t after, uintptr_t *slot,
+							     bool late)
+{
+	struct agent_thread *t = agent_self.thread;
+	const struct site_table *table = d->table;
+	uintptr_t ip = after - 5;
+	uint32_t word;
+
+	if (__builtin_expect(!table, 0))
+		return PATCH_PASS;
+	word = site_word(table, ip);
+	if (__builtin_expect(!word, 0))
+		return PATCH_PASS;
+	if (__builtin_expect(!t || !t->slot, 0))
+		return is_on() ? slowly(NULL, slot, PATCH_SLOW) : PATCH_PASS;
+	if (__builtin_expect(t->busy, 0))
+		return PATCH_PASS;
+	if (__builtin_expect(t->flags & AGENT_HANDLER, 0) && !stack_has_room((uintptr_t)slot, HIT_ROOM))
+		return missed(t);
+	if (!late)
+		emit_levels_left(t, (uintptr_t)slot - S);
+	if (!(word & SITE_HOOKED))
+		return function_emit(t, table, word, ip, graph_true(slot), !late) ? PATCH_PASS : slowly(t, slot, PATCH_SLOW);
+	if (is_armed((word & SITE_GROUP) + GROUP_FUNCTION) &&
+	    __builtin_expect(!function_emit(t, table, word, ip, graph_true(slot), false), 0))
+		return slowly(t, slot, PATCH_SLOW);
+	if (is_outside(t, (uintptr_t)slot, word))
+		return unhooked(t, t->graph.piece, (uintptr_t)slot);
+	if (late && returns_elsewhere(table, ip))
+		return PATCH_PASS;
+	return hook_long(t, slot, word, ip + table->delta, late);
+}
+
+uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+{
+	return hit_at(d, after, slot, false);
+}
+
+uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+{
+	return hit_at(d, after, slot, true);
+}
+
+uint32_t patch_hit_slow(struct site_call *c)
+{
+	struct agent_thread *t = agent_thread();
+	const struct site_table *table = c->dso->table;
+	uintptr_t ip = c->after - 5;
+	uint32_t word = table ? site_word(table, ip) : 0;
+	struct graph_piece *piece;
+
+	if (!t || t->busy || !word)
+		return PATCH_PASS;
+	c->parent = graph_true(c->slot);
+	if (c->done == PATCH_SLOW)
+		sites_hit_slow(ip, c->parent, site_call_frame(c));
+	if (!(word & SITE_HOOKED) || (graph_refused() && !(word & SITE_RETURNS)) ||
+	    (c->late && returns_elsewhere(table, ip)))
+		return PATCH_PASS;
+	piece = piece_make(t, (uintptr_t)c->slot);
+	if (!piece)
+		return PATCH_PASS;
+	return hook(t, piece, c->slot, word, ip + table->delta, c->late);
+}

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dso.c - addresses of this process as the session's (R19), looked up inside hits
+ *
+ *     address -> thread's last DSO -> process's cache by start address -> _dl_find_object(),
+ *             its headers: build-id, code -> the session's table: number
+ *
+ * D1  A cache entry is written by one thread at a time (CAS on `seq`, odd
+ *     meanwhile) and read with a look at seq before and after. Who cannot have
+ *     it looks everything up himself.
+ * D2  dlclose() raises the age; entries of an older age are looked up again.
+ * D3  An entry of the session's table is found by its id. It is taken free ->
+ *     writing -> ready. Who finds one being written looks at it for a moment
+ *     longer, because it may be the same DSO, and then passes over it: its
+ *     writer may be dead. All such entries together have one moment.
+ */
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "agent/graph/graph.h"
+#include "agent/graph/frame.h"
+#include "agent/state.h"
+#include "agent/syscall.h"
+
+enum { CACHE = 1024, CACHE_PROBES = 8, MAX_LISTED = 256, PAGE = 4096, MOMENT = 20000 };
+/* Bytes of a handler's alternate stack for look_up(). */
+enum { LOOK_ROOM = 1024 };
+
+#define NO_NUMBER UINT32_MAX
+#define HASH_BEGIN 0xcbf29ce484222325ull
+
+/* glibc 2.35 and later: lock-free and allowed in signal handlers. */
+extern int _dl_find_object(void *, struct dl_find_object *) __attribute__((weak));
+
+struct dso {
+	uintptr_t	start, end;		/* mapped bytes */
+	uintptr_t	code, code_end;		/* the executable ones among them, from the first to the last */
+	uint32_t	number;			/* in the session's table */
+};
+
+struct cached {
+	_Atomic uint32_t seq;			/* D1 */
+	uint32_t	age;
+	struct dso	dso;
+};
+
+/* The process's own; a child of fork() has the same DSOs and may keep it. */
+static struct cached cache[CACHE];
+
+/* Where there is no _dl_find_object(): the DSOs at attach. */
+static struct listed {
+	uintptr_t	start, end;
+	const char	*path;
+} listed[MAX_LISTED];
+static uint32_t nr_listed;
+
+_Atomic uint32_t agent_dso_age;
+
+/* What the dynamic linker says of an address. */
+struct found {
+	uintptr_t	start, end;
+	const char	*path;
+};
+
+static int list_one(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uintptr_t low = UINTPTR_MAX, high = 0;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		low = p->p_vaddr < low ? p->p_vaddr : low;
+		high = p->p_vaddr + p->p_memsz > high ? p->p_vaddr + p->p_memsz : high;
+	}
+	if (low < high && nr_listed < MAX_LISTED)
+		listed[nr_listed++] = (struct listed){ (info->dlpi_addr + low) & ~(uintptr_t)(PAGE - 1),
+						       info->dlpi_addr + high, info->dlpi_name };
+	return 0;
+}
+
+void dso_start(void)
+{
+	if (!_dl_find_object)
+		dl_iterate_phdr(list_one, NULL);
+}
+
+static bool find_listed(uintptr_t addr, struct found *out)
+{
+	for (uint32_t i = 0; i < nr_listed; i++) {
+		if (addr - listed[i].start >= listed[i].end - listed[i].start)
+			continue;
+		*out = (struct found){ listed[i].start, listed[i].end, listed[i].path };
+		return true;
+	}
+	return false;
+}
+
+static bool find(uintptr_t addr, struct found *out)
+{
+	struct dl_find_object o;
+
+	if (!_dl_find_object)
+		return find_listed(addr, out);
+	if (_dl_find_object((void *)addr, &o))
+		return false;
+	*out = (struct found){ (uintptr_t)o.dlfo_map_start & ~(uintptr_t)(PAGE - 1), (uintptr_t)o.dlfo_map_end,
+			       o.dlfo_link_map ? o.dlfo_link_map->l_name : "" };
+	return true;
+}
+
+/* ---- Its headers ---- */
+
+/* The first page has the ELF header and the program headers, else NULL. */
+static const ElfW(Phdr) *headers(uintptr_t start, unsigned int *nr)
+{
+	const ElfW(Ehdr) *h = (const ElfW(Ehdr) *)start;
+
+	if (memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_phentsize != sizeof(ElfW(Phdr)) ||
+	    h->e_phoff + (size_t)h->e_phnum * sizeof(ElfW(Phdr)) > PAGE)
+		return NULL;
+	*nr = h->e_phnum;
+	return (const ElfW(Phdr) *)(start + h->e_phoff);
+}
+
+static void note_read(const char *at, size_t size, struct dso_entry *e)
+{
+	while (size >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *n = (const ElfW(Nhdr) *)at;
+		size_t name = (n->n_namesz + 3) & ~3ul, whole = sizeof(*n) + name + ((n->n_descsz + 3) & ~3ul);
+
+		if (whole > size)
+			return;
+		if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && !memcmp(n + 1, "GNU", 4) &&
+		    n->n_descsz <= sizeof(e->id)) {
+			memcpy(e->id, (const char *)(n + 1) + name, n->n_descsz);
+			e->id_len = n->n_descsz;
+			return;
+		}
+		at += whole;
+		size -= whole;
+	}
+}
+
+static uint64_t hash_add(uint64_t h, const void *data, size_t size)
+{
+	const unsigned char *p = data;
+
+	while (size--)
+		h = (h ^ *p++) * 0x100000001b3ull;
+	return h;
+}
+
+/* Without a build-id: what the file is called, how large it is and when it was written. */
+static void id_make(struct dso_entry *e)
+{
+	struct stat st = { 0 };
+	uint64_t h;
+
+	if (!agent_restricted())
+		agent_syscall(SYS_newfstatat, AT_FDCWD, e->path, &st, 0);
+	h = hash_add(HASH_BEGIN, e->path, strlen(e->path));
+	h = hash_add(h, &st.st_size, sizeof(st.st_size));
+	h = hash_add(h, &st.st_mtim, sizeof(st.st_mtim));
+	memcpy(e->id, &h, sizeof(h));
+	e->id_len = sizeof(h);
+}
+
+/* The dynamic linker keeps a path as it was given; the server has another working directory. */
+static void path_copy(const char *path, char *out, size_t room)
+{
+	size_t at = 0, len = strlen(path);
+	long n = *path == '/' || agent_restricted() ? 0 : agent_syscall(SYS_getcwd, out, room);
+
+	if (n > 1 && *out == '/' && (size_t)n + len < room) {
+		at = (size_t)n;		/* with its 0, which becomes the slash */
+		out[at - 1] = '/';
+	}
+	memcpy(out + at, path, len < room - at ? len + 1 : room - at);
+	out[room - 1] = 0;
+}
+
+/* Of the program itself. Asked for here, for it is dear and most programs end without a hit. */
+static void path_of_program(char *out, size_t room)
+{
+	long n = agent_restricted() ? 0 :
+		 agent_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", out, room - 1);
+
+	if (n > 0)
+		out[n] = 0;
+	else
+		path_copy(agent.exe ? agent.exe : "", out, room);
+}
+
+static void describe_notes(const struct found *f, const ElfW(Phdr) *p, unsigned int nr,
+			   uintptr_t bias, struct dso_entry *e)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		uintptr_t at = bias + p[i].p_vaddr, end = at + p[i].p_memsz;
+
+		if (p[i].p_type == PT_NOTE && !e->id_len && at >= f->start && end <= f->end)
+			note_read((const char *)at, p[i].p_memsz, e);
+	}
+}
+
+/* What is to be added to its addresses: the first one that it loads lies at its start. */
+static uintptr_t bias_of(const struct found *f, const ElfW(Phdr) *p, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (p[i].p_type == PT_LOAD)
+			return f->start - (p[i].p_vaddr & ~(uintptr_t)(PAGE - 1));
+	return f->start;
+}
+
+static void describe(const struct found *f, struct dso *d, struct dso_entry *e)
+{
+	const ElfW(Phdr) *p;
+	unsigned int nr = 0;
+	uintptr_t bias;
+
+	*d = (struct dso){ .start = f->start, .end = f->end, .number = NO_NUMBER };
+	memset(e, 0, sizeof(*e));
+	e->size = f->end - f->start;
+	if (f->path && *f->path)
+		path_copy(f->path, e->path, sizeof(e->path));
+	else
+		path_of_program(e->path, sizeof(e->path));
+	p = headers(f->start, &nr);
+	bias = bias_of(f, p, nr);
+	e->load = f->start - bias;
+	describe_notes(f, p, nr, bias, e);
+	for (unsigned int i = 0; i < nr; i++) {
+		uintptr_t at = bias + p[i].p_vaddr, end = at + p[i].p_memsz;
+
+		if (at < f->start || end > f->end)
+			continue;
+		if (p[i].p_type == PT_LOAD && (p[i].p_flags & PF_X)) {
+			d->code = d->code && d->code < at ? d->code : at;
+			d->code_end = end > d->code_end ? end : d->code_end;
+		}
+	}
+	if (!e->id_len)
+		id_make(e);
+}
+
+/* ---- The session's table ---- */
+
+static bool is_entry(const struct dso_entry *e, const struct dso_entry *want)
+{
+	return e->id_len == want->id_len && e->size == want->size && !memcmp(e->id, want->id, sizeof(e->id));
+}
+
+/* D3. *looks: how many are left. */
+static uint32_t state_settled(struct dso_entry *e, int *looks)
+{
+	uint32_t state;
+
+	do
+		/* Pairs with the release in number_take(): READY has the rest with it. */
+		state = atomic_load_explicit(&e->state, memory_order_acquire);
+	while (state == DSO_WRITING && --*looks > 0);
+	return state;
+}
+
+static uint32_t number_find(struct dso_entry *table, const struct dso_entry *want, int *looks)
+{
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
+		uint32_t state = state_settled(&table[i], looks);
+
+		if (state == DSO_READY && is_entry(&table[i], want))
+			return i;
+		if (state == DSO_FREE)
+			break;
+	}
+	return NO_NUMBER;
+}
+
+static uint32_t number_take(struct dso_entry *table, const struct dso_entry *want, int *looks)
+{
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
+		uint32_t free = DSO_FREE;
+
+		/* Where it fails it pairs with the release below; a free one has nothing behind it yet. */
+		if (!atomic_compare_exchange_strong_explicit(&table[i].state, &free, DSO_WRITING,
+							     memory_order_acquire, memory_order_acquire)) {
+			if (state_settled(&table[i], looks) == DSO_READY && is_entry(&table[i], want))
+				return i;
+			continue;
+		}
+		table[i].pid = agent.here->pid;
+		table[i].size = want->size;
+		table[i].load = want->load;
+		table[i].id_len = want->id_len;
+		memcpy(table[i].id, want->id, sizeof(want->id));
+		memcpy(table[i].path, want->path, sizeof(want->path));
+		/* Pairs with the acquire in number_find() and the server's. */
+		atomic_store_explicit(&table[i].state, DSO_READY, memory_order_release);
+		return i;
+	}
+	return NO_NUMBER;
+}
+
+static void look_up(const struct found *f, struct dso *d)
+{
+	struct program_tables *tables =
+		plane_given(&agent.plane, plane_header(&agent.plane)->programs);
+	struct dso_entry e;
+	int looks = MOMENT;
+
+	describe(f, d, &e);
+	if (e.size >> LAYOUT_DSO_SHIFT)
+		return;
+	d->number = number_find(tables->dsos, &e, &looks);
+	if (d->number == NO_NUMBER)
+		d->number = number_take(tables->dsos, &e, &looks);
+}
+
+/* ---- The process's cache ---- */
+
+static struct cached *cache_place(uintptr_t start, unsigned int probe)
+{
+	return &cache[(((start >> 12) * 0x9e3779b97f4a7c15ull >> 32) + probe) % CACHE];
+}
+
+static bool cache_read(struct cached *c, uintptr_t start, uint32_t age, struct dso *d)
+{
+	uint32_t seq = atomic_load_explicit(&c->seq, memory_order_acquire);	/* D1 */
+
+	if (!seq || (seq & 1) || c->age != age || c->dso.start != start)
+		return false;
+	*d = c->dso;
+	/* D1: pairs with the fence in cache_write(), so a copy of what was being written is seen to be one. */
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&c->seq, memory_order_relaxed) == seq;
+}
+
+/* A free or outdated place; none: it is not cached. */
+static void cache_write(const struct dso *d, uint32_t age)
+{
+	for (unsigned int i = 0; i < CACHE_PROBES; i++) {
+		struct cached *c = cache_place(d->start, i);
+		uint32_t seq = atomic_load_explicit(&c->seq, memory_order_acquire);	/* D1 */
+
+		/* Acquire: pairs with the release below, of who wrote it before. */
+		if ((seq & 1) || (seq && c->age == age) ||
+		    !atomic_compare_exchange_strong_explicit(&c->seq, &seq, seq + 1, memory_order_acquire,
+							     memory_order_relaxed))
+			continue;
+		/* D1: pairs with the fence in cache_read(). */
+		atomic_thread_fence(memory_order_release);
+		c->age = age;
+		c->dso = *d;
+		atomic_store_explicit(&c->seq, seq + 2, memory_order_release);		/* D1 */
+		return;
+	}
+}
+
+static bool dso_find(uintptr_t addr, struct dso *d)
+{
+	/* D2: pairs with the release in agent_dso_closed(). */
+	uint32_t age = atomic_load_explicit(&agent_dso_age, memory_order_acquire);
+	struct found f;
+
+	if (!find(addr, &f))
+		return false;
+	for (unsigned int i = 0; i < CACHE_PROBES; i++)
+		if (cache_read(cache_place(f.start, i), f.start, age, d))
+			return true;
+	if (!stack_has_room((uintptr_t)__builtin_frame_address(0), LOOK_ROOM))
+		return false;
+	look_up(&f, d);
+	cache_write(d, age);
+	return true;
+}
+
+uint64_t dso_contents(uintptr_t addr)
+{
+	struct dso_entry e = { .id_len = 0 };
+	const ElfW(Phdr) *p;
+	unsigned int nr = 0;
+	struct found f;
+	uint64_t h;
+
+	if (!find(addr, &f))
+		return 0;
+	p = headers(f.start, &nr);
+	if (!p)
+		return 0;
+	describe_notes(&f, p, nr, bias_of(&f, p, nr), &e);
+	/* A build-id may be chosen by hand, or stay when sections are removed: the ELF header tells. */
+	h = hash_add(HASH_BEGIN, (const void *)f.start, sizeof(ElfW(Ehdr)));
+	h = hash_add(h, e.id, e.id_len);
+	if (f.path)
+		h = hash_add(h, f.path, strlen(f.path));
+	return e.id_len ? h | 1 : 0;
+}
+
+uint32_t dso_number(uintptr_t addr)
+{
+	struct dso d;
+
+	return dso_find(addr, &d) ? d.number : NO_NUMBER;
+}
+
+static uint64_t dso_delta(const struct dso *d)
+{
+	return d->number == NO_NUMBER ? 0 :
+	       LAYOUT_DSO_BASE + ((uint64_t)d->number << LAYOUT_DSO_SHIFT) - d->start;
+}
+
+bool dso_place(uintptr_t start, uintptr_t end, const char *path, struct dso_place *out)
+{
+	const struct found f = { start, end, path };
+	struct dso d;
+
+	look_up(&f, &d);
+	*out = (struct dso_place){ d.code, d.code_end, dso_delta(&d), d.number };
+	return d.number != NO_NUMBER;
+}
+
+/* agent_address() takes a label that lies in the noted code for an address like others. */
+static bool has_labels(const struct dso *d)
+{
+	return (uintptr_t)graph_returned - d->code < d->code_end - d->code;
+}
+
+/*
+ * A handler that comes in between finds nothing, and may leave another DSO:
+ * what is half of the one and half of the other is for none.
+ */
+static void code_note(struct agent_thread *t, const struct dso *d, uint32_t age)
+{
+	volatile uint32_t *turn = &t->code_turn;
+	uint32_t mine;
+
+	if (has_labels(d))
+		return;
+	mine = ++*turn;
+
+	/* These fences pair with those of agent_code_delta(), in a handler of this thread. */
+	t->code_start = t->code_end = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	t->dso_delta = dso_delta(d);
+	t->dso_age = age;
+	t->code_start = d->code;
+	/* The same: it pairs with them. */
+	atomic_signal_fence(memory_order_seq_cst);
+	t->code_end = d->code_end;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (*turn != mine)
+		t->code_start = t->code_end = 0;
+}
+
+bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out)
+{
+	/* D2: pairs with the release in agent_dso_closed(). */
+	uint32_t age = atomic_load_explicit(&agent_dso_age, memory_order_acquire);
+	uint64_t delta;
+	struct dso d;
+
+	if (!agent_code_delta(t, addr, age, &delta)) {
+		if (!dso_find(addr, &d) || addr - d.code >= d.code_end - d.code)
+			return false;
+		delta = dso_delta(&d);
+		code_note(t, &d, age);
+	}
+	*out = addr + delta;
+	return true;
+}
+
+uint64_t agent_address_long(struct agent_thread *t, const void *addr)
+{
+	const uintptr_t at = graph_caller(t, (uintptr_t)addr, (uintptr_t)__builtin_frame_address(0));
+	struct dso d;
+	uint64_t out;
+
+	if (dso_code(t, at, &out))
+		return out;
+	return dso_find(at, &d) ? at + dso_delta(&d) : at;
+}
+
+void agent_dso_closed(void)
+{
+	/* Release: what was unmapped before is not found under the new age; pairs with the acquires above. */
+	atomic_fetch_add_explicit(&agent_dso_age, 1, memory_order_release);
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * exec.c - what the process becomes: exec*(), and posix_spawn*() for a child
+ *
+ * Children are followed by LD_PRELOAD in their environment. A program that it
+ * would break (exec_check.c) is given the environment without the agent, as it
+ * would be without us; a variable that is left empty by that is left out.
+ *
+ * Everything lies on the stack: these are called in children of vfork() and in
+ * signal handlers.
+ */
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+#include "agent/providers/process/exec.h"
+#include "agent/providers/syscalls/syscalls.h"
+#include "session/preload.h"
+
+#define PRELOAD "LD_PRELOAD="
+
+REAL_FUNCTION(execve);
+REAL_FUNCTION(execvpe);
+REAL_FUNCTION(execveat);
+REAL_FUNCTION(fexecve);
+REAL_FUNCTION(posix_spawn);
+REAL_FUNCTION(posix_spawnp);
+
+/* ---- the environment ---- */
+
+struct environment {
+	size_t		nr;		/* variables */
+	const char	*list;		/* what LD_PRELOAD has; NULL: the agent is not in it */
+	const char	*agent;		/* the agent's word of the list, agent_len bytes */
+	size_t		agent_len;
+	bool		sanitizer_first;
+};
+
+/* The next word of a list, *len bytes, and the list behind it; NULL: no more. */
+static const char *next_word(const char **list, size_t *len)
+{
+	const char *word = *list + strspn(*list, " :");
+
+	*len = strcspn(word, " :");
+	*list = word + *len;
+	return *len ? word : NULL;
+}
+
+static bool look_at(char *const *env, struct environment *out)
+{
+	const char *list, *word;
+	size_t len;
+
+	*out = (struct environment){ 0 };
+	for (; env && env[out->nr]; out->nr++)
+		if (!out->list && !strncmp(env[out->nr], PRELOAD, sizeof(PRELOAD) - 1))
+			out->list = env[out->nr] + sizeof(PRELOAD) - 1;
+	for (list = out->list; list && (word = next_word(&list, &len)); ) {
+		if (preload_is_agent(word, len)) {
+			out->agent = word;
+			out->agent_len = len;
+			return true;
+		}
+		out->sanitizer_first = true;	/* whoever is there knows what has to come first */
+	}
+	return false;
+}
+
+/* "LD_PRELOAD=" with all but the agent; false: nothing else is in it. */
+static bool list_without(const char *list, char *out)
+{
+	const char *word;
+	char *at = out + sizeof(PRELOAD) - 1;
+	size_t len;
+
+	memcpy(out, PRELOAD, sizeof(PRELOAD) - 1);
+	while ((word = next_word(&list, &len))) {
+		if (preload_is_agent(word, len))
+			continue;
+		if (at > out + sizeof(PRELOAD) - 1)
+			*at++ = ':';
+		memcpy(at, word, len);
+		at += len;
+	}
+	*at = 0;
+	return at > out + sizeof(PRELOAD) - 1;
+}
+
+/* `to` has room for all variables, `text` for the one that changes. */
+static void copy_without(char *const *env, const struct environment *e, char **to, char *text)
+{
+	for (; *env; env++) {
+		if (*env + sizeof(PRELOAD) - 1 != e->list)
+			*to++ = *env;
+		else if (list_without(e->list, text))
+			*to++ = text;
+	}
+	*to = NULL;
+}
+
+static const char *value_of(char *const *env, const char *name, size_t len)
+{
+	for (; env && *env; env++)
+		if (!strncmp(*env, name, len) && (*env)[len] == '=')
+			return *env + len + 1;
+	return NULL;
+}
+
+/*
+ * What is said of a program that names the agent: most of all that it is out of the session's
+ * reach.
+ */
+static enum untraced why_untraced(char *const *env, enum untraced look)
+{
+	enum untraced reach;
+
+	if (!value_of(env, "TRACEFUSE_SESSION", 17))
+		return UNTRACED_ENVIRONMENT;
+	reach = agent_exec_reach();
+	return reach == UNTRACED_REASONS ? look : reach;
+}
+
+/*
+ * Changes `env` to one on this function's stack where the agent would break what is executed.
+ * Counts what will not be traced; FAILED() takes that back.
+ */
+#define PREPARE(env, look)									\
+	struct environment found_;								\
+	const bool has_ = look_at(env, &found_);						\
+	const enum untraced look_ = !has_ ? UNTRACED_REASONS :					\
+		!exec_preloads(found_.agent, found_.agent_len) ? UNTRACED_ROOT : (look);	\
+	const enum untraced why_ = has_ ? why_untraced(env, look_) : UNTRACED_ENVIRONMENT;	\
+												\
+	agent_exec_untraced(why_, 1);								\
+	if (exec_breaks(look_)) {								\
+		const size_t room_ = sizeof(PRELOAD) + strlen(found_.list);			\
+		char **copy_ = __builtin_alloca((found_.nr + 1) * sizeof(char *));		\
+												\
+		copy_without(env, &found_, copy_, __builtin_alloca(room_));			\
+		env = copy_;									\
+	}
+
+#define FAILED() agent_exec_untraced(why_, -1)
+
+#define PATH_LOOK(path) exec_look(path, found_.sanitizer_first)
+#define FILE_LOOK(file) exec_file_look(file, value_of(environ, "PATH", 4), found_.sanitizer_first)
+
+/* ---- exec ---- */
+
+static int exec_path(const char *path, char *const *argv, char *const *env, const void *frame)
+{
+	struct rlimit limits;
+	int r;
+
+	PREPARE(env, PATH_LOOK(path))
+	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)path, (uintptr_t)argv, (uintptr_t)env }, frame);
+	limits_exec(&limits);
+	r = REAL(execve)(path, argv, env);
+	FAILED();
+	limits_exec_failed(&limits);
+	call_exit(SYSCALL_execve, call_result(r), frame);
+	return r;
+}
+
+static int exec_file(const char *file, char *const *argv, char *const *env, const void *frame)
+{
+	struct rlimit limits;
+	int r;
+
+	PREPARE(env, FILE_LOOK(file))
+	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)file, (uintptr_t)argv, (uintptr_t)env }, frame);
+	limits_exec(&limits);
+	r = REAL(execvpe)(file, argv, env);
+	FAILED();
+	limits_exec_failed(&limits);
+	call_exit(SYSCALL_execve, call_result(r), frame);
+	return r;
+}
+
+INTERPOSE int execve(const char *path, char *const argv[], char *const env[])
+{
+	return exec_path(path, argv, env, CALL_FRAME);
+}
+
+INTERPOSE int execv(const char *path, char *const argv[])
+{
+	return exec_path(path, argv, environ, CALL_FRAME);
+}
+
+INTERPOSE int execvp(const char *file, char *const argv[])
+{
+	return exec_file(file, argv, environ, CALL_FRAME);
+}
+
+INTERPOSE int execvpe(const char *file, char *const argv[], char *const env[])
+{
+	return exec_file(file, argv, env, CALL_FRAME);
+}
+
+/* "/proc/self/fd/N" */
+static const char *path_of(int fd, char out[32])
+{
+	char digits[12];
+	size_t nr = sizeof(digits);
+
+	digits[--nr] = 0;
+	do
+		digits[--nr] = (char)('0' + fd % 10);
+	while ((fd /= 10) > 0);
+	strcpy(out, "/proc/self/fd/");
+	return strcat(out, digits + nr);
+}
+
+INTERPOSE int fexecve(int fd, char *const argv[], char *const env[])
+{
+	struct rlimit limits;
+	char path[32];
+	int r;
+
+	PREPARE(env, fd >= 0 ? PATH_LOOK(path_of(fd, path)) : UNTRACED_REASONS)
+	call_enter(SYSCALL_execveat, (uint64_t[]){ (uint32_t)fd, (uintptr_t)"", (uintptr_t)argv, (uintptr_t)env,
+		   AT_EMPTY_PATH }, CALL_FRAME);
+	limits_exec(&limits);
+	r = REAL(fexecve)(fd, argv, env);
+	FAILED();
+	limits_exec_failed(&limits);
+	call_exit(SYSCALL_execveat, call_result(r), CALL_FRAME);
+	return r;
+}
+
+/* A path below a directory's descriptor is not looked at. */
+static enum untraced at_look(int fd, const char *path, bool sanitizer_first)
+{
+	char own[32];
+
+	if (!path)
+		return UNTRACED_REASONS;
+	if (fd >= 0 && !*path)
+		return exec_look(path_of(fd, own), sanitizer_first);
+	return fd == AT_FDCWD || *path == '/' ? exec_look(path, sanitizer_first) : UNTRACED_REASONS;
+}
+
+INTERPOSE int execveat(int fd, const char *path, char *const argv[], char *const env[], int flags)
+{
+	struct rlimit limits;
+	int r;
+
+	PREPARE(env, at_look(fd, path, found_.sanitizer_first))
+	call_enter(SYSCALL_execveat, (uint64_t[]){ (uint32_t)fd, (uintptr_t)path, (uintptr_t)argv, (uintptr_t)env,
+		   (uint32_t)flags }, CALL_FRAME);
+	limits_exec(&limits);
+	r = REAL(execveat)(fd, path, argv, env, flags);
+	FAILED();
+	limits_exec_failed(&limits);
+	call_exit(SYSCALL_execveat, call_result(r), CALL_FRAME);
+	return r;
+}
+
+/* ---- lists of arguments: they become the array that the kernel gets, as in libc itself ---- */
+
+/* The arguments of a list, without `arg` before it and the NULL behind. */
+static size_t list_count(const char *arg, va_list ap)
+{
+	size_t n = 0;
+
+	if (arg)
+		while (va_arg(ap, char *))
+			n++;
+	return n;
+}
+
+static void list_read(const char *arg, va_list ap, char **argv)
+{
+	*argv = (char *)arg;
+	while (*argv)
+		*++argv = va_arg(ap, char *);
+}
+
+/* An array on the stack of the caller: there may be no memory. `ap` stands behind the NULL. */
+#define LIST(argv, arg, ap)								\
+	do {										\
+		va_start(ap, arg);							\
+		argv = __builtin_alloca((2 + list_count(arg, ap)) * sizeof(char *));	\
+		va_end(ap);								\
+		va_start(ap, arg);							\
+		list_read(arg, ap, argv);						\
+	} while (0)
+
+INTERPOSE int execl(const char *path, const char *arg, ...)
+{
+	char **argv;
+	va_list ap;
+
+	LIST(argv, arg, ap);
+	va_end(ap);
+	return exec_path(path, argv, environ, CALL_FRAME);
+}
+
+INTERPOSE int execle(const char *path, const char *arg, ...)
+{
+	char **argv, **env;
+	va_list ap;
+
+	LIST(argv, arg, ap);
+	env = va_arg(ap, char **);
+	va_end(ap);
+	return exec_path(path, argv, env, CALL_FRAME);
+}
+
+INTERPOSE int execlp(const char *file, const char *arg, ...)
+{
+	char **argv;
+	va_list ap;
+
+	LIST(argv, arg, ap);
+	va_end(ap);
+	return exec_file(file, argv, environ, CALL_FRAME);
+}
+
+/* ---- posix_spawn: what it does is not seen, as it is inside libc ---- */
+
+INTERPOSE int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+			  const posix_spawnattr_t *attr, char *const argv[], char *const env[])
+{
+	int r;
+
+	PREPARE(env, PATH_LOOK(path))
+	r = REAL(posix_spawn)(pid, path, actions, attr, argv, env);
+	if (r)
+		FAILED();
+	return r;
+}
+
+INTERPOSE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+			   const posix_spawnattr_t *attr, char *const argv[], char *const env[])
+{
+	int r;
+
+	PREPARE(env, FILE_LOOK(file))
+	r = REAL(posix_spawnp)(pid, file, actions, attr, argv, env);
+	if (r)
+		FAILED();
+	return r;
+}

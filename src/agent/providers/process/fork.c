@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fork.c - new processes: their system calls, and what has to be known when they share memory (R22)
+ *
+ *   fork(), _Fork()   the child has memory of its own; it attaches anew at its first hit (A5)
+ *   vfork()           the child runs on the thread's memory while that waits: it hits with the
+ *                     thread's slot, but not on its rseq area, which is not the child's
+ *   clone()           one of these by its flags; or a task that shares the thread's control
+ *                     block and runs beside it: of the two only the thread is recorded
+ *
+ * posix_spawn(), system() and popen() need nothing: from the clone to the exec
+ * libc calls nothing that can be interposed, with all signals blocked.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <sys/types.h>
+#include "agent/providers/signal/signals.h"
+#include "agent/providers/syscalls/syscalls.h"
+
+/* ---- fork ---- */
+
+typedef pid_t (*real_fork_call)(void);
+
+REAL_FUNCTION_AS(fork, real_fork_call);
+REAL_FUNCTION_AS(_Fork, real_fork_call);
+
+/* As glibc's fork(). */
+enum { FORK_FLAGS = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | 17 /* SIGCHLD */ };
+
+static pid_t fork_record(real_fork_call real, const void *frame)
+{
+	pid_t r;
+
+	call_enter(SYSCALL_clone, (uint64_t[]){ FORK_FLAGS, 0, 0, (uintptr_t)thread_number(pthread_self()), 0 }, frame);
+	r = real();
+	call_exit(SYSCALL_clone, call_result(r), frame);
+	return r;
+}
+
+INTERPOSE pid_t call_fork(void) __asm__("fork");
+INTERPOSE pid_t call__Fork(void) __asm__("_Fork");
+INTERPOSE pid_t call__fork(void) __asm__("__fork") __attribute__((alias("fork")));
+
+pid_t call_fork(void)
+{
+	if (!call_armed(SYSCALL_clone))
+		return REAL(fork)();
+	return fork_record(REAL(fork), CALL_FRAME);
+}
+
+/* Runs no handlers of forks, which would tell the agent. */
+pid_t call__Fork(void)
+{
+	struct pids_family family;
+	bool follows = agent_family(&family);
+	pid_t r = call_armed(SYSCALL_clone) ? fork_record(REAL(_Fork), CALL_FRAME) : REAL(_Fork)();
+
+	if (!r && follows)
+		agent_forked(&family);
+	return r;
+}
+
+/* ---- vfork: x86_64/vfork.S ---- */
+
+static bool any_provider_armed(void)
+{
+	for (unsigned int nr = 0; nr < PROVIDER_COUNT; nr++)
+		if (provider_armed(nr))
+			return true;
+	return false;
+}
+
+/* The child may have a hit. */
+static bool any_armed(void)
+{
+	return any_provider_armed() || agent_events_armed() || agent_functions_on() ||
+	       agent_section_watched(UINT32_MAX);
+}
+
+/* What the child changes for itself alone: signals that it blocks or not, locks that it leaves behind. */
+struct lent {
+	uint8_t		flags, locks;
+	struct agent_section section;
+};
+
+static struct lent lend(const struct agent_thread *t)
+{
+	return (struct lent){ .flags = t->flags, .locks = t->locks, .section = t->section };
+}
+
+static void take_back(struct agent_thread *t, const struct lent *l)
+{
+	t->flags = l->flags;
+	t->locks = l->locks;
+	t->section = l->section;
+}
+
+/* By how deep vfork() is nested. */
+enum { LENT_MOST = 2 };
+static __thread struct lent lent[LENT_MOST] __attribute__((tls_model("initial-exec")));
+
+void vfork_begin(const void *frame);
+long vfork_end(long ret, const void *frame);
+
+/*
+ * The thread has its slot before, because the child must not take one for it.
+ * Nested ones count: a child's child ends first.
+ */
+void vfork_begin(const void *frame)
+{
+	struct agent_thread *t = agent_thread();
+
+	call_enter(SYSCALL_vfork, NULL, frame);
+	if (!t)
+		return;
+	if (any_armed())
+		agent_thread_lend(t);
+	if (t->no_rseq < LENT_MOST)
+		lent[t->no_rseq] = lend(t);
+	t->no_rseq++;
+}
+
+/* In the child, and then in the parent. */
+long vfork_end(long ret, const void *frame)
+{
+	struct agent_thread *t = agent_thread_known();
+
+	if (!ret) {
+		agent_vforked();
+	} else if (t && t->no_rseq) {
+		t->no_rseq--;
+		if (t->no_rseq < LENT_MOST)
+			take_back(t, &lent[t->no_rseq]);
+	}
+	call_exit(SYSCALL_vfork, ret, frame);
+	if (ret >= 0)
+		return ret;
+	errno = (int)-ret;
+	return -1;
+}
+
+/* ---- clone ---- */
+
+typedef int (*real_clone_call)(int (*)(void *), void *, int, void *, pid_t *, void *, pid_t *);
+
+REAL_FUNCTION_AS(clone, real_clone_call);
+
+/* Where libc lets the child's stack begin: it has put the function and its argument there. */
+static uint64_t clone_stack(void *stack)
+{
+	return ((uintptr_t)stack & -16ul) - 16;
+}
+
+/* What the child begins with while new processes are followed. It lies on its creator's stack: that waits, or is copied. */
+struct cloned {
+	int		(*fn)(void *);
+	void		*arg;
+	bool		shares;
+	struct pids_family family;
+};
+
+static int clone_start(void *arg)
+{
+	const struct cloned *c = arg;
+
+	if (c->shares)
+		agent_vforked();
+	else
+		agent_forked(&c->family);
+	return c->fn(c->arg);
+}
+
+INTERPOSE int call_clone(int (*)(void *), void *, int, void *, pid_t *, void *, pid_t *) __asm__("clone");
+
+/* The last three are `...`, found where they would be anyway. */
+int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid, void *tls, pid_t *ctid)
+{
+	bool shares = flags & CLONE_VM && !(flags & CLONE_SETTLS);
+	struct agent_thread *t = shares ? agent_thread() : NULL;
+	uint8_t before = t ? t->no_rseq : 0;
+	struct lent own;
+	struct cloned c = { .fn = fn, .arg = arg, .shares = flags & CLONE_VM };
+	/* The number that it has in a name space of its own says nothing. */
+	bool waits = shares && (flags & (CLONE_VFORK | CLONE_NEWPID)) == CLONE_VFORK;
+	/* In a control block of the program's own there is nothing of ours. */
+	bool follows = fn && !(flags & CLONE_SETTLS) && (!c.shares || waits) && agent_family(&c.family);
+	int r;
+
+	call_enter(SYSCALL_clone, (uint64_t[]){ (uint32_t)flags, clone_stack(stack), (uintptr_t)ptid,
+		   (uintptr_t)ctid, (uintptr_t)tls }, CALL_FRAME);
+	if (t && flags & CLONE_VFORK && any_armed())
+		agent_thread_lend(t);
+	if (t && before != AGENT_SHARED)
+		t->no_rseq = flags & CLONE_VFORK ? before + 1 : AGENT_SHARED;
+	if (t)
+		own = lend(t);
+	r = REAL(clone)(follows ? clone_start : fn, stack, flags, follows ? &c : arg, ptid, tls, ctid);
+	if (t && (flags & CLONE_VFORK || r < 0))
+		t->no_rseq = before;
+	if (t && flags & CLONE_VFORK)
+		take_back(t, &own);
+	call_exit(SYSCALL_clone, call_result(r), CALL_FRAME);
+	return r;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * syscalls.h - sys_enter_X and sys_exit_X: for everybody who wraps a function that is a system call
+ *
+ *   syscalls.c          the functions of libc that are one system call each (syscalls_libc.h)
+ *   syscalls_special.c  those whose arguments or result need more than a table
+ *   signal.c, fork.c, heap.c, thread.c   others, that use what is here
+ *
+ * An event is recorded where the program calls libc. What libc calls inside
+ * itself (fread(), the clone3 of pthread_create()) is not seen, nor is what a
+ * program does with system calls of its own.
+ *
+ * X1  A result is what the kernel would have said: -errno, not -1.
+ * X2  errno is as the real function left it.
+ * X3  The real function runs outside of agent_enter(): signal handlers and
+ *     what they call are recorded, cancellation and siglongjmp leave nothing behind.
+ */
+#ifndef TRACEFUSE_AGENT_PROVIDERS_SYSCALLS_SYSCALLS_H
+#define TRACEFUSE_AGENT_PROVIDERS_SYSCALLS_SYSCALLS_H
+
+#include <errno.h>
+#include "agent/providers/hooks.h"
+
+/* SYSCALL_read ...: which one, counted from 0. Its number is syscall_numbers[]'s. */
+#define SYSCALL(nr, name, args) SYSCALL_##name,
+enum syscall_index {
+#include "agent/x86_64/syscalls.h"
+	SYSCALL_COUNT
+};
+#undef SYSCALL
+
+extern const uint16_t syscall_numbers[SYSCALL_COUNT];
+
+/* The record of sys_enter_X; as many arguments as the system call has. */
+struct syscall_enter_record {
+	struct record_common common;
+	int32_t		nr;
+	uint32_t	pad;
+	uint64_t	args[6];
+};
+
+struct syscall_exit_record {
+	struct record_common common;
+	int32_t		nr;
+	uint32_t	pad;
+	int64_t		ret;
+};
+
+/* 1 + the index of a number, 0: no event for it. */
+unsigned int syscall_index(long nr);
+/* How many arguments the kernel's declaration has. */
+unsigned int syscall_nr_args(unsigned int call);
+
+static inline unsigned int call_enter_event(unsigned int call)
+{
+	return PROVIDER_SYSCALLS + 2 * call;
+}
+
+static inline unsigned int call_exit_event(unsigned int call)
+{
+	return PROVIDER_SYSCALLS + 2 * call + 1;
+}
+
+/* Whether one of the two is armed. */
+static inline bool call_armed(unsigned int call)
+{
+	const struct event_entry *e = agent_provider_events + call_enter_event(call);
+
+	/* Relaxed: hit() loads them again with acquire. */
+	return __builtin_expect((atomic_load_explicit(&e[0].plan, memory_order_relaxed) |
+				 atomic_load_explicit(&e[1].plan, memory_order_relaxed)) != 0, 0);
+}
+
+/*
+ * The two events, where they are armed. `frame` is CALL_FRAME of the function
+ * that the program called; `args` has syscall_nr_args() elements.
+ */
+void call_enter(unsigned int call, const uint64_t *args, const void *frame);
+void call_exit(unsigned int call, int64_t ret, const void *frame);
+
+/* A result as the kernel says it: -errno for -1. */
+static inline int64_t call_result(int64_t ret)
+{
+	return ret == -1 ? -errno : ret;
+}
+
+#endif

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dso.c - one DSO with sites: found by its file, prepared, given a table of words, forgotten
+ *
+ * The file may have been replaced since it was loaded. So its headers are
+ * compared with what lies in memory; what the sites themselves are like there
+ * patch_prepare() looks at.
+ *
+ * Most DSOs have no sites, and programs that a shell starts by the hundred have
+ * the same ones. So the first process of a session that looks into such a file
+ * notes its contents, by the ELF header and the build-id that are in memory, and
+ * the others open no file. A place is for many; who finds another DSO there looks for himself.
+ */
+#include <cpuid.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include "agent/sites/callers.h"
+#include "agent/sites/state.h"
+#include "agent/syscall.h"
+
+enum { PAGE = 4096, SPARE = 16 };
+
+struct site_state sites;
+bool patch_has_xsave;
+struct site_table *site_tables;
+_Atomic uint32_t nr_site_tables;
+
+/* ---- Finding ---- */
+
+struct file {
+	const void	*bytes;
+	size_t		size;
+};
+
+static bool file_map(const char *path, struct file *f)
+{
+	long fd = agent_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), at = -1;
+	struct stat st;
+
+	if (fd < 0)
+		return false;
+	if (!agent_syscall(SYS_fstat, fd, &st) && S_ISREG(st.st_mode))
+		at = agent_syscall(SYS_mmap, 0, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	agent_syscall(SYS_close, fd);
+	*f = (struct file){ (const void *)at, (size_t)st.st_size };
+	return !is_error(at);
+}
+
+static const Elf64_Phdr *file_headers(const struct file *f, unsigned int *nr)
+{
+	const Elf64_Ehdr *h = f->bytes;
+
+	if (f->size < PAGE || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_phentsize != sizeof(Elf64_Phdr) ||
+	    h->e_phoff % 8 || h->e_phoff > PAGE || h->e_phnum * sizeof(Elf64_Phdr) > PAGE - h->e_phoff)
+		return NULL;
+	*nr = h->e_phnum;
+	return (const Elf64_Phdr *)((const char *)f->bytes + h->e_phoff);
+}
+
+static int text_prot(const Elf64_Phdr *p)
+{
+	return PROT_EXEC | (p->p_flags & PF_R ? PROT_READ : 0) |
+	       (p->p_flags & PF_W ? PROT_WRITE : 0);
+}
+
+static bool text_add(struct site_dso *d, const Elf64_Phdr *p)
+{
+	if (d->nr_texts == SITE_TEXTS)
+		return false;
+	d->texts[d->nr_texts] = pages_of((const void *)(d->bias + p->p_vaddr), p->p_memsz);
+	d->texts[d->nr_texts++].prot = text_prot(p);
+	return true;
+}
+
+/* Whether it is this file that was loaded: its first page, with the headers and mostly the build-id, is there. */
+static bool is_loaded(struct known *k, const struct file *f)
+{
+	unsigned int nr = 0;
+	const Elf64_Phdr *p = file_headers(f, &nr);
+	const Elf64_Phdr *first = NULL;
+	unsigned char in_core;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		if (p[i].p_type != PT_LOAD)
+			continue;
+		if ((p[i].p_flags & PF_X) && !text_add(&k->dso, &p[i]))
+			return false;
+		if (!first)
+			first = &p[i];
+		k->end = k->dso.bias + p[i].p_vaddr + p[i].p_memsz;
+	}
+	if (!first || first->p_offset || !first->p_filesz)
+		return false;
+	k->start = (k->dso.bias + first->p_vaddr) & -(uintptr_t)PAGE;
+	return k->start < k->end && !agent_syscall(SYS_mincore, k->start, PAGE, &in_core) &&
+	       !memcmp((const void *)k->start, f->bytes, first->p_filesz < PAGE ? first->p_filesz : PAGE);
+}
+
+static struct site *site_memory(size_t nr)
+{
+	long at = agent_syscall(SYS_mmap, 0, nr * sizeof(struct site), PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return is_error(at) ? NULL : (struct site *)at;
+}
+
+static _Atomic uint64_t *siteless_place(uint64_t contents)
+{
+	struct program_tables *tables =
+		plane_given(&agent.plane, plane_header(&agent.plane)->programs);
+
+	return &tables->siteless[contents / 2 % LAYOUT_SITELESS];
+}
+
+static bool is_siteless(uint64_t contents)
+{
+	/* Relaxed: it stands for itself. */
+	return contents &&
+	       atomic_load_explicit(siteless_place(contents), memory_order_relaxed) == contents;
+}
+
+static void siteless_note(uint64_t contents)
+{
+	/* Relaxed: the same. */
+	if (contents)
+		atomic_store_explicit(siteless_place(contents), contents, memory_order_relaxed);
+}
+
+static int has_sites(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const bool is_program = !*info->dlpi_name, has_file = strchr(info->dlpi_name, '/');
+
+	/* Of them all the headers of the program are in the code that it loads first. */
+	return (is_program || has_file) && !is_siteless(dso_contents((uintptr_t)info->dlpi_phdr));
+}
+
+bool sites_none(void)
+{
+	return !dl_iterate_phdr(has_sites, NULL);
+}
+
+/* -> how many sites there are then */
+static size_t returns_add(struct known *k, const struct file *f, size_t room)
+{
+	struct site *sites = k->dso.sites;
+	size_t nr = sites_returns(f->bytes, f->size, sites + k->dso.nr, room);
+
+	return sites_pair(f->bytes, f->size, sites, k->dso.nr, nr > room ? 0 : nr);
+}
+
+static bool find_in(struct known *k, const struct file *f, uint64_t contents)
+{
+	size_t room = sites_find(f->bytes, f->size, NULL, 0), returns;
+
+	if (!is_loaded(k, f))
+		return false;
+	if (!room) {
+		siteless_note(contents);
+		return false;
+	}
+	watch_callers();
+	if (k->program)
+		sites.profiled = sites_profiled(f->bytes, f->size);
+	returns = sites_returns(f->bytes, f->size, NULL, 0);
+	k->room = room + returns;
+	k->dso.sites = site_memory(k->room);
+	k->dso.nr = k->dso.sites ? sites_find(f->bytes, f->size, k->dso.sites, room) : 0;
+	if (!callers_shown())
+		sites_jumping(f->bytes, f->size, k->dso.sites, k->dso.nr);
+	if (k->dso.nr)
+		k->dso.nr = returns_add(k, f, returns);
+	if (k->dso.sites && !k->dso.nr)
+		agent_syscall(SYS_munmap, k->dso.sites, k->room * sizeof(struct site));
+	return k->dso.nr != 0;
+}
+
+/* In a virtual machine the instruction is trapped: it takes microseconds. */
+static void processor_look(void)
+{
+	unsigned int a, b, c = 0, d;
+
+	__get_cpuid(1, &a, &b, &c, &d);
+	patch_has_xsave = c & bit_OSXSAVE;
+}
+
+/* All of it for the first DSO that has sites. */
+static void known_map(void)
+{
+	long at = agent_syscall(SYS_mmap, 0, LAYOUT_MAX_DSOS * (sizeof(struct known) + sizeof(struct site_table)),
+				PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	processor_look();
+	if (is_error(at))
+		return;
+	sites.known = (struct known *)at;
+	site_tables = (struct site_table *)(sites.known + LAYOUT_MAX_DSOS);
+	sites.nr_known = LAYOUT_MAX_DSOS;
+}
+
+static struct known *known_free(void)
+{
+	if (!sites.known)
+		known_map();
+	for (unsigned int i = 0; i < sites.nr_known; i++)
+		if (!sites.known[i].ld)
+			return &sites.known[i];
+	return NULL;
+}
+
+struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool alone)
+{
+	struct known found = { .dso.bias = bias, .path = path, .number = UINT32_MAX, .alone = alone, .program = !*path };
+	struct known *k = NULL;
+	uint64_t contents;
+	struct file f;
+
+	/* The vdso's path has no directory. */
+	if (!ld || (*path && !strchr(path, '/')) || sites_quiet())
+		return NULL;
+	contents = dso_contents((uintptr_t)ld);
+	if (is_siteless(contents) || !file_map(*path ? path : "/proc/self/exe", &f))
+		return NULL;
+	if (find_in(&found, &f, contents))
+		k = known_free();
+	if (k) {
+		*k = found;
+		/* Release: pairs with the acquire in tell_all(), and with fork()'s copy: a child finds all of it. */
+		__atomic_store_n(&k->ld, ld, __ATOMIC_RELEASE);
+	}
+	agent_syscall(SYS_munmap, f.bytes, f.size);
+	return k;
+}
+
+/* ---- Addresses (room.c) ---- */
+
+static uint64_t room_unused;		/* that was made for what is gone */
+
+static bool room_take(uint64_t bytes)
+{
+	if (room_unused < bytes)
+		return !room_make(bytes);
+	room_unused -= bytes;
+	return true;
+}
+
+/* ---- The tables of words ---- */
+
+/* Memory of tables that are gone, for the next ones. */
+static struct spare {
+	void		*at;
+	uint64_t	bytes;
+} spares[SPARE];
+
+static uint64_t words_bytes(uint64_t code)
+{
+	return (code + PAGE) & -(uint64_t)PAGE;
+}
+
+static void *spare_take(uint64_t bytes)
+{
+	for (unsigned int i = 0; i < SPARE; i++)
+		if (spares[i].at && spares[i].bytes == bytes) {
+			void *at = spares[i].at;
+
+			spares[i].at = NULL;
+			return at;
+		}
+	return NULL;
+}
+
+/* What nobody touches takes no memory. */
+static _Atomic uint32_t *words_map(uint64_t code)
+{
+	uint64_t bytes = words_bytes(code);
+	void *spare = spare_take(bytes);
+	long at;
+
+	if (spare || !room_take(bytes))
+		return spare;
+	at = agent_syscall(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			   -1, 0);
+	if (is_error(at))
+		return NULL;
+	agent_syscall(SYS_madvise, at, bytes, MADV_DONTDUMP);
+	return (_Atomic uint32_t *)at;
+}
+
+static void words_unmap(void *at, uint64_t code)
+{
+	uint64_t bytes = words_bytes(code);
+
+	agent_syscall(SYS_madvise, at, bytes, MADV_DONTNEED);
+	for (unsigned int i = 0; i < SPARE; i++)
+		if (!spares[i].at) {
+			spares[i] = (struct spare){ at, bytes };
+			return;
+		}
+	agent_syscall(SYS_munmap, at, bytes);
+	room_unused += bytes;
+}
+
+/* One after the other: a place that has become free is the last to be taken again. */
+static struct site_table *table_place(void)
+{
+	static uint32_t next;
+
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS; i++) {
+		struct site_table *table = &site_tables[next++ % LAYOUT_MAX_DSOS];
+
+		/* Relaxed: written under the lock. */
+		if (!atomic_load_explicit(&table->size, memory_order_relaxed))
+			return table;
+	}
+	return NULL;
+}
+
+static struct site_table *table_publish(const struct dso_place *place, struct site_dso *dso)
+{
+	struct site_table *table = table_place();
+	uint32_t nr = (uint32_t)(table - site_tables) + 1;
+
+	if (!table)
+		return NULL;
+	table->words = words_map(place->code_end - place->code);
+	if (!table->words)
+		return NULL;
+	table->code = place->code;
+	table->delta = place->delta;
+	table->dso = dso;
+	/* Both pair with the acquires of those who look for a table. */
+	atomic_store_explicit(&table->size, place->code_end - place->code, memory_order_release);
+	if (nr > atomic_load_explicit(&nr_site_tables, memory_order_relaxed))
+		atomic_store_explicit(&nr_site_tables, nr, memory_order_release);
+	return table;
+}
+
+static void table_withdraw(struct site_table *table)
+{
+	/* Relaxed: written under the lock. */
+	uint64_t code = atomic_load_explicit(&table->size, memory_order_relaxed);
+
+	/* Pairs with the acquire in site_table_has(). The code is gone, so nobody has a hit there. */
+	atomic_store_explicit(&table->size, 0, memory_order_release);
+	words_unmap(table->words, code);
+}
+
+/* ---- Preparing, forgetting ---- */
+
+/* gprof goes on counting. -> whether there are sites to patch at all */
+static bool leave_counted(struct known *k)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < k->dso.nr; i++) {
+		struct site *s = &k->dso.sites[i];
+
+		if (sites.profiled && sites.calls_come && !s->skip &&
+		    (s->kind == SITE_CALL || s->kind == SITE_CALL_LATE))
+			s->skip = SITE_COUNTED;
+		any |= !s->skip && s->kind != SITE_RETURN;
+	}
+	return any;
+}
+
+/* Whether there are functions that call us by themselves; all: no other way is left. */
+static bool calls_left(struct known *k, bool all)
+{
+	bool any = false;
+
+	k->calls = all;
+	for (size_t i = 0; i < k->dso.nr; i++) {
+		struct site *s = &k->dso.sites[i];
+
+		any |= site_is_called(k, s);
+		if (all && !s->skip && !site_is_called(k, s))
+			s->skip = SITE_NOT_CODE;
+	}
+	/* Relaxed: the words are what counts. Never taken back: it costs little. */
+	if (any)
+		atomic_store_explicit(&static_sites, 1, memory_order_relaxed);
+	return any;
+}
+
+/* The mirror is as large as the code, and a little. */
+static int patch(struct known *k, uint64_t code)
+{
+	uint64_t room = words_bytes(code) + 4 * PAGE;
+	int err;
+
+	if (!room_take(room))
+		return -ENOMEM;
+	err = patch_prepare(&k->dso, k->alone);
+	if (err)
+		room_unused += room;
+	else
+		k->mirror_room = room;
+	return err;
+}
+
+int known_prepare(struct known *k)
+{
+	const struct site *s = k->dso.sites;
+	struct dso_place place;
+	int err;
+
+	k->tried = true;
+	if (!dso_place(k->start, k->end, k->path, &place) || place.number >= LAYOUT_MAX_DSOS)
+		return -ENOSPC;
+	k->number = place.number;
+	if (k->dso.bias + s[0].at < place.code || k->dso.bias + s[k->dso.nr - 1].at >= place.code_end)
+		return -ENOEXEC;
+	err = leave_counted(k) && sites.may_patch ? patch(k, place.code_end - place.code) : -EACCES;
+	k->returns = sites_unpair(k->dso.sites, k->dso.nr);
+	if (!calls_left(k, err != 0) && err)
+		return err;
+	k->dso.table = table_publish(&place, &k->dso);
+	return k->dso.table ? 0 : -ENOMEM;
+}
+
+/* The text is gone. */
+void known_drop(struct known *k)
+{
+	/* Release: pairs with fork()'s copy: who is forked meanwhile finds it whole or not at all. */
+	__atomic_store_n(&k->ld, NULL, __ATOMIC_RELEASE);
+	if (sites_quiet()) {
+		/* Relaxed: nothing of the table goes, so it may be found a little longer. */
+		if (k->dso.table)
+			atomic_store_explicit(&k->dso.table->size, 0, memory_order_relaxed);
+		return;
+	}
+	if (k->dso.table)
+		table_withdraw(k->dso.table);
+	patch_forget(&k->dso);
+	room_unused += k->mirror_room;
+	agent_syscall(SYS_munmap, k->dso.sites, k->room * sizeof(struct site));
+}

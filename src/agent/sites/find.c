@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * find.c - the sites of an ELF file
+ *
+ *     __patchable_function_entries     addresses of rows of nops, of which some may lie before the function
+ *     __mcount_loc                     addresses of calls or nops
+ *     __return_loc                     addresses of nops before returns: sites_returns()
+ *     relocations of __fentry__, mcount -> GOT entries -> PLT stubs -> the calls in the text
+ *
+ * The calls have no list of their own. A call is believed where its five or six
+ * bytes lead to the stub or the GOT entry and it stands where the compilers put
+ * one: at a function's start, or for mcount not far behind it. Functions' starts
+ * are those of the table in .eh_frame_hdr, which stripping leaves alone.
+ */
+#include "agent/sites/sites.h"
+#include "agent/sites/image.h"
+
+enum { PROLOGUE = 512, MAX_ROW = 64, MAX_LISTS = 64 };
+
+struct list {
+	struct site	*out;
+	size_t		nr, room;
+};
+
+/* ---- Instructions ---- */
+
+/* The length of the nop there, 0: it is none. */
+static size_t nop_length(const unsigned char *b, size_t room)
+{
+	size_t prefixes = 0, len;
+
+	while (prefixes < room && (b[prefixes] == 0x66 || b[prefixes] == 0x2e))
+		prefixes++;
+	b += prefixes;
+	room -= prefixes;
+	if (room >= 1 && b[0] == 0x90)
+		return prefixes + 1;
+	if (room < 3 || b[0] != 0x0f || b[1] != 0x1f || (b[2] & 0x38))
+		return 0;
+	switch (b[2] >> 6) {
+	case 0:	len = 3; break;
+	case 1: len = 4; break;
+	case 2: len = 7; break;
+	default: return 0;
+	}
+	/* Forms that no compiler writes are not nops to us. */
+	if ((b[2] & 7) == 4) {
+		if (b[2] >> 6 == 0)
+			return 0;
+		len++;
+	} else if ((b[2] & 7) == 5 && b[2] >> 6 == 0) {
+		return 0;
+	}
+	return len <= room ? prefixes + len : 0;
+}
+
+/* All nops from there on, and whether each has one byte. */
+size_t site_nops_length(const unsigned char *b, size_t room, bool *single)
+{
+	size_t all = 0, len;
+
+	*single = true;
+	while (all < MAX_ROW && (len = nop_length(b + all, room - all))) {
+		*single &= len == 1;
+		all += len;
+	}
+	return all;
+}
+
+/* ---- The list ---- */
+
+static void list_add(struct list *l, struct site s)
+{
+	if (l->nr < l->room)
+		l->out[l->nr] = s;
+	l->nr++;
+}
+
+/* Of two with one address that comes first which can be patched. */
+static bool is_before(const struct site *a, const struct site *b)
+{
+	return a->at != b->at ? a->at < b->at : a->skip < b->skip;
+}
+
+static void sift(struct site *s, size_t root, size_t nr)
+{
+	for (size_t child; (child = 2 * root + 1) < nr; root = child) {
+		struct site swap = s[root];
+
+		if (child + 1 < nr && is_before(&s[child], &s[child + 1]))
+			child++;
+		if (!is_before(&swap, &s[child]))
+			return;
+		s[root] = s[child];
+		s[child] = swap;
+	}
+}
+
+/* libc's qsort() may allocate. Mostly they are in order already. */
+void sites_sort(struct site *s, size_t nr)
+{
+	size_t i = 1;
+
+	while (i < nr && !is_before(&s[i], &s[i - 1]))
+		i++;
+	if (i >= nr)
+		return;
+	for (i = nr / 2; i--;)
+		sift(s, i, nr);
+	for (i = nr; i-- > 1;) {
+		struct site swap = s[0];
+
+		s[0] = s[i];
+		s[i] = swap;
+		sift(s, 0, i);
+	}
+}
+
+static size_t list_unite(struct site *s, size_t nr)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		if (!to || s[to - 1].at != s[i].at)
+			s[to++] = s[i];
+	return to;
+}
+
+/* ---- Rows of nops ---- */
+
+/*
+ * The entry points to the first nop, which may lie before the function: those
+ * are not executed. Where an endbr64 stands between them, the rest is behind it.
+ */
+static struct site row_site(const struct image *im, uint64_t at)
+{
+	struct site s = { .at = at, .kind = SITE_ROW, .skip = SITE_UNKNOWN };
+	size_t room = 2 * MAX_ROW + ENDBR, before, len;
+	uint64_t start;
+	uint32_t flags;
+	bool single;
+	const unsigned char *b = image_address(im, at, &room, &flags);
+
+	if (!b || !(flags & PF_X)) {
+		s.skip = SITE_NOT_CODE;
+		return s;
+	}
+	before = site_nops_length(b, room, &single);
+	if (room - before >= ENDBR && !memcmp(b + before, endbr64, ENDBR)) {
+		before += ENDBR;
+	} else {
+		start = image_start(im, at + before);
+		/* The start may be that of the function before: then the list is all there is to go by, and M unknown. */
+		if (start < at && start + ENDBR != at)
+			return s;
+		before = start < at ? 0 : start - at;
+	}
+	len = site_nops_length(b + before, room - before, &single);
+	s.at = at + before;
+	s.kind = single ? SITE_ROW : SITE_NOP;
+	s.len = (uint8_t)len;
+	s.skip = len < 5 ? SITE_SHORT : SITE_GOOD;
+	/* Longer rows need no more than this; a longer nop is made one anew whole. */
+	if (single && len > 5)
+		s.len = 5;
+	return s;
+}
+
+/* A call of __mcount_loc may have been made a nop by the compiler. */
+static struct site loc_site(const struct image *im, uint64_t at)
+{
+	struct site s = { .at = at, .kind = SITE_CALL, .skip = SITE_UNKNOWN };
+	size_t room = 16, len;
+	uint32_t flags;
+	const unsigned char *b = image_address(im, at, &room, &flags);
+
+	if (!b || !(flags & PF_X)) {
+		s.skip = SITE_NOT_CODE;
+		return s;
+	}
+	len = nop_length(b, room);
+	if (len >= 5) {
+		s.kind = SITE_NOP;
+		s.len = (uint8_t)len;
+		s.skip = SITE_GOOD;
+	}
+	/* Calls are judged by where they lead: calls_scan(), which finds the same address. */
+	return s;
+}
+
+/* A call of __return__ stays: it is the program's own. */
+static struct site return_site(const struct image *im, uint64_t at)
+{
+	static const unsigned char nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	struct site s = { .at = at, .kind = SITE_RETURN, .len = sizeof(nop), .skip = SITE_UNKNOWN };
+	size_t room = sizeof(nop) + 1;
+	uint32_t flags;
+	const unsigned char *b = image_address(im, at, &room, &flags);
+
+	if (!b || !(flags & PF_X))
+		s.skip = SITE_NOT_CODE;
+	else if (room > sizeof(nop) && !memcmp(b, nop, sizeof(nop)))
+		s.skip = SITE_GOOD;
+	return s;
+}
+
+/* Some linkers write what a relocation will. */
+static bool stands_there(const unsigned char *b, size_t size, uint64_t offset, uint64_t value)
+{
+	return b && offset + 8 <= size && !memcmp(b + offset, &value, 8);
+}
+
+/* The addresses in a section: as they stand there, or as relative relocations set them. */
+static void section_sites(const struct image *im, const Elf64_Shdr *s, struct list *l,
+			  struct site (*site)(const struct image *im, uint64_t at))
+{
+	static const struct site counted;
+	size_t size, r_size;
+	const unsigned char *b = image_section(im, s, &size);
+	uint64_t at;
+
+	for (size_t i = 0; b && i + 8 <= size; i += 8) {
+		memcpy(&at, b + i, 8);
+		if (at)
+			list_add(l, l->room ? site(im, at) : counted);
+	}
+	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
+		const Elf64_Shdr *r = &im->shdrs[i];
+		const Elf64_Rela *rela = r->sh_type == SHT_RELA && (r->sh_flags & SHF_ALLOC) ?
+					 image_section(im, r, &r_size) : NULL;
+
+		for (size_t k = 0; rela && (k + 1) * sizeof(*rela) <= r_size; k++) {
+			Elf64_Rela e;
+
+			memcpy(&e, &rela[k], sizeof(e));
+			if (e.r_offset - s->sh_addr < s->sh_size && ELF64_R_TYPE(e.r_info) == R_X86_64_RELATIVE &&
+			    e.r_addend && !stands_there(b, size, e.r_offset - s->sh_addr, (uint64_t)e.r_addend))
+				list_add(l, l->room ? site(im, (uint64_t)e.r_addend) : counted);
+		}
+	}
+}
+
+/* ---- Calls ---- */
+
+static bool is_fentry(const char *name)
+{
+	return !strcmp(name, "__fentry__");
+}
+
+static bool is_mcount(const char *name)
+{
+	return !strcmp(name, "mcount") || !strcmp(name, "_mcount");
+}
+
+static bool call_stands_well(const struct image *im, uint64_t at, bool late)
+{
+	uint64_t start = image_start(im, at);
+
+	if (!im->nr_starts)
+		return false;
+	return late ? at - start < PROLOGUE : at == start || at == start + ENDBR;
+}
+
+static void calls_of(const struct image *im, const unsigned char *b, size_t size, uint64_t base,
+		     const struct targets *t, bool late, struct list *l)
+{
+	for (size_t i = 0; i + 5 <= size; i++) {
+		struct site s = { .at = base + i, .kind = late ? SITE_CALL_LATE : SITE_CALL };
+
+		if (b[i] == 0xe8 && is_stub(t, relative(b + i + 1, s.at + 5)))
+			s.len = 5;
+		else if (i + 6 <= size && b[i] == 0xff && b[i + 1] == 0x15 && is_got(t, relative(b + i + 2, s.at + 6)))
+			s.len = 6;
+		else
+			continue;
+		s.skip = call_stands_well(im, s.at, late) ? SITE_GOOD : SITE_UNKNOWN;
+		list_add(l, s);
+	}
+}
+
+static void calls_scan(const struct image *im, bool (*is)(const char *name), bool late, struct list *l)
+{
+	const unsigned char *b;
+	struct targets t;
+	size_t size;
+
+	image_targets(im, is, &t);
+	for (unsigned int i = 0; t.nr_got && i < im->nr_phdrs; i++) {
+		b = image_code(im, i, &size);
+		if (b)
+			calls_of(im, b, size, im->phdrs[i].p_vaddr, &t, late, l);
+	}
+}
+
+/* ---- All of a file ---- */
+
+static void lists_add(const struct image *im, const char *section, struct list *l,
+		      struct site (*site)(const struct image *im, uint64_t at))
+{
+	for (unsigned int i = 0, lists = 0; i < im->nr_shdrs && lists < MAX_LISTS; i++) {
+		if (strcmp(image_string(im, im->names, im->shdrs[i].sh_name), section))
+			continue;
+		section_sites(im, &im->shdrs[i], l, site);
+		lists++;
+	}
+}
+
+static size_t list_end(struct list *l)
+{
+	if (l->nr > l->room || !l->nr)
+		return l->nr;
+	sites_sort(l->out, l->nr);
+	return list_unite(l->out, l->nr);
+}
+
+size_t sites_find(const void *file, size_t size, struct site *out, size_t room)
+{
+	struct list l = { .out = out, .room = room };
+	struct image im;
+
+	if (!image_open(&im, file, size))
+		return 0;
+	calls_scan(&im, is_fentry, false, &l);
+	calls_scan(&im, is_mcount, true, &l);
+	lists_add(&im, "__patchable_function_entries", &l, row_site);
+	lists_add(&im, "__mcount_loc", &l, loc_site);
+	return list_end(&l);
+}
+
+size_t sites_returns(const void *file, size_t size, struct site *out, size_t room)
+{
+	struct list l = { .out = out, .room = room };
+	struct image im;
+
+	if (!image_open(&im, file, size))
+		return 0;
+	lists_add(&im, "__return_loc", &l, return_site);
+	return list_end(&l);
+}
+
+bool sites_profiled(const void *file, size_t size)
+{
+	struct image im;
+
+	if (!image_open(&im, file, size))
+		return false;
+	for (unsigned int i = 0; i < im.nr_shdrs; i++) {
+		const Elf64_Shdr *s = &im.shdrs[i];
+		size_t bytes;
+		const unsigned char *table = s->sh_type == SHT_DYNSYM && s->sh_link < im.nr_shdrs ?
+					     image_section(&im, s, &bytes) : NULL;
+
+		for (size_t k = 0; table && (k + 1) * sizeof(Elf64_Sym) <= bytes; k++) {
+			Elf64_Sym sym;	/* the table may begin anywhere */
+
+			memcpy(&sym, table + k * sizeof(sym), sizeof(sym));
+			if (!strcmp(image_string(&im, &im.shdrs[s->sh_link], sym.st_name),
+				    "_mcleanup"))
+				return true;
+		}
+	}
+	return false;
+}
+
+const char *site_skip_text(enum site_skip why)
+{
+	static const char *const texts[SITE_NR_SKIPS] = {
+		[SITE_GOOD] = "can be traced",
+		[SITE_SHORT] = "fewer than 5 bytes of nops",
+		[SITE_UNKNOWN] = "not the bytes of a compiler that is known",
+		[SITE_NOT_CODE] = "its memory cannot be written",
+		[SITE_SPLIT] = "its first bytes lie in two words, and its code may be running",
+		[SITE_CHANGED] = "changed since it was loaded",
+		[SITE_COUNTED] = "counted for gprof",
+		[SITE_GRAPHLESS] = "not in the graph, because they may end in a jump to dlopen() or dlsym()",
+	};
+
+	return why < SITE_NR_SKIPS ? texts[why] : "";
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hit.c - a call of a function that is traced: a hit of ftrace:function, by the plan of its group
+ *
+ * S1  A traced function's arguments may lie in vector registers, and its caller
+ *     may rely on others that the compiler knows it to leave alone. So what runs
+ *     from sites_hit() on is compiled for general registers only and calls
+ *     nothing of libc; whatever needs more says so, and entry.S saves them all
+ *     and calls sites_hit_slow().
+ * S2  A site that is being switched off has no word any more while its byte still
+ *     calls: that is no hit. The word is there before the byte is.
+ */
+#include "agent/emit/emit.h"
+#include "agent/sites/hit.h"
+#include "agent/state.h"
+
+const struct site_table *site_table_find(uintptr_t ip)
+{
+	/* Acquire: pairs with the release in table_publish(). */
+	uint32_t nr = atomic_load_explicit(&nr_site_tables, memory_order_acquire);
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (site_table_has(&site_tables[i], ip))
+			return &site_tables[i];
+	return NULL;
+}
+
+static __attribute__((noinline)) const struct site_table *table_seek(struct agent_thread *t, uintptr_t ip)
+{
+	const struct site_table *table = site_table_find(ip);
+
+	if (t && table)
+		t->sites = table;
+	return table;
+}
+
+static inline const struct site_table *table_of(struct agent_thread *t, uintptr_t ip)
+{
+	const struct site_table *table = t ? t->sites : NULL;
+
+	return __builtin_expect(table && site_table_has(table, ip), 1) ? table : table_seek(t, ip);
+}
+
+/* The entry whose plan the call of the function is to run; 0: none. */
+static inline uint32_t entry_of(const struct site_table *table, uintptr_t ip)
+{
+	uint32_t group = table ? site_word(table, ip) & SITE_GROUP : 0;
+
+	if (!group)
+		return 0;
+	/* Relaxed: hit() loads it again with acquire. */
+	return atomic_load_explicit(&plane_event(&agent.plane, group + GROUP_FUNCTION)->plan, memory_order_relaxed) ?
+	       group + GROUP_FUNCTION : 0;
+}
+
+/* Of another DSO with sites. */
+static __attribute__((noinline)) uint64_t address_sought(uintptr_t addr)
+{
+	const struct site_table *table = site_table_find(addr);
+
+	return table ? addr + table->delta : 0;
+}
+
+/* As an address of the session, where that takes nothing of libc; 0: it does. */
+static inline uint64_t address_known(const struct agent_thread *t, const struct site_table *table, uintptr_t addr)
+{
+	uint64_t delta;
+
+	if (site_table_has(table, addr))
+		return addr + table->delta;
+	/* Pairs with the release in agent_dso_closed(). */
+	if (agent_code_delta(t, addr, atomic_load_explicit(&agent_dso_age, memory_order_acquire), &delta))
+		return addr + delta;
+	return address_sought(addr);
+}
+
+bool sites_hit(uintptr_t ip, uintptr_t parent, const void *frame)
+{
+	struct agent_thread *t = agent_self.thread;
+	const struct site_table *table;
+	struct function_record r;
+	uint32_t entry;
+
+	/* Relaxed: what a hit looks at comes with the table, by site_table_find(). */
+	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON || (t && t->busy))
+		return false;
+	table = table_of(t, ip);
+	entry = entry_of(table, ip);
+	if (!entry || (t && site_out_of_section(t, entry)))
+		return false;
+	if (!t || !t->slot || emit_wants_stack(entry))
+		return true;
+	r.parent_ip = address_known(t, table, parent);
+	if (!r.parent_ip)
+		return true;
+	r.ip = ip + table->delta;
+	agent_emit(t, entry, &r, sizeof(r), NULL);
+	return false;
+}
+
+void sites_hit_slow(uintptr_t ip, uintptr_t parent, const void *frame)
+{
+	struct agent_thread *t = agent_thread();
+	const struct site_table *table;
+	struct function_record r;
+	uint32_t entry;
+
+	if (!t || t->busy)
+		return;
+	table = table_of(t, ip);
+	entry = entry_of(table, ip);
+	if (!entry)
+		return;
+	r.parent_ip = agent_address(t, (const void *)parent);
+	r.ip = ip + table->delta;
+	agent_emit(t, entry, &r, sizeof(r), frame);
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * patch.c - sites of a DSO: made one instruction, and switched on and off while threads run through them
+ *
+ *     prepared, off        OFF d0 d1 d2 d3      one instruction of five bytes without effect
+ *     on                   e9  d0 d1 d2 d3      a jump over the distance d3d2d1d0
+ *
+ *     trampoline:          call the DSO's entry         which finds the site by what follows
+ *                          jc   the DSO's through       the function's return is to be caught (graph.S)
+ *                          jmp  site + 5
+ *     of a return site:    call what ends the function's frame (graph.S)
+ *                          ret, or jmp site + 5
+ *
+ * P1  Both forms have the same bytes but the first and the same length, so that
+ *     a switch is one store of one byte: no processor sees half of it, no thread
+ *     has to be stopped, no site is in the way of another. The price is that all
+ *     jumps of a DSO go over one distance: its trampolines lie as far apart as
+ *     its sites, in a mirror of the text. Where two sites are closer than a
+ *     trampoline is long, the first one's lies at the mirror's end.
+ * P2  The bytes of the distance are such that, entered at any of them, they are
+ *     nops up to the end of the site (0x66 before 0x90; or 0x90, and a segment
+ *     prefix that does nothing to the next instruction, clc, stc or cmc: flags
+ *     are dead at a function's start). So a thread that was preempted between
+ *     two nops of a row goes on well when the row has been made a site, or a jump.
+ *     A row is made one by stores from its end to its start, each of which leaves nops.
+ * P3  Other instructions (calls, longer nops) cannot be entered in the middle.
+ *     They are changed behind a short jump: its two bytes, all processors
+ *     serialized, the rest, serialized, the first two bytes, serialized.
+ * P4  Who executes a site's old form after a switch has begun is harmless: the
+ *     trampolines stay for as long as the text does.
+ * P5  A site that is on jumps, so that the trampoline may call the function
+ *     and be returned to (graph.S). A jump does not tell where it came from, so
+ *     each site has a trampoline of its own; it calls and is returned to, as the
+ *     processor predicts.
+ */
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "agent/sites/sites.h"
+#include "agent/syscall.h"
+
+enum { PAGE = 4096, SITE = 5, MOST = 16, STUB = 16, CALL = 0xe8, JUMP = 0xe9, RETURN = 0xc3 };
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+/* P2. Far ones first: what lies near a DSO are other DSOs. */
+static const struct form {
+	uint32_t	distance;
+	uint8_t		off;		/* 0x66: a prefix like those that follow; 0xa9: test $distance, %eax */
+} forms[] = {
+	{ 0x90666666, 0x66 }, { 0x903e6666, 0x66 }, { 0x90266666, 0x66 },
+	{ 0x3e909090, 0xa9 }, { 0x36909090, 0xa9 }, { 0x2e909090, 0xa9 }, { 0x26909090, 0xa9 },
+	{ 0xf5909090, 0xa9 }, { 0xf8909090, 0xa9 }, { 0xf9909090, 0xa9 },
+};
+
+_Atomic bool patch_asks = true;
+
+/* ---- Processors ---- */
+
+bool patch_live(void)
+{
+	return !agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+}
+
+/* Every processor that runs a thread of ours has executed a serializing instruction. */
+static void serialize(void)
+{
+	/* A child of fork() has not registered yet. */
+	if (agent_syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) && patch_live())
+		agent_syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+}
+
+/* ---- Memory ---- */
+
+static unsigned char *address(const struct site_dso *d, const struct site *s)
+{
+	return (unsigned char *)(d->bias + s->at);
+}
+
+/* All from the first site to the last, where nobody has told which parts of it are code. */
+static void texts_default(struct site_dso *d)
+{
+	const uintptr_t size = d->sites[d->nr - 1].at - d->sites[0].at + MOST;
+
+	if (d->nr_texts)
+		return;
+	d->texts[0] = pages_of(address(d, &d->sites[0]), size);
+	d->nr_texts = 1;
+}
+
+static bool has_sites(const struct site_dso *d, const struct pages *p)
+{
+	const uintptr_t first = (uintptr_t)address(d, &d->sites[0]);
+
+	return p->high > first && p->low < (uintptr_t)address(d, &d->sites[d->nr - 1]) + MOST;
+}
+
+static void texts_close(struct site_dso *d, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (has_sites(d, &d->texts[i]))
+			pages_close(&d->texts[i], &d->kept[i]);
+	d->is_open = false;
+}
+
+static int texts_look(struct site_dso *d)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < d->nr_texts; i++) {
+		d->kept[i].nr = 0;
+		/* Relaxed: one that is being made writable just now is as if a moment later. */
+		if (atomic_load_explicit(&patch_asks, memory_order_relaxed) &&
+		    has_sites(d, &d->texts[i]))
+			err = pages_look(&d->texts[i], &d->kept[i]);
+	}
+	return err;
+}
+
+static int texts_open(struct site_dso *d)
+{
+	int err = 0;
+
+	texts_default(d);
+	if (!d->is_open)
+		err = texts_look(d);
+	if (err)
+		return err;
+	/* Before: a child that is forked in between has them open, and knows what they were. */
+	d->is_open = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	for (unsigned int i = 0; !err && i < d->nr_texts; i++) {
+		if (has_sites(d, &d->texts[i]))
+			err = pages_open(&d->texts[i], &d->kept[i]);
+		if (err)
+			texts_close(d, i);
+	}
+	return err;
+}
+
+static void store_byte(unsigned char *at, unsigned char value)
+{
+	/* Relaxed: a processor takes the old byte or the new one (P1). */
+	__atomic_store_n(at, value, __ATOMIC_RELAXED);
+}
+
+/* In one aligned word of eight bytes, so no processor takes one of them without the other. */
+static void store_head(unsigned char *at, unsigned char first, unsigned char second)
+{
+	uint16_t head = (uint16_t)(first | second << 8);
+
+	__asm__ __volatile__("movw %1, %0" : "=m"(*(uint16_t *)at) : "r"(head) : "memory");
+}
+
+/* ---- The mirror ---- */
+
+static uintptr_t slot(const struct site_dso *d, const struct site *s)
+{
+	return d->bias + s->at + SITE + (uintptr_t)(intptr_t)(int32_t)d->distance;
+}
+
+/* Behind the last slot, aligned: what all trampolines of the DSO share, then those that have no room. */
+struct mirror_end {
+	uint8_t		enter[STUB];	/* push dso; jmp *entry */
+	uint8_t		enter_late[STUB];
+	uint8_t		through[STUB];	/* jmp *graph */
+	uint8_t		leave[STUB];	/* jmp *returned */
+	struct site_dso	*dso;
+	void		(*entry)(void);
+	void		(*entry_late)(void);
+	void		(*graph)(void);
+	void		(*returned)(void);
+	uint8_t		stubs[][STUB];
+};
+
+/* Whether its trampoline goes where its slot is. */
+static bool has_room(const struct site_dso *d, size_t i)
+{
+	return i + 1 == d->nr || d->sites[i + 1].at - d->sites[i].at >= STUB;
+}
+
+static uintptr_t mirror_end_at(const struct site_dso *d)
+{
+	return (slot(d, &d->sites[d->nr - 1]) + 2 * STUB - 1) & -(uintptr_t)STUB;
+}
+
+static bool mirror_map(struct site_dso *d)
+{
+	uintptr_t low = slot(d, &d->sites[0]), high = mirror_end_at(d) + sizeof(struct mirror_end);
+	long at;
+
+	for (size_t i = 0; i < d->nr; i++)
+		high += has_room(d, i) ? 0 : STUB;
+	low &= -(uintptr_t)PAGE;
+	d->mirror_size = (high - low + PAGE - 1) & -(uintptr_t)PAGE;
+	/* Below the text and yet above: the sum went over an end of the addresses. */
+	if (low < 65536 || high >> 47 || ((int32_t)d->distance < 0) != (low < d->bias + d->sites[0].at))
+		return false;
+	at = agent_syscall(SYS_mmap, low, d->mirror_size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	if ((unsigned long)at > -4096ul)
+		return false;
+	d->mirror = (char *)at;
+	if ((uintptr_t)at == low)
+		return true;
+	/* A kernel before 4.17 takes the address for a wish. */
+	agent_syscall(SYS_munmap, at, d->mirror_size);
+	d->mirror = NULL;
+	return false;
+}
+
+/* An instruction that ends in the distance to `to`. -> behind it */
+static uint8_t *code(uint8_t *at, const char *op, size_t size, const void *to)
+{
+	int32_t distance = (int32_t)((const char *)to - (char *)(at + size + 4));
+
+	memcpy(at, op, size);
+	memcpy(at + size, &distance, 4);
+	return at + size + 4;
+}
+
+static void end_fill(struct site_dso *d, struct mirror_end *m)
+{
+	m->dso = d;
+	m->entry = patch_entry;
+	m->entry_late = patch_entry_late;
+	m->graph = graph_through;
+	m->returned = patch_return;
+	code(code(m->enter, "\xff\x35", 2, &m->dso), "\xff\x25", 2, &m->entry);
+	code(code(m->enter_late, "\xff\x35", 2, &m->dso), "\xff\x25", 2, &m->entry_late);
+	code(m->through, "\xff\x25", 2, &m->graph);
+	code(m->leave, "\xff\x25", 2, &m->returned);
+}
+
+/* entry.S reads the last distance. */
+static void stub_fill(uint8_t *at, const struct site_dso *d, const struct site *s, const struct mirror_end *m)
+{
+	at = code(at, "\xe8", 1, s->kind == SITE_CALL_LATE ? m->enter_late : m->enter);
+	at = code(at, "\x0f\x82", 2, m->through);
+	code(at, "\xe9", 1, address(d, s) + SITE);
+}
+
+static void return_stub_fill(uint8_t *at, const struct site_dso *d, const struct site *s,
+			     const struct mirror_end *m)
+{
+	const unsigned char *behind = address(d, s) + SITE;
+
+	at = code(at, "\xe8", 1, m->leave);
+	if (*behind == RETURN)
+		at[0] = RETURN;
+	else
+		code(at, "\xe9", 1, behind);
+}
+
+/* Never writable and executable at once. */
+static bool mirror_fill(struct site_dso *d)
+{
+	struct mirror_end *m = (struct mirror_end *)mirror_end_at(d);
+	size_t nr = 0;
+
+	end_fill(d, m);
+	for (size_t i = 0; i < d->nr; i++) {
+		uint8_t *at = (uint8_t *)slot(d, &d->sites[i]);
+
+		if (d->sites[i].skip)
+			continue;
+		if (!has_room(d, i)) {
+			code(at, "\xe9", 1, m->stubs[nr]);
+			at = m->stubs[nr++];
+		}
+		(d->sites[i].kind == SITE_RETURN ? return_stub_fill : stub_fill)(at, d, &d->sites[i], m);
+	}
+	return !agent_syscall(SYS_mprotect, d->mirror, d->mirror_size, PROT_READ | PROT_EXEC);
+}
+
+static int mirror_make(struct site_dso *d)
+{
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		d->distance = forms[i].distance;
+		d->off = forms[i].off;
+		if (!mirror_map(d))
+			continue;
+		if (mirror_fill(d))
+			return 0;
+		patch_forget(d);
+		return -EACCES;
+	}
+	return -ENOMEM;
+}
+
+void patch_forget(struct site_dso *d)
+{
+	if (d->mirror)
+		agent_syscall(SYS_munmap, d->mirror, d->mirror_size);
+	d->mirror = NULL;
+	d->prepared = false;
+}
+
+/* ---- Preparing ---- */
+
+/* What sites_find() saw in the file must be what lies in memory: somebody may have set a breakpoint there. */
+static bool is_unchanged(const struct site *s, const unsigned char *b)
+{
+	switch (s->kind) {
+	case SITE_ROW:
+		return b[0] == 0x90 && b[1] == 0x90 && b[2] == 0x90 && b[3] == 0x90 && b[4] == 0x90;
+	case SITE_NOP:
+	case SITE_RETURN:
+		return b[0] == 0x0f || b[0] == 0x66 || b[0] == 0x2e;
+	default:
+		return s->len == 6 ? b[0] == 0xff && b[1] == 0x15 : b[0] == CALL;
+	}
+}
+
+/* The whole of a site that is off, as long as it is. */
+static void form_of(const struct site_dso *d, const struct site *s, unsigned char *out)
+{
+	out[0] = d->off;
+	memcpy(out + 1, &d->distance, 4);
+	for (int i = SITE; i < s->len; i++)
+		out[i] = i == s->len - 1 ? 0x90 : 0x66;
+}
+
+static void judge(struct site_dso *d, bool alone)
+{
+	for (size_t i = 0; i < d->nr; i++) {
+		struct site *s = &d->sites[i];
+
+		if (s->skip)
+			continue;
+		if (s->len > MOST)
+			s->len = 5;
+		if (!is_unchanged(s, address(d, s)))
+			s->skip = SITE_CHANGED;
+		else if (!alone && s->kind != SITE_ROW && ((uintptr_t)address(d, s) & 7) == 7)
+			s->skip = SITE_SPLIT;
+	}
+}
+
+/* One of the steps of P3 for all sites, and in the first P2 for rows. */
+static void step(struct site_dso *d, int nr)
+{
+	unsigned char form[MOST];
+
+	for (size_t i = 0; i < d->nr; i++) {
+		const struct site *s = &d->sites[i];
+		unsigned char *at = address(d, s);
+
+		if (s->skip)
+			continue;
+		form_of(d, s, form);
+		if (s->kind == SITE_ROW) {
+			for (int k = SITE; nr == 0 && k--;)
+				store_byte(at + k, form[k]);
+		} else if (nr == 0) {
+			store_head(at, 0xeb, s->len - 2);
+		} else if (nr == 1) {
+			for (int k = 2; k < s->len; k++)
+				store_byte(at + k, form[k]);
+		} else {
+			store_head(at, form[0], form[1]);
+		}
+	}
+	serialize();
+}
+
+static void write_all(struct site_dso *d)
+{
+	unsigned char form[MOST];
+
+	for (size_t i = 0; i < d->nr; i++) {
+		if (d->sites[i].skip)
+			continue;
+		form_of(d, &d->sites[i], form);
+		memcpy(address(d, &d->sites[i]), form, d->sites[i].len);
+	}
+}
+
+/* The first and the last site tell the mirror's bounds, and have to be sites. */
+static bool is_code(const struct site_dso *d)
+{
+	for (size_t i = 0; i < d->nr; i++)
+		if (d->sites[i].skip == SITE_NOT_CODE)
+			return false;
+	return d->nr > 0;
+}
+
+int patch_prepare(struct site_dso *d, bool alone)
+{
+	int err;
+
+	if (!is_code(d))
+		return -EINVAL;
+	if (!alone && !patch_live())
+		return -ENOSYS;
+	judge(d, alone);
+	err = mirror_make(d);
+	if (err)
+		return err;
+	if (texts_open(d)) {
+		patch_forget(d);
+		return -EACCES;
+	}
+	if (alone)
+		write_all(d);
+	else
+		for (int i = 0; i < 3; i++)
+			step(d, i);
+	texts_close(d, d->nr_texts);
+	d->prepared = true;
+	return 0;
+}
+
+/* ---- Switching ---- */
+
+long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg)
+{
+	bool writable = false;
+	long nr = 0;
+
+	for (size_t i = 0; d->prepared && i < d->nr; i++) {
+		struct site *s = &d->sites[i];
+		bool on = !s->skip && wants(arg, i);
+
+		if (on == s->on)
+			continue;
+		if (!writable && texts_open(d))
+			return -EACCES;
+		writable = true;
+		store_byte(address(d, s), on ? JUMP : d->off);
+		s->on = on;
+		nr++;
+	}
+	if (!writable)
+		return 0;
+	serialize();
+	texts_close(d, d->nr_texts);
+	return nr;
+}
+
+void patch_look(struct site_dso *d)
+{
+	for (size_t i = 0; d->prepared && i < d->nr; i++)
+		d->sites[i].on = !d->sites[i].skip && *address(d, &d->sites[i]) == JUMP;
+}

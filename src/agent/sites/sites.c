@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sites.c - the sites of this process: prepared at attach, switched as the server says (R21)
+ *
+ *     attach, dlopen() -> prepared -> told to the server, which has words then -> switched
+ *     task:  wait for site_control.command -> words into the tables, patch_switch() of each DSO -> answer
+ *
+ * S2 and S4 to S6 are in sites_task.c.
+ *
+ * S3  What is known of DSOs is written under sites_lock(), by the task or by who loads and unloads.
+ *     A child of fork() has it as its parent left it: its text is the parent's.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "agent/graph/graph.h"
+#include "agent/sites/state.h"
+#include "agent/syscall.h"
+
+/* glibc 2.32 and later. */
+extern char __libc_single_threaded __attribute__((weak));
+
+/* ---- The lock ---- */
+
+void sites_lock(void)
+{
+	uint32_t free = 0;
+
+	/* Pairs with the release in sites_unlock(). */
+	if (atomic_compare_exchange_strong_explicit(&agent.here->sites_lock, &free, 1, memory_order_acquire,
+						    memory_order_relaxed))
+		return;
+	/* Pairs with the same. */
+	while (atomic_exchange_explicit(&agent.here->sites_lock, 2, memory_order_acquire))
+		agent_syscall(SYS_futex, &agent.here->sites_lock, FUTEX_WAIT_PRIVATE, 2, 0);
+}
+
+void sites_unlock(void)
+{
+	/* Pairs with the acquires in sites_lock(). */
+	if (atomic_exchange_explicit(&agent.here->sites_lock, 0, memory_order_release) == 2)
+		agent_syscall(SYS_futex, &agent.here->sites_lock, FUTEX_WAKE_PRIVATE, 1);
+}
+
+/* ---- Switching ---- */
+
+struct wanted {
+	const uint32_t	*words;
+	size_t		nr;
+	const struct site *sites;
+	bool		any;		/* of the functions with return sites is hooked */
+};
+
+static uint32_t wanted_word(const struct wanted *w, uint32_t number)
+{
+	return number < w->nr ? w->words[number] & ~SITE_RETURNS : 0;
+}
+
+static bool wants_return(const struct wanted *w, const struct site *s)
+{
+	if (s->number == SITE_NO_FUNCTION)
+		return s->returns && w->any;
+	return s->returns && (wanted_word(w, s->number) & SITE_HOOKED);
+}
+
+static bool wants(void *arg, size_t index)
+{
+	const struct wanted *w = arg;
+	const struct site *s = &w->sites[index];
+
+	return s->kind == SITE_RETURN ? wants_return(w, s) : wanted_word(w, s->number) != 0;
+}
+
+/* Nothing goes off, and no entry comes on. */
+static bool wants_return_first(void *arg, size_t index)
+{
+	const struct wanted *w = arg;
+	const struct site *s = &w->sites[index];
+
+	return s->on || (s->kind == SITE_RETURN && wants_return(w, s));
+}
+
+static struct wanted wanted_of(const struct site_control *c, uint32_t number)
+{
+	const struct site_set *set = &c->sets[number % LAYOUT_MAX_DSOS];
+	/* Acquire: the words are there. Pairs with the server's release. */
+	config_ref ref = atomic_load_explicit(&set->words, memory_order_acquire);
+	uint32_t nr = atomic_load_explicit(&set->nr, memory_order_relaxed);
+
+	if (number >= LAYOUT_MAX_DSOS || !ref || ref >= agent.plane.config_size ||
+	    nr * 4ull > agent.plane.config_size - ref)
+		return (struct wanted){ 0 };
+	return (struct wanted){ .words = plane_config(&agent.plane, ref), .nr = nr };
+}
+
+static bool any_returns(const struct known *k, const struct wanted *w)
+{
+	for (size_t i = 0; i < k->dso.nr; i++)
+		if (k->dso.sites[i].returns && wants_return(w, &k->dso.sites[i]))
+			return true;
+	return false;
+}
+
+/* Who is called by a word that says so finds them on: they come before the words. */
+static bool returns_on(struct known *k, struct wanted *w)
+{
+	w->any = k->returns && any_returns(k, w);
+	return w->any && k->dso.prepared && graph_may_at_sites() &&
+	       patch_switch(&k->dso, wants_return_first, w) >= 0;
+}
+
+/* What its call is to do. */
+static uint32_t word_of(const struct known *k, const struct site *s, const struct wanted *w,
+			bool at_sites)
+{
+	bool called = site_is_called(k, s);
+	uint32_t word = called || !s->skip ? wanted_word(w, s->number) : 0;
+
+	if (at_sites && s->returns)
+		return word & SITE_HOOKED ? word | SITE_RETURNS : word;
+	/* Its return is not caught: who it jumps to would see an address of ours (callers.c); or none is. */
+	return s->jumps || graph_refused() ? word & SITE_GROUP : word;
+}
+
+/*
+ * The words of the sites that are on or will be. Those that go off lose theirs
+ * before the byte, so from here on their calls are no hits (sites_hit.c, S2).
+ */
+static void words_set(struct known *k, const struct wanted *w, bool at_sites)
+{
+	for (size_t i = 0; i < k->dso.nr; i++) {
+		struct site *s = &k->dso.sites[i];
+		uint32_t word;
+
+		if (s->kind == SITE_RETURN)
+			continue;
+		word = word_of(k, s, w, at_sites);
+		/* Relaxed: see site_word(). */
+		if (word || s->on || s->called)
+			atomic_store_explicit(&k->dso.table->words[(k->dso.bias + s->at - k->dso.table->code) >> 2],
+					      word, memory_order_relaxed);
+		s->called = site_is_called(k, s) && word;
+	}
+}
+
+/* Memory that may be gone is left for later: until then what is off has no word, so it makes no hit. */
+static bool is_there(const struct known *k)
+{
+	/* Relaxed: written under the lock. */
+	return k->program || !atomic_load_explicit(&sites.moving, memory_order_relaxed);
+}
+
+static int known_obey(const struct site_control *c, struct known *k)
+{
+	struct wanted w = wanted_of(c, k->number);
+	const bool there = is_there(k);
+	long n = 0;
+
+	w.sites = k->dso.sites;
+	words_set(k, &w, there && returns_on(k, &w));
+	/* Before, it was the server's last word of a DSO that it had not heard of. */
+	k->obeys = k->told;
+	if (there)
+		n = patch_switch(&k->dso, wants, &w);
+	else
+		sites.postponed = true;
+	return n < 0 ? (int)n : 0;
+}
+
+static struct site_answer *answer_place(void)
+{
+	struct program_tables *tables =
+		plane_given(&agent.plane, plane_header(&agent.plane)->programs);
+
+	return &tables->sites[(agent.here->process - 1) % LAYOUT_MAX_PROCESSES];
+}
+
+static void answer_count(struct site_answer *a, const struct known *k)
+{
+	_Static_assert(SITE_NR_SKIPS <= sizeof(a->skipped) / sizeof(a->skipped[0]), "each has its count");
+
+	for (size_t i = 0; i < k->dso.nr; i++) {
+		const struct site *s = &k->dso.sites[i];
+
+		if (s->kind == SITE_RETURN)
+			continue;
+		a->nr_sites++;
+		a->nr_on += s->on || s->called;
+		a->skipped[SITE_GRAPHLESS] += s->jumps && !s->returns;
+		if (site_is_called(k, s) || (k->dso.prepared && !s->skip))
+			continue;
+		a->nr_skipped++;
+		a->skipped[s->skip]++;
+	}
+}
+
+static void answer_dsos(struct site_answer *a)
+{
+	uint64_t dsos[LAYOUT_MAX_DSOS / 64] = { 0 };
+
+	for (unsigned int i = 0; i < sites.nr_known; i++) {
+		const struct known *k = &sites.known[i];
+
+		if (k->ld && k->tried && k->number < LAYOUT_MAX_DSOS)
+			dsos[k->number / 64] |= 1ull << k->number % 64;
+	}
+	/* Relaxed: a hint. */
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS / 64; i++)
+		atomic_store_explicit(&a->dsos[i], dsos[i], memory_order_relaxed);
+}
+
+static void answer_fill(int err)
+{
+	struct site_answer *a = answer_place();
+
+	a->nr_sites = a->nr_skipped = a->nr_on = 0;
+	memset(a->skipped, 0, sizeof(a->skipped));
+	for (unsigned int i = 0; i < sites.nr_known; i++)
+		if (sites.known[i].ld && sites.known[i].tried)
+			answer_count(a, &sites.known[i]);
+	answer_dsos(a);
+	a->pid = agent.here->pid;
+	a->err = err ? err : sites.failed ? sites.failed : graph_error();
+}
+
+bool agent_functions_on(void)
+{
+	/* Relaxed: what is on a moment later is seen with the next one. */
+	return agent_attached() && __atomic_load_n(&answer_place()->nr_on, __ATOMIC_RELAXED);
+}
+
+/* The set is that of this command at least. */
+static void obey(const struct site_control *c, uint32_t command)
+{
+	bool may = !agent_restricted() && !agent_filtered();
+	/* A sandbox may kill who changes its memory; waiting is what all threads do. */
+	int err = may ? 0 : -EPERM;
+
+	for (unsigned int i = 0; may && i < sites.nr_known; i++) {
+		struct known *k = &sites.known[i];
+		int one = k->ld && k->dso.table ? known_obey(c, k) : 0;
+
+		err = one ? one : err;
+	}
+	if (!agent.here->process)	/* S6 of sites_task.c: nobody knows it yet */
+		return;
+	answer_fill(err);
+	/* Pairs with the server's acquire. */
+	atomic_store_explicit(&answer_place()->command, command, memory_order_release);
+}
+
+void sites_obey(void)
+{
+	/* Acquire: the words are there. Pairs with the server's release. */
+	uint32_t command = atomic_load_explicit(&sites_control()->command, memory_order_acquire);
+
+	obey(sites_control(), command);
+	/* Last, and pairs with fork()'s copy: a child that is forked meanwhile begins again. */
+	atomic_store_explicit(&sites.command, command, memory_order_release);
+}
+
+void sites_catch_up(void)
+{
+	if (!agent_attached())
+		return;
+	answer_dsos(answer_place());	/* some may have gone */
+	if (!sites.postponed)
+		return;
+	sites.postponed = false;
+	sites_obey();
+}
+
+void sites_look_again(void)
+{
+	watch_again();
+	for (unsigned int i = 0; i < sites.nr_known; i++)
+		if (sites.known[i].ld && is_there(&sites.known[i]))
+			patch_look(&sites.known[i].dso);
+}
+
+/* Not under the lock: no more than this. */
+void sites_note_failure(int err)
+{
+	sites.failed = err;
+	if (agent_attached() && sites.nr_known)
+		answer_place()->err = err;
+}
+
+void sites_fail(int err)
+{
+	agent_say("functions are not switched any more", err);
+	sites_note_failure(err);
+}
+
+void sites_forbidden(void)
+{
+	sites_note_failure(-EPERM);
+}
+
+/* ---- Beginning ---- */
+
+static bool any_known(void)
+{
+	for (unsigned int i = 0; i < sites.nr_known; i++)
+		if (sites.known[i].ld)
+			return true;
+	return false;
+}
+
+/* In a child of fork(): its own, which does nothing before there is a command. */
+static void forked(void)
+{
+	uint64_t old = signals_block();
+
+	/* Relaxed: fork() has copied all that came before it. */
+	if (any_known() && atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON &&
+	    !agent_restricted() && !agent_filtered())
+		task_begin();
+	signals_restore(old);
+}
+
+/* Without a sandbox, too, memory may be refused that is written and executed (PR_SET_MDWE, SELinux). */
+static bool memory_permitted(void)
+{
+	long at = agent_syscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool may;
+
+	if (is_error(at))
+		return false;
+	may = !agent_syscall(SYS_mprotect, at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+	agent_syscall(SYS_munmap, at, 4096);
+	return may;
+}
+
+/* ---- From finding to obeying ---- */
+
+static bool prepare_all(void)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < sites.nr_known; i++) {
+		struct known *k = &sites.known[i];
+		int err = k->ld && !k->tried ? known_prepare(k) : 0;
+
+		if (err)
+			agent_say("functions of a program cannot be traced", err);
+		any |= k->ld && k->dso.table && !k->obeys;
+	}
+	answer_fill(0);
+	return any;
+}
+
+/* The words of a DSO that is new are there when the server answers; without an answer they come with a command. */
+static void tell_all(void)
+{
+	for (unsigned int i = 0; i < sites.nr_known; i++) {
+		struct known *k = &sites.known[i];
+		struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_DSO, .value = k->number };
+		struct attach_reply reply;
+
+		/*
+		 * Only who loads or unloads changes what is asked here, and that is this thread (or it stays).
+		 * Pairs with the release in known_find().
+		 */
+		if (!__atomic_load_n(&k->ld, __ATOMIC_ACQUIRE) || !k->dso.table || k->told)
+			continue;
+		/* Whoever the functions are for chooses some of them now. */
+		if (!request_ask(&q, &reply) && reply.hold)
+			request_answer(&q, &reply, sizeof(reply), AGENT_WAIT_MS);
+		k->told = true;
+	}
+}
+
+static void obey_new(void)
+{
+	for (unsigned int i = 0; i < sites.nr_known; i++)
+		if (sites.known[i].ld && sites.known[i].dso.table && !sites.known[i].obeys)
+			known_obey(sites_control(), &sites.known[i]);
+	answer_fill(0);
+	task_begin();
+}
+
+static bool any_new(void)
+{
+	for (unsigned int i = 0; i < sites.nr_known; i++)
+		if (sites.known[i].ld && !sites.known[i].tried)
+			return true;
+	return false;
+}
+
+/* In the dynamic linker, under its lock; a child of fork() may not be attached yet. */
+void sites_go_on(void)
+{
+	bool any = false;
+	uint64_t old;
+
+	/* Pairs with the release in attach_start(). */
+	if (!any_new() || atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON || !thread_lock())
+		return;
+	if (!attach_again()) {
+		sites_lock();
+		any = prepare_all();
+		sites_unlock();
+		if (any && (request_usable() || !attach_more()))
+			tell_all();
+	}
+	thread_unlock();
+	if (!any)
+		return;
+	old = signals_block();
+	sites_lock();
+	obey_new();
+	sites_unlock();
+	signals_restore(old);
+}
+
+void sites_start(void)
+{
+	bool alone = &__libc_single_threaded && __libc_single_threaded;
+	uint64_t old = signals_block();
+
+	/*
+	 * The interposers of mprotect() say when it has. Relaxed: nothing else is read through it.
+	 */
+	if (agent_providers_table && !agent.late)
+		atomic_store_explicit(&patch_asks, false, memory_order_relaxed);
+	graph_start();
+	if (!sites.permitted && task_permitted(false)) {
+		/* Not when the first sites come: then the dynamic linker is locked, for which a handler of the program may wait. */
+		pthread_atfork(NULL, NULL, forked);
+		sites_lock();
+		sites.permitted = true;
+		sites.may_patch = task_permitted(true) && patch_live() && memory_permitted();
+		sites.calls_come = static_is_called();
+		watch_start(alone);
+		prepare_all();
+		sites_unlock();
+		tell_all();
+	}
+	signals_restore(old);
+}
+
+void agent_code_written(const void *at, uint64_t size)
+{
+	/* Acquire: pairs with the release in table_publish(). */
+	const uint32_t nr = atomic_load_explicit(&nr_site_tables, memory_order_acquire);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct site_table *t = &site_tables[i];
+
+		/* Relaxed: a DSO that comes or goes meanwhile is none that the program changes. */
+		if ((uintptr_t)at <
+			    t->code + atomic_load_explicit(&t->size, memory_order_relaxed) &&
+		    t->code < (uintptr_t)at + size)
+			atomic_store_explicit(&patch_asks, true, memory_order_relaxed);
+	}
+}
+
+/* What is on already takes effect before the program runs. */
+void sites_begin(void)
+{
+	uint64_t old = signals_block();
+
+	sites_lock();
+	if (any_known()) {
+		sites_obey();
+		task_begin();
+	}
+	sites_unlock();
+	signals_restore(old);
+}
+
+void sites_again(void)
+{
+	sites_lock();
+	sites_look_again();
+	sites_unlock();
+	sites_begin();
+}

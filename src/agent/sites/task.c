@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * task.c - the agent's task in a program with sites: it switches them as the server says, and ends with the program
+ *
+ *     task_begin() -> wait for site_control.command -> sites_obey() -> ...          agent_task_end(), agent_task_again()
+ *
+ * S2  The task is made by clone(), without libc: it is begun before libc's own
+ *     constructor, and in a child of fork() at its first hit, which may lie
+ *     inside malloc. Its thread area is zeros, in which the guard finds that it
+ *     is in no hit; it calls nothing of libc. All its signals are blocked but
+ *     the guard's SIGBUS: the kernel gives one that is sent to the process to
+ *     any thread that does not block it.
+ * S4  A process ends when its last thread does, by exit_group() or one by one with SYS_exit, which is all that
+ *     a seccomp sandbox may allow. The task must not be what is left then: once a second it looks at the word
+ *     that the kernel clears when the first thread has ended, and only after that at the number of threads.
+ *     The status of such a process is that of its last thread; of the task's it is made the first thread's.
+ * S5  The task has no rights: no capability, no descriptor, and a filter of its own that permits a
+ *     few calls (sites_shed.c). The thread that begins it waits for that. So it has nothing to
+ *     give up when the program does. The kernel refuses unshare(CLONE_NEWUSER) and others to a
+ *     process with more threads than one, and /proc shows the users of a process's threads. So the
+ *     task ends before such calls and begins again after them (rights.c, providers/syscalls.c).
+ * S6  A child of fork() that has had no hit is not attached, and its task cannot attach it. It
+ *     obeys all the same, and answers nothing: the server does not know it yet. Its first hit
+ *     attaches it, and obeys again.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include "agent/sites/state.h"
+#include "agent/syscall.h"
+
+/* entry.S: clone() of a task that runs fn() on that stack and ends with it. -> its id or -errno */
+long patch_clone(unsigned long flags, void *stack, void (*fn)(void), void *area);
+
+enum {
+	TASK_STACK = 65536,
+	/* fields of /proc/PID/stat */
+	STAT_STATE = 3, STAT_THREADS = 20, STAT_EXIT_CODE = 52,
+	/* Not CLONE_FS: setns() refuses those that share their directories. */
+	TASK_FLAGS = CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+		     CLONE_SETTLS,
+};
+
+/* ---- S4 ---- */
+
+static const uint32_t *leader_tid;	/* the first thread's: 0 when it has ended; NULL: not known */
+
+static void leader_look(void)
+{
+	leader_tid = NULL;
+	if (agent_syscall(SYS_gettid) == agent_syscall(SYS_getpid))
+		agent_syscall(SYS_prctl, PR_GET_TID_ADDRESS, &leader_tid);
+}
+
+/* Of a line of /proc/PID/stat: field number nr, which is behind the name. */
+static const char *stat_field(const char *text, unsigned int nr)
+{
+	const char *at = text;
+
+	for (const char *c = text; *c; c++)
+		at = *c == ')' ? c : at;
+	for (unsigned int field = 2; *at && field < nr; at++)
+		field += *at == ' ';
+	return at;
+}
+
+static unsigned int number_at(const char *text)
+{
+	unsigned int n = 0;
+
+	for (; *text >= '0' && *text <= '9'; text++)
+		n = n * 10 + (unsigned int)(*text - '0');
+	return n;
+}
+
+/* S5 */
+static struct {
+	void		*at;		/* its memory */
+	size_t		size;
+	long		process;	/* whose it is */
+	int		stat_fd;	/* in its own table; -1: it opens one */
+	int		err;		/* it could not give them up, and has ended */
+	_Atomic uint32_t ready;		/* it has no rights any more */
+	_Atomic bool	goes;
+} task_now;
+
+/* A line of /proc/PID/stat; empty: not to be had. */
+static void stat_read(char *text, size_t size)
+{
+	int fd = task_now.stat_fd >= 0 ? task_now.stat_fd : task_stat_open();
+	long n = agent_syscall(SYS_pread64, fd, text, size - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	if (fd >= 0 && fd != task_now.stat_fd)
+		agent_syscall(SYS_close, fd);
+}
+
+/* Ends the task, and the process with it, where nobody else is left: as the kernel says that the first thread has. */
+static void leave_last(void)
+{
+	char text[1024];
+
+	stat_read(text, sizeof(text));
+	if (*stat_field(text, STAT_STATE) == 'Z' && number_at(stat_field(text, STAT_THREADS)) == 2)
+		agent_syscall(SYS_exit, number_at(stat_field(text, STAT_EXIT_CODE)) >> 8);
+}
+
+static void leave_if_last(void)
+{
+	/* Relaxed: the kernel's word, looked at again in a second. */
+	if (leader_tid && !__atomic_load_n(leader_tid, __ATOMIC_RELAXED))
+		leave_last();
+}
+
+/* Until there is a command. False: there will be none. */
+static bool command_await(const struct site_control *c, uint32_t command)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	long err = agent_syscall(SYS_futex, &c->command, FUTEX_WAIT, command, &second);
+
+	if (err == -ETIMEDOUT)
+		leave_if_last();
+	/* Memory that is gone: nothing will come any more. */
+	return err != -EFAULT;
+}
+
+static bool task_is_asked_to_go(void)
+{
+	/* Relaxed: who asks waits until it has gone. */
+	return atomic_load_explicit(&task_now.goes, memory_order_relaxed);
+}
+
+static void task_is_ready(void)
+{
+	/* Pairs with the acquire in ready_await(). */
+	atomic_store_explicit(&task_now.ready, 1, memory_order_release);
+	agent_syscall(SYS_futex, &task_now.ready, FUTEX_WAKE_PRIVATE, 1);
+}
+
+/*
+ * Who began it may not wait any more, or may not have noted its number yet and finds the error then.
+ */
+static void task_failed(void)
+{
+	/* Relaxed: the number says whom to end, and there is nobody. */
+	atomic_store_explicit(&agent.here->task, 0, memory_order_relaxed);
+	sites_note_failure(task_now.err);
+}
+
+static void task(void)
+{
+	const struct site_control *c = sites_control();
+
+	agent_syscall(SYS_prctl, PR_SET_NAME, "tracefuse");
+	/* It keeps no directory busy that the program leaves. */
+	agent_syscall(SYS_chdir, "/");
+	task_now.err = task_shed(&task_now.stat_fd);
+	if (task_now.err)
+		task_failed();
+	task_is_ready();
+	if (task_now.err)
+		return;
+	/* Relaxed: the state only says when to end. */
+	while (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_DETACHED && !task_is_asked_to_go()) {
+		uint32_t done = atomic_load_explicit(&sites.command, memory_order_relaxed);
+		uint32_t command = atomic_load_explicit(&c->command, memory_order_relaxed);
+
+		if (command == done) {
+			if (!command_await(c, command))
+				break;
+		} else {
+			sites_lock();
+			if (!agent_attached())
+				sites_look_again();
+			sites_obey();
+			sites_unlock();
+		}
+	}
+}
+
+/* ---- Beginning and ending ---- */
+
+/* S2: stack, thread area downwards, its head. -> what clone() gave */
+static long task_make(void (*fn)(void))
+{
+	uint64_t most = ~(1ull << (SIGBUS - 1)), old = 0;
+	uintptr_t self = (uintptr_t)&agent_self, area;
+	long at;
+
+	/* The linker cannot relax a subtraction of it. */
+	__asm__("" : "+r"(self));
+	area = (uintptr_t)__builtin_thread_pointer() - self;
+	area = TASK_STACK + ((area + 63) & ~63ul);
+	at = agent_syscall(SYS_mmap, 0, area + 4096, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (is_error(at))
+		return at;
+	area += (uintptr_t)at;
+	*(uintptr_t *)area = area;
+	task_now.at = (void *)at;
+	task_now.size = area + 4096 - (uintptr_t)at;
+	task_now.process = agent_syscall(SYS_getpid);
+	/* It inherits them. What the creator has blocked of SIGBUS may wait: it is not unblocked. */
+	agent_syscall(SYS_rt_sigprocmask, SIG_BLOCK, &most, &old, sizeof(most));
+	at = patch_clone(TASK_FLAGS, (char *)at + TASK_STACK, fn, (void *)area);
+	signals_restore(old);
+	return at;
+}
+
+/*
+ * A second at most: to give its copies of descriptors back may take as long as a file system takes.
+ */
+static void ready_await(void)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	long err = 0;
+
+	/* Pairs with the release in task_is_ready(). */
+	while (err != -ETIMEDOUT && !atomic_load_explicit(&task_now.ready, memory_order_acquire))
+		err = agent_syscall(SYS_futex, &task_now.ready, FUTEX_WAIT_PRIVATE, 0, &second);
+}
+
+void task_begin(void)
+{
+	long tid;
+
+	/* Relaxed: who may begin it is alone, in a process that begins or has ended it. */
+	if (sites_quiet() || atomic_load_explicit(&agent.here->task, memory_order_relaxed))
+		return;
+	/* Relaxed: fork() may have copied that somebody asked; the task is not there yet. */
+	atomic_store_explicit(&task_now.goes, false, memory_order_relaxed);
+	atomic_store_explicit(&task_now.ready, 0, memory_order_relaxed);
+	task_now.err = 0;
+	leader_look();
+	tid = task_make(task);
+	/* Relaxed: as above. */
+	atomic_store_explicit(&agent.here->task, tid > 0 ? (int32_t)tid : 0, memory_order_relaxed);
+	if (tid <= 0) {
+		sites_fail((int)tid);
+		return;
+	}
+	sites.failed = 0;
+	ready_await();
+	if (task_now.err) {
+		/* Relaxed: as above. */
+		atomic_store_explicit(&agent.here->task, 0, memory_order_relaxed);
+		sites_fail(task_now.err);
+	}
+}
+
+/* Whether it has gone, to the kernel, too: within a second. */
+static bool task_gone(long tid)
+{
+	const struct timespec pause = { .tv_nsec = 100000 };
+	const long process = agent_syscall(SYS_getpid);
+
+	for (int i = 0; i < 10000; i++) {
+		if (agent_syscall(SYS_tgkill, process, tid, 0) == -ESRCH)
+			return true;
+		/* It may have begun to wait just now. */
+		agent_syscall(SYS_futex, &sites_control()->command, FUTEX_WAKE, INT32_MAX);
+		if (i)
+			agent_syscall(SYS_nanosleep, &pause, 0);
+	}
+	return false;
+}
+
+bool agent_task_end(void)
+{
+	int32_t tid;
+
+	/* A child of vfork() is not its process; one of fork() need not have said HELLO. Relaxed: it is looked at, not into. */
+	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON || agent_restricted() ||
+	    agent_filtered() || agent_syscall(SYS_getpid) != task_now.process)
+		return false;
+	/* Relaxed: by one thread. */
+	tid = atomic_exchange_explicit(&agent.here->task, 0, memory_order_relaxed);
+	if (!tid)
+		return false;
+	/* Relaxed: the wake behind it is a system call. */
+	atomic_store_explicit(&task_now.goes, true, memory_order_relaxed);
+	if (task_gone(tid)) {
+		agent_syscall(SYS_munmap, task_now.at, task_now.size);
+		return true;
+	}
+	atomic_store_explicit(&task_now.goes, false, memory_order_relaxed);	/* Relaxed: it goes on. */
+	atomic_store_explicit(&agent.here->task, tid, memory_order_relaxed);
+	return false;
+}
+
+void agent_task_again(void)
+{
+	uint64_t old;
+
+	if (sites_quiet())
+		return;		/* not even for the mask */
+	old = signals_block();
+	task_begin();
+	signals_restore(old);
+}
+
+void agent_task_unbind(void)
+{
+	if (sites.unbound)
+		return;
+	sites.unbound = true;
+	if (agent_task_end())
+		agent_task_again();
+}
+
+/* ---- Whether there may be one ---- */
+
+static void nothing(void)
+{
+}
+
+/* In a process of its own: what the agent's task calls. A sandbox may end it. */
+static void try_calls(bool patch)
+{
+	long at = agent_syscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char in_core;
+	uint32_t word = 0;
+	int fd;
+
+	if (is_error(at) || agent_syscall(SYS_mincore, at, 4096, &in_core) ||
+	    agent_syscall(SYS_futex, &word, FUTEX_WAKE, 1))
+		agent_syscall(SYS_exit_group, 1);
+	agent_syscall(SYS_prctl, PR_SET_NAME, "tracefuse");
+	agent_syscall(SYS_chdir, "/");
+	if (task_make(nothing) < 0 ||
+	    (patch && (!patch_live() || agent_syscall(SYS_mprotect, at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC))))
+		agent_syscall(SYS_exit_group, 1);
+	agent_syscall(SYS_munmap, at, 4096);
+	if (task_shed(&fd))
+		agent_syscall(SYS_exit_group, 1);
+	for (;;)
+		agent_syscall(SYS_exit, 0);
+}
+
+bool task_permitted(bool patch)
+{
+	int status = 0;
+	long pid, n;
+
+	if (!agent_syscall(SYS_prctl, PR_GET_SECCOMP))
+		return true;
+	pid = agent_syscall(SYS_clone, 0, 0, 0, 0, 0);
+	if (!pid)
+		try_calls(patch);
+	do
+		n = pid < 0 ? pid : agent_syscall(SYS_wait4, pid, &status, __WALL, 0);
+	while (n == -EINTR);
+	return n == pid && pid > 0 && !status;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * watch.c - which DSOs there are, and those that come by dlopen() and go by dlclose(), before they run and before they go
+ *
+ * For debuggers the dynamic linker has a function that does nothing, whose
+ * address is r_debug.r_brk. It is called, with the linker's lock held,
+ *
+ *     RT_ADD          DSOs are going to be mapped
+ *     RT_CONSISTENT   they are, but not relocated, and nothing of them has run
+ *     RT_DELETE       destructors have run; some are going to be unmapped
+ *     RT_CONSISTENT   they are
+ *
+ * however they are loaded: dlopen(), dlmopen(), libc for itself. Its `ret` is
+ * made a jump to watch_changed().
+ *
+ * W1  The function begins on a multiple of 16 bytes and what follows the `ret`
+ *     up to the next one are nops, which nobody executes: the jump's distance is
+ *     stored there, then the one byte of the `ret`. So threads may run through it.
+ *     Where anything else is found (a debugger's breakpoint, another libc), it is
+ *     left alone, and only the program itself is traced: it stays.
+ * W2  seen[] has the DSOs in the linker's order: new ones come at the end.
+ * W3  Between RT_DELETE and RT_CONSISTENT sites.moving keeps everybody from
+ *     memory that may be gone. No lock is held in between: the linker calls
+ *     free(), which may be interposed, and so be this process's first hit.
+ */
+#include <link.h>
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include "agent/sites/callers.h"
+#include "agent/graph/graph.h"
+#include "agent/sites/pages.h"
+#include "agent/sites/state.h"
+#include "agent/syscall.h"
+
+enum { SEEN_AT_ONCE = 256, PAGE = 4096, BLOCK = 16, ENDBR = 4, JUMP = 0xe9, RET = 0xc3, WAIT_MS = 1000, MAX_LISTS = 16 };
+
+static struct seen {
+	const void	*ld;		/* its dynamic section */
+	uint32_t	list;		/* number of the name space */
+	uint32_t	known;		/* 1 + its number among those with sites; 0: it has none */
+} *seen;
+static unsigned int nr_seen, room_seen;
+
+static struct r_debug *debug;		/* of the first name space */
+
+/* ---- The linker's lists ---- */
+
+/* The next name space's, glibc 2.35 and later. */
+static struct r_debug *next_list(const struct r_debug *r)
+{
+	struct extended {
+		struct r_debug	base;
+		struct extended	*next;
+	};
+
+	return r->r_version >= 2 ? &((const struct extended *)r)->next->base : NULL;
+}
+
+static bool is_consistent(void)
+{
+	unsigned int nr = 0;
+
+	for (const struct r_debug *r = debug; r && nr < MAX_LISTS; r = next_list(r), nr++)
+		/* Relaxed: watch_changed() runs in the thread that stores it, and settled() asks again. */
+		if (__atomic_load_n(&r->r_state, __ATOMIC_RELAXED) != RT_CONSISTENT)
+			return false;
+	return true;
+}
+
+static bool is_closing(void)
+{
+	unsigned int nr = 0;
+
+	for (const struct r_debug *r = debug; r && nr < MAX_LISTS; r = next_list(r), nr++)
+		if (r->r_state == RT_DELETE)
+			return true;
+	return false;
+}
+
+/* ---- callers.c ---- */
+
+/* glibc 2.32 and later. */
+extern char __libc_single_threaded __attribute__((weak));
+
+static bool has_callers;		/* watch_callers() has been called */
+
+/* Under the linker's lock: the lists stay. */
+void watch_callers(void)
+{
+	unsigned int nr = 0;
+
+	if (has_callers)
+		return;
+	has_callers = true;
+	if (!debug || !&__libc_single_threaded || !__libc_single_threaded)
+		callers_missed();
+	else
+		for (const struct r_debug *r = debug; r && nr < MAX_LISTS; r = next_list(r), nr++)
+			for (const struct link_map *m = r->r_map; m; m = m->l_next)
+				callers_dso(m->l_ld, m->l_addr, m->l_name);
+}
+
+/* ---- seen[] ---- */
+
+static bool seen_room(void)
+{
+	size_t old = room_seen * sizeof(*seen), more = SEEN_AT_ONCE * sizeof(*seen);
+	long at;
+
+	if (sites_quiet())
+		return false;
+	at = old ? agent_syscall(SYS_mremap, seen, old, old + more, MREMAP_MAYMOVE) :
+	     agent_syscall(SYS_mmap, 0, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (is_error(at))
+		return false;
+	seen = (struct seen *)at;
+	room_seen += SEEN_AT_ONCE;
+	return true;
+}
+
+static void seen_add(const void *ld, uint32_t list, uintptr_t bias, const char *path, bool alone)
+{
+	const struct known *k;
+
+	if (nr_seen == room_seen && !seen_room())
+		return;
+	/* Words that are there change once it has come. */
+	sites.postponed |= graph_dso(path);
+	k = known_find(ld, bias, path, alone);
+	seen[nr_seen].ld = ld;
+	seen[nr_seen].list = list;
+	seen[nr_seen++].known = k ? (uint32_t)(k - sites.known) + 1 : 0;
+}
+
+static void seen_new(const struct link_map *m, uint32_t list)
+{
+	if (has_callers)
+		callers_dso(m->l_ld, m->l_addr, m->l_name);
+	seen_add(m->l_ld, list, m->l_addr, m->l_name, true);
+}
+
+static void seen_drop(unsigned int i)
+{
+	if (seen[i].known)
+		known_drop(&sites.known[seen[i].known - 1]);
+	callers_forget(seen[i].ld);
+	seen[i].ld = NULL;
+}
+
+static void seen_compress(void)
+{
+	unsigned int to = 0;
+
+	for (unsigned int i = 0; i < nr_seen; i++)
+		if (seen[i].ld)
+			seen[to++] = seen[i];
+	nr_seen = to;
+}
+
+/* The next one of the list from there on. */
+static unsigned int seen_next(unsigned int i, unsigned int end, uint32_t list)
+{
+	while (i < end && (seen[i].list != list || !seen[i].ld))
+		i++;
+	return i;
+}
+
+/* W2: what is seen and not in the list any more has gone, what follows the last one seen is new. */
+static void list_compare(const struct r_debug *r, uint32_t list)
+{
+	unsigned int end = nr_seen, i = seen_next(0, end, list);
+
+	for (const struct link_map *m = r->r_map; m; m = m->l_next) {
+		while (i < end && seen[i].ld != m->l_ld) {
+			seen_drop(i);
+			i = seen_next(i, end, list);
+		}
+		if (i < end)
+			i = seen_next(i + 1, end, list);
+		else
+			seen_new(m, list);
+	}
+	for (; i < end; i = seen_next(i, end, list))
+		seen_drop(i);
+}
+
+static void compare_all(void)
+{
+	unsigned int nr = 0;
+
+	/* Of a program that was attached late the other name spaces are not known. */
+	for (const struct r_debug *r = debug; r && nr < (agent.late ? 1 : MAX_LISTS); r = next_list(r), nr++)
+		list_compare(r, nr);
+	seen_compress();
+}
+
+/* ---- What the linker calls ---- */
+
+static void changed_consistent(void)
+{
+	/* Relaxed: written under the lock. The fences pair with fork()'s copy: a child has it as it was (W3). */
+	atomic_store_explicit(&sites.moving, true, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	compare_all();
+	agent_dso_closed();
+	/* Relaxed: the same. */
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&sites.moving, false, memory_order_relaxed);
+	sites_catch_up();
+}
+
+static void watch_changed(void)
+{
+	bool quiet = sites_quiet(), consistent = false;
+	uint64_t old = quiet ? 0 : signals_block();
+
+	sites_lock();
+	if (sites.watching) {
+		consistent = is_consistent();
+		if (consistent)
+			changed_consistent();
+		else if (is_closing())
+			/* Relaxed: under the lock. */
+			atomic_store_explicit(&sites.moving, true, memory_order_relaxed);
+	}
+	sites_unlock();
+	if (quiet)
+		return;
+	signals_restore(old);
+	if (consistent)
+		sites_go_on();
+}
+
+/* ---- W1 ---- */
+
+static void serialize(void)
+{
+	agent_syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+}
+
+/* The `ret` that can be made a jump; NULL: it is not what it should be. */
+static unsigned char *ret_of(uintptr_t function)
+{
+	static const unsigned char endbr64[ENDBR] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	unsigned char *at = (unsigned char *)function;
+	size_t left;
+	bool single;
+
+	if (!function || function % BLOCK)
+		return NULL;
+	at += memcmp(at, endbr64, ENDBR) ? 0 : ENDBR;
+	left = BLOCK - 1 - ((uintptr_t)at - function);
+	return *at == RET && site_nops_length(at + 1, left, &single) == left ? at : NULL;
+}
+
+static bool jump_set(unsigned char *at, void (*to)(void))
+{
+	int64_t distance = (int64_t)((uintptr_t)to - ((uintptr_t)at + 5));
+	const struct pages p = pages_of(at, BLOCK);
+	int32_t small = (int32_t)distance;
+	struct pages_kept kept;
+
+	if (small != distance || pages_look(&p, &kept) || pages_open(&p, &kept))
+		return false;
+	memcpy(at + 1, &small, 4);
+	serialize();
+	/* Relaxed: serialize(), before and behind it, orders it for whoever executes it. */
+	__atomic_store_n(at, JUMP, __ATOMIC_RELAXED);
+	pages_close(&p, &kept);
+	/* Also: whoever ran through it before has stored r_state before we look at it. */
+	serialize();
+	return true;
+}
+
+/* ---- Beginning ---- */
+
+struct looking {
+	bool		alone;
+	bool		only_program;
+	bool		first;
+};
+
+static const ElfW(Dyn) *dynamic_of(const struct dl_phdr_info *info)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			return (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	return NULL;
+}
+
+/* The first that the linker tells of is the program. */
+static int debug_of_program(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const ElfW(Dyn) *d = dynamic_of(info);
+
+	for (; d && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_DEBUG)
+			debug = (struct r_debug *)d->d_un.d_ptr;
+	return 1;
+}
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const void *ld = dynamic_of(info);
+	struct looking *l = arg;
+	bool is_program = l->first;
+
+	l->first = false;
+	if (!ld || (l->only_program && !is_program))
+		return 0;
+	seen_add(ld, 0, info->dlpi_addr, is_program ? "" : info->dlpi_name, l->alone);
+	return 0;
+}
+
+/* Who is in the linker just now passed its function before it was ours; on its way out it waits for the lock. */
+static bool settled(void)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int ms = 0; ms < WAIT_MS; ms++) {
+		if (is_consistent())
+			return true;
+		agent_syscall(SYS_nanosleep, &pause, 0);
+	}
+	return false;
+}
+
+static bool watch_install(void)
+{
+	unsigned char *ret;
+
+	dl_iterate_phdr(debug_of_program, NULL);
+	ret = debug ? ret_of(debug->r_brk) : NULL;
+	return ret && sites.may_patch && jump_set(ret, watch_changed) && settled();
+}
+
+void watch_start(bool alone)
+{
+	struct looking l = { .alone = alone, .first = true };
+
+	sites.watching = watch_install();
+	/* Where nothing is changed it does no harm when one goes. */
+	l.only_program = !sites.watching && sites.may_patch;
+	/* The linker calls nobody while this runs, and unmaps nothing before we have the lock no more. */
+	dl_iterate_phdr(look_at, &l);
+}
+
+void watch_again(void)
+{
+	/* Relaxed: under the lock. */
+	if (atomic_load_explicit(&sites.moving, memory_order_relaxed))
+		sites.watching = false;
+}

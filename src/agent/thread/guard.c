@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guard.c - somebody damaged the session's memory: the program goes on, detached (R2)
+ *
+ * An access to a page that the file does not have any more raises SIGBUS. Then
+ * anonymous memory takes the place of the whole data region, no other hit
+ * begins, and a hit that is on its way is left (x86_64/guarded.S). Outside of
+ * one the access is repeated and finds zeros.
+ *
+ * Nonsense in the region - offsets, sizes, counts - makes a hit fault anywhere,
+ * or divide by zero. A fault of our own code inside a hit is the hit's: it is
+ * left, and no other begins. Any other fault is the program's own. The short
+ * way (x86_64/emit.S) is known by its instructions.
+ *
+ * The handlers are set by a system call, so that nobody who interposes
+ * sigaction() sees them. A program that sets its own replaces them, but for
+ * providers/signal.c, which asks agent_guard_takes() before it calls those, and
+ * does not show the guard to a program that asks.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include "agent/context.h"
+#include "agent/thread/guarded.h"
+#include "agent/thread/signal_return.h"
+#include "agent/state.h"
+#include "agent/syscall.h"
+#include "agent/emit/way.h"
+
+/* As the kernel has it. */
+struct guard_action {
+	void		(*handler)(int sig, siginfo_t *info, void *context);
+	unsigned long	flags;
+	void		(*restorer)(void);
+	uint64_t	mask;
+};
+
+enum { HIT_STACK_MOST = 65536 };
+
+#define GUARD_RESTORER 0x04000000ul
+
+static const int signals[] = { SIGBUS, SIGSEGV, SIGFPE };
+
+enum { SIGNALS = sizeof(signals) / sizeof(signals[0]) };
+
+/* By signal, in the order of signals[]. */
+static struct guard_action before[SIGNALS];
+static bool guarded[SIGNALS];
+static _Atomic bool replacing;		/* the data region, or it is replaced */
+
+/* Where this library's code lies. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+static long action(int sig, const struct guard_action *set, struct guard_action *old)
+{
+	return agent_syscall(SYS_rt_sigaction, sig, set, old, sizeof(uint64_t));
+}
+
+static int index_of(int sig)
+{
+	for (int i = 0; i < SIGNALS; i++)
+		if (signals[i] == sig)
+			return i;
+	return -1;
+}
+
+/* What was there before, or what would have happened without us. */
+static void pass_on(int sig, siginfo_t *info, void *context)
+{
+	const struct guard_action *b = &before[index_of(sig)];
+	struct guard_action none = { 0 };
+
+	if ((uintptr_t)b->handler > (uintptr_t)SIG_IGN) {
+		b->handler(sig, info, context);
+		return;
+	}
+	action(sig, &none, NULL);
+	/* A fault comes again by itself and ends the program where it was; one that somebody sent has to be sent. */
+	if (info->si_code <= 0)
+		agent_syscall(SYS_tgkill, agent_syscall(SYS_getpid), agent_syscall(SYS_gettid), sig);
+}
+
+static bool replace(const char *base, uint64_t size, int prot)
+{
+	return agent_syscall(SYS_mmap, base, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+			     -1, 0) == (long)base;
+}
+
+/*
+ * The data region, by the addresses behind it, which are as many and have
+ * nothing in them yet: what is mapped anew would be filled where the program
+ * has called mlockall(MCL_FUTURE), and could pass its limits.
+ */
+static bool replace_data(char *base, uint64_t size)
+{
+	char *spare = base + size;
+
+	/* Relaxed: another thread is about it, and this one's access is repeated until that is done. */
+	if (atomic_exchange_explicit(&replacing, true, memory_order_relaxed))
+		return true;
+	agent_syscall(SYS_munlock, spare, size);
+	if (agent.data_spare >= size && !agent_syscall(SYS_mprotect, spare, size, PROT_READ | PROT_WRITE) &&
+	    agent_syscall(SYS_mremap, spare, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, base) == (long)base) {
+		agent_syscall(SYS_mmap, spare, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+			      MAP_FIXED_NOREPLACE, -1, 0);
+		return true;
+	}
+	return replace(base, size, PROT_READ | PROT_WRITE);
+}
+
+/* The config region as a whole is needed to find out that nothing is armed any more: zeros say so. */
+static bool replaced(uintptr_t at)
+{
+	const struct plane *p = &agent.plane;
+
+	if (p->data && at - (uintptr_t)p->data < p->data_size)
+		return replace_data(p->data, p->data_size);
+	if (p->config && at - (uintptr_t)p->config < p->config_size)
+		return replace(p->config, p->config_size, PROT_READ);
+	return false;
+}
+
+/* Inside a hit, on the same stack, and not far: a hit has its memory elsewhere. */
+static bool in_hit(const ucontext_t *context)
+{
+	const struct agent_thread *t = agent_self.thread;
+
+	return t && t->resume && t->resume - context_sp(context) < HIT_STACK_MOST;
+}
+
+/* The short ways (way.h): where to go on from there, with the stack as it is; 0: it is in none. */
+static uintptr_t short_left(const ucontext_t *context)
+{
+	const struct {
+		const char	*begin, *end, *left;
+	} ways[] = {
+		{ emit_short_begin, emit_short_end, emit_short_left },
+		{ entry_short_begin, entry_short_end, entry_short_left },
+		{ graph_short_begin, graph_short_end, graph_short_left },
+		{ return_short_begin, return_short_end, return_short_left },
+	};
+	uintptr_t ip = context_ip(context);
+
+	for (unsigned int i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (ip - (uintptr_t)ways[i].begin < (uintptr_t)(ways[i].end - ways[i].begin))
+			return (uintptr_t)ways[i].left;
+	return 0;
+}
+
+static bool in_short_hit(const ucontext_t *context)
+{
+	return short_left(context) != 0;
+}
+
+/* A hit that went on would go astray: it returns to whom it was made for. */
+static void leave_hit(ucontext_t *context)
+{
+	if (in_short_hit(context))
+		context_go(context, context_sp(context), short_left(context), 0);
+	else if (in_hit(context))
+		context_go(context, agent_self.thread->resume, (uintptr_t)guarded_left, 1);
+}
+
+static bool in_our_code(const ucontext_t *context)
+{
+	return context_ip(context) - (uintptr_t)__ehdr_start < (uintptr_t)(etext - __ehdr_start);
+}
+
+bool agent_guard_takes(int sig, const siginfo_t *info, void *context)
+{
+	if (info->si_code <= 0 || index_of(sig) < 0)
+		return false;
+	if (!(sig == SIGBUS && replaced((uintptr_t)info->si_addr)) && !in_short_hit(context) &&
+	    !(in_our_code(context) && in_hit(context)))
+		return false;
+	/* Before the slots go: where to go on is in one of them. */
+	leave_hit(context);
+	attach_detach();
+	return true;
+}
+
+static void guard_fault(int sig, siginfo_t *info, void *context)
+{
+	if (!agent_guard_takes(sig, info, context))
+		pass_on(sig, info, context);
+}
+
+agent_guard agent_guard_handler(int sig)
+{
+	int i = index_of(sig);
+
+	return i >= 0 && guarded[i] ? guard_fault : NULL;
+}
+
+void guard_start(void)
+{
+	const struct guard_action ours = {
+		.handler = guard_fault, .restorer = signal_return,
+		.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | GUARD_RESTORER,
+	};
+
+	for (int i = 0; i < SIGNALS; i++) {
+		/* Whoever ignores it may have been told to by its parent, and would see that we changed it. */
+		if (action(signals[i], NULL, &before[i]) || before[i].handler == (void *)SIG_IGN)
+			continue;
+		guarded[i] = !action(signals[i], &ours, NULL);
+	}
+}
+
+void guard_stop(void)
+{
+	struct guard_action now;
+
+	for (int i = 0; i < SIGNALS; i++) {
+		/* The program's own by now, if it has threads. */
+		if (guarded[i] && !action(signals[i], NULL, &now) && now.handler == guard_fault)
+			action(signals[i], &before[i], NULL);
+		guarded[i] = false;
+	}
+	/* Relaxed: what it was about is not mapped any more. */
+	atomic_store_explicit(&replacing, false, memory_order_relaxed);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guarded.h - hits that can be left when the memory under them goes (guard.c)
+ *
+ * Included by the C files of src/agent only.
+ */
+#ifndef TRACEFUSE_AGENT_THREAD_GUARDED_H
+#define TRACEFUSE_AGENT_THREAD_GUARDED_H
+
+#include "plane/plane.h"
+
+/* As those of plane.h. While they run *resume tells the guard where to go on, instead of what it said before. */
+uint64_t guarded_hit(const struct plane *p, struct slot *slot, const struct hit *h, uintptr_t *resume);
+enum hit_plain guarded_hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size,
+				 uint64_t where, uintptr_t *resume);
+/* Where both return from: to go to with *resume as the stack pointer and a result. No function. */
+void guarded_left(void);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * large.c - memory for records that would not be small on a program's stack
+ *
+ * One page for the thread and one for each nested signal handler, taken and
+ * given back like a stack. A record that siglongjmp left half filled is found
+ * as a hit is (A6): its frame lies below.
+ */
+#include <sys/mman.h>
+#include "agent/emit/emit.h"
+#include "agent/state.h"
+#include "agent/syscall.h"
+
+enum { LARGE = 4096 };
+
+static char *large_map(struct agent_thread *t)
+{
+	long at;
+
+	if (t->large)
+		return t->large;
+	at = agent_syscall(SYS_mmap, 0, LARGE * LAYOUT_HIT_LEVELS, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if ((unsigned long)at > -4096ul)
+		return NULL;
+	if (t->large)	/* a handler was faster */
+		agent_syscall(SYS_munmap, at, LARGE * LAYOUT_HIT_LEVELS);
+	else
+		t->large = (char *)at;
+	return t->large;
+}
+
+static uint32_t levels_left(const struct agent_thread *t, uintptr_t sp)
+{
+	for (uint32_t i = 0; i < t->nr_large && i < LAYOUT_HIT_LEVELS; i++)
+		if (stack_left(t, t->large_frame[i], sp))
+			return i;
+	return t->nr_large;
+}
+
+void *large_get(struct agent_thread *t, uint32_t size)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	uint32_t level = t->nr_large ? levels_left(t, sp) : 0;
+
+	if (level >= LAYOUT_HIT_LEVELS || size > TF_RECORD_MAX || !large_map(t)) {
+		struct slot *slot = agent_slot(t);
+
+		/* Relaxed: a count. */
+		if (slot)
+			atomic_fetch_add_explicit(&slot->missed, 1, memory_order_relaxed);
+		return NULL;
+	}
+	t->large_frame[level] = sp;
+	t->nr_large = level + 1;
+	return t->large + level * LARGE;
+}
+
+void large_put(struct agent_thread *t, void *record)
+{
+	t->nr_large = (uint32_t)(((char *)record - t->large) / LARGE);
+}

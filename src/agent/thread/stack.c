@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stack.c - who called: return addresses by frame pointers, and which stack an address lies on
+ *
+ * S1  Only memory that is certainly there is read: from the first frame upwards
+ *     within the thread's own stack, or, on another one (an alternate stack, a
+ *     coroutine), within the page of the first frame.
+ * S2  A program need not keep frame pointers. Each return address has to lie in
+ *     code of a DSO and each frame above the one before; the first that does not
+ *     ends the stack.
+ * S3  An alternate stack may lie within the thread's own, as an array of a
+ *     function that is on its way. Its addresses are those of another stack
+ *     while handlers run there, and only then (agent_alternate()).
+ * S4  Where a function's return is caught, its true return address is elsewhere (graph.h).
+ */
+#include <string.h>
+#include "agent/graph/graph.h"
+#include "agent/state.h"
+#include "agent/syscall.h"
+#include <sys/resource.h>
+
+enum {
+	PTHREAD_BYTES	= 2048,		/* of struct pthread that are there in any glibc of this architecture */
+	TOP_MOST	= 65536,	/* between the thread pointer and the end of the stack at most */
+	PAGE		= 4096,
+};
+
+#define MAIN_STACK_MOST	(128ul << 20)
+
+/*
+ * glibc puts struct pthread on top of a thread's stack; the thread pointer
+ * points to it. In it stand where the memory begins, how large it is, and how
+ * much of it is the guard. Asking for them (pthread_getattr_np) would allocate,
+ * so they are recognised by what they say.
+ */
+static bool bounds_of_thread(struct agent_thread *t, uintptr_t tp)
+{
+	for (uintptr_t at = tp; at + 24 <= tp + PTHREAD_BYTES; at += 8) {
+		uintptr_t v[3];
+
+		memcpy(v, (const void *)at, sizeof(v));
+		if (v[0] && v[0] < tp && v[1] <= tp - v[0] + TOP_MOST && v[0] + v[1] > tp + PTHREAD_BYTES &&
+		    v[2] < v[1] && !(v[2] % PAGE) && v[1] >= PAGE) {
+			t->stack_low = v[0] + v[2];
+			t->stack_high = tp;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The first thread's stack grows downwards from where the arguments are, as far as its limit. */
+static void bounds_of_main(struct agent_thread *t, uintptr_t sp)
+{
+	struct rlimit r;
+	uintptr_t size = MAIN_STACK_MOST;
+
+	if (!agent_syscall(SYS_prlimit64, 0, RLIMIT_STACK, 0, &r) && r.rlim_cur < size)
+		size = r.rlim_cur;
+	if (agent.main_stack - sp >= size)
+		return;
+	t->stack_low = agent.main_stack - size;
+	t->stack_high = agent.main_stack;
+}
+
+void stack_bounds(struct agent_thread *t)
+{
+	t->stack_low = t->stack_high = 0;
+	if (!bounds_of_thread(t, (uintptr_t)__builtin_thread_pointer()))
+		bounds_of_main(t, (uintptr_t)__builtin_frame_address(0));
+}
+
+static bool on_own(const struct agent_thread *t, uintptr_t addr)
+{
+	return addr - t->stack_low < t->stack_high - t->stack_low;
+}
+
+bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t sp)
+{
+	bool other = stack_alternate(sp), own = on_own(t, sp);
+
+	if (other != stack_alternate(frame))
+		return !other && own;	/* S3: a handler there has begun: false; was left: true */
+	if (own != on_own(t, frame))
+		return own;	/* a handler on an alternate stack has ended; one has begun: false */
+	if (!own && (frame ^ sp) / PAGE)
+		return false;	/* two stacks that nothing is known of */
+	return frame <= sp;	/* a hit that is still going on lies above whatever interrupted it */
+}
+
+uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t max)
+{
+	uintptr_t fp = (uintptr_t)frame, end = on_own(t, fp) ? t->stack_high : (fp | (PAGE - 1)) + 1;
+	uint32_t nr = 0;
+
+	while (nr < max && !(fp % 8) && fp < end && end - fp >= 16) {
+		const uintptr_t *word = (const uintptr_t *)fp;
+		/* The first may be a copy (hooks.h). */
+		uintptr_t ret = nr ? word[1] : graph_caller(t, word[1], fp);
+
+		if (!dso_code(t, (ret == word[1] ? graph_looked_up(&word[1]) : ret) - 1, &out[nr]))
+			break;
+		out[nr++]++;
+		if (word[0] <= fp)
+			break;
+		fp = word[0];
+	}
+	return nr;
+}
+
+struct agent_region *agent_alternate(void)
+{
+	return &agent_self.alternate;
+}
+
+bool stack_has_room(uintptr_t sp, size_t bytes)
+{
+	return !stack_alternate(sp) || sp - agent_self.alternate.start >= bytes;
+}

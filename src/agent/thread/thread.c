@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thread.c - the calling thread: its slot, taken at its first hit, given back when it ends
+ *
+ * T1  The slow path runs with all signals blocked: no handler of this thread
+ *     comes in between, so agent_self is not looked at by two.
+ * T2  here->lock keeps threads apart. It is waited for with a limit (A1).
+ * T3  Slots that the server gave stay this process's until it ends. Those of
+ *     dead threads are cleared by the server (MORE), which finishes what they
+ *     left half done; only without a server the process takes them itself.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include "agent/graph/graph.h"
+#include "agent/state.h"
+#include "agent/syscall.h"
+#include "plane/arch/counter.h"
+#include "plane/arch/ring_commit.h"
+#include "plane/ring/ring.h"
+
+enum { RETRY_TICKS = 1 << 28, LEASE_WAIT_SHORT_MS = 5, MAX_KEY = 32 };
+/* Bytes of a handler's alternate stack for a first hit: as what graph.c has for it, less the extended state. */
+enum { FIRST_ROOM = 1408 };
+
+__thread struct agent_self agent_self;
+
+/*
+ * All but those that a fault raises: one that is blocked would end the program, and the guard could not help.
+ * SIGSYS is one where the program handles system calls itself, and ours with them (PR_SET_SYSCALL_USER_DISPATCH).
+ * What the program blocks stays so, these too: one that waits for it would be delivered here.
+ */
+#define FAULT(sig) (1ull << ((sig) - 1))
+
+uint64_t signals_block(void)
+{
+	uint64_t all = ~(FAULT(SIGBUS) | FAULT(SIGSEGV) | FAULT(SIGFPE) | FAULT(SIGILL) | FAULT(SIGTRAP) |
+			 FAULT(SIGSYS)), old = 0;
+
+	agent_syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, sizeof(all));
+	return old;
+}
+
+void signals_restore(uint64_t old)
+{
+	agent_syscall(SYS_rt_sigprocmask, 2, &old, 0, sizeof(old));
+}
+
+/* ---- T2 ---- */
+
+/*
+ * A thread that is woken in vain, by a signal or after a faster one, goes on with what is left
+ * of the time.
+ */
+static bool lock_take(_Atomic uint32_t *lock)
+{
+	const struct timespec wait = { .tv_nsec = AGENT_WAIT_MS * 1000000l / 10 };
+	uint64_t end = counter_read() + AGENT_WAIT_TICKS;
+	struct agent_patience patience;
+	uint32_t free = 0;
+
+	/* Pairs with the release in lock_give(). */
+	if (atomic_compare_exchange_strong_explicit(lock, &free, 1, memory_order_acquire, memory_order_relaxed))
+		return true;
+	patience = patience_begin();	/* its owner may wait for the server */
+	while (atomic_exchange_explicit(lock, 2, memory_order_acquire)) {
+		if (counter_read() >= end) {
+			if (!patience_goes_on(&patience))
+				return false;
+			end = counter_read() + AGENT_WAIT_TICKS;
+		}
+		agent_syscall(SYS_futex, lock, FUTEX_WAIT_PRIVATE, 2, &wait);
+	}
+	return true;
+}
+
+static void lock_give(_Atomic uint32_t *lock)
+{
+	/* Pairs with the acquires in lock_take(). */
+	if (atomic_exchange_explicit(lock, 0, memory_order_release) == 2)
+		agent_syscall(SYS_futex, lock, FUTEX_WAKE_PRIVATE, 1);
+}
+
+/* ---- Slots ---- */
+
+static struct slot *slot_claim(uint32_t tid)
+{
+	const struct agent_here *h = agent.here;
+
+	for (uint32_t i = 0; i < h->nr_given; i++) {
+		struct slot *slot = plane_slot(&agent.plane, h->given[i]);
+		uint32_t none = 0;
+
+		/* Pairs with the releases in slot_leave(), slot_recycle() and thread_finish(). */
+		if (atomic_compare_exchange_strong_explicit(&slot->owner, &none, tid, memory_order_acquire,
+							    memory_order_relaxed))
+			return slot;
+	}
+	return NULL;
+}
+
+static bool thread_gone(uint32_t tid)
+{
+	return agent_syscall(SYS_tgkill, agent_syscall(SYS_getpid), tid, 0) == -ESRCH;
+}
+
+/* T3: there is no server that would do it. One that died inside a hit keeps its slot. */
+static struct slot *slot_inherit(uint32_t tid)
+{
+	const struct agent_here *h = agent.here;
+
+	for (uint32_t i = 0; i < h->nr_given; i++) {
+		struct slot *slot = plane_slot(&agent.plane, h->given[i]);
+		/* Relaxed: the compare-and-swap finds out whether it still is. */
+		uint32_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
+
+		/* Relaxed: a dead thread stores no more. */
+		if (thread_gone(owner) && !atomic_load_explicit(&slot->depth, memory_order_relaxed) &&
+		    atomic_compare_exchange_strong_explicit(&slot->owner, &owner, tid, memory_order_acquire,
+							    memory_order_relaxed))
+			return slot;
+	}
+	return NULL;
+}
+
+static struct slot *slot_take(uint32_t tid)
+{
+	struct slot *slot = slot_claim(tid);
+	int err;
+
+	if (slot)
+		return slot;
+	err = attach_more();
+	slot = slot_claim(tid);
+	return slot || err != -ECONNREFUSED ? slot : slot_inherit(tid);
+}
+
+/*
+ * Asks the server for a ring of the slot's own and waits for it. Once in vain
+ * (there may be no server any more) it is not waited for long again, until one comes.
+ */
+static void lease_await(struct slot *slot, uint64_t lease)
+{
+	static _Atomic bool in_vain;
+	struct timespec pause = { .tv_nsec = 1000000 };
+	/* Relaxed: it only says how long to wait. */
+	int limit = atomic_load_explicit(&in_vain, memory_order_relaxed) ? LEASE_WAIT_SHORT_MS : AGENT_WAIT_MS;
+	bool got = false;
+
+	/* Pairs with the acquire in ring_leases_serve(). */
+	atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
+	for (int i = 0; i < limit && !got; i++) {
+		/* Acquire: pairs with the release in ring_lease_give(). */
+		got = (uint32_t)atomic_load_explicit(&slot->lease, memory_order_acquire);
+		if (!got)
+			agent_syscall(SYS_nanosleep, &pause, 0);
+	}
+	/* Relaxed: as above. */
+	atomic_store_explicit(&in_vain, !got, memory_order_relaxed);
+}
+
+/* A thread without restartable sequences has rings of its own (R12), which the server makes. */
+static void lease_take(struct slot *slot)
+{
+	/* Acquire: pairs with the release in ring_lease_give(). */
+	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_acquire);
+
+	if (!(uint32_t)lease && (rseq_cpu() < 0 || (lease & RING_LEASE_ONLY)))
+		lease_await(slot, lease);
+}
+
+void agent_thread_lend(struct agent_thread *t)
+{
+	struct slot *slot = agent_slot(t);
+	/* Acquire: pairs with the release in ring_lease_give(). */
+	uint64_t lease = slot ? atomic_load_explicit(&slot->lease, memory_order_acquire) : 0;
+
+	if (slot && !(uint32_t)lease && !agent_restricted())
+		lease_await(slot, lease);
+}
+
+/* ---- The log of tasks ---- */
+
+static void task_note(const struct agent_thread *t)
+{
+	struct program_tables *tables =
+		plane_given(&agent.plane, plane_header(&agent.plane)->programs);
+	/* Relaxed: each gets another number; that the entry is there is said by its seq. */
+	uint64_t nr = atomic_fetch_add_explicit(&tables->next_task, 1, memory_order_relaxed);
+	struct task_entry *e = &tables->tasks[nr % LAYOUT_TASKS];
+
+	/* The fence pairs with the one in read_entry() (program_names.c): whoever reads what follows sees the 0. */
+	atomic_store_explicit(&e->seq, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	e->pid = t->pid;
+	e->tgid = t->tgid;
+	memcpy(e->comm, t->comm, sizeof(e->comm));
+	/* Pairs with the acquire of the server's reader. */
+	atomic_store_explicit(&e->seq, nr + 1, memory_order_release);
+}
+
+void agent_thread_renamed(struct agent_thread *t)
+{
+	agent_syscall(SYS_prctl, PR_GET_NAME, t->comm);
+	task_note(t);
+}
+
+void agent_other_renamed(uint32_t tid, const char *name)
+{
+	const struct agent_here *h = agent.here;
+
+	/* Not under the lock: pairs with the release in attach_slots(). */
+	for (uint32_t i = 0; agent_attached() && i < __atomic_load_n(&h->nr_given, __ATOMIC_ACQUIRE); i++) {
+		struct agent_thread *t = &agent.here->threads[h->given[i]];
+
+		if (!t->slot || t->tid != tid)
+			continue;
+		/* It may be in a hit just now, and that have some of both names; so has the kernel's. */
+		for (unsigned int k = 0, end = 0; k < LAYOUT_COMM_LEN; k++) {
+			end |= k == LAYOUT_COMM_LEN - 1 || !name[end ? 0 : k];
+			t->comm[k] = end ? 0 : name[k];
+		}
+		task_note(t);
+		return;
+	}
+}
+
+/* ---- First and last ---- */
+
+/* Where the kernel keeps this thread's CPU for libc; where it does not, a number that says so. */
+static const volatile int32_t *cpu_word(void)
+{
+	static const volatile int32_t none = -1;
+
+	if (!&__rseq_offset)
+		return &none;
+	return &((struct rseq_area *)((char *)__builtin_thread_pointer() + __rseq_offset))->cpu_id;
+}
+
+static struct agent_thread *thread_make(struct slot *slot, uint32_t tid)
+{
+	struct agent_thread *t = &agent.here->threads[slot - plane_slot(&agent.plane, 0)];
+
+	memset(t, 0, sizeof(*t));
+	t->tid = tid;
+	t->pid = attach_pid(tid);
+	t->tgid = attach_pid((uint32_t)agent_syscall(SYS_getpid));
+	/* Relaxed: this thread's own now, and it is in no hit. */
+	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
+	t->cpu = cpu_word();
+	lease_take(slot);
+	stack_bounds(t);
+	t->slot = slot;
+	tasks_join(t);
+	agent_thread_renamed(t);
+	return t;
+}
+
+static struct agent_thread *thread_begin(void)
+{
+	uint32_t tid = (uint32_t)agent_syscall(SYS_gettid);
+	struct agent_thread *t;
+	struct slot *slot;
+
+	if (attach_again())
+		return NULL;
+	slot = slot_take(tid);
+	if (!slot)
+		return NULL;
+	t = thread_make(slot, tid);
+	/* Pairs with the fence in attach_detach(): that has looked before this slot was there, or takes it. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON) {
+		t->slot = NULL;
+		return NULL;
+	}
+	/* Small keys take no memory. With another one the server finds out that the thread has gone. */
+	if (agent.key >= 0 && agent.key < MAX_KEY)
+		pthread_setspecific((pthread_key_t)agent.key, t);
+	return t;
+}
+
+/* All signals blocked but those that cannot be, and 32 and 33, which are libc's. */
+static uint8_t thread_flags(const struct agent_thread *t, uint64_t mask)
+{
+	uint8_t flags = agent_signal_flags ? agent_signal_flags(t, __builtin_frame_address(0)) : 0;
+
+	mask |= 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1) | 3ull << 31;
+	return mask == ~0ull ? flags | AGENT_SIGNALS_OFF : flags;
+}
+
+/*
+ * The process's number in agent_self.lost. It is counted when it gets one; no system call, a
+ * sandbox may forbid it.
+ */
+static uint32_t process_lost(struct losses *l)
+{
+	uint32_t number = (uint32_t)counter_read() | 1, none = 0;
+
+	/* Relaxed: counts. */
+	if (!atomic_compare_exchange_strong_explicit(&agent.here->lost, &none, number,
+						     memory_order_relaxed, memory_order_relaxed))
+		return none;
+	atomic_fetch_add_explicit(&l->processes, 1, memory_order_relaxed);
+	return number;
+}
+
+/*
+ * A hit that finds no slot is counted in the session: the process may have no slot at all, and may
+ * end at once.
+ */
+static void thread_missed(void)
+{
+	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
+	/* Relaxed, all of it: counts. */
+	uint32_t lost = atomic_load_explicit(&agent.here->lost, memory_order_relaxed);
+
+	atomic_fetch_add_explicit(&l->hits, 1, memory_order_relaxed);
+	if (lost && agent_self.lost == lost)
+		return;
+	agent_self.lost = lost ? lost : process_lost(l);
+	atomic_fetch_add_explicit(&l->threads, 1, memory_order_relaxed);
+}
+
+bool thread_lock(void)
+{
+	uint64_t old = signals_block();
+
+	if (!lock_take(&agent.here->lock)) {
+		signals_restore(old);
+		return false;
+	}
+	agent_self.signals = old;
+	agent_self.first = 1;
+	return true;
+}
+
+void thread_unlock(void)
+{
+	request_rest();
+	agent_self.first = 0;
+	lock_give(&agent.here->lock);
+	signals_restore(agent_self.signals);
+}
+
+__attribute__((cold)) struct agent_thread *agent_thread_first(void)
+{
+	struct agent_thread *t = NULL;
+
+	/* Pairs with the release in attach_start(): what follows uses agent.here and the session. */
+	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON || agent_self.first)
+		return NULL;
+	if (agent_restricted() || agent_self.retry > counter_read() ||
+	    !stack_has_room((uintptr_t)__builtin_frame_address(0), FIRST_ROOM)) {
+		thread_missed();
+		return NULL;
+	}
+	if (thread_lock()) {
+		t = thread_begin();
+		if (t)
+			t->flags = thread_flags(t, agent_self.signals);
+		agent_self.thread = t;
+		agent_self.retry = t ? 0 : counter_read() + RETRY_TICKS;
+		thread_unlock();
+	}
+	if (!t)
+		thread_missed();
+	return t;
+}
+
+struct agent_thread *agent_thread_known(void)
+{
+	struct agent_thread *t = agent_self.thread;
+
+	return t && t->slot ? t : NULL;
+}
+
+static void slot_leave(struct agent_thread *t)
+{
+	struct slot *slot = agent_slot(t);
+
+	if (!slot)
+		return;
+	t->slot = NULL;
+	pids_leave(&agent.plane, slot, t->pid);
+	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
+	/* Pairs with the acquire of the thread that takes it next. */
+	atomic_store_explicit(&slot->owner, 0, memory_order_release);
+}
+
+/* Comes again until the last round, because destructors of others may still make hits. */
+static void thread_end(void *arg)
+{
+	struct agent_thread *t = arg;
+	uint64_t old;
+
+	if (t != agent_self.thread || !t->slot)
+		return;
+	if (++agent_self.leaving < PTHREAD_DESTRUCTOR_ITERATIONS) {
+		pthread_setspecific((pthread_key_t)agent.key, t);
+		return;
+	}
+	old = signals_block();
+	graph_thread_ends(t);
+	agent_self.thread = NULL;
+	slot_leave(t);
+	signals_restore(old);
+}
+
+int thread_key_create(void)
+{
+	pthread_key_t key;
+
+	return pthread_key_create(&key, thread_end) ? -1 : (int)key;
+}

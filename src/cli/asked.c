@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * asked.c - the options that `tracefuse run` and `tracefuse replay` have in common
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/asked.h"
+#include "server/boot.h"
+#include "cli/event_names.h"
+#include "host/mounts.h"
+#include "model/text_memory.h"
+#include "session/session.h"
+
+int words_add(struct words *w, const char *word)
+{
+	const char **v = realloc(w->v, (w->nr + 1) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	w->v = v;
+	v[w->nr++] = word;
+	return 0;
+}
+
+void asked_free(struct asked *a)
+{
+	free(a->setups.v);
+	free(a->cats.v);
+	free(a->events.v);
+	for (unsigned int i = 0; i < a->lists.nr; i++)
+		free((char *)a->lists.v[i]);
+	free(a->lists.v);
+	free(a->boots.v);
+}
+
+char *asked_boot(const struct words *boots)
+{
+	const char *env = getenv("TRACEFUSE_BOOT");
+	char *text = NULL;
+	size_t size;
+	FILE *out = (env && *env) || boots->nr ? text_memory_open(&text, &size) : NULL;
+
+	if (!out)
+		return NULL;
+	fputs(env ? env : "", out);
+	for (unsigned int i = 0; i < boots->nr; i++)
+		fprintf(out, " %s", boots->v[i]);
+	if (fclose(out)) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+/* -e NAME,NAME */
+static int add_events(struct asked *a, const char *list)
+{
+	char *rest = strdup(list), *name;
+	int ret = rest ? words_add(&a->lists, rest) : -ENOMEM;
+
+	if (ret)
+		free(rest);
+	while (!ret && (name = strsep(&rest, ",")))
+		if (*name)
+			ret = words_add(&a->events, name);
+	return ret;
+}
+
+int asked_option(struct asked *a, const struct command *cmd, int opt, char **argv)
+{
+	int ret = 0;
+
+	switch (opt) {
+	case ASKED_SESSION:
+		a->session_name = optarg;
+		break;
+	case ASKED_MOUNT:
+		a->mount_dir = optarg;
+		break;
+	case ASKED_FORCE:
+		a->force = true;
+		break;
+	case ASKED_SAVE:
+		a->save_dir = optarg;
+		break;
+	case 'o':
+		a->dat_file = optarg;
+		break;
+	case ASKED_COMPRESS:
+		a->compress = true;
+		break;
+	case ASKED_HIST_LEGACY:
+		a->hist_legacy = true;
+		break;
+	case ASKED_SETUP:
+		ret = words_add(&a->setups, optarg);
+		break;
+	case ASKED_CAT:
+		ret = words_add(&a->cats, optarg);
+		break;
+	case ASKED_BOOT:
+		ret = words_add(&a->boots, optarg);
+		break;
+	case 'e':
+		ret = add_events(a, optarg);
+		break;
+	case ':':
+		return command_usage(cmd, "%s needs an argument", argv[optind - 1]);
+	default:
+		return command_usage(cmd, "unknown option %s", argv[optind - 1]);
+	}
+	return ret ? command_error("out of memory") : COMMAND_DONE;
+}
+
+int asked_boots_check(const struct words *boots, const struct command *cmd)
+{
+	char near[128], hint[160], *unknown;
+	int status = COMMAND_DONE;
+
+	for (unsigned int i = 0; !status && i < boots->nr; i++) {
+		unknown = boot_unknown(boots->v[i], near, sizeof(near));
+		if (!unknown)
+			continue;
+		event_names_hint(strcmp(near, unknown) ? near : "", hint, sizeof(hint));
+		status = command_usage(cmd, "--boot: %s%s%s", unknown, strcmp(near, unknown) ?
+				       ": a session has no such parameter" : "= has no value", hint);
+		free(unknown);
+	}
+	return status;
+}
+
+int asked_check(const struct asked *a, const struct command *cmd)
+{
+	if (a->session_name && !session_name_valid(a->session_name))
+		return command_usage(cmd, "'%s' can be no session's name", a->session_name);
+	if (a->save_dir && !a->cats.nr)
+		return command_usage(cmd, "--save DIR saves what --cat names: give --cat FILE");
+	if (a->compress && !a->dat_file)
+		return command_usage(cmd, "--compress is for -o FILE");
+	if (a->force && !a->mount_dir)
+		return command_usage(cmd, "--force is for --mount DIR");
+	return asked_boots_check(&a->boots, cmd);
+}
+
+int asked_mount(const struct asked *a, char *out)
+{
+	int ret = a->mount_dir ? mounts_prepare(a->mount_dir, a->force, out) : 0;
+
+	if (!a->mount_dir)
+		*out = '\0';
+	return ret ? mounts_failed(a->mount_dir, ret) : COMMAND_DONE;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * client.c - which session a command means, and how it gets there
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/client.h"
+#include "server/server.h"
+#include "access/wire.h"
+#include "layout/layout.h"
+#include "session/session.h"
+
+enum { TRIES = 100, AWAIT_MS = 30000 };
+
+struct census {
+	unsigned int	nr;
+	char		name[64];
+};
+
+static int count_session(void *arg, const char *name, const char *dir, bool alive)
+{
+	struct census *c = arg;
+
+	(void)dir;
+	(void)alive;
+	if (!c->nr++)
+		snprintf(c->name, sizeof(c->name), "%s", name);
+	return 0;
+}
+
+char *client_session(const struct command *cmd, const char *name)
+{
+	struct census c = { 0 };
+
+	if (!name)
+		name = getenv("TRACEFUSE_SESSION");
+	if (name && *name)
+		return strdup(name);
+	session_list(count_session, &c);
+	if (c.nr == 1)
+		return strdup(c.name);
+	if (c.nr)
+		command_error("%s: there are %u sessions: say which (`tracefuse sessions` lists them), "
+			      "or set TRACEFUSE_SESSION", cmd->name, c.nr);
+	else
+		command_error("%s: there is no session: make one with "
+			      "`tracefuse replay --session NAME RECORDING`", cmd->name);
+	return NULL;
+}
+
+/* One that was killed just now still has its socket: only who answers is there. */
+static int connect_answered(const char *name, struct access **out)
+{
+	int ret = access_connect(name, out);
+
+	if (ret)
+		return ret;
+	ret = client_request(*out, WIRE_STAT, "", -1, NULL);
+	if (ret != -EPIPE)
+		return 0;
+	access_close(*out);
+	*out = NULL;
+	return -ECONNREFUSED;
+}
+
+int client_reach(const char *name, struct access **out)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+
+	for (int i = 0; i < TRIES; i++) {
+		int ret = connect_answered(name, out);
+
+		if (ret != -ECONNREFUSED)
+			return ret;
+		/* Another command may be making it, or bringing it back. */
+		ret = session_await(name, AWAIT_MS);
+		if (!ret)
+			ret = connect_answered(name, out);
+		if (ret != -ECONNREFUSED)
+			return ret;
+		ret = server_reopen(name);
+		if (!ret)
+			fprintf(stderr, "tracefuse: the server of session %s had died: re-opened\n",
+				name);
+		else if (ret == -EBUSY)
+			/* another was faster, or its server is ending */
+			nanosleep(&pause, NULL);
+		else
+			return ret;
+	}
+	return -EBUSY;
+}
+
+struct access *client_connect(const struct command *cmd, const char *name)
+{
+	struct access *a;
+	int ret = client_reach(name, &a);
+
+	if (!ret)
+		return a;
+	if (ret == -ENOENT)
+		command_error("%s: there is no session %s: `tracefuse sessions` lists those there are, "
+			      "`tracefuse replay --session %s RECORDING` makes it", cmd->name, name, name);
+	else
+		command_error("%s: the server of session %s cannot be reached, and it cannot be "
+			      "re-opened: %s\n           where it has died, `tracefuse sessions --clean` "
+			      "removes what is left of it", cmd->name, name, session_error(ret));
+	return NULL;
+}
+
+struct access *client_connect_to(const struct command *cmd, const char *name)
+{
+	char *session = client_session(cmd, name);
+	struct access *a = session ? client_connect(cmd, session) : NULL;
+
+	free(session);
+	return a;
+}
+
+int client_boot(struct access *a, const char *text)
+{
+	char *answer = NULL, *rest, *line;
+	int ret = client_request(a, WIRE_BOOT, text, -1, &answer), nr = 0;
+
+	rest = ret < 0 ? NULL : answer;
+	while (rest && (line = strsep(&rest, "\n")))
+		if (*line)
+			nr += fprintf(stderr, "tracefuse: boot: %s\n", line) > 0;
+	free(answer);
+	return ret < 0 ? ret : nr;
+}
+
+bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size)
+{
+	size_t n = strlen(key);
+
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
+		if (strncmp(text, key, n) || text[n] != ' ' || nr--)
+			continue;
+		snprintf(out, size, "%.*s", (int)strcspn(text + n + 1, "\n"), text + n + 1);
+		return true;
+	}
+	return false;
+}
+
+const struct client_untraced *client_untraced_at(unsigned int reason)
+{
+	static const char again[] = "a program runs untraced then; started again it joins";
+	static const struct client_untraced words[] = {
+		[UNTRACED_DESCRIPTORS] = { "descriptors", "the server has no file descriptor left for them (ulimit -n)",
+		  again, false },
+		[UNTRACED_FULL] = { "full", "the session has no room for them", again, false },
+		[UNTRACED_LATE] = { "late", "the server did not answer in time", again, false },
+		[UNTRACED_SERVER] = { "server", "there was no server", again, false },
+		[UNTRACED_USER] = { "user",
+		  "they are another user's, and a session is for its own user's programs alone",
+		  "su -s /bin/sh -c 'tracefuse run ...' USER: a session of that user", false },
+		[UNTRACED_ROOT] = { "root",
+		  "they do not reach the session or tracefuse's library, in another root or mount "
+		  "name space",
+		  "use tracefuse run in there", false },
+		[UNTRACED_RIGHTS] = { "rights",
+		  "their file is setuid, setgid or has capabilities, and nothing is preloaded then",
+		  "use tracefuse run as the user that they become", false },
+		[UNTRACED_ENVIRONMENT] = { "environment", "their environment was without LD_PRELOAD or TRACEFUSE_SESSION",
+		  "use tracefuse run behind what clears it", true },
+		[UNTRACED_STATIC] = { "static", "they are linked statically", "link them with libc.so", true },
+		[UNTRACED_LIBC] = { "libc", "they have another C library, or are for another kind of machine",
+		  "link them with glibc", true },
+		[UNTRACED_SANITIZER] = { "sanitizer", "their sanitizer's library has to be loaded first",
+		  "LD_PRELOAD=libasan.so... tracefuse run", true },
+		[UNTRACED_OTHER] = { "other", "the system refused them what it takes", again, false },
+	};
+
+	return &words[reason < UNTRACED_REASONS ? reason : UNTRACED_OTHER];
+}
+
+const struct client_untraced *client_untraced(const char *reason)
+{
+	for (unsigned int i = 0; i < UNTRACED_REASONS; i++) {
+		const struct client_untraced *u = client_untraced_at(i);
+
+		if (!strncmp(reason, u->reason, strlen(u->reason)))
+			return u;
+	}
+	return client_untraced_at(UNTRACED_OTHER);
+}
+
+bool client_path(const char *argument, char *out, size_t size)
+{
+	if (access_path("", argument, out, size))
+		return true;
+	command_error("%s is not in the tracing directory", argument);
+	return false;
+}
+
+int client_print_mounts(struct access *a)
+{
+	char *info, dir[PATH_MAX];
+	int ret = client_request(a, WIRE_INFO, "", -1, &info);
+	unsigned int nr = 0;
+
+	if (ret < 0)
+		return command_error("the server does not answer: %s", strerror(-ret));
+	while (client_info(info, "mount", nr, dir, sizeof(dir))) {
+		printf("%s\n", dir);
+		nr++;
+	}
+	free(info);
+	return nr ? COMMAND_DONE : COMMAND_FAILED;
+}

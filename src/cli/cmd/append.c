@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * append.c - `tracefuse append`: what `echo TEXT >> FILE` does in a mount
+ */
+#include <fcntl.h>
+
+#include "cli/write.h"
+
+static int run(int argc, char **argv)
+{
+	return client_write(&command_append, O_APPEND, argc, argv);
+}
+
+const struct command command_append = {
+	.name = "append",
+	.summary = "append to a file of the session, as echo TEXT >> FILE does",
+	.run = run,
+	.help =
+"usage: tracefuse append [-s SESSION] FILE [TEXT...]\n"
+"\n"
+"Like write, without clearing: triggers are added to those there are.\n"
+"\n"
+"  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
+"                      one there is\n",
+};

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cat.c - `tracefuse cat`: prints files of a session
+ *
+ * trace_pipe is read as it fills; Ctrl-C ends it, and the server forgets the
+ * reader when its connection closes.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/client.h"
+#include "cli/options.h"
+
+static int print_file(struct access *a, const char *argument)
+{
+	static char buf[65536];
+	struct access_file *f;
+	char path[1024];
+	ssize_t ret;
+	off_t off = 0;
+
+	if (!client_path(argument, path, sizeof(path)))
+		return COMMAND_FAILED;
+	ret = a->ops->open(a, path, O_RDONLY, &f);
+	if (ret < 0)
+		return command_error("cat: %s: %s", argument, strerror((int)-ret));
+	while ((ret = a->ops->read(f, buf, sizeof(buf), off)) > 0) {
+		off += ret;
+		if (command_print(buf, (size_t)ret) || command_flush())
+			break;
+	}
+	a->ops->release(f);
+	if (ret > 0)
+		return COMMAND_FAILED;
+	return ret < 0 ? command_error("cat: %s: %s", argument, strerror((int)-ret)) : COMMAND_DONE;
+}
+
+/* A hist has its JSON beside it. */
+static int print_json(struct access *a, const char *argument)
+{
+	size_t n = strlen(argument);
+	char path[1024];
+
+	if (n < 5 || strcmp(argument + n - 5, "/hist"))
+		return command_error("cat: %s: only histograms (events/SYSTEM/EVENT/hist) have JSON", argument);
+	snprintf(path, sizeof(path), "%s.json", argument);
+	return print_file(a, path);
+}
+
+static int run(int argc, char **argv)
+{
+	static const char *const flags[] = { "json", NULL };
+	const char *name = NULL;
+	unsigned int seen = 0;
+	int status = options_parse(&command_cat, argc, argv, &name, flags, &seen);
+	struct access *a;
+	char *session;
+
+	if (status)
+		return status;
+	if (optind == argc)
+		return command_usage(&command_cat, "which file?");
+	session = client_session(&command_cat, name);
+	a = session ? client_connect(&command_cat, session) : NULL;
+	free(session);
+	if (!a)
+		return COMMAND_FAILED;
+	for (int i = optind; i < argc; i++)
+		status |= seen ? print_json(a, argv[i]) : print_file(a, argv[i]);
+	access_close(a);
+	return status;
+}
+
+const struct command command_cat = {
+	.name = "cat",
+	.summary = "print files of the session",
+	.run = run,
+	.help =
+"usage: tracefuse cat [-s SESSION] [--json] FILE...\n"
+"\n"
+"Prints files of a session's tracing directory: trace, events/sched/sched_switch/hist.\n"
+"trace_pipe is followed until Ctrl-C.\n"
+"\n"
+"  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
+"                      one there is\n"
+"      --json          histograms (files hist) as JSON: an array with an object for\n"
+"                      each trigger; the files are there as hist.json, too\n",
+};

@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * doctor.c - `tracefuse doctor`: why a trace is empty
+ *
+ * Looks at what an event has to pass on its way to the file `trace`, in that
+ * order, and says where it stops.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/client.h"
+#include "cli/options.h"
+#include "access/wire.h"
+
+enum { LISTED = 8 };		/* of many the first ones */
+
+struct patient {
+	struct access	*access;
+	char		*info;		/* what the server says of itself */
+	bool		programs;	/* a session of running programs */
+	char		tracer[64];	/* "nop": none */
+	unsigned int	complaints;
+};
+
+static char *read_text(struct patient *p, const char *path)
+{
+	char *text = NULL;
+	size_t len;
+
+	if (access_read_all(p->access, path, &text, &len))
+		return NULL;
+	return text;
+}
+
+static void complain(struct patient *p, const char *what, const char *cure)
+{
+	p->complaints++;
+	printf("! %s\n  %s\n", what, cure);
+}
+
+static unsigned int count_lines(const char *text)
+{
+	unsigned int nr = 0;
+
+	for (; *text; text++)
+		nr += *text == '\n';
+	return nr;
+}
+
+/* "a, b, c and 5 more" of the lines of a text. */
+static void list_lines(const char *text)
+{
+	unsigned int nr = 0;
+
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+		if (nr++ < LISTED)
+			printf("%s%.*s", nr > 1 ? ", " : "", (int)strcspn(text, "\n"), text);
+	if (nr > LISTED)
+		printf(" and %u more", nr - LISTED);
+}
+
+static void say_where_events_come_from(struct patient *p)
+{
+	if (p->programs)
+		complain(p, "The session knows no events.",
+			 "They come with a program: tracefuse run --session NAME -- PROGRAM");
+	else
+		complain(p, "The session knows no events.",
+			 "They come with a recording: tracefuse replay --session NAME RECORDING");
+}
+
+static void check_events(struct patient *p)
+{
+	char *available = read_text(p, "available_events"), *enabled = read_text(p, "set_event");
+	unsigned int nr = available ? count_lines(available) : 0, on = enabled ? count_lines(enabled) : 0;
+
+	printf("events known: %u, enabled: %u%s", nr, on, on ? " (" : "");
+	list_lines(enabled ? enabled : "");
+	puts(on ? ")" : "");
+	if (!nr)
+		say_where_events_come_from(p);
+	else if (!on && strcmp(p->tracer, "nop"))
+		;	/* it records by itself */
+	else if (!on && p->programs)
+		complain(p, "No event is enabled, so nothing is recorded (triggers count nevertheless).",
+			 "tracefuse write set_event heap:malloc, or write events/heap/enable 1");
+	else if (!on)
+		complain(p, "No event is enabled, so nothing is recorded (triggers count nevertheless).",
+			 "tracefuse write set_event sched:sched_switch, or write events/sched/enable 1");
+	free(available);
+	free(enabled);
+}
+
+/* A soft-disabled event has an asterisk behind a 0; a filter is worth a look, no more. */
+static void check_event(struct patient *p, const char *system, const char *event)
+{
+	char path[600], text[700], *enable, *filter;
+
+	snprintf(path, sizeof(path), "events/%s/%s/enable", system, event);
+	enable = read_text(p, path);
+	if (enable && !strncmp(enable, "0*", 2)) {
+		snprintf(text, sizeof(text), "%s:%s is soft-disabled: it fires triggers and is not recorded.",
+			 system, event);
+		complain(p, text, "its own triggers and enable_event triggers of other events decide; write 1 to its file enable");
+	}
+	snprintf(path, sizeof(path), "events/%s/%s/filter", system, event);
+	filter = read_text(p, path);
+	if (filter && strncmp(filter, "none", 4))
+		printf("%s:%s is recorded only if %.*s\n", system, event, (int)strcspn(filter, "\n"), filter);
+	free(enable);
+	free(filter);
+}
+
+static void check_enabled(struct patient *p)
+{
+	char *enabled = read_text(p, "set_event"), *rest = enabled, *line;
+
+	while (rest && (line = strsep(&rest, "\n"))) {
+		char *event = strchr(line, ':');
+
+		if (!event)
+			continue;
+		*event++ = '\0';
+		check_event(p, line, event);
+	}
+	free(enabled);
+}
+
+/* An instance has its own buffer: `trace` of the top shows nothing of it. */
+static int look_into_instance(void *arg, const char *name, bool is_dir)
+{
+	struct patient *p = arg;
+	char path[300], *enabled;
+
+	if (!is_dir)
+		return 0;
+	snprintf(path, sizeof(path), "instances/%s/set_event", name);
+	enabled = read_text(p, path);
+	if (enabled && *enabled)
+		printf("instance %s, enabled: %u; its records are in instances/%s/trace\n", name,
+		       count_lines(enabled), name);
+	free(enabled);
+	return 0;
+}
+
+/* ---- running programs ---- */
+
+/* "attached PID SLOTS NAME" */
+static void check_attached(struct patient *p)
+{
+	char value[256], name[64];
+	unsigned int nr = 0;
+
+	for (; client_info(p->info, "attached", nr, value, sizeof(value)); nr++) {
+		int pid = 0;
+
+		*name = '\0';
+		sscanf(value, "%d %*u %63[^\n]", &pid, name);
+		if (nr < LISTED)
+			printf("attached: process %d (%s)\n", pid, name);
+	}
+	if (nr > LISTED)
+		printf("attached: %u processes in all\n", nr);
+	if (!nr)
+		complain(p, "No program is attached.",
+			 "tracefuse run --session NAME -- PROGRAM, or TRACEFUSE_SESSION=NAME for one that links libtracefuse");
+}
+
+static void check_missed(struct patient *p)
+{
+	unsigned long long all = 0, processes = 0, threads = 0, hits = 0;
+	char value[128], text[200];
+
+	if (client_info(p->info, "missed", 0, value, sizeof(value)))
+		all = strtoull(value, NULL, 10);
+	if (client_info(p->info, "no-room", 0, value, sizeof(value)))
+		sscanf(value, "%llu %llu %llu", &processes, &threads, &hits);
+	if (hits) {
+		snprintf(text, sizeof(text),
+			 "%llu processes (%llu threads) found no room: %llu hits are lost.",
+			 processes, threads, hits);
+		complain(p, text,
+			 "more of them at the same time than the session has memory or slots for, "
+			 "or a server that did not answer in time");
+	}
+	if (all > hits) {
+		snprintf(text, sizeof(text), "%llu hits found no room.", all - hits);
+		complain(p, text, "signal handlers more than 3 deep");
+	}
+}
+
+/* Programs that could not join when they began. */
+static void check_untraced(struct patient *p)
+{
+	char value[128], text[200];
+
+	for (unsigned int i = 0; client_info(p->info, "untraced", i, value, sizeof(value)); i++) {
+		const char *nr = strchr(value, ' ');
+		const struct client_untraced *u = client_untraced(value);
+
+		snprintf(text, sizeof(text), "%s processes could not join: %s.", nr ? nr + 1 : "?",
+			 u->why);
+		complain(p, text, u->remedy);
+	}
+}
+
+static void check_kept(struct patient *p)
+{
+	char value[1024];
+
+	for (unsigned int i = 0; client_info(p->info, "kept", i, value, sizeof(value)); i++) {
+		int path = (int)strcspn(value, " ");
+
+		printf("waits for its event: %s > %.*s\n", value + path + (value[path] != '\0'), path, value);
+	}
+}
+
+/* What the session began with and nobody has brought yet. */
+static void check_boot(struct patient *p)
+{
+	char value[1024];
+
+	for (unsigned int i = 0; p->info && client_info(p->info, "boot", i, value, sizeof(value)); i++)
+		printf("waits for its function or event: %s\n", value);
+}
+
+static void check_refused(struct patient *p)
+{
+	char value[1024];
+
+	for (unsigned int i = 0; client_info(p->info, "refused", i, value, sizeof(value)); i++)
+		complain(p, value, "That program's event is not recorded: the definition that came first counts");
+}
+
+/* ---- functions ---- */
+
+/* "NUMBER DSO[; NUMBER REASON]..." */
+static void print_sites(const char *value)
+{
+	const char *name = strchr(value, ' '), *why = strchr(value, ';');
+
+	if (!name)
+		return;
+	printf("functions: %.*s in %.*s", (int)(name - value), value, (int)strcspn(name + 1, ";"), name + 1);
+	for (; why; why = strchr(why + 1, ';'))
+		printf("%s%.*s", why == strchr(value, ';') ? "; not to be traced:" : ",", (int)strcspn(why + 1, ";"), why + 1);
+	putchar('\n');
+}
+
+/* Whether there are any. */
+static bool check_sites(struct patient *p)
+{
+	char value[1024];
+	unsigned int nr = 0;
+
+	for (; client_info(p->info, "sites", nr, value, sizeof(value)); nr++)
+		if (nr < LISTED)
+			print_sites(value);
+	if (nr > LISTED)
+		printf("functions: in %u programs and libraries in all\n", nr);
+	return nr;
+}
+
+static void check_full(struct patient *p)
+{
+	char value[32], text[160];
+
+	if (!client_info(p->info, "full", 0, value, sizeof(value)))
+		return;
+	snprintf(text, sizeof(text), "The session has had %s programs and libraries, and takes no more.", value);
+	complain(p, text, "Functions of new ones have no names and are not traced: use another session");
+}
+
+/* Whole sentences of the server. */
+static void check_lost(struct patient *p)
+{
+	char line[4096 + 512];
+
+	for (unsigned int i = 0; client_info(p->info, "lost", i, line, sizeof(line)); i++)
+		complain(p, line, "what found no room was refused, or is counted as missed");
+}
+
+static void check_refused_sites(struct patient *p)
+{
+	char value[32], text[160];
+
+	if (!client_info(p->info, "sites-error", 0, value, sizeof(value)))
+		return;
+	snprintf(text, sizeof(text), "Some functions are not traced as they should be: %s.",
+		 atoi(value) == ENOSPC ? "too many different sets of tracers and commands" : strerror(atoi(value)));
+	complain(p, text, "tracefuse reset, and fewer commands on functions");
+}
+
+/* "PID sites N skipped N on N error ERRNO[ late][; N REASON]..." */
+static void check_answers(struct patient *p)
+{
+	char value[256], text[320];
+
+	for (unsigned int nr = 0; client_info(p->info, "answer", nr, value, sizeof(value)); nr++) {
+		const char *error = strstr(value, " error ");
+		char *why = strchr(value, ';');
+		int pid = atoi(value), err = error ? atoi(error + 7) : 0;
+
+		if (why) {
+			printf("functions of process %d that are not traced, or not wholly:%s\n", pid, why + 1);
+			*why = '\0';
+		}
+		if (strstr(value, " late")) {
+			snprintf(text, sizeof(text), "Process %d has not switched its functions as it was told.", pid);
+			complain(p, text, "It will when it runs: is it stopped, or in a debugger?");
+		} else if (err == ENOTSUP) {
+			snprintf(text, sizeof(text), "Returns of functions of process %d are not traced.", pid);
+			complain(p, text,
+				 "It uses libunwind.so.8, greenlet, a shadow stack or a sanitizer's addresses; function, events and return sites work");
+		} else if (err) {
+			snprintf(text, sizeof(text), "Functions of process %d cannot be switched: %s.", pid, strerror(err));
+			complain(p, text, "Its memory may not be changed, or it has entered a sandbox; events still work");
+		}
+	}
+}
+
+/* A file of functions that chooses some: what it has, its first line begins with # when it has none. */
+static bool chooses(struct patient *p, const char *file, const char *what)
+{
+	char *text = read_text(p, file);
+	const bool some = text && *text && *text != '#' && strncmp(text, "no pid", 6);
+
+	if (some) {
+		printf("%s (%s): ", what, file);
+		list_lines(text);
+		putchar('\n');
+	}
+	free(text);
+	return some;
+}
+
+static void check_filters(struct patient *p, bool graph)
+{
+	char *enabled = read_text(p, "enabled_functions");
+	const bool filtered = chooses(p, "set_ftrace_filter", "traced are only");
+	const bool denied = chooses(p, "set_ftrace_notrace", "not traced are");
+
+	if (enabled && !*enabled && (filtered || denied))
+		complain(p, "The filters leave no function.",
+			 "tracefuse write set_ftrace_filter '', tracefuse write set_ftrace_notrace ''");
+	if (graph && chooses(p, "set_graph_function", "the graph is only of"))
+		complain(p, "function_graph records nothing until one of these functions is called.",
+			 "tracefuse write set_graph_function ''");
+	if (graph)
+		chooses(p, "set_graph_notrace", "and not of");
+	free(enabled);
+}
+
+static void check_function_pids(struct patient *p)
+{
+	if (chooses(p, "set_ftrace_pid", "functions of these threads"))
+		complain(p, "set_ftrace_pid lets only some threads through.", "tracefuse write set_ftrace_pid ''");
+	if (chooses(p, "set_ftrace_notrace_pid", "not of these threads"))
+		complain(p, "set_ftrace_notrace_pid keeps some threads out.", "tracefuse write set_ftrace_notrace_pid ''");
+}
+
+static void check_limits(struct patient *p)
+{
+	char *thresh = read_text(p, "tracing_thresh"), *depth = read_text(p, "max_graph_depth"), text[160];
+
+	if (thresh && atoll(thresh) > 0) {
+		snprintf(text, sizeof(text), "Only calls that take %.*s microseconds are recorded (tracing_thresh).",
+			 (int)strcspn(thresh, "\n"), thresh);
+		complain(p, text, "tracefuse write tracing_thresh 0");
+	}
+	if (depth && atoi(depth) > 0)
+		printf("calls are followed %d deep (max_graph_depth)\n", atoi(depth));
+	free(thresh);
+	free(depth);
+}
+
+static void check_profile(struct patient *p)
+{
+	char value[64], text[160];
+
+	if (!client_info(p->info, "profile-dropped", 0, value, sizeof(value)))
+		return;
+	snprintf(text, sizeof(text), "%s calls and returns found no room in trace_stat.", value);
+	complain(p, text, "switch function_profile_enabled off and on again, now that all functions are known, "
+		 "or choose fewer: set_ftrace_filter");
+}
+
+static void check_functions(struct patient *p)
+{
+	const bool graph = !strcmp(p->tracer, "function_graph"), traced = graph || !strcmp(p->tracer, "function");
+	char value[64], *available;
+
+	if (strcmp(p->tracer, "nop"))
+		printf("tracer: %s\n", p->tracer);
+	if (!check_sites(p)) {
+		if (traced && client_info(p->info, "attached", 0, value, sizeof(value)))
+			complain(p, "No program here has functions that can be traced.",
+				 "Build it with -fpatchable-function-entry=5 or -pg; events need neither");
+		return;
+	}
+	check_full(p);
+	check_lost(p);
+	check_refused_sites(p);
+	check_answers(p);
+	available = read_text(p, "available_filter_functions");
+	if (available && !*available)
+		complain(p, "None of these functions can be traced.",
+			 "Build it with -fpatchable-function-entry=5 or -pg; events need neither");
+	free(available);
+	if (traced) {
+		check_filters(p, graph);
+		check_function_pids(p);
+	}
+	if (graph)
+		check_limits(p);
+	check_profile(p);
+}
+
+static void check_programs(struct patient *p)
+{
+	check_attached(p);
+	check_functions(p);
+	check_kept(p);
+	check_boot(p);
+	check_refused(p);
+	check_missed(p);
+	check_untraced(p);
+}
+
+/* ---- what holds for all ---- */
+
+static void check_switch(struct patient *p)
+{
+	char *on = read_text(p, "tracing_on");
+
+	if (on && *on == '0')
+		complain(p, "tracing_on is 0: the buffers take nothing.",
+			 "tracefuse write tracing_on 1; a traceoff trigger may have done it");
+	free(on);
+}
+
+static void check_pids(struct patient *p)
+{
+	char *pids = read_text(p, "set_event_pid"), *no_pids = read_text(p, "set_event_notrace_pid");
+
+	if (pids && *pids && strncmp(pids, "no pid", 6))
+		complain(p, "set_event_pid lets only some processes through.", "tracefuse write set_event_pid ''");
+	if (no_pids && *no_pids && strncmp(no_pids, "no pid", 6))
+		complain(p, "set_event_notrace_pid keeps some processes out.",
+			 "tracefuse write set_event_notrace_pid ''");
+	free(pids);
+	free(no_pids);
+}
+
+static void check_replay(struct patient *p)
+{
+	char *replay = read_text(p, "replay");
+
+	if (!replay)
+		return;
+	printf("recording:\n");
+	for (const char *s = replay; *s; s += strcspn(s, "\n"), s += *s == '\n')
+		printf("  %.*s\n", (int)strcspn(s, "\n"), s);
+	if (strstr(replay, "position: 0\n") && strstr(replay, "state: stopped"))
+		complain(p, "The recording has not been started.", "tracefuse write replay start");
+	free(replay);
+}
+
+/* The number behind "KEY: " in a stats file. */
+static unsigned long long stat_value(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+static int add_stats(void *arg, const char *name, bool is_dir)
+{
+	struct patient *p = arg;
+	unsigned long long entries, lost;
+	char path[300], *text = NULL;
+	size_t len;
+
+	if (!is_dir)
+		return 0;
+	snprintf(path, sizeof(path), "per_cpu/%s/stats", name);
+	if (access_read_all(p->access, path, &text, &len))
+		return 0;
+	entries = stat_value(text, "entries: ");
+	lost = stat_value(text, "\noverrun: ") + stat_value(text, "dropped events: ");
+	if (entries || lost)
+		printf("%s: %llu records, %llu lost\n", name, entries, lost);
+	if (lost)
+		complain(p, "Records were lost: the buffer is too small.", "tracefuse write buffer_size_kb 16384");
+	free(text);
+	return 0;
+}
+
+static int list_filtered(void *arg, const char *name, bool is_dir)
+{
+	struct patient *p = arg;
+	char path[300], *text;
+
+	if (!is_dir)
+		return 0;
+	snprintf(path, sizeof(path), "events/%s/filter", name);
+	text = read_text(p, path);
+	if (text && strstr(text, "parse_error"))
+		complain(p, "A filter is in error:", path);
+	free(text);
+	return 0;
+}
+
+static void read_tracer(struct patient *p)
+{
+	char *tracer = read_text(p, "current_tracer");
+
+	snprintf(p->tracer, sizeof(p->tracer), "%.*s", tracer ? (int)strcspn(tracer, "\n") : 3, tracer ? tracer : "nop");
+	free(tracer);
+}
+
+static int examine(struct access *a)
+{
+	struct patient p = { .access = a };
+	char missed[64];
+
+	read_tracer(&p);
+
+	if (client_request(a, WIRE_INFO, "", -1, &p.info) < 0)
+		p.info = NULL;
+	p.programs = p.info && client_info(p.info, "missed", 0, missed, sizeof(missed));
+	check_events(&p);
+	check_enabled(&p);
+	a->ops->list(a, "instances", look_into_instance, &p);
+	if (p.programs)
+		check_programs(&p);
+	check_replay(&p);
+	check_switch(&p);
+	check_pids(&p);
+	a->ops->list(a, "events", list_filtered, &p);
+	a->ops->list(a, "per_cpu", add_stats, &p);
+	if (!p.complaints)
+		printf("Nothing is in the way of events.\n");
+	free(p.info);
+	return COMMAND_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+	const char *name = NULL;
+	int status = options_parse(&command_doctor, argc, argv, &name, NULL, NULL);
+	struct access *a;
+	char *session;
+
+	if (status)
+		return status;
+	if (argc - optind > 1)
+		return command_usage(&command_doctor, "too many arguments");
+	session = client_session(&command_doctor, optind < argc ? argv[optind] : name);
+	a = session ? client_connect(&command_doctor, session) : NULL;
+	free(session);
+	if (!a)
+		return COMMAND_FAILED;
+	status = examine(a);
+	access_close(a);
+	return status;
+}
+
+const struct command command_doctor = {
+	.name = "doctor",
+	.summary = "say why a trace is empty",
+	.run = run,
+	.help =
+"usage: tracefuse doctor [SESSION]\n"
+"\n"
+"Looks at what an event has to pass before it is in the file trace, and says what\n"
+"is in its way: no events, none enabled or soft-disabled, no program attached, a\n"
+"recording that was not started, tracing_on 0, set_event_pid, filters, definitions\n"
+"that were refused, hits and records lost. Of functions: programs that were built\n"
+"without what it takes, functions that cannot be traced and why, filters that leave\n"
+"none, set_ftrace_pid, tracing_thresh. Settings that wait for their event are\n"
+"listed.\n",
+};

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * explain.c - `tracefuse explain`: what a trigger, filter or definition says, in plain English
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/client.h"
+#include "cli/explain/explain.h"
+#include "cli/options.h"
+#include "session/session.h"
+
+struct request {
+	const char	*session, *recording;
+	char		*system, *event;	/* NULL: not said */
+	char		*text;
+};
+
+/* ---- arguments ---- */
+
+/* The machine's own tracing directory may be there, too: what is in it is no recording. */
+static bool is_recording(const char *name)
+{
+	char path[1024];
+	struct stat st;
+
+	if (*name == '/' && access_path("", name, path, sizeof(path)))
+		return false;
+	return !stat(name, &st) && S_ISREG(st.st_mode);
+}
+
+/* SYSTEM:EVENT, SYSTEM/EVENT, or a file of events/SYSTEM/EVENT. */
+static bool take_event(struct request *r, const char *argument)
+{
+	char path[1024];
+	const char *name = argument, *end;
+	size_t n;
+
+	if (access_path("", argument, path, sizeof(path)))
+		name = path;
+	if (!strncmp(name, "instances/", 10) && strstr(name, "/events/"))
+		name = strstr(name, "/events/") + 1;
+	if (!strncmp(name, "events/", 7))
+		name += 7;
+	n = strcspn(name, ":/");
+	if (!n || !name[n])
+		return false;
+	end = name + n + 1 + strcspn(name + n + 1, "/");
+	if (end == name + n + 1)
+		return false;
+	r->system = strndup(name, n);
+	r->event = strndup(name + n + 1, (size_t)(end - name) - n - 1);
+	return r->system && r->event;
+}
+
+/* Lines that end with a backslash are one; the blanks around it go, but not those between words. */
+static char *join_lines(const char *text)
+{
+	char *out = malloc(strlen(text) + 1), *o = out;
+
+	if (!out)
+		return NULL;
+	for (; *text; text++) {
+		if (*text != '\\' || text[1] != '\n') {
+			*o++ = *text;
+			continue;
+		}
+		while (o > out && o[-1] == ' ')
+			o--;
+		text += 1 + strspn(text + 2, " \t");
+		if (!strncmp(text + 1, "if ", 3))
+			*o++ = ' ';
+	}
+	while (o > out && (o[-1] == '\n' || o[-1] == ' '))
+		o--;
+	*o = '\0';
+	return out;
+}
+
+/*
+ * A whole shell line, "# echo 'hist:...' >> events/S/E/trigger", is the text in its quotes for the event of its
+ * file. Anything else stays as it is.
+ */
+static void take_shell_line(struct request *r)
+{
+	char *text = r->text, *end, *target, *inside;
+	char quote;
+
+	text += strspn(text, "#$ \t");
+	if (strncmp(text, "echo ", 5))
+		return;
+	text += 5 + strspn(text + 5, " ");
+	quote = *text == '\'' || *text == '"' ? *text++ : ' ';
+	end = strchr(text, quote);
+	target = end ? strchr(end, '>') : NULL;
+	if (!target)
+		return;
+	inside = strndup(text, (size_t)(end - text));
+	target += strspn(target, "> \t\n");
+	target[strcspn(target, " \t\n")] = '\0';
+	if (!r->event && inside)
+		take_event(r, target);
+	if (inside) {
+		free(r->text);
+		r->text = inside;
+	}
+}
+
+static int parse_arguments(struct request *r, int argc, char **argv)
+{
+	int status = options_parse(&command_explain, argc, argv, &r->session, NULL, NULL);
+
+	if (status)
+		return status;
+	if (optind == argc)
+		return command_usage(&command_explain, "explain what?");
+	if (argc - optind > 3)
+		return command_usage(&command_explain, "too many arguments: is the command in quotes?");
+	r->text = join_lines(argv[argc - 1] + strspn(argv[argc - 1], " \t\n"));
+	for (int i = optind; i < argc - 1; i++) {
+		if (!r->recording && is_recording(argv[i]))
+			r->recording = argv[i];
+		else if (!r->event && strpbrk(argv[i], ":/") && take_event(r, argv[i]))
+			continue;
+		else if (!r->session && !r->recording)
+			r->session = argv[i];
+		else
+			return command_usage(&command_explain, "%s is neither a recording nor SYSTEM:EVENT", argv[i]);
+	}
+	if (r->text)
+		take_shell_line(r);
+	return r->text ? COMMAND_DONE : command_error("out of memory");
+}
+
+/* ---- where names can be looked up ---- */
+
+struct census {
+	char		name[256];
+	unsigned int	nr;
+};
+
+static int count_session(void *arg, const char *name, const char *dir, bool alive)
+{
+	struct census *c = arg;
+
+	(void)dir;
+	if (alive && !c->nr++)
+		snprintf(c->name, sizeof(c->name), "%s", name);
+	return 0;
+}
+
+/* Without any word about it the text alone is explained: there need not be a session. */
+static int open_world(const struct request *r, struct explain_world **out)
+{
+	const char *name = r->session ? r->session : getenv("TRACEFUSE_SESSION");
+	struct census c = { .nr = 0 };
+	struct access *a;
+	int ret;
+
+	if (r->recording)
+		return explain_world_of_recording(r->recording, out) ? COMMAND_FAILED : COMMAND_DONE;
+	if (!name || !*name)
+		session_list(count_session, &c);
+	if ((!name || !*name) && c.nr != 1)
+		return COMMAND_DONE;
+	a = client_connect(&command_explain, name && *name ? name : c.name);
+	ret = a ? explain_world_of_session(a, out) : -ENOTCONN;
+	if (a)
+		access_close(a);
+	return ret ? COMMAND_FAILED : COMMAND_DONE;
+}
+
+/* ---- the answer ---- */
+
+static bool needs_event(enum explain_kind kind)
+{
+	return kind == EXPLAIN_HIST || kind == EXPLAIN_TRIGGER || kind == EXPLAIN_FILTER;
+}
+
+static void say(struct explain *e, enum explain_kind kind, const char *text)
+{
+	static void (*const how[])(struct explain *e, const char *text) = {
+		[EXPLAIN_HIST] = explain_hist, [EXPLAIN_TRIGGER] = explain_trigger, [EXPLAIN_FILTER] = explain_filter,
+		[EXPLAIN_SYNTH] = explain_synth, [EXPLAIN_PROBE] = explain_probe, [EXPLAIN_REMOVAL] = explain_removal,
+	};
+
+	fprintf(e->out, "%s\n", text);
+	how[kind](e, text);
+	/* Where it was tried there is no doubt. */
+	if (!e->world || (needs_event(kind) && !e->event))
+		explain_doubts(e, text);
+}
+
+static int refuse(struct explain *e, enum explain_kind kind, const char *text, int ret, const char *error)
+{
+	/* What is there already is spelled right. */
+	char *guess = error && strstr(error, "already") ? NULL : explain_guess(e, kind, text, error);
+
+	fprintf(e->out, "%s\n", text);
+	explain_say(e, "refused", "%s", strerror(-ret));
+	if (error && *error)
+		fputs(error, e->out);
+	if (guess)
+		fprintf(e->out, "  perhaps   %s\n", guess);
+	free(guess);
+	return COMMAND_FAILED;
+}
+
+static int answer(struct explain *e, const char *text)
+{
+	enum explain_kind kind = explain_kind_of(text);
+	char *error = NULL;
+	int ret = 0, status = COMMAND_DONE;
+
+	if (e->world && e->event && !explain_world_has_event(e->world, e->system, e->event))
+		return command_error("explain: there is no event %s:%s", e->system, e->event);
+	/* What removes something is right or wrong by what is there. */
+	if (e->world && (e->event || !needs_event(kind)) && *text != '!' && kind != EXPLAIN_REMOVAL)
+		ret = explain_world_try(e->world, kind, e->system, e->event, text, &error);
+	if (ret && error && strstr(error, "already") && !explain_world_clear(e->world, e->system, e->event)) {
+		free(error);
+		ret = explain_world_try(e->world, kind, e->system, e->event, text, &error);
+	}
+	if (ret && ret != -EEXIST)
+		status = refuse(e, kind, text, ret, error);
+	else
+		say(e, kind, text);
+	free(error);
+	return status;
+}
+
+static int run(int argc, char **argv)
+{
+	struct request r = { .session = NULL };
+	struct explain e = { .out = stdout };
+	int status = parse_arguments(&r, argc, argv);
+
+	if (!status)
+		status = open_world(&r, &e.world);
+	e.system = r.system;
+	e.event = r.event;
+	if (!status)
+		status = answer(&e, r.text);
+	explain_world_destroy(e.world);
+	free(r.system);
+	free(r.event);
+	free(r.text);
+	return status;
+}
+
+const struct command command_explain = {
+	.name = "explain",
+	.summary = "say in plain English what a trigger does, or what is wrong with it",
+	.run = run,
+	.help =
+"usage: tracefuse explain [-s SESSION | SESSION | RECORDING] [SYSTEM:EVENT] COMMAND\n"
+"\n"
+"COMMAND is what one writes to the files trigger, filter, synthetic_events or\n"
+"dynamic_events: 'hist:keys=next_pid', 'traceoff:3 if prio < 100', 'lat u64 ns'; it\n"
+"may be a shell line in quotes: \"echo 'hist:...' > events/sched/sched_switch/trigger\".\n"
+"Part by part it is said what it does. With a session or a recording and an event\n"
+"the command is tried first, in a copy of its own, so that nothing changes: for a\n"
+"wrong one the error is printed as error_log has it, with the caret, and the nearest\n"
+"spelling that is right. Then it is also known where variables come from. Without\n"
+"any session the text alone is explained.\n"
+"\n"
+"  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
+"                      one there is, else none\n"
+"\n"
+"    tracefuse explain trace.dat sched:sched_switch 'hist:keys=next_pidd'\n",
+};

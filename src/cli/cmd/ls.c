@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ls.c - `tracefuse ls`: names in a directory of a session
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/client.h"
+#include "cli/options.h"
+
+static int print_name(void *arg, const char *name, bool is_dir)
+{
+	(void)arg;
+	printf("%s%s\n", name, is_dir ? "/" : "");
+	return 0;
+}
+
+static int list(struct access *a, const char *argument, bool headed)
+{
+	char path[1024];
+	int ret;
+
+	if (!client_path(argument, path, sizeof(path)))
+		return COMMAND_FAILED;
+	if (headed)
+		printf("%s:\n", argument);
+	ret = a->ops->list(a, path, print_name, NULL);
+	if (ret == -ENOTDIR) {
+		printf("%s\n", argument);
+		ret = 0;
+	}
+	return ret < 0 ? command_error("ls: %s: %s", argument, strerror(-ret)) : COMMAND_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+	const char *name = NULL;
+	int status = options_parse(&command_ls, argc, argv, &name, NULL, NULL);
+	struct access *a;
+	char *session;
+
+	if (status)
+		return status;
+	session = client_session(&command_ls, name);
+	a = session ? client_connect(&command_ls, session) : NULL;
+	free(session);
+	if (!a)
+		return COMMAND_FAILED;
+	if (optind == argc)
+		status = list(a, ".", false);
+	for (int i = optind; i < argc; i++)
+		status |= list(a, argv[i], argc - optind > 1);
+	access_close(a);
+	return status;
+}
+
+const struct command command_ls = {
+	.name = "ls",
+	.summary = "list a directory of the session's files",
+	.run = run,
+	.help =
+"usage: tracefuse ls [-s SESSION] [DIRECTORY...]\n"
+"\n"
+"Lists names in a directory of a session's tracing directory, directories with a\n"
+"slash. Without DIRECTORY the top.\n"
+"\n"
+"  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
+"                      one there is\n",
+};

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mount.c - `tracefuse mount`: a session's files as a directory
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/asked.h"
+#include "cli/client.h"
+#include "host/mounts.h"
+#include "server/server.h"
+#include "access/wire.h"
+#include "session/session.h"
+
+/* A session that is named and not there is made: programs attach to it by themselves. */
+static struct access *connect_or_make(const char *name, bool *made)
+{
+	struct access *a;
+	int ret = name ? access_connect(name, &a) : 0;
+
+	if (ret == -ENOENT) {
+		ret = server_make(&(struct server_make_params){
+			.name = name, .what = "running programs", .life_fd = -1,
+		});
+		*made = !ret;
+		if (!ret)
+			fprintf(stderr, "tracefuse: there was no session %s: made one for running programs\n", name);
+		else if (ret != -EEXIST) {
+			command_error("mount: cannot make the session %s: %s", name, session_error(ret));
+			return NULL;
+		}
+	} else if (name && !ret) {
+		return a;
+	}
+	return client_connect_to(&command_mount, name);
+}
+
+/* Of a session that this command makes. */
+static int boot(struct access *a, bool made, const struct words *boots)
+{
+	char *text;
+	int ret = 0;
+
+	if (!made && boots->nr)
+		return command_usage(&command_mount, "--boot is for a new session: this one is there already");
+	text = made ? asked_boot(boots) : NULL;
+	if (text)
+		ret = client_boot(a, text);
+	free(text);
+	return ret < 0 ? command_error("mount: the session's start: %s", strerror(-ret))
+		       : COMMAND_DONE;
+}
+
+enum { OPT_BOOT = 256, OPT_FORCE };
+
+static const struct option long_options[] = {
+	{ "session", required_argument, NULL, 's' },
+	{ "boot", required_argument, NULL, OPT_BOOT },
+	{ "force", no_argument, NULL, OPT_FORCE },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* What is asked for. */
+struct mounting {
+	const char	*session;	/* NULL: the only one there is */
+	const char	*at;		/* NULL: inside the session's directory */
+	char		dir[PATH_MAX];	/* its whole path: the server has another directory */
+	bool		force;
+	struct words	boots;
+};
+
+static int parse(int argc, char **argv, struct mounting *m)
+{
+	int opt;
+
+	optind = 0;
+	while ((opt = getopt_long(argc, argv, "+:s:", long_options, NULL)) != -1) {
+		if (opt == 's')
+			m->session = optarg;
+		else if (opt == OPT_FORCE)
+			m->force = true;
+		else if (opt == OPT_BOOT && words_add(&m->boots, optarg))
+			return command_error("out of memory");
+		else if (opt == ':')
+			return command_usage(&command_mount, "%s needs an argument", argv[optind - 1]);
+		else if (opt == '?')
+			return command_usage(&command_mount, "unknown option %s", argv[optind - 1]);
+	}
+	if (!m->session && optind < argc)
+		m->session = argv[optind++];
+	if (optind < argc)
+		m->at = argv[optind++];
+	if (optind < argc)
+		return command_usage(&command_mount, "too many arguments");
+	return asked_boots_check(&m->boots, &command_mount);
+}
+
+static int mount_at(struct access *a, const struct mounting *m)
+{
+	int ret = client_request(a, WIRE_MOUNT, m->dir, -1, NULL);
+
+	if (ret == -EBUSY && !*m->dir)
+		ret = 0;	/* it is mounted there already */
+	if (ret < 0)
+		return mounts_failed(m->at, ret);
+	return *m->dir ? COMMAND_DONE : client_print_mounts(a);
+}
+
+static int run(int argc, char **argv)
+{
+	struct mounting m = { .session = NULL };
+	int status = parse(argc, argv, &m), ret;
+	struct access *a = NULL;
+	bool made = false;
+
+	if (!status) {
+		ret = mounts_clean();
+		if (ret)
+			fprintf(stderr, "tracefuse: took away %d mount%s of dead servers\n", ret, ret > 1 ? "s" : "");
+		ret = m.at ? mounts_prepare(m.at, m.force, m.dir) : 0;
+		status = ret ? mounts_failed(m.at, ret) : COMMAND_DONE;
+	}
+	if (!status) {
+		a = connect_or_make(m.session, &made);
+		status = a ? boot(a, made, &m.boots) : COMMAND_FAILED;
+	}
+	if (!status)
+		status = mount_at(a, &m);
+	/* Nobody asked for a session without the mount. */
+	if (status && made && a)
+		client_request(a, WIRE_END, "", -1, NULL);
+	if (a)
+		access_close(a);
+	free(m.boots.v);
+	return status;
+}
+
+const struct command command_mount = {
+	.name = "mount",
+	.summary = "serve a session's files as a directory (FUSE)",
+	.run = run,
+	.help =
+"usage: tracefuse mount [options] [SESSION [DIRECTORY]]\n"
+"       tracefuse mount [options] -s SESSION [DIRECTORY]\n"
+"\n"
+"Mounts a session's tracing directory at DIRECTORY, which is made when it does not\n"
+"exist and is empty; without it inside the session's own directory, whose path is\n"
+"printed. A session whose server died is re-opened with all that it had; one that\n"
+"does not exist is made, for programs that attach to it by themselves\n"
+"(TRACEFUSE_SESSION).\n"
+"Mounts that a dead server left behind are taken away. At /sys/kernel/tracing a\n"
+"tracefs is mounted below, since tools would mount the kernel's over the session.\n"
+"Needs /dev/fuse, and fusermount3 where you are not root.\n"
+"\n"
+"  -s, --session NAME          the session\n"
+"  --boot 'NAME=VALUE ...'     settings of a new session, as on a kernel's command\n"
+"                              line: see tracefuse-run(1)\n"
+"  --force                     also at a directory that has something in it, which is\n"
+"                              hidden then\n",
+};

@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * replay.c - `tracefuse replay`: a recorded trace behind the files of a session
+ *
+ *   without --session and --mount     setup, all records, --cat files, end
+ *   with one of them                  setup; a server stays, and its file `replay` says when records flow
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "access/access.h"
+#include "cli/asked.h"
+#include "server/boot.h"
+#include "cli/command.h"
+#include "cli/event_names.h"
+#include "server/function_list.h"
+#include "host/input.h"
+#include "host/mounts.h"
+#include "host/output.h"
+#include "cli/replay_session.h"
+#include "cli/results.h"
+#include "server/server.h"
+#include "setup/setup.h"
+#include "setup/shell.h"
+#include "host/terminal.h"
+#include "model/model.h"
+#include "model/text_memory.h"
+#include "session/session.h"
+#include "sources/recording/source.h"
+#include "tracefs/tree.h"
+
+enum {
+	STEP_RECORDS	= 1 << 18,	/* up to a stop, between two looks at the clock */
+	MEMORY_SPARE	= 1 << 30,	/* for all that is not a ring */
+	MEMORY_LEAST	= 64 << 20,
+};
+
+struct replay {
+	/* what was asked for */
+	struct asked	asked;
+	bool		partial;
+	uint64_t	memory;		/* --memory; 0: as usual */
+	const char	*functions;	/* NULL: the recording has none */
+	struct words	files, buffers;
+	struct words	at_events, at_scripts;	/* pairs */
+
+	struct replay_session made;
+	struct results	results;
+	char		mount_dir[PATH_MAX];	/* "": none */
+	struct server	*server;
+	pthread_mutex_t	alone;		/* the control lock before there is a server */
+};
+
+static bool serves(const struct replay *r)
+{
+	return r->asked.session_name || r->asked.mount_dir;
+}
+
+static void free_words(struct replay *r)
+{
+	free(r->files.v);
+	free(r->buffers.v);
+	asked_free(&r->asked);
+	free(r->at_events.v);
+	free(r->at_scripts.v);
+}
+
+/* ---- the command line ---- */
+
+enum { OPT_AT = ASKED_OWN, OPT_PARTIAL, OPT_BUFFER, OPT_FUNCTIONS, OPT_MEMORY };
+
+static const struct option long_options[] = {
+	ASKED_OPTIONS,
+	{ "at", required_argument, NULL, OPT_AT },
+	{ "partial", no_argument, NULL, OPT_PARTIAL },
+	{ "buffer", required_argument, NULL, OPT_BUFFER },
+	{ "functions", required_argument, NULL, OPT_FUNCTIONS },
+	{ "memory", required_argument, NULL, OPT_MEMORY },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int add_at(struct replay *r, int argc, char **argv)
+{
+	if (optind >= argc)
+		return command_usage(&command_replay, "--at needs an event and a script");
+	if (words_add(&r->at_events, optarg) || words_add(&r->at_scripts, argv[optind++]))
+		return command_error("out of memory");
+	return COMMAND_DONE;
+}
+
+/* "512M", "4G", or bytes. */
+static int set_memory(struct replay *r, const char *text)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	char *end;
+	uint64_t value;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	end += unit ? 1 : 0;
+	for (; unit && unit >= units; unit--)
+		if (__builtin_mul_overflow(value, 1024, &value))
+			errno = ERANGE;
+	if (*text < '0' || *text > '9' || *end || errno)
+		return command_usage(&command_replay, "--memory %s: a size is like 512M or 4G",
+				     text);
+	if (value < MEMORY_LEAST)
+		return command_usage(&command_replay, "--memory %s: 64M is the least", text);
+	r->memory = value;
+	return COMMAND_DONE;
+}
+
+static int parse_option(struct replay *r, int opt, int argc, char **argv)
+{
+	switch (opt) {
+	case OPT_PARTIAL:
+		r->partial = true;
+		return COMMAND_DONE;
+	case OPT_BUFFER:
+		return words_add(&r->buffers, optarg) ? command_error("out of memory") : COMMAND_DONE;
+	case OPT_FUNCTIONS:
+		r->functions = optarg;
+		return COMMAND_DONE;
+	case OPT_MEMORY:
+		return set_memory(r, optarg);
+	case OPT_AT:
+		return add_at(r, argc, argv);
+	default:
+		return asked_option(&r->asked, &command_replay, opt, argv);
+	}
+}
+
+static int parse_arguments(struct replay *r, int argc, char **argv)
+{
+	int opt, status;
+
+	optind = 0;
+	while ((opt = getopt_long(argc, argv, ":e:o:", long_options, NULL)) != -1) {
+		status = parse_option(r, opt, argc, argv);
+		if (status)
+			return status;
+	}
+	while (optind < argc)
+		if (words_add(&r->files, argv[optind++]))
+			return command_error("out of memory");
+	if (!r->files.nr)
+		return command_usage(&command_replay, "which recording?");
+	return asked_check(&r->asked, &command_replay);
+}
+
+/* ---- making the session ---- */
+
+static int source_failed(const struct source_error *err)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = text_memory_open(&text, &size);
+
+	if (out) {
+		source_error_print(err, out);
+		fclose(out);
+	}
+	command_error("%s", text ? text : err->text);
+	free(text);
+	return COMMAND_FAILED;
+}
+
+static struct source_params params_of(const struct replay *r)
+{
+	return (struct source_params){
+		.files = r->files.v, .nr_files = r->files.nr,
+		.buffers = r->buffers.v, .nr_buffers = r->buffers.nr, .partial = r->partial,
+		.memory = r->memory,
+	};
+}
+
+static int open_source(struct replay *r)
+{
+	struct source_params params = params_of(r);
+	struct source_error err;
+
+	return source_open(&params, &r->made.source, &err) ? source_failed(&err) : COMMAND_DONE;
+}
+
+/* Address space for the rings of a live and a snapshot buffer; real memory is taken when it is used. */
+static uint64_t memory_wanted(const struct replay *r)
+{
+	const uint64_t most = source_session_bytes(r->made.source), usual = 4ull << 30;
+	uint64_t bytes = MEMORY_SPARE;
+	uint32_t cpu;
+
+	for (cpu = 0; cpu < source_nr_cpus(r->made.source); cpu++)
+		bytes += 2 * source_ring_bytes(r->made.source, cpu);
+	if (bytes < usual)
+		bytes = usual;
+	return bytes < most ? bytes : most;
+}
+
+static int load_functions(struct replay *r)
+{
+	int ret = r->functions ? function_list_load(r->made.model, r->functions) : 0;
+
+	if (ret == -EINVAL)
+		return command_error("%s: not a list of functions like available_filter_functions", r->functions);
+	return ret ? command_error("%s: %s", r->functions, input_error(-ret)) : COMMAND_DONE;
+}
+
+static int make_session(struct replay *r)
+{
+	struct session_params shape = {
+		.nr_cpus = source_nr_cpus(r->made.source), .memory = memory_wanted(r),
+	};
+	struct source_params params = params_of(r);
+	struct source_error err;
+	uint64_t object = 0;
+	int ret;
+
+	ret = session_create(r->asked.session_name, &shape, &r->made.session);
+	/* What a dead server left under that name gives way. */
+	if (ret == -EEXIST && !session_remove_stale(r->asked.session_name))
+		ret = session_create(r->asked.session_name, &shape, &r->made.session);
+	if (ret == -EEXIST)
+		return command_error("there is a session %s already: `tracefuse sessions` lists them",
+				     r->asked.session_name);
+	if (ret)
+		return command_error("cannot make the session: %s", session_error(ret));
+	ret = model_create(r->made.session, &r->made.model);
+	if (ret)
+		return command_error("cannot make the session: %s", session_error(ret));
+	if (source_import(r->made.source, r->made.model, &err))
+		return source_failed(&err);
+	if (r->asked.session_name && source_keep(r->made.source, &params))
+		return command_error("out of memory");
+	r->made.model->hist_legacy = r->asked.hist_legacy;
+	if (r->asked.hist_legacy &&
+	    model_object_add(r->made.model, r->made.model->top, SERVER_HIST_LEGACY, "", NULL, 0,
+			     &object))
+		return command_error("out of memory");
+	r->made.tree = tree_create(r->made.model);
+	r->made.access = r->made.tree ? access_tree(r->made.tree, &r->alone) : NULL;
+	return r->made.access ? COMMAND_DONE : command_error("out of memory");
+}
+
+static void destroy(struct replay *r)
+{
+	if (r->made.source)
+		source_serve_end(r->made.source);
+	if (r->server)
+		server_destroy(r->server);
+	replay_session_destroy(&r->made);
+	pthread_mutex_destroy(&r->alone);
+	results_close(&r->results);
+	free_words(r);
+}
+
+/* ---- setup ---- */
+
+/* Names that the one that is not there is nearly. */
+static void find_near(struct replay *r, const char *name, char *hint, size_t size)
+{
+	char near[256] = "", *lines;
+	size_t len;
+
+	if (!access_read_all(r->made.access, "available_events", &lines, &len)) {
+		event_names_judge(lines, name, near, sizeof(near));
+		free(lines);
+	}
+	event_names_hint(near, hint, size);
+}
+
+/* -e */
+static int enable_event(struct replay *r, const char *name)
+{
+	int ret = event_names_enable(r->made.access, name);
+	char hint[300];
+
+	if (ret == -EINVAL) {
+		find_near(r, name, hint, sizeof(hint));
+		return command_error("the recording has no event %s%s", name, hint);
+	}
+	return ret ? command_error("set_event: %s", strerror(-ret)) : COMMAND_DONE;
+}
+
+/* All that the recording has, stacks included. */
+static int enable_all(struct replay *r)
+{
+	const char *step;
+	int ret = access_write_all(r->made.access, "events/enable", O_TRUNC, "1\n", 2, &step);
+
+	if (ret == -EINVAL)
+		ret = 0;	/* there are none: the recording has only markers */
+	if (!ret)
+		ret = access_write_all(r->made.access, "options/stacktrace", O_TRUNC, "1\n", 2, &step);
+	return ret ? command_error("events/enable: %s", strerror(-ret)) : COMMAND_DONE;
+}
+
+/* The session is served for it, and by nobody afterwards. */
+static int run_shell(void *arg, const char *name, const char *text)
+{
+	struct replay *r = arg;
+	struct server_params params = {
+		.session = r->made.session, .model = r->made.model, .tree = r->made.tree,
+		.what = "setting up",
+	};
+
+	return setup_shell_run(&params, name, text);
+}
+
+static int run_script(struct replay *r, const char *file)
+{
+	struct setup_params params = {
+		.access = r->made.access, .name = file, .programs = true, .shell = run_shell,
+		.shell_arg = r,
+	};
+	int ret = setup_run_file(&params, file);
+
+	/* Commands that failed have said so; the rest of the script went on. */
+	return ret < 0 ? command_error("%s: %s", file, input_error(-ret)) : COMMAND_DONE;
+}
+
+/* What the recording does not have will not come. */
+static int boot(struct replay *r)
+{
+	char *text = asked_boot(&r->asked.boots);
+	struct boot *b = text ? boot_create("tracefuse: boot: ") : NULL;
+	int ret = !text ? 0 : b ? boot_add(b, text, stderr) : -ENOMEM;
+	struct boot_params params = { .access = r->made.access, .last = true, .out = stderr };
+
+	if (b && !ret && boot_apply(b, &params))
+		boot_print_waiting(b, "tracefuse: boot: the recording has nothing for ", stderr);
+	boot_destroy(b);
+	free(text);
+	return ret ? command_error("out of memory") : COMMAND_DONE;
+}
+
+static int set_up(struct replay *r)
+{
+	unsigned int i;
+	int status = boot(r);
+
+	/* Who only wants a file wants all of it. */
+	if (!status && r->asked.dat_file && !r->asked.events.nr && !r->asked.setups.nr && !r->at_events.nr)
+		status = enable_all(r);
+	for (i = 0; i < r->asked.events.nr && !status; i++)
+		status = enable_event(r, r->asked.events.v[i]);
+	for (i = 0; i < r->asked.setups.nr && !status; i++)
+		status = run_script(r, r->asked.setups.v[i]);
+	fflush(stdout);
+	return status;
+}
+
+/* ---- running ---- */
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+struct progress {
+	const struct source *source;
+	double	start;
+	double	last;	/* 0: nothing was shown */
+	bool	terminal;
+};
+
+static void show_progress(void *arg)
+{
+	struct progress *p = arg;
+	struct source_position pos;
+	double now = p->terminal ? seconds() : 0;
+
+	if (!p->terminal || now - p->start < 1 || now - p->last < 0.2)
+		return;
+	p->last = now;
+	source_position(p->source, &pos);
+	terminal_control("\r");
+	fprintf(stderr, "replay: %3.0f %%  %.1f M records ",
+		pos.total_bytes ? 100.0 * pos.bytes / pos.total_bytes : 0, pos.records / 1e6);
+}
+
+static void end_progress(const struct progress *p)
+{
+	if (p->last)
+		terminal_control("\r\033[K");
+}
+
+/* Up to the present stop or the end. Returns what source_step() gave last. */
+static int run_on(struct replay *r, struct progress *p)
+{
+	int ret;
+
+	while ((ret = source_step(r->made.source, STEP_RECORDS)) == 1)
+		show_progress(p);
+	return ret;
+}
+
+static int run_stops(struct replay *r, struct progress *p)
+{
+	struct source_error err;
+	unsigned int i;
+	int ret = 1, status;
+
+	for (i = 0; i < r->at_events.nr; i++) {
+		if (source_stop_at(r->made.source, r->at_events.v[i], &err))
+			return source_failed(&err);
+		ret = run_on(r, p);
+		if (ret < 0)
+			return COMMAND_DONE;	/* run_all() tells of the damage */
+		if (ret != 2) {
+			end_progress(p);
+			fprintf(stderr, "tracefuse: --at: no further %s\n", r->at_events.v[i]);
+			return COMMAND_DONE;
+		}
+		status = run_script(r, r->at_scripts.v[i]);
+		if (status)
+			return status;
+	}
+	return source_stop_at(r->made.source, NULL, NULL) ? COMMAND_FAILED : COMMAND_DONE;
+}
+
+static int run_all(struct replay *r)
+{
+	struct progress p = {
+		.source = r->made.source, .start = seconds(), .terminal = isatty(STDERR_FILENO),
+	};
+	const struct source_error *damage;
+	int ret, status;
+
+	status = run_stops(r, &p);
+	if (status)
+		return status;
+	ret = source_run(r->made.source, show_progress, &p);
+	end_progress(&p);
+	damage = source_damage(r->made.source);
+	if (damage) {
+		source_failed(damage);
+		if (r->partial)
+			fprintf(stderr, "tracefuse: what follows is what was readable\n");
+	}
+	if (ret < 0 && !damage)
+		return command_error("the replay failed: %s%s", strerror(-ret),
+				     ret == -ENOMEM ? ": see --memory" : "");
+	return ret < 0 ? COMMAND_FAILED : COMMAND_DONE;
+}
+
+/* ---- results ---- */
+
+static int run_and_print(struct replay *r)
+{
+	int status = run_all(r);
+
+	if (!status)
+		status = results_write(&r->results, r->made.access, source_uname(r->made.source));
+	if (r->results.unsaved_dat || r->results.unsaved_cats)
+		fprintf(stderr,
+			"tracefuse: the recording is as it was: replay it again, with another "
+			"place for what is written\n");
+	results_print_losses(r->made.source);
+	return status;
+}
+
+/* ---- a session that stays ---- */
+
+static int serve(struct replay *r)
+{
+	char what[256];
+	struct server_params params = {
+		.session = r->made.session, .model = r->made.model, .tree = r->made.tree,
+		.what = what,
+		.end_unmounted = !r->asked.session_name, .uname = source_uname(r->made.source),
+	};
+	int ret;
+
+	snprintf(what, sizeof(what), "replay %s%s", r->files.v[0], r->files.nr > 1 ? " ..." : "");
+	ret = server_create(&params, &r->server);
+	if (ret)
+		return command_error("cannot serve the session: %s", strerror(-ret));
+	ret = source_serve(r->made.source, r->made.tree, server_lock(r->server));
+	if (ret)
+		return command_error("cannot serve the recording: %s", strerror(-ret));
+	if (*r->mount_dir) {
+		ret = server_mount(r->server, r->mount_dir);
+		if (ret)
+			return mounts_failed(r->asked.mount_dir, ret);
+	}
+	server_ready();
+	ret = server_run(r->server);
+	return ret ? COMMAND_FAILED : COMMAND_DONE;
+}
+
+static int replay(struct replay *r)
+{
+	int status = results_open(&r->results, &r->asked);
+
+	if (!status)
+		status = asked_mount(&r->asked, r->mount_dir);
+	if (!status)
+		status = open_source(r);
+	if (!status)
+		status = make_session(r);
+	if (!status)
+		status = load_functions(r);
+	if (!status)
+		status = set_up(r);
+	if (status)
+		return status;
+	if (!serves(r))
+		return run_and_print(r);
+	/* Asked for results as well: the records flow first, then the session stays at their end. */
+	if (r->asked.cats.nr || r->at_events.nr || r->asked.dat_file)
+		status = run_and_print(r);
+	results_close(&r->results);
+	return status ? status : serve(r);
+}
+
+static int run(int argc, char **argv)
+{
+	struct replay r = { .alone = PTHREAD_MUTEX_INITIALIZER };
+	int status, ret;
+
+	output_signals_ignore();
+	status = parse_arguments(&r, argc, argv);
+	if (status) {
+		free_words(&r);
+		return status;
+	}
+	/* Before anything is made: the server is a process of its own. */
+	ret = serves(&r) ? server_background(-1) : 0;
+	if (ret) {
+		free_words(&r);
+		return command_error("cannot start a server: %s", strerror(-ret));
+	}
+	status = replay(&r);
+	destroy(&r);
+	return status;
+}
+
+const struct command command_replay = {
+	.name = "replay",
+	.summary = "put a recorded trace (trace.dat) behind the files",
+	.run = run,
+	.help =
+"usage: tracefuse replay [options] RECORDING...\n"
+"\n"
+"Lets the events of a recording (trace.dat, version 6 or 7, made by trace-cmd)\n"
+"pass through the triggers, filters and buffers of a session, as if the kernel\n"
+"that recorded them ran again. Several recordings are merged by time: trace.dat\n"
+"and snapshot.dat of one window.\n"
+"\n"
+"  -e, --event NAME,...        enable events: SYSTEM, EVENT or SYSTEM:EVENT, also with\n"
+"                              * ? [ ]; all (repeatable)\n"
+"  --setup FILE                shell lines for the tracing directory, run before\n"
+"                              the first event (repeatable)\n"
+"  --at 'SYSTEM:EVENT if FILTER' SCRIPT\n"
+"                              stop before the next such event, run the script,\n"
+"                              go on (repeatable, in order)\n"
+"  --boot 'NAME=VALUE ...'     settings of the session, as on a kernel's command line\n"
+"  --cat FILE                  print a file of the tracing directory at the end\n"
+"                              (repeatable)\n"
+"  --save DIR                  the --cat files go there, / written as __\n"
+"  -o, --output FILE           write what was recorded as a trace.dat (version 7);\n"
+"                              without -e, --setup and --at that is all there is\n"
+"  --compress                  the same, packed with zstd\n"
+"  --session NAME              make the session NAME, which stays\n"
+"  --mount DIR                 show the session's files in DIR, an empty directory\n"
+"  --force                     also in one that is not empty\n"
+"  --buffer NAME               take only this buffer of the recording; \"\" is the\n"
+"                              top one (repeatable)\n"
+"  --functions FILE            the functions that the kernel could trace, as its\n"
+"                              available_filter_functions lists them: for\n"
+"                              set_ftrace_filter, set_graph_function and the like\n"
+"  --memory SIZE               what the replay may take, like 512M or 4G (usually half\n"
+"                              of the machine's memory): where the records are more\n"
+"                              the newest stay\n"
+"  --hist-legacy               histograms as they were printed in 2017: a line with\n"
+"                              Duplicates, and in `hist` the last error\n"
+"  --partial                   use what is readable of a damaged recording\n"
+"\n"
+"With --session or --mount the command returns at once, and events flow when the\n"
+"session's file `replay` is told so: start, stop, rewind, position N. Reading it\n"
+"shows where the recording stands. With --cat, --at or -o as well all events\n"
+"flow first.\n",
+};

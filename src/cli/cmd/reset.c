@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reset.c - `tracefuse reset`: a session as it was at the start
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/client.h"
+#include "cli/options.h"
+#include "model/instance/options.h"
+#include "layout/layout.h"
+
+struct names {
+	char		**v;
+	unsigned int	nr;
+};
+
+static int add_name(void *arg, const char *name, bool is_dir)
+{
+	struct names *n = arg;
+	char **v = is_dir ? realloc(n->v, (n->nr + 1) * sizeof(*v)) : NULL;
+
+	if (v) {
+		n->v = v;
+		v[n->nr++] = strdup(name);
+	}
+	return 0;
+}
+
+static void free_names(struct names *n)
+{
+	for (unsigned int i = 0; i < n->nr; i++)
+		free(n->v[i]);
+	free(n->v);
+}
+
+static struct names list_names(struct access *a, const char *path)
+{
+	struct names n = { 0 };
+
+	a->ops->list(a, path, add_name, &n);
+	return n;
+}
+
+/* Files that a session may not have are passed over. */
+static void put(struct access *a, const char *dir, const char *file, const char *text)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s%s", dir, file);
+	access_write_all(a, path, O_TRUNC, text, strlen(text), NULL);
+}
+
+/* Opening with truncation takes all triggers away but those whose variables are in use: again then. */
+static bool clear_triggers(struct access *a, const char *dir)
+{
+	char path[1024], *text;
+	struct names systems, events;
+	size_t len;
+	bool left = false;
+
+	snprintf(path, sizeof(path), "%sevents", dir);
+	systems = list_names(a, path);
+	for (unsigned int i = 0; i < systems.nr; i++) {
+		snprintf(path, sizeof(path), "%sevents/%s", dir, systems.v[i]);
+		events = list_names(a, path);
+		for (unsigned int k = 0; k < events.nr; k++) {
+			snprintf(path, sizeof(path), "%sevents/%s/%s/trigger", dir, systems.v[i], events.v[k]);
+			if (access_read_all(a, path, &text, &len))
+				continue;
+			if (*text && *text != '#') {
+				access_write_all(a, path, O_TRUNC, "", 0, NULL);
+				left = true;
+			}
+			free(text);
+		}
+		free_names(&events);
+		snprintf(path, sizeof(path), "events/%s/filter", systems.v[i]);
+		put(a, dir, path, "0\n");
+	}
+	free_names(&systems);
+	return left;
+}
+
+/* FUNCTION:COMMAND:PARAMETERS:unlimited, or :count=N in place of which any number will do. */
+static char *command_removal(const char *line)
+{
+	const char *last = strrchr(line, ':');
+	const bool counted = !strncmp(last, ":count=", 7), ends = counted || !strcmp(last, ":unlimited");
+	char *text;
+
+	if (asprintf(&text, "!%.*s%s\n", (int)(ends ? (size_t)(last - line) : strlen(line)), line, counted ? ":0" : "") < 0)
+		return NULL;
+	return text;
+}
+
+/* Truncation leaves commands: they are taken away one by one. */
+static void remove_commands(struct access *a, const char *dir)
+{
+	char path[1024], *text, *rest, *line, *not;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%sset_ftrace_filter", dir);
+	if (access_read_all(a, path, &text, &len))
+		return;
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		not = *line != '#' && strchr(line, ':') ? command_removal(line) : NULL;
+		if (!not)
+			continue;
+		access_write_all(a, path, O_APPEND, not, strlen(not), NULL);
+		free(not);
+	}
+	free(text);
+}
+
+static void reset_functions(struct access *a, const char *dir)
+{
+	static const char *const files[] = {
+		"set_ftrace_filter", "set_ftrace_notrace", "set_ftrace_pid", "set_ftrace_notrace_pid",
+		"set_graph_function", "set_graph_notrace",
+	};
+
+	put(a, dir, "function_profile_enabled", "0\n");
+	remove_commands(a, dir);
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		put(a, dir, files[i], "");
+}
+
+struct place {
+	struct access	*access;
+	const char	*dir;
+	unsigned int	nr;
+};
+
+/* hash-ptr is as the session's source needs it, and what tracing_printk goes to is another instance's matter. */
+static int reset_option(void *arg, const char *name, bool is_dir)
+{
+	const struct place *p = arg;
+	char path[300];
+	bool on;
+	const int option = option_parse(name, &on);
+
+	if (option < 0 || option == OPTION_HASH_PTR || option == OPTION_TRACE_PRINTK_DEST)
+		return 0;
+	snprintf(path, sizeof(path), "options/%s", name);
+	put(p->access, p->dir, path, options_test(options_default(), option) ? "1\n" : "0\n");
+	return 0;
+}
+
+static int count_cpu(void *arg, const char *name, bool is_dir)
+{
+	struct place *p = arg;
+
+	p->nr += is_dir;
+	return 0;
+}
+
+/* A bit for each CPU, in groups of eight digits, the highest first. */
+static void reset_cpumask(struct place *p)
+{
+	char path[1024], text[LAYOUT_MAX_CPUS / 4 + LAYOUT_MAX_CPUS / 32 + 2];
+	size_t at = 0;
+
+	snprintf(path, sizeof(path), "%sper_cpu", p->dir);
+	p->access->ops->list(p->access, path, count_cpu, p);
+	if (!p->nr || p->nr > LAYOUT_MAX_CPUS)
+		return;
+	for (unsigned int digit = (p->nr - 1) / 4 + 1; digit--;) {
+		const unsigned int bits = p->nr - 4 * digit < 4 ? p->nr - 4 * digit : 4;
+
+		text[at++] = "0137f"[bits];
+		if (digit && digit % 8 == 0)
+			text[at++] = ',';
+	}
+	text[at] = '\0';
+	put(p->access, p->dir, "tracing_cpumask", text);
+}
+
+static void reset_settings(struct access *a, const char *dir)
+{
+	struct place p = { .access = a, .dir = dir };
+	char path[1024];
+
+	snprintf(path, sizeof(path), "%soptions", dir);
+	a->ops->list(a, path, reset_option, &p);
+	reset_cpumask(&p);
+	put(a, dir, "trace_clock", "local\n");
+}
+
+static void reset_instance(struct access *a, const char *dir)
+{
+	put(a, dir, "tracing_on", "0\n");
+	put(a, dir, "current_tracer", "nop\n");
+	reset_functions(a, dir);
+	put(a, dir, "tracing_max_latency", "0\n");
+	put(a, dir, "tracing_thresh", "0\n");
+	put(a, dir, "max_graph_depth", "0\n");
+	put(a, dir, "set_event", "\n");
+	put(a, dir, "events/enable", "0\n");
+	for (int round = 0; round < 8 && clear_triggers(a, dir); round++)
+		;
+	put(a, dir, "set_event_pid", "");
+	put(a, dir, "set_event_notrace_pid", "");
+	put(a, dir, "snapshot", "0\n");
+	reset_settings(a, dir);
+	put(a, dir, "trace", "");
+	put(a, dir, "error_log", "");
+	put(a, dir, "tracing_on", "1\n");
+}
+
+static int remove_instances(struct access *a)
+{
+	struct names n = list_names(a, "instances");
+	char path[1024];
+	int status = COMMAND_DONE;
+
+	for (unsigned int i = 0; i < n.nr; i++) {
+		int ret;
+
+		snprintf(path, sizeof(path), "instances/%s/", n.v[i]);
+		reset_instance(a, path);
+		path[strlen(path) - 1] = '\0';
+		ret = a->ops->rmdir(a, path);
+		if (ret < 0)
+			status = command_error("reset: %s: %s", path, strerror(-ret));
+	}
+	free_names(&n);
+	return status;
+}
+
+/* Event probes first: truncation stops at a synthetic event that one of them is attached to. */
+static void clear_dynamic_events(struct access *a)
+{
+	char command[256], *text, *rest, *line;
+	size_t len;
+
+	if (access_read_all(a, "dynamic_events", &text, &len))
+		return;
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		if (strncmp(line, "e:", 2))
+			continue;
+		snprintf(command, sizeof(command), "-:%.*s\n", (int)strcspn(line + 2, " "), line + 2);
+		access_write_all(a, "dynamic_events", O_APPEND, command, strlen(command), NULL);
+	}
+	free(text);
+	put(a, "", "dynamic_events", "");
+}
+
+static int run(int argc, char **argv)
+{
+	const char *name = NULL;
+	int status = options_parse(&command_reset, argc, argv, &name, NULL, NULL);
+	struct access *a;
+	char *session;
+
+	if (status)
+		return status;
+	if (argc - optind > 1)
+		return command_usage(&command_reset, "too many arguments");
+	session = client_session(&command_reset, optind < argc ? argv[optind] : name);
+	a = session ? client_connect(&command_reset, session) : NULL;
+	free(session);
+	if (!a)
+		return COMMAND_FAILED;
+	status = remove_instances(a);
+	reset_instance(a, "");
+	clear_dynamic_events(a);
+	put(a, "", "replay", "stop\n");
+	put(a, "", "replay", "rewind\n");
+	access_close(a);
+	return status;
+}
+
+const struct command command_reset = {
+	.name = "reset",
+	.summary = "bring a session back to its start",
+	.run = run,
+	.help =
+"usage: tracefuse reset [SESSION]\n"
+"\n"
+"Disables all events, removes triggers, filters, pids, instances, synthetic events\n"
+"and event probes; makes nop the tracer again, and removes filters, commands, graph\n"
+"functions and pids of functions, thresholds and depths; sets options and the clock\n"
+"as they were; clears the buffers and the error log, switches tracing on, and\n"
+"rewinds the recording.\n"
+"`tracefuse sessions --end SESSION` ends a session.\n",
+};

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run.c - `tracefuse run`: a program that is traced, and behaves as if it were not
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "access/access.h"
+#include "cli/command.h"
+#include "host/output.h"
+#include "cli/run/run.h"
+#include "session/session.h"
+#include "sources/program/programs.h"
+
+/* ---- the command line ---- */
+
+enum { OPT_PROVIDERS = ASKED_OWN, OPT_KERNEL_NAMES, OPT_FUNCTION, OPT_GRAPH, OPT_KEEP_GOING };
+
+static const struct option long_options[] = {
+	ASKED_OPTIONS,
+	{ "providers", required_argument, NULL, OPT_PROVIDERS },
+	{ "kernel-names", no_argument, NULL, OPT_KERNEL_NAMES },
+	{ "function", optional_argument, NULL, OPT_FUNCTION },
+	{ "graph", optional_argument, NULL, OPT_GRAPH },
+	{ "keep-going", no_argument, NULL, OPT_KEEP_GOING },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int parse_option(struct run *r, int opt, char **argv)
+{
+	switch (opt) {
+	case OPT_PROVIDERS:
+		r->systems = optarg;
+		break;
+	case OPT_KERNEL_NAMES:
+		r->kernel_names = true;
+		break;
+	case OPT_FUNCTION:
+	case OPT_GRAPH:
+		if (run_functions_add(r, opt == OPT_GRAPH, optarg))
+			return command_error("out of memory");
+		break;
+	case OPT_KEEP_GOING:
+		r->keep_going = true;
+		break;
+	case 'q':
+		r->quiet = true;
+		break;
+	default:
+		return asked_option(&r->asked, &command_run, opt, argv);
+	}
+	return COMMAND_DONE;
+}
+
+static int check_providers(const struct run *r)
+{
+	char *unknown = r->systems ? programs_unknown_system(r->systems) : NULL;
+	int status = COMMAND_DONE;
+
+	if (unknown)
+		status = command_usage(&command_run, "--providers: there is no %s", unknown);
+	free(unknown);
+	return status;
+}
+
+/* --function and --graph print what they traced, unless it goes into a file. */
+static int add_trace(struct run *r)
+{
+	if (!run_functions_asked(r) || r->asked.dat_file)
+		return COMMAND_DONE;
+	for (unsigned int i = 0; i < r->asked.cats.nr; i++)
+		if (!strcmp(r->asked.cats.v[i], "trace"))
+			return COMMAND_DONE;
+	return words_add(&r->asked.cats, "trace") ? command_error("out of memory") : COMMAND_DONE;
+}
+
+static int check_arguments(struct run *r)
+{
+	int status;
+
+	if (!*r->program)
+		return command_usage(&command_run, "which program?");
+	status = add_trace(r);
+	if (status)
+		return status;
+	status = asked_check(&r->asked, &command_run);
+	return status ? status : check_providers(r);
+}
+
+static int parse_arguments(struct run *r, int argc, char **argv)
+{
+	int opt, status;
+
+	optind = 0;
+	/* The program's own options are its own. */
+	while ((opt = getopt_long(argc, argv, "+:e:o:q", long_options, NULL)) != -1) {
+		status = parse_option(r, opt, argv);
+		if (status)
+			return status;
+	}
+	r->program = argv + optind;
+	return check_arguments(r);
+}
+
+/* ---- before anything is made ---- */
+
+static int find_program(struct run *r)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	run_check(r->program[0], preload, &r->check);
+	if (r->check.status) {
+		command_error("%s: %s", r->program[0], strerror(r->check.err));
+		return r->check.status;
+	}
+	if (*r->check.untraced) {
+		fprintf(stderr, "tracefuse: %s runs untraced: %s\n", r->program[0], r->check.untraced);
+		return COMMAND_DONE;
+	}
+	r->preload = run_preload(preload);
+	return r->preload ? COMMAND_DONE : COMMAND_FAILED;
+}
+
+static int prepare(struct run *r)
+{
+	int status = results_open(&r->results, &r->asked);
+
+	if (!status)
+		status = asked_mount(&r->asked, r->mount_dir);
+	if (!status)
+		status = run_setup_read(r);
+	return status ? status : find_program(r);
+}
+
+/* ---- the order of the steps ---- */
+
+static int write_results(struct run *r)
+{
+	int status;
+
+	run_server_again(r);
+	if (!r->access)
+		return COMMAND_FAILED;
+	status = results_write(&r->results, r->access, NULL);
+	run_dump(r);
+	run_summary(r);
+	run_unsaved(r);
+	return status;
+}
+
+/* There is no session. Who asked for results gets none, and the exit status says so. */
+static int run_untraced(struct run *r, bool *failed)
+{
+	fprintf(stderr, "tracefuse: %s runs untraced: %s\n", r->program[0], r->untraced);
+	free(r->preload);
+	r->preload = NULL;
+	run_setup_let_go(r);
+	run_server_close(r);
+	*failed = r->asked.cats.nr || r->asked.dat_file;
+	return run_child(r);
+}
+
+/* 0: the program ran, r->status is its end, *failed tells whether something else went wrong. */
+static int run_program(struct run *r, bool *failed)
+{
+	int status = run_server_open(r);
+
+	/* Nobody is waited for who will never come. */
+	if (!status && r->preload && !run_is_refused(r))
+		status = run_setup_hold(r);
+	if (status && *r->untraced)
+		return run_untraced(r, failed);
+	if (status)
+		return status;
+	if (!r->preload && !run_is_refused(r))
+		run_setup(r);
+	if (run_is_refused(r))
+		return run_child_not_started(r);
+	status = run_child(r);
+	run_setup_let_go(r);
+	if (status || r->not_started)
+		return status ? status : COMMAND_FAILED;
+	/* It never attached: so that the results are there at least. */
+	run_setup(r);
+	*failed = write_results(r) != COMMAND_DONE || run_is_refused(r);
+	return COMMAND_DONE;
+}
+
+static void release(struct run *r)
+{
+	output_signals_let_in();
+	run_setup_let_go(r);
+	run_server_close(r);
+	results_close(&r->results);
+	run_setup_free(r);
+	free(r->preload);
+	run_functions_free(r);
+	asked_free(&r->asked);
+}
+
+/* Descriptors that this process opens are not to be taken for those. */
+static void reserve_standard(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+static int run(int argc, char **argv)
+{
+	struct run r = { .life_fd = -1, .owner_fd = -1 };
+	bool failed = false;
+	int status;
+
+	reserve_standard();
+	output_signals_ignore();
+	status = parse_arguments(&r, argc, argv);
+	if (!status)
+		status = prepare(&r);
+	if (!status)
+		status = run_program(&r, &failed);
+	release(&r);
+	if (status)
+		return status;
+	failed |= command_flush() != COMMAND_DONE;
+	if (failed && WIFEXITED(r.status) && !WEXITSTATUS(r.status))
+		return COMMAND_FAILED;
+	run_child_die_like(r.status);
+}
+
+const struct command command_run = {
+	.name = "run",
+	.summary = "trace a program",
+	.run = run,
+	.help =
+"usage: tracefuse run [options] [--] PROGRAM ARGUMENTS...\n"
+"\n"
+"Runs a program with the agent preloaded: its events - those that it defines itself,\n"
+"and those that every program has: heap, lock, thread, signal, syscalls - go through\n"
+"the triggers, filters and buffers of a session. The program is held before its\n"
+"constructors until the setup is done. Its children are traced as well.\n"
+"\n"
+"  -e, --event NAME,...        enable events: SYSTEM, EVENT or SYSTEM:EVENT, also with\n"
+"                              * ? [ ]; all (repeatable)\n"
+"  --function[=PATTERN]        trace the calls of its functions, and print the trace\n"
+"                              at the end; of those only (repeatable): 'parse_*'\n"
+"  --graph[=FUNCTION]          the same with what they call and how long it takes; of\n"
+"                              those functions and all below them only (repeatable)\n"
+"  --setup FILE                shell lines for the tracing directory, run before\n"
+"                              the program begins (repeatable)\n"
+"  --keep-going                the program begins also when something of -e, --setup,\n"
+"                              --cat or --boot was refused\n"
+"  --cat FILE                  print a file of the tracing directory at the end\n"
+"                              (repeatable)\n"
+"  --save DIR                  the --cat files go there, / written as __\n"
+"  -o, --output FILE           write what was recorded as a trace.dat (version 7)\n"
+"  --compress                  the same, packed with zstd\n"
+"  --boot 'NAME=VALUE ...'     settings of a new session, as on a kernel's command\n"
+"                              line: ftrace=function_graph ftrace_filter=foo*\n"
+"  --providers LIST            of the events that every program has only these\n"
+"                              systems: heap,lock; \"\" is none of them\n"
+"  --kernel-names              show heap and thread events also as those of the\n"
+"                              kernel: kmem:kmalloc, sched:sched_switch ...\n"
+"  --session NAME              make the session NAME, which stays, or join it\n"
+"  --mount DIR                 show the session's files in DIR, an empty directory\n"
+"  --force                     also in one that is not empty\n"
+"  --hist-legacy               histograms as they were printed in 2017\n"
+"  -q, --quiet                 no summary at the end\n"
+"\n"
+"The exit status is the program's; 127 and 126 when it cannot be found or run. A\n"
+"program that cannot be traced (static, setuid, 32-bit, with another C library) runs\n"
+"untraced, and a sentence says why. The session ends with the program, unless it has\n"
+"a name or is mounted; children that go on are not waited for.\n",
+};

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * save.c - `tracefuse save`: what a session has recorded so far, as a trace.dat
+ */
+#include <getopt.h>
+#include <stdlib.h>
+
+#include "cli/client.h"
+#include "cli/options.h"
+#include "host/output.h"
+#include "cli/save_dat.h"
+#include "access/wire.h"
+
+/* The machine that a recording of the session was made on; "": this one. */
+static void machine_of(struct access *a, char *out, size_t size)
+{
+	char *info;
+
+	*out = '\0';
+	if (client_request(a, WIRE_INFO, "", -1, &info) < 0)
+		return;
+	client_info(info, "uname", 0, out, size);
+	free(info);
+}
+
+static int save(const char *session, const char *file, bool compress)
+{
+	char uname[400];
+	struct save_dat what = { .file = file, .uname = uname, .compress = compress };
+	int status = save_dat_open(file, &what.out);
+	struct access *a;
+
+	if (status)
+		return status;
+	a = client_connect_to(&command_save, session);
+	if (a) {
+		machine_of(a, uname, sizeof(uname));
+		status = save_dat(a, &what);
+		access_close(a);
+	}
+	output_close(what.out);
+	return a ? status : COMMAND_FAILED;
+}
+
+static int run(int argc, char **argv)
+{
+	static const char *const flags[] = { "compress", NULL };
+	const char *name = NULL;
+	unsigned int seen = 0;
+	int status = options_parse(&command_save, argc, argv, &name, flags, &seen);
+
+	if (status)
+		return status;
+	if (optind + 1 != argc)
+		return command_usage(&command_save, "into which file?");
+	output_signals_ignore();
+	return save(name, argv[optind], seen);
+}
+
+const struct command command_save = {
+	.name = "save",
+	.summary = "write what the session has recorded as a trace.dat",
+	.run = run,
+	.help =
+"usage: tracefuse save [-s SESSION] [--compress] FILE\n"
+"\n"
+"Writes what the buffers of a session have, of all its instances, as a trace.dat\n"
+"(version 7) for trace-cmd, KernelShark or `tracefuse replay`. The session keeps\n"
+"it all and goes on. FILE appears when it is whole; a file of that name is replaced\n"
+"then.\n"
+"\n"
+"  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
+"                      one there is\n"
+"      --compress      packed with zstd\n",
+};

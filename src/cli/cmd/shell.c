@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shell.c - `tracefuse shell`: a program that sees the session at /sys/kernel/tracing
+ *
+ * In a mount name space of its own /dev/fuse is opened and mounted here, and
+ * the descriptor goes to the session's server, which serves it. When the
+ * program ends, the name space and the mount are gone. What error_log got
+ * meanwhile is printed then.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/client.h"
+#include "host/namespace.h"
+#include "cli/options.h"
+#include "access/wire.h"
+
+static int explain(int ret)
+{
+	return command_error("shell: %s; `tracefuse ls`, `cat`, `write`, `append` and `paste` do without",
+			     namespace_error(ret));
+}
+
+static int run_program(char **argv)
+{
+	if (chdir(NAMESPACE_TRACING))
+		return command_error("shell: " NAMESPACE_TRACING ": %s", strerror(errno));
+	execvp(argv[0], argv);
+	command_error("shell: %s: %s", argv[0], strerror(errno));
+	return errno == ENOENT ? 127 : 126;
+}
+
+/* Keys like Ctrl-C are for the program. */
+static int wait_for(pid_t pid)
+{
+	int status;
+
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return COMMAND_FAILED;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int run_and_tell(struct access *a, char **argv)
+{
+	const char *shell = getenv("SHELL");
+	char *just_shell[] = { (char *)(shell && *shell ? shell : "/bin/sh"), NULL };
+	char *mark = access_errors_mark(a, "");
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(run_program(*argv ? argv : just_shell));
+	status = pid > 0 ? wait_for(pid) : command_error("shell: %s", strerror(errno));
+	if (*argv)
+		access_errors_print(a, "", mark, stderr);
+	else
+		free(mark);
+	return status;
+}
+
+static int enter(struct access *a)
+{
+	int fd = -1, ret = namespace_enter(&fd);
+
+	if (ret)
+		return explain(ret);
+	ret = client_request(a, WIRE_ADOPT, NAMESPACE_TRACING, fd, NULL);
+	close(fd);
+	if (ret < 0)
+		return command_error("shell: the server cannot serve the mount: %s", strerror(-ret));
+	ret = namespace_cover();
+	if (!ret && namespace_misleads())
+		fprintf(stderr,
+			"tracefuse: no tracefs could be mounted below the session at " NAMESPACE_TRACING
+			", so trace-cmd and perf do not find it: root can `mount -t tracefs nodev "
+			NAMESPACE_TRACING "` before\n");
+	return ret ? explain(ret) : COMMAND_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+	const char *name = NULL;
+	int status = options_parse(&command_shell, argc, argv, &name, NULL, NULL);
+	struct access *a;
+	char *session;
+
+	if (status)
+		return status;
+	/* getopt steps over "--": a word before it is the session. */
+	if (optind < argc && strcmp(argv[optind - 1], "--")) {
+		name = argv[optind++];
+		if (optind < argc && strcmp(argv[optind++], "--"))
+			return command_usage(&command_shell, "the command comes behind --");
+	}
+	session = client_session(&command_shell, name);
+	a = session ? client_connect(&command_shell, session) : NULL;
+	if (!a) {
+		free(session);
+		return COMMAND_FAILED;
+	}
+	setenv("TRACEFUSE_SESSION", session, 1);
+	free(session);
+	status = enter(a);
+	if (!status)
+		status = run_and_tell(a, argv + optind);
+	access_close(a);
+	return status;
+}
+
+const struct command command_shell = {
+	.name = "shell",
+	.summary = "run a program that sees the session at /sys/kernel/tracing",
+	.run = run,
+	.help =
+"usage: tracefuse shell [SESSION] [-- COMMAND ARGUMENTS...]\n"
+"\n"
+"Runs COMMAND (without one your shell) in a private mount name space where the\n"
+"session's files are at /sys/kernel/tracing, and in that directory: trace-cmd and\n"
+"other tools work on the session and do not reach the kernel's own files. Needs\n"
+"/dev/fuse, and user name spaces where you are not root. What COMMAND wrote wrongly\n"
+"is printed at its end as error_log has it, with the carets.\n"
+"\n"
+"    tracefuse shell -- trace-cmd list -e\n",
+};

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write.c - `tracefuse write`: what `echo TEXT > FILE` does in a mount
+ */
+#include <fcntl.h>
+
+#include "cli/write.h"
+
+static int run(int argc, char **argv)
+{
+	return client_write(&command_write, O_TRUNC, argc, argv);
+}
+
+const struct command command_write = {
+	.name = "write",
+	.summary = "write to a file of the session, as echo TEXT > FILE does",
+	.run = run,
+	.help =
+"usage: tracefuse write [-s SESSION] FILE [TEXT...]\n"
+"\n"
+"Opens a file of a session's tracing directory with truncation, which clears what\n"
+"can be cleared (a trigger file loses its triggers), and writes TEXT and a newline;\n"
+"without TEXT what stdin has. A refused text prints its error and, where the file\n"
+"error_log got one, the place of the error.\n"
+"\n"
+"  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
+"                      one there is\n",
+};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * command.h - the commands of the command line: one table, one file a command (cmd_NAME.c)
+ *
+ * Included by main.c and every cmd_*.c. A command gets the arguments that
+ * follow its name (argv[0] is the name), has read nothing and printed nothing
+ * yet. --help is answered by main.c from the text here.
+ */
+#ifndef TRACEFUSE_CLI_COMMAND_H
+#define TRACEFUSE_CLI_COMMAND_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Exit statuses of every command. */
+enum { COMMAND_DONE = 0, COMMAND_FAILED = 1, COMMAND_USAGE = 2 };
+
+struct command {
+	const char	*name;
+	const char	*summary;	/* one line without a full stop, for the list of commands */
+	const char	*help;		/* what --help prints: "usage: ...\n\n..." */
+	int		(*run)(int argc, char **argv);	/* returns an exit status */
+};
+
+/* In the order of the list that `tracefuse --help` prints; ends with a NULL name. */
+extern const struct command *const commands[];
+
+extern const struct command command_run;	/* cmd_run.c */
+extern const struct command command_replay;
+extern const struct command command_mount;
+extern const struct command command_umount;
+extern const struct command command_dir;
+extern const struct command command_ls;
+extern const struct command command_cat;
+extern const struct command command_write;
+extern const struct command command_append;
+extern const struct command command_paste;
+extern const struct command command_explain;
+extern const struct command command_save;
+extern const struct command command_shell;
+extern const struct command command_sessions;
+extern const struct command command_doctor;
+extern const struct command command_reset;
+
+/* Prints "tracefuse: TEXT" and a newline to stderr. Returns COMMAND_FAILED. */
+int command_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * COMMAND_DONE: what was printed is out. COMMAND_FAILED: it is not, and a message has said why.
+ * There is no message when the reader went away (EPIPE).
+ */
+int command_flush(void);
+/* To stdout, with the same answer. */
+int command_print(const char *bytes, size_t n);
+/* Whether something was not printed, and not because its reader went away. */
+bool command_stdout_lost(void);
+
+/* Prints "tracefuse NAME: TEXT", then where to look. Returns COMMAND_USAGE. */
+int command_usage(const struct command *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

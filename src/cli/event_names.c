@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * event_names.c - which of the events that are there a name means, and whether one that means none
+ *                 is a mistake
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "access/access.h"
+#include "cli/event_names.h"
+#include "server/nearest.h"
+#include "model/text_memory.h"
+#include "sources/program/programs.h"
+
+enum { NAME_ROOM = 256 };
+
+/* A line "SYSTEM:EVENT" against SYSTEM, EVENT or SYSTEM:EVENT. */
+static bool matches(const char *pattern, const char *line)
+{
+	char system[NAME_ROOM];
+	const char *event = strchr(line, ':');
+
+	if (strchr(pattern, ':'))
+		return !fnmatch(pattern, line, 0);
+	if (!event || event - line >= NAME_ROOM)
+		return false;
+	snprintf(system, sizeof(system), "%.*s", (int)(event - line), line);
+	return !fnmatch(pattern, system, 0) || !fnmatch(pattern, event + 1, 0);
+}
+
+/* Calls fn for each line without its end. */
+static void each_line(const char *lines, void (*fn)(void *arg, const char *line), void *arg)
+{
+	char line[2 * NAME_ROOM];
+
+	for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
+		snprintf(line, sizeof(line), "%.*s", (int)strcspn(lines, "\n"), lines);
+		if (*line)
+			fn(arg, line);
+	}
+}
+
+struct matching {
+	const char	*pattern;
+	FILE		*out;		/* of the lines that match */
+	unsigned int	nr;
+};
+
+static void match_line(void *arg, const char *line)
+{
+	struct matching *m = arg;
+
+	if (!matches(m->pattern, line))
+		return;
+	fprintf(m->out, "%s\n", line);
+	m->nr++;
+}
+
+static int write_names(struct access *a, const char *text, size_t len)
+{
+	return access_write_all(a, "set_event", O_APPEND, text, len, NULL);
+}
+
+static int enable_matching(struct access *a, const char *pattern)
+{
+	struct matching m = { .pattern = pattern };
+	char *lines, *text = NULL;
+	size_t len;
+	int ret = access_read_all(a, "available_events", &lines, &len);
+
+	if (ret)
+		return ret;
+	m.out = text_memory_open(&text, &len);
+	if (m.out) {
+		each_line(lines, match_line, &m);
+		ret = fclose(m.out) ? -ENOMEM : m.nr ? write_names(a, text, len) : -EINVAL;
+	}
+	free(text);
+	free(lines);
+	return m.out ? ret : -ENOMEM;
+}
+
+int event_names_enable(struct access *a, const char *name)
+{
+	const size_t len = strlen(name), glob = strcspn(name, "*?[");
+	/* The file itself knows "SYSTEM:*". */
+	const bool whole = len > 2 && glob == len - 1 && !strcmp(name + len - 2, ":*");
+	char text[2 * NAME_ROOM];
+	size_t n;
+
+	if (!strcmp(name, "all"))
+		return enable_matching(a, "*:*");
+	if (glob < len && !whole)
+		return enable_matching(a, name);
+	n = (size_t)snprintf(text, sizeof(text), "%s\n", name);
+	return n < sizeof(text) ? write_names(a, text, n) : -EINVAL;
+}
+
+/* ---- mistakes ---- */
+
+/* All its events are there from the start. */
+static bool is_whole(const char *system)
+{
+	char *unknown = programs_unknown_system(system);
+	bool whole = *system && !strchr(system, ',') && !unknown;
+
+	free(unknown);
+	return whole;
+}
+
+static void list_parts(void *arg, const char *line)
+{
+	const char *colon = strchr(line, ':');
+
+	if (colon)
+		fprintf(arg, "%.*s\n%s\n", (int)(colon - line), line, colon + 1);
+}
+
+/* Systems and events, for a name that may be either. */
+static char *parts_of(const char *lines)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = text_memory_open(&text, &size);
+
+	if (!out)
+		return NULL;
+	each_line(lines, list_parts, out);
+	fclose(out);
+	return text;
+}
+
+static void replace(char *text, char from, char to)
+{
+	for (; *text; text++)
+		if (*text == from)
+			*text = to;
+}
+
+/* Of SYSTEM:EVENT. A colon ends a name for nearest_names(), and no name has a dot. */
+static void nearest_pairs(const char *lines, const char *name, char *near, size_t size)
+{
+	char *dotted = strdup(lines), *wanted = strdup(name);
+
+	*near = '\0';
+	if (dotted && wanted) {
+		replace(dotted, ':', '.');
+		replace(wanted, ':', '.');
+		nearest_names(wanted, dotted, near, size);
+		replace(near, '.', ':');
+	}
+	free(dotted);
+	free(wanted);
+}
+
+/*
+ * What a finger does: a letter, or two in a longer name. What stands before a common colon is
+ * right.
+ */
+static bool is_slip(const char *name, const char *near)
+{
+	const size_t system = strcspn(name, ":") + 1, found = strcspn(near, ",");
+	const bool same = name[system - 1] && found > system && !strncmp(name, near, system);
+	const size_t skip = same ? system : 0, len = strlen(name) - skip;
+
+	if (!found)
+		return false;
+	return nearest_distance(name + skip, len, near + skip, found - skip) <= (len < 6 ? 2 : 4);
+}
+
+enum event_names_verdict event_names_judge(const char *lines, const char *name, char *near,
+					   size_t size)
+{
+	const size_t n = strcspn(name, ":");
+	char system[NAME_ROOM], *parts;
+
+	snprintf(system, sizeof(system), "%.*s", (int)n, name);
+	*near = '\0';
+	if (name[n]) {
+		nearest_pairs(lines, name, near, size);
+	} else {
+		parts = parts_of(lines);
+		if (parts)
+			nearest_names(name, parts, near, size);
+		free(parts);
+	}
+	return is_whole(system) || is_slip(name, near) ? EVENT_NAMES_WRONG : EVENT_NAMES_LATER;
+}
+
+void event_names_hint(const char *near, char *out, size_t size)
+{
+	snprintf(out, size, "%s%s%s", *near ? " (there is " : "", near, *near ? ")" : "");
+}

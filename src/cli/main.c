@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * main.c - `tracefuse COMMAND ...`: finds the command and runs it
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "host/terminal.h"
+#include "cli/version.h"
+
+const struct command *const commands[] = {
+	&command_run, &command_replay, &command_mount, &command_umount, &command_dir, &command_ls, &command_cat,
+	&command_write, &command_append, &command_paste, &command_save, &command_explain,
+	&command_shell, &command_sessions, &command_doctor, &command_reset, NULL,
+};
+
+static void print_help(FILE *out)
+{
+	fprintf(out, "usage: tracefuse COMMAND [ARGUMENTS]\n\n"
+		"The files of the kernel's tracing directory, its trigger language and its output,\n"
+		"for programs and recorded traces, and without the kernel.\n\n");
+	for (const struct command *const *c = commands; *c; c++)
+		fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
+	fprintf(out, "\n'tracefuse COMMAND --help' tells of a command; --version prints the version.\n"
+		"Start with: tracefuse run -e heap --cat trace PROGRAM\n"
+		"        or: tracefuse replay -e sched --cat trace RECORDING\n");
+}
+
+static const struct command *find_command(const char *name)
+{
+	for (const struct command *const *c = commands; *c; c++)
+		if (!strcmp((*c)->name, name))
+			return *c;
+	return NULL;
+}
+
+/* --help anywhere before "--" asks for help. */
+static int asks_for_help(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return 1;
+	return 0;
+}
+
+static int finish(int status)
+{
+	int printed = command_flush();
+
+	/* What a file system says only now. EBADF: it was closed, and nothing was to be printed. */
+	if (!printed && close(STDOUT_FILENO) && errno != EBADF)
+		printed = command_error("cannot write: %s", strerror(errno));
+	return status == COMMAND_DONE ? printed : status;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *cmd;
+
+	terminal_guard();
+	if (argc < 2) {
+		print_help(stderr);
+		return COMMAND_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		cmd = argc > 2 ? find_command(argv[2]) : NULL;
+		if (cmd)
+			fputs(cmd->help, stdout);
+		else
+			print_help(stdout);
+		return finish(COMMAND_DONE);
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("tracefuse %s\n", TRACEFUSE_VERSION);
+		return finish(COMMAND_DONE);
+	}
+	cmd = find_command(argv[1]);
+	if (!cmd) {
+		fprintf(stderr, "tracefuse: there is no command '%s'\nTry 'tracefuse --help'.\n", argv[1]);
+		return COMMAND_USAGE;
+	}
+	if (asks_for_help(argc - 1, argv + 1)) {
+		fputs(cmd->help, stdout);
+		return finish(COMMAND_DONE);
+	}
+	return finish(cmd->run(argc - 1, argv + 1));
+}

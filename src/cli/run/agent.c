@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * agent.c - where the agent is, and its place in LD_PRELOAD
+ *
+ *     $TRACEFUSE_LIBDIR, else beside the executable in the build tree, else where it was installed
+ *
+ * It stands before other preloaded libraries, so that it sees the program's
+ * calls whoever answers them, but behind a sanitizer's, which insists on being
+ * the first.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/run/run.h"
+#include "cli/version.h"
+#include "session/preload.h"
+
+#define CORE PRELOAD_CORE ".0"	/* alone it has only the events that programs define */
+
+static bool has_library(const char *dir, const char *below, const char *name, char *out, size_t size)
+{
+	return snprintf(out, size, "%s%s/%s", dir, below, name) < (int)size && !access(out, R_OK);
+}
+
+static bool has_agent(const char *dir, const char *below, char *out, size_t size)
+{
+	return has_library(dir, below, PRELOAD_PROVIDERS, out, size) ||
+	       has_library(dir, below, CORE, out, size);
+}
+
+/* BUILD/src/cli/tracefuse has its agent in BUILD/src/agent. */
+static bool beside_executable(char *out, size_t size)
+{
+	char exe[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+
+	if (n < 0)
+		return false;
+	exe[n] = 0;
+	slash = strrchr(exe, '/');
+	if (!slash)
+		return false;
+	*slash = 0;
+	return has_agent(exe, "/../agent/providers", out, size) || has_agent(exe, "/../agent", out, size) ||
+	       has_agent(exe, "/../" TRACEFUSE_LIBDIR_BELOW, out, size);
+}
+
+static bool find_agent(char *out, size_t size)
+{
+	const char *dir = getenv("TRACEFUSE_LIBDIR");
+	char path[PATH_MAX];
+
+	if (dir && *dir ? !has_agent(dir, "", path, sizeof(path)) :
+	    !beside_executable(path, sizeof(path)) && !has_agent(TRACEFUSE_LIBDIR, "", path, sizeof(path))) {
+		command_error("run: there is no %s in %s", PRELOAD_PROVIDERS,
+			      dir && *dir ? dir : TRACEFUSE_LIBDIR);
+		return false;
+	}
+	if (!realpath(path, out) || strpbrk(out, " :")) {
+		command_error("run: %s cannot be preloaded: its path has a blank or a colon", path);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * The library that the agent needs, by its path: else the dynamic linker looks for it in a dozen
+ * directories, in each program. "": it is left to the linker.
+ */
+static void find_core(const char *agent, char *out, size_t size)
+{
+	const char *slash = strrchr(agent, '/');
+	char dir[PATH_MAX];
+
+	*out = 0;
+	if (!slash || strcmp(slash + 1, PRELOAD_PROVIDERS))
+		return;
+	memcpy(dir, agent, slash - agent);
+	dir[slash - agent] = 0;
+	if (!has_library(dir, "", CORE, out, size) && !has_library(dir, "/..", CORE, out, size))
+		*out = 0;
+}
+
+/* Bytes of the sanitizers' libraries that the list begins with, and of what separates them. */
+static size_t sanitizers(const char *list)
+{
+	char word[PATH_MAX];
+	size_t at = 0, n;
+
+	for (;;) {
+		n = strcspn(list + at, " :");
+		if (n >= sizeof(word))
+			return at;
+		memcpy(word, list + at, n);
+		word[n] = 0;
+		if (!n || !run_is_sanitizer(word))
+			return at;
+		at += n;
+		at += strspn(list + at, " :");
+	}
+}
+
+/*
+ * What the list has besides the agent, each word behind a colon: a `tracefuse run` above this one
+ * has put its own there. Two of them in a program would both record. NULL: there is no memory.
+ */
+static char *without_ours(const char *list)
+{
+	char *out = calloc(1, strlen(list) + 2), *at = out;
+	size_t len;
+
+	for (list += strspn(list, " :"); out && *list; list += len + strspn(list + len, " :")) {
+		len = strcspn(list, " :");
+		if (preload_is_agent(list, len))
+			continue;
+		*at++ = ':';
+		at = mempcpy(at, list, len);
+	}
+	return out;
+}
+
+char *run_preload(const char *old)
+{
+	char agent[PATH_MAX], core[PATH_MAX], *out = NULL, *others;
+	size_t first;
+	int n = -1;
+
+	if (!find_agent(agent, sizeof(agent)))
+		return NULL;
+	find_core(agent, core, sizeof(core));
+	if (!old)
+		old = "";
+	first = sanitizers(old);
+	others = without_ours(old + first);
+	if (others)
+		n = asprintf(&out, "%.*s%s%s%s%s%s", (int)first, old,
+			     first && !strchr(" :", old[first - 1]) ? ":" : "", agent,
+			     *core ? ":" : "", core, others);
+	free(others);
+	if (n < 0)
+		command_error("out of memory");
+	return n < 0 ? NULL : out;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * child.c - the program of a run: starts it, stands in for it before the shell, waits for its end
+ *
+ * C1  The program gets the signal mask, dispositions, descriptors, limits and
+ *     terminal that this process was given; only LD_PRELOAD and
+ *     TRACEFUSE_SESSION differ.
+ * C2  What the terminal sends goes to the whole process group: the program has
+ *     it, and decides. Here it is only taken note of.
+ * C3  What somebody sends to this process (kill, timeout) is passed on. Who
+ *     sends to the whole group reaches the program twice then, which cannot be
+ *     told from the other; but what the program sends itself does not come back.
+ * C4  When the program stops this process stops the same way, so that the
+ *     shell sees its job stopped; when it goes on, the program does.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/client.h"
+#include "host/output.h"
+#include "cli/run/run.h"
+#include "access/wire.h"
+
+/* As they were before this process needed others. */
+struct signals {
+	sigset_t	mask;
+	struct sigaction child;
+	int		fd;
+};
+
+/* All but those that tell of a fault of this process's own. */
+static void signals_of_interest(sigset_t *set)
+{
+	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPIPE };
+
+	sigfillset(set);
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		sigdelset(set, own[i]);
+}
+
+static int signals_take(struct signals *s)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t set;
+
+	signals_of_interest(&set);
+	sigprocmask(SIG_BLOCK, &set, &s->mask);
+	/* Where it is ignored a child leaves no status. */
+	sigaction(SIGCHLD, &dfl, &s->child);
+	s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->fd < 0 ? -errno : 0;
+}
+
+static void signals_give_back(const struct signals *s)
+{
+	sigaction(SIGCHLD, &s->child, NULL);
+	sigprocmask(SIG_SETMASK, &s->mask, NULL);
+}
+
+/* The same, but what ends a command waits until the results are written. */
+static void signals_hold(const struct signals *s)
+{
+	sigaction(SIGCHLD, &s->child, NULL);
+	output_signals_hold(&s->mask);
+}
+
+/* ---- the program's process ---- */
+
+/* `tell` is closed by exec. */
+static void become_program(const struct run *r, const struct signals *s, int tell)
+{
+	int err;
+
+	signals_give_back(s);
+	output_signals_restore();
+	if (r->preload) {
+		setenv("LD_PRELOAD", r->preload, 1);
+		setenv("TRACEFUSE_SESSION", r->name, 1);
+	}
+	/* execvp() would give what execve() refuses to a shell, also a damaged binary. */
+	if (r->check.binary)
+		execv(r->check.path, r->program);
+	else
+		execvp(r->program[0], r->program);
+	err = errno;
+	command_error("%s: %s", r->program[0], strerror(err));
+	if (write(tell, "", 1) != 1)
+		_exit(RUN_NOT_EXECUTABLE);
+	_exit(err == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE);
+}
+
+/* ---- standing in for it ---- */
+
+/* 'T': stopped; of its main thread. */
+static bool is_stopped(pid_t pid)
+{
+	char path[64], text[512], *state;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = 0;
+	state = strrchr(text, ')');
+	return state && (state[1] == ' ') && state[2] == 'T';
+}
+
+static void stop_like(struct run *r, int sig)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL }, old;
+	sigset_t set;
+
+	/* Other programs of the session would wait for a process that is stopped. */
+	run_setup_let_go(r);
+	r->attached = true;	/* perhaps: nobody tells any more */
+	fflush(NULL);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	if (sig != SIGSTOP)
+		sigaction(sig, &dfl, &old);
+	raise(sig);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	/* Stopped here, until the shell continues the job. */
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (sig != SIGSTOP)
+		sigaction(sig, &old, NULL);
+	if (is_stopped(r->pid))
+		kill(r->pid, SIGCONT);
+}
+
+static bool has_it(const struct run *r, const struct signalfd_siginfo *info)
+{
+	/* Above 0: from the kernel (C2). */
+	return info->ssi_code > 0 || (pid_t)info->ssi_pid == r->pid;
+}
+
+static void pass_on(const struct run *r, const struct signalfd_siginfo *info)
+{
+	int sig = (int)info->ssi_signo;
+
+	if (sig == SIGCHLD)
+		return;
+	if (sig == SIGCONT ? is_stopped(r->pid) : !has_it(r, info))
+		kill(r->pid, sig);
+}
+
+/* True: it has ended. */
+static bool look_at_child(struct run *r)
+{
+	int status;
+
+	while (waitpid(r->pid, &status, WNOHANG | WUNTRACED) > 0) {
+		if (!WIFSTOPPED(status)) {
+			r->status = status;
+			return true;
+		}
+		stop_like(r, WSTOPSIG(status));
+	}
+	return false;
+}
+
+static bool serve_signals(struct run *r, int fd)
+{
+	struct signalfd_siginfo info;
+
+	while (read(fd, &info, sizeof(info)) == sizeof(info))
+		pass_on(r, &info);
+	return look_at_child(r);
+}
+
+static void wait_for_end(struct run *r, int fd)
+{
+	for (;;) {
+		struct pollfd p[] = {
+			{ .fd = fd, .events = POLLIN },
+			{ .fd = r->hold ? client_fd(r->hold) : -1, .events = POLLIN },
+			{ .fd = run_watch_fd(r), .events = POLLIN },
+		};
+		int n = poll(p, sizeof(p) / sizeof(*p), run_watch_ms(r));
+
+		if (n < 0)
+			continue;
+		if (!n)
+			run_watch_ask(r);
+		if (p[0].revents && serve_signals(r, fd))
+			return;
+		if (p[1].revents && r->hold)
+			run_setup_held(r);
+		if (p[2].revents)
+			run_watch_hear(r);
+	}
+}
+
+/* Whether it has joined the session: then it waits, for nothing of it has run. */
+static bool has_joined(const struct run *r)
+{
+	char *info, line[128];
+	bool found = false;
+
+	if (client_request(r->access, WIRE_INFO, "", -1, &info) < 0)
+		return false;
+	for (unsigned int i = 0; !found && client_info(info, "attached", i, line, sizeof(line));
+	     i++)
+		found = atoi(line) == r->pid;
+	free(info);
+	return found;
+}
+
+int run_child_not_started(const struct run *r)
+{
+	run_summary_lost(r);
+	return command_error("%s was not started; --keep-going starts it all the same",
+			     r->program[0]);
+}
+
+void run_child_refuse(struct run *r)
+{
+	if (!run_is_refused(r))
+		return;
+	/* A static program that started the one that waits. */
+	if (!has_joined(r)) {
+		command_error("%s had begun already: it goes on", r->program[0]);
+		return;
+	}
+	r->not_started = !kill(r->pid, SIGKILL);
+	run_child_not_started(r);
+}
+
+static int start(struct run *r, const struct signals *s, int tell)
+{
+	fflush(NULL);
+	r->pid = fork();
+	if (!r->pid)
+		become_program(r, s, tell);
+	return r->pid < 0 ? -errno : 0;
+}
+
+int run_child(struct run *r)
+{
+	int ret, tell[2] = { -1, -1 };
+	struct signals s;
+	char byte;
+
+	ret = signals_take(&s);
+	if (!ret && pipe2(tell, O_CLOEXEC))
+		ret = -errno;
+	if (!ret)
+		ret = start(r, &s, tell[1]);
+	close(tell[1]);
+	if (!ret) {
+		if (r->preload)
+			run_watch_begin(r);
+		wait_for_end(r, s.fd);
+		run_watch_end(r);
+		r->failed = read(tell[0], &byte, 1) == 1;
+	}
+	close(tell[0]);
+	if (s.fd >= 0)
+		close(s.fd);
+	signals_hold(&s);
+	return ret ? command_error("run: cannot start %s: %s", r->program[0], strerror(-ret)) : COMMAND_DONE;
+}
+
+void run_child_die_like(int status)
+{
+	struct rlimit none = { 0, 0 };
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t set;
+	int sig;
+
+	if (WIFEXITED(status))
+		_exit(WEXITSTATUS(status));
+	/* The program has left a core file where one was wanted. */
+	sig = WTERMSIG(status);
+	setrlimit(RLIMIT_CORE, &none);
+	sigaction(sig, &dfl, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	raise(sig);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	_exit(128 + sig);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * functions.c - --function and --graph of a run: which functions, which tracer, while the program waits
+ *
+ * Patterns are written again for each program that waits, because the next one
+ * (sh -c ...) may be the one that they are for; so they are when a program has
+ * loaded an object with functions (dlopen), which it waits for as well. The tracer begins with the
+ * first functions that are found: an empty filter would mean all of them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/client.h"
+#include "server/nearest.h"
+#include "cli/run/run.h"
+
+struct run_pattern {
+	const char	*pattern;
+	bool		graph;		/* of --graph */
+	bool		found;		/* it meant a function once */
+	char		*nearest;	/* when it did not the last time: names that are almost it; NULL: none */
+};
+
+/* ---- the command line ---- */
+
+int run_functions_add(struct run *r, bool graph, const char *pattern)
+{
+	struct run_functions *f = &r->functions;
+	struct run_pattern *more;
+
+	if (graph)
+		f->graph = true;
+	else
+		f->function = true;
+	if (!pattern)
+		return 0;
+	more = realloc(f->patterns, (f->nr + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	f->patterns = more;
+	more[f->nr++] = (struct run_pattern){ .pattern = pattern, .graph = graph };
+	return 0;
+}
+
+bool run_functions_asked(const struct run *r)
+{
+	return r->functions.function || r->functions.graph;
+}
+
+bool run_functions_wait(const struct run *r)
+{
+	return run_functions_asked(r) && (r->functions.nr || !r->functions.traced);
+}
+
+/* Names that are almost right are of no use any more, nor is whether there are any. */
+static bool all_found(const struct run_functions *f)
+{
+	bool all = f->traced;
+
+	for (unsigned int i = 0; i < f->nr; i++)
+		all &= f->patterns[i].found;
+	return all;
+}
+
+void run_functions_free(struct run *r)
+{
+	for (unsigned int i = 0; i < r->functions.nr; i++)
+		free(r->functions.patterns[i].nearest);
+	free(r->functions.patterns);
+}
+
+/* ---- while a program waits ---- */
+
+/* A demangled name goes in quotes, so that its blanks and colons are its own. */
+static int write_pattern(struct run *r, const char *file, const char *pattern)
+{
+	const bool not = *pattern == '!';
+	const bool quote = pattern[not] != '"' && (strstr(pattern, "::") || strpbrk(pattern, " (<"));
+	char *text;
+	int n = asprintf(&text, "%s%s%s%s\n", not ? "!" : "", quote ? "\"" : "", pattern + not, quote ? "\"" : ""), ret;
+
+	if (n < 0)
+		return -ENOMEM;
+	ret = access_write_all(r->access, file, O_APPEND, text, (size_t)n, NULL);
+	free(text);
+	return ret;
+}
+
+static const char *option_of(const struct run_pattern *p)
+{
+	return p->graph ? "--graph" : "--function";
+}
+
+static void find_nearest(struct run_pattern *p, const char *available)
+{
+	char names[256];
+
+	free(p->nearest);
+	nearest_names(p->pattern, available, names, sizeof(names));
+	p->nearest = *names ? strdup(names) : NULL;
+}
+
+static void set_pattern(struct run *r, struct run_pattern *p, const char *available)
+{
+	const char *file = p->graph ? "set_graph_function" : "set_ftrace_filter";
+	int ret = write_pattern(r, file, p->pattern);
+
+	p->found |= !ret;
+	if (ret == -EINVAL && !p->found)
+		find_nearest(p, available);
+	else if (ret && ret != -EINVAL)
+		command_error("%s=%s: %s", option_of(p), p->pattern, strerror(-ret));
+}
+
+/* Of each kind that was asked for some function is known. */
+static bool is_chosen(const struct run_functions *f, bool graph)
+{
+	bool asked = false;
+
+	for (unsigned int i = 0; i < f->nr; i++) {
+		if (f->patterns[i].graph != graph)
+			continue;
+		asked = true;
+		if (f->patterns[i].found)
+			return true;
+	}
+	return !asked;
+}
+
+static void set_tracer(struct run *r)
+{
+	const char *tracer = r->functions.graph ? "function_graph\n" : "function\n";
+	int ret;
+
+	if (r->functions.traced || !is_chosen(&r->functions, false) || !is_chosen(&r->functions, true))
+		return;
+	ret = access_write_all(r->access, "current_tracer", O_TRUNC, tracer, strlen(tracer), NULL);
+	if (ret)
+		command_error("current_tracer: %.*s: %s", (int)strcspn(tracer, "\n"), tracer, strerror(-ret));
+	r->functions.traced = true;
+}
+
+void run_functions_set(struct run *r)
+{
+	const bool again = all_found(&r->functions);
+	char *available = NULL;
+	size_t len;
+
+	if (!run_functions_wait(r) || !r->access ||
+	    (!again && access_read_all(r->access, "available_filter_functions", &available, &len)))
+		return;
+	if (again || len) {
+		r->functions.seen = true;
+		for (unsigned int i = 0; i < r->functions.nr; i++)
+			set_pattern(r, &r->functions.patterns[i], available);
+		set_tracer(r);
+	}
+	free(available);
+}
+
+/* ---- at the end ---- */
+
+/* No function of any program can be traced: there are none, or "NUMBER DSO; NUMBER REASON" tells why. */
+static void say_none(const struct run *r, const char *info)
+{
+	char sites[512], *why;
+
+	if (client_info(info, "sites", 0, sites, sizeof(sites)) && (why = strchr(sites, ';')))
+		fprintf(stderr, "tracefuse: no function of %.*s can be traced:%s\n",
+			(int)(why - strchr(sites, ' ') - 1), strchr(sites, ' ') + 1, why + 1);
+	else
+		fprintf(stderr, "tracefuse: %s has no functions that can be traced: build it with "
+			"-fpatchable-function-entry=5 or -pg; its events (-e heap, -e syscalls ...) need neither\n",
+			r->program[0]);
+}
+
+void run_functions_summary(const struct run *r, const char *info)
+{
+	const struct run_functions *f = &r->functions;
+
+	if (!run_functions_asked(r) || !r->attached || r->failed)
+		return;
+	if (!f->seen) {
+		say_none(r, info);
+		return;
+	}
+	for (unsigned int i = 0; i < f->nr; i++) {
+		const struct run_pattern *p = &f->patterns[i];
+
+		if (!p->found)
+			fprintf(stderr, "tracefuse: %s=%s: no function is called that%s%s%s\n", option_of(p), p->pattern,
+				p->nearest ? " (there is " : "", p->nearest ? p->nearest : "", p->nearest ? ")" : "");
+	}
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * losses.c - what a run says of processes and threads that could not take part
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/client.h"
+#include "cli/run/run.h"
+
+static const char *plural(unsigned long long nr, const char *one, const char *many)
+{
+	return nr == 1 ? one : many;
+}
+
+static void print_no_room(const char *info)
+{
+	unsigned long long processes, threads, hits;
+	char value[128];
+
+	if (!client_info(info, "no-room", 0, value, sizeof(value)) ||
+	    sscanf(value, "%llu %llu %llu", &processes, &threads, &hits) != 3)
+		return;
+	fprintf(stderr,
+		"tracefuse: %llu process%s (%llu thread%s) found no room in the session: "
+		"%llu hit%s lost\n",
+		processes, plural(processes, "", "es"), threads, plural(threads, "", "s"), hits,
+		plural(hits, " is", "s are"));
+}
+
+void run_losses(const struct run *r, const char *info)
+{
+	char value[128];
+
+	if (!r->quiet)
+		print_no_room(info);
+	for (unsigned int i = 0; client_info(info, "untraced", i, value, sizeof(value)); i++) {
+		const char *at = strchr(value, ' ');
+		unsigned long long nr = at ? strtoull(at, NULL, 10) : 0;
+		const struct client_untraced *u = client_untraced(value);
+
+		if (!u->usual || !r->quiet)
+			fprintf(stderr,
+				"tracefuse: %llu process%s could not join the session: %s (%s)\n",
+				nr, plural(nr, "", "es"), u->why, u->remedy);
+	}
+}

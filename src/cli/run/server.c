@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server.c - the session of a run: made with a server of its own, or joined
+ *
+ * The server is not this process's child and not of its terminal: what the
+ * terminal sends is for the program, and a shell waits for nobody else.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cli/client.h"
+#include "host/mounts.h"
+#include "cli/run/run.h"
+#include "server/server.h"
+#include "access/wire.h"
+#include "session/session.h"
+#include "sources/program/programs.h"
+
+enum { END_MS = 5000, TRIES = 10 };
+
+/* ---- a session of its own ---- */
+
+/* For `tracefuse sessions`. */
+static void describe(const struct run *r, char *out, size_t size)
+{
+	size_t at = (size_t)snprintf(out, size, "run");
+
+	for (char **word = r->program; *word && at < size; word++)
+		at += (size_t)snprintf(out + at, size - at, " %s", *word);
+	for (; *out; out++)
+		if ((unsigned char)*out < ' ')
+			*out = ' ';
+}
+
+/* 0 or -errno */
+static int make(struct run *r)
+{
+	struct programs_params programs = { .systems = r->systems, .kernel_names = r->kernel_names };
+	char what[256];
+	struct server_make_params params = {
+		.name = r->name, .programs = &programs, .what = what, .hist_legacy = r->asked.hist_legacy,
+		.end_unmounted = !r->asked.session_name && r->asked.mount_dir, .life_fd = -1,
+	};
+	int fds[2], ret;
+
+	describe(r, what, sizeof(what));
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	params.life_fd = fds[0];
+	r->life_fd = fds[1];
+	ret = server_make(&params);
+	r->made = !ret;
+	close(fds[0]);
+	if (ret) {
+		close(r->life_fd);
+		r->life_fd = -1;
+	}
+	return ret;
+}
+
+/* ---- one that is there ---- */
+
+/* Through no fault of the user's: the program runs all the same. */
+static int without_tracing(struct run *r, int ret, const char *what)
+{
+	snprintf(r->untraced, sizeof(r->untraced), "%s: %s", what, session_error(ret));
+	return COMMAND_FAILED;
+}
+
+bool run_server_died(struct run *r, int ret)
+{
+	if (ret != -EPIPE && ret != -ECONNRESET)
+		return false;
+	without_tracing(r, -ECONNREFUSED, "the session was lost");
+	return true;
+}
+
+/* A request has failed. */
+static int refused(struct run *r, int ret, const char *what)
+{
+	if (run_server_died(r, ret))
+		return COMMAND_FAILED;
+	return command_error("run: session %s: %s: %s", r->name, what, strerror(-ret));
+}
+
+static int join(struct run *r)
+{
+	char text[512];
+	int ret;
+
+	if (r->asked.hist_legacy)
+		return command_usage(&command_run, "--hist-legacy is for a new session; %s is there already", r->name);
+	if (!r->systems && !r->kernel_names)
+		return COMMAND_DONE;
+	snprintf(text, sizeof(text), "%c%s", r->kernel_names ? '+' : '-', r->systems ? r->systems : "*");
+	ret = client_request(r->access, WIRE_SYSTEMS, text, -1, NULL);
+	if (ret == -EOPNOTSUPP)
+		return COMMAND_DONE;	/* run_setup_hold() says what kind of session it is */
+	return ret ? refused(r, ret, "its providers") : COMMAND_DONE;
+}
+
+/* The settings of the start; a session that is there has had its own. */
+static int boot(struct run *r)
+{
+	char *text;
+	int ret = 0;
+
+	if (r->joined && r->asked.boots.nr)
+		return command_usage(&command_run, "--boot is for a new session; %s is there already", r->name);
+	text = r->joined ? NULL : asked_boot(&r->asked.boots);
+	if (text)
+		ret = client_boot(r->access, text);
+	free(text);
+	r->refused |= ret > 0;
+	return ret < 0 ? refused(r, ret, "its start") : COMMAND_DONE;
+}
+
+static int mount_it(struct run *r)
+{
+	int ret = client_request(r->access, WIRE_MOUNT, r->mount_dir, -1, NULL);
+
+	if (ret < 0 && run_server_died(r, ret))
+		return COMMAND_FAILED;
+	return ret < 0 ? mounts_failed(r->asked.mount_dir, ret) : COMMAND_DONE;
+}
+
+int run_server_stay(struct run *r)
+{
+	int ret = r->access ? client_request(r->access, WIRE_STAY, "", -1, NULL) : -ENOTCONN;
+
+	r->stays = ret >= 0;
+	return ret;
+}
+
+/* A process of another pid name space may have the same number, and the same directory. */
+static void name_own(struct run *r, int number)
+{
+	const int len = snprintf(r->name, sizeof(r->name), "run-%d", (int)getpid());
+
+	if (number)
+		snprintf(r->name + len, sizeof(r->name) - (size_t)len, "-%d", number + 1);
+}
+
+/* The session that there is, else a new one. 0 or -errno */
+static int find(struct run *r)
+{
+	int ret = -ENOENT;
+
+	for (int i = 0; i < TRIES; i++) {
+		if (!r->asked.session_name)
+			name_own(r, i);
+		ret = r->asked.session_name ? client_reach(r->name, &r->access) : -ENOENT;
+		r->joined = ret != -ENOENT;
+		if (ret == -ENOENT)
+			ret = make(r) ? : client_reach(r->name, &r->access);
+		/* Else somebody was faster, or it has ended in between. */
+		if (ret != -EEXIST && (ret != -ENOENT || !r->asked.session_name))
+			break;
+	}
+	return ret;
+}
+
+/* What is to be there before the program begins. */
+static int settle(struct run *r)
+{
+	int status = r->joined ? join(r) : COMMAND_DONE, ret = 0;
+
+	if (!status)
+		status = boot(r);
+	if (!status && r->asked.mount_dir)
+		status = mount_it(r);
+	/* Others may join it from now on. */
+	if (!status && r->asked.session_name && !run_is_refused(r))
+		ret = run_server_stay(r);
+	return ret < 0 ? refused(r, ret, "it cannot stay") : status;
+}
+
+int run_server_open(struct run *r)
+{
+	int status, ret;
+
+	r->life_fd = r->owner_fd = -1;
+	if (r->asked.session_name)
+		snprintf(r->name, sizeof(r->name), "%s", r->asked.session_name);
+	for (int i = 0; i < TRIES; i++) {
+		ret = find(r);
+		if (ret)
+			return without_tracing(r, ret, r->joined ? "the session cannot be reached" :
+					       "a session cannot be made");
+		/* Without it a session may be left behind, if all is killed. */
+		if (!r->asked.session_name && r->owner_fd < 0)
+			r->owner_fd = session_own(r->name);
+		status = settle(r);
+		/* The server died between two requests: what it was told is kept, or said again. */
+		if (!*r->untraced || !r->asked.session_name)
+			break;
+		*r->untraced = '\0';
+		access_close(r->access);
+		r->access = NULL;
+	}
+	return status;
+}
+
+void run_server_again(struct run *r)
+{
+	char *info;
+
+	if (r->access && client_request(r->access, WIRE_INFO, "", -1, &info) >= 0) {
+		free(info);
+		return;
+	}
+	if (r->access)
+		access_close(r->access);
+	r->access = client_connect(&command_run, r->name);
+}
+
+/* The server's process, to wait for; -1: not known. */
+static int server_pidfd(struct run *r)
+{
+	char *info, pid[32];
+	int fd = -1;
+
+	if (client_request(r->access, WIRE_INFO, "", -1, &info) < 0)
+		return -1;
+	if (client_info(info, "server", 0, pid, sizeof(pid)))
+		fd = (int)syscall(SYS_pidfd_open, atoi(pid), 0);
+	free(info);
+	return fd;
+}
+
+/* When the command returns nothing of the session is left. */
+static void end_server(struct run *r)
+{
+	struct pollfd end = { .fd = server_pidfd(r), .events = POLLIN };
+
+	if (client_request(r->access, WIRE_END, "", -1, NULL) >= 0 && end.fd >= 0)
+		poll(&end, 1, END_MS);
+	if (end.fd >= 0)
+		close(end.fd);
+}
+
+void run_server_close(struct run *r)
+{
+	if (r->access && r->made && !r->stays)
+		end_server(r);
+	if (r->access)
+		access_close(r->access);
+	if (r->life_fd >= 0)
+		close(r->life_fd);
+	if (r->owner_fd >= 0)
+		session_disown(r->name, r->owner_fd);
+	r->access = NULL;
+	r->life_fd = r->owner_fd = -1;
+}

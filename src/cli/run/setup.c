@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * setup.c - -e and --setup of a run: over the control socket, while the program waits
+ *
+ * The events of a program are known when it waits after READY. Those of one
+ * that it becomes by exec, or loads later, are not: a setting of such an event
+ * is kept by the server until it is defined, and an -e SYSTEM that is not there
+ * is tried again when the next program waits.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/client.h"
+#include "cli/event_names.h"
+#include "host/input.h"
+#include "host/namespace.h"
+#include "cli/run/run.h"
+#include "setup/setup.h"
+#include "setup/shell.h"
+#include "access/wire.h"
+
+enum { HOLD_TRIES = 10 };
+
+/* ---- reading the scripts ---- */
+
+static char *read_script(const char *name)
+{
+	char *text;
+	size_t len;
+	int err = input_read_all(name, &text, &len);
+
+	if (err)
+		command_error("%s: %s", name, input_error(-err));
+	return text;
+}
+
+int run_setup_read(struct run *r)
+{
+	r->scripts = calloc(r->asked.setups.nr + 1, sizeof(*r->scripts));
+	if (!r->scripts)
+		return command_error("out of memory");
+	for (unsigned int i = 0; i < r->asked.setups.nr; i++) {
+		r->scripts[i] = read_script(r->asked.setups.v[i]);
+		if (!r->scripts[i])
+			return COMMAND_FAILED;
+	}
+	return COMMAND_DONE;
+}
+
+void run_setup_free(struct run *r)
+{
+	for (unsigned int i = 0; r->scripts && i < r->asked.setups.nr; i++)
+		free(r->scripts[i]);
+	free(r->scripts);
+}
+
+/* ---- a script that needs a real shell ---- */
+
+static int enter(const char *session)
+{
+	struct access *a;
+	int fd = -1, ret = access_connect(session, &a);
+
+	if (!ret)
+		ret = namespace_enter(&fd);
+	if (!ret)
+		ret = client_request(a, WIRE_ADOPT, NAMESPACE_TRACING, fd, NULL);
+	if (ret >= 0)
+		ret = namespace_cover();
+	if (!ret && chdir(NAMESPACE_TRACING))
+		ret = -errno;
+	return ret;
+}
+
+static void become_shell(const struct run *r, int tell, const char *name, const char *text)
+{
+	sigset_t none;
+	int ret;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setenv("TRACEFUSE_SESSION", r->name, 1);
+	ret = enter(r->name);
+	if (ret < 0) {
+		ret = write(tell, &ret, sizeof(ret)) != sizeof(ret);
+		_exit(126);
+	}
+	setup_shell_exec(name, text);
+}
+
+/* setup_params.shell */
+static int run_shell(void *arg, const char *name, const char *text)
+{
+	struct run *r = arg;
+	int fds[2], status, err = 0;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		become_shell(r, fds[1], name, text);
+	close(fds[1]);
+	/* Nothing comes when it is a shell: the pipe is closed by exec. */
+	if (pid > 0 && read(fds[0], &err, sizeof(err)) != sizeof(err))
+		err = 0;
+	close(fds[0]);
+	if (pid < 0)
+		return -EAGAIN;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (err)
+		return err;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* ---- applying ---- */
+
+/* "SYSTEM:EVENT", "SYSTEM", "SYSTEM:*": kept until somebody defines it. */
+static int keep_event(struct run *r, const char *name)
+{
+	const char *colon = strchrnul(name, ':');
+	const char *event = *colon ? colon + 1 : "*";
+	bool all = !strcmp(event, "*");
+	char path[1024];
+
+	if (colon == name || !*event || strcspn(name, "*?[/") < strlen(name) - (all && *colon))
+		return -ENOENT;
+	if (all)
+		snprintf(path, sizeof(path), "events/%.*s/enable", (int)(colon - name), name);
+	else
+		snprintf(path, sizeof(path), "events/%.*s/%s/enable", (int)(colon - name), name, event);
+	return access_keep(r->access, path, false, "1", 1);
+}
+
+/* False: it is not there yet, and may come. */
+static bool enable_event(struct run *r, const char *name)
+{
+	int ret = event_names_enable(r->access, name);
+
+	if (ret && ret != -EINVAL)
+		r->refused |= command_error("-e %s: %s", name, strerror(-ret)) != COMMAND_DONE;
+	if (ret != -EINVAL)
+		return true;
+	/* The first program that waits shows what is there. */
+	return run_wanted_event(r, name) || !keep_event(r, name);
+}
+
+static void enable_events(struct run *r)
+{
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < r->asked.events.nr; i++)
+		if (!enable_event(r, r->asked.events.v[i]))
+			r->asked.events.v[left++] = r->asked.events.v[i];
+	r->asked.events.nr = left;
+}
+
+static void run_script(struct run *r, const char *name, const char *text)
+{
+	struct setup_params params = {
+		.access = r->access, .name = name, .programs = true, .shell = run_shell, .shell_arg = r,
+	};
+
+	/* Commands that failed have said so. */
+	r->refused |= setup_run_text(&params, text, strlen(text)) != 0;
+}
+
+void run_setup(struct run *r)
+{
+	if (r->set_up || !r->access)
+		return;
+	enable_events(r);
+	run_functions_set(r);
+	for (unsigned int i = 0; i < r->asked.setups.nr; i++)
+		run_script(r, r->asked.setups.v[i], r->scripts[i]);
+	run_wanted_files(r);
+	command_flush();
+	r->set_up = true;
+	/* Of a mount without a name: nothing can go wrong any more. */
+	if (!run_is_private(r) && !run_is_refused(r))
+		run_server_stay(r);
+}
+
+/* ---- programs that wait ---- */
+
+static int hold(struct run *r)
+{
+	int ret = client_reach(r->name, &r->hold);
+
+	if (!ret)
+		ret = client_request(r->hold, WIRE_HOLD, "", -1, NULL);
+	return ret ? ret : client_ask(r->hold, WIRE_HELD);
+}
+
+int run_setup_hold(struct run *r)
+{
+	int ret = hold(r);
+
+	/* The server died since the session was opened: a new one holds as well. */
+	for (int i = 0; i < HOLD_TRIES && run_server_died(r, ret); i++) {
+		*r->untraced = '\0';
+		run_setup_let_go(r);
+		run_server_again(r);
+		ret = hold(r);
+	}
+	if (run_server_died(r, ret))
+		return COMMAND_FAILED;
+	if (ret == -EOPNOTSUPP)
+		return command_error("run: session %s is that of a recording: programs need one of their own", r->name);
+	return ret ? command_error("run: session %s: %s", r->name, strerror(-ret)) : COMMAND_DONE;
+}
+
+void run_setup_let_go(struct run *r)
+{
+	if (r->hold)
+		access_close(r->hold);
+	r->hold = NULL;
+}
+
+/*
+ * A script that does not end can be ended by a signal: the program waits with all signals blocked and has it
+ * afterwards. Before the program goes on they are its again (C2 in run_child.c).
+ */
+static void set_up_interruptibly(struct run *r)
+{
+	static const int ending[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP };
+	sigset_t set, before;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++)
+		sigaddset(&set, ending[i]);
+	sigprocmask(SIG_UNBLOCK, &set, &before);
+	run_setup(r);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+void run_setup_held(struct run *r)
+{
+	int number = client_hear(r->hold);
+	char text[16];
+
+	r->attached = true;
+	if (number < 0 && !r->set_up)
+		fprintf(stderr,
+			"tracefuse: %s was not waited for: the connection to its session was lost (%s); "
+			"what it did before it was set up is not there\n",
+			r->program[0], strerror(-number));
+	if (number > 0) {
+		if (r->set_up) {
+			enable_events(r);
+			run_functions_set(r);
+		} else {
+			set_up_interruptibly(r);
+			run_child_refuse(r);
+		}
+		if (r->not_started) {
+			run_setup_let_go(r);
+			return;
+		}
+		snprintf(text, sizeof(text), "%d", number);
+		client_request(r->hold, WIRE_GO, text, -1, NULL);
+	}
+	/* Events that are not there, and functions, may come with the next program. */
+	if (number <= 0 || (!r->asked.events.nr && !run_functions_wait(r)) || client_ask(r->hold, WIRE_HELD))
+		run_setup_let_go(r);
+}

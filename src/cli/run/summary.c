@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * summary.c - the last words of a run: what was recorded, what was lost, what never came
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/client.h"
+#include "cli/run/run.h"
+#include "access/wire.h"
+
+struct sums {
+	struct access	*access;
+	const char	*instance;	/* "" or "instances/NAME/" */
+	unsigned long long recorded, overrun, dropped;
+};
+
+static unsigned long long stat_value(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+static int add_cpu(void *arg, const char *name, bool is_dir)
+{
+	struct sums *s = arg;
+	char path[600], *text;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%sper_cpu/%s/stats", s->instance, name);
+	if (!is_dir || access_read_all(s->access, path, &text, &len))
+		return 0;
+	s->overrun += stat_value(text, "\noverrun: ");
+	s->dropped += stat_value(text, "\ndropped events: ");
+	s->recorded += stat_value(text, "entries: ") + stat_value(text, "\nread events: ") +
+		       stat_value(text, "\noverrun: ");
+	free(text);
+	return 0;
+}
+
+static int add_instance(void *arg, const char *name, bool is_dir)
+{
+	struct sums *s = arg;
+	char below[300], path[320];
+
+	if (!is_dir)
+		return 0;
+	snprintf(below, sizeof(below), "instances/%s/", name);
+	snprintf(path, sizeof(path), "%sper_cpu", below);
+	s->instance = below;
+	s->access->ops->list(s->access, path, add_cpu, s);
+	s->instance = "";
+	return 0;
+}
+
+static unsigned long long number(const char *info, const char *key)
+{
+	char text[32];
+
+	return client_info(info, key, 0, text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
+}
+
+static const char *plural(unsigned long long nr)
+{
+	return nr == 1 ? "" : "s";
+}
+
+static void print_sums(const struct sums *s, const char *info)
+{
+	unsigned long long processes = number(info, "processes"), threads = number(info, "threads");
+	unsigned long long missed = number(info, "missed"), hits = number(info, "hits");
+	unsigned long long uncounted = number(info, "dropped");
+
+	fprintf(stderr, "tracefuse: %llu event%s recorded", s->recorded, plural(s->recorded));
+	if (hits)
+		fprintf(stderr, ", %llu hit%s counted by histograms", hits, plural(hits));
+	fprintf(stderr, ", %llu process%s, %llu thread%s", processes, processes == 1 ? "" : "es",
+		threads, plural(threads));
+	if (s->overrun)
+		fprintf(stderr, "; %llu overwritten by newer ones (buffer_size_kb is too small)", s->overrun);
+	if (s->dropped)
+		fprintf(stderr, "; %llu dropped (the buffer was full)", s->dropped);
+	if (uncounted)
+		fprintf(stderr, "; %llu dropped by histograms (size= is too small)", uncounted);
+	if (missed)
+		fprintf(stderr, "; %llu missed (no room for their thread)", missed);
+	fputc('\n', stderr);
+}
+
+/*
+ * Whole sentences of the server: "lost TEXT" for what is not there and should be, "note TEXT" for
+ * what is not there and cannot be. Whoever has something to say at the end of a run prints such a
+ * line for WIRE_INFO.
+ */
+static void print_sentences(const char *info, const char *key)
+{
+	char line[4096 + 512];
+
+	for (unsigned int i = 0; client_info(info, key, i, line, sizeof(line)); i++)
+		fprintf(stderr, "tracefuse: %s\n", line);
+}
+
+void run_summary_lost(const struct run *r)
+{
+	char *info;
+
+	if (!r->access || client_request(r->access, WIRE_INFO, "", -1, &info) < 0)
+		return;
+	print_sentences(info, "lost");
+	free(info);
+}
+
+/* The agent is another version's, the system forbids it what it needs, the program ended in the dynamic linker ... */
+static void print_untraced(const struct run *r)
+{
+	if (r->preload && !r->attached && !r->failed)
+		fprintf(stderr, "tracefuse: %s has not joined the session and was not traced; with TRACEFUSE_VERBOSE=1 "
+			"the agent says why\n", r->program[0]);
+}
+
+/* "[instances/NAME/]events/SYSTEM/[EVENT/]FILE TEXT" */
+static void print_kept(const char *line)
+{
+	const char *system = strstr(line, "events/") + 7, *file = strchr(system, '/');
+
+	if (file && !strncmp(file, "/enable ", 8))
+		fprintf(stderr, "tracefuse: no program had an event of system %.*s\n", (int)(file - system), system);
+	else
+		fprintf(stderr, "tracefuse: no program had the event of %.*s\n", (int)strcspn(line, " "), line);
+}
+
+/* Settings that wait for an event still: the event's name is probably wrong. */
+static void print_waiting(const struct run *r, const char *info)
+{
+	char line[512];
+
+	for (unsigned int i = 0; i < r->asked.events.nr; i++)
+		fprintf(stderr, "tracefuse: -e %s: no program had such an event\n", r->asked.events.v[i]);
+	for (unsigned int i = 0; client_info(info, "kept", i, line, sizeof(line)); i++)
+		print_kept(line);
+	for (unsigned int i = 0; client_info(info, "boot", i, line, sizeof(line)); i++)
+		fprintf(stderr, "tracefuse: boot: no program had what is meant by %s\n", line);
+	for (unsigned int i = 0; client_info(info, "refused", i, line, sizeof(line)); i++)
+		fprintf(stderr, "tracefuse: refused: %s\n", line);
+}
+
+void run_summary(struct run *r)
+{
+	struct sums s = { .access = r->access, .instance = "" };
+	char *info;
+
+	if (!r->access || client_request(r->access, WIRE_INFO, "", -1, &info) < 0)
+		return;
+	r->access->ops->list(r->access, "per_cpu", add_cpu, &s);
+	r->access->ops->list(r->access, "instances", add_instance, &s);
+	if (!r->quiet) {
+		print_sums(&s, info);
+		print_sentences(info, "note");
+	}
+	print_sentences(info, "lost");
+	print_untraced(r);
+	run_losses(r, info);
+	run_functions_summary(r, info);
+	print_waiting(r, info);
+	free(info);
+}

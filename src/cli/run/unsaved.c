@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * unsaved.c - results that cannot be written: the session stays, and a command that saves it
+ *                 is shown
+ *
+ * The place that it names is the one with the most room of those that a user has; the command works
+ * as it is printed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "host/output.h"
+#include "cli/run/run.h"
+
+/* Nothing for a shell to think about. */
+static bool is_plain(const char *path)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789/._-+,";
+
+	return *path && !path[strspn(path, plain)];
+}
+
+/* Bytes that are free there; 0: nothing can be written there. */
+static unsigned long long room_at(const char *dir, const char *path)
+{
+	struct output *out;
+	struct statvfs fs;
+
+	if (!is_plain(path) || output_open(path, &out))
+		return 0;
+	output_close(out);
+	return statvfs(dir, &fs) ? 1 : 1 + (unsigned long long)fs.f_bavail * fs.f_frsize;
+}
+
+/* HOME/NAME or the like; the first one counts unless another has much more room. */
+static void find_place(const char *name, char *out, size_t size)
+{
+	const char *const dirs[] = { getenv("HOME"), getenv("TMPDIR"), "/var/tmp", "/tmp" };
+	unsigned long long best = 0, room;
+	char path[PATH_MAX];
+
+	snprintf(out, size, "FILE");
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
+		if (!dirs[i] || *dirs[i] != '/')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dirs[i], name);
+		room = room_at(dirs[i], path);
+		if (room / 2 > best || (room && !best)) {
+			best = room;
+			snprintf(out, size, "%s", path);
+		}
+	}
+}
+
+static void print_cat(const struct run *r, const char *command, const char *place)
+{
+	fprintf(stderr, "    %s cat -s %s --", command, r->name);
+	for (unsigned int i = 0; i < r->asked.cats.nr; i++)
+		fprintf(stderr, " %s", r->asked.cats.v[i]);
+	fprintf(stderr, " > %s.txt\n", place);
+}
+
+void run_unsaved(struct run *r)
+{
+	const bool plain = is_plain(program_invocation_name);
+	const char *command = plain ? program_invocation_name : "tracefuse";
+	char place[PATH_MAX];
+
+	if (!r->results.unsaved_dat && !r->results.unsaved_cats)
+		return;
+	if (run_server_stay(r) < 0) {
+		command_error("run: the session is gone, and what it recorded with it");
+		return;
+	}
+	fprintf(stderr,
+		"tracefuse: what was recorded is still in the session %s. To save it, and then "
+		"to end it:\n",
+		r->name);
+	find_place(r->name, place, sizeof(place));
+	if (r->results.unsaved_dat)
+		fprintf(stderr, "    %s save -s %s %s%s.dat\n", command, r->name,
+			r->asked.compress ? "--compress " : "", place);
+	if (r->results.unsaved_cats)
+		print_cat(r, command, place);
+	fprintf(stderr, "    %s sessions --end %s\n", command, r->name);
+}

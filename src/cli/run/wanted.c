@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wanted.c - what -e and --cat of a run name and is not there: said before the program begins,
+ *                where it is a mistake
+ *
+ * Events may come later, by dlopen() or with a program that is executed: the command waits for
+ * these, and names those that never came at the end. No other files come later.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "access/access.h"
+#include "cli/event_names.h"
+#include "server/nearest.h"
+#include "cli/run/run.h"
+#include "model/text_memory.h"
+
+enum { NEAR_ROOM = 256 };
+
+static enum event_names_verdict judge(struct run *r, const char *name, char near[NEAR_ROOM])
+{
+	enum event_names_verdict verdict;
+	char *lines;
+	size_t len;
+
+	*near = '\0';
+	if (access_read_all(r->access, "available_events", &lines, &len))
+		return EVENT_NAMES_LATER;
+	verdict = event_names_judge(lines, name, near, NEAR_ROOM);
+	free(lines);
+	return verdict;
+}
+
+/* With --keep-going it is waited for all the same. */
+static void refuse(struct run *r, const char *option, const char *name, const char *what,
+		   const char *near)
+{
+	char hint[NEAR_ROOM + 16];
+
+	event_names_hint(near, hint, sizeof(hint));
+	command_error("%s %s: %s%s", option, name, what, hint);
+	r->refused = true;
+}
+
+bool run_wanted_event(struct run *r, const char *name)
+{
+	char near[NEAR_ROOM];
+
+	if (r->set_up || r->keep_going || judge(r, name, near) == EVENT_NAMES_LATER)
+		return false;
+	refuse(r, "-e", name, "there is no such event", near);
+	return true;
+}
+
+/* ---- --cat ---- */
+
+static int add_name(void *arg, const char *name, bool is_dir)
+{
+	fprintf(arg, "%s\n", name);
+	return 0;
+}
+
+/* Its neighbours that it is nearly, with the directory in front. */
+static void near_files(struct run *r, const char *path, char near[NEAR_ROOM])
+{
+	const char *slash = strrchr(path, '/');
+	char dir[512], *names = NULL;
+	size_t size;
+	FILE *out = text_memory_open(&names, &size);
+
+	*near = '\0';
+	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) : 0, path);
+	if (!out)
+		return;
+	r->access->ops->list(r->access, dir, add_name, out);
+	if (!fclose(out))
+		nearest_names(slash ? slash + 1 : path, names, near, NEAR_ROOM);
+	free(names);
+}
+
+/* events/SYSTEM/EVENT/FILE, of an instance, too: SYSTEM:EVENT. False: it is no such path. */
+static bool event_of(const char *path, char out[NEAR_ROOM])
+{
+	const char *at = strncmp(path, "instances/", 10) ? path : strchr(path + 10, '/');
+	const char *event, *file;
+
+	at = at && *at == '/' ? at + 1 : at;
+	if (!at || strncmp(at, "events/", 7))
+		return false;
+	at += 7;
+	event = strchr(at, '/');
+	file = event ? strchr(event + 1, '/') : NULL;
+	if (!file || file - at >= NEAR_ROOM)
+		return false;
+	snprintf(out, NEAR_ROOM, "%.*s:%.*s", (int)(event - at), at, (int)(file - event - 1),
+		 event + 1);
+	return true;
+}
+
+static bool exists(struct run *r, const char *event)
+{
+	char path[NEAR_ROOM + 16];
+	mode_t mode;
+
+	snprintf(path, sizeof(path), "events/%s", event);
+	*strchr(path, ':') = '/';
+	return !r->access->ops->stat(r->access, path, &mode);
+}
+
+static void check_file(struct run *r, const char *path)
+{
+	char near[NEAR_ROOM], event[NEAR_ROOM];
+	mode_t mode;
+	int ret = r->access->ops->stat(r->access, path, &mode);
+
+	if (!ret && S_ISDIR(mode))
+		refuse(r, "--cat", path, strerror(EISDIR), "");
+	if (ret != -ENOENT)
+		return;
+	if (event_of(path, event) && !exists(r, event)) {
+		if (judge(r, event, near) == EVENT_NAMES_WRONG)
+			refuse(r, "--cat", path, "there is no such event", near);
+		return;
+	}
+	near_files(r, path, near);
+	refuse(r, "--cat", path, "there is no such file", near);
+}
+
+void run_wanted_files(struct run *r)
+{
+	for (unsigned int i = 0; i < r->asked.cats.nr && !r->keep_going; i++)
+		check_file(r, r->asked.cats.v[i]);
+}

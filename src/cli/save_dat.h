@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * save_dat.h - -o FILE: what a session recorded, as a trace.dat
+ *
+ *   save_dat_open()    before anything runs: whether the file can be written (output.h)
+ *   save_dat()         at the end; the file appears when it is whole
+ *
+ * Both print what is wrong and return an exit status.
+ */
+#ifndef TRACEFUSE_CLI_SAVE_DAT_H
+#define TRACEFUSE_CLI_SAVE_DAT_H
+
+#include <stdbool.h>
+
+struct access;
+struct output;
+
+struct save_dat {
+	const char	*file;		/* in messages */
+	struct output	*out;		/* of save_dat_open() */
+	const char	*uname;		/* of the machine that was traced; NULL or "": this one */
+	bool		compress;
+};
+
+int save_dat_open(const char *file, struct output **out);
+int save_dat(struct access *a, const struct save_dat *what);
+
+#endif

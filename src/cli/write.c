@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write.c - a text to a file of a session; a refused one prints what error_log got
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/client.h"
+#include "cli/write.h"
+#include "cli/options.h"
+#include "model/text_memory.h"
+
+/* The words with a blank between them and a newline, as echo prints them; without words stdin. */
+static char *gather(int argc, char **argv, size_t *len)
+{
+	char *text = NULL, buf[4096];
+	FILE *out = text_memory_open(&text, len);
+	size_t n;
+
+	if (!out)
+		return NULL;
+	for (int i = 0; i < argc; i++)
+		fprintf(out, "%s%s", argv[i], i + 1 < argc ? " " : "\n");
+	while (!argc && (n = fread(buf, 1, sizeof(buf), stdin)) > 0)
+		fwrite(buf, 1, n, out);
+	fclose(out);
+	return text;
+}
+
+/* A setting of an event that is to come is kept. */
+static bool keep_text(struct access *a, const struct command *cmd, const char *argument, const char *path, int flags,
+		      const char *text, size_t len)
+{
+	if (access_keep(a, path, flags & O_TRUNC, text, len))
+		return false;
+	fprintf(stderr, "tracefuse: %s: %s: kept until a program defines the event\n", cmd->name, argument);
+	return true;
+}
+
+static int write_text(struct access *a, const struct command *cmd, const char *argument, int flags,
+		      const char *text, size_t len)
+{
+	const char *step;
+	char path[1024];
+	char *mark;
+	int ret;
+
+	if (!client_path(argument, path, sizeof(path)))
+		return COMMAND_FAILED;
+	mark = access_errors_mark(a, path);
+	ret = access_write_all(a, path, flags, text, len, &step);
+	if (!ret || (ret == -ENOENT && keep_text(a, cmd, argument, path, flags, text, len))) {
+		free(mark);
+		return COMMAND_DONE;
+	}
+	command_error("%s: %s: %s%s%s", cmd->name, argument, strcmp(step, "open") ? step : "",
+		      strcmp(step, "open") ? " error: " : "", strerror(-ret));
+	access_errors_print(a, path, mark, stderr);
+	return COMMAND_FAILED;
+}
+
+int client_write(const struct command *cmd, int flags, int argc, char **argv)
+{
+	const char *name = NULL;
+	int status = options_parse(cmd, argc, argv, &name, NULL, NULL);
+	struct access *a;
+	char *session, *text;
+	size_t len = 0;
+
+	if (status)
+		return status;
+	if (optind == argc)
+		return command_usage(cmd, "which file?");
+	session = client_session(cmd, name);
+	a = session ? client_connect(cmd, session) : NULL;
+	free(session);
+	if (!a)
+		return COMMAND_FAILED;
+	text = gather(argc - optind - 1, argv + optind + 1, &len);
+	status = text ? write_text(a, cmd, argv[optind], flags, text, len) : command_error("out of memory");
+	free(text);
+	access_close(a);
+	return status;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dir.c - FUSE: lookup, attributes, directories
+ *
+ * Files have size 0, as in tracefs. Synthetic events, probes and instances come
+ * and go by commands that the kernel's caches do not see, so they are not cached.
+ * The events that a session began with stay, and are not asked for twice.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fuse/state.h"
+#include "model/model.h"
+#include "tracefs/tree.h"
+
+enum { PATH_SIZE = 1024, FOR_EVER = 86400 };
+
+static bool child_path(const struct node *parent, const char *name, char *out)
+{
+	return snprintf(out, PATH_SIZE, "%s%s%s", parent->path, *parent->path ? "/" : "", name) < PATH_SIZE;
+}
+
+static bool stays(const struct event *e)
+{
+	return !e->dynamic && !e->late;
+}
+
+static bool system_stays(const struct system *sys)
+{
+	struct event *e;
+
+	list_each(e, &sys->events, node)
+		if (stays(e))
+			return true;
+	return false;
+}
+
+/* The part of the path below an instance; the path itself at the top. */
+static const char *below_instance(const char *path)
+{
+	const char *end;
+
+	if (strncmp(path, "instances/", 10))
+		return path;
+	end = strchr(path + 10, '/');
+	return end ? end + 1 : path;
+}
+
+/*
+ * Seconds for which the kernel may take it for granted: what is below events/
+ * and cannot go away. This holds in an instance, too: its own directory is
+ * looked up each time, so nothing below it is found once it is gone.
+ */
+static double lasting(struct mount_point *m, const char *path)
+{
+	char system[128], name[128];
+	struct system *sys;
+	struct event *e;
+	int n;
+
+	path = below_instance(path);
+	if (!strcmp(path, "events") || !strcmp(path, "instances"))
+		return FOR_EVER;
+	n = sscanf(path, "events/%127[^/]/%127[^/]", system, name);
+	sys = n > 0 ? model_find_system(m->srv->model, system) : NULL;
+	if (!sys || !system_stays(sys))
+		return 0;
+	e = n == 2 ? model_find_event(m->srv->model, system, name) : NULL;
+	/* events/SYSTEM itself, and its files enable and filter, which are called like no event. */
+	return !e || stays(e) ? FOR_EVER : 0;
+}
+
+static int attributes(struct mount_point *m, const char *path, struct stat *out)
+{
+	struct tree_stat st = { 0 };
+	int ret = tree_stat(m->srv->tree, path, &st);
+
+	if (ret < 0)
+		return ret;
+	memset(out, 0, sizeof(*out));
+	out->st_ino = st.ino;
+	out->st_mode = st.mode;
+	out->st_nlink = st.nlink;
+	out->st_uid = geteuid();
+	out->st_gid = getegid();
+	out->st_blksize = 4096;
+	return 0;
+}
+
+static void reply_entry(fuse_req_t req, const char *path)
+{
+	struct fuse_entry_param e = { 0 };
+	struct mount_point *m = mount_of(req);
+	int ret = attributes(m, path, &e.attr);
+	struct node *n;
+
+	if (ret < 0) {
+		fuse_reply_err(req, -ret);
+		return;
+	}
+	n = node_get(m, path);
+	if (!n) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	e.ino = (fuse_ino_t)(uintptr_t)n;
+	e.entry_timeout = e.attr_timeout = lasting(m, path);
+	if (fuse_reply_entry(req, &e))
+		node_put(m, n, 1);
+}
+
+void fuse_front_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	char path[PATH_SIZE];
+
+	if (child_path(node_of(mount_of(req), parent), name, path))
+		reply_entry(req, path);
+	else
+		fuse_reply_err(req, ENAMETOOLONG);
+}
+
+void fuse_front_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
+{
+	struct mount_point *m = mount_of(req);
+
+	node_put(m, node_of(m, ino), lookups);
+	fuse_reply_none(req);
+}
+
+void fuse_front_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	struct mount_point *m = mount_of(req);
+
+	for (size_t i = 0; i < count; i++)
+		node_put(m, node_of(m, forgets[i].ino), forgets[i].nlookup);
+	fuse_reply_none(req);
+}
+
+void fuse_front_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct mount_point *m = mount_of(req);
+	struct stat st;
+	int ret = attributes(m, node_of(m, ino)->path, &st);
+
+	(void)fi;
+	if (ret < 0) {
+		fuse_reply_err(req, -ret);
+		return;
+	}
+	st.st_size = open_file_size(req, ino);
+	if (st.st_size)
+		fuse_reply_attr(req, &st, 0);
+	else
+		fuse_reply_attr(req, &st, lasting(m, node_of(m, ino)->path));
+}
+
+/* Whether somebody wants another mode or owner than there is: both are the session's. */
+static bool wants_other_rights(const struct stat *now, const struct stat *attr, int to_set)
+{
+	return ((to_set & FUSE_SET_ATTR_MODE) && ((attr->st_mode ^ now->st_mode) & 07777)) ||
+	       ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != now->st_uid) ||
+	       ((to_set & FUSE_SET_ATTR_GID) && attr->st_gid != now->st_gid);
+}
+
+/*
+ * truncate(2) and touch(1) succeed and change nothing; clearing belongs to open (O_TRUNC). Rights
+ * would open the session to nobody else, so they cannot be changed.
+ */
+void fuse_front_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
+{
+	struct mount_point *m = mount_of(req);
+	struct stat now;
+
+	if ((to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) &&
+	    attributes(m, node_of(m, ino)->path, &now) >= 0 && wants_other_rights(&now, attr, to_set))
+		fuse_reply_err(req, EPERM);
+	else
+		fuse_front_getattr(req, ino, fi);
+}
+
+/* ---- directories: the whole list is made at open ---- */
+
+struct listing {
+	fuse_req_t	req;
+	char		*bytes;
+	size_t		len;
+	bool		failed;
+};
+
+static int add_name(void *arg, const char *name, bool is_dir)
+{
+	struct listing *l = arg;
+	struct stat st = { .st_ino = 1, .st_mode = is_dir ? S_IFDIR : S_IFREG };
+	size_t size = fuse_add_direntry(l->req, NULL, 0, name, NULL, 0);
+	char *more = realloc(l->bytes, l->len + size);
+
+	if (!more) {
+		l->failed = true;
+		return -ENOMEM;
+	}
+	l->bytes = more;
+	fuse_add_direntry(l->req, l->bytes + l->len, size, name, &st, (off_t)(l->len + size));
+	l->len += size;
+	return 0;
+}
+
+static void listing_free(struct listing *l)
+{
+	free(l->bytes);
+	free(l);
+}
+
+void fuse_front_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct mount_point *m = mount_of(req);
+	struct listing *l = calloc(1, sizeof(*l));
+	int ret = l ? 0 : -ENOMEM;
+
+	if (l) {
+		l->req = req;
+		add_name(l, ".", true);
+		add_name(l, "..", true);
+		ret = tree_list(m->srv->tree, node_of(m, ino)->path, add_name, l);
+	}
+	if (ret < 0) {
+		if (l)
+			listing_free(l);
+		fuse_reply_err(req, -ret);
+		return;
+	}
+	l->req = NULL;
+	fi->fh = (uintptr_t)l;
+	if (fuse_reply_open(req, fi))
+		listing_free(l);
+}
+
+void fuse_front_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	struct listing *l = (struct listing *)(uintptr_t)fi->fh;
+	size_t left = (size_t)off < l->len ? l->len - (size_t)off : 0;
+
+	(void)ino;
+	fuse_reply_buf(req, left ? l->bytes + off : NULL, left < size ? left : size);
+}
+
+void fuse_front_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	listing_free((struct listing *)(uintptr_t)fi->fh);
+	fuse_reply_err(req, 0);
+}
+
+void fuse_front_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	struct mount_point *m = mount_of(req);
+	char path[PATH_SIZE];
+	int ret = -ENAMETOOLONG;
+
+	(void)mode;
+	if (child_path(node_of(m, parent), name, path))
+		ret = tree_mkdir(m->srv->tree, path);
+	if (ret < 0)
+		fuse_reply_err(req, -ret);
+	else
+		reply_entry(req, path);
+}
+
+void fuse_front_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct mount_point *m = mount_of(req);
+	char path[PATH_SIZE];
+	int ret = -ENAMETOOLONG;
+
+	if (child_path(node_of(m, parent), name, path))
+		ret = tree_rmdir(m->srv->tree, path);
+	fuse_reply_err(req, -ret);
+}
+
+/* What tracefs says to `echo x > nosuchfile`. */
+void fuse_front_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
+{
+	(void)parent;
+	(void)name;
+	(void)mode;
+	(void)fi;
+	fuse_reply_err(req, EACCES);
+}
+
+/* Files of tracefs cannot be removed. */
+void fuse_front_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	(void)parent;
+	(void)name;
+	fuse_reply_err(req, EPERM);
+}

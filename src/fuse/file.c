@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file.c - FUSE: open, read, write, poll
+ *
+ *   F1  Commands are parsed in WRITE: a shell's redirection flushes before it writes, and an error
+ *       of FLUSH is seen by nobody.
+ *   F2  direct_io: with size 0 the kernel would otherwise read nothing.
+ *   F3  A waiting read is put aside and answered by the loop. libfuse calls wait_interrupted() with
+ *       its own locks held, so it only leaves a mark.
+ *   F4  Offsets of writes mean nothing: a shell writes one command after the other to one file.
+ *   F5  GNU tail -f reads of a file on FUSE, which counts as remote, as much as its size says that it
+ *       has grown. The kernel asks for sizes without the open file, but it says who asks: to a reader
+ *       that has come to the end the file is larger than that, so that it reads on.
+ *   F6  close(2) waits for FLUSH, not for RELEASE: what is committed at close is there when it returns.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "fuse/state.h"
+#include "model/model.h"
+#include "tracefs/tree.h"
+
+enum { FOLLOW_AHEAD = 1 << 30 };	/* more than a follower reads at a time */
+
+static struct open_file *file_of(const struct fuse_file_info *fi)
+{
+	return (struct open_file *)(uintptr_t)fi->fh;
+}
+
+void fuse_front_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct mount_point *m = mount_of(req);
+	struct open_file *f = calloc(1, sizeof(*f));
+	int flags = fi->flags & (O_ACCMODE | O_TRUNC | O_APPEND | O_NONBLOCK);
+	int ret = f ? tree_open(m->srv->tree, node_of(m, ino)->path, flags, &f->file) : -ENOMEM;
+
+	if (ret < 0) {
+		free(f);
+		fuse_reply_err(req, -ret);
+		return;
+	}
+	f->only_read = (flags & O_ACCMODE) == O_RDONLY;
+	f->ino = ino;
+	f->reader = fuse_req_ctx(req)->pid;
+	f->end = -1;
+	list_add_tail(&f->node, &m->files);
+	fi->fh = (uintptr_t)f;
+	fi->direct_io = 1;	/* F2 */
+	fi->noflush = f->only_read;
+	fi->nonseekable = tree_is_pipe(f->file);
+	if (fuse_reply_open(req, fi))
+		open_file_destroy(f);
+}
+
+off_t open_file_size(fuse_req_t req, fuse_ino_t ino)
+{
+	const pid_t who = fuse_req_ctx(req)->pid;
+	struct open_file *f;
+
+	list_each(f, &mount_of(req)->files, node)
+		if (f->ino == ino && f->reader == who && f->only_read && f->end >= 0 && !tree_is_pipe(f->file))
+			return f->end + FOLLOW_AHEAD;
+	return 0;
+}
+
+/* ---- reading ---- */
+
+static void wait_interrupted(fuse_req_t req, void *data)
+{
+	(void)req;
+	((struct read_wait *)data)->interrupted = true;	/* F3 */
+}
+
+static void wait_for_events(struct mount_point *m, fuse_req_t req, struct open_file *f, size_t size)
+{
+	struct read_wait *w = calloc(1, sizeof(*w));
+
+	if (!w) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	w->req = req;
+	w->file = f;
+	w->size = size;
+	list_add_tail(&w->node, &m->waits);
+	fuse_req_interrupt_func(req, wait_interrupted, w);
+}
+
+static void reply_read(fuse_req_t req, const char *buf, ssize_t ret)
+{
+	if (ret < 0)
+		fuse_reply_err(req, (int)-ret);
+	else
+		fuse_reply_buf(req, buf, (size_t)ret);
+}
+
+/*
+ * Whoever goes back to the start sees the file as it is now, as with the
+ * kernel's seq files: `tail -f trace` lives on that.
+ */
+static void read_anew(struct mount_point *m, struct open_file *f, fuse_ino_t ino)
+{
+	struct tree_file *fresh;
+
+	if (!f->only_read || tree_is_pipe(f->file) ||
+	    tree_open(m->srv->tree, node_of(m, ino)->path, O_RDONLY, &fresh) < 0)
+		return;
+	tree_release(f->file);
+	f->file = fresh;
+}
+
+void fuse_front_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	struct open_file *f = file_of(fi);
+	char *buf = malloc(size);
+	ssize_t ret;
+
+	if (off == 0 && f->was_read)
+		read_anew(mount_of(req), f, ino);
+	f->was_read = true;
+	ret = buf ? tree_read(f->file, buf, size, off) : -ENOMEM;
+	f->end = ret == 0 ? off : -1;
+	/* The flags come with every read: fcntl(F_SETFL) counts. */
+	if (ret == -EAGAIN && !(fi->flags & O_NONBLOCK))
+		wait_for_events(mount_of(req), req, f, size);
+	else
+		reply_read(req, buf, ret);
+	free(buf);
+}
+
+bool read_wait_retry(struct read_wait *w)
+{
+	char *buf = malloc(w->size);
+	ssize_t ret = buf ? tree_read(w->file->file, buf, w->size, 0) : -ENOMEM;
+
+	if (ret == -EAGAIN && w->interrupted)
+		ret = -EINTR;
+	if (ret == -EAGAIN) {
+		free(buf);
+		return false;
+	}
+	fuse_req_interrupt_func(w->req, NULL, NULL);
+	reply_read(w->req, buf, ret);
+	free(buf);
+	list_del(&w->node);
+	free(w);
+	return true;
+}
+
+/* ---- writing ---- */
+
+void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
+		      struct fuse_file_info *fi)
+{
+	struct model *model = mount_of(req)->srv->model;
+	ssize_t ret;
+
+	(void)ino;
+	(void)off;
+	model->caller = fuse_req_ctx(req)->pid;
+	ret = tree_write(file_of(fi)->file, buf, size);	/* F1, F4 */
+	model->caller = 0;
+	if (ret < 0)
+		fuse_reply_err(req, (int)-ret);
+	else
+		fuse_reply_write(req, (size_t)ret);
+}
+
+void fuse_front_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	tree_flush(file_of(fi)->file);	/* F6 */
+	fuse_reply_err(req, 0);
+}
+
+void fuse_front_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	(void)ino;
+	(void)datasync;
+	(void)fi;
+	fuse_reply_err(req, 0);
+}
+
+static void forget_poller(struct open_file *f)
+{
+	if (f->poll)
+		fuse_pollhandle_destroy(f->poll);
+	f->poll = NULL;
+}
+
+void open_file_destroy(struct open_file *f)
+{
+	forget_poller(f);
+	list_del(&f->node);
+	tree_release(f->file);
+	free(f);
+}
+
+void fuse_front_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	open_file_destroy(file_of(fi));
+	fuse_reply_err(req, 0);
+}
+
+/* ---- polling ---- */
+
+void fuse_front_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph)
+{
+	struct open_file *f = file_of(fi);
+	unsigned int ready = tree_poll(f->file);
+
+	(void)ino;
+	if (ph) {
+		forget_poller(f);
+		f->poll = ph;
+	}
+	fuse_reply_poll(req, ready);
+}
+
+bool open_file_wake(struct open_file *f)
+{
+	if (!f->poll)
+		return false;
+	if (!(tree_poll(f->file) & POLLIN))
+		return true;
+	fuse_lowlevel_notify_poll(f->poll);
+	forget_poller(f);
+	return false;
+}
+
+const struct fuse_lowlevel_ops fuse_ops = {
+	.lookup = fuse_front_lookup,
+	.forget = fuse_front_forget,
+	.forget_multi = fuse_front_forget_multi,
+	.getattr = fuse_front_getattr,
+	.setattr = fuse_front_setattr,
+	.opendir = fuse_front_opendir,
+	.readdir = fuse_front_readdir,
+	.releasedir = fuse_front_releasedir,
+	.mkdir = fuse_front_mkdir,
+	.rmdir = fuse_front_rmdir,
+	.unlink = fuse_front_unlink,
+	.create = fuse_front_create,
+	.open = fuse_front_open,
+	.read = fuse_front_read,
+	.write = fuse_front_write,
+	.flush = fuse_front_flush,
+	.fsync = fuse_front_fsync,
+	.release = fuse_front_release,
+	.poll = fuse_front_poll,
+};

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * node.c - the numbers by which the kernel knows files: a node is a path
+ *
+ * One path has one node as long as the kernel remembers it, else the kernel
+ * would take a directory that it looks up again for another one.
+ */
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuse/state.h"
+
+static int compare_nodes(const void *a, const void *b)
+{
+	return strcmp(((const struct node *)a)->path, ((const struct node *)b)->path);
+}
+
+struct node *node_of(struct mount_point *m, fuse_ino_t ino)
+{
+	return ino == FUSE_ROOT_ID ? &m->root : (struct node *)(uintptr_t)ino;
+}
+
+static struct node *node_create(struct mount_point *m, const char *path)
+{
+	struct node *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->path = strdup(path);
+	if (!n->path || !tsearch(n, &m->nodes, compare_nodes)) {
+		free(n->path);
+		free(n);
+		return NULL;
+	}
+	return n;
+}
+
+struct node *node_get(struct mount_point *m, const char *path)
+{
+	struct node key = { .path = (char *)path };
+	struct node **found = tfind(&key, &m->nodes, compare_nodes);
+	struct node *n = found ? *found : node_create(m, path);
+
+	if (n)
+		n->lookups++;
+	return n;
+}
+
+static void node_free(void *node)
+{
+	struct node *n = node;
+
+	free(n->path);
+	free(n);
+}
+
+void node_put(struct mount_point *m, struct node *n, uint64_t lookups)
+{
+	if (n == &m->root)
+		return;
+	n->lookups -= lookups < n->lookups ? lookups : n->lookups;
+	if (n->lookups)
+		return;
+	tdelete(n, &m->nodes, compare_nodes);
+	node_free(n);
+}
+
+void nodes_destroy(struct mount_point *m)
+{
+	tdestroy(m->nodes, node_free);
+	m->nodes = NULL;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mounts.c - mounts of sessions: /proc/self/mounts, and taking them away
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <mntent.h>
+#include <poll.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "host/links.h"
+#include "host/mounts.h"
+#include "host/namespace.h"
+#include "host/output.h"
+
+/* The kernel answers for a mount whose server is gone. */
+static bool is_stale(const char *dir)
+{
+	struct stat st;
+
+	return stat(dir, &st) && (errno == ENOTCONN || errno == ECONNABORTED);
+}
+
+int mounts_each(void (*fn)(void *arg, const char *dir, bool stale), void *arg)
+{
+	FILE *f = setmntent("/proc/self/mounts", "re");
+	struct mntent *m;
+	int nr = 0;
+
+	while (f && (m = getmntent(f))) {
+		if (strcmp(m->mnt_type, "fuse.tracefuse"))
+			continue;
+		nr++;
+		if (fn)
+			fn(arg, m->mnt_dir, is_stale(m->mnt_dir));
+	}
+	if (f)
+		endmntent(f);
+	return nr;
+}
+
+bool mounts_have(const char *dir, const char *type, const char *from)
+{
+	FILE *f = setmntent("/proc/self/mounts", "re");
+	struct mntent *m;
+	bool found = false;
+
+	while (f && !found && (m = getmntent(f)))
+		found = !strcmp(m->mnt_dir, dir) && !strcmp(m->mnt_type, type) &&
+			(!from || !strcmp(m->mnt_fsname, from));
+	if (f)
+		endmntent(f);
+	return found;
+}
+
+/* ---- a tracefs below ---- */
+
+static const char below_source[] = "tracefuse";
+
+/* Ours, and nothing is mounted over it. */
+static bool is_below(const char *dir)
+{
+	struct statfs st;
+
+	return mounts_have(dir, "tracefs", below_source) && !statfs(dir, &st) &&
+	       st.f_type == TRACEFS_MAGIC;
+}
+
+static void remove_below(const char *dir)
+{
+	if (is_below(dir))
+		umount2(dir, MNT_DETACH | UMOUNT_NOFOLLOW);
+}
+
+static void put_below(const char *dir)
+{
+	if (strcmp(dir, NAMESPACE_TRACING) || mounts_have(dir, "tracefs", NULL) ||
+	    !mount(below_source, dir, "tracefs", 0, NULL))
+		return;
+	fprintf(stderr,
+		"tracefuse: no tracefs could be mounted below %s: %s; trace-cmd, run by root, "
+		"would mount the kernel's files over the session: use `tracefuse shell`\n",
+		dir, strerror(errno));
+}
+
+/* ---- taking away ---- */
+
+static int run_fusermount(const char *dir)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child < 0)
+		return -errno;
+	if (!child) {
+		output_signals_restore();
+		execlp("fusermount3", "fusermount3", "-u", "-z", "--", dir, (char *)NULL);
+		_exit(127);
+	}
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EPERM;
+}
+
+static int remove_mount(const char *dir)
+{
+	if (!umount2(dir, MNT_DETACH | UMOUNT_NOFOLLOW))
+		return 0;
+	return errno == EPERM ? run_fusermount(dir) : -errno;
+}
+
+int mounts_remove(const char *dir)
+{
+	int ret = remove_mount(dir);
+
+	if (!ret)
+		remove_below(dir);
+	return ret;
+}
+
+static void remove_stale(void *arg, const char *dir, bool stale)
+{
+	if (stale && !mounts_remove(dir))
+		++*(int *)arg;
+}
+
+int mounts_clean(void)
+{
+	int nr = 0;
+
+	mounts_each(remove_stale, &nr);
+	/* The session over it has ended by itself. */
+	remove_below(NAMESPACE_TRACING);
+	return nr;
+}
+
+/* ---- where to mount ---- */
+
+struct place {
+	const char	*dir;
+	bool		mounted, stale;
+};
+
+static void look_at(void *arg, const char *dir, bool stale)
+{
+	struct place *p = arg;
+
+	if (strcmp(dir, p->dir))
+		return;
+	p->mounted = true;
+	p->stale = stale;
+}
+
+/* What is in it would be hidden. */
+static int check_empty(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *d;
+	int err = dir ? 0 : -errno;
+
+	while (dir && !err && (d = readdir(dir)))
+		if (strcmp(d->d_name, ".") && strcmp(d->d_name, ".."))
+			err = -ENOTEMPTY;
+	if (dir)
+		closedir(dir);
+	return err;
+}
+
+int mounts_prepare(const char *dir, bool force, char *out)
+{
+	struct place p = { .dir = out };
+	struct stat st;
+	int ret = links_mkdir(dir, 0755);
+
+	if (ret && ret != -EEXIST)
+		return ret;
+	if (!realpath(dir, out))
+		return -errno;
+	mounts_each(look_at, &p);
+	if (p.mounted && !p.stale)
+		return -EBUSY;
+	if (p.stale)
+		mounts_remove(out);
+	if (stat(out, &st))
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	remove_below(out);
+	ret = force ? 0 : check_empty(out);
+	if (!ret)
+		put_below(out);
+	return ret;
+}
+
+static const char *mount_error(int err)
+{
+	switch (-err) {
+	case ENODEV:
+		return "there is no /dev/fuse here; `tracefuse ls`, `cat`, `write` and `append` "
+		       "do without";
+	case ENOTSUP:	return "built without FUSE; `tracefuse ls`, `cat`, `write` and `append` "
+			       "do without";
+	case EPERM:	return "not permitted: is fusermount3 installed, and is it yours?";
+	case ENOTEMPTY:	return "it is not empty; --force hides what is there";
+	case EBUSY:	return "a session is mounted there";
+	default:	return strerror(-err);
+	}
+}
+
+int mounts_failed(const char *dir, int err)
+{
+	remove_below(NAMESPACE_TRACING);
+	return command_error("cannot mount at %s: %s", dir ? dir : "the session's directory",
+			     mount_error(err));
+}

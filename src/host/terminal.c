@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* terminal.c - see terminal.h */
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/terminal.h"
+
+enum { PIECE = 1024 };
+
+/* Bytes of the UTF-8 character that begins so; 1: ASCII, or none at all. */
+static size_t length_of(unsigned char first)
+{
+	if (first >= 0xc2 && first < 0xe0)
+		return 2;
+	if (first >= 0xe0 && first < 0xf0)
+		return 3;
+	return first >= 0xf0 && first < 0xf5 ? 4 : 1;
+}
+
+/* What begins a character, but never comes to be one. */
+static bool is_broken(const unsigned char *c, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if ((c[i] & 0xc0) != 0x80)
+			return true;
+	if (n < 2)
+		return false;
+	/* Longer than need be, half of a pair, or beyond the last one. */
+	return (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] >= 0xa0) ||
+	       (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] >= 0x90);
+}
+
+/* A whole character that a terminal may get. */
+static bool is_text(const unsigned char *c, size_t n)
+{
+	if (n == 1)
+		return (c[0] >= ' ' && c[0] < 0x7f) || c[0] == '\n' || c[0] == '\t';
+	/* U+0080 to U+009f are control characters, too. */
+	return n > 2 || c[0] != 0xc2 || c[1] >= 0xa0;
+}
+
+static char *put_octal(char *out, const unsigned char *c, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		out += sprintf(out, "\\%03o", c[i]);
+	return out;
+}
+
+/* Gives out what is whole in t->partial, or cannot be. */
+static char *settle(struct terminal_text *t, char *out)
+{
+	while (t->nr) {
+		const size_t length = length_of(t->partial[0]);
+		size_t n = 1;
+
+		if (is_broken(t->partial, t->nr < length ? t->nr : length)) {
+			out = put_octal(out, t->partial, 1);
+		} else if (t->nr < length) {
+			return out;
+		} else if (is_text(t->partial, length)) {
+			memcpy(out, t->partial, length);
+			out += n = length;
+		} else {
+			out = put_octal(out, t->partial, n = length);
+		}
+		t->nr -= n;
+		memmove(t->partial, t->partial + n, t->nr);
+	}
+	return out;
+}
+
+size_t terminal_escape(struct terminal_text *t, const char *in, size_t n, char *out)
+{
+	char *at = out;
+
+	for (size_t i = 0; i < n; i++) {
+		t->partial[t->nr++] = (unsigned char)in[i];
+		at = settle(t, at);
+	}
+	if (!n) {
+		at = put_octal(at, t->partial, t->nr);
+		t->nr = 0;
+	}
+	return (size_t)(at - out);
+}
+
+/* ---- the streams ---- */
+
+struct guarded {
+	int		fd;
+	struct terminal_text text;
+};
+
+static struct guarded outputs[] = { { .fd = STDOUT_FILENO }, { .fd = STDERR_FILENO } };
+
+/* Waits for a terminal that somebody has made non-blocking: it may be his shell's, too. */
+static bool has_room(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	return poll(&p, 1, -1) > 0 || errno == EINTR;
+}
+
+static bool write_all(int fd, const char *bytes, size_t n)
+{
+	while (n) {
+		ssize_t ret = write(fd, bytes, n);
+
+		if (ret < 0 && (errno == EINTR || (errno == EAGAIN && has_room(fd))))
+			continue;
+		if (ret < 0)
+			return false;
+		bytes += ret;
+		n -= (size_t)ret;
+	}
+	return true;
+}
+
+static ssize_t write_escaped(void *cookie, const char *bytes, size_t n)
+{
+	struct guarded *g = cookie;
+	char out[TERMINAL_GROWTH * (PIECE + 4)];
+	size_t done = 0, piece;
+
+	for (; done < n; done += piece) {
+		piece = n - done < PIECE ? n - done : PIECE;
+		if (!write_all(g->fd, out, terminal_escape(&g->text, bytes + done, piece, out)))
+			return 0;
+	}
+	return (ssize_t)n;
+}
+
+/* At the end of the process. */
+static void write_partial(void)
+{
+	char out[TERMINAL_GROWTH * 4];
+
+	fflush(stdout);
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++)
+		write_all(outputs[i].fd, out, terminal_escape(&outputs[i].text, "", 0, out));
+}
+
+static void guard(FILE **stream, struct guarded *g, int buffering)
+{
+	const cookie_io_functions_t io = { .write = write_escaped };
+	FILE *out = isatty(g->fd) ? fopencookie(g, "w", io) : NULL;
+
+	if (!out)
+		return;
+	setvbuf(out, NULL, buffering, buffering == _IONBF ? 0 : BUFSIZ);
+	*stream = out;
+}
+
+void terminal_guard(void)
+{
+	guard(&stdout, &outputs[0], _IOLBF);
+	guard(&stderr, &outputs[1], _IONBF);
+	atexit(write_partial);
+}
+
+void terminal_control(const char *text)
+{
+	fflush(stderr);
+	write_all(STDERR_FILENO, text, strlen(text));
+}

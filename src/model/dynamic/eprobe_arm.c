@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * eprobe_arm.c - the trigger that an event probe has at its base event
+ *
+ * It is in the event's list of triggers, holds its soft mode and fires with
+ * the others, but the file `trigger` does not show it and truncation leaves it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/dynamic/eprobe.h"
+#include "model/trigger/trigger.h"
+
+struct probe_trigger {
+	const struct eprobe	*probe;		/* only to be compared once the model closes */
+	config_ref		program;
+	size_t			size;
+};
+
+static void arm(struct trigger *t, struct trigger_arm *out)
+{
+	const struct probe_trigger *pt = t->priv;
+
+	out->program = pt->program;
+}
+
+static void destroy(struct trigger *t)
+{
+	struct probe_trigger *pt = t->priv;
+	struct model *m = t->file->event->model;
+
+	if (pt && pt->program && !m->closing)
+		session_config_retire(m->session, pt->program, pt->size);
+	free(pt);
+}
+
+static const struct trigger_command probe_command = {
+	.name		= "eprobe",
+	.kind		= TRIGGER_PROBE,
+	.arm		= arm,
+	.destroy	= destroy,
+};
+
+static struct trigger *find(struct event_file *base, const struct eprobe *p)
+{
+	struct trigger *t;
+
+	list_each(t, &base->triggers, node)
+		if (t->cmd == &probe_command && ((struct probe_trigger *)t->priv)->probe == p)
+			return t;
+	return NULL;
+}
+
+static int prepare(struct trigger *t, struct eprobe *p)
+{
+	struct probe_trigger *pt = calloc(1, sizeof(*pt));
+	int err;
+
+	if (!pt)
+		return -ENOMEM;
+	t->priv = pt;
+	pt->probe = p;
+	err = eprobe_compile(p, t->file->instance, &pt->program, &pt->size);
+	return err ? err : trigger_set_filter(t, p->cond);
+}
+
+static int attach(struct eprobe *p, struct event_file *base)
+{
+	struct trigger *t;
+	int err = trigger_create(&probe_command, base, -1, &t);
+
+	if (err)
+		return err;
+	err = prepare(t, p);
+	if (!err)
+		err = trigger_attach(t);
+	if (err)
+		trigger_destroy(t);
+	return err;
+}
+
+/* The command that armed the probe is not the command of this trigger. */
+static int attach_quietly(struct eprobe *p, struct event_file *base)
+{
+	struct model *m = p->event->model;
+	const char *command = m->command;
+	int err;
+
+	m->command = NULL;
+	err = attach(p, base);
+	m->command = command;
+	return err;
+}
+
+static bool is_armed(const struct eprobe *p, const struct instance *inst)
+{
+	const struct event_file *f = event_file_find(inst, p->event);
+
+	return f && f->enabled;
+}
+
+int eprobe_sync(struct eprobe *p)
+{
+	struct event_file *f, *base;
+	struct trigger *t;
+	int err = 0;
+
+	list_each(base, &p->base->files, event_node) {
+		t = find(base, p);
+		if (t && !is_armed(p, base->instance))
+			trigger_detach(t);
+	}
+	list_each(f, &p->event->files, event_node) {
+		if (err || !f->enabled)
+			continue;
+		base = event_file_get(f->instance, p->base);
+		if (!base)
+			err = -ENOMEM;
+		else if (!find(base, p))
+			err = attach_quietly(p, base);
+	}
+	return err;
+}
+
+int eprobe_sync_all(struct model *m)
+{
+	struct dynamic_event *d;
+	int err = 0;
+
+	list_each(d, &m->dynamic_events, node)
+		if (!err && d->kind == &eprobe_kind)
+			err = eprobe_sync(eprobe_of_event(d->event));
+	return err;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * eprobe_compile.c - an event probe's arguments as a program
+ *
+ * What lies behind a pointer is not in the record and so cannot be had: a
+ * number from there is 0 and a text "(fault)", as in the kernel for memory that
+ * is not there. Texts of the record itself are all that can be followed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/dynamic/eprobe.h"
+#include "plane/program.h"
+
+struct builder {
+	struct op	*ops;
+	unsigned int	nr, room;
+	char		*pool;
+	size_t		pool_size;
+	bool		failed;
+	struct op	nowhere;	/* what is emitted when there is no memory */
+};
+
+static struct op *emit(struct builder *b, enum op_code code)
+{
+	struct op *ops;
+
+	if (b->nr == b->room) {
+		ops = realloc(b->ops, (b->room + 64) * sizeof(*ops));
+		if (!ops) {
+			b->failed = true;
+			return &b->nowhere;
+		}
+		b->ops = ops;
+		b->room += 64;
+	}
+	ops = &b->ops[b->nr++];
+	*ops = (struct op){ .code = code };
+	return ops;
+}
+
+/* Where the bytes lie in the pool. */
+static size_t add_text(struct builder *b, const char *text, size_t len)
+{
+	const size_t at = b->pool_size;
+	char *pool = realloc(b->pool, at + len);
+
+	if (!pool) {
+		b->failed = true;
+		return 0;
+	}
+	memcpy(pool + at, text, len);
+	b->pool = pool;
+	b->pool_size += len;
+	return at;
+}
+
+static bool is_text(const struct field *f)
+{
+	return f->kind == FIELD_STATIC_STRING || f->kind == FIELD_DYN_STRING || f->kind == FIELD_RDYN_STRING;
+}
+
+static enum string_kind text_kind(const struct field *f)
+{
+	if (f->kind == FIELD_DYN_STRING)
+		return STRING_DATA_LOC;
+	return f->kind == FIELD_RDYN_STRING ? STRING_REL_LOC : STRING_FIXED;
+}
+
+static enum op_code load_of(const struct field *f)
+{
+	switch (f->kind == FIELD_PTR_STRING ? 8 : f->size) {
+	case 1:
+		return f->is_signed ? OP_LOAD_S8 : OP_LOAD_U8;
+	case 2:
+		return f->is_signed ? OP_LOAD_S16 : OP_LOAD_U16;
+	case 4:
+		return f->is_signed ? OP_LOAD_S32 : OP_LOAD_U32;
+	default:
+		return f->is_signed ? OP_LOAD_S64 : OP_LOAD_U64;
+	}
+}
+
+/* An argument's steps: what they begin with, and how many pointers they follow. */
+struct source {
+	const struct eprobe_step *first;
+	const struct eprobe_step *deref;	/* the last one; NULL: none */
+	unsigned int		nr_derefs;
+};
+
+static struct source source_of(const struct eprobe_arg *arg)
+{
+	struct source s = { .first = &arg->steps[0] };
+
+	if (s.first->op == EPROBE_NAME)
+		s.first++;
+	s.nr_derefs = arg->nr_steps - 1 - (unsigned int)(s.first - arg->steps);
+	if (s.nr_derefs)
+		s.deref = &arg->steps[arg->nr_steps - 1];
+	return s;
+}
+
+/* The one pointer that is followed leads into the record. */
+static bool in_record(const struct source *s)
+{
+	return s->first->op == EPROBE_FIELD && is_text(s->first->field) && s->nr_derefs == 1 &&
+	       s->deref->op == EPROBE_DEREF;
+}
+
+static void load_text(struct builder *b, const struct source *s, unsigned int size, int64_t more)
+{
+	struct op *op = emit(b, OP_LOAD_TEXT);
+
+	op->cmp = (uint8_t)text_kind(s->first->field);
+	op->off = s->first->field->offset;
+	op->size = (uint8_t)size;
+	op->imm = (uint64_t)(s->deref->offset + more);
+}
+
+/* Pushes element number i. false: it cannot be had. */
+static bool load_number(struct builder *b, const struct source *s, unsigned int size, unsigned int i)
+{
+	struct op *op;
+
+	if (in_record(s)) {
+		load_text(b, s, size, (int64_t)i * size);
+		return true;
+	}
+	if (s->nr_derefs)
+		return false;
+	if (s->first->op == EPROBE_IMMEDIATE) {
+		emit(b, OP_LOAD_IMM)->imm = s->first->value;
+		return true;
+	}
+	if (s->first->op != EPROBE_FIELD || is_text(s->first->field))
+		return false;		/* an address of this program's own means nothing elsewhere */
+	op = emit(b, load_of(s->first->field));
+	op->off = s->first->field->offset;
+	return true;
+}
+
+static void store_numbers(struct builder *b, const struct eprobe_arg *arg, const struct source *s)
+{
+	const unsigned int size = arg->type->size;
+	struct op *op;
+
+	for (unsigned int i = 0; i < (arg->count ? arg->count : 1); i++) {
+		if (!load_number(b, s, size, i))
+			return;
+		if (arg->bit_width) {
+			op = emit(b, OP_BITS);
+			op->off = (uint16_t)arg->bit_offset;
+			op->len = (uint16_t)arg->bit_width;
+		}
+		op = emit(b, OP_PROBE_U64);
+		op->off = (uint16_t)(arg->offset + i * size);
+		op->size = (uint8_t)size;
+	}
+}
+
+static void store_fault(struct builder *b, unsigned int offset)
+{
+	struct op *op = emit(b, OP_PROBE_STRING);
+
+	op->off = (uint16_t)offset;
+	op->size = STRING_POINTER;
+}
+
+static void store_constant(struct builder *b, const struct eprobe_arg *arg, const char *text)
+{
+	const size_t len = strlen(text) + 1;
+	struct op *op = emit(b, OP_PROBE_TEXT);
+
+	op->off = (uint16_t)arg->offset;
+	op->len = (uint16_t)len;
+	op->imm = add_text(b, text, len);
+}
+
+static void store_field(struct builder *b, const struct eprobe_arg *arg, const struct source *s)
+{
+	struct op *op = emit(b, OP_PROBE_STRING);
+
+	op->off = (uint16_t)arg->offset;
+	op->size = (uint8_t)text_kind(s->first->field);
+	op->len = s->first->field->offset;
+	op->imm = (uint64_t)(s->deref ? s->deref->offset : 0);
+}
+
+/* The address as text; who prints the event knows the symbol. */
+static void store_symbol(struct builder *b, const struct eprobe_arg *arg, const struct source *s)
+{
+	if (!load_number(b, s, 8, 0)) {
+		store_fault(b, arg->offset);
+		return;
+	}
+	emit(b, OP_PROBE_ADDRESS)->off = (uint16_t)arg->offset;
+}
+
+static void store_string(struct builder *b, const struct eprobe_arg *arg, const struct source *s)
+{
+	const bool user = !strcmp(arg->type->name, "ustring");
+
+	if (arg->count) {
+		/* Pointers to texts; the kernel's own way through such an array ends in an error, too. */
+		for (unsigned int i = 0; i < arg->count; i++)
+			store_fault(b, arg->offset + i * 4);
+	} else if (!strcmp(arg->type->name, "symstr")) {
+		store_symbol(b, arg, s);
+	} else if (!user && s->first->op == EPROBE_COMM) {
+		struct op *op = emit(b, OP_PROBE_STRING);
+
+		op->off = (uint16_t)arg->offset;
+		op->size = STRING_COMM;
+	} else if (!user && s->first->op == EPROBE_TEXT) {
+		store_constant(b, arg, s->first->text);
+	} else if (!user && s->first->op == EPROBE_FIELD && is_text(s->first->field) &&
+		   (!s->nr_derefs || in_record(s))) {
+		store_field(b, arg, s);
+	} else {
+		store_fault(b, arg->offset);
+	}
+}
+
+static void build(struct builder *b, const struct eprobe *p, const struct instance *inst)
+{
+	struct op *op = emit(b, OP_SYNTH_BEGIN);
+
+	op->arg = p->event->id;
+	op->len = (uint16_t)p->size;
+	op->imm = inst->index + 1;
+	for (unsigned int i = 0; i < p->nr_args; i++) {
+		const struct eprobe_arg *arg = &p->args[i];
+		const struct source s = source_of(arg);
+
+		if (arg->type->print == EPROBE_STRING)
+			store_string(b, arg, &s);
+		else
+			store_numbers(b, arg, &s);
+	}
+	emit(b, OP_SYNTH_END);
+	emit(b, OP_END);
+}
+
+static void write_program(const struct builder *b, struct program *out, size_t size)
+{
+	const size_t pool = sizeof(*out) + b->nr * sizeof(struct op);
+
+	memset(out, 0, sizeof(*out));
+	out->size = (uint32_t)size;
+	out->nr_ops = b->nr;
+	memcpy(out->ops, b->ops, b->nr * sizeof(struct op));
+	for (unsigned int i = 0; i < b->nr; i++)
+		if (out->ops[i].code == OP_PROBE_TEXT)
+			out->ops[i].imm += pool;
+	if (b->pool_size)
+		memcpy((char *)out + pool, b->pool, b->pool_size);
+}
+
+int eprobe_compile(const struct eprobe *p, const struct instance *inst, config_ref *out, size_t *size)
+{
+	struct session *s = p->event->model->session;
+	struct builder b = { 0 };
+
+	build(&b, p, inst);
+	*size = sizeof(struct program) + b.nr * sizeof(struct op) + b.pool_size;
+	*out = b.failed ? 0 : session_config_alloc(s, *size);
+	if (*out)
+		write_program(&b, session_config(s, *out, *size), *size);
+	free(b.ops);
+	free(b.pool);
+	return *out ? 0 : -ENOMEM;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * eprobe_type.c - the types of an event probe's arguments
+ */
+#include <string.h>
+
+#include "model/dynamic/eprobe.h"
+#include "model/text.h"
+
+static const struct eprobe_type types[] = {
+	{ "string", "__data_loc char[]", "\\\"%s\\\"", 4, true, EPROBE_STRING },
+	{ "ustring", "__data_loc char[]", "\\\"%s\\\"", 4, true, EPROBE_STRING },
+	{ "symstr", "__data_loc char[]", "\\\"%s\\\"", 4, true, EPROBE_STRING },
+	{ "u8", "u8", "%u", 1, false, EPROBE_UNSIGNED },
+	{ "u16", "u16", "%u", 2, false, EPROBE_UNSIGNED },
+	{ "u32", "u32", "%u", 4, false, EPROBE_UNSIGNED },
+	{ "u64", "u64", "%Lu", 8, false, EPROBE_UNSIGNED },
+	{ "s8", "s8", "%d", 1, true, EPROBE_SIGNED },
+	{ "s16", "s16", "%d", 2, true, EPROBE_SIGNED },
+	{ "s32", "s32", "%d", 4, true, EPROBE_SIGNED },
+	{ "s64", "s64", "%Ld", 8, true, EPROBE_SIGNED },
+	{ "x8", "u8", "0x%x", 1, false, EPROBE_HEX },
+	{ "x16", "u16", "0x%x", 2, false, EPROBE_HEX },
+	{ "x32", "u32", "0x%x", 4, false, EPROBE_HEX },
+	{ "x64", "u64", "0x%Lx", 8, false, EPROBE_HEX },
+	{ "char", "u8", "'%c'", 1, false, EPROBE_CHAR },
+	{ "symbol", "u64", "%pS", 8, false, EPROBE_SYMBOL },
+};
+
+static const struct eprobe_type *find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strcmp(types[i].name, name))
+			return &types[i];
+	return NULL;
+}
+
+static const struct eprobe_type *find_bit_field(const char *type)
+{
+	const char *slash = strchr(type, '/');
+	uint64_t bits;
+
+	if (!slash || text_to_u64(slash + 1, 0, &bits))
+		return NULL;
+	switch (bits) {
+	case 8:
+		return find("u8");
+	case 16:
+		return find("u16");
+	case 32:
+		return find("u32");
+	case 64:
+		return find("u64");
+	default:
+		return NULL;
+	}
+}
+
+const struct eprobe_type *eprobe_type_find(const char *type)
+{
+	if (!type)
+		return find("x64");
+	return *type == 'b' ? find_bit_field(type) : find(type);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/dynamic/events.h"
+#include "model/text.h"
+#include "model/text_memory.h"
+
+enum { LINE_ROOM = 4096 };	/* of the kernel's buffer: a line with its end and a 0 */
+
+static const struct dynamic_kind *const kinds[] = { &synth_kind, &eprobe_kind };
+
+static const char common_fields[] =
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
+
+static unsigned int count_words(const char *s)
+{
+	unsigned int nr = 0;
+
+	for (bool space = true; *s; s++) {
+		nr += space && !text_is_space(*s);
+		space = text_is_space(*s);
+	}
+	return nr;
+}
+
+/* One block: the pointers, then the text that they point into. */
+char **words_split(const char *text, unsigned int *nr)
+{
+	unsigned int n = count_words(text), i = 0;
+	size_t room = (n + 1) * sizeof(char *), len = strlen(text) + 1;
+	char **words = malloc(room + len), *s;
+
+	if (!words)
+		return NULL;
+	s = memcpy((char *)words + room, text, len);
+	for (bool space = true; *s; s++) {
+		bool now = text_is_space(*s);
+
+		if (space && !now)
+			words[i++] = s;
+		if (now)
+			*s = '\0';
+		space = now;
+	}
+	words[i] = NULL;
+	*nr = n;
+	return words;
+}
+
+void words_free(char **words)
+{
+	free(words);
+}
+
+bool dynamic_name_is_good(const char *name)
+{
+	if (!text_is_alnum(*name) && *name != '_')
+		return false;
+	if (text_is_digit(*name))
+		return false;
+	while (*++name)
+		if (!text_is_alnum(*name) && *name != '_')
+			return false;
+	return true;
+}
+
+/* Where a line ends; a zero ends one too, and what stands behind it makes it one that is too long. */
+static int line_end(const char *line, size_t left, size_t *len)
+{
+	const char *end = line + strnlen(line, left), *newline = memchr(line, '\n', (size_t)(end - line));
+
+	*len = (size_t)((newline ? newline : end) - line);
+	if (!newline && *len < left)
+		return -EINVAL;
+	return *len + (newline != NULL) >= LINE_ROOM ? -EINVAL : 0;
+}
+
+int dynamic_lines(struct model *m, char *text, size_t len, int (*command)(struct model *m, const char *line))
+{
+	size_t n;
+	int err;
+
+	while (len) {
+		bool last;
+
+		err = line_end(text, len, &n);
+		if (err)
+			return err;
+		last = n == len;
+		text[n] = '\0';		/* there is room for it behind the last line */
+		text[strcspn(text, "#")] = '\0';
+		err = command(m, text);
+		if (err || last)
+			return err;
+		text += n + 1;
+		len -= n + 1;
+	}
+	return 0;
+}
+
+/* ---- removal ---- */
+
+int dynamic_remove(struct dynamic_event *d)
+{
+	int err = model_remove_event(d->event->model, d->event);
+
+	if (!err)
+		list_del(&d->node);
+	return err;
+}
+
+/* "-:[SYSTEM/]EVENT" or "!...:[SYSTEM/]EVENT" */
+static int split_target(char *word, char **system, char **event)
+{
+	char *slash;
+
+	*system = NULL;
+	*event = strchr(word, ':');
+	if (!*event || (*word == '-' && *event != word + 1))
+		return -EINVAL;
+	slash = strchr(++*event, '/');
+	if (slash) {
+		*slash = '\0';
+		*system = *event;
+		*event = slash + 1;
+	}
+	return !*system && !**event ? -EINVAL : 0;
+}
+
+/* The first that cannot be removed ends it. */
+static int remove_matching(struct model *m, const char *system, const char *event, char *const *words,
+			   unsigned int nr)
+{
+	struct dynamic_event *d, *tmp;
+	int err = -ENOENT;
+
+	list_each_safe(d, tmp, &m->dynamic_events, node) {
+		if (!d->kind->matches(d, system, event, words, nr))
+			continue;
+		err = d->kind->remove(d);
+		if (err)
+			break;
+	}
+	model_clear_marked(m);
+	return err;
+}
+
+static int remove_command(struct model *m, const char *line)
+{
+	char *system, *event;
+	unsigned int nr;
+	char **words = words_split(line, &nr);
+	int err;
+
+	if (!words)
+		return -ENOMEM;
+	err = split_target(words[0], &system, &event);
+	if (!err)
+		err = remove_matching(m, system, event, words + 1, nr - 1);
+	words_free(words);
+	return err;
+}
+
+int dynamic_remove_all(struct model *m, const struct dynamic_kind *kind)
+{
+	struct dynamic_event *d, *tmp;
+	int err = 0;
+
+	list_each(d, &m->dynamic_events, node)
+		if ((!kind || d->kind == kind) && d->kind->is_busy(d))
+			err = -EBUSY;
+	if (!err) {
+		list_each_safe(d, tmp, &m->dynamic_events, node) {
+			if (kind && d->kind != kind)
+				continue;
+			err = d->kind->remove(d);
+			if (err)
+				break;
+		}
+	}
+	model_clear_marked(m);
+	return err;
+}
+
+void dynamic_events_destroy(struct model *m)
+{
+	struct dynamic_event *d, *tmp;
+
+	list_each_safe(d, tmp, &m->dynamic_events, node) {
+		list_del(&d->node);
+		d->kind->destroy(d);
+	}
+}
+
+/* ---- making, listing ---- */
+
+static int create(struct model *m, const char *line, unsigned int id)
+{
+	int err = -ECANCELED;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && err == -ECANCELED; i++)
+		err = kinds[i]->create(m, line, id);
+	return err == -ECANCELED ? -EINVAL : err;
+}
+
+int dynamic_command(struct model *m, const char *line)
+{
+	if (*line == '-' || *line == '!')
+		return remove_command(m, line);
+	return create(m, line, 0);
+}
+
+char *dynamic_format(const struct dynamic_event *d)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = text_memory_open(&text, &size);
+
+	if (!out)
+		return NULL;
+	fputs(common_fields, out);
+	d->kind->format_fields(d, out);
+	fputs("\nprint fmt: \"", out);
+	d->kind->format_text(d, out);
+	fputc('"', out);
+	d->kind->format_arguments(d, out);
+	fputc('\n', out);
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static const char path_prefix[] = "dynamic_events/#";
+
+int dynamic_add(struct dynamic_event *d, const char *command)
+{
+	struct model *m = d->event->model;
+	char path[sizeof(path_prefix) + 8];
+	int err;
+
+	snprintf(path, sizeof(path), "%s%u", path_prefix, d->event->id);
+	err = model_object_add(m, m->top, path, command, NULL, 0, &d->event->object);
+	if (err)
+		return err;
+	d->event->made = d;
+	list_add_tail(&d->node, &m->dynamic_events);
+	return 0;
+}
+
+int dynamic_restore(struct model *m, const char *path, const char *text)
+{
+	unsigned long id;
+
+	if (strncmp(path, path_prefix, sizeof(path_prefix) - 1))
+		return -ENOENT;
+	id = strtoul(path + sizeof(path_prefix) - 1, NULL, 10);
+	if (!id || id >= LAYOUT_MAX_EVENTS)
+		return -EPROTO;
+	return create(m, text, (unsigned int)id);
+}
+
+void dynamic_print(struct model *m, FILE *out)
+{
+	const struct dynamic_event *d;
+
+	list_each(d, &m->dynamic_events, node)
+		d->kind->print(d, out);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* One event: its fields, its files. */
+#include <string.h>
+
+#include "model/event/format.h"
+#include "model/ftrace/ftrace.h"
+
+int event_need_fields(struct event *e)
+{
+	bool of_kernel = e->model->imported && !e->late;
+
+	if (e->fields)
+		return 0;
+	return format_fields(e->system->name, e->format, of_kernel, &e->fields, &e->nr_fields);
+}
+
+const struct field *event_fields(struct event *e, unsigned int *nr)
+{
+	if (event_need_fields(e)) {
+		*nr = 0;
+		return NULL;
+	}
+	*nr = e->nr_fields;
+	return e->fields;
+}
+
+static const struct field *find_field(const struct field *fields, unsigned int nr, const char *name, bool common)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (fields[i].common == common && !strcmp(fields[i].name, name))
+			return &fields[i];
+	return NULL;
+}
+
+const struct field *event_find_field(struct event *e, const char *name)
+{
+	unsigned int nr;
+	const struct field *fields = event_fields(e, &nr);
+	const struct field *f = find_field(fields, nr, name, false);
+
+	if (!f)
+		f = field_generic(name);
+	return f ? f : find_field(fields, nr, name, true);
+}
+
+bool event_has_enable(const struct event *e)
+{
+	return !e->internal;
+}
+
+bool event_has_trigger(const struct event *e)
+{
+	if (!e->internal || !strcmp(e->name, "print"))
+		return true;
+	/* Where programs are traced: their functions are counted without being recorded. */
+	return e->id == LAYOUT_FUNCTION_ID && e->model->ftrace && e->model->ftrace->offered;
+}
+
+bool event_has_id(const struct event *e)
+{
+	return !e->internal || !strcmp(e->name, "print") || !strcmp(e->name, "function");
+}

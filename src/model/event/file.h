@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file.h - one event in one instance: enable, filter, triggers; and the plan made of them
+ *
+ * `enable` reads 0, 1, 0*, 1*. As in the kernel an event is enabled (armed) by
+ * `enable` and set_event, or by its soft mode, which its own triggers and
+ * other events' enable_event triggers hold ("*"). In soft mode
+ * state->soft_disabled says whether it is recorded, and hits change that.
+ *
+ *     enabled  soft_mode  soft_disabled     reads
+ *        0         0           0             0       not armed
+ *        1         0           0             1       recorded
+ *        1         1           1             0*      armed, fires triggers, not recorded
+ *        1         1           0             1*      armed and recorded
+ *
+ * event_publish() compiles all files of an event into one plan.
+ */
+#ifndef TRACEFUSE_MODEL_EVENT_FILE_H
+#define TRACEFUSE_MODEL_EVENT_FILE_H
+
+#include "model/model.h"
+
+struct filter;
+struct trigger;
+
+struct event_file {
+	struct list_head	event_node;	/* in event->files */
+	struct list_head	node;		/* in instance->files */
+	struct event		*event;
+	struct instance		*instance;
+	bool			enabled;	/* armed; listed in set_event */
+	bool			soft_mode;
+	unsigned int		soft_refs;	/* who holds the soft mode: enable_event triggers, and the own triggers once */
+	unsigned int		trigger_refs;	/* own triggers */
+	struct filter		*filter;	/* NULL: none */
+	struct list_head	triggers;	/* struct trigger: newest first, hists oldest first behind (R7's order) */
+	data_ref		state_ref;	/* 0 until the event was first armed here */
+	struct event_state	*state;
+	config_ref		filter_program;
+	size_t			filter_size;
+	char			*hist_error, *hist_command;	/* --hist-legacy: of the last hist command, NULL */
+	uint64_t		enable_object, filter_object, state_object;	/* R4 */
+};
+
+/* Made when first asked for; NULL: out of memory. */
+struct event_file *event_file_get(struct instance *inst, struct event *e);
+
+/* Compiles and publishes the plan of an event from all its files; retires the old one. */
+int event_publish(struct event *e);
+/*
+ * event_publish() failed, and something that `old`, the plan before it, leads to
+ * goes all the same: when it still is the plan the event has none until the next
+ * event_publish(), for what has gone must not be called.
+ */
+void event_drop_plan(struct event *e, config_ref old);
+/* The same for all events of an instance, or of the model (NULL). */
+int model_publish(struct model *m, struct instance *inst);
+/* Arms the events of system ftrace (print ...), which are recorded without `enable`, in an instance. */
+int model_arm_internal(struct model *m, struct instance *inst);
+
+/* NULL when it was never asked for. */
+struct event_file *event_file_find(const struct instance *inst, const struct event *e);
+/* Allocates the state in the data region. 0, -ENOMEM */
+int event_file_need_state(struct event_file *f);
+/* model_reopen(): takes over the state that the dead server made. -EPROTO when it is another event's. */
+int event_file_adopt_state(struct event_file *f, data_ref ref, uint64_t object);
+/* Drops triggers and filter, disarms, frees. */
+void event_file_destroy(struct event_file *f);
+/* Drops triggers and filters, disarms and frees all files of an instance that goes away. */
+void event_files_destroy(struct instance *inst);
+
+/* enable = 0 / 1, and set_event */
+int event_file_enable(struct event_file *f, bool on);
+/* An enable_event trigger of another event takes (+1) or drops (-1) the event's soft mode. */
+int event_file_soft(struct event_file *f, int refs);
+/* The same for each of its own triggers: trigger_attach(), trigger_detach(). */
+int event_file_trigger_mode(struct event_file *f, int refs);
+/* Prints "0", "1", "0*", "1*" (without newline). f NULL: "0". */
+void event_file_print_enable(const struct event_file *f, FILE *out);
+
+/* The file `filter`: text as written (without the newline); "0" removes. An error goes to the instance's errlog. */
+int event_file_set_filter(struct event_file *f, const char *text);
+void event_file_print_filter(struct event_file *f, FILE *out);
+/* events/SYSTEM/filter: applied to each event of the system that has the fields. */
+int system_set_filter(struct instance *inst, struct system *sys, const char *text);
+void system_print_filter(struct instance *inst, struct system *sys, FILE *out);
+
+/* One line of the file `trigger` (leading ! removes); removal of all by truncation; printing. */
+int event_file_trigger_write(struct event_file *f, const char *text);
+void event_file_trigger_truncate(struct event_file *f);
+void event_file_trigger_print(struct event_file *f, FILE *out);
+
+#endif

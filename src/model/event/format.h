@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * format.h - the text of an event's file `format`
+ *
+ *     name: sched_waking                                  format_header()
+ *     ID: 263
+ *     format:
+ *     	field:unsigned short common_type;	offset:0;	size:2;	signed:0;     format_fields()
+ *     	...
+ *     (empty line)
+ *     	field:char comm[16];	offset:8;	size:16;	signed:0;
+ *
+ *     print fmt: "comm=%s", REC->comm
+ *
+ * The text is kept as it came and printed back as it is. The header is read
+ * when the event is added, the fields only when something asks for them.
+ */
+#ifndef TRACEFUSE_MODEL_EVENT_FORMAT_H
+#define TRACEFUSE_MODEL_EVENT_FORMAT_H
+
+#include "model/model.h"
+
+struct format_header {
+	const char	*name;		/* in the text, not terminated */
+	size_t		name_len;
+	uint16_t	id;
+};
+
+/* 0, or -EINVAL when it is no format. `text` is 0-terminated. */
+int format_header(const char *text, struct format_header *out);
+
+/*
+ * The fields in the order of the text, common ones first. of_kernel: an event
+ * of a kernel's own source. 0, -EINVAL, -ENOMEM; the caller frees with fields_free().
+ */
+int format_fields(const char *system, const char *text, bool of_kernel, struct field **fields, unsigned int *nr);
+void fields_free(struct field *fields, unsigned int nr);
+
+/* What the kernel's filters make of a type, "__data_loc char[]" and so on. */
+enum field_kind field_kind_of_type(const char *type);
+
+/* The fields that every event has without being in its record: cpu, comm, stacktrace. NULL: no such. */
+const struct field *field_generic(const char *name);
+
+#endif

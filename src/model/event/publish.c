@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * publish.c - the plan of an event: all that hits do for it, in all instances
+ *
+ * A plan is built anew for each change and published with one store; the old
+ * one is retired (R5). Programs that only the old plan leads to are retired by
+ * their owners after that.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "model/dynamic/eprobe.h"
+#include "model/event/file.h"
+#include "model/event/wants.h"
+#include "model/ftrace/groups.h"
+#include "model/instance/pids.h"
+#include "model/trigger/trigger.h"
+
+static bool is_event(const struct event *e, const char *system, const char *name)
+{
+	return !strcmp(e->name, name) && !strcmp(e->system->name, system);
+}
+
+static uint32_t instance_flags(const struct instance *inst)
+{
+	/* Relaxed: only the server stores them. */
+	return atomic_load_explicit(&inst->state->flags, memory_order_relaxed);
+}
+
+/* What event-fork asks of two events of the scheduler while the instance has pid sets. */
+static uint32_t follow_flags(const struct event *e, const struct instance *inst)
+{
+	if (!pids_any(inst) || !(instance_flags(inst) & INSTANCE_EVENT_FORK))
+		return 0;
+	if (is_event(e, "sched", "sched_process_fork"))
+		return ARM_FOLLOW_FORK;
+	if (is_event(e, "sched", "sched_process_free"))
+		return ARM_FOLLOW_FREE;
+	return 0;
+}
+
+static uint32_t arm_flags(const struct event_file *f)
+{
+	const struct event *e = f->event;
+	uint32_t flags = follow_flags(e, f->instance);
+	struct trigger *t;
+
+	if (e->internal)
+		flags |= ARM_INTERNAL;
+	else if (f->enabled)
+		flags |= ARM_RECORD;
+	else if (flags)
+		flags |= ARM_WATCH;
+	if (f->soft_mode && !e->internal)
+		flags |= ARM_SOFT_MODE;
+	if (pids_any(f->instance) && !e->internal)
+		flags |= ARM_PIDS;
+	list_each(t, &f->triggers, node)
+		if (trigger_needs_record(t))
+			flags |= ARM_NEED_RECORD;
+	return flags;
+}
+
+static bool is_armed(const struct event_file *f)
+{
+	return f->state && (f->event->internal || f->enabled || follow_flags(f->event, f->instance));
+}
+
+static uint32_t count_triggers(const struct event_file *f)
+{
+	struct trigger *t;
+	uint32_t nr = 0;
+
+	list_each(t, &f->triggers, node)
+		nr++;
+	return nr;
+}
+
+/* Pid sets look at a second task in some events of the scheduler. */
+static void find_other_pid(struct event *e, struct plan *plan)
+{
+	static const struct {
+		const char	*event, *field;
+		uint16_t	kind;
+	} others[] = {
+		{ "sched_switch", "next_pid", OTHER_PID_SWITCH },
+		{ "sched_waking", "pid", OTHER_PID_WAKEE },
+		{ "sched_wakeup", "pid", OTHER_PID_WAKEE },
+		{ "sched_wakeup_new", "pid", OTHER_PID_WAKEE },
+		{ "sched_process_fork", "child_pid", OTHER_PID_NONE },
+		{ "sched_process_free", "pid", OTHER_PID_NONE },
+	};
+	const struct field *field;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (!is_event(e, "sched", others[i].event))
+			continue;
+		field = event_find_field(e, others[i].field);
+		if (field && field->size == 4) {
+			plan->other_pid = field->offset;
+			plan->other_kind = others[i].kind;
+		}
+	}
+}
+
+void trigger_fill_arm(struct trigger *t, struct trigger_arm *out)
+{
+	out->kind = t->cmd->kind;
+	out->filter = t->filter_program;
+	out->state = t->state_ref;
+	if (t->counted)
+		out->flags |= TRIGGER_COUNTED;
+	if (trigger_kind_is_post(out->kind))
+		out->flags |= TRIGGER_POST;
+	if (out->filter || out->kind == TRIGGER_HIST || out->kind == TRIGGER_PROBE)
+		out->flags |= TRIGGER_RECORD;
+	if (t->cmd->arm)
+		t->cmd->arm(t, out);
+}
+
+static void fill_plan(struct event *e, struct plan *plan)
+{
+	struct arm *arm = (struct arm *)(plan + 1);
+	struct trigger_arm *triggers = (struct trigger_arm *)(arm + plan->nr_arms);
+	struct event_file *f;
+	struct trigger *t;
+	uint32_t nr = 0;
+
+	list_each(f, &e->files, event_node) {
+		if (!is_armed(f))
+			continue;
+		arm->instance = f->instance->index;
+		arm->flags = arm_flags(f);
+		arm->filter = e->internal ? 0 : f->filter_program;
+		arm->state = f->state_ref;
+		arm->first_trigger = nr;
+		arm->nr_triggers = count_triggers(f);
+		list_each(t, &f->triggers, node)
+			trigger_fill_arm(t, &triggers[nr++]);
+		arm++;
+	}
+	find_other_pid(e, plan);
+	plan->wants = plan_find_wants(e->model, plan);
+}
+
+static int build_plan(struct event *e, config_ref *out, size_t *out_size)
+{
+	struct session *s = e->model->session;
+	uint32_t nr_arms = 0, nr_triggers = 0;
+	struct event_file *f;
+	struct plan *plan;
+	size_t size;
+
+	*out = 0;
+	list_each(f, &e->files, event_node) {
+		if (is_armed(f)) {
+			nr_arms++;
+			nr_triggers += count_triggers(f);
+		}
+	}
+	if (!nr_arms)
+		return 0;
+	size = sizeof(*plan) + nr_arms * sizeof(struct arm) + nr_triggers * sizeof(struct trigger_arm);
+	*out = session_config_alloc(s, size);
+	if (!*out)
+		return -ENOMEM;
+	*out_size = size;
+	plan = session_config(s, *out, size);
+	plan->event_id = e->id;
+	plan->nr_arms = nr_arms;
+	plan->nr_triggers = nr_triggers;
+	plan->size = (uint32_t)size;
+	fill_plan(e, plan);
+	return 0;
+}
+
+static struct event_entry *event_entry(struct event *e)
+{
+	struct session *s = e->model->session;
+	config_ref ref = session_header(s)->events + e->id * sizeof(struct event_entry);
+
+	return session_config(s, ref, sizeof(struct event_entry));
+}
+
+static uint32_t published_wants(const struct event *e)
+{
+	const struct plan *plan = session_config(e->model->session, e->plan, sizeof(*plan));
+
+	return e->plan && plan ? plan->wants : 0;
+}
+
+/* What an event that is made of others wants, these have to bring along. Ends: wants grow, or nothing is changed. */
+static int publish_makers(struct event *e)
+{
+	struct model *m = e->model;
+	int err = 0;
+
+	for (unsigned int id = 0; !err && id <= m->max_id; id++) {
+		struct event *maker = m->by_id[id];
+		const struct plan *plan = maker && maker->plan ?
+			session_config(m->session, maker->plan, maker->plan_size) : NULL;
+
+		if (plan && maker != e && plan_makes(m, plan, e->id) &&
+		    plan_find_wants(m, plan) != plan->wants)
+			err = event_publish(maker);
+	}
+	return err;
+}
+
+/* Functions of locks ask one word for all events of waiting and waking. */
+static void tell_waits(const struct event *changed)
+{
+	static const char *const names[][2] = {
+		{ "thread", "wake" }, { "thread", "wakeup" }, { "sched", "sched_waking" }, { "sched", "sched_switch" },
+	};
+	_Atomic uint32_t *kinds = &session_header(changed->model->session)->sections.kinds;
+	const char *system = changed->system->name;
+	bool concerned = false, armed = false;
+
+	if (strcmp(system, "thread") && strcmp(system, "sched"))
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct event *e = model_find_event(changed->model, names[i][0], names[i][1]);
+
+		concerned |= e == changed;
+		armed |= e && e->plan;
+	}
+	if (concerned && armed)
+		/* Relaxed: whoever asks later sees it later. */
+		atomic_fetch_or_explicit(kinds, SECTION_THREADS, memory_order_relaxed);
+	else if (concerned)
+		atomic_fetch_and_explicit(kinds, ~(uint32_t)SECTION_THREADS, memory_order_relaxed);
+}
+
+int event_publish(struct event *e)
+{
+	uint32_t wanted = published_wants(e);
+	struct session *s = e->model->session;
+	config_ref old = e->plan, new;
+	size_t old_size = e->plan_size, size = 0;
+	struct eprobe *probe = eprobe_of_event(e);
+	int err;
+
+	if (e->model->closing || e->model->held)
+		return 0;
+	err = ftrace_triggers_changed(e);
+	if (!err && probe)
+		err = eprobe_sync(probe);
+	if (!err)
+		err = build_plan(e, &new, &size);
+	if (err || (!new && !old))
+		return err;
+	session_publish(s, &event_entry(e)->plan, new);
+	e->plan = new;
+	e->plan_size = size;
+	tell_waits(e);
+	if (old)
+		session_config_retire(s, old, old_size);
+	return published_wants(e) == wanted ? 0 : publish_makers(e);
+}
+
+void event_drop_plan(struct event *e, config_ref old)
+{
+	struct session *s = e->model->session;
+
+	if (!old || e->plan != old)
+		return;
+	session_publish(s, &event_entry(e)->plan, 0);
+	session_config_retire(s, old, e->plan_size);
+	e->plan = 0;
+	tell_waits(e);
+}
+
+int model_publish(struct model *m, struct instance *inst)
+{
+	struct event *e;
+	int err = 0, first = 0;
+
+	for (unsigned int id = 0; id <= m->max_id; id++) {
+		e = m->by_id[id];
+		if (!e || list_empty(&e->files) || (inst && !event_file_find(inst, e)))
+			continue;
+		err = event_publish(e);
+		if (err && !first)
+			first = err;
+	}
+	return first;
+}
+
+int model_arm_internal(struct model *m, struct instance *inst)
+{
+	struct event *e;
+	struct event_file *f;
+	int err;
+
+	for (unsigned int id = 0; id <= m->max_id; id++) {
+		e = m->by_id[id];
+		if (!e || !e->internal)
+			continue;
+		f = event_file_get(inst, e);
+		err = f ? event_file_need_state(f) : -ENOMEM;
+		if (!err)
+			err = event_publish(e);
+		if (err)
+			return err;
+	}
+	return 0;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/dynamic/events.h"
+#include "model/event/set.h"
+
+/* Came with a recording, but was made at run time: of a system that has no others, or a module's. */
+static bool is_late(const struct event *e)
+{
+	uint32_t last = e->model->last_boot_id;
+
+	return e->late || (last && e->id > last);
+}
+
+/* Made after the instance: such events stand before the others, the newest first. */
+static bool is_new(const struct instance *inst, const struct event *e)
+{
+	return e->order > inst->born && is_late(e);
+}
+
+/*
+ * The list has four parts: new dynamic events, the newest first; the other new
+ * ones; the old ones; old dynamic events, the oldest first. Dynamic events go
+ * by order, for their ids are given again; the others by id.
+ */
+static struct event *next_new_dynamic(const struct instance *inst, uint64_t order)
+{
+	struct dynamic_event *d;
+	struct event *e = NULL;
+
+	list_each(d, &inst->model->dynamic_events, node)
+		if (d->event->order < order && d->event->order > inst->born)
+			e = d->event;
+	return e;
+}
+
+static struct event *next_new(const struct instance *inst, int id)
+{
+	struct event *e;
+
+	for (; id > 0; id--) {
+		e = inst->model->by_id[id];
+		if (e && !e->dynamic && is_new(inst, e) && event_has_enable(e))
+			return e;
+	}
+	return NULL;
+}
+
+static struct event *next_old(const struct instance *inst, uint32_t id)
+{
+	struct event *e;
+
+	for (; id <= inst->model->max_id; id++) {
+		e = inst->model->by_id[id];
+		if (e && !e->dynamic && !is_new(inst, e) && event_has_enable(e))
+			return e;
+	}
+	return NULL;
+}
+
+static struct event *next_old_dynamic(const struct instance *inst, uint64_t order)
+{
+	struct dynamic_event *d;
+
+	list_each(d, &inst->model->dynamic_events, node)
+		if (d->event->order > order && d->event->order <= inst->born)
+			return d->event;
+	return NULL;
+}
+
+struct event *event_next(struct instance *inst, const struct event *prev)
+{
+	struct event *e = NULL;
+
+	if (inst->name && !inst->born)
+		inst->born = inst->model->last_order;
+	if (prev && prev->dynamic && !is_new(inst, prev))
+		return next_old_dynamic(inst, prev->order);
+	if (!prev || prev->dynamic)
+		e = next_new_dynamic(inst, prev ? prev->order : UINT64_MAX);
+	if (!e && (!prev || is_new(inst, prev)))
+		e = next_new(inst, prev && !prev->dynamic ? prev->id - 1 : (int)inst->model->max_id);
+	if (!e)
+		e = next_old(inst, prev && !is_new(inst, prev) ? prev->id + 1u : 0);
+	return e ? e : next_old_dynamic(inst, 0);
+}
+
+/* NULL stands for any. */
+struct pattern {
+	const char	*name;		/* of an event or of a system */
+	const char	*system, *event;
+};
+
+static bool matches(const struct pattern *p, const struct event *e)
+{
+	if (p->name && strcmp(p->name, e->name) && strcmp(p->name, e->system->name))
+		return false;
+	if (p->system && strcmp(p->system, e->system->name))
+		return false;
+	return !p->event || !strcmp(p->event, e->name);
+}
+
+static int switch_event(struct instance *inst, struct event *e, bool on)
+{
+	struct event_file *f = on ? event_file_get(inst, e) : event_file_find(inst, e);
+
+	if (!f)
+		return on ? -ENOMEM : 0;
+	return event_file_enable(f, on);
+}
+
+/* The first error is told, the rest is switched all the same. */
+static int switch_events(struct instance *inst, const struct pattern *p, bool on)
+{
+	struct event *e = NULL;
+	bool any = false;
+	int err, first = 0;
+
+	while ((e = event_next(inst, e))) {
+		if (!matches(p, e))
+			continue;
+		any = true;
+		err = switch_event(inst, e, on);
+		if (err && !first)
+			first = err;
+	}
+	return any ? first : -EINVAL;
+}
+
+static const char *any_if_star(const char *s)
+{
+	return *s && strcmp(s, "*") ? s : NULL;
+}
+
+int event_set_word(struct instance *inst, const char *word)
+{
+	struct pattern p = { NULL, NULL, NULL };
+	bool on = *word != '!';
+	char *copy = strdup(on ? word : word + 1), *colon;
+	int err;
+
+	if (!copy)
+		return -ENOMEM;
+	colon = strchr(copy, ':');
+	if (colon) {
+		*colon = '\0';
+		p.system = any_if_star(copy);
+		p.event = any_if_star(colon + 1);
+	} else {
+		p.name = copy;
+	}
+	err = switch_events(inst, &p, on);
+	free(copy);
+	return err;
+}
+
+void event_set_clear(struct instance *inst)
+{
+	struct event_file *f;
+
+	list_each(f, &inst->files, node)
+		if (event_has_enable(f->event))
+			event_file_enable(f, false);
+}
+
+/* ftrace:print has no `enable`, but its triggers enable it. */
+static void print_internal(struct instance *inst, FILE *out)
+{
+	struct event *e = model_find_event(inst->model, "ftrace", "print");
+	struct event_file *f = e ? event_file_find(inst, e) : NULL;
+
+	if (f && f->enabled)
+		fputs("ftrace:print\n", out);
+}
+
+void event_set_print(struct instance *inst, FILE *out)
+{
+	bool passed = false, after = false;
+	struct event *e = NULL;
+	struct event_file *f;
+
+	while ((e = event_next(inst, e))) {
+		bool osnoise = !strcmp(e->system->name, "osnoise");
+
+		/* Where the linker put the events of system ftrace. */
+		if (after && !osnoise && !passed) {
+			print_internal(inst, out);
+			passed = true;
+		}
+		after = osnoise;
+		f = event_file_find(inst, e);
+		if (f && f->enabled)
+			fprintf(out, "%s:%s\n", e->system->name, e->name);
+	}
+	if (!passed)
+		print_internal(inst, out);
+}
+
+void event_available_print(struct instance *inst, FILE *out)
+{
+	struct event *e = NULL;
+
+	while ((e = event_next(inst, e)))
+		fprintf(out, "%s:%s\n", e->system->name, e->name);
+}
+
+char event_set_enabled(struct instance *inst, const struct system *sys)
+{
+	struct event *e = NULL;
+	struct event_file *f;
+	unsigned int seen = 0;
+
+	while (seen != 3 && (e = event_next(inst, e))) {
+		if (sys && e->system != sys)
+			continue;
+		f = event_file_find(inst, e);
+		seen |= f && f->enabled ? 2 : 1;
+	}
+	return "?01X"[seen];
+}
+
+int event_set_enable(struct instance *inst, const struct system *sys, bool on)
+{
+	struct pattern p = { .system = sys ? sys->name : NULL };
+
+	return switch_events(inst, &p, on);
+}

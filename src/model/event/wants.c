@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wants.c - what a plan asks a running program to bring along (enum plan_wants)
+ *
+ * A stack costs the program more than all the rest of a hit, so it is taken
+ * only where a trigger looks at it: of the event itself, or of an event that
+ * one of its programs makes of it, and so on. The events that are made have
+ * plans of their own, which know already.
+ */
+#include "model/event/file.h"
+#include "model/event/wants.h"
+#include "plane/program.h"
+
+static uint32_t wants_of_event(const struct model *m, uint32_t id)
+{
+	const struct event *made = id < LAYOUT_MAX_EVENTS ? m->by_id[id] : NULL;
+	const struct plan *plan = made ? session_config(m->session, made->plan, sizeof(*plan)) : NULL;
+
+	return plan && made->plan ? plan->wants : 0;
+}
+
+static const struct program *program_of(const struct model *m, const struct trigger_arm *t)
+{
+	const struct program *p;
+
+	if (!t->program || (t->kind != TRIGGER_HIST && t->kind != TRIGGER_PROBE))
+		return NULL;
+	p = session_config(m->session, t->program, sizeof(*p));
+	return p && session_config(m->session, t->program, sizeof(*p) + p->nr_ops * sizeof(struct op)) ? p : NULL;
+}
+
+static uint32_t wants_of_program(const struct model *m, const struct program *p)
+{
+	uint32_t wants = p->flags & PROGRAM_NEEDS_STACK ? PLAN_WANTS_STACK : 0;
+
+	for (uint32_t i = 0; i < p->nr_ops; i++)
+		if (p->ops[i].code == OP_SYNTH_BEGIN)
+			wants |= wants_of_event(m, p->ops[i].arg);
+	return wants;
+}
+
+static const struct trigger_arm *triggers_of(const struct plan *plan)
+{
+	return (const struct trigger_arm *)((const struct arm *)(plan + 1) + plan->nr_arms);
+}
+
+uint32_t plan_find_wants(const struct model *m, const struct plan *plan)
+{
+	const struct trigger_arm *t = triggers_of(plan);
+	uint32_t wants = 0;
+
+	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
+		const struct program *p = program_of(m, &t[i]);
+
+		if (t[i].kind == TRIGGER_STACKTRACE)
+			wants |= PLAN_WANTS_STACK;
+		else if (p)
+			wants |= wants_of_program(m, p);
+	}
+	return wants;
+}
+
+bool plan_makes(const struct model *m, const struct plan *plan, uint32_t id)
+{
+	const struct trigger_arm *t = triggers_of(plan);
+
+	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
+		const struct program *p = program_of(m, &t[i]);
+
+		for (uint32_t k = 0; p && k < p->nr_ops; k++)
+			if (p->ops[k].code == OP_SYNTH_BEGIN && p->ops[k].arg == id)
+				return true;
+	}
+	return false;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* filter.c - the files `filter`: of an event, of a system; texts of errors */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/errlog.h"
+#include "model/event/file.h"
+#include "model/event/set.h"
+#include "model/filter/tree.h"
+#include "model/text.h"
+
+enum {
+	TEXT_MAX = 4096,	/* a write of a page or more is refused */
+	SHOW_MAX = 8156,	/* what the kernel's buffer for the text with its error holds */
+};
+
+static const char *const error_text[FILTER_ERROR_COUNT] = {
+	[FILTER_INVALID_OP]		= "Invalid operator",
+	[FILTER_TOO_MANY_OPEN]		= "Too many '('",
+	[FILTER_TOO_MANY_CLOSE]		= "Too few '('",
+	[FILTER_MISSING_QUOTE]		= "Missing matching quote",
+	[FILTER_MISSING_BRACE_OPEN]	= "Missing '{'",
+	[FILTER_MISSING_BRACE_CLOSE]	= "Missing '}'",
+	[FILTER_OPERAND_TOO_LONG]	= "Operand too long",
+	[FILTER_EXPECT_STRING]		= "Expecting string field",
+	[FILTER_EXPECT_DIGIT]		= "Expecting numeric field",
+	[FILTER_ILLEGAL_FIELD_OP]	= "Illegal operation for field type",
+	[FILTER_FIELD_NOT_FOUND]	= "Field not found",
+	[FILTER_ILLEGAL_INTVAL]		= "Illegal integer value",
+	[FILTER_BAD_SUBSYS_FILTER]	= "Couldn't find or set field in one of a subsystem's events",
+	[FILTER_TOO_MANY_PREDS]		= "Too many terms in predicate expression",
+	[FILTER_INVALID_FILTER]		= "Meaningless filter expression",
+	[FILTER_INVALID_CPULIST]	= "Invalid cpulist",
+	[FILTER_INVALID_VALUE]		= "Invalid value (did you forget quotes)?",
+	[FILTER_NO_FUNCTION]		= "Function not found",
+	[FILTER_NO_FILTER]		= "No filter found",
+};
+
+int filter_make(const char *text, struct filter **out)
+{
+	struct filter *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->text = strdup(text);
+	if (!f->text) {
+		free(f);
+		return -ENOMEM;
+	}
+	*out = f;
+	return 0;
+}
+
+void filter_destroy(struct filter *f)
+{
+	if (!f)
+		return;
+	free(f->text);
+	free(f->ops);
+	free(f->pool);
+	free(f);
+}
+
+const char *filter_text(const struct filter *f)
+{
+	return f->text;
+}
+
+/* Appends to a text whose parts are shown whole or, beyond SHOW_MAX, not at all. */
+static void append(char **text, bool *full, const char *part)
+{
+	char *longer;
+
+	if (*full || strlen(*text) + strlen(part) >= SHOW_MAX) {
+		*full = true;
+		return;
+	}
+	if (asprintf(&longer, "%s%s", *text, part) < 0)
+		return;
+	free(*text);
+	*text = longer;
+}
+
+void filter_note_error(struct filter *f, enum filter_error error, unsigned int pos, struct errlog *log)
+{
+	unsigned int len = (unsigned int)strlen(f->text), column = pos > len ? len : pos;
+	char part[TEXT_MAX + 64];
+	bool full = false;
+
+	if (log)
+		errlog_add(log, "event filter parse error", f->text, error ? error_text[error] : "Error",
+			   error ? pos : 0);
+	if (!error) {
+		append(&f->text, &full, "\nError: (0)\n");
+		return;
+	}
+	snprintf(part, sizeof(part), "\n%*s", column ? (int)column + 1 : 0, "^");
+	append(&f->text, &full, part);
+	snprintf(part, sizeof(part), "\nparse_error: %s\n", error_text[error]);
+	append(&f->text, &full, part);
+}
+
+static int record(struct event_file *f, const char *text)
+{
+	struct event *e = f->event;
+	char *path;
+	int err;
+
+	if (asprintf(&path, "events/%s/%s/filter", e->system->name, e->name) < 0)
+		return -ENOMEM;
+	err = model_object_add(e->model, f->instance, path, text, NULL, 0, &f->filter_object);
+	free(path);
+	return err;
+}
+
+/* Hits get the program `new`, 0: none; with an error all is as before. */
+static int publish(struct event_file *f, config_ref new, size_t size)
+{
+	config_ref old = f->filter_program;
+	size_t old_size = f->filter_size;
+	int err;
+
+	f->filter_program = new;
+	f->filter_size = size;
+	err = new == old ? 0 : event_publish(f->event);
+	if (err) {
+		f->filter_program = old;
+		f->filter_size = old_size;
+	} else if (old) {
+		session_config_retire(f->event->model->session, old, old_size);
+	}
+	return err;
+}
+
+/*
+ * Takes over `filter` (NULL: none); the old one goes when no hit can see it any
+ * more. It is kept first, and the old text goes last: whenever the server dies
+ * the next one finds one of them.
+ */
+static int replace(struct event_file *f, struct filter *filter, const char *text)
+{
+	struct model *m = f->event->model;
+	uint64_t old = f->filter_object;
+	config_ref new = 0;
+	size_t size = 0;
+	int err = filter ? filter_compile(m, filter, &new, &size) : 0;
+
+	f->filter_object = 0;
+	/* Also one that was refused: it stays readable with its caret. */
+	if (!err && filter)
+		err = record(f, text);
+	if (!err)
+		err = publish(f, new, size);
+	if (err) {
+		model_object_remove(m, &f->filter_object);
+		f->filter_object = old;
+		if (new)
+			session_config_free(m->session, new, size);
+		return err;
+	}
+	filter_destroy(f->filter);
+	f->filter = filter;
+	if (old != f->filter_object)
+		model_object_remove(m, &old);
+	return 0;
+}
+
+/* Copies what was written without the white space at its end; NULL: out of memory. */
+static char *copy_text(const char *text)
+{
+	char *copy = strdup(text);
+
+	if (copy)
+		text_strip(copy);
+	return copy;
+}
+
+static bool is_reset(const char *text)
+{
+	return !strcmp(text_skip_spaces(text), "0");
+}
+
+static int set_filter(struct event_file *f, const char *text)
+{
+	struct filter *filter;
+	int err, replaced;
+
+	if (is_reset(text))
+		return replace(f, NULL, NULL);
+	err = filter_parse(f->event, text, f->instance->errlog, &filter);
+	if (!filter)
+		return err;
+	replaced = replace(f, filter, text);
+	if (replaced)
+		filter_destroy(filter);
+	return err ? err : replaced;
+}
+
+int event_file_set_filter(struct event_file *f, const char *text)
+{
+	char *copy;
+	int err;
+
+	if (strlen(text) >= TEXT_MAX)
+		return -EINVAL;
+	copy = copy_text(text);
+	if (!copy)
+		return -ENOMEM;
+	err = set_filter(f, copy);
+	free(copy);
+	return err;
+}
+
+void event_file_print_filter(struct event_file *f, FILE *out)
+{
+	if (!f || !f->filter)
+		fputs("none\n", out);
+	else if (strlen(f->filter->text) + 1 < SHOW_MAX)
+		fprintf(out, "%s\n", f->filter->text);
+}
+
+/* One event of a system: whatever is wrong, the error is that of the system. */
+static int set_in_system(struct event_file *f, const char *text)
+{
+	struct filter *filter;
+	int err;
+
+	if (is_reset(text))
+		return replace(f, NULL, NULL);
+	err = filter_parse(f->event, text, NULL, &filter);
+	if (!filter)
+		return err;
+	if (err) {
+		filter_destroy(filter);
+		err = filter_make(text, &filter);
+		if (err)
+			return err;
+		filter_note_error(filter, FILTER_BAD_SUBSYS_FILTER, 0, f->instance->errlog);
+	}
+	err = replace(f, filter, text);
+	if (err)
+		filter_destroy(filter);
+	return err;
+}
+
+static int set_system_filter(struct instance *inst, struct system *sys, const char *text)
+{
+	struct event *e = NULL;
+	struct event_file *f;
+	int err = 0;
+
+	while (!err && (e = event_next(inst, e))) {
+		if (e->system != sys)
+			continue;
+		f = is_reset(text) ? event_file_find(inst, e) : event_file_get(inst, e);
+		if (f)
+			err = set_in_system(f, text);
+		else if (!is_reset(text))
+			err = -ENOMEM;
+	}
+	return err;
+}
+
+int system_set_filter(struct instance *inst, struct system *sys, const char *text)
+{
+	char *copy;
+	int err;
+
+	if (strlen(text) >= TEXT_MAX)
+		return -EINVAL;
+	copy = copy_text(text);
+	if (!copy)
+		return -ENOMEM;
+	err = set_system_filter(inst, sys, copy);
+	free(copy);
+	return err;
+}
+
+void system_print_filter(struct instance *inst, struct system *sys, FILE *out)
+{
+	fputs("### global filter ###\n"
+	      "# Use this to set filters for multiple events.\n"
+	      "# Only events with the given fields will be affected.\n"
+	      "# If no events are modified, an error message will be displayed here\n", out);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * again.c - DSOs of programs that go and come again: what was chosen of them
+ *
+ * When a program's DSO goes its addresses stay in all sets, where nobody sees them:
+ * the same one has the same addresses when it comes again, and a set that has
+ * nothing else does not become an empty one, which would mean all functions.
+ * Built anew it is another one with other addresses; then what was chosen of the
+ * old one is chosen of the new one, by name.
+ */
+#include <errno.h>
+
+#include "model/ftrace/ftrace.h"
+
+void ftrace_page_drop(struct model *m, struct ftrace_page *page)
+{
+	struct ftrace *ft = m->ftrace;
+
+	list_del(&page->node);
+	ft->nr_pages--;
+	ft->nr_sites -= page->nr;
+	ftrace_page_free(page);
+}
+
+/* ---- Built anew ---- */
+
+static int enter(void *arg, struct ftrace_site *site)
+{
+	return ftrace_hash_add(arg, site->ip);
+}
+
+/* *out: a copy with those functions of the page that are called as old ones which h has; NULL: it has none. */
+static int inherit(const struct ftrace_hash *h, const struct ftrace_page *old, struct ftrace_page *page,
+		   struct ftrace_hash **out)
+{
+	int n = 0;
+
+	*out = NULL;
+	for (uint32_t i = 0; h && h->count && n >= 0 && i < old->nr; i++) {
+		if (!ftrace_hash_has(h, old->sites[i].ip))
+			continue;
+		if (!*out)
+			*out = ftrace_hash_copy(h, h->ordered);
+		n = *out ? ftrace_page_match(page, ftrace_site_name(old, &old->sites[i]), enter, *out) : -ENOMEM;
+	}
+	if (n >= 0)
+		return 0;
+	ftrace_hash_destroy(*out);
+	*out = NULL;
+	return n;
+}
+
+static int inherit_hashes(struct ftrace *ft, struct ftrace_instance *fi, const struct ftrace_page *old,
+			  struct ftrace_page *page)
+{
+	struct ftrace_hashes new;
+	int err = inherit(fi->hashes.filter, old, page, &new.filter);
+
+	if (err)
+		return err;
+	err = inherit(fi->hashes.notrace, old, page, &new.notrace);
+	if (!err && (new.filter || new.notrace))
+		err = ftrace_hashes_replace(ft, &fi->hashes, new.filter ? new.filter : fi->hashes.filter,
+					    new.notrace ? new.notrace : fi->hashes.notrace);
+	if (err) {
+		ftrace_hash_destroy(new.filter);
+		ftrace_hash_destroy(new.notrace);
+		return err;
+	}
+	err = new.filter ? ftrace_keep_hash(fi, FTRACE_FILTER) : 0;
+	return err || !new.notrace ? err : ftrace_keep_hash(fi, FTRACE_NOTRACE);
+}
+
+static int inherit_instance(struct ftrace *ft, struct ftrace_instance *fi, const struct ftrace_page *old,
+			    struct ftrace_page *page)
+{
+	int err = inherit_hashes(ft, fi, old, page);
+
+	return err ? err : ftrace_probes_inherit(fi, old, page);
+}
+
+static int inherit_graph(struct ftrace *ft, enum ftrace_list which, const struct ftrace_page *old,
+			 struct ftrace_page *page)
+{
+	struct ftrace_hash *new;
+	int err = inherit(ft->graph[which], old, page, &new);
+
+	if (!err && new)
+		err = ftrace_hash_settle(new);
+	if (err) {
+		ftrace_hash_destroy(new);
+		return err;
+	}
+	if (!new)
+		return 0;
+	ftrace_hash_destroy(ft->graph[which]);
+	ft->graph[which] = new;
+	if (ft->set)
+		ft->set(ft->changed_arg);
+	return ftrace_keep_graph(ft, which);
+}
+
+int ftrace_page_inherit(struct ftrace *ft, const struct ftrace_page *old, struct ftrace_page *page)
+{
+	struct instance *inst;
+	int err = 0;
+
+	list_each(inst, &ft->model->instances, node)
+		if (!err && inst->ftrace)
+			err = inherit_instance(ft, inst->ftrace, old, page);
+	for (int i = 0; !err && i < 2; i++)
+		err = inherit_graph(ft, (enum ftrace_list)i, old, page);
+	return err;
+}

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * filter.c - the files that choose functions: words, copies, and what waits for its DSO
+ *
+ * set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace.
+ * A write takes one word. Each word changes the copy that the open file has; the
+ * commands among them (ftrace_probe.c) and what waits for a DSO take effect at once.
+ *
+ * A function's name in C++ has blanks and colons. In quotes, "ns::f(int)":traceoff,
+ * they are part of the pattern; it is compared with demangled names only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/ftrace/ftrace.h"
+#include "model/ftrace/glob.h"
+#include "model/text.h"
+
+enum { WORD_MAX = 4096 };	/* the kernel has room for 670, and no C++ */
+
+struct ftrace_edit {
+	struct ftrace	*ft;
+	struct ftrace_instance *fi;
+	enum ftrace_file file;
+	struct ftrace_hash *hash;
+	bool		goes_on;	/* the word has no end yet */
+	bool		quoted;		/* inside of quotes */
+	bool		written;	/* words were taken since it was last put in place */
+	bool		placed;		/* it was, once */
+	size_t		len;
+	char		word[WORD_MAX];
+};
+
+static bool is_graph(enum ftrace_file file)
+{
+	return file >= FTRACE_FILE_GRAPH;
+}
+
+static enum ftrace_list list_of(enum ftrace_file file)
+{
+	return file == FTRACE_FILE_FILTER || file == FTRACE_FILE_GRAPH ? FTRACE_FILTER : FTRACE_NOTRACE;
+}
+
+static struct ftrace_hash **hash_of(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace_file file)
+{
+	if (is_graph(file))
+		return &ft->graph[list_of(file)];
+	return list_of(file) == FTRACE_FILTER ? &fi->hashes.filter : &fi->hashes.notrace;
+}
+
+/* ---- Patterns ---- */
+
+struct entering {
+	struct ftrace_hash *hash;
+	bool		not;
+	int		removed;
+};
+
+static int enter(void *arg, struct ftrace_site *site)
+{
+	struct entering *e = arg;
+
+	if (!e->not)
+		return ftrace_hash_add(e->hash, site->ip);
+	e->removed += ftrace_hash_remove(e->hash, site->ip);
+	return 0;
+}
+
+/* The functions are counted from 1, in the order of available_filter_functions. */
+static int enter_index(struct ftrace *ft, struct entering *e, const char *text)
+{
+	struct ftrace_page *page;
+	uint64_t index;
+	int err;
+
+	if (text_to_u64(text, 0, &index) || !index)
+		return 0;
+	index--;
+	list_each(page, &ft->pages, node) {
+		if (index < page->nr) {
+			err = enter(e, &page->sites[index]);
+			return err ? err : 1;
+		}
+		index -= page->nr;
+	}
+	return 0;
+}
+
+int ftrace_hash_match(struct ftrace *ft, struct ftrace_hash *h, char *function, char *module)
+{
+	struct ftrace_glob f, m;
+	struct entering e = { .hash = h };
+
+	ftrace_glob_parse(&f, function);
+	if (module)
+		ftrace_glob_parse(&m, module);
+	e.not = f.not;
+	if (f.type == FTRACE_GLOB_INDEX)
+		return enter_index(ft, &e, f.text);
+	return ftrace_sites_match(ft, &f, module ? &m : NULL, enter, &e);
+}
+
+/* As the kernel: an index is no function here, and one to remove must have been there. */
+static int graph_word(struct ftrace_edit *e, char *word)
+{
+	struct entering in = { .hash = e->hash };
+	struct ftrace_glob g;
+	int n;
+
+	ftrace_glob_parse(&g, word);
+	in.not = g.not;
+	n = ftrace_sites_match(e->ft, &g, NULL, enter, &in);
+	if (n < 0)
+		return n;
+	return (g.not ? in.removed : n) ? 0 : -EINVAL;
+}
+
+/* ---- What waits for its DSO ---- */
+
+static void mod_free(struct ftrace_mod *mod)
+{
+	list_del(&mod->node);
+	free(mod->function);
+	free(mod->module);
+	free(mod->pattern);
+	free(mod);
+}
+
+void ftrace_mods_clear(struct ftrace_instance *fi, enum ftrace_list which)
+{
+	struct ftrace_mod *mod, *next;
+
+	list_each_safe(mod, next, &fi->mods[which], node)
+		mod_free(mod);
+}
+
+int ftrace_mod_add(struct ftrace_instance *fi, enum ftrace_list which, const char *function, const char *pattern,
+		   bool front)
+{
+	struct ftrace_mod *mod = calloc(1, sizeof(*mod));
+	struct ftrace_glob g;
+
+	if (!mod)
+		return -ENOMEM;
+	list_init(&mod->node);
+	mod->function = strdup(function);
+	mod->module = strdup(pattern);
+	mod->pattern = strdup(pattern);
+	if (!mod->function || !mod->module || !mod->pattern) {
+		mod_free(mod);
+		return -ENOMEM;
+	}
+	ftrace_glob_parse(&g, mod->module);
+	if (front)
+		list_add(&mod->node, &fi->mods[which]);
+	else
+		list_add_tail(&mod->node, &fi->mods[which]);
+	return 0;
+}
+
+/* "!FUNCTION:mod:MODULE": those that were written so, or with * all of the module. */
+static int mod_remove(struct ftrace_instance *fi, enum ftrace_list which, const char *function, const char *module)
+{
+	struct ftrace_mod *mod, *next;
+	int err = -EINVAL;
+
+	list_each_safe(mod, next, &fi->mods[which], node) {
+		if (strcmp(mod->module, module) || (strcmp(function, "*") && strcmp(mod->function, function)))
+			continue;
+		mod_free(mod);
+		err = 0;
+	}
+	return err;
+}
+
+static bool module_exists(struct ftrace *ft, const char *module)
+{
+	struct ftrace_page *page;
+
+	list_each(page, &ft->pages, node)
+		if (ftrace_page_file(page) && !strcmp(ftrace_page_file(page), module))
+			return true;
+	return false;
+}
+
+/* Nothing of it is there. `cut` is the module as it is printed, `pattern` as it was written. */
+static int mod_wait(struct ftrace_edit *e, const char *function, const char *cut, const char *pattern)
+{
+	const enum ftrace_list which = list_of(e->file);
+	int err;
+
+	if (*function == '!')
+		err = mod_remove(e->fi, which, function + 1, cut);
+	else if (module_exists(e->ft, cut))
+		err = -EINVAL;
+	else
+		err = ftrace_mod_add(e->fi, which, function, pattern, true);
+	return err ? err : ftrace_keep_mods(e->fi, which);
+}
+
+static int mod_word(struct ftrace_edit *e, const char *function, char *module)
+{
+	char *copy = strdup(function), *pattern = module ? strdup(module) : NULL;
+	int n = -ENOMEM;
+
+	if (copy && (pattern || !module))
+		n = ftrace_hash_match(e->ft, e->hash, copy, module);
+	/* The kernel finds no memory for the name of no module. */
+	if (!n)
+		n = module ? mod_wait(e, function, module, pattern) : *function == '!' ? -EINVAL : -ENOMEM;
+	free(copy);
+	free(pattern);
+	return n < 0 ? n : 0;
+}
+
+/* Whether it waits for this one; a pattern goes on waiting for others. */
+static bool mod_wants(const struct ftrace_mod *mod, const char *module, bool *stays)
+{
+	char *pattern = strdup(mod->pattern);
+	struct ftrace_glob g;
+	bool wants;
+
+	if (!pattern)
+		return false;
+	ftrace_glob_parse(&g, pattern);
+	*stays = g.type != FTRACE_GLOB_FULL || g.not;
+	wants = *stays ? g.not != ftrace_glob_match(&g, module) : !strcmp(mod->pattern, module);
+	free(pattern);
+	return wants;
+}
+
+static int apply_one(struct ftrace *ft, struct ftrace_hash *h, const struct ftrace_mod *mod, const char *module)
+{
+	char *function = strdup(mod->function), *copy = strdup(module);
+	int n = function && copy ? ftrace_hash_match(ft, h, function, copy) : -ENOMEM;
+
+	free(function);
+	free(copy);
+	return n < 0 ? n : 0;
+}
+
+static int put_in_place(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace_list which, struct ftrace_hash *h);
+
+static int apply_list(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace_list which, const char *module)
+{
+	const struct ftrace_hash *old = which == FTRACE_FILTER ? fi->hashes.filter : fi->hashes.notrace;
+	struct ftrace_hash *h = NULL;
+	struct ftrace_mod *mod, *next;
+	int err = 0;
+
+	list_each_safe(mod, next, &fi->mods[which], node) {
+		bool stays;
+
+		if (err || !mod_wants(mod, module, &stays))
+			continue;
+		if (!h)
+			h = ftrace_hash_copy(old, false);
+		err = h ? apply_one(ft, h, mod, module) : -ENOMEM;
+		if (!stays)
+			mod_free(mod);
+	}
+	if (!h)
+		return err;
+	err = put_in_place(ft, fi, which, h);
+	return err ? err : ftrace_keep_mods(fi, which);
+}
+
+int ftrace_mods_apply(struct ftrace *ft, const char *module)
+{
+	struct instance *inst;
+	int err = 0;
+
+	list_each(inst, &ft->model->instances, node) {
+		if (err || !inst->ftrace)
+			continue;
+		err = apply_list(ft, inst->ftrace, FTRACE_FILTER, module);
+		if (!err)
+			err = apply_list(ft, inst->ftrace, FTRACE_NOTRACE, module);
+	}
+	return err;
+}
+
+/* ---- Words ---- */
+
+/* The pattern in quotes keeps the one in front of it. *rest: what follows the ':' behind it, NULL: nothing. */
+static char *cut_quoted(char *word, char **rest)
+{
+	char *end = strchr(word + (*word == '!') + 1, '"');
+
+	*rest = NULL;
+	if (!end)
+		return word;
+	*end = '\0';
+	if (end[1] == ':')
+		*rest = end + 2;
+	return word;
+}
+
+static bool is_quoted(const char *word)
+{
+	return word[*word == '!'] == '"';
+}
+
+static char *cut_function(char *word, char **rest)
+{
+	if (is_quoted(word))
+		return cut_quoted(word, rest);
+	*rest = word;
+	return strsep(rest, ":");
+}
+
+static int filter_word(struct ftrace_edit *e, char *word)
+{
+	char *rest, *function = cut_function(word, &rest), *command;
+	int n;
+
+	if (!rest) {
+		n = ftrace_hash_match(e->ft, e->hash, function, NULL);
+		return n ? (n < 0 ? n : 0) : -EINVAL;
+	}
+	command = strsep(&rest, ":");
+	if (!strcmp(command, "mod"))
+		return mod_word(e, function, rest);
+	if (e->file != FTRACE_FILE_FILTER)
+		return -EINVAL;
+	return ftrace_probe_command(e->fi->inst, function, command, rest);
+}
+
+static int take_word(struct ftrace_edit *e)
+{
+	char *rest;
+
+	e->word[e->len] = '\0';
+	e->len = 0;
+	e->goes_on = e->quoted = false;
+	if (!is_graph(e->file))
+		return filter_word(e, e->word);
+	if (is_quoted(e->word))
+		cut_quoted(e->word, &rest);
+	return graph_word(e, e->word);
+}
+
+static bool ends_word(const struct ftrace_edit *e, char c)
+{
+	return !c || c == '\n' || (text_is_space(c) && !e->quoted);
+}
+
+/* Quotes open in front of a pattern only. */
+static void see_quote(struct ftrace_edit *e)
+{
+	if (e->quoted || !e->len || (e->len == 1 && *e->word == '!'))
+		e->quoted = !e->quoted;
+}
+
+/* Reads on in a word, or from the next one's first letter. A zero ends a word as a blank does. */
+static ssize_t read_word(struct ftrace_edit *e, const char *text, size_t len)
+{
+	size_t i = 0;
+
+	if (!e->goes_on) {
+		while (i < len && text_is_space(text[i]))
+			i++;
+		e->len = 0;
+		if (i == len || !text[i])
+			return (ssize_t)(i + (i < len));
+	}
+	for (; i < len && !ends_word(e, text[i]); i++) {
+		if (e->len == WORD_MAX - 1)
+			return -EINVAL;
+		if (text[i] == '"')
+			see_quote(e);
+		e->word[e->len++] = text[i];
+	}
+	e->goes_on = i == len;
+	return (ssize_t)(i + (i < len));
+}
+
+ssize_t ftrace_edit_write(struct ftrace_edit *e, const char *text, size_t len)
+{
+	ssize_t taken = read_word(e, text, len);
+	int err = 0;
+
+	if (taken < 0) {
+		e->len = 0;
+		e->goes_on = e->quoted = false;
+	} else if (e->len && !e->goes_on) {
+		err = take_word(e);
+	}
+	e->written = true;
+	return err ? err : taken;
+}
+
+/* ---- Opening, closing ---- */
+
+struct ftrace_edit *ftrace_edit_open(struct instance *inst, enum ftrace_file file, bool truncate)
+{
+	struct ftrace *ft = ftrace_of(inst->model);
+	struct ftrace_instance *fi = ftrace_of_instance(inst);
+	struct ftrace_edit *e = ft && fi ? calloc(1, sizeof(*e)) : NULL;
+
+	if (!e)
+		return NULL;
+	e->ft = ft;
+	e->fi = fi;
+	e->file = file;
+	e->hash = truncate ? ftrace_hash_create(is_graph(file)) : ftrace_hash_copy(*hash_of(ft, fi, file), is_graph(file));
+	if (!e->hash) {
+		free(e);
+		return NULL;
+	}
+	if (truncate && !is_graph(file)) {
+		ftrace_mods_clear(fi, list_of(file));
+		ftrace_keep_mods(fi, list_of(file));
+	}
+	return e;
+}
+
+/* An empty set is none. Takes the set in any case. */
+static int put_in_place(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace_list which, struct ftrace_hash *h)
+{
+	struct ftrace_hash *new = h;
+	int err;
+
+	h->mods = which == FTRACE_FILTER && !list_empty(&fi->mods[FTRACE_FILTER]);
+	if (ftrace_hash_empty(h)) {
+		ftrace_hash_destroy(h);
+		new = NULL;
+	}
+	err = which == FTRACE_FILTER ? ftrace_hashes_replace(ft, &fi->hashes, new, fi->hashes.notrace) :
+		ftrace_hashes_replace(ft, &fi->hashes, fi->hashes.filter, new);
+	if (err) {
+		ftrace_hash_destroy(new);
+		return err;
+	}
+	return ftrace_keep_hash(fi, which);
+}
+
+/* The graph tracer looks at these sets itself: no site is enabled or not because of them. */
+static int put_graph(struct ftrace *ft, enum ftrace_list which, struct ftrace_hash *h)
+{
+	int err = ftrace_hash_settle(h);
+
+	if (err || ftrace_hash_empty(h)) {
+		ftrace_hash_destroy(h);
+		h = NULL;
+	}
+	if (err)
+		return err;
+	ftrace_hash_destroy(ft->graph[which]);
+	ft->graph[which] = h;
+	if (ft->set)
+		ft->set(ft->changed_arg);
+	err = ftrace_graph_publish(ft->model);
+	return err ? err : ftrace_keep_graph(ft, which);
+}
+
+static int put(struct ftrace_edit *e, struct ftrace_hash *h)
+{
+	const enum ftrace_list which = list_of(e->file);
+
+	return is_graph(e->file) ? put_graph(e->ft, which, h) : put_in_place(e->ft, e->fi, which, h);
+}
+
+void ftrace_edit_flush(struct ftrace_edit *e)
+{
+	struct ftrace_hash *h = e->written && !e->len ? ftrace_hash_copy(e->hash, is_graph(e->file)) : NULL;
+
+	if (!h)
+		return;
+	put(e, h);
+	e->written = false;
+	e->placed = true;
+}
+
+int ftrace_edit_close(struct ftrace_edit *e)
+{
+	const int refused = e->len ? take_word(e) : 0;
+	int err = 0;
+
+	if (!e->placed || e->written)
+		err = put(e, e->hash);
+	else
+		ftrace_hash_destroy(e->hash);
+	free(e);
+	return err ? err : refused;
+}
+
+/* ---- Reading ---- */
+
+static const char *text_of_none(enum ftrace_file file)
+{
+	return list_of(file) == FTRACE_FILTER ? "#### all functions enabled ####\n" : "#### no functions disabled ####\n";
+}
+
+static void print_sites(struct ftrace *ft, const struct ftrace_hash *h, FILE *out)
+{
+	uint32_t left = h->count;
+	struct ftrace_page *page;
+
+	list_each(page, &ft->pages, node)
+		for (uint32_t i = 0; left && i < page->nr; i++) {
+			if (!ftrace_hash_has(h, page->sites[i].ip))
+				continue;
+			ftrace_print_function(ft, page->sites[i].ip, out);
+			fputc('\n', out);
+			left--;
+		}
+}
+
+static void print_ordered(struct ftrace *ft, const struct ftrace_hash *h, FILE *out)
+{
+	uint64_t *ips = ftrace_hash_list(h);
+
+	for (uint32_t i = 0; ips && i < h->count; i++) {
+		ftrace_print_function(ft, ips[i], out);
+		fputc('\n', out);
+	}
+	free(ips);
+}
+
+void ftrace_print_file(struct instance *inst, enum ftrace_file file, FILE *out)
+{
+	struct ftrace *ft = ftrace_of(inst->model);
+	struct ftrace_instance *fi = ftrace_of_instance(inst);
+	const struct ftrace_hash *h = ft && fi ? *hash_of(ft, fi, file) : NULL;
+	struct ftrace_mod *mod;
+
+	if (ftrace_hash_empty(h))
+		fputs(text_of_none(file), out);
+	else if (is_graph(file))
+		print_ordered(ft, h, out);
+	else
+		print_sites(ft, h, out);
+	if (!fi || is_graph(file))
+		return;
+	list_each(mod, &fi->mods[list_of(file)], node)
+		fprintf(out, "%s%s:mod:%s\n", mod->function, *mod->function == '"' ? "\"" : "", mod->module);
+	if (file == FTRACE_FILE_FILTER)
+		ftrace_probes_print(fi, out);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * groups_keep.c - which number means which set of ops, for the next server (R4)
+ *
+ *     #ftrace/group   "NUMBER" and, for each ops, a line "KIND COMMAND COUNTED INSTANCE"
+ *
+ * Programs go on with their words while there is no server, and the next one
+ * gives the numbers their old meaning before it takes out what is not known to it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/ftrace/group.h"
+#include "model/text_memory.h"
+
+static const char path[] = "#ftrace/group";
+
+static void describe(const struct ftrace_ops *ops, FILE *out)
+{
+	const struct ftrace_probe *p = ops->kind == FTRACE_OPS_PROBE ? ops->priv : NULL;
+
+	fprintf(out, "\n%d %d %d %s", ops->kind, p ? (int)p->command : 0, p ? p->counted : 0,
+		ops->inst->name ? ops->inst->name : "");
+}
+
+/* A stale one has no site, but a program may hold its number: it is kept with what is left of it. */
+int ftrace_group_keep(struct ftrace_groups *gs, struct ftrace_group *g)
+{
+	struct model *m = gs->ft->model;
+	uint64_t old = g->object;
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+	int err;
+
+	if (m->closing)
+		return 0;
+	out = text_memory_open(&text, &size);
+	if (!out)
+		return -ENOMEM;
+	fprintf(out, "%u %d", g->number, g->stale);
+	for (uint32_t i = 0; i < g->nr; i++)
+		describe(g->ops[i], out);
+	err = fclose(out) ? -ENOMEM : 0;
+	if (!err)
+		err = model_object_add(m, m->top, path, text, NULL, 0, &g->object);
+	free(text);
+	if (!err && old != g->object)
+		model_object_remove(m, &old);
+	return err;
+}
+
+/* ---- Restoring ---- */
+
+int ftrace_groups_restore(struct ftrace *ft, const char *text)
+{
+	struct ftrace_groups *gs = ftrace_groups_of(ft);
+	struct ftrace_kept_group *kept, *k;
+
+	if (!gs)
+		return -ENOMEM;
+	kept = realloc(gs->kept, (gs->nr_kept + 1) * sizeof(*kept));
+	if (!kept)
+		return -ENOMEM;
+	gs->kept = kept;
+	k = &kept[gs->nr_kept];
+	k->number = (uint32_t)strtoul(text, NULL, 10);
+	k->object = ft->model->replayed_id;
+	k->text = strdup(text);
+	if (!k->text)
+		return -ENOMEM;
+	if (k->number < LAYOUT_GROUPS_AT || k->number + GROUP_ENTRIES > LAYOUT_GRAPH_EXIT ||
+	    (k->number - LAYOUT_GROUPS_AT) % GROUP_ENTRIES) {
+		free(k->text);
+		return -EPROTO;
+	}
+	gs->nr_kept++;
+	return 0;
+}
+
+/* Whether a line is this ops. */
+static bool is_named(const char *line, const struct ftrace_ops *ops)
+{
+	const struct ftrace_probe *p = ops->kind == FTRACE_OPS_PROBE ? ops->priv : NULL;
+	int kind, command, counted, n;
+
+	if (sscanf(line, "%d %d %d%n", &kind, &command, &counted, &n) != 3 || line[n] != ' ')
+		return false;
+	return kind == (int)ops->kind && command == (p ? (int)p->command : 0) && counted == (p ? p->counted : 0) &&
+	       !strcmp(line + n + 1, ops->inst->name ? ops->inst->name : "");
+}
+
+static bool has_line(char *const *lines, size_t nr, const struct ftrace_ops *ops)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (is_named(lines[i], ops))
+			return true;
+	return false;
+}
+
+/* The lines behind the first, in place; how many were stored. */
+static size_t split_lines(char *text, char **lines, size_t room)
+{
+	char *save = text;
+	size_t nr = 0;
+
+	strsep(&save, "\n");
+	while (save && nr < room)
+		lines[nr++] = strsep(&save, "\n");
+	return nr;
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t nr = 0;
+
+	for (; *text; text++)
+		nr += *text == '\n';
+	return nr;
+}
+
+/* What is left of its ops, in the order of now. */
+static int restore_one(struct ftrace_groups *gs, const struct ftrace_kept_group *k, char **lines,
+		       struct ftrace_ops **set)
+{
+	const int index = (int)((k->number - LAYOUT_GROUPS_AT) / GROUP_ENTRIES);
+	const bool was_stale = atoi(k->text + strcspn(k->text, " "));
+	const size_t nr_lines = split_lines(k->text, lines, count_lines(k->text));
+	struct ftrace_group *g;
+	struct ftrace_ops *ops;
+	size_t nr = 0;
+
+	if (gs->by_index[index])
+		return -EPROTO;
+	list_each(ops, &gs->ft->ops, node)
+		if (has_line(lines, nr_lines, ops))
+			set[nr++] = ops;
+	g = ftrace_group_make(gs, set, nr, index);
+	if (!g)
+		return -ENOMEM;
+	gs->next = (uint32_t)index + 1;
+	if (was_stale || nr < nr_lines || !nr)
+		ftrace_group_stale(gs, g);
+	return ftrace_group_keep(gs, g);
+}
+
+static int restore_kept(struct ftrace_groups *gs, const struct ftrace_kept_group *k, size_t nr_ops)
+{
+	char **lines = malloc((count_lines(k->text) + 1) * sizeof(*lines));
+	struct ftrace_ops **set = malloc((nr_ops + 1) * sizeof(struct ftrace_ops *));
+	int err = lines && set ? restore_one(gs, k, lines, set) : -ENOMEM;
+
+	free(lines);
+	free(set);
+	return err;
+}
+
+void ftrace_groups_restore_all(struct model *m)
+{
+	struct ftrace_groups *gs = m->ftrace ? m->ftrace->groups : NULL;
+	struct ftrace_ops *ops;
+	size_t nr_ops = 0;
+
+	if (!gs)
+		return;
+	list_each(ops, &m->ftrace->ops, node)
+		nr_ops++;
+	for (size_t i = 0; i < gs->nr_kept; i++) {
+		struct ftrace_kept_group *k = &gs->kept[i];
+
+		(void)restore_kept(gs, k, nr_ops);	/* what fails is without a plan: nothing happens there */
+		model_object_remove(m, &k->object);
+		free(k->text);
+	}
+	free(gs->kept);
+	gs->kept = NULL;
+	gs->nr_kept = 0;
+	gs->err = gs->refused = 0;
+}

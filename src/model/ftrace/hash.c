@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/ftrace/hash.h"
+
+enum { FIRST_SLOT_BITS = 4 };
+
+/* The multiplier of the kernel's hash_long(): its chains are what is printed. */
+#define GOLDEN_RATIO 0x61C8864680B583EBull
+
+static uint32_t key_of(uint64_t ip, uint32_t bits)
+{
+	return bits ? (uint32_t)(ip * GOLDEN_RATIO >> (64 - bits)) : 0;
+}
+
+static uint32_t mask_of(const struct ftrace_hash *h)
+{
+	return (1u << h->slot_bits) - 1;
+}
+
+static struct ftrace_hash *create(uint32_t slot_bits, bool ordered)
+{
+	struct ftrace_hash *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->slots = calloc((size_t)1 << slot_bits, sizeof(*h->slots));
+	if (!h->slots) {
+		free(h);
+		return NULL;
+	}
+	h->slot_bits = slot_bits;
+	h->chain_bits = FTRACE_HASH_BITS;
+	h->ordered = ordered;
+	return h;
+}
+
+struct ftrace_hash *ftrace_hash_create(bool ordered)
+{
+	return create(FIRST_SLOT_BITS, ordered);
+}
+
+void ftrace_hash_destroy(struct ftrace_hash *h)
+{
+	if (!h)
+		return;
+	free(h->slots);
+	free(h);
+}
+
+/* The slot that has ip, or the free one where it belongs. */
+static struct ftrace_hash_slot *find(const struct ftrace_hash *h, uint64_t ip)
+{
+	uint32_t i = key_of(ip, h->slot_bits);
+
+	while (h->slots[i].order && h->slots[i].ip != ip)
+		i = (i + 1) & mask_of(h);
+	return &h->slots[i];
+}
+
+static int grow(struct ftrace_hash *h)
+{
+	struct ftrace_hash_slot *old = h->slots;
+	const uint32_t nr = 1u << h->slot_bits;
+
+	h->slots = calloc((size_t)nr * 2, sizeof(*h->slots));
+	if (!h->slots) {
+		h->slots = old;
+		return -ENOMEM;
+	}
+	h->slot_bits++;
+	for (uint32_t i = 0; i < nr; i++)
+		if (old[i].order)
+			*find(h, old[i].ip) = old[i];
+	free(old);
+	return 0;
+}
+
+bool ftrace_hash_has(const struct ftrace_hash *h, uint64_t ip)
+{
+	return h && h->count && find(h, ip)->order;
+}
+
+bool ftrace_hash_empty(const struct ftrace_hash *h)
+{
+	return !h || (!h->count && !h->mods);
+}
+
+int ftrace_hash_add(struct ftrace_hash *h, uint64_t ip)
+{
+	struct ftrace_hash_slot *slot = find(h, ip);
+
+	if (slot->order)
+		return 0;
+	if (h->count >= (1u << h->slot_bits) / 4 * 3) {
+		if (grow(h))
+			return -ENOMEM;
+		slot = find(h, ip);
+	}
+	*slot = (struct ftrace_hash_slot){ ip, ++h->last_order };
+	h->count++;
+	return 0;
+}
+
+/* Whoever was pushed on by what is removed moves back, so that a search never meets a gap. */
+bool ftrace_hash_remove(struct ftrace_hash *h, uint64_t ip)
+{
+	struct ftrace_hash_slot *gap = find(h, ip);
+	uint32_t at = (uint32_t)(gap - h->slots), next = at;
+
+	if (!gap->order)
+		return false;
+	for (;;) {
+		uint32_t home;
+
+		next = (next + 1) & mask_of(h);
+		if (!h->slots[next].order)
+			break;
+		home = key_of(h->slots[next].ip, h->slot_bits);
+		if (((next - home) & mask_of(h)) < ((next - at) & mask_of(h)))
+			continue;
+		h->slots[at] = h->slots[next];
+		at = next;
+	}
+	h->slots[at].order = 0;
+	h->count--;
+	return true;
+}
+
+/* What the entries are sorted by: the chain, and in it the newest first; or the address alone. */
+struct listed {
+	uint64_t	rank;
+	uint64_t	ip;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+
+	return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+static uint64_t rank_of(const struct ftrace_hash *h, const struct ftrace_hash_slot *slot)
+{
+	if (!h->ordered)
+		return slot->ip;
+	return (uint64_t)key_of(slot->ip, h->chain_bits) << 32 | (UINT32_MAX - slot->order);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * By address. Sites are matched in that order, so the order of coming is it
+ * already, nearly always: sorting 50,000 would take longer than all the rest.
+ */
+static uint64_t *list_by_address(const struct ftrace_hash *h)
+{
+	const uint32_t room = h->last_order;
+	uint64_t *out = calloc((size_t)room + 1, sizeof(*out));
+	bool sorted = true;
+	uint32_t n = 0;
+
+	if (!out)
+		return NULL;
+	for (uint32_t i = 0; i < 1u << h->slot_bits; i++)
+		if (h->slots[i].order)
+			out[h->slots[i].order - 1] = h->slots[i].ip;
+	for (uint32_t i = 0; i < room; i++) {
+		if (!out[i])
+			continue;
+		sorted &= !n || out[n - 1] < out[i];
+		out[n++] = out[i];
+	}
+	if (!sorted)
+		qsort(out, n, sizeof(*out), by_address);
+	return out;
+}
+
+/* 0 is no address of a function, but somebody may load such a list. */
+static bool came_in_order(const struct ftrace_hash *h)
+{
+	return h && !h->ordered && h->last_order < h->count * 4u && !ftrace_hash_has(h, 0);
+}
+
+uint64_t *ftrace_hash_list(const struct ftrace_hash *h)
+{
+	const uint32_t count = h ? h->count : 0;
+	struct listed *all;
+	uint64_t *out;
+	uint32_t n = 0;
+
+	if (came_in_order(h))
+		return list_by_address(h);
+	all = malloc((count + 1) * sizeof(*all));
+	out = malloc((count + 1) * sizeof(*out));
+	if (!all || !out) {
+		free(all);
+		free(out);
+		return NULL;
+	}
+	for (uint32_t i = 0; n < count; i++)
+		if (h->slots[i].order)
+			all[n++] = (struct listed){ rank_of(h, &h->slots[i]), h->slots[i].ip };
+	qsort(all, n, sizeof(*all), compare);
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = all[i].ip;
+	free(all);
+	return out;
+}
+
+/* Each entry gets the number of its place in the old chains: whoever came last is the newest. */
+static int number_anew(struct ftrace_hash *h)
+{
+	uint64_t *ips = ftrace_hash_list(h);
+
+	if (!ips)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < h->count; i++)
+		find(h, ips[i])->order = i + 1;
+	h->last_order = h->count;
+	free(ips);
+	return 0;
+}
+
+struct ftrace_hash *ftrace_hash_copy(const struct ftrace_hash *h, bool ordered)
+{
+	struct ftrace_hash *copy = create(h ? h->slot_bits : FIRST_SLOT_BITS, ordered);
+	const size_t nr = h ? (size_t)1 << h->slot_bits : 0;
+
+	if (!copy || !h)
+		return copy;
+	for (size_t i = 0; i < nr; i++)
+		copy->slots[i] = h->slots[i];
+	copy->count = h->count;
+	copy->last_order = h->last_order;
+	copy->chain_bits = h->chain_bits;
+	copy->mods = h->mods;
+	if ((ordered || copy->last_order > UINT32_MAX / 2) && number_anew(copy)) {
+		ftrace_hash_destroy(copy);
+		return NULL;
+	}
+	copy->chain_bits = FTRACE_HASH_BITS;
+	return copy;
+}
+
+int ftrace_hash_settle(struct ftrace_hash *h)
+{
+	uint32_t bits = 0;
+	int err = h->ordered ? number_anew(h) : 0;
+
+	while (h->count / 2 >> bits)
+		bits++;
+	h->chain_bits = bits < FTRACE_HASH_MAX_BITS ? bits : FTRACE_HASH_MAX_BITS;
+	return err;
+}

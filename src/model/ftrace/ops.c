@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ops.c - who traces which sites: enabling, changing sets, counting
+ *
+ * One rule keeps the counts true: whatever changes is told as "before" and "after"
+ * of one ops (no hashes at all: it traces nothing), and each site whose answer
+ * differs is counted up or down once. Only sites that can differ are looked at:
+ * those of both filters where both choose, those of both notrace sets where the
+ * filters are the same, else all.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/ftrace/groups.h"
+
+bool ftrace_hashes_trace(const struct ftrace_hashes *h, uint64_t ip)
+{
+	if (!ftrace_hash_empty(h->filter) && !ftrace_hash_has(h->filter, ip))
+		return false;
+	return ftrace_hash_empty(h->notrace) || !ftrace_hash_has(h->notrace, ip);
+}
+
+bool ftrace_ops_traces(const struct ftrace_ops *ops, uint64_t ip)
+{
+	return ops->enabled && ftrace_hashes_trace(ops->hashes, ip);
+}
+
+size_t ftrace_site_ops(struct ftrace *ft, uint64_t ip, struct ftrace_ops **out, size_t max)
+{
+	struct ftrace_ops *ops;
+	size_t n = 0;
+
+	list_each(ops, &ft->ops, node) {
+		if (!ftrace_ops_traces(ops, ip))
+			continue;
+		if (n < max)
+			out[n] = ops;
+		n++;
+	}
+	return n;
+}
+
+/* ---- One step from before to after ---- */
+
+struct step {
+	const struct ftrace_hashes *before, *after;	/* NULL: traces nothing */
+	struct ftrace_change *changes;
+	size_t		nr, room;
+	bool		told;		/* somebody listens */
+	bool		failed;		/* no memory for the list: all sites are told */
+};
+
+static void count(struct ftrace_site *site, int by)
+{
+	uint32_t refs = (site->flags & FTRACE_SITE_COUNT) + (uint32_t)by;
+
+	site->flags = (site->flags & ~(FTRACE_SITE_COUNT | FTRACE_SITE_ENABLED)) | (refs & FTRACE_SITE_COUNT);
+	if (refs & FTRACE_SITE_COUNT)
+		site->flags |= FTRACE_SITE_ENABLED | FTRACE_SITE_TOUCHED;
+}
+
+static void note(struct step *s, struct ftrace_page *page, struct ftrace_site *site)
+{
+	if (!s->told)
+		return;
+	if (s->nr == s->room) {
+		const size_t room = s->room ? s->room * 2 : 256;
+		struct ftrace_change *changes = realloc(s->changes, room * sizeof(*changes));
+
+		if (!changes) {
+			s->failed = true;
+			return;
+		}
+		s->changes = changes;
+		s->room = room;
+	}
+	s->changes[s->nr++] = (struct ftrace_change){ page, site };
+}
+
+static void step_site(struct step *s, struct ftrace_page *page, struct ftrace_site *site)
+{
+	const bool was = s->before && ftrace_hashes_trace(s->before, site->ip);
+	const bool is = s->after && ftrace_hashes_trace(s->after, site->ip);
+
+	if (was == is || site->flags & FTRACE_SITE_SKIPPED)
+		return;
+	count(site, is ? 1 : -1);
+	note(s, page, site);
+}
+
+static void step_page(struct step *s, struct ftrace_page *page)
+{
+	for (uint32_t i = 0; i < page->nr; i++)
+		step_site(s, page, &page->sites[i]);
+}
+
+/* The sites of a set; those that are in `seen` had their turn. */
+static void step_hash(struct step *s, struct ftrace *ft, const struct ftrace_hash *h, const struct ftrace_hash *seen)
+{
+	const size_t nr = h ? (size_t)1 << h->slot_bits : 0;
+	struct ftrace_page *page;
+	struct ftrace_site *site;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (!h->slots[i].order || ftrace_hash_has(seen, h->slots[i].ip))
+			continue;
+		site = ftrace_site_find(ft, h->slots[i].ip, &page);
+		if (site)
+			step_site(s, page, site);
+	}
+}
+
+/* How many sites need a look: 0 is all. A search for each must pay. */
+static bool few(const struct ftrace *ft, const struct ftrace_hash *a, const struct ftrace_hash *b)
+{
+	const uint64_t nr = (a ? a->count : 0) + (uint64_t)(b ? b->count : 0);
+
+	return nr * 4 < ft->nr_sites;
+}
+
+static bool chooses(const struct ftrace_hashes *h)
+{
+	return !h || !ftrace_hash_empty(h->filter);
+}
+
+static void step_run(struct step *s, struct ftrace *ft)
+{
+	const struct ftrace_hash *a = s->before ? s->before->filter : NULL, *b = s->after ? s->after->filter : NULL;
+	struct ftrace_page *page;
+
+	if (a == b && s->before && s->after && few(ft, s->before->notrace, s->after->notrace)) {
+		step_hash(s, ft, s->before->notrace, NULL);
+		step_hash(s, ft, s->after->notrace, s->before->notrace);
+	} else if (chooses(s->before) && chooses(s->after) && few(ft, a, b)) {
+		step_hash(s, ft, a, NULL);
+		step_hash(s, ft, b, a);
+	} else {
+		list_each(page, &ft->pages, node)
+			step_page(s, page);
+	}
+}
+
+/* Where the list of changes has no room each site is told. */
+static void tell(struct step *s, struct ftrace *ft)
+{
+	struct ftrace_page *page;
+
+	/* Programs go on as they are while there is no server (R4). */
+	if (ft->model->closing)
+		s->nr = s->failed = 0;
+	if (s->nr && !s->failed)
+		ft->changed(ft->changed_arg, s->changes, s->nr);
+	else if (s->failed)
+		list_each(page, &ft->pages, node)
+			for (uint32_t i = 0; i < page->nr; i++)
+				ft->changed(ft->changed_arg, &(struct ftrace_change){ page, &page->sites[i] }, 1);
+	free(s->changes);
+}
+
+static struct step step_of(const struct ftrace *ft, const struct ftrace_hashes *before,
+			   const struct ftrace_hashes *after)
+{
+	return (struct step){ .before = before, .after = after, .told = ft->changed != NULL };
+}
+
+/* ---- Commands ---- */
+
+int ftrace_ops_enable(struct ftrace_ops *ops)
+{
+	struct ftrace *ft = ftrace_of(ops->inst->model);
+	struct step s;
+	int err;
+
+	if (!ft)
+		return -ENOMEM;
+	if (ops->enabled)
+		return 0;
+	ops->enabled = true;
+	list_add(&ops->node, &ft->ops);
+	s = step_of(ft, NULL, ops->hashes);
+	step_run(&s, ft);
+	tell(&s, ft);
+	err = ftrace_groups_refused(ft);
+	if (err)
+		ftrace_ops_disable(ops);
+	return err;
+}
+
+void ftrace_ops_disable(struct ftrace_ops *ops)
+{
+	struct ftrace *ft = ops->inst->model->ftrace;
+	struct step s;
+
+	if (!ops->enabled)
+		return;
+	ops->enabled = false;
+	list_del(&ops->node);
+	ftrace_groups_drop(ft, ops);
+	s = step_of(ft, ops->hashes, NULL);
+	step_run(&s, ft);
+	tell(&s, ft);
+}
+
+static int put_in_place(struct ftrace *ft, struct ftrace_hashes *h, const struct ftrace_hashes *after)
+{
+	const struct ftrace_hashes before = *h;
+	struct ftrace_ops *ops;
+	struct step s;
+	bool first = true;
+
+	*h = *after;
+	s = step_of(ft, &before, h);
+	list_each(ops, &ft->ops, node) {
+		if (ops->hashes != h)
+			continue;
+		s.told = ft->changed && first;	/* those that share the sets trace the same sites */
+		step_run(&s, ft);
+		first = false;
+	}
+	tell(&s, ft);
+	return ftrace_groups_refused(ft);
+}
+
+int ftrace_hashes_replace(struct ftrace *ft, struct ftrace_hashes *h, struct ftrace_hash *filter,
+			  struct ftrace_hash *notrace)
+{
+	const struct ftrace_hashes before = *h, after = { filter, notrace };
+	int err;
+
+	if ((filter && filter != before.filter && ftrace_hash_settle(filter)) ||
+	    (notrace && notrace != before.notrace && ftrace_hash_settle(notrace)))
+		return -ENOMEM;
+	err = put_in_place(ft, h, &after);
+	if (err) {
+		(void)put_in_place(ft, h, &before);
+		return err;
+	}
+	if (before.filter != filter)
+		ftrace_hash_destroy(before.filter);
+	if (before.notrace != notrace)
+		ftrace_hash_destroy(before.notrace);
+	return 0;
+}
+
+int ftrace_ops_new_page(struct ftrace *ft, struct ftrace_page *page)
+{
+	struct ftrace_change *changes;
+	struct ftrace_ops *ops;
+	size_t nr = 0;
+
+	list_each(ops, &ft->ops, node)
+		for (uint32_t i = 0; i < page->nr; i++)
+			if (!(page->sites[i].flags & FTRACE_SITE_SKIPPED) && ftrace_ops_traces(ops, page->sites[i].ip))
+				count(&page->sites[i], 1);
+	if (!ft->changed)
+		return 0;
+	changes = malloc((page->nr + 1) * sizeof(*changes));
+	if (!changes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < page->nr; i++)
+		if (page->sites[i].flags & FTRACE_SITE_ENABLED)
+			changes[nr++] = (struct ftrace_change){ page, &page->sites[i] };
+	if (nr)
+		ft->changed(ft->changed_arg, changes, nr);
+	free(changes);
+	return ftrace_groups_refused(ft);
+}

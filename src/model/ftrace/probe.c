@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probe.c - commands that are carried out when a function is hit: FUNCTION:traceoff:3
+ *
+ * A probe is one command in one instance, once with counts and once without; its
+ * ops is enabled while it has a function. A function that has the command already
+ * keeps what it has. What one write brought is a batch: it shares parameters, the
+ * memory of its counts and the object that a new server finds (R4).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/event/file.h"
+#include "model/ftrace/ftrace.h"
+#include "model/ftrace/glob.h"
+#include "model/text.h"
+
+static const char *const command_names[FTRACE_NO_COMMAND] = {
+	"traceon", "traceoff", "stacktrace", "snapshot", "dump", "cpudump", "enable_event", "disable_event",
+};
+
+enum { NO_COUNT = -1 };
+
+/* What a write asks for. */
+struct request {
+	enum ftrace_command command;
+	bool		counted;	/* of the probe with counts, even when none was given */
+	int64_t		count;
+	struct event_file *target;
+};
+
+static enum ftrace_command command_find(const char *name)
+{
+	int c = 0;
+
+	while (c < FTRACE_NO_COMMAND && strcmp(command_names[c], name))
+		c++;
+	return (enum ftrace_command)c;
+}
+
+static bool switches_event(enum ftrace_command c)
+{
+	return c == FTRACE_ENABLE_EVENT || c == FTRACE_DISABLE_EVENT;
+}
+
+/* ---- Probes ---- */
+
+static struct ftrace_probe *probe_find(struct ftrace_instance *fi, enum ftrace_command command, bool counted)
+{
+	struct ftrace_probe *p;
+
+	list_each(p, &fi->probes, node)
+		if (p->command == command && p->counted == counted)
+			return p;
+	return NULL;
+}
+
+static void count_stack_command(const struct ftrace_probe *p, unsigned int by)
+{
+	struct model *m = p->ops.inst->model;
+
+	if (p->command == FTRACE_STACKTRACE && p->ops.inst == m->top)
+		/* Pairs with wants_command_stack() in sources/recording/run.c. Relaxed: see struct model. */
+		atomic_fetch_add_explicit(&m->stack_commands, by, memory_order_relaxed);
+}
+
+static struct ftrace_probe *probe_create(struct ftrace_instance *fi, enum ftrace_command command, bool counted)
+{
+	struct ftrace_probe *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->command = command;
+	p->counted = counted;
+	list_init(&p->batches);
+	p->ops = (struct ftrace_ops){
+		.inst = fi->inst, .kind = FTRACE_OPS_PROBE, .callback = "function_trace_probe_call",
+		.hashes = &p->hashes, .priv = p,
+	};
+	list_init(&p->ops.node);
+	list_add(&p->node, &fi->probes);
+	count_stack_command(p, 1);
+	return p;
+}
+
+static struct ftrace_probe *probe_get(struct ftrace_instance *fi, enum ftrace_command command, bool counted)
+{
+	struct ftrace_probe *p = probe_find(fi, command, counted);
+
+	return p ? p : probe_create(fi, command, counted);
+}
+
+static void probe_drop_unused(struct ftrace_probe *p)
+{
+	if (p->nr)
+		return;
+	count_stack_command(p, -1u);
+	ftrace_ops_disable(&p->ops);
+	ftrace_hash_destroy(p->hashes.filter);
+	list_del(&p->node);
+	free(p->sites);
+	free(p);
+}
+
+/* ---- Batches ---- */
+
+static bool counts_each_site(const struct ftrace_probe *p)
+{
+	return p->command == FTRACE_DUMP || (p->counted && !switches_event(p->command));
+}
+
+/* A new server finds what is left of the counts in them. */
+static int batch_counts(struct ftrace_probe *p, struct ftrace_batch *b, int64_t count)
+{
+	struct model *m = p->ops.inst->model;
+	const size_t size = b->nr_counts * sizeof(int64_t);
+	const data_ref adopted = model_replayed_ref(m, 0);
+
+	if (!b->nr_counts)
+		return 0;
+	if (!adopted)
+		b->counts_ref = session_data_alloc(m->session, size);
+	else if (!session_data_adopt(m->session, adopted, size))
+		b->counts_ref = adopted;
+	b->counts = b->counts_ref ? session_data(m->session, b->counts_ref, size) : NULL;
+	/* Taken already: the old server died between the new object of the batch and the old one's removal. */
+	if (!b->counts)
+		return adopted ? -EPROTO : -ENOMEM;
+	for (uint32_t i = 0; !adopted && i < b->nr_counts; i++)
+		/* Relaxed: no program knows the site's probe yet. */
+		atomic_store_explicit(&b->counts[i], count, memory_order_relaxed);
+	return 0;
+}
+
+static void batch_free(struct ftrace_probe *p, struct ftrace_batch *b)
+{
+	struct model *m = p->ops.inst->model;
+
+	if (b->counts_ref && !m->closing)
+		session_data_retire(m->session, b->counts_ref, b->nr_counts * sizeof(int64_t));
+	if (b->table && !m->closing)
+		session_config_retire(m->session, b->table, b->table_size);
+	if (b->target && !m->closing)
+		event_file_soft(b->target, -1);
+	model_object_remove(m, &b->object);
+	list_del(&b->node);
+	free(b);
+}
+
+/* err: plans may still lead to its memory, which is lost until the session ends then, but not freed too early. */
+static void batch_drop(struct ftrace_probe *p, struct ftrace_batch *b, int err)
+{
+	if (err)
+		b->counts_ref = b->table = 0;
+	batch_free(p, b);
+}
+
+static struct ftrace_batch *batch_create(struct ftrace_probe *p, const struct request *r, uint32_t nr)
+{
+	struct ftrace_batch *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->nr = nr;
+	b->nr_counts = counts_each_site(p) ? nr : p->counted;
+	list_add_tail(&b->node, &p->batches);
+	if (batch_counts(p, b, r->count) || (r->target && event_file_soft(r->target, 1))) {
+		batch_free(p, b);
+		return NULL;
+	}
+	b->target = r->target;
+	return b;
+}
+
+/* ---- Sites ---- */
+
+static int by_address(const void *a, const void *b)
+{
+	const struct ftrace_probe_site *x = a, *y = b;
+
+	return x->ip < y->ip ? -1 : x->ip > y->ip;
+}
+
+const struct ftrace_probe_site *ftrace_probe_find(const struct ftrace_probe *p, uint64_t ip)
+{
+	const struct ftrace_probe_site key = { .ip = ip };
+
+	return p->nr ? bsearch(&key, p->sites, p->nr, sizeof(key), by_address) : NULL;
+}
+
+_Atomic int64_t *ftrace_probe_count(const struct ftrace_probe_site *s)
+{
+	return s->batch->counts ? &s->batch->counts[s->index] : NULL;
+}
+
+/* The batch's sites come behind those that are there, then all are put in order. */
+static int sites_add(struct ftrace_probe *p, struct ftrace_batch *b, const uint64_t *ips)
+{
+	struct ftrace_probe_site *sites = realloc(p->sites, ((size_t)p->nr + b->nr) * sizeof(*sites));
+
+	if (!sites)
+		return -ENOMEM;
+	p->sites = sites;
+	for (uint32_t i = 0; i < b->nr; i++)
+		sites[p->nr + i] = (struct ftrace_probe_site){ ips[i], b, b->nr_counts > 1 ? i : 0 };
+	p->nr += b->nr;
+	qsort(sites, p->nr, sizeof(*sites), by_address);
+	return 0;
+}
+
+static void sites_remove(struct ftrace_probe *p, const struct ftrace_batch *b, const struct ftrace_hash *kept)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->nr; i++) {
+		if (b ? p->sites[i].batch == b : !ftrace_hash_has(kept, p->sites[i].ip))
+			p->sites[i].batch->nr--;
+		else
+			p->sites[n++] = p->sites[i];
+	}
+	p->nr = n;
+}
+
+/* ---- Adding ---- */
+
+/* Takes `hash`: the probe's sites with the new ones. */
+static int put_in_place(struct ftrace_probe *p, struct ftrace_hash *hash)
+{
+	struct ftrace *ft = ftrace_of(p->ops.inst->model);
+	int err = ftrace_hashes_replace(ft, &p->hashes, hash, NULL);
+
+	if (err)
+		ftrace_hash_destroy(hash);
+	return err ? err : ftrace_ops_enable(&p->ops);
+}
+
+static void batch_undo(struct ftrace_probe *p, struct ftrace_batch *b)
+{
+	sites_remove(p, b, NULL);
+	list_del(&b->node);
+	batch_drop(p, b, ftrace_probe_publish(p));
+}
+
+static int add_sites(struct ftrace_probe *p, const struct request *r, struct ftrace_hash *hash,
+		     const uint64_t *ips, uint32_t nr)
+{
+	struct ftrace_batch *b = batch_create(p, r, nr);
+	int err;
+
+	if (!b) {
+		ftrace_hash_destroy(hash);
+		return -ENOMEM;
+	}
+	err = sites_add(p, b, ips);
+	if (!err)
+		err = ftrace_probe_publish(p);
+	if (!err)
+		err = ftrace_keep_batch(p, b);
+	if (err)
+		ftrace_hash_destroy(hash);
+	else
+		err = put_in_place(p, hash);
+	if (err)
+		batch_undo(p, b);
+	return err;
+}
+
+/* Those of the set that the probe does not have. */
+static uint64_t *new_ones(const struct ftrace_probe *p, const struct ftrace_hash *hash, uint32_t *nr)
+{
+	uint64_t *ips = ftrace_hash_list(hash);
+
+	*nr = 0;
+	for (uint32_t i = 0; ips && i < hash->count; i++)
+		if (!ftrace_hash_has(p->hashes.filter, ips[i]))
+			ips[(*nr)++] = ips[i];
+	return ips;
+}
+
+static int add_matching(struct ftrace_probe *p, const struct request *r, char *function)
+{
+	struct ftrace_hash *hash = ftrace_hash_copy(p->hashes.filter, true);
+	uint64_t *ips = NULL;
+	uint32_t nr = 0;
+	int n = hash ? ftrace_hash_match(ftrace_of(p->ops.inst->model), hash, function, NULL) : -ENOMEM, err;
+
+	if (n > 0) {
+		ips = new_ones(p, hash, &nr);
+		n = ips ? (int)nr : -ENOMEM;
+	}
+	if (n <= 0) {
+		ftrace_hash_destroy(hash);
+		err = n ? n : -EINVAL;
+	} else {
+		err = add_sites(p, r, hash, ips, nr);
+	}
+	free(ips);
+	return err;
+}
+
+static int enter(void *arg, struct ftrace_site *site)
+{
+	return ftrace_hash_add(arg, site->ip);
+}
+
+/* What is left of the count of an old function is that of all new ones. */
+static int inherit_batch(struct ftrace_probe *p, const struct ftrace_batch *b, const struct ftrace_page *old,
+			 struct ftrace_page *page)
+{
+	struct request r = { p->command, p->counted, NO_COUNT, b->target };
+	struct ftrace_hash *hash = ftrace_hash_copy(p->hashes.filter, true);
+	uint64_t *ips = NULL;
+	uint32_t nr = 0;
+	int n = hash ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; n >= 0 && i < old->nr; i++) {
+		const struct ftrace_probe_site *s = ftrace_probe_find(p, old->sites[i].ip);
+
+		if (!s || s->batch != b)
+			continue;
+		if (s->batch->counts)
+			/* Relaxed: a hit of the old function that takes it down later does so for that one alone. */
+			r.count = atomic_load_explicit(ftrace_probe_count(s), memory_order_relaxed);
+		n = ftrace_page_match(page, ftrace_site_name(old, &old->sites[i]), enter, hash);
+	}
+	if (n >= 0)
+		ips = new_ones(p, hash, &nr);
+	if (nr)
+		n = add_sites(p, &r, hash, ips, nr);
+	else
+		ftrace_hash_destroy(hash);
+	free(ips);
+	return n < 0 ? n : 0;
+}
+
+int ftrace_probes_inherit(struct ftrace_instance *fi, const struct ftrace_page *old, struct ftrace_page *page)
+{
+	struct ftrace_probe *p;
+	struct ftrace_batch *b;
+	int err = 0;
+
+	list_each(p, &fi->probes, node)
+		list_each(b, &p->batches, node)
+			err = err ? err : inherit_batch(p, b, old, page);
+	return err;
+}
+
+static int add(struct ftrace_instance *fi, const struct request *r, char *function)
+{
+	struct ftrace_probe *p = probe_get(fi, r->command, r->counted);
+	int err = p ? add_matching(p, r, function) : -ENOMEM;
+
+	if (p)
+		probe_drop_unused(p);
+	return err;
+}
+
+/* ---- Removing ---- */
+
+static bool matches(struct ftrace *ft, uint64_t ip, const struct ftrace_glob *g)
+{
+	struct ftrace_page *page;
+	const struct ftrace_site *site = ftrace_site_find(ft, ip, &page);
+
+	return site && ftrace_site_match(page, site, g);
+}
+
+/* First no plan leads to what goes. */
+static int remove_batches(struct ftrace_probe *p)
+{
+	struct ftrace_batch *b, *next;
+	struct list_head gone;
+	int err;
+
+	list_init(&gone);
+	list_each_safe(b, next, &p->batches, node) {
+		if (!b->nr) {
+			list_del(&b->node);
+			list_add_tail(&b->node, &gone);
+		}
+	}
+	err = ftrace_probe_publish(p);
+	list_each(b, &p->batches, node)
+		ftrace_keep_batch(p, b);
+	list_each_safe(b, next, &gone, node)
+		batch_drop(p, b, err);
+	return err;
+}
+
+static int remove_from(struct ftrace_probe *p, const struct ftrace_glob *g)
+{
+	struct ftrace *ft = ftrace_of(p->ops.inst->model);
+	struct ftrace_hash *hash = ftrace_hash_copy(p->hashes.filter, true);
+	const uint32_t before = p->nr;
+	int err, gone;
+
+	if (!hash)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nr; i++)
+		if (!g || matches(ft, p->sites[i].ip, g))
+			ftrace_hash_remove(hash, p->sites[i].ip);
+	if (hash->count == before) {
+		ftrace_hash_destroy(hash);
+		return -EINVAL;
+	}
+	sites_remove(p, NULL, hash);
+	if (!p->nr)
+		ftrace_ops_disable(&p->ops);	/* an empty filter would be all functions */
+	err = ftrace_hashes_replace(ft, &p->hashes, hash, NULL);
+	if (err)
+		ftrace_hash_destroy(hash);
+	gone = remove_batches(p);
+	return err ? err : gone;
+}
+
+/* Nothing, or a single star, is all of them. */
+static int remove_matching(struct ftrace_instance *fi, const struct request *r, char *function)
+{
+	struct ftrace_probe *p = probe_find(fi, r->command, r->counted);
+	const bool all = !*function || !strcmp(function, "*");
+	struct ftrace_glob g;
+	int err;
+
+	if (*function == '!')
+		return -EINVAL;
+	if (!p)
+		return -ENODEV;
+	ftrace_glob_parse(&g, function);
+	err = remove_from(p, all ? NULL : &g);
+	probe_drop_unused(p);
+	return err;
+}
+
+/* ---- Commands ---- */
+
+/* ":COUNT[:...]"; of an event the count may not be empty. */
+static int parse_count(struct request *r, char *text)
+{
+	const char *number = strsep(&text, ":");
+	uint64_t v;
+	int err;
+
+	if (!*number)
+		return switches_event(r->command) ? -EINVAL : 0;
+	err = text_to_u64(number, 0, &v);
+	if (!err)
+		r->count = (int64_t)v;
+	return err;
+}
+
+static int parse_event(struct instance *inst, struct request *r, char **parameters)
+{
+	const char *system = strsep(parameters, ":"), *name;
+	struct event *e;
+
+	if (!*parameters)
+		return -EINVAL;
+	name = strsep(parameters, ":");
+	e = model_find_event(inst->model, system, name);
+	if (!e || !event_has_enable(e))
+		return -EINVAL;
+	r->target = event_file_get(inst, e);
+	return r->target ? 0 : -ENOMEM;
+}
+
+/* dump is counted, from 1, whatever is written; cpudump is not, yet only the first one dumps. */
+static int parse(struct instance *inst, struct request *r, char *parameters, bool adds)
+{
+	int err;
+
+	if (r->command == FTRACE_DUMP || r->command == FTRACE_CPUDUMP) {
+		r->count = 1;
+		return 0;
+	}
+	if (switches_event(r->command)) {
+		err = parameters ? parse_event(inst, r, &parameters) : -EINVAL;
+		if (err)
+			return err;
+	}
+	r->counted = parameters != NULL;
+	return parameters && adds ? parse_count(r, parameters) : 0;
+}
+
+int ftrace_probe_command(struct instance *inst, char *function, const char *command, char *parameters)
+{
+	struct ftrace_instance *fi = ftrace_of_instance(inst);
+	struct request r = { .command = command_find(command), .count = NO_COUNT };
+	const bool adds = *function != '!';
+	int err;
+
+	if (r.command == FTRACE_NO_COMMAND)
+		return -EINVAL;
+	err = parse(inst, &r, parameters, adds);
+	if (err)
+		return err;
+	if (!adds)
+		return remove_matching(fi, &r, function + 1);
+	if (r.command == FTRACE_SNAPSHOT)
+		err = instance_snapshot_alloc(inst);
+	return err ? err : add(fi, &r, function);
+}
+
+/* ---- Printing ---- */
+
+/* An event's count of -1 is none; other commands have a count or none at all. */
+static void print_count(const struct ftrace_probe *p, const struct ftrace_probe_site *s, FILE *out)
+{
+	_Atomic int64_t *word = ftrace_probe_count(s);
+	/* Relaxed: a hit may take it down any time. */
+	const int64_t count = word ? atomic_load_explicit(word, memory_order_relaxed) : NO_COUNT;
+
+	if (!word || (switches_event(p->command) && count == NO_COUNT))
+		fputs(":unlimited\n", out);
+	else
+		fprintf(out, ":count=%" PRId64 "\n", count);
+}
+
+static void print_probe(struct ftrace *ft, const struct ftrace_probe *p, FILE *out)
+{
+	uint64_t *ips = ftrace_hash_list(p->hashes.filter);
+
+	for (uint32_t i = 0; ips && i < p->nr; i++) {
+		const struct ftrace_probe_site *s = ftrace_probe_find(p, ips[i]);
+		const struct event_file *target = s->batch->target;
+
+		if (!ftrace_site_find(ft, ips[i], NULL))
+			continue;	/* it has gone, maybe for a while */
+		ftrace_print_function(ft, ips[i], out);
+		fprintf(out, ":%s", command_names[p->command]);
+		if (target)
+			fprintf(out, ":%s:%s", target->event->system->name, target->event->name);
+		print_count(p, s, out);
+	}
+	free(ips);
+}
+
+void ftrace_probes_print(struct ftrace_instance *fi, FILE *out)
+{
+	struct ftrace *ft = ftrace_of(fi->inst->model);
+	struct ftrace_probe *p;
+
+	list_each(p, &fi->probes, node)
+		print_probe(ft, p, out);
+}
+
+void ftrace_probes_destroy(struct ftrace_instance *fi)
+{
+	struct ftrace_probe *p, *next;
+	struct ftrace_batch *b, *next_batch;
+
+	list_each_safe(p, next, &fi->probes, node) {
+		ftrace_ops_disable(&p->ops);
+		list_each_safe(b, next_batch, &p->batches, node)
+			batch_free(p, b);
+		p->nr = 0;
+		probe_drop_unused(p);
+	}
+}
+
+/* ---- R4: "COMMAND COUNTED SYSTEM:EVENT|- ADDRESS.INDEX ..." ---- */
+
+void ftrace_probe_describe(const struct ftrace_probe *p, const struct ftrace_batch *b, FILE *out)
+{
+	fprintf(out, "%s %d ", command_names[p->command], p->counted);
+	if (b->target)
+		fprintf(out, "%s:%s", b->target->event->system->name, b->target->event->name);
+	else
+		fputc('-', out);
+	fprintf(out, " %u", b->nr_counts);
+	for (uint32_t i = 0; i < p->nr; i++)
+		if (p->sites[i].batch == b)
+			fprintf(out, " %" PRIx64 ".%x", p->sites[i].ip, p->sites[i].index);
+}
+
+static int restore_target(struct instance *inst, const char *text, struct request *r)
+{
+	char *copy = strdup(text), *parameters = copy;
+	int err = copy ? 0 : -ENOMEM;
+
+	if (!err && strcmp(text, "-"))
+		err = parse_event(inst, r, &parameters);
+	free(copy);
+	return err;
+}
+
+/* " ADDRESS.INDEX": -ENOENT at the end. No sscanf(): it looks for the end of the text each time. */
+static int read_site(const char **text, uint64_t *ip, uint32_t *index)
+{
+	char *end;
+
+	if (**text != ' ')
+		return -ENOENT;
+	*ip = strtoull(*text + 1, &end, 16);
+	if (*end != '.')
+		return -EPROTO;
+	*index = (uint32_t)strtoul(end + 1, &end, 16);
+	*text = end;
+	return 0;
+}
+
+/* Room for `more` sites. */
+static int sites_room(struct ftrace_probe *p, size_t more)
+{
+	struct ftrace_probe_site *sites = realloc(p->sites, (p->nr + more) * sizeof(*sites));
+
+	if (!sites)
+		return -ENOMEM;
+	p->sites = sites;
+	return 0;
+}
+
+/* The addresses behind the header, with the numbers of their counts. */
+static int restore_sites(struct ftrace_probe *p, struct ftrace_batch *b, const char *text, struct ftrace_hash *hash)
+{
+	uint32_t index;
+	uint64_t ip;
+	int err = sites_room(p, strlen(text) / 4 + 1);
+
+	while (!err && !(err = read_site(&text, &ip, &index))) {
+		if (b->counts && index >= b->nr_counts)
+			return -EPROTO;
+		if (ftrace_hash_has(hash, ip))
+			continue;	/* another batch has it: it died as in batch_counts() */
+		p->sites[p->nr++] = (struct ftrace_probe_site){ ip, b, index };
+		b->nr++;
+		err = ftrace_hash_add(hash, ip);
+	}
+	if (err != -ENOENT)
+		return err;
+	qsort(p->sites, p->nr, sizeof(*p->sites), by_address);
+	return b->nr ? 0 : -EPROTO;
+}
+
+static int restore_batch(struct ftrace_probe *p, const struct request *r, uint32_t nr_counts, const char *text)
+{
+	struct ftrace_hash *hash = ftrace_hash_copy(p->hashes.filter, true);
+	struct ftrace_batch *b = calloc(1, sizeof(*b));
+	int err = hash && b ? 0 : -ENOMEM;
+
+	if (b)
+		list_init(&b->node);
+	if (!err) {
+		b->nr_counts = nr_counts;
+		list_add_tail(&b->node, &p->batches);
+		err = batch_counts(p, b, r->count);
+	}
+	if (!err)
+		err = restore_sites(p, b, text, hash);
+	if (!err && r->target) {
+		err = event_file_soft(r->target, 1);
+		b->target = err ? NULL : r->target;
+	}
+	if (!err)
+		err = ftrace_probe_publish(p);
+	if (!err)
+		err = put_in_place(p, hash);
+	else
+		ftrace_hash_destroy(hash);
+	if (!err)
+		return ftrace_keep_batch(p, b);
+	if (b)
+		batch_undo(p, b);
+	return err;
+}
+
+int ftrace_probe_restore(struct ftrace_instance *fi, const char *text)
+{
+	struct request r = { .count = NO_COUNT };
+	char command[32], event[512];
+	unsigned int nr_counts;
+	struct ftrace_probe *p;
+	int counted, n, err;
+
+	if (sscanf(text, "%31s %d %511s %u%n", command, &counted, event, &nr_counts, &n) != 4)
+		return -EPROTO;
+	r.command = command_find(command);
+	if (r.command == FTRACE_NO_COMMAND)
+		return -EPROTO;
+	err = restore_target(fi->inst, event, &r);
+	if (err)
+		return err;
+	p = probe_get(fi, r.command, counted);
+	if (!p)
+		return -ENOMEM;
+	err = restore_batch(p, &r, nr_counts, text + n);
+	probe_drop_unused(p);
+	return err;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probe_arm.c - what hits find of a probe: a trigger for each batch
+ *
+ * It has a table of its functions where these differ: in their counts, or because
+ * other batches have other ones. So one plan does for all functions of a group.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/event/file.h"
+#include "model/ftrace/groups.h"
+
+/* Whether a hit has to look which batch a function is of, or which count it has. */
+static bool needs_table(const struct ftrace_probe *p, const struct ftrace_batch *b)
+{
+	const bool alone = p->batches.next == p->batches.prev;
+
+	return b->nr && (b->nr_counts > 1 || (!alone && (b->nr_counts || b->target)));
+}
+
+/* p->sites is in order. */
+static void table_fill(const struct ftrace_probe *p, const struct ftrace_batch *b, struct trigger_sites *t)
+{
+	for (uint32_t i = 0; i < p->nr && t->nr < b->nr; i++)
+		if (p->sites[i].batch == b)
+			t->sites[t->nr++] = (struct trigger_site){ .ip = p->sites[i].ip, .index = p->sites[i].index };
+}
+
+static int table_make(const struct ftrace_probe *p, struct ftrace_batch *b)
+{
+	struct session *s = p->ops.inst->model->session;
+
+	b->table = 0;
+	b->table_size = sizeof(struct trigger_sites) + b->nr * sizeof(struct trigger_site);
+	if (!needs_table(p, b))
+		return 0;
+	b->table = session_config_alloc(s, b->table_size);
+	if (!b->table)
+		return -ENOMEM;
+	table_fill(p, b, session_config(s, b->table, b->table_size));
+	return 0;
+}
+
+struct old_table {
+	config_ref	ref;
+	size_t		size;
+};
+
+/* New tables, then plans that lead to them; then nobody finds the old ones. What fails leaves these where they are. */
+static int renew(struct ftrace_probe *p, struct old_table *old)
+{
+	struct instance *inst = p->ops.inst;
+	struct ftrace_batch *b;
+	size_t nr = 0;
+	int err = 0;
+
+	list_each(b, &p->batches, node) {
+		old[nr++] = (struct old_table){ b->table, b->table_size };
+		if (!err)
+			err = table_make(p, b);
+	}
+	if (!err)
+		err = ftrace_groups_publish(inst);
+	for (size_t i = 0; !err && i < nr; i++)
+		if (old[i].ref)
+			session_config_retire(inst->model->session, old[i].ref, old[i].size);
+	return err;
+}
+
+int ftrace_probe_publish(struct ftrace_probe *p)
+{
+	struct ftrace_batch *b;
+	struct old_table *old;
+	size_t nr = 0;
+	int err;
+
+	list_each(b, &p->batches, node)
+		nr++;
+	old = malloc((nr + 1) * sizeof(*old));
+	err = old ? renew(p, old) : -ENOMEM;
+	free(old);
+	return err;
+}
+
+static enum trigger_kind kind_of(enum ftrace_command c)
+{
+	static const enum trigger_kind kinds[FTRACE_NO_COMMAND] = {
+		TRIGGER_TRACEON, TRIGGER_TRACEOFF, TRIGGER_STACKTRACE, TRIGGER_SNAPSHOT, TRIGGER_DUMP, TRIGGER_CPUDUMP,
+		TRIGGER_ENABLE_EVENT, TRIGGER_DISABLE_EVENT,
+	};
+
+	return kinds[c];
+}
+
+/* Without counts and targets all batches do the same. */
+uint32_t ftrace_probe_arms(const struct ftrace_probe *p, struct trigger_arm *out, uint32_t room)
+{
+	struct ftrace_batch *b;
+	uint32_t nr = 0;
+
+	list_each(b, &p->batches, node) {
+		if (nr && !b->nr_counts && !b->target)
+			continue;
+		if (nr < room)
+			out[nr] = (struct trigger_arm){
+				.kind = kind_of(p->command), .program = b->table, .state = b->counts_ref,
+				.flags = TRIGGER_FUNCTION | (b->counts_ref ? TRIGGER_COUNTED : 0),
+				.target = b->target ? b->target->state_ref : 0,
+			};
+		nr++;
+	}
+	return nr;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * buffer.c - the rings of an instance: size, sub-buffer size, snapshot, clear
+ *
+ * A change of size makes a new buffer and retires the old one (R6). As in the
+ * kernel a resized buffer keeps what fits, one with new sub-buffers is empty.
+ *
+ * B1  Which buffers there are says the server's own book (buffer_published()), not
+ *     the data region. state->live hits flip, too, but neither buffer goes away with
+ *     that, and each ring orders its own records (G3). So all loads here and both
+ *     flips are relaxed; what takes a buffer away is not.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/model.h"
+#include "model/instance/options.h"
+#include "plane/clock.h"
+#include "plane/ring/ring.h"
+
+enum { SOURCE_SET = 1, SMALL = 2, UNASKED_MAX = 16 << 20, PAGE_HEADER = 16 };
+
+data_ref instance_buffer_at(const struct instance *inst, uint32_t which)
+{
+	return buffer_published(inst->model->session, inst->index, which);
+}
+
+data_ref instance_buffer(const struct instance *inst, int snapshot)
+{
+	/* B1 */
+	uint32_t live = atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1;
+
+	return instance_buffer_at(inst, live ^ (uint32_t)snapshot);
+}
+
+static bool overwrites(const struct instance *inst)
+{
+	return options_test(inst->options, OPTION_OVERWRITE);
+}
+
+/*
+ * Where nothing was ever enabled only the source's own internal records are
+ * kept: large rings for them have to be worth their memory.
+ */
+static bool holds_all(const struct instance *inst)
+{
+	const struct model *m = inst->model;
+	uint64_t total = 0;
+
+	for (uint32_t cpu = 0; cpu < m->nr_cpus; cpu++)
+		total += m->source_bytes[cpu];
+	return inst->expanded || total <= UNASKED_MAX;
+}
+
+/*
+ * What a source's rings get: all that the source has, unless the user said
+ * otherwise; never less than is promised, for what triggers make of its events.
+ */
+static int add_source_rings(struct instance *inst, const uint64_t *promised, data_ref buffer)
+{
+	const struct model *m = inst->model;
+	uint64_t *bytes;
+	int err;
+
+	if (!m->source_bytes || !m->source_runs)
+		return 0;
+	bytes = calloc(m->nr_cpus, sizeof(*bytes));
+	if (!bytes)
+		return -ENOMEM;
+	for (uint32_t cpu = 0; cpu < m->nr_cpus; cpu++) {
+		bytes[cpu] = SMALL * inst->subbuf_size;
+		if (inst->sized)
+			bytes[cpu] = promised[cpu];
+		else if (holds_all(inst))
+			bytes[cpu] = m->source_bytes[cpu];
+		if (inst->expanded && bytes[cpu] < promised[cpu])
+			bytes[cpu] = promised[cpu];
+	}
+	err = buffer_add_set(m->session, buffer, SOURCE_SET, bytes);
+	free(bytes);
+	return err;
+}
+
+static int make_buffer(struct instance *inst, const uint64_t *bytes, data_ref *out)
+{
+	struct session *s = inst->model->session;
+	int err = buffer_create(s, inst->index, inst->model->nr_cpus, inst->subbuf_size, bytes, 1,
+				overwrites(inst), out);
+
+	if (err)
+		return err;
+	err = add_source_rings(inst, bytes, *out);
+	if (err)
+		buffer_free(s, *out);
+	return err;
+}
+
+/* New rings of the given sizes for both buffers; nothing is changed when there is no memory. */
+static int replace(struct instance *inst, const uint64_t *bytes)
+{
+	data_ref made[2] = { 0, 0 };
+	/* B1. With one buffer nobody flips, with two both are wanted. */
+	const uint32_t live = atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		bool wanted = i == live || instance_buffer_at(inst, i);
+		int err = wanted ? make_buffer(inst, bytes, &made[i]) : 0;
+
+		if (err) {
+			if (i && made[0])
+				buffer_free(inst->model->session, made[0]);
+			return err;
+		}
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		if (made[i])
+			buffer_publish(inst->model->session, inst->index, i, made[i]);
+	instance_cpumask_changed(inst);
+	return 0;
+}
+
+/* What so many bytes make in whole sub-buffers, two at least; wraps around as the kernel's does. */
+static uint64_t whole_pages(const struct instance *inst, uint64_t bytes)
+{
+	uint64_t payload = inst->subbuf_size - PAGE_HEADER, pages = (bytes + payload - 1) / payload;
+
+	return (pages < 2 ? 2 : pages) * payload;
+}
+
+/* The rings come from the server before this one, and so does what is commanded. */
+static bool adopts(const struct instance *inst)
+{
+	return inst->model->replayed || (!inst->model->top && instance_buffer(inst, 0));
+}
+
+/* New rings where a size changes, or where `anyway` says so. */
+static int resize(struct instance *inst, int cpu, uint64_t bytes, bool anyway)
+{
+	const uint32_t nr = inst->model->nr_cpus;
+	uint64_t *sizes = malloc(nr * sizeof(*sizes));
+	int err = 0;
+
+	if (!sizes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++)
+		sizes[i] = cpu < 0 || (uint32_t)cpu == i ? whole_pages(inst, bytes) : inst->buffer_bytes[i];
+	/* A new server finds the rings as they are. */
+	if (!adopts(inst) && (anyway || !instance_buffer(inst, 0) || memcmp(sizes, inst->buffer_bytes, nr * sizeof(*sizes))))
+		err = replace(inst, sizes);
+	if (!err)
+		memcpy(inst->buffer_bytes, sizes, nr * sizeof(*sizes));
+	free(sizes);
+	return err;
+}
+
+int instance_resize(struct instance *inst, int cpu, uint64_t bytes)
+{
+	const bool expanded = inst->expanded, sized = inst->sized;
+	int err;
+
+	if (inst->readers)
+		return -EBUSY;
+	inst->expanded = inst->sized = true;
+	err = resize(inst, cpu, bytes, !sized);
+	if (err) {
+		inst->expanded = expanded;
+		inst->sized = sized;
+	}
+	return err;
+}
+
+int instance_start_small(struct instance *inst)
+{
+	return resize(inst, -1, 1, true);
+}
+
+int instance_expand(struct instance *inst)
+{
+	int err;
+
+	if (inst->expanded)
+		return 0;
+	inst->expanded = true;
+	err = resize(inst, -1, inst->model->default_buffer_bytes, true);
+	if (err)
+		inst->expanded = false;
+	/* Choosing a tracer expands the rings; instances are born with theirs. */
+	return err || inst->name ? err : instance_keep(inst, SETTING_EXPANDED, "current_tracer", "nop");
+}
+
+int instance_set_subbuf_size(struct instance *inst, uint32_t bytes)
+{
+	uint32_t old = inst->subbuf_size;
+	int err;
+
+	if (bytes == old)
+		return 0;
+	if (inst->readers)
+		return -EBUSY;
+	inst->subbuf_size = bytes;
+	err = adopts(inst) ? 0 : replace(inst, inst->buffer_bytes);
+	if (err)
+		inst->subbuf_size = old;
+	else if (inst->tracer_clear && !adopts(inst))
+		inst->tracer_clear(inst, -1);
+	return err;
+}
+
+void instance_restart_time(struct instance *inst)
+{
+	const struct model *m = inst->model;
+
+	inst->time_start = m->imported ? 0 : clock_now(&session_header(m->session)->tsc, inst->state);
+}
+
+void instance_clear(struct instance *inst)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		/* Not by instance_buffer(): a hit may swap them in between. */
+		data_ref b = instance_buffer_at(inst, i);
+
+		if (b)
+			buffer_clear(inst->model->session, b, -1);
+	}
+	if (inst->tracer_clear)
+		inst->tracer_clear(inst, -1);
+}
+
+int instance_snapshot_alloc(struct instance *inst)
+{
+	/* B1. Where it is used there is one buffer, and nobody flips. */
+	uint32_t other = !(atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1);
+	data_ref made;
+	int err;
+
+	if (instance_buffer(inst, 1))
+		return 0;
+	err = make_buffer(inst, inst->buffer_bytes, &made);
+	if (err)
+		return err;
+	buffer_publish(inst->model->session, inst->index, other, made);
+	instance_cpumask_changed(inst);
+	return 0;
+}
+
+/*
+ * Hits swap by compare-and-swap when they have seen the other buffer: with
+ * another number that fails, and what was swapped just before is swapped back.
+ */
+void instance_snapshot_free(struct instance *inst)
+{
+	_Atomic uint32_t *word = &inst->state->live;
+	uint32_t live = atomic_load_explicit(word, memory_order_relaxed);	/* B1; the exchange looks again */
+	const uint32_t stays = live & 1;
+
+	if (!instance_buffer_at(inst, !stays))
+		return;
+	buffer_publish(inst->model->session, inst->index, !stays, 0);
+	/* Release: pairs with the acquires of hit_take_snapshot(), and of report() in agent/emit/section.c. */
+	while (!atomic_compare_exchange_weak_explicit(word, &live, live_make(live_number(live) + 1, live_report(live), stays),
+						      memory_order_release, memory_order_relaxed))
+		;
+}
+
+int instance_snapshot_take(struct instance *inst, int cpu)
+{
+	int err = instance_snapshot_alloc(inst);
+
+	if (err)
+		return err;
+	/* There is one then, but nobody stops for it who stands already. */
+	if (inst->stopped)
+		return 0;
+	if (cpu >= 0) {
+		data_ref live = instance_buffer(inst, 0);
+		const data_ref first = instance_buffer_at(inst, 0),
+			       second = instance_buffer_at(inst, 1);
+
+		return buffer_swap_cpu(inst->model->session, live, live == first ? second : first, (uint32_t)cpu);
+	}
+	/* B1, as hit_take_snapshot(); `snapshots` is a count. */
+	atomic_fetch_xor_explicit(&inst->state->live, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&inst->state->snapshots, 1, memory_order_relaxed);
+	return 0;
+}
+
+void instance_cpumask_changed(struct instance *inst)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		data_ref b = instance_buffer_at(inst, i);
+
+		for (uint32_t cpu = 0; b && cpu < inst->model->nr_cpus; cpu++)
+			buffer_set_cpu_recording(inst->model->session, b, cpu,
+						 (!inst->stopped || inst->sections_live) &&
+						 (inst->state->cpumask[cpu / 64] >> cpu % 64 & 1));
+	}
+}
+
+/*
+ * Tracers of sections have to know: their programs report none meanwhile, and so swap no buffers.
+ */
+static void tell_stopped(struct instance *inst)
+{
+	if (inst->model->take_sections)
+		inst->model->take_sections(inst->model);
+}
+
+void instance_stop(struct instance *inst)
+{
+	if (inst->stopped++)
+		return;
+	options_publish(inst);
+	tell_stopped(inst);
+	instance_cpumask_changed(inst);
+}
+
+void instance_go_on(struct instance *inst)
+{
+	if (--inst->stopped)
+		return;
+	options_publish(inst);
+	instance_cpumask_changed(inst);
+	tell_stopped(inst);
+}
+
+int model_source_rings(struct model *m)
+{
+	struct instance *inst;
+	data_ref buffer;
+	int err = 0;
+
+	if (m->source_runs || !m->source_bytes)
+		return 0;
+	m->source_runs = true;
+	/* Added to the buffers that there are: markers written before stay. */
+	list_each(inst, &m->instances, node) {
+		for (int i = 0; i < 2 && !err; i++) {
+			buffer = instance_buffer(inst, i);
+			err = buffer ? add_source_rings(inst, inst->buffer_bytes, buffer) : 0;
+		}
+		instance_cpumask_changed(inst);
+		if (err)
+			break;
+	}
+	m->source_runs = !err;
+	return err;
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * instance.c - instances: mkdir and rmdir of instances/NAME, and the top
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/errlog.h"
+#include "model/event/file.h"
+#include "model/ftrace/ftrace.h"
+#include "model/instance/options.h"
+#include "model/instance/pids.h"
+#include "plane/plane.h"
+#include "plane/ring/ring.h"
+
+enum { DEFAULT_PERCENT = 50 };
+
+static struct instance_state *state_of(struct model *m, uint32_t index)
+{
+	return plane_instance(session_plane(m->session), index);
+}
+
+/* Of those from `from` on, before `to`: one that nobody has, and that was left before all others. 0: none */
+static uint32_t find_free(struct model *m, uint32_t from, uint32_t to)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = from; i < to; i++)
+		if (!session_instance_used(m->session, i) &&
+		    (!best || m->place_left[i] < m->place_left[best]))
+			best = i;
+	return best;
+}
+
+/*
+ * A place in instance_state[]; the top is 0. -1: all are taken. The one that was
+ * left last comes last: a hit that is on its way may still record there. The
+ * first ones are for function_graph, which has a bit for each.
+ */
+static int find_place(struct model *m)
+{
+	uint32_t place = find_free(m, 1, LAYOUT_GRAPH_INSTANCES);
+
+	if (!place)
+		place = find_free(m, LAYOUT_GRAPH_INSTANCES, LAYOUT_MAX_INSTANCES);
+	return place ? (int)place : -1;
+}
+
+static void state_init(struct instance *inst)
+{
+	struct instance_state *st = inst->state;
+
+	memset(st, 0, sizeof(*st));
+	for (uint32_t cpu = 0; cpu < inst->model->nr_cpus; cpu++)
+		st->cpumask[cpu / 64] |= 1ull << cpu % 64;
+	/* Relaxed: no plan names this instance yet. */
+	atomic_store_explicit(&st->tracing_on, 1, memory_order_relaxed);
+	atomic_store_explicit(&st->flags, INSTANCE_RECORD_CMD | INSTANCE_MARKERS | INSTANCE_PRINTS, memory_order_relaxed);
+	session_instance_use(inst->model->session, inst->index, true);
+}
+
+static void set_unused(struct instance *inst)
+{
+	session_instance_use(inst->model->session, inst->index, false);
+	inst->model->place_left[inst->index] = ++inst->model->nr_left;
+}
+
+static void instance_free(struct instance *inst)
+{
+	if (inst->errlog)
+		errlog_destroy(inst->errlog);
+	free(inst->buffer_bytes);
+	free(inst->size_objects);
+	if (inst->tracer_state)
+		inst->tracer_free(inst);
+	free(inst->name);
+	free(inst);
+}
+
+static struct instance *instance_alloc(struct model *m, const char *name)
+{
+	struct instance *inst = calloc(1, sizeof(*inst));
+
+	if (!inst)
+		return NULL;
+	inst->model = m;
+	list_init(&inst->node);
+	list_init(&inst->files);
+	list_init(&inst->hist_vars);
+	inst->name = name ? strdup(name) : NULL;
+	inst->tracer_options = options_of_nop();
+	inst->errlog = errlog_create();
+	inst->buffer_bytes = calloc(m->nr_cpus, sizeof(*inst->buffer_bytes));
+	inst->size_objects = calloc(m->nr_cpus, sizeof(*inst->size_objects));
+	inst->options = name ? options_inherited(m->top) : options_default();
+	inst->subbuf_size = m->subbuf_size;
+	inst->buffer_percent = DEFAULT_PERCENT;
+	if ((name && !inst->name) || !inst->errlog || !inst->buffer_bytes ||
+	    !inst->size_objects) {
+		instance_free(inst);
+		return NULL;
+	}
+	return inst;
+}
+
+/* What programs use already, when the session's server died. Their sizes come with the commands that set them. */
+static int adopt(struct instance *inst)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		int err = buffer_adopt(inst->model->session, inst->index, i);
+
+		if (err)
+			return err;
+	}
+	/*
+	 * The old server died in instance_snapshot_free(), and a hit has taken a snapshot meanwhile, or in rmdir.
+	 * Relaxed: as above.
+	 */
+	if (!instance_buffer(inst, 0) && instance_buffer(inst, 1))
+		atomic_fetch_xor_explicit(&inst->state->live, 1, memory_order_relaxed);
+	/* In rmdir: it is carried out, for what else is kept of the instance is refused then. */
+	if (inst->name && !instance_buffer(inst, 0))
+		return -ENOENT;
+	/* Nobody reads yet; and the tracer is chosen again. Relaxed: each hit takes them when it sees them. */
+	atomic_fetch_and_explicit(&inst->state->flags, ~(uint32_t)(INSTANCE_MAX_USED | INSTANCE_STOPPED),
+				  memory_order_relaxed);
+	/* The old server may have died while somebody read with pause-on-trace. */
+	instance_cpumask_changed(inst);
+	return inst->name ? instance_expand(inst) : instance_start_small(inst);
+}
+
+/* A new instance has its full size at once; the top waits for its first event. */
+static int make_buffers(struct instance *inst)
+{
+	if (inst->name)
+		return instance_expand(inst);
+	return instance_start_small(inst);
+}
+
+/* Its place in instance_state[] is what a new server has to find again. */
+static int keep_instance(struct instance *inst)
+{
+	const uint64_t place = inst->index;
+	char *path;
+	int err;
+
+	if (asprintf(&path, "instances/%s", inst->name) < 0)
+		return -ENOMEM;
+	err = model_object_add(inst->model, NULL, path, "", &place, 1, &inst->object);
+	free(path);
+	return err;
+}
+
+/* A new server gives an instance its options again itself: they have objects of their own. */
+static int born_options(struct instance *inst)
+{
+	const uint64_t shared = ~0ull << OPTION_TRACER, none = 1ull << OPTION_TRACE_PRINTK_DEST;
+
+	if (!inst->model->replayed)
+		return options_keep(inst);
+	inst->options = (options_default() & ~shared & ~none) | (inst->options & shared);
+	return 0;
+}
+
+static bool is_taken(const struct model *m, uint32_t place)
+{
+	const struct instance *inst;
+
+	list_each(inst, &m->instances, node)
+		if (inst->index == place)
+			return true;
+	return false;
+}
+
+/* No instance's, or that of one that the old server was making, or removing, when it died. */
+static void place_leave(struct model *m, uint32_t place)
+{
+	struct instance dead = { .model = m, .index = place, .state = state_of(m, place) };
+
+	for (uint32_t i = 0; i < 2; i++)
+		buffer_publish(m->session, place, i, 0);
+	pids_adopted(&dead);
+	set_unused(&dead);
+}
+
+static bool watches(const struct model *m, uint32_t place)
+{
+	const struct instance *inst;
+
+	list_each(inst, &m->instances, node)
+		if (inst->index == place && inst->max_used)
+			return true;
+	return false;
+}
+
+/* The old server died between the end of a latency tracer and that of its watch: programs would report on. */
+static void sections_adopted(struct model *m)
+{
+	static const uint32_t kinds[SECTION_WATCHES] = { SECTION_CRITICAL, SECTION_WAKEUP | SECTION_WAKEUP_RT };
+	struct section_control *c = &session_header(m->session)->sections;
+
+	for (int i = 0; i < SECTION_WATCHES; i++) {
+		/* Relaxed: servers alone store both. */
+		if (!(atomic_load_explicit(&c->kinds, memory_order_relaxed) & kinds[i]) ||
+		    watches(m, atomic_load_explicit(&c->watch[i].instance, memory_order_relaxed)))
+			continue;
+		/* Relaxed: as in running_close(). The release pairs with the acquire in generation_of() of agent/emit/section.c. */
+		atomic_fetch_and_explicit(&c->kinds, ~kinds[i], memory_order_relaxed);
+		atomic_fetch_add_explicit(&c->watch[i].generation, 1, memory_order_release);
+	}
+}
+
+void instances_adopted(struct model *m)
+{
+	struct instance *inst;
+
+	list_each(inst, &m->instances, node) {
+		pids_adopted(inst);
+		/* An option that hits know of, but the old server died before it was kept. */
+		options_publish(inst);
+	}
+	sections_adopted(m);
+	for (uint32_t i = 1; i < LAYOUT_MAX_INSTANCES; i++)
+		if (!is_taken(m, i))
+			place_leave(m, i);
+}
+
+static void drop_buffers(struct instance *inst)
+{
+	for (uint32_t i = 0; i < 2; i++)
+		buffer_publish(inst->model->session, inst->index, i, 0);
+}
+
+int instance_create(struct model *m, const char *name, struct instance **out)
+{
+	int place = name ? (int)model_replayed_ref(m, 0) : 0, err;
+	struct instance *inst;
+	bool adopted;
+
+	if (name && instance_find(m, name))
+		return -EEXIST;
+	if (name && !place)
+		place = find_place(m);
+	if (place < 0 || place >= LAYOUT_MAX_INSTANCES)
+		return -ENOSPC;
+	inst = instance_alloc(m, name);
+	if (!inst)
+		return -ENOMEM;
+	inst->index = (uint32_t)place;
+	inst->state = state_of(m, inst->index);
+	adopted = session_instance_used(m->session, inst->index);
+	if (adopted) {
+		err = adopt(inst);
+	} else {
+		state_init(inst);
+		err = make_buffers(inst);
+	}
+	if (!err && name)
+		err = keep_instance(inst);
+	if (!err && name)
+		err = born_options(inst);
+	if (err) {
+		if (!adopted)
+			drop_buffers(inst);
+		model_object_remove(m, &inst->object);
+		/* What was there before is left in instances_adopted(), or adopted at the next try. */
+		if (!adopted || (!name && err != -ENOMEM))
+			set_unused(inst);
+		instance_free(inst);
+		return err;
+	}
+	list_add_tail(&inst->node, &m->instances);
+	*out = inst;
+	err = name ? model_arm_internal(m, inst) : 0;
+	/* One that comes back keeps its objects for the next try. */
+	if (err && !m->replayed)
+		instance_remove(inst);
+	return err;
+}
+
+int instance_remove(struct instance *inst)
+{
+	struct model *m = inst->model;
+
+	if (inst->refs && !m->closing)
+		return -EBUSY;
+	ftrace_instance_destroy(inst);
+	event_files_destroy(inst);
+	for (int kind = 0; kind < PIDS_KINDS; kind++)
+		pids_clear(inst, (enum pids_kind)kind);
+	if (!m->closing) {
+		drop_buffers(inst);
+		for (int i = 0; i < OPTION_COUNT; i++)
+			model_object_remove(m, &inst->option_objects[i]);
+		for (int i = 0; i < SETTING_COUNT; i++)
+			model_object_remove(m, &inst->setting_objects[i]);
+		instance_forget_sizes(inst);
+		model_object_remove(m, &inst->object);
+		set_unused(inst);
+	}
+	list_del(&inst->node);
+	instance_free(inst);
+	/* It may have been the last one with event-fork or function-fork. */
+	if (!m->closing)
+		options_publish(m->top);
+	return 0;
+}
+
+struct instance *instance_find(struct model *m, const char *name)
+{
+	struct instance *inst;
+
+	list_each(inst, &m->instances, node)
+		if (inst->name && !strcmp(inst->name, name))
+			return inst;
+	return NULL;
+}
+
+/* A new object in the place of an old one. */
+static int keep(struct instance *inst, const char *path, const char *text, uint64_t *object)
+{
+	uint64_t old = *object;
+	int err = model_object_add(inst->model, inst, path, text, NULL, 0, object);
+
+	if (!err && old != *object)
+		model_object_remove(inst->model, &old);
+	return err;
+}
+
+void instance_forget_sizes(struct instance *inst)
+{
+	for (uint32_t cpu = 0; cpu < inst->model->nr_cpus; cpu++)
+		model_object_remove(inst->model, &inst->size_objects[cpu]);
+}
+
+int instance_keep_size(struct instance *inst, int cpu, const char *kb)
+{
+	char path[48];
+
+	if (cpu < 0) {
+		instance_forget_sizes(inst);
+		return instance_keep(inst, SETTING_BUFFER_SIZE, "buffer_size_kb", kb);
+	}
+	snprintf(path, sizeof(path), "per_cpu/cpu%d/buffer_size_kb", cpu);
+	return keep(inst, path, kb, &inst->size_objects[cpu]);
+}
+
+int instance_keep(struct instance *inst, enum setting what, const char *path, const char *text)
+{
+	return keep(inst, path, text, &inst->setting_objects[what]);
+}

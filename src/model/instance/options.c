@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * options.c - trace options: names, defaults, where they show, what they switch
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "model/ftrace/groups.h"
+#include "model/model.h"
+#include "model/instance/options.h"
+#include "model/instance/pids.h"
+#include "plane/ring/ring.h"
+
+const char *const option_names[OPTION_COUNT] = {
+	"print-parent", "sym-offset", "sym-addr", "verbose", "raw", "hex", "bin", "block", "fields",
+	"trace_printk", "annotate", "userstacktrace", "sym-userobj", "printk-msg-only",
+	"context-info", "latency-format", "record-cmd", "record-tgid", "overwrite",
+	"disable_on_free", "irq-info", "markers", "event-fork", "trace_printk_dest",
+	"pause-on-trace", "hash-ptr", "function-trace", "function-fork", "display-graph",
+	"stacktrace",
+	"test_nop_accept", "test_nop_refuse",
+	"func_stack_trace", "func-no-repeats",
+	"funcgraph-overrun", "funcgraph-cpu", "funcgraph-overhead", "funcgraph-proc",
+	"funcgraph-duration", "funcgraph-abstime", "funcgraph-irqs", "funcgraph-tail",
+	"funcgraph-retval", "funcgraph-retval-hex", "sleep-time", "graph-time",
+};
+
+#define BIT(o) (1ull << (o))
+
+static const uint64_t default_options =
+	BIT(OPTION_PRINT_PARENT) | BIT(OPTION_TRACE_PRINTK) | BIT(OPTION_ANNOTATE) |
+	BIT(OPTION_CONTEXT_INFO) | BIT(OPTION_RECORD_CMD) | BIT(OPTION_OVERWRITE) |
+	BIT(OPTION_IRQ_INFO) | BIT(OPTION_MARKERS) | BIT(OPTION_HASH_PTR) | BIT(OPTION_FUNCTION_TRACE) |
+	BIT(OPTION_FUNCGRAPH_CPU) | BIT(OPTION_FUNCGRAPH_OVERHEAD) | BIT(OPTION_FUNCGRAPH_DURATION) |
+	BIT(OPTION_FUNCGRAPH_IRQS) | BIT(OPTION_SLEEP_TIME) | BIT(OPTION_GRAPH_TIME);
+
+/* Options that an instance other than the top has no file for. */
+static const uint64_t top_only = BIT(OPTION_TRACE_PRINTK) | BIT(OPTION_PRINTK_MSG_ONLY) | BIT(OPTION_RECORD_CMD);
+
+/* What a hit has to know of the options. */
+static const struct {
+	enum trace_option option;
+	uint32_t flag;
+} plane_flags[] = {
+	{ OPTION_STACKTRACE, INSTANCE_STACKTRACE },
+	{ OPTION_USERSTACKTRACE, INSTANCE_USERSTACKTRACE },
+	{ OPTION_EVENT_FORK, INSTANCE_EVENT_FORK },
+	{ OPTION_RECORD_CMD, INSTANCE_RECORD_CMD },
+	{ OPTION_RECORD_TGID, INSTANCE_RECORD_TGID },
+	{ OPTION_MARKERS, INSTANCE_MARKERS },
+	{ OPTION_FUNCTION_FORK, INSTANCE_FUNCTION_FORK },
+	{ OPTION_TRACE_PRINTK, INSTANCE_PRINTS },
+};
+
+uint64_t options_default(void)
+{
+	return default_options | BIT(OPTION_TRACE_PRINTK_DEST);
+}
+
+uint64_t options_inherited(const struct instance *top)
+{
+	return top->options &
+	       ~(BIT(OPTION_EVENT_FORK) | BIT(OPTION_FUNCTION_FORK) | BIT(OPTION_TRACE_PRINTK_DEST));
+}
+
+int option_parse(const char *text, bool *on)
+{
+	*on = strncmp(text, "no", 2) != 0;
+	if (!*on)
+		text += 2;
+	for (int o = 0; o < OPTION_COUNT; o++)
+		if (!strcmp(text, option_names[o]))
+			return o;
+	return -1;
+}
+
+uint64_t options_of_nop(void)
+{
+	return BIT(OPTION_TEST_NOP_ACCEPT) | BIT(OPTION_TEST_NOP_REFUSE);
+}
+
+bool option_in_directory(const struct instance *inst, enum trace_option o)
+{
+	return !inst->name || !(top_only & BIT(o));
+}
+
+bool option_applies(const struct instance *inst, enum trace_option o)
+{
+	return o < OPTION_TRACER || (inst->tracer_options & BIT(o));
+}
+
+static void tell_follow(struct model *m)
+{
+	struct instance *inst;
+	uint64_t any = 0;
+
+	list_each(inst, &m->instances, node)
+		any |= inst->options & (BIT(OPTION_EVENT_FORK) | BIT(OPTION_FUNCTION_FORK));
+	/* What the server before has said holds until all options are back. */
+	if (any || !m->held)
+		session_follow(m->session, any != 0);
+}
+
+static uint32_t sets_that_follow(const struct instance *inst)
+{
+	return (options_test(inst->options, OPTION_EVENT_FORK)
+			? 1u << PIDS_TRACE | 1u << PIDS_NOTRACE
+			: 0) |
+	       (options_test(inst->options, OPTION_FUNCTION_FORK)
+			? 1u << PIDS_FUNCTION | 1u << PIDS_NO_FUNCTION
+			: 0);
+}
+
+void options_publish(struct instance *inst)
+{
+	/* Relaxed: the server's own store, as below. */
+	uint32_t flags = atomic_load_explicit(&inst->state->flags, memory_order_relaxed) & INSTANCE_ABSOLUTE_TIME;
+
+	for (size_t i = 0; i < sizeof(plane_flags) / sizeof(*plane_flags); i++)
+		if (options_test(inst->options, plane_flags[i].option))
+			flags |= plane_flags[i].flag;
+	flags |= (inst->max_used ? INSTANCE_MAX_USED : 0) | (inst->stopped ? INSTANCE_STOPPED : 0);
+	/* Relaxed: only the server stores it, hits take the new value when they see it. */
+	atomic_store_explicit(&inst->state->flags, flags, memory_order_relaxed);
+	session_settings_changed(inst->model->session);
+	session_pids_follow(inst->model->session, inst->index, sets_that_follow(inst));
+	tell_follow(inst->model);
+}
+
+static void set_overwrite(struct instance *inst, bool on)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		data_ref b = instance_buffer_at(inst, i);
+
+		if (b)
+			buffer_set_overwrite(inst->model->session, b, on);
+	}
+}
+
+/* trace_printk() prints into one instance: whoever takes it takes it from the others. */
+static void take_printk(struct instance *inst)
+{
+	struct instance *other;
+
+	list_each(other, &inst->model->instances, node)
+		if (other != inst)
+			other->options &= ~BIT(OPTION_TRACE_PRINTK_DEST);
+}
+
+static int keep(struct instance *inst, enum trace_option o)
+{
+	uint64_t old = inst->option_objects[o];
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "options/%s", option_names[o]);
+	err = model_object_add(inst->model, inst, path, options_test(inst->options, o) ? "1" : "0",
+			       NULL, 0, &inst->option_objects[o]);
+	if (!err && old != inst->option_objects[o])
+		model_object_remove(inst->model, &old);
+	return err;
+}
+
+int options_keep(struct instance *inst)
+{
+	const uint64_t differ = inst->options ^ options_default();
+	int err = 0;
+
+	for (int o = 0; o < OPTION_TRACER && !err; o++)
+		if ((differ & BIT(o)) && o != OPTION_TRACE_PRINTK_DEST && option_in_directory(inst, o))
+			err = keep(inst, o);
+	options_publish(inst);
+	return err;
+}
+
+static void set_bit(struct instance *inst, enum trace_option o, bool on)
+{
+	if (on)
+		inst->options |= BIT(o);
+	else
+		inst->options &= ~BIT(o);
+}
+
+/* A tracer has its options once, whatever instance they are written in. */
+static int set_tracer_option(struct instance *inst, enum trace_option o, bool on)
+{
+	struct instance *other;
+
+	list_each(other, &inst->model->instances, node)
+		if (other->option_changes && (other->tracer_options & BIT(o)) && other->option_changes(other, o, on))
+			return -EINVAL;
+	list_each(other, &inst->model->instances, node)
+		set_bit(other, o, on);
+	if (ftrace_options_changed(inst->model))
+		return -ENOMEM;
+	return keep(inst->model->top, o);
+}
+
+int option_set(struct instance *inst, enum trace_option o, bool on)
+{
+	int err = 0;
+
+	if (o == OPTION_TEST_NOP_REFUSE)
+		return -EINVAL;
+	if (options_test(inst->options, o) == on)
+		return 0;
+	if (o >= OPTION_TRACER)
+		return set_tracer_option(inst, o, on);
+	if (inst->option_changes && inst->option_changes(inst, o, on))
+		return -EINVAL;
+	if (o == OPTION_TRACE_PRINTK_DEST && !on)
+		return -EINVAL;
+	set_bit(inst, o, on);
+	err = keep(inst, o);
+	if (err) {
+		set_bit(inst, o, !on);
+		return err;
+	}
+	if (o == OPTION_TRACE_PRINTK_DEST)
+		take_printk(inst);
+	options_publish(inst);
+	if (o == OPTION_OVERWRITE)
+		set_overwrite(inst, on);
+	if (o == OPTION_EVENT_FORK || o == OPTION_FUNCTION_FORK)
+		err = pids_follow_changed(inst, o);
+	return err;
+}
+
+void options_print(const struct instance *inst, FILE *out)
+{
+	for (int o = 0; o < OPTION_COUNT; o++)
+		if (option_applies(inst, o))
+			fprintf(out, "%s%s\n", options_test(inst->options, o) ? "" : "no", option_names[o]);
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/event/file.h"
+#include "model/ftrace/groups.h"
+#include "model/instance/options.h"
+#include "model/instance/pids.h"
+#include "model/text.h"
+#include "model/text_memory.h"
+#include "plane/plane.h"
+
+enum {
+	SHARED_PIDS	= sizeof(struct pid_set) * 8,	/* the highest pid of a task, and one */
+	PIDS_LIMIT	= 1 << 30,
+	WORD_SIZE	= 128,
+	WORDS		= SHARED_PIDS / 64,
+	/* at a time, of all sets: programs may have filled them (R2) */
+	MOST_ASKED	= 1 << 16,
+};
+
+_Static_assert(MOST_ASKED / (LAYOUT_MAX_INSTANCES * PIDS_SETS) >= 64,
+	       "each set gets on by a word in each sweep");
+
+_Static_assert((int)PIDS_KINDS == (int)PIDS_SETS, "in the order of struct pids_family");
+
+struct pids {
+	data_ref	ref;
+	struct pid_set	*set;
+	uint32_t	*large;		/* SHARED_PIDS and more, sorted */
+	unsigned int	nr_large;
+	struct pid_set	*idle;		/* no task had that number when it was written or the option set; NULL: none */
+	uint64_t	object;
+	uint32_t	next;		/* the word of `set` that is looked at next for ends */
+};
+
+/* What one write asks for, before any of it is done. */
+struct numbers {
+	uint32_t	*values;
+	unsigned int	nr;
+};
+
+static struct pids **slot_of(struct instance *inst, enum pids_kind kind)
+{
+	struct pids **const slots[PIDS_KINDS] = { &inst->pids, &inst->no_pids, &inst->func_pids, &inst->no_func_pids };
+
+	return slots[kind];
+}
+
+static void tell(struct instance *inst, enum pids_kind kind, data_ref set)
+{
+	session_pids_publish(inst->model->session, inst->index, kind, set);
+}
+
+static bool of_events(enum pids_kind kind)
+{
+	return kind == PIDS_TRACE || kind == PIDS_NOTRACE;
+}
+
+bool pids_any(const struct instance *inst)
+{
+	return inst->pids || inst->no_pids;
+}
+
+static bool is_followed(const struct instance *inst, enum pids_kind kind)
+{
+	return inst->model->task_lives &&
+	       options_test(inst->options, of_events(kind) ? OPTION_EVENT_FORK : OPTION_FUNCTION_FORK);
+}
+
+static int add_number(struct numbers *n, const char *word)
+{
+	uint32_t *values, pid;
+	uint64_t v;
+
+	if (text_to_u64(word, 0, &v))
+		return -EINVAL;
+	pid = (uint32_t)v;	/* the kernel's pid_t: higher bits are lost */
+	if (pid >= PIDS_LIMIT)
+		return -EPERM;
+	values = realloc(n->values, (n->nr + 1) * sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	values[n->nr++] = pid;
+	n->values = values;
+	return 0;
+}
+
+static ssize_t parse(const char *text, size_t len, struct numbers *out)
+{
+	char word[WORD_SIZE];
+	size_t taken = 0;
+	ssize_t n;
+	int err;
+
+	while (taken < len) {
+		n = text_word(text + taken, len - taken, word, sizeof(word));
+		if (n < 0)
+			return n;
+		taken += (size_t)n;
+		if (!*word)
+			break;
+		err = add_number(out, word);
+		if (err)
+			return err;
+	}
+	return (ssize_t)taken;
+}
+
+static struct pids *pids_create(struct model *m)
+{
+	struct pids *p = calloc(1, sizeof(*p));
+	data_ref adopted = model_replayed_ref(m, 0);
+
+	if (!p)
+		return NULL;
+	if (!adopted)
+		p->ref = session_data_alloc(m->session, sizeof(*p->set));
+	else if (!session_data_adopt(m->session, adopted, sizeof(*p->set)))
+		p->ref = adopted;
+	p->set = p->ref ? session_data(m->session, p->ref, sizeof(*p->set)) : NULL;
+	if (p->set)
+		return p;
+	free(p);
+	return NULL;
+}
+
+static int add_large(struct pids *p, uint32_t pid)
+{
+	uint32_t *large;
+	unsigned int i = 0;
+
+	while (i < p->nr_large && p->large[i] < pid)
+		i++;
+	if (i < p->nr_large && p->large[i] == pid)
+		return 0;
+	large = realloc(p->large, (p->nr_large + 1) * sizeof(*large));
+	if (!large)
+		return -ENOMEM;
+	memmove(&large[i + 1], &large[i], (p->nr_large - i) * sizeof(*large));
+	large[i] = pid;
+	p->large = large;
+	p->nr_large++;
+	return 0;
+}
+
+/* In a re-opened session the bits are there, and hits may have changed them since they were written. */
+static int add_pids(struct model *m, struct pids *p, const struct numbers *n)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < n->nr; i++) {
+		if (n->values[i] >= SHARED_PIDS)
+			err = add_large(p, n->values[i]);
+		else if (!m->replayed)
+			/* Relaxed: hits may see a pid one event late. */
+			__atomic_fetch_or(&p->set->bits[n->values[i] / 64], 1ull << n->values[i] % 64,
+					  __ATOMIC_RELAXED);
+	}
+	return err;
+}
+
+/* ---- Ends of tasks ---- */
+
+/* Each number of this word that has no task. */
+static void each_of_word(const struct model *m, struct pids *p, uint32_t i, uint64_t bits,
+			 void (*fn)(struct pids *p, uint32_t pid))
+{
+	for (; bits; bits &= bits - 1) {
+		uint32_t pid = i * 64 + (uint32_t)__builtin_ctzll(bits);
+
+		if (!m->task_lives(pid))
+			fn(p, pid);
+		else if (p->idle)
+			p->idle->bits[i] &= ~(1ull << (pid % 64));
+	}
+}
+
+/*
+ * Each number below SHARED_PIDS that is listed and has no task. It asks about `most` numbers, 64 or
+ * more; the next call goes on where this one stopped.
+ */
+static void each_without_task(const struct model *m, struct pids *p, uint32_t most,
+			      void (*fn)(struct pids *p, uint32_t pid))
+{
+	uint32_t i = p->next, asked = 0;
+
+	for (uint32_t seen = 0; seen < WORDS; seen++, i = (i + 1) % WORDS) {
+		/* Relaxed: forks and exits may change it any time. */
+		uint64_t bits = __atomic_load_n(&p->set->bits[i], __ATOMIC_RELAXED);
+
+		asked += (uint32_t)__builtin_popcountll(bits);
+		if (asked > most)
+			break;
+		each_of_word(m, p, i, bits, fn);
+	}
+	p->next = i;
+}
+
+static void rest(struct pids *p, uint32_t pid)
+{
+	if (!p->idle)
+		p->idle = calloc(1, sizeof(*p->idle));
+	/* Without memory it leaves as if it had been there. */
+	if (p->idle)
+		p->idle->bits[pid / 64] |= 1ull << (pid % 64);
+}
+
+static void remove_ended(struct pids *p, uint32_t pid)
+{
+	if (!p->idle || !(p->idle->bits[pid / 64] >> (pid % 64) & 1))
+		/* Relaxed: a bit orders nothing, see plane/hit_pids.c; its neighbours may change meanwhile. */
+		__atomic_fetch_and(&p->set->bits[pid / 64], ~(1ull << (pid % 64)), __ATOMIC_RELAXED);
+}
+
+static struct pids *followed(struct instance *inst, enum pids_kind kind)
+{
+	return is_followed(inst, kind) ? *slot_of(inst, kind) : NULL;
+}
+
+static void sweep(struct instance *inst, enum pids_kind kind, uint32_t most)
+{
+	struct pids *p = followed(inst, kind);
+
+	if (p)
+		each_without_task(inst->model, p, most, remove_ended);
+}
+
+static uint32_t sets_followed(struct model *m)
+{
+	struct instance *inst;
+	uint32_t nr = 0;
+
+	list_each(inst, &m->instances, node)
+		for (int kind = 0; kind < PIDS_KINDS; kind++)
+			nr += !!followed(inst, (enum pids_kind)kind);
+	return nr;
+}
+
+void pids_sweep(struct model *m)
+{
+	const uint32_t nr = sets_followed(m);
+	struct instance *inst;
+
+	list_each(inst, &m->instances, node)
+		for (int kind = 0; nr && kind < PIDS_KINDS; kind++)
+			sweep(inst, (enum pids_kind)kind, MOST_ASKED / nr);
+}
+
+/* From here on ends count. With a new server they have counted before. */
+static void begin_to_follow(struct instance *inst, enum pids_kind kind)
+{
+	struct pids *p = *slot_of(inst, kind);
+
+	if (p && is_followed(inst, kind) && !inst->model->held)
+		each_without_task(inst->model, p, MOST_ASKED, rest);
+}
+
+static void rest_new(const struct model *m, struct pids *p, const struct numbers *n)
+{
+	for (unsigned int i = 0; i < n->nr; i++)
+		if (n->values[i] < SHARED_PIDS && !m->task_lives(n->values[i]))
+			rest(p, n->values[i]);
+}
+
+/* ---- Printing ---- */
+
+/*
+ * The kernel's mark for "no list at all" is the number beyond the highest pid, so
+ * that this number reads as if there were none (set_ftrace_pid).
+ */
+static void print_large(uint32_t pid, bool marks, FILE *out)
+{
+	if (marks && pid == SHARED_PIDS)
+		fputs("no pid\n", out);
+	else
+		fprintf(out, "%u\n", pid);
+}
+
+static void print_pids(const struct pids *p, bool marks, FILE *out)
+{
+	uint64_t bits;
+
+	/* Relaxed: forks and exits may change it any time. */
+	for (uint32_t i = 0; i < WORDS; i++) {
+		bits = __atomic_load_n(&p->set->bits[i], __ATOMIC_RELAXED);
+		for (; bits; bits &= bits - 1)
+			fprintf(out, "%u\n", i * 64 + (uint32_t)__builtin_ctzll(bits));
+	}
+	for (unsigned int i = 0; i < p->nr_large; i++)
+		print_large(p->large[i], marks, out);
+}
+
+static const char *file_name(enum pids_kind kind)
+{
+	static const char *const names[PIDS_KINDS] = {
+		"set_event_pid", "set_event_notrace_pid", "set_ftrace_pid", "set_ftrace_notrace_pid",
+	};
+
+	return names[kind];
+}
+
+static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = text_memory_open(&text, &size);
+	uint64_t old = p->object;
+	int err;
+
+	if (!f)
+		return -ENOMEM;
+	print_pids(p, false, f);
+	if (fclose(f))
+		return -ENOMEM;
+	/* In this order: a set that hits look at always has one, by which a new server finds it. */
+	err = model_object_add(inst->model, inst, file_name(kind), text, &p->ref, 1, &p->object);
+	if (!err && old != p->object)
+		model_object_remove(inst->model, &old);
+	free(text);
+	return err;
+}
+
+/* The two events of the scheduler that change the sets need a plan even when they are not enabled. */
+static int prepare_follow(struct instance *inst)
+{
+	static const char *const names[] = { "sched_process_fork", "sched_process_free" };
+	struct event_file *f;
+	struct event *e;
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < 2; i++) {
+		e = model_find_event(inst->model, "sched", names[i]);
+		if (!e)
+			continue;
+		f = event_file_get(inst, e);
+		err = f ? event_file_need_state(f) : -ENOMEM;
+	}
+	return err;
+}
+
+static int arm_follow(struct instance *inst)
+{
+	int err = pids_any(inst) ? prepare_follow(inst) : 0;
+
+	return err ? err : model_publish(inst->model, inst);
+}
+
+int pids_follow_changed(struct instance *inst, int option)
+{
+	const bool events = option == OPTION_EVENT_FORK;
+
+	begin_to_follow(inst, events ? PIDS_TRACE : PIDS_FUNCTION);
+	begin_to_follow(inst, events ? PIDS_NOTRACE : PIDS_NO_FUNCTION);
+	return events ? arm_follow(inst) : 0;
+}
+
+static int publish(struct instance *inst, enum pids_kind kind, struct pids *p)
+{
+	*slot_of(inst, kind) = p;
+	tell(inst, kind, p->ref);
+	return of_events(kind) ? arm_follow(inst) : ftrace_groups_publish(inst);
+}
+
+static void pids_free(struct model *m, struct pids *p)
+{
+	if (!m->closing)
+		session_data_retire(m->session, p->ref, sizeof(*p->set));
+	model_object_remove(m, &p->object);
+	free(p->large);
+	free(p->idle);
+	free(p);
+}
+
+static int add_numbers(struct instance *inst, enum pids_kind kind, const struct numbers *n)
+{
+	struct pids *p = *slot_of(inst, kind);
+	bool is_new = !p;
+	int err;
+
+	if (!n->nr)
+		return 0;
+	if (is_new)
+		p = pids_create(inst->model);
+	if (!p)
+		return -ENOMEM;
+	if (is_followed(inst, kind) && !inst->model->replayed)
+		rest_new(inst->model, p, n);
+	err = add_pids(inst->model, p, n);
+	if (!err)
+		err = record(inst, kind, p);
+	if (!is_new)
+		return err;
+	if (!err)
+		return publish(inst, kind, p);
+	pids_free(inst->model, p);
+	return err;
+}
+
+ssize_t pids_write(struct instance *inst, enum pids_kind kind, const char *text, size_t len)
+{
+	struct numbers n = { NULL, 0 };
+	ssize_t taken = parse(text, len, &n);
+	int err = taken < 0 ? (int)taken : add_numbers(inst, kind, &n);
+
+	free(n.values);
+	return err ? err : taken;
+}
+
+void pids_clear(struct instance *inst, enum pids_kind kind)
+{
+	struct pids *p = *slot_of(inst, kind);
+	struct model *m = inst->model;
+
+	if (!p)
+		return;
+	*slot_of(inst, kind) = NULL;
+	if (!m->closing) {
+		tell(inst, kind, 0);
+		if (of_events(kind))
+			model_publish(m, inst);
+		else
+			ftrace_groups_publish(inst);
+	}
+	pids_free(m, p);
+}
+
+void pids_adopted(struct instance *inst)
+{
+	for (int kind = 0; kind < PIDS_KINDS; kind++)
+		if (!*slot_of(inst, (enum pids_kind)kind))
+			tell(inst, (enum pids_kind)kind, 0);
+}
+
+void pids_print(struct instance *inst, enum pids_kind kind, FILE *out)
+{
+	const struct pids *p = *slot_of(inst, kind);
+
+	sweep(inst, kind, MOST_ASKED);
+	if (p)
+		print_pids(p, !of_events(kind), out);
+	else if (!of_events(kind))
+		fputs("no pid\n", out);
+}

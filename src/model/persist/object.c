@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * object.c - what the server keeps of each command, and how the next server gets it back (R4)
+ *
+ *     path                                   text             refs
+ *     #imported                              ""               -
+ *     events/SYSTEM/EVENT/format             the format       -
+ *     dynamic_events/#ID                     the command      -
+ *     instances/NAME                         ""               the instance's own
+ *     [instances/NAME/]events/S/E/#state     ""               event_state
+ *     [instances/NAME/]events/S/E/enable     "1"              -
+ *     [instances/NAME/]events/S/E/filter     the filter       -
+ *     [instances/NAME/]events/S/E/trigger    the command      trigger_state, the command's own
+ *     [instances/NAME/]set_event_pid         the pids         pid_set
+ *     [instances/NAME/]#ftrace/...           ftrace_keep.c
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/dynamic/events.h"
+#include "model/dynamic/eprobe.h"
+#include "model/event/file.h"
+#include "model/ftrace/groups.h"
+
+int model_object_add(struct model *m, struct instance *inst, const char *path, const char *text,
+		     const uint64_t *refs, unsigned int nr_refs, uint64_t *id)
+{
+	char *full = NULL;
+	int err;
+
+	if (m->replayed) {
+		*id = m->replayed_id;
+		return 0;
+	}
+	if (inst && inst->name && asprintf(&full, "instances/%s/%s", inst->name, path) < 0)
+		return -ENOMEM;
+	err = session_object_add(m->session, full ? full : path, text, refs, nr_refs, id);
+	free(full);
+	return err;
+}
+
+void model_object_remove(struct model *m, uint64_t *id)
+{
+	if (*id && !m->closing)
+		session_object_remove(m->session, *id);
+	*id = 0;
+}
+
+uint64_t model_replayed_ref(const struct model *m, unsigned int i)
+{
+	return m->replayed && i < m->replayed->nr_refs && i < 6 ? m->replayed->refs[i] : 0;
+}
+
+struct replay {
+	struct model	*model;
+	int		(*write)(void *arg, const char *path, const char *text);
+	void		*arg;
+};
+
+/* "[instances/NAME/]events/SYSTEM/EVENT/FILE" taken apart in `copy`. */
+struct event_path {
+	char		*instance;	/* NULL: the top */
+	char		*system, *event, *file;
+};
+
+static bool split_path(char *copy, struct event_path *out)
+{
+	char *save = copy, *word = strsep(&save, "/");
+
+	out->instance = NULL;
+	if (!strcmp(word, "instances")) {
+		out->instance = strsep(&save, "/");
+		word = strsep(&save, "/");
+	}
+	if (!word || strcmp(word, "events"))
+		return false;
+	out->system = strsep(&save, "/");
+	out->event = strsep(&save, "/");
+	out->file = save;
+	return out->file && *out->file;
+}
+
+static int restore_state(struct model *m, const struct event_path *p, uint64_t id)
+{
+	struct instance *inst = p->instance ? instance_find(m, p->instance) : m->top;
+	struct event *e = model_find_event(m, p->system, p->event);
+	struct event_file *f = inst && e ? event_file_get(inst, e) : NULL;
+
+	return f ? event_file_adopt_state(f, model_replayed_ref(m, 0), id) : -EPROTO;
+}
+
+static int restore_event(struct model *m, const struct event_path *p, const char *format)
+{
+	struct event *e;
+
+	return model_add_event(m, p->system, format, strlen(format), &e);
+}
+
+int model_set_imported(struct model *m)
+{
+	uint64_t id = 0;
+
+	m->imported = true;
+	return model_object_add(m, m->top, "#imported", "", NULL, 0, &id);
+}
+
+static int restore(struct replay *r, const char *path, const char *text)
+{
+	char *copy;
+	struct event_path p;
+	int err;
+
+	if (!strcmp(path, "#imported")) {
+		r->model->imported = true;
+		return 0;
+	}
+	if (ftrace_restore(r->model, path, text, &err))
+		return err;
+	copy = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	if (!strncmp(path, "dynamic_events/", 15))
+		err = dynamic_restore(r->model, path, text);
+	else if (split_path(copy, &p) && !p.instance && !strcmp(p.file, "format"))
+		err = restore_event(r->model, &p, text);
+	else if (split_path(strcpy(copy, path), &p) && !strcmp(p.file, "#state"))
+		err = restore_state(r->model, &p, r->model->replayed_id);
+	else
+		err = r->write(r->arg, path, text);
+	free(copy);
+	return err;
+}
+
+/* A refused filter is refused again, and kept. */
+static bool is_filter(const char *path)
+{
+	const char *file = strrchr(path, '/');
+
+	return file && !strcmp(file, "/filter");
+}
+
+static int replay_object(struct session *s, uint64_t id, const struct object *o, const char *path,
+			 const char *text, void *arg)
+{
+	struct replay *r = arg;
+	int err;
+
+	r->model->replayed = o;
+	r->model->replayed_id = id;
+	err = restore(r, path, text);
+	r->model->replayed = NULL;
+	if (err == -ENOMEM)
+		return err;
+	if (err && !is_filter(path))
+		session_object_remove(s, id);
+	return 0;
+}
+
+int model_reopen(struct model *m, int (*write)(void *arg, const char *path, const char *text), void *arg)
+{
+	struct replay r = { m, write, arg };
+	int err;
+
+	m->held = true;
+	err = session_object_each(m->session, replay_object, &r);
+	if (!err)
+		err = eprobe_sync_all(m);
+	m->held = false;
+	if (!err)
+		err = model_publish(m, NULL);
+	if (!err)
+		ftrace_groups_restore_all(m);
+	if (!err)
+		err = ftrace_graph_publish(m);
+	if (!err) {
+		instances_adopted(m);
+		session_adopt_done(m->session);
+	}
+	return err;
+}

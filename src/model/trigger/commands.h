@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * commands.h - the triggers that are no hists, for the table in trigger.c
+ */
+#ifndef TRACEFUSE_MODEL_TRIGGER_COMMANDS_H
+#define TRACEFUSE_MODEL_TRIGGER_COMMANDS_H
+
+#include "model/trigger/trigger.h"
+
+/* trigger_simple.c: NAME[:COUNT] [if FILTER] */
+extern const struct trigger_command traceon_command;
+extern const struct trigger_command traceoff_command;
+extern const struct trigger_command snapshot_command;
+extern const struct trigger_command stacktrace_command;
+
+/* trigger_enable.c: NAME:SYSTEM:EVENT[:COUNT] [if FILTER] */
+extern const struct trigger_command enable_event_command;
+extern const struct trigger_command disable_event_command;
+extern const struct trigger_command enable_hist_command;
+extern const struct trigger_command disable_hist_command;
+
+/* enable_hist or disable_hist: these two go when the file is opened with O_TRUNC. */
+bool trigger_is_enable_hist(const struct trigger *t);
+
+/* Of `rest` cuts off the first word; *cond is what follows it, NULL: nothing. */
+char *trigger_first_word(char *rest, char **cond);
+
+#endif

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * act.c - what a hist program does beside counting: references, texts and stacks in variables, actions
+ *
+ * A text or a stack passes through the frame: read there from where it comes
+ * from, then stored where it goes. A text is at most STRING_ROOM - 1 bytes and
+ * ends in a 0. A stack is the number of its addresses, the addresses, a 0.
+ *
+ * A1  The frame and the arena lie in the data region (R38). What leads somewhere
+ *     is loaded there once, into a local, and bounded by the program or a map's
+ *     layout, which are the server's, or by a constant.
+ */
+#include "plane/action/fold.h"
+#include "plane/map/layout.h"
+
+enum { STACK_WORDS = PROGRAM_STACK_DEPTH + 2, TEXT_WORDS = STRING_ROOM / 8 };
+
+static inline uint64_t load_once(const uint64_t *at)
+{
+	return *(const volatile uint64_t *)at;
+}
+
+static inline uint16_t half_once(const uint16_t *at)
+{
+	return *(const volatile uint16_t *)at;
+}
+
+/* ---- texts ---- */
+
+/* Bytes before the first 0 of `words` words that hold a text; behind them room for a 0 is made. */
+static uint32_t text_end(uint64_t *text, uint32_t words)
+{
+	/* A1: its highest bit is looked for */
+	uint64_t last = words ? load_once(&text[words - 1]) : 0;
+	uint32_t len = words ? 8 * (words - 1) : 0;
+
+	if (words < TEXT_WORDS)
+		text[words] = 0;
+	/* Nothing stands behind the 0 in its word. */
+	return last ? len + (71 - (uint32_t)__builtin_clzll(last)) / 8 : len;
+}
+
+static uint32_t text_length(const uint64_t *text)
+{
+	const char *s = (const char *)text;
+	uint32_t len = 0;
+
+	while (len < STRING_ROOM - 1 && s[len])
+		len++;
+	return len;
+}
+
+static uint32_t text_of_name(uint64_t *to, const char *name)
+{
+	char *s = (char *)to;
+	uint32_t len = 0;
+
+	to[0] = to[1] = 0;
+	for (; name && len < LAYOUT_COMM_LEN - 1 && name[len]; len++)
+		s[len] = name[len];
+	return len;
+}
+
+static const char *task_name(const struct hit *h)
+{
+	return ((const struct record_common *)h->record)->pid ? h->comm : "<idle>";
+}
+
+/* The name that OP_ELT_COMM kept. */
+static uint32_t text_of_elt(struct fold *f, uint32_t var, uint64_t *to)
+{
+	to[0] = to[1] = 0;
+	map_var_read(f->map, f->elt, var, &to[0]);
+	map_var_read(f->map, f->elt, var + 1, &to[1]);
+	to[2] = 0;
+	return text_length(to);
+}
+
+/*
+ * A1: the layout is that of the cell of the op that found the elt, whose number and block are
+ * compared with it.
+ */
+static bool block_copy(const struct fold *f, const struct op *found, const struct hit_ref *ref,
+		       uint64_t *to, uint32_t size)
+{
+	const struct hist_cell *cell = plane_config(f->run->p, found->imm);
+	/* The map itself may be another than the cell's by now. */
+	const struct map_view m = { &cell->layout, plane_data(f->run->p, ref->map) };
+
+	return map_block_copy(m, ref->elt, half_once(&ref->block) - 1u, to, size);
+}
+
+static uint32_t text_of_block(struct fold *f, const struct op *found, const struct hit_ref *ref,
+			      uint64_t *to)
+{
+	if (!block_copy(f, found, ref, to, STRING_ROOM))
+		to[0] = 0;
+	to[TEXT_WORDS - 1] &= ~0ull >> 8;
+	return text_length(to);
+}
+
+/*
+ * The op that set what `ref` stands for, when this program did, or found it;
+ * *behind is where the one is that asks. A program goes forward, so following
+ * these ends.
+ */
+static const struct op *ref_source(const struct fold *f, const struct hit_ref *ref,
+				   uint32_t *behind)
+{
+	const uint32_t from = half_once(&ref->from);
+
+	if (!from || from > *behind)	/* A1 */
+		return NULL;
+	*behind = from - 1;
+	return &f->prog->ops[*behind];
+}
+
+static bool is_found(const struct op *op)
+{
+	return op->code == OP_REF_FIND || op->code == OP_REF_TAKE;
+}
+
+static bool is_set(const struct op *op)
+{
+	return op->code == OP_VAR_SET_STRING || op->code == OP_VAR_SET_STACK;
+}
+
+/*
+ * The text that `op` names into the frame; its length. What this program set
+ * itself is read again from where it came from, for the block may be another
+ * hit's by now.
+ */
+static uint32_t text_read(struct fold *f, const struct op *op)
+{
+	uint32_t behind = f->prog->nr_ops;
+	uint64_t *to = f->frame->text;
+	const struct hit_ref *ref;
+
+	while (op->size == STRING_REF) {
+		ref = fold_ref(f, op);
+		op = ref_source(f, ref, &behind);
+		if (op && is_found(op))
+			return text_of_block(f, op, ref, to);
+		if (!op || !is_set(op))
+			return text_end(to, 0);
+	}
+	switch (op->size) {
+	case STRING_ELT_COMM:
+		return text_of_elt(f, op->arg, to);
+	case STRING_COMM:
+		return text_of_name(to, task_name(f->h));
+	case STRING_FIXED:
+		return text_end(to, fold_record_text(f->h, op, to, op->arg < STRING_ROOM ? op->arg - 1 :
+						     STRING_ROOM - 1));
+	case STRING_DATA_LOC:
+	case STRING_REL_LOC:
+		return text_end(to, fold_record_text(f->h, op, to, STRING_ROOM - 1));
+	default:
+		return text_end(to, 0);
+	}
+}
+
+/* ---- stacks ---- */
+
+static uint32_t stack_of_hit(struct fold *f, uint64_t *to)
+{
+	uint32_t nr = f->h->stack ? f->h->nr_stack : 0;
+
+	if (nr > PROGRAM_STACK_DEPTH)
+		nr = PROGRAM_STACK_DEPTH;
+	for (uint32_t i = 0; i < nr; i++)
+		to[1 + i] = ((const struct unaligned64 *)f->h->stack)[i].v;
+	return nr;
+}
+
+/* The first word says how many follow. */
+static uint32_t stack_of_field(struct fold *f, uint32_t at, uint64_t *to)
+{
+	uint32_t loc = fold_loc(f->h, at), off = loc & 0xffff, words = (loc >> 16) / 8;
+	uint64_t nr = words ? fold_load(f->h, OP_LOAD_U64, off) : 0;
+
+	if (nr > PROGRAM_STACK_DEPTH)
+		nr = PROGRAM_STACK_DEPTH;
+	if (nr && nr > words - 1)
+		nr = words - 1;
+	for (uint32_t i = 1; i <= nr; i++)
+		to[i] = fold_load(f->h, OP_LOAD_U64, off + 8 * i);
+	return (uint32_t)nr;
+}
+
+static uint32_t stack_of_block(struct fold *f, const struct op *found, const struct hit_ref *ref,
+			       uint64_t *to)
+{
+	uint64_t nr = 0;
+
+	if (block_copy(f, found, ref, to, STACK_WORDS * 8))
+		nr = load_once(to);	/* A1 */
+	return nr < PROGRAM_STACK_DEPTH ? (uint32_t)nr : PROGRAM_STACK_DEPTH;
+}
+
+/* The stack that a reference (a true `of_ref`) or an op names into the frame; the number of its addresses. */
+static uint32_t stack_read(struct fold *f, const struct op *op, bool of_ref)
+{
+	uint32_t nr = 0, behind = f->prog->nr_ops;
+	uint64_t *to = f->frame->text;
+	const struct hit_ref *ref;
+
+	for (; op && (of_ref || op->size == STACK_REF); of_ref = false) {
+		ref = fold_ref(f, op);
+		op = ref_source(f, ref, &behind);
+		if (op && is_found(op))
+			nr = stack_of_block(f, op, ref, to);
+		if (op && !is_set(op))
+			op = NULL;
+	}
+	if (op)
+		nr = op->size == STACK_FIELD ? stack_of_field(f, (uint32_t)op->imm, to) : stack_of_hit(f, to);
+	to[0] = nr;
+	to[nr + 1] = 0;
+	return nr;
+}
+
+/* ---- variables that are larger than a word ---- */
+
+static void block_set(struct fold *f, const struct op *op, uint32_t words)
+{
+	struct map_block b;
+
+	f->frame->own[op->off % HIT_VARS] = 1 + (uint64_t)(op - f->prog->ops);
+	if (!map_block_begin(f->map, f->slot, f->elt, op->len, &b))
+		return;
+	for (uint32_t i = 0; i < words; i++)
+		map_block_put(&b, 8 * i, f->frame->text[i]);
+	do
+		map_block_look(&b);
+	while (!map_block_publish(&b));
+	map_block_end(&b);
+	map_var_set(f->map, f->elt, op->off, 0);
+}
+
+/* ---- onmax, onchange, save ---- */
+
+static bool track_takes(const struct fold *f, uint64_t current)
+{
+	return f->track_flags & TRACK_CHANGE ? f->track_value != current : f->track_value > current;
+}
+
+static const struct op *track_begin(struct fold *f, const struct op *op)
+{
+	const struct op *not_taken = f->prog->ops + op->on_false;
+	uint32_t elt = op->flags & TRACK_GLOBAL ? 0 : f->elt;
+
+	f->track_flags = op->flags;
+	f->track_value = fold_ref(f, op)->value;
+	if ((op->flags & TRACK_GLOBAL) && !hit_snapshot_is_possible(f->run, op->len))
+		return not_taken;
+	if (!track_takes(f, map_block_value(f->map, elt, op->off)) ||
+	    !map_block_begin(f->map, f->slot, elt, op->off, &f->block))
+		return not_taken;
+	if (!track_takes(f, map_block_look(&f->block))) {
+		map_block_end(&f->block);
+		return not_taken;
+	}
+	map_block_put(&f->block, 0, f->track_value);
+	return op + 1;
+}
+
+/* Whoever publishes first wins if he has the better value; else it is tried again on top of his. */
+static const struct op *track_end(struct fold *f, const struct op *op)
+{
+	bool published;
+
+	do
+		published = map_block_publish(&f->block);
+	while (!published && track_takes(f, map_block_look(&f->block)));
+	map_block_end(&f->block);
+	return published ? op + 1 : f->prog->ops + op->on_false;
+}
+
+static void track_words(struct fold *f, uint32_t off, const uint64_t *from, uint32_t words)
+{
+	for (uint32_t i = 0; i < words; i++)
+		map_block_put(&f->block, off + 8 * i, from[i]);
+}
+
+static void track_string(struct fold *f, const struct op *op)
+{
+	uint32_t len = text_read(f, op), room = f->block.size > op->off ? f->block.size - op->off : 0;
+
+	if (len >= room) {
+		len = room ? room - 1 : 0;
+		((char *)f->frame->text)[len] = 0;
+	}
+	track_words(f, op->off, f->frame->text, len / 8 + 1);
+}
+
+static void track_comm(struct fold *f, const struct op *op)
+{
+	if (op->arg)
+		text_of_elt(f, op->arg - 1, f->frame->text);
+	else
+		text_of_name(f->frame->text, task_name(f->h));
+	track_words(f, op->off, f->frame->text, LAYOUT_COMM_LEN / 8);
+}
+
+/* ---- synthetic events ---- */
+
+char *fold_synth_grow(struct fold *f, uint32_t bytes)
+{
+	char *at = f->run->synth->arena + f->synth_at + f->synth_size;
+
+	if (f->synth_full || f->synth_at + f->synth_size + bytes + STRING_ROOM > HIT_ARENA) {
+		f->synth_full = true;
+		return NULL;
+	}
+	f->synth_size += bytes;
+	f->run->synth->used = f->synth_at + f->synth_size;
+	return at;
+}
+
+/* The depth is in the lower half. */
+static uint8_t deeper(uint8_t preempt_count, uint32_t by)
+{
+	uint32_t depth = (preempt_count & 0xfu) + by;
+
+	return (uint8_t)((preempt_count & 0xf0u) | (depth < 0xf ? depth : 0xf));
+}
+
+/* The first of this hit: nothing waits, whatever one that was left by longjmp() has left. */
+static void synth_reset(struct fold *f)
+{
+	f->run->synth = &plane_scratch(f->run->p, f->slot, f->run->level)->synth;
+	f->run->synth->used = 0;
+	f->run->synth->nr_pending = 0;
+}
+
+/* A1: where the next record begins; at most the arena's end, where nothing has room. */
+static uint32_t arena_used(const struct hit_synth *synth)
+{
+	const uint32_t used = *(const volatile uint32_t *)&synth->used;
+
+	return used < HIT_ARENA ? (used + 7) & ~7u : HIT_ARENA;
+}
+
+static void synth_begin(struct fold *f, const struct op *op)
+{
+	struct record_common *common;
+	char *at;
+
+	if (!f->run->synth)
+		synth_reset(f);
+	f->synth_at = arena_used(f->run->synth);
+	f->synth_size = 0;
+	f->synth_full = false;
+	f->synth_only = (uint32_t)op->imm;
+	f->synth_record = f->run->synth->arena + f->synth_at;
+	at = fold_synth_grow(f, op->len);
+	if (!at)
+		return;
+	for (uint32_t i = 0; i < op->len; i += 8)
+		*(uint64_t *)(at + i) = 0;
+	common = (struct record_common *)at;
+	*common = *(const struct record_common *)f->h->record;
+	common->type = (uint16_t)op->arg;
+	/* An event probe makes its record one deeper than its cause, whatever synthetic events do. */
+	common->preempt_count = deeper(common->preempt_count, op->imm ? f->h->synth_preempt != 0 : f->h->synth_preempt);
+}
+
+static void words_store(char *to, const uint64_t *from, uint32_t words)
+{
+	for (uint32_t i = 0; i < words; i++)
+		((struct unaligned64 *)to)[i].v = from[i];
+}
+
+static void synth_data_loc(struct fold *f, const struct op *op, uint32_t at, uint32_t len)
+{
+	*(uint64_t *)(f->synth_record + op->off) = len << 16 | at;
+}
+
+static void synth_string(struct fold *f, const struct op *op)
+{
+	const struct op source = { .size = STRING_REF, .arg = op->arg };
+	uint32_t len, at = f->synth_size;
+	char *to;
+
+	if (f->synth_full)
+		return;
+	len = text_read(f, &source);
+	if (op->len) {
+		if (len >= op->len) {
+			len = op->len - 1u;
+			((char *)f->frame->text)[len] = 0;
+		}
+		words_store(f->synth_record + op->off, f->frame->text, len / 8 + 1);
+		return;
+	}
+	to = fold_synth_grow(f, len + 1);
+	if (!to)
+		return;
+	words_store(to, f->frame->text, len / 8 + 1);
+	synth_data_loc(f, op, at, len + 1);
+}
+
+/*
+ * The number of addresses and then these, PROGRAM_STACK_DEPTH words in all:
+ * of a full stack the last address is not counted in the length, yet there is
+ * room for it in the record.
+ */
+static void synth_stack(struct fold *f, const struct op *op)
+{
+	uint32_t nr, words = 0, at = f->synth_size;
+	char *to;
+
+	if (f->synth_full)
+		return;
+	nr = stack_read(f, op, true);
+	to = fold_synth_grow(f, 8 * (nr + 1));
+	if (!to)
+		return;
+	while (words < PROGRAM_STACK_DEPTH && f->frame->text[words])
+		words++;
+	words_store(to, f->frame->text, nr + 1);
+	synth_data_loc(f, op, at, words * 8);
+}
+
+static void synth_end(struct fold *f)
+{
+	if (f->synth_full)
+		hit_miss(f->slot);
+	else if (hit_synth(f->run, f->synth_record, f->synth_size, f->synth_only))
+		return;
+	f->run->synth->used = f->synth_at;
+}
+
+const struct op *fold_act(struct fold *f, const struct op *op)
+{
+	switch (op->code) {
+	case OP_VAR_SET_STRING:
+		block_set(f, op, text_read(f, op) / 8 + 1);
+		return op + 1;
+	case OP_VAR_SET_STACK:
+		block_set(f, op, stack_read(f, op, false) + 2);
+		return op + 1;
+	case OP_TRACK_BEGIN:
+		return track_begin(f, op);
+	case OP_TRACK_U64:
+		map_block_put(&f->block, op->off, fold_pop(f));
+		return op + 1;
+	case OP_TRACK_STRING:
+		track_string(f, op);
+		return op + 1;
+	case OP_TRACK_KEY:
+		track_words(f, op->off, f->frame->key, op->len / 8u);
+		return op + 1;
+	case OP_TRACK_COMM:
+		track_comm(f, op);
+		return op + 1;
+	case OP_TRACK_END:
+		return track_end(f, op);
+	case OP_SYNTH_BEGIN:
+		synth_begin(f, op);
+		return op + 1;
+	case OP_SYNTH_STRING:
+		synth_string(f, op);
+		return op + 1;
+	case OP_SYNTH_STACK:
+		synth_stack(f, op);
+		return op + 1;
+	case OP_SYNTH_END:
+		synth_end(f);
+		return op + 1;
+	case OP_SNAPSHOT:
+		hit_snapshot(f->run, op->arg);
+		return op + 1;
+	default:
+		return fold_probe(f, op);
+	}
+}

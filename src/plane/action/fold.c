@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fold.c - runs a hist program: keys, elt, sums, variables
+ *
+ * A field that lies outside the record reads as 0, a string as "". The stack of
+ * values is in the slot's scratch; the compiler of programs keeps within it,
+ * and what a program does beyond it is masked off rather than trusted. What
+ * carries out an op returns whether the program goes on.
+ */
+#include "plane/action/fold.h"
+
+/* ilog2 of the next power of two. */
+static inline uint64_t log2_up(uint64_t v)
+{
+	return v <= 1 ? 0 : 64 - (unsigned int)__builtin_clzll(v - 1);
+}
+
+static void clear(char *to, uint32_t size)
+{
+	for (uint32_t i = 0; i < size; i += 8)
+		*(uint64_t *)(to + i) = 0;
+}
+
+/* Where a string begins and how many bytes of it there may be; false: not inside the record. */
+static inline bool find_string(const struct hit *h, const struct op *op, const char **s, uint32_t *len)
+{
+	uint32_t off = (uint32_t)op->imm;
+
+	*len = op->arg;
+	if (op->size != STRING_FIXED) {
+		uint32_t loc = fold_loc(h, off);
+
+		*len = loc >> 16;
+		off = (loc & 0xffff) + (op->size == STRING_REL_LOC ? off + 4 : 0);
+	}
+	if (off >= h->size)
+		return *len = 0, false;
+	*s = (const char *)h->record + off;
+	if (*len > h->size - off)
+		*len = h->size - off;
+	return true;
+}
+
+/* Up to 8 bytes of a string of which `len` are left and `room` bytes of the record follow. */
+static inline uint64_t string_word(const char *s, uint32_t len, uint32_t room)
+{
+	uint64_t v = 0;
+
+	if (room >= 8)
+		v = ((const struct unaligned64 *)s)->v;
+	else
+		for (uint32_t i = 0; i < room; i++)
+			v |= (uint64_t)(unsigned char)s[i] << 8 * i;
+	return len >= 8 ? v : v & ((1ull << 8 * len) - 1);
+}
+
+/* The bytes before the first 0. *ended: there is one. */
+static inline uint64_t before_zero(uint64_t v, bool *ended)
+{
+	uint64_t zeros = (v - 0x0101010101010101ull) & ~v & 0x8080808080808080ull;
+
+	*ended = zeros;
+	return zeros ? v & (((zeros & -zeros) >> 7) - 1) : v;
+}
+
+static inline uint32_t record_text(const struct hit *h, const struct op *op, uint64_t *to, uint32_t limit)
+{
+	uint32_t left = 0, room = 0, i = 0;
+	const char *s = NULL;
+	bool ended = false;
+
+	if (find_string(h, op, &s, &left))
+		room = h->size - (uint32_t)(s - (const char *)h->record);
+	if (left > limit)
+		left = limit;
+	for (; left && !ended; i++) {
+		to[i] = before_zero(string_word(s, left, room), &ended);
+		s += 8;
+		room -= room < 8 ? room : 8;
+		left -= left < 8 ? left : 8;
+	}
+	return i;
+}
+
+uint32_t fold_record_text(const struct hit *h, const struct op *op, uint64_t *to, uint32_t limit)
+{
+	return record_text(h, op, to, limit);
+}
+
+static inline bool elt_is(struct fold *f, uint32_t elt)
+{
+	f->elt = elt;
+	if (!elt)
+		return false;
+	map_add(f->map, elt, 0, 1, f->h->cpu, f->h->writer);
+	return true;
+}
+
+/* Words of 0, up to `words`. */
+static void clear_from(uint64_t *to, uint32_t nr, uint32_t words)
+{
+	for (; nr < words; nr++)
+		to[nr] = 0;
+}
+
+__attribute__((noinline)) uint32_t fold_text_key(const struct hit *h, const struct op *op,
+						 struct map_view m, const struct slot *slot,
+						 uint64_t *to)
+{
+	const uint32_t words = m.layout->key_size / 8;
+	uint32_t nr = record_text(h, op, to, op->len - 1u), elt;
+
+	clear_from(to, nr, MAP_SHORT_KEY);
+	if (words <= MAP_SHORT_KEY)
+		return words == 1 ? map_insert_word(m, slot, to[0])
+				  : map_insert_pair(m, slot, to[0], to[1]);
+	if (nr < MAP_SHORT_KEY)
+		nr = MAP_SHORT_KEY;
+	while (nr > MAP_SHORT_KEY && !to[nr - 1])
+		nr--;
+	elt = map_find_text(m, to, nr);
+	if (elt)
+		return elt;
+	clear_from(to, nr, words);
+	return map_insert_any(m, slot, to);
+}
+
+static inline __attribute__((always_inline)) bool key_string(struct fold *f, const struct op *op)
+{
+	uint64_t *to = (uint64_t *)((char *)f->frame->key + op->off);
+
+	if (__builtin_expect(op->flags & KEY_FIND, 0))
+		return elt_is(f, fold_text_key(f->h, op, f->map, f->slot, to));
+	for (uint32_t i = record_text(f->h, op, to, op->len - 1u); i < op->len / 8u; i++)
+		to[i] = 0;
+	return true;
+}
+
+static bool key_stack(struct fold *f, const struct op *op)
+{
+	uint64_t *to = (uint64_t *)((char *)f->frame->key + op->off);
+	uint32_t nr = f->h->stack ? f->h->nr_stack : 0;
+
+	clear((char *)to, op->len);
+	if (nr > op->len / 8u)
+		nr = op->len / 8u;
+	for (uint32_t i = 0; i < nr; i++)
+		to[i] = ((const struct unaligned64 *)f->h->stack)[i].v;
+	return true;
+}
+
+static bool key_stack_field(struct fold *f, const struct op *op)
+{
+	uint32_t loc = fold_loc(f->h, (uint32_t)op->imm), off = loc & 0xffff, len = loc >> 16;
+	uint64_t *to = (uint64_t *)((char *)f->frame->key + op->off);
+
+	clear((char *)to, op->len);
+	/* The first word says how many follow. */
+	for (uint32_t i = 8, k = 0; i + 8 <= len && k < op->len / 8u; i += 8, k++)
+		to[k] = fold_load(f->h, OP_LOAD_U64, off + i);
+	return true;
+}
+
+static inline __attribute__((always_inline)) bool find_elt(struct fold *f)
+{
+	const uint64_t *key = f->frame->key;
+
+	if (f->map.layout->key_size == 16)
+		return elt_is(f, map_insert_pair(f->map, f->slot, key[0], key[1]));
+	return elt_is(f, map_insert(f->map, f->slot, key));
+}
+
+/* With KEY_FIND it is the last of the key, and where the key is one word, all of it. */
+static inline __attribute__((always_inline)) bool key_word(struct fold *f, const struct op *op,
+							   uint64_t v)
+{
+	*(uint64_t *)((char *)f->frame->key + op->off) = v;
+	if (!(op->flags & KEY_FIND))
+		return true;
+	return f->map.layout->key_size == 8 ? elt_is(f, map_insert_word(f->map, f->slot, v))
+					    : find_elt(f);
+}
+
+/* The name of the task that made the elt, for .execname. */
+static bool elt_comm(struct fold *f, const struct op *op)
+{
+	const struct record_common *common = f->h->record;
+	union { char name[LAYOUT_COMM_LEN]; uint64_t word[2]; } u = { .word = { 0, 0 } };
+	const char *name = common->pid ? f->h->comm : "<idle>";
+	uint64_t old;
+
+	if (map_var_read(f->map, f->elt, op->off, &old))
+		return true;
+	for (int i = 0; name && i < LAYOUT_COMM_LEN - 1 && name[i]; i++)
+		u.name[i] = name[i];
+	map_var_set(f->map, f->elt, op->off + 1, u.word[1]);
+	map_var_set(f->map, f->elt, op->off, u.word[0]);
+	return true;
+}
+
+static inline bool var_set(struct fold *f, uint32_t var, uint64_t v)
+{
+	f->frame->own[var % HIT_VARS] = v;
+	map_var_set(f->map, f->elt, var, v);
+	return true;
+}
+
+static inline uint32_t find_other(struct map_view m, const uint64_t *key)
+{
+	uint32_t elt;
+
+	return m.layout->key_size == 8 && map_find_quickly(m, key[0], &elt) ? elt
+									    : map_find(m, key);
+}
+
+static inline bool ref_find(struct fold *f, const struct op *op, uint32_t key_size)
+{
+	const struct hist_cell *cell = plane_config(f->run->p, op->imm);
+	/* Acquire: the map as it was made; pairs with the release in point_cell(). */
+	data_ref ref = atomic_load_explicit(&cell->map, memory_order_acquire);
+
+	if (!ref)
+		return false;
+	f->other = map_view_of(f->run->p, ref, &cell->layout);
+	f->other_find = op;
+	for (uint32_t i = key_size / 8; i < f->other.layout->key_size / 8; i++)
+		f->frame->key[i] = 0;
+	f->other_elt = find_other(f->other, f->frame->key);
+	return f->other_elt;
+}
+
+/* What a variable of the other hist's elt is, for `ref`; false: it is unset. */
+static inline bool var_take(struct fold *f, const struct op *op, uint32_t var, struct hit_ref *ref)
+{
+	if (op->flags & REF_ONCE ? !map_var_read_once(f->other, f->other_elt, var, &ref->value) :
+				   !map_var_read(f->other, f->other_elt, var, &ref->value))
+		return false;
+	return true;
+}
+
+/* Of a text or a stack. */
+static void ref_place(struct fold *f, const struct op *op, struct hit_ref *ref)
+{
+	ref->map = (data_ref)((char *)f->other.data - f->run->p->data);
+	ref->elt = f->other_elt;
+	ref->block = op->len;
+	ref->from = (uint16_t)(1 + (f->other_find - f->prog->ops));
+}
+
+static inline bool ref_read(struct fold *f, const struct op *op)
+{
+	struct hit_ref *ref = fold_ref(f, op);
+
+	if (!var_take(f, op, op->off, ref))
+		return false;
+	if (op->len)
+		ref_place(f, op, ref);
+	return true;
+}
+
+static inline bool ref_own(struct fold *f, const struct op *op)
+{
+	struct hit_ref *ref = fold_ref(f, op);
+
+	ref->value = f->frame->own[op->off % HIT_VARS];
+	ref->from = op->len ? (uint16_t)ref->value : 0;
+	return true;
+}
+
+static inline bool synth_u64(struct fold *f, const struct op *op, uint64_t v)
+{
+	if (!f->synth_full)
+		*(uint64_t *)(f->synth_record + op->off) = op->size < 8 ? v & ((1ull << 8 * op->size) - 1) : v;
+	return true;
+}
+
+static inline uint64_t time_of(const struct fold *f, const struct op *op)
+{
+	return op->size ? (f->run->time + 500) / 1000 : f->run->time;
+}
+
+static inline bool take_since(struct fold *f, const struct op *op)
+{
+	uint64_t key = fold_load(f->h, op->size, op->off), v = f->run->time;
+	struct hit_ref *ref = fold_ref(f, op);
+
+	f->frame->key[0] = key;
+	if (!ref_find(f, op, 8) || !var_take(f, op, op->on_true, ref))
+		return false;
+	f->elt = map_insert_word(f->map, f->slot, key);
+	if (!f->elt)
+		return false;
+	map_add(f->map, f->elt, 0, 1, f->h->cpu, f->h->writer);
+	return var_set(f, op->on_false, (op->len ? (v + 500) / 1000 : v) - ref->value);
+}
+
+static uint64_t divide(const struct op *op, uint64_t v)
+{
+	if (op->code == OP_DIV_SHIFT)
+		return v >> op->imm;
+	if (v < 1u << 20)
+		return (v * op->imm + (1u << 20) - 1) >> 20;
+	return v / op->arg;
+}
+
+static uint64_t two(struct fold *f, unsigned int code)
+{
+	uint64_t b = fold_pop(f), a = fold_pop(f);
+
+	switch (code) {
+	case OP_ADD:
+		return a + b;
+	case OP_SUB:
+		return a - b;
+	case OP_MUL:
+		return a * b;
+	default:
+		return b ? a / b : ~0ull;
+	}
+}
+
+static inline uint64_t bucket(const struct op *op, uint64_t v)
+{
+	return op->imm ? v - v % op->imm : v;
+}
+
+/* ---- one op ---- */
+
+static inline bool push(struct fold *f, uint64_t v)
+{
+	fold_push(f, v);
+	return true;
+}
+
+static inline bool sum(struct fold *f, const struct op *op, uint64_t v)
+{
+	map_add(f->map, f->elt, op->off, v, f->h->cpu, f->h->writer);
+	return true;
+}
+
+/* An op that pushes a value. False: it is none, but fold_act()'s or the end. */
+static inline __attribute__((always_inline)) bool step_value(struct fold *f, const struct op *op)
+{
+	switch (op->code) {
+	case OP_LOAD_U8: case OP_LOAD_U16: case OP_LOAD_U32: case OP_LOAD_U64:
+	case OP_LOAD_S8: case OP_LOAD_S16: case OP_LOAD_S32: case OP_LOAD_S64:
+		return push(f, fold_load(f->h, op->code, op->off));
+	case OP_LOAD_IMM:
+		return push(f, op->imm);
+	case OP_LOAD_TIME:
+		return push(f, f->run->time);
+	case OP_LOAD_CPU:
+		return push(f, f->h->cpu);
+	case OP_LOG2:
+		return push(f, log2_up(fold_pop(f)));
+	case OP_BUCKET:
+		return push(f, bucket(op, fold_pop(f)));
+	case OP_USECS:
+		return push(f, (fold_pop(f) + 500) / 1000);
+	case OP_NEG:
+		return push(f, 0 - fold_pop(f));
+	case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV:
+		return push(f, two(f, op->code));
+	case OP_DIV_SHIFT: case OP_DIV_MULT:
+		return push(f, divide(op, fold_pop(f)));
+	default:
+		return false;
+	}
+}
+
+/* Values come last, for another switch is another jump and fuse.c leaves few of them. False: as above. */
+static inline __attribute__((always_inline)) bool step(struct fold *f, const struct op *op)
+{
+	switch (op->code) {
+	case OP_KEY_FIELD:
+		return key_word(f, op, fold_load(f->h, op->size, op->arg));
+	case OP_KEY_LOG2:
+		return key_word(f, op, log2_up(fold_load(f->h, op->size, op->arg)));
+	case OP_KEY_U64:
+		return key_word(f, op, fold_pop(f));
+	case OP_KEY_STRING:
+		return key_string(f, op);
+	case OP_KEY_STACK:
+		return key_stack(f, op);
+	case OP_KEY_STACK_FIELD:
+		return key_stack_field(f, op);
+	case OP_FIND:
+		return find_elt(f);
+	case OP_SUM_FIELD:
+		return sum(f, op, fold_load(f->h, op->size, op->arg));
+	case OP_SUM:
+		return sum(f, op, fold_pop(f));
+	case OP_ELT_COMM:
+		return elt_comm(f, op);
+	case OP_VAR_SET:
+		return var_set(f, op->off, fold_pop(f));
+	case OP_VAR_TIME:
+		return var_set(f, op->off, time_of(f, op));
+	case OP_VAR_SINCE:
+		return var_set(f, op->off, time_of(f, op) - fold_ref(f, op)->value);
+	case OP_LOAD_REF:
+		return push(f, fold_ref(f, op)->value);
+	case OP_REF_OWN:
+		return ref_own(f, op);
+	case OP_REF_FIND:
+		return ref_find(f, op, op->arg);
+	case OP_REF_READ:
+		return ref_read(f, op);
+	case OP_REF_TAKE:
+		return ref_find(f, op, op->on_true) && ref_read(f, op);
+	case OP_TAKE_SINCE:
+		return take_since(f, op);
+	case OP_VAR_FIELD:
+		return var_set(f, op->off, fold_load(f->h, op->size, op->arg));
+	case OP_SYNTH_U64:
+		return synth_u64(f, op, fold_ref(f, op)->value);
+	case OP_SYNTH_OWN:
+		return synth_u64(f, op, f->frame->own[op->arg % HIT_VARS]);
+	default:
+		return step_value(f, op);
+	}
+}
+
+/* OP_HIST_KEY1 */
+static inline void fold_key(struct map_view map, struct slot *slot, const struct op *op,
+			    const struct hit *h)
+{
+	uint64_t key = fold_load(h, op->len, op->off);
+	uint32_t elt = map_insert_word(map, slot, key);
+
+	if (elt)
+		map_add(map, elt, 0, 1, h->cpu, h->writer);
+}
+
+/* OP_HIST_TIME */
+static inline void fold_time(struct map_view map, const struct run *run, const struct op *op,
+			     const struct hit *h)
+{
+	uint64_t key = fold_load(h, op->len, op->off);
+	uint32_t elt = map_insert_word(map, run->slot, key);
+
+	if (!elt)
+		return;
+	map_add(map, elt, 0, 1, h->cpu, h->writer);
+	map_var_set(map, elt, op->arg, op->size ? (run->time + 500) / 1000 : run->time);
+}
+
+/* OP_HIST_KEYS: all of it in registers. */
+static inline void fold_keys(struct map_view map, struct slot *slot, const struct op *op,
+			     const struct hit *h)
+{
+	const uint64_t key = fold_load(h, op->len, op->off);
+	uint32_t elt =
+		op->size ? map_insert_pair(map, slot, key, fold_load(h, op->size, op->on_true))
+			 : map_insert_word(map, slot, key);
+
+	if (!elt)
+		return;
+	map_add(map, elt, 0, 1, h->cpu, h->writer);
+	if (op->cmp)
+		map_add(map, elt, 1, fold_load(h, op->cmp, op->arg), h->cpu, h->writer);
+}
+
+static inline void profile_add(struct map_view map, uint32_t elt, uint32_t sum, uint64_t v,
+			       const struct hit *h)
+{
+	if (v)
+		map_add(map, elt, sum, v, h->cpu, h->writer);
+}
+
+/* OP_PROFILE */
+static void fold_profile(struct map_view map, struct slot *slot, const struct hit *h)
+{
+	const struct profile_record *r = h->record;
+	uint32_t elt = h->size >= sizeof(*r) ? map_insert_pair(map, slot, r->func, h->cpu) : 0;
+
+	if (!elt)
+		return;
+	profile_add(map, elt, PROFILE_CALLS, r->calls, h);
+	profile_add(map, elt, PROFILE_TIME, r->time, h);
+	profile_add(map, elt, PROFILE_SQUARED, r->squared, h);
+}
+
+/* OP_HIST_LOG2 */
+static inline void fold_log2(struct map_view map, struct slot *slot, const struct op *op,
+			     const struct hit *h)
+{
+	uint32_t elt = map_insert_word(map, slot, log2_up(fold_load(h, op->len, op->off)));
+
+	if (elt)
+		map_add(map, elt, 0, 1, h->cpu, h->writer);
+}
+
+/* OP_HIST_TEXT */
+static void fold_text(struct map_view map, const struct run *run, const struct op *op,
+		      const struct hit *h)
+{
+	struct hit_frame *frame = &plane_scratch(run->p, run->slot, run->level)->frame[run->nest];
+	uint32_t elt = fold_text_key(h, op, map, run->slot, frame->key);
+
+	if (elt)
+		map_add(map, elt, 0, 1, h->cpu, h->writer);
+}
+
+void hist_fold_keys(const struct plane *p, const struct program *prog, struct slot *slot,
+		    const struct hit *h)
+{
+	const struct map_view map = map_view_of(p, prog->map, &prog->layout);
+	const struct op *op = prog->ops;
+
+	if (op->code == OP_HIST_KEY1)
+		fold_key(map, slot, op, h);
+	else if (op->code == OP_HIST_LOG2)
+		fold_log2(map, slot, op, h);
+	else
+		fold_keys(map, slot, op, h);
+}
+
+/* Programs that are one op. By itself: they save no registers for what the others need. */
+static __attribute__((noinline)) void fold_whole(const struct program *prog, const struct run *run)
+{
+	const struct map_view map = map_view_of(run->p, prog->map, &prog->layout);
+	const struct op *op = prog->ops;
+
+	if (op->code <= OP_HIST_LOG2)
+		hist_fold_keys(run->p, prog, run->slot, run->seen);
+	else if (op->code == OP_HIST_TIME)
+		fold_time(map, run, op, run->seen);
+	else if (op->code == OP_HIST_TEXT)
+		fold_text(map, run, op, run->seen);
+	else
+		fold_profile(map, run->slot, run->seen);
+}
+
+void hist_fold(const struct program *prog, struct run *run)
+{
+	const struct op *op = prog->ops;
+	struct fold f;		/* set as far as it is needed */
+
+	if (op->code >= OP_HIST_KEY1) {
+		fold_whole(prog, run);
+		return;
+	}
+	f.map = map_view_of(run->p, prog->map, &prog->layout);
+	f.slot = run->slot;
+	f.prog = prog;
+	f.h = run->seen;
+	f.run = run;
+	f.frame = &plane_scratch(run->p, run->slot, run->level)->frame[run->nest];
+	f.depth = 0;
+	do {
+		while (step(&f, op))
+			op++;
+		if (op->code == OP_END)
+			return;
+		op = fold_act(&f, op);
+	} while (op);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * snapshot.c - snapshots that hits take, and what is recorded where none can be taken
+ *
+ * As in the kernel a trigger that may not swap the buffers says so in the one
+ * that records: a latency tracer has the other one for itself, or there is no
+ * other one (snapshot was written to 0, or a latency tracer took it along). In
+ * that case tracing is off from then on, so that what the snapshot was wanted
+ * for is not overwritten.
+ */
+#include "plane/hit.h"
+#include "plane/ring/ring.h"
+
+enum { PRINT_ID = 5, SAYING_MAX = 48 };
+
+/* A record of ftrace:print; a byte longer than its text, as the kernel makes room for a newline. */
+struct saying {
+	struct record_common common;
+	uint64_t	ip;
+	char		text[SAYING_MAX];
+};
+
+static uint32_t flags_of(struct instance_state *inst)
+{
+	return atomic_load_explicit(&inst->flags, memory_order_relaxed);	/* H5 of hit.h */
+}
+
+/* Pairs with the release in instance_snapshot_free(): whoever sees what it leaves there sees that the buffer is gone. */
+static uint32_t live_of(struct instance_state *inst)
+{
+	return atomic_load_explicit(&inst->live, memory_order_acquire);
+}
+
+/* Why none can be taken just now. */
+static enum snapshot_refusal refusal(struct instance_state *inst, uint32_t live)
+{
+	/* Relaxed: looked at, not into. */
+	if (!atomic_load_explicit(&inst->buffers[!(live & 1)], memory_order_relaxed))
+		return SNAPSHOT_NO_BUFFER;
+	return flags_of(inst) & INSTANCE_MAX_USED ? SNAPSHOT_MAX_USED : SNAPSHOT_NOT_REFUSED;
+}
+
+void hit_take_snapshot(struct run *r, struct instance_state *inst)
+{
+	uint32_t live = live_of(inst);
+
+	do {
+		r->refused = refusal(inst, live);
+		if (r->refused != SNAPSHOT_NOT_REFUSED || (flags_of(inst) & INSTANCE_STOPPED))
+			return;
+		/* Not where the other buffer went meanwhile. Acquire: pairs with the same as live_of(). */
+	} while (!atomic_compare_exchange_weak_explicit(&inst->live, &live, live ^ 1, memory_order_acquire,
+							memory_order_acquire));
+	atomic_fetch_add_explicit(&inst->snapshots, 1, memory_order_relaxed);	/* Relaxed: a count. */
+}
+
+bool hit_snapshot_is_possible(const struct run *r, uint32_t instance)
+{
+	struct instance_state *inst = plane_instance(r->p, instance);
+
+	return !(flags_of(inst) & INSTANCE_STOPPED) && refusal(inst, live_of(inst)) == SNAPSHOT_NOT_REFUSED;
+}
+
+void hit_snapshot(struct run *cause, uint32_t instance)
+{
+	if (instance < LAYOUT_MAX_INSTANCES)
+		hit_take_snapshot(cause, plane_instance(cause->p, instance));
+}
+
+/* As the kernel's trace_array_puts() does: no filter, no trigger. */
+static void say(const struct run *r, struct instance_state *inst, const char *text)
+{
+	struct saying s = { .common = *(const struct record_common *)r->h->record, .ip = plane_header(r->p)->snapshot_ip };
+	data_ref buffer = live_buffer(inst);
+	uint32_t len = 0;
+
+	if (!buffer || !records(inst, r->h->cpu) || !(flags_of(inst) & INSTANCE_PRINTS))
+		return;
+	s.common.type = PRINT_ID;
+	for (; text[len] && len < SAYING_MAX - 2; len++)
+		s.text[len] = text[len];
+	if (!ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, &s,
+			(uint32_t)offsetof(struct saying, text) + len + 2) && (flags_of(inst) & INSTANCE_STACKTRACE))
+		hit_write_stack(r, inst, buffer);
+}
+
+void hit_say_refusal(struct run *r, struct instance_state *inst)
+{
+	if (r->refused == SNAPSHOT_MAX_USED) {
+		say(r, inst, "*** LATENCY TRACER ACTIVE ***\n");
+		say(r, inst, "*** Can not use snapshot (sorry) ***\n");
+	} else {
+		say(r, inst, "*** SNAPSHOT NOT ALLOCATED ***\n");
+		say(r, inst, "*** stopping trace here!   ***\n");
+		atomic_store_explicit(&inst->tracing_on, 0, memory_order_release);	/* H5 of hit.h */
+	}
+	r->refused = SNAPSHOT_NOT_REFUSED;
+}

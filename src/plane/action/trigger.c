@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trigger.c - what triggers do: traceon, traceoff, snapshot, stacktrace, enable_* and disable_*
+ *
+ * The words that they switch are relaxed: H5 of hit.h.
+ */
+#include "plane/hit.h"
+#include "plane/ring/ring.h"
+
+/* Takes one of the firings that are left. Relaxed: the compare-and-swap looks again. */
+static bool count_take(struct trigger_state *state)
+{
+	int64_t left = atomic_load_explicit(&state->count, memory_order_relaxed);
+
+	/* Relaxed: only that each is taken once matters. */
+	while (left > 0)
+		if (atomic_compare_exchange_weak_explicit(&state->count, &left, left - 1,
+							  memory_order_relaxed, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+static bool may_fire(const struct run *r, const struct trigger_arm *t)
+{
+	return !(t->flags & TRIGGER_COUNTED) || count_take(plane_given(r->p, t->state));
+}
+
+static void fire_tracing(const struct run *r, const struct trigger_arm *t, struct instance_state *inst, uint32_t on)
+{
+	/* As in the kernel a firing that changes nothing does not use up the count. H5 */
+	if (atomic_load_explicit(&inst->tracing_on, memory_order_relaxed) != on && may_fire(r, t))
+		atomic_store_explicit(&inst->tracing_on, on, memory_order_release);
+}
+
+static void fire_switch_event(const struct run *r, const struct trigger_arm *t, uint32_t disabled)
+{
+	struct event_state *target = plane_given(r->p, t->target);
+
+	/* H5 */
+	if (atomic_load_explicit(&target->soft_disabled, memory_order_relaxed) != disabled && may_fire(r, t))
+		atomic_store_explicit(&target->soft_disabled, disabled, memory_order_relaxed);
+}
+
+/* All hists of the target event in the target's instance. */
+static void switch_hists(const struct run *r, data_ref target, uint32_t paused)
+{
+	const struct plan *plan = plan_of(
+		r->p, (uint16_t)((struct event_state *)plane_given(r->p, target))->event_id);
+
+	for (uint32_t i = 0; plan && i < plan->nr_arms; i++) {
+		const struct arm *arm = &plan_arms(plan)[i];
+		const struct trigger_arm *t = plan_triggers(plan) + arm->first_trigger;
+
+		for (uint32_t k = 0; arm->state == target && k < arm->nr_triggers; k++) {
+			struct trigger_state *state = plane_given(r->p, t[k].state);
+
+			if (t[k].kind == TRIGGER_HIST)
+				atomic_store_explicit(&state->paused, paused, memory_order_relaxed);	/* H5 */
+		}
+	}
+}
+
+static void fire_switch_hist(const struct run *r, const struct trigger_arm *t, uint32_t paused)
+{
+	if (may_fire(r, t))
+		switch_hists(r, t->target, paused);
+}
+
+void hit_write_stack(const struct run *r, struct instance_state *inst, data_ref buffer)
+{
+	struct stack_record *rec = &plane_scratch(r->p, r->slot, r->level)->stack;
+	const struct record_common *common = r->h->record;
+	uint32_t nr = r->h->nr_stack < LAYOUT_STACK_MAX ? r->h->nr_stack : LAYOUT_STACK_MAX;
+
+	if (!r->h->stack || !buffer || !records(inst, r->h->cpu))
+		return;
+	if (r->h->stack_wanted) {
+		if (inst - plane_instance(r->p, 0) < 64)
+			*r->h->stack_wanted |= 1ull << (inst - plane_instance(r->p, 0));
+		return;
+	}
+	if (r->h->stack_record) {
+		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->stack_time, r->h->stack_record,
+			   r->h->stack_size);
+		return;
+	}
+	rec->type = LAYOUT_STACK_ID;
+	rec->flags = common->flags;
+	rec->preempt_count = common->preempt_count;
+	rec->pid = common->pid;
+	rec->size = (int32_t)nr;
+	for (uint32_t i = 0; i < nr; i++)
+		rec->caller[i] = r->h->stack[i];
+	ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, rec,
+		   (uint32_t)offsetof(struct stack_record, caller) + nr * 8);
+}
+
+void hit_trigger(struct run *r, const struct trigger_arm *t, struct instance_state *inst)
+{
+	switch ((enum trigger_kind)t->kind) {
+	case TRIGGER_TRACEON:
+	case TRIGGER_TRACEOFF:
+		fire_tracing(r, t, inst, t->kind == TRIGGER_TRACEON);
+		break;
+	case TRIGGER_SNAPSHOT:
+		if (may_fire(r, t))
+			hit_take_snapshot(r, inst);
+		break;
+	case TRIGGER_STACKTRACE:
+		if (may_fire(r, t))
+			hit_write_stack(r, inst, live_buffer(inst));
+		break;
+	case TRIGGER_ENABLE_EVENT:
+	case TRIGGER_DISABLE_EVENT:
+		fire_switch_event(r, t, t->kind == TRIGGER_DISABLE_EVENT);
+		break;
+	case TRIGGER_ENABLE_HIST:
+	case TRIGGER_DISABLE_HIST:
+		fire_switch_hist(r, t, t->kind == TRIGGER_DISABLE_HIST);
+		break;
+	case TRIGGER_HIST:
+	case TRIGGER_PROBE:
+	case TRIGGER_DUMP:
+	case TRIGGER_CPUDUMP:
+		break;
+	}
+}

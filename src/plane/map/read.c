@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read.c - the server's look at a map whose memory others can write (R2)
+ *
+ * Where things lie is computed from the shape that the server itself gave the
+ * map; of what lies there only entries and sums are used, each index checked.
+ */
+#include <errno.h>
+#include "plane/map/layout.h"
+
+enum { SUMS_MAX = 64, BLOCK_TRIES = 1000 };
+
+static uint64_t sum_of(const char *base, const struct map_layout *own, uint32_t elt, uint32_t sum)
+{
+	uint64_t v = 0;
+
+	for (uint32_t c = 0; c < own->nr_columns; c++) {
+		const char *column = base + own->sums + c * own->column_size;
+
+		/* Relaxed: what is added meanwhile may be missing, nothing is torn. */
+		v += __atomic_load_n((const uint64_t *)column + (uint64_t)elt * own->nr_sums + sum,
+				     __ATOMIC_RELAXED);
+	}
+	return v;
+}
+
+int map_each(const struct map *m, size_t size, const struct map_shape *shape,
+	     int (*fn)(void *arg, uint32_t elt, const void *key, const uint64_t *sums), void *arg)
+{
+	const char *base = (const char *)m;
+	uint64_t sums[SUMS_MAX];
+	struct map_layout own;
+	int ret = 0;
+
+	map_lay_out(&own, shape);
+	if (shape->nr_sums > SUMS_MAX || own.size > size)
+		return -EPROTO;
+	for (uint32_t i = 0; !ret && i <= own.entry_mask; i++) {
+		const uint64_t *entries = (const uint64_t *)(base + MAP_ENTRIES);
+		/* M1: pairs with the release in map_publish(). */
+		uint32_t elt = (uint32_t)__atomic_load_n(&entries[i], __ATOMIC_ACQUIRE);
+
+		if (!elt || elt >= own.nr_elts)
+			continue;
+		for (uint32_t k = 0; k < own.nr_sums; k++)
+			sums[k] = sum_of(base, &own, elt, k);
+		ret = fn(arg, elt, base + own.elts + (uint64_t)elt * own.elt_size, sums);
+	}
+	return ret;
+}
+
+/* One try. 1: copied, 0: empty, -1: it was replaced meanwhile. */
+static int block_try(const char *base, const struct map_layout *own, uint32_t elt, uint32_t block,
+		     uint64_t *out)
+{
+	const uint64_t *words = (const uint64_t *)(base + own->blocks[block]), *from;
+	/* B5 of map_block.c, and below: pairs with map_block_publish(). */
+	uint64_t word = __atomic_load_n(&words[elt], __ATOMIC_ACQUIRE);
+	uint32_t size = own->block_size[block], place = (uint32_t)word;
+
+	if (!block_place_valid(own, place))
+		return 0;
+	from = (const uint64_t *)(base + own->blocks[block] + block_records_at(own) +
+				  (uint64_t)(place - 1) * (sizeof(struct block_header) + size) +
+				  sizeof(struct block_header));
+	for (uint32_t i = 0; i < size / 8; i++)
+		out[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);	/* B4: pairs with map_block_put() */
+	return __atomic_load_n(&words[elt], __ATOMIC_ACQUIRE) == word ? 1 : -1;
+}
+
+bool map_block_read(const struct map *m, size_t size, const struct map_shape *shape, uint32_t elt,
+		    uint32_t block, void *out)
+{
+	struct map_layout own;
+	int got = -1;
+
+	map_lay_out(&own, shape);
+	if (own.size > size || elt >= own.nr_elts || block >= own.nr_blocks)
+		return false;
+	for (int i = 0; got < 0 && i < BLOCK_TRIES; i++)
+		got = block_try((const char *)m, &own, elt, block, out);
+	return got > 0;
+}
+
+uint64_t map_hits(const struct map *m, const struct map_shape *shape)
+{
+	struct map_layout own;
+	uint64_t hits = 0;
+
+	map_lay_out(&own, shape);
+	for (uint32_t elt = 1; elt < own.nr_elts; elt++)
+		hits += sum_of((const char *)m, &own, elt, 0);
+	return hits;
+}
+
+uint64_t map_drops(const struct map *m, const struct map_shape *shape)
+{
+	return atomic_load_explicit(&m->drops, memory_order_relaxed);	/* Relaxed: a count. */
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * commit.h - what one commit stores, told so that a restartable section can do it
+ */
+#ifndef TRACEFUSE_PLANE_RING_COMMIT_H
+#define TRACEFUSE_PLANE_RING_COMMIT_H
+
+#include <stdint.h>
+#include "layout/ring.h"
+
+struct ring_store {
+	void		*at;
+	uint64_t	value;
+};
+
+/* Any commit: a list. The offsets are known to arch/<arch>/ring_commit.h. */
+struct ring_commit {
+	uint64_t	*head_at;	/*  0 */
+	uint64_t	head;		/*  8: as it was read */
+	uint64_t	next_head;	/* 16 */
+	char		*dst;		/* 24: the record's bytes: words of 8, then single bytes */
+	const char	*src;		/* 32 */
+	uint32_t	words;		/* 40 */
+	uint32_t	bytes;		/* 44 */
+	uint32_t	nr_stores;	/* 48: at least one */
+	uint32_t	pad;
+	struct ring_store stores[14];	/* 56: in order */
+};
+
+/* The common one: a record of RING_SHORT_MIN to RING_MAX_SMALL bytes behind another in the same page. */
+struct ring_short {
+	struct ring	*ring;
+	struct ring_tail *tail;		/* the one that head does not name */
+	char		*at;		/* where its header goes */
+	const char	*src;
+	uint64_t	last;		/* size - 8: words are copied from 0 on below it, and one at it */
+	uint64_t	head;
+	uint64_t	next_head;
+	uint64_t	time;
+	uint64_t	entries;	/* with this one */
+	uint32_t	header;
+};
+
+enum { RING_SHORT_MIN = 12 };
+
+#endif

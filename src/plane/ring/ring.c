@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring.c - reserve and commit: one record into one ring (R11 .. R14)
+ *
+ * G1  Everything of a commit but its last store lies beyond head: bytes of the
+ *     page, the descriptor of a page that is begun, the tail that head does not
+ *     name. A writer that is killed or aborted leaves no trace.
+ * G2  The last store is head. Set 0 stores it as the end of a restartable
+ *     sequence that has checked CPU and head; a source and a lease are alone.
+ * G3  head is stored with release and read by readers with acquire: what lies
+ *     before the position is then visible.
+ * G4  Time is read after head, so a commit that succeeds is not older than its
+ *     predecessor. A source's time that steps back is written as an absolute one.
+ * G5  Page s + N is begun only when head has left page s + N - 1; readers take
+ *     page s for intact while s + N > page(head) + 1.
+ * G6  Buffer, ring, descriptors and pages may say anything (R38). A pointer into
+ *     them is made by plane_data() of the whole offset, so it lies in the region;
+ *     what is stored there begins there and has at most RING_STORE_MAX bytes. The
+ *     number of CPUs and of instances are the session's, not the buffer's.
+ */
+#include "plane/arch/counter.h"
+#include "plane/clock.h"
+#include "plane/plane.h"
+#include "plane/program.h"
+#include "plane/ring/ring.h"
+#include "plane/arch/ring_commit.h"
+
+/* One record on its way. */
+struct write {
+	const struct plane *p;
+	const struct buffer *buffer;
+	struct ring	*ring;
+	const void	*record;
+	uint32_t	size;
+	uint32_t	length;		/* in the page: with header, without extend */
+	uint64_t	head;		/* as read */
+	uint64_t	time;
+};
+
+/* The kernel's rb_calculate_event_length(): header, length word for large ones, multiple of 4, never 12. */
+static uint32_t event_length(uint32_t size)
+{
+	uint32_t length = size ? size : 1;
+
+	if (length > RING_MAX_SMALL)
+		length += 4;
+	length = (length + 4 + 3) & ~3u;
+	return length == 12 ? 16 : length;
+}
+
+static void add_store(struct ring_commit *c, void *at, uint64_t v)
+{
+	c->stores[c->nr_stores].at = at;
+	c->stores[c->nr_stores++].value = v;
+}
+
+static uint64_t event_header(uint32_t type, uint64_t time, uint64_t word)
+{
+	return (type | (time & ((1u << RING_DELTA_BITS) - 1)) << 5) | word << 32;
+}
+
+/* Header and the word behind it are one store; the rest of the record is copied. */
+static void add_record(struct ring_commit *c, char *at, const struct write *w, uint64_t delta)
+{
+	const char *src = w->record;
+	uint32_t payload = w->length - 4, left = w->size, first = 0;
+
+	if (w->size > RING_MAX_SMALL) {
+		add_store(c, at, event_header(0, delta, payload));
+	} else {
+		uint32_t n = left < 4 ? left : 4;
+
+		for (uint32_t i = 0; i < n; i++)
+			first |= (uint32_t)(unsigned char)src[i] << 8 * i;
+		add_store(c, at, event_header(payload / 4, delta, first));
+		src += n;
+		left -= n;
+	}
+	c->dst = at + 8;
+	c->src = src;
+	c->words = left / 8;
+	c->bytes = left % 8;
+}
+
+/* How the record's time is told: 0 by its delta, else RING_TYPE_EXTEND or RING_TYPE_ABSOLUTE. */
+static uint32_t time_form(uint64_t last, uint64_t now)
+{
+	if (now < last)
+		return RING_TYPE_ABSOLUTE;
+	return (now - last) >> RING_DELTA_BITS ? RING_TYPE_EXTEND : 0;
+}
+
+/* As the processor does it: more cannot be shifted. */
+static inline uint32_t shift_of(const struct ring *r)
+{
+	return r->page_shift & 63;
+}
+
+/* No-overwrite: whether page `seq` may not be begun because its place is still unread. */
+static bool full(const struct buffer *b, const struct ring *r, uint64_t seq)
+{
+	uint64_t floor, taken;
+
+	/* Relaxed: all three are the server's, and an old value only keeps the ring as it was a little longer. */
+	if (atomic_load_explicit(&b->overwrite, memory_order_relaxed))
+		return false;
+	floor = atomic_load_explicit(&r->floor, memory_order_relaxed);
+	/* Relaxed: what was taken was copied before, and other readers look at their copy's page again (G5). */
+	taken = atomic_load_explicit(&r->taken, memory_order_relaxed);
+	if (taken > floor)
+		floor = taken;
+	return seq >= (floor >> shift_of(r)) + r->nr_pages - 1;
+}
+
+static uint32_t place_before(const struct ring *r, uint32_t place)
+{
+	return place ? place - 1 : r->nr_pages - 1;
+}
+
+/* G6, both. */
+static char *page_at(const struct plane *p, const struct ring *r, uint32_t place, uint32_t off)
+{
+	return plane_data(p, r->pages + ((uint64_t)place << shift_of(r)) + off);
+}
+
+static struct page_desc *desc_at(const struct plane *p, const struct ring *r, uint32_t place)
+{
+	return plane_data(p, r->descs + place * sizeof(struct page_desc));
+}
+
+/* What stayed free at the end of a page counts as written, as in the kernel, where a record would have fitted. */
+static uint64_t bytes_before(const struct ring *r, const struct page_desc *d, uint64_t used)
+{
+	if (r->subbuf_size - used >= RING_MIN_LENGTH)
+		used = r->subbuf_size;
+	/* Relaxed: it was stored before the head that was read (G3). */
+	return atomic_load_explicit(&d->bytes, memory_order_relaxed) + used - RING_PAGE_HEADER;
+}
+
+static void add_page(struct ring_commit *c, const struct write *w, uint64_t seq, uint32_t place, uint64_t old_pos)
+{
+	struct ring *r = w->ring;
+	struct page_desc *d = desc_at(w->p, r, place),
+			 *before = desc_at(w->p, r, place_before(r, place));
+	uint64_t used = old_pos & (r->subbuf_size - 1);
+
+	if (!used)
+		used = r->subbuf_size;
+	/* In this order: readers look at seq before and after they copy (G5). */
+	add_store(c, (void *)&d->seq, 0);
+	if (seq)
+		add_store(c, (void *)&before->end, used);
+	add_store(c, (void *)&d->entries, r->tail[w->head & 1].entries);
+	add_store(c, (void *)&d->bytes, seq ? bytes_before(r, before, used) : 0);
+	add_store(c, page_at(w->p, r, place, 0), w->time);
+	add_store(c, (void *)&d->seq, seq + 1);
+	add_store(c, &r->page_end, 0);
+	add_store(c, &r->base, r->pages + ((uint64_t)place << shift_of(r)) - (seq << shift_of(r)));
+	add_store(c, &r->page_end, (seq + 1) << shift_of(r));
+}
+
+static void add_tail(struct ring_commit *c, const struct write *w)
+{
+	struct ring_tail *tail = &w->ring->tail[!(w->head & 1)];
+
+	add_store(c, &tail->time, w->time);
+	add_store(c, &tail->entries, w->ring->tail[w->head & 1].entries + 1);
+}
+
+static void add_time(struct ring_commit *c, char *at, uint32_t form, uint64_t last, uint64_t now)
+{
+	uint64_t t = form == RING_TYPE_EXTEND ? now - last : now;
+
+	add_store(c, at, event_header(form, t, (uint32_t)(t >> RING_DELTA_BITS)));
+}
+
+/* Lists the stores of a commit (G1); false when the ring is full, or none. */
+static bool prepare(const struct write *w, struct ring_commit *c)
+{
+	struct ring *r = w->ring;
+	const uint64_t pos = w->head >> 1, last = r->tail[w->head & 1].time;
+	const uint32_t nr_pages = *(const volatile uint32_t *)&r->nr_pages;
+	uint64_t seq = pos >> shift_of(r), delta = w->time - last;
+	uint32_t off = (uint32_t)(pos & (r->subbuf_size - 1)), form = time_form(last, w->time);
+	char *at;
+
+	if (!nr_pages)
+		return false;	/* G6 */
+	c->nr_stores = 0;
+	if (!off || off + w->length + (form ? RING_LEN_EXTEND : 0) > r->subbuf_size) {
+		seq += off != 0;
+		if (full(w->buffer, r, seq))
+			return false;
+		add_page(c, w, seq, (uint32_t)(seq % nr_pages), pos);
+		off = RING_PAGE_HEADER;
+		form = 0;
+		delta = 0;
+	}
+	at = page_at(w->p, r, (uint32_t)(seq % nr_pages), off);
+	if (form) {
+		add_time(c, at, form, last, w->time);
+		at += RING_LEN_EXTEND;
+		off += RING_LEN_EXTEND;
+		delta = 0;
+	}
+	add_record(c, at, w, delta);
+	add_tail(c, w);
+	c->head_at = (uint64_t *)&r->head;
+	c->head = w->head;
+	c->next_head = ((seq << shift_of(r)) + off + w->length) << 1 | !(w->head & 1);
+	return true;
+}
+
+static int drop(struct ring *r)
+{
+	atomic_fetch_add_explicit(&r->dropped, 1, memory_order_relaxed);	/* Relaxed: a counter. */
+	return 1;
+}
+
+static struct ring *ring_of(const struct plane *p, const struct buffer *b, uint32_t set, uint32_t cpu)
+{
+	const uint32_t nr_cpus = plane_header(p)->nr_cpus;	/* G6 */
+	data_ref ref;
+
+	if (set >= BUFFER_MAX_SETS || cpu >= nr_cpus)
+		return NULL;
+	/* Pairs with the release in buffer_add_set(). */
+	ref = atomic_load_explicit(&b->rings[set * nr_cpus + cpu], memory_order_acquire);
+	return ref ? plane_data(p, ref) : NULL;
+}
+
+/* Relaxed: a word of the server's (tracing_cpumask), which a hit takes when it sees it. */
+static inline bool is_disabled(const struct ring *r)
+{
+	return atomic_load_explicit(&r->disabled, memory_order_relaxed);
+}
+
+static inline __attribute__((always_inline)) uint64_t now(const struct plane *p, const struct buffer *b)
+{
+	const struct clock_scale *scale = &plane_header(p)->tsc;
+	/* G6 */
+	struct instance_state *inst = plane_instance(p, b->instance % LAYOUT_MAX_INSTANCES);
+
+	return clock_read(scale, inst);
+}
+
+/* The only writer of its ring. */
+static int write_alone(struct write *w, uint64_t time)
+{
+	struct ring_commit c;
+
+	w->head = atomic_load_explicit(&w->ring->head, memory_order_relaxed);	/* Relaxed: its own (G2). */
+	w->time = time ? time : now(w->p, w->buffer);
+	if (!prepare(w, &c))
+		return drop(w->ring);
+	ring_commit_stores(&c);
+	atomic_store_explicit(&w->ring->head, c.next_head, memory_order_release);	/* G3 */
+	return 0;
+}
+
+/* Set 0: all stores lie in the restartable section, so none comes late from a thread that was moved away. */
+static int write_restartable(struct write *w)
+{
+	struct ring_commit c;
+
+	for (;;) {
+		int cpu = rseq_cpu();
+
+		w->ring = cpu < 0 ? NULL : ring_of(w->p, w->buffer, 0, (uint32_t)cpu);
+		if (!w->ring || is_disabled(w->ring))
+			return 1;
+		w->head = atomic_load_explicit(&w->ring->head, memory_order_acquire);	/* G3 */
+		w->time = now(w->p, w->buffer);						/* G4 */
+		if (!prepare(w, &c))
+			return drop(w->ring);
+		if (ring_commit_rseq(&c, cpu))
+			return 0;
+	}
+}
+
+/* ---- The short way ---- */
+
+/*
+ * Whether the record goes behind the last one, into the same page. `base` is
+ * loaded before `page_end`: who begins a page and is killed before it has stored
+ * head leaves both changed and head as it was. An old base with the new page_end
+ * is a page too far; a new base with the old page_end would aim outside the ring.
+ */
+static inline bool aim(const struct plane *p, struct ring_short *w, uint32_t size)
+{
+	struct ring *r = w->ring;
+	const uint64_t pos = w->head >> 1;
+	const uint64_t base = *(const volatile uint64_t *)&r->base;
+	const uint64_t left = *(const volatile uint64_t *)&r->page_end - pos;
+
+	/* A page not begun or another's page_end: left is 0 or at least a page. */
+	if (left < 4 + size || left >= r->subbuf_size)
+		return false;
+	w->at = (char *)plane_data(p, base + pos);
+	w->tail = &r->tail[!(w->head & 1)];
+	w->last = size - 8;
+	w->next_head = (w->head + ((4 + size) << 1)) ^ 1;
+	return true;
+}
+
+/* And with a plain delta. */
+static inline bool aim_time(struct ring_short *w, uint32_t size)
+{
+	const struct ring_tail *old = &w->ring->tail[w->head & 1];
+	const uint64_t delta = w->time - old->time;
+
+	w->entries = old->entries + 1;
+	w->header = size / 4 | (uint32_t)delta << 5;
+	return !(delta >> RING_DELTA_BITS);
+}
+
+static bool is_short(uint32_t size)
+{
+	return !(size & 3) && size - RING_SHORT_MIN <= RING_MAX_SMALL - RING_SHORT_MIN;
+}
+
+/* Both: 0 committed, 1 not recorded, -1 it has to go the long way. */
+static inline int write_short_restartable(const struct plane *p, const struct buffer *b, const void *record,
+					  uint32_t size)
+{
+	struct ring_short w;	/* an initialiser would zero all of it, which takes as long as the rest */
+
+	w.src = record;
+	for (;;) {
+		int cpu = rseq_cpu();
+
+		if (cpu < 0)
+			return -1;
+		w.ring = ring_of(p, b, 0, (uint32_t)cpu);
+		if (!w.ring || is_disabled(w.ring))
+			return 1;
+		w.head = atomic_load_explicit(&w.ring->head, memory_order_acquire);	/* G3 */
+		/* The counter is what costs: not for a page that is full. */
+		if (!aim(p, &w, size))
+			return -1;
+		w.time = now(p, b);							/* G4 */
+		if (!aim_time(&w, size))
+			return -1;
+		if (ring_commit_short(&w, cpu))
+			return 0;
+	}
+}
+
+static inline int write_short_alone(const struct plane *p, const struct buffer *b, struct ring *r, uint64_t time,
+				    const void *record, uint32_t size)
+{
+	struct ring_short w;
+
+	w.src = record;
+	w.ring = r;
+	w.head = atomic_load_explicit(&r->head, memory_order_relaxed);	/* Relaxed: its own (G2). */
+	if (!aim(p, &w, size))
+		return -1;
+	w.time = time ? time : now(p, b);
+	if (!aim_time(&w, size))
+		return -1;
+	ring_short_stores(&w);
+	atomic_store_explicit(&r->head, w.next_head, memory_order_release);	/* G3 */
+	return 0;
+}
+
+/* ---- */
+
+/* The set of a thread without restartable sequences: one for each level, so that no handler comes in between. */
+static uint32_t lease_set(struct slot *slot)
+{
+	/* Relaxed: the lease is the thread's for good, the depth its own. */
+	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);
+	uint32_t number = (uint32_t)lease, depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
+
+	/* Relaxed: a wish; ring_leases_serve() looks regularly. */
+	if (!number) {
+		atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_relaxed);
+		return BUFFER_MAX_SETS;
+	}
+	return RING_SET_LEASES + (number - 1) * LAYOUT_HIT_LEVELS + (depth ? depth - 1 : 0);
+}
+
+static bool restartable(const struct slot *slot)
+{
+	/* Relaxed: what the thread has said of itself. */
+	return rseq_cpu() >= 0 && !(atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY);
+}
+
+static int lose(struct slot *slot)
+{
+	hit_miss(slot);
+	return 1;
+}
+
+/* No sub-buffer is so small: it is counted as dropped in `r`. */
+static int write_none(struct slot *slot, struct ring *r)
+{
+	return r ? drop(r) : lose(slot);
+}
+
+static bool fits(const struct buffer *b, uint32_t size, uint32_t length)
+{
+	const uint32_t subbuf_size = *(const volatile uint32_t *)&b->subbuf_size;
+
+	/* G6 */
+	return size <= RING_STORE_MAX && size <= subbuf_size &&
+	       length <= subbuf_size - RING_PAGE_HEADER;
+}
+
+/* `r`: of a source or a lease; NULL: set 0 */
+static __attribute__((noinline)) int write_long(const struct plane *p, struct slot *slot,
+						const struct buffer *b, struct ring *r,
+						uint32_t cpu, uint64_t time, const void *record,
+						uint32_t size)
+{
+	struct write w = {
+		.p = p,
+		.buffer = b,
+		.ring = r,
+		.record = record,
+		.size = size,
+		.length = event_length(size),
+	};
+
+	if (!fits(b, size, w.length))
+		return write_none(slot, r ? r : ring_of(p, b, 0, cpu));
+	return r ? write_alone(&w, time) : write_restartable(&w);
+}
+
+/* Sources and leases. */
+static __attribute__((noinline)) int write_owned(const struct plane *p, struct slot *slot, const struct buffer *b,
+						 uint32_t set, uint32_t cpu, uint64_t time, const void *record,
+						 uint32_t size)
+{
+	struct ring *r;
+	int rc = -1;
+
+	if (!set)
+		set = lease_set(slot);
+	r = ring_of(p, b, set, cpu);
+	if (!r)
+		return lose(slot);
+	if (is_disabled(r))
+		return 1;
+	if (is_short(size))
+		rc = write_short_alone(p, b, r, time, record, size);
+	return rc < 0 ? write_long(p, slot, b, r, cpu, time, record, size) : rc;
+}
+
+int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32_t set, uint32_t cpu,
+	       uint64_t time, const void *record, uint32_t size)
+{
+	const struct buffer *b = plane_data(p, buffer);
+	int rc = -1;
+
+	if (__builtin_expect(set || !restartable(slot), 0))
+		return write_owned(p, slot, b, set, cpu, time, record, size);
+	if (__builtin_expect(is_short(size), 1))
+		rc = write_short_restartable(p, b, record, size);
+	return __builtin_expect(rc < 0, 0) ? write_long(p, slot, b, NULL, cpu, time, record, size)
+					   : rc;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * call.c - parsing the functions that print formats call: __print_flags() and its kin
+ */
+#include <stdlib.h>
+
+#include "printfmt/node.h"
+
+static bool is_function(const char *name, size_t len, const char *what)
+{
+	return strlen(what) == len && !memcmp(name, what, len);
+}
+
+static bool names_add(struct print_parser *p, struct print_node *n, uint64_t value, char *name)
+{
+	struct node_name *names = n->names;
+
+	if (!(n->nr_names & (n->nr_names - 1))) {
+		names = realloc(names, (n->nr_names ? n->nr_names * 2 : 1) * sizeof(*names));
+		if (!names) {
+			p->no_memory = true;
+			return false;
+		}
+		n->names = names;
+	}
+	names[n->nr_names++] = (struct node_name){ value, name };
+	return true;
+}
+
+/* { value, "name" } */
+static bool parse_name_pair(struct print_parser *p, struct print_node *n)
+{
+	struct print_node *value;
+	uint64_t number;
+	char *name;
+
+	token_next(p);
+	value = print_parse_expression(p);
+	if (!value || !print_constant(value, &number) || !parser_expect(p, ','))
+		return false;
+	while (p->token == '(')
+		token_next(p);
+	name = token_string(p);
+	while (p->token == ')')
+		token_next(p);
+	if (!name && token_is(p, "NULL")) {
+		token_next(p);
+		return parser_expect(p, '}');
+	}
+	p->bytes += 2 * sizeof(struct node_name) + (name ? strlen(name) : 0);
+	if (!name || !names_add(p, n, number, name)) {
+		free(name);
+		return false;
+	}
+	return parser_expect(p, '}');
+}
+
+/* , { value, "name" }, ... ) */
+static bool parse_names(struct print_parser *p, struct print_node *n)
+{
+	while (p->token == ',') {
+		token_next(p);
+		if (p->token == ')')
+			break;
+		if (p->token != '{' || !parse_name_pair(p, n)) {
+			p->failed = true;
+			return false;
+		}
+	}
+	return parser_expect(p, ')');
+}
+
+static struct print_node *parse_flags(struct print_parser *p, enum node_kind kind)
+{
+	struct print_node *n = node_new(p, kind);
+
+	if (!n)
+		return NULL;
+	n->a = print_parse_expression(p);
+	if (kind == NODE_FLAGS) {
+		if (!parser_expect(p, ','))
+			return NULL;
+		n->text = token_string(p);
+		if (!n->text && token_is(p, "NULL"))
+			token_next(p);
+	}
+	return parse_names(p, n) ? n : NULL;
+}
+
+static struct print_node *parse_dynamic(struct print_parser *p, enum node_kind kind, bool string)
+{
+	const struct field *f = p->token == TOKEN_NAME ? parser_field(p, p->start, p->len) : NULL;
+	struct print_node *n = f ? node_new(p, kind) : NULL;
+
+	if (!n) {
+		p->failed = true;
+		return NULL;
+	}
+	n->offset = f->offset;
+	n->relative = !strncmp(f->type, "__rel_loc", 9);
+	n->type = (struct node_type){ .size = 1, .stride = 1, .is_signed = string };
+	n->op = string;
+	token_next(p);
+	return parser_expect(p, ')') ? n : NULL;
+}
+
+/* __print_dynamic_array(field, element size) */
+static struct print_node *parse_dynamic_array(struct print_parser *p)
+{
+	const struct field *f = p->token == TOKEN_NAME ? parser_field(p, p->start, p->len) : NULL;
+	struct print_node *n = f ? node_new(p, NODE_DYNAMIC_ARRAY) : NULL;
+
+	if (!n) {
+		p->failed = true;
+		return NULL;
+	}
+	n->offset = f->offset;
+	n->relative = !strncmp(f->type, "__rel_loc", 9);
+	token_next(p);
+	if (!parser_expect(p, ','))
+		return NULL;
+	n->c = print_parse_expression(p);
+	return n->c && parser_expect(p, ')') ? n : NULL;
+}
+
+/* Up to `max` arguments; those that are no expression fail. */
+static struct print_node *parse_arguments(struct print_parser *p, enum node_kind kind, int min, int max)
+{
+	struct print_node *n = node_new(p, kind), *arg;
+	int i;
+
+	if (!n)
+		return NULL;
+	for (i = 0; i < max && p->token != ')'; i++) {
+		if (i && !parser_expect(p, ','))
+			return NULL;
+		arg = print_parse_expression(p);
+		if (!arg)
+			return NULL;
+		if (i == 0)
+			n->a = arg;
+		else if (i == 1)
+			n->b = arg;
+		else if (i == 2)
+			n->c = arg;
+	}
+	if (i < min || !parser_expect(p, ')')) {
+		p->failed = true;
+		return NULL;
+	}
+	return n;
+}
+
+/* __print_hex_dump(prefix, type, row size, group size, bytes, length, ascii) */
+static struct print_node *parse_hex_dump(struct print_parser *p)
+{
+	struct print_node *n = node_new(p, NODE_HEX_DUMP);
+	struct print_node *arg[6];
+	uint64_t row, group;
+	int i;
+
+	if (!n)
+		return NULL;
+	n->text = token_string(p);
+	for (i = 0; i < 6; i++) {
+		if (!parser_expect(p, ','))
+			return NULL;
+		/* DUMP_PREFIX_OFFSET and its like are names. */
+		if (!i && p->token == TOKEN_NAME) {
+			token_next(p);
+			arg[0] = n;
+			continue;
+		}
+		arg[i] = print_parse_expression(p);
+		if (!arg[i])
+			return NULL;
+	}
+	if (!print_constant(arg[1], &row) || !print_constant(arg[2], &group))
+		p->failed = true;
+	n->a = arg[3];
+	n->b = arg[4];
+	n->c = arg[5];
+	n->op = p->failed ? 0 : (row == 32 ? 32 : 16);
+	n->number = p->failed ? 0 : group;
+	return parser_expect(p, ')') ? n : NULL;
+}
+
+static const struct {
+	const char	*name;
+	enum node_kind	kind;
+	int8_t		min, max;
+} functions[] = {
+	{ "__print_hex", NODE_HEX, 2, 2 }, { "__print_hex_str", NODE_HEX_STR, 2, 2 },
+	{ "__print_array", NODE_ARRAY, 3, 3 }, { "__print_ns_to_secs", NODE_NS_TO_SECS, 1, 1 },
+	{ "__print_ns_without_secs", NODE_NS_WITHOUT_SECS, 1, 1 },
+	{ "ntohs", NODE_SWAP, 1, 1 }, { "htons", NODE_SWAP, 1, 1 }, { "ntohl", NODE_SWAP, 1, 1 },
+	{ "htonl", NODE_SWAP, 1, 1 }, { "be16_to_cpu", NODE_SWAP, 1, 1 },
+	{ "be32_to_cpu", NODE_SWAP, 1, 1 }, { "be64_to_cpu", NODE_SWAP, 1, 1 },
+	{ "__be16_to_cpu", NODE_SWAP, 1, 1 }, { "__be32_to_cpu", NODE_SWAP, 1, 1 },
+	{ "__be64_to_cpu", NODE_SWAP, 1, 1 },
+};
+
+static const struct {
+	const char	*name;
+	enum node_kind	kind;
+	bool		string;
+} dynamics[] = {
+	{ "__get_str", NODE_DYNAMIC, true }, { "__get_rel_str", NODE_DYNAMIC, true },
+	{ "__get_dynamic_array", NODE_DYNAMIC, false },
+	{ "__get_rel_dynamic_array", NODE_DYNAMIC, false },
+	{ "__get_sockaddr", NODE_DYNAMIC, false }, { "__get_rel_sockaddr", NODE_DYNAMIC, false },
+	{ "__get_dynamic_array_len", NODE_DYNAMIC_LEN, false },
+	{ "__get_rel_dynamic_array_len", NODE_DYNAMIC_LEN, false },
+	{ "__get_bitmask", NODE_BITMASK, false }, { "__get_rel_bitmask", NODE_BITMASK, false },
+	{ "__get_cpumask", NODE_CPUMASK, false }, { "__get_rel_cpumask", NODE_CPUMASK, false },
+};
+
+static struct print_node *parse_swap(struct print_parser *p, const char *name, size_t len)
+{
+	struct print_node *n = parse_arguments(p, NODE_SWAP, 1, 1);
+
+	if (n)
+		n->type.size = memchr(name, '6', len) && !memchr(name, '1', len) ? 8 :
+			       memchr(name, '1', len) || name[len - 1] == 's' ? 2 : 4;
+	return n;
+}
+
+struct print_node *print_parse_call(struct print_parser *p, const char *name, size_t len)
+{
+	struct print_node *n;
+	size_t i;
+
+	if (is_function(name, len, "__print_flags") || is_function(name, len, "__print_flags_u64"))
+		return parse_flags(p, NODE_FLAGS);
+	if (is_function(name, len, "__print_symbolic") ||
+	    is_function(name, len, "__print_symbolic_u64"))
+		return parse_flags(p, NODE_SYMBOLIC);
+	if (is_function(name, len, "__print_hex_dump"))
+		return parse_hex_dump(p);
+	if (is_function(name, len, "__print_dynamic_array"))
+		return parse_dynamic_array(p);
+	/* The value is the first argument. */
+	if (is_function(name, len, "__builtin_expect")) {
+		n = parse_arguments(p, NODE_CAST, 2, 2);
+		return n ? n->a : NULL;
+	}
+	for (i = 0; i < sizeof(dynamics) / sizeof(dynamics[0]); i++)
+		if (is_function(name, len, dynamics[i].name))
+			return parse_dynamic(p, dynamics[i].kind, dynamics[i].string);
+	for (i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (is_function(name, len, functions[i].name))
+			return functions[i].kind == NODE_SWAP ? parse_swap(p, name, len) :
+			       parse_arguments(p, functions[i].kind, functions[i].min,
+					       functions[i].max);
+	p->failed = true;
+	return NULL;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * node.h - inside print_*.c: expressions, values, conversions
+ *
+ *     node_kind  children                value
+ *     NUMBER     -                       constant
+ *     FIELD      -                       integer of the record, or its bytes when an array
+ *     DYNAMIC    - (field)               bytes that a __data_loc or __rel_loc names
+ *     UNARY, BINARY, CONDITION           C's arithmetic in 32 or 64 bits
+ *     CAST       a                       integer cut to a size, or bytes seen as elements of a size
+ *     INDEX      a[b], DEREF *a          element of bytes
+ *     FLAGS ...  the kernel's functions  text in env->scratch
+ */
+#ifndef TRACEFUSE_PRINTFMT_NODE_H
+#define TRACEFUSE_PRINTFMT_NODE_H
+
+#include "printfmt/format.h"
+
+enum node_kind {
+	NODE_NUMBER, NODE_TEXT, NODE_FIELD, NODE_DYNAMIC, NODE_DYNAMIC_LEN, NODE_RECORD,
+	NODE_UNARY, NODE_BINARY, NODE_CONDITION, NODE_CAST, NODE_INDEX, NODE_DEREF,
+	NODE_FLAGS, NODE_SYMBOLIC, NODE_HEX, NODE_HEX_STR, NODE_ARRAY, NODE_DYNAMIC_ARRAY, NODE_BITMASK, NODE_CPUMASK,
+	NODE_HEX_DUMP, NODE_NS_TO_SECS, NODE_NS_WITHOUT_SECS, NODE_SWAP,
+};
+
+enum node_operator {
+	OP_NEG = 256, OP_SHL, OP_SHR, OP_LE, OP_GE, OP_EQ, OP_NE, OP_AND, OP_OR,
+};
+
+struct node_name {
+	uint64_t	value;
+	char		*name;
+};
+
+/* An integer's or an element's type. */
+struct node_type {
+	uint8_t		size;		/* 1, 2, 4, 8 */
+	bool		is_signed;
+	bool		pointer;	/* of a cast: to elements of this type */
+	uint16_t	stride;		/* pointer: bytes an element */
+};
+
+struct print_node {
+	struct print_node *all;		/* for freeing */
+	enum node_kind	kind;
+	int		op;		/* a character or enum node_operator */
+	struct node_type type;
+	uint64_t	number;
+	char		*text;
+	uint16_t	offset, size;	/* of a field */
+	bool		bytes;		/* a field that is an array */
+	bool		relative;	/* __rel_loc */
+	struct print_node *a, *b, *c;
+	struct node_name *names;
+	unsigned int	nr_names;
+};
+
+/* `data` set: bytes (an array, a string); else an integer. */
+struct print_value {
+	uint64_t	number;
+	const uint8_t	*data;
+	uint32_t	len;
+	bool		in_scratch;	/* data is env->scratch's at offset `number` */
+	struct node_type type;
+};
+
+struct print_piece {
+	char		*text;		/* literal before the conversion */
+	uint32_t	len;
+	char		conversion;	/* d u x X o c s p; 0: literal only */
+	struct show_spec spec;
+	uint8_t		bytes;		/* of an integer argument: 1, 2, 4, 8 */
+	char		pointer[4];	/* what follows %p */
+	bool		width_arg, precision_arg;
+	struct print_node *width, *precision, *arg;
+};
+
+struct print_format {
+	struct print_node	*nodes;
+	struct print_piece	*pieces;
+	unsigned int		nr;
+	size_t			bytes;	/* that all of it takes, about */
+};
+
+/* ---- print_parse.c ---- */
+
+/* A parser over the text behind "print fmt:"; see print_token.c. */
+struct print_parser {
+	const char	*at;
+	struct event	*event;
+	struct print_node *nodes;
+	unsigned int	depth;
+	size_t		bytes;		/* that nodes and names take */
+	unsigned int	links;		/* nodes that grow to the left, where no depth is counted */
+	bool		failed;
+	bool		no_memory;	/* failed for want of it: the text may be understood another time */
+	/* the present token */
+	int		token;		/* character, enum token_kind or enum node_operator */
+	const char	*start;
+	size_t		len;
+	uint64_t	number;
+	struct node_type type;
+};
+
+enum token_kind { TOKEN_END = 512, TOKEN_NAME, TOKEN_NUMBER, TOKEN_STRING, TOKEN_ARROW };
+
+void token_next(struct print_parser *p);
+bool token_is(const struct print_parser *p, const char *name);
+/* Adjacent string literals joined, escapes resolved; NULL: none here or no memory. */
+char *token_string(struct print_parser *p);
+struct print_node *print_parse_expression(struct print_parser *p);
+void print_nodes_free(struct print_node *nodes);
+
+/* Functions by name, print_call.c; the present token is behind '('. NULL with p->failed. */
+struct print_node *print_parse_call(struct print_parser *p, const char *name, size_t len);
+struct print_node *node_new(struct print_parser *p, enum node_kind kind);
+const struct field *parser_field(struct print_parser *p, const char *name, size_t len);
+bool parser_expect(struct print_parser *p, int token);
+/* The value of an expression without record; false when it needs one. */
+bool print_constant(struct print_node *n, uint64_t *value);
+
+/* ---- print_eval.c, print_call_eval.c ---- */
+
+struct print_value print_eval(const struct print_node *n, struct print_env *env,
+			      const struct print_record *rec);
+struct print_value print_eval_call(const struct print_node *n, struct print_env *env,
+				   const struct print_record *rec);
+/* Where the bytes of a value are. */
+static inline const char *value_bytes(const struct print_value *v, const struct print_env *env)
+{
+	return v->in_scratch ? env->scratch.bytes + v->number : (const char *)v->data;
+}
+
+static inline bool value_has_bytes(const struct print_value *v)
+{
+	return v->data || v->in_scratch;
+}
+
+/* Cuts to a size and extends again, as a C conversion does. */
+static inline uint64_t value_fit(uint64_t v, uint8_t size, bool is_signed)
+{
+	switch (size) {
+	case 1:
+		return is_signed ? (uint64_t)(int8_t)v : (uint8_t)v;
+	case 2:
+		return is_signed ? (uint64_t)(int16_t)v : (uint16_t)v;
+	case 4:
+		return is_signed ? (uint64_t)(int32_t)v : (uint32_t)v;
+	default:
+		return v;
+	}
+}
+
+/* ---- print_convert.c, print_pointer.c ---- */
+
+/* Splits a format's text into pieces. 0, -EINVAL, -ENOMEM */
+int print_split(const char *fmt, struct print_piece **pieces, unsigned int *nr);
+void print_pieces_free(struct print_piece *pieces, unsigned int nr);
+void print_convert(const struct print_piece *p, const struct show_spec *spec, const struct print_value *v,
+		   struct print_env *env, struct show_text *out);
+void print_pointer(const struct print_piece *p, const struct show_spec *spec, const struct print_value *v,
+		   struct print_env *env, struct show_text *out);
+
+#endif

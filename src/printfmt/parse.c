@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * parse.c - the expressions of a print fmt
+ *
+ *     condition := binary [? condition : condition]
+ *     unary     := (- ~ ! + & *) unary | (type) unary | postfix
+ *     postfix   := primary ([ condition ] | . name | -> name)*
+ *     primary   := number | string | REC->name | name ( arguments ) | ( condition )
+ */
+#include <stdlib.h>
+
+#include "model/symbols.h"
+#include "printfmt/type.h"
+
+/* Printing descends as deep as both together. */
+/* No kernel has a print fmt that comes near BYTES_MAX: fields are printed instead. */
+enum { DEPTH_MAX = 200, LINKS_MAX = 4000, BYTES_MAX = 4 << 20 };
+
+/* Names of enums that formats use without the kernel having put numbers in their place. */
+static const struct {
+	const char	*name;
+	uint64_t	value;
+} constants[] = {
+	{ "HRTIMER_MODE_ABS", 0 }, { "HRTIMER_MODE_REL", 1 }, { "HRTIMER_MODE_PINNED", 2 },
+	{ "HRTIMER_MODE_SOFT", 4 }, { "HRTIMER_MODE_HARD", 8 }, { "HRTIMER_MODE_ABS_PINNED", 2 },
+	{ "HRTIMER_MODE_REL_PINNED", 3 }, { "HRTIMER_MODE_ABS_SOFT", 4 },
+	{ "HRTIMER_MODE_REL_SOFT", 5 }, { "HRTIMER_MODE_ABS_PINNED_SOFT", 6 },
+	{ "HRTIMER_MODE_REL_PINNED_SOFT", 7 }, { "HRTIMER_MODE_ABS_HARD", 8 },
+	{ "HRTIMER_MODE_REL_HARD", 9 }, { "HRTIMER_MODE_ABS_PINNED_HARD", 10 },
+	{ "HRTIMER_MODE_REL_PINNED_HARD", 11 }, { "HI_SOFTIRQ", 0 }, { "TIMER_SOFTIRQ", 1 },
+	{ "NET_TX_SOFTIRQ", 2 }, { "NET_RX_SOFTIRQ", 3 }, { "BLOCK_SOFTIRQ", 4 },
+	{ "IRQ_POLL_SOFTIRQ", 5 }, { "TASKLET_SOFTIRQ", 6 }, { "SCHED_SOFTIRQ", 7 },
+	{ "HRTIMER_SOFTIRQ", 8 }, { "RCU_SOFTIRQ", 9 }, { "false", 0 }, { "true", 1 }, { "NULL", 0 },
+	{ "vmemmap_base", 0xffffea0000000000 },
+	{ "VMSCAN_THROTTLE_WRITEBACK", 0 }, { "VMSCAN_THROTTLE_ISOLATED", 1 },
+	{ "VMSCAN_THROTTLE_NOPROGRESS", 2 }, { "VMSCAN_THROTTLE_CONGESTED", 3 },
+	{ "PM_QOS_ADD_REQ", 0 }, { "PM_QOS_UPDATE_REQ", 1 }, { "PM_QOS_REMOVE_REQ", 2 },
+	{ "DEV_PM_QOS_RESUME_LATENCY", 1 }, { "DEV_PM_QOS_FLAGS", 5 },
+};
+
+static struct print_node *parse_condition(struct print_parser *p);
+static struct print_node *parse_unary(struct print_parser *p);
+
+struct print_node *node_new(struct print_parser *p, enum node_kind kind)
+{
+	const bool links = kind == NODE_BINARY || kind == NODE_INDEX;
+	struct print_node *n = NULL;
+
+	p->links += links;
+	p->bytes += sizeof(*n);
+	if (p->links <= LINKS_MAX && p->bytes <= BYTES_MAX) {
+		n = calloc(1, sizeof(*n));
+		p->no_memory |= !n;
+	}
+	if (!n) {
+		p->failed = true;
+		return NULL;
+	}
+	n->kind = kind;
+	n->all = p->nodes;
+	p->nodes = n;
+	return n;
+}
+
+void print_nodes_free(struct print_node *n)
+{
+	struct print_node *next;
+	unsigned int i;
+
+	for (; n; n = next) {
+		next = n->all;
+		for (i = 0; i < n->nr_names; i++)
+			free(n->names[i].name);
+		free(n->names);
+		free(n->text);
+		free(n);
+	}
+}
+
+bool parser_expect(struct print_parser *p, int token)
+{
+	if (p->token != token) {
+		p->failed = true;
+		return false;
+	}
+	token_next(p);
+	return true;
+}
+
+const struct field *parser_field(struct print_parser *p, const char *name, size_t len)
+{
+	const struct field *fields;
+	unsigned int nr, i;
+
+	fields = event_fields(p->event, &nr);
+	for (i = 0; fields && i < nr; i++)
+		if (strlen(fields[i].name) == len && !memcmp(fields[i].name, name, len))
+			return &fields[i];
+	return NULL;
+}
+
+static struct print_node *node_number(struct print_parser *p, uint64_t value, struct node_type type)
+{
+	struct print_node *n = node_new(p, NODE_NUMBER);
+
+	if (n) {
+		n->number = value;
+		n->type = type;
+	}
+	return n;
+}
+
+static uint8_t word_size(unsigned int size)
+{
+	return size == 1 || size == 2 || size == 4 || size == 8 ? (uint8_t)size : 0;
+}
+
+static void field_type(struct print_node *n, const struct field *f)
+{
+	bool array = strchr(f->type, '[') && strncmp(f->type, "__data_loc", 10) &&
+		     strncmp(f->type, "__rel_loc", 9);
+	unsigned int element = array && f->len ? f->size / f->len : f->size;
+
+	n->bytes = array || !word_size(f->size);
+	/* An array that reaches to the record's end has size 0. */
+	if (array && !f->size)
+		element = strstr(f->type, "char") ? 1 : strstr(f->type, "long") ? 8 : 4;
+	n->type = (struct node_type){ .size = word_size(element), .is_signed = f->is_signed,
+				      .stride = (uint16_t)element };
+	if (!n->type.size)
+		n->type.size = n->type.stride = 1;
+}
+
+/* REC->name; names of dynamic fields may have their prefix. */
+static struct print_node *parse_member(struct print_parser *p)
+{
+	const struct field *f;
+	struct print_node *n;
+	size_t skip = 0;
+
+	if (p->token != TOKEN_NAME)
+		goto fail;
+	f = parser_field(p, p->start, p->len);
+	if (!f && p->len > 11 && !memcmp(p->start, "__data_loc_", 11))
+		skip = 11;
+	if (!f && p->len > 10 && !memcmp(p->start, "__rel_loc_", 10))
+		skip = 10;
+	if (skip)
+		f = parser_field(p, p->start + skip, p->len - skip);
+	if (!f)
+		goto fail;
+	n = node_new(p, NODE_FIELD);
+	if (!n)
+		return NULL;
+	n->offset = f->offset;
+	n->size = f->size;
+	field_type(n, f);
+	token_next(p);
+	return n;
+fail:
+	p->failed = true;
+	return NULL;
+}
+
+/* Where the kernel's image begins: addresses in preemptirq's events count from there. */
+static struct print_node *parse_image_start(struct print_parser *p)
+{
+	uint64_t start, end;
+
+	if (!p->event->model->symbols || !symbols_range(p->event->model->symbols, "_stext", &start, &end)) {
+		p->failed = true;
+		return NULL;
+	}
+	token_next(p);
+	return node_number(p, start, (struct node_type){ .size = 8 });
+}
+
+static struct print_node *parse_constant_name(struct print_parser *p)
+{
+	struct node_type type = { .size = 4, .is_signed = true, .stride = 64 };
+	size_t i;
+
+	for (i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
+		if (token_is(p, constants[i].name)) {
+			if (constants[i].value > INT32_MAX)
+				type = (struct node_type){ .size = 8 };
+			token_next(p);
+			return node_number(p, constants[i].value, type);
+		}
+	if (token_is(p, "_stext"))
+		return parse_image_start(p);
+	p->failed = true;
+	return NULL;
+}
+
+static struct print_node *parse_sizeof(struct print_parser *p)
+{
+	struct node_type unsigned_long = { .size = 8 }, type;
+	struct print_node *n;
+	uint64_t size;
+
+	if (!parser_expect(p, '('))
+		return NULL;
+	if (print_parse_type(p, &type)) {
+		size = type.pointer ? 8 : type.size;
+	} else {
+		n = parse_condition(p);
+		size = !n ? 0 : n->kind == NODE_FIELD ? n->size : n->type.size;
+	}
+	parser_expect(p, ')');
+	return node_number(p, size, unsigned_long);
+}
+
+static struct print_node *parse_name(struct print_parser *p)
+{
+	const char *name = p->start;
+	size_t len = p->len;
+
+	if (token_is(p, "REC")) {
+		token_next(p);
+		if (p->token == TOKEN_ARROW) {
+			token_next(p);
+			return parse_member(p);
+		}
+		return node_new(p, NODE_RECORD);
+	}
+	if (token_is(p, "sizeof")) {
+		token_next(p);
+		return parse_sizeof(p);
+	}
+	if (*p->at == '(') {
+		token_next(p);
+		token_next(p);
+		return print_parse_call(p, name, len);
+	}
+	return parse_constant_name(p);
+}
+
+static struct print_node *parse_primary(struct print_parser *p)
+{
+	struct print_node *n;
+
+	switch (p->token) {
+	case TOKEN_NUMBER:
+		n = node_number(p, p->number, p->type);
+		token_next(p);
+		return n;
+	case TOKEN_STRING:
+		n = node_new(p, NODE_TEXT);
+		if (n)
+			n->text = token_string(p);
+		return n;
+	case TOKEN_NAME:
+		return parse_name(p);
+	case '(':
+		token_next(p);
+		n = parse_condition(p);
+		parser_expect(p, ')');
+		return n;
+	default:
+		p->failed = true;
+		return NULL;
+	}
+}
+
+static struct print_node *parse_postfix(struct print_parser *p)
+{
+	struct print_node *n = parse_primary(p), *index;
+
+	while (n && !p->failed) {
+		if (p->token == '[') {
+			token_next(p);
+			index = node_new(p, NODE_INDEX);
+			if (!index)
+				return NULL;
+			index->a = n;
+			index->b = parse_condition(p);
+			parser_expect(p, ']');
+			n = index;
+		} else if (p->token == TOKEN_ARROW && n->kind == NODE_RECORD) {
+			token_next(p);
+			n = parse_member(p);
+		} else if (p->token == TOKEN_ARROW || p->token == '.') {
+			p->failed = true;
+		} else {
+			break;
+		}
+	}
+	return n;
+}
+
+/* '(' is the present token: a cast, or NULL with nothing taken. */
+static struct print_node *parse_cast(struct print_parser *p)
+{
+	struct print_parser before = *p;
+	struct node_type type;
+	struct print_node *n;
+
+	token_next(p);
+	if (!print_parse_type(p, &type) || p->token != ')') {
+		before.nodes = p->nodes;
+		*p = before;
+		return NULL;
+	}
+	token_next(p);
+	n = node_new(p, NODE_CAST);
+	if (!n)
+		return NULL;
+	n->type = type;
+	n->a = parse_unary(p);
+	return n;
+}
+
+static struct print_node *parse_address(struct print_parser *p)
+{
+	struct print_node *n = parse_unary(p);
+
+	if (n && n->kind == NODE_FIELD) {
+		n->bytes = true;
+		if (!n->type.stride)
+			n->type.stride = n->type.size;
+	} else if (n && n->kind == NODE_INDEX) {
+		n->bytes = true;
+	} else if (n && n->kind != NODE_RECORD) {
+		p->failed = true;
+	}
+	return n;
+}
+
+static struct print_node *parse_unary(struct print_parser *p)
+{
+	struct print_node *n;
+	int op = p->token;
+
+	if (++p->depth > DEPTH_MAX) {
+		p->failed = true;
+		return NULL;
+	}
+	switch (op) {
+	case '(':
+		n = parse_cast(p);
+		if (!n && !p->failed)
+			n = parse_postfix(p);
+		break;
+	case '+':
+		token_next(p);
+		n = parse_unary(p);
+		break;
+	case '&':
+		token_next(p);
+		n = parse_address(p);
+		break;
+	case '-': case '~': case '!': case '*':
+		token_next(p);
+		n = node_new(p, op == '*' ? NODE_DEREF : NODE_UNARY);
+		if (n) {
+			n->op = op == '-' ? OP_NEG : op;
+			n->a = parse_unary(p);
+		}
+		break;
+	default:
+		n = parse_postfix(p);
+	}
+	p->depth--;
+	return n;
+}
+
+static int precedence(int op)
+{
+	switch (op) {
+	case OP_OR:
+		return 1;
+	case OP_AND:
+		return 2;
+	case '|':
+		return 3;
+	case '^':
+		return 4;
+	case '&':
+		return 5;
+	case OP_EQ: case OP_NE:
+		return 6;
+	case '<': case '>': case OP_LE: case OP_GE:
+		return 7;
+	case OP_SHL: case OP_SHR:
+		return 8;
+	case '+': case '-':
+		return 9;
+	case '*': case '/': case '%':
+		return 10;
+	default:
+		return 0;
+	}
+}
+
+static struct print_node *parse_binary(struct print_parser *p, int above)
+{
+	struct print_node *left = parse_unary(p), *n;
+	int op;
+
+	while (left && !p->failed && precedence(p->token) > above) {
+		op = p->token;
+		token_next(p);
+		n = node_new(p, NODE_BINARY);
+		if (!n)
+			return NULL;
+		n->op = op;
+		n->a = left;
+		n->b = parse_binary(p, precedence(op));
+		left = n;
+	}
+	return left;
+}
+
+static struct print_node *parse_condition(struct print_parser *p)
+{
+	struct print_node *n, *first;
+
+	if (++p->depth > DEPTH_MAX) {
+		p->failed = true;
+		return NULL;
+	}
+	first = parse_binary(p, 0);
+	if (first && p->token == '?') {
+		token_next(p);
+		n = node_new(p, NODE_CONDITION);
+		if (!n)
+			return NULL;
+		n->a = first;
+		n->b = p->token == ':' ? first : parse_condition(p);
+		parser_expect(p, ':');
+		n->c = parse_condition(p);
+		first = n;
+	}
+	p->depth--;
+	return first;
+}
+
+struct print_node *print_parse_expression(struct print_parser *p)
+{
+	struct print_node *n = parse_condition(p);
+
+	if (!n)
+		p->failed = true;
+	return p->failed ? NULL : n;
+}

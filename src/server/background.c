@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * background.c - a command that leaves a server behind: fork, wait until it stands, detach
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "server/server.h"
+
+enum { WITHOUT_PROC = 1024 };	/* descriptors that are looked at where there is no /proc */
+
+/* Where the child tells its parent; -1 where nobody waits. A process has one parent. */
+static int ready_fd = -1;
+/* Shared with it. */
+static volatile int *ready;
+
+/*
+ * What the command was given and the server has no use for: locks and ends of pipes. They are open
+ * until it stands, for a script or a recording may be one of them (/dev/fd/3).
+ */
+static struct {
+	int		*fds;
+	unsigned int	nr;
+} inherited;
+
+static void note_inherited(int fd)
+{
+	int *more = realloc(inherited.fds, (inherited.nr + 1) * sizeof(*more));
+
+	/* Without memory it stays open. */
+	if (!more)
+		return;
+	inherited.fds = more;
+	more[inherited.nr++] = fd;
+}
+
+static void find_inherited(int keep)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *d;
+
+	while (dir && (d = readdir(dir))) {
+		const int fd = atoi(d->d_name);
+
+		if (fd > STDERR_FILENO && fd != keep && fd != dirfd(dir))
+			note_inherited(fd);
+	}
+	for (int fd = STDERR_FILENO + 1; !dir && fd < WITHOUT_PROC; fd++)
+		if (fd != keep && fcntl(fd, F_GETFD) >= 0)
+			note_inherited(fd);
+	if (dir)
+		closedir(dir);
+}
+
+static void close_inherited(void)
+{
+	for (unsigned int i = 0; i < inherited.nr; i++)
+		close(inherited.fds[i]);
+	free(inherited.fds);
+	inherited.fds = NULL;
+	inherited.nr = 0;
+}
+
+/*
+ * The pipe's end is the word that the child is ready or gone; which of both is in *ready, for a
+ * write may fail.
+ */
+static void wait_for_child(int fd, pid_t child)
+{
+	char byte;
+	int status;
+	ssize_t n;
+
+	do
+		n = read(fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n == 0 && *ready)
+		_exit(0);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+/*
+ * Each program that is traced takes two; the user's soft limit is for programs that ask with
+ * select().
+ */
+static void raise_descriptors(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur == r.rlim_max)
+		return;
+	r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &r);
+}
+
+int server_background(int keep)
+{
+	int fds[2];
+	pid_t child;
+
+	find_inherited(keep);
+	ready = mmap(NULL, sizeof(*ready), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	if (ready == MAP_FAILED)
+		return -errno;
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	fflush(NULL);
+	child = fork();
+	if (child < 0) {
+		int ret = -errno;
+
+		close(fds[0]);
+		close(fds[1]);
+		return ret;
+	}
+	if (child) {
+		close(fds[1]);
+		wait_for_child(fds[0], child);
+	}
+	close(fds[0]);
+	ready_fd = fds[1];
+	setsid();
+	raise_descriptors();
+	return 0;
+}
+
+void server_ready(void)
+{
+	int null;
+
+	if (ready_fd < 0)
+		return;
+	fflush(NULL);
+	close_inherited();
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd <= 2 && null >= 0; fd++)
+		dup2(null, fd);
+	if (null > 2)
+		close(null);
+	if (chdir("/"))
+		null = -1;	/* the directory that it was started in stays busy, no more */
+	*ready = 1;
+	close(ready_fd);
+	ready_fd = -1;
+}

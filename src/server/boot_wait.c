@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * boot_wait.c - the settings of a session's start (boot.h), tried again whenever a program is ready
+ *
+ * They are kept over the server's death as long as something waits.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "access/access.h"
+#include "server/boot.h"
+#include "server/state.h"
+#include "model/model.h"
+#include "model/text_memory.h"
+#include "sources/program/programs.h"
+
+static int keep_setting(void *arg, const char *path, const char *text)
+{
+	struct server *srv = arg;
+
+	return srv->programs ? programs_keep(srv->programs, path, false, text, strlen(text)) : -ENOENT;
+}
+
+static int keep_waiting(struct server *srv)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = text_memory_open(&text, &size);
+	int err = -ENOMEM;
+
+	if (out)
+		boot_print_waiting(srv->boot, "", out);
+	if (out && !fclose(out)) {
+		model_object_remove(srv->model, &srv->boot_object);
+		err = size ? model_object_add(srv->model, srv->model->top, SERVER_BOOT, text, NULL, 0,
+					      &srv->boot_object) : 0;
+	}
+	free(text);
+	return err;
+}
+
+/* What is refused when a program has come is told nobody any more. */
+static int apply(struct server *srv, FILE *out)
+{
+	/* The control lock is held. */
+	struct boot_params params = {
+		.access = access_tree(srv->tree, NULL), .keep = keep_setting, .keep_arg = srv, .out = out,
+	};
+
+	if (!params.access)
+		return -ENOMEM;
+	srv->boot_waits = boot_apply(srv->boot, &params);
+	access_close(params.access);
+	return keep_waiting(srv);
+}
+
+int server_boot_add(struct server *srv, const char *text, FILE *out)
+{
+	int err;
+
+	if (!srv->boot)
+		srv->boot = boot_create("");
+	err = srv->boot ? boot_add(srv->boot, text, out) : -ENOMEM;
+	return err ? err : apply(srv, out);
+}
+
+int server_boot_restore(struct server *srv, const char *text, uint64_t object)
+{
+	srv->boot = boot_create("");
+	srv->boot_object = object;
+	srv->boot_waits = true;
+	return srv->boot ? boot_restore(srv->boot, text) : -ENOMEM;
+}
+
+void server_boot_ready(struct server *srv)
+{
+	if (srv->boot_waits)
+		apply(srv, NULL);
+}
+
+void server_boot_print(const struct server *srv, FILE *out)
+{
+	if (srv->boot)
+		boot_print_waiting(srv->boot, "boot ", out);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * function_list.c - reads the functions of a session that has a recording
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "server/function_list.h"
+#include "host/input.h"
+#include "model/ftrace/ftrace.h"
+
+/* For a new server the name has to mean the same from wherever it is started. */
+static int keep_name(struct model *m, const char *file)
+{
+	char *name = realpath(file, NULL);
+	uint64_t object = 0;
+	int err = model_object_add(m, m->top, FUNCTION_LIST_OBJECT, name ? name : file, NULL, 0, &object);
+
+	free(name);
+	return err;
+}
+
+int function_list_load(struct model *m, const char *file)
+{
+	char *text = NULL;
+	size_t size = 0;
+	int err = input_read_all(file, &text, &size);
+
+	if (!err)
+		err = size ? ftrace_sites_load(m, text, size) : -EINVAL;
+	free(text);
+	return err ? err : keep_name(m, file);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * make.c - a new session for running programs, served in the background
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "server/server.h"
+#include "model/model.h"
+#include "session/session.h"
+#include "sources/program/programs.h"
+#include "tracefs/tree.h"
+
+/* ---- whose session it is ---- */
+
+struct life {
+	struct server	*server;
+	int		fd;		/* -1: the session stays */
+	pthread_t	thread;
+};
+
+/* Nothing is ever written: read() returns when whoever has the other end has closed it, by whatever end. */
+static void *watch_life(void *arg)
+{
+	struct life *l = arg;
+	char byte;
+	ssize_t n;
+
+	do
+		n = read(l->fd, &byte, 1);
+	while (n > 0 || (n < 0 && errno == EINTR));
+	server_orphaned(l->server);
+	return NULL;
+}
+
+static int life_begin(struct life *l)
+{
+	return l->fd < 0 ? 0 : -pthread_create(&l->thread, NULL, watch_life, l);
+}
+
+static void life_end(struct life *l)
+{
+	if (l->fd < 0)
+		return;
+	pthread_cancel(l->thread);
+	pthread_join(l->thread, NULL);
+}
+
+/* ---- the session ---- */
+
+/* Until the session ends. */
+static int serve(const struct server_make_params *mp, const struct server_params *params)
+{
+	struct life life = { .fd = mp->life_fd };
+	int ret = server_create(params, &life.server);
+
+	if (ret)
+		return ret;
+	ret = life_begin(&life);
+	if (!ret) {
+		server_ready();
+		ret = server_run(life.server);
+		life_end(&life);
+	}
+	server_destroy(life.server);
+	return ret;
+}
+
+static int set_legacy(struct model *m)
+{
+	uint64_t object = 0;
+
+	m->hist_legacy = true;
+	return model_object_add(m, m->top, SERVER_HIST_LEGACY, "", NULL, 0, &object);
+}
+
+static int run_model(struct session *s, struct model *m, const struct server_make_params *mp)
+{
+	struct server_params params = {
+		.session = s, .model = m, .tree = tree_create(m), .what = mp->what,
+		.end_unmounted = mp->end_unmounted,
+	};
+	int ret = params.tree ? 0 : -ENOMEM;
+
+	if (!ret && mp->hist_legacy)
+		ret = set_legacy(m);
+	if (!ret)
+		ret = programs_create(m, params.tree, mp->programs, &params.programs);
+	if (!ret)
+		ret = serve(mp, &params);
+	programs_destroy(params.programs);
+	if (params.tree)
+		tree_destroy(params.tree);
+	return ret;
+}
+
+static int run_session(const struct server_make_params *params)
+{
+	struct session *s;
+	struct model *m;
+	int ret = session_create(params->name, NULL, &s);
+
+	if (ret)
+		return ret;
+	ret = model_create(s, &m);
+	if (!ret) {
+		ret = run_model(s, m, params);
+		model_destroy(m);
+	}
+	session_destroy(s);
+	return ret;
+}
+
+int server_make(const struct server_make_params *params)
+{
+	int status, ret;
+	pid_t child = fork();
+
+	if (child < 0)
+		return -errno;
+	if (!child) {
+		/* This process waits for the server and then ends; the server goes on. */
+		ret = server_background(params->life_fd);
+		if (!ret)
+			ret = run_session(params);
+		_exit(ret ? -ret & 127 : 0);
+	}
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reopen.c - a new server for a session whose server died (R4)
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "access/access.h"
+#include "cli/command.h"
+#include "server/function_list.h"
+#include "server/server.h"
+#include "model/model.h"
+#include "session/session.h"
+#include "sources/program/programs.h"
+#include "sources/recording/source.h"
+#include "tracefs/tree.h"
+
+/* Gives one kept command again. */
+struct restoring {
+	struct model	*model;
+	struct tree	*tree;
+	struct access	*access;
+	struct programs	*programs;	/* NULL: it is no session of running programs */
+	char		*source;	/* what the object of the recording says; NULL: there was none */
+	char		*boot;		/* and of what waited of the session's start */
+	uint64_t	boot_object;
+	data_ref	progress;
+};
+
+static int keep_source(struct restoring *r, const char *text)
+{
+	r->progress = model_replayed_ref(r->model, 0);
+	r->source = strdup(text);
+	return r->source ? session_data_adopt(r->model->session, r->progress, sizeof(uint64_t)) : -ENOMEM;
+}
+
+static int keep_boot(struct restoring *r, const char *text)
+{
+	r->boot = strdup(text);
+	return r->boot ? model_object_add(r->model, r->model->top, SERVER_BOOT, text, NULL, 0, &r->boot_object) : -ENOMEM;
+}
+
+static int write_again(void *arg, const char *path, const char *text)
+{
+	struct restoring *r = arg;
+	struct access *a = r->access;
+	const char *name = path + strlen("instances/");
+	int ret;
+
+	model_step(r->model);
+	if (!strcmp(path, SERVER_HIST_LEGACY)) {
+		r->model->hist_legacy = true;
+		return 0;
+	}
+	if (!strcmp(path, FUNCTION_LIST_OBJECT)) {
+		(void)function_list_load(r->model, text);	/* without it functions cannot be chosen */
+		return 0;
+	}
+	if (!strcmp(path, SOURCE_OBJECT))
+		return keep_source(r, text);
+	if (!strcmp(path, SERVER_BOOT))
+		return keep_boot(r, text);
+	ret = programs_restore(&r->programs, r->model, r->tree, path, text);
+	if (ret <= 0)
+		return ret;
+	if (!strncmp(path, "instances/", 10) && !strchr(name, '/'))
+		return a->ops->mkdir(a, path);
+	return access_write_all(a, path, O_APPEND, text, strlen(text), NULL);
+}
+
+/* Nobody is answered yet, but programs that wait see that the server is at work. */
+static void step(void *arg)
+{
+	struct model *m = arg;
+
+	attach_progress(m->session);
+}
+
+static int restore(struct restoring *r, struct tree *t)
+{
+	struct model *m = r->model;
+	int ret;
+
+	m->step = step;
+	m->catch_up_arg = m;
+	r->tree = t;
+	r->access = access_tree(t, NULL);
+	ret = r->access ? model_reopen(m, write_again, r) : -ENOMEM;
+	access_close(r->access);
+	if (!ret)
+		ret = programs_reopen(r->programs);
+	/* Else it is what answers programs from now on. */
+	if (m->step == step)
+		m->step = NULL;
+	return ret;
+}
+
+/* The session goes on without it when the recording is gone; `what` says so in the list of sessions. */
+static struct source *resume(struct restoring *r, char *what, size_t size)
+{
+	struct source_error err;
+	struct source *src = NULL;
+
+	snprintf(what, size, "%sre-opened", r->programs ? "running programs, " : "");
+	if (r->source && source_resume(r->model, r->source, r->progress, &src, &err))
+		snprintf(what, size, "re-opened without its recording: %s: %s", err.file, err.text);
+	return src;
+}
+
+static int run_restored(const struct server_params *params, struct source *src)
+{
+	struct server *srv;
+	int ret = server_create(params, &srv);
+
+	if (ret)
+		return ret;
+	if (src)
+		ret = source_serve(src, params->tree, server_lock(srv));
+	if (!ret) {
+		server_ready();
+		ret = server_run(srv);
+	}
+	if (src)
+		source_serve_end(src);
+	server_destroy(srv);
+	return ret;
+}
+
+static int serve(struct session *s, struct model *m, struct tree *t)
+{
+	char what[640];
+	struct server_params params = { .session = s, .model = m, .tree = t, .what = what };
+	struct restoring r = { .model = m };
+	int ret = restore(&r, t);
+
+	if (!ret) {
+		struct source *src = resume(&r, what, sizeof(what));
+
+		params.programs = r.programs;
+		params.boot = r.boot;
+		params.boot_object = r.boot_object;
+		params.uname = src ? source_uname(src) : NULL;
+		ret = run_restored(&params, src);
+		source_close(src);
+	}
+	programs_destroy(r.programs);
+	free(r.source);
+	free(r.boot);
+	return ret;
+}
+
+/* In the server's process; returns when the session ends. */
+static int run_server(const char *name)
+{
+	struct session *s;
+	struct model *m;
+	struct tree *t;
+	int ret = session_open(name, &s);
+
+	if (ret)
+		return ret;
+	ret = model_create(s, &m);
+	if (!ret) {
+		t = tree_create(m);
+		ret = t ? serve(s, m, t) : -ENOMEM;
+		if (t)
+			tree_destroy(t);
+		model_destroy(m);
+	}
+	if (ret)
+		session_close(s);
+	else
+		session_destroy(s);
+	return ret;
+}
+
+int server_reopen(const char *name)
+{
+	int status, ret;
+	pid_t child = fork();
+
+	if (child < 0)
+		return -errno;
+	if (!child) {
+		/* This process waits for the server and then ends; the server goes on. */
+		ret = server_background(-1);
+		if (!ret)
+			ret = run_server(name);
+		_exit(ret ? -ret & 127 : 0);
+	}
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
+}

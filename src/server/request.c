@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * request.c - what a request on the control socket asks of the tree
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/state.h"
+#include "model/ftrace/profile.h"
+#include "model/model.h"
+#include "model/text_memory.h"
+#include "session/attach/attach.h"
+#include "session/cgroup.h"
+#include "session/session.h"
+#include "sources/program/programs.h"
+#include "tracefs/tree.h"
+
+enum { MAX_HANDLES = 4096 };
+
+static int new_handle(struct client *c)
+{
+	struct client_file *more;
+	uint32_t i;
+
+	for (i = 0; i < c->nr_files; i++)
+		if (!c->files[i].file)
+			return (int)i;
+	if (i == MAX_HANDLES)
+		return -EMFILE;
+	more = realloc(c->files, (i + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	c->files = more;
+	c->files[i] = (struct client_file){ 0 };
+	c->nr_files = i + 1;
+	return (int)i;
+}
+
+static int request_open(struct server *srv, struct client *c, const char *path, int flags)
+{
+	int handle = new_handle(c);
+	int ret = handle;
+
+	flags &= O_ACCMODE | O_TRUNC | O_APPEND | O_NONBLOCK;
+	if (handle >= 0) {
+		ret = tree_open(srv->tree, path, flags, &c->files[handle].file);
+		c->files[handle].flags = flags;
+	}
+	if (ret < 0 && handle >= 0)
+		c->files[handle].file = NULL;
+	return ret < 0 ? ret : handle;
+}
+
+/* False: nothing to read yet. */
+static bool request_read(struct client *c, const struct wire_request *rq)
+{
+	struct client_file *f = &c->files[rq->handle];
+	size_t size = rq->flags < WIRE_MAX ? rq->flags : WIRE_MAX;
+	char *buf = malloc(size + 1);
+	ssize_t ret = buf ? tree_read(f->file, buf, size, (off_t)rq->offset) : -ENOMEM;
+	bool wait = ret == -EAGAIN && !(f->flags & O_NONBLOCK);
+
+	if (!wait)
+		client_answer(c, (int)ret, buf, ret > 0 ? (size_t)ret : 0);
+	free(buf);
+	return !wait;
+}
+
+static int list_name(void *arg, const char *name, bool is_dir)
+{
+	fputc(is_dir ? 'd' : 'f', arg);
+	fputs(name, arg);
+	fputc('\0', arg);
+	return 0;
+}
+
+/* A name may hold anything but a line's end, which would begin another line here. */
+static void print_name(pid_t pid, FILE *out)
+{
+	char path[64], name[64] = "";
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	in = fopen(path, "re");
+	if (in && fgets(name, sizeof(name), in))
+		name[strcspn(name, "\n")] = '\0';
+	if (in)
+		fclose(in);
+	fputs(*name ? name : "?", out);
+}
+
+static void print_process(void *arg, pid_t pid, unsigned int slots)
+{
+	fprintf(arg, "attached %d %u ", (int)pid, slots);
+	print_name(pid, arg);
+	fputc('\n', arg);
+}
+
+/* Which limit was met, and what there is less of because of one. */
+static void print_room(struct server *srv, FILE *out)
+{
+	const uint64_t buffer = session_header(srv->session)->ring_room;
+	struct session_room room;
+
+	session_room(srv->session, &room);
+	if (room.full)
+		fprintf(out,
+			"lost the session's memory was full: the tmpfs of %s has %" PRIu64
+			" MB, of which "
+			"%" PRIu64
+			" are free now. Make it larger (in a container: --shm-size=1g), set "
+			"XDG_RUNTIME_DIR to a larger one, or buffer_size_kb smaller\n",
+			session_dir(srv->session), room.total >> 20, room.free >> 20);
+	else if (room.used_up)
+		fputs("lost the session's addresses were used up: its buffers and histograms are too large "
+		      "together\n",
+		      out);
+	if (cgroup_memory() < room.total && buffer < MODEL_BUFFER)
+		fprintf(out,
+			"note buffer_size_kb is %" PRIu64
+			" and not %d where nobody set it: the control group may have %" PRIu64
+			" MB of memory\n",
+			buffer >> 10, MODEL_BUFFER >> 10, cgroup_memory() >> 20);
+	else if (room.total && buffer < MODEL_BUFFER)
+		fprintf(out,
+			"note buffer_size_kb is %" PRIu64
+			" and not %d where nobody set it: the tmpfs of %s "
+			"has %" PRIu64 " MB\n",
+			buffer >> 10, MODEL_BUFFER >> 10, session_dir(srv->session),
+			room.total >> 20);
+}
+
+static void print_info(struct server *srv, FILE *out)
+{
+	fprintf(out, "session %s\nserver %d\nwhat %s\n", session_name(srv->session), (int)getpid(), srv->what);
+	if (*srv->uname)
+		fprintf(out, "uname %.*s\n", (int)strcspn(srv->uname, "\n"), srv->uname);
+	for (struct list_head *l = srv->mounts.next; l != &srv->mounts; l = l->next)
+		fprintf(out, "mount %s\n", mount_point_dir(mount_point_of(l)));
+	attach_processes(srv->session, print_process, out);
+	if (srv->programs)
+		programs_print(srv->programs, out);
+	if (srv->model->ftrace && ftrace_profile_dropped(srv->model->ftrace))
+		fprintf(out, "profile-dropped %llu\n", (unsigned long long)ftrace_profile_dropped(srv->model->ftrace));
+	print_room(srv, out);
+	server_boot_print(srv, out);
+}
+
+/* Answers with what `print` writes. */
+static void answer_text(struct server *srv, struct client *c, const struct wire_request *rq, const char *path)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = text_memory_open(&text, &size);
+	int ret = out ? 0 : -ENOMEM;
+
+	if (out && rq->op == WIRE_LIST)
+		ret = tree_list(srv->tree, path, list_name, out);
+	else if (out && rq->op == WIRE_BOOT)
+		ret = server_boot_add(srv, path, out);
+	else if (out)
+		print_info(srv, out);
+	if (out && fclose(out))
+		ret = -ENOMEM;
+	client_answer(c, ret, text, ret < 0 || size > WIRE_MAX ? 0 : size);
+	free(text);
+}
+
+static int request_stat(struct server *srv, const char *path)
+{
+	struct tree_stat st = { 0 };
+	int ret = tree_stat(srv->tree, path, &st);
+
+	return ret < 0 ? ret : (int)st.mode;
+}
+
+static int request_mount(struct server *srv, struct client *c, const struct wire_request *rq, const char *dir)
+{
+	int fd = c->passed_fd;
+
+	if (rq->op == WIRE_MOUNT)
+		return server_mount(srv, *dir ? dir : NULL);
+	if (fd < 0)
+		return -EBADF;
+	c->passed_fd = -1;
+	return mount_point_create(srv, dir, fd);
+}
+
+static int request_handle(struct server *srv, struct client *c, const struct wire_request *rq, const char *body)
+{
+	struct client_file *f = &c->files[rq->handle];
+	int ret;
+
+	if (rq->op == WIRE_WRITE) {
+		srv->model->caller = c->pid;
+		ret = (int)tree_write(f->file, body, rq->size);
+		srv->model->caller = 0;
+		return ret;
+	}
+	ret = tree_release(f->file);
+	f->file = NULL;
+	return ret;
+}
+
+/* The path, a 0, the text. */
+static int request_keep(struct server *srv, const struct wire_request *rq, const char *body)
+{
+	size_t path = strlen(body) + 1;
+
+	if (!srv->programs || path > rq->size)
+		return -ENOENT;
+	return programs_keep(srv->programs, body, rq->flags & O_TRUNC, body + path, rq->size - path);
+}
+
+static int request_systems(struct server *srv, const char *names)
+{
+	const struct programs_params params = {
+		.systems = !strcmp(names + 1, "*") ? NULL : names + 1, .kernel_names = *names == '+',
+	};
+
+	if (!*names)
+		return -EINVAL;
+	return srv->programs ? programs_add_systems(srv->programs, &params) : -EOPNOTSUPP;
+}
+
+static int untraced_reasons(const struct server *srv)
+{
+	struct attach_losses losses;
+	int met = 0;
+
+	attach_losses(srv->session, &losses);
+	for (unsigned int i = 0; i < UNTRACED_REASONS; i++)
+		met |= (losses.untraced[i] != 0) << i;
+	return met;
+}
+
+static int request_path(struct server *srv, struct client *c, const struct wire_request *rq, const char *path)
+{
+	switch (rq->op) {
+	case WIRE_OPEN:
+		return request_open(srv, c, path, (int)rq->flags);
+	case WIRE_STAT:
+		return request_stat(srv, path);
+	case WIRE_MKDIR:
+		return tree_mkdir(srv->tree, path);
+	case WIRE_RMDIR:
+		return tree_rmdir(srv->tree, path);
+	case WIRE_MOUNT:
+	case WIRE_ADOPT:
+		return request_mount(srv, c, rq, path);
+	case WIRE_END:
+		server_stop(srv);
+		return 0;
+	case WIRE_STAY:
+		/* Relaxed: server_orphaned() */
+		atomic_store_explicit(&srv->stays, true, memory_order_relaxed);
+		return 0;
+	case WIRE_HOLD:
+		return hold_begin(srv, c);
+	case WIRE_UNTRACED:
+		return untraced_reasons(srv);
+	case WIRE_GO:
+		return hold_go(srv, path);
+	case WIRE_KEEP:
+		return request_keep(srv, rq, path);
+	case WIRE_SYSTEMS:
+		return request_systems(srv, path);
+	default:
+		return -ENOSYS;
+	}
+}
+
+static bool uses_handle(uint32_t op)
+{
+	return op == WIRE_READ || op == WIRE_WRITE || op == WIRE_RELEASE;
+}
+
+bool request_serve(struct server *srv, struct client *c, const struct wire_request *rq, char *body)
+{
+	if (uses_handle(rq->op) && (rq->handle >= c->nr_files || !c->files[rq->handle].file)) {
+		client_answer(c, -EBADF, NULL, 0);
+		return true;
+	}
+	if (rq->op == WIRE_READ)
+		return request_read(c, rq);
+	if (rq->op == WIRE_HELD) {
+		int number = hold_next(srv, c);
+
+		if (number)
+			client_answer(c, number, NULL, 0);
+		return number;
+	}
+	if (rq->op == WIRE_LIST || rq->op == WIRE_INFO || rq->op == WIRE_BOOT)
+		answer_text(srv, c, rq, body);
+	else if (uses_handle(rq->op))
+		client_answer(c, request_handle(srv, c, rq, body), NULL, 0);
+	else
+		client_answer(c, request_path(srv, c, rq, body), NULL, 0);
+	return true;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * answer.c - what the server answers to each packet of a process (attach_wire.h)
+ *
+ * A packet is believed to have come from the process, and nothing else of it:
+ * every size and offset is checked before it is used.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include "layout/attach_wire.h"
+#include "session/state.h"
+
+/* Most processes have few threads, and a slot's memory is large. */
+enum { FIRST_SLOTS = 2 };
+
+/* A reply and the ids behind it. */
+struct answer {
+	struct attach_reply reply;
+	int32_t		ids[ATTACH_IDS];
+};
+
+static void answer_send(struct session *s, const struct process *p, const struct answer *a)
+{
+	size_t size = sizeof(a->reply) + a->reply.nr_ids * sizeof(a->ids[0]);
+
+	attach_send(p->conn, a, size);
+	/* Relaxed: it only says that there was one. */
+	atomic_fetch_add_explicit(&s->header->served, 1, memory_order_relaxed);
+}
+
+static void give_slots(struct session *s, unsigned int index, unsigned int nr, struct attach_reply *reply)
+{
+	reply->process = index + 1;
+	reply->nr_slots = slots_give(s, index + 1, nr, reply->slots);
+	if (!reply->nr_slots)
+		reply->err = -EUSERS;
+}
+
+static void answer_hello(struct session *s, unsigned int index, const struct attach_request *q,
+			 struct attach_reply *reply)
+{
+	struct process *p = &s->processes[index];
+	struct attach_peer peer = { index + 1, p->pid };
+
+	/* Pairs with the load of fence in hit_enter(), which comes behind the answer: L2 in limbo.c. */
+	if (q->no_membarrier)	/* before its first hit: it has no slot yet */
+		atomic_store_explicit(&s->header->fence, 1, memory_order_seq_cst);
+	if (!q->value && !p->known)
+		follow_child(s, p->pid);
+	if (!p->greeted && s->hooks.joined)
+		s->hooks.joined(s->hooks.arg, &peer);
+	p->known = p->greeted = true;
+	reply->pid = (uint32_t)p->pid;
+	if (q->table && s->hooks.table)
+		reply->provider_id = s->hooks.table(s->hooks.arg, &peer, q->table);
+	give_slots(s, index, FIRST_SLOTS, reply);
+}
+
+/* Slots of threads that are gone are free again too: the process finds them when it looks for a free one. */
+static void answer_more(struct session *s, unsigned int index, struct attach_reply *reply)
+{
+	unsigned int freed = threads_finish(s, index), nr = s->processes[index].nr_slots / 2;
+
+	nr = nr < FIRST_SLOTS ? FIRST_SLOTS : nr;
+	give_slots(s, index, nr < ATTACH_SLOTS ? nr : ATTACH_SLOTS, reply);
+	if (freed)
+		reply->err = 0;
+}
+
+/* A text inside the definition that ends there; NULL: it does not. */
+static const char *definition_text(const struct attach_definition *d, uint32_t offset)
+{
+	const char *text = (const char *)d + offset;
+
+	if (offset < sizeof(*d) || offset >= d->size || !memchr(text, 0, d->size - offset))
+		return NULL;
+	return text;
+}
+
+static int define(struct session *s, const struct attach_peer *peer, const struct attach_definition *d)
+{
+	const char *system = definition_text(d, d->system), *name = definition_text(d, d->name);
+	const char *body = definition_text(d, d->body);
+
+	if (!system || !name || !body)
+		return -EPROTO;
+	return s->hooks.define ? s->hooks.define(s->hooks.arg, peer, system, name, body) : -EOPNOTSUPP;
+}
+
+/* `left` bytes of definitions at `at`, a multiple of 8 in the packet. */
+static void answer_events(struct session *s, unsigned int index, uint32_t nr, const char *at, size_t left,
+			  struct answer *out)
+{
+	struct attach_peer peer = { index + 1, s->processes[index].pid };
+
+	if (nr > ATTACH_IDS) {
+		out->reply.err = -E2BIG;
+		return;
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct attach_definition *d = (const struct attach_definition *)at;
+
+		if (left < sizeof(*d) || d->size < sizeof(*d) || d->size > left || d->size % 8) {
+			out->reply.err = -EPROTO;
+			return;
+		}
+		out->ids[out->reply.nr_ids++] = define(s, &peer, d);
+		at += d->size;
+		left -= d->size;
+	}
+}
+
+/* It waits for attach_go(), which answers the same request once more. */
+static void answer_held(struct session *s, unsigned int index, const struct attach_request *q,
+			bool held, struct attach_reply *reply)
+{
+	struct process *p = &s->processes[index];
+
+	p->held = held;
+	p->held_number = q->number;
+	reply->process = index + 1;
+	reply->hold = held;
+}
+
+static bool ready_holds(struct session *s, const struct attach_peer *peer)
+{
+	return s->hooks.ready && s->hooks.ready(s->hooks.arg, peer);
+}
+
+static bool dso_holds(struct session *s, const struct attach_peer *peer, uint32_t number)
+{
+	return s->hooks.dso && number < LAYOUT_MAX_DSOS && s->hooks.dso(s->hooks.arg, peer, number);
+}
+
+static void answer_pid(struct session *s, unsigned int index, uint32_t tid, struct attach_reply *reply)
+{
+	reply->pid = (uint32_t)task_find(s->processes[index].pid, tid);
+	if (!reply->pid)
+		reply->err = -ESRCH;
+}
+
+static void answer_kind(struct session *s, unsigned int index, const struct attach_request *q, size_t size,
+			struct answer *out)
+{
+	const struct attach_peer peer = { index + 1, s->processes[index].pid };
+
+	switch (q->kind) {
+	case ATTACH_HELLO:
+		answer_hello(s, index, q, &out->reply);
+		if (q->ready && !out->reply.err)
+			answer_held(s, index, q, ready_holds(s, &peer), &out->reply);
+		break;
+	case ATTACH_MORE:
+		answer_more(s, index, &out->reply);
+		break;
+	case ATTACH_EVENTS:
+		answer_events(s, index, q->value, (const char *)(q + 1), size - sizeof(*q), out);
+		break;
+	case ATTACH_READY:
+		answer_held(s, index, q, ready_holds(s, &peer), &out->reply);
+		break;
+	case ATTACH_DSO:
+		answer_held(s, index, q, dso_holds(s, &peer, q->value), &out->reply);
+		break;
+	case ATTACH_PID:
+		answer_pid(s, index, q->value, &out->reply);
+		break;
+	default:
+		out->reply.err = -EPROTO;
+	}
+}
+
+void attach_answer(struct session *s, unsigned int index, size_t size)
+{
+	const struct attach_request *q = (const struct attach_request *)s->packet;
+	struct process *p = &s->processes[index];
+	struct answer a = { .reply = { 0 } };
+
+	if (size >= sizeof(*q))
+		a.reply.number = q->number;
+	if (size < sizeof(*q) || size > ATTACH_PACKET) {
+		a.reply.err = -EPROTO;
+	} else if (q->kind == ATTACH_BYE) {
+		p->gone = true;
+		return;
+	} else if (q->version != SESSION_VERSION || (q->kind != ATTACH_HELLO && !p->greeted)) {
+		a.reply.err = -EPROTO;
+	} else {
+		answer_kind(s, index, q, size, &a);
+	}
+	answer_send(s, p, &a);
+}

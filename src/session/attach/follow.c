@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * follow.c - a process that joins the session is somebody's child: it joins the sets of pids of who made it
+ *
+ * For those that do not say so themselves (agent/thread/tasks.c): what posix_spawn(),
+ * system() and their like execute, what a program executes that is not
+ * attached, children of raw system calls. /proc/PID/task/TID/children has a
+ * thread's own children; where the kernel has no such file, or the thread has
+ * ended, they are those of the first thread.
+ *
+ * A process joins at most once: not when it executes another program, or comes
+ * to the next server. Those that are not attached and lie between it and who is
+ * listed have joined by their time; nobody has said so, and it is made up for.
+ */
+#include <errno.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include "session/state.h"
+
+enum { GENERATIONS = 32 };
+
+static uint64_t ticks_now(void)
+{
+	const uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * hz + (uint64_t)t.tv_nsec * hz / 1000000000;
+}
+
+void session_follow(struct session *s, bool on)
+{
+	struct config_header *h = s->header;
+
+	/* Relaxed: a task that begins just now may miss it. */
+	if (on && !atomic_load_explicit(&h->follow, memory_order_relaxed))
+		h->follow_since = ticks_now();
+	atomic_store_explicit(&h->follow, on, memory_order_relaxed);
+}
+
+/* ---- Who was here ---- */
+
+void follow_remember(struct session *s, pid_t pid, uint64_t start_time)
+{
+	s->gone[s->next_gone++ % FOLLOW_GONE] = (struct process_entry){ .pid = (uint32_t)pid, .start_time = start_time };
+}
+
+static bool is_it(const struct process_entry *e, pid_t pid, uint64_t start_time)
+{
+	return e->pid == (uint32_t)pid && e->start_time == start_time;
+}
+
+bool follow_knows(const struct session *s, pid_t pid, uint64_t start_time)
+{
+	const struct process_entry *e = (const struct process_entry *)(s->config.base + s->header->processes);
+
+	for (unsigned int i = 0; i < s->processes_end; i++)
+		if (s->processes[i].known && is_it(&e[i], pid, start_time))
+			return true;
+	for (unsigned int i = 0; i < FOLLOW_GONE; i++)
+		if (is_it(&s->gone[i], pid, start_time))
+			return true;
+	return false;
+}
+
+/* ---- Who made it ---- */
+
+static bool has_child(pid_t process, const char *tid, pid_t child)
+{
+	char path[320];
+	bool found = false;
+	long pid;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)process, tid);
+	f = fopen(path, "re");
+	while (f && !found && fscanf(f, "%ld", &pid) == 1)
+		found = pid == child;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* The thread of that process; the first one, where one does not know. */
+static pid_t creator_in(pid_t process, pid_t child)
+{
+	pid_t creator = process;
+	struct dirent *d;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)process);
+	dir = opendir(path);
+	while (dir && (d = readdir(dir)))
+		if (d->d_name[0] != '.' && has_child(process, d->d_name, child)) {
+			creator = (pid_t)strtol(d->d_name, NULL, 10);
+			break;
+		}
+	if (dir)
+		closedir(dir);
+	return creator;
+}
+
+void follow_child(struct session *s, pid_t pid)
+{
+	pid_t line[GENERATIONS] = { pid };
+	unsigned int nr = 0;
+
+	if (!pids_followed(&s->plane))
+		return;
+	/* Upwards, as long as nobody has told of them. */
+	while (nr < GENERATIONS - 1 && line[nr] > 0 && process_start_time(line[nr]) >= s->header->follow_since &&
+	       (!nr || !follow_knows(s, line[nr], process_start_time(line[nr])))) {
+		line[nr + 1] = process_parent(line[nr]);
+		nr++;
+	}
+	for (; nr; nr--)
+		if (line[nr] > 0)
+			pids_inherit(s, creator_in(line[nr], line[nr - 1]), line[nr - 1]);
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server.c - the server's side of the attach socket: connections and the ends of processes (R5, R20)
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "plane/ring/ring.h"
+#include "layout/attach_wire.h"
+#include "session/attach/passed.h"
+#include "session/sending.h"
+#include "session/state.h"
+
+enum {
+	/* connections that wait to be accepted; the system may allow fewer */
+	WAITING		= 4096,
+	/* descriptors that no process gets: for files, commands, and to refuse with */
+	SPARE		= 24,
+	PAUSE_MS	= 50,	/* nothing is accepted for so long where that was not possible */
+};
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* A socket of a dead server goes; that it is dead was found out by the caller. */
+static int socket_bind(struct session *s)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	unlinkat(s->dirfd, "attach", 0);
+	/* By way of the descriptor: the directory's own path may be longer than a socket's may. */
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/attach", s->dirfd);
+	if (bind(s->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    listen(s->listen_fd, WAITING))
+		return -errno;
+	return attach_watch(s, 0, s->listen_fd);
+}
+
+/*
+ * Which entry it is for lies beside the descriptor: a table of thousands is not searched for each
+ * packet.
+ */
+int attach_watch(struct session *s, unsigned int process, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN,
+				  .data.u64 = (uint64_t)process << 32 | (uint32_t)fd };
+
+	return epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/*
+ * A descriptor that a program has passed may be open in other processes, too: the kernel takes it
+ * out of an epoll by itself only when the last of them has closed it.
+ */
+void attach_unwatch(struct session *s, int fd)
+{
+	epoll_ctl(s->poll_fd, EPOLL_CTL_DEL, fd, NULL);
+	close(fd);
+}
+
+int attach_listen(struct session *s)
+{
+	s->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->poll_fd < 0)
+		return -errno;
+	if (s->dirfd < 0)
+		return 0;	/* memory without a name: nobody can find it */
+	s->packet = malloc(ATTACH_PACKET);
+	if (!s->packet)
+		return -ENOMEM;
+	s->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->listen_fd < 0)
+		return -errno;
+	return socket_bind(s);
+}
+
+void attach_stop(struct session *s)
+{
+	if (s->listen_fd >= 0)
+		close(s->listen_fd);
+	if (s->poll_fd >= 0)
+		close(s->poll_fd);
+	s->listen_fd = s->poll_fd = -1;
+	free(s->packet);
+	s->packet = NULL;
+}
+
+void attach_set_hooks(struct session *s, const struct attach_hooks *hooks)
+{
+	s->hooks = hooks ? *hooks : (struct attach_hooks){ 0 };
+}
+
+int attach_fd(struct session *s)
+{
+	return s->poll_fd;
+}
+
+/*
+ * Holds the process at the other end. Without SO_PEERPIDFD the pid could be
+ * another process's by now, unless it still has the start time that the
+ * process had when it connected; that is as close as older systems get.
+ */
+static int peer_pidfd(int conn, pid_t pid)	/* -errno */
+{
+	socklen_t len = sizeof(int);
+	uint64_t start;
+	int fd;
+
+	if (!getsockopt(conn, SOL_SOCKET, SO_PEERPIDFD, &fd, &len))
+		return fd;
+	start = process_start_time(pid);
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd < 0)
+		return -errno;
+	if (!start || process_start_time(pid) != start) {
+		close(fd);
+		return -ESRCH;
+	}
+	return fd;
+}
+
+/*
+ * A process that calls exec while its connection is open elsewhere (a child has
+ * inherited it) or closed is noticed when what it runs now attaches.
+ */
+static void end_older_images(struct session *s, unsigned int index)
+{
+	const struct process *p = &s->processes[index];
+
+	for (unsigned int i = 0; i < s->processes_end; i++) {
+		const struct process *old = &s->processes[i];
+
+		if (i != index && old->pid == p->pid && old->image && p->image && old->image != p->image)
+			process_end(s, i);
+	}
+}
+
+/* Whether the last descriptors are being given; `fd` is the one that came last. */
+static bool descriptors_scarce(int fd)
+{
+	struct rlimit r;
+	rlim_t spare;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur == RLIM_INFINITY)
+		return false;
+	spare = r.rlim_cur / 4 < SPARE ? r.rlim_cur / 4 : SPARE;
+	return (rlim_t)fd + spare >= r.rlim_cur;
+}
+
+/*
+ * A queue that is full is the process's own doing. Else a process that cannot be answered finds its
+ * connection closed: it would wait for the answer, at the barrier without a limit.
+ */
+void attach_send(int conn, const void *answer, size_t size)
+{
+	unsigned int tries = 0;
+	ssize_t n;
+
+	do
+		n = send(conn, answer, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && sending_again(&tries));
+	if (n < 0 && errno != EAGAIN)
+		shutdown(conn, SHUT_RDWR);
+}
+
+/* The index of the new process, or -errno. */
+static int process_join(struct session *s, int conn, pid_t pid)
+{
+	int pidfd, index;
+
+	if (descriptors_scarce(conn))
+		return ATTACH_NO_DESCRIPTOR;
+	pidfd = peer_pidfd(conn, pid);
+	/* The connection may have got a low number that another one had. */
+	if (pidfd == -EMFILE || pidfd == -ENFILE)
+		return ATTACH_NO_DESCRIPTOR;
+	if (pidfd < 0)
+		return pidfd;
+	if (descriptors_scarce(pidfd)) {
+		close(pidfd);
+		return ATTACH_NO_DESCRIPTOR;
+	}
+	index = process_add(s, pid, pidfd, conn);
+	if (index < 0)
+		close(pidfd);
+	return index;
+}
+
+/* trusted: the connection came over that of an attached process, whoever its child has become since. */
+static void accept_one(struct session *s, int conn, bool trusted)
+{
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof(cred);
+	int index;
+
+	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.pid <= 0 ||
+	    (!trusted && cred.uid != geteuid())) {
+		close(conn);
+		return;
+	}
+	index = process_join(s, conn, cred.pid);
+	if (index < 0) {
+		struct attach_reply reply = { .err = index };
+
+		attach_send(conn, &reply, sizeof(reply));
+		attach_unwatch(s, conn);
+		return;
+	}
+	end_older_images(s, (unsigned int)index);
+}
+
+/*
+ * Connections that cannot be accepted stay in the queue, and the socket readable: it is not looked
+ * at for a while.
+ */
+static void accept_pause(struct session *s)
+{
+	if (!epoll_ctl(s->poll_fd, EPOLL_CTL_DEL, s->listen_fd, NULL))
+		s->paused_until = process_now_ms() + PAUSE_MS;
+}
+
+void attach_resume(struct session *s)
+{
+	if (s->paused_until && process_now_ms() >= s->paused_until &&
+	    !attach_watch(s, 0, s->listen_fd))
+		s->paused_until = 0;
+}
+
+static void accept_all(struct session *s)
+{
+	int conn;
+
+	while ((conn = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		accept_one(s, conn, false);
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+		accept_pause(s);
+}
+
+/* Whether the process still has the data file mapped; true when that cannot be told. */
+static bool process_maps(const struct session *s, pid_t pid)
+{
+	char path[64], line[4352], want[64];
+	bool found = false;
+	struct stat st;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	if (!f || fstat(s->data.fd, &st)) {
+		if (f)
+			fclose(f);
+		return true;
+	}
+	snprintf(want, sizeof(want), " %02x:%02x %lu ", major(st.st_dev), minor(st.st_dev),
+		 (unsigned long)st.st_ino);
+	while (!found && fgets(line, sizeof(line), f))
+		found = strstr(line, want);
+	fclose(f);
+	return found;
+}
+
+/*
+ * The end of a connection means nothing by itself: a daemon closes all its
+ * descriptors and goes on making hits. After exec the memory is gone.
+ */
+static void connection_ended(struct session *s, unsigned int index)
+{
+	struct process *p = &s->processes[index];
+
+	attach_unwatch(s, p->conn);
+	p->conn = -1;
+	p->held = false;
+	if (p->gone || !p->nr_slots || !process_maps(s, p->pid))
+		process_end(s, index);
+}
+
+/* A packet and the descriptor that came with it, -1: none. */
+static ssize_t packet_receive(struct session *s, int conn, int *passed)
+{
+	union {
+		struct cmsghdr	head;
+		char		bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = { s->packet, ATTACH_PACKET };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(conn, &msg, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+
+	if (n >= 0)
+		*passed = passed_take(&msg);
+	return n;
+}
+
+/* Only ATTACH_CHILD brings a descriptor, and it has to be one end of a connection. */
+static void accept_passed(struct session *s, size_t size, int fd)
+{
+	const struct attach_request *q = (const struct attach_request *)s->packet;
+	socklen_t len = sizeof(int);
+	int type = 0;
+
+	if (size != sizeof(*q) || q->version != SESSION_VERSION || q->kind != ATTACH_CHILD ||
+	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET)
+		close(fd);
+	else
+		accept_one(s, fd, true);
+}
+
+/* Its next packet is for a hook: in a step it stays where it is. */
+static bool is_put_off(const struct session *s, const struct process *p)
+{
+	struct attach_request q;
+
+	if (!s->stepping)
+		return false;
+	if (recv(p->conn, &q, sizeof(q), MSG_PEEK | MSG_DONTWAIT) < (ssize_t)sizeof(q))
+		return false;
+	return q.kind == ATTACH_EVENTS || q.kind == ATTACH_READY || q.kind == ATTACH_DSO ||
+	       (q.kind == ATTACH_HELLO && q.ready);
+}
+
+static void connection_read(struct session *s, unsigned int index)
+{
+	struct process *p = &s->processes[index];
+
+	while (!is_put_off(s, p)) {
+		int passed = -1;
+		ssize_t n = packet_receive(s, p->conn, &passed);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0) {
+			if (passed >= 0)	/* an empty packet may bring one, too */
+				close(passed);
+			connection_ended(s, index);
+			return;
+		}
+		if (passed >= 0)
+			accept_passed(s, (size_t)n, passed);
+		else
+			attach_answer(s, index, (size_t)n);
+	}
+}
+
+/*
+ * What is ready: as attach_watch() has it. Its process may be gone, and the number another file's
+ * by now.
+ */
+static void ready_serve(struct session *s, uint64_t ready)
+{
+	unsigned int process = (unsigned int)(ready >> 32);
+	struct process *p = process ? &s->processes[process - 1] : NULL;
+	int fd = (int)(uint32_t)ready;
+
+	if (!p)
+		accept_all(s);
+	else if (p->pid && p->conn == fd)
+		connection_read(s, process - 1);
+	else if (p->pid && p->pidfd == fd && !process_alive(p))
+		process_end(s, process - 1);
+}
+
+void attach_serve(struct session *s)
+{
+	struct epoll_event ev[64];
+	int n = epoll_wait(s->poll_fd, ev, 64, 0);
+
+	s->serving = true;
+	attach_resume(s);
+	for (int i = 0; i < n; i++)
+		ready_serve(s, ev[i].data.u64);
+	ring_leases_serve(s);		/* a program that has just attached waits for it */
+	s->serving = false;
+}
+
+bool attach_progress(struct session *s)
+{
+	int64_t now = process_now_ms();
+
+	if (now == s->stepped)
+		return false;
+	s->stepped = now;
+	/* Relaxed: it only says that there was one. */
+	atomic_fetch_add_explicit(&s->header->served, 1, memory_order_relaxed);
+	return true;
+}
+
+/* Within a hook only told: that has texts of the packet that is being answered. */
+void attach_step(struct session *s)
+{
+	if (!attach_progress(s) || s->serving)
+		return;
+	s->stepping = true;
+	attach_serve(s);
+	s->stepping = false;
+}
+
+int attach_go(struct session *s, unsigned int process)
+{
+	struct process *p = process && process <= LAYOUT_MAX_PROCESSES ? &s->processes[process - 1] : NULL;
+	struct attach_reply reply = { .process = process };
+
+	if (!p || !p->pid || !p->held)
+		return -ESRCH;
+	p->held = false;
+	reply.number = p->held_number;
+	attach_send(p->conn, &reply, sizeof(reply));
+	return 0;
+}
+
+unsigned int attach_check_threads(struct session *s)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < s->processes_end; i++)
+		if (s->processes[i].pid && process_alive(&s->processes[i]))
+			nr += threads_finish(s, i);
+	return nr;
+}
+
+/* Whether the pid has an entry before this one: it attached again, to the next server or because its connection was closed. */
+static bool is_again(const struct session *s, unsigned int index)
+{
+	for (unsigned int i = 0; i < index; i++)
+		if (s->processes[i].pid == s->processes[index].pid && s->processes[i].nr_slots)
+			return true;
+	return false;
+}
+
+unsigned int attach_processes(struct session *s, void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < s->processes_end; i++) {
+		const struct process *p = &s->processes[i];
+		unsigned int slots = 0;
+
+		/* Without slots it only looked whether the server lives. */
+		if (!p->pid || !p->nr_slots || !process_alive(p) || is_again(s, i))
+			continue;
+		for (unsigned int k = i; k < s->processes_end; k++)
+			if (s->processes[k].pid == p->pid)
+				slots += s->processes[k].nr_slots;
+		nr++;
+		if (fn)
+			fn(arg, p->pid, slots);
+	}
+	return nr;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * keep.c - what stays when the rings of a buffer change: resize, swap of one CPU
+ *
+ * A resized buffer takes the old one's rings over as sets that nobody writes
+ * any more. They count against the size of the ring that succeeded them: what
+ * is beyond it lies before `limit` and counts as overrun.
+ *
+ * K1  Hits see the old buffer until the new one is published, and write on into
+ *     its rings. So a ring that finds no place stays the old buffer's, which gives
+ *     it back when it is retired itself. No hit looks at kept sets.
+ */
+#include <errno.h>
+#include "plane/ring/ring.h"
+#include "session/ring/access.h"
+#include "session/state.h"
+
+static uint64_t bytes_of(const struct ring_view *v)
+{
+	uint64_t head = ring_head(v).pos, start = ring_start(v), first = ring_first_page(v) * v->subbuf_size;
+
+	if (first > start)
+		start = first;
+	return head > start ? head - start : 0;
+}
+
+/* It has lost records: what is older than they would be a gap. */
+static bool has_overrun(const struct ring_view *v)
+{
+	return ring_first_page(v) * v->subbuf_size > ring_start(v);
+}
+
+/* What the ring that writes now leaves to those that it succeeded. */
+static uint64_t room_beside(struct session *s, const struct buffer_book *b, uint32_t set,
+			    uint32_t cpu)
+{
+	struct ring_view v;
+	uint64_t size, used;
+
+	if (!ring_view(s, b, set, cpu, &v) || has_overrun(&v))
+		return 0;
+	size = (uint64_t)(v.nr_pages - 1) * v.subbuf_size;
+	used = bytes_of(&v);
+	return size > used ? size - used : 0;
+}
+
+static void limit_to(const struct ring_view *v, uint64_t room)
+{
+	uint64_t head = ring_head(v).pos;
+
+	if (bytes_of(v) > room)
+		v->book->limit = head - room;
+}
+
+void ring_keep_limits(struct session *s, data_ref buffer)
+{
+	const struct buffer_book *b = buffer_book(s, buffer);
+	struct ring_view v, newer;
+
+	if (!b || b->nr_sets <= RING_SET_KEPT)
+		return;
+	for (uint32_t cpu = 0; cpu < ring_cpus(s); cpu++)
+		for (uint32_t set = RING_SET_LEASES; set-- > RING_SET_KEPT;) {
+			uint64_t room;
+
+			if (!ring_view(s, b, set, cpu, &v))
+				continue;
+			room = room_beside(s, b, v.book->set, cpu);
+			for (uint32_t k = set + 1; k < RING_SET_LEASES; k++)
+				if (ring_view(s, b, k, cpu, &newer) &&
+				    newer.book->set == v.book->set)
+					room = has_overrun(&newer) || bytes_of(&newer) > room ? 0 :
+					       room - bytes_of(&newer);
+			limit_to(&v, room);
+		}
+}
+
+/* The rings of one CPU that have something, the oldest first. */
+struct line {
+	config_ref	rings[BUFFER_MAX_SETS];
+	uint32_t	nr;
+};
+
+/* Leases last: their rings are many, and the order among sets of one kind is that of age. */
+static void line_up(struct session *s, const struct buffer_book *b, uint32_t cpu, struct line *out)
+{
+	static const uint32_t order[][2] = {
+		{ RING_SET_KEPT, RING_SET_LEASES }, { 0, RING_SET_KEPT }, { RING_SET_LEASES, BUFFER_MAX_SETS },
+	};
+	struct ring_view v;
+
+	out->nr = 0;
+	for (unsigned int i = 0; i < 3; i++)
+		for (uint32_t set = order[i][0]; set < order[i][1] && set < b->nr_sets; set++)
+			/* An unused ring goes with its buffer. */
+			if (ring_view(s, b, set, cpu, &v) && ring_head(&v).pos)
+				out->rings[out->nr++] = ring_ref_at(s, b, set, cpu);
+}
+
+/* What a reader would still have had there; without memory what was ever written. */
+static uint64_t entries_of(struct session *s, config_ref ring)
+{
+	struct ring_point oldest;
+	struct ring_view v;
+
+	if (!ring_view_of(s, ring, &v))
+		return 0;
+	return ring_oldest(&v, &oldest) > 0 ? ring_head(&v).entries - oldest.entries : 0;
+}
+
+static void hand_on(struct session *s, struct buffer_book *to, config_ref owner, uint32_t set,
+		    uint32_t cpu, config_ref ring)
+{
+	struct ring_book *r = session_config(s, ring, sizeof(*r));
+
+	r->owner = owner;
+	ring_note(s, to, set, cpu, ring);
+	ring_tell(s, to, set, cpu);
+}
+
+static void keep_cpu(struct session *s, const struct buffer_book *from, struct buffer_book *to,
+		     config_ref owner, uint32_t cpu)
+{
+	enum { PLACES = RING_SET_LEASES - RING_SET_KEPT };
+	uint64_t left_out = from->left_out[cpu];
+	struct line line;
+	uint32_t i = 0;
+
+	line_up(s, from, cpu, &line);
+	for (; line.nr - i > PLACES; i++)
+		left_out += entries_of(s, line.rings[i]);
+	to->left_out[cpu] = left_out;
+	for (uint32_t set = RING_SET_KEPT; i < line.nr; i++, set++)
+		hand_on(s, to, owner, set, cpu, line.rings[i]);
+}
+
+int buffer_keep_books(struct session *s, config_ref from, config_ref to)
+{
+	const struct buffer_book *a = session_config(s, from, sizeof(*a));
+	struct buffer_book *b = session_config(s, to, sizeof(*b));
+	int err = a && b && a->subbuf_size == b->subbuf_size ? 0 : -EINVAL;
+
+	for (uint32_t set = RING_SET_KEPT; !err && set < RING_SET_LEASES; set++)
+		err = ring_set_room(s, b, set);
+	for (uint32_t cpu = 0; !err && cpu < ring_cpus(s); cpu++)
+		keep_cpu(s, a, b, to, cpu);
+	if (!err)
+		ring_keep_limits(s, b->buffer);
+	return err;
+}
+
+int buffer_keep(struct session *s, data_ref from, data_ref to)
+{
+	return buffer_keep_books(s, buffer_book_ref(s, from), buffer_book_ref(s, to));
+}
+
+/* Both name it; the book stored last in `owner` owns it (K0). */
+static void swap_set(struct session *s, struct buffer_book *a, struct buffer_book *b,
+		     config_ref owners[2], uint32_t set, uint32_t cpu)
+{
+	const config_ref mine = ring_ref_at(s, a, set, cpu), other = ring_ref_at(s, b, set, cpu);
+	struct ring_book *r;
+
+	ring_note(s, a, set, cpu, other);
+	ring_note(s, b, set, cpu, mine);
+	r = session_config(s, mine, sizeof(*r));
+	if (r)
+		r->owner = owners[1];
+	r = session_config(s, other, sizeof(*r));
+	if (r)
+		r->owner = owners[0];
+	/* A hit that is on its way still ends in the old one. */
+	ring_tell(s, a, set, cpu);
+	ring_tell(s, b, set, cpu);
+}
+
+int buffer_swap_cpu(struct session *s, data_ref live, data_ref snapshot, uint32_t cpu)
+{
+	config_ref owners[2] = { buffer_book_ref(s, live), buffer_book_ref(s, snapshot) };
+	struct buffer_book *a = buffer_book(s, live), *b = buffer_book(s, snapshot);
+	uint32_t sets;
+	uint64_t left_out;
+
+	if (!a || !b || cpu >= ring_cpus(s) || a->subbuf_size != b->subbuf_size)
+		return -EINVAL;
+	sets = a->nr_sets > b->nr_sets ? a->nr_sets : b->nr_sets;
+	for (uint32_t set = 0; set < sets; set++)
+		if ((a->sets[set] || b->sets[set]) &&
+		    (ring_set_room(s, a, set) || ring_set_room(s, b, set)))
+			return -ENOMEM;
+	for (uint32_t set = 0; set < sets; set++)
+		swap_set(s, a, b, owners, set, cpu);
+	left_out = a->left_out[cpu];
+	a->left_out[cpu] = b->left_out[cpu];
+	b->left_out[cpu] = left_out;
+	/* Nothing is retired, but programs remember the rings (agent/emit/way.c, W1). */
+	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);
+	return 0;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lease.c - private rings for threads that have no restartable sequences (R12)
+ *
+ * A lease is LAYOUT_HIT_LEVELS writer sets, one for the thread and one for each
+ * nested signal handler, so each ring has one writer that nothing interrupts
+ * half-way with a record of its own. It belongs to a slot for good: what a dead
+ * thread has not committed is not there (G1), so the slot's next owner simply
+ * goes on.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include "plane/ring/ring.h"
+#include "plane/arch/ring_commit.h"
+#include "session/ring/access.h"
+#include "session/state.h"
+
+enum { LEASE_BYTES = 256 << 10, HANDLER_PAGES = 2, WAIT_MS = 100 };
+
+static uint32_t lease_of(struct session *s, uint32_t slot)
+{
+	return slot_book(s, slot)->lease;
+}
+
+/* The rings of one lease in one buffer, no larger than the user wants rings to be. */
+static int add_lease(struct session *s, data_ref buffer, uint32_t lease, const uint64_t *bytes_per_cpu)
+{
+	const struct buffer_book *b = buffer_book(s, buffer);
+	uint64_t *bytes = b ? calloc(ring_cpus(s), sizeof(*bytes)) : NULL;
+	int err = 0;
+
+	if (!bytes)
+		return -ENOMEM;
+	for (uint32_t level = 0; level < LAYOUT_HIT_LEVELS && !err; level++) {
+		uint64_t most = level ? (uint64_t)HANDLER_PAGES * b->subbuf_size : LEASE_BYTES;
+
+		for (uint32_t cpu = 0; cpu < ring_cpus(s); cpu++)
+			bytes[cpu] = bytes_per_cpu[cpu] < most ? bytes_per_cpu[cpu] : most;
+		err = buffer_add_set(s, buffer, RING_SET_LEASES + (lease - 1) * LAYOUT_HIT_LEVELS + level, bytes);
+	}
+	free(bytes);
+	return err;
+}
+
+int ring_leases_add(struct session *s, data_ref buffer, const uint64_t *bytes_per_cpu)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < slots_end(s) && !err; i++) {
+		uint32_t lease = lease_of(s, i);
+
+		if (lease)
+			err = add_lease(s, buffer, lease, bytes_per_cpu);
+	}
+	return err;
+}
+
+/* As large as the rings that the CPUs have there. */
+static int add_lease_to(struct session *s, data_ref buffer, uint32_t lease)
+{
+	const struct buffer_book *b = buffer_book(s, buffer);
+	uint64_t *bytes;
+	struct ring_view v;
+	int err;
+
+	if (!b)
+		return 0;
+	bytes = calloc(ring_cpus(s), sizeof(*bytes));
+	if (!bytes)
+		return -ENOMEM;
+	for (uint32_t cpu = 0; cpu < ring_cpus(s); cpu++)
+		if (ring_view(s, b, 0, cpu, &v))
+			bytes[cpu] = (uint64_t)(v.nr_pages - 1) * v.subbuf_size;
+	err = add_lease(s, buffer, lease, bytes);
+	free(bytes);
+	return err;
+}
+
+/* The lowest number that no slot has; 0: none left. */
+static uint32_t lease_free(struct session *s)
+{
+	bool given[RING_MAX_LEASES + 1] = { true };
+
+	for (uint32_t i = 0; i < slots_end(s); i++)
+		given[lease_of(s, i)] = true;
+	for (uint32_t lease = 1; lease <= RING_MAX_LEASES; lease++)
+		if (!given[lease])
+			return lease;
+	return 0;
+}
+
+int ring_lease_give(struct session *s, uint32_t index)
+{
+	struct slot *slot = plane_slot(&s->plane, index);
+	uint32_t lease = lease_of(s, index) ? lease_of(s, index) : lease_free(s);
+	/* Relaxed: what the thread has said of itself. */
+	uint64_t only = atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY;
+
+	if (!lease)
+		return -ENOSPC;
+	for (uint32_t i = 0; i < LAYOUT_MAX_INSTANCES; i++) {
+		for (uint32_t k = 0; k < 2; k++) {
+			data_ref buffer = buffer_published(s, i, k);
+			int err = buffer ? add_lease_to(s, buffer, lease) : 0;
+
+			if (err)
+				return err;
+		}
+	}
+	slot_book(s, index)->lease = lease;
+	/* The rings are there by then: pairs with the acquires in ring_lease_await() and in agent/thread/thread.c. */
+	atomic_store_explicit(&slot->lease, lease | only, memory_order_release);
+	return 0;
+}
+
+void ring_leases_serve(struct session *s)
+{
+	for (uint32_t i = 0; i < slots_end(s); i++) {
+		struct slot *slot = plane_slot(&s->plane, i);
+
+		/* Pairs with the release in ring_lease_await(); a refusal is tried again the next time. */
+		if (s->slot_process[i] != SLOT_FREE &&
+		    (atomic_load_explicit(&slot->lease, memory_order_acquire) & RING_LEASE_WANTED) &&
+		    ring_lease_give(s, i) == -ENOSPC)
+			return;
+	}
+}
+
+void ring_lease_await(struct slot *slot)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	/* Acquire, here and below: pairs with the release in ring_lease_give(). */
+	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_acquire);
+
+	if ((uint32_t)lease || (rseq_cpu() >= 0 && !(lease & RING_LEASE_ONLY)))
+		return;
+	/* Pairs with the acquire in ring_leases_serve(). */
+	atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
+	for (int i = 0; i < WAIT_MS; i++) {
+		if ((uint32_t)atomic_load_explicit(&slot->lease, memory_order_acquire))
+			return;
+		nanosleep(&pause, NULL);
+	}
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read.c - reading a buffer: all rings merged by time, kept or consumed
+ *
+ * Each ring is a stream with a copy of the page that it stands in. The merge
+ * takes the stream whose record is the oldest; of two that are as old the one of
+ * the lower CPU, as the kernel does.
+ *
+ * D1  How far a ring was read (taken, floor and what is counted with them) is in
+ *     its book, which the server alone stores, one thread at a time: plain.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plane/ring/ring.h"
+#include "session/ring/access.h"
+#include "session/ring/cursor.h"
+#include "session/session.h"
+
+struct stream {
+	struct ring_view view;
+	struct ring_page page;
+	struct ring_cursor cursor;
+	bool		loaded;		/* page holds sequence page.seq */
+	bool		ready;		/* cursor stands on a record that was not given yet */
+	uint64_t	start;		/* position: nothing before it */
+	uint64_t	stop;		/* position: the iterator's end */
+	uint64_t	expected;	/* number of the record that comes next, since birth */
+	uint64_t	lost;		/* before the present record */
+};
+
+struct ring_iter {
+	struct stream	*streams;
+	unsigned int	nr, cap;
+	struct stream	*last;		/* gave the last record */
+	int		err;		/* a ring is missing */
+};
+
+static uint64_t stream_pos(const struct stream *st)
+{
+	return st->page.seq * st->view.subbuf_size + st->cursor.at;
+}
+
+/* Loads the first page at or behind seq that is intact; false: there is none before the end. */
+static bool load(struct stream *st, uint64_t seq)
+{
+	const uint64_t first = ring_first_page(&st->view);
+	uint64_t tries = st->view.nr_pages + 1ull;	/* more cannot be intact, whatever the head says by then */
+	int err = -EAGAIN;
+
+	if (seq < first)
+		seq = first;
+	for (; err == -EAGAIN && tries--; seq++) {
+		if (seq >= UINT64_MAX / st->view.subbuf_size || seq * st->view.subbuf_size >= st->stop)
+			return false;
+		err = ring_page_copy(&st->view, seq, &st->page);
+	}
+	if (err)
+		return false;
+	ring_cursor_start(&st->cursor, st->page.data, st->page.end);
+	st->loaded = true;
+	if (st->page.entries > st->expected)
+		st->lost += st->page.entries - st->expected;
+	st->expected = st->page.entries;
+	return true;
+}
+
+/* Stands the stream on its next record. */
+static bool advance(struct stream *st)
+{
+	st->ready = false;
+	if (!st->loaded && !load(st, st->start / st->view.subbuf_size))
+		return false;
+	for (;;) {
+		while (ring_cursor_next(&st->cursor)) {
+			if (stream_pos(st) >= st->stop)
+				return false;
+			st->expected++;
+			if (stream_pos(st) >= st->start)
+				return st->ready = true;
+		}
+		if (!load(st, st->page.seq + 1))
+			return false;
+	}
+}
+
+static struct stream *oldest(struct ring_iter *it)
+{
+	struct stream *best = NULL;
+
+	for (unsigned int i = 0; i < it->nr; i++) {
+		struct stream *st = &it->streams[i];
+
+		if (st->ready && (!best || st->cursor.time < best->cursor.time ||
+				  (st->cursor.time == best->cursor.time && st->view.cpu < best->view.cpu)))
+			best = st;
+	}
+	return best;
+}
+
+/* The oldest of one CPU. */
+static struct stream *oldest_of(struct ring_iter *it, uint32_t cpu)
+{
+	struct stream *best = NULL;
+
+	for (unsigned int i = 0; i < it->nr; i++) {
+		struct stream *st = &it->streams[i];
+
+		if (st->ready && st->view.cpu == cpu &&
+		    (!best || st->cursor.time < best->cursor.time))
+			best = st;
+	}
+	return best;
+}
+
+static void give(struct stream *st, struct ring_record *out)
+{
+	*out = (struct ring_record){
+		.record = st->cursor.record, .size = st->cursor.size, .cpu = st->view.cpu,
+		.time = st->cursor.time, .lost = st->lost,
+	};
+	st->lost = 0;
+}
+
+static uint64_t entries_at_start(const struct ring_book *r)
+{
+	return r->floor_entries + r->taken_entries + r->overrun;
+}
+
+/* A gap before the first record of a ring is a loss to tell of, too. */
+static void tell_start(struct ring_iter *it)
+{
+	for (unsigned int i = 0; i < it->nr; i++) {
+		struct stream *st = &it->streams[i];
+		uint64_t before = entries_at_start(st->view.book);
+
+		if (st->ready && st->expected - 1 > before)
+			st->lost = st->expected - 1 - before;
+	}
+}
+
+static void add_stream(struct ring_view *v, void *arg)
+{
+	struct ring_iter *it = arg;
+	struct stream *st;
+
+	if (!ring_head(v).pos)
+		return;		/* nobody writes there */
+	if (it->nr == it->cap) {
+		unsigned int cap = it->cap ? it->cap * 2 : 16;
+		struct stream *streams = realloc(it->streams, cap * sizeof(*streams));
+
+		if (!streams) {
+			it->err = -ENOMEM;
+			return;
+		}
+		it->streams = streams;
+		it->cap = cap;
+	}
+	st = &it->streams[it->nr];
+	*st = (struct stream){ .view = *v, .page.data = malloc(v->subbuf_size), .stop = ring_head(v).pos };
+	if (!st->page.data) {
+		it->err = -ENOMEM;
+		return;
+	}
+	st->start = ring_start(v);
+	st->expected = UINT64_MAX;	/* what an old trace has lost before its first record is no gap in it */
+	it->nr++;
+}
+
+int ring_iter_open(struct session *s, data_ref buffer, int cpu, struct ring_iter **out)
+{
+	struct ring_iter *it = calloc(1, sizeof(*it));
+
+	if (!it)
+		return -ENOMEM;
+	ring_keep_limits(s, buffer);
+	ring_each(s, buffer, cpu, add_stream, it);
+	if (it->err) {
+		ring_iter_close(it);
+		return -ENOMEM;
+	}
+	for (unsigned int i = 0; i < it->nr; i++)
+		advance(&it->streams[i]);
+	*out = it;
+	return 0;
+}
+
+int ring_iter_open_told(struct session *s, data_ref buffer, struct ring_iter **out)
+{
+	int err = ring_iter_open(s, buffer, -1, out);
+
+	if (!err)
+		tell_start(*out);
+	return err;
+}
+
+/* What was given last is done with: the caller has a copy of it. */
+static void finish_last(struct ring_iter *it)
+{
+	if (it->last)
+		advance(it->last);
+	it->last = NULL;
+}
+
+int ring_iter_next(struct ring_iter *it, struct ring_record *out)
+{
+	struct stream *st;
+
+	finish_last(it);
+	it->last = st = oldest(it);
+	if (!st)
+		return 0;
+	give(st, out);
+	return 1;
+}
+
+bool ring_iter_peek_cpu(struct ring_iter *it, uint32_t cpu, struct ring_record *out)
+{
+	struct stream *st;
+	uint64_t lost;
+
+	finish_last(it);
+	st = oldest_of(it, cpu);
+	if (!st)
+		return false;
+	lost = st->lost;
+	give(st, out);
+	st->lost = lost;
+	return true;
+}
+
+void ring_iter_skip_cpu(struct ring_iter *it, uint32_t cpu)
+{
+	struct stream *st;
+
+	finish_last(it);
+	st = oldest_of(it, cpu);
+	if (st)
+		advance(st);
+}
+
+void ring_iter_close(struct ring_iter *it)
+{
+	if (!it)
+		return;
+	for (unsigned int i = 0; i < it->nr; i++)
+		free(it->streams[i].page.data);
+	free(it->streams);
+	free(it);
+}
+
+/* ---- Consuming ---- */
+
+struct ring_consumer {
+	struct session	*session;
+	int		cpu;
+	char		*record;	/* copy of the last one given */
+	size_t		cap;
+	struct ring_iter *peeked;	/* streams as of the last look */
+	/* of the buffer that they are of: another may lie where it lay */
+	uint64_t	number;
+};
+
+int ring_consumer_open(struct session *s, int cpu, struct ring_consumer **out)
+{
+	struct ring_consumer *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->session = s;
+	c->cpu = cpu;
+	*out = c;
+	return 0;
+}
+
+void ring_consumer_close(struct ring_consumer *c)
+{
+	if (!c)
+		return;
+	ring_iter_close(c->peeked);
+	free(c->record);
+	free(c);
+}
+
+/* The streams stand where the last look left them; another reader or a clear may have moved the start. */
+static int look(struct ring_consumer *c, data_ref buffer)
+{
+	const uint64_t number = buffer_number(c->session, buffer);
+
+	if (c->peeked && c->number == number && c->peeked->last) {
+		const struct stream *st = c->peeked->last;
+
+		/* Another reader was another call, not another thread (D1). */
+		if (st->view.book->taken == stream_pos(st) &&
+		    st->view.book->floor <= stream_pos(st))
+			return 1;
+	}
+	ring_iter_close(c->peeked);
+	c->peeked = NULL;
+	if (ring_iter_open(c->session, buffer, c->cpu, &c->peeked))
+		return -ENOMEM;
+	c->number = number;
+	tell_start(c->peeked);
+	c->peeked->last = oldest(c->peeked);
+	return c->peeked->last != NULL;
+}
+
+int ring_peek(struct ring_consumer *c, data_ref buffer, struct ring_record *out)
+{
+	uint64_t lost;
+	int rc = look(c, buffer);
+
+	if (rc <= 0)
+		return rc;
+	lost = c->peeked->last->lost;
+	give(c->peeked->last, out);
+	c->peeked->last->lost = lost;
+	return 1;
+}
+
+static void taken_to(const struct ring_view *v, uint64_t pos)
+{
+	v->book->taken = pos;
+	/* Relaxed: writers look at it only to see whether a full ring has room again. */
+	atomic_store_explicit(&v->ring->taken, pos, memory_order_relaxed);
+}
+
+void ring_take(struct ring_consumer *c)
+{
+	struct stream *st = c->peeked->last, *other;
+	struct ring_book *r = st->view.book;
+
+	r->overrun += st->lost;
+	r->taken_entries++;
+	r->taken_bytes += st->cursor.next - st->cursor.at;
+	taken_to(&st->view, st->page.seq * st->view.subbuf_size + st->cursor.next);
+	st->lost = 0;
+	advance(st);
+	other = oldest(c->peeked);
+	c->peeked->last = other;
+	/* A stream that stands at its page's start was not taken from yet: its `taken` is the page's (D1). */
+	if (other)
+		taken_to(&other->view, stream_pos(other));
+}
+
+bool ring_peek_cpu(struct ring_consumer *c, uint32_t cpu, struct ring_record *out)
+{
+	struct stream *st = c->peeked ? oldest_of(c->peeked, cpu) : NULL;
+	uint64_t lost;
+
+	if (!st)
+		return false;
+	lost = st->lost;
+	give(st, out);
+	st->lost = lost;
+	return true;
+}
+
+void ring_take_cpu(struct ring_consumer *c, uint32_t cpu)
+{
+	struct stream *st = c->peeked ? oldest_of(c->peeked, cpu) : NULL;
+
+	if (!st)
+		return;
+	c->peeked->last = st;
+	ring_take(c);
+}
+
+int ring_consume(struct ring_consumer *c, data_ref buffer, struct ring_record *out)
+{
+	struct ring_record r;
+	int rc = ring_peek(c, buffer, &r);
+
+	if (rc <= 0)
+		return rc;
+	if (r.size > c->cap) {
+		char *copy = realloc(c->record, r.size);
+
+		if (!copy)
+			return -ENOMEM;
+		c->record = copy;
+		c->cap = r.size;
+	}
+	memcpy(c->record, r.record, r.size);
+	*out = r;
+	out->record = c->record;
+	ring_take(c);
+	return 1;
+}
+
+/* ---- Readable ---- */
+
+struct fill_level {
+	uint64_t	used, total;
+};
+
+static void add_level(struct ring_view *v, void *arg)
+{
+	struct fill_level *sum = arg;
+	uint64_t head = ring_head(v).pos, first = ring_first_page(v) * v->subbuf_size;
+
+	if (ring_start(v) > first)
+		first = ring_start(v);
+	if (!head)
+		return;		/* nobody writes in this set */
+	if (head > first)
+		sum->used += head - first;
+	sum->total += (uint64_t)(v->nr_pages - 1) * v->subbuf_size;
+}
+
+bool ring_readable(struct session *s, data_ref buffer, int cpu, unsigned int percent)
+{
+	struct fill_level level = { 0 };
+
+	ring_each(s, buffer, cpu, add_level, &level);
+	return level.used && level.used * 100 >= level.total * percent;
+}

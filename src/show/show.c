@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * show.c - readers: from the ring's records to bytes of text
+ *
+ * A reader is one record ahead: the delay column needs the time of the next.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "show/state.h"
+#include "model/section.h"
+#include "model/tracer.h"
+
+enum { SHOW_CHUNK = 64 * 1024 };
+
+static bool clock_in_ns(const struct instance *inst)
+{
+	/* Relaxed: only the server stores it. */
+	switch (atomic_load_explicit(&inst->state->clock, memory_order_relaxed)) {
+	case CLOCK_ID_COUNTER:
+	case CLOCK_ID_UPTIME:
+	case CLOCK_ID_X86_TSC:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static void take_options(struct show *s)
+{
+	s->options = s->inst->options;
+	s->latency = show_option(s, OPTION_LATENCY_FORMAT);
+	s->in_ns = clock_in_ns(s->inst);
+	s->env.hash_ptr = show_option(s, OPTION_HASH_PTR);
+}
+
+static struct show *create(struct instance *inst)
+{
+	struct show *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->inst = inst;
+	s->model = inst->model;
+	s->tracer = tracer_current(inst);
+	s->cpu = -1;
+	s->index = -1;
+	s->env.symbols = s->model->symbols;
+	s->env.strings = s->model->strings;
+	take_options(s);
+	if (s->tracer->open && s->tracer->open(s)) {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void show_close(struct show *s)
+{
+	if (!s)
+		return;
+	if (s->tracer->close)
+		s->tracer->close(s);
+	if (s->iter)
+		ring_iter_close(s->iter);
+	section_put(s->section);
+	show_events_free(s);
+	text_free(&s->text);
+	text_free(&s->env.scratch);
+	free(s->record[0].bytes);
+	free(s->record[1].bytes);
+	free(s);
+}
+
+/* ---- trace, snapshot ---- */
+
+static int copy_record(struct show_record *to, const struct ring_record *from)
+{
+	uint8_t *bytes;
+
+	if (to->room < from->size) {
+		bytes = realloc(to->bytes, from->size);
+		if (!bytes)
+			return -ENOMEM;
+		to->bytes = bytes;
+		to->room = from->size;
+	}
+	memcpy(to->bytes, from->record, from->size);
+	to->at = (struct print_record){ .data = to->bytes, .size = from->size };
+	to->cpu = from->cpu;
+	to->time = from->time;
+	to->lost = from->lost;
+	return 0;
+}
+
+/* Of the section's records the next one that is of the CPU; false: there is none. */
+static bool find_in_section(struct show *s, int cpu, struct ring_record *out)
+{
+	while (section_record(s->section, s->section_next, out)) {
+		if (cpu < 0 || out->cpu == (uint32_t)cpu)
+			return true;
+		s->section_next++;
+	}
+	return false;
+}
+
+static int next_record(struct show *s, struct ring_record *out)
+{
+	int ret;
+
+	if (!s->section)
+		return s->iter ? ring_iter_next(s->iter, out) : 0;
+	ret = find_in_section(s, s->cpu, out);
+	s->section_next += ret;
+	return ret;
+}
+
+static void fetch(struct show *s)
+{
+	struct ring_record r;
+	int ret = next_record(s, &r);
+
+	s->have_next = false;
+	if (ret > 0)
+		ret = copy_record(&s->record[!s->present], &r) ? -ENOMEM : 1;
+	s->have_next = ret > 0;
+	if (ret < 0)
+		s->err = ret;
+}
+
+/* Makes the next record present and fetches the one behind it. */
+static void advance(struct show *s)
+{
+	s->present ^= 1;
+	s->have = s->have_next;
+	fetch(s);
+}
+
+bool show_peek_cpu(struct show *s, uint32_t cpu, struct show_record *out)
+{
+	struct ring_record r;
+	bool found;
+
+	if (!s->pipe && s->have_next && s->record[!s->present].cpu == cpu) {
+		*out = s->record[!s->present];
+		return true;
+	}
+	if (s->pipe)
+		found = s->consumer && ring_peek_cpu(s->consumer, cpu, &r);
+	else if (s->section)
+		found = find_in_section(s, s->cpu, &r) && r.cpu == cpu;
+	else
+		found = s->iter && ring_iter_peek_cpu(s->iter, cpu, &r);
+	if (found)
+		*out = (struct show_record){
+			.at = { .data = r.record, .size = r.size }, .cpu = r.cpu, .time = r.time, .lost = r.lost,
+		};
+	return found;
+}
+
+void show_skip_cpu(struct show *s, uint32_t cpu)
+{
+	if (s->pipe)
+		ring_take_cpu(s->consumer, cpu);
+	else if (s->have_next && s->record[!s->present].cpu == cpu)
+		fetch(s);
+	else if (s->section)
+		s->section_next++;
+	else
+		ring_iter_skip_cpu(s->iter, cpu);
+}
+
+static bool has_overruns(struct show *s, data_ref buffer)
+{
+	struct ring_stats stats;
+	uint32_t cpu;
+
+	for (cpu = 0; cpu < s->model->nr_cpus; cpu++)
+		if (!buffer_stats(s->model->session, buffer, cpu, &stats) && stats.overrun)
+			return true;
+	return false;
+}
+
+int show_open(struct instance *inst, int snapshot, int cpu, struct show **out)
+{
+	const bool print_max = !snapshot && tracer_current(inst)->print_max;
+	data_ref buffer = instance_buffer(inst, snapshot || print_max);
+	struct show *s = create(inst);
+	int ret = 0;
+
+	if (!s)
+		return -ENOMEM;
+	s->snapshot = snapshot || print_max;
+	s->print_max = print_max;
+	if (s->snapshot && s->tracer->section)
+		s->section = s->tracer->section(inst);
+	if (!s->snapshot)
+		s->time_start = inst->time_start;
+	else if (s->section)
+		s->time_start = s->section->time_start;
+	s->annotate = s->section && s->section->lost;
+	s->cpu = cpu;
+	/* Of a tracer that has sections only they are shown. */
+	if (buffer && !(s->snapshot && s->tracer->section)) {
+		s->annotate = has_overruns(s, buffer);
+		ret = ring_iter_open(s->model->session, buffer, cpu, &s->iter);
+	}
+	if (ret) {
+		show_close(s);
+		return ret;
+	}
+	advance(s);
+	*out = s;
+	return 0;
+}
+
+/* The text of the next record, or the header; false: there is nothing more. */
+static bool produce(struct show *s)
+{
+	const struct show_record *r;
+
+	if (!s->header) {
+		s->header = true;
+		show_header(s, !s->have_next);
+		advance(s);
+		return true;
+	}
+	if (!s->have)
+		return false;
+	r = &s->record[s->present];
+	s->index++;
+	show_one(s, r, s->have_next ? s->record[!s->present].time : r->time);
+	advance(s);
+	return true;
+}
+
+static int fill(struct show *s)
+{
+	s->text.len = s->given = 0;
+	while (!s->err && s->text.len < SHOW_CHUNK && produce(s))
+		if (s->text.failed)
+			s->err = -ENOMEM;
+	model_step(s->model);
+	return s->text.len ? 0 : s->err;
+}
+
+ssize_t show_read(struct show *s, char *buf, size_t size)
+{
+	size_t n, done = 0;
+	int err;
+
+	while (done < size) {
+		if (s->given == s->text.len) {
+			err = fill(s);
+			if (err)
+				return done ? (ssize_t)done : err;
+			if (!s->text.len)
+				break;
+		}
+		n = s->text.len - s->given;
+		if (n > size - done)
+			n = size - done;
+		memcpy(buf + done, s->text.bytes + s->given, n);
+		s->given += n;
+		done += n;
+	}
+	return (ssize_t)done;
+}
+
+int show_buffer(struct instance *inst, int snapshot, int cpu, FILE *out)
+{
+	struct show *s;
+	int err = show_open(inst, snapshot, cpu, &s);
+
+	if (err)
+		return err;
+	while (!(err = fill(s)) && s->text.len)
+		if (fwrite(s->text.bytes, 1, s->text.len, out) != s->text.len) {
+			err = -ENOMEM;
+			break;
+		}
+	show_close(s);
+	return err;
+}
+
+/* ---- trace_pipe ---- */
+
+struct show *show_pipe_open(struct instance *inst, struct ring_consumer *consumer)
+{
+	struct show *s = create(inst);
+
+	if (!s)
+		return NULL;
+	s->pipe = true;
+	s->index = 0;
+	s->time_start = inst->time_start;
+	s->consumer = consumer;
+	return s;
+}
+
+void show_pipe_restart(struct show *s)
+{
+	s->index = 0;	/* the first is 1 there */
+	/* Symbols may have come since. */
+	memset(s->env.memo, 0, sizeof(s->env.memo));
+}
+
+int show_pipe_print(struct show *s, const struct ring_record *r, FILE *out)
+{
+	struct show_record record = {
+		.at = { .data = r->record, .size = r->size },
+		.cpu = r->cpu, .time = r->time, .lost = r->lost,
+	};
+	bool latency = s->latency;
+
+	take_options(s);
+	/* Fixed when the pipe was opened. */
+	s->latency = latency;
+	s->text.len = 0;
+	s->index++;
+	show_one(s, &record, r->time);
+	if (s->text.failed || fwrite(s->text.bytes, 1, s->text.len, out) != s->text.len)
+		return -ENOMEM;
+	return 0;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dso.c - the DSOs of running programs: what the table says of one, and which file it is (R19)
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "elf/elf.h"
+#include "sources/program/programs_state.h"
+
+enum { OTHERS_MAX = 16 };	/* processes in whose root the file is looked for */
+
+bool program_dso_copy(struct programs *p, uint32_t nr, struct program_dso *out)
+{
+	struct session *s = p->model->session;
+	const struct program_tables *t = session_data(s, session_header(s)->programs, sizeof(*t));
+	const struct dso_entry *e;
+
+	if (!t)
+		return false;
+	e = &t->dsos[nr];
+	/* Pairs with the release of the program that wrote the entry. */
+	if (atomic_load_explicit(&e->state, memory_order_acquire) != DSO_READY)
+		return false;
+	out->nr = nr;
+	out->pid = e->pid;
+	out->size = e->size;
+	out->load = e->load;
+	out->id_len = e->id_len;
+	memcpy(out->id, e->id, sizeof(out->id));
+	memcpy(out->path, e->path, sizeof(out->path));
+	out->path[sizeof(out->path) - 1] = '\0';
+	return out->size && out->size <= 1ull << LAYOUT_DSO_SHIFT && out->id_len <= sizeof(out->id);
+}
+
+const char *program_dso_name(const struct program_dso *d, char out[256])
+{
+	const char *slash = strrchr(d->path, '/');
+
+	snprintf(out, 256, "%s", slash ? slash + 1 : d->path);
+	program_text_clean(out);
+	for (char *c = out; *c; c++)
+		if (*c == ' ' || *c == ']')
+			*c = '_';
+	return *out ? out : "?";
+}
+
+/* ---- its file ---- */
+
+struct search {
+	const struct program_dso *dso;
+	const char	*own_mounts;	/* the server would wait for itself there */
+	elf_reader	read;
+	void		*out;
+	unsigned int	tried;
+	bool		found;
+};
+
+static void try_path(struct search *s, const char *path)
+{
+	const struct elf_want want = {
+		.id = s->dso->id, .id_len = s->dso->id_len, .load = s->dso->load, .size = s->dso->size,
+	};
+
+	if (s->found || (*s->own_mounts && !strncmp(path, s->own_mounts, strlen(s->own_mounts))))
+		return;
+	s->found = !s->read(path, &want, s->out);
+}
+
+/* A program that runs on after its file was removed or replaced. */
+static void try_exe(struct search *s, pid_t pid)
+{
+	char path[64], target[320];
+	ssize_t len = (ssize_t)strlen(s->dso->path), n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	n = s->found ? -1 : readlink(path, target, sizeof(target));
+	if (n >= len && !memcmp(target, s->dso->path, (size_t)len) && (n == len || target[len] == ' '))
+		try_path(s, path);
+}
+
+/* As the process sees the path. */
+static void try_root(struct search *s, pid_t pid)
+{
+	char path[320];
+
+	if (s->found)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, s->dso->path);
+	try_path(s, path);
+	try_exe(s, pid);
+}
+
+static void try_first(void *arg, pid_t pid, unsigned int slots)
+{
+	struct search *s = arg;
+
+	if ((uint32_t)pid == s->dso->pid)
+		try_root(s, pid);
+}
+
+static void try_others(void *arg, pid_t pid, unsigned int slots)
+{
+	struct search *s = arg;
+
+	if ((uint32_t)pid != s->dso->pid && s->tried++ < OTHERS_MAX)
+		try_root(s, pid);
+}
+
+bool program_dso_read(struct programs *p, const struct program_dso *d, elf_reader read, void *out)
+{
+	struct session *session = p->model->session;
+	struct search s = { .dso = d, .read = read, .out = out, .own_mounts = session_dir(session) };
+
+	/* Also as a process sees it. */
+	if (d->path[0] != '/' || (*s.own_mounts && !strncmp(d->path, s.own_mounts, strlen(s.own_mounts))))
+		return false;
+	attach_processes(session, try_first, &s);
+	try_path(&s, d->path);
+	if (!s.found)
+		attach_processes(session, try_others, &s);
+	return s.found;
+}

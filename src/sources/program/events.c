@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * events.c - events that running programs bring: the providers' table, and their own definitions
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/providers/table.h"
+#include "model/errlog.h"
+#include "model/event/program.h"
+#include "sources/program/programs_state.h"
+
+enum { BODY_ROOM = 8192 };
+
+/* ---- the providers' table ---- */
+
+/* "heap" in "heap,lock" */
+static bool list_has(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; *list; list += strcspn(list, ","), list += *list == ',')
+		if (strcspn(list, ",") == len && !strncmp(list, name, len))
+			return true;
+	return false;
+}
+
+static bool is_kernel_name(const char *system)
+{
+	return !strcmp(system, "kmem") || !strcmp(system, "sched");
+}
+
+static bool is_chosen(const struct programs_params *params, const char *system)
+{
+	if (is_kernel_name(system))
+		return params->kernel_names;
+	return !params->systems || list_has(params->systems, system);
+}
+
+char *programs_unknown_system(const char *systems)
+{
+	char *copy = strdup(systems ? systems : ""), *rest = copy, *word, *unknown = NULL;
+
+	while (copy && !unknown && (word = strsep(&rest, ","))) {
+		bool known = !*word;
+
+		for (const char *const *name = provider_names; *name && !known; name++)
+			known = !is_kernel_name(word) && !strcmp(*name, word);
+		if (!known)
+			unknown = strdup(word);
+	}
+	free(copy);
+	return unknown;
+}
+
+static int add_provider(struct programs *p, unsigned int nr, const struct provider_event *e)
+{
+	char body[BODY_ROOM];
+	unsigned int len = provider_body(nr, body, sizeof(body));
+	struct event *event;
+	bool is_new;
+
+	if (len >= sizeof(body))
+		return -E2BIG;
+	return model_add_program_event(p->model, e->system, e->name, body, p->first_id + nr, &event, &is_new);
+}
+
+int program_events_choose(struct programs *p, const struct programs_params *params)
+{
+	struct provider_event e;
+	int err = 0;
+
+	for (unsigned int nr = 0; !err && nr < p->count; nr++) {
+		provider_event(nr, &e);
+		if (is_chosen(params, e.system) && !p->model->by_id[p->first_id + nr])
+			err = add_provider(p, nr, &e);
+	}
+	return err;
+}
+
+/* ---- definitions ---- */
+
+static void name_of(pid_t pid, char comm[LAYOUT_COMM_LEN])
+{
+	char path[64];
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	in = fopen(path, "re");
+	if (!in || !fgets(comm, LAYOUT_COMM_LEN, in))
+		strcpy(comm, "?");
+	comm[strcspn(comm, "\n")] = '\0';
+	program_text_clean(comm);
+	if (in)
+		fclose(in);
+}
+
+/* The oldest gives way. */
+static void remember(struct programs *p, const char *who, const char *error, const char *what)
+{
+	char *text;
+
+	if (asprintf(&text, "%s: %s: %s", who, error, what) < 0)
+		return;
+	free(p->refused[p->nr_refused % REFUSALS]);
+	p->refused[p->nr_refused++ % REFUSALS] = text;
+}
+
+static void refuse(struct programs *p, pid_t pid, const char *error, char *what, unsigned int pos)
+{
+	char comm[LAYOUT_COMM_LEN], who[64];
+
+	name_of(pid, comm);
+	snprintf(who, sizeof(who), "process %d (%s)", (int)pid, comm);
+	program_text_clean(what);
+	errlog_add(p->model->top->errlog, who, what, error, pos);
+	remember(p, who, error, what);
+}
+
+static void refuse_other(struct programs *p, pid_t pid, const struct event *known, const char *body)
+{
+	struct program_event_difference d;
+	char error[320], what[320];
+	int pos;
+
+	program_event_compare(known, body, &d);
+	snprintf(error, sizeof(error), "The event is known with another definition, there: %s", d.known);
+	pos = snprintf(what, sizeof(what), "%s:%s ", known->system->name, known->name);
+	snprintf(what + pos, sizeof(what) - (size_t)pos, "%s", d.given);
+	program_text_clean(error);
+	refuse(p, pid, error, what, (unsigned int)pos + d.at);
+}
+
+static void refuse_text(struct programs *p, pid_t pid, const char *system, const char *name, const char *error)
+{
+	char what[2 * PROGRAM_EVENT_NAME_MAX + 8];
+
+	snprintf(what, sizeof(what), "%.100s:%.100s", system, name);
+	refuse(p, pid, error, what, 0);
+}
+
+int program_events_define(struct programs *p, const struct attach_peer *peer, const char *system,
+			  const char *name, const char *body)
+{
+	struct event *e = NULL;
+	bool is_new;
+	int err = model_add_program_event(p->model, system, name, body, 0, &e, &is_new);
+
+	if (err == -EEXIST && e)
+		refuse_other(p, peer->pid, e, body);
+	else if (err == -EINVAL)
+		refuse_text(p, peer->pid, system, name, program_event_fault(system, name, body));
+	else if (err)
+		refuse_text(p, peer->pid, system, name, strerror(-err));
+	else if (is_new)
+		program_kept_new(p, e);
+	return err ? err : e->id;
+}
+
+void program_events_destroy(struct programs *p)
+{
+	for (int i = 0; i < REFUSALS; i++)
+		free(p->refused[i]);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kept.c - settings of events that no program has defined yet
+ *
+ * Each is an object of the session (R4), "#kept/PATH", until its event is there
+ * and it has been written. What is refused then may mention events that are
+ * still to come, of another program too: it stays, and all of them are tried
+ * again, in the order they were given, with every event that is defined. Until
+ * then the error is not in error_log but with the setting (`tracefuse doctor`).
+ *
+ * The file enable of a system that is not there is kept for good: it is written
+ * to the same file of each event of that system as the event comes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/errlog.h"
+#include "sources/program/programs_state.h"
+#include "tracefs/tree.h"
+
+/* "[instances/NAME/]events/SYSTEM/EVENT/FILE", or the same without EVENT */
+struct setting_path {
+	const char	*instance, *system, *event, *file;	/* instance NULL: the top; event NULL: a whole system's */
+	size_t		instance_len, system_len, event_len;
+};
+
+/* A component and the slash behind it. */
+static bool take_name(const char **at, const char **name, size_t *len)
+{
+	*name = *at;
+	*len = strcspn(*at, "/");
+	if (!*len || (*at)[*len] != '/')
+		return false;
+	*at += *len + 1;
+	return true;
+}
+
+static bool split(const char *path, struct setting_path *out)
+{
+	static const char *const files[] = { "enable", "filter", "trigger" };
+
+	out->instance = NULL;
+	if (!strncmp(path, "instances/", 10)) {
+		path += 10;
+		if (!take_name(&path, &out->instance, &out->instance_len))
+			return false;
+	}
+	if (strncmp(path, "events/", 7))
+		return false;
+	path += 7;
+	if (!take_name(&path, &out->system, &out->system_len))
+		return false;
+	out->event = NULL;
+	out->event_len = 0;
+	out->file = path;
+	if (!strcmp(path, "enable"))
+		return true;
+	if (!take_name(&path, &out->event, &out->event_len))
+		return false;
+	out->file = path;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (!strcmp(path, files[i]))
+			return true;
+	return false;
+}
+
+static void kept_free(struct kept_setting *k)
+{
+	free(k->path);
+	free(k->text);
+	free(k->error);
+	free(k);
+}
+
+static void kept_remove(struct programs *p, struct kept_setting *k)
+{
+	list_del(&k->node);
+	model_object_remove(p->model, &k->object);
+	kept_free(k);
+}
+
+static int kept_add(struct programs *p, const char *path, const char *text)
+{
+	struct kept_setting *k = calloc(1, sizeof(*k));
+	char *object = NULL;
+	int err = -ENOMEM;
+
+	if (!k)
+		return -ENOMEM;
+	k->path = strdup(path);
+	k->text = strdup(text);
+	if (k->path && k->text && asprintf(&object, PROGRAMS_KEPT_OBJECT "%s", path) >= 0)
+		err = model_object_add(p->model, p->model->top, object, text, NULL, 0, &k->object);
+	free(object);
+	if (err)
+		kept_free(k);
+	else
+		list_add_tail(&k->node, &p->kept);
+	return err;
+}
+
+/* What a truncating write, or a new value of a file with one value, replaces. */
+static void drop_earlier(struct programs *p, const char *path)
+{
+	struct kept_setting *k, *next;
+
+	list_each_safe(k, next, &p->kept, node)
+		if (!strcmp(k->path, path))
+			kept_remove(p, k);
+}
+
+/* "!hist:..." of a trigger that is kept takes that one back. */
+static bool drop_negated(struct programs *p, const char *path, const char *text)
+{
+	struct kept_setting *k, *next;
+	bool dropped = false;
+
+	list_each_safe(k, next, &p->kept, node) {
+		if (*text == '!' && !strcmp(k->path, path) && !strcmp(k->text, text + 1)) {
+			kept_remove(p, k);
+			dropped = true;
+		}
+	}
+	return dropped;
+}
+
+/* Cuts off a line; one that ends in a backslash goes on in the next (R30). */
+static char *cut_line(char **text)
+{
+	char *line = *text, *end = line;
+
+	if (!line)
+		return NULL;
+	while (*end && (*end != '\n' || (end > line && end[-1] == '\\')))
+		end++;
+	*text = *end ? end + 1 : NULL;
+	*end = '\0';
+	return line;
+}
+
+/* Each line is a command; an empty text is a truncation alone. */
+static int keep_lines(struct programs *p, const char *path, char *text, bool one_value)
+{
+	char *line;
+	int err = 0;
+
+	while (!err && (line = cut_line(&text))) {
+		if (!*line)
+			continue;
+		if (one_value)
+			drop_earlier(p, path);
+		if (!drop_negated(p, path, line))
+			err = kept_add(p, path, line);
+	}
+	return err;
+}
+
+/* It can be kept: its instance is there, and its event is not. */
+static bool is_early(struct programs *p, const struct setting_path *at)
+{
+	char instance[256], system[256], event[256];
+
+	if (at->instance_len >= sizeof(instance) || at->system_len >= sizeof(system) || at->event_len >= sizeof(event))
+		return false;
+	if (at->instance) {
+		snprintf(instance, sizeof(instance), "%.*s", (int)at->instance_len, at->instance);
+		if (!instance_find(p->model, instance))
+			return false;
+	}
+	snprintf(system, sizeof(system), "%.*s", (int)at->system_len, at->system);
+	if (!at->event)
+		return !model_find_system(p->model, system);
+	snprintf(event, sizeof(event), "%.*s", (int)at->event_len, at->event);
+	return !model_find_event(p->model, system, event);
+}
+
+int programs_keep(struct programs *p, const char *path, bool truncates, const char *text, size_t len)
+{
+	struct setting_path at = { 0 };
+	bool one_value;
+	char *copy;
+	int err;
+
+	if (!split(path, &at) || !is_early(p, &at))
+		return -ENOENT;
+	copy = strndup(text, len);
+	if (!copy)
+		return -ENOMEM;
+	one_value = strcmp(at.file, "trigger") != 0;
+	if (truncates && !one_value)
+		drop_earlier(p, path);
+	err = keep_lines(p, path, copy, one_value);
+	free(copy);
+	return err;
+}
+
+static struct errlog *errlog_of(struct programs *p, const struct setting_path *at)
+{
+	char name[256];
+	struct instance *inst;
+
+	snprintf(name, sizeof(name), "%.*s", (int)at->instance_len, at->instance ? at->instance : "");
+	inst = at->instance ? instance_find(p->model, name) : p->model->top;
+	return inst ? inst->errlog : p->model->top->errlog;
+}
+
+static int write_text(struct programs *p, const char *path, const struct kept_setting *k)
+{
+	struct tree_file *f;
+	int err = tree_open(p->tree, path, O_WRONLY | O_APPEND, &f);
+	ssize_t n;
+
+	if (err)
+		return err;
+	n = tree_write(f, k->text, strlen(k->text));
+	tree_release(f);
+	return n < 0 ? (int)n : 0;
+}
+
+static int write_to(struct programs *p, const struct setting_path *at, const char *path, struct kept_setting *k)
+{
+	struct errlog *log = errlog_of(p, at);
+	char *error;
+	int err;
+
+	errlog_hush(log);
+	err = write_text(p, path, k);
+	error = errlog_loud(log);
+	free(k->error);
+	k->error = err && !error ? strdup(strerror(-err)) : error;
+	return err;
+}
+
+/* Whether it has been written; else k->error says why not. */
+static bool write_setting(struct programs *p, struct kept_setting *k)
+{
+	struct setting_path at = { 0 };
+
+	if (!split(k->path, &at) || !at.event || is_early(p, &at))
+		return false;
+	return !write_to(p, &at, k->path, k);
+}
+
+/* What was said of the event's whole system. */
+static void enable_as_system(struct programs *p, const struct event *e)
+{
+	struct kept_setting *k;
+	char path[1024];
+
+	list_each(k, &p->kept, node) {
+		struct setting_path at = { 0 };
+
+		if (!split(k->path, &at) || at.event || strlen(e->system->name) != at.system_len ||
+		    strncmp(at.system, e->system->name, at.system_len))
+			continue;
+		snprintf(path, sizeof(path), "%.*s/%s/enable", (int)(at.file - 1 - k->path), k->path, e->name);
+		write_to(p, &at, path, k);
+	}
+}
+
+void program_kept_new(struct programs *p, const struct event *e)
+{
+	if (p->tree)
+		enable_as_system(p, e);
+	program_kept_apply(p);
+}
+
+void program_kept_apply(struct programs *p)
+{
+	struct kept_setting *k, *next;
+	bool progress;
+
+	if (!p->tree)
+		return;
+	do {
+		progress = false;
+		list_each_safe(k, next, &p->kept, node) {
+			if (!write_setting(p, k))
+				continue;
+			kept_remove(p, k);
+			progress = true;
+		}
+	} while (progress);
+}
+
+bool program_kept_waits(struct programs *p, const struct kept_setting *k)
+{
+	struct setting_path at = { 0 };
+
+	return k->error || (split(k->path, &at) && is_early(p, &at));
+}
+
+int program_kept_restore(struct programs *p, const char *path, const char *text)
+{
+	return kept_add(p, path, text);
+}
+
+void program_kept_destroy(struct programs *p)
+{
+	struct kept_setting *k, *next;
+
+	list_each_safe(k, next, &p->kept, node) {
+		list_del(&k->node);
+		kept_free(k);
+	}
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * programs.c - the running programs of a session: beginning, re-opening, what the loop does
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/providers/table.h"
+#include "model/event/file.h"
+#include "model/instance/pids.h"
+#include "model/event/program.h"
+#include "model/symbols.h"
+#include "plane/plane.h"
+#include "model/instance/options.h"
+#include "sources/program/sites.h"
+#include "sources/program/programs_state.h"
+#include "tracefs/tree.h"
+
+enum {
+	BUSY_MS		= 10,		/* tasks come and go */
+	QUIET_MS	= 100,
+	THREADS_MS	= 3000,
+};
+
+/* ---- hooks ---- */
+
+static uint32_t hook_table(void *arg, const struct attach_peer *peer, uint64_t version)
+{
+	const struct programs *p = arg;
+
+	(void)peer;
+	return version == p->table ? p->first_id : 0;
+}
+
+static int hook_define(void *arg, const struct attach_peer *peer, const char *system, const char *name,
+		       const char *body)
+{
+	return program_events_define(arg, peer, system, name, body);
+}
+
+static bool hook_ready(void *arg, const struct attach_peer *peer)
+{
+	struct programs *p = arg;
+
+	return program_sites_hold(p, peer) || (p->ready && p->ready(p->ready_arg, peer));
+}
+
+/* Its functions are known now: settings that wait for them are applied as when a program begins. */
+static bool hook_dso(void *arg, const struct attach_peer *peer, uint32_t number)
+{
+	struct programs *p = arg;
+
+	program_sites_loaded(p, number);
+	return p->ready && p->ready(p->ready_arg, peer);
+}
+
+/* Returns whether there was anything, or is likely to be soon. */
+static bool take_in(struct programs *p)
+{
+	bool busy = program_names_drain(p) != 0;
+
+	if (p->model->take_sections) {
+		p->model->take_sections(p->model);
+		busy = true;
+	}
+	busy |= program_dump(p);
+	return busy;
+}
+
+static void hook_catch_up(void *arg)
+{
+	take_in(arg);
+}
+
+static void hook_step(void *arg)
+{
+	struct programs *p = arg;
+
+	attach_step(p->model->session);
+}
+
+static void hook_load(void *arg, uint64_t addr)
+{
+	program_symbols_load(arg, addr);
+}
+
+static int print_kallsyms(void *arg, void *out)
+{
+	struct programs *p = arg;
+
+	symbols_print(p->model->symbols, out);
+	return 0;
+}
+
+static bool hook_lives(uint32_t pid)
+{
+	return pid && (!kill((pid_t)pid, 0) || errno != ESRCH);
+}
+
+static void hook_joined(void *arg, const struct attach_peer *peer)
+{
+	program_names_joined(arg, peer->pid);
+}
+
+static int set_hooks(struct programs *p)
+{
+	const struct attach_hooks hooks = {
+		.arg = p, .table = hook_table, .joined = hook_joined, .define = hook_define,
+		.ready = hook_ready,
+		.dso = hook_dso,
+	};
+	const struct tree_extra kallsyms = { .name = "kallsyms", .mode = 0440, .print = print_kallsyms, .arg = p };
+
+	attach_set_hooks(p->model->session, &hooks);
+	p->model->catch_up = hook_catch_up;
+	p->model->catch_up_arg = p;
+	p->model->step = hook_step;
+	p->model->task_lives = hook_lives;
+	symbols_set_loader(p->model->symbols, hook_load, p);
+	return p->tree ? tree_add_extra(p->tree, &kallsyms) : 0;
+}
+
+void programs_on_ready(struct programs *p, bool (*ready)(void *arg, const struct attach_peer *peer), void *arg)
+{
+	p->ready = ready;
+	p->ready_arg = arg;
+}
+
+/* ---- life ---- */
+
+static struct programs *programs_new(struct model *m, struct tree *t)
+{
+	struct programs *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->model = m;
+	p->tree = t;
+	/* Pointers of one's own programs are no secret, and hashed ones lead nowhere. */
+	m->top->options &= ~(1ull << OPTION_HASH_PTR);
+	m->of_programs = true;
+	list_init(&p->kept);
+	if (program_sites_create(p)) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+static int keep_object(struct programs *p)
+{
+	uint64_t id = 0;
+	char text[128];
+
+	snprintf(text, sizeof(text), "first %" PRIu32 "\ncount %" PRIu32 "\ntable %" PRIx64 "\n", p->first_id,
+		 p->count, p->table);
+	return model_object_add(p->model, p->model->top, PROGRAMS_OBJECT, text, NULL, 0, &id);
+}
+
+/* Also those of systems that nobody chose have their ids. */
+static int add_events(struct programs *p, const struct programs_params *params)
+{
+	int err = program_internal_add(p->model);
+
+	model_reserve_ids(p->model, p->first_id + p->count);
+	return err ? err : program_events_choose(p, params);
+}
+
+int programs_add_systems(struct programs *p, const struct programs_params *params)
+{
+	char *unknown = programs_unknown_system(params->systems);
+
+	free(unknown);
+	if (unknown)
+		return -EINVAL;
+	/* Of another version of tracefuse, whose events are not these. */
+	if (p->table != provider_table_version())
+		return -ESTALE;
+	return program_events_choose(p, params);
+}
+
+int programs_create(struct model *m, struct tree *t, const struct programs_params *params, struct programs **out)
+{
+	static const struct programs_params defaults;
+	struct programs *p = programs_new(m, t);
+	char *unknown = params ? programs_unknown_system(params->systems) : NULL;
+	int err = p ? 0 : -ENOMEM;
+
+	if (unknown)
+		err = -EINVAL;
+	free(unknown);
+	if (!err) {
+		p->first_id = LAYOUT_OWN_IDS;
+		p->count = provider_count();
+		p->table = provider_table_version();
+		err = keep_object(p);
+	}
+	if (!err)
+		err = add_events(p, params ? params : &defaults);
+	if (!err)
+		err = model_arm_internal(m, m->top);
+	if (!err)
+		err = set_hooks(p);
+	if (err) {
+		programs_destroy(p);
+		return err;
+	}
+	program_sites_begin(p);
+	*out = p;
+	return 0;
+}
+
+void programs_destroy(struct programs *p)
+{
+	if (!p)
+		return;
+	attach_set_hooks(p->model->session, NULL);
+	p->model->catch_up = NULL;
+	p->model->step = NULL;
+	p->model->task_lives = NULL;
+	symbols_set_loader(p->model->symbols, NULL, NULL);
+	program_sites_destroy(p);
+	program_kept_destroy(p);
+	program_names_destroy(p);
+	program_events_destroy(p);
+	free(p);
+}
+
+/* ---- a session whose server died ---- */
+
+static int restore_table(struct programs *p, const char *text)
+{
+	struct ftrace *ft = ftrace_of(p->model);
+	uint32_t first, count;
+	uint64_t table;
+
+	if (!ft)
+		return -ENOMEM;
+	if (sscanf(text, "first %" SCNu32 "\ncount %" SCNu32 "\ntable %" SCNx64, &first, &count, &table) != 3 ||
+	    !first || first >= LAYOUT_MAX_EVENTS || count >= LAYOUT_MAX_EVENTS - first)
+		return -EPROTO;
+	p->first_id = first;
+	p->count = count;
+	p->table = table;
+	model_reserve_ids(p->model, first + count);
+	program_words_adopt(p);
+	ft->offered = true;	/* what comes next writes to its files */
+	return 0;
+}
+
+int programs_restore(struct programs **p, struct model *m, struct tree *t, const char *path, const char *text)
+{
+	const size_t len = strlen(PROGRAMS_KEPT_OBJECT);
+	bool kept = !strncmp(path, PROGRAMS_KEPT_OBJECT, len);
+
+	if (!kept && strcmp(path, PROGRAMS_OBJECT))
+		return 1;
+	if (!*p)
+		*p = programs_new(m, t);
+	if (!*p)
+		return -ENOMEM;
+	return kept ? program_kept_restore(*p, path + len, text) : restore_table(*p, text);
+}
+
+int programs_reopen(struct programs *p)
+{
+	int err = p ? set_hooks(p) : 0;
+
+	/* The server before may have died between an event's definition and its settings. */
+	if (p && !err) {
+		program_kept_apply(p);
+		program_sites_begin(p);
+	}
+	return err;
+}
+
+/* ---- running ---- */
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
+}
+
+int programs_tick(struct programs *p)
+{
+	bool busy = take_in(p);
+	int64_t now = now_ms();
+
+	busy |= program_sites_tick(p);
+	if (now - p->threads_checked >= THREADS_MS) {
+		p->threads_checked = now;
+		attach_check_threads(p->model->session);
+		pids_sweep(p->model);
+	}
+	return busy ? BUSY_MS : QUIET_MS;
+}
+
+static void print_losses(struct session *s, FILE *out)
+{
+	static const char *const reasons[] = {
+		[UNTRACED_DESCRIPTORS] = "descriptors",
+		[UNTRACED_FULL] = "full",
+		[UNTRACED_LATE] = "late",
+		[UNTRACED_SERVER] = "server",
+		[UNTRACED_OTHER] = "other",
+		[UNTRACED_USER] = "user",
+		[UNTRACED_ROOT] = "root",
+		[UNTRACED_RIGHTS] = "rights",
+		[UNTRACED_ENVIRONMENT] = "environment",
+		[UNTRACED_STATIC] = "static",
+		[UNTRACED_LIBC] = "libc",
+		[UNTRACED_SANITIZER] = "sanitizer",
+	};
+	struct attach_losses l;
+
+	attach_losses(s, &l);
+	fprintf(out, "missed %" PRIu64 "\n", l.deep + l.hits);
+	if (l.hits)
+		fprintf(out, "no-room %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", l.processes,
+			l.threads, l.hits);
+	for (unsigned int i = 0; i < UNTRACED_REASONS; i++)
+		if (l.untraced[i])
+			fprintf(out, "untraced %s %" PRIu64 "\n", reasons[i], l.untraced[i]);
+}
+
+void programs_print(struct programs *p, FILE *out)
+{
+	struct kept_setting *k;
+	unsigned int from = p->nr_refused > REFUSALS ? p->nr_refused - REFUSALS : 0;
+
+	for (unsigned int i = from; i < p->nr_refused; i++)
+		fprintf(out, "refused %s\n", p->refused[i % REFUSALS]);
+	list_each(k, &p->kept, node)
+		if (program_kept_waits(p, k))
+			fprintf(out, "kept %s %s%s%s\n", k->path, k->text, k->error ? " # " : "", k->error ? k->error : "");
+	print_losses(p->model->session, out);
+	program_sums_print(p, out);
+	program_sites_print(p, out);
+	program_names_drain(p);
+	fprintf(out, "threads %u\nprocesses %u\n", program_names_threads(p), program_names_processes(p));
+}

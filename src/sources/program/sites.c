@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sites.c - functions of running programs that can be traced: from the files of their DSOs into the model
+ *
+ *     table of DSOs -> file -> sites_find(), symbols -> ftrace_sites_add() -> available_filter_functions
+ *
+ * The program has found the same list in the same file, so a site has the same
+ * index here and there. A program itself is in no brackets, a library in its
+ * file's name.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/sites/sites.h"
+#include "sources/program/sites.h"
+
+/* ---- into the model ---- */
+
+static bool inside(const struct program_dso *d, const struct elf_sites *f)
+{
+	for (size_t i = 0; i < f->nr; i++)
+		if (f->v[i].at < d->load || f->v[i].at - d->load >= d->size)
+			return false;
+	return f->nr <= UINT32_MAX / 2;
+}
+
+static void describe(const struct program_dso *d, const struct elf_sites *f, struct dso_sites *out,
+		     struct ftrace_new_site *list)
+{
+	struct elf_walk w = { .symbols = &f->symbols };
+
+	for (size_t i = 0; i < f->nr; i++) {
+		const struct elf_symbol *y = elf_walk_to(&w, f->v[i].at);
+
+		list[i].ip = program_dso_base(d) + f->v[i].at - d->load;
+		list[i].name = y ? f->symbols.names + y->name : "?";
+		list[i].skipped = !y || f->v[i].skip != SITE_GOOD;
+		if (f->v[i].skip != SITE_GOOD)
+			out->skipped[f->v[i].skip % SITE_NR_SKIPS]++;
+	}
+	out->nr = (uint32_t)f->nr;
+}
+
+static void add(struct programs *p, const struct program_dso *d, const struct elf_sites *f)
+{
+	int (*add_list)(struct model *m, const char *file, const struct ftrace_new_site *sites, size_t nr,
+			struct ftrace_page **page) = f->symbols.is_program ? ftrace_program_add : ftrace_sites_add;
+	struct dso_sites *out = &p->sites->dsos[d->nr];
+	struct ftrace_new_site *list = calloc(f->nr, sizeof(*list));
+	char name[256];
+	int err = list ? 0 : -ENOMEM;
+
+	if (!err) {
+		describe(d, f, out, list);
+		program_words_find(p, d->nr);
+		err = add_list(p->model, program_dso_name(d, name), list, f->nr, &out->page);
+	}
+	free(list);
+	if (err)
+		p->sites->err = err;
+}
+
+/* ---- DSOs that go and come again ---- */
+
+/*
+ * The sites of a DSO stay when the processes that had it end: the next run has
+ * the same. They go when somebody closed it (dlclose) and nobody else has it.
+ */
+static void dso_forget(struct programs *p, uint32_t nr)
+{
+	struct dso_sites *d = &p->sites->dsos[nr];
+
+	if (!d->page)
+		return;
+	program_words_forget(p, nr);
+	ftrace_page_drop(p->model, d->page);
+	*d = (struct dso_sites){ .read = true, .gone = true };
+}
+
+struct tally {
+	struct programs	*programs;
+	uint64_t	all[LAYOUT_MAX_DSOS / 64];	/* somebody has it */
+	uint64_t	closed[LAYOUT_MAX_DSOS / 64];	/* somebody had it, and lives */
+};
+
+static void tally_one(void *arg, const struct attach_answer *a)
+{
+	struct tally *t = arg;
+	struct told_dsos *told = &t->programs->sites->told[a->peer.process];
+
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS / 64; i++) {
+		t->all[i] |= a->dsos[i];
+		if (told->pid == a->peer.pid)
+			t->closed[i] |= told->dsos[i] & ~a->dsos[i];
+		told->dsos[i] = a->dsos[i];
+	}
+	told->pid = a->peer.pid;
+}
+
+static bool has(const uint64_t *dsos, uint32_t nr)
+{
+	return dsos[nr / 64] >> nr % 64 & 1;
+}
+
+struct anew {
+	uint64_t	all[LAYOUT_MAX_DSOS / 64];
+};
+
+static void who_has(void *arg, const struct attach_answer *a)
+{
+	struct anew *n = arg;
+
+	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS / 64; i++)
+		n->all[i] |= a->dsos[i];
+}
+
+/* Another file of the same path was built anew since; it goes when nobody runs it any more. */
+static void take_the_place(struct programs *p, const struct program_dso *d)
+{
+	struct ftrace_page *page = p->sites->dsos[d->nr].page;
+	struct anew n = { { 0 } };
+	struct program_dso old;
+
+	attach_answers(p->model->session, who_has, &n);
+	for (uint32_t i = 0; page && i < LAYOUT_MAX_DSOS; i++) {
+		if (i == d->nr || !p->sites->dsos[i].page || !program_dso_copy(p, i, &old) || strcmp(old.path, d->path))
+			continue;
+		if (ftrace_page_inherit(p->model->ftrace, p->sites->dsos[i].page, page))
+			p->sites->err = -ENOMEM;
+		if (!has(n.all, i))
+			dso_forget(p, i);
+	}
+}
+
+/* ---- from the files ---- */
+
+static int read_sites(const char *path, const struct elf_want *want, void *out)
+{
+	return elf_sites_read(path, want, out);
+}
+
+static void dso_look(struct programs *p, uint32_t nr)
+{
+	struct elf_sites f = { 0 };
+	struct program_dso d;
+
+	if (p->sites->dsos[nr].read || !program_dso_copy(p, nr, &d))
+		return;
+	p->sites->dsos[nr].read = true;
+	if (program_dso_read(p, &d, read_sites, &f) && f.nr && inside(&d, &f)) {
+		add(p, &d, &f);
+		program_symbols_take(p, &d, &f.symbols);
+	}
+	take_the_place(p, &d);
+	program_words_update(p, nr);
+	elf_sites_free(&f);
+}
+
+/* The table fills from its start. */
+static bool is_used(struct programs *p, uint32_t nr)
+{
+	struct session *s = p->model->session;
+	const struct program_tables *t = session_data(s, session_header(s)->programs, sizeof(*t));
+
+	/* Relaxed: program_dso_copy() looks again. */
+	return t && atomic_load_explicit(&t->dsos[nr].state, memory_order_relaxed) != DSO_FREE;
+}
+
+bool program_sites_new(struct programs *p)
+{
+	struct program_dso d;
+
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++)
+		if (!p->sites->dsos[i].read && program_dso_copy(p, i, &d))
+			return true;
+	return false;
+}
+
+void program_sites_look(struct programs *p)
+{
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++)
+		dso_look(p, i);
+}
+
+void program_sites_loaded(struct programs *p, uint32_t nr)
+{
+	struct dso_sites *d = &p->sites->dsos[nr];
+
+	if (d->gone)
+		*d = (struct dso_sites){ 0 };
+	program_sites_look(p);
+}
+
+static void look_who_has_what(struct programs *p)
+{
+	struct tally t = { .programs = p };
+
+	attach_answers(p->model->session, tally_one, &t);
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
+		if (p->sites->dsos[i].gone && has(t.all, i))
+			p->sites->dsos[i] = (struct dso_sites){ 0 };
+		else if (has(t.closed, i) && !has(t.all, i))
+			dso_forget(p, i);
+	}
+}
+
+/* ---- programs that wait ---- */
+
+bool program_sites_hold(struct programs *p, const struct attach_peer *peer)
+{
+	if (peer->process > LAYOUT_MAX_PROCESSES || !program_sites_new(p))
+		return false;
+	p->sites->waiting[peer->process] = peer->pid;
+	p->sites->nr_waiting++;
+	return true;
+}
+
+/* Who is to decide decides now. */
+static void let_go(struct programs *p)
+{
+	for (unsigned int i = 1; p->sites->nr_waiting && i <= LAYOUT_MAX_PROCESSES; i++) {
+		const struct attach_peer peer = { i, p->sites->waiting[i] };
+
+		if (!peer.pid)
+			continue;
+		p->sites->waiting[i] = 0;
+		if (!p->ready || !p->ready(p->ready_arg, &peer))
+			attach_go(p->model->session, i);
+	}
+	p->sites->nr_waiting = 0;
+}
+
+/* ---- life ---- */
+
+int program_sites_create(struct programs *p)
+{
+	p->sites = calloc(1, sizeof(*p->sites));
+	return p->sites && ftrace_of(p->model) ? 0 : -ENOMEM;
+}
+
+void program_sites_begin(struct programs *p)
+{
+	struct ftrace *ft = p->model->ftrace;
+
+	ft->offered = true;
+	ft->changed = program_words_changed;
+	ft->set = program_words_set;
+	ft->changed_arg = p;
+	p->model->settle = program_words_settle;
+	program_sites_look(p);
+}
+
+void program_sites_destroy(struct programs *p)
+{
+	struct ftrace *ft = p->model->ftrace;
+
+	if (ft && ft->changed_arg == p) {
+		ft->changed = NULL;
+		ft->set = NULL;
+		p->model->settle = NULL;
+	}
+	free(p->sites);
+	p->sites = NULL;
+}
+
+bool program_sites_tick(struct programs *p)
+{
+	look_who_has_what(p);
+	program_sites_look(p);
+	let_go(p);
+	return program_words_tick(p);
+}
+
+/* What the file does not tell. */
+static bool is_own_reason(int k)
+{
+	return k == SITE_GOOD || k == SITE_SPLIT || k == SITE_CHANGED || k == SITE_COUNTED ||
+	       k == SITE_GRAPHLESS;
+}
+
+static void print_answer(void *arg, const struct attach_answer *a)
+{
+	if (!a->nr_sites && !a->err)
+		return;
+	fprintf(arg, "answer %d sites %" PRIu32 " skipped %" PRIu32 " on %" PRIu32 " error %d%s", (int)a->peer.pid,
+		a->nr_sites, a->nr_skipped, a->nr_on, -a->err, a->slow ? " late" : "");
+	for (int k = 0; k < SITE_NR_SKIPS && k < 8; k++)
+		if (a->skipped[k] && is_own_reason(k))
+			fprintf(arg, "; %" PRIu32 " %s", a->skipped[k],
+				k ? site_skip_text((enum site_skip)k) : "in code that cannot be changed");
+	fputc('\n', arg);
+}
+
+void program_sites_print(struct programs *p, FILE *out)
+{
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
+		const struct dso_sites *d = &p->sites->dsos[i];
+		struct program_dso dso;
+		char name[256];
+
+		if (!d->nr || !program_dso_copy(p, i, &dso))
+			continue;
+		fprintf(out, "sites %" PRIu32 " %s", d->nr, program_dso_name(&dso, name));
+		for (int k = 0; k < SITE_NR_SKIPS; k++)
+			if (d->skipped[k])
+				fprintf(out, "; %" PRIu32 " %s", d->skipped[k], site_skip_text((enum site_skip)k));
+		fputc('\n', out);
+	}
+	attach_answers(p->model->session, print_answer, out);
+	if (is_used(p, LAYOUT_MAX_DSOS - 1))
+		fprintf(out, "full %d\n", LAYOUT_MAX_DSOS);
+	program_words_print(p, out);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sums.c - what the histograms of a session have counted together, for the summary of a run
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/event/file.h"
+#include "model/hist/entries.h"
+#include "model/trigger/trigger.h"
+#include "sources/program/programs_state.h"
+
+struct sums {
+	uint64_t	hits, drops;
+	bool		syscalls;	/* one of their events is recorded or counted */
+	/* that were added; several triggers may share one (name=) */
+	data_ref	*maps;
+	size_t		nr;
+};
+
+/* Also when it cannot be noted: then it may count twice. */
+static bool is_new(struct sums *s, data_ref map)
+{
+	data_ref *more;
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->maps[i] == map)
+			return false;
+	more = realloc(s->maps, (s->nr + 1) * sizeof(*more));
+	if (more) {
+		s->maps = more;
+		more[s->nr++] = map;
+	}
+	return true;
+}
+
+static void add_hist(struct sums *s, const struct hist_data *hd)
+{
+	uint64_t hits, drops;
+
+	if (hd->is_hidden || !is_new(s, hd->map_ref))
+		return;
+	hist_totals(hd, &hits, &drops);
+	s->hits += hits;
+	s->drops += drops;
+}
+
+static void add_file(struct sums *s, const struct event_file *f)
+{
+	const struct trigger *t;
+
+	if ((f->enabled || !list_empty(&f->triggers)) &&
+	    !strcmp(f->event->system->name, "syscalls"))
+		s->syscalls = true;
+	list_each(t, &f->triggers, node)
+		if (t->cmd->kind == TRIGGER_HIST && t->priv)
+			add_hist(s, t->priv);
+}
+
+void program_sums_print(struct programs *p, FILE *out)
+{
+	const struct instance *inst;
+	const struct event_file *f;
+	struct sums s = { 0 };
+
+	list_each(inst, &p->model->instances, node)
+		list_each(f, &inst->files, node)
+			add_file(&s, f);
+	free(s.maps);
+	fprintf(out, "hits %" PRIu64 "\ndropped %" PRIu64 "\n", s.hits, s.drops);
+	if (s.syscalls)
+		fputs("note syscalls: seen where the program calls libc's function for one; those that "
+		      "libc makes inside itself are not (tracefuse-run(1))\n",
+		      out);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * calls.c - recorded calls of functions that have commands: FUNCTION:traceoff:3 is carried out at them
+ *
+ * The record itself goes where records of system ftrace go. Only the commands
+ * are the session's own: a call is looked for among the functions that have one,
+ * and the plan of a group of these commands runs (model/ftrace/groups.h).
+ *
+ * The table is made by whoever changes commands, under the control lock, and read
+ * by the thread that runs the recording: calls_lock is between them. It is taken
+ * only while there are commands at all.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/ftrace/groups.h"
+#include "sources/recording/source_state.h"
+
+struct call {
+	uint64_t	ip;
+	uint32_t	entry;		/* of event_entry[] */
+};
+
+struct calls {
+	size_t		nr;
+	struct call	at[];		/* by address */
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct call *x = a, *y = b;
+
+	return x->ip < y->ip ? -1 : x->ip > y->ip;
+}
+
+static size_t sites_with_commands(const struct model *m)
+{
+	struct ftrace_probe *p;
+	struct instance *inst;
+	size_t nr = 0;
+
+	list_each(inst, &m->instances, node)
+		if (inst->ftrace)
+			list_each(p, &inst->ftrace->probes, node)
+				nr += p->nr;
+	return nr;
+}
+
+static void add(struct ftrace *ft, struct calls *calls, uint64_t ip)
+{
+	const struct ftrace_site *site = ftrace_site_find(ft, ip, NULL);
+	uint32_t entry = site ? ftrace_groups_commands(ft, site) : 0;
+
+	if (entry)
+		calls->at[calls->nr++] = (struct call){ ip, entry };
+}
+
+/* A function is in it once for each of its commands: the entries are the same. NULL: none, or no memory. */
+static struct calls *make(struct model *m)
+{
+	const size_t nr = sites_with_commands(m);
+	struct calls *calls = nr ? malloc(sizeof(*calls) + nr * sizeof(calls->at[0])) : NULL;
+	struct ftrace_probe *p;
+	struct instance *inst;
+
+	if (!calls)
+		return NULL;
+	calls->nr = 0;
+	list_each(inst, &m->instances, node)
+		if (inst->ftrace)
+			list_each(p, &inst->ftrace->probes, node)
+				for (uint32_t i = 0; i < p->nr; i++)
+					add(m->ftrace, calls, p->sites[i].ip);
+	qsort(calls->at, calls->nr, sizeof(calls->at[0]), by_address);
+	return calls;
+}
+
+static void put(struct source *src, struct calls *calls)
+{
+	struct calls *old;
+
+	pthread_mutex_lock(&src->calls_lock);
+	/* Relaxed: whoever finds one looks again under the lock. */
+	old = atomic_load_explicit(&src->calls, memory_order_relaxed);
+	atomic_store_explicit(&src->calls, calls, memory_order_relaxed);
+	pthread_mutex_unlock(&src->calls_lock);
+	free(old);
+}
+
+/* Numbers of groups that are used no more may be given anew only while the table has none. */
+static void changed(void *arg, const struct ftrace_change *list, size_t nr)
+{
+	struct source *src = arg;
+
+	put(src, NULL);
+	ftrace_groups_settled(src->model->ftrace);
+	put(src, make(src->model));
+}
+
+/* What the graph tracer looks at is no concern of a recording's. */
+static void graph_set(void *arg)
+{
+}
+
+int calls_listen(struct source *src)
+{
+	struct ftrace *ft = ftrace_of(src->model);
+
+	if (!ft)
+		return -ENOMEM;
+	if (ft->changed)
+		return 0;	/* of running programs */
+	ft->changed = changed;
+	ft->set = graph_set;
+	ft->changed_arg = src;
+	changed(src, NULL, 0);
+	return 0;
+}
+
+void calls_forget(struct source *src)
+{
+	struct ftrace *ft = src->model ? src->model->ftrace : NULL;
+
+	if (ft && ft->changed_arg == src) {
+		ft->changed = NULL;
+		ft->set = NULL;
+		ft->changed_arg = NULL;
+	}
+	put(src, NULL);
+}
+
+uint32_t calls_find(struct source *src, uint64_t ip)
+{
+	const struct call key = { .ip = ip }, *call = NULL;
+	struct calls *calls;
+	uint32_t entry;
+
+	pthread_mutex_lock(&src->calls_lock);
+	/* Relaxed: stored under the lock. */
+	calls = atomic_load_explicit(&src->calls, memory_order_relaxed);
+	if (calls)
+		call = bsearch(&key, calls->at, calls->nr, sizeof(key), by_address);
+	entry = call ? call->entry : 0;
+	pthread_mutex_unlock(&src->calls_lock);
+	return entry;
+}

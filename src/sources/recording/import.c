@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * import.c - what a recording tells besides its records goes into the model
+ *
+ * Of several files the first that has a table wins: they are of one window.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/cmdlines.h"
+#include "model/event/file.h"
+#include "model/instance/options.h"
+#include "model/symbols.h"
+#include "sources/recording/source_state.h"
+
+struct format_import {
+	struct source		*src;
+	const struct trace_dat	*dat;
+	struct source_error	*err;
+};
+
+/* The text is kept by the model and in the session, and its fields as far as they are looked at. */
+enum { EVENT_COST = 2048, FORMAT_COPIES = 4 };
+
+static int import_format(void *arg, const char *system, const char *text, size_t len)
+{
+	struct format_import *in = arg;
+	struct event *e;
+	int ret;
+
+	if (!source_memory_take(&in->src->window.memory, EVENT_COST + FORMAT_COPIES * len))
+		return error_set(in->err, -EFBIG, in->dat->path,
+				 "the event formats are " SOURCE_MEMORY_TEXT);
+	ret = model_add_event(in->src->model, system, text, len, &e);
+	if (!ret)
+		return 0;
+	if (ret == -EEXIST)
+		return error_set(in->err, -EINVAL, in->dat->path,
+				 "has an event of system %.64s that contradicts the events before: "
+				 "these files are not from the same kernel", system);
+	if (ret == -ENOMEM || ret == -ENOSPC)
+		return error_set(in->err, ret, in->dat->path, "out of memory for events");
+	return error_set_at(in->err, -EINVAL, in->dat->path, in->dat->event_formats.offset,
+			    "damaged: an event format of system %.64s cannot be understood", system);
+}
+
+static int import_formats(struct source *src, struct source_error *err)
+{
+	struct format_import in = { .src = src, .err = err };
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < src->window.nr_files; i++) {
+		in.dat = src->window.files[i];
+		ret = trace_dat_each_format(in.dat, import_format, &in, err);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Calls fn with a copy of each line of a text, 0-terminated, up to the first 0 byte. */
+static int each_line(const struct dat_piece *p, int (*fn)(struct source *src, char *line),
+		     struct source *src)
+{
+	const char *at = (const char *)p->data, *end = at + strnlen(at, p->size), *next;
+	char *line;
+	int ret = 0;
+
+	for (; !ret && at < end; at = next + 1) {
+		next = memchr(at, '\n', (size_t)(end - at));
+		if (!next)
+			next = end;
+		line = next > at ? strndup(at, (size_t)(next - at)) : NULL;
+		if (line)
+			ret = fn(src, line);
+		else if (next > at)
+			ret = -ENOMEM;
+		free(line);
+	}
+	return ret;
+}
+
+/* Memory of the recording's share for something that the model keeps. 0, -EFBIG */
+static int take(struct source *src, uint64_t bytes)
+{
+	return source_memory_take(&src->window.memory, bytes) ? 0 : -EFBIG;
+}
+
+/* A symbol with the names that it comes with. */
+static int add_symbol(struct source *src, struct symbols *to, uint64_t addr, char type,
+		      const char *name, const char *module)
+{
+	const size_t letters = strlen(name) + (module ? strlen(module) : 0);
+	int ret = take(src, SYMBOL_COST + letters);
+
+	return ret ? ret : symbols_add(to, addr, type, name, module);
+}
+
+/* "ffffffff81000000 T name\t[module]" */
+static int import_symbol(struct source *src, char *line)
+{
+	char *end, *name, *module;
+	uint64_t addr;
+	char type;
+
+	addr = strtoull(line, &end, 16);
+	if (end == line || end[0] != ' ' || !end[1] || end[2] != ' ')
+		return 0;
+	type = end[1];
+	name = end + 3;
+	module = name + strcspn(name, " \t");
+	if (*module) {
+		*module++ = 0;
+		module += strspn(module, " \t[");
+		module[strcspn(module, "]")] = 0;
+	}
+	/* per-CPU variables are offsets, which no address is looked up in */
+	if (!*name || type == 'A')
+		return 0;
+	return add_symbol(src, src->model->symbols, addr, type, name, *module ? module : NULL);
+}
+
+/* "pid name" */
+static int import_name(struct source *src, char *line)
+{
+	char *end;
+	long pid = strtol(line, &end, 10);
+
+	if (end == line || *end != ' ' || pid <= 0 || pid >= TASK_PIDS)
+		return 0;
+	task_names_add(&src->names, pid, end + 1);
+	return cmdlines_add(src->model->cmdlines, pid, end + 1);
+}
+
+/* "0xffffffff82345678 : "format\n"" */
+static int import_printk(struct source *src, char *line)
+{
+	char *end, *text, *in, *out;
+	unsigned long long addr = strtoull(line, &end, 16);
+
+	text = strchr(end, '"');
+	if (end == line || !text)
+		return 0;
+	in = out = ++text;
+	while (*in && !(*in == '"' && !in[1])) {
+		if (in[0] == '\\' && strchr("nt\\\"", in[1]) && in[1]) {
+			*out++ = in[1] == 'n' ? '\n' : in[1] == 't' ? '\t' : in[1];
+			in += 2;
+		} else {
+			*out++ = *in++;
+		}
+	}
+	*out = 0;
+	return add_symbol(src, src->model->strings, addr, 's', text, NULL);
+}
+
+/*
+ * saved_cmdlines keeps all that the recording has. A kernel whose table was made
+ * as large as may be asked for has room for more than that.
+ */
+static int import_names(struct source *src, const struct dat_piece *p)
+{
+	enum { ASKED_MAX = 32768, LINES_MAX = 65536 };
+	unsigned int lines = 0, size = cmdlines_size(src->model->cmdlines);
+	size_t i;
+	int ret;
+
+	for (i = 0; i < p->size; i++)
+		lines += p->data[i] == '\n';
+	if (lines > ASKED_MAX && lines <= LINES_MAX)
+		lines = ASKED_MAX;
+	ret = lines > size ? cmdlines_resize(src->model->cmdlines, lines) : 0;
+	return ret ? ret : each_line(p, import_name, src);
+}
+
+/* The file printk_formats. */
+static int keep_printk_formats(struct source *src, const struct dat_piece *p)
+{
+	int ret = src->model->printk_formats ? 0 : take(src, p->size);
+
+	if (!ret && !src->model->printk_formats)
+		src->model->printk_formats = strndup((const char *)p->data, p->size);
+	return ret;
+}
+
+static int import_tables(struct source *src)
+{
+	const struct trace_dat *d;
+	bool symbols = false, printk = false;
+	unsigned int i;
+	int ret = 0;
+
+	for (i = src->window.nr_files; i-- > 0 && !ret; )
+		if (src->window.files[i]->cmdlines.data)
+			ret = import_names(src, &src->window.files[i]->cmdlines);
+	for (i = 0; i < src->window.nr_files && !ret; i++) {
+		d = src->window.files[i];
+		if (!symbols && d->kallsyms.size) {
+			ret = each_line(&d->kallsyms, import_symbol, src);
+			symbols = true;
+		}
+		if (!ret && !printk && d->printk.size) {
+			ret = each_line(&d->printk, import_printk, src);
+			if (!ret)
+				ret = keep_printk_formats(src, &d->printk);
+			printk = true;
+		}
+	}
+	return ret;
+}
+
+static uint8_t kind_of(const struct source *src, const struct event *e)
+{
+	if (!strcmp(e->system->name, "ftrace")) {
+		if (!strcmp(e->name, "kernel_stack"))
+			return RECORD_STACK;
+		if (!strcmp(e->name, "user_stack"))
+			return RECORD_USER_STACK;
+		if (!strcmp(e->name, "print"))
+			return RECORD_PRINT;
+		if (!strcmp(e->name, "function"))
+			return RECORD_FUNCTION;
+		return RECORD_INTERNAL;
+	}
+	return task_names_rule_for(&src->names, e->id) ? RECORD_NAMES : RECORD_PLAIN;
+}
+
+/* The offset of a field of an event of system ftrace; `usual` when the recording has no such event. */
+static uint32_t field_offset(struct source *src, const char *event, const char *name, uint32_t usual)
+{
+	struct event *e = model_find_event(src->model, "ftrace", event);
+	const struct field *f = e ? event_find_field(e, name) : NULL;
+
+	return f ? f->offset : usual;
+}
+
+static void find_kinds(struct source *src)
+{
+	unsigned int id;
+
+	src->stack_at = field_offset(src, "kernel_stack", "caller", 16);
+	src->print_at = field_offset(src, "print", "buf", 16);
+	src->ip_at = field_offset(src, "function", "ip", 8);
+	for (id = 0; id < LAYOUT_MAX_EVENTS; id++)
+		if (src->model->by_id[id])
+			src->kinds[id] = kind_of(src, src->model->by_id[id]);
+}
+
+static const char *const clocks[CLOCK_ID_COUNT] = {
+	"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc",
+};
+
+/* A clock that is unknown here shows as local: time stamps are used as they are. */
+static void set_clock(struct source *src)
+{
+	const char *name = source_clock(src);
+	unsigned int id;
+
+	for (id = 0; id < CLOCK_ID_COUNT; id++)
+		/* Relaxed: a number of its own, and no record has passed yet. */
+		if (!strcmp(name, clocks[id]))
+			atomic_store_explicit(&src->model->top->state->clock, id,
+					      memory_order_relaxed);
+}
+
+/* "Linux NAME 6.12.1 #1 ..." */
+static void set_release(struct source *src)
+{
+	char release[65];
+
+	if (!src->model->release && sscanf(source_uname(src), "%*s %*s %64s", release) == 1)
+		src->model->release = strdup(release);
+}
+
+/* The rings of this source hold all that the recording has, unless the user says otherwise. */
+static int set_ring_sizes(struct source *src)
+{
+	uint64_t *bytes = calloc(src->model->nr_cpus, sizeof(*bytes)), most;
+	uint32_t cpu;
+
+	if (!bytes)
+		return -ENOMEM;
+	for (cpu = 0; cpu < src->model->nr_cpus && cpu < src->nr_cpus; cpu++)
+		bytes[cpu] = source_ring_bytes(src, cpu);
+	free(src->model->source_bytes);
+	src->model->source_bytes = bytes;
+	/*
+	 * A file may claim more CPUs than there is memory for: what triggers make has rings, too.
+	 */
+	most = source_memory_rings(src->memory) / src->model->nr_cpus / 2;
+	if (src->model->default_buffer_bytes > most)
+		src->model->default_buffer_bytes = most;
+	return 0;
+}
+
+/* Not where one of several is a kernel's. */
+static bool of_programs(const struct source *src)
+{
+	bool all = true;
+
+	for (unsigned int i = 0; i < src->window.nr_files; i++)
+		all &= src->window.files[i]->of_programs;
+	return all;
+}
+
+/* What the source needs of the session before anything is imported. */
+static int enter_session(struct source *src, struct model *m, struct source_error *err)
+{
+	int ret;
+
+	src->model = m;
+	m->of_programs = of_programs(src);
+	src->plane = session_plane(m->session);
+	src->slot = session_slot_get(m->session);
+	if (!src->slot)
+		return error_set(err, -EUSERS, "", "the session has no slot left");
+	ret = task_names_create(&src->names, src->nr_cpus, &src->window.memory);
+	if (!ret)
+		ret = set_ring_sizes(src);
+	if (!ret)
+		ret = calls_listen(src);
+	return ret ? error_set(err, ret, "", "out of memory") : 0;
+}
+
+static int import_rest(struct source *src, struct source_error *err)
+{
+	int ret = import_tables(src);
+
+	if (ret == -EFBIG)
+		return error_set(err, ret, src->window.files[0]->path,
+				 "the tables of symbols and names are " SOURCE_MEMORY_TEXT);
+	if (ret)
+		return error_set(err, ret, "", "the tables of the recording: %s", strerror(-ret));
+	task_names_rules(&src->names, src->model);
+	find_kinds(src);
+	set_release(src);
+	return 0;
+}
+
+int source_import_tables(struct source *src, struct model *m, struct source_error *err)
+{
+	int ret = enter_session(src, m, err);
+
+	return ret ? ret : import_rest(src, err);
+}
+
+int source_import(struct source *src, struct model *m, struct source_error *err)
+{
+	int ret = model_set_imported(m);
+
+	if (ret)
+		return error_set(err, ret, "", "out of memory");
+	ret = enter_session(src, m, err);
+	if (!ret)
+		ret = import_formats(src, err);
+	if (!ret)
+		ret = import_rest(src, err);
+	if (ret)
+		return ret;
+	set_clock(src);
+	/* As where they were recorded: hashed pointers of one's own programs lead nowhere. */
+	ret = m->of_programs ? option_set(m->top, OPTION_HASH_PTR, false) : 0;
+	if (ret)
+		return error_set(err, ret, "", "out of memory");
+	/* Records of system ftrace go to the top buffer alone: that is where they were recorded. */
+	ret = model_arm_internal(m, m->top);
+	return ret ? error_set(err, ret, "", "the events of system ftrace: %s", strerror(-ret)) : 0;
+}

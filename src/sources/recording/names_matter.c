@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * names_matter.c - whether the programs of a session look at the names of tasks
+ *
+ * The names at the window's start take a pass of their own over the recording,
+ * which is only made where somebody wants to know.
+ */
+#include "plane/program.h"
+#include "sources/recording/source_state.h"
+
+static bool program_looks(const struct plane *p, config_ref ref)
+{
+	const struct program *program = plane_config(p, ref);
+	const struct op *op;
+
+	if (!ref)
+		return false;
+	for (op = program->ops; op < program->ops + program->nr_ops; op++) {
+		if (op->code == OP_ELT_COMM)
+			return true;
+		if (op->code == OP_MATCH && op->size >> 4 == STRING_COMM)
+			return true;
+		if ((op->code == OP_KEY_STRING || op->code == OP_HIST_TEXT ||
+		     op->code == OP_PROBE_STRING) && op->size == STRING_COMM)
+			return true;
+	}
+	return false;
+}
+
+static bool plan_looks(const struct plane *p, const struct plan *plan)
+{
+	const struct arm *arms = (const struct arm *)(plan + 1);
+	const struct trigger_arm *triggers = (const struct trigger_arm *)(arms + plan->nr_arms);
+	uint32_t i;
+
+	for (i = 0; i < plan->nr_arms; i++)
+		if (program_looks(p, arms[i].filter))
+			return true;
+	for (i = 0; i < plan->nr_triggers; i++)
+		if (program_looks(p, triggers[i].filter) || program_looks(p, triggers[i].program))
+			return true;
+	return false;
+}
+
+bool names_matter(const struct source *src)
+{
+	const struct plane *p = src->plane;
+	config_ref ref;
+	unsigned int id;
+
+	if (!src->names.nr_rules)
+		return false;
+	/* Whoever stops on the way may want to know then; and beside a server plans come and go. */
+	if (src->stop_event || src->server)
+		return true;
+	/* A latency tracer names the task whose section it was. Relaxed: only whether there is one. */
+	if (atomic_load_explicit(&src->model->observe, memory_order_relaxed))
+		return true;
+	for (id = 0; id < LAYOUT_MAX_EVENTS; id++) {
+		/* Relaxed: the control lock is held, nobody publishes meanwhile. */
+		ref = atomic_load_explicit(&plane_event(p, id)->plan, memory_order_relaxed);
+		if (ref && plan_looks(p, plane_config(p, ref)))
+			return true;
+	}
+	return false;
+}

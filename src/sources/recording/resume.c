@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * resume.c - a recording that outlives its server (R4)
+ *
+ * The session keeps, as the object "#source", which files were opened and how:
+ *
+ *     partial 0
+ *     memory 0                                     0: as usual
+ *     buffer syn
+ *     file 4096 1700000000 /home/me/trace.dat      bytes, seconds of its last change, path
+ *
+ * and in the data region how many records have passed. The next server opens
+ * the files again, if they are still the same, and stands behind those records.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "model/text_memory.h"
+#include "sources/recording/error.h"
+#include "sources/recording/source_state.h"
+
+enum { FILES_MAX = 64, BUFFERS_MAX = 64 };
+
+static int print_file(const char *name, FILE *out)
+{
+	char *path = realpath(name, NULL);
+	struct stat st;
+	int ret = path && !stat(path, &st) ? 0 : -errno;
+
+	if (!ret)
+		fprintf(out, "file %" PRIu64 " %" PRId64 " %s\n", (uint64_t)st.st_size, (int64_t)st.st_mtime, path);
+	free(path);
+	return ret;
+}
+
+static char *describe(const struct source_params *params)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = text_memory_open(&text, &size);
+	int ret = 0;
+
+	if (!out)
+		return NULL;
+	fprintf(out, "partial %d\n", params->partial);
+	fprintf(out, "memory %" PRIu64 "\n", params->memory);
+	for (unsigned int i = 0; i < params->nr_buffers; i++)
+		fprintf(out, "buffer %s\n", params->buffers[i]);
+	for (unsigned int i = 0; !ret && i < params->nr_files; i++)
+		ret = print_file(params->files[i], out);
+	if (fclose(out) || ret) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+int source_keep(struct source *src, const struct source_params *params)
+{
+	struct session *s = src->model->session;
+	data_ref ref = session_data_alloc(s, sizeof(struct source_progress));
+	char *text = describe(params);
+	uint64_t id = 0;
+	int ret = ref && text ? 0 : -ENOMEM;
+
+	if (!ret)
+		ret = model_object_add(src->model, src->model->top, SOURCE_OBJECT, text, &ref, 1, &id);
+	if (!ret)
+		src->progress = session_data(s, ref, sizeof(struct source_progress));
+	free(text);
+	return ret;
+}
+
+/* What the text says, cut in place. */
+struct kept {
+	const char	*files[FILES_MAX], *buffers[BUFFERS_MAX];
+	struct source_params params;
+	bool		changed;
+};
+
+static void parse_file(struct kept *k, char *line)
+{
+	struct stat st;
+	uint64_t bytes;
+	int64_t seconds;
+	int at = 0;
+
+	if (sscanf(line, "%" SCNu64 " %" SCNd64 " %n", &bytes, &seconds, &at) < 2 || !at ||
+	    k->params.nr_files == FILES_MAX)
+		return;
+	line += at;
+	k->changed |= stat(line, &st) || (uint64_t)st.st_size != bytes || st.st_mtime != seconds;
+	k->files[k->params.nr_files++] = line;
+}
+
+static void parse_kept(struct kept *k, char *text)
+{
+	char *line;
+
+	*k = (struct kept){ .params = { .files = k->files, .buffers = k->buffers } };
+	while ((line = strsep(&text, "\n"))) {
+		if (!strncmp(line, "partial ", 8))
+			k->params.partial = line[8] == '1';
+		else if (!strncmp(line, "memory ", 7))
+			k->params.memory = strtoull(line + 7, NULL, 10);
+		else if (!strncmp(line, "buffer ", 7) && k->params.nr_buffers < BUFFERS_MAX)
+			k->buffers[k->params.nr_buffers++] = line + 7;
+		else if (!strncmp(line, "file ", 5))
+			parse_file(k, line + 5);
+	}
+}
+
+static int open_again(struct source *src, struct model *m, data_ref progress, struct source_error *err)
+{
+	struct source_progress *kept;
+	uint64_t records;
+	int ret = source_import_tables(src, m, err);
+
+	if (ret)
+		return ret;
+	kept = session_data(m->session, progress, sizeof(*kept));
+	if (!kept)
+		return error_set(err, -EPROTO, "", "where the recording was is not known");
+	/* Relaxed: its writer is dead. */
+	records = atomic_load_explicit(&kept->records, memory_order_relaxed);
+	ret = records ? source_seek(src, records) : 0;
+	if (ret)
+		return error_set(err, ret, "", "%s", strerror(-ret));
+	/* Not before: on its way there it is less, and who dies then would be resumed from there. */
+	src->progress = kept;
+	return 0;
+}
+
+int source_resume(struct model *m, char *text, data_ref progress, struct source **out, struct source_error *err)
+{
+	struct kept k;
+	int ret;
+
+	*out = NULL;
+	parse_kept(&k, text);
+	if (!k.params.nr_files || k.changed)
+		return error_set(err, -ESTALE, k.params.nr_files ? k.files[0] : "",
+				 "not the recording that it was");
+	ret = source_open(&k.params, out, err);
+	if (!ret)
+		ret = open_again(*out, m, progress, err);
+	if (ret) {
+		source_close(*out);
+		*out = NULL;
+	}
+	return ret;
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run.c - records of the window go through hit(), one by one in order of time
+ *
+ * A record is passed on when those behind it in its stream are known: the
+ * kernel_stack among them is the record's stack, which histograms look at and
+ * which is recorded where the record's instance wants it.
+ *
+ *     stream:  ... | record | kernel_stack | ...
+ *                     |          |
+ *                     v          v
+ *                  hit { record, stack }
+ *
+ * P1  Where the run is (records, hits, bytes, lost, end, time) is stored by one
+ *     thread at a time, which steps or rewinds, and told by source_position().
+ *     Relaxed: nothing else is read through these. They are of one moment only
+ *     where the stepping thread stands still: `state` of serve.c.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "model/instance/options.h"
+#include "sources/recording/source_state.h"
+#include "sources/recording/tally.h"
+
+enum {
+	RUN_BATCH	= 4096,		/* records between two reports of the position */
+	RUN_TOLD	= 1 << 18,	/* records between two calls of who wants to know it */
+	RUN_WRITER	= 1,		/* writer set of the rings (R12) */
+	KERNEL_SYNTH_PREEMPT = 3,	/* tracepoint, reserved record and histogram each hold preemption off */
+	NESTED_MAX	= 64,		/* records of interrupts between a record and its stack */
+};
+
+/* common_flags */
+enum { FLAG_HARDIRQ = 0x08, FLAG_SOFTIRQ = 0x10, FLAG_NMI = 0x40 };
+
+/* ---- one record ---- */
+
+/* The context that a record was made in, from its flags: task, softirq, hardirq, NMI. */
+static inline unsigned int record_level(const uint8_t *record)
+{
+	const unsigned int flags = record[2];
+
+	if (flags & FLAG_NMI)
+		return 3;
+	return flags & FLAG_HARDIRQ ? 2 : flags & FLAG_SOFTIRQ ? 1 : 0;
+}
+
+static inline bool has_plan(const struct source *src, uint32_t type)
+{
+	/*
+	 * Relaxed: only whether there is one. hit() loads it again, with the order
+	 * that it needs, inside its own critical section.
+	 */
+	return atomic_load_explicit(&plane_event(src->plane, type)->plan, memory_order_relaxed);
+}
+
+/* Of a hit that has nothing else: a writer of zeros to all of it takes longer than the rest. */
+static inline void set_hit(struct source *src, const struct stream *s,
+			   const struct subbuf_record *r, struct hit *h)
+{
+	int32_t pid = (int32_t)subbuf_u32(r->data + 4);
+
+	h->record = r->data;
+	h->size = r->size;
+	h->cpu = s->cpu;
+	h->time = r->time;
+	h->comm = task_names_find(&src->names, pid, s->cpu, r->time);
+	h->writer = RUN_WRITER;
+	h->synth_preempt = KERNEL_SYNTH_PREEMPT;
+}
+
+static void fill_hit(struct source *src, const struct stream *s, const struct subbuf_record *r,
+		     struct hit *h)
+{
+	*h = (struct hit){ 0 };
+	set_hit(src, s, r, h);
+}
+
+/*
+ * The stack in a kernel_stack record. It begins with the function that the
+ * event is called through (__traceiter_NAME, or the one that calls the
+ * tracepoint): the kernel's histograms do not show that one.
+ */
+static void fill_stack(struct source *src, const struct subbuf_record *stack, struct hit *h)
+{
+	uint32_t room = stack->size > src->stack_at ? (stack->size - src->stack_at) / 8 : 0;
+	uint32_t nr = stack->size >= 12 ? subbuf_u32(stack->data + 8) : 0;
+
+	if (nr > room)
+		nr = room;
+	if (nr > LAYOUT_STACK_MAX)
+		nr = LAYOUT_STACK_MAX;
+	memcpy(src->stack, stack->data + src->stack_at, nr * 8);
+	h->stack = nr ? src->stack + 1 : src->stack;
+	h->nr_stack = nr ? nr - 1 : 0;
+	h->stack_record = stack->data;
+	h->stack_size = stack->size;
+	h->stack_time = stack->time;
+}
+
+/*
+ * The stack of a record is the kernel_stack behind it that was made in the same
+ * context; what interrupts recorded meanwhile lies between:
+ *
+ *     record (task) | record (irq) | its stack (irq) | the stack (task)
+ */
+static __attribute__((noinline)) bool find_stack_behind(const struct source *src,
+							const struct stream *s, unsigned int level,
+							struct subbuf_record *out)
+{
+	struct stream_peek peek;
+	unsigned int n;
+
+	stream_peek_start(s, &peek);
+	for (n = 1; n < NESTED_MAX; n++) {
+		if (!stream_peek_next(s, &peek, out))
+			return false;
+		if (record_level(out->data) <= level)
+			return src->kinds[out->type] == RECORD_STACK;
+	}
+	return false;
+}
+
+/* The next record is looked at where it is: a copy of what was just stored waits for that. */
+static inline bool find_stack(const struct source *src, const struct stream *s,
+			      const struct subbuf_record *r, struct subbuf_record *out)
+{
+	const unsigned int level = record_level(r->data);
+
+	if (__builtin_expect(record_level(s->record.data) > level, 0))
+		return find_stack_behind(src, s, level, out);
+	if (__builtin_expect(src->kinds[s->record.type] != RECORD_STACK, 1))
+		return false;
+	*out = s->record;
+	return true;
+}
+
+/* Bytes of the record of a text of `len` bytes: room for a newline, a 0, and at least for "<faulted>". */
+static uint32_t print_size(const struct source *src, uint32_t len)
+{
+	enum { FAULTED = sizeof("<faulted>") - 1 };
+
+	return (src->print_at + (len < FAULTED ? FAULTED : len) + 2 + 3) & ~3u;
+}
+
+/*
+ * Triggers of print fire before the kernel adds a newline. The record's size
+ * tells in some cases that the newline was the writer's own.
+ */
+static void fill_print(struct source *src, struct hit *h)
+{
+	const char *text = (const char *)h->record + src->print_at;
+	uint32_t room = h->size > src->print_at ? h->size - src->print_at : 0;
+	uint32_t len = strnlen(text, room);
+
+	if (!len || len == room || text[len - 1] != '\n' || h->size > sizeof(src->print))
+		return;
+	if (print_size(src, len - 1) < h->size)
+		return;
+	memcpy(src->print, h->record, h->size);
+	src->print[src->print_at + len - 1] = 0;
+	h->seen = src->print;
+	h->seen_size = h->size;
+}
+
+/* Any stack may be that of a function's command: none says whose it is. Relaxed: see struct model. */
+static bool wants_command_stack(const struct source *src)
+{
+	return atomic_load_explicit(&src->model->stack_commands, memory_order_relaxed);
+}
+
+/* A kernel_stack that was not written with its record goes where that, or a command, wanted it. */
+static void pass_stack(struct source *src, const struct stream *s, const struct subbuf_record *r)
+{
+	const uint64_t top = 1ull << src->model->top->index;
+	uint64_t wanted = s->context[record_level(r->data)].stack_wanted | (wants_command_stack(src) ? top : 0);
+	struct hit h;
+
+	if (!wanted)
+		return;
+	fill_hit(src, s, r, &h);
+	for (; wanted; wanted &= wanted - 1) {
+		h.only = 1 + __builtin_ctzll(wanted);
+		hit(src->plane, src->slot, &h);
+	}
+}
+
+/* The stacks of functions are the tracer's, whatever option stacktrace says of events. */
+static bool wants_function_stack(const struct source *src)
+{
+	const struct instance *top = src->model->top;
+	/* Relaxed: an option that is set meanwhile holds from the next record on. */
+	uint32_t flags = atomic_load_explicit(&top->state->flags, memory_order_relaxed);
+
+	return (top->tracer_options & top->options) >> OPTION_FUNC_STACK_TRACE & 1 && !(flags & INSTANCE_STACKTRACE);
+}
+
+/* The commands of the function that was called. Who wants a stack there gets the one that follows. */
+static void pass_commands(struct source *src, const struct subbuf_record *r, struct stream_context *context, struct hit *h)
+{
+	uint64_t ip = 0;
+
+	if (r->size < src->ip_at + sizeof(ip))
+		return;
+	memcpy(&ip, r->data + src->ip_at, sizeof(ip));
+	h->entry = calls_find(src, ip);
+	if (!h->entry)
+		return;
+	h->stack_wanted = &context->stack_wanted;
+	hit(src->plane, src->slot, h);
+	h->entry = 0;
+}
+
+/* Relaxed: calls_find() looks again under its lock. */
+static bool has_commands(const struct source *src)
+{
+	return atomic_load_explicit(&src->calls, memory_order_relaxed);
+}
+
+/* What a hit has besides is taken out again for the next one. */
+static void clear_hit(struct hit *h)
+{
+	h->stack = NULL;
+	h->nr_stack = h->stack_size = 0;
+	h->stack_record = NULL;
+	h->stack_time = 0;
+	h->stack_wanted = NULL;
+	h->seen = NULL;
+	h->seen_size = 0;
+}
+
+/* Returns whether the record met a plan. */
+static bool pass(struct source *src, struct stream *s, const struct subbuf_record *r, bool more)
+{
+	const unsigned int kind = src->kinds[r->type];
+	struct stream_context *context = &s->context[record_level(r->data)];
+	void (*observe)(struct model *m, const struct hit *h, uint64_t recorded);
+	struct hit *h = &src->hit;
+	struct subbuf_record stack;
+	bool planned;
+
+	if (kind == RECORD_STACK) {
+		pass_stack(src, s, r);
+		return false;
+	}
+	if (kind == RECORD_USER_STACK && !(context->fate & 1ull << src->model->top->index))
+		return false;
+	if (kind != RECORD_USER_STACK)
+		*context = (struct stream_context){ 0 };
+	/* Relaxed: it is a function; what it looks at is under the model's watch_lock. */
+	observe = atomic_load_explicit(&src->model->observe, memory_order_relaxed);
+	planned = has_plan(src, r->type);
+	if (!planned && !observe)
+		return false;
+	set_hit(src, s, r, h);
+	if (more && find_stack(src, s, r, &stack)) {
+		fill_stack(src, &stack, h);
+		if (stack.data != s->record.data || wants_command_stack(src))
+			h->stack_wanted = &context->stack_wanted;
+	}
+	if (kind == RECORD_PRINT)
+		fill_print(src, h);
+	context->fate = planned ? hit(src->plane, src->slot, h) : 0;
+	if (kind == RECORD_FUNCTION && wants_function_stack(src))
+		context->stack_wanted |= context->fate & 1ull << src->model->top->index;
+	if (kind == RECORD_FUNCTION && has_commands(src))
+		pass_commands(src, r, context, h);
+	/* A tracer that watches (tracers/latency.h). */
+	if (__builtin_expect(observe != NULL, 0))
+		observe(src->model, h, context->fate);
+	if (h->stack_record || h->seen || h->stack_wanted)
+		clear_hit(h);
+	return planned;
+}
+
+/* ---- the run ---- */
+
+static uint64_t lost_so_far(const struct source *src)
+{
+	uint64_t pages = 0, stats = 0;
+	unsigned int i;
+
+	for (i = 0; i < src->window.nr_streams; i++)
+		pages += src->window.streams[i].lost_total;
+	for (i = 0; i < src->window.nr_files; i++)
+		stats += src->window.files[i]->lost;
+	return pages > stats ? pages : stats;
+}
+
+/* A server that is killed between a hit and this leaves one record that passes twice. */
+static inline void note_progress(struct source *src, uint64_t records)
+{
+	/* Relaxed: one writer, and who reads it is the next server, when this one is dead. */
+	if (src->progress)
+		atomic_store_explicit(&src->progress->records, records, memory_order_relaxed);
+}
+
+void source_passed(struct source *src, uint64_t records, uint64_t hits, uint64_t time)
+{
+	const struct window *w = &src->window;
+	uint64_t bytes = 0;
+	unsigned int i;
+
+	for (i = 0; i < w->nr_streams; i++)
+		bytes += stream_passed(&w->streams[i]);
+	/* Relaxed: P1. */
+	atomic_store_explicit(&src->records, src->records + records, memory_order_relaxed);
+	atomic_store_explicit(&src->hits, src->hits + hits, memory_order_relaxed);
+	atomic_store_explicit(&src->bytes, bytes, memory_order_relaxed);
+	atomic_store_explicit(&src->lost, lost_so_far(src), memory_order_relaxed);
+	atomic_store_explicit(&src->end, !w->nr_live, memory_order_relaxed);	/* P1 */
+	if (records)
+		atomic_store_explicit(&src->time, time, memory_order_relaxed);
+}
+
+/* A pass over the recording for the names of tasks alone. */
+static void learn_names(struct source *src)
+{
+	struct window *w = &src->window;
+	struct stream *s;
+	int ret = window_rewind(w);
+
+	while (ret >= 0 && (s = window_first(w))) {
+		if (src->kinds[s->record.type] == RECORD_NAMES)
+			task_names_learn(&src->names, &s->record);
+		ret = window_pull(w);
+		if (ret > 0)
+			window_settle(w);
+		else if (!ret)
+			window_drop(w);
+	}
+	task_names_learned(&src->names);
+}
+
+int source_restart(struct source *src)
+{
+	int ret;
+
+	/* Beside a server the control file has seen to the rings: this thread has no control lock. */
+	ret = src->server ? 0 : model_source_rings(src->model);
+	if (ret)
+		return ret;
+	if (!src->learned && names_matter(src)) {
+		learn_names(src);
+		src->learned = true;
+	}
+	ret = window_rewind(&src->window);
+	if (ret)
+		return ret;
+	task_names_reset(&src->names);
+	src->records = src->hits = 0;
+	note_progress(src, 0);
+	src->started = true;
+	source_passed(src, 0, 0, 0);
+	return 0;
+}
+
+static bool stops_here(struct source *src, const struct stream *s)
+{
+	struct hit h;
+
+	if (src->stop_reached || src->stop_event->id != s->record.type)
+		return false;
+	fill_hit(src, s, &s->record, &h);
+	if (src->kinds[s->record.type] == RECORD_PRINT)
+		fill_print(src, &h);
+	return source_stops_before(src, &s->record, &h);
+}
+
+/* Up to `max` records. `silent`: no hits. Returns as source_step(). */
+static int run_batch(struct source *src, unsigned int max, bool silent)
+{
+	struct window *w = &src->window;
+	const uint64_t passed = atomic_load_explicit(&src->records, memory_order_relaxed);	/* its own: P1 */
+	uint64_t records = 0, hits = 0;
+	struct subbuf_record r = { 0 };
+	struct stream *s;
+	int ret = 1;
+
+	while (ret > 0 && records < max) {
+		s = window_first(w);
+		if (!s) {
+			ret = 0;
+			break;
+		}
+		if (__builtin_expect(src->stop_event && !silent, 0) && stops_here(src, s)) {
+			src->stop_reached = true;
+			ret = 2;
+			break;
+		}
+		r = s->record;
+		ret = window_pull(w);
+		if (!silent)
+			hits += pass(src, s, &r, ret > 0);
+		note_progress(src, passed + ++records);
+		if (ret > 0) {
+			window_settle(w);
+		} else if (!ret) {
+			window_drop(w);
+			ret = 1;
+		}
+	}
+	source_passed(src, records, hits, r.time);
+	return ret;
+}
+
+int source_step(struct source *src, uint64_t max_records)
+{
+	unsigned int n;
+	int ret = src->started ? 1 : source_restart(src);
+
+	if (ret < 0)
+		return ret;
+	for (ret = 1; ret == 1 && max_records; max_records -= n) {
+		n = max_records < RUN_BATCH ? max_records : RUN_BATCH;
+		ret = run_batch(src, n, false);
+	}
+	return ret == 1 && !window_first(&src->window) ? 0 : ret;
+}
+
+int source_run(struct source *src, void (*passed)(void *arg), void *arg)
+{
+	int ret = src->started ? 0 : source_restart(src);
+
+	if (ret)
+		return ret;
+	/* Relaxed: P1. Pieces are of the whole. */
+	if (!atomic_load_explicit(&src->records, memory_order_relaxed) &&
+	    !tally_run(src, src->threads, passed, arg))
+		return 0;
+	while ((ret = source_step(src, RUN_TOLD)) == 1)
+		if (passed)
+			passed(arg);
+	return ret;
+}
+
+void source_rewind(struct source *src)
+{
+	src->started = false;
+	note_progress(src, 0);
+	/* Relaxed: P1. */
+	atomic_store_explicit(&src->records, 0, memory_order_relaxed);
+	atomic_store_explicit(&src->hits, 0, memory_order_relaxed);
+	atomic_store_explicit(&src->bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&src->end, 0, memory_order_relaxed);	/* P1 */
+}
+
+int source_seek(struct source *src, uint64_t record)
+{
+	uint64_t left;
+	unsigned int n;
+	int ret = 0;
+
+	if (!src->started || record < src->records)
+		ret = source_restart(src);
+	for (left = record - src->records; left && !ret; left -= n) {
+		n = left < RUN_BATCH ? left : RUN_BATCH;
+		ret = run_batch(src, n, true);
+		ret = ret == 1 ? 0 : ret < 0 ? ret : 1;
+	}
+	return ret < 0 ? ret : 0;
+}

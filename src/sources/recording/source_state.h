@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * source_state.h - struct source, between source.c, import.c, run.c, stop.c and serve.c
+ */
+#ifndef TRACEFUSE_SOURCES_RECORDING_SOURCE_STATE_H
+#define TRACEFUSE_SOURCES_RECORDING_SOURCE_STATE_H
+
+#include "model/filter/filter.h"
+#include "model/model.h"
+#include "plane/plane.h"
+#include "sources/recording/task_names.h"
+#include "sources/recording/file/window.h"
+
+/* What a record of an event means to the run itself, by event id. */
+enum record_kind {
+	RECORD_PLAIN,		/* goes to hit() when a plan waits for it */
+	RECORD_NAMES,		/* plain, and tells names of tasks */
+	RECORD_STACK,		/* kernel_stack: part of the record before it, hit() writes it */
+	RECORD_USER_STACK,	/* user_stack: shares the fate of the record before it */
+	RECORD_PRINT,		/* print: triggers see it without its newline */
+	RECORD_FUNCTION,	/* function: the tracer's option func_stack_trace decides on its stack */
+	RECORD_INTERNAL,	/* others of system ftrace: recorded without being enabled */
+};
+
+struct source_server;
+
+/* R4: in the data region, so that the next server knows which records have passed. One writer, relaxed. */
+struct source_progress {
+	_Atomic uint64_t records;
+};
+
+struct source {
+	struct window	window;
+	uint32_t	nr_cpus;
+	uint32_t	subbuf_size;
+	bool		partial;
+	uint64_t	memory;		/* as source_params has it */
+	unsigned int	threads;	/* the same */
+	uint64_t	*ring_bytes;	/* by CPU: source_ring_bytes() */
+	bool		rings_cut;	/* they do not hold all of it */
+
+	/* from source_import() on */
+	struct model	*model;
+	const struct plane *plane;
+	struct slot	*slot;
+	struct task_names names;
+	uint32_t	stack_at;	/* offset of the addresses in a kernel_stack record */
+	uint32_t	print_at;	/* offset of the text in a print record */
+	uint32_t	ip_at;		/* offset of the address in a function record */
+	uint8_t		kinds[LAYOUT_MAX_EVENTS];	/* enum record_kind */
+	bool		learned;	/* initial names have been looked for */
+	bool		started;	/* the window stands on a record */
+
+	/* the present stop */
+	struct event	*stop_event;	/* NULL: none */
+	struct filter	*stop_filter;
+	config_ref	stop_program;
+	size_t		stop_size;
+	bool		stop_reached;	/* used up */
+
+	struct source_progress *progress;	/* NULL: nobody takes over after this server */
+
+	/* where the run is; written by the stepping thread alone */
+	_Atomic uint64_t records;
+	_Atomic uint64_t hits;
+	_Atomic uint64_t bytes;
+	_Atomic uint64_t time;
+	_Atomic uint64_t lost;
+	_Atomic uint32_t end;
+	struct hit	hit;		/* of the present record; pass() of run.c */
+	uint64_t	stack[LAYOUT_STACK_MAX];	/* of the present record, aligned */
+	uint8_t		print[4096];			/* a print record without its newline */
+
+	struct source_server *server;	/* NULL: not served */
+
+	/* calls.c */
+	pthread_mutex_t	calls_lock;
+	struct calls	*_Atomic calls;	/* NULL: no function has a command */
+};
+
+/* run.c: the window is before its first record, names are the initial ones. 0 or -errno. */
+int source_restart(struct source *src);
+/* run.c: so many records have passed, the last of them at `time`; P1. */
+void source_passed(struct source *src, uint64_t records, uint64_t hits, uint64_t time);
+/* import.c: all that the recording has besides events. 0 or -errno with *err filled. */
+int source_import_tables(struct source *src, struct model *m, struct source_error *err);
+/* stop.c: whether the run has to stop before this record. */
+bool source_stops_before(struct source *src, const struct subbuf_record *r, const struct hit *h);
+void source_stop_clear(struct source *src);
+/* names_matter.c: whether anything that is armed now looks at names of tasks. */
+bool names_matter(const struct source *src);
+
+/* calls.c: commands of functions are carried out from now on, until _forget(). 0, -ENOMEM */
+int calls_listen(struct source *src);
+void calls_forget(struct source *src);
+/* The entry of event_entry[] whose plan a call of this function runs; 0: it has no command. */
+uint32_t calls_find(struct source *src, uint64_t ip);
+
+#endif

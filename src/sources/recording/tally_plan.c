@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tally_plan.c - whether anybody could see in which order the records of a recording pass
+ *
+ * The one place that decides it, by what the plans are made of. An op, a flag or
+ * a kind of trigger that is not named here can be seen.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sources/recording/tally.h"
+
+enum {
+	/* Where the parts of a worker's memory begin. */
+	PART_ALIGN	= 64,
+	/* A hist needs a record; whether it is recorded besides is asked of soft_disabled(). */
+	ARM_ORDERLESS	= ARM_RECORD | ARM_NEED_RECORD | ARM_SOFT_MODE,
+};
+
+/* What a program may be made of: it adds to sums what it finds in the record. */
+static const bool orderless[OP_COUNT] = {
+	[OP_END] = true,
+	[OP_LOAD_U8] = true, [OP_LOAD_U16] = true, [OP_LOAD_U32] = true, [OP_LOAD_U64] = true,
+	[OP_LOAD_S8] = true, [OP_LOAD_S16] = true, [OP_LOAD_S32] = true, [OP_LOAD_S64] = true,
+	[OP_LOAD_IMM] = true, [OP_LOAD_TIME] = true, [OP_LOAD_CPU] = true,
+	[OP_LOG2] = true, [OP_BUCKET] = true, [OP_USECS] = true, [OP_NEG] = true,
+	[OP_ADD] = true, [OP_SUB] = true, [OP_MUL] = true, [OP_DIV] = true,
+	[OP_DIV_SHIFT] = true, [OP_DIV_MULT] = true,
+	[OP_KEY_U64] = true, [OP_KEY_FIELD] = true, [OP_KEY_LOG2] = true, [OP_KEY_STRING] = true,
+	[OP_KEY_STACK_FIELD] = true,
+	[OP_FIND] = true, [OP_HITCOUNT] = true, [OP_SUM] = true, [OP_SUM_FIELD] = true,
+	[OP_HIST_KEY1] = true, [OP_HIST_KEYS] = true,
+	/* of filters */
+	[OP_ACCEPT] = true, [OP_REJECT] = true, [OP_NEVER] = true,
+	[OP_CMP_U8] = true, [OP_CMP_U16] = true, [OP_CMP_U32] = true, [OP_CMP_U64] = true,
+	[OP_CMP_S8] = true, [OP_CMP_S16] = true, [OP_CMP_S32] = true, [OP_CMP_S64] = true,
+	[OP_CMP_CPU] = true, [OP_MATCH] = true, [OP_MASK_FIELD] = true, [OP_MASK_SCALAR] = true,
+	[OP_MASK_CPU] = true, [OP_RANGE] = true,
+};
+
+/* The name of a task is another one earlier, and what a reference read is another one's. */
+static bool text_is_of_record(unsigned int kind)
+{
+	return kind != STRING_COMM && kind != STRING_REF && kind != STRING_ELT_COMM;
+}
+
+static bool op_is_orderless(const struct op *op)
+{
+	if (op->code >= OP_COUNT || !orderless[op->code])
+		return false;
+	if (op->code == OP_MATCH)
+		return text_is_of_record(op->size >> 4);
+	return op->code != OP_KEY_STRING || text_is_of_record(op->size);
+}
+
+static bool program_is_orderless(const struct program *prog)
+{
+	const struct op *op;
+
+	for (op = prog->ops; op < prog->ops + prog->nr_ops; op++)
+		if (!op_is_orderless(op))
+			return false;
+	return !(prog->flags & PROGRAM_NEEDS_STACK);
+}
+
+/* ---- the maps of a worker ---- */
+
+static data_ref take(struct tally_plan *plan, uint64_t bytes)
+{
+	const data_ref at = plan->bytes;
+
+	plan->bytes += (bytes + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
+	return at;
+}
+
+/* Of the same keys and sums, for one writer. Triggers with a name share one. */
+static struct tally_map *map_for(struct tally_plan *plan, const struct program *prog)
+{
+	const struct map_layout *l = &prog->layout;
+	const struct map_shape shape = {
+		.max_elts = l->max_elts, .key_size = l->key_size, .nr_sums = l->nr_sums,
+		.nr_cpus = 1, .nr_slots = 1, .single_writer = true,
+	};
+	struct tally_map *m;
+
+	for (m = plan->maps; m < plan->maps + plan->nr_maps; m++)
+		if (m->real == prog->map)
+			return m;
+	plan->nr_maps++;
+	m->real = prog->map;
+	m->layout = l;
+	map_lay_out(&m->own_layout, &shape);
+	m->own = take(plan, m->own_layout.size);
+	return m;
+}
+
+/* ---- plans ---- */
+
+static int add_hist(struct tally_plan *plan, const struct plane *p, const struct trigger_arm *t)
+{
+	const struct program *prog = plane_config(p, t->program);
+	struct tally_hist *h = &plan->hists[plan->nr_hists];
+	struct tally_map *m;
+
+	if (!program_is_orderless(prog) || prog->layout.nr_vars || prog->layout.nr_blocks ||
+	    (t->filter && !program_is_orderless(plane_config(p, t->filter))) ||
+	    plan->nr_hists == TALLY_HISTS_MAX)
+		return 1;
+	h->program = malloc(prog->size);
+	if (!h->program)
+		return -ENOMEM;
+	plan->nr_hists++;
+	memcpy(h->program, prog, prog->size);
+	m = map_for(plan, prog);
+	h->map = (unsigned int)(m - plan->maps);
+	h->program->map = m->own;
+	h->program->layout = m->own_layout;
+	h->filter = t->filter ? plane_config(p, t->filter) : NULL;
+	return 0;
+}
+
+static bool soft_disabled(const struct plane *p, const struct arm *arm)
+{
+	const struct event_state *state = plane_given(p, arm->state);
+
+	if (!(arm->flags & ARM_SOFT_MODE))
+		return !(arm->flags & ARM_RECORD);
+	/* Relaxed: nobody stores it meanwhile, for no trigger that is allowed here does. */
+	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);
+}
+
+static bool is_paused(const struct plane *p, const struct trigger_arm *t)
+{
+	const struct trigger_state *state = plane_given(p, t->state);
+
+	/* Relaxed: as above. */
+	return atomic_load_explicit(&state->paused, memory_order_relaxed);
+}
+
+static int add_triggers(struct tally_plan *plan, const struct plane *p, const struct arm *arm,
+			const struct trigger_arm *t)
+{
+	uint32_t i;
+	int ret = 0;
+
+	if (arm->flags & ~(uint32_t)ARM_ORDERLESS || !soft_disabled(p, arm))
+		return 1;
+	for (i = 0; i < arm->nr_triggers && !ret; i++) {
+		if (t[i].kind != TRIGGER_HIST)
+			return 1;
+		ret = is_paused(p, &t[i]) ? 0 : add_hist(plan, p, &t[i]);
+	}
+	return ret;
+}
+
+static int add_event(struct tally_plan *plan, const struct plane *p, const struct plan *of)
+{
+	const struct arm *arms = (const struct arm *)(of + 1);
+	const struct trigger_arm *triggers = (const struct trigger_arm *)(arms + of->nr_arms);
+	struct tally_event *e = &plan->events[plan->nr_events];
+	uint32_t i;
+	int ret = 0;
+
+	if (plan->nr_events == TALLY_HISTS_MAX)
+		return 1;
+	e->first = plan->nr_hists;
+	for (i = 0; i < of->nr_arms && !ret; i++)
+		ret = add_triggers(plan, p, &arms[i], triggers + arms[i].first_trigger);
+	e->nr = plan->nr_hists - e->first;
+	return ret;
+}
+
+/*
+ * Events that are recorded without being enabled have a plan always: they need
+ * the order when one comes. A stack is part of a record that is recorded.
+ */
+static int add_type(struct tally_plan *plan, const struct source *src, unsigned int type)
+{
+	const struct plane *p = src->plane;
+	const unsigned int kind = src->kinds[type];
+	/* Relaxed: the control lock is held, nobody publishes meanwhile. */
+	const config_ref ref =
+		atomic_load_explicit(&plane_event(p, type)->plan, memory_order_relaxed);
+	int ret;
+
+	if (!ref || kind == RECORD_STACK || kind == RECORD_USER_STACK)
+		return 0;
+	if (kind != RECORD_PLAIN && kind != RECORD_NAMES) {
+		plan->of_type[type] = TALLY_ORDERED;
+		return 0;
+	}
+	ret = add_event(plan, p, plane_config(p, ref));
+	if (!ret)
+		plan->of_type[type] = (uint16_t)(TALLY_FIRST + plan->nr_events++);
+	return ret;
+}
+
+/* Who looks at the session while records pass, or at single records. */
+static bool somebody_looks(const struct source *src)
+{
+	const struct model *m = src->model;
+
+	/* Relaxed: the control lock is held. */
+	return src->server || src->progress || src->stop_event ||
+	       atomic_load_explicit(&m->observe, memory_order_relaxed) ||
+	       atomic_load_explicit(&m->stack_commands, memory_order_relaxed) ||
+	       atomic_load_explicit(&src->calls, memory_order_relaxed);
+}
+
+int tally_plan_make(const struct source *src, struct tally_plan **out)
+{
+	struct tally_plan *plan;
+	unsigned int type;
+	int ret = 0;
+
+	*out = NULL;
+	if (somebody_looks(src))
+		return 1;
+	plan = calloc(1, sizeof(*plan));
+	if (!plan)
+		return -ENOMEM;
+	*out = plan;
+	plan->slot = take(plan, sizeof(struct slot));
+	plan->scratch = take(plan, sizeof(struct hit_scratch));
+	for (type = 0; type < LAYOUT_MAX_EVENTS && !ret; type++)
+		ret = add_type(plan, src, type);
+	return ret;
+}
+
+void tally_plan_free(struct tally_plan *plan)
+{
+	unsigned int i;
+
+	for (i = 0; plan && i < plan->nr_hists; i++)
+		free(plan->hists[i].program);
+	free(plan);
+}
