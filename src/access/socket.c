@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "access/access.h"
-#include "cli/client.h"
+#include "access/socket.h"
 #include "access/wire.h"
 #include "session/sending.h"
 #include "session/session.h"
@@ -225,7 +225,7 @@ static int far_rmdir(struct access *a, const char *path)
 	return ask_path(a, WIRE_RMDIR, path, 0);
 }
 
-int client_keep(struct access *a, const char *path, bool truncates, const char *text, size_t len)
+static int far_keep(struct access *a, const char *path, bool truncates, const char *text, size_t len)
 {
 	size_t size = strlen(path) + 1 + len;
 	struct wire_request rq = { .size = (uint32_t)size, .op = WIRE_KEEP, .flags = truncates ? O_TRUNC : 0 };
@@ -251,11 +251,11 @@ static void far_close(struct access *a)
 
 static const struct access_ops far_ops = {
 	.open = far_open, .read = far_read, .write = far_write, .release = far_release,
-	.list = far_list, .stat = far_stat, .mkdir = far_mkdir, .rmdir = far_rmdir, .keep = client_keep,
+	.list = far_list, .stat = far_stat, .mkdir = far_mkdir, .rmdir = far_rmdir, .keep = far_keep,
 	.close = far_close,
 };
 
-int client_request(struct access *a, unsigned int op, const char *path, int fd, char **text)
+int access_request(struct access *a, unsigned int op, const char *path, int fd, char **text)
 {
 	struct wire_request rq = { .size = (uint32_t)strlen(path), .op = op };
 	struct wire_answer answer;
@@ -273,19 +273,19 @@ int client_request(struct access *a, unsigned int op, const char *path, int fd, 
 	return answer.result;
 }
 
-int client_fd(struct access *a)
+int access_fd(struct access *a)
 {
 	return ((struct far *)a)->fd;
 }
 
-int client_ask(struct access *a, unsigned int op)
+int access_ask(struct access *a, unsigned int op)
 {
 	struct wire_request rq = { .op = op };
 
 	return send_header(((struct far *)a)->fd, &rq, -1);
 }
 
-int client_hear(struct access *a)
+int access_hear(struct access *a)
 {
 	struct wire_answer answer;
 	int ret = receive_all(((struct far *)a)->fd, &answer, sizeof(answer));

@@ -112,7 +112,7 @@ int asked_option(struct asked *a, const struct command *cmd, int opt, char **arg
 	default:
 		return command_usage(cmd, "unknown option %s", argv[optind - 1]);
 	}
-	return ret ? command_error("out of memory") : COMMAND_DONE;
+	return ret ? message_error("out of memory") : COMMAND_DONE;
 }
 
 int asked_boots_check(const struct words *boots, const struct command *cmd)

@@ -44,10 +44,10 @@ char *client_session(const struct command *cmd, const char *name)
 	if (c.nr == 1)
 		return strdup(c.name);
 	if (c.nr)
-		command_error("%s: there are %u sessions: say which (`tracefuse sessions` lists them), "
+		message_error("%s: there are %u sessions: say which (`tracefuse sessions` lists them), "
 			      "or set TRACEFUSE_SESSION", cmd->name, c.nr);
 	else
-		command_error("%s: there is no session: make one with "
+		message_error("%s: there is no session: make one with "
 			      "`tracefuse replay --session NAME RECORDING`", cmd->name);
 	return NULL;
 }
@@ -59,7 +59,7 @@ static int connect_answered(const char *name, struct access **out)
 
 	if (ret)
 		return ret;
-	ret = client_request(*out, WIRE_STAT, "", -1, NULL);
+	ret = access_request(*out, WIRE_STAT, "", -1, NULL);
 	if (ret != -EPIPE)
 		return 0;
 	access_close(*out);
@@ -103,10 +103,10 @@ struct access *client_connect(const struct command *cmd, const char *name)
 	if (!ret)
 		return a;
 	if (ret == -ENOENT)
-		command_error("%s: there is no session %s: `tracefuse sessions` lists those there are, "
+		message_error("%s: there is no session %s: `tracefuse sessions` lists those there are, "
 			      "`tracefuse replay --session %s RECORDING` makes it", cmd->name, name, name);
 	else
-		command_error("%s: the server of session %s cannot be reached, and it cannot be "
+		message_error("%s: the server of session %s cannot be reached, and it cannot be "
 			      "re-opened: %s\n           where it has died, `tracefuse sessions --clean` "
 			      "removes what is left of it", cmd->name, name, session_error(ret));
 	return NULL;
@@ -124,7 +124,7 @@ struct access *client_connect_to(const struct command *cmd, const char *name)
 int client_boot(struct access *a, const char *text)
 {
 	char *answer = NULL, *rest, *line;
-	int ret = client_request(a, WIRE_BOOT, text, -1, &answer), nr = 0;
+	int ret = access_request(a, WIRE_BOOT, text, -1, &answer), nr = 0;
 
 	rest = ret < 0 ? NULL : answer;
 	while (rest && (line = strsep(&rest, "\n")))
@@ -194,18 +194,18 @@ bool client_path(const char *argument, char *out, size_t size)
 {
 	if (access_path("", argument, out, size))
 		return true;
-	command_error("%s is not in the tracing directory", argument);
+	message_error("%s is not in the tracing directory", argument);
 	return false;
 }
 
 int client_print_mounts(struct access *a)
 {
 	char *info, dir[PATH_MAX];
-	int ret = client_request(a, WIRE_INFO, "", -1, &info);
+	int ret = access_request(a, WIRE_INFO, "", -1, &info);
 	unsigned int nr = 0;
 
 	if (ret < 0)
-		return command_error("the server does not answer: %s", strerror(-ret));
+		return message_error("the server does not answer: %s", strerror(-ret));
 	while (client_info(info, "mount", nr, dir, sizeof(dir))) {
 		printf("%s\n", dir);
 		nr++;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "access/access.h"
+#include "access/socket.h"
 #include "cli/command.h"
 
 /*
@@ -28,20 +29,6 @@ struct access *client_connect(const struct command *cmd, const char *name);
 
 /* Both in one. */
 struct access *client_connect_to(const struct command *cmd, const char *name);
-
-/* One request without a file. 0 or -errno; *text (may be NULL) is the answer, the caller's to free. */
-int client_request(struct access *a, unsigned int op, const char *path, int fd, char **text);
-
-/* The same in two steps, for one that the server answers when there is something: client_fd() is readable then. */
-int client_fd(struct access *a);
-int client_ask(struct access *a, unsigned int op);
-int client_hear(struct access *a);
-
-/*
- * A setting of an event that no program has defined yet: 0: it is kept until one does. -ENOENT: the path is of
- * no such file. An empty text only asks.
- */
-int client_keep(struct access *a, const char *path, bool truncates, const char *text, size_t len);
 
 /*
  * Gives the session the settings of its start (boot.h) and prints what is wrong with them. Returns

@@ -9,12 +9,7 @@
 #ifndef TRACEFUSE_CLI_COMMAND_H
 #define TRACEFUSE_CLI_COMMAND_H
 
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-
-/* Exit statuses of every command. */
-enum { COMMAND_DONE = 0, COMMAND_FAILED = 1, COMMAND_USAGE = 2 };
+#include "host/message.h"
 
 struct command {
 	const char	*name;
@@ -42,19 +37,6 @@ extern const struct command command_shell;
 extern const struct command command_sessions;
 extern const struct command command_doctor;
 extern const struct command command_reset;
-
-/* Prints "tracefuse: TEXT" and a newline to stderr. Returns COMMAND_FAILED. */
-int command_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/*
- * COMMAND_DONE: what was printed is out. COMMAND_FAILED: it is not, and a message has said why.
- * There is no message when the reader went away (EPIPE).
- */
-int command_flush(void);
-/* To stdout, with the same answer. */
-int command_print(const char *bytes, size_t n);
-/* Whether something was not printed, and not because its reader went away. */
-bool command_stdout_lost(void);
 
 /* Prints "tracefuse NAME: TEXT", then where to look. Returns COMMAND_USAGE. */
 int command_usage(const struct command *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -48,11 +48,11 @@ static int asks_for_help(int argc, char **argv)
 
 static int finish(int status)
 {
-	int printed = command_flush();
+	int printed = message_flush();
 
 	/* What a file system says only now. EBADF: it was closed, and nothing was to be printed. */
 	if (!printed && close(STDOUT_FILENO) && errno != EBADF)
-		printed = command_error("cannot write: %s", strerror(errno));
+		printed = message_error("cannot write: %s", strerror(errno));
 	return status == COMMAND_DONE ? printed : status;
 }
 

@@ -42,7 +42,7 @@ static int open_saved(const char *dir, const char *file, struct output **out)
 	int ret = path ? output_open(path, out) : -ENOMEM;
 
 	if (ret)
-		command_error("--save %s: %s", path ? path : dir, strerror(-ret));
+		message_error("--save %s: %s", path ? path : dir, strerror(-ret));
 	free(path);
 	return ret ? COMMAND_FAILED : COMMAND_DONE;
 }
@@ -53,10 +53,10 @@ static int open_all_saved(struct results *r)
 	int ret = links_mkdir(asked->save_dir, 0777), status = COMMAND_DONE;
 
 	if (ret && ret != -EEXIST)
-		return command_error("--save %s: %s", asked->save_dir, strerror(-ret));
+		return message_error("--save %s: %s", asked->save_dir, strerror(-ret));
 	r->saved = calloc(asked->cats.nr + 1, sizeof(*r->saved));
 	if (!r->saved)
-		return command_error("out of memory");
+		return message_error("out of memory");
 	for (unsigned int i = 0; !status && i < asked->cats.nr; i++)
 		status = open_saved(asked->save_dir, asked->cats.v[i], &r->saved[i]);
 	return status;
@@ -103,7 +103,7 @@ static int save_text(struct results *r, unsigned int i, const char *text, size_t
 	if (!ret)
 		return COMMAND_DONE;
 	r->unsaved_cats = true;
-	return command_error("--save %s: %s: %s", asked->save_dir, asked->cats.v[i],
+	return message_error("--save %s: %s: %s", asked->save_dir, asked->cats.v[i],
 			     strerror(-ret));
 }
 
@@ -115,8 +115,8 @@ static int write_file(struct results *r, struct access *a, unsigned int i)
 	int ret = access_read_all(a, file, &text, &len);
 
 	if (ret)
-		return command_error("%s: %s", file, strerror(-ret));
-	ret = r->saved ? save_text(r, i, text, len) : command_print(text, len);
+		return message_error("%s: %s", file, strerror(-ret));
+	ret = r->saved ? save_text(r, i, text, len) : message_print(text, len);
 	free(text);
 	return ret;
 }
@@ -147,9 +147,9 @@ int results_write(struct results *r, struct access *a, const char *uname)
 	if (write_files(r, a))
 		status = COMMAND_FAILED;
 	output_signals_let_in();
-	if (command_flush())
+	if (message_flush())
 		status = COMMAND_FAILED;
-	r->unsaved_cats |= command_stdout_lost();
+	r->unsaved_cats |= message_stdout_lost();
 	return status;
 }
 

@@ -53,7 +53,7 @@ static int list_names(void *arg, const char *path, int (*fn)(void *to, const cha
 
 static int cannot_write(const char *file, int err)
 {
-	return command_error("-o %s: %s", file, strerror(err));
+	return message_error("-o %s: %s", file, strerror(err));
 }
 
 int save_dat_open(const char *file, struct output **out)
@@ -103,6 +103,6 @@ int save_dat(struct access *a, const struct save_dat *what)
 	failed = write_to(a, out, what, &err);
 	ret = output_end(what->out, !failed);
 	if (failed)
-		return command_error("-o %s: %s", what->file, err.text);
+		return message_error("-o %s: %s", what->file, err.text);
 	return ret ? cannot_write(what->file, -ret) : COMMAND_DONE;
 }

@@ -55,7 +55,7 @@ static int write_text(struct access *a, const struct command *cmd, const char *a
 		free(mark);
 		return COMMAND_DONE;
 	}
-	command_error("%s: %s: %s%s%s", cmd->name, argument, strcmp(step, "open") ? step : "",
+	message_error("%s: %s: %s%s%s", cmd->name, argument, strcmp(step, "open") ? step : "",
 		      strcmp(step, "open") ? " error: " : "", strerror(-ret));
 	access_errors_print(a, path, mark, stderr);
 	return COMMAND_FAILED;
@@ -79,7 +79,7 @@ int client_write(const struct command *cmd, int flags, int argc, char **argv)
 	if (!a)
 		return COMMAND_FAILED;
 	text = gather(argc - optind - 1, argv + optind + 1, &len);
-	status = text ? write_text(a, cmd, argv[optind], flags, text, len) : command_error("out of memory");
+	status = text ? write_text(a, cmd, argv[optind], flags, text, len) : message_error("out of memory");
 	free(text);
 	access_close(a);
 	return status;

@@ -64,10 +64,10 @@ void elf_symbols_free(struct elf_symbols *s);
 /* Puts them in order. */
 void elf_symbols_sort(struct elf_symbols *s);
 
-/* ---- program_elf_sites.c ---- */
+/* ---- sites.c ---- */
 
 struct elf_sites {
-	struct site	*v;		/* of agent/sites/sites.h: the list that programs find, too */
+	struct site	*v;		/* of elf/sites.h: the list that programs find, too */
 	size_t		nr;
 	struct elf_symbols symbols;	/* of a file with sites: also for functions that have none in the file */
 };
@@ -76,7 +76,7 @@ struct elf_sites {
 int elf_sites_read(const char *path, const struct elf_want *want, struct elf_sites *out);
 void elf_sites_free(struct elf_sites *s);
 
-/* ---- program_elf_names.c ---- */
+/* ---- names.c ---- */
 
 /* Asked for addresses in their order: the function symbol that one lies in, NULL: none. */
 struct elf_walk {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/sites/sites.h"
+#include "elf/sites.h"
 #include "elf/elf.h"
 
 enum {

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/sites/sites.h"
+#include "elf/sites.h"
 #include "elf/elf.h"
 
 #define IMAGE_MAX (4ull << 30)		/* bytes that are read */

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/command.h"
+#include "host/message.h"
 #include "host/links.h"
 #include "host/mounts.h"
 #include "host/namespace.h"
@@ -222,6 +222,6 @@ static const char *mount_error(int err)
 int mounts_failed(const char *dir, int err)
 {
 	remove_below(NAMESPACE_TRACING);
-	return command_error("cannot mount at %s: %s", dir ? dir : "the session's directory",
+	return message_error("cannot mount at %s: %s", dir ? dir : "the session's directory",
 			     mount_error(err));
 }

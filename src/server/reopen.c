@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "access/access.h"
-#include "cli/command.h"
+#include "host/message.h"
 #include "server/function_list.h"
 #include "server/server.h"
 #include "model/model.h"

@@ -8,7 +8,7 @@
  */
 #include <sys/mman.h>
 #include "agent/sites/sites.h"
-#include "agent/sites/image.h"
+#include "elf/image.h"
 #include "agent/syscall.h"
 #include "agent/x86_64/instruction.h"
 

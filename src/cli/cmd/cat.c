@@ -24,16 +24,16 @@ static int print_file(struct access *a, const char *argument)
 		return COMMAND_FAILED;
 	ret = a->ops->open(a, path, O_RDONLY, &f);
 	if (ret < 0)
-		return command_error("cat: %s: %s", argument, strerror((int)-ret));
+		return message_error("cat: %s: %s", argument, strerror((int)-ret));
 	while ((ret = a->ops->read(f, buf, sizeof(buf), off)) > 0) {
 		off += ret;
-		if (command_print(buf, (size_t)ret) || command_flush())
+		if (message_print(buf, (size_t)ret) || message_flush())
 			break;
 	}
 	a->ops->release(f);
 	if (ret > 0)
 		return COMMAND_FAILED;
-	return ret < 0 ? command_error("cat: %s: %s", argument, strerror((int)-ret)) : COMMAND_DONE;
+	return ret < 0 ? message_error("cat: %s: %s", argument, strerror((int)-ret)) : COMMAND_DONE;
 }
 
 /* A hist has its JSON beside it. */
@@ -43,7 +43,7 @@ static int print_json(struct access *a, const char *argument)
 	char path[1024];
 
 	if (n < 5 || strcmp(argument + n - 5, "/hist"))
-		return command_error("cat: %s: only histograms (events/SYSTEM/EVENT/hist) have JSON", argument);
+		return message_error("cat: %s: only histograms (events/SYSTEM/EVENT/hist) have JSON", argument);
 	snprintf(path, sizeof(path), "%s.json", argument);
 	return print_file(a, path);
 }

@@ -22,7 +22,7 @@ static int run(int argc, char **argv)
 		return COMMAND_FAILED;
 	status = client_print_mounts(a);
 	if (status)
-		command_error("dir: it is not mounted: `tracefuse mount` mounts it");
+		message_error("dir: it is not mounted: `tracefuse mount` mounts it");
 	access_close(a);
 	return status;
 }

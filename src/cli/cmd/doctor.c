@@ -527,7 +527,7 @@ static int examine(struct access *a)
 
 	read_tracer(&p);
 
-	if (client_request(a, WIRE_INFO, "", -1, &p.info) < 0)
+	if (access_request(a, WIRE_INFO, "", -1, &p.info) < 0)
 		p.info = NULL;
 	p.programs = p.info && client_info(p.info, "missed", 0, missed, sizeof(missed));
 	check_events(&p);

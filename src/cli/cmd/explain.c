@@ -131,7 +131,7 @@ static int parse_arguments(struct request *r, int argc, char **argv)
 	}
 	if (r->text)
 		take_shell_line(r);
-	return r->text ? COMMAND_DONE : command_error("out of memory");
+	return r->text ? COMMAND_DONE : message_error("out of memory");
 }
 
 /* ---- where names can be looked up ---- */
@@ -215,7 +215,7 @@ static int answer(struct explain *e, const char *text)
 	int ret = 0, status = COMMAND_DONE;
 
 	if (e->world && e->event && !explain_world_has_event(e->world, e->system, e->event))
-		return command_error("explain: there is no event %s:%s", e->system, e->event);
+		return message_error("explain: there is no event %s:%s", e->system, e->event);
 	/* What removes something is right or wrong by what is there. */
 	if (e->world && (e->event || !needs_event(kind)) && *text != '!' && kind != EXPLAIN_REMOVAL)
 		ret = explain_world_try(e->world, kind, e->system, e->event, text, &error);

@@ -30,7 +30,7 @@ static int list(struct access *a, const char *argument, bool headed)
 		printf("%s\n", argument);
 		ret = 0;
 	}
-	return ret < 0 ? command_error("ls: %s: %s", argument, strerror(-ret)) : COMMAND_DONE;
+	return ret < 0 ? message_error("ls: %s: %s", argument, strerror(-ret)) : COMMAND_DONE;
 }
 
 static int run(int argc, char **argv)

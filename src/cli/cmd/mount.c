@@ -30,7 +30,7 @@ static struct access *connect_or_make(const char *name, bool *made)
 		if (!ret)
 			fprintf(stderr, "tracefuse: there was no session %s: made one for running programs\n", name);
 		else if (ret != -EEXIST) {
-			command_error("mount: cannot make the session %s: %s", name, session_error(ret));
+			message_error("mount: cannot make the session %s: %s", name, session_error(ret));
 			return NULL;
 		}
 	} else if (name && !ret) {
@@ -51,7 +51,7 @@ static int boot(struct access *a, bool made, const struct words *boots)
 	if (text)
 		ret = client_boot(a, text);
 	free(text);
-	return ret < 0 ? command_error("mount: the session's start: %s", strerror(-ret))
+	return ret < 0 ? message_error("mount: the session's start: %s", strerror(-ret))
 		       : COMMAND_DONE;
 }
 
@@ -84,7 +84,7 @@ static int parse(int argc, char **argv, struct mounting *m)
 		else if (opt == OPT_FORCE)
 			m->force = true;
 		else if (opt == OPT_BOOT && words_add(&m->boots, optarg))
-			return command_error("out of memory");
+			return message_error("out of memory");
 		else if (opt == ':')
 			return command_usage(&command_mount, "%s needs an argument", argv[optind - 1]);
 		else if (opt == '?')
@@ -101,7 +101,7 @@ static int parse(int argc, char **argv, struct mounting *m)
 
 static int mount_at(struct access *a, const struct mounting *m)
 {
-	int ret = client_request(a, WIRE_MOUNT, m->dir, -1, NULL);
+	int ret = access_request(a, WIRE_MOUNT, m->dir, -1, NULL);
 
 	if (ret == -EBUSY && !*m->dir)
 		ret = 0;	/* it is mounted there already */
@@ -132,7 +132,7 @@ static int run(int argc, char **argv)
 		status = mount_at(a, &m);
 	/* Nobody asked for a session without the mount. */
 	if (status && made && a)
-		client_request(a, WIRE_END, "", -1, NULL);
+		access_request(a, WIRE_END, "", -1, NULL);
 	if (a)
 		access_close(a);
 	free(m.boots.v);

@@ -32,7 +32,7 @@ static int run(int argc, char **argv)
 	failed = setup_run_file(&params, file);
 	access_close(params.access);
 	if (failed < 0)
-		return command_error("paste: %s: %s", file, input_error(-failed));
+		return message_error("paste: %s: %s", file, input_error(-failed));
 	return failed ? COMMAND_FAILED : COMMAND_DONE;
 }
 

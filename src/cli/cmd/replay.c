@@ -94,7 +94,7 @@ static int add_at(struct replay *r, int argc, char **argv)
 	if (optind >= argc)
 		return command_usage(&command_replay, "--at needs an event and a script");
 	if (words_add(&r->at_events, optarg) || words_add(&r->at_scripts, argv[optind++]))
-		return command_error("out of memory");
+		return message_error("out of memory");
 	return COMMAND_DONE;
 }
 
@@ -129,7 +129,7 @@ static int parse_option(struct replay *r, int opt, int argc, char **argv)
 		r->partial = true;
 		return COMMAND_DONE;
 	case OPT_BUFFER:
-		return words_add(&r->buffers, optarg) ? command_error("out of memory") : COMMAND_DONE;
+		return words_add(&r->buffers, optarg) ? message_error("out of memory") : COMMAND_DONE;
 	case OPT_FUNCTIONS:
 		r->functions = optarg;
 		return COMMAND_DONE;
@@ -154,7 +154,7 @@ static int parse_arguments(struct replay *r, int argc, char **argv)
 	}
 	while (optind < argc)
 		if (words_add(&r->files, argv[optind++]))
-			return command_error("out of memory");
+			return message_error("out of memory");
 	if (!r->files.nr)
 		return command_usage(&command_replay, "which recording?");
 	return asked_check(&r->asked, &command_replay);
@@ -172,7 +172,7 @@ static int source_failed(const struct source_error *err)
 		source_error_print(err, out);
 		fclose(out);
 	}
-	command_error("%s", text ? text : err->text);
+	message_error("%s", text ? text : err->text);
 	free(text);
 	return COMMAND_FAILED;
 }
@@ -213,8 +213,8 @@ static int load_functions(struct replay *r)
 	int ret = r->functions ? function_list_load(r->made.model, r->functions) : 0;
 
 	if (ret == -EINVAL)
-		return command_error("%s: not a list of functions like available_filter_functions", r->functions);
-	return ret ? command_error("%s: %s", r->functions, input_error(-ret)) : COMMAND_DONE;
+		return message_error("%s: not a list of functions like available_filter_functions", r->functions);
+	return ret ? message_error("%s: %s", r->functions, input_error(-ret)) : COMMAND_DONE;
 }
 
 static int make_session(struct replay *r)
@@ -232,25 +232,25 @@ static int make_session(struct replay *r)
 	if (ret == -EEXIST && !session_remove_stale(r->asked.session_name))
 		ret = session_create(r->asked.session_name, &shape, &r->made.session);
 	if (ret == -EEXIST)
-		return command_error("there is a session %s already: `tracefuse sessions` lists them",
+		return message_error("there is a session %s already: `tracefuse sessions` lists them",
 				     r->asked.session_name);
 	if (ret)
-		return command_error("cannot make the session: %s", session_error(ret));
+		return message_error("cannot make the session: %s", session_error(ret));
 	ret = model_create(r->made.session, &r->made.model);
 	if (ret)
-		return command_error("cannot make the session: %s", session_error(ret));
+		return message_error("cannot make the session: %s", session_error(ret));
 	if (source_import(r->made.source, r->made.model, &err))
 		return source_failed(&err);
 	if (r->asked.session_name && source_keep(r->made.source, &params))
-		return command_error("out of memory");
+		return message_error("out of memory");
 	r->made.model->hist_legacy = r->asked.hist_legacy;
 	if (r->asked.hist_legacy &&
 	    model_object_add(r->made.model, r->made.model->top, SERVER_HIST_LEGACY, "", NULL, 0,
 			     &object))
-		return command_error("out of memory");
+		return message_error("out of memory");
 	r->made.tree = tree_create(r->made.model);
 	r->made.access = r->made.tree ? access_tree(r->made.tree, &r->alone) : NULL;
-	return r->made.access ? COMMAND_DONE : command_error("out of memory");
+	return r->made.access ? COMMAND_DONE : message_error("out of memory");
 }
 
 static void destroy(struct replay *r)
@@ -288,9 +288,9 @@ static int enable_event(struct replay *r, const char *name)
 
 	if (ret == -EINVAL) {
 		find_near(r, name, hint, sizeof(hint));
-		return command_error("the recording has no event %s%s", name, hint);
+		return message_error("the recording has no event %s%s", name, hint);
 	}
-	return ret ? command_error("set_event: %s", strerror(-ret)) : COMMAND_DONE;
+	return ret ? message_error("set_event: %s", strerror(-ret)) : COMMAND_DONE;
 }
 
 /* All that the recording has, stacks included. */
@@ -303,7 +303,7 @@ static int enable_all(struct replay *r)
 		ret = 0;	/* there are none: the recording has only markers */
 	if (!ret)
 		ret = access_write_all(r->made.access, "options/stacktrace", O_TRUNC, "1\n", 2, &step);
-	return ret ? command_error("events/enable: %s", strerror(-ret)) : COMMAND_DONE;
+	return ret ? message_error("events/enable: %s", strerror(-ret)) : COMMAND_DONE;
 }
 
 /* The session is served for it, and by nobody afterwards. */
@@ -327,7 +327,7 @@ static int run_script(struct replay *r, const char *file)
 	int ret = setup_run_file(&params, file);
 
 	/* Commands that failed have said so; the rest of the script went on. */
-	return ret < 0 ? command_error("%s: %s", file, input_error(-ret)) : COMMAND_DONE;
+	return ret < 0 ? message_error("%s: %s", file, input_error(-ret)) : COMMAND_DONE;
 }
 
 /* What the recording does not have will not come. */
@@ -342,7 +342,7 @@ static int boot(struct replay *r)
 		boot_print_waiting(b, "tracefuse: boot: the recording has nothing for ", stderr);
 	boot_destroy(b);
 	free(text);
-	return ret ? command_error("out of memory") : COMMAND_DONE;
+	return ret ? message_error("out of memory") : COMMAND_DONE;
 }
 
 static int set_up(struct replay *r)
@@ -453,7 +453,7 @@ static int run_all(struct replay *r)
 			fprintf(stderr, "tracefuse: what follows is what was readable\n");
 	}
 	if (ret < 0 && !damage)
-		return command_error("the replay failed: %s%s", strerror(-ret),
+		return message_error("the replay failed: %s%s", strerror(-ret),
 				     ret == -ENOMEM ? ": see --memory" : "");
 	return ret < 0 ? COMMAND_FAILED : COMMAND_DONE;
 }
@@ -489,10 +489,10 @@ static int serve(struct replay *r)
 	snprintf(what, sizeof(what), "replay %s%s", r->files.v[0], r->files.nr > 1 ? " ..." : "");
 	ret = server_create(&params, &r->server);
 	if (ret)
-		return command_error("cannot serve the session: %s", strerror(-ret));
+		return message_error("cannot serve the session: %s", strerror(-ret));
 	ret = source_serve(r->made.source, r->made.tree, server_lock(r->server));
 	if (ret)
-		return command_error("cannot serve the recording: %s", strerror(-ret));
+		return message_error("cannot serve the recording: %s", strerror(-ret));
 	if (*r->mount_dir) {
 		ret = server_mount(r->server, r->mount_dir);
 		if (ret)
@@ -543,7 +543,7 @@ static int run(int argc, char **argv)
 	ret = serves(&r) ? server_background(-1) : 0;
 	if (ret) {
 		free_words(&r);
-		return command_error("cannot start a server: %s", strerror(-ret));
+		return message_error("cannot start a server: %s", strerror(-ret));
 	}
 	status = replay(&r);
 	destroy(&r);

@@ -225,7 +225,7 @@ static int remove_instances(struct access *a)
 		path[strlen(path) - 1] = '\0';
 		ret = a->ops->rmdir(a, path);
 		if (ret < 0)
-			status = command_error("reset: %s: %s", path, strerror(-ret));
+			status = message_error("reset: %s: %s", path, strerror(-ret));
 	}
 	free_names(&n);
 	return status;

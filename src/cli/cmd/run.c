@@ -45,7 +45,7 @@ static int parse_option(struct run *r, int opt, char **argv)
 	case OPT_FUNCTION:
 	case OPT_GRAPH:
 		if (run_functions_add(r, opt == OPT_GRAPH, optarg))
-			return command_error("out of memory");
+			return message_error("out of memory");
 		break;
 	case OPT_KEEP_GOING:
 		r->keep_going = true;
@@ -78,7 +78,7 @@ static int add_trace(struct run *r)
 	for (unsigned int i = 0; i < r->asked.cats.nr; i++)
 		if (!strcmp(r->asked.cats.v[i], "trace"))
 			return COMMAND_DONE;
-	return words_add(&r->asked.cats, "trace") ? command_error("out of memory") : COMMAND_DONE;
+	return words_add(&r->asked.cats, "trace") ? message_error("out of memory") : COMMAND_DONE;
 }
 
 static int check_arguments(struct run *r)
@@ -117,7 +117,7 @@ static int find_program(struct run *r)
 
 	run_check(r->program[0], preload, &r->check);
 	if (r->check.status) {
-		command_error("%s: %s", r->program[0], strerror(r->check.err));
+		message_error("%s: %s", r->program[0], strerror(r->check.err));
 		return r->check.status;
 	}
 	if (*r->check.untraced) {
@@ -229,7 +229,7 @@ static int run(int argc, char **argv)
 	release(&r);
 	if (status)
 		return status;
-	failed |= command_flush() != COMMAND_DONE;
+	failed |= message_flush() != COMMAND_DONE;
 	if (failed && WIFEXITED(r.status) && !WEXITSTATUS(r.status))
 		return COMMAND_FAILED;
 	run_child_die_like(r.status);

@@ -17,7 +17,7 @@ static void machine_of(struct access *a, char *out, size_t size)
 	char *info;
 
 	*out = '\0';
-	if (client_request(a, WIRE_INFO, "", -1, &info) < 0)
+	if (access_request(a, WIRE_INFO, "", -1, &info) < 0)
 		return;
 	client_info(info, "uname", 0, out, size);
 	free(info);

@@ -41,7 +41,7 @@ static int print_session(void *arg, const char *name, const char *dir, bool aliv
 	++*(int *)arg;
 	ret = alive ? access_connect(name, &a) : -ECONNREFUSED;
 	if (!ret) {
-		ret = client_request(a, WIRE_INFO, "", -1, &info);
+		ret = access_request(a, WIRE_INFO, "", -1, &info);
 		access_close(a);
 	}
 	if (ret == -ECONNREFUSED) {
@@ -92,14 +92,14 @@ static int end_session(const char *name)
 		mounts_clean();
 		ret = session_remove_stale(name);
 	} else if (!ret) {
-		ret = client_request(a, WIRE_END, "", -1, NULL);
+		ret = access_request(a, WIRE_END, "", -1, NULL);
 		access_close(a);
 		if (ret >= 0)
 			wait_for_end(name);
 	}
 	if (ret == -ENOENT)
-		return command_error("sessions: there is no session %s", name);
-	return ret < 0 ? command_error("sessions: %s: %s", name, strerror(-ret)) : COMMAND_DONE;
+		return message_error("sessions: there is no session %s", name);
+	return ret < 0 ? message_error("sessions: %s: %s", name, strerror(-ret)) : COMMAND_DONE;
 }
 
 static int run(int argc, char **argv)

@@ -22,16 +22,16 @@
 
 static int explain(int ret)
 {
-	return command_error("shell: %s; `tracefuse ls`, `cat`, `write`, `append` and `paste` do without",
+	return message_error("shell: %s; `tracefuse ls`, `cat`, `write`, `append` and `paste` do without",
 			     namespace_error(ret));
 }
 
 static int run_program(char **argv)
 {
 	if (chdir(NAMESPACE_TRACING))
-		return command_error("shell: " NAMESPACE_TRACING ": %s", strerror(errno));
+		return message_error("shell: " NAMESPACE_TRACING ": %s", strerror(errno));
 	execvp(argv[0], argv);
-	command_error("shell: %s: %s", argv[0], strerror(errno));
+	message_error("shell: %s: %s", argv[0], strerror(errno));
 	return errno == ENOENT ? 127 : 126;
 }
 
@@ -58,7 +58,7 @@ static int run_and_tell(struct access *a, char **argv)
 
 	if (!pid)
 		_exit(run_program(*argv ? argv : just_shell));
-	status = pid > 0 ? wait_for(pid) : command_error("shell: %s", strerror(errno));
+	status = pid > 0 ? wait_for(pid) : message_error("shell: %s", strerror(errno));
 	if (*argv)
 		access_errors_print(a, "", mark, stderr);
 	else
@@ -72,10 +72,10 @@ static int enter(struct access *a)
 
 	if (ret)
 		return explain(ret);
-	ret = client_request(a, WIRE_ADOPT, NAMESPACE_TRACING, fd, NULL);
+	ret = access_request(a, WIRE_ADOPT, NAMESPACE_TRACING, fd, NULL);
 	close(fd);
 	if (ret < 0)
-		return command_error("shell: the server cannot serve the mount: %s", strerror(-ret));
+		return message_error("shell: the server cannot serve the mount: %s", strerror(-ret));
 	ret = namespace_cover();
 	if (!ret && namespace_misleads())
 		fprintf(stderr,

@@ -15,15 +15,15 @@
 static int unmount_all(struct access *a, unsigned int *nr)
 {
 	char *info, dir[PATH_MAX];
-	int ret = client_request(a, WIRE_INFO, "", -1, &info), status = COMMAND_DONE;
+	int ret = access_request(a, WIRE_INFO, "", -1, &info), status = COMMAND_DONE;
 
 	if (ret < 0)
-		return command_error("umount: the server does not answer: %s", strerror(-ret));
+		return message_error("umount: the server does not answer: %s", strerror(-ret));
 	for (*nr = 0; client_info(info, "mount", *nr, dir, sizeof(dir)); (*nr)++) {
 		ret = mounts_remove(dir);
 		/* -EINVAL: not a mount point of this name space, as in another shell's. */
 		if (ret && ret != -EINVAL)
-			status = command_error("umount: %s: %s", dir, strerror(-ret));
+			status = message_error("umount: %s: %s", dir, strerror(-ret));
 	}
 	free(info);
 	return status;
@@ -75,7 +75,7 @@ static int run(int argc, char **argv)
 		return command_usage(&command_umount, "too many arguments");
 	if (optind < argc && is_mount(argv[optind], dir)) {
 		ret = mounts_remove(dir);
-		return ret ? command_error("umount: %s: %s", dir, strerror(-ret)) : COMMAND_DONE;
+		return ret ? message_error("umount: %s: %s", dir, strerror(-ret)) : COMMAND_DONE;
 	}
 	ret = mounts_clean();
 	a = client_connect_to(&command_umount, optind < argc ? argv[optind] : name);
@@ -83,7 +83,7 @@ static int run(int argc, char **argv)
 		return COMMAND_FAILED;
 	status = unmount_all(a, &nr);
 	if (!nr && !ret)
-		status = command_error("umount: it is not mounted");
+		status = message_error("umount: it is not mounted");
 	access_close(a);
 	return status;
 }

@@ -83,7 +83,7 @@ void explain_world_destroy(struct explain_world *w)
 
 static int failed(struct explain_world *w, const char *what, int ret)
 {
-	command_error("explain: %s: %s", what, session_error(ret));
+	message_error("explain: %s: %s", what, session_error(ret));
 	explain_world_destroy(w);
 	return ret;
 }
@@ -106,7 +106,7 @@ int explain_world_of_recording(const char *file, struct explain_world **out)
 		return 0;
 	}
 	if (*err.text) {
-		command_error("explain: %s: %s", file, err.text);
+		message_error("explain: %s: %s", file, err.text);
 		explain_world_destroy(w);
 		return ret;
 	}

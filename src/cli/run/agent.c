@@ -57,12 +57,12 @@ static bool find_agent(char *out, size_t size)
 
 	if (dir && *dir ? !has_agent(dir, "", path, sizeof(path)) :
 	    !beside_executable(path, sizeof(path)) && !has_agent(TRACEFUSE_LIBDIR, "", path, sizeof(path))) {
-		command_error("run: there is no %s in %s", PRELOAD_PROVIDERS,
+		message_error("run: there is no %s in %s", PRELOAD_PROVIDERS,
 			      dir && *dir ? dir : TRACEFUSE_LIBDIR);
 		return false;
 	}
 	if (!realpath(path, out) || strpbrk(out, " :")) {
-		command_error("run: %s cannot be preloaded: its path has a blank or a colon", path);
+		message_error("run: %s cannot be preloaded: its path has a blank or a colon", path);
 		return false;
 	}
 	return true;
@@ -143,6 +143,6 @@ char *run_preload(const char *old)
 			     *core ? ":" : "", core, others);
 	free(others);
 	if (n < 0)
-		command_error("out of memory");
+		message_error("out of memory");
 	return n < 0 ? NULL : out;
 }

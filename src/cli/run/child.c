@@ -91,7 +91,7 @@ static void become_program(const struct run *r, const struct signals *s, int tel
 	else
 		execvp(r->program[0], r->program);
 	err = errno;
-	command_error("%s: %s", r->program[0], strerror(err));
+	message_error("%s: %s", r->program[0], strerror(err));
 	if (write(tell, "", 1) != 1)
 		_exit(RUN_NOT_EXECUTABLE);
 	_exit(err == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE);
@@ -185,7 +185,7 @@ static void wait_for_end(struct run *r, int fd)
 	for (;;) {
 		struct pollfd p[] = {
 			{ .fd = fd, .events = POLLIN },
-			{ .fd = r->hold ? client_fd(r->hold) : -1, .events = POLLIN },
+			{ .fd = r->hold ? access_fd(r->hold) : -1, .events = POLLIN },
 			{ .fd = run_watch_fd(r), .events = POLLIN },
 		};
 		int n = poll(p, sizeof(p) / sizeof(*p), run_watch_ms(r));
@@ -209,7 +209,7 @@ static bool has_joined(const struct run *r)
 	char *info, line[128];
 	bool found = false;
 
-	if (client_request(r->access, WIRE_INFO, "", -1, &info) < 0)
+	if (access_request(r->access, WIRE_INFO, "", -1, &info) < 0)
 		return false;
 	for (unsigned int i = 0; !found && client_info(info, "attached", i, line, sizeof(line));
 	     i++)
@@ -221,7 +221,7 @@ static bool has_joined(const struct run *r)
 int run_child_not_started(const struct run *r)
 {
 	run_summary_lost(r);
-	return command_error("%s was not started; --keep-going starts it all the same",
+	return message_error("%s was not started; --keep-going starts it all the same",
 			     r->program[0]);
 }
 
@@ -231,7 +231,7 @@ void run_child_refuse(struct run *r)
 		return;
 	/* A static program that started the one that waits. */
 	if (!has_joined(r)) {
-		command_error("%s had begun already: it goes on", r->program[0]);
+		message_error("%s had begun already: it goes on", r->program[0]);
 		return;
 	}
 	r->not_started = !kill(r->pid, SIGKILL);
@@ -270,7 +270,7 @@ int run_child(struct run *r)
 	if (s.fd >= 0)
 		close(s.fd);
 	signals_hold(&s);
-	return ret ? command_error("run: cannot start %s: %s", r->program[0], strerror(-ret)) : COMMAND_DONE;
+	return ret ? message_error("run: cannot start %s: %s", r->program[0], strerror(-ret)) : COMMAND_DONE;
 }
 
 void run_child_die_like(int status)

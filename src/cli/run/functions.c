@@ -112,7 +112,7 @@ static void set_pattern(struct run *r, struct run_pattern *p, const char *availa
 	if (ret == -EINVAL && !p->found)
 		find_nearest(p, available);
 	else if (ret && ret != -EINVAL)
-		command_error("%s=%s: %s", option_of(p), p->pattern, strerror(-ret));
+		message_error("%s=%s: %s", option_of(p), p->pattern, strerror(-ret));
 }
 
 /* Of each kind that was asked for some function is known. */
@@ -139,7 +139,7 @@ static void set_tracer(struct run *r)
 		return;
 	ret = access_write_all(r->access, "current_tracer", O_TRUNC, tracer, strlen(tracer), NULL);
 	if (ret)
-		command_error("current_tracer: %.*s: %s", (int)strcspn(tracer, "\n"), tracer, strerror(-ret));
+		message_error("current_tracer: %.*s: %s", (int)strcspn(tracer, "\n"), tracer, strerror(-ret));
 	r->functions.traced = true;
 }
 

@@ -85,7 +85,7 @@ static int refused(struct run *r, int ret, const char *what)
 {
 	if (run_server_died(r, ret))
 		return COMMAND_FAILED;
-	return command_error("run: session %s: %s: %s", r->name, what, strerror(-ret));
+	return message_error("run: session %s: %s: %s", r->name, what, strerror(-ret));
 }
 
 static int join(struct run *r)
@@ -98,7 +98,7 @@ static int join(struct run *r)
 	if (!r->systems && !r->kernel_names)
 		return COMMAND_DONE;
 	snprintf(text, sizeof(text), "%c%s", r->kernel_names ? '+' : '-', r->systems ? r->systems : "*");
-	ret = client_request(r->access, WIRE_SYSTEMS, text, -1, NULL);
+	ret = access_request(r->access, WIRE_SYSTEMS, text, -1, NULL);
 	if (ret == -EOPNOTSUPP)
 		return COMMAND_DONE;	/* run_setup_hold() says what kind of session it is */
 	return ret ? refused(r, ret, "its providers") : COMMAND_DONE;
@@ -122,7 +122,7 @@ static int boot(struct run *r)
 
 static int mount_it(struct run *r)
 {
-	int ret = client_request(r->access, WIRE_MOUNT, r->mount_dir, -1, NULL);
+	int ret = access_request(r->access, WIRE_MOUNT, r->mount_dir, -1, NULL);
 
 	if (ret < 0 && run_server_died(r, ret))
 		return COMMAND_FAILED;
@@ -131,7 +131,7 @@ static int mount_it(struct run *r)
 
 int run_server_stay(struct run *r)
 {
-	int ret = r->access ? client_request(r->access, WIRE_STAY, "", -1, NULL) : -ENOTCONN;
+	int ret = r->access ? access_request(r->access, WIRE_STAY, "", -1, NULL) : -ENOTCONN;
 
 	r->stays = ret >= 0;
 	return ret;
@@ -210,7 +210,7 @@ void run_server_again(struct run *r)
 {
 	char *info;
 
-	if (r->access && client_request(r->access, WIRE_INFO, "", -1, &info) >= 0) {
+	if (r->access && access_request(r->access, WIRE_INFO, "", -1, &info) >= 0) {
 		free(info);
 		return;
 	}
@@ -225,7 +225,7 @@ static int server_pidfd(struct run *r)
 	char *info, pid[32];
 	int fd = -1;
 
-	if (client_request(r->access, WIRE_INFO, "", -1, &info) < 0)
+	if (access_request(r->access, WIRE_INFO, "", -1, &info) < 0)
 		return -1;
 	if (client_info(info, "server", 0, pid, sizeof(pid)))
 		fd = (int)syscall(SYS_pidfd_open, atoi(pid), 0);
@@ -238,7 +238,7 @@ static void end_server(struct run *r)
 {
 	struct pollfd end = { .fd = server_pidfd(r), .events = POLLIN };
 
-	if (client_request(r->access, WIRE_END, "", -1, NULL) >= 0 && end.fd >= 0)
+	if (access_request(r->access, WIRE_END, "", -1, NULL) >= 0 && end.fd >= 0)
 		poll(&end, 1, END_MS);
 	if (end.fd >= 0)
 		close(end.fd);

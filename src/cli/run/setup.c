@@ -34,7 +34,7 @@ static char *read_script(const char *name)
 	int err = input_read_all(name, &text, &len);
 
 	if (err)
-		command_error("%s: %s", name, input_error(-err));
+		message_error("%s: %s", name, input_error(-err));
 	return text;
 }
 
@@ -42,7 +42,7 @@ int run_setup_read(struct run *r)
 {
 	r->scripts = calloc(r->asked.setups.nr + 1, sizeof(*r->scripts));
 	if (!r->scripts)
-		return command_error("out of memory");
+		return message_error("out of memory");
 	for (unsigned int i = 0; i < r->asked.setups.nr; i++) {
 		r->scripts[i] = read_script(r->asked.setups.v[i]);
 		if (!r->scripts[i])
@@ -68,7 +68,7 @@ static int enter(const char *session)
 	if (!ret)
 		ret = namespace_enter(&fd);
 	if (!ret)
-		ret = client_request(a, WIRE_ADOPT, NAMESPACE_TRACING, fd, NULL);
+		ret = access_request(a, WIRE_ADOPT, NAMESPACE_TRACING, fd, NULL);
 	if (ret >= 0)
 		ret = namespace_cover();
 	if (!ret && chdir(NAMESPACE_TRACING))
@@ -145,7 +145,7 @@ static bool enable_event(struct run *r, const char *name)
 	int ret = event_names_enable(r->access, name);
 
 	if (ret && ret != -EINVAL)
-		r->refused |= command_error("-e %s: %s", name, strerror(-ret)) != COMMAND_DONE;
+		r->refused |= message_error("-e %s: %s", name, strerror(-ret)) != COMMAND_DONE;
 	if (ret != -EINVAL)
 		return true;
 	/* The first program that waits shows what is there. */
@@ -181,7 +181,7 @@ void run_setup(struct run *r)
 	for (unsigned int i = 0; i < r->asked.setups.nr; i++)
 		run_script(r, r->asked.setups.v[i], r->scripts[i]);
 	run_wanted_files(r);
-	command_flush();
+	message_flush();
 	r->set_up = true;
 	/* Of a mount without a name: nothing can go wrong any more. */
 	if (!run_is_private(r) && !run_is_refused(r))
@@ -195,8 +195,8 @@ static int hold(struct run *r)
 	int ret = client_reach(r->name, &r->hold);
 
 	if (!ret)
-		ret = client_request(r->hold, WIRE_HOLD, "", -1, NULL);
-	return ret ? ret : client_ask(r->hold, WIRE_HELD);
+		ret = access_request(r->hold, WIRE_HOLD, "", -1, NULL);
+	return ret ? ret : access_ask(r->hold, WIRE_HELD);
 }
 
 int run_setup_hold(struct run *r)
@@ -213,8 +213,8 @@ int run_setup_hold(struct run *r)
 	if (run_server_died(r, ret))
 		return COMMAND_FAILED;
 	if (ret == -EOPNOTSUPP)
-		return command_error("run: session %s is that of a recording: programs need one of their own", r->name);
-	return ret ? command_error("run: session %s: %s", r->name, strerror(-ret)) : COMMAND_DONE;
+		return message_error("run: session %s is that of a recording: programs need one of their own", r->name);
+	return ret ? message_error("run: session %s: %s", r->name, strerror(-ret)) : COMMAND_DONE;
 }
 
 void run_setup_let_go(struct run *r)
@@ -243,7 +243,7 @@ static void set_up_interruptibly(struct run *r)
 
 void run_setup_held(struct run *r)
 {
-	int number = client_hear(r->hold);
+	int number = access_hear(r->hold);
 	char text[16];
 
 	r->attached = true;
@@ -265,9 +265,9 @@ void run_setup_held(struct run *r)
 			return;
 		}
 		snprintf(text, sizeof(text), "%d", number);
-		client_request(r->hold, WIRE_GO, text, -1, NULL);
+		access_request(r->hold, WIRE_GO, text, -1, NULL);
 	}
 	/* Events that are not there, and functions, may come with the next program. */
-	if (number <= 0 || (!r->asked.events.nr && !run_functions_wait(r)) || client_ask(r->hold, WIRE_HELD))
+	if (number <= 0 || (!r->asked.events.nr && !run_functions_wait(r)) || access_ask(r->hold, WIRE_HELD))
 		run_setup_let_go(r);
 }

@@ -106,7 +106,7 @@ void run_summary_lost(const struct run *r)
 {
 	char *info;
 
-	if (!r->access || client_request(r->access, WIRE_INFO, "", -1, &info) < 0)
+	if (!r->access || access_request(r->access, WIRE_INFO, "", -1, &info) < 0)
 		return;
 	print_sentences(info, "lost");
 	free(info);
@@ -151,7 +151,7 @@ void run_summary(struct run *r)
 	struct sums s = { .access = r->access, .instance = "" };
 	char *info;
 
-	if (!r->access || client_request(r->access, WIRE_INFO, "", -1, &info) < 0)
+	if (!r->access || access_request(r->access, WIRE_INFO, "", -1, &info) < 0)
 		return;
 	r->access->ops->list(r->access, "per_cpu", add_cpu, &s);
 	r->access->ops->list(r->access, "instances", add_instance, &s);

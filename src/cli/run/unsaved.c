@@ -72,7 +72,7 @@ void run_unsaved(struct run *r)
 	if (!r->results.unsaved_dat && !r->results.unsaved_cats)
 		return;
 	if (run_server_stay(r) < 0) {
-		command_error("run: the session is gone, and what it recorded with it");
+		message_error("run: the session is gone, and what it recorded with it");
 		return;
 	}
 	fprintf(stderr,

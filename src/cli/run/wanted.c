@@ -40,7 +40,7 @@ static void refuse(struct run *r, const char *option, const char *name, const ch
 	char hint[NEAR_ROOM + 16];
 
 	event_names_hint(near, hint, sizeof(hint));
-	command_error("%s %s: %s%s", option, name, what, hint);
+	message_error("%s %s: %s%s", option, name, what, hint);
 	r->refused = true;
 }
 

@@ -23,7 +23,7 @@ void run_watch_begin(struct run *r)
 	if (!r->watch.access)
 		return;
 	/* What a session of that name met before is not this program's. */
-	met = client_request(r->watch.access, WIRE_UNTRACED, "", -1, NULL);
+	met = access_request(r->watch.access, WIRE_UNTRACED, "", -1, NULL);
 	if (met < 0)
 		run_watch_end(r);
 	else
@@ -39,7 +39,7 @@ void run_watch_end(struct run *r)
 
 int run_watch_fd(const struct run *r)
 {
-	return r->watch.access ? client_fd(r->watch.access) : -1;
+	return r->watch.access ? access_fd(r->watch.access) : -1;
 }
 
 int run_watch_ms(const struct run *r)
@@ -49,7 +49,7 @@ int run_watch_ms(const struct run *r)
 
 void run_watch_ask(struct run *r)
 {
-	if (client_ask(r->watch.access, WIRE_UNTRACED))
+	if (access_ask(r->watch.access, WIRE_UNTRACED))
 		run_watch_end(r);
 	else
 		r->watch.asked = true;
@@ -57,7 +57,7 @@ void run_watch_ask(struct run *r)
 
 void run_watch_hear(struct run *r)
 {
-	int met = client_hear(r->watch.access);
+	int met = access_hear(r->watch.access);
 
 	r->watch.asked = false;
 	if (met < 0) {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/sites/sites.h"
+#include "elf/sites.h"
 #include "sources/program/sites.h"
 
 /* ---- into the model ---- */

@@ -2,7 +2,7 @@
 /*
  * image.c - an ELF file in memory: headers, sections, functions' starts, GOT entries and PLT stubs of names
  */
-#include "agent/sites/image.h"
+#include "elf/image.h"
 
 enum { NAME_ROOM = 256 };	/* no name that is looked for is as long */
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * message.c - what commands say when something is wrong
+ * message.c - what a command says when something is wrong
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include "host/message.h"
 
-int command_error(const char *format, ...)
+int message_error(const char *format, ...)
 {
 	va_list ap;
 
@@ -33,32 +33,19 @@ static int stdout_failed(int err)
 	return COMMAND_FAILED;
 }
 
-bool command_stdout_lost(void)
+bool message_stdout_lost(void)
 {
 	return stdout_error && stdout_error != EPIPE;
 }
 
-int command_flush(void)
+int message_flush(void)
 {
 	if (fflush(stdout))
 		return stdout_failed(errno);
 	return ferror(stdout) ? stdout_failed(EIO) : COMMAND_DONE;
 }
 
-int command_print(const char *bytes, size_t n)
+int message_print(const char *bytes, size_t n)
 {
 	return fwrite(bytes, 1, n, stdout) == n ? COMMAND_DONE : stdout_failed(errno);
-}
-
-int command_usage(const struct command *cmd, const char *format, ...)
-{
-	va_list ap;
-
-	fflush(stdout);
-	fprintf(stderr, "tracefuse %s: ", cmd->name);
-	va_start(ap, format);
-	vfprintf(stderr, format, ap);
-	va_end(ap);
-	fprintf(stderr, "\nTry 'tracefuse %s --help'.\n", cmd->name);
-	return COMMAND_USAGE;
 }

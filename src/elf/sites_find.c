@@ -12,8 +12,8 @@
  * one: at a function's start, or for mcount not far behind it. Functions' starts
  * are those of the table in .eh_frame_hdr, which stripping leaves alone.
  */
-#include "agent/sites/sites.h"
-#include "agent/sites/image.h"
+#include "elf/sites.h"
+#include "elf/image.h"
 
 enum { PROLOGUE = 512, MAX_ROW = 64, MAX_LISTS = 64 };
 

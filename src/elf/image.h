@@ -7,8 +7,8 @@
  *
  * Included by sites_find.c and sites_jumps.c. Nothing in the file is believed: each offset is checked before it is used.
  */
-#ifndef TRACEFUSE_AGENT_SITES_IMAGE_H
-#define TRACEFUSE_AGENT_SITES_IMAGE_H
+#ifndef TRACEFUSE_ELF_IMAGE_H
+#define TRACEFUSE_ELF_IMAGE_H
 
 #include <elf.h>
 #include <stdbool.h>
