@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
-#include "house.h"
+#include "fixture.h"
 #include "model/event/file.h"
 #include "session/attach/attach.h"
 #include "tracefuse/tracefuse.h"

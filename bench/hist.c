@@ -4,7 +4,7 @@
  *
  * Unlike bench/map.c the programs are what the compiler makes of the commands.
  */
-#include "house.h"
+#include "fixture.h"
 #include "model/event/file.h"
 
 enum { RECORDS = 1024, KEYS = 800 };
@@ -19,14 +19,14 @@ static const char format[] = "name: bench\nID: 300\nformat:\n"
 	"\tfield:char name[16];\toffset:16;\tsize:16;\tsigned:0;\n"
 	"\nprint fmt: \"\"\n";
 
-struct world {
+struct fixture {
 	struct session	*session;
 	struct model	*model;
 	struct event_file *file;
 	struct bench_record records[RECORDS];
 };
 
-static void world_open(struct world *w)
+static void fixture_open(struct fixture *w)
 {
 	struct event *e = NULL;
 
@@ -44,7 +44,7 @@ static void world_open(struct world *w)
 	}
 }
 
-static void bench_command(struct world *w, const char *name, const char *command)
+static void bench_command(struct fixture *w, const char *name, const char *command)
 {
 	struct plane *p = session_plane(w->session);
 	struct slot *slot = session_slot_get(w->session);
@@ -65,9 +65,9 @@ static void bench_command(struct world *w, const char *name, const char *command
 
 int main(void)
 {
-	static struct world w;
+	static struct fixture w;
 
-	world_open(&w);
+	fixture_open(&w);
 	bench_command(&w, "hist:keys=a", "hist:keys=a");
 	bench_command(&w, "hist:keys=a,b:vals=a", "hist:keys=a,b:vals=a");
 	bench_command(&w, "hist:keys=name", "hist:keys=name");

@@ -2,7 +2,7 @@
 /*
  * hit.c - an event with two integers on its way through hit() into the ring
  */
-#include "house.h"
+#include "fixture.h"
 #include "plane/arch/counter.h"
 
 static volatile uint64_t sink;

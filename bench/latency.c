@@ -6,7 +6,7 @@
  * the first row is a program of its own, because no command can have a
  * reference as a key without a synthetic event in between.
  */
-#include "house.h"
+#include "fixture.h"
 #include "model/event/file.h"
 #include "model/hist/hist.h"
 #include "model/dynamic/synth.h"
@@ -29,13 +29,13 @@ static const char format_swap[] = "name: swap\nID: 301\nformat:\n" COMMON
 	"\tfield:char next_comm[16];\toffset:16;\tsize:16;\tsigned:0;\n"
 	"\nprint fmt: \"\"\n";
 
-struct world {
+struct fixture {
 	struct session	*session;
 	struct model	*model;
 	struct event_file *wake, *swap, *latency;
 };
 
-static struct event_file *event_made(struct world *w, const char *system, const char *format)
+static struct event_file *event_made(struct fixture *w, const char *system, const char *format)
 {
 	struct event *e = NULL;
 
@@ -44,7 +44,7 @@ static struct event_file *event_made(struct world *w, const char *system, const 
 	return event_file_get(w->model->top, e);
 }
 
-static void world_open(struct world *w)
+static void fixture_open(struct fixture *w)
 {
 	struct synth_event *s;
 
@@ -65,7 +65,7 @@ static void command(struct event_file *f, const char *text)
 		bench_fail(text);
 }
 
-static void bench_pair(struct world *w, const char *name)
+static void bench_pair(struct fixture *w, const char *name)
 {
 	struct plane *p = session_plane(w->session);
 	struct slot *slot = session_slot_get(w->session);
@@ -82,7 +82,7 @@ static void bench_pair(struct world *w, const char *name)
 	session_slot_put(w->session, slot);
 }
 
-static void bench_commands(struct world *w, const char *name, const char *swap, const char *latency)
+static void bench_commands(struct fixture *w, const char *name, const char *swap, const char *latency)
 {
 	char removed[256];
 
@@ -131,7 +131,7 @@ static void arm(struct session *s, uint32_t event, const struct program *of, str
 	bench_arm_event(s, event, 0, ref);
 }
 
-static void bench_program(struct world *w)
+static void bench_program(struct fixture *w)
 {
 	struct session *s = w->session;
 	struct program first, second;
@@ -157,9 +157,9 @@ static void bench_program(struct world *w)
 
 int main(void)
 {
-	static struct world w;
+	static struct fixture w;
 
-	world_open(&w);
+	fixture_open(&w);
 	bench_commands(&w, "pair: variable and difference only",
 		       "hist:keys=next_pid:lat=common_timestamp.usecs-$ts0", NULL);
 	bench_commands(&w, "pair: onmatch, log2 histogram of the synthetic event",

@@ -5,7 +5,7 @@
  * The programs are what the compiler makes of hist:keys=a, of
  * hist:keys=a,b:vals=a and of hist:keys=name.
  */
-#include "house.h"
+#include "fixture.h"
 
 enum { KEYS = 800 };
 

@@ -2,7 +2,7 @@
 /*
  * ring.c - one record of an event with two integers into a ring, by each kind of writer
  */
-#include "house.h"
+#include "fixture.h"
 #include "plane/arch/counter.h"
 
 enum { SOURCE = 1 };

@@ -161,7 +161,7 @@ static int connection(void)
 
 /* ---- the server ---- */
 
-static void world_open(void)
+static void fixture_open(void)
 {
 	static const struct session_params small = {
 		.nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20,
@@ -176,7 +176,7 @@ static void world_open(void)
 		abort();
 }
 
-static void world_close(void)
+static void fixture_close(void)
 {
 	programs_destroy(w.programs);
 	tree_destroy(w.tree);
@@ -409,7 +409,7 @@ static void end_all(void)
 static void finish(void)
 {
 	if (w.session)
-		world_close();
+		fixture_close();
 	temp_place_remove();
 }
 
@@ -433,9 +433,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!w.connector)
 		start();
 	if (w.session && ++inputs % WORLD_INPUTS == 0)
-		world_close();
+		fixture_close();
 	if (!w.session) {
-		world_open();
+		fixture_open();
 		w.files = open_files(false);
 	}
 	for (int i = 0; i < STROKES && in.at < in.end; i++)

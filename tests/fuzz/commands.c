@@ -13,7 +13,7 @@
 
 #include "model/event/file.h"
 #include "tracefs/tree.h"
-#include "world.h"
+#include "fixture.h"
 
 enum { LINES = 64, READ_MAX = 1 << 20, RECORD = 96 };
 
@@ -68,14 +68,14 @@ static int read_below(void *arg, const char *name, bool is_dir)
 	return 0;
 }
 
-static void make_hits(const struct world *w)
+static void make_hits(const struct fixture *w)
 {
 	uint8_t record[RECORD] = { 0 };
 	struct input in = { .record = record, .size = sizeof(record) };
 
 	for (size_t i = 8; i < sizeof(record); i++)
 		record[i] = (uint8_t)i;
-	world_hits(w, &in);
+	fixture_hits(w, &in);
 }
 
 /* Instances of large rings and tables are asked for often, and are not what is looked for. */
@@ -84,7 +84,7 @@ static bool is_large(const char *text)
 	return strlen(text) > 512 || strspn(text + strcspn(text, "0123456789"), "0123456789") > 4;
 }
 
-static void carry_out(const struct world *w, struct tree *t, char *line)
+static void carry_out(const struct fixture *w, struct tree *t, char *line)
 {
 	char *sign = strstr(line, " >"), *text;
 	int flags = O_TRUNC;
@@ -112,7 +112,7 @@ static void carry_out(const struct world *w, struct tree *t, char *line)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct world made;
+	static struct fixture made;
 	struct session_params params = { .nr_cpus = 2, .nr_slots = 4, .memory = 64 << 20 };
 	struct place root = { .path = "" };
 	char *text = strndup((const char *)data, size < 4096 ? size : 4096);
@@ -131,7 +131,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		carry_out(&made, root.tree, line);
 	tree_list(root.tree, "", read_below, &root);
 	tree_destroy(root.tree);
-	world_reclaim(&made);
+	fixture_reclaim(&made);
 	model_destroy(made.model);
 	session_destroy(made.session);
 	free(text);

@@ -13,13 +13,13 @@
 #include "model/dynamic/eprobe.h"
 #include "model/errlog.h"
 #include "show/show.h"
-#include "world.h"
+#include "fixture.h"
 
 static const char format[] = WORLD_FORMAT(
 	FIELD("const char * p", 48, 8, 0)
 	FIELD("unsigned long l[3]", 56, 24, 0));
 
-static void print_all(const struct world *w)
+static void print_all(const struct fixture *w)
 {
 	char *text = NULL;
 	size_t size;
@@ -31,13 +31,13 @@ static void print_all(const struct world *w)
 	free(text);
 }
 
-static void run_probe(const struct world *w, struct dynamic_event *d, const struct input *in)
+static void run_probe(const struct fixture *w, struct dynamic_event *d, const struct input *in)
 {
 	struct event_file *f = event_file_get(w->model->top, d->event);
 
 	if (event_file_enable(f, true))
 		abort();
-	world_hits(w, in);
+	fixture_hits(w, in);
 	print_all(w);
 	if (event_file_enable(f, false))
 		abort();
@@ -45,7 +45,7 @@ static void run_probe(const struct world *w, struct dynamic_event *d, const stru
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct world *w = world("all", format);
+	const struct fixture *w = fixture("all", format);
 	struct input in = input_split(data, size, 96);
 	struct dynamic_event *d;
 
@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		run_probe(w, d, &in);
 	if (dynamic_remove_all(w->model, NULL))
 		abort();
-	world_reclaim(w);
+	fixture_reclaim(w);
 	free(in.text);
 	return 0;
 }

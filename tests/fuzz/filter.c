@@ -12,7 +12,7 @@
 #include "model/filter/filter.h"
 #include "plane/plane.h"
 #include "plane/program.h"
-#include "world.h"
+#include "fixture.h"
 
 static const char format[] = WORLD_FORMAT(
 	FIELD("__data_loc cpumask_t m", 48, 4, 0)
@@ -34,7 +34,7 @@ static void check_program(const struct program *prog)
 	}
 }
 
-static void run_program(const struct world *w, const struct program *prog, const struct input *in)
+static void run_program(const struct fixture *w, const struct program *prog, const struct input *in)
 {
 	const char comm[LAYOUT_COMM_LEN] = "somebody";
 
@@ -48,7 +48,7 @@ static void run_program(const struct world *w, const struct program *prog, const
 	}
 }
 
-static void run_filter(const struct world *w, struct filter *f, const struct input *in)
+static void run_filter(const struct fixture *w, struct filter *f, const struct input *in)
 {
 	struct program *prog = malloc(filter_program_size(f));
 
@@ -60,7 +60,7 @@ static void run_filter(const struct world *w, struct filter *f, const struct inp
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct world *w = world("test", format);
+	const struct fixture *w = fixture("test", format);
 	struct input in = input_split(data, size, 160);
 	size_t len = strlen(in.text);
 	struct filter *f;

@@ -4,13 +4,13 @@
  *
  * Input: a byte that chooses file, truncation and the length of each write, then
  * the text; a byte 255 begins the next command. Afterwards each site must count
- * just the ops that trace it, and an empty world must be left.
+ * just the ops that trace it, and an empty fixture must be left.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/ftrace/ftrace.h"
-#include "world.h"
+#include "fixture.h"
 
 static const char format[] = WORLD_FORMAT("");
 
@@ -73,7 +73,7 @@ static void clean(struct instance *inst)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct world *w = world("test", format);
+	const struct fixture *w = fixture("test", format);
 	struct instance *inst = w->model->top;
 	const uint8_t *end = data + size;
 
@@ -92,6 +92,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	print_all(inst);
 	clean(inst);
-	world_reclaim(w);
+	fixture_reclaim(w);
 	return 0;
 }

@@ -12,7 +12,7 @@
 
 #include "model/event/file.h"
 #include "model/hist/hist.h"
-#include "world.h"
+#include "fixture.h"
 
 static const char format[] = WORLD_FORMAT(
 	FIELD("__data_loc unsigned long[] stack", 48, 4, 0)
@@ -38,17 +38,17 @@ static void print_files(struct event_file *f)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct world *w = world("test", format);
+	const struct fixture *w = fixture("test", format);
 	struct event_file *f = event_file_get(w->model->top, w->event);
 	struct input in = input_split(data, size, 128);
 	char *next = in.text, *line;
 
 	while ((line = strsep(&next, "\n")))
 		event_file_trigger_write(f, line);
-	world_hits(w, &in);
+	fixture_hits(w, &in);
 	print_files(f);
 	event_file_trigger_truncate(f);
-	world_reclaim(w);
+	fixture_reclaim(w);
 	free(in.text);
 	return 0;
 }

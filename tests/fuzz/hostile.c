@@ -71,7 +71,7 @@ struct piece {
 	uint64_t	at, size;
 };
 
-static struct world {
+static struct fixture {
 	struct session	*session;
 	struct model	*model;
 	struct tree	*tree;
@@ -476,7 +476,7 @@ static bool set_up(void)
 	return true;
 }
 
-static bool world_open(void)
+static bool fixture_open(void)
 {
 	static const struct session_params small = { .nr_cpus = 2,
 						     .nr_slots = SLOTS,
@@ -496,7 +496,7 @@ static bool world_open(void)
 	return set_up();
 }
 
-static void world_close(void)
+static void fixture_close(void)
 {
 	programs_destroy(w.programs);
 	if (w.tree)
@@ -522,7 +522,7 @@ static int write_again(void *arg, const char *path, const char *text)
 /* Another server; what it finds may be refused. */
 static void reopen(void)
 {
-	world_close();
+	fixture_close();
 	session_close(w.session);
 	w.session = NULL;
 	begin("another server");
@@ -544,7 +544,7 @@ static void reopen(void)
 			}
 		}
 		begin("the end of a server");
-		world_close();
+		fixture_close();
 	}
 	end();
 	session_destroy(w.session);
@@ -754,8 +754,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!placed)
 		atexit(temp_place_remove);
 	placed = true;
-	if (!world_open()) {
-		fprintf(stderr, "no world\n");
+	if (!fixture_open()) {
+		fprintf(stderr, "no fixture\n");
 		abort();
 	}
 	for (int i = 0; i < STROKES; i++) {
@@ -795,7 +795,7 @@ static void look_at_moving(uint64_t seed)
 {
 	pthread_t t;
 
-	if (!world_open())
+	if (!fixture_open())
 		abort();
 	atomic_store(&scribbling, 1);
 	pthread_create(&t, NULL, scribble, &seed);

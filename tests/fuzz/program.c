@@ -27,7 +27,7 @@ enum {
 	NUMBERS = 0, TEXTS = 4, STACKS = 6, REF_TEXTS = 6, REF_STACKS = 11,
 };
 
-struct world {
+struct fixture {
 	struct session	*session;
 	struct plane	*p;
 	struct slot	*slot;
@@ -35,7 +35,7 @@ struct world {
 	config_ref	cells[2];
 };
 
-static struct world w;
+static struct fixture w;
 
 /* -> its cell */
 static config_ref map_made(data_ref *out)
@@ -86,7 +86,7 @@ static void arm_synth(void)
 	session_publish(w.session, (_Atomic uint64_t *)&plane_event(w.p, SYNTH)->plan, plan);
 }
 
-static void world_open(void)
+static void fixture_open(void)
 {
 	struct session_params params = { .nr_cpus = 4, .nr_slots = 8, .memory = 64 << 20 };
 	uint64_t bytes[4] = { 65536, 65536, 65536, 65536 };
@@ -414,7 +414,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint32_t len = 0;
 
 	if (!w.session)
-		world_open();
+		fixture_open();
 	s.prog = calloc(1, sizeof(struct program) + OPS_MAX * sizeof(struct op));
 	s.prog->map = w.maps[size % 2];
 	s.prog->layout = layout_of(size % 2);

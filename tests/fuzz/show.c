@@ -36,7 +36,7 @@ static const char fields[] = "name: any\nID: 65000\nformat:\n"
 	"\tfield:unsigned long w[3];\toffset:64;\tsize:24;\tsigned:0;\n"
 	"\nprint fmt: ";
 
-struct world {
+struct fixture {
 	struct session	*session;
 	struct model	*model;
 	struct show	*show, *graph;
@@ -45,7 +45,7 @@ struct world {
 
 static int add_event(void *arg, const char *system, const char *text, size_t len)
 {
-	struct world *w = arg;
+	struct fixture *w = arg;
 	struct event *e;
 
 	if (model_add_event(w->model, system, text, len, &e))
@@ -54,9 +54,9 @@ static int add_event(void *arg, const char *system, const char *text, size_t len
 }
 
 /* Made at the first input; a process of libFuzzer has no last one. */
-static struct world *world(void)
+static struct fixture *fixture(void)
 {
-	static struct world w;
+	static struct fixture w;
 	struct session_params params = { .nr_cpus = 4, .nr_slots = 8, .memory = 64 << 20 };
 	struct source_memory memory = { .limit = 64 << 20 };
 	struct source_error err;
@@ -84,7 +84,7 @@ static struct world *world(void)
 	return &w;
 }
 
-static void print(struct world *w, struct show *show, const uint8_t *record, size_t size)
+static void print(struct fixture *w, struct show *show, const uint8_t *record, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);
 	struct ring_record r = {
@@ -99,7 +99,7 @@ static void print(struct world *w, struct show *show, const uint8_t *record, siz
 }
 
 /* A print fmt of its own: the event lives for this input only. */
-static void print_with(struct world *w, const uint8_t *data, size_t size)
+static void print_with(struct fixture *w, const uint8_t *data, size_t size)
 {
 	size_t len = strnlen((const char *)data, size < TEXT_MAX ? size : TEXT_MAX);
 	size_t total = sizeof(fields) - 1 + len + 1;
@@ -128,7 +128,7 @@ static void print_with(struct world *w, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct world *w = world();
+	struct fixture *w = fixture();
 	uint64_t options;
 
 	if (size < 9)

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { TEXT_MAX = 2000 };	/* what reads back may be longer than what was written, and a line of 4096 bytes is too long */
 
 /* Made at the first input; a process of libFuzzer has no last one. */
-static struct model *world(void)
+static struct model *fixture(void)
 {
 	static struct model *m;
 	struct session_params params = { .nr_cpus = 2, .nr_slots = 8, .memory = 256 << 20 };
@@ -67,7 +67,7 @@ static void give_again(struct model *m, const char *text, int (*command)(struct 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct model *m = world();
+	struct model *m = fixture();
 	char *synth, *dynamic;
 
 	errlog_clear(m->top->errlog);

@@ -20,7 +20,7 @@
 
 #include "access/access.h"
 #include "setup/setup.h"
-#include "house.h"
+#include "fixture.h"
 #include "mask.h"
 #include "model/model.h"
 #include "model/symbols.h"
@@ -72,9 +72,9 @@ static bool listed(const char *scenario, const char *name)
 	return list_find(listed_files, scenario, name, '\n');
 }
 
-static void command(struct house *h, const char *file, const char *text)
+static void command(struct fixture *h, const char *file, const char *text)
 {
-	house_command(h, "w", file, text, strlen(text));
+	fixture_command(h, "w", file, text, strlen(text));
 }
 
 /* ---- Histograms: the kernel leaves entries that tie in any order ---- */
@@ -175,9 +175,9 @@ static char *normalize_hist(char *text)
 /* ---- What differs from one boot to the next ---- */
 
 /* Both kernels of one scenario, and how its recording was made. */
-struct scene {
+struct scenario {
 	const char	*name;
-	struct house	*house;
+	struct fixture	*fixture;
 	struct pointers	kernel, ours;
 	bool		synthetic;	/* has synthetic events */
 };
@@ -194,12 +194,12 @@ static char *mask_stats(char *text, bool all)
 }
 
 /* "FILE:WHAT" in the list: the file is compared, but for what a recording cannot tell. */
-static bool excluded_in(const struct scene *scene, const char *name, const char *what)
+static bool excluded_in(const struct scenario *scenario, const char *name, const char *what)
 {
 	char key[160];
 
 	snprintf(key, sizeof(key), "%s:%s", name, what);
-	return excluded(scene->name, key);
+	return excluded(scenario->name, key);
 }
 
 /* Without the histograms whose keys are `keys`. */
@@ -224,53 +224,53 @@ static char *cut_histogram(char *text, const char *keys)
 	return out;
 }
 
-static char *normalize_hist_file(const struct scene *scene, const char *name, char *text)
+static char *normalize_hist_file(const struct scenario *scenario, const char *name, char *text)
 {
-	if (excluded_in(scene, name, "names"))
+	if (excluded_in(scenario, name, "names"))
 		text = mask_all(text, "pid: [^,[]*\\[", "pid: NAME [");
-	if (excluded_in(scene, name, "keys=from.log2"))
+	if (excluded_in(scenario, name, "keys=from.log2"))
 		text = cut_histogram(text, "from.log2");
 	return normalize_hist(text);
 }
 
 /* Which functions are traced, and how often: by which of its own functions is the kernel's. */
-static char *normalize_functions(const struct scene *scene, const char *name, char *text)
+static char *normalize_functions(const struct scenario *scenario, const char *name, char *text)
 {
 	if (!strcmp(name, "enabled_functions"))
 		return mask_all(text, "[ \t]*(tramp: .*)?->.*$", "");
-	if (excluded_in(scene, name, "counts"))
+	if (excluded_in(scenario, name, "counts"))
 		return mask_all(text, ":count=[0-9]+$", ":count=COUNT");
 	return text;
 }
 
-static char *normalize_text(const struct scene *scene, const char *name, const char *file, char *text)
+static char *normalize_text(const struct scenario *scenario, const char *name, const char *file, char *text)
 {
 	bool instance = !strncmp(name, "instances__syn__", 16);
 
 	text = mask_file(file, text);
-	text = normalize_functions(scene, name, text);
-	if (strstr(name, "__stats") && scene->synthetic)
+	text = normalize_functions(scenario, name, text);
+	if (strstr(name, "__stats") && scenario->synthetic)
 		text = mask_stats(text, instance);
 	if (!strcmp(name, "instances__syn__trace"))
 		text = mask_synthetic_times(text, NULL);
-	if (!strcmp(name, "trace.txt") && !strncmp(scene->name, "36-", 3))
+	if (!strcmp(name, "trace.txt") && !strncmp(scenario->name, "36-", 3))
 		text = mask_synthetic_times(text, "wakeup_latency");
 	if (strlen(name) > 6 && !strcmp(name + strlen(name) - 6, "__hist"))
-		text = normalize_hist_file(scene, name, text);
+		text = normalize_hist_file(scenario, name, text);
 	return text;
 }
 
-static void normalize(struct scene *scene, const char *name, const char *file, char **want, char **got)
+static void normalize(struct scenario *scenario, const char *name, const char *file, char **want, char **got)
 {
-	*want = normalize_text(scene, name, file, *want);
-	*got = normalize_text(scene, name, file, *got);
+	*want = normalize_text(scenario, name, file, *want);
+	*got = normalize_text(scenario, name, file, *got);
 	if (!strstr(name, "hist_debug"))
 		return;
-	*got = mask_pointers(&scene->ours, *got);
+	*got = mask_pointers(&scenario->ours, *got);
 	if (mask_unhashed(*want))
 		*got = mask_all(*got, "hist_data: #[0-9]+$", "hist_data: (____ptrval____)");
 	else
-		*want = mask_pointers(&scene->kernel, *want);
+		*want = mask_pointers(&scenario->kernel, *want);
 }
 
 static void first_difference(const char *want, const char *got)
@@ -328,22 +328,22 @@ static char *wanted_text(const char *scenario, const char *path, const char *nam
 	char *want = slurp(path);
 
 	if (!want)
-		verdict(scenario, name, "", "", ENOENT);
+		verdict(name, name, "", "", ENOENT);
 	return want;
 }
 
 /* Compares `file` of the tree with the text at `path`. */
-static void compare(struct scene *scene, const char *path, const char *name, const char *file)
+static void compare(struct scenario *scenario, const char *path, const char *name, const char *file)
 {
 	char *want, *got;
 	size_t len;
 	int err;
 
-	if (left_out(scene->name, name) || !(want = wanted_text(scene->name, path, name)))
+	if (left_out(scenario->name, name) || !(want = wanted_text(scenario->name, path, name)))
 		return;
-	got = house_read(scene->house, file, FILE_MAX_BYTES, &len, &err);
-	normalize(scene, name, file, &want, &got);
-	verdict(scene->name, name, want, got, err);
+	got = fixture_read(scenario->fixture, file, FILE_MAX_BYTES, &len, &err);
+	normalize(scenario, name, file, &want, &got);
+	verdict(scenario->name, name, want, got, err);
 	free(want);
 	free(got);
 }
@@ -364,7 +364,7 @@ static void tree_path(const char *name, char *out, size_t size)
 	out[n] = '\0';
 }
 
-static void set_options(struct house *h, const char *options, bool undo)
+static void set_options(struct fixture *h, const char *options, bool undo)
 {
 	char list[128], text[72], *save = NULL;
 
@@ -381,17 +381,17 @@ static void set_options(struct house *h, const char *options, bool undo)
 }
 
 /* trace.OPT[,OPT].txt: the same buffer printed with these options ("noOPT": cleared). */
-static void compare_options(struct scene *scene, const char *path, const char *name)
+static void compare_options(struct scenario *scenario, const char *path, const char *name)
 {
 	char options[128];
 
 	snprintf(options, sizeof(options), "%.*s", (int)(strlen(name) - strlen("trace..txt")), name + strlen("trace."));
-	set_options(scene->house, options, false);
-	compare(scene, path, name, "trace");
-	set_options(scene->house, options, true);
+	set_options(scenario->fixture, options, false);
+	compare(scenario, path, name, "trace");
+	set_options(scenario->fixture, options, true);
 }
 
-static void compare_file(struct scene *scene, const char *dir, const char *name)
+static void compare_file(struct scenario *scenario, const char *dir, const char *name)
 {
 	char path[1024], file[512];
 
@@ -399,11 +399,11 @@ static void compare_file(struct scene *scene, const char *dir, const char *name)
 		 name);
 	tree_path(name, file, sizeof(file));
 	if (!strcmp(name, "trace.txt"))
-		compare(scene, path, name, "trace");
+		compare(scenario, path, name, "trace");
 	else if (!strncmp(name, "trace.", 6))
-		compare_options(scene, path, name);
+		compare_options(scenario, path, name);
 	else
-		compare(scene, path, name, file);
+		compare(scenario, path, name, file);
 }
 
 /* What is there and is not in the list would never be compared. */
@@ -421,32 +421,32 @@ static void compare_listing(const char *scenario, const char *dir)
 		const char *name = names[i]->d_name;
 
 		if (*name != '.' && strcmp(name, "kallsyms.extra") && !listed(scenario, name))
-			verdict(scenario, name, "in the list of files", "not listed", 0);
+			verdict(name, name, "in the list of files", "not listed", 0);
 		free(names[i]);
 	}
 	if (n >= 0)
 		free(names);
 }
 
-static void compare_all(struct scene *scene, const char *dir)
+static void compare_all(struct scenario *scenario, const char *dir)
 {
-	size_t len = strlen(scene->name);
+	size_t len = strlen(scenario->name);
 	char file[1024], name[256];
 
 	snprintf(file, sizeof(file), "%s/expect/synthetic_events", dir);
-	scene->synthetic = !access(file, R_OK);
-	compare_listing(scene->name, dir);
+	scenario->synthetic = !access(file, R_OK);
+	compare_listing(scenario->name, dir);
 	for (const char *l = listed_files; *l; l += line_length(l)) {
-		if (strncmp(l, scene->name, len) || l[len] != ' ')
+		if (strncmp(l, scenario->name, len) || l[len] != ' ')
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(l + len + 1, "\n"), l + len + 1);
 		if (strcmp(name, "setup.out"))
-			compare_file(scene, dir, name);
+			compare_file(scenario, dir, name);
 	}
 }
 
 /* What the recording machine's window was made of, before setup.sh. */
-static void open_window(struct house *h, const char *dir)
+static void open_window(struct fixture *h, const char *dir)
 {
 	char path[1024], *meta;
 
@@ -459,7 +459,7 @@ static void open_window(struct house *h, const char *dir)
 	free(meta);
 }
 
-static void load_symbols(struct house *h, const char *path)
+static void load_symbols(struct fixture *h, const char *path)
 {
 	FILE *in = fopen(path, "r");
 	char line[512], name[256], module[128];
@@ -477,7 +477,7 @@ static void load_symbols(struct house *h, const char *path)
 }
 
 /* A recording that has no kallsyms gets those of the kernel that made all of them. */
-static void add_symbols(struct house *h, const char *dir)
+static void add_symbols(struct fixture *h, const char *dir)
 {
 	char path[1024], *meta;
 
@@ -493,15 +493,15 @@ static void add_symbols(struct house *h, const char *dir)
 }
 
 /* A recording does not tell which functions its kernel had. */
-static void add_functions(struct house *h, const char *dir)
+static void add_functions(struct fixture *h, const char *dir)
 {
 	char path[1024];
 
 	snprintf(path, sizeof(path), "%s/../../boot/available_filter_functions_addrs", dir);
-	house_functions(h, path);
+	fixture_functions(h, path);
 }
 
-static void run_script(struct house *h, const char *path, FILE *out)
+static void run_script(struct fixture *h, const char *path, FILE *out)
 {
 	struct access *access = access_tree(h->tree, NULL);
 	const struct setup_params params = { .access = access, .name = "setup.sh", .out = out, .err = out };
@@ -529,7 +529,7 @@ static char *shell_lines(char *said)
  * The gate of a recording whose window was made by set_event_pid is in the
  * recording already: the line that left it closed at the end is given last.
  */
-static bool run_setup(struct house *h, const char *dir, FILE *out)
+static bool run_setup(struct fixture *h, const char *dir, FILE *out)
 {
 	char path[1024], closed[64] = "", *text, *gate;
 
@@ -540,7 +540,7 @@ static bool run_setup(struct house *h, const char *dir, FILE *out)
 	if (gate) {
 		size_t len;
 		int err;
-		char *pids = house_read(h, "set_event_pid", sizeof(closed) - 1, &len, &err);
+		char *pids = fixture_read(h, "set_event_pid", sizeof(closed) - 1, &len, &err);
 
 		snprintf(closed, sizeof(closed), "%s", pids);
 		free(pids);
@@ -585,19 +585,19 @@ static void compare_setup(const char *scenario, const char *dir, char *said)
 
 static void run(const char *dir)
 {
-	const char *scenario = strrchr(dir, '/') ? strrchr(dir, '/') + 1 : dir;
+	const char *name = strrchr(dir, '/') ? strrchr(dir, '/') + 1 : dir;
 	char trace[1024], snapshot[1024], *said;
 	const char *const files[] = { trace, snapshot };
 	size_t size;
 	FILE *out;
-	struct scene scene;
-	struct house h;
+	struct scenario scenario;
+	struct fixture h;
 	bool ran;
 
 	snprintf(trace, sizeof(trace), "%s/trace.dat", dir);
 	snprintf(snapshot, sizeof(snapshot), "%s/snapshot.dat", dir);
-	if (house_open(files, access(snapshot, R_OK) ? 1 : 2, &h)) {
-		verdict(scenario, "open", "", "", EIO);
+	if (fixture_open(files, access(snapshot, R_OK) ? 1 : 2, &h)) {
+		verdict(name, "open", "", "", EIO);
 		return;
 	}
 	out = open_memstream(&said, &size);
@@ -606,13 +606,13 @@ static void run(const char *dir)
 	open_window(&h, dir);
 	ran = run_setup(&h, dir, out);
 	fclose(out);
-	verdict(scenario, "replay", "", "", ran ? 0 : EIO);
-	compare_setup(scenario, dir, shell_lines(said));
-	scene = (struct scene){ .name = scenario, .house = &h };
-	compare_all(&scene, dir);
-	pointers_forget(&scene.kernel);
-	pointers_forget(&scene.ours);
-	house_close(&h);
+	verdict(name, "replay", "", "", ran ? 0 : EIO);
+	compare_setup(name, dir, shell_lines(said));
+	scenario = (struct scenario){ .name = name, .fixture = &h };
+	compare_all(&scenario, dir);
+	pointers_forget(&scenario.kernel);
+	pointers_forget(&scenario.ours);
+	fixture_close(&h);
 }
 
 int main(int argc, char **argv)

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "house.h"
+#include "fixture.h"
 #include "mask.h"
 
 enum { READ_MAX = 32768 };
@@ -154,14 +154,14 @@ static char *normalize(const char *file, char *text)
 
 /* The two that talk to each other, each with the pointers that it has printed. */
 struct sides {
-	struct pointers kernel, house;
+	struct pointers kernel, ours;
 };
 
 static void normalize_pointers(struct sides *sides, char **want, char **got)
 {
 	bool unhashed = mask_unhashed(*want);
 
-	*got = mask_pointers(&sides->house, *got);
+	*got = mask_pointers(&sides->ours, *got);
 	if (unhashed)
 		*got = mask_all(*got, "hist_data: #[0-9]+$", "hist_data: (____ptrval____)");
 	else
@@ -178,13 +178,13 @@ static void show_difference(FILE *log, const char *what, const char *want, const
 		fprintf(log, "#  |%.*s|\n", (int)strcspn(s, "\n"), s);
 }
 
-static bool compare_file(struct house *h, struct sides *sides, const char *file, const char *want_utf8,
+static bool compare_file(struct fixture *h, struct sides *sides, const char *file, const char *want_utf8,
 			 int want_errno, FILE *log)
 {
 	size_t len, got_len;
 	int err;
 	char *want = text_bytes(want_utf8, &len);
-	char *got = house_read(h, file, READ_MAX, &got_len, &err);
+	char *got = fixture_read(h, file, READ_MAX, &got_len, &err);
 	bool same;
 
 	for (size_t i = 0; i < got_len; i++)
@@ -204,11 +204,11 @@ static bool compare_file(struct house *h, struct sides *sides, const char *file,
 	return same;
 }
 
-static struct answer give(struct house *h, json_t *command)
+static struct answer give(struct fixture *h, json_t *command)
 {
 	size_t len;
 	char *text = text_bytes(json_string_value(json_object_get(command, "text")), &len);
-	struct answer a = house_command(h, json_string_value(json_object_get(command, "op")),
+	struct answer a = fixture_command(h, json_string_value(json_object_get(command, "op")),
 					json_string_value(json_object_get(command, "file")), text, len);
 
 	free(text);
@@ -253,7 +253,7 @@ static bool names_option(json_t *command, const char *option)
 	       ends_with(json_string_value(json_object_get(command, "file")), option);
 }
 
-static void inherit(struct house *h, json_t *entry, const char *line)
+static void inherit(struct fixture *h, json_t *entry, const char *line)
 {
 	bool on = strncmp(line, "no", 2) != 0;
 	const char *option = on ? line : line + 2;
@@ -267,14 +267,14 @@ static void inherit(struct house *h, json_t *entry, const char *line)
 	if (names_option(entry, option))
 		return;
 	snprintf(file, sizeof(file), "options/%s", option);
-	house_command(h, "w", file, on ? "1\n" : "0\n", 2);
+	fixture_command(h, "w", file, on ? "1\n" : "0\n", 2);
 }
 
 /*
  * The recorder's clean-up reached only the options of the tracer that was current then, nop: those of other
  * tracers stayed as the entries before had left them. What the entry itself does not name is as it was read.
  */
-static void inherit_tracer_options(struct house *h, json_t *entry)
+static void inherit_tracer_options(struct fixture *h, json_t *entry)
 {
 	const char *at = NULL;
 	char line[64];
@@ -292,7 +292,7 @@ static void inherit_tracer_options(struct house *h, json_t *entry)
 	}
 }
 
-static bool run_entry(struct house *h, json_t *entry, struct excluded *x, FILE *log)
+static bool run_entry(struct fixture *h, json_t *entry, struct excluded *x, FILE *log)
 {
 	struct sides sides = { 0 };
 	struct answer a;
@@ -305,7 +305,7 @@ static bool run_entry(struct house *h, json_t *entry, struct excluded *x, FILE *
 		a = give(h, item);
 		same &= compare_errno(item, "write_errno", a.write_errno, log);
 	}
-	house_command(h, "w", "error_log", "", 0);
+	fixture_command(h, "w", "error_log", "", 0);
 	a = give(h, entry);
 	same &= compare_errno(entry, "open_errno", a.open_errno, log);
 	same &= compare_errno(entry, "write_errno", a.write_errno, log);
@@ -327,7 +327,7 @@ static bool run_entry(struct house *h, json_t *entry, struct excluded *x, FILE *
 					     (int)json_integer_value(json_object_get(item, "errno")), log);
 	}
 	pointers_forget(&sides.kernel);
-	pointers_forget(&sides.house);
+	pointers_forget(&sides.ours);
 	return same;
 }
 
@@ -356,7 +356,7 @@ static int run_file(const char *empty, const char *functions, const char *file, 
 		json_t *entry = json_loads(line, 0, NULL);
 		const char *id = json_string_value(json_object_get(entry, "id"));
 		const struct excluded *left_out = excluded_find(x, id);
-		struct house h;
+		struct fixture h;
 		char *log;
 		size_t size;
 		FILE *log_stream;
@@ -372,16 +372,16 @@ static int run_file(const char *empty, const char *functions, const char *file, 
 			continue;
 		}
 		log_stream = open_memstream(&log, &size);
-		same = house_open(&empty, 1, &h) == 0;
-		if (same && house_functions(&h, functions)) {
-			house_close(&h);
+		same = fixture_open(&empty, 1, &h) == 0;
+		if (same && fixture_functions(&h, functions)) {
+			fixture_close(&h);
 			same = false;
 		}
 		if (same) {
 			/* the recorder's own first command */
-			house_command(&h, "w", "buffer_size_kb", "1024\n", 5);
+			fixture_command(&h, "w", "buffer_size_kb", "1024\n", 5);
 			same = run_entry(&h, entry, x, log_stream);
-			house_close(&h);
+			fixture_close(&h);
 		}
 		fclose(log_stream);
 		report(entry, same ? "ok" : "not ok", ++*nr, "");

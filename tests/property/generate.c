@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * generate.c - random scenes and streams of events
+ * generate.c - random scripts and streams of events
  */
 #include <string.h>
 
@@ -201,7 +201,7 @@ static bool copies_keys(const struct rule *t)
 }
 
 /* The first trace() says what the synthetic event is like; others give the same. */
-static void trace_fields(struct random *r, struct scene *s, struct action *a, int trigger)
+static void trace_fields(struct random *r, struct script *s, struct action *a, int trigger)
 {
 	static const enum operand fields[] = { F_NAME, F_X, F_U, F_W, F_OWN };
 	unsigned int first = random_below(r, 5), nr = random_below(r, 3);
@@ -221,19 +221,19 @@ static void trace_fields(struct random *r, struct scene *s, struct action *a, in
 }
 
 /* Only an onmatch() can make the synthetic event: of the matched event it takes a field, or its text variable. */
-static bool uses_matched(const struct scene *s)
+static bool uses_matched(const struct script *s)
 {
 	const struct argument *last = s->nr_syn ? &s->syn[s->nr_syn - 1] : NULL;
 
 	return last && (last->is_var ? last->trigger == 0 && last->var == 1 : last->field == F_MATCHED);
 }
 
-static bool uses_hidden(const struct scene *s)
+static bool uses_hidden(const struct script *s)
 {
 	return uses_matched(s) && !s->syn[s->nr_syn - 1].is_var;
 }
 
-static void random_actions(struct random *r, struct scene *s, int trigger, bool matches)
+static void random_actions(struct random *r, struct script *s, int trigger, bool matches)
 {
 	struct rule *t = &s->triggers[trigger];
 	bool saved = false;
@@ -260,7 +260,7 @@ static void random_actions(struct random *r, struct scene *s, int trigger, bool 
 
 /* ---- Triggers ---- */
 
-static struct rule *add_trigger(struct scene *s, int event)
+static struct rule *add_trigger(struct script *s, int event)
 {
 	struct rule *t = &s->triggers[s->nr++];
 
@@ -268,7 +268,7 @@ static struct rule *add_trigger(struct scene *s, int event)
 	return t;
 }
 
-static void plain_trigger(struct random *r, struct scene *s, bool crowded)
+static void plain_trigger(struct random *r, struct script *s, bool crowded)
 {
 	struct rule *t = add_trigger(s, EVENT_C);
 
@@ -281,7 +281,7 @@ static void plain_trigger(struct random *r, struct scene *s, bool crowded)
 }
 
 /* On its own: an expression, and what was largest or changed. */
-static void tracking_trigger(struct random *r, struct scene *s, int event, bool apart)
+static void tracking_trigger(struct random *r, struct script *s, int event, bool apart)
 {
 	int index = (int)s->nr;
 	struct rule *t = add_trigger(s, event);
@@ -318,7 +318,7 @@ static void random_reference(struct random *r, struct rule *t, const struct rule
 	reference(e, 0, 0, "+-*"[random_below(r, 3)]);
 }
 
-static void hidden_trigger(struct scene *s)
+static void hidden_trigger(struct script *s)
 {
 	const struct rule *setter = &s->triggers[0];
 	struct rule *t = add_trigger(s, EVENT_A);
@@ -332,7 +332,7 @@ static void hidden_trigger(struct scene *s)
 	v->copies = F_OWN;
 }
 
-static void pair(struct random *r, struct scene *s, bool apart)
+static void pair(struct random *r, struct script *s, bool apart)
 {
 	struct rule *setter = add_trigger(s, EVENT_A), *t;
 
@@ -363,7 +363,7 @@ static void pair(struct random *r, struct scene *s, bool apart)
 }
 
 /* The synthetic event's own histograms. */
-static void synthetic_trigger(struct random *r, struct scene *s)
+static void synthetic_trigger(struct random *r, struct script *s)
 {
 	struct rule *t = add_trigger(s, EVENT_SYN);
 	unsigned int first = random_below(r, s->nr_syn), nr = 1 + random_below(r, s->nr_syn);
@@ -389,7 +389,7 @@ static bool same_trigger(const struct rule *a, const struct rule *b)
 }
 
 /* What is too much like another trigger of its event exists already, says the kernel. */
-static void drop_doubles(struct scene *s)
+static void drop_doubles(struct script *s)
 {
 	for (unsigned int i = 1; i < s->nr; i++)
 		for (unsigned int k = 0; k < i; k++)
@@ -402,11 +402,11 @@ static void drop_doubles(struct scene *s)
 			}
 }
 
-void generate_scene(struct random *r, unsigned int writers, struct scene *out)
+void generate_script(struct random *r, unsigned int writers, struct script *out)
 {
 	unsigned int kind = random_below(r, 10);
 
-	*out = (struct scene){ .seed = r->state };
+	*out = (struct script){ .seed = r->state };
 	if (kind < 7)
 		pair(r, out, writers > 1);
 	else if (kind < 9)
@@ -425,7 +425,7 @@ static uint64_t random_number(struct random *r, unsigned int spread, unsigned in
 	return random_below(r, spread) * writers + writer;
 }
 
-static bool random_command(struct random *r, const struct scene *s, struct stimulus *e)
+static bool random_command(struct random *r, const struct script *s, struct stimulus *e)
 {
 	static const char *const commands[] = { "pause", "cont", "clear" };
 
@@ -439,7 +439,7 @@ static bool random_command(struct random *r, const struct scene *s, struct stimu
 	return true;
 }
 
-struct stimulus generate_stimulus(struct random *r, const struct scene *s, unsigned int writer, unsigned int writers,
+struct stimulus generate_stimulus(struct random *r, const struct script *s, unsigned int writer, unsigned int writers,
 				  uint64_t time)
 {
 	struct stimulus e = { .time = time, .cpu = writers > 1 ? writer : random_below(r, 2) };

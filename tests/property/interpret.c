@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * interpret.c - what a scene's triggers do, said as plainly as it can be
+ * interpret.c - what a script's triggers do, said as plainly as it can be
  *
  * Entries of a histogram are a list, searched from its start; a hit goes
  * through a trigger in the order that the kernel's documentation tells:
@@ -38,8 +38,8 @@ struct table {
 	bool		paused;
 };
 
-struct world {
-	const struct scene *s;
+struct expected {
+	const struct script *s;
 	struct table	tables[TRIGGERS_MAX];
 };
 
@@ -50,9 +50,9 @@ struct moment {
 	struct value	synthetic[SYN_FIELDS_MAX];
 };
 
-struct world *world_create(const struct scene *s)
+struct expected *expected_create(const struct script *s)
 {
-	struct world *w = calloc(1, sizeof(*w));
+	struct expected *w = calloc(1, sizeof(*w));
 
 	w->s = s;
 	for (unsigned int i = 0; i < s->nr; i++) {
@@ -66,7 +66,7 @@ struct world *world_create(const struct scene *s)
 	return w;
 }
 
-void world_destroy(struct world *w)
+void expected_destroy(struct expected *w)
 {
 	for (unsigned int i = 0; i < w->s->nr; i++)
 		free(w->tables[i].entries);
@@ -90,13 +90,13 @@ static uint64_t number_of(const struct moment *m, enum operand f)
 	}
 }
 
-static bool is_text(const struct scene *s, enum operand f)
+static bool is_text(const struct script *s, enum operand f)
 {
 	return f == F_NAME ||
 	       (f >= F_SYN && f < F_HITCOUNT && !strcmp(argument_type(s, &s->syn[f - F_SYN]), "char"));
 }
 
-static struct value value_of(const struct scene *s, const struct moment *m, enum operand f)
+static struct value value_of(const struct script *s, const struct moment *m, enum operand f)
 {
 	struct value v = { 0 };
 
@@ -116,7 +116,7 @@ static uint64_t log2_up(uint64_t n)
 	return bits;
 }
 
-static struct value key_of(const struct scene *s, const struct moment *m, const struct key *k)
+static struct value key_of(const struct script *s, const struct moment *m, const struct key *k)
 {
 	struct value v = value_of(s, m, k->field);
 
@@ -248,7 +248,7 @@ struct references {
 	struct value	matched;	/* of the hidden trigger's variable, or of the setter's text */
 };
 
-static int hidden_of(const struct scene *s)
+static int hidden_of(const struct script *s)
 {
 	for (unsigned int i = 0; i < s->nr; i++)
 		if (s->triggers[i].hidden)
@@ -257,14 +257,14 @@ static int hidden_of(const struct scene *s)
 }
 
 /* What this argument takes from the matched event: a trigger and its variable. */
-static bool of_matched(const struct scene *s, const struct argument *a, int *trigger, int *var)
+static bool of_matched(const struct script *s, const struct argument *a, int *trigger, int *var)
 {
 	*trigger = a->is_var ? 0 : hidden_of(s);
 	*var = a->is_var ? 1 : 0;
 	return a->is_var ? a->trigger == 0 && a->var == 1 : a->field == F_MATCHED;
 }
 
-static bool read_var(struct world *w, int trigger, int var, const struct value *keys, bool once,
+static bool read_var(struct expected *w, int trigger, int var, const struct value *keys, bool once,
 		     struct value *value)
 {
 	struct entry *e = find(&w->tables[trigger], keys, w->s->triggers[trigger].nr_keys);
@@ -277,7 +277,7 @@ static bool read_var(struct world *w, int trigger, int var, const struct value *
 	return true;
 }
 
-static bool resolve(struct world *w, const struct rule *t, const struct value *keys, struct references *refs)
+static bool resolve(struct expected *w, const struct rule *t, const struct value *keys, struct references *refs)
 {
 	for (unsigned int i = 0; i < t->nr_vars; i++) {
 		const struct expr *e = &t->vars[i].expr;
@@ -298,9 +298,9 @@ static bool resolve(struct world *w, const struct rule *t, const struct value *k
 	return true;
 }
 
-static void fire(struct world *w, const struct moment *m);
+static void fire(struct expected *w, const struct moment *m);
 
-static struct value typed(const struct scene *s, const struct argument *a, struct value v)
+static struct value typed(const struct script *s, const struct argument *a, struct value v)
 {
 	const char *type = argument_type(s, a);
 
@@ -311,7 +311,7 @@ static struct value typed(const struct scene *s, const struct argument *a, struc
 	return v;
 }
 
-static void trace(struct world *w, const struct action *a, const struct entry *e, const struct moment *m,
+static void trace(struct expected *w, const struct action *a, const struct entry *e, const struct moment *m,
 		  const struct references *refs)
 {
 	struct moment made = { .event = EVENT_SYN, .of = m->of };
@@ -330,7 +330,7 @@ static void trace(struct world *w, const struct action *a, const struct entry *e
 	fire(w, &made);
 }
 
-static void act(struct world *w, const struct rule *t, struct entry *e, const struct moment *m,
+static void act(struct expected *w, const struct rule *t, struct entry *e, const struct moment *m,
 		const struct references *refs)
 {
 	for (unsigned int i = 0; i < t->nr_actions; i++) {
@@ -352,7 +352,7 @@ static void act(struct world *w, const struct rule *t, struct entry *e, const st
 	}
 }
 
-static void hit_trigger(struct world *w, int index, const struct moment *m)
+static void hit_trigger(struct expected *w, int index, const struct moment *m)
 {
 	const struct rule *t = &w->s->triggers[index];
 	struct value keys[KEYS_MAX];
@@ -381,14 +381,14 @@ static void hit_trigger(struct world *w, int index, const struct moment *m)
 	act(w, t, e, m, &refs);
 }
 
-static void fire(struct world *w, const struct moment *m)
+static void fire(struct expected *w, const struct moment *m)
 {
 	for (unsigned int i = 0; i < w->s->nr; i++)
 		if (w->s->triggers[i].event == m->event)
 			hit_trigger(w, (int)i, m);
 }
 
-void world_stimulus(struct world *w, const struct stimulus *e)
+void expected_stimulus(struct expected *w, const struct stimulus *e)
 {
 	struct table *t = &w->tables[e->trigger];
 	struct moment m = { .event = e->record.type - ID_A, .of = e };
@@ -406,7 +406,7 @@ void world_stimulus(struct world *w, const struct stimulus *e)
 /* ---- Text ---- */
 
 struct sorting {
-	const struct scene *s;
+	const struct script *s;
 	const struct rule *t;
 };
 
@@ -417,7 +417,7 @@ static int three_way(uint64_t a, uint64_t b, bool is_signed)
 	return a < b ? -1 : a > b;
 }
 
-static bool signed_field(const struct scene *s, enum operand f)
+static bool signed_field(const struct script *s, enum operand f)
 {
 	if (f >= F_SYN && f < F_HITCOUNT)
 		return !strcmp(argument_type(s, &s->syn[f - F_SYN]), "int");
@@ -449,7 +449,7 @@ static int compare_entries(const void *a, const void *b, void *arg)
 	return 0;
 }
 
-static void print_key_value(const struct scene *s, const struct rule *t, unsigned int i, const struct entry *e,
+static void print_key_value(const struct script *s, const struct rule *t, unsigned int i, const struct entry *e,
 			    FILE *out)
 {
 	const struct key *k = &t->keys[i];
@@ -470,7 +470,7 @@ static void print_key_value(const struct scene *s, const struct rule *t, unsigne
 		fprintf(out, "%10" PRIu64, v);
 }
 
-static void print_tracked(const struct scene *s, const struct rule *t, const struct entry *e, FILE *out)
+static void print_tracked(const struct script *s, const struct rule *t, const struct entry *e, FILE *out)
 {
 	const struct action *save = NULL;
 
@@ -491,7 +491,7 @@ static void print_tracked(const struct scene *s, const struct rule *t, const str
 	}
 }
 
-static void print_entry(const struct scene *s, const struct rule *t, const struct entry *e, FILE *out)
+static void print_entry(const struct script *s, const struct rule *t, const struct entry *e, FILE *out)
 {
 	fputs("{ ", out);
 	for (unsigned int i = 0; i < t->nr_keys; i++)
@@ -503,7 +503,7 @@ static void print_entry(const struct scene *s, const struct rule *t, const struc
 	fputc('\n', out);
 }
 
-struct shown *world_entries(struct world *w, int trigger, size_t *nr)
+struct shown *expected_entries(struct expected *w, int trigger, size_t *nr)
 {
 	struct table *t = &w->tables[trigger];
 	struct sorting how = { .s = w->s, .t = &w->s->triggers[trigger] };
@@ -524,17 +524,17 @@ struct shown *world_entries(struct world *w, int trigger, size_t *nr)
 	return out;
 }
 
-uint64_t world_hits(const struct world *w, int trigger)
+uint64_t expected_hits(const struct expected *w, int trigger)
 {
 	return w->tables[trigger].hits;
 }
 
-bool world_paused(const struct world *w, int trigger)
+bool expected_paused(const struct expected *w, int trigger)
 {
 	return w->tables[trigger].paused;
 }
 
-void world_totals(struct world *w, int trigger, FILE *out)
+void expected_totals(struct expected *w, int trigger, FILE *out)
 {
 	const struct table *t = &w->tables[trigger];
 

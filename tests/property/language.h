@@ -2,14 +2,14 @@
 /*
  * language.h - random triggers, what they print as, and what they mean
  *
- * A scene is a set of triggers over three events and one synthetic event:
+ * A script is a set of triggers over three events and one synthetic event:
  *
  *     prop:a   sets variables          int xx; unsigned int uu; u64 ww; char name[16]; int oa
  *     prop:b   references, matches a   the same with ob
  *     prop:c   on its own              the same with oc
  *     synthetic:psyn                   made by the actions of prop:b
  *
- * generate.c makes scenes and streams of events, text.c writes the commands and
+ * generate.c makes scripts and streams of events, text.c writes the commands and
  * the files `hist`, interpret.c is a plain interpreter: lists that are searched
  * from the start, one field at a time, no program, no hash.
  */
@@ -109,7 +109,7 @@ struct rule {
 	bool		paused;
 };
 
-struct scene {
+struct script {
 	uint64_t	seed;
 	struct rule	triggers[TRIGGERS_MAX];
 	unsigned int	nr;
@@ -149,25 +149,25 @@ struct random {
 uint64_t random_next(struct random *r);
 unsigned int random_below(struct random *r, unsigned int limit);
 /* writers > 1: triggers with variables have a key that is another one for each writer. */
-void generate_scene(struct random *r, unsigned int writers, struct scene *out);
-struct stimulus generate_stimulus(struct random *r, const struct scene *s, unsigned int writer, unsigned int writers,
+void generate_script(struct random *r, unsigned int writers, struct script *out);
+struct stimulus generate_stimulus(struct random *r, const struct script *s, unsigned int writer, unsigned int writers,
 				  uint64_t time);
 
 /* ---- text.c ---- */
 
-const char *field_name(const struct scene *s, int event, enum operand f);
+const char *field_name(const struct script *s, int event, enum operand f);
 /* The type that a value has in a synthetic event's definition. */
-const char *argument_type(const struct scene *s, const struct argument *a);
-void print_definition(const struct scene *s, FILE *out);
+const char *argument_type(const struct script *s, const struct argument *a);
+void print_definition(const struct script *s, FILE *out);
 /* As typed, and as `trigger` and `hist` have it (canonical). */
-void print_command(const struct scene *s, const struct rule *t, bool canonical, FILE *out);
+void print_command(const struct script *s, const struct rule *t, bool canonical, FILE *out);
 
 /* ---- interpret.c ---- */
 
-struct world;
-struct world *world_create(const struct scene *s);
-void world_destroy(struct world *w);
-void world_stimulus(struct world *w, const struct stimulus *e);
+struct expected;
+struct expected *expected_create(const struct script *s);
+void expected_destroy(struct expected *w);
+void expected_stimulus(struct expected *w, const struct stimulus *e);
 
 /*
  * One histogram in the order of its sort keys. What ties has no order, so each
@@ -178,8 +178,8 @@ struct shown {
 	int	rank;
 };
 /* The lines of the entries; the caller frees texts and array. */
-struct shown *world_entries(struct world *w, int trigger, size_t *nr);
-uint64_t world_hits(const struct world *w, int trigger);
-bool world_paused(const struct world *w, int trigger);
-void world_totals(struct world *w, int trigger, FILE *out);
+struct shown *expected_entries(struct expected *w, int trigger, size_t *nr);
+uint64_t expected_hits(const struct expected *w, int trigger);
+bool expected_paused(const struct expected *w, int trigger);
+void expected_totals(struct expected *w, int trigger, FILE *out);
 #endif

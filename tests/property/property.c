@@ -16,12 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "stage.h"
+#include "property_fixture.h"
 
 enum { STREAM_MAX = 900, BATCH = 500, SCENES_A_STAGE = 200 };
 
 struct play {
-	struct scene	scene;
+	struct script	script;
 	unsigned int	writers;
 	bool		processes;
 	struct stimulus	streams[WRITERS_MAX][STREAM_MAX];
@@ -37,13 +37,13 @@ static void generate_play(uint64_t seed, struct play *p)
 
 	*p = (struct play){ .writers = seed % 8 ? 1 : 2 + random_below(&r, WRITERS_MAX - 1) };
 	p->processes = p->writers > 1 && seed % 32 == 0;
-	generate_scene(&r, p->writers, &p->scene);
-	p->scene.seed = seed;
+	generate_script(&r, p->writers, &p->script);
+	p->script.seed = seed;
 	for (unsigned int w = 0; w < p->writers; w++) {
 		p->nr[w] = 10 + random_below(&r, seed % 16 == 3 ? STREAM_MAX - 10 : 80);
 		for (unsigned int i = 0; i < p->nr[w]; i++) {
 			time += random_below(&r, 5000);
-			p->streams[w][i] = generate_stimulus(&r, &p->scene, w, p->writers, time);
+			p->streams[w][i] = generate_stimulus(&r, &p->script, w, p->writers, time);
 		}
 	}
 }
@@ -51,7 +51,7 @@ static void generate_play(uint64_t seed, struct play *p)
 /* ---- One case ---- */
 
 struct writer {
-	struct stage	*st;
+	struct property_fixture	*st;
 	const struct play *play;
 	unsigned int	nr;
 };
@@ -61,7 +61,7 @@ static void *write_stream(void *arg)
 	const struct writer *w = arg;
 
 	for (unsigned int i = 0; i < w->play->nr[w->nr]; i++)
-		stage_stimulus(w->st, &w->play->scene, w->nr, 0, &w->play->streams[w->nr][i], stdout);
+		property_stimulus(w->st, &w->play->script, w->nr, 0, &w->play->streams[w->nr][i], stdout);
 	return NULL;
 }
 
@@ -98,7 +98,7 @@ static bool run_processes(struct writer *writers, unsigned int nr)
 	return ok;
 }
 
-static bool run_writers(struct stage *st, const struct play *p, FILE *log)
+static bool run_writers(struct property_fixture *st, const struct play *p, FILE *log)
 {
 	struct writer writers[WRITERS_MAX];
 
@@ -110,24 +110,24 @@ static bool run_writers(struct stage *st, const struct play *p, FILE *log)
 		run_threads(writers, p->writers);
 	else
 		for (unsigned int i = 0; i < p->nr[0]; i++)
-			stage_stimulus(st, &p->scene, 0, p->scene.seed & 1, &p->streams[0][i], log);
+			property_stimulus(st, &p->script, 0, p->script.seed & 1, &p->streams[0][i], log);
 	return true;
 }
 
-static void see_hits(struct play *p, const struct world *w)
+static void see_hits(struct play *p, const struct expected *w)
 {
-	for (unsigned int i = 0; i < p->scene.nr; i++) {
-		if (i == 1 && p->scene.triggers[0].event == EVENT_A && world_hits(w, 1))
+	for (unsigned int i = 0; i < p->script.nr; i++) {
+		if (i == 1 && p->script.triggers[0].event == EVENT_A && expected_hits(w, 1))
 			p->matched = true;
-		if (p->scene.triggers[i].event == EVENT_SYN && world_hits(w, (int)i))
+		if (p->script.triggers[i].event == EVENT_SYN && expected_hits(w, (int)i))
 			p->made = true;
 	}
 }
 
-static bool run_play(struct stage *st, struct play *p, FILE *log)
+static bool run_play(struct property_fixture *st, struct play *p, FILE *log)
 {
-	struct world *w = world_create(&p->scene);
-	bool ok = stage_set(st, &p->scene, log);
+	struct expected *w = expected_create(&p->script);
+	bool ok = property_set(st, &p->script, log);
 
 	if (ok && !run_writers(st, p, log)) {
 		fprintf(log, "# a writer died\n");
@@ -135,13 +135,13 @@ static bool run_play(struct stage *st, struct play *p, FILE *log)
 	}
 	for (unsigned int k = 0; k < p->writers; k++)
 		for (unsigned int i = 0; i < p->nr[k]; i++)
-			world_stimulus(w, &p->streams[k][i]);
+			expected_stimulus(w, &p->streams[k][i]);
 	see_hits(p, w);
 	if (ok)
-		ok = stage_compare(st, &p->scene, w, log);
-	if (!stage_unset(st, &p->scene, log))
+		ok = property_compare(st, &p->script, w, log);
+	if (!property_unset(st, &p->script, log))
 		ok = false;
-	world_destroy(w);
+	expected_destroy(w);
 	return ok;
 }
 
@@ -149,12 +149,12 @@ static bool run_play(struct stage *st, struct play *p, FILE *log)
 
 static bool fails(struct play *p)
 {
-	struct stage st;
+	struct property_fixture st;
 	FILE *none = fopen("/dev/null", "w");
-	bool ok = stage_open(&st) == 0 && run_play(&st, p, none);
+	bool ok = property_open(&st) == 0 && run_play(&st, p, none);
 
 	fclose(none);
-	stage_close(&st);
+	property_close(&st);
 	return !ok;
 }
 
@@ -191,15 +191,15 @@ static void print_stimulus(const struct play *p, unsigned int writer, const stru
 
 static void print_play(const struct play *p)
 {
-	printf("# SEED=%" PRIu64 "\n#   ", p->scene.seed);
-	if (p->scene.nr_syn)
-		print_definition(&p->scene, stdout);
-	for (unsigned int i = 0; i < p->scene.nr; i++) {
+	printf("# SEED=%" PRIu64 "\n#   ", p->script.seed);
+	if (p->script.nr_syn)
+		print_definition(&p->script, stdout);
+	for (unsigned int i = 0; i < p->script.nr; i++) {
 		char path[64];
 
-		printf("\n#   %s %s: ", p->scene.triggers[i].hidden ? "(made)" : "echo",
-		       stage_path(p->scene.triggers[i].event, "trigger", path, sizeof(path)));
-		print_command(&p->scene, &p->scene.triggers[i], false, stdout);
+		printf("\n#   %s %s: ", p->script.triggers[i].hidden ? "(made)" : "echo",
+		       property_path(p->script.triggers[i].event, "trigger", path, sizeof(path)));
+		print_command(&p->script, &p->script.triggers[i], false, stdout);
 	}
 	printf("\n");
 	for (unsigned int w = 0; w < p->writers; w++)
@@ -215,7 +215,7 @@ static void print_log(const char *log)
 
 static void report(struct play *p)
 {
-	struct stage st;
+	struct property_fixture st;
 	char *log;
 	size_t size;
 	FILE *out = open_memstream(&log, &size);
@@ -225,9 +225,9 @@ static void report(struct play *p)
 	else
 		printf("# fails only behind other cases, or not always\n");
 	print_play(p);
-	if (!stage_open(&st))
+	if (!property_open(&st))
 		run_play(&st, p, out);
-	stage_close(&st);
+	property_close(&st);
 	fclose(out);
 	print_log(log);
 	free(log);
@@ -235,7 +235,7 @@ static void report(struct play *p)
 
 /* ---- All of them ---- */
 
-static bool run_seed(struct stage *st, uint64_t seed, struct play *p)
+static bool run_seed(struct property_fixture *st, uint64_t seed, struct play *p)
 {
 	char *log;
 	size_t size;
@@ -261,11 +261,11 @@ struct tally {
 static unsigned int run_batch(uint64_t first, uint64_t end, struct play *p, struct tally *tally)
 {
 	unsigned int failed = 0;
-	struct stage st;
+	struct property_fixture st;
 	bool open = false;
 
 	for (uint64_t seed = first; seed < end && failed < 3; seed++) {
-		if (!open && stage_open(&st)) {
+		if (!open && property_open(&st)) {
 			printf("# no session\n");
 			return failed + 1;
 		}
@@ -275,12 +275,12 @@ static unsigned int run_batch(uint64_t first, uint64_t end, struct play *p, stru
 		tally->matched += p->matched;
 		tally->made += p->made;
 		if (failed || seed % SCENES_A_STAGE == SCENES_A_STAGE - 1) {
-			stage_close(&st);
+			property_close(&st);
 			open = false;
 		}
 	}
 	if (open)
-		stage_close(&st);
+		property_close(&st);
 	return failed;
 }
 

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "stage.h"
+#include "property_fixture.h"
 
 enum { HITS = 200000 };
 
@@ -31,21 +31,21 @@ struct shared {
 };
 
 struct writer {
-	struct stage	*st;
+	struct property_fixture	*st;
 	struct shared	*shared;
 	unsigned int	nr;
 };
 
 static void hit_event(const struct writer *w, int event, uint64_t n)
 {
-	static const struct scene none;
+	static const struct script none;
 	struct stimulus e = { .record = { .type = (uint16_t)(ID_A + event), .pid = 10 + (int32_t)w->nr,
 					  .x = (int32_t)(n & 0x7fffffff), .u = (uint32_t)(n * 3), .w = n,
 					  .own = 1 },
 			      .time = n + 1, .cpu = w->nr, .comm = "racer" };
 
 	snprintf(e.record.name, sizeof(e.record.name), "n%u", (unsigned int)n);
-	stage_stimulus(w->st, &none, w->nr, 0, &e, stdout);
+	property_stimulus(w->st, &none, w->nr, 0, &e, stdout);
 }
 
 static void *race(void *arg)
@@ -97,7 +97,7 @@ static int count_rows(const char *text)
 	return rows;
 }
 
-static bool read_while_racing(struct stage *st, struct shared *shared, unsigned int writers)
+static bool read_while_racing(struct property_fixture *st, struct shared *shared, unsigned int writers)
 {
 	bool ok = true, last = false;
 	int rows = 0;
@@ -108,7 +108,7 @@ static bool read_while_racing(struct stage *st, struct shared *shared, unsigned 
 		char *text;
 
 		last = atomic_load_explicit(&shared->done, memory_order_acquire) == writers;	/* pairs with a writer's end */
-		text = house_read(&st->house, "events/prop/c/hist", 1 << 20, &len, &err);
+		text = fixture_read(&st->fixture, "events/prop/c/hist", 1 << 20, &len, &err);
 		rows = count_rows(text);
 		ok = rows >= 0 && !err;
 		free(text);
@@ -116,14 +116,14 @@ static bool read_while_racing(struct stage *st, struct shared *shared, unsigned 
 	return ok && rows == 2;
 }
 
-static uint64_t hits_of(struct stage *st, int event)
+static uint64_t hits_of(struct property_fixture *st, int event)
 {
 	char path[64], *text, *at;
 	size_t len;
 	int err;
 	uint64_t hits;
 
-	text = house_read(&st->house, stage_path(event, "hist", path, sizeof(path)), 1 << 20, &len, &err);
+	text = fixture_read(&st->fixture, property_path(event, "hist", path, sizeof(path)), 1 << 20, &len, &err);
 	at = strstr(text, "Hits: ");
 	hits = at ? strtoull(at + 6, NULL, 10) : 0;
 	free(text);
@@ -132,16 +132,16 @@ static uint64_t hits_of(struct stage *st, int event)
 
 /* ---- A race ---- */
 
-static bool give(struct stage *st, const char *file, const char *command)
+static bool give(struct property_fixture *st, const char *file, const char *command)
 {
-	struct answer a = house_command(&st->house, "a", file, command, strlen(command));
+	struct answer a = fixture_command(&st->fixture, "a", file, command, strlen(command));
 
 	return !(a.open_errno | a.write_errno);
 }
 
-static bool set_up(struct stage *st)
+static bool set_up(struct property_fixture *st)
 {
-	return stage_open(st) == 0 && give(st, "events/prop/a/trigger", "hist:keys=oa:v=ww") &&
+	return property_open(st) == 0 && give(st, "events/prop/a/trigger", "hist:keys=oa:v=ww") &&
 	       give(st, "events/prop/b/trigger", "hist:keys=ob:d=ww-$v") &&
 	       give(st, "events/prop/c/trigger", "hist:keys=oc:m=ww:onmax($m).save(name,xx,uu,ww)") &&
 	       give(st, "events/prop/c/trigger", "hist:keys=oc.hex:m2=ww:onchange($m2).save(name,xx,uu,ww)");
@@ -175,7 +175,7 @@ static bool end_processes(void)
 	return ok;
 }
 
-static bool run_race(struct stage *st, struct shared *shared, bool processes)
+static bool run_race(struct property_fixture *st, struct shared *shared, bool processes)
 {
 	struct writer writers[WRITERS_MAX];
 	pthread_t threads[WRITERS_MAX];
@@ -207,7 +207,7 @@ static int test_race(bool processes, int nr)
 {
 	const char *who = processes ? "processes" : "threads";
 	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct stage st;
+	struct property_fixture st;
 	uint64_t set, matched;
 	int failed;
 	bool whole_rows;
@@ -222,7 +222,7 @@ static int test_race(bool processes, int nr)
 	failed += report(nr + 1, set == WRITERS_MAX * HITS / 2, "every setting is counted", who);
 	failed += report(nr + 2, matched && matched <= set, "a setting is matched once at most", who);
 	failed += report(nr + 3, hits_of(&st, EVENT_C) == WRITERS_MAX * HITS, "every hit is counted", who);
-	stage_close(&st);
+	property_close(&st);
 	munmap(shared, sizeof(*shared));
 	return failed;
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "house.h"
+#include "fixture.h"
 #include "language.h"
 #include "model/model.h"
 #include "sources/recording/tally.h"
@@ -188,10 +188,10 @@ static void random_command(struct random *r, struct event *e, struct command *c)
 static void random_trial(struct random *r, const struct recording *rec, struct trial *t)
 {
 	unsigned int nr_fields;
-	struct house h;
+	struct fixture h;
 
 	*t = (struct trial){ .recording = rec };
-	if (house_open(&rec->path, 1, &h))
+	if (fixture_open(&rec->path, 1, &h))
 		return;
 	for (unsigned int n = 1 + random_below(r, COMMANDS_MAX); n; n--) {
 		struct event *e = model_event_by_id(h.model, rec->ids[random_below(r, rec->nr)]);
@@ -199,20 +199,20 @@ static void random_trial(struct random *r, const struct recording *rec, struct t
 		if (e && event_fields(e, &nr_fields) && nr_fields)
 			random_command(r, e, &t->commands[t->nr++]);
 	}
-	house_close(&h);
+	fixture_close(&h);
 }
 
 /* ---- a replay ---- */
 
-static char *file_of(struct house *h, const char *path)
+static char *file_of(struct fixture *h, const char *path)
 {
 	size_t len;
 	int err;
 
-	return house_read(h, path, FILE_MAX, &len, &err);
+	return fixture_read(h, path, FILE_MAX, &len, &err);
 }
 
-static void read_outcome(struct house *h, const struct trial *t, struct outcome *o)
+static void read_outcome(struct fixture *h, const struct trial *t, struct outcome *o)
 {
 	char path[256];
 
@@ -229,13 +229,13 @@ static void read_outcome(struct house *h, const struct trial *t, struct outcome 
 /* threads 0: in order. */
 static bool replay(const struct trial *t, unsigned int threads, struct outcome *o)
 {
-	struct house h;
+	struct fixture h;
 
 	*o = (struct outcome){ 0 };
-	if (house_open_threads(&t->recording->path, 1, threads, &h))
+	if (fixture_open_threads(&t->recording->path, 1, threads, &h))
 		return false;
 	for (unsigned int i = 0; i < t->nr; i++)
-		house_command(&h, "a", t->commands[i].path, t->commands[i].text,
+		fixture_command(&h, "a", t->commands[i].path, t->commands[i].text,
 			      strlen(t->commands[i].text));
 	if (threads) {
 		/* The rings first: tally_run() does not make them. */
@@ -247,7 +247,7 @@ static bool replay(const struct trial *t, unsigned int threads, struct outcome *
 		o->ret = source_step(h.source, UINT64_MAX);
 	}
 	read_outcome(&h, t, o);
-	house_close(&h);
+	fixture_close(&h);
 	return true;
 }
 

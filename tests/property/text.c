@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * text.c - what a scene's triggers are typed as, and how the files print them
+ * text.c - what a script's triggers are typed as, and how the files print them
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "language.h"
 
-const char *field_name(const struct scene *s, int event, enum operand f)
+const char *field_name(const struct script *s, int event, enum operand f)
 {
 	static const char *const own[] = { "oa", "ob", "oc" };
 	static const char *const synthetic[] = { "d", "p1", "p2", "p3" };
@@ -32,7 +32,7 @@ static const char *field_type(enum operand f)
 }
 
 /* An expression has the type of what stands first in it. */
-static const char *expr_type(const struct scene *s, const struct expr *e)
+static const char *expr_type(const struct script *s, const struct expr *e)
 {
 	const struct term *t = &e->terms[0];
 
@@ -41,7 +41,7 @@ static const char *expr_type(const struct scene *s, const struct expr *e)
 	return t->kind == TERM_FIELD ? field_type(t->field) : "u64";
 }
 
-const char *argument_type(const struct scene *s, const struct argument *a)
+const char *argument_type(const struct script *s, const struct argument *a)
 {
 	const struct var *v = &s->triggers[a->trigger].vars[a->var];
 
@@ -50,7 +50,7 @@ const char *argument_type(const struct scene *s, const struct argument *a)
 	return v->copies == F_NAME ? "char" : expr_type(s, &v->expr);
 }
 
-void print_definition(const struct scene *s, FILE *out)
+void print_definition(const struct script *s, FILE *out)
 {
 	fputs("psyn", out);
 	for (unsigned int i = 0; i < s->nr_syn; i++)
@@ -58,7 +58,7 @@ void print_definition(const struct scene *s, FILE *out)
 			field_name(s, EVENT_SYN, F_SYN + i), strcmp(argument_type(s, &s->syn[i]), "char") ? "" : "[16]");
 }
 
-static void print_key(const struct scene *s, const struct rule *t, const struct key *k, FILE *out)
+static void print_key(const struct script *s, const struct rule *t, const struct key *k, FILE *out)
 {
 	static const char *const modifiers[] = { "", ".hex", ".log2", ".buckets=", ".execname" };
 
@@ -67,7 +67,7 @@ static void print_key(const struct scene *s, const struct rule *t, const struct 
 		fprintf(out, "%u", k->bucket);
 }
 
-static void print_term(const struct scene *s, const struct rule *t, const struct expr *e, const struct term *term,
+static void print_term(const struct script *s, const struct rule *t, const struct expr *e, const struct term *term,
 		       FILE *out)
 {
 	if (term->op)
@@ -87,7 +87,7 @@ static void print_term(const struct scene *s, const struct rule *t, const struct
 	}
 }
 
-static void print_var(const struct scene *s, const struct rule *t, const struct var *v, bool next, FILE *out)
+static void print_var(const struct script *s, const struct rule *t, const struct var *v, bool next, FILE *out)
 {
 	fprintf(out, "%s%s=", next ? "," : ":", v->name);
 	if (v->copies != F_HITCOUNT) {
@@ -100,7 +100,7 @@ static void print_var(const struct scene *s, const struct rule *t, const struct 
 	fputs(v->expr.negated ? ")" : "", out);
 }
 
-static void print_sort(const struct scene *s, const struct rule *t, bool canonical, FILE *out)
+static void print_sort(const struct script *s, const struct rule *t, bool canonical, FILE *out)
 {
 	if (!t->nr_sort && canonical)
 		fputs(":sort=hitcount", out);
@@ -120,7 +120,7 @@ static void print_sort(const struct scene *s, const struct rule *t, bool canonic
 	}
 }
 
-static void print_action(const struct scene *s, const struct rule *t, const struct action *a, FILE *out)
+static void print_action(const struct script *s, const struct rule *t, const struct action *a, FILE *out)
 {
 	static const char *const handlers[] = { "onmatch", "onmax", "onchange" };
 
@@ -141,7 +141,7 @@ static void print_action(const struct scene *s, const struct rule *t, const stru
 	fputc(')', out);
 }
 
-static void print_filter(const struct scene *s, const struct rule *t, FILE *out)
+static void print_filter(const struct script *s, const struct rule *t, FILE *out)
 {
 	const struct condition *f = &t->filter;
 
@@ -171,7 +171,7 @@ static unsigned int size_shown(const struct rule *t)
 	return size;
 }
 
-void print_command(const struct scene *s, const struct rule *t, bool canonical, FILE *out)
+void print_command(const struct script *s, const struct rule *t, bool canonical, FILE *out)
 {
 	fputs("hist:keys=", out);
 	for (unsigned int i = 0; i < t->nr_keys; i++) {

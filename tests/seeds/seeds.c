@@ -25,7 +25,7 @@
 
 #include "access/access.h"
 #include "setup/setup.h"
-#include "house.h"
+#include "fixture.h"
 #include "mask.h"
 #include "model/model.h"
 #include "plane/plane.h"
@@ -34,7 +34,7 @@
 struct reading {
 	const char	*name;
 	const char	*recording;
-	struct house	house;
+	struct fixture	fixture;
 	struct slot	*slot;
 	char		*said;		/* since the last paste, not yet compared; NULL: nothing was pasted */
 	int		nr, failed;
@@ -70,17 +70,17 @@ static void hear(struct reading *r, const char *want)
 
 static bool begin(struct reading *r)
 {
-	if (house_open(&r->recording, 1, &r->house) || model_source_rings(r->house.model))
+	if (fixture_open(&r->recording, 1, &r->fixture) || model_source_rings(r->fixture.model))
 		return false;
-	r->slot = session_slot_get(r->house.session);
+	r->slot = session_slot_get(r->fixture.session);
 	return true;
 }
 
 static void end(struct reading *r)
 {
 	hear(r, "");
-	session_slot_put(r->house.session, r->slot);
-	house_close(&r->house);
+	session_slot_put(r->fixture.session, r->slot);
+	fixture_close(&r->fixture);
 }
 
 static void paste(struct reading *r, const char *text, size_t len)
@@ -92,7 +92,7 @@ static void paste(struct reading *r, const char *text, size_t len)
 
 	hear(r, "");
 	out = open_memstream(&r->said, &size);
-	access = access_tree(r->house.tree, NULL);
+	access = access_tree(r->fixture.tree, NULL);
 	params.access = access;
 	params.out = params.err = out;
 	setup_run_text(&params, text, len);
@@ -117,7 +117,7 @@ static bool make_event(struct reading *r, char *line)
 {
 	char record[512] = "", *save, *at = strtok_r(line, " ", &save), *system = strtok_r(NULL, ":", &save);
 	char *name = strtok_r(NULL, " ", &save), *word;
-	struct event *e = system && name ? model_find_event(r->house.model, system, name) : NULL;
+	struct event *e = system && name ? model_find_event(r->fixture.model, system, name) : NULL;
 	struct hit h = { .record = record, .size = sizeof(record), .comm = "task", .writer = 1 };
 	uint16_t type;
 
@@ -138,7 +138,7 @@ static bool make_event(struct reading *r, char *line)
 			return false;
 		fill_field(f, value, record);
 	}
-	hit(session_plane(r->house.session), r->slot, &h);
+	hit(session_plane(r->fixture.session), r->slot, &h);
 	return true;
 }
 
@@ -159,7 +159,7 @@ static void compare_file(struct reading *r, const char *file, char *want)
 	struct pointers own = { .nr = 0 };
 	size_t len;
 	int err;
-	char *got = mask_file(file, house_read(&r->house, file, 1 << 20, &len, &err));
+	char *got = mask_file(file, fixture_read(&r->fixture, file, 1 << 20, &len, &err));
 
 	if (err)
 		printf("# %s: %s\n", file, strerror(err));
@@ -208,7 +208,7 @@ static void run_section(struct reading *r, const char *head, const char *text, s
 		hear(r, "");
 		make_events(r, text, len);
 	} else if (!strncmp(head, "legacy", 6)) {
-		r->house.model->hist_legacy = true;
+		r->fixture.model->hist_legacy = true;
 	} else if (sscanf(head, "file %127s", file) == 1) {
 		hear(r, "");
 		compare_file(r, file, strndup(text, len));

@@ -188,7 +188,7 @@ static _Noreturn void serve(const char *name)
 	}
 }
 
-/* ---- the rest of the world ---- */
+/* ---- the rest of the fixture ---- */
 
 static pid_t start_server(const char *name)
 {

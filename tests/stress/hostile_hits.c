@@ -65,7 +65,7 @@ struct piece {
 	uint64_t at, size;
 };
 
-static struct world {
+static struct fixture {
 	struct session *session;
 	struct model *model;
 	struct tree *tree;
@@ -283,7 +283,7 @@ static bool functions_arm(void)
 	return true;
 }
 
-static bool world_open(void)
+static bool fixture_open(void)
 {
 	static const struct session_params params = {.nr_slots = SLOTS, .memory = MEMORY};
 	uint64_t bytes[LAYOUT_MAX_CPUS];
@@ -833,7 +833,7 @@ int main(int argc, char **argv)
 	seed = argc > 2 ? strtoull(argv[2], NULL, 10)
 			: (uint64_t)time(NULL) ^ (uint64_t)getpid() << 20;
 	x = seed * 2654435761u + 88172645463325252ull;
-	if (!world_open() || !find_pieces() || !agent_start()) {
+	if (!fixture_open() || !find_pieces() || !agent_start()) {
 		printf("not ok 1 - no session\n");
 		return 1;
 	}

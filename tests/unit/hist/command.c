@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
+#include "hist_fixture.h"
 
 /* Defaults are filled in, abbreviations written out, order put right. */
 static void commands_read_back(void **state)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
+#include "hist_fixture.h"
 
 /* Each field's width and sign is the key's; a number of 64 bits is printed without a sign. */
 static void integers_keep_width_and_sign(void **state)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
+#include "hist_fixture.h"
 
 static void three_keys_and_no_more(void **state)
 {

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "world.h"
+#include "hist_fixture.h"
 
 struct pid_record {
 	struct record_common common;

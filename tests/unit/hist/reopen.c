@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "../format_text.h"
-#include "world.h"
+#include "hist_fixture.h"
 
 struct server {
 	char		name[64];

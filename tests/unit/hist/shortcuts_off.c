@@ -7,7 +7,7 @@
 
 #include "session/session.h"
 #include "plane/program.h"
-#include "world.h"
+#include "hist_fixture.h"
 
 static const char *const commands[] = {
 	"hist:keys=s32", "hist:keys=u32,s64:vals=u64", "hist:keys=u64.log2", "hist:keys=common_pid:t=common_timestamp",

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
+#include "hist_fixture.h"
 
 static void entries_are_sorted_by_hitcount_ties_by_key(void **state)
 {

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 #include "run_tests.h"
-#include "world.h"
+#include "fixture.h"
 
 #define OFF(field)	offsetof(struct rec, field)
 #define KEY_A		{ .code = OP_KEY_FIELD, .size = OP_LOAD_U32, .arg = OFF(a) }
@@ -96,7 +96,7 @@ static void a_hist_that_is_gone_ends_the_program(void **state)
 	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND, LOAD(b), VAR_SET(0)));
 	plan_hist(EVENT_B, 0, PROGRAM(&hb, 0, KEY_A, REF_FIND(ha), REF_READ(0, 0, 0), FIND));
 	fire_event(EVENT_A, 7, 1);
-	cell = session_config(world.session, ha.cell, sizeof(*cell));
+	cell = session_config(fixture.session, ha.cell, sizeof(*cell));
 	cell->map = 0;
 	fire_event(EVENT_B, 7, 1);
 	assert_int_equal(map_hits(hb.map.data, &hb.shape), 0);
@@ -173,7 +173,7 @@ static void texts_are_cut_as_by_strscpy(void **state)
 		memset(big.text, 'x', sizeof(big.text));
 		memset(big.text, 'a', len);
 		big.text[len] = len % 2 ? 0 : big.text[len];
-		hit(world.p, world.slot, &h);
+		hit(fixture.p, fixture.slot, &h);
 		memset(expected, 'a', sizeof(expected));
 		expected[len] = 'x';
 		expected[len % 2 ? len : len + 1] = 0;
@@ -182,7 +182,7 @@ static void texts_are_cut_as_by_strscpy(void **state)
 	}
 	/* One that says that it lies outside. */
 	big.r.loc = 100 << 16 | 60000;
-	hit(world.p, world.slot, &h);
+	hit(fixture.p, fixture.slot, &h);
 	assert_string_equal(block_of(&ha, 7, 0), "");
 }
 
@@ -334,7 +334,7 @@ static void a_full_map_drops(void **state)
 
 int main(void)
 {
-#define WORLD_TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, world_teardown)
+#define WORLD_TEST(fn) cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(a_variable_is_found_by_its_key),
 		WORLD_TEST(a_setting_is_matched_once),

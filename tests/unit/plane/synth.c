@@ -4,7 +4,7 @@
  */
 #include <string.h>
 #include "run_tests.h"
-#include "world.h"
+#include "fixture.h"
 
 #define OFF(field)	offsetof(struct rec, field)
 #define KEY_A		{ .code = OP_KEY_FIELD, .size = OP_LOAD_U32, .arg = OFF(a) }
@@ -100,7 +100,7 @@ static void a_full_stack_is_as_long_as_the_kernels(void **state)
 		{ .code = OP_VAR_SET_STACK, .size = STACK_HIT }, { .code = OP_REF_OWN, .len = 1 },
 		{ .code = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16 }, { .code = OP_SYNTH_STACK, .off = 8 },
 		{ .code = OP_SYNTH_END }));
-	hit(world.p, world.slot, &h);
+	hit(fixture.p, fixture.slot, &h);
 	assert_int_equal(ring_nth(0, 0, got, sizeof(got)), 16 + 17 * 8);
 	assert_int_equal(got[1], 16 * 8 << 16 | 16);
 	assert_int_equal(got[2], 16);
@@ -134,7 +134,7 @@ static void it_counts_though_it_is_not_recorded(void **state)
 	/* One that nobody has armed. */
 	plan_hist(EVENT_A, ARM_RECORD, maker(SYNTH2));
 	fire_event(EVENT_A, 7, 10);
-	assert_int_equal(world.slot->missed, 0);
+	assert_int_equal(fixture.slot->missed, 0);
 }
 
 static void its_effects_are_seen_by_later_triggers(void **state)
@@ -208,7 +208,7 @@ static void stacks_are_those_of_the_cause(void **state)
 
 	plan_hist(EVENT_A, 0, maker(SYNTH));
 	plan_hist(SYNTH, ARM_RECORD, 0);
-	plane_instance(world.p, 0)->flags = INSTANCE_STACKTRACE;
+	plane_instance(fixture.p, 0)->flags = INSTANCE_STACKTRACE;
 	fire_event(EVENT_A, 7, 10);
 	assert_string_equal(ring_text(0, 0), "302@10 s ");
 	ring_nth(0, 1, &got, sizeof(got));
@@ -228,7 +228,7 @@ static void post_triggers_fire_behind_the_record(void **state)
 				      .triggers = { { TRIGGER_HIST, make, 0 }, { TRIGGER_HIST, make, 0 } } }, 1);
 	fire_event(EVENT_A, 7, 10);
 	assert_string_equal(ring_text(0, 0), "300@10 302@10 ");
-	assert_int_equal(plane_instance(world.p, 0)->tracing_on, 0);
+	assert_int_equal(plane_instance(fixture.p, 0)->tracing_on, 0);
 	fire_event(EVENT_A, 7, 20);
 	assert_string_equal(ring_text(0, 0), "300@10 302@10 ");
 }
@@ -256,7 +256,7 @@ static void events_nest_four_deep(void **state)
 	plan_hist(EVENT_A, ARM_RECORD, make);
 	for (uint64_t i = 1; i <= 3; i++) {
 		fire_event(EVENT_A, 7, i);
-		assert_int_equal(world.slot->missed, i);
+		assert_int_equal(fixture.slot->missed, i);
 		assert_int_equal(map_hits(h2.map.data, &h2.shape), 3 * i);
 	}
 	assert_string_equal(ring_text(0, 0), "300@1 302@1 302@1 302@1 302@1 300@2 302@2 302@2 302@2 302@2 "
@@ -278,11 +278,11 @@ static void a_full_arena_is_counted(void **state)
 	plan_hist(EVENT_A, 0, program_make(&ha, ops, nr + 1, 0));
 	fire_event(EVENT_A, 7, 10);
 	assert_string_equal(ring_text(0, 0), "302@10 302@10 302@10 ");
-	assert_int_equal(world.slot->missed, 2);
+	assert_int_equal(fixture.slot->missed, 2);
 	/* Those that go nowhere give their room back. */
 	plan_hist(SYNTH, 0, 0);
 	fire_event(EVENT_A, 7, 20);
-	assert_int_equal(world.slot->missed, 2);
+	assert_int_equal(fixture.slot->missed, 2);
 }
 
 static void snapshot_swaps_and_the_cause_is_in_it(void **state)
@@ -299,14 +299,14 @@ static void snapshot_swaps_and_the_cause_is_in_it(void **state)
 	assert_string_equal(ring_text(0, 0), "300@20 300@30 ");
 	fire_event(EVENT_A, 8, 40);
 	assert_string_equal(ring_text(0, 1), "300@20 300@30 300@40 ");
-	assert_int_equal(plane_instance(world.p, 0)->snapshots, 2);
+	assert_int_equal(plane_instance(fixture.p, 0)->snapshots, 2);
 }
 
 static void filters_see_its_dynamic_texts(void **state)
 {
 	size_t size = sizeof(struct program) + 3 * sizeof(struct op) + 8;
-	config_ref ref = session_config_alloc(world.session, size);
-	struct program *filter = session_config(world.session, ref, size);
+	config_ref ref = session_config_alloc(fixture.session, size);
+	struct program *filter = session_config(fixture.session, ref, size);
 
 	*filter = (struct program){ .size = (uint32_t)size, .nr_ops = 3 };
 	filter->ops[0] = (struct op){ .code = OP_MATCH, .size = STRING_DATA_LOC << 4 | MATCH_FRONT, .cmp = CMP_EQ,
@@ -339,7 +339,7 @@ static void filters_see_its_dynamic_texts(void **state)
 
 int main(void)
 {
-#define WORLD_TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, world_teardown)
+#define WORLD_TEST(fn) cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(records_are_the_kernels),
 		WORLD_TEST(a_full_stack_is_as_long_as_the_kernels),

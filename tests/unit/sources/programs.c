@@ -24,7 +24,7 @@
 #include "layout/attach_wire.h"
 #include "sources/program/programs.h"
 #include "tracefs/tree.h"
-#include "world.h"
+#include "fixture.h"
 
 #define COMMON									\
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"	\
@@ -37,7 +37,7 @@
 
 static int set_up(void **state)
 {
-	return world_make("programs", NULL);
+	return fixture_make("programs", NULL);
 }
 
 /* ---- as a program ---- */
@@ -183,8 +183,8 @@ static void systems_are_chosen(void **state)
 	const struct programs_params more = { .systems = "lock,thread" }, wrong = { .systems = "heap,bogus" };
 	const struct programs_params kernel = { .systems = "sched" };
 
-	world_close(true);
-	assert_int_equal(world_make("programs", &heap), 0);
+	fixture_close(true);
+	assert_int_equal(fixture_make("programs", &heap), 0);
 	assert_non_null(model_find_event(model, "heap", "malloc"));
 	assert_non_null(model_find_event(model, "kmem", "kmalloc"));
 	assert_null(model_find_system(model, "lock"));
@@ -605,7 +605,7 @@ static int write_again(void *arg, const char *path, const char *text)
 
 static void reopen(void)
 {
-	world_close(false);
+	fixture_close(false);
 	assert_int_equal(session_open("programs", &session), 0);
 	assert_int_equal(model_create(session, &model), 0);
 	tree = tree_create(model);

@@ -23,7 +23,7 @@
 #include "elf/elf.h"
 #include "sources/program/programs.h"
 #include "tracefs/tree.h"
-#include "world.h"
+#include "fixture.h"
 
 enum { NUMBER = 2, FUNCTIONS = 3 };
 
@@ -34,7 +34,7 @@ static const char *library;
 static int set_up(void **state)
 {
 	conn = -1;
-	return world_make("sites", NULL);
+	return fixture_make("sites", NULL);
 }
 
 /* ---- as a user ---- */
@@ -287,7 +287,7 @@ static void a_new_server_finds_the_words(void **state)
 	assert_int_equal(nr_words_on(), 2);
 	words = atomic_load(&control()->sets[NUMBER].words);
 	command = atomic_load(&control()->command);
-	world_close(false);
+	fixture_close(false);
 	assert_int_equal(session_open("sites", &session), 0);
 	assert_int_equal(nr_words_on(), 2);
 	assert_int_equal(model_create(session, &model), 0);

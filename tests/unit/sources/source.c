@@ -19,7 +19,7 @@
 #include "sources/recording/source.h"
 #include "tracefs/tree.h"
 
-struct house {
+struct fixture {
 	char		*path;
 	struct source	*source;
 	struct session	*session;
@@ -27,12 +27,12 @@ struct house {
 	struct tree	*tree;
 };
 
-static struct house open_house(char *path)
+static struct fixture open_fixture(char *path)
 {
 	const char *file = path;
 	struct source_params params = { .files = &file, .nr_files = 1 };
 	struct session_params session = { 0 };
-	struct house h = { .path = path };
+	struct fixture h = { .path = path };
 	struct source_error err = { .text = "" };
 
 	if (source_open(&params, &h.source, &err))
@@ -47,7 +47,7 @@ static struct house open_house(char *path)
 	return h;
 }
 
-static void close_house(struct house *h)
+static void close_fixture(struct fixture *h)
 {
 	source_serve_end(h->source);
 	tree_destroy(h->tree);
@@ -57,15 +57,15 @@ static void close_house(struct house *h)
 	made_remove(h->path);
 }
 
-static struct house open_made(unsigned int nr_records)
+static struct fixture open_made(unsigned int nr_records)
 {
 	struct made made = { .version = 7, .algorithm = "zstd", .nr_buffers = 1,
 			     .nr_records = nr_records };
 
-	return open_house(made_file(&made));
+	return open_fixture(made_file(&made));
 }
 
-static void put(struct house *h, const char *path, const char *text)
+static void put(struct fixture *h, const char *path, const char *text)
 {
 	struct tree_file *f;
 
@@ -74,7 +74,7 @@ static void put(struct house *h, const char *path, const char *text)
 	assert_int_equal(tree_release(f), 0);
 }
 
-static char *get(struct house *h, const char *path)
+static char *get(struct fixture *h, const char *path)
 {
 	char *text = calloc(1, 1 << 16);
 	struct tree_file *f;
@@ -89,7 +89,7 @@ static char *get(struct house *h, const char *path)
 	return text;
 }
 
-static uint64_t run_to_end(struct house *h)
+static uint64_t run_to_end(struct fixture *h)
 {
 	struct source_position pos;
 
@@ -99,7 +99,7 @@ static uint64_t run_to_end(struct house *h)
 	return pos.records;
 }
 
-static struct ring_iter *iterate(struct house *h)
+static struct ring_iter *iterate(struct fixture *h)
 {
 	struct instance_state *top = h->model->top->state;
 	struct ring_iter *it;
@@ -108,7 +108,7 @@ static struct ring_iter *iterate(struct house *h)
 	return it;
 }
 
-static unsigned int ring_count(struct house *h)
+static unsigned int ring_count(struct fixture *h)
 {
 	struct ring_iter *it = iterate(h);
 	struct ring_record r;
@@ -122,7 +122,7 @@ static unsigned int ring_count(struct house *h)
 
 static void import_brings_tables(void **state)
 {
-	struct house h = open_made(10);
+	struct fixture h = open_made(10);
 	struct event *e = model_find_event(h.model, "sched", "sched_switch");
 	uint64_t offset;
 
@@ -136,12 +136,12 @@ static void import_brings_tables(void **state)
 			    "start_here");
 	assert_int_equal(offset, 0x10);
 	assert_string_equal(source_uname(h.source), "Linux bench 6.12.0 x86_64");
-	close_house(&h);
+	close_fixture(&h);
 }
 
 static void steps_count_records(void **state)
 {
-	struct house h = open_made(100);
+	struct fixture h = open_made(100);
 	struct source_position pos;
 
 	assert_int_equal(source_step(h.source, 70), 1);
@@ -153,12 +153,12 @@ static void steps_count_records(void **state)
 	assert_int_equal(source_step(h.source, 1), 0);
 	source_position(h.source, &pos);
 	assert_int_equal(pos.bytes, pos.total_bytes);
-	close_house(&h);
+	close_fixture(&h);
 }
 
 static void hits_reach_the_ring_as_they_were(void **state)
 {
-	struct house h = open_made(700);
+	struct fixture h = open_made(700);
 	struct writer_waking w;
 	unsigned int next[MADE_CPUS] = { 0 };
 	struct ring_iter *it;
@@ -179,12 +179,12 @@ static void hits_reach_the_ring_as_they_were(void **state)
 	assert_int_equal(next[1], 700);
 	assert_int_equal(next[MADE_EMPTY_CPU], 0);
 	assert_int_equal(next[3], 700);
-	close_house(&h);
+	close_fixture(&h);
 }
 
 static void a_large_recording_fits_whole(void **state)
 {
-	struct house h = open_made(9000);
+	struct fixture h = open_made(9000);
 	uint64_t bytes = 0;
 	uint32_t cpu;
 
@@ -195,12 +195,12 @@ static void a_large_recording_fits_whole(void **state)
 	assert_int_equal(run_to_end(&h), 27000);
 	assert_int_equal(ring_count(&h), 27000);
 	assert_int_equal(source_print_losses(h.source, stderr), 0);
-	close_house(&h);
+	close_fixture(&h);
 }
 
 static void stops_before_the_record(void **state)
 {
-	struct house h = open_made(100);
+	struct fixture h = open_made(100);
 	struct source_position pos;
 	struct source_error err;
 	char text[128];
@@ -221,12 +221,12 @@ static void stops_before_the_record(void **state)
 	assert_int_equal(pos.records, 181);
 	assert_int_equal(source_stop_at(h.source, NULL, NULL), 0);
 	assert_int_equal(run_to_end(&h), 300);
-	close_house(&h);
+	close_fixture(&h);
 }
 
 static void bad_stops(void **state)
 {
-	struct house h = open_made(10);
+	struct fixture h = open_made(10);
 	struct source_error err;
 
 	assert_int_equal(source_stop_at(h.source, "sched:nonesuch", &err), -ENOENT);
@@ -235,12 +235,12 @@ static void bad_stops(void **state)
 	assert_int_equal(source_stop_at(h.source, "sched:sched_waking when pid == 1", &err), -EINVAL);
 	assert_int_equal(source_stop_at(h.source, "sched:sched_waking if nofield == 1", &err), -EINVAL);
 	assert_int_equal(run_to_end(&h), 30);
-	close_house(&h);
+	close_fixture(&h);
 }
 
 static void seek_makes_no_hits(void **state)
 {
-	struct house h = open_made(100);
+	struct fixture h = open_made(100);
 	struct source_position pos;
 
 	put(&h, "events/sched/enable", "1");
@@ -259,7 +259,7 @@ static void seek_makes_no_hits(void **state)
 	source_position(h.source, &pos);
 	assert_true(pos.end);
 	assert_int_equal(pos.records, 300);
-	close_house(&h);
+	close_fixture(&h);
 }
 
 /* ---- names ---- */
@@ -281,7 +281,7 @@ static struct writer_rename rename_of(int pid, const char *old, const char *new)
 static unsigned int recorded_with(const char *path_of, const char *filter, const struct made_record *list,
 				  unsigned int nr)
 {
-	struct house h = open_house(made_records(list, nr, NULL));
+	struct fixture h = open_fixture(made_records(list, nr, NULL));
 	char path[256];
 	unsigned int n;
 
@@ -291,7 +291,7 @@ static unsigned int recorded_with(const char *path_of, const char *filter, const
 	put(&h, path, "1");
 	run_to_end(&h);
 	n = ring_count(&h);
-	close_house(&h);
+	close_fixture(&h);
 	return n;
 }
 
@@ -337,7 +337,7 @@ struct made_stack {
 	uint64_t caller[3];
 };
 
-static unsigned int stacks_in_ring(struct house *h, uint64_t time)
+static unsigned int stacks_in_ring(struct fixture *h, uint64_t time)
 {
 	struct ring_iter *it = iterate(h);
 	struct made_stack s;
@@ -366,7 +366,7 @@ static void stacks_are_recorded_when_wanted(void **state)
 	const struct made_record list[] = {
 		{ 0, 10, &w, sizeof(w) }, { 0, 17, &s, sizeof(s) }, { 1, 12, &w, sizeof(w) },
 	};
-	struct house h = open_house(made_records(list, 3, "zstd"));
+	struct fixture h = open_fixture(made_records(list, 3, "zstd"));
 
 	put(&h, "events/sched/sched_waking/enable", "1");
 	run_to_end(&h);
@@ -377,7 +377,7 @@ static void stacks_are_recorded_when_wanted(void **state)
 	run_to_end(&h);
 	assert_int_equal(ring_count(&h), 5);
 	assert_int_equal(stacks_in_ring(&h, 17), 1);
-	close_house(&h);
+	close_fixture(&h);
 }
 
 struct print_record {
@@ -391,7 +391,7 @@ static void print_is_seen_without_newline(void **state)
 {
 	struct print_record p = { .type = WRITER_PRINT_ID, .buf = "phase 1\n" };
 	const struct made_record list[] = { { 0, 10, &p, 28 }, { 0, 20, &p, 28 } };
-	struct house h = open_house(made_records(list, 2, NULL));
+	struct fixture h = open_fixture(made_records(list, 2, NULL));
 	struct ring_iter *it;
 	struct ring_record r;
 	char *text;
@@ -406,12 +406,12 @@ static void print_is_seen_without_newline(void **state)
 	assert_string_equal((const char *)r.record + 16, "phase 1\n");
 	assert_int_equal(ring_iter_next(it, &r), 0);
 	ring_iter_close(it);
-	close_house(&h);
+	close_fixture(&h);
 }
 
 /* ---- the control file ---- */
 
-static void wait_for(struct house *h, const char *what)
+static void wait_for(struct fixture *h, const char *what)
 {
 	char *text = NULL;
 
@@ -423,7 +423,7 @@ static void wait_for(struct house *h, const char *what)
 	free(text);
 }
 
-static void refused(struct house *h, const char *text)
+static void refused(struct fixture *h, const char *text)
 {
 	struct tree_file *f;
 
@@ -435,7 +435,7 @@ static void refused(struct house *h, const char *text)
 static void control_file(void **state)
 {
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	struct house h = open_made(100);
+	struct fixture h = open_made(100);
 	char *text;
 
 	put(&h, "events/sched/enable", "1");
@@ -459,7 +459,7 @@ static void control_file(void **state)
 	refused(&h, "jump");
 	refused(&h, "position -1");
 	refused(&h, "position 1x");
-	close_house(&h);
+	close_fixture(&h);
 	pthread_mutex_destroy(&lock);
 }
 

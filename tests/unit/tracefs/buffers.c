@@ -7,14 +7,14 @@
 
 #include "tree_fixture.h"
 
-static void mark(struct world *w, const char *text)
+static void mark(struct fixture *w, const char *text)
 {
-	assert_int_equal(world_append(w, "trace_marker", text), (ssize_t)strlen(text));
+	assert_int_equal(fixture_append(w, "trace_marker", text), (ssize_t)strlen(text));
 }
 
-static bool shows(struct world *w, const char *path, const char *text)
+static bool shows(struct fixture *w, const char *path, const char *text)
 {
-	char *got = world_read(w, path);
+	char *got = fixture_read(w, path);
 	bool found;
 
 	assert_non_null(got);
@@ -25,7 +25,7 @@ static bool shows(struct world *w, const char *path, const char *text)
 
 static void rings_are_small_until_an_event_is_enabled(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_file(w, "buffer_size_kb", "7 (expanded: 1408)\n");
 	assert_file(w, "buffer_total_size_kb", "14 (expanded: 2816)\n");
@@ -39,7 +39,7 @@ static void rings_are_small_until_an_event_is_enabled(void **state)
 
 static void sizes_are_whole_pages(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_becomes(w, "buffer_size_kb", "1\n", "7\n");
 	assert_becomes(w, "buffer_size_kb", "100\n", "103\n");
@@ -48,14 +48,14 @@ static void sizes_are_whole_pages(void **state)
 	assert_file(w, "per_cpu/cpu0/buffer_size_kb", "103\n");
 	assert_file(w, "per_cpu/cpu1/buffer_size_kb", "11\n");
 	assert_file(w, "buffer_total_size_kb", "114\n");
-	assert_int_equal(world_write(w, "buffer_size_kb", "0"), -EINVAL);
-	assert_int_equal(world_write(w, "buffer_size_kb", "99999999999"), -ENOMEM);
+	assert_int_equal(fixture_write(w, "buffer_size_kb", "0"), -EINVAL);
+	assert_int_equal(fixture_write(w, "buffer_size_kb", "99999999999"), -ENOMEM);
 	assert_file(w, "buffer_total_size_kb", "114\n");
 }
 
 static void a_resize_keeps_records_and_new_sub_buffers_do_not(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	mark(w, "kept");
 	assert_taken(w, "buffer_size_kb", "500\n");
@@ -71,46 +71,46 @@ static void a_resize_keeps_records_and_new_sub_buffers_do_not(void **state)
 
 static void rings_keep_their_size_while_somebody_reads(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_file *f;
 
 	assert_int_equal(tree_open(w->tree, "trace", O_RDONLY, &f), 0);
-	assert_int_equal(world_write(w, "buffer_size_kb", "100"), -EBUSY);
-	assert_int_equal(world_write(w, "buffer_subbuf_size_kb", "8"), -EBUSY);
+	assert_int_equal(fixture_write(w, "buffer_size_kb", "100"), -EBUSY);
+	assert_int_equal(fixture_write(w, "buffer_subbuf_size_kb", "8"), -EBUSY);
 	tree_release(f);
 	assert_taken(w, "buffer_size_kb", "100");
 }
 
 static void pause_on_trace_stops_the_rings_only(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_file *f, *g;
 
 	assert_taken(w, "options/pause-on-trace", "1");
 	assert_int_equal(tree_open(w->tree, "trace", O_RDONLY, &f), 0);
 	assert_int_equal(tree_open(w->tree, "trace", O_RDONLY, &g), 0);
 	assert_file(w, "tracing_on", "1\n");
-	assert_int_equal(world_append(w, "trace_marker", "lost"), -EBADF);
+	assert_int_equal(fixture_append(w, "trace_marker", "lost"), -EBADF);
 	tree_release(f);
-	assert_int_equal(world_append(w, "trace_marker", "lost"), -EBADF);
+	assert_int_equal(fixture_append(w, "trace_marker", "lost"), -EBADF);
 	tree_release(g);
 	mark(w, "found");
 }
 
 static void truncation_of_trace_empties_it(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	mark(w, "gone");
-	assert_int_equal(world_append(w, "trace", "x"), 1);
+	assert_int_equal(fixture_append(w, "trace", "x"), 1);
 	assert_true(shows(w, "trace", "gone"));
-	assert_int_equal(world_write(w, "trace", ""), 0);
+	assert_int_equal(fixture_write(w, "trace", ""), 0);
 	assert_false(shows(w, "trace", "gone"));
 }
 
 static void a_clock_change_empties_live_and_snapshot(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	mark(w, "in-snapshot");
 	assert_taken(w, "snapshot", "1");
@@ -122,7 +122,7 @@ static void a_clock_change_empties_live_and_snapshot(void **state)
 
 static void snapshot_swaps_empties_and_frees(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	mark(w, "first");
 	assert_true(shows(w, "snapshot", "* Snapshot is freed *"));
@@ -133,14 +133,14 @@ static void snapshot_swaps_empties_and_frees(void **state)
 	assert_true(shows(w, "snapshot", "* Snapshot is allocated *"));
 	assert_taken(w, "snapshot", "0\n");
 	assert_true(shows(w, "snapshot", "* Snapshot is freed *"));
-	assert_int_equal(world_write(w, "snapshot", "x"), -EINVAL);
-	assert_int_equal(world_write(w, "per_cpu/cpu0/snapshot", "0"), -EINVAL);
+	assert_int_equal(fixture_write(w, "snapshot", "x"), -EINVAL);
+	assert_int_equal(fixture_write(w, "per_cpu/cpu0/snapshot", "0"), -EINVAL);
 }
 
 /* Only one of the two CPUs has the marker. */
 static void a_snapshot_of_one_cpu_leaves_the_others(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	int cpu;
 
 	mark(w, "there");
@@ -154,7 +154,7 @@ static void a_snapshot_of_one_cpu_leaves_the_others(void **state)
 
 static void trace_pipe_has_one_reader_and_takes(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_file *f, *g;
 	char buf[4096];
 	ssize_t n;
@@ -180,7 +180,7 @@ static void trace_pipe_has_one_reader_and_takes(void **state)
 
 static void trace_pipe_ends_when_tracing_is_off(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_file *f;
 	char buf[4096];
 
@@ -197,7 +197,7 @@ static void trace_pipe_ends_when_tracing_is_off(void **state)
 
 static void a_raw_pipe_gives_whole_pages(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_file *f;
 	char page[4096];
 	bool found = false;
@@ -218,7 +218,7 @@ static void a_raw_pipe_gives_whole_pages(void **state)
 }
 
 /* All pages of a CPU; -EAGAIN of a pipe is the end. */
-static size_t read_pages(struct world *w, const char *name, int cpu, char *out, size_t size)
+static size_t read_pages(struct fixture *w, const char *name, int cpu, char *out, size_t size)
 {
 	struct tree_file *f;
 	char path[64];
@@ -238,7 +238,7 @@ static void a_raw_trace_is_the_same_and_takes_nothing(void **state)
 {
 	enum { ROOM = 1 << 18 };
 	static char first[ROOM], second[ROOM], piped[ROOM];
-	struct world *w = *state;
+	struct fixture *w = *state;
 	size_t len, total = 0;
 
 	assert_taken(w, "buffer_size_kb", "1000");
@@ -258,7 +258,7 @@ static void a_raw_trace_is_the_same_and_takes_nothing(void **state)
 
 static void a_raw_trace_ends_when_its_buffer_is_replaced(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_file *f;
 	char page[4096];
 
@@ -270,7 +270,7 @@ static void a_raw_trace_ends_when_its_buffer_is_replaced(void **state)
 }
 
 /* Both CPUs are asked, because the marker is on one of them. */
-static bool raw_pipe_ready(struct world *w)
+static bool raw_pipe_ready(struct fixture *w)
 {
 	struct tree_file *f;
 	bool ready = false;
@@ -288,7 +288,7 @@ static bool raw_pipe_ready(struct world *w)
 
 static void a_pipe_is_ready_as_buffer_percent_says(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_file *f;
 
 	assert_taken(w, "buffer_size_kb", "1000");
@@ -309,26 +309,26 @@ static void a_pipe_is_ready_as_buffer_percent_says(void **state)
 static void markers_are_split_refused_and_switched_off(void **state)
 {
 	static char text[5001];
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	memset(text, 'x', 5000);
-	assert_int_equal(world_append(w, "trace_marker", text), 4054);
-	assert_int_equal(world_append(w, "trace_marker_raw", "abc"), -EINVAL);
-	assert_int_equal(world_append(w, "trace_marker_raw", "abcdEF"), 6);
+	assert_int_equal(fixture_append(w, "trace_marker", text), 4054);
+	assert_int_equal(fixture_append(w, "trace_marker_raw", "abc"), -EINVAL);
+	assert_int_equal(fixture_append(w, "trace_marker_raw", "abcdEF"), 6);
 	assert_true(shows(w, "trace", "# 64636261 buf: 45 46 00 00 00 00 00 00 00 00 00 00 00 00 00 00\n"));
 	text[4061] = '\0';
-	assert_int_equal(world_append(w, "trace_marker_raw", text), -EINVAL);
+	assert_int_equal(fixture_append(w, "trace_marker_raw", text), -EINVAL);
 	text[4060] = '\0';
-	assert_int_equal(world_append(w, "trace_marker_raw", text), 4060);
+	assert_int_equal(fixture_append(w, "trace_marker_raw", text), 4060);
 	assert_taken(w, "tracing_on", "0");
-	assert_int_equal(world_append(w, "trace_marker", "x"), -EBADF);
+	assert_int_equal(fixture_append(w, "trace_marker", "x"), -EBADF);
 	assert_taken(w, "options/markers", "0");
-	assert_int_equal(world_append(w, "trace_marker", "x"), -EINVAL);
+	assert_int_equal(fixture_append(w, "trace_marker", "x"), -EINVAL);
 }
 
 static void a_trigger_on_markers_fires(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_taken(w, "events/ftrace/print/trigger", "traceoff if buf == \"stop\"\n");
 	mark(w, "go\n");
@@ -339,10 +339,10 @@ static void a_trigger_on_markers_fires(void **state)
 
 static void closing_free_buffer_gives_the_memory_back(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_taken(w, "buffer_size_kb", "500");
-	assert_int_equal(world_write(w, "free_buffer", ""), 0);
+	assert_int_equal(fixture_write(w, "free_buffer", ""), 0);
 	assert_file(w, "buffer_size_kb", "7\n");
 	assert_file(w, "tracing_on", "1\n");
 	assert_taken(w, "options/disable_on_free", "1");
@@ -352,7 +352,7 @@ static void closing_free_buffer_gives_the_memory_back(void **state)
 
 static void stats_count(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	mark(w, "one");
 	assert_true(shows(w, "per_cpu/cpu0/stats", "entries: 1\n") ^ shows(w, "per_cpu/cpu1/stats", "entries: 1\n"));
@@ -360,7 +360,7 @@ static void stats_count(void **state)
 	assert_true(shows(w, "per_cpu/cpu0/stats", "oldest event ts: 0\n"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
 {

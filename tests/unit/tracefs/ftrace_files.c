@@ -23,7 +23,7 @@ static const struct {
 
 enum { NR_FILES = sizeof(files) / sizeof(files[0]) };
 
-static void functions_come(struct world *w)
+static void functions_come(struct fixture *w)
 {
 	static const char text[] = "1000 alpha\n1010 beta\n2000 load [libone]\n";
 
@@ -41,7 +41,7 @@ static int count_file(void *arg, const char *name, bool is_dir)
 
 static void without_functions_there_are_none(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_stat st;
 	unsigned int n = 0;
 
@@ -53,7 +53,7 @@ static void without_functions_there_are_none(void **state)
 
 static void with_functions_they_are_where_the_kernel_has_them(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	unsigned int n = 0, of_instance = 0;
 	struct tree_stat st;
 	char path[128];
@@ -74,23 +74,23 @@ static void with_functions_they_are_where_the_kernel_has_them(void **state)
 
 static void lists_are_read_only(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	functions_come(w);
 	assert_file(w, "available_filter_functions", "alpha\nbeta\nload [libone]\n");
 	assert_file(w, "available_filter_functions_addrs", "1000 alpha\n1010 beta\n2000 load [libone]\n");
 	assert_file(w, "enabled_functions", "");
 	assert_file(w, "dyn_ftrace_total_info", "3 pages:2 groups: 2\n");
-	assert_int_equal(world_append(w, "enabled_functions", "alpha"), -EINVAL);
+	assert_int_equal(fixture_append(w, "enabled_functions", "alpha"), -EINVAL);
 }
 
 static void a_write_takes_a_word_and_the_close_puts_it_in_place(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_file *f;
 
 	functions_come(w);
-	assert_int_equal(world_write(w, "set_ftrace_filter", "alpha beta\n"), 6);
+	assert_int_equal(fixture_write(w, "set_ftrace_filter", "alpha beta\n"), 6);
 	assert_file(w, "set_ftrace_filter", "alpha\n");
 	assert_int_equal(tree_open(w->tree, "set_ftrace_filter", O_RDWR | O_TRUNC, &f), 0);
 	assert_int_equal(tree_write(f, "be", 2), 2);
@@ -98,20 +98,20 @@ static void a_write_takes_a_word_and_the_close_puts_it_in_place(void **state)
 	assert_int_equal(tree_write(f, "ta", 2), 2);
 	assert_int_equal(tree_release(f), 0);
 	assert_file(w, "set_ftrace_filter", "beta\n");
-	assert_int_equal(world_append(w, "set_ftrace_filter", "nothing\n"), -EINVAL);
+	assert_int_equal(fixture_append(w, "set_ftrace_filter", "nothing\n"), -EINVAL);
 	assert_file(w, "set_ftrace_filter", "beta\n");
-	assert_int_equal(world_write(w, "set_ftrace_filter", "nothing\n"), -EINVAL);
+	assert_int_equal(fixture_write(w, "set_ftrace_filter", "nothing\n"), -EINVAL);
 	assert_file(w, "set_ftrace_filter", NONE);
 }
 
 static void an_instance_has_its_own(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	functions_come(w);
 	assert_int_equal(tree_mkdir(w->tree, "instances/foo"), 0);
 	assert_taken(w, "instances/foo/set_ftrace_filter", "load\n");
-	assert_int_equal(world_append(w, "instances/foo/set_ftrace_filter", "beta:traceoff:2\n"), 16);
+	assert_int_equal(fixture_append(w, "instances/foo/set_ftrace_filter", "beta:traceoff:2\n"), 16);
 	assert_taken(w, "instances/foo/set_ftrace_pid", "7\n");
 	assert_file(w, "instances/foo/set_ftrace_filter", "load [libone]\nbeta:traceoff:count=2\n");
 	assert_file(w, "instances/foo/set_ftrace_pid", "7\n");
@@ -124,18 +124,18 @@ static void an_instance_has_its_own(void **state)
 
 static void truncation_clears_sets_but_no_commands(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	functions_come(w);
 	assert_taken(w, "set_ftrace_filter", "alpha:traceon\n");
-	assert_int_equal(world_append(w, "set_ftrace_filter", "beta\n"), 5);
-	assert_int_equal(world_append(w, "set_ftrace_filter", ":mod:libtwo\n"), 12);
+	assert_int_equal(fixture_append(w, "set_ftrace_filter", "beta\n"), 5);
+	assert_int_equal(fixture_append(w, "set_ftrace_filter", ":mod:libtwo\n"), 12);
 	assert_file(w, "set_ftrace_filter", "beta\n:mod:libtwo\nalpha:traceon:unlimited\n");
-	assert_int_equal(world_write(w, "set_ftrace_filter", ""), 0);
+	assert_int_equal(fixture_write(w, "set_ftrace_filter", ""), 0);
 	assert_file(w, "set_ftrace_filter", NONE "alpha:traceon:unlimited\n");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
 {

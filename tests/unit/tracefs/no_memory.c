@@ -52,13 +52,13 @@ static unsigned int faults;
 } while (0)
 
 /* Nothing but what is tested: the test's own allocations do not fail. */
-static ssize_t append_failing(struct world *w, const char *path, const char *text, unsigned int nth)
+static ssize_t append_failing(struct fixture *w, const char *path, const char *text, unsigned int nth)
 {
 	ssize_t ret;
 
 	calls = 0;
 	fail_at = nth;
-	ret = world_append(w, path, text);
+	ret = fixture_append(w, path, text);
 	fail_at = 0;
 	return ret;
 }
@@ -121,32 +121,32 @@ static const struct command commands[] = {
 };
 
 /* Definitions that commands refer to. */
-static void prepare(struct world *w)
+static void prepare(struct fixture *w)
 {
-	assert_int_equal(world_append(w, "synthetic_events", "late int p"), 10);
-	assert_true(world_append(w, SECOND "trigger", "hist:keys=pid:base=pid:size=128") > 0);
+	assert_int_equal(fixture_append(w, "synthetic_events", "late int p"), 10);
+	assert_true(fixture_append(w, SECOND "trigger", "hist:keys=pid:base=pid:size=128") > 0);
 }
 
-static void undo(struct world *w, const struct command *c)
+static void undo(struct fixture *w, const struct command *c)
 {
 	if (c->undo && *c->undo)
-		assert_true(world_append(w, c->path, c->undo) >= 0);
+		assert_true(fixture_append(w, c->path, c->undo) >= 0);
 	else if (c->undo)
-		assert_true(world_write(w, c->path, "") >= 0);
+		assert_true(fixture_write(w, c->path, "") >= 0);
 }
 
-static void assert_as_before(struct world *w, const struct command *c, const char *before)
+static void assert_as_before(struct fixture *w, const struct command *c, const char *before)
 {
-	char *now = c->file ? world_read(w, c->file) : NULL;
+	char *now = c->file ? fixture_read(w, c->file) : NULL;
 
 	if (c->file && (!now || strcmp(now, before)))
 		complain("%s was:\n%sand is:\n%s", c->file, before, now ? now : "gone");
 	free(now);
 }
 
-static void try_command(struct world *w, const struct command *c)
+static void try_command(struct fixture *w, const struct command *c)
 {
-	char *before = c->file ? world_read(w, c->file) : NULL;
+	char *before = c->file ? fixture_read(w, c->file) : NULL;
 	unsigned int nth = 0;
 	ssize_t ret;
 
@@ -165,7 +165,7 @@ static void try_command(struct world *w, const struct command *c)
 
 static void a_right_command_is_not_called_wrong(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	faults = 0;
 	prepare(w);
@@ -192,22 +192,22 @@ static void an_event_that_is_used_first(void **state)
 		unsigned int nth = 0;
 
 		do {
-			void *world;
+			void *fixture;
 
-			assert_int_equal(world_setup(&world), 0);
+			assert_int_equal(fixture_setup(&fixture), 0);
 			snprintf(what, sizeof(what), "%s < %s, first, allocation %u",
 				 first[i].path, first[i].text, ++nth);
-			ret = append_failing(world, first[i].path, first[i].text, nth);
+			ret = append_failing(fixture, first[i].path, first[i].text, nth);
 			if (ret < 0 && ret != -ENOMEM)
 				complain("%s", strerror((int)-ret));
-			world_teardown(&world);
+			fixture_teardown(&fixture);
 		} while (calls >= nth && nth < MANY);
 	}
 	assert_int_equal(faults, 0);
 }
 
-/* As world_read(), but only the tree's own allocations fail. NULL: *err says why. */
-static char *read_failing(struct world *w, const char *path, unsigned int nth, int *err)
+/* As fixture_read(), but only the tree's own allocations fail. NULL: *err says why. */
+static char *read_failing(struct fixture *w, const char *path, unsigned int nth, int *err)
 {
 	static char text[1 << 20];
 	struct tree_file *f;
@@ -238,9 +238,9 @@ static size_t same(const char *a, const char *b)
 	return n;
 }
 
-static void try_file(struct world *w, const char *path)
+static void try_file(struct fixture *w, const char *path)
 {
-	char *whole = world_read(w, path), *part;
+	char *whole = fixture_read(w, path), *part;
 	unsigned int nth = 0;
 	int err;
 
@@ -267,23 +267,23 @@ static void a_text_is_whole_or_not_there(void **state)
 		"trace_options", "trace_clock", "printk_formats", "error_log",
 		"per_cpu/cpu0/trace", "kallsyms", "set_event_pid", "README",
 	};
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	faults = 0;
 	prepare(w);
-	assert_true(world_append(w, "dynamic_events", "e:probed test.first p=$pid:s32") > 0);
-	assert_true(world_append(w, FIRST "trigger", "hist:keys=pid:vals=pid:ts=common_timestamp:"
+	assert_true(fixture_append(w, "dynamic_events", "e:probed test.first p=$pid:s32") > 0);
+	assert_true(fixture_append(w, FIRST "trigger", "hist:keys=pid:vals=pid:ts=common_timestamp:"
 				 "onmatch(test.first).late(pid):size=128") > 0);
-	assert_true(world_append(w, FIRST "trigger", "hist:keys=pid:name=n:sort=pid:size=128") > 0);
-	assert_true(world_append(w, FIRST "filter", "pid > 1") > 0);
-	assert_true(world_append(w, "set_event_pid", "1 2 3") > 0);
-	assert_true(world_append(w, "snapshot", "1") > 0);
-	assert_true(world_append(w, "events/ftrace/print/trigger", "hist:keys=common_pid,ip.hex:"
+	assert_true(fixture_append(w, FIRST "trigger", "hist:keys=pid:name=n:sort=pid:size=128") > 0);
+	assert_true(fixture_append(w, FIRST "filter", "pid > 1") > 0);
+	assert_true(fixture_append(w, "set_event_pid", "1 2 3") > 0);
+	assert_true(fixture_append(w, "snapshot", "1") > 0);
+	assert_true(fixture_append(w, "events/ftrace/print/trigger", "hist:keys=common_pid,ip.hex:"
 				 "vals=hitcount,ip:size=128") > 0);
-	assert_true(world_append(w, "events/ftrace/print/trigger", "hist:keys=common_stacktrace:"
+	assert_true(fixture_append(w, "events/ftrace/print/trigger", "hist:keys=common_stacktrace:"
 				 "size=128") > 0);
-	assert_true(world_append(w, "trace_marker", "a marker") > 0);
-	assert_true(world_append(w, FIRST "filter", "nosuch > 1") < 0);
+	assert_true(fixture_append(w, "trace_marker", "a marker") > 0);
+	assert_true(fixture_append(w, FIRST "filter", "nosuch > 1") < 0);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		try_file(w, files[i]);
 	assert_int_equal(faults, 0);
@@ -291,7 +291,7 @@ static void a_text_is_whole_or_not_there(void **state)
 
 int main(void)
 {
-#define WORLD_TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, world_teardown)
+#define WORLD_TEST(fn) cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_event_that_is_used_first),
 		WORLD_TEST(a_right_command_is_not_called_wrong),

@@ -6,7 +6,7 @@
 
 static void options_are_an_instance_s_and_those_of_tracers_everybody_s(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
 	assert_taken(w, "instances/a/trace_options", "raw\n");
@@ -14,16 +14,16 @@ static void options_are_an_instance_s_and_those_of_tracers_everybody_s(void **st
 	assert_file(w, "options/raw", "0\n");
 	assert_taken(w, "instances/a/options/test_nop_accept", "1\n");
 	assert_file(w, "options/test_nop_accept", "1\n");
-	assert_int_equal(world_write(w, "trace_options", "notest_nop_refuse"), -EINVAL);
+	assert_int_equal(fixture_write(w, "trace_options", "notest_nop_refuse"), -EINVAL);
 	assert_taken(w, "options/test_nop_refuse", "0");
-	assert_int_equal(world_write(w, "options/test_nop_refuse", "1"), -EINVAL);
-	assert_int_equal(world_write(w, "trace_options", "func_stack_trace"), -EINVAL);
+	assert_int_equal(fixture_write(w, "options/test_nop_refuse", "1"), -EINVAL);
+	assert_int_equal(fixture_write(w, "trace_options", "func_stack_trace"), -EINVAL);
 	assert_taken(w, "options/func_stack_trace", "1");
 }
 
 static void a_new_instance_has_the_top_s_options(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_taken(w, "trace_options", "sym-addr");
 	assert_taken(w, "trace_options", "event-fork");
@@ -35,10 +35,10 @@ static void a_new_instance_has_the_top_s_options(void **state)
 
 static void trace_printk_has_one_destination(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
-	assert_int_equal(world_write(w, "options/trace_printk_dest", "0"), -EINVAL);
+	assert_int_equal(fixture_write(w, "options/trace_printk_dest", "0"), -EINVAL);
 	assert_taken(w, "instances/a/options/trace_printk_dest", "1");
 	assert_file(w, "options/trace_printk_dest", "0\n");
 }
@@ -50,71 +50,71 @@ static void texts_longer_than_their_room_are_refused(void **state)
 	memset(text, ' ', sizeof(text));
 	memcpy(text, "raw", 3);
 	text[64] = '\0';
-	assert_int_equal(world_write(*state, "trace_options", text), -EINVAL);
+	assert_int_equal(fixture_write(*state, "trace_options", text), -EINVAL);
 	text[63] = '\0';
 	assert_taken(*state, "trace_options", text);
 	memcpy(text, "mono", 4);
 	assert_taken(*state, "trace_clock", text);
 	text[63] = ' ';
 	text[64] = '\0';
-	assert_int_equal(world_write(*state, "trace_clock", text), -EINVAL);
+	assert_int_equal(fixture_write(*state, "trace_clock", text), -EINVAL);
 }
 
 static void cpumasks_are_groups_of_digits(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_becomes(w, "tracing_cpumask", "00000002\n", "2\n");
 	assert_becomes(w, "tracing_cpumask", ", 1,\n3\n", "1\n");
 	assert_becomes(w, "tracing_cpumask", "\n", "0\n");
-	assert_int_equal(world_write(w, "tracing_cpumask", "0,1"), -EOVERFLOW);
-	assert_int_equal(world_write(w, "tracing_cpumask", "000000001"), -EOVERFLOW);
-	assert_int_equal(world_write(w, "tracing_cpumask", "4"), -EOVERFLOW);
-	assert_int_equal(world_write(w, "tracing_cpumask", "0x1"), -EINVAL);
+	assert_int_equal(fixture_write(w, "tracing_cpumask", "0,1"), -EOVERFLOW);
+	assert_int_equal(fixture_write(w, "tracing_cpumask", "000000001"), -EOVERFLOW);
+	assert_int_equal(fixture_write(w, "tracing_cpumask", "4"), -EOVERFLOW);
+	assert_int_equal(fixture_write(w, "tracing_cpumask", "0x1"), -EINVAL);
 	assert_file(w, "tracing_cpumask", "0\n");
 }
 
 static void a_cpu_outside_the_mask_records_nothing(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_taken(w, "tracing_cpumask", "0");
-	assert_int_equal(world_append(w, "trace_marker", "x"), -EBADF);
+	assert_int_equal(fixture_append(w, "trace_marker", "x"), -EBADF);
 	assert_taken(w, "tracing_cpumask", "3");
-	assert_int_equal(world_append(w, "trace_marker", "x"), 1);
+	assert_int_equal(fixture_append(w, "trace_marker", "x"), 1);
 }
 
 static void set_event_takes_a_word_a_write(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
-	assert_int_equal(world_write(w, "set_event", "test:first test:second\n"), 11);
+	assert_int_equal(fixture_write(w, "set_event", "test:first test:second\n"), 11);
 	assert_file(w, "set_event", "test:first\n");
-	assert_int_equal(world_append(w, "set_event", "  test:second\n"), 14);
+	assert_int_equal(fixture_append(w, "set_event", "  test:second\n"), 14);
 	assert_file(w, "events/test/enable", "1\n");
-	assert_int_equal(world_append(w, "set_event", "!test:first\n"), 12);
+	assert_int_equal(fixture_append(w, "set_event", "!test:first\n"), 12);
 	assert_file(w, "events/test/enable", "X\n");
-	assert_int_equal(world_append(w, "set_event", "nonesuch\n"), -EINVAL);
-	assert_int_equal(world_write(w, "set_event", ""), 0);
+	assert_int_equal(fixture_append(w, "set_event", "nonesuch\n"), -EINVAL);
+	assert_int_equal(fixture_write(w, "set_event", ""), 0);
 	assert_file(w, "events/enable", "0\n");
 }
 
 static void saved_cmdlines_size_is_rounded_up(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_file(w, "saved_cmdlines_size", "6552\n");
 	assert_becomes(w, "saved_cmdlines_size", "6553", "19659\n");
-	assert_int_equal(world_write(w, "saved_cmdlines_size", "32769"), -EINVAL);
-	assert_int_equal(world_write(w, "saved_cmdlines_size", "0"), -EINVAL);
+	assert_int_equal(fixture_write(w, "saved_cmdlines_size", "32769"), -EINVAL);
+	assert_int_equal(fixture_write(w, "saved_cmdlines_size", "0"), -EINVAL);
 }
 
 static void an_unknown_tracer_is_refused(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_taken(w, "current_tracer", " nop \n");
-	assert_int_equal(world_write(w, "current_tracer", "nonesuch\n"), -EINVAL);
+	assert_int_equal(fixture_write(w, "current_tracer", "nonesuch\n"), -EINVAL);
 	assert_file(w, "current_tracer", "nop\n");
 	/* Without sched_switch and sched_wakeup there are no tracers of wakeups. */
 	assert_file(w, "available_tracers", "function_graph preemptirqsoff preemptoff irqsoff function nop\n");
@@ -122,7 +122,7 @@ static void an_unknown_tracer_is_refused(void **state)
 
 static void a_new_server_finds_settings_and_records(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	char *text;
 
 	assert_taken(w, "trace_clock", "mono");
@@ -136,9 +136,9 @@ static void a_new_server_finds_settings_and_records(void **state)
 	assert_taken(w, "options/sym-addr", "0");
 	assert_taken(w, "instances/a/buffer_subbuf_size_kb", "8");
 	assert_taken(w, "instances/a/events/test/first/enable", "1");
-	assert_int_equal(world_append(w, "trace_marker", "before"), 6);
+	assert_int_equal(fixture_append(w, "trace_marker", "before"), 6);
 	assert_taken(w, "tracing_on", "0");
-	world_new_server(w);
+	fixture_new_server(w);
 	assert_file(w, "trace_clock", "local global counter uptime perf [mono] mono_raw boot tai x86-tsc\n");
 	assert_file(w, "per_cpu/cpu0/buffer_size_kb", "103\n");
 	assert_file(w, "per_cpu/cpu1/buffer_size_kb", "51\n");
@@ -149,13 +149,13 @@ static void a_new_server_finds_settings_and_records(void **state)
 	assert_file(w, "instances/a/buffer_subbuf_size_kb", "8\n");
 	assert_file(w, "instances/a/events/test/first/enable", "1\n");
 	assert_file(w, "tracing_on", "0\n");
-	text = world_read(w, "trace");
+	text = fixture_read(w, "trace");
 	assert_non_null(text);
 	assert_non_null(strstr(text, "tracing_mark_write: before"));
 	free(text);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
 {

@@ -7,7 +7,7 @@
 
 #include "tree_fixture.h"
 
-static mode_t mode_of(struct world *w, const char *path)
+static mode_t mode_of(struct fixture *w, const char *path)
 {
 	struct tree_stat st;
 
@@ -29,7 +29,7 @@ static void modes_are_the_kernel_s(void **state)
 
 static void what_is_not_there_is_refused(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_stat st;
 	struct tree_file *f;
 
@@ -55,7 +55,7 @@ static int add_name(void *arg, const char *name, bool is_dir)
 	return 0;
 }
 
-static bool lists(struct world *w, const char *dir, const char *name)
+static bool lists(struct fixture *w, const char *dir, const char *name)
 {
 	struct names n = { " " };
 	char wanted[64];
@@ -68,7 +68,7 @@ static bool lists(struct world *w, const char *dir, const char *name)
 
 static void an_instance_lacks_what_is_the_top_s(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
 	assert_true(lists(w, "", "README") && lists(w, "", "instances/") && lists(w, "options", "record-cmd"));
@@ -80,7 +80,7 @@ static void an_instance_lacks_what_is_the_top_s(void **state)
 
 static void system_ftrace_has_its_own_files(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_false(lists(w, "events/ftrace", "enable"));
 	assert_false(lists(w, "events/ftrace/raw_data", "enable"));
@@ -92,7 +92,7 @@ static void an_event_that_comes_later_has_a_directory(void **state)
 {
 	static const char format[] = "name: third\nID: 102\nformat:\n"
 		"\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_stat st;
 
 	assert_int_equal(tree_stat(w->tree, "events/late/third", &st), -ENOENT);
@@ -103,7 +103,7 @@ static void an_event_that_comes_later_has_a_directory(void **state)
 
 static void directories_are_made_below_instances_only(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	char name[300];
 
 	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
@@ -128,7 +128,7 @@ static void directories_are_made_below_instances_only(void **state)
 
 static void an_instance_in_use_stays(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_file *f;
 
 	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
@@ -140,7 +140,7 @@ static void an_instance_in_use_stays(void **state)
 
 static void a_content_is_fixed_when_it_is_first_read(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_file *f;
 	char c;
 
@@ -157,7 +157,7 @@ static void a_content_is_fixed_when_it_is_first_read(void **state)
 
 static void access_modes_are_kept(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_file *f;
 	char c;
 
@@ -167,18 +167,18 @@ static void access_modes_are_kept(void **state)
 	assert_int_equal(tree_open(w->tree, "tracing_on", O_RDONLY, &f), 0);
 	assert_int_equal(tree_write(f, "1", 1), -EBADF);
 	tree_release(f);
-	assert_int_equal(world_write(w, "README", "x"), -EINVAL);
-	assert_null(world_read(w, "trace_marker"));
+	assert_int_equal(fixture_write(w, "README", "x"), -EINVAL);
+	assert_null(fixture_read(w, "trace_marker"));
 }
 
 /* The kernel has it so: only histograms go. */
 static void truncation_removes_histograms(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	const char *trigger = "events/test/first/trigger";
 
-	assert_int_equal(world_append(w, trigger, "traceoff\n"), 9);
-	assert_int_equal(world_append(w, trigger, "hist:keys=pid\n"), 14);
+	assert_int_equal(fixture_append(w, trigger, "traceoff\n"), 9);
+	assert_int_equal(fixture_append(w, trigger, "hist:keys=pid\n"), 14);
 	assert_file(w, trigger, "traceoff:unlimited\n"
 		    "hist:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]\n");
 	assert_taken(w, trigger, "stacktrace\n");
@@ -187,7 +187,7 @@ static void truncation_removes_histograms(void **state)
 
 static void a_line_that_ends_in_a_backslash_waits_for_the_next(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_file *f;
 
 	assert_int_equal(tree_open(w->tree, "events/test/first/trigger", O_WRONLY, &f), 0);
@@ -202,7 +202,7 @@ static void a_line_that_ends_in_a_backslash_waits_for_the_next(void **state)
 
 static void joined_lines_keep_words_apart(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_becomes(w, "synthetic_events", "lat\\\nency \\\n\tu64 x; \\\n  pid_t pid\n",
 		       "latency\tu64 x; pid_t pid\n");
@@ -210,7 +210,7 @@ static void joined_lines_keep_words_apart(void **state)
 
 static void a_hist_has_json_that_is_not_listed(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_file(w, "events/test/first/hist.json", "[]\n");
 	assert_true(lists(w, "events/test/first", "hist"));
@@ -219,7 +219,7 @@ static void a_hist_has_json_that_is_not_listed(void **state)
 
 static void a_promised_line_that_never_comes_is_given_at_the_end(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 	struct tree_file *f;
 
 	assert_int_equal(tree_open(w->tree, "events/test/first/trigger", O_WRONLY, &f), 0);
@@ -237,7 +237,7 @@ static void a_command_as_long_as_a_page_is_refused(void **state)
 
 	memset(text, 'x', 4096);
 	text[4096] = '\0';
-	assert_int_equal(world_write(*state, "events/test/first/filter", text), -EINVAL);
+	assert_int_equal(fixture_write(*state, "events/test/first/filter", text), -EINVAL);
 	assert_file(*state, "events/test/first/filter", "none\n");
 }
 
@@ -257,7 +257,7 @@ static void a_source_adds_a_file(void **state)
 {
 	char content[32] = "stopped\n";
 	struct tree_extra extra = { "replay", 0640, print_extra, write_extra, content };
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	assert_int_equal(tree_add_extra(w->tree, &extra), 0);
 	assert_true(lists(w, "", "replay"));
@@ -266,7 +266,7 @@ static void a_source_adds_a_file(void **state)
 	assert_becomes(w, "replay", "start\n", "start\n");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
 {

@@ -24,10 +24,10 @@ static const struct {
 	  "\nprint fmt: \"id:%04x %08x\", REC->id, (int)REC->buf[0]\n" },
 };
 
-int world_setup(void **state)
+int fixture_setup(void **state)
 {
 	struct session_params params = { .nr_cpus = 2, .nr_slots = 8, .memory = 256 << 20 };
-	struct world *w = calloc(1, sizeof(*w));
+	struct fixture *w = calloc(1, sizeof(*w));
 
 	assert_non_null(w);
 	snprintf(w->name, sizeof(w->name), "tree-test-%d", (int)getpid());
@@ -44,9 +44,9 @@ int world_setup(void **state)
 	return 0;
 }
 
-int world_teardown(void **state)
+int fixture_teardown(void **state)
 {
-	struct world *w = *state;
+	struct fixture *w = *state;
 
 	tree_destroy(w->tree);
 	model_destroy(w->model);
@@ -61,12 +61,12 @@ static int write_again(void *arg, const char *path, const char *text)
 	ssize_t n;
 
 	if (!strncmp(path, "instances/", 10) && !strchr(name, '/'))
-		return tree_mkdir(((struct world *)arg)->tree, path);
-	n = world_append(arg, path, text);
+		return tree_mkdir(((struct fixture *)arg)->tree, path);
+	n = fixture_append(arg, path, text);
 	return n < 0 ? (int)n : 0;
 }
 
-void world_new_server(struct world *w)
+void fixture_new_server(struct fixture *w)
 {
 	tree_destroy(w->tree);
 	model_destroy(w->model);
@@ -78,7 +78,7 @@ void world_new_server(struct world *w)
 	assert_int_equal(model_reopen(w->model, write_again, w), 0);
 }
 
-static ssize_t write_with(struct world *w, const char *path, const char *text, int flags)
+static ssize_t write_with(struct fixture *w, const char *path, const char *text, int flags)
 {
 	struct tree_file *f;
 	ssize_t n;
@@ -91,17 +91,17 @@ static ssize_t write_with(struct world *w, const char *path, const char *text, i
 	return err ? err : n;
 }
 
-ssize_t world_write(struct world *w, const char *path, const char *text)
+ssize_t fixture_write(struct fixture *w, const char *path, const char *text)
 {
 	return write_with(w, path, text, O_TRUNC);
 }
 
-ssize_t world_append(struct world *w, const char *path, const char *text)
+ssize_t fixture_append(struct fixture *w, const char *path, const char *text)
 {
 	return write_with(w, path, text, O_APPEND);
 }
 
-char *world_read(struct world *w, const char *path)
+char *fixture_read(struct fixture *w, const char *path)
 {
 	char *text = NULL, chunk[500];
 	struct tree_file *f;

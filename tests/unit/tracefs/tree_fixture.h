@@ -21,34 +21,34 @@
 #include "model/model.h"
 #include "tracefs/tree.h"
 
-struct world {
+struct fixture {
 	char		name[64];
 	struct session	*session;
 	struct model	*model;
 	struct tree	*tree;
 };
 
-/* cmocka's setup and teardown; *state is the world. */
-int world_setup(void **state);
-int world_teardown(void **state);
+/* cmocka's setup and teardown; *state is the fixture. */
+int fixture_setup(void **state);
+int fixture_teardown(void **state);
 /* The server dies, the next one brings the session back. */
-void world_new_server(struct world *w);
+void fixture_new_server(struct fixture *w);
 
 /* echo -n TEXT > PATH, and >> PATH: what the write returned, or what open refused. */
-ssize_t world_write(struct world *w, const char *path, const char *text);
-ssize_t world_append(struct world *w, const char *path, const char *text);
+ssize_t fixture_write(struct fixture *w, const char *path, const char *text);
+ssize_t fixture_append(struct fixture *w, const char *path, const char *text);
 /* cat PATH; the caller frees. NULL: refused. */
-char *world_read(struct world *w, const char *path);
+char *fixture_read(struct fixture *w, const char *path);
 
 #define assert_file(w, path, expected) do {					\
-	char *got_ = world_read(w, path);					\
+	char *got_ = fixture_read(w, path);					\
 	assert_non_null(got_);							\
 	assert_string_equal(got_, expected);					\
 	free(got_);								\
 } while (0)
 
 #define assert_taken(w, path, text)						\
-	assert_int_equal(world_write(w, path, text), (ssize_t)strlen(text))
+	assert_int_equal(fixture_write(w, path, text), (ssize_t)strlen(text))
 
 /* echo -n TEXT > PATH; cat PATH */
 #define assert_becomes(w, path, text, expected) do {				\

@@ -22,12 +22,12 @@ static const char exit_format[] = "name: funcgraph_exit\nID: 10\n" COMMON
 #define ALPHA KERNEL
 #define BETA (KERNEL + 0x100)
 
-struct scene {
+struct script {
 	struct fixture	*f;
 	uint64_t	now;
 };
 
-static struct scene scene;
+static struct script script;
 
 static int setup(void **state)
 {
@@ -42,7 +42,7 @@ static int setup(void **state)
 	symbols_add(f->model->symbols, IRQ_TEXT + 0x40, 'T', "__irqentry_text_end", NULL);
 	symbols_add(f->model->symbols, IRQ_TEXT + 0x80, 'T', "behind", NULL);
 	assert_int_equal(tracer_choose(f->top, "function_graph"), 0);
-	scene = (struct scene){ f, 1000000000 };
+	script = (struct script){ f, 1000000000 };
 	return err;
 }
 
@@ -52,7 +52,7 @@ static void enter_as(int pid, uint32_t cpu, uint64_t func, int depth)
 
 	put64(&r, 8, func);
 	put32(&r, 16, (uint32_t)depth);
-	fixture_write(scene.f, &r, 12, cpu, scene.now += 1000);
+	fixture_write(script.f, &r, 12, cpu, script.now += 1000);
 }
 
 static void enter(uint32_t cpu, uint64_t func, int depth)
@@ -70,7 +70,7 @@ static void leave_with(uint32_t cpu, uint64_t func, int depth, uint64_t ns, uint
 	put32(&r, 28, 3);
 	put64(&r, 32, 5000);
 	put64(&r, 40, 5000 + ns);
-	fixture_write(scene.f, &r, 40, cpu, scene.now += 1000);
+	fixture_write(script.f, &r, 40, cpu, script.now += 1000);
 }
 
 static void leave(uint32_t cpu, uint64_t func, int depth, uint64_t ns)
@@ -81,7 +81,7 @@ static void leave(uint32_t cpu, uint64_t func, int depth, uint64_t ns)
 /* What stands below the header. */
 static void expect(const char *lines)
 {
-	const char *text = shown(scene.f, 0, -1);
+	const char *text = shown(script.f, 0, -1);
 
 	while (*text == '#')
 		text += strcspn(text, "\n") + 1;
@@ -160,34 +160,34 @@ static void options_choose_columns(void **state)
 {
 	enter(1, ALPHA, 0);
 	leave(1, ALPHA, 0, 11000);
-	option(scene.f, OPTION_FUNCGRAPH_OVERHEAD, false);
+	option(script.f, OPTION_FUNCGRAPH_OVERHEAD, false);
 	expect(" 1)   11.000 us   |  alpha();\n");
-	option(scene.f, OPTION_FUNCGRAPH_PROC, true);
-	option(scene.f, OPTION_FUNCGRAPH_ABSTIME, true);
+	option(script.f, OPTION_FUNCGRAPH_PROC, true);
+	option(script.f, OPTION_FUNCGRAPH_ABSTIME, true);
 	expect("    1.000001 |   1)    task-42     |   11.000 us   |  alpha();\n");
-	option(scene.f, OPTION_FUNCGRAPH_DURATION, false);
-	option(scene.f, OPTION_FUNCGRAPH_CPU, false);
+	option(script.f, OPTION_FUNCGRAPH_DURATION, false);
+	option(script.f, OPTION_FUNCGRAPH_CPU, false);
 	expect("    1.000001 |     task-42     | alpha();\n");
-	option(scene.f, OPTION_CONTEXT_INFO, false);
+	option(script.f, OPTION_CONTEXT_INFO, false);
 	expect("alpha();\n");
 }
 
 static void the_header_has_the_columns(void **state)
 {
-	assert_string_equal(shown(scene.f, 0, -1),
+	assert_string_equal(shown(script.f, 0, -1),
 			    "# tracer: function_graph\n#\n"
 			    "# CPU  DURATION                  FUNCTION CALLS\n"
 			    "# |     |   |                     |   |   |   |\n");
-	option(scene.f, OPTION_FUNCGRAPH_ABSTIME, true);
-	option(scene.f, OPTION_FUNCGRAPH_PROC, true);
-	assert_string_equal(shown(scene.f, 0, -1),
+	option(script.f, OPTION_FUNCGRAPH_ABSTIME, true);
+	option(script.f, OPTION_FUNCGRAPH_PROC, true);
+	assert_string_equal(shown(script.f, 0, -1),
 			    "# tracer: function_graph\n#\n"
 			    "#     TIME        CPU  TASK/PID         DURATION                  FUNCTION CALLS\n"
 			    "#      |          |     |    |           |   |                     |   |   |   |\n");
-	option(scene.f, OPTION_LATENCY_FORMAT, true);
-	assert_string_equal(shown(scene.f, 0, -1), "# tracer: function_graph\n#\n");
-	option(scene.f, OPTION_CONTEXT_INFO, false);
-	assert_string_equal(shown(scene.f, 0, -1), "# tracer: function_graph\n#\n");
+	option(script.f, OPTION_LATENCY_FORMAT, true);
+	assert_string_equal(shown(script.f, 0, -1), "# tracer: function_graph\n#\n");
+	option(script.f, OPTION_CONTEXT_INFO, false);
+	assert_string_equal(shown(script.f, 0, -1), "# tracer: function_graph\n#\n");
 }
 
 static void returned_values_are_errors_where_they_can_be(void **state)
@@ -199,12 +199,12 @@ static void returned_values_are_errors_where_they_can_be(void **state)
 		leave_with(0, ALPHA, 0, 100, values[i]);
 	}
 	leave_with(0, BETA, 0, 100, (uint64_t)-2);
-	option(scene.f, OPTION_FUNCGRAPH_DURATION, false);
-	option(scene.f, OPTION_FUNCGRAPH_RETVAL, true);
+	option(script.f, OPTION_FUNCGRAPH_DURATION, false);
+	option(script.f, OPTION_FUNCGRAPH_RETVAL, true);
 	expect(" 0) alpha(); /* = 0x0 */\n 0) alpha(); /* = 0x5 */\n 0) alpha(); /* = -22 */\n"
 	       " 0) alpha(); /* = -22 */\n 0) alpha(); /* = 0x80000000 */\n"
 	       " 0) alpha(); /* = 0xfffffffffffff000 */\n 0) } /* beta = -2 */\n");
-	option(scene.f, OPTION_FUNCGRAPH_RETVAL_HEX, true);
+	option(script.f, OPTION_FUNCGRAPH_RETVAL_HEX, true);
 	expect(" 0) alpha(); /* = 0x0 */\n 0) alpha(); /* = 0x5 */\n 0) alpha(); /* = 0xffffffffffffffea */\n"
 	       " 0) alpha(); /* = 0xffffffea */\n 0) alpha(); /* = 0x80000000 */\n"
 	       " 0) alpha(); /* = 0xfffffffffffff000 */\n 0) } /* beta = 0xfffffffffffffffe */\n");
@@ -216,8 +216,8 @@ static void tail_names_each_return_and_overrun_counts(void **state)
 	enter(0, BETA, 1);
 	leave(0, BETA, 1, 100);
 	leave(0, ALPHA, 0, 200);
-	option(scene.f, OPTION_FUNCGRAPH_TAIL, true);
-	option(scene.f, OPTION_FUNCGRAPH_OVERRUN, true);
+	option(script.f, OPTION_FUNCGRAPH_TAIL, true);
+	option(script.f, OPTION_FUNCGRAPH_OVERRUN, true);
 	expect(" 0)               |  alpha() {\n"
 	       " 0)   0.100 us    |    beta();\n"
 	       " 0)   0.200 us    |  } /* alpha */\n (Overruns: 3)\n");
@@ -249,7 +249,7 @@ static void without_irqs_what_interrupts_call_is_hidden(void **state)
 	leave(0, BETA, 2, 100);
 	leave(0, IRQ_TEXT + 0x10, 1, 200);
 	leave(0, ALPHA, 0, 300);
-	option(scene.f, OPTION_FUNCGRAPH_IRQS, false);
+	option(script.f, OPTION_FUNCGRAPH_IRQS, false);
 	expect(" 0)               |  alpha() {\n"
 	       " 0)   0.300 us    |  }\n");
 }
@@ -265,10 +265,10 @@ static void other_events_are_comments(void **state)
 	put64(&function, 8, ALPHA);
 	put64(&function, 16, BETA);
 	enter(0, ALPHA, 0);
-	fixture_write(scene.f, &plain, 24, 0, scene.now += 1000);
+	fixture_write(script.f, &plain, 24, 0, script.now += 1000);
 	enter(0, BETA, 1);
-	fixture_write(scene.f, &print, 16, 0, scene.now += 1000);
-	fixture_write(scene.f, &function, 16, 0, scene.now += 1000);
+	fixture_write(script.f, &print, 16, 0, script.now += 1000);
+	fixture_write(script.f, &function, 16, 0, script.now += 1000);
 	leave(0, BETA, 1, 100);
 	expect(" 0)               |  alpha() {\n"
 	       " 0)               |  /* plain: a=7 b=0 */\n"
@@ -284,8 +284,8 @@ static void the_latency_form_adds_flags(void **state)
 
 	enter(0, ALPHA, 0);
 	leave(0, ALPHA, 0, 100);
-	option(scene.f, OPTION_LATENCY_FORMAT, true);
-	text = shown(scene.f, 0, -1);
+	option(script.f, OPTION_LATENCY_FORMAT, true);
+	text = shown(script.f, 0, -1);
 	assert_non_null(strstr(text, "#      _-----=> irqs-off        \n#     / _----=> need-resched    \n"));
 	assert_non_null(strstr(text, "# CPU||||     DURATION                  FUNCTION CALLS\n"));
 	assert_non_null(strstr(text, "\n 0)  ..... |   0.100 us    |  alpha();\n"));
@@ -296,14 +296,14 @@ static void a_return_that_is_taken_is_gone_from_the_trace_of_its_cpu_too(void **
 	enter(1, ALPHA, 0);
 	leave(1, ALPHA, 0, 100);
 	enter(0, BETA, 0);
-	assert_non_null(strstr(shown(scene.f, 0, 1), "\n 1)   0.100 us    |  alpha();\n"));
-	assert_null(strstr(shown(scene.f, 0, 1), "}"));
-	assert_null(strstr(shown(scene.f, 0, 1), "beta"));
+	assert_non_null(strstr(shown(script.f, 0, 1), "\n 1)   0.100 us    |  alpha();\n"));
+	assert_null(strstr(shown(script.f, 0, 1), "}"));
+	assert_null(strstr(shown(script.f, 0, 1), "beta"));
 }
 
 static void a_pipe_takes_a_leaf_s_return_with_it(void **state)
 {
-	data_ref buffer = instance_buffer(scene.f->top, 0);
+	data_ref buffer = instance_buffer(script.f->top, 0);
 	struct ring_consumer *consumer;
 	struct ring_record r;
 	struct show *show;
@@ -317,8 +317,8 @@ static void a_pipe_takes_a_leaf_s_return_with_it(void **state)
 	leave(0, BETA, 1, 100);
 	leave(1, BETA, 0, 200);
 	leave(0, ALPHA, 0, 300);
-	assert_int_equal(ring_consumer_open(scene.f->session, -1, &consumer), 0);
-	show = show_pipe_open(scene.f->top, consumer);
+	assert_int_equal(ring_consumer_open(script.f->session, -1, &consumer), 0);
+	show = show_pipe_open(script.f->top, consumer);
 	while (ring_consume(consumer, buffer, &r) == 1)
 		assert_int_equal(show_pipe_print(show, &r, out), 0);
 	fclose(out);
@@ -329,7 +329,7 @@ static void a_pipe_takes_a_leaf_s_return_with_it(void **state)
 	free(text);
 	show_close(show);
 	ring_consumer_close(consumer);
-	assert_string_equal(strchr(shown(scene.f, 0, -1), '|') + 1,
+	assert_string_equal(strchr(shown(script.f, 0, -1), '|') + 1,
 			    "     |   |                     |   |   |   |\n");
 }
 

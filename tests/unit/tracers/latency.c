@@ -40,21 +40,21 @@ static const struct {
 	  "\nprint fmt: \"\"\n" },
 };
 
-static struct world *world;
+static struct fixture *fixture;
 
 static int setup(void **state)
 {
-	int err = world_setup(state);
+	int err = fixture_setup(state);
 	static const char *const names[] = { "outer", "inner", "leaf", "tracer_hardirqs_on" };
 
-	world = *state;
+	fixture = *state;
 	for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++)
-		assert_int_equal(model_add_event(world->model, events[i].system, events[i].format,
+		assert_int_equal(model_add_event(fixture->model, events[i].system, events[i].format,
 						 strlen(events[i].format), NULL), 0);
-	symbols_add(world->model->symbols, TEXT, 'T', "_stext", NULL);
+	symbols_add(fixture->model->symbols, TEXT, 'T', "_stext", NULL);
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		symbols_add(world->model->symbols, TEXT + 0x100 * (i + 1), 't', names[i], NULL);
-	symbols_add(world->model->symbols, TEXT + 0x1000, 't', "end", NULL);
+		symbols_add(fixture->model->symbols, TEXT + 0x100 * (i + 1), 't', names[i], NULL);
+	symbols_add(fixture->model->symbols, TEXT + 0x1000, 't', "end", NULL);
 	return err;
 }
 
@@ -62,8 +62,8 @@ static void tell(void *record, uint32_t size, uint32_t cpu, uint64_t time)
 {
 	struct hit h = { .record = record, .size = size, .cpu = cpu, .time = time, .comm = "some-task\0\0\0\0\0\0" };
 
-	assert_non_null(world->model->observe);
-	world->model->observe(world->model, &h, 0);
+	assert_non_null(fixture->model->observe);
+	fixture->model->observe(fixture->model, &h, 0);
 }
 
 struct switch_record {
@@ -97,7 +97,7 @@ static void called(uint32_t cpu, uint64_t time)
 /* The lines below the header, without what stands before the time. */
 static void expect(const char *lines)
 {
-	char *text = world_read(world, "trace"), *at = text, *out;
+	char *text = fixture_read(fixture, "trace"), *at = text, *out;
 	size_t size;
 	FILE *f = open_memstream(&out, &size);
 
@@ -119,7 +119,7 @@ static void expect(const char *lines)
 
 static void head(const char *line)
 {
-	char *text = world_read(world, "trace");
+	char *text = fixture_read(fixture, "trace");
 
 	assert_non_null(text);
 	if (!strstr(text, line))
@@ -129,7 +129,7 @@ static void head(const char *line)
 
 static void a_section_has_its_ends_and_what_was_called(void **state)
 {
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	called(0, 900);		/* before it */
 	irqs(IRQ_OFF, 0, 1000);
 	called(0, 3000);
@@ -140,21 +140,21 @@ static void a_section_has_its_ends_and_what_was_called(void **state)
 	     "#    -----------------\n#    | task: some-task-42 (uid:0 nice:0 policy:0 rt_prio:0)\n"
 	     "#    -----------------\n#  => started at: outer\n#  => ended at:   outer\n#\n#\n");
 	expect("0us : inner <-outer\n2us+: leaf <-inner\n20us : inner <-outer\n20us : tracer_hardirqs_on <-outer\n");
-	assert_file(world, "tracing_max_latency", "20\n");
+	assert_file(fixture, "tracing_max_latency", "20\n");
 }
 
 static void only_a_longer_one_replaces_it(void **state)
 {
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	irqs(IRQ_OFF, 0, 1000);
 	irqs(IRQ_ON, 0, 11000);
 	irqs(IRQ_OFF, 0, 20000);
 	irqs(IRQ_ON, 0, 30000);		/* as long */
-	assert_file(world, "tracing_max_latency", "10\n");
+	assert_file(fixture, "tracing_max_latency", "10\n");
 	irqs(IRQ_OFF, 1, 40000);
 	irqs(IRQ_ON, 1, 51000);
 	head("# latency: 11 us, #3/3, CPU#1 ");
-	assert_taken(world, "tracing_max_latency", "0");
+	assert_taken(fixture, "tracing_max_latency", "0");
 	irqs(IRQ_OFF, 0, 60000);
 	irqs(IRQ_ON, 0, 61000);
 	head("# latency: 1 us, #3/3, CPU#0 ");
@@ -162,64 +162,64 @@ static void only_a_longer_one_replaces_it(void **state)
 
 static void one_that_began_before_the_last_maximum_is_not_reported(void **state)
 {
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	irqs(IRQ_OFF, 1, 500);
 	irqs(IRQ_OFF, 0, 1000);
 	irqs(IRQ_ON, 0, 2000);
 	irqs(IRQ_ON, 1, 90000);
-	assert_file(world, "tracing_max_latency", "1\n");
+	assert_file(fixture, "tracing_max_latency", "1\n");
 }
 
 static void what_begins_inside_is_part_of_it(void **state)
 {
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	irqs(IRQ_OFF, 0, 1000);
 	irqs(IRQ_OFF, 0, 5000);
 	irqs(IRQ_ON, 0, 9000);
 	irqs(IRQ_ON, 0, 99000);		/* ends nothing */
-	assert_file(world, "tracing_max_latency", "8\n");
+	assert_file(fixture, "tracing_max_latency", "8\n");
 }
 
 static void a_threshold_reports_each_that_is_long_enough(void **state)
 {
-	assert_taken(world, "tracing_thresh", "5");
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "tracing_thresh", "5");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	irqs(IRQ_OFF, 0, 1000);
 	irqs(IRQ_ON, 0, 9000);
 	irqs(IRQ_OFF, 0, 10000);
 	irqs(IRQ_ON, 0, 14000);		/* too short */
-	assert_file(world, "tracing_max_latency", "8\n");
+	assert_file(fixture, "tracing_max_latency", "8\n");
 	irqs(IRQ_OFF, 0, 20000);
 	irqs(IRQ_ON, 0, 25000);
-	assert_file(world, "tracing_max_latency", "5\n");
+	assert_file(fixture, "tracing_max_latency", "5\n");
 }
 
 static void each_tracer_minds_its_own(void **state)
 {
-	assert_taken(world, "current_tracer", "preemptoff");
+	assert_taken(fixture, "current_tracer", "preemptoff");
 	irqs(IRQ_OFF, 0, 1000);
 	irqs(IRQ_ON, 0, 2000);
-	assert_file(world, "tracing_max_latency", "0\n");
+	assert_file(fixture, "tracing_max_latency", "0\n");
 	tell_as(42, PREEMPT_OFF, 0, 1, 0, 10000);
 	tell_as(42, IRQ_OFF, IRQS, 1, 0, 11000);
 	tell_as(42, IRQ_ON, IRQS, 1, 0, 12000);
 	tell_as(42, PREEMPT_ON, 0, 1, 0, 13000);
-	assert_file(world, "tracing_max_latency", "3\n");
+	assert_file(fixture, "tracing_max_latency", "3\n");
 }
 
 static void of_both_kinds_the_outer_one_begins_and_ends(void **state)
 {
-	assert_taken(world, "current_tracer", "preemptirqsoff");
+	assert_taken(fixture, "current_tracer", "preemptirqsoff");
 	tell_as(42, IRQ_OFF, IRQS, 0, 0, 1000);
 	tell_as(42, PREEMPT_OFF, IRQS, 1, 0, 2000);
 	tell_as(42, IRQ_ON, IRQS, 1, 0, 5000);		/* preemption is still off */
 	tell_as(42, PREEMPT_ON, 0, 1, 0, 8000);
-	assert_file(world, "tracing_max_latency", "7\n");
+	assert_file(fixture, "tracing_max_latency", "7\n");
 	tell_as(42, PREEMPT_OFF, 0, 1, 0, 10000);
 	tell_as(42, IRQ_OFF, IRQS, 1, 0, 11000);
 	tell_as(42, PREEMPT_ON, IRQS, 1, 0, 12000);	/* interrupts are still off */
 	tell_as(42, IRQ_ON, IRQS, 0, 0, 30000);
-	assert_file(world, "tracing_max_latency", "20\n");
+	assert_file(fixture, "tracing_max_latency", "20\n");
 }
 
 static void idle(uint32_t state, uint64_t time)
@@ -234,23 +234,23 @@ static void idle(uint32_t state, uint64_t time)
 
 static void idle_tasks_sleep_with_interrupts_off(void **state)
 {
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	tell_as(0, IRQ_OFF, IRQS, 0, 0, 1000);
 	tell_as(0, IRQ_ON, IRQS, 0, 0, 900000);
-	assert_file(world, "tracing_max_latency", "0\n");
+	assert_file(fixture, "tracing_max_latency", "0\n");
 	idle(1, 1000000);
 	idle(UINT32_MAX, 1900000);
 	tell_as(0, IRQ_ON, IRQS, 0, 0, 1904000);
-	assert_file(world, "tracing_max_latency", "4\n");
+	assert_file(fixture, "tracing_max_latency", "4\n");
 	tell_as(0, IRQ_OFF, IRQS, 0, 0, 2000000);
 	idle(1, 2006000);
-	assert_file(world, "tracing_max_latency", "6\n");
+	assert_file(fixture, "tracing_max_latency", "6\n");
 }
 
 static void without_function_trace_there_are_only_the_ends(void **state)
 {
-	assert_taken(world, "options/function-trace", "0");
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "options/function-trace", "0");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	irqs(IRQ_OFF, 0, 1000);
 	called(0, 2000);
 	irqs(IRQ_ON, 0, 3000);
@@ -259,44 +259,44 @@ static void without_function_trace_there_are_only_the_ends(void **state)
 
 static void a_section_that_ends_or_begins_with_tracing_off_is_none(void **state)
 {
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	irqs(IRQ_OFF, 0, 1000);
-	assert_taken(world, "tracing_on", "0");
+	assert_taken(fixture, "tracing_on", "0");
 	irqs(IRQ_ON, 0, 9000);
-	assert_taken(world, "tracing_on", "1");
+	assert_taken(fixture, "tracing_on", "1");
 	irqs(IRQ_ON, 0, 10000);
-	assert_file(world, "tracing_max_latency", "0\n");
-	assert_taken(world, "tracing_on", "0");
+	assert_file(fixture, "tracing_max_latency", "0\n");
+	assert_taken(fixture, "tracing_on", "0");
 	irqs(IRQ_OFF, 0, 11000);
-	assert_taken(world, "tracing_on", "1");
+	assert_taken(fixture, "tracing_on", "1");
 	irqs(IRQ_ON, 0, 20000);
-	assert_file(world, "tracing_max_latency", "0\n");
+	assert_file(fixture, "tracing_max_latency", "0\n");
 }
 
 /* As in the kernel, where the CPU's section is only ended by its end. */
 static void with_tracing_off_for_a_while_it_goes_on(void **state)
 {
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	irqs(IRQ_OFF, 0, 1000);
 	called(0, 2000);
-	assert_taken(world, "tracing_on", "0");
+	assert_taken(fixture, "tracing_on", "0");
 	called(0, 3000);
-	assert_taken(world, "tracing_on", "1");
+	assert_taken(fixture, "tracing_on", "1");
 	called(0, 4000);
 	irqs(IRQ_ON, 0, 9000);
 	expect("0us : inner <-outer\n1us : leaf <-inner\n3us : leaf <-inner\n8us : inner <-outer\n"
 	       "8us : tracer_hardirqs_on <-outer\n");
-	assert_file(world, "tracing_max_latency", "8\n");
+	assert_file(fixture, "tracing_max_latency", "8\n");
 }
 
 static void truncating_the_trace_forgets_the_section(void **state)
 {
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	irqs(IRQ_OFF, 0, 1000);
 	irqs(IRQ_ON, 0, 9000);
-	assert_int_equal(world_write(world, "trace", ""), 0);
-	assert_file(world, "trace", "# tracer: irqsoff\n#\n");
-	assert_file(world, "tracing_max_latency", "8\n");
+	assert_int_equal(fixture_write(fixture, "trace", ""), 0);
+	assert_file(fixture, "trace", "# tracer: irqsoff\n#\n");
+	assert_file(fixture, "tracing_max_latency", "8\n");
 }
 
 /* ---- wakeups ---- */
@@ -328,7 +328,7 @@ static void switched(int prev, int next, int next_prio, uint32_t cpu, uint64_t t
 
 static void a_wakeup_lasts_until_its_task_runs(void **state)
 {
-	assert_taken(world, "current_tracer", "wakeup");
+	assert_taken(fixture, "current_tracer", "wakeup");
 	woken(50, 69, 1, 0, 1000);
 	switched(42, 51, 120, 1, 5000);	/* another task */
 	switched(51, 50, 69, 1, 31000);
@@ -340,31 +340,31 @@ static void a_wakeup_lasts_until_its_task_runs(void **state)
 
 static void it_waits_for_the_task_of_the_highest_priority(void **state)
 {
-	assert_taken(world, "current_tracer", "wakeup");
+	assert_taken(fixture, "current_tracer", "wakeup");
 	woken(50, 100, 0, 0, 1000);
 	woken(51, 110, 0, 0, 2000);	/* comes after it */
 	woken(52, 90, 0, 0, 3000);	/* comes before it */
 	switched(42, 50, 100, 0, 90000);
-	assert_file(world, "tracing_max_latency", "0\n");
+	assert_file(fixture, "tracing_max_latency", "0\n");
 	switched(50, 52, 90, 0, 93000);
-	assert_file(world, "tracing_max_latency", "90\n");
+	assert_file(fixture, "tracing_max_latency", "90\n");
 	woken(53, 95, 0, 0, 94000);	/* comes after the one that runs */
 	switched(52, 53, 95, 0, 900000);
-	assert_file(world, "tracing_max_latency", "90\n");
+	assert_file(fixture, "tracing_max_latency", "90\n");
 }
 
 static void wakeup_rt_minds_real_time_tasks_only(void **state)
 {
-	assert_taken(world, "current_tracer", "wakeup_rt");
+	assert_taken(fixture, "current_tracer", "wakeup_rt");
 	woken(50, 100, 0, 0, 1000);
 	switched(42, 50, 100, 0, 9000);
-	assert_file(world, "tracing_max_latency", "0\n");
+	assert_file(fixture, "tracing_max_latency", "0\n");
 	woken(51, 99, 0, 0, 10000);
 	switched(50, 51, 99, 0, 12000);
-	assert_file(world, "tracing_max_latency", "2\n");
+	assert_file(fixture, "tracing_max_latency", "2\n");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, world_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
 
 int main(void)
 {

@@ -15,7 +15,7 @@ enum { FIRST = 100, FUNCTION = 1, CPUS = 2, THREAD = 3999999, OTHER = 3999998 };
 
 #define TEXT 0xffffffff81000000ull
 
-static struct world *world;
+static struct fixture *fixture;
 static struct slot *slot;
 
 static int setup(void **state)
@@ -24,27 +24,27 @@ static int setup(void **state)
 		FIELD("unsigned long parent_ip", 16, 8, 0) "\nprint fmt: \"\"\n";
 	static const char stack[] = "name: kernel_stack\nID: 4\n" COMMON FIELD("int size", 8, 4, 1)
 		FIELD("unsigned long caller[8]", 16, 64, 0) "\nprint fmt: \"\"\n";
-	int err = world_setup(state);
+	int err = fixture_setup(state);
 
-	world = *state;
-	assert_int_equal(model_add_event(world->model, "ftrace", stack, strlen(stack), NULL), 0);
-	assert_int_equal(model_add_event(world->model, "ftrace", function, strlen(function), NULL), 0);
-	symbols_add(world->model->symbols, TEXT + 0x100, 't', "lock", NULL);
-	symbols_add(world->model->symbols, TEXT + 0x200, 't', "work", NULL);
-	symbols_add(world->model->symbols, TEXT + 0x300, 't', "end", NULL);
-	slot = session_slot_get(world->session);
+	fixture = *state;
+	assert_int_equal(model_add_event(fixture->model, "ftrace", stack, strlen(stack), NULL), 0);
+	assert_int_equal(model_add_event(fixture->model, "ftrace", function, strlen(function), NULL), 0);
+	symbols_add(fixture->model->symbols, TEXT + 0x100, 't', "lock", NULL);
+	symbols_add(fixture->model->symbols, TEXT + 0x200, 't', "work", NULL);
+	symbols_add(fixture->model->symbols, TEXT + 0x300, 't', "end", NULL);
+	slot = session_slot_get(fixture->session);
 	assert_non_null(slot);
 	return err;
 }
 
 static struct section_control *control(void)
 {
-	return &session_header(world->session)->sections;
+	return &session_header(fixture->session)->sections;
 }
 
 static struct section_log *log_of(unsigned int watch)
 {
-	struct program_tables *t = session_data(world->session, session_header(world->session)->programs, sizeof(*t));
+	struct program_tables *t = session_data(fixture->session, session_header(fixture->session)->programs, sizeof(*t));
 
 	return &t->sections[watch];
 }
@@ -56,11 +56,11 @@ static void record(int pid, uint32_t cpu, uint64_t time)
 		int32_t	pid;
 	} r = { { FIRST, 0, 1, pid }, pid };
 	static const uint64_t bytes[CPUS] = { 65536, 65536 };
-	data_ref buffer = instance_buffer(world->model->top, 0);
+	data_ref buffer = instance_buffer(fixture->model->top, 0);
 
 	/* Of a source's writer: any CPU's ring can be written. */
-	assert_int_equal(buffer_add_set(world->session, buffer, 1, bytes), 0);
-	assert_int_equal(ring_write(session_plane(world->session), slot, buffer, 1, cpu, time, &r, sizeof(r)), 0);
+	assert_int_equal(buffer_add_set(fixture->session, buffer, 1, bytes), 0);
+	assert_int_equal(ring_write(session_plane(fixture->session), slot, buffer, 1, cpu, time, &r, sizeof(r)), 0);
 }
 
 static uint32_t generation(void)
@@ -73,7 +73,7 @@ static struct section_report *report(uint32_t nr, uint64_t start, uint64_t end)
 {
 	struct section_log *log = log_of(SECTION_WATCH_CRITICAL);
 	struct section_report *r = &log->reports[nr % SECTION_REPORTS];
-	_Atomic uint32_t *word = &world->model->top->state->live;
+	_Atomic uint32_t *word = &fixture->model->top->state->live;
 	uint32_t live = *word;
 
 	const struct section_report as = {
@@ -95,18 +95,18 @@ static struct section_report *report(uint32_t nr, uint64_t start, uint64_t end)
 
 static char *trace(void)
 {
-	return world_read(world, "trace");
+	return fixture_read(fixture, "trace");
 }
 
 static void take(void)
 {
-	world->model->take_sections(world->model);
+	fixture->model->take_sections(fixture->model);
 }
 
 static void expect_max(const char *usecs)
 {
 	take();
-	assert_file(world, "tracing_max_latency", usecs);
+	assert_file(fixture, "tracing_max_latency", usecs);
 }
 
 static void programs_are_told_what_to_watch_for(void **state)
@@ -122,19 +122,19 @@ static void programs_are_told_what_to_watch_for(void **state)
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		uint32_t before = control()->watch[SECTION_WATCH_CRITICAL].generation;
 
-		assert_taken(world, "current_tracer", of[i].tracer);
+		assert_taken(fixture, "current_tracer", of[i].tracer);
 		assert_int_equal(control()->kinds, of[i].kinds);
 		assert_int_not_equal(control()->watch[SECTION_WATCH_CRITICAL].generation, before);
 	}
-	assert_null(world->model->take_sections);
+	assert_null(fixture->model->take_sections);
 }
 
 static void limits_reach_programs(void **state)
 {
-	assert_taken(world, "current_tracer", "irqsoff");
-	assert_taken(world, "tracing_max_latency", "77");
+	assert_taken(fixture, "current_tracer", "irqsoff");
+	assert_taken(fixture, "tracing_max_latency", "77");
 	assert_int_equal(log_of(SECTION_WATCH_CRITICAL)->longest >> 16, 77000);
-	assert_taken(world, "tracing_thresh", "5");
+	assert_taken(fixture, "tracing_thresh", "5");
 	assert_int_equal(control()->watch[SECTION_WATCH_CRITICAL].thresh, 5000);
 }
 
@@ -142,10 +142,10 @@ static void an_instance_is_named(void **state)
 {
 	struct instance *inst;
 
-	assert_int_equal(instance_create(world->model, "x", &inst), 0);
-	assert_taken(world, "instances/x/current_tracer", "preemptoff");
+	assert_int_equal(instance_create(fixture->model, "x", &inst), 0);
+	assert_taken(fixture, "instances/x/current_tracer", "preemptoff");
 	assert_int_equal(control()->watch[SECTION_WATCH_CRITICAL].instance, inst->index);
-	assert_int_equal(world_write(world, "current_tracer", "irqsoff"), -EBUSY);
+	assert_int_equal(fixture_write(fixture, "current_tracer", "irqsoff"), -EBUSY);
 	assert_int_equal(control()->kinds, SECTION_PREEMPT | SECTION_OWN);
 }
 
@@ -154,7 +154,7 @@ static void a_report_is_a_section_of_the_threads_records(void **state)
 	char wanted[128];
 	char *text;
 
-	assert_taken(world, "current_tracer", "preemptoff");
+	assert_taken(fixture, "current_tracer", "preemptoff");
 	record(THREAD, 0, 900);		/* before it */
 	record(THREAD, 0, 2000);
 	record(OTHER, 0, 3000);
@@ -173,7 +173,7 @@ static void a_report_is_a_section_of_the_threads_records(void **state)
 	assert_non_null(strstr(text, " 1...1.   30us : lock <-work\n"));
 	assert_non_null(strstr(text, "30us : <stack trace>\n => work\n"));
 	free(text);
-	assert_file(world, "tracing_max_latency", "30\n");
+	assert_file(fixture, "tracing_max_latency", "30\n");
 }
 
 /* Of those before nothing is left. */
@@ -187,7 +187,7 @@ static struct section_report *after_many(uint32_t nr)
 
 static void the_newest_of_several_is_taken(void **state)
 {
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	report(1, 1000, 11000);
 	report(2, 20000, 45000);
 	expect_max("25\n");
@@ -201,12 +201,12 @@ static void the_newest_of_several_is_taken(void **state)
 
 static void a_shorter_one_is_none(void **state)
 {
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	report(1, 1000, 11000);
 	expect_max("10\n");
 	report(2, 20000, 25000);
 	expect_max("10\n");
-	assert_taken(world, "tracing_thresh", "1");
+	assert_taken(fixture, "tracing_thresh", "1");
 	report(3, 30000, 33000);
 	expect_max("3\n");
 	report(4, 40000, 40500);
@@ -218,15 +218,15 @@ static void only_the_named_one_is_looked_at(void **state)
 {
 	struct section_report *r;
 
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	report(1, 1000, 11000);
 	r = report(2, 20000, 50000);
 	r->state = section_state(2, generation()) | 1;
-	world->model->top->state->live = live_make(1, 1, 1);
+	fixture->model->top->state->live = live_make(1, 1, 1);
 	expect_max("10\n");
 	r->state = section_state(2, generation());
 	expect_max("10\n");
-	world->model->top->state->live = live_make(2, 2, 0);
+	fixture->model->top->state->live = live_make(2, 2, 0);
 	expect_max("30\n");
 }
 
@@ -235,13 +235,13 @@ static void nothing_is_reported_while_somebody_reads(void **state)
 	const struct section_watch *watch = &control()->watch[SECTION_WATCH_CRITICAL];
 	uint32_t before;
 
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	report(1, 1000, 11000);
 	before = watch->generation;
-	instance_stop(world->model->top);
-	assert_file(world, "tracing_max_latency", "10\n");
+	instance_stop(fixture->model->top);
+	assert_file(fixture, "tracing_max_latency", "10\n");
 	assert_int_equal(watch->thresh, UINT64_MAX);
-	instance_go_on(world->model->top);
+	instance_go_on(fixture->model->top);
 	assert_int_equal(watch->thresh, 0);
 	/* What has begun goes on. */
 	assert_int_equal(watch->generation, before);
@@ -255,11 +255,11 @@ static void a_section_that_is_read_over_has_all_its_records(void **state)
 	unsigned int nr = 0;
 	char *text;
 
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	record(THREAD, 1, 1500);
-	instance_stop(world->model->top);
+	instance_stop(fixture->model->top);
 	record(THREAD, 1, 2000);
-	instance_go_on(world->model->top);
+	instance_go_on(fixture->model->top);
 	record(THREAD, 1, 2500);
 	report(1, 1000, 11000);
 	text = trace();
@@ -268,10 +268,10 @@ static void a_section_that_is_read_over_has_all_its_records(void **state)
 	free(text);
 	assert_int_equal(nr, 3);
 	/* Without such a tracer there is no section: the rings stop. */
-	assert_taken(world, "current_tracer", "nop");
-	instance_stop(world->model->top);
-	assert_false(world->model->top->sections_live);
-	instance_go_on(world->model->top);
+	assert_taken(fixture, "current_tracer", "nop");
+	instance_stop(fixture->model->top);
+	assert_false(fixture->model->top->sections_live);
+	instance_go_on(fixture->model->top);
 }
 
 /* Overruns the ring of a CPU: `nr` records, one each 10 ns from `time` on. -> the time after them */
@@ -290,7 +290,7 @@ static void a_section_that_was_overrun_says_so(void **state)
 	uint64_t end;
 	char *text;
 
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	end = record_many(THREAD, 1, 1500, OVERRUN);
 	report(1, 1000, end);
 	text = trace();
@@ -306,7 +306,7 @@ static void what_was_overrun_before_a_section_is_none_of_it(void **state)
 	uint64_t begin;
 	char *text;
 
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	begin = record_many(THREAD, 1, 1500, OVERRUN);
 	record(THREAD, 1, begin + 500);
 	report(1, begin, begin + 1000);
@@ -321,7 +321,7 @@ static void what_a_cpu_lost_that_it_was_not_on_is_none_of_it(void **state)
 	uint64_t end;
 	char *text;
 
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	record(THREAD, 1, 1500);
 	end = record_many(OTHER, 0, 1600, OVERRUN);
 	report(1, 1000, end)->start.cpu = 1;
@@ -337,7 +337,7 @@ static void a_section_of_which_nothing_is_left_says_so(void **state)
 	uint64_t end;
 	char *text;
 
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	record(THREAD, 1, 1500);
 	end = record_many(OTHER, 1, 1600, OVERRUN);
 	report(1, 1000, end);
@@ -353,9 +353,9 @@ static void a_section_of_two_forms_is_dropped(void **state)
 {
 	uint32_t before;
 
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	before = generation();
-	assert_taken(world, "options/display-graph", "1");
+	assert_taken(fixture, "options/display-graph", "1");
 	/* Forgotten with the old form, and again when the new one is there. */
 	assert_int_equal(generation(), before + 2);
 }
@@ -365,14 +365,14 @@ static void a_section_with_a_part_of_its_functions_is_dropped(void **state)
 {
 	uint32_t before;
 
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	before = generation();
-	assert_taken(world, "options/function-trace", "0");
+	assert_taken(fixture, "options/function-trace", "0");
 	assert_int_equal(generation(), before + 2);
 	report(1, 1000, 12000)->state = section_state(1, before);
 	expect_max("0\n");
 	before = generation();
-	assert_taken(world, "options/function-trace", "1");
+	assert_taken(fixture, "options/function-trace", "1");
 	assert_int_equal(generation(), before + 2);
 }
 
@@ -381,7 +381,7 @@ static void what_begins_before_functions_are_chosen_is_dropped(void **state)
 {
 	uint32_t before = generation();
 
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	assert_int_equal(generation(), before + 3);
 }
 
@@ -389,12 +389,12 @@ static void tracing_that_is_off_for_a_while_ends_no_section(void **state)
 {
 	uint32_t before;
 
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	before = generation();
 	report(1, 1000, 12000);
-	assert_taken(world, "tracing_on", "0");
+	assert_taken(fixture, "tracing_on", "0");
 	expect_max("11\n");
-	assert_taken(world, "tracing_on", "1");
+	assert_taken(fixture, "tracing_on", "1");
 	assert_int_equal(generation(), before);
 }
 
@@ -403,13 +403,13 @@ static void display_graph_begins_anew_and_keeps_what_there_is(void **state)
 	uint32_t before;
 	char *text;
 
-	assert_taken(world, "current_tracer", "preemptoff");
+	assert_taken(fixture, "current_tracer", "preemptoff");
 	before = generation();
 	report(1, 1000, 31000);
-	assert_taken(world, "options/display-graph", "1");
+	assert_taken(fixture, "options/display-graph", "1");
 	assert_int_not_equal(generation(), before);
 	assert_int_equal(log_of(SECTION_WATCH_CRITICAL)->longest, section_longest(0, 1));
-	assert_file(world, "tracing_max_latency", "0\n");
+	assert_file(fixture, "tracing_max_latency", "0\n");
 	/* As in the kernel: the other columns, but its lines are those of functions. */
 	text = trace();
 	assert_non_null(strstr(text, "# latency: 30 us, #3/3, CPU#1 |"));
@@ -422,17 +422,17 @@ static void display_graph_begins_anew_and_keeps_what_there_is(void **state)
 
 static void what_was_written_counts_from_then_on(void **state)
 {
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	report(1, 1000, 11000)->state = section_state(1, generation() - 1);
 	expect_max("0\n");
 	report(2, 20000, 50000);
-	assert_taken(world, "tracing_max_latency", "0");	/* taken before that */
+	assert_taken(fixture, "tracing_max_latency", "0");	/* taken before that */
 	expect_max("0\n");
 	assert_int_equal(log_of(SECTION_WATCH_CRITICAL)->longest, section_longest(0, 2));
 	report(3, 60000, 61000);
 	expect_max("1\n");
 	report(4, 70000, 90000);
-	assert_taken(world, "tracing_thresh", "100");		/* and so is this one */
+	assert_taken(fixture, "tracing_thresh", "100");		/* and so is this one */
 	expect_max("20\n");
 	assert_int_equal(control()->watch[SECTION_WATCH_CRITICAL].thresh, 100000);
 }
@@ -441,12 +441,12 @@ static void what_is_cleared_is_gone(void **state)
 {
 	char *text;
 
-	assert_taken(world, "current_tracer", "preemptoff");
+	assert_taken(fixture, "current_tracer", "preemptoff");
 	record(THREAD, 0, 2000);
 	report(1, 1000, 31000);
-	assert_taken(world, "trace", "");
-	assert_file(world, "trace", "# tracer: preemptoff\n#\n");
-	assert_file(world, "tracing_max_latency", "30\n");
+	assert_taken(fixture, "trace", "");
+	assert_file(fixture, "trace", "# tracer: preemptoff\n#\n");
+	assert_file(fixture, "tracing_max_latency", "30\n");
 	record(THREAD, 0, 42000);
 	report(2, 40000, 80000);
 	text = trace();
@@ -456,7 +456,7 @@ static void what_is_cleared_is_gone(void **state)
 
 static void nonsense_is_not_believed(void **state)
 {
-	assert_taken(world, "current_tracer", "irqsoff");
+	assert_taken(fixture, "current_tracer", "irqsoff");
 	for (uint32_t i = 1; i <= 8; i++) {
 		struct section_report *r = report(i, 1000, 11000 * i);
 
@@ -481,46 +481,46 @@ static void a_cpu_s_records_are_cleared(void **state)
 {
 	char *text;
 
-	assert_taken(world, "current_tracer", "preemptoff");
+	assert_taken(fixture, "current_tracer", "preemptoff");
 	record(THREAD, 0, 2000);
 	record(THREAD, 1, 4000);
 	report(1, 1000, 31000);
-	assert_taken(world, "per_cpu/cpu0/trace", "");
+	assert_taken(fixture, "per_cpu/cpu0/trace", "");
 	text = trace();
 	assert_non_null(strstr(text, "# latency: 30 us, #3/3, CPU#1 |"));
 	assert_null(strstr(text, "1us : first"));
 	assert_non_null(strstr(text, "3us+: first"));
 	free(text);
-	assert_taken(world, "per_cpu/cpu1/trace", "");
-	assert_file(world, "trace", "# tracer: preemptoff\n#\n");
+	assert_taken(fixture, "per_cpu/cpu1/trace", "");
+	assert_file(fixture, "trace", "# tracer: preemptoff\n#\n");
 }
 
 static void it_is_of_the_clock_that_it_was_recorded_with(void **state)
 {
-	assert_taken(world, "current_tracer", "preemptoff");
+	assert_taken(fixture, "current_tracer", "preemptoff");
 	report(1, 1000, 31000);
 	expect_max("30\n");
-	assert_taken(world, "trace_clock", "mono");
-	assert_file(world, "trace", "# tracer: preemptoff\n#\n");
+	assert_taken(fixture, "trace_clock", "mono");
+	assert_file(fixture, "trace", "# tracer: preemptoff\n#\n");
 	report(2, 1000, 41000);
 	expect_max("40\n");
-	assert_taken(world, "buffer_subbuf_size_kb", "8");
-	assert_file(world, "trace", "# tracer: preemptoff\n#\n");
+	assert_taken(fixture, "buffer_subbuf_size_kb", "8");
+	assert_file(fixture, "trace", "# tracer: preemptoff\n#\n");
 }
 
 static void the_next_server_has_it(void **state)
 {
 	char *text;
 
-	assert_taken(world, "current_tracer", "preemptoff");
+	assert_taken(fixture, "current_tracer", "preemptoff");
 	record(THREAD, 0, 2000);
 	report(1, 1000, 31000);
-	world_new_server(world);
+	fixture_new_server(fixture);
 	text = trace();
 	assert_non_null(strstr(text, "# latency: 30 us, #4/4, CPU#1 |"));
 	assert_non_null(strstr(text, "first: pid=3999999\n"));
 	free(text);
-	assert_file(world, "tracing_max_latency", "30\n");
+	assert_file(fixture, "tracing_max_latency", "30\n");
 	report(2, 40000, 80000);
 	expect_max("40\n");
 }
@@ -560,8 +560,8 @@ static void the_last_of_a_storm_is_there(void **state)
 	pthread_t thread;
 	char *text;
 
-	assert_taken(world, "current_tracer", "preemptoff");
-	assert_taken(world, "tracing_thresh", "1");
+	assert_taken(fixture, "current_tracer", "preemptoff");
+	assert_taken(fixture, "tracing_thresh", "1");
 	assert_int_equal(pthread_create(&thread, NULL, storm, NULL), 0);
 	for (int i = 0; i < TAKES; i++) {
 		take();
@@ -575,10 +575,10 @@ static void the_last_of_a_storm_is_there(void **state)
 	assert_non_null(strstr(text, expected));
 	free(text);
 	snprintf(expected, sizeof(expected), "%d\n", (int)length_of(storm_last));
-	assert_file(world, "tracing_max_latency", expected);
+	assert_file(fixture, "tracing_max_latency", expected);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, world_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
 
 int main(void)
 {

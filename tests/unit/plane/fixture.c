@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
-#include "world.h"
+#include "fixture.h"
 #include "../ring_nth.h"
 
-struct world world;
+struct fixture fixture;
 
 static struct event_state *states[2048][2];
 
 static void instance_make(uint32_t index)
 {
-	struct instance_state *inst = plane_instance(world.p, index);
+	struct instance_state *inst = plane_instance(fixture.p, index);
 	uint64_t bytes[2] = { 65536, 65536 };
 	data_ref ref;
 
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(buffer_create(world.session, index, 2, 4096, bytes, 2, true, &ref), 0);
-		buffer_publish(world.session, index, (uint32_t)i, ref);
+		assert_int_equal(buffer_create(fixture.session, index, 2, 4096, bytes, 2, true, &ref), 0);
+		buffer_publish(fixture.session, index, (uint32_t)i, ref);
 	}
 	memset(inst->cpumask, 0xff, sizeof(inst->cpumask));
 	inst->used = 1;
 	inst->tracing_on = 1;
 }
 
-int world_setup(void **state)
+int fixture_setup(void **state)
 {
 	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 8, .memory = 64 << 20 };
 
-	if (session_create(NULL, &params, &world.session))
+	if (session_create(NULL, &params, &fixture.session))
 		return -1;
-	world.p = session_plane(world.session);
-	world.slot = session_slot_get(world.session);
+	fixture.p = session_plane(fixture.session);
+	fixture.slot = session_slot_get(fixture.session);
 	memset(states, 0, sizeof(states));
 	instance_make(0);
 	instance_make(1);
 	return 0;
 }
 
-int world_teardown(void **state)
+int fixture_teardown(void **state)
 {
-	session_close(world.session);
+	session_close(fixture.session);
 	return 0;
 }
 
@@ -52,21 +52,21 @@ void hist_make(struct hist *h, uint32_t key_size, uint32_t nr_sums, uint32_t nr_
 				       .nr_vars = nr_vars, .nr_cpus = 2, .nr_slots = 8, .nr_blocks = nr_blocks } };
 	for (uint32_t i = 0; i < nr_blocks; i++)
 		h->shape.block_size[i] = block_size;
-	h->ref = session_data_alloc(world.session, map_size(&h->shape));
-	h->cell = session_config_alloc(world.session, sizeof(*cell));
-	cell = session_config(world.session, h->cell, sizeof(*cell));
+	h->ref = session_data_alloc(fixture.session, map_size(&h->shape));
+	h->cell = session_config_alloc(fixture.session, sizeof(*cell));
+	cell = session_config(fixture.session, h->cell, sizeof(*cell));
 	cell->map = h->ref;
 	map_lay_out(&cell->layout, &h->shape);
 	h->map = (struct map_view){ &cell->layout,
-				    session_data(world.session, h->ref, map_size(&h->shape)) };
+				    session_data(fixture.session, h->ref, map_size(&h->shape)) };
 	assert_non_null(h->map.data);
 }
 
 config_ref program_make(const struct hist *h, const struct op *ops, unsigned int nr, uint32_t flags)
 {
 	size_t size = sizeof(struct program) + nr * sizeof(*ops);
-	config_ref ref = session_config_alloc(world.session, size);
-	struct program *prog = session_config(world.session, ref, size);
+	config_ref ref = session_config_alloc(fixture.session, size);
+	struct program *prog = session_config(fixture.session, ref, size);
 
 	assert_non_null(prog);
 	*prog = (struct program){ .size = (uint32_t)size, .nr_ops = nr, .flags = flags,
@@ -84,9 +84,9 @@ struct event_state *state_of(uint32_t event, uint32_t instance)
 
 static data_ref state_make(uint32_t event, uint32_t instance)
 {
-	data_ref ref = session_data_alloc(world.session, sizeof(struct event_state));
+	data_ref ref = session_data_alloc(fixture.session, sizeof(struct event_state));
 
-	states[event][instance] = session_data(world.session, ref, sizeof(struct event_state));
+	states[event][instance] = session_data(fixture.session, ref, sizeof(struct event_state));
 	states[event][instance]->event_id = event;
 	return ref;
 }
@@ -94,8 +94,8 @@ static data_ref state_make(uint32_t event, uint32_t instance)
 void plan_make(const struct plan_row *rows, unsigned int nr)
 {
 	size_t size = sizeof(struct plan) + nr * (sizeof(struct arm) + 4 * sizeof(struct trigger_arm));
-	config_ref ref = session_config_alloc(world.session, size);
-	struct plan *plan = session_config(world.session, ref, size);
+	config_ref ref = session_config_alloc(fixture.session, size);
+	struct plan *plan = session_config(fixture.session, ref, size);
 	struct arm *arms = (struct arm *)(plan + 1);
 	struct trigger_arm *t = (struct trigger_arm *)(arms + nr);
 	uint32_t used = 0;
@@ -111,10 +111,10 @@ void plan_make(const struct plan_row *rows, unsigned int nr)
 		for (unsigned int k = 0; k < rows[i].nr_triggers; k++)
 			t[used++] = (struct trigger_arm){ .kind = rows[i].triggers[k].kind,
 				.program = rows[i].triggers[k].program, .filter = rows[i].triggers[k].filter,
-				.state = session_data_alloc(world.session, sizeof(struct trigger_state)) };
+				.state = session_data_alloc(fixture.session, sizeof(struct trigger_state)) };
 	}
 	plan->nr_triggers = used;
-	session_publish(world.session, (_Atomic uint64_t *)&plane_event(world.p, rows[0].event)->plan, ref);
+	session_publish(fixture.session, (_Atomic uint64_t *)&plane_event(fixture.p, rows[0].event)->plan, ref);
 }
 
 void plan_hist(uint32_t event, uint32_t flags, config_ref program)
@@ -137,7 +137,7 @@ uint64_t fire_rec(const struct rec *r, uint64_t time)
 	struct hit h = { .record = r, .size = sizeof(*r), .cpu = 1, .time = time, .comm = "tester",
 			 .stack = stack, .nr_stack = 3, .writer = 1 };
 
-	return hit(world.p, world.slot, &h);
+	return hit(fixture.p, fixture.slot, &h);
 }
 
 uint64_t fire_event(uint32_t event, uint32_t a, uint64_t time)
@@ -171,10 +171,10 @@ uint64_t sum_of_key(const struct hist *h, uint64_t key, uint32_t sum)
 
 static struct ring_iter *iter_of(uint32_t instance, int snapshot)
 {
-	struct instance_state *inst = plane_instance(world.p, instance);
+	struct instance_state *inst = plane_instance(fixture.p, instance);
 	struct ring_iter *it = NULL;
 
-	assert_int_equal(ring_iter_open(world.session, inst->buffers[(inst->live & 1) ^ snapshot], -1, &it), 0);
+	assert_int_equal(ring_iter_open(fixture.session, inst->buffers[(inst->live & 1) ^ snapshot], -1, &it), 0);
 	return it;
 }
 

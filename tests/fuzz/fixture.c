@@ -4,13 +4,13 @@
 
 #include "model/symbols.h"
 #include "plane/plane.h"
-#include "world.h"
+#include "fixture.h"
 
 enum { TEXT_MAX = 4095 };
 
-const struct world *world(const char *system, const char *format)
+const struct fixture *fixture(const char *system, const char *format)
 {
-	static struct world w;
+	static struct fixture w;
 	struct session_params params = { .nr_cpus = WORLD_CPUS, .nr_slots = 8, .memory = 512 << 20 };
 
 	if (w.slot)
@@ -24,7 +24,7 @@ const struct world *world(const char *system, const char *format)
 	return &w;
 }
 
-void world_reclaim(const struct world *w)
+void fixture_reclaim(const struct fixture *w)
 {
 	while (session_reclaim(w->session))
 		;
@@ -39,7 +39,7 @@ struct input input_split(const uint8_t *data, size_t size, size_t record_max)
 			       .size = rest < record_max ? rest : record_max };
 }
 
-void world_hits(const struct world *w, const struct input *in)
+void fixture_hits(const struct fixture *w, const struct input *in)
 {
 	const char comm[LAYOUT_COMM_LEN] = "somebody";
 	const uint64_t stack[2] = { 0x1004, 0x2008 };

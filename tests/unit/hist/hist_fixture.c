@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/errlog.h"
-#include "world.h"
+#include "hist_fixture.h"
 
 struct event_file *top_file(struct event *e)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * world.h - a session with one event of a field of each kind; for the fuzzers of texts that a record then meets
+ * fixture.h - a session with one event of a field of each kind; for the fuzzers of texts that a record then meets
  *
  *     input:  text  0  record
  */
-#ifndef TRACEFUSE_TESTS_FUZZ_WORLD_H
-#define TRACEFUSE_TESTS_FUZZ_WORLD_H
+#ifndef TRACEFUSE_TESTS_FUZZ_FIXTURE_H
+#define TRACEFUSE_TESTS_FUZZ_FIXTURE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@ enum { WORLD_CPUS = 4, WORLD_EVENT_ID = 100 };
 	FIELD("__rel_loc char[] r", 44, 4, 0)		\
 	more "\nprint fmt: \"\"\n"
 
-struct world {
+struct fixture {
 	struct session	*session;
 	struct model	*model;
 	struct event	*event;
@@ -37,9 +37,9 @@ struct world {
 };
 
 /* Made at the first input; a process of libFuzzer has no last one. */
-const struct world *world(const char *system, const char *format);
+const struct fixture *fixture(const char *system, const char *format);
 /* What the input retired is freed. */
-void world_reclaim(const struct world *w);
+void fixture_reclaim(const struct fixture *w);
 
 struct input {
 	char		*text;		/* the caller frees */
@@ -50,6 +50,6 @@ struct input {
 struct input input_split(const uint8_t *data, size_t size, size_t record_max);
 
 /* Hits of the event: the record at its full and at every shorter length, from memory of just that size. */
-void world_hits(const struct world *w, const struct input *in);
+void fixture_hits(const struct fixture *w, const struct input *in);
 
 #endif

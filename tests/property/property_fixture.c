@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stage.c - a session with the three events, where scenes are given and hits are made
+ * property_fixture.c - a session with the three events, where scripts are given and hits are made
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/model.h"
 #include "session/session.h"
-#include "stage.h"
+#include "property_fixture.h"
 #include "tracefs/tree.h"
 
 /* Names of one letter are no parameters of an action. */
@@ -38,13 +38,13 @@ static int add_events(struct model *m)
 	return 0;
 }
 
-int stage_open(struct stage *st)
+int property_open(struct property_fixture *st)
 {
 	static const struct session_params params = { .nr_cpus = CPUS, .nr_slots = 16, .memory = 1ull << 30 };
-	struct house *h = &st->house;
+	struct fixture *h = &st->fixture;
 	int err;
 
-	*st = (struct stage){ 0 };
+	*st = (struct property_fixture){ 0 };
 	err = session_create(NULL, &params, &h->session);
 	if (!err)
 		err = model_create(h->session, &h->model);
@@ -57,14 +57,14 @@ int stage_open(struct stage *st)
 	return err;
 }
 
-void stage_close(struct stage *st)
+void property_close(struct property_fixture *st)
 {
 	for (int i = 0; i < WRITERS_MAX; i++)
-		session_slot_put(st->house.session, st->slots[i]);
-	house_close(&st->house);
+		session_slot_put(st->fixture.session, st->slots[i]);
+	fixture_close(&st->fixture);
 }
 
-const char *stage_path(int event, const char *file, char *buf, size_t size)
+const char *property_path(int event, const char *file, char *buf, size_t size)
 {
 	static const char *const events[] = { "prop/a", "prop/b", "prop/c", "synthetic/psyn" };
 
@@ -72,14 +72,14 @@ const char *stage_path(int event, const char *file, char *buf, size_t size)
 	return buf;
 }
 
-static bool give(struct stage *st, const char *file, const char *text, FILE *log)
+static bool give(struct property_fixture *st, const char *file, const char *text, FILE *log)
 {
-	struct answer a = house_command(&st->house, "a", file, text, strlen(text));
+	struct answer a = fixture_command(&st->fixture, "a", file, text, strlen(text));
 	int err = a.open_errno | a.write_errno;
 
 	if (err) {
 		size_t len;
-		char *errors = house_read(&st->house, "error_log", 1 << 16, &len, &err);
+		char *errors = fixture_read(&st->fixture, "error_log", 1 << 16, &len, &err);
 
 		fprintf(log, "# refused: echo '%s' >> %s\n%.500s\n", text, file, len > 500 ? errors + len - 500 : errors);
 		free(errors);
@@ -89,7 +89,7 @@ static bool give(struct stage *st, const char *file, const char *text, FILE *log
 }
 
 /* `more`, as ":pause", stands in front of the filter. */
-static bool give_trigger(struct stage *st, const struct scene *s, const struct rule *t, const char *sign,
+static bool give_trigger(struct property_fixture *st, const struct script *s, const struct rule *t, const char *sign,
 			 const char *more, FILE *log)
 {
 	char *text, path[64];
@@ -105,13 +105,13 @@ static bool give_trigger(struct stage *st, const struct scene *s, const struct r
 	filter = filter ? filter : text + strlen(text);
 	if (asprintf(&command, "%s%.*s%s%s", sign, (int)(filter - text), text, more, filter) < 0)
 		abort();
-	ok = give(st, stage_path(t->event, "trigger", path, sizeof(path)), command, log);
+	ok = give(st, property_path(t->event, "trigger", path, sizeof(path)), command, log);
 	free(command);
 	free(text);
 	return ok;
 }
 
-bool stage_set(struct stage *st, const struct scene *s, FILE *log)
+bool property_set(struct property_fixture *st, const struct script *s, FILE *log)
 {
 	bool ok = true;
 
@@ -131,7 +131,7 @@ bool stage_set(struct stage *st, const struct scene *s, FILE *log)
 	return ok;
 }
 
-bool stage_unset(struct stage *st, const struct scene *s, FILE *log)
+bool property_unset(struct property_fixture *st, const struct script *s, FILE *log)
 {
 	bool ok = true;
 
@@ -143,7 +143,7 @@ bool stage_unset(struct stage *st, const struct scene *s, FILE *log)
 	return ok;
 }
 
-void stage_stimulus(struct stage *st, const struct scene *s, unsigned int slot, unsigned int writer,
+void property_stimulus(struct property_fixture *st, const struct script *s, unsigned int slot, unsigned int writer,
 		    const struct stimulus *e, FILE *log)
 {
 	struct hit h = { .record = &e->record, .size = sizeof(e->record), .cpu = e->cpu, .time = e->time,
@@ -151,7 +151,7 @@ void stage_stimulus(struct stage *st, const struct scene *s, unsigned int slot, 
 	char more[16];
 
 	if (!e->command) {
-		hit(session_plane(st->house.session), st->slots[slot], &h);
+		hit(session_plane(st->fixture.session), st->slots[slot], &h);
 		return;
 	}
 	snprintf(more, sizeof(more), ":%s", e->command);
@@ -189,7 +189,7 @@ static void print_ranks(char **entries, const struct shown *ranks, size_t nr, FI
 	}
 }
 
-static void print_expected(const struct scene *s, struct world *w, int trigger, const struct shown *shown, size_t nr,
+static void print_expected(const struct script *s, struct expected *w, int trigger, const struct shown *shown, size_t nr,
 			   bool paused, FILE *out)
 {
 	char **entries = calloc(nr + 1, sizeof(*entries));
@@ -200,7 +200,7 @@ static void print_expected(const struct scene *s, struct world *w, int trigger, 
 	print_command(s, &s->triggers[trigger], true, out);
 	fprintf(out, " [%s]\n#\n\n", paused ? "paused" : "active");
 	print_ranks(entries, shown, nr, out);
-	world_totals(w, trigger, out);
+	expected_totals(w, trigger, out);
 	free(entries);
 }
 
@@ -227,7 +227,7 @@ static const char *print_found(const char *text, const struct shown *ranks, size
 	return end;
 }
 
-static bool compare_event(struct stage *st, const struct scene *s, struct world *w, int event, FILE *log)
+static bool compare_event(struct property_fixture *st, const struct script *s, struct expected *w, int event, FILE *log)
 {
 	char path[64], *text, *want, *got;
 	size_t size;
@@ -236,7 +236,7 @@ static bool compare_event(struct stage *st, const struct scene *s, struct world 
 	const char *at;
 	bool same;
 
-	text = house_read(&st->house, stage_path(event, "hist", path, sizeof(path)), 4 << 20, &size, &err);
+	text = fixture_read(&st->fixture, property_path(event, "hist", path, sizeof(path)), 4 << 20, &size, &err);
 	want_out = open_memstream(&want, &size);
 	got_out = open_memstream(&got, &size);
 	at = text;
@@ -246,8 +246,8 @@ static bool compare_event(struct stage *st, const struct scene *s, struct world 
 
 		if (s->triggers[i].event != event)
 			continue;
-		shown = world_entries(w, (int)i, &nr);
-		print_expected(s, w, (int)i, shown, nr, world_paused(w, (int)i), want_out);
+		shown = expected_entries(w, (int)i, &nr);
+		print_expected(s, w, (int)i, shown, nr, expected_paused(w, (int)i), want_out);
 		at = print_found(at, shown, nr, got_out);
 		for (size_t k = 0; k < nr; k++)
 			free(shown[k].text);
@@ -265,7 +265,7 @@ static bool compare_event(struct stage *st, const struct scene *s, struct world 
 	return same;
 }
 
-bool stage_compare(struct stage *st, const struct scene *s, struct world *w, FILE *log)
+bool property_compare(struct property_fixture *st, const struct script *s, struct expected *w, FILE *log)
 {
 	bool same = true;
 

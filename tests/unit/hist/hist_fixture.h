@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * world.h - what the tests of src/model/hist share: commands to an event, hits, what the files say
+ * hist_fixture.h - what the tests of src/model/hist share: commands to an event, hits, what the files say
  *
  * On top of tests/unit/model/fixture.h: its events, one private session a test.
  */
-#ifndef TRACEFUSE_TESTS_HIST_WORLD_H
-#define TRACEFUSE_TESTS_HIST_WORLD_H
+#ifndef TRACEFUSE_TESTS_HIST_FIXTURE_H
+#define TRACEFUSE_TESTS_HIST_FIXTURE_H
 
 #include "fixture.h"
 #include "model/hist/hist.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * house.h - what the benches of the data plane share: a session, an armed event
+ * fixture.h - what the benches of the data plane share: a session, an armed event
  */
-#ifndef TRACEFUSE_BENCH_HOUSE_H
-#define TRACEFUSE_BENCH_HOUSE_H
+#ifndef TRACEFUSE_BENCH_FIXTURE_H
+#define TRACEFUSE_BENCH_FIXTURE_H
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * world.h - a session with hists, programs and plans made by hand, for tests of the plane
+ * fixture.h - a session with hists, programs and plans made by hand, for tests of the plane
  */
-#ifndef TRACEFUSE_TESTS_PLANE_WORLD_H
-#define TRACEFUSE_TESTS_PLANE_WORLD_H
+#ifndef TRACEFUSE_TESTS_PLANE_FIXTURE_H
+#define TRACEFUSE_TESTS_PLANE_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,13 +19,13 @@
 
 enum { EVENT_A = 300, EVENT_B = 301, SYNTH = 302, SYNTH2 = 303 };
 
-struct world {
+struct fixture {
 	struct session	*session;
 	struct plane	*p;
 	struct slot	*slot;
 };
 
-extern struct world world;
+extern struct fixture fixture;
 
 struct hist {
 	struct map_shape shape;
@@ -54,8 +54,8 @@ struct plan_row {
 	unsigned int	nr_triggers;
 };
 
-int world_setup(void **state);
-int world_teardown(void **state);
+int fixture_setup(void **state);
+int fixture_teardown(void **state);
 
 void hist_make(struct hist *h, uint32_t key_size, uint32_t nr_sums, uint32_t nr_vars, uint32_t nr_blocks,
 	       uint32_t block_size);

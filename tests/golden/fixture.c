@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * house.c - opens a session with a recording's events for the golden tests, and talks to its files
+ * fixture.c - opens a session with a recording's events for the golden tests, and talks to its files
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "house.h"
+#include "fixture.h"
 #include "model/ftrace/ftrace.h"
 #include "session/session.h"
 #include "sources/recording/source.h"
 #include "tracefs/tree.h"
 
-int house_open_threads(const char *const *recordings, unsigned int nr, unsigned int threads,
-		       struct house *out)
+int fixture_open_threads(const char *const *recordings, unsigned int nr, unsigned int threads,
+		       struct fixture *out)
 {
 	struct source_params files = {
 		.files = recordings, .nr_files = nr, .threads = threads,
@@ -24,7 +24,7 @@ int house_open_threads(const char *const *recordings, unsigned int nr, unsigned 
 	struct source_error err = { .text = "" };
 	int rc;
 
-	*out = (struct house){ 0 };
+	*out = (struct fixture){ 0 };
 	rc = source_open(&files, &out->source, &err);
 	if (rc)
 		goto failed;
@@ -42,16 +42,16 @@ int house_open_threads(const char *const *recordings, unsigned int nr, unsigned 
 	rc = -ENOMEM;
 failed:
 	printf("# cannot open %s: %s %s\n", recordings[0], strerror(-rc), err.text);
-	house_close(out);
+	fixture_close(out);
 	return rc;
 }
 
-int house_open(const char *const *recordings, unsigned int nr, struct house *out)
+int fixture_open(const char *const *recordings, unsigned int nr, struct fixture *out)
 {
-	return house_open_threads(recordings, nr, 0, out);
+	return fixture_open_threads(recordings, nr, 0, out);
 }
 
-void house_close(struct house *h)
+void fixture_close(struct fixture *h)
 {
 	if (h->tree)
 		tree_destroy(h->tree);
@@ -63,7 +63,7 @@ void house_close(struct house *h)
 		session_destroy(h->session);
 }
 
-int house_functions(struct house *h, const char *file)
+int fixture_functions(struct fixture *h, const char *file)
 {
 	FILE *in = fopen(file, "r");
 	char *text = NULL;
@@ -95,7 +95,7 @@ static ssize_t read_all(struct tree_file *f, char *buf, size_t max, int *err)
 	return (ssize_t)n;
 }
 
-char *house_read(struct house *h, const char *file, size_t max, size_t *len, int *err)
+char *fixture_read(struct fixture *h, const char *file, size_t max, size_t *len, int *err)
 {
 	struct tree_file *f;
 	char *buf = malloc(max + 1);
@@ -129,7 +129,7 @@ static void write_all(struct tree_file *f, const char *text, size_t len, struct 
 	}
 }
 
-struct answer house_command(struct house *h, const char *op, const char *file, const char *text, size_t len)
+struct answer fixture_command(struct fixture *h, const char *op, const char *file, const char *text, size_t len)
 {
 	struct answer a = { 0 };
 	struct tree_file *f;
@@ -141,7 +141,7 @@ struct answer house_command(struct house *h, const char *op, const char *file, c
 		return a;
 	}
 	if (!strcmp(op, "r")) {
-		free(house_read(h, file, 32768, &len, &a.open_errno));
+		free(fixture_read(h, file, 32768, &len, &a.open_errno));
 		return a;
 	}
 	rc = tree_open(h->tree, file, O_WRONLY | (*op == 'a' ? O_APPEND : O_TRUNC), &f);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * world.h - a session of programs with its model, tree and source, which the test serves when it likes
+ * fixture.h - a session of programs with its model, tree and source, which the test serves when it likes
  */
-#ifndef TRACEFUSE_TESTS_SOURCES_WORLD_H
-#define TRACEFUSE_TESTS_SOURCES_WORLD_H
+#ifndef TRACEFUSE_TESTS_SOURCES_FIXTURE_H
+#define TRACEFUSE_TESTS_SOURCES_FIXTURE_H
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -21,7 +21,7 @@ static struct tree *tree;
 static struct programs *programs;
 static int conn = -1;		/* of the program that the test plays */
 
-static int world_make(const char *name, const struct programs_params *params)
+static int fixture_make(const char *name, const struct programs_params *params)
 {
 	static const struct session_params small = { .nr_cpus = 2, .nr_slots = 32, .memory = 256 << 20 };
 
@@ -31,7 +31,7 @@ static int world_make(const char *name, const struct programs_params *params)
 	return tree ? programs_create(model, tree, params, &programs) : -1;
 }
 
-static void world_close(bool destroy)
+static void fixture_close(bool destroy)
 {
 	if (conn >= 0)
 		close(conn);
@@ -48,7 +48,7 @@ static void world_close(bool destroy)
 
 static inline int tear_down(void **state)
 {
-	world_close(true);
+	fixture_close(true);
 	return 0;
 }
 
