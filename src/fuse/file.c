@@ -153,14 +153,10 @@ bool read_wait_retry(struct read_wait *w)
 void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
 		      struct fuse_file_info *fi)
 {
-	struct model *model = mount_of(req)->srv->model;
-	ssize_t ret;
+	ssize_t ret = tree_write_by(file_of(fi)->file, fuse_req_ctx(req)->pid, buf, size);	/* F1, F4 */
 
 	(void)ino;
 	(void)off;
-	model->caller = fuse_req_ctx(req)->pid;
-	ret = tree_write(file_of(fi)->file, buf, size);	/* F1, F4 */
-	model->caller = 0;
 	if (ret < 0)
 		fuse_reply_err(req, (int)-ret);
 	else

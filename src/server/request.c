@@ -196,12 +196,8 @@ static int request_handle(struct server *srv, struct client *c, const struct wir
 	struct client_file *f = &c->files[rq->handle];
 	int ret;
 
-	if (rq->op == WIRE_WRITE) {
-		srv->model->caller = c->pid;
-		ret = (int)tree_write(f->file, body, rq->size);
-		srv->model->caller = 0;
-		return ret;
-	}
+	if (rq->op == WIRE_WRITE)
+		return (int)tree_write_by(f->file, c->pid, body, rq->size);
 	ret = tree_release(f->file);
 	f->file = NULL;
 	return ret;

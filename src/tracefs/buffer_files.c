@@ -438,14 +438,14 @@ static void release_free_buffer(struct tree_file *f)
 
 /* ---- trace_marker ---- */
 
-static ssize_t write_marker(struct tree_file *f, const char *buf, size_t size)
+static ssize_t write_marker(struct tree_file *f, pid_t writer, const char *buf, size_t size)
 {
-	return marker_write(f->at.inst, buf, size);
+	return marker_write(f->at.inst, writer, buf, size);
 }
 
-static ssize_t write_marker_raw(struct tree_file *f, const char *buf, size_t size)
+static ssize_t write_marker_raw(struct tree_file *f, pid_t writer, const char *buf, size_t size)
 {
-	return marker_write_raw(f->at.inst, buf, size);
+	return marker_write_raw(f->at.inst, writer, buf, size);
 }
 
 #define TRACE { .name = "trace", .mode = 0640, .open = open_trace, .print = print_trace, \
@@ -461,8 +461,8 @@ const struct file_kind buffer_kinds[] = {
 	{ .name = "free_buffer", .mode = 0200, .write = write_free_buffer, .release = release_free_buffer },
 	SNAPSHOT,
 	TRACE,
-	{ .name = "trace_marker", .mode = 0220, .write = write_marker },
-	{ .name = "trace_marker_raw", .mode = 0220, .write = write_marker_raw },
+	{ .name = "trace_marker", .mode = 0220, .write_by = write_marker },
+	{ .name = "trace_marker_raw", .mode = 0220, .write_by = write_marker_raw },
 	TRACE_PIPE,
 	{ 0 }
 };

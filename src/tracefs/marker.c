@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "model/cmdlines.h"
 #include "model/model.h"
@@ -68,10 +67,10 @@ static void name_of(int pid, char comm[LAYOUT_COMM_LEN])
 }
 
 /* Sends a record through hit() as the writing task's; `seen`: how much of it triggers see. */
-static int emit(struct instance *inst, char *record, size_t size, size_t seen, uint16_t id)
+static int emit(struct instance *inst, pid_t writer, char *record, size_t size, size_t seen, uint16_t id)
 {
 	struct model *m = inst->model;
-	int pid = m->caller ? m->caller : gettid(), cpu = sched_getcpu();
+	int cpu = sched_getcpu();
 	struct slot *slot = session_slot_get(m->session);
 	char comm[LAYOUT_COMM_LEN];
 	uint64_t committed;
@@ -83,16 +82,16 @@ static int emit(struct instance *inst, char *record, size_t size, size_t seen, u
 
 	if (!slot)
 		return -ENOMEM;
-	name_of(pid, comm);
-	memcpy(record, &(struct record_common){ .type = id, .pid = pid }, sizeof(struct record_common));
+	name_of(writer, comm);
+	memcpy(record, &(struct record_common){ .type = id, .pid = writer }, sizeof(struct record_common));
 	if (*comm && options_test(m->top->options, OPTION_RECORD_CMD))
-		cmdlines_add(m->cmdlines, pid, comm);
+		cmdlines_add(m->cmdlines, writer, comm);
 	committed = session_hit(m->session, slot, &h);
 	session_slot_put(m->session, slot);
 	return inst->index >= 64 || committed >> inst->index & 1 ? 0 : -EBADF;
 }
 
-ssize_t marker_write(struct instance *inst, const char *buf, size_t size)
+ssize_t marker_write(struct instance *inst, pid_t writer, const char *buf, size_t size)
 {
 	const size_t max = RECORD_MAX - PRINT_TEXT - 2;
 	uint64_t ip = marker_ip(inst->model);
@@ -113,12 +112,12 @@ ssize_t marker_write(struct instance *inst, const char *buf, size_t size)
 	seen = PRINT_TEXT + size;
 	if (size && buf[size - 1] != '\n')
 		record[seen] = '\n';
-	err = emit(inst, record, room, seen, PRINT_ID);
+	err = emit(inst, writer, record, room, seen, PRINT_ID);
 	free(record);
 	return err ? err : (ssize_t)size;
 }
 
-ssize_t marker_write_raw(struct instance *inst, const char *buf, size_t size)
+ssize_t marker_write_raw(struct instance *inst, pid_t writer, const char *buf, size_t size)
 {
 	const size_t least = SHORTEST + sizeof(uint32_t), room = RAW_HEADER + (size < least ? least : size);
 	char *record;
@@ -130,7 +129,7 @@ ssize_t marker_write_raw(struct instance *inst, const char *buf, size_t size)
 	if (!record)
 		return -ENOMEM;
 	memcpy(record + RAW_DATA, buf, size);
-	err = emit(inst, record, room, room, RAW_ID);
+	err = emit(inst, writer, record, room, room, RAW_ID);
 	free(record);
 	return err ? err : (ssize_t)size;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "model/ftrace/ftrace.h"
 #include "model/instance/options.h"
@@ -530,7 +531,7 @@ static ssize_t write_command(struct tree_file *f, const char *buf, size_t size)
 	return err ? err : (ssize_t)size;
 }
 
-static ssize_t write_text(struct tree_file *f, const char *buf, size_t size)
+static ssize_t write_text(struct tree_file *f, pid_t writer, const char *buf, size_t size)
 {
 	if ((f->flags & O_ACCMODE) == O_RDONLY)
 		return -EBADF;
@@ -542,15 +543,22 @@ static ssize_t write_text(struct tree_file *f, const char *buf, size_t size)
 		return 0;
 	if (f->at.kind->command || f->at.kind->lines)
 		return write_command(f, buf, size);
+	if (f->at.kind->write_by)
+		return f->at.kind->write_by(f, writer, buf, size);
 	return f->at.kind->write ? f->at.kind->write(f, buf, size) : -EINVAL;
+}
+
+ssize_t tree_write_by(struct tree_file *f, pid_t writer, const char *buf, size_t size)
+{
+	ssize_t n = write_text(f, writer ? writer : gettid(), buf, size);
+
+	settle(f->tree->model);
+	return n;
 }
 
 ssize_t tree_write(struct tree_file *f, const char *buf, size_t size)
 {
-	ssize_t n = write_text(f, buf, size);
-
-	settle(f->tree->model);
-	return n;
+	return tree_write_by(f, 0, buf, size);
 }
 
 void tree_flush(struct tree_file *f)

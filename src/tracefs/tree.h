@@ -43,6 +43,8 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off);
 /* What the kernel's write(2) would return: may be short; offsets do not matter. */
 ssize_t tree_write(struct tree_file *f, const char *buf, size_t size);
+/* The same for a task, 0: the one that calls; what is written to trace_marker says who wrote it. */
+ssize_t tree_write_by(struct tree_file *f, pid_t writer, const char *buf, size_t size);
 /*
  * A descriptor of the file was closed, maybe the last one: what the file's
  * release would do with what was written is done now, where that changes nothing later.

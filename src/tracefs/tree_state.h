@@ -31,6 +31,8 @@ struct file_kind {
 	ssize_t		(*read)(struct tree_file *f, char *buf, size_t size, off_t off);	/* instead of print */
 	/* One write(2): returns what was taken. */
 	ssize_t		(*write)(struct tree_file *f, const char *buf, size_t size);
+	/* The same where it matters which task writes. Instead of write. */
+	ssize_t		(*write_by)(struct tree_file *f, pid_t writer, const char *buf, size_t size);
 	/* A whole command without the newline, 0-terminated: 0 or -errno. Instead of write. */
 	int		(*command)(struct tree_file *f, char *text);
 	/* Several commands, a line each, with their newlines; text[len] is 0 and all of it may be changed. Instead of write. */
