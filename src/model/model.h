@@ -171,7 +171,6 @@ struct model {
 	uint32_t		last_boot_id;	/* highest id of system maple_tree, which every kernel links last; 0: unknown */
 	uint64_t		*source_bytes;	/* a CPU: what a source's rings need to hold all of it; NULL: no source */
 	bool			source_runs;	/* the rings of sources have that size */
-	const char		*command;	/* trigger command that is being carried out */
 	const struct object	*replayed;	/* while model_reopen() runs: the object whose text is written again */
 	uint64_t		replayed_id;
 	bool			held;		/* model_reopen() runs: nothing is published before all is back */

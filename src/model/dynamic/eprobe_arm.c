@@ -64,10 +64,11 @@ static int prepare(struct trigger *t, struct eprobe *p)
 	return err ? err : trigger_set_filter(t, p->cond);
 }
 
+/* No command makes this trigger: the probe's own is kept. */
 static int attach(struct eprobe *p, struct event_file *base)
 {
 	struct trigger *t;
-	int err = trigger_create(&probe_command, base, -1, &t);
+	int err = trigger_create(&probe_command, base, NULL, -1, &t);
 
 	if (err)
 		return err;
@@ -76,19 +77,6 @@ static int attach(struct eprobe *p, struct event_file *base)
 		err = trigger_attach(t);
 	if (err)
 		trigger_destroy(t);
-	return err;
-}
-
-/* The command that armed the probe is not the command of this trigger. */
-static int attach_quietly(struct eprobe *p, struct event_file *base)
-{
-	struct model *m = p->event->model;
-	const char *command = m->command;
-	int err;
-
-	m->command = NULL;
-	err = attach(p, base);
-	m->command = command;
 	return err;
 }
 
@@ -117,7 +105,7 @@ int eprobe_sync(struct eprobe *p)
 		if (!base)
 			err = -ENOMEM;
 		else if (!find(base, p))
-			err = attach_quietly(p, base);
+			err = attach(p, base);
 	}
 	return err;
 }

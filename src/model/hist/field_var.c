@@ -177,7 +177,7 @@ static int add_hidden(struct event_file *f, const struct hist_command_text *cmd,
 {
 	struct model *m = f->event->model;
 	const struct object *replayed = m->replayed;
-	const char *outer = m->command;
+	struct hist_command_text own = *cmd;
 	char *params = hidden_params(hist_of(like), field), *command = NULL;
 	int err = -ENOMEM;
 
@@ -185,11 +185,10 @@ static int add_hidden(struct event_file *f, const struct hist_command_text *cmd,
 			       like->cond ? like->cond : "") < 0)
 		command = NULL;
 	if (command) {
-		m->command = outer ? command : NULL;
+		own.command = command;
 		m->replayed = NULL;
-		err = hist_trigger_add(f, cmd, params, like->cond);
+		err = hist_trigger_add(f, &own, params, like->cond);
 		m->replayed = replayed;
-		m->command = outer;
 	}
 	free(command);
 	free(params);

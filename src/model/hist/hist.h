@@ -199,10 +199,11 @@ struct hist_data {
 	unsigned int	refs;		/* triggers that have it: more than one with name= */
 };
 
-/* Where errors of a command go: "hist:SYSTEM:EVENT", the command with its "hist:". */
+/* A command, and where its errors go: "hist:SYSTEM:EVENT", the command with its "hist:". */
 struct hist_command_text {
 	struct event_file *file;
 	char		*text;		/* "hist:keys=..."; of a hidden hist the command that needs it */
+	const char	*command;	/* as written, for the next server (R4); of a hidden hist its own */
 };
 
 /* ---- parse.c ---- */

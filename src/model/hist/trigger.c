@@ -295,7 +295,7 @@ int hist_trigger_add(struct event_file *f, const struct hist_command_text *text,
 
 	if (err)
 		return err;
-	err = trigger_create(&hist_command, f, -1, &t);
+	err = trigger_create(&hist_command, f, text->command, -1, &t);
 	if (!err)
 		err = trigger_set_filter(t, cond);
 	if (!err)
@@ -313,7 +313,7 @@ static int command_text(struct event_file *f, const char *text, struct hist_comm
 {
 	const char *rest = text + strcspn(text, ": \t");
 
-	*out = (struct hist_command_text){ .file = f };
+	*out = (struct hist_command_text){ .file = f, .command = text };
 	hist_legacy_error_clear(f);
 	if (!*rest || asprintf(&out->text, "hist:%s", text_skip_spaces(rest + 1)) < 0)
 		return *rest ? -ENOMEM : -EINVAL;

@@ -92,7 +92,7 @@ static int add(const struct trigger_command *cmd, struct event_file *f, const ch
 	if (!err)
 		err = trigger_split_cond(parts.cond, &filter);
 	if (!err)
-		err = trigger_create(cmd, f, count, &t);
+		err = trigger_create(cmd, f, text, count, &t);
 	if (err)
 		return err;
 	err = trigger_set_filter(t, filter);

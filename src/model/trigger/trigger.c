@@ -43,10 +43,10 @@ static int take_state(struct trigger *t)
 	return 0;
 }
 
-int trigger_create(const struct trigger_command *cmd, struct event_file *f, long count, struct trigger **out)
+int trigger_create(const struct trigger_command *cmd, struct event_file *f, const char *command, long count,
+		   struct trigger **out)
 {
 	struct trigger *t = calloc(1, sizeof(*t));
-	const char *command = f->event->model->command;
 	int err;
 
 	if (!t)
@@ -269,7 +269,6 @@ static int carry_out(struct event_file *f, char *copy, const char *text)
 
 int event_file_trigger_write(struct event_file *f, const char *text)
 {
-	struct model *m = f->event->model;
 	char *stripped, *copy;
 	int err;
 
@@ -280,9 +279,7 @@ int event_file_trigger_write(struct event_file *f, const char *text)
 		return -ENOMEM;
 	copy = strdup(text_strip(stripped));
 	if (copy) {
-		m->command = text_skip_spaces(stripped);
-		err = carry_out(f, copy, m->command);
-		m->command = NULL;
+		err = carry_out(f, copy, text_skip_spaces(stripped));
 		free(copy);
 	} else {
 		err = -ENOMEM;

@@ -55,17 +55,19 @@ struct trigger {
 	bool			paused;		/* hist */
 	char			*name;		/* hist:name=, NULL */
 	void			*priv;		/* hist: struct hist_data *; enable_*: its target */
-	char			*command;	/* as written: what event_file_trigger_write() is at */
+	char			*command;	/* as written, for the next server (R4); NULL: it is not kept */
 	uint64_t		refs[6];	/* R4: refs[0] the state; the command may add its own before it attaches */
 	unsigned int		nr_refs;
 	uint64_t		object;		/* R4 */
 };
 
 /*
- * A trigger that is not attached; count -1 is unlimited. While model_reopen()
- * runs it adopts the state that is ref 0 of its object. trigger_destroy() frees it again.
+ * A trigger that is not attached; count -1 is unlimited. `command` is the whole command, which the next
+ * server gets (R4); NULL: it gets none. While model_reopen() runs the trigger adopts the state that is
+ * ref 0 of its object. trigger_destroy() frees it again.
  */
-int trigger_create(const struct trigger_command *cmd, struct event_file *f, long count, struct trigger **out);
+int trigger_create(const struct trigger_command *cmd, struct event_file *f, const char *command, long count,
+		   struct trigger **out);
 void trigger_destroy(struct trigger *t);
 /* Parses and compiles the text behind "if " into the trigger; the error goes to the errlog. */
 int trigger_set_filter(struct trigger *t, const char *cond);
