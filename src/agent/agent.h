@@ -192,8 +192,8 @@ struct agent_thread {
 	/* Eight bytes that one load takes; flags, locks and pid as in struct record_common. */
 	uint8_t		no_rseq;	/* children of vfork() that run on this thread's slot, or AGENT_SHARED */
 	uint8_t		zero;
-	uint8_t		flags;		/* enum agent_flags, kept by providers/signal.c */
-	uint8_t		locks;		/* locks held, kept by providers/lock.c: common_preempt_count */
+	uint8_t		flags;		/* enum agent_flags, kept by providers/signal/signal.c */
+	uint8_t		locks;		/* locks held, of lock/lock.c: common_preempt_count */
 	uint32_t	pid;		/* as the server sees it */
 	uint32_t	tid;		/* in the process's own name space */
 	uint32_t	tgid;		/* the process, as the server sees it */
@@ -209,7 +209,7 @@ struct agent_thread {
 	uint32_t	nr_large;		/* large records that are being filled, inside each other */
 	char		*large;			/* LAYOUT_HIT_LEVELS pages for them; NULL: none yet */
 	uintptr_t	large_frame[LAYOUT_HIT_LEVELS];	/* A6 */
-	const struct site_table *sites;		/* of the DSO that had a hit last (sites_hit.h); NULL: none yet */
+	const struct site_table *sites;		/* of the DSO that had a hit last (sites/hit.h); NULL: none yet */
 	struct agent_way ways[AGENT_WAYS];	/* by entry */
 	struct agent_graph graph;
 	struct agent_section section;

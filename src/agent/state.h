@@ -253,7 +253,7 @@ void sites_again(void);
 /* The program has entered a sandbox: nothing is switched any more. Makes no system call. */
 void sites_forbidden(void);
 
-/* ---- sites_static.c ---- */
+/* ---- sites/static.c ---- */
 
 /* At load, attached or not: whose place mcount and __fentry__ have taken. */
 void static_start(void);

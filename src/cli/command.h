@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * command.h - the commands of the command line: one table, one file a command (cmd_NAME.c)
+ * command.h - the commands of the command line: one table, one file a command (cmd/NAME.c)
  *
  * Included by main.c and every cmd_*.c. A command gets the arguments that
  * follow its name (argv[0] is the name), has read nothing and printed nothing
@@ -21,7 +21,7 @@ struct command {
 /* In the order of the list that `tracefuse --help` prints; ends with a NULL name. */
 extern const struct command *const commands[];
 
-extern const struct command command_run;	/* cmd_run.c */
+extern const struct command command_run;	/* cmd/run.c */
 extern const struct command command_replay;
 extern const struct command command_mount;
 extern const struct command command_umount;

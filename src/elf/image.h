@@ -5,7 +5,7 @@
  *     relocations of a name -> GOT entries -> PLT stubs          struct targets
  *     .eh_frame_hdr         -> functions' starts
  *
- * Included by sites_find.c and sites_jumps.c. Nothing in the file is believed: each offset is checked before it is used.
+ * Included by sites_find.c and sites/jumps.c. Nothing in the file is believed: each offset is checked before it is used.
  */
 #ifndef TRACEFUSE_ELF_IMAGE_H
 #define TRACEFUSE_ELF_IMAGE_H

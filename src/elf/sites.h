@@ -39,7 +39,7 @@ struct site {
 	uint8_t		len;	/* of its bytes that are nops or the call */
 	uint8_t		skip;	/* enum site_skip */
 	uint8_t		on: 1;
-	uint8_t		called: 1;	/* it is on, but by its word alone (sites_static.c) */
+	uint8_t		called: 1;	/* it is on, but by its word alone (agent/sites/static.c) */
 	uint8_t		jumps: 1;	/* sites_jumping() */
 	uint8_t		returns: 1;	/* its function's returns are caught by return sites */
 	uint32_t	number;		/* as sites_find() lists it; of a return site: its function's */

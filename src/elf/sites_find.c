@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * find.c - the sites of an ELF file
+ * sites_find.c - the sites of an ELF file
  *
  *     __patchable_function_entries     addresses of rows of nops, of which some may lie before the function
  *     __mcount_loc                     addresses of calls or nops

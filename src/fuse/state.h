@@ -2,10 +2,10 @@
 /*
  * state.h - inside the FUSE front: one mount, its nodes, its open files
  *
- *   fuse_mount.c    mount, unmount, taking requests, waking those who wait
- *   fuse_node.c     what the kernel knows by number: a path each
- *   fuse_dir.c      lookup, attributes, directories, mkdir and rmdir
- *   fuse_file.c     open, read, write, poll, release
+ *   mount.c         mount, unmount, taking requests, waking those who wait
+ *   node.c          what the kernel knows by number: a path each
+ *   dir.c           lookup, attributes, directories, mkdir and rmdir
+ *   file.c          open, read, write, poll, release
  *
  * libfuse's low-level interface, because a reader of trace_pipe may have to
  * wait without holding a thread, and has to be interruptible.
@@ -69,7 +69,7 @@ static inline struct mount_point *mount_of(fuse_req_t req)
 	return fuse_req_userdata(req);
 }
 
-/* fuse_dir.c */
+/* dir.c */
 void fuse_front_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
 void fuse_front_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups);
 void fuse_front_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets);
@@ -83,7 +83,7 @@ void fuse_front_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
 void fuse_front_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
 void fuse_front_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi);
 
-/* fuse_file.c */
+/* file.c */
 /* The size that a follower has to see (F5); 0: who asks follows nothing. */
 off_t open_file_size(fuse_req_t req, fuse_ino_t ino);
 void fuse_front_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);

@@ -2,7 +2,7 @@
 /*
  * demangle.h - names of C++ functions as their programmers write them
  *
- * Used by the patterns of functions (ftrace_sites.c), a name at a time and only
+ * Used by the patterns of functions (ftrace/sites.c), a name at a time and only
  * when somebody writes such a pattern: 500,000 names would take a second and
  * twice their memory.
  */

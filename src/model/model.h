@@ -5,7 +5,7 @@
  *     model --- system[] --- event[] --- field[]          what can happen, in all instances
  *       |                     |
  *       +---- instance[] -----+--- event_file             one event in one instance:
- *       |      buffers, options, pids                      enable, filter, triggers (event_file.h)
+ *       |      buffers, options, pids                      enable, filter, triggers (event/file.h)
  *       +---- errlog, named hists, cmdlines, symbols
  *
  * One server owns one model; every function here runs under the server's
@@ -69,7 +69,7 @@ struct event {
 	char			*format;	/* text of the file `format` */
 	bool			internal;	/* system ftrace: no enable, filter, trigger (but ftrace:print has trigger) */
 	bool			late;		/* made after boot (synthetic, probes): listed before the others */
-	bool			dynamic;	/* made by a command of this session (dynamic_events.h) */
+	bool			dynamic;	/* made by a command of this session (dynamic/events.h) */
 	const struct dynamic_event *made;	/* by which; NULL when it is not dynamic */
 	bool			removed;	/* nobody finds it any more; freed with its last open file */
 	unsigned int		opens;		/* open files of its directory */
@@ -294,7 +294,7 @@ uint64_t model_replayed_ref(const struct model *m, unsigned int i);
  */
 int model_reopen(struct model *m, int (*write)(void *arg, const char *path, const char *text), void *arg);
 
-/* ---- instance.c, instance_buffer.c ---- */
+/* ---- instance.c, instance/buffer.c ---- */
 
 /* instances/NAME: -EEXIST, -EINVAL, -ENOMEM, -ENOSPC; remove: -ENOENT, -EBUSY */
 int instance_create(struct model *m, const char *name, struct instance **out);

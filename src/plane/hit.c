@@ -10,7 +10,7 @@
  *     discarded (filter, soft-disabled) and else reserves in the ring at once:
  *     in the first case tracing_on counts at the commit, in the second at (b).
  *     What a snapshot that may not be taken says comes behind the record then, and before it in the first case.
- * H4  The records of synthetic events wait for their cause's: see hit_synth.c.
+ * H4  The records of synthetic events wait for their cause's: see action/synth.c.
  * H5  stands in hit.h: words of the server and of hits that are relaxed.
  */
 #include "plane/hit.h"

@@ -3,11 +3,11 @@
  * hit.h - what the files of a hit have in common: hit.c and hit_*.c include it
  *
  *     hit.c            which order: the plan, its arms, their triggers, the record; the short ways
- *     hit_trigger.c    what each trigger does that is no program
- *     hit_snapshot.c   snapshots, and what is recorded where none can be taken
+ *     action/trigger.c  what each trigger does that is no program
+ *     action/snapshot.c  snapshots, and what is recorded where none can be taken
  *     hit_pids.c       set_event_pid, set_ftrace_pid and their like, and who follows (event-fork, function-fork)
  *     hit_function.c   what calls of functions have besides: sections, func-no-repeats, commands
- *     hit_synth.c      synthetic events: a hit inside the hit, and its records, which wait
+ *     action/synth.c   synthetic events: a hit inside the hit, and its records, which wait
  *
  *     plan -> | struct plan | arms[nr_arms], one an instance | trigger_arms, each arm's in a row |
  *
@@ -175,14 +175,14 @@ bool hit_commit(const struct run *r, const struct arm *arm, struct instance_stat
 /* (f): the triggers whose kind has its bit in `post`. */
 void hit_fire_post(struct run *r, const struct trigger_arm *t, uint32_t nr, uint32_t post, struct instance_state *inst);
 
-/* ---- hit_trigger.c ---- */
+/* ---- action/trigger.c ---- */
 
 /* Any kind but those that fold() is for. */
 void hit_trigger(struct run *r, const struct trigger_arm *t, struct instance_state *inst);
 /* The stack that came with the hit, behind its record. */
 void hit_write_stack(const struct run *r, struct instance_state *inst, data_ref buffer);
 
-/* ---- hit_snapshot.c ---- */
+/* ---- action/snapshot.c ---- */
 
 /* Live and other buffer change places; where they may not, r->refused says why, for hit_snapshot_refused(). */
 void hit_take_snapshot(struct run *r, struct instance_state *inst);
@@ -215,7 +215,7 @@ uint64_t hit_function_ask(const struct run *r, const struct plan *plan);
 /* TRIGGER_FUNCTION. */
 void hit_function_command(struct run *r, const struct trigger_arm *t, struct instance_state *inst);
 
-/* ---- hit_synth.c ---- */
+/* ---- action/synth.c ---- */
 
 enum { NOT_PENDING = HIT_PENDING };
 

@@ -10,7 +10,7 @@
 
 #include "plane/plane.h"
 
-/* Why a snapshot was not taken (hit_snapshot.c). */
+/* Why a snapshot was not taken (action/snapshot.c). */
 enum snapshot_refusal { SNAPSHOT_NOT_REFUSED, SNAPSHOT_NO_BUFFER, SNAPSHOT_MAX_USED };
 
 struct run {

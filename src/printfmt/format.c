@@ -8,7 +8,7 @@
 
 #include "printfmt/node.h"
 
-/* Of a line that long nothing is shown (LINE_MAX_BYTES in show_record.c). */
+/* Of a line that long nothing is shown (LINE_MAX_BYTES in show/record.c). */
 enum { ENOUGH = 64 * 1024, MALLOC_LEAST = 32 };
 
 static struct print_node *next_argument(struct print_parser *p)

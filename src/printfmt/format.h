@@ -4,8 +4,8 @@
  *
  *     print fmt: "comm=%s prio=%d", REC->comm, REC->prio
  *
- *     text --parse--> pieces: "comm=" %s(node) " prio=" %d(node)     print_parse.c, print_convert.c
- *                     node:   tree of a C expression                 print_eval.c
+ *     text --parse--> pieces: "comm=" %s(node) " prio=" %d(node)     parse.c, convert.c
+ *                     node:   tree of a C expression                 eval.c
  *
  * Nothing in a record is trusted: what points outside it prints as empty.
  * A print fmt that is not understood makes no print_format; the caller then

@@ -82,9 +82,9 @@ struct print_format {
 	size_t			bytes;	/* that all of it takes, about */
 };
 
-/* ---- print_parse.c ---- */
+/* ---- parse.c ---- */
 
-/* A parser over the text behind "print fmt:"; see print_token.c. */
+/* A parser over the text behind "print fmt:"; see token.c. */
 struct print_parser {
 	const char	*at;
 	struct event	*event;
@@ -111,7 +111,7 @@ char *token_string(struct print_parser *p);
 struct print_node *print_parse_expression(struct print_parser *p);
 void print_nodes_free(struct print_node *nodes);
 
-/* Functions by name, print_call.c; the present token is behind '('. NULL with p->failed. */
+/* Functions by name, call.c; the present token is behind '('. NULL with p->failed. */
 struct print_node *print_parse_call(struct print_parser *p, const char *name, size_t len);
 struct print_node *node_new(struct print_parser *p, enum node_kind kind);
 const struct field *parser_field(struct print_parser *p, const char *name, size_t len);
@@ -119,7 +119,7 @@ bool parser_expect(struct print_parser *p, int token);
 /* The value of an expression without record; false when it needs one. */
 bool print_constant(struct print_node *n, uint64_t *value);
 
-/* ---- print_eval.c, print_call_eval.c ---- */
+/* ---- eval.c, call_eval.c ---- */
 
 struct print_value print_eval(const struct print_node *n, struct print_env *env,
 			      const struct print_record *rec);
@@ -151,7 +151,7 @@ static inline uint64_t value_fit(uint64_t v, uint8_t size, bool is_signed)
 	}
 }
 
-/* ---- print_convert.c, print_pointer.c ---- */
+/* ---- convert.c, pointer.c ---- */
 
 /* Splits a format's text into pieces. 0, -EINVAL, -ENOMEM */
 int print_split(const char *fmt, struct print_piece **pieces, unsigned int *nr);

@@ -3,11 +3,11 @@
  * state.h - inside the server: its state, and what its parts offer to the loop
  *
  *   server.c           the loop
- *   server_client.c    one connection of the control socket each
- *   server_request.c   what a request asks of the tree
- *   server_hold.c      programs that wait until their session is set up
- *   server_boot.c      settings of the session's start, some of which wait for programs
- *   fuse_*.c           one mount each (fuse_none.c in a build without FUSE)
+ *   client.c           one connection of the control socket each
+ *   request.c          what a request asks of the tree
+ *   hold.c             programs that wait until their session is set up
+ *   boot_wait.c        settings of the session's start, some of which wait for programs
+ *   fuse_*.c           one mount each (fuse/none.c in a build without FUSE)
  *
  * Everything here runs in the loop's thread. What calls the tree holds the lock.
  */
@@ -109,7 +109,7 @@ void client_retry(struct server *srv, struct client *c);
 /* Queues an answer. */
 void client_answer(struct client *c, int result, const void *body, size_t size);
 
-/* ---- programs that wait until their session is set up: server_hold.c ---- */
+/* ---- programs that wait until their session is set up: hold.c ---- */
 
 bool hold_ready(void *arg, const struct attach_peer *peer);	/* programs_on_ready() */
 int hold_begin(struct server *srv, struct client *c);
@@ -119,7 +119,7 @@ void hold_end(struct server *srv, struct client *c);
 int hold_next(struct server *srv, const struct client *c);
 int hold_go(struct server *srv, const char *number);
 
-/* ---- settings of the start: server_boot.c; all under the control lock ---- */
+/* ---- settings of the start: boot_wait.c; all under the control lock ---- */
 
 /* Those of the text are given as far as they can be; what is wrong is written to `out`. 0, -ENOMEM */
 int server_boot_add(struct server *srv, const char *text, FILE *out);

@@ -43,7 +43,7 @@ struct process {
 	uint64_t	image;		/* process_image() when it connected */
 };
 
-/* A buffer that there is, and its book (ring_book.h). */
+/* A buffer that there is, and its book (ring/book.h). */
 struct buffer_name {
 	data_ref	buffer;
 	config_ref	book;
@@ -166,7 +166,7 @@ void slot_finish(struct session *s, uint32_t index);		/* what its thread left ha
 /* Slots of the process whose threads are gone; they stay the process's own. Returns how many. */
 unsigned int threads_finish(struct session *s, unsigned int index);
 
-/* attach_server.c */
+/* attach/server.c */
 int attach_listen(struct session *s);
 /* Accepts again what was paused, when its time is over. */
 void attach_resume(struct session *s);
@@ -181,7 +181,7 @@ void attach_send(int conn, const void *answer, size_t size);
 void attach_unwatch(struct session *s, int fd);
 void attach_stop(struct session *s);
 
-/* attach_answer.c: one packet of a process, `size` bytes in s->packet. */
+/* attach/answer.c: one packet of a process, `size` bytes in s->packet. */
 void attach_answer(struct session *s, unsigned int index, size_t size);
 
 #endif

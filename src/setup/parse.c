@@ -135,7 +135,7 @@ static const char *skip_double(struct parser *p, const char *s)
 	return s;
 }
 
-/* Returns behind the word; quotes and dollars stay as they are for setup_expand.c. */
+/* Returns behind the word; quotes and dollars stay as they are for expand.c. */
 static const char *skip_word(struct parser *p, const char *s)
 {
 	while (*s && !strchr(" \t\n;<>|&()", *s)) {

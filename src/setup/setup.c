@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * setup.c - the setup reader: runs what setup_parse.c made of a script
+ * setup.c - the setup reader: runs what parse.c made of a script
  *
  * A command prints into memory. When it has ended, what it printed goes to its
  * target as bash's builtins write: a line a write(2), for cat all at once. An

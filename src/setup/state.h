@@ -2,14 +2,14 @@
 /*
  * state.h - inside the setup reader
  *
- *   setup_paste.c    what is a command in a pasted transcript
- *   setup_parse.c    text -> struct setup_node
- *   setup_need.c     whether a script is beyond all that
- *   setup_expand.c   words: quotes, variables, $(...), patterns
- *   setup_builtin.c  cat, mkdir, test ...; setup_echo.c  echo, printf
- *   setup_filter.c   grep, head ...: programs that read what the session has
+ *   paste.c          what is a command in a pasted transcript
+ *   parse.c          text -> struct setup_node
+ *   need.c           whether a script is beyond all that
+ *   expand.c         words: quotes, variables, $(...), patterns
+ *   builtin.c        cat, mkdir, test ...; echo.c        echo, printf
+ *   filter.c         grep, head ...: programs that read what the session has
  *   setup.c          runs nodes: redirections, loops, errors
- *   setup_text.c     runs texts: pasted ones, those with mistakes, those for a shell
+ *   text.c           runs texts: pasted ones, those with mistakes, those for a shell
  */
 #ifndef TRACEFUSE_SETUP_STATE_H
 #define TRACEFUSE_SETUP_STATE_H
@@ -78,7 +78,7 @@ struct setup_io {
 	size_t		len;
 };
 
-/* setup_paste.c: a text of its own in which only commands are left; NULL: out of memory. */
+/* paste.c: a text of its own in which only commands are left; NULL: out of memory. */
 char *setup_paste(const char *text);
 /* Quotes as a typesetter has them become those of a shell, in place. */
 void setup_straighten(char *text);
@@ -86,7 +86,7 @@ void setup_straighten(char *text);
 bool setup_is_paste(const char *text, bool any);
 
 /*
- * setup_parse.c: NULL with *error set: not understood (a text for the user, and its line), or
+ * parse.c: NULL with *error set: not understood (a text for the user, and its line), or
  * setup_no_memory.
  */
 extern const char setup_no_memory[];
@@ -96,10 +96,10 @@ void setup_node_destroy(struct setup_node *n);
 void setup_words_add(struct setup_words *w, char *word);
 void setup_words_destroy(struct setup_words *w);
 
-/* setup_need.c: what a script has that only a shell can do, with its line; NULL: nothing. The caller frees it. */
+/* need.c: what a script has that only a shell can do, with its line; NULL: nothing. The caller frees it. */
 char *setup_need(const char *text, unsigned int *line);
 
-/* setup_expand.c */
+/* expand.c */
 void setup_expand(struct setup *s, const char *word, struct setup_words *out);
 /* Without splitting and patterns: for assignments and redirections. NULL: no memory. */
 char *setup_expand_one(struct setup *s, const char *word);
@@ -107,18 +107,18 @@ bool setup_set(struct setup *s, const char *name, const char *value);
 const char *setup_get(struct setup *s, const char *name);
 void setup_variables_destroy(struct setup *s);
 
-/* setup_builtin.c: runs it; the status, or -1: there is no such command. */
+/* builtin.c: runs it; the status, or -1: there is no such command. */
 int setup_builtin(struct setup *s, unsigned int argc, char **argv, struct setup_io *io);
 
-/* setup_echo.c */
+/* echo.c */
 int setup_echo(struct setup *s, unsigned int argc, char **argv, struct setup_io *io);
 int setup_printf(struct setup *s, unsigned int argc, char **argv, struct setup_io *io);
 
-/* A command of setup_builtin.c or setup_filter.c. */
+/* A command of builtin.c or filter.c. */
 bool setup_knows(const char *name);
 
 /*
- * setup_filter.c: a program of the host that only reads, on its input and on files of the session, which it finds
+ * filter.c: a program of the host that only reads, on its input and on files of the session, which it finds
  * behind /proc/self/fd. The status, or -1: it is none of those that may run.
  */
 int setup_filter(struct setup *s, unsigned int argc, char **argv, struct setup_io *io);

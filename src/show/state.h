@@ -77,7 +77,7 @@ struct show {
 	size_t		events_bytes;	/* that their print fmts take */
 };
 
-/* ---- show_header.c ---- */
+/* ---- header.c ---- */
 void show_header(struct show *s, bool empty);
 /* What latency-format puts first: what took how long, and whose it was. */
 void show_latency_header(struct show *s);
@@ -94,7 +94,7 @@ void show_flags(struct show *s, const struct show_record *r);
 char show_delay_mark(uint64_t ns);
 void show_lost(struct show *s, const struct show_record *r);
 
-/* ---- show_event.c ---- */
+/* ---- event.c ---- */
 /* How the record's event prints; NULL: not known. */
 struct show_event *show_event_of(struct show *s, const struct show_record *r);
 void show_events_free(struct show *s);
@@ -105,7 +105,7 @@ void show_fields(struct show *s, const struct show_event *e, const struct show_r
 /* Fields without the name and the end of the line. */
 void show_field_list(struct show *s, const struct show_event *e, const struct show_record *r);
 
-/* ---- show_eprobe.c ---- */
+/* ---- eprobe.c ---- */
 /* An event probe of this session. */
 void show_eprobe(struct show *s, const struct show_event *e, const struct show_record *r);
 
@@ -120,7 +120,7 @@ void show_ip(struct show *s, uint64_t ip, bool offset);
 bool show_peek_cpu(struct show *s, uint32_t cpu, struct show_record *out);
 void show_skip_cpu(struct show *s, uint32_t cpu);
 
-/* ---- show_record.c ---- */
+/* ---- record.c ---- */
 void show_one(struct show *s, const struct show_record *r, uint64_t next_time);
 
 /* Numbers of a record; 0 where it has no such bytes. */

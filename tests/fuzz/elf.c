@@ -2,9 +2,9 @@
 /*
  * elf.c - any bytes as an ELF file, for the server, for `run`, and for the agent
  *
- *     server    program_elf.c, program_elf_sites.c, program_elf_names.c
- *     run       run_check.c, run_elf.c
- *     agent     sites_find.c, sites_image.c, sites_jumps.c, from memory of just that size
+ *     server    elf/elf.c, elf/sites.c, elf/names.c
+ *     run       cli/run/check.c, cli/run/elf.c
+ *     agent     sites_find.c, elf/image.c, agent/sites/jumps.c, from memory of just that size
  */
 #include <elf.h>
 #include <stdbool.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * frame.h - what is kept of a function whose return is caught, and where (graph_frame.c)
+ * frame.h - what is kept of a function whose return is caught, and where (frame.c)
  *
  *     slot -> piece of stack that it lies in -> frames[] -> struct graph_frame
  *
- * Included by graph.c and graph_frame.c.
+ * Included by graph.c and frame.c.
  */
 #ifndef TRACEFUSE_AGENT_GRAPH_FRAME_H
 #define TRACEFUSE_AGENT_GRAPH_FRAME_H
@@ -92,7 +92,7 @@ struct above {
 	struct graph_frame *f;
 };
 
-/* ---- graph_frame.c ---- */
+/* ---- frame.c ---- */
 
 /* The piece with that address; NULL: none. *refused: there will be none. */
 struct graph_piece *piece_find(uintptr_t low, bool *refused);

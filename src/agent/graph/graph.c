@@ -40,7 +40,7 @@
  *     profile has a time all the same: it ends where the next hooked function of
  *     the thread's own stack begins or returns, or the thread ends. It keeps its
  *     frame until then.
- * M8  Where a function has return sites (sites_returns.c) nothing is replaced: the frame is FRAME_SITE,
+ * M8  Where a function has return sites (sites/returns.c) nothing is replaced: the frame is FRAME_SITE,
  *     its mirror a copy, by which it is known whether it is still there. Its return finds the frame by
  *     the slot as well. So who is called at a slot and not hooked takes away what lies there.
  */

@@ -97,7 +97,7 @@ void graph_start(void);
 
 /*
  * The true one of a copy of a return address: of a function that is not traced, runs at `below`, and was jumped to by
- * the innermost one that is hooked there. As it is, where that is not known. (graph_frame.c)
+ * the innermost one that is hooked there. As it is, where that is not known. (frame.c)
  */
 uintptr_t graph_caller(struct agent_thread *t, uintptr_t ret, uintptr_t below);
 
@@ -109,7 +109,7 @@ static inline uintptr_t graph_true(const uintptr_t *slot)
 	return *(const uintptr_t *)((uintptr_t)slot ^ GRAPH_MIRROR);
 }
 
-/* The same of a word that need not be a return address: copies of them lie where there is no mirror. (graph_frame.c) */
+/* The same of a word that need not be a return address: copies of them lie where there is no mirror. (frame.c) */
 uintptr_t graph_looked_up(const uintptr_t *word);
 
 #endif

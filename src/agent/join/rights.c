@@ -4,8 +4,8 @@
  * (S5)
  *
  * A program that links libtracefuse joins by itself. These stand before libc's then. With the
- * providers theirs are called, which stand before these (providers/syscalls.c). S5 is in
- * sites_task.c.
+ * providers theirs are called, which stand before these (syscalls/syscalls.c). S5 is in
+ * sites/task.c.
  */
 #include <errno.h>
 #include <link.h>

@@ -17,7 +17,7 @@ enum { PROVIDER_FIELDS = 8 };
 
 /*
  * Numbers in the table. System calls: PROVIDER_SYSCALLS + 2 * n and the next
- * one are sys_enter_X and sys_exit_X; how many there are is table_syscalls.c's.
+ * one are sys_enter_X and sys_exit_X; how many there are is syscalls/table.c's.
  * Behind them the kernel's names for heap and thread: provider_kernel() + ...
  */
 enum provider_nr {
@@ -52,7 +52,7 @@ struct provider_event {
 /* Which systems (--providers): one bit each, in the order of provider_names[]. */
 extern const char *const provider_names[];	/* "heap", "lock", "thread", "signal", "syscalls", "kmem", "sched"; NULL */
 
-/* The parts of the table that other files bring: table_signal.c, table_syscalls.c. */
+/* The parts of the table that other files bring: signal/table.c, syscalls/table.c. */
 extern const struct provider_event provider_signal[PROVIDER_SYSCALLS - PROVIDER_SIGNAL_GENERATE];
 unsigned int syscall_provider_count(void);
 void syscall_provider_event(unsigned int nr, struct provider_event *e);

@@ -24,7 +24,7 @@
  *     hooked, and nothing need be replaced.
  * C3  Only instructions that do the same elsewhere are moved, those that
  *     compilers begin functions with. Where there are others, or a debugger's
- *     breakpoint, the entry is left alone, and sites_jumps.c finds whom not to hook.
+ *     breakpoint, the entry is left alone, and jumps.c finds whom not to hook.
  * C4  The hooked functions that share the return address end here: their
  *     returns are recorded before dlsym() runs, with a value of 0.
  */

@@ -63,7 +63,7 @@ static const struct seccomp_data joining[] = {
 	{ .nr = SYS_membarrier },
 };
 
-/* Those that look at what is to be executed (providers/exec_check.c). */
+/* Those that look at what is to be executed (agent/providers/process/exec_check.c). */
 static const struct seccomp_data looking[] = {
 	{ .nr = SYS_openat, .args = { 0, 0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY } },
 	{ .nr = SYS_pread64 },

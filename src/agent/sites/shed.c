@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * shed.c - the agent's task gives up all that it does not need, before the program goes on
- * (S5 in sites_task.c)
+ * (S5 in task.c)
  *
  *     capabilities     none; it can execute nothing, so what bounds them means nothing
  *     descriptors      a table of its own with one: its process's stat in /proc, for the end (S4)

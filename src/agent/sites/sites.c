@@ -5,7 +5,7 @@
  *     attach, dlopen() -> prepared -> told to the server, which has words then -> switched
  *     task:  wait for site_control.command -> words into the tables, patch_switch() of each DSO -> answer
  *
- * S2 and S4 to S6 are in sites_task.c.
+ * S2 and S4 to S6 are in task.c.
  *
  * S3  What is known of DSOs is written under sites_lock(), by the task or by who loads and unloads.
  *     A child of fork() has it as its parent left it: its text is the parent's.
@@ -126,7 +126,7 @@ static uint32_t word_of(const struct known *k, const struct site *s, const struc
 
 /*
  * The words of the sites that are on or will be. Those that go off lose theirs
- * before the byte, so from here on their calls are no hits (sites_hit.c, S2).
+ * before the byte, so from here on their calls are no hits (hit.c, S2).
  */
 static void words_set(struct known *k, const struct wanted *w, bool at_sites)
 {
@@ -244,7 +244,7 @@ static void obey(const struct site_control *c, uint32_t command)
 
 		err = one ? one : err;
 	}
-	if (!agent.here->process)	/* S6 of sites_task.c: nobody knows it yet */
+	if (!agent.here->process)	/* S6 of task.c: nobody knows it yet */
 		return;
 	answer_fill(err);
 	/* Pairs with the server's acquire. */

@@ -52,7 +52,7 @@ struct site_dso {
 	bool		prepared;
 	char		*mirror;
 	size_t		mirror_size;
-	struct site_table *table;	/* sites_hit.h: what its sites are to do; NULL: none of them is ever on */
+	struct site_table *table;	/* hit.h: what its sites are to do; NULL: none of them is ever on */
 	unsigned int	nr_texts;
 	/* its segments with code; none: all from the first site to the last */
 	struct pages	texts[SITE_TEXTS];

@@ -2,13 +2,13 @@
 /*
  * state.h - the DSOs of this process that have sites
  *
- *     sites_watch.c   which there are       dynamic linker -> seen[] -> known_find(), known_drop()
- *     sites_dso.c     what is known of one  file -> sites -> prepared text, table of words
+ *     watch.c         which there are       dynamic linker -> seen[] -> known_find(), known_drop()
+ *     dso.c           what is known of one  file -> sites -> prepared text, table of words
  *     sites.c         what they are to do   site_control -> words, bytes -> site_answer
  *
  *     found -> prepared, numbered -> told to the server -> obeys          (gone)
  *
- * Included by these, sites_static.c and callers.c only. All of it is read and written under sites_lock().
+ * Included by these, static.c and callers.c only. All of it is read and written under sites_lock().
  */
 #ifndef TRACEFUSE_AGENT_SITES_STATE_H
 #define TRACEFUSE_AGENT_SITES_STATE_H
@@ -51,7 +51,7 @@ struct site_state {
 	 */
 	_Atomic bool	moving;
 	bool		postponed;	/* for that something was not switched; or no return is caught any more */
-	bool		watching;	/* sites_watch.c sees all DSOs come and go */
+	bool		watching;	/* watch.c sees all DSOs come and go */
 };
 
 extern struct site_state sites;
@@ -82,12 +82,12 @@ void sites_fail(int err);
 /* The same without a word to the program's user. */
 void sites_note_failure(int err);
 
-/* ---- sites_task.c ---- */
+/* ---- task.c ---- */
 
 /* With signals blocked. */
 void task_begin(void);
 /*
- * sites_shed.c: the calling thread gives up its rights; *stat_fd is the descriptor of its process's
+ * shed.c: the calling thread gives up its rights; *stat_fd is the descriptor of its process's
  * stat, or negative. 0, or -errno: it still has some, and must end.
  */
 int task_shed(int *stat_fd);
@@ -96,7 +96,7 @@ int task_stat_open(void);
 /* Whether a sandbox that was there before the program lets the task do its work, and change code. */
 bool task_permitted(bool patch);
 
-/* ---- sites_dso.c ---- */
+/* ---- dso.c ---- */
 
 /* The DSO's sites, from its file. NULL: it has none, or nobody can know. */
 struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool alone);
@@ -104,7 +104,7 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 int known_prepare(struct known *k);
 void known_drop(struct known *k);
 
-/* ---- sites_static.c ---- */
+/* ---- static.c ---- */
 
 extern _Atomic uint32_t static_sites __attribute__((visibility("hidden")));
 /* Whether a program's calls of them come to this library. */
@@ -116,7 +116,7 @@ static inline bool site_is_called(const struct known *k, const struct site *s)
 	       (s->skip == SITE_SPLIT || s->skip == SITE_COUNTED || (k->calls && !s->skip));
 }
 
-/* ---- sites_watch.c ---- */
+/* ---- watch.c ---- */
 
 /* Looks at all DSOs that are loaded, and from now on at each that comes and goes, where that can be seen. */
 void watch_start(bool alone);

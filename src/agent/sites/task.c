@@ -15,10 +15,10 @@
  *     that the kernel clears when the first thread has ended, and only after that at the number of threads.
  *     The status of such a process is that of its last thread; of the task's it is made the first thread's.
  * S5  The task has no rights: no capability, no descriptor, and a filter of its own that permits a
- *     few calls (sites_shed.c). The thread that begins it waits for that. So it has nothing to
+ *     few calls (shed.c). The thread that begins it waits for that. So it has nothing to
  *     give up when the program does. The kernel refuses unshare(CLONE_NEWUSER) and others to a
  *     process with more threads than one, and /proc shows the users of a process's threads. So the
- *     task ends before such calls and begins again after them (rights.c, providers/syscalls.c).
+ *     task ends before such calls and begins again after them (rights.c, agent/providers/syscalls/syscalls.c).
  * S6  A child of fork() that has had no hit is not attached, and its task cannot attach it. It
  *     obeys all the same, and answers nothing: the server does not know it yet. Its first hit
  *     attaches it, and obeys again.

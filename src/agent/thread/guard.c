@@ -14,7 +14,7 @@
  *
  * The handlers are set by a system call, so that nobody who interposes
  * sigaction() sees them. A program that sets its own replaces them, but for
- * providers/signal.c, which asks agent_guard_takes() before it calls those, and
+ * agent/providers/signal/signal.c, which asks agent_guard_takes() before it calls those, and
  * does not show the guard to a program that asks.
  */
 #include <signal.h>

@@ -2,7 +2,7 @@
 /*
  * calls.S - x86-64: the interposers of the functions that are one system call each
  *
- * All are the same but for their row in providers/syscalls_libc.h, and there
+ * All are the same but for their row in agent/providers/syscalls/libc.h, and there
  * are hundreds: in C they were 90 bytes each, with their unwinding twice that.
  *
  *     function:	row -> %eax, and on to call_pass

@@ -2,12 +2,12 @@
 /*
  * explain.h - what a trigger, a filter or the definition of an event says, in plain English
  *
- *     explain_text.c     taking commands apart, and words for values
- *     explain_hist.c     hist:...
- *     explain_trigger.c  the other triggers, filters
- *     explain_define.c   synthetic events, event probes
- *     explain_world.c    a session of our own with somebody's events, to try commands in
- *     explain_guess.c    what a wrong command might have been
+ *     text.c             taking commands apart, and words for values
+ *     hist.c             hist:...
+ *     trigger.c          the other triggers, filters
+ *     define.c           synthetic events, event probes
+ *     world.c            a session of our own with somebody's events, to try commands in
+ *     guess.c            what a wrong command might have been
  *
  * Explaining needs the text alone. With a world it also tells where references
  * come from, and the command is tried there first: nothing of the session that
@@ -35,7 +35,7 @@ struct explain_parts {
 	unsigned int	nr;
 };
 
-/* ---- explain_text.c ---- */
+/* ---- text.c ---- */
 
 /* What a text is, by its looks. */
 enum explain_kind explain_kind_of(const char *text);
@@ -64,7 +64,7 @@ void explain_removal(struct explain *e, const char *text);
 /* A filter in words; the caller frees it. */
 char *explain_condition(const char *filter);
 
-/* ---- explain_world.c ---- */
+/* ---- world.c ---- */
 
 /* A variable that some trigger of the world sets. */
 struct explain_variable {
@@ -90,7 +90,7 @@ bool explain_world_parameter(struct explain_world *w, const char *synth, unsigne
 /* Every name that a command for that event could have in it (system and event may be NULL). */
 void explain_world_names(struct explain_world *w, const char *system, const char *event, struct explain_parts *out);
 
-/* ---- explain_guess.c ---- */
+/* ---- guess.c ---- */
 
 /* A command that the world takes, spelled most like one it refused with `error`; NULL: none. The caller frees it. */
 char *explain_guess(struct explain *e, enum explain_kind kind, const char *text, const char *error);

@@ -2,19 +2,19 @@
 /*
  * run.h - inside `tracefuse run`: what was asked for, and what there is
  *
- *   cmd_run.c       the command line, the order of the steps
- *   run_check.c     whether the program can be traced (run_elf.c: what its file says)
- *   run_agent.c     where the agent is, LD_PRELOAD
- *   run_server.c    a session, made or joined; its end
- *   run_setup.c     -e and --setup, when the program waits for them
- *   run_wanted.c    whether what -e and --cat name is there, or may come
- *   run_functions.c --function and --graph, in the same moment
- *   run_child.c     the program: signals, stops, its end
- *   run_dump.c      what functions' commands dumped
- *   run_unsaved.c   results that could not be written: the session stays
- *   run_summary.c   what was recorded and what was lost
- *   run_losses.c    who could not take part
- *   run_watch.c     the same at once, while the program runs
+ *   cli/cmd/run.c   the command line, the order of the steps
+ *   check.c         whether the program can be traced (elf.c: what its file says)
+ *   agent.c         where the agent is, LD_PRELOAD
+ *   server.c        a session, made or joined; its end
+ *   setup.c         -e and --setup, when the program waits for them
+ *   wanted.c        whether what -e and --cat name is there, or may come
+ *   functions.c --function and --graph, in the same moment
+ *   child.c         the program: signals, stops, its end
+ *   dump.c          what functions' commands dumped
+ *   unsaved.c       results that could not be written: the session stays
+ *   summary.c       what was recorded and what was lost
+ *   losses.c        who could not take part
+ *   watch.c         the same at once, while the program runs
  *
  *     this process                server (own terminal session)      program
  *     make or join ------------>  serves
@@ -107,7 +107,7 @@ static inline bool run_is_refused(const struct run *r)
 	return r->refused && !r->keep_going;
 }
 
-/* ---- run_agent.c ---- */
+/* ---- agent.c ---- */
 
 /*
  * LD_PRELOAD with the agent, behind a sanitizer and before all else that `old` (may be NULL) has; the caller frees.
@@ -115,7 +115,7 @@ static inline bool run_is_refused(const struct run *r)
  */
 char *run_preload(const char *old);
 
-/* ---- run_server.c: these print what is wrong and return an exit status ---- */
+/* ---- server.c: these print what is wrong and return an exit status ---- */
 
 /* Where no session is to be had nothing is printed, and r->untraced says why. */
 int run_server_open(struct run *r);
@@ -127,7 +127,7 @@ void run_server_again(struct run *r);
 int run_server_stay(struct run *r);
 void run_server_close(struct run *r);
 
-/* ---- run_setup.c ---- */
+/* ---- setup.c ---- */
 
 /* Before anything is made: reads the scripts. An exit status. */
 int run_setup_read(struct run *r);
@@ -141,7 +141,7 @@ void run_setup_held(struct run *r);
 /* -e, --setup, once. */
 void run_setup(struct run *r);
 
-/* ---- run_wanted.c ---- */
+/* ---- wanted.c ---- */
 
 /*
  * Of -e: there is no such event. True: it is a mistake, which was said, and is waited for no more.
@@ -150,7 +150,7 @@ bool run_wanted_event(struct run *r, const char *name);
 /* Of --cat, when all is set up: files that are not there and will not come are said. */
 void run_wanted_files(struct run *r);
 
-/* ---- run_functions.c ---- */
+/* ---- functions.c ---- */
 
 /* pattern: what is behind the =, NULL: nothing. 0, -ENOMEM */
 int run_functions_add(struct run *r, bool graph, const char *pattern);
@@ -163,7 +163,7 @@ void run_functions_set(struct run *r);
 void run_functions_summary(const struct run *r, const char *info);
 void run_functions_free(struct run *r);
 
-/* ---- run_child.c ---- */
+/* ---- child.c ---- */
 
 /* Starts the program and waits for its end: r->status. An exit status. */
 int run_child(struct run *r);
@@ -177,27 +177,27 @@ int run_child_not_started(const struct run *r);
 /* Ends this process as the program ended. */
 void run_child_die_like(int status) __attribute__((noreturn));
 
-/* ---- run_dump.c ---- */
+/* ---- dump.c ---- */
 
 void run_dump(const struct run *r);
 
-/* ---- run_unsaved.c ---- */
+/* ---- unsaved.c ---- */
 
 /* Where results could not be written: keeps what was recorded, and says how it can be. */
 void run_unsaved(struct run *r);
 
-/* ---- run_summary.c ---- */
+/* ---- summary.c ---- */
 
 void run_summary(struct run *r);
 /* Of it what was lost: memory, as a reason why something was refused. */
 void run_summary_lost(const struct run *r);
 
-/* ---- run_losses.c ---- */
+/* ---- losses.c ---- */
 
 /* Of WIRE_INFO: threads and programs that found no room or could not join. */
 void run_losses(const struct run *r, const char *info);
 
-/* ---- run_watch.c ---- */
+/* ---- watch.c ---- */
 
 void run_watch_begin(struct run *r);
 void run_watch_end(struct run *r);

@@ -226,7 +226,7 @@ void run_setup_let_go(struct run *r)
 
 /*
  * A script that does not end can be ended by a signal: the program waits with all signals blocked and has it
- * afterwards. Before the program goes on they are its again (C2 in run_child.c).
+ * afterwards. Before the program goes on they are its again (C2 in child.c).
  */
 static void set_up_interruptibly(struct run *r)
 {

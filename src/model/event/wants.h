@@ -2,7 +2,7 @@
 /*
  * wants.h - what a plan asks a running program to bring along
  *
- * For event_publish.c.
+ * For publish.c.
  */
 #ifndef TRACEFUSE_MODEL_EVENT_WANTS_H
 #define TRACEFUSE_MODEL_EVENT_WANTS_H

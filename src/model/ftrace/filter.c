@@ -4,7 +4,7 @@
  *
  * set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace.
  * A write takes one word. Each word changes the copy that the open file has; the
- * commands among them (ftrace_probe.c) and what waits for a DSO take effect at once.
+ * commands among them (probe.c) and what waits for a DSO take effect at once.
  *
  * A function's name in C++ has blanks and colons. In quotes, "ns::f(int)":traceoff,
  * they are part of the pattern; it is compared with demangled names only.

@@ -17,7 +17,7 @@
  * there is one. Each change of ops or hashes ends in one call of `changed` with
  * the sites that other ops trace than before: that is where running programs are
  * told. For one site ftrace_site_ops() lists the ops in the order to call them;
- * ftrace_groups.h makes of them what a program does at a call.
+ * groups.h makes of them what a program does at a call.
  *
  * Life: ftrace_of() makes it when first asked for; sites come with
  * ftrace_sites_add() and go with ftrace_sites_remove(); all else are commands of
@@ -177,7 +177,7 @@ struct ftrace {
 	struct ftrace_ops profiled;	/* with the hashes of the top; inst NULL: it was never on */
 	bool		offered;	/* programs can be traced: the files are there without a site */
 	uint64_t	graph_objects[2], profile_object;	/* R4 */
-	struct ftrace_groups *groups;	/* ftrace_groups.h; NULL: none yet */
+	struct ftrace_groups *groups;	/* groups.h; NULL: none yet */
 	/* The live side: sites that other ops trace than before. Not called while nobody listens. */
 	void		(*changed)(void *arg, const struct ftrace_change *list, size_t nr);
 	/* The same of what the graph tracer looks at itself: graph[]; and of `profile`. */
@@ -194,7 +194,7 @@ void ftrace_instance_destroy(struct instance *inst);
 /* Whether the files of function tracing are there: there are sites, or somebody set `offered`. */
 bool ftrace_present(const struct model *m);
 
-/* ---- ftrace_sites.c ---- */
+/* ---- sites.c ---- */
 
 /*
  * The functions of a DSO (module NULL: no brackets). Choices that waited for it
@@ -239,18 +239,18 @@ int ftrace_page_match(struct ftrace_page *page, const char *name, int (*fn)(void
 void ftrace_print_flagged(struct ftrace *ft, uint32_t flags, FILE *out);
 void ftrace_print_info(struct ftrace *ft, FILE *out);
 
-/* ---- ftrace_again.c ---- */
+/* ---- again.c ---- */
 
 /* A program's DSO is gone, maybe for a while: its functions stay chosen. Who calls it needs no `changed` for them. */
 void ftrace_page_drop(struct model *m, struct ftrace_page *page);
 /* Of a DSO that was built anew: what is chosen of the old page is chosen of the new one by name. 0, -ENOMEM */
 int ftrace_page_inherit(struct ftrace *ft, const struct ftrace_page *old, struct ftrace_page *page);
 
-/* ---- ftrace_ops.c ---- */
+/* ---- ops.c ---- */
 
 bool ftrace_hashes_trace(const struct ftrace_hashes *h, uint64_t ip);
 bool ftrace_ops_traces(const struct ftrace_ops *ops, uint64_t ip);
-/* Enabled, each site that it traces counts one more. -ENOSPC: there are too many groups (ftrace_groups.h). */
+/* Enabled, each site that it traces counts one more. -ENOSPC: there are too many groups (groups.h). */
 int ftrace_ops_enable(struct ftrace_ops *ops);
 void ftrace_ops_disable(struct ftrace_ops *ops);
 /* The enabled ops that trace a site, newest first; returns how many there are, of which `max` are stored. */
@@ -264,7 +264,7 @@ int ftrace_hashes_replace(struct ftrace *ft, struct ftrace_hashes *h, struct ftr
 /* A page has come: what enabled ops trace of it is counted. */
 int ftrace_ops_new_page(struct ftrace *ft, struct ftrace_page *page);
 
-/* ---- ftrace_filter.c ---- */
+/* ---- filter.c ---- */
 
 enum ftrace_file { FTRACE_FILE_FILTER, FTRACE_FILE_NOTRACE, FTRACE_FILE_GRAPH, FTRACE_FILE_GRAPH_NOTRACE };
 
@@ -295,7 +295,7 @@ int ftrace_mod_add(struct ftrace_instance *fi, enum ftrace_list which, const cha
 		   bool front);
 void ftrace_mods_clear(struct ftrace_instance *fi, enum ftrace_list which);
 
-/* ---- ftrace_probe.c ---- */
+/* ---- probe.c ---- */
 
 /* FUNCTION:COMMAND:PARAMETERS, cut at the colons (parameters NULL: none); a ! before the function removes. */
 int ftrace_probe_command(struct instance *inst, char *function, const char *command, char *parameters);
@@ -311,12 +311,12 @@ int ftrace_probe_publish(struct ftrace_probe *p);
 /* What hits find of it in a plan: the triggers of an arm, of which `room` are stored. How many there are. */
 uint32_t ftrace_probe_arms(const struct ftrace_probe *p, struct trigger_arm *out, uint32_t room);
 
-/* ---- ftrace_graph.c ---- */
+/* ---- graph.c ---- */
 
 /* Programs are told of depth, threshold, options, set_graph_function and the profile as they are now. 0, -ENOMEM */
 int ftrace_graph_publish(struct model *m);
 
-/* ---- ftrace_keep.c (R4) ---- */
+/* ---- keep.c (R4) ---- */
 
 int ftrace_keep_hash(struct ftrace_instance *fi, enum ftrace_list which);
 int ftrace_keep_mods(struct ftrace_instance *fi, enum ftrace_list which);

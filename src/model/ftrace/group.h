@@ -2,7 +2,7 @@
 /*
  * group.h - inside of the groups: one of them, and how its plans are made
  *
- * Included by ftrace_groups.c, ftrace_plan.c and ftrace_groups_keep.c.
+ * Included by ftrace_groups.c, plan.c and groups_keep.c.
  */
 #ifndef TRACEFUSE_MODEL_FTRACE_GROUP_H
 #define TRACEFUSE_MODEL_FTRACE_GROUP_H
@@ -63,14 +63,14 @@ struct ftrace_group *ftrace_group_make(struct ftrace_groups *gs, struct ftrace_o
 void ftrace_group_stale(struct ftrace_groups *gs, struct ftrace_group *g);
 bool ftrace_group_hooked(const struct ftrace_group *g);
 
-/* ---- ftrace_plan.c: 0, -ENOMEM ---- */
+/* ---- plan.c: 0, -ENOMEM ---- */
 
 int ftrace_plan_publish(struct ftrace_groups *gs, struct ftrace_group *g);
 int ftrace_plan_publish_exit(struct ftrace_groups *gs);
 /* The group ends. */
 void ftrace_plan_remove(struct ftrace_groups *gs, struct ftrace_group *g);
 
-/* ---- ftrace_groups_keep.c ---- */
+/* ---- groups_keep.c ---- */
 
 int ftrace_group_keep(struct ftrace_groups *gs, struct ftrace_group *g);
 

@@ -7,7 +7,7 @@
  *     [instances/NAME/]#ftrace/probe                       one batch; ref 0: its counts
  *     #ftrace/graph_function, graph_notrace                addresses, in their order
  *     #ftrace/profile                                      on or off, the size of its map, which is its ref
- *     #ftrace/group                                        ftrace_groups_keep.c
+ *     #ftrace/group                                        groups_keep.c
  *
  * Sets are kept as addresses, so that they are true before the sites are there again.
  */

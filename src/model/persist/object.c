@@ -12,7 +12,7 @@
  *     [instances/NAME/]events/S/E/filter     the filter       -
  *     [instances/NAME/]events/S/E/trigger    the command      trigger_state, the command's own
  *     [instances/NAME/]set_event_pid         the pids         pid_set
- *     [instances/NAME/]#ftrace/...           ftrace_keep.c
+ *     [instances/NAME/]#ftrace/...           model/ftrace/keep.c
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -7,13 +7,13 @@
 
 #include "model/trigger/trigger.h"
 
-/* trigger_simple.c: NAME[:COUNT] [if FILTER] */
+/* simple.c: NAME[:COUNT] [if FILTER] */
 extern const struct trigger_command traceon_command;
 extern const struct trigger_command traceoff_command;
 extern const struct trigger_command snapshot_command;
 extern const struct trigger_command stacktrace_command;
 
-/* trigger_enable.c: NAME:SYSTEM:EVENT[:COUNT] [if FILTER] */
+/* enable.c: NAME:SYSTEM:EVENT[:COUNT] [if FILTER] */
 extern const struct trigger_command enable_event_command;
 extern const struct trigger_command disable_event_command;
 extern const struct trigger_command enable_hist_command;

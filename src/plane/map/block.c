@@ -125,7 +125,7 @@ void block_recover(struct map_view m, uint32_t owner)
 /*
  * A hit in a signal handler may have interrupted one of its own thread that is
  * filling the slot's spare, and a slot beyond MAP_OWNERS has none: they borrow
- * an owner, as map_insert.c does.
+ * an owner, as insert.c does.
  */
 static bool borrow_owner(struct map_view m, uint32_t slot, uint32_t level, struct map_block *out)
 {

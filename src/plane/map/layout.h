@@ -16,7 +16,7 @@ enum {
 };
 
 /*
- * What a slot is doing to the map (map_insert.c). One word, so that a process
+ * What a slot is doing to the map (insert.c). One word, so that a process
  * that is killed leaves either the old or the new state.
  */
 enum map_phase { MAP_IDLE, MAP_CLAIM, MAP_UNCLAIM, MAP_REPLACE };

@@ -3,11 +3,11 @@
  * map.c - layout of a tracing map, finding an elt, sums and variables
  *
  * M1  An entry goes from 0 to {hash, elt} once and never changes again. The
- *     release of its compare-and-swap (map_insert.c) pairs with the acquire
+ *     release of its compare-and-swap (insert.c) pairs with the acquire
  *     in map_lookup(): whoever sees the entry sees the elt's key.
  * M2  A plain column is added to by threads of writer set 0 on its CPU only,
  *     inside a restartable section; the last column is atomic, for the rest.
- * M3  A variable is one word (map_fast.h): 0 is unset, else it holds the value.
+ * M3  A variable is one word (fast.h): 0 is unset, else it holds the value.
  *     Who exchanges it for 0 has the value of that setting and nobody else has.
  *     With a value and a mark of its own a reader between the two stores of the
  *     next setting would have the new value, and whoever reads after that would

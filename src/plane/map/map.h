@@ -65,7 +65,7 @@ struct map_layout {
 
 /* The map's head in the data region; zeros make an empty one. */
 struct map {
-	_Alignas(64) _Atomic uint64_t pool;	/* see map_insert.c */
+	_Alignas(64) _Atomic uint64_t pool;	/* see insert.c */
 	_Atomic uint64_t drops;			/* Totals: Dropped */
 };
 
@@ -102,7 +102,7 @@ size_t map_size(const struct map_shape *shape);
 void map_lay_out(struct map_layout *out, const struct map_shape *shape);
 
 /*
- * Plane, inside a hit (inline, in map_fast.h).
+ * Plane, inside a hit (inline, in fast.h).
  *
  * uint32_t map_insert(struct map_view m, const struct slot *slot, const void *key)
  *	The elt of `key`, made if new; 0 when the map is full (counted as dropped).
@@ -128,7 +128,7 @@ uint32_t map_find_text(struct map_view m, const uint64_t *text, uint32_t nr);
  * Variables (R17). A variable is unset until map_var_set(). map_var_read()
  * gives its value as often as asked; map_var_read_once() unsets it: of several
  * readers one gets it, once a setting. Both are false when it is unset. Inline,
- * in map_fast.h.
+ * in fast.h.
  *
  * void map_var_set(struct map_view m, uint32_t elt, uint32_t var, uint64_t v)
  * bool map_var_read(struct map_view m, uint32_t elt, uint32_t var, uint64_t *v)

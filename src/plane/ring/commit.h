@@ -13,7 +13,7 @@ struct ring_store {
 	uint64_t	value;
 };
 
-/* Any commit: a list. The offsets are known to arch/<arch>/ring_commit.h. */
+/* Any commit: a list. The offsets are known to ring_commit.h of src/plane/arch. */
 struct ring_commit {
 	uint64_t	*head_at;	/*  0 */
 	uint64_t	head;		/*  8: as it was read */

@@ -27,7 +27,7 @@ struct plane;
 struct slot;
 struct session;
 
-/* The data region's structs (struct buffer, struct ring, struct page_desc) are in ring_layout.h. */
+/* The data region's structs (struct buffer, struct ring, struct page_desc) are in layout/ring.h. */
 #include "layout/ring.h"
 
 /*

@@ -3,7 +3,7 @@
  * access.h - views of rings for the server's ring_*.c files
  *
  * The data region is not trusted (R2): where a ring lies and how large it is
- * comes from its book (ring_book.h). What is read in the region itself, heads,
+ * comes from its book (book.h). What is read in the region itself, heads,
  * tails and page descriptors, may be any number.
  */
 #ifndef TRACEFUSE_SESSION_RING_ACCESS_H
@@ -39,7 +39,7 @@ struct ring_page {
 	char		*data;		/* subbuf_size bytes, the caller's */
 };
 
-/* ---- ring_book.c ---- */
+/* ---- book.c ---- */
 
 /* The CPUs of all buffers of a session. */
 uint32_t ring_cpus(struct session *s);
@@ -66,7 +66,7 @@ void ring_tell(struct session *s, const struct buffer_book *b, uint32_t set, uin
 /* For a re-opened session: all that a book names there is in use. 0, -EPROTO, -ENOMEM */
 int buffer_book_adopt(struct session *s, config_ref ref);
 
-/* ---- ring_buffer.c ---- */
+/* ---- buffer.c ---- */
 
 /* False: there is no such ring. */
 bool ring_view_of(struct session *s, config_ref ring, struct ring_view *out);

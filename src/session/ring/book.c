@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * book.c - the books of buffers and rings (ring_book.h): found, filled, taken over from a dead
+ * book.c - the books of buffers and rings (book.h): found, filled, taken over from a dead
  * server
  */
 #include <errno.h>

@@ -32,7 +32,7 @@ struct ring_book {
 	config_ref	owner;		/* K0: struct buffer_book */
 
 	/*
-	 * How far it was read, and what was lost: D1 of ring_read.c. floor and taken are in struct
+	 * How far it was read, and what was lost: D1 of read.c. floor and taken are in struct
 	 * ring, too, for hits.
 	 */
 	uint64_t	floor;		/* position: nothing before it is read */

@@ -2,7 +2,7 @@
 /*
  * buffer.c - the server's side of a buffer: create, publish, retire, clear, switch, count
  *
- * B1  The books (ring_book.h) are the server's, one thread at a time: plain. Where
+ * B1  The books (book.h) are the server's, one thread at a time: plain. Where
  *     the next server has to find one store behind another, it is a release.
  * B2  What hits look at of the server's (floor, taken, overwrite, disabled) is
  *     relaxed: each is one word, which a hit takes when it sees it.

@@ -5,13 +5,13 @@
  * Unlike a recording they make their hits themselves, in the session's memory.
  * What is left for the server:
  *
- *     attach socket:  definitions of events ------> the model          program_events.c
+ *     attach socket:  definitions of events ------> the model          events.c
  *                     READY ----------------------> held, for `run`
- *     data region:    log of tasks ---------------> saved_cmdlines     program_names.c
- *                     table of DSOs, their files -> kallsyms           program_symbols.c
- *     settings of events that are not there yet --> kept               program_kept.c
- *     functions of those files -------------------> the model's sites  program_sites.c
- *     which of them are traced <------------------- words, commands    program_words.c
+ *     data region:    log of tasks ---------------> saved_cmdlines     names.c
+ *                     table of DSOs, their files -> kallsyms           symbols.c
+ *     settings of events that are not there yet --> kept               kept.c
+ *     functions of those files -------------------> the model's sites  sites.c
+ *     which of them are traced <------------------- words, commands    words.c
  *
  * The order of a life, under the control lock:
  *

@@ -32,30 +32,30 @@ struct programs {
 	bool		(*ready)(void *arg, const struct attach_peer *peer);
 	void		*ready_arg;
 
-	/* program_events.c: definitions that were refused, the newest REFUSALS of them */
+	/* events.c: definitions that were refused, the newest REFUSALS of them */
 	char		*refused[REFUSALS];
 	unsigned int	nr_refused;
 
-	/* program_names.c */
+	/* names.c */
 	uint64_t	next_task;	/* number of the entry of the log to read next */
 	unsigned int	unwritten;	/* times that it was found half written */
 	struct seen_pids *seen;
 
-	/* program_symbols.c: of which DSOs the symbols are there */
+	/* symbols.c: of which DSOs the symbols are there */
 	bool		dso_read[LAYOUT_MAX_DSOS];
 
-	struct program_sites *sites;	/* program_sites.h */
+	struct program_sites *sites;	/* sites.h */
 
 	struct list_head kept;
 	int64_t		threads_checked;	/* milliseconds of the clock */
 };
 
-/* ---- program_internal.c ---- */
+/* ---- internal.c ---- */
 
 /* The events of system ftrace. */
 int program_internal_add(struct model *m);
 
-/* ---- program_events.c ---- */
+/* ---- events.c ---- */
 
 int program_events_choose(struct programs *p, const struct programs_params *params);
 /* Hook of the attach socket: the id, or -errno. */
@@ -63,7 +63,7 @@ int program_events_define(struct programs *p, const struct attach_peer *peer, co
 			  const char *name, const char *body);
 void program_events_destroy(struct programs *p);
 
-/* ---- program_names.c ---- */
+/* ---- names.c ---- */
 
 /* Takes in what came since; returns how many entries. */
 unsigned int program_names_drain(struct programs *p);
@@ -76,7 +76,7 @@ void program_names_destroy(struct programs *p);
 /* Bytes that would break a line become '?'. */
 void program_text_clean(char *text);
 
-/* ---- program_dso.c ---- */
+/* ---- dso.c ---- */
 
 /* A copy of an entry of the table: programs may change theirs at any time. */
 struct program_dso {
@@ -103,24 +103,24 @@ static inline uint64_t program_dso_base(const struct program_dso *d)
  */
 bool program_dso_read(struct programs *p, const struct program_dso *d, elf_reader read, void *out);
 
-/* ---- program_dump.c ---- */
+/* ---- dump.c ---- */
 
 /* Writes what functions' commands dumped since; whether there was something. */
 bool program_dump(struct programs *p);
 
-/* ---- program_symbols.c ---- */
+/* ---- symbols.c ---- */
 
 /* Loader of model->symbols: the DSO that the address lies in, 0: all. */
 void program_symbols_load(struct programs *p, uint64_t addr);
 /* Those of a DSO whose file has been read. */
 void program_symbols_take(struct programs *p, const struct program_dso *d, const struct elf_symbols *symbols);
 
-/* ---- program_sums.c ---- */
+/* ---- sums.c ---- */
 
 /* "hits", what histograms counted, "dropped", what they did not, and "note" lines for a summary. */
 void program_sums_print(struct programs *p, FILE *out);
 
-/* ---- program_kept.c ---- */
+/* ---- kept.c ---- */
 
 /* An event has been defined: writes what can be written now. */
 void program_kept_new(struct programs *p, const struct event *e);

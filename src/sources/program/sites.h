@@ -41,7 +41,7 @@ struct program_sites {
 	int		err;		/* the last that made words wrong; 0: none */
 };
 
-/* ---- program_sites.c ---- */
+/* ---- sites.c ---- */
 
 int program_sites_create(struct programs *p);
 /* When the model is back: from now on changes reach programs. */
@@ -59,7 +59,7 @@ bool program_sites_hold(struct programs *p, const struct attach_peer *peer);
 bool program_sites_tick(struct programs *p);
 void program_sites_print(struct programs *p, FILE *out);
 
-/* ---- program_words.c ---- */
+/* ---- words.c ---- */
 
 /* ftrace->changed and ftrace->set */
 void program_words_changed(void *programs, const struct ftrace_change *list, size_t nr);

@@ -431,7 +431,7 @@ static uint64_t only_variable(const struct agent_count *c)
 	return v;
 }
 
-/* A time that looks as if the variable was unset (map_fast.h). */
+/* A time that looks as if the variable was unset (plane/map/fast.h). */
 static void a_rare_time(void **state)
 {
 	if (!possible())

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Unit test of agent/providers/syscalls/table.c and syscalls_libc.h: the kernel's formats, and its arguments */
+/* Unit test of syscalls/table.c and syscalls/libc.h: the kernel's formats, and its arguments */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -223,7 +223,7 @@ CALL(recvmmsg, recvmmsg, INT, I0, P1, I2, I3, P4)
 
 /*
  * memory; mmap(), munmap(), mremap(), brk() and sbrk() are heap.c's, mprotect() is in
- * syscalls_special.c
+ * special.c
  */
 CALL(madvise, madvise, INT, P0, P1, I2)
 CALL(posix_madvise, madvise, ERRNO, P0, P1, I2)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * special.c - system calls whose arguments or result syscalls_libc.h cannot say
+ * special.c - system calls whose arguments or result libc.h cannot say
  *
  *   syscall()            by its number; futex and prctl are the thread events' as well, limits are limits.c's
  *   initgroups()         is several

@@ -5,12 +5,12 @@
  * Each interposer passes six registers on, whatever the function's arguments
  * are: on this architecture a function with less, or with `...`, finds its own
  * where it looks for them. So all are the same but for their row in
- * syscalls_libc.h (x86_64/calls.S),
+ * libc.h (x86_64/calls.S),
  *
  *     the row's two events not armed  ->  jump to libc's function
  *     else                            ->  call_record()
  *
- * and syscalls_libc.h says how the kernel's arguments come from the function's.
+ * and libc.h says how the kernel's arguments come from the function's.
  */
 #include <fcntl.h>
 #include <sys/sem.h>
@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include "agent/providers/syscalls/syscalls.h"
 
-/* Where one of the kernel's arguments comes from: see syscalls_libc.h. */
+/* Where one of the kernel's arguments comes from: see libc.h. */
 enum call_arg {
 	P0, P1, P2, P3, P4, P5,
 	I0 = 8, I1, I2, I3, I4, I5,

@@ -2,8 +2,8 @@
 /*
  * syscalls.h - sys_enter_X and sys_exit_X: for everybody who wraps a function that is a system call
  *
- *   syscalls.c          the functions of libc that are one system call each (syscalls_libc.h)
- *   syscalls_special.c  those whose arguments or result need more than a table
+ *   syscalls.c          the functions of libc that are one system call each (libc.h)
+ *   special.c           those whose arguments or result need more than a table
  *   signal.c, fork.c, heap.c, thread.c   others, that use what is here
  *
  * An event is recorded where the program calls libc. What libc calls inside
