@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include "agent/sites/callers.h"
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
 
@@ -163,15 +162,12 @@ static bool find_in(struct known *k, const struct file *f, uint64_t contents)
 		siteless_note(contents);
 		return false;
 	}
-	watch_callers();
 	if (k->program)
 		sites.profiled = sites_profiled(f->bytes, f->size);
 	returns = sites_returns(f->bytes, f->size, NULL, 0);
 	k->room = room + returns;
 	k->dso.sites = site_memory(k->room);
 	k->dso.nr = k->dso.sites ? sites_find(f->bytes, f->size, k->dso.sites, room) : 0;
-	if (!callers_shown())
-		sites_jumping(f->bytes, f->size, k->dso.sites, k->dso.nr);
 	if (k->dso.nr)
 		k->dso.nr = returns_add(k, f, returns);
 	if (k->dso.sites && !k->dso.nr)
@@ -402,6 +398,23 @@ static int patch(struct known *k, uint64_t code)
 	return err;
 }
 
+/* Only now all objects have been seen that came with this one. */
+static void jumps_find(struct known *k)
+{
+	struct known now = { .dso.bias = k->dso.bias };
+	struct file f;
+
+	if (!sites.looked_at)
+		return;
+	for (size_t i = 0; i < k->dso.nr; i++)
+		k->dso.sites[i].jumps = true;
+	if (!file_map(*k->path ? k->path : "/proc/self/exe", &f))
+		return;
+	if (is_loaded(&now, &f))
+		sites_jumping(f.bytes, f.size, k->dso.sites, k->dso.nr);
+	agent_syscall(SYS_munmap, f.bytes, f.size);
+}
+
 int known_prepare(struct known *k)
 {
 	const struct site *s = k->dso.sites;
@@ -409,6 +422,7 @@ int known_prepare(struct known *k)
 	int err;
 
 	k->tried = true;
+	jumps_find(k);
 	if (!dso_place(k->start, k->end, k->path, &place) || place.number >= LAYOUT_MAX_DSOS)
 		return -ENOSPC;
 	k->number = place.number;

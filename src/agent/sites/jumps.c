@@ -2,9 +2,15 @@
 /*
  * jumps.c - functions that end in a jump out of their file, where somebody may look at who called
  *
- * Where libc's dlopen(), dlsym() and so on are as they were (callers.c), these are not hooked: libc would see
- * our return address. Nobody knows whom a PLT stub or a pointer leads to, or what that jumps to, so each such jump
- * counts, and then those to the functions that were found. What is found wrongly is a function less in the graph.
+ * dlopen(), dlmopen(), dlsym() and dlvsym() look at their return address. A function that ends in a
+ * jump to one of them must not be hooked: libc would see an address of ours.
+ *
+ * J1  Where no object of the process imports one of these names, no jump leads there. libc may load
+ *     objects that do later, and the program has no pointers into these. dl_iterate_phdr() looks at
+ *     its caller, too, but that matters behind a dlmopen() only.
+ * J2  Elsewhere nobody knows whom a PLT stub or a pointer leads to, or what that jumps to. So each
+ *     such jump counts, and each jump to a function that is found so. What is found wrongly is a
+ *     function less in the graph.
  */
 #include <sys/mman.h>
 #include "agent/sites/sites.h"
@@ -12,23 +18,76 @@
 #include "agent/syscall.h"
 #include "agent/x86_64/instruction.h"
 
-struct jumping {
-	const struct image *im;
-	bool		*leaves;	/* by the function's number; PLT stubs are one, too */
+enum leaving {
+	LEAVES_UNKNOWN,
+	LEAVES,
+	LEAVES_PERHAPS,		/* it jumps to functions of the file, which do not so far */
+	LEAVES_NEVER,
 };
 
-/* The instruction, whose bytes b lie before `end`, is a jump out of function number `from`. */
-static bool leads_out(const struct jumping *j, size_t from, const struct insn *in, const unsigned char *b, uint64_t end)
+struct jumping {
+	const struct image *im;
+	uint8_t		*leaves;	/* by the function's number; PLT stubs are one, too */
+};
+
+/* ---- J1 ---- */
+
+struct imports {
+	const Elf64_Sym	*symbols;
+	const char	*names;
+	const uint32_t	*hash;		/* DT_GNU_HASH: buckets, the first symbol that is not imported, ... */
+};
+
+/* The linker has made addresses of the offsets, but not in the vdso. */
+static const void *table_at(const Elf64_Dyn *dyn, uintptr_t bias)
+{
+	return (const void *)(dyn->d_un.d_ptr >= bias ? dyn->d_un.d_ptr : dyn->d_un.d_ptr + bias);
+}
+
+static bool is_looking(const char *name)
+{
+	return !strcmp(name, "dlopen") || !strcmp(name, "dlmopen") || !strcmp(name, "dlsym") ||
+	       !strcmp(name, "dlvsym");
+}
+
+bool sites_looked_at(const Elf64_Dyn *dyn, uintptr_t bias)
+{
+	struct imports t = { .symbols = NULL };
+
+	for (; dyn->d_tag != DT_NULL; dyn++) {
+		if (dyn->d_tag == DT_SYMTAB)
+			t.symbols = table_at(dyn, bias);
+		else if (dyn->d_tag == DT_STRTAB)
+			t.names = table_at(dyn, bias);
+		else if (dyn->d_tag == DT_GNU_HASH)
+			t.hash = table_at(dyn, bias);
+	}
+	if (!t.symbols || !t.names || !t.hash)
+		return true;
+	for (uint32_t i = 1; i < t.hash[1]; i++)
+		if (is_looking(t.names + t.symbols[i].st_name))
+			return true;
+	return false;
+}
+
+/* ---- J2 ---- */
+
+/* Where the instruction, whose bytes b lie before `end`, leads to from function number `from`. */
+static enum leaving leads_out(const struct jumping *j, size_t from, const struct insn *in,
+			      const unsigned char *b, uint64_t end)
 {
 	const unsigned int size = insn_distance(in);
 	size_t function;
 	uint64_t to;
 
 	if (!size)
-		return insn_jumps_by_memory(in);
+		return insn_jumps_by_memory(in) ? LEAVES : LEAVES_NEVER;
 	to = size == 4 ? relative(b + in->len - 4, end) : end + (uint64_t)(int64_t)(int8_t)b[in->len - 1];
 	function = image_function(j->im, to);
-	return function != from && (function == j->im->nr_starts || j->leaves[function]);
+	if (function == from)
+		return LEAVES_NEVER;
+	return function == j->im->nr_starts ? LEAVES :
+	       j->leaves[function] == LEAVES_UNKNOWN ? LEAVES_PERHAPS : j->leaves[function];
 }
 
 /* A jump by `ret` (a retpoline): to what `push` or `mov ..., (%rsp)` has just put there. */
@@ -39,24 +98,29 @@ static bool is_put(const struct insn *in, const unsigned char *b)
 	return (in->opcode & 0xf8) == 0x50 || (in->opcode == 0x89 && (in->modrm & 0xc7) == 4 && b[in->len - 1] == 0x24);
 }
 
-static bool function_leaves(const struct jumping *j, size_t number)
+static enum leaving function_leaves(const struct jumping *j, size_t number)
 {
 	const uint64_t end = image_function_end(j->im, number);
 	uint64_t at = image_function_start(j->im, number);
 	size_t size = end - at;
 	uint32_t flags;
 	const unsigned char *b = image_address(j->im, at, &size, &flags);
+	enum leaving found = LEAVES_NEVER, leads;
 	struct insn in;
 	bool put = false;
 
 	if (!b || size < end - at)
-		return true;
+		return LEAVES;
 	for (; at < end; at += in.len, b += in.len) {
-		if (!insn_read(b, end - at, &in) || leads_out(j, number, &in, b, at + in.len) || (put && insn_returns(&in)))
-			return true;
+		if (!insn_read(b, end - at, &in) || (put && insn_returns(&in)))
+			return LEAVES;
+		leads = leads_out(j, number, &in, b, at + in.len);
+		if (leads == LEAVES)
+			return LEAVES;
+		found = leads == LEAVES_PERHAPS ? leads : found;
 		put = is_put(&in, b);
 	}
-	return false;
+	return found;
 }
 
 static void jumping_find(const struct jumping *j)
@@ -66,8 +130,12 @@ static void jumping_find(const struct jumping *j)
 	do {
 		more = false;
 		for (size_t i = 0; i < j->im->nr_starts; i++) {
-			if (!j->leaves[i] && function_leaves(j, i))
-				more = j->leaves[i] = true;
+			const uint8_t old = j->leaves[i];
+
+			if (old == LEAVES || old == LEAVES_NEVER)
+				continue;
+			j->leaves[i] = (uint8_t)function_leaves(j, i);
+			more |= j->leaves[i] != old;
 		}
 	} while (more);
 }
@@ -81,14 +149,14 @@ void sites_jumping(const void *file, size_t size, struct site *sites, size_t nr)
 	if (!image_open(&im, file, size))
 		return;
 	memory = agent_syscall(SYS_mmap, 0, im.nr_starts, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	j = (struct jumping){ &im, is_error(memory) ? NULL : (bool *)memory };
+	j = (struct jumping){ &im, is_error(memory) ? NULL : (uint8_t *)memory };
 	if (j.leaves)
 		jumping_find(&j);
 	for (size_t i = 0; i < nr; i++) {
 		size_t function = image_function(&im, sites[i].at);
 
 		/* Where functions begin is not known: any may. */
-		sites[i].jumps = !j.leaves || function == im.nr_starts || j.leaves[function];
+		sites[i].jumps = !j.leaves || function == im.nr_starts || j.leaves[function] == LEAVES;
 	}
 	if (j.leaves)
 		agent_syscall(SYS_munmap, memory, im.nr_starts);

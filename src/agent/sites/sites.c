@@ -120,7 +120,7 @@ static uint32_t word_of(const struct known *k, const struct site *s, const struc
 
 	if (at_sites && s->returns)
 		return word & SITE_HOOKED ? word | SITE_RETURNS : word;
-	/* Its return is not caught: who it jumps to would see an address of ours (callers.c); or none is. */
+	/* Its return is not caught: who it jumps to would see an address of ours (jumps.c); or none is. */
 	return s->jumps || graph_refused() ? word & SITE_GROUP : word;
 }
 

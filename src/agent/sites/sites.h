@@ -18,6 +18,7 @@
 #ifndef TRACEFUSE_AGENT_SITES_SITES_H
 #define TRACEFUSE_AGENT_SITES_SITES_H
 
+#include <elf.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,10 +36,16 @@ size_t sites_pair(const void *file, size_t size, struct site *sites, size_t nr, 
 /* The functions of which a return site is left alone have none. -> whether others have some */
 bool sites_unpair(struct site *sites, size_t nr);
 /*
+ * Whether the object with this dynamic section, which is in memory, may call a function of libc
+ * that looks at who called it.
+ */
+bool sites_looked_at(const Elf64_Dyn *dyn, uintptr_t bias);
+/*
  * Says of each of them whether its function may end in a jump out of the file: by a PLT stub, by a pointer, or to
  * another function of the file that does. Under a lock.
  */
 void sites_jumping(const void *file, size_t size, struct site *sites, size_t nr);
+
 /* ---- patch.c ---- */
 
 enum { SITE_TEXTS = 8 };

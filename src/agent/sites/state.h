@@ -8,7 +8,7 @@
  *
  *     found -> prepared, numbered -> told to the server -> obeys          (gone)
  *
- * Included by these, static.c and callers.c only. All of it is read and written under sites_lock().
+ * Included by these and static.c only. All of it is read and written under sites_lock().
  */
 #ifndef TRACEFUSE_AGENT_SITES_STATE_H
 #define TRACEFUSE_AGENT_SITES_STATE_H
@@ -51,6 +51,7 @@ struct site_state {
 	 */
 	_Atomic bool	moving;
 	bool		postponed;	/* for that something was not switched; or no return is caught any more */
+	bool		looked_at;	/* objects may call functions of libc that look at who called */
 	bool		watching;	/* watch.c sees all DSOs come and go */
 };
 
@@ -120,8 +121,6 @@ static inline bool site_is_called(const struct known *k, const struct site *s)
 
 /* Looks at all DSOs that are loaded, and from now on at each that comes and goes, where that can be seen. */
 void watch_start(bool alone);
-/* A DSO has sites: from now on libc's functions see the true caller (callers.c), where they can. */
-void watch_callers(void);
 /* In a child of fork(). */
 void watch_again(void);
 

@@ -28,11 +28,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include "agent/sites/callers.h"
 #include "agent/graph/graph.h"
 #include "agent/sites/pages.h"
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
+#include "session/preload.h"
 
 enum { SEEN_AT_ONCE = 256, PAGE = 4096, BLOCK = 16, ENDBR = 4, JUMP = 0xe9, RET = 0xc3, WAIT_MS = 1000, MAX_LISTS = 16 };
 
@@ -79,29 +79,6 @@ static bool is_closing(void)
 	return false;
 }
 
-/* ---- callers.c ---- */
-
-/* glibc 2.32 and later. */
-extern char __libc_single_threaded __attribute__((weak));
-
-static bool has_callers;		/* watch_callers() has been called */
-
-/* Under the linker's lock: the lists stay. */
-void watch_callers(void)
-{
-	unsigned int nr = 0;
-
-	if (has_callers)
-		return;
-	has_callers = true;
-	if (!debug || !&__libc_single_threaded || !__libc_single_threaded)
-		callers_missed();
-	else
-		for (const struct r_debug *r = debug; r && nr < MAX_LISTS; r = next_list(r), nr++)
-			for (const struct link_map *m = r->r_map; m; m = m->l_next)
-				callers_dso(m->l_ld, m->l_addr, m->l_name);
-}
-
 /* ---- seen[] ---- */
 
 static bool seen_room(void)
@@ -120,10 +97,17 @@ static bool seen_room(void)
 	return true;
 }
 
+/* What our libraries call is nothing that the program has jumped to. */
+static void looked_at(const void *ld, uintptr_t bias, const char *path)
+{
+	sites.looked_at |= !preload_is_agent(path, strlen(path)) && sites_looked_at(ld, bias);
+}
+
 static void seen_add(const void *ld, uint32_t list, uintptr_t bias, const char *path, bool alone)
 {
 	const struct known *k;
 
+	looked_at(ld, bias, path);
 	if (nr_seen == room_seen && !seen_room())
 		return;
 	/* Words that are there change once it has come. */
@@ -134,18 +118,10 @@ static void seen_add(const void *ld, uint32_t list, uintptr_t bias, const char *
 	seen[nr_seen++].known = k ? (uint32_t)(k - sites.known) + 1 : 0;
 }
 
-static void seen_new(const struct link_map *m, uint32_t list)
-{
-	if (has_callers)
-		callers_dso(m->l_ld, m->l_addr, m->l_name);
-	seen_add(m->l_ld, list, m->l_addr, m->l_name, true);
-}
-
 static void seen_drop(unsigned int i)
 {
 	if (seen[i].known)
 		known_drop(&sites.known[seen[i].known - 1]);
-	callers_forget(seen[i].ld);
 	seen[i].ld = NULL;
 }
 
@@ -180,7 +156,7 @@ static void list_compare(const struct r_debug *r, uint32_t list)
 		if (i < end)
 			i = seen_next(i + 1, end, list);
 		else
-			seen_new(m, list);
+			seen_add(m->l_ld, list, m->l_addr, m->l_name, true);
 	}
 	for (; i < end; i = seen_next(i, end, list))
 		seen_drop(i);
@@ -308,8 +284,12 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	bool is_program = l->first;
 
 	l->first = false;
-	if (!ld || (l->only_program && !is_program))
+	if (!ld)
 		return 0;
+	if (l->only_program && !is_program) {
+		looked_at(ld, info->dlpi_addr, info->dlpi_name);
+		return 0;
+	}
 	seen_add(ld, 0, info->dlpi_addr, is_program ? "" : info->dlpi_name, l->alone);
 	return 0;
 }

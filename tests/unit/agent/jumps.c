@@ -69,6 +69,25 @@ static void found(void **state)
 			fail_msg("%s", stay[i]);
 }
 
+/* Whether an object that is in memory imports dlopen() or another of its kind. */
+static bool looked_at(const char *path)
+{
+	void *object = dlopen(path, RTLD_NOW);
+	struct link_map *map;
+
+	assert_non_null(object);
+	dlinfo(object, RTLD_DI_LINKMAP, &map);
+	return sites_looked_at(map->l_ld, map->l_addr);
+}
+
+static void imports_are_seen(void **state)
+{
+	assert_true(looked_at(fixture));
+	assert_true(looked_at(NULL));
+	assert_false(looked_at("libm.so.6"));
+	assert_false(looked_at("libc.so.6"));
+}
+
 /* Nobody knows which function a jump is in. */
 static void without_starts(void **state)
 {
@@ -106,6 +125,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(found, load, unload),
+		cmocka_unit_test(imports_are_seen),
 		cmocka_unit_test_setup_teardown(without_starts, load, unload),
 		cmocka_unit_test_setup_teardown(damaged, load, unload),
 	};
