@@ -381,7 +381,7 @@ void model_clear_marked(struct model *m)
 	struct instance *inst;
 
 	list_each(inst, &m->instances, node) {
-		if (inst->clear && !m->closing && !m->replayed)
+		if (inst->clear && !m->closing && !m->restoring)
 			instance_clear(inst);
 		inst->clear = false;
 	}

@@ -143,6 +143,12 @@ struct instance {
 	bool			clear;		/* an event was removed that it may have records of */
 };
 
+/* One command that the server before kept (R4). */
+struct restored_object {
+	const struct object	*object;	/* NULL: none */
+	uint64_t		id;
+};
+
 enum { MODEL_BUFFER = 1408 * 1024 };	/* bytes a CPU, as the kernel has it */
 
 struct model {
@@ -171,8 +177,8 @@ struct model {
 	uint32_t		last_boot_id;	/* highest id of system maple_tree, which every kernel links last; 0: unknown */
 	uint64_t		*source_bytes;	/* a CPU: what a source's rings need to hold all of it; NULL: no source */
 	bool			source_runs;	/* the rings of sources have that size */
-	const struct object	*replayed;	/* while model_reopen() runs: the object whose text is written again */
-	uint64_t		replayed_id;
+	bool			restoring;	/* model_reopen() gives the kept commands again */
+	struct restored_object	restored;	/* the one that it is at: model_restored() */
 	bool			held;		/* model_reopen() runs: nothing is published before all is back */
 	bool			closing;	/* model_destroy() runs: commands are not forgotten (R4) */
 	bool			imported;	/* events come from a recording or the live kernel */
@@ -267,8 +273,8 @@ bool event_has_id(const struct event *e);
 
 /*
  * R4: one effective command, kept so that the next server can give it again.
- * `path` is relative to the instance's directory. While model_reopen() writes
- * an object's text the object itself is kept and *id is its id.
+ * `path` is relative to the instance's directory. While model_reopen() gives
+ * the object of that path again, the object itself is kept and *id is its id.
  */
 int model_object_add(struct model *m, struct instance *inst, const char *path, const char *text,
 		     const uint64_t *refs, unsigned int nr_refs, uint64_t *id);
@@ -283,8 +289,14 @@ int model_set_imported(struct model *m);
 
 /* Removes and clears *id; 0 is none. */
 void model_object_remove(struct model *m, uint64_t *id);
-/* While model_reopen() writes an object's text: its ref number `i` to adopt; else 0. */
-uint64_t model_replayed_ref(const struct model *m, unsigned int i);
+/*
+ * What model_reopen() gives again at the moment, when it is the command of that path (as in
+ * model_object_add()), of a trigger with that text; else no object.
+ */
+struct restored_object model_restored(const struct model *m, const struct instance *inst,
+				      const char *path, const char *text);
+/* Its ref number `i`, to adopt; 0: it has none, or there is no object. */
+uint64_t restored_ref(const struct restored_object *r, unsigned int i);
 
 /*
  * A session whose server died (session_open(), model_create()): brings events

@@ -33,7 +33,9 @@ struct restoring {
 
 static int keep_source(struct restoring *r, const char *text)
 {
-	r->progress = model_replayed_ref(r->model, 0);
+	const struct restored_object o = model_restored(r->model, NULL, SOURCE_OBJECT, NULL);
+
+	r->progress = restored_ref(&o, 0);
 	r->source = strdup(text);
 	return r->source ? session_data_adopt(r->model->session, r->progress, sizeof(uint64_t)) : -ENOMEM;
 }

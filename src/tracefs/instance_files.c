@@ -59,9 +59,9 @@ static ssize_t write_tracing_on(struct tree_file *f, const char *buf, size_t siz
 		const bool changes = (v != 0) != (atomic_load_explicit(on, memory_order_relaxed) != 0);
 
 		/* Relaxed: as above. What triggers did since is not undone when a new server commands it again. */
-		if (changes && !f->tree->model->replayed)
+		if (changes && !f->tree->model->restoring)
 			atomic_store_explicit(on, v != 0, memory_order_relaxed);
-		if (changes || f->tree->model->replayed)
+		if (changes || f->tree->model->restoring)
 			start_tracer(f->at.inst, v != 0);
 		err = instance_keep(f->at.inst, SETTING_TRACING_ON, "tracing_on", v ? "1" : "0");
 	}
@@ -104,7 +104,7 @@ static int set_clock(struct instance *inst, const char *name)
 		if (strcmp(name, clock_names[i]))
 			continue;
 		err = instance_keep(inst, SETTING_CLOCK, "trace_clock", name);
-		if (err || inst->model->replayed)	/* the records are of that clock */
+		if (err || inst->model->restoring)	/* the records are of that clock */
 			return err;
 		/* Relaxed: a hit takes it when it sees it; one on its way still records a time of the old. */
 		atomic_store_explicit(&inst->state->clock, i, memory_order_relaxed);

@@ -46,7 +46,7 @@ static void function_start(struct instance *inst)
 {
 	const data_ref buffer = instance_buffer(inst, 0);
 
-	if (!buffer || inst->model->imported || inst->model->replayed)
+	if (!buffer || inst->model->imported || inst->model->restoring)
 		return;
 	buffer_clear(inst->model->session, buffer, -1);
 	instance_restart_time(inst);

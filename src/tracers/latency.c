@@ -263,7 +263,7 @@ static int init(struct instance *inst, const struct tracer *t, const struct late
 	enter(l);
 	err = choose_functions(l);
 	/* What has begun since enter() has not all of its functions; programs of the server before had them all along. */
-	if (!inst->model->replayed)
+	if (!inst->model->restoring)
 		running_restart(l);
 	if (!err)
 		err = set_options(inst, ~0ull, nr_forced);

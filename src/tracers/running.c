@@ -110,7 +110,7 @@ static void free_reports(struct section_log *log)
 static bool goes_on(const struct latency *l)
 {
 	/* Relaxed: servers alone store these, and the one before is gone. */
-	return l->inst->model->replayed && atomic_load_explicit(&control_of(l)->kinds, memory_order_relaxed) &&
+	return l->inst->model->restoring && atomic_load_explicit(&control_of(l)->kinds, memory_order_relaxed) &&
 	       atomic_load_explicit(&watch_of(l)->instance, memory_order_relaxed) == l->inst->index;
 }
 

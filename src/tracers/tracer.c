@@ -74,7 +74,7 @@ static void empty(struct instance *inst)
 {
 	data_ref buffer = instance_buffer(inst, 0);
 
-	if (!buffer || inst->model->replayed)
+	if (!buffer || inst->model->restoring)
 		return;
 	buffer_clear(inst->model->session, buffer, -1);
 	instance_restart_time(inst);

@@ -131,7 +131,7 @@ static int look_up_symbols(struct parser *p)
 	struct eprobe_step *s = p->arg->steps;
 	int err = 0;
 
-	if (p->log->model->replayed)
+	if (p->log->model->restoring)
 		return 0;
 	for (unsigned int i = 0; i + 1 < p->arg->nr_steps && !err; i++)
 		if (s[i].op == EPROBE_NAME)

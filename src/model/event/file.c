@@ -34,13 +34,33 @@ struct event_file *event_file_get(struct instance *inst, struct event *e)
 	return f;
 }
 
-static int record(struct event_file *f, const char *file, const char *text, const uint64_t *refs,
-		  unsigned int nr_refs, uint64_t *id)
+static char *path_of(const struct event_file *f, const char *file)
 {
+	const struct event *e = f->event;
 	char *path;
+
+	return asprintf(&path, "events/%s/%s/%s", e->system->name, e->name, file) < 0 ? NULL : path;
+}
+
+int event_file_restored(const struct event_file *f, const char *file, const char *text,
+			struct restored_object *out)
+{
+	char *path = path_of(f, file);
+
+	if (!path)
+		return -ENOMEM;
+	*out = model_restored(f->event->model, f->instance, path, text);
+	free(path);
+	return 0;
+}
+
+int event_file_keep(struct event_file *f, const char *file, const char *text, const uint64_t *refs,
+		    unsigned int nr_refs, uint64_t *id)
+{
+	char *path = path_of(f, file);
 	int err;
 
-	if (asprintf(&path, "events/%s/%s/%s", f->event->system->name, f->event->name, file) < 0)
+	if (!path)
 		return -ENOMEM;
 	err = model_object_add(f->event->model, f->instance, path, text, refs, nr_refs, id);
 	free(path);
@@ -61,7 +81,7 @@ int event_file_need_state(struct event_file *f)
 	f->state = session_data(s, ref, sizeof(*f->state));
 	f->state->event_id = f->event->id;
 	f->state_ref = ref;
-	err = record(f, "#state", "", &ref, 1, &f->state_object);
+	err = event_file_keep(f, "#state", "", &ref, 1, &f->state_object);
 	if (!err)
 		return 0;
 	session_data_free(s, ref, sizeof(*f->state));
@@ -152,7 +172,7 @@ static void set_soft_disabled(struct event_file *f, bool on)
 	const struct model *m = f->event->model;
 
 	/* Relaxed: a hit may see it one event late, as in the kernel. */
-	if (f->state && !m->replayed && !m->closing)
+	if (f->state && !m->restoring && !m->closing)
 		atomic_store_explicit(&f->state->soft_disabled, on, memory_order_relaxed);
 }
 
@@ -162,7 +182,7 @@ static int enable(struct event_file *f)
 	int err = event_file_need_state(f);
 
 	if (!err && !f->enable_object)
-		err = record(f, "enable", "1", NULL, 0, &f->enable_object);
+		err = event_file_keep(f, "enable", "1", NULL, 0, &f->enable_object);
 	if (err)
 		return err;
 	set_soft_disabled(f, false);

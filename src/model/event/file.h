@@ -60,6 +60,12 @@ int model_arm_internal(struct model *m, struct instance *inst);
 
 /* NULL when it was never asked for. */
 struct event_file *event_file_find(const struct instance *inst, const struct event *e);
+/* Keeps one effective command of a file of the event's directory (R4): model_object_add(). */
+int event_file_keep(struct event_file *f, const char *file, const char *text, const uint64_t *refs,
+		    unsigned int nr_refs, uint64_t *id);
+/* The same of model_restored(). 0, -ENOMEM */
+int event_file_restored(const struct event_file *f, const char *file, const char *text,
+			struct restored_object *out);
 /* Allocates the state in the data region. 0, -ENOMEM */
 int event_file_need_state(struct event_file *f);
 /* model_reopen(): takes over the state that the dead server made. -EPROTO when it is another event's. */

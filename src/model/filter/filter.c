@@ -101,19 +101,6 @@ void filter_note_error(struct filter *f, enum filter_error error, unsigned int p
 	append(&f->text, &full, part);
 }
 
-static int record(struct event_file *f, const char *text)
-{
-	struct event *e = f->event;
-	char *path;
-	int err;
-
-	if (asprintf(&path, "events/%s/%s/filter", e->system->name, e->name) < 0)
-		return -ENOMEM;
-	err = model_object_add(e->model, f->instance, path, text, NULL, 0, &f->filter_object);
-	free(path);
-	return err;
-}
-
 /* Hits get the program `new`, 0: none; with an error all is as before. */
 static int publish(struct event_file *f, config_ref new, size_t size)
 {
@@ -149,7 +136,7 @@ static int replace(struct event_file *f, struct filter *filter, const char *text
 	f->filter_object = 0;
 	/* Also one that was refused: it stays readable with its caret. */
 	if (!err && filter)
-		err = record(f, text);
+		err = event_file_keep(f, "filter", text, NULL, 0, &f->filter_object);
 	if (!err)
 		err = publish(f, new, size);
 	if (err) {

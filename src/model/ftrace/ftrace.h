@@ -323,9 +323,11 @@ int ftrace_keep_mods(struct ftrace_instance *fi, enum ftrace_list which);
 int ftrace_keep_graph(struct ftrace *ft, enum ftrace_list which);
 int ftrace_keep_batch(struct ftrace_probe *p, struct ftrace_batch *b);
 /* model_reopen(): whether the object is one of these; then it is restored, *err says how. */
-bool ftrace_restore(struct model *m, const char *path, const char *text, int *err);
+bool ftrace_restore(struct model *m, const struct restored_object *o, const char *path,
+		    const char *text, int *err);
 /* Used by it: one batch as ftrace_probe_describe() wrote it, with its counts as ref 0. */
-int ftrace_probe_restore(struct ftrace_instance *fi, const char *text);
+int ftrace_probe_restore(struct ftrace_instance *fi, const struct restored_object *o,
+			 const char *text);
 void ftrace_probe_describe(const struct ftrace_probe *p, const struct ftrace_batch *b, FILE *out);
 
 #endif

@@ -59,7 +59,7 @@ const char *ftrace_function_callback(const struct instance *inst);
 /* func_stack_trace or func-no-repeats was switched. 0, -ENOMEM */
 int ftrace_options_changed(struct model *m);
 /* R4: one group as it was kept; and, when all else is back, the groups of those numbers. */
-int ftrace_groups_restore(struct ftrace *ft, const char *text);
+int ftrace_groups_restore(struct ftrace *ft, const struct restored_object *o, const char *text);
 void ftrace_groups_restore_all(struct model *m);
 void ftrace_groups_destroy(struct ftrace *ft);
 

@@ -54,7 +54,7 @@ int ftrace_group_keep(struct ftrace_groups *gs, struct ftrace_group *g)
 
 /* ---- Restoring ---- */
 
-int ftrace_groups_restore(struct ftrace *ft, const char *text)
+int ftrace_groups_restore(struct ftrace *ft, const struct restored_object *o, const char *text)
 {
 	struct ftrace_groups *gs = ftrace_groups_of(ft);
 	struct ftrace_kept_group *kept, *k;
@@ -67,7 +67,7 @@ int ftrace_groups_restore(struct ftrace *ft, const char *text)
 	gs->kept = kept;
 	k = &kept[gs->nr_kept];
 	k->number = (uint32_t)strtoul(text, NULL, 10);
-	k->object = ft->model->replayed_id;
+	k->object = o->id;
 	k->text = strdup(text);
 	if (!k->text)
 		return -ENOMEM;

@@ -230,7 +230,8 @@ static int restore_mods(struct ftrace *ft, struct ftrace_instance *fi, enum ftra
 	return err ? err : ftrace_keep_mods(fi, which);
 }
 
-static int restore_one(struct ftrace *ft, struct ftrace_instance *fi, const char *path, const char *text)
+static int restore_one(struct ftrace *ft, struct ftrace_instance *fi,
+		       const struct restored_object *o, const char *path, const char *text)
 {
 	for (int i = 0; i < 2; i++) {
 		const enum ftrace_list which = (enum ftrace_list)i;
@@ -243,15 +244,16 @@ static int restore_one(struct ftrace *ft, struct ftrace_instance *fi, const char
 			return restore_graph(ft, which, text);
 	}
 	if (!strcmp(path, probe_path))
-		return ftrace_probe_restore(fi, text);
+		return ftrace_probe_restore(fi, o, text);
 	if (!strcmp(path, group_path))
-		return ftrace_groups_restore(ft, text);
+		return ftrace_groups_restore(ft, o, text);
 	if (!strcmp(path, profile_path))
-		return ftrace_profile_restore(ft, text);
+		return ftrace_profile_restore(ft, o, text);
 	return -EPROTO;
 }
 
-bool ftrace_restore(struct model *m, const char *path, const char *text, int *err)
+bool ftrace_restore(struct model *m, const struct restored_object *o, const char *path,
+		    const char *text, int *err)
 {
 	const char *at = strstr(path, "#ftrace/"), *slash;
 	struct instance *inst = m->top;
@@ -269,6 +271,6 @@ bool ftrace_restore(struct model *m, const char *path, const char *text, int *er
 	}
 	ft = ftrace_of(m);
 	fi = inst && ft ? ftrace_of_instance(inst) : NULL;
-	*err = fi ? restore_one(ft, fi, at, text) : -ENOENT;
+	*err = fi ? restore_one(ft, fi, o, at, text) : -ENOENT;
 	return true;
 }

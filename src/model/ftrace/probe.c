@@ -29,6 +29,7 @@ struct request {
 	bool		counted;	/* of the probe with counts, even when none was given */
 	int64_t		count;
 	struct event_file *target;
+	data_ref	counts;		/* those of the server before, to adopt; 0: none */
 };
 
 static enum ftrace_command command_find(const char *name)
@@ -112,25 +113,24 @@ static bool counts_each_site(const struct ftrace_probe *p)
 }
 
 /* A new server finds what is left of the counts in them. */
-static int batch_counts(struct ftrace_probe *p, struct ftrace_batch *b, int64_t count)
+static int batch_counts(struct ftrace_probe *p, struct ftrace_batch *b, const struct request *r)
 {
 	struct model *m = p->ops.inst->model;
 	const size_t size = b->nr_counts * sizeof(int64_t);
-	const data_ref adopted = model_replayed_ref(m, 0);
 
 	if (!b->nr_counts)
 		return 0;
-	if (!adopted)
+	if (!r->counts)
 		b->counts_ref = session_data_alloc(m->session, size);
-	else if (!session_data_adopt(m->session, adopted, size))
-		b->counts_ref = adopted;
+	else if (!session_data_adopt(m->session, r->counts, size))
+		b->counts_ref = r->counts;
 	b->counts = b->counts_ref ? session_data(m->session, b->counts_ref, size) : NULL;
 	/* Taken already: the old server died between the new object of the batch and the old one's removal. */
 	if (!b->counts)
-		return adopted ? -EPROTO : -ENOMEM;
-	for (uint32_t i = 0; !adopted && i < b->nr_counts; i++)
+		return r->counts ? -EPROTO : -ENOMEM;
+	for (uint32_t i = 0; !r->counts && i < b->nr_counts; i++)
 		/* Relaxed: no program knows the site's probe yet. */
-		atomic_store_explicit(&b->counts[i], count, memory_order_relaxed);
+		atomic_store_explicit(&b->counts[i], r->count, memory_order_relaxed);
 	return 0;
 }
 
@@ -166,7 +166,7 @@ static struct ftrace_batch *batch_create(struct ftrace_probe *p, const struct re
 	b->nr = nr;
 	b->nr_counts = counts_each_site(p) ? nr : p->counted;
 	list_add_tail(&b->node, &p->batches);
-	if (batch_counts(p, b, r->count) || (r->target && event_file_soft(r->target, 1))) {
+	if (batch_counts(p, b, r) || (r->target && event_file_soft(r->target, 1))) {
 		batch_free(p, b);
 		return NULL;
 	}
@@ -309,7 +309,7 @@ static int enter(void *arg, struct ftrace_site *site)
 static int inherit_batch(struct ftrace_probe *p, const struct ftrace_batch *b, const struct ftrace_page *old,
 			 struct ftrace_page *page)
 {
-	struct request r = { p->command, p->counted, NO_COUNT, b->target };
+	struct request r = { p->command, p->counted, NO_COUNT, b->target, 0 };
 	struct ftrace_hash *hash = ftrace_hash_copy(p->hashes.filter, true);
 	uint64_t *ips = NULL;
 	uint32_t nr = 0;
@@ -644,7 +644,7 @@ static int restore_batch(struct ftrace_probe *p, const struct request *r, uint32
 	if (!err) {
 		b->nr_counts = nr_counts;
 		list_add_tail(&b->node, &p->batches);
-		err = batch_counts(p, b, r->count);
+		err = batch_counts(p, b, r);
 	}
 	if (!err)
 		err = restore_sites(p, b, text, hash);
@@ -665,9 +665,10 @@ static int restore_batch(struct ftrace_probe *p, const struct request *r, uint32
 	return err;
 }
 
-int ftrace_probe_restore(struct ftrace_instance *fi, const char *text)
+int ftrace_probe_restore(struct ftrace_instance *fi, const struct restored_object *o,
+			 const char *text)
 {
-	struct request r = { .count = NO_COUNT };
+	struct request r = { .count = NO_COUNT, .counts = restored_ref(o, 0) };
 	char command[32], event[512];
 	unsigned int nr_counts;
 	struct ftrace_probe *p;

@@ -85,12 +85,12 @@ static int make_map(struct ftrace *ft, struct ftrace_profile *p)
 	return p->map ? 0 : -ENOMEM;
 }
 
-static int adopt_map(struct ftrace *ft, struct ftrace_profile *p, uint32_t elts)
+static int adopt_map(struct ftrace *ft, struct ftrace_profile *p, uint32_t elts, data_ref map)
 {
 	struct session *s = ft->model->session;
 
 	set_shape(ft, p, elts);
-	p->map = model_replayed_ref(ft->model, 0);
+	p->map = map;
 	if (!session_data(s, p->map, p->map_size) || session_data_adopt(s, p->map, p->map_size)) {
 		p->map = 0;
 		return -EPROTO;
@@ -111,15 +111,15 @@ static void profile_retire(struct session *s, struct ftrace_profile *p)
 	free(p);
 }
 
-/* elts: of the map of the server before this one; 0: an empty one. NULL: *err */
-static struct ftrace_profile *profile_make(struct ftrace *ft, uint32_t elts, int *err)
+/* elts, map: of the server before this one; elts 0: an empty one. NULL: *err */
+static struct ftrace_profile *profile_make(struct ftrace *ft, uint32_t elts, data_ref map, int *err)
 {
 	struct session *s = ft->model->session;
 	struct ftrace_profile *p = calloc(1, sizeof(*p));
 
 	*err = p ? 0 : -ENOMEM;
 	if (!*err)
-		*err = elts ? adopt_map(ft, p, elts) : make_map(ft, p);
+		*err = elts ? adopt_map(ft, p, elts, map) : make_map(ft, p);
 	if (!*err) {
 		p->state = session_data_alloc(s, sizeof(struct trigger_state));
 		*err = p->state ? make_program(s, p) : -ENOMEM;
@@ -168,13 +168,13 @@ static struct ftrace_ops *ops_of(struct ftrace *ft)
 	return ft->profiled.inst ? &ft->profiled : NULL;
 }
 
-static int switch_on(struct ftrace *ft, uint32_t elts)
+static int switch_on(struct ftrace *ft, uint32_t elts, data_ref map)
 {
 	struct ftrace_ops *ops = ops_of(ft);
 	struct ftrace_profile *old = ft->profile_data, *new;
 	int err = ops ? 0 : -ENOMEM;
 
-	new = err ? NULL : profile_make(ft, elts, &err);
+	new = err ? NULL : profile_make(ft, elts, map, &err);
 	if (!new)
 		return err;
 	ft->profile_data = new;
@@ -204,11 +204,11 @@ int ftrace_profile_set(struct ftrace *ft, bool on)
 
 	if (ft->profile == on)
 		return 0;
-	err = on ? switch_on(ft, 0) : switch_off(ft);
+	err = on ? switch_on(ft, 0, 0) : switch_off(ft);
 	return err ? err : keep(ft);
 }
 
-int ftrace_profile_restore(struct ftrace *ft, const char *text)
+int ftrace_profile_restore(struct ftrace *ft, const struct restored_object *o, const char *text)
 {
 	uint32_t elts;
 	int on, err;
@@ -216,7 +216,7 @@ int ftrace_profile_restore(struct ftrace *ft, const char *text)
 	if (sscanf(text, "%d %" SCNu32, &on, &elts) != 2 || elts < MIN_ELTS || elts > MAP_MAX_ELTS ||
 	    (elts & (elts - 1)))
 		return -EPROTO;
-	err = switch_on(ft, elts);
+	err = switch_on(ft, elts, restored_ref(o, 0));
 	if (!err && !on)
 		err = switch_off(ft);
 	return err ? err : keep(ft);

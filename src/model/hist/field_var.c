@@ -175,8 +175,6 @@ static char *hidden_params(const struct hist_data *like, const char *field)
 static int add_hidden(struct event_file *f, const struct hist_command_text *cmd, const struct trigger *like,
 		      const char *field)
 {
-	struct model *m = f->event->model;
-	const struct object *replayed = m->replayed;
 	struct hist_command_text own = *cmd;
 	char *params = hidden_params(hist_of(like), field), *command = NULL;
 	int err = -ENOMEM;
@@ -186,9 +184,7 @@ static int add_hidden(struct event_file *f, const struct hist_command_text *cmd,
 		command = NULL;
 	if (command) {
 		own.command = command;
-		m->replayed = NULL;
 		err = hist_trigger_add(f, &own, params, like->cond);
-		m->replayed = replayed;
 	}
 	free(command);
 	free(params);
@@ -220,7 +216,7 @@ struct hist_field *hist_hidden_create(struct hist_data *hd, const struct hist_co
 	var = find_hidden_var(hd, cmd, system, event, name, err);
 	if (var) {
 		/* A server that takes over makes the hidden one first, by its own command. */
-		if (e->model->replayed && !var->hist_data->is_hidden)
+		if (e->model->restoring && !var->hist_data->is_hidden)
 			own_hidden(hd, var->hist_data);
 		return var;
 	}

@@ -245,12 +245,11 @@ static int set_clock(struct command *c, struct event_file *f)
 /* Gives the trigger its hist: the named one, or the command's own with a map. */
 static int take_hist(struct command *c, struct trigger *t)
 {
-	struct model *m = t->file->event->model;
 	struct hist_data *hd = c->named ? hist_of(c->named) : c->hd;
 	int err = 0;
 
 	if (!c->named) {
-		err = hist_map_create(hd, model_replayed_ref(m, 1));
+		err = hist_map_create(hd, restored_ref(&t->restored, 1));
 		if (err)
 			return err;
 		hist_vars_add(hd);
@@ -265,7 +264,7 @@ static int take_hist(struct command *c, struct trigger *t)
 		if (!t->name)
 			return -ENOMEM;
 	}
-	set_paused(t, t->file->event->model->replayed ? is_paused(t) : hd->attrs.pause && !c->named);
+	set_paused(t, t->restored.object ? is_paused(t) : hd->attrs.pause && !c->named);
 	return 0;
 }
 

@@ -131,7 +131,7 @@ static uint64_t whole_pages(const struct instance *inst, uint64_t bytes)
 /* The rings come from the server before this one, and so does what is commanded. */
 static bool adopts(const struct instance *inst)
 {
-	return inst->model->replayed || (!inst->model->top && instance_buffer(inst, 0));
+	return inst->model->restoring || (!inst->model->top && instance_buffer(inst, 0));
 }
 
 /* New rings where a size changes, or where `anyway` says so. */

@@ -157,7 +157,7 @@ static int born_options(struct instance *inst)
 {
 	const uint64_t shared = ~0ull << OPTION_TRACER, none = 1ull << OPTION_TRACE_PRINTK_DEST;
 
-	if (!inst->model->replayed)
+	if (!inst->model->restoring)
 		return options_keep(inst);
 	inst->options = (options_default() & ~shared & ~none) | (inst->options & shared);
 	return 0;
@@ -232,9 +232,20 @@ static void drop_buffers(struct instance *inst)
 		buffer_publish(inst->model->session, inst->index, i, 0);
 }
 
+/* Where the server before had an instance of that name; 0: nowhere. */
+static int restored_place(const struct model *m, const char *name)
+{
+	char path[512];
+	struct restored_object r;
+
+	snprintf(path, sizeof(path), "instances/%s", name);
+	r = model_restored(m, NULL, path, NULL);
+	return (int)restored_ref(&r, 0);
+}
+
 int instance_create(struct model *m, const char *name, struct instance **out)
 {
-	int place = name ? (int)model_replayed_ref(m, 0) : 0, err;
+	int place = name ? restored_place(m, name) : 0, err;
 	struct instance *inst;
 	bool adopted;
 
@@ -274,7 +285,7 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 	*out = inst;
 	err = name ? model_arm_internal(m, inst) : 0;
 	/* One that comes back keeps its objects for the next try. */
-	if (err && !m->replayed)
+	if (err && !m->restoring)
 		instance_remove(inst);
 	return err;
 }

@@ -108,10 +108,21 @@ static ssize_t parse(const char *text, size_t len, struct numbers *out)
 	return (ssize_t)taken;
 }
 
-static struct pids *pids_create(struct model *m)
+static const char *file_name(enum pids_kind kind)
 {
+	static const char *const names[PIDS_KINDS] = {
+		"set_event_pid", "set_event_notrace_pid", "set_ftrace_pid", "set_ftrace_notrace_pid",
+	};
+
+	return names[kind];
+}
+
+static struct pids *pids_create(struct instance *inst, enum pids_kind kind)
+{
+	struct model *m = inst->model;
+	const struct restored_object r = model_restored(m, inst, file_name(kind), NULL);
 	struct pids *p = calloc(1, sizeof(*p));
-	data_ref adopted = model_replayed_ref(m, 0);
+	data_ref adopted = restored_ref(&r, 0);
 
 	if (!p)
 		return NULL;
@@ -153,7 +164,7 @@ static int add_pids(struct model *m, struct pids *p, const struct numbers *n)
 	for (unsigned int i = 0; !err && i < n->nr; i++) {
 		if (n->values[i] >= SHARED_PIDS)
 			err = add_large(p, n->values[i]);
-		else if (!m->replayed)
+		else if (!m->restoring)
 			/* Relaxed: hits may see a pid one event late. */
 			__atomic_fetch_or(&p->set->bits[n->values[i] / 64], 1ull << n->values[i] % 64,
 					  __ATOMIC_RELAXED);
@@ -292,15 +303,6 @@ static void print_pids(const struct pids *p, bool marks, FILE *out)
 		print_large(p->large[i], marks, out);
 }
 
-static const char *file_name(enum pids_kind kind)
-{
-	static const char *const names[PIDS_KINDS] = {
-		"set_event_pid", "set_event_notrace_pid", "set_ftrace_pid", "set_ftrace_notrace_pid",
-	};
-
-	return names[kind];
-}
-
 static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
 {
 	char *text = NULL;
@@ -382,10 +384,10 @@ static int add_numbers(struct instance *inst, enum pids_kind kind, const struct 
 	if (!n->nr)
 		return 0;
 	if (is_new)
-		p = pids_create(inst->model);
+		p = pids_create(inst, kind);
 	if (!p)
 		return -ENOMEM;
-	if (is_followed(inst, kind) && !inst->model->replayed)
+	if (is_followed(inst, kind) && !inst->model->restoring)
 		rest_new(inst->model, p, n);
 	err = add_pids(inst->model, p, n);
 	if (!err)

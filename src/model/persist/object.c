@@ -26,11 +26,12 @@
 int model_object_add(struct model *m, struct instance *inst, const char *path, const char *text,
 		     const uint64_t *refs, unsigned int nr_refs, uint64_t *id)
 {
+	const struct restored_object r = model_restored(m, inst, path, text);
 	char *full = NULL;
 	int err;
 
-	if (m->replayed) {
-		*id = m->replayed_id;
+	if (r.object) {
+		*id = r.id;
 		return 0;
 	}
 	if (inst && inst->name && asprintf(&full, "instances/%s/%s", inst->name, path) < 0)
@@ -47,9 +48,45 @@ void model_object_remove(struct model *m, uint64_t *id)
 	*id = 0;
 }
 
-uint64_t model_replayed_ref(const struct model *m, unsigned int i)
+/* Of `path` what stands behind "instances/NAME/"; of the top all. NULL: another instance's. */
+static const char *path_within(const struct instance *inst, const char *path)
 {
-	return m->replayed && i < m->replayed->nr_refs && i < 6 ? m->replayed->refs[i] : 0;
+	size_t len;
+
+	if (!inst || !inst->name)
+		return path;
+	if (strncmp(path, "instances/", 10))
+		return NULL;
+	path += 10;
+	len = strlen(inst->name);
+	return strncmp(path, inst->name, len) || path[len] != '/' ? NULL : path + len + 1;
+}
+
+static bool is_file(const char *path, const char *name)
+{
+	const char *file = strrchr(path, '/');
+
+	return file && !strcmp(file + 1, name);
+}
+
+/* The text tells the triggers of one event apart: a hist that is restored may make a hidden one. */
+struct restored_object model_restored(const struct model *m, const struct instance *inst,
+				      const char *path, const char *text)
+{
+	const struct restored_object none = { 0 };
+	const struct object *o = m->restored.object;
+	const char *of = o ? path_within(inst, o->bytes) : NULL;
+
+	if (!of || strcmp(of, path))
+		return none;
+	if (is_file(path, "trigger") && strcmp(o->bytes + o->path_len, text))
+		return none;
+	return m->restored;
+}
+
+uint64_t restored_ref(const struct restored_object *r, unsigned int i)
+{
+	return r->object && i < r->object->nr_refs ? r->object->refs[i] : 0;
 }
 
 struct replay {
@@ -81,13 +118,13 @@ static bool split_path(char *copy, struct event_path *out)
 	return out->file && *out->file;
 }
 
-static int restore_state(struct model *m, const struct event_path *p, uint64_t id)
+static int restore_state(struct model *m, const struct event_path *p, const struct restored_object *r)
 {
 	struct instance *inst = p->instance ? instance_find(m, p->instance) : m->top;
 	struct event *e = model_find_event(m, p->system, p->event);
 	struct event_file *f = inst && e ? event_file_get(inst, e) : NULL;
 
-	return f ? event_file_adopt_state(f, model_replayed_ref(m, 0), id) : -EPROTO;
+	return f ? event_file_adopt_state(f, restored_ref(r, 0), r->id) : -EPROTO;
 }
 
 static int restore_event(struct model *m, const struct event_path *p, const char *format)
@@ -105,7 +142,7 @@ int model_set_imported(struct model *m)
 	return model_object_add(m, m->top, "#imported", "", NULL, 0, &id);
 }
 
-static int restore(struct replay *r, const char *path, const char *text)
+static int restore(struct replay *r, const struct restored_object *o, const char *path, const char *text)
 {
 	char *copy;
 	struct event_path p;
@@ -115,7 +152,7 @@ static int restore(struct replay *r, const char *path, const char *text)
 		r->model->imported = true;
 		return 0;
 	}
-	if (ftrace_restore(r->model, path, text, &err))
+	if (ftrace_restore(r->model, o, path, text, &err))
 		return err;
 	copy = strdup(path);
 	if (!copy)
@@ -125,19 +162,11 @@ static int restore(struct replay *r, const char *path, const char *text)
 	else if (split_path(copy, &p) && !p.instance && !strcmp(p.file, "format"))
 		err = restore_event(r->model, &p, text);
 	else if (split_path(strcpy(copy, path), &p) && !strcmp(p.file, "#state"))
-		err = restore_state(r->model, &p, r->model->replayed_id);
+		err = restore_state(r->model, &p, o);
 	else
 		err = r->write(r->arg, path, text);
 	free(copy);
 	return err;
-}
-
-/* A refused filter is refused again, and kept. */
-static bool is_filter(const char *path)
-{
-	const char *file = strrchr(path, '/');
-
-	return file && !strcmp(file, "/filter");
 }
 
 static int replay_object(struct session *s, uint64_t id, const struct object *o, const char *path,
@@ -146,13 +175,12 @@ static int replay_object(struct session *s, uint64_t id, const struct object *o,
 	struct replay *r = arg;
 	int err;
 
-	r->model->replayed = o;
-	r->model->replayed_id = id;
-	err = restore(r, path, text);
-	r->model->replayed = NULL;
+	r->model->restored = (struct restored_object){ o, id };
+	err = restore(r, &r->model->restored, path, text);
 	if (err == -ENOMEM)
 		return err;
-	if (err && !is_filter(path))
+	/* A refused filter is refused again, and kept. */
+	if (err && !is_file(path, "filter"))
 		session_object_remove(s, id);
 	return 0;
 }
@@ -162,8 +190,10 @@ int model_reopen(struct model *m, int (*write)(void *arg, const char *path, cons
 	struct replay r = { m, write, arg };
 	int err;
 
-	m->held = true;
+	m->held = m->restoring = true;
 	err = session_object_each(m->session, replay_object, &r);
+	m->restoring = false;
+	m->restored = (struct restored_object){ 0 };
 	if (!err)
 		err = eprobe_sync_all(m);
 	m->held = false;

@@ -25,7 +25,7 @@ static struct model *model_of(const struct trigger *t)
 static int take_state(struct trigger *t)
 {
 	struct model *m = model_of(t);
-	data_ref adopted = model_replayed_ref(m, 0);
+	data_ref adopted = restored_ref(&t->restored, 0);
 
 	if (adopted && session_data_adopt(m->session, adopted, sizeof(*t->state)))
 		return -EPROTO;
@@ -57,7 +57,11 @@ int trigger_create(const struct trigger_command *cmd, struct event_file *f, cons
 	t->counted = count != -1;
 	list_init(&t->node);
 	t->command = command ? strdup(command) : NULL;
-	err = command && !t->command ? -ENOMEM : take_state(t);
+	err = command && !t->command ? -ENOMEM : 0;
+	if (!err && command)
+		err = event_file_restored(f, "trigger", command, &t->restored);
+	if (!err)
+		err = take_state(t);
 	if (err) {
 		free(t->command);
 		free(t);
@@ -109,17 +113,9 @@ int trigger_set_filter(struct trigger *t, const char *cond)
 
 static int record(struct trigger *t)
 {
-	struct event *e = t->file->event;
-	char *path;
-	int err;
-
 	if (!t->command)
 		return 0;
-	if (asprintf(&path, "events/%s/%s/trigger", e->system->name, e->name) < 0)
-		return -ENOMEM;
-	err = model_object_add(e->model, t->file->instance, path, t->command, t->refs, t->nr_refs, &t->object);
-	free(path);
-	return err;
+	return event_file_keep(t->file, "trigger", t->command, t->refs, t->nr_refs, &t->object);
 }
 
 static bool needs_program(const struct trigger *t)
