@@ -54,6 +54,9 @@ enum { SITE_NO_FUNCTION = UINT32_MAX };	/* the number of a return site in a part
  * file. With room for all the number is exact.
  */
 size_t sites_find(const void *file, size_t size, struct site *out, size_t room);
+/* The same of an image that is open; without room its functions need not be there. */
+struct image;
+size_t sites_in_image(const struct image *im, struct site *out, size_t room);
 /* The same of its return sites: gcc's -minstrument-return=nop5 -mrecord-return. */
 size_t sites_returns(const void *file, size_t size, struct site *out, size_t room);
 /* Sorts sites by address, in place. */

@@ -313,18 +313,22 @@ static size_t list_end(struct list *l)
 	return list_unite(l->out, l->nr);
 }
 
-size_t sites_find(const void *file, size_t size, struct site *out, size_t room)
+size_t sites_in_image(const struct image *im, struct site *out, size_t room)
 {
 	struct list l = { .out = out, .room = room };
+
+	calls_scan(im, is_fentry, false, &l);
+	calls_scan(im, is_mcount, true, &l);
+	lists_add(im, "__patchable_function_entries", &l, row_site);
+	lists_add(im, "__mcount_loc", &l, loc_site);
+	return list_end(&l);
+}
+
+size_t sites_find(const void *file, size_t size, struct site *out, size_t room)
+{
 	struct image im;
 
-	if (!image_open(&im, file, size))
-		return 0;
-	calls_scan(&im, is_fentry, false, &l);
-	calls_scan(&im, is_mcount, true, &l);
-	lists_add(&im, "__patchable_function_entries", &l, row_site);
-	lists_add(&im, "__mcount_loc", &l, loc_site);
-	return list_end(&l);
+	return image_open(&im, file, size) ? sites_in_image(&im, out, room) : 0;
 }
 
 size_t sites_returns(const void *file, size_t size, struct site *out, size_t room)
@@ -345,17 +349,14 @@ bool sites_profiled(const void *file, size_t size)
 	if (!image_open(&im, file, size))
 		return false;
 	for (unsigned int i = 0; i < im.nr_shdrs; i++) {
-		const Elf64_Shdr *s = &im.shdrs[i];
-		size_t bytes;
-		const unsigned char *table = s->sh_type == SHT_DYNSYM && s->sh_link < im.nr_shdrs ?
-					     image_section(&im, s, &bytes) : NULL;
+		struct image_symbols symbols;
 
-		for (size_t k = 0; table && (k + 1) * sizeof(Elf64_Sym) <= bytes; k++) {
-			Elf64_Sym sym;	/* the table may begin anywhere */
+		if (im.shdrs[i].sh_type != SHT_DYNSYM || !image_symbols(&im, &im.shdrs[i], &symbols))
+			continue;
+		for (size_t k = 0; k < symbols.nr; k++) {
+			Elf64_Sym sym = image_symbol(&symbols, k);
 
-			memcpy(&sym, table + k * sizeof(sym), sizeof(sym));
-			if (!strcmp(image_string(&im, &im.shdrs[s->sh_link], sym.st_name),
-				    "_mcleanup"))
+			if (!strcmp(image_symbol_name(&symbols, &sym), "_mcleanup"))
 				return true;
 		}
 	}

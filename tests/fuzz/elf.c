@@ -2,9 +2,9 @@
 /*
  * elf.c - any bytes as an ELF file, for the server, for `run`, and for the agent
  *
- *     server    elf/elf.c, elf/sites.c, elf/names.c
- *     run       cli/run/check.c, cli/run/elf.c
- *     agent     sites_find.c, elf/image.c, agent/sites/jumps.c, from memory of just that size
+ *     server    src/elf: file.c, symbols.c, sites.c, names.c
+ *     run       src/cli/run: check.c, elf.c
+ *     agent     src/elf/sites_find.c, src/agent/sites: jumps.c, returns.c, from memory of just that size
  */
 #include <elf.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 
 #include "agent/sites/sites.h"
 #include "cli/run/check.h"
-#include "elf/elf.h"
+#include "elf/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

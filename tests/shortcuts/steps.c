@@ -19,7 +19,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
@@ -27,8 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "elf/image.h"
 #include "step.h"
 
 enum { STEPS_MAX = 20000 };
@@ -134,17 +135,14 @@ struct nearest {
 	char name[128];
 };
 
-static void look_at(Elf *elf, Elf_Scn *scn, const GElf_Shdr *table, uint64_t offset,
-		    struct nearest *out)
+static void look_at(const struct image_symbols *symbols, uint64_t offset, struct nearest *out)
 {
-	Elf_Data *data = elf_getdata(scn, NULL);
-	GElf_Sym sym;
+	for (size_t i = 0; i < symbols->nr; i++) {
+		Elf64_Sym sym = image_symbol(symbols, i);
+		const char *name = image_symbol_name(symbols, &sym);
+		unsigned int type = ELF64_ST_TYPE(sym.st_info);
 
-	for (int i = 0; data && gelf_getsym(data, i, &sym); i++) {
-		const char *name = elf_strptr(elf, table->sh_link, sym.st_name);
-		unsigned int type = GELF_ST_TYPE(sym.st_info);
-
-		if (sym.st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE) && name &&
+		if (sym.st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE) &&
 		    name[0] && sym.st_value <= offset && sym.st_value >= out->at) {
 			out->at = sym.st_value;
 			snprintf(out->name, sizeof(out->name), "%s", name);
@@ -152,24 +150,39 @@ static void look_at(Elf *elf, Elf_Scn *scn, const GElf_Shdr *table, uint64_t off
 	}
 }
 
+static void *map_file(const char *path, size_t *size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *at = MAP_FAILED;
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st))
+		at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	*size = at == MAP_FAILED ? 0 : (size_t)st.st_size;
+	return at;
+}
+
 /* The last symbol before the address; labels of the assembly count. "": none is known */
 static void name_of(uint64_t addr, char *out, size_t size)
 {
 	struct nearest best = {0};
+	struct image im = {0};
+	struct image_symbols symbols;
 	char path[4096];
 	uint64_t base = mapped_at(addr, path, sizeof(path));
-	int fd = base ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	Elf *elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ, NULL);
-	Elf_Scn *scn = NULL;
-	GElf_Shdr table;
 
-	while (elf && (scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, &table) && table.sh_type == SHT_SYMTAB)
-			look_at(elf, scn, &table, addr - base, &best);
-	if (elf)
-		elf_end(elf);
-	if (fd >= 0)
-		close(fd);
+	if (base)
+		im.file = map_file(path, &im.size);
+	if (im.size)
+		image_headers(&im);
+	for (unsigned int i = 0; i < im.nr_shdrs; i++)
+		if (im.shdrs[i].sh_type == SHT_SYMTAB &&
+		    image_symbols(&im, &im.shdrs[i], &symbols))
+			look_at(&symbols, addr - base, &best);
+	if (im.size)
+		munmap((void *)im.file, im.size);
 	snprintf(out, size, "%s", best.name);
 }
 
@@ -410,7 +423,6 @@ int main(int argc, char **argv)
 	job.setup = argv[3];
 	job.sum = argv[4];
 	job.program = &argv[5];
-	elf_version(EV_CURRENT);
 	journals_make();
 	choose_cpus();
 	neighbour_start();

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "elf/elf.h"
+#include "elf/file.h"
 #include "sources/program/programs_state.h"
 
 enum { OTHERS_MAX = 16 };	/* processes in whose root the file is looked for */

@@ -7,7 +7,7 @@
 
 #include "model/list.h"
 #include "model/model.h"
-#include "elf/elf.h"
+#include "elf/file.h"
 #include "sources/program/programs.h"
 
 enum { REFUSALS = 16 };

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "model/symbols.h"
-#include "elf/elf.h"
+#include "elf/file.h"
 #include "sources/program/programs_state.h"
 
 enum {

@@ -20,7 +20,7 @@
 #include "model/ftrace/ftrace.h"
 #include "plane/plane.h"
 #include "layout/attach_wire.h"
-#include "elf/elf.h"
+#include "elf/file.h"
 #include "sources/program/programs.h"
 #include "tracefs/tree.h"
 #include "fixture.h"

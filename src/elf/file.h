@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * elf.h - what the file of a DSO tells: whether it is the one, its symbols, its sites
+ * file.h - what the file of a DSO tells the server: whether it is the one, its symbols, its sites
+ *
+ *     path -> file.c: the bytes that are asked for -> image.h -> symbols.c, sites.c, names.c
  *
  * The path came from a traced program, so the file may be anything. It is read
- * by read(2), never mapped: nobody can truncate it under our feet.
+ * by pread(), never mapped: nobody can truncate it under our feet. Each of its
+ * bytes is read once at most, so what was checked stays as it was.
  */
-#ifndef TRACEFUSE_ELF_ELF_H
-#define TRACEFUSE_ELF_ELF_H
+#ifndef TRACEFUSE_ELF_FILE_H
+#define TRACEFUSE_ELF_FILE_H
 
-#include <gelf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "elf/image.h"
+
+enum { ELF_SEGMENT_MAX = 1 << 20 };	/* bytes of notes, or of a dynamic section, that are read */
 
 /* What the program says of its DSO (struct dso_entry). */
 struct elf_want {
@@ -23,21 +29,22 @@ struct elf_want {
 /* Reads the file if it is the one: 0; else, or when it cannot be read, -errno. */
 typedef int (*elf_reader)(const char *path, const struct elf_want *want, void *out);
 
-/* A file that is open, and the one that is meant. */
+/* A file that is open. It stays where it is: its image refers to it. */
 struct elf_file {
+	struct image	image;
 	int		fd;
-	struct Elf	*elf;
+	uint8_t		*has;		/* a bit for each block that is read */
+	uint64_t	taken;		/* bytes that are read */
+	int		err;		/* why not all that was asked for is */
 };
 
+/* -EINVAL: it is no ELF file; -ESTALE: another one than is meant. */
 int elf_file_open(const char *path, const struct elf_want *want, struct elf_file *out);
+/* The debug file of its build-id. */
+int elf_file_open_debug(const struct elf_want *want, struct elf_file *out);
 void elf_file_close(struct elf_file *f);
-/*
- * libelf reads a section as a whole, into memory, and the file may have holes
- * of any size: whether a section, or a table of symbols with its names, has a
- * size that can be read.
- */
-bool elf_section_fits(struct Elf *elf, size_t index);
-bool elf_table_fits(struct Elf *elf, const GElf_Shdr *table);
+
+/* ---- symbols.c ---- */
 
 struct elf_symbol {
 	uint64_t	value, size;
@@ -59,7 +66,7 @@ struct elf_symbols {
  * -ENOENT, -EINVAL: no ELF file, -ENOMEM. The caller frees with elf_symbols_free().
  */
 int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_symbols *out);
-int elf_file_symbols(struct elf_file *f, const struct elf_want *want, struct elf_symbols *out);
+int elf_symbols_of(struct elf_file *f, const struct elf_want *want, struct elf_symbols *out);
 void elf_symbols_free(struct elf_symbols *s);
 /* Puts them in order. */
 void elf_symbols_sort(struct elf_symbols *s);
@@ -88,7 +95,7 @@ struct elf_walk {
 const struct elf_symbol *elf_walk_to(struct elf_walk *w, uint64_t at);
 
 struct site;
-/* Adds a symbol "sub_ADDRESS" for each function with a site that has none; the file as sites_find() has it. 0, -ENOMEM */
-int elf_names_make(const void *file, size_t size, const struct site *sites, size_t nr, struct elf_symbols *symbols);
+/* Adds a symbol "sub_ADDRESS" for each function with a site that has none. 0, -ENOMEM */
+int elf_names_make(const struct image *im, const struct site *sites, size_t nr, struct elf_symbols *symbols);
 
 #endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file.c - the file of a DSO: whether it is the one, and its bytes when they are asked for
+ *
+ * The image has an address for each byte of the file. Most of a large file is debug information
+ * that nobody asks for: there a block gets memory when it is read. A small file has all of it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "elf/file.h"
+#include "layout/layout.h"
+
+enum { BLOCK = 1 << 12, SMALL_MAX = 1 << 20 };
+
+#define FILE_MAX (1ull << 40)
+#define TAKEN_MAX (2ull << 30)		/* bytes that are read of one file: it may have holes of any size */
+
+/* ---- its bytes ---- */
+
+static bool has_block(const struct elf_file *f, uint64_t block)
+{
+	return f->has[block / 8] >> block % 8 & 1;
+}
+
+static int read_bytes(const struct elf_file *f, char *to, uint64_t off, uint64_t len)
+{
+	while (len) {
+		ssize_t n = pread(f->fd, to, len, (off_t)off);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EINVAL;
+		to += n;
+		off += (uint64_t)n;
+		len -= (uint64_t)n;
+	}
+	return 0;
+}
+
+static int read_blocks(struct elf_file *f, uint64_t block, uint64_t end)
+{
+	uint64_t off = block * BLOCK, len = (end * BLOCK < f->image.size ? end * BLOCK : f->image.size) - off;
+	char *to = (char *)f->image.file + off;
+	int err;
+
+	f->taken += len;
+	if (f->taken > TAKEN_MAX)
+		return -E2BIG;
+	if (f->image.size > SMALL_MAX && mprotect(to, len, PROT_READ | PROT_WRITE))
+		return -errno;
+	err = read_bytes(f, to, off, len);
+	for (; !err && block < end; block++)
+		f->has[block / 8] |= (uint8_t)(1u << block % 8);
+	return err;
+}
+
+static bool file_take(void *arg, uint64_t offset, uint64_t len)
+{
+	uint64_t block = offset / BLOCK, end = (offset + len + BLOCK - 1) / BLOCK, last;
+	struct elf_file *f = arg;
+
+	for (; len && !f->err && block < end; block = last) {
+		for (last = block + 1; last < end && has_block(f, last) == has_block(f, block); last++)
+			;
+		if (!has_block(f, block))
+			f->err = read_blocks(f, block, last);
+	}
+	return !f->err;
+}
+
+/* ---- open ---- */
+
+/* Where it is large addresses alone: they take no memory, and what is not read cannot be looked at. */
+static int image_reserve(struct elf_file *f, uint64_t size)
+{
+	void *at;
+
+	if (size < sizeof(Elf64_Ehdr) || size > FILE_MAX)
+		return -EINVAL;
+	if (size <= SMALL_MAX)
+		at = malloc(size);
+	else
+		at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (!at || at == MAP_FAILED)
+		return -ENOMEM;
+	f->image = (struct image){ .file = at, .size = size, .take = file_take, .take_arg = f };
+	f->has = calloc(1, size / BLOCK / 8 + 1);
+	return f->has ? 0 : -ENOMEM;
+}
+
+/* Devices and pipes must not hold the server up. */
+static int file_open(const char *path, struct elf_file *f)
+{
+	struct stat st;
+	int err;
+
+	*f = (struct elf_file){ .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) };
+	if (f->fd < 0)
+		return -errno;
+	err = fstat(f->fd, &st) || !S_ISREG(st.st_mode) ? -EINVAL : image_reserve(f, (uint64_t)st.st_size);
+	if (!err && !image_headers(&f->image))
+		err = f->err ? f->err : -EINVAL;
+	if (err)
+		elf_file_close(f);
+	return err;
+}
+
+void elf_file_close(struct elf_file *f)
+{
+	if (f->image.size <= SMALL_MAX)
+		free((void *)f->image.file);
+	else
+		munmap((void *)f->image.file, f->image.size);
+	free(f->has);
+	close(f->fd);
+}
+
+/* ---- is it the one? ---- */
+
+/* Whether its build-id is the one wanted; *found: it has one. */
+static bool has_id(const struct image *im, const struct elf_want *want, bool *found)
+{
+	*found = false;
+	for (unsigned int i = 0; i < im->nr_phdrs && !*found; i++) {
+		const Elf64_Phdr *p = &im->phdrs[i];
+		const void *notes, *id;
+		size_t len;
+
+		if (p->p_type != PT_NOTE || p->p_filesz > ELF_SEGMENT_MAX)
+			continue;
+		notes = image_bytes(im, p->p_offset, p->p_filesz);
+		id = notes ? image_note(notes, p->p_filesz, p->p_align, "GNU", NT_GNU_BUILD_ID, &len) : NULL;
+		*found = id;
+		if (id && len == want->id_len && !memcmp(id, want->id, len))
+			return true;
+	}
+	return false;
+}
+
+/* Without a build-id: it spans the same addresses. */
+static bool has_span(const struct image *im, const struct elf_want *want)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+
+	for (unsigned int i = 0; i < im->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &im->phdrs[i];
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		low = p->p_vaddr < low ? p->p_vaddr : low;
+		high = p->p_vaddr + p->p_memsz > high ? p->p_vaddr + p->p_memsz : high;
+	}
+	low &= ~4095ull;
+	return low == want->load && ((high - low + 4095) & ~4095ull) == ((want->size + 4095) & ~4095ull);
+}
+
+int elf_file_open(const char *path, const struct elf_want *want, struct elf_file *out)
+{
+	int err = file_open(path, out);
+	bool found;
+
+	if (!err && !has_id(&out->image, want, &found) && (found || !has_span(&out->image, want))) {
+		elf_file_close(out);
+		err = -ESTALE;
+	}
+	return err;
+}
+
+int elf_file_open_debug(const struct elf_want *want, struct elf_file *out)
+{
+	char path[128] = "/usr/lib/debug/.build-id/";
+	size_t at = strlen(path);
+	bool found;
+	int err;
+
+	if (want->id_len < 2 || want->id_len > sizeof(((struct dso_entry *)0)->id))
+		return -ENOENT;
+	for (uint32_t i = 0; i < want->id_len; i++)
+		at += (size_t)snprintf(path + at, sizeof(path) - at, i == 1 ? "/%02x" : "%02x", want->id[i]);
+	snprintf(path + at, sizeof(path) - at, ".debug");
+	err = file_open(path, out);
+	if (!err && !has_id(&out->image, want, &found)) {
+		elf_file_close(out);
+		err = -ESTALE;
+	}
+	return err;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbols.c - the symbols of one ELF file
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/file.h"
+
+enum { SYMBOLS_MAX = 8 << 20 };
+
+#define TABLE_MAX (1ull << 31)		/* bytes, also of all names */
+
+/* ---- what is taken ---- */
+
+struct reader {
+	struct elf_symbols *out;
+	size_t		room;
+	size_t		names_len, names_room;
+};
+
+static int names_add(struct reader *r, const char *name, size_t len, uint32_t *at)
+{
+	if (r->names_len + len + 1 > r->names_room) {
+		size_t room = (r->names_len + len + 1) * 2 + 65536;
+		char *more = room < TABLE_MAX ? realloc(r->out->names, room) : NULL;
+
+		if (!more)
+			return -ENOMEM;
+		r->out->names = more;
+		r->names_room = room;
+	}
+	*at = (uint32_t)r->names_len;
+	memcpy(r->out->names + r->names_len, name, len);
+	r->names_len += len;
+	r->out->names[r->names_len++] = '\0';
+	return 0;
+}
+
+static int symbols_room(struct reader *r)
+{
+	size_t room = r->room ? r->room * 2 : 1024;
+	struct elf_symbol *more;
+
+	if (r->out->nr < r->room)
+		return 0;
+	if (room > SYMBOLS_MAX)
+		return -E2BIG;
+	more = realloc(r->out->v, room * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	r->out->v = more;
+	r->room = room;
+	return 0;
+}
+
+static char type_of(const Elf64_Sym *sym)
+{
+	bool function = ELF64_ST_TYPE(sym->st_info) != STT_OBJECT;
+
+	switch (ELF64_ST_BIND(sym->st_info)) {
+	case STB_LOCAL:
+		return function ? 't' : 'd';
+	case STB_WEAK:
+		return function ? 'W' : 'V';
+	default:
+		return function ? 'T' : 'D';
+	}
+}
+
+/* A name ends before its version; what would break a line of kallsyms is none. */
+static size_t name_length(const char *name, size_t max)
+{
+	size_t len = 0;
+
+	while (len < max && (unsigned char)name[len] > ' ' && name[len] != '@' && name[len] != 0x7f)
+		len++;
+	return len;
+}
+
+static bool is_name(const char *name, size_t len)
+{
+	return len && *name != '$' && (len < 2 || memcmp(name, ".L", 2));
+}
+
+/* What lies in a section that is mapped; warnings for the linker and the like do not. */
+static bool is_mapped(const struct image *im, const Elf64_Sym *sym)
+{
+	return sym->st_shndx >= im->nr_shdrs || (im->shdrs[sym->st_shndx].sh_flags & SHF_ALLOC);
+}
+
+static bool is_wanted(const struct image *im, const Elf64_Sym *sym)
+{
+	unsigned int type = ELF64_ST_TYPE(sym->st_info);
+
+	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS)
+		return false;
+	if (type != STT_FUNC && type != STT_OBJECT && type != STT_GNU_IFUNC &&
+	    (type != STT_NOTYPE || ELF64_ST_BIND(sym->st_info) == STB_LOCAL))
+		return false;
+	return is_mapped(im, sym);
+}
+
+static int add_symbol(struct reader *r, const Elf64_Sym *sym, const char *name, size_t len)
+{
+	struct elf_symbol *s;
+	int err = len ? symbols_room(r) : 0;
+
+	if (err || !len)
+		return err;
+	s = &r->out->v[r->out->nr];
+	*s = (struct elf_symbol){ .value = sym->st_value, .size = sym->st_size, .type = type_of(sym) };
+	err = names_add(r, name, len, &s->name);
+	r->out->nr += !err;
+	return err;
+}
+
+static int read_table(struct reader *r, const struct image *im, const Elf64_Shdr *table)
+{
+	struct image_symbols symbols;
+	int err = 0;
+
+	if (table->sh_size > TABLE_MAX || !image_symbols(im, table, &symbols))
+		return 0;
+	for (size_t i = 1; !err && i < symbols.nr && i < SYMBOLS_MAX; i++) {
+		Elf64_Sym sym = image_symbol(&symbols, i);
+		size_t len;
+		const char *name = image_symbol_text(&symbols, &sym, &len);
+
+		if (is_name(name, len) && is_wanted(im, &sym))
+			err = add_symbol(r, &sym, name, name_length(name, len));
+	}
+	return err;
+}
+
+/* The table of that type, of which a file has one at most; *has tells whether there is one. */
+static int read_tables(struct reader *r, const struct image *im, uint32_t type, bool *has)
+{
+	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
+		if (im->shdrs[i].sh_type != type)
+			continue;
+		*has = true;
+		return read_table(r, im, &im->shdrs[i]);
+	}
+	*has = false;
+	return 0;
+}
+
+static int read_debug(struct reader *r, const struct elf_want *want, bool *has)
+{
+	struct elf_file f;
+	int err;
+
+	*has = false;
+	if (elf_file_open_debug(want, &f))
+		return 0;
+	err = read_tables(r, &f.image, SHT_SYMTAB, has);
+	elf_file_close(&f);
+	return err;
+}
+
+/* ---- order ---- */
+
+/* What people call it: no leading underscores, global before weak before local, short. */
+static int name_rank(const struct elf_symbol *s, const char *names)
+{
+	const char *name = names + s->name;
+	int binding = s->type == 'T' || s->type == 'D' ? 0 : s->type == 'W' || s->type == 'V' ? 1 : 2;
+
+	return (int)strspn(name, "_") * 3 + binding;
+}
+
+static int compare(const void *a, const void *b, void *names)
+{
+	const struct elf_symbol *x = a, *y = b;
+	int rank;
+
+	if (x->value != y->value)
+		return x->value < y->value ? -1 : 1;
+	rank = name_rank(x, names) - name_rank(y, names);
+	return rank ? rank : strcmp((char *)names + x->name, (char *)names + y->name);
+}
+
+static int read_all(struct reader *r, struct elf_file *f, const struct elf_want *want)
+{
+	bool has;
+	int err = read_tables(r, &f->image, SHT_SYMTAB, &has);
+
+	if (!err && !has)
+		err = read_debug(r, want, &has);
+	if (!err && !has)
+		err = read_tables(r, &f->image, SHT_DYNSYM, &has);
+	return err;
+}
+
+/* ---- what it is ---- */
+
+struct traits {
+	bool	interpreter, named, marked;
+};
+
+static void look_at_dynamic(const struct image *im, const Elf64_Phdr *p, struct traits *t)
+{
+	const char *bytes = p->p_filesz <= ELF_SEGMENT_MAX ? image_bytes(im, p->p_offset, p->p_filesz) : NULL;
+	Elf64_Dyn d;
+
+	for (size_t at = 0; bytes && at + sizeof(d) <= p->p_filesz; at += sizeof(d)) {
+		memcpy(&d, bytes + at, sizeof(d));
+		if (d.d_tag == DT_NULL)
+			return;
+		t->named |= d.d_tag == DT_SONAME;
+		t->marked |= d.d_tag == DT_FLAGS_1 && (d.d_un.d_val & DF_1_PIE);
+	}
+}
+
+/* A library may have an interpreter, too, to be started as a program; and PIE programs of old linkers are not marked. */
+static bool is_program(const struct image *im)
+{
+	struct traits t = { .marked = im->head.e_type == ET_EXEC };
+
+	for (unsigned int i = 0; i < im->nr_phdrs; i++) {
+		t.interpreter |= im->phdrs[i].p_type == PT_INTERP;
+		if (im->phdrs[i].p_type == PT_DYNAMIC)
+			look_at_dynamic(im, &im->phdrs[i], &t);
+	}
+	return t.marked || (t.interpreter && !t.named);
+}
+
+/* ---- all of it ---- */
+
+int elf_symbols_of(struct elf_file *f, const struct elf_want *want, struct elf_symbols *out)
+{
+	struct reader r = { .out = out };
+	int err;
+
+	*out = (struct elf_symbols){ 0 };
+	err = read_all(&r, f, want);
+	if (err) {
+		elf_symbols_free(out);
+		return err;
+	}
+	out->names_len = r.names_len;
+	out->is_program = is_program(&f->image);
+	elf_symbols_sort(out);
+	return 0;
+}
+
+void elf_symbols_sort(struct elf_symbols *s)
+{
+	if (s->nr)
+		qsort_r(s->v, s->nr, sizeof(*s->v), compare, s->names);
+}
+
+int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_symbols *out)
+{
+	struct elf_file f;
+	int err = elf_file_open(path, want, &f);
+
+	*out = (struct elf_symbols){ 0 };
+	if (err)
+		return err;
+	err = elf_symbols_of(&f, want, out);
+	elf_file_close(&f);
+	return err;
+}
+
+void elf_symbols_free(struct elf_symbols *s)
+{
+	free(s->v);
+	free(s->names);
+	*s = (struct elf_symbols){ 0 };
+}
