@@ -14,8 +14,8 @@
  * program that links libtracefuse attaches by itself when $TRACEFUSE_SESSION
  * names a session, or when it calls tf_attach().
  *
- * C11 and C++17, gcc or clang. With TRACEFUSE_DISABLED defined nothing of it is
- * left in the program.
+ * C11 and C++17, gcc or clang. With TRACEFUSE_DISABLED defined the program
+ * has none of it.
  *
  * Everything here but tf_attach() may be called by any thread, in signal
  * handlers too, and neither blocks nor changes errno. A thread's first event

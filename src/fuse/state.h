@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * state.h - inside the FUSE front: one mount, its nodes, its open files
+ * state.h - inside the mount by FUSE: one mount, its nodes, its open files
  *
  *   mount.c         mount, unmount, taking requests, waking those who wait
  *   node.c          what the kernel knows by number: a path each

@@ -779,7 +779,7 @@ struct data_header {
  * R4: what a new server needs to bring a session back. `path` is the file of
  * the tree that the text was written to and `text` the command in canonical
  * form; the server of a re-opened session writes them again in order of serial
- * with the refs at hand, so that maps and rings are adopted, not made anew.
+ * with the refs at hand, so that maps and rings are adopted, not made again.
  */
 struct object {
 	config_ref	next;		/* older object */

@@ -25,7 +25,7 @@ void errlog_clear(struct errlog *log);
 void errlog_hush(struct errlog *log);
 char *errlog_loud(struct errlog *log);
 void errlog_print(struct errlog *log, FILE *out);
-/* Prints what came after the entry number `since`; returns the newest number (fronts show errors at once). */
+/* Prints what came after the entry number `since`; returns the newest number. */
 unsigned long errlog_print_since(struct errlog *log, unsigned long since, FILE *out);
 
 #endif

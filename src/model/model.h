@@ -12,7 +12,7 @@
  * control lock. Functions return 0 or -errno with the kernel's errno for the
  * same command. Text is printed to a FILE (text_memory_open()).
  *
- * Never includes a front (src/fuse, src/access, src/cli).
+ * Never includes src/fuse, src/access or src/cli.
  */
 #ifndef TRACEFUSE_MODEL_MODEL_H
 #define TRACEFUSE_MODEL_MODEL_H

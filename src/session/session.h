@@ -2,7 +2,7 @@
 /*
  * session.h - a session's shared memory, seen by its server and by those who attach
  *
- * Included by the control plane, the sources and the fronts; never by src/plane.
+ * Included by the server, the sources and the commands; never by src/plane.
  *
  *   create -> (alloc, publish, retire)* -> close            the files stay: the session can be re-opened
  *                                       -> destroy          the files are removed

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tree.h - the tracing directory as a table of nodes, without any front
+ * tree.h - the tracing directory as a table of nodes, without FUSE or sockets
  *
- * FUSE, the control socket and the command line are thin fronts over these
- * calls. A path is relative to the tracing directory, without a leading slash;
- * "" is the root. All calls are made under the server's control lock; the only
- * ones that may have to wait (trace_pipe) say so with -EAGAIN and the front
+ * FUSE, the control socket and the command line call these functions. A path
+ * is relative to the tracing directory, without a leading slash; "" is the root. All calls are made under the server's control lock; the only
+ * ones that may have to wait (trace_pipe) say so with -EAGAIN and the caller
  * waits with tree_poll().
  *
  *   lookup/list -> open (O_TRUNC clears here) -> read at any offset of what was

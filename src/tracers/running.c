@@ -10,8 +10,8 @@
  * So only the newest is looked at, and what was read of it counts when it still
  * is the newest after that. When others come too fast for that, what is shown
  * is the last one that was read as a whole, until somebody reads the file trace:
- * then nobody reports (pause-on-trace), and the newest is there. So it is when
- * the programs have ended: nothing is skipped. The rings go on meanwhile: a
+ * then nobody reports (pause-on-trace), and the newest is there. The same
+ * holds when the programs have ended: nothing is skipped. The rings go on meanwhile: a
  * section that lasts longer than the reading has all its records.
  *
  * The data region is not trusted (R2): a report is a copy, and its numbers are

@@ -7,16 +7,17 @@
  *                                                    |
  *               as long as it has to be, and begun after the last one --> struct section_report
  *
- * C1  A section belongs to its thread: until it is reported nothing of it is
- *     shared. A signal handler may come in at any point; what it changes it
+ * C1  A section belongs to its thread: until it is reported no other thread
+ *     sees it. A signal handler may come in at any point; what it changes it
  *     changes back, and a section that is on hides those inside it.
  * C2  What held before somebody watched is not known: all is forgotten when the
  *     watch's generation is another one. An end without a beginning is none.
  * C3  instance_state.live decides between threads: of all that began at one
  *     number one is reported. Its report is complete before it is named there,
- *     so whoever sees the number finds it, and so it is when the thread is
- *     killed. What has to be beaten is told after that: who meets a number for
- *     which it has not been told takes it from the report.
+ *     so a thread that sees the number finds it, also after the thread that
+ *     reported was killed. The maximum is updated after that. A thread that
+ *     finds the number raised but the maximum not yet updated reads the
+ *     maximum from the report.
  * C4  The same step swaps the buffers. So from a section's beginning to its end
  *     nobody swapped, if it is reported, and all its records are in the buffer
  *     that is left alone from then on.

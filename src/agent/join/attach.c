@@ -22,7 +22,7 @@
 
 struct agent agent = { .conn.fd = -1, .key = -1 };
 
-/* Nothing of it is armed. No const: it is to lie in memory that takes no place in the file. */
+/* No event here is armed. Not const: so it takes no place in the file. */
 static struct event_entry never[4096];
 
 const struct event_entry *agent_provider_events = never;

@@ -184,7 +184,7 @@ static bool module_exists(struct ftrace *ft, const char *module)
 	return false;
 }
 
-/* Nothing of it is there. `cut` is the module as it is printed, `pattern` as it was written. */
+/* No function of the module is there yet. `cut`: as it is printed, `pattern`: as it was written. */
 static int mod_wait(struct ftrace_edit *e, const char *function, const char *cut, const char *pattern)
 {
 	const enum ftrace_list which = list_of(e->file);

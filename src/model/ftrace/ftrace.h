@@ -276,7 +276,7 @@ struct ftrace_edit *ftrace_edit_open(struct instance *inst, enum ftrace_file fil
 ssize_t ftrace_edit_write(struct ftrace_edit *e, const char *text, size_t len);
 /*
  * What was written so far is put in place already, without a word that has no
- * end: for fronts whose close(2) returns before they are told of it.
+ * end: for FUSE, where close(2) returns before the file is released.
  */
 void ftrace_edit_flush(struct ftrace_edit *e);
 /* Takes the last word and puts the set in place. */
@@ -306,7 +306,7 @@ void ftrace_probes_destroy(struct ftrace_instance *fi);
 /* What a probe has for a site: NULL: nothing. The count that hits take down: NULL, it never ends. */
 const struct ftrace_probe_site *ftrace_probe_find(const struct ftrace_probe *p, uint64_t ip);
 _Atomic int64_t *ftrace_probe_count(const struct ftrace_probe_site *s);
-/* Its functions or batches have changed: tables and plans are made anew. 0, -ENOMEM */
+/* Its functions or batches have changed: tables and plans are recompiled. 0, -ENOMEM */
 int ftrace_probe_publish(struct ftrace_probe *p);
 /* What hits find of it in a plan: the triggers of an arm, of which `room` are stored. How many there are. */
 uint32_t ftrace_probe_arms(const struct ftrace_probe *p, struct trigger_arm *out, uint32_t room);

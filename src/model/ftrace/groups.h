@@ -48,7 +48,7 @@ void ftrace_groups_settled(struct ftrace *ft);
 int ftrace_groups_refused(struct ftrace *ft);
 /* The ops is no longer among the enabled ones. */
 void ftrace_groups_drop(struct ftrace *ft, const struct ftrace_ops *ops);
-/* What hits of an instance's functions do has changed (options, pids, triggers, probes): plans are made anew. 0, -ENOMEM */
+/* The instance has changed what hits of its functions do: plans are recompiled. 0, -ENOMEM */
 int ftrace_groups_publish(struct instance *inst);
 /* The triggers on ftrace:function are other ones, in some instance. 0, -ENOMEM, -ENOSPC */
 int ftrace_triggers_changed(struct event *e);

@@ -2,7 +2,7 @@
 /*
  * wire.c - records as sub-buffers in the kernel's wire format
  *
- * What goes out is made anew from the merge of all rings of a CPU, so a reader
+ * What goes out is encoded again from the merge of all rings of a CPU, so a reader
  * sees one ring, whatever wrote it. The commit word counts the bytes of
  * records; bit 31 says that events were missed before the page, bit 30 that their
  * number stands behind the records.

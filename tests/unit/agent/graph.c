@@ -656,7 +656,7 @@ static void a_profiled_call_goes_the_short_way(void **state)
 	profile_ends();
 }
 
-/* One call: its square is that of its time. And so with ways that are made anew for each. */
+/* One call: its square is that of its time. The same holds for ways that are found again for each. */
 static void a_profiled_call_has_a_time_and_its_square(void **state)
 {
 	uint64_t before[PROFILE_SUMS], took, squared;
