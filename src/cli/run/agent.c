@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/run/run.h"
 #include "cli/version.h"
+#include "elf/program.h"
 #include "session/preload.h"
 
 #define CORE PRELOAD_CORE ".0"	/* alone it has only the events that programs define */
@@ -98,7 +99,7 @@ static size_t sanitizers(const char *list)
 			return at;
 		memcpy(word, list + at, n);
 		word[n] = 0;
-		if (!n || !run_is_sanitizer(word))
+		if (!n || !program_is_sanitizer(word))
 			return at;
 		at += n;
 		at += strspn(list + at, " :");

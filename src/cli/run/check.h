@@ -35,7 +35,4 @@ void run_check(const char *name, const char *preload, struct run_check *out);
  */
 int run_elf(int fd, const char *preload, char *why, size_t size);
 
-/* Whether this library's name is of a sanitizer, which has to be the first of all. */
-int run_is_sanitizer(const char *library);
-
 #endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * program.c - what an executable's headers say about preloading something into it
+ */
+#include <string.h>
+
+#include "elf/program.h"
+
+#if defined(__x86_64__)
+enum { MACHINE = EM_X86_64 };
+#elif defined(__aarch64__)
+enum { MACHINE = EM_AARCH64 };
+#else
+#error "which machine is this?"
+#endif
+
+/* PIECE: entries of the dynamic section that are read at once. */
+enum { SEGMENTS = 64, DYNAMIC_MAX = 512, PIECE = 16 };
+
+/* ---- Names ---- */
+
+const char *program_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+bool program_is_named(const char *path, const char *start)
+{
+	return !strncmp(program_base(path), start, strlen(start));
+}
+
+bool program_is_sanitizer(const char *library)
+{
+	static const char names[][8] = { "asan", "tsan", "lsan", "hwasan", "msan" };
+	const char *base = program_base(library);
+	const bool is_clang = !strncmp(base, "libclang_rt.", 12);
+
+	if (!is_clang && strncmp(base, "lib", 3))
+		return false;
+	base += is_clang ? 12 : 3;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const size_t len = strlen(names[i]);
+
+		if (!strncmp(base, names[i], len) && (is_clang || !strncmp(base + len, ".so", 3)))
+			return true;
+	}
+	return false;
+}
+
+/* ---- Headers ---- */
+
+static bool read_all(const struct program_file *p, void *buf, size_t size, uint64_t at)
+{
+	return p->read(p->fd, buf, size, at) == (long)size;
+}
+
+static bool read_segment(const struct program_file *p, unsigned int i, Elf64_Phdr *out)
+{
+	return i < p->head.e_phnum && i < SEGMENTS &&
+	       read_all(p, out, sizeof(*out), p->head.e_phoff + i * sizeof(*out));
+}
+
+static bool find_segment(const struct program_file *p, uint32_t type, Elf64_Phdr *out)
+{
+	for (unsigned int i = 0; read_segment(p, i, out); i++)
+		if (out->p_type == type)
+			return true;
+	return false;
+}
+
+/* Where an address lies in the file; 0: nowhere. */
+static uint64_t file_offset(const struct program_file *p, uint64_t addr)
+{
+	Elf64_Phdr s;
+
+	for (unsigned int i = 0; read_segment(p, i, &s); i++)
+		if (s.p_type == PT_LOAD && addr >= s.p_vaddr && addr - s.p_vaddr < s.p_filesz)
+			return s.p_offset + (addr - s.p_vaddr);
+	return 0;
+}
+
+enum program_kind program_open(struct program_file *p, program_reader read, int fd,
+			       char loader[PROGRAM_PATH])
+{
+	const unsigned char *ident = p->head.e_ident;
+	Elf64_Phdr s;
+	long n;
+
+	p->read = read;
+	p->fd = fd;
+	n = read(fd, &p->head, sizeof(p->head), 0);
+	if (n < EI_NIDENT + 4 || memcmp(ident, ELFMAG, SELFMAG))
+		return PROGRAM_NO_ELF;
+	if (ident[EI_CLASS] == ELFCLASS32)
+		return PROGRAM_32_BIT;
+	if (ident[EI_CLASS] != ELFCLASS64 || p->head.e_machine != MACHINE)
+		return PROGRAM_FOREIGN;
+	if (n != sizeof(p->head) || p->head.e_phentsize != sizeof(s))
+		return PROGRAM_DAMAGED;
+	if (!find_segment(p, PT_INTERP, &s))
+		return PROGRAM_STATIC;
+	if (s.p_filesz >= PROGRAM_PATH || !read_all(p, loader, s.p_filesz, s.p_offset))
+		return PROGRAM_DAMAGED;
+	loader[s.p_filesz] = 0;
+	return PROGRAM_DYNAMIC;
+}
+
+/* ---- Libraries ---- */
+
+struct dynamic {
+	const struct program_file *p;
+	Elf64_Phdr	segment;
+	unsigned int	next;
+	Elf64_Dyn	piece[PIECE];
+};
+
+/* False: there is no further one. */
+static bool dynamic_next(struct dynamic *d, Elf64_Dyn *out)
+{
+	const unsigned int i = d->next++, at = i % PIECE;
+
+	if (i >= DYNAMIC_MAX || i >= d->segment.p_filesz / sizeof(*out))
+		return false;
+	if (!at) {
+		memset(d->piece, 0, sizeof(d->piece));
+		d->p->read(d->p->fd, d->piece, sizeof(d->piece),
+			   d->segment.p_offset + i * sizeof(*out));
+	}
+	*out = d->piece[at];
+	return out->d_tag != DT_NULL;
+}
+
+/* Where its names are in the file; 0: nowhere. */
+static uint64_t find_names(const struct program_file *p, struct dynamic *d)
+{
+	Elf64_Dyn e;
+
+	d->next = 0;
+	while (dynamic_next(d, &e))
+		if (e.d_tag == DT_STRTAB)
+			return file_offset(p, e.d_un.d_ptr);
+	return 0;
+}
+
+bool program_needs(const struct program_file *p, bool (*is)(void *arg, const char *library), void *arg)
+{
+	struct dynamic d = { .p = p };
+	char name[PROGRAM_PATH];
+	uint64_t names;
+	Elf64_Dyn e;
+	long n;
+
+	names = find_segment(p, PT_DYNAMIC, &d.segment) ? find_names(p, &d) : 0;
+	d.next = 0;
+	while (names && dynamic_next(&d, &e)) {
+		if (e.d_tag != DT_NEEDED)
+			continue;
+		n = p->read(p->fd, name, sizeof(name) - 1, names + e.d_un.d_val);
+		name[n > 0 ? n : 0] = 0;
+		if (*name && is(arg, name))
+			return true;
+	}
+	return false;
+}
