@@ -31,6 +31,12 @@ bool program_is_named(const char *path, const char *start)
 	return !strncmp(program_base(path), start, strlen(start));
 }
 
+bool program_is_loader(const char *path)
+{
+	return program_is_named(path, "ld-linux") || program_is_named(path, "ld-2.") ||
+	       program_is_named(path, "ld.so");
+}
+
 bool program_is_sanitizer(const char *library)
 {
 	static const char names[][8] = { "asan", "tsan", "lsan", "hwasan", "msan" };

@@ -46,6 +46,8 @@ bool program_needs(const struct program_file *p, bool (*is)(void *arg, const cha
 const char *program_base(const char *path);
 /* Whether a path's last part begins so. */
 bool program_is_named(const char *path, const char *start);
+/* Whether it is the dynamic linker, by its name. As a program it preloads, too. */
+bool program_is_loader(const char *path);
 /* Whether this library's name is of a sanitizer, which has to be the first of all. */
 bool program_is_sanitizer(const char *library);
 

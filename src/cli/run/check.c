@@ -131,7 +131,7 @@ static int check_file(char *path, size_t path_size, const char *preload, char *w
 			snprintf(why, size, "it cannot be read");
 		return 0;	/* an interpreter that is not there: execve() says so */
 	}
-	ret = run_elf(fd, preload, why, size);
+	ret = run_elf(fd, path, preload, why, size);
 	if (ret == -ENOEXEC)
 		ret = interpreter_of(fd, path, path_size);
 	else if (!*why)

@@ -33,6 +33,6 @@ void run_check(const char *name, const char *preload, struct run_check *out);
  * Between check.c and elf.c. What an ELF file, open as fd, says against tracing it: into why, which begins
  * as "". -ENOEXEC: it is none.
  */
-int run_elf(int fd, const char *preload, char *why, size_t size);
+int run_elf(int fd, const char *path, const char *preload, char *why, size_t size);
 
 #endif

@@ -35,7 +35,7 @@ static bool is_against(void *arg, const char *library)
 
 static void check_program(const struct program_file *p, const char *loader, struct reason *r)
 {
-	if (program_is_named(loader, "ld-linux"))
+	if (program_is_loader(loader))
 		program_needs(p, is_against, r);
 	else if (program_is_named(loader, "ld-musl"))
 		snprintf(r->why, r->size, "it uses musl as its C library");
@@ -43,7 +43,7 @@ static void check_program(const struct program_file *p, const char *loader, stru
 		snprintf(r->why, r->size, "it uses another C library, that of %.128s", program_base(loader));
 }
 
-int run_elf(int fd, const char *preload, char *why, size_t size)
+int run_elf(int fd, const char *path, const char *preload, char *why, size_t size)
 {
 	struct reason r = { preload, why, size };
 	char loader[PROGRAM_PATH];
@@ -59,7 +59,8 @@ int run_elf(int fd, const char *preload, char *why, size_t size)
 		snprintf(why, size, "it is a program for another kind of machine");
 		break;
 	case PROGRAM_STATIC:
-		snprintf(why, size, "it is linked statically");
+		if (!program_is_loader(path))
+			snprintf(why, size, "it is linked statically");
 		break;
 	case PROGRAM_DYNAMIC:
 		check_program(&p, loader, &r);

@@ -57,17 +57,16 @@ static bool gives_rights(int fd)
 	return more && !without_rights(fd);
 }
 
-/* The dynamic linker as a program preloads, too. */
 static enum untraced program_look(const struct program_file *p, enum program_kind kind,
 				  const char *path, const char *loader, bool sanitizer_first)
 {
 	if (kind == PROGRAM_32_BIT || kind == PROGRAM_FOREIGN)
 		return UNTRACED_LIBC;
 	if (kind == PROGRAM_STATIC)
-		return program_is_named(path, "ld") ? UNTRACED_REASONS : UNTRACED_STATIC;
+		return program_is_loader(path) ? UNTRACED_REASONS : UNTRACED_STATIC;
 	if (kind != PROGRAM_DYNAMIC)
 		return UNTRACED_REASONS;
-	if (!program_is_named(loader, "ld-linux"))
+	if (!program_is_loader(loader))
 		return UNTRACED_LIBC;
 	if (!sanitizer_first && program_needs(p, is_sanitizer, NULL))
 		return UNTRACED_SANITIZER;
