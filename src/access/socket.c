@@ -24,7 +24,6 @@ struct far {
 struct far_file {
 	struct access_file file;
 	uint32_t	handle;
-	bool		nonblock;
 };
 
 static int send_all(int fd, const void *buf, size_t len)

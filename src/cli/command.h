@@ -18,9 +18,6 @@ struct command {
 	int		(*run)(int argc, char **argv);	/* returns an exit status */
 };
 
-/* In the order of the list that `tracefuse --help` prints; ends with a NULL name. */
-extern const struct command *const commands[];
-
 extern const struct command command_run;	/* cmd/run.c */
 extern const struct command command_replay;
 extern const struct command command_mount;

@@ -11,7 +11,8 @@
 #include "host/terminal.h"
 #include "cli/version.h"
 
-const struct command *const commands[] = {
+/* In the order of the list that `tracefuse --help` prints. */
+static const struct command *const commands[] = {
 	&command_run, &command_replay, &command_mount, &command_umount, &command_dir, &command_ls, &command_cat,
 	&command_write, &command_append, &command_paste, &command_save, &command_explain,
 	&command_shell, &command_sessions, &command_doctor, &command_reset, NULL,

@@ -28,7 +28,7 @@ static struct open_file *file_of(const struct fuse_file_info *fi)
 	return (struct open_file *)(uintptr_t)fi->fh;
 }
 
-void fuse_front_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void fuse_front_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct mount_point *m = mount_of(req);
 	struct open_file *f = calloc(1, sizeof(*f));
@@ -110,7 +110,7 @@ static void read_anew(struct mount_point *m, struct open_file *f, fuse_ino_t ino
 	f->file = fresh;
 }
 
-void fuse_front_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+static void fuse_front_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
 	struct open_file *f = file_of(fi);
 	char *buf = malloc(size);
@@ -150,7 +150,7 @@ bool read_wait_retry(struct read_wait *w)
 
 /* ---- writing ---- */
 
-void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
+static void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
 		      struct fuse_file_info *fi)
 {
 	ssize_t ret = tree_write_by(file_of(fi)->file, fuse_req_ctx(req)->pid, buf, size);	/* F1, F4 */
@@ -163,14 +163,14 @@ void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t si
 		fuse_reply_write(req, (size_t)ret);
 }
 
-void fuse_front_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void fuse_front_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	(void)ino;
 	tree_flush(file_of(fi)->file);	/* F6 */
 	fuse_reply_err(req, 0);
 }
 
-void fuse_front_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+static void fuse_front_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
 	(void)ino;
 	(void)datasync;
@@ -193,7 +193,7 @@ void open_file_destroy(struct open_file *f)
 	free(f);
 }
 
-void fuse_front_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void fuse_front_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	(void)ino;
 	open_file_destroy(file_of(fi));
@@ -202,7 +202,7 @@ void fuse_front_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *f
 
 /* ---- polling ---- */
 
-void fuse_front_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph)
+static void fuse_front_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph)
 {
 	struct open_file *f = file_of(fi);
 	unsigned int ready = tree_poll(f->file);

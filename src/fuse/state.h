@@ -86,14 +86,6 @@ void fuse_front_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode
 /* file.c */
 /* The size that a follower has to see (F5); 0: who asks follows nothing. */
 off_t open_file_size(fuse_req_t req, fuse_ino_t ino);
-void fuse_front_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-void fuse_front_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
-void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
-		      struct fuse_file_info *fi);
-void fuse_front_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-void fuse_front_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi);
-void fuse_front_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-void fuse_front_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph);
 /* Answers a waiting read when it can be answered; true: it is done and freed. */
 bool read_wait_retry(struct read_wait *w);
 /* Tells a poller that its file is ready; true: it has to wait on. */

@@ -320,8 +320,6 @@ int instance_keep(struct instance *inst, enum setting what, const char *path, co
 
 /* The same for buffer_size_kb of a CPU, or of all (-1), which is the last word for each CPU. */
 int instance_keep_size(struct instance *inst, int cpu, const char *kb);
-/* The instance goes away. */
-void instance_forget_sizes(struct instance *inst);
 
 /* The buffer that records (0), or the snapshot (1); 0: not there. */
 data_ref instance_buffer(const struct instance *inst, int snapshot);

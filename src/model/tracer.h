@@ -65,12 +65,9 @@ struct tracer {
 	bool		(*print_text)(struct show *s, const struct show_event *e, const struct show_record *r);
 };
 
-extern const struct tracer tracer_nop, tracer_function, tracer_function_graph;
+extern const struct tracer tracer_function, tracer_function_graph;
 extern const struct tracer tracer_irqsoff, tracer_preemptoff, tracer_preemptirqsoff;
 extern const struct tracer tracer_wakeup, tracer_wakeup_rt;
-
-/* In the order of available_tracers: the newest first. Ends with NULL. */
-extern const struct tracer *const tracers[];
 
 /* The instance's, which is never NULL. */
 const struct tracer *tracer_current(const struct instance *inst);

@@ -54,7 +54,7 @@ void print_format_print(const struct print_format *f, struct print_env *env,
 void print_binary(const char *fmt, const uint8_t *words, uint32_t size, struct print_env *env,
 		  struct show_text *out);
 
-enum print_symbol_flags { PRINT_SYMBOL_OFFSET = 1, PRINT_SYMBOL_MODULE = 2, PRINT_SYMBOL_SIZE = 4 };
+enum print_symbol_flags { PRINT_SYMBOL_OFFSET = 1, PRINT_SYMBOL_MODULE = 2 };
 
 /* name, name+0x1/0x20, name+0x1/0x20 [module]; false and nothing printed: not known. */
 bool print_symbol(struct print_env *env, uint64_t address, unsigned int flags, struct show_text *out);

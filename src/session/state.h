@@ -72,7 +72,6 @@ struct session {
 	struct plane	plane;
 	struct limbo	limbo;
 	struct buffer_names buffers;
-	uint64_t	barrier_epoch;	/* all entries up to this epoch have had their membarrier */
 	uint32_t	nr_slots;
 	uint32_t	*slot_process;	/* by slot: SLOT_FREE, SLOT_SERVER or 1 + index of the process */
 	struct process	processes[LAYOUT_MAX_PROCESSES];

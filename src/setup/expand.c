@@ -12,7 +12,7 @@
 
 /* ---- variables ---- */
 
-const char *setup_get(struct setup *s, const char *name)
+static const char *setup_get(struct setup *s, const char *name)
 {
 	for (struct setup_variable *v = s->variables; v; v = v->next)
 		if (!strcmp(v->name, name))

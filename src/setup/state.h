@@ -104,7 +104,6 @@ void setup_expand(struct setup *s, const char *word, struct setup_words *out);
 /* Without splitting and patterns: for assignments and redirections. NULL: no memory. */
 char *setup_expand_one(struct setup *s, const char *word);
 bool setup_set(struct setup *s, const char *name, const char *value);
-const char *setup_get(struct setup *s, const char *name);
 void setup_variables_destroy(struct setup *s);
 
 /* builtin.c: runs it; the status, or -1: there is no such command. */

@@ -327,7 +327,8 @@ static void show_field(struct show *s, const struct field *f, const struct show_
 		text_puts(&s->text, "<INVALID-SIZE>");
 }
 
-void show_field_list(struct show *s, const struct show_event *e, const struct show_record *r)
+/* Fields without the name and the end of the line. */
+static void field_list(struct show *s, const struct show_event *e, const struct show_record *r)
 {
 	const struct field *f;
 	unsigned int nr, i;
@@ -352,7 +353,7 @@ void show_fields(struct show *s, const struct show_event *e, const struct show_r
 	text_puts(&s->text, e->event->name);
 	text_putc(&s->text, ':');
 	s->mark = s->text.len;
-	show_field_list(s, e, r);
+	field_list(s, e, r);
 	text_putc(&s->text, '\n');
 }
 
@@ -362,7 +363,7 @@ static void unformatted_text(struct show *s, const struct show_event *e, const s
 	text_puts(&s->text, e->event->name);
 	text_putc(&s->text, ':');
 	s->mark = s->text.len;
-	show_field_list(s, e, r);
+	field_list(s, e, r);
 	text_putc(&s->text, '\n');
 }
 

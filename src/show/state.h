@@ -102,8 +102,6 @@ void show_events_free(struct show *s);
 void show_events_trim(struct show *s);
 /* Option fields. */
 void show_fields(struct show *s, const struct show_event *e, const struct show_record *r);
-/* Fields without the name and the end of the line. */
-void show_field_list(struct show *s, const struct show_event *e, const struct show_record *r);
 
 /* ---- eprobe.c ---- */
 /* An event probe of this session. */

@@ -10,13 +10,14 @@
 
 #define BIT(o) (1ull << (o))
 
-const struct tracer tracer_nop = {
+static const struct tracer tracer_nop = {
 	.name = "nop",
 	.flags = BIT(OPTION_TEST_NOP_ACCEPT) | BIT(OPTION_TEST_NOP_REFUSE),
 	.allow_instances = true,
 };
 
-const struct tracer *const tracers[] = {
+/* The newest first. Ends with NULL. */
+static const struct tracer *const tracers[] = {
 	&tracer_function_graph, &tracer_wakeup_rt, &tracer_wakeup, &tracer_preemptirqsoff,
 	&tracer_preemptoff, &tracer_irqsoff, &tracer_function, &tracer_nop, NULL
 };

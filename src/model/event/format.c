@@ -32,7 +32,7 @@ int format_header(const char *text, struct format_header *out)
 	return 0;
 }
 
-enum field_kind field_kind_of_type(const char *type)
+static enum field_kind field_kind_of_type(const char *type)
 {
 	bool chars = strstr(type, "char") != NULL;
 

@@ -36,9 +36,6 @@ int format_header(const char *text, struct format_header *out);
 int format_fields(const char *system, const char *text, bool of_kernel, struct field **fields, unsigned int *nr);
 void fields_free(struct field *fields, unsigned int nr);
 
-/* What the kernel's filters make of a type, "__data_loc char[]" and so on. */
-enum field_kind field_kind_of_type(const char *type);
-
 /* The fields that every event has without being in its record: cpu, comm, stacktrace. NULL: no such. */
 const struct field *field_generic(const char *name);
 

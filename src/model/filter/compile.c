@@ -6,7 +6,8 @@
 
 #include "model/filter/tree.h"
 
-bool filter_op_has_operand(const struct op *op)
+/* The op's imm is an offset in the pool. */
+static bool op_has_operand(const struct op *op)
 {
 	switch (op->code) {
 	case OP_MATCH:
@@ -83,7 +84,7 @@ void filter_write_program(const struct filter *f, struct program *out)
 	out->nr_ops = f->nr_ops;
 	memcpy(out->ops, f->ops, f->nr_ops * sizeof(struct op));
 	for (unsigned int i = 0; i < f->nr_ops; i++)
-		if (filter_op_has_operand(&out->ops[i]))
+		if (op_has_operand(&out->ops[i]))
 			out->ops[i].imm += pool;
 	if (f->pool_size)
 		memcpy((char *)out + pool, f->pool, f->pool_size);

@@ -40,7 +40,8 @@ static bool is_string(const struct field *f)
 	}
 }
 
-ssize_t filter_pool_add(struct filter_parser *p, const void *bytes, size_t size)
+/* Offset in the pool of a copy of `size` bytes; -ENOMEM. */
+static ssize_t pool_add(struct filter_parser *p, const void *bytes, size_t size)
 {
 	size_t at = (p->pool_size + 7) & ~7ul;
 	char *pool = realloc(p->pool, at + size);
@@ -56,7 +57,7 @@ ssize_t filter_pool_add(struct filter_parser *p, const void *bytes, size_t size)
 
 static int set_operand(struct filter_parser *p, const void *bytes, size_t size, struct op *op)
 {
-	ssize_t at = filter_pool_add(p, bytes, size);
+	ssize_t at = pool_add(p, bytes, size);
 
 	if (at < 0)
 		return (int)at;

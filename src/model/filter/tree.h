@@ -63,13 +63,9 @@ int filter_fail(struct filter_parser *p, enum filter_error error, const char *at
 
 /* One "FIELD OP VALUE" at *s, which is moved behind it. */
 int filter_parse_term(struct filter_parser *p, const char **s, struct op *op);
-/* Offset in the pool of a copy of `size` bytes; -ENOMEM. */
-ssize_t filter_pool_add(struct filter_parser *p, const void *bytes, size_t size);
 
 /* Terms of the tree into ops with their branches. 0, -ENOMEM */
 int filter_emit(const struct filter_parser *p, const struct filter_node *root, struct filter *out);
-/* The op's imm is an offset in the pool. */
-bool filter_op_has_operand(const struct op *op);
 
 /* Puts the error into the text and into the log (NULL: none). */
 void filter_note_error(struct filter *f, enum filter_error error, unsigned int pos, struct errlog *log);

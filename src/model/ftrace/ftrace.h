@@ -248,8 +248,6 @@ int ftrace_page_inherit(struct ftrace *ft, const struct ftrace_page *old, struct
 
 /* ---- ops.c ---- */
 
-bool ftrace_hashes_trace(const struct ftrace_hashes *h, uint64_t ip);
-bool ftrace_ops_traces(const struct ftrace_ops *ops, uint64_t ip);
 /* Enabled, each site that it traces counts one more. -ENOSPC: there are too many groups (groups.h). */
 int ftrace_ops_enable(struct ftrace_ops *ops);
 void ftrace_ops_disable(struct ftrace_ops *ops);

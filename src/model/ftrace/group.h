@@ -61,7 +61,6 @@ struct ftrace_groups *ftrace_groups_of(struct ftrace *ft);
 struct ftrace_group *ftrace_group_make(struct ftrace_groups *gs, struct ftrace_ops *const *ops, size_t nr, int index);
 /* No site has it from now on. */
 void ftrace_group_stale(struct ftrace_groups *gs, struct ftrace_group *g);
-bool ftrace_group_hooked(const struct ftrace_group *g);
 
 /* ---- plan.c: 0, -ENOMEM ---- */
 

@@ -59,7 +59,7 @@ static void unchain(struct ftrace_groups *gs, struct ftrace_group *g)
 
 /* ---- One group ---- */
 
-bool ftrace_group_hooked(const struct ftrace_group *g)
+static bool group_hooked(const struct ftrace_group *g)
 {
 	for (uint32_t i = 0; i < g->nr; i++)
 		if (g->ops[i]->kind == FTRACE_OPS_GRAPH || g->ops[i]->kind == FTRACE_OPS_PROFILE)
@@ -135,7 +135,7 @@ struct ftrace_group *ftrace_group_make(struct ftrace_groups *gs, struct ftrace_o
 		return NULL;
 	}
 	err = ftrace_plan_publish(gs, g);
-	if (!err && ftrace_group_hooked(g))
+	if (!err && group_hooked(g))
 		err = ftrace_plan_publish_exit(gs);
 	if (!err)
 		err = ftrace_group_keep(gs, g);
@@ -205,7 +205,7 @@ uint32_t ftrace_groups_word(struct ftrace *ft, const struct ftrace_site *site)
 	if (!g)
 		return 0;
 	word = g->number;
-	if (!ftrace_group_hooked(g))
+	if (!group_hooked(g))
 		return word;
 	word |= SITE_HOOKED;
 	if (ftrace_hash_has(ft->graph[FTRACE_FILTER], site->ip))

@@ -13,16 +13,16 @@
 
 #include "model/ftrace/groups.h"
 
-bool ftrace_hashes_trace(const struct ftrace_hashes *h, uint64_t ip)
+static bool hashes_trace(const struct ftrace_hashes *h, uint64_t ip)
 {
 	if (!ftrace_hash_empty(h->filter) && !ftrace_hash_has(h->filter, ip))
 		return false;
 	return ftrace_hash_empty(h->notrace) || !ftrace_hash_has(h->notrace, ip);
 }
 
-bool ftrace_ops_traces(const struct ftrace_ops *ops, uint64_t ip)
+static bool ops_traces(const struct ftrace_ops *ops, uint64_t ip)
 {
-	return ops->enabled && ftrace_hashes_trace(ops->hashes, ip);
+	return ops->enabled && hashes_trace(ops->hashes, ip);
 }
 
 size_t ftrace_site_ops(struct ftrace *ft, uint64_t ip, struct ftrace_ops **out, size_t max)
@@ -31,7 +31,7 @@ size_t ftrace_site_ops(struct ftrace *ft, uint64_t ip, struct ftrace_ops **out, 
 	size_t n = 0;
 
 	list_each(ops, &ft->ops, node) {
-		if (!ftrace_ops_traces(ops, ip))
+		if (!ops_traces(ops, ip))
 			continue;
 		if (n < max)
 			out[n] = ops;
@@ -79,8 +79,8 @@ static void note(struct step *s, struct ftrace_page *page, struct ftrace_site *s
 
 static void step_site(struct step *s, struct ftrace_page *page, struct ftrace_site *site)
 {
-	const bool was = s->before && ftrace_hashes_trace(s->before, site->ip);
-	const bool is = s->after && ftrace_hashes_trace(s->after, site->ip);
+	const bool was = s->before && hashes_trace(s->before, site->ip);
+	const bool is = s->after && hashes_trace(s->after, site->ip);
 
 	if (was == is || site->flags & FTRACE_SITE_SKIPPED)
 		return;
@@ -250,7 +250,7 @@ int ftrace_ops_new_page(struct ftrace *ft, struct ftrace_page *page)
 
 	list_each(ops, &ft->ops, node)
 		for (uint32_t i = 0; i < page->nr; i++)
-			if (!(page->sites[i].flags & FTRACE_SITE_SKIPPED) && ftrace_ops_traces(ops, page->sites[i].ip))
+			if (!(page->sites[i].flags & FTRACE_SITE_SKIPPED) && ops_traces(ops, page->sites[i].ip))
 				count(&page->sites[i], 1);
 	if (!ft->changed)
 		return 0;

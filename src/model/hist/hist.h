@@ -330,8 +330,6 @@ bool hist_has_execname(const struct hist_data *hd);
 
 /* Adds a hist trigger; for hidden ones the errors show the command that needs them. */
 int hist_trigger_add(struct event_file *f, const struct hist_command_text *cmd, char *params, const char *cond);
-/* A hist has fields of the event. */
-bool hist_uses_event(const struct event *e);
 /* The trigger of an event file that has the hist; NULL. */
 struct trigger *hist_trigger_of(struct event_file *f, const struct hist_data *hd);
 
@@ -349,9 +347,6 @@ void hist_trigger_print(struct trigger *t, FILE *out);
 /* The files `hist` and `hist_debug` of an event. 0, -ENOMEM */
 int hist_print(struct event_file *f, FILE *out);
 int hist_debug_print(struct event_file *f, FILE *out);
-
-/* ":onmatch(...)..." */
-void hist_actions_print(const struct hist_data *hd, FILE *out);
 
 /* ---- syscalls.c ---- */
 

@@ -95,7 +95,8 @@ static void print_params(const struct hist_data *hd, const struct hist_action *a
 		fprintf(out, "%s%s", comma, a->params[i]);
 }
 
-void hist_actions_print(const struct hist_data *hd, FILE *out)
+/* ":onmatch(...)..." */
+static void actions_print(const struct hist_data *hd, FILE *out)
 {
 	for (unsigned int i = 0; i < hd->n_actions; i++) {
 		const struct hist_action *a = hd->actions[i];
@@ -131,7 +132,7 @@ void hist_trigger_print(struct trigger *t, FILE *out)
 		fprintf(out, ":clock=%s", hd->attrs.clock);
 	if (hd->attrs.no_hitcount)
 		fputs(":nohitcount", out);
-	hist_actions_print(hd, out);
+	actions_print(hd, out);
 	if (t->cond)
 		fprintf(out, " if %s", t->cond);
 	/* Relaxed: an enable_hist may flip it any time. */

@@ -382,20 +382,6 @@ static void arm(struct trigger *t, struct trigger_arm *out)
 	out->program = hist_of(t)->program;
 }
 
-bool hist_uses_event(const struct event *e)
-{
-	struct instance *inst;
-	struct event_file *f;
-	struct trigger *t;
-
-	list_each(inst, &e->model->instances, node)
-		list_each(f, &inst->files, node)
-			list_each(t, &f->triggers, node)
-				if (t->cmd == &hist_command && hist_of(t)->event == e)
-					return true;
-	return false;
-}
-
 /* A hist with a name may outlive the instance where it was made. */
 static void move_to_other_instance(struct hist_data *hd)
 {

@@ -290,6 +290,12 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 	return err;
 }
 
+static void forget_sizes(struct instance *inst)
+{
+	for (uint32_t cpu = 0; cpu < inst->model->nr_cpus; cpu++)
+		model_object_remove(inst->model, &inst->size_objects[cpu]);
+}
+
 int instance_remove(struct instance *inst)
 {
 	struct model *m = inst->model;
@@ -306,7 +312,7 @@ int instance_remove(struct instance *inst)
 			model_object_remove(m, &inst->option_objects[i]);
 		for (int i = 0; i < SETTING_COUNT; i++)
 			model_object_remove(m, &inst->setting_objects[i]);
-		instance_forget_sizes(inst);
+		forget_sizes(inst);
 		model_object_remove(m, &inst->object);
 		set_unused(inst);
 	}
@@ -339,18 +345,12 @@ static int keep(struct instance *inst, const char *path, const char *text, uint6
 	return err;
 }
 
-void instance_forget_sizes(struct instance *inst)
-{
-	for (uint32_t cpu = 0; cpu < inst->model->nr_cpus; cpu++)
-		model_object_remove(inst->model, &inst->size_objects[cpu]);
-}
-
 int instance_keep_size(struct instance *inst, int cpu, const char *kb)
 {
 	char path[48];
 
 	if (cpu < 0) {
-		instance_forget_sizes(inst);
+		forget_sizes(inst);
 		return instance_keep(inst, SETTING_BUFFER_SIZE, "buffer_size_kb", kb);
 	}
 	snprintf(path, sizeof(path), "per_cpu/cpu%d/buffer_size_kb", cpu);

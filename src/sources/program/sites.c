@@ -168,7 +168,8 @@ static bool is_used(struct programs *p, uint32_t nr)
 	return t && atomic_load_explicit(&t->dsos[nr].state, memory_order_relaxed) != DSO_FREE;
 }
 
-bool program_sites_new(struct programs *p)
+/* Whether there are DSOs that were not looked at. */
+static bool has_new(struct programs *p)
 {
 	struct program_dso d;
 
@@ -178,7 +179,8 @@ bool program_sites_new(struct programs *p)
 	return false;
 }
 
-void program_sites_look(struct programs *p)
+/* Reads in the sites of those that came since. */
+static void look(struct programs *p)
 {
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++)
 		dso_look(p, i);
@@ -190,7 +192,7 @@ void program_sites_loaded(struct programs *p, uint32_t nr)
 
 	if (d->gone)
 		*d = (struct dso_sites){ 0 };
-	program_sites_look(p);
+	look(p);
 }
 
 static void look_who_has_what(struct programs *p)
@@ -210,7 +212,7 @@ static void look_who_has_what(struct programs *p)
 
 bool program_sites_hold(struct programs *p, const struct attach_peer *peer)
 {
-	if (peer->process > LAYOUT_MAX_PROCESSES || !program_sites_new(p))
+	if (peer->process > LAYOUT_MAX_PROCESSES || !has_new(p))
 		return false;
 	p->sites->waiting[peer->process] = peer->pid;
 	p->sites->nr_waiting++;
@@ -249,7 +251,7 @@ void program_sites_begin(struct programs *p)
 	ft->set = program_words_set;
 	ft->changed_arg = p;
 	p->model->settle = program_words_settle;
-	program_sites_look(p);
+	look(p);
 }
 
 void program_sites_destroy(struct programs *p)
@@ -268,7 +270,7 @@ void program_sites_destroy(struct programs *p)
 bool program_sites_tick(struct programs *p)
 {
 	look_who_has_what(p);
-	program_sites_look(p);
+	look(p);
 	let_go(p);
 	return program_words_tick(p);
 }

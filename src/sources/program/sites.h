@@ -47,10 +47,6 @@ int program_sites_create(struct programs *p);
 /* When the model is back: from now on changes reach programs. */
 void program_sites_begin(struct programs *p);
 void program_sites_destroy(struct programs *p);
-/* Whether there are DSOs that were not looked at. */
-bool program_sites_new(struct programs *p);
-/* Reads in the sites of those that came since. */
-void program_sites_look(struct programs *p);
 /* A process has loaded this one. */
 void program_sites_loaded(struct programs *p, uint32_t nr);
 /* A process is ready: whether it has to wait until that is done. */

@@ -333,7 +333,8 @@ static void learn_names(struct source *src)
 	task_names_learned(&src->names);
 }
 
-int source_restart(struct source *src)
+/* The window is before its first record, names are the initial ones. 0 or -errno. */
+static int source_restart(struct source *src)
 {
 	int ret;
 

@@ -208,13 +208,6 @@ int source_serve(struct source *src, struct tree *tree, pthread_mutex_t *lock)
 	return ret;
 }
 
-void source_serve_start(struct source *src)
-{
-	enter(src->server);
-	command(src, src->server, "start");
-	leave(src->server);
-}
-
 void source_serve_end(struct source *src)
 {
 	struct source_server *srv = src->server;

@@ -110,11 +110,6 @@ uint32_t source_nr_cpus(const struct source *src)
 	return src->nr_cpus;
 }
 
-uint32_t source_subbuf_size(const struct source *src)
-{
-	return src->subbuf_size;
-}
-
 uint64_t source_ring_bytes(const struct source *src, uint32_t cpu)
 {
 	return src->ring_bytes[cpu];

@@ -63,7 +63,6 @@ int source_open(const struct source_params *params, struct source **out, struct 
 void source_close(struct source *src);		/* before the model and the session go */
 
 uint32_t source_nr_cpus(const struct source *src);	/* highest CPU label + 1, at least the machine's that recorded */
-uint32_t source_subbuf_size(const struct source *src);	/* bytes of the recording's sub-buffers */
 /*
  * What a ring needs to hold everything that the recording has of a CPU, in bytes
  * of sub-buffers; less where the rings of all CPUs were more than their share of
@@ -159,8 +158,6 @@ uint64_t source_print_losses(const struct source *src, FILE *out);
  * `lock` is the control lock, held by the callers of the tree. -errno on failure.
  */
 int source_serve(struct source *src, struct tree *tree, pthread_mutex_t *lock);
-/* Same effect as writing "start"; under the control lock. */
-void source_serve_start(struct source *src);
 /* Stops and joins the thread; source_close() does so too. */
 void source_serve_end(struct source *src);
 

@@ -78,8 +78,6 @@ struct source {
 	struct calls	*_Atomic calls;	/* NULL: no function has a command */
 };
 
-/* run.c: the window is before its first record, names are the initial ones. 0 or -errno. */
-int source_restart(struct source *src);
 /* run.c: so many records have passed, the last of them at `time`; P1. */
 void source_passed(struct source *src, uint64_t records, uint64_t hits, uint64_t time);
 /* import.c: all that the recording has besides events. 0 or -errno with *err filled. */
