@@ -12,7 +12,7 @@
 #include "measure.h"
 #include "plane/map/map.h"
 #include "plane/plane.h"
-#include "plane/program.h"
+#include "plane/code.h"
 #include "plane/ring/ring.h"
 #include "session/session.h"
 
@@ -57,22 +57,22 @@ static inline void bench_instance(struct session *s)
 	inst->tracing_on = 1;
 }
 
-/* A map of that shape for `prog`; its cell. */
-static inline config_ref bench_map(struct session *s, struct program *prog, struct map_shape shape)
+/* A map of that shape for `code`; its cell. */
+static inline config_ref bench_map(struct session *s, struct code *code, struct map_shape shape)
 {
 	config_ref ref = session_config_alloc(s, sizeof(struct hist_cell));
 	struct hist_cell *cell = session_config(s, ref, sizeof(*cell));
 
-	prog->map = session_data_alloc(s, map_size(&shape));
-	if (!cell || !prog->map)
+	code->map = session_data_alloc(s, map_size(&shape));
+	if (!cell || !code->map)
 		bench_fail("no memory for a map");
-	map_lay_out(&prog->layout, &shape);
-	cell->layout = prog->layout;
-	cell->map = prog->map;
+	map_lay_out(&code->layout, &shape);
+	cell->layout = code->layout;
+	cell->map = code->map;
 	return ref;
 }
 
-/* Arms the event: into the ring (with a filter, not 0), or with a hist program (not 0). */
+/* Arms the event: into the ring (with a filter, not 0), or with a histogram's code (not 0). */
 static inline void bench_arm_event(struct session *s, uint32_t event, config_ref filter, config_ref program)
 {
 	size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
@@ -84,7 +84,7 @@ static inline void bench_arm_event(struct session *s, uint32_t event, config_ref
 	*plan = (struct plan){ .event_id = event, .nr_arms = 1, .nr_triggers = 1, .size = (uint32_t)size };
 	*arm = (struct arm){ .flags = program ? ARM_NEED_RECORD : ARM_RECORD, .filter = filter,
 			     .nr_triggers = program ? 1 : 0 };
-	*t = (struct trigger_arm){ .kind = TRIGGER_HIST, .program = program,
+	*t = (struct trigger_arm){ .kind = TRIGGER_HIST, .code = program,
 				   .state = session_data_alloc(s, sizeof(struct trigger_state)) };
 	session_publish(s, (_Atomic uint64_t *)&plane_event(session_plane(s), event)->plan, ref);
 }

@@ -9,15 +9,15 @@ static volatile uint64_t sink;
 
 static config_ref filter_made(struct session *s)
 {
-	size_t size = sizeof(struct program) + 3 * sizeof(struct op);
+	size_t size = sizeof(struct code) + 3 * sizeof(struct op);
 	config_ref ref = session_config_alloc(s, size);
-	struct program *prog = session_config(s, ref, size);
+	struct code *code = session_config(s, ref, size);
 
-	prog->size = (uint32_t)size;
-	prog->nr_ops = 3;
-	prog->ops[0] = (struct op){ .code = OP_CMP_U32, .cmp = CMP_GE, .off = 8, .on_true = 1, .on_false = 2 };
-	prog->ops[1].code = OP_ACCEPT;
-	prog->ops[2].code = OP_REJECT;
+	code->size = (uint32_t)size;
+	code->nr_ops = 3;
+	code->ops[0] = (struct op){ .kind = OP_CMP_U32, .cmp = CMP_GE, .off = 8, .on_true = 1, .on_false = 2 };
+	code->ops[1].kind = OP_ACCEPT;
+	code->ops[2].kind = OP_REJECT;
 	return ref;
 }
 

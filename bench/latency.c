@@ -113,38 +113,38 @@ static struct map_shape shape_of(struct session *s, uint32_t nr_vars)
 }
 
 /* Through the same last step as the compiler's programs. */
-static void arm(struct session *s, uint32_t event, const struct program *of, struct op *ops,
+static void arm(struct session *s, uint32_t event, const struct code *of, struct op *ops,
 		uint32_t nr)
 {
-	size_t size = sizeof(struct program) + nr * sizeof(*ops);
+	size_t size = sizeof(struct code) + nr * sizeof(*ops);
 	config_ref ref = session_config_alloc(s, size);
-	struct program *prog = session_config(s, ref, size);
+	struct code *code = session_config(s, ref, size);
 	uint16_t place[16];
 
-	*prog = (struct program){ .size = (uint32_t)size,
-				  .nr_ops = hist_fuse(ops, nr, 8, place),
+	*code = (struct code){ .size = (uint32_t)size,
+				  .nr_ops = hist_join(ops, nr, 8, place),
 				  .key_size = 8,
 				  .map = of->map,
 				  .layout = of->layout,
-				  .flags = PROGRAM_NEEDS_TIME };
-	memcpy(prog->ops, ops, prog->nr_ops * sizeof(*ops));
+				  .flags = CODE_NEEDS_TIME };
+	memcpy(code->ops, ops, code->nr_ops * sizeof(*ops));
 	bench_arm_event(s, event, 0, ref);
 }
 
 static void bench_program(struct fixture *w)
 {
 	struct session *s = w->session;
-	struct program first, second;
+	struct code first, second;
 	config_ref cell = bench_map(s, &first, shape_of(s, 1));
 	struct op set[] = {
-		{ .code = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 8 }, { .code = OP_FIND },
-		{ .code = OP_LOAD_TIME }, { .code = OP_USECS }, { .code = OP_VAR_SET }, { .code = OP_END },
+		{ .kind = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 8 }, { .kind = OP_FIND },
+		{ .kind = OP_LOAD_TIME }, { .kind = OP_USECS }, { .kind = OP_VAR_SET }, { .kind = OP_END },
 	};
 	struct op take[] = {
-		{ .code = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 8 },
-		{ .code = OP_REF_FIND, .imm = cell, .arg = 8 }, { .code = OP_REF_READ, .flags = REF_ONCE },
-		{ .code = OP_LOAD_TIME }, { .code = OP_USECS }, { .code = OP_LOAD_REF }, { .code = OP_SUB },
-		{ .code = OP_LOG2 }, { .code = OP_KEY_U64 }, { .code = OP_FIND }, { .code = OP_END },
+		{ .kind = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 8 },
+		{ .kind = OP_REF_FIND, .imm = cell, .arg = 8 }, { .kind = OP_REF_READ, .flags = REF_ONCE },
+		{ .kind = OP_LOAD_TIME }, { .kind = OP_USECS }, { .kind = OP_LOAD_REF }, { .kind = OP_SUB },
+		{ .kind = OP_LOG2 }, { .kind = OP_KEY_U64 }, { .kind = OP_FIND }, { .kind = OP_END },
 	};
 
 	bench_map(s, &second, shape_of(s, 0));

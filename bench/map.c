@@ -18,41 +18,41 @@ static struct map_shape shape_of(struct session *s, uint32_t key_size, uint32_t 
 static config_ref program_made(struct session *s, const struct op *ops, uint32_t nr, uint32_t key_size,
 			       uint32_t nr_sums)
 {
-	size_t size = sizeof(struct program) + nr * sizeof(*ops);
+	size_t size = sizeof(struct code) + nr * sizeof(*ops);
 	config_ref ref = session_config_alloc(s, size);
-	struct program *prog = session_config(s, ref, size);
+	struct code *code = session_config(s, ref, size);
 
-	*prog = (struct program){ .size = (uint32_t)size, .nr_ops = nr, .key_size = key_size };
-	bench_map(s, prog, shape_of(s, key_size, nr_sums));
-	memcpy(prog->ops, ops, nr * sizeof(*ops));
+	*code = (struct code){ .size = (uint32_t)size, .nr_ops = nr, .key_size = key_size };
+	bench_map(s, code, shape_of(s, key_size, nr_sums));
+	memcpy(code->ops, ops, nr * sizeof(*ops));
 	return ref;
 }
 
 static void check_counts(struct session *s, config_ref program, uint32_t key_size, uint32_t nr_sums,
 			 uint64_t hits)
 {
-	struct program *prog = session_config(s, program, sizeof(*prog));
+	struct code *code = session_config(s, program, sizeof(*code));
 	struct map_shape shape = shape_of(s, key_size, nr_sums);
 
-	if (map_hits(session_data(s, prog->map, map_size(&shape)), &shape) != hits)
+	if (map_hits(session_data(s, code->map, map_size(&shape)), &shape) != hits)
 		bench_fail("the histogram did not count every hit");
 }
 
 static const struct op one_key[] = {
-	{ .code = OP_HIST_KEY1, .len = OP_LOAD_U32, .off = 8 },
-	{ .code = OP_END },
+	{ .kind = OP_HIST_KEY1, .len = OP_LOAD_U32, .off = 8 },
+	{ .kind = OP_END },
 };
 
 static const struct op two_keys[] = {
-	{ .code = OP_HIST_KEYS, .len = OP_LOAD_U32, .off = 8, .size = OP_LOAD_U32, .on_true = 12,
+	{ .kind = OP_HIST_KEYS, .len = OP_LOAD_U32, .off = 8, .size = OP_LOAD_U32, .on_true = 12,
 	  .cmp = OP_LOAD_U32, .arg = 8 },
-	{ .code = OP_END },
+	{ .kind = OP_END },
 };
 
 static const struct op string_key[] = {
-	{ .code = OP_KEY_STRING, .off = 0, .imm = 16, .len = 16, .arg = 16, .size = STRING_FIXED },
-	{ .code = OP_FIND },
-	{ .code = OP_END },
+	{ .kind = OP_KEY_STRING, .off = 0, .imm = 16, .len = 16, .arg = 16, .size = STRING_FIXED },
+	{ .kind = OP_FIND },
+	{ .kind = OP_END },
 };
 
 #define COUNT(ops)	((uint32_t)(sizeof(ops) / sizeof((ops)[0])))
@@ -83,11 +83,11 @@ static void bench_program(struct session *s, const char *name, const struct op *
 static void bench_bare(struct session *s)
 {
 	struct slot *slot = session_slot_get(s);
-	struct program prog;
+	struct code code;
 	struct map_view m;
 
-	bench_map(s, &prog, shape_of(s, 8, 1));
-	m = map_view_of(session_plane(s), prog.map, &prog.layout);
+	bench_map(s, &code, shape_of(s, 8, 1));
+	m = map_view_of(session_plane(s), code.map, &code.layout);
 
 	BENCH("map: find and add, bare", {
 		uint64_t key = i & 511;

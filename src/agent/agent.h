@@ -109,7 +109,7 @@ struct agent_count {
 	bool		(*call)(struct agent_count *c, void *record, uint32_t size);
 	/* a cache line: for that */
 	const struct plan *plan;
-	const struct program *prog;
+	const struct code *code;
 	struct agent_thread *thread;
 	uint32_t	shortcut;	/* enum shortcut */
 	uint32_t	turns;		/* other entries that wanted the place */

@@ -35,8 +35,8 @@ typedef uint64_t config_ref;		/* offset in the config region, 0: none */
 typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 
 #define SESSION_MAGIC		0x6573756665636172ull	/* "racefuse" */
-/* 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6: groups; 7: snapshots refused; 8: waiters; 10: hostile memory, more slots */
-#define SESSION_VERSION		10u
+/* 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6: groups; 7: snapshots refused; 8: waiters; 10: hostile memory, more slots; 11: names of what is saved */
+#define SESSION_VERSION		11u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -137,8 +137,8 @@ struct section_control {
 /* What is decided without the shortcuts of this kind. */
 enum shortcuts_off {
 	SHORTCUTS_OFF_WAYS	= 1 << 0,	/* a thread remembers nothing of a hit for the next one */
-	SHORTCUTS_OFF_PLANS	= 1 << 1,	/* all plans have the shape PLAN_ANY */
-	SHORTCUTS_OFF_OPS	= 1 << 2,	/* programs have no fused ops */
+	SHORTCUTS_OFF_PLANS	= 1 << 1,	/* all plans have the kind PLAN_ANY */
+	SHORTCUTS_OFF_OPS	= 1 << 2,	/* code has no joined ops */
 };
 
 struct config_header {
@@ -236,12 +236,12 @@ struct plan {
 	uint16_t	other_kind;	/* enum other_pid_kind */
 
 	/* filled in by session_publish(): what the short ways of hit() need, next to each other */
-	uint32_t	shape;		/* enum plan_shape */
+	uint32_t	kind;		/* enum plan_kind */
 	uint16_t	key_off;	/* PLAN_COUNT_KEY1: the key's field and */
 	uint16_t	key_load;	/* the op that loads it */
 	uint32_t	arm_flags;	/* of the only arm */
 	data_ref	map;
-	/* its struct map_layout, in its program: bytes behind the plan, or before it */
+	/* its struct map_layout, in its code: bytes behind the plan, or before it */
 	int64_t		layout;
 	data_ref	arm_state;
 	data_ref	trigger_state;
@@ -256,12 +256,12 @@ enum plan_wants {
 };
 
 /* Shapes that hit() has a short way for. */
-enum plan_shape {
+enum plan_kind {
 	PLAN_ANY,
 	PLAN_RECORD,	/* one instance, only recorded */
 	PLAN_RECORD_IF,	/* the same, with a filter */
 	PLAN_COUNT,	/* one instance, one hist, recorded or not */
-	PLAN_COUNT_KEY1, /* the same without `if`, the program being one OP_HIST_KEY1 with 4 or 8 bytes */
+	PLAN_COUNT_KEY1, /* the same without `if`, the code being one OP_HIST_KEY1 with 4 or 8 bytes */
 	PLAN_FUNCTION,	/* of functions: any that asks neither for the task's name nor for a stack or a section */
 };
 
@@ -292,7 +292,7 @@ enum arm_flags {
 struct arm {
 	uint32_t	instance;	/* index into instance_state[] */
 	uint32_t	flags;		/* enum arm_flags */
-	config_ref	filter;		/* program, 0: none; decides only what is recorded */
+	config_ref	filter;		/* code, 0: none; decides only what is recorded */
 	data_ref	state;		/* struct event_state; ARM_NO_REPEATS: struct hit_repeat[nr_cpus], 0: none */
 	uint32_t	first_trigger;	/* in the plan's triggers, in the order they fire */
 	uint32_t	nr_triggers;
@@ -316,8 +316,8 @@ enum trigger_arm_flags {
 struct trigger_arm {
 	uint32_t	kind;		/* enum trigger_kind */
 	uint32_t	flags;		/* enum trigger_arm_flags */
-	config_ref	filter;		/* its own `if`: program, 0: none */
-	config_ref	program;	/* TRIGGER_HIST, TRIGGER_PROBE; TRIGGER_FUNCTION: struct trigger_sites, 0: all functions */
+	config_ref	filter;		/* its own `if`: code, 0: none */
+	config_ref	code;		/* TRIGGER_HIST, TRIGGER_PROBE; TRIGGER_FUNCTION: struct trigger_sites, 0: all functions */
 	data_ref	state;		/* struct trigger_state; TRIGGER_FUNCTION: int64_t[], counts */
 	/*
 	 * enable_event, enable_hist and their opposites: the event_state of the
@@ -662,7 +662,7 @@ struct stack_record {
 };
 
 enum {
-	HIT_FRAMES	= 4,	/* hist programs inside each other, by way of synthetic events: as many as the kernel's */
+	HIT_FRAMES	= 4,	/* histograms' code inside each other, by way of synthetic events: as many as the kernel's */
 	HIT_REFS	= 16,	/* references of a program */
 	HIT_VARS	= 32,	/* variables of an elt */
 	HIT_PENDING	= 64,	/* records that wait for their cause */
@@ -684,7 +684,7 @@ struct hit_ref {
 	uint16_t	from;
 };
 
-/* Working memory of one hist program. */
+/* Working memory of one histogram's code. */
 struct hit_frame {
 	_Alignas(64) uint64_t key[128];	/* PROGRAM_KEY_MAX bytes */
 	uint64_t	value[16];	/* the program's stack */

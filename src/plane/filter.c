@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * filter.c - runs a filter program on a record
+ * filter.c - runs a filter's code on a record
  *
  * Nothing outside the record is read: a number there is 0, a text there is
  * empty. Texts in records need no terminating 0 and may have bytes behind it;
@@ -8,7 +8,7 @@
  * so it does here.
  */
 #include "plane/plane.h"
-#include "plane/program.h"
+#include "plane/code.h"
 
 /* Part of a record: `len` is what the event says, `avail` what the record really has. */
 struct text {
@@ -251,9 +251,9 @@ static bool find_text(const struct hit *h, const struct op *op, struct text *t)
 	return true;
 }
 
-static bool match_text(const struct program *prog, const struct hit *h, const struct op *op)
+static bool match_text(const struct code *code, const struct hit *h, const struct op *op)
 {
-	const char *operand = (const char *)prog + op->imm;
+	const char *operand = (const char *)code + op->imm;
 	struct text t;
 	bool holds;
 
@@ -285,23 +285,23 @@ static inline bool mask_has(const unsigned char *mask, uint32_t cpu, uint32_t nr
 }
 
 /* A mask against one CPU; masks of one CPU are compiled as numbers, so equal they never are. */
-static bool compare_mask_cpu(const struct program *prog, const struct op *op, uint32_t cpu)
+static bool compare_mask_cpu(const struct code *code, const struct op *op, uint32_t cpu)
 {
 	if (op->cmp == CMP_AND)
-		return mask_has((const unsigned char *)prog + op->imm, cpu, op->arg);
+		return mask_has((const unsigned char *)code + op->imm, cpu, op->arg);
 	return op->cmp == CMP_NE;
 }
 
-static bool compare_mask_scalar(const struct program *prog, const struct hit *h, const struct op *op)
+static bool compare_mask_scalar(const struct code *code, const struct hit *h, const struct op *op)
 {
 	uint32_t cpu = (uint32_t)load(h, op->off, op->len);
 
-	return cpu < op->arg && compare_mask_cpu(prog, op, cpu);
+	return cpu < op->arg && compare_mask_cpu(code, op, cpu);
 }
 
-static bool compare_mask_field(const struct program *prog, const struct hit *h, const struct op *op)
+static bool compare_mask_field(const struct code *code, const struct hit *h, const struct op *op)
 {
-	const unsigned char *mask = (const unsigned char *)prog + op->imm;
+	const unsigned char *mask = (const unsigned char *)code + op->imm;
 	uint32_t item = load_loc(h, op->off), start = item & 0xffff;
 	uint32_t bytes = item >> 16;
 	bool equal = true, common = false;
@@ -318,17 +318,17 @@ static bool compare_mask_field(const struct program *prog, const struct hit *h, 
 	return op->cmp == CMP_AND ? common : equal == (op->cmp == CMP_EQ);
 }
 
-static bool in_range(const struct program *prog, const struct hit *h, const struct op *op)
+static bool in_range(const struct code *code, const struct hit *h, const struct op *op)
 {
-	const struct unaligned64 *range = (const struct unaligned64 *)((const char *)prog + op->imm);
+	const struct unaligned64 *range = (const struct unaligned64 *)((const char *)code + op->imm);
 	uint64_t v = load(h, op->off, 8);
 
 	return (v >= range[0].v && v < range[1].v) == (op->cmp == CMP_EQ);
 }
 
-static inline bool holds(const struct program *prog, const struct hit *h, const struct op *op)
+static inline bool holds(const struct code *code, const struct hit *h, const struct op *op)
 {
-	switch (op->code) {
+	switch (op->kind) {
 	case OP_CMP_U8:
 		return compare_unsigned(load(h, op->off, 1), (uint8_t)op->imm, op->cmp);
 	case OP_CMP_U16:
@@ -348,31 +348,31 @@ static inline bool holds(const struct program *prog, const struct hit *h, const 
 	case OP_CMP_CPU:
 		return compare_cpu(h, op);
 	case OP_MATCH:
-		return match_text(prog, h, op);
+		return match_text(code, h, op);
 	case OP_MASK_FIELD:
-		return compare_mask_field(prog, h, op);
+		return compare_mask_field(code, h, op);
 	case OP_MASK_SCALAR:
-		return compare_mask_scalar(prog, h, op);
+		return compare_mask_scalar(code, h, op);
 	case OP_MASK_CPU:
-		return compare_mask_cpu(prog, op, h->cpu);
+		return compare_mask_cpu(code, op, h->cpu);
 	case OP_RANGE:
-		return in_range(prog, h, op);
+		return in_range(code, h, op);
 	default:
 		return false;
 	}
 }
 
-int filter_match(const struct plane *p, const struct program *prog, const struct hit *h)
+int filter_match(const struct plane *p, const struct code *code, const struct hit *h)
 {
 	const struct op *op;
 
-	for (uint32_t pc = 0; pc < prog->nr_ops;) {
-		op = &prog->ops[pc];
-		if (op->code == OP_ACCEPT)
+	for (uint32_t pc = 0; pc < code->nr_ops;) {
+		op = &code->ops[pc];
+		if (op->kind == OP_ACCEPT)
 			return 1;
-		if (op->code == OP_REJECT)
+		if (op->kind == OP_REJECT)
 			return 0;
-		pc = holds(prog, h, op) ? op->on_true : op->on_false;
+		pc = holds(code, h, op) ? op->on_true : op->on_false;
 	}
 	return 0;
 }

@@ -278,8 +278,8 @@ static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int
 		return run_plan(p, slot, level, plan, h);
 	if (!hist_takes(p, plan, h))
 		return 0;
-	if (program_is_keys(plane_config(p, t->program))) {
-		hist_fold_keys(p, plane_config(p, t->program), slot, h);
+	if (code_is_keys(plane_config(p, t->code))) {
+		hist_fold_keys(p, plane_config(p, t->code), slot, h);
 		return 0;
 	}
 	run_begin(&r, p, slot, level, h);
@@ -344,13 +344,13 @@ __attribute__((aligned(64))) uint64_t hit(const struct plane *p, struct slot *sl
 		;
 	else if (__builtin_expect(h->mask || h->ask, 0))
 		committed = run_plan(p, slot, level, plan, h);
-	else if (plan->shape == PLAN_RECORD)
+	else if (plan->kind == PLAN_RECORD)
 		committed = run_record(p, slot, level, plan, h);
-	else if (plan->shape == PLAN_RECORD_IF)
+	else if (plan->kind == PLAN_RECORD_IF)
 		committed = run_record_if(p, slot, level, plan, h);
-	else if (plan->shape == PLAN_COUNT_KEY1)
+	else if (plan->kind == PLAN_COUNT_KEY1)
 		committed = run_count_key1(p, slot, level, plan, h);
-	else if (plan->shape == PLAN_COUNT)
+	else if (plan->kind == PLAN_COUNT)
 		committed = run_count(p, slot, level, plan, h);
 	else
 		committed = run_plan(p, slot, level, plan, h);
@@ -402,11 +402,11 @@ enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *r
 		;
 	else if (plan->wants)
 		done = HIT_LONG;
-	else if (plan->shape == PLAN_RECORD)
+	else if (plan->kind == PLAN_RECORD)
 		done = plain_record(p, slot, plan, record, size, cpu);
-	else if (plan->shape == PLAN_COUNT_KEY1)
+	else if (plan->kind == PLAN_COUNT_KEY1)
 		done = count_key1(p, slot, plan, record, size, cpu, 0) ? HIT_COUNTED : HIT_LONG;
-	else if (plan->shape == PLAN_FUNCTION)
+	else if (plan->kind == PLAN_FUNCTION)
 		plain_function(p, slot, level, plan, record, size, cpu);
 	else
 		done = HIT_LONG;

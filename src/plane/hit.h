@@ -25,7 +25,7 @@
 #include "plane/arch/fence.h"
 #include "plane/clock.h"
 #include "plane/plane.h"
-#include "plane/program.h"
+#include "plane/code.h"
 #include "plane/run.h"
 
 /* ---- enter and leave: what is published is not freed in between ---- */
@@ -155,15 +155,15 @@ static inline bool passed_over(const struct run *r, const struct arm *arm)
 /* TRIGGER_HIST, TRIGGER_PROBE */
 static inline void fold(struct run *r, const struct trigger_arm *t, struct instance_state *inst)
 {
-	const struct program *prog = plane_config(r->p, t->program);
+	const struct code *code = plane_config(r->p, t->code);
 
 	if (__builtin_expect(r->nest >= HIT_FRAMES, 0)) {
 		hit_miss(r->slot);
 		return;
 	}
-	if ((prog->flags & PROGRAM_NEEDS_TIME) && !r->time)
+	if ((code->flags & CODE_NEEDS_TIME) && !r->time)
 		r->time = clock_read(&plane_header(r->p)->tsc, inst);
-	hist_fold(prog, r);
+	hist_fold(code, r);
 }
 
 /* ---- hit.c ---- */

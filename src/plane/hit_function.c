@@ -165,10 +165,10 @@ static bool count_find(const struct run *r, const struct trigger_arm *t, _Atomic
 	uint64_t index = 0;
 
 	*count = NULL;
-	if (t->program) {
+	if (t->code) {
 		if (r->h->size < offsetof(struct function_record, parent_ip))
 			return false;
-		site = site_find(plane_config(r->p, t->program), f->ip);
+		site = site_find(plane_config(r->p, t->code), f->ip);
 		if (!site)
 			return false;
 		index = site->index;

@@ -9,8 +9,8 @@
  *   emit -> fill -> fire -> fold -> match -> reserve, commit        (read, show: the server)
  *
  *   hit()            plane/hit.c      one record through one event's plan
- *   filter_match()   plane/filter.c   a filter program on a record
- *   hist_fold()      plane/action/fold.c     a hist program: keys, sums, variables, actions
+ *   filter_match()   plane/filter.c   a filter's code on a record
+ *   hist_fold()      plane/action/fold.c     a histogram's code: keys, sums, variables, actions
  *   map_*            plane/map/map.h      the tracing map
  *   ring_*           plane/ring/ring.h     the ring buffer
  *   clock_*          plane/clock.h    time stamps
@@ -181,7 +181,7 @@ enum hit_plain {
 	HIT_RECORDED,	/* the same, and the plan is to record it in one instance and nothing else */
 };
 /*
- * The rest of a hit whose plan has the shape PLAN_COUNT or PLAN_COUNT_KEY1, which was entered at
+ * The rest of a hit whose plan has the kind PLAN_COUNT or PLAN_COUNT_KEY1, which was entered at
  * level 0 and is neither recorded nor paused. matched: its `if` holds.
  */
 void hit_count(const struct plane *p, struct slot *slot, const struct plan *plan,

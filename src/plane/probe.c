@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe.c - what the program of an event probe does: a record out of fields of the hit's own
+ * probe.c - what the code of an event probe does: a record out of fields of the hit's own
  */
 #include "plane/action/fold.h"
 
@@ -110,7 +110,7 @@ static void store_address(struct fold *f, const struct op *op, uint64_t v)
 
 const struct op *fold_probe(struct fold *f, const struct op *op)
 {
-	switch (op->code) {
+	switch (op->kind) {
 	case OP_LOAD_TEXT:
 		fold_push(f, load_text(f, op));
 		return op + 1;
@@ -124,7 +124,7 @@ const struct op *fold_probe(struct fold *f, const struct op *op)
 		store_string(f, op);
 		return op + 1;
 	case OP_PROBE_TEXT:
-		store_text(f, op, (const char *)f->prog + op->imm, op->len - 1u);
+		store_text(f, op, (const char *)f->code + op->imm, op->len - 1u);
 		return op + 1;
 	case OP_PROBE_ADDRESS:
 		store_address(f, op, fold_pop(f));

@@ -3,7 +3,7 @@
  * run.h - a hit on its way through the triggers; for hit*.c, fold.c and act.c
  *
  * One is on the stack of each plan that runs: that of the hit itself and, inside
- * a program, those of the synthetic events that it makes.
+ * code, those of the synthetic events that it makes.
  */
 #ifndef TRACEFUSE_PLANE_RUN_H
 #define TRACEFUSE_PLANE_RUN_H
@@ -22,7 +22,7 @@ struct run {
 	struct hit_synth	*synth;		/* of that level; NULL: no program that needs it has run yet */
 	const struct hit	*h;		/* as it goes into the ring */
 	const struct hit	*seen;		/* as filters and triggers see it */
-	uint64_t		time;		/* as programs see it, once one has asked for it; 0: none has */
+	uint64_t		time;		/* as code sees it, once some has asked for it; 0: none has */
 	enum snapshot_refusal	refused;	/* of a snapshot: what is yet to be said of it */
 };
 

@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "plane/arch/fence.h"
-#include "plane/program.h"
+#include "plane/code.h"
 #include "plane/ring/ring.h"
 #include "session/state.h"
 
@@ -28,21 +28,21 @@
 static uint32_t shape_of_hist(struct session *s, struct plan *plan, const struct arm *arm,
 			      const struct trigger_arm *t)
 {
-	const struct program *prog = session_config(s, t->program, sizeof(*prog) + sizeof(struct op));
+	const struct code *code = session_config(s, t->code, sizeof(*code) + sizeof(struct op));
 	const struct op *op;
 
-	if (t->kind != TRIGGER_HIST || !prog)
+	if (t->kind != TRIGGER_HIST || !code)
 		return PLAN_ANY;
-	op = prog->ops;
+	op = code->ops;
 	plan->arm_flags = arm->flags;
 	plan->arm_state = arm->state;
 	plan->trigger_state = t->state;
-	plan->map = prog->map;
-	plan->layout = (const char *)&prog->layout - (const char *)plan;
+	plan->map = code->map;
+	plan->layout = (const char *)&code->layout - (const char *)plan;
 	plan->key_off = op->off;
 	plan->key_load = op->len;
 	plan->key_end = op->off + (op->len == OP_LOAD_U64 ? 8u : 4u);
-	return !t->filter && op->code == OP_HIST_KEY1 && (op->len == OP_LOAD_U32 || op->len == OP_LOAD_U64 ||
+	return !t->filter && op->kind == OP_HIST_KEY1 && (op->len == OP_LOAD_U32 || op->len == OP_LOAD_U64 ||
 					    op->len == OP_LOAD_S32) ? PLAN_COUNT_KEY1 : PLAN_COUNT;
 }
 
@@ -73,16 +73,16 @@ static bool is_function(const struct plan *plan)
 	return !plan->wants;
 }
 
-static void plan_find_shape(struct session *s, config_ref ref)
+static void plan_find_kind(struct session *s, config_ref ref)
 {
 	struct plan *plan = session_config(s, ref, sizeof(*plan));
 
 	if (session_shortcuts_off(s, SHORTCUTS_OFF_PLANS))
 		return;
 	if (plan && plan->nr_arms == 1)
-		plan->shape = shape_of_arm(s, plan, (const struct arm *)(plan + 1));
-	if (plan && plan->shape == PLAN_ANY && is_function(plan))
-		plan->shape = PLAN_FUNCTION;
+		plan->kind = shape_of_arm(s, plan, (const struct arm *)(plan + 1));
+	if (plan && plan->kind == PLAN_ANY && is_function(plan))
+		plan->kind = PLAN_FUNCTION;
 }
 
 static bool is_event_word(const struct session *s, const _Atomic uint64_t *word)
@@ -95,7 +95,7 @@ static bool is_event_word(const struct session *s, const _Atomic uint64_t *word)
 void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref)
 {
 	if (ref && is_event_word(s, word))
-		plan_find_shape(s, ref);
+		plan_find_kind(s, ref);
 	/* L1: pairs with the acquire of epoch and the load of the plan in hit(). */
 	atomic_store_explicit(word, ref, memory_order_release);
 	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);

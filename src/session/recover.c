@@ -8,15 +8,15 @@
  * are the server's own (M4 of plane/map/map.h).
  */
 #include "plane/map/map.h"
-#include "plane/program.h"
+#include "plane/code.h"
 #include "session/state.h"
 
-static void map_finish(struct session *s, const struct program *prog, uint32_t slot)
+static void map_finish(struct session *s, const struct code *code, uint32_t slot)
 {
-	struct map *data = session_data(s, prog->map, prog->layout.size);
+	struct map *data = session_data(s, code->map, code->layout.size);
 
 	if (data)
-		map_recover((struct map_view){ &prog->layout, data }, slot);
+		map_recover((struct map_view){ &code->layout, data }, slot);
 }
 
 static void plan_finish(struct session *s, config_ref ref, uint32_t slot)
@@ -33,10 +33,10 @@ static void plan_finish(struct session *s, config_ref ref, uint32_t slot)
 		return;
 	t = (const struct trigger_arm *)((const struct arm *)(plan + 1) + plan->nr_arms);
 	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
-		const struct program *prog = session_config(s, t[i].program, sizeof(*prog));
+		const struct code *code = session_config(s, t[i].code, sizeof(*code));
 
-		if (t[i].kind == TRIGGER_HIST && prog)
-			map_finish(s, prog, slot);
+		if (t[i].kind == TRIGGER_HIST && code)
+			map_finish(s, code, slot);
 	}
 }
 

@@ -116,7 +116,7 @@ void session_adopt_done(struct session *s);
 
 /*
  * Release-stores `ref` into a word of the config or data region and raises the
- * epoch. What is stored in an event's entry is a plan: its shape is noted in it.
+ * epoch. What is stored in an event's entry is a plan: its kind is noted in it.
  */
 void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref);
 /*

@@ -11,7 +11,7 @@
 
 #include "model/filter/filter.h"
 #include "plane/plane.h"
-#include "plane/program.h"
+#include "plane/code.h"
 #include "fixture.h"
 
 static const char format[] = WORLD_FORMAT(
@@ -20,21 +20,21 @@ static const char format[] = WORLD_FORMAT(
 	FIELD("char e[]", 64, 0, 0));
 
 /* Branches go forward and stay inside; operands lie in the program. */
-static void check_program(const struct program *prog)
+static void check_program(const struct code *code)
 {
-	for (uint32_t i = 0; i < prog->nr_ops; i++) {
-		const struct op *op = &prog->ops[i];
+	for (uint32_t i = 0; i < code->nr_ops; i++) {
+		const struct op *op = &code->ops[i];
 
-		if (op->code == OP_ACCEPT || op->code == OP_REJECT)
+		if (op->kind == OP_ACCEPT || op->kind == OP_REJECT)
 			continue;
-		if (op->on_true <= i || op->on_true >= prog->nr_ops || op->on_false <= i || op->on_false >= prog->nr_ops)
+		if (op->on_true <= i || op->on_true >= code->nr_ops || op->on_false <= i || op->on_false >= code->nr_ops)
 			abort();
-		if (op->code == OP_MATCH && (op->imm >= prog->size || op->arg >= prog->size - op->imm))
+		if (op->kind == OP_MATCH && (op->imm >= code->size || op->arg >= code->size - op->imm))
 			abort();
 	}
 }
 
-static void run_program(const struct fixture *w, const struct program *prog, const struct input *in)
+static void run_program(const struct fixture *w, const struct code *code, const struct input *in)
 {
 	const char comm[LAYOUT_COMM_LEN] = "somebody";
 
@@ -43,19 +43,19 @@ static void run_program(const struct fixture *w, const struct program *prog, con
 		struct hit h = { .record = copy, .size = (uint32_t)len, .cpu = (uint32_t)len % WORLD_CPUS, .comm = comm };
 
 		memcpy(copy, in->record, len);
-		filter_match(session_plane(w->session), prog, &h);
+		filter_match(session_plane(w->session), code, &h);
 		free(copy);
 	}
 }
 
 static void run_filter(const struct fixture *w, struct filter *f, const struct input *in)
 {
-	struct program *prog = malloc(filter_program_size(f));
+	struct code *code = malloc(filter_program_size(f));
 
-	filter_write_program(f, prog);
-	check_program(prog);
-	run_program(w, prog, in);
-	free(prog);
+	filter_write_program(f, code);
+	check_program(code);
+	run_program(w, code, in);
+	free(code);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

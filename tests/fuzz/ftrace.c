@@ -67,7 +67,7 @@ static void clean(struct instance *inst)
 {
 	for (uint8_t file = 0; file < 4; file++)
 		give(inst, file | 4, NULL, 0);
-	ftrace_probes_destroy(inst->ftrace);
+	function_commands_destroy(inst->ftrace);
 	check_sites(inst->model->ftrace);
 }
 

@@ -28,7 +28,7 @@
 #include "model/model.h"
 #include "model/event/program.h"
 #include "plane/plane.h"
-#include "plane/program.h"
+#include "plane/code.h"
 #include "plane/ring/ring.h"
 #include "session/attach/attach.h"
 #include "session/state.h"
@@ -377,7 +377,7 @@ static void add_maps(void)
 		return;
 	t = (const struct trigger_arm *)((const struct arm *)(plan + 1) + plan->nr_arms);
 	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
-		const struct program *p = session_config(w.session, t[i].program, sizeof(*p));
+		const struct code *p = session_config(w.session, t[i].code, sizeof(*p));
 
 		add_hot(t[i].state, 16);
 		if (t[i].kind == TRIGGER_HIST && p) {

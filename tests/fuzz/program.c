@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "plane/map/map.h"
-#include "plane/program.h"
+#include "plane/code.h"
 #include "plane/ring/ring.h"
 #include "plane/run.h"
 #include "session/session.h"
@@ -71,14 +71,14 @@ static void arm_synth(void)
 	};
 	size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
 	config_ref plan = session_config_alloc(w.session, size);
-	config_ref ref = session_config_alloc(w.session, sizeof(struct program) + sizeof(ops));
-	struct program *prog = session_config(w.session, ref, sizeof(*prog) + sizeof(ops));
+	config_ref ref = session_config_alloc(w.session, sizeof(struct code) + sizeof(ops));
+	struct code *code = session_config(w.session, ref, sizeof(*code) + sizeof(ops));
 	struct plan *made = session_config(w.session, plan, size);
 	struct arm *arm = (struct arm *)(made + 1);
 
-	*prog = (struct program){ .size = (uint32_t)(sizeof(*prog) + sizeof(ops)), .nr_ops = 4, .map = w.maps[1],
+	*code = (struct code){ .size = (uint32_t)(sizeof(*code) + sizeof(ops)), .nr_ops = 4, .map = w.maps[1],
 				  .layout = layout_of(1), .key_size = KEY_SIZE };
-	memcpy(prog->ops, ops, sizeof(ops));
+	memcpy(code->ops, ops, sizeof(ops));
 	*made = (struct plan){ .event_id = SYNTH, .nr_arms = 1, .nr_triggers = 1, .size = (uint32_t)size };
 	*arm = (struct arm){ .flags = ARM_RECORD | ARM_NEED_RECORD, .nr_triggers = 1 };
 	*(struct trigger_arm *)(arm + 1) = (struct trigger_arm){ .kind = TRIGGER_HIST, .program = ref,
@@ -115,7 +115,7 @@ static void fixture_open(void)
 
 struct source {
 	const uint8_t	*at, *end;
-	struct program	*prog;
+	struct code	*code;
 	bool		var_set[NR_VARS], ref_set[PROGRAM_REFS];
 };
 
@@ -130,12 +130,12 @@ static unsigned int next(struct source *s, unsigned int below)
 	return v % below;
 }
 
-static struct op *emit(struct source *s, enum op_code code)
+static struct op *emit(struct source *s, enum op_kind code)
 {
-	struct op *op = &s->prog->ops[s->prog->nr_ops];
+	struct op *op = &s->code->ops[s->code->nr_ops];
 
-	if (s->prog->nr_ops < OPS_MAX - 1)
-		s->prog->nr_ops++;
+	if (s->code->nr_ops < OPS_MAX - 1)
+		s->code->nr_ops++;
 	*op = (struct op){ .code = (uint8_t)code };
 	return op;
 }
@@ -327,7 +327,7 @@ static void make_save(struct source *s)
 
 static void make_track(struct source *s)
 {
-	unsigned int begin = s->prog->nr_ops, end;
+	unsigned int begin = s->code->nr_ops, end;
 	uint32_t ref;
 	struct op *op;
 
@@ -339,11 +339,11 @@ static void make_track(struct source *s)
 	op->flags = (uint8_t)next(s, 4);
 	for (unsigned int n = next(s, 4); n; n--)
 		make_save(s);
-	end = s->prog->nr_ops;
+	end = s->code->nr_ops;
 	emit(s, OP_TRACK_END);
 	if (next(s, 4) == 0)
 		emit(s, OP_SNAPSHOT);
-	s->prog->ops[begin].on_false = s->prog->ops[end].on_false = (uint16_t)s->prog->nr_ops;
+	s->code->ops[begin].on_false = s->code->ops[end].on_false = (uint16_t)s->code->nr_ops;
 }
 
 static void make_synth(struct source *s)
@@ -351,7 +351,7 @@ static void make_synth(struct source *s)
 	struct op *op;
 	uint32_t ref;
 
-	if (s->prog->nr_ops > OPS_MAX - 20)
+	if (s->code->nr_ops > OPS_MAX - 20)
 		return;
 	op = emit(s, OP_SYNTH_BEGIN);
 	op->arg = SYNTH;
@@ -380,7 +380,7 @@ static void make_program(struct source *s)
 	emit(s, OP_FIND);
 	if (next(s, 2))
 		emit(s, OP_ELT_COMM)->off = NR_VARS;
-	for (unsigned int n = next(s, 10); n && s->prog->nr_ops < OPS_MAX - 60; n--)
+	for (unsigned int n = next(s, 10); n && s->code->nr_ops < OPS_MAX - 60; n--)
 		make_variable(s);
 	for (unsigned int n = next(s, 8); n; n--)
 		make_own_ref(s);
@@ -393,7 +393,7 @@ static void make_program(struct source *s)
 	emit(s, OP_END);
 }
 
-static void run_program(const struct program *prog, const uint8_t *record, uint32_t size)
+static void run_program(const struct code *code, const uint8_t *record, uint32_t size)
 {
 	static const uint64_t stack[20] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20 };
 	uint8_t *copy = malloc(size);
@@ -402,7 +402,7 @@ static void run_program(const struct program *prog, const uint8_t *record, uint3
 	struct run r = { .p = w.p, .slot = w.slot, .h = &h, .seen = &h, .time = h.time };
 
 	memcpy(copy, record, size);
-	hist_fold(prog, &r);
+	hist_fold(code, &r);
 	free(copy);
 }
 
@@ -415,10 +415,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!w.session)
 		fixture_open();
-	s.prog = calloc(1, sizeof(struct program) + OPS_MAX * sizeof(struct op));
-	s.prog->map = w.maps[size % 2];
-	s.prog->layout = layout_of(size % 2);
-	s.prog->key_size = KEY_SIZE;
+	s.code = calloc(1, sizeof(struct code) + OPS_MAX * sizeof(struct op));
+	s.code->map = w.maps[size % 2];
+	s.code->layout = layout_of(size % 2);
+	s.code->key_size = KEY_SIZE;
 	make_program(&s);
 	if (split)
 		len = (uint32_t)(data + size - split - 1);
@@ -429,7 +429,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (len < sizeof(struct record_common))
 		len = sizeof(struct record_common);
 	for (uint32_t i = 0; i < 4; i++)
-		run_program(s.prog, record, len - (len - (uint32_t)sizeof(struct record_common)) * i / 4);
-	free(s.prog);
+		run_program(s.code, record, len - (len - (uint32_t)sizeof(struct record_common)) * i / 4);
+	free(s.code);
 	return 0;
 }

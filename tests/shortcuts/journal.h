@@ -27,7 +27,7 @@ struct journal {
 	/* the stepper */
 	volatile uint32_t handler; /* enum journal_handler */
 	volatile uint32_t cpu;	   /* where the program stays */
-	volatile uint32_t stop;	   /* the program ends at its next round */
+	volatile uint32_t stop;	   /* the code ends at its next round */
 	volatile uint32_t pause;   /* the neighbour makes no hit while this is 1 */
 	/* the neighbour: 1 behind its first hit, and while it makes none */
 	volatile uint32_t ready, paused;

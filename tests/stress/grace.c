@@ -4,7 +4,7 @@
  *
  * A server publishes new plans all the time, retires the old ones and fills
  * whatever it gets back with poison, while threads of other processes hit; they
- * are stopped, continued and killed. The hist program of each plan carries a
+ * are stopped, continued and killed. The histogram's code of each plan carries a
  * pattern that its fold checks at both ends of a hit and in between.
  */
 #include <errno.h>
@@ -51,29 +51,29 @@ int double_write(const struct plane *p, struct slot *slot, data_ref buffer, uint
 	return 0;
 }
 
-int double_match(const struct plane *p, const struct program *prog, const struct hit *h)
+int double_match(const struct plane *p, const struct code *code, const struct hit *h)
 {
 	return 1;
 }
 
-static bool whole(const struct program *prog)
+static bool whole(const struct code *code)
 {
-	const uint32_t *words = (const uint32_t *)(prog + 1);
+	const uint32_t *words = (const uint32_t *)(code + 1);
 
-	for (unsigned int i = 0; i < (BLOCK - sizeof(*prog)) / 4; i += 61)
+	for (unsigned int i = 0; i < (BLOCK - sizeof(*code)) / 4; i += 61)
 		if (__atomic_load_n(&words[i], __ATOMIC_RELAXED) != PATTERN)
 			return false;
-	return prog->size == PATTERN;
+	return code->size == PATTERN;
 }
 
-void double_fold(const struct program *prog, struct run *run)
+void double_fold(const struct code *code, struct run *run)
 {
-	bool ok = whole(prog);
+	bool ok = whole(code);
 
 	for (int i = 0; ok && i < 3; i++) {
 		if (run->h->cpu)
 			sched_yield();
-		ok = whole(prog);
+		ok = whole(code);
 	}
 	if (!ok)
 		atomic_fetch_add(&shared->poisoned, 1);
@@ -136,10 +136,10 @@ static config_ref plan_make(struct session *s, config_ref *prog_ref, data_ref st
 		exit(99);
 	for (int i = 0; i < BLOCK / 4; i++)
 		words[i] = PATTERN;
-	((struct program *)words)->flags = 0;
+	((struct code *)words)->flags = 0;
 	*plan = (struct plan){ .event_id = EVENT, .nr_arms = 1, .nr_triggers = 1, .size = (uint32_t)size };
 	*arm = (struct arm){ .flags = ARM_NEED_RECORD, .nr_triggers = 1 };
-	*t = (struct trigger_arm){ .kind = TRIGGER_HIST, .program = *prog_ref, .state = state };
+	*t = (struct trigger_arm){ .kind = TRIGGER_HIST, .code = *prog_ref, .state = state };
 	return ref;
 }
 
@@ -160,7 +160,7 @@ static void poison(struct session *s)
 }
 
 struct published {
-	config_ref	plan, prog;
+	config_ref	plan, code;
 };
 
 static void publish(struct session *s, struct published *p, data_ref state)
@@ -168,11 +168,11 @@ static void publish(struct session *s, struct published *p, data_ref state)
 	size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
 	struct published old = *p;
 
-	p->plan = plan_make(s, &p->prog, state);
+	p->plan = plan_make(s, &p->code, state);
 	session_publish(s, (_Atomic uint64_t *)&plane_event(session_plane(s), EVENT)->plan, p->plan);
 	if (old.plan) {
 		session_config_retire(s, old.plan, size);
-		session_config_retire(s, old.prog, BLOCK);
+		session_config_retire(s, old.code, BLOCK);
 	}
 }
 

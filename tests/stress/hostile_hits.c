@@ -367,7 +367,7 @@ static void add_plan(uint32_t entry)
 	for (uint32_t i = 0; i < plan->nr_arms; i++)
 		add(plan_arms(plan)[i].state, sizeof(struct event_state));
 	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
-		const struct program *p = session_config(w.session, t[i].program, sizeof(*p));
+		const struct code *p = session_config(w.session, t[i].code, sizeof(*p));
 
 		add(t[i].state, 16);
 		add(t[i].target, 16);

@@ -59,14 +59,14 @@ int double_write(const struct plane *p, struct slot *slot, data_ref buffer, uint
 	return 0;
 }
 
-int double_match(const struct plane *p, const struct program *prog, const struct hit *h)
+int double_match(const struct plane *p, const struct code *code, const struct hit *h)
 {
 	return 1;
 }
 
-void double_fold(const struct program *prog, struct run *run)
+void double_fold(const struct code *code, struct run *run)
 {
-	struct map_view m = map_view_of(run->p, prog->map, &prog->layout);
+	struct map_view m = map_view_of(run->p, code->map, &code->layout);
 	const struct hit *h = run->seen;
 	uint64_t key[2] = { h->time, 0 };
 	struct journal *j = &shared->journal[h->cpu];
@@ -102,8 +102,8 @@ static _Noreturn void program(const char *name, uint32_t index)
 
 static config_ref program_make(struct session *s, data_ref map)
 {
-	config_ref ref = session_config_alloc(s, sizeof(struct program));
-	struct program *made = session_config(s, ref, sizeof(*made));
+	config_ref ref = session_config_alloc(s, sizeof(struct code));
+	struct code *made = session_config(s, ref, sizeof(*made));
 
 	if (!ref)
 		_exit(3);
@@ -115,7 +115,7 @@ static config_ref program_make(struct session *s, data_ref map)
 static void plan_publish(struct session *s, data_ref map, data_ref state, config_ref old[2])
 {
 	size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
-	config_ref ref = session_config_alloc(s, size), prog = program_make(s, map);
+	config_ref ref = session_config_alloc(s, size), code = program_make(s, map);
 	struct plan *plan = session_config(s, ref, size);
 	struct arm *arm = (struct arm *)(plan + 1);
 	struct trigger_arm *t = (struct trigger_arm *)(arm + 1);
@@ -124,14 +124,14 @@ static void plan_publish(struct session *s, data_ref map, data_ref state, config
 		_exit(3);
 	*plan = (struct plan){ .event_id = EVENT, .nr_arms = 1, .nr_triggers = 1, .size = (uint32_t)size };
 	*arm = (struct arm){ .flags = ARM_NEED_RECORD, .nr_triggers = 1 };
-	*t = (struct trigger_arm){ .kind = TRIGGER_HIST, .program = prog, .state = state };
+	*t = (struct trigger_arm){ .kind = TRIGGER_HIST, .code = code, .state = state };
 	session_publish(s, (_Atomic uint64_t *)&plane_event(session_plane(s), EVENT)->plan, ref);
 	if (old[0]) {
 		session_config_retire(s, old[0], size);
-		session_config_retire(s, old[1], sizeof(struct program));
+		session_config_retire(s, old[1], sizeof(struct code));
 	}
 	old[0] = ref;
-	old[1] = prog;
+	old[1] = code;
 }
 
 static int take_refs(struct session *s, uint64_t id, const struct object *o, const char *path, const char *text,
@@ -281,7 +281,7 @@ static void check_all(const char *name)
 	check(!map_drops(m, &shape), "drops", (long)map_drops(m, &shape), 0);
 	/* The object, one plan, one program. */
 	used = s->config_heap.used;
-	check(used <= 64 * 16 + sizeof(struct program), "bytes in use in the config region",
+	check(used <= 64 * 16 + sizeof(struct code), "bytes in use in the config region",
 	      (long)used, 0);
 	used = s->data_heap.used - map_size(&shape);
 	check(used <= SLOTS * (sizeof(struct hit_scratch) * LAYOUT_HIT_LEVELS + 4096),

@@ -18,7 +18,7 @@
 #include "plane/arch/counter.h"
 #include "plane/arch/rseq_add.h"
 #include "plane/clock.h"
-#include "plane/program.h"
+#include "plane/code.h"
 #include "plane/ring/ring.h"
 
 enum { SYSTEM_MONO = 1 };	/* CLOCK_MONOTONIC */
@@ -243,8 +243,8 @@ static inline bool is_long(uint32_t entry)
 {
 	const struct plan *plan = plan_glimpse(entry);
 
-	return plan && (plan->wants || plan->shape == PLAN_ANY || plan->shape == PLAN_RECORD_IF ||
-			plan->shape == PLAN_COUNT);
+	return plan && (plan->wants || plan->kind == PLAN_ANY || plan->kind == PLAN_RECORD_IF ||
+			plan->kind == PLAN_COUNT);
 }
 
 /* As emit_plain(). */
@@ -275,7 +275,7 @@ static inline void long_counted(struct agent_thread *t, uint32_t entry)
 	const struct plan *plan = plan_glimpse(entry);
 	struct slot *slot = agent_slot(t);
 
-	if (plan && plan->shape == PLAN_COUNT && count_wanted(t, entry) && slot && !t->no_rseq &&
+	if (plan && plan->kind == PLAN_COUNT && count_wanted(t, entry) && slot && !t->no_rseq &&
 	    !(t->flags & AGENT_HANDLER))
 		guarded_count_make(t, slot, entry, &t->resume);
 }

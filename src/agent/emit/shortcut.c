@@ -57,7 +57,7 @@ _Static_assert(COUNT_TWO == EARLY_TWO && COUNT_OTHER == EARLY_OTHER && COUNT_LOG
 /* What a shortcut is made of. */
 struct counted {
 	const struct plan *plan;
-	const struct op *op; /* of its program */
+	const struct op *op; /* of its code */
 	struct map_view map;
 	const struct instance_state *inst;
 	bool function; /* a group's, whose records are struct function_record */
@@ -113,7 +113,7 @@ static inline uint64_t load_at(const void *record, unsigned int op, uint32_t off
 static bool call_text(struct agent_count *c, void *record, uint32_t size)
 {
 	const struct plane *p = &agent.plane;
-	const struct map_view map = map_view_of(p, c->prog->map, &c->prog->layout);
+	const struct map_view map = map_view_of(p, c->code->map, &c->code->layout);
 	struct hit h; /* as far as it is looked at */
 	uint32_t elt;
 
@@ -121,7 +121,7 @@ static bool call_text(struct agent_count *c, void *record, uint32_t size)
 		return false;
 	h.record = record;
 	h.size = size;
-	elt = fold_text_key(&h, c->prog->ops, map, c->slot,
+	elt = fold_text_key(&h, c->code->ops, map, c->slot,
 			    plane_scratch(p, c->slot, 0)->frame[0].key);
 	if (elt)
 		map_add(map, elt, 0, 1, 0, 0);
@@ -131,11 +131,11 @@ static bool call_text(struct agent_count *c, void *record, uint32_t size)
 /* OP_TAKE_SINCE */
 static bool call_since(struct agent_count *c, void *record, uint32_t size)
 {
-	const struct op *op = c->prog->ops;
+	const struct op *op = c->code->ops;
 	const struct hist_cell *cell = plane_config(&agent.plane, op->imm);
 	/* Acquire: the map as it was made; pairs with the release in point_cell(). */
 	data_ref ref = atomic_load_explicit(&cell->map, memory_order_acquire);
-	const struct map_view map = map_view_of(&agent.plane, c->prog->map, &c->prog->layout);
+	const struct map_view map = map_view_of(&agent.plane, c->code->map, &c->code->layout);
 	const struct map_view other = map_view_of(&agent.plane, ref, &cell->layout);
 	uint64_t key, now, was;
 	uint32_t elt;
@@ -215,7 +215,7 @@ static enum cmp_op opposite(enum cmp_op cmp)
 /* The operand as wide as the field, as the comparison takes it. */
 static uint64_t operand_of(const struct op *op)
 {
-	switch (op->code) {
+	switch (op->kind) {
 	case OP_CMP_U8:
 		return (uint8_t)op->imm;
 	case OP_CMP_U16:
@@ -259,22 +259,22 @@ static bool range_of(struct agent_count *c, enum cmp_op cmp, uint64_t v, bool is
 	return true;
 }
 
-static bool one_comparison(struct agent_count *c, const struct program *prog)
+static bool one_comparison(struct agent_count *c, const struct code *code)
 {
-	const struct op *op = prog->ops;
+	const struct op *op = code->ops;
 	const struct op *yes = &op[op->on_true], *no = &op[op->on_false];
 	bool inverted;
 
-	if (op->code < OP_CMP_U8 || op->code > OP_CMP_S64 || op->on_true >= prog->nr_ops ||
-	    op->on_false >= prog->nr_ops)
+	if (op->kind < OP_CMP_U8 || op->kind > OP_CMP_S64 || op->on_true >= code->nr_ops ||
+	    op->on_false >= code->nr_ops)
 		return false;
-	inverted = yes->code == OP_REJECT;
-	return (inverted ? no->code == OP_ACCEPT
-			 : yes->code == OP_ACCEPT && no->code == OP_REJECT) &&
-	       field_of(c, OP_LOAD_U8 + (op->code - OP_CMP_U8), op->off, &c->filter,
+	inverted = yes->kind == OP_REJECT;
+	return (inverted ? no->kind == OP_ACCEPT
+			 : yes->kind == OP_ACCEPT && no->kind == OP_REJECT) &&
+	       field_of(c, OP_LOAD_U8 + (op->kind - OP_CMP_U8), op->off, &c->filter,
 			&c->filter_off) &&
 	       range_of(c, inverted ? opposite(op->cmp) : op->cmp, operand_of(op),
-			op->code >= OP_CMP_S8);
+			op->kind >= OP_CMP_S8);
 }
 
 /* ---- Which hits have one ---- */
@@ -284,9 +284,9 @@ static bool fits_keys(struct agent_count *c, const struct counted *from)
 {
 	const struct op *op = from->op;
 	const struct map_layout *l = from->map.layout;
-	bool more = op->code == OP_HIST_KEYS;
+	bool more = op->kind == OP_HIST_KEYS;
 
-	if (op->code != OP_HIST_KEY1 && !more)
+	if (op->kind != OP_HIST_KEY1 && !more)
 		return false;
 	if (!field_of(c, op->len, op->off, &c->key, &c->key_off) ||
 	    (more && op->size && !field_of(c, op->size, op->on_true, &c->key2, &c->key2_off)) ||
@@ -323,7 +323,7 @@ static bool fits_log2(struct agent_count *c, const struct counted *from)
 {
 	const struct op *op = from->op;
 
-	if (op->code != OP_HIST_LOG2 || from->map.layout->key_size != 8 ||
+	if (op->kind != OP_HIST_LOG2 || from->map.layout->key_size != 8 ||
 	    !field_of(c, op->len, op->off, &c->key, &c->key_off))
 		return false;
 	c->early |= COUNT_LOG2;
@@ -349,7 +349,7 @@ static bool fits_time(struct agent_count *c, const struct counted *from)
 	const struct op *op = from->op;
 	const struct map_layout *l = from->map.layout;
 
-	if (op->code != OP_HIST_TIME || l->key_size != 8 || op->arg >= l->nr_vars ||
+	if (op->kind != OP_HIST_TIME || l->key_size != 8 || op->arg >= l->nr_vars ||
 	    !time_of(c, from) || !field_of(c, op->len, op->off, &c->key, &c->key_off))
 		return false;
 	c->early |= COUNT_TIMED | other_load(c->key);
@@ -372,7 +372,7 @@ static bool fits_since(struct agent_count *c, const struct counted *from)
 	const struct op *op = from->op;
 	const struct hist_cell *cell = plane_config(&agent.plane, op->imm);
 
-	return op->code == OP_TAKE_SINCE && op[1].code == OP_END &&
+	return op->kind == OP_TAKE_SINCE && op[1].kind == OP_END &&
 	       from->map.layout->key_size == 8 && cell->layout.key_size == 8 && time_of(c, from) &&
 	       field_of(c, op->size, op->off, &c->key, &c->key_off) && call_for(c, call_since);
 }
@@ -380,7 +380,7 @@ static bool fits_since(struct agent_count *c, const struct counted *from)
 /* OP_HIST_TEXT */
 static bool fits_text(struct agent_count *c, const struct counted *from)
 {
-	return from->op->code == OP_HIST_TEXT && call_for(c, call_text);
+	return from->op->kind == OP_HIST_TEXT && call_for(c, call_text);
 }
 
 static bool fits_any(struct agent_count *c, const struct counted *from)
@@ -390,7 +390,7 @@ static bool fits_any(struct agent_count *c, const struct counted *from)
 
 /*
  * All shortcuts of threads, each with the reason for it (R36). The first that fits is taken. A
- * plan's `shape` says what hit() and hit_plain() do on the long way (session/limbo.c), an agent_way
+ * plan's `kind` says what hit() and hit_plain() do on the long way (session/limbo.c), an agent_way
  * what goes into a ring (way.c).
  */
 static const struct {
@@ -447,13 +447,13 @@ static void map_to(struct agent_count *c, struct map_view m)
 /* A plan that counts and does nothing else, or may do nothing else for a while. */
 static bool only_counting(const struct plan *plan)
 {
-	return (plan->shape == PLAN_COUNT_KEY1 || plan->shape == PLAN_COUNT) && !plan->wants &&
+	return (plan->kind == PLAN_COUNT_KEY1 || plan->kind == PLAN_COUNT) && !plan->wants &&
 	       ((plan->arm_flags & ARM_SOFT_MODE) || !(plan->arm_flags & ARM_RECORD));
 }
 
 /* Assembly knows columns for CPUs, and no `if` but one comparison. */
 static bool shortcut_find(struct agent_count *c, const struct counted *from,
-			  const struct program *filter, bool filtered)
+			  const struct code *filter, bool filtered)
 {
 	uint32_t size;
 	uint8_t early;
@@ -477,20 +477,20 @@ static bool count_find(struct agent_count *c, uint32_t id)
 	const struct plane *p = &agent.plane;
 	const struct plan *plan = plan_of(p, (uint16_t)id);
 	const struct trigger_arm *t;
-	const struct program *prog;
+	const struct code *code;
 	struct counted from;
 
 	if (!plan || !only_counting(plan))
 		return false;
 	t = plan_hist(plan);
-	prog = plane_config(p, t->program);
+	code = plane_config(p, t->code);
 	from = (struct counted){.plan = plan,
-				.op = prog->ops,
-				.map = map_view_of(p, prog->map, &prog->layout),
+				.op = code->ops,
+				.map = map_view_of(p, code->map, &code->layout),
 				.inst = plane_instance(p, plan_arms(plan)->instance),
 				.function = emit_is_function(id)};
 	c->plan = plan;
-	c->prog = prog;
+	c->code = code;
 	map_to(c, from.map);
 	c->soft = plan->arm_flags & ARM_SOFT_MODE
 			  ? (const char *)plane_given(p, plan->arm_state) +

@@ -55,7 +55,7 @@
 #include "agent/x86_64/entry.h"
 #include "agent/x86_64/emit.h"
 #include "plane/arch/counter.h"
-#include "plane/program.h"
+#include "plane/code.h"
 
 enum {
 	SHADOW_STACK_STATUS = 0x5005,	/* of arch_prctl() */

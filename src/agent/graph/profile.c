@@ -50,14 +50,14 @@ static const struct plan *only_profiled(uint32_t entry)
 {
 	const struct plane *p = &agent.plane;
 	const struct plan *plan = plan_of(p, (uint16_t)entry);
-	const struct program *prog;
+	const struct code *code;
 
-	if (!plan || plan->shape != PLAN_COUNT || plan->wants || !graph_is_only_profile() ||
+	if (!plan || plan->kind != PLAN_COUNT || plan->wants || !graph_is_only_profile() ||
 	    plan_of(p, (uint16_t)(entry - GROUP_PROFILE + GROUP_FUNCTION)) ||
 	    plan_of(p, (uint16_t)(entry - GROUP_PROFILE + GROUP_GRAPH)))
 		return NULL;
-	prog = plane_config(p, plan_hist(plan)->program);
-	return prog->ops[0].code == OP_PROFILE ? plan : NULL;
+	code = plane_config(p, plan_hist(plan)->code);
+	return code->ops[0].kind == OP_PROFILE ? plan : NULL;
 }
 
 static bool profile_find(struct agent_profile *w, uint32_t entry, uint32_t cpu)

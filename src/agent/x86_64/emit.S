@@ -41,7 +41,7 @@
  * the looking is done in its shadow; when others have recorded meanwhile, time
  * is before that of the last record: no plain delta.
  *
- * This is what hit_plain() does with a plan of the shape PLAN_RECORD. It is in
+ * This is what hit_plain() does with a plan of the kind PLAN_RECORD. It is in
  * assembly to be short: the counter alone takes 35 cycles, in whose shadow 60
  * instructions are free, and each further dozen costs a nanosecond. Branches
  * count most, one a cycle, and a store to another cache line in front of the

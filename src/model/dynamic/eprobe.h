@@ -6,7 +6,7 @@
  *          -> eprobe with its arguments          eprobe_parse.c, eprobe_fetch.c, eprobe_type.c
  *          -> an event of system GROUP           eprobe.c
  *          -> while that is armed in an instance, a trigger of SYSTEM:EVENT
- *             there, which nobody sees, with a program that fills the record
+ *             there, which nobody sees, with code that fills the record
  *             and makes the hit                  eprobe_arm.c, eprobe_compile.c
  *
  * The record is the kernel's: 8 bytes of common fields, then the arguments
@@ -126,7 +126,7 @@ int eprobe_sync_all(struct model *m);
 
 /* ---- eprobe_compile.c ---- */
 
-/* The program of the trigger into the config region, for one instance. 0, -ENOMEM, -E2BIG */
+/* The code of the trigger into the config region, for one instance. 0, -ENOMEM, -E2BIG */
 int eprobe_compile(const struct eprobe *p, const struct instance *inst, config_ref *out, size_t *size);
 
 #endif

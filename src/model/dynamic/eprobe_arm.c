@@ -13,7 +13,7 @@
 
 struct probe_trigger {
 	const struct eprobe	*probe;		/* only to be compared once the model closes */
-	config_ref		program;
+	config_ref		code;
 	size_t			size;
 };
 
@@ -21,7 +21,7 @@ static void arm(struct trigger *t, struct trigger_arm *out)
 {
 	const struct probe_trigger *pt = t->priv;
 
-	out->program = pt->program;
+	out->code = pt->code;
 }
 
 static void destroy(struct trigger *t)
@@ -29,8 +29,8 @@ static void destroy(struct trigger *t)
 	struct probe_trigger *pt = t->priv;
 	struct model *m = t->file->event->model;
 
-	if (pt && pt->program && !m->closing)
-		session_config_retire(m->session, pt->program, pt->size);
+	if (pt && pt->code && !m->closing)
+		session_config_retire(m->session, pt->code, pt->size);
 	free(pt);
 }
 
@@ -60,7 +60,7 @@ static int prepare(struct trigger *t, struct eprobe *p)
 		return -ENOMEM;
 	t->priv = pt;
 	pt->probe = p;
-	err = eprobe_compile(p, t->file->instance, &pt->program, &pt->size);
+	err = eprobe_compile(p, t->file->instance, &pt->code, &pt->size);
 	return err ? err : trigger_set_filter(t, p->cond);
 }
 

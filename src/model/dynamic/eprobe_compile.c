@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * eprobe_compile.c - an event probe's arguments as a program
+ * eprobe_compile.c - an event probe's arguments as code
  *
  * What lies behind a pointer is not in the record and so cannot be had: a
  * number from there is 0 and a text "(fault)", as in the kernel for memory that
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "model/dynamic/eprobe.h"
-#include "plane/program.h"
+#include "plane/code.h"
 
 struct builder {
 	struct op	*ops;
@@ -22,7 +22,7 @@ struct builder {
 	struct op	nowhere;	/* what is emitted when there is no memory */
 };
 
-static struct op *emit(struct builder *b, enum op_code code)
+static struct op *emit(struct builder *b, enum op_kind kind)
 {
 	struct op *ops;
 
@@ -36,7 +36,7 @@ static struct op *emit(struct builder *b, enum op_code code)
 		b->room += 64;
 	}
 	ops = &b->ops[b->nr++];
-	*ops = (struct op){ .code = code };
+	*ops = (struct op){ .kind = kind };
 	return ops;
 }
 
@@ -68,7 +68,7 @@ static enum string_kind text_kind(const struct field *f)
 	return f->kind == FIELD_RDYN_STRING ? STRING_REL_LOC : STRING_FIXED;
 }
 
-static enum op_code load_of(const struct field *f)
+static enum op_kind load_of(const struct field *f)
 {
 	switch (f->kind == FIELD_PTR_STRING ? 8 : f->size) {
 	case 1:
@@ -242,7 +242,7 @@ static void build(struct builder *b, const struct eprobe *p, const struct instan
 	emit(b, OP_END);
 }
 
-static void write_program(const struct builder *b, struct program *out, size_t size)
+static void write_program(const struct builder *b, struct code *out, size_t size)
 {
 	const size_t pool = sizeof(*out) + b->nr * sizeof(struct op);
 
@@ -251,7 +251,7 @@ static void write_program(const struct builder *b, struct program *out, size_t s
 	out->nr_ops = b->nr;
 	memcpy(out->ops, b->ops, b->nr * sizeof(struct op));
 	for (unsigned int i = 0; i < b->nr; i++)
-		if (out->ops[i].code == OP_PROBE_TEXT)
+		if (out->ops[i].kind == OP_PROBE_TEXT)
 			out->ops[i].imm += pool;
 	if (b->pool_size)
 		memcpy((char *)out + pool, b->pool, b->pool_size);
@@ -263,7 +263,7 @@ int eprobe_compile(const struct eprobe *p, const struct instance *inst, config_r
 	struct builder b = { 0 };
 
 	build(&b, p, inst);
-	*size = sizeof(struct program) + b.nr * sizeof(struct op) + b.pool_size;
+	*size = sizeof(struct code) + b.nr * sizeof(struct op) + b.pool_size;
 	*out = b.failed ? 0 : session_config_alloc(s, *size);
 	if (*out)
 		write_program(&b, session_config(s, *out, *size), *size);

@@ -9,7 +9,7 @@
  */
 #include "model/event/file.h"
 #include "model/event/wants.h"
-#include "plane/program.h"
+#include "plane/code.h"
 
 static uint32_t wants_of_event(const struct model *m, uint32_t id)
 {
@@ -19,22 +19,22 @@ static uint32_t wants_of_event(const struct model *m, uint32_t id)
 	return plan && made->plan ? plan->wants : 0;
 }
 
-static const struct program *program_of(const struct model *m, const struct trigger_arm *t)
+static const struct code *program_of(const struct model *m, const struct trigger_arm *t)
 {
-	const struct program *p;
+	const struct code *p;
 
-	if (!t->program || (t->kind != TRIGGER_HIST && t->kind != TRIGGER_PROBE))
+	if (!t->code || (t->kind != TRIGGER_HIST && t->kind != TRIGGER_PROBE))
 		return NULL;
-	p = session_config(m->session, t->program, sizeof(*p));
-	return p && session_config(m->session, t->program, sizeof(*p) + p->nr_ops * sizeof(struct op)) ? p : NULL;
+	p = session_config(m->session, t->code, sizeof(*p));
+	return p && session_config(m->session, t->code, sizeof(*p) + p->nr_ops * sizeof(struct op)) ? p : NULL;
 }
 
-static uint32_t wants_of_program(const struct model *m, const struct program *p)
+static uint32_t wants_of_program(const struct model *m, const struct code *p)
 {
-	uint32_t wants = p->flags & PROGRAM_NEEDS_STACK ? PLAN_WANTS_STACK : 0;
+	uint32_t wants = p->flags & CODE_NEEDS_STACK ? PLAN_WANTS_STACK : 0;
 
 	for (uint32_t i = 0; i < p->nr_ops; i++)
-		if (p->ops[i].code == OP_SYNTH_BEGIN)
+		if (p->ops[i].kind == OP_SYNTH_BEGIN)
 			wants |= wants_of_event(m, p->ops[i].arg);
 	return wants;
 }
@@ -50,7 +50,7 @@ uint32_t plan_find_wants(const struct model *m, const struct plan *plan)
 	uint32_t wants = 0;
 
 	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
-		const struct program *p = program_of(m, &t[i]);
+		const struct code *p = program_of(m, &t[i]);
 
 		if (t[i].kind == TRIGGER_STACKTRACE)
 			wants |= PLAN_WANTS_STACK;
@@ -65,10 +65,10 @@ bool plan_makes(const struct model *m, const struct plan *plan, uint32_t id)
 	const struct trigger_arm *t = triggers_of(plan);
 
 	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
-		const struct program *p = program_of(m, &t[i]);
+		const struct code *p = program_of(m, &t[i]);
 
 		for (uint32_t k = 0; p && k < p->nr_ops; k++)
-			if (p->ops[k].code == OP_SYNTH_BEGIN && p->ops[k].arg == id)
+			if (p->ops[k].kind == OP_SYNTH_BEGIN && p->ops[k].arg == id)
 				return true;
 	}
 	return false;

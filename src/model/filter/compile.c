@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* compile.c - a filter's tree into ops, and ops into a program in the config region */
+/* compile.c - a filter's tree into ops, and ops into code in the config region */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 /* The op's imm is an offset in the pool. */
 static bool op_has_operand(const struct op *op)
 {
-	switch (op->code) {
+	switch (op->kind) {
 	case OP_MATCH:
 	case OP_MASK_FIELD:
 	case OP_MASK_SCALAR:
@@ -59,8 +59,8 @@ int filter_emit(const struct filter_parser *p, const struct filter_node *root, s
 		return -ENOMEM;
 	}
 	emit(root, accept, reject, ops);
-	ops[accept].code = OP_ACCEPT;
-	ops[reject].code = OP_REJECT;
+	ops[accept].kind = OP_ACCEPT;
+	ops[reject].kind = OP_REJECT;
 	if (pool)
 		memcpy(pool, p->pool, p->pool_size);
 	out->ops = ops;
@@ -72,10 +72,10 @@ int filter_emit(const struct filter_parser *p, const struct filter_node *root, s
 
 size_t filter_program_size(const struct filter *f)
 {
-	return f->ops ? sizeof(struct program) + f->nr_ops * sizeof(struct op) + f->pool_size : 0;
+	return f->ops ? sizeof(struct code) + f->nr_ops * sizeof(struct op) + f->pool_size : 0;
 }
 
-void filter_write_program(const struct filter *f, struct program *out)
+void filter_write_program(const struct filter *f, struct code *out)
 {
 	size_t pool = sizeof(*out) + f->nr_ops * sizeof(struct op);
 

@@ -5,13 +5,13 @@
  * filter_parse() takes the text after `if`, or what was written to `filter`,
  * and an event's fields. On error it still returns a filter that keeps the
  * text and the caret, because the kernel keeps it readable in the file; such a
- * filter has no program (filter_compile gives 0 and it matches nothing).
+ * filter has no code (filter_compile gives 0 and it matches nothing).
  */
 #ifndef TRACEFUSE_MODEL_FILTER_FILTER_H
 #define TRACEFUSE_MODEL_FILTER_FILTER_H
 
 #include "model/event/file.h"
-#include "plane/program.h"
+#include "plane/code.h"
 
 struct filter;
 
@@ -25,7 +25,7 @@ const char *filter_text(const struct filter *f);	/* what the file prints, with c
 
 /* Bytes of the program, 0 for a filter in error; and the program itself into memory of that size. */
 size_t filter_program_size(const struct filter *f);
-void filter_write_program(const struct filter *f, struct program *out);
+void filter_write_program(const struct filter *f, struct code *out);
 
 /* Writes the program into the config region; *out is 0 for a filter in error. */
 int filter_compile(struct model *m, struct filter *f, config_ref *out, size_t *size);

@@ -79,10 +79,10 @@ static void set_compare(const struct field *f, bool is_signed, uint64_t value, s
 	case 2:
 	case 4:
 	case 8:
-		op->code = codes[is_signed][__builtin_ctz(f->size)];
+		op->kind = codes[is_signed][__builtin_ctz(f->size)];
 		break;
 	default:
-		op->code = OP_NEVER;
+		op->kind = OP_NEVER;
 	}
 }
 
@@ -140,7 +140,7 @@ static int parse_function(struct filter_parser *p, const char **s, const struct 
 	err = find_function(p, s, range);
 	if (err)
 		return err;
-	op->code = OP_RANGE;
+	op->kind = OP_RANGE;
 	return set_operand(p, range, sizeof(range), op);
 }
 
@@ -204,16 +204,16 @@ static int parse_mask(struct filter_parser *p, const char **s, const struct term
 			op->cmp = CMP_EQ;
 		set_compare(f, false, (uint64_t)cpu, op);
 		if (f->kind == FIELD_CPU)
-			op->code = OP_CMP_CPU;
+			op->kind = OP_CMP_CPU;
 		return 0;
 	}
 	set_compare(f, false, 0, op);
 	if (f->kind == FIELD_CPUMASK)
-		op->code = OP_MASK_FIELD;
+		op->kind = OP_MASK_FIELD;
 	else if (f->kind == FIELD_CPU)
-		op->code = OP_MASK_CPU;
-	else if (op->code != OP_NEVER)
-		op->code = OP_MASK_SCALAR;
+		op->kind = OP_MASK_CPU;
+	else if (op->kind != OP_NEVER)
+		op->kind = OP_MASK_SCALAR;
 	op->arg = p->event->model->nr_cpus;
 	return set_operand(p, mask, sizeof(mask), op);
 }
@@ -258,7 +258,7 @@ static void set_string_field(const struct field *f, enum match_kind kind, struct
 {
 	enum string_kind where = STRING_FIXED;
 
-	op->code = OP_MATCH;
+	op->kind = OP_MATCH;
 	op->len = f->size;
 	switch (f->kind) {
 	case FIELD_COMM:
@@ -271,7 +271,7 @@ static void set_string_field(const struct field *f, enum match_kind kind, struct
 		where = STRING_REL_LOC;
 		break;
 	case FIELD_PTR_STRING:
-		op->code = OP_NEVER;	/* the text is not in the record */
+		op->kind = OP_NEVER;	/* the text is not in the record */
 		break;
 	default:
 		break;
@@ -334,7 +334,7 @@ static int parse_number(struct filter_parser *p, const char **s, const struct te
 		return filter_fail(p, FILTER_ILLEGAL_INTVAL, start);
 	set_compare(t->field, t->field->is_signed, value, op);
 	if (t->field->kind == FIELD_CPU)
-		op->code = OP_CMP_CPU;
+		op->kind = OP_CMP_CPU;
 	return 0;
 }
 

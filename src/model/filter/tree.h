@@ -3,7 +3,7 @@
  * tree.h - a filter between its text and its program; only for model/filter*.c
  *
  * "a == 1 && !(b > 2 || c & 4)": terms are numbered in the order of the text,
- * and the op of term n is op n of the program, so that "go on with the right
+ * and the op of term n is op n of the code, so that "go on with the right
  * side" is "go to its first term":
  *
  *         AND first 0

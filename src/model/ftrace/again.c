@@ -76,7 +76,7 @@ static int inherit_instance(struct ftrace *ft, struct ftrace_instance *fi, const
 {
 	int err = inherit_hashes(ft, fi, old, page);
 
-	return err ? err : ftrace_probes_inherit(fi, old, page);
+	return err ? err : function_commands_inherit(fi, old, page);
 }
 
 static int inherit_graph(struct ftrace *ft, enum ftrace_list which, const struct ftrace_page *old,

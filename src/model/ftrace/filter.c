@@ -324,7 +324,7 @@ static int filter_word(struct ftrace_edit *e, char *word)
 		return mod_word(e, function, rest);
 	if (e->file != FTRACE_FILE_FILTER)
 		return -EINVAL;
-	return ftrace_probe_command(e->fi->inst, function, command, rest);
+	return function_command_write(e->fi->inst, function, command, rest);
 }
 
 static int take_word(struct ftrace_edit *e)
@@ -537,5 +537,5 @@ void ftrace_print_file(struct instance *inst, enum ftrace_file file, FILE *out)
 	list_each(mod, &fi->mods[list_of(file)], node)
 		fprintf(out, "%s%s:mod:%s\n", mod->function, *mod->function == '"' ? "\"" : "", mod->module);
 	if (file == FTRACE_FILE_FILTER)
-		ftrace_probes_print(fi, out);
+		function_commands_print(fi, out);
 }

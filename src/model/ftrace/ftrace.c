@@ -45,7 +45,7 @@ struct ftrace_instance *ftrace_of_instance(struct instance *inst)
 	list_init(&fi->triggers.node);
 	list_init(&fi->mods[FTRACE_FILTER]);
 	list_init(&fi->mods[FTRACE_NOTRACE]);
-	list_init(&fi->probes);
+	list_init(&fi->commands);
 	inst->ftrace = fi;
 	return fi;
 }
@@ -67,7 +67,7 @@ void ftrace_instance_destroy(struct instance *inst)
 		ftrace_ops_disable(&m->ftrace->profiled);
 	ftrace_triggers_end(inst);
 	ftrace_ops_disable(&fi->triggers);
-	ftrace_probes_destroy(fi);
+	function_commands_destroy(fi);
 	for (int i = 0; i < 2; i++) {
 		ftrace_mods_clear(fi, (enum ftrace_list)i);
 		model_object_remove(m, &fi->hash_objects[i]);

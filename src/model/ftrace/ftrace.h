@@ -4,13 +4,13 @@
  *
  *     model->ftrace --- page[] --- site[]            one page a DSO; sites sorted by address
  *         |
- *         +--- ops[]  (enabled, newest first)        who wants calls: a tracer of an instance, a probe
+ *         +--- ops[]  (enabled, newest first)        who wants calls: a tracer of an instance, a function command
  *         |      |
  *         |      +--> hashes { filter, notrace }     which sites; an instance's tracers share one pair
  *         |
  *         +--- graph[2]                              set_graph_function, set_graph_notrace
  *
- *     instance->ftrace --- hashes, mods[2], function (its tracer's ops), probes (newest first)
+ *     instance->ftrace --- hashes, mods[2], function (its tracer's ops), commands (newest first)
  *
  * An ops traces a site that is in its filter (or the filter is empty) and not in
  * its notrace. A site counts the enabled ops that trace it; it is enabled while
@@ -80,7 +80,7 @@ struct ftrace_change {
 
 enum ftrace_ops_kind {
 	FTRACE_OPS_FUNCTION, FTRACE_OPS_GRAPH,	/* of a tracer */
-	FTRACE_OPS_PROBE,
+	FTRACE_OPS_COMMAND,
 	FTRACE_OPS_TRIGGER,	/* triggers on the event ftrace:function */
 	FTRACE_OPS_PROFILE,
 };
@@ -97,7 +97,7 @@ struct ftrace_ops {
 	struct ftrace_hashes *hashes;
 	bool		enabled;
 	uint32_t	section;	/* of a latency tracer, only calls in a section: ARM_SECTION, and ARM_WAKEUP; 0 */
-	void		*priv;		/* the probe; the tracer's own */
+	void		*priv;		/* the function command; the tracer's own */
 };
 
 /* ---- Probes: the commands FUNCTION:COMMAND[:PARAMETERS] ---- */
@@ -123,20 +123,20 @@ struct ftrace_batch {
 	uint64_t	object;		/* R4 */
 };
 
-struct ftrace_probe_site {
+struct function_command_site {
 	uint64_t	ip;
 	struct ftrace_batch *batch;
 	uint32_t	index;		/* into its counts */
 };
 
 /* One for each command, and one for it with a count: a site is in it once. */
-struct ftrace_probe {
+struct function_command {
 	struct list_head node;
 	enum ftrace_command command;
 	bool		counted;
 	struct ftrace_ops ops;
 	struct ftrace_hashes hashes;
-	struct ftrace_probe_site *sites;	/* by address */
+	struct function_command_site *sites;	/* by address */
 	uint32_t	nr;
 	struct list_head batches;
 };
@@ -158,7 +158,7 @@ struct ftrace_instance {
 	struct ftrace_ops function;	/* what current_tracer enables; its kind and callback are the tracer's to set */
 	struct list_head mods[2];	/* by enum ftrace_list, newest first */
 	struct ftrace_ops triggers;	/* of the event ftrace:function; enabled while there are some */
-	struct list_head probes;	/* newest first */
+	struct list_head commands;	/* newest first */
 	data_ref	repeats;	/* struct hit_repeat[nr_cpus], since func-no-repeats was first asked for; 0: none */
 	uint64_t	hash_objects[2], mod_objects[2];	/* R4 */
 };
@@ -189,7 +189,7 @@ struct ftrace {
 struct ftrace *ftrace_of(struct model *m);
 struct ftrace_instance *ftrace_of_instance(struct instance *inst);
 void ftrace_destroy(struct model *m);
-/* Before the instance's buffers go: tracers and probes end. */
+/* Before the instance's buffers go: tracers and commands end. */
 void ftrace_instance_destroy(struct instance *inst);
 /* Whether the files of function tracing are there: there are sites, or somebody set `offered`. */
 bool ftrace_present(const struct model *m);
@@ -296,18 +296,18 @@ void ftrace_mods_clear(struct ftrace_instance *fi, enum ftrace_list which);
 /* ---- probe.c ---- */
 
 /* FUNCTION:COMMAND:PARAMETERS, cut at the colons (parameters NULL: none); a ! before the function removes. */
-int ftrace_probe_command(struct instance *inst, char *function, const char *command, char *parameters);
-void ftrace_probes_print(struct ftrace_instance *fi, FILE *out);
+int function_command_write(struct instance *inst, char *function, const char *command, char *parameters);
+void function_commands_print(struct ftrace_instance *fi, FILE *out);
 /* Commands on functions of the old page are those of the new one, by name. 0, -ENOMEM */
-int ftrace_probes_inherit(struct ftrace_instance *fi, const struct ftrace_page *old, struct ftrace_page *page);
-void ftrace_probes_destroy(struct ftrace_instance *fi);
+int function_commands_inherit(struct ftrace_instance *fi, const struct ftrace_page *old, struct ftrace_page *page);
+void function_commands_destroy(struct ftrace_instance *fi);
 /* What a probe has for a site: NULL: nothing. The count that hits take down: NULL, it never ends. */
-const struct ftrace_probe_site *ftrace_probe_find(const struct ftrace_probe *p, uint64_t ip);
-_Atomic int64_t *ftrace_probe_count(const struct ftrace_probe_site *s);
+const struct function_command_site *function_command_find(const struct function_command *p, uint64_t ip);
+_Atomic int64_t *function_command_count(const struct function_command_site *s);
 /* Its functions or batches have changed: tables and plans are recompiled. 0, -ENOMEM */
-int ftrace_probe_publish(struct ftrace_probe *p);
+int function_command_publish(struct function_command *p);
 /* What hits find of it in a plan: the triggers of an arm, of which `room` are stored. How many there are. */
-uint32_t ftrace_probe_arms(const struct ftrace_probe *p, struct trigger_arm *out, uint32_t room);
+uint32_t function_command_arms(const struct function_command *p, struct trigger_arm *out, uint32_t room);
 
 /* ---- graph.c ---- */
 
@@ -319,13 +319,13 @@ int ftrace_graph_publish(struct model *m);
 int ftrace_keep_hash(struct ftrace_instance *fi, enum ftrace_list which);
 int ftrace_keep_mods(struct ftrace_instance *fi, enum ftrace_list which);
 int ftrace_keep_graph(struct ftrace *ft, enum ftrace_list which);
-int ftrace_keep_batch(struct ftrace_probe *p, struct ftrace_batch *b);
+int ftrace_keep_batch(struct function_command *p, struct ftrace_batch *b);
 /* model_reopen(): whether the object is one of these; then it is restored, *err says how. */
 bool ftrace_restore(struct model *m, const struct restored_object *o, const char *path,
 		    const char *text, int *err);
-/* Used by it: one batch as ftrace_probe_describe() wrote it, with its counts as ref 0. */
-int ftrace_probe_restore(struct ftrace_instance *fi, const struct restored_object *o,
+/* Used by it: one batch as function_command_describe() wrote it, with its counts as ref 0. */
+int function_command_restore(struct ftrace_instance *fi, const struct restored_object *o,
 			 const char *text);
-void ftrace_probe_describe(const struct ftrace_probe *p, const struct ftrace_batch *b, FILE *out);
+void function_command_describe(const struct function_command *p, const struct ftrace_batch *b, FILE *out);
 
 #endif

@@ -224,7 +224,7 @@ uint32_t ftrace_groups_commands(struct ftrace *ft, const struct ftrace_site *sit
 	if (!gs || read_set(gs, site->ip, &nr))
 		return 0;
 	for (size_t i = 0; i < nr; i++)
-		if (gs->set[i]->kind == FTRACE_OPS_PROBE)
+		if (gs->set[i]->kind == FTRACE_OPS_COMMAND)
 			gs->set[n++] = gs->set[i];
 	if (!n)
 		return 0;

@@ -5,7 +5,7 @@
  *     site --ftrace_site_ops()--> set of ops --found again, or new--> group --> plans of its entries
  *
  *     entry number + GROUP_FUNCTION: one arm an ops in the order to call them: function tracers, triggers
- *                                    on ftrace:function, probes
+ *                                    on ftrace:function, function commands
  *                  + GROUP_GRAPH:    one arm an instance with function_graph
  *                  + GROUP_PROFILE:  the profile's, where the function is profiled
  *     LAYOUT_GRAPH_EXIT:             as GROUP_GRAPH, for all groups

@@ -19,7 +19,7 @@ static const char path[] = "#ftrace/group";
 
 static void describe(const struct ftrace_ops *ops, FILE *out)
 {
-	const struct ftrace_probe *p = ops->kind == FTRACE_OPS_PROBE ? ops->priv : NULL;
+	const struct function_command *p = ops->kind == FTRACE_OPS_COMMAND ? ops->priv : NULL;
 
 	fprintf(out, "\n%d %d %d %s", ops->kind, p ? (int)p->command : 0, p ? p->counted : 0,
 		ops->inst->name ? ops->inst->name : "");
@@ -83,7 +83,7 @@ int ftrace_groups_restore(struct ftrace *ft, const struct restored_object *o, co
 /* Whether a line is this ops. */
 static bool is_named(const char *line, const struct ftrace_ops *ops)
 {
-	const struct ftrace_probe *p = ops->kind == FTRACE_OPS_PROBE ? ops->priv : NULL;
+	const struct function_command *p = ops->kind == FTRACE_OPS_COMMAND ? ops->priv : NULL;
 	int kind, command, counted, n;
 
 	if (sscanf(line, "%d %d %d%n", &kind, &command, &counted, &n) != 3 || line[n] != ' ')

@@ -4,7 +4,7 @@
  *
  *     [instances/NAME/]#ftrace/filter, notrace             addresses, each as what it is more than the last
  *     [instances/NAME/]#ftrace/filter_mods, notrace_mods   FUNCTION TAB MODULE, a line each, newest first
- *     [instances/NAME/]#ftrace/probe                       one batch; ref 0: its counts
+ *     [instances/NAME/]#ftrace/command                     one batch; ref 0: its counts
  *     #ftrace/graph_function, graph_notrace                addresses, in their order
  *     #ftrace/profile                                      on or off, the size of its map, which is its ref
  *     #ftrace/group                                        groups_keep.c
@@ -23,7 +23,7 @@
 static const char *const hash_paths[] = { "#ftrace/filter", "#ftrace/notrace" };
 static const char *const mod_paths[] = { "#ftrace/filter_mods", "#ftrace/notrace_mods" };
 static const char *const graph_paths[] = { "#ftrace/graph_function", "#ftrace/graph_notrace" };
-static const char profile_path[] = "#ftrace/profile", probe_path[] = "#ftrace/probe", group_path[] = "#ftrace/group";
+static const char profile_path[] = "#ftrace/profile", command_path[] = "#ftrace/command", group_path[] = "#ftrace/group";
 
 /* A new object in the place of the old one; text NULL: none. */
 static int keep(struct model *m, struct instance *inst, const char *path, const char *text, data_ref ref,
@@ -121,7 +121,7 @@ int ftrace_keep_mods(struct ftrace_instance *fi, enum ftrace_list which)
 	return err;
 }
 
-int ftrace_keep_batch(struct ftrace_probe *p, struct ftrace_batch *b)
+int ftrace_keep_batch(struct function_command *p, struct ftrace_batch *b)
 {
 	char *text = NULL;
 	size_t size;
@@ -130,10 +130,10 @@ int ftrace_keep_batch(struct ftrace_probe *p, struct ftrace_batch *b)
 
 	if (!out)
 		return -ENOMEM;
-	ftrace_probe_describe(p, b, out);
+	function_command_describe(p, b, out);
 	err = fclose(out) ? -ENOMEM : 0;
 	if (!err)
-		err = keep(p->ops.inst->model, p->ops.inst, probe_path, text, b->counts_ref, &b->object);
+		err = keep(p->ops.inst->model, p->ops.inst, command_path, text, b->counts_ref, &b->object);
 	free(text);
 	return err;
 }
@@ -243,8 +243,8 @@ static int restore_one(struct ftrace *ft, struct ftrace_instance *fi,
 		if (!strcmp(path, graph_paths[i]))
 			return restore_graph(ft, which, text);
 	}
-	if (!strcmp(path, probe_path))
-		return ftrace_probe_restore(fi, o, text);
+	if (!strcmp(path, command_path))
+		return function_command_restore(fi, o, text);
 	if (!strcmp(path, group_path))
 		return ftrace_groups_restore(ft, o, text);
 	if (!strcmp(path, profile_path))

@@ -3,7 +3,7 @@
  * plan.c - the plans of a group: one arm an ops, in the order to call them
  *
  * Arms that only fire triggers come between those that record, just as the kernel
- * calls its ops one after the other: whether a function is recorded whose probe
+ * calls its ops one after the other: whether a function is recorded whose command
  * turns tracing off depends on which of them is newer.
  */
 #include <errno.h>
@@ -142,8 +142,8 @@ static void add_arm(struct building *b, const struct ftrace_ops *ops)
 		flags = add_triggers(b, ops);
 	else if (ops->kind == FTRACE_OPS_PROFILE)
 		flags = add_profile(b, ops);
-	else if (ops->kind == FTRACE_OPS_PROBE)
-		b->nr_triggers += ftrace_probe_arms(ops->priv, b->arms ? &b->triggers[first] : NULL,
+	else if (ops->kind == FTRACE_OPS_COMMAND)
+		b->nr_triggers += function_command_arms(ops->priv, b->arms ? &b->triggers[first] : NULL,
 						    b->arms ? UINT32_MAX : 0);
 	else
 		flags = record_flags(ops);
@@ -221,7 +221,7 @@ static void put(struct model *m, uint32_t entry, struct ftrace_plan *at, struct 
 }
 
 static const struct building as_function = {
-	.kinds = { FTRACE_OPS_FUNCTION, FTRACE_OPS_TRIGGER, FTRACE_OPS_PROBE }, .nr_kinds = 3,
+	.kinds = { FTRACE_OPS_FUNCTION, FTRACE_OPS_TRIGGER, FTRACE_OPS_COMMAND }, .nr_kinds = 3,
 };
 static const struct building as_profile = { .kinds = { FTRACE_OPS_PROFILE }, .nr_kinds = 1 };
 static const struct building as_graph = { .kinds = { FTRACE_OPS_GRAPH }, .nr_kinds = 1 };

@@ -10,7 +10,7 @@
 #include "model/ftrace/profile.h"
 #include "model/symbols.h"
 #include "plane/map/map.h"
-#include "plane/program.h"
+#include "plane/code.h"
 
 enum {
 	MIN_ELTS = 1 << 14,	/* a program with more functions may come later */
@@ -29,24 +29,24 @@ struct ftrace_profile {
 	data_ref	map;
 	size_t		map_size;
 	data_ref	state;		/* struct trigger_state */
-	config_ref	program;
-	size_t		program_size;
+	config_ref	code;
+	size_t		code_size;
 };
 
 /* ---- the program ---- */
 
-static const struct op profile_ops[] = { { .code = OP_PROFILE }, { .code = OP_END } };
+static const struct op profile_ops[] = { { .kind = OP_PROFILE }, { .kind = OP_END } };
 
 static int make_program(struct session *s, struct ftrace_profile *p)
 {
-	struct program *out;
+	struct code *out;
 
-	p->program_size = sizeof(*out) + sizeof(profile_ops);
-	p->program = session_config_alloc(s, p->program_size);
-	out = p->program ? session_config(s, p->program, p->program_size) : NULL;
+	p->code_size = sizeof(*out) + sizeof(profile_ops);
+	p->code = session_config_alloc(s, p->code_size);
+	out = p->code ? session_config(s, p->code, p->code_size) : NULL;
 	if (!out)
 		return -ENOMEM;
-	out->size = (uint32_t)p->program_size;
+	out->size = (uint32_t)p->code_size;
 	out->nr_ops = sizeof(profile_ops) / sizeof(*profile_ops);
 	out->map = p->map;
 	map_lay_out(&out->layout, &p->shape);
@@ -102,8 +102,8 @@ static int adopt_map(struct ftrace *ft, struct ftrace_profile *p, uint32_t elts,
 
 static void profile_retire(struct session *s, struct ftrace_profile *p)
 {
-	if (p->program)
-		session_config_retire(s, p->program, p->program_size);
+	if (p->code)
+		session_config_retire(s, p->code, p->code_size);
 	if (p->map)
 		session_data_retire(s, p->map, p->map_size);
 	if (p->state)
@@ -225,7 +225,7 @@ int ftrace_profile_restore(struct ftrace *ft, const struct restored_object *o, c
 void ftrace_profile_arm(const struct ftrace *ft, struct trigger_arm *out)
 {
 	*out = (struct trigger_arm){
-		.kind = TRIGGER_HIST, .flags = TRIGGER_RECORD, .program = ft->profile_data->program,
+		.kind = TRIGGER_HIST, .flags = TRIGGER_RECORD, .code = ft->profile_data->code,
 		.state = ft->profile_data->state,
 	};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compile.c - from fields to the flat program that runs at a hit
+ * compile.c - from fields to the flat code that runs at a hit
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,37 +8,37 @@
 
 #include "model/hist/hist.h"
 #include "model/dynamic/synth.h"
-#include "plane/program.h"
+#include "plane/code.h"
 
 enum { OPS_MAX = 512 };
 
-struct code {
+struct compiler {
 	struct op	ops[OPS_MAX];
 	unsigned int	nr;
 	unsigned int	flags;
-	uint16_t	place[OPS_MAX];	/* for hist_fuse() */
+	uint16_t	place[OPS_MAX];	/* for hist_join() */
 };
 
-static struct op *emit(struct code *c, enum op_code code)
+static struct op *emit(struct compiler *c, enum op_kind kind)
 {
 	struct op *op = &c->ops[c->nr < OPS_MAX - 1 ? c->nr++ : OPS_MAX - 1];	/* full: hist_compile() refuses */
 
-	*op = (struct op){ .code = code };
+	*op = (struct op){ .kind = kind };
 	return op;
 }
 
-static enum op_code load_code(const struct hist_field *f)
+static enum op_kind load_code(const struct hist_field *f)
 {
 	unsigned int size = f->field->size;
-	enum op_code base = f->field->is_signed ? OP_LOAD_S8 : OP_LOAD_U8;
+	enum op_kind base = f->field->is_signed ? OP_LOAD_S8 : OP_LOAD_U8;
 
 	return base + (size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3);
 }
 
-static void emit_value(struct code *c, const struct hist_field *f);
+static void emit_value(struct compiler *c, const struct hist_field *f);
 
 /* Division by a number as the kernel does it: a shift, a multiplication that rounds up, or plainly. */
-static void emit_division(struct code *c, const struct hist_field *f)
+static void emit_division(struct compiler *c, const struct hist_field *f)
 {
 	uint64_t d = f->constant;
 	struct op *op;
@@ -58,7 +58,7 @@ static void emit_division(struct code *c, const struct hist_field *f)
 	}
 }
 
-static void emit_expr(struct code *c, const struct hist_field *f)
+static void emit_expr(struct compiler *c, const struct hist_field *f)
 {
 	emit_value(c, f->operands[0]);
 	if (f->operator == HIST_OP_UNARY_MINUS) {
@@ -72,7 +72,7 @@ static void emit_expr(struct code *c, const struct hist_field *f)
 }
 
 /* Pushes the number that a field stands for. */
-static void emit_value(struct code *c, const struct hist_field *f)
+static void emit_value(struct compiler *c, const struct hist_field *f)
 {
 	if (f->flags & (HIST_VAR_REF | HIST_ALIAS)) {
 		emit(c, OP_LOAD_REF)->arg = f->var_ref_idx;
@@ -85,7 +85,7 @@ static void emit_value(struct code *c, const struct hist_field *f)
 		emit(c, OP_LOAD_IMM)->imm = f->constant;
 	} else if (f->flags & HIST_TIMESTAMP) {
 		emit(c, OP_LOAD_TIME);
-		c->flags |= PROGRAM_NEEDS_TIME;
+		c->flags |= CODE_NEEDS_TIME;
 		if (f->hist_data->attrs.ts_in_usecs)
 			emit(c, OP_USECS);
 	} else if (f->flags & HIST_CPU) {
@@ -118,23 +118,23 @@ static bool is_plain(const struct hist_field *f)
 					 HIST_EXPR | HIST_VAR_REF | HIST_CONST | HIST_TIMESTAMP));
 }
 
-static struct op *emit_plain(struct code *c, enum op_code code, const struct hist_field *f)
+static struct op *emit_plain(struct compiler *c, enum op_kind kind, const struct hist_field *f)
 {
-	struct op *op = emit(c, code);
+	struct op *op = emit(c, kind);
 
 	op->size = load_code(f);
 	op->arg = f->field->offset;
 	return op;
 }
 
-static void emit_key(struct code *c, const struct hist_field *f)
+static void emit_key(struct compiler *c, const struct hist_field *f)
 {
 	struct op *op;
 
 	if (f->flags & HIST_STACKTRACE) {
 		op = emit(c, f->field ? OP_KEY_STACK_FIELD : OP_KEY_STACK);
 		op->imm = f->field ? f->field->offset : 0;
-		c->flags |= f->field ? 0 : PROGRAM_NEEDS_STACK;
+		c->flags |= f->field ? 0 : CODE_NEEDS_STACK;
 	} else if (f->flags & HIST_STRING) {
 		op = emit(c, OP_KEY_STRING);
 		op->imm = f->field->offset;
@@ -150,7 +150,7 @@ static void emit_key(struct code *c, const struct hist_field *f)
 	op->len = (uint16_t)f->size;
 }
 
-static void emit_sum(struct code *c, const struct hist_field *f, unsigned int sum)
+static void emit_sum(struct compiler *c, const struct hist_field *f, unsigned int sum)
 {
 	struct op *op;
 
@@ -180,19 +180,19 @@ static void text_source(struct op *op, const struct hist_data *hd, const struct 
 }
 
 /* Of the hit, whatever field it was said to be: so does the kernel. */
-static void stack_source(struct code *c, struct op *op, const struct hist_field *f)
+static void stack_source(struct compiler *c, struct op *op, const struct hist_field *f)
 {
 	if (f->flags & (HIST_VAR_REF | HIST_ALIAS)) {
 		op->size = STACK_REF;
 		op->arg = f->var_ref_idx;
 	} else {
 		op->size = STACK_HIT;
-		c->flags |= PROGRAM_NEEDS_STACK;
+		c->flags |= CODE_NEEDS_STACK;
 	}
 }
 
 /* Sets `var` to the value of `val`, which is the same field unless the variable is an action's. */
-static void emit_var(const struct hist_data *hd, struct code *c, const struct hist_field *var,
+static void emit_var(const struct hist_data *hd, struct compiler *c, const struct hist_field *var,
 		     const struct hist_field *val)
 {
 	struct op *op;
@@ -215,7 +215,7 @@ static void emit_var(const struct hist_data *hd, struct code *c, const struct hi
 /* ---- References ---- */
 
 /* The variables of other hists, in the order of their numbers, before the elt is made. */
-static void emit_foreign_refs(const struct hist_data *hd, struct code *c)
+static void emit_foreign_refs(const struct hist_data *hd, struct compiler *c)
 {
 	const struct hist_data *found = NULL;
 
@@ -240,7 +240,7 @@ static void emit_foreign_refs(const struct hist_data *hd, struct code *c)
 	}
 }
 
-static void emit_own_refs(const struct hist_data *hd, struct code *c)
+static void emit_own_refs(const struct hist_data *hd, struct compiler *c)
 {
 	for (unsigned int i = 0; i < hd->n_var_refs; i++) {
 		const struct hist_field *ref = hd->var_refs[i];
@@ -257,7 +257,7 @@ static void emit_own_refs(const struct hist_data *hd, struct code *c)
 
 /* ---- Actions ---- */
 
-static void emit_argument(struct code *c, const struct synth_field *field, unsigned int ref)
+static void emit_argument(struct compiler *c, const struct synth_field *field, unsigned int ref)
 {
 	struct op *op = emit(c, field->is_stack ? OP_SYNTH_STACK : field->is_string ? OP_SYNTH_STRING : OP_SYNTH_U64);
 
@@ -269,7 +269,7 @@ static void emit_argument(struct code *c, const struct synth_field *field, unsig
 		op->size = (uint8_t)field->size;
 }
 
-static void emit_trace(struct code *c, const struct hist_action *a)
+static void emit_trace(struct compiler *c, const struct hist_action *a)
 {
 	struct op *op = emit(c, OP_SYNTH_BEGIN);
 
@@ -280,7 +280,7 @@ static void emit_trace(struct code *c, const struct hist_action *a)
 	emit(c, OP_SYNTH_END);
 }
 
-static void emit_save(const struct hist_data *hd, struct code *c)
+static void emit_save(const struct hist_data *hd, struct compiler *c)
 {
 	for (unsigned int i = 0; i < hd->n_save_vars; i++) {
 		const struct hist_field *val = hd->save_vars[i]->val;
@@ -297,7 +297,7 @@ static void emit_save(const struct hist_data *hd, struct code *c)
 	}
 }
 
-static struct op *emit_track_begin(struct code *c, const struct hist_action *a, unsigned int block,
+static struct op *emit_track_begin(struct compiler *c, const struct hist_action *a, unsigned int block,
 				   unsigned int flags)
 {
 	struct op *op = emit(c, OP_TRACK_BEGIN);
@@ -309,7 +309,7 @@ static struct op *emit_track_begin(struct code *c, const struct hist_action *a, 
 }
 
 /* The buffers are swapped when the value beats that of the newest snapshot, whatever its key. */
-static void emit_snapshot(const struct hist_data *hd, struct code *c, const struct hist_action *a)
+static void emit_snapshot(const struct hist_data *hd, struct compiler *c, const struct hist_action *a)
 {
 	struct op *begin, *end, *op;
 
@@ -326,7 +326,7 @@ static void emit_snapshot(const struct hist_data *hd, struct code *c, const stru
 	begin->on_false = end->on_false = (uint16_t)c->nr;
 }
 
-static void emit_track(const struct hist_data *hd, struct code *c, const struct hist_action *a)
+static void emit_track(const struct hist_data *hd, struct compiler *c, const struct hist_action *a)
 {
 	struct op *begin = emit_track_begin(c, a, a->track.block, 0), *end;
 
@@ -340,7 +340,7 @@ static void emit_track(const struct hist_data *hd, struct code *c, const struct 
 	begin->on_false = end->on_false = (uint16_t)c->nr;
 }
 
-static void emit_actions(const struct hist_data *hd, struct code *c)
+static void emit_actions(const struct hist_data *hd, struct compiler *c)
 {
 	emit_own_refs(hd, c);
 	for (unsigned int i = 0; i < hd->n_actions; i++) {
@@ -364,7 +364,7 @@ static bool fits_one_op(const struct hist_data *hd)
 	return true;
 }
 
-static bool emit_fused(const struct hist_data *hd, struct code *c)
+static bool emit_joined(const struct hist_data *hd, struct compiler *c)
 {
 	const struct hist_field *const *keys = (const struct hist_field *const *)&hd->fields[hd->n_vals];
 	struct op *op;
@@ -394,7 +394,7 @@ bool hist_has_execname(const struct hist_data *hd)
 	return false;
 }
 
-static void emit_update(const struct hist_data *hd, struct code *c)
+static void emit_update(const struct hist_data *hd, struct compiler *c)
 {
 	unsigned int sum = 1;
 
@@ -410,9 +410,9 @@ static void emit_update(const struct hist_data *hd, struct code *c)
 		emit_var(hd, c, hd->field_vars[i]->var, hd->field_vars[i]->val);
 }
 
-static void emit_all(const struct hist_data *hd, struct code *c, bool fuses)
+static void emit_all(const struct hist_data *hd, struct compiler *c, bool joins)
 {
-	if (!fuses || !emit_fused(hd, c)) {
+	if (!joins || !emit_joined(hd, c)) {
 		for (unsigned int i = hd->n_vals; i < hd->n_fields; i++)
 			emit_key(c, hd->fields[i]);
 		emit_foreign_refs(hd, c);
@@ -426,34 +426,34 @@ static void emit_all(const struct hist_data *hd, struct code *c, bool fuses)
 int hist_compile(struct hist_data *hd)
 {
 	struct session *s = hd->event->model->session;
-	bool fuses = !session_shortcuts_off(s, SHORTCUTS_OFF_OPS);
-	struct code *c = calloc(1, sizeof(*c));
-	struct program *prog = NULL;
+	bool joins = !session_shortcuts_off(s, SHORTCUTS_OFF_OPS);
+	struct compiler *c = calloc(1, sizeof(*c));
+	struct code *code = NULL;
 	size_t size;
 
 	if (!c)
 		return -ENOMEM;
-	emit_all(hd, c, fuses);
+	emit_all(hd, c, joins);
 	if (c->nr == OPS_MAX - 1) {
 		free(c);
 		return -E2BIG;
 	}
-	if (fuses)
-		c->nr = hist_fuse(c->ops, c->nr, hd->key_size, c->place);
-	size = sizeof(*prog) + c->nr * sizeof(struct op);
-	hd->program = session_config_alloc(s, size);
-	hd->program_size = size;
-	if (hd->program)
-		prog = session_config(s, hd->program, size);
-	if (prog) {
-		prog->size = (uint32_t)size;
-		prog->nr_ops = c->nr;
-		prog->map = hd->map_ref;
-		map_lay_out(&prog->layout, &hd->shape);
-		prog->key_size = hd->key_size;
-		prog->flags = c->flags;
-		memcpy(prog->ops, c->ops, c->nr * sizeof(struct op));
+	if (joins)
+		c->nr = hist_join(c->ops, c->nr, hd->key_size, c->place);
+	size = sizeof(*code) + c->nr * sizeof(struct op);
+	hd->code = session_config_alloc(s, size);
+	hd->code_size = size;
+	if (hd->code)
+		code = session_config(s, hd->code, size);
+	if (code) {
+		code->size = (uint32_t)size;
+		code->nr_ops = c->nr;
+		code->map = hd->map_ref;
+		map_lay_out(&code->layout, &hd->shape);
+		code->key_size = hd->key_size;
+		code->flags = c->flags;
+		memcpy(code->ops, c->ops, c->nr * sizeof(struct op));
 	}
 	free(c);
-	return prog ? 0 : -ENOMEM;
+	return code ? 0 : -ENOMEM;
 }

@@ -7,7 +7,7 @@
  *               var_refs (var.c)            variables of this and other hists
  *               actions (action_parse.c,    onmatch, onmax, onchange; their variables (field_var.c)
  *                        action.c)
- *          -> program (compile.c)           runs at the hit (plane/action/fold.c)
+ *          -> code (compile.c)              runs at the hit (plane/action/fold.c)
  *     map  -> text of `hist` (show.c)       made in map.c
  *
  *     hist_data
@@ -32,7 +32,7 @@
 #include "model/event/file.h"
 #include "model/trigger/trigger.h"
 #include "plane/map/map.h"
-#include "plane/program.h"
+#include "plane/code.h"
 
 enum {
 	HIST_VALS_MAX		= 3,	/* hitcount included */
@@ -193,8 +193,8 @@ struct hist_data {
 	data_ref	map_ref;
 	size_t		map_size;
 	config_ref	cell;		/* struct hist_cell */
-	config_ref	program;
-	size_t		program_size;
+	config_ref	code;
+	size_t		code_size;
 	unsigned int	n_map_vars;	/* numbers of variables that were given, save() and __max included */
 	unsigned int	refs;		/* triggers that have it: more than one with name= */
 };
@@ -333,10 +333,10 @@ int hist_trigger_add(struct event_file *f, const struct hist_command_text *cmd, 
 /* The trigger of an event file that has the hist; NULL. */
 struct trigger *hist_trigger_of(struct event_file *f, const struct hist_data *hd);
 
-/* ---- fuse.c ---- */
+/* ---- join.c ---- */
 
-/* Joins ops of a program with keys of that many bytes; `place` is working memory. Returns how many are left. */
-unsigned int hist_fuse(struct op *ops, unsigned int nr, uint32_t key_size, uint16_t *place);
+/* Joins ops of code with keys of that many bytes; `place` is working memory. Returns how many are left. */
+unsigned int hist_join(struct op *ops, unsigned int nr, uint32_t key_size, uint16_t *place);
 
 /* ---- print.c ---- */
 

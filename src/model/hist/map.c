@@ -116,7 +116,7 @@ int hist_map_renew(struct hist_data *hd)
 {
 	struct session *s = hd->event->model->session;
 	data_ref old_map = hd->map_ref;
-	config_ref old_program = hd->program;
+	config_ref old_code = hd->code;
 	int err = make_map(hd);
 
 	if (!err)
@@ -125,11 +125,11 @@ int hist_map_renew(struct hist_data *hd)
 		if (hd->map_ref && hd->map_ref != old_map)
 			session_data_free(s, hd->map_ref, hd->map_size);
 		hd->map_ref = old_map;
-		hd->program = old_program;
+		hd->code = old_code;
 		return err;
 	}
 	point_cell(hd);
-	session_config_retire(s, old_program, hd->program_size);
+	session_config_retire(s, old_code, hd->code_size);
 	session_data_retire(s, old_map, hd->map_size);
 	return 0;
 }
@@ -138,8 +138,8 @@ void hist_map_retire(struct hist_data *hd)
 {
 	struct session *s = hd->event->model->session;
 
-	if (hd->program)
-		session_config_retire(s, hd->program, hd->program_size);
+	if (hd->code)
+		session_config_retire(s, hd->code, hd->code_size);
 	if (hd->map_ref)
 		session_data_retire(s, hd->map_ref, hd->map_size);
 	if (hd->cell)

@@ -379,7 +379,7 @@ static int may_remove(struct trigger *t)
 
 static void arm(struct trigger *t, struct trigger_arm *out)
 {
-	out->program = hist_of(t)->program;
+	out->code = hist_of(t)->code;
 }
 
 /* A hist with a name may outlive the instance where it was made. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * act.c - what a hist program does beside counting: references, texts and stacks in variables, actions
+ * act.c - what a histogram's code does beside counting: references, texts and stacks in variables, actions
  *
  * A text or a stack passes through the frame: read there from where it comes
  * from, then stored where it goes. A text is at most STRING_ROOM - 1 bytes and
  * ends in a 0. A stack is the number of its addresses, the addresses, a 0.
  *
  * A1  The frame and the arena lie in the data region (R38). What leads somewhere
- *     is loaded there once, into a local, and bounded by the program or a map's
+ *     is loaded there once, into a local, and bounded by the code or a map's
  *     layout, which are the server's, or by a constant.
  */
 #include "plane/action/fold.h"
@@ -100,8 +100,8 @@ static uint32_t text_of_block(struct fold *f, const struct op *found, const stru
 }
 
 /*
- * The op that set what `ref` stands for, when this program did, or found it;
- * *behind is where the one is that asks. A program goes forward, so following
+ * The op that set what `ref` stands for, when this code did, or found it;
+ * *behind is where the one is that asks. Code goes forward, so following
  * these ends.
  */
 static const struct op *ref_source(const struct fold *f, const struct hit_ref *ref,
@@ -112,27 +112,27 @@ static const struct op *ref_source(const struct fold *f, const struct hit_ref *r
 	if (!from || from > *behind)	/* A1 */
 		return NULL;
 	*behind = from - 1;
-	return &f->prog->ops[*behind];
+	return &f->code->ops[*behind];
 }
 
 static bool is_found(const struct op *op)
 {
-	return op->code == OP_REF_FIND || op->code == OP_REF_TAKE;
+	return op->kind == OP_REF_FIND || op->kind == OP_REF_TAKE;
 }
 
 static bool is_set(const struct op *op)
 {
-	return op->code == OP_VAR_SET_STRING || op->code == OP_VAR_SET_STACK;
+	return op->kind == OP_VAR_SET_STRING || op->kind == OP_VAR_SET_STACK;
 }
 
 /*
- * The text that `op` names into the frame; its length. What this program set
+ * The text that `op` names into the frame; its length. What this code set
  * itself is read again from where it came from, for the block may be another
  * hit's by now.
  */
 static uint32_t text_read(struct fold *f, const struct op *op)
 {
-	uint32_t behind = f->prog->nr_ops;
+	uint32_t behind = f->code->nr_ops;
 	uint64_t *to = f->frame->text;
 	const struct hit_ref *ref;
 
@@ -201,7 +201,7 @@ static uint32_t stack_of_block(struct fold *f, const struct op *found, const str
 /* The stack that a reference (a true `of_ref`) or an op names into the frame; the number of its addresses. */
 static uint32_t stack_read(struct fold *f, const struct op *op, bool of_ref)
 {
-	uint32_t nr = 0, behind = f->prog->nr_ops;
+	uint32_t nr = 0, behind = f->code->nr_ops;
 	uint64_t *to = f->frame->text;
 	const struct hit_ref *ref;
 
@@ -226,7 +226,7 @@ static void block_set(struct fold *f, const struct op *op, uint32_t words)
 {
 	struct map_block b;
 
-	f->frame->own[op->off % HIT_VARS] = 1 + (uint64_t)(op - f->prog->ops);
+	f->frame->own[op->off % HIT_VARS] = 1 + (uint64_t)(op - f->code->ops);
 	if (!map_block_begin(f->map, f->slot, f->elt, op->len, &b))
 		return;
 	for (uint32_t i = 0; i < words; i++)
@@ -247,7 +247,7 @@ static bool track_takes(const struct fold *f, uint64_t current)
 
 static const struct op *track_begin(struct fold *f, const struct op *op)
 {
-	const struct op *not_taken = f->prog->ops + op->on_false;
+	const struct op *not_taken = f->code->ops + op->on_false;
 	uint32_t elt = op->flags & TRACK_GLOBAL ? 0 : f->elt;
 
 	f->track_flags = op->flags;
@@ -274,7 +274,7 @@ static const struct op *track_end(struct fold *f, const struct op *op)
 		published = map_block_publish(&f->block);
 	while (!published && track_takes(f, map_block_look(&f->block)));
 	map_block_end(&f->block);
-	return published ? op + 1 : f->prog->ops + op->on_false;
+	return published ? op + 1 : f->code->ops + op->on_false;
 }
 
 static void track_words(struct fold *f, uint32_t off, const uint64_t *from, uint32_t words)
@@ -434,7 +434,7 @@ static void synth_end(struct fold *f)
 
 const struct op *fold_act(struct fold *f, const struct op *op)
 {
-	switch (op->code) {
+	switch (op->kind) {
 	case OP_VAR_SET_STRING:
 		block_set(f, op, text_read(f, op) / 8 + 1);
 		return op + 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fold.c - runs a hist program: keys, elt, sums, variables
+ * fold.c - runs a histogram's code: keys, elt, sums, variables
  *
  * A field that lies outside the record reads as 0, a string as "". The stack of
- * values is in the slot's scratch; the compiler of programs keeps within it,
+ * values is in the slot's scratch; the compiler of code keeps within it,
  * and what a program does beyond it is masked off rather than trusted. What
- * carries out an op returns whether the program goes on.
+ * carries out an op returns whether the code goes on.
  */
 #include "plane/action/fold.h"
 
@@ -244,7 +244,7 @@ static void ref_place(struct fold *f, const struct op *op, struct hit_ref *ref)
 	ref->map = (data_ref)((char *)f->other.data - f->run->p->data);
 	ref->elt = f->other_elt;
 	ref->block = op->len;
-	ref->from = (uint16_t)(1 + (f->other_find - f->prog->ops));
+	ref->from = (uint16_t)(1 + (f->other_find - f->code->ops));
 }
 
 static inline bool ref_read(struct fold *f, const struct op *op)
@@ -296,7 +296,7 @@ static inline bool take_since(struct fold *f, const struct op *op)
 
 static uint64_t divide(const struct op *op, uint64_t v)
 {
-	if (op->code == OP_DIV_SHIFT)
+	if (op->kind == OP_DIV_SHIFT)
 		return v >> op->imm;
 	if (v < 1u << 20)
 		return (v * op->imm + (1u << 20) - 1) >> 20;
@@ -341,10 +341,10 @@ static inline bool sum(struct fold *f, const struct op *op, uint64_t v)
 /* An op that pushes a value. False: it is none, but fold_act()'s or the end. */
 static inline __attribute__((always_inline)) bool step_value(struct fold *f, const struct op *op)
 {
-	switch (op->code) {
+	switch (op->kind) {
 	case OP_LOAD_U8: case OP_LOAD_U16: case OP_LOAD_U32: case OP_LOAD_U64:
 	case OP_LOAD_S8: case OP_LOAD_S16: case OP_LOAD_S32: case OP_LOAD_S64:
-		return push(f, fold_load(f->h, op->code, op->off));
+		return push(f, fold_load(f->h, op->kind, op->off));
 	case OP_LOAD_IMM:
 		return push(f, op->imm);
 	case OP_LOAD_TIME:
@@ -360,7 +360,7 @@ static inline __attribute__((always_inline)) bool step_value(struct fold *f, con
 	case OP_NEG:
 		return push(f, 0 - fold_pop(f));
 	case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV:
-		return push(f, two(f, op->code));
+		return push(f, two(f, op->kind));
 	case OP_DIV_SHIFT: case OP_DIV_MULT:
 		return push(f, divide(op, fold_pop(f)));
 	default:
@@ -368,10 +368,10 @@ static inline __attribute__((always_inline)) bool step_value(struct fold *f, con
 	}
 }
 
-/* Values come last, for another switch is another jump and fuse.c leaves few of them. False: as above. */
+/* Values come last, for another switch is another jump and join.c leaves few of them. False: as above. */
 static inline __attribute__((always_inline)) bool step(struct fold *f, const struct op *op)
 {
-	switch (op->code) {
+	switch (op->kind) {
 	case OP_KEY_FIELD:
 		return key_word(f, op, fold_load(f->h, op->size, op->arg));
 	case OP_KEY_LOG2:
@@ -502,48 +502,48 @@ static void fold_text(struct map_view map, const struct run *run, const struct o
 		map_add(map, elt, 0, 1, h->cpu, h->writer);
 }
 
-void hist_fold_keys(const struct plane *p, const struct program *prog, struct slot *slot,
+void hist_fold_keys(const struct plane *p, const struct code *code, struct slot *slot,
 		    const struct hit *h)
 {
-	const struct map_view map = map_view_of(p, prog->map, &prog->layout);
-	const struct op *op = prog->ops;
+	const struct map_view map = map_view_of(p, code->map, &code->layout);
+	const struct op *op = code->ops;
 
-	if (op->code == OP_HIST_KEY1)
+	if (op->kind == OP_HIST_KEY1)
 		fold_key(map, slot, op, h);
-	else if (op->code == OP_HIST_LOG2)
+	else if (op->kind == OP_HIST_LOG2)
 		fold_log2(map, slot, op, h);
 	else
 		fold_keys(map, slot, op, h);
 }
 
 /* Programs that are one op. By itself: they save no registers for what the others need. */
-static __attribute__((noinline)) void fold_whole(const struct program *prog, const struct run *run)
+static __attribute__((noinline)) void fold_whole(const struct code *code, const struct run *run)
 {
-	const struct map_view map = map_view_of(run->p, prog->map, &prog->layout);
-	const struct op *op = prog->ops;
+	const struct map_view map = map_view_of(run->p, code->map, &code->layout);
+	const struct op *op = code->ops;
 
-	if (op->code <= OP_HIST_LOG2)
-		hist_fold_keys(run->p, prog, run->slot, run->seen);
-	else if (op->code == OP_HIST_TIME)
+	if (op->kind <= OP_HIST_LOG2)
+		hist_fold_keys(run->p, code, run->slot, run->seen);
+	else if (op->kind == OP_HIST_TIME)
 		fold_time(map, run, op, run->seen);
-	else if (op->code == OP_HIST_TEXT)
+	else if (op->kind == OP_HIST_TEXT)
 		fold_text(map, run, op, run->seen);
 	else
 		fold_profile(map, run->slot, run->seen);
 }
 
-void hist_fold(const struct program *prog, struct run *run)
+void hist_fold(const struct code *code, struct run *run)
 {
-	const struct op *op = prog->ops;
+	const struct op *op = code->ops;
 	struct fold f;		/* set as far as it is needed */
 
-	if (op->code >= OP_HIST_KEY1) {
-		fold_whole(prog, run);
+	if (op->kind >= OP_HIST_KEY1) {
+		fold_whole(code, run);
 		return;
 	}
-	f.map = map_view_of(run->p, prog->map, &prog->layout);
+	f.map = map_view_of(run->p, code->map, &code->layout);
 	f.slot = run->slot;
-	f.prog = prog;
+	f.code = code;
 	f.h = run->seen;
 	f.run = run;
 	f.frame = &plane_scratch(run->p, run->slot, run->level)->frame[run->nest];
@@ -551,7 +551,7 @@ void hist_fold(const struct program *prog, struct run *run)
 	do {
 		while (step(&f, op))
 			op++;
-		if (op->code == OP_END)
+		if (op->kind == OP_END)
 			return;
 		op = fold_act(&f, op);
 	} while (op);

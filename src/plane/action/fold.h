@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fold.h - the state of a hist program that runs; for fold.c, act.c and probe.c
+ * fold.h - the state of a histogram's code that runs; for fold.c, act.c and probe.c
  */
 #ifndef TRACEFUSE_PLANE_ACTION_FOLD_H
 #define TRACEFUSE_PLANE_ACTION_FOLD_H
 
 #include "plane/map/map.h"
 #include "plane/plane.h"
-#include "plane/program.h"
+#include "plane/code.h"
 #include "plane/run.h"
 
 struct fold {
 	struct slot	*slot;
-	const struct program *prog;
+	const struct code *code;
 	const struct hit *h;
 	struct map_view	map;
 	struct run	*run;
@@ -107,7 +107,7 @@ uint32_t fold_record_text(const struct hit *h, const struct op *op, uint64_t *to
 uint32_t fold_text_key(const struct hit *h, const struct op *op, struct map_view m,
 		       const struct slot *slot, uint64_t *to);
 
-/* References, texts and stacks in variables, actions. The next op, NULL: the program ends. */
+/* References, texts and stacks in variables, actions. The next op, NULL: the code ends. */
 const struct op *fold_act(struct fold *f, const struct op *op);
 
 /*

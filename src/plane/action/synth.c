@@ -140,7 +140,7 @@ bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t on
 	r.nest = cause->nest + 1;
 	r.synth = cause->synth;
 	r.only = only;
-	if ((plan->shape == PLAN_COUNT || plan->shape == PLAN_COUNT_KEY1) && only_counts(cause->p, plan) &&
+	if ((plan->kind == PLAN_COUNT || plan->kind == PLAN_COUNT_KEY1) && only_counts(cause->p, plan) &&
 	    !passed_over(&r, plan_arms(plan)))
 		synth_count(&r, plan);
 	else

@@ -75,7 +75,7 @@ struct map_view {
 	struct map	*data;
 };
 
-/* Of a plan, a program or a cell, which are the server's. */
+/* Of a plan, code or a cell, which are the server's. */
 static inline struct map_view map_view_of(const struct plane *p, data_ref map,
 					  const struct map_layout *layout)
 {

@@ -21,7 +21,7 @@
 #include "plane/arch/counter.h"
 #include "plane/clock.h"
 #include "plane/plane.h"
-#include "plane/program.h"
+#include "plane/code.h"
 #include "plane/ring/ring.h"
 #include "plane/arch/ring_commit.h"
 

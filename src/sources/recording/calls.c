@@ -35,13 +35,13 @@ static int by_address(const void *a, const void *b)
 
 static size_t sites_with_commands(const struct model *m)
 {
-	struct ftrace_probe *p;
+	struct function_command *p;
 	struct instance *inst;
 	size_t nr = 0;
 
 	list_each(inst, &m->instances, node)
 		if (inst->ftrace)
-			list_each(p, &inst->ftrace->probes, node)
+			list_each(p, &inst->ftrace->commands, node)
 				nr += p->nr;
 	return nr;
 }
@@ -60,7 +60,7 @@ static struct calls *make(struct model *m)
 {
 	const size_t nr = sites_with_commands(m);
 	struct calls *calls = nr ? malloc(sizeof(*calls) + nr * sizeof(calls->at[0])) : NULL;
-	struct ftrace_probe *p;
+	struct function_command *p;
 	struct instance *inst;
 
 	if (!calls)
@@ -68,7 +68,7 @@ static struct calls *make(struct model *m)
 	calls->nr = 0;
 	list_each(inst, &m->instances, node)
 		if (inst->ftrace)
-			list_each(p, &inst->ftrace->probes, node)
+			list_each(p, &inst->ftrace->commands, node)
 				for (uint32_t i = 0; i < p->nr; i++)
 					add(m->ftrace, calls, p->sites[i].ip);
 	qsort(calls->at, calls->nr, sizeof(calls->at[0]), by_address);

@@ -5,23 +5,23 @@
  * The names at the window's start take a pass of their own over the recording,
  * which is only made where somebody wants to know.
  */
-#include "plane/program.h"
+#include "plane/code.h"
 #include "sources/recording/source_state.h"
 
-static bool program_looks(const struct plane *p, config_ref ref)
+static bool code_looks(const struct plane *p, config_ref ref)
 {
-	const struct program *program = plane_config(p, ref);
+	const struct code *program = plane_config(p, ref);
 	const struct op *op;
 
 	if (!ref)
 		return false;
 	for (op = program->ops; op < program->ops + program->nr_ops; op++) {
-		if (op->code == OP_ELT_COMM)
+		if (op->kind == OP_ELT_COMM)
 			return true;
-		if (op->code == OP_MATCH && op->size >> 4 == STRING_COMM)
+		if (op->kind == OP_MATCH && op->size >> 4 == STRING_COMM)
 			return true;
-		if ((op->code == OP_KEY_STRING || op->code == OP_HIST_TEXT ||
-		     op->code == OP_PROBE_STRING) && op->size == STRING_COMM)
+		if ((op->kind == OP_KEY_STRING || op->kind == OP_HIST_TEXT ||
+		     op->kind == OP_PROBE_STRING) && op->size == STRING_COMM)
 			return true;
 	}
 	return false;
@@ -34,10 +34,10 @@ static bool plan_looks(const struct plane *p, const struct plan *plan)
 	uint32_t i;
 
 	for (i = 0; i < plan->nr_arms; i++)
-		if (program_looks(p, arms[i].filter))
+		if (code_looks(p, arms[i].filter))
 			return true;
 	for (i = 0; i < plan->nr_triggers; i++)
-		if (program_looks(p, triggers[i].filter) || program_looks(p, triggers[i].program))
+		if (code_looks(p, triggers[i].filter) || code_looks(p, triggers[i].code))
 			return true;
 	return false;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plane/program.h"
+#include "plane/code.h"
 #include "model/errlog.h"
 #include "sources/recording/source_state.h"
 

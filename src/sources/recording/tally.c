@@ -144,7 +144,7 @@ static void count(struct worker *w, const struct tally_event *e, const struct su
 	w->hit.time = w->run.time = r->time;
 	for (; h < end; h++)
 		if (!h->filter || filter_match(&w->plane, h->filter, &w->hit))
-			hist_fold(h->program, &w->run);
+			hist_fold(h->code, &w->run);
 }
 
 /* False: a record needs the order. -EPROTO of the page is the caller's, in *ret. */

@@ -23,7 +23,7 @@
 #define TRACEFUSE_SOURCES_RECORDING_TALLY_H
 
 #include "plane/map/map.h"
-#include "plane/program.h"
+#include "plane/code.h"
 #include "sources/recording/source_state.h"
 
 enum {
@@ -35,8 +35,8 @@ enum {
 
 /* A trigger, which counts in a map of the worker's. */
 struct tally_hist {
-	struct program	*program;	/* a copy; its map is an offset in the worker's memory */
-	const struct program *filter;	/* NULL: none */
+	struct code	*code;	/* a copy; its map is an offset in the worker's memory */
+	const struct code *filter;	/* NULL: none */
 	unsigned int	map;
 };
 

@@ -47,21 +47,21 @@ static bool text_is_of_record(unsigned int kind)
 
 static bool op_is_orderless(const struct op *op)
 {
-	if (op->code >= OP_COUNT || !orderless[op->code])
+	if (op->kind >= OP_COUNT || !orderless[op->kind])
 		return false;
-	if (op->code == OP_MATCH)
+	if (op->kind == OP_MATCH)
 		return text_is_of_record(op->size >> 4);
-	return op->code != OP_KEY_STRING || text_is_of_record(op->size);
+	return op->kind != OP_KEY_STRING || text_is_of_record(op->size);
 }
 
-static bool program_is_orderless(const struct program *prog)
+static bool code_is_orderless(const struct code *code)
 {
 	const struct op *op;
 
-	for (op = prog->ops; op < prog->ops + prog->nr_ops; op++)
+	for (op = code->ops; op < code->ops + code->nr_ops; op++)
 		if (!op_is_orderless(op))
 			return false;
-	return !(prog->flags & PROGRAM_NEEDS_STACK);
+	return !(code->flags & CODE_NEEDS_STACK);
 }
 
 /* ---- the maps of a worker ---- */
@@ -75,9 +75,9 @@ static data_ref take(struct tally_plan *plan, uint64_t bytes)
 }
 
 /* Of the same keys and sums, for one writer. Triggers with a name share one. */
-static struct tally_map *map_for(struct tally_plan *plan, const struct program *prog)
+static struct tally_map *map_for(struct tally_plan *plan, const struct code *code)
 {
-	const struct map_layout *l = &prog->layout;
+	const struct map_layout *l = &code->layout;
 	const struct map_shape shape = {
 		.max_elts = l->max_elts, .key_size = l->key_size, .nr_sums = l->nr_sums,
 		.nr_cpus = 1, .nr_slots = 1, .single_writer = true,
@@ -85,10 +85,10 @@ static struct tally_map *map_for(struct tally_plan *plan, const struct program *
 	struct tally_map *m;
 
 	for (m = plan->maps; m < plan->maps + plan->nr_maps; m++)
-		if (m->real == prog->map)
+		if (m->real == code->map)
 			return m;
 	plan->nr_maps++;
-	m->real = prog->map;
+	m->real = code->map;
 	m->layout = l;
 	map_lay_out(&m->own_layout, &shape);
 	m->own = take(plan, m->own_layout.size);
@@ -99,23 +99,23 @@ static struct tally_map *map_for(struct tally_plan *plan, const struct program *
 
 static int add_hist(struct tally_plan *plan, const struct plane *p, const struct trigger_arm *t)
 {
-	const struct program *prog = plane_config(p, t->program);
+	const struct code *code = plane_config(p, t->code);
 	struct tally_hist *h = &plan->hists[plan->nr_hists];
 	struct tally_map *m;
 
-	if (!program_is_orderless(prog) || prog->layout.nr_vars || prog->layout.nr_blocks ||
-	    (t->filter && !program_is_orderless(plane_config(p, t->filter))) ||
+	if (!code_is_orderless(code) || code->layout.nr_vars || code->layout.nr_blocks ||
+	    (t->filter && !code_is_orderless(plane_config(p, t->filter))) ||
 	    plan->nr_hists == TALLY_HISTS_MAX)
 		return 1;
-	h->program = malloc(prog->size);
-	if (!h->program)
+	h->code = malloc(code->size);
+	if (!h->code)
 		return -ENOMEM;
 	plan->nr_hists++;
-	memcpy(h->program, prog, prog->size);
-	m = map_for(plan, prog);
+	memcpy(h->code, code, code->size);
+	m = map_for(plan, code);
 	h->map = (unsigned int)(m - plan->maps);
-	h->program->map = m->own;
-	h->program->layout = m->own_layout;
+	h->code->map = m->own;
+	h->code->layout = m->own_layout;
 	h->filter = t->filter ? plane_config(p, t->filter) : NULL;
 	return 0;
 }
@@ -233,6 +233,6 @@ void tally_plan_free(struct tally_plan *plan)
 	unsigned int i;
 
 	for (i = 0; plan && i < plan->nr_hists; i++)
-		free(plan->hists[i].program);
+		free(plan->hists[i].code);
 	free(plan);
 }

@@ -23,7 +23,7 @@
 #include "agent/sites/hit.h"
 #include "agent/state.h"
 #include "plane/map/map.h"
-#include "plane/program.h"
+#include "plane/code.h"
 #include "plane/ring/ring.h"
 #include "session/attach/attach.h"
 #include "session/session.h"
@@ -510,25 +510,25 @@ static data_ref folded;		/* the map */
 static void fold_arm(uint32_t entry, uint32_t event, struct op op, const struct map_shape *shape)
 {
 	const size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
-	config_ref ref = session_config_alloc(session, size), prog;
+	config_ref ref = session_config_alloc(session, size), code;
 	struct plan *plan = session_config(session, ref, size);
 	const struct event_entry *at = plane_event(session_plane(session), entry);
-	struct program *made;
+	struct code *made;
 	struct arm *arm;
 
-	prog = session_config_alloc(session, sizeof(*made) + 2 * sizeof(struct op));
-	made = session_config(session, prog, sizeof(*made) + 2 * sizeof(struct op));
+	code = session_config_alloc(session, sizeof(*made) + 2 * sizeof(struct op));
+	made = session_config(session, code, sizeof(*made) + 2 * sizeof(struct op));
 	folded = session_data_alloc(session, map_size(shape));
-	*made = (struct program){ .nr_ops = 2, .map = folded, .key_size = shape->key_size };
+	*made = (struct code){ .nr_ops = 2, .map = folded, .key_size = shape->key_size };
 	map_lay_out(&made->layout, shape);
 	made->ops[0] = op;
-	made->ops[1] = (struct op){ .code = OP_END };
+	made->ops[1] = (struct op){ .kind = OP_END };
 	*plan = (struct plan){ .event_id = event, .nr_arms = 1, .nr_triggers = 1,
 			       .size = (uint32_t)size };
 	arm = (struct arm *)(plan + 1);
 	*arm = (struct arm){ .flags = ARM_FUNCTION | ARM_NEED_RECORD, .nr_triggers = 1 };
 	*(struct trigger_arm *)(arm + 1) = (struct trigger_arm){
-		.kind = TRIGGER_HIST, .flags = TRIGGER_RECORD, .program = prog,
+		.kind = TRIGGER_HIST, .flags = TRIGGER_RECORD, .code = code,
 		.state = session_data_alloc(session, sizeof(struct trigger_state)),
 	};
 	session_publish(session, (_Atomic uint64_t *)&at->plan, ref);
@@ -595,7 +595,7 @@ static void profile_begins(uint32_t flags, bool short_ways)
 	session_header(session)->shortcuts_off = short_ways ? 0 : SHORTCUTS_OFF_WAYS;
 	config_set((struct graph_config){ .flags = GRAPH_PROFILE | flags });
 	/* As model/ftrace/profile.c and model/ftrace/plan.c have it. */
-	fold_arm(PROFILE, LAYOUT_GRAPH_EXIT_ID, (struct op){ .code = OP_PROFILE }, &profile_shape);
+	fold_arm(PROFILE, LAYOUT_GRAPH_EXIT_ID, (struct op){ .kind = OP_PROFILE }, &profile_shape);
 }
 
 static void profile_ends(void)
@@ -787,17 +787,17 @@ static void calls_are_counted_the_same_by_the_short_way(void **state)
 		{ .max_elts = ELTS, .key_size = 16, .nr_sums = 1, .nr_cpus = 2, .nr_slots = 64 },
 	};
 	static const struct op ops[] = {
-		{ .code = OP_HIST_KEY1, .len = OP_LOAD_U64, .off = IP },
-		{ .code = OP_HIST_KEY1, .len = OP_LOAD_U64, .off = PARENT },
-		{ .code = OP_HIST_KEYS, .len = OP_LOAD_U64, .off = IP,
+		{ .kind = OP_HIST_KEY1, .len = OP_LOAD_U64, .off = IP },
+		{ .kind = OP_HIST_KEY1, .len = OP_LOAD_U64, .off = PARENT },
+		{ .kind = OP_HIST_KEYS, .len = OP_LOAD_U64, .off = IP,
 		  .size = OP_LOAD_U64, .on_true = PARENT },
-		{ .code = OP_HIST_KEYS, .len = OP_LOAD_U64, .off = PARENT,
+		{ .kind = OP_HIST_KEYS, .len = OP_LOAD_U64, .off = PARENT,
 		  .size = OP_LOAD_U64, .on_true = IP },
 	};
 	static const struct map_shape valued = {
 		.max_elts = ELTS, .key_size = 8, .nr_sums = 2, .nr_cpus = 2, .nr_slots = 64,
 	};
-	static const struct op value = { .code = OP_HIST_KEYS, .len = OP_LOAD_U64, .off = IP,
+	static const struct op value = { .kind = OP_HIST_KEYS, .len = OP_LOAD_U64, .off = IP,
 					 .cmp = OP_LOAD_U64, .arg = PARENT };
 	struct agent_thread *t = agent_thread();
 	uint64_t before = agent_shortcut_taken(t, SHORTCUT_FUNCTION);
@@ -805,7 +805,7 @@ static void calls_are_counted_the_same_by_the_short_way(void **state)
 	words_set(GROUP);
 	for (int k = 0; k < 4; k++)
 		for (int i = 0; i < PROGRAMS; i++)
-			same_counts(i, ops[k], &shapes[ops[k].code == OP_HIST_KEYS]);
+			same_counts(i, ops[k], &shapes[ops[k].kind == OP_HIST_KEYS]);
 	if (*t->cpu >= 0 && !session_header(session)->fence)
 		assert_true(agent_shortcut_taken(t, SHORTCUT_FUNCTION) > before + 4 * 20000);
 	/* A value: the long way. */
@@ -1051,7 +1051,7 @@ static void nonsense_in_a_map_leads_nowhere(void **state)
 		.max_elts = ELTS, .key_size = 16, .nr_sums = 1, .nr_cpus = 2, .nr_slots = 64,
 	};
 	static const struct op pair = {
-		.code = OP_HIST_KEYS, .len = OP_LOAD_U64, .size = OP_LOAD_U64,
+		.kind = OP_HIST_KEYS, .len = OP_LOAD_U64, .size = OP_LOAD_U64,
 		.off = offsetof(struct function_record, ip),
 		.on_true = offsetof(struct function_record, parent_ip),
 	};

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "session/session.h"
-#include "plane/program.h"
+#include "plane/code.h"
 #include "hist_fixture.h"
 
 static const char *const commands[] = {
@@ -18,22 +18,22 @@ static const struct plan *plan_of_event(struct fixture *f, const struct event *e
 	return session_config(f->session, e->plan, sizeof(struct plan));
 }
 
-static const struct program *program_of_event(struct fixture *f, const struct event *e)
+static const struct code *code_of_event(struct fixture *f, const struct event *e)
 {
 	const struct plan *plan = plan_of_event(f, e);
 	const struct arm *arm = (const struct arm *)(plan + 1);
 	const struct trigger_arm *t = (const struct trigger_arm *)(arm + plan->nr_arms);
 
-	return session_config(f->session, t->program, sizeof(struct program));
+	return session_config(f->session, t->code, sizeof(struct code));
 }
 
-static bool is_fused(const struct program *prog)
+static bool is_joined(const struct code *code)
 {
-	for (uint32_t i = 0; i < prog->nr_ops; i++) {
-		uint8_t code = prog->ops[i].code;
+	for (uint32_t i = 0; i < code->nr_ops; i++) {
+		uint8_t kind = code->ops[i].kind;
 
-		if (code == OP_HIST_KEY1 || code == OP_HIST_KEYS || code == OP_HIST_LOG2 ||
-		    code == OP_HIST_TIME)
+		if (kind == OP_HIST_KEY1 || kind == OP_HIST_KEYS || kind == OP_HIST_LOG2 ||
+		    kind == OP_HIST_TIME)
 			return true;
 	}
 	return false;
@@ -42,8 +42,8 @@ static bool is_fused(const struct program *prog)
 static void check(struct fixture *f, const char *text, bool off)
 {
 	assert_int_equal(command(f->all, text), 0);
-	assert_int_equal(plan_of_event(f, f->all)->shape == PLAN_ANY, off);
-	assert_int_equal(is_fused(program_of_event(f, f->all)), !off);
+	assert_int_equal(plan_of_event(f, f->all)->kind == PLAN_ANY, off);
+	assert_int_equal(is_joined(code_of_event(f, f->all)), !off);
 	event_file_trigger_truncate(top_file(f->all));
 }
 

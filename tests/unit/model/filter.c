@@ -19,14 +19,14 @@ static int match(struct fixture *f, const char *text, const struct all_record *r
 	char comm[LAYOUT_COMM_LEN] = "somecommand";
 	struct hit h = { .record = r, .size = size, .cpu = 1, .comm = comm };
 	struct filter *filter;
-	struct program *prog;
+	struct code *code;
 	int ret = -1;
 
 	if (!filter_parse(f->all, text, NULL, &filter)) {
-		prog = malloc(filter_program_size(filter));
-		filter_write_program(filter, prog);
-		ret = filter_match(session_plane(f->session), prog, &h);
-		free(prog);
+		code = malloc(filter_program_size(filter));
+		filter_write_program(filter, code);
+		ret = filter_match(session_plane(f->session), code, &h);
+		free(code);
 	}
 	filter_destroy(filter);
 	return ret;

@@ -236,7 +236,7 @@ static void functions_are_counted_and_not_recorded(void **state)
 	assert_int_equal(functions_word(0x1020), 0);
 	plan = plan_of(session_plane(f->session), functions_word(0x1000) & SITE_GROUP);
 	assert_non_null(plan);
-	assert_int_equal(plan->shape, PLAN_COUNT_KEY1);
+	assert_int_equal(plan->kind, PLAN_COUNT_KEY1);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(functions_call(f, 0x1000), 0);
 	functions_call(f, 0x1010);

@@ -66,7 +66,7 @@ static void what_ends_has_no_arm_at_once_and_its_group_no_site(void **state)
 	assert_int_equal(group(0x1000), LAYOUT_GROUPS_AT);
 	/* A program that has not answered yet does what is left. */
 	assert_int_equal(plan_at(f, both)->nr_arms, 1);
-	assert_int_equal(plan_at(f, both)->shape, PLAN_RECORD);
+	assert_int_equal(plan_at(f, both)->kind, PLAN_RECORD);
 	assert_int_equal(functions_hit(f, both, (struct hit){ 0 }, 0x1000, 42), 1 << f->top->index);
 	ftrace_groups_settled(f->model->ftrace);
 	assert_null(plan_at(f, both));
@@ -215,9 +215,9 @@ static void pids_choose_and_are_asked_for_only_where_there_are_some(void **state
 	struct fixture *f = *state;
 
 	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
-	assert_int_equal(plan_at(f, group(0x1000))->shape, PLAN_RECORD);
+	assert_int_equal(plan_at(f, group(0x1000))->kind, PLAN_RECORD);
 	assert_int_equal(pids_write(f->top, PIDS_FUNCTION, "7\n", 2), 2);
-	assert_int_equal(plan_at(f, group(0x1000))->shape, PLAN_FUNCTION);
+	assert_int_equal(plan_at(f, group(0x1000))->kind, PLAN_FUNCTION);
 	assert_int_equal(functions_call(f, 0x1000), 0);
 	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ 0 }, 0x1000, 7), 1);
 	pids_clear(f->top, PIDS_FUNCTION);
@@ -225,7 +225,7 @@ static void pids_choose_and_are_asked_for_only_where_there_are_some(void **state
 	assert_int_equal(functions_call(f, 0x1000), 1);
 	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ 0 }, 0x1000, 7), 0);
 	pids_clear(f->top, PIDS_NO_FUNCTION);
-	assert_int_equal(plan_at(f, group(0x1000))->shape, PLAN_RECORD);
+	assert_int_equal(plan_at(f, group(0x1000))->kind, PLAN_RECORD);
 }
 
 static void a_latency_tracer_has_only_what_is_in_a_section(void **state)

@@ -136,7 +136,7 @@ static void probes_come_back_with_what_is_left(void **state)
 	edit(w->model->top, FTRACE_FILE_FILTER, "beta:traceoff:9 delta:traceoff:9 alpha:stacktrace\n");
 	edit(w->model->top, FTRACE_FILE_FILTER, "gamma:enable_event:s:first:4 !beta:traceoff:0\n");
 	assert_int_equal(ftrace_site_ops(ftrace_of(w->model), 0x1030, &ops, 1), 1);
-	atomic_fetch_sub(ftrace_probe_count(ftrace_probe_find(ops->priv, 0x1030)), 2);
+	atomic_fetch_sub(function_command_count(function_command_find(ops->priv, 0x1030)), 2);
 	for (int i = 0; i < 2; i++) {
 		new_server(w);
 		load(w);
@@ -156,7 +156,7 @@ static void probes_come_back_with_what_is_left(void **state)
 static int note_probe(struct session *s, uint64_t id, const struct object *o, const char *path, const char *text,
 		      void *arg)
 {
-	if (!strcmp(path, "#ftrace/probe"))
+	if (!strcmp(path, "#ftrace/command"))
 		*(const struct object **)arg = o;
 	return 0;
 }

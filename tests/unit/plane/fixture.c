@@ -64,16 +64,16 @@ void hist_make(struct hist *h, uint32_t key_size, uint32_t nr_sums, uint32_t nr_
 
 config_ref program_make(const struct hist *h, const struct op *ops, unsigned int nr, uint32_t flags)
 {
-	size_t size = sizeof(struct program) + nr * sizeof(*ops);
+	size_t size = sizeof(struct code) + nr * sizeof(*ops);
 	config_ref ref = session_config_alloc(fixture.session, size);
-	struct program *prog = session_config(fixture.session, ref, size);
+	struct code *code = session_config(fixture.session, ref, size);
 
-	assert_non_null(prog);
-	*prog = (struct program){ .size = (uint32_t)size, .nr_ops = nr, .flags = flags,
+	assert_non_null(code);
+	*code = (struct code){ .size = (uint32_t)size, .nr_ops = nr, .flags = flags,
 				  .map = h ? h->ref : 0, .key_size = h ? h->shape.key_size : 0 };
 	if (h)
-		prog->layout = *h->map.layout;
-	memcpy(prog->ops, ops, nr * sizeof(*ops));
+		code->layout = *h->map.layout;
+	memcpy(code->ops, ops, nr * sizeof(*ops));
 	return ref;
 }
 
@@ -110,7 +110,7 @@ void plan_make(const struct plan_row *rows, unsigned int nr)
 			arms[i].flags |= ARM_NEED_RECORD;
 		for (unsigned int k = 0; k < rows[i].nr_triggers; k++)
 			t[used++] = (struct trigger_arm){ .kind = rows[i].triggers[k].kind,
-				.program = rows[i].triggers[k].program, .filter = rows[i].triggers[k].filter,
+				.code = rows[i].triggers[k].program, .filter = rows[i].triggers[k].filter,
 				.state = session_data_alloc(fixture.session, sizeof(struct trigger_state)) };
 	}
 	plan->nr_triggers = used;

@@ -71,17 +71,17 @@ int double_write(const struct plane *p, struct slot *own, data_ref buffer, uint3
 }
 
 /* The program's size is the answer; 2: looks at the record's last word. */
-int double_match(const struct plane *p, const struct program *prog, const struct hit *h)
+int double_match(const struct plane *p, const struct code *code, const struct hit *h)
 {
-	if (prog->nr_ops == 2)
+	if (code->nr_ops == 2)
 		return ((const uint32_t *)h->record)[h->size / 4 - 1] == 1;
-	return (int)prog->nr_ops;
+	return (int)code->nr_ops;
 }
 
-void double_fold(const struct program *prog, struct run *run)
+void double_fold(const struct code *code, struct run *run)
 {
 	assert_int_equal(run->level, run->slot->depth - 1);
-	strcat(diary, prog->flags & PROGRAM_NEEDS_TIME ? run->time ? "t" : "!" : "f");
+	strcat(diary, code->flags & CODE_NEEDS_TIME ? run->time ? "t" : "!" : "f");
 }
 
 /* ---- building plans ---- */
@@ -105,13 +105,13 @@ struct arm_row {
 static config_ref answer(enum cond cond)
 {
 	config_ref ref;
-	struct program *prog;
+	struct code *code;
 
 	if (cond == ALWAYS)
 		return 0;
-	ref = session_config_alloc(session, sizeof(*prog));
-	prog = session_config(session, ref, sizeof(*prog));
-	prog->nr_ops = cond == YES;
+	ref = session_config_alloc(session, sizeof(*code));
+	code = session_config(session, ref, sizeof(*code));
+	code->nr_ops = cond == YES;
 	return ref;
 }
 
@@ -120,7 +120,7 @@ static data_ref event_state_of[4];
 static void trigger_fill(struct trigger_arm *t, const struct trigger_row *row, data_ref target)
 {
 	struct trigger_state *state;
-	struct program *prog;
+	struct code *code;
 
 	t->kind = row->kind;
 	t->flags = row->count ? TRIGGER_COUNTED : 0;
@@ -129,7 +129,7 @@ static void trigger_fill(struct trigger_arm *t, const struct trigger_row *row, d
 	state = session_data(session, t->state, sizeof(*state));
 	state->count = row->count > 0 ? row->count : 0;
 	t->target = target;
-	t->program = session_config_alloc(session, sizeof(*prog));
+	t->code = session_config_alloc(session, sizeof(*code));
 }
 
 static bool needs_record(const struct arm_row *row)
@@ -469,7 +469,7 @@ static void the_clock_is_read_for_those_who_ask(void **state)
 	struct trigger_arm *t = (struct trigger_arm *)((struct arm *)(plan + 1) + 1);
 	char out[64];
 
-	((struct program *)session_config(session, t[0].program, 32))->flags = PROGRAM_NEEDS_TIME;
+	((struct code *)session_config(session, t[0].code, 32))->flags = CODE_NEEDS_TIME;
 	fire_hit(out, 1, 0);
 	assert_string_equal(out, "tM");
 }
@@ -485,7 +485,7 @@ static void markers_fire_before_their_newline(void **state)
 	char out[64] = "";
 
 	diary = out;
-	((struct program *)session_config(session, t[0].filter, 32))->nr_ops = 2;
+	((struct code *)session_config(session, t[0].filter, 32))->nr_ops = 2;
 	rec.last = 1;
 	/* The event's filter, NO, does not matter. */
 	assert_int_equal(hit(session_plane(session), slot, &h), 1);

@@ -7,14 +7,14 @@
 #include "fixture.h"
 
 #define OFF(field)	offsetof(struct rec, field)
-#define KEY_A		{ .code = OP_KEY_FIELD, .size = OP_LOAD_U32, .arg = OFF(a) }
-#define FIND		{ .code = OP_FIND }
-#define A_AS_REF0	{ .code = OP_LOAD_U32, .off = OFF(a) }, { .code = OP_VAR_SET, .off = 0 }, \
-			{ .code = OP_REF_OWN, .off = 0, .arg = 0 }
-#define SYNTH_A(id)	{ .code = OP_SYNTH_BEGIN, .arg = id, .len = 16 }, \
-			{ .code = OP_SYNTH_U64, .off = 8, .size = 8, .arg = 0 }, { .code = OP_SYNTH_END }
+#define KEY_A		{ .kind = OP_KEY_FIELD, .size = OP_LOAD_U32, .arg = OFF(a) }
+#define FIND		{ .kind = OP_FIND }
+#define A_AS_REF0	{ .kind = OP_LOAD_U32, .off = OFF(a) }, { .kind = OP_VAR_SET, .off = 0 }, \
+			{ .kind = OP_REF_OWN, .off = 0, .arg = 0 }
+#define SYNTH_A(id)	{ .kind = OP_SYNTH_BEGIN, .arg = id, .len = 16 }, \
+			{ .kind = OP_SYNTH_U64, .off = 8, .size = 8, .arg = 0 }, { .kind = OP_SYNTH_END }
 /* Where the field of SYNTH_A is, as a key. */
-#define KEY_LAT		{ .code = OP_KEY_FIELD, .size = OP_LOAD_U64, .arg = 8 }
+#define KEY_LAT		{ .kind = OP_KEY_FIELD, .size = OP_LOAD_U64, .arg = 8 }
 
 static struct hist ha, hs;
 
@@ -46,21 +46,21 @@ static void records_are_the_kernels(void **state)
 
 	hist_make(&ha, 8, 1, 4, 4, STRING_ROOM);
 	plan_hist(SYNTH, ARM_RECORD, 0);
-	plan_hist(EVENT_A, 0, PROGRAM(&ha, PROGRAM_NEEDS_STACK, KEY_A, FIND,
-		{ .code = OP_LOAD_U64, .off = OFF(c) }, { .code = OP_VAR_SET, .off = 0 },
-		{ .code = OP_VAR_SET_STRING, .off = 1, .len = 1, .size = STRING_FIXED, .imm = OFF(name), .arg = 16 },
-		{ .code = OP_VAR_SET_STRING, .off = 2, .len = 2, .size = STRING_DATA_LOC, .imm = OFF(loc) },
-		{ .code = OP_VAR_SET_STACK, .off = 3, .len = 3, .size = STACK_HIT },
-		{ .code = OP_REF_OWN, .arg = 0, .off = 0 }, { .code = OP_REF_OWN, .arg = 1, .off = 1, .len = 2 },
-		{ .code = OP_REF_OWN, .arg = 2, .off = 2, .len = 3 }, { .code = OP_REF_OWN, .arg = 3, .off = 3, .len = 4 },
-		{ .code = OP_SYNTH_BEGIN, .arg = SYNTH, .len = (uint16_t)behind },
-		{ .code = OP_SYNTH_U64, .off = 8, .size = 8, .arg = 0 },
-		{ .code = OP_SYNTH_U64, .off = 16, .size = 4, .arg = 0 },
-		{ .code = OP_SYNTH_U64, .off = 24, .size = 1, .arg = 0 },
-		{ .code = OP_SYNTH_STRING, .off = 32, .len = STRING_ROOM, .arg = 1 },
-		{ .code = OP_SYNTH_STRING, .off = 288, .arg = 2 },
-		{ .code = OP_SYNTH_STACK, .off = 296, .arg = 3 },
-		{ .code = OP_SYNTH_END }));
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, CODE_NEEDS_STACK, KEY_A, FIND,
+		{ .kind = OP_LOAD_U64, .off = OFF(c) }, { .kind = OP_VAR_SET, .off = 0 },
+		{ .kind = OP_VAR_SET_STRING, .off = 1, .len = 1, .size = STRING_FIXED, .imm = OFF(name), .arg = 16 },
+		{ .kind = OP_VAR_SET_STRING, .off = 2, .len = 2, .size = STRING_DATA_LOC, .imm = OFF(loc) },
+		{ .kind = OP_VAR_SET_STACK, .off = 3, .len = 3, .size = STACK_HIT },
+		{ .kind = OP_REF_OWN, .arg = 0, .off = 0 }, { .kind = OP_REF_OWN, .arg = 1, .off = 1, .len = 2 },
+		{ .kind = OP_REF_OWN, .arg = 2, .off = 2, .len = 3 }, { .kind = OP_REF_OWN, .arg = 3, .off = 3, .len = 4 },
+		{ .kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = (uint16_t)behind },
+		{ .kind = OP_SYNTH_U64, .off = 8, .size = 8, .arg = 0 },
+		{ .kind = OP_SYNTH_U64, .off = 16, .size = 4, .arg = 0 },
+		{ .kind = OP_SYNTH_U64, .off = 24, .size = 1, .arg = 0 },
+		{ .kind = OP_SYNTH_STRING, .off = 32, .len = STRING_ROOM, .arg = 1 },
+		{ .kind = OP_SYNTH_STRING, .off = 288, .arg = 2 },
+		{ .kind = OP_SYNTH_STACK, .off = 296, .arg = 3 },
+		{ .kind = OP_SYNTH_END }));
 	struct rec r = rec_make(EVENT_A, 7);
 
 	r.c = 0x1122334455667788;
@@ -96,10 +96,10 @@ static void a_full_stack_is_as_long_as_the_kernels(void **state)
 		stack[i] = 0x1000 + i;
 	hist_make(&ha, 8, 1, 1, 1, STRING_ROOM);
 	plan_hist(SYNTH, ARM_RECORD, 0);
-	plan_hist(EVENT_A, 0, PROGRAM(&ha, PROGRAM_NEEDS_STACK, KEY_A, FIND,
-		{ .code = OP_VAR_SET_STACK, .size = STACK_HIT }, { .code = OP_REF_OWN, .len = 1 },
-		{ .code = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16 }, { .code = OP_SYNTH_STACK, .off = 8 },
-		{ .code = OP_SYNTH_END }));
+	plan_hist(EVENT_A, 0, PROGRAM(&ha, CODE_NEEDS_STACK, KEY_A, FIND,
+		{ .kind = OP_VAR_SET_STACK, .size = STACK_HIT }, { .kind = OP_REF_OWN, .len = 1 },
+		{ .kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16 }, { .kind = OP_SYNTH_STACK, .off = 8 },
+		{ .kind = OP_SYNTH_END }));
 	hit(fixture.p, fixture.slot, &h);
 	assert_int_equal(ring_nth(0, 0, got, sizeof(got)), 16 + 17 * 8);
 	assert_int_equal(got[1], 16 * 8 << 16 | 16);
@@ -143,12 +143,12 @@ static void its_effects_are_seen_by_later_triggers(void **state)
 	struct hist other;
 
 	hist_make(&hs, 8, 1, 1, 0, 0);
-	plan_hist(SYNTH, 0, PROGRAM(&hs, 0, KEY_LAT, FIND, { .code = OP_LOAD_U64, .off = 8 }, { .code = OP_VAR_SET }));
+	plan_hist(SYNTH, 0, PROGRAM(&hs, 0, KEY_LAT, FIND, { .kind = OP_LOAD_U64, .off = 8 }, { .kind = OP_VAR_SET }));
 	hist_make(&other, 8, 1, 0, 0, 0);
 	plan_make(&(struct plan_row){ .event = EVENT_A, .nr_triggers = 2, .triggers = {
 		{ TRIGGER_HIST, make, 0 },
-		{ TRIGGER_HIST, PROGRAM(&other, 0, KEY_A, { .code = OP_REF_FIND, .imm = hs.cell, .arg = 8 },
-					{ .code = OP_REF_READ }, FIND), 0 } } }, 1);
+		{ TRIGGER_HIST, PROGRAM(&other, 0, KEY_A, { .kind = OP_REF_FIND, .imm = hs.cell, .arg = 8 },
+					{ .kind = OP_REF_READ }, FIND), 0 } } }, 1);
 	fire_event(EVENT_A, 7, 10);
 	assert_int_equal(sum_of_key(&other, 7, 0), 1);
 }
@@ -172,8 +172,8 @@ static void a_record_comes_before_those_it_causes(void **state)
 static config_ref filter_lat(uint64_t v)
 {
 	return program_make(NULL, (const struct op[]){
-		{ .code = OP_CMP_U64, .cmp = CMP_EQ, .off = 8, .imm = v, .on_true = 1, .on_false = 2 },
-		{ .code = OP_ACCEPT }, { .code = OP_REJECT } }, 3, 0);
+		{ .kind = OP_CMP_U64, .cmp = CMP_EQ, .off = 8, .imm = v, .on_true = 1, .on_false = 2 },
+		{ .kind = OP_ACCEPT }, { .kind = OP_REJECT } }, 3, 0);
 }
 
 static void each_instance_decides_for_itself(void **state)
@@ -271,9 +271,9 @@ static void a_full_arena_is_counted(void **state)
 	hist_make(&ha, 8, 1, 4, 0, 0);
 	plan_hist(SYNTH, ARM_RECORD, 0);
 	for (int i = 0; i < 5; i++) {
-		ops[nr++] = (struct op){ .code = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 2000 };
-		ops[nr++] = (struct op){ .code = OP_SYNTH_U64, .off = 1992, .size = 8, .arg = 0 };
-		ops[nr++] = (struct op){ .code = OP_SYNTH_END };
+		ops[nr++] = (struct op){ .kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 2000 };
+		ops[nr++] = (struct op){ .kind = OP_SYNTH_U64, .off = 1992, .size = 8, .arg = 0 };
+		ops[nr++] = (struct op){ .kind = OP_SYNTH_END };
 	}
 	plan_hist(EVENT_A, 0, program_make(&ha, ops, nr + 1, 0));
 	fire_event(EVENT_A, 7, 10);
@@ -289,8 +289,8 @@ static void snapshot_swaps_and_the_cause_is_in_it(void **state)
 {
 	hist_make(&ha, 8, 1, 4, 1, 32);
 	plan_hist(EVENT_A, ARM_RECORD, PROGRAM(&ha, 0, KEY_A, FIND, A_AS_REF0,
-		{ .code = OP_TRACK_BEGIN, .flags = TRACK_GLOBAL, .on_false = 8 },
-		{ .code = OP_TRACK_END, .on_false = 8 }, { .code = OP_SNAPSHOT, .arg = 0 }));
+		{ .kind = OP_TRACK_BEGIN, .flags = TRACK_GLOBAL, .on_false = 8 },
+		{ .kind = OP_TRACK_END, .on_false = 8 }, { .kind = OP_SNAPSHOT, .arg = 0 }));
 	fire_event(EVENT_A, 7, 10);
 	assert_string_equal(ring_text(0, 1), "300@10 ");
 	assert_string_equal(ring_text(0, 0), "");
@@ -304,22 +304,22 @@ static void snapshot_swaps_and_the_cause_is_in_it(void **state)
 
 static void filters_see_its_dynamic_texts(void **state)
 {
-	size_t size = sizeof(struct program) + 3 * sizeof(struct op) + 8;
+	size_t size = sizeof(struct code) + 3 * sizeof(struct op) + 8;
 	config_ref ref = session_config_alloc(fixture.session, size);
-	struct program *filter = session_config(fixture.session, ref, size);
+	struct code *filter = session_config(fixture.session, ref, size);
 
-	*filter = (struct program){ .size = (uint32_t)size, .nr_ops = 3 };
-	filter->ops[0] = (struct op){ .code = OP_MATCH, .size = STRING_DATA_LOC << 4 | MATCH_FRONT, .cmp = CMP_EQ,
+	*filter = (struct code){ .size = (uint32_t)size, .nr_ops = 3 };
+	filter->ops[0] = (struct op){ .kind = OP_MATCH, .size = STRING_DATA_LOC << 4 | MATCH_FRONT, .cmp = CMP_EQ,
 				      .off = 8, .imm = size - 8, .arg = 3, .on_true = 1, .on_false = 2 };
-	filter->ops[1].code = OP_ACCEPT;
-	filter->ops[2].code = OP_REJECT;
+	filter->ops[1].kind = OP_ACCEPT;
+	filter->ops[2].kind = OP_REJECT;
 	memcpy((char *)filter + size - 8, "dyn", 4);
 	hist_make(&ha, 8, 1, 1, 1, STRING_ROOM);
 	plan_make(&(struct plan_row){ .event = SYNTH, .flags = ARM_RECORD, .filter = ref }, 1);
 	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND,
-		{ .code = OP_VAR_SET_STRING, .size = STRING_DATA_LOC, .imm = OFF(loc) }, { .code = OP_REF_OWN, .len = 1 },
-		{ .code = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16 }, { .code = OP_SYNTH_STRING, .off = 8 },
-		{ .code = OP_SYNTH_END }));
+		{ .kind = OP_VAR_SET_STRING, .size = STRING_DATA_LOC, .imm = OFF(loc) }, { .kind = OP_REF_OWN, .len = 1 },
+		{ .kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16 }, { .kind = OP_SYNTH_STRING, .off = 8 },
+		{ .kind = OP_SYNTH_END }));
 	struct rec r = rec_make(EVENT_A, 7);
 
 	fire_rec(&r, 10);
@@ -329,7 +329,7 @@ static void filters_see_its_dynamic_texts(void **state)
 	/* And so does the `if` of its only hist, which has a short way. */
 	hist_make(&hs, 8, 1, 0, 0, 0);
 	plan_make(&(struct plan_row){ .event = SYNTH, .flags = ARM_NEED_RECORD, .nr_triggers = 1,
-				      .triggers = { { TRIGGER_HIST, PROGRAM(&hs, 0, { .code = OP_KEY_FIELD, .size = OP_LOAD_U16 }, FIND), ref } } }, 1);
+				      .triggers = { { TRIGGER_HIST, PROGRAM(&hs, 0, { .kind = OP_KEY_FIELD, .size = OP_LOAD_U16 }, FIND), ref } } }, 1);
 	fire_rec(&r, 30);
 	assert_int_equal(sum_of_key(&hs, SYNTH, 0), 0);
 	r.dyn[0] = 'd';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe.c - commands that are carried out when a function is hit: FUNCTION:traceoff:3
+ * command.c - commands that are carried out when a function is hit: FUNCTION:traceoff:3
  *
- * A probe is one command in one instance, once with counts and once without; its
+ * A function command is one command in one instance, once with counts and once without; its
  * ops is enabled while it has a function. A function that has the command already
  * keeps what it has. What one write brought is a batch: it shares parameters, the
  * memory of its counts and the object that a new server finds (R4).
@@ -26,13 +26,13 @@ enum { NO_COUNT = -1 };
 /* What a write asks for. */
 struct request {
 	enum ftrace_command command;
-	bool		counted;	/* of the probe with counts, even when none was given */
+	bool		counted;	/* of the function command with counts, even when none was given */
 	int64_t		count;
 	struct event_file *target;
 	data_ref	counts;		/* those of the server before, to adopt; 0: none */
 };
 
-static enum ftrace_command command_find(const char *name)
+static enum ftrace_command command_named(const char *name)
 {
 	int c = 0;
 
@@ -46,19 +46,19 @@ static bool switches_event(enum ftrace_command c)
 	return c == FTRACE_ENABLE_EVENT || c == FTRACE_DISABLE_EVENT;
 }
 
-/* ---- Probes ---- */
+/* ---- Function commands ---- */
 
-static struct ftrace_probe *probe_find(struct ftrace_instance *fi, enum ftrace_command command, bool counted)
+static struct function_command *command_find(struct ftrace_instance *fi, enum ftrace_command command, bool counted)
 {
-	struct ftrace_probe *p;
+	struct function_command *p;
 
-	list_each(p, &fi->probes, node)
+	list_each(p, &fi->commands, node)
 		if (p->command == command && p->counted == counted)
 			return p;
 	return NULL;
 }
 
-static void count_stack_command(const struct ftrace_probe *p, unsigned int by)
+static void count_stack_command(const struct function_command *p, unsigned int by)
 {
 	struct model *m = p->ops.inst->model;
 
@@ -67,9 +67,9 @@ static void count_stack_command(const struct ftrace_probe *p, unsigned int by)
 		atomic_fetch_add_explicit(&m->stack_commands, by, memory_order_relaxed);
 }
 
-static struct ftrace_probe *probe_create(struct ftrace_instance *fi, enum ftrace_command command, bool counted)
+static struct function_command *command_create(struct ftrace_instance *fi, enum ftrace_command command, bool counted)
 {
-	struct ftrace_probe *p = calloc(1, sizeof(*p));
+	struct function_command *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
@@ -77,23 +77,23 @@ static struct ftrace_probe *probe_create(struct ftrace_instance *fi, enum ftrace
 	p->counted = counted;
 	list_init(&p->batches);
 	p->ops = (struct ftrace_ops){
-		.inst = fi->inst, .kind = FTRACE_OPS_PROBE, .callback = "function_trace_probe_call",
+		.inst = fi->inst, .kind = FTRACE_OPS_COMMAND, .callback = "function_trace_probe_call",
 		.hashes = &p->hashes, .priv = p,
 	};
 	list_init(&p->ops.node);
-	list_add(&p->node, &fi->probes);
+	list_add(&p->node, &fi->commands);
 	count_stack_command(p, 1);
 	return p;
 }
 
-static struct ftrace_probe *probe_get(struct ftrace_instance *fi, enum ftrace_command command, bool counted)
+static struct function_command *command_get(struct ftrace_instance *fi, enum ftrace_command command, bool counted)
 {
-	struct ftrace_probe *p = probe_find(fi, command, counted);
+	struct function_command *p = command_find(fi, command, counted);
 
-	return p ? p : probe_create(fi, command, counted);
+	return p ? p : command_create(fi, command, counted);
 }
 
-static void probe_drop_unused(struct ftrace_probe *p)
+static void command_drop_unused(struct function_command *p)
 {
 	if (p->nr)
 		return;
@@ -107,13 +107,13 @@ static void probe_drop_unused(struct ftrace_probe *p)
 
 /* ---- Batches ---- */
 
-static bool counts_each_site(const struct ftrace_probe *p)
+static bool counts_each_site(const struct function_command *p)
 {
 	return p->command == FTRACE_DUMP || (p->counted && !switches_event(p->command));
 }
 
 /* A new server finds what is left of the counts in them. */
-static int batch_counts(struct ftrace_probe *p, struct ftrace_batch *b, const struct request *r)
+static int batch_counts(struct function_command *p, struct ftrace_batch *b, const struct request *r)
 {
 	struct model *m = p->ops.inst->model;
 	const size_t size = b->nr_counts * sizeof(int64_t);
@@ -129,12 +129,12 @@ static int batch_counts(struct ftrace_probe *p, struct ftrace_batch *b, const st
 	if (!b->counts)
 		return r->counts ? -EPROTO : -ENOMEM;
 	for (uint32_t i = 0; !r->counts && i < b->nr_counts; i++)
-		/* Relaxed: no program knows the site's probe yet. */
+		/* Relaxed: no program knows the site's command yet. */
 		atomic_store_explicit(&b->counts[i], r->count, memory_order_relaxed);
 	return 0;
 }
 
-static void batch_free(struct ftrace_probe *p, struct ftrace_batch *b)
+static void batch_free(struct function_command *p, struct ftrace_batch *b)
 {
 	struct model *m = p->ops.inst->model;
 
@@ -150,14 +150,14 @@ static void batch_free(struct ftrace_probe *p, struct ftrace_batch *b)
 }
 
 /* err: plans may still lead to its memory, which is lost until the session ends then, but not freed too early. */
-static void batch_drop(struct ftrace_probe *p, struct ftrace_batch *b, int err)
+static void batch_drop(struct function_command *p, struct ftrace_batch *b, int err)
 {
 	if (err)
 		b->counts_ref = b->table = 0;
 	batch_free(p, b);
 }
 
-static struct ftrace_batch *batch_create(struct ftrace_probe *p, const struct request *r, uint32_t nr)
+static struct ftrace_batch *batch_create(struct function_command *p, const struct request *r, uint32_t nr)
 {
 	struct ftrace_batch *b = calloc(1, sizeof(*b));
 
@@ -178,39 +178,39 @@ static struct ftrace_batch *batch_create(struct ftrace_probe *p, const struct re
 
 static int by_address(const void *a, const void *b)
 {
-	const struct ftrace_probe_site *x = a, *y = b;
+	const struct function_command_site *x = a, *y = b;
 
 	return x->ip < y->ip ? -1 : x->ip > y->ip;
 }
 
-const struct ftrace_probe_site *ftrace_probe_find(const struct ftrace_probe *p, uint64_t ip)
+const struct function_command_site *function_command_find(const struct function_command *p, uint64_t ip)
 {
-	const struct ftrace_probe_site key = { .ip = ip };
+	const struct function_command_site key = { .ip = ip };
 
 	return p->nr ? bsearch(&key, p->sites, p->nr, sizeof(key), by_address) : NULL;
 }
 
-_Atomic int64_t *ftrace_probe_count(const struct ftrace_probe_site *s)
+_Atomic int64_t *function_command_count(const struct function_command_site *s)
 {
 	return s->batch->counts ? &s->batch->counts[s->index] : NULL;
 }
 
 /* The batch's sites come behind those that are there, then all are put in order. */
-static int sites_add(struct ftrace_probe *p, struct ftrace_batch *b, const uint64_t *ips)
+static int sites_add(struct function_command *p, struct ftrace_batch *b, const uint64_t *ips)
 {
-	struct ftrace_probe_site *sites = realloc(p->sites, ((size_t)p->nr + b->nr) * sizeof(*sites));
+	struct function_command_site *sites = realloc(p->sites, ((size_t)p->nr + b->nr) * sizeof(*sites));
 
 	if (!sites)
 		return -ENOMEM;
 	p->sites = sites;
 	for (uint32_t i = 0; i < b->nr; i++)
-		sites[p->nr + i] = (struct ftrace_probe_site){ ips[i], b, b->nr_counts > 1 ? i : 0 };
+		sites[p->nr + i] = (struct function_command_site){ ips[i], b, b->nr_counts > 1 ? i : 0 };
 	p->nr += b->nr;
 	qsort(sites, p->nr, sizeof(*sites), by_address);
 	return 0;
 }
 
-static void sites_remove(struct ftrace_probe *p, const struct ftrace_batch *b, const struct ftrace_hash *kept)
+static void sites_remove(struct function_command *p, const struct ftrace_batch *b, const struct ftrace_hash *kept)
 {
 	uint32_t n = 0;
 
@@ -225,8 +225,8 @@ static void sites_remove(struct ftrace_probe *p, const struct ftrace_batch *b, c
 
 /* ---- Adding ---- */
 
-/* Takes `hash`: the probe's sites with the new ones. */
-static int put_in_place(struct ftrace_probe *p, struct ftrace_hash *hash)
+/* Takes `hash`: the function command's sites with the new ones. */
+static int put_in_place(struct function_command *p, struct ftrace_hash *hash)
 {
 	struct ftrace *ft = ftrace_of(p->ops.inst->model);
 	int err = ftrace_hashes_replace(ft, &p->hashes, hash, NULL);
@@ -236,14 +236,14 @@ static int put_in_place(struct ftrace_probe *p, struct ftrace_hash *hash)
 	return err ? err : ftrace_ops_enable(&p->ops);
 }
 
-static void batch_undo(struct ftrace_probe *p, struct ftrace_batch *b)
+static void batch_undo(struct function_command *p, struct ftrace_batch *b)
 {
 	sites_remove(p, b, NULL);
 	list_del(&b->node);
-	batch_drop(p, b, ftrace_probe_publish(p));
+	batch_drop(p, b, function_command_publish(p));
 }
 
-static int add_sites(struct ftrace_probe *p, const struct request *r, struct ftrace_hash *hash,
+static int add_sites(struct function_command *p, const struct request *r, struct ftrace_hash *hash,
 		     const uint64_t *ips, uint32_t nr)
 {
 	struct ftrace_batch *b = batch_create(p, r, nr);
@@ -255,7 +255,7 @@ static int add_sites(struct ftrace_probe *p, const struct request *r, struct ftr
 	}
 	err = sites_add(p, b, ips);
 	if (!err)
-		err = ftrace_probe_publish(p);
+		err = function_command_publish(p);
 	if (!err)
 		err = ftrace_keep_batch(p, b);
 	if (err)
@@ -267,8 +267,8 @@ static int add_sites(struct ftrace_probe *p, const struct request *r, struct ftr
 	return err;
 }
 
-/* Those of the set that the probe does not have. */
-static uint64_t *new_ones(const struct ftrace_probe *p, const struct ftrace_hash *hash, uint32_t *nr)
+/* Those of the set that the function command does not have. */
+static uint64_t *new_ones(const struct function_command *p, const struct ftrace_hash *hash, uint32_t *nr)
 {
 	uint64_t *ips = ftrace_hash_list(hash);
 
@@ -279,7 +279,7 @@ static uint64_t *new_ones(const struct ftrace_probe *p, const struct ftrace_hash
 	return ips;
 }
 
-static int add_matching(struct ftrace_probe *p, const struct request *r, char *function)
+static int add_matching(struct function_command *p, const struct request *r, char *function)
 {
 	struct ftrace_hash *hash = ftrace_hash_copy(p->hashes.filter, true);
 	uint64_t *ips = NULL;
@@ -306,7 +306,7 @@ static int enter(void *arg, struct ftrace_site *site)
 }
 
 /* What is left of the count of an old function is that of all new ones. */
-static int inherit_batch(struct ftrace_probe *p, const struct ftrace_batch *b, const struct ftrace_page *old,
+static int inherit_batch(struct function_command *p, const struct ftrace_batch *b, const struct ftrace_page *old,
 			 struct ftrace_page *page)
 {
 	struct request r = { p->command, p->counted, NO_COUNT, b->target, 0 };
@@ -316,13 +316,13 @@ static int inherit_batch(struct ftrace_probe *p, const struct ftrace_batch *b, c
 	int n = hash ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; n >= 0 && i < old->nr; i++) {
-		const struct ftrace_probe_site *s = ftrace_probe_find(p, old->sites[i].ip);
+		const struct function_command_site *s = function_command_find(p, old->sites[i].ip);
 
 		if (!s || s->batch != b)
 			continue;
 		if (s->batch->counts)
 			/* Relaxed: a hit of the old function that takes it down later does so for that one alone. */
-			r.count = atomic_load_explicit(ftrace_probe_count(s), memory_order_relaxed);
+			r.count = atomic_load_explicit(function_command_count(s), memory_order_relaxed);
 		n = ftrace_page_match(page, ftrace_site_name(old, &old->sites[i]), enter, hash);
 	}
 	if (n >= 0)
@@ -335,13 +335,13 @@ static int inherit_batch(struct ftrace_probe *p, const struct ftrace_batch *b, c
 	return n < 0 ? n : 0;
 }
 
-int ftrace_probes_inherit(struct ftrace_instance *fi, const struct ftrace_page *old, struct ftrace_page *page)
+int function_commands_inherit(struct ftrace_instance *fi, const struct ftrace_page *old, struct ftrace_page *page)
 {
-	struct ftrace_probe *p;
+	struct function_command *p;
 	struct ftrace_batch *b;
 	int err = 0;
 
-	list_each(p, &fi->probes, node)
+	list_each(p, &fi->commands, node)
 		list_each(b, &p->batches, node)
 			err = err ? err : inherit_batch(p, b, old, page);
 	return err;
@@ -349,11 +349,11 @@ int ftrace_probes_inherit(struct ftrace_instance *fi, const struct ftrace_page *
 
 static int add(struct ftrace_instance *fi, const struct request *r, char *function)
 {
-	struct ftrace_probe *p = probe_get(fi, r->command, r->counted);
+	struct function_command *p = command_get(fi, r->command, r->counted);
 	int err = p ? add_matching(p, r, function) : -ENOMEM;
 
 	if (p)
-		probe_drop_unused(p);
+		command_drop_unused(p);
 	return err;
 }
 
@@ -368,7 +368,7 @@ static bool matches(struct ftrace *ft, uint64_t ip, const struct ftrace_glob *g)
 }
 
 /* First no plan leads to what goes. */
-static int remove_batches(struct ftrace_probe *p)
+static int remove_batches(struct function_command *p)
 {
 	struct ftrace_batch *b, *next;
 	struct list_head gone;
@@ -381,7 +381,7 @@ static int remove_batches(struct ftrace_probe *p)
 			list_add_tail(&b->node, &gone);
 		}
 	}
-	err = ftrace_probe_publish(p);
+	err = function_command_publish(p);
 	list_each(b, &p->batches, node)
 		ftrace_keep_batch(p, b);
 	list_each_safe(b, next, &gone, node)
@@ -389,7 +389,7 @@ static int remove_batches(struct ftrace_probe *p)
 	return err;
 }
 
-static int remove_from(struct ftrace_probe *p, const struct ftrace_glob *g)
+static int remove_from(struct function_command *p, const struct ftrace_glob *g)
 {
 	struct ftrace *ft = ftrace_of(p->ops.inst->model);
 	struct ftrace_hash *hash = ftrace_hash_copy(p->hashes.filter, true);
@@ -418,7 +418,7 @@ static int remove_from(struct ftrace_probe *p, const struct ftrace_glob *g)
 /* Nothing, or a single star, is all of them. */
 static int remove_matching(struct ftrace_instance *fi, const struct request *r, char *function)
 {
-	struct ftrace_probe *p = probe_find(fi, r->command, r->counted);
+	struct function_command *p = command_find(fi, r->command, r->counted);
 	const bool all = !*function || !strcmp(function, "*");
 	struct ftrace_glob g;
 	int err;
@@ -429,7 +429,7 @@ static int remove_matching(struct ftrace_instance *fi, const struct request *r, 
 		return -ENODEV;
 	ftrace_glob_parse(&g, function);
 	err = remove_from(p, all ? NULL : &g);
-	probe_drop_unused(p);
+	command_drop_unused(p);
 	return err;
 }
 
@@ -483,10 +483,10 @@ static int parse(struct instance *inst, struct request *r, char *parameters, boo
 	return parameters && adds ? parse_count(r, parameters) : 0;
 }
 
-int ftrace_probe_command(struct instance *inst, char *function, const char *command, char *parameters)
+int function_command_write(struct instance *inst, char *function, const char *command, char *parameters)
 {
 	struct ftrace_instance *fi = ftrace_of_instance(inst);
-	struct request r = { .command = command_find(command), .count = NO_COUNT };
+	struct request r = { .command = command_named(command), .count = NO_COUNT };
 	const bool adds = *function != '!';
 	int err;
 
@@ -505,9 +505,9 @@ int ftrace_probe_command(struct instance *inst, char *function, const char *comm
 /* ---- Printing ---- */
 
 /* An event's count of -1 is none; other commands have a count or none at all. */
-static void print_count(const struct ftrace_probe *p, const struct ftrace_probe_site *s, FILE *out)
+static void print_count(const struct function_command *p, const struct function_command_site *s, FILE *out)
 {
-	_Atomic int64_t *word = ftrace_probe_count(s);
+	_Atomic int64_t *word = function_command_count(s);
 	/* Relaxed: a hit may take it down any time. */
 	const int64_t count = word ? atomic_load_explicit(word, memory_order_relaxed) : NO_COUNT;
 
@@ -517,12 +517,12 @@ static void print_count(const struct ftrace_probe *p, const struct ftrace_probe_
 		fprintf(out, ":count=%" PRId64 "\n", count);
 }
 
-static void print_probe(struct ftrace *ft, const struct ftrace_probe *p, FILE *out)
+static void print_function_command(struct ftrace *ft, const struct function_command *p, FILE *out)
 {
 	uint64_t *ips = ftrace_hash_list(p->hashes.filter);
 
 	for (uint32_t i = 0; ips && i < p->nr; i++) {
-		const struct ftrace_probe_site *s = ftrace_probe_find(p, ips[i]);
+		const struct function_command_site *s = function_command_find(p, ips[i]);
 		const struct event_file *target = s->batch->target;
 
 		if (!ftrace_site_find(ft, ips[i], NULL))
@@ -536,32 +536,32 @@ static void print_probe(struct ftrace *ft, const struct ftrace_probe *p, FILE *o
 	free(ips);
 }
 
-void ftrace_probes_print(struct ftrace_instance *fi, FILE *out)
+void function_commands_print(struct ftrace_instance *fi, FILE *out)
 {
 	struct ftrace *ft = ftrace_of(fi->inst->model);
-	struct ftrace_probe *p;
+	struct function_command *p;
 
-	list_each(p, &fi->probes, node)
-		print_probe(ft, p, out);
+	list_each(p, &fi->commands, node)
+		print_function_command(ft, p, out);
 }
 
-void ftrace_probes_destroy(struct ftrace_instance *fi)
+void function_commands_destroy(struct ftrace_instance *fi)
 {
-	struct ftrace_probe *p, *next;
+	struct function_command *p, *next;
 	struct ftrace_batch *b, *next_batch;
 
-	list_each_safe(p, next, &fi->probes, node) {
+	list_each_safe(p, next, &fi->commands, node) {
 		ftrace_ops_disable(&p->ops);
 		list_each_safe(b, next_batch, &p->batches, node)
 			batch_free(p, b);
 		p->nr = 0;
-		probe_drop_unused(p);
+		command_drop_unused(p);
 	}
 }
 
 /* ---- R4: "COMMAND COUNTED SYSTEM:EVENT|- ADDRESS.INDEX ..." ---- */
 
-void ftrace_probe_describe(const struct ftrace_probe *p, const struct ftrace_batch *b, FILE *out)
+void function_command_describe(const struct function_command *p, const struct ftrace_batch *b, FILE *out)
 {
 	fprintf(out, "%s %d ", command_names[p->command], p->counted);
 	if (b->target)
@@ -601,9 +601,9 @@ static int read_site(const char **text, uint64_t *ip, uint32_t *index)
 }
 
 /* Room for `more` sites. */
-static int sites_room(struct ftrace_probe *p, size_t more)
+static int sites_room(struct function_command *p, size_t more)
 {
-	struct ftrace_probe_site *sites = realloc(p->sites, (p->nr + more) * sizeof(*sites));
+	struct function_command_site *sites = realloc(p->sites, (p->nr + more) * sizeof(*sites));
 
 	if (!sites)
 		return -ENOMEM;
@@ -612,7 +612,7 @@ static int sites_room(struct ftrace_probe *p, size_t more)
 }
 
 /* The addresses behind the header, with the numbers of their counts. */
-static int restore_sites(struct ftrace_probe *p, struct ftrace_batch *b, const char *text, struct ftrace_hash *hash)
+static int restore_sites(struct function_command *p, struct ftrace_batch *b, const char *text, struct ftrace_hash *hash)
 {
 	uint32_t index;
 	uint64_t ip;
@@ -623,7 +623,7 @@ static int restore_sites(struct ftrace_probe *p, struct ftrace_batch *b, const c
 			return -EPROTO;
 		if (ftrace_hash_has(hash, ip))
 			continue;	/* another batch has it: it died as in batch_counts() */
-		p->sites[p->nr++] = (struct ftrace_probe_site){ ip, b, index };
+		p->sites[p->nr++] = (struct function_command_site){ ip, b, index };
 		b->nr++;
 		err = ftrace_hash_add(hash, ip);
 	}
@@ -633,7 +633,7 @@ static int restore_sites(struct ftrace_probe *p, struct ftrace_batch *b, const c
 	return b->nr ? 0 : -EPROTO;
 }
 
-static int restore_batch(struct ftrace_probe *p, const struct request *r, uint32_t nr_counts, const char *text)
+static int restore_batch(struct function_command *p, const struct request *r, uint32_t nr_counts, const char *text)
 {
 	struct ftrace_hash *hash = ftrace_hash_copy(p->hashes.filter, true);
 	struct ftrace_batch *b = calloc(1, sizeof(*b));
@@ -653,7 +653,7 @@ static int restore_batch(struct ftrace_probe *p, const struct request *r, uint32
 		b->target = err ? NULL : r->target;
 	}
 	if (!err)
-		err = ftrace_probe_publish(p);
+		err = function_command_publish(p);
 	if (!err)
 		err = put_in_place(p, hash);
 	else
@@ -665,27 +665,27 @@ static int restore_batch(struct ftrace_probe *p, const struct request *r, uint32
 	return err;
 }
 
-int ftrace_probe_restore(struct ftrace_instance *fi, const struct restored_object *o,
+int function_command_restore(struct ftrace_instance *fi, const struct restored_object *o,
 			 const char *text)
 {
 	struct request r = { .count = NO_COUNT, .counts = restored_ref(o, 0) };
 	char command[32], event[512];
 	unsigned int nr_counts;
-	struct ftrace_probe *p;
+	struct function_command *p;
 	int counted, n, err;
 
 	if (sscanf(text, "%31s %d %511s %u%n", command, &counted, event, &nr_counts, &n) != 4)
 		return -EPROTO;
-	r.command = command_find(command);
+	r.command = command_named(command);
 	if (r.command == FTRACE_NO_COMMAND)
 		return -EPROTO;
 	err = restore_target(fi->inst, event, &r);
 	if (err)
 		return err;
-	p = probe_get(fi, r.command, counted);
+	p = command_get(fi, r.command, counted);
 	if (!p)
 		return -ENOMEM;
 	err = restore_batch(p, &r, nr_counts, text + n);
-	probe_drop_unused(p);
+	command_drop_unused(p);
 	return err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuse.c - which ops become one, and that jumps still lead where they did
+ * join.c - which ops become one, and that jumps still lead where they did
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,46 +11,46 @@
 
 #include "model/hist/hist.h"
 
-#define KEY		{ .code = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 12 }
-#define FIND		{ .code = OP_FIND }
-#define TIME		{ .code = OP_LOAD_TIME }, { .code = OP_USECS }
-#define REF_FIND	{ .code = OP_REF_FIND, .imm = 640, .arg = 8 }
-#define REF_READ	{ .code = OP_REF_READ, .off = 5, .arg = 2, .flags = REF_ONCE }
-#define SINCE(var)	TIME, { .code = OP_LOAD_REF, .arg = 2 }, { .code = OP_SUB }, { .code = OP_VAR_SET, .off = var }
-#define END		{ .code = OP_END }
+#define KEY		{ .kind = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 12 }
+#define FIND		{ .kind = OP_FIND }
+#define TIME		{ .kind = OP_LOAD_TIME }, { .kind = OP_USECS }
+#define REF_FIND	{ .kind = OP_REF_FIND, .imm = 640, .arg = 8 }
+#define REF_READ	{ .kind = OP_REF_READ, .off = 5, .arg = 2, .flags = REF_ONCE }
+#define SINCE(var)	TIME, { .kind = OP_LOAD_REF, .arg = 2 }, { .kind = OP_SUB }, { .kind = OP_VAR_SET, .off = var }
+#define END		{ .kind = OP_END }
 
 static struct op ops[64];
 static uint16_t place[64];
 
 static uint32_t key_size = 8;
 
-static unsigned int fused(const struct op *from, unsigned int nr)
+static unsigned int joined(const struct op *from, unsigned int nr)
 {
 	memcpy(ops, from, nr * sizeof(*from));
-	return hist_fuse(ops, nr, key_size, place);
+	return hist_join(ops, nr, key_size, place);
 }
 
-#define FUSED(...)	fused((const struct op[]){ __VA_ARGS__ }, sizeof((const struct op[]){ __VA_ARGS__ }) / sizeof(struct op))
+#define FUSED(...)	joined((const struct op[]){ __VA_ARGS__ }, sizeof((const struct op[]){ __VA_ARGS__ }) / sizeof(struct op))
 
 static void assert_codes(unsigned int nr, const uint8_t *codes, unsigned int wanted)
 {
 	assert_int_equal(nr, wanted);
 	for (unsigned int i = 0; i < nr; i++)
-		assert_int_equal(ops[i].code, codes[i]);
+		assert_int_equal(ops[i].kind, codes[i]);
 }
 
 #define CODES(nr, ...)	assert_codes(nr, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
 static void a_hist_that_notes_the_time_is_one_op(void **state)
 {
-	CODES(FUSED(KEY, FIND, TIME, { .code = OP_VAR_SET, .off = 3 }, END), OP_HIST_TIME, OP_END);
+	CODES(FUSED(KEY, FIND, TIME, { .kind = OP_VAR_SET, .off = 3 }, END), OP_HIST_TIME, OP_END);
 	assert_int_equal(ops[0].len, OP_LOAD_S32);
 	assert_int_equal(ops[0].off, 12);
 	assert_int_equal(ops[0].arg, 3);
 	assert_int_equal(ops[0].size, 1);
 	/* Not when it does more. */
-	CODES(FUSED(KEY, FIND, { .code = OP_LOAD_TIME }, { .code = OP_VAR_SET }, { .code = OP_LOAD_CPU },
-		    { .code = OP_VAR_SET, .off = 1 }, END),
+	CODES(FUSED(KEY, FIND, { .kind = OP_LOAD_TIME }, { .kind = OP_VAR_SET }, { .kind = OP_LOAD_CPU },
+		    { .kind = OP_VAR_SET, .off = 1 }, END),
 	      OP_KEY_FIELD, OP_VAR_TIME, OP_LOAD_CPU, OP_VAR_SET, OP_END);
 	assert_int_equal(ops[0].flags, KEY_FIND);
 	assert_int_equal(ops[1].size, 0);
@@ -58,25 +58,25 @@ static void a_hist_that_notes_the_time_is_one_op(void **state)
 
 static void a_text_as_the_only_key_is_one_op(void **state)
 {
-	CODES(FUSED({ .code = OP_KEY_STRING, .len = 256 }, FIND, END), OP_HIST_TEXT, OP_END);
+	CODES(FUSED({ .kind = OP_KEY_STRING, .len = 256 }, FIND, END), OP_HIST_TEXT, OP_END);
 	assert_int_equal(ops[0].len, 256);
-	CODES(FUSED({ .code = OP_KEY_STRING, .len = 256 }, FIND, { .code = OP_SUM_FIELD }, END),
+	CODES(FUSED({ .kind = OP_KEY_STRING, .len = 256 }, FIND, { .kind = OP_SUM_FIELD }, END),
 	      OP_KEY_STRING, OP_SUM_FIELD, OP_END);
 	assert_int_equal(ops[0].flags, KEY_FIND);
 	/* Not behind another key. */
-	CODES(FUSED(KEY, { .code = OP_KEY_STRING, .off = 8, .len = 256 }, FIND, END), OP_KEY_FIELD,
+	CODES(FUSED(KEY, { .kind = OP_KEY_STRING, .off = 8, .len = 256 }, FIND, END), OP_KEY_FIELD,
 	      OP_KEY_STRING, OP_FIND, OP_END);
 	assert_int_equal(ops[1].flags, 0);
 }
 
-#define OWN(ref, var)	{ .code = OP_REF_OWN, .arg = ref, .off = var }
-#define NUMBER(ref)	{ .code = OP_SYNTH_U64, .arg = ref, .off = 8, .size = 4 }
-#define LOAD		{ .code = OP_LOAD_S16, .off = 12 }
+#define OWN(ref, var)	{ .kind = OP_REF_OWN, .arg = ref, .off = var }
+#define NUMBER(ref)	{ .kind = OP_SYNTH_U64, .arg = ref, .off = 8, .size = 4 }
+#define LOAD		{ .kind = OP_LOAD_S16, .off = 12 }
 
 static void an_event_takes_own_variables_as_they_are(void **state)
 {
-	CODES(FUSED(KEY, FIND, LOAD, { .code = OP_VAR_SET, .off = 6 }, OWN(3, 6),
-		    { .code = OP_SYNTH_BEGIN }, NUMBER(3), NUMBER(4), { .code = OP_SYNTH_END }, END),
+	CODES(FUSED(KEY, FIND, LOAD, { .kind = OP_VAR_SET, .off = 6 }, OWN(3, 6),
+		    { .kind = OP_SYNTH_BEGIN }, NUMBER(3), NUMBER(4), { .kind = OP_SYNTH_END }, END),
 	      OP_KEY_FIELD, OP_VAR_FIELD, OP_SYNTH_BEGIN, OP_SYNTH_OWN, OP_SYNTH_U64, OP_SYNTH_END,
 	      OP_END);
 	assert_int_equal(ops[1].size, OP_LOAD_S16);
@@ -86,19 +86,19 @@ static void an_event_takes_own_variables_as_they_are(void **state)
 	assert_int_equal(ops[3].off, 8);
 	assert_int_equal(ops[3].size, 4);
 	/* Not where something else asks for the reference, or where it is no number. */
-	CODES(FUSED(OWN(3, 6), NUMBER(3), { .code = OP_TRACK_BEGIN, .arg = 3 }, END), OP_REF_OWN,
+	CODES(FUSED(OWN(3, 6), NUMBER(3), { .kind = OP_TRACK_BEGIN, .arg = 3 }, END), OP_REF_OWN,
 	      OP_SYNTH_U64, OP_TRACK_BEGIN, OP_END);
 	CODES(FUSED(OWN(3, 6), NUMBER(3),
-		    { .code = OP_TRACK_STRING, .size = STRING_REF, .arg = 3 }, END),
+		    { .kind = OP_TRACK_STRING, .size = STRING_REF, .arg = 3 }, END),
 	      OP_REF_OWN, OP_SYNTH_U64, OP_TRACK_STRING, OP_END);
-	CODES(FUSED({ .code = OP_REF_OWN, .arg = 3, .len = 2 }, NUMBER(3), END), OP_REF_OWN,
+	CODES(FUSED({ .kind = OP_REF_OWN, .arg = 3, .len = 2 }, NUMBER(3), END), OP_REF_OWN,
 	      OP_SYNTH_U64, OP_END);
 }
 
 static void jumps_lead_behind_what_is_left_out(void **state)
 {
-	CODES(FUSED(OWN(3, 6), { .code = OP_TRACK_BEGIN, .arg = 4, .on_false = 4 }, OWN(5, 7),
-		    { .code = OP_TRACK_END, .on_false = 4 }, NUMBER(3), NUMBER(5), END),
+	CODES(FUSED(OWN(3, 6), { .kind = OP_TRACK_BEGIN, .arg = 4, .on_false = 4 }, OWN(5, 7),
+		    { .kind = OP_TRACK_END, .on_false = 4 }, NUMBER(3), NUMBER(5), END),
 	      OP_TRACK_BEGIN, OP_TRACK_END, OP_SYNTH_OWN, OP_SYNTH_OWN, OP_END);
 	assert_int_equal(ops[0].on_false, 2);
 	assert_int_equal(ops[1].on_false, 2);
@@ -116,42 +116,42 @@ static void the_time_since_is_one_op(void **state)
 	assert_int_equal(ops[0].off, 12);
 	assert_int_equal(ops[0].size, OP_LOAD_S32);
 	/* The time since another reference than the one that was just read. */
-	CODES(FUSED(KEY, REF_FIND, { .code = OP_REF_READ, .arg = 1 }, FIND, SINCE(1), END),
+	CODES(FUSED(KEY, REF_FIND, { .kind = OP_REF_READ, .arg = 1 }, FIND, SINCE(1), END),
 	      OP_KEY_FIELD, OP_REF_TAKE, OP_FIND, OP_VAR_SINCE, OP_END);
 	/* The last of two keys. */
-	CODES(FUSED(KEY, { .code = OP_KEY_FIELD, .size = OP_LOAD_U64, .arg = 16, .off = 8 },
-		    { .code = OP_REF_FIND, .arg = 16 }, REF_READ, FIND, SINCE(0), END),
+	CODES(FUSED(KEY, { .kind = OP_KEY_FIELD, .size = OP_LOAD_U64, .arg = 16, .off = 8 },
+		    { .kind = OP_REF_FIND, .arg = 16 }, REF_READ, FIND, SINCE(0), END),
 	      OP_KEY_FIELD, OP_KEY_FIELD, OP_REF_TAKE, OP_FIND, OP_VAR_SINCE, OP_END);
 	assert_int_equal(ops[2].on_true, 16);
 }
 
 static void a_logarithm_as_key_is_one_op(void **state)
 {
-	CODES(FUSED(KEY, { .code = OP_LOAD_U64, .off = 40 }, { .code = OP_LOG2 }, { .code = OP_KEY_U64, .off = 8 }, FIND, END),
+	CODES(FUSED(KEY, { .kind = OP_LOAD_U64, .off = 40 }, { .kind = OP_LOG2 }, { .kind = OP_KEY_U64, .off = 8 }, FIND, END),
 	      OP_KEY_FIELD, OP_KEY_LOG2, OP_END);
 	assert_int_equal(ops[1].off, 8);
 	assert_int_equal(ops[1].arg, 40);
 	assert_int_equal(ops[1].size, OP_LOAD_U64);
 	assert_int_equal(ops[1].flags, KEY_FIND);
 	/* Alone it is the whole hist. */
-	CODES(FUSED(LOAD, { .code = OP_LOG2 }, { .code = OP_KEY_U64 }, FIND, END),
+	CODES(FUSED(LOAD, { .kind = OP_LOG2 }, { .kind = OP_KEY_U64 }, FIND, END),
 	      OP_HIST_LOG2, OP_END);
 	assert_int_equal(ops[0].len, OP_LOAD_S16);
 	assert_int_equal(ops[0].off, 12);
-	CODES(FUSED(LOAD, { .code = OP_LOG2 }, { .code = OP_KEY_U64 }, FIND,
-		    { .code = OP_SUM_FIELD }, END),
+	CODES(FUSED(LOAD, { .kind = OP_LOG2 }, { .kind = OP_KEY_U64 }, FIND,
+		    { .kind = OP_SUM_FIELD }, END),
 	      OP_KEY_LOG2, OP_SUM_FIELD, OP_END);
 	key_size = 256;		/* of a text */
-	CODES(FUSED(LOAD, { .code = OP_LOG2 }, { .code = OP_KEY_U64 }, FIND, END),
+	CODES(FUSED(LOAD, { .kind = OP_LOG2 }, { .kind = OP_KEY_U64 }, FIND, END),
 	      OP_KEY_LOG2, OP_END);
 	key_size = 8;
 }
 
 static void jumps_lead_where_they_did(void **state)
 {
-	CODES(FUSED(KEY, FIND, TIME, { .code = OP_VAR_SET }, { .code = OP_REF_OWN },
-		    { .code = OP_TRACK_BEGIN, .on_false = 10 }, TIME, { .code = OP_TRACK_END, .on_false = 10 },
-		    { .code = OP_TRACK_BEGIN, .on_false = 12 }, { .code = OP_TRACK_END, .on_false = 12 }, END),
+	CODES(FUSED(KEY, FIND, TIME, { .kind = OP_VAR_SET }, { .kind = OP_REF_OWN },
+		    { .kind = OP_TRACK_BEGIN, .on_false = 10 }, TIME, { .kind = OP_TRACK_END, .on_false = 10 },
+		    { .kind = OP_TRACK_BEGIN, .on_false = 12 }, { .kind = OP_TRACK_END, .on_false = 12 }, END),
 	      OP_KEY_FIELD, OP_VAR_TIME, OP_REF_OWN, OP_TRACK_BEGIN, OP_LOAD_TIME, OP_USECS, OP_TRACK_END,
 	      OP_TRACK_BEGIN, OP_TRACK_END, OP_END);
 	assert_int_equal(ops[3].on_false, 7);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuse.c - joins ops that often stand behind each other into one
+ * join.c - joins ops that often stand behind each other into one
  *
- * Works on a finished program: what a row of `patterns` describes becomes one
+ * Works on finished code: what a row of `patterns` describes becomes one
  * op, and jumps are set anew. No jump leads into the middle of a pattern, for
  * only tracking jumps, and behind its end.
  */
 #include "model/hist/hist.h"
-#include "plane/program.h"
+#include "plane/code.h"
 
 /* Each looks at the ops from `op` on, of which there are `left`. Returns how many became *out; 0: not these. */
-typedef unsigned int (*fuse_fn)(const struct op *op, unsigned int left, struct op *out);
+typedef unsigned int (*join_fn)(const struct op *op, unsigned int left, struct op *out);
 
 static bool codes_are(const struct op *op, unsigned int left, const uint8_t *codes, unsigned int nr)
 {
 	if (left < nr)
 		return false;
 	for (unsigned int i = 0; i < nr; i++)
-		if (op[i].code != codes[i])
+		if (op[i].kind != codes[i])
 			return false;
 	return true;
 }
@@ -27,11 +27,11 @@ static bool codes_are(const struct op *op, unsigned int left, const uint8_t *cod
 
 static bool is_load(const struct op *op)
 {
-	return op->code >= OP_LOAD_U8 && op->code <= OP_LOAD_S64;
+	return op->kind >= OP_LOAD_U8 && op->kind <= OP_LOAD_S64;
 }
 
 /* A key, and the search where it was the last. */
-static unsigned int fuse_key(const struct op *op, unsigned int left, struct op *out)
+static unsigned int join_key(const struct op *op, unsigned int left, struct op *out)
 {
 	unsigned int used;
 
@@ -40,41 +40,41 @@ static unsigned int fuse_key(const struct op *op, unsigned int left, struct op *
 		used = 1;
 	} else if (left >= 3 && is_load(op) && MATCHES(op + 1, left - 1, OP_LOG2, OP_KEY_U64)) {
 		*out = op[2];
-		out->code = OP_KEY_LOG2;
-		out->size = op->code;
+		out->kind = OP_KEY_LOG2;
+		out->size = op->kind;
 		out->arg = op->off;
 		used = 3;
 	} else {
 		return 0;
 	}
-	if (used >= left || op[used].code != OP_FIND)
+	if (used >= left || op[used].kind != OP_FIND)
 		return used > 1 ? used : 0;
 	out->flags |= KEY_FIND;
 	return used + 1;
 }
 
 /* A hist with a text as its only key that only counts. */
-static unsigned int fuse_text_hist(const struct op *op, unsigned int left, struct op *out)
+static unsigned int join_text_hist(const struct op *op, unsigned int left, struct op *out)
 {
 	if (!MATCHES(op, left, OP_KEY_STRING, OP_FIND, OP_END) || op->off)
 		return 0;
 	*out = op[0];
-	out->code = OP_HIST_TEXT;
+	out->kind = OP_HIST_TEXT;
 	return 2;
 }
 
 /* The same with the .log2 of an integer. */
-static unsigned int fuse_log2_hist(const struct op *op, unsigned int left, struct op *out)
+static unsigned int join_log2_hist(const struct op *op, unsigned int left, struct op *out)
 {
 	if (left < 5 || !is_load(op) || op[2].off ||
 	    !MATCHES(op + 1, left - 1, OP_LOG2, OP_KEY_U64, OP_FIND, OP_END))
 		return 0;
-	*out = (struct op){ .code = OP_HIST_LOG2, .len = op->code, .off = op->off };
+	*out = (struct op){ .kind = OP_HIST_LOG2, .len = op->kind, .off = op->off };
 	return 4;
 }
 
 /* A text as the only key. */
-static unsigned int fuse_text(const struct op *op, unsigned int left, struct op *out)
+static unsigned int join_text(const struct op *op, unsigned int left, struct op *out)
 {
 	if (!MATCHES(op, left, OP_KEY_STRING, OP_FIND) || op->off)
 		return 0;
@@ -83,53 +83,53 @@ static unsigned int fuse_text(const struct op *op, unsigned int left, struct op 
 	return 2;
 }
 
-static unsigned int fuse_reference(const struct op *op, unsigned int left, struct op *out)
+static unsigned int join_reference(const struct op *op, unsigned int left, struct op *out)
 {
 	if (!MATCHES(op, left, OP_REF_FIND, OP_REF_READ))
 		return 0;
 	*out = op[1];
-	out->code = OP_REF_TAKE;
+	out->kind = OP_REF_TAKE;
 	out->imm = op[0].imm;
 	out->on_true = (uint16_t)op[0].arg;
 	return 2;
 }
 
 /* var = time, var = time - $ref; in nanoseconds or microseconds. */
-static unsigned int fuse_time(const struct op *op, unsigned int left, struct op *out)
+static unsigned int join_time(const struct op *op, unsigned int left, struct op *out)
 {
-	unsigned int usecs = left > 1 && op[1].code == OP_USECS, used = 1 + usecs;
+	unsigned int usecs = left > 1 && op[1].kind == OP_USECS, used = 1 + usecs;
 
-	if (op->code != OP_LOAD_TIME)
+	if (op->kind != OP_LOAD_TIME)
 		return 0;
 	if (MATCHES(op + used, left - used, OP_VAR_SET)) {
-		*out = (struct op){ .code = OP_VAR_TIME, .size = (uint8_t)usecs, .off = op[used].off };
+		*out = (struct op){ .kind = OP_VAR_TIME, .size = (uint8_t)usecs, .off = op[used].off };
 		return used + 1;
 	}
 	if (!MATCHES(op + used, left - used, OP_LOAD_REF, OP_SUB, OP_VAR_SET))
 		return 0;
-	*out = (struct op){ .code = OP_VAR_SINCE, .size = (uint8_t)usecs, .off = op[used + 2].off,
+	*out = (struct op){ .kind = OP_VAR_SINCE, .size = (uint8_t)usecs, .off = op[used + 2].off,
 			    .arg = op[used].arg };
 	return used + 3;
 }
 
 /* A hist with one key that only notes the time. */
-static unsigned int fuse_time_hist(const struct op *op, unsigned int left, struct op *out)
+static unsigned int join_time_hist(const struct op *op, unsigned int left, struct op *out)
 {
 	struct op time = { 0 };
 	unsigned int used;
 
 	if (!MATCHES(op, left, OP_KEY_FIELD, OP_FIND, OP_LOAD_TIME) || op->off)
 		return 0;
-	used = 2 + fuse_time(op + 2, left - 2, &time);
-	if (time.code != OP_VAR_TIME || used == 2 || used >= left || op[used].code != OP_END)
+	used = 2 + join_time(op + 2, left - 2, &time);
+	if (time.kind != OP_VAR_TIME || used == 2 || used >= left || op[used].kind != OP_END)
 		return 0;
-	*out = (struct op){ .code = OP_HIST_TIME, .len = op->size, .off = (uint16_t)op->arg, .arg = time.off,
+	*out = (struct op){ .kind = OP_HIST_TIME, .len = op->size, .off = (uint16_t)op->arg, .arg = time.off,
 			    .size = time.size };
 	return used;
 }
 
 /* One with one key that begins with the time since another's variable was set. */
-static unsigned int fuse_since(const struct op *op, unsigned int left, struct op *out)
+static unsigned int join_since(const struct op *op, unsigned int left, struct op *out)
 {
 	struct op time;
 	unsigned int used;
@@ -137,43 +137,43 @@ static unsigned int fuse_since(const struct op *op, unsigned int left, struct op
 	if (!MATCHES(op, left, OP_KEY_FIELD, OP_REF_FIND, OP_REF_READ, OP_FIND, OP_LOAD_TIME) || op->off ||
 	    op[1].arg != 8 || op[2].len)
 		return 0;
-	used = fuse_time(op + 4, left - 4, &time);
-	if (!used || time.code != OP_VAR_SINCE || time.arg != op[2].arg)
+	used = join_time(op + 4, left - 4, &time);
+	if (!used || time.kind != OP_VAR_SINCE || time.arg != op[2].arg)
 		return 0;
-	*out = (struct op){ .code = OP_TAKE_SINCE, .size = op->size, .off = (uint16_t)op->arg, .imm = op[1].imm,
+	*out = (struct op){ .kind = OP_TAKE_SINCE, .size = op->size, .off = (uint16_t)op->arg, .imm = op[1].imm,
 			    .arg = op[2].arg, .flags = op[2].flags, .on_true = op[2].off, .on_false = time.off,
 			    .len = time.size };
 	return used + 4;
 }
 
 /* A variable that a field is the value of. */
-static unsigned int fuse_field_var(const struct op *op, unsigned int left, struct op *out)
+static unsigned int join_field_var(const struct op *op, unsigned int left, struct op *out)
 {
-	if (left < 2 || !is_load(op) || op[1].code != OP_VAR_SET)
+	if (left < 2 || !is_load(op) || op[1].kind != OP_VAR_SET)
 		return 0;
-	*out = (struct op){ .code = OP_VAR_FIELD, .size = op->code, .arg = op->off,
+	*out = (struct op){ .kind = OP_VAR_FIELD, .size = op->kind, .arg = op->off,
 			    .off = op[1].off };
 	return 2;
 }
 
 static const struct {
-	fuse_fn	fuse;
+	join_fn	join;
 	/* The op looks the key up as one word. A text's .log2 has the room of the text instead. */
 	bool	of_one_word;
 } patterns[] = {
-	{ fuse_log2_hist, true }, { fuse_time_hist, true }, { fuse_since, true },
-	{ fuse_text_hist, false }, { fuse_key, false }, { fuse_text, false },
-	{ fuse_reference, false }, { fuse_time, false }, { fuse_field_var, false },
+	{ join_log2_hist, true }, { join_time_hist, true }, { join_since, true },
+	{ join_text_hist, false }, { join_key, false }, { join_text, false },
+	{ join_reference, false }, { join_time, false }, { join_field_var, false },
 };
 
-static unsigned int fuse_one(const struct op *op, unsigned int left, bool one_word, struct op *out)
+static unsigned int join_one(const struct op *op, unsigned int left, bool one_word, struct op *out)
 {
 	for (unsigned int i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
 		unsigned int used;
 
 		if (patterns[i].of_one_word && !one_word)
 			continue;
-		used = patterns[i].fuse(op, left, out);
+		used = patterns[i].join(op, left, out);
 		if (used)
 			return used;
 	}
@@ -186,7 +186,7 @@ static unsigned int fuse_one(const struct op *op, unsigned int left, bool one_wo
 /* Whether an op that makes no number of an event asks for a reference. */
 static bool asks_for(const struct op *op, uint32_t ref)
 {
-	switch (op->code) {
+	switch (op->kind) {
 	case OP_LOAD_REF: case OP_SYNTH_STRING: case OP_SYNTH_STACK: case OP_TRACK_BEGIN:
 		return op->arg == ref;
 	case OP_VAR_SET_STRING: case OP_TRACK_STRING:
@@ -205,8 +205,8 @@ static bool own_is_taken(struct op *ops, unsigned int nr, const struct op *own)
 		if (asks_for(&ops[i], own->arg))
 			return false;
 	for (unsigned int i = 0; i < nr; i++)
-		if (ops[i].code == OP_SYNTH_U64 && ops[i].arg == own->arg) {
-			ops[i].code = OP_SYNTH_OWN;
+		if (ops[i].kind == OP_SYNTH_U64 && ops[i].arg == own->arg) {
+			ops[i].kind = OP_SYNTH_OWN;
 			ops[i].arg = own->off;
 		}
 	return true;
@@ -214,23 +214,23 @@ static bool own_is_taken(struct op *ops, unsigned int nr, const struct op *own)
 
 static bool jumps(const struct op *op)
 {
-	return op->code == OP_TRACK_BEGIN || op->code == OP_TRACK_END;
+	return op->kind == OP_TRACK_BEGIN || op->kind == OP_TRACK_END;
 }
 
-unsigned int hist_fuse(struct op *ops, unsigned int nr, uint32_t key_size, uint16_t *place)
+unsigned int hist_join(struct op *ops, unsigned int nr, uint32_t key_size, uint16_t *place)
 {
 	unsigned int made = 0, used;
 
 	for (unsigned int i = 0; i < nr; i += used) {
 		struct op out;
 
-		used = ops[i].code == OP_REF_OWN && !ops[i].len && own_is_taken(ops, nr, &ops[i]) ?
+		used = ops[i].kind == OP_REF_OWN && !ops[i].len && own_is_taken(ops, nr, &ops[i]) ?
 			       1 : 0;
 		if (used) {
 			place[i] = (uint16_t)made;
 			continue;
 		}
-		used = fuse_one(&ops[i], nr - i, key_size == sizeof(uint64_t), &out);
+		used = join_one(&ops[i], nr - i, key_size == sizeof(uint64_t), &out);
 		for (unsigned int k = 0; k < used; k++)
 			place[i + k] = (uint16_t)made;
 		ops[made++] = out;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * program.h - flat programs on a record's bytes: filters and histogram triggers (R10)
+ * code.h - flat code on a record's bytes: filters and histogram triggers (R10)
  *
  * Written by the control plane (model/filter/compile.c, model/hist/compile.c),
  * run by the data plane (plane/filter.c, plane/action/fold.c). A program is one block
  * of the config region: the header, `nr_ops` ops, then a pool of bytes (string
- * operands, masks) that ops refer to by offset from the start of the program.
+ * operands, masks) that ops refer to by offset from the start of the code.
  *
  *     +---------+------+------+-- ... --+--------------+
- *     | program | op 0 | op 1 |         | pool         |
+ *     | code    | op 0 | op 1 |         | pool         |
  *     +---------+------+------+-- ... --+--------------+
  *
- * Filter programs are branch programs: every predicate names the op to go to
+ * The code of a filter branches: every predicate names the op to go to
  * when it holds and when it does not; OP_ACCEPT and OP_REJECT end them. A
  * branch always goes forward.
  *
- * Hist programs are code on a small stack of 64-bit values that only goes
+ * The code of a histogram works on a small stack of 64-bit values that only goes
  * forward, in the kernel's order:
  *
  *     keys            into the key buffer
@@ -29,8 +29,8 @@
  * and elt that it came from, so that a string is copied from there when it is
  * used. All that is larger than a word lies in a block of an elt (map.h).
  */
-#ifndef TRACEFUSE_PLANE_PROGRAM_H
-#define TRACEFUSE_PLANE_PROGRAM_H
+#ifndef TRACEFUSE_PLANE_CODE_H
+#define TRACEFUSE_PLANE_CODE_H
 
 #include <stdbool.h>
 #include "plane/map/map.h"
@@ -75,7 +75,7 @@ enum track_flags {
 /* As the kernel's regex types; operand without the stars. */
 enum match_kind { MATCH_FULL, MATCH_FRONT, MATCH_MIDDLE, MATCH_END, MATCH_GLOB };
 
-enum op_code {
+enum op_kind {
 	OP_END,
 	/* filter */
 	OP_ACCEPT, OP_REJECT,
@@ -108,7 +108,7 @@ enum op_code {
 	OP_KEY_STACK,		/* PROGRAM_STACK_DEPTH * 8 bytes */
 	OP_KEY_STACK_FIELD,	/* a __data_loc unsigned long[] field at imm */
 	/* map */
-	OP_FIND,		/* key -> elt, made if new; none left: counted as dropped, the program ends */
+	OP_FIND,		/* key -> elt, made if new; none left: counted as dropped, the code ends */
 	OP_HITCOUNT,		/* sum 0 += 1 */
 	OP_SUM,			/* pop; sum[off] += it */
 	OP_SUM_FIELD,		/* size: load op of the field, arg: its offset; sum[off] += it */
@@ -125,8 +125,8 @@ enum op_code {
 	OP_VAR_SET_STRING,	/* len: number of its block */
 	OP_VAR_SET_STACK,	/* len: number of its block; size: enum stack_kind */
 	/* references; arg: number of the reference */
-	OP_REF_FIND,		/* imm: the other hist's struct hist_cell; arg: bytes of our own key. No such elt: the program ends */
-	OP_REF_READ,		/* off: variable of the elt found last, len: its block + 1 or 0, flags: enum ref_flags; unset: the program ends */
+	OP_REF_FIND,		/* imm: the other hist's struct hist_cell; arg: bytes of our own key. No such elt: the code ends */
+	OP_REF_READ,		/* off: variable of the elt found last, len: its block + 1 or 0, flags: enum ref_flags; unset: the code ends */
 	OP_REF_OWN,		/* off: variable of our own elt as this hit set it, len: its block + 1 or 0 */
 	OP_LOAD_REF,		/* push */
 	/* onmax, onchange, save */
@@ -157,7 +157,7 @@ enum op_code {
 	OP_PROBE_ADDRESS,	/* pop; its text "0x1f", off: of the __data_loc */
 	OP_SNAPSHOT,		/* arg: index of the instance whose buffers are swapped */
 	/*
-	 * fused: what hist_fuse() makes of the ops that the remark names. Keys with
+	 * joined: what hist_join() makes of the ops that the remark names. Keys with
 	 * KEY_FIND in flags do what OP_FIND does, too.
 	 */
 	OP_KEY_LOG2,		/* a load (size, arg as in OP_KEY_FIELD), OP_LOG2, OP_KEY_U64 */
@@ -185,7 +185,7 @@ enum op_code {
 };
 
 struct op {
-	uint8_t		code;		/* enum op_code */
+	uint8_t		kind;		/* enum op_kind */
 	uint8_t		cmp;		/* enum cmp_op */
 	uint8_t		size;
 	uint8_t		flags;
@@ -206,19 +206,19 @@ struct hist_cell {
 	struct map_layout layout;
 };
 
-struct program {
+struct code {
 	uint32_t	size;		/* bytes of the whole, for retirement */
 	uint32_t	nr_ops;
 	data_ref	map;		/* hist: struct map */
 	uint32_t	key_size;	/* hist: bytes, a multiple of 8 */
-	uint32_t	flags;		/* enum program_flags */
+	uint32_t	flags;		/* enum code_flags */
 	struct map_layout layout;	/* hist: the map's, as in the hist's cell */
 	struct op	ops[];
 };
 
-enum program_flags {
-	PROGRAM_NEEDS_TIME	= 1 << 0,
-	PROGRAM_NEEDS_STACK	= 1 << 1,
+enum code_flags {
+	CODE_NEEDS_TIME	= 1 << 0,
+	CODE_NEEDS_STACK	= 1 << 1,
 };
 
 struct plane;
@@ -226,26 +226,26 @@ struct hit;
 struct slot;
 struct run;	/* run.h */
 
-/* A filter program on a hit. Bounds: a field outside the record reads as 0, a string outside as "". */
-int filter_match(const struct plane *p, const struct program *prog, const struct hit *h);
+/* A filter's code on a hit. Bounds: a field outside the record reads as 0, a string outside as "". */
+int filter_match(const struct plane *p, const struct code *code, const struct hit *h);
 
-/* A hist program on run->seen; with PROGRAM_NEEDS_TIME run->time is there. */
-void hist_fold(const struct program *prog, struct run *run);
-/* The same for a program that is one op which needs no run. */
-void hist_fold_keys(const struct plane *p, const struct program *prog, struct slot *slot,
+/* A histogram's code on run->seen; with CODE_NEEDS_TIME run->time is there. */
+void hist_fold(const struct code *code, struct run *run);
+/* The same for code that is one op which needs no run. */
+void hist_fold_keys(const struct plane *p, const struct code *code, struct slot *slot,
 		    const struct hit *h);
 
-static inline bool program_is_keys(const struct program *prog)
+static inline bool code_is_keys(const struct code *code)
 {
-	return prog->ops[0].code >= OP_HIST_KEY1 && prog->ops[0].code <= OP_HIST_LOG2;
+	return code->ops[0].kind >= OP_HIST_KEY1 && code->ops[0].kind <= OP_HIST_LOG2;
 }
 
 /*
- * For programs: fires the synthetic event whose record lies in the arena, in one instance (1 + its index) or in
+ * For code: fires the synthetic event whose record lies in the arena, in one instance (1 + its index) or in
  * all (0); true when it is kept there for a ring.
  */
 bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t only);
-/* For programs: swaps the buffers of an instance. */
+/* For code: swaps the buffers of an instance. */
 void hit_snapshot(struct run *cause, uint32_t instance);
 /* Whether it would be taken now. */
 bool hit_snapshot_is_possible(const struct run *r, uint32_t instance);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe_arm.c - what hits find of a probe: a trigger for each batch
+ * command_arm.c - what hits find of a function command: a trigger for each batch
  *
  * It has a table of its functions where these differ: in their counts, or because
  * other batches have other ones. So one plan does for all functions of a group.
@@ -12,7 +12,7 @@
 #include "model/ftrace/groups.h"
 
 /* Whether a hit has to look which batch a function is of, or which count it has. */
-static bool needs_table(const struct ftrace_probe *p, const struct ftrace_batch *b)
+static bool needs_table(const struct function_command *p, const struct ftrace_batch *b)
 {
 	const bool alone = p->batches.next == p->batches.prev;
 
@@ -20,14 +20,14 @@ static bool needs_table(const struct ftrace_probe *p, const struct ftrace_batch 
 }
 
 /* p->sites is in order. */
-static void table_fill(const struct ftrace_probe *p, const struct ftrace_batch *b, struct trigger_sites *t)
+static void table_fill(const struct function_command *p, const struct ftrace_batch *b, struct trigger_sites *t)
 {
 	for (uint32_t i = 0; i < p->nr && t->nr < b->nr; i++)
 		if (p->sites[i].batch == b)
 			t->sites[t->nr++] = (struct trigger_site){ .ip = p->sites[i].ip, .index = p->sites[i].index };
 }
 
-static int table_make(const struct ftrace_probe *p, struct ftrace_batch *b)
+static int table_make(const struct function_command *p, struct ftrace_batch *b)
 {
 	struct session *s = p->ops.inst->model->session;
 
@@ -48,7 +48,7 @@ struct old_table {
 };
 
 /* New tables, then plans that lead to them; then nobody finds the old ones. What fails leaves these where they are. */
-static int renew(struct ftrace_probe *p, struct old_table *old)
+static int renew(struct function_command *p, struct old_table *old)
 {
 	struct instance *inst = p->ops.inst;
 	struct ftrace_batch *b;
@@ -68,7 +68,7 @@ static int renew(struct ftrace_probe *p, struct old_table *old)
 	return err;
 }
 
-int ftrace_probe_publish(struct ftrace_probe *p)
+int function_command_publish(struct function_command *p)
 {
 	struct ftrace_batch *b;
 	struct old_table *old;
@@ -94,7 +94,7 @@ static enum trigger_kind kind_of(enum ftrace_command c)
 }
 
 /* Without counts and targets all batches do the same. */
-uint32_t ftrace_probe_arms(const struct ftrace_probe *p, struct trigger_arm *out, uint32_t room)
+uint32_t function_command_arms(const struct function_command *p, struct trigger_arm *out, uint32_t room)
 {
 	struct ftrace_batch *b;
 	uint32_t nr = 0;
@@ -104,7 +104,7 @@ uint32_t ftrace_probe_arms(const struct ftrace_probe *p, struct trigger_arm *out
 			continue;
 		if (nr < room)
 			out[nr] = (struct trigger_arm){
-				.kind = kind_of(p->command), .program = b->table, .state = b->counts_ref,
+				.kind = kind_of(p->command), .code = b->table, .state = b->counts_ref,
 				.flags = TRIGGER_FUNCTION | (b->counts_ref ? TRIGGER_COUNTED : 0),
 				.target = b->target ? b->target->state_ref : 0,
 			};
