@@ -32,8 +32,8 @@ enum wire_op {
 	WIRE_MOUNT,		/* absolute path           -> 0 */
 	WIRE_ADOPT,		/* path; a /dev/fuse descriptor mounted by the client comes along -> 0 */
 	WIRE_END,		/*                         -> 0; the session ends */
-	WIRE_HOLD,		/*                         -> 0; programs that attach wait, while this client lives */
-	WIRE_HELD,		/* when one waits          -> its number */
+	WIRE_BARRIER,		/*                         -> 0; programs that attach wait, while this client lives */
+	WIRE_WAITS,		/* when one waits          -> its number */
 	WIRE_GO,		/* its number in decimal   -> 0; it goes on */
 	WIRE_KEEP,		/* path, 0, text; flags    -> 0; a setting of an event that no program has defined yet */
 	WIRE_SYSTEMS,		/* + or - (kernel names), names or * -> 0; providers' systems are wanted (programs_add_systems()) */

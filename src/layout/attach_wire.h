@@ -8,11 +8,11 @@
  *   EVENTS {n} definition, definition ... --------------->  once for each DSO that has some;
  *          <---- reply {nr_ids} id, id ...                  ids, or -errno each
  *          A process without static events and sites says so in HELLO, which is its READY then.
- *   READY  ---------------------------------------------->  held until the setup has been applied:
- *          <---- reply {hold}                               at once, when that takes longer
+ *   READY  ---------------------------------------------->  waits until the setup has been applied:
+ *          <---- reply {barrier}                         at once, when that takes longer
  *          <---- reply {}                                   go on
  *   DSO {number} ----------------------------------------->  it has been loaded and has sites; its words are
- *          <---- reply {hold}                               there now, or it is not traced; a second
+ *          <---- reply {barrier}                         there now, or it is not traced; a second
  *          <---- reply {}                                   reply, within a second, as of READY
  *   MORE   ---------------------------------------------->  all slots are in use
  *   PID {tid}  ------------------------------------------>  the thread as the server sees it (other pid name space)
@@ -80,7 +80,7 @@ struct attach_reply {
 	uint32_t	pid;		/* HELLO: the process, PID: the thread, as the server sees it */
 	uint32_t	provider_id;	/* HELLO: id of the first event of the providers' table, 0: tables differ, none */
 	/* READY, DSO: 1: a second reply will come, to READY without a limit of time */
-	uint32_t	hold;
+	uint32_t	barrier;
 	uint32_t	nr_slots;
 	uint32_t	slots[ATTACH_SLOTS];
 	uint32_t	nr_ids;		/* EVENTS */

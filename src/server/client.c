@@ -54,7 +54,7 @@ static bool is_idle(const struct client *c)
 	for (uint32_t i = 0; i < c->nr_files; i++)
 		if (c->files[i].file)
 			return false;
-	return !c->holds && !c->waiting && !c->out_len;
+	return !c->has_barrier && !c->waiting && !c->out_len;
 }
 
 /*
@@ -164,7 +164,7 @@ static bool grow(struct client *c, char **buf, size_t *cap, size_t want)
 
 void client_destroy(struct server *srv, struct client *c)
 {
-	hold_end(srv, c);
+	barrier_end(srv, c);
 	for (uint32_t i = 0; i < c->nr_files; i++)
 		if (c->files[i].file)
 			tree_release(c->files[i].file);

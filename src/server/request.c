@@ -256,12 +256,12 @@ static int request_path(struct server *srv, struct client *c, const struct wire_
 		/* Relaxed: server_orphaned() */
 		atomic_store_explicit(&srv->stays, true, memory_order_relaxed);
 		return 0;
-	case WIRE_HOLD:
-		return hold_begin(srv, c);
+	case WIRE_BARRIER:
+		return barrier_begin(srv, c);
 	case WIRE_UNTRACED:
 		return untraced_reasons(srv);
 	case WIRE_GO:
-		return hold_go(srv, path);
+		return barrier_go(srv, path);
 	case WIRE_KEEP:
 		return request_keep(srv, rq, path);
 	case WIRE_SYSTEMS:
@@ -284,8 +284,8 @@ bool request_serve(struct server *srv, struct client *c, const struct wire_reque
 	}
 	if (rq->op == WIRE_READ)
 		return request_read(c, rq);
-	if (rq->op == WIRE_HELD) {
-		int number = hold_next(srv, c);
+	if (rq->op == WIRE_WAITS) {
+		int number = barrier_next(srv, c);
 
 		if (number)
 			client_answer(c, number, NULL, 0);

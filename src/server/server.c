@@ -85,7 +85,7 @@ int server_create(const struct server_params *params, struct server **out)
 		srv->boot_waits = false;
 	srv->signal_fd = open_signals();
 	if (srv->programs)
-		programs_on_ready(srv->programs, hold_ready, srv);
+		programs_on_ready(srv->programs, barrier_ready, srv);
 	srv->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	srv->listen_fd = open_control(session_dir(srv->session));
 	if (srv->signal_fd < 0 || srv->stop_fd < 0 || srv->listen_fd < 0) {

@@ -5,7 +5,7 @@
  *   server.c           the loop
  *   client.c           one connection of the control socket each
  *   request.c          what a request asks of the tree
- *   hold.c             programs that wait until their session is set up
+ *   barrier.c             programs that wait until their session is set up
  *   boot_wait.c        settings of the session's start, some of which wait for programs
  *   fuse_*.c           one mount each (fuse/none.c in a build without FUSE)
  *
@@ -29,10 +29,10 @@ struct attach_peer;
 struct boot;
 
 /* A program that waits until its session is set up. */
-enum held_state { HELD_NOT, HELD_NEW, HELD_TOLD };
+enum barrier_state { BARRIER_OFF, BARRIER_NEW, BARRIER_TOLD };
 
-struct held {
-	enum held_state	state;
+struct barrier {
+	enum barrier_state	state;
 	pid_t		by;		/* the client's process that it waits for */
 };
 
@@ -61,8 +61,8 @@ struct server {
 	bool		was_mounted;
 	/* commands cannot be accepted: not looked at until after the next wait */
 	bool		deaf;
-	unsigned int	holders;	/* clients that hold programs */
-	struct held	held[1 + LAYOUT_MAX_PROCESSES];	/* by number of the process */
+	unsigned int	nr_barriers;	/* clients that programs wait for */
+	struct barrier	barriers[1 + LAYOUT_MAX_PROCESSES];	/* by number of the process */
 	struct boot	*boot;		/* NULL: nobody gave any */
 	bool		boot_waits;	/* something of it waits */
 	uint64_t	boot_object;	/* R4 */
@@ -88,7 +88,7 @@ struct client {
 	size_t		out_len, out_cap;
 	bool		waiting;	/* the request in `in` is a read of an empty pipe */
 	bool		gone;
-	bool		holds;		/* programs wait for it */
+	bool		has_barrier;	/* programs wait for it */
 	struct client_file *files;	/* by handle */
 	uint32_t	nr_files;
 };
@@ -109,15 +109,15 @@ void client_retry(struct server *srv, struct client *c);
 /* Queues an answer. */
 void client_answer(struct client *c, int result, const void *body, size_t size);
 
-/* ---- programs that wait until their session is set up: hold.c ---- */
+/* ---- programs that wait until their session is set up: barrier.c ---- */
 
-bool hold_ready(void *arg, const struct attach_peer *peer);	/* programs_on_ready() */
-int hold_begin(struct server *srv, struct client *c);
+bool barrier_ready(void *arg, const struct attach_peer *peer);	/* programs_on_ready() */
+int barrier_begin(struct server *srv, struct client *c);
 /* Lets go who waits for this client. */
-void hold_end(struct server *srv, struct client *c);
+void barrier_end(struct server *srv, struct client *c);
 /* The number of one that waits for this client, which was not told of it yet; 0: none. */
-int hold_next(struct server *srv, const struct client *c);
-int hold_go(struct server *srv, const char *number);
+int barrier_next(struct server *srv, const struct client *c);
+int barrier_go(struct server *srv, const char *number);
 
 /* ---- settings of the start: boot_wait.c; all under the control lock ---- */
 

@@ -34,8 +34,8 @@ struct process {
 	int		conn;		/* -1: the connection is gone or was the old server's */
 	bool		gone;		/* said goodbye: its slots are to be taken back */
 	bool		greeted;	/* said HELLO */
-	bool		held;		/* waits for attach_go() */
-	uint32_t	held_number;	/* of the request that waits */
+	bool		waits;		/* waits for attach_go() */
+	uint32_t	waits_for;	/* of the request that waits */
 	bool		known;		/* it was here before it connected: follow.c */
 	bool		slow;		/* did not answer a command of sites in time: nobody waits for it */
 	unsigned int	nr_slots;	/* that it has */

@@ -19,7 +19,7 @@
 #include "tracefs/marker.h"
 #include "tracefs/tree_state.h"
 
-enum { FOLLOW_MS = 100, HELD_MAX = 64 * 1024, TEXT_MAX = 4096 };
+enum { FOLLOW_MS = 100, COMMAND_MAX = 64 * 1024, TEXT_MAX = 4096 };
 
 struct tree *tree_create(struct model *m)
 {
@@ -421,16 +421,16 @@ static bool continues(const char *buf, size_t size)
 	return size >= 2 && buf[size - 1] == '\n' && buf[size - 2] == '\\';
 }
 
-static int hold(struct tree_file *f, const char *buf, size_t size)
+static int begin_command(struct tree_file *f, const char *buf, size_t size)
 {
-	char *held = realloc(f->held, f->held_len + size);
+	char *begun = realloc(f->begun, f->begun_len + size);
 
-	if (!held)
+	if (!begun)
 		return -ENOMEM;
-	memcpy(held + f->held_len, buf, size);
-	f->held = held;
-	f->held_len += size;
-	return f->held_len > HELD_MAX ? -E2BIG : 0;
+	memcpy(begun + f->begun_len, buf, size);
+	f->begun = begun;
+	f->begun_len += size;
+	return f->begun_len > COMMAND_MAX ? -E2BIG : 0;
 }
 
 static bool in_word(char c)
@@ -439,7 +439,7 @@ static bool in_word(char c)
 }
 
 /*
- * Joins held lines: backslash, newline and blanks around them vanish. One blank stays before "if", and where
+ * Joins the lines of a command: backslash, newline and blanks around them vanish. One blank stays before "if", and where
  * blanks kept two words apart ("name \ u64 field").
  */
 static char *join(const char *s, size_t len)
@@ -517,13 +517,13 @@ static ssize_t write_command(struct tree_file *f, const char *buf, size_t size)
 {
 	int err;
 
-	if (continues(buf, size) || f->held) {
-		err = hold(f, buf, size);
+	if (continues(buf, size) || f->begun) {
+		err = begin_command(f, buf, size);
 		if (!err && !continues(buf, size)) {
-			err = run_command(f, f->held, f->held_len);
-			free(f->held);
-			f->held = NULL;
-			f->held_len = 0;
+			err = run_command(f, f->begun, f->begun_len);
+			free(f->begun);
+			f->begun = NULL;
+			f->begun_len = 0;
 		}
 	} else {
 		err = run_command(f, buf, size);
@@ -572,14 +572,14 @@ int tree_release(struct tree_file *f)
 {
 	int err = 0;
 
-	if (f->held && !is_removed(&f->at, true))	/* the last line of a command promised another one */
-		err = run_command(f, f->held, f->held_len);
+	if (f->begun && !is_removed(&f->at, true))	/* the last line of a command promised another one */
+		err = run_command(f, f->begun, f->begun_len);
 	if (f->at.kind && f->at.kind->release)
 		f->at.kind->release(f);
 	settle(f->tree->model);
 	f->at.inst->refs--;
 	drop_place(&f->at);
-	free(f->held);
+	free(f->begun);
 	free(f->text);
 	free(f->pending);
 	free(f);

@@ -77,8 +77,8 @@ struct tree_file {
 	size_t		len;
 	bool		printed;
 	int64_t		printed_ms;	/* when; CLOCK_MONOTONIC */
-	char		*held;		/* R30: what a write with a backslash at its end left */
-	size_t		held_len;
+	char		*begun;		/* R30: what a write with a backslash at its end left */
+	size_t		begun_len;
 	struct ring_consumer *consumer;	/* pipes */
 	struct show	*show;		/* trace_pipe */
 	struct raw_reader *raw;		/* trace_raw */

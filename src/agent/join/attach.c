@@ -363,7 +363,7 @@ uint32_t attach_pid(uint32_t tid)
 }
 
 /* Waits until the setup has been applied, without a limit; q has had its first answer. */
-static void held(const struct attach_request *q)
+static void wait_at_barrier(const struct attach_request *q)
 {
 	struct attach_reply reply;
 
@@ -376,8 +376,8 @@ static void ready(void)
 	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_READY };
 	struct attach_reply reply;
 
-	if (!agent.all_said && !request_ask(&q, &reply) && reply.hold)
-		held(&q);
+	if (!agent.all_said && !request_ask(&q, &reply) && reply.barrier)
+		wait_at_barrier(&q);
 }
 
 static void publish(const struct attach_reply *reply)
@@ -398,8 +398,8 @@ static int join(struct attach_reply *reply)
 		err = connect_and_greet(reply, false);
 	if (err)
 		untraced_count(err);
-	else if (agent.all_said && reply->hold)
-		held(&(struct attach_request){ .number = agent.conn.asked });
+	else if (agent.all_said && reply->barrier)
+		wait_at_barrier(&(struct attach_request){ .number = agent.conn.asked });
 	return err;
 }
 

@@ -174,7 +174,7 @@ static int run_program(struct run *r, bool *failed)
 
 	/* Nobody is waited for who will never come. */
 	if (!status && r->preload && !run_is_refused(r))
-		status = run_setup_hold(r);
+		status = run_setup_barrier(r);
 	if (status && *r->untraced)
 		return run_untraced(r, failed);
 	if (status)
@@ -244,7 +244,7 @@ const struct command command_run = {
 "\n"
 "Runs a program with the agent preloaded: its events - those that it defines itself,\n"
 "and those that every program has: heap, lock, thread, signal, syscalls - go through\n"
-"the triggers, filters and buffers of a session. The program is held before its\n"
+"the triggers, filters and buffers of a session. The program waits before its\n"
 "constructors until the setup is done. Its children are traced as well.\n"
 "\n"
 "  -e, --event NAME,...        enable events: SYSTEM, EVENT or SYSTEM:EVENT, also with\n"

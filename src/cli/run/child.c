@@ -185,7 +185,7 @@ static void wait_for_end(struct run *r, int fd)
 	for (;;) {
 		struct pollfd p[] = {
 			{ .fd = fd, .events = POLLIN },
-			{ .fd = r->hold ? access_fd(r->hold) : -1, .events = POLLIN },
+			{ .fd = r->barrier ? access_fd(r->barrier) : -1, .events = POLLIN },
 			{ .fd = run_watch_fd(r), .events = POLLIN },
 		};
 		int n = poll(p, sizeof(p) / sizeof(*p), run_watch_ms(r));
@@ -196,8 +196,8 @@ static void wait_for_end(struct run *r, int fd)
 			run_watch_ask(r);
 		if (p[0].revents && serve_signals(r, fd))
 			return;
-		if (p[1].revents && r->hold)
-			run_setup_held(r);
+		if (p[1].revents && r->barrier)
+			run_setup_waits(r);
 		if (p[2].revents)
 			run_watch_hear(r);
 	}

@@ -18,10 +18,10 @@
  *
  *     this process                server (own terminal session)      program
  *     make or join ------------>  serves
- *     HOLD  ------------------->
+ *     BARRIER ----------------->
  *     fork ------------------------------------------------------->  exec, agent
  *                                 waits <--------------------------  READY
- *     set up <---- HELD --------
+ *     set up <---- WAITS -------
  *     GO ---------------------->  ---------------------------------> constructors, main
  *     wait, pass signals on                                          ...
  *     results, summary <-------------------------------------------- ends
@@ -78,7 +78,7 @@ struct run {
 	struct access	*access;	/* NULL: it cannot be reached any more */
 	struct results	results;
 	bool		stays;		/* the session, after the command */
-	struct access	*hold;		/* programs wait for it; NULL: nobody does */
+	struct access	*barrier;		/* programs wait for it; NULL: nobody does */
 	struct {
 		struct access	*access;	/* NULL: nobody watches */
 		bool		asked;		/* an answer is to come */
@@ -133,11 +133,11 @@ void run_server_close(struct run *r);
 int run_setup_read(struct run *r);
 void run_setup_free(struct run *r);
 /* Holds the programs that attach from now on. An exit status. */
-int run_setup_hold(struct run *r);
+int run_setup_barrier(struct run *r);
 /* Whoever waits goes on, and nobody waits any more. */
 void run_setup_let_go(struct run *r);
-/* r->hold is readable: a program waits, or the server died. */
-void run_setup_held(struct run *r);
+/* r->barrier is readable: a program waits, or the server died. */
+void run_setup_waits(struct run *r);
 /* -e, --setup, once. */
 void run_setup(struct run *r);
 

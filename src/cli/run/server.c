@@ -100,7 +100,7 @@ static int join(struct run *r)
 	snprintf(text, sizeof(text), "%c%s", r->kernel_names ? '+' : '-', r->systems ? r->systems : "*");
 	ret = access_request(r->access, WIRE_SYSTEMS, text, -1, NULL);
 	if (ret == -EOPNOTSUPP)
-		return COMMAND_DONE;	/* run_setup_hold() says what kind of session it is */
+		return COMMAND_DONE;	/* run_setup_barrier() says what kind of session it is */
 	return ret ? refused(r, ret, "its providers") : COMMAND_DONE;
 }
 

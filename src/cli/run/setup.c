@@ -23,7 +23,7 @@
 #include "setup/shell.h"
 #include "access/wire.h"
 
-enum { HOLD_TRIES = 10 };
+enum { BARRIER_TRIES = 10 };
 
 /* ---- reading the scripts ---- */
 
@@ -190,25 +190,25 @@ void run_setup(struct run *r)
 
 /* ---- programs that wait ---- */
 
-static int hold(struct run *r)
+static int barrier_open(struct run *r)
 {
-	int ret = client_reach(r->name, &r->hold);
+	int ret = client_reach(r->name, &r->barrier);
 
 	if (!ret)
-		ret = access_request(r->hold, WIRE_HOLD, "", -1, NULL);
-	return ret ? ret : access_ask(r->hold, WIRE_HELD);
+		ret = access_request(r->barrier, WIRE_BARRIER, "", -1, NULL);
+	return ret ? ret : access_ask(r->barrier, WIRE_WAITS);
 }
 
-int run_setup_hold(struct run *r)
+int run_setup_barrier(struct run *r)
 {
-	int ret = hold(r);
+	int ret = barrier_open(r);
 
 	/* The server died since the session was opened: a new one holds as well. */
-	for (int i = 0; i < HOLD_TRIES && run_server_died(r, ret); i++) {
+	for (int i = 0; i < BARRIER_TRIES && run_server_died(r, ret); i++) {
 		*r->untraced = '\0';
 		run_setup_let_go(r);
 		run_server_again(r);
-		ret = hold(r);
+		ret = barrier_open(r);
 	}
 	if (run_server_died(r, ret))
 		return COMMAND_FAILED;
@@ -219,9 +219,9 @@ int run_setup_hold(struct run *r)
 
 void run_setup_let_go(struct run *r)
 {
-	if (r->hold)
-		access_close(r->hold);
-	r->hold = NULL;
+	if (r->barrier)
+		access_close(r->barrier);
+	r->barrier = NULL;
 }
 
 /*
@@ -241,9 +241,9 @@ static void set_up_interruptibly(struct run *r)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-void run_setup_held(struct run *r)
+void run_setup_waits(struct run *r)
 {
-	int number = access_hear(r->hold);
+	int number = access_hear(r->barrier);
 	char text[16];
 
 	r->attached = true;
@@ -265,9 +265,9 @@ void run_setup_held(struct run *r)
 			return;
 		}
 		snprintf(text, sizeof(text), "%d", number);
-		access_request(r->hold, WIRE_GO, text, -1, NULL);
+		access_request(r->barrier, WIRE_GO, text, -1, NULL);
 	}
 	/* Events that are not there, and functions, may come with the next program. */
-	if (number <= 0 || (!r->asked.events.nr && !run_functions_wait(r)) || access_ask(r->hold, WIRE_HELD))
+	if (number <= 0 || (!r->asked.events.nr && !run_functions_wait(r)) || access_ask(r->barrier, WIRE_WAITS))
 		run_setup_let_go(r);
 }

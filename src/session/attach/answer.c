@@ -112,23 +112,23 @@ static void answer_events(struct session *s, unsigned int index, uint32_t nr, co
 }
 
 /* It waits for attach_go(), which answers the same request once more. */
-static void answer_held(struct session *s, unsigned int index, const struct attach_request *q,
-			bool held, struct attach_reply *reply)
+static void answer_barrier(struct session *s, unsigned int index, const struct attach_request *q,
+			bool waits, struct attach_reply *reply)
 {
 	struct process *p = &s->processes[index];
 
-	p->held = held;
-	p->held_number = q->number;
+	p->waits = waits;
+	p->waits_for = q->number;
 	reply->process = index + 1;
-	reply->hold = held;
+	reply->barrier = waits;
 }
 
-static bool ready_holds(struct session *s, const struct attach_peer *peer)
+static bool ready_waits(struct session *s, const struct attach_peer *peer)
 {
 	return s->hooks.ready && s->hooks.ready(s->hooks.arg, peer);
 }
 
-static bool dso_holds(struct session *s, const struct attach_peer *peer, uint32_t number)
+static bool dso_waits(struct session *s, const struct attach_peer *peer, uint32_t number)
 {
 	return s->hooks.dso && number < LAYOUT_MAX_DSOS && s->hooks.dso(s->hooks.arg, peer, number);
 }
@@ -149,7 +149,7 @@ static void answer_kind(struct session *s, unsigned int index, const struct atta
 	case ATTACH_HELLO:
 		answer_hello(s, index, q, &out->reply);
 		if (q->ready && !out->reply.err)
-			answer_held(s, index, q, ready_holds(s, &peer), &out->reply);
+			answer_barrier(s, index, q, ready_waits(s, &peer), &out->reply);
 		break;
 	case ATTACH_MORE:
 		answer_more(s, index, &out->reply);
@@ -158,10 +158,10 @@ static void answer_kind(struct session *s, unsigned int index, const struct atta
 		answer_events(s, index, q->value, (const char *)(q + 1), size - sizeof(*q), out);
 		break;
 	case ATTACH_READY:
-		answer_held(s, index, q, ready_holds(s, &peer), &out->reply);
+		answer_barrier(s, index, q, ready_waits(s, &peer), &out->reply);
 		break;
 	case ATTACH_DSO:
-		answer_held(s, index, q, dso_holds(s, &peer, q->value), &out->reply);
+		answer_barrier(s, index, q, dso_waits(s, &peer, q->value), &out->reply);
 		break;
 	case ATTACH_PID:
 		answer_pid(s, index, q->value, &out->reply);

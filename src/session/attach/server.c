@@ -279,7 +279,7 @@ static void connection_ended(struct session *s, unsigned int index)
 
 	attach_unwatch(s, p->conn);
 	p->conn = -1;
-	p->held = false;
+	p->waits = false;
 	if (p->gone || !p->nr_slots || !process_maps(s, p->pid))
 		process_end(s, index);
 }
@@ -411,10 +411,10 @@ int attach_go(struct session *s, unsigned int process)
 	struct process *p = process && process <= LAYOUT_MAX_PROCESSES ? &s->processes[process - 1] : NULL;
 	struct attach_reply reply = { .process = process };
 
-	if (!p || !p->pid || !p->held)
+	if (!p || !p->pid || !p->waits)
 		return -ESRCH;
-	p->held = false;
-	reply.number = p->held_number;
+	p->waits = false;
+	reply.number = p->waits_for;
 	attach_send(p->conn, &reply, sizeof(reply));
 	return 0;
 }

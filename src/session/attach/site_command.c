@@ -111,7 +111,7 @@ static void look_at(struct session *s, const struct program_tables *t, unsigned 
 		return;
 	}
 	/* Held, it reads the words when it goes on. */
-	if (p->held || (a == ANSWERED_NEVER && process_now_ms() - p->since > FRESH_MS) || !process_alive(p))
+	if (p->waits || (a == ANSWERED_NEVER && process_now_ms() - p->since > FRESH_MS) || !process_alive(p))
 		return;
 	if (a == ANSWERED_NEVER)
 		out->fresh++;

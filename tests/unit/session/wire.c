@@ -257,7 +257,7 @@ static void who_is_ready_may_go_at_once(void **state)
 	hello();
 	r = ask(ATTACH_READY, 0);
 	assert_int_equal(r.err, 0);
-	assert_int_equal(r.hold, 0);
+	assert_int_equal(r.barrier, 0);
 	assert_int_equal(attach_go(session, seen.ready), -ESRCH);
 }
 
@@ -269,7 +269,7 @@ static void who_has_nothing_to_say_is_ready_at_once(void **state)
 
 	assert_int_equal(r.err, 0);
 	assert_int_not_equal(r.nr_slots, 0);
-	assert_int_equal(r.hold, 0);
+	assert_int_equal(r.barrier, 0);
 	assert_int_equal(seen.ready, r.process);
 }
 
@@ -281,11 +281,11 @@ static void who_has_nothing_to_say_is_held(void **state)
 	seen.hold = true;
 	r = ask_bytes(q, sizeof(q)).reply;
 	assert_int_not_equal(r.nr_slots, 0);
-	assert_int_equal(r.hold, 1);
+	assert_int_equal(r.barrier, 1);
 	assert_int_equal(attach_go(session, seen.ready), 0);
 	assert_int_equal(recv(conn, &r, sizeof(r), 0), sizeof(r));
 	assert_int_equal(r.number, 7);
-	assert_int_equal(r.hold, 0);
+	assert_int_equal(r.barrier, 0);
 }
 
 static void who_is_held_goes_when_told(void **state)
@@ -294,12 +294,12 @@ static void who_is_held_goes_when_told(void **state)
 
 	seen.hold = true;
 	assert_int_equal(ask_bytes((struct attach_request){ .kind = ATTACH_READY, .number = 7 },
-				   sizeof(struct attach_request)).reply.hold, 1);
+				   sizeof(struct attach_request)).reply.barrier, 1);
 	assert_int_equal(seen.ready, r.process);
 	assert_int_equal(ask(ATTACH_PID, (uint32_t)getpid()).number, 0);
 	assert_int_equal(attach_go(session, seen.ready), 0);
 	assert_int_equal(recv(conn, &r, sizeof(r), 0), sizeof(r));
-	assert_int_equal(r.hold, 0);
+	assert_int_equal(r.barrier, 0);
 	assert_int_equal(r.number, 7);
 	assert_int_equal(attach_go(session, seen.ready), -ESRCH);
 	assert_int_equal(attach_go(session, 0), -ESRCH);
@@ -319,7 +319,7 @@ static void who_cannot_be_answered_does_not_wait(void **state)
 
 	hello();
 	seen.hold = true;
-	assert_int_equal(ask(ATTACH_READY, 0).hold, 1);
+	assert_int_equal(ask(ATTACH_READY, 0).barrier, 1);
 	no_memory = UINT32_MAX;
 	assert_int_equal(attach_go(session, seen.ready), 0);
 	no_memory = 0;

@@ -159,11 +159,11 @@ static void a_program_that_is_ready_waits_until_its_functions_are_known(void **s
 {
 	assert_int_equal(ask(ATTACH_HELLO, 0).err, 0);
 	enter(library);
-	assert_int_equal(ask(ATTACH_READY, 0).hold, 1);
+	assert_int_equal(ask(ATTACH_READY, 0).barrier, 1);
 	programs_tick(programs);
 	assert_string_equal(cat("available_filter_functions"), LINES);
-	assert_int_equal(receive().hold, 0);
-	assert_int_equal(ask(ATTACH_READY, 0).hold, 0);
+	assert_int_equal(receive().barrier, 0);
+	assert_int_equal(ask(ATTACH_READY, 0).barrier, 0);
 }
 
 static void words_are_there_when_a_dso_has_been_told_of(void **state)

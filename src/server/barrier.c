@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hold.c - programs that wait until their session is set up
+ * barrier.c - programs that wait until their session is set up
  *
- *   client: HOLD                 from now on
+ *   client: BARRIER              from now on
  *   program: READY  -----------> waits
- *   client: HELD <-------------- its number
+ *   client: WAITS <-------------- its number
  *           ... sets up ...
  *           GO its number -----> the program goes on, into its constructors
  *
@@ -41,73 +41,73 @@ static pid_t parent_of(pid_t pid)
 	return at && strlen(at) > 4 ? atoi(at + 4) : 0;
 }
 
-/* The client that holds and that the process descends from; 0: none. */
-static pid_t holder_of(struct server *srv, pid_t pid)
+/* The client with a barrier that the process descends from; 0: none. */
+static pid_t barrier_owner(struct server *srv, pid_t pid)
 {
 	struct client *c;
 
 	for (int i = 0; i < ANCESTORS && pid > 1; i++) {
 		list_each(c, &srv->clients, node)
-			if (c->holds && c->pid == pid)
+			if (c->has_barrier && c->pid == pid)
 				return pid;
 		pid = parent_of(pid);
 	}
 	return 0;
 }
 
-bool hold_ready(void *arg, const struct attach_peer *peer)
+bool barrier_ready(void *arg, const struct attach_peer *peer)
 {
 	struct server *srv = arg;
-	pid_t by = srv->holders && peer->process <= LAYOUT_MAX_PROCESSES ? holder_of(srv, peer->pid) : 0;
+	pid_t by = srv->nr_barriers && peer->process <= LAYOUT_MAX_PROCESSES ? barrier_owner(srv, peer->pid) : 0;
 
 	server_boot_ready(srv);
 	if (!by)
 		return false;
-	srv->held[peer->process] = (struct held){ .state = HELD_NEW, .by = by };
+	srv->barriers[peer->process] = (struct barrier){ .state = BARRIER_NEW, .by = by };
 	return true;
 }
 
-int hold_begin(struct server *srv, struct client *c)
+int barrier_begin(struct server *srv, struct client *c)
 {
 	if (!srv->programs)
 		return -EOPNOTSUPP;
-	if (!c->holds)
-		srv->holders++;
-	c->holds = true;
+	if (!c->has_barrier)
+		srv->nr_barriers++;
+	c->has_barrier = true;
 	return 0;
 }
 
-void hold_end(struct server *srv, struct client *c)
+void barrier_end(struct server *srv, struct client *c)
 {
-	if (!c->holds)
+	if (!c->has_barrier)
 		return;
-	c->holds = false;
-	srv->holders--;
+	c->has_barrier = false;
+	srv->nr_barriers--;
 	for (unsigned int i = 1; i <= LAYOUT_MAX_PROCESSES; i++) {
-		if (!srv->held[i].state || srv->held[i].by != c->pid)
+		if (!srv->barriers[i].state || srv->barriers[i].by != c->pid)
 			continue;
-		srv->held[i].state = HELD_NOT;
+		srv->barriers[i].state = BARRIER_OFF;
 		attach_go(srv->session, i);
 	}
 }
 
-int hold_next(struct server *srv, const struct client *c)
+int barrier_next(struct server *srv, const struct client *c)
 {
 	for (unsigned int i = 1; i <= LAYOUT_MAX_PROCESSES; i++) {
-		if (srv->held[i].state != HELD_NEW || srv->held[i].by != c->pid)
+		if (srv->barriers[i].state != BARRIER_NEW || srv->barriers[i].by != c->pid)
 			continue;
-		srv->held[i].state = HELD_TOLD;
+		srv->barriers[i].state = BARRIER_TOLD;
 		return (int)i;
 	}
 	return 0;
 }
 
-int hold_go(struct server *srv, const char *number)
+int barrier_go(struct server *srv, const char *number)
 {
 	unsigned long i = strtoul(number, NULL, 10);
 
-	if (!i || i > LAYOUT_MAX_PROCESSES || !srv->held[i].state)
+	if (!i || i > LAYOUT_MAX_PROCESSES || !srv->barriers[i].state)
 		return -ESRCH;
-	srv->held[i].state = HELD_NOT;
+	srv->barriers[i].state = BARRIER_OFF;
 	return attach_go(srv->session, (unsigned int)i);
 }
