@@ -225,8 +225,6 @@ void dso_start(void);
 bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out);
 /* A number for the contents of the DSO there, by its build-id and headers. 0: it has none, or is not known. */
 uint64_t dso_contents(uintptr_t addr);
-/* The number of the DSO there in the session's table, UINT32_MAX: none. */
-uint32_t dso_number(uintptr_t addr);
 
 struct dso_place {
 	uintptr_t	code, code_end;	/* from the first to the last byte that can be executed */

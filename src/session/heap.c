@@ -62,7 +62,7 @@ static void extents_delete(struct extents *e, size_t i)
 	e->nr--;
 }
 
-int extents_add(struct extents *e, uint64_t off, uint64_t len)
+static int extents_add(struct extents *e, uint64_t off, uint64_t len)
 {
 	size_t i = extents_find(e, off);
 

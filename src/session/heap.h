@@ -53,7 +53,6 @@ int heap_adopt(struct heap *h, uint64_t off, size_t size);
 /* Moves all that the old server had and nobody adopted to `out` (to be freed with heap_free_extent()). */
 int heap_adopt_done(struct heap *h, struct extents *out);
 
-int extents_add(struct extents *e, uint64_t off, uint64_t len);
 void extents_free(struct extents *e);
 
 #endif

@@ -43,11 +43,6 @@ void session_pids_publish(struct session *s, uint32_t instance, unsigned int set
 	session_publish(s, words[set], ref);
 }
 
-data_ref session_pids_published(struct session *s, uint32_t instance, unsigned int set)
-{
-	return instance_book(s, instance)->pids[set];
-}
-
 void session_pids_follow(struct session *s, uint32_t instance, uint32_t sets)
 {
 	instance_book(s, instance)->follows = sets;

@@ -164,7 +164,7 @@ void place_empty(int dirfd)
 	unlinkat(dirfd, "mnt", AT_REMOVEDIR);
 }
 
-int place_remove(int base, const char *name)
+static int place_remove(int base, const char *name)
 {
 	int dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 

@@ -142,7 +142,6 @@ bool session_instance_used(struct session *s, uint32_t instance);
 void session_instance_use(struct session *s, uint32_t instance, bool used);
 /* Sets of pids, in the order of struct pids_family; 0: none. */
 void session_pids_publish(struct session *s, uint32_t instance, unsigned int set, data_ref ref);
-data_ref session_pids_published(struct session *s, uint32_t instance, unsigned int set);
 /* New tasks join these of them, a bit each. */
 void session_pids_follow(struct session *s, uint32_t instance, uint32_t sets);
 

@@ -106,7 +106,6 @@ uint64_t room_of_ring(const struct session *s, uint32_t nr_cpus);
 bool place_alive(int dirfd);				/* a server accepts connections there */
 /* Of the directory all files that a session has. */
 void place_empty(int dirfd);
-int place_remove(int base, const char *name);
 void place_sweep(int base);				/* private sessions that nobody serves */
 
 /* session.c: notes for the next server how far the heaps are used */
@@ -135,8 +134,6 @@ void process_remove(struct session *s, unsigned int index);
 bool process_alive(const struct process *p);
 void processes_restore(struct session *s);		/* of the old server, after session_open() */
 uint64_t process_start_time(pid_t pid);			/* 0: no such process */
-/* Names what it runs: another number after exec. 0: cannot be told. */
-uint64_t process_image(pid_t pid);
 
 pid_t process_parent(pid_t pid);			/* 0: not known */
 

@@ -63,7 +63,8 @@ pid_t process_parent(pid_t pid)
 	return p ? (pid_t)strtol(p, NULL, 10) : 0;
 }
 
-uint64_t process_image(pid_t pid)
+/* Names what it runs: another number after exec. 0: cannot be told. */
+static uint64_t process_image(pid_t pid)
 {
 	char text[1024];
 	const char *p = stat_skip(stat_read(pid, text, sizeof(text)), 3, 26);
