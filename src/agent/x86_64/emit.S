@@ -76,7 +76,7 @@ event_emit:
 	movl	EVENT_ID(%rdi), %esi
 	movq	%fs:(%rax), %rdi
 	testq	%rdi, %rdi
-	je	.Lcount_no_plain
+	je	.Lshort_count_no_plain
 	short_way plain, PLAIN
 	.cfi_endproc
 	.size	event_emit, . - event_emit
@@ -88,7 +88,7 @@ agent_emit:
 	.cfi_startproc
 	movl	%esi, %esi
 	movl	%ecx, %ecx
-	jmp	.Lbegin_plain
+	jmp	.Lshort_begin_plain
 	.cfi_endproc
 	.size	agent_emit, . - agent_emit
 

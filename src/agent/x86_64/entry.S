@@ -95,11 +95,11 @@
 	.endm
 
 	/*
-	 * hook() of a function on the thread's own stack, below one that is there; else .Lelse. %rdi thread,
+	 * hook() of a function on the thread's own stack, below one that is there; else .Lentry_else. %rdi thread,
 	 * %r9 function -> %rdx its frame; %r10 stays
 	 * site: it has return sites
 	 */
-	.macro	frame_fill name, counter, tail=.Lelse, site=0
+	.macro	frame_fill name, counter, tail, site
 	movq	S(%rsp), %r8
 	leaq	graph_returned(%rip), %rax
 	movq	%r8, %rcx
@@ -115,7 +115,7 @@
 	movq	%rdx, %rcx
 	subq	GRAPH_LOW(%rdi), %rcx
 	cmpq	GRAPH_SIZE(%rdi), %rcx
-	jae	.Lelse
+	jae	.Lentry_else
 	movabsq	$MIRROR, %rcx
 	xorq	%rdx, %rcx
 	movq	%r8, (%rcx)
@@ -124,13 +124,13 @@
 	testq	%rsi, %rsi
 	je	1f
 	cmpq	%rdx, %rsi
-	jbe	.Lelse
+	jbe	.Lentry_else
 	cmpq	%rax, (%rsi)
-	jne	.Labove_\name
+	jne	.Lentry_above_\name
 1:
-.Lbelow_\name:
+.Lentry_below_\name:
 	testq	%r8, %r8
-	js	.Lelse				/* GRAPH_LONG */
+	js	.Lentry_else				/* GRAPH_LONG */
 	.if	\site
 	btsq	$FRAME_SITE_BIT, %r8
 	.endif
@@ -146,15 +146,57 @@
 	movq	%r11, %rdx
 	.endm
 
+	/* The function is hooked, but one with return sites is not. */
+	.macro	return_hooked site
+	.if	\site
+	clc
+	.else
+	stc
+	.endif
+	return_to_trampoline
+	.endm
+
+	/* A call for function_graph; `profile`: where the entry has no way. */
+	.macro	call_recorded name, profile, tail, site=0
+	incl	%esi				/* GROUP_GRAPH */
+	way_of	WAY_PLAIN, \profile
+	movl	%esi, ENTRY
+	addq	TABLE_DELTA(%rcx), %r9
+	frame_fill \name, 1, \tail, \site
+	short_way \name, CALLED, SIZE_CALLED
+	leaq	S(%rsp), %rax
+	incl	%esi
+	movq	%rdx, FRAME_MASK(%rcx)
+	movq	%rax, GRAPH_TOP(%rdi)
+	movq	%rsi, GRAPH_STATE(%rdi)
+	return_hooked \site
+	.endm
+
+	/* A call for the function profile alone. */
+	.macro	call_profiled name, site=0
+	cmpl	%esi, WAY_EVENT(%r10)
+	je	.Lentry_else			/* it is recorded besides */
+	addq	TABLE_DELTA(%rcx), %r9
+	movl	%esi, %r10d
+	frame_fill \name, 0, .Lentry_else, \site
+	movl	%r10d, %esi
+	profile_called \name, \site, .Lentry_else
+	leaq	S(%rsp), %rcx
+	incl	%eax
+	movq	%rcx, GRAPH_TOP(%rdi)
+	movq	%rax, GRAPH_STATE(%rdi)
+	return_hooked \site
+	.endm
+
 	/* Somewhere behind it: the one above has return sites. */
 	.macro	frame_fill_left name
-.Labove_\name:
+.Lentry_above_\name:
 	movabsq	$MIRROR, %rax
 	xorq	%rsi, %rax
 	movq	(%rax), %rax
 	cmpq	%rax, (%rsi)
-	je	.Lbelow_\name
-	jmp	.Lelse
+	je	.Lentry_below_\name
+	jmp	.Lentry_else
 	.endm
 
 	.text
@@ -170,7 +212,7 @@ entry_short_begin:
 	movq	DSO_TABLE(%rdi), %rcx
 	movq	agent_self@gottpoff(%rip), %rax
 	testq	%rcx, %rcx
-	je	.Lelse
+	je	.Lentry_else
 	movq	%fs:(%rax), %rdi
 	movq	TABLE_WORDS(%rcx), %r8
 	leaq	-5(%rsi), %r9			/* ip */
@@ -179,72 +221,48 @@ entry_short_begin:
 	shrq	$2, %rax
 	movl	(%r8, %rax, 4), %esi
 	testq	%rdi, %rdi
-	je	.Lelse
+	je	.Lentry_else
 	movl	%esi, %eax
 	movzwl	%si, %esi
 	shrl	$16, %eax
-	je	.Lfunction
+	je	.Lentry_function
 	cmpl	$SITE_HOOKED_WORD >> 16, %eax
-	jne	.Lsites
-	incl	%esi				/* GROUP_GRAPH */
-	way_of	WAY_PLAIN, .Lprofile_called
-	movl	%esi, ENTRY
-	addq	TABLE_DELTA(%rcx), %r9
-	frame_fill plain, 1, .Ltail
-	short_way called, CALLED, SIZE_CALLED
-	leaq	S(%rsp), %rax
-	incl	%esi
-	movq	%rdx, FRAME_MASK(%rcx)
-	movq	%rax, GRAPH_TOP(%rdi)
-	movq	%rsi, GRAPH_STATE(%rdi)
-	stc
-	return_to_trampoline
+	jne	.Lentry_sites
+	call_recorded called, .Lentry_profile_called, .Lentry_tail
 
 	/* It has return sites: its return address stays. */
-.Lsites:
+.Lentry_sites:
 	cmpl	$(SITE_HOOKED_WORD | SITE_RETURNS_WORD) >> 16, %eax
-	jne	.Lelse
-	incl	%esi
-	way_of	WAY_PLAIN, .Lprofile_sites
-	movl	%esi, ENTRY
-	addq	TABLE_DELTA(%rcx), %r9
-	frame_fill at_site, 1, site=1
-	short_way sites, CALLED, SIZE_CALLED
-	leaq	S(%rsp), %rax
-	incl	%esi
-	movq	%rdx, FRAME_MASK(%rcx)
-	movq	%rax, GRAPH_TOP(%rdi)
-	movq	%rsi, GRAPH_STATE(%rdi)
-	clc
-	return_to_trampoline
+	jne	.Lentry_else
+	call_recorded sites, .Lentry_profile_sites, .Lentry_else, 1
 
 	/*
 	 * Who is on top has jumped here, and its frame is the slot's until the record is there: so the
 	 * record is made of one that lies where signals leave the stack alone.
 	 */
-.Ltail:
+.Lentry_tail:
 	counter_read
 	leaq	S(%rsp), %rdx
 	cmpq	%rdx, GRAPH_TOP(%rdi)
-	jne	.Lelse
+	jne	.Lentry_else
 	movq	%rdx, %rcx
 	subq	GRAPH_LOW(%rdi), %rcx
 	cmpq	GRAPH_SIZE(%rdi), %rcx
-	jae	.Lelse
+	jae	.Lentry_else
 	leaq	(, %rdx, 8), %rax
 	movl	THREAD_PID(%rdi), %ecx
 	andl	$FRAMES_MASK, %eax
 	addq	GRAPH_PIECE(%rdi), %rax
 	cmpl	%edx, FRAME_ID(%rax)
-	jne	.Lelse
+	jne	.Lentry_else
 	cmpl	%ecx, FRAME_ID + 4(%rax)
-	jne	.Lelse
+	jne	.Lentry_else
 	cmpw	$MOST_TAILS_WAIT, FRAME_TAILS(%rax)
-	jae	.Lelse
+	jae	.Lentry_else
 	movq	GRAPH_STATE(%rdi), %r8
 	leaq	-128(%rsp), %rdx
 	testq	%r8, %r8
-	js	.Lelse				/* GRAPH_LONG */
+	js	.Lentry_else				/* GRAPH_LONG */
 	movq	%r9, FRAME_FUNC(%rdx)
 	movq	%r8, FRAME_DEPTH(%rdx)
 	short_way tail, CALLED, SIZE_CALLED
@@ -257,63 +275,38 @@ entry_short_begin:
 	stc
 	return_to_trampoline
 
-.Lprofile_called:
-	cmpl	%esi, WAY_EVENT(%r10)
-	je	.Lelse				/* it is recorded besides */
-	addq	TABLE_DELTA(%rcx), %r9
-	movl	%esi, %r10d
-	frame_fill profile, 0
-	movl	%r10d, %esi
-	profile_called
-	leaq	S(%rsp), %rcx
-	incl	%eax
-	movq	%rcx, GRAPH_TOP(%rdi)
-	movq	%rax, GRAPH_STATE(%rdi)
-	stc
-	return_to_trampoline
+.Lentry_profile_called:
+	call_profiled called_in_profile
+.Lentry_profile_sites:
+	call_profiled sites_in_profile, 1
 
-.Lprofile_sites:
-	cmpl	%esi, WAY_EVENT(%r10)
-	je	.Lelse
-	addq	TABLE_DELTA(%rcx), %r9
-	movl	%esi, %r10d
-	frame_fill profile_at_site, 0, site=1
-	movl	%r10d, %esi
-	profile_called sites_in_profile, 1
-	leaq	S(%rsp), %rcx
-	incl	%eax
-	movq	%rcx, GRAPH_TOP(%rdi)
-	movq	%rax, GRAPH_STATE(%rdi)
-	clc
-	return_to_trampoline
-
-.Lfunction:
+.Lentry_function:
 	movq	S(%rsp), %r8
 	testl	%esi, %esi
-	je	.Lelse
+	je	.Lentry_else
 	movq	%r8, %rax
 	subq	TABLE_CODE(%rcx), %rax
 	cmpq	TABLE_SIZE(%rcx), %rax
-	jae	.Lelse
+	jae	.Lentry_else
 	addq	TABLE_DELTA(%rcx), %r9
 	addq	TABLE_DELTA(%rcx), %r8
 	short_way function, FUNCTION, SIZE_FUNCTION
 	clc
 	return_to_trampoline
-	frame_fill_left plain
-	frame_fill_left at_site
-	frame_fill_left profile
-	frame_fill_left profile_at_site
-	short_way_left called, CALLED
-	short_way_left tail, CALLED
-	short_way_left sites, CALLED
-	short_way_left function, FUNCTION
+	frame_fill_left called
+	frame_fill_left sites
+	frame_fill_left called_in_profile
+	frame_fill_left sites_in_profile
+	short_way_left called, CALLED, .Lentry_else
+	short_way_left tail, CALLED, .Lentry_else
+	short_way_left sites, CALLED, .Lentry_else
+	short_way_left function, FUNCTION, .Lentry_else
 	count_way function, FUNCTION
 	clc
 	return_to_trampoline
-	count_way_left function, FUNCTION
-	profile_called_left
-	profile_called_left sites_in_profile
+	count_way_left function, FUNCTION, .Lentry_else
+	profile_called_left called_in_profile, .Lentry_else
+	profile_called_left sites_in_profile, .Lentry_else
 	.globl	entry_short_end
 	.hidden	entry_short_end
 entry_short_end:
@@ -321,11 +314,7 @@ entry_short_end:
 	.globl	entry_short_left
 	.hidden	entry_short_left
 entry_short_left:
-.Lelse:
-.Lelse_called:
-.Lelse_tail:
-.Lelse_sites:
-.Lelse_function:
+.Lentry_else:
 	movq	DSO(%rsp), %rdi
 	movq	AFTER(%rsp), %rsi
 	leaq	S(%rsp), %rdx

@@ -38,12 +38,12 @@
 #include "agent/x86_64/profile.h"
 
 #define ODD	4
-	.set	.Lsaved_slot, SAVED - 8
+	.set	.Lgraph_saved_slot, SAVED - 8
 
 	.macro	returned
 	leaq	-SAVED(%rsp), %rsp
 	.cfi_adjust_cfa_offset SAVED
-	true_return .Lsaved_slot
+	true_return .Lgraph_saved_slot
 	general_save 64
 	.endm
 
@@ -78,7 +78,7 @@
 	.endm
 
 	/* %rdi thread, %r9 slot -> %rdx its frame; it has none of the thread's: `else` */
-	.macro	frame_look else=.Lelse
+	.macro	frame_look else
 	movq	%r9, %rcx
 	movq	GRAPH_PIECE(%rdi), %rdx
 	subq	GRAPH_LOW(%rdi), %rcx
@@ -92,6 +92,51 @@
 	jne	\else
 	cmpl	%ecx, FRAME_ID + 4(%rdx)
 	jne	\else
+	.endm
+
+	/*
+	 * A return for function_graph -> %rcx its frame. Where the event has no way: .Lgraph_no_way_NAME;
+	 * where it is not in the graph, or others wait: .Lgraph_profiled_NAME; else .Lgraph_else_NAME
+	 */
+	.macro	return_recorded name, site
+	movq	agent_self@gottpoff(%rip), %rcx
+	leaq	SAVED - 8(%rsp), %r9
+	movq	%fs:(%rcx), %rdi
+	testq	%rdi, %rdi
+	je	.Lgraph_else_\name
+	leaq	THREAD_WAYS + ((GRAPH_EXIT & WAY_MASK) << WAY_SHIFT)(%rdi), %r10
+	cmpl	$GRAPH_EXIT, WAY_EVENT(%r10)
+	jne	.Lgraph_no_way_\name
+	frame_look .Lgraph_else_\name
+	.if	\site
+	cmpl	$1 << (FRAME_SITE_BIT - 32), FRAME_DEPTH + 4(%rdx)
+	.else
+	testl	$0xfffe, FRAME_DEPTH + 4(%rdx)	/* FRAME_IN_GRAPH may be, and others may wait (FRAME_TAIL) */
+	.endif
+	jne	.Lgraph_profiled_\name
+	movq	%rdx, %r8
+	counter_read
+	movq	%r8, %rdx
+	short_way \name, RETURNED, SIZE_RETURNED
+	.endm
+
+	/* A return for the function profile alone, and what lies behind the short way. */
+	.macro	return_profiled name, site, done
+.Lgraph_no_way_\name:
+	frame_look .Lgraph_else_\name
+.Lgraph_profiled_\name:
+	profile_returned \name\()_in_profile, \site, .Lgraph_else_\name
+	jmp	\done
+	short_way_left \name, RETURNED, .Lgraph_else_\name
+	profile_returned_left \name\()_in_profile, .Lgraph_else_\name
+	.endm
+
+	/* The true return address lies at the slot. */
+	.macro	return_true
+	leaq	SAVED - 8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -(SAVED - 8)
+	true_return 0
+	ret
 	.endm
 
 	.text
@@ -109,41 +154,21 @@ patch_return:
 	.globl	return_short_begin
 	.hidden	return_short_begin
 return_short_begin:
-	movq	agent_self@gottpoff(%rip), %rcx
-	leaq	SAVED - 8(%rsp), %r9
-	movq	%fs:(%rcx), %rdi
-	testq	%rdi, %rdi
-	je	.Lelse_at_site
-	leaq	THREAD_WAYS + ((GRAPH_EXIT & WAY_MASK) << WAY_SHIFT)(%rdi), %r10
-	cmpl	$GRAPH_EXIT, WAY_EVENT(%r10)
-	jne	.Lno_way_at_site
-	frame_look .Lelse_at_site
-	cmpl	$1 << (FRAME_SITE_BIT - 32), FRAME_DEPTH + 4(%rdx)
-	jne	.Lprofiled_at_site
-	movq	%rdx, %r8
-	counter_read
-	movq	%r8, %rdx
-	short_way at_site, RETURNED, SIZE_RETURNED
-.Lframe_left_at_site:
+	return_recorded at_site, 1
+.Lgraph_frame_left_at_site:
 	movl	FRAME_DEPTH(%rcx), %eax
 	movq	FRAME_UP(%rcx), %rdx
 	movq	%rax, GRAPH_STATE(%rdi)
 	movq	%rdx, GRAPH_TOP(%rdi)
 	movq	$0, FRAME_ID(%rcx)
-.Lat_site_left:
+.Lgraph_at_site_left:
 	general_restore 64
 	.cfi_remember_state
 	leaq	SAVED - 16(%rsp), %rsp
 	.cfi_adjust_cfa_offset -(SAVED - 16)
 	ret
 	.cfi_restore_state
-.Lno_way_at_site:
-	frame_look .Lelse_at_site
-.Lprofiled_at_site:
-	profile_returned profile_at_site, .Lelse_at_site, 1
-	jmp	.Lframe_left_at_site
-	short_way_left at_site, RETURNED
-	profile_returned_left profile_at_site, .Lelse_at_site
+	return_profiled at_site, 1, .Lgraph_frame_left_at_site
 	.globl	return_short_end
 	.hidden	return_short_end
 return_short_end:
@@ -151,11 +176,11 @@ return_short_end:
 	.globl	return_short_left
 	.hidden	return_short_left
 return_short_left:
-.Lelse_at_site:
+.Lgraph_else_at_site:
 	leaq	SAVED - 8(%rsp), %rdi
 	movq	0(%rsp), %rsi
 	call	graph_left
-	jmp	.Lat_site_left
+	jmp	.Lgraph_at_site_left
 	.cfi_endproc
 	.size	patch_return, . - patch_return
 
@@ -178,24 +203,10 @@ graph_returned:
 	.globl	graph_short_begin
 	.hidden	graph_short_begin
 graph_short_begin:
-	movq	agent_self@gottpoff(%rip), %rcx
-	leaq	SAVED - 8(%rsp), %r9
-	movq	%fs:(%rcx), %rdi
-	testq	%rdi, %rdi
-	je	.Lelse
-	leaq	THREAD_WAYS + ((GRAPH_EXIT & WAY_MASK) << WAY_SHIFT)(%rdi), %r10
-	cmpl	$GRAPH_EXIT, WAY_EVENT(%r10)
-	jne	.Lno_way
-	frame_look
-	testl	$0xfffe, FRAME_DEPTH + 4(%rdx)	/* FRAME_IN_GRAPH may be, and others may wait (FRAME_TAIL) */
-	jne	.Lprofiled
-	movq	%rdx, %r8
-	counter_read
-	movq	%r8, %rdx
-	short_way returned, RETURNED, SIZE_RETURNED
+	return_recorded returned, 0
 	cmpw	$0, FRAME_TAILS(%rcx)
-	jne	.Ltail
-.Lreturn:
+	jne	.Lgraph_tail
+.Lgraph_return:
 	leaq	SAVED - 8(%rsp), %r9
 	movabsq	$MIRROR, %rsi
 	movq	FRAME_DEPTH(%rcx), %rax
@@ -208,25 +219,13 @@ graph_short_begin:
 	movq	%rsi, SAVED - 8(%rsp)
 	general_restore 64
 	.cfi_remember_state
-	leaq	SAVED - 8(%rsp), %rsp
-	.cfi_adjust_cfa_offset -(SAVED - 8)
-	true_return 0
-	ret
+	return_true
 	.cfi_restore_state
-.Lno_way:
-	frame_look
-.Lprofiled:
-	profile_returned
-	jmp	.Lreturn
-	short_way_left returned, RETURNED
-	profile_returned_left
-.Ltail:
+	return_profiled returned, 0, .Lgraph_return
+.Lgraph_tail:
 	leave_and_restore graph_tail_left
 	.cfi_remember_state
-	leaq	SAVED - 8(%rsp), %rsp
-	.cfi_adjust_cfa_offset -(SAVED - 8)
-	true_return 0
-	ret
+	return_true
 	.cfi_restore_state
 	.globl	graph_short_end
 	.hidden	graph_short_end
@@ -235,13 +234,9 @@ graph_short_end:
 	.globl	graph_short_left
 	.hidden	graph_short_left
 graph_short_left:
-.Lelse:
-.Lelse_returned:
+.Lgraph_else_returned:
 	leave_and_restore graph_leave
-	leaq	SAVED - 8(%rsp), %rsp
-	.cfi_adjust_cfa_offset -(SAVED - 8)
-	true_return 0
-	ret
+	return_true
 	.cfi_endproc
 	.size	graph_through, . - graph_through
 

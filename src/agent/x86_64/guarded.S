@@ -13,13 +13,8 @@
 
 #include "agent/x86_64/short.h"
 
-	.macro	guarded name, function, resume
-	.globl	\name
-	.hidden	\name
-	.type	\name, @function
-	.balign	32
-\name:
-	.cfi_startproc
+	/* The registers that a function has to keep. */
+	.macro	guarded_push
 	pushq	%rbp
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset %rbp, 0
@@ -38,6 +33,10 @@
 	pushq	%r15
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset %r15, 0
+	.endm
+
+	/* The guard can leave from here on; \resume: where it finds the stack pointer. */
+	.macro	guarded_begin resume
 	pushq	\resume
 	.cfi_adjust_cfa_offset 8
 	pushq	(\resume)
@@ -45,6 +44,17 @@
 	subq	$8, %rsp
 	.cfi_adjust_cfa_offset 8
 	movq	%rsp, (\resume)
+	.endm
+
+	.macro	guarded name, function, resume
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+	.balign	32
+\name:
+	.cfi_startproc
+	guarded_push
+	guarded_begin \resume
 	call	\function
 	.endm
 
@@ -118,28 +128,9 @@ guarded_left:
 count_call:
 	.cfi_startproc
 	movl	RECORD_SIZE, %eax
-	pushq	%rbp
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %rbp, 0
-	pushq	%rbx
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %rbx, 0
-	pushq	%r12
-	.cfi_adjust_cfa_offset 8
-	pushq	%r13
-	.cfi_adjust_cfa_offset 8
-	pushq	%r14
-	.cfi_adjust_cfa_offset 8
-	pushq	%r15
-	.cfi_adjust_cfa_offset 8
+	guarded_push
 	leaq	THREAD_RESUME(%rdi), %rbp
-	pushq	%rbp
-	.cfi_adjust_cfa_offset 8
-	pushq	(%rbp)
-	.cfi_adjust_cfa_offset 8
-	subq	$8, %rsp
-	.cfi_adjust_cfa_offset 8
-	movq	%rsp, (%rbp)
+	guarded_begin %rbp
 	subq	$32, %rsp
 	.cfi_adjust_cfa_offset 32
 	movq	%rdx, (%rsp)
@@ -167,6 +158,10 @@ count_call:
 	.cfi_restore %rbp
 	addq	$104, %rsp
 	.cfi_adjust_cfa_offset -104
+	.cfi_restore %r12
+	.cfi_restore %r13
+	.cfi_restore %r14
+	.cfi_restore %r15
 	testl	%r9d, %r9d
 	je	emit_long
 	ret

@@ -56,7 +56,7 @@
 	movq	%rax, SLOT_EPOCH(%r9)
 	addq	%rax, %rsi
 	cmpq	PROFILE_SEEN(%r10), %rsi	/* W3 of way.c */
-	jne	.Lleave_\name
+	jne	.Lprofile_leave_\name
 	.endm
 
 	/* -> %rsi the sums of the elt, %r11d CPU; the rest but %rdi, %r8 and %r10 is lost */
@@ -77,45 +77,47 @@
 	shrq	%cl, %rdx			/* the first place */
 	shrq	$32, %rax			/* what an entry says of its key */
 	cmpl	%eax, 4(%rsi, %rdx, 8)
-	jne	.Lnext_\name
-.Lfound_\name:
+	jne	.Lprofile_next_\name
+.Lprofile_found_\name:
 	movl	(%rsi, %rdx, 8), %esi
 	leal	-1(%rsi), %ecx
 	cmpl	PROFILE_LAST(%r10), %ecx	/* M4 of map.h */
-	jae	.Lleave_\name
+	jae	.Lprofile_leave_\name
 	movl	%esi, %ecx
 	movq	PROFILE_ELTS(%r10), %rdx
 	shlq	$PROFILE_ELT, %rcx
 	cmpq	%r9, (%rdx, %rcx)
-	jne	.Lleave_\name
+	jne	.Lprofile_leave_\name
 	cmpq	%r11, 8(%rdx, %rcx)
-	jne	.Lleave_\name
+	jne	.Lprofile_leave_\name
 	shlq	$PROFILE_ROW, %rsi
 	.endm
 
 	/* Somewhere behind it: another place of the table. */
 	.macro	profile_elt_left name
-.Lnext_\name:
+.Lprofile_next_\name:
 	movl	$8, %ecx
 1:	cmpq	$0, (%rsi, %rdx, 8)
-	je	.Lleave_\name
+	je	.Lprofile_leave_\name
 	incl	%edx
 	andl	PROFILE_PLACES(%r10), %edx
 	cmpl	%eax, 4(%rsi, %rdx, 8)
-	je	.Lfound_\name
+	je	.Lprofile_found_\name
 	decl	%ecx
 	jne	1b
-	jmp	.Lleave_\name
+	jmp	.Lprofile_leave_\name
 	.endm
 
-	/* Of struct rseq_cs: version and flags, start, length, where an abort goes. */
-	.macro	profile_section name
-	.pushsection __rseq_cs, "aw"
-	.balign	32
-.Lsection_\name:
-	.long	0, 0
-	.quad	.Lfirst_\name, .Llast_\name - .Lfirst_\name, .Labort_\name
-	.popsection
+	/* In the section, on the CPU whose column it is (%r11d), a sum grows; %rcx the rseq area. */
+	.macro	profile_add name, add, sum, leave
+	leaq	.Lprofile_section_\name(%rip), %rax
+	movq	%rax, RSEQ_CS(%rcx)
+.Lprofile_first_\name:
+	cmpl	%r11d, RSEQ_CPU(%rcx)
+	jne	\leave
+	\add	\sum(%rsi)		/* the commit, M2 of map.c */
+.Lprofile_last_\name:
+	rseq_section profile, \name
 	.endm
 
 	/* From the counter in %rdx:%rax to ns in %rdx */
@@ -127,20 +129,13 @@
 	.endm
 
 	/* %rdx frame, %esi the group's entry GROUP_GRAPH. Ends with %r8 frame, %rax depth. */
-	.macro	profile_called name=called_in_profile, site=0
+	.macro	profile_called name, site, else
 	incl	%esi
-	profile_enter \name, .Lelse, 1
+	profile_enter \name, \else, 1
 	profile_elt \name
 	movq	PROFILE_RSEQ(%r10), %rcx
 	addq	PROFILE_COLUMN(%r10), %rsi
-	leaq	.Lsection_\name(%rip), %rax
-	movq	%rax, RSEQ_CS(%rcx)
-.Lfirst_\name:
-	cmpl	%r11d, RSEQ_CPU(%rcx)
-	jne	.Lleave_\name
-	incq	SUM_CALLS(%rsi)			/* the commit, M2 of map.c */
-.Llast_\name:
-	profile_section \name
+	profile_add \name, incq, SUM_CALLS, .Lprofile_leave_\name
 	movl	PROFILE_EVENT(%r10), %ecx
 	movl	FRAME_DEPTH(%r8), %r9d
 	subl	$2, %ecx			/* the group */
@@ -162,19 +157,17 @@
 	movl	$0, SLOT_DEPTH(%r9)
 	.endm
 
-	.macro	profile_called_left name=called_in_profile
+	.macro	profile_called_left name, else
 	profile_elt_left \name
-	.byte	0x0f, 0xb9, 0x3d		/* the signature: rseq.h */
-	.long	0x53053053
-.Labort_\name:
-.Lleave_\name:
+	rseq_abort profile, \name
+.Lprofile_leave_\name:
 	movq	PROFILE_SLOT(%r10), %r9
 	movl	$0, SLOT_DEPTH(%r9)
-	jmp	.Lelse
+	jmp	\else
 	.endm
 
 	/* %rdx frame, %r9 its slot on the stack. Ends with the frame in %rcx. */
-	.macro	profile_returned name=returned_in_profile, else=.Lelse, site=0
+	.macro	profile_returned name, site, else
 	cmpl	$(1 << (FRAME_PROFILED_BIT - 32)) | (\site << (FRAME_SITE_BIT - 32)), FRAME_DEPTH + 4(%rdx)
 	jne	\else
 	cmpq	%r9, GRAPH_TOP(%rdi)
@@ -194,24 +187,10 @@
 	movq	RECORD, %rdx
 	movq	%rsi, %r9
 	addq	PROFILE_COLUMN(%r10), %rsi
-	leaq	.Lsection_\name(%rip), %rax
-	movq	%rax, RSEQ_CS(%rcx)
-.Lfirst_\name:
-	cmpl	%r11d, RSEQ_CPU(%rcx)
-	jne	.Lleave_\name
-	addq	%rdx, SUM_TIME(%rsi)		/* the commit, M2 of map.c */
-.Llast_\name:
-	profile_section \name
+	profile_add \name, "addq %rdx,", SUM_TIME, .Lprofile_leave_\name
 	imulq	%rdx, %rdx
-	leaq	.Lsection_squared_\name(%rip), %rax
-	movq	%rax, RSEQ_CS(%rcx)
-.Lfirst_squared_\name:
-	cmpl	%r11d, RSEQ_CPU(%rcx)
-	jne	.Lshared_\name
-	addq	%rdx, SUM_SQUARED(%rsi)		/* the commit */
-.Llast_squared_\name:
-	profile_section squared_\name
-.Ldone_\name:
+	profile_add squared_\name, "addq %rdx,", SUM_SQUARED, .Lprofile_shared_\name
+.Lprofile_done_\name:
 	movq	PROFILE_SLOT(%r10), %r9
 	movl	FRAME_DEPTH(%r8), %eax
 	movl	$0, SLOT_DEPTH(%r9)
@@ -219,19 +198,15 @@
 	movq	%r8, %rcx
 	.endm
 
-	.macro	profile_returned_left name=returned_in_profile, else=.Lelse
+	.macro	profile_returned_left name, else
 	profile_elt_left \name
-	.byte	0x0f, 0xb9, 0x3d
-	.long	0x53053053
-.Labort_squared_\name:
-.Lshared_\name:
+	rseq_abort profile, squared_\name
+.Lprofile_shared_\name:
 	addq	PROFILE_SHARED(%r10), %r9
 	lock addq %rdx, SUM_SQUARED(%r9)
-	jmp	.Ldone_\name
-	.byte	0x0f, 0xb9, 0x3d
-	.long	0x53053053
-.Labort_\name:
-.Lleave_\name:
+	jmp	.Lprofile_done_\name
+	rseq_abort profile, \name
+.Lprofile_leave_\name:
 	movq	PROFILE_SLOT(%r10), %r9
 	movl	$0, SLOT_DEPTH(%r9)
 	jmp	\else

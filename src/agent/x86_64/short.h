@@ -5,7 +5,7 @@
  * Nothing is called and the stack pointer stays, so that the guard can leave it
  * anywhere (way.h). short_way goes on behind itself when it is done. For those
  * that are no functions of their own, short_way_left lies somewhere behind that:
- * it ends by a jump to .Lelse_NAME, where nothing has been done.
+ * it ends by a jump to `else`, where nothing has been done.
  */
 #ifndef TRACEFUSE_AGENT_X86_64_SHORT_H
 #define TRACEFUSE_AGENT_X86_64_SHORT_H
@@ -61,6 +61,27 @@
 	movq	%rax, COUNTER
 	.endm
 
+	/*
+	 * The struct rseq_cs of a section: version and flags, start, length, where an abort goes.
+	 * It goes from .LFILE_first_NAME to .LFILE_last_NAME.
+	 */
+	.macro	rseq_section file, name
+	.pushsection __rseq_cs, "aw"
+	.balign	32
+.L\file\()_section_\name:
+	.long	0, 0
+	.quad	.L\file\()_first_\name, .L\file\()_last_\name - .L\file\()_first_\name
+	.quad	.L\file\()_abort_\name
+	.popsection
+	.endm
+
+	/* Where an abort goes: behind the signature (rseq.h). */
+	.macro	rseq_abort file, name
+	.byte	0x0f, 0xb9, 0x3d
+	.long	0x53053053
+.L\file\()_abort_\name:
+	.endm
+
 	/* %r10 the way of entry %esi, whose `field` names it */
 	.macro	way_of field, else
 	movl	%esi, %r10d
@@ -74,9 +95,9 @@
 	/* %r10 way; %rax the thread's common fields, %r9 slot */
 	.macro	way_find name, kind
 	.if	!IS_SIZED(\kind)
-	way_of	WAY_EVENT, .Llong_\name
+	way_of	WAY_EVENT, .Lshort_long_\name
 	.elseif	\kind == FUNCTION
-	way_of	WAY_EVENT, .Lcount_\name
+	way_of	WAY_EVENT, .Lshort_count_\name
 	counter_read
 	.endif
 	.if	\kind == TRY || \kind == RETURNED
@@ -87,7 +108,7 @@
 	.else
 	testq	FRAME_MASK(%rdx), %rax
 	.endif
-	je	.Llong_\name
+	je	.Lshort_long_\name
 	.elseif	\kind == FUNCTION
 	movq	%r9, RECORD			/* the names of what is not used otherwise */
 	.endif
@@ -97,18 +118,18 @@
 	leal	-12(%rcx), %r11d
 	rorl	$2, %r11d
 	cmpl	$(112 - 12) / 4, %r11d
-	ja	.Llong_\name
+	ja	.Lshort_long_\name
 	.endif
 	testl	$SIGNALS_OR_NO_RSEQ, %eax
-	jne	.Llong_\name
+	jne	.Lshort_long_\name
 	testq	%r9, %r9
-	je	.Llong_\name
+	je	.Lshort_long_\name
 	.if	\kind == CALLED || \kind == FUNCTION
 	cmpb	$0, THREAD_BUSY(%rdi)
-	jne	.Llong_\name
+	jne	.Lshort_long_\name
 	.endif
 	cmpl	$0, SLOT_DEPTH(%r9)
-	jne	.Llong_\name
+	jne	.Lshort_long_\name
 	.endm
 
 	/* What is needed behind the counter and has no register. */
@@ -196,7 +217,7 @@
 
 	/* `tail`: a register; %rdi where the thread need not stay in it */
 	.macro	short_way_by tail, tail32, name, kind, size
-.Lbegin_\name:
+.Lshort_begin_\name:
 	way_find \name, \kind
 	movq	%rsp, THREAD_FRAME(%rdi)
 	movl	$1, SLOT_DEPTH(%r9)
@@ -212,14 +233,14 @@
 	shlq	$SEEN_SHIFT, %rsi
 	addq	CONFIG_EPOCH(%r11), %rsi
 	cmpq	WAY_SEEN(%r10), %rsi
-	jne	.Lother_\name
+	jne	.Lshort_other_\name
 	movl	WAY_TYPE(%r10), %esi
 	orq	%rax, %rsi			/* the record's common fields */
 	movq	WAY_INST(%r10), %rax
 	movq	WAY_RING(%r10), %r8
 	movq	INST_ON(%rax), %rax
 	cmpq	WAY_ON(%r10), %rax
-	jne	.Lleave_\name
+	jne	.Lshort_leave_\name
 
 	.if	\kind == TRY
 	/* The counter is what costs: not for a page that is full. */
@@ -229,7 +250,7 @@
 	subq	%rdx, %rax
 	leaq	4(%rcx), %rdx
 	cmpq	%rdx, %rax
-	jb	.Lleave_\name
+	jb	.Lshort_leave_\name
 	.endif
 	.if	IS_SIZED(\kind)
 	movq	COUNTER, %rax
@@ -237,12 +258,12 @@
 	rdtsc
 	.endif
 	movq	WAY_RSEQ(%r10), %r9
-	leaq	.Lsection_\name(%rip), %r11
+	leaq	.Lshort_section_\name(%rip), %r11
 	movq	%r11, RSEQ_CS(%r9)
-.Lfirst_\name:
+.Lshort_first_\name:
 	movl	RING_CPU(%r8), %r11d
 	cmpl	%r11d, RSEQ_CPU(%r9)
-	jne	.Lleave_\name
+	jne	.Lshort_leave_\name
 	movq	RING_HEAD(%r8), %r9
 	.if	!IS_SIZED(\kind)
 	shlq	$32, %rdx
@@ -257,14 +278,14 @@
 	subq	%r11, %rax			/* what is left of the page */
 	subq	$\size + 4, %rax
 	cmpq	WAY_ROOM(%r10), %rax		/* below 0 and not one that is to begin */
-	jae	.Lleave_\name
+	jae	.Lshort_leave_\name
 	.else
 	leaq	4(%rcx), \tail
 	subq	%r11, %rax
 	cmpq	WAY_SUBBUF(%r10), %rax
-	jae	.Lleave_\name
+	jae	.Lshort_leave_\name
 	cmpq	\tail, %rax
-	jb	.Lleave_\name
+	jb	.Lshort_leave_\name
 	.endif
 	.if	\kind == TRY
 	movq	FRAME, %rax
@@ -280,7 +301,7 @@
 	addq	%r8, \tail			/* + RING_TAIL_TIME: the last record's tail */
 	subq	RING_TAIL_TIME(\tail), %rax
 	cmpq	$(1 << 27) - 1, %rax
-	ja	.Lleave_\name
+	ja	.Lshort_leave_\name
 	/* delta << 5 | size / 4 */
 	.if	IS_SIZED(\kind)
 	shll	$5, %eax
@@ -313,16 +334,9 @@
 	movq	SLOT, %rax
 	.endif
 	movq	%r9, RING_HEAD(%r8)		/* the commit, G3 */
-.Llast_\name:
+.Lshort_last_\name:
 	movl	$0, SLOT_DEPTH(%rax)
-
-	/* struct rseq_cs: version and flags, start, length, where an abort goes. */
-	.pushsection __rseq_cs, "aw"
-	.balign	32
-.Lsection_\name:
-	.long	0, 0
-	.quad	.Lfirst_\name, .Llast_\name - .Lfirst_\name, .Labort_\name
-	.popsection
+	rseq_section short, \name
 	.endm
 
 	.macro	short_way name, kind, size=0
@@ -338,16 +352,14 @@
 	.endif
 	.endm
 
-	.macro	short_way_left name, kind
-	.byte	0x0f, 0xb9, 0x3d		/* the signature: rseq.h */
-	.long	0x53053053
-.Labort_\name:
-.Lleave_\name:
+	.macro	short_way_left name, kind, else
+	rseq_abort short, \name
+.Lshort_leave_\name:
 	.if	\kind == PLAIN
 	movl	WAY_EVENT(%r10), %esi
 	jmp	5f
 	.endif
-.Lother_\name:
+.Lshort_other_\name:
 	.if	\kind == PLAIN
 	shrq	$SEEN_SHIFT, %rsi
 	.endif
@@ -363,7 +375,7 @@
 	movq	FRAME, %r8
 	.endif
 	movl	$0, SLOT_DEPTH(%r9)
-.Llong_\name:
+.Lshort_long_\name:
 	.if	\kind == PLAIN
 	count_way \name, \kind
 	ret
@@ -372,7 +384,7 @@
 	xorl	%eax, %eax
 	ret
 	.else
-	jmp	.Lelse_\name
+	jmp	\else
 	.endif
 	.endm
 
@@ -452,66 +464,56 @@
 	.macro	count_seek name, tag
 	movq	COUNT_ENTRIES(%r10), %rcx
 	cmpl	%eax, 4(%rcx, %r11, 8)
-	jne	.Lcount_next\tag\()_\name
-.Lcount_found\tag\()_\name:
+	jne	.Lshort_count_next\tag\()_\name
+.Lshort_count_found\tag\()_\name:
 	movl	(%rcx, %r11, 8), %ecx
 	leal	-1(%rcx), %eax
 	cmpl	COUNT_LAST(%r10), %eax
-	jae	.Lcount_leave_\name
+	jae	.Lshort_count_leave_\name
 	movq	COUNT_ELT_SIZE(%r10), %rax
 	imulq	%rcx, %rax
 	addq	COUNT_ELTS(%r10), %rax
 	cmpq	%r9, (%rax)
-	jne	.Lcount_leave_\name
+	jne	.Lshort_count_leave_\name
 	.endm
 
 	/* The places behind the first. Two keys of one hash go the long way. */
 	.macro	count_next name, tag
-.Lcount_next\tag\()_\name:
+.Lshort_count_next\tag\()_\name:
 	movl	$PROBES, %esi
 5:	cmpq	$0, (%rcx, %r11, 8)
-	je	.Lcount_leave_\name
+	je	.Lshort_count_leave_\name
 	incl	%r11d
 	andl	COUNT_MASK(%r10), %r11d
 	cmpl	%eax, 4(%rcx, %r11, 8)
-	je	.Lcount_found\tag\()_\name
+	je	.Lshort_count_found\tag\()_\name
 	decl	%esi
 	jne	5b
-	jmp	.Lcount_leave_\name
-	.endm
-
-	.macro	count_section name, tag
-	.pushsection __rseq_cs, "aw"
-	.balign	32
-.Lcount_section\tag\()_\name:
-	.long	0, 0
-	.quad	.Lcount_first\tag\()_\name, .Lcount_last\tag\()_\name - .Lcount_first\tag\()_\name
-	.quad	.Lcount_abort\tag\()_\name
-	.popsection
+	jmp	.Lshort_count_leave_\name
 	.endm
 
 	.macro	count_way name, kind
-.Lcount_\name:
+.Lshort_count_\name:
 	movl	%esi, %r10d
 	andl	$WAY_MASK, %r10d
 	shll	$COUNT_BITS, %r10d
 	leaq	THREAD_COUNTS(%rdi, %r10), %r10
 	cmpl	%esi, COUNT_EVENT(%r10)
-	jne	.Lcount_no_\name
+	jne	.Lshort_count_no_\name
 	movq	THREAD_SLOT(%rdi), %r11
 	movl	THREAD_WORD(%rdi), %eax
 	.if	HAS_RECORD(\kind)
 	cmpl	COUNT_SIZE(%r10), %ecx
-	jb	.Lcount_no_\name
+	jb	.Lshort_count_no_\name
 	.endif
 	testq	%r11, %r11
-	je	.Lcount_no_\name
+	je	.Lshort_count_no_\name
 	andl	$SIGNALS_OR_NO_RSEQ, %eax
 	.if	\kind == FUNCTION
 	orb	THREAD_BUSY(%rdi), %al
 	.endif
 	orl	SLOT_DEPTH(%r11), %eax
-	jne	.Lcount_no_\name
+	jne	.Lshort_count_no_\name
 	movq	%rsp, THREAD_FRAME(%rdi)
 	movl	$1, SLOT_DEPTH(%r11)
 	/* H1: the load of epoch follows; the rest is the server's membarrier. */
@@ -525,91 +527,91 @@
 	movq	%rax, SLOT_EPOCH(%r11)
 	addq	%rax, %rsi
 	cmpq	COUNT_SEEN(%r10), %rsi		/* W3 */
-	jne	.Lcount_other_\name
+	jne	.Lshort_count_other_\name
 	movq	COUNT_SOFT(%r10), %rax
 	movq	COUNT_PAUSED(%r10), %r11
 	movb	COUNT_SHIFT(%r10), %cl
 	cmpl	$0, (%rax)
-	je	.Lcount_leave_\name
+	je	.Lshort_count_leave_\name
 	cmpl	$0, (%r11)
-	jne	.Lcount_leave_\name
+	jne	.Lshort_count_leave_\name
 	.if	\kind == FUNCTION
 	cmpb	$EARLY_IPS, COUNT_EARLY(%r10)
 	.else
 	cmpb	$0, COUNT_EARLY(%r10)
 	.endif
-	jne	.Lcount_early_\name
+	jne	.Lshort_count_early_\name
 	.if	HAS_RECORD(\kind)
 	count_load %r9, %r9d, COUNT_KEY, COUNT_KEY_OFF
 	.endif
-.Lcount_one_\name:
+.Lshort_count_one_\name:
 	movabsq	$HASH, %rax
 	imulq	%r9, %rax
 	movq	%rax, %r11
 	shrq	%cl, %r11
 	shrq	$32, %rax
 	count_seek \name, 1
-.Lcount_sum_\name:
+.Lshort_count_sum_\name:
 	movq	%rax, %r8
 	movq	COUNT_STRIDE(%r10), %r11
 	movq	COUNT_RSEQ(%r10), %r9
 	imulq	%rcx, %r11
 	addq	COUNT_SUMS(%r10), %r11
-.Lcount_again1_\name:
-	leaq	.Lcount_section1_\name(%rip), %rcx
+.Lshort_count_again1_\name:
+	leaq	.Lshort_section_count1_\name(%rip), %rcx
 	movq	%rcx, RSEQ_CS(%r9)
-.Lcount_first1_\name:
+.Lshort_first_count1_\name:
 	movl	RSEQ_CPU(%r9), %eax
 	cmpl	COUNT_PLAIN(%r10), %eax
-	jae	.Lcount_leave_\name
+	jae	.Lshort_count_leave_\name
 	imulq	COUNT_COLUMN(%r10), %rax
 	incq	(%r11, %rax)			/* the commit, M2 */
-.Lcount_last1_\name:
+.Lshort_last_count1_\name:
 	.if	HAS_RECORD(\kind)
 	cmpb	$0, COUNT_LATE(%r10)
-	jne	.Lcount_late_\name
+	jne	.Lshort_count_late_\name
 	.endif
-.Lcount_done_\name:
+.Lshort_count_done_\name:
 	movq	COUNT_SLOT(%r10), %rax
 	incq	COUNT_TAKEN(%r10)
 	movl	$0, SLOT_DEPTH(%rax)
-	count_section \name, 1
+	rseq_section short, count1_\name
 	.if	HAS_RECORD(\kind)
-	count_section \name, 2
+	rseq_section short, count2_\name
 	.endif
 	.endm
 
-	.macro	count_way_left name, kind
-.Lcount_early_\name:
+	.macro	count_way_left name, kind, else
+.Lshort_count_early_\name:
 	.if	HAS_RECORD(\kind)
 	testb	$EARLY_FILTER, COUNT_EARLY(%r10)
 	je	7f
 	count_load_any %r9, %r9d, COUNT_IF, COUNT_IF_OFF
 	subq	COUNT_LOW(%r10), %r9
 	cmpq	COUNT_SPAN(%r10), %r9
-	ja	.Lcount_done_\name
+	ja	.Lshort_count_done_\name
 7:	testb	$EARLY_CALL | EARLY_TIMED, COUNT_EARLY(%r10)
 	.if	\kind == PLAIN
-	jne	.Lcount_more_\name
-.Lcount_key_\name:
+	jne	.Lshort_count_more_\name
+.Lshort_count_key_\name:
 	.else
-	jne	.Lcount_leave_\name
+	jne	.Lshort_count_leave_\name
 	.endif
 	count_load_any %r9, %r9d, COUNT_KEY, COUNT_KEY_OFF
 	testb	$EARLY_TWO | EARLY_LOG2, COUNT_EARLY(%r10)
-	je	.Lcount_one_\name
+	je	.Lshort_count_one_\name
 	testb	$EARLY_LOG2, COUNT_EARLY(%r10)
-	jne	.Lcount_log2_\name
+	jne	.Lshort_count_log2_\name
 	count_load_any %r8, %r8d, COUNT_KEY2, COUNT_KEY2_OFF
 	.else
 	movzbl	COUNT_EARLY(%r10), %eax
 	testb	$EARLY_IPS, %al
-	je	.Lcount_leave_\name
+	je	.Lshort_count_leave_\name
 	testb	$EARLY_PARENT, %al
 	je	1f
 	xchgq	%r8, %r9
 1:	testb	$EARLY_TWO, %al
-	je	.Lcount_one_\name
+	je	.Lshort_count_one_\name
 	.endif
 	movabsq	$HASH, %r11
 	movq	%r9, %rax
@@ -624,31 +626,31 @@
 	shrq	$32, %rax
 	count_seek \name, 2
 	cmpq	%r8, 8(%rax)
-	je	.Lcount_sum_\name
-	jmp	.Lcount_leave_\name
+	je	.Lshort_count_sum_\name
+	jmp	.Lshort_count_leave_\name
 	count_next \name, 1
 	count_next \name, 2
 
 	.if	HAS_RECORD(\kind)
-.Lcount_log2_\name:
+.Lshort_count_log2_\name:
 	cmpq	$1, %r9
 	jbe	1f
 	decq	%r9
 	bsrq	%r9, %r9
 	incl	%r9d
-	jmp	.Lcount_one_\name
+	jmp	.Lshort_count_one_\name
 1:	xorl	%r9d, %r9d
-	jmp	.Lcount_one_\name
+	jmp	.Lshort_count_one_\name
 	.endif
 
 	.if	\kind == PLAIN
-.Lcount_more_\name:
+.Lshort_count_more_\name:
 	testb	$EARLY_CALL, COUNT_EARLY(%r10)
 	jne	count_call
 	movq	COUNT_CLOCK(%r10), %rax
 	movl	COUNT_CLOCK_ID(%r10), %r11d
 	cmpl	(%rax), %r11d
-	jne	.Lcount_leave_\name
+	jne	.Lshort_count_leave_\name
 	movq	%rdx, RECORD_AT
 	rdtsc
 	shlq	$32, %rdx
@@ -657,9 +659,9 @@
 	addq	COUNT_OFFSET(%r10), %rdx
 	movq	%rdx, NOW
 	movq	RECORD_AT, %rdx
-	jmp	.Lcount_key_\name
+	jmp	.Lshort_count_key_\name
 
-.Lcount_time_\name:
+.Lshort_count_time_\name:
 	movq	NOW, %rax
 	movl	COUNT_VAR(%r10), %ecx
 	cmpb	$0, COUNT_USECS(%r10)
@@ -675,47 +677,43 @@
 	cmpq	$1, %rdx
 	jbe	2f
 	movq	%rdx, (%r8, %rcx)
-	jmp	.Lcount_done_\name
+	jmp	.Lshort_count_done_\name
 2:	movq	%rax, 8(%r8, %rcx)		/* map_var_set_rare() */
 	movq	$1, (%r8, %rcx)
-	jmp	.Lcount_done_\name
+	jmp	.Lshort_count_done_\name
 	.endif
 
 	.if	HAS_RECORD(\kind)
 	/* The first sum is there: no leaving any more. */
-.Lcount_late_\name:
+.Lshort_count_late_\name:
 	.if	\kind == PLAIN
 	testb	$LATE_TIME, COUNT_LATE(%r10)
-	jne	.Lcount_time_\name
+	jne	.Lshort_count_time_\name
 	.endif
 	movq	%r11, %rcx
 	count_load_any %r8, %r8d, COUNT_VAL, COUNT_VAL_OFF
-.Lcount_again2_\name:
-	leaq	.Lcount_section2_\name(%rip), %rax
+.Lshort_count_again2_\name:
+	leaq	.Lshort_section_count2_\name(%rip), %rax
 	movq	%rax, RSEQ_CS(%r9)
-.Lcount_first2_\name:
+.Lshort_first_count2_\name:
 	movl	RSEQ_CPU(%r9), %eax
 	cmpl	COUNT_PLAIN(%r10), %eax
 	jae	6f
 	imulq	COUNT_COLUMN(%r10), %rax
 	addq	%r8, 8(%rcx, %rax)		/* the commit, M2 */
-.Lcount_last2_\name:
-	jmp	.Lcount_done_\name
+.Lshort_last_count2_\name:
+	jmp	.Lshort_count_done_\name
 6:	movl	COUNT_PLAIN(%r10), %eax		/* the atomic column */
 	imulq	COUNT_COLUMN(%r10), %rax
 	lock addq %r8, 8(%rcx, %rax)
-	jmp	.Lcount_done_\name
+	jmp	.Lshort_count_done_\name
 
-	.byte	0x0f, 0xb9, 0x3d		/* the signature: rseq.h */
-	.long	0x53053053
-.Lcount_abort2_\name:
-	jmp	.Lcount_again2_\name
+	rseq_abort short, count2_\name
+	jmp	.Lshort_count_again2_\name
 	.endif
-	.byte	0x0f, 0xb9, 0x3d
-	.long	0x53053053
-.Lcount_abort1_\name:
-	jmp	.Lcount_again1_\name
-.Lcount_leave_\name:
+	rseq_abort short, count1_\name
+	jmp	.Lshort_count_again1_\name
+.Lshort_count_leave_\name:
 	movl	COUNT_EVENT(%r10), %esi
 5:	movq	COUNT_SLOT(%r10), %rax
 	.if	\kind == PLAIN
@@ -723,16 +721,16 @@
 	movq	FRAME, %r8
 	.endif
 	movl	$0, SLOT_DEPTH(%rax)
-.Lcount_no_\name:
+.Lshort_count_no_\name:
 	.if	\kind == PLAIN
 	jmp	emit_long
 	.elseif	\kind == SOME
 	xorl	%eax, %eax
 	ret
 	.else
-	jmp	.Lelse_\name
+	jmp	\else
 	.endif
-.Lcount_other_\name:
+.Lshort_count_other_\name:
 	shrq	$SEEN_SHIFT, %rsi
 	jmp	5b
 	.endm
