@@ -219,6 +219,7 @@ struct code {
 enum code_flags {
 	CODE_NEEDS_TIME	= 1 << 0,
 	CODE_NEEDS_STACK	= 1 << 1,
+	CODE_ONE_EVENT	= 1 << 2,	/* it makes one synthetic event a hit at most */
 };
 
 struct plane;

@@ -248,46 +248,50 @@ static uint64_t run_record_if(const struct plane *p, struct slot *slot, unsigned
 	return filter_match(p, plane_config(p, plan_arms(plan)->filter), h) ? run_record(p, slot, level, plan, h) : 0;
 }
 
-void hit_count(const struct plane *p, struct slot *slot, const struct plan *plan,
-	       const struct hit *h, bool matched)
+/* The code of a hit that is not recorded, which nothing has refused. */
+static uint64_t run_hist(const struct plane *p, struct slot *slot, unsigned int level,
+			 const struct plan *plan, const struct hit *h)
 {
 	const struct arm *arm = plan_arms(plan);
 	const struct trigger_arm *t = plan_hist(plan);
+	const struct code *code = plane_config(p, t->code);
 	struct instance_state *inst = plane_instance(p, arm->instance);
 	struct run r;
 
-	if (!matched && t->filter && !filter_match(p, plane_config(p, t->filter), h))
-		return;
-	run_begin(&r, p, slot, 0, h);
+	run_begin(&r, p, slot, level, h);
+	r.at_once = code->flags & CODE_ONE_EVENT;
 	fold(&r, t, inst);
-	/* Synthetic events wait, and they may even have changed whether this one is recorded. */
-	if (r.synth)
-		arm_finish(&r, arm, inst, t, live_buffer(inst), NOT_PENDING, 0);
+	if (!r.synth || (!r.synth->nr_pending && soft_disabled(p, arm)))
+		return 0;
+	/* Synthetic events wait, or they have even changed whether this one is recorded. */
+	if (!arm_finish(&r, arm, inst, t, live_buffer(inst), NOT_PENDING, 0))
+		return 0;
+	return arm->instance < LAYOUT_GRAPH_INSTANCES ? 1ull << arm->instance : 0;
+}
+
+void hit_count(const struct plane *p, struct slot *slot, const struct plan *plan,
+	       const struct hit *h, bool matched)
+{
+	const config_ref filter = plan_hist(plan)->filter;
+
+	if (matched || !filter || filter_match(p, plane_config(p, filter), h))
+		run_hist(p, slot, 0, plan, h);
 }
 
 /* PLAN_COUNT */
 static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
 			  const struct hit *h)
 {
-	const struct arm *arm = plan_arms(plan);
-	const struct trigger_arm *t = plan_hist(plan);
-	struct instance_state *inst = plane_instance(p, arm->instance);
-	struct run r;
+	const struct code *code = plane_config(p, plan_hist(plan)->code);
 
 	if (!only_counts(p, plan))
 		return run_plan(p, slot, level, plan, h);
 	if (!hist_takes(p, plan, h))
 		return 0;
-	if (code_is_keys(plane_config(p, t->code))) {
-		hist_fold_keys(p, plane_config(p, t->code), slot, h);
-		return 0;
-	}
-	run_begin(&r, p, slot, level, h);
-	fold(&r, t, inst);
-	/* Synthetic events wait, and they may even have changed whether this one is recorded. */
-	if (!r.synth || !arm_finish(&r, arm, inst, t, live_buffer(inst), NOT_PENDING, 0))
-		return 0;
-	return arm->instance < LAYOUT_GRAPH_INSTANCES ? 1ull << arm->instance : 0;
+	if (!code_is_keys(code))
+		return run_hist(p, slot, level, plan, h);
+	hist_fold_keys(p, code, slot, h);
+	return 0;
 }
 
 /*

@@ -142,6 +142,8 @@ static inline void run_begin(struct run *r, const struct plane *p, struct slot *
 	r->synth = NULL;
 	r->h = r->seen = h;
 	r->time = h->time;
+	r->clock = CLOCK_ID_LOCAL;
+	r->at_once = false;
 	r->refused = SNAPSHOT_NOT_REFUSED;
 }
 
@@ -150,6 +152,18 @@ static inline bool passed_over(const struct run *r, const struct arm *arm)
 	if (r->h->mask && !(arm->instance < LAYOUT_GRAPH_INSTANCES && r->h->mask >> arm->instance & 1))
 		return true;
 	return r->only && arm->instance != r->only - 1;
+}
+
+/* H7: the time of this hit, as code of the instance sees it. */
+static inline void run_take_time(struct run *r, struct instance_state *inst)
+{
+	/* H5 */
+	const uint32_t clock = atomic_load_explicit(&inst->clock, memory_order_relaxed);
+
+	if (r->h->time || (r->time && r->clock == clock))
+		return;
+	r->time = clock_read(&plane_header(r->p)->tsc, inst);
+	r->clock = clock;
 }
 
 /* TRIGGER_HIST, TRIGGER_PROBE */
@@ -161,8 +175,8 @@ static inline void fold(struct run *r, const struct trigger_arm *t, struct insta
 		hit_miss(r->slot);
 		return;
 	}
-	if ((code->flags & CODE_NEEDS_TIME) && !r->time)
-		r->time = clock_read(&plane_header(r->p)->tsc, inst);
+	if (code->flags & CODE_NEEDS_TIME)
+		run_take_time(r, inst);
 	hist_fold(code, r);
 }
 

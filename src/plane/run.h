@@ -23,6 +23,8 @@ struct run {
 	const struct hit	*h;		/* as it goes into the ring */
 	const struct hit	*seen;		/* as filters and triggers see it */
 	uint64_t		time;		/* as code sees it, once some has asked for it; 0: none has */
+	uint32_t		clock;		/* enum clock_id: what `time` was read from; not of a source's */
+	bool			at_once;	/* H4: a record of a synthetic event waits for nothing */
 	enum snapshot_refusal	refused;	/* of a snapshot: what is yet to be said of it */
 };
 

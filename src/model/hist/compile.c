@@ -16,6 +16,7 @@ struct compiler {
 	struct op	ops[OPS_MAX];
 	unsigned int	nr;
 	unsigned int	flags;
+	unsigned int	nr_events;	/* synthetic ones that it makes */
 	uint16_t	place[OPS_MAX];	/* for hist_join() */
 };
 
@@ -273,6 +274,7 @@ static void emit_trace(struct compiler *c, const struct hist_action *a)
 {
 	struct op *op = emit(c, OP_SYNTH_BEGIN);
 
+	c->nr_events++;
 	op->arg = a->synth->event->id;
 	op->len = (uint16_t)a->synth->record_size;
 	for (unsigned int i = 0; i < a->synth->nr_fields; i++)
@@ -451,7 +453,7 @@ int hist_compile(struct hist_data *hd)
 		code->map = hd->map_ref;
 		map_lay_out(&code->layout, &hd->shape);
 		code->key_size = hd->key_size;
-		code->flags = c->flags;
+		code->flags = c->flags | (c->nr_events == 1 ? CODE_ONE_EVENT : 0);
 		memcpy(code->ops, c->ops, c->nr * sizeof(struct op));
 	}
 	free(c);

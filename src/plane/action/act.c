@@ -326,6 +326,19 @@ static uint8_t deeper(uint8_t preempt_count, uint32_t by)
 	return (uint8_t)((preempt_count & 0xf0u) | (depth < 0xf ? depth : 0xf));
 }
 
+/*
+ * The common fields, from those of the cause. One word: the ring loads them as one, and that does
+ * not wait for stores of less.
+ */
+static uint64_t synth_common(const struct record_common *cause, uint16_t type, uint32_t by)
+{
+	union { struct record_common common; uint64_t word; } u = { .common = *cause };
+
+	u.common.type = type;
+	u.common.preempt_count = deeper(cause->preempt_count, by);
+	return u.word;
+}
+
 /* The first of this hit: nothing waits, whatever one that was left by longjmp() has left. */
 static void synth_reset(struct fold *f)
 {
@@ -344,7 +357,8 @@ static uint32_t arena_used(const struct hit_synth *synth)
 
 static void synth_begin(struct fold *f, const struct op *op)
 {
-	struct record_common *common;
+	/* An event probe makes its record one deeper than its cause, whatever synthetic events do. */
+	const uint32_t by = op->imm ? f->h->synth_preempt != 0 : f->h->synth_preempt;
 	char *at;
 
 	if (!f->run->synth)
@@ -357,13 +371,28 @@ static void synth_begin(struct fold *f, const struct op *op)
 	at = fold_synth_grow(f, op->len);
 	if (!at)
 		return;
-	for (uint32_t i = 0; i < op->len; i += 8)
+	*(uint64_t *)at = synth_common(f->h->record, (uint16_t)op->arg, by);
+	for (uint32_t i = 8; i < op->len; i += 8)
 		*(uint64_t *)(at + i) = 0;
-	common = (struct record_common *)at;
-	*common = *(const struct record_common *)f->h->record;
-	common->type = (uint16_t)op->arg;
-	/* An event probe makes its record one deeper than its cause, whatever synthetic events do. */
-	common->preempt_count = deeper(common->preempt_count, op->imm ? f->h->synth_preempt != 0 : f->h->synth_preempt);
+}
+
+/* Numbers: they mostly stand behind each other. -> the op behind them */
+static const struct op *synth_numbers(const struct fold *f, const struct op *op)
+{
+	uint64_t v;
+
+	for (;; op++) {
+		if (op->kind == OP_SYNTH_OWN)
+			v = f->frame->own[op->arg % HIT_VARS];
+		else if (op->kind == OP_SYNTH_U64)
+			v = f->frame->ref[op->arg % PROGRAM_REFS].value;
+		else
+			return op;
+		if (op->size < 8)
+			v &= (1ull << 8 * op->size) - 1;
+		if (!f->synth_full)
+			*(uint64_t *)(f->synth_record + op->off) = v;
+	}
 }
 
 static void words_store(char *to, const uint64_t *from, uint32_t words)
@@ -432,6 +461,16 @@ static void synth_end(struct fold *f)
 	f->run->synth->used = f->synth_at;
 }
 
+/* The numbers from here on, and the end where it follows. */
+static const struct op *synth_more(struct fold *f, const struct op *op)
+{
+	op = synth_numbers(f, op);
+	if (op->kind != OP_SYNTH_END)
+		return op;
+	synth_end(f);
+	return op + 1;
+}
+
 const struct op *fold_act(struct fold *f, const struct op *op)
 {
 	switch (op->kind) {
@@ -459,7 +498,10 @@ const struct op *fold_act(struct fold *f, const struct op *op)
 		return track_end(f, op);
 	case OP_SYNTH_BEGIN:
 		synth_begin(f, op);
-		return op + 1;
+		return synth_more(f, op + 1);
+	case OP_SYNTH_U64:
+	case OP_SYNTH_OWN:
+		return synth_more(f, op);
 	case OP_SYNTH_STRING:
 		synth_string(f, op);
 		return op + 1;

@@ -267,13 +267,6 @@ static inline bool ref_own(struct fold *f, const struct op *op)
 	return true;
 }
 
-static inline bool synth_u64(struct fold *f, const struct op *op, uint64_t v)
-{
-	if (!f->synth_full)
-		*(uint64_t *)(f->synth_record + op->off) = op->size < 8 ? v & ((1ull << 8 * op->size) - 1) : v;
-	return true;
-}
-
 static inline uint64_t time_of(const struct fold *f, const struct op *op)
 {
 	return op->size ? (f->run->time + 500) / 1000 : f->run->time;
@@ -412,10 +405,6 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 		return take_since(f, op);
 	case OP_VAR_FIELD:
 		return var_set(f, op->off, fold_load(f->h, op->size, op->arg));
-	case OP_SYNTH_U64:
-		return synth_u64(f, op, fold_ref(f, op)->value);
-	case OP_SYNTH_OWN:
-		return synth_u64(f, op, f->frame->own[op->arg % HIT_VARS]);
 	default:
 		return step_value(f, op);
 	}

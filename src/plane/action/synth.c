@@ -6,11 +6,16 @@
  *     later triggers of its cause see what its own did. Only its records wait,
  *     with their post triggers, until the cause has been committed; the place
  *     in that queue is taken before its triggers run, so that a record comes
- *     before those that it causes itself.
+ *     before those that it causes itself. Where the cause is not recorded and
+ *     makes no other event, a record waits for nothing.
+ * H7  A synthetic event happens when its cause does. So what has read the counter for the cause has
+ *     read it for the event: its histograms see that time, and its record has it where the ring has
+ *     none that is newer (ring_write()). Other clocks are read again.
  * H6  The queue lies in the data region (R38): its numbers are loaded once, and
  *     name an arm of a plan, which the server made, or nothing.
  */
 #include "plane/hit.h"
+#include "plane/ring/ring.h"
 
 static inline uint32_t word_once(const uint32_t *at)
 {
@@ -64,22 +69,21 @@ static const struct arm *pending_arm(const struct plan *plan, uint32_t at, uint3
 	return NULL;
 }
 
-static void pending_write(struct run *r, const struct hit_pending *e)
+/* H7 */
+static bool time_is_shared(const struct run *cause)
 {
-	const struct plan *plan = plan_of(r->p, (uint16_t)e->event);
-	const struct arm *arm =
-		plan ? pending_arm(plan, word_once(&e->arm), word_once(&e->instance)) : NULL;
-	struct instance_state *inst;
+	return cause->time && !cause->h->time && clock_is_counter(cause->clock);
+}
 
-	if (!arm)
-		return;
-	inst = plane_instance(r->p, arm->instance);
-	/* Asked again: a traceoff of a record before this one may have fired. */
-	if (e->buffer && records(inst, r->h->cpu))
-		hit_commit(r, arm, inst, e->buffer);
-	if (e->post)
-		hit_fire_post(r, plan_triggers(plan) + arm->first_trigger, arm->nr_triggers,
-			      e->post, inst);
+/* H7. 0: there is none, or the record is a lease's, whose ring takes any time for a source's. */
+static uint64_t pending_time(const struct run *cause, const struct instance_state *inst)
+{
+	/* H5 */
+	return time_is_shared(cause) && !cause->h->writer &&
+			       clock_is_counter(atomic_load_explicit(&inst->clock,
+								     memory_order_relaxed)) ?
+		       cause->time :
+		       cause->h->time;
 }
 
 /* What a synthetic event has of its cause. */
@@ -90,59 +94,142 @@ static void synth_hit(struct hit *h, const struct hit *cause, const void *record
 			   .writer = cause->writer, .synth_preempt = cause->synth_preempt };
 }
 
+static void pending_write(const struct run *cause, const struct hit_pending *e,
+			  const void *record, uint32_t size)
+{
+	const struct plan *plan = plan_of(cause->p, (uint16_t)e->event);
+	const struct arm *arm =
+		plan ? pending_arm(plan, word_once(&e->arm), word_once(&e->instance)) : NULL;
+	struct instance_state *inst;
+	struct hit h;
+	struct run r;
+
+	if (!arm)
+		return;
+	inst = plane_instance(cause->p, arm->instance);
+	synth_hit(&h, cause->h, record, size);
+	h.time = pending_time(cause, inst);
+	run_begin(&r, cause->p, cause->slot, cause->level, &h);
+	/* Asked again: a traceoff of a record before this one may have fired. */
+	if (e->buffer && records(inst, h.cpu))
+		hit_commit(&r, arm, inst, e->buffer);
+	if (e->post)
+		hit_fire_post(&r, plan_triggers(plan) + arm->first_trigger, arm->nr_triggers,
+			      e->post, inst);
+}
+
 void hit_pending_flush(struct run *r)
 {
-	struct run w = { .p = r->p, .slot = r->slot, .level = r->level, .time = r->h->time };
 	struct hit_synth *synth = r->synth;
 	const uint32_t nr = word_once(&synth->nr_pending);
-	struct hit h;
 
 	for (uint32_t i = 0; i < nr && i < HIT_PENDING; i++) {
 		const struct hit_pending *e = &synth->pending[i];
 		const uint32_t at = word_once(&e->record), size = word_once(&e->size);
 
-		if (at > HIT_ARENA || size > HIT_ARENA - at ||
-		    size < sizeof(struct record_common)) {
+		if (at > HIT_ARENA || size > HIT_ARENA - at || size < sizeof(struct record_common))
 			hit_miss(r->slot);	/* H6 */
-			continue;
-		}
-		synth_hit(&h, r->h, synth->arena + at, size);
-		w.h = w.seen = &h;
-		pending_write(&w, e);
+		else
+			pending_write(r, e, synth->arena + at, size);
 	}
 	synth->nr_pending = 0;
 	synth->used = 0;
 }
 
-/* The short way of an event that is not recorded and has one hist. */
-static inline void synth_count(struct run *r, const struct plan *plan)
+/*
+ * One that is recorded and no more, where there is nothing to wait for. False: its record has to
+ * wait.
+ */
+static bool record_now(const struct run *cause, const struct plan *plan, const void *record,
+		       uint32_t size, uint32_t only)
+{
+	const uint32_t instance = plan_arms(plan)->instance;
+	const struct hit *h = cause->h;
+	struct instance_state *inst;
+	data_ref buffer;
+
+	if (plan->kind != PLAN_RECORD || (only && instance != only - 1))
+		return false;
+	inst = plane_instance(cause->p, instance);
+	/* H5 */
+	if (atomic_load_explicit(&inst->flags, memory_order_relaxed) & INSTANCE_STACKTRACE)
+		return false;
+	buffer = live_buffer(inst);
+	if (records(inst, h->cpu) && buffer)
+		ring_write(cause->p, cause->slot, buffer, h->writer, h->cpu,
+			   pending_time(cause, inst), record, size);
+	return true;
+}
+
+/* An event that is not recorded and has one hist. */
+static inline bool counts_now(const struct run *cause, const struct plan *plan, uint32_t only)
+{
+	return (plan->kind == PLAN_COUNT || plan->kind == PLAN_COUNT_KEY1) &&
+	       only_counts(cause->p, plan) && (!only || plan_arms(plan)->instance == only - 1);
+}
+
+/* By integers that are in the record. False: it asks for more of the hit. */
+static inline bool count_keys(const struct run *cause, const struct plan *plan, const void *record,
+			      uint32_t size)
+{
+	const struct trigger_arm *t = plan_hist(plan);
+	const struct code *code = plane_config(cause->p, t->code);
+	struct hit h; /* as far as it is looked at */
+
+	if (t->filter || !code_is_keys(code))
+		return false;
+	h.record = record;
+	h.size = size;
+	h.cpu = cause->h->cpu;
+	h.writer = cause->h->writer;
+	if (!is_paused(cause->p, plan->trigger_state))
+		hist_fold_keys(cause->p, code, cause->slot, &h);
+	return true;
+}
+
+/* By any. */
+static void count_any(struct run *r, const struct plan *plan)
 {
 	if (hist_takes(r->p, plan, r->seen))
 		fold(r, plan_hist(plan), plane_instance(r->p, plan_arms(plan)->instance));
 }
 
-/* The record's own arms and nothing of its cause's: the mask that hit() returns is the cause's alone. */
+/*
+ * The record's own arms and nothing of its cause's: the mask that hit() returns is the cause's
+ * alone.
+ */
 bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t only)
 {
-	const struct plan *plan = plan_of(cause->p, ((const struct record_common *)record)->type);
+	const struct plan *plan =
+		plan_of(cause->p, ((const struct record_common *)record)->type);
 	uint32_t pending = cause->synth->nr_pending;
+	bool counts;
 	struct hit h;
 	struct run r;
 
 	if (!plan)
 		return false;
+	if (cause->at_once && record_now(cause, plan, record, size, only))
+		return false;
+	/* The last one that has no frame (fold()) is counted as missed there. */
 	if (__builtin_expect(cause->nest >= HIT_FRAMES, 0)) {
 		hit_miss(cause->slot);
 		return false;
 	}
+	counts = counts_now(cause, plan, only);
+	if (counts && cause->nest + 1 < HIT_FRAMES && count_keys(cause, plan, record, size))
+		return false;
 	synth_hit(&h, cause->h, record, size);
 	run_begin(&r, cause->p, cause->slot, cause->level, &h);
+	if (time_is_shared(cause)) {
+		r.time = cause->time;
+		r.clock = cause->clock;
+	}
 	r.nest = cause->nest + 1;
 	r.synth = cause->synth;
 	r.only = only;
-	if ((plan->kind == PLAN_COUNT || plan->kind == PLAN_COUNT_KEY1) && only_counts(cause->p, plan) &&
-	    !passed_over(&r, plan_arms(plan)))
-		synth_count(&r, plan);
+	if (counts)
+		count_any(&r, plan);
 	else
 		hit_run_arms(&r, plan);
 	return r.synth->nr_pending > pending;

@@ -10,7 +10,9 @@
  * G3  head is stored with release and read by readers with acquire: what lies
  *     before the position is then visible.
  * G4  Time is read after head, so a commit that succeeds is not older than its
- *     predecessor. A source's time that steps back is written as an absolute one.
+ *     predecessor; one that the caller has read is taken where the predecessor
+ *     that head names is not newer. A source's time that steps back is written
+ *     as an absolute one.
  * G5  Page s + N is begun only when head has left page s + N - 1; readers take
  *     page s for intact while s + N > page(head) + 1.
  * G6  Buffer, ring, descriptors and pages may say anything (R38). A pointer into
@@ -244,6 +246,14 @@ static inline __attribute__((always_inline)) uint64_t now(const struct plane *p,
 	return clock_read(scale, inst);
 }
 
+/* G4: of set 0, behind the load of head. `time`: what the caller has read in this hit, or 0 */
+static inline __attribute__((always_inline)) uint64_t
+not_before(const struct plane *p, const struct buffer *b, const struct ring *r, uint64_t head,
+	   uint64_t time)
+{
+	return time && time >= r->tail[head & 1].time ? time : now(p, b);
+}
+
 /* The only writer of its ring. */
 static int write_alone(struct write *w, uint64_t time)
 {
@@ -259,7 +269,7 @@ static int write_alone(struct write *w, uint64_t time)
 }
 
 /* Set 0: all stores lie in the restartable section, so none comes late from a thread that was moved away. */
-static int write_restartable(struct write *w)
+static int write_restartable(struct write *w, uint64_t time)
 {
 	struct ring_commit c;
 
@@ -270,7 +280,7 @@ static int write_restartable(struct write *w)
 		if (!w->ring || is_disabled(w->ring))
 			return 1;
 		w->head = atomic_load_explicit(&w->ring->head, memory_order_acquire);	/* G3 */
-		w->time = now(w->p, w->buffer);						/* G4 */
+		w->time = not_before(w->p, w->buffer, w->ring, w->head, time);
 		if (!prepare(w, &c))
 			return drop(w->ring);
 		if (ring_commit_rseq(&c, cpu))
@@ -320,8 +330,8 @@ static bool is_short(uint32_t size)
 }
 
 /* Both: 0 committed, 1 not recorded, -1 it has to go the long way. */
-static inline int write_short_restartable(const struct plane *p, const struct buffer *b, const void *record,
-					  uint32_t size)
+static inline int write_short_restartable(const struct plane *p, const struct buffer *b,
+					  uint64_t time, const void *record, uint32_t size)
 {
 	struct ring_short w;	/* an initialiser would zero all of it, which takes as long as the rest */
 
@@ -338,7 +348,7 @@ static inline int write_short_restartable(const struct plane *p, const struct bu
 		/* The counter is what costs: not for a page that is full. */
 		if (!aim(p, &w, size))
 			return -1;
-		w.time = now(p, b);							/* G4 */
+		w.time = not_before(p, b, w.ring, w.head, time);
 		if (!aim_time(&w, size))
 			return -1;
 		if (ring_commit_short(&w, cpu))
@@ -425,7 +435,7 @@ static __attribute__((noinline)) int write_long(const struct plane *p, struct sl
 
 	if (!fits(b, size, w.length))
 		return write_none(slot, r ? r : ring_of(p, b, 0, cpu));
-	return r ? write_alone(&w, time) : write_restartable(&w);
+	return r ? write_alone(&w, time) : write_restartable(&w, time);
 }
 
 /* Sources and leases. */
@@ -436,8 +446,10 @@ static __attribute__((noinline)) int write_owned(const struct plane *p, struct s
 	struct ring *r;
 	int rc = -1;
 
-	if (!set)
+	if (!set) {
 		set = lease_set(slot);
+		time = 0; /* what the hit has read may be older than the last record */
+	}
 	r = ring_of(p, b, set, cpu);
 	if (!r)
 		return lose(slot);
@@ -457,7 +469,7 @@ int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32
 	if (__builtin_expect(set || !restartable(slot), 0))
 		return write_owned(p, slot, b, set, cpu, time, record, size);
 	if (__builtin_expect(is_short(size), 1))
-		rc = write_short_restartable(p, b, record, size);
+		rc = write_short_restartable(p, b, time, record, size);
 	return __builtin_expect(rc < 0, 0) ? write_long(p, slot, b, NULL, cpu, time, record, size)
 					   : rc;
 }

@@ -33,9 +33,10 @@ struct session;
 /*
  * Plane. Writes one record into the ring of (writer set, cpu) of a buffer, with
  * the time stamp `time` (sources) or one that is read after head on every try
- * (set 0, time 0). `h` parts are copied one after another. Returns 0 when it
- * was committed; 1 when it was dropped (no-overwrite and full, recording
- * disabled, no ring) and counted.
+ * (set 0, or time 0). Of set 0 `time` is 0 or what the hit has read from the
+ * ring's clock: the record has it if the one before is not newer (G4). Returns
+ * 0 when it was committed; 1 when it was dropped (no-overwrite and full,
+ * recording disabled, no ring) and counted.
  */
 int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32_t set, uint32_t cpu,
 	       uint64_t time, const void *record, uint32_t size);

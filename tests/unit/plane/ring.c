@@ -3,6 +3,7 @@
  * ring.c - what a ring's writers leave and what readers get; pages are judged by libtraceevent
  */
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 #include <kbuffer.h>
 #include "plane/arch/ring_commit.h"
+#include "plane/clock.h"
 #include "plane/plane.h"
 #include "plane/ring/ring.h"
 #include "run_tests.h"
@@ -433,6 +435,54 @@ static void restartable_and_lease_records_are_merged(void **state)
 	ring_iter_close(it);
 }
 
+static uint64_t last_time(data_ref of)
+{
+	struct ring_iter *it;
+	struct ring_record rec;
+	uint64_t time = 0;
+
+	assert_int_equal(ring_iter_open(session, of, 0, &it), 0);
+	while (ring_iter_next(it, &rec) == 1)
+		time = rec.time;
+	ring_iter_close(it);
+	return time;
+}
+
+/* G4: what the hit has read before, of a thread on the first CPU. */
+static void a_time_that_was_read_is_taken_unless_it_is_old(void **state)
+{
+	struct record r = { .number = 1 };
+	data_ref live = made(64 * PAGE, true, PAGE);
+	uint64_t first, read;
+	cpu_set_t before, one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	sched_getaffinity(0, sizeof(before), &before);
+	if (sched_setaffinity(0, sizeof(one), &one) || rseq_cpu())
+		return;
+	buffer_publish(session, 0, 0, live);
+	/* Short ones, and those that take the list of stores. */
+	for (uint32_t size = 16; size < 1000; size += 400) {
+		assert_int_equal(ring_write(plane, slot, live, 0, 0, 0, &r, size), 0);
+		first = last_time(live);
+		assert_int_equal(ring_write(plane, slot, live, 0, 0, first - 1, &r, size), 0);
+		assert_true(last_time(live) > first - 1);
+		read = clock_now(&plane_header(plane)->tsc, plane_instance(plane, 0));
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(ring_write(plane, slot, live, 0, 0, read, &r, size), 0);
+			assert_int_equal(last_time(live), read);
+		}
+	}
+	/* A lease's ring takes any time: it is read there. */
+	slot = session_slot_get(session);
+	assert_int_equal(ring_lease_give(session, slot->index), 0);
+	atomic_store(&slot->lease, atomic_load(&slot->lease) | RING_LEASE_ONLY);
+	assert_int_equal(ring_write(plane, slot, live, 0, 0, read, &r, 16), 0);
+	assert_true(last_time(live) > read);
+	sched_setaffinity(0, sizeof(before), &before);
+}
+
 static void percent_decides_when_there_is_something_to_read(void **state)
 {
 	assert_false(ring_readable(session, buffer, 0, 0));
@@ -497,6 +547,7 @@ int main(void)
 		TEST(there_are_as_many_leases_as_promised),
 		TEST(a_commit_for_another_cpu_fails),
 		TEST(restartable_and_lease_records_are_merged),
+		TEST(a_time_that_was_read_is_taken_unless_it_is_old),
 		TEST(percent_decides_when_there_is_something_to_read),
 		TEST(garbage_is_survived),
 	};

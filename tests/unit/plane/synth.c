@@ -2,9 +2,11 @@
 /*
  * synth.c - synthetic events at the hit: their bytes, their order, what they have of their cause
  */
+#include <sched.h>
 #include <string.h>
 #include "run_tests.h"
 #include "fixture.h"
+#include "plane/arch/ring_commit.h"
 
 #define OFF(field)	offsetof(struct rec, field)
 #define KEY_A		{ .kind = OP_KEY_FIELD, .size = OP_LOAD_U32, .arg = OFF(a) }
@@ -122,6 +124,159 @@ static void it_is_there_when_its_cause_is_not(void **state)
 	plan_hist(SYNTH, ARM_RECORD, 0);
 	assert_int_equal(fire_event(EVENT_A, 7, 10), 0);
 	assert_string_equal(ring_text(0, 0), "302@10 ");
+}
+
+/* H4: by the shape of its plan, which a second hist or a trigger of its own changes. */
+static void it_waits_only_where_there_is_something_to_wait_for(void **state)
+{
+	const struct op two[] = {KEY_A, FIND, A_AS_REF0, SYNTH_A(SYNTH), SYNTH_A(SYNTH2),
+				 {.kind = OP_END}};
+	uint64_t used;
+
+	hist_make(&ha, 8, 1, 4, 4, STRING_ROOM);
+	plan_hist(SYNTH, ARM_RECORD, 0);
+	plan_hist(SYNTH2, ARM_RECORD, counter());
+	/* The cause is not recorded, and not this time. */
+	for (int soft = 0; soft < 2; soft++) {
+		plan_hist(EVENT_A, soft ? ARM_RECORD | ARM_SOFT_MODE : 0,
+			  PROGRAM(&ha, CODE_ONE_EVENT, KEY_A, FIND, A_AS_REF0, SYNTH_A(SYNTH)));
+		state_of(EVENT_A, 0)->soft_disabled = 1;
+		assert_int_equal(fire_event(EVENT_A, 7, 10), 0);
+	}
+	assert_string_equal(ring_text(0, 0), "302@10 302@10 ");
+	/* It is, now. */
+	state_of(EVENT_A, 0)->soft_disabled = 0;
+	assert_int_equal(fire_event(EVENT_A, 7, 20), 1);
+	assert_string_equal(ring_text(0, 0), "302@10 302@10 300@20 302@20 ");
+	plan_hist(EVENT_A, 0, program_make(&ha, two, sizeof(two) / sizeof(*two), 0));
+	fire_event(EVENT_A, 7, 30);
+	assert_string_equal(ring_text(0, 0), "302@10 302@10 300@20 302@20 302@30 303@30 ");
+	/* An event with a hist of its own waits, and that counts. */
+	plan_hist(EVENT_A, 0,
+		  PROGRAM(&ha, CODE_ONE_EVENT, KEY_A, FIND, A_AS_REF0, SYNTH_A(SYNTH2)));
+	fire_event(EVENT_A, 7, 35);
+	assert_int_equal(sum_of_key(&hs, 7, 0), 2);
+	/* Without tracing nothing is written, and nothing is left. */
+	plane_instance(fixture.p, 0)->tracing_on = 0;
+	used = fixture.slot->missed;
+	plan_hist(EVENT_A, 0,
+		  PROGRAM(&ha, CODE_ONE_EVENT, KEY_A, FIND, A_AS_REF0, SYNTH_A(SYNTH)));
+	for (int i = 0; i < 1000; i++)
+		fire_event(EVENT_A, 7, 40);
+	assert_int_equal(fixture.slot->missed, used);
+	plane_instance(fixture.p, 0)->tracing_on = 1;
+	fire_event(EVENT_A, 7, 50);
+	assert_string_equal(ring_text(0, 0),
+			    "302@10 302@10 300@20 302@20 302@30 303@30 303@35 302@50 ");
+}
+
+static data_ref live_of(uint32_t instance)
+{
+	struct instance_state *inst = plane_instance(fixture.p, instance);
+
+	return inst->buffers[inst->live & 1];
+}
+
+/* The only field of the last record, and when that was written. */
+static void last_field(uint64_t *field, uint64_t *time)
+{
+	struct ring_record r;
+	struct ring_iter *it;
+
+	assert_int_equal(ring_iter_open(fixture.session, live_of(0), -1, &it), 0);
+	while (ring_iter_next(it, &r) > 0) {
+		memcpy(field, (const char *)r.record + 8, 8);
+		*time = r.time;
+	}
+	ring_iter_close(it);
+}
+
+/* H7: of hits of a running program, on a CPU that the session knows. */
+static void it_happens_when_its_cause_does(void **state)
+{
+	struct rec r = rec_make(EVENT_A, 7);
+	struct hit h = {.record = &r, .size = sizeof(r), .comm = "tester"};
+	struct instance_state *inst = plane_instance(fixture.p, 0);
+	cpu_set_t before, one;
+	uint64_t field, time;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	sched_getaffinity(0, sizeof(before), &before);
+	if (sched_setaffinity(0, sizeof(one), &one) || rseq_cpu() ||
+	    !plane_header(fixture.p)->tsc.valid)
+		return;
+	hist_make(&ha, 8, 1, 4, 4, STRING_ROOM);
+	plan_hist(SYNTH, ARM_RECORD, 0);
+	for (uint32_t flags = 0; flags <= CODE_ONE_EVENT; flags += CODE_ONE_EVENT) {
+		const config_ref make =
+			PROGRAM(&ha, flags | CODE_NEEDS_TIME, KEY_A, FIND, {.kind = OP_LOAD_TIME},
+				{.kind = OP_VAR_SET}, {.kind = OP_REF_OWN}, SYNTH_A(SYNTH));
+
+		plan_hist(EVENT_A, 0, make);
+		hit(fixture.p, fixture.slot, &h);
+		last_field(&field, &time);
+		assert_int_equal(time, field);
+		/* Behind its cause it is newer than that. */
+		plan_hist(EVENT_A, ARM_RECORD, make);
+		hit(fixture.p, fixture.slot, &h);
+		last_field(&field, &time);
+		assert_true(time > field);
+		/* Another clock is read again. */
+		inst->clock = CLOCK_ID_COUNTER;
+		plan_hist(EVENT_A, 0, make);
+		buffer_clear(fixture.session, live_of(0), -1);
+		hit(fixture.p, fixture.slot, &h);
+		last_field(&field, &time);
+		assert_true(time > field && time < 100);
+		inst->clock = CLOCK_ID_LOCAL;
+		/* So is the counter where the cause has another. */
+		plane_instance(fixture.p, 1)->clock = CLOCK_ID_X86_TSC;
+		plan_make(&(const struct plan_row){.event = EVENT_A,
+						   .instance = 1,
+						   .flags = ARM_NEED_RECORD,
+						   .nr_triggers = 1,
+						   .triggers = {{TRIGGER_HIST, make, 0}}},
+			  1);
+		hit(fixture.p, fixture.slot, &h);
+		last_field(&field, &time);
+		assert_int_not_equal(time, field);
+	}
+	sched_setaffinity(0, sizeof(before), &before);
+}
+
+/* Each as its own clock says. */
+static void instances_with_other_clocks_see_other_times(void **state)
+{
+	struct rec r = rec_make(EVENT_A, 7);
+	struct hit h = {.record = &r, .size = sizeof(r), .comm = "tester"};
+	config_ref make;
+	uint64_t var;
+
+	hist_make(&ha, 8, 1, 1, 0, 0);
+	hist_make(&hs, 8, 1, 1, 0, 0);
+	make = PROGRAM(&ha, CODE_NEEDS_TIME, KEY_A, FIND, {.kind = OP_LOAD_TIME},
+		       {.kind = OP_VAR_SET});
+	plane_instance(fixture.p, 1)->clock = CLOCK_ID_COUNTER;
+	plan_make((const struct plan_row[]){{.event = EVENT_A,
+					     .flags = ARM_NEED_RECORD,
+					     .nr_triggers = 1,
+					     .triggers = {{TRIGGER_HIST, make, 0}}},
+					    {.event = EVENT_A,
+					     .instance = 1,
+					     .flags = ARM_NEED_RECORD,
+					     .nr_triggers = 1,
+					     .triggers = {{TRIGGER_HIST,
+							   PROGRAM(&hs, CODE_NEEDS_TIME, KEY_A,
+								   FIND, {.kind = OP_LOAD_TIME},
+								   {.kind = OP_VAR_SET}),
+							   0}}}},
+		  2);
+	hit(fixture.p, fixture.slot, &h);
+	assert_true(map_var_read(hs.map, map_find(hs.map, &(uint64_t){7}), 0, &var));
+	assert_int_equal(var, 1);
+	assert_true(map_var_read(ha.map, map_find(ha.map, &(uint64_t){7}), 0, &var));
+	assert_true(var > 1000);
 }
 
 static void it_counts_though_it_is_not_recorded(void **state)
@@ -345,6 +500,9 @@ int main(void)
 		WORLD_TEST(a_full_stack_is_as_long_as_the_kernels),
 		WORLD_TEST(a_record_comes_behind_its_cause),
 		WORLD_TEST(it_is_there_when_its_cause_is_not),
+		WORLD_TEST(it_waits_only_where_there_is_something_to_wait_for),
+		WORLD_TEST(it_happens_when_its_cause_does),
+		WORLD_TEST(instances_with_other_clocks_see_other_times),
 		WORLD_TEST(it_counts_though_it_is_not_recorded),
 		WORLD_TEST(its_effects_are_seen_by_later_triggers),
 		WORLD_TEST(a_record_comes_before_those_it_causes),
