@@ -12,16 +12,14 @@
 #include "cli/event_names.h"
 #include "host/mounts.h"
 #include "model/text_memory.h"
+#include "session/array.h"
 #include "session/session.h"
 
 int words_add(struct words *w, const char *word)
 {
-	const char **v = realloc(w->v, (w->nr + 1) * sizeof(*v));
-
-	if (!v)
+	if (array_room(&w->v, w->nr, sizeof(*w->v)))
 		return -ENOMEM;
-	w->v = v;
-	v[w->nr++] = word;
+	w->v[w->nr++] = word;
 	return 0;
 }
 

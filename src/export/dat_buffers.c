@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "export/dat_writer.h"
+#include "session/array.h"
 
 enum { CHUNK = 256 * 1024 };
 
@@ -26,19 +27,17 @@ static int count_directory(void *to, const char *name, bool is_dir)
 static int add_instance(void *to, const char *name, bool is_dir)
 {
 	struct dat_writer *w = to;
-	struct dat_instance *v;
+	struct dat_instance *inst;
 
 	if (!is_dir)
 		return 0;
-	v = realloc(w->instances, (w->nr_instances + 1) * sizeof(*v));
-	if (!v)
+	if (array_room(&w->instances, w->nr_instances, sizeof(*inst)))
 		return -ENOMEM;
-	w->instances = v;
-	v[w->nr_instances] = (struct dat_instance){
+	inst = &w->instances[w->nr_instances++];
+	*inst = (struct dat_instance){
 		.name = strdup(name), .cpus = calloc(w->nr_cpus, sizeof(struct dat_pages)),
 	};
-	w->nr_instances++;
-	return v[w->nr_instances - 1].name && v[w->nr_instances - 1].cpus ? 0 : -ENOMEM;
+	return inst->name && inst->cpus ? 0 : -ENOMEM;
 }
 
 /* The clock in brackets. */

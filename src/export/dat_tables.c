@@ -10,6 +10,7 @@
 
 #include "export/dat_writer.h"
 #include "model/text_memory.h"
+#include "session/array.h"
 
 static void put_number(FILE *out, uint64_t v, size_t bytes)
 {
@@ -47,16 +48,13 @@ struct names {
 static int add_directory(void *to, const char *name, bool is_dir)
 {
 	struct names *n = to;
-	char **v;
 
 	if (!is_dir)
 		return 0;
-	v = realloc(n->v, (n->nr + 1) * sizeof(*v));
-	if (!v)
+	if (array_room(&n->v, n->nr, sizeof(*n->v)))
 		return -ENOMEM;
-	n->v = v;
-	v[n->nr] = strdup(name);
-	if (!v[n->nr])
+	n->v[n->nr] = strdup(name);
+	if (!n->v[n->nr])
 		return -ENOMEM;
 	n->nr++;
 	return 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/cmdlines.h"
+#include "session/array.h"
 
 enum {
 	DEFAULT_SIZE	= 128,
@@ -26,7 +27,7 @@ struct tgid {
 
 struct cmdlines {
 	struct cmdline	**order;	/* oldest first */
-	unsigned int	nr, cap, size;
+	unsigned int	nr, size;
 	void		*by_pid;	/* tsearch: struct cmdline */
 	void		*tgids;		/* tsearch: struct tgid */
 };
@@ -90,15 +91,8 @@ static void forget_oldest(struct cmdlines *c)
 
 static int append(struct cmdlines *c, struct cmdline *l)
 {
-	if (c->nr == c->cap) {
-		unsigned int cap = c->cap ? c->cap * 2 : 64;
-		struct cmdline **order = realloc(c->order, cap * sizeof(*order));
-
-		if (!order)
-			return -ENOMEM;
-		c->order = order;
-		c->cap = cap;
-	}
+	if (array_room(&c->order, c->nr, sizeof(*c->order)))
+		return -ENOMEM;
 	if (!tsearch(l, &c->by_pid, compare_pid))
 		return -ENOMEM;
 	c->order[c->nr++] = l;

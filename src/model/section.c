@@ -8,6 +8,7 @@
 
 #include "plane/ring/ring.h"
 #include "model/section.h"
+#include "session/array.h"
 
 /* A section that never ends must not take all memory; the kernel's ring would have lost its beginning. */
 enum { SECTION_MAX_BYTES = 64 << 20 };
@@ -58,15 +59,8 @@ void section_clear(struct section *s)
 
 static bool has_room(struct section *s, uint32_t size)
 {
-	if (s->nr == s->cap) {
-		unsigned int cap = s->cap ? s->cap * 2 : 64;
-		struct section_record *records = realloc(s->records, cap * sizeof(*records));
-
-		if (!records)
-			return false;
-		s->records = records;
-		s->cap = cap;
-	}
+	if (array_room(&s->records, s->nr, sizeof(*s->records)))
+		return false;
 	if (s->room - s->len < size) {
 		size_t room = s->room ? s->room * 2 : 4096;
 		uint8_t *bytes;

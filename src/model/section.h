@@ -26,7 +26,6 @@ struct section {
 
 	unsigned int	nr;
 	struct section_record *records;
-	unsigned int	cap;
 	uint8_t		*bytes;
 	size_t		len, room;
 	bool		failed;			/* no memory for some of it */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/symbols.h"
+#include "session/array.h"
 
 enum { LAST_SYMBOL_REACH = 4 << 20 };
 
@@ -22,7 +23,7 @@ struct symbol {
 
 struct symbols {
 	struct symbol	*table;
-	uint32_t	nr, cap;
+	uint32_t	nr;
 	bool		sorted;
 	void		*modules;	/* tsearch: names */
 	const char	*last_module;	/* the symbols of a module come one behind the other */
@@ -47,18 +48,6 @@ void symbols_destroy(struct symbols *s)
 	tdestroy(s->modules, free);
 	free(s->table);
 	free(s);
-}
-
-static int grow(struct symbols *s)
-{
-	uint32_t cap = s->cap ? s->cap * 2 : 1024;
-	struct symbol *t = realloc(s->table, cap * sizeof(*t));
-
-	if (!t)
-		return -ENOMEM;
-	s->table = t;
-	s->cap = cap;
-	return 0;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -87,7 +76,7 @@ static int add(struct symbols *s, const struct symbol *like, const char *name, c
 {
 	struct symbol sym = *like;
 
-	if (s->nr == s->cap && grow(s))
+	if (array_room(&s->table, s->nr, sizeof(*s->table)))
 		return -ENOMEM;
 	sym.order = s->nr;
 	sym.module = module ? module_name(s, module) : NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "printfmt/node.h"
+#include "session/array.h"
 
 static bool is_function(const char *name, size_t len, const char *what)
 {
@@ -13,17 +14,11 @@ static bool is_function(const char *name, size_t len, const char *what)
 
 static bool names_add(struct print_parser *p, struct print_node *n, uint64_t value, char *name)
 {
-	struct node_name *names = n->names;
-
-	if (!(n->nr_names & (n->nr_names - 1))) {
-		names = realloc(names, (n->nr_names ? n->nr_names * 2 : 1) * sizeof(*names));
-		if (!names) {
-			p->no_memory = true;
-			return false;
-		}
-		n->names = names;
+	if (array_room(&n->names, n->nr_names, sizeof(*n->names))) {
+		p->no_memory = true;
+		return false;
 	}
-	names[n->nr_names++] = (struct node_name){ value, name };
+	n->names[n->nr_names++] = (struct node_name){ value, name };
 	return true;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "printfmt/node.h"
+#include "session/array.h"
 
 enum { WIDTH_MAX = 4096 };
 
@@ -116,17 +117,14 @@ static int take_literal(struct print_piece *p, const char **at)
 
 int print_split(const char *fmt, struct print_piece **pieces, unsigned int *nr)
 {
-	struct print_piece *list = NULL, *more;
+	struct print_piece *list = NULL;
 	unsigned int n = 0;
 	int err = 0;
 
 	do {
-		more = realloc(list, (n + 1) * sizeof(*list));
-		if (!more) {
-			err = -ENOMEM;
+		err = array_room(&list, n, sizeof(*list));
+		if (err)
 			break;
-		}
-		list = more;
 		memset(&list[n], 0, sizeof(*list));
 		err = take_literal(&list[n], &fmt);
 		if (!err && *fmt == '%') {

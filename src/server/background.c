@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "server/server.h"
+#include "session/array.h"
 
 enum { WITHOUT_PROC = 1024 };	/* descriptors that are looked at where there is no /proc */
 
@@ -32,13 +33,9 @@ static struct {
 
 static void note_inherited(int fd)
 {
-	int *more = realloc(inherited.fds, (inherited.nr + 1) * sizeof(*more));
-
 	/* Without memory it stays open. */
-	if (!more)
-		return;
-	inherited.fds = more;
-	more[inherited.nr++] = fd;
+	if (!array_room(&inherited.fds, inherited.nr, sizeof(fd)))
+		inherited.fds[inherited.nr++] = fd;
 }
 
 static void find_inherited(int keep)

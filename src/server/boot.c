@@ -11,6 +11,7 @@
 #include "server/boot.h"
 #include "server/nearest.h"
 #include "model/text_memory.h"
+#include "session/array.h"
 
 enum { WAITS = 1 };		/* what a parameter's function returns besides 0 and -errno */
 
@@ -211,13 +212,10 @@ enum { NR_PARAMETERS = sizeof(parameters) / sizeof(*parameters) };
 
 static int add_item(struct boot *b, const struct boot_parameter *p, const char *value, size_t len)
 {
-	struct boot_item *more = realloc(b->items, (b->nr + 1) * sizeof(*more));
-
-	if (!more)
+	if (array_room(&b->items, b->nr, sizeof(*b->items)))
 		return -ENOMEM;
-	b->items = more;
-	more[b->nr] = (struct boot_item){ .parameter = p, .value = strndup(value, len) };
-	if (!more[b->nr].value)
+	b->items[b->nr] = (struct boot_item){ .parameter = p, .value = strndup(value, len) };
+	if (!b->items[b->nr].value)
 		return -ENOMEM;
 	b->nr++;
 	b->filters += p->give == give_filter;

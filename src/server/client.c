@@ -7,24 +7,16 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "server/state.h"
 #include "session/attach/passed.h"
 #include "session/sending.h"
+#include "session/session.h"
 #include "tracefs/tree.h"
 
 /* What all clients together may have in memory here, and how little of one is not worth a look. */
 enum { BUFFERED_MAX = 64 << 20, BUFFERED_SMALL = 64 << 10, CLIENTS_MAX = 1024, CLIENTS_MIN = 16 };
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
-}
 
 /* ---- how many there may be ---- */
 
@@ -103,7 +95,7 @@ struct client *client_create(struct server *srv, int fd, pid_t pid)
 	c->fd = fd;
 	c->pid = pid;
 	c->passed_fd = -1;
-	c->heard = now_ms();
+	c->heard = session_now_ms();
 	list_add_tail(&c->node, &srv->clients);
 	srv->nr_clients++;
 	return c;
@@ -202,7 +194,7 @@ static void send_out(struct client *c)
 			c->gone = true;
 			return;
 		}
-		c->heard = now_ms();
+		c->heard = session_now_ms();
 		c->out_len -= (size_t)n;
 		memmove(c->out, c->out + n, c->out_len);
 	}
@@ -258,7 +250,7 @@ static void receive(struct client *c, size_t want)
 		c->gone = true;
 	if (n <= 0)
 		return;
-	c->heard = now_ms();
+	c->heard = session_now_ms();
 	c->in_len += (size_t)n;
 	keep_passed(c, &msg);
 }

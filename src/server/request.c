@@ -14,6 +14,7 @@
 #include "model/ftrace/profile.h"
 #include "model/model.h"
 #include "model/text_memory.h"
+#include "session/array.h"
 #include "session/attach/attach.h"
 #include "session/cgroup.h"
 #include "session/session.h"
@@ -24,7 +25,6 @@ enum { MAX_HANDLES = 4096 };
 
 static int new_handle(struct client *c)
 {
-	struct client_file *more;
 	uint32_t i;
 
 	for (i = 0; i < c->nr_files; i++)
@@ -32,10 +32,8 @@ static int new_handle(struct client *c)
 			return (int)i;
 	if (i == MAX_HANDLES)
 		return -EMFILE;
-	more = realloc(c->files, (i + 1) * sizeof(*more));
-	if (!more)
+	if (array_room(&c->files, i, sizeof(*c->files)))
 		return -ENOMEM;
-	c->files = more;
 	c->files[i] = (struct client_file){ 0 };
 	c->nr_files = i + 1;
 	return (int)i;

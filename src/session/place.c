@@ -125,7 +125,7 @@ void place_private_name(char *out, size_t size)
 
 	/* Not even where two name spaces have the same pids at the same time. */
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-		number = (uint64_t)process_now_ms() << 16 ^ (uintptr_t)&number;
+		number = (uint64_t)session_now_ms() << 16 ^ (uintptr_t)&number;
 	snprintf(out, size, ".%d-%016llx", (int)getpid(), (unsigned long long)number);
 }
 

@@ -514,10 +514,10 @@ static int session_find(struct session *s, const char *name)
 static int lock_await(int fd, unsigned int ms)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_MS * 1000000l };
-	int64_t end = process_now_ms() + ms;
+	int64_t end = session_now_ms() + ms;
 
 	while (flock(fd, LOCK_SH | LOCK_NB)) {
-		if (process_now_ms() >= end)
+		if (session_now_ms() >= end)
 			return -ETIMEDOUT;
 		nanosleep(&pause, NULL);
 	}

@@ -79,6 +79,9 @@ int session_remove_stale(const char *name);
 int session_own(const char *name);
 void session_disown(const char *name, int owner);
 
+/* Milliseconds of the monotonic clock. */
+int64_t session_now_ms(void);
+
 const char *session_name(const struct session *s);
 const char *session_dir(const struct session *s);	/* directory with config, data and socket */
 struct config_header *session_header(struct session *s);

@@ -147,7 +147,6 @@ void follow_child(struct session *s, pid_t pid);	/* it joins */
 void pids_inherit(struct session *s, pid_t creator, pid_t pid);
 
 /* site_command.c */
-int64_t process_now_ms(void);				/* of the monotonic clock */
 void process_forget_answer(struct session *s, unsigned int index);	/* of who had the index before */
 
 /* task.c: threads of processes that may live in another pid name space */

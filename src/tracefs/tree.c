@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "model/ftrace/ftrace.h"
@@ -319,14 +318,6 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 	return 0;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
-}
-
 static int print(struct tree_file *f)
 {
 	FILE *out = text_memory_open(&f->text, &f->len);
@@ -338,7 +329,7 @@ static int print(struct tree_file *f)
 	if (fclose(out) && !err)
 		err = -ENOMEM;
 	f->printed = !err;
-	f->printed_ms = now_ms();
+	f->printed_ms = session_now_ms();
 	if (err) {
 		free(f->text);
 		f->text = NULL;
@@ -366,7 +357,7 @@ static void follow(struct tree_file *f)
 	char *old = f->text, *joined = NULL;
 	size_t old_len = f->len, from, had, body;
 
-	if (now_ms() - f->printed_ms < FOLLOW_MS || print(f)) {
+	if (session_now_ms() - f->printed_ms < FOLLOW_MS || print(f)) {
 		f->text = old;
 		f->len = old_len;
 		f->printed = true;

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "model/instance/options.h"
 #include "layout/layout.h"
+#include "session/array.h"
 
 struct names {
 	char		**v;
@@ -20,12 +21,9 @@ struct names {
 static int add_name(void *arg, const char *name, bool is_dir)
 {
 	struct names *n = arg;
-	char **v = is_dir ? realloc(n->v, (n->nr + 1) * sizeof(*v)) : NULL;
 
-	if (v) {
-		n->v = v;
-		v[n->nr++] = strdup(name);
-	}
+	if (is_dir && !array_room(&n->v, n->nr, sizeof(*n->v)))
+		n->v[n->nr++] = strdup(name);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/explain/explain.h"
 #include "model/text_memory.h"
+#include "session/array.h"
 
 enum { LABEL_WIDTH = 10, LINE_WIDTH = 96 };
 
@@ -16,19 +17,16 @@ enum { LABEL_WIDTH = 10, LINE_WIDTH = 96 };
 
 void explain_parts_add(struct explain_parts *p, const char *text, size_t len)
 {
-	char **v = realloc(p->v, (p->nr + 1) * sizeof(*v));
-
 	while (len && isspace((unsigned char)*text)) {
 		text++;
 		len--;
 	}
 	while (len && isspace((unsigned char)text[len - 1]))
 		len--;
-	if (!v)
+	if (array_room(&p->v, p->nr, sizeof(*p->v)))
 		return;
-	p->v = v;
-	v[p->nr] = strndup(text, len);
-	if (v[p->nr])
+	p->v[p->nr] = strndup(text, len);
+	if (p->v[p->nr])
 		p->nr++;
 }
 

@@ -17,6 +17,7 @@
 #include "cli/explain/explain.h"
 #include "model/model.h"
 #include "model/text_memory.h"
+#include "session/array.h"
 #include "session/session.h"
 #include "sources/recording/source.h"
 #include "tracefs/tree.h"
@@ -271,12 +272,11 @@ int explain_world_of_session(struct access *a, struct explain_world **out)
 static void remember_variable(struct explain_world *w, const char *system, const char *event, const char *keys,
 			      const char *assignment)
 {
-	struct known_variable *v = realloc(w->variables, (w->nr_variables + 1) * sizeof(*v));
+	struct known_variable *v;
 
-	if (!v)
+	if (array_room(&w->variables, w->nr_variables, sizeof(*v)))
 		return;
-	w->variables = v;
-	v += w->nr_variables++;
+	v = &w->variables[w->nr_variables++];
 	v->name = strndup(assignment, strcspn(assignment, "="));
 	v->system = strdup(system);
 	v->event = strdup(event);

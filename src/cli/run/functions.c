@@ -16,6 +16,7 @@
 #include "cli/client.h"
 #include "server/nearest.h"
 #include "cli/run/run.h"
+#include "session/array.h"
 
 struct run_pattern {
 	const char	*pattern;
@@ -29,7 +30,6 @@ struct run_pattern {
 int run_functions_add(struct run *r, bool graph, const char *pattern)
 {
 	struct run_functions *f = &r->functions;
-	struct run_pattern *more;
 
 	if (graph)
 		f->graph = true;
@@ -37,11 +37,9 @@ int run_functions_add(struct run *r, bool graph, const char *pattern)
 		f->function = true;
 	if (!pattern)
 		return 0;
-	more = realloc(f->patterns, (f->nr + 1) * sizeof(*more));
-	if (!more)
+	if (array_room(&f->patterns, f->nr, sizeof(*f->patterns)))
 		return -ENOMEM;
-	f->patterns = more;
-	more[f->nr++] = (struct run_pattern){ .pattern = pattern, .graph = graph };
+	f->patterns[f->nr++] = (struct run_pattern){ .pattern = pattern, .graph = graph };
 	return 0;
 }
 

@@ -12,10 +12,11 @@
 
 #include "model/dynamic/eprobe.h"
 #include "plane/code.h"
+#include "session/array.h"
 
 struct builder {
 	struct op	*ops;
-	unsigned int	nr, room;
+	unsigned int	nr;
 	char		*pool;
 	size_t		pool_size;
 	bool		failed;
@@ -24,20 +25,14 @@ struct builder {
 
 static struct op *emit(struct builder *b, enum op_kind kind)
 {
-	struct op *ops;
+	struct op *op = &b->nowhere;
 
-	if (b->nr == b->room) {
-		ops = realloc(b->ops, (b->room + 64) * sizeof(*ops));
-		if (!ops) {
-			b->failed = true;
-			return &b->nowhere;
-		}
-		b->ops = ops;
-		b->room += 64;
-	}
-	ops = &b->ops[b->nr++];
-	*ops = (struct op){ .kind = kind };
-	return ops;
+	if (array_room(&b->ops, b->nr, sizeof(*b->ops)))
+		b->failed = true;
+	else
+		op = &b->ops[b->nr++];
+	*op = (struct op){ .kind = kind };
+	return op;
 }
 
 /* Where the bytes lie in the pool. */

@@ -14,6 +14,7 @@
 
 #include "model/ftrace/group.h"
 #include "model/text_memory.h"
+#include "session/array.h"
 
 static const char path[] = "#ftrace/group";
 
@@ -57,15 +58,11 @@ int ftrace_group_keep(struct ftrace_groups *gs, struct ftrace_group *g)
 int ftrace_groups_restore(struct ftrace *ft, const struct restored_object *o, const char *text)
 {
 	struct ftrace_groups *gs = ftrace_groups_of(ft);
-	struct ftrace_kept_group *kept, *k;
+	struct ftrace_kept_group *k;
 
-	if (!gs)
+	if (!gs || array_room(&gs->kept, gs->nr_kept, sizeof(*k)))
 		return -ENOMEM;
-	kept = realloc(gs->kept, (gs->nr_kept + 1) * sizeof(*kept));
-	if (!kept)
-		return -ENOMEM;
-	gs->kept = kept;
-	k = &kept[gs->nr_kept];
+	k = &gs->kept[gs->nr_kept];
 	k->number = (uint32_t)strtoul(text, NULL, 10);
 	k->object = o->id;
 	k->text = strdup(text);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "model/ftrace/groups.h"
+#include "session/array.h"
 
 static bool hashes_trace(const struct ftrace_hashes *h, uint64_t ip)
 {
@@ -45,7 +46,7 @@ size_t ftrace_site_ops(struct ftrace *ft, uint64_t ip, struct ftrace_ops **out, 
 struct step {
 	const struct ftrace_hashes *before, *after;	/* NULL: traces nothing */
 	struct ftrace_change *changes;
-	size_t		nr, room;
+	size_t		nr;
 	bool		told;		/* somebody listens */
 	bool		failed;		/* no memory for the list: all sites are told */
 };
@@ -63,18 +64,10 @@ static void note(struct step *s, struct ftrace_page *page, struct ftrace_site *s
 {
 	if (!s->told)
 		return;
-	if (s->nr == s->room) {
-		const size_t room = s->room ? s->room * 2 : 256;
-		struct ftrace_change *changes = realloc(s->changes, room * sizeof(*changes));
-
-		if (!changes) {
-			s->failed = true;
-			return;
-		}
-		s->changes = changes;
-		s->room = room;
-	}
-	s->changes[s->nr++] = (struct ftrace_change){ page, site };
+	if (array_room(&s->changes, s->nr, sizeof(*s->changes)))
+		s->failed = true;
+	else
+		s->changes[s->nr++] = (struct ftrace_change){ page, site };
 }
 
 static void step_site(struct step *s, struct ftrace_page *page, struct ftrace_site *site)

@@ -11,6 +11,7 @@
 #include "model/symbols.h"
 #include "plane/map/map.h"
 #include "plane/code.h"
+#include "session/array.h"
 
 enum {
 	MIN_ELTS = 1 << 14,	/* a program with more functions may come later */
@@ -238,27 +239,21 @@ struct profile_line {
 
 struct profile_lines {
 	struct profile_line *v;
-	size_t		nr, room;
+	size_t		nr;
 	uint32_t	cpu;
 };
 
 static int collect(void *arg, uint32_t elt, const void *key, const uint64_t *sums)
 {
 	struct profile_lines *l = arg;
-	struct profile_line *more;
 	struct profile_key k;
 
 	memcpy(&k, key, sizeof(k));
 	/* Returned on this CPU, called on another one. */
 	if (k.cpu != l->cpu || !sums[PROFILE_CALLS])
 		return 0;
-	if (l->nr == l->room) {
-		more = realloc(l->v, (l->room * 2 + 64) * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		l->v = more;
-		l->room = l->room * 2 + 64;
-	}
+	if (array_room(&l->v, l->nr, sizeof(*l->v)))
+		return -ENOMEM;
 	l->v[l->nr++] = (struct profile_line){ k.func, sums[PROFILE_CALLS], sums[PROFILE_TIME],
 					       sums[PROFILE_SQUARED] };
 	return 0;

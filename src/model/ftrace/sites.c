@@ -13,6 +13,7 @@
 #include "model/model.h"
 #include "model/symbols.h"
 #include "model/text.h"
+#include "session/array.h"
 
 enum { SITES_A_PAGE = 4096 / sizeof(struct ftrace_site) };
 
@@ -160,7 +161,7 @@ void ftrace_sites_remove(struct model *m, struct ftrace_page *page)
 
 struct load {
 	struct ftrace_new_site *sites;
-	size_t		nr, room;
+	size_t		nr;
 	char		*module;	/* of the sites that wait; inside the text */
 };
 
@@ -174,15 +175,8 @@ static int load_flush(struct model *m, struct load *l)
 
 static int load_one(struct load *l, uint64_t ip, const char *name)
 {
-	if (l->nr == l->room) {
-		const size_t room = l->room ? l->room * 2 : 1024;
-		struct ftrace_new_site *sites = realloc(l->sites, room * sizeof(*sites));
-
-		if (!sites)
-			return -ENOMEM;
-		l->sites = sites;
-		l->room = room;
-	}
+	if (array_room(&l->sites, l->nr, sizeof(*l->sites)))
+		return -ENOMEM;
 	l->sites[l->nr++] = (struct ftrace_new_site){ .ip = ip, .name = name };
 	return 0;
 }

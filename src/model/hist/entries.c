@@ -8,6 +8,7 @@
 
 #include "model/hist/entries.h"
 #include "model/symbols.h"
+#include "session/array.h"
 
 unsigned int hist_nr_sums(const struct hist_data *hd)
 {
@@ -20,15 +21,8 @@ static int collect(void *arg, uint32_t elt, const void *key, const uint64_t *sum
 	size_t sums_size = hist_nr_sums(all->hd) * sizeof(*sums);
 	struct hist_entry *e;
 
-	if (all->nr == all->cap) {
-		unsigned int cap = all->cap ? all->cap * 2 : 64;
-
-		e = realloc(all->v, cap * sizeof(*e));
-		if (!e)
-			return -ENOMEM;
-		all->v = e;
-		all->cap = cap;
-	}
+	if (array_room(&all->v, all->nr, sizeof(*e)))
+		return -ENOMEM;
 	e = &all->v[all->nr];
 	*e = (struct hist_entry){ .hd = all->hd, .elt = elt, .key = malloc(all->hd->key_size), .sums = malloc(sums_size) };
 	if (!e->key || !e->sums) {

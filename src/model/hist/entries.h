@@ -18,7 +18,7 @@ struct hist_entry {
 struct hist_entries {
 	struct hist_data *hd;
 	struct hist_entry *v;		/* in the order of sort=, ties by key */
-	unsigned int	nr, cap;
+	unsigned int	nr;
 	uint64_t	hits, drops;
 };
 

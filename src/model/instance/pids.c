@@ -10,6 +10,7 @@
 #include "model/text.h"
 #include "model/text_memory.h"
 #include "plane/plane.h"
+#include "session/array.h"
 
 enum {
 	SHARED_PIDS	= sizeof(struct pid_set) * 8,	/* the highest pid of a task, and one */
@@ -71,7 +72,7 @@ static bool is_followed(const struct instance *inst, enum pids_kind kind)
 
 static int add_number(struct numbers *n, const char *word)
 {
-	uint32_t *values, pid;
+	uint32_t pid;
 	uint64_t v;
 
 	if (text_to_u64(word, 0, &v))
@@ -79,11 +80,9 @@ static int add_number(struct numbers *n, const char *word)
 	pid = (uint32_t)v;	/* the kernel's pid_t: higher bits are lost */
 	if (pid >= PIDS_LIMIT)
 		return -EPERM;
-	values = realloc(n->values, (n->nr + 1) * sizeof(*values));
-	if (!values)
+	if (array_room(&n->values, n->nr, sizeof(*n->values)))
 		return -ENOMEM;
-	values[n->nr++] = pid;
-	n->values = values;
+	n->values[n->nr++] = pid;
 	return 0;
 }
 
@@ -139,19 +138,16 @@ static struct pids *pids_create(struct instance *inst, enum pids_kind kind)
 
 static int add_large(struct pids *p, uint32_t pid)
 {
-	uint32_t *large;
 	unsigned int i = 0;
 
 	while (i < p->nr_large && p->large[i] < pid)
 		i++;
 	if (i < p->nr_large && p->large[i] == pid)
 		return 0;
-	large = realloc(p->large, (p->nr_large + 1) * sizeof(*large));
-	if (!large)
+	if (array_room(&p->large, p->nr_large, sizeof(*p->large)))
 		return -ENOMEM;
-	memmove(&large[i + 1], &large[i], (p->nr_large - i) * sizeof(*large));
-	large[i] = pid;
-	p->large = large;
+	memmove(&p->large[i + 1], &p->large[i], (p->nr_large - i) * sizeof(*p->large));
+	p->large[i] = pid;
 	p->nr_large++;
 	return 0;
 }

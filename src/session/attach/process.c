@@ -106,7 +106,7 @@ int process_add(struct session *s, pid_t pid, int pidfd, int conn)
 		.pid = pid,
 		.pidfd = pidfd,
 		.conn = conn,
-		.since = process_now_ms(),
+		.since = session_now_ms(),
 		.image = process_image(pid),
 		.known = known,
 	};

@@ -226,12 +226,12 @@ static void accept_one(struct session *s, int conn, bool trusted)
 static void accept_pause(struct session *s)
 {
 	if (!epoll_ctl(s->poll_fd, EPOLL_CTL_DEL, s->listen_fd, NULL))
-		s->paused_until = process_now_ms() + PAUSE_MS;
+		s->paused_until = session_now_ms() + PAUSE_MS;
 }
 
 void attach_resume(struct session *s)
 {
-	if (s->paused_until && process_now_ms() >= s->paused_until &&
+	if (s->paused_until && session_now_ms() >= s->paused_until &&
 	    !attach_watch(s, 0, s->listen_fd))
 		s->paused_until = 0;
 }
@@ -386,7 +386,7 @@ void attach_serve(struct session *s)
 
 bool attach_progress(struct session *s)
 {
-	int64_t now = process_now_ms();
+	int64_t now = session_now_ms();
 
 	if (now == s->stepped)
 		return false;

@@ -19,7 +19,7 @@ enum {
 	LONG_AGO	= 1 << 30,	/* commands: an answer that nobody gave */
 };
 
-int64_t process_now_ms(void)
+int64_t session_now_ms(void)
 {
 	struct timespec t;
 
@@ -111,7 +111,7 @@ static void look_at(struct session *s, const struct program_tables *t, unsigned 
 		return;
 	}
 	/* Held, it reads the words when it goes on. */
-	if (p->waits || (a == ANSWERED_NEVER && process_now_ms() - p->since > FRESH_MS) || !process_alive(p))
+	if (p->waits || (a == ANSWERED_NEVER && session_now_ms() - p->since > FRESH_MS) || !process_alive(p))
 		return;
 	if (a == ANSWERED_NEVER)
 		out->fresh++;

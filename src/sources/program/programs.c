@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/providers/table.h"
 #include "model/event/file.h"
@@ -280,18 +279,10 @@ int programs_reopen(struct programs *p)
 
 /* ---- running ---- */
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
-}
-
 int programs_tick(struct programs *p)
 {
 	bool busy = take_in(p);
-	int64_t now = now_ms();
+	int64_t now = session_now_ms();
 
 	busy |= program_sites_tick(p);
 	if (now - p->threads_checked >= THREADS_MS) {

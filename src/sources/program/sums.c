@@ -9,6 +9,7 @@
 #include "model/event/file.h"
 #include "model/hist/entries.h"
 #include "model/trigger/trigger.h"
+#include "session/array.h"
 #include "sources/program/programs_state.h"
 
 struct sums {
@@ -22,16 +23,11 @@ struct sums {
 /* Also when it cannot be noted: then it may count twice. */
 static bool is_new(struct sums *s, data_ref map)
 {
-	data_ref *more;
-
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->maps[i] == map)
 			return false;
-	more = realloc(s->maps, (s->nr + 1) * sizeof(*more));
-	if (more) {
-		s->maps = more;
-		more[s->nr++] = map;
-	}
+	if (!array_room(&s->maps, s->nr, sizeof(map)))
+		s->maps[s->nr++] = map;
 	return true;
 }
 

@@ -131,14 +131,6 @@ static void settle(struct programs *p, const struct attach_behind *b)
 	ftrace_groups_settled(p->model->ftrace);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
-}
-
 void program_words_settle(void *arg)
 {
 	struct programs *p = arg;
@@ -150,8 +142,8 @@ void program_words_settle(void *arg)
 	if (!p->sites->unsettled || p->sites->waited)
 		return;
 	p->sites->waited = true;
-	end = now_ms() + WAIT_MS;
-	for (attach_behind(s, p->sites->command, &b); b.late && now_ms() < end;
+	end = session_now_ms() + WAIT_MS;
+	for (attach_behind(s, p->sites->command, &b); b.late && session_now_ms() < end;
 	     attach_behind(s, p->sites->command, &b)) {
 		nanosleep(&pause, NULL);
 		model_step(p->model);

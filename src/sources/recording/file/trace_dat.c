@@ -13,6 +13,7 @@
 
 #include "model/model.h"
 #include "layout/layout.h"
+#include "session/array.h"
 #include "session/region.h"
 #include "sources/recording/file/trace_dat.h"
 
@@ -68,7 +69,7 @@ struct unpacker *trace_dat_unpacker(struct trace_dat *d)
 int trace_dat_add_buffer(struct trace_dat *d, uint64_t offset, const char *name,
 			 struct dat_buffer **out)
 {
-	struct dat_buffer *buffers, *b;
+	struct dat_buffer *b;
 
 	*out = NULL;
 	if (d->nr_buffers >= LAYOUT_MAX_INSTANCES)
@@ -76,11 +77,9 @@ int trace_dat_add_buffer(struct trace_dat *d, uint64_t offset, const char *name,
 	if (strlen(name) > NAME_LEN_MAX)
 		return trace_dat_damage(d, offset, "damaged: a buffer's name of %zu letters",
 					strlen(name));
-	buffers = realloc(d->buffers, (d->nr_buffers + 1) * sizeof(*buffers));
-	if (!buffers)
+	if (array_room(&d->buffers, d->nr_buffers, sizeof(*b)))
 		return error_set(d->err, -ENOMEM, d->path, "out of memory");
-	d->buffers = buffers;
-	b = &buffers[d->nr_buffers];
+	b = &d->buffers[d->nr_buffers];
 	*b = (struct dat_buffer){ .name = strdup(name), .page_size = d->page_size };
 	if (!b->name)
 		return error_set(d->err, -ENOMEM, d->path, "out of memory");
@@ -92,7 +91,6 @@ int trace_dat_add_buffer(struct trace_dat *d, uint64_t offset, const char *name,
 int trace_dat_add_cpu(struct trace_dat *d, struct dat_buffer *b, uint32_t cpu, uint64_t offset,
 		      uint64_t size)
 {
-	struct dat_cpu *cpus;
 	unsigned int i;
 	int ret;
 
@@ -110,11 +108,9 @@ int trace_dat_add_cpu(struct trace_dat *d, struct dat_buffer *b, uint32_t cpu, u
 			return ret;
 		size = offset < d->size ? d->size - offset : 0;
 	}
-	cpus = realloc(b->cpus, (b->nr_cpus + 1) * sizeof(*cpus));
-	if (!cpus)
+	if (array_room(&b->cpus, b->nr_cpus, sizeof(*b->cpus)))
 		return error_set(d->err, -ENOMEM, d->path, "out of memory");
-	b->cpus = cpus;
-	cpus[b->nr_cpus++] = (struct dat_cpu){ .cpu = cpu, .offset = offset, .size = size };
+	b->cpus[b->nr_cpus++] = (struct dat_cpu){ .cpu = cpu, .offset = offset, .size = size };
 	return 0;
 }
 

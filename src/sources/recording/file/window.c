@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "session/array.h"
 #include "sources/recording/file/window.h"
 
 /* Its own, a copy while the array of all is made larger, and its place in the tournament. */
@@ -114,18 +115,15 @@ static bool buffer_wanted(const struct source_params *params, const char *name)
 static int add_stream(struct window *w, struct trace_dat *d, const struct dat_buffer *b,
 		      const struct dat_cpu *cpu, struct source_error *err)
 {
-	struct stream *streams;
 	int ret;
 
 	if (!source_memory_take(&w->memory, STREAM_COST))
 		return error_set_at(err, -EPROTO, d->path, cpu->offset,
 				    "%u CPUs of all buffers are " SOURCE_MEMORY_TEXT,
 				    w->nr_streams);
-	streams = realloc(w->streams, (w->nr_streams + 1) * sizeof(*streams));
-	if (!streams)
+	if (array_room(&w->streams, w->nr_streams, sizeof(*w->streams)))
 		return error_set(err, -ENOMEM, d->path, "out of memory");
-	w->streams = streams;
-	ret = stream_open(&streams[w->nr_streams], d, b, cpu);
+	ret = stream_open(&w->streams[w->nr_streams], d, b, cpu);
 	if (ret)
 		return error_set_at(err, ret, d->path, cpu->offset, "cannot unpack \"%s\"",
 				    d->algorithm);
