@@ -8,7 +8,6 @@
  * An event that is refused (another one has its name) or does not fit stays off.
  * A DSO may go again; nothing here remembers it.
  */
-#include <elf.h>
 #include <errno.h>
 #include <link.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "agent/emit/note.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
+#include "elf/image.h"
 
 enum { BATCH_EVENTS = 256, REFUSED_ID = -1 };
 
@@ -173,33 +173,19 @@ static const void *pointed(const int32_t *word)
 	return (const char *)word + *word;
 }
 
-/* Whether it is the agent's note. */
-static bool note_is_ours(const ElfW(Nhdr) *n)
-{
-	return n->n_type == 1 && n->n_namesz == 10 && n->n_descsz >= 20 && !memcmp(n + 1, "tracefuse", 10);
-}
-
 bool note_find(const char *at, size_t size, struct tf_note *out)
 {
-	while (size >= sizeof(ElfW(Nhdr))) {
-		const ElfW(Nhdr) *n = (const ElfW(Nhdr) *)at;
-		size_t name = (n->n_namesz + 3ul) & ~3ul, whole = sizeof(*n) + name + ((n->n_descsz + 3ul) & ~3ul);
-		const int32_t *word = (const int32_t *)((const char *)(n + 1) + name);
+	size_t len;
+	const int32_t *word = image_note(at, size, 4, "tracefuse", 1, &len);
 
-		if (whole > size)
-			return false;
-		if (note_is_ours(n)) {
-			out->events = (struct tf_event **)pointed(&word[0]);
-			out->events_end = (struct tf_event **)pointed(&word[1]);
-			out->enums.start = (struct tf_enum **)pointed(&word[2]);
-			out->enums.end = (struct tf_enum **)pointed(&word[3]);
-			out->dso = (struct tf_dso *)pointed(&word[4]);
-			return true;
-		}
-		at += whole;
-		size -= whole;
-	}
-	return false;
+	if (!word || len < 5 * sizeof(*word))
+		return false;
+	out->events = (struct tf_event **)pointed(&word[0]);
+	out->events_end = (struct tf_event **)pointed(&word[1]);
+	out->enums.start = (struct tf_enum **)pointed(&word[2]);
+	out->enums.end = (struct tf_enum **)pointed(&word[3]);
+	out->dso = (struct tf_dso *)pointed(&word[4]);
+	return true;
 }
 
 static void dso_told(const struct tf_note *n)

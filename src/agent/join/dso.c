@@ -15,7 +15,6 @@
  *     writer may be dead. All such entries together have one moment.
  */
 #include <dlfcn.h>
-#include <elf.h>
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
@@ -24,6 +23,7 @@
 #include "agent/graph/frame.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
+#include "elf/image.h"
 
 enum { CACHE = 1024, CACHE_PROBES = 8, MAX_LISTED = 256, PAGE = 4096, MOMENT = 20000 };
 /* Bytes of a handler's alternate stack for look_up(). */
@@ -70,7 +70,7 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *arg)
 	uintptr_t low = UINTPTR_MAX, high = 0;
 
 	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		const Elf64_Phdr *p = &info->dlpi_phdr[i];
 
 		if (p->p_type != PT_LOAD)
 			continue;
@@ -114,37 +114,6 @@ static bool find(uintptr_t addr, struct found *out)
 }
 
 /* ---- Its headers ---- */
-
-/* The first page has the ELF header and the program headers, else NULL. */
-static const ElfW(Phdr) *headers(uintptr_t start, unsigned int *nr)
-{
-	const ElfW(Ehdr) *h = (const ElfW(Ehdr) *)start;
-
-	if (memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_phentsize != sizeof(ElfW(Phdr)) ||
-	    h->e_phoff + (size_t)h->e_phnum * sizeof(ElfW(Phdr)) > PAGE)
-		return NULL;
-	*nr = h->e_phnum;
-	return (const ElfW(Phdr) *)(start + h->e_phoff);
-}
-
-static void note_read(const char *at, size_t size, struct dso_entry *e)
-{
-	while (size >= sizeof(ElfW(Nhdr))) {
-		const ElfW(Nhdr) *n = (const ElfW(Nhdr) *)at;
-		size_t name = (n->n_namesz + 3) & ~3ul, whole = sizeof(*n) + name + ((n->n_descsz + 3) & ~3ul);
-
-		if (whole > size)
-			return;
-		if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && !memcmp(n + 1, "GNU", 4) &&
-		    n->n_descsz <= sizeof(e->id)) {
-			memcpy(e->id, (const char *)(n + 1) + name, n->n_descsz);
-			e->id_len = n->n_descsz;
-			return;
-		}
-		at += whole;
-		size -= whole;
-	}
-}
 
 static uint64_t hash_add(uint64_t h, const void *data, size_t size)
 {
@@ -196,19 +165,27 @@ static void path_of_program(char *out, size_t room)
 		path_copy(agent.exe ? agent.exe : "", out, room);
 }
 
-static void describe_notes(const struct found *f, const ElfW(Phdr) *p, unsigned int nr,
+static void describe_notes(const struct found *f, const Elf64_Phdr *p, unsigned int nr,
 			   uintptr_t bias, struct dso_entry *e)
 {
 	for (unsigned int i = 0; i < nr; i++) {
 		uintptr_t at = bias + p[i].p_vaddr, end = at + p[i].p_memsz;
+		const void *id;
+		size_t len;
 
-		if (p[i].p_type == PT_NOTE && !e->id_len && at >= f->start && end <= f->end)
-			note_read((const char *)at, p[i].p_memsz, e);
+		if (p[i].p_type != PT_NOTE || e->id_len || at < f->start || end > f->end)
+			continue;
+		id = image_note((const void *)at, p[i].p_memsz, p[i].p_align, "GNU",
+				NT_GNU_BUILD_ID, &len);
+		if (!id || len > sizeof(e->id))
+			continue;
+		memcpy(e->id, id, len);
+		e->id_len = (uint32_t)len;
 	}
 }
 
 /* What is to be added to its addresses: the first one that it loads lies at its start. */
-static uintptr_t bias_of(const struct found *f, const ElfW(Phdr) *p, unsigned int nr)
+static uintptr_t bias_of(const struct found *f, const Elf64_Phdr *p, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++)
 		if (p[i].p_type == PT_LOAD)
@@ -218,7 +195,7 @@ static uintptr_t bias_of(const struct found *f, const ElfW(Phdr) *p, unsigned in
 
 static void describe(const struct found *f, struct dso *d, struct dso_entry *e)
 {
-	const ElfW(Phdr) *p;
+	const Elf64_Phdr *p;
 	unsigned int nr = 0;
 	uintptr_t bias;
 
@@ -229,7 +206,7 @@ static void describe(const struct found *f, struct dso *d, struct dso_entry *e)
 		path_copy(f->path, e->path, sizeof(e->path));
 	else
 		path_of_program(e->path, sizeof(e->path));
-	p = headers(f->start, &nr);
+	p = image_segments((const void *)f->start, PAGE, &nr);
 	bias = bias_of(f, p, nr);
 	e->load = f->start - bias;
 	describe_notes(f, p, nr, bias, e);
@@ -380,19 +357,19 @@ static bool dso_find(uintptr_t addr, struct dso *d)
 uint64_t dso_contents(uintptr_t addr)
 {
 	struct dso_entry e = { .id_len = 0 };
-	const ElfW(Phdr) *p;
+	const Elf64_Phdr *p;
 	unsigned int nr = 0;
 	struct found f;
 	uint64_t h;
 
 	if (!find(addr, &f))
 		return 0;
-	p = headers(f.start, &nr);
+	p = image_segments((const void *)f.start, PAGE, &nr);
 	if (!p)
 		return 0;
 	describe_notes(&f, p, nr, bias_of(&f, p, nr), &e);
 	/* A build-id may be chosen by hand, or stay when sections are removed: the ELF header tells. */
-	h = hash_add(HASH_BEGIN, (const void *)f.start, sizeof(ElfW(Ehdr)));
+	h = hash_add(HASH_BEGIN, (const void *)f.start, sizeof(Elf64_Ehdr));
 	h = hash_add(h, e.id, e.id_len);
 	if (f.path)
 		h = hash_add(h, f.path, strlen(f.path));

@@ -12,7 +12,6 @@
  * the others open no file. A place is for many; who finds another DSO there looks for himself.
  */
 #include <cpuid.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -21,6 +20,7 @@
 #include <sys/stat.h>
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
+#include "elf/image.h"
 
 enum { PAGE = 4096, SPARE = 16 };
 
@@ -50,17 +50,6 @@ static bool file_map(const char *path, struct file *f)
 	return !is_error(at);
 }
 
-static const Elf64_Phdr *file_headers(const struct file *f, unsigned int *nr)
-{
-	const Elf64_Ehdr *h = f->bytes;
-
-	if (f->size < PAGE || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_phentsize != sizeof(Elf64_Phdr) ||
-	    h->e_phoff % 8 || h->e_phoff > PAGE || h->e_phnum * sizeof(Elf64_Phdr) > PAGE - h->e_phoff)
-		return NULL;
-	*nr = h->e_phnum;
-	return (const Elf64_Phdr *)((const char *)f->bytes + h->e_phoff);
-}
-
 static int text_prot(const Elf64_Phdr *p)
 {
 	return PROT_EXEC | (p->p_flags & PF_R ? PROT_READ : 0) |
@@ -80,7 +69,7 @@ static bool text_add(struct site_dso *d, const Elf64_Phdr *p)
 static bool is_loaded(struct known *k, const struct file *f)
 {
 	unsigned int nr = 0;
-	const Elf64_Phdr *p = file_headers(f, &nr);
+	const Elf64_Phdr *p = f->size < PAGE ? NULL : image_segments(f->bytes, PAGE, &nr);
 	const Elf64_Phdr *first = NULL;
 	unsigned char in_core;
 
