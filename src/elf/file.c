@@ -17,7 +17,7 @@
 #include "elf/file.h"
 #include "layout/layout.h"
 
-enum { BLOCK = 1 << 12, SMALL_MAX = 1 << 20 };
+enum { BLOCK = 1 << 12, SMALL_MAX = 1 << 20, ID_MAX = sizeof(((struct dso_entry *)0)->id) };
 
 #define FILE_MAX (1ull << 40)
 #define TAKEN_MAX (2ull << 30)		/* bytes that are read of one file: it may have holes of any size */
@@ -138,8 +138,9 @@ static bool has_id(const struct image *im, const struct elf_want *want, bool *fo
 			continue;
 		notes = image_bytes(im, p->p_offset, p->p_filesz);
 		id = notes ? image_note(notes, p->p_filesz, p->p_align, "GNU", NT_GNU_BUILD_ID, &len) : NULL;
-		*found = id;
-		if (id && len == want->id_len && !memcmp(id, want->id, len))
+		/* As the program does, which has no room for more. */
+		*found = id && len <= ID_MAX;
+		if (*found && len == want->id_len && !memcmp(id, want->id, len))
 			return true;
 	}
 	return false;
@@ -181,7 +182,7 @@ int elf_file_open_debug(const struct elf_want *want, struct elf_file *out)
 	bool found;
 	int err;
 
-	if (want->id_len < 2 || want->id_len > sizeof(((struct dso_entry *)0)->id))
+	if (want->id_len < 2 || want->id_len > ID_MAX)
 		return -ENOENT;
 	for (uint32_t i = 0; i < want->id_len; i++)
 		at += (size_t)snprintf(path + at, sizeof(path) - at, i == 1 ? "/%02x" : "%02x", want->id[i]);
