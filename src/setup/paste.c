@@ -10,8 +10,9 @@
  * A prompt may tell where one is ("root:/d/tracing # "), and what follows it must
  * look like a command: much of what tracing files print begins with "# ". A
  * command goes on in the next line while a quote is open, behind a backslash
- * and behind a redirection without its target, up to an empty line. Dropped lines stay as empty
- * ones, so that errors name the right line.
+ * and behind a redirection without its target, up to an empty line; with a here-document up to
+ * that document's end, without the command's indentation. Dropped lines stay as empty ones, so
+ * that errors name the right line.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -24,7 +25,10 @@ void setup_straighten(char *text)
 	/* U+2018, U+2019; U+201C, U+201D */
 	static const struct {
 		char	bytes[4], quote;
-	} quotes[] = { { "\xe2\x80\x98", '\'' }, { "\xe2\x80\x99", '\'' }, { "\xe2\x80\x9c", '"' }, { "\xe2\x80\x9d", '"' } };
+	} quotes[] = {
+		{ "\xe2\x80\x98", '\'' }, { "\xe2\x80\x99", '\'' },
+		{ "\xe2\x80\x9c", '"' }, { "\xe2\x80\x9d", '"' },
+	};
 	char *to = text;
 
 	while (*text) {
@@ -53,10 +57,14 @@ static bool starts_with_word(const char *s, const char *const *words)
 	return false;
 }
 
-static const char *const plain_commands[] = { "echo", "cat", "mkdir", "rmdir", "printf", "cd", NULL };
+/* At the start of a line without a prompt they make the text a script. Prose has "for" and "if". */
+static const char *const plain_commands[] = {
+	"echo", "cat", "mkdir", "rmdir", "cd", "printf", "export", NULL,
+};
+/* Also such as the reader does not know: it says so. */
 static const char *const prompted_commands[] = {
-	"echo", "cat", "mkdir", "rmdir", "printf", "cd", "for", "if", "while", "ls", "grep", "head", "tail",
-	"sort", "wc", "cut", "sed", "awk", "sync", "set", "export", "sudo", NULL,
+	"echo", "cat", "mkdir", "rmdir", "cd", "for", "if", "while", "printf", "set", "export", "ls",
+	"grep", "head", "tail", "sort", "wc", "cut", "sed", "awk", "sudo", NULL,
 };
 
 static const char *skip_blanks(const char *s)
@@ -93,15 +101,32 @@ struct open_state {
 	char	quote;		/* ' or ", 0: none */
 	bool	backslash;	/* the line ends in one */
 	bool	redirect;	/* ... in > or >> */
+	size_t	indent;		/* of the line in which the command begins */
+	const char *here;	/* the end of its here-document, NULL */
+	size_t	here_len;
 };
 
 static bool is_open(const struct open_state *o)
 {
-	return o->quote || o->backslash || o->redirect;
+	return o->quote || o->backslash || o->redirect || o->here;
+}
+
+/* s is behind "<<". */
+static void begin_here(struct open_state *o, const char *s)
+{
+	s = skip_blanks(s);
+	s += *s == '\'' || *s == '"';
+	o->here_len = setup_name_length(s);
+	o->here = o->here_len ? s : NULL;
 }
 
 static void scan_line(struct open_state *o, const char *line, size_t len)
 {
+	if (o->here) {
+		if (len == o->here_len && !strncmp(line, o->here, len))
+			o->here = NULL;
+		return;
+	}
 	o->backslash = o->redirect = false;
 	for (size_t i = 0; i < len; i++) {
 		char c = line[i];
@@ -116,6 +141,8 @@ static void scan_line(struct open_state *o, const char *line, size_t len)
 		} else if (c == '\'' || c == '"') {
 			o->quote = c;
 			o->redirect = false;
+		} else if (c == '<' && line[i + 1] == '<') {
+			begin_here(o, line + ++i + 1);
 		} else if (c == '>') {
 			o->redirect = true;
 		} else if (!isblank((unsigned char)c)) {
@@ -135,36 +162,70 @@ static size_t trimmed_length(const char *line, size_t len)
 	return end;
 }
 
+/* What of a line belongs to a command. */
+struct piece {
+	const char	*at;		/* NULL: nothing does */
+	size_t		len;
+	bool		begins;		/* a command begins here, or the one before has ended */
+};
+
+static struct piece take_here(struct open_state *o, const char *line, size_t len)
+{
+	size_t skip = strspn(line, " \t");
+
+	if (skip > o->indent)
+		skip = o->indent;
+	return (struct piece){ .at = line + skip, .len = len - skip };
+}
+
+static struct piece take_line(struct open_state *o, const char *line, size_t len)
+{
+	size_t keep = trimmed_length(line, len);
+	const char *command = behind_prompt(line);
+	struct piece p = { .at = line, .len = keep };
+
+	if (o->here)
+		return take_here(o, line, len);
+	p.begins = command || !keep || !is_open(o);
+	if (p.begins)
+		p.at = command && command <= line + keep ? command : NULL;
+	if (p.at)
+		p.len = (size_t)(line + keep - p.at);
+	return p;
+}
+
 bool setup_is_paste(const char *text, bool any)
 {
 	struct open_state open = { 0 };
 	bool prompts = false;
 
+	if (!any && !strncmp(text, "#!", 2))
+		return false;
 	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
-		size_t len = strcspn(text, "\n");
+		struct piece p = take_line(&open, text, strcspn(text, "\n"));
 
-		if (!any && !is_open(&open) && starts_with_word(skip_blanks(text), plain_commands))
+		if (!any && p.begins && starts_with_word(skip_blanks(text), plain_commands))
 			return false;
-		if (is_open(&open) || behind_prompt(text)) {
-			prompts = true;
-			scan_line(&open, text, trimmed_length(text, len));
-		}
+		if (p.begins)
+			open = (struct open_state){ .indent = strspn(text, " \t") };
+		if (p.at)
+			scan_line(&open, p.at, p.len);
+		prompts |= p.at != NULL;
 	}
 	return prompts;
 }
 
 /*
- * A command ends here. One whose quote is still open gets it closed where it ended, so that it does not
- * swallow those behind it; the newlines since then move on.
+ * A command ends here. One whose quote is still open gets it closed where it ended, so that it
+ * does not swallow those behind it; the newlines since then move on.
  */
-static char *close_quote(struct open_state *open, char *end, char *at)
+static char *close_quote(const struct open_state *open, char *end, char *at)
 {
 	if (open->quote) {
 		memmove(end + 1, end, (size_t)(at - end));
 		*end = open->quote;
 		at++;
 	}
-	*open = (struct open_state){ 0 };
 	return at;
 }
 
@@ -179,21 +240,17 @@ char *setup_paste(const char *text)
 		return NULL;
 	while (*text) {
 		size_t len = strcspn(text, "\n");
-		size_t keep = trimmed_length(text, len);
-		const char *command = behind_prompt(text);
-		const char *from = command && command < text + len ? command : is_open(&open) ? text : NULL;
+		struct piece p = take_line(&open, text, len);
 
-		if (from == command || !keep) {
+		if (p.begins) {
 			at = close_quote(&open, end, at);
-			from = command;
+			open = (struct open_state){ .indent = strspn(text, " \t") };
 		}
-		if (from && from <= text + keep) {
-			size_t n = (size_t)(text + keep - from);
-
-			memcpy(at, from, n);
-			at += n;
+		if (p.at) {
+			memcpy(at, p.at, p.len);
+			at += p.len;
 			end = at;
-			scan_line(&open, from, n);
+			scan_line(&open, p.at, p.len);
 		}
 		*at++ = '\n';
 		text += len + (text[len] == '\n');

@@ -1,89 +1,115 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * setup.c - the setup reader: runs what parse.c made of a script
+ * setup.c - the setup reader: the part of a shell that pages of documentation use
+ *
+ *     script    list
+ *     list      line (NEWLINE | ";" line)*
+ *     line      NAME=WORD ... | for | command ("|" command)* [redirect]
+ *     for       "for" NAME "in" WORD* (NEWLINE | ";") "do" list "done"
+ *     command   echo [-n] | cat | mkdir [-p] | rmdir | cd | ls, with WORDs;
+ *               behind "|" also grep, head, sort, tail, wc
+ *     redirect  (">" | ">>") WORD, the WORD perhaps in the next line; "<<" WORD
+ *     WORD      with '...', "...", \C, $NAME, ${NAME}; "#" begins a comment
+ *
+ * A script is read twice. First it is checked to its end. When it has anything else in it, all
+ * of it goes to a real shell; where there is none, no line of it is run. Then it is run, from
+ * the text: a loop goes back to where its body begins.
  *
  * A command prints into memory. When it has ended, what it printed goes to its
  * target as bash's builtins write: a line a write(2), for cat all at once. An
  * error of such a write is the command's error, and error_log is looked at.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "access/access.h"
+#include "host/input.h"
 #include "host/links.h"
-#include "setup/state.h"
+#include "host/namespace.h"
 #include "model/text_memory.h"
+#include "setup/state.h"
 
-enum { MAX_ROUNDS = 1000000 };
+enum { MAX_DEPTH = 64 };
 
-void setup_error(struct setup *s, FILE *err, const char *format, ...)
+/* The reader cannot go on with the token at `at`, or for want of what is `missing`. */
+static void stop_at(struct setup *s, const struct setup_cursor *at, const char *missing)
 {
-	va_list ap;
+	if (s->c.token == SETUP_BAD)
+		return;
+	s->c = *at;
+	s->c.token = SETUP_BAD;
+	s->c.missing = missing;
+}
 
-	fflush(s->out);
-	fprintf(err, "%s: line %u: ", s->params->name, s->line);
-	va_start(ap, format);
-	vfprintf(err, format, ap);
-	va_end(ap);
-	fputc('\n', err);
-	s->failed++;
+static void stop_here(struct setup *s, const char *missing)
+{
+	struct setup_cursor here = s->c;
+
+	stop_at(s, &here, missing);
+}
+
+static void skip_newlines(struct setup *s)
+{
+	while (s->c.token == SETUP_NEWLINE)
+		setup_advance(&s->c);
+}
+
+/* The script ends, as a shell does: what follows may use what is not there. */
+static void end_without_memory(struct setup *s)
+{
+	setup_complain(s, true, "out of memory");
+	s->ending = true;
 }
 
 /* ---- targets of redirections ---- */
 
 struct target {
+	char		*word;		/* as the script has it; NULL: it is where the reader prints */
+	bool		append;
 	struct access_file *file;	/* in the session */
-	struct access	*keeper;	/* the setting is kept: its event is not there yet */
-	FILE		*host;
-	char		path[1024];
+	bool		kept;		/* a setting whose event is not there yet */
+	FILE		*host;		/* a file outside of the session */
 	char		*mark;		/* of error_log, before the write */
+	char		path[SETUP_PATH_MAX];
 };
 
 /* Of an event that is to come the settings are kept. */
-static int open_kept(struct setup *s, const char *word, bool append, struct target *t)
+static int open_kept(struct setup *s, struct target *t)
 {
-	struct access *a = s->params->access;
-	int ret = access_keep(a, t->path, !append, "", 0);
+	int ret = access_keep(s->params->access, t->path, !t->append, "", 0);
 
-	if (ret)
-		return ret;
-	t->keeper = a;
-	fprintf(s->err, "%s: line %u: %s: kept until a program defines the event\n", s->params->name, s->line, word);
-	return 0;
+	t->kept = !ret;
+	if (!ret)
+		fprintf(s->err, "%s: line %u: %s: kept until a program defines the event\n",
+			s->params->name, s->line, t->word);
+	return ret;
 }
 
-/* A file outside of the session. */
-static int open_host(struct target *t, bool append)
+static int open_host(struct target *t)
 {
-	int fd = links_open(t->path, O_WRONLY | O_CREAT | (append ? O_APPEND : O_TRUNC), 0666);
+	int fd = links_open(t->path, O_WRONLY | O_CREAT | (t->append ? O_APPEND : O_TRUNC), 0666);
 
 	if (fd < 0)
 		return fd;
-	t->host = fdopen(fd, append ? "a" : "w");
+	t->host = fdopen(fd, t->append ? "a" : "w");
 	if (!t->host)
 		close(fd);
 	return t->host ? 0 : -ENOMEM;
 }
 
-static int open_target(struct setup *s, const char *word, bool append, struct target *t)
+static int open_target(struct setup *s, struct target *t)
 {
 	struct access *a = s->params->access;
+	int ret;
 
-	memset(t, 0, sizeof(*t));
-	if (setup_path(s, word, t->path, sizeof(t->path))) {
-		int ret;
-
-		t->mark = access_errors_mark(a, t->path);
-		ret = access_create(a, t->path, O_WRONLY | (append ? O_APPEND : O_TRUNC), &t->file);
-		return ret == -ENOENT ? open_kept(s, word, append, t) : ret;
-	}
-	if (setup_is_kernels(t->path))
-		return -EPERM;
-	return open_host(t, append);
+	if (!setup_path(s, t->word, t->path))
+		return setup_is_kernels(t->path) ? -EPERM : open_host(t);
+	t->mark = access_errors_mark(a, t->path);
+	ret = access_create(a, t->path, O_WRONLY | (t->append ? O_APPEND : O_TRUNC), &t->file);
+	return ret == -ENOENT ? open_kept(s, t) : ret;
 }
 
 static int write_all(struct access_file *f, const char *text, size_t len)
@@ -97,7 +123,7 @@ static int write_all(struct access_file *f, const char *text, size_t len)
 	return n < 0 ? (int)n : 0;
 }
 
-/* As a shell's builtins do: each line is a write, and the lines behind a refused one are written too. */
+/* Each line is a write, and the lines behind a refused one are written too. */
 static int write_lines(struct access_file *f, const char *text, size_t len)
 {
 	int ret = 0;
@@ -115,351 +141,424 @@ static int write_lines(struct access_file *f, const char *text, size_t len)
 	return ret;
 }
 
-/* Returns 0 or the -errno of the write; the target is closed. */
-static int close_target(struct target *t, const char *text, size_t len, bool by_lines)
+/* Returns 0 or the -errno of the write. */
+static int write_target(struct access *a, struct target *t, const char *text, size_t len,
+			bool by_lines)
 {
-	int ret = 0;
+	bool lost;
 
-	if (t->file) {
-		ret = by_lines ? write_lines(t->file, text, len) : write_all(t->file, text, len);
-		t->file->access->ops->release(t->file);
-	} else if (t->keeper) {
-		ret = len ? access_keep(t->keeper, t->path, false, text, len) : 0;
-	} else if (t->host) {
-		if (fwrite(text, 1, len, t->host) != len)
-			ret = -errno;
-		if (fclose(t->host))
-			ret = -errno;
-	}
-	return ret;
+	if (t->file)
+		return by_lines ? write_lines(t->file, text, len) : write_all(t->file, text, len);
+	if (t->kept)
+		return len ? access_keep(a, t->path, false, text, len) : 0;
+	lost = fwrite(text, 1, len, t->host) != len;
+	lost |= fclose(t->host) != 0;
+	t->host = NULL;
+	return lost ? -errno : 0;
 }
 
-/* ---- simple commands ---- */
+static void close_target(struct target *t)
+{
+	if (t->file)
+		t->file->access->ops->release(t->file);
+	if (t->host)
+		fclose(t->host);
+	free(t->mark);
+	free(t->word);
+}
 
-struct running {
-	struct target	target;		/* of stdout */
-	bool		redirected;
-	bool		quiet;		/* 2>/dev/null */
-	bool		errors_out;	/* 2>&1 */
-	bool		out_errors;	/* >&2 */
-	char		in[1024];
-	const char	*text;		/* what came through a pipe; NULL: there is none */
+/* ---- commands ---- */
+
+struct command {
+	const struct setup_command *is;	/* NULL: there are only assignments and redirections */
+	struct setup_cursor name;
+	struct setup_words words;	/* expanded */
+	unsigned int	nr, operands;	/* arguments as written; those that are no options */
+	unsigned int	line;
+	bool		assigns;
+	bool		piped;		/* its input comes through a pipe */
+	bool		here;		/* ... from a here-document */
+	bool		redirected;	/* its output goes to `target` */
+	char		*text;		/* input */
 	size_t		len;
+	struct target	target;
 };
 
-static void drop_target(struct running *r)
+static void destroy_command(struct command *cmd)
 {
-	if (r->redirected) {
-		close_target(&r->target, "", 0, false);
-		free(r->target.mark);
+	setup_words_destroy(&cmd->words);
+	close_target(&cmd->target);
+	free(cmd->text);
+}
+
+/* What a command printed, `text`, goes to where the command says. */
+static void finish_output(struct setup *s, struct command *cmd, const char *text, size_t len)
+{
+	struct access *a = s->params->access;
+	bool builtin = !cmd->is || cmd->is->builtin;
+	int ret = write_target(a, &cmd->target, text, len, builtin);
+
+	if (!ret)
+		return;
+	setup_complain(s, builtin, "%s: write error: %s", cmd->is ? cmd->is->name : cmd->target.word,
+		       strerror(-ret));
+	access_errors_print(a, cmd->target.path, cmd->target.mark, s->err);
+	cmd->target.mark = NULL;
+}
+
+/* Variables may have been none, or many. */
+static bool has_arguments(const struct command *cmd)
+{
+	const struct setup_command *is = cmd->is;
+	unsigned int nr = cmd->words.nr - 1;
+
+	if (is->reads && !nr)
+		return cmd->text;
+	return is->filter || (nr >= is->least && nr <= is->most);
+}
+
+/* Returns the text that the command printed, where it goes into a pipe. */
+static char *run_command(struct setup *s, struct command *cmd, bool pipe, size_t *len)
+{
+	char *text = NULL;
+	int ret;
+
+	s->line = cmd->line;
+	s->text = cmd->text;
+	s->len = cmd->len;
+	*len = 0;
+	fflush(s->out);
+	ret = cmd->target.word ? open_target(s, &cmd->target) : 0;
+	if (ret) {
+		setup_complain(s, true, "%s: %s", cmd->target.word, strerror(-ret));
+		return NULL;
 	}
-	r->redirected = false;
+	s->printed = text_memory_open(&text, len);
+	if (s->printed && cmd->is && !has_arguments(cmd))
+		setup_complain(s, true, "%s: too few or too many arguments", cmd->is->name);
+	else if (s->printed && cmd->is)
+		cmd->is->run(s, cmd->words.nr, cmd->words.v);
+	if (!s->printed || fclose(s->printed))
+		end_without_memory(s);
+	else if (cmd->target.word)
+		finish_output(s, cmd, text, *len);
+	else if (!pipe)
+		fwrite(text, 1, *len, s->out);
+	fflush(s->err);
+	if (pipe)
+		return text;
+	free(text);
+	return NULL;
 }
 
-/* The script ends, as a shell does: what follows may use what is not there. */
-static int no_memory(struct setup *s, FILE *err)
+/* The length of "NAME=" at the start of a word; 0: it is no assignment. */
+static size_t assignment_length(const struct setup_cursor *c)
 {
-	setup_error(s, err, "%s", setup_no_memory);
-	s->status = 1;
-	s->exiting = s->no_memory = true;
-	return -ENOMEM;
+	size_t n = setup_name_length(c->word);
+
+	return n && n < c->len && c->word[n] == '=' ? n + 1 : 0;
 }
 
-static int redirect(struct setup *s, const struct setup_redirect *d, struct running *r, FILE *err)
+static void assign(struct setup *s, size_t n)
 {
-	char *word = setup_expand_one(s, d->word);
-	int ret = 0;
+	char *value = setup_expand_one(&s->variables, s->c.word + n, s->c.len - n, false);
 
-	if (!word)
-		return no_memory(s, err);
-	if (d->mode == '<') {
-		snprintf(r->in, sizeof(r->in), "%s", word);
-	} else if (d->mode == '&') {
-		r->errors_out |= d->fd == 2;
-		r->out_errors |= d->fd == 1 && !strcmp(word, "2");
-	} else if (d->fd == 2) {
-		r->quiet = true;
+	if (!value || !setup_variable_set(&s->variables, s->c.word, n - 1, value))
+		end_without_memory(s);
+	free(value);
+}
+
+static void read_word(struct setup *s, struct command *cmd)
+{
+	struct setup_cursor *c = &s->c;
+	size_t n = cmd->is ? 0 : assignment_length(c);
+
+	if (n) {
+		cmd->assigns = true;
+		if (!s->checking)
+			assign(s, n);
+		setup_advance(c);
+		return;
+	}
+	/* bash counts from where the second word ends. */
+	if (!cmd->is || !cmd->nr)
+		cmd->line = c->line;
+	if (!cmd->is) {
+		cmd->name = *c;
+		cmd->is = setup_command_find(c->word, c->len);
+		if (!cmd->is || cmd->assigns)
+			stop_here(s, NULL);
+	} else if (!setup_command_takes(cmd->is, cmd->nr++, c->word, c->len, &cmd->operands)) {
+		stop_here(s, NULL);
+	}
+	if (!s->checking)
+		setup_expand(&s->variables, c->word, c->len, &cmd->words);
+	setup_advance(c);
+}
+
+static void read_target(struct setup *s, struct command *cmd, const struct setup_cursor *sign)
+{
+	if (cmd->redirected)
+		stop_at(s, sign, NULL);
+	skip_newlines(s);
+	if (s->c.token != SETUP_WORD)
+		stop_at(s, sign, "the target of a redirection");
+	cmd->redirected = true;
+	cmd->target.append = sign->token == SETUP_APPEND;
+	if (s->checking)
+		return;
+	cmd->target.word = setup_expand_one(&s->variables, s->c.word, s->c.len, false);
+	cmd->words.failed |= !cmd->target.word;
+}
+
+static bool is_redirect(enum setup_token token)
+{
+	return token == SETUP_TO || token == SETUP_APPEND || token == SETUP_HERE;
+}
+
+static void read_redirect(struct setup *s, struct command *cmd)
+{
+	struct setup_cursor sign = s->c;
+
+	setup_advance(&s->c);
+	if (sign.token != SETUP_HERE) {
+		read_target(s, cmd, &sign);
+	} else if (cmd->here || cmd->piped || s->c.token != SETUP_WORD) {
+		stop_at(s, &sign, NULL);
 	} else {
-		drop_target(r);
-		r->redirected = true;
-		ret = open_target(s, word, d->mode == 'a', &r->target);
-		if (ret)
-			setup_error(s, err, "%s: %s", word, strerror(-ret));
+		cmd->here = true;
+		setup_begin_here(&s->c);
 	}
-	free(word);
+	setup_advance(&s->c);
+}
+
+/* The newline of a command with a here-document is in hand. */
+static void take_here(struct setup *s, struct command *cmd)
+{
+	const struct setup_cursor *c = &s->c;
+
+	cmd->text = c->raw ? strndup(c->body, c->body_len) :
+			     setup_expand_one(&s->variables, c->body, c->body_len, true);
+	cmd->len = cmd->text ? strlen(cmd->text) : 0;
+	cmd->words.failed |= !cmd->text;
+}
+
+/* What can be seen of a command only when all of it is read. */
+static void check_command(struct setup *s, const struct command *cmd, bool pipe)
+{
+	bool input = cmd->piped || cmd->here;
+
+	if (!cmd->is && (pipe || input || !(cmd->assigns || cmd->redirected)))
+		stop_here(s, s->c.token == SETUP_END && !cmd->assigns ? "a command" : NULL);
+	else if (cmd->is && (input ? !cmd->is->reads : cmd->is->reads && !cmd->operands))
+		stop_at(s, &cmd->name, NULL);
+	else if (cmd->is && (cmd->operands < cmd->is->least || (cmd->is->filter && !input)))
+		stop_at(s, &cmd->name, NULL);
+	else if ((pipe && cmd->redirected) || (cmd->here && s->c.token != SETUP_NEWLINE))
+		stop_here(s, NULL);
+}
+
+/* Commands with pipes between them; the text that one of them printed is the next one's. */
+static void run_line(struct setup *s)
+{
+	bool pipe = false;
+	char *text = NULL;
+	size_t len = 0;
+
+	do {
+		struct command cmd = { .line = s->c.line, .text = text, .len = len, .piped = pipe };
+
+		text = NULL;
+		while (s->c.token == SETUP_WORD || is_redirect(s->c.token)) {
+			if (s->c.token == SETUP_WORD)
+				read_word(s, &cmd);
+			else
+				read_redirect(s, &cmd);
+		}
+		pipe = s->c.token == SETUP_PIPE;
+		if (s->checking)
+			check_command(s, &cmd, pipe);
+		else if (cmd.here)
+			take_here(s, &cmd);
+		if (cmd.words.failed)
+			end_without_memory(s);
+		if (!s->checking && !s->ending)
+			text = run_command(s, &cmd, pipe, &len);
+		destroy_command(&cmd);
+		if (pipe) {
+			setup_advance(&s->c);
+			skip_newlines(s);
+		}
+	} while (pipe && !s->ending);
+	free(text);
+}
+
+/* ---- loops ---- */
+
+static void run_list(struct setup *s);
+
+/* From "for" to "do"; what goes through the loop is added to `words`. */
+static void read_for(struct setup *s, struct setup_cursor *name, struct setup_words *words)
+{
+	struct setup_cursor *c = &s->c, start = *c;
+
+	setup_advance(c);
+	*name = *c;
+	if (c->token != SETUP_WORD || setup_name_length(c->word) != c->len)
+		stop_at(s, &start, NULL);
+	setup_advance(c);
+	if (!setup_at(c, "in"))
+		stop_at(s, &start, NULL);
+	for (setup_advance(c); c->token == SETUP_WORD; setup_advance(c))
+		if (!s->checking)
+			setup_expand(&s->variables, c->word, c->len, words);
+	if (c->token != SETUP_NEWLINE && c->token != SETUP_SEMICOLON)
+		stop_at(s, &start, NULL);
+	setup_advance(c);
+	skip_newlines(s);
+	if (!setup_at(c, "do"))
+		stop_at(s, &start, NULL);
+	setup_advance(c);
+}
+
+/* Without a word the body is only read. */
+static void run_for(struct setup *s)
+{
+	struct setup_cursor start = s->c, name, body;
+	struct setup_words words = { 0 };
+	bool checking = s->checking;
+
+	if (s->depth++ == MAX_DEPTH)
+		stop_here(s, NULL);
+	read_for(s, &name, &words);
+	body = s->c;
+	if (words.failed)
+		end_without_memory(s);
+	s->checking |= !words.nr;
+	for (unsigned int i = 0; !s->ending && (i < words.nr || !i); i++) {
+		s->c = body;
+		if (words.nr && !setup_variable_set(&s->variables, name.word, name.len, words.v[i]))
+			end_without_memory(s);
+		run_list(s);
+	}
+	s->checking = checking;
+	s->depth--;
+	setup_words_destroy(&words);
+	if (s->ending)
+		return;
+	if (!setup_at(&s->c, "done"))
+		stop_at(s, &start, s->c.token == SETUP_END ? "the done of a loop" : NULL);
+	setup_advance(&s->c);
+}
+
+/* To the end of the script, or of a loop's body. */
+static void run_list(struct setup *s)
+{
+	struct setup_cursor *c = &s->c;
+
+	for (skip_newlines(s); !s->ending; skip_newlines(s)) {
+		if (c->token == SETUP_END || c->token == SETUP_BAD || setup_at(c, "done"))
+			return;
+		if (setup_at(c, "for"))
+			run_for(s);
+		else
+			run_line(s);
+		if (c->token == SETUP_SEMICOLON)
+			setup_advance(c);
+		else if (c->token != SETUP_NEWLINE && c->token != SETUP_END)
+			stop_here(s, NULL);
+	}
+}
+
+/* ---- scripts ---- */
+
+/* False: it has something at s->c that the reader does not know. */
+static bool read_script(struct setup *s, const char *text, bool checking)
+{
+	s->checking = checking;
+	s->c = (struct setup_cursor){ .at = text, .line = 1 };
+	setup_advance(&s->c);
+	run_list(s);
+	if (!s->ending && s->c.token != SETUP_END)
+		stop_here(s, NULL);
+	return s->c.token != SETUP_BAD;
+}
+
+static int refuse(const struct setup *s, const char *why, const char *reason)
+{
+	const struct setup_cursor *c = &s->c;
+
+	if (c->missing)
+		fprintf(s->err, "%s: line %u: %s is missing", s->params->name, c->line, c->missing);
+	else
+		fprintf(s->err, "%s: line %u: '%.*s' needs a real shell%s%s", s->params->name, c->line,
+			(int)c->len, c->word, why, reason);
+	fputs("; no line was run\n", s->err);
+	return -ENOEXEC;
+}
+
+static int run_in_shell(struct setup *s, const char *text)
+{
+	const struct setup_params *p = s->params;
+	char *mark;
+	int ret;
+
+	if (s->c.missing)
+		return refuse(s, "", "");
+	if (!p->shell)
+		return refuse(s, ": see `tracefuse shell`", "");
+	fflush(s->out);
+	mark = access_errors_mark(p->access, "");
+	ret = p->shell(p->shell_arg, p->name, text);
+	access_errors_print(p->access, "", mark, s->err);
+	return ret < 0 ? refuse(s, ", and there can be none: ", namespace_error(ret)) : ret > 0;
+}
+
+/* The text that is read: of a pasted one only the commands. NULL: no memory. */
+static char *prepare(const struct setup_params *params, const char *text, size_t len)
+{
+	char *copy = strndup(text, len), *pasted;
+
+	if (copy && params->document)
+		setup_straighten(copy);
+	if (!copy || !setup_is_paste(copy, params->document))
+		return copy;
+	pasted = setup_paste(copy);
+	free(copy);
+	return pasted;
+}
+
+int setup_run_text(const struct setup_params *params, const char *text, size_t len)
+{
+	struct setup s = {
+		.params = params, .out = params->out ? params->out : stdout,
+		.err = params->err ? params->err : stderr, .cwd = NAMESPACE_TRACING,
+	};
+	char *script = prepare(params, text, len);
+	int ret;
+
+	if (!script)
+		return -ENOMEM;
+	if (!read_script(&s, script, true)) {
+		ret = run_in_shell(&s, script);
+	} else {
+		read_script(&s, script, false);
+		ret = s.failed;
+	}
+	fflush(s.out);
+	free(script);
+	setup_words_destroy(&s.variables);
 	return ret;
 }
 
-static void finish_output(struct setup *s, struct running *r, const char *name, char *text, size_t len, FILE *err)
+int setup_run_file(const struct setup_params *params, const char *file)
 {
-	int ret = 0;
+	size_t len;
+	char *text;
+	int ret = input_read_all(file, &text, &len);
 
-	if (r->redirected) {
-		bool external = strcmp(name, "echo") && strcmp(name, "printf");
-
-		ret = close_target(&r->target, text, len, !external);
-		if (ret && external)
-			fprintf(err, "%s: write error: %s\n", name, strerror(-ret));
-		if (ret && external)
-			s->failed++;
-		else if (ret)
-			setup_error(s, err, "%s: write error: %s", name, strerror(-ret));
-		if (ret) {
-			access_errors_print(s->params->access, r->target.path, r->target.mark, err);
-			s->status = 1;
-		} else {
-			free(r->target.mark);
-		}
-	} else {
-		fwrite(text, 1, len, r->out_errors ? err : s->out);
-	}
-}
-
-/* NAME=VALUE words before any command. Without memory words->failed is set. */
-static bool assign(struct setup *s, const char *word, struct setup_words *words)
-{
-	size_t n = 0;
-	char name[64], *value;
-
-	while (isalnum((unsigned char)word[n]) || word[n] == '_')
-		n++;
-	if (!n || word[n] != '=' || n >= sizeof(name) || isdigit((unsigned char)*word))
-		return false;
-	memcpy(name, word, n);
-	name[n] = '\0';
-	value = setup_expand_one(s, word + n + 1);
-	if (!value || !setup_set(s, name, value))
-		words->failed = true;
-	free(value);
-	return true;
-}
-
-static int run_command(struct setup *s, struct setup_words *words, struct setup_io *io)
-{
-	int status = setup_builtin(s, words->nr, words->v, io);
-
-	if (status < 0 && s->params->programs)
-		status = setup_filter(s, words->nr, words->v, io);
-	if (status >= 0)
-		return status;
-	setup_error(s, io->err, "%s: not a command of the setup reader: see `tracefuse shell`", words->v[0]);
-	return 127;
-}
-
-static void run_words(struct setup *s, struct setup_words *words, struct running *r, FILE *err)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = text_memory_open(&text, &len);
-	struct setup_io io = {
-		.out = out, .err = r->errors_out && out ? out : err, .in = *r->in ? r->in : NULL,
-		.text = r->text, .len = r->len,
-	};
-
-	if (out)
-		s->status = words->nr ? run_command(s, words, &io) : 0;
-	if (!out || fclose(out)) {
-		no_memory(s, err);
-		drop_target(r);
-	} else {
-		finish_output(s, r, words->nr ? words->v[0] : "", text, len, err);
-	}
+	if (!ret)
+		ret = setup_run_text(params, text, len);
 	free(text);
-}
-
-static bool drops_errors(const struct setup_node *n)
-{
-	for (const struct setup_redirect *d = n->redirects; d; d = d->next)
-		if (d->fd == 2 && d->mode != '&')
-			return true;
-	return false;
-}
-
-/* `text` is what came through a pipe. */
-static void run_one(struct setup *s, const struct setup_node *n, const char *text, size_t len)
-{
-	struct running r = { .text = text, .len = len };
-	struct setup_words words = { 0 };
-	FILE *null = drops_errors(n) ? fopen("/dev/null", "we") : NULL, *err = null ? null : s->err;
-	unsigned int i = 0;
-
-	while (i < n->words.nr && assign(s, n->words.v[i], &words))
-		i++;
-	for (; i < n->words.nr; i++)
-		setup_expand(s, n->words.v[i], &words);
-	s->status = s->no_memory;	/* of $(...) */
-	if (words.failed)
-		no_memory(s, err);
-	for (struct setup_redirect *d = n->redirects; d && !s->status; d = d->next)
-		if (redirect(s, d, &r, err))
-			s->status = 1;
-	if (!s->status)
-		run_words(s, &words, &r, err);
-	else
-		drop_target(&r);
-	fflush(err);
-	if (null)
-		fclose(null);
-	setup_words_destroy(&words);
-}
-
-/* All but the last one print into memory. */
-static void run_simple(struct setup *s, const struct setup_node *n)
-{
-	FILE *before = s->out;
-	char *text = NULL;
-	size_t len = 0;
-	bool lost;
-
-	for (; n; n = n->pipe) {
-		char *in = text;
-		size_t in_len = len;
-
-		text = NULL;
-		if (n->pipe)
-			s->out = text_memory_open(&text, &len);
-		if (s->out)
-			run_one(s, n, in, in_len);
-		lost = !s->out || (n->pipe && fclose(s->out));
-		s->out = before;
-		free(in);
-		if (lost) {
-			no_memory(s, s->err);
-			free(text);
-			return;
-		}
-	}
-}
-
-/* ---- compound commands ---- */
-
-static void run_for(struct setup *s, const struct setup_node *n)
-{
-	struct setup_words words = { 0 };
-
-	for (unsigned int i = 0; i < n->words.nr; i++)
-		setup_expand(s, n->words.v[i], &words);
-	s->status = 0;
-	if (words.failed)
-		no_memory(s, s->err);
-	for (unsigned int i = 0; !words.failed && i < words.nr && !s->exiting; i++) {
-		if (!setup_set(s, n->variable, words.v[i])) {
-			no_memory(s, s->err);
-			break;
-		}
-		setup_run(s, n->body);
-	}
-	setup_words_destroy(&words);
-}
-
-static bool condition_holds(struct setup *s, const struct setup_node *n)
-{
-	const bool errexit = s->errexit;
-	const int failed = s->failed;
-
-	s->errexit = false;
-	setup_run(s, n->condition);
-	s->errexit = errexit;
-	s->failed = failed;	/* what it asks may be answered with no */
-	return !s->status && !s->exiting;
-}
-
-static void run_while(struct setup *s, const struct setup_node *n)
-{
-	int status = 0;
-
-	for (int round = 0; round < MAX_ROUNDS && condition_holds(s, n); round++) {
-		setup_run(s, n->body);
-		status = s->status;
-	}
-	s->status = status;
-}
-
-static void run_if(struct setup *s, const struct setup_node *n)
-{
-	if (condition_holds(s, n)) {
-		setup_run(s, n->body);
-		return;
-	}
-	s->status = 0;
-	if (!s->exiting)
-		setup_run(s, n->otherwise);
-}
-
-static void run_compound(struct setup *s, const struct setup_node *n)
-{
-	if (n->kind == SETUP_FOR)
-		run_for(s, n);
-	else if (n->kind == SETUP_WHILE)
-		run_while(s, n);
-	else if (n->kind == SETUP_IF)
-		run_if(s, n);
-	else
-		setup_run(s, n->body);
-}
-
-/* "{ ...; } > FILE": everything that is printed inside is written when it ends. */
-static void run_redirected(struct setup *s, const struct setup_node *n)
-{
-	struct running r = { 0 };
-	FILE *before = s->out;
-	char *text = NULL;
-	size_t len = 0;
-	bool lost;
-
-	s->line = n->line;
-	for (struct setup_redirect *d = n->redirects; d; d = d->next) {
-		if (redirect(s, d, &r, s->err)) {
-			s->status = 1;
-			drop_target(&r);
-			return;
-		}
-	}
-	s->out = text_memory_open(&text, &len);
-	if (s->out)
-		run_compound(s, n);
-	lost = !s->out || fclose(s->out);
-	s->out = before;
-	if (lost) {
-		no_memory(s, s->err);
-		drop_target(&r);
-	} else {
-		finish_output(s, &r, "echo", text, len, s->err);
-	}
-	free(text);
-}
-
-/* The script has an answer to its failure: "|| ...", "!", 2>/dev/null. */
-static bool is_answered(const struct setup_node *n)
-{
-	const struct setup_node *next = n->next;
-
-	if (n->negated || drops_errors(n))
-		return true;
-	while (next && next->link == SETUP_AND)
-		next = next->next;
-	return next && next->link == SETUP_OR;
-}
-
-void setup_run(struct setup *s, const struct setup_node *n)
-{
-	for (; n && !s->exiting; n = n->next) {
-		const int failed = s->failed;
-
-		if ((n->link == SETUP_AND && s->status) || (n->link == SETUP_OR && !s->status))
-			continue;
-		s->line = n->line;
-		if (n->kind == SETUP_SIMPLE)
-			run_simple(s, n);
-		else if (n->redirects)
-			run_redirected(s, n);
-		else
-			run_compound(s, n);
-		if (is_answered(n))
-			s->failed = failed;
-		if (n->negated)
-			s->status = !s->status;
-		else if (s->status && s->errexit && !(n->next && n->next->link != SETUP_ALWAYS))
-			s->exiting = true;
-	}
+	return ret;
 }

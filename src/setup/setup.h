@@ -2,17 +2,10 @@
 /*
  * setup.h - setup scripts: shell lines that are run in a tracing directory (R29, R30)
  *
- * The built-in reader understands what one finds in such scripts: echo, printf,
- * cat, mkdir, rmdir, cd, true, false, sleep, :, for/do/done, if/then/else/fi
- * with [ ], variables, $(cat FILE), quotes, backslashes, comments, > >> | && || ;
- * and a `# ` prompt before a command; besides programs that only read: grep,
- * head, wc, sort ... Paths below /sys/kernel/tracing and
- * /sys/kernel/debug/tracing, and relative ones, mean the session.
- *
- *     text -> lines (held together by quotes, backslashes) -> words -> commands on access.h
- *
- * A script that needs more than that (functions, arithmetic, other programs) goes
- * to a shell as a whole, where params->shell has one.
+ * The built-in reader does what a page of documentation has: lists of echo, cat, mkdir
+ * and the like (setup.c has the grammar). Paths below /sys/kernel/tracing and
+ * /sys/kernel/debug/tracing, and relative ones, mean the session. A script with anything else
+ * in it goes to a real shell as a whole.
  *
  * A line that fails prints its error as bash does and what error_log got by it; the rest goes on.
  */
@@ -29,8 +22,10 @@ struct setup_params {
 	struct access	*access;	/* where the files are; stays the caller's */
 	const char	*name;		/* in messages: "setup.sh" */
 	bool		document;	/* a pasted text: where commands have a prompt, nothing else is one */
-	bool		programs;	/* grep, head and their kin may run */
-	/* Runs a text under a real shell: its exit status, or -errno when there can be none. NULL: there is none. */
+	/*
+	 * Runs a text under a real shell: its exit status, or -errno when there can be none and
+	 * nothing was run. NULL: there is none.
+	 */
 	int		(*shell)(void *arg, const char *name, const char *text);
 	void		*shell_arg;
 	FILE		*out;		/* NULL: stdout */
@@ -38,8 +33,9 @@ struct setup_params {
 };
 
 /*
- * Runs a file ("-": stdin). Returns the number of commands that failed and to whose failure the
- * script has no answer (||, if, 2>/dev/null); or -errno when it cannot be read.
+ * Runs a file ("-": stdin). Returns the number of commands that failed, of a real shell 1 when its
+ * exit status is not 0; or -errno when the file cannot be read. -ENOEXEC: nothing was run, for the
+ * script needs a shell that there is not, or is broken; that has been said.
  */
 int setup_run_file(const struct setup_params *params, const char *file);
 

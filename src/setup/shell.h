@@ -13,8 +13,9 @@
 struct server_params;
 
 /*
- * Runs the text with sh, or with bash when its first line names it, in the tracing directory of the session,
- * which nobody else may serve. Its exit status, or -errno: there can be no such shell here, nothing was run.
+ * Runs the text with bash, or with sh when its first line names another shell or there is no bash,
+ * in the tracing directory of the session, which nobody else may serve. Its exit status, or -errno:
+ * there can be no such shell here, and nothing was run.
  */
 int setup_shell_run(const struct server_params *params, const char *name, const char *text);
 

@@ -85,3 +85,8 @@ need_fuse() {
 	[ -r /dev/fuse ] && [ -w /dev/fuse ] || skip_all "no /dev/fuse here"
 	"$tf" mount --help >/dev/null || skip_all "built without FUSE"
 }
+
+# can_shell - whether setup scripts can have a real shell here, which needs FUSE and a mount name space
+can_shell() {
+	echo : | "$tf" replay --setup /dev/stdin "$recording" >/dev/null 2>&1
+}

@@ -88,7 +88,7 @@ static void paste(struct reading *r, const char *text, size_t len)
 	size_t size;
 	FILE *out;
 	struct access *access;
-	struct setup_params params = { .name = "paste", .document = true, .programs = true };
+	struct setup_params params = { .name = "paste", .document = true };
 
 	hear(r, "");
 	out = open_memstream(&r->said, &size);

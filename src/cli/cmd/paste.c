@@ -2,6 +2,7 @@
 /*
  * paste.c - `tracefuse paste`: the commands of a pasted terminal session or document
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ static int run(int argc, char **argv)
 {
 	const char *name = NULL;
 	int status = options_parse(&command_paste, argc, argv, &name, NULL, NULL);
-	struct setup_params params = { .name = "paste", .document = true, .programs = true };
+	struct setup_params params = { .name = "paste", .document = true };
 	const char *file;
 	char *session;
 	int failed;
@@ -31,7 +32,7 @@ static int run(int argc, char **argv)
 		return COMMAND_FAILED;
 	failed = setup_run_file(&params, file);
 	access_close(params.access);
-	if (failed < 0)
+	if (failed < 0 && failed != -ENOEXEC)
 		return message_error("paste: %s: %s", file, input_error(-failed));
 	return failed ? COMMAND_FAILED : COMMAND_DONE;
 }
@@ -43,13 +44,14 @@ const struct command command_paste = {
 	.help =
 "usage: tracefuse paste [-s SESSION] [FILE]\n"
 "\n"
-"Runs shell lines (echo, cat, mkdir, rmdir, cd, for ..., grep, head and the like) in\n"
-"the session's tracing directory. FILE, or stdin until its end, may be something\n"
-"copied from a document: where commands have a prompt (`# echo ...`), only they are\n"
-"run, with the lines that continue them; output and prose between them is passed\n"
-"over. In a text without any prompt every line is a command. A refused line prints\n"
-"its error and what error_log says of it, the rest goes on, and the exit status is\n"
-"1 then. Paths below /sys/kernel/tracing and /sys/kernel/debug/tracing mean the session.\n"
+"Runs shell lines (echo, cat, mkdir, rmdir, cd, ls, for) in the session's tracing\n"
+"directory. FILE, or stdin until its end, may be something copied from a document:\n"
+"where commands have a prompt (`# echo ...`), only they are run, with the lines that\n"
+"continue them; output and prose between them is passed over. In a text without any\n"
+"prompt every line is a command. A refused line prints its error and what error_log\n"
+"says of it, the rest goes on, and the exit status is 1 then. When a command needs\n"
+"more of a shell, it is named and nothing of the text is run: `tracefuse shell` has\n"
+"one. Paths below /sys/kernel/tracing and /sys/kernel/debug/tracing mean the session.\n"
 "\n"
 "  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
 "                      one there is\n",

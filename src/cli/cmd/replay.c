@@ -321,12 +321,14 @@ static int run_shell(void *arg, const char *name, const char *text)
 static int run_script(struct replay *r, const char *file)
 {
 	struct setup_params params = {
-		.access = r->made.access, .name = file, .programs = true, .shell = run_shell,
+		.access = r->made.access, .name = file, .shell = run_shell,
 		.shell_arg = r,
 	};
 	int ret = setup_run_file(&params, file);
 
-	/* Commands that failed have said so; the rest of the script went on. */
+	/* Commands that failed have said so, and the rest of the script went on. */
+	if (ret == -ENOEXEC)
+		return COMMAND_FAILED;
 	return ret < 0 ? message_error("%s: %s", file, input_error(-ret)) : COMMAND_DONE;
 }
 

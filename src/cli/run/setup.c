@@ -165,11 +165,15 @@ static void enable_events(struct run *r)
 static void run_script(struct run *r, const char *name, const char *text)
 {
 	struct setup_params params = {
-		.access = r->access, .name = name, .programs = true, .shell = run_shell, .shell_arg = r,
+		.access = r->access, .name = name, .shell = run_shell, .shell_arg = r,
 	};
 
+	int ret = setup_run_text(&params, text, strlen(text));
+
+	if (ret == -ENOMEM)
+		message_error("%s: out of memory", name);
 	/* Commands that failed have said so. */
-	r->refused |= setup_run_text(&params, text, strlen(text)) != 0;
+	r->refused |= ret != 0;
 }
 
 void run_setup(struct run *r)

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * words.c - tokens of a setup script, and what its words become
+ *
+ * The two loops over a word, scan_word() and expand(), know the same quotes. What
+ * scan_word() refuses (`...`, $(...), patterns ...) never gets to expand().
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/text_memory.h"
+#include "setup/state.h"
+
+/* ---- tokens ---- */
+
+static void give(struct setup_cursor *c, enum setup_token token, size_t len)
+{
+	c->token = token;
+	c->word = c->at;
+	c->len = len;
+	c->at += len;
+}
+
+/* What is bad begins at s; as much of it is kept as a message should show. */
+static void refuse(struct setup_cursor *c, const char *s, const char *missing)
+{
+	enum { SHOWN = 40 };
+	size_t n = strcspn(s, " \t\r\n;");
+
+	c->token = SETUP_BAD;
+	c->word = s;
+	c->len = n > SHOWN ? SHOWN : n ? n : *s != '\0';
+	c->missing = missing;
+}
+
+size_t setup_name_length(const char *s)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)s[n]) || s[n] == '_')
+		n++;
+	return isdigit((unsigned char)*s) ? 0 : n;
+}
+
+/* s is at "$": the length of $NAME, ${NAME} or a dollar that means itself; 0: another expansion. */
+static size_t dollar_length(const char *s, char quote)
+{
+	const bool braces = s[1] == '{';
+	size_t n = setup_name_length(s + 1 + braces);
+
+	if (braces)
+		return n && s[2 + n] == '}' ? n + 3 : 0;
+	if (n || !s[1])
+		return 1 + n;
+	if (isdigit((unsigned char)s[1]) || strchr("(@*#?$!-", s[1]))
+		return 0;
+	return quote || !strchr("'\"", s[1]);
+}
+
+/* Whether the character at s is, outside of quotes, more than itself to a shell. */
+static bool is_special(const char *s, bool first)
+{
+	return strchr("*?[{", *s) || (first && *s == '~');
+}
+
+/* The word goes from c->at to where it ends; c->line moves on with it. */
+static void scan_word(struct setup_cursor *c)
+{
+	const char *s = c->at, *opened = s;
+	unsigned int opened_line = c->line;
+	char quote = 0;
+
+	for (; *s && (quote || !strchr(" \t\r\n;<>|&()", *s)); s++) {
+		c->line += *s == '\n';
+		if (*s == quote) {
+			quote = 0;
+		} else if (quote == '\'') {
+			continue;
+		} else if (*s == '\\' && s[1]) {
+			c->line += *++s == '\n';
+		} else if (*s == '$' && dollar_length(s, quote)) {
+			s += dollar_length(s, quote) - 1;
+		} else if (*s == '`' || *s == '$' || (!quote && is_special(s, s == c->at))) {
+			refuse(c, s, NULL);
+			return;
+		} else if (!quote && (*s == '\'' || *s == '"')) {
+			quote = *s;
+			opened = s;
+			opened_line = c->line;
+		}
+	}
+	if (quote) {
+		c->line = opened_line;
+		refuse(c, opened, "the end of a quote");
+	} else if (s == c->at || (strchr("<>", *s) && *s && c->at + strspn(c->at, "0123456789") == s)) {
+		refuse(c, c->at, NULL);		/* & ( ), 2>FILE */
+	} else {
+		give(c, SETUP_WORD, (size_t)(s - c->at));
+	}
+}
+
+static void skip_space(struct setup_cursor *c)
+{
+	for (;;) {
+		c->at += strspn(c->at, " \t\r");
+		if (c->at[0] == '\\' && c->at[1] == '\n') {
+			c->at += 2;
+			c->line++;
+		} else if (*c->at == '#') {
+			c->at += strcspn(c->at, "\n");
+		} else {
+			return;
+		}
+	}
+}
+
+/* c->at is behind the newline of the here-document's command, and afterwards behind its end. */
+static void take_body(struct setup_cursor *c)
+{
+	const unsigned int line = c->line - 1;
+
+	c->body = c->at;
+	while (*c->at) {
+		size_t n = strcspn(c->at, "\n");
+		bool found = n == c->here_len && !strncmp(c->at, c->here, n);
+
+		c->body_len = (size_t)(c->at - c->body);
+		c->at += n + (c->at[n] == '\n');
+		c->line++;
+		if (found) {
+			c->here = NULL;
+			return;
+		}
+	}
+	c->line = line;
+	refuse(c, c->here, "the end of a here-document");
+}
+
+/* The word is WORD, 'WORD' or "WORD". */
+void setup_begin_here(struct setup_cursor *c)
+{
+	const char quote = *c->word == '\'' || *c->word == '"' ? *c->word : 0;
+
+	c->raw = quote;
+	c->here = c->word + c->raw;
+	c->here_len = setup_name_length(c->here);
+	if (!c->here_len || c->here_len + 2 * c->raw != c->len ||
+	    (quote && c->here[c->here_len] != quote))
+		refuse(c, c->word, NULL);
+}
+
+void setup_advance(struct setup_cursor *c)
+{
+	static const struct {
+		const char		*text;
+		enum setup_token	token;
+	} signs[] = {
+		{ "\n", SETUP_NEWLINE }, { ";", SETUP_SEMICOLON }, { "||", SETUP_BAD },
+		{ "|&", SETUP_BAD }, { "|", SETUP_PIPE }, { ">>", SETUP_APPEND },
+		{ ">&", SETUP_BAD }, { ">|", SETUP_BAD }, { ">(", SETUP_BAD }, { ">", SETUP_TO },
+		{ "<<<", SETUP_BAD }, { "<<-", SETUP_BAD }, { "<<", SETUP_HERE }, { "", SETUP_END },
+	};
+
+	if (c->token == SETUP_BAD)
+		return;
+	skip_space(c);
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+		size_t n = strlen(signs[i].text);
+
+		if (n ? strncmp(c->at, signs[i].text, n) : *c->at)
+			continue;
+		if (signs[i].token == SETUP_BAD)
+			refuse(c, c->at, NULL);
+		else
+			give(c, signs[i].token, n);
+		c->line += c->token == SETUP_NEWLINE;
+		if (c->token == SETUP_NEWLINE && c->here)
+			take_body(c);
+		else if (c->token == SETUP_END && c->here)
+			refuse(c, c->here, "the end of a here-document");
+		return;
+	}
+	scan_word(c);
+}
+
+bool setup_at(const struct setup_cursor *c, const char *word)
+{
+	return c->token == SETUP_WORD && c->len == strlen(word) && !strncmp(c->word, word, c->len);
+}
+
+/* ---- lists of words; variables ---- */
+
+void setup_words_destroy(struct setup_words *w)
+{
+	for (unsigned int i = 0; i < w->nr; i++)
+		free(w->v[i]);
+	free(w->v);
+	*w = (struct setup_words){ 0 };
+}
+
+/* The word is given away; NULL: there was no memory for it. */
+static bool add_word(struct setup_words *w, char *word)
+{
+	char **v = word ? realloc(w->v, (w->nr + 2) * sizeof(*v)) : NULL;
+
+	if (!v) {
+		w->failed = true;
+		free(word);
+		return false;
+	}
+	w->v = v;
+	v[w->nr++] = word;
+	v[w->nr] = NULL;
+	return true;
+}
+
+/* The variable's "NAME=VALUE", NULL. */
+static char **find_variable(const struct setup_words *variables, const char *name, size_t len)
+{
+	for (unsigned int i = 0; i < variables->nr; i++)
+		if (!strncmp(variables->v[i], name, len) && variables->v[i][len] == '=')
+			return &variables->v[i];
+	return NULL;
+}
+
+bool setup_variable_set(struct setup_words *variables, const char *name, size_t len, const char *value)
+{
+	char **v = find_variable(variables, name, len), *text;
+
+	if (asprintf(&text, "%.*s=%s", (int)len, name, value) < 0)
+		return false;
+	if (!v)
+		return add_word(variables, text);
+	free(*v);
+	*v = text;
+	return true;
+}
+
+/* "": there is none. */
+static const char *value_of(const struct setup_words *variables, const char *name, size_t len)
+{
+	char **v = find_variable(variables, name, len), copy[256];
+	const char *value;
+
+	if (v)
+		return *v + len + 1;
+	snprintf(copy, sizeof(copy), "%.*s", (int)len, name);
+	value = len < sizeof(copy) ? getenv(copy) : NULL;
+	return value ? value : "";
+}
+
+/* ---- expansion ---- */
+
+/* A word that is being made. */
+struct maker {
+	const struct setup_words *variables;
+	struct setup_words *out;
+	bool		split;		/* at blanks of unquoted variables */
+	FILE		*word;		/* NULL: nothing yet, not even an empty quoted text */
+	char		*text;		/* of `word`, once it is closed */
+	size_t		len;
+};
+
+static void begin_word(struct maker *m)
+{
+	if (!m->word && !m->out->failed)
+		m->word = text_memory_open(&m->text, &m->len);
+	if (!m->word)
+		m->out->failed = true;
+}
+
+static void put(struct maker *m, char c)
+{
+	begin_word(m);
+	if (m->word)
+		fputc(c, m->word);
+}
+
+static void finish_word(struct maker *m)
+{
+	if (!m->word)
+		return;
+	add_word(m->out, fclose(m->word) ? NULL : m->text);
+	m->word = NULL;
+}
+
+/* s is behind "$"; returns behind the expansion. */
+static const char *put_variable(struct maker *m, const char *s, bool quoted)
+{
+	bool braces = *s == '{';
+	size_t n = setup_name_length(s + braces);
+
+	if (!n) {
+		put(m, '$');
+		return s;
+	}
+	for (const char *v = value_of(m->variables, s + braces, n); *v; v++) {
+		if (!quoted && m->split && strchr(" \t\n", *v))
+			finish_word(m);
+		else
+			put(m, *v);
+	}
+	return s + n + 2 * braces;
+}
+
+/* `quote` is 0 or, in a here-document, '<': as within double quotes, which mean nothing there. */
+static void expand(struct maker *m, const char *s, const char *end, char quote)
+{
+	while (s < end) {
+		char c = *s++;
+
+		if (quote != '<' && c == quote) {
+			quote = 0;
+		} else if (!quote && (c == '\'' || c == '"')) {
+			begin_word(m);
+			quote = c;
+		} else if (c == '\\' && quote != '\'' && s < end) {
+			if (quote && !strchr(quote == '"' ? "$`\"\\\n" : "$`\\\n", *s))
+				put(m, '\\');
+			if (*s != '\n')
+				put(m, *s);
+			s++;
+		} else if (c == '$' && quote != '\'') {
+			s = put_variable(m, s, quote);
+		} else {
+			put(m, c);
+		}
+	}
+	finish_word(m);
+}
+
+void setup_expand(const struct setup_words *variables, const char *text, size_t len,
+		  struct setup_words *out)
+{
+	struct maker m = { .variables = variables, .out = out, .split = true };
+
+	expand(&m, text, text + len, 0);
+}
+
+char *setup_expand_one(const struct setup_words *variables, const char *text, size_t len, bool here)
+{
+	struct setup_words out = { 0 };
+	struct maker m = { .variables = variables, .out = &out };
+	char *first;
+
+	begin_word(&m);
+	expand(&m, text, text + len, here ? '<' : 0);
+	first = out.nr ? out.v[0] : NULL;
+	free(out.v);
+	if (out.failed) {
+		free(first);
+		first = NULL;
+	}
+	return first;
+}
