@@ -25,7 +25,7 @@ static void print_help(FILE *out)
 		"for programs and recorded traces, and without the kernel.\n\n");
 	for (const struct command *const *c = commands; *c; c++)
 		fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
-	fprintf(out, "\n'tracefuse COMMAND --help' tells of a command; --version prints the version.\n"
+	fprintf(out, "\n'tracefuse COMMAND --help' explains a command; --version prints the version.\n"
 		"Start with: tracefuse run -e heap --cat trace PROGRAM\n"
 		"        or: tracefuse replay -e sched --cat trace RECORDING\n");
 }

@@ -18,7 +18,7 @@ const struct command command_append = {
 	.help =
 "usage: tracefuse append [-s SESSION] FILE [TEXT...]\n"
 "\n"
-"Like write, without clearing: triggers are added to those there are.\n"
+"Like write, without clearing: a trigger is added to those that are there.\n"
 "\n"
 "  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
 "                      one there is\n",

@@ -574,11 +574,10 @@ const struct command command_doctor = {
 	.help =
 "usage: tracefuse doctor [SESSION]\n"
 "\n"
-"Looks at what an event has to pass before it is in the file trace, and says what\n"
-"is in its way: no events, none enabled or soft-disabled, no program attached, a\n"
+"Checks what an event has to pass before it is in the file trace, and says what\n"
+"stops it: no events, none enabled or soft-disabled, no program attached, a\n"
 "recording that was not started, tracing_on 0, set_event_pid, filters, definitions\n"
 "that were refused, hits and records lost. Of functions: programs that were built\n"
-"without what it takes, functions that cannot be traced and why, filters that leave\n"
-"none, set_ftrace_pid, tracing_thresh. Settings that wait for their event are\n"
-"listed.\n",
+"without sites, functions that cannot be traced and why, filters that leave none,\n"
+"set_ftrace_pid, tracing_thresh. Lists settings that wait for their event.\n",
 };

@@ -593,8 +593,8 @@ const struct command command_replay = {
 "                              Duplicates, and in `hist` the last error\n"
 "  --partial                   use what is readable of a damaged recording\n"
 "\n"
-"With --session or --mount the command returns at once, and events flow when the\n"
-"session's file `replay` is told so: start, stop, rewind, position N. Reading it\n"
-"shows where the recording stands. With --cat, --at or -o as well all events\n"
+"With --session or --mount the command returns at once. Then the session's file\n"
+"`replay` controls the recording: write start, stop, rewind or position N. Reading\n"
+"it shows where the recording stands. With --cat, --at or -o as well all events\n"
 "flow first.\n",
 };

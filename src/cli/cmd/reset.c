@@ -280,10 +280,10 @@ const struct command command_reset = {
 	.help =
 "usage: tracefuse reset [SESSION]\n"
 "\n"
-"Disables all events, removes triggers, filters, pids, instances, synthetic events\n"
-"and event probes; makes nop the tracer again, and removes filters, commands, graph\n"
-"functions and pids of functions, thresholds and depths; sets options and the clock\n"
-"as they were; clears the buffers and the error log, switches tracing on, and\n"
+"Disables all events. Removes triggers, filters, pids, instances, synthetic events\n"
+"and event probes. Makes nop the tracer again, and removes filters, commands, graph\n"
+"functions and pids of functions, thresholds and depths. Sets options and the clock\n"
+"as they were. Clears the buffers and the error log, switches tracing on, and\n"
 "rewinds the recording.\n"
 "`tracefuse sessions --end SESSION` ends a session.\n",
 };

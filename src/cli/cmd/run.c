@@ -274,8 +274,8 @@ const struct command command_run = {
 "  --hist-legacy               histograms as they were printed in 2017\n"
 "  -q, --quiet                 no summary at the end\n"
 "\n"
-"The exit status is the program's; 127 and 126 when it cannot be found or run. A\n"
+"The exit status is the program's; 127 and 126 if it cannot be found or run. A\n"
 "program that cannot be traced (static, setuid, 32-bit, with another C library) runs\n"
 "untraced, and a sentence says why. The session ends with the program, unless it has\n"
-"a name or is mounted; children that go on are not waited for.\n",
+"a name or is mounted; run does not wait for children that go on.\n",
 };

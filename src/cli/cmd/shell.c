@@ -125,8 +125,8 @@ const struct command command_shell = {
 "Runs COMMAND (without one your shell) in a private mount name space where the\n"
 "session's files are at /sys/kernel/tracing, and in that directory: trace-cmd and\n"
 "other tools work on the session and do not reach the kernel's own files. Needs\n"
-"/dev/fuse, and user name spaces where you are not root. What COMMAND wrote wrongly\n"
-"is printed at its end as error_log has it, with the carets.\n"
+"/dev/fuse, and user name spaces where you are not root. At the end it\n"
+"prints what error_log got of COMMAND's errors, with the carets.\n"
 "\n"
 "    tracefuse shell -- trace-cmd list -e\n",
 };

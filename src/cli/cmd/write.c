@@ -19,9 +19,9 @@ const struct command command_write = {
 "usage: tracefuse write [-s SESSION] FILE [TEXT...]\n"
 "\n"
 "Opens a file of a session's tracing directory with truncation, which clears what\n"
-"can be cleared (a trigger file loses its triggers), and writes TEXT and a newline;\n"
-"without TEXT what stdin has. A refused text prints its error and, where the file\n"
-"error_log got one, the place of the error.\n"
+"can be cleared (a trigger file loses its triggers). Then writes TEXT and a newline;\n"
+"without TEXT, what stdin has. If the text is refused, prints the error and, if the\n"
+"file error_log got one, the place of the error.\n"
 "\n"
 "  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
 "                      one there is\n",
