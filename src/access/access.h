@@ -54,6 +54,8 @@ struct access *access_tree(struct tree *t, pthread_mutex_t *lock);
 
 /* Connects to the server of session `name`: -ENOENT none, -ECONNREFUSED its server is dead. */
 int access_connect(const char *name, struct access **out);
+/* The same by the session's directory: one without a name is not listed. */
+int access_connect_at(const char *dir, struct access **out);
 
 void access_close(struct access *a);
 

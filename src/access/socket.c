@@ -309,19 +309,14 @@ static int match_session(void *arg, const char *name, const char *dir, bool aliv
 	return 1;
 }
 
-int access_connect(const char *name, struct access **out)
+int access_connect_at(const char *dir, struct access **out)
 {
-	struct found found = { .name = name };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	struct far *s;
 	int fd, dirfd, ret;
 
-	if (session_list(match_session, &found) != 1)
-		return -ENOENT;
-	if (!found.alive)
-		return -ECONNREFUSED;
 	/* Through the directory's descriptor: sun_path has 107 bytes. */
-	dirfd = open(found.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/control", dirfd);
 	ret = fd < 0 || dirfd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno : 0;
@@ -339,4 +334,13 @@ int access_connect(const char *name, struct access **out)
 	s->fd = fd;
 	*out = &s->access;
 	return 0;
+}
+
+int access_connect(const char *name, struct access **out)
+{
+	struct found found = { .name = name };
+
+	if (session_list(match_session, &found) != 1)
+		return -ENOENT;
+	return found.alive ? access_connect_at(found.dir, out) : -ECONNREFUSED;
 }

@@ -152,13 +152,6 @@ int server_mount(struct server *srv, const char *dir)
 	return ret;
 }
 
-int server_adopt(struct server *srv, const char *dir, int fd)
-{
-	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-
-	return own < 0 ? -errno : mount_point_create(srv, dir, own);
-}
-
 void server_unmount(struct server *srv)
 {
 	while (!list_empty(&srv->mounts))

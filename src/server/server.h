@@ -101,9 +101,6 @@ pthread_mutex_t *server_lock(struct server *srv);
  */
 int server_mount(struct server *srv, const char *dir);
 
-/* Serves a /dev/fuse that another process mounted at `dir` in its name space. The descriptor stays the caller's. */
-int server_adopt(struct server *srv, const char *dir, int fd);
-
 /* Ends all mounts: who waits for an answer there has an error. Not while server_run() runs. */
 void server_unmount(struct server *srv);
 

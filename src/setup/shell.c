@@ -1,71 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shell.c - a setup script under a real shell, while this process serves its session
+ * shell.c - a setup script in a real shell
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "access/socket.h"
+#include "access/wire.h"
 #include "host/namespace.h"
 #include "host/output.h"
 #include "server/server.h"
+#include "session/session.h"
 #include "setup/shell.h"
 
-/* ---- what the two say to each other: an errno, and the descriptor with it ---- */
-
-union control {
-	struct cmsghdr	header;
-	char		room[CMSG_SPACE(sizeof(int))];
-};
-
-static int send_answer(int sock, int answer, int fd)
+int setup_shell_enter(struct access *a)
 {
-	struct iovec iov = { &answer, sizeof(answer) };
-	union control control = { .room = "" };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c;
+	int fd = -1, ret = namespace_enter(&fd);
 
-	if (fd >= 0) {
-		msg.msg_control = control.room;
-		msg.msg_controllen = sizeof(control.room);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	}
-	return sendmsg(sock, &msg, MSG_NOSIGNAL) == sizeof(answer) ? 0 : -EPIPE;
-}
-
-static int receive_answer(int sock, int *fd)
-{
-	int answer = 0;
-	struct iovec iov = { &answer, sizeof(answer) };
-	union control control = { .room = "" };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof(control.room),
-	};
-	struct cmsghdr *c;
-
-	if (recvmsg(sock, &msg, MSG_CMSG_CLOEXEC) != sizeof(answer))
-		return -EPIPE;
-	c = CMSG_FIRSTHDR(&msg);
-	if (fd && c && c->cmsg_type == SCM_RIGHTS)
-		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-	return answer;
+	if (ret)
+		return ret;
+	ret = access_request(a, WIRE_ADOPT, NAMESPACE_TRACING, fd, NULL);
+	close(fd);
+	return ret < 0 ? ret : namespace_cover();
 }
 
 /* ---- the shell's process ---- */
 
-void setup_shell_exec(const char *name, const char *text)
+static void become_shell(const char *name, const char *text)
 {
 	output_signals_restore();
-	/* The reader writes as bash does, so that a script without a first line of its own has bash. */
+	/* The reader writes as bash does, so a script that names no shell has bash. */
 	if (strncmp(text, "#!", 2) || memmem(text, strcspn(text, "\n"), "bash", 4))
 		execlp("bash", "bash", "-c", text, name, (char *)NULL);
 	execlp("sh", "sh", "-c", text, name, (char *)NULL);
@@ -73,30 +44,75 @@ void setup_shell_exec(const char *name, const char *text)
 	_exit(127);
 }
 
-/* It answers once before the mount is served, and once when nothing can go wrong any more. */
-static void run_shell(int sock, const char *name, const char *text)
-{
-	int fd = -1, ret = namespace_enter(&fd);
+struct script {
+	const char	*session;	/* for programs that it runs, NULL */
+	const char	*name;
+	const char	*text;
+	sigset_t	signals;	/* blocked in it */
+};
 
-	if (send_answer(sock, ret, fd) || ret || receive_answer(sock, NULL))
-		_exit(126);
-	close(fd);
-	ret = namespace_cover();
-	if (!ret && chdir(NAMESPACE_TRACING))
-		ret = -errno;
-	if (send_answer(sock, ret, -1) || ret)
-		_exit(126);
-	setup_shell_exec(name, text);
+/* Returns its number or -errno. exec closes *tell, or an errno comes there: the shell cannot be. */
+static pid_t start(struct access *a, const struct script *s, int *tell)
+{
+	int fds[2], ret;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		sigprocmask(SIG_SETMASK, &s->signals, NULL);
+		if (s->session)
+			setenv("TRACEFUSE_SESSION", s->session, 1);
+		ret = setup_shell_enter(a);
+		if (!ret && chdir(NAMESPACE_TRACING))
+			ret = -errno;
+		if (!ret)
+			become_shell(s->name, s->text);
+		_exit(write(fds[1], &ret, sizeof(ret)) != sizeof(ret));
+	}
+	ret = -errno;
+	close(fds[1]);
+	*tell = fds[0];
+	if (pid > 0)
+		return pid;
+	close(fds[0]);
+	return ret;
 }
 
-/* ---- this process ---- */
+/* Its exit status, or what it told. */
+static int finish(pid_t pid, int tell)
+{
+	int status = 0, told;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (read(tell, &told, sizeof(told)) != sizeof(told))
+		told = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	close(tell);
+	return told;
+}
+
+int setup_shell_run(struct access *a, const char *session, const char *name, const char *text)
+{
+	struct script s = { .session = session, .name = name, .text = text };
+	pid_t pid;
+	int tell;
+
+	sigemptyset(&s.signals);
+	pid = start(a, &s, &tell);
+	return pid < 0 ? pid : finish(pid, tell);
+}
+
+/* ---- this process serves the session meanwhile ---- */
 
 struct waiting {
 	struct server	*server;
 	pid_t		pid;
 };
 
-/* Its number stays taken: finish() may still send it a signal. */
+/* Its number stays taken: run_served() may still send it a signal. */
 static void *wait_for_shell(void *arg)
 {
 	struct waiting *w = arg;
@@ -109,81 +125,47 @@ static void *wait_for_shell(void *arg)
 }
 
 /*
- * The server may have been told to end before the shell ended (a signal, `sessions --end`). Nobody
- * answers at the mount then, so that the mount ends first, and the shell with it.
+ * The server may be told to end before the shell ends (a signal, `sessions --end`). Nobody answers
+ * at the mount then, so that the mount ends first, and the shell with it.
  */
-static int finish(struct server *server, pthread_t thread, pid_t pid)
+static int run_served(struct server *server, struct access *a, const struct script *s)
 {
-	int status = 0;
-
-	server_unmount(server);
-	kill(pid, SIGTERM);
-	pthread_join(thread, NULL);
-	waitpid(pid, &status, 0);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/* Serves the mount until the shell has ended. Closes fd: without one the kernel ends the mount. */
-static int serve(struct server *server, int sock, int fd, pid_t pid)
-{
-	struct waiting w = { .server = server, .pid = pid };
-	int ret = server_adopt(server, NAMESPACE_TRACING, fd), status;
+	int tell, ret;
+	struct waiting w = { .server = server, .pid = start(a, s, &tell) };
 	pthread_t thread;
 
-	close(fd);
+	if (w.pid < 0)
+		return w.pid;
+	ret = -pthread_create(&thread, NULL, wait_for_shell, &w);
 	if (!ret)
-		ret = send_answer(sock, 0, -1);
-	if (!ret)
-		ret = -pthread_create(&thread, NULL, wait_for_shell, &w);
+		server_run(server);
+	server_unmount(server);
+	kill(w.pid, SIGTERM);
 	if (ret) {
-		close(sock);
-		server_unmount(server);
-		waitpid(pid, NULL, 0);
+		finish(w.pid, tell);
 		return ret;
 	}
-	server_run(server);
-	status = finish(server, thread, pid);
-	/* What it said when it was served; without a word it was never there. */
-	ret = receive_answer(sock, NULL);
-	return ret ? ret : status;
+	pthread_join(thread, NULL);
+	return finish(w.pid, tell);
 }
 
-static int run_served(struct server *server, const sigset_t *signals, const char *name, const char *text)
+int setup_shell_serve(const struct server_params *params, const char *name, const char *text)
 {
-	int pair[2], fd = -1, ret;
-	pid_t pid;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	fflush(NULL);
-	pid = fork();
-	if (!pid) {
-		close(pair[0]);
-		sigprocmask(SIG_SETMASK, signals, NULL);
-		run_shell(pair[1], name, text);
-	}
-	close(pair[1]);
-	ret = pid < 0 ? -errno : receive_answer(pair[0], &fd);
-	if (!ret)
-		ret = serve(server, pair[0], fd, pid);
-	else if (pid > 0)
-		waitpid(pid, NULL, 0);
-	close(pair[0]);
-	return ret;
-}
-
-int setup_shell_run(const struct server_params *params, const char *name, const char *text)
-{
+	struct script s = { .name = name, .text = text };
 	struct server *server;
-	sigset_t signals;
+	struct access *a;
 	int ret;
 
-	sigprocmask(SIG_SETMASK, NULL, &signals);
+	sigprocmask(SIG_SETMASK, NULL, &s.signals);
 	ret = server_create(params, &server);
 	if (!ret) {
-		ret = run_served(server, &signals, name, text);
+		ret = access_connect_at(session_dir(params->session), &a);
+		if (!ret) {
+			ret = run_served(server, a, &s);
+			access_close(a);
+		}
 		server_destroy(server);
 	}
-	sigprocmask(SIG_SETMASK, &signals, NULL);
+	sigprocmask(SIG_SETMASK, &s.signals, NULL);
 	return ret;
 }

@@ -315,7 +315,7 @@ static int run_shell(void *arg, const char *name, const char *text)
 		.what = "setting up",
 	};
 
-	return setup_shell_run(&params, name, text);
+	return setup_shell_serve(&params, name, text);
 }
 
 static int run_script(struct replay *r, const char *file)

@@ -18,13 +18,7 @@
 #include "cli/client.h"
 #include "host/namespace.h"
 #include "cli/options.h"
-#include "access/wire.h"
-
-static int explain(int ret)
-{
-	return message_error("shell: %s; `tracefuse ls`, `cat`, `write`, `append` and `paste` do without",
-			     namespace_error(ret));
-}
+#include "setup/shell.h"
 
 static int run_program(char **argv)
 {
@@ -68,21 +62,17 @@ static int run_and_tell(struct access *a, char **argv)
 
 static int enter(struct access *a)
 {
-	int fd = -1, ret = namespace_enter(&fd);
+	int ret = setup_shell_enter(a);
 
 	if (ret)
-		return explain(ret);
-	ret = access_request(a, WIRE_ADOPT, NAMESPACE_TRACING, fd, NULL);
-	close(fd);
-	if (ret < 0)
-		return message_error("shell: the server cannot serve the mount: %s", strerror(-ret));
-	ret = namespace_cover();
-	if (!ret && namespace_misleads())
+		return message_error("shell: %s; `tracefuse ls`, `cat`, `write`, `append` and `paste` do without",
+				     namespace_error(ret));
+	if (namespace_misleads())
 		fprintf(stderr,
 			"tracefuse: no tracefs could be mounted below the session at " NAMESPACE_TRACING
 			", so trace-cmd and perf do not find it: root can `mount -t tracefs nodev "
 			NAMESPACE_TRACING "` before\n");
-	return ret ? explain(ret) : COMMAND_DONE;
+	return COMMAND_DONE;
 }
 
 static int run(int argc, char **argv)

@@ -8,16 +8,12 @@
  * is tried again when the next program waits.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/client.h"
 #include "cli/event_names.h"
 #include "host/input.h"
-#include "host/namespace.h"
 #include "cli/run/run.h"
 #include "setup/setup.h"
 #include "setup/shell.h"
@@ -60,64 +56,12 @@ void run_setup_free(struct run *r)
 
 /* ---- a script that needs a real shell ---- */
 
-static int enter(const char *session)
-{
-	struct access *a;
-	int fd = -1, ret = access_connect(session, &a);
-
-	if (!ret)
-		ret = namespace_enter(&fd);
-	if (!ret)
-		ret = access_request(a, WIRE_ADOPT, NAMESPACE_TRACING, fd, NULL);
-	if (ret >= 0)
-		ret = namespace_cover();
-	if (!ret && chdir(NAMESPACE_TRACING))
-		ret = -errno;
-	return ret;
-}
-
-static void become_shell(const struct run *r, int tell, const char *name, const char *text)
-{
-	sigset_t none;
-	int ret;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	setenv("TRACEFUSE_SESSION", r->name, 1);
-	ret = enter(r->name);
-	if (ret < 0) {
-		ret = write(tell, &ret, sizeof(ret)) != sizeof(ret);
-		_exit(126);
-	}
-	setup_shell_exec(name, text);
-}
-
 /* setup_params.shell */
 static int run_shell(void *arg, const char *name, const char *text)
 {
-	struct run *r = arg;
-	int fds[2], status, err = 0;
-	pid_t pid;
+	const struct run *r = arg;
 
-	if (pipe2(fds, O_CLOEXEC))
-		return -errno;
-	fflush(NULL);
-	pid = fork();
-	if (!pid)
-		become_shell(r, fds[1], name, text);
-	close(fds[1]);
-	/* Nothing comes when it is a shell: the pipe is closed by exec. */
-	if (pid > 0 && read(fds[0], &err, sizeof(err)) != sizeof(err))
-		err = 0;
-	close(fds[0]);
-	if (pid < 0)
-		return -EAGAIN;
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	if (err)
-		return err;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return setup_shell_run(r->access, r->name, name, text);
 }
 
 /* ---- applying ---- */
