@@ -182,7 +182,11 @@ int request_send(struct attach_request *q, const void *more, size_t extra);
  * 0: waits until the connection ends. Bytes, or -errno
  */
 long request_answer(const struct attach_request *q, void *reply, size_t size, unsigned int wait_ms);
-/* Both, for requests with a plain reply. 0, -errno, the reply's err */
+/* Sends a request with a plain reply. 0, -errno */
+int request_begin(struct attach_request *q);
+/* Waits for that reply. 0, -errno, the reply's err */
+int request_end(const struct attach_request *q, struct attach_reply *reply);
+/* Both. */
 int request_ask(struct attach_request *q, struct attach_reply *reply);
 
 /* ---- thread.c ---- */
@@ -242,8 +246,15 @@ bool dso_place(uintptr_t start, uintptr_t end, const char *path, struct dso_plac
 
 /* Whether none of the DSOs has some, as far as the session knows. */
 bool sites_none(void);
-/* Prepares the sites of all DSOs that are loaded, and enters those into the session's table. At load, before READY. */
+/*
+ * Prepares the sites of all DSOs that are loaded, and enters those into the session's table. Asks
+ * the server nothing. At load, before READY.
+ */
 void sites_start(void);
+/* What sites_start() found, to the server: the process has joined. */
+void sites_tell(void);
+/* The process could not join: as before sites_start(). At load. */
+void sites_stop(void);
 /* Does what the server says, and has a task do so from now on. Under the lock, or at load. */
 void sites_begin(void);
 /* In a child of fork(): its own task. Under the lock. */

@@ -15,7 +15,7 @@ enum { MACHINE = EM_AARCH64 };
 #endif
 
 /* PIECE: entries of the dynamic section that are read at once. */
-enum { SEGMENTS = 64, DYNAMIC_MAX = 512, PIECE = 16 };
+enum { SEGMENTS_MAX = 64, DYNAMIC_MAX = 512, PIECE = 16 };
 
 /* ---- Names ---- */
 
@@ -62,28 +62,41 @@ static bool read_all(const struct program_file *p, void *buf, size_t size, uint6
 	return p->read(p->fd, buf, size, at) == (long)size;
 }
 
-static bool read_segment(const struct program_file *p, unsigned int i, Elf64_Phdr *out)
+/* NULL: there is no further one. Those of a piece are read at once. */
+static const Elf64_Phdr *segment(struct program_file *p, unsigned int i)
 {
-	return i < p->head.e_phnum && i < SEGMENTS &&
-	       read_all(p, out, sizeof(*out), p->head.e_phoff + i * sizeof(*out));
+	const unsigned int first = i - i % PROGRAM_SEGMENTS;
+
+	if (i >= p->head.e_phnum || i >= SEGMENTS_MAX)
+		return NULL;
+	if (p->first != first || !p->nr_segments) {
+		const long n = p->read(p->fd, p->segments, sizeof(p->segments),
+				       p->head.e_phoff + first * sizeof(p->segments[0]));
+
+		p->first = first;
+		p->nr_segments = n > 0 ? (unsigned int)((size_t)n / sizeof(p->segments[0])) : 0;
+	}
+	return i - first < p->nr_segments ? &p->segments[i - first] : NULL;
 }
 
-static bool find_segment(const struct program_file *p, uint32_t type, Elf64_Phdr *out)
+static const Elf64_Phdr *find_segment(struct program_file *p, uint32_t type)
 {
-	for (unsigned int i = 0; read_segment(p, i, out); i++)
-		if (out->p_type == type)
-			return true;
-	return false;
+	const Elf64_Phdr *s;
+
+	for (unsigned int i = 0; (s = segment(p, i)); i++)
+		if (s->p_type == type)
+			return s;
+	return NULL;
 }
 
 /* Where an address lies in the file; 0: nowhere. */
-static uint64_t file_offset(const struct program_file *p, uint64_t addr)
+static uint64_t file_offset(struct program_file *p, uint64_t addr)
 {
-	Elf64_Phdr s;
+	const Elf64_Phdr *s;
 
-	for (unsigned int i = 0; read_segment(p, i, &s); i++)
-		if (s.p_type == PT_LOAD && addr >= s.p_vaddr && addr - s.p_vaddr < s.p_filesz)
-			return s.p_offset + (addr - s.p_vaddr);
+	for (unsigned int i = 0; (s = segment(p, i)); i++)
+		if (s->p_type == PT_LOAD && addr >= s->p_vaddr && addr - s->p_vaddr < s->p_filesz)
+			return s->p_offset + (addr - s->p_vaddr);
 	return 0;
 }
 
@@ -91,7 +104,7 @@ enum program_kind program_open(struct program_file *p, program_reader read, int 
 			       char loader[PROGRAM_PATH])
 {
 	const unsigned char *ident = p->head.e_ident;
-	Elf64_Phdr s;
+	const Elf64_Phdr *s;
 	long n;
 
 	p->read = read;
@@ -103,21 +116,23 @@ enum program_kind program_open(struct program_file *p, program_reader read, int 
 		return PROGRAM_32_BIT;
 	if (ident[EI_CLASS] != ELFCLASS64 || p->head.e_machine != MACHINE)
 		return PROGRAM_FOREIGN;
-	if (n != sizeof(p->head) || p->head.e_phentsize != sizeof(s))
+	if (n != sizeof(p->head) || p->head.e_phentsize != sizeof(*s))
 		return PROGRAM_DAMAGED;
-	if (!find_segment(p, PT_INTERP, &s))
+	p->nr_segments = 0;
+	s = find_segment(p, PT_INTERP);
+	if (!s)
 		return PROGRAM_STATIC;
-	if (s.p_filesz >= PROGRAM_PATH || !read_all(p, loader, s.p_filesz, s.p_offset))
+	if (s->p_filesz >= PROGRAM_PATH || !read_all(p, loader, s->p_filesz, s->p_offset))
 		return PROGRAM_DAMAGED;
-	loader[s.p_filesz] = 0;
+	loader[s->p_filesz] = 0;
 	return PROGRAM_DYNAMIC;
 }
 
 /* ---- Libraries ---- */
 
 struct dynamic {
-	const struct program_file *p;
-	Elf64_Phdr	segment;
+	struct program_file *p;
+	uint64_t	at, size;	/* of the section in the file */
 	unsigned int	next;
 	Elf64_Dyn	piece[PIECE];
 };
@@ -127,19 +142,19 @@ static bool dynamic_next(struct dynamic *d, Elf64_Dyn *out)
 {
 	const unsigned int i = d->next++, at = i % PIECE;
 
-	if (i >= DYNAMIC_MAX || i >= d->segment.p_filesz / sizeof(*out))
+	if (i >= DYNAMIC_MAX || i >= d->size / sizeof(*out))
 		return false;
 	if (!at) {
 		memset(d->piece, 0, sizeof(d->piece));
 		d->p->read(d->p->fd, d->piece, sizeof(d->piece),
-			   d->segment.p_offset + i * sizeof(*out));
+			   d->at + i * sizeof(*out));
 	}
 	*out = d->piece[at];
 	return out->d_tag != DT_NULL;
 }
 
 /* Where its names are in the file; 0: nowhere. */
-static uint64_t find_names(const struct program_file *p, struct dynamic *d)
+static uint64_t find_names(struct program_file *p, struct dynamic *d)
 {
 	Elf64_Dyn e;
 
@@ -150,15 +165,16 @@ static uint64_t find_names(const struct program_file *p, struct dynamic *d)
 	return 0;
 }
 
-bool program_needs(const struct program_file *p, bool (*is)(void *arg, const char *library), void *arg)
+bool program_needs(struct program_file *p, bool (*is)(void *arg, const char *library), void *arg)
 {
-	struct dynamic d = { .p = p };
+	const Elf64_Phdr *s = find_segment(p, PT_DYNAMIC);
+	struct dynamic d = { .p = p, .at = s ? s->p_offset : 0, .size = s ? s->p_filesz : 0 };
 	char name[PROGRAM_PATH];
 	uint64_t names;
 	Elf64_Dyn e;
 	long n;
 
-	names = find_segment(p, PT_DYNAMIC, &d.segment) ? find_names(p, &d) : 0;
+	names = find_names(p, &d);
 	d.next = 0;
 	while (names && dynamic_next(&d, &e)) {
 		if (e.d_tag != DT_NEEDED)

@@ -16,7 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROGRAM_PATH = 256 };	/* a dynamic linker's path, and a library's name */
+/* A dynamic linker's path, and a library's name; headers of segments that are read at once. */
+enum { PROGRAM_PATH = 256, PROGRAM_SEGMENTS = 14 };
 
 /* As pread(): how many bytes, < 0: none. */
 typedef long (*program_reader)(int fd, void *buf, size_t size, uint64_t at);
@@ -25,6 +26,8 @@ struct program_file {
 	program_reader	read;
 	int		fd;
 	Elf64_Ehdr	head;
+	unsigned int	first, nr_segments;	/* of these */
+	Elf64_Phdr	segments[PROGRAM_SEGMENTS];
 };
 
 enum program_kind {
@@ -40,7 +43,7 @@ enum program_kind {
 enum program_kind program_open(struct program_file *p, program_reader read, int fd,
 			       char loader[PROGRAM_PATH]);
 /* The first library that it needs of which is() says so. */
-bool program_needs(const struct program_file *p, bool (*is)(void *arg, const char *library), void *arg);
+bool program_needs(struct program_file *p, bool (*is)(void *arg, const char *library), void *arg);
 
 /* What stands behind the last slash. */
 const char *program_base(const char *path);

@@ -641,7 +641,7 @@ struct program_tables {
 	/* 1 + the watch's generation: agent_wakeup_pending() */
 	_Atomic uint32_t woken[LAYOUT_MAX_PROCESSES];
 	_Atomic uint32_t waiters_end;	/* no waiter from here on */
-	/* By number % LAYOUT_SITELESS: dso_contents() of DSOs that have no sites (sites/dso.c) */
+	/* dso_contents() of DSOs that have no sites, near number % LAYOUT_SITELESS (sites/dso.c) */
 	_Atomic uint64_t siteless[LAYOUT_SITELESS];
 	/*
 	 * By slot. Each has memory from when its slot is given for the first time

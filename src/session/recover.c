@@ -93,7 +93,7 @@ void process_end(struct session *s, unsigned int index)
 	const struct process *p = &s->processes[index];
 
 	if (p->known && process_alive(p))
-		follow_remember(s, p->pid, process_start_time(p->pid));
+		follow_remember(s, p->pid, process_began(s, index));
 	for (uint32_t i = 0; i < slots_end(s); i++)
 		if (s->slot_process[i] == index + 1)
 			slot_finish(s, i);

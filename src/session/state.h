@@ -36,6 +36,7 @@ struct process {
 	bool		greeted;	/* said HELLO */
 	bool		waits;		/* waits for attach_go() */
 	uint32_t	waits_for;	/* of the request that waits */
+	bool		described;	/* by process_describe() */
 	bool		known;		/* it was here before it connected: follow.c */
 	bool		slow;		/* did not answer a command of sites in time: nobody waits for it */
 	unsigned int	nr_slots;	/* that it has */
@@ -130,10 +131,13 @@ void slot_recycle(struct session *s, uint32_t index);
 
 /* process.c */
 int process_add(struct session *s, pid_t pid, int pidfd, int conn);
+/* What /proc tells, which takes a while: mostly when it has had its first answer. */
+void process_describe(struct session *s, unsigned int index);
 void process_remove(struct session *s, unsigned int index);
 bool process_alive(const struct process *p);
 void processes_restore(struct session *s);		/* of the old server, after session_open() */
 uint64_t process_start_time(pid_t pid);			/* 0: no such process */
+uint64_t process_began(struct session *s, unsigned int index);	/* when it connected: the same */
 
 pid_t process_parent(pid_t pid);			/* 0: not known */
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "plane/arch/counter.h"
@@ -151,23 +152,29 @@ static void unmap(struct plane *p)
 	room_give_back();
 }
 
-static int map_session(int dir, struct plane *p)
+static int map_config(int dir, struct plane *p)
 {
-	long config = map_file(dir, "config", PROT_READ, &p->config_size, &agent.data_spare), data;
+	long at = map_file(dir, "config", PROT_READ, &p->config_size, &agent.data_spare);
 
-	if (is_error(config))
-		return (int)config;
-	p->config = (const char *)config;
-	data = map_file(dir, "data", PROT_READ | PROT_WRITE, &p->data_size, &agent.data_spare);
-	if (is_error(data))
-		return (int)data;
-	p->data = (char *)data;
-	p->data_mask = (p->data_size + agent.data_spare) / 2 - 1;
+	if (is_error(at))
+		return (int)at;
+	p->config = (const char *)at;
 	/* Pairs with the release in session_create(). */
 	if (__atomic_load_n(&plane_header(p)->magic, __ATOMIC_ACQUIRE) != SESSION_MAGIC ||
-	    plane_header(p)->version != SESSION_VERSION || plane_header(p)->data_size != p->data_size)
+	    plane_header(p)->version != SESSION_VERSION)
 		return -EPROTO;
 	return 0;
+}
+
+static int map_data(int dir, struct plane *p)
+{
+	long at = map_file(dir, "data", PROT_READ | PROT_WRITE, &p->data_size, &agent.data_spare);
+
+	if (is_error(at))
+		return (int)at;
+	p->data = (char *)at;
+	p->data_mask = (p->data_size + agent.data_spare) / 2 - 1;
+	return plane_header(p)->data_size != p->data_size ? -EPROTO : 0;
 }
 
 static void here_wipe(void)
@@ -178,7 +185,17 @@ static void here_wipe(void)
 		memset(agent.here, 0, sizeof(*agent.here));
 }
 
-enum { HERE_PAGE = 4096 };
+/* Threads that most programs have no more than: what they write is there with the rest. */
+enum { HERE_PAGE = 4096, HERE_THREADS = 16 };
+
+/* So many threads at most, and what stands before them. */
+static size_t here_bytes(uint32_t threads)
+{
+	const uint32_t most = plane_header(&agent.plane)->nr_slots;
+
+	return sizeof(*agent.here) +
+	       (threads < most ? threads : most) * sizeof(agent.here->threads[0]);
+}
 
 /* Bytes of it that are to be used: what nobody may write is not counted for RLIMIT_DATA. 0, -errno */
 static int here_open(const void *from, size_t size)
@@ -197,14 +214,14 @@ static int map_here(void)
 
 	if (agent.here)
 		return 0;
-	agent.here_size = sizeof(*agent.here) + plane_header(&agent.plane)->nr_slots * sizeof(agent.here->threads[0]);
+	agent.here_size = here_bytes(plane_header(&agent.plane)->nr_slots);
 	err = room_make(agent.here_size);
 	if (err)
 		return err;
 	at = agent_syscall(SYS_mmap, 0, agent.here_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (is_error(at))
 		return (int)at;
-	err = here_open((const void *)at, sizeof(*agent.here));
+	err = here_open((const void *)at, here_bytes(HERE_THREADS));
 	if (err) {
 		agent_syscall(SYS_munmap, at, agent.here_size);
 		return err;
@@ -229,7 +246,8 @@ int attach_slots(const struct attach_reply *reply)
 		if (slot >= plane_header(&agent.plane)->nr_slots || slot >= LAYOUT_MAX_SLOTS ||
 		    h->nr_given >= LAYOUT_MAX_SLOTS)
 			continue;
-		err = here_open(&h->threads[slot], sizeof(h->threads[0]));
+		if (slot >= HERE_THREADS)
+			err = here_open(&h->threads[slot], sizeof(h->threads[0]));
 		if (err)
 			break;
 		h->given[h->nr_given] = (uint16_t)slot;
@@ -239,7 +257,8 @@ int attach_slots(const struct attach_reply *reply)
 	return h->nr_given ? 0 : err;
 }
 
-static int greet(struct attach_reply *reply)
+/* meanwhile: what the process does while the server answers; NULL: it waits. */
+static int greet(struct attach_reply *reply, void (*meanwhile)(void))
 {
 	struct attach_request q = {
 		.version = SESSION_VERSION, .kind = ATTACH_HELLO,
@@ -252,7 +271,11 @@ static int greet(struct attach_reply *reply)
 		agent.here->no_membarrier =
 			agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0;
 	q.no_membarrier = agent.here->no_membarrier;
-	err = request_ask(&q, reply);
+	err = request_begin(&q);
+	if (!err && meanwhile)
+		meanwhile();
+	if (!err)
+		err = request_end(&q, reply);
 	if (err)
 		return err;
 	agent.here->is_known = true;
@@ -266,18 +289,37 @@ static int greet(struct attach_reply *reply)
 	return !err && atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_DETACHED ? -EPROTO : err;
 }
 
-static int connect_and_greet(struct attach_reply *reply, bool child)
+/*
+ * While the server looks at the process, the kernel takes it for one of several threads: then it
+ * registers within milliseconds only. It is done before the server knows of the process, and again
+ * where the answer counts.
+ */
+static void register_early(void)
+{
+	agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+	if (!agent_syscall(SYS_prctl, PR_GET_SECCOMP))
+		agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE,
+			      0, 0);
+}
+
+static int connect_server(bool child)
 {
 	int err;
 
 	/* Relaxed: see agent_restricted(). */
 	if (atomic_load_explicit(&agent.joins_not, memory_order_relaxed))
 		return -EPERM;
+	register_early();
 	err = request_connect();
-	if (err && child)
-		err = request_inherit();
+	return err && child ? request_inherit() : err;
+}
+
+static int connect_and_greet(struct attach_reply *reply, bool child)
+{
+	int err = connect_server(child);
+
 	if (!err)
-		err = greet(reply);
+		err = greet(reply, NULL);
 	if (err)
 		request_close();
 	return err;
@@ -389,17 +431,43 @@ static void publish(const struct attach_reply *reply)
 				 __ATOMIC_RELEASE);
 }
 
-static int join(struct attach_reply *reply)
+/* What asks the server nothing where there are no static events and no sites. */
+static void start_silently(void)
+{
+	tasks_start();
+	sites_start();
+}
+
+static int join(struct attach_reply *reply, int connected)
 {
 	int err = map_here();
 
 	agent.all_said = !events_any() && sites_none();
 	if (!err)
-		err = connect_and_greet(reply, false);
-	if (err)
+		err = connected;
+	/* Later other threads load and unload, and nothing of it could be taken back. */
+	if (!err)
+		err = greet(reply, agent.all_said && !agent.late ? start_silently : NULL);
+	if (err) {
+		sites_stop();
 		untraced_count(err);
-	else if (agent.all_said && reply->barrier)
+	}
+	if (!err && agent.all_said && reply->barrier)
 		wait_at_barrier(&(struct attach_request){ .number = agent.conn.asked });
+	return err;
+}
+
+/* The server takes the connection while the rest is mapped. */
+static int map_and_join(int dir, struct attach_reply *reply)
+{
+	int err = map_config(dir, &agent.plane), connected = err ? err : connect_server(false);
+
+	if (!err)
+		err = map_data(dir, &agent.plane);
+	if (!err)
+		err = join(reply, connected);
+	if (err)
+		request_close();
 	return err;
 }
 
@@ -413,10 +481,8 @@ static int start(const char *name, const char *runtime_dir)
 		return dir;
 	guard_start();
 	dso_start();
-	err = map_session(dir, &agent.plane);
+	err = map_and_join(dir, &reply);
 	agent_syscall(SYS_close, dir);
-	if (!err)
-		err = join(&reply);
 	if (err) {
 		unmap(&agent.plane);
 		guard_stop();
@@ -424,9 +490,12 @@ static int start(const char *name, const char *runtime_dir)
 		atomic_store_explicit(&agent.state, AGENT_OFF, memory_order_relaxed);
 		return err;
 	}
-	tasks_start();
-	events_start();
-	sites_start();
+	if (!agent.all_said || agent.late) {
+		tasks_start();
+		events_start();
+		sites_start();
+	}
+	sites_tell();
 	ready();
 	publish(&reply);
 	/* Both pair with the acquires in agent_attached(). Nobody else uses the connection before. */

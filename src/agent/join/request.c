@@ -257,13 +257,23 @@ static int refusal(int err)
 	return n == (long)sizeof(reply) && !reply.number && reply.err ? reply.err : err;
 }
 
-int request_ask(struct attach_request *q, struct attach_reply *reply)
+int request_begin(struct attach_request *q)
 {
 	int err = request_send(q, NULL, 0);
-	long n;
 
-	if (err)
-		return refusal(err);
-	n = request_answer(q, reply, sizeof(*reply), AGENT_WAIT_MS);
+	return err ? refusal(err) : 0;
+}
+
+int request_end(const struct attach_request *q, struct attach_reply *reply)
+{
+	long n = request_answer(q, reply, sizeof(*reply), AGENT_WAIT_MS);
+
 	return n < 0 ? refusal((int)n) : reply->err;
+}
+
+int request_ask(struct attach_request *q, struct attach_reply *reply)
+{
+	int err = request_begin(q);
+
+	return err ? err : request_end(q, reply);
 }

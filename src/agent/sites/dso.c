@@ -22,7 +22,7 @@
 #include "agent/syscall.h"
 #include "elf/image.h"
 
-enum { PAGE = 4096, SPARE = 16 };
+enum { PAGE = 4096, SPARE = 16, SITELESS_PLACES = 4 };
 
 struct site_state sites;
 bool patch_has_xsave;
@@ -97,26 +97,40 @@ static struct site *site_memory(size_t nr)
 	return is_error(at) ? NULL : (struct site *)at;
 }
 
-static _Atomic uint64_t *siteless_place(uint64_t contents)
+/* The first of the places that are its: with one alone two DSOs would drive each other out. */
+static _Atomic uint64_t *siteless_places(uint64_t contents)
 {
 	struct program_tables *tables =
 		plane_given(&agent.plane, plane_header(&agent.plane)->programs);
 
-	return &tables->siteless[contents / 2 % LAYOUT_SITELESS];
+	return &tables->siteless[contents / 2 % LAYOUT_SITELESS & -(uint64_t)SITELESS_PLACES];
 }
 
 static bool is_siteless(uint64_t contents)
 {
-	/* Relaxed: it stands for itself. */
-	return contents &&
-	       atomic_load_explicit(siteless_place(contents), memory_order_relaxed) == contents;
+	const _Atomic uint64_t *places = siteless_places(contents);
+
+	/* Relaxed: each stands for itself. */
+	for (unsigned int i = 0; contents && i < SITELESS_PLACES; i++)
+		if (atomic_load_explicit(&places[i], memory_order_relaxed) == contents)
+			return true;
+	return false;
 }
 
+/* Where all are taken one of them goes. */
 static void siteless_note(uint64_t contents)
 {
+	_Atomic uint64_t *places = siteless_places(contents);
+	unsigned int i = 0;
+
+	if (!contents || is_siteless(contents))
+		return;
 	/* Relaxed: the same. */
-	if (contents)
-		atomic_store_explicit(siteless_place(contents), contents, memory_order_relaxed);
+	while (i < SITELESS_PLACES && atomic_load_explicit(&places[i], memory_order_relaxed))
+		i++;
+	if (i == SITELESS_PLACES)
+		i = (unsigned int)(contents >> 32) % SITELESS_PLACES;
+	atomic_store_explicit(&places[i], contents, memory_order_relaxed);
 }
 
 static int has_sites(struct dl_phdr_info *info, size_t size, void *arg)
@@ -151,6 +165,7 @@ static bool find_in(struct known *k, const struct file *f, uint64_t contents)
 		siteless_note(contents);
 		return false;
 	}
+	sites_ask_memory();
 	if (k->program)
 		sites.profiled = sites_profiled(f->bytes, f->size);
 	returns = sites_returns(f->bytes, f->size, NULL, 0);

@@ -334,6 +334,15 @@ static bool memory_permitted(void)
 	return may;
 }
 
+/* Most programs have no sites: they are not asked. */
+void sites_ask_memory(void)
+{
+	if (sites.memory_asked)
+		return;
+	sites.memory_asked = true;
+	sites.may_patch = sites.may_patch && memory_permitted();
+}
+
 /* ---- From finding to obeying ---- */
 
 static bool prepare_all(void)
@@ -348,7 +357,6 @@ static bool prepare_all(void)
 			agent_say("functions of a program cannot be traced", err);
 		any |= k->ld && k->dso.table && !k->obeys;
 	}
-	answer_fill(0);
 	return any;
 }
 
@@ -402,6 +410,7 @@ void sites_go_on(void)
 	if (!attach_again()) {
 		sites_lock();
 		any = prepare_all();
+		answer_fill(0);
 		sites_unlock();
 		if (any && (request_usable() || !attach_more()))
 			tell_all();
@@ -414,6 +423,15 @@ void sites_go_on(void)
 	obey_new();
 	sites_unlock();
 	signals_restore(old);
+}
+
+/* pthread_atfork() has no way back. */
+static void tell_forks(void)
+{
+	static bool is_told;
+
+	if (!is_told && !pthread_atfork(NULL, NULL, forked))
+		is_told = true;
 }
 
 void sites_start(void)
@@ -429,17 +447,39 @@ void sites_start(void)
 	graph_start();
 	if (!sites.permitted && task_permitted(false)) {
 		/* Not when the first sites come: then the dynamic linker is locked, for which a handler of the program may wait. */
-		pthread_atfork(NULL, NULL, forked);
+		tell_forks();
 		sites_lock();
-		sites.permitted = true;
-		sites.may_patch = task_permitted(true) && patch_live() && memory_permitted();
+		sites.permitted = sites.untold = true;
+		sites.may_patch = task_permitted(true) && patch_live();
 		sites.calls_come = static_is_called();
 		watch_start(alone);
 		prepare_all();
 		sites_unlock();
-		tell_all();
 	}
 	signals_restore(old);
+}
+
+void sites_tell(void)
+{
+	uint64_t old;
+
+	if (!sites.untold)
+		return;
+	sites.untold = false;
+	old = signals_block();
+	sites_lock();
+	answer_fill(0);
+	sites_unlock();
+	tell_all();
+	signals_restore(old);
+}
+
+void sites_stop(void)
+{
+	if (!sites.untold)
+		return;
+	sites.permitted = sites.untold = false;
+	watch_stop();
 }
 
 void agent_code_written(const void *at, uint64_t size)

@@ -42,7 +42,10 @@ struct site_state {
 	/* the program drops capabilities from its bounding set: so does the task */
 	bool		unbound;
 	bool		permitted;	/* to have a task */
-	bool		may_patch;	/* to change memory that is executed */
+	bool		untold;		/* sites_tell() has not run yet */
+	/* to change memory that is executed, as far as is known before sites_ask_memory() */
+	bool		may_patch;
+	bool		memory_asked;
 	bool		profiled;	/* what calls mcount or __fentry__ goes on doing so, for gprof */
 	bool		calls_come;	/* calls of mcount and __fentry__ come to this library */
 	/*
@@ -66,6 +69,8 @@ void sites_unlock(void);
 void sites_go_on(void);
 /* What was postponed. Under the lock. */
 void sites_catch_up(void);
+/* Before the first text is changed: whether memory may be. Under the lock. */
+void sites_ask_memory(void);
 
 static inline const struct site_control *sites_control(void)
 {
@@ -121,6 +126,8 @@ static inline bool site_is_called(const struct known *k, const struct site *s)
 
 /* Looks at all DSOs that are loaded, and from now on at each that comes and goes, where that can be seen. */
 void watch_start(bool alone);
+/* At load: nobody looks any more. */
+void watch_stop(void);
 /* In a child of fork(). */
 void watch_again(void);
 

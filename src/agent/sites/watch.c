@@ -34,14 +34,15 @@
 #include "agent/syscall.h"
 #include "session/preload.h"
 
-enum { SEEN_AT_ONCE = 256, PAGE = 4096, BLOCK = 16, ENDBR = 4, JUMP = 0xe9, RET = 0xc3, WAIT_MS = 1000, MAX_LISTS = 16 };
+enum { SEEN_FIRST = 24, SEEN_AT_ONCE = 256, PAGE = 4096, BLOCK = 16, ENDBR = 4, JUMP = 0xe9,
+       RET = 0xc3, WAIT_MS = 1000, MAX_LISTS = 16 };
 
 static struct seen {
 	const void	*ld;		/* its dynamic section */
 	uint32_t	list;		/* number of the name space */
 	uint32_t	known;		/* 1 + its number among those with sites; 0: it has none */
-} *seen;
-static unsigned int nr_seen, room_seen;
+} first_seen[SEEN_FIRST], *seen = first_seen;
+static unsigned int nr_seen, room_seen = SEEN_FIRST;
 
 static struct r_debug *debug;		/* of the first name space */
 
@@ -88,10 +89,15 @@ static bool seen_room(void)
 
 	if (sites_quiet())
 		return false;
-	at = old ? agent_syscall(SYS_mremap, seen, old, old + more, MREMAP_MAYMOVE) :
-	     agent_syscall(SYS_mmap, 0, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (seen == first_seen)
+		at = agent_syscall(SYS_mmap, 0, old + more, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	else
+		at = agent_syscall(SYS_mremap, seen, old, old + more, MREMAP_MAYMOVE);
 	if (is_error(at))
 		return false;
+	if (seen == first_seen)
+		memcpy((void *)at, first_seen, old);
 	seen = (struct seen *)at;
 	room_seen += SEEN_AT_ONCE;
 	return true;
@@ -187,11 +193,17 @@ static void changed_consistent(void)
 	sites_catch_up();
 }
 
+static _Atomic bool watch_stopped;
+
 static void watch_changed(void)
 {
 	bool quiet = sites_quiet(), consistent = false;
-	uint64_t old = quiet ? 0 : signals_block();
+	uint64_t old;
 
+	/* Relaxed: as if the function were not changed yet. */
+	if (atomic_load_explicit(&watch_stopped, memory_order_relaxed))
+		return;
+	old = quiet ? 0 : signals_block();
 	sites_lock();
 	if (sites.watching) {
 		consistent = is_consistent();
@@ -231,22 +243,26 @@ static unsigned char *ret_of(uintptr_t function)
 	return *at == RET && site_nops_length(at + 1, left, &single) == left ? at : NULL;
 }
 
-static bool jump_set(unsigned char *at, void (*to)(void))
+static bool jump_set(unsigned char *at, void (*to)(void), bool alone)
 {
 	int64_t distance = (int64_t)((uintptr_t)to - ((uintptr_t)at + 5));
 	const struct pages p = pages_of(at, BLOCK);
 	int32_t small = (int32_t)distance;
-	struct pages_kept kept;
+	struct pages_kept kept = { .nr = 0 };
 
-	if (small != distance || pages_look(&p, &kept) || pages_open(&p, &kept))
+	/* Relaxed: as in patch.c. */
+	if (small != distance || (atomic_load_explicit(&patch_asks, memory_order_relaxed) &&
+				  pages_look(&p, &kept)) || pages_open(&p, &kept))
 		return false;
 	memcpy(at + 1, &small, 4);
-	serialize();
+	if (!alone)
+		serialize();
 	/* Relaxed: serialize(), before and behind it, orders it for whoever executes it. */
 	__atomic_store_n(at, JUMP, __ATOMIC_RELAXED);
 	pages_close(&p, &kept);
 	/* Also: whoever ran through it before has stored r_state before we look at it. */
-	serialize();
+	if (!alone)
+		serialize();
 	return true;
 }
 
@@ -307,24 +323,42 @@ static bool settled(void)
 	return false;
 }
 
-static bool watch_install(void)
+static bool watch_install(bool alone)
 {
+	static bool is_set;
 	unsigned char *ret;
 
 	dl_iterate_phdr(debug_of_program, NULL);
-	ret = debug ? ret_of(debug->r_brk) : NULL;
-	return ret && sites.may_patch && jump_set(ret, watch_changed) && settled();
+	if (is_set) {
+		/* Relaxed, and serialize(): as in jump_set(). */
+		atomic_store_explicit(&watch_stopped, false, memory_order_relaxed);
+		serialize();
+	} else {
+		ret = debug ? ret_of(debug->r_brk) : NULL;
+		is_set = ret && sites.may_patch && jump_set(ret, watch_changed, alone);
+	}
+	return is_set && settled();
 }
 
 void watch_start(bool alone)
 {
 	struct looking l = { .alone = alone, .first = true };
 
-	sites.watching = watch_install();
+	sites.watching = watch_install(alone);
+	if (!sites.watching)
+		sites_ask_memory();
 	/* Where nothing is changed it does no harm when one goes. */
 	l.only_program = !sites.watching && sites.may_patch;
 	/* The linker calls nobody while this runs, and unmaps nothing before we have the lock no more. */
 	dl_iterate_phdr(look_at, &l);
+}
+
+void watch_stop(void)
+{
+	/* Relaxed: the program has one thread. */
+	atomic_store_explicit(&watch_stopped, true, memory_order_relaxed);
+	sites.watching = false;
+	nr_seen = 0;
 }
 
 void watch_again(void)

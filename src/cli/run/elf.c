@@ -33,7 +33,7 @@ static bool is_against(void *arg, const char *library)
 	return true;
 }
 
-static void check_program(const struct program_file *p, const char *loader, struct reason *r)
+static void check_program(struct program_file *p, const char *loader, struct reason *r)
 {
 	if (program_is_loader(loader))
 		program_needs(p, is_against, r);

@@ -46,8 +46,11 @@ static void answer_hello(struct session *s, unsigned int index, const struct att
 	/* Pairs with the load of fence in hit_enter(), which comes behind the answer: L2 in limbo.c. */
 	if (q->no_membarrier)	/* before its first hit: it has no slot yet */
 		atomic_store_explicit(&s->header->fence, 1, memory_order_seq_cst);
-	if (!q->value && !p->known)
-		follow_child(s, p->pid);
+	if (!q->value && pids_followed(&s->plane)) {
+		process_describe(s, index);
+		if (!p->known)
+			follow_child(s, p->pid);
+	}
 	if (!p->greeted && s->hooks.joined)
 		s->hooks.joined(s->hooks.arg, &peer);
 	p->known = p->greeted = true;

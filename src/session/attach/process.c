@@ -7,6 +7,7 @@
  * server that re-opens the session finds the processes of the old one.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,60 +21,70 @@ static struct process_entry *entry_of(struct session *s, unsigned int index)
 	return (struct process_entry *)(s->config.base + s->header->processes) + index;
 }
 
-/* /proc/PID/stat from field 3 on, which follows a name in parentheses that may hold anything. */
-static const char *stat_read(pid_t pid, char *text, size_t size)
-{
-	char path[64];
-	const char *p = NULL;
-	FILE *f;
+/* Fields of /proc/PID/stat by their numbers in proc(5), zeros where the process is gone. */
+enum { STAT_PARENT = 4, STAT_START_TIME = 22, STAT_IMAGE = 26, STAT_IMAGE_END = 28, STAT_FIELDS };
 
+/* From field 3 on, which follows a name in parentheses that may hold anything. */
+static void stat_read(pid_t pid, uint64_t fields[STAT_FIELDS])
+{
+	char path[64], text[1024], *at = NULL;
+	ssize_t n = -1;
+	int fd;
+
+	memset(fields, 0, STAT_FIELDS * sizeof(fields[0]));
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return NULL;
-	if (fgets(text, (int)size, f) && (p = strrchr(text, ')')))
-		p = p[1] ? p + 2 : NULL;
-	fclose(f);
-	return p;
-}
-
-/* Steps from field `from` to field `to`. */
-static const char *stat_skip(const char *p, int from, int to)
-{
-	for (; p && from < to; from++) {
-		p = strchr(p, ' ');
-		p = p ? p + 1 : NULL;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
 	}
-	return p;
+	if (n > 0) {
+		text[n] = 0;
+		at = strrchr(text, ')');
+	}
+	for (int field = 3; at && field < STAT_FIELDS; field++) {
+		at = strchr(at, ' ');
+		if (at)
+			fields[field] = strtoull(++at, NULL, 10);
+	}
 }
 
 uint64_t process_start_time(pid_t pid)
 {
-	char text[1024];
-	const char *p = stat_skip(stat_read(pid, text, sizeof(text)), 3, 22);
+	uint64_t fields[STAT_FIELDS];
 
-	return p ? strtoull(p, NULL, 10) : 0;
+	stat_read(pid, fields);
+	return fields[STAT_START_TIME];
 }
 
 pid_t process_parent(pid_t pid)
 {
-	char text[1024];
-	const char *p = stat_skip(stat_read(pid, text, sizeof(text)), 3, 4);
+	uint64_t fields[STAT_FIELDS];
 
-	return p ? (pid_t)strtol(p, NULL, 10) : 0;
+	stat_read(pid, fields);
+	return (pid_t)fields[STAT_PARENT];
+}
+
+/*
+ * Fields 26 to 28: where code begins and ends, and the stack begins; zeros when that is not ours
+ * to see.
+ */
+static uint64_t image_of(const uint64_t fields[STAT_FIELDS])
+{
+	uint64_t image = 0;
+
+	for (int field = STAT_IMAGE; field <= STAT_IMAGE_END; field++)
+		image = image * 0x100000001b3ull + fields[field];
+	return image;
 }
 
 /* Names what it runs: another number after exec. 0: cannot be told. */
 static uint64_t process_image(pid_t pid)
 {
-	char text[1024];
-	const char *p = stat_skip(stat_read(pid, text, sizeof(text)), 3, 26);
-	uint64_t image = 0;
+	uint64_t fields[STAT_FIELDS];
 
-	/* Fields 26 to 28: where code begins and ends, and the stack begins; zeros when that is not ours to see. */
-	for (int field = 26; p && field <= 28; field++, p = stat_skip(p, 0, 1))
-		image = image * 0x100000001b3ull + strtoull(p, NULL, 10);
-	return image;
+	stat_read(pid, fields);
+	return image_of(fields);
 }
 
 /* The first free entry; -EUSERS: none is. */
@@ -92,8 +103,6 @@ static int entry_find(struct session *s)
 
 int process_add(struct session *s, pid_t pid, int pidfd, int conn)
 {
-	const uint64_t start_time = process_start_time(pid);
-	const bool known = follow_knows(s, pid, start_time);
 	int index = entry_find(s),
 	    err = index < 0 ? index : attach_watch(s, (unsigned int)index + 1, conn);
 	struct process_entry *e;
@@ -107,14 +116,26 @@ int process_add(struct session *s, pid_t pid, int pidfd, int conn)
 		.pidfd = pidfd,
 		.conn = conn,
 		.since = session_now_ms(),
-		.image = process_image(pid),
-		.known = known,
 	};
 	process_forget_answer(s, (unsigned int)index);
 	e = entry_of(s, (unsigned int)index);
-	e->start_time = start_time;
+	e->start_time = 0;
 	e->pid = (uint32_t)pid;
 	return index;
+}
+
+void process_describe(struct session *s, unsigned int index)
+{
+	struct process *p = &s->processes[index];
+	uint64_t fields[STAT_FIELDS];
+
+	if (p->described)
+		return;
+	p->described = true;
+	stat_read(p->pid, fields);
+	p->image = image_of(fields);
+	p->known |= follow_knows(s, p->pid, fields[STAT_START_TIME]);
+	entry_of(s, index)->start_time = fields[STAT_START_TIME];
 }
 
 void process_remove(struct session *s, unsigned int index)
@@ -128,6 +149,11 @@ void process_remove(struct session *s, unsigned int index)
 	if (p->conn >= 0)
 		attach_unwatch(s, p->conn);
 	*p = (struct process){ .pidfd = -1, .conn = -1 };
+}
+
+uint64_t process_began(struct session *s, unsigned int index)
+{
+	return entry_of(s, index)->start_time;
 }
 
 bool process_alive(const struct process *p)
@@ -164,6 +190,7 @@ void processes_restore(struct session *s)
 		}
 		s->processes[i] = (struct process){
 			.pid = (pid_t)e->pid, .pidfd = fd, .conn = -1, .image = process_image((pid_t)e->pid), .known = true,
+			.described = true,
 		};
 		s->processes_end = i + 1;
 		attach_watch(s, i + 1, fd);

@@ -145,6 +145,15 @@ static void end_older_images(struct session *s, unsigned int index)
 	}
 }
 
+/* The process that this connection was accepted from, if it is still there; index -1: nothing. */
+static void look_at(struct session *s, int index, int conn)
+{
+	if (index < 0 || s->processes[index].conn != conn)
+		return;
+	process_describe(s, (unsigned int)index);
+	end_older_images(s, (unsigned int)index);
+}
+
 /* Whether the last descriptors are being given; `fd` is the one that came last. */
 static bool descriptors_scarce(int fd)
 {
@@ -196,8 +205,11 @@ static int process_join(struct session *s, int conn, pid_t pid)
 	return index;
 }
 
-/* trusted: the connection came over that of an attached process, whoever its child has become since. */
-static void accept_one(struct session *s, int conn, bool trusted)
+/*
+ * The index of the process, -1: it is refused. trusted: the connection came over that of an
+ * attached process, whoever its child has become since.
+ */
+static int accept_one(struct session *s, int conn, bool trusted)
 {
 	struct ucred cred = { 0 };
 	socklen_t len = sizeof(cred);
@@ -206,7 +218,7 @@ static void accept_one(struct session *s, int conn, bool trusted)
 	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.pid <= 0 ||
 	    (!trusted && cred.uid != geteuid())) {
 		close(conn);
-		return;
+		return -1;
 	}
 	index = process_join(s, conn, cred.pid);
 	if (index < 0) {
@@ -214,9 +226,9 @@ static void accept_one(struct session *s, int conn, bool trusted)
 
 		attach_send(conn, &reply, sizeof(reply));
 		attach_unwatch(s, conn);
-		return;
+		return -1;
 	}
-	end_older_images(s, (unsigned int)index);
+	return index;
 }
 
 /*
@@ -234,16 +246,6 @@ void attach_resume(struct session *s)
 	if (s->paused_until && session_now_ms() >= s->paused_until &&
 	    !attach_watch(s, 0, s->listen_fd))
 		s->paused_until = 0;
-}
-
-static void accept_all(struct session *s)
-{
-	int conn;
-
-	while ((conn = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
-		accept_one(s, conn, false);
-	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-		accept_pause(s);
 }
 
 /* Whether the process still has the data file mapped; true when that cannot be told. */
@@ -312,7 +314,7 @@ static void accept_passed(struct session *s, size_t size, int fd)
 	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET)
 		close(fd);
 	else
-		accept_one(s, fd, true);
+		look_at(s, accept_one(s, fd, true), fd);
 }
 
 /* Its next packet is for a hook: in a step it stays where it is. */
@@ -351,6 +353,23 @@ static void connection_read(struct session *s, unsigned int index)
 		else
 			attach_answer(s, index, (size_t)n);
 	}
+}
+
+/* A process that begins waits for its first answer, and mostly has asked by now. */
+static void accept_all(struct session *s)
+{
+	int conn, index;
+
+	while ((conn = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		index = accept_one(s, conn, false);
+		if (index >= 0)
+			connection_read(s, (unsigned int)index);
+		look_at(s, index, conn);
+		if (index >= 0 && s->processes[index].conn == conn)
+			connection_read(s, (unsigned int)index);
+	}
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+		accept_pause(s);
 }
 
 /*

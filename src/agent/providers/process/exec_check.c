@@ -57,7 +57,7 @@ static bool gives_rights(int fd)
 	return more && !without_rights(fd);
 }
 
-static enum untraced program_look(const struct program_file *p, enum program_kind kind,
+static enum untraced program_look(struct program_file *p, enum program_kind kind,
 				  const char *path, const char *loader, bool sanitizer_first)
 {
 	if (kind == PROGRAM_32_BIT || kind == PROGRAM_FOREIGN)

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * join.c - a process that the server refuses when it has begun to watch the dynamic linker
+ *
+ * The program is this test itself, with the library preloaded.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include "plane/plane.h"
+#include "own_server.h"
+
+enum { SLOTS = 4, TRIES = 500 };
+
+static const char *program, *library;
+
+/* ---- The program: its exit status says what went wrong, 0: nothing ---- */
+
+static bool loads(void)
+{
+	void *m = dlopen("libm.so.6", RTLD_NOW);
+
+	return m && !dlclose(m);
+}
+
+static int run_program(const char *later)
+{
+	int (*attach)(const char *) = (int (*)(const char *))dlsym(RTLD_DEFAULT, "tf_attach");
+
+	if (!attach)
+		return 1;
+	if (!loads())
+		return 2;
+	for (int i = 0; *later && i < TRIES; i++) {
+		if (!attach(later))
+			return loads() ? 0 : 3;
+		if (!loads())
+			return 4;
+		usleep(10000);
+	}
+	return *later ? 5 : 0;
+}
+
+/* ---- The test ---- */
+
+static int set_up(void **state)
+{
+	static const struct session_params params = { .nr_cpus = 2, .nr_slots = SLOTS,
+						      .memory = 64 << 20 };
+
+	return serve_start(NULL, &params);
+}
+
+static void serve_again(void)
+{
+	stop = 0;
+	assert_int_equal(pthread_create(&server, NULL, serve, NULL), 0);
+}
+
+/* later: the session that it tries to join by itself, "": none. */
+static int status_of(const char *later)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		setenv("LD_PRELOAD", library, 1);
+		setenv("TRACEFUSE_SESSION", session_dir(session), 1);
+		execl(program, program, "program", later, NULL);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static struct slot *taken[SLOTS];
+
+static void *let_go(void *arg)
+{
+	usleep(300000);
+	serve_stop();
+	for (int i = 0; i < SLOTS; i++)
+		if (taken[i])
+			session_slot_put(session, taken[i]);
+	serve_again();
+	return NULL;
+}
+
+static void who_is_refused_goes_on_and_may_join_later(void **state)
+{
+	struct attach_losses lost;
+	pthread_t t;
+	int status;
+
+	/* The first ones find out which libraries have no functions to be traced. */
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(status_of(""), 0);
+	serve_stop();
+	for (int i = 0; i < SLOTS; i++) {
+		attach_serve(session);
+		taken[i] = session_slot_get(session);
+	}
+	serve_again();
+	assert_int_equal(pthread_create(&t, NULL, let_go, NULL), 0);
+	status = status_of(session_dir(session));
+	pthread_join(t, NULL);
+	assert_int_equal(status, 0);
+	attach_losses(session, &lost);
+	assert_true(lost.untraced[UNTRACED_FULL]);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_is_refused_goes_on_and_may_join_later),
+	};
+
+	if (argc > 2 && !strcmp(argv[1], "program"))
+		return run_program(argv[2]);
+	program = argv[0];
+	library = argv[1];
+	return cmocka_run_group_tests(tests, set_up, server_stop);
+}
