@@ -131,7 +131,7 @@ int access_write_all(struct access *a, const char *path, int flags, const char *
 	return ret < 0 ? (int)ret : 0;
 }
 
-int access_keep(struct access *a, const char *path, bool truncates, const char *text, size_t len)
+int access_pend(struct access *a, const char *path, bool truncates, const char *text, size_t len)
 {
 	return a->ops->keep ? a->ops->keep(a, path, truncates, text, len) : -ENOENT;
 }

@@ -36,7 +36,7 @@ struct access_ops {
 	int	(*stat)(struct access *a, const char *path, mode_t *mode);
 	int	(*mkdir)(struct access *a, const char *path);
 	int	(*rmdir)(struct access *a, const char *path);
-	/* access_keep(); NULL: nothing is kept */
+	/* access_pend(); NULL: nothing is kept */
 	int	(*keep)(struct access *a, const char *path, bool truncates, const char *text, size_t len);
 	void	(*close)(struct access *a);
 };
@@ -89,7 +89,7 @@ int access_write_all(struct access *a, const char *path, int flags, const char *
  * {enable,filter,trigger}, written as soon as one does. An empty text asks
  * whether it would be kept, and truncates. -ENOENT: it is not kept.
  */
-int access_keep(struct access *a, const char *path, bool truncates, const char *text, size_t len);
+int access_pend(struct access *a, const char *path, bool truncates, const char *text, size_t len);
 
 /*
  * What a write made error_log grow by. access_errors_mark() before the write,

@@ -224,10 +224,10 @@ static int far_rmdir(struct access *a, const char *path)
 	return ask_path(a, WIRE_RMDIR, path, 0);
 }
 
-static int far_keep(struct access *a, const char *path, bool truncates, const char *text, size_t len)
+static int far_pend(struct access *a, const char *path, bool truncates, const char *text, size_t len)
 {
 	size_t size = strlen(path) + 1 + len;
-	struct wire_request rq = { .size = (uint32_t)size, .op = WIRE_KEEP, .flags = truncates ? O_TRUNC : 0 };
+	struct wire_request rq = { .size = (uint32_t)size, .op = WIRE_PEND, .flags = truncates ? O_TRUNC : 0 };
 	char *body = size <= WIRE_MAX ? malloc(size) : NULL;
 	struct wire_answer answer;
 	int ret;
@@ -250,7 +250,7 @@ static void far_close(struct access *a)
 
 static const struct access_ops far_ops = {
 	.open = far_open, .read = far_read, .write = far_write, .release = far_release,
-	.list = far_list, .stat = far_stat, .mkdir = far_mkdir, .rmdir = far_rmdir, .keep = far_keep,
+	.list = far_list, .stat = far_stat, .mkdir = far_mkdir, .rmdir = far_rmdir, .keep = far_pend,
 	.close = far_close,
 };
 

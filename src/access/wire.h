@@ -35,7 +35,7 @@ enum wire_op {
 	WIRE_BARRIER,		/*                         -> 0; programs that attach wait, while this client lives */
 	WIRE_WAITS,		/* when one waits          -> its number */
 	WIRE_GO,		/* its number in decimal   -> 0; it goes on */
-	WIRE_KEEP,		/* path, 0, text; flags    -> 0; a setting of an event that no program has defined yet */
+	WIRE_PEND,		/* path, 0, text; flags    -> 0; a setting of an event that no program has defined yet */
 	WIRE_SYSTEMS,		/* + or - (kernel names), names or * -> 0; providers' systems are wanted (programs_add_systems()) */
 	WIRE_BOOT,		/* parameters (boot.h)     -> 0; a line for each thing that is wrong */
 	WIRE_STAY,		/*                         -> 0; the session outlives who made it */

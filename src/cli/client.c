@@ -82,9 +82,9 @@ int client_reach(const char *name, struct access **out)
 			ret = connect_answered(name, out);
 		if (ret != -ECONNREFUSED)
 			return ret;
-		ret = server_reopen(name);
+		ret = server_restore(name);
 		if (!ret)
-			fprintf(stderr, "tracefuse: the server of session %s had died: re-opened\n",
+			fprintf(stderr, "tracefuse: the server of session %s had died: restored\n",
 				name);
 		else if (ret == -EBUSY)
 			/* another was faster, or its server is ending */
@@ -107,7 +107,7 @@ struct access *client_connect(const struct command *cmd, const char *name)
 			      "`tracefuse replay --session %s RECORDING` makes it", cmd->name, name, name);
 	else
 		message_error("%s: the server of session %s cannot be reached, and it cannot be "
-			      "re-opened: %s\n           where it has died, `tracefuse sessions --clean` "
+			      "restored: %s\n           where it has died, `tracefuse sessions --clean` "
 			      "removes what is left of it", cmd->name, name, session_error(ret));
 	return NULL;
 }

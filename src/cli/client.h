@@ -21,10 +21,10 @@ char *client_session(const struct command *cmd, const char *name);
 
 /*
  * Connects to the session `name`. Re-opens it where its server died, and waits where another
- * command makes or re-opens it. 0, -ENOENT: there is none, -errno.
+ * command makes or restores it. 0, -ENOENT: there is none, -errno.
  */
 int client_reach(const char *name, struct access **out);
-/* Connects to it, re-opening a session whose server died first. Prints what is wrong: NULL. */
+/* Connects to it, restoring a session whose server died first. Prints what is wrong: NULL. */
 struct access *client_connect(const struct command *cmd, const char *name);
 
 /* Both in one. */

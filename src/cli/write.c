@@ -30,10 +30,10 @@ static char *gather(int argc, char **argv, size_t *len)
 }
 
 /* A setting of an event that is to come is kept. */
-static bool keep_text(struct access *a, const struct command *cmd, const char *argument, const char *path, int flags,
+static bool pend_text(struct access *a, const struct command *cmd, const char *argument, const char *path, int flags,
 		      const char *text, size_t len)
 {
-	if (access_keep(a, path, flags & O_TRUNC, text, len))
+	if (access_pend(a, path, flags & O_TRUNC, text, len))
 		return false;
 	fprintf(stderr, "tracefuse: %s: %s: kept until a program defines the event\n", cmd->name, argument);
 	return true;
@@ -51,7 +51,7 @@ static int write_text(struct access *a, const struct command *cmd, const char *a
 		return COMMAND_FAILED;
 	mark = access_errors_mark(a, path);
 	ret = access_write_all(a, path, flags, text, len, &step);
-	if (!ret || (ret == -ENOENT && keep_text(a, cmd, argument, path, flags, text, len))) {
+	if (!ret || (ret == -ENOENT && pend_text(a, cmd, argument, path, flags, text, len))) {
 		free(mark);
 		return COMMAND_DONE;
 	}

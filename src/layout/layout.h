@@ -16,7 +16,7 @@
  *     |    arm[]           |                                 |   buffer, ring, pages     |
  *     |    trigger_arm[]   |--state, target, map-----------> |   map, elts, sums         |
  *     |   program          |                                 |   event_state, pid_set    |
- *     |   object (R4)      |                                 |   trigger_state           |
+ *     |   saved (R4)       |                                 |   trigger_state           |
  *     +--------------------+                                 +---------------------------+
  *
  * Life cycle (R5): a plan or a program is immutable once its offset has been
@@ -161,10 +161,10 @@ struct config_header {
 
 	/* the server, while the session lives */
 	_Atomic uint64_t epoch;		/* raised by every publication (R5) */
-	_Atomic config_ref objects;	/* newest struct object (R4) */
+	_Atomic config_ref saved;	/* newest struct saved (R4) */
 	_Atomic uint32_t server_pid;
 	_Atomic uint32_t fence;		/* 1: no membarrier here, each enter needs a fence of its own (R5) */
-	_Atomic uint64_t serial;	/* last serial given to an object (R4) */
+	_Atomic uint64_t serial;	/* last serial given to a saved text (R4) */
 	_Atomic uint64_t config_high;	/* beyond: never used; the next server allocates there at first */
 	_Atomic uint64_t data_high;
 
@@ -778,15 +778,15 @@ struct data_header {
 /*
  * R4: what a new server needs to bring a session back. `path` is the file of
  * the tree that the text was written to and `text` the command in canonical
- * form; the server of a re-opened session writes them again in order of serial
- * with the refs at hand, so that maps and rings are adopted, not made again.
+ * form; the server of a restored session writes them again in order of serial
+ * with the refs at hand, so that maps and rings are restored, not made again.
  */
-struct object {
-	config_ref	next;		/* older object */
+struct saved {
+	config_ref	next;		/* older saved text */
 	uint64_t	serial;
 	_Atomic uint32_t live;		/* 0: removed */
 	uint32_t	nr_refs;
-	uint64_t	refs[6];	/* data or config offsets to adopt, by kind */
+	uint64_t	refs[6];	/* data or config offsets to restore, by kind */
 	uint32_t	path_len;	/* with the terminating 0 */
 	uint32_t	text_len;
 	char		bytes[];	/* path, then text */

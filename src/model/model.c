@@ -288,7 +288,7 @@ static int record_event(struct model *m, struct event *e)
 
 	if (asprintf(&path, "events/%s/%s/format", e->system->name, e->name) < 0)
 		return -ENOMEM;
-	err = model_object_add(m, m->top, path, e->format, NULL, 0, &e->object);
+	err = saved_add(m, m->top, path, e->format, NULL, 0, &e->saved);
 	free(path);
 	return err;
 }
@@ -400,7 +400,7 @@ int model_remove_event(struct model *m, struct event *e)
 	mark_instances(e);
 	list_each_safe(f, tmp, &e->files, event_node)
 		event_file_destroy(f);
-	model_object_remove(m, &e->object);
+	saved_remove(m, &e->saved);
 	event_unlink(e);
 	return 0;
 }
@@ -414,7 +414,7 @@ static int make_room(struct model *m, const char *system, const char *name)
 		return 0;
 	if (old->dynamic || !old->late || !m->imported || in_use(old))
 		return -EEXIST;
-	old->object = 0;	/* R4: stays, so that the next server does not give its id to another event */
+	old->saved = 0;	/* R4: stays, so that the next server does not give its id to another event */
 	return model_remove_event(m, old);
 }
 

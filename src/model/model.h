@@ -78,7 +78,7 @@ struct event {
 	struct list_head	files;		/* struct event_file, one an instance */
 	config_ref		plan;		/* the published plan, 0: none */
 	size_t			plan_size;
-	uint64_t		object;		/* R4 */
+	uint64_t		saved;		/* R4 */
 };
 
 struct system {
@@ -135,17 +135,17 @@ struct instance {
 	struct pids		*no_func_pids;	/* set_ftrace_notrace_pid */
 	struct ftrace_instance	*ftrace;	/* ftrace.h; NULL: nobody asked for it */
 	bool			sized;		/* buffer_size_kb was written: a source's rings obey it too */
-	uint64_t		object;		/* R4 */
-	uint64_t		setting_objects[SETTING_COUNT];
-	uint64_t		*size_objects;	/* buffer_size_kb of one CPU */
-	uint64_t		option_objects[64];
+	uint64_t		saved;		/* R4 */
+	uint64_t		settings_saved[SETTING_COUNT];
+	uint64_t		*sizes_saved;	/* buffer_size_kb of one CPU */
+	uint64_t		options_saved[64];
 	uint64_t		born;		/* order of the newest event at its creation; set when it is first needed */
 	bool			clear;		/* an event was removed that it may have records of */
 };
 
 /* One command that the server before kept (R4). */
-struct restored_object {
-	const struct object	*object;	/* NULL: none */
+struct restored {
+	const struct saved	*saved;	/* NULL: none */
 	uint64_t		id;
 };
 
@@ -177,9 +177,9 @@ struct model {
 	uint32_t		last_boot_id;	/* highest id of system maple_tree, which every kernel links last; 0: unknown */
 	uint64_t		*source_bytes;	/* a CPU: what a source's rings need to hold all of it; NULL: no source */
 	bool			source_runs;	/* the rings of sources have that size */
-	bool			restoring;	/* model_reopen() gives the kept commands again */
-	struct restored_object	restored;	/* the one that it is at: model_restored() */
-	bool			held;		/* model_reopen() runs: nothing is published before all is back */
+	bool			restoring;	/* model_restore() gives the kept commands again */
+	struct restored	restored;	/* the one that it is at: model_restored() */
+	bool			held;		/* model_restore() runs: nothing is published before all is back */
 	bool			closing;	/* model_destroy() runs: commands are not forgotten (R4) */
 	bool			imported;	/* events come from a recording or the live kernel */
 	bool			of_programs;	/* events are of programs, perhaps recorded ones */
@@ -237,7 +237,7 @@ unsigned int model_free_id(const struct model *m);
  * An event that a command makes: `body` is its format behind the line
  * "format:". id 0: model_free_id(). An event of that name that came
  * with a recording gives way while nobody uses it: its records reach nobody
- * then. -EEXIST, -ENODEV (no id is left), -ENOMEM. The caller sets e->object.
+ * then. -EEXIST, -ENODEV (no id is left), -ENOMEM. The caller sets e->saved.
  */
 int model_add_dynamic_event(struct model *m, const char *system, const char *name, const char *body,
 			    unsigned int id, struct event **out);
@@ -273,10 +273,10 @@ bool event_has_id(const struct event *e);
 
 /*
  * R4: one effective command, kept so that the next server can give it again.
- * `path` is relative to the instance's directory. While model_reopen() gives
- * the object of that path again, the object itself is kept and *id is its id.
+ * `path` is relative to the instance's directory. While model_restore() gives
+ * the text of that path again, the saved one stays and *id is its id.
  */
-int model_object_add(struct model *m, struct instance *inst, const char *path, const char *text,
+int saved_add(struct model *m, struct instance *inst, const char *path, const char *text,
 		     const uint64_t *refs, unsigned int nr_refs, uint64_t *id);
 /* The events come from a recording or the live kernel; before the first of them is added. */
 int model_set_imported(struct model *m);
@@ -288,15 +288,15 @@ int model_set_imported(struct model *m);
 #define MODEL_PROGRAMS_MARK "# events of programs: pointers are addresses\n"
 
 /* Removes and clears *id; 0 is none. */
-void model_object_remove(struct model *m, uint64_t *id);
+void saved_remove(struct model *m, uint64_t *id);
 /*
- * What model_reopen() gives again at the moment, when it is the command of that path (as in
- * model_object_add()), of a trigger with that text; else no object.
+ * What model_restore() gives again at the moment, when it is the command of that path (as in
+ * saved_add()), of a trigger with that text; else no saved text.
  */
-struct restored_object model_restored(const struct model *m, const struct instance *inst,
+struct restored model_restored(const struct model *m, const struct instance *inst,
 				      const char *path, const char *text);
-/* Its ref number `i`, to adopt; 0: it has none, or there is no object. */
-uint64_t restored_ref(const struct restored_object *r, unsigned int i);
+/* Its ref number `i`, to restore; 0: it has none, or there is no saved text. */
+uint64_t restored_ref(const struct restored *r, unsigned int i);
 
 /*
  * A session whose server died (session_open(), model_create()): brings events
@@ -304,22 +304,22 @@ uint64_t restored_ref(const struct restored_object *r, unsigned int i);
  * with the path in the tree; a path "instances/NAME" is to be made (mkdir).
  * What write() refuses is dropped. 0 or -errno when events cannot be restored.
  */
-int model_reopen(struct model *m, int (*write)(void *arg, const char *path, const char *text), void *arg);
+int model_restore(struct model *m, int (*write)(void *arg, const char *path, const char *text), void *arg);
 
 /* ---- instance.c, instance/buffer.c ---- */
 
 /* instances/NAME: -EEXIST, -EINVAL, -ENOMEM, -ENOSPC; remove: -ENOENT, -EBUSY */
 int instance_create(struct model *m, const char *name, struct instance **out);
-/* Of a re-opened session, when all is taken over: what nobody has taken is forgotten before it is freed. */
-void instances_adopted(struct model *m);
+/* Of a restored session, when all is taken over: what nobody has taken is forgotten before it is freed. */
+void instances_restored(struct model *m);
 int instance_remove(struct instance *inst);
 struct instance *instance_find(struct model *m, const char *name);
 
 /* Records the text last written to a file of the instance, for the next server (R4). */
-int instance_keep(struct instance *inst, enum setting what, const char *path, const char *text);
+int instance_save(struct instance *inst, enum setting what, const char *path, const char *text);
 
 /* The same for buffer_size_kb of a CPU, or of all (-1), which is the last word for each CPU. */
-int instance_keep_size(struct instance *inst, int cpu, const char *kb);
+int instance_save_size(struct instance *inst, int cpu, const char *kb);
 
 /* The buffer that records (0), or the snapshot (1); 0: not there. */
 data_ref instance_buffer(const struct instance *inst, int snapshot);

@@ -129,7 +129,7 @@ static int give_tracer(struct boot *b, const struct boot_params *params, const s
 	return write_line(params, item->parameter->file, O_TRUNC, item->value);
 }
 
-static int keep_event(const struct boot_params *params, const char *name)
+static int pend_event(const struct boot_params *params, const char *name)
 {
 	const char *colon = strchr(name, ':'), *event = colon ? colon + 1 : "";
 	char path[1024];
@@ -140,7 +140,7 @@ static int keep_event(const struct boot_params *params, const char *name)
 		snprintf(path, sizeof(path), "events/%.*s/enable", (int)(colon - name), name);
 	else
 		snprintf(path, sizeof(path), "events/%.*s/%s/enable", (int)(colon - name), name, event);
-	return params->keep(params->keep_arg, path, "1");
+	return params->keep(params->pend_arg, path, "1");
 }
 
 static int give_event(struct boot *b, const struct boot_params *params, const struct boot_item *item)
@@ -149,7 +149,7 @@ static int give_event(struct boot *b, const struct boot_params *params, const st
 
 	if (ret != -EINVAL)
 		return ret;
-	return keep_event(params, item->value) ? WAITS : 0;
+	return pend_event(params, item->value) ? WAITS : 0;
 }
 
 /* EVENT.TRIGGER: of every event of that name. */

@@ -24,9 +24,9 @@ struct boot;
 
 struct boot_params {
 	struct access	*access;
-	/* A setting of an event that is not there: as access_keep(). NULL: nobody keeps any */
+	/* A setting of an event that is not there: as access_pend(). NULL: nobody keeps any */
 	int		(*keep)(void *arg, const char *path, const char *text);
-	void		*keep_arg;
+	void		*pend_arg;
 	bool		last;		/* nothing comes any more: a tracer does not wait for its filter */
 	FILE		*out;		/* a line for each thing that is wrong; NULL: nobody reads it */
 };

@@ -15,14 +15,14 @@
 #include "model/text_memory.h"
 #include "sources/program/programs.h"
 
-static int keep_setting(void *arg, const char *path, const char *text)
+static int pend_setting(void *arg, const char *path, const char *text)
 {
 	struct server *srv = arg;
 
-	return srv->programs ? programs_keep(srv->programs, path, false, text, strlen(text)) : -ENOENT;
+	return srv->programs ? programs_pend(srv->programs, path, false, text, strlen(text)) : -ENOENT;
 }
 
-static int keep_waiting(struct server *srv)
+static int pend_waiting(struct server *srv)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -32,9 +32,9 @@ static int keep_waiting(struct server *srv)
 	if (out)
 		boot_print_waiting(srv->boot, "", out);
 	if (out && !fclose(out)) {
-		model_object_remove(srv->model, &srv->boot_object);
-		err = size ? model_object_add(srv->model, srv->model->top, SERVER_BOOT, text, NULL, 0,
-					      &srv->boot_object) : 0;
+		saved_remove(srv->model, &srv->boot_saved);
+		err = size ? saved_add(srv->model, srv->model->top, SERVER_BOOT, text, NULL, 0,
+					      &srv->boot_saved) : 0;
 	}
 	free(text);
 	return err;
@@ -45,14 +45,14 @@ static int apply(struct server *srv, FILE *out)
 {
 	/* The control lock is held. */
 	struct boot_params params = {
-		.access = access_tree(srv->tree, NULL), .keep = keep_setting, .keep_arg = srv, .out = out,
+		.access = access_tree(srv->tree, NULL), .keep = pend_setting, .pend_arg = srv, .out = out,
 	};
 
 	if (!params.access)
 		return -ENOMEM;
 	srv->boot_waits = boot_apply(srv->boot, &params);
 	access_close(params.access);
-	return keep_waiting(srv);
+	return pend_waiting(srv);
 }
 
 int server_boot_add(struct server *srv, const char *text, FILE *out)
@@ -65,10 +65,10 @@ int server_boot_add(struct server *srv, const char *text, FILE *out)
 	return err ? err : apply(srv, out);
 }
 
-int server_boot_restore(struct server *srv, const char *text, uint64_t object)
+int server_boot_restore(struct server *srv, const char *text, uint64_t saved)
 {
 	srv->boot = boot_create("");
-	srv->boot_object = object;
+	srv->boot_saved = saved;
 	srv->boot_waits = true;
 	return srv->boot ? boot_restore(srv->boot, text) : -ENOMEM;
 }

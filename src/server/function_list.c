@@ -13,8 +13,8 @@
 static int keep_name(struct model *m, const char *file)
 {
 	char *name = realpath(file, NULL);
-	uint64_t object = 0;
-	int err = model_object_add(m, m->top, FUNCTION_LIST_OBJECT, name ? name : file, NULL, 0, &object);
+	uint64_t saved = 0;
+	int err = saved_add(m, m->top, FUNCTION_LIST_SAVED, name ? name : file, NULL, 0, &saved);
 
 	free(name);
 	return err;

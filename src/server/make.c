@@ -70,10 +70,10 @@ static int serve(const struct server_make_params *mp, const struct server_params
 
 static int set_legacy(struct model *m)
 {
-	uint64_t object = 0;
+	uint64_t saved = 0;
 
 	m->hist_legacy = true;
-	return model_object_add(m, m->top, SERVER_HIST_LEGACY, "", NULL, 0, &object);
+	return saved_add(m, m->top, SERVER_HIST_LEGACY, "", NULL, 0, &saved);
 }
 
 static int run_model(struct session *s, struct model *m, const struct server_make_params *mp)

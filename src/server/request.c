@@ -202,13 +202,13 @@ static int request_handle(struct server *srv, struct client *c, const struct wir
 }
 
 /* The path, a 0, the text. */
-static int request_keep(struct server *srv, const struct wire_request *rq, const char *body)
+static int request_pend(struct server *srv, const struct wire_request *rq, const char *body)
 {
 	size_t path = strlen(body) + 1;
 
 	if (!srv->programs || path > rq->size)
 		return -ENOENT;
-	return programs_keep(srv->programs, body, rq->flags & O_TRUNC, body + path, rq->size - path);
+	return programs_pend(srv->programs, body, rq->flags & O_TRUNC, body + path, rq->size - path);
 }
 
 static int request_systems(struct server *srv, const char *names)
@@ -260,8 +260,8 @@ static int request_path(struct server *srv, struct client *c, const struct wire_
 		return untraced_reasons(srv);
 	case WIRE_GO:
 		return barrier_go(srv, path);
-	case WIRE_KEEP:
-		return request_keep(srv, rq, path);
+	case WIRE_PEND:
+		return request_pend(srv, rq, path);
 	case WIRE_SYSTEMS:
 		return request_systems(srv, path);
 	default:

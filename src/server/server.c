@@ -81,7 +81,7 @@ int server_create(const struct server_params *params, struct server **out)
 	list_init(&srv->clients);
 	list_init(&srv->mounts);
 	pthread_mutex_init(&srv->lock, NULL);
-	if (params->boot && server_boot_restore(srv, params->boot, params->boot_object))
+	if (params->boot && server_boot_restore(srv, params->boot, params->boot_saved))
 		srv->boot_waits = false;
 	srv->signal_fd = open_signals();
 	if (srv->programs)

@@ -52,7 +52,7 @@ void server_ready(void);
  * Brings the session `name`, whose server died, back with a new server in the
  * background: its events, triggers, filters, counts and buffers. 0 or -errno.
  */
-int server_reopen(const char *name);
+int server_restore(const char *name);
 
 struct server_make_params {
 	const char	*name;		/* of the session */
@@ -70,7 +70,7 @@ struct server_make_params {
  */
 int server_make(const struct server_make_params *params);
 
-/* R4: an object of the model under this path: the option --hist-legacy was given. */
+/* R4: a saved text of the model under this path: the option --hist-legacy was given. */
 #define SERVER_HIST_LEGACY "#hist_legacy"
 
 /* R4: what of boot.h waits. */
@@ -83,8 +83,8 @@ struct server_params {
 	struct programs	*programs;	/* stays the caller's too; NULL: no session of running programs */
 	const char	*what;		/* one line for `tracefuse sessions`: "replay trace.dat" */
 	const char	*uname;		/* of the machine of a recording; NULL: this one */
-	const char	*boot;		/* text of the object SERVER_BOOT and */
-	uint64_t	boot_object;	/* its id; NULL: there was none */
+	const char	*boot;		/* the saved text SERVER_BOOT and */
+	uint64_t	boot_saved;	/* its id; NULL: there was none */
 	bool		end_unmounted;	/* server_run() returns when the last mount is gone */
 };
 

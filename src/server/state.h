@@ -65,7 +65,7 @@ struct server {
 	struct barrier	barriers[1 + LAYOUT_MAX_PROCESSES];	/* by number of the process */
 	struct boot	*boot;		/* NULL: nobody gave any */
 	bool		boot_waits;	/* something of it waits */
-	uint64_t	boot_object;	/* R4 */
+	uint64_t	boot_saved;	/* R4 */
 };
 
 /* ---- control socket ---- */
@@ -124,7 +124,7 @@ int barrier_go(struct server *srv, const char *number);
 /* Those of the text are given as far as they can be; what is wrong is written to `out`. 0, -ENOMEM */
 int server_boot_add(struct server *srv, const char *text, FILE *out);
 /* What waited when the server before died. */
-int server_boot_restore(struct server *srv, const char *text, uint64_t object);
+int server_boot_restore(struct server *srv, const char *text, uint64_t saved);
 /* A program is ready: what waits is tried again. */
 void server_boot_ready(struct server *srv);
 /* "boot NAME=VALUE", a line each of what waits. */

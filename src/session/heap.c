@@ -129,10 +129,10 @@ int heap_init(struct heap *h, struct region *r, uint64_t start, uint64_t end, ui
 void heap_destroy(struct heap *h)
 {
 	extents_free(&h->free);
-	extents_free(&h->adopted);
+	extents_free(&h->restored);
 }
 
-/* Whether the next server finds room, if it ends there. What is being re-opened has no choice. */
+/* Whether the next server finds room, if it ends there. What is being restored has no choice. */
 static bool leaves_room(const struct heap *h, uint64_t end, uint64_t len)
 {
 	return !h->twice || h->inherited || end <= h->high || h->end - end >= h->used + len;
@@ -162,16 +162,16 @@ uint64_t heap_alloc(struct heap *h, size_t size)
 	return 0;
 }
 
-/* Nobody's any more, and so one of those that heap_adopt_done() finds: programs may still run on it. */
+/* Nobody's any more, and so one of those that heap_restore_done() finds: programs may still run on it. */
 static void heap_disown(struct heap *h, uint64_t off, uint64_t len)
 {
-	size_t i = extents_find(&h->adopted, off);
+	size_t i = extents_find(&h->restored, off);
 
-	if (i == h->adopted.nr || h->adopted.v[i].off > off ||
-	    h->adopted.v[i].off + h->adopted.v[i].len < off + len)
+	if (i == h->restored.nr || h->restored.v[i].off > off ||
+	    h->restored.v[i].off + h->restored.v[i].len < off + len)
 		return;
-	/* What the books cannot hold stays adopted: lost until the session ends. */
-	if (!extents_cut(&h->adopted, i, off, len))
+	/* What the books cannot hold stays restored: lost until the session ends. */
+	if (!extents_cut(&h->restored, i, off, len))
 		h->used -= len;
 }
 
@@ -210,32 +210,32 @@ void heap_free(struct heap *h, uint64_t off, size_t size)
 	heap_free_extent(h, off, heap_size(size));
 }
 
-int heap_adopt(struct heap *h, uint64_t off, size_t size)
+int heap_restore(struct heap *h, uint64_t off, size_t size)
 {
 	uint64_t len = heap_size(size);
 	int err;
 
 	if (!off || off % HEAP_ALIGN || off < h->start || off > h->inherited || len > h->inherited - off)
 		return -EINVAL;
-	err = extents_add(&h->adopted, off, len);
+	err = extents_add(&h->restored, off, len);
 	if (err)
 		return err;
 	h->used += len;
 	return region_keep(h->region, off, len);
 }
 
-int heap_adopt_done(struct heap *h, struct extents *out)
+int heap_restore_done(struct heap *h, struct extents *out)
 {
 	uint64_t at = h->start;
 	int err = 0;
 
-	for (size_t i = 0; !err && h->inherited && i <= h->adopted.nr; i++) {
-		uint64_t end = i < h->adopted.nr ? h->adopted.v[i].off : h->inherited;
+	for (size_t i = 0; !err && h->inherited && i <= h->restored.nr; i++) {
+		uint64_t end = i < h->restored.nr ? h->restored.v[i].off : h->inherited;
 
 		if (end > at)
 			err = extents_add(out, at, end - at);
-		if (i < h->adopted.nr)
-			at = h->adopted.v[i].off + h->adopted.v[i].len;
+		if (i < h->restored.nr)
+			at = h->restored.v[i].off + h->restored.v[i].len;
 	}
 	for (size_t i = 0; i < out->nr; i++) {
 		const struct extent *e = &out->v[i];
@@ -247,7 +247,7 @@ int heap_adopt_done(struct heap *h, struct extents *out)
 		if (!err)
 			err = region_keep(h->region, e->off + e->len - 1, 1);
 	}
-	extents_free(&h->adopted);
+	extents_free(&h->restored);
 	h->inherited = 0;
 	return err;
 }

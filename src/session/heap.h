@@ -3,8 +3,8 @@
  * heap.h - which parts of a region are free
  *
  * The books are the server's private memory: nothing that a program writes
- * into the data region can confuse them. A re-opened session's heap starts
- * with everything below `high` in use and learns from adopt what really is.
+ * into the data region can confuse them. A restored session's heap starts
+ * with everything below `high` in use and learns from session_data_restore() what really is.
  */
 #ifndef TRACEFUSE_SESSION_HEAP_H
 #define TRACEFUSE_SESSION_HEAP_H
@@ -27,8 +27,8 @@ struct heap {
 	uint64_t	start, end;
 	uint64_t	high;		/* beyond: never used */
 	struct extents	free;
-	struct extents	adopted;	/* only while a session is being re-opened */
-	uint64_t	inherited;	/* what the old server used ends here, 0: nothing to adopt */
+	struct extents	restored;	/* only while a session is being restored */
+	uint64_t	inherited;	/* what the old server used ends here, 0: nothing to restore */
 	uint64_t	used;		/* bytes handed out */
 	bool		used_up;	/* no extent was large enough once */
 	/*
@@ -46,12 +46,12 @@ uint64_t heap_alloc(struct heap *h, size_t size);
 void heap_free(struct heap *h, uint64_t off, size_t size);
 /*
  * The same for a piece whose exact length is known. What the old server had is
- * not given away before heap_adopt_done().
+ * not given away before heap_restore_done().
  */
 void heap_free_extent(struct heap *h, uint64_t off, uint64_t len);
-int heap_adopt(struct heap *h, uint64_t off, size_t size);
-/* Moves all that the old server had and nobody adopted to `out` (to be freed with heap_free_extent()). */
-int heap_adopt_done(struct heap *h, struct extents *out);
+int heap_restore(struct heap *h, uint64_t off, size_t size);
+/* Moves all that the old server had and nobody restored to `out` (to be freed with heap_free_extent()). */
+int heap_restore_done(struct heap *h, struct extents *out);
 
 void extents_free(struct extents *e);
 

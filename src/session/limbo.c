@@ -191,7 +191,7 @@ size_t session_reclaim(struct session *s)
 
 	/* Threads ask for a ring in their slot, not on the socket: here somebody looks regularly. */
 	ring_leases_serve(s);
-	attach_resume(s);
+	attach_restore(s);
 	if (!l->nr || !limbo_barrier(s))
 		return l->nr;
 	oldest = oldest_epoch(s);

@@ -175,7 +175,7 @@ static int place_remove(int base, const char *name)
 	return unlinkat(base, name, AT_REMOVEDIR) ? -errno : 0;
 }
 
-/* What nobody serves, unless somebody is just re-opening it: that one has the lock. */
+/* What nobody serves, unless somebody is just restoring it: that one has the lock. */
 static int remove_stale(int base, const char *name)
 {
 	int dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

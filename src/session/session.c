@@ -107,14 +107,14 @@ void session_data_free(struct session *s, data_ref ref, size_t size)
 	session_heaps_changed(s);
 }
 
-int session_config_adopt(struct session *s, config_ref ref, size_t size)
+int session_config_restore(struct session *s, config_ref ref, size_t size)
 {
-	return heap_adopt(&s->config_heap, ref, size);
+	return heap_restore(&s->config_heap, ref, size);
 }
 
-int session_data_adopt(struct session *s, data_ref ref, size_t size)
+int session_data_restore(struct session *s, data_ref ref, size_t size)
 {
-	return heap_adopt(&s->data_heap, ref, size);
+	return heap_restore(&s->data_heap, ref, size);
 }
 
 /* Less than a session's regions and what is spared behind them. */
@@ -148,7 +148,7 @@ const char *session_error(int err)
 		       "larger ($XDG_RUNTIME_DIR, else /dev/shm; in a container: --shm-size=1g)";
 	case ENOTDIR:
 	case EACCES:	return place_taken();
-	case ETIMEDOUT:	return "another command makes or re-opens it, and does not come to an end";
+	case ETIMEDOUT:	return "another command makes or restores it, and does not come to an end";
 	case EUSERS:	return "the session has no room for another process or thread";
 	default:	return strerror(err < 0 ? -err : err);
 	}
@@ -358,12 +358,12 @@ static int session_place(struct session *s, const char *name, int *base)
 	return s->dirfd < 0 ? -errno : 0;
 }
 
-/* ---- making and re-opening a session ---- */
+/* ---- making and restoring a session ---- */
 
 /*
  * A process locks the file `lock` in the session's directory when it makes or
- * re-opens the session, and unlocks it when the server answers commands. So two
- * cannot re-open it, and others wait for the first (session_await()). The kernel
+ * restores the session, and unlocks it when the server answers commands. So two
+ * cannot restore it, and others wait for the first (session_await()). The kernel
  * drops the lock of a process that dies; a server that is there holds none.
  */
 static int lock_open(int dirfd, int flags)
@@ -584,33 +584,33 @@ static void heap_drop_old(struct session *s, struct heap *heap)
 {
 	struct extents old = { 0 };
 
-	heap_adopt_done(heap, &old);
+	heap_restore_done(heap, &old);
 	for (size_t i = 0; i < old.nr; i++)
 		limbo_add(s, heap, old.v[i].off, old.v[i].len);
 	extents_free(&old);
 }
 
-/* Objects and scratch memory are session.c's own to adopt. */
-static int adopt_object(struct session *s, uint64_t id, const struct object *o, const char *path,
+/* Saved texts and scratch memory are session.c's own to restore. */
+static int restore_saved(struct session *s, uint64_t id, const struct saved *o, const char *path,
 			const char *text, void *arg)
 {
 	if (id < *(const uint64_t *)arg)
-		session_config_adopt(s, id, sizeof(*o) + o->path_len + o->text_len);
+		session_config_restore(s, id, sizeof(*o) + o->path_len + o->text_len);
 	return 0;
 }
 
-void session_adopt_done(struct session *s)
+void session_restore_done(struct session *s)
 {
 	uint64_t high = s->config_heap.inherited;
 
 	if (!high)
 		return;
-	session_object_each(s, adopt_object, &high);
+	session_saved_each(s, restore_saved, &high);
 	for (uint32_t i = 0; i < slots_end(s); i++) {
 		struct slot_book *b = slot_book(s, i);
 
 		if (b->scratch && b->scratch < s->data_heap.inherited &&
-		    session_data_adopt(s, b->scratch,
+		    session_data_restore(s, b->scratch,
 				       sizeof(struct hit_scratch) * LAYOUT_HIT_LEVELS))
 			b->scratch = 0;
 	}

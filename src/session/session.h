@@ -4,7 +4,7 @@
  *
  * Included by the server, the sources and the commands; never by src/plane.
  *
- *   create -> (alloc, publish, retire)* -> close            the files stay: the session can be re-opened
+ *   create -> (alloc, publish, retire)* -> close            the files stay: the session can be restored
  *                                       -> destroy          the files are removed
  *
  * One thread at a time may call the functions of a session (the server holds
@@ -39,13 +39,13 @@ int session_create(const char *name, const struct session_params *params, struct
 
 /*
  * Re-opens a session whose server died; -EBUSY when it is alive, or another process makes or
- * re-opens it just now, -ENOENT, -EPROTO when the files are damaged.
+ * restores it just now, -ENOENT, -EPROTO when the files are damaged.
  */
 int session_open(const char *name, struct session **out);
 /* Commands are answered from now on: session_await() returns. */
 void session_served(struct session *s);
 /*
- * Waits while another process makes or re-opens the session. 0: nobody does (any more), or it is
+ * Waits while another process makes or restores the session. 0: nobody does (any more), or it is
  * not there; -ETIMEDOUT: after `ms` still.
  */
 int session_await(const char *name, unsigned int ms);
@@ -107,15 +107,15 @@ data_ref session_data_alloc(struct session *s, size_t size);
 void session_config_free(struct session *s, config_ref ref, size_t size);
 void session_data_free(struct session *s, data_ref ref, size_t size);
 /*
- * For a re-opened session: [ref, ref + size) is in use. Until
- * session_adopt_done() everything that the old server had is kept, because
+ * For a restored session: [ref, ref + size) is in use. Until
+ * session_restore_done() everything that the old server had is kept, because
  * programs still run on it. After it the plans that were not published anew
- * are taken out, and what nobody adopted is freed when no hit sees it any more.
+ * are taken out, and what nobody restored is freed when no hit sees it any more.
  * -EINVAL: not inside what the old server used.
  */
-int session_config_adopt(struct session *s, config_ref ref, size_t size);
-int session_data_adopt(struct session *s, data_ref ref, size_t size);
-void session_adopt_done(struct session *s);
+int session_config_restore(struct session *s, config_ref ref, size_t size);
+int session_data_restore(struct session *s, data_ref ref, size_t size);
+void session_restore_done(struct session *s);
 
 /*
  * Release-stores `ref` into a word of the config or data region and raises the
@@ -152,11 +152,11 @@ void session_pids_follow(struct session *s, uint32_t instance, uint32_t sets);
 void session_follow(struct session *s, bool on);
 
 /* R4. The id is stable while the server lives. */
-int session_object_add(struct session *s, const char *path, const char *text,
+int session_saved_add(struct session *s, const char *path, const char *text,
 		       const uint64_t *refs, unsigned int nr_refs, uint64_t *id);
-void session_object_remove(struct session *s, uint64_t id);
-/* Calls fn for each live object in order of serial; stops at the first non-zero return. */
-int session_object_each(struct session *s, int (*fn)(struct session *s, uint64_t id,
-			const struct object *o, const char *path, const char *text, void *arg), void *arg);
+void session_saved_remove(struct session *s, uint64_t id);
+/* Calls fn for each live saved text in order of serial; stops at the first non-zero return. */
+int session_saved_each(struct session *s, int (*fn)(struct session *s, uint64_t id,
+			const struct saved *o, const char *path, const char *text, void *arg), void *arg);
 
 #endif

@@ -168,7 +168,7 @@ unsigned int threads_finish(struct session *s, unsigned int index);
 /* attach/server.c */
 int attach_listen(struct session *s);
 /* Accepts again what was paused, when its time is over. */
-void attach_resume(struct session *s);
+void attach_restore(struct session *s);
 /*
  * attach_serve() looks when the descriptor is readable; it is that process's (1 + index), 0: the
  * socket.

@@ -79,7 +79,7 @@ struct target {
 /* Of an event that is to come the settings are kept. */
 static int open_kept(struct setup *s, struct target *t)
 {
-	int ret = access_keep(s->params->access, t->path, !t->append, "", 0);
+	int ret = access_pend(s->params->access, t->path, !t->append, "", 0);
 
 	t->kept = !ret;
 	if (!ret)
@@ -150,7 +150,7 @@ static int write_target(struct access *a, struct target *t, const char *text, si
 	if (t->file)
 		return by_lines ? write_lines(t->file, text, len) : write_all(t->file, text, len);
 	if (t->kept)
-		return len ? access_keep(a, t->path, false, text, len) : 0;
+		return len ? access_pend(a, t->path, false, text, len) : 0;
 	lost = fwrite(text, 1, len, t->host) != len;
 	lost |= fclose(t->host) != 0;
 	t->host = NULL;

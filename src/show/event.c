@@ -466,7 +466,7 @@ static struct show_event *event_create(struct event *event)
 	if (!e)
 		return NULL;
 	e->event = event;
-	e->identity = event->object;
+	e->identity = event->saved;
 	if (event_need_fields(event) == -ENOMEM)
 		e->no_memory = true;
 	else if (!find_functions(e))
@@ -493,7 +493,7 @@ struct show_event *show_event_of(struct show *s, const struct show_record *r)
 	if (!event || !s->events)
 		return NULL;
 	e = s->events[id];
-	if (!e || e->event != event || e->identity != event->object) {
+	if (!e || e->event != event || e->identity != event->saved) {
 		event_destroy(e);
 		e = s->events[id] = event_create(event);
 		s->events_bytes += e ? print_format_bytes(e->format) : 0;

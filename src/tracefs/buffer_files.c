@@ -369,7 +369,7 @@ static ssize_t write_buffer_size(struct tree_file *f, const char *buf, size_t si
 	if (err)
 		return err;
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)kb);
-	err = instance_keep_size(f->at.inst, f->at.cpu, text);
+	err = instance_save_size(f->at.inst, f->at.cpu, text);
 	return err ? err : (ssize_t)size;
 }
 

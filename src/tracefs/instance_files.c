@@ -63,7 +63,7 @@ static ssize_t write_tracing_on(struct tree_file *f, const char *buf, size_t siz
 			atomic_store_explicit(on, v != 0, memory_order_relaxed);
 		if (changes || f->tree->model->restoring)
 			start_tracer(f->at.inst, v != 0);
-		err = instance_keep(f->at.inst, SETTING_TRACING_ON, "tracing_on", v ? "1" : "0");
+		err = instance_save(f->at.inst, SETTING_TRACING_ON, "tracing_on", v ? "1" : "0");
 	}
 	return taken(err, size);
 }
@@ -103,7 +103,7 @@ static int set_clock(struct instance *inst, const char *name)
 	for (uint32_t i = 0; i < CLOCK_ID_COUNT; i++) {
 		if (strcmp(name, clock_names[i]))
 			continue;
-		err = instance_keep(inst, SETTING_CLOCK, "trace_clock", name);
+		err = instance_save(inst, SETTING_CLOCK, "trace_clock", name);
 		if (err || inst->model->restoring)	/* the records are of that clock */
 			return err;
 		/* Relaxed: a hit takes it when it sees it; one on its way still records a time of the old. */
@@ -216,7 +216,7 @@ static ssize_t write_percent(struct tree_file *f, const char *buf, size_t size)
 	if (!err) {
 		f->at.inst->buffer_percent = (unsigned int)v;
 		snprintf(text, sizeof(text), "%u", (unsigned int)v);
-		err = instance_keep(f->at.inst, SETTING_BUFFER_PERCENT, "buffer_percent", text);
+		err = instance_save(f->at.inst, SETTING_BUFFER_PERCENT, "buffer_percent", text);
 	}
 	return taken(err, size);
 }
@@ -244,7 +244,7 @@ static ssize_t write_subbuf_size(struct tree_file *f, const char *buf, size_t si
 	err = instance_set_subbuf_size(f->at.inst, bytes);
 	if (!err) {
 		snprintf(text, sizeof(text), "%u", bytes >> 10);
-		err = instance_keep(f->at.inst, SETTING_SUBBUF_SIZE, "buffer_subbuf_size_kb", text);
+		err = instance_save(f->at.inst, SETTING_SUBBUF_SIZE, "buffer_subbuf_size_kb", text);
 	}
 	return taken(err, size);
 }
@@ -331,7 +331,7 @@ static ssize_t write_cpumask(struct tree_file *f, const char *buf, size_t size)
 	if (err)
 		return err;
 	text = strndup(buf, len);
-	err = text ? instance_keep(inst, SETTING_CPUMASK, "tracing_cpumask", text) : -ENOMEM;
+	err = text ? instance_save(inst, SETTING_CPUMASK, "tracing_cpumask", text) : -ENOMEM;
 	free(text);
 	if (err)
 		return err;
@@ -460,7 +460,7 @@ static ssize_t write_cmdlines_size(struct tree_file *f, const char *buf, size_t 
 		err = cmdlines_resize(f->tree->model->cmdlines, (unsigned int)v);
 	snprintf(text, sizeof(text), "%u", (unsigned int)v);
 	if (!err)
-		err = instance_keep(f->tree->model->top, SETTING_CMDLINES_SIZE, "saved_cmdlines_size", text);
+		err = instance_save(f->tree->model->top, SETTING_CMDLINES_SIZE, "saved_cmdlines_size", text);
 	return taken(err, size);
 }
 

@@ -54,12 +54,12 @@ static int print_usecs(uint64_t ns, FILE *out)
 	return 0;
 }
 
-static int keep_number(struct instance *inst, enum setting what, const char *path, uint64_t v)
+static int save_number(struct instance *inst, enum setting what, const char *path, uint64_t v)
 {
 	char text[24];
 
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-	return instance_keep(inst, what, path, text);
+	return instance_save(inst, what, path, text);
 }
 
 static void take_sections(struct model *m)
@@ -85,7 +85,7 @@ static ssize_t write_thresh(struct tree_file *f, const char *buf, size_t size)
 	take_sections(f->tree->model);		/* what has ended was as long as it had to be */
 	/* Relaxed: a number of its own. */
 	atomic_store_explicit(&f->tree->model->tracing_thresh, v * NS_PER_US, memory_order_relaxed);
-	err = keep_number(f->at.inst, SETTING_THRESH, "tracing_thresh", v);
+	err = save_number(f->at.inst, SETTING_THRESH, "tracing_thresh", v);
 	if (!err)
 		err = ftrace_graph_publish(f->tree->model);
 	if (!err && t->update_thresh)
@@ -112,7 +112,7 @@ static ssize_t write_max_latency(struct tree_file *f, const char *buf, size_t si
 		atomic_store_explicit(&f->at.inst->max_latency, v * NS_PER_US, memory_order_relaxed);
 		if (t->update_max)
 			t->update_max(f->at.inst);
-		err = keep_number(f->at.inst, SETTING_MAX_LATENCY, "tracing_max_latency", v);
+		err = save_number(f->at.inst, SETTING_MAX_LATENCY, "tracing_max_latency", v);
 	}
 	return taken(err, size);
 }
@@ -133,7 +133,7 @@ static ssize_t write_depth(struct tree_file *f, const char *buf, size_t size)
 
 	if (!err) {
 		f->tree->model->max_graph_depth = (int)(uint32_t)v;
-		err = keep_number(f->at.inst, SETTING_GRAPH_DEPTH, "max_graph_depth", (uint32_t)v);
+		err = save_number(f->at.inst, SETTING_GRAPH_DEPTH, "max_graph_depth", (uint32_t)v);
 	}
 	if (!err)
 		err = ftrace_graph_publish(f->tree->model);

@@ -132,10 +132,10 @@ int tracer_choose(struct instance *inst, const char *name)
 	if (err)
 		return err;
 	tracer_leave(inst);
-	err = instance_keep(inst, SETTING_TRACER, "current_tracer", name);
+	err = instance_save(inst, SETTING_TRACER, "current_tracer", name);
 	if (!err)
 		err = become(inst, t, had_max);
 	if (err)
-		(void)instance_keep(inst, SETTING_TRACER, "current_tracer", "nop");
+		(void)instance_save(inst, SETTING_TRACER, "current_tracer", "nop");
 	return err;
 }

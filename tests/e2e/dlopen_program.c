@@ -20,15 +20,15 @@
 
 enum { CALLS = 10, SUM = 55, THREADS = 2, CHILDREN = 30 };
 
-struct object {
+struct saved {
 	void	*handle;
 	int	(*part)(int times);
 	int	(*spin)(int times);
 };
 
-static struct object object_open(const char *path, int space)
+static struct saved object_open(const char *path, int space)
 {
-	struct object o = { .handle = space ? dlmopen(LM_ID_NEWLM, path, RTLD_NOW) : dlopen(path, RTLD_NOW) };
+	struct saved o = { .handle = space ? dlmopen(LM_ID_NEWLM, path, RTLD_NOW) : dlopen(path, RTLD_NOW) };
 
 	if (!o.handle) {
 		fprintf(stderr, "%s\n", dlerror());
@@ -41,7 +41,7 @@ static struct object object_open(const char *path, int space)
 
 static int object_once(const char *path, int space, void **at)
 {
-	struct object o = object_open(path, space);
+	struct saved o = object_open(path, space);
 	int good = o.part(CALLS) == SUM;
 
 	if (at)
@@ -68,7 +68,7 @@ static _Atomic int stop;
 
 static void *spin(void *arg)
 {
-	const struct object *o = arg;
+	const struct saved *o = arg;
 
 	/* The trace has room for some. */
 	while (!stop) {
@@ -81,7 +81,7 @@ static void *spin(void *arg)
 
 static int late(const char *session, const char *first, const char *second)
 {
-	struct object o = object_open(first, 0);
+	struct saved o = object_open(first, 0);
 	pthread_t threads[THREADS];
 	int good;
 
@@ -104,7 +104,7 @@ static int late(const char *session, const char *first, const char *second)
 
 static int forks(const char *path)
 {
-	struct object o = object_open(path, 0);
+	struct saved o = object_open(path, 0);
 	int status = 1;
 	pid_t pid = fork();
 
@@ -122,7 +122,7 @@ static int forks(const char *path)
 
 static void *fork_often(void *arg)
 {
-	const struct object *o = arg;
+	const struct saved *o = arg;
 	long wrong = 0;
 
 	for (int i = 0; i < CHILDREN; i++) {
@@ -140,7 +140,7 @@ static void *fork_often(void *arg)
 
 static int storm(const char *path)
 {
-	struct object o = object_open(path, 0);
+	struct saved o = object_open(path, 0);
 	pthread_t threads[THREADS + 1];
 	long wrong = 0;
 

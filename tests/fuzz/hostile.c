@@ -536,9 +536,9 @@ static void reopen(void)
 	if (!model_create(w.session, &w.model)) {
 		w.tree = tree_create(w.model);
 		end();
-		if (w.tree && !model_reopen(w.model, write_again, NULL)) {
+		if (w.tree && !model_restore(w.model, write_again, NULL)) {
 			begin("another server's programs");
-			if (w.programs && !programs_reopen(w.programs)) {
+			if (w.programs && !programs_restored(w.programs)) {
 				end();
 				look();
 			}

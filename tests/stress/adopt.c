@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * adopt.c - rings and histograms that live writers use while their server is killed and re-opened (R4)
+ * adopt.c - rings and histograms that live writers use while their server is killed and restored (R4)
  *
  * Programs make hits of an event that is recorded and has a histogram; their
- * server is killed again and again, also while it re-opens, and programs are
+ * server is killed again and again, also while it restores, and programs are
  * killed too. Each record carries a lane and a number that is taken before the
  * hit and noted after it; a number that a killed program took and did not note
  * is in doubt: it may be there, once. At the end all others are there, once,
@@ -139,7 +139,7 @@ static int open_again(const char *name, struct session **s, struct model **m)
 
 	if (!err)
 		err = model_create(*s, m);
-	return err ? err : model_reopen(*m, write_again, *m);
+	return err ? err : model_restore(*m, write_again, *m);
 }
 
 static int make_session(const char *name)

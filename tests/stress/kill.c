@@ -134,7 +134,7 @@ static void plan_publish(struct session *s, data_ref map, data_ref state, config
 	old[1] = code;
 }
 
-static int take_refs(struct session *s, uint64_t id, const struct object *o, const char *path, const char *text,
+static int take_refs(struct session *s, uint64_t id, const struct saved *o, const char *path, const char *text,
 		     void *arg)
 {
 	memcpy(arg, o->refs, 2 * sizeof(uint64_t));
@@ -143,12 +143,12 @@ static int take_refs(struct session *s, uint64_t id, const struct object *o, con
 
 static void adopt(struct session *s, uint64_t refs[2], config_ref old[2])
 {
-	if (session_object_each(s, take_refs, refs) || !refs[0] ||
-	    session_data_adopt(s, refs[0], map_size(&shape)) ||
-	    session_data_adopt(s, refs[1], sizeof(struct trigger_state)))
+	if (session_saved_each(s, take_refs, refs) || !refs[0] ||
+	    session_data_restore(s, refs[0], map_size(&shape)) ||
+	    session_data_restore(s, refs[1], sizeof(struct trigger_state)))
 		_exit(2);
 	plan_publish(s, refs[0], refs[1], old);
-	session_adopt_done(s);
+	session_restore_done(s);
 }
 
 static struct session *first(const char *name, uint64_t refs[2])
@@ -161,7 +161,7 @@ static struct session *first(const char *name, uint64_t refs[2])
 		_exit(1);
 	refs[0] = session_data_alloc(s, map_size(&shape));
 	refs[1] = session_data_alloc(s, sizeof(struct trigger_state));
-	if (session_object_add(s, "events/x/trigger", "hist:keys=a", refs, 2, &id))
+	if (session_saved_add(s, "events/x/trigger", "hist:keys=a", refs, 2, &id))
 		_exit(1);
 	return s;
 }

@@ -314,7 +314,7 @@ static bool walk_all(struct walk *w)
 	return any;
 }
 
-static int lock_object(struct dl_phdr_info *info, size_t size, void *data)
+static int lock_saved(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct walk *w = data;
 
@@ -351,7 +351,7 @@ static void lock_around(const struct walk *w, uintptr_t addr)
 /* Where nobody tells what is mapped: the program and its libraries, the heap and the stack. */
 static void lock_known(struct walk *w)
 {
-	dl_iterate_phdr(lock_object, w);
+	dl_iterate_phdr(lock_saved, w);
 	lock_around(w, (uintptr_t)agent_syscall(SYS_brk, 0) - 1);
 	lock_around(w, (uintptr_t)__builtin_frame_address(0));
 }

@@ -205,7 +205,7 @@ static void check_untraced(struct patient *p)
 	}
 }
 
-static void check_kept(struct patient *p)
+static void check_pending(struct patient *p)
 {
 	char value[1024];
 
@@ -421,7 +421,7 @@ static void check_programs(struct patient *p)
 {
 	check_attached(p);
 	check_functions(p);
-	check_kept(p);
+	check_pending(p);
 	check_boot(p);
 	check_refused(p);
 	check_missed(p);

@@ -149,7 +149,7 @@ const struct command command_mount = {
 "\n"
 "Mounts a session's tracing directory at DIRECTORY. DIRECTORY has to be empty; mount\n"
 "makes it if it does not exist. Without DIRECTORY it mounts inside the session's own\n"
-"directory and prints the path. It re-opens a session whose server died, with all\n"
+"directory and prints the path. It restores a session whose server died, with all\n"
 "that it had. It makes a session that does not exist, for programs that attach to it\n"
 "by themselves (TRACEFUSE_SESSION). It takes away mounts that a dead server left\n"
 "behind. At /sys/kernel/tracing it mounts a tracefs below, because tools would mount\n"

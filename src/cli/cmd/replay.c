@@ -241,11 +241,11 @@ static int make_session(struct replay *r)
 		return message_error("cannot make the session: %s", session_error(ret));
 	if (source_import(r->made.source, r->made.model, &err))
 		return source_failed(&err);
-	if (r->asked.session_name && source_keep(r->made.source, &params))
+	if (r->asked.session_name && source_save(r->made.source, &params))
 		return message_error("out of memory");
 	r->made.model->hist_legacy = r->asked.hist_legacy;
 	if (r->asked.hist_legacy &&
-	    model_object_add(r->made.model, r->made.model->top, SERVER_HIST_LEGACY, "", NULL, 0,
+	    saved_add(r->made.model, r->made.model->top, SERVER_HIST_LEGACY, "", NULL, 0,
 			     &object))
 		return message_error("out of memory");
 	r->made.tree = tree_create(r->made.model);

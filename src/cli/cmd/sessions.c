@@ -45,7 +45,7 @@ static int print_session(void *arg, const char *name, const char *dir, bool aliv
 		access_close(a);
 	}
 	if (ret == -ECONNREFUSED) {
-		printf("%s: its server is dead; any command on it re-opens it\n", name);
+		printf("%s: its server is dead; any command on it restores it\n", name);
 	} else if (ret < 0) {
 		printf("%s: its server does not answer\n", name);
 	} else {

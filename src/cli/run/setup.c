@@ -67,7 +67,7 @@ static int run_shell(void *arg, const char *name, const char *text)
 /* ---- applying ---- */
 
 /* "SYSTEM:EVENT", "SYSTEM", "SYSTEM:*": kept until somebody defines it. */
-static int keep_event(struct run *r, const char *name)
+static int pend_event(struct run *r, const char *name)
 {
 	const char *colon = strchrnul(name, ':');
 	const char *event = *colon ? colon + 1 : "*";
@@ -80,7 +80,7 @@ static int keep_event(struct run *r, const char *name)
 		snprintf(path, sizeof(path), "events/%.*s/enable", (int)(colon - name), name);
 	else
 		snprintf(path, sizeof(path), "events/%.*s/%s/enable", (int)(colon - name), name, event);
-	return access_keep(r->access, path, false, "1", 1);
+	return access_pend(r->access, path, false, "1", 1);
 }
 
 /* False: it is not there yet, and may come. */
@@ -93,7 +93,7 @@ static bool enable_event(struct run *r, const char *name)
 	if (ret != -EINVAL)
 		return true;
 	/* The first program that waits shows what is there. */
-	return run_wanted_event(r, name) || !keep_event(r, name);
+	return run_wanted_event(r, name) || !pend_event(r, name);
 }
 
 static void enable_events(struct run *r)

@@ -121,7 +121,7 @@ static void print_untraced(const struct run *r)
 }
 
 /* "[instances/NAME/]events/SYSTEM/[EVENT/]FILE TEXT" */
-static void print_kept(const char *line)
+static void print_pending(const char *line)
 {
 	const char *system = strstr(line, "events/") + 7, *file = strchr(system, '/');
 
@@ -139,7 +139,7 @@ static void print_waiting(const struct run *r, const char *info)
 	for (unsigned int i = 0; i < r->asked.events.nr; i++)
 		fprintf(stderr, "tracefuse: -e %s: no program had such an event\n", r->asked.events.v[i]);
 	for (unsigned int i = 0; client_info(info, "kept", i, line, sizeof(line)); i++)
-		print_kept(line);
+		print_pending(line);
 	for (unsigned int i = 0; client_info(info, "boot", i, line, sizeof(line)); i++)
 		fprintf(stderr, "tracefuse: boot: no program had what is meant by %s\n", line);
 	for (unsigned int i = 0; client_info(info, "refused", i, line, sizeof(line)); i++)

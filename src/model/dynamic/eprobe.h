@@ -121,7 +121,7 @@ int eprobe_parse_fetch(const struct eprobe *p, struct eprobe_arg *arg, const str
  * is not; event_publish() of that event calls it first.
  */
 int eprobe_sync(struct eprobe *p);
-/* The same for all, before model_reopen() publishes: the base events' plans are to have these triggers from the start. */
+/* The same for all, before model_restore() publishes: the base events' plans are to have these triggers from the start. */
 int eprobe_sync_all(struct model *m);
 
 /* ---- eprobe_compile.c ---- */

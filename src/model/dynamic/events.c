@@ -246,7 +246,7 @@ int dynamic_add(struct dynamic_event *d, const char *command)
 	int err;
 
 	snprintf(path, sizeof(path), "%s%u", path_prefix, d->event->id);
-	err = model_object_add(m, m->top, path, command, NULL, 0, &d->event->object);
+	err = saved_add(m, m->top, path, command, NULL, 0, &d->event->saved);
 	if (err)
 		return err;
 	d->event->made = d;

@@ -65,10 +65,10 @@ char *dynamic_format(const struct dynamic_event *d);
 
 /*
  * A new event that is in the lists and, with its command, among the session's
- * objects (R4), from where dynamic_restore() has it. 0, -ENOMEM
+ * saved texts (R4), from where dynamic_restore() has it. 0, -ENOMEM
  */
 int dynamic_add(struct dynamic_event *d, const char *command);
-/* model_reopen(): gives an object's text again. `path` is not one of a dynamic event: -ENOENT. */
+/* model_restore(): gives a saved text again. `path` is not one of a dynamic event: -ENOENT. */
 int dynamic_restore(struct model *m, const char *path, const char *text);
 
 /* Removes the event and unlinks. -EBUSY: nothing was changed; else the caller frees the rest. */

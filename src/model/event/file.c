@@ -43,7 +43,7 @@ static char *path_of(const struct event_file *f, const char *file)
 }
 
 int event_file_restored(const struct event_file *f, const char *file, const char *text,
-			struct restored_object *out)
+			struct restored *out)
 {
 	char *path = path_of(f, file);
 
@@ -54,7 +54,7 @@ int event_file_restored(const struct event_file *f, const char *file, const char
 	return 0;
 }
 
-int event_file_keep(struct event_file *f, const char *file, const char *text, const uint64_t *refs,
+int event_file_save(struct event_file *f, const char *file, const char *text, const uint64_t *refs,
 		    unsigned int nr_refs, uint64_t *id)
 {
 	char *path = path_of(f, file);
@@ -62,7 +62,7 @@ int event_file_keep(struct event_file *f, const char *file, const char *text, co
 
 	if (!path)
 		return -ENOMEM;
-	err = model_object_add(f->event->model, f->instance, path, text, refs, nr_refs, id);
+	err = saved_add(f->event->model, f->instance, path, text, refs, nr_refs, id);
 	free(path);
 	return err;
 }
@@ -81,7 +81,7 @@ int event_file_need_state(struct event_file *f)
 	f->state = session_data(s, ref, sizeof(*f->state));
 	f->state->event_id = f->event->id;
 	f->state_ref = ref;
-	err = event_file_keep(f, "#state", "", &ref, 1, &f->state_object);
+	err = event_file_save(f, "#state", "", &ref, 1, &f->state_saved);
 	if (!err)
 		return 0;
 	session_data_free(s, ref, sizeof(*f->state));
@@ -90,13 +90,13 @@ int event_file_need_state(struct event_file *f)
 	return err;
 }
 
-int event_file_adopt_state(struct event_file *f, data_ref ref, uint64_t object)
+int event_file_restore_state(struct event_file *f, data_ref ref, uint64_t saved)
 {
 	struct session *s = f->event->model->session;
 
 	if (f->state)
 		return -EEXIST;
-	if (session_data_adopt(s, ref, sizeof(*f->state)))
+	if (session_data_restore(s, ref, sizeof(*f->state)))
 		return -EPROTO;
 	f->state = session_data(s, ref, sizeof(*f->state));
 	if (!f->state || f->state->event_id != f->event->id) {
@@ -104,7 +104,7 @@ int event_file_adopt_state(struct event_file *f, data_ref ref, uint64_t object)
 		return -EPROTO;
 	}
 	f->state_ref = ref;
-	f->state_object = object;
+	f->state_saved = saved;
 	return 0;
 }
 
@@ -134,9 +134,9 @@ void event_file_destroy(struct event_file *f)
 		if (f->state_ref)
 			session_data_retire(m->session, f->state_ref, sizeof(*f->state));
 	}
-	model_object_remove(m, &f->enable_object);
-	model_object_remove(m, &f->filter_object);
-	model_object_remove(m, &f->state_object);
+	saved_remove(m, &f->enable_saved);
+	saved_remove(m, &f->filter_saved);
+	saved_remove(m, &f->state_saved);
 	list_del(&f->event_node);
 	list_del(&f->node);
 	free(f);
@@ -181,8 +181,8 @@ static int enable(struct event_file *f)
 	bool was = f->enabled;
 	int err = event_file_need_state(f);
 
-	if (!err && !f->enable_object)
-		err = event_file_keep(f, "enable", "1", NULL, 0, &f->enable_object);
+	if (!err && !f->enable_saved)
+		err = event_file_save(f, "enable", "1", NULL, 0, &f->enable_saved);
 	if (err)
 		return err;
 	set_soft_disabled(f, false);
@@ -190,7 +190,7 @@ static int enable(struct event_file *f)
 	err = was ? 0 : event_publish(f->event);
 	if (err) {
 		f->enabled = false;
-		model_object_remove(f->event->model, &f->enable_object);
+		saved_remove(f->event->model, &f->enable_saved);
 	}
 	return err;
 }
@@ -207,7 +207,7 @@ static int disable(struct event_file *f)
 		f->enabled = err != 0;
 	}
 	if (!err)
-		model_object_remove(f->event->model, &f->enable_object);
+		saved_remove(f->event->model, &f->enable_saved);
 	return err;
 }
 
@@ -244,7 +244,7 @@ static int soft_end(struct event_file *f)
 	f->soft_mode = false;
 	if (soft_disabled(f)) {
 		f->enabled = false;
-		model_object_remove(f->event->model, &f->enable_object);
+		saved_remove(f->event->model, &f->enable_saved);
 	}
 	err = event_publish(f->event);
 	set_soft_disabled(f, false);

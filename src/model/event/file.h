@@ -39,7 +39,7 @@ struct event_file {
 	config_ref		filter_program;
 	size_t			filter_size;
 	char			*hist_error, *hist_command;	/* --hist-legacy: of the last hist command, NULL */
-	uint64_t		enable_object, filter_object, state_object;	/* R4 */
+	uint64_t		enable_saved, filter_saved, state_saved;	/* R4 */
 };
 
 /* Made when first asked for; NULL: out of memory. */
@@ -60,16 +60,16 @@ int model_arm_internal(struct model *m, struct instance *inst);
 
 /* NULL when it was never asked for. */
 struct event_file *event_file_find(const struct instance *inst, const struct event *e);
-/* Keeps one effective command of a file of the event's directory (R4): model_object_add(). */
-int event_file_keep(struct event_file *f, const char *file, const char *text, const uint64_t *refs,
+/* Keeps one effective command of a file of the event's directory (R4): saved_add(). */
+int event_file_save(struct event_file *f, const char *file, const char *text, const uint64_t *refs,
 		    unsigned int nr_refs, uint64_t *id);
 /* The same of model_restored(). 0, -ENOMEM */
 int event_file_restored(const struct event_file *f, const char *file, const char *text,
-			struct restored_object *out);
+			struct restored *out);
 /* Allocates the state in the data region. 0, -ENOMEM */
 int event_file_need_state(struct event_file *f);
-/* model_reopen(): takes over the state that the dead server made. -EPROTO when it is another event's. */
-int event_file_adopt_state(struct event_file *f, data_ref ref, uint64_t object);
+/* model_restore(): takes over the state that the dead server made. -EPROTO when it is another event's. */
+int event_file_restore_state(struct event_file *f, data_ref ref, uint64_t saved);
 /* Drops triggers and filter, disarms, frees. */
 void event_file_destroy(struct event_file *f);
 /* Drops triggers and filters, disarms and frees all files of an instance that goes away. */

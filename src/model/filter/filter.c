@@ -128,28 +128,28 @@ static int publish(struct event_file *f, config_ref new, size_t size)
 static int replace(struct event_file *f, struct filter *filter, const char *text)
 {
 	struct model *m = f->event->model;
-	uint64_t old = f->filter_object;
+	uint64_t old = f->filter_saved;
 	config_ref new = 0;
 	size_t size = 0;
 	int err = filter ? filter_compile(m, filter, &new, &size) : 0;
 
-	f->filter_object = 0;
+	f->filter_saved = 0;
 	/* Also one that was refused: it stays readable with its caret. */
 	if (!err && filter)
-		err = event_file_keep(f, "filter", text, NULL, 0, &f->filter_object);
+		err = event_file_save(f, "filter", text, NULL, 0, &f->filter_saved);
 	if (!err)
 		err = publish(f, new, size);
 	if (err) {
-		model_object_remove(m, &f->filter_object);
-		f->filter_object = old;
+		saved_remove(m, &f->filter_saved);
+		f->filter_saved = old;
 		if (new)
 			session_config_free(m->session, new, size);
 		return err;
 	}
 	filter_destroy(f->filter);
 	f->filter = filter;
-	if (old != f->filter_object)
-		model_object_remove(m, &old);
+	if (old != f->filter_saved)
+		saved_remove(m, &old);
 	return 0;
 }
 

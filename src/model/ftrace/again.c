@@ -67,8 +67,8 @@ static int inherit_hashes(struct ftrace *ft, struct ftrace_instance *fi, const s
 		ftrace_hash_destroy(new.notrace);
 		return err;
 	}
-	err = new.filter ? ftrace_keep_hash(fi, FTRACE_FILTER) : 0;
-	return err || !new.notrace ? err : ftrace_keep_hash(fi, FTRACE_NOTRACE);
+	err = new.filter ? ftrace_save_hash(fi, FTRACE_FILTER) : 0;
+	return err || !new.notrace ? err : ftrace_save_hash(fi, FTRACE_NOTRACE);
 }
 
 static int inherit_instance(struct ftrace *ft, struct ftrace_instance *fi, const struct ftrace_page *old,
@@ -97,7 +97,7 @@ static int inherit_graph(struct ftrace *ft, enum ftrace_list which, const struct
 	ft->graph[which] = new;
 	if (ft->set)
 		ft->set(ft->changed_arg);
-	return ftrace_keep_graph(ft, which);
+	return ftrace_save_graph(ft, which);
 }
 
 int ftrace_page_inherit(struct ftrace *ft, const struct ftrace_page *old, struct ftrace_page *page)

@@ -5,7 +5,7 @@
  * A function command is one command in one instance, once with counts and once without; its
  * ops is enabled while it has a function. A function that has the command already
  * keeps what it has. What one write brought is a batch: it shares parameters, the
- * memory of its counts and the object that a new server finds (R4).
+ * memory of its counts and the saved text that a new server finds (R4).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,7 +29,7 @@ struct request {
 	bool		counted;	/* of the function command with counts, even when none was given */
 	int64_t		count;
 	struct event_file *target;
-	data_ref	counts;		/* those of the server before, to adopt; 0: none */
+	data_ref	counts;		/* those of the server before, to restore; 0: none */
 };
 
 static enum ftrace_command command_named(const char *name)
@@ -122,10 +122,10 @@ static int batch_counts(struct function_command *p, struct ftrace_batch *b, cons
 		return 0;
 	if (!r->counts)
 		b->counts_ref = session_data_alloc(m->session, size);
-	else if (!session_data_adopt(m->session, r->counts, size))
+	else if (!session_data_restore(m->session, r->counts, size))
 		b->counts_ref = r->counts;
 	b->counts = b->counts_ref ? session_data(m->session, b->counts_ref, size) : NULL;
-	/* Taken already: the old server died between the new object of the batch and the old one's removal. */
+	/* Taken already: the old server died between the new saved text of the batch and the old one's removal. */
 	if (!b->counts)
 		return r->counts ? -EPROTO : -ENOMEM;
 	for (uint32_t i = 0; !r->counts && i < b->nr_counts; i++)
@@ -144,7 +144,7 @@ static void batch_free(struct function_command *p, struct ftrace_batch *b)
 		session_config_retire(m->session, b->table, b->table_size);
 	if (b->target && !m->closing)
 		event_file_soft(b->target, -1);
-	model_object_remove(m, &b->object);
+	saved_remove(m, &b->saved);
 	list_del(&b->node);
 	free(b);
 }
@@ -257,7 +257,7 @@ static int add_sites(struct function_command *p, const struct request *r, struct
 	if (!err)
 		err = function_command_publish(p);
 	if (!err)
-		err = ftrace_keep_batch(p, b);
+		err = ftrace_save_batch(p, b);
 	if (err)
 		ftrace_hash_destroy(hash);
 	else
@@ -383,7 +383,7 @@ static int remove_batches(struct function_command *p)
 	}
 	err = function_command_publish(p);
 	list_each(b, &p->batches, node)
-		ftrace_keep_batch(p, b);
+		ftrace_save_batch(p, b);
 	list_each_safe(b, next, &gone, node)
 		batch_drop(p, b, err);
 	return err;
@@ -659,13 +659,13 @@ static int restore_batch(struct function_command *p, const struct request *r, ui
 	else
 		ftrace_hash_destroy(hash);
 	if (!err)
-		return ftrace_keep_batch(p, b);
+		return ftrace_save_batch(p, b);
 	if (b)
 		batch_undo(p, b);
 	return err;
 }
 
-int function_command_restore(struct ftrace_instance *fi, const struct restored_object *o,
+int function_command_restore(struct ftrace_instance *fi, const struct restored *o,
 			 const char *text)
 {
 	struct request r = { .count = NO_COUNT, .counts = restored_ref(o, 0) };

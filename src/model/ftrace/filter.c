@@ -196,7 +196,7 @@ static int mod_wait(struct ftrace_edit *e, const char *function, const char *cut
 		err = -EINVAL;
 	else
 		err = ftrace_mod_add(e->fi, which, function, pattern, true);
-	return err ? err : ftrace_keep_mods(e->fi, which);
+	return err ? err : ftrace_save_mods(e->fi, which);
 }
 
 static int mod_word(struct ftrace_edit *e, const char *function, char *module)
@@ -263,7 +263,7 @@ static int apply_list(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace
 	if (!h)
 		return err;
 	err = put_in_place(ft, fi, which, h);
-	return err ? err : ftrace_keep_mods(fi, which);
+	return err ? err : ftrace_save_mods(fi, which);
 }
 
 int ftrace_mods_apply(struct ftrace *ft, const char *module)
@@ -411,7 +411,7 @@ struct ftrace_edit *ftrace_edit_open(struct instance *inst, enum ftrace_file fil
 	}
 	if (truncate && !is_graph(file)) {
 		ftrace_mods_clear(fi, list_of(file));
-		ftrace_keep_mods(fi, list_of(file));
+		ftrace_save_mods(fi, list_of(file));
 	}
 	return e;
 }
@@ -433,7 +433,7 @@ static int put_in_place(struct ftrace *ft, struct ftrace_instance *fi, enum ftra
 		ftrace_hash_destroy(new);
 		return err;
 	}
-	return ftrace_keep_hash(fi, which);
+	return ftrace_save_hash(fi, which);
 }
 
 /* The graph tracer looks at these sets itself: no site is enabled or not because of them. */
@@ -452,7 +452,7 @@ static int put_graph(struct ftrace *ft, enum ftrace_list which, struct ftrace_ha
 	if (ft->set)
 		ft->set(ft->changed_arg);
 	err = ftrace_graph_publish(ft->model);
-	return err ? err : ftrace_keep_graph(ft, which);
+	return err ? err : ftrace_save_graph(ft, which);
 }
 
 static int put(struct ftrace_edit *e, struct ftrace_hash *h)

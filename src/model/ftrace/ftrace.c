@@ -70,8 +70,8 @@ void ftrace_instance_destroy(struct instance *inst)
 	function_commands_destroy(fi);
 	for (int i = 0; i < 2; i++) {
 		ftrace_mods_clear(fi, (enum ftrace_list)i);
-		model_object_remove(m, &fi->hash_objects[i]);
-		model_object_remove(m, &fi->mod_objects[i]);
+		saved_remove(m, &fi->hashes_saved[i]);
+		saved_remove(m, &fi->mods_saved[i]);
 	}
 	ftrace_hash_destroy(fi->hashes.filter);
 	ftrace_hash_destroy(fi->hashes.notrace);

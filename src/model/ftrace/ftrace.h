@@ -120,7 +120,7 @@ struct ftrace_batch {
 	_Atomic int64_t	*counts;
 	config_ref	table;		/* struct trigger_sites: its sites, for hits; 0: hits need none */
 	size_t		table_size;
-	uint64_t	object;		/* R4 */
+	uint64_t	saved;		/* R4 */
 };
 
 struct function_command_site {
@@ -160,7 +160,7 @@ struct ftrace_instance {
 	struct ftrace_ops triggers;	/* of the event ftrace:function; enabled while there are some */
 	struct list_head commands;	/* newest first */
 	data_ref	repeats;	/* struct hit_repeat[nr_cpus], since func-no-repeats was first asked for; 0: none */
-	uint64_t	hash_objects[2], mod_objects[2];	/* R4 */
+	uint64_t	hashes_saved[2], mods_saved[2];	/* R4 */
 };
 
 struct ftrace {
@@ -176,7 +176,7 @@ struct ftrace {
 	config_ref	graph_config;	/* struct graph_config that programs see; 0: none yet */
 	struct ftrace_ops profiled;	/* with the hashes of the top; inst NULL: it was never on */
 	bool		offered;	/* programs can be traced: the files are there without a site */
-	uint64_t	graph_objects[2], profile_object;	/* R4 */
+	uint64_t	graphs_saved[2], profile_saved;	/* R4 */
 	struct ftrace_groups *groups;	/* groups.h; NULL: none yet */
 	/* The live side: sites that other ops trace than before. Not called while nobody listens. */
 	void		(*changed)(void *arg, const struct ftrace_change *list, size_t nr);
@@ -314,17 +314,17 @@ uint32_t function_command_arms(const struct function_command *p, struct trigger_
 /* Programs are told of depth, threshold, options, set_graph_function and the profile as they are now. 0, -ENOMEM */
 int ftrace_graph_publish(struct model *m);
 
-/* ---- keep.c (R4) ---- */
+/* ---- save.c (R4) ---- */
 
-int ftrace_keep_hash(struct ftrace_instance *fi, enum ftrace_list which);
-int ftrace_keep_mods(struct ftrace_instance *fi, enum ftrace_list which);
-int ftrace_keep_graph(struct ftrace *ft, enum ftrace_list which);
-int ftrace_keep_batch(struct function_command *p, struct ftrace_batch *b);
-/* model_reopen(): whether the object is one of these; then it is restored, *err says how. */
-bool ftrace_restore(struct model *m, const struct restored_object *o, const char *path,
+int ftrace_save_hash(struct ftrace_instance *fi, enum ftrace_list which);
+int ftrace_save_mods(struct ftrace_instance *fi, enum ftrace_list which);
+int ftrace_save_graph(struct ftrace *ft, enum ftrace_list which);
+int ftrace_save_batch(struct function_command *p, struct ftrace_batch *b);
+/* model_restore(): whether the saved text is one of these; then it is restored, *err says how. */
+bool ftrace_restore(struct model *m, const struct restored *o, const char *path,
 		    const char *text, int *err);
 /* Used by it: one batch as function_command_describe() wrote it, with its counts as ref 0. */
-int function_command_restore(struct ftrace_instance *fi, const struct restored_object *o,
+int function_command_restore(struct ftrace_instance *fi, const struct restored *o,
 			 const char *text);
 void function_command_describe(const struct function_command *p, const struct ftrace_batch *b, FILE *out);
 

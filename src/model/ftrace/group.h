@@ -2,7 +2,7 @@
 /*
  * group.h - inside of the groups: one of them, and how its plans are made
  *
- * Included by ftrace_groups.c, plan.c and groups_keep.c.
+ * Included by ftrace_groups.c, plan.c and groups_save.c.
  */
 #ifndef TRACEFUSE_MODEL_FTRACE_GROUP_H
 #define TRACEFUSE_MODEL_FTRACE_GROUP_H
@@ -29,14 +29,14 @@ struct ftrace_group {
 	bool		seen;		/* of ftrace_groups_settled() */
 	struct ftrace_group *next;	/* in its chain */
 	struct ftrace_plan plans[GROUP_ENTRIES];
-	uint64_t	object;		/* R4 */
+	uint64_t	saved;		/* R4 */
 };
 
 /* What the server before this one kept, until all ops are there again. */
-struct ftrace_kept_group {
+struct ftrace_saved_group {
 	uint32_t	number;
 	char		*text;
-	uint64_t	object;
+	uint64_t	saved;
 };
 
 struct ftrace_groups {
@@ -51,8 +51,8 @@ struct ftrace_groups {
 	struct ftrace_ops **set;	/* of the site that is looked at */
 	size_t		room;
 	struct ftrace_plan exit;	/* of LAYOUT_GRAPH_EXIT */
-	struct ftrace_kept_group *kept;
-	size_t		nr_kept;
+	struct ftrace_saved_group *saved;
+	size_t		nr_saved;
 };
 
 /* NULL: out of memory. */
@@ -69,8 +69,8 @@ int ftrace_plan_publish_exit(struct ftrace_groups *gs);
 /* The group ends. */
 void ftrace_plan_remove(struct ftrace_groups *gs, struct ftrace_group *g);
 
-/* ---- groups_keep.c ---- */
+/* ---- groups_save.c ---- */
 
-int ftrace_group_keep(struct ftrace_groups *gs, struct ftrace_group *g);
+int ftrace_group_save(struct ftrace_groups *gs, struct ftrace_group *g);
 
 #endif

@@ -91,7 +91,7 @@ static void group_free(struct ftrace_groups *gs, struct ftrace_group *g)
 	if (!g->stale)
 		unchain(gs, g);
 	ftrace_plan_remove(gs, g);
-	model_object_remove(gs->ft->model, &g->object);
+	saved_remove(gs->ft->model, &g->saved);
 	gs->by_index[index_of(g)] = NULL;
 	gs->nr--;
 	free(g->ops);
@@ -138,7 +138,7 @@ struct ftrace_group *ftrace_group_make(struct ftrace_groups *gs, struct ftrace_o
 	if (!err && group_hooked(g))
 		err = ftrace_plan_publish_exit(gs);
 	if (!err)
-		err = ftrace_group_keep(gs, g);
+		err = ftrace_group_save(gs, g);
 	if (!err)
 		return g;
 	group_free(gs, g);
@@ -320,7 +320,7 @@ void ftrace_groups_drop(struct ftrace *ft, const struct ftrace_ops *ops)
 		/* Without memory for another plan it has none: what has ended must not be called. */
 		if (ftrace_plan_publish(gs, g))
 			ftrace_plan_remove(gs, g);
-		(void)ftrace_group_keep(gs, g);
+		(void)ftrace_group_save(gs, g);
 	}
 	if (ops->kind == FTRACE_OPS_GRAPH)
 		(void)ftrace_plan_publish_exit(gs);
@@ -360,9 +360,9 @@ void ftrace_groups_destroy(struct ftrace *ft)
 	for (uint32_t i = 0; i < GROUPS_MAX; i++)
 		if (gs->by_index[i])
 			group_free(gs, gs->by_index[i]);
-	for (size_t i = 0; i < gs->nr_kept; i++)
-		free(gs->kept[i].text);
-	free(gs->kept);
+	for (size_t i = 0; i < gs->nr_saved; i++)
+		free(gs->saved[i].text);
+	free(gs->saved);
 	free(gs->set);
 	free(gs);
 	ft->groups = NULL;

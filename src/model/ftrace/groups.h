@@ -14,7 +14,7 @@
  * ends, the groups that have it lose their arm at once, and are stale: no site
  * gets that number any more. What programs may still hold is given anew only
  * after ftrace_groups_settled(), and then last of all, because a thread may just
- * have read it. The next server finds the numbers as objects (R4).
+ * have read it. The next server finds the numbers as saved texts (R4).
  *
  * Used by the control plane, and by the source of running programs (words).
  */
@@ -25,7 +25,7 @@
 
 /*
  * What a program has to know of a site (enum site_word), after `changed` named
- * it; not while model_reopen() runs. 0: no ops traces it, or there is no room for
+ * it; not while model_restore() runs. 0: no ops traces it, or there is no room for
  * another group: ftrace_groups_error() tells.
  */
 uint32_t ftrace_groups_word(struct ftrace *ft, const struct ftrace_site *site);
@@ -59,7 +59,7 @@ const char *ftrace_function_callback(const struct instance *inst);
 /* func_stack_trace or func-no-repeats was switched. 0, -ENOMEM */
 int ftrace_options_changed(struct model *m);
 /* R4: one group as it was kept; and, when all else is back, the groups of those numbers. */
-int ftrace_groups_restore(struct ftrace *ft, const struct restored_object *o, const char *text);
+int ftrace_groups_restore(struct ftrace *ft, const struct restored *o, const char *text);
 void ftrace_groups_restore_all(struct model *m);
 void ftrace_groups_destroy(struct ftrace *ft);
 

@@ -18,7 +18,7 @@ enum {
 	NAME_WIDTH = 30,
 };
 
-static const char object_path[] = "#ftrace/profile";
+static const char saved_path[] = "#ftrace/profile";
 
 struct profile_key {
 	uint64_t	func;
@@ -86,13 +86,13 @@ static int make_map(struct ftrace *ft, struct ftrace_profile *p)
 	return p->map ? 0 : -ENOMEM;
 }
 
-static int adopt_map(struct ftrace *ft, struct ftrace_profile *p, uint32_t elts, data_ref map)
+static int restore_map(struct ftrace *ft, struct ftrace_profile *p, uint32_t elts, data_ref map)
 {
 	struct session *s = ft->model->session;
 
 	set_shape(ft, p, elts);
 	p->map = map;
-	if (!session_data(s, p->map, p->map_size) || session_data_adopt(s, p->map, p->map_size)) {
+	if (!session_data(s, p->map, p->map_size) || session_data_restore(s, p->map, p->map_size)) {
 		p->map = 0;
 		return -EPROTO;
 	}
@@ -120,7 +120,7 @@ static struct ftrace_profile *profile_make(struct ftrace *ft, uint32_t elts, dat
 
 	*err = p ? 0 : -ENOMEM;
 	if (!*err)
-		*err = elts ? adopt_map(ft, p, elts, map) : make_map(ft, p);
+		*err = elts ? restore_map(ft, p, elts, map) : make_map(ft, p);
 	if (!*err) {
 		p->state = session_data_alloc(s, sizeof(struct trigger_state));
 		*err = p->state ? make_program(s, p) : -ENOMEM;
@@ -143,14 +143,14 @@ static int keep(struct ftrace *ft)
 {
 	const struct ftrace_profile *p = ft->profile_data;
 	const uint64_t refs[] = { p->map };
-	uint64_t old = ft->profile_object;
+	uint64_t old = ft->profile_saved;
 	char text[32];
 	int err;
 
 	snprintf(text, sizeof(text), "%d %" PRIu32, ft->profile, p->shape.max_elts);
-	err = model_object_add(ft->model, ft->model->top, object_path, text, refs, 1, &ft->profile_object);
-	if (!err && old != ft->profile_object)
-		model_object_remove(ft->model, &old);
+	err = saved_add(ft->model, ft->model->top, saved_path, text, refs, 1, &ft->profile_saved);
+	if (!err && old != ft->profile_saved)
+		saved_remove(ft->model, &old);
 	return err;
 }
 
@@ -209,7 +209,7 @@ int ftrace_profile_set(struct ftrace *ft, bool on)
 	return err ? err : keep(ft);
 }
 
-int ftrace_profile_restore(struct ftrace *ft, const struct restored_object *o, const char *text)
+int ftrace_profile_restore(struct ftrace *ft, const struct restored *o, const char *text)
 {
 	uint32_t elts;
 	int on, err;

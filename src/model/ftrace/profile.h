@@ -19,7 +19,7 @@
 /* function_profile_enabled. 0, -ENOMEM */
 int ftrace_profile_set(struct ftrace *ft, bool on);
 /* R4: as it was kept. */
-int ftrace_profile_restore(struct ftrace *ft, const struct restored_object *o, const char *text);
+int ftrace_profile_restore(struct ftrace *ft, const struct restored *o, const char *text);
 void ftrace_profile_destroy(struct ftrace *ft);
 
 /* What the plans of profiled groups fire. */

@@ -148,8 +148,8 @@ void ftrace_sites_remove(struct model *m, struct ftrace_page *page)
 			continue;
 		forget(inst->ftrace->hashes.filter, page);
 		forget(inst->ftrace->hashes.notrace, page);
-		ftrace_keep_hash(inst->ftrace, FTRACE_FILTER);
-		ftrace_keep_hash(inst->ftrace, FTRACE_NOTRACE);
+		ftrace_save_hash(inst->ftrace, FTRACE_FILTER);
+		ftrace_save_hash(inst->ftrace, FTRACE_NOTRACE);
 	}
 	list_del(&page->node);
 	ft->nr_pages--;

@@ -307,8 +307,8 @@ int hist_actions_create(struct hist_data *hd, const struct hist_command_text *cm
 
 /* ---- map.c ---- */
 
-/* Makes the map, or adopts the one that a dead server's cell names, and writes the program. 0, -ENOMEM, -EPROTO */
-int hist_map_create(struct hist_data *hd, config_ref adopted_cell);
+/* Makes the map, or restores the one that a dead server's cell names, and writes the program. 0, -ENOMEM, -EPROTO */
+int hist_map_create(struct hist_data *hd, config_ref restored_cell);
 /* A new, empty map for `clear`; the old one is retired. */
 int hist_map_renew(struct hist_data *hd);
 /* For the variables of its elts; .data is NULL where the session has lost it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * map.c - the tracing map of a hist: made, adopted from a dead server, renewed by `clear`
+ * map.c - the tracing map of a hist: made, restored from a dead server, renewed by `clear`
  */
 #include <errno.h>
 #include <string.h>
@@ -60,7 +60,7 @@ struct map_view hist_map_view(const struct hist_data *hd)
 
 static void point_cell(const struct hist_data *hd)
 {
-	/* Release: pairs with the acquire in ref_find() and, when this server has died, in adopt_map(). */
+	/* Release: pairs with the acquire in ref_find() and, when this server has died, in restore_map(). */
 	atomic_store_explicit(&cell_of(hd)->map, hd->map_ref, memory_order_release);
 }
 
@@ -83,31 +83,31 @@ static bool layout_is_ours(const struct hist_data *hd, const struct hist_cell *c
 	return !memcmp(&ours, &c->layout, sizeof(ours));
 }
 
-static int adopt_map(struct hist_data *hd, config_ref cell)
+static int restore_map(struct hist_data *hd, config_ref cell)
 {
 	struct session *s = hd->event->model->session;
 	struct hist_cell *c = session_config(s, cell, sizeof(*c));
 	data_ref map;
 
-	if (!c || session_config_adopt(s, cell, sizeof(*c)) || !layout_is_ours(hd, c))
+	if (!c || session_config_restore(s, cell, sizeof(*c)) || !layout_is_ours(hd, c))
 		return -EPROTO;
 	/* Acquire: pairs with the release in point_cell(). */
 	map = atomic_load_explicit(&c->map, memory_order_acquire);
-	if (!session_data(s, map, hd->map_size) || session_data_adopt(s, map, hd->map_size))
+	if (!session_data(s, map, hd->map_size) || session_data_restore(s, map, hd->map_size))
 		return -EPROTO;
 	hd->cell = cell;
 	hd->map_ref = map;
 	return 0;
 }
 
-int hist_map_create(struct hist_data *hd, config_ref adopted_cell)
+int hist_map_create(struct hist_data *hd, config_ref restored_cell)
 {
 	int err;
 
 	shape_of(hd, &hd->shape);
 	hd->map_size = map_size(&hd->shape);
-	err = adopted_cell ? adopt_map(hd, adopted_cell) : make_map(hd);
-	if (!err && !adopted_cell)
+	err = restored_cell ? restore_map(hd, restored_cell) : make_map(hd);
+	if (!err && !restored_cell)
 		err = make_cell(hd);
 	return err ? err : hist_compile(hd);
 }

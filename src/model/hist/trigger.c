@@ -264,7 +264,7 @@ static int take_hist(struct command *c, struct trigger *t)
 		if (!t->name)
 			return -ENOMEM;
 	}
-	set_paused(t, t->restored.object ? is_paused(t) : hd->attrs.pause && !c->named);
+	set_paused(t, t->restored.saved ? is_paused(t) : hd->attrs.pause && !c->named);
 	return 0;
 }
 

@@ -129,7 +129,7 @@ static uint64_t whole_pages(const struct instance *inst, uint64_t bytes)
 }
 
 /* The rings come from the server before this one, and so does what is commanded. */
-static bool adopts(const struct instance *inst)
+static bool restores(const struct instance *inst)
 {
 	return inst->model->restoring || (!inst->model->top && instance_buffer(inst, 0));
 }
@@ -146,7 +146,7 @@ static int resize(struct instance *inst, int cpu, uint64_t bytes, bool anyway)
 	for (uint32_t i = 0; i < nr; i++)
 		sizes[i] = cpu < 0 || (uint32_t)cpu == i ? whole_pages(inst, bytes) : inst->buffer_bytes[i];
 	/* A new server finds the rings as they are. */
-	if (!adopts(inst) && (anyway || !instance_buffer(inst, 0) || memcmp(sizes, inst->buffer_bytes, nr * sizeof(*sizes))))
+	if (!restores(inst) && (anyway || !instance_buffer(inst, 0) || memcmp(sizes, inst->buffer_bytes, nr * sizeof(*sizes))))
 		err = replace(inst, sizes);
 	if (!err)
 		memcpy(inst->buffer_bytes, sizes, nr * sizeof(*sizes));
@@ -186,7 +186,7 @@ int instance_expand(struct instance *inst)
 	if (err)
 		inst->expanded = false;
 	/* Choosing a tracer expands the rings; instances are born with theirs. */
-	return err || inst->name ? err : instance_keep(inst, SETTING_EXPANDED, "current_tracer", "nop");
+	return err || inst->name ? err : instance_save(inst, SETTING_EXPANDED, "current_tracer", "nop");
 }
 
 int instance_set_subbuf_size(struct instance *inst, uint32_t bytes)
@@ -199,10 +199,10 @@ int instance_set_subbuf_size(struct instance *inst, uint32_t bytes)
 	if (inst->readers)
 		return -EBUSY;
 	inst->subbuf_size = bytes;
-	err = adopts(inst) ? 0 : replace(inst, inst->buffer_bytes);
+	err = restores(inst) ? 0 : replace(inst, inst->buffer_bytes);
 	if (err)
 		inst->subbuf_size = old;
-	else if (inst->tracer_clear && !adopts(inst))
+	else if (inst->tracer_clear && !restores(inst))
 		inst->tracer_clear(inst, -1);
 	return err;
 }

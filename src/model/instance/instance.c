@@ -71,7 +71,7 @@ static void instance_free(struct instance *inst)
 	if (inst->errlog)
 		errlog_destroy(inst->errlog);
 	free(inst->buffer_bytes);
-	free(inst->size_objects);
+	free(inst->sizes_saved);
 	if (inst->tracer_state)
 		inst->tracer_free(inst);
 	free(inst->name);
@@ -92,12 +92,12 @@ static struct instance *instance_alloc(struct model *m, const char *name)
 	inst->tracer_options = options_of_nop();
 	inst->errlog = errlog_create();
 	inst->buffer_bytes = calloc(m->nr_cpus, sizeof(*inst->buffer_bytes));
-	inst->size_objects = calloc(m->nr_cpus, sizeof(*inst->size_objects));
+	inst->sizes_saved = calloc(m->nr_cpus, sizeof(*inst->sizes_saved));
 	inst->options = name ? options_inherited(m->top) : options_default();
 	inst->subbuf_size = m->subbuf_size;
 	inst->buffer_percent = DEFAULT_PERCENT;
 	if ((name && !inst->name) || !inst->errlog || !inst->buffer_bytes ||
-	    !inst->size_objects) {
+	    !inst->sizes_saved) {
 		instance_free(inst);
 		return NULL;
 	}
@@ -105,10 +105,10 @@ static struct instance *instance_alloc(struct model *m, const char *name)
 }
 
 /* What programs use already, when the session's server died. Their sizes come with the commands that set them. */
-static int adopt(struct instance *inst)
+static int restore(struct instance *inst)
 {
 	for (uint32_t i = 0; i < 2; i++) {
-		int err = buffer_adopt(inst->model->session, inst->index, i);
+		int err = buffer_restore(inst->model->session, inst->index, i);
 
 		if (err)
 			return err;
@@ -119,7 +119,7 @@ static int adopt(struct instance *inst)
 	 */
 	if (!instance_buffer(inst, 0) && instance_buffer(inst, 1))
 		atomic_fetch_xor_explicit(&inst->state->live, 1, memory_order_relaxed);
-	/* In rmdir: it is carried out, for what else is kept of the instance is refused then. */
+	/* In rmdir: it is carried out, for what else is saved of the instance is refused then. */
 	if (inst->name && !instance_buffer(inst, 0))
 		return -ENOENT;
 	/* Nobody reads yet; and the tracer is chosen again. Relaxed: each hit takes them when it sees them. */
@@ -139,7 +139,7 @@ static int make_buffers(struct instance *inst)
 }
 
 /* Its place in instance_state[] is what a new server has to find again. */
-static int keep_instance(struct instance *inst)
+static int save_instance(struct instance *inst)
 {
 	const uint64_t place = inst->index;
 	char *path;
@@ -147,18 +147,18 @@ static int keep_instance(struct instance *inst)
 
 	if (asprintf(&path, "instances/%s", inst->name) < 0)
 		return -ENOMEM;
-	err = model_object_add(inst->model, NULL, path, "", &place, 1, &inst->object);
+	err = saved_add(inst->model, NULL, path, "", &place, 1, &inst->saved);
 	free(path);
 	return err;
 }
 
-/* A new server gives an instance its options again itself: they have objects of their own. */
+/* A new server gives an instance its options again itself: they have saved texts of their own. */
 static int born_options(struct instance *inst)
 {
 	const uint64_t shared = ~0ull << OPTION_TRACER, none = 1ull << OPTION_TRACE_PRINTK_DEST;
 
 	if (!inst->model->restoring)
-		return options_keep(inst);
+		return options_save(inst);
 	inst->options = (options_default() & ~shared & ~none) | (inst->options & shared);
 	return 0;
 }
@@ -180,7 +180,7 @@ static void place_leave(struct model *m, uint32_t place)
 
 	for (uint32_t i = 0; i < 2; i++)
 		buffer_publish(m->session, place, i, 0);
-	pids_adopted(&dead);
+	pids_restored(&dead);
 	set_unused(&dead);
 }
 
@@ -195,7 +195,7 @@ static bool watches(const struct model *m, uint32_t place)
 }
 
 /* The old server died between the end of a latency tracer and that of its watch: programs would report on. */
-static void sections_adopted(struct model *m)
+static void sections_restored(struct model *m)
 {
 	static const uint32_t kinds[SECTION_WATCHES] = { SECTION_CRITICAL, SECTION_WAKEUP | SECTION_WAKEUP_RT };
 	struct section_control *c = &session_header(m->session)->sections;
@@ -211,16 +211,16 @@ static void sections_adopted(struct model *m)
 	}
 }
 
-void instances_adopted(struct model *m)
+void instances_restored(struct model *m)
 {
 	struct instance *inst;
 
 	list_each(inst, &m->instances, node) {
-		pids_adopted(inst);
-		/* An option that hits know of, but the old server died before it was kept. */
+		pids_restored(inst);
+		/* An option that hits know of, but the old server died before it was saved. */
 		options_publish(inst);
 	}
-	sections_adopted(m);
+	sections_restored(m);
 	for (uint32_t i = 1; i < LAYOUT_MAX_INSTANCES; i++)
 		if (!is_taken(m, i))
 			place_leave(m, i);
@@ -236,7 +236,7 @@ static void drop_buffers(struct instance *inst)
 static int restored_place(const struct model *m, const char *name)
 {
 	char path[512];
-	struct restored_object r;
+	struct restored r;
 
 	snprintf(path, sizeof(path), "instances/%s", name);
 	r = model_restored(m, NULL, path, NULL);
@@ -247,7 +247,7 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 {
 	int place = name ? restored_place(m, name) : 0, err;
 	struct instance *inst;
-	bool adopted;
+	bool restored;
 
 	if (name && instance_find(m, name))
 		return -EEXIST;
@@ -260,23 +260,23 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 		return -ENOMEM;
 	inst->index = (uint32_t)place;
 	inst->state = state_of(m, inst->index);
-	adopted = session_instance_used(m->session, inst->index);
-	if (adopted) {
-		err = adopt(inst);
+	restored = session_instance_used(m->session, inst->index);
+	if (restored) {
+		err = restore(inst);
 	} else {
 		state_init(inst);
 		err = make_buffers(inst);
 	}
 	if (!err && name)
-		err = keep_instance(inst);
+		err = save_instance(inst);
 	if (!err && name)
 		err = born_options(inst);
 	if (err) {
-		if (!adopted)
+		if (!restored)
 			drop_buffers(inst);
-		model_object_remove(m, &inst->object);
-		/* What was there before is left in instances_adopted(), or adopted at the next try. */
-		if (!adopted || (!name && err != -ENOMEM))
+		saved_remove(m, &inst->saved);
+		/* What was there before is left in instances_restored(), or restored at the next try. */
+		if (!restored || (!name && err != -ENOMEM))
 			set_unused(inst);
 		instance_free(inst);
 		return err;
@@ -284,7 +284,7 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 	list_add_tail(&inst->node, &m->instances);
 	*out = inst;
 	err = name ? model_arm_internal(m, inst) : 0;
-	/* One that comes back keeps its objects for the next try. */
+	/* One that comes back keeps its saved texts for the next try. */
 	if (err && !m->restoring)
 		instance_remove(inst);
 	return err;
@@ -293,7 +293,7 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 static void forget_sizes(struct instance *inst)
 {
 	for (uint32_t cpu = 0; cpu < inst->model->nr_cpus; cpu++)
-		model_object_remove(inst->model, &inst->size_objects[cpu]);
+		saved_remove(inst->model, &inst->sizes_saved[cpu]);
 }
 
 int instance_remove(struct instance *inst)
@@ -309,11 +309,11 @@ int instance_remove(struct instance *inst)
 	if (!m->closing) {
 		drop_buffers(inst);
 		for (int i = 0; i < OPTION_COUNT; i++)
-			model_object_remove(m, &inst->option_objects[i]);
+			saved_remove(m, &inst->options_saved[i]);
 		for (int i = 0; i < SETTING_COUNT; i++)
-			model_object_remove(m, &inst->setting_objects[i]);
+			saved_remove(m, &inst->settings_saved[i]);
 		forget_sizes(inst);
-		model_object_remove(m, &inst->object);
+		saved_remove(m, &inst->saved);
 		set_unused(inst);
 	}
 	list_del(&inst->node);
@@ -334,30 +334,30 @@ struct instance *instance_find(struct model *m, const char *name)
 	return NULL;
 }
 
-/* A new object in the place of an old one. */
-static int keep(struct instance *inst, const char *path, const char *text, uint64_t *object)
+/* A new saved text in the place of an old one. */
+static int save(struct instance *inst, const char *path, const char *text, uint64_t *saved)
 {
-	uint64_t old = *object;
-	int err = model_object_add(inst->model, inst, path, text, NULL, 0, object);
+	uint64_t old = *saved;
+	int err = saved_add(inst->model, inst, path, text, NULL, 0, saved);
 
-	if (!err && old != *object)
-		model_object_remove(inst->model, &old);
+	if (!err && old != *saved)
+		saved_remove(inst->model, &old);
 	return err;
 }
 
-int instance_keep_size(struct instance *inst, int cpu, const char *kb)
+int instance_save_size(struct instance *inst, int cpu, const char *kb)
 {
 	char path[48];
 
 	if (cpu < 0) {
 		forget_sizes(inst);
-		return instance_keep(inst, SETTING_BUFFER_SIZE, "buffer_size_kb", kb);
+		return instance_save(inst, SETTING_BUFFER_SIZE, "buffer_size_kb", kb);
 	}
 	snprintf(path, sizeof(path), "per_cpu/cpu%d/buffer_size_kb", cpu);
-	return keep(inst, path, kb, &inst->size_objects[cpu]);
+	return save(inst, path, kb, &inst->sizes_saved[cpu]);
 }
 
-int instance_keep(struct instance *inst, enum setting what, const char *path, const char *text)
+int instance_save(struct instance *inst, enum setting what, const char *path, const char *text)
 {
-	return keep(inst, path, text, &inst->setting_objects[what]);
+	return save(inst, path, text, &inst->settings_saved[what]);
 }

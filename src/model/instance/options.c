@@ -149,19 +149,19 @@ static void take_printk(struct instance *inst)
 
 static int keep(struct instance *inst, enum trace_option o)
 {
-	uint64_t old = inst->option_objects[o];
+	uint64_t old = inst->options_saved[o];
 	char path[64];
 	int err;
 
 	snprintf(path, sizeof(path), "options/%s", option_names[o]);
-	err = model_object_add(inst->model, inst, path, options_test(inst->options, o) ? "1" : "0",
-			       NULL, 0, &inst->option_objects[o]);
-	if (!err && old != inst->option_objects[o])
-		model_object_remove(inst->model, &old);
+	err = saved_add(inst->model, inst, path, options_test(inst->options, o) ? "1" : "0",
+			       NULL, 0, &inst->options_saved[o]);
+	if (!err && old != inst->options_saved[o])
+		saved_remove(inst->model, &old);
 	return err;
 }
 
-int options_keep(struct instance *inst)
+int options_save(struct instance *inst)
 {
 	const uint64_t differ = inst->options ^ options_default();
 	int err = 0;

@@ -59,7 +59,7 @@ bool option_applies(const struct instance *inst, enum trace_option o);
 /* Sets one and what hangs from it, and keeps it for the next server (R4). -EINVAL where the kernel refuses. */
 int option_set(struct instance *inst, enum trace_option o, bool on);
 /* Keeps for the next server what an instance was born with. 0, -ENOMEM */
-int options_keep(struct instance *inst);
+int options_save(struct instance *inst);
 /* What hits look at has changed: max_used, stopped. */
 void options_publish(struct instance *inst);
 void options_print(const struct instance *inst, FILE *out);

@@ -32,7 +32,7 @@ struct pids {
 	uint32_t	*large;		/* SHARED_PIDS and more, sorted */
 	unsigned int	nr_large;
 	struct pid_set	*idle;		/* no task had that number when it was written or the option set; NULL: none */
-	uint64_t	object;
+	uint64_t	saved;
 	uint32_t	next;		/* the word of `set` that is looked at next for ends */
 };
 
@@ -119,16 +119,16 @@ static const char *file_name(enum pids_kind kind)
 static struct pids *pids_create(struct instance *inst, enum pids_kind kind)
 {
 	struct model *m = inst->model;
-	const struct restored_object r = model_restored(m, inst, file_name(kind), NULL);
+	const struct restored r = model_restored(m, inst, file_name(kind), NULL);
 	struct pids *p = calloc(1, sizeof(*p));
-	data_ref adopted = restored_ref(&r, 0);
+	data_ref restored = restored_ref(&r, 0);
 
 	if (!p)
 		return NULL;
-	if (!adopted)
+	if (!restored)
 		p->ref = session_data_alloc(m->session, sizeof(*p->set));
-	else if (!session_data_adopt(m->session, adopted, sizeof(*p->set)))
-		p->ref = adopted;
+	else if (!session_data_restore(m->session, restored, sizeof(*p->set)))
+		p->ref = restored;
 	p->set = p->ref ? session_data(m->session, p->ref, sizeof(*p->set)) : NULL;
 	if (p->set)
 		return p;
@@ -152,7 +152,7 @@ static int add_large(struct pids *p, uint32_t pid)
 	return 0;
 }
 
-/* In a re-opened session the bits are there, and hits may have changed them since they were written. */
+/* In a restored session the bits are there, and hits may have changed them since they were written. */
 static int add_pids(struct model *m, struct pids *p, const struct numbers *n)
 {
 	int err = 0;
@@ -304,7 +304,7 @@ static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
 	char *text = NULL;
 	size_t size;
 	FILE *f = text_memory_open(&text, &size);
-	uint64_t old = p->object;
+	uint64_t old = p->saved;
 	int err;
 
 	if (!f)
@@ -313,9 +313,9 @@ static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
 	if (fclose(f))
 		return -ENOMEM;
 	/* In this order: a set that hits look at always has one, by which a new server finds it. */
-	err = model_object_add(inst->model, inst, file_name(kind), text, &p->ref, 1, &p->object);
-	if (!err && old != p->object)
-		model_object_remove(inst->model, &old);
+	err = saved_add(inst->model, inst, file_name(kind), text, &p->ref, 1, &p->saved);
+	if (!err && old != p->saved)
+		saved_remove(inst->model, &old);
 	free(text);
 	return err;
 }
@@ -365,7 +365,7 @@ static void pids_free(struct model *m, struct pids *p)
 {
 	if (!m->closing)
 		session_data_retire(m->session, p->ref, sizeof(*p->set));
-	model_object_remove(m, &p->object);
+	saved_remove(m, &p->saved);
 	free(p->large);
 	free(p->idle);
 	free(p);
@@ -424,7 +424,7 @@ void pids_clear(struct instance *inst, enum pids_kind kind)
 	pids_free(m, p);
 }
 
-void pids_adopted(struct instance *inst)
+void pids_restored(struct instance *inst)
 {
 	for (int kind = 0; kind < PIDS_KINDS; kind++)
 		if (!*slot_of(inst, (enum pids_kind)kind))

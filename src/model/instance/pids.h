@@ -26,8 +26,8 @@ enum pids_kind { PIDS_TRACE, PIDS_NOTRACE, PIDS_FUNCTION, PIDS_NO_FUNCTION, PIDS
 ssize_t pids_write(struct instance *inst, enum pids_kind kind, const char *text, size_t len);
 /* Opened with O_TRUNC; or the instance goes away. */
 void pids_clear(struct instance *inst, enum pids_kind kind);
-/* The session was re-opened: sets that have not been taken over are about to be freed, and are forgotten. */
-void pids_adopted(struct instance *inst);
+/* The session was restored: sets that have not been taken over are about to be freed, and are forgotten. */
+void pids_restored(struct instance *inst);
 void pids_print(struct instance *inst, enum pids_kind kind, FILE *out);
 /* Of events. */
 bool pids_any(const struct instance *inst);

@@ -25,18 +25,18 @@ static struct model *model_of(const struct trigger *t)
 static int take_state(struct trigger *t)
 {
 	struct model *m = model_of(t);
-	data_ref adopted = restored_ref(&t->restored, 0);
+	data_ref restored = restored_ref(&t->restored, 0);
 
-	if (adopted && session_data_adopt(m->session, adopted, sizeof(*t->state)))
+	if (restored && session_data_restore(m->session, restored, sizeof(*t->state)))
 		return -EPROTO;
-	t->state_ref = adopted ? adopted : session_data_alloc(m->session, sizeof(*t->state));
+	t->state_ref = restored ? restored : session_data_alloc(m->session, sizeof(*t->state));
 	if (!t->state_ref)
 		return -ENOMEM;
 	t->state = session_data(m->session, t->state_ref, sizeof(*t->state));
 	if (!t->state)
 		return -EPROTO;
 	/* Relaxed: published with the plan that leads here. */
-	if (!adopted)
+	if (!restored)
 		atomic_store_explicit(&t->state->count, t->count, memory_order_relaxed);
 	t->refs[0] = t->state_ref;
 	t->nr_refs = 1;
@@ -115,7 +115,7 @@ static int record(struct trigger *t)
 {
 	if (!t->command)
 		return 0;
-	return event_file_keep(t->file, "trigger", t->command, t->refs, t->nr_refs, &t->object);
+	return event_file_save(t->file, "trigger", t->command, t->refs, t->nr_refs, &t->saved);
 }
 
 static bool needs_program(const struct trigger *t)
@@ -139,7 +139,7 @@ int trigger_attach(struct trigger *t)
 	err = event_file_trigger_mode(f, 1);
 	if (err) {
 		list_del(&t->node);
-		model_object_remove(model_of(t), &t->object);
+		saved_remove(model_of(t), &t->saved);
 	}
 	return err;
 }
@@ -152,7 +152,7 @@ void trigger_detach(struct trigger *t)
 	list_del(&t->node);
 	if (event_file_trigger_mode(t->file, -1))
 		event_drop_plan(e, plan);
-	model_object_remove(model_of(t), &t->object);
+	saved_remove(model_of(t), &t->saved);
 	trigger_destroy(t);
 }
 

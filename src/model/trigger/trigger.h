@@ -58,14 +58,14 @@ struct trigger {
 	char			*command;	/* as written, for the next server (R4); NULL: it is not kept */
 	uint64_t		refs[6];	/* R4: refs[0] the state; the command may add its own before it attaches */
 	unsigned int		nr_refs;
-	uint64_t		object;		/* R4 */
-	struct restored_object	restored;	/* what it was made of; no object: the command is new */
+	uint64_t		saved;		/* R4 */
+	struct restored	restored;	/* what it was made of; no saved text: the command is new */
 };
 
 /*
  * A trigger that is not attached; count -1 is unlimited. `command` is the whole command, which the
- * next server gets (R4); NULL: it gets none. While model_reopen() gives the command again, the
- * trigger adopts the state that is ref 0 of its object. trigger_destroy() frees it again.
+ * next server gets (R4); NULL: it gets none. While model_restore() gives the command again, the
+ * trigger restores the state that is ref 0 of its saved text. trigger_destroy() frees it again.
  */
 int trigger_create(const struct trigger_command *cmd, struct event_file *f, const char *command, long count,
 		   struct trigger **out);

@@ -63,7 +63,7 @@ data_ref buffer_published(struct session *s, uint32_t instance, uint32_t which);
  */
 void buffer_publish(struct session *s, uint32_t instance, uint32_t which, data_ref buffer);
 /* A new server takes over what the old one had made it, as it is. 0, -EPROTO, -ENOMEM */
-int buffer_adopt(struct session *s, uint32_t instance, uint32_t which);
+int buffer_restore(struct session *s, uint32_t instance, uint32_t which);
 /*
  * For a resize: `to`, not published yet, gets what `from` still has, so that
  * readers see both merged by time. As much of it as the new rings promise stays

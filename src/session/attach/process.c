@@ -4,7 +4,7 @@
  *
  * A pidfd says whether a process lives. The table in the config region keeps
  * pid and start time, which together name one process for good, so that a
- * server that re-opens the session finds the processes of the old one.
+ * server that restores the session finds the processes of the old one.
  */
 #include <errno.h>
 #include <fcntl.h>

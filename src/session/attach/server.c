@@ -241,7 +241,7 @@ static void accept_pause(struct session *s)
 		s->paused_until = session_now_ms() + PAUSE_MS;
 }
 
-void attach_resume(struct session *s)
+void attach_restore(struct session *s)
 {
 	if (s->paused_until && session_now_ms() >= s->paused_until &&
 	    !attach_watch(s, 0, s->listen_fd))
@@ -396,7 +396,7 @@ void attach_serve(struct session *s)
 	int n = epoll_wait(s->poll_fd, ev, 64, 0);
 
 	s->serving = true;
-	attach_resume(s);
+	attach_restore(s);
 	for (int i = 0; i < n; i++)
 		ready_serve(s, ev[i].data.u64);
 	ring_leases_serve(s);		/* a program that has just attached waits for it */

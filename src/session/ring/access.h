@@ -63,8 +63,8 @@ void ring_note(struct session *s, struct buffer_book *b, uint32_t set, uint32_t 
 	       config_ref ring);
 /* Tells hits what the book says, with release: pairs with ring_of(). */
 void ring_tell(struct session *s, const struct buffer_book *b, uint32_t set, uint32_t cpu);
-/* For a re-opened session: all that a book names there is in use. 0, -EPROTO, -ENOMEM */
-int buffer_book_adopt(struct session *s, config_ref ref);
+/* For a restored session: all that a book names there is in use. 0, -EPROTO, -ENOMEM */
+int buffer_book_restore(struct session *s, config_ref ref);
 
 /* ---- buffer.c ---- */
 
@@ -75,7 +75,7 @@ bool ring_view(struct session *s, const struct buffer_book *b, uint32_t set, uin
 /* Calls fn for every ring of a CPU (cpu -1: of all). */
 void ring_each(struct session *s, data_ref buffer, int cpu, void (*fn)(struct ring_view *v, void *arg), void *arg);
 /* buffer_keep() of ring.h; what was begun before, perhaps by another server, is done again. */
-int buffer_keep_books(struct session *s, config_ref from, config_ref to);
+int buffer_save_books(struct session *s, config_ref from, config_ref to);
 /* Moves the limits of rings kept from before a resize to what their successors leave of the size. */
 void ring_keep_limits(struct session *s, data_ref buffer);
 /* Gives a new buffer rings for the leases that slots have. 0, -ENOMEM */

@@ -126,49 +126,49 @@ void ring_tell(struct session *s, const struct buffer_book *b, uint32_t set, uin
 /* ---- another server's ---- */
 
 /* What this server has made itself, since it began, is in use as it is. */
-static int config_adopt(struct session *s, config_ref ref, size_t size)
+static int config_restore(struct session *s, config_ref ref, size_t size)
 {
-	return ref < s->config_heap.inherited ? session_config_adopt(s, ref, size) : 0;
+	return ref < s->config_heap.inherited ? session_config_restore(s, ref, size) : 0;
 }
 
-static int ring_adopt(struct session *s, config_ref ref)
+static int ring_restore(struct session *s, config_ref ref)
 {
 	const struct ring_book *r = session_config(s, ref, sizeof(*r));
-	int err = r ? config_adopt(s, ref, sizeof(*r)) : -EPROTO;
+	int err = r ? config_restore(s, ref, sizeof(*r)) : -EPROTO;
 
 	if (!err)
-		err = session_data_adopt(s, r->ring, sizeof(struct ring));
+		err = session_data_restore(s, r->ring, sizeof(struct ring));
 	if (!err)
-		err = session_data_adopt(s, r->pages, (size_t)r->nr_pages * r->subbuf_size);
+		err = session_data_restore(s, r->pages, (size_t)r->nr_pages * r->subbuf_size);
 	if (!err)
-		err = session_data_adopt(s, r->descs,
+		err = session_data_restore(s, r->descs,
 					 (size_t)r->nr_pages * sizeof(struct page_desc));
 	return err;
 }
 
-static int set_adopt(struct session *s, const struct buffer_book *b, config_ref owner, uint32_t set)
+static int set_restore(struct session *s, const struct buffer_book *b, config_ref owner, uint32_t set)
 {
 	const config_ref *refs = refs_of(s, b, set);
-	int err = refs ? config_adopt(s, b->sets[set], ring_cpus(s) * sizeof(*refs)) : -EPROTO;
+	int err = refs ? config_restore(s, b->sets[set], ring_cpus(s) * sizeof(*refs)) : -EPROTO;
 
 	for (uint32_t cpu = 0; !err && cpu < ring_cpus(s); cpu++) {
 		const struct ring_book *r = ring_book_at(s, b, set, cpu);
 
 		if (r && r->owner == owner)
-			err = ring_adopt(s, refs[cpu]);
+			err = ring_restore(s, refs[cpu]);
 	}
 	return err;
 }
 
-int buffer_book_adopt(struct session *s, config_ref ref)
+int buffer_book_restore(struct session *s, config_ref ref)
 {
 	const struct buffer_book *b = session_config(s, ref, sizeof(*b));
 	int err = b && b->nr_sets <= BUFFER_MAX_SETS
-			  ? config_adopt(s, ref, sizeof(*b) + ring_cpus(s) * sizeof(b->left_out[0]))
+			  ? config_restore(s, ref, sizeof(*b) + ring_cpus(s) * sizeof(b->left_out[0]))
 			  : -EPROTO;
 
 	for (uint32_t set = 0; !err && set < b->nr_sets; set++)
 		if (b->sets[set])
-			err = set_adopt(s, b, ref, set);
+			err = set_restore(s, b, ref, set);
 	return err ? err : buffer_note(s, b->buffer, ref);
 }

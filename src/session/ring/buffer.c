@@ -266,7 +266,7 @@ data_ref buffer_published(struct session *s, uint32_t instance, uint32_t which)
 
 static void store(config_ref *word, config_ref ref)
 {
-	/* B1: pairs with buffer_adopt() of the next server */
+	/* B1: pairs with buffer_restore() of the next server */
 	__atomic_store_n(word, ref, __ATOMIC_RELEASE);
 }
 
@@ -277,7 +277,7 @@ static void succeed(struct session *s, struct instance_book *ib, uint32_t instan
 	const struct buffer_book *b = session_config(s, next, sizeof(*b));
 
 	if (b && ib->buffers[which])
-		buffer_keep_books(s, ib->buffers[which], next);
+		buffer_save_books(s, ib->buffers[which], next);
 	session_publish(s, word_of(s, instance, which), b ? b->buffer : 0);
 	store(&ib->buffers[which], b ? next : 0);
 	store(&ib->next[which], 0);
@@ -321,7 +321,7 @@ static int ring_instead(struct session *s, struct buffer_book *b, config_ref own
 }
 
 /* What programs may have spoiled is as it was again. */
-static int buffer_restore(struct session *s, struct buffer_book *b, config_ref owner)
+static int buffer_restore_one(struct session *s, struct buffer_book *b, config_ref owner)
 {
 	int err = 0;
 
@@ -339,7 +339,7 @@ static int buffer_restore(struct session *s, struct buffer_book *b, config_ref o
 	return err;
 }
 
-int buffer_adopt(struct session *s, uint32_t instance, uint32_t which)
+int buffer_restore(struct session *s, uint32_t instance, uint32_t which)
 {
 	struct instance_book *ib = instance_book(s, instance);
 	config_ref ref = ib ? ib->next[which] ? ib->next[which] : ib->buffers[which] : 0;
@@ -352,15 +352,15 @@ int buffer_adopt(struct session *s, uint32_t instance, uint32_t which)
 	}
 	/*
 	 * The server died in succeed(). What the older one has left is freed with all that nobody
-	 * adopts.
+	 * restores.
 	 */
 	if (b && ib->next[which] && ib->buffers[which] && ib->buffers[which] != ref)
-		buffer_keep_books(s, ib->buffers[which], ref);
-	err = b ? buffer_book_adopt(s, ref) : -EPROTO;
+		buffer_save_books(s, ib->buffers[which], ref);
+	err = b ? buffer_book_restore(s, ref) : -EPROTO;
 	if (!err)
-		err = session_data_adopt(s, b->buffer, buffer_bytes(s));
+		err = session_data_restore(s, b->buffer, buffer_bytes(s));
 	if (!err)
-		err = buffer_restore(s, b, ref);
+		err = buffer_restore_one(s, b, ref);
 	if (err)
 		return err;
 	session_publish(s, word_of(s, instance, which), b->buffer);

@@ -134,7 +134,7 @@ static void keep_cpu(struct session *s, const struct buffer_book *from, struct b
 		hand_on(s, to, owner, set, cpu, line.rings[i]);
 }
 
-int buffer_keep_books(struct session *s, config_ref from, config_ref to)
+int buffer_save_books(struct session *s, config_ref from, config_ref to)
 {
 	const struct buffer_book *a = session_config(s, from, sizeof(*a));
 	struct buffer_book *b = session_config(s, to, sizeof(*b));
@@ -151,7 +151,7 @@ int buffer_keep_books(struct session *s, config_ref from, config_ref to)
 
 int buffer_keep(struct session *s, data_ref from, data_ref to)
 {
-	return buffer_keep_books(s, buffer_book_ref(s, from), buffer_book_ref(s, to));
+	return buffer_save_books(s, buffer_book_ref(s, from), buffer_book_ref(s, to));
 }
 
 /* Both name it; the book stored last in `owner` owns it (K0). */

@@ -154,7 +154,7 @@ int program_events_define(struct programs *p, const struct attach_peer *peer, co
 	else if (err)
 		refuse_text(p, peer->pid, system, name, strerror(-err));
 	else if (is_new)
-		program_kept_new(p, e);
+		program_pending_new(p, e);
 	return err ? err : e->id;
 }
 

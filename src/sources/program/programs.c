@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * programs.c - the running programs of a session: beginning, re-opening, what the loop does
+ * programs.c - the running programs of a session: beginning, restoring, what the loop does
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -142,7 +142,7 @@ static struct programs *programs_new(struct model *m, struct tree *t)
 	/* Pointers of one's own programs are no secret, and hashed ones lead nowhere. */
 	m->top->options &= ~(1ull << OPTION_HASH_PTR);
 	m->of_programs = true;
-	list_init(&p->kept);
+	list_init(&p->pending);
 	if (program_sites_create(p)) {
 		free(p);
 		return NULL;
@@ -150,14 +150,14 @@ static struct programs *programs_new(struct model *m, struct tree *t)
 	return p;
 }
 
-static int keep_object(struct programs *p)
+static int save_pending(struct programs *p)
 {
 	uint64_t id = 0;
 	char text[128];
 
 	snprintf(text, sizeof(text), "first %" PRIu32 "\ncount %" PRIu32 "\ntable %" PRIx64 "\n", p->first_id,
 		 p->count, p->table);
-	return model_object_add(p->model, p->model->top, PROGRAMS_OBJECT, text, NULL, 0, &id);
+	return saved_add(p->model, p->model->top, PROGRAMS_SAVED, text, NULL, 0, &id);
 }
 
 /* Also those of systems that nobody chose have their ids. */
@@ -196,7 +196,7 @@ int programs_create(struct model *m, struct tree *t, const struct programs_param
 		p->first_id = LAYOUT_OWN_IDS;
 		p->count = provider_count();
 		p->table = provider_table_version();
-		err = keep_object(p);
+		err = save_pending(p);
 	}
 	if (!err)
 		err = add_events(p, params ? params : &defaults);
@@ -223,7 +223,7 @@ void programs_destroy(struct programs *p)
 	p->model->task_lives = NULL;
 	symbols_set_loader(p->model->symbols, NULL, NULL);
 	program_sites_destroy(p);
-	program_kept_destroy(p);
+	program_pending_destroy(p);
 	program_names_destroy(p);
 	program_events_destroy(p);
 	free(p);
@@ -246,32 +246,32 @@ static int restore_table(struct programs *p, const char *text)
 	p->count = count;
 	p->table = table;
 	model_reserve_ids(p->model, first + count);
-	program_words_adopt(p);
+	program_words_restore(p);
 	ft->offered = true;	/* what comes next writes to its files */
 	return 0;
 }
 
 int programs_restore(struct programs **p, struct model *m, struct tree *t, const char *path, const char *text)
 {
-	const size_t len = strlen(PROGRAMS_KEPT_OBJECT);
-	bool kept = !strncmp(path, PROGRAMS_KEPT_OBJECT, len);
+	const size_t len = strlen(PROGRAMS_PENDING);
+	bool kept = !strncmp(path, PROGRAMS_PENDING, len);
 
-	if (!kept && strcmp(path, PROGRAMS_OBJECT))
+	if (!kept && strcmp(path, PROGRAMS_SAVED))
 		return 1;
 	if (!*p)
 		*p = programs_new(m, t);
 	if (!*p)
 		return -ENOMEM;
-	return kept ? program_kept_restore(*p, path + len, text) : restore_table(*p, text);
+	return kept ? program_pending_restore(*p, path + len, text) : restore_table(*p, text);
 }
 
-int programs_reopen(struct programs *p)
+int programs_restored(struct programs *p)
 {
 	int err = p ? set_hooks(p) : 0;
 
 	/* The server before may have died between an event's definition and its settings. */
 	if (p && !err) {
-		program_kept_apply(p);
+		program_pending_apply(p);
 		program_sites_begin(p);
 	}
 	return err;
@@ -323,13 +323,13 @@ static void print_losses(struct session *s, FILE *out)
 
 void programs_print(struct programs *p, FILE *out)
 {
-	struct kept_setting *k;
+	struct pending_setting *k;
 	unsigned int from = p->nr_refused > REFUSALS ? p->nr_refused - REFUSALS : 0;
 
 	for (unsigned int i = from; i < p->nr_refused; i++)
 		fprintf(out, "refused %s\n", p->refused[i % REFUSALS]);
-	list_each(k, &p->kept, node)
-		if (program_kept_waits(p, k))
+	list_each(k, &p->pending, node)
+		if (program_pending_waits(p, k))
 			fprintf(out, "kept %s %s%s%s\n", k->path, k->text, k->error ? " # " : "", k->error ? k->error : "");
 	print_losses(p->model->session, out);
 	program_sums_print(p, out);

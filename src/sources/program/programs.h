@@ -9,14 +9,14 @@
  *                     READY ----------------------> held, for `run`
  *     data region:    log of tasks ---------------> saved_cmdlines     names.c
  *                     table of DSOs, their files -> kallsyms           symbols.c
- *     settings of events that are not there yet --> kept               kept.c
+ *     settings of events that are not there yet --> pending            pending.c
  *     functions of those files -------------------> the model's sites  sites.c
  *     which of them are traced <------------------- words, commands    words.c
  *
  * The order of a life, under the control lock:
  *
  *     session_create(), model_create(), tree_create()
- *     programs_create()            or programs_reopen() behind model_reopen()
+ *     programs_create()            or programs_restored() behind model_restore()
  *     programs_tick() ...          by the loop of the server
  *     programs_destroy()           before tree, model and session
  */
@@ -51,13 +51,13 @@ char *programs_unknown_system(const char *systems);
 
 /* ---- A session whose server died ---- */
 
-#define PROGRAMS_OBJECT "#programs"	/* path of the object (model.h) that says what the session has */
-#define PROGRAMS_KEPT_OBJECT "#kept/"	/* and of each setting that is kept, before its path */
+#define PROGRAMS_SAVED "#programs"	/* path of the saved text (model.h) that says what the session has */
+#define PROGRAMS_PENDING "#kept/"	/* and of each setting that is kept, before its path */
 
-/* While model_reopen() runs: keeps an object of one of these paths; 1: it is none of them, 0, -ENOMEM. */
+/* While model_restore() runs: keeps a saved text of one of these paths; 1: it is none of them, 0, -ENOMEM. */
 int programs_restore(struct programs **p, struct model *m, struct tree *t, const char *path, const char *text);
-/* Behind model_reopen(). p may be NULL: it is no session of programs. */
-int programs_reopen(struct programs *p);
+/* Behind model_restore(). p may be NULL: it is no session of programs. */
+int programs_restored(struct programs *p);
 
 /* ---- Running ---- */
 
@@ -73,12 +73,12 @@ void programs_on_ready(struct programs *p, bool (*ready)(void *arg, const struct
 /*
  * A setting of an event that is not there: events/SYSTEM/EVENT/{enable,filter,trigger},
  * also below instances/NAME. It is written when a program defines the event, and
- * is kept over a re-open. events/SYSTEM/enable of a system that is not there stays for
+ * is kept over the death of the server. events/SYSTEM/enable of a system that is not there stays for
  * all of its events that come. Several are written in their order; a truncating one
  * of a trigger drops the earlier ones. 0; -ENOENT: the path is none of these, or
  * the event is there; -ENOMEM.
  */
-int programs_keep(struct programs *p, const char *path, bool truncates, const char *text, size_t len);
+int programs_pend(struct programs *p, const char *path, bool truncates, const char *text, size_t len);
 
 /*
  * For `tracefuse doctor`, a line each: "refused TEXT" for definitions that were

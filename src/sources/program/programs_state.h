@@ -13,12 +13,12 @@
 enum { REFUSALS = 16 };
 
 /* A setting that waits for its event. */
-struct kept_setting {
-	struct list_head node;		/* in programs->kept, oldest first */
+struct pending_setting {
+	struct list_head node;		/* in programs->pending, oldest first */
 	char		*path;
 	char		*text;
 	char		*error;		/* its event is there, but it was refused: why; NULL: not tried */
-	uint64_t	object;		/* R4 */
+	uint64_t	saved;		/* R4 */
 };
 
 struct programs {
@@ -46,7 +46,7 @@ struct programs {
 
 	struct program_sites *sites;	/* sites.h */
 
-	struct list_head kept;
+	struct list_head pending;
 	int64_t		threads_checked;	/* milliseconds of the clock */
 };
 
@@ -120,15 +120,15 @@ void program_symbols_take(struct programs *p, const struct program_dso *d, const
 /* "hits", what histograms counted, "dropped", what they did not, and "note" lines for a summary. */
 void program_sums_print(struct programs *p, FILE *out);
 
-/* ---- kept.c ---- */
+/* ---- pending.c ---- */
 
 /* An event has been defined: writes what can be written now. */
-void program_kept_new(struct programs *p, const struct event *e);
+void program_pending_new(struct programs *p, const struct event *e);
 /* All that can be written now, but for settings of whole systems. */
-void program_kept_apply(struct programs *p);
+void program_pending_apply(struct programs *p);
 /* Whether it is still to be written, or was refused. */
-bool program_kept_waits(struct programs *p, const struct kept_setting *k);
-int program_kept_restore(struct programs *p, const char *path, const char *text);
-void program_kept_destroy(struct programs *p);
+bool program_pending_waits(struct programs *p, const struct pending_setting *k);
+int program_pending_restore(struct programs *p, const char *path, const char *text);
+void program_pending_destroy(struct programs *p);
 
 #endif

@@ -65,7 +65,7 @@ void program_words_settle(void *programs);
 /* Without waiting. True: some have not answered yet. */
 bool program_words_tick(struct programs *p);
 /* A session whose server died: its words are kept, before anything else is freed; */
-void program_words_adopt(struct programs *p);
+void program_words_restore(struct programs *p);
 /* found again when a DSO's sites are counted; and brought up to date when the model has them, or there are none. */
 void program_words_find(struct programs *p, uint32_t nr);
 void program_words_update(struct programs *p, uint32_t nr);

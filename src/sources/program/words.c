@@ -167,7 +167,7 @@ bool program_words_tick(struct programs *p)
 
 /* ---- a session whose server died ---- */
 
-void program_words_adopt(struct programs *p)
+void program_words_restore(struct programs *p)
 {
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
 		struct site_set *set = set_of(p, i);
@@ -175,7 +175,7 @@ void program_words_adopt(struct programs *p)
 		config_ref ref = atomic_load_explicit(&set->words, memory_order_relaxed);
 		uint32_t nr = atomic_load_explicit(&set->nr, memory_order_relaxed);
 
-		if (ref && session_config_adopt(p->model->session, ref, nr * sizeof(uint32_t)))
+		if (ref && session_config_restore(p->model->session, ref, nr * sizeof(uint32_t)))
 			session_publish(p->model->session, &set->words, 0);
 	}
 }

@@ -81,19 +81,19 @@ const char *source_uname(const struct source *src);	/* "" when the recording doe
  */
 int source_import(struct source *src, struct model *m, struct source_error *err);
 
-/* ---- A session whose server died (resume.c) ---- */
+/* ---- A session whose server died (restore.c) ---- */
 
-#define SOURCE_OBJECT "#source"		/* path of the object (model.h) that says what was opened */
+#define SOURCE_SAVED "#source"		/* path of the saved text (model.h) that says what was opened */
 
 /* After source_import(): the next server shall find the recording, and how far it was. 0, -ENOMEM */
-int source_keep(struct source *src, const struct source_params *params);
+int source_save(struct source *src, const struct source_params *params);
 /*
- * After model_reopen(): opens the recording that the object's text names, which
+ * After model_restore(): opens the recording that the saved text names, which
  * is cut to pieces, and stands behind the records that have passed. `progress`:
- * the object's first ref, which is adopted already. -ESTALE: the files are not
+ * the saved text's first ref, which is restored already. -ESTALE: the files are not
  * what they were.
  */
-int source_resume(struct model *m, char *text, uint64_t progress, struct source **out, struct source_error *err);
+int source_restore(struct model *m, char *text, uint64_t progress, struct source **out, struct source_error *err);
 
 /* ---- Running ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session.c - a session's memory: names, life cycle, allocation, re-opening
+ * session.c - a session's memory: names, life cycle, allocation, restoring
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +84,7 @@ static void who_comes_second_waits_for_the_first(void **state)
 	assert_int_equal(session_await("one", 0), 0);
 	snprintf(lock, sizeof(lock), "%s/lock", session_dir(s));
 	session_close(s);
-	/* Another re-opens it just now. */
+	/* Another restores it just now. */
 	fd = open(lock, O_RDWR | O_CLOEXEC);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	assert_int_equal(session_open("one", &other), -EBUSY);
@@ -141,7 +141,7 @@ static void a_private_session_leaves_nothing(void **state)
 	assert_int_equal(access(dir, F_OK), -1);
 }
 
-/* A server knows only what its predecessor never used, until all has been adopted. */
+/* A server knows only what its predecessor never used, until all has been restored. */
 static void a_session_ends_where_no_file_can_be_opened(void **state)
 {
 	struct rlimit before, none;
@@ -174,8 +174,8 @@ static void what_was_full_once_is_opened(void **state)
 	session_close(s);
 	assert_int_equal(session_open("full", &s), 0);
 	assert_int_equal(session_data_alloc(s, PIECE), 0);
-	assert_int_equal(session_data_adopt(s, first, 100), 0);
-	session_adopt_done(s);
+	assert_int_equal(session_data_restore(s, first, 100), 0);
+	session_restore_done(s);
 	while (session_reclaim(s))
 		;
 	session_close(s);
@@ -186,7 +186,7 @@ static void what_was_full_once_is_opened(void **state)
 		for (unsigned int k = 0; k < PIECE; k++)
 			assert_int_equal(((const char *)session_data(s, a[i], PIECE))[k], 0);
 	}
-	assert_int_equal(session_data_adopt(s, first, 100), 0);
+	assert_int_equal(session_data_restore(s, first, 100), 0);
 	session_destroy(s);
 }
 
@@ -376,7 +376,7 @@ static void a_truncated_file_reads_as_zeros(void **state)
 	session_destroy(s);
 }
 
-/* ---- re-opening ---- */
+/* ---- restoring ---- */
 
 static void ends_badly(void (*fn)(void))
 {
@@ -408,16 +408,16 @@ static void serve_and_die(void)
 	memset(session_data(s, lost, 200000), 0x66, 200000);
 	session_publish(s, &((struct event_entry *)session_config(s, session_header(s)->events, 8))[7].plan,
 			session_config_alloc(s, 64));
-	if (session_object_add(s, "events/a/trigger", "one", refs, 2, &id) ||
-	    session_object_add(s, "gone", "two", NULL, 0, &id))
+	if (session_saved_add(s, "events/a/trigger", "one", refs, 2, &id) ||
+	    session_saved_add(s, "gone", "two", NULL, 0, &id))
 		_exit(1);
-	session_object_remove(s, id);
-	if (session_object_add(s, "events/b/filter", "three", refs, 1, &id))
+	session_saved_remove(s, id);
+	if (session_saved_add(s, "events/b/filter", "three", refs, 1, &id))
 		_exit(1);
 	/* No close: as a killed server leaves it. */
 }
 
-static int take_object(struct session *s, uint64_t id, const struct object *o, const char *path,
+static int take_object(struct session *s, uint64_t id, const struct saved *o, const char *path,
 		       const char *text, void *arg)
 {
 	char *out = arg;
@@ -437,12 +437,12 @@ static void a_dead_servers_session_is_opened(void **state)
 	assert_int_equal(session_create("again", &small, &s), -EEXIST);
 	assert_int_equal(session_open("again", &s), 0);
 	assert_int_equal(session_open("again", &other), -EBUSY);
-	assert_int_equal(session_object_each(s, take_object, seen), 0);
+	assert_int_equal(session_saved_each(s, take_object, seen), 0);
 	assert_string_equal(seen, "events/a/trigger=one/2;events/b/filter=three/1;");
 	a = texts[2];
-	assert_int_equal(session_data_adopt(s, a, 4096), 0);
+	assert_int_equal(session_data_restore(s, a, 4096), 0);
 	assert_int_not_equal(session_data_alloc(s, 64), a);
-	session_adopt_done(s);
+	session_restore_done(s);
 	assert_int_equal(session_reclaim(s), 0);
 	assert_int_equal(*(unsigned char *)session_data(s, a, 1), 0x55);
 	session_destroy(s);
@@ -460,9 +460,9 @@ static void what_was_not_adopted_is_freed_and_zeroed(void **state)
 	high = session_header(s)->data_high;
 	e = session_config(s, session_header(s)->events, sizeof(*e) * 8);
 	assert_int_not_equal(e[7].plan, 0);
-	session_object_each(s, take_object, seen);
-	session_data_adopt(s, texts[2], 4096);
-	session_adopt_done(s);
+	session_saved_each(s, take_object, seen);
+	session_data_restore(s, texts[2], 4096);
+	session_restore_done(s);
 	assert_int_equal(e[7].plan, 0);
 	session_reclaim(s);
 	for (int i = 0; i < 200; i++) {
@@ -472,7 +472,7 @@ static void what_was_not_adopted_is_freed_and_zeroed(void **state)
 		for (int k = 0; k < 1000; k++)
 			assert_int_equal(((char *)session_data(s, a, 1000))[k], 0);
 	}
-	session_object_each(s, take_object, seen);
+	session_saved_each(s, take_object, seen);
 	assert_int_equal(strlen(seen), 2 * strlen("events/a/trigger=one/2;events/b/filter=three/1;"));
 	session_destroy(s);
 }
@@ -503,9 +503,9 @@ static void adopting_outside_is_refused(void **state)
 
 	ends_badly(serve_and_die);
 	assert_int_equal(session_open("again", &s), 0);
-	assert_int_equal(session_data_adopt(s, 64, 64), -EINVAL);
-	assert_int_equal(session_data_adopt(s, 63 << 20, 64), -EINVAL);
-	assert_int_equal(session_data_adopt(s, 0, 64), -EINVAL);
+	assert_int_equal(session_data_restore(s, 64, 64), -EINVAL);
+	assert_int_equal(session_data_restore(s, 63 << 20, 64), -EINVAL);
+	assert_int_equal(session_data_restore(s, 0, 64), -EINVAL);
 	session_destroy(s);
 }
 
@@ -552,7 +552,7 @@ static void what_is_left_behind_goes(void **state)
 	owner = session_own("again");
 	assert_true(owner >= 0);
 	snprintf(path, sizeof(path), "%s/tracefuse/again/config", temp_place_dir);
-	/* Somebody is there for whom it may be re-opened. */
+	/* Somebody is there for whom it may be restored. */
 	session_destroy(made("other"));
 	assert_int_equal(access(path, F_OK), 0);
 	close(owner);

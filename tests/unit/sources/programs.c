@@ -502,12 +502,12 @@ static void settings_wait_for_their_event(void **state)
 	int id;
 
 	assert_int_equal(tree_mkdir(tree, "instances/i"), 0);
-	assert_int_equal(programs_keep(programs, "events/app/request/enable", true, "1\n", 2), 0);
-	assert_int_equal(programs_keep(programs, "events/app/request/filter", true, "size > 1", 8), 0);
-	assert_int_equal(programs_keep(programs, "events/app/request/filter", true, "size > 2", 8), 0);
-	assert_int_equal(programs_keep(programs, "instances/i/events/app/request/trigger", false,
+	assert_int_equal(programs_pend(programs, "events/app/request/enable", true, "1\n", 2), 0);
+	assert_int_equal(programs_pend(programs, "events/app/request/filter", true, "size > 1", 8), 0);
+	assert_int_equal(programs_pend(programs, "events/app/request/filter", true, "size > 2", 8), 0);
+	assert_int_equal(programs_pend(programs, "instances/i/events/app/request/trigger", false,
 				       "hist:keys=size\nstacktrace\n", 26), 0);
-	assert_int_equal(programs_keep(programs, "instances/i/events/app/request/trigger", false, "!stacktrace\n", 12), 0);
+	assert_int_equal(programs_pend(programs, "instances/i/events/app/request/trigger", false, "!stacktrace\n", 12), 0);
 	assert_int_equal(put("events/app/request/enable", "1"), -ENOENT);
 	id = define("app", "request", BODY);
 	assert_string_equal(cat("events/app/request/enable"), "1\n");
@@ -527,7 +527,7 @@ static void only_settings_of_unknown_events_are_kept(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		assert_int_equal(programs_keep(programs, wrong[i], false, "1", 1), -ENOENT);
+		assert_int_equal(programs_pend(programs, wrong[i], false, "1", 1), -ENOENT);
 }
 
 static void pointers_are_printed_as_they_are(void **state)
@@ -549,7 +549,7 @@ static char *told(void)
 
 static void a_kept_setting_that_is_refused_is_told_of(void **state)
 {
-	assert_int_equal(programs_keep(programs, "events/app/request/trigger", false, "hist:keys=nosuch", 16), 0);
+	assert_int_equal(programs_pend(programs, "events/app/request/trigger", false, "hist:keys=nosuch", 16), 0);
 	assert_has(told(), "kept events/app/request/trigger hist:keys=nosuch\n");
 	define("app", "request", BODY);
 	assert_has(told(), "kept events/app/request/trigger hist:keys=nosuch # Couldn't find field\n");
@@ -561,8 +561,8 @@ static void kept_settings_are_tried_again_in_their_order(void **state)
 {
 	static const char set[] = "hist:keys=size:ts0=common_timestamp", use[] = "hist:keys=size:lat=common_timestamp-$ts0";
 
-	assert_int_equal(programs_keep(programs, "events/app/begin/trigger", false, set, sizeof(set) - 1), 0);
-	assert_int_equal(programs_keep(programs, "events/app/end/trigger", false, use, sizeof(use) - 1), 0);
+	assert_int_equal(programs_pend(programs, "events/app/begin/trigger", false, set, sizeof(set) - 1), 0);
+	assert_int_equal(programs_pend(programs, "events/app/end/trigger", false, use, sizeof(use) - 1), 0);
 	define("app", "end", BODY);
 	assert_has(told(), "kept events/app/end/trigger hist:keys=size:lat=common_timestamp-$ts0 # ");
 	define("app", "begin", BODY);
@@ -578,7 +578,7 @@ static void doctor_is_told(void **state)
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
-	programs_keep(programs, "events/app/request/enable", true, "1", 1);
+	programs_pend(programs, "events/app/request/enable", true, "1", 1);
 	define("heap", "malloc", BODY);
 	session_slot_get(session)->missed = 7;
 	programs_print(programs, out);
@@ -609,9 +609,9 @@ static void reopen(void)
 	assert_int_equal(session_open("programs", &session), 0);
 	assert_int_equal(model_create(session, &model), 0);
 	tree = tree_create(model);
-	assert_int_equal(model_reopen(model, write_again, NULL), 0);
+	assert_int_equal(model_restore(model, write_again, NULL), 0);
 	assert_non_null(programs);
-	assert_int_equal(programs_reopen(programs), 0);
+	assert_int_equal(programs_restored(programs), 0);
 }
 
 static void a_new_server_has_all_of_it_again(void **state)
@@ -624,7 +624,7 @@ static void a_new_server_has_all_of_it_again(void **state)
 	log_task(4711, 4700, "worker");
 	assert_int_equal(put("events/app/request/enable", "1"), 0);
 	assert_int_equal(put("events/app/request/trigger", "hist:keys=call_site.sym"), 0);
-	assert_int_equal(programs_keep(programs, "events/app/later/enable", true, "1", 1), 0);
+	assert_int_equal(programs_pend(programs, "events/app/later/enable", true, "1", 1), 0);
 	hit_event(id, 1, address(1, base, hit_event), NULL, 0);
 	reopen();
 	assert_int_equal(model->max_id, last);

@@ -75,7 +75,7 @@ void fixture_new_server(struct fixture *w)
 	assert_int_equal(model_create(w->session, &w->model), 0);
 	w->tree = tree_create(w->model);
 	assert_non_null(w->tree);
-	assert_int_equal(model_reopen(w->model, write_again, w), 0);
+	assert_int_equal(model_restore(w->model, write_again, w), 0);
 }
 
 static ssize_t write_with(struct fixture *w, const char *path, const char *text, int flags)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reopen.c - a new server for a session whose server died (R4)
+ * restore.c - a new server for a session whose server died (R4)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,25 +25,25 @@ struct restoring {
 	struct tree	*tree;
 	struct access	*access;
 	struct programs	*programs;	/* NULL: it is no session of running programs */
-	char		*source;	/* what the object of the recording says; NULL: there was none */
+	char		*source;	/* what the saved text of the recording says; NULL: there was none */
 	char		*boot;		/* and of what waited of the session's start */
-	uint64_t	boot_object;
+	uint64_t	boot_saved;
 	data_ref	progress;
 };
 
-static int keep_source(struct restoring *r, const char *text)
+static int restore_source(struct restoring *r, const char *text)
 {
-	const struct restored_object o = model_restored(r->model, NULL, SOURCE_OBJECT, NULL);
+	const struct restored o = model_restored(r->model, NULL, SOURCE_SAVED, NULL);
 
 	r->progress = restored_ref(&o, 0);
 	r->source = strdup(text);
-	return r->source ? session_data_adopt(r->model->session, r->progress, sizeof(uint64_t)) : -ENOMEM;
+	return r->source ? session_data_restore(r->model->session, r->progress, sizeof(uint64_t)) : -ENOMEM;
 }
 
-static int keep_boot(struct restoring *r, const char *text)
+static int restore_boot(struct restoring *r, const char *text)
 {
 	r->boot = strdup(text);
-	return r->boot ? model_object_add(r->model, r->model->top, SERVER_BOOT, text, NULL, 0, &r->boot_object) : -ENOMEM;
+	return r->boot ? saved_add(r->model, r->model->top, SERVER_BOOT, text, NULL, 0, &r->boot_saved) : -ENOMEM;
 }
 
 static int write_again(void *arg, const char *path, const char *text)
@@ -58,14 +58,14 @@ static int write_again(void *arg, const char *path, const char *text)
 		r->model->hist_legacy = true;
 		return 0;
 	}
-	if (!strcmp(path, FUNCTION_LIST_OBJECT)) {
+	if (!strcmp(path, FUNCTION_LIST_SAVED)) {
 		(void)function_list_load(r->model, text);	/* without it functions cannot be chosen */
 		return 0;
 	}
-	if (!strcmp(path, SOURCE_OBJECT))
-		return keep_source(r, text);
+	if (!strcmp(path, SOURCE_SAVED))
+		return restore_source(r, text);
 	if (!strcmp(path, SERVER_BOOT))
-		return keep_boot(r, text);
+		return restore_boot(r, text);
 	ret = programs_restore(&r->programs, r->model, r->tree, path, text);
 	if (ret <= 0)
 		return ret;
@@ -91,10 +91,10 @@ static int restore(struct restoring *r, struct tree *t)
 	m->catch_up_arg = m;
 	r->tree = t;
 	r->access = access_tree(t, NULL);
-	ret = r->access ? model_reopen(m, write_again, r) : -ENOMEM;
+	ret = r->access ? model_restore(m, write_again, r) : -ENOMEM;
 	access_close(r->access);
 	if (!ret)
-		ret = programs_reopen(r->programs);
+		ret = programs_restored(r->programs);
 	/* Else it is what answers programs from now on. */
 	if (m->step == step)
 		m->step = NULL;
@@ -102,14 +102,14 @@ static int restore(struct restoring *r, struct tree *t)
 }
 
 /* The session goes on without it when the recording is gone; `what` says so in the list of sessions. */
-static struct source *resume(struct restoring *r, char *what, size_t size)
+static struct source *restore_recording(struct restoring *r, char *what, size_t size)
 {
 	struct source_error err;
 	struct source *src = NULL;
 
-	snprintf(what, size, "%sre-opened", r->programs ? "running programs, " : "");
-	if (r->source && source_resume(r->model, r->source, r->progress, &src, &err))
-		snprintf(what, size, "re-opened without its recording: %s: %s", err.file, err.text);
+	snprintf(what, size, "%srestored", r->programs ? "running programs, " : "");
+	if (r->source && source_restore(r->model, r->source, r->progress, &src, &err))
+		snprintf(what, size, "restored without its recording: %s: %s", err.file, err.text);
 	return src;
 }
 
@@ -140,11 +140,11 @@ static int serve(struct session *s, struct model *m, struct tree *t)
 	int ret = restore(&r, t);
 
 	if (!ret) {
-		struct source *src = resume(&r, what, sizeof(what));
+		struct source *src = restore_recording(&r, what, sizeof(what));
 
 		params.programs = r.programs;
 		params.boot = r.boot;
-		params.boot_object = r.boot_object;
+		params.boot_saved = r.boot_saved;
 		params.uname = src ? source_uname(src) : NULL;
 		ret = run_restored(&params, src);
 		source_close(src);
@@ -180,7 +180,7 @@ static int run_server(const char *name)
 	return ret;
 }
 
-int server_reopen(const char *name)
+int server_restore(const char *name)
 {
 	int status, ret;
 	pid_t child = fork();

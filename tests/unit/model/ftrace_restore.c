@@ -11,7 +11,7 @@
 #include "model/instance/pids.h"
 #include "plane/hit.h"
 
-struct restored {
+struct server_fixture {
 	char		name[64];
 	struct session	*session;
 	struct model	*model;
@@ -21,7 +21,7 @@ static const char functions[] = "1000 alpha\n1010 beta\n1020 gamma\n1030 delta\n
 static const char event_format[] = "name: first\nID: 100\nformat:\n\n"
 	"\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
 
-static void load(struct restored *w)
+static void load(struct server_fixture *w)
 {
 	assert_int_equal(ftrace_sites_load(w->model, functions, strlen(functions)), 0);
 }
@@ -29,7 +29,7 @@ static void load(struct restored *w)
 static int setup(void **state)
 {
 	struct session_params params = { .nr_cpus = 2, .nr_slots = 8, .memory = 256 << 20 };
-	struct restored *w = calloc(1, sizeof(*w));
+	struct server_fixture *w = calloc(1, sizeof(*w));
 	struct instance *inst;
 
 	snprintf(w->name, sizeof(w->name), "ftrace-reopen-%d", (int)getpid());
@@ -45,7 +45,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 
 	model_destroy(w->model);
 	session_destroy(w->session);
@@ -55,7 +55,7 @@ static int teardown(void **state)
 
 static int write_file(void *arg, const char *path, const char *text)
 {
-	struct restored *w = arg;
+	struct server_fixture *w = arg;
 	struct instance *inst;
 
 	if (!strcmp(path, "set_ftrace_pid"))
@@ -63,13 +63,13 @@ static int write_file(void *arg, const char *path, const char *text)
 	return strcmp(path, "instances/foo") ? 0 : instance_create(w->model, "foo", &inst);
 }
 
-static void new_server(struct restored *w)
+static void new_server(struct server_fixture *w)
 {
 	model_destroy(w->model);
 	session_close(w->session);
 	assert_int_equal(session_open(w->name, &w->session), 0);
 	assert_int_equal(model_create(w->session, &w->model), 0);
-	assert_int_equal(model_reopen(w->model, write_file, w), 0);
+	assert_int_equal(model_restore(w->model, write_file, w), 0);
 }
 
 static void edit(struct instance *inst, enum ftrace_file file, const char *text)
@@ -91,7 +91,7 @@ static void edit(struct instance *inst, enum ftrace_file file, const char *text)
 /* The sites come later: programs tell them again. */
 static void sets_come_back_before_their_sites(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 
 	edit(w->model->top, FTRACE_FILE_FILTER, "*a\n");
 	edit(w->model->top, FTRACE_FILE_FILTER, "!gamma\n");
@@ -117,7 +117,7 @@ static void sets_come_back_before_their_sites(void **state)
 
 static void who_waited_waits_on(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	static const struct ftrace_new_site site = { 0x3000, "late", false, NULL };
 
 	edit(w->model->top, FTRACE_FILE_FILTER, "l*:mod:libt*\n");
@@ -130,7 +130,7 @@ static void who_waited_waits_on(void **state)
 
 static void probes_come_back_with_what_is_left(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	struct ftrace_ops *ops;
 
 	edit(w->model->top, FTRACE_FILE_FILTER, "beta:traceoff:9 delta:traceoff:9 alpha:stacktrace\n");
@@ -153,11 +153,11 @@ static void probes_come_back_with_what_is_left(void **state)
 	assert_reads(w->model->top, FTRACE_FILE_FILTER, "#### all functions enabled ####\n");
 }
 
-static int note_probe(struct session *s, uint64_t id, const struct object *o, const char *path, const char *text,
+static int note_probe(struct session *s, uint64_t id, const struct saved *o, const char *path, const char *text,
 		      void *arg)
 {
 	if (!strcmp(path, "#ftrace/command"))
-		*(const struct object **)arg = o;
+		*(const struct saved **)arg = o;
 	return 0;
 }
 
@@ -167,20 +167,20 @@ static void a_batch_that_is_kept_twice_comes_back_once(void **state)
 	static const char *const batches[][2] = {
 		{ "*a:traceoff:9\n", "!*:traceoff:0\n" }, { "*a:stacktrace\n", "!*:stacktrace\n" },
 	};
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 
 	for (int i = 0; i < 2; i++) {
-		const struct object *o = NULL;
+		const struct saved *o = NULL;
 		const char *text;
 		char *before;
 		uint64_t id;
 
 		edit(w->model->top, FTRACE_FILE_FILTER, batches[i][0]);
 		before = printed(ftrace_print_file(w->model->top, FTRACE_FILE_FILTER, out));
-		session_object_each(w->session, note_probe, &o);
+		session_saved_each(w->session, note_probe, &o);
 		assert_non_null(o);
 		text = o->bytes + o->path_len;
-		assert_int_equal(session_object_add(w->session, o->bytes, text, o->refs, o->nr_refs, &id), 0);
+		assert_int_equal(session_saved_add(w->session, o->bytes, text, o->refs, o->nr_refs, &id), 0);
 		new_server(w);
 		load(w);
 		assert_reads(w->model->top, FTRACE_FILE_FILTER, before);
@@ -194,7 +194,7 @@ static void a_batch_that_is_kept_twice_comes_back_once(void **state)
 
 static void pids_and_the_profile_come_back(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 
 	assert_int_equal(pids_write(w->model->top, PIDS_FUNCTION, "7 4194304\n", 10), 10);
 	assert_int_equal(ftrace_profile_set(ftrace_of(w->model), true), 0);
@@ -228,14 +228,14 @@ static uint32_t word(uint64_t ip)
 	return words[ip >> 4 & 63];
 }
 
-static const struct plan *plan_at(struct restored *w, uint32_t entry)
+static const struct plan *plan_at(struct server_fixture *w, uint32_t entry)
 {
 	return plan_of(session_plane(w->session), (uint16_t)entry);
 }
 
 static void numbers_keep_their_meaning(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	struct instance *foo = instance_find(w->model, "foo");
 	uint32_t top, both;
 
@@ -261,7 +261,7 @@ static void numbers_keep_their_meaning(void **state)
 
 static void what_does_not_come_back_has_no_part_in_its_groups(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	uint32_t probe, both, stale;
 
 	listen(w->model);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * object.c - what the server keeps of each command, and how the next server gets it back (R4)
+ * saved.c - what the server saves of each command, and how the next server restores it (R4)
  *
  *     path                                   text             refs
  *     #imported                              ""               -
@@ -12,7 +12,7 @@
  *     [instances/NAME/]events/S/E/filter     the filter       -
  *     [instances/NAME/]events/S/E/trigger    the command      trigger_state, the command's own
  *     [instances/NAME/]set_event_pid         the pids         pid_set
- *     [instances/NAME/]#ftrace/...           model/ftrace/keep.c
+ *     [instances/NAME/]#ftrace/...           model/ftrace/save.c
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,28 +23,28 @@
 #include "model/event/file.h"
 #include "model/ftrace/groups.h"
 
-int model_object_add(struct model *m, struct instance *inst, const char *path, const char *text,
+int saved_add(struct model *m, struct instance *inst, const char *path, const char *text,
 		     const uint64_t *refs, unsigned int nr_refs, uint64_t *id)
 {
-	const struct restored_object r = model_restored(m, inst, path, text);
+	const struct restored r = model_restored(m, inst, path, text);
 	char *full = NULL;
 	int err;
 
-	if (r.object) {
+	if (r.saved) {
 		*id = r.id;
 		return 0;
 	}
 	if (inst && inst->name && asprintf(&full, "instances/%s/%s", inst->name, path) < 0)
 		return -ENOMEM;
-	err = session_object_add(m->session, full ? full : path, text, refs, nr_refs, id);
+	err = session_saved_add(m->session, full ? full : path, text, refs, nr_refs, id);
 	free(full);
 	return err;
 }
 
-void model_object_remove(struct model *m, uint64_t *id)
+void saved_remove(struct model *m, uint64_t *id)
 {
 	if (*id && !m->closing)
-		session_object_remove(m->session, *id);
+		session_saved_remove(m->session, *id);
 	*id = 0;
 }
 
@@ -70,11 +70,11 @@ static bool is_file(const char *path, const char *name)
 }
 
 /* The text tells the triggers of one event apart: a hist that is restored may make a hidden one. */
-struct restored_object model_restored(const struct model *m, const struct instance *inst,
+struct restored model_restored(const struct model *m, const struct instance *inst,
 				      const char *path, const char *text)
 {
-	const struct restored_object none = { 0 };
-	const struct object *o = m->restored.object;
+	const struct restored none = { 0 };
+	const struct saved *o = m->restored.saved;
 	const char *of = o ? path_within(inst, o->bytes) : NULL;
 
 	if (!of || strcmp(of, path))
@@ -84,9 +84,9 @@ struct restored_object model_restored(const struct model *m, const struct instan
 	return m->restored;
 }
 
-uint64_t restored_ref(const struct restored_object *r, unsigned int i)
+uint64_t restored_ref(const struct restored *r, unsigned int i)
 {
-	return r->object && i < r->object->nr_refs ? r->object->refs[i] : 0;
+	return r->saved && i < r->saved->nr_refs ? r->saved->refs[i] : 0;
 }
 
 struct replay {
@@ -118,13 +118,13 @@ static bool split_path(char *copy, struct event_path *out)
 	return out->file && *out->file;
 }
 
-static int restore_state(struct model *m, const struct event_path *p, const struct restored_object *r)
+static int restore_state(struct model *m, const struct event_path *p, const struct restored *r)
 {
 	struct instance *inst = p->instance ? instance_find(m, p->instance) : m->top;
 	struct event *e = model_find_event(m, p->system, p->event);
 	struct event_file *f = inst && e ? event_file_get(inst, e) : NULL;
 
-	return f ? event_file_adopt_state(f, restored_ref(r, 0), r->id) : -EPROTO;
+	return f ? event_file_restore_state(f, restored_ref(r, 0), r->id) : -EPROTO;
 }
 
 static int restore_event(struct model *m, const struct event_path *p, const char *format)
@@ -139,10 +139,10 @@ int model_set_imported(struct model *m)
 	uint64_t id = 0;
 
 	m->imported = true;
-	return model_object_add(m, m->top, "#imported", "", NULL, 0, &id);
+	return saved_add(m, m->top, "#imported", "", NULL, 0, &id);
 }
 
-static int restore(struct replay *r, const struct restored_object *o, const char *path, const char *text)
+static int restore(struct replay *r, const struct restored *o, const char *path, const char *text)
 {
 	char *copy;
 	struct event_path p;
@@ -169,31 +169,31 @@ static int restore(struct replay *r, const struct restored_object *o, const char
 	return err;
 }
 
-static int replay_object(struct session *s, uint64_t id, const struct object *o, const char *path,
+static int restore_one_saved(struct session *s, uint64_t id, const struct saved *o, const char *path,
 			 const char *text, void *arg)
 {
 	struct replay *r = arg;
 	int err;
 
-	r->model->restored = (struct restored_object){ o, id };
+	r->model->restored = (struct restored){ o, id };
 	err = restore(r, &r->model->restored, path, text);
 	if (err == -ENOMEM)
 		return err;
 	/* A refused filter is refused again, and kept. */
 	if (err && !is_file(path, "filter"))
-		session_object_remove(s, id);
+		session_saved_remove(s, id);
 	return 0;
 }
 
-int model_reopen(struct model *m, int (*write)(void *arg, const char *path, const char *text), void *arg)
+int model_restore(struct model *m, int (*write)(void *arg, const char *path, const char *text), void *arg)
 {
 	struct replay r = { m, write, arg };
 	int err;
 
 	m->held = m->restoring = true;
-	err = session_object_each(m->session, replay_object, &r);
+	err = session_saved_each(m->session, restore_one_saved, &r);
 	m->restoring = false;
-	m->restored = (struct restored_object){ 0 };
+	m->restored = (struct restored){ 0 };
 	if (!err)
 		err = eprobe_sync_all(m);
 	m->held = false;
@@ -204,8 +204,8 @@ int model_reopen(struct model *m, int (*write)(void *arg, const char *path, cons
 	if (!err)
 		err = ftrace_graph_publish(m);
 	if (!err) {
-		instances_adopted(m);
-		session_adopt_done(m->session);
+		instances_restored(m);
+		session_restore_done(m->session);
 	}
 	return err;
 }

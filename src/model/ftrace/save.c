@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * keep.c - the settings of function tracing, kept for the next server (R4)
+ * save.c - the settings of function tracing, saved for the next server (R4)
  *
  *     [instances/NAME/]#ftrace/filter, notrace             addresses, each as what it is more than the last
  *     [instances/NAME/]#ftrace/filter_mods, notrace_mods   FUNCTION TAB MODULE, a line each, newest first
  *     [instances/NAME/]#ftrace/command                     one batch; ref 0: its counts
  *     #ftrace/graph_function, graph_notrace                addresses, in their order
  *     #ftrace/profile                                      on or off, the size of its map, which is its ref
- *     #ftrace/group                                        groups_keep.c
+ *     #ftrace/group                                        groups_save.c
  *
- * Sets are kept as addresses, so that they are true before the sites are there again.
+ * Sets are saved as addresses, so that they are true before the sites are there again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,21 +25,21 @@ static const char *const mod_paths[] = { "#ftrace/filter_mods", "#ftrace/notrace
 static const char *const graph_paths[] = { "#ftrace/graph_function", "#ftrace/graph_notrace" };
 static const char profile_path[] = "#ftrace/profile", command_path[] = "#ftrace/command", group_path[] = "#ftrace/group";
 
-/* A new object in the place of the old one; text NULL: none. */
-static int keep(struct model *m, struct instance *inst, const char *path, const char *text, data_ref ref,
-		uint64_t *object)
+/* A new saved text in the place of the old one; text NULL: none. */
+static int save(struct model *m, struct instance *inst, const char *path, const char *text, data_ref ref,
+		uint64_t *saved)
 {
-	uint64_t old = *object;
+	uint64_t old = *saved;
 	int err = 0;
 
 	if (m->closing)
 		return 0;
 	if (text)
-		err = model_object_add(m, inst, path, text, &ref, ref != 0, object);
+		err = saved_add(m, inst, path, text, &ref, ref != 0, saved);
 	else
-		*object = 0;
-	if (!err && old != *object)
-		model_object_remove(m, &old);
+		*saved = 0;
+	if (!err && old != *saved)
+		saved_remove(m, &old);
 	return err;
 }
 
@@ -72,34 +72,34 @@ static char *addresses(const struct ftrace_hash *h)
 	return text;
 }
 
-static int keep_addresses(struct model *m, struct instance *inst, const char *path, const struct ftrace_hash *h,
-			  uint64_t *object)
+static int save_addresses(struct model *m, struct instance *inst, const char *path, const struct ftrace_hash *h,
+			  uint64_t *saved)
 {
 	char *text;
 	int err;
 
 	if (!h || !h->count)
-		return keep(m, inst, path, NULL, 0, object);
+		return save(m, inst, path, NULL, 0, saved);
 	text = addresses(h);
-	err = text ? keep(m, inst, path, text, 0, object) : -ENOMEM;
+	err = text ? save(m, inst, path, text, 0, saved) : -ENOMEM;
 	free(text);
 	return err;
 }
 
-int ftrace_keep_hash(struct ftrace_instance *fi, enum ftrace_list which)
+int ftrace_save_hash(struct ftrace_instance *fi, enum ftrace_list which)
 {
 	const struct ftrace_hash *h = which == FTRACE_FILTER ? fi->hashes.filter : fi->hashes.notrace;
 
-	return keep_addresses(fi->inst->model, fi->inst, hash_paths[which], h, &fi->hash_objects[which]);
+	return save_addresses(fi->inst->model, fi->inst, hash_paths[which], h, &fi->hashes_saved[which]);
 }
 
-int ftrace_keep_graph(struct ftrace *ft, enum ftrace_list which)
+int ftrace_save_graph(struct ftrace *ft, enum ftrace_list which)
 {
-	return keep_addresses(ft->model, ft->model->top, graph_paths[which], ft->graph[which],
-			      &ft->graph_objects[which]);
+	return save_addresses(ft->model, ft->model->top, graph_paths[which], ft->graph[which],
+			      &ft->graphs_saved[which]);
 }
 
-int ftrace_keep_mods(struct ftrace_instance *fi, enum ftrace_list which)
+int ftrace_save_mods(struct ftrace_instance *fi, enum ftrace_list which)
 {
 	struct ftrace_mod *mod;
 	char *text = NULL;
@@ -108,7 +108,7 @@ int ftrace_keep_mods(struct ftrace_instance *fi, enum ftrace_list which)
 	int err;
 
 	if (list_empty(&fi->mods[which]))
-		return keep(fi->inst->model, fi->inst, mod_paths[which], NULL, 0, &fi->mod_objects[which]);
+		return save(fi->inst->model, fi->inst, mod_paths[which], NULL, 0, &fi->mods_saved[which]);
 	out = text_memory_open(&text, &size);
 	if (!out)
 		return -ENOMEM;
@@ -116,12 +116,12 @@ int ftrace_keep_mods(struct ftrace_instance *fi, enum ftrace_list which)
 		fprintf(out, "%s\t%s\n", mod->function, mod->pattern);
 	err = fclose(out) ? -ENOMEM : 0;
 	if (!err)
-		err = keep(fi->inst->model, fi->inst, mod_paths[which], text, 0, &fi->mod_objects[which]);
+		err = save(fi->inst->model, fi->inst, mod_paths[which], text, 0, &fi->mods_saved[which]);
 	free(text);
 	return err;
 }
 
-int ftrace_keep_batch(struct function_command *p, struct ftrace_batch *b)
+int ftrace_save_batch(struct function_command *p, struct ftrace_batch *b)
 {
 	char *text = NULL;
 	size_t size;
@@ -133,7 +133,7 @@ int ftrace_keep_batch(struct function_command *p, struct ftrace_batch *b)
 	function_command_describe(p, b, out);
 	err = fclose(out) ? -ENOMEM : 0;
 	if (!err)
-		err = keep(p->ops.inst->model, p->ops.inst, command_path, text, b->counts_ref, &b->object);
+		err = save(p->ops.inst->model, p->ops.inst, command_path, text, b->counts_ref, &b->saved);
 	free(text);
 	return err;
 }
@@ -178,7 +178,7 @@ static int restore_hash(struct ftrace *ft, struct ftrace_instance *fi, enum ftra
 		h->mods = !list_empty(&fi->mods[FTRACE_FILTER]);
 	err = which == FTRACE_FILTER ? ftrace_hashes_replace(ft, &fi->hashes, h, fi->hashes.notrace) :
 		ftrace_hashes_replace(ft, &fi->hashes, fi->hashes.filter, h);
-	return err ? err : ftrace_keep_hash(fi, which);
+	return err ? err : ftrace_save_hash(fi, which);
 }
 
 static int restore_graph(struct ftrace *ft, enum ftrace_list which, const char *text)
@@ -193,7 +193,7 @@ static int restore_graph(struct ftrace *ft, enum ftrace_list which, const char *
 		h->chain_bits++;
 	ftrace_hash_destroy(ft->graph[which]);
 	ft->graph[which] = h;
-	return ftrace_keep_graph(ft, which);
+	return ftrace_save_graph(ft, which);
 }
 
 /* A set of nothing but what is to come is there, too. */
@@ -227,11 +227,11 @@ static int restore_mods(struct ftrace *ft, struct ftrace_instance *fi, enum ftra
 	free(copy);
 	if (!err && which == FTRACE_FILTER)
 		err = restore_waiting(ft, fi);
-	return err ? err : ftrace_keep_mods(fi, which);
+	return err ? err : ftrace_save_mods(fi, which);
 }
 
 static int restore_one(struct ftrace *ft, struct ftrace_instance *fi,
-		       const struct restored_object *o, const char *path, const char *text)
+		       const struct restored *o, const char *path, const char *text)
 {
 	for (int i = 0; i < 2; i++) {
 		const enum ftrace_list which = (enum ftrace_list)i;
@@ -252,7 +252,7 @@ static int restore_one(struct ftrace *ft, struct ftrace_instance *fi,
 	return -EPROTO;
 }
 
-bool ftrace_restore(struct model *m, const struct restored_object *o, const char *path,
+bool ftrace_restore(struct model *m, const struct restored *o, const char *path,
 		    const char *text, int *err)
 {
 	const char *at = strstr(path, "#ftrace/"), *slash;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reopen.c - R4: the server of a session dies, the next one brings everything back
+ * restore.c - R4: the server of a session dies, the next one brings everything back
  *
  * "Dies" is model_destroy() with nothing taken back and session_close() of a
  * named session: what a new server finds is the same as after a kill.
@@ -23,7 +23,7 @@
 #include "plane/ring/ring.h"
 #include "session/ring/access.h"
 
-struct restored {
+struct server_fixture {
 	char		name[64];
 	struct session	*session;
 	struct model	*model;
@@ -37,7 +37,7 @@ static const char second_format[] = "name: second\nID: 101\nformat:\n\n"
 /* The files that the objects of these tests are written to. */
 static int write_file(void *arg, const char *path, const char *text)
 {
-	struct restored *w = arg;
+	struct server_fixture *w = arg;
 	struct instance *inst = w->model->top;
 	char system[32], event[32], file[32], name[32];
 	struct event_file *f;
@@ -64,7 +64,7 @@ static int write_file(void *arg, const char *path, const char *text)
 static int setup(void **state)
 {
 	struct session_params params = { .nr_cpus = 2, .nr_slots = 8, .memory = 256 << 20 };
-	struct restored *w = calloc(1, sizeof(*w));
+	struct server_fixture *w = calloc(1, sizeof(*w));
 
 	snprintf(w->name, sizeof(w->name), "reopen-test-%d", (int)getpid());
 	session_remove_stale(w->name);
@@ -78,7 +78,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 
 	model_destroy(w->model);
 	session_destroy(w->session);
@@ -86,23 +86,23 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void new_server(struct restored *w)
+static void new_server(struct server_fixture *w)
 {
 	model_destroy(w->model);
 	session_close(w->session);
 	assert_int_equal(session_open(w->name, &w->session), 0);
 	assert_int_equal(model_create(w->session, &w->model), 0);
-	assert_int_equal(model_reopen(w->model, write_file, w), 0);
+	assert_int_equal(model_restore(w->model, write_file, w), 0);
 }
 
-static struct event_file *file_of(struct restored *w, const char *name)
+static struct event_file *file_of(struct server_fixture *w, const char *name)
 {
 	return event_file_get(w->model->top, model_find_event(w->model, "s", name));
 }
 
 static void events_come_back(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 
 	new_server(w);
 	assert_prints(event_available_print(w->model->top, out), "s:first\ns:second\n");
@@ -113,7 +113,7 @@ static void events_come_back(void **state)
 
 static void enable_and_filter_come_back(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 
 	assert_int_equal(event_file_enable(file_of(w, "first"), true), 0);
 	assert_int_equal(event_file_enable(file_of(w, "second"), true), 0);
@@ -128,7 +128,7 @@ static void enable_and_filter_come_back(void **state)
 
 static void triggers_come_back_with_their_counts(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	struct trigger *t;
 
 	assert_int_equal(event_file_trigger_write(file_of(w, "first"), "traceoff:5 if pid == 1"), 0);
@@ -146,7 +146,7 @@ static void triggers_come_back_with_their_counts(void **state)
 
 static void what_hits_have_switched_stays(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 
 	assert_int_equal(event_file_trigger_write(file_of(w, "first"), "enable_event:s:second"), 0);
 	atomic_store(&file_of(w, "second")->state->soft_disabled, 0);	/* it fired */
@@ -158,7 +158,7 @@ static void what_hits_have_switched_stays(void **state)
 
 static void instances_and_pids_come_back(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	struct instance *inst;
 	struct pid_set *set;
 
@@ -179,7 +179,7 @@ static void instances_and_pids_come_back(void **state)
 /* Synthetic events, event probes and what hangs on them, with the ids that records in the rings have. */
 static void dynamic_events_come_back(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	struct model *m = w->model;
 	struct event *base;
 
@@ -214,7 +214,7 @@ static void dynamic_events_come_back(void **state)
 
 static void the_plan_is_published_anew(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	struct event_entry *entries;
 
 	assert_int_equal(event_file_enable(file_of(w, "first"), true), 0);
@@ -225,7 +225,7 @@ static void the_plan_is_published_anew(void **state)
 }
 
 /* Whether a record is taken. */
-static bool takes(struct restored *w, struct instance *inst)
+static bool takes(struct server_fixture *w, struct instance *inst)
 {
 	struct { struct record_common common; int32_t pid; } r = { { .type = 100, .pid = 1 }, 1 };
 	struct slot *slot = session_slot_get(w->session);
@@ -240,7 +240,7 @@ static bool takes(struct restored *w, struct instance *inst)
 /* Nobody reads any more, with pause-on-trace, when the server is gone. */
 static void who_stood_for_a_reader_goes_on(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	struct instance *inst;
 
 	assert_int_equal(instance_create(w->model, "other", &inst), 0);
@@ -257,7 +257,7 @@ static void who_stood_for_a_reader_goes_on(void **state)
 static void what_was_half_made_is_forgotten(void **state)
 {
 	enum { PLACE = 7 };
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	struct instance_state *st = plane_instance(session_plane(w->session), PLACE);
 
 	atomic_store(&st->used, 1);
@@ -275,7 +275,7 @@ static void what_was_half_made_is_forgotten(void **state)
 /* A hit that is on its way to the first one does not record in the second. */
 static void a_place_is_not_used_again_at_once(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	struct instance *inst;
 	uint32_t place;
 
@@ -296,7 +296,7 @@ static void a_place_is_not_used_again_at_once(void **state)
 /* What could not be given again goes while the next server restores; its place is given away once. */
 static void what_goes_while_restoring_is_free_once(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	struct event_entry *entries;
 	struct event_file *f;
 	uint64_t id;
@@ -304,7 +304,7 @@ static void what_goes_while_restoring_is_free_once(void **state)
 
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = 0;
-	assert_int_equal(session_object_add(w->session, "set_event_pid", text, NULL, 0, &id), 0);
+	assert_int_equal(session_saved_add(w->session, "set_event_pid", text, NULL, 0, &id), 0);
 	assert_int_equal(event_file_enable(file_of(w, "first"), true), 0);
 	assert_int_equal(event_file_set_filter(file_of(w, "first"), "pid == 1"), 0);
 	new_server(w);
@@ -322,7 +322,7 @@ static void what_goes_while_restoring_is_free_once(void **state)
 	}
 }
 
-static int count_object(struct session *s, uint64_t id, const struct object *o, const char *path, const char *text,
+static int count_object(struct session *s, uint64_t id, const struct saved *o, const char *path, const char *text,
 			void *arg)
 {
 	++*(unsigned int *)arg;
@@ -332,20 +332,20 @@ static int count_object(struct session *s, uint64_t id, const struct object *o, 
 /* It died between the new text of a file and the old one's removal: one of them counts, and one is kept. */
 static void of_two_texts_the_newer_counts(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	unsigned int before = 0, after = 0;
 	uint64_t id;
 
 	assert_int_equal(event_file_set_filter(file_of(w, "first"), "pid == 1"), 0);
-	session_object_each(w->session, count_object, &before);
-	assert_int_equal(session_object_add(w->session, "events/s/first/filter", "pid == 2", NULL, 0, &id), 0);
+	session_saved_each(w->session, count_object, &before);
+	assert_int_equal(session_saved_add(w->session, "events/s/first/filter", "pid == 2", NULL, 0, &id), 0);
 	new_server(w);
 	assert_prints(event_file_print_filter(file_of(w, "first"), out), "pid == 2\n");
-	session_object_each(w->session, count_object, &after);
+	session_saved_each(w->session, count_object, &after);
 	assert_int_equal(after, before);
 }
 
-static unsigned int entries_in(struct restored *w, data_ref buffer)
+static unsigned int entries_in(struct server_fixture *w, data_ref buffer)
 {
 	struct ring_stats st;
 	unsigned int nr = 0;
@@ -366,7 +366,7 @@ static void a_resize_half_done_is_done(void **state)
 	static const uint64_t bytes[2] = { 1 << 16, 1 << 16 };
 
 	for (int when = 0; when < 2; when++) {
-		struct restored *w = *state;
+		struct server_fixture *w = *state;
 		struct instance *top = w->model->top;
 		struct instance_book *ib;
 		unsigned int before;
@@ -395,7 +395,7 @@ static void a_resize_half_done_is_done(void **state)
 /* The server died while a snapshot of one CPU was taken: a ring stands in both buffers, another in none. */
 static void a_half_swapped_ring_is_in_one_buffer(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	struct instance *inst;
 	struct buffer *a, *b;
 
@@ -430,7 +430,7 @@ static void a_half_swapped_ring_is_in_one_buffer(void **state)
 /* What a program has spoiled of the rings is right again, and nothing is lost. */
 static void spoiled_rings_are_right_again(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	struct instance *top = w->model->top;
 	unsigned int before;
 	struct buffer *b;
@@ -460,19 +460,19 @@ static void spoiled_rings_are_right_again(void **state)
 /* It died in rmdir, behind the moment in which the rings went. */
 static void a_half_removed_instance_goes(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	struct instance *inst;
 	unsigned int before = 0, after = 0;
 	uint32_t place;
 
-	session_object_each(w->session, count_object, &before);
+	session_saved_each(w->session, count_object, &before);
 	assert_int_equal(instance_create(w->model, "other", &inst), 0);
 	place = inst->index;
 	instance_book(w->session, place)->buffers[0] = 0;
 	new_server(w);
 	assert_null(instance_find(w->model, "other"));
 	assert_int_equal(atomic_load(&plane_instance(session_plane(w->session), place)->used), 0);
-	session_object_each(w->session, count_object, &after);
+	session_saved_each(w->session, count_object, &after);
 	assert_int_equal(after, before);
 	assert_int_equal(instance_create(w->model, "other", &inst), 0);
 	assert_true(takes(w, inst));
@@ -481,7 +481,7 @@ static void a_half_removed_instance_goes(void **state)
 /* It died between what hits look at and what is kept of it: hits do as the files say. */
 static void an_option_half_set_is_as_the_file_says(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 
 	atomic_fetch_or(&w->model->top->state->flags, INSTANCE_STACKTRACE);
 	new_server(w);
@@ -491,7 +491,7 @@ static void an_option_half_set_is_as_the_file_says(void **state)
 /* In rmdir, behind the moment in which the tracer was forgotten. */
 static void nobody_watches_for_who_is_gone(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	struct section_control *c = &session_header(w->session)->sections;
 
 	atomic_store(&c->watch[SECTION_WATCH_CRITICAL].instance, 3);
@@ -501,7 +501,7 @@ static void nobody_watches_for_who_is_gone(void **state)
 }
 
 /* Until nothing fits into the config region. */
-static void fill(struct restored *w)
+static void fill(struct server_fixture *w)
 {
 	for (size_t size = 1 << 20; size >= 64; size /= 4)
 		while (session_config_alloc(w->session, size))
@@ -511,7 +511,7 @@ static void fill(struct restored *w)
 /* There is always room to make all of it anew. */
 static void a_full_session_is_reopened(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 
 	assert_int_equal(event_file_enable(file_of(w, "first"), true), 0);
 	assert_int_equal(event_file_set_filter(file_of(w, "first"), "pid == 1"), 0);
@@ -528,7 +528,7 @@ static void a_full_session_is_reopened(void **state)
 /* Without memory for another plan: what is removed is not called any more. */
 static void what_goes_without_memory_is_not_called(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	struct event_entry *entries;
 
 	assert_int_equal(event_file_enable(file_of(w, "first"), true), 0);
@@ -541,7 +541,7 @@ static void what_goes_without_memory_is_not_called(void **state)
 
 static void what_cannot_be_kept_is_not_set(void **state)
 {
-	struct restored *w = *state;
+	struct server_fixture *w = *state;
 	char text[512];
 	config_ref room;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * resume.c - a recording that outlives its server (R4)
+ * restore.c - a recording that outlives its server (R4)
  *
- * The session keeps, as the object "#source", which files were opened and how:
+ * The session keeps, as the saved text "#source", which files were opened and how:
  *
  *     partial 0
  *     memory 0                                     0: as usual
@@ -59,7 +59,7 @@ static char *describe(const struct source_params *params)
 	return text;
 }
 
-int source_keep(struct source *src, const struct source_params *params)
+int source_save(struct source *src, const struct source_params *params)
 {
 	struct session *s = src->model->session;
 	data_ref ref = session_data_alloc(s, sizeof(struct source_progress));
@@ -68,7 +68,7 @@ int source_keep(struct source *src, const struct source_params *params)
 	int ret = ref && text ? 0 : -ENOMEM;
 
 	if (!ret)
-		ret = model_object_add(src->model, src->model->top, SOURCE_OBJECT, text, &ref, 1, &id);
+		ret = saved_add(src->model, src->model->top, SOURCE_SAVED, text, &ref, 1, &id);
 	if (!ret)
 		src->progress = session_data(s, ref, sizeof(struct source_progress));
 	free(text);
@@ -76,13 +76,13 @@ int source_keep(struct source *src, const struct source_params *params)
 }
 
 /* What the text says, cut in place. */
-struct kept {
+struct saved_source {
 	const char	*files[FILES_MAX], *buffers[BUFFERS_MAX];
 	struct source_params params;
 	bool		changed;
 };
 
-static void parse_file(struct kept *k, char *line)
+static void parse_file(struct saved_source *k, char *line)
 {
 	struct stat st;
 	uint64_t bytes;
@@ -97,11 +97,11 @@ static void parse_file(struct kept *k, char *line)
 	k->files[k->params.nr_files++] = line;
 }
 
-static void parse_kept(struct kept *k, char *text)
+static void parse_saved(struct saved_source *k, char *text)
 {
 	char *line;
 
-	*k = (struct kept){ .params = { .files = k->files, .buffers = k->buffers } };
+	*k = (struct saved_source){ .params = { .files = k->files, .buffers = k->buffers } };
 	while ((line = strsep(&text, "\n"))) {
 		if (!strncmp(line, "partial ", 8))
 			k->params.partial = line[8] == '1';
@@ -116,32 +116,32 @@ static void parse_kept(struct kept *k, char *text)
 
 static int open_again(struct source *src, struct model *m, data_ref progress, struct source_error *err)
 {
-	struct source_progress *kept;
+	struct source_progress *saved;
 	uint64_t records;
 	int ret = source_import_tables(src, m, err);
 
 	if (ret)
 		return ret;
-	kept = session_data(m->session, progress, sizeof(*kept));
-	if (!kept)
+	saved = session_data(m->session, progress, sizeof(*saved));
+	if (!saved)
 		return error_set(err, -EPROTO, "", "where the recording was is not known");
 	/* Relaxed: its writer is dead. */
-	records = atomic_load_explicit(&kept->records, memory_order_relaxed);
+	records = atomic_load_explicit(&saved->records, memory_order_relaxed);
 	ret = records ? source_seek(src, records) : 0;
 	if (ret)
 		return error_set(err, ret, "", "%s", strerror(-ret));
-	/* Not before: on its way there it is less, and who dies then would be resumed from there. */
-	src->progress = kept;
+	/* Not before: on its way there it is less, and who dies then would be restored from there. */
+	src->progress = saved;
 	return 0;
 }
 
-int source_resume(struct model *m, char *text, data_ref progress, struct source **out, struct source_error *err)
+int source_restore(struct model *m, char *text, data_ref progress, struct source **out, struct source_error *err)
 {
-	struct kept k;
+	struct saved_source k;
 	int ret;
 
 	*out = NULL;
-	parse_kept(&k, text);
+	parse_saved(&k, text);
 	if (!k.params.nr_files || k.changed)
 		return error_set(err, -ESTALE, k.params.nr_files ? k.files[0] : "",
 				 "not the recording that it was");

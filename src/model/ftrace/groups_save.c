@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * groups_keep.c - which number means which set of ops, for the next server (R4)
+ * groups_save.c - which number means which set of ops, for the next server (R4)
  *
  *     #ftrace/group   "NUMBER" and, for each ops, a line "KIND COMMAND COUNTED INSTANCE"
  *
@@ -27,10 +27,10 @@ static void describe(const struct ftrace_ops *ops, FILE *out)
 }
 
 /* A stale one has no site, but a program may hold its number: it is kept with what is left of it. */
-int ftrace_group_keep(struct ftrace_groups *gs, struct ftrace_group *g)
+int ftrace_group_save(struct ftrace_groups *gs, struct ftrace_group *g)
 {
 	struct model *m = gs->ft->model;
-	uint64_t old = g->object;
+	uint64_t old = g->saved;
 	char *text = NULL;
 	size_t size;
 	FILE *out;
@@ -46,25 +46,25 @@ int ftrace_group_keep(struct ftrace_groups *gs, struct ftrace_group *g)
 		describe(g->ops[i], out);
 	err = fclose(out) ? -ENOMEM : 0;
 	if (!err)
-		err = model_object_add(m, m->top, path, text, NULL, 0, &g->object);
+		err = saved_add(m, m->top, path, text, NULL, 0, &g->saved);
 	free(text);
-	if (!err && old != g->object)
-		model_object_remove(m, &old);
+	if (!err && old != g->saved)
+		saved_remove(m, &old);
 	return err;
 }
 
 /* ---- Restoring ---- */
 
-int ftrace_groups_restore(struct ftrace *ft, const struct restored_object *o, const char *text)
+int ftrace_groups_restore(struct ftrace *ft, const struct restored *o, const char *text)
 {
 	struct ftrace_groups *gs = ftrace_groups_of(ft);
-	struct ftrace_kept_group *k;
+	struct ftrace_saved_group *k;
 
-	if (!gs || array_room(&gs->kept, gs->nr_kept, sizeof(*k)))
+	if (!gs || array_room(&gs->saved, gs->nr_saved, sizeof(*k)))
 		return -ENOMEM;
-	k = &gs->kept[gs->nr_kept];
+	k = &gs->saved[gs->nr_saved];
 	k->number = (uint32_t)strtoul(text, NULL, 10);
-	k->object = o->id;
+	k->saved = o->id;
 	k->text = strdup(text);
 	if (!k->text)
 		return -ENOMEM;
@@ -73,7 +73,7 @@ int ftrace_groups_restore(struct ftrace *ft, const struct restored_object *o, co
 		free(k->text);
 		return -EPROTO;
 	}
-	gs->nr_kept++;
+	gs->nr_saved++;
 	return 0;
 }
 
@@ -119,7 +119,7 @@ static size_t count_lines(const char *text)
 }
 
 /* What is left of its ops, in the order of now. */
-static int restore_one(struct ftrace_groups *gs, const struct ftrace_kept_group *k, char **lines,
+static int restore_one(struct ftrace_groups *gs, const struct ftrace_saved_group *k, char **lines,
 		       struct ftrace_ops **set)
 {
 	const int index = (int)((k->number - LAYOUT_GROUPS_AT) / GROUP_ENTRIES);
@@ -140,10 +140,10 @@ static int restore_one(struct ftrace_groups *gs, const struct ftrace_kept_group 
 	gs->next = (uint32_t)index + 1;
 	if (was_stale || nr < nr_lines || !nr)
 		ftrace_group_stale(gs, g);
-	return ftrace_group_keep(gs, g);
+	return ftrace_group_save(gs, g);
 }
 
-static int restore_kept(struct ftrace_groups *gs, const struct ftrace_kept_group *k, size_t nr_ops)
+static int restore_group(struct ftrace_groups *gs, const struct ftrace_saved_group *k, size_t nr_ops)
 {
 	char **lines = malloc((count_lines(k->text) + 1) * sizeof(*lines));
 	struct ftrace_ops **set = malloc((nr_ops + 1) * sizeof(struct ftrace_ops *));
@@ -164,15 +164,15 @@ void ftrace_groups_restore_all(struct model *m)
 		return;
 	list_each(ops, &m->ftrace->ops, node)
 		nr_ops++;
-	for (size_t i = 0; i < gs->nr_kept; i++) {
-		struct ftrace_kept_group *k = &gs->kept[i];
+	for (size_t i = 0; i < gs->nr_saved; i++) {
+		struct ftrace_saved_group *k = &gs->saved[i];
 
-		(void)restore_kept(gs, k, nr_ops);	/* what fails is without a plan: nothing happens there */
-		model_object_remove(m, &k->object);
+		(void)restore_group(gs, k, nr_ops);	/* what fails is without a plan: nothing happens there */
+		saved_remove(m, &k->saved);
 		free(k->text);
 	}
-	free(gs->kept);
-	gs->kept = NULL;
-	gs->nr_kept = 0;
+	free(gs->saved);
+	gs->saved = NULL;
+	gs->nr_saved = 0;
 	gs->err = gs->refused = 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reopen.c - R4: a new server takes over the maps of the old one, and counts go on
+ * restore.c - R4: a new server takes over the maps of the old one, and counts go on
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static void new_server(struct server *s)
 	session_close(s->f.session);
 	assert_int_equal(session_open(s->name, &s->f.session), 0);
 	assert_int_equal(model_create(s->f.session, &s->f.model), 0);
-	assert_int_equal(model_reopen(s->f.model, write_file, s), 0);
+	assert_int_equal(model_restore(s->f.model, write_file, s), 0);
 	s->f.all = model_find_event(s->f.model, "s", "one");
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * object.c - what a new server needs to bring a session back (R4)
+ * saved.c - what a new server needs to restore a session (R4)
  *
  * A chain in the config region, newest first, linked by one store. The id of
- * an object is its offset. A removed object is unlinked by one store, too, and
- * then loses `live`, for who goes through the objects meanwhile; nobody but the
+ * a saved text is its offset. A removed saved text is unlinked by one store, too, and
+ * then loses `live`, for who goes through the saved texts meanwhile; nobody but the
  * server reads the chain, so it is freed at once.
  *
  * O1  The partners of the releases here are the acquires of the next server, in
- *     objects_sorted() and session_object_each().
+ *     saved_sorted() and session_saved_each().
  * O2  What is relaxed is the server's own: nobody else stores it.
  */
 #include <errno.h>
@@ -18,9 +18,9 @@
 
 enum { OBJECT_MAX = 32 << 20 };	/* a command for 500,000 functions */
 
-static struct object *object_at(struct session *s, config_ref ref)
+static struct saved *saved_at(struct session *s, config_ref ref)
 {
-	struct object *o = session_config(s, ref, sizeof(*o));
+	struct saved *o = session_config(s, ref, sizeof(*o));
 	size_t room;
 
 	if (!o || ref % 64 || o->nr_refs > sizeof(o->refs) / sizeof(o->refs[0]))
@@ -32,17 +32,17 @@ static struct object *object_at(struct session *s, config_ref ref)
 	return o;
 }
 
-static size_t object_size(const struct object *o)
+static size_t saved_size(const struct saved *o)
 {
 	return sizeof(*o) + o->path_len + o->text_len;
 }
 
-int session_object_add(struct session *s, const char *path, const char *text,
+int session_saved_add(struct session *s, const char *path, const char *text,
 		       const uint64_t *refs, unsigned int nr_refs, uint64_t *id)
 {
 	size_t path_len = strlen(path) + 1, text_len = strlen(text) + 1;
 	struct config_header *h = s->header;
-	struct object *o;
+	struct saved *o;
 	config_ref ref;
 
 	if (nr_refs > sizeof(o->refs) / sizeof(o->refs[0]) || path_len + text_len > OBJECT_MAX)
@@ -50,8 +50,8 @@ int session_object_add(struct session *s, const char *path, const char *text,
 	ref = session_config_alloc(s, sizeof(*o) + path_len + text_len);
 	if (!ref)
 		return -ENOMEM;
-	o = (struct object *)(s->config.base + ref);
-	o->next = atomic_load_explicit(&h->objects, memory_order_relaxed);	/* O2 */
+	o = (struct saved *)(s->config.base + ref);
+	o->next = atomic_load_explicit(&h->saved, memory_order_relaxed);	/* O2 */
 	o->serial = atomic_fetch_add_explicit(&h->serial, 1, memory_order_relaxed) + 1;
 	o->nr_refs = nr_refs;
 	if (nr_refs)
@@ -63,41 +63,41 @@ int session_object_add(struct session *s, const char *path, const char *text,
 	/* Relaxed: in front of the release. */
 	atomic_store_explicit(&o->live, 1, memory_order_relaxed);
 	/* O1: whole or not at all, should this process end here; the next server reads it. */
-	atomic_store_explicit(&h->objects, ref, memory_order_release);
+	atomic_store_explicit(&h->saved, ref, memory_order_release);
 	*id = ref;
 	return 0;
 }
 
-void session_object_remove(struct session *s, uint64_t id)
+void session_saved_remove(struct session *s, uint64_t id)
 {
-	_Atomic config_ref *link = &s->header->objects;
+	_Atomic config_ref *link = &s->header->saved;
 	config_ref ref;
 
 	while ((ref = atomic_load_explicit(link, memory_order_relaxed))) {	/* O2 */
-		struct object *o = object_at(s, ref);
+		struct saved *o = saved_at(s, ref);
 
 		if (!o)
 			return;
 		if (ref == id) {
-			/* O1: a server that dies behind it leaves no object in the chain that nobody adopts. */
+			/* O1: a server that dies behind it leaves no saved text in the chain that nobody restores. */
 			atomic_store_explicit(link, o->next, memory_order_release);
 			atomic_store_explicit(&o->live, 0, memory_order_relaxed);	/* O2 */
-			session_config_free(s, ref, object_size(o));
+			session_config_free(s, ref, saved_size(o));
 			return;
 		}
 		link = (_Atomic config_ref *)&o->next;
 	}
 }
 
-/* All objects in order of serial; *nr of them. NULL: none, or out of memory (*nr is -1). */
-static config_ref *objects_sorted(struct session *s, long *nr)
+/* All saved texts in order of serial; *nr of them. NULL: none, or out of memory (*nr is -1). */
+static config_ref *saved_sorted(struct session *s, long *nr)
 {
 	config_ref ref, *v = NULL;
 	long n = 0, i;
 
 	/* O1 */
-	for (ref = atomic_load_explicit(&s->header->objects, memory_order_acquire); object_at(s, ref);
-	     ref = object_at(s, ref)->next)
+	for (ref = atomic_load_explicit(&s->header->saved, memory_order_acquire); saved_at(s, ref);
+	     ref = saved_at(s, ref)->next)
 		if (++n > (1 << 24))
 			break;		/* a ring: damaged */
 	*nr = n;
@@ -109,23 +109,23 @@ static config_ref *objects_sorted(struct session *s, long *nr)
 		return NULL;
 	}
 	/* The chain is newest first. O1 */
-	ref = atomic_load_explicit(&s->header->objects, memory_order_acquire);
+	ref = atomic_load_explicit(&s->header->saved, memory_order_acquire);
 	for (i = n - 1; i >= 0; i--) {
 		v[i] = ref;
-		ref = object_at(s, ref)->next;
+		ref = saved_at(s, ref)->next;
 	}
 	return v;
 }
 
-int session_object_each(struct session *s, int (*fn)(struct session *s, uint64_t id,
-			const struct object *o, const char *path, const char *text, void *arg), void *arg)
+int session_saved_each(struct session *s, int (*fn)(struct session *s, uint64_t id,
+			const struct saved *o, const char *path, const char *text, void *arg), void *arg)
 {
 	int ret = 0;
 	long nr;
-	config_ref *v = objects_sorted(s, &nr);
+	config_ref *v = saved_sorted(s, &nr);
 
 	for (long i = 0; !ret && i < nr; i++) {
-		struct object *o = object_at(s, v[i]);
+		struct saved *o = saved_at(s, v[i]);
 
 		if (o && atomic_load_explicit(&o->live, memory_order_acquire))	/* O1 */
 			ret = fn(s, v[i], o, o->bytes, o->bytes + o->path_len, arg);

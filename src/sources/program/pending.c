@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kept.c - settings of events that no program has defined yet
+ * pending.c - settings of events that no program has defined yet
  *
- * Each is an object of the session (R4), "#kept/PATH", until its event is there
+ * Each is a saved text of the session (R4), "#kept/PATH", until its event is there
  * and it has been written. What is refused then may mention events that are
  * still to come, of another program too: it stays, and all of them are tried
  * again, in the order they were given, with every event that is defined. Until
@@ -66,7 +66,7 @@ static bool split(const char *path, struct setting_path *out)
 	return false;
 }
 
-static void kept_free(struct kept_setting *k)
+static void pending_free(struct pending_setting *k)
 {
 	free(k->path);
 	free(k->text);
@@ -74,52 +74,52 @@ static void kept_free(struct kept_setting *k)
 	free(k);
 }
 
-static void kept_remove(struct programs *p, struct kept_setting *k)
+static void pending_remove(struct programs *p, struct pending_setting *k)
 {
 	list_del(&k->node);
-	model_object_remove(p->model, &k->object);
-	kept_free(k);
+	saved_remove(p->model, &k->saved);
+	pending_free(k);
 }
 
-static int kept_add(struct programs *p, const char *path, const char *text)
+static int pending_add(struct programs *p, const char *path, const char *text)
 {
-	struct kept_setting *k = calloc(1, sizeof(*k));
-	char *object = NULL;
+	struct pending_setting *k = calloc(1, sizeof(*k));
+	char *saved = NULL;
 	int err = -ENOMEM;
 
 	if (!k)
 		return -ENOMEM;
 	k->path = strdup(path);
 	k->text = strdup(text);
-	if (k->path && k->text && asprintf(&object, PROGRAMS_KEPT_OBJECT "%s", path) >= 0)
-		err = model_object_add(p->model, p->model->top, object, text, NULL, 0, &k->object);
-	free(object);
+	if (k->path && k->text && asprintf(&saved, PROGRAMS_PENDING "%s", path) >= 0)
+		err = saved_add(p->model, p->model->top, saved, text, NULL, 0, &k->saved);
+	free(saved);
 	if (err)
-		kept_free(k);
+		pending_free(k);
 	else
-		list_add_tail(&k->node, &p->kept);
+		list_add_tail(&k->node, &p->pending);
 	return err;
 }
 
 /* What a truncating write, or a new value of a file with one value, replaces. */
 static void drop_earlier(struct programs *p, const char *path)
 {
-	struct kept_setting *k, *next;
+	struct pending_setting *k, *next;
 
-	list_each_safe(k, next, &p->kept, node)
+	list_each_safe(k, next, &p->pending, node)
 		if (!strcmp(k->path, path))
-			kept_remove(p, k);
+			pending_remove(p, k);
 }
 
 /* "!hist:..." of a trigger that is kept takes that one back. */
 static bool drop_negated(struct programs *p, const char *path, const char *text)
 {
-	struct kept_setting *k, *next;
+	struct pending_setting *k, *next;
 	bool dropped = false;
 
-	list_each_safe(k, next, &p->kept, node) {
+	list_each_safe(k, next, &p->pending, node) {
 		if (*text == '!' && !strcmp(k->path, path) && !strcmp(k->text, text + 1)) {
-			kept_remove(p, k);
+			pending_remove(p, k);
 			dropped = true;
 		}
 	}
@@ -141,7 +141,7 @@ static char *cut_line(char **text)
 }
 
 /* Each line is a command; an empty text is a truncation alone. */
-static int keep_lines(struct programs *p, const char *path, char *text, bool one_value)
+static int pend_lines(struct programs *p, const char *path, char *text, bool one_value)
 {
 	char *line;
 	int err = 0;
@@ -152,7 +152,7 @@ static int keep_lines(struct programs *p, const char *path, char *text, bool one
 		if (one_value)
 			drop_earlier(p, path);
 		if (!drop_negated(p, path, line))
-			err = kept_add(p, path, line);
+			err = pending_add(p, path, line);
 	}
 	return err;
 }
@@ -176,7 +176,7 @@ static bool is_early(struct programs *p, const struct setting_path *at)
 	return !model_find_event(p->model, system, event);
 }
 
-int programs_keep(struct programs *p, const char *path, bool truncates, const char *text, size_t len)
+int programs_pend(struct programs *p, const char *path, bool truncates, const char *text, size_t len)
 {
 	struct setting_path at = { 0 };
 	bool one_value;
@@ -191,7 +191,7 @@ int programs_keep(struct programs *p, const char *path, bool truncates, const ch
 	one_value = strcmp(at.file, "trigger") != 0;
 	if (truncates && !one_value)
 		drop_earlier(p, path);
-	err = keep_lines(p, path, copy, one_value);
+	err = pend_lines(p, path, copy, one_value);
 	free(copy);
 	return err;
 }
@@ -206,7 +206,7 @@ static struct errlog *errlog_of(struct programs *p, const struct setting_path *a
 	return inst ? inst->errlog : p->model->top->errlog;
 }
 
-static int write_text(struct programs *p, const char *path, const struct kept_setting *k)
+static int write_text(struct programs *p, const char *path, const struct pending_setting *k)
 {
 	struct tree_file *f;
 	int err = tree_open(p->tree, path, O_WRONLY | O_APPEND, &f);
@@ -219,7 +219,7 @@ static int write_text(struct programs *p, const char *path, const struct kept_se
 	return n < 0 ? (int)n : 0;
 }
 
-static int write_to(struct programs *p, const struct setting_path *at, const char *path, struct kept_setting *k)
+static int write_to(struct programs *p, const struct setting_path *at, const char *path, struct pending_setting *k)
 {
 	struct errlog *log = errlog_of(p, at);
 	char *error;
@@ -234,7 +234,7 @@ static int write_to(struct programs *p, const struct setting_path *at, const cha
 }
 
 /* Whether it has been written; else k->error says why not. */
-static bool write_setting(struct programs *p, struct kept_setting *k)
+static bool write_setting(struct programs *p, struct pending_setting *k)
 {
 	struct setting_path at = { 0 };
 
@@ -246,10 +246,10 @@ static bool write_setting(struct programs *p, struct kept_setting *k)
 /* What was said of the event's whole system. */
 static void enable_as_system(struct programs *p, const struct event *e)
 {
-	struct kept_setting *k;
+	struct pending_setting *k;
 	char path[1024];
 
-	list_each(k, &p->kept, node) {
+	list_each(k, &p->pending, node) {
 		struct setting_path at = { 0 };
 
 		if (!split(k->path, &at) || at.event || strlen(e->system->name) != at.system_len ||
@@ -260,49 +260,49 @@ static void enable_as_system(struct programs *p, const struct event *e)
 	}
 }
 
-void program_kept_new(struct programs *p, const struct event *e)
+void program_pending_new(struct programs *p, const struct event *e)
 {
 	if (p->tree)
 		enable_as_system(p, e);
-	program_kept_apply(p);
+	program_pending_apply(p);
 }
 
-void program_kept_apply(struct programs *p)
+void program_pending_apply(struct programs *p)
 {
-	struct kept_setting *k, *next;
+	struct pending_setting *k, *next;
 	bool progress;
 
 	if (!p->tree)
 		return;
 	do {
 		progress = false;
-		list_each_safe(k, next, &p->kept, node) {
+		list_each_safe(k, next, &p->pending, node) {
 			if (!write_setting(p, k))
 				continue;
-			kept_remove(p, k);
+			pending_remove(p, k);
 			progress = true;
 		}
 	} while (progress);
 }
 
-bool program_kept_waits(struct programs *p, const struct kept_setting *k)
+bool program_pending_waits(struct programs *p, const struct pending_setting *k)
 {
 	struct setting_path at = { 0 };
 
 	return k->error || (split(k->path, &at) && is_early(p, &at));
 }
 
-int program_kept_restore(struct programs *p, const char *path, const char *text)
+int program_pending_restore(struct programs *p, const char *path, const char *text)
 {
-	return kept_add(p, path, text);
+	return pending_add(p, path, text);
 }
 
-void program_kept_destroy(struct programs *p)
+void program_pending_destroy(struct programs *p)
 {
-	struct kept_setting *k, *next;
+	struct pending_setting *k, *next;
 
-	list_each_safe(k, next, &p->kept, node) {
+	list_each_safe(k, next, &p->pending, node) {
 		list_del(&k->node);
-		kept_free(k);
+		pending_free(k);
 	}
 }
