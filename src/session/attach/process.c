@@ -66,8 +66,8 @@ pid_t process_parent(pid_t pid)
 }
 
 /*
- * Fields 26 to 28: where code begins and ends, and the stack begins; zeros when that is not ours
- * to see.
+ * Names what it runs: another number after exec. Fields 26 to 28: where code begins and ends, and
+ * the stack begins; zeros when that is not ours to see.
  */
 static uint64_t image_of(const uint64_t fields[STAT_FIELDS])
 {
@@ -76,15 +76,6 @@ static uint64_t image_of(const uint64_t fields[STAT_FIELDS])
 	for (int field = STAT_IMAGE; field <= STAT_IMAGE_END; field++)
 		image = image * 0x100000001b3ull + fields[field];
 	return image;
-}
-
-/* Names what it runs: another number after exec. 0: cannot be told. */
-static uint64_t process_image(pid_t pid)
-{
-	uint64_t fields[STAT_FIELDS];
-
-	stat_read(pid, fields);
-	return image_of(fields);
 }
 
 /* The first free entry; -EUSERS: none is. */
@@ -170,8 +161,11 @@ static int entry_pidfd(const struct process_entry *e)
 {
 	int fd = (int)syscall(SYS_pidfd_open, (pid_t)e->pid, 0);
 
-	/* Looked at while the pidfd holds the process: it is this one or never was. */
-	if (fd >= 0 && process_start_time((pid_t)e->pid) != e->start_time) {
+	/*
+	 * Looked at while the pidfd holds the process: it is this one or never was. One that the
+	 * old server had not described yet may have had its answer.
+	 */
+	if (fd >= 0 && e->start_time && process_start_time((pid_t)e->pid) != e->start_time) {
 		close(fd);
 		return -1;
 	}
@@ -189,9 +183,9 @@ void processes_restore(struct session *s)
 			continue;
 		}
 		s->processes[i] = (struct process){
-			.pid = (pid_t)e->pid, .pidfd = fd, .conn = -1, .image = process_image((pid_t)e->pid), .known = true,
-			.described = true,
+			.pid = (pid_t)e->pid, .pidfd = fd, .conn = -1, .known = true,
 		};
+		process_describe(s, i);
 		s->processes_end = i + 1;
 		attach_watch(s, i + 1, fd);
 	}
