@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ftrace_reopen.c - R4: what was set of function tracing is there when the next server comes */
+/* ftrace_restore.c - R4: what was set of function tracing is there when the next server comes */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
