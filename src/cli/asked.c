@@ -46,10 +46,7 @@ char *asked_boot(const struct words *boots)
 	fputs(env ? env : "", out);
 	for (unsigned int i = 0; i < boots->nr; i++)
 		fprintf(out, " %s", boots->v[i]);
-	if (fclose(out)) {
-		free(text);
-		text = NULL;
-	}
+	fclose(out);
 	return text;
 }
 

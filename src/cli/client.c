@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "cli/client.h"
+#include "cli/options.h"
 #include "server/server.h"
 #include "access/wire.h"
 #include "layout/layout.h"
@@ -121,6 +122,19 @@ struct access *client_connect_to(const struct command *cmd, const char *name)
 	return a;
 }
 
+int client_connect_arguments(const struct command *cmd, int argc, char **argv, struct access **out)
+{
+	const char *name = NULL;
+	int status = options_parse(cmd, argc, argv, &name, NULL, NULL);
+
+	if (status)
+		return status;
+	if (argc - optind > 1)
+		return command_usage(cmd, "too many arguments");
+	*out = client_connect_to(cmd, optind < argc ? argv[optind] : name);
+	return *out ? COMMAND_DONE : COMMAND_FAILED;
+}
+
 int client_boot(struct access *a, const char *text)
 {
 	char *answer = NULL, *rest, *line;
@@ -188,6 +202,13 @@ const struct client_untraced *client_untraced(const char *reason)
 			return u;
 	}
 	return client_untraced_at(UNTRACED_OTHER);
+}
+
+unsigned long long client_stat(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
 bool client_path(const char *argument, char *out, size_t size)

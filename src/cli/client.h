@@ -30,6 +30,9 @@ struct access *client_connect(const struct command *cmd, const char *name);
 /* Both in one. */
 struct access *client_connect_to(const struct command *cmd, const char *name);
 
+/* The same for a command whose arguments are [SESSION]. A status: *out is not connected. */
+int client_connect_arguments(const struct command *cmd, int argc, char **argv, struct access **out);
+
 /*
  * Gives the session the settings of its start (boot.h) and prints what is wrong with them. Returns
  * how many things are, or -errno.
@@ -51,6 +54,9 @@ struct client_untraced {
 const struct client_untraced *client_untraced(const char *reason);
 /* By its number, enum untraced. */
 const struct client_untraced *client_untraced_at(unsigned int reason);
+
+/* The number behind `key` in the text of a file `stats`; 0: there is none. */
+unsigned long long client_stat(const char *text, const char *key);
 
 /* Prints the directories where the session is mounted. COMMAND_FAILED: there are none. */
 int client_print_mounts(struct access *a);

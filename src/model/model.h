@@ -278,6 +278,9 @@ bool event_has_id(const struct event *e);
  */
 int saved_add(struct model *m, struct instance *inst, const char *path, const char *text,
 		     const uint64_t *refs, unsigned int nr_refs, uint64_t *id);
+/* The same in the place of what has *id, 0: nothing; that goes when the new one is there. */
+int saved_replace(struct model *m, struct instance *inst, const char *path, const char *text,
+			 const uint64_t *refs, unsigned int nr_refs, uint64_t *id);
 /* The events come from a recording or the live kernel; before the first of them is added. */
 int model_set_imported(struct model *m);
 
@@ -323,6 +326,15 @@ int instance_save_size(struct instance *inst, int cpu, const char *kb);
 
 /* The buffer that records (0), or the snapshot (1); 0: not there. */
 data_ref instance_buffer(const struct instance *inst, int snapshot);
+/* By enum clock_id, as trace_clock lists them; CLOCK_ID_COUNT: there is none of that name. */
+extern const char *const clock_names[CLOCK_ID_COUNT];
+uint32_t clock_find(const char *name);
+/* The number of the instance's. */
+uint32_t instance_clock(const struct instance *inst);
+bool instance_clock_in_ns(const struct instance *inst);
+/* Empties the buffers, for time stamps of two clocks do not compare. */
+void instance_set_clock(struct instance *inst, uint32_t id);
+
 /* Number 0 or 1, whichever records. */
 data_ref instance_buffer_at(const struct instance *inst, uint32_t which);
 /* Before the first event is enabled: gives the rings their full size. */

@@ -82,7 +82,8 @@ static struct print_node *parse_flags(struct print_parser *p, enum node_kind kin
 	return parse_names(p, n) ? n : NULL;
 }
 
-static struct print_node *parse_dynamic(struct print_parser *p, enum node_kind kind, bool string)
+/* Of a field that has its data behind the record. NULL: it is no field. */
+static struct print_node *dynamic_node(struct print_parser *p, enum node_kind kind)
 {
 	const struct field *f = p->token == TOKEN_NAME ? parser_field(p, p->start, p->len) : NULL;
 	struct print_node *n = f ? node_new(p, kind) : NULL;
@@ -93,26 +94,27 @@ static struct print_node *parse_dynamic(struct print_parser *p, enum node_kind k
 	}
 	n->offset = f->offset;
 	n->relative = !strncmp(f->type, "__rel_loc", 9);
+	token_next(p);
+	return n;
+}
+
+static struct print_node *parse_dynamic(struct print_parser *p, enum node_kind kind, bool string)
+{
+	struct print_node *n = dynamic_node(p, kind);
+
+	if (!n)
+		return NULL;
 	n->type = (struct node_type){ .size = 1, .stride = 1, .is_signed = string };
 	n->op = string;
-	token_next(p);
 	return parser_expect(p, ')') ? n : NULL;
 }
 
 /* __print_dynamic_array(field, element size) */
 static struct print_node *parse_dynamic_array(struct print_parser *p)
 {
-	const struct field *f = p->token == TOKEN_NAME ? parser_field(p, p->start, p->len) : NULL;
-	struct print_node *n = f ? node_new(p, NODE_DYNAMIC_ARRAY) : NULL;
+	struct print_node *n = dynamic_node(p, NODE_DYNAMIC_ARRAY);
 
-	if (!n) {
-		p->failed = true;
-		return NULL;
-	}
-	n->offset = f->offset;
-	n->relative = !strncmp(f->type, "__rel_loc", 9);
-	token_next(p);
-	if (!parser_expect(p, ','))
+	if (!n || !parser_expect(p, ','))
 		return NULL;
 	n->c = print_parse_expression(p);
 	return n->c && parser_expect(p, ')') ? n : NULL;

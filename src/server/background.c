@@ -131,6 +131,26 @@ int server_background(int keep)
 	return 0;
 }
 
+int server_start(int (*run)(const void *arg), const void *arg, int keep)
+{
+	int status, ret;
+	pid_t child = fork();
+
+	if (child < 0)
+		return -errno;
+	if (!child) {
+		/* This process waits for the server and then ends; the server goes on. */
+		ret = server_background(keep);
+		if (!ret)
+			ret = run(arg);
+		_exit(ret ? -ret & 127 : 0);
+	}
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
+}
+
 void server_ready(void)
 {
 	int null;

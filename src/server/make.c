@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "server/server.h"
@@ -96,8 +95,9 @@ static int run_model(struct session *s, struct model *m, const struct server_mak
 	return ret;
 }
 
-static int run_session(const struct server_make_params *params)
+static int run_session(const void *arg)
 {
+	const struct server_make_params *params = arg;
 	struct session *s;
 	struct model *m;
 	int ret = session_create(params->name, NULL, &s);
@@ -115,20 +115,5 @@ static int run_session(const struct server_make_params *params)
 
 int server_make(const struct server_make_params *params)
 {
-	int status, ret;
-	pid_t child = fork();
-
-	if (child < 0)
-		return -errno;
-	if (!child) {
-		/* This process waits for the server and then ends; the server goes on. */
-		ret = server_background(params->life_fd);
-		if (!ret)
-			ret = run_session(params);
-		_exit(ret ? -ret & 127 : 0);
-	}
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
+	return server_start(run_session, params, params->life_fd);
 }

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "access/access.h"
@@ -156,7 +155,7 @@ static int serve(struct session *s, struct model *m, struct tree *t)
 }
 
 /* In the server's process; returns when the session ends. */
-static int run_server(const char *name)
+static int run_server(const void *name)
 {
 	struct session *s;
 	struct model *m;
@@ -182,20 +181,5 @@ static int run_server(const char *name)
 
 int server_restore(const char *name)
 {
-	int status, ret;
-	pid_t child = fork();
-
-	if (child < 0)
-		return -errno;
-	if (!child) {
-		/* This process waits for the server and then ends; the server goes on. */
-		ret = server_background(-1);
-		if (!ret)
-			ret = run_server(name);
-		_exit(ret ? -ret & 127 : 0);
-	}
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
+	return server_start(run_server, name, -1);
 }

@@ -41,6 +41,10 @@ struct programs_params;
  * descriptors that are open now but `keep` (-1: none) are closed by server_ready().
  */
 int server_background(int keep);
+/*
+ * Calls run(arg) in a server's process; returns when it is ready or has failed: 0 or -errno.
+ */
+int server_start(int (*run)(const void *arg), const void *arg, int keep);
 
 /*
  * In the child: what was promised to stand stands. stdin, stdout and stderr go to /dev/null, and

@@ -327,12 +327,15 @@ static void show_field(struct show *s, const struct field *f, const struct show_
 		text_puts(&s->text, "<INVALID-SIZE>");
 }
 
-/* Fields without the name and the end of the line. */
+/* What the record holds: option fields, and a print fmt that is not understood. */
 static void field_list(struct show *s, const struct show_event *e, const struct show_record *r)
 {
 	const struct field *f;
 	unsigned int nr, i;
 
+	text_puts(&s->text, e->event->name);
+	text_putc(&s->text, ':');
+	s->mark = s->text.len;
 	f = event_fields(e->event, &nr);
 	for (i = 0; f && i < nr; i++) {
 		if (f[i].common)
@@ -342,29 +345,15 @@ static void field_list(struct show *s, const struct show_event *e, const struct 
 		text_putc(&s->text, '=');
 		show_field(s, &f[i], r);
 	}
+	text_putc(&s->text, '\n');
 }
 
 void show_fields(struct show *s, const struct show_event *e, const struct show_record *r)
 {
-	if (e->internal) {
+	if (e->internal)
 		text_printf(&s->text, "UNKNOWN TYPE %u\n", record_type(r));
-		return;
-	}
-	text_puts(&s->text, e->event->name);
-	text_putc(&s->text, ':');
-	s->mark = s->text.len;
-	field_list(s, e, r);
-	text_putc(&s->text, '\n');
-}
-
-/* A print fmt that is not understood: what the record holds, better than nothing. */
-static void unformatted_text(struct show *s, const struct show_event *e, const struct show_record *r)
-{
-	text_puts(&s->text, e->event->name);
-	text_putc(&s->text, ':');
-	s->mark = s->text.len;
-	field_list(s, e, r);
-	text_putc(&s->text, '\n');
+	else
+		field_list(s, e, r);
 }
 
 /* ---- which is which ---- */
@@ -455,7 +444,7 @@ static bool find_functions(struct show_event *e)
 	if (probe_functions(e))
 		return true;
 	e->no_memory = print_format_create(e->event, &e->format) == -ENOMEM;
-	e->text = e->format ? format_text : unformatted_text;
+	e->text = e->format ? format_text : field_list;
 	return true;
 }
 

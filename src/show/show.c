@@ -13,24 +13,11 @@
 
 enum { SHOW_CHUNK = 64 * 1024 };
 
-static bool clock_in_ns(const struct instance *inst)
-{
-	/* Relaxed: only the server stores it. */
-	switch (atomic_load_explicit(&inst->state->clock, memory_order_relaxed)) {
-	case CLOCK_ID_COUNTER:
-	case CLOCK_ID_UPTIME:
-	case CLOCK_ID_X86_TSC:
-		return false;
-	default:
-		return true;
-	}
-}
-
 static void take_options(struct show *s)
 {
 	s->options = s->inst->options;
 	s->latency = show_option(s, OPTION_LATENCY_FORMAT);
-	s->in_ns = clock_in_ns(s->inst);
+	s->in_ns = instance_clock_in_ns(s->inst);
 	s->env.hash_ptr = show_option(s, OPTION_HASH_PTR);
 }
 

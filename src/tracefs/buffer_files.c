@@ -375,22 +375,9 @@ static ssize_t write_buffer_size(struct tree_file *f, const char *buf, size_t si
 
 /* ---- stats, free_buffer ---- */
 
-static bool in_nanoseconds(const struct instance *inst)
-{
-	/* Relaxed: only the server stores it. */
-	switch (atomic_load_explicit(&inst->state->clock, memory_order_relaxed)) {
-	case CLOCK_ID_COUNTER:
-	case CLOCK_ID_UPTIME:
-	case CLOCK_ID_X86_TSC:
-		return false;
-	default:
-		return true;
-	}
-}
-
 static void print_time(const struct instance *inst, const char *what, uint64_t t, FILE *out)
 {
-	if (in_nanoseconds(inst)) {
+	if (instance_clock_in_ns(inst)) {
 		uint64_t us = (t + 500) / 1000;
 
 		fprintf(out, "%s: %5llu.%06llu\n", what, (unsigned long long)(us / 1000000),

@@ -68,14 +68,9 @@ static ssize_t write_tracing_on(struct tree_file *f, const char *buf, size_t siz
 	return taken(err, size);
 }
 
-static const char *const clock_names[CLOCK_ID_COUNT] = {
-	"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc",
-};
-
 static int print_trace_clock(struct tree_file *f, FILE *out)
 {
-	/* Relaxed: only the server stores it. */
-	uint32_t now = atomic_load_explicit(&f->at.inst->state->clock, memory_order_relaxed);
+	uint32_t now = instance_clock(f->at.inst);
 
 	for (uint32_t i = 0; i < CLOCK_ID_COUNT; i++)
 		fprintf(out, "%s%s%s%s", i ? " " : "", i == now ? "[" : "", clock_names[i], i == now ? "]" : "");
@@ -98,22 +93,14 @@ static int copy_text(const char *buf, size_t size, char *text, size_t room)
 
 static int set_clock(struct instance *inst, const char *name)
 {
-	int err;
+	const uint32_t id = clock_find(name);
+	int err = id < CLOCK_ID_COUNT ? instance_save(inst, SETTING_CLOCK, "trace_clock", name) : -EINVAL;
 
-	for (uint32_t i = 0; i < CLOCK_ID_COUNT; i++) {
-		if (strcmp(name, clock_names[i]))
-			continue;
-		err = instance_save(inst, SETTING_CLOCK, "trace_clock", name);
-		if (err || inst->model->restoring)	/* the records are of that clock */
-			return err;
-		/* Relaxed: a hit takes it when it sees it; one on its way still records a time of the old. */
-		atomic_store_explicit(&inst->state->clock, i, memory_order_relaxed);
-		session_settings_changed(inst->model->session);
-		instance_clear(inst);	/* its time stamps do not compare with the new ones */
-		instance_restart_time(inst);
-		return 0;
-	}
-	return -EINVAL;
+	if (err || inst->model->restoring)	/* the records are of that clock */
+		return err;
+	instance_set_clock(inst, id);
+	instance_restart_time(inst);
+	return 0;
 }
 
 static ssize_t write_trace_clock(struct tree_file *f, const char *buf, size_t size)

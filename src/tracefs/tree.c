@@ -68,9 +68,16 @@ static int file_at(struct place *p, const struct file_kind *kind)
 	return 0;
 }
 
+/* In the order of the directory. */
+const struct root_kinds tree_root_kinds[] = {
+	{ top_kinds, true }, { dynamic_kinds, true }, { ftrace_top_kinds, true }, { profile_kinds, true },
+	{ instance_kinds, false }, { tracer_kinds, false }, { top_tracer_kinds, true },
+	{ ftrace_kinds, false }, { buffer_kinds, false }, { NULL, false },
+};
+
 static int step_root(struct tree *t, struct place *p, const char *name)
 {
-	const struct file_kind *kind;
+	const struct file_kind *kind = NULL;
 
 	if (!strcmp(name, "events"))
 		return p->type = PLACE_EVENTS, 0;
@@ -90,24 +97,11 @@ static int step_root(struct tree *t, struct place *p, const char *name)
 			}
 		if (!strcmp(name, "trace_stat") && ftrace_present(t->model))
 			return p->type = PLACE_STAT, 0;
-		kind = find_kind(top_kinds, name, p->inst, NULL);
-		if (!kind)
-			kind = find_kind(top_tracer_kinds, name, p->inst, NULL);
-		if (!kind)
-			kind = find_kind(dynamic_kinds, name, p->inst, NULL);
-		if (!kind)
-			kind = find_kind(ftrace_top_kinds, name, p->inst, NULL);
-		if (!kind)
-			kind = find_kind(profile_kinds, name, p->inst, NULL);
-		if (kind)
-			return file_at(p, kind);
 	}
-	kind = find_kind(instance_kinds, name, p->inst, NULL);
-	if (!kind)
-		kind = find_kind(tracer_kinds, name, p->inst, NULL);
-	if (!kind)
-		kind = find_kind(ftrace_kinds, name, p->inst, NULL);
-	return file_at(p, kind ? kind : find_kind(buffer_kinds, name, p->inst, NULL));
+	for (const struct root_kinds *k = tree_root_kinds; k->kinds && !kind; k++)
+		if (!k->of_top || !p->inst->name)
+			kind = find_kind(k->kinds, name, p->inst, NULL);
+	return file_at(p, kind);
 }
 
 /* "cpu0", "function0" */

@@ -40,24 +40,11 @@ static int list_root(struct tree *t, const struct listing *l, const struct place
 			rc = l->fn(l->arg, "trace_stat", true);
 		for (unsigned int i = 0; i < t->nr_extras && !rc; i++)
 			rc = l->fn(l->arg, t->extras[i].name, false);
-		if (!rc)
-			rc = list_kinds(l, top_kinds, p->inst, NULL);
-		if (!rc)
-			rc = list_kinds(l, dynamic_kinds, p->inst, NULL);
-		if (!rc)
-			rc = list_kinds(l, ftrace_top_kinds, p->inst, NULL);
-		if (!rc)
-			rc = list_kinds(l, profile_kinds, p->inst, NULL);
 	}
-	if (!rc)
-		rc = list_kinds(l, instance_kinds, p->inst, NULL);
-	if (!rc)
-		rc = list_kinds(l, tracer_kinds, p->inst, NULL);
-	if (!rc && !p->inst->name)
-		rc = list_kinds(l, top_tracer_kinds, p->inst, NULL);
-	if (!rc)
-		rc = list_kinds(l, ftrace_kinds, p->inst, NULL);
-	return rc ? rc : list_kinds(l, buffer_kinds, p->inst, NULL);
+	for (const struct root_kinds *k = tree_root_kinds; k->kinds && !rc; k++)
+		if (!k->of_top || !p->inst->name)
+			rc = list_kinds(l, k->kinds, p->inst, NULL);
+	return rc;
 }
 
 static int list_instances(struct tree *t, const struct listing *l)

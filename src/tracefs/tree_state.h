@@ -92,6 +92,14 @@ struct tree_file {
 /* ---- tree.c ---- */
 /* Takes a path apart. 0, -ENOENT, -ENOTDIR, -ENAMETOOLONG */
 int tree_resolve(struct tree *t, const char *path, struct place *out);
+/* The tables of an instance's directory; ends with kinds NULL. */
+struct root_kinds {
+	const struct file_kind	*kinds;
+	bool			of_top;		/* the top has them alone */
+};
+
+extern const struct root_kinds tree_root_kinds[];
+
 /* enable and filter of a system's directory; ftrace's has none. */
 bool tree_system_has_files(const struct system *sys);
 

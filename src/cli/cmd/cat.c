@@ -55,15 +55,12 @@ static int run(int argc, char **argv)
 	unsigned int seen = 0;
 	int status = options_parse(&command_cat, argc, argv, &name, flags, &seen);
 	struct access *a;
-	char *session;
 
 	if (status)
 		return status;
 	if (optind == argc)
 		return command_usage(&command_cat, "which file?");
-	session = client_session(&command_cat, name);
-	a = session ? client_connect(&command_cat, session) : NULL;
-	free(session);
+	a = client_connect_to(&command_cat, name);
 	if (!a)
 		return COMMAND_FAILED;
 	for (int i = optind; i < argc; i++)

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "cli/client.h"
-#include "cli/options.h"
 #include "access/wire.h"
 
 enum { LISTED = 8 };		/* of many the first ones */
@@ -467,14 +466,6 @@ static void check_replay(struct patient *p)
 	free(replay);
 }
 
-/* The number behind "KEY: " in a stats file. */
-static unsigned long long stat_value(const char *text, const char *key)
-{
-	const char *at = strstr(text, key);
-
-	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
-}
-
 static int add_stats(void *arg, const char *name, bool is_dir)
 {
 	struct patient *p = arg;
@@ -487,8 +478,8 @@ static int add_stats(void *arg, const char *name, bool is_dir)
 	snprintf(path, sizeof(path), "per_cpu/%s/stats", name);
 	if (access_read_all(p->access, path, &text, &len))
 		return 0;
-	entries = stat_value(text, "entries: ");
-	lost = stat_value(text, "\noverrun: ") + stat_value(text, "dropped events: ");
+	entries = client_stat(text, "entries: ");
+	lost = client_stat(text, "\noverrun: ") + client_stat(text, "dropped events: ");
 	if (entries || lost)
 		printf("%s: %llu records, %llu lost\n", name, entries, lost);
 	if (lost)
@@ -548,20 +539,11 @@ static int examine(struct access *a)
 
 static int run(int argc, char **argv)
 {
-	const char *name = NULL;
-	int status = options_parse(&command_doctor, argc, argv, &name, NULL, NULL);
 	struct access *a;
-	char *session;
+	int status = client_connect_arguments(&command_doctor, argc, argv, &a);
 
 	if (status)
 		return status;
-	if (argc - optind > 1)
-		return command_usage(&command_doctor, "too many arguments");
-	session = client_session(&command_doctor, optind < argc ? argv[optind] : name);
-	a = session ? client_connect(&command_doctor, session) : NULL;
-	free(session);
-	if (!a)
-		return COMMAND_FAILED;
 	status = examine(a);
 	access_close(a);
 	return status;

@@ -3,7 +3,6 @@
  * ls.c - `tracefuse ls`: names in a directory of a session
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/client.h"
@@ -38,13 +37,10 @@ static int run(int argc, char **argv)
 	const char *name = NULL;
 	int status = options_parse(&command_ls, argc, argv, &name, NULL, NULL);
 	struct access *a;
-	char *session;
 
 	if (status)
 		return status;
-	session = client_session(&command_ls, name);
-	a = session ? client_connect(&command_ls, session) : NULL;
-	free(session);
+	a = client_connect_to(&command_ls, name);
 	if (!a)
 		return COMMAND_FAILED;
 	if (optind == argc)

@@ -17,7 +17,6 @@ static int run(int argc, char **argv)
 	int status = options_parse(&command_paste, argc, argv, &name, NULL, NULL);
 	struct setup_params params = { .name = "paste", .document = true };
 	const char *file;
-	char *session;
 	int failed;
 
 	if (status)
@@ -25,9 +24,7 @@ static int run(int argc, char **argv)
 	if (argc - optind > 1)
 		return command_usage(&command_paste, "one file at a time");
 	file = optind < argc ? argv[optind] : "-";
-	session = client_session(&command_paste, name);
-	params.access = session ? client_connect(&command_paste, session) : NULL;
-	free(session);
+	params.access = client_connect_to(&command_paste, name);
 	if (!params.access)
 		return COMMAND_FAILED;
 	failed = setup_run_file(&params, file);

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "cli/client.h"
-#include "cli/options.h"
 #include "model/instance/options.h"
 #include "layout/layout.h"
 #include "session/array.h"
@@ -250,20 +249,11 @@ static void clear_dynamic_events(struct access *a)
 
 static int run(int argc, char **argv)
 {
-	const char *name = NULL;
-	int status = options_parse(&command_reset, argc, argv, &name, NULL, NULL);
 	struct access *a;
-	char *session;
+	int status = client_connect_arguments(&command_reset, argc, argv, &a);
 
 	if (status)
 		return status;
-	if (argc - optind > 1)
-		return command_usage(&command_reset, "too many arguments");
-	session = client_session(&command_reset, optind < argc ? argv[optind] : name);
-	a = session ? client_connect(&command_reset, session) : NULL;
-	free(session);
-	if (!a)
-		return COMMAND_FAILED;
 	status = remove_instances(a);
 	reset_instance(a, "");
 	clear_dynamic_events(a);

@@ -16,13 +16,6 @@ struct sums {
 	unsigned long long recorded, overrun, dropped;
 };
 
-static unsigned long long stat_value(const char *text, const char *key)
-{
-	const char *at = strstr(text, key);
-
-	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
-}
-
 static int add_cpu(void *arg, const char *name, bool is_dir)
 {
 	struct sums *s = arg;
@@ -32,10 +25,10 @@ static int add_cpu(void *arg, const char *name, bool is_dir)
 	snprintf(path, sizeof(path), "%sper_cpu/%s/stats", s->instance, name);
 	if (!is_dir || access_read_all(s->access, path, &text, &len))
 		return 0;
-	s->overrun += stat_value(text, "\noverrun: ");
-	s->dropped += stat_value(text, "\ndropped events: ");
-	s->recorded += stat_value(text, "entries: ") + stat_value(text, "\nread events: ") +
-		       stat_value(text, "\noverrun: ");
+	s->overrun += client_stat(text, "\noverrun: ");
+	s->dropped += client_stat(text, "\ndropped events: ");
+	s->recorded += client_stat(text, "entries: ") + client_stat(text, "\nread events: ") +
+		       client_stat(text, "\noverrun: ");
 	free(text);
 	return 0;
 }

@@ -37,8 +37,15 @@ static unsigned int arg_size(const struct eprobe_arg *arg)
 	return arg->type->size * (arg->count ? arg->count : 1);
 }
 
-static void format_field(const struct eprobe_arg *arg, FILE *out)
+static unsigned int nr_fields(const struct dynamic_event *d)
 {
+	return probe_of(d)->nr_args;
+}
+
+static void format_field(const struct dynamic_event *d, unsigned int i, FILE *out)
+{
+	const struct eprobe_arg *arg = &probe_of(d)->args[i];
+
 	if (!arg->count)
 		fprintf(out, "\tfield:%s %s;", arg->type->field, arg->name);
 	else if (is_string(arg))
@@ -48,48 +55,28 @@ static void format_field(const struct eprobe_arg *arg, FILE *out)
 	fprintf(out, "\toffset:%u;\tsize:%u;\tsigned:%d;\n", arg->offset, arg_size(arg), arg->type->is_signed);
 }
 
-static void format_conversion(const struct eprobe_arg *arg, FILE *out)
+static void format_text(const struct dynamic_event *d, unsigned int i, FILE *out)
 {
+	const struct eprobe_arg *arg = &probe_of(d)->args[i];
+
 	fprintf(out, " %s=", arg->name);
 	if (!arg->count) {
 		fputs(arg->type->conversion, out);
 		return;
 	}
-	for (unsigned int i = 0; i < arg->count; i++)
-		fprintf(out, "%c%s", i ? ',' : '{', arg->type->conversion);
+	for (unsigned int k = 0; k < arg->count; k++)
+		fprintf(out, "%c%s", k ? ',' : '{', arg->type->conversion);
 	fputc('}', out);
 }
 
-static void format_argument(const struct eprobe_arg *arg, FILE *out)
+static void format_arguments(const struct dynamic_event *d, unsigned int i, FILE *out)
 {
+	const struct eprobe_arg *arg = &probe_of(d)->args[i];
+
 	if (!arg->count)
 		fprintf(out, is_string(arg) ? ", __get_str(%s)" : ", REC->%s", arg->name);
-	for (unsigned int i = 0; i < arg->count; i++)
-		fprintf(out, is_string(arg) ? ", __get_str(%s[%u])" : ", REC->%s[%u]", arg->name, i);
-}
-
-static void format_fields(const struct dynamic_event *d, FILE *out)
-{
-	const struct eprobe *p = probe_of(d);
-
-	for (unsigned int i = 0; i < p->nr_args; i++)
-		format_field(&p->args[i], out);
-}
-
-static void format_text(const struct dynamic_event *d, FILE *out)
-{
-	const struct eprobe *p = probe_of(d);
-
-	for (unsigned int i = 0; i < p->nr_args; i++)
-		format_conversion(&p->args[i], out);
-}
-
-static void format_arguments(const struct dynamic_event *d, FILE *out)
-{
-	const struct eprobe *p = probe_of(d);
-
-	for (unsigned int i = 0; i < p->nr_args; i++)
-		format_argument(&p->args[i], out);
+	for (unsigned int k = 0; k < arg->count; k++)
+		fprintf(out, is_string(arg) ? ", __get_str(%s[%u])" : ", REC->%s[%u]", arg->name, k);
 }
 
 /* ---- making ---- */
@@ -241,7 +228,8 @@ static bool matches(const struct dynamic_event *d, const char *system, const cha
 const struct dynamic_kind eprobe_kind = {
 	.create		= create,
 	.print		= print,
-	.format_fields	= format_fields,
+	.nr_fields	= nr_fields,
+	.format_field	= format_field,
 	.format_text	= format_text,
 	.format_arguments = format_arguments,
 	.is_busy	= is_busy,

@@ -4,18 +4,13 @@
 #include <string.h>
 
 #include "model/dynamic/events.h"
+#include "model/event/format.h"
 #include "model/text.h"
 #include "model/text_memory.h"
 
 enum { LINE_ROOM = 4096 };	/* of the kernel's buffer: a line with its end and a 0 */
 
 static const struct dynamic_kind *const kinds[] = { &synth_kind, &eprobe_kind };
-
-static const char common_fields[] =
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
 
 static unsigned int count_words(const char *s)
 {
@@ -215,6 +210,13 @@ int dynamic_command(struct model *m, const char *line)
 	return create(m, line, 0);
 }
 
+static void format_each(const struct dynamic_event *d,
+			void (*part)(const struct dynamic_event *d, unsigned int i, FILE *out), FILE *out)
+{
+	for (unsigned int i = 0; i < d->kind->nr_fields(d); i++)
+		part(d, i, out);
+}
+
 char *dynamic_format(const struct dynamic_event *d)
 {
 	char *text = NULL;
@@ -223,17 +225,14 @@ char *dynamic_format(const struct dynamic_event *d)
 
 	if (!out)
 		return NULL;
-	fputs(common_fields, out);
-	d->kind->format_fields(d, out);
+	fputs(format_common_fields, out);
+	format_each(d, d->kind->format_field, out);
 	fputs("\nprint fmt: \"", out);
-	d->kind->format_text(d, out);
+	format_each(d, d->kind->format_text, out);
 	fputc('"', out);
-	d->kind->format_arguments(d, out);
+	format_each(d, d->kind->format_arguments, out);
 	fputc('\n', out);
-	if (fclose(out)) {
-		free(text);
-		return NULL;
-	}
+	fclose(out);
 	return text;
 }
 

@@ -20,10 +20,11 @@ struct dynamic_kind {
 	/* A line of dynamic_events. -ECANCELED: it is for another kind; else 0 or -errno. */
 	int	(*create)(struct model *m, const char *command, unsigned int id);
 	void	(*print)(const struct dynamic_event *d, FILE *out);	/* one line of dynamic_events */
-	/* The parts of the event's format file: its fields' lines, "print fmt"'s text, the arguments to that. */
-	void	(*format_fields)(const struct dynamic_event *d, FILE *out);
-	void	(*format_text)(const struct dynamic_event *d, FILE *out);
-	void	(*format_arguments)(const struct dynamic_event *d, FILE *out);
+	unsigned int (*nr_fields)(const struct dynamic_event *d);
+	/* The parts of field `i` in the event's format file: its line, "print fmt"'s text, the arguments to that. */
+	void	(*format_field)(const struct dynamic_event *d, unsigned int i, FILE *out);
+	void	(*format_text)(const struct dynamic_event *d, unsigned int i, FILE *out);
+	void	(*format_arguments)(const struct dynamic_event *d, unsigned int i, FILE *out);
 	bool	(*is_busy)(const struct dynamic_event *d);
 	int	(*remove)(struct dynamic_event *d);			/* -EBUSY */
 	void	(*destroy)(struct dynamic_event *d);			/* memory only; the event is gone or goes */

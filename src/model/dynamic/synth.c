@@ -62,8 +62,14 @@ static void print_dynamic(const struct dynamic_event *d, FILE *out)
 	print_fields(synth_of(d), out);
 }
 
-static void format_field(const struct synth_field *f, FILE *out)
+static unsigned int nr_fields(const struct dynamic_event *d)
 {
+	return synth_of(d)->nr_fields;
+}
+
+static void format_field(const struct dynamic_event *d, unsigned int i, FILE *out)
+{
+	const struct synth_field *f = &synth_of(d)->fields[i];
 	const char *bracket = strchr(f->type, '[');
 
 	if (f->is_dynamic)
@@ -75,36 +81,23 @@ static void format_field(const struct synth_field *f, FILE *out)
 	fprintf(out, "\toffset:%u;\tsize:%u;\tsigned:%d;\n", f->offset, f->is_dynamic ? 8 : f->size, f->is_signed);
 }
 
-static void format_fields(const struct dynamic_event *d, FILE *out)
+static void format_text(const struct dynamic_event *d, unsigned int i, FILE *out)
 {
-	const struct synth_event *s = synth_of(d);
+	const struct synth_field *f = &synth_of(d)->fields[i];
 
-	for (unsigned int i = 0; i < s->nr_fields; i++)
-		format_field(&s->fields[i], out);
+	fprintf(out, "%s%s=%s", i ? ", " : "", f->name, synth_conversion(f->type));
 }
 
-static void format_text(const struct dynamic_event *d, FILE *out)
+static void format_arguments(const struct dynamic_event *d, unsigned int i, FILE *out)
 {
-	const struct synth_event *s = synth_of(d);
+	const struct synth_field *f = &synth_of(d)->fields[i];
 
-	for (unsigned int i = 0; i < s->nr_fields; i++)
-		fprintf(out, "%s%s=%s", i ? ", " : "", s->fields[i].name, synth_conversion(s->fields[i].type));
-}
-
-static void format_arguments(const struct dynamic_event *d, FILE *out)
-{
-	const struct synth_event *s = synth_of(d);
-
-	for (unsigned int i = 0; i < s->nr_fields; i++) {
-		const struct synth_field *f = &s->fields[i];
-
-		if (f->is_stack)
-			fprintf(out, ", __get_stacktrace(%s)", f->name);
-		else if (f->is_dynamic)
-			fprintf(out, ", __get_str(%s)", f->name);
-		else
-			fprintf(out, ", REC->%s", f->name);
-	}
+	if (f->is_stack)
+		fprintf(out, ", __get_stacktrace(%s)", f->name);
+	else if (f->is_dynamic)
+		fprintf(out, ", __get_str(%s)", f->name);
+	else
+		fprintf(out, ", REC->%s", f->name);
 }
 
 /* ---- making ---- */
@@ -318,7 +311,8 @@ static bool matches(const struct dynamic_event *d, const char *system, const cha
 const struct dynamic_kind synth_kind = {
 	.create		= create,
 	.print		= print_dynamic,
-	.format_fields	= format_fields,
+	.nr_fields	= nr_fields,
+	.format_field	= format_field,
 	.format_text	= format_text,
 	.format_arguments = format_arguments,
 	.is_busy	= is_busy,

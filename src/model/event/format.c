@@ -6,6 +6,12 @@
 
 #include "model/event/format.h"
 
+const char format_common_fields[] =
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
+
 enum { FORMAT_MAX_FIELDS = 1024 };
 
 int format_header(const char *text, struct format_header *out)

@@ -36,6 +36,9 @@ int format_header(const char *text, struct format_header *out);
 int format_fields(const char *system, const char *text, bool of_kernel, struct field **fields, unsigned int *nr);
 void fields_free(struct field *fields, unsigned int nr);
 
+/* The lines of the fields that every record begins with, and the empty line behind them. */
+extern const char format_common_fields[];
+
 /* The fields that every event has without being in its record: cpu, comm, stacktrace. NULL: no such. */
 const struct field *field_generic(const char *name);
 

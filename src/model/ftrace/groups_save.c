@@ -30,7 +30,6 @@ static void describe(const struct ftrace_ops *ops, FILE *out)
 int ftrace_group_save(struct ftrace_groups *gs, struct ftrace_group *g)
 {
 	struct model *m = gs->ft->model;
-	uint64_t old = g->saved;
 	char *text = NULL;
 	size_t size;
 	FILE *out;
@@ -46,10 +45,8 @@ int ftrace_group_save(struct ftrace_groups *gs, struct ftrace_group *g)
 		describe(g->ops[i], out);
 	err = fclose(out) ? -ENOMEM : 0;
 	if (!err)
-		err = saved_add(m, m->top, path, text, NULL, 0, &g->saved);
+		err = saved_replace(m, m->top, path, text, NULL, 0, &g->saved);
 	free(text);
-	if (!err && old != g->saved)
-		saved_remove(m, &old);
 	return err;
 }
 

@@ -143,15 +143,11 @@ static int keep(struct ftrace *ft)
 {
 	const struct ftrace_profile *p = ft->profile_data;
 	const uint64_t refs[] = { p->map };
-	uint64_t old = ft->profile_saved;
 	char text[32];
-	int err;
 
 	snprintf(text, sizeof(text), "%d %" PRIu32, ft->profile, p->shape.max_elts);
-	err = saved_add(ft->model, ft->model->top, saved_path, text, refs, 1, &ft->profile_saved);
-	if (!err && old != ft->profile_saved)
-		saved_remove(ft->model, &old);
-	return err;
+	return saved_replace(ft->model, ft->model->top, saved_path, text, refs, 1,
+				    &ft->profile_saved);
 }
 
 /* The ops that traces what the filters of the top instance say. */

@@ -29,18 +29,12 @@ static const char profile_path[] = "#ftrace/profile", command_path[] = "#ftrace/
 static int save(struct model *m, struct instance *inst, const char *path, const char *text, data_ref ref,
 		uint64_t *saved)
 {
-	uint64_t old = *saved;
-	int err = 0;
-
 	if (m->closing)
 		return 0;
 	if (text)
-		err = saved_add(m, inst, path, text, &ref, ref != 0, saved);
-	else
-		*saved = 0;
-	if (!err && old != *saved)
-		saved_remove(m, &old);
-	return err;
+		return saved_replace(m, inst, path, text, &ref, ref != 0, saved);
+	saved_remove(m, saved);
+	return 0;
 }
 
 /* Hexadecimal, with a blank behind it. */

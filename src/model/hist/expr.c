@@ -77,10 +77,7 @@ static char *expr_text(const struct hist_field *f)
 		fputc(signs[f->operator], out);
 		hist_operand_print(f->operands[1], out);
 	}
-	if (fclose(out)) {
-		free(text);
-		text = NULL;
-	}
+	fclose(out);
 	return text;
 }
 

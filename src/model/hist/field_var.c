@@ -164,10 +164,7 @@ static char *hidden_params(const struct hist_data *like, const char *field)
 		hist_operand_print(like->fields[i], out);
 	}
 	fprintf(out, ":synthetic_%s=%s", field, field);
-	if (fclose(out)) {
-		free(text);
-		text = NULL;
-	}
+	fclose(out);
 	return text;
 }
 

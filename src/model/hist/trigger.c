@@ -205,19 +205,6 @@ static int check_new(struct command *c, struct event_file *f)
 	return 0;
 }
 
-/* Its number in trace_clock; CLOCK_ID_COUNT: none of that name. */
-static uint32_t find_clock(const char *name)
-{
-	static const char *const names[CLOCK_ID_COUNT] = {
-		"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc",
-	};
-	uint32_t id = 0;
-
-	while (id < CLOCK_ID_COUNT && strcmp(name, names[id]))
-		id++;
-	return id;
-}
-
 /*
  * A hist that looks at the time sets the instance's clock, which empties its
  * buffer when it was another. Nothing sets it back, as in the kernel. A
@@ -230,15 +217,11 @@ static int set_clock(struct command *c, struct event_file *f)
 
 	if (!c->hd->enable_timestamps)
 		return 0;
-	id = find_clock(c->hd->attrs.clock);
+	id = clock_find(c->hd->attrs.clock);
 	if (id == CLOCK_ID_COUNT)
 		return hist_refuse(c->text, "Couldn't set trace_clock", c->hd->attrs.clock);
-	/* Relaxed: only the server stores it, a hit takes the new clock when it sees it. */
-	if (atomic_load_explicit(&inst->state->clock, memory_order_relaxed) != id) {
-		atomic_store_explicit(&inst->state->clock, id, memory_order_relaxed);
-		session_settings_changed(inst->model->session);
-		instance_clear(inst);
-	}
+	if (instance_clock(inst) != id)
+		instance_set_clock(inst, id);
 	return 0;
 }
 

@@ -334,17 +334,6 @@ struct instance *instance_find(struct model *m, const char *name)
 	return NULL;
 }
 
-/* A new saved text in the place of an old one. */
-static int save(struct instance *inst, const char *path, const char *text, uint64_t *saved)
-{
-	uint64_t old = *saved;
-	int err = saved_add(inst->model, inst, path, text, NULL, 0, saved);
-
-	if (!err && old != *saved)
-		saved_remove(inst->model, &old);
-	return err;
-}
-
 int instance_save_size(struct instance *inst, int cpu, const char *kb)
 {
 	char path[48];
@@ -354,10 +343,10 @@ int instance_save_size(struct instance *inst, int cpu, const char *kb)
 		return instance_save(inst, SETTING_BUFFER_SIZE, "buffer_size_kb", kb);
 	}
 	snprintf(path, sizeof(path), "per_cpu/cpu%d/buffer_size_kb", cpu);
-	return save(inst, path, kb, &inst->sizes_saved[cpu]);
+	return saved_replace(inst->model, inst, path, kb, NULL, 0, &inst->sizes_saved[cpu]);
 }
 
 int instance_save(struct instance *inst, enum setting what, const char *path, const char *text)
 {
-	return save(inst, path, text, &inst->settings_saved[what]);
+	return saved_replace(inst->model, inst, path, text, NULL, 0, &inst->settings_saved[what]);
 }

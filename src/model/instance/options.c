@@ -149,16 +149,11 @@ static void take_printk(struct instance *inst)
 
 static int keep(struct instance *inst, enum trace_option o)
 {
-	uint64_t old = inst->options_saved[o];
 	char path[64];
-	int err;
 
 	snprintf(path, sizeof(path), "options/%s", option_names[o]);
-	err = saved_add(inst->model, inst, path, options_test(inst->options, o) ? "1" : "0",
-			       NULL, 0, &inst->options_saved[o]);
-	if (!err && old != inst->options_saved[o])
-		saved_remove(inst->model, &old);
-	return err;
+	return saved_replace(inst->model, inst, path, options_test(inst->options, o) ? "1" : "0",
+				    NULL, 0, &inst->options_saved[o]);
 }
 
 int options_save(struct instance *inst)

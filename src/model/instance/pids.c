@@ -304,7 +304,6 @@ static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
 	char *text = NULL;
 	size_t size;
 	FILE *f = text_memory_open(&text, &size);
-	uint64_t old = p->saved;
 	int err;
 
 	if (!f)
@@ -313,9 +312,7 @@ static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
 	if (fclose(f))
 		return -ENOMEM;
 	/* In this order: a set that hits look at always has one, by which a new server finds it. */
-	err = saved_add(inst->model, inst, file_name(kind), text, &p->ref, 1, &p->saved);
-	if (!err && old != p->saved)
-		saved_remove(inst->model, &old);
+	err = saved_replace(inst->model, inst, file_name(kind), text, &p->ref, 1, &p->saved);
 	free(text);
 	return err;
 }

@@ -41,6 +41,17 @@ int saved_add(struct model *m, struct instance *inst, const char *path, const ch
 	return err;
 }
 
+int saved_replace(struct model *m, struct instance *inst, const char *path, const char *text,
+			 const uint64_t *refs, unsigned int nr_refs, uint64_t *id)
+{
+	uint64_t old = *id;
+	int err = saved_add(m, inst, path, text, refs, nr_refs, id);
+
+	if (!err && old != *id)
+		saved_remove(m, &old);
+	return err;
+}
+
 void saved_remove(struct model *m, uint64_t *id)
 {
 	if (*id && !m->closing)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/event/format.h"
 #include "model/text_memory.h"
 #include "sources/program/programs_state.h"
 
@@ -72,12 +73,6 @@ static const struct internal_event events[] = {
 	    { "u32 bottom_delta_ts", 28, 4, false } } },
 };
 
-static const char common_fields[] =
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
-
 static char *format_of(const struct internal_event *e)
 {
 	char *text = NULL;
@@ -86,15 +81,12 @@ static char *format_of(const struct internal_event *e)
 
 	if (!out)
 		return NULL;
-	fprintf(out, "name: %s\nID: %u\nformat:\n%s", e->name, e->id, common_fields);
+	fprintf(out, "name: %s\nID: %u\nformat:\n%s", e->name, e->id, format_common_fields);
 	for (const struct internal_field *f = e->fields; f < e->fields + 7 && f->decl; f++)
 		fprintf(out, "\tfield:%s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", f->decl, f->offset, f->size,
 			f->is_signed);
 	fprintf(out, "\nprint fmt: %s\n", e->print);
-	if (fclose(out)) {
-		free(text);
-		return NULL;
-	}
+	fclose(out);
 	return text;
 }
 
