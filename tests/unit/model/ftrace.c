@@ -155,10 +155,10 @@ static void a_program_has_no_brackets_but_a_name(void **state)
 	struct fixture *f = *state;
 
 	load(f, functions);
-	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "ow*:mod:code\n*:mod:pro*\n"), 0);
-	assert_int_equal(ftrace_program_add(f->model, "code", sites, 2, NULL), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "ow*:mod:prog\n*:mod:pro*\n"), 0);
+	assert_int_equal(ftrace_program_add(f->model, "prog", sites, 2, NULL), 0);
 	assert_reads(FTRACE_FILE_FILTER, "own\nother\n*:mod:pro\n");
-	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "o*:mod:code\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "o*:mod:prog\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "own\nother\n");
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "ot*:mod:!\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "other\n");
@@ -205,13 +205,13 @@ static void a_dso_built_anew_is_chosen_by_name(void **state)
 	struct ftrace_page *page, *next;
 
 	load(f, functions);
-	assert_int_equal(ftrace_program_add(f->model, "code", old, 3, &page), 0);
+	assert_int_equal(ftrace_program_add(f->model, "prog", old, 3, &page), 0);
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "kept gone\n"), 0);
 	assert_int_equal(edit(f->top, FTRACE_FILE_NOTRACE, true, "other\n"), 0);
 	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH, true, "kept\n"), 0);
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "other:traceoff:3 gone:traceoff:4 kept:stacktrace\n"), 0);
 	assert_int_equal(ftrace_ops_enable(&ftrace_of_instance(f->top)->function), 0);
-	assert_int_equal(ftrace_program_add(f->model, "code", new, 3, &next), 0);
+	assert_int_equal(ftrace_program_add(f->model, "prog", new, 3, &next), 0);
 	assert_int_equal(ftrace_page_inherit(ft, page, next), 0);
 	ftrace_page_drop(f->model, page);
 	assert_reads(FTRACE_FILE_FILTER, "kept\nkept:stacktrace:unlimited\nother:traceoff:count=3\n");
@@ -222,7 +222,7 @@ static void a_dso_built_anew_is_chosen_by_name(void **state)
 	ftrace_page_drop(f->model, next);
 	assert_reads(FTRACE_FILE_FILTER, "");	/* nothing, not all */
 	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out), "");
-	assert_int_equal(ftrace_program_add(f->model, "code", old, 3, &page), 0);
+	assert_int_equal(ftrace_program_add(f->model, "prog", old, 3, &page), 0);
 	assert_reads(FTRACE_FILE_FILTER, "kept\ngone\nkept:stacktrace:unlimited\nother:traceoff:count=3\n"
 		"gone:traceoff:count=4\n");
 }
