@@ -299,9 +299,10 @@ AGENT_API struct agent_thread *agent_enter(void);
 AGENT_API void agent_leave(struct agent_thread *t);
 
 /*
- * One hit by the plan of entry `id`: of event `id`, or of a group of functions. `record` begins with room for struct record_common,
- * which is filled in here. `frame` is __builtin_frame_address(0) of whoever is
- * called by the program: stacks begin with its return address; NULL: no stack.
+ * One hit by the plan of entry `id`: of event `id`, or of a group of functions. `record` begins
+ * with room for struct record_common, which is filled in here. `frame` is
+ * __builtin_frame_address(0) of the function that the program calls: stacks begin with its
+ * return address; NULL: no stack.
  */
 AGENT_API void agent_emit(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame);
 
@@ -396,7 +397,7 @@ AGENT_API uint32_t agent_slot_index(const struct agent_thread *t);
 AGENT_API uint64_t agent_providers_table(void) __attribute__((weak));
 
 /*
- * The same (signal.c): t->flags with AGENT_HANDLER as it is now, at the frame of whoever asks.
+ * The same (signal.c): t->flags with AGENT_HANDLER as it is now, at the caller's frame.
  * Asked at a thread's first hit, and at each in a handler, which may have been left by siglongjmp.
  */
 AGENT_API uint8_t agent_signal_flags(const struct agent_thread *t, const void *frame) __attribute__((weak));

@@ -2,7 +2,7 @@
 /*
  * sites.h - the functions of an ELF file that can be traced, and where they are
  *
- * The server and the traced program both read the file with this. It is pure: whoever reads the
+ * The server and the traced program both read the file with this. It is pure: each reader of the
  * same file finds the same list, so that a site's index is enough to name it.
  */
 #ifndef TRACEFUSE_ELF_SITES_H

@@ -96,7 +96,7 @@ static void reply_read(fuse_req_t req, const char *buf, ssize_t ret)
 }
 
 /*
- * Whoever goes back to the start sees the file as it is now, as with the
+ * A reader that goes back to the start sees the file as it is now, as with the
  * kernel's seq files: `tail -f trace` lives on that.
  */
 static void read_anew(struct mount_point *m, struct open_file *f, fuse_ino_t ino)

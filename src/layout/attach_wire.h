@@ -64,7 +64,7 @@ struct attach_request {
 /*
  * One event: the text of its format file from behind the line "format:" on,
  * the common fields included. The same text under the same name is the same
- * event, whoever defines it.
+ * event, whichever process defines it.
  */
 struct attach_definition {
 	uint32_t	size;		/* bytes of the whole, a multiple of 8 */

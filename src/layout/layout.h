@@ -612,7 +612,7 @@ static inline uint64_t section_longest(uint64_t ns, uint32_t number)
 	return (ns >> 48 ? ~0ull : ns) << 16 | (number & 0xffff);
 }
 
-/* Whoever takes it from one of the other two may read or write the mark. */
+/* The thread that takes it from one of the other two may read or write the mark. */
 enum mark_state { MARK_NONE, MARK_BUSY, MARK_SET };
 
 /* A thread that waits for others, by slot (agent/providers/thread/wake.c). Its thread writes it; who wakes it leaves a mark. */

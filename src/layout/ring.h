@@ -15,7 +15,7 @@
  * A position counts bytes from the ring's birth; page sequence s = position /
  * subbuf_size lies in place s % N. The word `head` is position << 1 | t, where
  * t says which of tail[] belongs to it. A writer fills the other tail and the
- * bytes behind the position, then stores head: whoever is aborted in between
+ * bytes behind the position, then stores head: a writer aborted in between
  * has changed nothing that a reader or the next writer looks at.
  *
  * A page is as the kernel's: u64 time stamp, u64 commit (made by readers),

@@ -125,7 +125,7 @@ struct instance {
 	void			(*tracer_clear)(struct instance *inst, int cpu);
 	unsigned int		pipe_readers;	/* who has trace_pipe or trace_pipe_raw open: the tracer stays */
 	uint64_t		time_start;	/* when the buffer was last emptied; 0: not known */
-	_Atomic uint64_t	max_latency;	/* tracing_max_latency, ns; set by whoever sees a longer one */
+	_Atomic uint64_t	max_latency;	/* tracing_max_latency, ns; the thread that sees a longer one sets it */
 	bool			max_used;	/* the tracer keeps sections in the other buffer: no snapshots */
 	const void		*snapshot_hist;	/* the hist whose snapshot() may swap the buffers; NULL */
 	struct errlog		*errlog;	/* each instance has its own */

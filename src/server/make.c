@@ -20,7 +20,7 @@ struct life {
 	pthread_t	thread;
 };
 
-/* Nothing is ever written: read() returns when whoever has the other end has closed it, by whatever end. */
+/* Nothing is ever written: read() returns when the other end is closed, or its owner has died. */
 static void *watch_life(void *arg)
 {
 	struct life *l = arg;

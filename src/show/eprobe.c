@@ -11,7 +11,7 @@ static void put_symbol(struct show *s, uint64_t ip)
 		text_printf(&s->text, "0x%llx", (unsigned long long)ip);
 }
 
-/* The record of a symbol string has the address as text: whoever made it knows no symbols. */
+/* The record of a symbol string has the address as text: the code that made it knows no symbols. */
 static bool put_symbol_string(struct show *s, const struct eprobe_arg *arg, const char *text, uint32_t len)
 {
 	unsigned long long ip;

@@ -277,7 +277,7 @@ static bool is_removed(const struct place *p, bool writes)
 	return writes && p->system && p->system->removed && p->kind->command;
 }
 
-/* What was commanded is so for all running programs before whoever wrote it goes on. */
+/* All running programs obey what was written before the writer goes on. */
 static void settle(const struct model *m)
 {
 	if (m->settle)

@@ -149,7 +149,7 @@ static void enter(struct latency *l)
 
 	pthread_mutex_lock(&m->watch_lock);
 	list_add_tail(&l->node, &m->watchers);
-	/* Relaxed: whoever misses it now sees it with the next record. */
+	/* Relaxed: a reader that misses it now sees it with the next record. */
 	atomic_store_explicit(&m->observe, observe, memory_order_relaxed);
 	pthread_mutex_unlock(&m->watch_lock);
 	m->take_sections = take_all;

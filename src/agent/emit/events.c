@@ -60,7 +60,7 @@ bool agent_events_armed(void)
 	return false;
 }
 
-/* Under the lock of whoever tells. */
+/* Under the lock of the thread that tells. */
 static void note_id(uint32_t id)
 {
 	/* Relaxed: only who tells stores them, and agent_events_armed() may miss the newest. */

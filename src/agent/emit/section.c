@@ -132,7 +132,7 @@ static bool is_past(uint64_t state, uint32_t number)
 }
 
 /*
- * One that nobody is writing just now (whoever was killed there keeps it), and
+ * One that nobody is writing just now (a thread that was killed there keeps it), and
  * that is neither named nor about to be: of this number and the next ones. NULL: there is none.
  */
 static struct section_report *report_claim(struct section_log *log, uint32_t number)

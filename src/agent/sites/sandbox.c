@@ -229,7 +229,7 @@ void agent_sandboxed(const void *filter)
 
 bool agent_restricted(void)
 {
-	/* Relaxed: whoever was there before the sandbox may still be in it a little later. */
+	/* Relaxed: a thread that was there before the sandbox may still be in it a little later. */
 	return atomic_load_explicit(&agent.sandbox, memory_order_relaxed);
 }
 

@@ -374,7 +374,7 @@ static void tell_all(void)
 		 */
 		if (!__atomic_load_n(&k->ld, __ATOMIC_ACQUIRE) || !k->dso.table || k->told)
 			continue;
-		/* Whoever the functions are for chooses some of them now. */
+		/* The user of the functions chooses some of them now. */
 		if (!request_ask(&q, &reply) && reply.barrier)
 			request_answer(&q, &reply, sizeof(reply), AGENT_WAIT_MS);
 		k->told = true;

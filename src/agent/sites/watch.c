@@ -257,10 +257,10 @@ static bool jump_set(unsigned char *at, void (*to)(void), bool alone)
 	memcpy(at + 1, &small, 4);
 	if (!alone)
 		serialize();
-	/* Relaxed: serialize(), before and behind it, orders it for whoever executes it. */
+	/* Relaxed: serialize(), before and behind it, orders it for the thread that executes it. */
 	__atomic_store_n(at, JUMP, __ATOMIC_RELAXED);
 	pages_close(&p, &kept);
-	/* Also: whoever ran through it before has stored r_state before we look at it. */
+	/* Also: a thread that ran through it before has stored r_state before we look at it. */
 	if (!alone)
 		serialize();
 	return true;

@@ -202,7 +202,7 @@ void guard_start(void)
 	};
 
 	for (int i = 0; i < SIGNALS; i++) {
-		/* Whoever ignores it may have been told to by its parent, and would see that we changed it. */
+		/* A program may ignore it as its parent does, and would see the change. */
 		if (action(signals[i], NULL, &before[i]) || before[i].handler == (void *)SIG_IGN)
 			continue;
 		guarded[i] = !action(signals[i], &ours, NULL);

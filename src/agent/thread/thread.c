@@ -194,7 +194,7 @@ static void task_note(const struct agent_thread *t)
 	uint64_t nr = atomic_fetch_add_explicit(&tables->next_task, 1, memory_order_relaxed);
 	struct task_entry *e = &tables->tasks[nr % LAYOUT_TASKS];
 
-	/* The fence pairs with the one in read_entry() (program/names.c): whoever reads what follows sees the 0. */
+	/* The fence pairs with the one in read_entry() (program/names.c): its reader sees the 0. */
 	atomic_store_explicit(&e->seq, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	e->pid = t->pid;

@@ -48,7 +48,7 @@
  * counter up to 2 ns: so the section begins behind it. When others record
  * between the two, time is before that of the last record: no plain delta.
  *
- * No register is saved and the stack pointer stays, so that whoever has to leave
+ * No register is saved and the stack pointer stays, so that code that has to leave
  * it (guard.c) goes to emit_short_left, from any instruction. What has no
  * register lies below the stack pointer, where signals leave 128 bytes alone.
  *

@@ -5,8 +5,8 @@
  *     $TRACEFUSE_LIBDIR, else beside the executable in the build tree, else where it was installed
  *
  * It stands before other preloaded libraries, so that it sees the program's
- * calls whoever answers them, but behind a sanitizer's, which insists on being
- * the first.
+ * calls, whichever library answers them. It stands behind a sanitizer's, which
+ * insists on being the first.
  */
 #include <limits.h>
 #include <stdio.h>

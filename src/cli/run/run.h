@@ -134,7 +134,7 @@ int run_setup_read(struct run *r);
 void run_setup_free(struct run *r);
 /* Holds the programs that attach from now on. An exit status. */
 int run_setup_barrier(struct run *r);
-/* Whoever waits goes on, and nobody waits any more. */
+/* Each program that waits goes on, and none waits any more. */
 void run_setup_let_go(struct run *r);
 /* r->barrier is readable: a program waits, or the server died. */
 void run_setup_waits(struct run *r);

@@ -84,7 +84,7 @@ static void print_sums(const struct sums *s, const char *info)
 
 /*
  * Whole sentences of the server: "lost TEXT" for what is not there and should be, "note TEXT" for
- * what is not there and cannot be. Whoever has something to say at the end of a run prints such a
+ * what is not there and cannot be. A part with something to say at the end of a run prints such a
  * line for WIRE_INFO.
  */
 static void print_sentences(const char *info, const char *key)

@@ -3,7 +3,7 @@
  * program.h - events that running programs define
  *
  *     name, body of the format            -> checked: a program's texts are not believed
- *     known under that name, same body    -> the same event, whoever defines it
+ *     known under that name, same body    -> the same event, whichever program defines it
  *     known, another body                 -> refused, and said what differs
  *     new                                 -> model_free_id(), which it keeps over the death of the server (R4):
  *                                            programs keep the ids that they were told

@@ -226,7 +226,7 @@ static void tell_waits(const struct event *changed)
 		armed |= e && e->plan;
 	}
 	if (concerned && armed)
-		/* Relaxed: whoever asks later sees it later. */
+		/* Relaxed: a thread that asks later sees it later. */
 		atomic_fetch_or_explicit(kinds, SECTION_THREADS, memory_order_relaxed);
 	else if (concerned)
 		atomic_fetch_and_explicit(kinds, ~(uint32_t)SECTION_THREADS, memory_order_relaxed);

@@ -31,7 +31,7 @@
 uint32_t ftrace_groups_word(struct ftrace *ft, const struct ftrace_site *site);
 /*
  * Of a recording: the entry number of what the commands alone do at a call of the
- * site's function, whoever else traces it. 0: it has none, or there is no room.
+ * site's function, whatever else traces it. 0: it has none, or there is no room.
  */
 uint32_t ftrace_groups_commands(struct ftrace *ft, const struct ftrace_site *site);
 /* Once: whether words were refused since. 0, -ENOSPC: more than 5461 sets of ops, -ENOMEM */

@@ -103,7 +103,7 @@ int ftrace_hash_add(struct ftrace_hash *h, uint64_t ip)
 	return 0;
 }
 
-/* Whoever was pushed on by what is removed moves back, so that a search never meets a gap. */
+/* An entry that was pushed on by what is removed moves back, so that a search never meets a gap. */
 bool ftrace_hash_remove(struct ftrace_hash *h, uint64_t ip)
 {
 	struct ftrace_hash_slot *gap = find(h, ip);
@@ -214,7 +214,7 @@ uint64_t *ftrace_hash_list(const struct ftrace_hash *h)
 	return out;
 }
 
-/* Each entry gets the number of its place in the old chains: whoever came last is the newest. */
+/* Each entry gets the number of its place in the old chains: the last one is the newest. */
 static int number_anew(struct ftrace_hash *h)
 {
 	uint64_t *ips = ftrace_hash_list(h);

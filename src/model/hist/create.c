@@ -276,7 +276,7 @@ static int create_sort_keys(struct hist_data *hd, const struct hist_command_text
 	return err;
 }
 
-/* Whoever has it as a hidden hist, or refers to it, has it no more. */
+/* No hist has it as a hidden one or refers to it any more. */
 static void forget(const struct hist_data *hd)
 {
 	struct hist_data *other;

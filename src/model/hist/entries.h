@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * entries.h - what a hist has counted: for the texts of show.c and whoever else prints it
+ * entries.h - what a hist has counted: for the texts of show.c and json.c
  */
 #ifndef TRACEFUSE_MODEL_HIST_ENTRIES_H
 #define TRACEFUSE_MODEL_HIST_ENTRIES_H

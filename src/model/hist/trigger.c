@@ -99,7 +99,7 @@ static int command_open(struct event_file *f, const struct hist_command_text *te
 	int err;
 
 	*c = (struct command){ .text = text, .cond = cond };
-	/* So that the '-' is no operator to whoever parses expressions. */
+	/* So that the '-' is no operator to the parser of expressions. */
 	for (offset = params; (offset = strstr(offset, ".sym-offset")); offset += strlen(".sym-offset"))
 		offset[4] = 'X';
 	err = hist_data_create(f, text, params, removes, &c->hd);

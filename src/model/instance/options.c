@@ -137,7 +137,7 @@ static void set_overwrite(struct instance *inst, bool on)
 	}
 }
 
-/* trace_printk() prints into one instance: whoever takes it takes it from the others. */
+/* trace_printk() prints into one instance: the one that takes it takes it from the others. */
 static void take_printk(struct instance *inst)
 {
 	struct instance *other;

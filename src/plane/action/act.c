@@ -265,7 +265,7 @@ static const struct op *track_begin(struct fold *f, const struct op *op)
 	return op + 1;
 }
 
-/* Whoever publishes first wins if he has the better value; else it is tried again on top of his. */
+/* The first to publish wins if it has the better value; else the other tries again on top of it. */
 static const struct op *track_end(struct fold *f, const struct op *op)
 {
 	bool published;

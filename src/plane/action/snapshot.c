@@ -25,7 +25,7 @@ static uint32_t flags_of(struct instance_state *inst)
 	return atomic_load_explicit(&inst->flags, memory_order_relaxed);	/* H5 of hit.h */
 }
 
-/* Pairs with the release in instance_snapshot_free(): whoever sees what it leaves there sees that the buffer is gone. */
+/* Pairs with the release in instance_snapshot_free(): a hit sees then that the buffer is gone. */
 static uint32_t live_of(struct instance_state *inst)
 {
 	return atomic_load_explicit(&inst->live, memory_order_acquire);

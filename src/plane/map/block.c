@@ -12,14 +12,14 @@
  * B1  A record is published in one word or the spare of one owner. In between,
  *     from the compare-and-swap of the word to that of the spare, it is both,
  *     and the record that it replaced is neither: its header tells all that is
- *     needed to finish, and whoever finds it finishes.
+ *     needed to finish, and the next one to find it finishes.
  * B2  Before a published record is replaced, its publication is finished: its
  *     header is read, the word looked at again (while it is the same nobody
  *     may change the header), and its owner's spare goes from {seq, this} to
- *     {seq + 1, old}. The seq makes that happen once, whoever does it.
+ *     {seq + 1, old}. The seq makes that happen once, by whichever thread.
  * B3  An owner whose spare is published where the header says was killed
  *     before it finished: the slot's next owner, or the server, does.
- * B4  Content is stored with release and loaded with acquire: whoever loads
+ * B4  Content is stored with release and loaded with acquire: one that loads
  *     something of a record's next life also sees that the word has changed.
  * B5  Who finishes and who looks whether there is something to finish decide by
  *     word and spare together: there all loads and stores of both are seq_cst,

@@ -4,13 +4,13 @@
  *
  * M1  An entry goes from 0 to {hash, elt} once and never changes again. The
  *     release of its compare-and-swap (insert.c) pairs with the acquire
- *     in map_lookup(): whoever sees the entry sees the elt's key.
+ *     in map_lookup(): a hit that sees the entry sees the elt's key.
  * M2  A plain column is added to by threads of writer set 0 on its CPU only,
  *     inside a restartable section; the last column is atomic, for the rest.
  * M3  A variable is one word (fast.h): 0 is unset, else it holds the value.
  *     Who exchanges it for 0 has the value of that setting and nobody else has.
  *     With a value and a mark of its own a reader between the two stores of the
- *     next setting would have the new value, and whoever reads after that would
+ *     next setting would have the new value, and the next reader after that would
  *     have it again.
  */
 #include "plane/map/layout.h"
@@ -100,6 +100,6 @@ void map_add_any(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v)
 void map_var_set_rare(uint64_t *var, uint64_t v)
 {
 	__atomic_store_n(&var[1], v, __ATOMIC_RELAXED);
-	/* M3: pairs with the acquire of whoever reads MAP_VAR_RARE. */
+	/* M3: pairs with the acquire of the reader of MAP_VAR_RARE. */
 	__atomic_store_n(&var[0], MAP_VAR_RARE, __ATOMIC_RELEASE);
 }

@@ -75,7 +75,7 @@ int buffer_keep(struct session *s, data_ref from, data_ref to);
 int buffer_swap_cpu(struct session *s, data_ref live, data_ref snapshot, uint32_t cpu);
 /*
  * Leases: private rings for threads without restartable sequences (R12). A
- * lease stays with its slot; whoever gets the slot after a dead thread goes on
+ * lease stays with its slot; the thread that gets the slot after a dead one goes on
  * with its rings. 0, -ENOSPC when RING_MAX_LEASES are given, -ENOMEM.
  */
 int ring_lease_give(struct session *s, uint32_t slot);

@@ -207,7 +207,7 @@ static int process_join(struct session *s, int conn, pid_t pid)
 
 /*
  * The index of the process, -1: it is refused. trusted: the connection came over that of an
- * attached process, whoever its child has become since.
+ * attached process, whatever user its child has become since.
  */
 static int accept_one(struct session *s, int conn, bool trusted)
 {

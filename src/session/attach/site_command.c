@@ -64,7 +64,7 @@ static bool has_sites(const struct site_answer *a)
 	return false;
 }
 
-/* Whoever has no sites has nothing to answer. */
+/* A process without sites has nothing to answer. */
 enum answered { ANSWERED_NEVER, ANSWERED_OLDER, ANSWERED };
 
 static enum answered answer_of(const struct session *s, const struct program_tables *t, unsigned int index,

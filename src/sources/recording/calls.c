@@ -6,9 +6,9 @@
  * are the session's own: a call is looked for among the functions that have one,
  * and the plan of a group of these commands runs (model/ftrace/groups.h).
  *
- * The table is made by whoever changes commands, under the control lock, and read
- * by the thread that runs the recording: calls_lock is between them. It is taken
- * only while there are commands at all.
+ * The thread that changes commands makes the table, under the control lock, and
+ * the thread that runs the recording reads it: calls_lock is between them. It is
+ * taken only while there are commands at all.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static void put(struct source *src, struct calls *calls)
 	struct calls *old;
 
 	pthread_mutex_lock(&src->calls_lock);
-	/* Relaxed: whoever finds one looks again under the lock. */
+	/* Relaxed: a thread that finds one looks again under the lock. */
 	old = atomic_load_explicit(&src->calls, memory_order_relaxed);
 	atomic_store_explicit(&src->calls, calls, memory_order_relaxed);
 	pthread_mutex_unlock(&src->calls_lock);

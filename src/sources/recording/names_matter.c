@@ -50,7 +50,7 @@ bool names_matter(const struct source *src)
 
 	if (!src->names.nr_rules)
 		return false;
-	/* Whoever stops on the way may want to know then; and beside a server plans come and go. */
+	/* A user who stops on the way may want to know; and beside a server plans come and go. */
 	if (src->stop_event || src->server)
 		return true;
 	/* A latency tracer names the task whose section it was. Relaxed: only whether there is one. */

@@ -62,7 +62,7 @@ static bool look_at(char *const *env, struct environment *out)
 			out->agent_len = len;
 			return true;
 		}
-		out->sanitizer_first = true;	/* whoever is there knows what has to come first */
+		out->sanitizer_first = true;	/* it knows what has to come first */
 	}
 	return false;
 }

@@ -9,7 +9,7 @@
  * and an entry stands for one handler with its flags and mask, for good. So
  * the kernel's table stays the only one: what a signal does changes in one
  * step with sigaction(), fork() and exec() carry it as ever, SA_RESETHAND
- * needs nothing, and whoever asks gets the handler that the entry stands for.
+ * needs nothing, and a caller that asks gets the handler that the entry stands for.
  *
  * G1  An action is immutable once it is ready. A handler that comes while one
  *     is written (the writer may be the interrupted code) takes another.
@@ -321,7 +321,7 @@ static uintptr_t entry_find(const struct action *want)
 			a->handler = want->handler;
 			a->flags = want->flags;
 			a->mask = want->mask;
-			/* Pairs with the acquires above, of whoever finds it ready. */
+			/* Pairs with the acquires above, of a thread that finds it ready. */
 			atomic_store_explicit(&a->state, ACTION_READY, memory_order_release);
 			return (uintptr_t)signal_entries[n];
 		}

@@ -208,7 +208,7 @@ REAL_FUNCTION_AS(sigaltstack, call_function);
 static long first_sigaltstack(long a, long b, long c, long d, long e, long f)
 {
 	real_find_all();
-	/* Relaxed: whoever stores it stores the same. */
+	/* Relaxed: each thread stores the same. */
 	__atomic_store_n(&call_functions[ROW_sigaltstack], REAL(sigaltstack), __ATOMIC_RELAXED);
 	return REAL(sigaltstack)(a, b, c, d, e, f);
 }
@@ -229,7 +229,7 @@ static unsigned int args_of(unsigned int call)
 
 	if (!n) {
 		n = 1 + syscall_nr_args(call);
-		/* Relaxed: whoever stores it stores the same. */
+		/* Relaxed: each thread stores the same. */
 		atomic_store_explicit(&nr_args[call], n, memory_order_relaxed);
 	}
 	return n - 1;

@@ -6,7 +6,7 @@
  *     has its slot before, and that its end is seen, by return, pthread_exit()
  *     or cancellation. Of other threads (the first, those that were there
  *     before us) only pthread_exit() is seen. Destructors of thread-local data
- *     run after thread:exit, and after the wakeup of whoever joins the thread.
+ *     run after thread:exit, and after the wakeup of the thread that joins it.
  *
  * T2  The child's number lies in libc's descriptor of the thread, which may be
  *     gone as soon as the thread is, and so may be what its creator was given it
@@ -159,7 +159,7 @@ static void start_await(struct start *s)
 	}
 }
 
-/* Whoever joins it. A return from the start routine counts as pthread_exit(). */
+/* The one that joins it. A return from the start routine counts as pthread_exit(). */
 static void wake_joiner(const void *site, const void *frame)
 {
 	if (thread_wanted())

@@ -129,7 +129,7 @@ static void waiter_begin(const struct agent_thread *t, const void *addr, unsigne
 	__builtin_memcpy(w->comm, t->comm, sizeof(w->comm));
 	/* Release: behind the last waiting's end. Pairs with the acquire in mark_leave(). */
 	atomic_fetch_add_explicit(&w->round, 1, memory_order_release);
-	/* Relaxed: it only grows; to whoever does not see it yet this waiting has not begun. */
+	/* Relaxed: it only grows; until a thread sees it this waiting has not begun. */
 	last = atomic_load_explicit(end, memory_order_relaxed);
 	while (last <= i && !atomic_compare_exchange_weak_explicit(end, &last, i + 1, memory_order_relaxed,
 								   memory_order_relaxed))
