@@ -13,7 +13,7 @@
 #include "access/access.h"
 #include "access/socket.h"
 #include "access/wire.h"
-#include "session/sending.h"
+#include "session/message.h"
 #include "session/session.h"
 
 struct far {
@@ -29,13 +29,10 @@ struct far_file {
 static int send_all(int fd, const void *buf, size_t len)
 {
 	const char *p = buf;
-	unsigned int tries = 0;
 
 	while (len) {
-		ssize_t n = send(fd, p, len, MSG_NOSIGNAL);
+		ssize_t n = message_send(fd, p, len, -1, 0);
 
-		if (n < 0 && sending_again(&tries))
-			continue;
 		if (n <= 0)
 			return -EPIPE;
 		p += n;
@@ -61,32 +58,6 @@ static int receive_all(int fd, void *buf, size_t len)
 	return 0;
 }
 
-/* A descriptor travels with the first byte of the header. */
-static int send_header(int fd, const struct wire_request *rq, int passed)
-{
-	char control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec iov = { (void *)rq, sizeof(*rq) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	unsigned int tries = 0;
-	ssize_t n;
-
-	if (passed >= 0) {
-		struct cmsghdr *c;
-
-		msg.msg_control = control;
-		msg.msg_controllen = sizeof(control);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &passed, sizeof(int));
-	}
-	do
-		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
-	while (n < 0 && sending_again(&tries));
-	return n == sizeof(*rq) ? 0 : -EPIPE;
-}
-
 /* In the middle of a message: whatever is asked next fails at once, and waits for no answer. */
 static int torn(const struct access *a, int err)
 {
@@ -98,7 +69,8 @@ static int ask(struct access *a, struct wire_request *rq, const void *body, int 
 	       struct wire_answer *answer)
 {
 	struct far *s = (struct far *)a;
-	int ret = send_header(s->fd, rq, passed);
+	/* A descriptor travels with the first byte of the header. */
+	int ret = message_send(s->fd, rq, sizeof(*rq), passed, 0) == sizeof(*rq) ? 0 : -EPIPE;
 
 	if (!ret && rq->size)
 		ret = send_all(s->fd, body, rq->size);
@@ -281,7 +253,7 @@ int access_ask(struct access *a, unsigned int op)
 {
 	struct wire_request rq = { .op = op };
 
-	return send_header(((struct far *)a)->fd, &rq, -1);
+	return send_all(((struct far *)a)->fd, &rq, sizeof(rq));
 }
 
 int access_hear(struct access *a)

@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "server/state.h"
-#include "session/attach/passed.h"
-#include "session/sending.h"
+#include "session/message.h"
 #include "session/session.h"
 #include "tracefs/tree.h"
 
@@ -181,15 +180,11 @@ short client_events(const struct client *c)
 
 static void send_out(struct client *c)
 {
-	unsigned int tries = 0;
-
 	while (c->out_len && !c->gone) {
-		ssize_t n = send(c->fd, c->out, c->out_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = message_send(c->fd, c->out, c->out_len, -1, MSG_DONTWAIT);
 
 		if (n < 0 && errno == EAGAIN)
 			return;
-		if (n < 0 && sending_again(&tries))
-			continue;
 		if (n <= 0) {
 			c->gone = true;
 			return;
@@ -219,10 +214,8 @@ void client_answer(struct client *c, int result, const void *body, size_t size)
 	send_out(c);
 }
 
-static void keep_passed(struct client *c, struct msghdr *msg)
+static void keep_passed(struct client *c, int fd)
 {
-	int fd = passed_take(msg);
-
 	if (fd < 0)
 		return;
 	if (c->passed_fd >= 0)
@@ -233,26 +226,21 @@ static void keep_passed(struct client *c, struct msghdr *msg)
 /* Reads what is there, at most the rest of one request. */
 static void receive(struct client *c, size_t want)
 {
-	char control[CMSG_SPACE(sizeof(int))];
-	struct iovec iov;
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control),
-	};
 	ssize_t n;
+	int fd;
 
 	if (!grow(c, &c->in, &c->in_cap, want + 1)) {
 		c->gone = true;
 		return;
 	}
-	iov = (struct iovec){ c->in + c->in_len, want - c->in_len };
-	n = recvmsg(c->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	n = message_receive(c->fd, c->in + c->in_len, want - c->in_len, MSG_DONTWAIT, &fd);
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		c->gone = true;
 	if (n <= 0)
 		return;
 	c->heard = session_now_ms();
 	c->in_len += (size_t)n;
-	keep_passed(c, &msg);
+	keep_passed(c, fd);
 }
 
 /* How many bytes the request in c->in has, as far as is known. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "session/array.h"
 #include "session/heap.h"
 
 enum { HEAP_ALIGN = 64, HEAP_PAGE = 4096 };
@@ -27,17 +28,7 @@ void extents_free(struct extents *e)
 
 static int extents_room(struct extents *e)
 {
-	size_t room = e->room ? e->room * 2 : 64;
-	struct extent *v;
-
-	if (e->nr < e->room)
-		return 0;
-	v = realloc(e->v, room * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	e->v = v;
-	e->room = room;
-	return 0;
+	return array_room(&e->v, e->nr, sizeof(*e->v));
 }
 
 /* The first extent that ends behind `off`. */

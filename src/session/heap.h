@@ -19,7 +19,7 @@ struct extent {
 
 struct extents {
 	struct extent	*v;		/* sorted, never touching each other */
-	size_t		nr, room;
+	size_t		nr;
 };
 
 struct heap {

@@ -22,6 +22,7 @@
 #include "plane/arch/fence.h"
 #include "plane/code.h"
 #include "plane/ring/ring.h"
+#include "session/array.h"
 #include "session/state.h"
 
 /* One trigger and nothing else. */
@@ -106,27 +107,12 @@ void session_settings_changed(struct session *s)
 	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);	/* L1, of a setting */
 }
 
-static int limbo_room(struct limbo *l)
-{
-	size_t room = l->room ? l->room * 2 : 64;
-	struct limbo_entry *v;
-
-	if (l->nr < l->room)
-		return 0;
-	v = realloc(l->v, room * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	l->v = v;
-	l->room = room;
-	return 0;
-}
-
 int limbo_add(struct session *s, struct heap *heap, uint64_t off, uint64_t len)
 {
 	struct limbo *l = &s->limbo;
 	uint64_t epoch;
 
-	if (!off || limbo_room(l))
+	if (!off || array_room(&l->v, l->nr, sizeof(*l->v)))
 		return -ENOMEM;		/* lost until the session ends, but never freed too early */
 	/* A raise of its own: covers other means of unpublishing, too. L1: pairs with the load in hit_enter(). */
 	epoch = atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst) + 1;

@@ -24,7 +24,7 @@ struct limbo_entry {
 
 struct limbo {
 	struct limbo_entry *v;		/* in order of epoch */
-	size_t		nr, room;
+	size_t		nr;
 };
 
 /* An attached process; the index is that of its struct process_entry. */
@@ -53,7 +53,7 @@ struct buffer_name {
 
 struct buffer_names {
 	struct buffer_name *v;
-	size_t		nr, room;
+	size_t		nr;
 	uint64_t	made;		/* so far */
 };
 

@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include "agent/state.h"
 #include "agent/syscall.h"
+#include "session/message.h"
 
 enum { HIGH_FD = 512 };
 
@@ -106,15 +107,10 @@ static void conn_set(int fd, const struct stat *st)
 static long pass_on(int fd)
 {
 	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_CHILD };
-	union {
-		struct cmsghdr	head;
-		char		bytes[CMSG_SPACE(sizeof(int))];
-	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
 	struct iovec iov = { &q, sizeof(q) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
+	union message_control control;
+	const struct msghdr msg = message_of(&iov, &control, fd);
 
-	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
 	return agent_syscall(SYS_sendmsg, agent.conn.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

@@ -9,7 +9,8 @@
  * Most DSOs have no sites, and programs that a shell starts by the hundred have
  * the same ones. So the first process of a session that looks into such a file
  * notes its contents, by the ELF header and the build-id that are in memory, and
- * the others open no file. A place is for many; who finds another DSO there looks for himself.
+ * the others open no file. There are some places for each; where others took all of them, each
+ * process looks into the file.
  */
 #include <cpuid.h>
 #include <errno.h>

@@ -16,8 +16,7 @@
 #include <unistd.h>
 #include "plane/ring/ring.h"
 #include "layout/attach_wire.h"
-#include "session/attach/passed.h"
-#include "session/sending.h"
+#include "session/message.h"
 #include "session/state.h"
 
 enum {
@@ -172,13 +171,7 @@ static bool descriptors_scarce(int fd)
  */
 void attach_send(int conn, const void *answer, size_t size)
 {
-	unsigned int tries = 0;
-	ssize_t n;
-
-	do
-		n = send(conn, answer, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-	while (n < 0 && sending_again(&tries));
-	if (n < 0 && errno != EAGAIN)
+	if (message_send(conn, answer, size, -1, MSG_DONTWAIT) < 0 && errno != EAGAIN)
 		shutdown(conn, SHUT_RDWR);
 }
 
@@ -286,23 +279,6 @@ static void connection_ended(struct session *s, unsigned int index)
 		process_end(s, index);
 }
 
-/* A packet and the descriptor that came with it, -1: none. */
-static ssize_t packet_receive(struct session *s, int conn, int *passed)
-{
-	union {
-		struct cmsghdr	head;
-		char		bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec iov = { s->packet, ATTACH_PACKET };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(conn, &msg, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-
-	if (n >= 0)
-		*passed = passed_take(&msg);
-	return n;
-}
-
 /* Only ATTACH_CHILD brings a descriptor, and it has to be one end of a connection. */
 static void accept_passed(struct session *s, size_t size, int fd)
 {
@@ -336,7 +312,8 @@ static void connection_read(struct session *s, unsigned int index)
 
 	while (!is_put_off(s, p)) {
 		int passed = -1;
-		ssize_t n = packet_receive(s, p->conn, &passed);
+		ssize_t n = message_receive(p->conn, s->packet, ATTACH_PACKET,
+					    MSG_DONTWAIT | MSG_TRUNC, &passed);
 
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "plane/ring/ring.h"
+#include "session/array.h"
 #include "session/ring/access.h"
 #include "session/state.h"
 
@@ -47,15 +48,8 @@ int buffer_note(struct session *s, data_ref buffer, config_ref book)
 {
 	struct buffer_names *names = &s->buffers;
 
-	if (names->nr == names->room) {
-		size_t room = names->room ? names->room * 2 : 16;
-		struct buffer_name *v = realloc(names->v, room * sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		names->v = v;
-		names->room = room;
-	}
+	if (array_room(&names->v, names->nr, sizeof(*names->v)))
+		return -ENOMEM;
 	names->v[names->nr++] =
 		(struct buffer_name){ .buffer = buffer, .book = book, .number = ++names->made };
 	return 0;

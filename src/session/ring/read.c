@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "plane/ring/ring.h"
+#include "session/array.h"
 #include "session/ring/access.h"
 #include "session/ring/cursor.h"
 #include "session/session.h"
@@ -32,7 +33,7 @@ struct stream {
 
 struct ring_iter {
 	struct stream	*streams;
-	unsigned int	nr, cap;
+	unsigned int	nr;
 	struct stream	*last;		/* gave the last record */
 	int		err;		/* a ring is missing */
 };
@@ -147,16 +148,9 @@ static void add_stream(struct ring_view *v, void *arg)
 
 	if (!ring_head(v).pos)
 		return;		/* nobody writes there */
-	if (it->nr == it->cap) {
-		unsigned int cap = it->cap ? it->cap * 2 : 16;
-		struct stream *streams = realloc(it->streams, cap * sizeof(*streams));
-
-		if (!streams) {
-			it->err = -ENOMEM;
-			return;
-		}
-		it->streams = streams;
-		it->cap = cap;
+	if (array_room(&it->streams, it->nr, sizeof(*it->streams))) {
+		it->err = -ENOMEM;
+		return;
 	}
 	st = &it->streams[it->nr];
 	*st = (struct stream){ .view = *v, .page.data = malloc(v->subbuf_size), .stop = ring_head(v).pos };

@@ -65,14 +65,14 @@ static bool on_ready(void *arg, const struct attach_peer *peer)
 /* So many calls of the server's in a row have no memory for the message. */
 static unsigned int no_memory;
 
-ssize_t send(int fd, const void *bytes, size_t size, int flags)
+ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	if (flags & MSG_NOSIGNAL && no_memory) {
 		no_memory--;
 		errno = ENOBUFS;
 		return -1;
 	}
-	return syscall(SYS_sendto, fd, bytes, size, flags, NULL, 0);
+	return syscall(SYS_sendmsg, fd, msg, flags);
 }
 
 static void serve(void)
