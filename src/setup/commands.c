@@ -26,10 +26,11 @@ bool setup_path(const struct setup *s, const char *path, char out[SETUP_PATH_MAX
 {
 	const bool whole = *path == '/';
 	char named[SETUP_PATH_MAX];
-	int n = snprintf(named, sizeof(named), "%s%s%s", whole ? "" : s->cwd, whole ? "" : "/", path);
+	int n = snprintf(named, sizeof(named), "%s%s%s", whole ? "" : s->cwd, whole ? "" : "/",
+			 path);
 
-	/* Nothing has a path as long as that. */
-	if (n >= SETUP_PATH_MAX)
+	/* Nothing has no path, or one as long as that. */
+	if (!*path || n >= SETUP_PATH_MAX)
 		*named = '\0';
 	if (access_path("", named, out, SETUP_PATH_MAX))
 		return *named;
@@ -125,42 +126,50 @@ static void run_cat(struct setup *s, unsigned int argc, char **argv)
 	}
 }
 
-static int make_directory(struct access *a, const char *path, bool inside)
+/* mkdir and rmdir; `parents`: a directory may be there, and is made with those above it. */
+static int change_directory(struct setup *s, const char *name, bool make, bool parents)
 {
-	return inside ? a->ops->mkdir(a, path) : mkdir(path, 0777) ? -errno : 0;
+	struct access *a = s->params->access;
+	char path[SETUP_PATH_MAX];
+	struct stat st;
+
+	if (setup_path(s, name, path)) {
+		int ret = make ? a->ops->mkdir(a, path) : a->ops->rmdir(a, path);
+
+		return ret == -EEXIST && parents ? 0 : ret;
+	}
+	if (setup_is_kernels(path))
+		return -EPERM;
+	for (char *end = path + 1; parents && (end = strchr(end, '/')); *end++ = '/') {
+		*end = '\0';
+		mkdir(path, 0777);
+	}
+	if (parents && !stat(path, &st) && S_ISDIR(st.st_mode))
+		return 0;
+	return (make ? mkdir(path, 0777) : rmdir(path)) ? -errno : 0;
 }
 
-static int remove_directory(struct access *a, const char *path, bool inside)
-{
-	return inside ? a->ops->rmdir(a, path) : rmdir(path) ? -errno : 0;
-}
-
-/* mkdir and rmdir; -EEXIST is no error with -p. */
-static void change_directories(struct setup *s, char **argv, const char *error,
-			       int (*change)(struct access *a, const char *path, bool inside))
+static void change_directories(struct setup *s, char **argv, bool make, const char *error)
 {
 	bool parents = argv[1] && !strcmp(argv[1], "-p");
-	char path[SETUP_PATH_MAX];
 
 	for (char **name = argv + 1 + parents; *name; name++) {
-		bool inside = setup_path(s, *name, path);
-		int ret = -EPERM;
+		int ret = change_directory(s, *name, make, parents);
 
-		if (inside || !setup_is_kernels(path))
-			ret = change(s->params->access, path, inside);
-		if (ret && !(ret == -EEXIST && parents))
-			setup_complain(s, false, "%s: %s '%s': %s", argv[0], error, *name, strerror(-ret));
+		if (ret)
+			setup_complain(s, false, "%s: %s '%s': %s", argv[0], error, *name,
+				       strerror(-ret));
 	}
 }
 
 static void run_mkdir(struct setup *s, unsigned int argc, char **argv)
 {
-	change_directories(s, argv, "cannot create directory", make_directory);
+	change_directories(s, argv, true, "cannot create directory");
 }
 
 static void run_rmdir(struct setup *s, unsigned int argc, char **argv)
 {
-	change_directories(s, argv, "failed to remove", remove_directory);
+	change_directories(s, argv, false, "failed to remove");
 }
 
 static void run_cd(struct setup *s, unsigned int argc, char **argv)
@@ -259,7 +268,7 @@ static const struct setup_command commands[] = {
 	{ .name = "cat", .run = run_cat, .most = MANY, .reads = true },
 	{ .name = "mkdir", .run = run_mkdir, .option = "-p", .least = 1, .most = MANY },
 	{ .name = "rmdir", .run = run_rmdir, .least = 1, .most = MANY },
-	{ .name = "cd", .run = run_cd, .least = 1, .most = 1, .builtin = true },
+	{ .name = "cd", .run = run_cd, .least = 1, .most = 1, .builtin = true, .alone = true },
 	{ .name = "ls", .run = run_ls, .most = 1 },
 	{ .name = "grep", .run = run_filter, .least = 1, .most = 1, .reads = true, .filter = true },
 	{ .name = "head", .run = run_filter, .reads = true, .filter = true },

@@ -63,8 +63,8 @@ static const char *const plain_commands[] = {
 };
 /* Also such as the reader does not know: it says so. */
 static const char *const prompted_commands[] = {
-	"echo", "cat", "mkdir", "rmdir", "cd", "for", "if", "while", "printf", "set", "export", "ls",
-	"grep", "head", "tail", "sort", "wc", "cut", "sed", "awk", "sudo", NULL,
+	"echo", "cat", "mkdir", "rmdir", "cd", "for", "if", "while", "printf", "set", "export",
+	"ls", "grep", "head", "tail", "sort", "wc", "cut", "sed", "awk", "sudo", NULL,
 };
 
 static const char *skip_blanks(const char *s)

@@ -67,7 +67,7 @@ static void end_without_memory(struct setup *s)
 /* ---- targets of redirections ---- */
 
 struct target {
-	char		*word;		/* as the script has it; NULL: it is where the reader prints */
+	char		*word;		/* as the script has it; NULL: to where the reader prints */
 	bool		append;
 	struct access_file *file;	/* in the session */
 	bool		kept;		/* a setting whose event is not there yet */
@@ -179,6 +179,7 @@ struct command {
 	bool		piped;		/* its input comes through a pipe */
 	bool		here;		/* ... from a here-document */
 	bool		redirected;	/* its output goes to `target` */
+	bool		ambiguous;	/* ... which is no word, or several */
 	char		*text;		/* input */
 	size_t		len;
 	struct target	target;
@@ -200,21 +201,25 @@ static void finish_output(struct setup *s, struct command *cmd, const char *text
 
 	if (!ret)
 		return;
-	setup_complain(s, builtin, "%s: write error: %s", cmd->is ? cmd->is->name : cmd->target.word,
-		       strerror(-ret));
+	setup_complain(s, builtin, "%s: write error: %s",
+		       cmd->is ? cmd->is->name : cmd->target.word, strerror(-ret));
 	access_errors_print(a, cmd->target.path, cmd->target.mark, s->err);
 	cmd->target.mark = NULL;
 }
 
-/* Variables may have been none, or many. */
+/* What the variables made of its arguments was not seen when it was checked. */
 static bool has_arguments(const struct command *cmd)
 {
 	const struct setup_command *is = cmd->is;
-	unsigned int nr = cmd->words.nr - 1;
+	unsigned int operands = 0;
 
-	if (is->reads && !nr)
-		return cmd->text;
-	return is->filter || (nr >= is->least && nr <= is->most);
+	for (unsigned int i = 1; i < cmd->words.nr; i++) {
+		const char *arg = cmd->words.v[i];
+
+		if (!setup_command_takes(is, i - 1, arg, strlen(arg), &operands))
+			return false;
+	}
+	return operands >= is->least && (operands || !is->reads || cmd->text);
 }
 
 /* Returns the text that the command printed, where it goes into a pipe. */
@@ -228,14 +233,15 @@ static char *run_command(struct setup *s, struct command *cmd, bool pipe, size_t
 	s->len = cmd->len;
 	*len = 0;
 	fflush(s->out);
-	ret = cmd->target.word ? open_target(s, &cmd->target) : 0;
-	if (ret) {
-		setup_complain(s, true, "%s: %s", cmd->target.word, strerror(-ret));
+	ret = cmd->target.word && !cmd->ambiguous ? open_target(s, &cmd->target) : 0;
+	if (ret || cmd->ambiguous) {
+		setup_complain(s, true, "%s: %s", cmd->target.word,
+			       ret ? strerror(-ret) : "ambiguous redirect");
 		return NULL;
 	}
 	s->printed = text_memory_open(&text, len);
 	if (s->printed && cmd->is && !has_arguments(cmd))
-		setup_complain(s, true, "%s: too few or too many arguments", cmd->is->name);
+		setup_complain(s, true, "%s: such arguments need a real shell", cmd->is->name);
 	else if (s->printed && cmd->is)
 		cmd->is->run(s, cmd->words.nr, cmd->words.v);
 	if (!s->printed || fclose(s->printed))
@@ -268,10 +274,16 @@ static void assign(struct setup *s, size_t n)
 	free(value);
 }
 
+static bool is_redirect(enum setup_token token)
+{
+	return token == SETUP_TO || token == SETUP_APPEND || token == SETUP_HERE;
+}
+
 static void read_word(struct setup *s, struct command *cmd)
 {
 	struct setup_cursor *c = &s->c;
 	size_t n = cmd->is ? 0 : assignment_length(c);
+	bool first = false;
 
 	if (n) {
 		cmd->assigns = true;
@@ -280,10 +292,8 @@ static void read_word(struct setup *s, struct command *cmd)
 		setup_advance(c);
 		return;
 	}
-	/* bash counts from where the second word ends. */
-	if (!cmd->is || !cmd->nr)
-		cmd->line = c->line;
 	if (!cmd->is) {
+		first = true;
 		cmd->name = *c;
 		cmd->is = setup_command_find(c->word, c->len);
 		if (!cmd->is || cmd->assigns)
@@ -293,11 +303,18 @@ static void read_word(struct setup *s, struct command *cmd)
 	}
 	if (!s->checking)
 		setup_expand(&s->variables, c->word, c->len, &cmd->words);
+	if (first)
+		cmd->line = c->line;
 	setup_advance(c);
+	/* bash counts from where what is behind the name ends. */
+	if (first && (c->token == SETUP_WORD || is_redirect(c->token)))
+		cmd->line = c->line;
 }
 
 static void read_target(struct setup *s, struct command *cmd, const struct setup_cursor *sign)
 {
+	struct setup_words words = { 0 };
+
 	if (cmd->redirected)
 		stop_at(s, sign, NULL);
 	skip_newlines(s);
@@ -307,13 +324,12 @@ static void read_target(struct setup *s, struct command *cmd, const struct setup
 	cmd->target.append = sign->token == SETUP_APPEND;
 	if (s->checking)
 		return;
-	cmd->target.word = setup_expand_one(&s->variables, s->c.word, s->c.len, false);
+	setup_expand(&s->variables, s->c.word, s->c.len, &words);
+	cmd->words.failed |= words.failed;
+	cmd->ambiguous = words.nr != 1;
+	cmd->target.word = cmd->ambiguous ? strndup(s->c.word, s->c.len) : strdup(words.v[0]);
 	cmd->words.failed |= !cmd->target.word;
-}
-
-static bool is_redirect(enum setup_token token)
-{
-	return token == SETUP_TO || token == SETUP_APPEND || token == SETUP_HERE;
+	setup_words_destroy(&words);
 }
 
 static void read_redirect(struct setup *s, struct command *cmd)
@@ -352,7 +368,8 @@ static void check_command(struct setup *s, const struct command *cmd, bool pipe)
 		stop_here(s, s->c.token == SETUP_END && !cmd->assigns ? "a command" : NULL);
 	else if (cmd->is && (input ? !cmd->is->reads : cmd->is->reads && !cmd->operands))
 		stop_at(s, &cmd->name, NULL);
-	else if (cmd->is && (cmd->operands < cmd->is->least || (cmd->is->filter && !input)))
+	else if (cmd->is && (cmd->operands < cmd->is->least || (cmd->is->filter && !input) ||
+			     (cmd->is->alone && (pipe || cmd->piped))))
 		stop_at(s, &cmd->name, NULL);
 	else if ((pipe && cmd->redirected) || (cmd->here && s->c.token != SETUP_NEWLINE))
 		stop_here(s, NULL);
@@ -491,8 +508,8 @@ static int refuse(const struct setup *s, const char *why, const char *reason)
 	if (c->missing)
 		fprintf(s->err, "%s: line %u: %s is missing", s->params->name, c->line, c->missing);
 	else
-		fprintf(s->err, "%s: line %u: '%.*s' needs a real shell%s%s", s->params->name, c->line,
-			(int)c->len, c->word, why, reason);
+		fprintf(s->err, "%s: line %u: '%.*s' needs a real shell%s%s", s->params->name,
+			c->line, (int)c->len, c->word, why, reason);
 	fputs("; no line was run\n", s->err);
 	return -ENOEXEC;
 }

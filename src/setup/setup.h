@@ -21,7 +21,7 @@ struct access;
 struct setup_params {
 	struct access	*access;	/* where the files are; stays the caller's */
 	const char	*name;		/* in messages: "setup.sh" */
-	bool		document;	/* a pasted text: where commands have a prompt, nothing else is one */
+	bool		document;	/* a pasted text: once a command has a prompt, all have */
 	/*
 	 * Runs a text under a real shell: its exit status, or -errno when there can be none and
 	 * nothing was run. NULL: there is none.

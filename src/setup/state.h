@@ -57,7 +57,8 @@ struct setup_words {
 void setup_words_destroy(struct setup_words *w);
 
 /* Gives a variable its value, "NAME=VALUE". False: no memory, and all are as they were. */
-bool setup_variable_set(struct setup_words *variables, const char *name, size_t len, const char *value);
+bool setup_variable_set(struct setup_words *variables, const char *name, size_t len,
+			const char *value);
 
 /*
  * Adds the words that text means: its quotes removed, its variables replaced, and these split at
@@ -69,7 +70,8 @@ void setup_expand(const struct setup_words *variables, const char *text, size_t 
  * The same as one word. `here`: it is a here-document, whose quotes mean themselves. The caller
  * frees it; NULL: no memory.
  */
-char *setup_expand_one(const struct setup_words *variables, const char *text, size_t len, bool here);
+char *setup_expand_one(const struct setup_words *variables, const char *text, size_t len,
+		       bool here);
 
 /* ---- the reader ---- */
 
@@ -87,8 +89,8 @@ struct setup {
 	struct setup_words variables;
 	/* Of the command that runs: */
 	unsigned int	line;
-	FILE		*printed;	/* memory: written to its target when the command has ended */
-	const char	*text;		/* its input: of a pipe, a here-document; NULL: there is none */
+	FILE		*printed;	/* memory: written to its target when it has ended */
+	const char	*text;		/* its input, of a pipe or a here-document; NULL: none */
 	size_t		len;
 };
 
@@ -102,9 +104,10 @@ struct setup_command {
 	const char	*name;
 	/* Prints its errors as the real command does. */
 	void		(*run)(struct setup *s, unsigned int argc, char **argv);
-	const char	*option;	/* the only option that the reader knows, in front; NULL: none */
+	const char	*option;	/* the only one that the reader knows, in front; NULL */
 	unsigned int	least, most;	/* arguments besides options */
 	bool		builtin;	/* of bash: it writes by lines, its errors name the line */
+	bool		alone;		/* it is not part of a pipe, where it would do nothing */
 	bool		reads;		/* its input, where it has no arguments that are files */
 	bool		filter;		/* a program of the host: any options, no files */
 };

@@ -93,7 +93,8 @@ static void scan_word(struct setup_cursor *c)
 	if (quote) {
 		c->line = opened_line;
 		refuse(c, opened, "the end of a quote");
-	} else if (s == c->at || (strchr("<>", *s) && *s && c->at + strspn(c->at, "0123456789") == s)) {
+	} else if (s == c->at || (*s && strchr("<>", *s) &&
+				  c->at + strspn(c->at, "0123456789") == s)) {
 		refuse(c, c->at, NULL);		/* & ( ), 2>FILE */
 	} else {
 		give(c, SETUP_WORD, (size_t)(s - c->at));
@@ -120,11 +121,16 @@ static void take_body(struct setup_cursor *c)
 {
 	const unsigned int line = c->line - 1;
 
+	bool joined = false;
+
 	c->body = c->at;
 	while (*c->at) {
-		size_t n = strcspn(c->at, "\n");
-		bool found = n == c->here_len && !strncmp(c->at, c->here, n);
+		size_t n = strcspn(c->at, "\n"), slashes = 0;
+		bool found = !joined && n == c->here_len && !strncmp(c->at, c->here, n);
 
+		while (slashes < n && c->at[n - slashes - 1] == '\\')
+			slashes++;
+		joined = !c->raw && slashes % 2;
 		c->body_len = (size_t)(c->at - c->body);
 		c->at += n + (c->at[n] == '\n');
 		c->line++;
@@ -224,7 +230,8 @@ static char **find_variable(const struct setup_words *variables, const char *nam
 	return NULL;
 }
 
-bool setup_variable_set(struct setup_words *variables, const char *name, size_t len, const char *value)
+bool setup_variable_set(struct setup_words *variables, const char *name, size_t len,
+			const char *value)
 {
 	char **v = find_variable(variables, name, len), *text;
 
@@ -338,7 +345,8 @@ void setup_expand(const struct setup_words *variables, const char *text, size_t 
 	expand(&m, text, text + len, 0);
 }
 
-char *setup_expand_one(const struct setup_words *variables, const char *text, size_t len, bool here)
+char *setup_expand_one(const struct setup_words *variables, const char *text, size_t len,
+		       bool here)
 {
 	struct setup_words out = { 0 };
 	struct maker m = { .variables = variables, .out = &out };
