@@ -92,7 +92,10 @@ struct tf_ops {
 	 * __builtin_frame_address(0) of the function that the program called.
 	 */
 	void	(*emit)(const struct tf_event *event, void *record, uint32_t size, const void *frame);
-	/* Memory for one record of more than TF_RECORD_STACK bytes, until emit_large(). NULL: too large. */
+	/*
+	 * Memory for one record of more than TF_RECORD_STACK bytes, until emit_large(); 8 bytes
+	 * behind it may be written. NULL: too large.
+	 */
 	void	*(*reserve)(uint32_t size);
 	void	(*emit_large)(const struct tf_event *event, void *record, uint32_t size, const void *frame);
 	int	(*vprintk)(const void *ip, const char *format, va_list args);

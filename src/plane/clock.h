@@ -32,15 +32,20 @@ static inline bool clock_is_counter(uint32_t id)
 	return id <= CLOCK_ID_GLOBAL || id == CLOCK_ID_PERF;
 }
 
-/* clock_now() without a call where it is the counter, as it nearly always is. */
-static inline uint64_t clock_read(const struct clock_scale *scale, struct instance_state *inst)
+/* clock_now() without a call where `id`, of the instance's clock, is the counter. */
+static inline uint64_t clock_read_by(const struct clock_scale *scale, struct instance_state *inst,
+				     uint32_t id)
 {
-	/* Relaxed: the server's, taken when it is seen. */
-	uint32_t id = atomic_load_explicit(&inst->clock, memory_order_relaxed);
-
 	if (__builtin_expect(clock_is_counter(id) && scale->valid, 1))
 		return clock_scaled(scale, counter_read());
 	return clock_now(scale, inst);
+}
+
+static inline uint64_t clock_read(const struct clock_scale *scale, struct instance_state *inst)
+{
+	/* Relaxed: the server's, taken when it is seen. */
+	return clock_read_by(scale, inst,
+			     atomic_load_explicit(&inst->clock, memory_order_relaxed));
 }
 
 /* Server: measures the scale of this machine's counter against CLOCK_MONOTONIC. */

@@ -245,7 +245,7 @@ static inline bool code_is_keys(const struct code *code)
  * For code: fires the synthetic event whose record lies in the arena, in one instance (1 + its index) or in
  * all (0); true when it is kept there for a ring.
  */
-bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t only);
+bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t only, bool at_once);
 /* For code: swaps the buffers of an instance. */
 void hit_snapshot(struct run *cause, uint32_t instance);
 /* Whether it would be taken now. */

@@ -139,11 +139,11 @@ static inline void run_begin(struct run *r, const struct plane *p, struct slot *
 	r->level = level;
 	r->nest = 0;
 	r->only = 0;
+	r->clock = CLOCK_ID_LOCAL;
 	r->synth = NULL;
 	r->h = r->seen = h;
 	r->time = h->time;
-	r->clock = CLOCK_ID_LOCAL;
-	r->at_once = false;
+	r->not_recorded = 0;
 	r->refused = SNAPSHOT_NOT_REFUSED;
 }
 
@@ -160,9 +160,9 @@ static inline void run_take_time(struct run *r, struct instance_state *inst)
 	/* H5 */
 	const uint32_t clock = atomic_load_explicit(&inst->clock, memory_order_relaxed);
 
-	if (r->h->time || (r->time && r->clock == clock))
+	if (r->time && (r->h->time || r->clock == clock))
 		return;
-	r->time = clock_read(&plane_header(r->p)->tsc, inst);
+	r->time = clock_read_by(&plane_header(r->p)->tsc, inst, clock);
 	r->clock = clock;
 }
 

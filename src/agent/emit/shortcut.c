@@ -66,9 +66,14 @@ struct counted {
 /* ---- What is no assembly. False: nothing was done, the hit has to go the long way ---- */
 
 /* As hit_enter() would have it: more CPUs than the session knows. */
+static inline bool is_known(uint32_t cpu)
+{
+	return cpu < plane_header(&agent.plane)->nr_cpus;
+}
+
 static inline bool on_known_cpu(const struct agent_count *c)
 {
-	return (uint32_t)*c->thread->cpu < plane_header(&agent.plane)->nr_cpus;
+	return is_known((uint32_t)*c->thread->cpu);
 }
 
 /* The rest of hit(), whatever the program is. What it makes may be recorded with a stack, which the
@@ -77,18 +82,19 @@ static bool call_any(struct agent_count *c, void *record, uint32_t size)
 {
 	const struct instance_state *inst =
 		plane_instance(&agent.plane, plan_arms(c->plan)->instance);
+	const uint32_t cpu = (uint32_t)*c->thread->cpu;
 	struct hit *h = &c->thread->hit;
 
 	/* Relaxed: H5 of hit.h. */
-	if (!on_known_cpu(c) || (atomic_load_explicit(&inst->flags, memory_order_relaxed) &
+	if (!is_known(cpu) || (atomic_load_explicit(&inst->flags, memory_order_relaxed) &
 				 (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE)))
 		return false;
 	emit_fill(c->thread, c->event, record);
 	h->record = record;
 	h->size = size;
-	h->cpu = (uint32_t)*c->thread->cpu;
+	h->cpu = cpu;
 	h->comm = c->thread->comm;
-	hit_count(&agent.plane, c->slot, c->plan, h, c->early & COUNT_FILTER);
+	hit_count(&agent.plane, c->slot, 0, c->plan, h, c->early & COUNT_FILTER);
 	return true;
 }
 

@@ -454,9 +454,12 @@ static void synth_stack(struct fold *f, const struct op *op)
 
 static void synth_end(struct fold *f)
 {
+	/* H4 of synth.c */
+	const bool at_once = f->run->not_recorded && (f->code->flags & CODE_ONE_EVENT);
+
 	if (f->synth_full)
 		hit_miss(f->slot);
-	else if (hit_synth(f->run, f->synth_record, f->synth_size, f->synth_only))
+	else if (hit_synth(f->run, f->synth_record, f->synth_size, f->synth_only, at_once))
 		return;
 	f->run->synth->used = f->synth_at;
 }

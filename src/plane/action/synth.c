@@ -198,7 +198,7 @@ static void count_any(struct run *r, const struct plan *plan)
  * The record's own arms and nothing of its cause's: the mask that hit() returns is the cause's
  * alone.
  */
-bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t only)
+bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t only, bool at_once)
 {
 	const struct plan *plan =
 		plan_of(cause->p, ((const struct record_common *)record)->type);
@@ -209,7 +209,7 @@ bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t on
 
 	if (!plan)
 		return false;
-	if (cause->at_once && record_now(cause, plan, record, size, only))
+	if (at_once && record_now(cause, plan, record, size, only))
 		return false;
 	/* The last one that has no frame (fold()) is counted as missed there. */
 	if (__builtin_expect(cause->nest >= HIT_FRAMES, 0)) {
