@@ -412,8 +412,11 @@ AGENT_API agent_guard agent_guard_handler(int sig);
 AGENT_API bool agent_events_armed(void);
 /* Functions of this process are traced. */
 AGENT_API bool agent_functions_on(void);
-/* The program is about to make these bytes writable, which may be code with sites (pages.c). */
-AGENT_API void agent_code_written(const void *at, uint64_t size);
+/*
+ * The program is about to make these bytes writable by `prot`, which may be code with sites
+ * (pages.c) or sleds that XRay is about to patch.
+ */
+AGENT_API void agent_code_written(const void *at, uint64_t size, int prot);
 
 /*
  * A sandbox has been entered: the struct sock_fprog of a seccomp filter, which is looked at, or NULL for the

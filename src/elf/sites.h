@@ -17,8 +17,14 @@ enum site_kind {
 	SITE_NOP,		/* longer nops: clang's, and gcc's -mnop-mcount */
 	SITE_CALL,		/* a call of __fentry__ */
 	SITE_CALL_LATE,		/* a call of mcount, behind the prologue: %rbp is the frame */
-	SITE_RETURN,		/* a nop of five bytes right before a function is left: sites_pair() */
+	SITE_SLED,		/* an entry sled of XRay: a jump over nops; `at` is its last 5 bytes */
+	/* return sites: sites_pair() */
+	SITE_RETURN,		/* a nop of five bytes right before a function is left */
+	SITE_SLED_RETURN,	/* an exit sled of XRay: a ret, and nops that are never executed */
 };
+
+/* An entry sled is SLED_HEAD bytes and the five at `at`; it begins with a jump behind them. */
+enum { SLED_HEAD = 6, SLED_JUMP = 0xeb, SLED_OVER = 9 };
 
 /* Why a site is left alone. */
 enum site_skip {
@@ -30,6 +36,8 @@ enum site_skip {
 	SITE_CHANGED,		/* the memory has other bytes than the file */
 	SITE_COUNTED,		/* its call of mcount or __fentry__ stays, because the program is profiled by gprof */
 	SITE_GRAPHLESS,		/* of answers alone: it is traced, but its return is not caught (site.jumps) */
+	SITE_MIXED,		/* a sled in a file that has sites of other kinds, too */
+	SITE_UNSEEN,		/* a sled, in a program whose XRay could change it unseen */
 	SITE_NR_SKIPS
 };
 
@@ -57,8 +65,22 @@ size_t sites_find(const void *file, size_t size, struct site *out, size_t room);
 /* The same of an image that is open; without room its functions need not be there. */
 struct image;
 size_t sites_in_image(const struct image *im, struct site *out, size_t room);
-/* The same of its return sites: gcc's -minstrument-return=nop5 -mrecord-return. */
+/*
+ * The same of its return sites: gcc's -minstrument-return=nop5 -mrecord-return, else exit sleds.
+ * The sled before a jump to another function is one that is skipped.
+ */
 size_t sites_returns(const void *file, size_t size, struct site *out, size_t room);
+
+static inline bool site_is_return(const struct site *s)
+{
+	return s->kind == SITE_RETURN || s->kind == SITE_SLED_RETURN;
+}
+
+static inline bool site_is_sled(const struct site *s)
+{
+	return s->kind == SITE_SLED || s->kind == SITE_SLED_RETURN;
+}
+
 /* Sorts sites by address, in place. */
 void sites_sort(struct site *s, size_t nr);
 /* Whether the program is linked with -pg, so that it counts its calls for gprof and writes them at its end. */

@@ -5,6 +5,7 @@
  *     __patchable_function_entries     addresses of rows of nops, of which some may lie before the function
  *     __mcount_loc                     addresses of calls or nops
  *     __return_loc                     addresses of nops before returns: sites_returns()
+ *     xray_instr_map                   sleds at entries, returns and jumps out of functions
  *     relocations of __fentry__, mcount -> GOT entries -> PLT stubs -> the calls in the text
  *
  * The calls have no list of their own. A call is believed where its five or six
@@ -240,6 +241,107 @@ static void section_sites(const struct image *im, const Elf64_Shdr *s, struct li
 	}
 }
 
+/* ---- Sleds ---- */
+
+/* An entry of xray_instr_map. */
+struct sled {
+	uint64_t	at;		/* from version 2 on, distances from these words */
+	uint64_t	function;
+	uint8_t		kind;		/* enum sled_kind */
+	uint8_t		always;
+	uint8_t		version;
+	uint8_t		unused[13];
+};
+
+enum sled_kind { SLED_ENTER, SLED_EXIT, SLED_TAIL, SLED_ENTER_LOGGED };
+enum { SLED_DEAD = 9, SLED_RETURN_DEAD = 10 };	/* bytes of nops, however many instructions */
+
+static bool sled_is_entry(const struct sled *e)
+{
+	return e->kind == SLED_ENTER || e->kind == SLED_ENTER_LOGGED;
+}
+
+static bool sled_is_exit(const struct sled *e)
+{
+	return e->kind == SLED_EXIT || e->kind == SLED_TAIL;
+}
+
+/* At the function's start: behind it are an endbr64 and the byte that aligns the sled, at most. */
+static bool sled_stands_well(const struct image *im, const struct sled *e)
+{
+	size_t before = e->at - e->function, room = before;
+	uint32_t flags;
+	const unsigned char *b = before <= ENDBR + 1 ?
+				 image_address(im, e->function, &room, &flags) : NULL;
+
+	if (!b || room < before)
+		return false;
+	if (before >= ENDBR && !memcmp(b, endbr64, ENDBR)) {
+		b += ENDBR;
+		before -= ENDBR;
+	}
+	return !before || (before == 1 && *b == 0x90);
+}
+
+static bool sled_is_jump(const unsigned char *b, size_t room)
+{
+	bool single;
+
+	return room >= 2 + SLED_DEAD && b[0] == SLED_JUMP && b[1] == SLED_OVER &&
+	       site_nops_length(b + 2, room - 2, &single) >= SLED_DEAD;
+}
+
+static bool sled_is_return(const unsigned char *b, size_t room)
+{
+	bool single;
+
+	return room > SLED_RETURN_DEAD && b[0] == 0xc3 &&
+	       site_nops_length(b + 1, room - 1, &single) >= SLED_RETURN_DEAD;
+}
+
+static struct site sled_site(const struct image *im, const struct sled *e)
+{
+	struct site s = { .at = e->at, .kind = SITE_SLED_RETURN, .len = 5, .skip = SITE_UNKNOWN };
+	size_t room = 2 * MAX_ROW;
+	uint32_t flags;
+	const unsigned char *b = image_address(im, e->at, &room, &flags);
+	bool good = false;
+
+	if (sled_is_entry(e)) {
+		s.kind = SITE_SLED;
+		s.at += SLED_HEAD;
+	}
+	if (!b || !(flags & PF_X))
+		s.skip = SITE_NOT_CODE;
+	else if (sled_is_entry(e))
+		good = sled_is_jump(b, room) && sled_stands_well(im, e);
+	else if (e->kind == SLED_EXIT)
+		good = sled_is_return(b, room);
+	if (good)
+		s.skip = SITE_GOOD;
+	return s;
+}
+
+static void map_sites(const struct image *im, const Elf64_Shdr *s, struct list *l,
+		      bool (*wants)(const struct sled *e))
+{
+	static const struct site counted;
+	size_t size;
+	const unsigned char *b = image_section(im, s, &size);
+	struct sled e;
+
+	for (size_t i = 0; b && i + sizeof(e) <= size; i += sizeof(e)) {
+		memcpy(&e, b + i, sizeof(e));
+		if (!wants(&e))
+			continue;
+		if (e.version >= 2) {
+			e.at += s->sh_addr + i;
+			e.function += s->sh_addr + i + offsetof(struct sled, function);
+		}
+		list_add(l, l->room ? sled_site(im, &e) : counted);
+	}
+}
+
 /* ---- Calls ---- */
 
 static bool is_fentry(const char *name)
@@ -305,6 +407,18 @@ static void lists_add(const struct image *im, const char *section, struct list *
 	}
 }
 
+static void maps_add(const struct image *im, struct list *l, bool (*wants)(const struct sled *e))
+{
+	for (unsigned int i = 0, maps = 0; i < im->nr_shdrs && maps < MAX_LISTS; i++) {
+		const Elf64_Shdr *s = &im->shdrs[i];
+
+		if (strcmp(image_string(im, im->names, s->sh_name), "xray_instr_map"))
+			continue;
+		map_sites(im, s, l, wants);
+		maps++;
+	}
+}
+
 static size_t list_end(struct list *l)
 {
 	if (l->nr > l->room || !l->nr)
@@ -321,6 +435,7 @@ size_t sites_in_image(const struct image *im, struct site *out, size_t room)
 	calls_scan(im, is_mcount, true, &l);
 	lists_add(im, "__patchable_function_entries", &l, row_site);
 	lists_add(im, "__mcount_loc", &l, loc_site);
+	maps_add(im, &l, sled_is_entry);
 	return list_end(&l);
 }
 
@@ -339,6 +454,8 @@ size_t sites_returns(const void *file, size_t size, struct site *out, size_t roo
 	if (!image_open(&im, file, size))
 		return 0;
 	lists_add(&im, "__return_loc", &l, return_site);
+	if (!l.nr)
+		maps_add(&im, &l, sled_is_exit);
 	return list_end(&l);
 }
 
@@ -374,6 +491,8 @@ const char *site_skip_text(enum site_skip why)
 		[SITE_CHANGED] = "changed since it was loaded",
 		[SITE_COUNTED] = "counted for gprof",
 		[SITE_GRAPHLESS] = "not in the graph, because they may end in a jump to dlopen() or dlsym()",
+		[SITE_MIXED] = "places of clang's XRay beside places of another kind",
+		[SITE_UNSEEN] = "places of clang's XRay, which could change them unseen",
 	};
 
 	return why < SITE_NR_SKIPS ? texts[why] : "";

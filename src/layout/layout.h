@@ -35,7 +35,8 @@ typedef uint64_t config_ref;		/* offset in the config region, 0: none */
 typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 
 #define SESSION_MAGIC		0x6573756665636172ull	/* "racefuse" */
-/* 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6: groups; 7: snapshots refused; 8: waiters; 10: hostile memory, more slots; 11: names of what is saved */
+/* 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6: groups; 7: snapshots refused; 8: waiters; 10: hostile memory, more slots;
+ * 11: names of what is saved, more reasons of sites */
 #define SESSION_VERSION		11u
 
 enum {
@@ -516,13 +517,15 @@ struct site_control {
 	struct site_set	sets[LAYOUT_MAX_DSOS];	/* by number of the DSO */
 };
 
+enum { SITE_SKIPS = 12 };
+
 /* A process has done what `command` said; by index in the process table. Stored last, with release. */
 struct site_answer {
 	_Atomic uint32_t command;
 	uint32_t	pid;		/* as the server sees it */
 	uint32_t	nr_sites;
 	uint32_t	nr_skipped;	/* that cannot be switched */
-	uint32_t	skipped[8];	/* by enum site_skip of agent/sites/sites.h; [0]: their DSO was not prepared */
+	uint32_t	skipped[SITE_SKIPS];	/* by enum site_skip; [0]: their DSO was not prepared */
 	uint32_t	nr_on;
 	int32_t		err;		/* the last, -errno */
 	_Atomic uint64_t dsos[LAYOUT_MAX_DSOS / 64];	/* with sites, that the process has now: a bit each, by number */

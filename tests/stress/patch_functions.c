@@ -21,7 +21,28 @@ long patch_run(long seed)
 	return seed;
 }
 
-#ifdef MANY
+#if defined(MANY) && defined(__clang__)
+/* Sleds of XRay: at the entry, and at the return. */
+__asm__(".text\n"
+	".rept 50000\n"
+	".balign 16\n"
+	"1: .cfi_startproc\n"
+	".byte 0xeb, 0x09, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x02, 0x00, 0x00\n"
+	".balign 2\n"
+	"2: ret\n"
+	".byte 0x2e, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x02, 0x00, 0x00\n"
+	".cfi_endproc\n"
+	".fill 230, 1, 0xcc\n"
+	".pushsection xray_instr_map, \"ao\", @progbits, .text\n"
+	".quad 1b - ., 1b - .\n"
+	".byte 0, 1, 2\n"
+	".zero 13\n"
+	".quad 2b - ., 1b - .\n"
+	".byte 1, 1, 2\n"
+	".zero 13\n"
+	".popsection\n"
+	".endr\n");
+#elif defined(MANY)
 __asm__(".text\n"
 	".balign 16\n"
 	".rept 50000\n"

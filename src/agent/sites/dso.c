@@ -352,8 +352,8 @@ static void table_withdraw(struct site_table *table)
 
 /* ---- Preparing, forgetting ---- */
 
-/* gprof goes on counting. -> whether there are sites to patch at all */
-static bool leave_counted(struct known *k)
+/* gprof goes on counting, XRay patches what it wants. -> whether there are sites to patch at all */
+static bool leave_alone(struct known *k)
 {
 	bool any = false;
 
@@ -363,7 +363,9 @@ static bool leave_counted(struct known *k)
 		if (sites.profiled && sites.calls_come && !s->skip &&
 		    (s->kind == SITE_CALL || s->kind == SITE_CALL_LATE))
 			s->skip = SITE_COUNTED;
-		any |= !s->skip && s->kind != SITE_RETURN;
+		if (!sites.told_of_writes && !s->skip && site_is_sled(s))
+			s->skip = SITE_UNSEEN;
+		any |= !s->skip && !site_is_return(s);
 	}
 	return any;
 }
@@ -433,7 +435,7 @@ int known_prepare(struct known *k)
 	k->number = place.number;
 	if (k->dso.bias + s[0].at < place.code || k->dso.bias + s[k->dso.nr - 1].at >= place.code_end)
 		return -ENOEXEC;
-	err = leave_counted(k) && sites.may_patch ? patch(k, place.code_end - place.code) : -EACCES;
+	err = leave_alone(k) && sites.may_patch ? patch(k, place.code_end - place.code) : -EACCES;
 	k->returns = sites_unpair(k->dso.sites, k->dso.nr);
 	if (!calls_left(k, err != 0) && err)
 		return err;

@@ -11,6 +11,10 @@
  *     of a return site:    call what ends the function's frame (graph.S)
  *                          ret, or jmp site + 5
  *
+ *     sleds of XRay        eb 09 | 9 bytes of nops       c3 | 10 bytes of nops
+ *     prepared, off        eb 09 d1 d2 d3 ...            c3 09 d1 d2 d3 ...
+ *     on                   e9 09 d1 d2 d3 ...            e9 09 d1 d2 d3 ...
+ *
  * P1  Both forms have the same bytes but the first and the same length, so that
  *     a switch is one store of one byte: no processor sees half of it, no thread
  *     has to be stopped, no site is in the way of another. The price is that all
@@ -32,6 +36,10 @@
  *     and be returned to (graph.S). A jump does not tell where it came from, so
  *     each site has a trampoline of its own; it calls and is returned to, as the
  *     processor predicts.
+ * P6  What follows the first instruction of a sled is never executed. So it can be written at any
+ *     time, and no thread stands inside of a sled: an entry's trampoline goes on behind it. The
+ *     distances of such a DSO end in the 09 that the sleds have. XRay's own runtime may patch them
+ *     at any time after patch_release(): they are as the compiler wrote them, but for dead bytes.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -76,9 +84,23 @@ static void serialize(void)
 
 /* ---- Memory ---- */
 
+/* The byte that is switched. */
 static unsigned char *address(const struct site_dso *d, const struct site *s)
 {
-	return (unsigned char *)(d->bias + s->at);
+	return (unsigned char *)(d->bias + s->at - (s->kind == SITE_SLED ? SLED_HEAD : 0));
+}
+
+/* Where its function goes on: an entry's `at` is five bytes before, whatever its kind. */
+static const unsigned char *behind(const struct site_dso *d, const struct site *s)
+{
+	return (const unsigned char *)(d->bias + s->at + SITE);
+}
+
+static uint8_t off_byte(const struct site_dso *d, const struct site *s)
+{
+	if (s->kind == SITE_SLED)
+		return SLED_JUMP;
+	return s->kind == SITE_SLED_RETURN ? RETURN : d->off;
 }
 
 /* All from the first site to the last, where nobody has told which parts of it are code. */
@@ -160,7 +182,7 @@ static void store_head(unsigned char *at, unsigned char first, unsigned char sec
 
 static uintptr_t slot(const struct site_dso *d, const struct site *s)
 {
-	return d->bias + s->at + SITE + (uintptr_t)(intptr_t)(int32_t)d->distance;
+	return (uintptr_t)address(d, s) + SITE + (uintptr_t)(intptr_t)(int32_t)d->distance;
 }
 
 /* Behind the last slot, aligned: what all trampolines of the DSO share, then those that have no room. */
@@ -180,7 +202,7 @@ struct mirror_end {
 /* Whether its trampoline goes where its slot is. */
 static bool has_room(const struct site_dso *d, size_t i)
 {
-	return i + 1 == d->nr || d->sites[i + 1].at - d->sites[i].at >= STUB;
+	return i + 1 == d->nr || address(d, &d->sites[i + 1]) - address(d, &d->sites[i]) >= STUB;
 }
 
 static uintptr_t mirror_end_at(const struct site_dso *d)
@@ -241,19 +263,17 @@ static void stub_fill(uint8_t *at, const struct site_dso *d, const struct site *
 {
 	at = code(at, "\xe8", 1, s->kind == SITE_CALL_LATE ? m->enter_late : m->enter);
 	at = code(at, "\x0f\x82", 2, m->through);
-	code(at, "\xe9", 1, address(d, s) + SITE);
+	code(at, "\xe9", 1, behind(d, s));
 }
 
 static void return_stub_fill(uint8_t *at, const struct site_dso *d, const struct site *s,
 			     const struct mirror_end *m)
 {
-	const unsigned char *behind = address(d, s) + SITE;
-
 	at = code(at, "\xe8", 1, m->leave);
-	if (*behind == RETURN)
+	if (s->kind == SITE_SLED_RETURN || *behind(d, s) == RETURN)
 		at[0] = RETURN;
 	else
-		code(at, "\xe9", 1, behind);
+		code(at, "\xe9", 1, behind(d, s));
 }
 
 /* Never writable and executable at once. */
@@ -272,7 +292,10 @@ static bool mirror_fill(struct site_dso *d)
 			code(at, "\xe9", 1, m->stubs[nr]);
 			at = m->stubs[nr++];
 		}
-		(d->sites[i].kind == SITE_RETURN ? return_stub_fill : stub_fill)(at, d, &d->sites[i], m);
+		if (site_is_return(&d->sites[i]))
+			return_stub_fill(at, d, &d->sites[i], m);
+		else
+			stub_fill(at, d, &d->sites[i], m);
 	}
 	return !agent_syscall(SYS_mprotect, d->mirror, d->mirror_size, PROT_READ | PROT_EXEC);
 }
@@ -281,6 +304,8 @@ static int mirror_make(struct site_dso *d)
 {
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		d->distance = forms[i].distance;
+		if (d->sleds)
+			d->distance = (d->distance & ~0xffu) | SLED_OVER;
 		d->off = forms[i].off;
 		if (!mirror_map(d))
 			continue;
@@ -306,6 +331,10 @@ void patch_forget(struct site_dso *d)
 static bool is_unchanged(const struct site *s, const unsigned char *b)
 {
 	switch (s->kind) {
+	case SITE_SLED:
+		return b[0] == SLED_JUMP && b[1] == SLED_OVER;
+	case SITE_SLED_RETURN:
+		return b[0] == RETURN;
 	case SITE_ROW:
 		return b[0] == 0x90 && b[1] == 0x90 && b[2] == 0x90 && b[3] == 0x90 && b[4] == 0x90;
 	case SITE_NOP:
@@ -319,7 +348,7 @@ static bool is_unchanged(const struct site *s, const unsigned char *b)
 /* The whole of a site that is off, as long as it is. */
 static void form_of(const struct site_dso *d, const struct site *s, unsigned char *out)
 {
-	out[0] = d->off;
+	out[0] = off_byte(d, s);
 	memcpy(out + 1, &d->distance, 4);
 	for (int i = SITE; i < s->len; i++)
 		out[i] = i == s->len - 1 ? 0x90 : 0x66;
@@ -336,9 +365,30 @@ static void judge(struct site_dso *d, bool alone)
 			s->len = 5;
 		if (!is_unchanged(s, address(d, s)))
 			s->skip = SITE_CHANGED;
-		else if (!alone && s->kind != SITE_ROW && ((uintptr_t)address(d, s) & 7) == 7)
+		else if (!alone && s->kind != SITE_ROW && !site_is_sled(s) &&
+			 ((uintptr_t)address(d, s) & 7) == 7)
 			s->skip = SITE_SPLIT;
 	}
+}
+
+/* A DSO has one distance, by P6 or by P2: sleds beside sites of other kinds are left alone. */
+static void judge_sleds(struct site_dso *d)
+{
+	bool others = false;
+
+	d->sleds = false;
+	for (size_t i = 0; i < d->nr; i++) {
+		if (d->sites[i].skip)
+			continue;
+		d->sleds |= site_is_sled(&d->sites[i]);
+		others |= !site_is_sled(&d->sites[i]);
+	}
+	if (!d->sleds || !others)
+		return;
+	d->sleds = false;
+	for (size_t i = 0; i < d->nr; i++)
+		if (!d->sites[i].skip && site_is_sled(&d->sites[i]))
+			d->sites[i].skip = SITE_MIXED;
 }
 
 /* One of the steps of P3 for all sites, and in the first P2 for rows. */
@@ -353,7 +403,10 @@ static void step(struct site_dso *d, int nr)
 		if (s->skip)
 			continue;
 		form_of(d, s, form);
-		if (s->kind == SITE_ROW) {
+		if (site_is_sled(s)) {
+			for (int k = 1; nr == 0 && k < SITE; k++)
+				store_byte(at + k, form[k]);
+		} else if (s->kind == SITE_ROW) {
 			for (int k = SITE; nr == 0 && k--;)
 				store_byte(at + k, form[k]);
 		} else if (nr == 0) {
@@ -398,6 +451,7 @@ int patch_prepare(struct site_dso *d, bool alone)
 	if (!alone && !patch_live())
 		return -ENOSYS;
 	judge(d, alone);
+	judge_sleds(d);
 	err = mirror_make(d);
 	if (err)
 		return err;
@@ -431,7 +485,7 @@ long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), vo
 		if (!writable && texts_open(d))
 			return -EACCES;
 		writable = true;
-		store_byte(address(d, s), on ? JUMP : d->off);
+		store_byte(address(d, s), on ? JUMP : off_byte(d, s));
 		s->on = on;
 		nr++;
 	}
@@ -440,6 +494,35 @@ long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), vo
 	serialize();
 	texts_close(d, d->nr_texts);
 	return nr;
+}
+
+static void sleds_off(struct site_dso *d, uintptr_t low, uintptr_t high)
+{
+	for (size_t i = 0; i < d->nr; i++) {
+		struct site *s = &d->sites[i];
+		unsigned char *at = address(d, s);
+
+		if (s->skip || !site_is_sled(s) || (uintptr_t)at < low || (uintptr_t)at >= high)
+			continue;
+		store_byte(at, off_byte(d, s));
+		s->on = false;
+		s->skip = SITE_CHANGED;
+	}
+}
+
+void patch_release(struct site_dso *d)
+{
+	if (!d->prepared || !d->sleds || texts_open(d))
+		return;
+	sleds_off(d, 0, UINTPTR_MAX);
+	serialize();
+	texts_close(d, d->nr_texts);
+}
+
+void patch_release_open(struct site_dso *d, uintptr_t low, uintptr_t high)
+{
+	if (d->prepared && d->sleds)
+		sleds_off(d, low, high);
 }
 
 void patch_look(struct site_dso *d)

@@ -4,6 +4,7 @@
  *
  *     f:      entry site ... nop5; ret ... nop5; ret            its returns are caught at the nops
  *     h:      entry site ... nop5; ret ... ret                  its return address is replaced
+ *     x:      entry sled ... exit sled ... exit sled            caught at the sleds, which are rets
  *
  * A function is left where a `ret` is, or a jump out of its FDE. It has return sites if one stands
  * right before each of these, here and in each cold part that it jumps to, and none is a jump: it
@@ -119,6 +120,7 @@ static uint8_t part_judge(const struct pairing *p, size_t number)
 	size_t size = end - at, next = return_at(p, at);
 	uint32_t flags;
 	const unsigned char *b = image_address(p->im, at, &size, &flags);
+	const struct site *here;
 	bool at_site = false;
 	uint8_t is = 0;
 	struct insn in;
@@ -128,9 +130,10 @@ static uint8_t part_judge(const struct pairing *p, size_t number)
 	for (; at < end && !(is & IS_BAD); at += in.len, b += in.len) {
 		if (!insn_read(b, end - at, &in))
 			return IS_BAD;
-		is |= judge(p, number, &in, b, at + in.len, at_site);
-		at_site = next < p->nr && p->returns[next].at == at;
-		next += at_site;
+		here = next < p->nr && p->returns[next].at == at ? &p->returns[next++] : NULL;
+		if (!here || here->kind == SITE_RETURN || at_site)
+			is |= judge(p, number, &in, b, at + in.len, at_site);
+		at_site = here && here->kind == SITE_RETURN;
 	}
 	/* Each of them is an instruction, and one stands before something. */
 	return at_site || (next < p->nr && p->returns[next].at < end) ? is | IS_BAD : is;
@@ -237,7 +240,7 @@ size_t sites_pair(const void *file, size_t size, struct site *sites, size_t nr, 
 static bool any_lost(const struct site *sites, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (sites[i].kind == SITE_RETURN && sites[i].returns && sites[i].skip &&
+		if (site_is_return(&sites[i]) && sites[i].returns && sites[i].skip &&
 		    sites[i].number == SITE_NO_FUNCTION)
 			return true;
 	return false;
@@ -248,7 +251,7 @@ static size_t nr_own(const struct site *sites, size_t nr, size_t i)
 {
 	size_t k = i + 1;
 
-	while (k < nr && sites[k].kind == SITE_RETURN && sites[k].number == sites[i].number)
+	while (k < nr && site_is_return(&sites[k]) && sites[k].number == sites[i].number)
 		k++;
 	return k - i - 1;
 }
@@ -259,14 +262,15 @@ bool sites_unpair(struct site *sites, size_t nr)
 	bool any = false;
 
 	for (size_t i = 0; i < nr; i++) {
-		const size_t own = sites[i].kind == SITE_RETURN ? 0 : nr_own(sites, nr, i);
+		const bool is_entry = !site_is_return(&sites[i]);
+		const size_t own = is_entry ? nr_own(sites, nr, i) : 0;
 		bool good = sites[i].returns && !sites[i].skip && !lost;
 
 		for (size_t k = 1; k <= own; k++)
 			good = good && !sites[i + k].skip;
-		for (size_t k = 0; sites[i].kind != SITE_RETURN && k <= own; k++)
+		for (size_t k = 0; is_entry && k <= own; k++)
 			sites[i + k].returns = good;
-		any |= good && sites[i].kind != SITE_RETURN;
+		any |= good && is_entry;
 	}
 	return any;
 }

@@ -70,7 +70,7 @@ static bool wants(void *arg, size_t index)
 	const struct wanted *w = arg;
 	const struct site *s = &w->sites[index];
 
-	return s->kind == SITE_RETURN ? wants_return(w, s) : wanted_word(w, s->number) != 0;
+	return site_is_return(s) ? wants_return(w, s) : wanted_word(w, s->number) != 0;
 }
 
 /* Nothing goes off, and no entry comes on. */
@@ -79,7 +79,7 @@ static bool wants_return_first(void *arg, size_t index)
 	const struct wanted *w = arg;
 	const struct site *s = &w->sites[index];
 
-	return s->on || (s->kind == SITE_RETURN && wants_return(w, s));
+	return s->on || (site_is_return(s) && wants_return(w, s));
 }
 
 static struct wanted wanted_of(const struct site_control *c, uint32_t number)
@@ -134,7 +134,7 @@ static void words_set(struct known *k, const struct wanted *w, bool at_sites)
 		struct site *s = &k->dso.sites[i];
 		uint32_t word;
 
-		if (s->kind == SITE_RETURN)
+		if (site_is_return(s))
 			continue;
 		word = word_of(k, s, w, at_sites);
 		/* Relaxed: see site_word(). */
@@ -184,7 +184,7 @@ static void answer_count(struct site_answer *a, const struct known *k)
 	for (size_t i = 0; i < k->dso.nr; i++) {
 		const struct site *s = &k->dso.sites[i];
 
-		if (s->kind == SITE_RETURN)
+		if (site_is_return(s))
 			continue;
 		a->nr_sites++;
 		a->nr_on += s->on || s->called;
@@ -442,7 +442,8 @@ void sites_start(void)
 	/*
 	 * The interposers of mprotect() say when it has. Relaxed: nothing else is read through it.
 	 */
-	if (agent_providers_table && !agent.late)
+	sites.told_of_writes = agent_providers_table && !agent.late;
+	if (sites.told_of_writes)
 		atomic_store_explicit(&patch_asks, false, memory_order_relaxed);
 	graph_start();
 	if (!sites.permitted && task_permitted(false)) {
@@ -482,7 +483,41 @@ void sites_stop(void)
 	watch_stop();
 }
 
-void agent_code_written(const void *at, uint64_t size)
+/*
+ * XRay's runtime makes sleds writable before it patches them. In a sandbox the kernel is asked for
+ * nothing but what the program is about to ask for.
+ */
+static void known_release(struct known *k, const void *at, uint64_t size, int prot)
+{
+	const uintptr_t low = (uintptr_t)at;
+
+	if (low >= k->end || low + size <= k->start)
+		return;
+	if (!sites_quiet())
+		patch_release(&k->dso);
+	else if (!agent_syscall(SYS_mprotect, low, size, prot))
+		patch_release_open(&k->dso, low, low + size);
+	k->returns = sites_unpair(k->dso.sites, k->dso.nr);
+}
+
+static void sleds_release(const void *at, uint64_t size, int prot)
+{
+	const uint64_t old = signals_block();
+
+	sites_lock();
+	for (unsigned int i = 0; i < sites.nr_known; i++) {
+		struct known *k = &sites.known[i];
+
+		if (k->ld && k->dso.sleds && is_there(k))
+			known_release(k, at, size, prot);
+	}
+	if (agent_attached() && agent.here->process)
+		answer_fill(0);
+	sites_unlock();
+	signals_restore(old);
+}
+
+void agent_code_written(const void *at, uint64_t size, int prot)
 {
 	/* Acquire: pairs with the release in table_publish(). */
 	const uint32_t nr = atomic_load_explicit(&nr_site_tables, memory_order_acquire);
@@ -491,10 +526,13 @@ void agent_code_written(const void *at, uint64_t size)
 		const struct site_table *t = &site_tables[i];
 
 		/* Relaxed: a DSO that comes or goes meanwhile is none that the program changes. */
-		if ((uintptr_t)at <
-			    t->code + atomic_load_explicit(&t->size, memory_order_relaxed) &&
-		    t->code < (uintptr_t)at + size)
-			atomic_store_explicit(&patch_asks, true, memory_order_relaxed);
+		if ((uintptr_t)at >=
+			    t->code + atomic_load_explicit(&t->size, memory_order_relaxed) ||
+		    t->code >= (uintptr_t)at + size)
+			continue;
+		atomic_store_explicit(&patch_asks, true, memory_order_relaxed);
+		if (t->dso->sleds)
+			sleds_release(at, size, prot);
 	}
 }
 

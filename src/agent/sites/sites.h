@@ -6,6 +6,7 @@
  *
  *                      off                      on
  *     site    66 | 66 66 66 90         e9 | 66 66 66 90        jmp mirror + (site - text)
+ *     sled    eb | 09 d1 d2 d3 ...     e9 | 09 d1 d2 d3 ...    the same, of clang's XRay
  *
  *             text                         mirror, at a fixed distance: the same bytes in every site
  *             +-------------+              +-------------------+
@@ -57,6 +58,7 @@ struct site_dso {
 	uint32_t	distance;	/* of the mirror: the four bytes behind the first */
 	uint8_t		off;		/* the first byte of a site that is off */
 	bool		prepared;
+	bool		sleds;		/* all that is not skipped is XRay's */
 	char		*mirror;
 	size_t		mirror_size;
 	struct site_table *table;	/* hit.h: what its sites are to do; NULL: none of them is ever on */
@@ -82,6 +84,12 @@ bool patch_live(void);
 int patch_prepare(struct site_dso *d, bool alone);
 /* Switches sites: wants(arg, index) for each. The number that changed, or -errno. */
 long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg);
+/*
+ * The program is about to change its sleds: they are as the compiler wrote them from here on. The
+ * second one changes those between the addresses alone, which are writable, and asks no kernel.
+ */
+void patch_release(struct site_dso *d);
+void patch_release_open(struct site_dso *d, uintptr_t low, uintptr_t high);
 /* Reads from the memory which sites are on. */
 void patch_look(struct site_dso *d);
 /* The DSO has been unmapped. */

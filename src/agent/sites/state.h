@@ -46,6 +46,7 @@ struct site_state {
 	/* to change memory that is executed, as far as is known before sites_ask_memory() */
 	bool		may_patch;
 	bool		memory_asked;
+	bool		told_of_writes;	/* mprotect() comes to agent_code_written() first */
 	bool		profiled;	/* what calls mcount or __fentry__ goes on doing so, for gprof */
 	bool		calls_come;	/* calls of mcount and __fentry__ come to this library */
 	/*

@@ -112,7 +112,7 @@ void attach_give_up(struct session *s, uint32_t command);
 struct attach_answer {
 	struct attach_peer peer;
 	uint32_t	nr_sites, nr_skipped, nr_on;
-	uint32_t	skipped[8];	/* by enum site_skip */
+	uint32_t	skipped[SITE_SKIPS];	/* by enum site_skip */
 	int32_t		err;
 	bool		slow;
 	uint64_t	dsos[LAYOUT_MAX_DSOS / 64];

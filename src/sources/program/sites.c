@@ -278,8 +278,7 @@ bool program_sites_tick(struct programs *p)
 /* What the file does not tell. */
 static bool is_own_reason(int k)
 {
-	return k == SITE_GOOD || k == SITE_SPLIT || k == SITE_CHANGED || k == SITE_COUNTED ||
-	       k == SITE_GRAPHLESS;
+	return k != SITE_SHORT && k != SITE_UNKNOWN && k != SITE_NOT_CODE;
 }
 
 static void print_answer(void *arg, const struct attach_answer *a)
@@ -288,7 +287,7 @@ static void print_answer(void *arg, const struct attach_answer *a)
 		return;
 	fprintf(arg, "answer %d sites %" PRIu32 " skipped %" PRIu32 " on %" PRIu32 " error %d%s", (int)a->peer.pid,
 		a->nr_sites, a->nr_skipped, a->nr_on, -a->err, a->slow ? " late" : "");
-	for (int k = 0; k < SITE_NR_SKIPS && k < 8; k++)
+	for (int k = 0; k < SITE_NR_SKIPS; k++)
 		if (a->skipped[k] && is_own_reason(k))
 			fprintf(arg, "; %" PRIu32 " %s", a->skipped[k],
 				k ? site_skip_text((enum site_skip)k) : "in code that cannot be changed");

@@ -25,7 +25,7 @@ struct dso_sites {
 	bool		read;		/* its file was looked at */
 	bool		gone;		/* all processes closed it; until one opens it again */
 	uint32_t	nr;		/* 0: it has none */
-	uint32_t	skipped[8];	/* by enum site_skip */
+	uint32_t	skipped[SITE_SKIPS];	/* by enum site_skip */
 	struct ftrace_page *page;
 	_Atomic uint32_t *words;	/* NULL: none was ever on */
 };

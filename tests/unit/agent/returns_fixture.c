@@ -16,7 +16,17 @@ long bad_jump(long a);
 long bad_middle(long a);
 long bad_call(long a);
 
-__attribute__((noinline, noipa)) long good_leaf(long a)
+#ifdef __clang__
+#define WHOLE __attribute__((noinline))
+/* An exit sled at the label 1. */
+#define NOTED ".pushsection xray_instr_map, \"a\", @progbits\n.quad 1b - ., 0\n" \
+	".byte 1, 0, 2\n.zero 13\n.popsection\n"
+#else
+#define WHOLE __attribute__((noinline, noipa))
+#define NOTED ".pushsection __return_loc, \"a\", @progbits\n.quad 1b\n.popsection\n"
+#endif
+
+WHOLE long good_leaf(long a)
 {
 	return a + 1;
 }
@@ -70,15 +80,14 @@ __attribute__((noinline)) long bad_return(long a)
 __attribute__((noinline)) long bad_jump(long a)
 {
 	if (a == 3)
-		__asm__ volatile("jmp good_leaf");
+		__asm__ volatile("jmp good_leaf@plt");
 	return good_leaf(a) + 1;
 }
 
 /* In a list, and yet no exit. */
 __attribute__((noinline)) long bad_middle(long a)
 {
-	__asm__ volatile("1: .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
-			 ".pushsection __return_loc, \"a\", @progbits\n.quad 1b\n.popsection\nnop");
+	__asm__ volatile("1: .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n" NOTED "nop");
 	return good_leaf(a) + 1;
 }
 
@@ -86,8 +95,7 @@ __attribute__((noinline)) long bad_middle(long a)
 __attribute__((noinline)) long bad_call(long a)
 {
 	if (a == 4)
-		__asm__ volatile("1: call good_leaf\n"
-				 ".pushsection __return_loc, \"a\", @progbits\n.quad 1b\n.popsection\nret");
+		__asm__ volatile("1: call good_leaf@plt\n" NOTED "ret");
 	return good_leaf(a) + 1;
 }
 

@@ -358,12 +358,42 @@ static void a_breakpoint_is_left_alone(void **state)
 	memcpy(copy, sites, sizeof(copy));
 	other.sites = copy;
 	other.mirror = NULL;
-	/* What lies there by now is not what the file has. */
+	/* What lies there by now is not what the file has; a sled that is off is as it was. */
+	if (kind == SITE_SLED)
+		assert_int_equal(patch_switch(&dso, want_all, NULL), FUNCTIONS);
 	assert_int_equal(patch_prepare(&other, false), 0);
 	for (size_t i = 0; i < other.nr; i++)
 		if (copy[i].kind != SITE_NOP)
 			assert_int_equal(copy[i].skip, SITE_CHANGED);
 	patch_forget(&other);
+	if (kind == SITE_SLED)
+		assert_int_equal(patch_switch(&dso, want_none, NULL), FUNCTIONS);
+}
+
+/* XRay's runtime finds its sleds as they were, and has them for itself from then on. */
+static void what_is_released_is_as_it_was(void **state)
+{
+	static struct site copy[256];
+	const long before = run(15);
+	unsigned long seen;
+
+	if (kind != SITE_SLED)
+		return;
+	memcpy(copy, sites, sizeof(copy));
+	patch_switch(&dso, want_all, NULL);
+	patch_release(&dso);
+	for (size_t i = 0; i < dso.nr; i++) {
+		const unsigned char *at = (const unsigned char *)(dso.bias + sites[i].at) - SLED_HEAD;
+
+		assert_int_equal(at[0], 0xeb);
+		assert_int_equal(at[1], 9);
+		assert_int_equal(sites[i].skip, SITE_CHANGED);
+	}
+	seen = hits;
+	assert_int_equal(run(15), before);
+	assert_int_equal(hits, seen);
+	assert_int_equal(patch_switch(&dso, want_all, NULL), 0);
+	memcpy(sites, copy, sizeof(copy));
 }
 
 /* ---- Beside running threads ---- */
@@ -432,6 +462,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_child_gives_back_what_its_parent_has_opened),
 		cmocka_unit_test(what_its_file_says_is_kept),
 		cmocka_unit_test(a_breakpoint_is_left_alone),
+		cmocka_unit_test(what_is_released_is_as_it_was),
 		cmocka_unit_test(nonsense_has_no_sites),
 	};
 

@@ -57,7 +57,7 @@ static long syscall_record(long nr, const uint64_t *args, const void *call_site,
 	if (nr == SYS_prctl && args[0] == PR_CAPBSET_DROP)
 		agent_task_unbind();
 	if ((nr == SYS_mprotect || nr == SYS_pkey_mprotect) && args[2] & PROT_WRITE)
-		agent_code_written((const void *)args[0], args[1]);
+		agent_code_written((const void *)args[0], args[1], (int)args[2]);
 	syscall_enter(nr, args, frame);
 	if (futex)
 		thread_futex_enter(args, call_site, frame);
@@ -119,7 +119,7 @@ INTERPOSE int mprotect(void *addr, size_t len, int prot)
 	int r;
 
 	if (prot & PROT_WRITE)
-		agent_code_written(addr, len);
+		agent_code_written(addr, len, prot);
 	if (!call_armed(SYSCALL_mprotect))
 		return REAL(mprotect)(addr, len, prot);
 	call_enter(SYSCALL_mprotect, (uint64_t[]){ (uintptr_t)addr, len, (uint32_t)prot },
@@ -134,7 +134,7 @@ INTERPOSE int pkey_mprotect(void *addr, size_t len, int prot, int pkey)
 	int r;
 
 	if (prot & PROT_WRITE)
-		agent_code_written(addr, len);
+		agent_code_written(addr, len, prot);
 	if (!call_armed(SYSCALL_pkey_mprotect))
 		return REAL(pkey_mprotect)(addr, len, prot, pkey);
 	call_enter(SYSCALL_pkey_mprotect,
