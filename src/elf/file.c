@@ -149,16 +149,10 @@ static bool has_id(const struct image *im, const struct elf_want *want, bool *fo
 /* Without a build-id: it spans the same addresses. */
 static bool has_span(const struct image *im, const struct elf_want *want)
 {
-	uint64_t low = UINT64_MAX, high = 0;
+	uint64_t low, high;
 
-	for (unsigned int i = 0; i < im->nr_phdrs; i++) {
-		const Elf64_Phdr *p = &im->phdrs[i];
-
-		if (p->p_type != PT_LOAD)
-			continue;
-		low = p->p_vaddr < low ? p->p_vaddr : low;
-		high = p->p_vaddr + p->p_memsz > high ? p->p_vaddr + p->p_memsz : high;
-	}
+	if (!image_span(im->phdrs, im->nr_phdrs, &low, &high))
+		return false;
 	low &= ~4095ull;
 	return low == want->load && ((high - low + 4095) & ~4095ull) == ((want->size + 4095) & ~4095ull);
 }

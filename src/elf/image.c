@@ -176,6 +176,19 @@ const Elf64_Phdr *image_segments(const void *bytes, size_t size, unsigned int *n
 	return (const Elf64_Phdr *)((const char *)bytes + h.e_phoff);
 }
 
+bool image_span(const Elf64_Phdr *p, unsigned int nr, uint64_t *low, uint64_t *high)
+{
+	*low = UINT64_MAX;
+	*high = 0;
+	for (; nr--; p++) {
+		if (p->p_type != PT_LOAD)
+			continue;
+		*low = p->p_vaddr < *low ? p->p_vaddr : *low;
+		*high = p->p_vaddr + p->p_memsz > *high ? p->p_vaddr + p->p_memsz : *high;
+	}
+	return *low < *high;
+}
+
 static void sections_open(struct image *im)
 {
 	const Elf64_Ehdr *h = &im->head;

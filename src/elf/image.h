@@ -53,6 +53,8 @@ void image_functions(struct image *im);
 bool image_open(struct image *im, const void *file, size_t size);
 /* The program headers in the first `size` bytes of a file, or of what was loaded from it; NULL: they are not there. */
 const Elf64_Phdr *image_segments(const void *bytes, size_t size, unsigned int *nr);
+/* The addresses that they load, from *low on, *high is behind them. False: they load nothing. */
+bool image_span(const Elf64_Phdr *p, unsigned int nr, uint64_t *low, uint64_t *high);
 
 /* ---- Bytes ---- */
 

@@ -122,7 +122,8 @@ enum program_kind program_open(struct program_file *p, program_reader read, int 
 	s = find_segment(p, PT_INTERP);
 	if (!s)
 		return PROGRAM_STATIC;
-	if (s->p_filesz >= PROGRAM_PATH || !read_all(p, loader, s->p_filesz, s->p_offset))
+	if (!s->p_filesz || s->p_filesz >= PROGRAM_PATH ||
+	    !read_all(p, loader, s->p_filesz, s->p_offset))
 		return PROGRAM_DAMAGED;
 	loader[s->p_filesz] = 0;
 	return PROGRAM_DYNAMIC;

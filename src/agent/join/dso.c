@@ -67,17 +67,9 @@ struct found {
 
 static int list_one(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	uintptr_t low = UINTPTR_MAX, high = 0;
+	uint64_t low, high;
 
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const Elf64_Phdr *p = &info->dlpi_phdr[i];
-
-		if (p->p_type != PT_LOAD)
-			continue;
-		low = p->p_vaddr < low ? p->p_vaddr : low;
-		high = p->p_vaddr + p->p_memsz > high ? p->p_vaddr + p->p_memsz : high;
-	}
-	if (low < high && nr_listed < MAX_LISTED)
+	if (image_span(info->dlpi_phdr, info->dlpi_phnum, &low, &high) && nr_listed < MAX_LISTED)
 		listed[nr_listed++] = (struct listed){ (info->dlpi_addr + low) & ~(uintptr_t)(PAGE - 1),
 						       info->dlpi_addr + high, info->dlpi_name };
 	return 0;
