@@ -43,19 +43,20 @@ size_t setup_name_length(const char *s)
 	return isdigit((unsigned char)*s) ? 0 : n;
 }
 
-/* s is at "$": the length of $NAME, ${NAME} or a dollar that means itself; 0: another expansion. */
-static size_t dollar_length(const char *s, char quote)
+/*
+ * s is at "$": the length of $NAME, ${NAME} or a dollar that means itself; 0: another expansion, or
+ * one that goes on in the next line.
+ */
+static size_t dollar_length(const char *s, bool quoted)
 {
 	const bool braces = s[1] == '{';
-	size_t n = setup_name_length(s + 1 + braces);
+	const size_t n = setup_name_length(s + 1 + braces), len = 1 + n + 2 * braces;
 
-	if (braces)
-		return n && s[2 + n] == '}' ? n + 3 : 0;
-	if (n || !s[1])
-		return 1 + n;
-	if (isdigit((unsigned char)s[1]) || strchr("(@*#?$!-", s[1]))
+	if (braces ? !n || s[2 + n] != '}' : !n && s[1] && strchr("(@*#?$!-0123456789", s[1]))
 		return 0;
-	return quote || !strchr("'\"", s[1]);
+	if (!n && !quoted && s[1] && strchr("'\"", s[1]))
+		return 0;
+	return s[len] == '\\' && s[len + 1] == '\n' ? 0 : len;
 }
 
 /* Whether the character at s is, outside of quotes, more than itself to a shell. */
@@ -116,6 +117,22 @@ static void skip_space(struct setup_cursor *c)
 	}
 }
 
+/* Whether a here-document has expansions of which the reader does not know one. */
+static void check_body(struct setup_cursor *c, unsigned int line)
+{
+	const char *end = c->body + c->body_len;
+
+	for (const char *s = c->body; s < end; s++) {
+		if (*s == '`' || (*s == '$' && !dollar_length(s, true))) {
+			c->line = line;
+			refuse(c, s, NULL);
+			return;
+		}
+		s += *s == '\\';
+		line += *s == '\n';
+	}
+}
+
 /* c->at is behind the newline of the here-document's command, and afterwards behind its end. */
 static void take_body(struct setup_cursor *c)
 {
@@ -136,6 +153,8 @@ static void take_body(struct setup_cursor *c)
 		c->line++;
 		if (found) {
 			c->here = NULL;
+			if (!c->raw)
+				check_body(c, line + 1);
 			return;
 		}
 	}

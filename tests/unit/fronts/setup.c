@@ -349,6 +349,7 @@ static void what_needs_a_shell(void **state)
 		"echo $(cat x)", "echo `cat x`", "echo \"$(cat x)\"", "echo a*", "cat [ab]", "echo -e a", "echo -n -n",
 		"printf x", "sleep 1", "exit 1", "set -e", "export x=1", "x=1 echo a", "nosuchcommand", "\"echo\" a",
 		"echo 1 2> a", "echo 1 >& 2", "cat < a", "echo 1 > a > b", "cat <<-E\n\tE\n", "cat <<< a", "cat <<E$x\nE\n",
+		"cat <<E\n$(a)\nE\n", "cat <<E\n\\\\`a`\nE\n", "cat <<E\n${x%a}\nE\n", "echo $x\\\na", "echo \"$\\\na\"",
 		"cat", "cat -", "cat -n a", "ls -l", "ls a b", "cd", "mkdir", "mkdir -m 7 a", "echo a | sed s/a/b/", "grep x a",
 		"cat a | grep x b", "cat a | head b", "echo a > b | cat", "cat <<E | cat\nE\n", "echo a;; echo b", "a |& cat",
 		"for i in a; do echo $i; done > b", "for i in a; do; echo; done", "done", "| cat", "; echo", "echo a | x=1",
@@ -372,6 +373,7 @@ static void without_a_shell_nothing_is_run(void **state)
 	expect_with(p, "echo 1 > a\nmodprobe x\n", "", "",
 		    "setup.sh: line 2: 'modprobe' needs a real shell, and there can be none: "
 		    "there is no /dev/fuse here: root can `modprobe fuse`; no line was run\n");
+	nothing_is_run("cat <<E\na\\\n$x\n$1\nE\n", "5: '$1' needs a real shell: see `tracefuse shell`");
 	nothing_is_run("rm x", "2: 'rm' needs a real shell: see `tracefuse shell`");
 	nothing_is_run("cat a ||\n echo b", "2: '||' needs a real shell: see `tracefuse shell`");
 	nothing_is_run("echo a; echo \"\nb $(cat c)\"", "3: '$(cat' needs a real shell: see `tracefuse shell`");
