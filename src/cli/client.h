@@ -20,7 +20,7 @@
 char *client_session(const struct command *cmd, const char *name);
 
 /*
- * Connects to the session `name`. Re-opens it where its server died, and waits where another
+ * Connects to the session `name`. Restores it where its server died, and waits where another
  * command makes or restores it. 0, -ENOENT: there is none, -errno.
  */
 int client_reach(const char *name, struct access **out);

@@ -38,7 +38,7 @@ struct session_params {
 int session_create(const char *name, const struct session_params *params, struct session **out);
 
 /*
- * Re-opens a session whose server died; -EBUSY when it is alive, or another process makes or
+ * Opens a session whose server died; -EBUSY when it is alive, or another process makes or
  * restores it just now, -ENOENT, -EPROTO when the files are damaged.
  */
 int session_open(const char *name, struct session **out);

@@ -520,7 +520,7 @@ static int write_again(void *arg, const char *path, const char *text)
 }
 
 /* Another server; what it finds may be refused. */
-static void reopen(void)
+static void restore(void)
 {
 	fixture_close();
 	session_close(w.session);
@@ -763,7 +763,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		strike(&s);
 	}
 	look();
-	reopen();
+	restore();
 	return 0;
 }
 
@@ -805,7 +805,7 @@ static void look_at_moving(uint64_t seed)
 	}
 	atomic_store(&scribbling, 0);
 	pthread_join(t, NULL);
-	reopen();
+	restore();
 }
 
 int main(int argc, char **argv)

@@ -32,7 +32,7 @@ static int setup(void **state)
 	struct session_params params = { .nr_cpus = 2, .nr_slots = 8, .memory = 256 << 20 };
 	struct server *s = calloc(1, sizeof(*s));
 
-	snprintf(s->name, sizeof(s->name), "reopen-hist-%d", (int)getpid());
+	snprintf(s->name, sizeof(s->name), "restore-hist-%d", (int)getpid());
 	session_remove_stale(s->name);
 	assert_int_equal(session_create(s->name, &params, &s->f.session), 0);
 	assert_int_equal(model_create(s->f.session, &s->f.model), 0);

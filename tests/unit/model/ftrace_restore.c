@@ -32,7 +32,7 @@ static int setup(void **state)
 	struct server_fixture *w = calloc(1, sizeof(*w));
 	struct instance *inst;
 
-	snprintf(w->name, sizeof(w->name), "ftrace-reopen-%d", (int)getpid());
+	snprintf(w->name, sizeof(w->name), "ftrace-restore-%d", (int)getpid());
 	session_remove_stale(w->name);
 	assert_int_equal(session_create(w->name, &params, &w->session), 0);
 	assert_int_equal(model_create(w->session, &w->model), 0);

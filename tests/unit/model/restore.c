@@ -66,7 +66,7 @@ static int setup(void **state)
 	struct session_params params = { .nr_cpus = 2, .nr_slots = 8, .memory = 256 << 20 };
 	struct server_fixture *w = calloc(1, sizeof(*w));
 
-	snprintf(w->name, sizeof(w->name), "reopen-test-%d", (int)getpid());
+	snprintf(w->name, sizeof(w->name), "restore-test-%d", (int)getpid());
 	session_remove_stale(w->name);
 	assert_int_equal(session_create(w->name, &params, &w->session), 0);
 	assert_int_equal(model_create(w->session, &w->model), 0);
@@ -509,7 +509,7 @@ static void fill(struct server_fixture *w)
 }
 
 /* There is always room to make all of it anew. */
-static void a_full_session_is_reopened(void **state)
+static void a_full_session_is_restored(void **state)
 {
 	struct server_fixture *w = *state;
 
@@ -581,10 +581,10 @@ int main(void)
 		TEST(a_half_removed_instance_goes),
 		TEST(an_option_half_set_is_as_the_file_says),
 		TEST(nobody_watches_for_who_is_gone),
-		TEST(a_full_session_is_reopened),
+		TEST(a_full_session_is_restored),
 		TEST(what_goes_without_memory_is_not_called),
 		TEST(what_cannot_be_kept_is_not_set),
 	};
 
-	return cmocka_run_group_tests_name("reopen", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("restore", tests, NULL, NULL);
 }

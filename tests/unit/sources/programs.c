@@ -603,7 +603,7 @@ static int write_again(void *arg, const char *path, const char *text)
 	return put(path, text);
 }
 
-static void reopen(void)
+static void restore(void)
 {
 	fixture_close(false);
 	assert_int_equal(session_open("programs", &session), 0);
@@ -626,7 +626,7 @@ static void a_new_server_has_all_of_it_again(void **state)
 	assert_int_equal(put("events/app/request/trigger", "hist:keys=call_site.sym"), 0);
 	assert_int_equal(programs_pend(programs, "events/app/later/enable", true, "1", 1), 0);
 	hit_event(id, 1, address(1, base, hit_event), NULL, 0);
-	reopen();
+	restore();
 	assert_int_equal(model->max_id, last);
 	assert_int_equal(define("app", "request", BODY), id);
 	hello();
@@ -639,7 +639,7 @@ static void a_new_server_has_all_of_it_again(void **state)
 	next = define("app", "later", BODY);
 	assert_int_equal(next, id + 1);
 	assert_string_equal(cat("events/app/later/enable"), "1\n");
-	reopen();
+	restore();
 	assert_string_equal(cat("events/app/later/enable"), "1\n");
 	assert_int_equal(define("app", "later", BODY), next);
 	assert_int_equal(define("app", "request", OTHER_BODY), -EEXIST);
