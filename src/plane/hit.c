@@ -275,7 +275,7 @@ static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int
 {
 	const struct code *code = plane_config(p, plan_hist(plan)->code);
 
-	if (!only_counts(p, plan))
+	if (!plan_only_counts(p, plan))
 		return run_plan(p, slot, level, plan, h);
 	if (!hist_takes(p, plan, h))
 		return 0;
@@ -300,7 +300,7 @@ static inline __attribute__((always_inline)) bool count_key1(const struct plane 
 	uint32_t word, elt;
 	uint64_t key;
 
-	if (!only_counts(p, plan) || plan->key_end > size)
+	if (!plan_only_counts(p, plan) || plan->key_end > size)
 		return false;
 	if (is_paused(p, plan->trigger_state))
 		return true;

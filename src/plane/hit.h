@@ -9,8 +9,6 @@
  *     hit_function.c   what calls of functions have besides: sections, func-no-repeats, commands
  *     action/synth.c   synthetic events: a hit inside the hit, and its records, which wait
  *
- *     plan -> | struct plan | arms[nr_arms], one an instance | trigger_arms, each arm's in a row |
- *
  * H1 to H4 are in hit.c.
  *
  * H5  What hits and the server change of an instance, an event or a trigger
@@ -24,7 +22,7 @@
 
 #include "plane/arch/fence.h"
 #include "plane/clock.h"
-#include "plane/plane.h"
+#include "plane/plan.h"
 #include "plane/code.h"
 #include "plane/run.h"
 
@@ -58,27 +56,6 @@ static inline void hit_leave(struct slot *slot, unsigned int level)
 	atomic_store_explicit(&slot->depth, level, memory_order_release);
 }
 
-/* ---- a plan's parts ---- */
-
-static inline const struct arm *plan_arms(const struct plan *plan)
-{
-	return (const struct arm *)(plan + 1);
-}
-
-static inline const struct trigger_arm *plan_triggers(const struct plan *plan)
-{
-	return (const struct trigger_arm *)(plan_arms(plan) + plan->nr_arms);
-}
-
-static inline const struct plan *plan_of(const struct plane *p, uint16_t event_id)
-{
-	config_ref ref;
-
-	/* H1: pairs with the release in session_publish(). */
-	ref = atomic_load_explicit(&plane_event(p, event_id)->plan, memory_order_acquire);
-	return ref ? plane_config(p, ref) : NULL;
-}
-
 /* ---- what an instance and an event say now ---- */
 
 static inline bool records(struct instance_state *inst, uint32_t cpu)
@@ -97,16 +74,6 @@ static inline data_ref live_buffer(struct instance_state *inst)
 	return atomic_load_explicit(&inst->buffers[live], memory_order_acquire);
 }
 
-/* Whether PLAN_COUNT may take the short way: the event is not recorded. */
-static inline bool only_counts(const struct plane *p, const struct plan *plan)
-{
-	const struct event_state *state = plane_given(p, plan->arm_state);
-
-	if (!(plan->arm_flags & ARM_SOFT_MODE))
-		return !(plan->arm_flags & ARM_RECORD);
-	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);	/* H5 */
-}
-
 static inline bool is_paused(const struct plane *p, data_ref trigger)
 {
 	const struct trigger_state *state = plane_given(p, trigger);
@@ -114,13 +81,7 @@ static inline bool is_paused(const struct plane *p, data_ref trigger)
 	return atomic_load_explicit(&state->paused, memory_order_relaxed);	/* H5 */
 }
 
-/* PLAN_COUNT: its only trigger. */
-static inline const struct trigger_arm *plan_hist(const struct plan *plan)
-{
-	return (const struct trigger_arm *)(plan_arms(plan) + 1);
-}
-
-/* Whether that counts this record. */
+/* PLAN_COUNT: whether its trigger counts this record. */
 static inline bool hist_takes(const struct plane *p, const struct plan *plan, const struct hit *seen)
 {
 	const config_ref filter = plan_hist(plan)->filter;

@@ -21,69 +21,18 @@
 #include <unistd.h>
 #include "plane/arch/fence.h"
 #include "plane/code.h"
+#include "plane/plan.h"
 #include "plane/ring/ring.h"
 #include "session/array.h"
 #include "session/state.h"
 
-/* One trigger and nothing else. */
-static uint32_t shape_of_hist(struct session *s, struct plan *plan, const struct arm *arm,
-			      const struct trigger_arm *t)
-{
-	const struct code *code = session_config(s, t->code, sizeof(*code) + sizeof(struct op));
-	const struct op *op;
-
-	if (t->kind != TRIGGER_HIST || !code)
-		return PLAN_ANY;
-	op = code->ops;
-	plan->arm_flags = arm->flags;
-	plan->arm_state = arm->state;
-	plan->trigger_state = t->state;
-	plan->map = code->map;
-	plan->layout = (const char *)&code->layout - (const char *)plan;
-	plan->key_off = op->off;
-	plan->key_load = op->len;
-	plan->key_end = op->off + (op->len == OP_LOAD_U64 ? 8u : 4u);
-	return !t->filter && op->kind == OP_HIST_KEY1 && (op->len == OP_LOAD_U32 || op->len == OP_LOAD_U64 ||
-					    op->len == OP_LOAD_S32) ? PLAN_COUNT_KEY1 : PLAN_COUNT;
-}
-
-static uint32_t shape_of_arm(struct session *s, struct plan *plan, const struct arm *arm)
-{
-	const uint32_t plain = ARM_RECORD | ARM_NEED_RECORD | ARM_SOFT_MODE | ARM_FUNCTION;
-
-	if (arm->flags & ~plain)
-		return PLAN_ANY;
-	if (!arm->nr_triggers && (arm->flags & ~(uint32_t)ARM_FUNCTION) == ARM_RECORD)
-		return arm->filter ? PLAN_RECORD_IF : PLAN_RECORD;
-	/* With one arm its triggers begin behind it. */
-	return !arm->filter && arm->nr_triggers == 1 && !arm->first_trigger ?
-	       shape_of_hist(s, plan, arm, (const struct trigger_arm *)(arm + 1)) : PLAN_ANY;
-}
-
-static bool is_function(const struct plan *plan)
-{
-	const struct arm *arms = (const struct arm *)(plan + 1);
-	const struct trigger_arm *t = (const struct trigger_arm *)(arms + plan->nr_arms);
-
-	for (uint32_t i = 0; i < plan->nr_arms; i++)
-		if (!(arms[i].flags & ARM_FUNCTION) || (arms[i].flags & (ARM_SECTION | ARM_STACK)))
-			return false;
-	for (uint32_t i = 0; i < plan->nr_triggers; i++)
-		if (!(t[i].flags & TRIGGER_FUNCTION))
-			return false;
-	return !plan->wants;
-}
-
-static void plan_find_kind(struct session *s, config_ref ref)
+static void kind_find(struct session *s, config_ref ref)
 {
 	struct plan *plan = session_config(s, ref, sizeof(*plan));
 
-	if (session_shortcuts_off(s, SHORTCUTS_OFF_PLANS))
-		return;
-	if (plan && plan->nr_arms == 1)
-		plan->kind = shape_of_arm(s, plan, (const struct arm *)(plan + 1));
-	if (plan && plan->kind == PLAN_ANY && is_function(plan))
-		plan->kind = PLAN_FUNCTION;
+	if (plan && !session_shortcuts_off(s, SHORTCUTS_OFF_PLANS))
+		plan_find_kind(plan, session_config(s, plan_code(plan),
+						    sizeof(struct code) + sizeof(struct op)));
 }
 
 static bool is_event_word(const struct session *s, const _Atomic uint64_t *word)
@@ -96,7 +45,7 @@ static bool is_event_word(const struct session *s, const _Atomic uint64_t *word)
 void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref)
 {
 	if (ref && is_event_word(s, word))
-		plan_find_kind(s, ref);
+		kind_find(s, ref);
 	/* L1: pairs with the acquire of epoch and the load of the plan in hit(). */
 	atomic_store_explicit(word, ref, memory_order_release);
 	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);

@@ -9,6 +9,7 @@
  */
 #include "plane/map/map.h"
 #include "plane/code.h"
+#include "plane/plan.h"
 #include "session/state.h"
 
 static void map_finish(struct session *s, const struct code *code, uint32_t slot)
@@ -31,7 +32,7 @@ static void plan_finish(struct session *s, config_ref ref, uint32_t slot)
 	       (uint64_t)plan->nr_triggers * sizeof(*t);
 	if (!session_config(s, ref, size))
 		return;
-	t = (const struct trigger_arm *)((const struct arm *)(plan + 1) + plan->nr_arms);
+	t = plan_triggers(plan);
 	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
 		const struct code *code = session_config(s, t[i].code, sizeof(*code));
 

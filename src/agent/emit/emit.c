@@ -19,6 +19,7 @@
 #include "plane/arch/rseq_add.h"
 #include "plane/clock.h"
 #include "plane/code.h"
+#include "plane/plan.h"
 #include "plane/ring/ring.h"
 
 enum { SYSTEM_MONO = 1 };	/* CLOCK_MONOTONIC */
@@ -46,7 +47,7 @@ static inline uint32_t cpu_now(const struct agent_thread *t)
 
 static __attribute__((noinline)) bool arms_want_stack(const struct plan *plan)
 {
-	const struct arm *arms = (const struct arm *)(plan + 1);
+	const struct arm *arms = plan_arms(plan);
 	uint32_t nr = plan->nr_arms < MAX_ARMS ? plan->nr_arms : MAX_ARMS;
 
 	for (uint32_t i = 0; i < nr; i++) {
@@ -81,7 +82,7 @@ static inline bool wants_stack(uint32_t id)
 		return true;
 	/* The only arm of a plain event that is recorded or counted: most of them. */
 	if (__builtin_expect(plan->nr_arms == 1, 1)) {
-		uint32_t instance = ((const struct arm *)(plan + 1))->instance;
+		uint32_t instance = plan_arms(plan)->instance;
 
 		/* Relaxed: E1. */
 		return instance < LAYOUT_MAX_INSTANCES &&
@@ -243,8 +244,7 @@ static inline bool is_long(uint32_t entry)
 {
 	const struct plan *plan = plan_glimpse(entry);
 
-	return plan && (plan->wants || plan->kind == PLAN_ANY || plan->kind == PLAN_RECORD_IF ||
-			plan->kind == PLAN_COUNT);
+	return plan && plan_is_long(plan);
 }
 
 /* As emit_plain(). */

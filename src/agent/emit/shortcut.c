@@ -450,13 +450,6 @@ static void map_to(struct agent_count *c, struct map_view m)
 	c->nr_plain = l->nr_plain;
 }
 
-/* A plan that counts and does nothing else, or may do nothing else for a while. */
-static bool only_counting(const struct plan *plan)
-{
-	return (plan->kind == PLAN_COUNT_KEY1 || plan->kind == PLAN_COUNT) && !plan->wants &&
-	       ((plan->arm_flags & ARM_SOFT_MODE) || !(plan->arm_flags & ARM_RECORD));
-}
-
 /* Assembly knows columns for CPUs, and no `if` but one comparison. */
 static bool shortcut_find(struct agent_count *c, const struct counted *from,
 			  const struct code *filter, bool filtered)
@@ -486,7 +479,7 @@ static bool count_find(struct agent_count *c, uint32_t id)
 	const struct code *code;
 	struct counted from;
 
-	if (!plan || !only_counting(plan))
+	if (!plan || !plan_may_only_count(plan))
 		return false;
 	t = plan_hist(plan);
 	code = plane_config(p, t->code);

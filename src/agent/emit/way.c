@@ -87,7 +87,7 @@ static struct instance_state *only_recorded(uint32_t id, uint32_t *instance)
 	const struct plane *p = &agent.plane;
 	const struct plan *plan = plan_of(p, (uint16_t)id);
 
-	if (!plan || plan->kind != PLAN_RECORD || plan->wants || plan_arms(plan)->instance >= LAYOUT_MAX_INSTANCES)
+	if (!plan || !plan_only_records(plan) || plan_arms(plan)->instance >= LAYOUT_MAX_INSTANCES)
 		return NULL;
 	*instance = plan_arms(plan)->instance;
 	return plane_instance(p, *instance);

@@ -15,6 +15,7 @@
 #include "model/ftrace/groups.h"
 #include "model/instance/pids.h"
 #include "model/trigger/trigger.h"
+#include "plane/plan.h"
 
 static bool is_event(const struct event *e, const char *system, const char *name)
 {
@@ -120,7 +121,7 @@ void trigger_fill_arm(struct trigger *t, struct trigger_arm *out)
 
 static void fill_plan(struct event *e, struct plan *plan)
 {
-	struct arm *arm = (struct arm *)(plan + 1);
+	struct arm *arm = plan_arms(plan);
 	struct trigger_arm *triggers = (struct trigger_arm *)(arm + plan->nr_arms);
 	struct event_file *f;
 	struct trigger *t;

@@ -10,6 +10,7 @@
 #include "model/event/file.h"
 #include "model/event/wants.h"
 #include "plane/code.h"
+#include "plane/plan.h"
 
 static uint32_t wants_of_event(const struct model *m, uint32_t id)
 {
@@ -39,14 +40,9 @@ static uint32_t wants_of_program(const struct model *m, const struct code *p)
 	return wants;
 }
 
-static const struct trigger_arm *triggers_of(const struct plan *plan)
-{
-	return (const struct trigger_arm *)((const struct arm *)(plan + 1) + plan->nr_arms);
-}
-
 uint32_t plan_find_wants(const struct model *m, const struct plan *plan)
 {
-	const struct trigger_arm *t = triggers_of(plan);
+	const struct trigger_arm *t = plan_triggers(plan);
 	uint32_t wants = 0;
 
 	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
@@ -62,7 +58,7 @@ uint32_t plan_find_wants(const struct model *m, const struct plan *plan)
 
 bool plan_makes(const struct model *m, const struct plan *plan, uint32_t id)
 {
-	const struct trigger_arm *t = triggers_of(plan);
+	const struct trigger_arm *t = plan_triggers(plan);
 
 	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
 		const struct code *p = program_of(m, &t[i]);

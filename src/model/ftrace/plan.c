@@ -15,6 +15,7 @@
 #include "model/ftrace/profile.h"
 #include "model/instance/options.h"
 #include "model/trigger/trigger.h"
+#include "plane/plan.h"
 
 /* What is put together: the places behind the header, of which the first `nr` are filled. */
 struct building {
@@ -167,7 +168,7 @@ static void add_arms(struct building *b, struct ftrace_ops *const *ops, uint32_t
 
 static bool only_sections(const struct plan *plan)
 {
-	const struct arm *arms = (const struct arm *)(plan + 1);
+	const struct arm *arms = plan_arms(plan);
 	bool only = true;
 
 	for (uint32_t i = 0; i < plan->nr_arms; i++)
@@ -194,7 +195,7 @@ static int build(struct model *m, const struct building *as, uint32_t event, str
 	*plan = (struct plan){ .event_id = event, .nr_arms = b.nr_arms, .nr_triggers = b.nr_triggers,
 			       .size = (uint32_t)out->size };
 	b = *as;
-	b.arms = (struct arm *)(plan + 1);
+	b.arms = plan_arms(plan);
 	b.triggers = (struct trigger_arm *)(b.arms + plan->nr_arms);
 	add_arms(&b, ops, nr);
 	plan->wants = b.wants | plan_find_wants(m, plan) | (only_sections(plan) ? PLAN_ONLY_SECTIONS : 0);

@@ -164,8 +164,8 @@ static bool record_now(const struct run *cause, const struct plan *plan, const v
 /* An event that is not recorded and has one hist. */
 static inline bool counts_now(const struct run *cause, const struct plan *plan, uint32_t only)
 {
-	return (plan->kind == PLAN_COUNT || plan->kind == PLAN_COUNT_KEY1) &&
-	       only_counts(cause->p, plan) && (!only || plan_arms(plan)->instance == only - 1);
+	return plan_counts(plan) &&
+	       plan_only_counts(cause->p, plan) && (!only || plan_arms(plan)->instance == only - 1);
 }
 
 /* By integers that are in the record. False: it asks for more of the hit. */

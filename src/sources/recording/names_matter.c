@@ -6,6 +6,7 @@
  * which is only made where somebody wants to know.
  */
 #include "plane/code.h"
+#include "plane/plan.h"
 #include "sources/recording/source_state.h"
 
 static bool code_looks(const struct plane *p, config_ref ref)
@@ -29,7 +30,7 @@ static bool code_looks(const struct plane *p, config_ref ref)
 
 static bool plan_looks(const struct plane *p, const struct plan *plan)
 {
-	const struct arm *arms = (const struct arm *)(plan + 1);
+	const struct arm *arms = plan_arms(plan);
 	const struct trigger_arm *triggers = (const struct trigger_arm *)(arms + plan->nr_arms);
 	uint32_t i;
 
