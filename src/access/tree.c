@@ -31,7 +31,7 @@ static struct here *here_of(struct access *a)
 	return h;
 }
 
-static int leave(struct here *h, int ret)
+static int tree_leave(struct here *h, int ret)
 {
 	if (h->lock)
 		pthread_mutex_unlock(h->lock);
@@ -47,7 +47,7 @@ static int here_open(struct access *a, const char *path, int flags, struct acces
 	if (!f)
 		return -ENOMEM;
 	h = here_of(a);
-	ret = leave(h, tree_open(h->tree, path, flags, &f->tf));
+	ret = tree_leave(h, tree_open(h->tree, path, flags, &f->tf));
 	if (ret < 0) {
 		free(f);
 		return ret;
@@ -68,7 +68,7 @@ static ssize_t here_read(struct access_file *file, char *buf, size_t size, off_t
 		struct here *h = here_of(file->access);
 
 		ret = tree_read(f->tf, buf, size, off);
-		leave(h, 0);
+		tree_leave(h, 0);
 		if (ret != -EAGAIN || !f->wait)
 			return ret;
 		nanosleep(&pause, NULL);
@@ -80,14 +80,14 @@ static ssize_t here_write(struct access_file *file, const char *buf, size_t size
 	struct here *h = here_of(file->access);
 	ssize_t ret = tree_write(((struct here_file *)file)->tf, buf, size);
 
-	leave(h, 0);
+	tree_leave(h, 0);
 	return ret;
 }
 
 static int here_release(struct access_file *file)
 {
 	struct here *h = here_of(file->access);
-	int ret = leave(h, tree_release(((struct here_file *)file)->tf));
+	int ret = tree_leave(h, tree_release(((struct here_file *)file)->tf));
 
 	free(file);
 	return ret;
@@ -98,14 +98,14 @@ static int here_list(struct access *a, const char *path,
 {
 	struct here *h = here_of(a);
 
-	return leave(h, tree_list(h->tree, path, fn, arg));
+	return tree_leave(h, tree_list(h->tree, path, fn, arg));
 }
 
 static int here_stat(struct access *a, const char *path, mode_t *mode)
 {
 	struct here *h = here_of(a);
 	struct tree_stat st = { 0 };
-	int ret = leave(h, tree_stat(h->tree, path, &st));
+	int ret = tree_leave(h, tree_stat(h->tree, path, &st));
 
 	*mode = st.mode;
 	return ret;
@@ -115,14 +115,14 @@ static int here_mkdir(struct access *a, const char *path)
 {
 	struct here *h = here_of(a);
 
-	return leave(h, tree_mkdir(h->tree, path));
+	return tree_leave(h, tree_mkdir(h->tree, path));
 }
 
 static int here_rmdir(struct access *a, const char *path)
 {
 	struct here *h = here_of(a);
 
-	return leave(h, tree_rmdir(h->tree, path));
+	return tree_leave(h, tree_rmdir(h->tree, path));
 }
 
 static void here_close(struct access *a)

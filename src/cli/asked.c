@@ -51,7 +51,7 @@ char *asked_boot(const struct words *boots)
 }
 
 /* -e NAME,NAME */
-static int add_events(struct asked *a, const char *list)
+static int asked_add_events(struct asked *a, const char *list)
 {
 	char *rest = strdup(list), *name;
 	int ret = rest ? words_add(&a->lists, rest) : -ENOMEM;
@@ -100,7 +100,7 @@ int asked_option(struct asked *a, const struct command *cmd, int opt, char **arg
 		ret = words_add(&a->boots, optarg);
 		break;
 	case 'e':
-		ret = add_events(a, optarg);
+		ret = asked_add_events(a, optarg);
 		break;
 	case ':':
 		return command_usage(cmd, "%s needs an argument", argv[optind - 1]);

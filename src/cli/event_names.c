@@ -19,7 +19,7 @@
 enum { NAME_ROOM = 256 };
 
 /* A line "SYSTEM:EVENT" against SYSTEM, EVENT or SYSTEM:EVENT. */
-static bool matches(const char *pattern, const char *line)
+static bool event_names_matches(const char *pattern, const char *line)
 {
 	char system[NAME_ROOM];
 	const char *event = strchr(line, ':');
@@ -33,7 +33,8 @@ static bool matches(const char *pattern, const char *line)
 }
 
 /* Calls fn for each line without its end. */
-static void each_line(const char *lines, void (*fn)(void *arg, const char *line), void *arg)
+static void event_names_each_line(const char *lines, void (*fn)(void *arg, const char *line),
+				  void *arg)
 {
 	char line[2 * NAME_ROOM];
 
@@ -54,7 +55,7 @@ static void match_line(void *arg, const char *line)
 {
 	struct matching *m = arg;
 
-	if (!matches(m->pattern, line))
+	if (!event_names_matches(m->pattern, line))
 		return;
 	fprintf(m->out, "%s\n", line);
 	m->nr++;
@@ -76,7 +77,7 @@ static int enable_matching(struct access *a, const char *pattern)
 		return ret;
 	m.out = text_memory_open(&text, &len);
 	if (m.out) {
-		each_line(lines, match_line, &m);
+		event_names_each_line(lines, match_line, &m);
 		ret = fclose(m.out) ? -ENOMEM : m.nr ? write_names(a, text, len) : -EINVAL;
 	}
 	free(text);
@@ -129,12 +130,12 @@ static char *parts_of(const char *lines)
 
 	if (!out)
 		return NULL;
-	each_line(lines, list_parts, out);
+	event_names_each_line(lines, list_parts, out);
 	fclose(out);
 	return text;
 }
 
-static void replace(char *text, char from, char to)
+static void event_names_replace(char *text, char from, char to)
 {
 	for (; *text; text++)
 		if (*text == from)
@@ -148,10 +149,10 @@ static void nearest_pairs(const char *lines, const char *name, char *near, size_
 
 	*near = '\0';
 	if (dotted && wanted) {
-		replace(dotted, ':', '.');
-		replace(wanted, ':', '.');
+		event_names_replace(dotted, ':', '.');
+		event_names_replace(wanted, ':', '.');
 		nearest_names(wanted, dotted, near, size);
-		replace(near, '.', ':');
+		event_names_replace(near, '.', ':');
 	}
 	free(dotted);
 	free(wanted);

@@ -47,7 +47,7 @@ static int asks_for_help(int argc, char **argv)
 	return 0;
 }
 
-static int finish(int status)
+static int main_finish(int status)
 {
 	int printed = message_flush();
 
@@ -72,11 +72,11 @@ int main(int argc, char **argv)
 			fputs(cmd->help, stdout);
 		else
 			print_help(stdout);
-		return finish(COMMAND_DONE);
+		return main_finish(COMMAND_DONE);
 	}
 	if (!strcmp(argv[1], "--version")) {
 		printf("tracefuse %s\n", TRACEFUSE_VERSION);
-		return finish(COMMAND_DONE);
+		return main_finish(COMMAND_DONE);
 	}
 	cmd = find_command(argv[1]);
 	if (!cmd) {
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 	}
 	if (asks_for_help(argc - 1, argv + 1)) {
 		fputs(cmd->help, stdout);
-		return finish(COMMAND_DONE);
+		return main_finish(COMMAND_DONE);
 	}
-	return finish(cmd->run(argc - 1, argv + 1));
+	return main_finish(cmd->run(argc - 1, argv + 1));
 }

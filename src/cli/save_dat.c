@@ -18,7 +18,7 @@ enum { PIECE = 256 * 1024 };
 
 /* ---- the session's files, as the exporter wants them ---- */
 
-static int read_text(void *arg, const char *path, char **text, size_t *len)
+static int save_dat_read_text(void *arg, const char *path, char **text, size_t *len)
 {
 	return access_read_all(arg, path, text, len);
 }
@@ -78,7 +78,7 @@ static int write_to(struct access *a, FILE *out, const struct save_dat *what,
 		    struct export_error *err)
 {
 	struct export_files files = {
-		.arg = a, .read = read_text, .stream = stream_file, .list = list_names,
+		.arg = a, .read = save_dat_read_text, .stream = stream_file, .list = list_names,
 	};
 	char machine[400] = "";
 	struct export_params params = {

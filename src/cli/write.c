@@ -39,8 +39,8 @@ static bool pend_text(struct access *a, const struct command *cmd, const char *a
 	return true;
 }
 
-static int write_text(struct access *a, const struct command *cmd, const char *argument, int flags,
-		      const char *text, size_t len)
+static int write_one_text(struct access *a, const struct command *cmd, const char *argument,
+			  int flags, const char *text, size_t len)
 {
 	const char *step;
 	char path[1024];
@@ -79,7 +79,8 @@ int client_write(const struct command *cmd, int flags, int argc, char **argv)
 	if (!a)
 		return COMMAND_FAILED;
 	text = gather(argc - optind - 1, argv + optind + 1, &len);
-	status = text ? write_text(a, cmd, argv[optind], flags, text, len) : message_error("out of memory");
+	status = text ? write_one_text(a, cmd, argv[optind], flags, text, len) :
+		 message_error("out of memory");
 	free(text);
 	access_close(a);
 	return status;

@@ -190,7 +190,7 @@ struct listing {
 	bool		failed;
 };
 
-static int add_name(void *arg, const char *name, bool is_dir)
+static int dir_add_name(void *arg, const char *name, bool is_dir)
 {
 	struct listing *l = arg;
 	struct stat st = { .st_ino = 1, .st_mode = is_dir ? S_IFDIR : S_IFREG };
@@ -221,9 +221,9 @@ void fuse_front_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *f
 
 	if (l) {
 		l->req = req;
-		add_name(l, ".", true);
-		add_name(l, "..", true);
-		ret = tree_list(m->srv->tree, node_of(m, ino)->path, add_name, l);
+		dir_add_name(l, ".", true);
+		dir_add_name(l, "..", true);
+		ret = tree_list(m->srv->tree, node_of(m, ino)->path, dir_add_name, l);
 	}
 	if (ret < 0) {
 		if (l)

@@ -23,7 +23,7 @@
 
 enum { FOLLOW_AHEAD = 1 << 30 };	/* more than a follower reads at a time */
 
-static struct open_file *file_of(const struct fuse_file_info *fi)
+static struct open_file *fuse_file_of(const struct fuse_file_info *fi)
 {
 	return (struct open_file *)(uintptr_t)fi->fh;
 }
@@ -112,7 +112,7 @@ static void read_anew(struct mount_point *m, struct open_file *f, fuse_ino_t ino
 
 static void fuse_front_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
-	struct open_file *f = file_of(fi);
+	struct open_file *f = fuse_file_of(fi);
 	char *buf = malloc(size);
 	ssize_t ret;
 
@@ -153,7 +153,7 @@ bool read_wait_retry(struct read_wait *w)
 static void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
 		      struct fuse_file_info *fi)
 {
-	ssize_t ret = tree_write_by(file_of(fi)->file, fuse_req_ctx(req)->pid, buf, size);	/* F1, F4 */
+	ssize_t ret = tree_write_by(fuse_file_of(fi)->file, fuse_req_ctx(req)->pid, buf, size);	/* F1, F4 */
 
 	(void)ino;
 	(void)off;
@@ -166,7 +166,7 @@ static void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, si
 static void fuse_front_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	(void)ino;
-	tree_flush(file_of(fi)->file);	/* F6 */
+	tree_flush(fuse_file_of(fi)->file);	/* F6 */
 	fuse_reply_err(req, 0);
 }
 
@@ -196,7 +196,7 @@ void open_file_destroy(struct open_file *f)
 static void fuse_front_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	(void)ino;
-	open_file_destroy(file_of(fi));
+	open_file_destroy(fuse_file_of(fi));
 	fuse_reply_err(req, 0);
 }
 
@@ -204,7 +204,7 @@ static void fuse_front_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_
 
 static void fuse_front_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph)
 {
-	struct open_file *f = file_of(fi);
+	struct open_file *f = fuse_file_of(fi);
 	unsigned int ready = tree_poll(f->file);
 
 	(void)ino;

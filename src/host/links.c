@@ -46,7 +46,7 @@ static bool may_follow(int dir, const char *name)
 	return l.st_uid == geteuid() || l.st_uid == d.st_uid;
 }
 
-static int enter(struct walk *w, int dir)
+static int links_enter(struct walk *w, int dir)
 {
 	if (dir < 0)
 		return -errno;
@@ -69,7 +69,7 @@ static int follow(struct walk *w, const char *name, const char *target)
 		return -ENOMEM;
 	free(w->path);
 	w->path = w->rest = path;
-	return *path == '/' ? enter(w, open("/", STEP)) : 0;
+	return *path == '/' ? links_enter(w, open("/", STEP)) : 0;
 }
 
 /* Cuts the next component off; w->rest begins with its slash then. */
@@ -88,7 +88,7 @@ static int next_name(struct walk *w, char name[NAME_MAX + 1])
 }
 
 /* 1: `name` is the last component, and no link to follow. */
-static int step(struct walk *w, char name[NAME_MAX + 1])
+static int links_step(struct walk *w, char name[NAME_MAX + 1])
 {
 	const bool proc = in_proc(w->dir);
 	char target[PATH_MAX];
@@ -106,7 +106,7 @@ static int step(struct walk *w, char name[NAME_MAX + 1])
 	}
 	if (!*w->rest)
 		return strcmp(name, ".") && strcmp(name, "..") ? 1 : -EISDIR;
-	return enter(w, openat(w->dir, name, STEP | (proc ? 0 : O_NOFOLLOW)));
+	return links_enter(w, openat(w->dir, name, STEP | (proc ? 0 : O_NOFOLLOW)));
 }
 
 int links_resolve(const char *path, char name[NAME_MAX + 1])
@@ -116,9 +116,9 @@ int links_resolve(const char *path, char name[NAME_MAX + 1])
 
 	w.rest = w.path;
 	if (!ret)
-		ret = enter(&w, open(*path == '/' ? "/" : ".", STEP));
+		ret = links_enter(&w, open(*path == '/' ? "/" : ".", STEP));
 	while (!ret)
-		ret = step(&w, name);
+		ret = links_step(&w, name);
 	free(w.path);
 	if (ret < 0 && w.dir >= 0)
 		close(w.dir);

@@ -153,7 +153,7 @@ struct place {
 	bool		mounted, stale;
 };
 
-static void look_at(void *arg, const char *dir, bool stale)
+static void mounts_look_at(void *arg, const char *dir, bool stale)
 {
 	struct place *p = arg;
 
@@ -188,7 +188,7 @@ int mounts_prepare(const char *dir, bool force, char *out)
 		return ret;
 	if (!realpath(dir, out))
 		return -errno;
-	mounts_each(look_at, &p);
+	mounts_each(mounts_look_at, &p);
 	if (p.mounted && !p.stale)
 		return -EBUSY;
 	if (p.stale)

@@ -129,7 +129,7 @@ static int check_sticky(const struct output *o, const struct stat *file)
 	return -EPERM;
 }
 
-static int check_file(struct output *o, const struct stat *st)
+static int output_check_file(struct output *o, const struct stat *st)
 {
 	o->mode = st->st_mode & 0777;
 	if (faccessat(o->dir, o->name, W_OK, AT_EACCESS))
@@ -170,7 +170,7 @@ static int check(struct output *o)
 		return -ESPIPE;
 	if (proc || !S_ISREG(st.st_mode) || is_mounted(o))
 		return open_as_is(o);
-	ret = check_file(o, &st);
+	ret = output_check_file(o, &st);
 	return ret ? ret : probe(o);
 }
 
@@ -245,7 +245,7 @@ FILE *output_begin(struct output *o)
 }
 
 /* It gets the mode of the file that it replaces, or keeps a narrower one where that cannot be. */
-static int finish(struct output *o, bool whole)
+static int output_finish(struct output *o, bool whole)
 {
 	int err = fflush(o->file) ? -errno : ferror(o->file) ? -EIO : 0;
 
@@ -261,7 +261,7 @@ static int finish(struct output *o, bool whole)
 
 int output_end(struct output *o, bool whole)
 {
-	int err = finish(o, whole);
+	int err = output_finish(o, whole);
 
 	if (o->as_is >= 0)
 		return err;

@@ -14,7 +14,7 @@
 enum { PIECE = 1024 };
 
 /* Bytes of the UTF-8 character that begins so; 1: ASCII, or none at all. */
-static size_t length_of(unsigned char first)
+static size_t terminal_length_of(unsigned char first)
 {
 	if (first >= 0xc2 && first < 0xe0)
 		return 2;
@@ -53,10 +53,10 @@ static char *put_octal(char *out, const unsigned char *c, size_t n)
 }
 
 /* Gives out what is whole in t->partial, or cannot be. */
-static char *settle(struct terminal_text *t, char *out)
+static char *terminal_settle(struct terminal_text *t, char *out)
 {
 	while (t->nr) {
-		const size_t length = length_of(t->partial[0]);
+		const size_t length = terminal_length_of(t->partial[0]);
 		size_t n = 1;
 
 		if (is_broken(t->partial, t->nr < length ? t->nr : length)) {
@@ -81,7 +81,7 @@ size_t terminal_escape(struct terminal_text *t, const char *in, size_t n, char *
 
 	for (size_t i = 0; i < n; i++) {
 		t->partial[t->nr++] = (unsigned char)in[i];
-		at = settle(t, at);
+		at = terminal_settle(t, at);
 	}
 	if (!n) {
 		at = put_octal(at, t->partial, t->nr);
@@ -100,19 +100,19 @@ struct guarded {
 static struct guarded outputs[] = { { .fd = STDOUT_FILENO }, { .fd = STDERR_FILENO } };
 
 /* Waits for a terminal that somebody has made non-blocking: it may be his shell's, too. */
-static bool has_room(int fd)
+static bool terminal_has_room(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 
 	return poll(&p, 1, -1) > 0 || errno == EINTR;
 }
 
-static bool write_all(int fd, const char *bytes, size_t n)
+static bool terminal_write_all(int fd, const char *bytes, size_t n)
 {
 	while (n) {
 		ssize_t ret = write(fd, bytes, n);
 
-		if (ret < 0 && (errno == EINTR || (errno == EAGAIN && has_room(fd))))
+		if (ret < 0 && (errno == EINTR || (errno == EAGAIN && terminal_has_room(fd))))
 			continue;
 		if (ret < 0)
 			return false;
@@ -130,7 +130,8 @@ static ssize_t write_escaped(void *cookie, const char *bytes, size_t n)
 
 	for (; done < n; done += piece) {
 		piece = n - done < PIECE ? n - done : PIECE;
-		if (!write_all(g->fd, out, terminal_escape(&g->text, bytes + done, piece, out)))
+		if (!terminal_write_all(g->fd, out,
+					terminal_escape(&g->text, bytes + done, piece, out)))
 			return 0;
 	}
 	return (ssize_t)n;
@@ -143,7 +144,8 @@ static void write_partial(void)
 
 	fflush(stdout);
 	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++)
-		write_all(outputs[i].fd, out, terminal_escape(&outputs[i].text, "", 0, out));
+		terminal_write_all(outputs[i].fd, out,
+				   terminal_escape(&outputs[i].text, "", 0, out));
 }
 
 static void guard(FILE **stream, struct guarded *g, int buffering)
@@ -167,5 +169,5 @@ void terminal_guard(void)
 void terminal_control(const char *text)
 {
 	fflush(stderr);
-	write_all(STDERR_FILENO, text, strlen(text));
+	terminal_write_all(STDERR_FILENO, text, strlen(text));
 }

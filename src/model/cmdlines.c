@@ -89,7 +89,7 @@ static void forget_oldest(struct cmdlines *c)
 	free(oldest);
 }
 
-static int append(struct cmdlines *c, struct cmdline *l)
+static int cmdlines_append(struct cmdlines *c, struct cmdline *l)
 {
 	if (array_room(&c->order, c->nr, sizeof(*c->order)))
 		return -ENOMEM;
@@ -117,7 +117,7 @@ int cmdlines_add(struct cmdlines *c, int pid, const char *comm)
 	snprintf(l->comm, sizeof(l->comm), "%s", comm);
 	if (c->nr >= c->size && c->nr)
 		forget_oldest(c);
-	if (append(c, l)) {
+	if (cmdlines_append(c, l)) {
 		free(l);
 		return -ENOMEM;
 	}

@@ -303,7 +303,8 @@ static void event_link(struct event *e)
 		m->max_id = e->id;
 }
 
-static int add_event(struct model *m, const char *system, const char *text, size_t len, struct event **out)
+static int model_add_new_event(struct model *m, const char *system, const char *text, size_t len,
+			       struct event **out)
 {
 	struct format_header h;
 	struct system *sys;
@@ -349,7 +350,7 @@ int model_add_event(struct model *m, const char *system, const char *format, siz
 	text = strndup(format, len);
 	if (!text)
 		return -ENOMEM;
-	err = add_event(m, system, text, len, &e);
+	err = model_add_new_event(m, system, text, len, &e);
 	free(text);
 	if (!err && out)
 		*out = e;

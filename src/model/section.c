@@ -57,7 +57,7 @@ void section_clear(struct section *s)
 	s->nr_waiting = 0;
 }
 
-static bool has_room(struct section *s, uint32_t size)
+static bool section_has_room(struct section *s, uint32_t size)
 {
 	if (array_room(&s->records, s->nr, sizeof(*s->records)))
 		return false;
@@ -117,7 +117,7 @@ void section_add(struct section *s, uint32_t cpu, uint64_t time, const void *rec
 	const uint32_t padded = (size + 7) & ~7u;
 	const uint64_t lost = take_waiting(s, cpu);
 
-	if (s->failed || !has_room(s, padded)) {
+	if (s->failed || !section_has_room(s, padded)) {
 		s->failed = true;
 		s->lost++;
 		return;

@@ -72,7 +72,8 @@ static const char *module_name(struct symbols *s, const char *name)
 	return found ? s->last_module = copy : NULL;
 }
 
-static int add(struct symbols *s, const struct symbol *like, const char *name, const char *module)
+static int symbols_append(struct symbols *s, const struct symbol *like, const char *name,
+			  const char *module)
 {
 	struct symbol sym = *like;
 
@@ -92,12 +93,13 @@ static int add(struct symbols *s, const struct symbol *like, const char *name, c
 
 int symbols_add(struct symbols *s, uint64_t addr, char type, const char *name, const char *module)
 {
-	return add(s, &(struct symbol){ .addr = addr, .type = type }, name, module);
+	return symbols_append(s, &(struct symbol){ .addr = addr, .type = type }, name, module);
 }
 
 int symbols_add_gap(struct symbols *s, uint64_t addr, const char *name, uint64_t base, uint64_t size)
 {
-	return add(s, &(struct symbol){ .addr = addr, .base = base, .size = size }, name, NULL);
+	return symbols_append(s, &(struct symbol){ .addr = addr, .base = base, .size = size }, name,
+			      NULL);
 }
 
 void symbols_set_loader(struct symbols *s, void (*load)(void *arg, uint64_t addr), void *arg)
@@ -106,13 +108,13 @@ void symbols_set_loader(struct symbols *s, void (*load)(void *arg, uint64_t addr
 	s->load_arg = arg;
 }
 
-static void load(struct symbols *s, uint64_t addr)
+static void symbols_load(struct symbols *s, uint64_t addr)
 {
 	if (s->load)
 		s->load(s->load_arg, addr);
 }
 
-static int compare(const void *a, const void *b)
+static int symbols_compare(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
@@ -124,7 +126,7 @@ static int compare(const void *a, const void *b)
 static void sort(struct symbols *s)
 {
 	if (!s->sorted && s->nr)
-		qsort(s->table, s->nr, sizeof(*s->table), compare);
+		qsort(s->table, s->nr, sizeof(*s->table), symbols_compare);
 	s->sorted = true;
 }
 
@@ -150,7 +152,7 @@ static long find_index(struct symbols *s, uint64_t addr)
 	return lo;
 }
 
-static uint64_t size_of(const struct symbols *s, uint32_t i)
+static uint64_t symbols_size_of(const struct symbols *s, uint32_t i)
 {
 	if (!s->table[i].type)
 		return s->table[i].size;
@@ -186,12 +188,12 @@ const char *symbols_find(struct symbols *s, uint64_t addr, uint64_t *offset, uin
 	uint64_t bytes;
 	long i;
 
-	load(s, addr);
+	symbols_load(s, addr);
 	i = find_index(s, addr);
 	if (i < 0 || is_per_cpu(&s->table[i]) || is_listed_only(&s->table[i]))
 		return NULL;
 	sym = &s->table[i];
-	bytes = size_of(s, (uint32_t)i);
+	bytes = symbols_size_of(s, (uint32_t)i);
 	if (!bytes && addr - sym->addr >= LAST_SYMBOL_REACH)
 		return NULL;
 	if (offset)
@@ -210,7 +212,7 @@ static bool find_name(struct symbols *s, const char *name, uint64_t *lo, uint64_
 		if (!s->table[i].type || strcmp(s->table[i].name, name))
 			continue;
 		*lo = s->table[i].addr;
-		*hi = *lo + size_of(s, i);
+		*hi = *lo + symbols_size_of(s, i);
 		return true;
 	}
 	return false;
@@ -220,7 +222,7 @@ bool symbols_range(struct symbols *s, const char *name, uint64_t *lo, uint64_t *
 {
 	if (find_name(s, name, lo, hi))
 		return true;
-	load(s, 0);
+	symbols_load(s, 0);
 	return s->load && find_name(s, name, lo, hi);
 }
 
@@ -237,7 +239,7 @@ static void print_gap(const struct symbol *y, FILE *out)
 
 void symbols_print(struct symbols *s, FILE *out)
 {
-	load(s, 0);
+	symbols_load(s, 0);
 	sort(s);
 	for (uint32_t i = 0; i < s->nr; i++) {
 		const struct symbol *y = &s->table[i];

@@ -24,7 +24,7 @@ struct text_memory {
 };
 
 /* Room for as many more bytes and the NUL behind them. */
-static bool grow(struct text_memory *t, size_t more)
+static bool text_memory_grow(struct text_memory *t, size_t more)
 {
 	size_t room = t->room ? t->room : FIRST_ROOM;
 	char *bytes;
@@ -41,11 +41,11 @@ static bool grow(struct text_memory *t, size_t more)
 	return true;
 }
 
-static ssize_t put(void *cookie, const char *bytes, size_t n)
+static ssize_t text_memory_put(void *cookie, const char *bytes, size_t n)
 {
 	struct text_memory *t = cookie;
 
-	if (t->failed || !grow(t, n)) {
+	if (t->failed || !text_memory_grow(t, n)) {
 		t->failed = true;
 		errno = ENOMEM;
 		return 0;
@@ -57,7 +57,7 @@ static ssize_t put(void *cookie, const char *bytes, size_t n)
 }
 
 /* For ftell() alone. */
-static int tell(void *cookie, off64_t *at, int whence)
+static int text_memory_tell(void *cookie, off64_t *at, int whence)
 {
 	struct text_memory *t = cookie;
 
@@ -67,10 +67,10 @@ static int tell(void *cookie, off64_t *at, int whence)
 	return 0;
 }
 
-static int finish(void *cookie)
+static int text_memory_finish(void *cookie)
 {
 	struct text_memory *t = cookie;
-	const bool failed = t->failed || !grow(t, 0);
+	const bool failed = t->failed || !text_memory_grow(t, 0);
 
 	if (failed) {
 		free(t->bytes);
@@ -88,7 +88,9 @@ static int finish(void *cookie)
 
 FILE *text_memory_open(char **text, size_t *size)
 {
-	static const cookie_io_functions_t functions = { .write = put, .seek = tell, .close = finish };
+	static const cookie_io_functions_t functions = {
+		.write = text_memory_put, .seek = text_memory_tell, .close = text_memory_finish,
+	};
 	struct text_memory *t = calloc(1, sizeof(*t));
 	FILE *out = t ? fopencookie(t, "w", functions) : NULL;
 

@@ -7,7 +7,7 @@
 #include "printfmt/node.h"
 #include "session/array.h"
 
-static bool is_function(const char *name, size_t len, const char *what)
+static bool call_is_function(const char *name, size_t len, const char *what)
 {
 	return strlen(what) == len && !memcmp(name, what, len);
 }
@@ -121,7 +121,8 @@ static struct print_node *parse_dynamic_array(struct print_parser *p)
 }
 
 /* Up to `max` arguments; those that are no expression fail. */
-static struct print_node *parse_arguments(struct print_parser *p, enum node_kind kind, int min, int max)
+static struct print_node *call_parse_arguments(struct print_parser *p, enum node_kind kind, int min,
+					       int max)
 {
 	struct print_node *n = node_new(p, kind), *arg;
 	int i;
@@ -214,7 +215,7 @@ static const struct {
 
 static struct print_node *parse_swap(struct print_parser *p, const char *name, size_t len)
 {
-	struct print_node *n = parse_arguments(p, NODE_SWAP, 1, 1);
+	struct print_node *n = call_parse_arguments(p, NODE_SWAP, 1, 1);
 
 	if (n)
 		n->type.size = memchr(name, '6', len) && !memchr(name, '1', len) ? 8 :
@@ -227,28 +228,29 @@ struct print_node *print_parse_call(struct print_parser *p, const char *name, si
 	struct print_node *n;
 	size_t i;
 
-	if (is_function(name, len, "__print_flags") || is_function(name, len, "__print_flags_u64"))
+	if (call_is_function(name, len, "__print_flags") ||
+	    call_is_function(name, len, "__print_flags_u64"))
 		return parse_flags(p, NODE_FLAGS);
-	if (is_function(name, len, "__print_symbolic") ||
-	    is_function(name, len, "__print_symbolic_u64"))
+	if (call_is_function(name, len, "__print_symbolic") ||
+	    call_is_function(name, len, "__print_symbolic_u64"))
 		return parse_flags(p, NODE_SYMBOLIC);
-	if (is_function(name, len, "__print_hex_dump"))
+	if (call_is_function(name, len, "__print_hex_dump"))
 		return parse_hex_dump(p);
-	if (is_function(name, len, "__print_dynamic_array"))
+	if (call_is_function(name, len, "__print_dynamic_array"))
 		return parse_dynamic_array(p);
 	/* The value is the first argument. */
-	if (is_function(name, len, "__builtin_expect")) {
-		n = parse_arguments(p, NODE_CAST, 2, 2);
+	if (call_is_function(name, len, "__builtin_expect")) {
+		n = call_parse_arguments(p, NODE_CAST, 2, 2);
 		return n ? n->a : NULL;
 	}
 	for (i = 0; i < sizeof(dynamics) / sizeof(dynamics[0]); i++)
-		if (is_function(name, len, dynamics[i].name))
+		if (call_is_function(name, len, dynamics[i].name))
 			return parse_dynamic(p, dynamics[i].kind, dynamics[i].string);
 	for (i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-		if (is_function(name, len, functions[i].name))
+		if (call_is_function(name, len, functions[i].name))
 			return functions[i].kind == NODE_SWAP ? parse_swap(p, name, len) :
-			       parse_arguments(p, functions[i].kind, functions[i].min,
-					       functions[i].max);
+			       call_parse_arguments(p, functions[i].kind, functions[i].min,
+						    functions[i].max);
 	p->failed = true;
 	return NULL;
 }

@@ -54,7 +54,7 @@ static void eval_symbolic(const struct print_node *n, uint64_t value, struct sho
 }
 
 /* At most what the record has; a length below 0 is none. */
-static uint32_t length_of(const struct print_value *v, const struct print_value *len)
+static uint32_t call_eval_length_of(const struct print_value *v, const struct print_value *len)
 {
 	if ((int64_t)len->number < 0 || !v->data)
 		return 0;
@@ -196,7 +196,7 @@ struct print_value print_eval_call(const struct print_node *n, struct print_env 
 		break;
 	case NODE_HEX:
 	case NODE_HEX_STR:
-		eval_hex(&a, length_of(&a, &b), n->kind == NODE_HEX_STR, &env->scratch);
+		eval_hex(&a, call_eval_length_of(&a, &b), n->kind == NODE_HEX_STR, &env->scratch);
 		break;
 	case NODE_ARRAY:
 		eval_array(&a, (int64_t)b.number < 0 ? 0 : b.number, c.number, &env->scratch);
@@ -209,7 +209,7 @@ struct print_value print_eval_call(const struct print_node *n, struct print_env 
 		print_bit_mask(a.data, a.len * 8, &env->scratch);
 		break;
 	case NODE_HEX_DUMP:
-		eval_hex_dump(n, &a, length_of(&a, &b), c.number, &env->scratch);
+		eval_hex_dump(n, &a, call_eval_length_of(&a, &b), c.number, &env->scratch);
 		break;
 	case NODE_SWAP:
 		return eval_swap(n, a.number);

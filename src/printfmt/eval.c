@@ -23,7 +23,7 @@ static struct print_value bytes(const uint8_t *data, uint32_t len, struct node_t
 	return v;
 }
 
-static uint64_t load(const uint8_t *p, uint8_t size, bool is_signed)
+static uint64_t eval_load(const uint8_t *p, uint8_t size, bool is_signed)
 {
 	uint64_t v = 0;
 
@@ -46,8 +46,8 @@ static struct print_value eval_field(const struct print_node *n, const struct pr
 		return record_bytes(rec, n->offset, n->size, n->type);
 	if ((uint32_t)n->offset + n->type.size > rec->size)
 		return integer(0, n->type.size, n->type.is_signed);
-	return integer(load(rec->data + n->offset, n->type.size, n->type.is_signed), n->type.size,
-		       n->type.is_signed);
+	return integer(eval_load(rec->data + n->offset, n->type.size, n->type.is_signed),
+		       n->type.size, n->type.is_signed);
 }
 
 /* Where a __data_loc or __rel_loc field points to. */
@@ -102,7 +102,7 @@ static struct print_value eval_unary(const struct print_node *n, struct print_en
 	return v;
 }
 
-static uint64_t divide(uint64_t a, uint64_t b, bool is_signed, bool rest)
+static uint64_t eval_divide(uint64_t a, uint64_t b, bool is_signed, bool rest)
 {
 	if (!b)
 		return 0;
@@ -113,7 +113,7 @@ static uint64_t divide(uint64_t a, uint64_t b, bool is_signed, bool rest)
 	return (uint64_t)(rest ? (int64_t)a % (int64_t)b : (int64_t)a / (int64_t)b);
 }
 
-static uint64_t compare(uint64_t a, uint64_t b, bool is_signed, int op)
+static uint64_t eval_compare(uint64_t a, uint64_t b, bool is_signed, int op)
 {
 	bool less = is_signed ? (int64_t)a < (int64_t)b : a < b;
 
@@ -143,7 +143,7 @@ static uint64_t arithmetic(uint64_t a, uint64_t b, bool is_signed, int op)
 	case '*':
 		return a * b;
 	case '/': case '%':
-		return divide(a, b, is_signed, op == '%');
+		return eval_divide(a, b, is_signed, op == '%');
 	case '&':
 		return a & b;
 	case '|':
@@ -233,7 +233,7 @@ static struct print_value eval_binary(const struct print_node *n, struct print_e
 	b.number = value_fit(b.number, size, is_signed);
 	switch (n->op) {
 	case '<': case '>': case OP_LE: case OP_GE: case OP_EQ: case OP_NE:
-		return integer(compare(a.number, b.number, is_signed, n->op), 4, true);
+		return integer(eval_compare(a.number, b.number, is_signed, n->op), 4, true);
 	}
 	return integer(value_fit(arithmetic(a.number, b.number, is_signed, n->op), size, is_signed), size,
 		       is_signed);
@@ -272,7 +272,7 @@ static struct print_value eval_index(const struct print_node *n, struct print_en
 		return v;
 	if (type.size > v.len)
 		return integer(0, type.size, type.is_signed);
-	return integer(load(v.data, type.size, type.is_signed), type.size, type.is_signed);
+	return integer(eval_load(v.data, type.size, type.is_signed), type.size, type.is_signed);
 }
 
 static struct print_value eval_condition(const struct print_node *n, struct print_env *env,

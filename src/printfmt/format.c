@@ -19,7 +19,7 @@ static struct print_node *next_argument(struct print_parser *p)
 }
 
 /* Arguments in the order that the conversions take them. */
-static bool parse_arguments(struct print_parser *p, struct print_format *f)
+static bool print_format_arguments(struct print_parser *p, struct print_format *f)
 {
 	struct print_piece *piece;
 	unsigned int i;
@@ -36,7 +36,8 @@ static bool parse_arguments(struct print_parser *p, struct print_format *f)
 	return !p->failed;
 }
 
-static struct print_format *create(struct print_parser *p, const char *text, unsigned int skip_args)
+static struct print_format *print_format_new(struct print_parser *p, const char *text,
+					     unsigned int skip_args)
 {
 	struct print_format *f = calloc(1, sizeof(*f));
 	int err;
@@ -50,7 +51,7 @@ static struct print_format *create(struct print_parser *p, const char *text, uns
 	while (skip_args-- && !p->failed)
 		next_argument(p);
 	if (!p->failed)
-		parse_arguments(p, f);
+		print_format_arguments(p, f);
 	f->nodes = p->nodes;
 	f->bytes = p->bytes + strlen(text) + f->nr * (sizeof(*f->pieces) + MALLOC_LEAST);
 	if (p->failed) {
@@ -60,7 +61,7 @@ static struct print_format *create(struct print_parser *p, const char *text, uns
 	return f;
 }
 
-static bool start(struct print_parser *p, struct event *e)
+static bool print_format_start(struct print_parser *p, struct event *e)
 {
 	const char *text = strstr(e->format, "print fmt:");
 
@@ -84,12 +85,12 @@ int print_format_create_from(struct event *e, const char *behind, unsigned int a
 	char *text;
 
 	*out = NULL;
-	if (!start(&p, e))
+	if (!print_format_start(&p, e))
 		return -EINVAL;
 	text = token_string(&p);
 	from = text && behind ? strstr(text, behind) : text;
 	if (from)
-		*out = create(&p, behind ? from + strlen(behind) : from, args);
+		*out = print_format_new(&p, behind ? from + strlen(behind) : from, args);
 	free(text);
 	return *out ? 0 : p.no_memory ? -ENOMEM : -EINVAL;
 }
@@ -160,7 +161,7 @@ struct words {
 };
 
 /* As the kernel lays them out: 8 bytes on 4, others on their own size. */
-static uint64_t take_word(struct words *w, uint8_t bytes, bool is_signed)
+static uint64_t print_format_take_word(struct words *w, uint8_t bytes, bool is_signed)
 {
 	size_t align = bytes == 8 ? 4 : bytes;
 	size_t at = ((size_t)(w->at - w->start) + align - 1) & ~(align - 1);
@@ -200,9 +201,9 @@ static void print_word(const struct print_piece *p, struct words *w, struct prin
 	struct print_value v = { .type = { .size = 8 } };
 
 	if (p->width_arg)
-		take_width(&spec, take_word(w, 4, true));
+		take_width(&spec, print_format_take_word(w, 4, true));
 	if (p->precision_arg)
-		spec.precision = limited(take_word(w, 4, true));
+		spec.precision = limited(print_format_take_word(w, 4, true));
 	if (p->conversion == 's') {
 		v = take_string(w);
 	} else if (p->conversion == 'p' && is_rendered(p)) {
@@ -210,9 +211,10 @@ static void print_word(const struct print_piece *p, struct words *w, struct prin
 		text_put(out, v.data, v.len);
 		return;
 	} else if (p->conversion == 'p') {
-		v.number = take_word(w, 8, false);
+		v.number = print_format_take_word(w, 8, false);
 	} else {
-		v.number = take_word(w, p->conversion == 'c' ? 1 : p->bytes, spec.is_signed);
+		v.number = print_format_take_word(w, p->conversion == 'c' ? 1 : p->bytes,
+						  spec.is_signed);
 	}
 	print_convert(p, &spec, &v, env, out);
 }

@@ -15,7 +15,7 @@ static const struct {
 	{ "!=", OP_NE }, { "&&", OP_AND }, { "||", OP_OR }, { "->", TOKEN_ARROW },
 };
 
-static bool is_name(char c)
+static bool token_is_name(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
@@ -108,8 +108,8 @@ void token_next(struct print_parser *p)
 		p->token = TOKEN_END;
 	} else if (isdigit((unsigned char)*p->at)) {
 		take_number(p);
-	} else if (is_name(*p->at)) {
-		while (is_name(*p->at))
+	} else if (token_is_name(*p->at)) {
+		while (token_is_name(*p->at))
 			p->at++;
 		p->token = TOKEN_NAME;
 	} else if (*p->at == '"') {

@@ -35,7 +35,7 @@ struct words {
 	bool	page;		/* struct page: the one struct whose pointers are counted with */
 };
 
-static bool take_word(struct print_parser *p, struct words *w)
+static bool print_type_take_word(struct print_parser *p, struct words *w)
 {
 	if (token_is(p, "unsigned"))
 		w->is_unsigned = true;
@@ -70,7 +70,7 @@ static bool take_tag(struct print_parser *p, struct words *w)
 	return true;
 }
 
-static struct node_type type_of(const struct words *w)
+static struct node_type print_type_of(const struct words *w)
 {
 	struct node_type t = { .is_signed = !w->is_unsigned };
 
@@ -120,13 +120,13 @@ bool print_parse_type(struct print_parser *p, struct node_type *out)
 {
 	struct words w = { 0 };
 
-	while (take_word(p, &w) || take_tag(p, &w))
+	while (print_type_take_word(p, &w) || take_tag(p, &w))
 		;
 	if (w.any && !w.tagged && !w.is_char && !w.is_short && !w.is_long && !w.is_void &&
 	    !w.is_int && !w.is_unsigned && take_named(p, out))
 		;
 	else if (w.any)
-		*out = type_of(&w);
+		*out = print_type_of(&w);
 	else if (!take_named(p, out) && !take_unknown(p, out))
 		return false;
 	while (p->token == '*' || token_is(p, "const")) {

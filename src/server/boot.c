@@ -265,7 +265,7 @@ static char *unquote(char *value)
 	return value + 1;
 }
 
-static int add_word(struct boot *b, char *word, FILE *out)
+static int boot_add_word(struct boot *b, char *word, FILE *out)
 {
 	char *value = strchr(word, '=');
 	const struct boot_parameter *p;
@@ -304,7 +304,7 @@ int boot_add(struct boot *b, const char *text, FILE *out)
 	int err = copy ? 0 : -ENOMEM;
 
 	while (!err && (word = next_word(&rest)))
-		err = add_word(b, word, out);
+		err = boot_add_word(b, word, out);
 	free(copy);
 	return err;
 }

@@ -130,7 +130,7 @@ static struct client *slowest(const struct client *self)
 	return worst;
 }
 
-static bool grow(struct client *c, char **buf, size_t *cap, size_t want)
+static bool client_grow(struct client *c, char **buf, size_t *cap, size_t want)
 {
 	size_t room = want < BUFFERED_SMALL ? want * 2 : want;
 	char *more;
@@ -203,7 +203,7 @@ void client_answer(struct client *c, int result, const void *body, size_t size)
 
 	if (c->gone)
 		return;
-	if (!grow(c, &c->out, &c->out_cap, c->out_len + sizeof(answer) + size)) {
+	if (!client_grow(c, &c->out, &c->out_cap, c->out_len + sizeof(answer) + size)) {
 		c->gone = true;
 		return;
 	}
@@ -229,7 +229,7 @@ static void receive(struct client *c, size_t want)
 	ssize_t n;
 	int fd;
 
-	if (!grow(c, &c->in, &c->in_cap, want + 1)) {
+	if (!client_grow(c, &c->in, &c->in_cap, want + 1)) {
 		c->gone = true;
 		return;
 	}

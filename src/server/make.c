@@ -50,7 +50,7 @@ static void life_end(struct life *l)
 /* ---- the session ---- */
 
 /* Until the session ends. */
-static int serve(const struct server_make_params *mp, const struct server_params *params)
+static int make_serve(const struct server_make_params *mp, const struct server_params *params)
 {
 	struct life life = { .fd = mp->life_fd };
 	int ret = server_create(params, &life.server);
@@ -88,7 +88,7 @@ static int run_model(struct session *s, struct model *m, const struct server_mak
 	if (!ret)
 		ret = programs_create(m, params.tree, mp->programs, &params.programs);
 	if (!ret)
-		ret = serve(mp, &params);
+		ret = make_serve(mp, &params);
 	programs_destroy(params.programs);
 	if (params.tree)
 		tree_destroy(params.tree);

@@ -55,7 +55,7 @@ struct near {
 };
 
 /* Sorted in among the nearest; one that is there already stays alone. */
-static void enter(struct near *list, struct near n)
+static void nearest_enter(struct near *list, struct near n)
 {
 	for (int i = 0; i < NAMES; i++) {
 		struct near swap = list[i];
@@ -103,7 +103,7 @@ void nearest_names(const char *pattern, const char *lines, char *out, size_t siz
 		const unsigned int far = far_from(word, len, head, tail, lines, n);
 
 		if (far <= nearest_tolerance(len))
-			enter(list, (struct near){ lines, n, far });
+			nearest_enter(list, (struct near){ lines, n, far });
 	}
 	for (int i = 0; i < NAMES && list[i].name && at < size; i++)
 		at += (size_t)snprintf(out + at, size - at, "%s%.*s", i ? ", " : "", (int)list[i].len, list[i].name);

@@ -78,7 +78,7 @@ static int list_name(void *arg, const char *name, bool is_dir)
 }
 
 /* A name may hold anything but a line's end, which would begin another line here. */
-static void print_name(pid_t pid, FILE *out)
+static void request_print_name(pid_t pid, FILE *out)
 {
 	char path[64], name[64] = "";
 	FILE *in;
@@ -95,7 +95,7 @@ static void print_name(pid_t pid, FILE *out)
 static void print_process(void *arg, pid_t pid, unsigned int slots)
 {
 	fprintf(arg, "attached %d %u ", (int)pid, slots);
-	print_name(pid, arg);
+	request_print_name(pid, arg);
 	fputc('\n', arg);
 }
 

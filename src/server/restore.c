@@ -74,19 +74,19 @@ static int write_again(void *arg, const char *path, const char *text)
 }
 
 /* Nobody is answered yet, but programs that wait see that the server is at work. */
-static void step(void *arg)
+static void restore_step(void *arg)
 {
 	struct model *m = arg;
 
 	attach_progress(m->session);
 }
 
-static int restore(struct restoring *r, struct tree *t)
+static int restore_model(struct restoring *r, struct tree *t)
 {
 	struct model *m = r->model;
 	int ret;
 
-	m->step = step;
+	m->step = restore_step;
 	m->catch_up_arg = m;
 	r->tree = t;
 	r->access = access_tree(t, NULL);
@@ -95,7 +95,7 @@ static int restore(struct restoring *r, struct tree *t)
 	if (!ret)
 		ret = programs_restored(r->programs);
 	/* Else it is what answers programs from now on. */
-	if (m->step == step)
+	if (m->step == restore_step)
 		m->step = NULL;
 	return ret;
 }
@@ -131,12 +131,12 @@ static int run_restored(const struct server_params *params, struct source *src)
 	return ret;
 }
 
-static int serve(struct session *s, struct model *m, struct tree *t)
+static int restore_serve(struct session *s, struct model *m, struct tree *t)
 {
 	char what[640];
 	struct server_params params = { .session = s, .model = m, .tree = t, .what = what };
 	struct restoring r = { .model = m };
-	int ret = restore(&r, t);
+	int ret = restore_model(&r, t);
 
 	if (!ret) {
 		struct source *src = restore_recording(&r, what, sizeof(what));
@@ -167,7 +167,7 @@ static int run_server(const void *name)
 	ret = model_create(s, &m);
 	if (!ret) {
 		t = tree_create(m);
-		ret = t ? serve(s, m, t) : -ENOMEM;
+		ret = t ? restore_serve(s, m, t) : -ENOMEM;
 		if (t)
 			tree_destroy(t);
 		model_destroy(m);

@@ -8,7 +8,7 @@
 
 static const char rule[] = "---------------------------------\n";
 
-static uint64_t size_of(const struct instance *inst, data_ref buffer)
+static uint64_t dump_size_of(const struct instance *inst, data_ref buffer)
 {
 	uint64_t bytes = 0;
 
@@ -21,7 +21,7 @@ static uint64_t size_of(const struct instance *inst, data_ref buffer)
 static int dump_records(struct show *s, struct instance *inst, FILE *out)
 {
 	const data_ref buffer = instance_buffer(inst, 0);
-	const uint64_t size = size_of(inst, buffer);
+	const uint64_t size = dump_size_of(inst, buffer);
 	struct ring_record r;
 	unsigned int nr = 0;
 	uint64_t done = 0;

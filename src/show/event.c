@@ -27,7 +27,8 @@ static void named(struct show *s, const struct show_event *e)
 
 /* ---- any event ---- */
 
-static void format_text(struct show *s, const struct show_event *e, const struct show_record *r)
+static void event_format_text(struct show *s, const struct show_event *e,
+			      const struct show_record *r)
 {
 	named(s, e);
 	print_format_print(e->format, &s->env, bytes_of(r), &s->text);
@@ -420,7 +421,7 @@ static bool graph_functions(struct show_event *e)
 		return false;
 	graph_fields(e);
 	e->no_memory = print_format_create(e->event, &e->format) == -ENOMEM;
-	e->text = format_text;
+	e->text = event_format_text;
 	return e->format;
 }
 
@@ -444,7 +445,7 @@ static bool find_functions(struct show_event *e)
 	if (probe_functions(e))
 		return true;
 	e->no_memory = print_format_create(e->event, &e->format) == -ENOMEM;
-	e->text = e->format ? format_text : field_list;
+	e->text = e->format ? event_format_text : field_list;
 	return true;
 }
 

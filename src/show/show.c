@@ -21,7 +21,7 @@ static void take_options(struct show *s)
 	s->env.hash_ptr = show_option(s, OPTION_HASH_PTR);
 }
 
-static struct show *create(struct instance *inst)
+static struct show *show_create(struct instance *inst)
 {
 	struct show *s = calloc(1, sizeof(*s));
 
@@ -172,7 +172,7 @@ int show_open(struct instance *inst, int snapshot, int cpu, struct show **out)
 {
 	const bool print_max = !snapshot && tracer_current(inst)->print_max;
 	data_ref buffer = instance_buffer(inst, snapshot || print_max);
-	struct show *s = create(inst);
+	struct show *s = show_create(inst);
 	int ret = 0;
 
 	if (!s)
@@ -274,7 +274,7 @@ int show_buffer(struct instance *inst, int snapshot, int cpu, FILE *out)
 
 struct show *show_pipe_open(struct instance *inst, struct ring_consumer *consumer)
 {
-	struct show *s = create(inst);
+	struct show *s = show_create(inst);
 
 	if (!s)
 		return NULL;

@@ -302,7 +302,7 @@ static void release_trace_raw(struct tree_file *f)
 
 /* ---- snapshot ---- */
 
-static int print_snapshot(struct tree_file *f, FILE *out)
+static int buffer_files_print_snapshot(struct tree_file *f, FILE *out)
 {
 	if (tracer_current(f->at.inst)->use_max_tr)
 		return -EBUSY;		/* what is there is the file trace's */
@@ -439,7 +439,7 @@ static ssize_t write_marker_raw(struct tree_file *f, pid_t writer, const char *b
 		.write = write_trace, .release = release_trace, .follows = true }
 #define TRACE_PIPE { .name = "trace_pipe", .mode = 0440, .open = open_text_pipe, .read = read_pipe, \
 		     .release = release_text_pipe, .pipe = true }
-#define SNAPSHOT { .name = "snapshot", .mode = 0640, .print = print_snapshot, .write = write_snapshot }
+#define SNAPSHOT { .name = "snapshot", .mode = 0640, .print = buffer_files_print_snapshot, .write = write_snapshot }
 #define BUFFER_SIZE { .name = "buffer_size_kb", .mode = 0640, .print = print_buffer_size, \
 		      .write = write_buffer_size }
 

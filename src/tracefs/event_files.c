@@ -14,7 +14,7 @@
 #include "model/text.h"
 #include "tracefs/tree_state.h"
 
-static struct event_file *file_of(const struct tree_file *f)
+static struct event_file *event_files_get(const struct tree_file *f)
 {
 	return event_file_get(f->at.inst, f->at.event);
 }
@@ -114,7 +114,7 @@ static int print_enable(struct tree_file *f, FILE *out)
 
 static ssize_t write_enable(struct tree_file *f, const char *buf, size_t size)
 {
-	struct event_file *ef = file_of(f);
+	struct event_file *ef = event_files_get(f);
 	bool on;
 	int err = parse_switch(buf, size, &on);
 
@@ -127,7 +127,7 @@ static ssize_t write_enable(struct tree_file *f, const char *buf, size_t size)
 
 static int print_filter(struct tree_file *f, FILE *out)
 {
-	struct event_file *ef = file_of(f);
+	struct event_file *ef = event_files_get(f);
 
 	if (!ef)
 		return -ENOMEM;
@@ -137,7 +137,7 @@ static int print_filter(struct tree_file *f, FILE *out)
 
 static int command_filter(struct tree_file *f, char *text)
 {
-	struct event_file *ef = file_of(f);
+	struct event_file *ef = event_files_get(f);
 
 	return ef ? event_file_set_filter(ef, text) : -ENOMEM;
 }
@@ -156,7 +156,7 @@ static int print_id(struct tree_file *f, FILE *out)
 
 static int open_trigger(struct tree_file *f)
 {
-	struct event_file *ef = file_of(f);
+	struct event_file *ef = event_files_get(f);
 
 	if (!ef)
 		return -ENOMEM;
@@ -167,7 +167,7 @@ static int open_trigger(struct tree_file *f)
 
 static int print_trigger(struct tree_file *f, FILE *out)
 {
-	struct event_file *ef = file_of(f);
+	struct event_file *ef = event_files_get(f);
 
 	if (!ef)
 		return -ENOMEM;
@@ -177,12 +177,12 @@ static int print_trigger(struct tree_file *f, FILE *out)
 
 static int command_trigger(struct tree_file *f, char *text)
 {
-	struct event_file *ef = file_of(f);
+	struct event_file *ef = event_files_get(f);
 
 	return ef ? event_file_trigger_write(ef, text) : -ENOMEM;
 }
 
-static int print_hist(struct tree_file *f, FILE *out)
+static int event_files_print_hist(struct tree_file *f, FILE *out)
 {
 	struct event_file *ef = event_file_find(f->at.inst, f->at.event);
 
@@ -226,7 +226,7 @@ const struct file_kind event_kinds[] = {
 	{ .name = "filter", .mode = 0640, .print = print_filter, .command = command_filter,
 	  .absent = no_enable },
 	{ .name = "format", .mode = 0440, .print = print_format },
-	{ .name = "hist", .mode = 0440, .print = print_hist },
+	{ .name = "hist", .mode = 0440, .print = event_files_print_hist },
 	{ .name = "hist_debug", .mode = 0440, .print = print_hist_debug },
 	{ .name = "hist.json", .mode = 0440, .print = print_hist_json, .hidden = true },
 	{ .name = "id", .mode = 0440, .print = print_id, .outlives = true, .absent = no_id },

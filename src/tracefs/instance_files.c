@@ -82,7 +82,7 @@ static int print_trace_clock(struct tree_file *f, FILE *out)
  * What was written, 0-terminated in the room that the kernel has for it: a text
  * that does not fit is refused.
  */
-static int copy_text(const char *buf, size_t size, char *text, size_t room)
+static int instance_files_copy_text(const char *buf, size_t size, char *text, size_t room)
 {
 	if (size >= room)
 		return -EINVAL;
@@ -91,7 +91,7 @@ static int copy_text(const char *buf, size_t size, char *text, size_t room)
 	return 0;
 }
 
-static int set_clock(struct instance *inst, const char *name)
+static int instance_files_set_clock(struct instance *inst, const char *name)
 {
 	const uint32_t id = clock_find(name);
 	int err = id < CLOCK_ID_COUNT ? instance_save(inst, SETTING_CLOCK, "trace_clock", name) : -EINVAL;
@@ -106,9 +106,9 @@ static int set_clock(struct instance *inst, const char *name)
 static ssize_t write_trace_clock(struct tree_file *f, const char *buf, size_t size)
 {
 	char text[SHORT_TEXT];
-	int err = copy_text(buf, size, text, sizeof(text));
+	int err = instance_files_copy_text(buf, size, text, sizeof(text));
 
-	return taken(err ? err : set_clock(f->at.inst, text_strip(text)), size);
+	return taken(err ? err : instance_files_set_clock(f->at.inst, text_strip(text)), size);
 }
 
 static int print_timestamp_mode(struct tree_file *f, FILE *out)
@@ -141,7 +141,7 @@ static int set_named_option(struct instance *inst, const char *name)
 static ssize_t write_trace_options(struct tree_file *f, const char *buf, size_t size)
 {
 	char text[SHORT_TEXT];
-	int err = copy_text(buf, size, text, sizeof(text));
+	int err = instance_files_copy_text(buf, size, text, sizeof(text));
 
 	return taken(err ? err : set_named_option(f->at.inst, text_strip(text)), size);
 }

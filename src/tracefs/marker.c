@@ -51,7 +51,7 @@ static uint64_t marker_ip(struct model *m)
 	return symbols_range(m->symbols, marker_function, &lo, &hi) ? lo : marker_address;
 }
 
-static void name_of(int pid, char comm[LAYOUT_COMM_LEN])
+static void marker_name_of(int pid, char comm[LAYOUT_COMM_LEN])
 {
 	char path[32];
 	FILE *in;
@@ -67,7 +67,8 @@ static void name_of(int pid, char comm[LAYOUT_COMM_LEN])
 }
 
 /* Sends a record through hit() as the writing task's; `seen`: how much of it triggers see. */
-static int emit(struct instance *inst, pid_t writer, char *record, size_t size, size_t seen, uint16_t id)
+static int marker_emit(struct instance *inst, pid_t writer, char *record, size_t size, size_t seen,
+		       uint16_t id)
 {
 	struct model *m = inst->model;
 	int cpu = sched_getcpu();
@@ -82,7 +83,7 @@ static int emit(struct instance *inst, pid_t writer, char *record, size_t size, 
 
 	if (!slot)
 		return -ENOMEM;
-	name_of(writer, comm);
+	marker_name_of(writer, comm);
 	memcpy(record, &(struct record_common){ .type = id, .pid = writer }, sizeof(struct record_common));
 	if (*comm && options_test(m->top->options, OPTION_RECORD_CMD))
 		cmdlines_add(m->cmdlines, writer, comm);
@@ -112,7 +113,7 @@ ssize_t marker_write(struct instance *inst, pid_t writer, const char *buf, size_
 	seen = PRINT_TEXT + size;
 	if (size && buf[size - 1] != '\n')
 		record[seen] = '\n';
-	err = emit(inst, writer, record, room, seen, PRINT_ID);
+	err = marker_emit(inst, writer, record, room, seen, PRINT_ID);
 	free(record);
 	return err ? err : (ssize_t)size;
 }
@@ -129,7 +130,7 @@ ssize_t marker_write_raw(struct instance *inst, pid_t writer, const char *buf, s
 	if (!record)
 		return -ENOMEM;
 	memcpy(record + RAW_DATA, buf, size);
-	err = emit(inst, writer, record, room, room, RAW_ID);
+	err = marker_emit(inst, writer, record, room, room, RAW_ID);
 	free(record);
 	return err ? err : (ssize_t)size;
 }

@@ -175,7 +175,7 @@ static int step_system(struct tree *t, struct place *p, const char *name)
 	return p->event ? 0 : -ENOENT;
 }
 
-static int step(struct tree *t, struct place *p, const char *name)
+static int tree_step(struct tree *t, struct place *p, const char *name)
 {
 	switch (p->type) {
 	case PLACE_ROOT:
@@ -216,7 +216,7 @@ int tree_resolve(struct tree *t, const char *path, struct place *p)
 			return -ENAMETOOLONG;
 		memcpy(name, path, n);
 		name[n] = '\0';
-		err = n && strcmp(name, ".") ? step(t, p, name) : 0;
+		err = n && strcmp(name, ".") ? tree_step(t, p, name) : 0;
 		if (err)
 			return err;
 		path += n + (path[n] == '/');
@@ -278,7 +278,7 @@ static bool is_removed(const struct place *p, bool writes)
 }
 
 /* All running programs obey what was written before the writer goes on. */
-static void settle(const struct model *m)
+static void tree_settle(const struct model *m)
 {
 	if (m->settle)
 		m->settle(m->catch_up_arg);
@@ -301,7 +301,7 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 	f->at = p;
 	f->flags = flags;
 	err = p.kind && p.kind->open ? p.kind->open(f) : 0;
-	settle(t->model);
+	tree_settle(t->model);
 	if (err) {
 		free(f);
 		return err;
@@ -312,7 +312,7 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 	return 0;
 }
 
-static int print(struct tree_file *f)
+static int tree_print(struct tree_file *f)
 {
 	FILE *out = text_memory_open(&f->text, &f->len);
 	int err;
@@ -351,7 +351,7 @@ static void follow(struct tree_file *f)
 	char *old = f->text, *joined = NULL;
 	size_t old_len = f->len, from, had, body;
 
-	if (session_now_ms() - f->printed_ms < FOLLOW_MS || print(f)) {
+	if (session_now_ms() - f->printed_ms < FOLLOW_MS || tree_print(f)) {
 		f->text = old;
 		f->len = old_len;
 		f->printed = true;
@@ -387,7 +387,7 @@ ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off)
 		return f->at.kind->read(f, buf, size, off);
 	if (f->at.extra ? !f->at.extra->print : !f->at.kind->print)
 		return -EINVAL;
-	err = f->printed ? 0 : print(f);
+	err = f->printed ? 0 : tree_print(f);
 	if (err)
 		return err;
 	if (f->at.kind && f->at.kind->follows && off == (off_t)f->len)
@@ -427,7 +427,7 @@ static bool in_word(char c)
  * Joins the lines of a command: backslash, newline and blanks around them vanish. One blank stays before "if", and where
  * blanks kept two words apart ("name \ u64 field").
  */
-static char *join(const char *s, size_t len)
+static char *tree_join(const char *s, size_t len)
 {
 	char *out = malloc(len + 1), *o = out;
 
@@ -461,7 +461,7 @@ static char *join(const char *s, size_t len)
 static int run_lines(struct tree_file *f, const char *buf, size_t size)
 {
 	bool joined = memmem(buf, size, "\\\n", 2);
-	char *text = joined ? join(buf, size) : malloc(size + 1);
+	char *text = joined ? tree_join(buf, size) : malloc(size + 1);
 	int err;
 
 	if (!text)
@@ -483,7 +483,7 @@ static int run_command(struct tree_file *f, const char *buf, size_t size)
 
 	if (f->at.kind->lines)
 		return run_lines(f, buf, size);
-	text = join(buf, size);
+	text = tree_join(buf, size);
 	if (!text)
 		return -ENOMEM;
 	n = strlen(text);
@@ -516,7 +516,7 @@ static ssize_t write_command(struct tree_file *f, const char *buf, size_t size)
 	return err ? err : (ssize_t)size;
 }
 
-static ssize_t write_text(struct tree_file *f, pid_t writer, const char *buf, size_t size)
+static ssize_t tree_write_text(struct tree_file *f, pid_t writer, const char *buf, size_t size)
 {
 	if ((f->flags & O_ACCMODE) == O_RDONLY)
 		return -EBADF;
@@ -535,9 +535,9 @@ static ssize_t write_text(struct tree_file *f, pid_t writer, const char *buf, si
 
 ssize_t tree_write_by(struct tree_file *f, pid_t writer, const char *buf, size_t size)
 {
-	ssize_t n = write_text(f, writer ? writer : gettid(), buf, size);
+	ssize_t n = tree_write_text(f, writer ? writer : gettid(), buf, size);
 
-	settle(f->tree->model);
+	tree_settle(f->tree->model);
 	return n;
 }
 
@@ -550,7 +550,7 @@ void tree_flush(struct tree_file *f)
 {
 	if (f->at.kind && f->at.kind->flush)
 		f->at.kind->flush(f);
-	settle(f->tree->model);
+	tree_settle(f->tree->model);
 }
 
 int tree_release(struct tree_file *f)
@@ -561,7 +561,7 @@ int tree_release(struct tree_file *f)
 		err = run_command(f, f->begun, f->begun_len);
 	if (f->at.kind && f->at.kind->release)
 		f->at.kind->release(f);
-	settle(f->tree->model);
+	tree_settle(f->tree->model);
 	f->at.inst->refs--;
 	drop_place(&f->at);
 	free(f->begun);

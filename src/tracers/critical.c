@@ -107,7 +107,7 @@ static int open_watch(struct latency *l)
 	return 0;
 }
 
-static void forget(struct latency *l)
+static void critical_forget(struct latency *l)
 {
 	struct critical *c = l->data;
 
@@ -115,7 +115,7 @@ static void forget(struct latency *l)
 		c->cpus[i].on = false;
 }
 
-static uint32_t word_at(const struct hit *h, uint32_t at)
+static uint32_t critical_word_at(const struct hit *h, uint32_t at)
 {
 	uint32_t v = 0;
 
@@ -124,7 +124,8 @@ static uint32_t word_at(const struct hit *h, uint32_t at)
 	return v;
 }
 
-static void start(struct latency *l, struct critical_cpu *cpu, const struct hit *h, uint64_t ip, uint64_t parent)
+static void critical_start(struct latency *l, struct critical_cpu *cpu, const struct hit *h,
+			   uint64_t ip, uint64_t parent)
 {
 	if (cpu->on || !cpu->tracing)
 		return;
@@ -140,11 +141,11 @@ static void start(struct latency *l, struct critical_cpu *cpu, const struct hit 
 	latency_add_function(l, cpu->section, h, ip, parent);
 }
 
-static void describe(struct section *s, const struct hit *h, uint64_t ended_at)
+static void critical_describe(struct section *s, const struct hit *h, uint64_t ended_at)
 {
 	s->ended_at = ended_at;
 	s->cpu = h->cpu;
-	s->pid = (int)word_at(h, 4);
+	s->pid = (int)critical_word_at(h, 4);
 	memcpy(s->comm, h->comm, sizeof(s->comm));
 }
 
@@ -165,7 +166,7 @@ static void stop(struct latency *l, struct critical_cpu *cpu, const struct hit *
 		latency_add_function(l, s, h, own, parent);
 	if (h->stack_record)
 		section_add(s, h->cpu, h->stack_time, h->stack_record, h->stack_size);
-	describe(s, h, parent);
+	critical_describe(s, h, parent);
 	cpu->section = latency_report(l, s, h->time - s->time_start);
 }
 
@@ -173,11 +174,11 @@ static void switched(struct latency *l, struct critical_cpu *cpu, const struct h
 		     bool off)
 {
 	const struct critical *c = l->data;
-	uint64_t ip = c->text + (uint64_t)(int64_t)(int32_t)word_at(h, e->caller_at);
-	uint64_t parent = c->text + (uint64_t)(int64_t)(int32_t)word_at(h, e->parent_at);
+	uint64_t ip = c->text + (uint64_t)(int64_t)(int32_t)critical_word_at(h, e->caller_at);
+	uint64_t parent = c->text + (uint64_t)(int64_t)(int32_t)critical_word_at(h, e->parent_at);
 
 	if (off)
-		start(l, cpu, h, ip, parent);
+		critical_start(l, cpu, h, ip, parent);
 	else
 		stop(l, cpu, h, ip, parent, c->own);
 }
@@ -187,8 +188,8 @@ static void idle(struct latency *l, struct critical_cpu *cpu, const struct hit *
 	const struct critical *c = l->data;
 
 	cpu->tells_idle = true;
-	if ((int32_t)word_at(h, c->idle_state_at) == IDLE_LEAVES)
-		start(l, cpu, h, c->idle_ip, c->idle_parent);
+	if ((int32_t)critical_word_at(h, c->idle_state_at) == IDLE_LEAVES)
+		critical_start(l, cpu, h, c->idle_ip, c->idle_parent);
 	else
 		stop(l, cpu, h, c->idle_ip, c->idle_parent, c->own_of_idle);
 }
@@ -209,18 +210,19 @@ static bool is_event(const struct switch_event *e, uint16_t id)
 	return e->id && e->id == id;
 }
 
-static void keep(const struct latency *l, struct critical_cpu *cpu, const struct hit *h, bool recorded)
+static void critical_keep(const struct latency *l, struct critical_cpu *cpu, const struct hit *h,
+			  bool recorded)
 {
 	if (cpu->on && cpu->tracing && latency_keeps(l, h, recorded))
 		section_add(cpu->section, h->cpu, h->time, h->record, h->size);
 }
 
-static void step(struct latency *l, const struct hit *h, bool recorded, bool tracing)
+static void critical_step(struct latency *l, const struct hit *h, bool recorded, bool tracing)
 {
 	struct critical *c = l->data;
 	struct critical_cpu *cpu = &c->cpus[h->cpu < c->nr_cpus ? h->cpu : 0];
 	const uint16_t id = ((const struct record_common *)h->record)->type;
-	const bool quiet = !word_at(h, 4) && !cpu->tells_idle;	/* an idle task that does not say when it sleeps */
+	const bool quiet = !critical_word_at(h, 4) && !cpu->tells_idle;	/* an idle task that does not say when it sleeps */
 	const bool irqs = irqs_count(c, h) && !preemption_counts(c, h);
 	const bool preemption = preemption_counts(c, h) && !irqs_count(c, h);
 
@@ -229,11 +231,11 @@ static void step(struct latency *l, const struct hit *h, bool recorded, bool tra
 		cpu->on = false;	/* it sleeps with preemption off, too */
 	/* The kernel tells its tracer of irq_disable before it records it, and of the others after that. */
 	if (!is_event(&c->irq_off, id))
-		keep(l, cpu, h, recorded);
+		critical_keep(l, cpu, h, recorded);
 	if (is_event(&c->irq_off, id)) {
 		if (irqs && !quiet)
 			switched(l, cpu, h, &c->irq_off, true);
-		keep(l, cpu, h, recorded);
+		critical_keep(l, cpu, h, recorded);
 	} else if (is_event(&c->irq_on, id) && irqs) {
 		switched(l, cpu, h, &c->irq_on, false);
 	} else if (is_event(&c->preempt_off, id) && preemption && !quiet) {
@@ -252,7 +254,8 @@ static uint32_t kinds_of(const struct tracer *t)
 	return critical_kinds(t) | SECTION_OWN;
 }
 
-static void begins(struct latency *l, struct section *s, const struct hit *h, const struct section_report *r)
+static void critical_begins(struct latency *l, struct section *s, const struct hit *h,
+			    const struct section_report *r)
 {
 	s->started_at = r->start.parent ? r->start.parent : r->start.ip;
 	s->ended_at = r->end.parent ? r->end.parent : r->end.ip;
@@ -266,7 +269,7 @@ static void ends(struct latency *l, struct section *s, const struct hit *h, cons
 }
 
 const struct latency_watch critical_watch = {
-	.open = open_watch, .close = close_watch, .step = step, .forget = forget,
+	.open = open_watch, .close = close_watch, .step = critical_step, .forget = critical_forget,
 	.number = SECTION_WATCH_CRITICAL, .kinds = kinds_of, .section = ARM_SECTION,
-	.callback = "irqsoff_tracer_call", .begins = begins, .ends = ends,
+	.callback = "irqsoff_tracer_call", .begins = critical_begins, .ends = ends,
 };

@@ -326,7 +326,7 @@ static bool take_leaf(struct show *s, const struct show_record *entry, uint64_t 
 	return true;
 }
 
-static void forget(struct graph_cpu *c, int depth)
+static void graph_forget(struct graph_cpu *c, int depth)
 {
 	if (depth >= 0 && depth < REMEMBERED)
 		c->entered[depth] = 0;
@@ -338,7 +338,7 @@ static void leaf_line(struct show *s, unsigned int style, const struct show_reco
 	struct graph_cpu *c = cpu_of(s, r);
 
 	c->depth = depth - 1;	/* a comment that follows stands where the function did */
-	forget(c, depth);
+	graph_forget(c, depth);
 	duration_column(s, style, ret->duration);
 	indent(s, depth);
 	func_name(s, ret->func);
@@ -409,7 +409,7 @@ static void return_line(struct show *s, unsigned int style, const struct show_ev
 	c->depth = ret.depth - 1;
 	if (ret.depth >= 0 && ret.depth < REMEMBERED)
 		known = c->entered[ret.depth] == ret.func;
-	forget(c, ret.depth);
+	graph_forget(c, ret.depth);
 	line_start(s, style, r);
 	duration_column(s, style, ret.duration);
 	indent(s, ret.depth);
@@ -529,7 +529,8 @@ static int init(struct instance *inst)
 	return functions_enable(inst, FTRACE_OPS_GRAPH, 0, "ftrace_graph_func");
 }
 
-static bool print_line(struct show *s, const struct show_event *e, const struct show_record *r)
+static bool graph_print_record(struct show *s, const struct show_event *e,
+			       const struct show_record *r)
 {
 	return graph_print_line(s, graph_style(s), e, r);
 }
@@ -548,5 +549,5 @@ const struct tracer tracer_function_graph = {
 	.open = graph_open,
 	.close = graph_close,
 	.print_header = print_header,
-	.print_line = print_line,
+	.print_line = graph_print_record,
 };

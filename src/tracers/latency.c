@@ -143,7 +143,7 @@ static uint16_t event_id(struct model *m, const char *name, const char *last, ui
 	return f && f->offset == offset ? e->id : 0;
 }
 
-static void enter(struct latency *l)
+static void latency_enter(struct latency *l)
 {
 	struct model *m = l->inst->model;
 
@@ -156,7 +156,7 @@ static void enter(struct latency *l)
 	running_open(l);
 }
 
-static void leave(struct latency *l)
+static void latency_leave(struct latency *l)
 {
 	struct model *m = l->inst->model;
 
@@ -188,14 +188,14 @@ static void state_free(struct instance *inst)
 	struct latency *l = latency_of(inst);
 
 	functions_disable(inst);
-	leave(l);
+	latency_leave(l);
 	l->watch->close(l);
 	section_put(l->max);
 	free(l);
 	inst->tracer_state = NULL;
 }
 
-static bool is_busy(const struct model *m, const struct latency_watch *watch)
+static bool latency_is_busy(const struct model *m, const struct latency_watch *watch)
 {
 	const struct instance *inst;
 
@@ -214,7 +214,8 @@ static int set_options(struct instance *inst, uint64_t options, int nr)
 	return err;
 }
 
-static struct latency *create(struct instance *inst, const struct tracer *t, const struct latency_watch *watch)
+static struct latency *latency_create(struct instance *inst, const struct tracer *t,
+				      const struct latency_watch *watch)
 {
 	struct latency *l = calloc(1, sizeof(*l));
 
@@ -251,18 +252,21 @@ static int init(struct instance *inst, const struct tracer *t, const struct late
 	struct latency *l;
 	int err;
 
-	if (is_busy(inst->model, watch))
+	if (latency_is_busy(inst->model, watch))
 		return -EBUSY;
-	l = create(inst, t, watch);
+	l = latency_create(inst, t, watch);
 	if (!l)
 		return -ENOMEM;
 	inst->tracer_state = l;
 	inst->tracer_free = state_free;
-	/* Relaxed: nobody compares with it before enter(). */
+	/* Relaxed: nobody compares with it before latency_enter(). */
 	atomic_store_explicit(&inst->max_latency, 0, memory_order_relaxed);
-	enter(l);
+	latency_enter(l);
 	err = choose_functions(l);
-	/* What has begun since enter() has not all of its functions; programs of the server before had them all along. */
+	/*
+	 * What has begun since latency_enter() has not all of its functions; programs of the server
+	 * before had them all along.
+	 */
 	if (!inst->model->restoring)
 		running_restart(l);
 	if (!err)
@@ -329,7 +333,7 @@ static void update_max(struct instance *inst)
 	running_limit(latency_of(inst));
 }
 
-static void clear(struct instance *inst, int cpu)
+static void latency_clear(struct instance *inst, int cpu)
 {
 	struct latency *l = latency_of(inst);
 	struct section *old;
@@ -405,7 +409,8 @@ static void print_header(struct show *s, bool empty)
 		show_default_header(s, empty);
 }
 
-static bool print_line(struct show *s, const struct show_event *e, const struct show_record *r)
+static bool latency_print_line(struct show *s, const struct show_event *e,
+			       const struct show_record *r)
 {
 	return draws(s) && graph_print_line(s, style, e, r);
 }
@@ -433,8 +438,8 @@ static bool has_wakeups(struct model *m)
 }
 
 #define LATENCY .allow_instances = true, .use_max_tr = true, .print_max = true, .set_flag = set_flag, \
-	.stop = stop, .section = longest, .clear = clear, .update_max = update_max, \
-	.open = graph_open, .close = graph_close, .print_header = print_header, .print_line = print_line, \
+	.stop = stop, .section = longest, .clear = latency_clear, .update_max = update_max, \
+	.open = graph_open, .close = graph_close, .print_header = print_header, .print_line = latency_print_line, \
 	.print_text = print_text
 
 const struct tracer tracer_irqsoff = {

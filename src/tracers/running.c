@@ -198,7 +198,7 @@ static bool end_valid(const struct latency *l, const struct section_end *e)
 	return e->cpu < l->inst->model->nr_cpus && e->pid && e->pid < PID_END;
 }
 
-static uint64_t length_of(const struct section_report *r)
+static uint64_t running_length_of(const struct section_report *r)
 {
 	return r->end.time - r->start.time;
 }
@@ -210,17 +210,17 @@ static bool is_sane(const struct latency *l, const struct section_report *r)
 }
 
 /* It is tracing_max_latency from the first look on, though its records may take another one. */
-static bool count(struct latency *l, const struct section_report *r, uint32_t number)
+static bool running_count(struct latency *l, const struct section_report *r, uint32_t number)
 {
 	if (!is_sane(l, r))
 		return false;
 	if (l->counted == number)
 		return true;
-	if (!latency_counts(l, length_of(r)))
+	if (!latency_counts(l, running_length_of(r)))
 		return false;
 	l->counted = number;
 	/* Relaxed: a number of its own, under the control lock. */
-	atomic_store_explicit(&l->inst->max_latency, length_of(r), memory_order_relaxed);
+	atomic_store_explicit(&l->inst->max_latency, running_length_of(r), memory_order_relaxed);
 	return true;
 }
 
@@ -267,7 +267,7 @@ static void ask_scheduler(struct section *s)
 	s->nice = getpriority(PRIO_PROCESS, (id_t)s->pid);
 }
 
-static void describe(struct section *s, const struct section_report *r)
+static void running_describe(struct section *s, const struct section_report *r)
 {
 	s->time_start = r->start.time;
 	s->cpu = r->end.cpu;
@@ -359,14 +359,15 @@ static void add_records(struct latency *l, struct section *s, const struct secti
 	ring_iter_close(it);
 }
 
-static struct section *build(struct latency *l, const struct section_report *r, uint32_t live)
+static struct section *running_build(struct latency *l, const struct section_report *r,
+				     uint32_t live)
 {
 	struct section *s = section_create();
 	struct end_hit start, end;
 
 	if (!s)
 		return NULL;
-	describe(s, r);
+	running_describe(s, r);
 	end_hit(&start, &r->start);
 	end_hit(&end, &r->end);
 	l->watch->begins(l, s, &start.hit, r);
@@ -393,8 +394,8 @@ static bool take_newest(struct latency *l, uint32_t before)
 
 	if (number == l->reported)
 		return true;
-	if (copy_report(l, live, before, &r) && count(l, &r, number))
-		s = build(l, &r, live);
+	if (copy_report(l, live, before, &r) && running_count(l, &r, number))
+		s = running_build(l, &r, live);
 	if (!is_newest(l, live)) {
 		section_put(s);
 		return false;
@@ -402,13 +403,13 @@ static bool take_newest(struct latency *l, uint32_t before)
 	l->reported = number;
 	if (s) {
 		pthread_mutex_lock(&l->inst->model->watch_lock);
-		section_put(latency_show(l, s, length_of(&r)));
+		section_put(latency_show(l, s, running_length_of(&r)));
 		pthread_mutex_unlock(&l->inst->model->watch_lock);
 	}
 	return true;
 }
 
-static void take(struct latency *l, uint32_t before)
+static void running_take_in(struct latency *l, uint32_t before)
 {
 	for (int i = 0; i < TRIES && !take_newest(l, before); i++)
 		;
@@ -422,7 +423,7 @@ void running_forget(struct latency *l)
 		return;
 	tell_generation(l);
 	/* What had ended by then counts. */
-	take(l, before);
+	running_take_in(l, before);
 	tell_longest(l);
 }
 
@@ -444,7 +445,7 @@ void running_take(struct latency *l)
 	 * whole.
 	 */
 	tell_thresh(l);
-	take(l, generation_of(l));
+	running_take_in(l, generation_of(l));
 }
 
 void running_limit(struct latency *l)

@@ -44,7 +44,7 @@ void tracer_list(struct model *m, FILE *out)
 	fputc('\n', out);
 }
 
-static const struct tracer *find(struct model *m, const char *name)
+static const struct tracer *tracer_find(struct model *m, const char *name)
 {
 	for (const struct tracer *const *t = tracers; *t; t++)
 		if (!strcmp((*t)->name, name))
@@ -120,7 +120,7 @@ static int become(struct instance *inst, const struct tracer *t, bool had_max)
 
 int tracer_choose(struct instance *inst, const char *name)
 {
-	const struct tracer *t = find(inst->model, name);
+	const struct tracer *t = tracer_find(inst->model, name);
 	bool had_max = tracer_current(inst)->use_max_tr;
 	int err;
 

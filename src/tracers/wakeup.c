@@ -128,14 +128,14 @@ static void close_watch(struct latency *l)
 	free(w);
 }
 
-static void forget(struct latency *l)
+static void wakeup_forget(struct latency *l)
 {
 	struct wakeup *w = l->data;
 
 	w->on = false;
 }
 
-static int64_t load(const struct hit *h, struct at at)
+static int64_t wakeup_load(const struct hit *h, struct at at)
 {
 	int64_t v = 0;
 
@@ -174,7 +174,7 @@ static bool takes_over(struct wakeup *w, const struct hit *h, int prio)
 static void woken(struct latency *l, const struct hit *h, int i)
 {
 	struct wakeup *w = l->data;
-	int prio = (int)load(h, w->wakee_prio[i]);
+	int prio = (int)wakeup_load(h, w->wakee_prio[i]);
 
 	if (!takes_over(w, h, prio))
 		return;
@@ -184,9 +184,9 @@ static void woken(struct latency *l, const struct hit *h, int i)
 		return;
 	section_clear(w->section);
 	w->on = true;
-	w->pid = (int)load(h, w->wakee[i]);
+	w->pid = (int)wakeup_load(h, w->wakee[i]);
 	w->prio = prio;
-	w->task_cpu = (uint32_t)load(h, w->wakee_cpu[i]);
+	w->task_cpu = (uint32_t)wakeup_load(h, w->wakee_cpu[i]);
 	w->section->time_start = h->time;
 	add_switch(l, h, (struct switch_record){
 		.common.type = w->record_id,
@@ -202,7 +202,7 @@ static uint8_t state_number(int64_t state)
 	return state & 0xff ? (uint8_t)(32 - __builtin_clz((unsigned int)state & 0xff)) : 0;
 }
 
-static void describe(const struct wakeup *w, const struct hit *h)
+static void wakeup_describe(const struct wakeup *w, const struct hit *h)
 {
 	struct section *s = w->section;
 
@@ -222,28 +222,30 @@ static void runs(struct latency *l, const struct hit *h)
 
 	add_switch(l, h, (struct switch_record){
 		.common.type = w->switch_record_id,
-		.prev_pid = (uint32_t)load(h, w->prev), .prev_prio = (uint8_t)load(h, w->prev_prio),
-		.prev_state = state_number(load(h, w->prev_state)),
-		.next_pid = (uint32_t)w->pid, .next_prio = (uint8_t)load(h, w->next_prio), .next_cpu = h->cpu,
+		.prev_pid = (uint32_t)wakeup_load(h, w->prev),
+		.prev_prio = (uint8_t)wakeup_load(h, w->prev_prio),
+		.prev_state = state_number(wakeup_load(h, w->prev_state)),
+		.next_pid = (uint32_t)w->pid,
+		.next_prio = (uint8_t)wakeup_load(h, w->next_prio), .next_cpu = h->cpu,
 	});
 	w->on = false;
 	if (!latency_counts(l, latency))
 		return;
-	describe(w, h);
+	wakeup_describe(w, h);
 	w->section = latency_report(l, w->section, latency);
 }
 
-static void step(struct latency *l, const struct hit *h, bool recorded, bool tracing)
+static void wakeup_step(struct latency *l, const struct hit *h, bool recorded, bool tracing)
 {
 	struct wakeup *w = l->data;
 	const uint16_t id = ((const struct record_common *)h->record)->type;
 	bool function = id == l->function_id || id == l->graph_entry_id || id == l->graph_exit_id;
 
 	if (!tracing) {
-		forget(l);
+		wakeup_forget(l);
 		return;
 	}
-	if (w->on && id == w->switch_id && load(h, w->next) == w->pid)
+	if (w->on && id == w->switch_id && wakeup_load(h, w->next) == w->pid)
 		runs(l, h);
 	else if (w->on && (!function || h->cpu == w->task_cpu) && latency_keeps(l, h, recorded))
 		section_add(w->section, h->cpu, h->time, h->record, h->size);
@@ -251,9 +253,10 @@ static void step(struct latency *l, const struct hit *h, bool recorded, bool tra
 		if (w->wakeup_id[i] && id == w->wakeup_id[i])
 			woken(l, h, i);
 	if (w->switch_id && id == w->switch_id)
-		*running_prio(w, h) = (int)load(h, w->next_prio);
-	else if (w->migrate_id && id == w->migrate_id && w->on && load(h, w->migrated) == w->pid)
-		w->task_cpu = (uint32_t)load(h, w->migrated_to);
+		*running_prio(w, h) = (int)wakeup_load(h, w->next_prio);
+	else if (w->migrate_id && id == w->migrate_id && w->on &&
+		 wakeup_load(h, w->migrated) == w->pid)
+		w->task_cpu = (uint32_t)wakeup_load(h, w->migrated_to);
 }
 
 /* ---- running programs ---- */
@@ -282,7 +285,8 @@ static void add_end(struct section *s, const struct hit *h, uint16_t id, uint32_
 		section_add(s, h->cpu, h->time, &r, sizeof(r));
 }
 
-static void begins(struct latency *l, struct section *s, const struct hit *h, const struct section_report *r)
+static void wakeup_begins(struct latency *l, struct section *s, const struct hit *h,
+			  const struct section_report *r)
 {
 	add_end(s, h, ((struct wakeup *)l->data)->record_id, r->start.pid, r->end.cpu);
 	latency_add_function(l, s, h, r->start.ip, r->start.parent);
@@ -295,7 +299,8 @@ static void ends(struct latency *l, struct section *s, const struct hit *h, cons
 }
 
 const struct latency_watch wakeup_watch = {
-	.open = open_watch, .close = close_watch, .step = step, .forget = forget, .forgets = true,
+	.open = open_watch, .close = close_watch, .step = wakeup_step,
+	.forget = wakeup_forget, .forgets = true,
 	.number = SECTION_WATCH_WAKEUP, .kinds = kinds_of, .all_threads = true, .section = ARM_SECTION | ARM_WAKEUP,
-	.callback = "wakeup_tracer_call", .begins = begins, .ends = ends,
+	.callback = "wakeup_tracer_call", .begins = wakeup_begins, .ends = ends,
 };

@@ -6,7 +6,7 @@
 
 #include "cli/write.h"
 
-static int run(int argc, char **argv)
+static int append_run(int argc, char **argv)
 {
 	return client_write(&command_append, O_APPEND, argc, argv);
 }
@@ -14,7 +14,7 @@ static int run(int argc, char **argv)
 const struct command command_append = {
 	.name = "append",
 	.summary = "append to a file of the session, as echo TEXT >> FILE does",
-	.run = run,
+	.run = append_run,
 	.help =
 "usage: tracefuse append [-s SESSION] FILE [TEXT...]\n"
 "\n"

@@ -48,7 +48,7 @@ static int print_json(struct access *a, const char *argument)
 	return print_file(a, path);
 }
 
-static int run(int argc, char **argv)
+static int cat_run(int argc, char **argv)
 {
 	static const char *const flags[] = { "json", NULL };
 	const char *name = NULL;
@@ -72,7 +72,7 @@ static int run(int argc, char **argv)
 const struct command command_cat = {
 	.name = "cat",
 	.summary = "print files of the session",
-	.run = run,
+	.run = cat_run,
 	.help =
 "usage: tracefuse cat [-s SESSION] [--json] FILE...\n"
 "\n"

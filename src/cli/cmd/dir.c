@@ -6,7 +6,7 @@
 
 #include "cli/client.h"
 
-static int run(int argc, char **argv)
+static int dir_run(int argc, char **argv)
 {
 	struct access *a;
 	int status = client_connect_arguments(&command_dir, argc, argv, &a);
@@ -23,7 +23,7 @@ static int run(int argc, char **argv)
 const struct command command_dir = {
 	.name = "dir",
 	.summary = "print where a session is mounted: cd $(tracefuse dir)",
-	.run = run,
+	.run = dir_run,
 	.help =
 "usage: tracefuse dir [SESSION]\n"
 "\n"

@@ -22,7 +22,7 @@ struct patient {
 	unsigned int	complaints;
 };
 
-static char *read_text(struct patient *p, const char *path)
+static char *doctor_read_text(struct patient *p, const char *path)
 {
 	char *text = NULL;
 	size_t len;
@@ -71,7 +71,8 @@ static void say_where_events_come_from(struct patient *p)
 
 static void check_events(struct patient *p)
 {
-	char *available = read_text(p, "available_events"), *enabled = read_text(p, "set_event");
+	char *available = doctor_read_text(p, "available_events");
+	char *enabled = doctor_read_text(p, "set_event");
 	unsigned int nr = available ? count_lines(available) : 0, on = enabled ? count_lines(enabled) : 0;
 
 	printf("events known: %u, enabled: %u%s", nr, on, on ? " (" : "");
@@ -97,14 +98,14 @@ static void check_event(struct patient *p, const char *system, const char *event
 	char path[600], text[700], *enable, *filter;
 
 	snprintf(path, sizeof(path), "events/%s/%s/enable", system, event);
-	enable = read_text(p, path);
+	enable = doctor_read_text(p, path);
 	if (enable && !strncmp(enable, "0*", 2)) {
 		snprintf(text, sizeof(text), "%s:%s is soft-disabled: it fires triggers and is not recorded.",
 			 system, event);
 		complain(p, text, "its own triggers and enable_event triggers of other events decide; write 1 to its file enable");
 	}
 	snprintf(path, sizeof(path), "events/%s/%s/filter", system, event);
-	filter = read_text(p, path);
+	filter = doctor_read_text(p, path);
 	if (filter && strncmp(filter, "none", 4))
 		printf("%s:%s is recorded only if %.*s\n", system, event, (int)strcspn(filter, "\n"), filter);
 	free(enable);
@@ -113,7 +114,7 @@ static void check_event(struct patient *p, const char *system, const char *event
 
 static void check_enabled(struct patient *p)
 {
-	char *enabled = read_text(p, "set_event"), *rest = enabled, *line;
+	char *enabled = doctor_read_text(p, "set_event"), *rest = enabled, *line;
 
 	while (rest && (line = strsep(&rest, "\n"))) {
 		char *event = strchr(line, ':');
@@ -135,7 +136,7 @@ static int look_into_instance(void *arg, const char *name, bool is_dir)
 	if (!is_dir)
 		return 0;
 	snprintf(path, sizeof(path), "instances/%s/set_event", name);
-	enabled = read_text(p, path);
+	enabled = doctor_read_text(p, path);
 	if (enabled && *enabled)
 		printf("instance %s, enabled: %u; its records are in instances/%s/trace\n", name,
 		       count_lines(enabled), name);
@@ -322,7 +323,7 @@ static void check_answers(struct patient *p)
 /* A file of functions that chooses some: what it has, its first line begins with # when it has none. */
 static bool chooses(struct patient *p, const char *file, const char *what)
 {
-	char *text = read_text(p, file);
+	char *text = doctor_read_text(p, file);
 	const bool some = text && *text && *text != '#' && strncmp(text, "no pid", 6);
 
 	if (some) {
@@ -336,7 +337,7 @@ static bool chooses(struct patient *p, const char *file, const char *what)
 
 static void check_filters(struct patient *p, bool graph)
 {
-	char *enabled = read_text(p, "enabled_functions");
+	char *enabled = doctor_read_text(p, "enabled_functions");
 	const bool filtered = chooses(p, "set_ftrace_filter", "traced are only");
 	const bool denied = chooses(p, "set_ftrace_notrace", "not traced are");
 
@@ -361,7 +362,8 @@ static void check_function_pids(struct patient *p)
 
 static void check_limits(struct patient *p)
 {
-	char *thresh = read_text(p, "tracing_thresh"), *depth = read_text(p, "max_graph_depth"), text[160];
+	char *thresh = doctor_read_text(p, "tracing_thresh");
+	char *depth = doctor_read_text(p, "max_graph_depth"), text[160];
 
 	if (thresh && atoll(thresh) > 0) {
 		snprintf(text, sizeof(text), "Only calls that take %.*s microseconds are recorded (tracing_thresh).",
@@ -402,7 +404,7 @@ static void check_functions(struct patient *p)
 	check_lost(p);
 	check_refused_sites(p);
 	check_answers(p);
-	available = read_text(p, "available_filter_functions");
+	available = doctor_read_text(p, "available_filter_functions");
 	if (available && !*available)
 		complain(p, "None of these functions can be traced.",
 			 "Build it with -fpatchable-function-entry=5 or -pg; events need neither");
@@ -431,7 +433,7 @@ static void check_programs(struct patient *p)
 
 static void check_switch(struct patient *p)
 {
-	char *on = read_text(p, "tracing_on");
+	char *on = doctor_read_text(p, "tracing_on");
 
 	if (on && *on == '0')
 		complain(p, "tracing_on is 0: the buffers take nothing.",
@@ -441,7 +443,8 @@ static void check_switch(struct patient *p)
 
 static void check_pids(struct patient *p)
 {
-	char *pids = read_text(p, "set_event_pid"), *no_pids = read_text(p, "set_event_notrace_pid");
+	char *pids = doctor_read_text(p, "set_event_pid");
+	char *no_pids = doctor_read_text(p, "set_event_notrace_pid");
 
 	if (pids && *pids && strncmp(pids, "no pid", 6))
 		complain(p, "set_event_pid lets only some processes through.", "tracefuse write set_event_pid ''");
@@ -454,7 +457,7 @@ static void check_pids(struct patient *p)
 
 static void check_replay(struct patient *p)
 {
-	char *replay = read_text(p, "replay");
+	char *replay = doctor_read_text(p, "replay");
 
 	if (!replay)
 		return;
@@ -496,7 +499,7 @@ static int list_filtered(void *arg, const char *name, bool is_dir)
 	if (!is_dir)
 		return 0;
 	snprintf(path, sizeof(path), "events/%s/filter", name);
-	text = read_text(p, path);
+	text = doctor_read_text(p, path);
 	if (text && strstr(text, "parse_error"))
 		complain(p, "A filter is in error:", path);
 	free(text);
@@ -505,7 +508,7 @@ static int list_filtered(void *arg, const char *name, bool is_dir)
 
 static void read_tracer(struct patient *p)
 {
-	char *tracer = read_text(p, "current_tracer");
+	char *tracer = doctor_read_text(p, "current_tracer");
 
 	snprintf(p->tracer, sizeof(p->tracer), "%.*s", tracer ? (int)strcspn(tracer, "\n") : 3, tracer ? tracer : "nop");
 	free(tracer);
@@ -537,7 +540,7 @@ static int examine(struct access *a)
 	return COMMAND_DONE;
 }
 
-static int run(int argc, char **argv)
+static int doctor_run(int argc, char **argv)
 {
 	struct access *a;
 	int status = client_connect_arguments(&command_doctor, argc, argv, &a);
@@ -552,7 +555,7 @@ static int run(int argc, char **argv)
 const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "say why a trace is empty",
-	.run = run,
+	.run = doctor_run,
 	.help =
 "usage: tracefuse doctor [SESSION]\n"
 "\n"

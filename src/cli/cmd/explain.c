@@ -108,7 +108,7 @@ static void take_shell_line(struct request *r)
 	}
 }
 
-static int parse_arguments(struct request *r, int argc, char **argv)
+static int explain_parse_arguments(struct request *r, int argc, char **argv)
 {
 	int status = options_parse(&command_explain, argc, argv, &r->session, NULL, NULL);
 
@@ -193,7 +193,8 @@ static void say(struct explain *e, enum explain_kind kind, const char *text)
 		explain_doubts(e, text);
 }
 
-static int refuse(struct explain *e, enum explain_kind kind, const char *text, int ret, const char *error)
+static int explain_refuse(struct explain *e, enum explain_kind kind, const char *text, int ret,
+			  const char *error)
 {
 	/* What is there already is spelled right. */
 	char *guess = error && strstr(error, "already") ? NULL : explain_guess(e, kind, text, error);
@@ -224,18 +225,18 @@ static int answer(struct explain *e, const char *text)
 		ret = explain_world_try(e->world, kind, e->system, e->event, text, &error);
 	}
 	if (ret && ret != -EEXIST)
-		status = refuse(e, kind, text, ret, error);
+		status = explain_refuse(e, kind, text, ret, error);
 	else
 		say(e, kind, text);
 	free(error);
 	return status;
 }
 
-static int run(int argc, char **argv)
+static int explain_run(int argc, char **argv)
 {
 	struct request r = { .session = NULL };
 	struct explain e = { .out = stdout };
-	int status = parse_arguments(&r, argc, argv);
+	int status = explain_parse_arguments(&r, argc, argv);
 
 	if (!status)
 		status = open_world(&r, &e.world);
@@ -253,7 +254,7 @@ static int run(int argc, char **argv)
 const struct command command_explain = {
 	.name = "explain",
 	.summary = "say in plain English what a trigger does, or what is wrong with it",
-	.run = run,
+	.run = explain_run,
 	.help =
 "usage: tracefuse explain [-s SESSION | SESSION | RECORDING] [SYSTEM:EVENT] COMMAND\n"
 "\n"

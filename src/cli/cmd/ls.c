@@ -8,7 +8,7 @@
 #include "cli/client.h"
 #include "cli/options.h"
 
-static int print_name(void *arg, const char *name, bool is_dir)
+static int ls_print_name(void *arg, const char *name, bool is_dir)
 {
 	(void)arg;
 	printf("%s%s\n", name, is_dir ? "/" : "");
@@ -24,7 +24,7 @@ static int list(struct access *a, const char *argument, bool headed)
 		return COMMAND_FAILED;
 	if (headed)
 		printf("%s:\n", argument);
-	ret = a->ops->list(a, path, print_name, NULL);
+	ret = a->ops->list(a, path, ls_print_name, NULL);
 	if (ret == -ENOTDIR) {
 		printf("%s\n", argument);
 		ret = 0;
@@ -32,7 +32,7 @@ static int list(struct access *a, const char *argument, bool headed)
 	return ret < 0 ? message_error("ls: %s: %s", argument, strerror(-ret)) : COMMAND_DONE;
 }
 
-static int run(int argc, char **argv)
+static int ls_run(int argc, char **argv)
 {
 	const char *name = NULL;
 	int status = options_parse(&command_ls, argc, argv, &name, NULL, NULL);
@@ -54,7 +54,7 @@ static int run(int argc, char **argv)
 const struct command command_ls = {
 	.name = "ls",
 	.summary = "list a directory of the session's files",
-	.run = run,
+	.run = ls_run,
 	.help =
 "usage: tracefuse ls [-s SESSION] [DIRECTORY...]\n"
 "\n"

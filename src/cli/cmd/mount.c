@@ -40,7 +40,7 @@ static struct access *connect_or_make(const char *name, bool *made)
 }
 
 /* Of a session that this command makes. */
-static int boot(struct access *a, bool made, const struct words *boots)
+static int mount_boot(struct access *a, bool made, const struct words *boots)
 {
 	char *text;
 	int ret = 0;
@@ -73,7 +73,7 @@ struct mounting {
 	struct words	boots;
 };
 
-static int parse(int argc, char **argv, struct mounting *m)
+static int mount_parse(int argc, char **argv, struct mounting *m)
 {
 	int opt;
 
@@ -110,10 +110,10 @@ static int mount_at(struct access *a, const struct mounting *m)
 	return *m->dir ? COMMAND_DONE : client_print_mounts(a);
 }
 
-static int run(int argc, char **argv)
+static int mount_run(int argc, char **argv)
 {
 	struct mounting m = { .session = NULL };
-	int status = parse(argc, argv, &m), ret;
+	int status = mount_parse(argc, argv, &m), ret;
 	struct access *a = NULL;
 	bool made = false;
 
@@ -126,7 +126,7 @@ static int run(int argc, char **argv)
 	}
 	if (!status) {
 		a = connect_or_make(m.session, &made);
-		status = a ? boot(a, made, &m.boots) : COMMAND_FAILED;
+		status = a ? mount_boot(a, made, &m.boots) : COMMAND_FAILED;
 	}
 	if (!status)
 		status = mount_at(a, &m);
@@ -142,7 +142,7 @@ static int run(int argc, char **argv)
 const struct command command_mount = {
 	.name = "mount",
 	.summary = "serve a session's files as a directory (FUSE)",
-	.run = run,
+	.run = mount_run,
 	.help =
 "usage: tracefuse mount [options] [SESSION [DIRECTORY]]\n"
 "       tracefuse mount [options] -s SESSION [DIRECTORY]\n"

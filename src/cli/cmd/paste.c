@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "setup/setup.h"
 
-static int run(int argc, char **argv)
+static int paste_run(int argc, char **argv)
 {
 	const char *name = NULL;
 	int status = options_parse(&command_paste, argc, argv, &name, NULL, NULL);
@@ -37,7 +37,7 @@ static int run(int argc, char **argv)
 const struct command command_paste = {
 	.name = "paste",
 	.summary = "run commands pasted from a document or a terminal",
-	.run = run,
+	.run = paste_run,
 	.help =
 "usage: tracefuse paste [-s SESSION] [FILE]\n"
 "\n"

@@ -142,7 +142,7 @@ static int parse_option(struct replay *r, int opt, int argc, char **argv)
 	}
 }
 
-static int parse_arguments(struct replay *r, int argc, char **argv)
+static int replay_parse_arguments(struct replay *r, int argc, char **argv)
 {
 	int opt, status;
 
@@ -253,7 +253,7 @@ static int make_session(struct replay *r)
 	return r->made.access ? COMMAND_DONE : message_error("out of memory");
 }
 
-static void destroy(struct replay *r)
+static void replay_destroy(struct replay *r)
 {
 	if (r->made.source)
 		source_serve_end(r->made.source);
@@ -333,7 +333,7 @@ static int run_script(struct replay *r, const char *file)
 }
 
 /* What the recording does not have will not come. */
-static int boot(struct replay *r)
+static int replay_boot(struct replay *r)
 {
 	char *text = asked_boot(&r->asked.boots);
 	struct boot *b = text ? boot_create("tracefuse: boot: ") : NULL;
@@ -350,7 +350,7 @@ static int boot(struct replay *r)
 static int set_up(struct replay *r)
 {
 	unsigned int i;
-	int status = boot(r);
+	int status = replay_boot(r);
 
 	/* Who only wants a file wants all of it. */
 	if (!status && r->asked.dat_file && !r->asked.events.nr && !r->asked.setups.nr && !r->at_events.nr)
@@ -478,7 +478,7 @@ static int run_and_print(struct replay *r)
 
 /* ---- a session that stays ---- */
 
-static int serve(struct replay *r)
+static int replay_serve(struct replay *r)
 {
 	char what[256];
 	struct server_params params = {
@@ -527,16 +527,16 @@ static int replay(struct replay *r)
 	if (r->asked.cats.nr || r->at_events.nr || r->asked.dat_file)
 		status = run_and_print(r);
 	results_close(&r->results);
-	return status ? status : serve(r);
+	return status ? status : replay_serve(r);
 }
 
-static int run(int argc, char **argv)
+static int replay_run(int argc, char **argv)
 {
 	struct replay r = { .alone = PTHREAD_MUTEX_INITIALIZER };
 	int status, ret;
 
 	output_signals_ignore();
-	status = parse_arguments(&r, argc, argv);
+	status = replay_parse_arguments(&r, argc, argv);
 	if (status) {
 		free_words(&r);
 		return status;
@@ -548,14 +548,14 @@ static int run(int argc, char **argv)
 		return message_error("cannot start a server: %s", strerror(-ret));
 	}
 	status = replay(&r);
-	destroy(&r);
+	replay_destroy(&r);
 	return status;
 }
 
 const struct command command_replay = {
 	.name = "replay",
 	.summary = "put a recorded trace (trace.dat) behind the files",
-	.run = run,
+	.run = replay_run,
 	.help =
 "usage: tracefuse replay [options] RECORDING...\n"
 "\n"

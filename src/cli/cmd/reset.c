@@ -17,7 +17,7 @@ struct names {
 	unsigned int	nr;
 };
 
-static int add_name(void *arg, const char *name, bool is_dir)
+static int reset_add_name(void *arg, const char *name, bool is_dir)
 {
 	struct names *n = arg;
 
@@ -37,12 +37,12 @@ static struct names list_names(struct access *a, const char *path)
 {
 	struct names n = { 0 };
 
-	a->ops->list(a, path, add_name, &n);
+	a->ops->list(a, path, reset_add_name, &n);
 	return n;
 }
 
 /* Files that a session may not have are passed over. */
-static void put(struct access *a, const char *dir, const char *file, const char *text)
+static void reset_put(struct access *a, const char *dir, const char *file, const char *text)
 {
 	char path[4096];
 
@@ -75,7 +75,7 @@ static bool clear_triggers(struct access *a, const char *dir)
 		}
 		free_names(&events);
 		snprintf(path, sizeof(path), "events/%s/filter", systems.v[i]);
-		put(a, dir, path, "0\n");
+		reset_put(a, dir, path, "0\n");
 	}
 	free_names(&systems);
 	return left;
@@ -120,10 +120,10 @@ static void reset_functions(struct access *a, const char *dir)
 		"set_graph_function", "set_graph_notrace",
 	};
 
-	put(a, dir, "function_profile_enabled", "0\n");
+	reset_put(a, dir, "function_profile_enabled", "0\n");
 	remove_commands(a, dir);
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-		put(a, dir, files[i], "");
+		reset_put(a, dir, files[i], "");
 }
 
 struct place {
@@ -143,7 +143,7 @@ static int reset_option(void *arg, const char *name, bool is_dir)
 	if (option < 0 || option == OPTION_HASH_PTR || option == OPTION_TRACE_PRINTK_DEST)
 		return 0;
 	snprintf(path, sizeof(path), "options/%s", name);
-	put(p->access, p->dir, path, options_test(options_default(), option) ? "1\n" : "0\n");
+	reset_put(p->access, p->dir, path, options_test(options_default(), option) ? "1\n" : "0\n");
 	return 0;
 }
 
@@ -173,7 +173,7 @@ static void reset_cpumask(struct place *p)
 			text[at++] = ',';
 	}
 	text[at] = '\0';
-	put(p->access, p->dir, "tracing_cpumask", text);
+	reset_put(p->access, p->dir, "tracing_cpumask", text);
 }
 
 static void reset_settings(struct access *a, const char *dir)
@@ -184,28 +184,28 @@ static void reset_settings(struct access *a, const char *dir)
 	snprintf(path, sizeof(path), "%soptions", dir);
 	a->ops->list(a, path, reset_option, &p);
 	reset_cpumask(&p);
-	put(a, dir, "trace_clock", "local\n");
+	reset_put(a, dir, "trace_clock", "local\n");
 }
 
 static void reset_instance(struct access *a, const char *dir)
 {
-	put(a, dir, "tracing_on", "0\n");
-	put(a, dir, "current_tracer", "nop\n");
+	reset_put(a, dir, "tracing_on", "0\n");
+	reset_put(a, dir, "current_tracer", "nop\n");
 	reset_functions(a, dir);
-	put(a, dir, "tracing_max_latency", "0\n");
-	put(a, dir, "tracing_thresh", "0\n");
-	put(a, dir, "max_graph_depth", "0\n");
-	put(a, dir, "set_event", "\n");
-	put(a, dir, "events/enable", "0\n");
+	reset_put(a, dir, "tracing_max_latency", "0\n");
+	reset_put(a, dir, "tracing_thresh", "0\n");
+	reset_put(a, dir, "max_graph_depth", "0\n");
+	reset_put(a, dir, "set_event", "\n");
+	reset_put(a, dir, "events/enable", "0\n");
 	for (int round = 0; round < 8 && clear_triggers(a, dir); round++)
 		;
-	put(a, dir, "set_event_pid", "");
-	put(a, dir, "set_event_notrace_pid", "");
-	put(a, dir, "snapshot", "0\n");
+	reset_put(a, dir, "set_event_pid", "");
+	reset_put(a, dir, "set_event_notrace_pid", "");
+	reset_put(a, dir, "snapshot", "0\n");
 	reset_settings(a, dir);
-	put(a, dir, "trace", "");
-	put(a, dir, "error_log", "");
-	put(a, dir, "tracing_on", "1\n");
+	reset_put(a, dir, "trace", "");
+	reset_put(a, dir, "error_log", "");
+	reset_put(a, dir, "tracing_on", "1\n");
 }
 
 static int remove_instances(struct access *a)
@@ -244,10 +244,10 @@ static void clear_dynamic_events(struct access *a)
 		access_write_all(a, "dynamic_events", O_APPEND, command, strlen(command), NULL);
 	}
 	free(text);
-	put(a, "", "dynamic_events", "");
+	reset_put(a, "", "dynamic_events", "");
 }
 
-static int run(int argc, char **argv)
+static int reset_run(int argc, char **argv)
 {
 	struct access *a;
 	int status = client_connect_arguments(&command_reset, argc, argv, &a);
@@ -257,8 +257,8 @@ static int run(int argc, char **argv)
 	status = remove_instances(a);
 	reset_instance(a, "");
 	clear_dynamic_events(a);
-	put(a, "", "replay", "stop\n");
-	put(a, "", "replay", "rewind\n");
+	reset_put(a, "", "replay", "stop\n");
+	reset_put(a, "", "replay", "rewind\n");
 	access_close(a);
 	return status;
 }
@@ -266,7 +266,7 @@ static int run(int argc, char **argv)
 const struct command command_reset = {
 	.name = "reset",
 	.summary = "bring a session back to its start",
-	.run = run,
+	.run = reset_run,
 	.help =
 "usage: tracefuse reset [SESSION]\n"
 "\n"

@@ -94,7 +94,7 @@ static int check_arguments(struct run *r)
 	return status ? status : check_providers(r);
 }
 
-static int parse_arguments(struct run *r, int argc, char **argv)
+static int run_parse_arguments(struct run *r, int argc, char **argv)
 {
 	int opt, status;
 
@@ -128,7 +128,7 @@ static int find_program(struct run *r)
 	return r->preload ? COMMAND_DONE : COMMAND_FAILED;
 }
 
-static int prepare(struct run *r)
+static int run_prepare(struct run *r)
 {
 	int status = results_open(&r->results, &r->asked);
 
@@ -213,7 +213,7 @@ static void reserve_standard(void)
 			open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
-static int run(int argc, char **argv)
+static int run_main(int argc, char **argv)
 {
 	struct run r = { .life_fd = -1, .owner_fd = -1 };
 	bool failed = false;
@@ -221,9 +221,9 @@ static int run(int argc, char **argv)
 
 	reserve_standard();
 	output_signals_ignore();
-	status = parse_arguments(&r, argc, argv);
+	status = run_parse_arguments(&r, argc, argv);
 	if (!status)
-		status = prepare(&r);
+		status = run_prepare(&r);
 	if (!status)
 		status = run_program(&r, &failed);
 	release(&r);
@@ -238,7 +238,7 @@ static int run(int argc, char **argv)
 const struct command command_run = {
 	.name = "run",
 	.summary = "trace a program",
-	.run = run,
+	.run = run_main,
 	.help =
 "usage: tracefuse run [options] [--] PROGRAM ARGUMENTS...\n"
 "\n"

@@ -42,7 +42,7 @@ static int save(const char *session, const char *file, bool compress)
 	return a ? status : COMMAND_FAILED;
 }
 
-static int run(int argc, char **argv)
+static int save_run(int argc, char **argv)
 {
 	static const char *const flags[] = { "compress", NULL };
 	const char *name = NULL;
@@ -60,7 +60,7 @@ static int run(int argc, char **argv)
 const struct command command_save = {
 	.name = "save",
 	.summary = "write what the session has recorded as a trace.dat",
-	.run = run,
+	.run = save_run,
 	.help =
 "usage: tracefuse save [-s SESSION] [--compress] FILE\n"
 "\n"

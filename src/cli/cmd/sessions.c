@@ -102,7 +102,7 @@ static int end_session(const char *name)
 	return ret < 0 ? message_error("sessions: %s: %s", name, strerror(-ret)) : COMMAND_DONE;
 }
 
-static int run(int argc, char **argv)
+static int sessions_run(int argc, char **argv)
 {
 	static const char *const flags[] = { "clean", "end", NULL };
 	const char *name = NULL;
@@ -136,7 +136,7 @@ static int run(int argc, char **argv)
 const struct command command_sessions = {
 	.name = "sessions",
 	.summary = "list sessions, who is attached, where they are mounted; end them",
-	.run = run,
+	.run = sessions_run,
 	.help =
 "usage: tracefuse sessions [--clean]\n"
 "       tracefuse sessions --end SESSION...\n"

@@ -60,7 +60,7 @@ static int run_and_tell(struct access *a, char **argv)
 	return status;
 }
 
-static int enter(struct access *a)
+static int shell_enter(struct access *a)
 {
 	int ret = setup_shell_enter(a);
 
@@ -75,7 +75,7 @@ static int enter(struct access *a)
 	return COMMAND_DONE;
 }
 
-static int run(int argc, char **argv)
+static int shell_run(int argc, char **argv)
 {
 	const char *name = NULL;
 	int status = options_parse(&command_shell, argc, argv, &name, NULL, NULL);
@@ -98,7 +98,7 @@ static int run(int argc, char **argv)
 	}
 	setenv("TRACEFUSE_SESSION", session, 1);
 	free(session);
-	status = enter(a);
+	status = shell_enter(a);
 	if (!status)
 		status = run_and_tell(a, argv + optind);
 	access_close(a);
@@ -108,7 +108,7 @@ static int run(int argc, char **argv)
 const struct command command_shell = {
 	.name = "shell",
 	.summary = "run a program that sees the session at /sys/kernel/tracing",
-	.run = run,
+	.run = shell_run,
 	.help =
 "usage: tracefuse shell [SESSION] [-- COMMAND ARGUMENTS...]\n"
 "\n"

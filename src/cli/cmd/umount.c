@@ -60,7 +60,7 @@ static bool is_mount(const char *argument, char *dir)
 	return w.found;
 }
 
-static int run(int argc, char **argv)
+static int umount_run(int argc, char **argv)
 {
 	const char *name = NULL;
 	int status = options_parse(&command_umount, argc, argv, &name, NULL, NULL);
@@ -91,7 +91,7 @@ static int run(int argc, char **argv)
 const struct command command_umount = {
 	.name = "umount",
 	.summary = "take a mount away",
-	.run = run,
+	.run = umount_run,
 	.help =
 "usage: tracefuse umount [SESSION | DIRECTORY]\n"
 "\n"

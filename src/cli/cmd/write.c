@@ -6,7 +6,7 @@
 
 #include "cli/write.h"
 
-static int run(int argc, char **argv)
+static int write_run(int argc, char **argv)
 {
 	return client_write(&command_write, O_TRUNC, argc, argv);
 }
@@ -14,7 +14,7 @@ static int run(int argc, char **argv)
 const struct command command_write = {
 	.name = "write",
 	.summary = "write to a file of the session, as echo TEXT > FILE does",
-	.run = run,
+	.run = write_run,
 	.help =
 "usage: tracefuse write [-s SESSION] FILE [TEXT...]\n"
 "\n"

@@ -63,7 +63,7 @@ static unsigned int find_words(const char *text, struct word *words)
 	return nr;
 }
 
-static bool is_name(const struct explain_parts *names, const struct word *w)
+static bool guess_is_name(const struct explain_parts *names, const struct word *w)
 {
 	for (unsigned int i = 0; i < names->nr; i++)
 		if (!strncmp(names->v[i], w->at, w->len) && !names->v[i][w->len])
@@ -71,7 +71,7 @@ static bool is_name(const struct explain_parts *names, const struct word *w)
 	return false;
 }
 
-static char *replace(const char *text, const struct word *w, const char *by)
+static char *guess_replace(const char *text, const struct word *w, const char *by)
 {
 	char *out;
 
@@ -141,7 +141,7 @@ static char *try_names(struct guessing *g, const struct word *w, unsigned int fa
 		size_t len = strlen(g->names.v[i]);
 
 		if (nearest_distance(w->at, w->len, g->names.v[i], len) == far)
-			guess = accepted(g, w, len, replace(g->text, w, g->names.v[i]));
+			guess = accepted(g, w, len, guess_replace(g->text, w, g->names.v[i]));
 	}
 	return guess;
 }
@@ -154,7 +154,7 @@ static char *try_quotes(struct guessing *g, const struct word *w)
 	if (w->at == g->text || !strchr("=~ ", w->at[-1]) || w->len > WORD_MAX)
 		return NULL;
 	snprintf(quoted, sizeof(quoted), "\"%.*s\"", (int)w->len, w->at);
-	return accepted(g, w, strlen(quoted), replace(g->text, w, quoted));
+	return accepted(g, w, strlen(quoted), guess_replace(g->text, w, quoted));
 }
 
 static void add_names(struct explain_parts *out, const char *const *names)
@@ -185,7 +185,8 @@ static char *try_words(struct guessing *g, const struct word *words, unsigned in
 		for (unsigned int i = 0; i < nr && !guess; i++)
 			if (far <= nearest_tolerance(words[i].len) &&
 			    (known ? is_marked(g, &words[i])
-				   : !is_name(&g->names, &words[i]) || is_assigned(&words[i])))
+				   : !guess_is_name(&g->names,
+						    &words[i]) || is_assigned(&words[i])))
 				guess = try_names(g, &words[i], far);
 	return guess;
 }

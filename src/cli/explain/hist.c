@@ -17,7 +17,7 @@ struct hist_parts {
 };
 
 /* The text behind "NAME=", or NULL. */
-static const char *value_of(const char *part, const char *name)
+static const char *explain_hist_value_of(const char *part, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -35,27 +35,27 @@ static void sort_assignment(struct hist_parts *h, const char *part)
 	const char *value;
 
 	for (const char *const *k = keys; *k; k++) {
-		value = value_of(part, *k);
+		value = explain_hist_value_of(part, *k);
 		if (value) {
 			explain_split(value, ',', &h->keys);
 			return;
 		}
 	}
 	for (const char *const *v = vals; *v; v++) {
-		value = value_of(part, *v);
+		value = explain_hist_value_of(part, *v);
 		if (value) {
 			explain_split(value, ',', &h->vals);
 			return;
 		}
 	}
-	value = value_of(part, "sort");
+	value = explain_hist_value_of(part, "sort");
 	if (value)
 		explain_split(value, ',', &h->sort);
-	else if ((value = value_of(part, "size")))
+	else if ((value = explain_hist_value_of(part, "size")))
 		h->size = strdup(value);
-	else if ((value = value_of(part, "name")))
+	else if ((value = explain_hist_value_of(part, "name")))
 		h->name = strdup(value);
-	else if ((value = value_of(part, "clock")))
+	else if ((value = explain_hist_value_of(part, "clock")))
 		h->clock = strdup(value);
 	else
 		explain_split(part, ',', &h->vars);
@@ -155,7 +155,7 @@ static void say_vals(struct explain *e, const struct hist_parts *h)
 static bool defines(const struct hist_parts *h, const char *name)
 {
 	for (unsigned int i = 0; i < h->vars.nr; i++)
-		if (value_of(h->vars.v[i], name))
+		if (explain_hist_value_of(h->vars.v[i], name))
 			return true;
 	return false;
 }
@@ -219,7 +219,7 @@ struct action {
 };
 
 /* "handler(of).name(arguments)"; trace(EVENT,...) is EVENT(...). */
-static void parse_action(const char *text, struct action *a)
+static void explain_hist_action(const char *text, struct action *a)
 {
 	size_t handler = strcspn(text, "("), of = strcspn(text + handler, ")"), name;
 	const char *rest;
@@ -305,7 +305,7 @@ static void say_action(struct explain *e, const char *text)
 	struct action a = { 0 };
 	char *saved;
 
-	parse_action(text, &a);
+	explain_hist_action(text, &a);
 	say_handler(e, &a);
 	if (!strcmp(a.name, "save")) {
 		saved = list_values(&a.arguments);

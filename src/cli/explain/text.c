@@ -77,7 +77,7 @@ char *explain_split_filter(const char *text, char **filter)
 
 /* ---- kinds ---- */
 
-static bool begins(const char *text, const char *word)
+static bool explain_text_begins(const char *text, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -95,12 +95,12 @@ enum explain_kind explain_kind_of(const char *text)
 	if (*text == '-' && text[1] == ':')
 		return EXPLAIN_REMOVAL;
 	text += *text == '!';
-	if (begins(text, "hist"))
+	if (explain_text_begins(text, "hist"))
 		return EXPLAIN_HIST;
 	for (const char *const *t = triggers; *t; t++)
-		if (begins(text, *t))
+		if (explain_text_begins(text, *t))
 			return EXPLAIN_TRIGGER;
-	if (begins(text, "s"))
+	if (explain_text_begins(text, "s"))
 		return EXPLAIN_SYNTH;
 	if (*text == 'e' && (text[1] == ':' || text[1] == ' '))
 		return EXPLAIN_PROBE;

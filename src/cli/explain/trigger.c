@@ -44,7 +44,7 @@ static size_t word_length(const char *s)
 	return n;
 }
 
-static void print_name(FILE *out, const char *s, size_t n)
+static void explain_trigger_print_name(FILE *out, const char *s, size_t n)
 {
 	static const char function[] = ".function";
 
@@ -76,7 +76,7 @@ char *explain_condition(const char *filter)
 			fputs(words, out);
 		} else {
 			n = word_length(filter);
-			print_name(out, filter, n);
+			explain_trigger_print_name(out, filter, n);
 		}
 		blank = words && *words == '(' ? "" : " ";
 		filter += n;

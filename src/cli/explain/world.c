@@ -40,7 +40,7 @@ struct explain_world {
 
 /* ---- making it ---- */
 
-static int make(struct explain_world *w, uint32_t nr_cpus)
+static int world_make(struct explain_world *w, uint32_t nr_cpus)
 {
 	struct session_params params = { .nr_cpus = nr_cpus };
 	int ret = session_create(NULL, &params, &w->session);
@@ -97,7 +97,7 @@ int explain_world_of_recording(const char *file, struct explain_world **out)
 	int ret = w ? source_open(&params, &w->source, &err) : -ENOMEM;
 
 	if (!ret)
-		ret = make(w, source_nr_cpus(w->source));
+		ret = world_make(w, source_nr_cpus(w->source));
 	if (!ret)
 		ret = source_import(w->source, w->model, &err);
 	if (!ret)
@@ -125,7 +125,8 @@ struct copying {
 };
 
 /* Calls fn for the lines of a text. */
-static void each_line(char *text, void (*fn)(struct copying *c, const char *line), struct copying *c)
+static void world_each_line(char *text, void (*fn)(struct copying *c, const char *line),
+			    struct copying *c)
 {
 	char *line;
 
@@ -178,7 +179,7 @@ static void copy_event(struct copying *c, const char *name)
 		return;
 	snprintf(system, sizeof(system), "%s", c->system);
 	snprintf(c->system + strlen(c->system), sizeof(c->system) - strlen(c->system), "/%s", name);
-	each_line(text, note_hist, c);
+	world_each_line(text, note_hist, c);
 	strcpy(c->system, system);
 	free(text);
 }
@@ -243,12 +244,12 @@ int explain_world_of_session(struct access *a, struct explain_world **out)
 {
 	struct explain_world *w = calloc(1, sizeof(*w));
 	struct copying c = { .world = w, .from = a };
-	int ret = w ? make(w, 1) : -ENOMEM;
+	int ret = w ? world_make(w, 1) : -ENOMEM;
 	char *text;
 	size_t len;
 
 	if (!ret && !access_read_all(a, "dynamic_events", &text, &len)) {
-		each_line(text, note_made, &c);
+		world_each_line(text, note_made, &c);
 		free(text);
 	}
 	if (!ret)
@@ -350,7 +351,7 @@ bool explain_world_parameter(struct explain_world *w, const char *synth, unsigne
 	return false;
 }
 
-static const char *file_of(enum explain_kind kind)
+static const char *world_file_of(enum explain_kind kind)
 {
 	return kind == EXPLAIN_FILTER ? "filter" : "trigger";
 }
@@ -389,7 +390,7 @@ int explain_world_try(struct explain_world *w, enum explain_kind kind, const cha
 	else if (kind == EXPLAIN_SYNTH || kind == EXPLAIN_PROBE || kind == EXPLAIN_REMOVAL)
 		snprintf(path, sizeof(path), "dynamic_events");
 	else
-		snprintf(path, sizeof(path), "events/%s/%s/%s", system, event, file_of(kind));
+		snprintf(path, sizeof(path), "events/%s/%s/%s", system, event, world_file_of(kind));
 	access_write_all(w->access, "error_log", O_TRUNC, "\n", 1, NULL);
 	ret = write_line(w, path, text);
 	*error = NULL;
@@ -421,20 +422,20 @@ int explain_world_clear(struct explain_world *w, const char *system, const char 
 
 /* ---- names ---- */
 
-static void add_name(struct explain_parts *out, const char *name)
+static void world_add_name(struct explain_parts *out, const char *name)
 {
 	explain_parts_add(out, name, strlen(name));
 }
 
-static void add_events(struct explain_world *w, struct explain_parts *out)
+static void world_add_events(struct explain_world *w, struct explain_parts *out)
 {
 	struct system *sys;
 	struct event *e;
 
 	list_each(sys, &w->model->systems, node) {
-		add_name(out, sys->name);
+		world_add_name(out, sys->name);
 		list_each(e, &sys->events, node)
-			add_name(out, e->name);
+			world_add_name(out, e->name);
 	}
 }
 
@@ -452,10 +453,10 @@ void explain_world_names(struct explain_world *w, const char *system, const char
 	/* What is nearest comes first: the event's own. */
 	fields = e ? event_fields(e, &n) : NULL;
 	for (unsigned int i = 0; i < n; i++)
-		add_name(out, fields[i].name);
+		world_add_name(out, fields[i].name);
 	for (unsigned int i = 0; i < w->nr_variables; i++)
-		add_name(out, w->variables[i].name);
+		world_add_name(out, w->variables[i].name);
 	for (const char *const *word = words; *word; word++)
-		add_name(out, *word);
-	add_events(w, out);
+		world_add_name(out, *word);
+	world_add_events(w, out);
 }

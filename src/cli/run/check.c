@@ -21,7 +21,7 @@ enum { INTERPRETERS = 5 };	/* scripts whose interpreter is a script, as deep as 
 
 /* ---- the file that execvp() would take ---- */
 
-static bool is_program(const char *path, int *err)
+static bool run_check_is_program(const char *path, int *err)
 {
 	struct stat st;
 
@@ -46,7 +46,7 @@ static bool search_path(const char *name, char *out, size_t size, int *found)
 	for (;; dirs = end + 1) {
 		end = strchrnul(dirs, ':');
 		if (snprintf(out, size, "%.*s%s%s", (int)(end - dirs), dirs, end == dirs ? "" : "/", name) < (int)size &&
-		    is_program(out, &err))
+		    run_check_is_program(out, &err))
 			return true;
 		/* What is there and cannot be run is told when there is nothing better. */
 		if (err == EACCES && !access(out, F_OK))
@@ -63,7 +63,7 @@ static void find_program(const char *name, struct run_check *c)
 
 	if (strchr(name, '/')) {
 		snprintf(c->path, sizeof(c->path), "%s", name);
-		found = is_program(name, &err);
+		found = run_check_is_program(name, &err);
 	} else {
 		found = *name && search_path(name, c->path, sizeof(c->path), &err);
 	}
@@ -121,7 +121,7 @@ static bool interpreter_of(int fd, char *out, size_t size)
 }
 
 /* 1: path is a script, and is its interpreter now; 0: a binary, or it cannot be told. */
-static int check_file(char *path, size_t path_size, const char *preload, char *why, size_t size)
+static int run_check_file(char *path, size_t path_size, const char *preload, char *why, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int ret;
@@ -150,7 +150,8 @@ void run_check(const char *name, const char *preload, struct run_check *out)
 	if (out->status)
 		return;
 	memcpy(path, out->path, sizeof(path));
-	while (check_file(path, sizeof(path), preload, why, sizeof(why)) == 1 && level < INTERPRETERS)
+	while (run_check_file(path, sizeof(path), preload, why,
+			      sizeof(why)) == 1 && level < INTERPRETERS)
 		level++;
 	out->binary = !level;
 	if (*why && level)

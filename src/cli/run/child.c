@@ -146,7 +146,7 @@ static bool has_it(const struct run *r, const struct signalfd_siginfo *info)
 	return info->ssi_code > 0 || (pid_t)info->ssi_pid == r->pid;
 }
 
-static void pass_on(const struct run *r, const struct signalfd_siginfo *info)
+static void run_child_pass_on(const struct run *r, const struct signalfd_siginfo *info)
 {
 	int sig = (int)info->ssi_signo;
 
@@ -176,7 +176,7 @@ static bool serve_signals(struct run *r, int fd)
 	struct signalfd_siginfo info;
 
 	while (read(fd, &info, sizeof(info)) == sizeof(info))
-		pass_on(r, &info);
+		run_child_pass_on(r, &info);
 	return look_at_child(r);
 }
 
@@ -238,7 +238,7 @@ void run_child_refuse(struct run *r)
 	run_child_not_started(r);
 }
 
-static int start(struct run *r, const struct signals *s, int tell)
+static int run_child_start(struct run *r, const struct signals *s, int tell)
 {
 	fflush(NULL);
 	r->pid = fork();
@@ -257,7 +257,7 @@ int run_child(struct run *r)
 	if (!ret && pipe2(tell, O_CLOEXEC))
 		ret = -errno;
 	if (!ret)
-		ret = start(r, &s, tell[1]);
+		ret = run_child_start(r, &s, tell[1]);
 	close(tell[1]);
 	if (!ret) {
 		if (r->preload)

@@ -26,7 +26,7 @@ enum { END_MS = 5000, TRIES = 10 };
 /* ---- a session of its own ---- */
 
 /* For `tracefuse sessions`. */
-static void describe(const struct run *r, char *out, size_t size)
+static void run_server_describe(const struct run *r, char *out, size_t size)
 {
 	size_t at = (size_t)snprintf(out, size, "run");
 
@@ -38,7 +38,7 @@ static void describe(const struct run *r, char *out, size_t size)
 }
 
 /* 0 or -errno */
-static int make(struct run *r)
+static int run_server_make(struct run *r)
 {
 	struct programs_params programs = { .systems = r->systems, .kernel_names = r->kernel_names };
 	char what[256];
@@ -48,7 +48,7 @@ static int make(struct run *r)
 	};
 	int fds[2], ret;
 
-	describe(r, what, sizeof(what));
+	run_server_describe(r, what, sizeof(what));
 	if (pipe2(fds, O_CLOEXEC))
 		return -errno;
 	params.life_fd = fds[0];
@@ -88,7 +88,7 @@ static int refused(struct run *r, int ret, const char *what)
 	return message_error("run: session %s: %s: %s", r->name, what, strerror(-ret));
 }
 
-static int join(struct run *r)
+static int run_server_join(struct run *r)
 {
 	char text[512];
 	int ret;
@@ -105,7 +105,7 @@ static int join(struct run *r)
 }
 
 /* The settings of the start; a session that is there has had its own. */
-static int boot(struct run *r)
+static int run_server_boot(struct run *r)
 {
 	char *text;
 	int ret = 0;
@@ -147,7 +147,7 @@ static void name_own(struct run *r, int number)
 }
 
 /* The session that there is, else a new one. 0 or -errno */
-static int find(struct run *r)
+static int run_server_find(struct run *r)
 {
 	int ret = -ENOENT;
 
@@ -157,7 +157,7 @@ static int find(struct run *r)
 		ret = r->asked.session_name ? client_reach(r->name, &r->access) : -ENOENT;
 		r->joined = ret != -ENOENT;
 		if (ret == -ENOENT)
-			ret = make(r) ? : client_reach(r->name, &r->access);
+			ret = run_server_make(r) ? : client_reach(r->name, &r->access);
 		/* Else somebody was faster, or it has ended in between. */
 		if (ret != -EEXIST && (ret != -ENOENT || !r->asked.session_name))
 			break;
@@ -166,12 +166,12 @@ static int find(struct run *r)
 }
 
 /* What is to be there before the program begins. */
-static int settle(struct run *r)
+static int run_server_settle(struct run *r)
 {
-	int status = r->joined ? join(r) : COMMAND_DONE, ret = 0;
+	int status = r->joined ? run_server_join(r) : COMMAND_DONE, ret = 0;
 
 	if (!status)
-		status = boot(r);
+		status = run_server_boot(r);
 	if (!status && r->asked.mount_dir)
 		status = mount_it(r);
 	/* Others may join it from now on. */
@@ -188,14 +188,14 @@ int run_server_open(struct run *r)
 	if (r->asked.session_name)
 		snprintf(r->name, sizeof(r->name), "%s", r->asked.session_name);
 	for (int i = 0; i < TRIES; i++) {
-		ret = find(r);
+		ret = run_server_find(r);
 		if (ret)
 			return without_tracing(r, ret, r->joined ? "the session cannot be reached" :
 					       "a session cannot be made");
 		/* Without it a session may be left behind, if all is killed. */
 		if (!r->asked.session_name && r->owner_fd < 0)
 			r->owner_fd = session_own(r->name);
-		status = settle(r);
+		status = run_server_settle(r);
 		/* The server died between two requests: what it was told is kept, or said again. */
 		if (!*r->untraced || !r->asked.session_name)
 			break;

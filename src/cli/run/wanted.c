@@ -19,7 +19,8 @@
 
 enum { NEAR_ROOM = 256 };
 
-static enum event_names_verdict judge(struct run *r, const char *name, char near[NEAR_ROOM])
+static enum event_names_verdict run_wanted_judge(struct run *r, const char *name,
+						 char near[NEAR_ROOM])
 {
 	enum event_names_verdict verdict;
 	char *lines;
@@ -34,8 +35,8 @@ static enum event_names_verdict judge(struct run *r, const char *name, char near
 }
 
 /* With --keep-going it is waited for all the same. */
-static void refuse(struct run *r, const char *option, const char *name, const char *what,
-		   const char *near)
+static void run_wanted_refuse(struct run *r, const char *option, const char *name, const char *what,
+			      const char *near)
 {
 	char hint[NEAR_ROOM + 16];
 
@@ -48,15 +49,15 @@ bool run_wanted_event(struct run *r, const char *name)
 {
 	char near[NEAR_ROOM];
 
-	if (r->set_up || r->keep_going || judge(r, name, near) == EVENT_NAMES_LATER)
+	if (r->set_up || r->keep_going || run_wanted_judge(r, name, near) == EVENT_NAMES_LATER)
 		return false;
-	refuse(r, "-e", name, "there is no such event", near);
+	run_wanted_refuse(r, "-e", name, "there is no such event", near);
 	return true;
 }
 
 /* ---- --cat ---- */
 
-static int add_name(void *arg, const char *name, bool is_dir)
+static int run_wanted_add_name(void *arg, const char *name, bool is_dir)
 {
 	fprintf(arg, "%s\n", name);
 	return 0;
@@ -74,7 +75,7 @@ static void near_files(struct run *r, const char *path, char near[NEAR_ROOM])
 	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) : 0, path);
 	if (!out)
 		return;
-	r->access->ops->list(r->access, dir, add_name, out);
+	r->access->ops->list(r->access, dir, run_wanted_add_name, out);
 	if (!fclose(out))
 		nearest_names(slash ? slash + 1 : path, names, near, NEAR_ROOM);
 	free(names);
@@ -109,27 +110,27 @@ static bool exists(struct run *r, const char *event)
 	return !r->access->ops->stat(r->access, path, &mode);
 }
 
-static void check_file(struct run *r, const char *path)
+static void run_wanted_check_file(struct run *r, const char *path)
 {
 	char near[NEAR_ROOM], event[NEAR_ROOM];
 	mode_t mode;
 	int ret = r->access->ops->stat(r->access, path, &mode);
 
 	if (!ret && S_ISDIR(mode))
-		refuse(r, "--cat", path, strerror(EISDIR), "");
+		run_wanted_refuse(r, "--cat", path, strerror(EISDIR), "");
 	if (ret != -ENOENT)
 		return;
 	if (event_of(path, event) && !exists(r, event)) {
-		if (judge(r, event, near) == EVENT_NAMES_WRONG)
-			refuse(r, "--cat", path, "there is no such event", near);
+		if (run_wanted_judge(r, event, near) == EVENT_NAMES_WRONG)
+			run_wanted_refuse(r, "--cat", path, "there is no such event", near);
 		return;
 	}
 	near_files(r, path, near);
-	refuse(r, "--cat", path, "there is no such file", near);
+	run_wanted_refuse(r, "--cat", path, "there is no such file", near);
 }
 
 void run_wanted_files(struct run *r)
 {
 	for (unsigned int i = 0; i < r->asked.cats.nr && !r->keep_going; i++)
-		check_file(r, r->asked.cats.v[i]);
+		run_wanted_check_file(r, r->asked.cats.v[i]);
 }

@@ -17,7 +17,7 @@ struct eprobe *eprobe_of_event(const struct event *e)
 
 /* ---- texts ---- */
 
-static void print(const struct dynamic_event *d, FILE *out)
+static void eprobe_print_line(const struct dynamic_event *d, FILE *out)
 {
 	const struct eprobe *p = probe_of(d);
 
@@ -27,7 +27,7 @@ static void print(const struct dynamic_event *d, FILE *out)
 	fputc('\n', out);
 }
 
-static bool is_string(const struct eprobe_arg *arg)
+static bool eprobe_is_string(const struct eprobe_arg *arg)
 {
 	return arg->type->print == EPROBE_STRING;
 }
@@ -48,14 +48,14 @@ static void format_field(const struct dynamic_event *d, unsigned int i, FILE *ou
 
 	if (!arg->count)
 		fprintf(out, "\tfield:%s %s;", arg->type->field, arg->name);
-	else if (is_string(arg))
+	else if (eprobe_is_string(arg))
 		fprintf(out, "\tfield:%s[%u] %s;", arg->type->field, arg->count, arg->name);
 	else
 		fprintf(out, "\tfield:%s %s[];", arg->type->field, arg->name);
 	fprintf(out, "\toffset:%u;\tsize:%u;\tsigned:%d;\n", arg->offset, arg_size(arg), arg->type->is_signed);
 }
 
-static void format_text(const struct dynamic_event *d, unsigned int i, FILE *out)
+static void eprobe_format_text(const struct dynamic_event *d, unsigned int i, FILE *out)
 {
 	const struct eprobe_arg *arg = &probe_of(d)->args[i];
 
@@ -74,14 +74,15 @@ static void format_arguments(const struct dynamic_event *d, unsigned int i, FILE
 	const struct eprobe_arg *arg = &probe_of(d)->args[i];
 
 	if (!arg->count)
-		fprintf(out, is_string(arg) ? ", __get_str(%s)" : ", REC->%s", arg->name);
+		fprintf(out, eprobe_is_string(arg) ? ", __get_str(%s)" : ", REC->%s", arg->name);
 	for (unsigned int k = 0; k < arg->count; k++)
-		fprintf(out, is_string(arg) ? ", __get_str(%s[%u])" : ", REC->%s[%u]", arg->name, k);
+		fprintf(out, eprobe_is_string(arg) ? ", __get_str(%s[%u])" : ", REC->%s[%u]",
+			arg->name, k);
 }
 
 /* ---- making ---- */
 
-static void destroy(struct dynamic_event *d)
+static void eprobe_destroy(struct dynamic_event *d)
 {
 	eprobe_free(probe_of(d));
 }
@@ -99,7 +100,7 @@ static int describe_fields(struct eprobe *p)
 		const struct eprobe_arg *arg = &p->args[i];
 		char *type;
 
-		if (!arg->count || is_string(arg))
+		if (!arg->count || eprobe_is_string(arg))
 			continue;
 		if (asprintf(&type, "%s[%u]", arg->type->field, arg->count) < 0)
 			return -ENOMEM;
@@ -109,7 +110,7 @@ static int describe_fields(struct eprobe *p)
 	return 0;
 }
 
-static int add_event(struct eprobe *p, struct model *m, const char *command, unsigned int id)
+static int eprobe_add_event(struct eprobe *p, struct model *m, const char *command, unsigned int id)
 {
 	char *body = dynamic_format(&p->dyn);
 	int err = body ? model_add_dynamic_event(m, p->group, p->name, body, id, &p->event) : -ENOMEM;
@@ -139,7 +140,7 @@ static int create_from(struct model *m, const char *command, char *const *words,
 		return err;
 	p->dyn.kind = &eprobe_kind;
 	list_init(&p->dyn.node);
-	err = add_event(p, m, command, id);
+	err = eprobe_add_event(p, m, command, id);
 	if (err == -EEXIST)
 		eprobe_wrong(&log, err, 0, "Given group/event name is already used by another event");
 	if (err)
@@ -147,7 +148,7 @@ static int create_from(struct model *m, const char *command, char *const *words,
 	return err;
 }
 
-static int create(struct model *m, const char *command, unsigned int id)
+static int eprobe_create(struct model *m, const char *command, unsigned int id)
 {
 	unsigned int nr;
 	char **words = words_split(command, &nr);
@@ -172,7 +173,7 @@ static int remove_event(struct dynamic_event *d)
 	return 0;
 }
 
-static bool is_busy(const struct dynamic_event *d)
+static bool eprobe_is_busy(const struct dynamic_event *d)
 {
 	const struct event_file *f;
 
@@ -206,8 +207,8 @@ static bool is_arg(const struct eprobe_arg *arg, const char *word)
 	return !strncmp(word, arg->name, len) && word[len] == '=' && !strcmp(word + len + 1, arg->text);
 }
 
-static bool matches(const struct dynamic_event *d, const char *system, const char *event, char *const *words,
-		    unsigned int nr_words)
+static bool eprobe_matches(const struct dynamic_event *d, const char *system, const char *event,
+			   char *const *words, unsigned int nr_words)
 {
 	const struct eprobe *p = probe_of(d);
 
@@ -226,14 +227,14 @@ static bool matches(const struct dynamic_event *d, const char *system, const cha
 }
 
 const struct dynamic_kind eprobe_kind = {
-	.create		= create,
-	.print		= print,
+	.create		= eprobe_create,
+	.print		= eprobe_print_line,
 	.nr_fields	= nr_fields,
 	.format_field	= format_field,
-	.format_text	= format_text,
+	.format_text	= eprobe_format_text,
 	.format_arguments = format_arguments,
-	.is_busy	= is_busy,
+	.is_busy	= eprobe_is_busy,
 	.remove		= remove_event,
-	.destroy	= destroy,
-	.matches	= matches,
+	.destroy	= eprobe_destroy,
+	.matches	= eprobe_matches,
 };

@@ -17,14 +17,14 @@ struct probe_trigger {
 	size_t			size;
 };
 
-static void arm(struct trigger *t, struct trigger_arm *out)
+static void eprobe_trigger_arm(struct trigger *t, struct trigger_arm *out)
 {
 	const struct probe_trigger *pt = t->priv;
 
 	out->code = pt->code;
 }
 
-static void destroy(struct trigger *t)
+static void eprobe_trigger_destroy(struct trigger *t)
 {
 	struct probe_trigger *pt = t->priv;
 	struct model *m = t->file->event->model;
@@ -37,11 +37,11 @@ static void destroy(struct trigger *t)
 static const struct trigger_command probe_command = {
 	.name		= "eprobe",
 	.kind		= TRIGGER_PROBE,
-	.arm		= arm,
-	.destroy	= destroy,
+	.arm		= eprobe_trigger_arm,
+	.destroy	= eprobe_trigger_destroy,
 };
 
-static struct trigger *find(struct event_file *base, const struct eprobe *p)
+static struct trigger *eprobe_trigger_find(struct event_file *base, const struct eprobe *p)
 {
 	struct trigger *t;
 
@@ -51,7 +51,7 @@ static struct trigger *find(struct event_file *base, const struct eprobe *p)
 	return NULL;
 }
 
-static int prepare(struct trigger *t, struct eprobe *p)
+static int eprobe_trigger_prepare(struct trigger *t, struct eprobe *p)
 {
 	struct probe_trigger *pt = calloc(1, sizeof(*pt));
 	int err;
@@ -65,14 +65,14 @@ static int prepare(struct trigger *t, struct eprobe *p)
 }
 
 /* No command makes this trigger: the probe's own is kept. */
-static int attach(struct eprobe *p, struct event_file *base)
+static int eprobe_trigger_attach(struct eprobe *p, struct event_file *base)
 {
 	struct trigger *t;
 	int err = trigger_create(&probe_command, base, NULL, -1, &t);
 
 	if (err)
 		return err;
-	err = prepare(t, p);
+	err = eprobe_trigger_prepare(t, p);
 	if (!err)
 		err = trigger_attach(t);
 	if (err)
@@ -94,7 +94,7 @@ int eprobe_sync(struct eprobe *p)
 	int err = 0;
 
 	list_each(base, &p->base->files, event_node) {
-		t = find(base, p);
+		t = eprobe_trigger_find(base, p);
 		if (t && !is_armed(p, base->instance))
 			trigger_detach(t);
 	}
@@ -104,8 +104,8 @@ int eprobe_sync(struct eprobe *p)
 		base = event_file_get(f->instance, p->base);
 		if (!base)
 			err = -ENOMEM;
-		else if (!find(base, p))
-			err = attach(p, base);
+		else if (!eprobe_trigger_find(base, p))
+			err = eprobe_trigger_attach(p, base);
 	}
 	return err;
 }

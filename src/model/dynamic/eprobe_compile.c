@@ -23,7 +23,7 @@ struct builder {
 	struct op	nowhere;	/* what is emitted when there is no memory */
 };
 
-static struct op *emit(struct builder *b, enum op_kind kind)
+static struct op *eprobe_compile_emit(struct builder *b, enum op_kind kind)
 {
 	struct op *op = &b->nowhere;
 
@@ -105,7 +105,7 @@ static bool in_record(const struct source *s)
 
 static void load_text(struct builder *b, const struct source *s, unsigned int size, int64_t more)
 {
-	struct op *op = emit(b, OP_LOAD_TEXT);
+	struct op *op = eprobe_compile_emit(b, OP_LOAD_TEXT);
 
 	op->cmp = (uint8_t)text_kind(s->first->field);
 	op->off = s->first->field->offset;
@@ -125,12 +125,12 @@ static bool load_number(struct builder *b, const struct source *s, unsigned int 
 	if (s->nr_derefs)
 		return false;
 	if (s->first->op == EPROBE_IMMEDIATE) {
-		emit(b, OP_LOAD_IMM)->imm = s->first->value;
+		eprobe_compile_emit(b, OP_LOAD_IMM)->imm = s->first->value;
 		return true;
 	}
 	if (s->first->op != EPROBE_FIELD || is_text(s->first->field))
 		return false;		/* an address of this program's own means nothing elsewhere */
-	op = emit(b, load_of(s->first->field));
+	op = eprobe_compile_emit(b, load_of(s->first->field));
 	op->off = s->first->field->offset;
 	return true;
 }
@@ -144,11 +144,11 @@ static void store_numbers(struct builder *b, const struct eprobe_arg *arg, const
 		if (!load_number(b, s, size, i))
 			return;
 		if (arg->bit_width) {
-			op = emit(b, OP_BITS);
+			op = eprobe_compile_emit(b, OP_BITS);
 			op->off = (uint16_t)arg->bit_offset;
 			op->len = (uint16_t)arg->bit_width;
 		}
-		op = emit(b, OP_PROBE_U64);
+		op = eprobe_compile_emit(b, OP_PROBE_U64);
 		op->off = (uint16_t)(arg->offset + i * size);
 		op->size = (uint8_t)size;
 	}
@@ -156,7 +156,7 @@ static void store_numbers(struct builder *b, const struct eprobe_arg *arg, const
 
 static void store_fault(struct builder *b, unsigned int offset)
 {
-	struct op *op = emit(b, OP_PROBE_STRING);
+	struct op *op = eprobe_compile_emit(b, OP_PROBE_STRING);
 
 	op->off = (uint16_t)offset;
 	op->size = STRING_POINTER;
@@ -165,7 +165,7 @@ static void store_fault(struct builder *b, unsigned int offset)
 static void store_constant(struct builder *b, const struct eprobe_arg *arg, const char *text)
 {
 	const size_t len = strlen(text) + 1;
-	struct op *op = emit(b, OP_PROBE_TEXT);
+	struct op *op = eprobe_compile_emit(b, OP_PROBE_TEXT);
 
 	op->off = (uint16_t)arg->offset;
 	op->len = (uint16_t)len;
@@ -174,7 +174,7 @@ static void store_constant(struct builder *b, const struct eprobe_arg *arg, cons
 
 static void store_field(struct builder *b, const struct eprobe_arg *arg, const struct source *s)
 {
-	struct op *op = emit(b, OP_PROBE_STRING);
+	struct op *op = eprobe_compile_emit(b, OP_PROBE_STRING);
 
 	op->off = (uint16_t)arg->offset;
 	op->size = (uint8_t)text_kind(s->first->field);
@@ -189,7 +189,7 @@ static void store_symbol(struct builder *b, const struct eprobe_arg *arg, const 
 		store_fault(b, arg->offset);
 		return;
 	}
-	emit(b, OP_PROBE_ADDRESS)->off = (uint16_t)arg->offset;
+	eprobe_compile_emit(b, OP_PROBE_ADDRESS)->off = (uint16_t)arg->offset;
 }
 
 static void store_string(struct builder *b, const struct eprobe_arg *arg, const struct source *s)
@@ -203,7 +203,7 @@ static void store_string(struct builder *b, const struct eprobe_arg *arg, const 
 	} else if (!strcmp(arg->type->name, "symstr")) {
 		store_symbol(b, arg, s);
 	} else if (!user && s->first->op == EPROBE_COMM) {
-		struct op *op = emit(b, OP_PROBE_STRING);
+		struct op *op = eprobe_compile_emit(b, OP_PROBE_STRING);
 
 		op->off = (uint16_t)arg->offset;
 		op->size = STRING_COMM;
@@ -217,9 +217,10 @@ static void store_string(struct builder *b, const struct eprobe_arg *arg, const 
 	}
 }
 
-static void build(struct builder *b, const struct eprobe *p, const struct instance *inst)
+static void eprobe_compile_build(struct builder *b, const struct eprobe *p,
+				 const struct instance *inst)
 {
-	struct op *op = emit(b, OP_SYNTH_BEGIN);
+	struct op *op = eprobe_compile_emit(b, OP_SYNTH_BEGIN);
 
 	op->arg = p->event->id;
 	op->len = (uint16_t)p->size;
@@ -233,8 +234,8 @@ static void build(struct builder *b, const struct eprobe *p, const struct instan
 		else
 			store_numbers(b, arg, &s);
 	}
-	emit(b, OP_SYNTH_END);
-	emit(b, OP_END);
+	eprobe_compile_emit(b, OP_SYNTH_END);
+	eprobe_compile_emit(b, OP_END);
 }
 
 static void write_program(const struct builder *b, struct code *out, size_t size)
@@ -257,7 +258,7 @@ int eprobe_compile(const struct eprobe *p, const struct instance *inst, config_r
 	struct session *s = p->event->model->session;
 	struct builder b = { 0 };
 
-	build(&b, p, inst);
+	eprobe_compile_build(&b, p, inst);
 	*size = sizeof(struct code) + b.nr * sizeof(struct op) + b.pool_size;
 	*out = b.failed ? 0 : session_config_alloc(s, *size);
 	if (*out)

@@ -20,19 +20,19 @@ struct parser {
 	unsigned int		used;		/* steps of the kernel's room for an argument */
 };
 
-static int wrong(const struct parser *p, int err, size_t offset, const char *text)
+static int eprobe_fetch_wrong(const struct parser *p, int err, size_t offset, const char *text)
 {
 	return eprobe_wrong(p->log, err, p->offset + offset, text);
 }
 
-static struct eprobe_step *step(struct parser *p)
+static struct eprobe_step *eprobe_fetch_step(struct parser *p)
 {
 	return &p->arg->steps[p->at];
 }
 
 static int too_nested(const struct parser *p, int err)
 {
-	return wrong(p, err, 0, "Dereference is too much nested");
+	return eprobe_fetch_wrong(p, err, 0, "Dereference is too much nested");
 }
 
 /* A value is followed by another step. */
@@ -45,7 +45,7 @@ static int next_step(struct parser *p)
 
 /* ---- $field, $comm ---- */
 
-static const struct field *find_field(const struct event *base, const char *name)
+static const struct field *eprobe_fetch_find_field(const struct event *base, const char *name)
 {
 	unsigned int nr;
 	const struct field *f = event_fields((struct event *)base, &nr);
@@ -58,15 +58,15 @@ static const struct field *find_field(const struct event *base, const char *name
 
 static int parse_variable(struct parser *p, const char *name)
 {
-	struct eprobe_step *s = step(p);
+	struct eprobe_step *s = eprobe_fetch_step(p);
 
-	s->field = find_field(p->probe->base, name);
+	s->field = eprobe_fetch_find_field(p->probe->base, name);
 	if (s->field)
 		s->op = EPROBE_FIELD;
 	else if (!strcmp(name, "comm") || !strcmp(name, "COMM"))
 		s->op = EPROBE_COMM;
 	else
-		return wrong(p, -EINVAL, 0, "Invalid $-variable specified");
+		return eprobe_fetch_wrong(p, -EINVAL, 0, "Invalid $-variable specified");
 	return 0;
 }
 
@@ -77,11 +77,11 @@ static int parse_symbol(struct parser *p, const char *name)
 {
 	int err;
 
-	step(p)->op = EPROBE_NAME;
-	step(p)->text = strdup(name);
-	err = step(p)->text ? next_step(p) : -ENOMEM;
+	eprobe_fetch_step(p)->op = EPROBE_NAME;
+	eprobe_fetch_step(p)->text = strdup(name);
+	err = eprobe_fetch_step(p)->text ? next_step(p) : -ENOMEM;
 	if (!err)
-		step(p)->op = EPROBE_IMMEDIATE;
+		eprobe_fetch_step(p)->op = EPROBE_IMMEDIATE;
 	return err;
 }
 
@@ -90,12 +90,13 @@ static int parse_memory(struct parser *p, const char *text)
 	int err;
 
 	if (text_is_digit(*text)) {
-		err = text_to_u64(text, 0, &step(p)->value);
+		err = text_to_u64(text, 0, &eprobe_fetch_step(p)->value);
 		if (err)
-			return wrong(p, err, 0, "Invalid memory address");
-		step(p)->op = EPROBE_IMMEDIATE;
+			return eprobe_fetch_wrong(p, err, 0, "Invalid memory address");
+		eprobe_fetch_step(p)->op = EPROBE_IMMEDIATE;
 	} else if (*text == '+') {
-		return wrong(p, -EINVAL, 0, "File offset is not available with kprobe");
+		return eprobe_fetch_wrong(p, -EINVAL, 0,
+					  "File offset is not available with kprobe");
 	} else {
 		err = parse_symbol(p, text);
 		if (err)
@@ -103,7 +104,7 @@ static int parse_memory(struct parser *p, const char *text)
 	}
 	err = next_step(p);
 	if (!err)
-		step(p)->op = EPROBE_DEREF;
+		eprobe_fetch_step(p)->op = EPROBE_DEREF;
 	return err;
 }
 
@@ -141,7 +142,7 @@ static int look_up_symbols(struct parser *p)
 
 /* ---- \number, \"text" ---- */
 
-static int parse_number(const char *text, uint64_t *value)
+static int eprobe_fetch_parse_number(const char *text, uint64_t *value)
 {
 	if (text_is_digit(*text))
 		return text_to_u64(text, 0, value);
@@ -154,20 +155,20 @@ static int parse_number(const char *text, uint64_t *value)
 
 static int parse_immediate(struct parser *p, const char *text)
 {
-	struct eprobe_step *s = step(p);
+	struct eprobe_step *s = eprobe_fetch_step(p);
 	size_t len;
 	int err;
 
 	if (*text != '"') {
-		err = parse_number(text, &s->value);
+		err = eprobe_fetch_parse_number(text, &s->value);
 		if (err)
-			return wrong(p, err, 1, "Invalid immediate value");
+			return eprobe_fetch_wrong(p, err, 1, "Invalid immediate value");
 		s->op = EPROBE_IMMEDIATE;
 		return 0;
 	}
 	len = strlen(++text);
 	if (!len || text[len - 1] != '"')
-		return wrong(p, -EINVAL, 2 + len, "String is not closed with '\"'");
+		return eprobe_fetch_wrong(p, -EINVAL, 2 + len, "String is not closed with '\"'");
 	s->op = EPROBE_TEXT;
 	s->text = strndup(text, len - 1);
 	return s->text ? 0 : -ENOMEM;
@@ -184,14 +185,15 @@ static int parse_inner(struct parser *p, char *inner)
 	int err;
 
 	if (!close)
-		return wrong(p, -EINVAL, strlen(inner), "Dereference brace is not closed");
+		return eprobe_fetch_wrong(p, -EINVAL, strlen(inner),
+					  "Dereference brace is not closed");
 	*close = '\0';
 	err = parse_expression(p, inner);
 	if (err)
 		return err;
 	p->offset = offset;
-	if (step(p)->op == EPROBE_COMM || step(p)->op == EPROBE_TEXT)
-		return wrong(p, -EINVAL, 0, "$comm can not be dereferenced");
+	if (eprobe_fetch_step(p)->op == EPROBE_COMM || eprobe_fetch_step(p)->op == EPROBE_TEXT)
+		return eprobe_fetch_wrong(p, -EINVAL, 0, "$comm can not be dereferenced");
 	return next_step(p);
 }
 
@@ -210,17 +212,17 @@ static int parse_deref(struct parser *p, char *text)
 		text++;
 	open = strchr(text, '(');
 	if (!open)
-		return wrong(p, -EINVAL, 0, "Dereference needs a brace");
+		return eprobe_fetch_wrong(p, -EINVAL, 0, "Dereference needs a brace");
 	*open = '\0';
 	err = text_to_s64(text, 0, &offset);
 	if (err)
-		return wrong(p, err, 0, "Invalid dereference offset");
+		return eprobe_fetch_wrong(p, err, 0, "Invalid dereference offset");
 	p->offset += (size_t)(open + 1 - text) + (*text != '-');
 	err = parse_inner(p, open + 1);
 	if (err)
 		return err;
-	step(p)->op = user ? EPROBE_USER_DEREF : EPROBE_DEREF;
-	step(p)->offset = offset;
+	eprobe_fetch_step(p)->op = user ? EPROBE_USER_DEREF : EPROBE_DEREF;
+	eprobe_fetch_step(p)->offset = offset;
 	return 0;
 }
 
@@ -242,13 +244,14 @@ static int parse_expression(struct parser *p, char *text)
 	case '\\':
 		return parse_immediate(p, text + 1);
 	case '%':	/* a register: the kernel complains twice */
-		wrong(p, -EINVAL, 0, "Invalid $-variable specified");
+		eprobe_fetch_wrong(p, -EINVAL, 0, "Invalid $-variable specified");
 		break;
 	default:
 		if (begins_name(*text))
-			return wrong(p, -EINVAL, 0, "BTF is not available or not supported");
+			return eprobe_fetch_wrong(p, -EINVAL, 0,
+						  "BTF is not available or not supported");
 	}
-	return wrong(p, -EINVAL, 0, "Invalid fetch argument");
+	return eprobe_fetch_wrong(p, -EINVAL, 0, "Invalid fetch argument");
 }
 
 /* ---- :type, :type[count], :bW@O/N ---- */
@@ -261,14 +264,15 @@ static int parse_count(struct parser *p, const char *text, char *bracket)
 	uint64_t count;
 
 	if (!close)
-		return wrong(p, -EINVAL, at + strlen(bracket), "Array is not closed");
+		return eprobe_fetch_wrong(p, -EINVAL, at + strlen(bracket), "Array is not closed");
 	if (close[1])
-		return wrong(p, -EINVAL, (size_t)(close + 1 - text), "Array has wrong suffix");
+		return eprobe_fetch_wrong(p, -EINVAL, (size_t)(close + 1 - text),
+					  "Array has wrong suffix");
 	*close = '\0';
 	if (text_to_u64(bracket, 0, &count) || !count || count > UINT32_MAX)
-		return wrong(p, -EINVAL, at, "Invalid array size");
+		return eprobe_fetch_wrong(p, -EINVAL, at, "Invalid array size");
 	if (count > ARRAY_MAX)
-		return wrong(p, -EINVAL, at, "Array number is too big");
+		return eprobe_fetch_wrong(p, -EINVAL, at, "Array number is too big");
 	p->arg->count = (unsigned int)count;
 	return 0;
 }
@@ -291,7 +295,8 @@ static int parse_type(struct parser *p, char *text, char **type)
 		}
 	}
 	p->arg->type = eprobe_type_find(*type);
-	return p->arg->type ? 0 : wrong(p, -EINVAL, *type ? (size_t)(*type - text) : 0, "Unknown type is specified");
+	return p->arg->type ? 0 : eprobe_fetch_wrong(p, -EINVAL, *type ? (size_t)(*type - text) : 0,
+						     "Unknown type is specified");
 }
 
 /* Like the kernel's simple_strtoul(): digits as far as they go. */
@@ -341,11 +346,12 @@ static int take_step(struct parser *p, int err)
 static int check_string(struct parser *p, size_t type_at)
 {
 	const struct eprobe_type *type = p->arg->type;
-	const enum eprobe_op op = step(p)->op;
+	const enum eprobe_op op = eprobe_fetch_step(p)->op;
 
 	if (is_symbol_string(type)) {
 		if (op != EPROBE_DEREF && op != EPROBE_FIELD)
-			return wrong(p, -EINVAL, type_at, "Symbol String doesn't accept data/userdata");
+			return eprobe_fetch_wrong(p, -EINVAL, type_at,
+						  "Symbol String doesn't accept data/userdata");
 		return take_step(p, -EINVAL);
 	}
 	return is_deref(op) && !p->arg->count ? 0 : take_step(p, -EINVAL);
@@ -357,8 +363,10 @@ static int check_array(struct parser *p, size_t type_at)
 
 	if (!arg->count)
 		return 0;
-	if (arg->type->print == EPROBE_STRING ? is_symbol_string(arg->type) : !is_deref(step(p)->op))
-		return wrong(p, -EINVAL, type_at, "String accepts only memory argument");
+	if (arg->type->print == EPROBE_STRING ? is_symbol_string(arg->type) :
+						!is_deref(eprobe_fetch_step(p)->op))
+		return eprobe_fetch_wrong(p, -EINVAL, type_at,
+					  "String accepts only memory argument");
 	return take_step(p, -E2BIG);
 }
 
@@ -370,12 +378,12 @@ static int check_store(struct parser *p, const char *type, size_t type_at)
 	p->used = p->at;
 	if (p->arg->type->print == EPROBE_STRING)
 		err = check_string(p, type_at);
-	else if (!is_deref(step(p)->op))
+	else if (!is_deref(eprobe_fetch_step(p)->op))
 		err = take_step(p, -E2BIG);
 	if (err)
 		return err;
 	if (type && *type == 'b' && (!read_bit_field(p->arg, type) || ++p->used >= EPROBE_STEPS))
-		return wrong(p, -EINVAL, type_at, "Invalid bitfield");
+		return eprobe_fetch_wrong(p, -EINVAL, type_at, "Invalid bitfield");
 	return check_array(p, type_at);
 }
 
@@ -386,7 +394,7 @@ static int check_size(struct parser *p)
 
 	arg->offset = p->probe->size;
 	if (arg->offset - EPROBE_RECORD_HEAD + count * arg->type->size > EPROBE_ARGS_SIZE_MAX)
-		return wrong(p, -E2BIG, 0, "Event too big (too many fields?)");
+		return eprobe_fetch_wrong(p, -E2BIG, 0, "Event too big (too many fields?)");
 	return 0;
 }
 
@@ -411,9 +419,9 @@ int eprobe_parse_fetch(const struct eprobe *probe, struct eprobe_arg *arg, const
 	int err;
 
 	if (len > EXPRESSION_MAX)
-		return wrong(&p, -E2BIG, 0, "Argument expression is too long");
+		return eprobe_fetch_wrong(&p, -E2BIG, 0, "Argument expression is too long");
 	if (!len)
-		return wrong(&p, -EINVAL, 0, "No argument expression");
+		return eprobe_fetch_wrong(&p, -EINVAL, 0, "No argument expression");
 	copy = strdup(arg->text);
 	if (!copy)
 		return -ENOMEM;

@@ -27,7 +27,7 @@ static const struct eprobe_type types[] = {
 	{ "symbol", "u64", "%pS", 8, false, EPROBE_SYMBOL },
 };
 
-static const struct eprobe_type *find(const char *name)
+static const struct eprobe_type *eprobe_type_by_name(const char *name)
 {
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (!strcmp(types[i].name, name))
@@ -44,13 +44,13 @@ static const struct eprobe_type *find_bit_field(const char *type)
 		return NULL;
 	switch (bits) {
 	case 8:
-		return find("u8");
+		return eprobe_type_by_name("u8");
 	case 16:
-		return find("u16");
+		return eprobe_type_by_name("u16");
 	case 32:
-		return find("u32");
+		return eprobe_type_by_name("u32");
 	case 64:
-		return find("u64");
+		return eprobe_type_by_name("u64");
 	default:
 		return NULL;
 	}
@@ -59,6 +59,6 @@ static const struct eprobe_type *find_bit_field(const char *type)
 const struct eprobe_type *eprobe_type_find(const char *type)
 {
 	if (!type)
-		return find("x64");
-	return *type == 'b' ? find_bit_field(type) : find(type);
+		return eprobe_type_by_name("x64");
+	return *type == 'b' ? find_bit_field(type) : eprobe_type_by_name(type);
 }

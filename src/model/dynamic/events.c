@@ -128,8 +128,8 @@ static int split_target(char *word, char **system, char **event)
 }
 
 /* The first that cannot be removed ends it. */
-static int remove_matching(struct model *m, const char *system, const char *event, char *const *words,
-			   unsigned int nr)
+static int dynamic_remove_matching(struct model *m, const char *system, const char *event,
+				   char *const *words, unsigned int nr)
 {
 	struct dynamic_event *d, *tmp;
 	int err = -ENOENT;
@@ -156,7 +156,7 @@ static int remove_command(struct model *m, const char *line)
 		return -ENOMEM;
 	err = split_target(words[0], &system, &event);
 	if (!err)
-		err = remove_matching(m, system, event, words + 1, nr - 1);
+		err = dynamic_remove_matching(m, system, event, words + 1, nr - 1);
 	words_free(words);
 	return err;
 }
@@ -194,7 +194,7 @@ void dynamic_events_destroy(struct model *m)
 
 /* ---- making, listing ---- */
 
-static int create(struct model *m, const char *line, unsigned int id)
+static int dynamic_create(struct model *m, const char *line, unsigned int id)
 {
 	int err = -ECANCELED;
 
@@ -207,7 +207,7 @@ int dynamic_command(struct model *m, const char *line)
 {
 	if (*line == '-' || *line == '!')
 		return remove_command(m, line);
-	return create(m, line, 0);
+	return dynamic_create(m, line, 0);
 }
 
 static void format_each(const struct dynamic_event *d,
@@ -262,7 +262,7 @@ int dynamic_restore(struct model *m, const char *path, const char *text)
 	id = strtoul(path + sizeof(path_prefix) - 1, NULL, 10);
 	if (!id || id >= LAYOUT_MAX_EVENTS)
 		return -EPROTO;
-	return create(m, text, (unsigned int)id);
+	return dynamic_create(m, text, (unsigned int)id);
 }
 
 void dynamic_print(struct model *m, FILE *out)

@@ -81,7 +81,7 @@ static void format_field(const struct dynamic_event *d, unsigned int i, FILE *ou
 	fprintf(out, "\toffset:%u;\tsize:%u;\tsigned:%d;\n", f->offset, f->is_dynamic ? 8 : f->size, f->is_signed);
 }
 
-static void format_text(const struct dynamic_event *d, unsigned int i, FILE *out)
+static void synth_format_text(const struct dynamic_event *d, unsigned int i, FILE *out)
 {
 	const struct synth_field *f = &synth_of(d)->fields[i];
 
@@ -102,7 +102,7 @@ static void format_arguments(const struct dynamic_event *d, unsigned int i, FILE
 
 /* ---- making ---- */
 
-static void destroy(struct dynamic_event *d)
+static void synth_destroy(struct dynamic_event *d)
 {
 	struct synth_event *s = synth_of(d);
 
@@ -144,7 +144,8 @@ static unsigned int record_size(const struct synth_event *s)
 	return last->offset + (last->is_string && !last->is_dynamic ? 256 : 8);
 }
 
-static int add_event(struct synth_event *s, struct model *m, const char *definition, unsigned int id)
+static int synth_add_event(struct synth_event *s, struct model *m, const char *definition,
+			   unsigned int id)
 {
 	char *body = dynamic_format(&s->dyn), *command;
 	int err = body ? model_add_dynamic_event(m, system_name, s->name, body, id, &s->event) : -ENOMEM;
@@ -165,8 +166,8 @@ static int add_event(struct synth_event *s, struct model *m, const char *definit
 	return err;
 }
 
-static int make(struct model *m, const char *name, const char *definition, unsigned int id,
-		struct synth_error *error)
+static int synth_make(struct model *m, const char *name, const char *definition, unsigned int id,
+		      struct synth_error *error)
 {
 	struct synth_event *s = calloc(1, sizeof(*s));
 	int err;
@@ -179,15 +180,16 @@ static int make(struct model *m, const char *name, const char *definition, unsig
 	err = s->name ? synth_parse_fields(definition, &s->fields, &s->nr_fields, error) : -ENOMEM;
 	if (!err) {
 		s->record_size = record_size(s);
-		err = add_event(s, m, definition, id);
+		err = synth_add_event(s, m, definition, id);
 	}
 	if (err)
-		destroy(&s->dyn);
+		synth_destroy(&s->dyn);
 	return err;
 }
 
 /* An error of a whole command: the caret stands where `at` occurs first. */
-static int wrong(struct model *m, const char *command, int err, const char *text, const char *at)
+static int synth_wrong(struct model *m, const char *command, int err, const char *text,
+		       const char *at)
 {
 	const char *found = at ? strstr(command, at) : NULL;
 
@@ -202,14 +204,14 @@ static int define(struct model *m, const char *command, const char *name, const 
 	int err;
 
 	if (!*name)
-		return wrong(m, command, -EINVAL, wrong_form, NULL);
+		return synth_wrong(m, command, -EINVAL, wrong_form, NULL);
 	if (!dynamic_name_is_good(name))
-		return wrong(m, command, -EINVAL, "Illegal name", name);
+		return synth_wrong(m, command, -EINVAL, "Illegal name", name);
 	if (synth_find(m, name))
-		return wrong(m, command, -EEXIST, "Event already exists", name);
-	err = make(m, name, definition, id, &error);
+		return synth_wrong(m, command, -EEXIST, "Event already exists", name);
+	err = synth_make(m, name, definition, id, &error);
 	if (error.text)
-		wrong(m, command, err, error.text, error.at);
+		synth_wrong(m, command, err, error.text, error.at);
 	free(error.at);
 	return err;
 }
@@ -234,7 +236,7 @@ static int remove_event(struct dynamic_event *d)
 	int err = s->refs ? -EBUSY : dynamic_remove(d);
 
 	if (!err)
-		destroy(d);
+		synth_destroy(d);
 	return err;
 }
 
@@ -255,9 +257,9 @@ int synth_command(struct model *m, const char *line)
 		return 0;
 	err = check_form(command);
 	if (err)
-		return err == -EINVAL ? wrong(m, command, err, wrong_form, NULL) : err;
+		return err == -EINVAL ? synth_wrong(m, command, err, wrong_form, NULL) : err;
 	if (!blank && *command != '!')
-		return wrong(m, command, -EINVAL, wrong_form, NULL);
+		return synth_wrong(m, command, -EINVAL, wrong_form, NULL);
 	name = strndup(command, blank ? (size_t)(blank - command) : strlen(command));
 	if (!name)
 		return -ENOMEM;
@@ -268,7 +270,7 @@ int synth_command(struct model *m, const char *line)
 
 /* ---- s:[synthetic/]NAME FIELDS ---- */
 
-static int create(struct model *m, const char *line, unsigned int id)
+static int synth_create(struct model *m, const char *line, unsigned int id)
 {
 	const char *command = text_skip_spaces(line), *name = command + 2, *blank;
 	char *copy;
@@ -280,15 +282,15 @@ static int create(struct model *m, const char *line, unsigned int id)
 		return -ECANCELED;
 	blank = strpbrk(command, " \t");
 	if (!blank)
-		return wrong(m, command, -EINVAL, wrong_form, NULL);
+		return synth_wrong(m, command, -EINVAL, wrong_form, NULL);
 	if (strchr(name, '/')) {
 		if (strncmp(name, "synthetic/", 10))
-			return wrong(m, command, -EINVAL, wrong_dynamic_form, NULL);
+			return synth_wrong(m, command, -EINVAL, wrong_dynamic_form, NULL);
 		name += 10;
 	}
 	err = check_form(name);
 	if (err)
-		return err == -EINVAL ? wrong(m, command, err, wrong_form, NULL) : err;
+		return err == -EINVAL ? synth_wrong(m, command, err, wrong_form, NULL) : err;
 	copy = strndup(name, blank > name ? (size_t)(blank - name) : 0);
 	if (!copy)
 		return -ENOMEM;
@@ -297,26 +299,26 @@ static int create(struct model *m, const char *line, unsigned int id)
 	return err;
 }
 
-static bool is_busy(const struct dynamic_event *d)
+static bool synth_is_busy(const struct dynamic_event *d)
 {
 	return synth_of(d)->refs;
 }
 
-static bool matches(const struct dynamic_event *d, const char *system, const char *event, char *const *words,
-		    unsigned int nr_words)
+static bool synth_matches(const struct dynamic_event *d, const char *system, const char *event,
+			  char *const *words, unsigned int nr_words)
 {
 	return !strcmp(synth_of(d)->name, event) && (!system || !strcmp(system, system_name));
 }
 
 const struct dynamic_kind synth_kind = {
-	.create		= create,
+	.create		= synth_create,
 	.print		= print_dynamic,
 	.nr_fields	= nr_fields,
 	.format_field	= format_field,
-	.format_text	= format_text,
+	.format_text	= synth_format_text,
 	.format_arguments = format_arguments,
-	.is_busy	= is_busy,
+	.is_busy	= synth_is_busy,
 	.remove		= remove_event,
-	.destroy	= destroy,
-	.matches	= matches,
+	.destroy	= synth_destroy,
+	.matches	= synth_matches,
 };

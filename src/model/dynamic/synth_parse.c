@@ -38,7 +38,7 @@ static const struct number_type *find_number(const char *type)
 }
 
 /* As in the kernel any type that holds these is one. */
-static bool is_string(const char *type)
+static bool synth_parse_is_string(const char *type)
 {
 	return strstr(type, "char[");
 }
@@ -54,7 +54,7 @@ const char *synth_conversion(const char *type)
 
 	if (number)
 		return number->conversion;
-	return is_string(type) || is_stack(type) ? "%s" : "%llu";
+	return synth_parse_is_string(type) || is_stack(type) ? "%s" : "%llu";
 }
 
 /* The number in "char[N]", 0 when there is none. -EINVAL, -ERANGE */
@@ -87,7 +87,7 @@ static int type_size(const char *type)
 
 	if (number)
 		return (int)number->size;
-	return is_string(type) ? string_size(type) : 0;
+	return synth_parse_is_string(type) ? string_size(type) : 0;
 }
 
 struct parser {
@@ -97,7 +97,7 @@ struct parser {
 	struct synth_error	*error;
 };
 
-static int wrong(struct parser *p, const char *text, const char *at)
+static int synth_parse_wrong(struct parser *p, const char *text, const char *at)
 {
 	p->error->text = text;
 	p->error->at = at ? strdup(at) : NULL;
@@ -116,19 +116,20 @@ static int set_size(struct parser *p, const struct declaration *d, struct synth_
 	int size = type_size(f->type);
 
 	if (size < 0)
-		return *d->array ? wrong(p, "Invalid array specification", d->name) : wrong(p, "Invalid type", d->type);
-	f->is_string = is_string(f->type);
+		return *d->array ? synth_parse_wrong(p, "Invalid array specification", d->name) :
+		       synth_parse_wrong(p, "Invalid type", d->type);
+	f->is_string = synth_parse_is_string(f->type);
 	f->is_stack = !f->is_string && is_stack(f->type);
 	f->is_dynamic = !size;
 	if (!size && !f->is_string && !f->is_stack)
-		return wrong(p, "Invalid type", d->type);
+		return synth_parse_wrong(p, "Invalid type", d->type);
 	f->size = (unsigned int)size;
 	/* What is behind a __data_loc counts as signed, because the type does not begin with a u then. */
 	f->is_signed = f->is_dynamic || (*f->type != 'u' && strcmp(f->type, "gfp_t"));
 	return 0;
 }
 
-static int add_field(struct parser *p, const struct declaration *d)
+static int synth_parse_add_field(struct parser *p, const struct declaration *d)
 {
 	struct synth_field f = { .offset = p->offset };
 	int err;
@@ -138,9 +139,10 @@ static int add_field(struct parser *p, const struct declaration *d)
 		free(f.name);
 		return -ENOMEM;
 	}
-	err = dynamic_name_is_good(f.name) ? set_size(p, d, &f) : wrong(p, "Illegal name", d->name);
+	err = dynamic_name_is_good(f.name) ? set_size(p, d, &f) :
+	      synth_parse_wrong(p, "Illegal name", d->name);
 	if (!err && p->nr == SYNTH_FIELDS_MAX)
-		err = wrong(p, "Too many fields", NULL);
+		err = synth_parse_wrong(p, "Too many fields", NULL);
 	if (err) {
 		free(f.name);
 		free(f.type);
@@ -152,19 +154,20 @@ static int add_field(struct parser *p, const struct declaration *d)
 }
 
 /* The next field of the words; *used is how many are behind it. */
-static int parse_field(struct parser *p, char *const *words, unsigned int nr, unsigned int *used)
+static int synth_parse_field(struct parser *p, char *const *words, unsigned int nr,
+			     unsigned int *used)
 {
 	const bool prefixed = !strcmp(words[0], "unsigned");
 	struct declaration d = { .prefix = prefixed ? "unsigned " : "", .type = words[prefixed] };
 
 	if (prefixed && nr < 3)
-		return wrong(p, "Incomplete type", words[0]);
+		return synth_parse_wrong(p, "Incomplete type", words[0]);
 	if (nr < 2)
-		return wrong(p, "Invalid field", d.type);
+		return synth_parse_wrong(p, "Invalid field", d.type);
 	d.name = words[prefixed + 1];
 	d.array = d.name + strcspn(d.name, "[");
 	*used += 2 + prefixed;
-	return add_field(p, &d);
+	return synth_parse_add_field(p, &d);
 }
 
 static int parse_piece(struct parser *p, const char *piece)
@@ -174,7 +177,7 @@ static int parse_piece(struct parser *p, const char *piece)
 	int err = words ? 0 : -ENOMEM;
 
 	while (!err && used < nr)
-		err = parse_field(p, words + used, nr - used, &used);
+		err = synth_parse_field(p, words + used, nr - used, &used);
 	words_free(words);
 	return err;
 }
@@ -200,7 +203,8 @@ int synth_parse_fields(const char *text, struct synth_field **fields, unsigned i
 	while (!err && (piece = strsep(&rest, ";")))
 		err = parse_piece(&p, piece);
 	if (!err && !p.nr)
-		err = wrong(&p, "Command must be of the form: <name> field[;field] ...", NULL);
+		err = synth_parse_wrong(&p, "Command must be of the form: <name> field[;field] ...",
+					NULL);
 	free(copy);
 	if (err) {
 		synth_fields_free(p.fields, p.nr);

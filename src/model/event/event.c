@@ -24,7 +24,8 @@ const struct field *event_fields(struct event *e, unsigned int *nr)
 	return e->fields;
 }
 
-static const struct field *find_field(const struct field *fields, unsigned int nr, const char *name, bool common)
+static const struct field *event_look_up_field(const struct field *fields, unsigned int nr,
+					       const char *name, bool common)
 {
 	for (unsigned int i = 0; i < nr; i++)
 		if (fields[i].common == common && !strcmp(fields[i].name, name))
@@ -36,11 +37,11 @@ const struct field *event_find_field(struct event *e, const char *name)
 {
 	unsigned int nr;
 	const struct field *fields = event_fields(e, &nr);
-	const struct field *f = find_field(fields, nr, name, false);
+	const struct field *f = event_look_up_field(fields, nr, name, false);
 
 	if (!f)
 		f = field_generic(name);
-	return f ? f : find_field(fields, nr, name, true);
+	return f ? f : event_look_up_field(fields, nr, name, true);
 }
 
 bool event_has_enable(const struct event *e)

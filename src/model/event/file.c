@@ -160,7 +160,7 @@ void event_files_destroy(struct instance *inst)
 		event_file_destroy(f);
 }
 
-static bool soft_disabled(const struct event_file *f)
+static bool event_file_soft_disabled(const struct event_file *f)
 {
 	/* Relaxed: triggers of hits switch it, any recent value will do. */
 	return f->state && atomic_load_explicit(&f->state->soft_disabled, memory_order_relaxed);
@@ -242,7 +242,7 @@ static int soft_end(struct event_file *f)
 	int err;
 
 	f->soft_mode = false;
-	if (soft_disabled(f)) {
+	if (event_file_soft_disabled(f)) {
 		f->enabled = false;
 		saved_remove(f->event->model, &f->enable_saved);
 	}
@@ -280,7 +280,7 @@ int event_file_trigger_mode(struct event_file *f, int refs)
 
 void event_file_print_enable(const struct event_file *f, FILE *out)
 {
-	bool off = f && soft_disabled(f);
+	bool off = f && event_file_soft_disabled(f);
 
 	fputc(f && f->enabled && !off ? '1' : '0', out);
 	if (f && (off || f->soft_mode))

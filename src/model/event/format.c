@@ -104,7 +104,7 @@ static int name_task_comm(struct field *f)
 	return 0;
 }
 
-static int parse_field(const char *system, const char *line, bool common, struct field *f)
+static int format_parse_field(const char *system, const char *line, bool common, struct field *f)
 {
 	unsigned int offset, size;
 	int is_signed;
@@ -162,7 +162,7 @@ int format_fields(const char *system, const char *text, bool of_kernel, struct f
 		return -ENOMEM;
 	for (line += 9; *line; line++) {
 		if (!strncmp(line, "\tfield:", 7)) {
-			err = parse_field(system, line + 7, common, &array[n++]);
+			err = format_parse_field(system, line + 7, common, &array[n++]);
 			if (!err && of_kernel)
 				err = name_task_comm(&array[n - 1]);
 			if (err)

@@ -99,7 +99,7 @@ static const char *body_fault(const char *system, const char *text)
 }
 
 /* The text of the file `format`. */
-static char *format_text(const char *name, unsigned int id, const char *body)
+static char *program_event_format_text(const char *name, unsigned int id, const char *body)
 {
 	char *text;
 
@@ -119,7 +119,7 @@ const char *program_event_fault(const char *system, const char *name, const char
 		return "Name of an event that cannot be a file's";
 	if (name_is_taken(system, name))
 		return "Name of an event that is taken";
-	text = format_text(name, 1, body);
+	text = program_event_format_text(name, 1, body);
 	fault = text ? body_fault(system, text) : program_event_no_memory;
 	free(text);
 	return fault;
@@ -180,7 +180,7 @@ static int add_new(struct model *m, const char *system, const char *name, const 
 		id = model_free_id(m);
 	if (id >= LAYOUT_GROUPS_AT)
 		return -ENOSPC;
-	text = format_text(name, id, body);
+	text = program_event_format_text(name, id, body);
 	if (!text)
 		return -ENOMEM;
 	err = model_add_event(m, system, text, strlen(text), out);

@@ -7,7 +7,7 @@
 #include "model/event/set.h"
 
 /* Came with a recording, but was made at run time: of a system that has no others, or a module's. */
-static bool is_late(const struct event *e)
+static bool set_event_is_late(const struct event *e)
 {
 	uint32_t last = e->model->last_boot_id;
 
@@ -15,9 +15,9 @@ static bool is_late(const struct event *e)
 }
 
 /* Made after the instance: such events stand before the others, the newest first. */
-static bool is_new(const struct instance *inst, const struct event *e)
+static bool set_event_is_new(const struct instance *inst, const struct event *e)
 {
-	return e->order > inst->born && is_late(e);
+	return e->order > inst->born && set_event_is_late(e);
 }
 
 /*
@@ -42,7 +42,7 @@ static struct event *next_new(const struct instance *inst, int id)
 
 	for (; id > 0; id--) {
 		e = inst->model->by_id[id];
-		if (e && !e->dynamic && is_new(inst, e) && event_has_enable(e))
+		if (e && !e->dynamic && set_event_is_new(inst, e) && event_has_enable(e))
 			return e;
 	}
 	return NULL;
@@ -54,7 +54,7 @@ static struct event *next_old(const struct instance *inst, uint32_t id)
 
 	for (; id <= inst->model->max_id; id++) {
 		e = inst->model->by_id[id];
-		if (e && !e->dynamic && !is_new(inst, e) && event_has_enable(e))
+		if (e && !e->dynamic && !set_event_is_new(inst, e) && event_has_enable(e))
 			return e;
 	}
 	return NULL;
@@ -76,14 +76,14 @@ struct event *event_next(struct instance *inst, const struct event *prev)
 
 	if (inst->name && !inst->born)
 		inst->born = inst->model->last_order;
-	if (prev && prev->dynamic && !is_new(inst, prev))
+	if (prev && prev->dynamic && !set_event_is_new(inst, prev))
 		return next_old_dynamic(inst, prev->order);
 	if (!prev || prev->dynamic)
 		e = next_new_dynamic(inst, prev ? prev->order : UINT64_MAX);
-	if (!e && (!prev || is_new(inst, prev)))
+	if (!e && (!prev || set_event_is_new(inst, prev)))
 		e = next_new(inst, prev && !prev->dynamic ? prev->id - 1 : (int)inst->model->max_id);
 	if (!e)
-		e = next_old(inst, prev && !is_new(inst, prev) ? prev->id + 1u : 0);
+		e = next_old(inst, prev && !set_event_is_new(inst, prev) ? prev->id + 1u : 0);
 	return e ? e : next_old_dynamic(inst, 0);
 }
 
@@ -93,7 +93,7 @@ struct pattern {
 	const char	*system, *event;
 };
 
-static bool matches(const struct pattern *p, const struct event *e)
+static bool set_event_matches(const struct pattern *p, const struct event *e)
 {
 	if (p->name && strcmp(p->name, e->name) && strcmp(p->name, e->system->name))
 		return false;
@@ -119,7 +119,7 @@ static int switch_events(struct instance *inst, const struct pattern *p, bool on
 	int err, first = 0;
 
 	while ((e = event_next(inst, e))) {
-		if (!matches(p, e))
+		if (!set_event_matches(p, e))
 			continue;
 		any = true;
 		err = switch_event(inst, e, on);

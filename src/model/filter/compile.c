@@ -22,7 +22,8 @@ static bool op_has_operand(const struct op *op)
 }
 
 /* Terms write themselves; the rest only says where its terms go on. */
-static void emit(const struct filter_node *n, uint16_t on_true, uint16_t on_false, struct op *ops)
+static void filter_compile_emit(const struct filter_node *n, uint16_t on_true, uint16_t on_false,
+				struct op *ops)
 {
 	if (n->inverted) {
 		uint16_t swap = on_true;
@@ -37,12 +38,12 @@ static void emit(const struct filter_node *n, uint16_t on_true, uint16_t on_fals
 		ops[n->first].on_false = on_false;
 		break;
 	case NODE_AND:
-		emit(n->left, n->right->first, on_false, ops);
-		emit(n->right, on_true, on_false, ops);
+		filter_compile_emit(n->left, n->right->first, on_false, ops);
+		filter_compile_emit(n->right, on_true, on_false, ops);
 		break;
 	case NODE_OR:
-		emit(n->left, on_true, n->right->first, ops);
-		emit(n->right, on_true, on_false, ops);
+		filter_compile_emit(n->left, on_true, n->right->first, ops);
+		filter_compile_emit(n->right, on_true, on_false, ops);
 		break;
 	}
 }
@@ -58,7 +59,7 @@ int filter_emit(const struct filter_parser *p, const struct filter_node *root, s
 		free(pool);
 		return -ENOMEM;
 	}
-	emit(root, accept, reject, ops);
+	filter_compile_emit(root, accept, reject, ops);
 	ops[accept].kind = OP_ACCEPT;
 	ops[reject].kind = OP_REJECT;
 	if (pool)

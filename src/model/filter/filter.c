@@ -68,7 +68,7 @@ const char *filter_text(const struct filter *f)
 }
 
 /* Appends to a text whose parts are shown whole or, beyond SHOW_MAX, not at all. */
-static void append(char **text, bool *full, const char *part)
+static void filter_append(char **text, bool *full, const char *part)
 {
 	char *longer;
 
@@ -92,17 +92,17 @@ void filter_note_error(struct filter *f, enum filter_error error, unsigned int p
 		errlog_add(log, "event filter parse error", f->text, error ? error_text[error] : "Error",
 			   error ? pos : 0);
 	if (!error) {
-		append(&f->text, &full, "\nError: (0)\n");
+		filter_append(&f->text, &full, "\nError: (0)\n");
 		return;
 	}
 	snprintf(part, sizeof(part), "\n%*s", column ? (int)column + 1 : 0, "^");
-	append(&f->text, &full, part);
+	filter_append(&f->text, &full, part);
 	snprintf(part, sizeof(part), "\nparse_error: %s\n", error_text[error]);
-	append(&f->text, &full, part);
+	filter_append(&f->text, &full, part);
 }
 
 /* Hits get the program `new`, 0: none; with an error all is as before. */
-static int publish(struct event_file *f, config_ref new, size_t size)
+static int filter_publish(struct event_file *f, config_ref new, size_t size)
 {
 	config_ref old = f->filter_program;
 	size_t old_size = f->filter_size;
@@ -125,7 +125,7 @@ static int publish(struct event_file *f, config_ref new, size_t size)
  * more. It is kept first, and the old text goes last: whenever the server dies
  * the next one finds one of them.
  */
-static int replace(struct event_file *f, struct filter *filter, const char *text)
+static int filter_replace(struct event_file *f, struct filter *filter, const char *text)
 {
 	struct model *m = f->event->model;
 	uint64_t old = f->filter_saved;
@@ -138,7 +138,7 @@ static int replace(struct event_file *f, struct filter *filter, const char *text
 	if (!err && filter)
 		err = event_file_save(f, "filter", text, NULL, 0, &f->filter_saved);
 	if (!err)
-		err = publish(f, new, size);
+		err = filter_publish(f, new, size);
 	if (err) {
 		saved_remove(m, &f->filter_saved);
 		f->filter_saved = old;
@@ -154,7 +154,7 @@ static int replace(struct event_file *f, struct filter *filter, const char *text
 }
 
 /* Copies what was written without the white space at its end; NULL: out of memory. */
-static char *copy_text(const char *text)
+static char *filter_copy_text(const char *text)
 {
 	char *copy = strdup(text);
 
@@ -174,11 +174,11 @@ static int set_filter(struct event_file *f, const char *text)
 	int err, replaced;
 
 	if (is_reset(text))
-		return replace(f, NULL, NULL);
+		return filter_replace(f, NULL, NULL);
 	err = filter_parse(f->event, text, f->instance->errlog, &filter);
 	if (!filter)
 		return err;
-	replaced = replace(f, filter, text);
+	replaced = filter_replace(f, filter, text);
 	if (replaced)
 		filter_destroy(filter);
 	return err ? err : replaced;
@@ -191,7 +191,7 @@ int event_file_set_filter(struct event_file *f, const char *text)
 
 	if (strlen(text) >= TEXT_MAX)
 		return -EINVAL;
-	copy = copy_text(text);
+	copy = filter_copy_text(text);
 	if (!copy)
 		return -ENOMEM;
 	err = set_filter(f, copy);
@@ -214,7 +214,7 @@ static int set_in_system(struct event_file *f, const char *text)
 	int err;
 
 	if (is_reset(text))
-		return replace(f, NULL, NULL);
+		return filter_replace(f, NULL, NULL);
 	err = filter_parse(f->event, text, NULL, &filter);
 	if (!filter)
 		return err;
@@ -225,7 +225,7 @@ static int set_in_system(struct event_file *f, const char *text)
 			return err;
 		filter_note_error(filter, FILTER_BAD_SUBSYS_FILTER, 0, f->instance->errlog);
 	}
-	err = replace(f, filter, text);
+	err = filter_replace(f, filter, text);
 	if (err)
 		filter_destroy(filter);
 	return err;
@@ -256,7 +256,7 @@ int system_set_filter(struct instance *inst, struct system *sys, const char *tex
 
 	if (strlen(text) >= TEXT_MAX)
 		return -EINVAL;
-	copy = copy_text(text);
+	copy = filter_copy_text(text);
 	if (!copy)
 		return -ENOMEM;
 	err = set_system_filter(inst, sys, copy);

@@ -106,8 +106,8 @@ static int measure(struct filter_parser *p, struct extent *out)
 	return 0;
 }
 
-static struct filter_node *join(struct filter_parser *p, enum node_kind kind, struct filter_node *left,
-				struct filter_node *right)
+static struct filter_node *filter_parse_join(struct filter_parser *p, enum node_kind kind,
+					     struct filter_node *left, struct filter_node *right)
 {
 	struct filter_node *n;
 
@@ -120,12 +120,12 @@ static struct filter_node *join(struct filter_parser *p, enum node_kind kind, st
 
 static void add_operand(struct filter_parser *p, struct level *top, struct filter_node *n)
 {
-	top->both = join(p, NODE_AND, top->both, n);
+	top->both = filter_parse_join(p, NODE_AND, top->both, n);
 }
 
 static void end_alternative(struct filter_parser *p, struct level *top)
 {
-	top->either = join(p, NODE_OR, top->either, top->both);
+	top->either = filter_parse_join(p, NODE_OR, top->either, top->both);
 	top->both = NULL;
 }
 

@@ -26,7 +26,7 @@ static const uint8_t term_cmp[TERM_OPS] = {
 	[TERM_GE] = CMP_GE, [TERM_GT] = CMP_GT, [TERM_AND] = CMP_AND,
 };
 
-static bool is_string(const struct field *f)
+static bool term_is_string(const struct field *f)
 {
 	switch (f->kind) {
 	case FIELD_STATIC_STRING:
@@ -288,7 +288,7 @@ static int parse_string(struct filter_parser *p, const char **s, const struct te
 
 	if (t->op != TERM_NE && t->op != TERM_EQ && t->op != TERM_GLOB)
 		return filter_fail(p, FILTER_ILLEGAL_FIELD_OP, *s);
-	if (!is_string(t->field))
+	if (!term_is_string(t->field))
 		return filter_fail(p, FILTER_EXPECT_DIGIT, *s);
 	*s = strchrnul(start, quote);
 	if (!**s)
@@ -307,14 +307,15 @@ static int parse_string(struct filter_parser *p, const char **s, const struct te
 	return set_operand(p, pattern, op->arg + 1, op);
 }
 
-static int parse_number(struct filter_parser *p, const char **s, const struct term *t, struct op *op)
+static int term_parse_number(struct filter_parser *p, const char **s, const struct term *t,
+			     struct op *op)
 {
 	const char *start = *s;
 	char number[NUMBER_MAX];
 	uint64_t value;
 	int err;
 
-	if (is_string(t->field))
+	if (term_is_string(t->field))
 		return filter_fail(p, FILTER_EXPECT_STRING, *s);
 	if (t->op == TERM_GLOB)
 		return filter_fail(p, FILTER_ILLEGAL_FIELD_OP, *s);
@@ -395,6 +396,6 @@ int filter_parse_term(struct filter_parser *p, const char **s, struct op *op)
 	if (**s == '\'' || **s == '"')
 		return parse_string(p, s, &t, op);
 	if (text_is_digit(**s) || **s == '-')
-		return parse_number(p, s, &t, op);
+		return term_parse_number(p, s, &t, op);
 	return filter_fail(p, FILTER_INVALID_VALUE, *s);
 }

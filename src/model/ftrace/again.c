@@ -24,7 +24,7 @@ void ftrace_page_drop(struct model *m, struct ftrace_page *page)
 
 /* ---- Built anew ---- */
 
-static int enter(void *arg, struct ftrace_site *site)
+static int again_enter(void *arg, struct ftrace_site *site)
 {
 	return ftrace_hash_add(arg, site->ip);
 }
@@ -41,7 +41,8 @@ static int inherit(const struct ftrace_hash *h, const struct ftrace_page *old, s
 			continue;
 		if (!*out)
 			*out = ftrace_hash_copy(h, h->ordered);
-		n = *out ? ftrace_page_match(page, ftrace_site_name(old, &old->sites[i]), enter, *out) : -ENOMEM;
+		n = *out ? ftrace_page_match(page, ftrace_site_name(old, &old->sites[i]), again_enter, *out) :
+		    -ENOMEM;
 	}
 	if (n >= 0)
 		return 0;

@@ -176,7 +176,7 @@ static struct ftrace_batch *batch_create(struct function_command *p, const struc
 
 /* ---- Sites ---- */
 
-static int by_address(const void *a, const void *b)
+static int function_command_by_address(const void *a, const void *b)
 {
 	const struct function_command_site *x = a, *y = b;
 
@@ -187,7 +187,9 @@ const struct function_command_site *function_command_find(const struct function_
 {
 	const struct function_command_site key = { .ip = ip };
 
-	return p->nr ? bsearch(&key, p->sites, p->nr, sizeof(key), by_address) : NULL;
+	if (!p->nr)
+		return NULL;
+	return bsearch(&key, p->sites, p->nr, sizeof(key), function_command_by_address);
 }
 
 _Atomic int64_t *function_command_count(const struct function_command_site *s)
@@ -206,7 +208,7 @@ static int sites_add(struct function_command *p, struct ftrace_batch *b, const u
 	for (uint32_t i = 0; i < b->nr; i++)
 		sites[p->nr + i] = (struct function_command_site){ ips[i], b, b->nr_counts > 1 ? i : 0 };
 	p->nr += b->nr;
-	qsort(sites, p->nr, sizeof(*sites), by_address);
+	qsort(sites, p->nr, sizeof(*sites), function_command_by_address);
 	return 0;
 }
 
@@ -226,7 +228,7 @@ static void sites_remove(struct function_command *p, const struct ftrace_batch *
 /* ---- Adding ---- */
 
 /* Takes `hash`: the function command's sites with the new ones. */
-static int put_in_place(struct function_command *p, struct ftrace_hash *hash)
+static int function_command_put_in_place(struct function_command *p, struct ftrace_hash *hash)
 {
 	struct ftrace *ft = ftrace_of(p->ops.inst->model);
 	int err = ftrace_hashes_replace(ft, &p->hashes, hash, NULL);
@@ -261,7 +263,7 @@ static int add_sites(struct function_command *p, const struct request *r, struct
 	if (err)
 		ftrace_hash_destroy(hash);
 	else
-		err = put_in_place(p, hash);
+		err = function_command_put_in_place(p, hash);
 	if (err)
 		batch_undo(p, b);
 	return err;
@@ -300,7 +302,7 @@ static int add_matching(struct function_command *p, const struct request *r, cha
 	return err;
 }
 
-static int enter(void *arg, struct ftrace_site *site)
+static int function_command_enter(void *arg, struct ftrace_site *site)
 {
 	return ftrace_hash_add(arg, site->ip);
 }
@@ -323,7 +325,8 @@ static int inherit_batch(struct function_command *p, const struct ftrace_batch *
 		if (s->batch->counts)
 			/* Relaxed: a hit of the old function that takes it down later does so for that one alone. */
 			r.count = atomic_load_explicit(function_command_count(s), memory_order_relaxed);
-		n = ftrace_page_match(page, ftrace_site_name(old, &old->sites[i]), enter, hash);
+		n = ftrace_page_match(page, ftrace_site_name(old, &old->sites[i]),
+				      function_command_enter, hash);
 	}
 	if (n >= 0)
 		ips = new_ones(p, hash, &nr);
@@ -347,7 +350,7 @@ int function_commands_inherit(struct ftrace_instance *fi, const struct ftrace_pa
 	return err;
 }
 
-static int add(struct ftrace_instance *fi, const struct request *r, char *function)
+static int function_command_add(struct ftrace_instance *fi, const struct request *r, char *function)
 {
 	struct function_command *p = command_get(fi, r->command, r->counted);
 	int err = p ? add_matching(p, r, function) : -ENOMEM;
@@ -359,7 +362,7 @@ static int add(struct ftrace_instance *fi, const struct request *r, char *functi
 
 /* ---- Removing ---- */
 
-static bool matches(struct ftrace *ft, uint64_t ip, const struct ftrace_glob *g)
+static bool function_command_matches(struct ftrace *ft, uint64_t ip, const struct ftrace_glob *g)
 {
 	struct ftrace_page *page;
 	const struct ftrace_site *site = ftrace_site_find(ft, ip, &page);
@@ -399,7 +402,7 @@ static int remove_from(struct function_command *p, const struct ftrace_glob *g)
 	if (!hash)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->nr; i++)
-		if (!g || matches(ft, p->sites[i].ip, g))
+		if (!g || function_command_matches(ft, p->sites[i].ip, g))
 			ftrace_hash_remove(hash, p->sites[i].ip);
 	if (hash->count == before) {
 		ftrace_hash_destroy(hash);
@@ -416,7 +419,8 @@ static int remove_from(struct function_command *p, const struct ftrace_glob *g)
 }
 
 /* Nothing, or a single star, is all of them. */
-static int remove_matching(struct ftrace_instance *fi, const struct request *r, char *function)
+static int function_command_remove_matching(struct ftrace_instance *fi, const struct request *r,
+					    char *function)
 {
 	struct function_command *p = command_find(fi, r->command, r->counted);
 	const bool all = !*function || !strcmp(function, "*");
@@ -466,7 +470,8 @@ static int parse_event(struct instance *inst, struct request *r, char **paramete
 }
 
 /* dump is counted, from 1, whatever is written; cpudump is not, yet only the first one dumps. */
-static int parse(struct instance *inst, struct request *r, char *parameters, bool adds)
+static int function_command_parse(struct instance *inst, struct request *r, char *parameters,
+				  bool adds)
 {
 	int err;
 
@@ -492,14 +497,14 @@ int function_command_write(struct instance *inst, char *function, const char *co
 
 	if (r.command == FTRACE_NO_COMMAND)
 		return -EINVAL;
-	err = parse(inst, &r, parameters, adds);
+	err = function_command_parse(inst, &r, parameters, adds);
 	if (err)
 		return err;
 	if (!adds)
-		return remove_matching(fi, &r, function + 1);
+		return function_command_remove_matching(fi, &r, function + 1);
 	if (r.command == FTRACE_SNAPSHOT)
 		err = instance_snapshot_alloc(inst);
-	return err ? err : add(fi, &r, function);
+	return err ? err : function_command_add(fi, &r, function);
 }
 
 /* ---- Printing ---- */
@@ -629,7 +634,7 @@ static int restore_sites(struct function_command *p, struct ftrace_batch *b, con
 	}
 	if (err != -ENOENT)
 		return err;
-	qsort(p->sites, p->nr, sizeof(*p->sites), by_address);
+	qsort(p->sites, p->nr, sizeof(*p->sites), function_command_by_address);
 	return b->nr ? 0 : -EPROTO;
 }
 
@@ -655,7 +660,7 @@ static int restore_batch(struct function_command *p, const struct request *r, ui
 	if (!err)
 		err = function_command_publish(p);
 	if (!err)
-		err = put_in_place(p, hash);
+		err = function_command_put_in_place(p, hash);
 	else
 		ftrace_hash_destroy(hash);
 	if (!err)

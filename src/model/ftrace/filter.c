@@ -42,7 +42,8 @@ static enum ftrace_list list_of(enum ftrace_file file)
 	return file == FTRACE_FILE_FILTER || file == FTRACE_FILE_GRAPH ? FTRACE_FILTER : FTRACE_NOTRACE;
 }
 
-static struct ftrace_hash **hash_of(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace_file file)
+static struct ftrace_hash **ftrace_filter_hash_of(struct ftrace *ft, struct ftrace_instance *fi,
+						  enum ftrace_file file)
 {
 	if (is_graph(file))
 		return &ft->graph[list_of(file)];
@@ -57,7 +58,7 @@ struct entering {
 	int		removed;
 };
 
-static int enter(void *arg, struct ftrace_site *site)
+static int ftrace_filter_enter(void *arg, struct ftrace_site *site)
 {
 	struct entering *e = arg;
 
@@ -79,7 +80,7 @@ static int enter_index(struct ftrace *ft, struct entering *e, const char *text)
 	index--;
 	list_each(page, &ft->pages, node) {
 		if (index < page->nr) {
-			err = enter(e, &page->sites[index]);
+			err = ftrace_filter_enter(e, &page->sites[index]);
 			return err ? err : 1;
 		}
 		index -= page->nr;
@@ -98,7 +99,7 @@ int ftrace_hash_match(struct ftrace *ft, struct ftrace_hash *h, char *function, 
 	e.not = f.not;
 	if (f.type == FTRACE_GLOB_INDEX)
 		return enter_index(ft, &e, f.text);
-	return ftrace_sites_match(ft, &f, module ? &m : NULL, enter, &e);
+	return ftrace_sites_match(ft, &f, module ? &m : NULL, ftrace_filter_enter, &e);
 }
 
 /* As the kernel: an index is no function here, and one to remove must have been there. */
@@ -110,7 +111,7 @@ static int graph_word(struct ftrace_edit *e, char *word)
 
 	ftrace_glob_parse(&g, word);
 	in.not = g.not;
-	n = ftrace_sites_match(e->ft, &g, NULL, enter, &in);
+	n = ftrace_sites_match(e->ft, &g, NULL, ftrace_filter_enter, &in);
 	if (n < 0)
 		return n;
 	return (g.not ? in.removed : n) ? 0 : -EINVAL;
@@ -240,7 +241,8 @@ static int apply_one(struct ftrace *ft, struct ftrace_hash *h, const struct ftra
 	return n < 0 ? n : 0;
 }
 
-static int put_in_place(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace_list which, struct ftrace_hash *h);
+static int ftrace_filter_put_in_place(struct ftrace *ft, struct ftrace_instance *fi,
+				      enum ftrace_list which, struct ftrace_hash *h);
 
 static int apply_list(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace_list which, const char *module)
 {
@@ -262,7 +264,7 @@ static int apply_list(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace
 	}
 	if (!h)
 		return err;
-	err = put_in_place(ft, fi, which, h);
+	err = ftrace_filter_put_in_place(ft, fi, which, h);
 	return err ? err : ftrace_save_mods(fi, which);
 }
 
@@ -327,7 +329,7 @@ static int filter_word(struct ftrace_edit *e, char *word)
 	return function_command_write(e->fi->inst, function, command, rest);
 }
 
-static int take_word(struct ftrace_edit *e)
+static int ftrace_filter_take_word(struct ftrace_edit *e)
 {
 	char *rest;
 
@@ -385,7 +387,7 @@ ssize_t ftrace_edit_write(struct ftrace_edit *e, const char *text, size_t len)
 		e->len = 0;
 		e->goes_on = e->quoted = false;
 	} else if (e->len && !e->goes_on) {
-		err = take_word(e);
+		err = ftrace_filter_take_word(e);
 	}
 	e->written = true;
 	return err ? err : taken;
@@ -404,7 +406,8 @@ struct ftrace_edit *ftrace_edit_open(struct instance *inst, enum ftrace_file fil
 	e->ft = ft;
 	e->fi = fi;
 	e->file = file;
-	e->hash = truncate ? ftrace_hash_create(is_graph(file)) : ftrace_hash_copy(*hash_of(ft, fi, file), is_graph(file));
+	e->hash = truncate ? ftrace_hash_create(is_graph(file)) :
+		  ftrace_hash_copy(*ftrace_filter_hash_of(ft, fi, file), is_graph(file));
 	if (!e->hash) {
 		free(e);
 		return NULL;
@@ -417,7 +420,8 @@ struct ftrace_edit *ftrace_edit_open(struct instance *inst, enum ftrace_file fil
 }
 
 /* An empty set is none. Takes the set in any case. */
-static int put_in_place(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace_list which, struct ftrace_hash *h)
+static int ftrace_filter_put_in_place(struct ftrace *ft, struct ftrace_instance *fi,
+				      enum ftrace_list which, struct ftrace_hash *h)
 {
 	struct ftrace_hash *new = h;
 	int err;
@@ -455,11 +459,12 @@ static int put_graph(struct ftrace *ft, enum ftrace_list which, struct ftrace_ha
 	return err ? err : ftrace_save_graph(ft, which);
 }
 
-static int put(struct ftrace_edit *e, struct ftrace_hash *h)
+static int ftrace_filter_put(struct ftrace_edit *e, struct ftrace_hash *h)
 {
 	const enum ftrace_list which = list_of(e->file);
 
-	return is_graph(e->file) ? put_graph(e->ft, which, h) : put_in_place(e->ft, e->fi, which, h);
+	return is_graph(e->file) ? put_graph(e->ft, which, h) :
+	       ftrace_filter_put_in_place(e->ft, e->fi, which, h);
 }
 
 void ftrace_edit_flush(struct ftrace_edit *e)
@@ -468,18 +473,18 @@ void ftrace_edit_flush(struct ftrace_edit *e)
 
 	if (!h)
 		return;
-	put(e, h);
+	ftrace_filter_put(e, h);
 	e->written = false;
 	e->placed = true;
 }
 
 int ftrace_edit_close(struct ftrace_edit *e)
 {
-	const int refused = e->len ? take_word(e) : 0;
+	const int refused = e->len ? ftrace_filter_take_word(e) : 0;
 	int err = 0;
 
 	if (!e->placed || e->written)
-		err = put(e, e->hash);
+		err = ftrace_filter_put(e, e->hash);
 	else
 		ftrace_hash_destroy(e->hash);
 	free(e);
@@ -523,7 +528,7 @@ void ftrace_print_file(struct instance *inst, enum ftrace_file file, FILE *out)
 {
 	struct ftrace *ft = ftrace_of(inst->model);
 	struct ftrace_instance *fi = ftrace_of_instance(inst);
-	const struct ftrace_hash *h = ft && fi ? *hash_of(ft, fi, file) : NULL;
+	const struct ftrace_hash *h = ft && fi ? *ftrace_filter_hash_of(ft, fi, file) : NULL;
 	struct ftrace_mod *mod;
 
 	if (ftrace_hash_empty(h))

@@ -8,7 +8,7 @@
 #include "model/text.h"
 
 /* Stars at the ends only are plain comparisons; all else is walked. */
-static enum ftrace_glob_type type_of(const char *s, size_t len)
+static enum ftrace_glob_type glob_type_of(const char *s, size_t len)
 {
 	const char *star;
 	bool head = len && *s == '*';
@@ -35,7 +35,8 @@ void ftrace_glob_parse(struct ftrace_glob *g, char *text)
 	if (g->demangled)
 		text++;
 	len = strlen(text);
-	g->type = text_is_digit(*text) && !g->demangled ? FTRACE_GLOB_INDEX : type_of(text, len);
+	g->type = text_is_digit(*text) && !g->demangled ? FTRACE_GLOB_INDEX :
+		  glob_type_of(text, len);
 	if (g->type == FTRACE_GLOB_FRONT || g->type == FTRACE_GLOB_MIDDLE)
 		text[--len] = '\0';
 	if (g->type == FTRACE_GLOB_END || g->type == FTRACE_GLOB_MIDDLE) {

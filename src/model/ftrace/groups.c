@@ -22,7 +22,7 @@ struct ftrace_groups *ftrace_groups_of(struct ftrace *ft)
 
 /* ---- Chains ---- */
 
-static uint32_t hash_of(struct ftrace_ops *const *ops, size_t nr)
+static uint32_t groups_hash_of(struct ftrace_ops *const *ops, size_t nr)
 {
 	uint64_t h = nr;
 
@@ -36,9 +36,10 @@ static bool is_set(const struct ftrace_group *g, struct ftrace_ops *const *ops, 
 	return g->nr == nr && !memcmp(g->ops, ops, nr * sizeof(*ops));
 }
 
-static struct ftrace_group *find(const struct ftrace_groups *gs, struct ftrace_ops *const *ops, size_t nr)
+static struct ftrace_group *groups_find(const struct ftrace_groups *gs,
+					struct ftrace_ops *const *ops, size_t nr)
 {
-	const uint32_t hash = hash_of(ops, nr);
+	const uint32_t hash = groups_hash_of(ops, nr);
 	struct ftrace_group *g = gs->chains[hash % GROUPS_CHAINS];
 
 	while (g && !(g->hash == hash && is_set(g, ops, nr)))
@@ -112,7 +113,7 @@ static struct ftrace_group *group_create(struct ftrace_groups *gs, struct ftrace
 	}
 	memcpy(g->ops, ops, nr * sizeof(*ops));
 	g->nr = (uint32_t)nr;
-	g->hash = hash_of(ops, nr);
+	g->hash = groups_hash_of(ops, nr);
 	g->number = LAYOUT_GROUPS_AT + (uint32_t)index * GROUP_ENTRIES;
 	chain = &gs->chains[g->hash % GROUPS_CHAINS];
 	g->next = *chain;
@@ -185,7 +186,7 @@ static struct ftrace_group *group_of(struct ftrace_groups *gs, uint64_t ip, bool
 		return NULL;
 	/* Neighbours mostly have the same set. */
 	if (!gs->last || !is_set(gs->last, gs->set, nr))
-		gs->last = find(gs, gs->set, nr);
+		gs->last = groups_find(gs, gs->set, nr);
 	if (!gs->last && makes)
 		gs->last = ftrace_group_make(gs, gs->set, nr, -1);
 	return gs->last;
@@ -228,7 +229,7 @@ uint32_t ftrace_groups_commands(struct ftrace *ft, const struct ftrace_site *sit
 			gs->set[n++] = gs->set[i];
 	if (!n)
 		return 0;
-	g = find(gs, gs->set, n);
+	g = groups_find(gs, gs->set, n);
 	if (!g)
 		g = ftrace_group_make(gs, gs->set, n, -1);
 	return g ? g->number + GROUP_FUNCTION : 0;

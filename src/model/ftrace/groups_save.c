@@ -18,7 +18,7 @@
 
 static const char path[] = "#ftrace/group";
 
-static void describe(const struct ftrace_ops *ops, FILE *out)
+static void groups_save_describe(const struct ftrace_ops *ops, FILE *out)
 {
 	const struct function_command *p = ops->kind == FTRACE_OPS_COMMAND ? ops->priv : NULL;
 
@@ -42,7 +42,7 @@ int ftrace_group_save(struct ftrace_groups *gs, struct ftrace_group *g)
 		return -ENOMEM;
 	fprintf(out, "%u %d", g->number, g->stale);
 	for (uint32_t i = 0; i < g->nr; i++)
-		describe(g->ops[i], out);
+		groups_save_describe(g->ops[i], out);
 	err = fclose(out) ? -ENOMEM : 0;
 	if (!err)
 		err = saved_replace(m, m->top, path, text, NULL, 0, &g->saved);

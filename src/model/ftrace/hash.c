@@ -19,7 +19,7 @@ static uint32_t mask_of(const struct ftrace_hash *h)
 	return (1u << h->slot_bits) - 1;
 }
 
-static struct ftrace_hash *create(uint32_t slot_bits, bool ordered)
+static struct ftrace_hash *hash_create(uint32_t slot_bits, bool ordered)
 {
 	struct ftrace_hash *h = calloc(1, sizeof(*h));
 
@@ -38,7 +38,7 @@ static struct ftrace_hash *create(uint32_t slot_bits, bool ordered)
 
 struct ftrace_hash *ftrace_hash_create(bool ordered)
 {
-	return create(FIRST_SLOT_BITS, ordered);
+	return hash_create(FIRST_SLOT_BITS, ordered);
 }
 
 void ftrace_hash_destroy(struct ftrace_hash *h)
@@ -50,7 +50,7 @@ void ftrace_hash_destroy(struct ftrace_hash *h)
 }
 
 /* The slot that has ip, or the free one where it belongs. */
-static struct ftrace_hash_slot *find(const struct ftrace_hash *h, uint64_t ip)
+static struct ftrace_hash_slot *hash_find(const struct ftrace_hash *h, uint64_t ip)
 {
 	uint32_t i = key_of(ip, h->slot_bits);
 
@@ -59,7 +59,7 @@ static struct ftrace_hash_slot *find(const struct ftrace_hash *h, uint64_t ip)
 	return &h->slots[i];
 }
 
-static int grow(struct ftrace_hash *h)
+static int hash_grow(struct ftrace_hash *h)
 {
 	struct ftrace_hash_slot *old = h->slots;
 	const uint32_t nr = 1u << h->slot_bits;
@@ -72,14 +72,14 @@ static int grow(struct ftrace_hash *h)
 	h->slot_bits++;
 	for (uint32_t i = 0; i < nr; i++)
 		if (old[i].order)
-			*find(h, old[i].ip) = old[i];
+			*hash_find(h, old[i].ip) = old[i];
 	free(old);
 	return 0;
 }
 
 bool ftrace_hash_has(const struct ftrace_hash *h, uint64_t ip)
 {
-	return h && h->count && find(h, ip)->order;
+	return h && h->count && hash_find(h, ip)->order;
 }
 
 bool ftrace_hash_empty(const struct ftrace_hash *h)
@@ -89,14 +89,14 @@ bool ftrace_hash_empty(const struct ftrace_hash *h)
 
 int ftrace_hash_add(struct ftrace_hash *h, uint64_t ip)
 {
-	struct ftrace_hash_slot *slot = find(h, ip);
+	struct ftrace_hash_slot *slot = hash_find(h, ip);
 
 	if (slot->order)
 		return 0;
 	if (h->count >= (1u << h->slot_bits) / 4 * 3) {
-		if (grow(h))
+		if (hash_grow(h))
 			return -ENOMEM;
-		slot = find(h, ip);
+		slot = hash_find(h, ip);
 	}
 	*slot = (struct ftrace_hash_slot){ ip, ++h->last_order };
 	h->count++;
@@ -106,7 +106,7 @@ int ftrace_hash_add(struct ftrace_hash *h, uint64_t ip)
 /* An entry that was pushed on by what is removed moves back, so that a search never meets a gap. */
 bool ftrace_hash_remove(struct ftrace_hash *h, uint64_t ip)
 {
-	struct ftrace_hash_slot *gap = find(h, ip);
+	struct ftrace_hash_slot *gap = hash_find(h, ip);
 	uint32_t at = (uint32_t)(gap - h->slots), next = at;
 
 	if (!gap->order)
@@ -134,7 +134,7 @@ struct listed {
 	uint64_t	ip;
 };
 
-static int compare(const void *a, const void *b)
+static int hash_compare(const void *a, const void *b)
 {
 	const struct listed *x = a, *y = b;
 
@@ -148,7 +148,7 @@ static uint64_t rank_of(const struct ftrace_hash *h, const struct ftrace_hash_sl
 	return (uint64_t)key_of(slot->ip, h->chain_bits) << 32 | (UINT32_MAX - slot->order);
 }
 
-static int by_address(const void *a, const void *b)
+static int hash_by_address(const void *a, const void *b)
 {
 	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -178,7 +178,7 @@ static uint64_t *list_by_address(const struct ftrace_hash *h)
 		out[n++] = out[i];
 	}
 	if (!sorted)
-		qsort(out, n, sizeof(*out), by_address);
+		qsort(out, n, sizeof(*out), hash_by_address);
 	return out;
 }
 
@@ -207,7 +207,7 @@ uint64_t *ftrace_hash_list(const struct ftrace_hash *h)
 	for (uint32_t i = 0; n < count; i++)
 		if (h->slots[i].order)
 			all[n++] = (struct listed){ rank_of(h, &h->slots[i]), h->slots[i].ip };
-	qsort(all, n, sizeof(*all), compare);
+	qsort(all, n, sizeof(*all), hash_compare);
 	for (uint32_t i = 0; i < n; i++)
 		out[i] = all[i].ip;
 	free(all);
@@ -222,7 +222,7 @@ static int number_anew(struct ftrace_hash *h)
 	if (!ips)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < h->count; i++)
-		find(h, ips[i])->order = i + 1;
+		hash_find(h, ips[i])->order = i + 1;
 	h->last_order = h->count;
 	free(ips);
 	return 0;
@@ -230,7 +230,7 @@ static int number_anew(struct ftrace_hash *h)
 
 struct ftrace_hash *ftrace_hash_copy(const struct ftrace_hash *h, bool ordered)
 {
-	struct ftrace_hash *copy = create(h ? h->slot_bits : FIRST_SLOT_BITS, ordered);
+	struct ftrace_hash *copy = hash_create(h ? h->slot_bits : FIRST_SLOT_BITS, ordered);
 	const size_t nr = h ? (size_t)1 << h->slot_bits : 0;
 
 	if (!copy || !h)

@@ -51,7 +51,7 @@ struct step {
 	bool		failed;		/* no memory for the list: all sites are told */
 };
 
-static void count(struct ftrace_site *site, int by)
+static void ops_count(struct ftrace_site *site, int by)
 {
 	uint32_t refs = (site->flags & FTRACE_SITE_COUNT) + (uint32_t)by;
 
@@ -77,7 +77,7 @@ static void step_site(struct step *s, struct ftrace_page *page, struct ftrace_si
 
 	if (was == is || site->flags & FTRACE_SITE_SKIPPED)
 		return;
-	count(site, is ? 1 : -1);
+	ops_count(site, is ? 1 : -1);
 	note(s, page, site);
 }
 
@@ -134,7 +134,7 @@ static void step_run(struct step *s, struct ftrace *ft)
 }
 
 /* Where the list of changes has no room each site is told. */
-static void tell(struct step *s, struct ftrace *ft)
+static void ops_tell(struct step *s, struct ftrace *ft)
 {
 	struct ftrace_page *page;
 
@@ -172,7 +172,7 @@ int ftrace_ops_enable(struct ftrace_ops *ops)
 	list_add(&ops->node, &ft->ops);
 	s = step_of(ft, NULL, ops->hashes);
 	step_run(&s, ft);
-	tell(&s, ft);
+	ops_tell(&s, ft);
 	err = ftrace_groups_refused(ft);
 	if (err)
 		ftrace_ops_disable(ops);
@@ -191,10 +191,11 @@ void ftrace_ops_disable(struct ftrace_ops *ops)
 	ftrace_groups_drop(ft, ops);
 	s = step_of(ft, ops->hashes, NULL);
 	step_run(&s, ft);
-	tell(&s, ft);
+	ops_tell(&s, ft);
 }
 
-static int put_in_place(struct ftrace *ft, struct ftrace_hashes *h, const struct ftrace_hashes *after)
+static int ops_put_in_place(struct ftrace *ft, struct ftrace_hashes *h,
+			    const struct ftrace_hashes *after)
 {
 	const struct ftrace_hashes before = *h;
 	struct ftrace_ops *ops;
@@ -210,7 +211,7 @@ static int put_in_place(struct ftrace *ft, struct ftrace_hashes *h, const struct
 		step_run(&s, ft);
 		first = false;
 	}
-	tell(&s, ft);
+	ops_tell(&s, ft);
 	return ftrace_groups_refused(ft);
 }
 
@@ -223,9 +224,9 @@ int ftrace_hashes_replace(struct ftrace *ft, struct ftrace_hashes *h, struct ftr
 	if ((filter && filter != before.filter && ftrace_hash_settle(filter)) ||
 	    (notrace && notrace != before.notrace && ftrace_hash_settle(notrace)))
 		return -ENOMEM;
-	err = put_in_place(ft, h, &after);
+	err = ops_put_in_place(ft, h, &after);
 	if (err) {
-		(void)put_in_place(ft, h, &before);
+		(void)ops_put_in_place(ft, h, &before);
 		return err;
 	}
 	if (before.filter != filter)
@@ -244,7 +245,7 @@ int ftrace_ops_new_page(struct ftrace *ft, struct ftrace_page *page)
 	list_each(ops, &ft->ops, node)
 		for (uint32_t i = 0; i < page->nr; i++)
 			if (!(page->sites[i].flags & FTRACE_SITE_SKIPPED) && ops_traces(ops, page->sites[i].ip))
-				count(&page->sites[i], 1);
+				ops_count(&page->sites[i], 1);
 	if (!ft->changed)
 		return 0;
 	changes = malloc((page->nr + 1) * sizeof(*changes));

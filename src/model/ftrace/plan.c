@@ -177,8 +177,8 @@ static bool only_sections(const struct plan *plan)
 }
 
 /* `as`: which kinds of ops have an arm. Nobody has one: the plan is 0. */
-static int build(struct model *m, const struct building *as, uint32_t event, struct ftrace_ops *const *ops,
-		 uint32_t nr, struct ftrace_plan *out)
+static int ftrace_plan_build(struct model *m, const struct building *as, uint32_t event,
+			     struct ftrace_ops *const *ops, uint32_t nr, struct ftrace_plan *out)
 {
 	struct building b = *as;
 	struct plan *plan;
@@ -209,7 +209,8 @@ static struct event_entry *entry_of(struct session *s, uint32_t entry)
 	return session_config(s, ref, sizeof(struct event_entry));
 }
 
-static void put(struct model *m, uint32_t entry, struct ftrace_plan *at, struct ftrace_plan new)
+static void ftrace_plan_put(struct model *m, uint32_t entry, struct ftrace_plan *at,
+			    struct ftrace_plan new)
 {
 	const struct ftrace_plan old = *at;
 
@@ -244,10 +245,11 @@ int ftrace_plan_publish(struct ftrace_groups *gs, struct ftrace_group *g)
 	if (m->closing)
 		return 0;
 	for (uint32_t i = 0; i < GROUP_ENTRIES && !err; i++)
-		err = build(m, entries[i].as, entries[i].event, g->ops, g->nr, &plans[i]);
+		err = ftrace_plan_build(m, entries[i].as, entries[i].event, g->ops, g->nr,
+					&plans[i]);
 	for (uint32_t i = 0; i < GROUP_ENTRIES; i++) {
 		if (!err)
-			put(m, g->number + i, &g->plans[i], plans[i]);
+			ftrace_plan_put(m, g->number + i, &g->plans[i], plans[i]);
 		else if (plans[i].ref)
 			session_config_free(m->session, plans[i].ref, plans[i].size);
 	}
@@ -267,10 +269,10 @@ int ftrace_plan_publish_exit(struct ftrace_groups *gs)
 	list_each(ops, &gs->ft->ops, node)
 		if (ops->kind == FTRACE_OPS_GRAPH && nr < LAYOUT_MAX_INSTANCES)
 			graphs[nr++] = ops;
-	err = build(m, &as_graph, LAYOUT_GRAPH_EXIT_ID, graphs, nr, &plan);
+	err = ftrace_plan_build(m, &as_graph, LAYOUT_GRAPH_EXIT_ID, graphs, nr, &plan);
 	if (err)
 		return err;
-	put(m, LAYOUT_GRAPH_EXIT, &gs->exit, plan);
+	ftrace_plan_put(m, LAYOUT_GRAPH_EXIT, &gs->exit, plan);
 	return ftrace_graph_publish(m);
 }
 
@@ -281,5 +283,5 @@ void ftrace_plan_remove(struct ftrace_groups *gs, struct ftrace_group *g)
 	if (m->closing)
 		return;
 	for (uint32_t i = 0; i < GROUP_ENTRIES; i++)
-		put(m, g->number + i, &g->plans[i], (struct ftrace_plan){ 0 });
+		ftrace_plan_put(m, g->number + i, &g->plans[i], (struct ftrace_plan){ 0 });
 }

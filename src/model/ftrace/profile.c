@@ -139,7 +139,7 @@ void ftrace_profile_destroy(struct ftrace *ft)
 	ft->profile_data = NULL;
 }
 
-static int keep(struct ftrace *ft)
+static int profile_keep(struct ftrace *ft)
 {
 	const struct ftrace_profile *p = ft->profile_data;
 	const uint64_t refs[] = { p->map };
@@ -202,7 +202,7 @@ int ftrace_profile_set(struct ftrace *ft, bool on)
 	if (ft->profile == on)
 		return 0;
 	err = on ? switch_on(ft, 0, 0) : switch_off(ft);
-	return err ? err : keep(ft);
+	return err ? err : profile_keep(ft);
 }
 
 int ftrace_profile_restore(struct ftrace *ft, const struct restored *o, const char *text)
@@ -216,7 +216,7 @@ int ftrace_profile_restore(struct ftrace *ft, const struct restored *o, const ch
 	err = switch_on(ft, elts, restored_ref(o, 0));
 	if (!err && !on)
 		err = switch_off(ft);
-	return err ? err : keep(ft);
+	return err ? err : profile_keep(ft);
 }
 
 void ftrace_profile_arm(const struct ftrace *ft, struct trigger_arm *out)
@@ -256,7 +256,7 @@ static int collect(void *arg, uint32_t elt, const void *key, const uint64_t *sum
 }
 
 /* The longest first; where the kernel leaves the order open, by address. */
-static int compare(const void *a, const void *b)
+static int profile_compare(const void *a, const void *b)
 {
 	const struct profile_line *x = a, *y = b;
 
@@ -285,7 +285,7 @@ static uint64_t variance(const struct profile_line *l)
 	return denominator ? (l->calls * l->squared - l->time * l->time) / denominator : 0;
 }
 
-static void print_line(struct ftrace *ft, const struct profile_line *l, FILE *out)
+static void profile_print_line(struct ftrace *ft, const struct profile_line *l, FILE *out)
 {
 	const uint64_t average = l->time / l->calls;
 	struct ftrace_page *page;
@@ -312,7 +312,7 @@ static int read_lines(struct ftrace *ft, struct profile_lines *l)
 	if (m && map_each(m, p->map_size, &p->shape, collect, l) == -ENOMEM)
 		return -ENOMEM;
 	if (l->nr)
-		qsort(l->v, l->nr, sizeof(*l->v), compare);
+		qsort(l->v, l->nr, sizeof(*l->v), profile_compare);
 	return 0;
 }
 
@@ -335,7 +335,7 @@ int ftrace_profile_print(struct ftrace *ft, uint32_t cpu, FILE *out)
 	      "  --------                               ---    ----            ---             ---\n", out);
 	for (size_t i = 0; !err && i < l.nr; i++)
 		if (!thresh || l.v[i].time / l.v[i].calls >= thresh)
-			print_line(ft, &l.v[i], out);
+			profile_print_line(ft, &l.v[i], out);
 	free(l.v);
 	return err;
 }

@@ -19,7 +19,7 @@ enum { SITES_A_PAGE = 4096 / sizeof(struct ftrace_site) };
 
 /* ---- Adding and removing ---- */
 
-static int by_address(const void *a, const void *b)
+static int sites_by_address(const void *a, const void *b)
 {
 	const struct ftrace_site *x = a, *y = b;
 
@@ -53,7 +53,7 @@ static void page_sort(struct ftrace_page *page)
 
 	if (in_order(page->sites, page->nr))
 		return;
-	qsort(page->sites, page->nr, sizeof(*page->sites), by_address);
+	qsort(page->sites, page->nr, sizeof(*page->sites), sites_by_address);
 	for (uint32_t i = 0; i < page->nr; i++)
 		if (!n || page->sites[n - 1].ip != page->sites[i].ip)
 			page->sites[n++] = page->sites[i];
@@ -132,7 +132,7 @@ int ftrace_program_add(struct model *m, const char *file, const struct ftrace_ne
 }
 
 /* As the kernel when a module goes; what waits for its name goes on waiting. */
-static void forget(struct ftrace_hash *h, const struct ftrace_page *page)
+static void sites_forget(struct ftrace_hash *h, const struct ftrace_page *page)
 {
 	for (uint32_t i = 0; h && h->count && i < page->nr; i++)
 		ftrace_hash_remove(h, page->sites[i].ip);
@@ -146,8 +146,8 @@ void ftrace_sites_remove(struct model *m, struct ftrace_page *page)
 	list_each(inst, &m->instances, node) {
 		if (!inst->ftrace)
 			continue;
-		forget(inst->ftrace->hashes.filter, page);
-		forget(inst->ftrace->hashes.notrace, page);
+		sites_forget(inst->ftrace->hashes.filter, page);
+		sites_forget(inst->ftrace->hashes.notrace, page);
 		ftrace_save_hash(inst->ftrace, FTRACE_FILTER);
 		ftrace_save_hash(inst->ftrace, FTRACE_NOTRACE);
 	}
@@ -234,7 +234,7 @@ struct ftrace_site *ftrace_site_find(struct ftrace *ft, uint64_t ip, struct ftra
 
 		if (!page->nr || ip < page->sites[0].ip || ip > page->sites[page->nr - 1].ip)
 			continue;
-		site = bsearch(&key, page->sites, page->nr, sizeof(key), by_address);
+		site = bsearch(&key, page->sites, page->nr, sizeof(key), sites_by_address);
 		if (site && out)
 			*out = page;
 		if (site)
@@ -336,7 +336,7 @@ bool ftrace_site_match(const struct ftrace_page *page, const struct ftrace_site 
 }
 
 /* Among thousands of functions, once in a while. */
-static void step(struct ftrace *ft, uint32_t i)
+static void sites_step(struct ftrace *ft, uint32_t i)
 {
 	enum { OFTEN = 256 };
 
@@ -352,7 +352,7 @@ static int match_page(struct ftrace_page *page, const struct ftrace_glob *g, sit
 		struct ftrace_site *site = &page->sites[i];
 		int rc;
 
-		step(page->ft, i);
+		sites_step(page->ft, i);
 		if (site->flags & FTRACE_SITE_SKIPPED || (g && !ftrace_site_match(page, site, g)))
 			continue;
 		rc = fn(arg, site);
@@ -410,7 +410,7 @@ void ftrace_print_available(struct ftrace *ft, bool addresses, FILE *out)
 
 	list_each(page, &ft->pages, node)
 		for (uint32_t i = 0; i < page->nr; i++) {
-			step(ft, i);
+			sites_step(ft, i);
 			if (page->sites[i].flags & FTRACE_SITE_SKIPPED)
 				continue;
 			if (addresses)
@@ -442,7 +442,7 @@ void ftrace_print_flagged(struct ftrace *ft, uint32_t flags, FILE *out)
 
 	list_each(page, &ft->pages, node)
 		for (uint32_t i = 0; i < page->nr; i++) {
-			step(ft, i);
+			sites_step(ft, i);
 			if (!(page->sites[i].flags & flags))
 				continue;
 			print_site(page, &page->sites[i], out);

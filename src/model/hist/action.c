@@ -91,7 +91,7 @@ static struct hist_field *make_var(struct hist_data *hd, const struct hist_comma
 }
 
 /* As the kernel compares: by the text of the type, else by size and sign. */
-static bool fits(const struct synth_field *field, const struct hist_field *var)
+static bool hist_action_fits(const struct synth_field *field, const struct hist_field *var)
 {
 	if (strstr(var->type, "char[") && field->is_string && field->is_dynamic)
 		return true;
@@ -114,7 +114,7 @@ static int add_argument(struct hist_data *hd, const struct hist_command_text *cm
 		return err;
 	err = -EINVAL;
 	var = *p.name == '$' ? find_var(hd, cmd, a, &p) : make_var(hd, cmd, a, &p, &err);
-	if (var && (i >= synth->nr_fields || !fits(&synth->fields[i], var))) {
+	if (var && (i >= synth->nr_fields || !hist_action_fits(&synth->fields[i], var))) {
 		err = -EINVAL;
 		hist_error(cmd, "Param type doesn't match synthetic event field type", p.name);
 	} else if (var) {

@@ -14,7 +14,7 @@
 #include "model/dynamic/synth.h"
 #include "model/text.h"
 
-static bool begins(const char *s, const char *prefix)
+static bool action_parse_begins(const char *s, const char *prefix)
 {
 	return !strncmp(s, prefix, strlen(prefix));
 }
@@ -68,12 +68,12 @@ static int parse_snapshot(const struct hist_command_text *cmd, struct hist_actio
 static int parse_trace(const struct hist_command_text *cmd, struct hist_action *a, const char *name, char *rest)
 {
 	a->kind = HIST_TRACE;
-	a->use_trace_keyword = begins(name, "trace");
+	a->use_trace_keyword = action_parse_begins(name, "trace");
 	return parse_params(cmd, a, strsep(&rest, ")"));
 }
 
 /* ".ACTION(arguments)" behind the handler */
-static int parse_action(const struct hist_command_text *cmd, struct hist_action *a, char *s)
+static int action_parse_call(const struct hist_command_text *cmd, struct hist_action *a, char *s)
 {
 	const char *name;
 	int err;
@@ -82,9 +82,9 @@ static int parse_action(const struct hist_command_text *cmd, struct hist_action 
 	name = s ? strsep(&s, "(") : NULL;
 	if (!s)
 		return hist_refuse(cmd, "No action found", NULL);
-	if (begins(name, "save"))
+	if (action_parse_begins(name, "save"))
 		err = parse_save(cmd, a, name, s);
-	else if (begins(name, "snapshot"))
+	else if (action_parse_begins(name, "snapshot"))
 		err = parse_snapshot(cmd, a, name, s);
 	else
 		err = parse_trace(cmd, a, name, s);
@@ -109,7 +109,7 @@ static int parse_onmatch(struct hist_data *hd, const struct hist_command_text *c
 	err = text_set(&a->match.system, system);
 	if (!err)
 		err = text_set(&a->match.event, event);
-	return err ? err : parse_action(cmd, a, s);
+	return err ? err : action_parse_call(cmd, a, s);
 }
 
 /* "$var).ACTION(...)" */
@@ -121,18 +121,18 @@ static int parse_track(const struct hist_command_text *cmd, struct hist_action *
 	if (!s)
 		return -EINVAL;
 	err = text_set(&a->track.var_str, var);
-	return err ? err : parse_action(cmd, a, s);
+	return err ? err : action_parse_call(cmd, a, s);
 }
 
 static int parse_handler(struct hist_data *hd, const struct hist_command_text *cmd, struct hist_action *a, char *s)
 {
 	char *rest = strchr(s, '(') + 1;
 
-	if (begins(s, "onmatch(")) {
+	if (action_parse_begins(s, "onmatch(")) {
 		a->handler = HIST_ONMATCH;
 		return parse_onmatch(hd, cmd, a, rest);
 	}
-	a->handler = begins(s, "onmax(") ? HIST_ONMAX : HIST_ONCHANGE;
+	a->handler = action_parse_begins(s, "onmax(") ? HIST_ONMAX : HIST_ONCHANGE;
 	return parse_track(cmd, a, rest);
 }
 

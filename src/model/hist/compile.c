@@ -20,7 +20,7 @@ struct compiler {
 	uint16_t	place[OPS_MAX];	/* for hist_join() */
 };
 
-static struct op *emit(struct compiler *c, enum op_kind kind)
+static struct op *hist_compile_emit(struct compiler *c, enum op_kind kind)
 {
 	struct op *op = &c->ops[c->nr < OPS_MAX - 1 ? c->nr++ : OPS_MAX - 1];	/* full: hist_compile() refuses */
 
@@ -46,14 +46,14 @@ static void emit_division(struct compiler *c, const struct hist_field *f)
 
 	if (!f->divides_by_constant) {
 		emit_value(c, f->operands[1]);
-		emit(c, OP_DIV);
+		hist_compile_emit(c, OP_DIV);
 	} else if ((d & (d - 1)) && d > 1u << 20) {
-		emit(c, OP_LOAD_IMM)->imm = d;
-		emit(c, OP_DIV);
+		hist_compile_emit(c, OP_LOAD_IMM)->imm = d;
+		hist_compile_emit(c, OP_DIV);
 	} else if (!(d & (d - 1))) {
-		emit(c, OP_DIV_SHIFT)->imm = (uint64_t)__builtin_ctzll(d);
+		hist_compile_emit(c, OP_DIV_SHIFT)->imm = (uint64_t)__builtin_ctzll(d);
 	} else {
-		op = emit(c, OP_DIV_MULT);
+		op = hist_compile_emit(c, OP_DIV_MULT);
 		op->imm = (1u << 20) / d;
 		op->arg = (uint32_t)d;
 	}
@@ -63,12 +63,13 @@ static void emit_expr(struct compiler *c, const struct hist_field *f)
 {
 	emit_value(c, f->operands[0]);
 	if (f->operator == HIST_OP_UNARY_MINUS) {
-		emit(c, OP_NEG);
+		hist_compile_emit(c, OP_NEG);
 	} else if (f->operator == HIST_OP_DIV) {
 		emit_division(c, f);
 	} else {
 		emit_value(c, f->operands[1]);
-		emit(c, f->operator == HIST_OP_PLUS ? OP_ADD : f->operator == HIST_OP_MINUS ? OP_SUB : OP_MUL);
+		hist_compile_emit(c, f->operator == HIST_OP_PLUS ? OP_ADD :
+				     f->operator == HIST_OP_MINUS ? OP_SUB : OP_MUL);
 	}
 }
 
@@ -76,27 +77,27 @@ static void emit_expr(struct compiler *c, const struct hist_field *f)
 static void emit_value(struct compiler *c, const struct hist_field *f)
 {
 	if (f->flags & (HIST_VAR_REF | HIST_ALIAS)) {
-		emit(c, OP_LOAD_REF)->arg = f->var_ref_idx;
+		hist_compile_emit(c, OP_LOAD_REF)->arg = f->var_ref_idx;
 	} else if (f->flags & HIST_EXPR) {
 		emit_expr(c, f);
 	} else if (f->flags & (HIST_LOG2 | HIST_BUCKET)) {
 		emit_value(c, f->operands[0]);
-		emit(c, f->flags & HIST_LOG2 ? OP_LOG2 : OP_BUCKET)->imm = f->buckets;
+		hist_compile_emit(c, f->flags & HIST_LOG2 ? OP_LOG2 : OP_BUCKET)->imm = f->buckets;
 	} else if (f->flags & HIST_CONST) {
-		emit(c, OP_LOAD_IMM)->imm = f->constant;
+		hist_compile_emit(c, OP_LOAD_IMM)->imm = f->constant;
 	} else if (f->flags & HIST_TIMESTAMP) {
-		emit(c, OP_LOAD_TIME);
+		hist_compile_emit(c, OP_LOAD_TIME);
 		c->flags |= CODE_NEEDS_TIME;
 		if (f->hist_data->attrs.ts_in_usecs)
-			emit(c, OP_USECS);
+			hist_compile_emit(c, OP_USECS);
 	} else if (f->flags & HIST_CPU) {
-		emit(c, OP_LOAD_CPU);
+		hist_compile_emit(c, OP_LOAD_CPU);
 	} else if (f->flags & HIST_HITCOUNT) {
-		emit(c, OP_LOAD_IMM)->imm = 1;
+		hist_compile_emit(c, OP_LOAD_IMM)->imm = 1;
 	} else if (f->field) {
-		emit(c, load_code(f))->off = f->field->offset;
+		hist_compile_emit(c, load_code(f))->off = f->field->offset;
 	} else {
-		emit(c, OP_LOAD_IMM);
+		hist_compile_emit(c, OP_LOAD_IMM);
 	}
 }
 
@@ -121,7 +122,7 @@ static bool is_plain(const struct hist_field *f)
 
 static struct op *emit_plain(struct compiler *c, enum op_kind kind, const struct hist_field *f)
 {
-	struct op *op = emit(c, kind);
+	struct op *op = hist_compile_emit(c, kind);
 
 	op->size = load_code(f);
 	op->arg = f->field->offset;
@@ -133,11 +134,11 @@ static void emit_key(struct compiler *c, const struct hist_field *f)
 	struct op *op;
 
 	if (f->flags & HIST_STACKTRACE) {
-		op = emit(c, f->field ? OP_KEY_STACK_FIELD : OP_KEY_STACK);
+		op = hist_compile_emit(c, f->field ? OP_KEY_STACK_FIELD : OP_KEY_STACK);
 		op->imm = f->field ? f->field->offset : 0;
 		c->flags |= f->field ? 0 : CODE_NEEDS_STACK;
 	} else if (f->flags & HIST_STRING) {
-		op = emit(c, OP_KEY_STRING);
+		op = hist_compile_emit(c, OP_KEY_STRING);
 		op->imm = f->field->offset;
 		op->size = string_kind(f->field);
 		op->arg = f->field->kind == FIELD_STATIC_STRING ? f->field->size : 0;
@@ -145,7 +146,7 @@ static void emit_key(struct compiler *c, const struct hist_field *f)
 		op = emit_plain(c, OP_KEY_FIELD, f);
 	} else {
 		emit_value(c, f);
-		op = emit(c, OP_KEY_U64);
+		op = hist_compile_emit(c, OP_KEY_U64);
 	}
 	op->off = (uint16_t)f->offset;
 	op->len = (uint16_t)f->size;
@@ -159,7 +160,7 @@ static void emit_sum(struct compiler *c, const struct hist_field *f, unsigned in
 		op = emit_plain(c, OP_SUM_FIELD, f);
 	} else {
 		emit_value(c, f);
-		op = emit(c, OP_SUM);
+		op = hist_compile_emit(c, OP_SUM);
 	}
 	op->off = (uint16_t)sum;
 }
@@ -199,16 +200,16 @@ static void emit_var(const struct hist_data *hd, struct compiler *c, const struc
 	struct op *op;
 
 	if (val->content == HIST_TEXT) {
-		op = emit(c, OP_VAR_SET_STRING);
+		op = hist_compile_emit(c, OP_VAR_SET_STRING);
 		text_source(op, hd, val);
 		op->len = (uint16_t)var->block;
 	} else if (val->content == HIST_STACK) {
-		op = emit(c, OP_VAR_SET_STACK);
+		op = hist_compile_emit(c, OP_VAR_SET_STACK);
 		stack_source(c, op, val);
 		op->len = (uint16_t)var->block;
 	} else {
 		emit_value(c, val);
-		op = emit(c, OP_VAR_SET);
+		op = hist_compile_emit(c, OP_VAR_SET);
 	}
 	op->off = (uint16_t)var->var.idx;
 }
@@ -228,12 +229,12 @@ static void emit_foreign_refs(const struct hist_data *hd, struct compiler *c)
 		if (target == hd)
 			continue;
 		if (target != found) {
-			op = emit(c, OP_REF_FIND);
+			op = hist_compile_emit(c, OP_REF_FIND);
 			op->imm = target->cell;
 			op->arg = hd->key_size;
 			found = target;
 		}
-		op = emit(c, OP_REF_READ);
+		op = hist_compile_emit(c, OP_REF_READ);
 		op->off = (uint16_t)ref->var.idx;
 		op->len = ref->content != HIST_NUMBER ? (uint16_t)(ref->block + 1) : 0;
 		op->arg = i;
@@ -249,7 +250,7 @@ static void emit_own_refs(const struct hist_data *hd, struct compiler *c)
 
 		if (ref->var.hist_data != hd)
 			continue;
-		op = emit(c, OP_REF_OWN);
+		op = hist_compile_emit(c, OP_REF_OWN);
 		op->off = (uint16_t)ref->var.idx;
 		op->len = ref->content != HIST_NUMBER ? (uint16_t)(ref->block + 1) : 0;
 		op->arg = i;
@@ -260,7 +261,8 @@ static void emit_own_refs(const struct hist_data *hd, struct compiler *c)
 
 static void emit_argument(struct compiler *c, const struct synth_field *field, unsigned int ref)
 {
-	struct op *op = emit(c, field->is_stack ? OP_SYNTH_STACK : field->is_string ? OP_SYNTH_STRING : OP_SYNTH_U64);
+	struct op *op = hist_compile_emit(c, field->is_stack ? OP_SYNTH_STACK :
+					     field->is_string ? OP_SYNTH_STRING : OP_SYNTH_U64);
 
 	op->off = (uint16_t)field->offset;
 	op->arg = ref;
@@ -272,14 +274,14 @@ static void emit_argument(struct compiler *c, const struct synth_field *field, u
 
 static void emit_trace(struct compiler *c, const struct hist_action *a)
 {
-	struct op *op = emit(c, OP_SYNTH_BEGIN);
+	struct op *op = hist_compile_emit(c, OP_SYNTH_BEGIN);
 
 	c->nr_events++;
 	op->arg = a->synth->event->id;
 	op->len = (uint16_t)a->synth->record_size;
 	for (unsigned int i = 0; i < a->synth->nr_fields; i++)
 		emit_argument(c, &a->synth->fields[i], a->var_ref_idx[i]);
-	emit(c, OP_SYNTH_END);
+	hist_compile_emit(c, OP_SYNTH_END);
 }
 
 static void emit_save(const struct hist_data *hd, struct compiler *c)
@@ -289,11 +291,11 @@ static void emit_save(const struct hist_data *hd, struct compiler *c)
 		struct op *op;
 
 		if (val->content == HIST_TEXT) {
-			op = emit(c, OP_TRACK_STRING);
+			op = hist_compile_emit(c, OP_TRACK_STRING);
 			text_source(op, hd, val);
 		} else {
 			emit_value(c, val);
-			op = emit(c, OP_TRACK_U64);
+			op = hist_compile_emit(c, OP_TRACK_U64);
 		}
 		op->off = (uint16_t)hist_save_offset(hd, i);
 	}
@@ -302,7 +304,7 @@ static void emit_save(const struct hist_data *hd, struct compiler *c)
 static struct op *emit_track_begin(struct compiler *c, const struct hist_action *a, unsigned int block,
 				   unsigned int flags)
 {
-	struct op *op = emit(c, OP_TRACK_BEGIN);
+	struct op *op = hist_compile_emit(c, OP_TRACK_BEGIN);
 
 	op->off = (uint16_t)block;
 	op->arg = a->track.var_ref->var_ref_idx;
@@ -317,14 +319,14 @@ static void emit_snapshot(const struct hist_data *hd, struct compiler *c, const 
 
 	begin = emit_track_begin(c, a, a->track.snapshot_block, TRACK_GLOBAL);
 	begin->len = (uint16_t)hd->instance->index;
-	op = emit(c, OP_TRACK_COMM);
+	op = hist_compile_emit(c, OP_TRACK_COMM);
 	op->off = HIST_TRACK_VALUES;
 	op->arg = hist_has_execname(hd) ? hd->n_map_vars + 1 : 0;
-	op = emit(c, OP_TRACK_KEY);
+	op = hist_compile_emit(c, OP_TRACK_KEY);
 	op->off = HIST_TRACK_VALUES + LAYOUT_COMM_LEN;
 	op->len = (uint16_t)hd->key_size;
-	end = emit(c, OP_TRACK_END);
-	emit(c, OP_SNAPSHOT)->arg = hd->instance->index;
+	end = hist_compile_emit(c, OP_TRACK_END);
+	hist_compile_emit(c, OP_SNAPSHOT)->arg = hd->instance->index;
 	begin->on_false = end->on_false = (uint16_t)c->nr;
 }
 
@@ -334,7 +336,7 @@ static void emit_track(const struct hist_data *hd, struct compiler *c, const str
 
 	if (a->kind == HIST_SAVE)
 		emit_save(hd, c);
-	end = emit(c, OP_TRACK_END);
+	end = hist_compile_emit(c, OP_TRACK_END);
 	if (a->kind == HIST_TRACE)
 		emit_trace(c, a);
 	else if (a->kind == HIST_SNAPSHOT)
@@ -373,7 +375,7 @@ static bool emit_joined(const struct hist_data *hd, struct compiler *c)
 
 	if (!fits_one_op(hd))
 		return false;
-	op = emit(c, hd->n_fields == 2 ? OP_HIST_KEY1 : OP_HIST_KEYS);
+	op = hist_compile_emit(c, hd->n_fields == 2 ? OP_HIST_KEY1 : OP_HIST_KEYS);
 	op->len = load_code(keys[0]);
 	op->off = keys[0]->field->offset;
 	if (hd->n_keys == 2) {
@@ -401,7 +403,7 @@ static void emit_update(const struct hist_data *hd, struct compiler *c)
 	unsigned int sum = 1;
 
 	if (hist_has_execname(hd))
-		emit(c, OP_ELT_COMM)->off = (uint16_t)hd->n_map_vars;
+		hist_compile_emit(c, OP_ELT_COMM)->off = (uint16_t)hd->n_map_vars;
 	for (unsigned int i = 1; i < hd->n_vals; i++) {
 		if (hd->fields[i]->flags & HIST_VAR)
 			emit_var(hd, c, hd->fields[i], hd->fields[i]);
@@ -418,11 +420,11 @@ static void emit_all(const struct hist_data *hd, struct compiler *c, bool joins)
 		for (unsigned int i = hd->n_vals; i < hd->n_fields; i++)
 			emit_key(c, hd->fields[i]);
 		emit_foreign_refs(hd, c);
-		emit(c, OP_FIND);
+		hist_compile_emit(c, OP_FIND);
 		emit_update(hd, c);
 		emit_actions(hd, c);
 	}
-	emit(c, OP_END);
+	hist_compile_emit(c, OP_END);
 }
 
 int hist_compile(struct hist_data *hd)

@@ -10,7 +10,7 @@
 
 static const char too_many_vars[] = "Too many variables defined";
 
-static void add_field(struct hist_data *hd, struct hist_field *f)
+static void hist_create_add_field(struct hist_data *hd, struct hist_field *f)
 {
 	hd->fields[hd->n_fields++] = f;
 }
@@ -21,7 +21,7 @@ static int add_hitcount(struct hist_data *hd)
 
 	if (!f)
 		return -ENOMEM;
-	add_field(hd, f);
+	hist_create_add_field(hd, f);
 	hd->n_vals++;
 	return 0;
 }
@@ -87,7 +87,7 @@ static int add_val(struct hist_data *hd, const struct hist_command_text *cmd, ch
 		hist_field_free(f);
 		return err;
 	}
-	add_field(hd, f);
+	hist_create_add_field(hd, f);
 	hd->n_vals++;
 	return 0;
 }
@@ -188,7 +188,7 @@ static int add_key(struct hist_data *hd, const struct hist_command_text *cmd, ch
 	f->size = (f->size + 7) & ~7u;
 	f->offset = hd->key_size;
 	hd->key_size += f->size;
-	add_field(hd, f);
+	hist_create_add_field(hd, f);
 	if (hd->key_size > HIST_KEY_SIZE_MAX)
 		return -EINVAL;
 	hd->n_keys++;
@@ -277,7 +277,7 @@ static int create_sort_keys(struct hist_data *hd, const struct hist_command_text
 }
 
 /* No hist has it as a hidden one or refers to it any more. */
-static void forget(const struct hist_data *hd)
+static void hist_create_forget(const struct hist_data *hd)
 {
 	struct hist_data *other;
 
@@ -308,7 +308,7 @@ void hist_data_destroy(struct hist_data *hd)
 		hd->instance->snapshot_hist = NULL;
 	if (!hd->event->model->closing) {
 		hist_hidden_remove(hd);
-		forget(hd);
+		hist_create_forget(hd);
 		hist_map_retire(hd);
 	}
 	free_vars_and_actions(hd);

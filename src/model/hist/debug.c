@@ -52,7 +52,7 @@ static void print_var_name(const struct hist_field *f, FILE *out)
 	fprintf(out, "      var.name: %s\n      var.idx (into tracing_map_elt.vars[]): %u\n", f->var.name, f->var.idx);
 }
 
-static void print_field(const struct hist_field *f, FILE *out)
+static void hist_debug_field(const struct hist_field *f, FILE *out)
 {
 	print_flags(f->flags, out);
 	if (f->field)
@@ -88,7 +88,7 @@ static bool print_refs(const struct hist_data *hd, FILE *out)
 		fputs("\n  variable reference fields:\n", out);
 	for (unsigned int i = 0; i < hd->n_var_refs; i++) {
 		fprintf(out, "\n    hist_data->var_refs[%u]:\n", i);
-		print_field(hd->var_refs[i], out);
+		hist_debug_field(hd->var_refs[i], out);
 	}
 	if (hd->n_field_vars)
 		fputs("\n  field variables:\n", out);
@@ -106,9 +106,9 @@ static void print_action(const struct hist_action *a, unsigned int i, FILE *out)
 		return;
 	}
 	fprintf(out, "\n    hist_data->actions[%u].track_data.var_ref:\n", i);
-	print_field(a->track.var_ref, out);
+	hist_debug_field(a->track.var_ref, out);
 	fprintf(out, "\n    hist_data->actions[%u].track_data.track_var:\n", i);
-	print_field(a->track.track_var, out);
+	hist_debug_field(a->track.track_var, out);
 }
 
 static void print_actions(const struct hist_data *hd, FILE *out)
@@ -124,7 +124,7 @@ static void print_actions(const struct hist_data *hd, FILE *out)
 			return;
 }
 
-static void print_hist(struct trigger *t, unsigned int n, FILE *out)
+static void hist_debug_one(struct trigger *t, unsigned int n, FILE *out)
 {
 	const struct hist_data *hd = hist_of(t);
 
@@ -136,7 +136,7 @@ static void print_hist(struct trigger *t, unsigned int n, FILE *out)
 		if (i == hd->n_vals)
 			fputs("\n  key fields:\n", out);
 		fprintf(out, "%s    hist_data->fields[%u]:\n", i ? "\n" : "", i);
-		print_field(hd->fields[i], out);
+		hist_debug_field(hd->fields[i], out);
 	}
 	if (print_refs(hd, out))
 		print_actions(hd, out);
@@ -149,6 +149,6 @@ int hist_debug_print(struct event_file *f, FILE *out)
 
 	list_each(t, &f->triggers, node)
 		if (t->cmd == &hist_command)
-			print_hist(t, n++, out);
+			hist_debug_one(t, n++, out);
 	return 0;
 }

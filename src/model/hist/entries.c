@@ -87,7 +87,7 @@ static int compare_by(const struct hist_data *hd, unsigned int idx, const struct
 	return compare_key(hd->fields[idx + hd->n_vars], a, b);
 }
 
-static int compare(const void *pa, const void *pb)
+static int hist_entries_compare(const void *pa, const void *pb)
 {
 	const struct hist_entry *a = pa, *b = pb;
 	const struct hist_data *hd = a->hd;
@@ -168,7 +168,7 @@ int hist_entries_read(struct hist_data *hd, struct hist_entries *out)
 	*out = (struct hist_entries){ .hd = hd };
 	err = m ? map_each(m, hd->map_size, &hd->shape, collect, out) : -EPROTO;
 	if (err != -ENOMEM && out->nr)
-		qsort(out->v, out->nr, sizeof(*out->v), compare);
+		qsort(out->v, out->nr, sizeof(*out->v), hist_entries_compare);
 	hist_totals(hd, &out->hits, &out->drops);
 	return err == -ENOMEM ? err : 0;
 }

@@ -82,7 +82,7 @@ static char *expr_text(const struct hist_field *f)
 }
 
 /* Takes name, type and size from the operands, which are the field's from here on. */
-static int finish(struct hist_field *f)
+static int expr_finish(struct hist_field *f)
 {
 	const struct hist_field *left = f->operands[0];
 
@@ -143,7 +143,7 @@ static struct hist_field *negate(struct parse *p, struct hist_field *operand, un
 	}
 	f->operator = HIST_OP_UNARY_MINUS;
 	f->operands[0] = operand;
-	if (!finish(f))
+	if (!expr_finish(f))
 		return f;
 	hist_field_free(f);
 	return NULL;
@@ -166,7 +166,7 @@ static struct hist_field *parse_unary(struct parse *p, char *s, unsigned int fla
 	return negate(p, operand, flags, err);
 }
 
-static uint64_t divide(uint64_t a, uint64_t b)
+static uint64_t expr_divide(uint64_t a, uint64_t b)
 {
 	if (!(b & (b - 1)))
 		return a >> __builtin_ctzll(b);
@@ -181,7 +181,7 @@ static uint64_t divide(uint64_t a, uint64_t b)
  */
 static uint64_t divide_by_var(uint64_t a, uint64_t b)
 {
-	return (b & (b - 1)) && b <= 1u << DIV_SHIFT && a < 1u << DIV_SHIFT ? 0 : divide(a, b);
+	return (b & (b - 1)) && b <= 1u << DIV_SHIFT && a < 1u << DIV_SHIFT ? 0 : expr_divide(a, b);
 }
 
 static uint64_t fold(enum hist_operator operator, uint64_t a, uint64_t b, bool by_var)
@@ -194,7 +194,7 @@ static uint64_t fold(enum hist_operator operator, uint64_t a, uint64_t b, bool b
 	case HIST_OP_MULT:
 		return a * b;
 	default:
-		return by_var ? divide_by_var(a, b) : divide(a, b);
+		return by_var ? divide_by_var(a, b) : expr_divide(a, b);
 	}
 }
 
@@ -229,12 +229,13 @@ static int join_operands(struct hist_field *f, enum hist_operator operator, stru
 		f->divides_by_constant = true;
 		f->constant = divisor->constant;
 	}
-	return finish(f);
+	return expr_finish(f);
 }
 
 /* Joins two operands, which are taken whatever comes of it. */
-static struct hist_field *join(struct parse *p, enum hist_operator operator, struct hist_field *left,
-			       struct hist_field *right, unsigned int flags, const char *right_text, int *err)
+static struct hist_field *expr_join(struct parse *p, enum hist_operator operator,
+				    struct hist_field *left, struct hist_field *right,
+				    unsigned int flags, const char *right_text, int *err)
 {
 	const struct hist_field *a = behind_ref(left), *b = behind_ref(right);
 	struct hist_field *f = NULL;
@@ -292,7 +293,7 @@ static struct hist_field *parse_binary(struct parse *p, enum hist_operator opera
 		hist_field_free(left);
 		return NULL;
 	}
-	return join(p, operator, left, right, flags, at, err);
+	return expr_join(p, operator, left, right, flags, at, err);
 }
 
 static struct hist_field *parse_expr(struct parse *p, char *s, unsigned int flags, int *err)

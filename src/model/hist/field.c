@@ -81,7 +81,7 @@ static bool set_kind(struct hist_field *f, const char *type, unsigned int size)
 	return f->type;
 }
 
-static bool is_string(const struct field *field)
+static bool hist_field_is_string(const struct field *field)
 {
 	return field->kind == FIELD_STATIC_STRING || field->kind == FIELD_DYN_STRING ||
 	       field->kind == FIELD_RDYN_STRING;
@@ -92,7 +92,7 @@ static bool set_event_field(struct hist_field *f)
 {
 	const struct field *field = f->field;
 
-	if (is_string(field)) {
+	if (hist_field_is_string(field)) {
 		f->flags |= HIST_STRING;
 		f->content = HIST_TEXT;
 		return set_kind(f, field->type, field->kind == FIELD_STATIC_STRING ? field->size : HIST_STRING_MAX);
@@ -191,8 +191,8 @@ static int parse_modifier(const struct hist_command_text *cmd, const char *name,
 }
 
 /* Which field a name means; *out NULL for one that is made up. */
-static int find_field(struct hist_data *hd, const struct hist_command_text *cmd, const char *name,
-		      unsigned int *flags, const struct field **out)
+static int hist_field_find(struct hist_data *hd, const struct hist_command_text *cmd,
+			   const char *name, unsigned int *flags, const struct field **out)
 {
 	const struct field *field;
 
@@ -225,8 +225,9 @@ static int find_field(struct hist_data *hd, const struct hist_command_text *cmd,
 	return hist_refuse(cmd, "Couldn't find field", name);
 }
 
-static struct hist_field *parse_number(struct hist_data *hd, const struct hist_command_text *cmd,
-				       const char *text, unsigned int flags, int *err)
+static struct hist_field *hist_field_number(struct hist_data *hd,
+					    const struct hist_command_text *cmd,
+					    const char *text, unsigned int flags, int *err)
 {
 	struct hist_field *f;
 	uint64_t v;
@@ -244,8 +245,9 @@ static struct hist_field *parse_number(struct hist_data *hd, const struct hist_c
 }
 
 /* A field of the event, or what is made up, with its modifier. */
-static struct hist_field *parse_field(struct hist_data *hd, const struct hist_command_text *cmd, const char *text,
-				      unsigned int flags, int *err)
+static struct hist_field *hist_field_parse_plain(struct hist_data *hd,
+						 const struct hist_command_text *cmd, const char *text,
+						 unsigned int flags, int *err)
 {
 	const struct field *field = NULL;
 	struct hist_field *f;
@@ -261,7 +263,7 @@ static struct hist_field *parse_field(struct hist_data *hd, const struct hist_co
 	*err = modifier ? parse_modifier(cmd, name, modifier, &flags, &buckets) : 0;
 	stack = modifier && !strcmp(modifier, "stacktrace");
 	if (!*err)
-		*err = find_field(hd, cmd, name, &flags, &field);
+		*err = hist_field_find(hd, cmd, name, &flags, &field);
 	if (!*err && stack && (!field || field->kind != FIELD_STACKTRACE))
 		*err = bad_modifier(cmd, text);
 	free(copy);
@@ -306,7 +308,8 @@ static struct hist_field *parse_qualified(struct hist_data *hd, const struct his
 	*err = -ENOMEM;
 	if (ref)
 		return flags & HIST_VAR && !(flags & HIST_FIELD_OF_ACTION) ? hist_alias_create(hd, ref) : ref;
-	return parse_field(hd, cmd, local ? local : q->name, flags & ~HIST_FIELD_OF_ACTION, err);
+	return hist_field_parse_plain(hd, cmd, local ? local : q->name,
+				      flags & ~HIST_FIELD_OF_ACTION, err);
 }
 
 /* `word`, alone or with a modifier. */
@@ -323,7 +326,7 @@ struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_comm
 	struct qualified q;
 
 	if (text_is_digit(*text))
-		return parse_number(hd, cmd, text, flags & ~HIST_FIELD_OF_ACTION, err);
+		return hist_field_number(hd, cmd, text, flags & ~HIST_FIELD_OF_ACTION, err);
 	/* As it was spelled in 2017. */
 	if (is_word(text, "$common_timestamp"))
 		text++;

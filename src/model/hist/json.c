@@ -37,7 +37,7 @@ static void print_string(const char *s, size_t size, FILE *out)
 	fputc('"', out);
 }
 
-static void print_name(const char *name, const char *value, FILE *out)
+static void hist_json_name(const char *name, const char *value, FILE *out)
 {
 	fprintf(out, "\"%s\": ", name);
 	print_string(value ? value : "", value ? strlen(value) : 0, out);
@@ -52,14 +52,14 @@ static void print_number(const struct hist_field *f, uint64_t v, FILE *out)
 }
 
 /* "field", and the modifier when there is one. */
-static void print_field(const struct hist_field *f, FILE *out)
+static void hist_json_field(const struct hist_field *f, FILE *out)
 {
 	const char *modifier = hist_field_modifier(f);
 
-	print_name("field", hist_field_name(f), out);
+	hist_json_name("field", hist_field_name(f), out);
 	if (modifier) {
 		fputs(", ", out);
-		print_name("modifier", modifier, out);
+		hist_json_name("modifier", modifier, out);
 	}
 	if (f->flags & HIST_BUCKET)
 		fprintf(out, ", \"buckets\": %llu", (unsigned long long)f->buckets);
@@ -121,10 +121,10 @@ static void print_number_text(const struct hist_entry *e, const struct hist_fiel
 	print_string(text, sizeof(text), out);
 }
 
-static void print_key(const struct hist_entry *e, const struct hist_field *f, FILE *out)
+static void hist_json_key(const struct hist_entry *e, const struct hist_field *f, FILE *out)
 {
 	fputc('{', out);
-	print_field(f, out);
+	hist_json_field(f, out);
 	fputs(", \"raw\": ", out);
 	if (f->flags & HIST_STACKTRACE)
 		print_stack(e, f, false, out);
@@ -149,7 +149,7 @@ static void print_keys(const struct hist_entry *e, FILE *out)
 	fputs("\"keys\": [", out);
 	for (unsigned int i = hd->n_vals; i < hd->n_fields; i++) {
 		fputs(i > hd->n_vals ? ", " : "", out);
-		print_key(e, hd->fields[i], out);
+		hist_json_key(e, hd->fields[i], out);
 	}
 	fputc(']', out);
 }
@@ -168,7 +168,7 @@ static void print_values(const struct hist_entry *e, FILE *out)
 		if (f->flags & HIST_VAR)
 			continue;
 		fputs(", {", out);
-		print_field(f, out);
+		hist_json_field(f, out);
 		fprintf(out, ", \"value\": %llu}", (unsigned long long)e->sums[sum++]);
 	}
 	fputc(']', out);
@@ -202,7 +202,7 @@ static void print_variables(const struct hist_entry *e, FILE *out)
 
 /* ---- what handlers keep ---- */
 
-static uint64_t word_at(const char *data, unsigned int off)
+static uint64_t hist_json_word_at(const char *data, unsigned int off)
 {
 	uint64_t v;
 
@@ -224,17 +224,17 @@ static void print_saved(const struct hist_data *hd, const char *data, FILE *out)
 		if (val->content == HIST_TEXT)
 			print_string(data + off, STRING_ROOM, out);
 		else
-			print_number(val, word_at(data, off), out);
+			print_number(val, hist_json_word_at(data, off), out);
 	}
 	fputc('}', out);
 }
 
 static void print_tracker(const struct hist_action *a, const char *data, FILE *out)
 {
-	print_name("handler", a->handler == HIST_ONMAX ? "onmax" : "onchange", out);
+	hist_json_name("handler", a->handler == HIST_ONMAX ? "onmax" : "onchange", out);
 	fputs(", ", out);
-	print_name("variable", a->track.var_str, out);
-	fprintf(out, ", \"value\": %llu", (unsigned long long)word_at(data, 0));
+	hist_json_name("variable", a->track.var_str, out);
+	fprintf(out, ", \"value\": %llu", (unsigned long long)hist_json_word_at(data, 0));
 }
 
 static void print_tracked(const struct hist_entry *e, FILE *out)
@@ -262,7 +262,7 @@ static void print_tracked(const struct hist_entry *e, FILE *out)
 	fputc(']', out);
 }
 
-static void print_snapshot(struct hist_data *hd, FILE *out)
+static void hist_json_snapshot(struct hist_data *hd, FILE *out)
 {
 	char data[HIST_BLOCK_MAX];
 	struct hist_entry e;
@@ -316,12 +316,12 @@ static int print_trigger_text(struct trigger *t, FILE *out)
 	hist_trigger_print(t, f);
 	if (fclose(f))
 		return -ENOMEM;
-	print_name("trigger", text, out);
+	hist_json_name("trigger", text, out);
 	free(text);
 	return 0;
 }
 
-static int print_hist(struct trigger *t, FILE *out)
+static int hist_json_one(struct trigger *t, FILE *out)
 {
 	struct hist_data *hd = hist_of(t);
 	struct hist_entries all;
@@ -336,7 +336,7 @@ static int print_hist(struct trigger *t, FILE *out)
 		print_entry(&all.v[i], out);
 	}
 	fputs("],\n  \"snapshot\": ", out);
-	print_snapshot(hd, out);
+	hist_json_snapshot(hd, out);
 	fprintf(out, ",\n  \"totals\": {\"hits\": %llu, \"entries\": %u, \"dropped\": %llu}}",
 		(unsigned long long)all.hits, all.nr, (unsigned long long)all.drops);
 	hist_entries_free(&all);
@@ -354,7 +354,7 @@ int hist_json_print(struct event_file *f, FILE *out)
 		if (t->cmd != &hist_command || err)
 			continue;
 		fputs(separator, out);
-		err = print_hist(t, out);
+		err = hist_json_one(t, out);
 		separator = ",\n";
 	}
 	fputs("]\n", out);

@@ -126,7 +126,7 @@ static int parse_assignment(const struct hist_command_text *cmd, char *s, struct
 	return text_set(&a->assignments[a->n_assignments++], s);
 }
 
-static int parse_action(const char *s, struct hist_attrs *a)
+static int hist_parse_action(const char *s, struct hist_attrs *a)
 {
 	if (a->n_actions == HIST_ACTIONS_MAX ||
 	    (!behind(s, "onmatch(") && !behind(s, "onmax(") && !behind(s, "onchange(")))
@@ -150,7 +150,7 @@ static int parse_part(const struct hist_command_text *cmd, char *s, struct hist_
 		return a->cont = true, 0;
 	if (!strcmp(s, "clear"))
 		return a->clear = true, 0;
-	return parse_action(s, a);
+	return hist_parse_action(s, a);
 }
 
 int hist_attrs_parse(const struct hist_command_text *cmd, char *params, struct hist_attrs *out)

@@ -4,7 +4,7 @@
  */
 #include "model/hist/hist.h"
 
-static void print_field(const struct hist_field *f, FILE *out)
+static void hist_print_field(const struct hist_field *f, FILE *out)
 {
 	const char *modifier = hist_field_modifier(f);
 
@@ -23,10 +23,10 @@ static void print_field(const struct hist_field *f, FILE *out)
 		fprintf(out, "=%llu", (unsigned long long)f->buckets);
 }
 
-static void print_key(const struct hist_field *f, FILE *out)
+static void hist_print_key(const struct hist_field *f, FILE *out)
 {
 	if (!(f->flags & HIST_STACKTRACE))
-		print_field(f, out);
+		hist_print_field(f, out);
 	else if (f->field)
 		fprintf(out, "%s.stacktrace", f->field->name);
 	else
@@ -43,7 +43,7 @@ static void print_vals(const struct hist_data *hd, FILE *out)
 			continue;
 		if (shown)
 			fputc(',', out);
-		print_field(hd->fields[i], out);
+		hist_print_field(hd->fields[i], out);
 		shown = true;
 	}
 }
@@ -55,7 +55,7 @@ static void print_vars(const struct hist_data *hd, FILE *out)
 	for (unsigned int i = 1; i < hd->n_vals; i++)
 		if (hd->fields[i]->flags & HIST_VAR) {
 			fputc(n++ ? ',' : ':', out);
-			print_field(hd->fields[i], out);
+			hist_print_field(hd->fields[i], out);
 		}
 }
 
@@ -70,7 +70,7 @@ static void print_sort(const struct hist_data *hd, FILE *out)
 		if (idx >= hd->n_vals - hd->n_vars)
 			idx += hd->n_vars;
 		if (idx)
-			print_field(hd->fields[idx], out);
+			hist_print_field(hd->fields[idx], out);
 		else
 			fputs("hitcount", out);
 		if (hd->sort_keys[i].descending)
@@ -122,7 +122,7 @@ void hist_trigger_print(struct trigger *t, FILE *out)
 	for (unsigned int i = hd->n_vals; i < hd->n_fields; i++) {
 		if (i > hd->n_vals)
 			fputc(',', out);
-		print_key(hd->fields[i], out);
+		hist_print_key(hd->fields[i], out);
 	}
 	print_vals(hd, out);
 	print_vars(hd, out);

@@ -53,7 +53,7 @@ static void print_execname(const struct hist_entry *e, const struct hist_field *
 	fprintf(out, "%s: %-16s[%10llu]", hist_field_name(f), comm, (unsigned long long)hist_entry_u64(e, f));
 }
 
-static void print_key(const struct hist_entry *e, const struct hist_field *f, FILE *out)
+static void hist_show_key(const struct hist_entry *e, const struct hist_field *f, FILE *out)
 {
 	const char *name = hist_field_name(f), *syscall;
 	uint64_t v = hist_entry_u64(e, f);
@@ -128,7 +128,7 @@ static void print_val(const char *name, unsigned int flags, uint64_t v, const st
 
 /* ---- What onmax(), onchange(), save() and snapshot() kept ---- */
 
-static uint64_t word_at(const char *data, unsigned int off)
+static uint64_t hist_show_word_at(const char *data, unsigned int off)
 {
 	uint64_t v;
 
@@ -145,7 +145,8 @@ static void print_saved(const struct hist_data *hd, const char *data, bool saved
 		if (hd->save_vars[i]->val->content == HIST_TEXT)
 			fprintf(out, "  %s: %-32.*s", name, STRING_ROOM - 1, saved ? data + off : "(null)");
 		else
-			fprintf(out, "  %s: %10llu", name, (unsigned long long)word_at(data, off));
+			fprintf(out, "  %s: %10llu", name,
+				(unsigned long long)hist_show_word_at(data, off));
 	}
 }
 
@@ -172,7 +173,7 @@ static void print_tracks(const struct hist_entry *e, FILE *out)
 			continue;
 		saved = hist_block_read(hd, e->elt, a->track.block, data);
 		fprintf(out, "\n\t%s: %10llu", a->handler == HIST_ONMAX ? "max" : "changed",
-			(unsigned long long)word_at(data, 0));
+			(unsigned long long)hist_show_word_at(data, 0));
 		if (save && save != a)
 			saved = hist_block_read(hd, e->elt, save->track.block, data);
 		print_saved(hd, data, saved, out);
@@ -188,14 +189,14 @@ static void print_keys(const struct hist_entry *e, FILE *out)
 	for (unsigned int i = hd->n_vals; i < hd->n_fields; i++) {
 		if (i > hd->n_vals)
 			fputs(", ", out);
-		print_key(e, hd->fields[i], out);
+		hist_show_key(e, hd->fields[i], out);
 		lines |= hd->fields[i]->flags & HIST_STACKTRACE;
 	}
 	fputs(lines ? "}" : " }", out);
 }
 
 /* The newest snapshot that a snapshot() took. */
-static void print_snapshot(struct hist_data *hd, FILE *out)
+static void hist_show_snapshot(struct hist_data *hd, FILE *out)
 {
 	const struct hist_action *a = NULL;
 	char data[HIST_BLOCK_MAX];
@@ -210,7 +211,7 @@ static void print_snapshot(struct hist_data *hd, FILE *out)
 			    .comm = data + HIST_TRACK_VALUES };
 	fputs("\nSnapshot taken (see tracing/snapshot).  Details:\n", out);
 	fprintf(out, "\ttriggering value { %s(%s) }: %10llu", a->handler == HIST_ONMAX ? "onmax" : "onchange",
-		a->track.var_str, (unsigned long long)word_at(data, 0));
+		a->track.var_str, (unsigned long long)hist_show_word_at(data, 0));
 	fputs("\ttriggered by event with key: ", out);
 	print_keys(&e, out);
 	fputc('\n', out);
@@ -251,7 +252,7 @@ static void sum_up(const struct hist_entries *all, struct val_total *totals)
 		}
 }
 
-static int print_hist(struct trigger *t, unsigned int n, FILE *out)
+static int hist_show_one(struct trigger *t, unsigned int n, FILE *out)
 {
 	struct hist_data *hd = hist_of(t);
 	struct val_total totals[HIST_VALS_MAX + 1] = { { 0 } };
@@ -266,7 +267,7 @@ static int print_hist(struct trigger *t, unsigned int n, FILE *out)
 		print_entry(&all.v[i], totals, out);
 		model_step(hd->event->model);
 	}
-	print_snapshot(hd, out);
+	hist_show_snapshot(hd, out);
 	fprintf(out, "\nTotals:\n    Hits: %llu\n    Entries: %u\n    Dropped: %llu\n",
 		(unsigned long long)all.hits, all.nr, (unsigned long long)all.drops);
 	if (hd->event->model->hist_legacy)
@@ -291,7 +292,7 @@ int hist_print(struct event_file *f, FILE *out)
 
 	list_each(t, &f->triggers, node)
 		if (t->cmd == &hist_command && !err)
-			err = print_hist(t, n++, out);
+			err = hist_show_one(t, n++, out);
 	if (!err && f->event->model->hist_legacy)
 		print_legacy_error(f, out);
 	return err;

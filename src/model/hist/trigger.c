@@ -155,7 +155,7 @@ static int republish(const struct hist_data *hd)
 	return first;
 }
 
-static int clear(struct trigger *t)
+static int hist_command_clear(struct trigger *t)
 {
 	struct hist_data *hd = hist_of(t);
 	int err = hist_map_renew(hd);
@@ -182,7 +182,7 @@ static bool update(struct command *c, struct event_file *f, int *err)
 	else if (a->cont)
 		set_paused(t, false);
 	else
-		*err = clear(t);
+		*err = hist_command_clear(t);
 	return true;
 }
 
@@ -210,7 +210,7 @@ static int check_new(struct command *c, struct event_file *f)
  * buffer when it was another. Nothing sets it back, as in the kernel. A
  * recording's time stamps are what they are: there it changes what is printed.
  */
-static int set_clock(struct command *c, struct event_file *f)
+static int hist_command_set_clock(struct command *c, struct event_file *f)
 {
 	struct instance *inst = f->instance;
 	uint32_t id;
@@ -260,7 +260,7 @@ static int add_new(struct command *c, struct event_file *f, struct trigger *t)
 	if (!err)
 		err = check_new(c, f);
 	if (!err)
-		err = set_clock(c, f);
+		err = hist_command_set_clock(c, f);
 	if (!err)
 		err = take_hist(c, t);
 	if (!err && paused)
@@ -302,8 +302,8 @@ static int command_text(struct event_file *f, const char *text, struct hist_comm
 	return 0;
 }
 
-static int add(const struct trigger_command *cmd, struct event_file *f, const char *text, char *params,
-	       const char *cond)
+static int hist_command_add(const struct trigger_command *cmd, struct event_file *f,
+			    const char *text, char *params, const char *cond)
 {
 	struct hist_command_text line;
 	int err = params ? command_text(f, text, &line) : -EINVAL;
@@ -335,8 +335,8 @@ static int remove_found(struct trigger *t)
 	return 0;
 }
 
-static int remove_matching(const struct trigger_command *cmd, struct event_file *f, const char *text,
-			   char *params, const char *cond)
+static int hist_command_remove_matching(const struct trigger_command *cmd, struct event_file *f,
+					const char *text, char *params, const char *cond)
 {
 	struct hist_command_text line;
 	struct command c;
@@ -360,7 +360,7 @@ static int may_remove(struct trigger *t)
 	return hist_is_referenced(hist_of(t)) ? -EBUSY : 0;
 }
 
-static void arm(struct trigger *t, struct trigger_arm *out)
+static void hist_command_arm(struct trigger *t, struct trigger_arm *out)
 {
 	out->code = hist_of(t)->code;
 }
@@ -379,7 +379,7 @@ static void move_to_other_instance(struct hist_data *hd)
 					hd->instance = inst;
 }
 
-static void destroy(struct trigger *t)
+static void hist_command_destroy(struct trigger *t)
 {
 	struct hist_data *hd = hist_of(t);
 
@@ -394,10 +394,10 @@ static void destroy(struct trigger *t)
 const struct trigger_command hist_command = {
 	.name		= "hist",
 	.kind		= TRIGGER_HIST,
-	.add		= add,
-	.remove		= remove_matching,
+	.add		= hist_command_add,
+	.remove		= hist_command_remove_matching,
 	.print		= hist_trigger_print,
-	.arm		= arm,
-	.destroy	= destroy,
+	.arm		= hist_command_arm,
+	.destroy	= hist_command_destroy,
 	.may_remove	= may_remove,
 };

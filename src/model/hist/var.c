@@ -131,7 +131,7 @@ struct hist_field *hist_find_event_var(struct hist_data *hd, const struct hist_c
 
 /* ---- References ---- */
 
-static bool copy_text(char **to, const char *from)
+static bool hist_var_copy_text(char **to, const char *from)
 {
 	*to = from ? strdup(from) : NULL;
 	return !from || *to;
@@ -147,8 +147,9 @@ static bool take_after(struct hist_field *f, const struct hist_field *var, const
 	f->content = var->content;
 	f->block = var->block;
 	f->flags |= var->flags & (HIST_TIMESTAMP | HIST_USECS | HIST_STACKTRACE);
-	if (!copy_text(&f->system, system) || !copy_text(&f->event_name, event) ||
-	    !copy_text(&f->name, var->var.name ? var->var.name : var->name) || !copy_text(&f->type, var->type))
+	if (!hist_var_copy_text(&f->system, system) || !hist_var_copy_text(&f->event_name, event) ||
+	    !hist_var_copy_text(&f->name, var->var.name ? var->var.name : var->name) ||
+	    !hist_var_copy_text(&f->type, var->type))
 		return false;
 	return !system || asprintf(&f->full_name, "%s.%s.$%s", system, event ? event : "", f->name) >= 0;
 }

@@ -97,7 +97,7 @@ static int make_buffer(struct instance *inst, const uint64_t *bytes, data_ref *o
 }
 
 /* New rings of the given sizes for both buffers; nothing is changed when there is no memory. */
-static int replace(struct instance *inst, const uint64_t *bytes)
+static int buffer_replace(struct instance *inst, const uint64_t *bytes)
 {
 	data_ref made[2] = { 0, 0 };
 	/* B1. With one buffer nobody flips, with two both are wanted. */
@@ -147,7 +147,7 @@ static int resize(struct instance *inst, int cpu, uint64_t bytes, bool anyway)
 		sizes[i] = cpu < 0 || (uint32_t)cpu == i ? whole_pages(inst, bytes) : inst->buffer_bytes[i];
 	/* A new server finds the rings as they are. */
 	if (!restores(inst) && (anyway || !instance_buffer(inst, 0) || memcmp(sizes, inst->buffer_bytes, nr * sizeof(*sizes))))
-		err = replace(inst, sizes);
+		err = buffer_replace(inst, sizes);
 	if (!err)
 		memcpy(inst->buffer_bytes, sizes, nr * sizeof(*sizes));
 	free(sizes);
@@ -199,7 +199,7 @@ int instance_set_subbuf_size(struct instance *inst, uint32_t bytes)
 	if (inst->readers)
 		return -EBUSY;
 	inst->subbuf_size = bytes;
-	err = restores(inst) ? 0 : replace(inst, inst->buffer_bytes);
+	err = restores(inst) ? 0 : buffer_replace(inst, inst->buffer_bytes);
 	if (err)
 		inst->subbuf_size = old;
 	else if (inst->tracer_clear && !restores(inst))

@@ -105,7 +105,7 @@ static struct instance *instance_alloc(struct model *m, const char *name)
 }
 
 /* What programs use already, when the session's server died. Their sizes come with the commands that set them. */
-static int restore(struct instance *inst)
+static int instance_restore(struct instance *inst)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		int err = buffer_restore(inst->model->session, inst->index, i);
@@ -262,7 +262,7 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 	inst->state = state_of(m, inst->index);
 	restored = session_instance_used(m->session, inst->index);
 	if (restored) {
-		err = restore(inst);
+		err = instance_restore(inst);
 	} else {
 		state_init(inst);
 		err = make_buffers(inst);

@@ -147,7 +147,7 @@ static void take_printk(struct instance *inst)
 			other->options &= ~BIT(OPTION_TRACE_PRINTK_DEST);
 }
 
-static int keep(struct instance *inst, enum trace_option o)
+static int options_keep(struct instance *inst, enum trace_option o)
 {
 	char path[64];
 
@@ -163,7 +163,7 @@ int options_save(struct instance *inst)
 
 	for (int o = 0; o < OPTION_TRACER && !err; o++)
 		if ((differ & BIT(o)) && o != OPTION_TRACE_PRINTK_DEST && option_in_directory(inst, o))
-			err = keep(inst, o);
+			err = options_keep(inst, o);
 	options_publish(inst);
 	return err;
 }
@@ -188,7 +188,7 @@ static int set_tracer_option(struct instance *inst, enum trace_option o, bool on
 		set_bit(other, o, on);
 	if (ftrace_options_changed(inst->model))
 		return -ENOMEM;
-	return keep(inst->model->top, o);
+	return options_keep(inst->model->top, o);
 }
 
 int option_set(struct instance *inst, enum trace_option o, bool on)
@@ -206,7 +206,7 @@ int option_set(struct instance *inst, enum trace_option o, bool on)
 	if (o == OPTION_TRACE_PRINTK_DEST && !on)
 		return -EINVAL;
 	set_bit(inst, o, on);
-	err = keep(inst, o);
+	err = options_keep(inst, o);
 	if (err) {
 		set_bit(inst, o, !on);
 		return err;

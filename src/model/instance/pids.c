@@ -49,7 +49,7 @@ static struct pids **slot_of(struct instance *inst, enum pids_kind kind)
 	return slots[kind];
 }
 
-static void tell(struct instance *inst, enum pids_kind kind, data_ref set)
+static void pids_tell(struct instance *inst, enum pids_kind kind, data_ref set)
 {
 	session_pids_publish(inst->model->session, inst->index, kind, set);
 }
@@ -86,7 +86,7 @@ static int add_number(struct numbers *n, const char *word)
 	return 0;
 }
 
-static ssize_t parse(const char *text, size_t len, struct numbers *out)
+static ssize_t pids_parse(const char *text, size_t len, struct numbers *out)
 {
 	char word[WORD_SIZE];
 	size_t taken = 0;
@@ -351,10 +351,10 @@ int pids_follow_changed(struct instance *inst, int option)
 	return events ? arm_follow(inst) : 0;
 }
 
-static int publish(struct instance *inst, enum pids_kind kind, struct pids *p)
+static int pids_publish(struct instance *inst, enum pids_kind kind, struct pids *p)
 {
 	*slot_of(inst, kind) = p;
-	tell(inst, kind, p->ref);
+	pids_tell(inst, kind, p->ref);
 	return of_events(kind) ? arm_follow(inst) : ftrace_groups_publish(inst);
 }
 
@@ -388,7 +388,7 @@ static int add_numbers(struct instance *inst, enum pids_kind kind, const struct 
 	if (!is_new)
 		return err;
 	if (!err)
-		return publish(inst, kind, p);
+		return pids_publish(inst, kind, p);
 	pids_free(inst->model, p);
 	return err;
 }
@@ -396,7 +396,7 @@ static int add_numbers(struct instance *inst, enum pids_kind kind, const struct 
 ssize_t pids_write(struct instance *inst, enum pids_kind kind, const char *text, size_t len)
 {
 	struct numbers n = { NULL, 0 };
-	ssize_t taken = parse(text, len, &n);
+	ssize_t taken = pids_parse(text, len, &n);
 	int err = taken < 0 ? (int)taken : add_numbers(inst, kind, &n);
 
 	free(n.values);
@@ -412,7 +412,7 @@ void pids_clear(struct instance *inst, enum pids_kind kind)
 		return;
 	*slot_of(inst, kind) = NULL;
 	if (!m->closing) {
-		tell(inst, kind, 0);
+		pids_tell(inst, kind, 0);
 		if (of_events(kind))
 			model_publish(m, inst);
 		else
@@ -425,7 +425,7 @@ void pids_restored(struct instance *inst)
 {
 	for (int kind = 0; kind < PIDS_KINDS; kind++)
 		if (!*slot_of(inst, (enum pids_kind)kind))
-			tell(inst, (enum pids_kind)kind, 0);
+			pids_tell(inst, (enum pids_kind)kind, 0);
 }
 
 void pids_print(struct instance *inst, enum pids_kind kind, FILE *out)

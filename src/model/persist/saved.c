@@ -153,7 +153,8 @@ int model_set_imported(struct model *m)
 	return saved_add(m, m->top, "#imported", "", NULL, 0, &id);
 }
 
-static int restore(struct replay *r, const struct restored *o, const char *path, const char *text)
+static int saved_restore(struct replay *r, const struct restored *o, const char *path,
+			 const char *text)
 {
 	char *copy;
 	struct event_path p;
@@ -187,7 +188,7 @@ static int restore_one_saved(struct session *s, uint64_t id, const struct saved 
 	int err;
 
 	r->model->restored = (struct restored){ o, id };
-	err = restore(r, &r->model->restored, path, text);
+	err = saved_restore(r, &r->model->restored, path, text);
 	if (err == -ENOMEM)
 		return err;
 	/* A refused filter is refused again, and kept. */

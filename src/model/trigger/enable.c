@@ -21,7 +21,8 @@ bool trigger_is_enable_hist(const struct trigger *t)
 }
 
 /* What enables and what disables an event exclude each other; so do those for its hists. */
-static struct trigger *find(const struct trigger_command *cmd, struct event_file *f, const struct event_file *target)
+static struct trigger *enable_find(const struct trigger_command *cmd, struct event_file *f,
+				   const struct event_file *target)
 {
 	struct trigger *t;
 
@@ -40,7 +41,7 @@ struct parts {
 	char			*cond;		/* "if FILTER", NULL: none */
 };
 
-static int split(struct event_file *f, char *rest, struct parts *out)
+static int enable_split(struct event_file *f, char *rest, struct parts *out)
 {
 	char *system, *name, *save;
 	struct event *e;
@@ -70,22 +71,23 @@ static int take_target(struct trigger *t, struct event_file *target)
 	return err;
 }
 
-static int attach(const struct trigger_command *cmd, struct trigger *t, struct event_file *target)
+static int enable_attach(const struct trigger_command *cmd, struct trigger *t,
+			 struct event_file *target)
 {
-	bool exists = find(cmd, t->file, target) != NULL;
+	bool exists = enable_find(cmd, t->file, target) != NULL;
 	int err = exists ? -EEXIST : take_target(t, target);
 
 	return err ? err : trigger_attach(t);
 }
 
-static int add(const struct trigger_command *cmd, struct event_file *f, const char *text, char *params,
-	       const char *cond)
+static int enable_add(const struct trigger_command *cmd, struct event_file *f, const char *text,
+		      char *params, const char *cond)
 {
 	const char *filter;
 	struct parts parts;
 	struct trigger *t;
 	long count;
-	int err = split(f, params, &parts);
+	int err = enable_split(f, params, &parts);
 
 	if (!err)
 		err = trigger_parse_count(parts.count, &count);
@@ -97,28 +99,28 @@ static int add(const struct trigger_command *cmd, struct event_file *f, const ch
 		return err;
 	err = trigger_set_filter(t, filter);
 	if (!err)
-		err = attach(cmd, t, parts.target);
+		err = enable_attach(cmd, t, parts.target);
 	if (err)
 		trigger_destroy(t);
 	return err;
 }
 
-static int remove_matching(const struct trigger_command *cmd, struct event_file *f, const char *text,
-			   char *params, const char *cond)
+static int enable_remove_matching(const struct trigger_command *cmd, struct event_file *f,
+				  const char *text, char *params, const char *cond)
 {
 	struct parts parts;
 	struct trigger *t;
-	int err = split(f, params, &parts);
+	int err = enable_split(f, params, &parts);
 
 	if (err)
 		return err;
-	t = find(cmd, f, parts.target);
+	t = enable_find(cmd, f, parts.target);
 	if (t)
 		trigger_detach(t);
 	return 0;
 }
 
-static void print(struct trigger *t, FILE *out)
+static void enable_print(struct trigger *t, FILE *out)
 {
 	const struct event_file *target = t->priv;
 
@@ -126,14 +128,14 @@ static void print(struct trigger *t, FILE *out)
 	trigger_print_tail(t, out);
 }
 
-static void arm(struct trigger *t, struct trigger_arm *out)
+static void enable_arm(struct trigger *t, struct trigger_arm *out)
 {
 	const struct event_file *target = t->priv;
 
 	out->target = target->state_ref;
 }
 
-static void destroy(struct trigger *t)
+static void enable_destroy(struct trigger *t)
 {
 	struct event_file *target = t->priv;
 
@@ -141,15 +143,15 @@ static void destroy(struct trigger *t)
 		event_file_soft(target, -1);
 }
 
-#define ENABLE(variable, text, trigger)			\
-	const struct trigger_command variable = {	\
-		.name		= text,			\
-		.kind		= trigger,		\
-		.add		= add,			\
-		.remove		= remove_matching,	\
-		.print		= print,		\
-		.arm		= arm,			\
-		.destroy	= destroy,		\
+#define ENABLE(variable, text, trigger)				\
+	const struct trigger_command variable = {		\
+		.name		= text,				\
+		.kind		= trigger,			\
+		.add		= enable_add,			\
+		.remove		= enable_remove_matching,	\
+		.print		= enable_print,			\
+		.arm		= enable_arm,			\
+		.destroy	= enable_destroy,		\
 	}
 
 ENABLE(enable_event_command, "enable_event", TRIGGER_ENABLE_EVENT);

@@ -29,7 +29,7 @@ static bool same_group(enum trigger_kind a, enum trigger_kind b)
 	return a == b;
 }
 
-static struct trigger *find(const struct trigger_command *cmd, struct event_file *f)
+static struct trigger *simple_find(const struct trigger_command *cmd, struct event_file *f)
 {
 	struct trigger *t;
 
@@ -40,7 +40,7 @@ static struct trigger *find(const struct trigger_command *cmd, struct event_file
 }
 
 /* What stands behind the name is a count when it begins with a digit, else all of it is the condition. */
-static int split(char *rest, long *count, const char **filter)
+static int simple_split(char *rest, long *count, const char **filter)
 {
 	char *cond = rest, *number = NULL;
 	int err;
@@ -51,23 +51,23 @@ static int split(char *rest, long *count, const char **filter)
 	return err ? err : trigger_split_cond(cond, filter);
 }
 
-static int attach(const struct trigger_command *cmd, struct trigger *t)
+static int simple_attach(const struct trigger_command *cmd, struct trigger *t)
 {
 	int err;
 
-	if (find(cmd, t->file))
+	if (simple_find(cmd, t->file))
 		return -EEXIST;
 	err = cmd->kind == TRIGGER_SNAPSHOT ? instance_snapshot_alloc(t->file->instance) : 0;
 	return err ? err : trigger_attach(t);
 }
 
-static int add(const struct trigger_command *cmd, struct event_file *f, const char *text, char *params,
-	       const char *cond)
+static int simple_add(const struct trigger_command *cmd, struct event_file *f, const char *text,
+		      char *params, const char *cond)
 {
 	const char *filter;
 	struct trigger *t;
 	long count;
-	int err = split(params, &count, &filter);
+	int err = simple_split(params, &count, &filter);
 
 	if (err)
 		return err;
@@ -76,36 +76,36 @@ static int add(const struct trigger_command *cmd, struct event_file *f, const ch
 		return err;
 	err = trigger_set_filter(t, filter);
 	if (!err)
-		err = attach(cmd, t);
+		err = simple_attach(cmd, t);
 	if (err)
 		trigger_destroy(t);
 	return err;
 }
 
 /* As the kernel does: whatever is behind the name is not looked at, and none to remove is no error. */
-static int remove_matching(const struct trigger_command *cmd, struct event_file *f, const char *text,
-			   char *params, const char *cond)
+static int simple_remove_matching(const struct trigger_command *cmd, struct event_file *f,
+				  const char *text, char *params, const char *cond)
 {
-	struct trigger *t = find(cmd, f);
+	struct trigger *t = simple_find(cmd, f);
 
 	if (t)
 		trigger_detach(t);
 	return 0;
 }
 
-static void print(struct trigger *t, FILE *out)
+static void simple_print(struct trigger *t, FILE *out)
 {
 	fputs(t->cmd->name, out);
 	trigger_print_tail(t, out);
 }
 
-#define SIMPLE(variable, text, trigger)			\
-	const struct trigger_command variable = {	\
-		.name	= text,				\
-		.kind	= trigger,			\
-		.add	= add,				\
-		.remove	= remove_matching,		\
-		.print	= print,			\
+#define SIMPLE(variable, text, trigger)				\
+	const struct trigger_command variable = {		\
+		.name	= text,					\
+		.kind	= trigger,				\
+		.add	= simple_add,				\
+		.remove	= simple_remove_matching,		\
+		.print	= simple_print,				\
 	}
 
 SIMPLE(traceon_command, "traceon", TRIGGER_TRACEON);

@@ -14,7 +14,7 @@
 #include "sources/program/programs_state.h"
 #include "show/show.h"
 
-static void append(int fd, const char *text, size_t size)
+static void dump_append(int fd, const char *text, size_t size)
 {
 	ssize_t n;
 
@@ -37,7 +37,7 @@ static void write_out(struct session *s, const char *text, size_t size)
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return;
-	append(fd, text, size);
+	dump_append(fd, text, size);
 	close(fd);
 }
 

@@ -81,7 +81,7 @@ int program_events_choose(struct programs *p, const struct programs_params *para
 
 /* ---- definitions ---- */
 
-static void name_of(pid_t pid, char comm[LAYOUT_COMM_LEN])
+static void program_events_name_of(pid_t pid, char comm[LAYOUT_COMM_LEN])
 {
 	char path[64];
 	FILE *in;
@@ -107,11 +107,12 @@ static void remember(struct programs *p, const char *who, const char *error, con
 	p->refused[p->nr_refused++ % REFUSALS] = text;
 }
 
-static void refuse(struct programs *p, pid_t pid, const char *error, char *what, unsigned int pos)
+static void program_events_refuse(struct programs *p, pid_t pid, const char *error, char *what,
+				  unsigned int pos)
 {
 	char comm[LAYOUT_COMM_LEN], who[64];
 
-	name_of(pid, comm);
+	program_events_name_of(pid, comm);
 	snprintf(who, sizeof(who), "process %d (%s)", (int)pid, comm);
 	program_text_clean(what);
 	errlog_add(p->model->top->errlog, who, what, error, pos);
@@ -129,7 +130,7 @@ static void refuse_other(struct programs *p, pid_t pid, const struct event *know
 	pos = snprintf(what, sizeof(what), "%s:%s ", known->system->name, known->name);
 	snprintf(what + pos, sizeof(what) - (size_t)pos, "%s", d.given);
 	program_text_clean(error);
-	refuse(p, pid, error, what, (unsigned int)pos + d.at);
+	program_events_refuse(p, pid, error, what, (unsigned int)pos + d.at);
 }
 
 static void refuse_text(struct programs *p, pid_t pid, const char *system, const char *name, const char *error)
@@ -137,7 +138,7 @@ static void refuse_text(struct programs *p, pid_t pid, const char *system, const
 	char what[2 * PROGRAM_EVENT_NAME_MAX + 8];
 
 	snprintf(what, sizeof(what), "%.100s:%.100s", system, name);
-	refuse(p, pid, error, what, 0);
+	program_events_refuse(p, pid, error, what, 0);
 }
 
 int program_events_define(struct programs *p, const struct attach_peer *peer, const char *system,

@@ -74,14 +74,14 @@ void program_names_destroy(struct programs *p)
 
 /* ---- the log ---- */
 
-static struct program_tables *tables_of(struct programs *p)
+static struct program_tables *program_names_tables_of(struct programs *p)
 {
 	struct session *s = p->model->session;
 
 	return session_data(s, session_header(s)->programs, sizeof(struct program_tables));
 }
 
-static void take(struct programs *p, const struct task_entry *e)
+static void program_names_take(struct programs *p, const struct task_entry *e)
 {
 	char comm[LAYOUT_COMM_LEN];
 
@@ -111,12 +111,12 @@ static int read_entry(struct programs *p, struct task_entry *entry)
 	/* Pairs with the writer's fence behind its store of 0: what was copied while it wrote is not used. */
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&entry->seq, memory_order_relaxed) == seq)
-		take(p, &copy);
+		program_names_take(p, &copy);
 	return 1;
 }
 
 /* A writer that was killed half-way leaves an entry that never comes. */
-static bool is_late(struct programs *p)
+static bool program_names_is_late(struct programs *p)
 {
 	if (++p->unwritten < UNWRITTEN_MAX)
 		return false;
@@ -126,7 +126,7 @@ static bool is_late(struct programs *p)
 
 unsigned int program_names_drain(struct programs *p)
 {
-	struct program_tables *t = tables_of(p);
+	struct program_tables *t = program_names_tables_of(p);
 	unsigned int nr = 0;
 	uint64_t end;
 
@@ -137,7 +137,8 @@ unsigned int program_names_drain(struct programs *p)
 	if (end - p->next_task > LAYOUT_TASKS)		/* also when it went backwards */
 		p->next_task = end > LAYOUT_TASKS ? end - LAYOUT_TASKS : 0;
 	for (; p->next_task < end; p->next_task++, nr++) {
-		if (!read_entry(p, &t->tasks[p->next_task % LAYOUT_TASKS]) && !is_late(p))
+		if (!read_entry(p, &t->tasks[p->next_task % LAYOUT_TASKS]) &&
+		    !program_names_is_late(p))
 			break;
 	}
 	return nr;

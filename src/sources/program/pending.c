@@ -37,7 +37,7 @@ static bool take_name(const char **at, const char **name, size_t *len)
 	return true;
 }
 
-static bool split(const char *path, struct setting_path *out)
+static bool pending_split(const char *path, struct setting_path *out)
 {
 	static const char *const files[] = { "enable", "filter", "trigger" };
 
@@ -183,7 +183,7 @@ int programs_pend(struct programs *p, const char *path, bool truncates, const ch
 	char *copy;
 	int err;
 
-	if (!split(path, &at) || !is_early(p, &at))
+	if (!pending_split(path, &at) || !is_early(p, &at))
 		return -ENOENT;
 	copy = strndup(text, len);
 	if (!copy)
@@ -206,7 +206,7 @@ static struct errlog *errlog_of(struct programs *p, const struct setting_path *a
 	return inst ? inst->errlog : p->model->top->errlog;
 }
 
-static int write_text(struct programs *p, const char *path, const struct pending_setting *k)
+static int pending_write_text(struct programs *p, const char *path, const struct pending_setting *k)
 {
 	struct tree_file *f;
 	int err = tree_open(p->tree, path, O_WRONLY | O_APPEND, &f);
@@ -226,7 +226,7 @@ static int write_to(struct programs *p, const struct setting_path *at, const cha
 	int err;
 
 	errlog_hush(log);
-	err = write_text(p, path, k);
+	err = pending_write_text(p, path, k);
 	error = errlog_loud(log);
 	free(k->error);
 	k->error = err && !error ? strdup(strerror(-err)) : error;
@@ -238,7 +238,7 @@ static bool write_setting(struct programs *p, struct pending_setting *k)
 {
 	struct setting_path at = { 0 };
 
-	if (!split(k->path, &at) || !at.event || is_early(p, &at))
+	if (!pending_split(k->path, &at) || !at.event || is_early(p, &at))
 		return false;
 	return !write_to(p, &at, k->path, k);
 }
@@ -252,7 +252,8 @@ static void enable_as_system(struct programs *p, const struct event *e)
 	list_each(k, &p->pending, node) {
 		struct setting_path at = { 0 };
 
-		if (!split(k->path, &at) || at.event || strlen(e->system->name) != at.system_len ||
+		if (!pending_split(k->path,
+				   &at) || at.event || strlen(e->system->name) != at.system_len ||
 		    strncmp(at.system, e->system->name, at.system_len))
 			continue;
 		snprintf(path, sizeof(path), "%.*s/%s/enable", (int)(at.file - 1 - k->path), k->path, e->name);
@@ -289,7 +290,7 @@ bool program_pending_waits(struct programs *p, const struct pending_setting *k)
 {
 	struct setting_path at = { 0 };
 
-	return k->error || (split(k->path, &at) && is_early(p, &at));
+	return k->error || (pending_split(k->path, &at) && is_early(p, &at));
 }
 
 int program_pending_restore(struct programs *p, const char *path, const char *text)

@@ -161,7 +161,7 @@ static int save_pending(struct programs *p)
 }
 
 /* Also those of systems that nobody chose have their ids. */
-static int add_events(struct programs *p, const struct programs_params *params)
+static int programs_add_events(struct programs *p, const struct programs_params *params)
 {
 	int err = program_internal_add(p->model);
 
@@ -199,7 +199,7 @@ int programs_create(struct model *m, struct tree *t, const struct programs_param
 		err = save_pending(p);
 	}
 	if (!err)
-		err = add_events(p, params ? params : &defaults);
+		err = programs_add_events(p, params ? params : &defaults);
 	if (!err)
 		err = model_arm_internal(m, m->top);
 	if (!err)

@@ -26,8 +26,8 @@ static bool inside(const struct program_dso *d, const struct elf_sites *f)
 	return f->nr <= UINT32_MAX / 2;
 }
 
-static void describe(const struct program_dso *d, const struct elf_sites *f, struct dso_sites *out,
-		     struct ftrace_new_site *list)
+static void program_sites_describe(const struct program_dso *d, const struct elf_sites *f,
+				   struct dso_sites *out, struct ftrace_new_site *list)
 {
 	struct elf_walk w = { .symbols = &f->symbols };
 
@@ -43,7 +43,8 @@ static void describe(const struct program_dso *d, const struct elf_sites *f, str
 	out->nr = (uint32_t)f->nr;
 }
 
-static void add(struct programs *p, const struct program_dso *d, const struct elf_sites *f)
+static void program_sites_add(struct programs *p, const struct program_dso *d,
+			      const struct elf_sites *f)
 {
 	int (*add_list)(struct model *m, const char *file, const struct ftrace_new_site *sites, size_t nr,
 			struct ftrace_page **page) = f->symbols.is_program ? ftrace_program_add : ftrace_sites_add;
@@ -53,7 +54,7 @@ static void add(struct programs *p, const struct program_dso *d, const struct el
 	int err = list ? 0 : -ENOMEM;
 
 	if (!err) {
-		describe(d, f, out, list);
+		program_sites_describe(d, f, out, list);
 		program_words_find(p, d->nr);
 		err = add_list(p->model, program_dso_name(d, name), list, f->nr, &out->page);
 	}
@@ -150,7 +151,7 @@ static void dso_look(struct programs *p, uint32_t nr)
 		return;
 	p->sites->dsos[nr].read = true;
 	if (program_dso_read(p, &d, read_sites, &f) && f.nr && inside(&d, &f)) {
-		add(p, &d, &f);
+		program_sites_add(p, &d, &f);
 		program_symbols_take(p, &d, &f.symbols);
 	}
 	take_the_place(p, &d);
@@ -180,7 +181,7 @@ static bool has_new(struct programs *p)
 }
 
 /* Reads in the sites of those that came since. */
-static void look(struct programs *p)
+static void program_sites_look(struct programs *p)
 {
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++)
 		dso_look(p, i);
@@ -192,7 +193,7 @@ void program_sites_loaded(struct programs *p, uint32_t nr)
 
 	if (d->gone)
 		*d = (struct dso_sites){ 0 };
-	look(p);
+	program_sites_look(p);
 }
 
 static void look_who_has_what(struct programs *p)
@@ -251,7 +252,7 @@ void program_sites_begin(struct programs *p)
 	ft->set = program_words_set;
 	ft->changed_arg = p;
 	p->model->settle = program_words_settle;
-	look(p);
+	program_sites_look(p);
 }
 
 void program_sites_destroy(struct programs *p)
@@ -270,7 +271,7 @@ void program_sites_destroy(struct programs *p)
 bool program_sites_tick(struct programs *p)
 {
 	look_who_has_what(p);
-	look(p);
+	program_sites_look(p);
 	let_go(p);
 	return program_words_tick(p);
 }

@@ -21,7 +21,7 @@ struct sums {
 };
 
 /* Also when it cannot be noted: then it may count twice. */
-static bool is_new(struct sums *s, data_ref map)
+static bool sums_is_new(struct sums *s, data_ref map)
 {
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->maps[i] == map)
@@ -35,7 +35,7 @@ static void add_hist(struct sums *s, const struct hist_data *hd)
 {
 	uint64_t hits, drops;
 
-	if (hd->is_hidden || !is_new(s, hd->map_ref))
+	if (hd->is_hidden || !sums_is_new(s, hd->map_ref))
 		return;
 	hist_totals(hd, &hits, &drops);
 	s->hits += hits;

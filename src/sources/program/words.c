@@ -50,7 +50,7 @@ static bool words_make(struct programs *p, uint32_t nr)
 	return true;
 }
 
-static uint32_t word_of(struct ftrace *ft, const struct ftrace_site *site)
+static uint32_t site_word_of(struct ftrace *ft, const struct ftrace_site *site)
 {
 	return site->flags & FTRACE_SITE_ENABLED ? ftrace_groups_word(ft, site) : 0;
 }
@@ -64,7 +64,7 @@ static uint32_t dso_of(const struct ftrace_site *site)
 /* Whether the word is another one now. */
 static bool word_set(struct programs *p, const struct ftrace_page *page, const struct ftrace_site *site)
 {
-	uint32_t nr = dso_of(site), word = word_of(p->model->ftrace, site);
+	uint32_t nr = dso_of(site), word = site_word_of(p->model->ftrace, site);
 	struct dso_sites *d = &p->sites->dsos[nr];
 	_Atomic uint32_t *at;
 
@@ -123,7 +123,7 @@ void program_words_set(void *arg)
 
 /* ---- obeying ---- */
 
-static void settle(struct programs *p, const struct attach_behind *b)
+static void words_settle(struct programs *p, const struct attach_behind *b)
 {
 	if (b->late || b->slow || b->fresh)
 		return;
@@ -151,7 +151,7 @@ void program_words_settle(void *arg)
 	}
 	if (b.late)
 		attach_give_up(s, p->sites->command);
-	settle(p, &b);
+	words_settle(p, &b);
 }
 
 bool program_words_tick(struct programs *p)
@@ -161,7 +161,7 @@ bool program_words_tick(struct programs *p)
 	if (!p->sites->unsettled)
 		return false;
 	attach_behind(p->model->session, p->sites->command, &b);
-	settle(p, &b);
+	words_settle(p, &b);
 	return p->sites->unsettled;
 }
 

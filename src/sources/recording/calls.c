@@ -26,7 +26,7 @@ struct calls {
 	struct call	at[];		/* by address */
 };
 
-static int by_address(const void *a, const void *b)
+static int calls_by_address(const void *a, const void *b)
 {
 	const struct call *x = a, *y = b;
 
@@ -46,7 +46,7 @@ static size_t sites_with_commands(const struct model *m)
 	return nr;
 }
 
-static void add(struct ftrace *ft, struct calls *calls, uint64_t ip)
+static void calls_add(struct ftrace *ft, struct calls *calls, uint64_t ip)
 {
 	const struct ftrace_site *site = ftrace_site_find(ft, ip, NULL);
 	uint32_t entry = site ? ftrace_groups_commands(ft, site) : 0;
@@ -56,7 +56,7 @@ static void add(struct ftrace *ft, struct calls *calls, uint64_t ip)
 }
 
 /* A function is in it once for each of its commands: the entries are the same. NULL: none, or no memory. */
-static struct calls *make(struct model *m)
+static struct calls *calls_make(struct model *m)
 {
 	const size_t nr = sites_with_commands(m);
 	struct calls *calls = nr ? malloc(sizeof(*calls) + nr * sizeof(calls->at[0])) : NULL;
@@ -70,12 +70,12 @@ static struct calls *make(struct model *m)
 		if (inst->ftrace)
 			list_each(p, &inst->ftrace->commands, node)
 				for (uint32_t i = 0; i < p->nr; i++)
-					add(m->ftrace, calls, p->sites[i].ip);
-	qsort(calls->at, calls->nr, sizeof(calls->at[0]), by_address);
+					calls_add(m->ftrace, calls, p->sites[i].ip);
+	qsort(calls->at, calls->nr, sizeof(calls->at[0]), calls_by_address);
 	return calls;
 }
 
-static void put(struct source *src, struct calls *calls)
+static void calls_put(struct source *src, struct calls *calls)
 {
 	struct calls *old;
 
@@ -92,9 +92,9 @@ static void changed(void *arg, const struct ftrace_change *list, size_t nr)
 {
 	struct source *src = arg;
 
-	put(src, NULL);
+	calls_put(src, NULL);
 	ftrace_groups_settled(src->model->ftrace);
-	put(src, make(src->model));
+	calls_put(src, calls_make(src->model));
 }
 
 /* What the graph tracer looks at is no concern of a recording's. */
@@ -126,7 +126,7 @@ void calls_forget(struct source *src)
 		ft->set = NULL;
 		ft->changed_arg = NULL;
 	}
-	put(src, NULL);
+	calls_put(src, NULL);
 }
 
 uint32_t calls_find(struct source *src, uint64_t ip)
@@ -139,7 +139,7 @@ uint32_t calls_find(struct source *src, uint64_t ip)
 	/* Relaxed: stored under the lock. */
 	calls = atomic_load_explicit(&src->calls, memory_order_relaxed);
 	if (calls)
-		call = bsearch(&key, calls->at, calls->nr, sizeof(key), by_address);
+		call = bsearch(&key, calls->at, calls->nr, sizeof(key), calls_by_address);
 	entry = call ? call->entry : 0;
 	pthread_mutex_unlock(&src->calls_lock);
 	return entry;

@@ -61,8 +61,8 @@ static int import_formats(struct source *src, struct source_error *err)
 }
 
 /* Calls fn with a copy of each line of a text, 0-terminated, up to the first 0 byte. */
-static int each_line(const struct dat_piece *p, int (*fn)(struct source *src, char *line),
-		     struct source *src)
+static int import_each_line(const struct dat_piece *p, int (*fn)(struct source *src, char *line),
+			    struct source *src)
 {
 	const char *at = (const char *)p->data, *end = at + strnlen(at, p->size), *next;
 	char *line;
@@ -83,7 +83,7 @@ static int each_line(const struct dat_piece *p, int (*fn)(struct source *src, ch
 }
 
 /* Memory of the recording's share for something that the model keeps. 0, -EFBIG */
-static int take(struct source *src, uint64_t bytes)
+static int import_take(struct source *src, uint64_t bytes)
 {
 	return source_memory_take(&src->window.memory, bytes) ? 0 : -EFBIG;
 }
@@ -93,7 +93,7 @@ static int add_symbol(struct source *src, struct symbols *to, uint64_t addr, cha
 		      const char *name, const char *module)
 {
 	const size_t letters = strlen(name) + (module ? strlen(module) : 0);
-	int ret = take(src, SYMBOL_COST + letters);
+	int ret = import_take(src, SYMBOL_COST + letters);
 
 	return ret ? ret : symbols_add(to, addr, type, name, module);
 }
@@ -172,13 +172,13 @@ static int import_names(struct source *src, const struct dat_piece *p)
 	if (lines > ASKED_MAX && lines <= LINES_MAX)
 		lines = ASKED_MAX;
 	ret = lines > size ? cmdlines_resize(src->model->cmdlines, lines) : 0;
-	return ret ? ret : each_line(p, import_name, src);
+	return ret ? ret : import_each_line(p, import_name, src);
 }
 
 /* The file printk_formats. */
 static int keep_printk_formats(struct source *src, const struct dat_piece *p)
 {
-	int ret = src->model->printk_formats ? 0 : take(src, p->size);
+	int ret = src->model->printk_formats ? 0 : import_take(src, p->size);
 
 	if (!ret && !src->model->printk_formats)
 		src->model->printk_formats = strndup((const char *)p->data, p->size);
@@ -198,11 +198,11 @@ static int import_tables(struct source *src)
 	for (i = 0; i < src->window.nr_files && !ret; i++) {
 		d = src->window.files[i];
 		if (!symbols && d->kallsyms.size) {
-			ret = each_line(&d->kallsyms, import_symbol, src);
+			ret = import_each_line(&d->kallsyms, import_symbol, src);
 			symbols = true;
 		}
 		if (!ret && !printk && d->printk.size) {
-			ret = each_line(&d->printk, import_printk, src);
+			ret = import_each_line(&d->printk, import_printk, src);
 			if (!ret)
 				ret = keep_printk_formats(src, &d->printk);
 			printk = true;
@@ -253,7 +253,7 @@ static const char *const clocks[CLOCK_ID_COUNT] = {
 };
 
 /* A clock that is unknown here shows as local: time stamps are used as they are. */
-static void set_clock(struct source *src)
+static void import_set_clock(struct source *src)
 {
 	const char *name = source_clock(src);
 	unsigned int id;
@@ -359,7 +359,7 @@ int source_import(struct source *src, struct model *m, struct source_error *err)
 		ret = import_rest(src, err);
 	if (ret)
 		return ret;
-	set_clock(src);
+	import_set_clock(src);
 	/* As where they were recorded: hashed pointers of one's own programs lead nowhere. */
 	ret = m->of_programs ? option_set(m->top, OPTION_HASH_PTR, false) : 0;
 	if (ret)

@@ -37,7 +37,7 @@ static int print_file(const char *name, FILE *out)
 	return ret;
 }
 
-static char *describe(const struct source_params *params)
+static char *restore_describe(const struct source_params *params)
 {
 	char *text = NULL;
 	size_t size;
@@ -63,7 +63,7 @@ int source_save(struct source *src, const struct source_params *params)
 {
 	struct session *s = src->model->session;
 	data_ref ref = session_data_alloc(s, sizeof(struct source_progress));
-	char *text = describe(params);
+	char *text = restore_describe(params);
 	uint64_t id = 0;
 	int ret = ref && text ? 0 : -ENOMEM;
 

@@ -32,7 +32,7 @@ struct source_server {
 	uint64_t	target;
 };
 
-static void enter(struct source_server *srv)
+static void serve_enter(struct source_server *srv)
 {
 	/* Relaxed: only a hint for the thread's pause; the mutex orders everything. */
 	atomic_fetch_add_explicit(&srv->waiting, 1, memory_order_relaxed);
@@ -40,7 +40,7 @@ static void enter(struct source_server *srv)
 	atomic_fetch_sub_explicit(&srv->waiting, 1, memory_order_relaxed);
 }
 
-static void leave(struct source_server *srv)
+static void serve_leave(struct source_server *srv)
 {
 	pthread_cond_signal(&srv->wake);
 	pthread_mutex_unlock(&srv->state);
@@ -71,7 +71,7 @@ static void run_some(struct source *src, struct source_server *srv)
 		srv->running = false;
 }
 
-static void *serve(void *arg)
+static void *serve_thread(void *arg)
 {
 	struct source *src = arg;
 	struct source_server *srv = src->server;
@@ -84,7 +84,7 @@ static void *serve(void *arg)
 			run_some(src, srv);
 		else
 			pthread_cond_wait(&srv->wake, &srv->state);
-		/* Relaxed: a hint, see enter(). */
+		/* Relaxed: a hint, see serve_enter(). */
 		if (atomic_load_explicit(&srv->waiting, memory_order_relaxed)) {
 			pthread_mutex_unlock(&srv->state);
 			sched_yield();
@@ -109,7 +109,7 @@ static int print_control(void *arg, void *file_stream)
 	FILE *out = file_stream;
 	const struct source_error *damage;
 
-	enter(src->server);
+	serve_enter(src->server);
 	source_position(src, &pos);
 	fprintf(out, "state: %s\n", state_name(src->server));
 	fprintf(out, "position: %" PRIu64 "\n", pos.records);
@@ -123,7 +123,7 @@ static int print_control(void *arg, void *file_stream)
 	}
 	if (src->names.forgot)
 		fputs("names: some are older ones, or missing: " SOURCE_MEMORY_TEXT "\n", out);
-	leave(src->server);
+	serve_leave(src->server);
 	return 0;
 }
 
@@ -176,9 +176,9 @@ static ssize_t write_control(void *arg, const char *text, size_t len)
 		return -EINVAL;
 	memcpy(word, text, n);
 	word[n] = 0;
-	enter(src->server);
+	serve_enter(src->server);
 	ret = command(src, src->server, word);
-	leave(src->server);
+	serve_leave(src->server);
 	return ret ? ret : (ssize_t)len;
 }
 
@@ -200,7 +200,7 @@ int source_serve(struct source *src, struct tree *tree, pthread_mutex_t *lock)
 	ret = tree_add_extra(tree, &extra);
 	pthread_mutex_unlock(lock);
 	if (!ret)
-		ret = -pthread_create(&srv->thread, NULL, serve, src);
+		ret = -pthread_create(&srv->thread, NULL, serve_thread, src);
 	if (ret) {
 		src->server = NULL;
 		free(srv);
@@ -214,9 +214,9 @@ void source_serve_end(struct source *src)
 
 	if (!srv)
 		return;
-	enter(srv);
+	serve_enter(srv);
 	srv->ending = true;
-	leave(srv);
+	serve_leave(srv);
 	pthread_join(srv->thread, NULL);
 	pthread_cond_destroy(&srv->wake);
 	pthread_mutex_destroy(&srv->state);

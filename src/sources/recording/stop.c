@@ -24,7 +24,7 @@ void source_stop_clear(struct source *src)
 }
 
 /* Splits "SYSTEM:EVENT if FILTER"; the text is changed. */
-static int split(char *text, char **system, char **event, char **cond)
+static int stop_split(char *text, char **system, char **event, char **cond)
 {
 	*system = text + strspn(text, " \t");
 	*event = strchr(*system, ':');
@@ -72,7 +72,7 @@ int source_stop_at(struct source *src, const char *text, struct source_error *er
 	copy = strdup(text);
 	if (!copy)
 		return error_set(err, -ENOMEM, "", "out of memory");
-	ret = split(copy, &system, &event, &cond);
+	ret = stop_split(copy, &system, &event, &cond);
 	if (ret) {
 		error_set(err, ret, "", "\"%s\" is not SYSTEM:EVENT or SYSTEM:EVENT if FILTER", text);
 		goto out_free;

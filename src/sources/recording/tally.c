@@ -79,7 +79,7 @@ static bool more_pieces(struct tally *t)
 	return true;
 }
 
-static unsigned int file_of(const struct tally *t, const struct stream *s)
+static unsigned int tally_file_of(const struct tally *t, const struct stream *s)
 {
 	unsigned int i = 0;
 
@@ -99,7 +99,7 @@ static int cut_stream(struct tally *t, const struct stream *s, uint32_t *chunk)
 		if (t->nr_pieces == t->room && !more_pieces(t))
 			return 1;
 		t->pieces[t->nr_pieces++] =
-			(struct piece){ .where = p, .stream = s, .file = file_of(t, s) };
+			(struct piece){ .where = p, .stream = s, .file = tally_file_of(t, s) };
 		*chunk = largest > *chunk ? largest : *chunk;
 	}
 	return ret < 0;
@@ -135,7 +135,8 @@ static int cut_all(struct tally *t)
 
 /* ---- a worker ---- */
 
-static void count(struct worker *w, const struct tally_event *e, const struct subbuf_record *r)
+static void tally_count(struct worker *w, const struct tally_event *e,
+			const struct subbuf_record *r)
 {
 	const struct tally_hist *h = &w->t->plan->hists[e->first], *end = h + e->nr;
 
@@ -164,7 +165,7 @@ static bool count_page(struct worker *w, struct piece *piece, int *ret)
 		if (to == TALLY_ORDERED)
 			return false;
 		hits++;
-		count(w, &plan->events[to - TALLY_FIRST], &r);
+		tally_count(w, &plan->events[to - TALLY_FIRST], &r);
 	}
 	piece->records += records;
 	piece->hits += hits;
@@ -218,7 +219,7 @@ static bool is_ordered(struct tally *t)
 }
 
 /* P1 of run.c: this is the thread that steps. */
-static void tell(struct tally *t)
+static void tally_tell(struct tally *t)
 {
 	struct source *src = t->src;
 
@@ -251,7 +252,7 @@ static void work(struct worker *w, bool tells)
 		atomic_fetch_add_explicit(&t->bytes, piece->where.end - piece->where.at,
 					  memory_order_relaxed);
 		if (tells)
-			tell(t);
+			tally_tell(t);
 	}
 }
 
@@ -275,7 +276,7 @@ static bool make_unpackers(struct worker *w)
 
 	w->unpackers = calloc(win->nr_files, sizeof(struct unpacker *));
 	for (i = 0; w->unpackers && i < win->nr_streams; i++) {
-		f = file_of(w->t, &win->streams[i]);
+		f = tally_file_of(w->t, &win->streams[i]);
 		if (win->streams[i].compressed && !w->unpackers[f] &&
 		    unpacker_create(win->files[f]->algorithm, &w->unpackers[f]))
 			return false;
@@ -399,7 +400,7 @@ static struct map_view real_map(const struct tally *t, const struct tally_map *m
 }
 
 /* Whether the session's map has room for all keys that are new to it. */
-static bool fits(struct map_view real, struct map_view own)
+static bool tally_fits(struct map_view real, struct map_view own)
 {
 	uint32_t nr = 0, i;
 
@@ -418,7 +419,7 @@ static bool add_to_session(struct tally *t, const struct worker *all)
 	unsigned int i;
 
 	for (i = 0; i < plan->nr_maps; i++)
-		if (!fits(real_map(t, &plan->maps[i]), own_map(all, &plan->maps[i])))
+		if (!tally_fits(real_map(t, &plan->maps[i]), own_map(all, &plan->maps[i])))
 			return false;
 	for (i = 0; i < plan->nr_maps; i++)
 		add_map(real_map(t, &plan->maps[i]), t->src->slot, own_map(all, &plan->maps[i]));
@@ -448,7 +449,7 @@ static bool put_together(struct tally *t, struct worker *workers, unsigned int n
 }
 
 /* The window stands behind its last record. */
-static void finish(struct tally *t)
+static void tally_finish(struct tally *t)
 {
 	struct window *w = &t->src->window;
 	uint64_t hits = 0, records = 0, time = 0;
@@ -491,7 +492,7 @@ int tally_run(struct source *src, unsigned int threads, void (*passed)(void *arg
 	/* Relaxed: P1 of run.c; what was counted in vain counts again. */
 	atomic_store_explicit(&src->records, 0, memory_order_relaxed);
 	if (!ret)
-		finish(&t);
+		tally_finish(&t);
 	source_memory_give(&src->window.memory, t.taken);
 	free(t.pieces);
 	tally_plan_free(t.plan);

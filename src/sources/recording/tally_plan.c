@@ -14,7 +14,7 @@
 enum {
 	/* Where the parts of a worker's memory begin. */
 	PART_ALIGN	= 64,
-	/* A hist needs a record; whether it is recorded besides is asked of soft_disabled(). */
+	/* A hist needs a record; whether it is recorded besides is asked of tally_plan_soft_disabled(). */
 	ARM_ORDERLESS	= ARM_RECORD | ARM_NEED_RECORD | ARM_SOFT_MODE,
 };
 
@@ -66,7 +66,7 @@ static bool code_is_orderless(const struct code *code)
 
 /* ---- the maps of a worker ---- */
 
-static data_ref take(struct tally_plan *plan, uint64_t bytes)
+static data_ref tally_plan_take(struct tally_plan *plan, uint64_t bytes)
 {
 	const data_ref at = plan->bytes;
 
@@ -91,7 +91,7 @@ static struct tally_map *map_for(struct tally_plan *plan, const struct code *cod
 	m->real = code->map;
 	m->layout = l;
 	map_lay_out(&m->own_layout, &shape);
-	m->own = take(plan, m->own_layout.size);
+	m->own = tally_plan_take(plan, m->own_layout.size);
 	return m;
 }
 
@@ -120,7 +120,7 @@ static int add_hist(struct tally_plan *plan, const struct plane *p, const struct
 	return 0;
 }
 
-static bool soft_disabled(const struct plane *p, const struct arm *arm)
+static bool tally_plan_soft_disabled(const struct plane *p, const struct arm *arm)
 {
 	const struct event_state *state = plane_given(p, arm->state);
 
@@ -144,7 +144,7 @@ static int add_triggers(struct tally_plan *plan, const struct plane *p, const st
 	uint32_t i;
 	int ret = 0;
 
-	if (arm->flags & ~(uint32_t)ARM_ORDERLESS || !soft_disabled(p, arm))
+	if (arm->flags & ~(uint32_t)ARM_ORDERLESS || !tally_plan_soft_disabled(p, arm))
 		return 1;
 	for (i = 0; i < arm->nr_triggers && !ret; i++) {
 		if (t[i].kind != TRIGGER_HIST)
@@ -154,7 +154,8 @@ static int add_triggers(struct tally_plan *plan, const struct plane *p, const st
 	return ret;
 }
 
-static int add_event(struct tally_plan *plan, const struct plane *p, const struct plan *of)
+static int tally_plan_add_event(struct tally_plan *plan, const struct plane *p,
+				const struct plan *of)
 {
 	const struct arm *arms = (const struct arm *)(of + 1);
 	const struct trigger_arm *triggers = (const struct trigger_arm *)(arms + of->nr_arms);
@@ -190,7 +191,7 @@ static int add_type(struct tally_plan *plan, const struct source *src, unsigned 
 		plan->of_type[type] = TALLY_ORDERED;
 		return 0;
 	}
-	ret = add_event(plan, p, plane_config(p, ref));
+	ret = tally_plan_add_event(plan, p, plane_config(p, ref));
 	if (!ret)
 		plan->of_type[type] = (uint16_t)(TALLY_FIRST + plan->nr_events++);
 	return ret;
@@ -221,8 +222,8 @@ int tally_plan_make(const struct source *src, struct tally_plan **out)
 	if (!plan)
 		return -ENOMEM;
 	*out = plan;
-	plan->slot = take(plan, sizeof(struct slot));
-	plan->scratch = take(plan, sizeof(struct hit_scratch));
+	plan->slot = tally_plan_take(plan, sizeof(struct slot));
+	plan->scratch = tally_plan_take(plan, sizeof(struct hit_scratch));
 	for (type = 0; type < LAYOUT_MAX_EVENTS && !ret; type++)
 		ret = add_type(plan, src, type);
 	return ret;

@@ -26,7 +26,7 @@ static int set_text(struct trace_dat *d, struct cursor *c, char **out)
 }
 
 /* "local [global] counter ...": the one in brackets; a text without brackets is the name itself. */
-static int set_clock(struct trace_dat *d, struct cursor *c)
+static int dat_options_set_clock(struct trace_dat *d, struct cursor *c)
 {
 	char *text = NULL, *name, *end;
 	int ret = set_text(d, c, &text);
@@ -203,7 +203,7 @@ int trace_dat_option(struct trace_dat *d, unsigned int id, struct cursor *c)
 	case DAT_BUFFER:
 		return d->version == 6 ? add_buffer_v6(d, c) : add_buffer_v7(d, c);
 	case DAT_TRACECLOCK:
-		return set_clock(d, c);
+		return dat_options_set_clock(d, c);
 	case DAT_UNAME:
 		return set_text(d, c, &d->uname);
 	case DAT_CPUCOUNT:

@@ -11,8 +11,8 @@
 enum { TAIL_NAME = 10 };
 
 /* A piece of text behind its size of `width` bytes. */
-static int read_text(struct trace_dat *d, struct cursor *c, size_t width, const char *what,
-		     struct dat_piece *out)
+static int v6_read_text(struct trace_dat *d, struct cursor *c, size_t width, const char *what,
+			struct dat_piece *out)
 {
 	uint64_t size = cursor_number(c, width);
 
@@ -110,11 +110,11 @@ int trace_dat_read_v6(struct trace_dat *d, struct cursor *c)
 	if (!ret)
 		ret = read_formats(d, c);
 	if (!ret)
-		ret = read_text(d, c, 4, "the kernel's symbols", &d->kallsyms);
+		ret = v6_read_text(d, c, 4, "the kernel's symbols", &d->kallsyms);
 	if (!ret)
-		ret = read_text(d, c, 4, "the printk formats", &d->printk);
+		ret = v6_read_text(d, c, 4, "the printk formats", &d->printk);
 	if (!ret)
-		ret = read_text(d, c, 8, "the task names", &d->cmdlines);
+		ret = v6_read_text(d, c, 8, "the task names", &d->cmdlines);
 	if (ret)
 		return ret;
 	at = cursor_offset(c);

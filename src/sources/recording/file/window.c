@@ -20,7 +20,7 @@ static void note_damage(struct window *w, const struct source_error *err)
 }
 
 /* `ret`: what the stream said. */
-static int judge(struct window *w, struct stream *s, int ret, struct source_error *err)
+static int window_judge(struct window *w, struct stream *s, int ret, struct source_error *err)
 {
 	if (__builtin_expect(ret <= 0, 0) && trace_dat_cut(s->dat, err))
 		ret = -EPROTO;
@@ -39,10 +39,10 @@ int window_pull_more(struct window *w, int ret)
 	struct source_error err;
 
 	ret = stream_next_slowly(s, ret, &err);
-	return judge(w, s, ret, &err);
+	return window_judge(w, s, ret, &err);
 }
 
-static void leave(struct window *w, struct window_leaf *leaf)
+static void window_leave(struct window *w, struct window_leaf *leaf)
 {
 	leaf->time = UINT64_MAX;
 	leaf->place += w->nr_streams;
@@ -50,7 +50,7 @@ static void leave(struct window *w, struct window_leaf *leaf)
 
 void window_drop(struct window *w)
 {
-	leave(w, &w->leaves[w->first]);
+	window_leave(w, &w->leaves[w->first]);
 	w->nr_live--;
 	window_play(w);
 }
@@ -69,19 +69,19 @@ static uint32_t play_all(struct window *w, uint32_t node)
 	return winner;
 }
 
-static int start(struct window *w, struct window_leaf *leaf, uint32_t place)
+static int window_start(struct window *w, struct window_leaf *leaf, uint32_t place)
 {
 	struct source_error err;
 	int ret;
 
 	leaf->place = place;
 	stream_rewind(leaf->stream);
-	ret = judge(w, leaf->stream, stream_next(leaf->stream, &err), &err);
+	ret = window_judge(w, leaf->stream, stream_next(leaf->stream, &err), &err);
 	leaf->time = leaf->stream->record.time;
 	if (ret > 0)
 		w->nr_live++;
 	else
-		leave(w, leaf);
+		window_leave(w, leaf);
 	return ret;
 }
 
@@ -94,7 +94,7 @@ int window_rewind(struct window *w)
 	w->nr_live = 0;
 	for (i = 0; i < w->nr_streams; i++) {
 		leaf = w->streams[i].leaf;
-		ret = start(w, &w->leaves[leaf], leaf);
+		ret = window_start(w, &w->leaves[leaf], leaf);
 		if (ret < 0)
 			return ret;
 	}
