@@ -20,7 +20,8 @@
 enum { BLOCK = 1 << 12, SMALL_MAX = 1 << 20, ID_MAX = sizeof(((struct dso_entry *)0)->id) };
 
 #define FILE_MAX (1ull << 40)
-#define TAKEN_MAX (2ull << 30)		/* bytes that are read of one file: it may have holes of any size */
+/* Bytes that are read of one file, which may have holes of any size. */
+#define TAKEN_MAX (2ull << 30)
 
 /* ---- its bytes ---- */
 
@@ -47,14 +48,15 @@ static int read_bytes(const struct elf_file *f, char *to, uint64_t off, uint64_t
 
 static int read_blocks(struct elf_file *f, uint64_t block, uint64_t end)
 {
-	uint64_t off = block * BLOCK, len = (end * BLOCK < f->image.size ? end * BLOCK : f->image.size) - off;
+	const uint64_t size = f->image.size, off = block * BLOCK;
+	const uint64_t len = (end * BLOCK < size ? end * BLOCK : size) - off;
 	char *to = (char *)f->image.file + off;
 	int err;
 
 	f->taken += len;
 	if (f->taken > TAKEN_MAX)
 		return -E2BIG;
-	if (f->image.size > SMALL_MAX && mprotect(to, len, PROT_READ | PROT_WRITE))
+	if (size > SMALL_MAX && mprotect(to, len, PROT_READ | PROT_WRITE))
 		return -errno;
 	err = read_bytes(f, to, off, len);
 	for (; !err && block < end; block++)
@@ -68,9 +70,11 @@ static bool file_take(void *arg, uint64_t offset, uint64_t len)
 	struct elf_file *f = arg;
 
 	for (; len && !f->err && block < end; block = last) {
-		for (last = block + 1; last < end && has_block(f, last) == has_block(f, block); last++)
+		const bool has = has_block(f, block);
+
+		for (last = block + 1; last < end && has_block(f, last) == has; last++)
 			;
-		if (!has_block(f, block))
+		if (!has)
 			f->err = read_blocks(f, block, last);
 	}
 	return !f->err;
@@ -78,7 +82,7 @@ static bool file_take(void *arg, uint64_t offset, uint64_t len)
 
 /* ---- open ---- */
 
-/* Where it is large addresses alone: they take no memory, and what is not read cannot be looked at. */
+/* Of a large file addresses alone: they take no memory, and what is not read faults. */
 static int image_reserve(struct elf_file *f, uint64_t size)
 {
 	void *at;
@@ -88,7 +92,8 @@ static int image_reserve(struct elf_file *f, uint64_t size)
 	if (size <= SMALL_MAX)
 		at = malloc(size);
 	else
-		at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			  0);
 	if (!at || at == MAP_FAILED)
 		return -ENOMEM;
 	f->image = (struct image){ .file = at, .size = size, .take = file_take, .take_arg = f };
@@ -105,7 +110,8 @@ static int file_open(const char *path, struct elf_file *f)
 	*f = (struct elf_file){ .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) };
 	if (f->fd < 0)
 		return -errno;
-	err = fstat(f->fd, &st) || !S_ISREG(st.st_mode) ? -EINVAL : image_reserve(f, (uint64_t)st.st_size);
+	err = fstat(f->fd, &st) || !S_ISREG(st.st_mode) ?
+	      -EINVAL : image_reserve(f, (uint64_t)st.st_size);
 	if (!err && !image_headers(&f->image))
 		err = f->err ? f->err : -EINVAL;
 	if (err)
@@ -137,7 +143,8 @@ static bool has_id(const struct image *im, const struct elf_want *want, bool *fo
 		if (p->p_type != PT_NOTE || p->p_filesz > ELF_SEGMENT_MAX)
 			continue;
 		notes = image_bytes(im, p->p_offset, p->p_filesz);
-		id = notes ? image_note(notes, p->p_filesz, p->p_align, "GNU", NT_GNU_BUILD_ID, &len) : NULL;
+		id = notes ? image_note(notes, p->p_filesz, p->p_align, "GNU", NT_GNU_BUILD_ID,
+					&len) : NULL;
 		/* As the program does, which has no room for more. */
 		*found = id && len <= ID_MAX;
 		if (*found && len == want->id_len && !memcmp(id, want->id, len))
@@ -154,7 +161,8 @@ static bool has_span(const struct image *im, const struct elf_want *want)
 	if (!image_span(im->phdrs, im->nr_phdrs, &low, &high))
 		return false;
 	low &= ~4095ull;
-	return low == want->load && ((high - low + 4095) & ~4095ull) == ((want->size + 4095) & ~4095ull);
+	return low == want->load &&
+	       ((high - low + 4095) & ~4095ull) == ((want->size + 4095) & ~4095ull);
 }
 
 int elf_file_open(const char *path, const struct elf_want *want, struct elf_file *out)
@@ -179,7 +187,8 @@ int elf_file_open_debug(const struct elf_want *want, struct elf_file *out)
 	if (want->id_len < 2 || want->id_len > ID_MAX)
 		return -ENOENT;
 	for (uint32_t i = 0; i < want->id_len; i++)
-		at += (size_t)snprintf(path + at, sizeof(path) - at, i == 1 ? "/%02x" : "%02x", want->id[i]);
+		at += (size_t)snprintf(path + at, sizeof(path) - at, i == 1 ? "/%02x" : "%02x",
+				       want->id[i]);
 	snprintf(path + at, sizeof(path) - at, ".debug");
 	err = file_open(path, out);
 	if (!err && !has_id(&out->image, want, &found)) {

@@ -76,10 +76,14 @@ void elf_symbols_sort(struct elf_symbols *s);
 struct elf_sites {
 	struct site	*v;		/* of elf/sites.h: the list that programs find, too */
 	size_t		nr;
-	struct elf_symbols symbols;	/* of a file with sites: also for functions that have none in the file */
+	/* Of a file with sites; also for functions that have none in the file. */
+	struct elf_symbols symbols;
 };
 
-/* As elf_symbols_read(); of a file without sites not much is read. The caller frees with elf_sites_free(). */
+/*
+ * As elf_symbols_read(). Of a file without sites not much is read. The caller frees with
+ * elf_sites_free().
+ */
 int elf_sites_read(const char *path, const struct elf_want *want, struct elf_sites *out);
 void elf_sites_free(struct elf_sites *s);
 
@@ -96,6 +100,7 @@ const struct elf_symbol *elf_walk_to(struct elf_walk *w, uint64_t at);
 
 struct site;
 /* Adds a symbol "sub_ADDRESS" for each function with a site that has none. 0, -ENOMEM */
-int elf_names_make(const struct image *im, const struct site *sites, size_t nr, struct elf_symbols *symbols);
+int elf_names_make(const struct image *im, const struct site *sites, size_t nr,
+		   struct elf_symbols *symbols);
 
 #endif

@@ -15,7 +15,8 @@ const void *image_bytes(const struct image *im, uint64_t offset, uint64_t len)
 	return !im->take || im->take(im->take_arg, offset, len) ? im->file + offset : NULL;
 }
 
-const unsigned char *image_address(const struct image *im, uint64_t at, size_t *want, uint32_t *flags)
+const unsigned char *image_address(const struct image *im, uint64_t at, size_t *want,
+				   uint32_t *flags)
 {
 	for (unsigned int i = 0; i < im->nr_phdrs; i++) {
 		const Elf64_Phdr *p = &im->phdrs[i];
@@ -42,7 +43,8 @@ const unsigned char *image_code(const struct image *im, unsigned int i, size_t *
 	uint32_t flags;
 
 	*size = p->p_filesz;
-	return p->p_type == PT_LOAD && (p->p_flags & PF_X) ? image_address(im, p->p_vaddr, size, &flags) : NULL;
+	return p->p_type == PT_LOAD && (p->p_flags & PF_X) ?
+	       image_address(im, p->p_vaddr, size, &flags) : NULL;
 }
 
 /* Of a name without an end *len is 0. */
@@ -112,7 +114,8 @@ const char *image_symbol_name(const struct image_symbols *s, const Elf64_Sym *sy
 
 /* ---- Notes ---- */
 
-const void *image_note(const void *notes, size_t size, uint64_t align, const char *name, uint32_t type, size_t *len)
+const void *image_note(const void *notes, size_t size, uint64_t align, const char *name,
+		       uint32_t type, size_t *len)
 {
 	const size_t mask = align == 8 ? 7 : 3, name_size = strlen(name) + 1;
 	const char *bytes = notes;
@@ -125,7 +128,8 @@ const void *image_note(const void *notes, size_t size, uint64_t align, const cha
 		if (contents > size || n.n_descsz > size - contents)
 			return NULL;
 		*len = n.n_descsz;
-		if (n.n_type == type && n.n_namesz == name_size && !memcmp(bytes + at + sizeof(n), name, name_size))
+		if (n.n_type == type && n.n_namesz == name_size &&
+		    !memcmp(bytes + at + sizeof(n), name, name_size))
 			return bytes + contents;
 		at = (contents + n.n_descsz + mask) & ~mask;
 	}
@@ -158,7 +162,8 @@ static bool sections_overlap(const struct image *im)
 static bool is_head(const Elf64_Ehdr *h, size_t size)
 {
 	return !memcmp(h->e_ident, ELFMAG, SELFMAG) && h->e_ident[EI_CLASS] == ELFCLASS64 &&
-	       h->e_ident[EI_DATA] == ELFDATA2LSB && (h->e_phentsize == sizeof(Elf64_Phdr) || !h->e_phnum) &&
+	       h->e_ident[EI_DATA] == ELFDATA2LSB &&
+	       (h->e_phentsize == sizeof(Elf64_Phdr) || !h->e_phnum) &&
 	       h->e_phnum <= PHDRS_MAX && h->e_phoff % 8 == 0 && h->e_phoff <= size &&
 	       h->e_phnum * sizeof(Elf64_Phdr) <= size - h->e_phoff;
 }
@@ -261,7 +266,7 @@ uint64_t image_function_start(const struct image *im, size_t number)
 	return im->starts_base + (uint64_t)(int64_t)im->starts[2 * number];
 }
 
-/* An FDE in the form that compilers write: length, CIE, distance to the start, size of the function. */
+/* An FDE as compilers write it: length, CIE, distance to the start, size of the function. */
 uint64_t image_function_end(const struct image *im, size_t number)
 {
 	const uint64_t start = image_function_start(im, number);
@@ -323,7 +328,8 @@ static bool has_symbol(const struct image *im, bool (*is)(const char *name))
 	struct image_symbols symbols;
 
 	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
-		if (im->shdrs[i].sh_type != SHT_DYNSYM || !image_symbols(im, &im->shdrs[i], &symbols))
+		if (im->shdrs[i].sh_type != SHT_DYNSYM ||
+		    !image_symbols(im, &im->shdrs[i], &symbols))
 			continue;
 		for (size_t k = 1; k < symbols.nr; k++) {
 			Elf64_Sym s = image_symbol(&symbols, k);
@@ -335,8 +341,8 @@ static bool has_symbol(const struct image *im, bool (*is)(const char *name))
 	return false;
 }
 
-static void got_add(const struct image_symbols *symbols, const Elf64_Rela *e, bool (*is)(const char *name),
-		    struct targets *t)
+static void got_add(const struct image_symbols *symbols, const Elf64_Rela *e,
+		    bool (*is)(const char *name), struct targets *t)
 {
 	const uint64_t i = ELF64_R_SYM(e->r_info);
 	Elf64_Sym s;
@@ -354,15 +360,15 @@ static void got_find(const struct image *im, bool (*is)(const char *name), struc
 		const Elf64_Shdr *r = &im->shdrs[i];
 		struct image_symbols symbols;
 		const char *rela;
+		Elf64_Rela e;
 		size_t size;
 
-		if (r->sh_type != SHT_RELA || !(r->sh_flags & SHF_ALLOC) || r->sh_link >= im->nr_shdrs ||
+		if (r->sh_type != SHT_RELA || !(r->sh_flags & SHF_ALLOC) ||
+		    r->sh_link >= im->nr_shdrs ||
 		    !image_symbols(im, &im->shdrs[r->sh_link], &symbols))
 			continue;
 		rela = image_section(im, r, &size);
-		for (size_t k = 0; rela && k + sizeof(Elf64_Rela) <= size; k += sizeof(Elf64_Rela)) {
-			Elf64_Rela e;
-
+		for (size_t k = 0; rela && k + sizeof(e) <= size; k += sizeof(e)) {
 			memcpy(&e, rela + k, sizeof(e));
 			got_add(&symbols, &e, is, t);
 		}

@@ -5,9 +5,10 @@
  *     relocations of a name -> GOT entries -> PLT stubs          struct targets
  *     .eh_frame_hdr         -> functions' starts
  *
- * Included by all that read ELF files: the server (file.c), the agent's sites, its table of DSOs. The bytes are in
- * memory, or file.c reads them when they are asked for. Nothing in the file is believed: each offset is checked before
- * it is used. The reader allocates nothing and calls mem*() and str*() alone, as the agent needs it.
+ * Included by all that read ELF files: the server (file.c), the agent's sites, its table of DSOs.
+ * The bytes are in memory, or file.c reads them when they are asked for. Nothing in the file is
+ * believed: each offset is checked before it is used. The reader allocates nothing and calls
+ * mem*() and str*() alone, as the agent needs it.
  */
 #ifndef TRACEFUSE_ELF_IMAGE_H
 #define TRACEFUSE_ELF_IMAGE_H
@@ -36,7 +37,7 @@ struct image {
 	unsigned int	nr_shdrs;
 	const Elf64_Shdr *names;	/* of the sections; may be NULL */
 	/* image_functions(): .eh_frame_hdr's table */
-	const int32_t	*starts;	/* pairs: start of a function, its entry; both from `starts_base` */
+	const int32_t	*starts;	/* pairs, both from starts_base: start, entry */
 	size_t		nr_starts;
 	uint64_t	starts_base;
 };
@@ -51,7 +52,10 @@ bool image_is_code(const struct image *im);
 void image_functions(struct image *im);
 /* All three, of a file whose whole contents are in memory. False: it is no such file. */
 bool image_open(struct image *im, const void *file, size_t size);
-/* The program headers in the first `size` bytes of a file, or of what was loaded from it; NULL: they are not there. */
+/*
+ * The program headers in the first `size` bytes of a file, or of what was loaded from it. NULL:
+ * they are not there.
+ */
 const Elf64_Phdr *image_segments(const void *bytes, size_t size, unsigned int *nr);
 /* The addresses that they load, from *low on, *high is behind them. False: they load nothing. */
 bool image_span(const Elf64_Phdr *p, unsigned int nr, uint64_t *low, uint64_t *high);
@@ -60,8 +64,9 @@ bool image_span(const Elf64_Phdr *p, unsigned int nr, uint64_t *low, uint64_t *h
 
 /* NULL: the file does not have all of them. */
 const void *image_bytes(const struct image *im, uint64_t offset, uint64_t len);
-/* How many bytes of the file stand for addresses from `at` on, at most `want`; flags: of the segment. */
-const unsigned char *image_address(const struct image *im, uint64_t at, size_t *want, uint32_t *flags);
+/* *want: how many bytes stand for addresses from `at` on, at most; flags: of the segment. */
+const unsigned char *image_address(const struct image *im, uint64_t at, size_t *want,
+				   uint32_t *flags);
 /* NULL: they are not in the file. */
 const void *image_section(const struct image *im, const Elf64_Shdr *s, size_t *size);
 /* "": there is none, or it has IMAGE_NAME_MAX bytes or more. */
@@ -72,10 +77,11 @@ const unsigned char *image_code(const struct image *im, unsigned int i, size_t *
 /* ---- Notes ---- */
 
 /*
- * The contents of the first note of that name and type; NULL: there is none. The notes are in memory, `size` bytes of
- * a segment with that alignment.
+ * The contents of the first note of that name and type; NULL: there is none. The notes are in
+ * memory, `size` bytes of a segment with that alignment.
  */
-const void *image_note(const void *notes, size_t size, uint64_t align, const char *name, uint32_t type, size_t *len);
+const void *image_note(const void *notes, size_t size, uint64_t align, const char *name,
+		       uint32_t type, size_t *len);
 
 /* ---- Symbols ---- */
 

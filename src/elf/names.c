@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * names.c - names for functions: the symbol that an address lies in, and what there is of stripped files
+ * names.c - names for functions: the symbol that an address lies in, or one made of its address
  *
  * Where a function without symbol begins and how long it is, is in the tables
  * for unwinding, which stripping leaves alone.
@@ -15,7 +15,7 @@
 #include "elf/sites.h"
 
 enum {
-	PROLOGUE	= 512,		/* a site that far into a function without size is its own */
+	PROLOGUE	= 512,	/* a site that far into a function without size is its own */
 	MADE_NAME	= 24,
 };
 
@@ -32,9 +32,12 @@ const struct elf_symbol *elf_walk_to(struct elf_walk *w, uint64_t at)
 
 	/* Of those at one address the first has the best name. */
 	for (; w->next < y->nr && y->v[w->next].value <= at; w->next++)
-		if (is_function(&y->v[w->next]) && (!w->last || w->last->value != y->v[w->next].value))
+		if (is_function(&y->v[w->next]) &&
+		    (!w->last || w->last->value != y->v[w->next].value))
 			w->last = &y->v[w->next];
-	return w->last && at - w->last->value < (w->last->size ? w->last->size : PROLOGUE) ? w->last : NULL;
+	if (!w->last)
+		return NULL;
+	return at - w->last->value < (w->last->size ? w->last->size : PROLOGUE) ? w->last : NULL;
 }
 
 /* ---- new names ---- */
@@ -77,11 +80,13 @@ static int make_room(struct elf_symbols *s, size_t n)
 static void name_add(struct elf_symbols *s, struct elf_symbol y)
 {
 	y.name = (uint32_t)s->names_len;
-	s->names_len += (size_t)snprintf(s->names + s->names_len, MADE_NAME, "sub_%" PRIx64, y.value) + 1;
+	s->names_len += (size_t)snprintf(s->names + s->names_len, MADE_NAME, "sub_%" PRIx64,
+					 y.value) + 1;
 	s->v[s->nr++] = y;
 }
 
-int elf_names_make(const struct image *im, const struct site *sites, size_t nr, struct elf_symbols *symbols)
+int elf_names_make(const struct image *im, const struct site *sites, size_t nr,
+		   struct elf_symbols *symbols)
 {
 	size_t n = count_nameless(sites, nr, symbols), had = symbols->nr;
 	struct elf_symbols old = *symbols;

@@ -110,7 +110,8 @@ static int add_symbol(struct reader *r, const Elf64_Sym *sym, const char *name, 
 	if (err || !len)
 		return err;
 	s = &r->out->v[r->out->nr];
-	*s = (struct elf_symbol){ .value = sym->st_value, .size = sym->st_size, .type = type_of(sym) };
+	*s = (struct elf_symbol){ .value = sym->st_value, .size = sym->st_size,
+				  .type = type_of(sym) };
 	err = names_add(r, name, len, &s->name);
 	r->out->nr += !err;
 	return err;
@@ -166,7 +167,8 @@ static int read_debug(struct reader *r, const struct elf_want *want, bool *has)
 static int name_rank(const struct elf_symbol *s, const char *names)
 {
 	const char *name = names + s->name;
-	int binding = s->type == 'T' || s->type == 'D' ? 0 : s->type == 'W' || s->type == 'V' ? 1 : 2;
+	int binding = s->type == 'T' || s->type == 'D' ? 0 :
+		      s->type == 'W' || s->type == 'V' ? 1 : 2;
 
 	return (int)strspn(name, "_") * 3 + binding;
 }
@@ -202,7 +204,8 @@ struct traits {
 
 static void look_at_dynamic(const struct image *im, const Elf64_Phdr *p, struct traits *t)
 {
-	const char *bytes = p->p_filesz <= ELF_SEGMENT_MAX ? image_bytes(im, p->p_offset, p->p_filesz) : NULL;
+	const char *bytes = p->p_filesz <= ELF_SEGMENT_MAX ?
+			    image_bytes(im, p->p_offset, p->p_filesz) : NULL;
 	Elf64_Dyn d;
 
 	for (size_t at = 0; bytes && at + sizeof(d) <= p->p_filesz; at += sizeof(d)) {
@@ -214,7 +217,10 @@ static void look_at_dynamic(const struct image *im, const Elf64_Phdr *p, struct 
 	}
 }
 
-/* A library may have an interpreter, too, to be started as a program; and PIE programs of old linkers are not marked. */
+/*
+ * A library may have an interpreter, too, to be started as a program. PIE programs of old linkers
+ * are not marked.
+ */
 static bool is_program(const struct image *im)
 {
 	struct traits t = { .marked = im->head.e_type == ET_EXEC };

@@ -107,7 +107,8 @@ static void segments_add(uint64_t *h, const struct image *im)
 			continue;
 		bytes = image_bytes(im, p->p_offset, p->p_filesz);
 		if (bytes)
-			bytes = image_note(bytes, p->p_filesz, p->p_align, "GNU", NT_GNU_BUILD_ID, &len);
+			bytes = image_note(bytes, p->p_filesz, p->p_align, "GNU", NT_GNU_BUILD_ID,
+					   &len);
 		bytes_add(h, bytes, bytes ? len : 0);
 	}
 }
@@ -132,7 +133,7 @@ static void targets_add(uint64_t *h, const struct image *im)
 	struct targets t;
 
 	image_targets(im, is_any, &t);
-	check(t.nr_got <= MAX_TARGETS && t.nr_stubs <= MAX_TARGETS, "more targets than there is room for");
+	check(t.nr_got <= MAX_TARGETS && t.nr_stubs <= MAX_TARGETS, "too many targets");
 	hash_add(h, t.got, t.nr_got * sizeof(*t.got));
 	hash_add(h, t.stub, t.nr_stubs * sizeof(*t.stub));
 }

@@ -21,14 +21,15 @@ static long read_at(int fd, void *buf, size_t size, uint64_t at)
 	return pread(fd, buf, size, (off_t)at);
 }
 
-/* The sanitizer's library, linked as a shared one, refuses to work when something else was loaded before it. */
+/* A sanitizer's shared library refuses to work when something else was loaded before it. */
 static bool is_against(void *arg, const char *library)
 {
 	const struct reason *r = arg;
 
 	if (!program_is_sanitizer(library) || (r->preload && strstr(r->preload, library)))
 		return false;
-	snprintf(r->why, r->size, "its %s has to be loaded first (with LD_PRELOAD=%s it is, and can be traced)",
+	snprintf(r->why, r->size,
+		 "its %s has to be loaded first (with LD_PRELOAD=%s it is, and can be traced)",
 		 library, library);
 	return true;
 }
@@ -40,7 +41,8 @@ static void check_program(struct program_file *p, const char *loader, struct rea
 	else if (program_is_named(loader, "ld-musl"))
 		snprintf(r->why, r->size, "it uses musl as its C library");
 	else
-		snprintf(r->why, r->size, "it uses another C library, that of %.128s", program_base(loader));
+		snprintf(r->why, r->size, "it uses another C library, that of %.128s",
+			 program_base(loader));
 }
 
 int run_elf(int fd, const char *path, const char *preload, char *why, size_t size)

@@ -51,13 +51,16 @@ static int set_up(void **state)
 	f.head.e_shoff = offsetof(struct file, sections);
 	f.head.e_shnum = 4;
 	f.head.e_shstrndx = 3;
-	f.load = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = sizeof(f), .p_memsz = 4096 };
-	f.notes = (Elf64_Phdr){ .p_type = PT_NOTE, .p_align = 4, .p_offset = offsetof(struct file, note),
+	f.load = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = sizeof(f),
+			       .p_memsz = 4096 };
+	f.notes = (Elf64_Phdr){ .p_type = PT_NOTE, .p_align = 4,
+				.p_offset = offsetof(struct file, note),
 				.p_filesz = sizeof(f.note) + sizeof(f.owner) + ID };
 	f.note = (Elf64_Nhdr){ .n_namesz = 4, .n_descsz = ID, .n_type = NT_GNU_BUILD_ID };
 	memcpy(f.owner, "GNU", 4);
 	f.sections[1] = (Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC };
-	f.sections[2] = (Elf64_Shdr){ .sh_type = SHT_SYMTAB, .sh_link = 3, .sh_size = sizeof(f.symbols),
+	f.sections[2] = (Elf64_Shdr){ .sh_type = SHT_SYMTAB, .sh_link = 3,
+				      .sh_size = sizeof(f.symbols),
 				      .sh_offset = offsetof(struct file, symbols) };
 	f.sections[3] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_size = NAMES,
 				      .sh_offset = offsetof(struct file, names) };
@@ -121,7 +124,7 @@ static void another_file_is_told_from_it(void **state)
 	assert_int_equal(count(), -ESTALE);
 }
 
-/* The program has room for 24 bytes, and asks for a file with a longer id as for one that has none. */
+/* The program has room for 24 bytes. It asks for a file with a longer id as for one without. */
 static void an_id_that_is_too_long_is_none(void **state)
 {
 	f.note.n_descsz = 32;
