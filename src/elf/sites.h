@@ -59,7 +59,8 @@ enum { SITE_NO_FUNCTION = UINT32_MAX };	/* the number of a return site in a part
  * The sites of an ELF file whose whole contents are in memory, by address and
  * each once. Stores at most `room` of them and returns how many there are at
  * most (so that a call without room tells what is needed), 0: none or no such
- * file. With room for all the number is exact.
+ * file. With room for all the number is exact; with room for fewer it is 0: the
+ * file is another one since it was asked what is needed.
  */
 size_t sites_find(const void *file, size_t size, struct site *out, size_t room);
 /* The same of an image that is open; without room its functions need not be there. */

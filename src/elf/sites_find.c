@@ -421,8 +421,8 @@ static void maps_add(const struct image *im, struct list *l, bool (*wants)(const
 
 static size_t list_end(struct list *l)
 {
-	if (l->nr > l->room || !l->nr)
-		return l->nr;
+	if (l->nr > l->room)
+		return l->room ? 0 : l->nr;
 	sites_sort(l->out, l->nr);
 	return list_unite(l->out, l->nr);
 }

@@ -77,6 +77,18 @@ static void sections_that_overlap_are_none(void **state)
 	assert_int_equal(sites_of(60000, LIST * 8), 0);
 }
 
+/* It may change between the call that counts and the one that lists. */
+static void a_file_that_has_grown_meanwhile_has_none(void **state)
+{
+	struct site sites[LIST];
+	size_t all;
+	struct file *f = make(2, LIST * 8, &all);
+
+	assert_int_equal(sites_find(f, all, sites, LIST - 1), 0);
+	assert_int_equal(sites_find(f, all, sites, LIST), LIST);
+	free(f);
+}
+
 static void of_many_lists_some_are_looked_at(void **state)
 {
 	const size_t found = sites_of(60000, 8);
@@ -89,6 +101,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_list_is_found),
 		cmocka_unit_test(sections_that_overlap_are_none),
+		cmocka_unit_test(a_file_that_has_grown_meanwhile_has_none),
 		cmocka_unit_test(of_many_lists_some_are_looked_at),
 	};
 
