@@ -51,9 +51,9 @@ struct agent_here {
 	_Atomic uint64_t retry;		/* counter: attaching failed, not again before */
 	/* a number of its own once it is counted in losses.processes; 0: it is not */
 	_Atomic uint32_t lost;
+	_Atomic uint32_t *woken;	/* this process's of struct program_tables; set with `attached` */
 	uint32_t	nr_given;
 	uint16_t	given[LAYOUT_MAX_SLOTS];
-	_Atomic uint32_t *woken;	/* this process's of struct program_tables; set with `attached` */
 	struct agent_thread threads[];	/* config_header.nr_slots */
 };
 

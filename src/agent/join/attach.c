@@ -227,6 +227,8 @@ static int map_here(void)
 		return err;
 	}
 	agent.here = (struct agent_here *)at;
+	/* A page that is read first is touched twice. Relaxed: nobody else has it yet. */
+	atomic_store_explicit(&agent.here->attached, 0, memory_order_relaxed);
 	agent_syscall(SYS_madvise, at, agent.here_size, MADV_DONTDUMP);
 	if (agent_syscall(SYS_madvise, at, agent.here_size, MADV_WIPEONFORK))
 		pthread_atfork(NULL, NULL, here_wipe);

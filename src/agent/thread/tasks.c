@@ -117,6 +117,13 @@ void agent_vforked(void)
 
 /* ---- fork() ---- */
 
+/*
+ * What libc knows a library by that asks to be told of forks. The compiler's start files, which
+ * have it, are left out; a test's program has them.
+ */
+extern __attribute__((weak, visibility("hidden"))) void *__dso_handle;
+void *__dso_handle = &__dso_handle;
+
 static void before_fork(void)
 {
 	agent_self.forks = agent_family(&agent_self.forking);

@@ -115,10 +115,11 @@ __attribute__((constructor)) static void find_tid(void)
 	int32_t tid = (int32_t)agent_syscall(SYS_gettid);
 	/* Behind the head of the descriptor, which is the same for all versions of libc. */
 	enum { FIRST = 0x2c0, LAST = 0x300 };
+	size_t at = FIRST;
 
-	for (size_t at = FIRST; at < LAST && !tid_offset; at += sizeof(tid))
-		if (*(int32_t *)(self + at) == tid)
-			tid_offset = at;
+	while (at < LAST && *(int32_t *)(self + at) != tid)
+		at += sizeof(tid);
+	tid_offset = at < LAST ? at : 0;
 }
 
 bool thread_runs(const void *descriptor)
