@@ -248,16 +248,19 @@ static uint64_t run_record_if(const struct plane *p, struct slot *slot, unsigned
 	return filter_match(p, plane_config(p, plan_arms(plan)->filter), h) ? run_record(p, slot, level, plan, h) : 0;
 }
 
-uint64_t hit_count(const struct plane *p, struct slot *slot, unsigned int level,
-		   const struct plan *plan, const struct hit *h, bool matched)
+/*
+ * The code of a hit that is not recorded, which nothing has refused. Inline in both that take it:
+ * a call costs as much as short code.
+ */
+static inline __attribute__((always_inline)) uint64_t
+run_hist(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
+	 const struct hit *h)
 {
 	const struct arm *arm = plan_arms(plan);
 	const struct trigger_arm *t = plan_hist(plan);
 	struct instance_state *inst = plane_instance(p, arm->instance);
 	struct run r;
 
-	if (!matched && t->filter && !filter_match(p, plane_config(p, t->filter), h))
-		return 0;
 	run_begin(&r, p, slot, level, h);
 	r.not_recorded = 1;
 	fold(&r, t, inst);
@@ -267,6 +270,15 @@ uint64_t hit_count(const struct plane *p, struct slot *slot, unsigned int level,
 	if (!arm_finish(&r, arm, inst, t, live_buffer(inst), NOT_PENDING, 0))
 		return 0;
 	return arm->instance < LAYOUT_GRAPH_INSTANCES ? 1ull << arm->instance : 0;
+}
+
+void hit_count(const struct plane *p, struct slot *slot, const struct plan *plan,
+	       const struct hit *h, bool matched)
+{
+	const config_ref filter = plan_hist(plan)->filter;
+
+	if (matched || !filter || filter_match(p, plane_config(p, filter), h))
+		run_hist(p, slot, 0, plan, h);
 }
 
 /* PLAN_COUNT */
@@ -280,7 +292,7 @@ static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int
 	if (!hist_takes(p, plan, h))
 		return 0;
 	if (!code_is_keys(code))
-		return hit_count(p, slot, level, plan, h, true);
+		return run_hist(p, slot, level, plan, h);
 	hist_fold_keys(p, code, slot, h);
 	return 0;
 }

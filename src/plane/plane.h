@@ -182,10 +182,10 @@ enum hit_plain {
 };
 /*
  * The rest of a hit whose plan has the kind PLAN_COUNT or PLAN_COUNT_KEY1, which was entered at
- * `level` and is neither recorded nor paused. matched: its `if` holds. Returns what hit() does.
+ * level 0 and is neither recorded nor paused. matched: its `if` holds.
  */
-uint64_t hit_count(const struct plane *p, struct slot *slot, unsigned int level,
-		   const struct plan *plan, const struct hit *h, bool matched);
+void hit_count(const struct plane *p, struct slot *slot, const struct plan *plan,
+	       const struct hit *h, bool matched);
 /* `where`: the CPU, and in the upper half what hit.entry is. */
 enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size, uint64_t where);
 static inline uint64_t hit_where(uint32_t cpu, uint32_t entry)

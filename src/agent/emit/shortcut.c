@@ -94,7 +94,7 @@ static bool call_any(struct agent_count *c, void *record, uint32_t size)
 	h->size = size;
 	h->cpu = cpu;
 	h->comm = c->thread->comm;
-	hit_count(&agent.plane, c->slot, 0, c->plan, h, c->early & COUNT_FILTER);
+	hit_count(&agent.plane, c->slot, c->plan, h, c->early & COUNT_FILTER);
 	return true;
 }
 

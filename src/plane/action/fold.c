@@ -185,6 +185,14 @@ static inline __attribute__((always_inline)) bool key_word(struct fold *f, const
 					    : find_elt(f);
 }
 
+/* OP_KEY_FIELD, OP_KEY_LOG2 */
+static inline bool key_field(struct fold *f, const struct op *op)
+{
+	const uint64_t v = fold_load(f->h, op->size, op->arg);
+
+	return key_word(f, op, op->kind == OP_KEY_LOG2 ? log2_up(v) : v);
+}
+
 /* The name of the task that made the elt, for .execname. */
 static bool elt_comm(struct fold *f, const struct op *op)
 {
@@ -370,9 +378,8 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 {
 	switch (op->kind) {
 	case OP_KEY_FIELD:
-		return key_word(f, op, fold_load(f->h, op->size, op->arg));
 	case OP_KEY_LOG2:
-		return key_word(f, op, log2_up(fold_load(f->h, op->size, op->arg)));
+		return key_field(f, op);
 	case OP_KEY_U64:
 		return key_word(f, op, fold_pop(f));
 	case OP_KEY_STRING:
@@ -414,17 +421,6 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 	}
 }
 
-/* OP_HIST_KEY1 */
-static inline void fold_key(struct map_view map, struct slot *slot, const struct op *op,
-			    const struct hit *h)
-{
-	uint64_t key = fold_load(h, op->len, op->off);
-	uint32_t elt = map_insert_word(map, slot, key);
-
-	if (elt)
-		map_add(map, elt, 0, 1, h->cpu, h->writer);
-}
-
 /* OP_HIST_TIME */
 static inline void fold_time(struct map_view map, const struct run *run, const struct op *op,
 			     const struct hit *h)
@@ -436,22 +432,6 @@ static inline void fold_time(struct map_view map, const struct run *run, const s
 		return;
 	map_add(map, elt, 0, 1, h->cpu, h->writer);
 	map_var_set(map, elt, op->arg, op->size ? (run->time + 500) / 1000 : run->time);
-}
-
-/* OP_HIST_KEYS: all of it in registers. */
-static inline void fold_keys(struct map_view map, struct slot *slot, const struct op *op,
-			     const struct hit *h)
-{
-	const uint64_t key = fold_load(h, op->len, op->off);
-	uint32_t elt =
-		op->size ? map_insert_pair(map, slot, key, fold_load(h, op->size, op->on_true))
-			 : map_insert_word(map, slot, key);
-
-	if (!elt)
-		return;
-	map_add(map, elt, 0, 1, h->cpu, h->writer);
-	if (op->cmp)
-		map_add(map, elt, 1, fold_load(h, op->cmp, op->arg), h->cpu, h->writer);
 }
 
 static inline void profile_add(struct map_view map, uint32_t elt, uint32_t sum, uint64_t v,
@@ -474,16 +454,6 @@ static void fold_profile(struct map_view map, struct slot *slot, const struct hi
 	profile_add(map, elt, PROFILE_SQUARED, r->squared, h);
 }
 
-/* OP_HIST_LOG2 */
-static inline void fold_log2(struct map_view map, struct slot *slot, const struct op *op,
-			     const struct hit *h)
-{
-	uint32_t elt = map_insert_word(map, slot, log2_up(fold_load(h, op->len, op->off)));
-
-	if (elt)
-		map_add(map, elt, 0, 1, h->cpu, h->writer);
-}
-
 /* OP_HIST_TEXT */
 static void fold_text(struct map_view map, const struct run *run, const struct op *op,
 		      const struct hit *h)
@@ -500,13 +470,20 @@ void hist_fold_keys(const struct plane *p, const struct code *code, struct slot 
 {
 	const struct map_view map = map_view_of(p, code->map, &code->layout);
 	const struct op *op = code->ops;
+	const bool more = op->kind == OP_HIST_KEYS;
+	uint64_t key = fold_load(h, op->len, op->off);
+	uint32_t elt;
 
-	if (op->kind == OP_HIST_KEY1)
-		fold_key(map, slot, op, h);
-	else if (op->kind == OP_HIST_LOG2)
-		fold_log2(map, slot, op, h);
-	else
-		fold_keys(map, slot, op, h);
+	if (op->kind == OP_HIST_LOG2)
+		key = log2_up(key);
+	elt = more && op->size ?
+		      map_insert_pair(map, slot, key, fold_load(h, op->size, op->on_true)) :
+		      map_insert_word(map, slot, key);
+	if (!elt)
+		return;
+	map_add(map, elt, 0, 1, h->cpu, h->writer);
+	if (more && op->cmp)
+		map_add(map, elt, 1, fold_load(h, op->cmp, op->arg), h->cpu, h->writer);
 }
 
 /* Programs that are one op. By itself: they save no registers for what the others need. */

@@ -9,8 +9,8 @@
  *     before those that it causes itself. Where the cause is not recorded and
  *     makes no other event, a record waits for nothing.
  * H7  A synthetic event happens when its cause does. So what has read the counter for the cause has
- *     read it for the event: its histograms see that time, and its record has it where the ring has
- *     none that is newer (ring_write()). Other clocks are read again.
+ *     read it for the event: its histograms see that time, and its record has it where all others
+ *     of the ring are older (ring_write()). Other clocks are read again.
  * H6  The queue lies in the data region (R38): its numbers are loaded once, and
  *     name an arm of a plan, which the server made, or nothing.
  */

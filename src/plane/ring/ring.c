@@ -11,7 +11,7 @@
  *     before the position is then visible.
  * G4  Time is read after head, so a commit that succeeds is not older than its
  *     predecessor; one that the caller has read is taken where the predecessor
- *     that head names is not newer. A source's time that steps back is written
+ *     that head names is older. A source's time that steps back is written
  *     as an absolute one.
  * G5  Page s + N is begun only when head has left page s + N - 1; readers take
  *     page s for intact while s + N > page(head) + 1.
@@ -248,10 +248,10 @@ static inline __attribute__((always_inline)) uint64_t now(const struct plane *p,
 
 /* G4: of set 0, behind the load of head. `time`: what the caller has read in this hit, or 0 */
 static inline __attribute__((always_inline)) uint64_t
-not_before(const struct plane *p, const struct buffer *b, const struct ring *r, uint64_t head,
+time_behind(const struct plane *p, const struct buffer *b, const struct ring *r, uint64_t head,
 	   uint64_t time)
 {
-	return time && time >= r->tail[head & 1].time ? time : now(p, b);
+	return __builtin_expect(time > r->tail[head & 1].time, 0) ? time : now(p, b);
 }
 
 /* The only writer of its ring. */
@@ -280,7 +280,7 @@ static int write_restartable(struct write *w, uint64_t time)
 		if (!w->ring || is_disabled(w->ring))
 			return 1;
 		w->head = atomic_load_explicit(&w->ring->head, memory_order_acquire);	/* G3 */
-		w->time = not_before(w->p, w->buffer, w->ring, w->head, time);
+		w->time = time_behind(w->p, w->buffer, w->ring, w->head, time);
 		if (!prepare(w, &c))
 			return drop(w->ring);
 		if (ring_commit_rseq(&c, cpu))
@@ -330,8 +330,9 @@ static bool is_short(uint32_t size)
 }
 
 /* Both: 0 committed, 1 not recorded, -1 it has to go the long way. */
-static inline int write_short_restartable(const struct plane *p, const struct buffer *b,
-					  uint64_t time, const void *record, uint32_t size)
+static inline __attribute__((always_inline)) int
+write_short_restartable(const struct plane *p, const struct buffer *b, uint64_t time,
+			const void *record, uint32_t size)
 {
 	struct ring_short w;	/* an initialiser would zero all of it, which takes as long as the rest */
 
@@ -348,12 +349,20 @@ static inline int write_short_restartable(const struct plane *p, const struct bu
 		/* The counter is what costs: not for a page that is full. */
 		if (!aim(p, &w, size))
 			return -1;
-		w.time = not_before(p, b, w.ring, w.head, time);
+		w.time = time_behind(p, b, w.ring, w.head, time);
 		if (!aim_time(&w, size))
 			return -1;
 		if (ring_commit_short(&w, cpu))
 			return 0;
 	}
+}
+
+/* By itself: what nearly all take does not pay for it. */
+static __attribute__((noinline)) int write_short_timed(const struct plane *p,
+						       const struct buffer *b, uint64_t time,
+						       const void *record, uint32_t size)
+{
+	return write_short_restartable(p, b, time, record, size);
 }
 
 static inline int write_short_alone(const struct plane *p, const struct buffer *b, struct ring *r, uint64_t time,
@@ -469,7 +478,9 @@ int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32
 	if (__builtin_expect(set || !restartable(slot), 0))
 		return write_owned(p, slot, b, set, cpu, time, record, size);
 	if (__builtin_expect(is_short(size), 1))
-		rc = write_short_restartable(p, b, time, record, size);
+		rc = __builtin_expect(time != 0, 0) ?
+			     write_short_timed(p, b, time, record, size) :
+			     write_short_restartable(p, b, 0, record, size);
 	return __builtin_expect(rc < 0, 0) ? write_long(p, slot, b, NULL, cpu, time, record, size)
 					   : rc;
 }

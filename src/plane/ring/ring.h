@@ -34,7 +34,7 @@ struct session;
  * Plane. Writes one record into the ring of (writer set, cpu) of a buffer, with
  * the time stamp `time` (sources) or one that is read after head on every try
  * (set 0, or time 0). Of set 0 `time` is 0 or what the hit has read from the
- * ring's clock: the record has it if the one before is not newer (G4). Returns
+ * ring's clock: the record has it if the one before is older (G4). Returns
  * 0 when it was committed; 1 when it was dropped (no-overwrite and full,
  * recording disabled, no ring) and counted.
  */
