@@ -359,17 +359,28 @@ static void take_here(struct setup *s, struct command *cmd)
 	cmd->words.failed |= !cmd->text;
 }
 
+/* Whether the command has what it needs, and does not need more than the reader gives it. */
+static bool is_complete(const struct command *cmd, bool pipe)
+{
+	const struct setup_command *is = cmd->is;
+
+	if (cmd->piped || cmd->here ? !is->reads : is->filter || (is->reads && !cmd->operands))
+		return false;
+	if (is->alone && (pipe || cmd->piped))
+		return false;
+	return cmd->operands >= is->least;
+}
+
 /* What can be seen of a command only when all of it is read. */
 static void check_command(struct setup *s, const struct command *cmd, bool pipe)
 {
-	bool input = cmd->piped || cmd->here;
+	bool any = cmd->is || cmd->assigns || cmd->redirected;
 
-	if (!cmd->is && (pipe || input || !(cmd->assigns || cmd->redirected)))
-		stop_here(s, s->c.token == SETUP_END && !cmd->assigns ? "a command" : NULL);
-	else if (cmd->is && (input ? !cmd->is->reads : cmd->is->reads && !cmd->operands))
-		stop_at(s, &cmd->name, NULL);
-	else if (cmd->is && (cmd->operands < cmd->is->least || (cmd->is->filter && !input) ||
-			     (cmd->is->alone && (pipe || cmd->piped))))
+	if (!any)
+		stop_here(s, s->c.token == SETUP_END ? "a command" : NULL);
+	else if (!cmd->is && (pipe || cmd->piped || cmd->here))
+		stop_here(s, NULL);
+	else if (cmd->is && !is_complete(cmd, pipe))
 		stop_at(s, &cmd->name, NULL);
 	else if ((pipe && cmd->redirected) || (cmd->here && s->c.token != SETUP_NEWLINE))
 		stop_here(s, NULL);
