@@ -169,6 +169,44 @@ static void one_that_is_left_alone(void **state)
 	assert_false(sites_unpair(sites, nr));
 }
 
+/* Before version 2 a map of XRay has addresses in the place of distances. */
+static void map_make_old(unsigned char *bytes)
+{
+	const Elf64_Ehdr *h = (const Elf64_Ehdr *)bytes;
+	const Elf64_Shdr *s = (const Elf64_Shdr *)(bytes + h->e_shoff);
+	const char *names = (const char *)bytes + s[h->e_shstrndx].sh_offset;
+
+	for (unsigned int i = 0; i < h->e_shnum; i++) {
+		if (strcmp(names + s[i].sh_name, "xray_instr_map"))
+			continue;
+		for (uint64_t at = 0; at < s[i].sh_size; at += 32) {
+			unsigned char *entry = bytes + s[i].sh_offset + at;
+			uint64_t words[2];
+
+			memcpy(words, entry, sizeof(words));
+			words[0] += s[i].sh_addr + at;
+			words[1] += s[i].sh_addr + at + 8;
+			memcpy(entry, words, sizeof(words));
+			entry[18] = 1;
+		}
+	}
+}
+
+static void an_old_map_says_the_same(void **state)
+{
+	static struct site wanted[MOST];
+	const size_t nr_wanted = nr;
+	unsigned char *copy = malloc(size);
+
+	memcpy(wanted, sites, sizeof(wanted));
+	memcpy(copy, file, size);
+	map_make_old(copy);
+	pair(copy, size);
+	assert_int_equal(nr, nr_wanted);
+	assert_memory_equal(sites, wanted, nr * sizeof(*sites));
+	free(copy);
+}
+
 /* What is wrong in a file is not believed. */
 static void damaged(void **state)
 {
@@ -194,6 +232,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(found, load, unload),
 		cmocka_unit_test_setup_teardown(in_one_list_by_address, load, unload),
 		cmocka_unit_test_setup_teardown(one_that_is_left_alone, load, unload),
+		cmocka_unit_test_setup_teardown(an_old_map_says_the_same, load, unload),
 		cmocka_unit_test_setup_teardown(damaged, load, unload),
 	};
 
