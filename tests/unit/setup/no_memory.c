@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * setup_no_memory.c - a setup script with each allocation of the setup reader failing
+ * no_memory.c - a setup script with each allocation of the setup reader failing
  *
  * What is written to files is written as the script says, or not at all, and then an error is said:
  * no word and no character is dropped.

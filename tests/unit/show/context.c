@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * show_context.c - headers, columns, time, losses
+ * context.c - headers, columns, time, losses
  */
 #include "show_fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * show_internal.c - events of system ftrace, system calls, synthetic events, probes, option fields
+ * internal.c - events of system ftrace, system calls, synthetic events, probes, option fields
  */
 #include "show_fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * show_print.c - print formats: expressions, the kernel's functions, conversions
+ * print.c - print formats: expressions, the kernel's functions, conversions
  */
 #include "show_fixture.h"
 
