@@ -443,12 +443,10 @@ static int mode_refuse(void)
 	return 0;
 }
 
-/* A child in there that is traced would have to join the session. */
-static int killed_for(const int *calls, size_t nr)
+static int with_a_child(void)
 {
 	int status = -1;
 
-	printf("filter: %d\n", filter(SECCOMP_RET_KILL_PROCESS, calls, nr, SECCOMP_RET_ALLOW));
 	trace_step(2);
 	if (!fork()) {
 		trace_step(4);
@@ -458,6 +456,31 @@ static int killed_for(const int *calls, size_t nr)
 	wait(&status);
 	printf("child: %x\n", status);
 	return 0;
+}
+
+/* A child in there that is traced would have to join the session. */
+static int killed_for(const int *calls, size_t nr)
+{
+	printf("filter: %d\n", filter(SECCOMP_RET_KILL_PROCESS, calls, nr, SECCOMP_RET_ALLOW));
+	return with_a_child();
+}
+
+/* Of prctl() it asks for its name alone. */
+static int mode_only_names(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_GET_NAME, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
+
+	printf("filter: %d\n", prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog));
+	return with_a_child();
 }
 
 static int mode_no_sockets(void)
@@ -612,6 +635,7 @@ int main(int argc, char **argv)
 		{ "limits", mode_limits },
 		{ "refuse", mode_refuse }, { "sandbox", mode_sandbox },
 		{ "no_sockets", mode_no_sockets }, { "no_attach", mode_no_attach },
+		{ "only_names", mode_only_names },
 		{ "strict", mode_strict }, { "trap", mode_trap },
 		{ "daemon", mode_daemon }, { "state", mode_state }, { "as_limit", mode_as_limit },
 		{ "as_inherited", mode_as_inherited }, { "as_exec", mode_as_exec },

@@ -299,7 +299,8 @@ static int greet(struct attach_reply *reply, void (*meanwhile)(void))
 static void register_early(void)
 {
 	agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
-	if (!agent_syscall(SYS_prctl, PR_GET_SECCOMP))
+	/* A filter of the program's own need not allow more than attach_again() has always called. */
+	if (agent.starting && !agent_syscall(SYS_prctl, PR_GET_SECCOMP))
 		agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE,
 			      0, 0);
 }
