@@ -84,7 +84,7 @@ void show_latency_header(struct show *s);
 /* The head of tracers that have none of their own. */
 void show_default_header(struct show *s, bool empty);
 
-/* ---- show_context.c ---- */
+/* ---- context.c ---- */
 /* The columns before the event. next_time: of the record behind it; its own when there is none. */
 void show_context(struct show *s, const struct show_record *r, uint64_t next_time);
 void show_time(struct show *s, uint64_t time);
@@ -107,7 +107,7 @@ void show_fields(struct show *s, const struct show_event *e, const struct show_r
 /* An event probe of this session. */
 void show_eprobe(struct show *s, const struct show_event *e, const struct show_record *r);
 
-/* ---- show_internal.c ---- */
+/* ---- internal.c ---- */
 /* Sets the functions of an event of system ftrace; false: one that the kernel does not print. */
 bool show_internal_event(struct show_event *e);
 /* name, name+0x1/0x20 with sym-offset, <address> with sym-addr; 0 is "0". */
