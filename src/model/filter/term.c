@@ -97,6 +97,18 @@ static bool in_image(struct symbols *symbols, uint64_t address, const char *modu
 }
 
 /* The address range of a function by its name or by an address in it. */
+/* Moves *s behind the letters and digits there, which with what stands from `start` are the number. */
+static int take_number(struct filter_parser *p, const char *start, const char **s, char number[NUMBER_MAX])
+{
+	while (text_is_alnum(**s))
+		(*s)++;
+	if (*s - start >= NUMBER_MAX)
+		return filter_fail(p, FILTER_OPERAND_TOO_LONG, *s);
+	memcpy(number, start, (size_t)(*s - start));
+	number[*s - start] = '\0';
+	return 0;
+}
+
 static int find_function(struct filter_parser *p, const char **s, uint64_t range[2])
 {
 	struct symbols *symbols = p->event->model->symbols;
@@ -105,12 +117,10 @@ static int find_function(struct filter_parser *p, const char **s, uint64_t range
 	char name[OPERAND_MAX * 4];
 
 	if (text_is_digit(*start)) {
-		while (text_is_alnum(**s))
-			(*s)++;
-		if (*s - start >= NUMBER_MAX)
-			return filter_fail(p, FILTER_OPERAND_TOO_LONG, *s);
-		memcpy(name, start, (size_t)(*s - start));
-		name[*s - start] = '\0';
+		const int err = take_number(p, start, s, name);
+
+		if (err)
+			return err;
 		if (text_to_u64(name, 0, &address))
 			return filter_fail(p, FILTER_INVALID_VALUE, *s);
 		if (!symbols_find(symbols, address, &offset, &size, &module) || !in_image(symbols, address, module))
@@ -321,12 +331,9 @@ static int term_parse_number(struct filter_parser *p, const char **s, const stru
 		return filter_fail(p, FILTER_ILLEGAL_FIELD_OP, *s);
 	if (**s == '-')
 		(*s)++;
-	while (text_is_alnum(**s))
-		(*s)++;
-	if (*s - start >= NUMBER_MAX)
-		return filter_fail(p, FILTER_OPERAND_TOO_LONG, *s);
-	memcpy(number, start, (size_t)(*s - start));
-	number[*s - start] = '\0';
+	err = take_number(p, start, s, number);
+	if (err)
+		return err;
 	if (t->field->is_signed)
 		err = text_to_s64(number, 0, (int64_t *)&value);
 	else

@@ -5,6 +5,8 @@
 #ifndef TRACEFUSE_MODEL_HIST_ENTRIES_H
 #define TRACEFUSE_MODEL_HIST_ENTRIES_H
 
+#include <string.h>
+
 #include "model/hist/hist.h"
 
 struct hist_entry {
@@ -38,5 +40,14 @@ void hist_entry_comm(const struct hist_entry *e, char comm[LAYOUT_COMM_LEN + 1])
 bool hist_block_read(const struct hist_data *hd, uint32_t elt, unsigned int block, char data[HIST_BLOCK_MAX]);
 /* An address as %pS (with_offset) and %ps print it. To be freed; NULL: out of memory. */
 char *hist_symbol_text(struct model *m, uint64_t addr, bool with_offset);
+
+/* A word of what hist_block_read() has read. */
+static inline uint64_t hist_block_word(const char *data, unsigned int off)
+{
+	uint64_t v;
+
+	memcpy(&v, data + off, sizeof(v));
+	return v;
+}
 
 #endif

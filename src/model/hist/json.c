@@ -202,14 +202,6 @@ static void print_variables(const struct hist_entry *e, FILE *out)
 
 /* ---- what handlers keep ---- */
 
-static uint64_t hist_json_word_at(const char *data, unsigned int off)
-{
-	uint64_t v;
-
-	memcpy(&v, data + off, sizeof(v));
-	return v;
-}
-
 static void print_saved(const struct hist_data *hd, const char *data, FILE *out)
 {
 	fputc('{', out);
@@ -224,7 +216,7 @@ static void print_saved(const struct hist_data *hd, const char *data, FILE *out)
 		if (val->content == HIST_TEXT)
 			print_string(data + off, STRING_ROOM, out);
 		else
-			print_number(val, hist_json_word_at(data, off), out);
+			print_number(val, hist_block_word(data, off), out);
 	}
 	fputc('}', out);
 }
@@ -234,7 +226,7 @@ static void print_tracker(const struct hist_action *a, const char *data, FILE *o
 	hist_json_name("handler", a->handler == HIST_ONMAX ? "onmax" : "onchange", out);
 	fputs(", ", out);
 	hist_json_name("variable", a->track.var_str, out);
-	fprintf(out, ", \"value\": %llu", (unsigned long long)hist_json_word_at(data, 0));
+	fprintf(out, ", \"value\": %llu", (unsigned long long)hist_block_word(data, 0));
 }
 
 static void print_tracked(const struct hist_entry *e, FILE *out)

@@ -128,14 +128,6 @@ static void print_val(const char *name, unsigned int flags, uint64_t v, const st
 
 /* ---- What onmax(), onchange(), save() and snapshot() kept ---- */
 
-static uint64_t hist_show_word_at(const char *data, unsigned int off)
-{
-	uint64_t v;
-
-	memcpy(&v, data + off, sizeof(v));
-	return v;
-}
-
 static void print_saved(const struct hist_data *hd, const char *data, bool saved, FILE *out)
 {
 	for (unsigned int i = 0; i < hd->n_save_vars; i++) {
@@ -146,7 +138,7 @@ static void print_saved(const struct hist_data *hd, const char *data, bool saved
 			fprintf(out, "  %s: %-32.*s", name, STRING_ROOM - 1, saved ? data + off : "(null)");
 		else
 			fprintf(out, "  %s: %10llu", name,
-				(unsigned long long)hist_show_word_at(data, off));
+				(unsigned long long)hist_block_word(data, off));
 	}
 }
 
@@ -173,7 +165,7 @@ static void print_tracks(const struct hist_entry *e, FILE *out)
 			continue;
 		saved = hist_block_read(hd, e->elt, a->track.block, data);
 		fprintf(out, "\n\t%s: %10llu", a->handler == HIST_ONMAX ? "max" : "changed",
-			(unsigned long long)hist_show_word_at(data, 0));
+			(unsigned long long)hist_block_word(data, 0));
 		if (save && save != a)
 			saved = hist_block_read(hd, e->elt, save->track.block, data);
 		print_saved(hd, data, saved, out);
@@ -211,7 +203,7 @@ static void hist_show_snapshot(struct hist_data *hd, FILE *out)
 			    .comm = data + HIST_TRACK_VALUES };
 	fputs("\nSnapshot taken (see tracing/snapshot).  Details:\n", out);
 	fprintf(out, "\ttriggering value { %s(%s) }: %10llu", a->handler == HIST_ONMAX ? "onmax" : "onchange",
-		a->track.var_str, (unsigned long long)hist_show_word_at(data, 0));
+		a->track.var_str, (unsigned long long)hist_block_word(data, 0));
 	fputs("\ttriggered by event with key: ", out);
 	print_keys(&e, out);
 	fputc('\n', out);

@@ -88,8 +88,8 @@ int trace_dat_add_buffer(struct trace_dat *d, uint64_t offset, const char *name,
 	return 0;
 }
 
-int trace_dat_add_cpu(struct trace_dat *d, struct dat_buffer *b, uint32_t cpu, uint64_t offset,
-		      uint64_t size)
+static int add_cpu(struct trace_dat *d, struct dat_buffer *b, uint32_t cpu, uint64_t offset,
+		   uint64_t size)
 {
 	unsigned int i;
 	int ret;
@@ -112,6 +112,15 @@ int trace_dat_add_cpu(struct trace_dat *d, struct dat_buffer *b, uint32_t cpu, u
 		return error_set(d->err, -ENOMEM, d->path, "out of memory");
 	b->cpus[b->nr_cpus++] = (struct dat_cpu){ .cpu = cpu, .offset = offset, .size = size };
 	return 0;
+}
+
+int trace_dat_read_cpu(struct trace_dat *d, struct cursor *c, struct dat_buffer *b, uint32_t cpu,
+		       const char *what)
+{
+	uint64_t offset = cursor_u64(c);
+	uint64_t size = cursor_u64(c);
+
+	return c->bad ? trace_dat_truncated(d, c, what) : add_cpu(d, b, cpu, offset, size);
 }
 
 /* The number behind `key` in the header_page line of a field; false when it is not there. */

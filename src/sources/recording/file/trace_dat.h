@@ -121,8 +121,9 @@ int trace_dat_tail_v6(struct trace_dat *d, struct cursor *c, const char *name);
 /* 0 and the buffer; NULL with 0: it is passed over; -errno with *d->err filled. */
 int trace_dat_add_buffer(struct trace_dat *d, uint64_t offset, const char *name,
 			 struct dat_buffer **out);
-int trace_dat_add_cpu(struct trace_dat *d, struct dat_buffer *b, uint32_t cpu, uint64_t offset,
-		      uint64_t size);
+/* Where a CPU has its data: an offset and a size. `what` is being read. 0 or -errno with *d->err filled. */
+int trace_dat_read_cpu(struct trace_dat *d, struct cursor *c, struct dat_buffer *b, uint32_t cpu,
+		       const char *what);
 /* Whether the file has become shorter since it was opened: -EPROTO with *err filled, else 0. */
 int trace_dat_cut(const struct trace_dat *d, struct source_error *err);
 /* "the file ends inside WHAT" / "damaged: WHAT", -EPROTO; with `partial` noted instead and 0. */

@@ -86,21 +86,11 @@ static int add_buffer_v6(struct trace_dat *d, struct cursor *c)
 static int read_buffer_cpus(struct trace_dat *d, struct cursor *c, struct dat_buffer *b)
 {
 	uint32_t nr = cursor_u32(c);
-	uint64_t offset, size;
-	uint32_t cpu;
-	int ret;
+	int ret = 0;
 
-	while (nr--) {
-		cpu = cursor_u32(c);
-		offset = cursor_u64(c);
-		size = cursor_u64(c);
-		if (c->bad)
-			return trace_dat_truncated(d, c, "the option of a buffer");
-		ret = trace_dat_add_cpu(d, b, cpu, offset, size);
-		if (ret)
-			return ret;
-	}
-	return 0;
+	while (nr-- && !ret)
+		ret = trace_dat_read_cpu(d, c, b, cursor_u32(c), "the option of a buffer");
+	return ret;
 }
 
 static bool page_size_valid(uint32_t size)

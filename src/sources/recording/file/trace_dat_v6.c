@@ -62,22 +62,11 @@ static int read_options(struct trace_dat *d, struct cursor *c)
 static int read_cpu_table(struct trace_dat *d, struct cursor *c, const char *name)
 {
 	struct dat_buffer *b;
-	uint64_t offset, size;
-	uint32_t cpu;
 	int ret = trace_dat_add_buffer(d, cursor_offset(c), name, &b);
 
-	if (!b)
-		return ret;
-	for (cpu = 0; cpu < d->nr_cpus; cpu++) {
-		offset = cursor_u64(c);
-		size = cursor_u64(c);
-		if (c->bad)
-			return trace_dat_truncated(d, c, "the table of CPUs");
-		ret = trace_dat_add_cpu(d, b, cpu, offset, size);
-		if (ret)
-			return ret;
-	}
-	return 0;
+	for (uint32_t cpu = 0; b && !ret && cpu < d->nr_cpus; cpu++)
+		ret = trace_dat_read_cpu(d, c, b, cpu, "the table of CPUs");
+	return ret;
 }
 
 int trace_dat_tail_v6(struct trace_dat *d, struct cursor *c, const char *name)
