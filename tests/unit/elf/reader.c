@@ -28,6 +28,7 @@ struct file {
 	char		owner[4];
 	uint8_t		id[64];
 	Elf64_Shdr	sections[4];
+	Elf64_Rela	rela[2];
 	Elf64_Sym	symbols[3];
 	char		names[NAMES];
 };
@@ -194,6 +195,33 @@ static void names_have_an_end(void **state)
 	elf_symbols_free(&s);
 }
 
+static bool is_one(const char *name)
+{
+	return !strcmp(name, "one");
+}
+
+static void relocations_name_symbols_of_their_table(void **state)
+{
+	struct targets t;
+	struct image im = { .file = (unsigned char *)&f, .size = sizeof(f) };
+
+	f.sections[1] = (Elf64_Shdr){ .sh_type = SHT_RELA, .sh_flags = SHF_ALLOC, .sh_link = 2,
+				      .sh_size = sizeof(f.rela),
+				      .sh_offset = offsetof(struct file, rela) };
+	f.sections[2].sh_type = SHT_DYNSYM;
+	f.symbols[1].st_shndx = f.symbols[2].st_shndx = SHN_UNDEF;
+	f.symbols[2].st_name = f.symbols[1].st_name;
+	f.rela[0] = (Elf64_Rela){ .r_offset = 100, .r_info = ELF64_R_INFO(1, R_X86_64_GLOB_DAT) };
+	f.rela[1] = (Elf64_Rela){ .r_offset = 200, .r_info = ELF64_R_INFO(2, R_X86_64_GLOB_DAT) };
+	assert_true(image_headers(&im));
+	image_targets(&im, is_one, &t);
+	assert_int_equal(t.nr_got, 2);
+	f.sections[2].sh_size = 2 * sizeof(Elf64_Sym);
+	image_targets(&im, is_one, &t);
+	assert_int_equal(t.nr_got, 1);
+	assert_int_equal(t.got[0], 100);
+}
+
 /* Only what is asked for is read. */
 static void of_a_large_file_little_is_read(void **state)
 {
@@ -300,6 +328,7 @@ int main(void)
 		READER_TEST(what_is_no_elf_file_of_64_bits_is_refused),
 		READER_TEST(without_a_good_table_of_sections_there_are_none),
 		READER_TEST(names_have_an_end),
+		READER_TEST(relocations_name_symbols_of_their_table),
 		READER_TEST(of_a_large_file_little_is_read),
 		READER_TEST(a_file_that_is_cut_off_meanwhile_has_an_error),
 		READER_TEST(there_is_a_most_that_is_read),
