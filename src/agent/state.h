@@ -208,8 +208,11 @@ void tasks_join(struct agent_thread *t);
 /* ---- stack.c ---- */
 
 void stack_bounds(struct agent_thread *t);
-/* Whether what ran with its frame at `frame` cannot run any more when the stack pointer is `sp` (A6). */
-bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t sp);
+/*
+ * How many of the levels with these frames go on when the stack pointer is `sp`: what ran in the
+ * first of the others, and so in all behind it, was left (A6).
+ */
+uint32_t stack_levels(const struct agent_thread *t, const uintptr_t *frames, uint32_t nr, uintptr_t sp);
 /* The callers of the function with this frame, as addresses of the session. -> how many */
 uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t max);
 

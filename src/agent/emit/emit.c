@@ -103,16 +103,15 @@ bool emit_wants_stack(uint32_t id)
 static __attribute__((noinline)) uint32_t levels_left(struct agent_thread *t, struct slot *slot, uint32_t depth,
 						      uintptr_t sp)
 {
-	for (uint32_t i = 0; i < depth && i < LAYOUT_HIT_LEVELS; i++) {
-		if (!stack_left(t, t->frame[i], sp))
-			continue;
-		if (!i)
-			t->resume = 0;
-		/* Release: pairs with the acquire in oldest_epoch(), as at the end of any hit. */
-		atomic_store_explicit(&slot->depth, i, memory_order_release);
-		return i;
-	}
-	return depth;
+	const uint32_t level = stack_levels(t, t->frame, depth, sp);
+
+	if (level == depth)
+		return depth;
+	if (!level)
+		t->resume = 0;
+	/* Release: pairs with the acquire in oldest_epoch(), as at the end of any hit. */
+	atomic_store_explicit(&slot->depth, level, memory_order_release);
+	return level;
 }
 
 void emit_levels_left(struct agent_thread *t, uintptr_t sp)
@@ -215,28 +214,54 @@ static inline __attribute__((always_inline)) bool hit_begin(struct agent_thread 
 	return true;
 }
 
-static struct hit hit_of(const struct agent_thread *t, uint32_t entry, const void *record, uint32_t size)
+uint64_t emit_time(void)
 {
-	return (struct hit){ .record = record, .size = size, .cpu = cpu_now(t), .comm = t->comm, .entry = entry,
-			     .section = t->section.on, .woken = section_wakeup_pending() };
+	const struct clock_scale *scale = &plane_header(&agent.plane)->tsc;
+
+	if (__builtin_expect(scale->valid, 1))
+		return clock_scaled(scale, counter_read());
+	return clock_system(SYSTEM_MONO);
 }
 
-/* -> whether the record went into the ring of the top instance; not all that know ask */
-static __attribute__((noinline)) bool emit_any(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
-					       uint32_t seen, const void *frame)
+static bool is_one(uint64_t mask)
 {
-	struct hit h = hit_of(t, id, record, size);
-	struct slot *slot = agent_slot(t);
+	return mask && !(mask & (mask - 1));
+}
 
-	if (!hit_begin(t, slot, id, record, &h))
-		return false;
-	if (seen) {
-		h.seen = record;
-		h.seen_size = seen;
-	}
-	if (frame && wants_stack(id) && stack_has_room((uintptr_t)__builtin_frame_address(0), WALK_ROOM))
-		return hit_with_stack(t, slot, &h, frame) & 1;
-	return slot_stays(t) && guarded_hit(&agent.plane, slot, &h, &t->resume) & 1;
+/* Of more than one instance there is no short way, nor for a handler or who borrows its slot. */
+static inline void next_make(struct agent_thread *t, struct slot *slot, const struct hit *h,
+			     enum emit_next next, uint64_t done)
+{
+	if (next == EMIT_NEXT_LONG || h->writer || (t->flags & AGENT_HANDLER) || !slot_stays(t))
+		return;
+	if (next == EMIT_NEXT_PROFILE)
+		guarded_profile_make(t, slot, h->entry, &t->resume);
+	else if (is_one(done))
+		guarded_way_make(t, slot, h->entry, &t->resume);
+}
+
+__attribute__((noinline)) uint64_t emit_hit(struct agent_thread *t, struct hit *h, uint64_t *time,
+					    const void *frame, enum emit_next next)
+{
+	struct slot *slot = agent_slot(t);
+	uint64_t done;
+
+	h->cpu = cpu_now(t);
+	h->comm = t->comm;
+	h->section = t->section.on;
+	h->woken = section_wakeup_pending();
+	if (time)
+		*time = emit_time();
+	if (!hit_begin(t, slot, h->entry, (void *)h->record, h))
+		return 0;
+	if (frame && wants_stack(h->entry) &&
+	    stack_has_room((uintptr_t)__builtin_frame_address(0), WALK_ROOM))
+		return hit_with_stack(t, slot, h, frame);
+	if (!slot_stays(t))
+		return 0;
+	done = guarded_hit(&agent.plane, slot, h, &t->resume);
+	next_make(t, slot, h, next, done);
+	return done;
 }
 
 /* Whether hit_plain() would only say HIT_LONG. */
@@ -294,71 +319,12 @@ void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
 			return;
 	}
 	if (__builtin_expect(!plain(t, id, record, size), 0)) {
-		/* Here, where the short way had its frame: that of emit_any() is deeper. */
+		/* Here, where the short way had its frame: that of emit_hit() is deeper. */
 		emit_levels_left(t, frame_here());
-		emit_any(t, id, record, size, 0, frame);
+		emit_hit(t, &(struct hit){ .entry = id, .record = record, .size = size }, NULL, frame,
+			 EMIT_NEXT_LONG);
 		long_counted(t, id);
 	}
-}
-
-/* ---- Functions and their returns: the same, with a time ---- */
-
-uint64_t emit_time(void)
-{
-	const struct clock_scale *scale = &plane_header(&agent.plane)->tsc;
-
-	if (__builtin_expect(scale->valid, 1))
-		return clock_scaled(scale, counter_read());
-	return clock_system(SYSTEM_MONO);
-}
-
-static bool is_one(uint64_t mask)
-{
-	return mask && !(mask & (mask - 1));
-}
-
-uint64_t emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, uint64_t *time, uint64_t mask)
-{
-	struct hit h = hit_of(t, entry, record, size);
-	struct slot *slot = agent_slot(t);
-
-	h.mask = mask == EMIT_ALL ? 0 : mask;
-	*time = emit_time();
-	if (!hit_begin(t, slot, entry, record, &h) || !slot_stays(t))
-		return 0;
-	mask = guarded_hit(&agent.plane, slot, &h, &t->resume);
-	/* Of more than one there is no short way. */
-	if (is_one(mask) && !h.writer && !(t->flags & AGENT_HANDLER) && slot_stays(t))
-		guarded_way_make(t, slot, entry, &t->resume);
-	return mask;
-}
-
-void emit_counted(struct agent_thread *t, uint32_t entry, void *record, uint32_t size)
-{
-	struct hit h = hit_of(t, entry, record, size);
-	struct slot *slot = agent_slot(t);
-
-	if (!hit_begin(t, slot, entry, record, &h) || !slot_stays(t))
-		return;
-	guarded_hit(&agent.plane, slot, &h, &t->resume);
-	if (!h.writer && !(t->flags & AGENT_HANDLER) && slot_stays(t))
-		guarded_profile_make(t, slot, entry, &t->resume);
-}
-
-uint64_t emit_ask(struct agent_thread *t, uint32_t entry, void *record, uint32_t size)
-{
-	struct hit h = hit_of(t, entry, record, size);
-	struct slot *slot = agent_slot(t);
-
-	h.ask = true;
-	if (!hit_begin(t, slot, entry, record, &h) || !slot_stays(t))
-		return 0;
-	return guarded_hit(&agent.plane, slot, &h, &t->resume);
-}
-
-bool emit_seen(struct agent_thread *t, uint32_t id, void *record, uint32_t size, uint32_t seen)
-{
-	return emit_any(t, id, record, size, seen, NULL);
 }
 
 /* ---- Static events ---- */

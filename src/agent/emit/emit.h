@@ -8,6 +8,7 @@
 #define TRACEFUSE_AGENT_EMIT_EMIT_H
 
 #include "agent/agent.h"
+#include "plane/plane.h"
 #include "tracefuse/base.h"
 
 /* struct tf_ops */
@@ -53,17 +54,25 @@ bool emit_plain(struct agent_thread *t, uint32_t entry, void *record, uint32_t s
 #define EMIT_ALL UINT64_MAX
 
 /*
- * One hit without a stack, only in the instances of `mask`, which says in which
- * of them it was recorded. *time becomes its time, in ns of the clock `local`;
- * it may lie in the record. emit_try() only goes the short way: 0 says that
- * nothing has been done, too. Its records have 20, 24 or 48 bytes and were
- * stored in words of 8 bytes, but for a last one of 4.
+ * One hit the short way, only in the instances of `mask`; says in which of them it was recorded.
+ * *time becomes its time, in ns of the clock `local`; it may lie in the record. 0 says that nothing
+ * has been done, too. Its records have 20, 24 or 48 bytes and were stored in words of 8 bytes, but
+ * for a last one of 4.
  */
 uint64_t emit_try(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, uint64_t *time, uint64_t mask)
 	__attribute__((visibility("hidden")));
-uint64_t emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, uint64_t *time, uint64_t mask);
-/* A call or a return of the function profile: nothing is recorded. The next may go the short way. */
-void emit_counted(struct agent_thread *t, uint32_t entry, void *record, uint32_t size);
+
+/* What the thread's next hit of the entry may take: nothing, the way into a ring, that into the profile. */
+enum emit_next { EMIT_NEXT_LONG, EMIT_NEXT_WAY, EMIT_NEXT_PROFILE };
+
+/*
+ * A hit that is more than a record: `h` has its entry, record and size, and what is asked for (mask,
+ * ask, seen); the rest is filled in here. *time becomes its time, as by emit_try(); the stack is
+ * walked from `frame`, where one is wanted; either may be NULL. Says in which instances it was
+ * recorded, or is wanted.
+ */
+uint64_t emit_hit(struct agent_thread *t, struct hit *h, uint64_t *time, const void *frame,
+		  enum emit_next next);
 /*
  * A function's site, or its return, is there with this stack pointer, which is the frame that its
  * short way would note: hits that were left by siglongjmp end, as at any other hit (E2). The frames
@@ -71,16 +80,11 @@ void emit_counted(struct agent_thread *t, uint32_t entry, void *record, uint32_t
  */
 void emit_levels_left(struct agent_thread *t, uintptr_t sp);
 
-/* The instances that want such a record, of which none is made. */
-uint64_t emit_ask(struct agent_thread *t, uint32_t entry, void *record, uint32_t size);
 /* The time now, of that clock. */
 uint64_t emit_time(void);
 
 /* Whether a stack is wanted of a hit of that event just now. */
 bool emit_wants_stack(uint32_t id);
-
-/* One hit whose triggers see only the first `seen` bytes of the record. True: recorded in the top instance. */
-bool emit_seen(struct agent_thread *t, uint32_t id, void *record, uint32_t size, uint32_t seen);
 
 /*
  * Memory of the thread for one large record; the last one that was taken goes

@@ -31,12 +31,14 @@ static int print(struct agent_thread *t, char *record, const void *ip, size_t le
 	uint64_t at = agent_address(t, ip);
 	char *end = record + PRINT_TEXT + len;
 	uint32_t room = PRINT_TEXT + (uint32_t)(len < SHORTEST ? SHORTEST : len) + 2;
+	struct hit h = { .entry = PRINT_ID, .record = record, .size = room, .seen = record,
+			 .seen_size = PRINT_TEXT + (uint32_t)len };
 
 	memset(end, 0, record + room - end);
 	memcpy(record + 8, &at, sizeof(at));
 	if (len && end[-1] != '\n')
 		*end = '\n';
-	return emit_seen(t, PRINT_ID, record, room, PRINT_TEXT + (uint32_t)len) ? (int)len : 0;
+	return emit_hit(t, &h, NULL, NULL, EMIT_NEXT_LONG) & 1 ? (int)len : 0;
 }
 
 int print_text(const void *ip, const char *text, size_t size)

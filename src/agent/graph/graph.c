@@ -217,10 +217,8 @@ static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c,
 		return mask;
 	if (!is_armed(entry) || site_out_of_section(t, entry))
 		return 0;
-	if (!c->thresh)
-		return emit_timed(t, entry, &r, ENTRY_SIZE, time, EMIT_ALL);
-	*time = emit_time();
-	return emit_ask(t, entry, &r, ENTRY_SIZE);
+	return emit_hit(t, &(struct hit){ .entry = entry, .record = &r, .size = ENTRY_SIZE, .ask = c->thresh },
+			time, NULL, c->thresh ? EMIT_NEXT_LONG : EMIT_NEXT_WAY);
 }
 
 /* ---- The profile ---- */
@@ -232,7 +230,8 @@ static void profile_emit(struct agent_thread *t, const struct graph_frame *f, ui
 		.func = f->func, .calls = calls, .time = ns, .squared = ns * ns,
 	};
 
-	emit_counted(t, (uint32_t)(f->tail / TAIL_GROUP) + GROUP_PROFILE, &r, sizeof(r));
+	emit_hit(t, &(struct hit){ .entry = (uint32_t)(f->tail / TAIL_GROUP) + GROUP_PROFILE,
+				   .record = &r, .size = sizeof(r) }, NULL, NULL, EMIT_NEXT_PROFILE);
 }
 
 /* ns of the calls below: in the place of the time that the frame does not need. */
@@ -405,16 +404,17 @@ static bool exit_times(const struct graph_frame *f, struct graph_exit_record *r)
 
 static void exit_long(struct agent_thread *t, const struct graph_frame *f, struct graph_exit_record *r)
 {
-	uint64_t unused, *time = &r->rettime;
+	uint64_t *time = &r->rettime;
 
 	if (!f->mask || !is_armed(LAYOUT_GRAPH_EXIT))
 		return;
 	if (f->state & (FRAME_UNSEEN | FRAME_CPU_TIME)) {
 		if (!exit_times(f, r))
 			return;
-		time = &unused;
+		time = NULL;
 	}
-	emit_timed(t, LAYOUT_GRAPH_EXIT, r, sizeof(*r), time, f->mask);
+	emit_hit(t, &(struct hit){ .entry = LAYOUT_GRAPH_EXIT, .record = r, .size = sizeof(*r),
+				   .mask = f->mask }, time, NULL, EMIT_NEXT_WAY);
 }
 
 static bool exit_short(struct agent_thread *t, const struct graph_frame *f, struct graph_exit_record *r)

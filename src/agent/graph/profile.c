@@ -11,7 +11,7 @@
  *
  * The short way is for calls of which only the profile is wanted, by the clock, and
  * with the time of the functions that they call. A hit that leaves it has added
- * nothing, and does all of it by emit_counted().
+ * nothing, and does all of it by emit_hit().
  */
 #include "agent/emit/emit.h"
 #include "agent/graph/graph.h"

@@ -32,18 +32,10 @@ static char *large_map(struct agent_thread *t)
 	return t->large;
 }
 
-static uint32_t levels_left(const struct agent_thread *t, uintptr_t sp)
-{
-	for (uint32_t i = 0; i < t->nr_large && i < LAYOUT_HIT_LEVELS; i++)
-		if (stack_left(t, t->large_frame[i], sp))
-			return i;
-	return t->nr_large;
-}
-
 void *large_get(struct agent_thread *t, uint32_t size)
 {
 	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
-	uint32_t level = t->nr_large ? levels_left(t, sp) : 0;
+	uint32_t level = stack_levels(t, t->large_frame, t->nr_large, sp);
 
 	if (level >= LAYOUT_HIT_LEVELS || size > TF_RECORD_MAX || !large_map(t)) {
 		struct slot *slot = agent_slot(t);

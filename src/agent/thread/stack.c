@@ -75,7 +75,8 @@ static bool on_own(const struct agent_thread *t, uintptr_t addr)
 	return addr - t->stack_low < t->stack_high - t->stack_low;
 }
 
-bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t sp)
+/* Whether what ran with its frame at `frame` cannot run any more when the stack pointer is `sp` (A6). */
+static bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t sp)
 {
 	bool other = stack_alternate(sp), own = on_own(t, sp);
 
@@ -86,6 +87,14 @@ bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t sp)
 	if (!own && (frame ^ sp) / PAGE)
 		return false;	/* two stacks that nothing is known of */
 	return frame <= sp;	/* a hit that is still going on lies above whatever interrupted it */
+}
+
+uint32_t stack_levels(const struct agent_thread *t, const uintptr_t *frames, uint32_t nr, uintptr_t sp)
+{
+	for (uint32_t i = 0; i < nr && i < LAYOUT_HIT_LEVELS; i++)
+		if (stack_left(t, frames[i], sp))
+			return i;
+	return nr;
 }
 
 uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t max)

@@ -282,6 +282,11 @@ static void bad_frames_end_the_walk(void **state)
 	munmap(page, 4096);
 }
 
+static bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t sp)
+{
+	return !stack_levels(t, &frame, 1, sp);
+}
+
 static void what_was_left_is_told_from_what_waits(void **state)
 {
 	const struct agent_thread t = { .stack_low = 0x10000, .stack_high = 0x20000 };
