@@ -299,12 +299,13 @@ static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int
 
 /*
  * PLAN_COUNT_KEY1: what hist_fold() does for OP_HIST_KEY1, without the way
- * there. Loads are as wide as the field: a wider one would wait for the stores
- * that filled the record. False: this hit has to go the long way.
+ * there, of a record that has the key. Loads are as wide as the field: a wider
+ * one would wait for the stores that filled the record.
  */
-static inline __attribute__((always_inline)) bool count_key1(const struct plane *p, struct slot *slot,
-							     const struct plan *plan, const void *record,
-							     uint32_t size, uint32_t cpu, uint32_t writer)
+static inline __attribute__((always_inline)) void key1_add(const struct plane *p, struct slot *slot,
+							   const struct plan *plan,
+							   const void *record, uint32_t cpu,
+							   uint32_t writer)
 {
 	const char *at = (const char *)record + plan->key_off;
 	const struct map_view map =
@@ -312,10 +313,8 @@ static inline __attribute__((always_inline)) bool count_key1(const struct plane 
 	uint32_t word, elt;
 	uint64_t key;
 
-	if (!plan_only_counts(p, plan) || plan->key_end > size)
-		return false;
 	if (is_paused(p, plan->trigger_state))
-		return true;
+		return;
 	if (plan->key_load == OP_LOAD_U64) {
 		__builtin_memcpy(&key, at, 8);
 	} else {
@@ -325,15 +324,15 @@ static inline __attribute__((always_inline)) bool count_key1(const struct plane 
 	elt = map_insert_word(map, slot, key);
 	if (elt)
 		map_add(map, elt, 0, 1, cpu, writer);
-	return true;
 }
 
 static uint64_t run_count_key1(const struct plane *p, struct slot *slot, unsigned int level,
 			       const struct plan *plan, const struct hit *h)
 {
-	if (count_key1(p, slot, plan, h->record, h->size, h->cpu, h->writer))
-		return 0;
-	return run_count(p, slot, level, plan, h);
+	if (!plan_only_counts(p, plan) || plan->key_end > h->size)
+		return run_count(p, slot, level, plan, h);
+	key1_add(p, slot, plan, h->record, h->cpu, h->writer);
+	return 0;
 }
 
 /* Aligned: an event that is not armed takes what the loading of this function takes. */
@@ -367,19 +366,49 @@ __attribute__((aligned(64))) uint64_t hit(const struct plane *p, struct slot *sl
 
 /* ---- What most hits of a running thread are ---- */
 
+static inline bool wants_stack(struct instance_state *inst)
+{
+	/* H5 */
+	return atomic_load_explicit(&inst->flags, memory_order_relaxed) &
+	       (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE);
+}
+
+static inline void record_plainly(const struct plane *p, struct slot *slot,
+				  struct instance_state *inst, const void *record, uint32_t size,
+				  uint32_t cpu)
+{
+	data_ref buffer = live_buffer(inst);
+
+	if (records(inst, cpu) && buffer)
+		ring_write(p, slot, buffer, 0, cpu, 0, record, size);
+}
+
 static inline enum hit_plain plain_record(const struct plane *p, struct slot *slot, const struct plan *plan,
 					  const void *record, uint32_t size, uint32_t cpu)
 {
 	struct instance_state *inst = plane_instance(p, plan_arms(plan)->instance);
-	data_ref buffer = live_buffer(inst);
 
-	/* H5 */
-	if (__builtin_expect(atomic_load_explicit(&inst->flags, memory_order_relaxed) &
-			     (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE), 0))
+	if (__builtin_expect(wants_stack(inst), 0))
 		return HIT_LONG;
-	if (records(inst, cpu) && buffer)
-		ring_write(p, slot, buffer, 0, cpu, 0, record, size);
+	record_plainly(p, slot, inst, record, size, cpu);
 	return HIT_RECORDED;
+}
+
+/* PLAN_COUNT_KEY1, recorded or not: that it counts changes nothing. */
+static inline enum hit_plain plain_key1(const struct plane *p, struct slot *slot,
+					const struct plan *plan, const void *record, uint32_t size,
+					uint32_t cpu)
+{
+	struct instance_state *inst = plane_instance(p, plan_arms(plan)->instance);
+	const bool recorded = !plan_only_counts(p, plan);
+
+	if (plan->key_end > size || (recorded && wants_stack(inst)))
+		return HIT_LONG;
+	key1_add(p, slot, plan, record, cpu, 0);
+	if (!recorded)
+		return HIT_COUNTED;
+	record_plainly(p, slot, inst, record, size, cpu);
+	return HIT_DONE;
 }
 
 /* PLAN_FUNCTION */
@@ -412,7 +441,7 @@ enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *r
 	else if (plan->kind == PLAN_RECORD)
 		done = plain_record(p, slot, plan, record, size, cpu);
 	else if (plan->kind == PLAN_COUNT_KEY1)
-		done = count_key1(p, slot, plan, record, size, cpu, 0) ? HIT_COUNTED : HIT_LONG;
+		done = plain_key1(p, slot, plan, record, size, cpu);
 	else if (plan->kind == PLAN_FUNCTION)
 		plain_function(p, slot, level, plan, record, size, cpu);
 	else
