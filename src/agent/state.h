@@ -84,6 +84,7 @@ struct agent {
 	struct agent_room room;
 	struct agent_here *here;
 	uint64_t	here_size;	/* bytes */
+	uint64_t	image;		/* attach_request.image */
 	_Atomic uint32_t state;		/* enum agent_state */
 	_Atomic bool	sandbox;	/* a filter would not let a first hit make its system calls */
 	_Atomic bool	joins_not;	/* nor those of joining the session */

@@ -58,6 +58,8 @@ struct attach_request {
 	uint32_t	number;		/* of the request, on this connection */
 	uint32_t	ready;		/* HELLO: 1: it has nothing more to say, as with READY */
 	uint64_t	table;		/* HELLO: provider_table_version() of the agent, 0: it has no providers */
+	/* HELLO: of what the process runs: another number after exec, the same in a child of fork(); 0: none */
+	uint64_t	image;
 	/* EVENTS: struct attach_definition, ... */
 };
 

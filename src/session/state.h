@@ -41,7 +41,7 @@ struct process {
 	bool		slow;		/* did not answer a command of sites in time: nobody waits for it */
 	unsigned int	nr_slots;	/* that it has */
 	int64_t		since;		/* milliseconds: when it connected */
-	uint64_t	image;		/* of what it runs, when it was described; 0: cannot be told */
+	uint64_t	image;		/* of what it runs, as it says; 0: it does not say */
 };
 
 /* A buffer that there is, and its book (ring/book.h). */

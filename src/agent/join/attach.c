@@ -269,6 +269,9 @@ static int greet(struct attach_reply *reply, void (*meanwhile)(void))
 	};
 	int err;
 
+	if (!agent.image)
+		agent.image = counter_read() | 1;
+	q.image = agent.image;
 	if (!agent.here->no_membarrier)
 		agent.here->no_membarrier =
 			agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0;

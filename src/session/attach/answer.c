@@ -37,12 +37,30 @@ static void give_slots(struct session *s, unsigned int index, unsigned int nr, s
 		reply->err = -EUSERS;
 }
 
+/*
+ * Its connection may be open still, in a child that has inherited it: then the end of what the
+ * process ran before exec is seen here only, and its slots are free before others are given.
+ */
+static void end_older_images(struct session *s, unsigned int index)
+{
+	const struct process *p = &s->processes[index];
+
+	for (unsigned int i = 0; i < s->processes_end; i++) {
+		const struct process *old = &s->processes[i];
+
+		if (i != index && old->pid == p->pid && old->image && p->image && old->image != p->image)
+			process_end(s, i);
+	}
+}
+
 static void answer_hello(struct session *s, unsigned int index, const struct attach_request *q,
 			 struct attach_reply *reply)
 {
 	struct process *p = &s->processes[index];
 	struct attach_peer peer = { index + 1, p->pid };
 
+	p->image = q->image;
+	end_older_images(s, index);
 	/* Pairs with the load of fence in hit_enter(), which comes behind the answer: L2 in limbo.c. */
 	if (q->no_membarrier)	/* before its first hit: it has no slot yet */
 		atomic_store_explicit(&s->header->fence, 1, memory_order_seq_cst);

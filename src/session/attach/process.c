@@ -22,7 +22,7 @@ static struct process_entry *entry_of(struct session *s, unsigned int index)
 }
 
 /* Fields of /proc/PID/stat by their numbers in proc(5), zeros where the process is gone. */
-enum { STAT_PARENT = 4, STAT_START_TIME = 22, STAT_IMAGE = 26, STAT_IMAGE_END = 28, STAT_FIELDS };
+enum { STAT_PARENT = 4, STAT_START_TIME = 22, STAT_FIELDS };
 
 /* From field 3 on, which follows a name in parentheses that may hold anything. */
 static void stat_read(pid_t pid, uint64_t fields[STAT_FIELDS])
@@ -63,19 +63,6 @@ pid_t process_parent(pid_t pid)
 
 	stat_read(pid, fields);
 	return (pid_t)fields[STAT_PARENT];
-}
-
-/*
- * Names what it runs: another number after exec. Fields 26 to 28: where code begins and ends, and
- * the stack begins; zeros when that is not ours to see.
- */
-static uint64_t image_of(const uint64_t fields[STAT_FIELDS])
-{
-	uint64_t image = 0;
-
-	for (int field = STAT_IMAGE; field <= STAT_IMAGE_END; field++)
-		image = image * 0x100000001b3ull + fields[field];
-	return image;
 }
 
 /* The first free entry; -EUSERS: none is. */
@@ -124,7 +111,6 @@ void process_describe(struct session *s, unsigned int index)
 		return;
 	p->described = true;
 	stat_read(p->pid, fields);
-	p->image = image_of(fields);
 	p->known |= follow_knows(s, p->pid, fields[STAT_START_TIME]);
 	entry_of(s, index)->start_time = fields[STAT_START_TIME];
 }

@@ -128,29 +128,11 @@ static int peer_pidfd(int conn, pid_t pid)	/* -errno */
 	return fd;
 }
 
-/*
- * A process that calls exec while its connection is open elsewhere (a child has
- * inherited it) or closed is noticed when what it runs now attaches.
- */
-static void end_older_images(struct session *s, unsigned int index)
-{
-	const struct process *p = &s->processes[index];
-
-	for (unsigned int i = 0; i < s->processes_end; i++) {
-		const struct process *old = &s->processes[i];
-
-		if (i != index && old->pid == p->pid && old->image && p->image && old->image != p->image)
-			process_end(s, i);
-	}
-}
-
 /* The process that this connection was accepted from, if it is still there; index -1: nothing. */
 static void look_at(struct session *s, int index, int conn)
 {
-	if (index < 0 || s->processes[index].conn != conn)
-		return;
-	process_describe(s, (unsigned int)index);
-	end_older_images(s, (unsigned int)index);
+	if (index >= 0 && s->processes[index].conn == conn)
+		process_describe(s, (unsigned int)index);
 }
 
 /* Whether the last descriptors are being given; `fd` is the one that came last. */

@@ -446,7 +446,7 @@ static void what_ran_before_exec_is_forgotten_when_the_new_image_attaches(void *
 	if (!pid) {
 		int own = dial();
 		const pid_t parent = getpid();
-		struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_HELLO };
+		struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_HELLO, .image = 1 };
 
 		if (send(own, &q, sizeof(q), 0) != sizeof(q) || recv(own, packet, sizeof(packet), 0) <= 0)
 			_exit(1);
@@ -471,7 +471,7 @@ static void what_ran_before_exec_is_forgotten_when_the_new_image_attaches(void *
 static int again(const char *dir)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_HELLO };
+	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_HELLO, .image = 2 };
 	struct attach_reply r;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
