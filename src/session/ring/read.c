@@ -210,19 +210,23 @@ int ring_iter_next(struct ring_iter *it, struct ring_record *out)
 	return 1;
 }
 
-bool ring_iter_peek_cpu(struct ring_iter *it, uint32_t cpu, struct ring_record *out)
+/* It stays the next one, and what was lost before it is told with it again. */
+static bool peek(struct stream *st, struct ring_record *out)
 {
-	struct stream *st;
 	uint64_t lost;
 
-	finish_last(it);
-	st = oldest_of(it, cpu);
 	if (!st)
 		return false;
 	lost = st->lost;
 	give(st, out);
 	st->lost = lost;
 	return true;
+}
+
+bool ring_iter_peek_cpu(struct ring_iter *it, uint32_t cpu, struct ring_record *out)
+{
+	finish_last(it);
+	return peek(oldest_of(it, cpu), out);
 }
 
 void ring_iter_skip_cpu(struct ring_iter *it, uint32_t cpu)
@@ -341,15 +345,7 @@ void ring_take(struct ring_consumer *c)
 
 bool ring_peek_cpu(struct ring_consumer *c, uint32_t cpu, struct ring_record *out)
 {
-	struct stream *st = c->peeked ? oldest_of(c->peeked, cpu) : NULL;
-	uint64_t lost;
-
-	if (!st)
-		return false;
-	lost = st->lost;
-	give(st, out);
-	st->lost = lost;
-	return true;
+	return peek(c->peeked ? oldest_of(c->peeked, cpu) : NULL, out);
 }
 
 void ring_take_cpu(struct ring_consumer *c, uint32_t cpu)

@@ -13,29 +13,19 @@
 #include <string.h>
 #include <cmocka.h>
 #include "agent/sites/sites.h"
+#include "site_file.h"
 
-enum { MOST = 64, FILE_MOST = 1 << 20 };
+enum { MOST = 64 };
 
-static const char *fixture;
-static unsigned char *file;
-static size_t size;
 static struct site sites[MOST];
 static size_t nr;
 
 static int load(void **state)
 {
-	FILE *f = fopen(fixture, "r");
-
-	file = malloc(FILE_MOST);
-	size = f ? fread(file, 1, FILE_MOST, f) : 0;
+	if (!file_load())
+		return -1;
 	nr = sites_find(file, size, sites, MOST);
-	return !f || fclose(f) || !nr || nr > MOST;
-}
-
-static int unload(void **state)
-{
-	free(file);
-	return 0;
+	return !nr || nr > MOST;
 }
 
 static const struct site *site_of(const char *name)
@@ -103,22 +93,14 @@ static void without_starts(void **state)
 }
 
 /* What is wrong in a file is not believed. */
+static void look(const unsigned char *bytes, size_t len)
+{
+	sites_jumping(bytes, len, sites, nr);
+}
+
 static void damaged(void **state)
 {
-	uint32_t random = 1;
-	unsigned char *copy = malloc(size);
-
-	for (int round = 0; round < 300; round++) {
-		memcpy(copy, file, size);
-		for (int i = 0; i < 40; i++) {
-			random = random * 1664525 + 1013904223;
-			copy[(random >> 8) % (i % 2 ? size : 1024)] = (unsigned char)(random >> 24);
-		}
-		memcpy(copy, file, 6);	/* it is still one of ours */
-		sites_jumping(copy, size, sites, nr);
-		sites_jumping(copy, (random >> 4) % size, sites, nr);
-	}
-	free(copy);
+	file_damage(look);
 }
 
 int main(int argc, char **argv)

@@ -14,8 +14,9 @@
 #include "agent/graph/graph.h"
 #include "agent/sites/sites.h"
 #include "agent/state.h"
+#include "site_file.h"
 
-enum { MOST = 256, FILE_MOST = 1 << 20 };
+enum { MOST = 256 };
 
 /* Nothing is traced here. */
 bool patch_has_xsave;
@@ -57,9 +58,6 @@ uintptr_t graph_tail_left(uintptr_t *slot)
 	abort();
 }
 
-static const char *fixture;
-static unsigned char *file;
-static size_t size;
 static struct site sites[MOST];
 static size_t nr_entries, nr_returns, nr;
 
@@ -75,18 +73,10 @@ static void pair(const unsigned char *bytes, size_t len)
 
 static int load(void **state)
 {
-	FILE *f = fopen(fixture, "r");
-
-	file = malloc(FILE_MOST);
-	size = f ? fread(file, 1, FILE_MOST, f) : 0;
+	if (!file_load())
+		return -1;
 	pair(file, size);
-	return !f || fclose(f) || !nr;
-}
-
-static int unload(void **state)
-{
-	free(file);
-	return 0;
+	return !nr;
 }
 
 static const char *name_at(uint64_t at)
@@ -210,20 +200,7 @@ static void an_old_map_says_the_same(void **state)
 /* What is wrong in a file is not believed. */
 static void damaged(void **state)
 {
-	uint32_t random = 1;
-	unsigned char *copy = malloc(size);
-
-	for (int round = 0; round < 300; round++) {
-		memcpy(copy, file, size);
-		for (int i = 0; i < 40; i++) {
-			random = random * 1664525 + 1013904223;
-			copy[(random >> 8) % (i % 2 ? size : 1024)] = (unsigned char)(random >> 24);
-		}
-		memcpy(copy, file, 6);	/* it is still one of ours */
-		pair(copy, size);
-		pair(copy, (random >> 4) % size);
-	}
-	free(copy);
+	file_damage(pair);
 }
 
 int main(int argc, char **argv)
