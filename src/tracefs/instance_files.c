@@ -154,13 +154,15 @@ static int print_option(struct tree_file *f, FILE *out)
 
 static ssize_t write_option(struct tree_file *f, const char *buf, size_t size)
 {
+	struct instance *inst = f->at.inst;
 	uint64_t v;
 	int err = text_to_u64_len(buf, size, 10, &v);
 
 	if (!err && v > 1)
 		err = -EINVAL;
-	if (!err && options_test(f->at.inst->options, f->at.option) != (v != 0))
-		err = option_set(f->at.inst, f->at.option, v);
+	/* One that is restored is saved as before, also where its tracer has set it meanwhile. */
+	if (!err && (options_test(inst->options, f->at.option) != (v != 0) || inst->model->restoring))
+		err = option_set(inst, f->at.option, v);
 	return taken(err, size);
 }
 

@@ -147,6 +147,15 @@ static void take_printk(struct instance *inst)
 			other->options &= ~BIT(OPTION_TRACE_PRINTK_DEST);
 }
 
+/* A saved option that its tracer has set meanwhile: what was saved stays the option's. */
+static bool is_restored(const struct instance *inst, enum trace_option o)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "options/%s", option_names[o]);
+	return model_restored(inst->model, inst, path, NULL).saved;
+}
+
 static int options_keep(struct instance *inst, enum trace_option o)
 {
 	char path[64];
@@ -198,7 +207,7 @@ int option_set(struct instance *inst, enum trace_option o, bool on)
 	if (o == OPTION_TEST_NOP_REFUSE)
 		return -EINVAL;
 	if (options_test(inst->options, o) == on)
-		return 0;
+		return is_restored(inst, o) ? options_keep(inst, o) : 0;
 	if (o >= OPTION_TRACER)
 		return set_tracer_option(inst, o, on);
 	if (inst->option_changes && inst->option_changes(inst, o, on))

@@ -155,6 +155,46 @@ static void a_new_server_finds_settings_and_records(void **state)
 	free(text);
 }
 
+static int count_path(struct session *s, uint64_t id, const struct saved *o, const char *path,
+		      const char *text, void *arg)
+{
+	const char *const *wanted = ((void **)arg)[0];
+	unsigned int *nr = ((void **)arg)[1];
+
+	*nr += !strcmp(path, wanted[0]) && !strcmp(text, wanted[1]);
+	return 0;
+}
+
+static unsigned int nr_saved(struct fixture *w, const char *path, const char *text)
+{
+	unsigned int nr = 0;
+	const char *const wanted[] = { path, text };
+	void *arg[] = { (void *)wanted, &nr };
+
+	session_saved_each(w->session, count_path, arg);
+	return nr;
+}
+
+/* The tracer sets options while it is restored: they are no part of what it has saved. */
+static void a_restored_tracer_saves_its_options_beside_it(void **state)
+{
+	struct fixture *w = *state;
+
+	assert_taken(w, "current_tracer", "irqsoff");
+	for (int servers = 0; servers < 3; servers++) {
+		assert_file(w, "options/latency-format", "1\n");
+		assert_int_equal(nr_saved(w, "options/latency-format", "1"), 1);
+		assert_int_equal(nr_saved(w, "current_tracer", "irqsoff"), 1);
+		fixture_new_server(w);
+	}
+	assert_taken(w, "current_tracer", "nop");
+	fixture_new_server(w);
+	assert_file(w, "current_tracer", "nop\n");
+	assert_file(w, "options/latency-format", "0\n");
+	assert_int_equal(nr_saved(w, "current_tracer", "irqsoff"), 0);
+	assert_int_equal(nr_saved(w, "options/latency-format", "1"), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -170,6 +210,7 @@ int main(void)
 		TEST(saved_cmdlines_size_is_rounded_up),
 		TEST(an_unknown_tracer_is_refused),
 		TEST(a_new_server_finds_settings_and_records),
+		TEST(a_restored_tracer_saves_its_options_beside_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
