@@ -5,8 +5,8 @@
 #   make demo       a first look, on a recording that comes along
 #   make check      everything that is tested; ends with "N passed, N failed, N skipped"
 #   make bench      one table of measurements
-#   make stress     programs that die, fork, jump and are interrupted, ten times as often as in check
-#   make judges     lua, sqlite, redis and zstd with their own tests under the function tracers, all of it
+#   make stress     programs that die, fork, jump and are interrupted, ten times as often as check
+#   make judges     lua, sqlite, redis and zstd with all of their own tests under function tracers
 #   make fuzz       the fuzzers, FUZZ_SECONDS each (300)
 #   make install    below PREFIX (/usr/local), DESTDIR before it
 #   make uninstall

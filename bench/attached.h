@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attached.h - a program that is its own server: a thread answers the attach socket, so that its static events
- * reach the session by way of libtracefuse.so, as those of any program do
+ * attached.h - a program that is its own server: a thread answers the attach socket, so that its
+ * static events reach the session by way of libtracefuse.so, as those of any program do
  */
 #ifndef TRACEFUSE_BENCH_ATTACHED_H
 #define TRACEFUSE_BENCH_ATTACHED_H
@@ -22,8 +22,8 @@ struct bench_attached {
 	pthread_t	server;
 };
 
-static int attached_define(void *arg, const struct attach_peer *peer, const char *system, const char *name,
-			   const char *body)
+static int attached_define(void *arg, const struct attach_peer *peer, const char *system,
+			   const char *name, const char *body)
 {
 	struct bench_attached *b = arg;
 	struct event *e = NULL;

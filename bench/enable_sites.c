@@ -2,8 +2,8 @@
 /*
  * enable_sites.c - a program with many functions that says when their sites were switched
  *
- * Prints "ready", then for each change of the first and the last site a line: on or off, CLOCK_MONOTONIC in ns. Ends
- * when its input does.
+ * Prints "ready", then for each change of the first and the last site a line: on or off,
+ * CLOCK_MONOTONIC in ns. Ends when its input does.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -31,7 +31,8 @@ int main(void)
 			clock_gettime(CLOCK_MONOTONIC, &t);
 			was = f_0[0];
 			printf("%s %llu\n", was == off ? "off" : "on",
-			       (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec);
+			       (unsigned long long)t.tv_sec * 1000000000u +
+				       (unsigned long long)t.tv_nsec);
 			fflush(stdout);
 		}
 		nanosleep(&often, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event.c - a static event of a program from its macro to the ring, as programs have it: by way of libtracefuse.so
+ * event.c - a static event of a program from its macro to the ring, as programs have it: by way of
+ * libtracefuse.so
  */
 #include "attached.h"
 #include "plane/arch/counter.h"
@@ -43,7 +44,10 @@ int main(void)
 		bench_fail("no histogram");
 	if (trace_off_enabled() || !trace_ring_enabled() || !trace_hist_enabled())
 		bench_fail("the events are not as they should be");
-	BENCH("static event that is off", trace_off((int)i, 1); __asm__ __volatile__("" : : : "memory"));
+	BENCH("static event that is off", trace_off((int)i, 1); __asm__ __volatile__(""
+										     :
+										     :
+										     : "memory"));
 	BENCH("static event, 2 integers, into the ring", trace_ring((int)i, 1));
 	BENCH("static event, one histogram", trace_hist(i & 7, 1));
 	b.model->top->state->clock = CLOCK_ID_GLOBAL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event_lttng.c - the same events by LTTng-UST, in a session of its own that overwrites: what bench/event.c compares with
+ * event_lttng.c - the same events by LTTng-UST, in a session of its own that overwrites: what
+ * bench/event.c compares with
  *
  * Without arguments it starts a session daemon (unless there is one), makes the
  * session, runs itself as the traced program, and takes all of it away again.
@@ -32,7 +33,8 @@ static int traced(void)
 		fprintf(stderr, "bench: LTTng does not trace here\n");
 		return 1;
 	}
-	BENCH("LTTng-UST, event, 2 integers, into the ring", lttng_ust_tracepoint(tracefuse_bench, ring, (int)i, 1));
+	BENCH("LTTng-UST, event, 2 integers, into the ring",
+	      lttng_ust_tracepoint(tracefuse_bench, ring, (int)i, 1));
 	BENCH("LTTng-UST, event that is off", lttng_ust_tracepoint(tracefuse_bench, off, (int)i, 1);
 	      __asm__ __volatile__("" : : : "memory"));
 	printf("LTTng-UST, 1 thread, M events/s\t%.1f\n", bench_throughput(1, hits));
@@ -71,14 +73,17 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		return traced();
-	if (system("command -v lttng >/dev/null && command -v lttng-sessiond >/dev/null") || !mkdtemp(dir))
+	if (system("command -v lttng >/dev/null && command -v lttng-sessiond >/dev/null") ||
+	    !mkdtemp(dir))
 		return 0;
 	setenv("LTTNG_HOME", dir, 1);
 	own = !command("lttng-sessiond -b --no-kernel --pidfile=%s/pid >/dev/null 2>&1", dir);
 	if (!command("cd %s && lttng -n create tracefuse-bench --output=$PWD/out >/dev/null 2>&1 &&"
-		     "lttng -n enable-channel -u --overwrite --subbuf-size=1M --num-subbuf=2 c >/dev/null 2>&1 &&"
+		     "lttng -n enable-channel -u --overwrite --subbuf-size=1M --num-subbuf=2 c "
+		     ">/dev/null 2>&1 &&"
 		     "lttng -n enable-event -u -c c tracefuse_bench:ring >/dev/null 2>&1 &&"
-		     "lttng -n start >/dev/null 2>&1", dir)) {
+		     "lttng -n start >/dev/null 2>&1",
+		     dir)) {
 		rc = run_traced(argv[0]);
 		fflush(stdout);
 	}

@@ -73,7 +73,8 @@ static inline config_ref bench_map(struct session *s, struct code *code, struct 
 }
 
 /* Arms the event: into the ring (with a filter, not 0), or with a histogram's code (not 0). */
-static inline void bench_arm_event(struct session *s, uint32_t event, config_ref filter, config_ref program)
+static inline void bench_arm_event(struct session *s, uint32_t event, config_ref filter,
+				   config_ref program)
 {
 	size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
 	config_ref ref = session_config_alloc(s, size);
@@ -81,7 +82,8 @@ static inline void bench_arm_event(struct session *s, uint32_t event, config_ref
 	struct arm *arm = (struct arm *)(plan + 1);
 	struct trigger_arm *t = (struct trigger_arm *)(arm + 1);
 
-	*plan = (struct plan){ .event_id = event, .nr_arms = 1, .nr_triggers = 1, .size = (uint32_t)size };
+	*plan = (struct plan){ .event_id = event, .nr_arms = 1, .nr_triggers = 1, .size =
+		(uint32_t)size };
 	*arm = (struct arm){ .flags = program ? ARM_NEED_RECORD : ARM_RECORD, .filter = filter,
 			     .nr_triggers = program ? 1 : 0 };
 	*t = (struct trigger_arm){ .kind = TRIGGER_HIST, .code = program,

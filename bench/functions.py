@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""functions.py TRACEFUSE DIRECTORY - what tracing functions costs: a call, 50,000 sites at once, lua and sqlite; beside uftrace
+"""functions.py TRACEFUSE DIRECTORY - what tracing functions costs
 
-DIRECTORY has functions_plain, functions_sites, functions_returns, enable_sites and enable_sites_more. Prints lines NAME<tab>VALUE. Of a
-call three are measured (leaf, recursion, mix); the leaf's is the row, the others stand below the table. The same
-binaries run under both tools; a tool that is not installed is left out. funtrace is a part of its program: the bench
-builds one where $FUNTRACE names a directory with its runtime, else the rows of funtrace are left out.
+A call, 50,000 sites at once, lua and sqlite; beside uftrace. DIRECTORY has functions_plain,
+functions_sites, functions_returns, enable_sites and enable_sites_more. Prints lines
+NAME<tab>VALUE. Of a call three are measured (leaf, recursion, mix); the leaf's is the row, the
+others stand below the table. The same binaries run under both tools; a tool that is not installed
+is left out. funtrace is a part of its program: the bench builds one where $FUNTRACE names a
+directory with its runtime, else the rows of funtrace are left out.
 """
 import os
 import select
@@ -24,14 +26,17 @@ ELSEWHERE = 'echo elsewhere > set_ftrace_filter\n'
 SETUPS = {  # row: what is on
     'call, a site that is off, attached': '',
     'function tracer, a call': 'echo function > current_tracer\n',
-    'function tracer, a call that its filter has not': ELSEWHERE + 'echo function > current_tracer\n',
+    'function tracer, a call that its filter has not':
+        ELSEWHERE + 'echo function > current_tracer\n',
     'function_graph, entry and exit': 'echo function_graph > current_tracer\n',
     'function tracer, clock global': GLOBAL + 'echo function > current_tracer\n',
     'function_graph, clock global': GLOBAL + 'echo function_graph > current_tracer\n',
-    'function_graph, a call that its filter has not': ELSEWHERE + 'echo function_graph > current_tracer\n',
+    'function_graph, a call that its filter has not':
+        ELSEWHERE + 'echo function_graph > current_tracer\n',
     'function_graph, a call outside of set_graph_function':
         'echo elsewhere > set_graph_function\necho function_graph > current_tracer\n',
-    'histogram of ip instead of recording': "echo 'hist:keys=ip' > events/ftrace/function/trigger\n",
+    'histogram of ip instead of recording':
+        "echo 'hist:keys=ip' > events/ftrace/function/trigger\n",
     'histogram of ip and parent_ip':
         "echo 'hist:keys=ip,parent_ip' > events/ftrace/function/trigger\n",
     'function_profile_enabled': 'echo 1 > function_profile_enabled\n',
@@ -39,19 +44,22 @@ SETUPS = {  # row: what is on
 OPTIONAL = ['function_profile_enabled']
 LUA = """local function fib(n) return n < 2 and n or fib(n - 1) + fib(n - 2) end
 local t, x = {}, 1
-for i = 1, 40000 do x = (x * 1103515245 + 12345) % 2147483648 t[i] = string.format("%d:%x", i, x) end
+for i = 1, 40000 do x = (x * 1103515245 + 12345) % 2147483648
+  t[i] = string.format("%d:%x", i, x) end
 table.sort(t)
 local s = table.concat(t, ","):gsub("%d+", string.upper):reverse()
 print(fib(24), #s)"""
 
 
 def build_judge(name):
-    made = subprocess.run([os.path.join(TOP, 'tools', 'build-judges'), '--cached', name], capture_output=True, text=True)
+    made = subprocess.run([os.path.join(TOP, 'tools', 'build-judges'), '--cached', name],
+        capture_output=True, text=True)
     return made.stdout.strip() if made.returncode == 0 else None
 
 
 def run(command, **more):
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, **more).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120,
+        **more).stdout
 
 
 def setup_file(work, text):
@@ -66,7 +74,8 @@ def traced(work, setup):
 
 
 def uftrace(work, *options):
-    return ['uftrace', 'record', '--no-libcall', '-P', '.', '-d', os.path.join(work, 'uftrace'), *options]
+    return ['uftrace', 'record', '--no-libcall', '-P', '.', '-d', os.path.join(work, 'uftrace'),
+        *options]
 
 
 # ---- funtrace ----
@@ -76,12 +85,15 @@ def build_funtrace(work):
     source = os.environ.get('FUNTRACE')
     if not source:
         return None
-    program, there = os.path.join(work, 'functions_funtrace'), lambda name: os.path.join(source, name)
+    program = os.path.join(work, 'functions_funtrace')
+    there = lambda name: os.path.join(source, name)
     here = os.path.join(TOP, 'bench', 'functions_program.c')
     flags = ['-O2', '-g1', '-w', '-pthread']
-    steps = [['gcc', *flags, '-pg', '-mfentry', '-minstrument-return=call', '-c', '-o', program + '.o', here],
+    steps = [['gcc', *flags, '-pg', '-mfentry', '-minstrument-return=call', '-c', '-o',
+        program + '.o', here],
              ['g++', *flags, '-c', '-o', program + '_runtime.o', there('funtrace.cpp')],
-             ['g++', *flags, '-o', program, program + '.o', program + '_runtime.o', there('funtrace_pg.S'),
+             ['g++', *flags, '-o', program, program + '.o', program + '_runtime.o',
+                 there('funtrace_pg.S'),
               '-Wl,--dynamic-list=' + there('funtrace.dyn'), '-ldl']]
     for step in steps:
         made = subprocess.run(step, capture_output=True, text=True)
@@ -134,19 +146,22 @@ def calls(work):
             continue
         show(name, times)
         graph = times['leaf'] if name.startswith('function_graph, entry') else graph
-    show('function_graph, return sites', measure(traced(work, SETUPS['function_graph, entry and exit']), 'functions_returns'))
+    setup = SETUPS['function_graph, entry and exit']
+    show('function_graph, return sites', measure(traced(work, setup), 'functions_returns'))
     funtrace(work, graph)
     if shutil.which('uftrace'):
         times = measure(uftrace(work), 'functions_sites')
         show('uftrace, entry and exit', times)
         print(f'function_graph, times as fast as uftrace\t{times["leaf"] / graph:.2f}')
-        show('uftrace, a call that its filter has not', measure(uftrace(work, '-F', 'elsewhere'), 'functions_sites'))
+        show('uftrace, a call that its filter has not', measure(uftrace(work, '-F', 'elsewhere'),
+            'functions_sites'))
 
 
 # ---- Many sites ----
 
 def switched(program):
-    """ms from before a write to when the first and the last site have changed; and ms that the write takes"""
+    """ms from before a write to when the first and the last site have changed; and ms that the
+    write takes"""
     work = os.environ['XDG_RUNTIME_DIR']
     files = os.path.join(work, 'files')
     os.makedirs(files, exist_ok=True)
@@ -174,7 +189,8 @@ def switched(program):
         p.stdin.close()
         p.wait(timeout=30)
         # A session that is mounted outlives its program.
-        subprocess.run([TRACEFUSE, 'sessions', '--end', 'bench'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run([TRACEFUSE, 'sessions', '--end', 'bench'], stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
     return times
 
 
@@ -182,9 +198,11 @@ def many_sites(work):
     for program, number in (('enable_sites', '50,000'), ('enable_sites_more', '500,000')):
         times = switched(program)
         print(f'{number} sites: enabled the first time, ms\t{times["on"][0][0]:.2f}')
-        print(f'{number} sites: enabled, ms\t{statistics.median(t[0] for t in times["on"][1:]):.2f}')
+        enabled = statistics.median(t[0] for t in times["on"][1:])
+        print(f'{number} sites: enabled, ms\t{enabled:.2f}')
         print(f'{number} sites: disabled, ms\t{statistics.median(t[0] for t in times["off"]):.2f}')
-        print(f'{number} sites: the write(2) alone, ms\t{statistics.median(t[1] for t in times["on"][1:]):.2f}')
+        alone = statistics.median(t[1] for t in times["on"][1:])
+        print(f'{number} sites: the write(2) alone, ms\t{alone:.2f}')
 
 
 # ---- Real programs ----
@@ -210,7 +228,8 @@ def programs(work):
                 ('histogram of ip', traced(work, SETUPS['histogram of ip instead of recording']))]
         ways += [('uftrace', uftrace(work))] if shutil.which('uftrace') else []
         for name, prefix in ways:
-            print(f'{title}: {name}, times as long\t{timed(prefix + command) / alone:.2f}', flush=True)
+            print(f'{title}: {name}, times as long\t{timed(prefix + command) / alone:.2f}',
+                flush=True)
 
 
 def main():

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions_program.c - what a call costs in a program whose functions may be traced; built with sites and without
+ * functions_program.c - what a call costs in a program whose functions may be traced; built with
+ * sites and without
  *
- * Prints lines NAME<TAB>VALUE in ns a call, the best of many runs: a leaf, a recursion, a mix of both. The tracer is
- * on or off around it: bench/functions.py.
+ * Prints lines NAME<TAB>VALUE in ns a call, the best of many runs: a leaf, a recursion, a mix of
+ * both. The tracer is on or off around it: bench/functions.py.
  */
 #define _GNU_SOURCE
 #include <sched.h>

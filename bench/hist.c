@@ -39,7 +39,8 @@ static void fixture_open(struct fixture *w)
 		uint32_t key = 1000 + (uint32_t)rand() % KEYS;
 		struct bench_record *r = &w->records[i];
 
-		*r = (struct bench_record){ .common = { .type = BENCH_EVENT, .pid = 1 }, .a = key, .b = key ^ 1 };
+		*r = (struct bench_record){ .common = { .type = BENCH_EVENT, .pid = 1 }, .a = key,
+			.b = key ^ 1 };
 		snprintf(r->name, sizeof(r->name), "task-%u", key % 16);
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * latency.c - pairs of events: a wakeup sets a variable, the switch that follows takes the difference
+ * latency.c - pairs of events: a wakeup sets a variable, the switch that follows takes the
+ * difference
  *
  * Each row is the cost of both events. The commands are those of the tutorial;
  * the first row is a program of its own, because no command can have a
@@ -70,7 +71,8 @@ static void bench_pair(struct fixture *w, const char *name)
 	struct plane *p = session_plane(w->session);
 	struct slot *slot = session_slot_get(w->session);
 	struct bench_record wake = { .common = { .type = 300, .pid = 1 }, .b = 120 };
-	struct bench_record swap = { .common = { .type = 301, .pid = 1 }, .b = 120, .name = "cyclictest" };
+	struct bench_record swap = {
+		.common = {.type = 301, .pid = 1}, .b = 120, .name = "cyclictest"};
 	struct hit hw = { .record = &wake, .size = 16, .comm = "bench" };
 	struct hit hs = { .record = &swap, .size = sizeof(swap), .comm = "bench" };
 
@@ -82,7 +84,8 @@ static void bench_pair(struct fixture *w, const char *name)
 	session_slot_put(w->session, slot);
 }
 
-static void bench_commands(struct fixture *w, const char *name, const char *swap, const char *latency)
+static void bench_commands(struct fixture *w, const char *name, const char *swap,
+			   const char *latency)
 {
 	char removed[256];
 
@@ -137,14 +140,25 @@ static void bench_program(struct fixture *w)
 	struct code first, second;
 	config_ref cell = bench_map(s, &first, shape_of(s, 1));
 	struct op set[] = {
-		{ .kind = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 8 }, { .kind = OP_FIND },
-		{ .kind = OP_LOAD_TIME }, { .kind = OP_USECS }, { .kind = OP_VAR_SET }, { .kind = OP_END },
+		{.kind = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 8},
+		{.kind = OP_FIND},
+		{.kind = OP_LOAD_TIME},
+		{.kind = OP_USECS},
+		{.kind = OP_VAR_SET},
+		{.kind = OP_END},
 	};
 	struct op take[] = {
-		{ .kind = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 8 },
-		{ .kind = OP_REF_FIND, .imm = cell, .arg = 8 }, { .kind = OP_REF_READ, .flags = REF_ONCE },
-		{ .kind = OP_LOAD_TIME }, { .kind = OP_USECS }, { .kind = OP_LOAD_REF }, { .kind = OP_SUB },
-		{ .kind = OP_LOG2 }, { .kind = OP_KEY_U64 }, { .kind = OP_FIND }, { .kind = OP_END },
+		{.kind = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 8},
+		{.kind = OP_REF_FIND, .imm = cell, .arg = 8},
+		{.kind = OP_REF_READ, .flags = REF_ONCE},
+		{.kind = OP_LOAD_TIME},
+		{.kind = OP_USECS},
+		{.kind = OP_LOAD_REF},
+		{.kind = OP_SUB},
+		{.kind = OP_LOG2},
+		{.kind = OP_KEY_U64},
+		{.kind = OP_FIND},
+		{.kind = OP_END},
 	};
 
 	bench_map(s, &second, shape_of(s, 0));
@@ -163,14 +177,18 @@ int main(void)
 	bench_commands(&w, "pair: variable and difference only",
 		       "hist:keys=next_pid:lat=common_timestamp.usecs-$ts0", NULL);
 	bench_commands(&w, "pair: onmatch, log2 histogram of the synthetic event",
-		       "hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(bench.wake).latency($lat,next_pid,next_prio)",
+		       "hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(bench.wake)."
+		       "latency($lat,next_pid,next_prio)",
 		       "hist:keys=lat.log2");
 	bench_commands(&w, "pair: onmax, save of two fields",
-		       "hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmax($lat).save(next_prio,next_comm)", NULL);
+		       "hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmax($lat).save(next_"
+		       "prio,next_comm)",
+		       NULL);
 	if (event_file_enable(w.latency, true))
 		bench_fail("enable");
 	bench_commands(&w, "pair: onmatch, synthetic event into the ring",
-		       "hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(bench.wake).latency($lat,next_pid,next_prio)",
+		       "hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(bench.wake)."
+		       "latency($lat,next_pid,next_prio)",
 		       NULL);
 	event_file_enable(w.latency, false);
 	bench_program(&w);

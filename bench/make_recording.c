@@ -148,7 +148,9 @@ static int make(struct writer_spec *spec, uint64_t events, const char *file)
 	for (cpu = 0; cpu < spec->nr_cpus; cpu++)
 		state.cpu[cpu] = (struct cpu_state){
 			.left = events / spec->nr_cpus + (cpu < events % spec->nr_cpus),
-			.time = 1000000000 + cpu * 77, .random = cpu * 1000003 + 1, .task = FIRST_PID,
+			.time = 1000000000 + cpu * 77,
+			.random = cpu * 1000003 + 1,
+			.task = FIRST_PID,
 		};
 	spec->cmdlines = cmdlines;
 	spec->arg = &state;
@@ -179,7 +181,8 @@ int main(int argc, char **argv)
 	}
 	if (argc - optind != 2 || !spec.nr_cpus || spec.nr_cpus > MAX_CPUS ||
 	    (spec.version == 6 && spec.algorithm)) {
-		fprintf(stderr, "usage: make_recording [-c CPUS] [-z none|zlib|zstd] [-v 6|7] EVENTS FILE\n");
+		fprintf(stderr, "usage: make_recording [-c CPUS] [-z none|zlib|zstd] [-v 6|7] "
+				"EVENTS FILE\n");
 		return 2;
 	}
 	return make(&spec, strtoull(argv[optind], NULL, 10), argv[optind + 1]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * measure.h - how long a statement takes, and what several threads get done; needs nothing of the project
+ * measure.h - how long a statement takes, and what several threads get done; needs nothing of the
+ * project
  */
 #ifndef TRACEFUSE_BENCH_MEASURE_H
 #define TRACEFUSE_BENCH_MEASURE_H
@@ -24,7 +25,10 @@ static inline uint64_t bench_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The best of many short bursts: what the code costs when nothing disturbs it, on a machine shared with others, too. */
+/*
+ * The best of many short bursts: what the code costs when nothing disturbs it, on a machine shared
+ * with others, too.
+ */
 #define BENCH(name, statement)							\
 	do {									\
 		uint64_t best_ = UINT64_MAX;					\

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """programs.py TRACEFUSE DIRECTORY - what a call, programs that others wrote and short ones pay
 
-DIRECTORY has provider_calls. Prints lines NAME<tab>VALUE: what a pair of calls takes in ns; then of redis-server and
-sqlite3 the throughput untraced, and how much of it is left attached with nothing armed and with histograms of heap and
-locks by call site on. Rounds of all ways alternate; the best of each counts. A program that is not installed is left
-out.
+DIRECTORY has provider_calls. Prints lines NAME<tab>VALUE: what a pair of calls takes in ns; then of
+redis-server and sqlite3 the throughput untraced, and how much of it is left attached with nothing
+armed and with histograms of heap and locks by call site on. Rounds of all ways alternate; the best
+of each counts. A program that is not installed is left out.
 """
 import os
 import re
@@ -23,7 +23,8 @@ echo 'hist:keys=lock_addr' > events/lock/acquired/trigger
 echo 'hist:keys=lock_addr' > events/lock/released/trigger
 """
 SQL = """create table t(a integer primary key, b text);
-with recursive n(i) as (select 1 union all select i+1 from n where i<200000) insert into t select i, hex(i*i) from n;
+with recursive n(i) as (select 1 union all select i+1 from n where i<200000)
+  insert into t select i, hex(i*i) from n;
 create index x on t(b);
 select count(*), sum(length(b)), max(b) from t where b like '%3%' group by length(b);
 update t set b = b || 'x' where a % 7 = 0;
@@ -52,7 +53,8 @@ def calls(work):
     best = {}
     for _ in range(3):
         for way, prefix in {**ways(work), 'recorded': traced(work, 'record', RECORD)}.items():
-            out = subprocess.run(prefix + [os.path.join(HERE, 'provider_calls')], capture_output=True, text=True,
+            out = subprocess.run(prefix + [os.path.join(HERE, 'provider_calls')],
+                capture_output=True, text=True,
                                  check=True).stdout
             for line in out.splitlines():
                 name, _, value = line.partition('\t')
@@ -61,7 +63,8 @@ def calls(work):
         for way in ('untraced', 'attached', 'heap and lock histograms'):
             print(f'{name}: {way}\t{best[name, way]:.1f}')
     name = 'malloc and free'
-    print(f'a recorded heap event\t{(best[name, "recorded"] - best[name, "untraced"]) / 2:.1f}', flush=True)
+    print(f'a recorded heap event\t{(best[name, "recorded"] - best[name, "untraced"]) / 2:.1f}',
+        flush=True)
 
 
 CHILDREN = 'date +%s%N; for i in $(seq 400); do /bin/true; done; date +%s%N'
@@ -80,7 +83,8 @@ def children():
             best[name] = min(best.get(name, 1e99), int(out[-1]) - int(out[0]))
     print(f'400 programs of a shell: untraced, us each\t{best["untraced"] / 4e5:.0f}')
     for name in list(named)[1:]:
-        print(f'400 programs of a shell: {name}, times as long\t{best[name] / best["untraced"]:.2f}', flush=True)
+        longer = best[name] / best['untraced']
+        print(f'400 programs of a shell: {name}, times as long\t{longer:.2f}', flush=True)
 
 
 def sqlite(prefix, work):
@@ -96,14 +100,16 @@ def sqlite(prefix, work):
 
 def redis(prefix, work):
     socket = os.path.join(work, 'redis.sock')
-    server = subprocess.Popen(prefix + ['redis-server', '--port', '0', '--unixsocket', socket, '--save', '',
-                                        '--appendonly', 'no'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    options = ['--port', '0', '--unixsocket', socket, '--save', '', '--appendonly', 'no']
+    server = subprocess.Popen(prefix + ['redis-server', *options], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
     try:
         for _ in range(200):
             if os.path.exists(socket):
                 break
             time.sleep(0.05)
-        out = subprocess.run(['redis-benchmark', '-s', socket, '-n', '100000', '-c', '20', '-P', '16', '-t', 'set,lpush',
+        out = subprocess.run(['redis-benchmark', '-s', socket, '-n', '100000', '-c', '20', '-P',
+            '16', '-t', 'set,lpush',
                               '--csv'], capture_output=True, text=True, check=True).stdout
         rates = [float(r) for r in re.findall(r'^"(?:SET|LPUSH)[^"]*","([0-9.]+)"', out, re.M)]
         return sum(rates) / len(rates)
@@ -132,7 +138,8 @@ def main():
                     best[name] = max(best.get(name, 0), run(prefix, work))
             print(f'{title}: untraced, {unit}\t{best["untraced"] * scale:.3f}')
             for name in ('attached', 'heap and lock histograms'):
-                print(f'{title}: {name}, of the untraced speed\t{best[name] / best["untraced"]:.3f}')
+                part = best[name] / best['untraced']
+                print(f'{title}: {name}, of the untraced speed\t{part:.3f}')
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

@@ -274,7 +274,8 @@ static int put_cpu(struct writer *w, unsigned int buffer, uint32_t cpu)
 	align_page(w);
 	where[0] = here(w);
 	if (s->algorithm)
-		ret = put_chunks(w, buffer, cpu, (s->chunk_pages ? s->chunk_pages : 10) * (size_t)WRITER_PAGE);
+		ret = put_chunks(w, buffer, cpu,
+				 (s->chunk_pages ? s->chunk_pages : 10) * (size_t)WRITER_PAGE);
 	else
 		while (s->page(s->arg, buffer, cpu, page))
 			put(w, page, sizeof(page));

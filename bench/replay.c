@@ -211,7 +211,8 @@ static double measure_report(const char *file, double events)
 
 static void make(const char *program, const char *algorithm, const char *events, const char *file)
 {
-	char *argv[] = { (char *)program, "-z", (char *)algorithm, (char *)events, (char *)file, NULL };
+	char *argv[] = {(char *)program, "-z",	       (char *)algorithm,
+			(char *)events,	 (char *)file, NULL};
 
 	if (run(argv, false))
 		fail(program, -EIO);
@@ -256,11 +257,13 @@ int main(int argc, char **argv)
 	make(argv[1], "zstd", events, packed);
 	printf("replay: no trigger, M events/s\t%.1f\n", measure(plain, NULL));
 	printf("replay: hist:keys=pid of sched_waking, M events/s\t%.1f\n", measure(plain, by_pid));
-	printf("replay: hist:keys=next_pid of sched_switch, M events/s\t%.1f\n", measure(plain, by_next_pid));
+	printf("replay: hist:keys=next_pid of sched_switch, M events/s\t%.1f\n",
+	       measure(plain, by_next_pid));
 	printf("replay: the same from zstd, M events/s\t%.1f\n", measure(packed, by_next_pid));
 	printf("replay: waking to switch, onmatch, synthetic hist, M events/s\t%.1f\n",
 	       measure(plain, wakeup_latency));
-	printf("replay: waking to switch, onmax save, M events/s\t%.1f\n", measure(plain, wakeup_max));
+	printf("replay: waking to switch, onmax save, M events/s\t%.1f\n",
+	       measure(plain, wakeup_max));
 	compare_threads(plain, by_next_pid);
 	report = measure_report(plain, atof(events));
 	if (report)

@@ -33,8 +33,10 @@ int main(void)
 	bench_instance(s);
 	buffer = rings(s);
 	BENCH("rdtsc, ns", sink += counter_read());
-	BENCH("ring_write, restartable, ns", rec.a = i; ring_write(p, slot, buffer, 0, 0, 0, &rec, 16));
-	BENCH("ring_write, source, ns", rec.a = i; ring_write(p, slot, buffer, SOURCE, 0, time += 100, &rec, 16));
+	BENCH("ring_write, restartable, ns", rec.a = i;
+	      ring_write(p, slot, buffer, 0, 0, 0, &rec, 16));
+	BENCH("ring_write, source, ns", rec.a = i;
+	      ring_write(p, slot, buffer, SOURCE, 0, time += 100, &rec, 16));
 	if (ring_lease_give(s, slot->index))
 		bench_fail("no lease");
 	slot->lease |= RING_LEASE_ONLY;

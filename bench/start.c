@@ -55,7 +55,8 @@ static int write_format(char *text, int i)
 
 	for (int k = 0; k < 8; k++)
 		n += snprintf(text + n, FORMAT_MAX - (size_t)n,
-			      "\tfield:unsigned long value_%d;\toffset:%d;\tsize:8;\tsigned:0;\n", k, 8 + 8 * k);
+			      "\tfield:unsigned long value_%d;\toffset:%d;\tsize:8;\tsigned:0;\n",
+			      k, 8 + 8 * k);
 	n += snprintf(text + n, FORMAT_MAX - (size_t)n, "\nprint fmt: \"");
 	for (int k = 0; k < 8; k++)
 		n += snprintf(text + n, FORMAT_MAX - (size_t)n, "value_%d=%%lx ", k);

@@ -71,7 +71,8 @@ static void hits_one(int nr)
 
 static void hits_text(int nr)
 {
-	static const char *const names[] = { "cyclictest", "migration/1", "ksoftirqd/0", "rcu_preempt" };
+	static const char *const names[] = {"cyclictest", "migration/1", "ksoftirqd/0",
+					    "rcu_preempt"};
 	const char *name = names[thread_key() % 4];
 
 	while (nr--)
@@ -101,7 +102,8 @@ static void all_threads(void)
 	two_threads("static hist, one integer key", "one", "hist:keys=a", hits_one);
 	two_threads("static hist, two keys and a value", "one", "hist:keys=a,b:vals=a", hits_one);
 	two_threads("static hist, a .log2 key", "one", "hist:keys=a.log2", hits_one);
-	two_threads("static hist, a filter of one comparison", "one", "hist:keys=a if b > 0", hits_one);
+	two_threads("static hist, a filter of one comparison", "one", "hist:keys=a if b > 0",
+		    hits_one);
 	two_threads("static hist, a text key", "text", "hist:keys=name", hits_text);
 }
 
@@ -118,14 +120,16 @@ static void all_pairs(void)
 
 	command("wake", WAKE);
 	ROW("static pair: variable, difference", "swap", SWAP, PAIR);
-	ROW("static pair: onmax, save of a field", "swap", SWAP ":onmax($lat).save(next_prio)", PAIR);
+	ROW("static pair: onmax, save of a field", "swap", SWAP ":onmax($lat).save(next_prio)",
+	    PAIR);
 	if (synth_command(attached.model, "latency u64 lat; int pid; int prio"))
 		bench_fail("no synthetic event");
 	latency = event_file_get(attached.model->top, synth_find(attached.model, "latency")->event);
 	if (event_file_trigger_write(latency, "hist:keys=lat.log2"))
 		bench_fail("no histogram of the synthetic event");
 	ROW("static pair: onmatch, log2 histogram of the synthetic event", "swap", MATCH, PAIR);
-	if (event_file_trigger_write(latency, "!hist:keys=lat.log2") || event_file_enable(latency, true))
+	if (event_file_trigger_write(latency, "!hist:keys=lat.log2") ||
+	    event_file_enable(latency, true))
 		bench_fail("enable");
 	ROW("static pair: onmatch, synthetic event into the ring", "swap", MATCH, PAIR);
 	event_file_enable(latency, false);
@@ -140,13 +144,18 @@ int main(int argc, char **argv)
 	attached_open(&attached);
 	BENCH("rdtsc at static histograms", sink += counter_read());
 	ROW("static hist, one integer key", "one", "hist:keys=a", trace_one(i & 7, 1));
-	ROW("static hist, one integer key of 800", "one", "hist:keys=a", trace_one(keys[i % KEYS], 1));
-	ROW("static hist, two keys and a value", "one", "hist:keys=a,b:vals=a", trace_one(keys[i % KEYS], 1));
+	ROW("static hist, one integer key of 800", "one", "hist:keys=a",
+	    trace_one(keys[i % KEYS], 1));
+	ROW("static hist, two keys and a value", "one", "hist:keys=a,b:vals=a",
+	    trace_one(keys[i % KEYS], 1));
 	ROW("static hist, a .log2 key", "one", "hist:keys=a.log2", trace_one(keys[i % KEYS], 1));
-	ROW("static hist, a filter of one comparison", "one", "hist:keys=a if b > 0", trace_one(keys[i % KEYS], 1));
+	ROW("static hist, a filter of one comparison", "one", "hist:keys=a if b > 0",
+	    trace_one(keys[i % KEYS], 1));
 	ROW("static hist, a text key", "text", "hist:keys=name", trace_text((int)i, "cyclictest"));
-	ROW("static hist, comm", "one", "hist:keys=common_pid.execname", trace_one(keys[i % KEYS], 1));
-	ROW("static hist, one integer key, clock global", "one", "hist:keys=a:clock=global", trace_one(i & 7, 1));
+	ROW("static hist, comm", "one", "hist:keys=common_pid.execname",
+	    trace_one(keys[i % KEYS], 1));
+	ROW("static hist, one integer key, clock global", "one", "hist:keys=a:clock=global",
+	    trace_one(i & 7, 1));
 	all_pairs();
 	all_threads();
 	attached_close(&attached);

@@ -28,7 +28,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The functions of these headers are none of the program's own: the function tracers have no place in them. */
+/*
+ * The functions of these headers are none of the program's own: the function tracers have no place
+ * in them.
+ */
 #if __has_attribute(patchable_function_entry)
 #define TF_NOTRACE_ __attribute__((no_instrument_function, patchable_function_entry(0, 0)))
 #else
@@ -55,7 +58,8 @@ struct tf_common {
 struct tf_field {
 	const char	*type;		/* "int", "char[16]", "__data_loc char[]" */
 	const char	*name;
-	uint32_t	align, size;	/* bytes; each lies behind the one before, where its alignment allows */
+	/* bytes; each lies behind the one before, where its alignment allows */
+	uint32_t	align, size;
 	int32_t		is_signed;
 	int32_t		kind;		/* enum tf_kind: how TF_EVENT() prints it */
 };
@@ -70,7 +74,8 @@ struct tf_class {
 
 struct tf_event {
 	const uint64_t	*plan;		/* armed while the word behind it is not 0; the agent's */
-	uint32_t	id;		/* the agent's; 0: not told to a session, UINT32_MAX: refused */
+	/* the agent's; 0: not told to a session, UINT32_MAX: refused */
+	uint32_t	id;
 	uint32_t	version;
 	const char	*system, *name;
 	const struct tf_class *cls;
@@ -91,22 +96,27 @@ struct tf_ops {
 	 * One hit. The record has room for struct tf_common in front. frame is
 	 * __builtin_frame_address(0) of the function that the program called.
 	 */
-	void	(*emit)(const struct tf_event *event, void *record, uint32_t size, const void *frame);
+	void (*emit)(const struct tf_event *event, void *record, uint32_t size, const void *frame);
 	/*
 	 * Memory for one record of more than TF_RECORD_STACK bytes, until emit_large(); 8 bytes
 	 * behind it may be written. NULL: too large.
 	 */
 	void	*(*reserve)(uint32_t size);
-	void	(*emit_large)(const struct tf_event *event, void *record, uint32_t size, const void *frame);
+	void (*emit_large)(const struct tf_event *event, void *record, uint32_t size,
+			   const void *frame);
 	int	(*vprintk)(const void *ip, const char *format, va_list args);
 	int	(*marker)(const void *ip, const char *text, size_t size);
 	int	(*attached)(void);
-	/* tf_critical_start(), on 1, and tf_critical_stop(): themselves, their caller, their frame. Not in all agents: see size. */
+	/*
+	 * tf_critical_start(), on 1, and tf_critical_stop(): themselves, their caller, their frame.
+	 * Not in all agents: see size.
+	 */
 	void	(*critical)(int on, const void *ip, const void *site, const void *frame);
 };
 
 enum {
-	TF_RECORD_STACK	= 256,		/* a record of up to so many bytes is made on the caller's stack */
+	/* a record of up to so many bytes is made on the caller's stack */
+	TF_RECORD_STACK	= 256,
 	TF_RECORD_MAX	= 4072,		/* bytes of the largest record */
 };
 
@@ -169,15 +179,16 @@ extern struct tf_event *__stop_tf_events[] __attribute__((visibility("hidden")))
 extern struct tf_enum *__start_tf_enums[] __attribute__((visibility("hidden")));
 extern struct tf_enum *__stop_tf_enums[] __attribute__((visibility("hidden")));
 
-extern void tf_dso_opened_(struct tf_dso *dso, struct tf_event **events, struct tf_event **events_end,
-			   struct tf_enum **enums, struct tf_enum **enums_end)
-	__attribute__((weak, visibility("default")));
+extern void tf_dso_opened_(struct tf_dso *dso, struct tf_event **events,
+			   struct tf_event **events_end, struct tf_enum **enums,
+			   struct tf_enum **enums_end) __attribute__((weak, visibility("default")));
 extern void tf_dso_closed_(struct tf_dso *dso) __attribute__((weak, visibility("default")));
 
 TF_NOTRACE_ __attribute__((weak, visibility("hidden"), constructor)) void tf_dso_begin_(void)
 {
 	if (tf_dso_opened_ && !tf_dso_.told)
-		tf_dso_opened_(&tf_dso_, __start_tf_events, __stop_tf_events, __start_tf_enums, __stop_tf_enums);
+		tf_dso_opened_(&tf_dso_, __start_tf_events, __stop_tf_events, __start_tf_enums,
+			       __stop_tf_enums);
 }
 
 TF_NOTRACE_ __attribute__((weak, visibility("hidden"), destructor)) void tf_dso_end_(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * define_trace.h - makes the events of the header that includes it, where CREATE_TRACE_POINTS is defined
+ * define_trace.h - makes the events of the header that includes it, where CREATE_TRACE_POINTS is
+ * defined
  *
  * The header is included again, once for each pass, with other meanings of
  * TRACE_EVENT() and of what stands in it:
@@ -60,12 +61,15 @@
 	DECLARE_EVENT_CLASS(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct), PARAMS(assign),	\
 			    PARAMS(print));							\
 	DEFINE_EVENT(name, name, PARAMS(proto), PARAMS(args))
-#define TRACE_EVENT_FN(name, proto, args, tstruct, assign, print, reg, unreg)			\
-	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct), PARAMS(assign), PARAMS(print))
-#define TRACE_EVENT_FN_COND(name, proto, args, cond, tstruct, assign, print, reg, unreg)	\
-	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct), PARAMS(assign), PARAMS(print))
-#define TRACE_EVENT_CONDITION(name, proto, args, cond, tstruct, assign, print)			\
-	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct), PARAMS(assign), PARAMS(print))
+#define TRACE_EVENT_FN(name, proto, args, tstruct, assign, print, reg, unreg)           \
+	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct), PARAMS(assign), \
+		    PARAMS(print))
+#define TRACE_EVENT_FN_COND(name, proto, args, cond, tstruct, assign, print, reg, unreg) \
+	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct), PARAMS(assign),  \
+		    PARAMS(print))
+#define TRACE_EVENT_CONDITION(name, proto, args, cond, tstruct, assign, print)          \
+	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct), PARAMS(assign), \
+		    PARAMS(print))
 #define TRACE_EVENT_NOP(name, proto, args, tstruct, assign, print) struct tf_event
 #define DECLARE_EVENT_CLASS_NOP(name, proto, args, tstruct, assign, print) struct tf_event
 #define DEFINE_EVENT_NOP(template_, name, proto, args) struct tf_event
@@ -123,7 +127,8 @@
 #undef DECLARE_TRACE
 #undef DECLARE_TRACE_CONDITION
 #define DECLARE_TRACE(name, proto, args) TF_NOTHING_(name, PARAMS(proto)) struct tf_event
-#define DECLARE_TRACE_CONDITION(name, proto, args, cond) TF_NOTHING_(name, PARAMS(proto)) struct tf_event
+#define DECLARE_TRACE_CONDITION(name, proto, args, cond) \
+	TF_NOTHING_(name, PARAMS(proto)) struct tf_event
 
 #ifdef TF_UNDEF_INCLUDE_FILE_
 #undef TF_UNDEF_INCLUDE_FILE_

@@ -95,7 +95,8 @@ static inline TF_NOTRACE_ __attribute__((unused)) size_t tf_text_size_(const cha
 }
 
 /* len counts the 0 behind the text. */
-static inline TF_NOTRACE_ __attribute__((unused)) void tf_text_assign_(char *to, size_t len, const char *from)
+static inline TF_NOTRACE_ __attribute__((unused)) void tf_text_assign_(char *to, size_t len,
+								       const char *from)
 {
 	if (!len)
 		return;
@@ -107,7 +108,8 @@ static inline TF_NOTRACE_ __attribute__((unused)) void tf_text_assign_(char *to,
 }
 
 /* args is a va_list *, as in the kernel. */
-static inline TF_NOTRACE_ __attribute__((unused)) size_t tf_vstring_size_(const char *format, va_list *args)
+static inline TF_NOTRACE_ __attribute__((unused)) size_t tf_vstring_size_(const char *format,
+									  va_list *args)
 {
 	va_list copy;
 	int n;
@@ -118,7 +120,8 @@ static inline TF_NOTRACE_ __attribute__((unused)) size_t tf_vstring_size_(const 
 	return n < 0 ? 1 : (size_t)n + 1;
 }
 
-static inline TF_NOTRACE_ __attribute__((unused)) void tf_vstring_assign_(char *to, size_t len, const char *format, va_list *args)
+static inline TF_NOTRACE_ __attribute__((unused)) void
+tf_vstring_assign_(char *to, size_t len, const char *format, va_list *args)
 {
 	va_list copy;
 
@@ -160,7 +163,8 @@ static inline TF_NOTRACE_ __attribute__((unused)) void tf_vstring_assign_(char *
 	_Pragma("GCC diagnostic pop")
 
 #define DECLARE_TRACE(name, proto, args) TF_NOTHING_(name, PARAMS(proto)) struct tf_event
-#define DECLARE_TRACE_CONDITION(name, proto, args, cond) TF_NOTHING_(name, PARAMS(proto)) struct tf_event
+#define DECLARE_TRACE_CONDITION(name, proto, args, cond) \
+	TF_NOTHING_(name, PARAMS(proto)) struct tf_event
 #define DEFINE_TRACE(name, proto, args) struct tf_event
 #define DEFINE_TRACE_FN(name, reg, unreg, proto, args) struct tf_event
 #define EXPORT_TRACEPOINT_SYMBOL(name) struct tf_event
@@ -189,8 +193,10 @@ static inline TF_NOTRACE_ __attribute__((unused)) void tf_vstring_assign_(char *
 	TF_DECLARE_(name, PARAMS(proto), PARAMS(args), 1) struct tf_event
 #define DEFINE_EVENT_CONDITION(template_, name, proto, args, cond) \
 	TF_DECLARE_(name, PARAMS(proto), PARAMS(args), cond) struct tf_event
-#define DEFINE_EVENT_NOP(template_, name, proto, args) TF_NOTHING_(name, PARAMS(proto)) struct tf_event
-#define TRACE_EVENT_NOP(name, proto, args, tstruct, assign, print) TF_NOTHING_(name, PARAMS(proto)) struct tf_event
+#define DEFINE_EVENT_NOP(template_, name, proto, args) \
+	TF_NOTHING_(name, PARAMS(proto)) struct tf_event
+#define TRACE_EVENT_NOP(name, proto, args, tstruct, assign, print) \
+	TF_NOTHING_(name, PARAMS(proto)) struct tf_event
 #define TRACE_EVENT(name, proto, args, tstruct, assign, print) \
 	TF_DECLARE_(name, PARAMS(proto), PARAMS(args), 1) struct tf_event
 #define TRACE_EVENT_FN(name, proto, args, tstruct, assign, print, reg, unreg) \

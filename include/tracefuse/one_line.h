@@ -55,9 +55,11 @@
 #define TF_EACH_10_(m_, id_, f1_, f2_, f3_, f4_, f5_, f6_, f7_, f8_, f9_, f10_) \
 	TF_EACH_9_(m_, id_, f1_, f2_, f3_, f4_, f5_, f6_, f7_, f8_, f9_) TF_APPLY_(m_, id_, 9, f10_)
 #define TF_EACH_11_(m_, id_, f1_, f2_, f3_, f4_, f5_, f6_, f7_, f8_, f9_, f10_, f11_) \
-	TF_EACH_10_(m_, id_, f1_, f2_, f3_, f4_, f5_, f6_, f7_, f8_, f9_, f10_) TF_APPLY_(m_, id_, 10, f11_)
+	TF_EACH_10_(m_, id_, f1_, f2_, f3_, f4_, f5_, f6_, f7_, f8_, f9_, f10_) \
+	TF_APPLY_(m_, id_, 10, f11_)
 #define TF_EACH_12_(m_, id_, f1_, f2_, f3_, f4_, f5_, f6_, f7_, f8_, f9_, f10_, f11_, f12_) \
-	TF_EACH_11_(m_, id_, f1_, f2_, f3_, f4_, f5_, f6_, f7_, f8_, f9_, f10_, f11_) TF_APPLY_(m_, id_, 11, f12_)
+	TF_EACH_11_(m_, id_, f1_, f2_, f3_, f4_, f5_, f6_, f7_, f8_, f9_, f10_, f11_) \
+	TF_APPLY_(m_, id_, 11, f12_)
 
 #define TF_PARAM_FIRST_(id_, i_, type_, name_) type_ name_ __attribute__((unused))
 #define TF_PARAM_NEXT_(id_, i_, type_, name_) , type_ name_ __attribute__((unused))
@@ -252,8 +254,8 @@
 	TF_EVENT2_(TF_COUNT_(name_, ##__VA_ARGS__), system_, name_, ##__VA_ARGS__)
 #define TF_EVENT2_(n_, system_, name_, ...) TF_EVENT3_(n_, system_, name_, ##__VA_ARGS__)
 #define TF_EVENT3_(n_, system_, name_, ...) \
-	TF_EVENT_(n_, system_, name_, system_##__##name_, TF_EACH_##n_##_, (TF_PARAMS_##n_##_(__VA_ARGS__)), \
-		  (TF_ARGS_##n_##_(__VA_ARGS__)), ##__VA_ARGS__)
+	TF_EVENT_(n_, system_, name_, system_##__##name_, TF_EACH_##n_##_, \
+		  (TF_PARAMS_##n_##_(__VA_ARGS__)), (TF_ARGS_##n_##_(__VA_ARGS__)), ##__VA_ARGS__)
 
 #ifdef TRACEFUSE_DISABLED
 
@@ -303,7 +305,8 @@ tf_text_tail_(const char *from, uint32_t left, uint32_t before)
  * memory has (TF_RECORD_SPARE_). A histogram by the text loads the same words, and a load waits
  * until stores that it needs two of are done.
  */
-static inline TF_NOTRACE_ __attribute__((unused)) void tf_text_put_(void *record, uint32_t at, uint32_t len, const char *text)
+static inline TF_NOTRACE_ __attribute__((unused)) void
+tf_text_put_(void *record, uint32_t at, uint32_t len, const char *text)
 {
 	const char *from = text ? text : "(null)";
 	char *out = (char *)record + at;
@@ -357,15 +360,18 @@ template <typename T> static inline TF_NOTRACE_ T tf_store_(T value, uint32_t) {
 #else
 
 #define TF_STORED_(type_) \
-	__typeof__(_Generic((type_){ 0 }, char *: (uint32_t)0, const char *: (uint32_t)0, default: (type_){ 0 }))
+	__typeof__(_Generic((type_){ 0 }, char *: (uint32_t)0, const char *: (uint32_t)0, \
+			    default: (type_){ 0 }))
 #define TF_IS_TEXT_(type_) _Generic((type_){ 0 }, char *: 1, const char *: 1, default: 0)
 #define TF_TYPE_TEXT_(type_) \
-	_Generic((type_){ 0 }, char *: "__data_loc char[]", const char *: "__data_loc char[]", default: #type_)
+	_Generic((type_){ 0 }, char *: "__data_loc char[]", const char *: "__data_loc char[]", \
+		 default: #type_)
 #define TF_ASSERT_TYPE_(type_) \
 	_Static_assert(_Generic((type_){ 0 }, float: 0, double: 0, long double: 0, default: 1), \
 		       "floating point cannot be recorded: " #type_);
 #define tf_text_of_(v_) _Generic((v_), char *: (v_), const char *: (v_), default: (const char *)0)
-#define tf_store_(v_, place_) _Generic((v_), char *: (place_), const char *: (place_), default: (v_))
+#define tf_store_(v_, place_) \
+	_Generic((v_), char *: (place_), const char *: (place_), default: (v_))
 #define TF_EXTERN_C_
 
 #endif
@@ -391,7 +397,8 @@ template <typename T> static inline TF_NOTRACE_ T tf_store_(T value, uint32_t) {
 		each_(TF_MEMBER_, id_, ##__VA_ARGS__) \
 	} __attribute__((may_alias)); \
 	TF_EXTERN_C_ TF_WEAK_ struct tf_event tf_event_##id_; \
-	TF_EXTERN_C_ TF_WEAK_ TF_NOTRACE_ void tf_emit_##id_ params_; /* for -Wmissing-prototypes */ \
+	/* for -Wmissing-prototypes */ \
+	TF_EXTERN_C_ TF_WEAK_ TF_NOTRACE_ void tf_emit_##id_ params_; \
 	TF_EXTERN_C_ TF_WEAK_ __attribute__((noinline)) void tf_emit_##id_ params_ \
 	{ \
 		struct tf_raw_##id_ *tf_rec; \
@@ -409,9 +416,11 @@ template <typename T> static inline TF_NOTRACE_ T tf_store_(T value, uint32_t) {
 		tf_size = sizeof(*tf_rec); \
 		each_(TF_FILL_, id_, ##__VA_ARGS__) \
 		if (__builtin_expect(tf_whole > TF_RECORD_STACK, 0)) \
-			tf_dso_.ops->emit_large(&tf_event_##id_, tf_rec, tf_whole, __builtin_frame_address(0)); \
+			tf_dso_.ops->emit_large(&tf_event_##id_, tf_rec, tf_whole, \
+						 __builtin_frame_address(0)); \
 		else \
-			tf_dso_.ops->emit(&tf_event_##id_, tf_rec, tf_whole, __builtin_frame_address(0)); \
+			tf_dso_.ops->emit(&tf_event_##id_, tf_rec, tf_whole, \
+						 __builtin_frame_address(0)); \
 	} \
 	static inline __attribute__((always_inline, unused)) void trace_##name_ params_ \
 	{ \

@@ -62,7 +62,8 @@ static inline TF_NOTRACE_ __attribute__((unused)) int tf_attached(void)
  * most. A newline is added where there is none. Returns the bytes recorded, 0
  * when nothing is recorded. In a signal handler only %d, %u, %x, %p, %c and %s.
  */
-static TF_NOTRACE_ __attribute__((unused, noinline, format(printf, 1, 2))) int tf_printk(const char *format, ...)
+static TF_NOTRACE_ __attribute__((unused, noinline, format(printf, 1, 2))) int
+tf_printk(const char *format, ...)
 {
 	va_list args;
 	int n = 0;
@@ -86,7 +87,8 @@ static TF_NOTRACE_ __attribute__((unused, noinline)) int tf_marker(const char *t
 	return tf_dso_.ops->marker(__builtin_return_address(0), text, __builtin_strlen(text));
 }
 
-static TF_NOTRACE_ __attribute__((unused, noinline)) void tf_critical_(int on, const void *ip, const void *site, const void *frame)
+static TF_NOTRACE_ __attribute__((unused, noinline)) void
+tf_critical_(int on, const void *ip, const void *site, const void *frame)
 {
 	if (tf_dso_.ops->size >= offsetof(struct tf_ops, critical) + sizeof(tf_dso_.ops->critical))
 		tf_dso_.ops->critical(on, ip, site, frame);
@@ -101,13 +103,15 @@ static TF_NOTRACE_ __attribute__((unused, noinline)) void tf_critical_(int on, c
 static TF_NOTRACE_ __attribute__((unused, noinline)) void tf_critical_start(void)
 {
 	if (__builtin_expect(tf_dso_.ops != NULL, 0))
-		tf_critical_(1, (const void *)tf_critical_start, __builtin_return_address(0), __builtin_frame_address(0));
+		tf_critical_(1, (const void *)tf_critical_start, __builtin_return_address(0),
+			     __builtin_frame_address(0));
 }
 
 static TF_NOTRACE_ __attribute__((unused, noinline)) void tf_critical_stop(void)
 {
 	if (__builtin_expect(tf_dso_.ops != NULL, 0))
-		tf_critical_(0, (const void *)tf_critical_stop, __builtin_return_address(0), __builtin_frame_address(0));
+		tf_critical_(0, (const void *)tf_critical_stop, __builtin_return_address(0),
+			     __builtin_frame_address(0));
 }
 
 #else

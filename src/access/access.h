@@ -37,7 +37,8 @@ struct access_ops {
 	int	(*mkdir)(struct access *a, const char *path);
 	int	(*rmdir)(struct access *a, const char *path);
 	/* access_pend(); NULL: nothing is kept */
-	int	(*keep)(struct access *a, const char *path, bool truncates, const char *text, size_t len);
+	int (*keep)(struct access *a, const char *path, bool truncates, const char *text,
+		    size_t len);
 	void	(*close)(struct access *a);
 };
 
@@ -67,7 +68,9 @@ void access_close(struct access *a);
  */
 bool access_path(const char *cwd, const char *path, char *out, size_t size);
 
-/* Reads a whole file into memory that the caller frees; *len without the 0 behind it. 0 or -errno. */
+/*
+ * Reads a whole file into memory that the caller frees; *len without the 0 behind it. 0 or -errno.
+ */
 int access_read_all(struct access *a, const char *path, char **text, size_t *len);
 
 /*
@@ -97,6 +100,7 @@ int access_pend(struct access *a, const char *path, bool truncates, const char *
  * has them. `path` is the file written to: it tells which instance's log is meant.
  */
 char *access_errors_mark(struct access *a, const char *path);
-void access_errors_print(struct access *a, const char *path, char *mark, FILE *out);	/* frees the mark */
+/* frees the mark */
+void access_errors_print(struct access *a, const char *path, char *mark, FILE *out);
 
 #endif

@@ -151,7 +151,7 @@ static ssize_t far_write(struct access_file *file, const char *buf, size_t size)
 
 static int far_release(struct access_file *file)
 {
-	struct wire_request rq = { .op = WIRE_RELEASE, .handle = ((struct far_file *)file)->handle };
+	struct wire_request rq = {.op = WIRE_RELEASE, .handle = ((struct far_file *)file)->handle};
 	struct wire_answer answer;
 	int ret = ask(file->access, &rq, NULL, -1, &answer);
 
@@ -196,10 +196,12 @@ static int far_rmdir(struct access *a, const char *path)
 	return ask_path(a, WIRE_RMDIR, path, 0);
 }
 
-static int far_pend(struct access *a, const char *path, bool truncates, const char *text, size_t len)
+static int far_pend(struct access *a, const char *path, bool truncates, const char *text,
+		    size_t len)
 {
 	size_t size = strlen(path) + 1 + len;
-	struct wire_request rq = { .size = (uint32_t)size, .op = WIRE_PEND, .flags = truncates ? O_TRUNC : 0 };
+	struct wire_request rq = {
+		.size = (uint32_t)size, .op = WIRE_PEND, .flags = truncates ? O_TRUNC : 0};
 	char *body = size <= WIRE_MAX ? malloc(size) : NULL;
 	struct wire_answer answer;
 	int ret;
@@ -221,8 +223,15 @@ static void far_close(struct access *a)
 }
 
 static const struct access_ops far_ops = {
-	.open = far_open, .read = far_read, .write = far_write, .release = far_release,
-	.list = far_list, .stat = far_stat, .mkdir = far_mkdir, .rmdir = far_rmdir, .keep = far_pend,
+	.open = far_open,
+	.read = far_read,
+	.write = far_write,
+	.release = far_release,
+	.list = far_list,
+	.stat = far_stat,
+	.mkdir = far_mkdir,
+	.rmdir = far_rmdir,
+	.keep = far_pend,
 	.close = far_close,
 };
 
@@ -291,7 +300,8 @@ int access_connect_at(const char *dir, struct access **out)
 	dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/control", dirfd);
-	ret = fd < 0 || dirfd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno : 0;
+	ret = fd < 0 || dirfd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno
+											 : 0;
 	if (ret == -ENOENT)
 		ret = -ECONNREFUSED;	/* the session is there without its socket */
 	if (dirfd >= 0)

@@ -7,10 +7,15 @@
 
 #include "access/access.h"
 
-/* One request without a file. 0 or -errno; *text (may be NULL) is the answer, the caller's to free. */
+/*
+ * One request without a file. 0 or -errno; *text (may be NULL) is the answer, the caller's to free.
+ */
 int access_request(struct access *a, unsigned int op, const char *path, int fd, char **text);
 
-/* The same in two steps, for one that the server answers when there is something: access_fd() is readable then. */
+/*
+ * The same in two steps, for one that the server answers when there is something: access_fd() is
+ * readable then.
+ */
 int access_fd(struct access *a);
 int access_ask(struct access *a, unsigned int op);
 int access_hear(struct access *a);

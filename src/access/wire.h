@@ -21,7 +21,8 @@ enum { WIRE_MAX = 1 << 20 };		/* bytes behind a header */
 
 enum wire_op {
 	WIRE_OPEN = 1,		/* flags; path             -> handle */
-	WIRE_READ,		/* handle, offset; flags: how many bytes are wanted -> count; bytes */
+	/* handle, offset; flags: how many bytes are wanted -> count; bytes */
+	WIRE_READ,
 	WIRE_WRITE,		/* handle; text            -> count */
 	WIRE_RELEASE,		/* handle                  -> 0 */
 	WIRE_LIST,		/* path                    -> 0; for each 'd' or 'f', name, 0 */
@@ -30,16 +31,25 @@ enum wire_op {
 	WIRE_RMDIR,		/* path                    -> 0 */
 	WIRE_INFO,		/*                         -> 0; lines "key value" */
 	WIRE_MOUNT,		/* absolute path           -> 0 */
-	WIRE_ADOPT,		/* path; a /dev/fuse descriptor mounted by the client comes along -> 0 */
+	/* path; a /dev/fuse descriptor mounted by the client comes along -> 0 */
+	WIRE_ADOPT,
 	WIRE_END,		/*                         -> 0; the session ends */
-	WIRE_BARRIER,		/*                         -> 0; programs that attach wait, while this client lives */
+	/*                         -> 0; programs that attach wait, while this client lives */
+	WIRE_BARRIER,
 	WIRE_WAITS,		/* when one waits          -> its number */
 	WIRE_GO,		/* its number in decimal   -> 0; it goes on */
-	WIRE_PEND,		/* path, 0, text; flags    -> 0; a setting of an event that no program has defined yet */
-	WIRE_SYSTEMS,		/* + or - (kernel names), names or * -> 0; providers' systems are wanted (programs_add_systems()) */
-	WIRE_BOOT,		/* parameters (boot.h)     -> 0; a line for each thing that is wrong */
+	/* path, 0, text; flags    -> 0; a setting of an event that no program has defined yet */
+	WIRE_PEND,
+	/*
+	 * + or - (kernel names), names or * -> 0; providers' systems are wanted
+	 * (programs_add_systems())
+	 */
+	WIRE_SYSTEMS,
+	/* parameters (boot.h)     -> 0; a line for each thing that is wrong */
+	WIRE_BOOT,
 	WIRE_STAY,		/*                         -> 0; the session outlives who made it */
-	WIRE_UNTRACED,		/*                         -> a bit for each enum untraced that was met */
+	/*                         -> a bit for each enum untraced that was met */
+	WIRE_UNTRACED,
 };
 
 struct wire_request {

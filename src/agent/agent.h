@@ -38,13 +38,15 @@
 
 /* As in the kernel's records (common_flags, R26). */
 enum agent_flags {
-	AGENT_SIGNALS_OFF = 0x01,	/* all signals that can be are blocked: printed as irqs-off */
+	/* all signals that can be are blocked: printed as irqs-off */
+	AGENT_SIGNALS_OFF = 0x01,
 	AGENT_HANDLER	= 0x08,		/* in a signal handler: printed as hardirq */
 };
 
 enum {
 	AGENT_STACK = 64,	/* frames of a stack trace at most */
-	AGENT_SHARED = 255,	/* no_rseq: a clone() runs beside the thread with its control block; it is not recorded */
+	/* no_rseq: a clone() runs beside the thread with its control block; it is not recorded */
+	AGENT_SHARED = 255,
 };
 
 /* Where the last hit of an event went, to go there again (way.c). */
@@ -60,10 +62,15 @@ struct agent_way {
 	void		*rseq;		/* the thread's struct rseq_area */
 	uint64_t	bit;		/* the instance's, in struct hit.mask; 0: it has none */
 	uint32_t	type;		/* of the record */
-	/* as event, where its group has no function event, and the graph tracer no settings; 0: it is not so */
+	/*
+	 * as event, where its group has no function event, and the graph tracer no settings; 0: it
+	 * is not so
+	 */
 	uint32_t	plain;
-	struct slot	*slot;		/* the thread's, which stays where it is when that one has none any more */
-	uint64_t	room;		/* of functions: bytes behind a record on a page where it is the first */
+	/* the thread's, which stays where it is when that one has none any more */
+	struct slot	*slot;
+	/* of functions: bytes behind a record on a page where it is the first */
+	uint64_t	room;
 	uint64_t	epoch;		/* in which it was made */
 };
 
@@ -103,7 +110,8 @@ struct agent_count {
 	uint32_t	var;		/* offset of the variable in an elt */
 	const void	*clock;		/* the instance's, while it is */
 	uint32_t	clock_id;	/* this one */
-	uint32_t	asked;		/* the entry that count_make() was asked for last, in this epoch */
+	/* the entry that count_make() was asked for last, in this epoch */
+	uint32_t	asked;
 	uint64_t	mult, offset;	/* as in struct agent_way */
 	/* What is no assembly. False: it has done nothing. Under the guard. */
 	bool		(*call)(struct agent_count *c, void *record, uint32_t size);
@@ -117,7 +125,16 @@ struct agent_count {
 };
 
 /* How a field is loaded; the first three by the shortest way. */
-enum count_load { COUNT_U32, COUNT_S32, COUNT_64, COUNT_U8, COUNT_S8, COUNT_U16, COUNT_S16, COUNT_NONE };
+enum count_load {
+	COUNT_U32,
+	COUNT_S32,
+	COUNT_64,
+	COUNT_U8,
+	COUNT_S8,
+	COUNT_U16,
+	COUNT_S16,
+	COUNT_NONE
+};
 
 /* What is done before the key is looked for, and after it was counted. */
 enum count_early {
@@ -128,7 +145,8 @@ enum count_early {
 	COUNT_CALL	= 1 << 4,	/* call() does the rest */
 	COUNT_TIMED	= 1 << 5,	/* the time is taken */
 	COUNT_PARENT	= 1 << 6,	/* of a function: the first key is parent_ip */
-	COUNT_IPS	= 1 << 7,	/* of a function: entry.S has the keys, and nothing else is asked */
+	/* of a function: entry.S has the keys, and nothing else is asked */
+	COUNT_IPS	= 1 << 7,
 };
 
 enum count_late {
@@ -165,21 +183,29 @@ enum { AGENT_PROFILES = 4 };
 
 #define GRAPH_LONG (1ull << 63)
 
-/* What a thread is in of the functions that are hooked (graph.c); slots are where their return addresses lie. */
+/*
+ * What a thread is in of the functions that are hooked (graph.c); slots are where their return
+ * addresses lie.
+ */
 struct agent_graph {
-	/* The short way: slots of the thread's own stack that lie in the piece that was looked up last; 0: none. */
+	/*
+	 * The short way: slots of the thread's own stack that lie in the piece that was looked up
+	 * last; 0: none.
+	 */
 	uintptr_t	low;
 	uintptr_t	size;
 	struct graph_piece *piece;
 	uintptr_t	top;		/* the innermost slot on the thread's own stack; 0: none */
-	uint64_t	state;		/* of who is called below it: its depth, or what does not go the short way */
+	/* of who is called below it: its depth, or what does not go the short way */
+	uint64_t	state;
 	uint32_t	overrun;	/* functions that could not be hooked */
 	uint32_t	turn;		/* raised whenever `piece` is another */
 };
 
 /* Critical sections of a thread. */
 struct agent_section {
-	bool		on;		/* in one that is watched: what functions with ARM_SECTION ask */
+	/* in one that is watched: what functions with ARM_SECTION ask */
+	bool		on;
 	uint16_t	locks, own;	/* since somebody watched */
 	uint32_t	state;		/* enum section_kind: what holds */
 	uint32_t	generation;
@@ -190,7 +216,8 @@ struct agent_section {
 struct agent_thread {
 	struct slot	*slot;
 	/* Eight bytes that one load takes; flags, locks and pid as in struct record_common. */
-	uint8_t		no_rseq;	/* children of vfork() that run on this thread's slot, or AGENT_SHARED */
+	/* children of vfork() that run on this thread's slot, or AGENT_SHARED */
+	uint8_t		no_rseq;
 	uint8_t		zero;
 	uint8_t		flags;		/* enum agent_flags, kept by providers/signal/signal.c */
 	uint8_t		locks;		/* locks held, of lock/lock.c: common_preempt_count */
@@ -198,31 +225,39 @@ struct agent_thread {
 	uint32_t	tid;		/* in the process's own name space */
 	uint32_t	tgid;		/* the process, as the server sees it */
 	uint8_t		busy;		/* in an interposer: what it calls is not recorded */
-	const volatile int32_t *cpu;	/* the CPU it runs on: libc's rseq area, or a negative number */
+	/* the CPU it runs on: libc's rseq area, or a negative number */
+	const volatile int32_t *cpu;
 	char		comm[LAYOUT_COMM_LEN];
 	uintptr_t	stack_low, stack_high;	/* the thread's own stack; 0: not known */
-	uintptr_t	resume;		/* where the guard leaves the hit that is on its way; 0: there is none */
+	/* where the guard leaves the hit that is on its way; 0: there is none */
+	uintptr_t	resume;
 	uintptr_t	frame[LAYOUT_HIT_LEVELS];	/* A6: by level, where its hit() runs */
-	uintptr_t	code_start, code_end;	/* the DSO that was looked up last: addresses in its code */
+	/* the DSO that was looked up last: addresses in its code */
+	uintptr_t	code_start, code_end;
 	uint64_t	dso_delta;		/* plus this are the session's */
 	uint32_t	dso_age;		/* how many had gone then */
-	uint32_t	nr_large;		/* large records that are being filled, inside each other */
-	char		*large;			/* LAYOUT_HIT_LEVELS pages for them; NULL: none yet */
+	/* large records that are being filled, inside each other */
+	uint32_t	nr_large;
+	/* LAYOUT_HIT_LEVELS pages for them; NULL: none yet */
+	char		*large;
 	uintptr_t	large_frame[LAYOUT_HIT_LEVELS];	/* A6 */
-	const struct site_table *sites;		/* of the DSO that had a hit last (sites/hit.h); NULL: none yet */
+	/* of the DSO that had a hit last (sites/hit.h); NULL: none yet */
+	const struct site_table *sites;
 	struct agent_way ways[AGENT_WAYS];	/* by entry */
 	struct agent_graph graph;
 	struct agent_section section;
-	uint32_t	code_turn;	/* raised whenever code_start to dso_age are another DSO's */
+	/* raised whenever code_start to dso_age are another DSO's */
+	uint32_t	code_turn;
 	struct agent_count counts[AGENT_WAYS];	/* by entry */
 	struct agent_profile profiles[AGENT_PROFILES];	/* by entry */
-	struct hit	hit;		/* call_any() of shortcut.c stores some of it, the rest is 0 */
+	/* call_any() of shortcut.c stores some of it, the rest is 0 */
+	struct hit	hit;
 	uint64_t	taken[SHORTCUTS];	/* hits of shortcuts that are in counts[] no more */
 };
 
 /*
- * The thread's slot now. NULL: it has none, or any more: where the session's memory is damaged, a fault of this
- * thread or of another one takes it (guard.c), between any two looks at it.
+ * The thread's slot now. NULL: it has none, or any more: where the session's memory is damaged, a
+ * fault of this thread or of another one takes it (guard.c), between any two looks at it.
  */
 static inline struct slot *agent_slot(const struct agent_thread *t)
 {
@@ -233,7 +268,8 @@ static inline struct slot *agent_slot(const struct agent_thread *t)
  * What is to be added to an address in the code of the DSO that was looked up
  * last. False: it is not in there, or a handler has looked up another one just now.
  */
-static inline bool agent_code_delta(const struct agent_thread *t, uintptr_t addr, uint32_t age, uint64_t *delta)
+static inline bool agent_code_delta(const struct agent_thread *t, uintptr_t addr, uint32_t age,
+				    uint64_t *delta)
 {
 	const uint32_t turn = *(const volatile uint32_t *)&t->code_turn;
 	bool is_in;
@@ -263,7 +299,8 @@ struct agent_self {
 	/* agent_here.lost of the process in which it is counted in losses.threads */
 	uint32_t	lost;
 	/* tasks.c */
-	uint32_t	born;		/* the thread whose creator is known, in its own name space: not that of a raw clone() */
+	/* the thread whose creator is known, in its own name space: not that of a raw clone() */
+	uint32_t	born;
 	bool		forks;		/* `forking` is of the fork() that is on its way */
 	const struct pids_family *family;	/* while agent_born() runs */
 	struct pids_family forking;
@@ -304,9 +341,13 @@ AGENT_API void agent_leave(struct agent_thread *t);
  * __builtin_frame_address(0) of the function that the program calls: stacks begin with its
  * return address; NULL: no stack.
  */
-AGENT_API void agent_emit(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame);
+AGENT_API void agent_emit(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
+			  const void *frame);
 
-/* How many hits of the thread a shortcut was taken for, and its name; NULL: there is none. For tests. */
+/*
+ * How many hits of the thread a shortcut was taken for, and its name; NULL: there is none. For
+ * tests.
+ */
 AGENT_API uint64_t agent_shortcut_taken(const struct agent_thread *t, unsigned int shortcut);
 AGENT_API const char *agent_shortcut_name(unsigned int shortcut);
 
@@ -344,7 +385,9 @@ AGENT_API extern uint32_t agent_provider_id;	/* id of number 0 */
 static inline bool provider_armed(unsigned int nr)
 {
 	/* Relaxed: hit() loads it again with acquire. */
-	return __builtin_expect(atomic_load_explicit(&agent_provider_events[nr].plan, memory_order_relaxed) != 0, 0);
+	return __builtin_expect(
+		atomic_load_explicit(&agent_provider_events[nr].plan, memory_order_relaxed) != 0,
+		0);
 }
 
 /* ---- Sections that latency tracers watch for (section.c) ---- */
@@ -369,21 +412,29 @@ static inline bool agent_section_watched(uint32_t kinds)
  * one lock more, or will have one less. ip: the function that did it, parent:
  * its caller, frame as of agent_emit(). Only while that kind is watched.
  */
-AGENT_API void agent_section_change(struct agent_thread *t, uint32_t kind, bool on, const void *ip, const void *parent,
-				    const void *frame);
-/* A section of its own: where it began, which may be in another thread; false: not now. And its end. */
-AGENT_API bool agent_section_begin(struct agent_thread *t, unsigned int watch, struct section_mark *m,
-				   const void *ip, const void *parent);
-AGENT_API void agent_section_end(struct agent_thread *t, unsigned int watch, const struct section_mark *m,
-				 const void *ip, const void *parent, const void *frame);
+AGENT_API void agent_section_change(struct agent_thread *t, uint32_t kind, bool on, const void *ip,
+				    const void *parent, const void *frame);
+/*
+ * A section of its own: where it began, which may be in another thread; false: not now. And its
+ * end.
+ */
+AGENT_API bool agent_section_begin(struct agent_thread *t, unsigned int watch,
+				   struct section_mark *m, const void *ip, const void *parent);
+AGENT_API void agent_section_end(struct agent_thread *t, unsigned int watch,
+				 const struct section_mark *m, const void *ip, const void *parent,
+				 const void *frame);
 
 /*
- * Whether a thread of this process has been woken and does not run yet: functions with ARM_WAKEUP are recorded
- * meanwhile. A child of fork() has none. It may be told of another process, by its index.
+ * Whether a thread of this process has been woken and does not run yet: functions with ARM_WAKEUP
+ * are recorded meanwhile. A child of fork() has none. It may be told of another process, by its
+ * index.
  */
 AGENT_API void agent_wakeup_tell(uint32_t process, bool pending);
 AGENT_API bool agent_wakeup_pending(void);
-/* Threads that wait, by slot: *nr places of struct program_tables, of which those in front of *end have been used. */
+/*
+ * Threads that wait, by slot: *nr places of struct program_tables, of which those in front of *end
+ * have been used.
+ */
 AGENT_API struct waiter *agent_waiters(uint32_t *nr, _Atomic uint32_t **end);
 /* The process's index. */
 AGENT_API uint32_t agent_process(void);
@@ -400,9 +451,12 @@ AGENT_API uint64_t agent_providers_table(void) __attribute__((weak));
  * The same (signal.c): t->flags with AGENT_HANDLER as it is now, at the caller's frame.
  * Asked at a thread's first hit, and at each in a handler, which may have been left by siglongjmp.
  */
-AGENT_API uint8_t agent_signal_flags(const struct agent_thread *t, const void *frame) __attribute__((weak));
+AGENT_API uint8_t agent_signal_flags(const struct agent_thread *t, const void *frame)
+	__attribute__((weak));
 
-/* SIGBUS, SIGSEGV or SIGFPE that comes of a session whose memory is damaged: it has been seen to. */
+/*
+ * SIGBUS, SIGSEGV or SIGFPE that comes of a session whose memory is damaged: it has been seen to.
+ */
 AGENT_API bool agent_guard_takes(int sig, const siginfo_t *info, void *context);
 typedef void (*agent_guard)(int sig, siginfo_t *info, void *context);
 /* The handler that is set for a signal while the program has none; NULL: there is none of ours. */
@@ -419,8 +473,8 @@ AGENT_API bool agent_functions_on(void);
 AGENT_API void agent_code_written(const void *at, uint64_t size, int prot);
 
 /*
- * A sandbox has been entered: the struct sock_fprog of a seccomp filter, which is looked at, or NULL for the
- * strict mode. Makes no system call.
+ * A sandbox has been entered: the struct sock_fprog of a seccomp filter, which is looked at, or
+ * NULL for the strict mode. Makes no system call.
  */
 AGENT_API void agent_sandboxed(const void *filter);
 /* Since then: no system calls that the program did not ask for. */
@@ -444,21 +498,31 @@ AGENT_API bool agent_may_ask(void);
  */
 AGENT_API struct agent_region *agent_alternate(void);
 
-/* The session's and what belongs to it, by ascending addresses; -> how many, 0 where the process has not been attached. */
+/*
+ * The session's and what belongs to it, by ascending addresses; -> how many, 0 where the process
+ * has not been attached.
+ */
 AGENT_API unsigned int agent_regions(struct agent_region out[AGENT_REGIONS]);
 /* By how much RLIMIT_AS was raised for all that is the agent's. */
 AGENT_API uint64_t agent_mapped(void);
 
-/* Before vfork(): a ring for the child that runs on the thread's slot. Waits for the server, a second at most. */
+/*
+ * Before vfork(): a ring for the child that runs on the thread's slot. Waits for the server, a
+ * second at most.
+ */
 AGENT_API void agent_thread_lend(struct agent_thread *t);
 /* The thread has a new name (prctl, pthread_setname_np). */
 AGENT_API void agent_thread_renamed(struct agent_thread *t);
-/* Another thread of the process has: `tid` in the process's name space; nothing where it has had no hit. */
+/*
+ * Another thread of the process has: `tid` in the process's name space; nothing where it has had no
+ * hit.
+ */
 AGENT_API void agent_other_renamed(uint32_t tid, const char *name);
 /*
- * New tasks and the sets of pids of who makes them (tasks.c). The creator: false: nobody asks. The new thread,
- * before it does anything else, with its number in the process's own name space and what its creator found, NULL
- * where nobody asked; the new process; the child of vfork() on its parent's memory.
+ * New tasks and the sets of pids of who makes them (tasks.c). The creator: false: nobody asks. The
+ * new thread, before it does anything else, with its number in the process's own name space and
+ * what its creator found, NULL where nobody asked; the new process; the child of vfork() on its
+ * parent's memory.
  */
 AGENT_API bool agent_family(struct pids_family *out);
 AGENT_API void agent_born(uint32_t tid, const struct pids_family *family);

@@ -42,7 +42,8 @@ struct agent_here {
 	_Atomic uint32_t sites_lock;	/* the same */
 	_Atomic int32_t	task;		/* the one that switches sites; 0: none */
 	bool		refused;	/* it could not join, which was counted; it tries again */
-	bool		is_known;	/* the server is not to look for who made this process: HELLO */
+	/* the server is not to look for who made this process: HELLO */
+	bool		is_known;
 	uint32_t	no_membarrier;
 	uint32_t	pid;		/* as the server sees it */
 	int32_t		own_pid;	/* as the program sees it */
@@ -51,7 +52,8 @@ struct agent_here {
 	_Atomic uint64_t retry;		/* counter: attaching failed, not again before */
 	/* a number of its own once it is counted in losses.processes; 0: it is not */
 	_Atomic uint32_t lost;
-	_Atomic uint32_t *woken;	/* this process's of struct program_tables; set with `attached` */
+	/* this process's of struct program_tables; set with `attached` */
+	_Atomic uint32_t *woken;
 	uint32_t	nr_given;
 	uint16_t	given[LAYOUT_MAX_SLOTS];
 	struct agent_thread threads[];	/* config_header.nr_slots */
@@ -86,11 +88,14 @@ struct agent {
 	uint64_t	here_size;	/* bytes */
 	uint64_t	image;		/* attach_request.image */
 	_Atomic uint32_t state;		/* enum agent_state */
-	_Atomic bool	sandbox;	/* a filter would not let a first hit make its system calls */
+	/* a filter would not let a first hit make its system calls */
+	_Atomic bool	sandbox;
 	_Atomic bool	joins_not;	/* nor those of joining the session */
 	_Atomic bool	looks_not;	/* nor those that look at a file */
-	_Atomic bool	filtered;	/* the program has entered a filter of its own, or the strict mode */
-	bool		asks_not;	/* a filter that was there before would kill who asks (agent_may_ask()) */
+	/* the program has entered a filter of its own, or the strict mode */
+	_Atomic bool	filtered;
+	/* a filter that was there before would kill who asks (agent_may_ask()) */
+	bool		asks_not;
 	bool		starting;	/* attach_start() runs: the program does not, yet */
 	bool		late;		/* the program asked to be attached: it has run before */
 	bool		all_said;	/* in HELLO: it has no static events and no sites */
@@ -99,7 +104,8 @@ struct agent {
 	uint32_t	owner;			/* its user, the program's own when it attached */
 	const char	*exe;			/* what was executed: AT_EXECFN */
 	uintptr_t	main_stack;		/* where the first thread's stack ends */
-	int		key;			/* thread-specific data: its destructor gives a slot back; -1: none */
+	/* thread-specific data: its destructor gives a slot back; -1: none */
+	int		key;
 
 	/* under here->lock */
 	struct agent_conn conn;
@@ -110,7 +116,8 @@ extern struct agent agent;
 /* agent_wakeup_pending(), where the process is attached. */
 static inline bool section_wakeup_pending(void)
 {
-	const struct section_watch *watch = &plane_header(&agent.plane)->sections.watch[SECTION_WATCH_WAKEUP];
+	const struct section_watch *watch =
+		&plane_header(&agent.plane)->sections.watch[SECTION_WATCH_WAKEUP];
 	const _Atomic uint32_t *own = agent.here->woken;
 	/* Relaxed: numbers of their own; a call more or less. */
 	uint32_t woken = own ? atomic_load_explicit(own, memory_order_relaxed) : 0;
@@ -203,7 +210,10 @@ void thread_unlock(void);
 
 /* At load, before anybody else asks to be told of forks. */
 void tasks_start(void);
-/* The calling thread has its slot now: it joins the sets of pids of who made it. With signals blocked. */
+/*
+ * The calling thread has its slot now: it joins the sets of pids of who made it. With signals
+ * blocked.
+ */
 void tasks_join(struct agent_thread *t);
 
 /* ---- stack.c ---- */
@@ -213,7 +223,8 @@ void stack_bounds(struct agent_thread *t);
  * How many of the levels with these frames go on when the stack pointer is `sp`: what ran in the
  * first of the others, and so in all behind it, was left (A6).
  */
-uint32_t stack_levels(const struct agent_thread *t, const uintptr_t *frames, uint32_t nr, uintptr_t sp);
+uint32_t stack_levels(const struct agent_thread *t, const uintptr_t *frames, uint32_t nr,
+		      uintptr_t sp);
 /* The callers of the function with this frame, as addresses of the session. -> how many */
 uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t max);
 
@@ -223,7 +234,10 @@ static inline bool stack_alternate(uintptr_t addr)
 	return addr - agent_self.alternate.start < agent_self.alternate.size;
 }
 
-/* Whether there are so many bytes below sp, as far as one knows: of alternate stacks, the small ones. Async-signal-safe. */
+/*
+ * Whether there are so many bytes below sp, as far as one knows: of alternate stacks, the small
+ * ones. Async-signal-safe.
+ */
 bool stack_has_room(uintptr_t sp, size_t bytes);
 
 /* ---- dso.c ---- */
@@ -231,7 +245,10 @@ bool stack_has_room(uintptr_t sp, size_t bytes);
 void dso_start(void);
 /* Whether addr lies in the code of a DSO; *out: as an address of the session. */
 bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out);
-/* A number for the contents of the DSO there, by its build-id and headers. 0: it has none, or is not known. */
+/*
+ * A number for the contents of the DSO there, by its build-id and headers. 0: it has none, or is
+ * not known.
+ */
 uint64_t dso_contents(uintptr_t addr);
 
 struct dso_place {
@@ -290,7 +307,10 @@ void section_own(int on, const void *ip, const void *parent, const void *frame);
 
 /* ---- sandbox.c ---- */
 
-/* Whether the calls of attaching and of first hits get an answer in the sandbox that the process began in. */
+/*
+ * Whether the calls of attaching and of first hits get an answer in the sandbox that the process
+ * began in.
+ */
 bool sandbox_permits(void);
 
 /* ---- guard.c ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * syscall.h - agent_syscall(nr, up to six arguments) of this architecture: what it returned, or -errno
+ * syscall.h - agent_syscall(nr, up to six arguments) of this architecture: what it returned, or
+ * -errno
  */
 #ifndef TRACEFUSE_AGENT_SYSCALL_H
 #define TRACEFUSE_AGENT_SYSCALL_H

@@ -120,8 +120,10 @@ int asked_boots_check(const struct words *boots, const struct command *cmd)
 		if (!unknown)
 			continue;
 		event_names_hint(strcmp(near, unknown) ? near : "", hint, sizeof(hint));
-		status = command_usage(cmd, "--boot: %s%s%s", unknown, strcmp(near, unknown) ?
-				       ": a session has no such parameter" : "= has no value", hint);
+		status = command_usage(cmd, "--boot: %s%s%s", unknown,
+				       strcmp(near, unknown) ? ": a session has no such parameter"
+							     : "= has no value",
+				       hint);
 		free(unknown);
 	}
 	return status;

@@ -28,8 +28,18 @@ struct asked {
 };
 
 /* 'e' and 'o' are the others; a command's own begin at ASKED_OWN. */
-enum { ASKED_SESSION = 256, ASKED_MOUNT, ASKED_SETUP, ASKED_CAT, ASKED_SAVE, ASKED_COMPRESS, ASKED_HIST_LEGACY, ASKED_BOOT,
-       ASKED_FORCE, ASKED_OWN };
+enum {
+	ASKED_SESSION = 256,
+	ASKED_MOUNT,
+	ASKED_SETUP,
+	ASKED_CAT,
+	ASKED_SAVE,
+	ASKED_COMPRESS,
+	ASKED_HIST_LEGACY,
+	ASKED_BOOT,
+	ASKED_FORCE,
+	ASKED_OWN
+};
 
 /* For the command's table of long options. */
 #define ASKED_OPTIONS							\
@@ -52,8 +62,8 @@ void asked_free(struct asked *a);
 /* What getopt_long() gave, that the command does not know itself: an exit status. */
 int asked_option(struct asked *a, const struct command *cmd, int opt, char **argv);
 /*
- * Parameters for the session's start (boot.h): $TRACEFUSE_BOOT, then those that were asked for. The caller frees it;
- * NULL: there are none, or no memory.
+ * Parameters for the session's start (boot.h): $TRACEFUSE_BOOT, then those that were asked for. The
+ * caller frees it; NULL: there are none, or no memory.
  */
 char *asked_boot(const struct words *boots);
 /* At the end of the options: whether they go together. An exit status. */

@@ -45,8 +45,10 @@ char *client_session(const struct command *cmd, const char *name)
 	if (c.nr == 1)
 		return strdup(c.name);
 	if (c.nr)
-		message_error("%s: there are %u sessions: say which (`tracefuse sessions` lists them), "
-			      "or set TRACEFUSE_SESSION", cmd->name, c.nr);
+		message_error(
+			"%s: there are %u sessions: say which (`tracefuse sessions` lists them), "
+			"or set TRACEFUSE_SESSION",
+			cmd->name, c.nr);
 	else
 		message_error("%s: there is no session: make one with "
 			      "`tracefuse replay --session NAME RECORDING`", cmd->name);
@@ -104,12 +106,16 @@ struct access *client_connect(const struct command *cmd, const char *name)
 	if (!ret)
 		return a;
 	if (ret == -ENOENT)
-		message_error("%s: there is no session %s: `tracefuse sessions` lists those there are, "
-			      "`tracefuse replay --session %s RECORDING` makes it", cmd->name, name, name);
+		message_error(
+			"%s: there is no session %s: `tracefuse sessions` lists those there are, "
+			"`tracefuse replay --session %s RECORDING` makes it",
+			cmd->name, name, name);
 	else
-		message_error("%s: the server of session %s cannot be reached, and it cannot be "
-			      "restored: %s\n           where it has died, `tracefuse sessions --clean` "
-			      "removes what is left of it", cmd->name, name, session_error(ret));
+		message_error(
+			"%s: the server of session %s cannot be reached, and it cannot be "
+			"restored: %s\n           where it has died, `tracefuse sessions --clean` "
+			"removes what is left of it",
+			cmd->name, name, session_error(ret));
 	return NULL;
 }
 
@@ -165,29 +171,41 @@ const struct client_untraced *client_untraced_at(unsigned int reason)
 {
 	static const char again[] = "a program runs untraced then; started again it joins";
 	static const struct client_untraced words[] = {
-		[UNTRACED_DESCRIPTORS] = { "descriptors", "the server has no file descriptor left for them (ulimit -n)",
-		  again, false },
-		[UNTRACED_FULL] = { "full", "the session has no room for them", again, false },
-		[UNTRACED_LATE] = { "late", "the server did not answer in time", again, false },
-		[UNTRACED_SERVER] = { "server", "there was no server", again, false },
-		[UNTRACED_USER] = { "user",
-		  "they are another user's, and a session is for its own user's programs alone",
-		  "su -s /bin/sh -c 'tracefuse run ...' USER: a session of that user", false },
-		[UNTRACED_ROOT] = { "root",
-		  "they do not reach the session or tracefuse's library, in another root or mount "
-		  "name space",
-		  "use tracefuse run in there", false },
-		[UNTRACED_RIGHTS] = { "rights",
-		  "their file is setuid, setgid or has capabilities, and nothing is preloaded then",
-		  "use tracefuse run as the user that they become", false },
-		[UNTRACED_ENVIRONMENT] = { "environment", "their environment was without LD_PRELOAD or TRACEFUSE_SESSION",
-		  "use tracefuse run behind what clears it", true },
-		[UNTRACED_STATIC] = { "static", "they are linked statically", "link them with libc.so", true },
-		[UNTRACED_LIBC] = { "libc", "they have another C library, or are for another kind of machine",
-		  "link them with glibc", true },
-		[UNTRACED_SANITIZER] = { "sanitizer", "their sanitizer's library has to be loaded first",
-		  "LD_PRELOAD=libasan.so... tracefuse run", true },
-		[UNTRACED_OTHER] = { "other", "the system refused them what it takes", again, false },
+		[UNTRACED_DESCRIPTORS] =
+			{"descriptors",
+			 "the server has no file descriptor left for them (ulimit -n)", again,
+			 false},
+		[UNTRACED_FULL] = {"full", "the session has no room for them", again, false},
+		[UNTRACED_LATE] = {"late", "the server did not answer in time", again, false},
+		[UNTRACED_SERVER] = {"server", "there was no server", again, false},
+		[UNTRACED_USER] =
+			{"user",
+			 "they are another user's, and a session is for its own user's programs "
+			 "alone",
+			 "su -s /bin/sh -c 'tracefuse run ...' USER: a session of that user",
+			 false},
+		[UNTRACED_ROOT] = {"root",
+				   "they do not reach the session or tracefuse's library, in "
+				   "another root or mount "
+				   "name space",
+				   "use tracefuse run in there", false},
+		[UNTRACED_RIGHTS] = {"rights",
+				     "their file is setuid, setgid or has capabilities, and "
+				     "nothing is preloaded then",
+				     "use tracefuse run as the user that they become", false},
+		[UNTRACED_ENVIRONMENT] =
+			{"environment",
+			 "their environment was without LD_PRELOAD or TRACEFUSE_SESSION",
+			 "use tracefuse run behind what clears it", true},
+		[UNTRACED_STATIC] = {"static", "they are linked statically",
+				     "link them with libc.so", true},
+		[UNTRACED_LIBC] =
+			{"libc", "they have another C library, or are for another kind of machine",
+			 "link them with glibc", true},
+		[UNTRACED_SANITIZER] = {"sanitizer",
+					"their sanitizer's library has to be loaded first",
+					"LD_PRELOAD=libasan.so... tracefuse run", true},
+		[UNTRACED_OTHER] = {"other", "the system refused them what it takes", again, false},
 	};
 
 	return &words[reason < UNTRACED_REASONS ? reason : UNTRACED_OTHER];

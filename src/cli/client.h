@@ -39,7 +39,10 @@ int client_connect_arguments(const struct command *cmd, int argc, char **argv, s
  */
 int client_boot(struct access *a, const char *text);
 
-/* The value of "key VALUE" in what WIRE_INFO answered, into out; false: no such line number `nr` (from 0). */
+/*
+ * The value of "key VALUE" in what WIRE_INFO answered, into out; false: no such line number `nr`
+ * (from 0).
+ */
 bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size);
 
 /* Of programs that were not traced. */
@@ -61,7 +64,10 @@ unsigned long long client_stat(const char *text, const char *key);
 /* Prints the directories where the session is mounted. COMMAND_FAILED: there are none. */
 int client_print_mounts(struct access *a);
 
-/* The path inside the tracing directory that an argument of a command means; prints when it is none. */
+/*
+ * The path inside the tracing directory that an argument of a command means; prints when it is
+ * none.
+ */
 bool client_path(const char *argument, char *out, size_t size);
 
 #endif

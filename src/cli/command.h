@@ -36,6 +36,7 @@ extern const struct command command_doctor;
 extern const struct command command_reset;
 
 /* Prints "tracefuse NAME: TEXT", then where to look. Returns COMMAND_USAGE. */
-int command_usage(const struct command *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int command_usage(const struct command *cmd, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #endif

@@ -13,19 +13,35 @@
 
 /* In the order of the list that `tracefuse --help` prints. */
 static const struct command *const commands[] = {
-	&command_run, &command_replay, &command_mount, &command_umount, &command_dir, &command_ls, &command_cat,
-	&command_write, &command_append, &command_paste, &command_save, &command_explain,
-	&command_shell, &command_sessions, &command_doctor, &command_reset, NULL,
+	&command_run,
+	&command_replay,
+	&command_mount,
+	&command_umount,
+	&command_dir,
+	&command_ls,
+	&command_cat,
+	&command_write,
+	&command_append,
+	&command_paste,
+	&command_save,
+	&command_explain,
+	&command_shell,
+	&command_sessions,
+	&command_doctor,
+	&command_reset,
+	NULL,
 };
 
 static void print_help(FILE *out)
 {
 	fprintf(out, "usage: tracefuse COMMAND [ARGUMENTS]\n\n"
-		"The files of the kernel's tracing directory, its trigger language and its output,\n"
-		"for programs and recorded traces, and without the kernel.\n\n");
+		     "The files of the kernel's tracing directory, its trigger language and its "
+		     "output,\n"
+		     "for programs and recorded traces, and without the kernel.\n\n");
 	for (const struct command *const *c = commands; *c; c++)
 		fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
-	fprintf(out, "\n'tracefuse COMMAND --help' explains a command; --version prints the version.\n"
+	fprintf(out,
+		"\n'tracefuse COMMAND --help' explains a command; --version prints the version.\n"
 		"Start with: tracefuse run -e heap --cat trace PROGRAM\n"
 		"        or: tracefuse replay -e sched --cat trace RECORDING\n");
 }
@@ -80,7 +96,8 @@ int main(int argc, char **argv)
 	}
 	cmd = find_command(argv[1]);
 	if (!cmd) {
-		fprintf(stderr, "tracefuse: there is no command '%s'\nTry 'tracefuse --help'.\n", argv[1]);
+		fprintf(stderr, "tracefuse: there is no command '%s'\nTry 'tracefuse --help'.\n",
+			argv[1]);
 		return COMMAND_USAGE;
 	}
 	if (asks_for_help(argc - 1, argv + 1)) {

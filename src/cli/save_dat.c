@@ -23,7 +23,8 @@ static int save_dat_read_text(void *arg, const char *path, char **text, size_t *
 	return access_read_all(arg, path, text, len);
 }
 
-static int stream_file(void *arg, const char *path, int (*take)(void *to, const char *buf, size_t n), void *to)
+static int stream_file(void *arg, const char *path,
+		       int (*take)(void *to, const char *buf, size_t n), void *to)
 {
 	struct access *a = arg;
 	char *buf = malloc(PIECE);
@@ -42,7 +43,8 @@ static int stream_file(void *arg, const char *path, int (*take)(void *to, const 
 	return ret;
 }
 
-static int list_names(void *arg, const char *path, int (*fn)(void *to, const char *name, bool is_dir), void *to)
+static int list_names(void *arg, const char *path,
+		      int (*fn)(void *to, const char *name, bool is_dir), void *to)
 {
 	struct access *a = arg;
 

@@ -30,12 +30,13 @@ static char *gather(int argc, char **argv, size_t *len)
 }
 
 /* A setting of an event that is to come is kept. */
-static bool pend_text(struct access *a, const struct command *cmd, const char *argument, const char *path, int flags,
-		      const char *text, size_t len)
+static bool pend_text(struct access *a, const struct command *cmd, const char *argument,
+		      const char *path, int flags, const char *text, size_t len)
 {
 	if (access_pend(a, path, flags & O_TRUNC, text, len))
 		return false;
-	fprintf(stderr, "tracefuse: %s: %s: kept until a program defines the event\n", cmd->name, argument);
+	fprintf(stderr, "tracefuse: %s: %s: kept until a program defines the event\n", cmd->name,
+		argument);
 	return true;
 }
 

@@ -7,7 +7,10 @@
 
 #include "cli/command.h"
 
-/* Runs "[-s SESSION] FILE [TEXT...]" with the open flags O_TRUNC or O_APPEND. Returns an exit status. */
+/*
+ * Runs "[-s SESSION] FILE [TEXT...]" with the open flags O_TRUNC or O_APPEND. Returns an exit
+ * status.
+ */
 int client_write(const struct command *cmd, int flags, int argc, char **argv);
 
 #endif

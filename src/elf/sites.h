@@ -17,7 +17,8 @@ enum site_kind {
 	SITE_NOP,		/* longer nops: clang's, and gcc's -mnop-mcount */
 	SITE_CALL,		/* a call of __fentry__ */
 	SITE_CALL_LATE,		/* a call of mcount, behind the prologue: %rbp is the frame */
-	SITE_SLED,		/* an entry sled of XRay: a jump over nops; `at` is its last 5 bytes */
+	/* an entry sled of XRay: a jump over nops; `at` is its last 5 bytes */
+	SITE_SLED,
 	/* return sites: sites_pair() */
 	SITE_RETURN,		/* a nop of five bytes right before a function is left */
 	SITE_SLED_RETURN,	/* an exit sled of XRay: a ret, and nops that are never executed */
@@ -30,12 +31,17 @@ enum { SLED_HEAD = 6, SLED_JUMP = 0xeb, SLED_OVER = 9 };
 enum site_skip {
 	SITE_GOOD,
 	SITE_SHORT,		/* fewer than five bytes */
-	SITE_UNKNOWN,		/* other bytes than these compilers write, or the start of the function is not known */
-	SITE_NOT_CODE,		/* not in a segment that is executed, or not writable by any means */
-	SITE_SPLIT,		/* code that may be running, and the first bytes do not lie in one aligned word */
+	/* other bytes than these compilers write, or the start of the function is not known */
+	SITE_UNKNOWN,
+	/* not in a segment that is executed, or not writable by any means */
+	SITE_NOT_CODE,
+	/* code that may be running, and the first bytes do not lie in one aligned word */
+	SITE_SPLIT,
 	SITE_CHANGED,		/* the memory has other bytes than the file */
-	SITE_COUNTED,		/* its call of mcount or __fentry__ stays, because the program is profiled by gprof */
-	SITE_GRAPHLESS,		/* of answers alone: it is traced, but its return is not caught (site.jumps) */
+	/* its call of mcount or __fentry__ stays, because the program is profiled by gprof */
+	SITE_COUNTED,
+	/* of answers alone: it is traced, but its return is not caught (site.jumps) */
+	SITE_GRAPHLESS,
 	SITE_MIXED,		/* a sled in a file that has sites of other kinds, too */
 	SITE_UNSEEN,		/* a sled, in a program whose XRay could change it unseen */
 	SITE_NR_SKIPS
@@ -50,10 +56,12 @@ struct site {
 	uint8_t		called: 1;	/* it is on, but by its word alone (agent/sites/static.c) */
 	uint8_t		jumps: 1;	/* sites_jumping() */
 	uint8_t		returns: 1;	/* its function's returns are caught by return sites */
-	uint32_t	number;		/* as sites_find() lists it; of a return site: its function's */
+	/* as sites_find() lists it; of a return site: its function's */
+	uint32_t	number;
 };
 
-enum { SITE_NO_FUNCTION = UINT32_MAX };	/* the number of a return site in a part that no entry belongs to */
+/* the number of a return site in a part that no entry belongs to */
+enum { SITE_NO_FUNCTION = UINT32_MAX };
 
 /*
  * The sites of an ELF file whose whole contents are in memory, by address and
@@ -84,7 +92,10 @@ static inline bool site_is_sled(const struct site *s)
 
 /* Sorts sites by address, in place. */
 void sites_sort(struct site *s, size_t nr);
-/* Whether the program is linked with -pg, so that it counts its calls for gprof and writes them at its end. */
+/*
+ * Whether the program is linked with -pg, so that it counts its calls for gprof and writes them at
+ * its end.
+ */
 bool sites_profiled(const void *file, size_t size);
 const char *site_skip_text(enum site_skip why);
 /* The bytes of the nops there; single: each has one. */

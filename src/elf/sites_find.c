@@ -2,7 +2,8 @@
 /*
  * sites_find.c - the sites of an ELF file
  *
- *     __patchable_function_entries     addresses of rows of nops, of which some may lie before the function
+ *     __patchable_function_entries     addresses of rows of nops, of which some may lie before the
+ *                                      function
  *     __mcount_loc                     addresses of calls or nops
  *     __return_loc                     addresses of nops before returns: sites_returns()
  *     xray_instr_map                   sleds at entries, returns and jumps out of functions
@@ -151,7 +152,10 @@ static struct site row_site(const struct image *im, uint64_t at)
 		before += ENDBR;
 	} else {
 		start = image_start(im, at + before);
-		/* The start may be that of the function before: then the list is all there is to go by, and M unknown. */
+		/*
+		 * The start may be that of the function before: then the list is all there is to go
+		 * by, and M unknown.
+		 */
 		if (start < at && start + ENDBR != at)
 			return s;
 		before = start < at ? 0 : start - at;
@@ -234,8 +238,9 @@ static void section_sites(const struct image *im, const Elf64_Shdr *s, struct li
 			Elf64_Rela e;
 
 			memcpy(&e, &rela[k], sizeof(e));
-			if (e.r_offset - s->sh_addr < s->sh_size && ELF64_R_TYPE(e.r_info) == R_X86_64_RELATIVE &&
-			    e.r_addend && !stands_there(b, size, e.r_offset - s->sh_addr, (uint64_t)e.r_addend))
+			if (e.r_offset - s->sh_addr < s->sh_size &&
+			    ELF64_R_TYPE(e.r_info) == R_X86_64_RELATIVE && e.r_addend &&
+			    !stands_there(b, size, e.r_offset - s->sh_addr, (uint64_t)e.r_addend))
 				list_add(l, l->room ? site(im, (uint64_t)e.r_addend) : counted);
 		}
 	}
@@ -371,7 +376,8 @@ static void calls_of(const struct image *im, const unsigned char *b, size_t size
 
 		if (b[i] == 0xe8 && is_stub(t, relative(b + i + 1, s.at + 5)))
 			s.len = 5;
-		else if (i + 6 <= size && b[i] == 0xff && b[i + 1] == 0x15 && is_got(t, relative(b + i + 2, s.at + 6)))
+		else if (i + 6 <= size && b[i] == 0xff && b[i + 1] == 0x15 &&
+			 is_got(t, relative(b + i + 2, s.at + 6)))
 			s.len = 6;
 		else
 			continue;
@@ -380,7 +386,8 @@ static void calls_of(const struct image *im, const unsigned char *b, size_t size
 	}
 }
 
-static void calls_scan(const struct image *im, bool (*is)(const char *name), bool late, struct list *l)
+static void calls_scan(const struct image *im, bool (*is)(const char *name), bool late,
+		       struct list *l)
 {
 	const unsigned char *b;
 	struct targets t;
@@ -468,7 +475,8 @@ bool sites_profiled(const void *file, size_t size)
 	for (unsigned int i = 0; i < im.nr_shdrs; i++) {
 		struct image_symbols symbols;
 
-		if (im.shdrs[i].sh_type != SHT_DYNSYM || !image_symbols(&im, &im.shdrs[i], &symbols))
+		if (im.shdrs[i].sh_type != SHT_DYNSYM ||
+		    !image_symbols(&im, &im.shdrs[i], &symbols))
 			continue;
 		for (size_t k = 0; k < symbols.nr; k++) {
 			Elf64_Sym sym = image_symbol(&symbols, k);
@@ -490,7 +498,8 @@ const char *site_skip_text(enum site_skip why)
 		[SITE_SPLIT] = "its first bytes lie in two words, and its code may be running",
 		[SITE_CHANGED] = "changed since it was loaded",
 		[SITE_COUNTED] = "counted for gprof",
-		[SITE_GRAPHLESS] = "not in the graph, because they may end in a jump to dlopen() or dlsym()",
+		[SITE_GRAPHLESS] =
+			"not in the graph, because they may end in a jump to dlopen() or dlsym()",
 		[SITE_MIXED] = "places of clang's XRay beside places of another kind",
 		[SITE_UNSEEN] = "places of clang's XRay, which could change them unseen",
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dat_buffers.c - the pages of each CPU of each instance, as they are or packed in chunks of whole pages
+ * dat_buffers.c - the pages of each CPU of each instance, as they are or packed in chunks of whole
+ * pages
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@ enum { CHUNK = 256 * 1024 };
 
 void dat_path(const struct dat_instance *inst, const char *file, char *out, size_t size)
 {
-	snprintf(out, size, "%s%s%s%s", *inst->name ? "instances/" : "", inst->name, *inst->name ? "/" : "", file);
+	snprintf(out, size, "%s%s%s%s", *inst->name ? "instances/" : "", inst->name,
+		 *inst->name ? "/" : "", file);
 }
 
 /* ---- which there are ---- */

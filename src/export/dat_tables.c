@@ -132,7 +132,8 @@ static void put_cmdlines(struct dat_writer *w, FILE *out)
 	put_file(w, "saved_cmdlines", 8, out);
 }
 
-static void put_table(struct dat_writer *w, unsigned int id, void (*put)(struct dat_writer *w, FILE *out))
+static void put_table(struct dat_writer *w, unsigned int id,
+		      void (*put)(struct dat_writer *w, FILE *out))
 {
 	char *bytes = NULL;
 	size_t n = 0;

@@ -14,8 +14,8 @@ int dat_failed(struct dat_writer *w, int err, const char *what)
 	if (w->err)
 		return w->err;
 	w->err = err;
-	snprintf(w->error->text, sizeof(w->error->text), "%.128s%s%s", what ? what : "", what ? ": " : "",
-		 strerror(-err));
+	snprintf(w->error->text, sizeof(w->error->text), "%.128s%s%s", what ? what : "",
+		 what ? ": " : "", strerror(-err));
 	return err;
 }
 

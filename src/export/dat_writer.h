@@ -18,8 +18,18 @@
 #include "export/trace_dat.h"
 
 enum dat_id {
-	DAT_DONE = 0, DAT_CPUSTAT = 2, DAT_BUFFER = 3, DAT_TRACECLOCK = 4, DAT_UNAME = 5, DAT_CPUCOUNT = 8,
-	DAT_HEADER_INFO = 16, DAT_FTRACE_EVENTS, DAT_EVENT_FORMATS, DAT_KALLSYMS, DAT_PRINTK, DAT_CMDLINES,
+	DAT_DONE = 0,
+	DAT_CPUSTAT = 2,
+	DAT_BUFFER = 3,
+	DAT_TRACECLOCK = 4,
+	DAT_UNAME = 5,
+	DAT_CPUCOUNT = 8,
+	DAT_HEADER_INFO = 16,
+	DAT_FTRACE_EVENTS,
+	DAT_EVENT_FORMATS,
+	DAT_KALLSYMS,
+	DAT_PRINTK,
+	DAT_CMDLINES,
 	DAT_TABLES = DAT_CMDLINES - DAT_HEADER_INFO + 1,
 };
 
@@ -41,7 +51,8 @@ struct dat_writer {
 	struct export_error *error;
 	int		err;		/* 0 or the first -errno */
 	uint32_t	nr_cpus;
-	uint64_t	tables[DAT_TABLES];	/* where the sections are, from DAT_HEADER_INFO on */
+	/* where the sections are, from DAT_HEADER_INFO on */
+	uint64_t	tables[DAT_TABLES];
 	unsigned int	nr_instances;
 	struct dat_instance *instances;	/* the top is the first */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace_dat.c - writes a trace.dat: head, tables, buffers, and at the end the options that point to them
+ * trace_dat.c - writes a trace.dat: head, tables, buffers, and at the end the options that point to
+ * them
  */
 #include <errno.h>
 #include <stdlib.h>

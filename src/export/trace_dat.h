@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace_dat.h - a session as a trace.dat of version 7, as trace-cmd, KernelShark and `tracefuse replay` read it
+ * trace_dat.h - a session as a trace.dat of version 7, as trace-cmd, KernelShark and `tracefuse
+ * replay` read it
  *
  * Included by the commands that have -o. What goes into it is read from the
  * files of the tracing directory, so that it makes no difference whether the
  * tree is in this process or in a server; nothing is taken from the buffers.
  *
- *     events/header_*, each event's format                        ---> HEADER_INFO, FTRACE_EVENTS, EVENT_FORMATS
+ *     events/header_*, each event's format                        ---> HEADER_INFO, FTRACE_EVENTS,
+ *                                                                 EVENT_FORMATS
  *     kallsyms, printk_formats, saved_cmdlines              ---> KALLSYMS, PRINTK, CMDLINES
  *     per_cpu/cpuN/trace_raw, the same of each instance     ---> BUFFER: the pages of each CPU
  *     trace_clock, per_cpu/cpuN/stats                       ---> OPTIONS
@@ -26,9 +28,14 @@ struct export_files {
 	void	*arg;
 	/* Text that the caller frees; *len without the 0 behind it. */
 	int	(*read)(void *arg, const char *path, char **text, size_t *len);
-	/* Gives a file piece by piece to take(), which stops it by returning non-zero; that is returned. */
-	int	(*stream)(void *arg, const char *path, int (*take)(void *to, const char *buf, size_t n), void *to);
-	int	(*list)(void *arg, const char *path, int (*fn)(void *to, const char *name, bool is_dir), void *to);
+	/*
+	 * Gives a file piece by piece to take(), which stops it by returning non-zero; that is
+	 * returned.
+	 */
+	int (*stream)(void *arg, const char *path, int (*take)(void *to, const char *buf, size_t n),
+		      void *to);
+	int (*list)(void *arg, const char *path, int (*fn)(void *to, const char *name, bool is_dir),
+		    void *to);
 };
 
 struct export_params {

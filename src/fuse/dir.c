@@ -20,7 +20,8 @@ enum { PATH_SIZE = 1024, FOR_EVER = 86400 };
 
 static bool child_path(const struct node *parent, const char *name, char *out)
 {
-	return snprintf(out, PATH_SIZE, "%s%s%s", parent->path, *parent->path ? "/" : "", name) < PATH_SIZE;
+	return snprintf(out, PATH_SIZE, "%s%s%s", parent->path, *parent->path ? "/" : "", name) <
+	       PATH_SIZE;
 }
 
 static bool stays(const struct event *e)
@@ -169,13 +170,15 @@ static bool wants_other_rights(const struct stat *now, const struct stat *attr, 
  * truncate(2) and touch(1) succeed and change nothing; clearing belongs to open (O_TRUNC). Rights
  * would open the session to nobody else, so they cannot be changed.
  */
-void fuse_front_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
+void fuse_front_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+			struct fuse_file_info *fi)
 {
 	struct mount_point *m = mount_of(req);
 	struct stat now;
 
 	if ((to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) &&
-	    attributes(m, node_of(m, ino)->path, &now) >= 0 && wants_other_rights(&now, attr, to_set))
+	    attributes(m, node_of(m, ino)->path, &now) >= 0 &&
+	    wants_other_rights(&now, attr, to_set))
 		fuse_reply_err(req, EPERM);
 	else
 		fuse_front_getattr(req, ino, fi);
@@ -237,7 +240,8 @@ void fuse_front_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *f
 		listing_free(l);
 }
 
-void fuse_front_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+void fuse_front_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+			struct fuse_file_info *fi)
 {
 	struct listing *l = (struct listing *)(uintptr_t)fi->fh;
 	size_t left = (size_t)off < l->len ? l->len - (size_t)off : 0;
@@ -280,7 +284,8 @@ void fuse_front_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 }
 
 /* What tracefs says to `echo x > nosuchfile`. */
-void fuse_front_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
+void fuse_front_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+		       struct fuse_file_info *fi)
 {
 	(void)parent;
 	(void)name;

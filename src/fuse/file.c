@@ -8,10 +8,11 @@
  *   F3  A waiting read is put aside and answered by the loop. libfuse calls wait_interrupted() with
  *       its own locks held, so it only leaves a mark.
  *   F4  Offsets of writes mean nothing: a shell writes one command after the other to one file.
- *   F5  GNU tail -f reads of a file on FUSE, which counts as remote, as much as its size says that it
- *       has grown. The kernel asks for sizes without the open file, but it says who asks: to a reader
- *       that has come to the end the file is larger than that, so that it reads on.
- *   F6  close(2) waits for FLUSH, not for RELEASE: what is committed at close is there when it returns.
+ *   F5  GNU tail -f reads of a file on FUSE, which counts as remote, as much as its size says that
+ *       it has grown. The kernel asks for sizes without the open file, but it says who asks: to a
+ *       reader that has come to the end the file is larger than that, so that it reads on.
+ *   F6  close(2) waits for FLUSH, not for RELEASE: what is committed at close is there when it
+ *       returns.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +60,8 @@ off_t open_file_size(fuse_req_t req, fuse_ino_t ino)
 	struct open_file *f;
 
 	list_each(f, &mount_of(req)->files, node)
-		if (f->ino == ino && f->reader == who && f->only_read && f->end >= 0 && !tree_is_pipe(f->file))
+		if (f->ino == ino && f->reader == who && f->only_read && f->end >= 0 &&
+		    !tree_is_pipe(f->file))
 			return f->end + FOLLOW_AHEAD;
 	return 0;
 }
@@ -110,7 +112,8 @@ static void read_anew(struct mount_point *m, struct open_file *f, fuse_ino_t ino
 	f->file = fresh;
 }
 
-static void fuse_front_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+static void fuse_front_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+			    struct fuse_file_info *fi)
 {
 	struct open_file *f = fuse_file_of(fi);
 	char *buf = malloc(size);
@@ -150,10 +153,11 @@ bool read_wait_retry(struct read_wait *w)
 
 /* ---- writing ---- */
 
-static void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
-		      struct fuse_file_info *fi)
+static void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size,
+			     off_t off, struct fuse_file_info *fi)
 {
-	ssize_t ret = tree_write_by(fuse_file_of(fi)->file, fuse_req_ctx(req)->pid, buf, size);	/* F1, F4 */
+	/* F1, F4 */
+	ssize_t ret = tree_write_by(fuse_file_of(fi)->file, fuse_req_ctx(req)->pid, buf, size);
 
 	(void)ino;
 	(void)off;
@@ -170,7 +174,8 @@ static void fuse_front_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_in
 	fuse_reply_err(req, 0);
 }
 
-static void fuse_front_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+static void fuse_front_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
+			     struct fuse_file_info *fi)
 {
 	(void)ino;
 	(void)datasync;
@@ -202,7 +207,8 @@ static void fuse_front_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_
 
 /* ---- polling ---- */
 
-static void fuse_front_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph)
+static void fuse_front_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
+			    struct fuse_pollhandle *ph)
 {
 	struct open_file *f = fuse_file_of(fi);
 	unsigned int ready = tree_poll(f->file);

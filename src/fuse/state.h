@@ -74,14 +74,17 @@ void fuse_front_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
 void fuse_front_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups);
 void fuse_front_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets);
 void fuse_front_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-void fuse_front_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi);
+void fuse_front_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+			struct fuse_file_info *fi);
 void fuse_front_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-void fuse_front_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
+void fuse_front_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+			struct fuse_file_info *fi);
 void fuse_front_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fuse_front_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
 void fuse_front_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
 void fuse_front_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
-void fuse_front_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi);
+void fuse_front_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+		       struct fuse_file_info *fi);
 
 /* file.c */
 /* The size that a follower has to see (F5); 0: who asks follows nothing. */

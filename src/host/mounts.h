@@ -7,7 +7,10 @@
 
 #include <stdbool.h>
 
-/* Calls fn for each tracefuse mount of this name space; stale: its server is gone. Returns how many there are. */
+/*
+ * Calls fn for each tracefuse mount of this name space; stale: its server is gone. Returns how many
+ * there are.
+ */
 int mounts_each(void (*fn)(void *arg, const char *dir, bool stale), void *arg);
 
 /*

@@ -15,9 +15,9 @@
 #define NAMESPACE_TRACING "/sys/kernel/tracing"
 
 /*
- * Leaves the mount name space (with a user name space where one is not root) and mounts. 0 and the open
- * /dev/fuse, or -errno: -ENODEV no /dev/fuse, -EACCES not ours; -ENOENT no such directory, -ENOTSUP
- * it may not be mounted at; -EPERM no name space.
+ * Leaves the mount name space (with a user name space where one is not root) and mounts. 0 and the
+ * open /dev/fuse, or -errno: -ENODEV no /dev/fuse, -EACCES not ours; -ENOENT no such directory,
+ * -ENOTSUP it may not be mounted at; -EPERM no name space.
  */
 int namespace_enter(int *fuse_fd);
 

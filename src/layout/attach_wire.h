@@ -11,11 +11,13 @@
  *   READY  ---------------------------------------------->  waits until the setup has been applied:
  *          <---- reply {barrier}                         at once, when that takes longer
  *          <---- reply {}                                   go on
- *   DSO {number} ----------------------------------------->  it has been loaded and has sites; its words are
+ *   DSO {number} ----------------------------------------->  it has been loaded and has sites; its
+ *                                                            words are
  *          <---- reply {barrier}                         there now, or it is not traced; a second
  *          <---- reply {}                                   reply, within a second, as of READY
  *   MORE   ---------------------------------------------->  all slots are in use
- *   PID {tid}  ------------------------------------------>  the thread as the server sees it (other pid name space)
+ *   PID {tid}  ------------------------------------------>  the thread as the server sees it (other
+ *                                                           pid name space)
  *          <---- reply {pid}
  *   BYE    ---------------------------------------------->  no reply
  *
@@ -26,8 +28,8 @@
  * After fork() a child says HELLO for itself on a connection of its own; it
  * knows the ids already and does not say READY. One that cannot connect any
  * more (another user, another root) makes a pair of sockets and passes one of
- * them on over its parent's connection, which it still has: CHILD, no reply. Numbers have the machine's
- * byte order, texts end with a 0.
+ * them on over its parent's connection, which it still has: CHILD, no reply. Numbers have the
+ * machine's byte order, texts end with a 0.
  */
 #ifndef TRACEFUSE_LAYOUT_ATTACH_WIRE_H
 #define TRACEFUSE_LAYOUT_ATTACH_WIRE_H
@@ -35,8 +37,16 @@
 #include <errno.h>
 #include <stdint.h>
 
-enum attach_kind { ATTACH_HELLO = 1, ATTACH_MORE, ATTACH_BYE, ATTACH_EVENTS, ATTACH_READY, ATTACH_PID,
-		   ATTACH_CHILD, ATTACH_DSO };
+enum attach_kind {
+	ATTACH_HELLO = 1,
+	ATTACH_MORE,
+	ATTACH_BYE,
+	ATTACH_EVENTS,
+	ATTACH_READY,
+	ATTACH_PID,
+	ATTACH_CHILD,
+	ATTACH_DSO
+};
 
 enum {
 	ATTACH_SLOTS	= 8,		/* given at a time at most */
@@ -51,14 +61,18 @@ struct attach_request {
 	uint32_t	kind;		/* enum attach_kind */
 	uint32_t	no_membarrier;	/* HELLO: the process may not register for it */
 	/*
-	 * HELLO: 1: the process knows its creator's sets of pids; EVENTS: how many; PID: thread id in the process's own
-	 * name space; DSO: its number
+	 * HELLO: 1: the process knows its creator's sets of pids; EVENTS: how many; PID: thread id
+	 * in the process's own name space; DSO: its number
 	 */
 	uint32_t	value;
 	uint32_t	number;		/* of the request, on this connection */
 	uint32_t	ready;		/* HELLO: 1: it has nothing more to say, as with READY */
-	uint64_t	table;		/* HELLO: provider_table_version() of the agent, 0: it has no providers */
-	/* HELLO: of what the process runs: another number after exec, the same in a child of fork(); 0: none */
+	/* HELLO: provider_table_version() of the agent, 0: it has no providers */
+	uint64_t	table;
+	/*
+	 * HELLO: of what the process runs: another number after exec, the same in a child of
+	 * fork(); 0: none
+	 */
 	uint64_t	image;
 	/* EVENTS: struct attach_definition, ... */
 };
@@ -79,8 +93,10 @@ struct attach_definition {
 struct attach_reply {
 	int32_t		err;		/* -errno */
 	uint32_t	process;	/* 1 + index in the process table */
-	uint32_t	pid;		/* HELLO: the process, PID: the thread, as the server sees it */
-	uint32_t	provider_id;	/* HELLO: id of the first event of the providers' table, 0: tables differ, none */
+	/* HELLO: the process, PID: the thread, as the server sees it */
+	uint32_t	pid;
+	/* HELLO: id of the first event of the providers' table, 0: tables differ, none */
+	uint32_t	provider_id;
 	/* READY, DSO: 1: a second reply will come, to READY without a limit of time */
 	uint32_t	barrier;
 	uint32_t	nr_slots;

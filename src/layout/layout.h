@@ -35,8 +35,11 @@ typedef uint64_t config_ref;		/* offset in the config region, 0: none */
 typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 
 #define SESSION_MAGIC		0x6573756665636172ull	/* "racefuse" */
-/* 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6: groups; 7: snapshots refused; 8: waiters; 10: hostile memory, more slots;
- * 11: names of what is saved, more reasons of sites */
+/*
+ * 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6: groups; 7:
+ * snapshots refused; 8: waiters; 10: hostile memory, more slots; 11: names of what is saved, more
+ * reasons of sites
+ */
 #define SESSION_VERSION		11u
 
 enum {
@@ -47,14 +50,18 @@ enum {
 	 * id gets an error and no other event.
 	 */
 	LAYOUT_OWN_IDS		= 32768,
-	LAYOUT_GROUPS_AT	= 49152,	/* entries from here on are no events: groups of functions */
-	LAYOUT_GRAPH_EXIT	= 65535,	/* the entry of funcgraph_exit: one for all functions */
-	LAYOUT_FUNCTION_ID	= 1,		/* common_type of ftrace:function, as the kernel's */
+	/* entries from here on are no events: groups of functions */
+	LAYOUT_GROUPS_AT	= 49152,
+	/* the entry of funcgraph_exit: one for all functions */
+	LAYOUT_GRAPH_EXIT	= 65535,
+	/* common_type of ftrace:function, as the kernel's */
+	LAYOUT_FUNCTION_ID	= 1,
 	LAYOUT_GRAPH_EXIT_ID	= 10,		/* of ftrace:funcgraph_exit */
 	LAYOUT_GRAPH_ENTRY_ID	= 11,		/* of ftrace:funcgraph_entry */
 	LAYOUT_REPEATS_ID	= 19,		/* of ftrace:func_repeats */
 	LAYOUT_MAX_INSTANCES	= 256,
-	LAYOUT_GRAPH_INSTANCES	= 64,	/* of these, the first: a hit tells by a bit each who recorded (struct hit.mask) */
+	/* of these, the first: a hit tells by a bit each who recorded (struct hit.mask) */
+	LAYOUT_GRAPH_INSTANCES	= 64,
 	LAYOUT_MAX_CPUS		= 1024,
 	LAYOUT_COMM_LEN		= 16,
 	LAYOUT_HIT_LEVELS	= 4,		/* thread + 3 nested signal handlers (R8) */
@@ -72,7 +79,9 @@ enum {
 #define LAYOUT_DSO_BASE		0x500000000000ull
 #define LAYOUT_DSO_SHIFT	32	/* bits of addresses that each has */
 
-/* The scaling of the time stamp counter to nanoseconds (R18): ns = (tsc * mult >> shift) + offset. */
+/*
+ * The scaling of the time stamp counter to nanoseconds (R18): ns = (tsc * mult >> shift) + offset.
+ */
 struct clock_scale {
 	uint64_t	mult;
 	uint32_t	shift;
@@ -97,7 +106,8 @@ enum clock_id {
  */
 enum group_entry {
 	GROUP_FUNCTION,		/* ftrace:function: tracers, triggers on that event, probes */
-	GROUP_GRAPH,		/* ftrace:funcgraph_entry: instances whose tracer is function_graph */
+	/* ftrace:funcgraph_entry: instances whose tracer is function_graph */
+	GROUP_GRAPH,
 	GROUP_PROFILE,		/* struct profile_record: functions that are profiled */
 	GROUP_ENTRIES
 };
@@ -116,7 +126,10 @@ enum section_kind {
 	SECTION_OWN	= 1 << 2,	/* tf_critical_start() ... tf_critical_stop() */
 	SECTION_WAKEUP	= 1 << 3,	/* from a thread's wakeup to its run */
 	SECTION_WAKEUP_RT = 1 << 4,	/* only of threads with SCHED_FIFO or SCHED_RR */
-	/* No section: an event of waiting or waking is armed, and functions of locks look here for everything. */
+	/*
+	 * No section: an event of waiting or waking is armed, and functions of locks look here for
+	 * everything.
+	 */
 	SECTION_THREADS	= 1 << 5,
 	SECTION_CRITICAL = SECTION_IRQS | SECTION_PREEMPT | SECTION_OWN,
 };
@@ -126,18 +139,21 @@ enum section_watches { SECTION_WATCH_CRITICAL, SECTION_WATCH_WAKEUP, SECTION_WAT
 struct section_watch {
 	_Atomic uint32_t generation;	/* raised: what has begun is forgotten */
 	_Atomic uint32_t instance;
-	_Atomic uint64_t thresh;	/* tracing_thresh in ns: all that last as long; 0: those longer than any before */
+	/* tracing_thresh in ns: all that last as long; 0: those longer than any before */
+	_Atomic uint64_t thresh;
 };
 
 struct section_control {
-	_Atomic uint32_t kinds;		/* enum section_kind: what somebody watches; 0: nobody does */
+	/* enum section_kind: what somebody watches; 0: nobody does */
+	_Atomic uint32_t kinds;
 	uint32_t	pad;
 	struct section_watch watch[SECTION_WATCHES];
 };
 
 /* What is decided without the shortcuts of this kind. */
 enum shortcuts_off {
-	SHORTCUTS_OFF_WAYS	= 1 << 0,	/* a thread remembers nothing of a hit for the next one */
+	/* a thread remembers nothing of a hit for the next one */
+	SHORTCUTS_OFF_WAYS	= 1 << 0,
 	SHORTCUTS_OFF_PLANS	= 1 << 1,	/* all plans have the kind PLAN_ANY */
 	SHORTCUTS_OFF_OPS	= 1 << 2,	/* code has no joined ops */
 };
@@ -164,9 +180,11 @@ struct config_header {
 	_Atomic uint64_t epoch;		/* raised by every publication (R5) */
 	_Atomic config_ref saved;	/* newest struct saved (R4) */
 	_Atomic uint32_t server_pid;
-	_Atomic uint32_t fence;		/* 1: no membarrier here, each enter needs a fence of its own (R5) */
+	/* 1: no membarrier here, each enter needs a fence of its own (R5) */
+	_Atomic uint32_t fence;
 	_Atomic uint64_t serial;	/* last serial given to a saved text (R4) */
-	_Atomic uint64_t config_high;	/* beyond: never used; the next server allocates there at first */
+	/* beyond: never used; the next server allocates there at first */
+	_Atomic uint64_t config_high;
 	_Atomic uint64_t data_high;
 
 	/* set once, at create */
@@ -174,14 +192,16 @@ struct config_header {
 
 	/* the server, while the session lives */
 	struct section_control sections;
-	_Atomic uint32_t follow;	/* 1: some instance has event-fork or function-fork: new tasks join sets of pids */
+	/* 1: some instance has event-fork or function-fork: new tasks join sets of pids */
+	_Atomic uint32_t follow;
 	/*
 	 * enum shortcuts_off. Tests set it, in a session without triggers and programs, to compare
 	 * what comes of a hit with and without its shortcut. Else 0.
 	 */
 	_Atomic uint32_t shortcuts_off;
 	uint64_t	snapshot_ip;	/* where a hit that may not take a snapshot says it is */
-	uint64_t	follow_since;	/* as field 22 of /proc/PID/stat: who began before is not new */
+	/* as field 22 of /proc/PID/stat: who began before is not new */
+	uint64_t	follow_since;
 	/* slots from here on have never been given, and have no memory */
 	_Atomic uint32_t slots_high;
 	/*
@@ -250,10 +270,14 @@ struct plan {
 	uint32_t	key_end;	/* PLAN_COUNT_KEY1: a record has so many bytes at least */
 };
 
-/* What a program has to bring along; options that are looked at in each hit (stacktrace) are not in it. */
+/*
+ * What a program has to bring along; options that are looked at in each hit (stacktrace) are not in
+ * it.
+ */
 enum plan_wants {
 	PLAN_WANTS_STACK = 1 << 0,	/* a trigger stacktrace, a stack as a key or a variable */
-	PLAN_ONLY_SECTIONS = 1 << 1,	/* all arms are ARM_SECTION: nothing to do where there is none */
+	/* all arms are ARM_SECTION: nothing to do where there is none */
+	PLAN_ONLY_SECTIONS = 1 << 1,
 };
 
 /* Shapes that hit() has a short way for. */
@@ -262,39 +286,50 @@ enum plan_kind {
 	PLAN_RECORD,	/* one instance, only recorded */
 	PLAN_RECORD_IF,	/* the same, with a filter */
 	PLAN_COUNT,	/* one instance, one hist, recorded or not */
-	PLAN_COUNT_KEY1, /* the same without `if`, the code being one OP_HIST_KEY1 with 4 or 8 bytes */
-	PLAN_FUNCTION,	/* of functions: any that asks neither for the task's name nor for a stack or a section */
+	/* the same without `if`, the code being one OP_HIST_KEY1 with 4 or 8 bytes */
+	PLAN_COUNT_KEY1,
+	/* of functions: any that asks neither for the task's name nor for a stack or a section */
+	PLAN_FUNCTION,
 };
 
 enum other_pid_kind { OTHER_PID_NONE, OTHER_PID_SWITCH, OTHER_PID_WAKEE };
 
 enum arm_flags {
 	ARM_RECORD	= 1 << 0,	/* enabled by `enable` or set_event: goes to the ring */
-	ARM_NEED_RECORD	= 1 << 1,	/* a trigger has an `if`, is a hist or a post trigger: R7 step (a) is skipped */
+	/* a trigger has an `if`, is a hist or a post trigger: R7 step (a) is skipped */
+	ARM_NEED_RECORD	= 1 << 1,
 	ARM_PIDS	= 1 << 2,	/* set_event_pid or set_event_notrace_pid is not empty */
-	ARM_SOFT_MODE	= 1 << 3,	/* a trigger or an enable_event uses it: look at event_state.soft_disabled */
+	/* a trigger or an enable_event uses it: look at event_state.soft_disabled */
+	ARM_SOFT_MODE	= 1 << 3,
 	/*
 	 * ftrace:print and its like: recorded without being enabled; no pid set,
 	 * no event filter and no option stacktrace; with tracing off nothing fires.
 	 */
 	ARM_INTERNAL	= 1 << 4,
-	ARM_FOLLOW_FORK	= 1 << 5,	/* sched_process_fork with event-fork: the child joins its parent's pid sets */
-	ARM_FOLLOW_FREE	= 1 << 6,	/* sched_process_free with event-fork: the task leaves the pid sets */
+	/* sched_process_fork with event-fork: the child joins its parent's pid sets */
+	ARM_FOLLOW_FORK	= 1 << 5,
+	/* sched_process_free with event-fork: the task leaves the pid sets */
+	ARM_FOLLOW_FREE	= 1 << 6,
 	ARM_WATCH	= 1 << 7,	/* armed only to follow pids: no trigger, not recorded */
 	/* Of functions: */
 	ARM_FUNC_PIDS	= 1 << 8,	/* set_ftrace_pid or set_ftrace_notrace_pid is not empty */
 	ARM_NO_REPEATS	= 1 << 9,	/* option func-no-repeats */
-	ARM_SECTION	= 1 << 10,	/* of a latency tracer: recorded only while the thread is in a section */
+	/* of a latency tracer: recorded only while the thread is in a section */
+	ARM_SECTION	= 1 << 10,
 	ARM_FUNCTION	= 1 << 11,	/* all of them: the option stacktrace is not for them */
 	ARM_STACK	= 1 << 12,	/* option func_stack_trace */
-	ARM_WAKEUP	= 1 << 13,	/* ARM_SECTION of another kind: while a thread of the process is woken and does not run yet */
+	/*
+	 * ARM_SECTION of another kind: while a thread of the process is woken and does not run yet
+	 */
+	ARM_WAKEUP	= 1 << 13,
 };
 
 struct arm {
 	uint32_t	instance;	/* index into instance_state[] */
 	uint32_t	flags;		/* enum arm_flags */
 	config_ref	filter;		/* code, 0: none; decides only what is recorded */
-	data_ref	state;		/* struct event_state; ARM_NO_REPEATS: struct hit_repeat[nr_cpus], 0: none */
+	/* struct event_state; ARM_NO_REPEATS: struct hit_repeat[nr_cpus], 0: none */
+	data_ref	state;
 	uint32_t	first_trigger;	/* in the plan's triggers, in the order they fire */
 	uint32_t	nr_triggers;
 };
@@ -303,13 +338,15 @@ enum trigger_kind {
 	TRIGGER_TRACEON, TRIGGER_TRACEOFF, TRIGGER_SNAPSHOT, TRIGGER_STACKTRACE,
 	TRIGGER_ENABLE_EVENT, TRIGGER_DISABLE_EVENT, TRIGGER_ENABLE_HIST, TRIGGER_DISABLE_HIST,
 	TRIGGER_HIST,
-	TRIGGER_PROBE,			/* an event probe's: a program that makes a hit of its event */
+	/* an event probe's: a program that makes a hit of its event */
+	TRIGGER_PROBE,
 	TRIGGER_DUMP, TRIGGER_CPUDUMP,	/* commands of functions: the server writes a buffer out */
 };
 
 enum trigger_arm_flags {
 	TRIGGER_COUNTED	= 1 << 0,	/* trigger_state.count limits it */
-	TRIGGER_POST	= 1 << 1,	/* fires after the commit: stacktrace and traceoff, trigger_kind_is_post() */
+	/* fires after the commit: stacktrace and traceoff, trigger_kind_is_post() */
+	TRIGGER_POST	= 1 << 1,
 	TRIGGER_RECORD	= 1 << 2,	/* looks at the record */
 	TRIGGER_FUNCTION = 1 << 3,	/* a command of functions: see struct trigger_sites */
 };
@@ -318,8 +355,10 @@ struct trigger_arm {
 	uint32_t	kind;		/* enum trigger_kind */
 	uint32_t	flags;		/* enum trigger_arm_flags */
 	config_ref	filter;		/* its own `if`: code, 0: none */
-	config_ref	code;		/* TRIGGER_HIST, TRIGGER_PROBE; TRIGGER_FUNCTION: struct trigger_sites, 0: all functions */
-	data_ref	state;		/* struct trigger_state; TRIGGER_FUNCTION: int64_t[], counts */
+	/* TRIGGER_HIST, TRIGGER_PROBE; TRIGGER_FUNCTION: struct trigger_sites, 0: all functions */
+	config_ref	code;
+	/* struct trigger_state; TRIGGER_FUNCTION: int64_t[], counts */
+	data_ref	state;
 	/*
 	 * enable_event, enable_hist and their opposites: the event_state of the
 	 * event they switch. For hists its event_id leads to that event's plan
@@ -373,9 +412,11 @@ enum instance_flags {
 	INSTANCE_MARKERS	= 1 << 5,
 	INSTANCE_ABSOLUTE_TIME	= 1 << 6,	/* timestamp_mode absolute */
 	INSTANCE_FUNCTION_FORK	= 1 << 7,
-	INSTANCE_PRINTS		= 1 << 8,	/* option trace_printk: what a snapshot that cannot be says is recorded */
+	/* option trace_printk: what a snapshot that cannot be says is recorded */
+	INSTANCE_PRINTS		= 1 << 8,
 	INSTANCE_MAX_USED	= 1 << 9,	/* the tracer has the other buffer: no snapshots */
-	INSTANCE_STOPPED	= 1 << 10,	/* somebody reads trace, with pause-on-trace: none are taken */
+	/* somebody reads trace, with pause-on-trace: none are taken */
+	INSTANCE_STOPPED	= 1 << 10,
 };
 
 struct instance_state {
@@ -391,12 +432,14 @@ struct instance_state {
 	_Atomic uint32_t clock;		/* enum clock_id */
 	_Atomic uint32_t snapshots;	/* swaps made, for waiters and notes */
 	_Atomic uint64_t counter;	/* clock `counter` */
-	_Atomic data_ref buffers[2];	/* struct buffer of plane/ring/ring.h, published by the server */
+	/* struct buffer of plane/ring/ring.h, published by the server */
+	_Atomic data_ref buffers[2];
 	_Atomic data_ref pids;		/* struct pid_set, set_event_pid */
 	_Atomic data_ref no_pids;	/* set_event_notrace_pid */
 	_Atomic data_ref func_pids;	/* set_ftrace_pid */
 	_Atomic data_ref no_func_pids;	/* set_ftrace_notrace_pid */
-	uint64_t	cpumask[LAYOUT_MAX_CPUS / 64];	/* tracing_cpumask: only these CPUs record */
+	/* tracing_cpumask: only these CPUs record */
+	uint64_t	cpumask[LAYOUT_MAX_CPUS / 64];
 };
 
 /*
@@ -405,14 +448,17 @@ struct instance_state {
  */
 struct slot {
 	_Atomic uint32_t owner;		/* thread id as its process sees it, 0: free */
-	_Atomic uint32_t process;	/* 1 + index in the process table, 0: given to none; the server's */
+	/* 1 + index in the process table, 0: given to none; the server's */
+	_Atomic uint32_t process;
 	_Atomic uint32_t depth;		/* 0: outside any hit */
 	uint32_t	index;		/* its own, set once */
 	_Atomic uint64_t epoch;		/* config epoch seen at the outermost enter */
 	/* hits and parts of them for which there was no room; added to, also by others */
 	_Atomic uint64_t missed;
-	data_ref	scratch;	/* struct hit_scratch[LAYOUT_HIT_LEVELS], set before the slot is given */
-	_Atomic uint64_t lease;		/* the ring's: private ring that the thread holds, 0: none */
+	/* struct hit_scratch[LAYOUT_HIT_LEVELS], set before the slot is given */
+	data_ref	scratch;
+	/* the ring's: private ring that the thread holds, 0: none */
+	_Atomic uint64_t lease;
 	uint64_t	pad[2];
 };
 
@@ -436,11 +482,13 @@ struct dso_entry {
 	_Atomic uint32_t state;		/* enum dso_state; READY is stored with release */
 	uint32_t	pid;		/* a process that has it, as the server sees it */
 	uint64_t	size;		/* bytes from the first to the last mapped one */
-	uint64_t	load;		/* lowest p_vaddr, rounded down to a page: 0 but in fixed executables */
+	/* lowest p_vaddr, rounded down to a page: 0 but in fixed executables */
+	uint64_t	load;
 	uint32_t	id_len;		/* bytes of id */
 	uint32_t	pad;
 	uint8_t		id[24];
-	char		path[256];	/* as the dynamic linker has it; of the program itself /proc/self/exe's target */
+	/* as the dynamic linker has it; of the program itself /proc/self/exe's target */
+	char		path[256];
 };
 
 /*
@@ -458,10 +506,12 @@ struct task_entry {
 
 /* What a site is to do: its word in site_set.words. 0: it is off. */
 enum site_word {
-	SITE_GROUP		= 0xffff,	/* the group's number; its GROUP_GRAPH entry may have a plan or not */
+	/* the group's number; its GROUP_GRAPH entry may have a plan or not */
+	SITE_GROUP		= 0xffff,
 	SITE_IN_GRAPH		= 1 << 16,	/* it is in set_graph_function */
 	SITE_IN_GRAPH_NOTRACE	= 1 << 17,	/* in set_graph_notrace */
-	SITE_HOOKED		= 1 << 18,	/* its return is caught: the group has function_graph or a profile */
+	/* its return is caught: the group has function_graph or a profile */
+	SITE_HOOKED		= 1 << 18,
 	SITE_RETURNS		= 1 << 19,	/* at return sites; the program alone knows */
 };
 
@@ -473,12 +523,15 @@ enum site_word {
  * reads them again because `command` is raised behind them.
  */
 struct site_set {
-	_Atomic config_ref words;	/* uint32_t[], 0: none; set once, when the first of them is on */
+	/* uint32_t[], 0: none; set once, when the first of them is on */
+	_Atomic config_ref words;
 	_Atomic uint32_t nr;
 	uint32_t	pad;
 };
 
-/* What is folded at a call of a function that is profiled, and at its return: the sums grow by it. */
+/*
+ * What is folded at a call of a function that is profiled, and at its return: the sums grow by it.
+ */
 struct profile_record {
 	uint64_t	common;		/* type, flags, pid */
 	uint64_t	func;
@@ -494,14 +547,19 @@ enum profile_sum { PROFILE_CALLS = 1, PROFILE_TIME, PROFILE_SQUARED, PROFILE_SUM
 struct graph_config {
 	uint32_t	max_depth;	/* max_graph_depth; 0: none */
 	uint32_t	flags;		/* enum graph_flags */
-	uint64_t	thresh;		/* tracing_thresh in ns: exits only, of what took as long; 0: none */
+	/* tracing_thresh in ns: exits only, of what took as long; 0: none */
+	uint64_t	thresh;
 };
 
 enum graph_flags {
-	GRAPH_CHOSEN	= 1 << 0,	/* set_graph_function is not empty: only what is in it and what that calls */
-	GRAPH_CPU_TIME	= 1 << 1,	/* nosleep-time: the time that the thread was not running does not count */
-	GRAPH_PROFILE	= 1 << 2,	/* function_profile_enabled: each call is folded at its return, recorded or not */
-	GRAPH_SELF_TIME	= 1 << 3,	/* nograph-time: the profile's times without those of the functions that are called */
+	/* set_graph_function is not empty: only what is in it and what that calls */
+	GRAPH_CHOSEN	= 1 << 0,
+	/* nosleep-time: the time that the thread was not running does not count */
+	GRAPH_CPU_TIME	= 1 << 1,
+	/* function_profile_enabled: each call is folded at its return, recorded or not */
+	GRAPH_PROFILE	= 1 << 2,
+	/* nograph-time: the profile's times without those of the functions that are called */
+	GRAPH_SELF_TIME	= 1 << 3,
 };
 
 /*
@@ -519,16 +577,20 @@ struct site_control {
 
 enum { SITE_SKIPS = 12 };
 
-/* A process has done what `command` said; by index in the process table. Stored last, with release. */
+/*
+ * A process has done what `command` said; by index in the process table. Stored last, with release.
+ */
 struct site_answer {
 	_Atomic uint32_t command;
 	uint32_t	pid;		/* as the server sees it */
 	uint32_t	nr_sites;
 	uint32_t	nr_skipped;	/* that cannot be switched */
-	uint32_t	skipped[SITE_SKIPS];	/* by enum site_skip; [0]: their DSO was not prepared */
+	/* by enum site_skip; [0]: their DSO was not prepared */
+	uint32_t	skipped[SITE_SKIPS];
 	uint32_t	nr_on;
 	int32_t		err;		/* the last, -errno */
-	_Atomic uint64_t dsos[LAYOUT_MAX_DSOS / 64];	/* with sites, that the process has now: a bit each, by number */
+	/* with sites, that the process has now: a bit each, by number */
+	_Atomic uint64_t dsos[LAYOUT_MAX_DSOS / 64];
 };
 
 /*
@@ -545,7 +607,8 @@ struct section_end {
 	uint32_t	pid;		/* the thread; at a wakeup's start who woke it */
 	uint32_t	cpu;
 	uint8_t		flags, locks;	/* as in struct record_common */
-	uint8_t		translated;	/* of a mark: the addresses are the session's, not the process's */
+	/* of a mark: the addresses are the session's, not the process's */
+	uint8_t		translated;
 	uint8_t		pad[5];
 };
 
@@ -557,9 +620,11 @@ struct section_mark {
 };
 
 struct section_report {
-	_Atomic uint64_t state;		/* 0: free, odd: being written, else section_state() (release) */
+	/* 0: free, odd: being written, else section_state() (release) */
+	_Atomic uint64_t state;
 	struct section_end start, end;
-	uint32_t	buffer;		/* which of instance_state.buffers[] has what was recorded meanwhile */
+	/* which of instance_state.buffers[] has what was recorded meanwhile */
+	uint32_t	buffer;
 	char		comm[LAYOUT_COMM_LEN];
 	uint32_t	policy, rt_prio, uid;	/* of the thread; SECTION_UNKNOWN: it may not ask */
 	int32_t		nice;
@@ -570,7 +635,8 @@ struct section_report {
 /*
  * instance_state.live says which section was the last that was reported:
  *
- *     | its number, 26 bits | which of section_log.reports it is, 5 bits | which of buffers[] records, 1 bit |
+ *     | its number, 26 bits | which of section_log.reports it is, 5 bits | which of buffers[]
+ *     records, 1 bit |
  *
  * Who ends a section that began at that number, and is long enough, writes a
  * report and then, in one step (compare-and-swap), raises the number, names his
@@ -580,7 +646,8 @@ struct section_report {
  * others. The server takes the newest.
  */
 struct section_log {
-	_Atomic uint64_t longest;	/* section_longest(): what has to be beaten; the server, too (tracing_max_latency) */
+	/* section_longest(): what has to be beaten; the server, too (tracing_max_latency) */
+	_Atomic uint64_t longest;
 	uint64_t	pad[7];
 	struct section_report reports[SECTION_REPORTS];
 };
@@ -618,9 +685,13 @@ static inline uint64_t section_longest(uint64_t ns, uint32_t number)
 /* The thread that takes it from one of the other two may read or write the mark. */
 enum mark_state { MARK_NONE, MARK_BUSY, MARK_SET };
 
-/* A thread that waits for others, by slot (agent/providers/thread/wake.c). Its thread writes it; who wakes it leaves a mark. */
+/*
+ * A thread that waits for others, by slot (agent/providers/thread/wake.c). Its thread writes it;
+ * who wakes it leaves a mark.
+ */
 struct waiter {
-	_Alignas(64) _Atomic uint64_t addr;	/* in its process; 0: it does not wait; stored last, with release */
+	/* in its process; 0: it does not wait; stored last, with release */
+	_Alignas(64) _Atomic uint64_t addr;
 	uint64_t	family;		/* of processes that know the address, too; 0: none does */
 	uint32_t	process;	/* index in the process table */
 	uint32_t	pid;
@@ -665,7 +736,10 @@ struct stack_record {
 };
 
 enum {
-	HIT_FRAMES	= 4,	/* histograms' code inside each other, by way of synthetic events: as many as the kernel's */
+	/*
+	 * histograms' code inside each other, by way of synthetic events: as many as the kernel's
+	 */
+	HIT_FRAMES	= 4,
 	HIT_REFS	= 16,	/* references of a program */
 	HIT_VARS	= 32,	/* variables of an elt */
 	HIT_PENDING	= 64,	/* records that wait for their cause */
@@ -693,7 +767,8 @@ struct hit_frame {
 	uint64_t	value[16];	/* the program's stack */
 	uint64_t	text[32];	/* STRING_ROOM bytes: a text or a stack on its way */
 	struct hit_ref	ref[HIT_REFS];
-	uint64_t	own[HIT_VARS];	/* by variable: as this hit set it; 1 + index of the op of a text or stack */
+	/* by variable: as this hit set it; 1 + index of the op of a text or stack */
+	uint64_t	own[HIT_VARS];
 };
 
 /* A synthetic record that goes to a ring behind that of its cause, and what fires after it. */
@@ -720,7 +795,8 @@ struct hit_synth {
 enum { REPEAT_CALLS = 7, REPEAT_COUNT = 0xffff };
 
 struct hit_repeat {
-	_Alignas(64) _Atomic uint64_t last;	/* a number that stands for the call, and in the lower 16 bits how often */
+	/* a number that stands for the call, and in the lower 16 bits how often */
+	_Alignas(64) _Atomic uint64_t last;
 	_Atomic uint64_t time;		/* of the last one */
 	struct repeat_call {
 		_Atomic uint64_t ip, parent_ip;

@@ -38,7 +38,8 @@ enum {
 	RING_STORE_MAX		= 512 << 10,	/* bytes of a record: of the largest sub-buffer */
 
 	/* writer sets */
-	RING_SET_KEPT		= 16,	/* 1 .. 15: sources; from here: what a resized buffer had, no writer */
+	/* 1 .. 15: sources; from here: what a resized buffer had, no writer */
+	RING_SET_KEPT		= 16,
 	RING_SET_LEASES		= 32,	/* LAYOUT_HIT_LEVELS sets a lease */
 	RING_MAX_LEASES		= 64,
 	BUFFER_MAX_SETS		= RING_SET_LEASES + RING_MAX_LEASES * LAYOUT_HIT_LEVELS,
@@ -49,7 +50,8 @@ enum {
  * thread that gets the slot later goes on with it), with these bits.
  */
 #define RING_LEASE_WANTED	(1ull << 62)	/* the thread has no restartable sequences */
-#define RING_LEASE_ONLY		(1ull << 63)	/* nor may it believe that it has: a child of vfork() */
+/* Nor may it believe that it has: a child of vfork(). */
+#define RING_LEASE_ONLY		(1ull << 63)
 
 /* What belongs to one position of head. */
 struct ring_tail {
@@ -91,7 +93,8 @@ struct ring {
 
 	/* copies of what the server knows (session/ring/book.h), for hits: full() */
 	_Alignas(64) _Atomic uint64_t floor;		/* position: nothing before it is read */
-	_Atomic uint64_t taken;				/* position: consuming readers have had this much */
+	/* position: consuming readers have had this much */
+	_Atomic uint64_t taken;
 };
 
 /* Of all of it the server has its own books (session/ring/book.h): this is for hits. */

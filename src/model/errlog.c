@@ -90,7 +90,8 @@ char *errlog_loud(struct errlog *log)
 	return unsaid;
 }
 
-void errlog_add(struct errlog *log, const char *loc, const char *cmd, const char *error, unsigned int pos)
+void errlog_add(struct errlog *log, const char *loc, const char *cmd, const char *error,
+		unsigned int pos)
 {
 	struct errlog_entry *e;
 
@@ -123,7 +124,8 @@ void errlog_add(struct errlog *log, const char *loc, const char *cmd, const char
 static void entry_print(const struct errlog_entry *e, FILE *out)
 {
 	fprintf(out, "[%5llu.%06u] %s%s\n%s%s\n", (unsigned long long)(e->time / 1000000000ull),
-		(unsigned int)(e->time % 1000000000ull / 1000), e->loc, e->error, command_prefix, e->cmd);
+		(unsigned int)(e->time % 1000000000ull / 1000), e->loc, e->error, command_prefix,
+		e->cmd);
 	fprintf(out, "%*s^\n", (int)(sizeof(command_prefix) - 1 + e->pos), "");
 }
 

@@ -15,8 +15,11 @@ struct errlog;
 
 struct errlog *errlog_create(void);
 void errlog_destroy(struct errlog *log);
-/* loc: "hist:sched:sched_waking", "event filter parse error"; pos: bytes into cmd. All are copied. */
-void errlog_add(struct errlog *log, const char *loc, const char *cmd, const char *error, unsigned int pos);
+/*
+ * loc: "hist:sched:sched_waking", "event filter parse error"; pos: bytes into cmd. All are copied.
+ */
+void errlog_add(struct errlog *log, const char *loc, const char *cmd, const char *error,
+		unsigned int pos);
 void errlog_clear(struct errlog *log);
 /*
  * Until errlog_loud() nothing is added: for a command that will be tried again.

@@ -22,7 +22,8 @@ static inline bool list_empty(const struct list_head *head)
 	return head->next == head;
 }
 
-static inline void list_insert(struct list_head *node, struct list_head *prev, struct list_head *next)
+static inline void list_insert(struct list_head *node, struct list_head *prev,
+			       struct list_head *next)
 {
 	node->prev = prev;
 	node->next = next;

@@ -219,7 +219,8 @@ static struct system *system_make(struct model *m, const char *name)
 /* Systems whose events are made at run time. */
 static bool system_is_late(const char *name)
 {
-	static const char *const late[] = { "synthetic", "kprobes", "uprobes", "eprobes", "fprobes", "user_events" };
+	static const char *const late[] = {"synthetic", "kprobes", "uprobes",
+					   "eprobes",	"fprobes", "user_events"};
 
 	for (size_t i = 0; i < sizeof(late) / sizeof(late[0]); i++)
 		if (!strcmp(late[i], name))
@@ -227,7 +228,8 @@ static bool system_is_late(const char *name)
 	return false;
 }
 
-static struct event *event_alloc(struct system *sys, const struct format_header *h, const char *text, size_t len)
+static struct event *event_alloc(struct system *sys, const struct format_header *h,
+				 const char *text, size_t len)
 {
 	struct event *e = calloc(1, sizeof(*e));
 
@@ -250,7 +252,10 @@ static struct event *event_alloc(struct system *sys, const struct format_header 
 	return e;
 }
 
-/* A recording that is read again, and a command has made an event of that name since: it stays, see make_room(). */
+/*
+ * A recording that is read again, and a command has made an event of that name since: it stays, see
+ * make_room().
+ */
 static int skip_for(struct event *e, const struct format_header *h, struct event **out)
 {
 	if (!e->dynamic)
@@ -262,8 +267,8 @@ static int skip_for(struct event *e, const struct format_header *h, struct event
 }
 
 /* 1: the very same event is there already. */
-static int check_new(struct model *m, const char *system, const struct format_header *h, const char *text,
-		     struct event **out)
+static int check_new(struct model *m, const char *system, const struct format_header *h,
+		     const char *text, struct event **out)
 {
 	struct event *same_id = m->by_id[h->id];
 	struct system *sys = model_find_system(m, system);
@@ -271,7 +276,9 @@ static int check_new(struct model *m, const char *system, const struct format_he
 
 	if (same_id) {
 		*out = same_id;
-		return !strcmp(same_id->format, text) && !strcmp(same_id->system->name, system) ? 1 : -EEXIST;
+		return !strcmp(same_id->format, text) && !strcmp(same_id->system->name, system)
+			       ? 1
+			       : -EEXIST;
 	}
 	if (!sys)
 		return 0;
@@ -339,7 +346,8 @@ static int model_add_new_event(struct model *m, const char *system, const char *
 	return 0;
 }
 
-int model_add_event(struct model *m, const char *system, const char *format, size_t len, struct event **out)
+int model_add_event(struct model *m, const char *system, const char *format, size_t len,
+		    struct event **out)
 {
 	struct event *e = NULL;
 	char *text;
@@ -415,7 +423,8 @@ static int make_room(struct model *m, const char *system, const char *name)
 		return 0;
 	if (old->dynamic || !old->late || !m->imported || in_use(old))
 		return -EEXIST;
-	old->saved = 0;	/* R4: stays, so that the next server does not give its id to another event */
+	/* R4: stays, so that the next server does not give its id to another event */
+	old->saved = 0;
 	return model_remove_event(m, old);
 }
 

@@ -49,7 +49,8 @@ enum field_kind {
 
 struct field {
 	char		*name;		/* "prev_pid" */
-	char		*type;		/* "pid_t", "char[16]"; of a kernel's task names "char[TASK_COMM_LEN]" */
+	/* "pid_t", "char[16]"; of a kernel's task names "char[TASK_COMM_LEN]" */
+	char		*type;
 	uint16_t	offset;
 	uint16_t	size;
 	uint16_t	len;		/* elements of an array, else 0 */
@@ -64,17 +65,24 @@ struct event {
 	struct system		*system;
 	char			*name;
 	uint16_t		id;
-	unsigned int		nr_fields;	/* parsed from the format when first asked: event_fields() */
+	/* parsed from the format when first asked: event_fields() */
+	unsigned int		nr_fields;
 	struct field		*fields;	/* the common fields first */
 	char			*format;	/* text of the file `format` */
-	bool			internal;	/* system ftrace: no enable, filter, trigger (but ftrace:print has trigger) */
-	bool			late;		/* made after boot (synthetic, probes): listed before the others */
-	bool			dynamic;	/* made by a command of this session (dynamic/events.h) */
+	/* system ftrace: no enable, filter, trigger (but ftrace:print has trigger) */
+	bool			internal;
+	/* made after boot (synthetic, probes): listed before the others */
+	bool			late;
+	/* made by a command of this session (dynamic/events.h) */
+	bool			dynamic;
 	const struct dynamic_event *made;	/* by which; NULL when it is not dynamic */
-	bool			removed;	/* nobody finds it any more; freed with its last open file */
+	/* nobody finds it any more; freed with its last open file */
+	bool			removed;
 	unsigned int		opens;		/* open files of its directory */
-	unsigned int		attached;	/* event probes of it: it cannot be removed (-EBUSY) */
-	uint64_t		order;		/* of its making: its id, but ids of dynamic events are given again */
+	/* event probes of it: it cannot be removed (-EBUSY) */
+	unsigned int		attached;
+	/* of its making: its id, but ids of dynamic events are given again */
+	uint64_t		order;
 	struct list_head	files;		/* struct event_file, one an instance */
 	config_ref		plan;		/* the published plan, 0: none */
 	size_t			plan_size;
@@ -86,14 +94,25 @@ struct system {
 	char			*name;
 	struct list_head	events;
 	bool			removed;
-	unsigned int		opens;		/* open files of its directory, removed events that are open */
+	/* open files of its directory, removed events that are open */
+	unsigned int		opens;
 };
 
 /* Files whose last text a new server writes again (R4). */
 enum setting {
-	SETTING_TRACING_ON, SETTING_CLOCK, SETTING_BUFFER_SIZE, SETTING_SUBBUF_SIZE,
-	SETTING_BUFFER_PERCENT, SETTING_CPUMASK, SETTING_CMDLINES_SIZE, SETTING_EXPANDED, SETTING_TRACER,
-	SETTING_THRESH, SETTING_MAX_LATENCY, SETTING_GRAPH_DEPTH, SETTING_COUNT
+	SETTING_TRACING_ON,
+	SETTING_CLOCK,
+	SETTING_BUFFER_SIZE,
+	SETTING_SUBBUF_SIZE,
+	SETTING_BUFFER_PERCENT,
+	SETTING_CPUMASK,
+	SETTING_CMDLINES_SIZE,
+	SETTING_EXPANDED,
+	SETTING_TRACER,
+	SETTING_THRESH,
+	SETTING_MAX_LATENCY,
+	SETTING_GRAPH_DEPTH,
+	SETTING_COUNT
 };
 
 /* A buffer as the files see it; see tracefs/ and plane/ring/ring.h. */
@@ -104,43 +123,62 @@ struct instance {
 	uint32_t		index;		/* into instance_state[] */
 	struct instance_state	*state;		/* in the data region */
 	struct list_head	files;		/* struct event_file */
-	struct list_head	hist_vars;	/* hists with variables or references (model/hist/var.c) */
-	uint64_t		options;	/* bit by enum trace_option of model/instance/options.h */
-	uint64_t		*buffer_bytes;	/* buffer_size_kb a CPU, in bytes; whole sub-buffers when they were made */
-	bool			expanded;	/* the ring has its full size (kernel's "expanded") */
+	/* hists with variables or references (model/hist/var.c) */
+	struct list_head	hist_vars;
+	/* bit by enum trace_option of model/instance/options.h */
+	uint64_t		options;
+	/* buffer_size_kb a CPU, in bytes; whole sub-buffers when they were made */
+	uint64_t		*buffer_bytes;
+	/* the ring has its full size (kernel's "expanded") */
+	bool			expanded;
 	uint32_t		subbuf_size;
 	unsigned int		buffer_percent;
 	unsigned int		refs;		/* open files: rmdir gives EBUSY */
-	unsigned int		readers;	/* who has the file trace open to read: rings keep their size */
-	unsigned int		stopped;	/* option pause-on-trace: readers of trace; rings take nothing meanwhile */
-	bool			sections_live;	/* programs report sections: the rings go on while it is stopped */
-	uint64_t		pipes[LAYOUT_MAX_CPUS / 64];	/* CPUs whose trace_pipe is open, all: the instance's own */
+	/* who has the file trace open to read: rings keep their size */
+	unsigned int		readers;
+	/* option pause-on-trace: readers of trace; rings take nothing meanwhile */
+	unsigned int		stopped;
+	/* programs report sections: the rings go on while it is stopped */
+	bool			sections_live;
+	/* CPUs whose trace_pipe is open, all: the instance's own */
+	uint64_t		pipes[LAYOUT_MAX_CPUS / 64];
 	const struct tracer	*tracer;	/* current_tracer (model/tracer.h); NULL: nop */
 	void			*tracer_state;	/* the tracer's own; NULL: it has none */
-	void			(*tracer_free)(struct instance *inst);	/* of it, with the instance */
+	/* of it, with the instance */
+	void			(*tracer_free)(struct instance *inst);
 	uint64_t		tracer_options;	/* those of options.h that belong to it */
 	/* The tracer's word on an option that changes; -EINVAL refuses. NULL: it does not mind */
 	int			(*option_changes)(struct instance *inst, int option, bool on);
-	/* The buffers were emptied, of a CPU or all (-1): so is what the tracer has of them. NULL: it has nothing */
+	/*
+	 * The buffers were emptied, of a CPU or all (-1): so is what the tracer has of them. NULL:
+	 * it has nothing
+	 */
 	void			(*tracer_clear)(struct instance *inst, int cpu);
-	unsigned int		pipe_readers;	/* who has trace_pipe or trace_pipe_raw open: the tracer stays */
+	/* who has trace_pipe or trace_pipe_raw open: the tracer stays */
+	unsigned int		pipe_readers;
 	uint64_t		time_start;	/* when the buffer was last emptied; 0: not known */
-	_Atomic uint64_t	max_latency;	/* tracing_max_latency, ns; the thread that sees a longer one sets it */
-	bool			max_used;	/* the tracer keeps sections in the other buffer: no snapshots */
-	const void		*snapshot_hist;	/* the hist whose snapshot() may swap the buffers; NULL */
+	/* tracing_max_latency, ns; the thread that sees a longer one sets it */
+	_Atomic uint64_t	max_latency;
+	/* the tracer keeps sections in the other buffer: no snapshots */
+	bool			max_used;
+	/* the hist whose snapshot() may swap the buffers; NULL */
+	const void		*snapshot_hist;
 	struct errlog		*errlog;	/* each instance has its own */
 	struct pids		*pids;		/* set_event_pid, NULL: none (pids.h) */
 	struct pids		*no_pids;	/* set_event_notrace_pid */
 	struct pids		*func_pids;	/* set_ftrace_pid */
 	struct pids		*no_func_pids;	/* set_ftrace_notrace_pid */
 	struct ftrace_instance	*ftrace;	/* ftrace.h; NULL: nobody asked for it */
-	bool			sized;		/* buffer_size_kb was written: a source's rings obey it too */
+	/* buffer_size_kb was written: a source's rings obey it too */
+	bool			sized;
 	uint64_t		saved;		/* R4 */
 	uint64_t		settings_saved[SETTING_COUNT];
 	uint64_t		*sizes_saved;	/* buffer_size_kb of one CPU */
 	uint64_t		options_saved[64];
-	uint64_t		born;		/* order of the newest event at its creation; set when it is first needed */
-	bool			clear;		/* an event was removed that it may have records of */
+	/* order of the newest event at its creation; set when it is first needed */
+	uint64_t		born;
+	/* an event was removed that it may have records of */
+	bool			clear;
 };
 
 /* One command that the server before kept (R4). */
@@ -164,7 +202,8 @@ struct model {
 	char			*release;	/* uname -r of what is traced; NULL: this machine */
 	char			*printk_formats;	/* text of the file; NULL: none */
 	uint32_t		nr_cpus;
-	uint64_t		place_left[LAYOUT_MAX_INSTANCES];	/* places in instance_state[]: when each was left, of nr_left */
+	/* places in instance_state[]: when each was left, of nr_left */
+	uint64_t		place_left[LAYOUT_MAX_INSTANCES];
 	uint64_t		nr_left;
 	uint32_t		subbuf_size;	/* default */
 	uint64_t		default_buffer_bytes;	/* a CPU; the kernel's 1408 KiB */
@@ -173,40 +212,60 @@ struct model {
 	uint32_t		first_dynamic;
 	uint64_t		last_order;	/* of the newest event */
 	struct list_head	dynamic_events;	/* struct dynamic_event, oldest first */
-	struct ftrace		*ftrace;	/* functions and who traces them (ftrace.h); NULL: nobody asked for it */
-	uint32_t		last_boot_id;	/* highest id of system maple_tree, which every kernel links last; 0: unknown */
-	uint64_t		*source_bytes;	/* a CPU: what a source's rings need to hold all of it; NULL: no source */
+	/* functions and who traces them (ftrace.h); NULL: nobody asked for it */
+	struct ftrace		*ftrace;
+	/* highest id of system maple_tree, which every kernel links last; 0: unknown */
+	uint32_t		last_boot_id;
+	/* a CPU: what a source's rings need to hold all of it; NULL: no source */
+	uint64_t		*source_bytes;
 	bool			source_runs;	/* the rings of sources have that size */
 	bool			restoring;	/* model_restore() gives the kept commands again */
 	struct restored	restored;	/* the one that it is at: model_restored() */
-	bool			held;		/* model_restore() runs: nothing is published before all is back */
-	bool			closing;	/* model_destroy() runs: commands are not forgotten (R4) */
-	bool			imported;	/* events come from a recording or the live kernel */
+	/* model_restore() runs: nothing is published before all is back */
+	bool			held;
+	/* model_destroy() runs: commands are not forgotten (R4) */
+	bool			closing;
+	/* events come from a recording or the live kernel */
+	bool			imported;
 	bool			of_programs;	/* events are of programs, perhaps recorded ones */
-	/* Takes in what running programs have told since (sources/program/programs.h); before anything is printed. NULL: none do */
+	/*
+	 * Takes in what running programs have told since (sources/program/programs.h); before
+	 * anything is printed. NULL: none do
+	 */
 	void			(*catch_up)(void *arg);
-	/* The end of a command: returns when running programs do as it said, or after a limit. NULL: none do */
+	/*
+	 * The end of a command: returns when running programs do as it said, or after a limit.
+	 * NULL: none do
+	 */
 	void			(*settle)(void *arg);
 	/* Between the pieces of long work: model_step(). NULL: no programs */
 	void			(*step)(void *arg);
 	void			*catch_up_arg;		/* of all three */
-	/* Whether there is a task of that number among those whose pids are listed. NULL: they are a recording's */
+	/*
+	 * Whether there is a task of that number among those whose pids are listed. NULL: they are
+	 * a recording's
+	 */
 	bool			(*task_lives)(uint32_t pid);
 	bool			hist_legacy;	/* --hist-legacy */
 	_Atomic uint64_t	tracing_thresh;	/* ns */
 	/*
-	 * A source tells it of each record that passed, in its own thread, and which instances have it (a bit
-	 * each, as hit() returns). NULL: nobody wants to know. What is seen there is under watch_lock.
+	 * A source tells it of each record that passed, in its own thread, and which instances have
+	 * it (a bit each, as hit() returns). NULL: nobody wants to know. What is seen there is
+	 * under watch_lock.
 	 */
-	void			(*_Atomic observe)(struct model *m, const struct hit *h, uint64_t recorded);
+	void (*_Atomic observe)(struct model *m, const struct hit *h, uint64_t recorded);
 	/*
-	 * Commands FUNCTION:stacktrace of the top. A recording rarely has the calls that they are carried out at, but
-	 * it has the stacks: sources let those pass. Relaxed on both sides, a source may notice a record later.
+	 * Commands FUNCTION:stacktrace of the top. A recording rarely has the calls that they are
+	 * carried out at, but it has the stacks: sources let those pass. Relaxed on both sides, a
+	 * source may notice a record later.
 	 */
 	_Atomic unsigned int	stack_commands;
 	pthread_mutex_t		watch_lock;
 	struct list_head	watchers;	/* struct latency of tracers/latency.h */
-	/* Takes in the sections that running programs have reported, under the control lock. NULL: no tracer wants any */
+	/*
+	 * Takes in the sections that running programs have reported, under the control lock. NULL:
+	 * no tracer wants any
+	 */
 	void			(*take_sections)(struct model *m);
 	int			max_graph_depth;
 };
@@ -230,7 +289,8 @@ void model_destroy(struct model *m);
  * is the text's. -EEXIST: that id or name is there with another definition;
  * -EINVAL: not a format.
  */
-int model_add_event(struct model *m, const char *system, const char *format, size_t len, struct event **out);
+int model_add_event(struct model *m, const char *system, const char *format, size_t len,
+		    struct event **out);
 /* The lowest from LAYOUT_OWN_IDS on that is free; LAYOUT_GROUPS_AT: there is none. */
 unsigned int model_free_id(const struct model *m);
 /*
@@ -307,13 +367,17 @@ uint64_t restored_ref(const struct restored *r, unsigned int i);
  * with the path in the tree; a path "instances/NAME" is to be made (mkdir).
  * What write() refuses is dropped. 0 or -errno when events cannot be restored.
  */
-int model_restore(struct model *m, int (*write)(void *arg, const char *path, const char *text), void *arg);
+int model_restore(struct model *m, int (*write)(void *arg, const char *path, const char *text),
+		  void *arg);
 
 /* ---- instance.c, instance/buffer.c ---- */
 
 /* instances/NAME: -EEXIST, -EINVAL, -ENOMEM, -ENOSPC; remove: -ENOENT, -EBUSY */
 int instance_create(struct model *m, const char *name, struct instance **out);
-/* Of a restored session, when all is taken over: what nobody has taken is forgotten before it is freed. */
+/*
+ * Of a restored session, when all is taken over: what nobody has taken is forgotten before it is
+ * freed.
+ */
 void instances_restored(struct model *m);
 int instance_remove(struct instance *inst);
 struct instance *instance_find(struct model *m, const char *name);
@@ -346,7 +410,10 @@ int instance_start_small(struct instance *inst);
 int instance_set_subbuf_size(struct instance *inst, uint32_t bytes);
 /* Empties live and snapshot buffer. */
 void instance_clear(struct instance *inst);
-/* The live buffer was emptied: the times of latency-format count from now. Not those of a recording. */
+/*
+ * The live buffer was emptied: the times of latency-format count from now. Not those of a
+ * recording.
+ */
 void instance_restart_time(struct instance *inst);
 /* snapshot = 1 / 0 / other. cpu -1: all. */
 int instance_snapshot_alloc(struct instance *inst);
@@ -355,12 +422,15 @@ int instance_snapshot_take(struct instance *inst, int cpu);
 /* tracing_cpumask was changed in state->cpumask. */
 void instance_cpumask_changed(struct instance *inst);
 /*
- * The rings take nothing until each instance_stop() has its instance_go_on(); tracing_on is as it was.
- * Where programs report sections (sections_live) they report none instead, and the rings go on.
+ * The rings take nothing until each instance_stop() has its instance_go_on(); tracing_on is as it
+ * was. Where programs report sections (sections_live) they report none instead, and the rings go
+ * on.
  */
 void instance_stop(struct instance *inst);
 void instance_go_on(struct instance *inst);
-/* A source is about to run: the rings of sources hold all of it, unless buffer_size_kb was written. */
+/*
+ * A source is about to run: the rings of sources hold all of it, unless buffer_size_kb was written.
+ */
 int model_source_rings(struct model *m);
 
 #endif

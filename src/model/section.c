@@ -10,7 +10,10 @@
 #include "model/section.h"
 #include "session/array.h"
 
-/* A section that never ends must not take all memory; the kernel's ring would have lost its beginning. */
+/*
+ * A section that never ends must not take all memory; the kernel's ring would have lost its
+ * beginning.
+ */
 enum { SECTION_MAX_BYTES = 64 << 20 };
 
 struct section_record {
@@ -39,7 +42,10 @@ struct section *section_get(struct section *s)
 
 void section_put(struct section *s)
 {
-	/* Each release pairs with the acquire of the last one to put, who sees all that the others did. */
+	/*
+	 * Each release pairs with the acquire of the last one to put, who sees all that the others
+	 * did.
+	 */
 	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	free(s->waiting);

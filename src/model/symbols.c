@@ -96,7 +96,8 @@ int symbols_add(struct symbols *s, uint64_t addr, char type, const char *name, c
 	return symbols_append(s, &(struct symbol){ .addr = addr, .type = type }, name, module);
 }
 
-int symbols_add_gap(struct symbols *s, uint64_t addr, const char *name, uint64_t base, uint64_t size)
+int symbols_add_gap(struct symbols *s, uint64_t addr, const char *name, uint64_t base,
+		    uint64_t size)
 {
 	return symbols_append(s, &(struct symbol){ .addr = addr, .base = base, .size = size }, name,
 			      NULL);

@@ -29,7 +29,8 @@ int symbols_add(struct symbols *s, uint64_t addr, char type, const char *name, c
  * From addr on there are no symbols up to the next one: an address there is
  * NAME + its offset from base, of size bytes in all. NAME NULL: nothing is there.
  */
-int symbols_add_gap(struct symbols *s, uint64_t addr, const char *name, uint64_t base, uint64_t size);
+int symbols_add_gap(struct symbols *s, uint64_t addr, const char *name, uint64_t base,
+		    uint64_t size);
 
 /*
  * Called before a symbol is looked for: with the address, or with 0 when all

@@ -117,7 +117,8 @@ int text_to_s64(const char *s, unsigned int base, int64_t *out)
 
 int text_to_u64_len(const char *s, size_t len, unsigned int base, uint64_t *out)
 {
-	char buf[67];	/* sign, 64 binary digits, newline: what is longer is cut, as the kernel does */
+	/* sign, 64 binary digits, newline: what is longer is cut, as the kernel does */
+	char buf[67];
 
 	if (len > sizeof(buf) - 1)
 		len = sizeof(buf) - 1;

@@ -58,7 +58,10 @@ int text_to_u64_len(const char *s, size_t len, unsigned int base, uint64_t *out)
  */
 ssize_t text_word(const char *s, size_t len, char *word, size_t size);
 
-/* A list of bits like "0-3,8,N" or "0-31:1/4". `mask` has nr_bits bits in 64-bit words. 0, -EINVAL ... */
+/*
+ * A list of bits like "0-3,8,N" or "0-31:1/4". `mask` has nr_bits bits in 64-bit words. 0, -EINVAL
+ * ...
+ */
 int text_to_mask(const char *s, uint64_t *mask, unsigned int nr_bits);
 
 #endif

@@ -31,7 +31,8 @@ struct tracer {
 	const char	*name;
 	uint64_t	flags;			/* its own options, bit by enum trace_option */
 	bool		allow_instances;
-	bool		use_max_tr;		/* keeps the longest section in the snapshot buffer */
+	/* keeps the longest section in the snapshot buffer */
+	bool		use_max_tr;
 	bool		print_max;		/* and the file trace shows that */
 
 	/* Whether the session has what it needs; NULL: always. */
@@ -60,9 +61,9 @@ struct tracer {
 	/* The head of trace; NULL: the one that events have. */
 	void		(*print_header)(struct show *s, bool empty);
 	/* One record; false: it prints like any other. */
-	bool		(*print_line)(struct show *s, const struct show_event *e, const struct show_record *r);
+	bool (*print_line)(struct show *s, const struct show_event *e, const struct show_record *r);
 	/* The same of what stands behind its time. */
-	bool		(*print_text)(struct show *s, const struct show_event *e, const struct show_record *r);
+	bool (*print_text)(struct show *s, const struct show_event *e, const struct show_record *r);
 };
 
 extern const struct tracer tracer_function, tracer_function_graph;

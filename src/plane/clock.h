@@ -16,12 +16,17 @@
 
 uint64_t clock_now(const struct clock_scale *scale, struct instance_state *inst);
 
-/* Ticks of the counter to nanoseconds. By a shift of 64 the upper half of the product is it: nothing to shift. */
+/*
+ * Ticks of the counter to nanoseconds. By a shift of 64 the upper half of the product is it:
+ * nothing to shift.
+ */
 static inline uint64_t clock_scaled(const struct clock_scale *scale, uint64_t ticks)
 {
 	if (__builtin_expect(scale->shift == 64, 1))
-		return (uint64_t)(((unsigned __int128)ticks * scale->mult) >> 64) + (uint64_t)scale->offset;
-	return (uint64_t)(((unsigned __int128)ticks * scale->mult) >> scale->shift) + (uint64_t)scale->offset;
+		return (uint64_t)(((unsigned __int128)ticks * scale->mult) >> 64) +
+		       (uint64_t)scale->offset;
+	return (uint64_t)(((unsigned __int128)ticks * scale->mult) >> scale->shift) +
+	       (uint64_t)scale->offset;
 }
 
 /*

@@ -38,10 +38,13 @@
 
 enum {
 	PROGRAM_STACK		= 16,	/* values */
-	PROGRAM_KEY_MAX		= 1024,	/* bytes of a compound key: 3 keys; string 256, stack 31 * 8 */
-	PROGRAM_STACK_DEPTH	= 16,	/* return addresses in a stack key (the kernel's HIST_STACKTRACE_DEPTH) */
+	/* bytes of a compound key: 3 keys; string 256, stack 31 * 8 */
+	PROGRAM_KEY_MAX		= 1024,
+	/* return addresses in a stack key (the kernel's HIST_STACKTRACE_DEPTH) */
+	PROGRAM_STACK_DEPTH	= 16,
 	PROGRAM_REFS		= HIT_REFS,
-	STRING_ROOM		= 256,	/* of a text or a stack in a block or a synthetic record (the kernel's STR_VAR_LEN_MAX) */
+	/* of a text or a stack in a block or a synthetic record (the kernel's STR_VAR_LEN_MAX) */
+	STRING_ROOM		= 256,
 };
 
 enum cmp_op { CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, CMP_AND };
@@ -49,7 +52,8 @@ enum cmp_op { CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, CMP_AND };
 /* Where a string operand of a match lies. */
 enum string_kind {
 	STRING_FIXED,		/* char x[N] in the record: off, size */
-	STRING_DATA_LOC,	/* __data_loc: u32 at off: length << 16 | offset from the record's start */
+	/* __data_loc: u32 at off: length << 16 | offset from the record's start */
+	STRING_DATA_LOC,
 	STRING_REL_LOC,		/* __rel_loc: offset counts from behind the u32 */
 	STRING_COMM,		/* the task's name */
 	STRING_POINTER,		/* a pointer: the bytes are not in the record; matches nothing */
@@ -68,8 +72,10 @@ enum key_flags {
 };
 
 enum track_flags {
-	TRACK_CHANGE	= 1 << 0,	/* onchange: taken when it differs; else when it is greater */
-	TRACK_GLOBAL	= 1 << 1,	/* one block for the whole hist (that of elt 0), not one an elt */
+	/* onchange: taken when it differs; else when it is greater */
+	TRACK_CHANGE	= 1 << 0,
+	/* one block for the whole hist (that of elt 0), not one an elt */
+	TRACK_GLOBAL	= 1 << 1,
 };
 
 /* As the kernel's regex types; operand without the stars. */
@@ -78,41 +84,81 @@ enum match_kind { MATCH_FULL, MATCH_FRONT, MATCH_MIDDLE, MATCH_END, MATCH_GLOB }
 enum op_kind {
 	OP_END,
 	/* filter */
-	OP_ACCEPT, OP_REJECT,
-	OP_NEVER,		/* a predicate that holds for no record: fields of odd sizes, pointers to strings */
-	OP_CMP_U8, OP_CMP_U16, OP_CMP_U32, OP_CMP_U64,	/* cmp: enum cmp_op; record[off] against imm */
-	OP_CMP_S8, OP_CMP_S16, OP_CMP_S32, OP_CMP_S64,
-	OP_CMP_CPU,		/* the hit's cpu against imm */
-	OP_MATCH,		/* size: enum string_kind << 4 | enum match_kind, cmp: CMP_EQ or CMP_NE; off: field, len: its size; imm: pool offset of a 0-terminated operand of arg bytes */
-	OP_MASK_FIELD,		/* cpumask field (__data_loc) at off, cmp, imm: pool offset of the mask (LAYOUT_MAX_CPUS / 8 bytes, of which arg bits count) */
-	OP_MASK_SCALAR,		/* scalar field of `len` bytes at off is a CPU number tested against the mask at imm, arg bits */
-	OP_MASK_CPU,		/* the hit's cpu tested against the mask at imm, arg bits */
-	OP_RANGE,		/* u64 field at off within [pool(imm).lo, .hi), cmp: `field.function == name` */
+	OP_ACCEPT,
+	OP_REJECT,
+	/* a predicate that holds for no record: fields of odd sizes, pointers to strings */
+	OP_NEVER,
+	/* cmp: enum cmp_op; record[off] against imm */
+	OP_CMP_U8,
+	OP_CMP_U16,
+	OP_CMP_U32,
+	OP_CMP_U64,
+	OP_CMP_S8,
+	OP_CMP_S16,
+	OP_CMP_S32,
+	OP_CMP_S64,
+	OP_CMP_CPU, /* the hit's cpu against imm */
+	/*
+	 * size: enum string_kind << 4 | enum match_kind, cmp: CMP_EQ or CMP_NE; off: field, len:
+	 * its size; imm: pool offset of a 0-terminated operand of arg bytes
+	 */
+	OP_MATCH,
+	/*
+	 * cpumask field (__data_loc) at off, cmp, imm: pool offset of the mask (LAYOUT_MAX_CPUS / 8
+	 * bytes, of which arg bits count)
+	 */
+	OP_MASK_FIELD,
+	/*
+	 * scalar field of `len` bytes at off is a CPU number tested against the mask at imm, arg
+	 * bits
+	 */
+	OP_MASK_SCALAR,
+	OP_MASK_CPU, /* the hit's cpu tested against the mask at imm, arg bits */
+	/* u64 field at off within [pool(imm).lo, .hi), cmp: `field.function == name` */
+	OP_RANGE,
 	/* load: push */
-	OP_LOAD_U8, OP_LOAD_U16, OP_LOAD_U32, OP_LOAD_U64,
-	OP_LOAD_S8, OP_LOAD_S16, OP_LOAD_S32, OP_LOAD_S64,
-	OP_LOAD_IMM, OP_LOAD_TIME, OP_LOAD_CPU,
+	OP_LOAD_U8,
+	OP_LOAD_U16,
+	OP_LOAD_U32,
+	OP_LOAD_U64,
+	OP_LOAD_S8,
+	OP_LOAD_S16,
+	OP_LOAD_S32,
+	OP_LOAD_S64,
+	OP_LOAD_IMM,
+	OP_LOAD_TIME,
+	OP_LOAD_CPU,
 	/* change the top */
-	OP_LOG2,		/* ilog2(roundup_pow_of_two(v)) */
-	OP_BUCKET,		/* v - v % imm */
-	OP_USECS,		/* (v + 500) / 1000 */
+	OP_LOG2,   /* ilog2(roundup_pow_of_two(v)) */
+	OP_BUCKET, /* v - v % imm */
+	OP_USECS,  /* (v + 500) / 1000 */
 	OP_NEG,
 	/* two from the stack, one back */
-	OP_ADD, OP_SUB, OP_MUL, OP_DIV,		/* OP_DIV: plain; by zero gives (u64)-1 */
-	OP_DIV_SHIFT,		/* v >> imm */
-	OP_DIV_MULT,		/* (v * imm + 2^20 - 1) >> 20 while v < 2^20, else v / len */
-	/* key: pop into, or copy to, the key buffer at `koff` (= off of the op; the field's is in imm) */
+	OP_ADD,
+	OP_SUB,
+	OP_MUL,
+	OP_DIV,	      /* OP_DIV: plain; by zero gives (u64)-1 */
+	OP_DIV_SHIFT, /* v >> imm */
+	OP_DIV_MULT,  /* (v * imm + 2^20 - 1) >> 20 while v < 2^20, else v / len */
+	/*
+	 * key: pop into, or copy to, the key buffer at `koff` (= off of the op; the field's is in
+	 * imm)
+	 */
 	OP_KEY_U64,
-	OP_KEY_FIELD,		/* size: load op of the field, arg: its offset */
-	OP_KEY_STRING,		/* imm: field offset, arg: its size if fixed, len: room in the key, size: enum string_kind */
-	OP_KEY_STACK,		/* PROGRAM_STACK_DEPTH * 8 bytes */
-	OP_KEY_STACK_FIELD,	/* a __data_loc unsigned long[] field at imm */
+	OP_KEY_FIELD, /* size: load op of the field, arg: its offset */
+	/*
+	 * imm: field offset, arg: its size if fixed, len: room in the key, size: enum string_kind
+	 */
+	OP_KEY_STRING,
+	OP_KEY_STACK,	    /* PROGRAM_STACK_DEPTH * 8 bytes */
+	OP_KEY_STACK_FIELD, /* a __data_loc unsigned long[] field at imm */
 	/* map */
-	OP_FIND,		/* key -> elt, made if new; none left: counted as dropped, the code ends */
-	OP_HITCOUNT,		/* sum 0 += 1 */
-	OP_SUM,			/* pop; sum[off] += it */
-	OP_SUM_FIELD,		/* size: load op of the field, arg: its offset; sum[off] += it */
-	OP_ELT_COMM,		/* the task's name into the elt's variables off and off + 1, once */
+	/* key -> elt, made if new; none left: counted as dropped, the code ends */
+	OP_FIND,
+	OP_HITCOUNT,  /* sum 0 += 1 */
+	OP_SUM,	      /* pop; sum[off] += it */
+	OP_SUM_FIELD, /* size: load op of the field, arg: its offset; sum[off] += it */
+	OP_ELT_COMM,  /* the task's name into the elt's variables off and off + 1, once */
 	/*
 	 * variables: off: the variable's number in the elt
 	 *
@@ -121,66 +167,94 @@ enum op_kind {
 	 * the task's name (STRING_COMM). A stack comes from the hit, from a field
 	 * (STACK_FIELD, imm: offset of its __data_loc) or a reference.
 	 */
-	OP_VAR_SET,		/* pop */
-	OP_VAR_SET_STRING,	/* len: number of its block */
-	OP_VAR_SET_STACK,	/* len: number of its block; size: enum stack_kind */
+	OP_VAR_SET,	   /* pop */
+	OP_VAR_SET_STRING, /* len: number of its block */
+	OP_VAR_SET_STACK,  /* len: number of its block; size: enum stack_kind */
 	/* references; arg: number of the reference */
-	OP_REF_FIND,		/* imm: the other hist's struct hist_cell; arg: bytes of our own key. No such elt: the code ends */
-	OP_REF_READ,		/* off: variable of the elt found last, len: its block + 1 or 0, flags: enum ref_flags; unset: the code ends */
-	OP_REF_OWN,		/* off: variable of our own elt as this hit set it, len: its block + 1 or 0 */
-	OP_LOAD_REF,		/* push */
+	/*
+	 * imm: the other hist's struct hist_cell; arg: bytes of our own key. No such elt: the code
+	 * ends
+	 */
+	OP_REF_FIND,
+	/*
+	 * off: variable of the elt found last, len: its block + 1 or 0, flags: enum ref_flags;
+	 * unset: the code ends
+	 */
+	OP_REF_READ,
+	/* off: variable of our own elt as this hit set it, len: its block + 1 or 0 */
+	OP_REF_OWN,
+	OP_LOAD_REF, /* push */
 	/* onmax, onchange, save */
-	OP_TRACK_BEGIN,		/* off: block, arg: reference, flags: enum track_flags, len: with TRACK_GLOBAL the
-				   instance of the snapshot; not taken: goes to on_false */
-	OP_TRACK_U64,		/* pop, to offset `off` of the new block's data */
-	OP_TRACK_STRING,	/* to offset off, at most STRING_ROOM bytes with the 0; the source as above */
-	OP_TRACK_KEY,		/* the key, len bytes, to offset off */
-	OP_TRACK_COMM,		/* the task's name, LAYOUT_COMM_LEN bytes, to offset off; arg: 1 + the variable where
-				   OP_ELT_COMM kept it, 0: that of the hit */
-	OP_TRACK_END,		/* publishes it; another hit had a better one meanwhile: goes to on_false */
+	OP_TRACK_BEGIN, /* off: block, arg: reference, flags: enum track_flags, len: with
+			   TRACK_GLOBAL the instance of the snapshot; not taken: goes to on_false */
+	OP_TRACK_U64,	/* pop, to offset `off` of the new block's data */
+	/* to offset off, at most STRING_ROOM bytes with the 0; the source as above */
+	OP_TRACK_STRING,
+	OP_TRACK_KEY,  /* the key, len bytes, to offset off */
+	OP_TRACK_COMM, /* the task's name, LAYOUT_COMM_LEN bytes, to offset off; arg: 1 + the
+			  variable where OP_ELT_COMM kept it, 0: that of the hit */
+	/* publishes it; another hit had a better one meanwhile: goes to on_false */
+	OP_TRACK_END,
 	/* synthetic events */
-	OP_SYNTH_BEGIN,		/* arg: event id, len: bytes of the record without texts and stacks that vary in length, which are 0 at first; imm: 1 + index of the only instance, 0: all */
-	OP_SYNTH_U64,		/* off: in the record, size: bytes, arg: reference */
-	OP_SYNTH_STRING,	/* off, len: room of a fixed array, 0: off is a __data_loc; arg: reference */
-	OP_SYNTH_STACK,		/* off: of the __data_loc, arg: reference */
-	OP_SYNTH_END,		/* runs that event's triggers now, its record goes to the rings after this hit's own */
+	/*
+	 * arg: event id, len: bytes of the record without texts and stacks that vary in length,
+	 * which are 0 at first; imm: 1 + index of the only instance, 0: all
+	 */
+	OP_SYNTH_BEGIN,
+	OP_SYNTH_U64, /* off: in the record, size: bytes, arg: reference */
+	/* off, len: room of a fixed array, 0: off is a __data_loc; arg: reference */
+	OP_SYNTH_STRING,
+	OP_SYNTH_STACK, /* off: of the __data_loc, arg: reference */
+	/* runs that event's triggers now, its record goes to the rings after this hit's own */
+	OP_SYNTH_END,
 	/*
 	 * event probes: the record is made of the hit's own fields, between
 	 * OP_SYNTH_BEGIN and OP_SYNTH_END. A __data_loc has 4 bytes here; one
 	 * whose text cannot be had is of length 0 and leads to where the next begins.
 	 */
-	OP_LOAD_TEXT,		/* push size bytes that lie imm (signed) behind the begin of a text: off: its field's offset, cmp: enum string_kind; outside the record: 0 */
-	OP_BITS,		/* bits off to off + len - 1 of the top */
-	OP_PROBE_U64,		/* pop, to off, size bytes */
-	OP_PROBE_STRING,	/* off: of the __data_loc, size: enum string_kind (STRING_POINTER: cannot be had), len: the field's offset, imm: as in OP_LOAD_TEXT; up to its 0 or the end of the record */
-	OP_PROBE_TEXT,		/* off: of the __data_loc, imm: pool offset, len: bytes with the 0 */
-	OP_PROBE_ADDRESS,	/* pop; its text "0x1f", off: of the __data_loc */
-	OP_SNAPSHOT,		/* arg: index of the instance whose buffers are swapped */
+	/*
+	 * push size bytes that lie imm (signed) behind the begin of a text: off: its field's
+	 * offset, cmp: enum string_kind; outside the record: 0
+	 */
+	OP_LOAD_TEXT,
+	OP_BITS,      /* bits off to off + len - 1 of the top */
+	OP_PROBE_U64, /* pop, to off, size bytes */
+	/*
+	 * off: of the __data_loc, size: enum string_kind (STRING_POINTER: cannot be had), len: the
+	 * field's offset, imm: as in OP_LOAD_TEXT; up to its 0 or the end of the record
+	 */
+	OP_PROBE_STRING,
+	/* off: of the __data_loc, imm: pool offset, len: bytes with the 0 */
+	OP_PROBE_TEXT,
+	OP_PROBE_ADDRESS, /* pop; its text "0x1f", off: of the __data_loc */
+	OP_SNAPSHOT,	  /* arg: index of the instance whose buffers are swapped */
 	/*
 	 * joined: what hist_join() makes of the ops that the remark names. Keys with
 	 * KEY_FIND in flags do what OP_FIND does, too.
 	 */
-	OP_KEY_LOG2,		/* a load (size, arg as in OP_KEY_FIELD), OP_LOG2, OP_KEY_U64 */
-	OP_REF_TAKE,		/* OP_REF_FIND, OP_REF_READ: as these, but the bytes of our own key are in on_true */
-	OP_VAR_TIME,		/* OP_LOAD_TIME, with size 1 OP_USECS, OP_VAR_SET */
-	OP_VAR_SINCE,		/* OP_LOAD_TIME, with size 1 OP_USECS, OP_LOAD_REF, OP_SUB, OP_VAR_SET */
-	OP_VAR_FIELD,		/* a load (size, arg as in OP_KEY_FIELD), OP_VAR_SET */
-	OP_SYNTH_OWN,		/* OP_REF_OWN of variable arg, OP_SYNTH_U64 */
-	OP_TAKE_SINCE,		/* the only key, of 8 bytes, OP_REF_TAKE, OP_FIND, OP_VAR_SINCE. size, off: the key's load
-				   op and field offset; imm, arg, flags: as in OP_REF_TAKE; on_true: the other hist's
-				   variable, on_false: our own; len: 1: OP_USECS */
+	OP_KEY_LOG2, /* a load (size, arg as in OP_KEY_FIELD), OP_LOG2, OP_KEY_U64 */
+	/* OP_REF_FIND, OP_REF_READ: as these, but the bytes of our own key are in on_true */
+	OP_REF_TAKE,
+	OP_VAR_TIME, /* OP_LOAD_TIME, with size 1 OP_USECS, OP_VAR_SET */
+	/* OP_LOAD_TIME, with size 1 OP_USECS, OP_LOAD_REF, OP_SUB, OP_VAR_SET */
+	OP_VAR_SINCE,
+	OP_VAR_FIELD,  /* a load (size, arg as in OP_KEY_FIELD), OP_VAR_SET */
+	OP_SYNTH_OWN,  /* OP_REF_OWN of variable arg, OP_SYNTH_U64 */
+	OP_TAKE_SINCE, /* the only key, of 8 bytes, OP_REF_TAKE, OP_FIND, OP_VAR_SINCE. size, off:
+			  the key's load op and field offset; imm, arg, flags: as in OP_REF_TAKE;
+			  on_true: the other hist's variable, on_false: our own; len: 1: OP_USECS */
 	/* from here on the whole of a common hist in one op; those that need no run come first */
-	OP_HIST_KEY1,		/* len: load op of the key, off: its field offset; find, hitcount */
-	OP_HIST_KEYS,		/* the same and, where not 0, a second key: size: its load op,
-				   on_true: its field offset; and a value: cmp: its load op, arg: its
-				   field offset */
-	OP_HIST_LOG2,		/* one key, OP_KEY_LOG2; len, off: the load op and the
-				   field's offset */
-	OP_HIST_TIME,		/* the whole of a hist with one key of 8 bytes and OP_VAR_TIME. len, off: the key's load
-				   op and field offset; arg: the variable; size: 1: OP_USECS */
-	OP_HIST_TEXT,		/* the same with OP_KEY_STRING, whose fields it has */
-	OP_PROFILE,		/* the whole of the function profile: struct profile_record into
-				   enum profile_sum of {its function, the hit's CPU} */
+	OP_HIST_KEY1, /* len: load op of the key, off: its field offset; find, hitcount */
+	OP_HIST_KEYS, /* the same and, where not 0, a second key: size: its load op,
+			 on_true: its field offset; and a value: cmp: its load op, arg: its
+			 field offset */
+	OP_HIST_LOG2, /* one key, OP_KEY_LOG2; len, off: the load op and the
+			 field's offset */
+	OP_HIST_TIME, /* the whole of a hist with one key of 8 bytes and OP_VAR_TIME. len, off: the
+			 key's load op and field offset; arg: the variable; size: 1: OP_USECS */
+	OP_HIST_TEXT, /* the same with OP_KEY_STRING, whose fields it has */
+	OP_PROFILE,   /* the whole of the function profile: struct profile_record into
+			 enum profile_sum of {its function, the hit's CPU} */
 	OP_COUNT
 };
 
@@ -227,7 +301,9 @@ struct hit;
 struct slot;
 struct run;	/* run.h */
 
-/* A filter's code on a hit. Bounds: a field outside the record reads as 0, a string outside as "". */
+/*
+ * A filter's code on a hit. Bounds: a field outside the record reads as 0, a string outside as "".
+ */
 int filter_match(const struct plane *p, const struct code *code, const struct hit *h);
 
 /* A histogram's code on run->seen; with CODE_NEEDS_TIME run->time is there. */
@@ -242,8 +318,8 @@ static inline bool code_is_keys(const struct code *code)
 }
 
 /*
- * For code: fires the synthetic event whose record lies in the arena, in one instance (1 + its index) or in
- * all (0); true when it is kept there for a ring.
+ * For code: fires the synthetic event whose record lies in the arena, in one instance (1 + its
+ * index) or in all (0); true when it is kept there for a ring.
  */
 bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t only, bool at_once);
 /* For code: swaps the buffers of an instance. */

@@ -308,7 +308,8 @@ static bool compare_mask_field(const struct code *code, const struct hit *h, con
 	unsigned char a, b;
 
 	for (uint32_t i = 0; i < (op->arg + 7) / 8; i++) {
-		a = i < bytes && start + i < h->size ? ((const unsigned char *)h->record)[start + i] : 0;
+		a = i < bytes && start + i < h->size ? ((const unsigned char *)h->record)[start + i]
+						     : 0;
 		if (op->arg - i * 8 < 8)
 			a &= (unsigned char)((1u << (op->arg - i * 8)) - 1);
 		b = mask[i];
@@ -320,7 +321,8 @@ static bool compare_mask_field(const struct code *code, const struct hit *h, con
 
 static bool in_range(const struct code *code, const struct hit *h, const struct op *op)
 {
-	const struct unaligned64 *range = (const struct unaligned64 *)((const char *)code + op->imm);
+	const struct unaligned64 *range =
+		(const struct unaligned64 *)((const char *)code + op->imm);
 	uint64_t v = load(h, op->off, 8);
 
 	return (v >= range[0].v && v < range[1].v) == (op->cmp == CMP_EQ);

@@ -9,7 +9,8 @@
  * H3  Like the kernel, which fills a scratch record when an event may yet be
  *     discarded (filter, soft-disabled) and else reserves in the ring at once:
  *     in the first case tracing_on counts at the commit, in the second at (b).
- *     What a snapshot that may not be taken says comes behind the record then, and before it in the first case.
+ *     What a snapshot that may not be taken says comes behind the record then, and before it in the
+ *     first case.
  * H4  The records of synthetic events wait for their cause's: see action/synth.c.
  * H5  stands in hit.h: words of the server and of hits that are relaxed.
  */
@@ -44,14 +45,16 @@ static bool trigger_paused(const struct run *r, const struct trigger_arm *t)
 }
 
 /* (a) */
-static void fire_all(struct run *r, const struct trigger_arm *t, uint32_t nr, struct instance_state *inst)
+static void fire_all(struct run *r, const struct trigger_arm *t, uint32_t nr,
+		     struct instance_state *inst)
 {
 	for (uint32_t i = 0; i < nr; i++)
 		fire(r, &t[i], inst);
 }
 
 /* (c). Returns the kinds of the post triggers that are to fire at (f), one bit each. */
-static uint32_t fire_matching(struct run *r, const struct trigger_arm *t, uint32_t nr, struct instance_state *inst)
+static uint32_t fire_matching(struct run *r, const struct trigger_arm *t, uint32_t nr,
+			      struct instance_state *inst)
 {
 	uint32_t post = 0;
 
@@ -69,7 +72,8 @@ static uint32_t fire_matching(struct run *r, const struct trigger_arm *t, uint32
 }
 
 /* (f). An event has at most one trigger of a post kind. */
-void hit_fire_post(struct run *r, const struct trigger_arm *t, uint32_t nr, uint32_t post, struct instance_state *inst)
+void hit_fire_post(struct run *r, const struct trigger_arm *t, uint32_t nr, uint32_t post,
+		   struct instance_state *inst)
 {
 	for (uint32_t i = 0; i < nr; i++)
 		if (post >> t[i].kind & 1)
@@ -89,16 +93,19 @@ static bool soft_disabled(const struct plane *p, const struct arm *arm)
 }
 
 /* (e) and the option stacktrace, of functions func_stack_trace. */
-bool hit_commit(const struct run *r, const struct arm *arm, struct instance_state *inst, data_ref buffer)
+bool hit_commit(const struct run *r, const struct arm *arm, struct instance_state *inst,
+		data_ref buffer)
 {
 	const struct hit *h = r->h;
 
-	if (!buffer || ring_write(r->p, r->slot, buffer, h->writer, h->cpu, h->time, h->record, h->size))
+	if (!buffer ||
+	    ring_write(r->p, r->slot, buffer, h->writer, h->cpu, h->time, h->record, h->size))
 		return false;
 	if (arm->flags & ARM_FUNCTION) {
 		if (arm->flags & ARM_STACK)
 			hit_write_stack(r, inst, buffer);
-	} else if ((atomic_load_explicit(&inst->flags, memory_order_relaxed) & INSTANCE_STACKTRACE) &&	/* H5 */
+	} else if ((atomic_load_explicit(&inst->flags, memory_order_relaxed) &
+		    INSTANCE_STACKTRACE) && /* H5 */
 		   !(arm->flags & ARM_INTERNAL)) {
 		hit_write_stack(r, inst, buffer);
 	}
@@ -112,7 +119,8 @@ static bool arm_finish(struct run *r, const struct arm *arm, struct instance_sta
 	bool wanted, committed = false;
 
 	wanted = buffer && !soft_disabled(r->p, arm) && records(inst, r->h->cpu) &&
-		 (!arm->filter || filter_match(r->p, plane_config(r->p, arm->filter), r->seen));	/* (d) */
+		 /* (d) */
+		 (!arm->filter || filter_match(r->p, plane_config(r->p, arm->filter), r->seen));
 	if (r->nest)
 		return hit_pending_set(r, place, wanted ? buffer : 0, post);
 	if (wanted)
@@ -124,7 +132,8 @@ static bool arm_finish(struct run *r, const struct arm *arm, struct instance_sta
 	return committed;
 }
 
-static bool run_arm(struct run *r, const struct plan *plan, const struct arm *arm, struct instance_state *inst)
+static bool run_arm(struct run *r, const struct plan *plan, const struct arm *arm,
+		    struct instance_state *inst)
 {
 	const struct trigger_arm *t = plan_triggers(plan) + arm->first_trigger;
 	const bool needs_record = arm->flags & ARM_NEED_RECORD;
@@ -153,8 +162,11 @@ static bool run_arm(struct run *r, const struct plan *plan, const struct arm *ar
 	return committed;
 }
 
-/* trace_marker: reserved first, so that with tracing off nothing fires; never discarded after that. */
-static bool run_internal(struct run *r, const struct plan *plan, const struct arm *arm, struct instance_state *inst)
+/*
+ * trace_marker: reserved first, so that with tracing off nothing fires; never discarded after that.
+ */
+static bool run_internal(struct run *r, const struct plan *plan, const struct arm *arm,
+			 struct instance_state *inst)
 {
 	const struct trigger_arm *t = plan_triggers(plan) + arm->first_trigger;
 	data_ref buffer = live_buffer(inst);
@@ -199,14 +211,16 @@ uint64_t hit_run_arms(struct run *r, const struct plan *plan)
 	uint64_t committed = 0;
 
 	for (uint32_t i = 0; i < plan->nr_arms; i++)
-		if (!passed_over(r, &arms[i]) && run_one(r, plan, &arms[i]) && arms[i].instance < LAYOUT_GRAPH_INSTANCES)
+		if (!passed_over(r, &arms[i]) && run_one(r, plan, &arms[i]) &&
+		    arms[i].instance < LAYOUT_GRAPH_INSTANCES)
 			committed |= 1ull << arms[i].instance;
 	return committed;
 }
 
 /* Kept out of hit() so that the plain case saves few registers and needs little stack. */
-static __attribute__((noinline)) uint64_t run_plan(const struct plane *p, struct slot *slot, unsigned int level,
-						   const struct plan *plan, const struct hit *h)
+static __attribute__((noinline)) uint64_t run_plan(const struct plane *p, struct slot *slot,
+						   unsigned int level, const struct plan *plan,
+						   const struct hit *h)
 {
 	struct hit seen;
 	struct run r;
@@ -233,7 +247,9 @@ run_record(const struct plane *p, struct slot *slot, unsigned int level, const s
 	data_ref buffer = live_buffer(inst);
 
 	/* H5 */
-	if (__builtin_expect(atomic_load_explicit(&inst->flags, memory_order_relaxed) & INSTANCE_STACKTRACE, 0))
+	if (__builtin_expect(atomic_load_explicit(&inst->flags, memory_order_relaxed) &
+				     INSTANCE_STACKTRACE,
+			     0))
 		return run_plan(p, slot, level, plan, h);
 	if (!records(inst, h->cpu) || !buffer ||
 	    ring_write(p, slot, buffer, h->writer, h->cpu, h->time, h->record, h->size))
@@ -242,10 +258,12 @@ run_record(const struct plane *p, struct slot *slot, unsigned int level, const s
 }
 
 /* PLAN_RECORD_IF */
-static uint64_t run_record_if(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
-			      const struct hit *h)
+static uint64_t run_record_if(const struct plane *p, struct slot *slot, unsigned int level,
+			      const struct plan *plan, const struct hit *h)
 {
-	return filter_match(p, plane_config(p, plan_arms(plan)->filter), h) ? run_record(p, slot, level, plan, h) : 0;
+	return filter_match(p, plane_config(p, plan_arms(plan)->filter), h)
+		       ? run_record(p, slot, level, plan, h)
+		       : 0;
 }
 
 /*
@@ -282,8 +300,8 @@ void hit_count(const struct plane *p, struct slot *slot, const struct plan *plan
 }
 
 /* PLAN_COUNT */
-static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
-			  const struct hit *h)
+static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int level,
+			  const struct plan *plan, const struct hit *h)
 {
 	const struct code *code = plane_config(p, plan_hist(plan)->code);
 
@@ -336,14 +354,16 @@ static uint64_t run_count_key1(const struct plane *p, struct slot *slot, unsigne
 }
 
 /* Aligned: an event that is not armed takes what the loading of this function takes. */
-__attribute__((aligned(64))) uint64_t hit(const struct plane *p, struct slot *slot, const struct hit *h)
+__attribute__((aligned(64))) uint64_t hit(const struct plane *p, struct slot *slot,
+					  const struct hit *h)
 {
 	const struct record_common *common = h->record;
 	const struct plan *plan;
 	uint64_t committed = 0;
 	unsigned int level;
 
-	if (h->cpu >= plane_header(p)->nr_cpus || h->size < sizeof(*common) || !hit_enter(p, slot, &level))
+	if (h->cpu >= plane_header(p)->nr_cpus || h->size < sizeof(*common) ||
+	    !hit_enter(p, slot, &level))
 		return 0;
 	plan = plan_of(p, h->entry ? (uint16_t)h->entry : common->type);
 	if (!plan)
@@ -383,8 +403,9 @@ static inline void record_plainly(const struct plane *p, struct slot *slot,
 		ring_write(p, slot, buffer, 0, cpu, 0, record, size);
 }
 
-static inline enum hit_plain plain_record(const struct plane *p, struct slot *slot, const struct plan *plan,
-					  const void *record, uint32_t size, uint32_t cpu)
+static inline enum hit_plain plain_record(const struct plane *p, struct slot *slot,
+					  const struct plan *plan, const void *record,
+					  uint32_t size, uint32_t cpu)
 {
 	struct instance_state *inst = plane_instance(p, plan_arms(plan)->instance);
 
@@ -412,8 +433,9 @@ static inline enum hit_plain plain_key1(const struct plane *p, struct slot *slot
 }
 
 /* PLAN_FUNCTION */
-static __attribute__((noinline)) void plain_function(const struct plane *p, struct slot *slot, unsigned int level,
-						     const struct plan *plan, const void *record, uint32_t size,
+static __attribute__((noinline)) void plain_function(const struct plane *p, struct slot *slot,
+						     unsigned int level, const struct plan *plan,
+						     const void *record, uint32_t size,
 						     uint32_t cpu)
 {
 	const struct hit h = { .record = record, .size = size, .cpu = cpu };
@@ -423,7 +445,8 @@ static __attribute__((noinline)) void plain_function(const struct plane *p, stru
 	hit_run_arms(&r, plan);
 }
 
-enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size, uint64_t where)
+enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *record,
+			 uint32_t size, uint64_t where)
 {
 	const struct record_common *common = record;
 	const uint32_t cpu = (uint32_t)where, entry = (uint32_t)(where >> 32);

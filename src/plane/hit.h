@@ -5,7 +5,8 @@
  *     hit.c            which order: the plan, its arms, their triggers, the record; the short ways
  *     action/trigger.c  what each trigger does that is no program
  *     action/snapshot.c  snapshots, and what is recorded where none can be taken
- *     hit_pids.c       set_event_pid, set_ftrace_pid and their like, and who follows (event-fork, function-fork)
+ *     hit_pids.c       set_event_pid, set_ftrace_pid and their like, and who follows (event-fork,
+ *                      function-fork)
  *     hit_function.c   what calls of functions have besides: sections, func-no-repeats, commands
  *     action/synth.c   synthetic events: a hit inside the hit, and its records, which wait
  *
@@ -28,10 +29,11 @@
 
 /* ---- enter and leave: what is published is not freed in between ---- */
 
-static inline __attribute__((always_inline)) bool hit_enter(const struct plane *p, struct slot *slot,
-							    unsigned int *level)
+static inline __attribute__((always_inline)) bool hit_enter(const struct plane *p,
+							    struct slot *slot, unsigned int *level)
 {
-	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);	/* Relaxed: its own */
+	/* Relaxed: its own */
+	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 	const struct config_header *h = plane_header(p);
 
 	if (depth >= LAYOUT_HIT_LEVELS) {
@@ -40,19 +42,26 @@ static inline __attribute__((always_inline)) bool hit_enter(const struct plane *
 	}
 	*level = depth;
 	atomic_store_explicit(&slot->depth, depth + 1, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);	/* H1: the rest of it is the server's membarrier */
+	/* H1: the rest of it is the server's membarrier */
+	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(atomic_load_explicit(&h->fence, memory_order_relaxed), 0))
 		fence_full();	/* pairs with the fence in limbo_barrier() */
-	/* H1: the load pairs with the raise in session_publish(), the store with the load in oldest_epoch(). */
+	/*
+	 * H1: the load pairs with the raise in session_publish(), the store with the load in
+	 * oldest_epoch().
+	 */
 	if (!depth)
-		atomic_store_explicit(&slot->epoch, atomic_load_explicit(&h->epoch, memory_order_acquire),
+		atomic_store_explicit(&slot->epoch,
+				      atomic_load_explicit(&h->epoch, memory_order_acquire),
 				      memory_order_release);
 	return true;
 }
 
 static inline void hit_leave(struct slot *slot, unsigned int level)
 {
-	/* Release: all that the hit read was read before; pairs with the acquire in oldest_epoch(). */
+	/*
+	 * Release: all that the hit read was read before; pairs with the acquire in oldest_epoch().
+	 */
 	atomic_store_explicit(&slot->depth, level, memory_order_release);
 }
 
@@ -67,7 +76,10 @@ static inline bool records(struct instance_state *inst, uint32_t cpu)
 
 static inline data_ref live_buffer(struct instance_state *inst)
 {
-	/* Relaxed: each ring has its own order (G3). A buffer that is just being taken away is 0: instance_snapshot_free(). */
+	/*
+	 * Relaxed: each ring has its own order (G3). A buffer that is just being taken away is 0:
+	 * instance_snapshot_free().
+	 */
 	uint32_t live = atomic_load_explicit(&inst->live, memory_order_relaxed) & 1;
 
 	/* Pairs with the release in session_publish(). */
@@ -82,17 +94,19 @@ static inline bool is_paused(const struct plane *p, data_ref trigger)
 }
 
 /* PLAN_COUNT: whether its trigger counts this record. */
-static inline bool hist_takes(const struct plane *p, const struct plan *plan, const struct hit *seen)
+static inline bool hist_takes(const struct plane *p, const struct plan *plan,
+			      const struct hit *seen)
 {
 	const config_ref filter = plan_hist(plan)->filter;
 
-	return !is_paused(p, plan->trigger_state) && (!filter || filter_match(p, plane_config(p, filter), seen));
+	return !is_paused(p, plan->trigger_state) &&
+	       (!filter || filter_match(p, plane_config(p, filter), seen));
 }
 
 /* ---- a run ---- */
 
-static inline void run_begin(struct run *r, const struct plane *p, struct slot *slot, unsigned int level,
-			     const struct hit *h)
+static inline void run_begin(struct run *r, const struct plane *p, struct slot *slot,
+			     unsigned int level, const struct hit *h)
 {
 	/* Each by itself: a compiler may fill the whole first. */
 	r->p = p;
@@ -110,7 +124,8 @@ static inline void run_begin(struct run *r, const struct plane *p, struct slot *
 
 static inline bool passed_over(const struct run *r, const struct arm *arm)
 {
-	if (r->h->mask && !(arm->instance < LAYOUT_GRAPH_INSTANCES && r->h->mask >> arm->instance & 1))
+	if (r->h->mask &&
+	    !(arm->instance < LAYOUT_GRAPH_INSTANCES && r->h->mask >> arm->instance & 1))
 		return true;
 	return r->only && arm->instance != r->only - 1;
 }
@@ -146,9 +161,11 @@ static inline void fold(struct run *r, const struct trigger_arm *t, struct insta
 /* All arms that are not passed over; what hit() returns. */
 uint64_t hit_run_arms(struct run *r, const struct plan *plan);
 /* (e) and the option stacktrace; whether the record is in the ring. */
-bool hit_commit(const struct run *r, const struct arm *arm, struct instance_state *inst, data_ref buffer);
+bool hit_commit(const struct run *r, const struct arm *arm, struct instance_state *inst,
+		data_ref buffer);
 /* (f): the triggers whose kind has its bit in `post`. */
-void hit_fire_post(struct run *r, const struct trigger_arm *t, uint32_t nr, uint32_t post, struct instance_state *inst);
+void hit_fire_post(struct run *r, const struct trigger_arm *t, uint32_t nr, uint32_t post,
+		   struct instance_state *inst);
 
 /* ---- action/trigger.c ---- */
 
@@ -159,7 +176,10 @@ void hit_write_stack(const struct run *r, struct instance_state *inst, data_ref 
 
 /* ---- action/snapshot.c ---- */
 
-/* Live and other buffer change places; where they may not, r->refused says why, for hit_snapshot_refused(). */
+/*
+ * Live and other buffer change places; where they may not, r->refused says why, for
+ * hit_snapshot_refused().
+ */
 void hit_take_snapshot(struct run *r, struct instance_state *inst);
 /* Records that, where there is something to be said. */
 void hit_say_refusal(struct run *r, struct instance_state *inst);
@@ -177,7 +197,8 @@ bool hit_pids_refuse(const struct run *r, const struct plan *plan, struct instan
 /* set_ftrace_pid and set_ftrace_notrace_pid. */
 bool hit_function_pids_refuse(const struct run *r, struct instance_state *inst);
 /* event-fork: a child joins its parent's sets, or leaves them when it ends. */
-void hit_pids_follow(const struct run *r, const struct plan *plan, struct instance_state *inst, bool join);
+void hit_pids_follow(const struct run *r, const struct plan *plan, struct instance_state *inst,
+		     bool join);
 
 /* ---- hit_function.c ---- */
 
@@ -194,7 +215,10 @@ void hit_function_command(struct run *r, const struct trigger_arm *t, struct ins
 
 enum { NOT_PENDING = HIT_PENDING };
 
-/* H4: the place of a synthetic event's record; it is not to be written until hit_pending_set() says so. */
+/*
+ * H4: the place of a synthetic event's record; it is not to be written until hit_pending_set() says
+ * so.
+ */
 uint32_t hit_pending_take(const struct run *r, const struct plan *plan, const struct arm *arm);
 /* Gives the place back where nothing is to be done. Returns whether there is a record to write. */
 bool hit_pending_set(const struct run *r, uint32_t place, data_ref buffer, uint32_t post);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hit_function.c - calls of functions: when an arm has nothing to do, and commands (FUNCTION:traceoff:3)
+ * hit_function.c - calls of functions: when an arm has nothing to do, and commands
+ * (FUNCTION:traceoff:3)
  *
  * F1  Counts are int64_t in the data region, taken down by compare-and-swap,
  *     relaxed: only that each firing is taken once matters. What a count of -1
@@ -56,10 +57,12 @@ static struct repeats_record repeats_of(const struct run *r, struct hit_repeat *
 }
 
 /* `word`: what struct hit_repeat.last was. Relaxed: a time alone orders nothing. */
-static void write_repeats(const struct run *r, struct instance_state *inst, struct hit_repeat *at, uint64_t word,
-			  struct repeats_record rec)
+static void write_repeats(const struct run *r, struct instance_state *inst, struct hit_repeat *at,
+			  uint64_t word, struct repeats_record rec)
 {
-	const uint64_t from = atomic_load_explicit(&at->time, memory_order_relaxed), to = now(r, inst);	/* Relaxed: see above */
+	/* Relaxed: see above */
+	const uint64_t from = atomic_load_explicit(&at->time, memory_order_relaxed),
+		       to = now(r, inst);
 	const uint64_t delta = to > from ? to - from : 0;
 	const data_ref buffer = live_buffer(inst);
 
@@ -69,7 +72,8 @@ static void write_repeats(const struct run *r, struct instance_state *inst, stru
 	if (repeat_key(rec.ip, rec.parent_ip) != (word & ~(uint64_t)REPEAT_COUNT))
 		hit_miss(r->slot);
 	else if (buffer && records(inst, r->h->cpu))
-		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, &rec, sizeof(rec));
+		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, &rec,
+			   sizeof(rec));
 }
 
 /* Whether the call is the CPU's last one again; else what was counted of that is written first. */
@@ -85,13 +89,20 @@ static bool repeats(const struct run *r, const struct arm *arm, struct instance_
 		return false;
 	key = repeat_key(f->ip, f->parent_ip);
 	call = repeat_call_of(at, key);
-	/* F2. Acquire, where it fails below, too: pairs with the release there, of who stored the call that is written now. */
+	/*
+	 * F2. Acquire, where it fails below, too: pairs with the release there, of who stored the
+	 * call that is written now.
+	 */
 	word = atomic_load_explicit(&at->last, memory_order_acquire);
 	do {
 		while (word >= key && word - key < REPEAT_COUNT) {
-			/* Relaxed: a raised count still belongs to the release that published the call. */
+			/*
+			 * Relaxed: a raised count still belongs to the release that published the
+			 * call.
+			 */
 			atomic_store_explicit(&at->time, now(r, inst), memory_order_relaxed);
-			if (atomic_compare_exchange_weak_explicit(&at->last, &word, word + 1, memory_order_acquire,
+			if (atomic_compare_exchange_weak_explicit(&at->last, &word, word + 1,
+								  memory_order_acquire,
 								  memory_order_acquire))
 				return true;
 		}
@@ -100,7 +111,8 @@ static bool repeats(const struct run *r, const struct arm *arm, struct instance_
 		atomic_store_explicit(&call->ip, f->ip, memory_order_relaxed);
 		atomic_store_explicit(&call->parent_ip, f->parent_ip, memory_order_relaxed);
 		/* F2. Release: that is stored. */
-	} while (!atomic_compare_exchange_weak_explicit(&at->last, &word, key, memory_order_acq_rel, memory_order_acquire));
+	} while (!atomic_compare_exchange_weak_explicit(&at->last, &word, key, memory_order_acq_rel,
+							memory_order_acquire));
 	if (word & REPEAT_COUNT)
 		write_repeats(r, inst, at, word, before);
 	return false;
@@ -108,14 +120,18 @@ static bool repeats(const struct run *r, const struct arm *arm, struct instance_
 
 static bool out_of_section(const struct run *r, const struct arm *arm)
 {
-	return (arm->flags & ARM_SECTION) && !(arm->flags & ARM_WAKEUP ? r->h->woken : r->h->section);
+	return (arm->flags & ARM_SECTION) &&
+	       !(arm->flags & ARM_WAKEUP ? r->h->woken : r->h->section);
 }
 
 bool hit_function_refuse(const struct run *r, const struct arm *arm, struct instance_state *inst)
 {
 	if (out_of_section(r, arm))
 		return true;
-	/* Whose entry was recorded returns, whatever the pids are by now: that is what a mask tells. */
+	/*
+	 * Whose entry was recorded returns, whatever the pids are by now: that is what a mask
+	 * tells.
+	 */
 	if ((arm->flags & ARM_FUNC_PIDS) && !r->h->mask && hit_function_pids_refuse(r, inst))
 		return true;
 	return (arm->flags & ARM_NO_REPEATS) && repeats(r, arm, inst);
@@ -192,8 +208,8 @@ static bool take(_Atomic int64_t *count, bool endless)
 		if (!left)
 			return false;
 		/* F1 */
-	} while (!atomic_compare_exchange_weak_explicit(count, &left, left - 1, memory_order_relaxed,
-							memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		count, &left, left - 1, memory_order_relaxed, memory_order_relaxed));
 	return true;
 }
 
@@ -206,9 +222,13 @@ static void switch_word(_Atomic uint32_t *word, uint32_t to, _Atomic int64_t *co
 
 static void write_stack(const struct run *r, struct instance_state *inst, _Atomic int64_t *count)
 {
-	/* The kernel asks whether the top is tracing (H5), and goes on taking down below 0: hardly ever an end. */
-	if (!count || (atomic_load_explicit(&plane_instance(r->p, 0)->tracing_on, memory_order_relaxed) &&
-		       take(count, true)))
+	/*
+	 * The kernel asks whether the top is tracing (H5), and goes on taking down below 0: hardly
+	 * ever an end.
+	 */
+	if (!count ||
+	    (atomic_load_explicit(&plane_instance(r->p, 0)->tracing_on, memory_order_relaxed) &&
+	     take(count, true)))
 		hit_write_stack(r, inst, live_buffer(inst));
 }
 
@@ -218,15 +238,18 @@ static void dump(const struct run *r, uint64_t what)
 	struct data_header *h = (struct data_header *)r->p->data;
 	uint64_t none = 0;
 
-	atomic_store_explicit(&plane_instance(r->p, 0)->tracing_on, 0, memory_order_release);	/* H5 */
+	/* H5 */
+	atomic_store_explicit(&plane_instance(r->p, 0)->tracing_on, 0, memory_order_release);
 	/* One at a time. Release: pairs with the acquire of the server, who finds tracing off. */
-	atomic_compare_exchange_strong_explicit(&h->dump, &none, what, memory_order_release, memory_order_relaxed);
+	atomic_compare_exchange_strong_explicit(&h->dump, &none, what, memory_order_release,
+						memory_order_relaxed);
 }
 
 /* It has no count: where nothing is traced any more there is nothing new to write. */
 static void dump_cpu(const struct run *r)
 {
-	if (atomic_load_explicit(&plane_instance(r->p, 0)->tracing_on, memory_order_relaxed))	/* H5 */
+	/* H5 */
+	if (atomic_load_explicit(&plane_instance(r->p, 0)->tracing_on, memory_order_relaxed))
 		dump(r, 2 + (uint64_t)r->h->cpu);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hit_pids.c - whose records an instance wants: set_event_pid, set_ftrace_pid and their like; event-fork, function-fork
+ * hit_pids.c - whose records an instance wants: set_event_pid, set_ftrace_pid and their like;
+ * event-fork, function-fork
  *
  * P1  The bits of a set are loaded and stored relaxed: none orders anything, and
  *     the set itself is there by the acquire in pid_set().
@@ -9,7 +10,8 @@
 
 static struct pid_set *pid_set(const struct plane *p, _Atomic data_ref *word)
 {
-	data_ref ref = atomic_load_explicit(word, memory_order_acquire);	/* pairs with session_publish() */
+	/* pairs with session_publish() */
+	data_ref ref = atomic_load_explicit(word, memory_order_acquire);
 
 	return ref ? plane_data(p, ref) : NULL;
 }
@@ -78,7 +80,8 @@ bool hit_function_pids_refuse(const struct run *r, struct instance_state *inst)
 	return (wanted && !pid_listed(wanted, pid)) || (unwanted && pid_listed(unwanted, pid));
 }
 
-static void pid_follow_one(const struct plane *p, _Atomic data_ref *word, uint32_t parent, uint32_t child, bool join)
+static void pid_follow_one(const struct plane *p, _Atomic data_ref *word, uint32_t parent,
+			   uint32_t child, bool join)
 {
 	/* Once for both: it may come or go meanwhile. */
 	struct pid_set *set = pid_set(p, word);
@@ -93,7 +96,8 @@ static void pid_follow_one(const struct plane *p, _Atomic data_ref *word, uint32
 		__atomic_fetch_or(word_in(set, child), bit, __ATOMIC_RELAXED);	/* P1 */
 }
 
-void hit_pids_follow(const struct run *r, const struct plan *plan, struct instance_state *inst, bool join)
+void hit_pids_follow(const struct run *r, const struct plan *plan, struct instance_state *inst,
+		     bool join)
 {
 	uint32_t parent = (uint32_t)((const struct record_common *)r->h->record)->pid;
 	uint32_t child = other_pid(plan, r->h);
@@ -106,10 +110,14 @@ void hit_pids_follow(const struct run *r, const struct plan *plan, struct instan
 
 _Static_assert(PIDS_SETS == 4 && LAYOUT_MAX_INSTANCES % 64 == 0, "struct pids_family");
 
-/* The sets of an instance that tasks join and leave, in the order of struct pids_family; NULL: not with its options. */
+/*
+ * The sets of an instance that tasks join and leave, in the order of struct pids_family; NULL: not
+ * with its options.
+ */
 static void sets_followed(struct instance_state *inst, _Atomic data_ref *out[PIDS_SETS])
 {
-	const uint32_t flags = atomic_load_explicit(&inst->flags, memory_order_relaxed);	/* H5 of hit.h */
+	/* H5 of hit.h */
+	const uint32_t flags = atomic_load_explicit(&inst->flags, memory_order_relaxed);
 	const bool events = flags & INSTANCE_EVENT_FORK, functions = flags & INSTANCE_FUNCTION_FORK;
 
 	out[0] = events ? &inst->pids : NULL;
@@ -118,16 +126,23 @@ static void sets_followed(struct instance_state *inst, _Atomic data_ref *out[PID
 	out[3] = functions ? &inst->no_func_pids : NULL;
 }
 
-/* Each set that is there and followed: of(arg, its word for pid, number of the instance, number of the set). */
-static void each_followed(const struct plane *p, uint32_t pid,
-			  void (*of)(void *arg, uint64_t *word, uint32_t instance, unsigned int set), void *arg)
+/*
+ * Each set that is there and followed: of(arg, its word for pid, number of the instance, number of
+ * the set).
+ */
+static void
+each_followed(const struct plane *p, uint32_t pid,
+	      void (*of)(void *arg, uint64_t *word, uint32_t instance, unsigned int set), void *arg)
 {
 	_Atomic data_ref *sets[PIDS_SETS];
 
 	for (uint32_t i = 0; i < LAYOUT_MAX_INSTANCES; i++) {
 		struct instance_state *inst = plane_instance(p, i);
 
-		/* Relaxed: it only saves looks. One that has gone has no sets, a new one is seen when it is. */
+		/*
+		 * Relaxed: it only saves looks. One that has gone has no sets, a new one is seen
+		 * when it is.
+		 */
 		if (!atomic_load_explicit(&inst->used, memory_order_relaxed))
 			continue;
 		sets_followed(inst, sets);
@@ -190,7 +205,8 @@ static void each_in_hit(const struct plane *p, struct slot *slot, struct follow 
 		hit_leave(slot, level);
 }
 
-bool pids_family_of(const struct plane *p, struct slot *slot, uint32_t creator, struct pids_family *out)
+bool pids_family_of(const struct plane *p, struct slot *slot, uint32_t creator,
+		    struct pids_family *out)
 {
 	struct follow f = { .pid = creator, .family = out };
 
@@ -200,7 +216,8 @@ bool pids_family_of(const struct plane *p, struct slot *slot, uint32_t creator, 
 	return f.any;
 }
 
-void pids_join(const struct plane *p, struct slot *slot, const struct pids_family *family, uint32_t pid)
+void pids_join(const struct plane *p, struct slot *slot, const struct pids_family *family,
+	       uint32_t pid)
 {
 	struct pids_family copy = *family;
 	struct follow f = { .pid = pid, .family = &copy };

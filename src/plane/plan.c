@@ -31,7 +31,8 @@ static uint32_t kind_of_hist(struct plan *plan, const struct code *code)
 
 static bool is_plain(const struct arm *arm)
 {
-	return !(arm->flags & ~(uint32_t)(ARM_RECORD | ARM_NEED_RECORD | ARM_SOFT_MODE | ARM_FUNCTION));
+	return !(arm->flags &
+		 ~(uint32_t)(ARM_RECORD | ARM_NEED_RECORD | ARM_SOFT_MODE | ARM_FUNCTION));
 }
 
 static bool is_recorded(const struct arm *arm)
@@ -43,7 +44,8 @@ config_ref plan_code(const struct plan *plan)
 {
 	const struct arm *arm = plan_arms(plan);
 
-	if (plan->nr_arms != 1 || !is_plain(arm) || arm->filter || arm->nr_triggers != 1 || arm->first_trigger)
+	if (plan->nr_arms != 1 || !is_plain(arm) || arm->filter || arm->nr_triggers != 1 ||
+	    arm->first_trigger)
 		return 0;
 	/* With one arm its triggers begin behind it. */
 	return plan_hist(plan)->kind == TRIGGER_HIST ? plan_hist(plan)->code : 0;

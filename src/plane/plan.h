@@ -54,7 +54,9 @@ static inline bool plan_counts(const struct plan *plan)
 	return plan->kind == PLAN_COUNT || plan->kind == PLAN_COUNT_KEY1;
 }
 
-/* The same, and it may be that nothing else is done: now or as long as the event is soft-disabled. */
+/*
+ * The same, and it may be that nothing else is done: now or as long as the event is soft-disabled.
+ */
 static inline bool plan_may_only_count(const struct plan *plan)
 {
 	return plan_counts(plan) && !plan->wants &&
@@ -68,7 +70,8 @@ static inline bool plan_only_counts(const struct plane *p, const struct plan *pl
 
 	if (!(plan->arm_flags & ARM_SOFT_MODE))
 		return !(plan->arm_flags & ARM_RECORD);
-	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);	/* H5 of hit.h */
+	/* H5 of hit.h */
+	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);
 }
 
 /* hit_plain() would only say HIT_LONG. */
@@ -82,7 +85,10 @@ static inline bool plan_is_long(const struct plan *plan)
 
 /* The code of the only trigger of a plan that may count, 0: it may not. */
 config_ref plan_code(const struct plan *plan);
-/* Fills in kind and what belongs to it. `code`: that of plan_code(), with its first operation; NULL: none. */
+/*
+ * Fills in kind and what belongs to it. `code`: that of plan_code(), with its first operation;
+ * NULL: none.
+ */
 void plan_find_kind(struct plan *plan, const struct code *code);
 
 #endif

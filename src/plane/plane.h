@@ -102,17 +102,27 @@ struct hit {
 	const void	*record;	/* struct record_common and the event's fields */
 	uint32_t	size;		/* bytes of record */
 	uint32_t	cpu;		/* label: below config_header.nr_cpus */
-	uint64_t	time;		/* nanoseconds, or ticks of the source's clock; 0: read the instance's clock */
-	const char	*comm;		/* LAYOUT_COMM_LEN bytes, 0-terminated; the task's name at the hit */
+	/* nanoseconds, or ticks of the source's clock; 0: read the instance's clock */
+	uint64_t	time;
+	/* LAYOUT_COMM_LEN bytes, 0-terminated; the task's name at the hit */
+	const char	*comm;
 	const uint64_t	*stack;		/* return addresses, innermost first; NULL: none known */
 	uint32_t	nr_stack;
 	uint32_t	writer;		/* writer set of the ring: 0 rseq, else a source's (R12) */
-	uint32_t	entry;		/* of event_entry[], whose plan runs: a group's; 0: the record's type */
+	/* of event_entry[], whose plan runs: a group's; 0: the record's type */
+	uint32_t	entry;
 	uint64_t	mask;		/* only in these instances, bit by index; 0: in all */
-	bool		section;	/* of a function: the thread is in a section of a latency tracer */
-	bool		woken;		/* the same: a thread of the process has been woken and does not run yet */
-	bool		ask;		/* of a function: nothing is done; hit() tells which instances want it, whether they are tracing or not */
-	uint32_t	only;		/* ARM_INTERNAL events: 1 + index of their instance, 0: the top */
+	/* of a function: the thread is in a section of a latency tracer */
+	bool		section;
+	/* the same: a thread of the process has been woken and does not run yet */
+	bool		woken;
+	/*
+	 * of a function: nothing is done; hit() tells which instances want it, whether they are
+	 * tracing or not
+	 */
+	bool		ask;
+	/* ARM_INTERNAL events: 1 + index of their instance, 0: the top */
+	uint32_t	only;
 	/*
 	 * Only for ARM_INTERNAL events (trace_marker): what triggers see instead of
 	 * `record`, because the kernel fires them before it adds the newline.
@@ -154,20 +164,25 @@ uint64_t hit(const struct plane *p, struct slot *slot, const struct hit *h);
  * function-fork those of functions. The creator may have ended, and left, before
  * the new task runs: what it was in is noted by itself.
  */
-enum { PIDS_SETS = 4 };		/* of an instance: set_event_pid and _notrace_pid, set_ftrace_pid and _notrace_pid */
+/* of an instance: set_event_pid and _notrace_pid, set_ftrace_pid and _notrace_pid */
+enum { PIDS_SETS = 4 };
 
 struct pids_family {
-	uint64_t	in[PIDS_SETS][LAYOUT_MAX_INSTANCES / 64];	/* by instance, a bit each */
+	/* by instance, a bit each */
+	uint64_t	in[PIDS_SETS][LAYOUT_MAX_INSTANCES / 64];
 };
 
 /* Some instance has one of the options. */
 bool pids_followed(const struct plane *p);
 /*
  * What tasks join that this one makes now; false: nothing.
- * slot, here and below: of the thread that asks or says so, with signals blocked; NULL: the server does.
+ * slot, here and below: of the thread that asks or says so, with signals blocked; NULL: the server
+ * does.
  */
-bool pids_family_of(const struct plane *p, struct slot *slot, uint32_t creator, struct pids_family *out);
-void pids_join(const struct plane *p, struct slot *slot, const struct pids_family *family, uint32_t pid);
+bool pids_family_of(const struct plane *p, struct slot *slot, uint32_t creator,
+		    struct pids_family *out);
+void pids_join(const struct plane *p, struct slot *slot, const struct pids_family *family,
+	       uint32_t pid);
 void pids_leave(const struct plane *p, struct slot *slot, uint32_t pid);
 /*
  * hit() for a running thread's record of which a struct hit would tell
@@ -175,10 +190,15 @@ void pids_leave(const struct plane *p, struct slot *slot, uint32_t pid);
  * record_common.
  */
 enum hit_plain {
-	HIT_LONG,	/* nothing was done, because the event's plan wants more (comm, a stack): hit() has to be called */
+	/*
+	 * nothing was done, because the event's plan wants more (comm, a stack): hit() has to be
+	 * called
+	 */
+	HIT_LONG,
 	HIT_DONE,
 	HIT_COUNTED,	/* the same, and the plan is to count it by one integer and nothing else */
-	HIT_RECORDED,	/* the same, and the plan is to record it in one instance and nothing else */
+	/* the same, and the plan is to record it in one instance and nothing else */
+	HIT_RECORDED,
 };
 /*
  * The rest of a hit whose plan has the kind PLAN_COUNT or PLAN_COUNT_KEY1, which was entered at
@@ -187,7 +207,8 @@ enum hit_plain {
 void hit_count(const struct plane *p, struct slot *slot, const struct plan *plan,
 	       const struct hit *h, bool matched);
 /* `where`: the CPU, and in the upper half what hit.entry is. */
-enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size, uint64_t where);
+enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *record,
+			 uint32_t size, uint64_t where);
 static inline uint64_t hit_where(uint32_t cpu, uint32_t entry)
 {
 	return cpu | (uint64_t)entry << 32;

@@ -5,7 +5,8 @@
 #include "plane/action/fold.h"
 
 /* Where the bytes lie that are `more` behind the begin of a text; false: outside the record. */
-static bool text_at(const struct hit *h, unsigned int kind, uint32_t field, int64_t more, uint32_t *at)
+static bool text_at(const struct hit *h, unsigned int kind, uint32_t field, int64_t more,
+		    uint32_t *at)
 {
 	int64_t begin = field;
 
@@ -86,7 +87,8 @@ static void store_string(struct fold *f, const struct op *op)
 	if (op->size == STRING_COMM) {
 		text = h->comm;
 		limit = LAYOUT_COMM_LEN - 1;
-	} else if (op->size != STRING_POINTER && text_at(h, op->size, op->len, (int64_t)op->imm, &at)) {
+	} else if (op->size != STRING_POINTER &&
+		   text_at(h, op->size, op->len, (int64_t)op->imm, &at)) {
 		text = (const char *)h->record + at;
 		limit = h->size - at;
 	}

@@ -18,13 +18,18 @@ struct run {
 	struct slot		*slot;
 	unsigned int		level;		/* of the slot: signal handlers */
 	unsigned int		nest;		/* in how many synthetic events */
-	uint32_t		only;		/* of an event probe's: 1 + index of the instance that it is for; 0: all */
-	uint32_t		clock;		/* enum clock_id: what `time` was read from; not of a source's */
-	struct hit_synth	*synth;		/* of that level; NULL: no program that needs it has run yet */
+	/* of an event probe's: 1 + index of the instance that it is for; 0: all */
+	uint32_t		only;
+	/* enum clock_id: what `time` was read from; not of a source's */
+	uint32_t		clock;
+	/* of that level; NULL: no program that needs it has run yet */
+	struct hit_synth	*synth;
 	const struct hit	*h;		/* as it goes into the ring */
 	const struct hit	*seen;		/* as filters and triggers see it */
-	uint64_t		time;		/* as code sees it, once some has asked for it; 0: none has */
-	uint32_t		not_recorded;	/* `h` itself is not, and its code is all that runs */
+	/* as code sees it, once some has asked for it; 0: none has */
+	uint64_t		time;
+	/* `h` itself is not, and its code is all that runs */
+	uint32_t		not_recorded;
 	enum snapshot_refusal	refused;	/* of a snapshot: what is yet to be said of it */
 };
 

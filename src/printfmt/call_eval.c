@@ -9,7 +9,8 @@ enum { ENOUGH = 64 * 1024 };
 
 static struct print_value scratch_value(struct print_env *env, size_t start)
 {
-	struct print_value v = { .number = start, .in_scratch = true, .type = { .size = 1, .stride = 1 } };
+	struct print_value v = {
+		.number = start, .in_scratch = true, .type = {.size = 1, .stride = 1}};
 
 	v.len = (uint32_t)(env->scratch.len - start);
 	return v;
@@ -80,7 +81,8 @@ static uint64_t element(const uint8_t *p, uint32_t size)
 	return v;
 }
 
-static void eval_array(const struct print_value *v, uint64_t count, uint64_t size, struct show_text *out)
+static void eval_array(const struct print_value *v, uint64_t count, uint64_t size,
+		       struct show_text *out)
 {
 	uint32_t at = 0, len;
 	bool first = true;
@@ -95,7 +97,8 @@ static void eval_array(const struct print_value *v, uint64_t count, uint64_t siz
 			text_puts(out, first ? "0x" : ",0x");
 			text_hex(out, element(v->data + at, (uint32_t)size), 1);
 		} else {
-			text_printf(out, "BAD SIZE:%llu 0x%x", (unsigned long long)size, v->data[at]);
+			text_printf(out, "BAD SIZE:%llu 0x%x", (unsigned long long)size,
+				    v->data[at]);
 			size = 1;
 		}
 		first = false;
@@ -123,8 +126,8 @@ static void hex_dump_line(const uint8_t *p, uint32_t n, uint32_t row, uint32_t g
 		text_putc(out, p[i] >= 32 && p[i] < 127 ? (char)p[i] : '.');
 }
 
-static void eval_hex_dump(const struct print_node *n, const struct print_value *v, uint32_t len, bool ascii,
-			  struct show_text *out)
+static void eval_hex_dump(const struct print_node *n, const struct print_value *v, uint32_t len,
+			  bool ascii, struct show_text *out)
 {
 	uint32_t row = (uint32_t)n->op, group = (uint32_t)n->number, at, part;
 
@@ -152,8 +155,9 @@ static struct print_value eval_swap(const struct print_node *n, uint64_t value)
 {
 	struct print_value v = { .type = { .size = n->type.size } };
 
-	v.number = n->type.size == 2 ? __builtin_bswap16((uint16_t)value) :
-		   n->type.size == 4 ? __builtin_bswap32((uint32_t)value) : __builtin_bswap64(value);
+	v.number = n->type.size == 2   ? __builtin_bswap16((uint16_t)value)
+		   : n->type.size == 4 ? __builtin_bswap32((uint32_t)value)
+				       : __builtin_bswap64(value);
 	return v;
 }
 

@@ -149,8 +149,8 @@ void print_pieces_free(struct print_piece *pieces, unsigned int nr)
 	free(pieces);
 }
 
-static void convert_string(const struct show_spec *spec, const struct print_value *v, struct print_env *env,
-			   struct show_text *out)
+static void convert_string(const struct show_spec *spec, const struct print_value *v,
+			   struct print_env *env, struct show_text *out)
 {
 	const char *s = value_bytes(v, env);
 	size_t max = v->len;
@@ -181,8 +181,8 @@ static uint64_t number_of(const struct print_value *v)
 	return n;
 }
 
-void print_convert(const struct print_piece *p, const struct show_spec *spec, const struct print_value *v,
-		   struct print_env *env, struct show_text *out)
+void print_convert(const struct print_piece *p, const struct show_spec *spec,
+		   const struct print_value *v, struct print_env *env, struct show_text *out)
 {
 	uint64_t n;
 	char c;

@@ -11,7 +11,7 @@ static const uint8_t nothing[1];
 
 static struct print_value integer(uint64_t number, uint8_t size, bool is_signed)
 {
-	struct print_value v = { .number = number, .type = { .size = size, .is_signed = is_signed } };
+	struct print_value v = {.number = number, .type = {.size = size, .is_signed = is_signed}};
 
 	return v;
 }
@@ -32,8 +32,8 @@ static uint64_t eval_load(const uint8_t *p, uint8_t size, bool is_signed)
 }
 
 /* The bytes at `offset` of the record: `size` of them, or all up to its end (0). */
-static struct print_value record_bytes(const struct print_record *rec, uint64_t offset, uint64_t size,
-				       struct node_type type)
+static struct print_value record_bytes(const struct print_record *rec, uint64_t offset,
+				       uint64_t size, struct node_type type)
 {
 	if (offset > rec->size || size > rec->size - offset)
 		return bytes(nothing, 0, type);
@@ -61,12 +61,14 @@ static struct print_value eval_dynamic(const struct print_node *n, const struct 
 	memcpy(&loc, rec->data + n->offset, 4);
 	offset = (loc & 0xffff) + (n->relative ? n->offset + 4u : 0);
 	len = loc >> 16;
-	v = offset > rec->size || len > rec->size - offset ? bytes(nothing, 0, n->type) :
-							     bytes(rec->data + offset, len, n->type);
+	v = offset > rec->size || len > rec->size - offset
+		    ? bytes(nothing, 0, n->type)
+		    : bytes(rec->data + offset, len, n->type);
 	return v;
 }
 
-static struct print_value eval_dynamic_len(const struct print_node *n, const struct print_record *rec)
+static struct print_value eval_dynamic_len(const struct print_node *n,
+					   const struct print_record *rec)
 {
 	uint32_t loc = 0;
 
@@ -228,15 +230,16 @@ static struct print_value eval_binary(const struct print_node *n, struct print_e
 	promote(&a);
 	promote(&b);
 	size = a.type.size > b.type.size ? a.type.size : b.type.size;
-	is_signed = (a.type.is_signed || a.type.size < size) && (b.type.is_signed || b.type.size < size);
+	is_signed = (a.type.is_signed || a.type.size < size) &&
+		    (b.type.is_signed || b.type.size < size);
 	a.number = value_fit(a.number, size, is_signed);
 	b.number = value_fit(b.number, size, is_signed);
 	switch (n->op) {
 	case '<': case '>': case OP_LE: case OP_GE: case OP_EQ: case OP_NE:
 		return integer(eval_compare(a.number, b.number, is_signed, n->op), 4, true);
 	}
-	return integer(value_fit(arithmetic(a.number, b.number, is_signed, n->op), size, is_signed), size,
-		       is_signed);
+	return integer(value_fit(arithmetic(a.number, b.number, is_signed, n->op), size, is_signed),
+		       size, is_signed);
 }
 
 static struct print_value eval_cast(const struct print_node *n, struct print_env *env,
@@ -296,7 +299,8 @@ struct print_value print_eval(const struct print_node *n, struct print_env *env,
 		return (struct print_value){ .number = n->number, .type = n->type };
 	case NODE_TEXT:
 		return bytes((const uint8_t *)(n->text ? n->text : ""),
-			     n->text ? (uint32_t)strlen(n->text) : 0, (struct node_type){ .size = 1, .stride = 1 });
+			     n->text ? (uint32_t)strlen(n->text) : 0,
+			     (struct node_type){.size = 1, .stride = 1});
 	case NODE_FIELD:
 		return eval_field(n, rec);
 	case NODE_DYNAMIC:
@@ -329,7 +333,8 @@ static bool needs_record(const struct print_node *n)
 	case NODE_NUMBER:
 		return false;
 	case NODE_UNARY: case NODE_BINARY: case NODE_CONDITION: case NODE_CAST:
-		return needs_record(n->a) || (n->b != n->a && needs_record(n->b)) || needs_record(n->c);
+		return needs_record(n->a) || (n->b != n->a && needs_record(n->b)) ||
+		       needs_record(n->c);
 	default:
 		return true;
 	}

@@ -41,7 +41,10 @@ struct print_record {
 
 /* 0, -EINVAL: it is not understood, -ENOMEM. `e` need not outlive it. */
 int print_format_create(struct event *e, struct print_format **out);
-/* The same from behind the first `skip` bytes of the format's text, without its first `args` arguments. */
+/*
+ * The same from behind the first `skip` bytes of the format's text, without its first `args`
+ * arguments.
+ */
 int print_format_create_from(struct event *e, const char *behind, unsigned int args,
 			     struct print_format **out);
 void print_format_destroy(struct print_format *f);
@@ -57,7 +60,8 @@ void print_binary(const char *fmt, const uint8_t *words, uint32_t size, struct p
 enum print_symbol_flags { PRINT_SYMBOL_OFFSET = 1, PRINT_SYMBOL_MODULE = 2 };
 
 /* name, name+0x1/0x20, name+0x1/0x20 [module]; false and nothing printed: not known. */
-bool print_symbol(struct print_env *env, uint64_t address, unsigned int flags, struct show_text *out);
+bool print_symbol(struct print_env *env, uint64_t address, unsigned int flags,
+		  struct show_text *out);
 /* The text of a string that a record points to; NULL: not known. */
 const char *print_string_at(struct print_env *env, uint64_t address);
 

@@ -17,10 +17,30 @@
 #include "printfmt/format.h"
 
 enum node_kind {
-	NODE_NUMBER, NODE_TEXT, NODE_FIELD, NODE_DYNAMIC, NODE_DYNAMIC_LEN, NODE_RECORD,
-	NODE_UNARY, NODE_BINARY, NODE_CONDITION, NODE_CAST, NODE_INDEX, NODE_DEREF,
-	NODE_FLAGS, NODE_SYMBOLIC, NODE_HEX, NODE_HEX_STR, NODE_ARRAY, NODE_DYNAMIC_ARRAY, NODE_BITMASK, NODE_CPUMASK,
-	NODE_HEX_DUMP, NODE_NS_TO_SECS, NODE_NS_WITHOUT_SECS, NODE_SWAP,
+	NODE_NUMBER,
+	NODE_TEXT,
+	NODE_FIELD,
+	NODE_DYNAMIC,
+	NODE_DYNAMIC_LEN,
+	NODE_RECORD,
+	NODE_UNARY,
+	NODE_BINARY,
+	NODE_CONDITION,
+	NODE_CAST,
+	NODE_INDEX,
+	NODE_DEREF,
+	NODE_FLAGS,
+	NODE_SYMBOLIC,
+	NODE_HEX,
+	NODE_HEX_STR,
+	NODE_ARRAY,
+	NODE_DYNAMIC_ARRAY,
+	NODE_BITMASK,
+	NODE_CPUMASK,
+	NODE_HEX_DUMP,
+	NODE_NS_TO_SECS,
+	NODE_NS_WITHOUT_SECS,
+	NODE_SWAP,
 };
 
 enum node_operator {
@@ -93,7 +113,8 @@ struct print_parser {
 	size_t		bytes;		/* that nodes and names take */
 	unsigned int	links;		/* nodes that grow to the left, where no depth is counted */
 	bool		failed;
-	bool		no_memory;	/* failed for want of it: the text may be understood another time */
+	/* failed for want of it: the text may be understood another time */
+	bool		no_memory;
 	/* the present token */
 	int		token;		/* character, enum token_kind or enum node_operator */
 	const char	*start;
@@ -156,9 +177,9 @@ static inline uint64_t value_fit(uint64_t v, uint8_t size, bool is_signed)
 /* Splits a format's text into pieces. 0, -EINVAL, -ENOMEM */
 int print_split(const char *fmt, struct print_piece **pieces, unsigned int *nr);
 void print_pieces_free(struct print_piece *pieces, unsigned int nr);
-void print_convert(const struct print_piece *p, const struct show_spec *spec, const struct print_value *v,
-		   struct print_env *env, struct show_text *out);
-void print_pointer(const struct print_piece *p, const struct show_spec *spec, const struct print_value *v,
-		   struct print_env *env, struct show_text *out);
+void print_convert(const struct print_piece *p, const struct show_spec *spec,
+		   const struct print_value *v, struct print_env *env, struct show_text *out);
+void print_pointer(const struct print_piece *p, const struct show_spec *spec,
+		   const struct print_value *v, struct print_env *env, struct show_text *out);
 
 #endif

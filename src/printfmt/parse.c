@@ -21,21 +21,44 @@ static const struct {
 	const char	*name;
 	uint64_t	value;
 } constants[] = {
-	{ "HRTIMER_MODE_ABS", 0 }, { "HRTIMER_MODE_REL", 1 }, { "HRTIMER_MODE_PINNED", 2 },
-	{ "HRTIMER_MODE_SOFT", 4 }, { "HRTIMER_MODE_HARD", 8 }, { "HRTIMER_MODE_ABS_PINNED", 2 },
-	{ "HRTIMER_MODE_REL_PINNED", 3 }, { "HRTIMER_MODE_ABS_SOFT", 4 },
-	{ "HRTIMER_MODE_REL_SOFT", 5 }, { "HRTIMER_MODE_ABS_PINNED_SOFT", 6 },
-	{ "HRTIMER_MODE_REL_PINNED_SOFT", 7 }, { "HRTIMER_MODE_ABS_HARD", 8 },
-	{ "HRTIMER_MODE_REL_HARD", 9 }, { "HRTIMER_MODE_ABS_PINNED_HARD", 10 },
-	{ "HRTIMER_MODE_REL_PINNED_HARD", 11 }, { "HI_SOFTIRQ", 0 }, { "TIMER_SOFTIRQ", 1 },
-	{ "NET_TX_SOFTIRQ", 2 }, { "NET_RX_SOFTIRQ", 3 }, { "BLOCK_SOFTIRQ", 4 },
-	{ "IRQ_POLL_SOFTIRQ", 5 }, { "TASKLET_SOFTIRQ", 6 }, { "SCHED_SOFTIRQ", 7 },
-	{ "HRTIMER_SOFTIRQ", 8 }, { "RCU_SOFTIRQ", 9 }, { "false", 0 }, { "true", 1 }, { "NULL", 0 },
-	{ "vmemmap_base", 0xffffea0000000000 },
-	{ "VMSCAN_THROTTLE_WRITEBACK", 0 }, { "VMSCAN_THROTTLE_ISOLATED", 1 },
-	{ "VMSCAN_THROTTLE_NOPROGRESS", 2 }, { "VMSCAN_THROTTLE_CONGESTED", 3 },
-	{ "PM_QOS_ADD_REQ", 0 }, { "PM_QOS_UPDATE_REQ", 1 }, { "PM_QOS_REMOVE_REQ", 2 },
-	{ "DEV_PM_QOS_RESUME_LATENCY", 1 }, { "DEV_PM_QOS_FLAGS", 5 },
+	{"HRTIMER_MODE_ABS", 0},
+	{"HRTIMER_MODE_REL", 1},
+	{"HRTIMER_MODE_PINNED", 2},
+	{"HRTIMER_MODE_SOFT", 4},
+	{"HRTIMER_MODE_HARD", 8},
+	{"HRTIMER_MODE_ABS_PINNED", 2},
+	{"HRTIMER_MODE_REL_PINNED", 3},
+	{"HRTIMER_MODE_ABS_SOFT", 4},
+	{"HRTIMER_MODE_REL_SOFT", 5},
+	{"HRTIMER_MODE_ABS_PINNED_SOFT", 6},
+	{"HRTIMER_MODE_REL_PINNED_SOFT", 7},
+	{"HRTIMER_MODE_ABS_HARD", 8},
+	{"HRTIMER_MODE_REL_HARD", 9},
+	{"HRTIMER_MODE_ABS_PINNED_HARD", 10},
+	{"HRTIMER_MODE_REL_PINNED_HARD", 11},
+	{"HI_SOFTIRQ", 0},
+	{"TIMER_SOFTIRQ", 1},
+	{"NET_TX_SOFTIRQ", 2},
+	{"NET_RX_SOFTIRQ", 3},
+	{"BLOCK_SOFTIRQ", 4},
+	{"IRQ_POLL_SOFTIRQ", 5},
+	{"TASKLET_SOFTIRQ", 6},
+	{"SCHED_SOFTIRQ", 7},
+	{"HRTIMER_SOFTIRQ", 8},
+	{"RCU_SOFTIRQ", 9},
+	{"false", 0},
+	{"true", 1},
+	{"NULL", 0},
+	{"vmemmap_base", 0xffffea0000000000},
+	{"VMSCAN_THROTTLE_WRITEBACK", 0},
+	{"VMSCAN_THROTTLE_ISOLATED", 1},
+	{"VMSCAN_THROTTLE_NOPROGRESS", 2},
+	{"VMSCAN_THROTTLE_CONGESTED", 3},
+	{"PM_QOS_ADD_REQ", 0},
+	{"PM_QOS_UPDATE_REQ", 1},
+	{"PM_QOS_REMOVE_REQ", 2},
+	{"DEV_PM_QOS_RESUME_LATENCY", 1},
+	{"DEV_PM_QOS_FLAGS", 5},
 };
 
 static struct print_node *parse_condition(struct print_parser *p);
@@ -167,7 +190,8 @@ static struct print_node *parse_image_start(struct print_parser *p)
 {
 	uint64_t start, end;
 
-	if (!p->event->model->symbols || !symbols_range(p->event->model->symbols, "_stext", &start, &end)) {
+	if (!p->event->model->symbols ||
+	    !symbols_range(p->event->model->symbols, "_stext", &start, &end)) {
 		p->failed = true;
 		return NULL;
 	}

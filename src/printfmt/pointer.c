@@ -34,11 +34,12 @@ static void print_hashed(uint64_t address, const struct show_spec *spec, struct 
 		text_puts(out, "(____ptrval____)");
 }
 
-static void pointer_symbol(uint64_t address, char kind, const struct show_spec *spec, struct print_env *env,
-			   struct show_text *out)
+static void pointer_symbol(uint64_t address, char kind, const struct show_spec *spec,
+			   struct print_env *env, struct show_text *out)
 {
 	size_t start = env->scratch.len;
-	unsigned int flags = PRINT_SYMBOL_MODULE | (kind == 's' || kind == 'f' ? 0 : PRINT_SYMBOL_OFFSET);
+	unsigned int flags =
+		PRINT_SYMBOL_MODULE | (kind == 's' || kind == 'f' ? 0 : PRINT_SYMBOL_OFFSET);
 
 	if (!print_symbol(env, kind == 'B' ? address - 1 : address, flags, &env->scratch)) {
 		text_put(&env->scratch, "0x", 2);
@@ -49,7 +50,9 @@ static void pointer_symbol(uint64_t address, char kind, const struct show_spec *
 	env->scratch.len = start;
 }
 
-/* %ph: blanks, C: colons, D: dashes, N: none between. At most 64 bytes, as many as the width says. */
+/*
+ * %ph: blanks, C: colons, D: dashes, N: none between. At most 64 bytes, as many as the width says.
+ */
 static void pointer_hex(const struct print_value *v, char sep, const struct show_spec *spec,
 			struct show_text *out)
 {
@@ -155,8 +158,8 @@ static void pointer_uuid(const struct print_value *v, char kind, struct show_tex
 		out->bytes[start] = (char)toupper((unsigned char)out->bytes[start]);
 }
 
-static void pointer_bits(const struct print_value *v, const char *kind, const struct show_spec *spec,
-			 struct show_text *out)
+static void pointer_bits(const struct print_value *v, const char *kind,
+			 const struct show_spec *spec, struct show_text *out)
 {
 	uint32_t nr = spec->width < 0 ? 0 : (uint32_t)spec->width;
 
@@ -168,8 +171,8 @@ static void pointer_bits(const struct print_value *v, const char *kind, const st
 		print_bit_mask(v->data, nr, out);
 }
 
-void print_pointer(const struct print_piece *p, const struct show_spec *spec, const struct print_value *v,
-		   struct print_env *env, struct show_text *out)
+void print_pointer(const struct print_piece *p, const struct show_spec *spec,
+		   const struct print_value *v, struct print_env *env, struct show_text *out)
 {
 	static const uint8_t nothing[1];
 	struct print_value at = *v;

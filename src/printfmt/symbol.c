@@ -13,11 +13,14 @@ static const struct print_memo *memo_find(struct print_env *env, uint64_t addres
 		return m;
 	m->used = true;
 	m->address = address;
-	m->name = env->symbols ? symbols_find(env->symbols, address, &m->offset, &m->size, &m->module) : NULL;
+	m->name = env->symbols
+			  ? symbols_find(env->symbols, address, &m->offset, &m->size, &m->module)
+			  : NULL;
 	return m;
 }
 
-bool print_symbol(struct print_env *env, uint64_t address, unsigned int flags, struct show_text *out)
+bool print_symbol(struct print_env *env, uint64_t address, unsigned int flags,
+		  struct show_text *out)
 {
 	const struct print_memo *m = memo_find(env, address);
 
@@ -41,7 +44,8 @@ bool print_symbol(struct print_env *env, uint64_t address, unsigned int flags, s
 const char *print_string_at(struct print_env *env, uint64_t address)
 {
 	uint64_t offset;
-	const char *s = env->strings ? symbols_find(env->strings, address, &offset, NULL, NULL) : NULL;
+	const char *s =
+		env->strings ? symbols_find(env->strings, address, &offset, NULL, NULL) : NULL;
 
 	return s && !offset ? s : NULL;
 }

@@ -58,7 +58,9 @@ static pid_t barrier_owner(struct server *srv, pid_t pid)
 bool barrier_ready(void *arg, const struct attach_peer *peer)
 {
 	struct server *srv = arg;
-	pid_t by = srv->nr_barriers && peer->process <= LAYOUT_MAX_PROCESSES ? barrier_owner(srv, peer->pid) : 0;
+	pid_t by = srv->nr_barriers && peer->process <= LAYOUT_MAX_PROCESSES
+			   ? barrier_owner(srv, peer->pid)
+			   : 0;
 
 	server_boot_ready(srv);
 	if (!by)

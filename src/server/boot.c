@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * boot.c - the parameters of a kernel's command line that are about tracing, written to the files of a session
+ * boot.c - the parameters of a kernel's command line that are about tracing, written to the files
+ * of a session
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,19 +28,21 @@ struct boot {
 	const char	*head;
 	struct boot_item *items;	/* in the order of the text */
 	unsigned int	nr;
-	unsigned int	filters, chosen; /* functions that ftrace= waits for: how many there are, and were given */
+	/* functions that ftrace= waits for: how many there are, and were given */
+	unsigned int	filters, chosen;
 };
 
 struct boot_parameter {
 	const char	*name;
 	char		separator;	/* of its list; 0: it has one value, the last one counts */
-	int		(*give)(struct boot *b, const struct boot_params *params, const struct boot_item *item);
+	int (*give)(struct boot *b, const struct boot_params *params, const struct boot_item *item);
 	const char	*file;
 };
 
 /* ---- each kind of parameter ---- */
 
-static int write_line(const struct boot_params *params, const char *path, int flags, const char *value)
+static int write_line(const struct boot_params *params, const char *path, int flags,
+		      const char *value)
 {
 	char *text;
 	int n = asprintf(&text, "%s\n", value), ret;
@@ -56,7 +59,8 @@ static int give_file(struct boot *b, const struct boot_params *params, const str
 	return write_line(params, item->parameter->file, O_TRUNC, item->value);
 }
 
-static int give_option(struct boot *b, const struct boot_params *params, const struct boot_item *item)
+static int give_option(struct boot *b, const struct boot_params *params,
+		       const struct boot_item *item)
 {
 	const bool off = !strncmp(item->value, "no", 2);
 	int ret = write_line(params, item->parameter->file, O_APPEND, item->value), err;
@@ -78,7 +82,8 @@ static int give_size(struct boot *b, const struct boot_params *params, const str
 	unsigned long long bytes = strtoull(item->value, &end, 0);
 	const char *unit = *end ? strchr(units, *end | 32) : NULL;
 
-	if (!bytes || (*end && (!unit || end[1])) || (unit && bytes >> (64 - 10 * (unit - units + 1))))
+	if (!bytes || (*end && (!unit || end[1])) ||
+	    (unit && bytes >> (64 - 10 * (unit - units + 1))))
 		return -EINVAL;
 	if (unit)
 		bytes <<= 10 * (unit - units + 1);
@@ -87,14 +92,16 @@ static int give_size(struct boot *b, const struct boot_params *params, const str
 }
 
 /* Without a function the file may not even be there. */
-static int give_function(struct boot *b, const struct boot_params *params, const struct boot_item *item)
+static int give_function(struct boot *b, const struct boot_params *params,
+			 const struct boot_item *item)
 {
 	int ret = write_line(params, item->parameter->file, O_APPEND, item->value);
 
 	return ret == -EINVAL || ret == -EACCES || ret == -ENOENT ? WAITS : ret;
 }
 
-static int give_filter(struct boot *b, const struct boot_params *params, const struct boot_item *item)
+static int give_filter(struct boot *b, const struct boot_params *params,
+		       const struct boot_item *item)
 {
 	int ret = give_function(b, params, item);
 
@@ -117,15 +124,21 @@ static bool has_word(struct access *a, const char *path, const char *word)
 	return found;
 }
 
-/* A tracer of functions does not begin with all of them because those that it is for are not there yet. */
-static int give_tracer(struct boot *b, const struct boot_params *params, const struct boot_item *item)
+/*
+ * A tracer of functions does not begin with all of them because those that it is for are not there
+ * yet.
+ */
+static int give_tracer(struct boot *b, const struct boot_params *params,
+		       const struct boot_item *item)
 {
 	bool functions = !strncmp(item->value, "function", 8);
 
 	if (functions && b->filters && !b->chosen && !params->last)
 		return WAITS;
 	if (!has_word(params->access, "available_tracers", item->value))
-		return !strcmp(item->value, "function") || !strcmp(item->value, "function_graph") ? WAITS : -EINVAL;
+		return !strcmp(item->value, "function") || !strcmp(item->value, "function_graph")
+			       ? WAITS
+			       : -EINVAL;
 	return write_line(params, item->parameter->file, O_TRUNC, item->value);
 }
 
@@ -134,16 +147,19 @@ static int pend_event(const struct boot_params *params, const char *name)
 	const char *colon = strchr(name, ':'), *event = colon ? colon + 1 : "";
 	char path[1024];
 
-	if (!params->keep || !colon || colon == name || strpbrk(name, "?[/") || (*event && strcmp(event, "*") && strchr(event, '*')))
+	if (!params->keep || !colon || colon == name || strpbrk(name, "?[/") ||
+	    (*event && strcmp(event, "*") && strchr(event, '*')))
 		return -ENOENT;
 	if (!*event || *event == '*')
 		snprintf(path, sizeof(path), "events/%.*s/enable", (int)(colon - name), name);
 	else
-		snprintf(path, sizeof(path), "events/%.*s/%s/enable", (int)(colon - name), name, event);
+		snprintf(path, sizeof(path), "events/%.*s/%s/enable", (int)(colon - name), name,
+			 event);
 	return params->keep(params->pend_arg, path, "1");
 }
 
-static int give_event(struct boot *b, const struct boot_params *params, const struct boot_item *item)
+static int give_event(struct boot *b, const struct boot_params *params,
+		      const struct boot_item *item)
 {
 	int ret = write_line(params, item->parameter->file, O_APPEND, item->value);
 
@@ -174,7 +190,8 @@ static int try_system(void *arg, const char *system, bool is_dir)
 	return s->err;
 }
 
-static int give_trigger(struct boot *b, const struct boot_params *params, const struct boot_item *item)
+static int give_trigger(struct boot *b, const struct boot_params *params,
+			const struct boot_item *item)
 {
 	char *event = strdup(item->value), *dot = event ? strchr(event, '.') : NULL;
 	struct trigger_search s = { .params = params, .event = event };
@@ -242,7 +259,8 @@ static int add_single(struct boot *b, const struct boot_parameter *p, const char
 
 static bool is_about_tracing(const char *name)
 {
-	return !strncmp(name, "trace", 5) || !strncmp(name, "tracing", 7) || !strncmp(name, "ftrace", 6);
+	return !strncmp(name, "trace", 5) || !strncmp(name, "tracing", 7) ||
+	       !strncmp(name, "ftrace", 6);
 }
 
 static const struct boot_parameter *find_parameter(const char *name, size_t len)
@@ -368,17 +386,19 @@ int boot_restore(struct boot *b, const char *text)
 
 /* ---- giving ---- */
 
-static void complain(const struct boot *b, const struct boot_params *params, const struct boot_item *item, int err)
+static void complain(const struct boot *b, const struct boot_params *params,
+		     const struct boot_item *item, int err)
 {
 	const struct boot_parameter *p = item->parameter;
 
 	if (!params->out)
 		return;
 	if (p->give == give_tracer && err == -EINVAL)
-		fprintf(params->out, "%s%s=%s: there is no such tracer, nop stays\n", b->head, p->name, item->value);
+		fprintf(params->out, "%s%s=%s: there is no such tracer, nop stays\n", b->head,
+			p->name, item->value);
 	else
-		fprintf(params->out, "%s%s=%s: refused by %s: %s\n", b->head, p->name, item->value, p->file,
-			strerror(-err));
+		fprintf(params->out, "%s%s=%s: refused by %s: %s\n", b->head, p->name, item->value,
+			p->file, strerror(-err));
 }
 
 bool boot_apply(struct boot *b, const struct boot_params *params)
@@ -405,7 +425,8 @@ void boot_print_waiting(const struct boot *b, const char *head, FILE *out)
 {
 	for (unsigned int i = 0; i < b->nr; i++)
 		if (!b->items[i].given)
-			fprintf(out, "%s%s=%s\n", head, b->items[i].parameter->name, b->items[i].value);
+			fprintf(out, "%s%s=%s\n", head, b->items[i].parameter->name,
+				b->items[i].value);
 }
 
 struct boot *boot_create(const char *head)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * boot.h - what a session has at its start, told as a kernel is told: ftrace=function trace_event=heap:malloc
+ * boot.h - what a session has at its start, told as a kernel is told: ftrace=function
+ * trace_event=heap:malloc
  *
  *     text --words--> NAME=VALUE --items of its list--> files of the tree
  *                                        |
- *                                        +-- of a function or an event that no program has brought yet: waits
+ *                                        +-- of a function or an event that no program has brought
+ *                                        yet: waits
  *
  * Included by the server, which tries what waits again whenever a program is
  * ready, and by replay. Parameters are given in the order of a table, not of
@@ -27,8 +29,10 @@ struct boot_params {
 	/* A setting of an event that is not there: as access_pend(). NULL: nobody keeps any */
 	int		(*keep)(void *arg, const char *path, const char *text);
 	void		*pend_arg;
-	bool		last;		/* nothing comes any more: a tracer does not wait for its filter */
-	FILE		*out;		/* a line for each thing that is wrong; NULL: nobody reads it */
+	/* nothing comes any more: a tracer does not wait for its filter */
+	bool		last;
+	/* a line for each thing that is wrong; NULL: nobody reads it */
+	FILE		*out;
 };
 
 /* `head` begins each line about what is wrong. NULL: out of memory. */

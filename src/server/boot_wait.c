@@ -19,7 +19,8 @@ static int pend_setting(void *arg, const char *path, const char *text)
 {
 	struct server *srv = arg;
 
-	return srv->programs ? programs_pend(srv->programs, path, false, text, strlen(text)) : -ENOENT;
+	return srv->programs ? programs_pend(srv->programs, path, false, text, strlen(text))
+			     : -ENOENT;
 }
 
 static int pend_waiting(struct server *srv)
@@ -45,7 +46,10 @@ static int apply(struct server *srv, FILE *out)
 {
 	/* The control lock is held. */
 	struct boot_params params = {
-		.access = access_tree(srv->tree, NULL), .keep = pend_setting, .pend_arg = srv, .out = out,
+		.access = access_tree(srv->tree, NULL),
+		.keep = pend_setting,
+		.pend_arg = srv,
+		.out = out,
 	};
 
 	if (!params.access)

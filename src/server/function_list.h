@@ -14,7 +14,9 @@ struct model;
 /* The saved text that keeps the file's name for a new server (R4). */
 #define FUNCTION_LIST_SAVED "#functions"
 
-/* Before the first command. 0; -EINVAL: it is no such list; the error of open() or read(); -ENOMEM */
+/*
+ * Before the first command. 0; -EINVAL: it is no such list; the error of open() or read(); -ENOMEM
+ */
 int function_list_load(struct model *m, const char *file);
 
 #endif

@@ -19,7 +19,8 @@ static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)
 
 unsigned int nearest_distance(const char *a, size_t na, const char *b, size_t nb)
 {
-	unsigned int rows[3][WORD_MAX + 1], *before = rows[0], *last = rows[1], *row = rows[2], *swap;
+	unsigned int rows[3][WORD_MAX + 1], *before = rows[0], *last = rows[1], *row = rows[2],
+					    *swap;
 
 	if (na > WORD_MAX || nb > WORD_MAX)
 		return 2 * WORD_MAX;
@@ -28,7 +29,8 @@ unsigned int nearest_distance(const char *a, size_t na, const char *b, size_t nb
 	for (size_t i = 1; i <= na; i++) {
 		row[0] = 2 * (unsigned int)i;
 		for (size_t j = 1; j <= nb; j++) {
-			row[j] = min3(last[j] + 2, row[j - 1] + 2, last[j - 1] + 2 * (a[i - 1] != b[j - 1]));
+			row[j] = min3(last[j] + 2, row[j - 1] + 2,
+				      last[j - 1] + 2 * (a[i - 1] != b[j - 1]));
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
 			    before[j - 2] + 1 < row[j])
 				row[j] = before[j - 2] + 1;
@@ -72,7 +74,8 @@ static void nearest_enter(struct near *list, struct near n)
 }
 
 /* What a star stands for is not compared. */
-static unsigned int far_from(const char *word, size_t len, bool head, bool tail, const char *name, size_t n)
+static unsigned int far_from(const char *word, size_t len, bool head, bool tail, const char *name,
+			     size_t n)
 {
 	if (tail && n > len)
 		n = len;
@@ -106,5 +109,6 @@ void nearest_names(const char *pattern, const char *lines, char *out, size_t siz
 			nearest_enter(list, (struct near){ lines, n, far });
 	}
 	for (int i = 0; i < NAMES && list[i].name && at < size; i++)
-		at += (size_t)snprintf(out + at, size - at, "%s%.*s", i ? ", " : "", (int)list[i].len, list[i].name);
+		at += (size_t)snprintf(out + at, size - at, "%s%.*s", i ? ", " : "",
+				       (int)list[i].len, list[i].name);
 }

@@ -115,7 +115,8 @@ static void print_room(struct server *srv, FILE *out)
 			"XDG_RUNTIME_DIR to a larger one, or buffer_size_kb smaller\n",
 			session_dir(srv->session), room.total >> 20, room.free >> 20);
 	else if (room.used_up)
-		fputs("lost the session's addresses were used up: its buffers and histograms are too large "
+		fputs("lost the session's addresses were used up: its buffers and histograms are "
+		      "too large "
 		      "together\n",
 		      out);
 	if (cgroup_memory() < room.total && buffer < MODEL_BUFFER)
@@ -135,7 +136,8 @@ static void print_room(struct server *srv, FILE *out)
 
 static void print_info(struct server *srv, FILE *out)
 {
-	fprintf(out, "session %s\nserver %d\nwhat %s\n", session_name(srv->session), (int)getpid(), srv->what);
+	fprintf(out, "session %s\nserver %d\nwhat %s\n", session_name(srv->session), (int)getpid(),
+		srv->what);
 	if (*srv->uname)
 		fprintf(out, "uname %.*s\n", (int)strcspn(srv->uname, "\n"), srv->uname);
 	for (struct list_head *l = srv->mounts.next; l != &srv->mounts; l = l->next)
@@ -144,13 +146,15 @@ static void print_info(struct server *srv, FILE *out)
 	if (srv->programs)
 		programs_print(srv->programs, out);
 	if (srv->model->ftrace && ftrace_profile_dropped(srv->model->ftrace))
-		fprintf(out, "profile-dropped %llu\n", (unsigned long long)ftrace_profile_dropped(srv->model->ftrace));
+		fprintf(out, "profile-dropped %llu\n",
+			(unsigned long long)ftrace_profile_dropped(srv->model->ftrace));
 	print_room(srv, out);
 	server_boot_print(srv, out);
 }
 
 /* Answers with what `print` writes. */
-static void answer_text(struct server *srv, struct client *c, const struct wire_request *rq, const char *path)
+static void answer_text(struct server *srv, struct client *c, const struct wire_request *rq,
+			const char *path)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -177,7 +181,8 @@ static int request_stat(struct server *srv, const char *path)
 	return ret < 0 ? ret : (int)st.mode;
 }
 
-static int request_mount(struct server *srv, struct client *c, const struct wire_request *rq, const char *dir)
+static int request_mount(struct server *srv, struct client *c, const struct wire_request *rq,
+			 const char *dir)
 {
 	int fd = c->passed_fd;
 
@@ -189,7 +194,8 @@ static int request_mount(struct server *srv, struct client *c, const struct wire
 	return mount_point_create(srv, dir, fd);
 }
 
-static int request_handle(struct server *srv, struct client *c, const struct wire_request *rq, const char *body)
+static int request_handle(struct server *srv, struct client *c, const struct wire_request *rq,
+			  const char *body)
 {
 	struct client_file *f = &c->files[rq->handle];
 	int ret;
@@ -208,13 +214,15 @@ static int request_pend(struct server *srv, const struct wire_request *rq, const
 
 	if (!srv->programs || path > rq->size)
 		return -ENOENT;
-	return programs_pend(srv->programs, body, rq->flags & O_TRUNC, body + path, rq->size - path);
+	return programs_pend(srv->programs, body, rq->flags & O_TRUNC, body + path,
+			     rq->size - path);
 }
 
 static int request_systems(struct server *srv, const char *names)
 {
 	const struct programs_params params = {
-		.systems = !strcmp(names + 1, "*") ? NULL : names + 1, .kernel_names = *names == '+',
+		.systems = !strcmp(names + 1, "*") ? NULL : names + 1,
+		.kernel_names = *names == '+',
 	};
 
 	if (!*names)
@@ -233,7 +241,8 @@ static int untraced_reasons(const struct server *srv)
 	return met;
 }
 
-static int request_path(struct server *srv, struct client *c, const struct wire_request *rq, const char *path)
+static int request_path(struct server *srv, struct client *c, const struct wire_request *rq,
+			const char *path)
 {
 	switch (rq->op) {
 	case WIRE_OPEN:

@@ -24,7 +24,8 @@ struct restoring {
 	struct tree	*tree;
 	struct access	*access;
 	struct programs	*programs;	/* NULL: it is no session of running programs */
-	char		*source;	/* what the saved text of the recording says; NULL: there was none */
+	/* what the saved text of the recording says; NULL: there was none */
+	char		*source;
 	char		*boot;		/* and of what waited of the session's start */
 	uint64_t	boot_saved;
 	data_ref	progress;
@@ -36,13 +37,16 @@ static int restore_source(struct restoring *r, const char *text)
 
 	r->progress = restored_ref(&o, 0);
 	r->source = strdup(text);
-	return r->source ? session_data_restore(r->model->session, r->progress, sizeof(uint64_t)) : -ENOMEM;
+	return r->source ? session_data_restore(r->model->session, r->progress, sizeof(uint64_t))
+			 : -ENOMEM;
 }
 
 static int restore_boot(struct restoring *r, const char *text)
 {
 	r->boot = strdup(text);
-	return r->boot ? saved_add(r->model, r->model->top, SERVER_BOOT, text, NULL, 0, &r->boot_saved) : -ENOMEM;
+	return r->boot ? saved_add(r->model, r->model->top, SERVER_BOOT, text, NULL, 0,
+				   &r->boot_saved)
+		       : -ENOMEM;
 }
 
 static int write_again(void *arg, const char *path, const char *text)
@@ -58,7 +62,8 @@ static int write_again(void *arg, const char *path, const char *text)
 		return 0;
 	}
 	if (!strcmp(path, FUNCTION_LIST_SAVED)) {
-		(void)function_list_load(r->model, text);	/* without it functions cannot be chosen */
+		/* without it functions cannot be chosen */
+		(void)function_list_load(r->model, text);
 		return 0;
 	}
 	if (!strcmp(path, SOURCE_SAVED))
@@ -100,7 +105,10 @@ static int restore_model(struct restoring *r, struct tree *t)
 	return ret;
 }
 
-/* The session goes on without it when the recording is gone; `what` says so in the list of sessions. */
+/*
+ * The session goes on without it when the recording is gone; `what` says so in the list of
+ * sessions.
+ */
 static struct source *restore_recording(struct restoring *r, char *what, size_t size)
 {
 	struct source_error err;

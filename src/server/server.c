@@ -55,7 +55,8 @@ static int open_control(const char *dir)
 	if (dirfd >= 0)
 		unlinkat(dirfd, "control", 0);
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/control", dirfd);
-	if (dirfd < 0 || fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 64))
+	if (dirfd < 0 || fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    listen(fd, 64))
 		err = errno;
 	if (dirfd >= 0)
 		close(dirfd);
@@ -319,7 +320,9 @@ int server_run(struct server *srv)
 	nfds_t room = 0;
 	int wait = 0, ret = 0;
 
-	/* Relaxed: what another thread stored was stored before it woke poll(), in server_stop(). */
+	/*
+	 * Relaxed: what another thread stored was stored before it woke poll(), in server_stop().
+	 */
 	while (!atomic_load_explicit(&srv->stopping, memory_order_relaxed)) {
 		nfds_t n;
 

@@ -17,7 +17,8 @@
  *     server_create(), server_mount()
  *     source_serve(.., server_lock())
  *     server_ready()                      the parent exits 0 now
- *     server_run()                        until server_stop(), SIGTERM, or `tracefuse umount` of a session
+ *     server_run()                        until server_stop(), SIGTERM, or `tracefuse umount` of a
+ *                                         session
  *     server_destroy()                    that nobody else needs
  */
 #ifndef TRACEFUSE_SERVER_SERVER_H
@@ -64,7 +65,8 @@ struct server_make_params {
 	const char	*what;		/* as in server_params */
 	bool		hist_legacy;
 	bool		end_unmounted;
-	int		life_fd;	/* a pipe: the session ends when its other end is closed; -1: it stays */
+	/* a pipe: the session ends when its other end is closed; -1: it stays */
+	int		life_fd;
 };
 
 /*
@@ -84,7 +86,8 @@ struct server_params {
 	struct session	*session;	/* all three stay the caller's */
 	struct model	*model;
 	struct tree	*tree;
-	struct programs	*programs;	/* stays the caller's too; NULL: no session of running programs */
+	/* stays the caller's too; NULL: no session of running programs */
+	struct programs	*programs;
 	const char	*what;		/* one line for `tracefuse sessions`: "replay trace.dat" */
 	const char	*uname;		/* of the machine of a recording; NULL: this one */
 	const char	*boot;		/* the saved text SERVER_BOOT and */

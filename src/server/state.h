@@ -50,7 +50,8 @@ struct server {
 	int		stop_fd;	/* eventfd */
 
 	pthread_mutex_t	lock;		/* the control lock */
-	_Atomic bool	stopping;	/* set before stop_fd is written; relaxed, the descriptor orders */
+	/* set before stop_fd is written; relaxed, the descriptor orders */
+	_Atomic bool	stopping;
 	_Atomic bool	stays;		/* WIRE_STAY; its answer orders it before the end */
 
 	/* the loop */
@@ -121,7 +122,9 @@ int barrier_go(struct server *srv, const char *number);
 
 /* ---- settings of the start: boot_wait.c; all under the control lock ---- */
 
-/* Those of the text are given as far as they can be; what is wrong is written to `out`. 0, -ENOMEM */
+/*
+ * Those of the text are given as far as they can be; what is wrong is written to `out`. 0, -ENOMEM
+ */
 int server_boot_add(struct server *srv, const char *text, FILE *out);
 /* What waited when the server before died. */
 int server_boot_restore(struct server *srv, const char *text, uint64_t saved);
@@ -138,7 +141,10 @@ bool request_serve(struct server *srv, struct client *c, const struct wire_reque
 struct mount_point;
 
 struct mount_point *mount_point_of(struct list_head *node);
-/* Mounts at `dir` and adds to srv->mounts; with fd >= 0 takes over a /dev/fuse that somebody else mounted there. */
+/*
+ * Mounts at `dir` and adds to srv->mounts; with fd >= 0 takes over a /dev/fuse that somebody else
+ * mounted there.
+ */
 int mount_point_create(struct server *srv, const char *dir, int fd);
 void mount_point_destroy(struct mount_point *m);
 const char *mount_point_dir(const struct mount_point *m);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* array.h - an array that grows by one element at a time, for all that runs outside a traced program */
+/*
+ * array.h - an array that grows by one element at a time, for all that runs outside a traced
+ * program
+ */
 #ifndef TRACEFUSE_SESSION_ARRAY_H
 #define TRACEFUSE_SESSION_ARRAY_H
 

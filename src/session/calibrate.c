@@ -76,7 +76,10 @@ static void scale_by_time(struct clock_scale *out)
 	out->mult = t1 > t0 ? (uint64_t)(((unsigned __int128)(n1 - n0) << 32) / (t1 - t0)) : 0;
 }
 
-/* The same scale with the shift that clock_scaled() is quickest at, where the counter is faster than 1 GHz. */
+/*
+ * The same scale with the shift that clock_scaled() is quickest at, where the counter is faster
+ * than 1 GHz.
+ */
 static void scale_widen(struct clock_scale *out)
 {
 	if (!out->shift || out->shift >= 64 || out->mult >> out->shift)

@@ -56,7 +56,8 @@ static uint64_t least_of(const char *top, const char *group, const char *file)
 /* A line of three fields; the first version has a list of controllers in the second. */
 static uint64_t limit_of_line(char *line, const char *mounted)
 {
-	char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
+	char *controllers = strchr(line, ':'),
+	     *group = controllers ? strchr(controllers + 1, ':') : NULL;
 	char top[PATH_MAX];
 
 	if (!group)

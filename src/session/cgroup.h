@@ -7,7 +7,10 @@
 
 #include <stdint.h>
 
-/* Bytes that this process's control group, and those above it, may have at most; UINT64_MAX: no limit is known. */
+/*
+ * Bytes that this process's control group, and those above it, may have at most; UINT64_MAX: no
+ * limit is known.
+ */
 uint64_t cgroup_memory(void);
 /* The same by another /proc/self/cgroup, and another place than /sys/fs/cgroup. */
 uint64_t cgroup_memory_of(const char *file, const char *mounted);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guard.c - reads of a truncated session file give zeros, not SIGBUS; hits of the server end at nonsense (R2)
+ * guard.c - reads of a truncated session file give zeros, not SIGBUS; hits of the server end at
+ * nonsense (R2)
  *
  * The handler puts a page of zeros where the file has none any more and lets
  * the access happen again. The table is global because a signal handler has
@@ -105,7 +106,8 @@ static void guard_fault(int sig, siginfo_t *info, void *context)
 /* Looks each time: a library of the process may have put its own handler there since. */
 static int guard_install(void)
 {
-	struct sigaction sa = { .sa_sigaction = guard_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK }, now;
+	struct sigaction sa = {.sa_sigaction = guard_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK},
+			 now;
 
 	if (sigaction(SIGBUS, NULL, &now))
 		return -errno;
@@ -130,11 +132,15 @@ int guard_add(const void *base, size_t size, size_t spare)
 		if (i == GUARD_MAX) {
 			err = -EMFILE;
 		} else if (!atomic_load_explicit(&guards[i].base, memory_order_relaxed)) {
-			/* Relaxed: in front of the release of base, which pairs with the acquire in guard_of(). */
+			/*
+			 * Relaxed: in front of the release of base, which pairs with the acquire in
+			 * guard_of().
+			 */
 			atomic_store_explicit(&guards[i].size, size, memory_order_relaxed);
 			atomic_store_explicit(&guards[i].spare, spare, memory_order_relaxed);
 			atomic_store_explicit(&guards[i].pages, 0, memory_order_relaxed);
-			atomic_store_explicit(&guards[i].base, (uintptr_t)base, memory_order_release);
+			atomic_store_explicit(&guards[i].base, (uintptr_t)base,
+					      memory_order_release);
 			break;
 		}
 	}
@@ -149,7 +155,8 @@ void guard_remove(const void *base)
 	pthread_mutex_lock(&guard_lock);
 	g = guard_of((uintptr_t)base);
 	if (g)
-		atomic_store_explicit(&g->base, 0, memory_order_relaxed);	/* Relaxed: nobody uses the memory. */
+		/* Relaxed: nobody uses the memory. */
+		atomic_store_explicit(&g->base, 0, memory_order_relaxed);
 	pthread_mutex_unlock(&guard_lock);
 }
 
@@ -184,7 +191,8 @@ static void escape_fault(int sig, siginfo_t *info, void *context)
 
 static void escape_install(void)
 {
-	struct sigaction sa = { .sa_sigaction = escape_fault, .sa_flags = SA_SIGINFO | SA_NODEFER }, now;
+	struct sigaction sa = {.sa_sigaction = escape_fault, .sa_flags = SA_SIGINFO | SA_NODEFER},
+			 now;
 
 	sigemptyset(&sa.sa_mask);
 	for (size_t i = 0; i < sizeof(escapes) / sizeof(escapes[0]); i++) {

@@ -153,7 +153,10 @@ uint64_t heap_alloc(struct heap *h, size_t size)
 	return 0;
 }
 
-/* Nobody's any more, and so one of those that heap_restore_done() finds: programs may still run on it. */
+/*
+ * Nobody's any more, and so one of those that heap_restore_done() finds: programs may still run on
+ * it.
+ */
 static void heap_disown(struct heap *h, uint64_t off, uint64_t len)
 {
 	size_t i = extents_find(&h->restored, off);
@@ -206,7 +209,8 @@ int heap_restore(struct heap *h, uint64_t off, size_t size)
 	uint64_t len = heap_size(size);
 	int err;
 
-	if (!off || off % HEAP_ALIGN || off < h->start || off > h->inherited || len > h->inherited - off)
+	if (!off || off % HEAP_ALIGN || off < h->start || off > h->inherited ||
+	    len > h->inherited - off)
 		return -EINVAL;
 	err = extents_add(&h->restored, off, len);
 	if (err)
@@ -232,7 +236,9 @@ int heap_restore_done(struct heap *h, struct extents *out)
 		const struct extent *e = &out->v[i];
 
 		h->used += e->len;
-		/* Chunks that it shares with others hold old bytes: they have to count as backed. */
+		/*
+		 * Chunks that it shares with others hold old bytes: they have to count as backed.
+		 */
 		if (!err)
 			err = region_keep(h->region, e->off, 1);
 		if (!err)

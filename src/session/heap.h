@@ -28,7 +28,8 @@ struct heap {
 	uint64_t	high;		/* beyond: never used */
 	struct extents	free;
 	struct extents	restored;	/* only while a session is being restored */
-	uint64_t	inherited;	/* what the old server used ends here, 0: nothing to restore */
+	/* what the old server used ends here, 0: nothing to restore */
+	uint64_t	inherited;
 	uint64_t	used;		/* bytes handed out */
 	bool		used_up;	/* no extent was large enough once */
 	/*
@@ -50,7 +51,10 @@ void heap_free(struct heap *h, uint64_t off, size_t size);
  */
 void heap_free_extent(struct heap *h, uint64_t off, uint64_t len);
 int heap_restore(struct heap *h, uint64_t off, size_t size);
-/* Moves all that the old server had and nobody restored to `out` (to be freed with heap_free_extent()). */
+/*
+ * Moves all that the old server had and nobody restored to `out` (to be freed with
+ * heap_free_extent()).
+ */
 int heap_restore_done(struct heap *h, struct extents *out);
 
 void extents_free(struct extents *e);

@@ -39,7 +39,8 @@ static bool is_event_word(const struct session *s, const _Atomic uint64_t *word)
 {
 	const char *events = s->config.base + s->header->events;
 
-	return (size_t)((const char *)word - events) < LAYOUT_MAX_EVENTS * sizeof(struct event_entry);
+	return (size_t)((const char *)word - events) <
+	       LAYOUT_MAX_EVENTS * sizeof(struct event_entry);
 }
 
 void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref)
@@ -53,7 +54,8 @@ void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref)
 
 void session_settings_changed(struct session *s)
 {
-	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);	/* L1, of a setting */
+	/* L1, of a setting */
+	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);
 }
 
 int limbo_add(struct session *s, struct heap *heap, uint64_t off, uint64_t len)
@@ -63,7 +65,10 @@ int limbo_add(struct session *s, struct heap *heap, uint64_t off, uint64_t len)
 
 	if (!off || array_room(&l->v, l->nr, sizeof(*l->v)))
 		return -ENOMEM;		/* lost until the session ends, but never freed too early */
-	/* A raise of its own: covers other means of unpublishing, too. L1: pairs with the load in hit_enter(). */
+	/*
+	 * A raise of its own: covers other means of unpublishing, too. L1: pairs with the load in
+	 * hit_enter().
+	 */
 	epoch = atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst) + 1;
 	l->v[l->nr++] = (struct limbo_entry){ heap, off, len, epoch };
 	return 0;
@@ -107,7 +112,10 @@ static uint64_t oldest_epoch(struct session *s)
 		uint64_t epoch;
 
 		/* Slots of nobody may hold anything: the region is not trusted. */
-		/* L3: pairs with the release in hit_leave(): what a hit that is over has read, it read before. */
+		/*
+		 * L3: pairs with the release in hit_leave(): what a hit that is over has read, it
+		 * read before.
+		 */
 		if (s->slot_process[i] == SLOT_FREE ||
 		    !atomic_load_explicit(&slot->depth, memory_order_acquire))
 			continue;
@@ -124,7 +132,9 @@ size_t session_reclaim(struct session *s)
 	uint64_t oldest;
 	size_t done = 0;
 
-	/* Threads ask for a ring in their slot, not on the socket: here somebody looks regularly. */
+	/*
+	 * Threads ask for a ring in their slot, not on the socket: here somebody looks regularly.
+	 */
 	ring_leases_serve(s);
 	attach_restore(s);
 	if (!l->nr || !limbo_barrier(s))

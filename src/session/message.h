@@ -22,8 +22,9 @@ static inline struct msghdr message_of(struct iovec *iov, union message_control 
 
 	if (fd < 0)
 		return msg;
-	*control = (union message_control){ .header = {
-		.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	*control = (union message_control){.header = {.cmsg_len = CMSG_LEN(sizeof(fd)),
+						      .cmsg_level = SOL_SOCKET,
+						      .cmsg_type = SCM_RIGHTS}};
 	memcpy(CMSG_DATA(&control->header), &fd, sizeof(fd));
 	msg.msg_control = control;
 	msg.msg_controllen = sizeof(*control);
@@ -31,14 +32,14 @@ static inline struct msghdr message_of(struct iovec *iov, union message_control 
 }
 
 /*
- * As sendmsg(), with MSG_NOSIGNAL. It is called again where it was interrupted, and where the kernel
- * had no memory for the message (ENOBUFS, ENOMEM), which is over in a moment: some times, since
- * nobody waits here.
+ * As sendmsg(), with MSG_NOSIGNAL. It is called again where it was interrupted, and where the
+ * kernel had no memory for the message (ENOBUFS, ENOMEM), which is over in a moment: some times,
+ * since nobody waits here.
  */
 ssize_t message_send(int sock, const void *bytes, size_t size, int fd, int flags);
 /*
- * As recvmsg(). *fd: the first descriptor that came with it, which the caller closes; -1: none. More
- * of them are closed: the room for one holds two. fd may be NULL: then all are.
+ * As recvmsg(). *fd: the first descriptor that came with it, which the caller closes; -1: none.
+ * More of them are closed: the room for one holds two. fd may be NULL: then all are.
  */
 ssize_t message_receive(int sock, void *bytes, size_t size, int flags, int *fd);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * place.c - where sessions lie: $XDG_RUNTIME_DIR/tracefuse/NAME, else /dev/shm/tracefuse-UID/NAME (R3)
+ * place.c - where sessions lie: $XDG_RUNTIME_DIR/tracefuse/NAME, else /dev/shm/tracefuse-UID/NAME
+ * (R3)
  *
  * A private session is a directory ".PID-RANDOM": users' names never start with
  * a dot. So is a session that is being made. Those that nobody serves are swept
@@ -38,8 +39,8 @@
 
 enum { HOLD_TRIES = 100 };
 
-static const char *const session_files[] = { "config", "data", "attach", "lock", "control", "mounts", "what", "dump",
-						OWNER };
+static const char *const session_files[] = {"config", "data", "attach", "lock", "control",
+					    "mounts", "what", "dump",	OWNER};
 
 static bool on_tmpfs(const char *dir)
 {
@@ -116,7 +117,8 @@ bool session_name_valid(const char *name)
 
 	if (!len || len > 63 || name[0] == '.' || name[0] == '-')
 		return false;
-	return strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") == len;
+	return strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
+	       len;
 }
 
 void place_private_name(char *out, size_t size)

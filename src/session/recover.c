@@ -44,7 +44,8 @@ static void plan_finish(struct session *s, config_ref ref, uint32_t slot)
 /* In all maps that a hit may have been in. */
 static void maps_finish(struct session *s, uint32_t index)
 {
-	const struct event_entry *e = (const struct event_entry *)(s->config.base + s->header->events);
+	const struct event_entry *e =
+		(const struct event_entry *)(s->config.base + s->header->events);
 
 	for (int i = 0; i < LAYOUT_MAX_EVENTS; i++) {
 		/* Relaxed: plans are the server's own stores. */
@@ -63,7 +64,10 @@ void slot_finish(struct session *s, uint32_t index)
 	slot_recycle(s, index);
 }
 
-/* A slot that a dead thread has is taken by nobody else meanwhile: its owner word says so until it is cleared here. */
+/*
+ * A slot that a dead thread has is taken by nobody else meanwhile: its owner word says so until it
+ * is cleared here.
+ */
 static bool thread_finish(struct session *s, pid_t pid, uint32_t index)
 {
 	struct slot *slot = plane_slot(&s->plane, index);
@@ -75,8 +79,8 @@ static bool thread_finish(struct session *s, pid_t pid, uint32_t index)
 	maps_finish(s, index);
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
 	/* Pairs with the acquire of the thread that takes it next. */
-	return atomic_compare_exchange_strong_explicit(&slot->owner, &owner, 0, memory_order_release,
-						       memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(&slot->owner, &owner, 0,
+						       memory_order_release, memory_order_relaxed);
 }
 
 unsigned int threads_finish(struct session *s, unsigned int index)

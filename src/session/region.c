@@ -27,8 +27,8 @@ static void chunk_mark(struct region *r, uint64_t chunk, bool on)
 }
 
 /*
- * As spare_of() of agent/join/attach.c: room for each offset that the mask lets through, and once more
- * as much.
+ * As spare_of() of agent/join/attach.c: room for each offset that the mask lets through, and once
+ * more as much.
  */
 static uint64_t spare_of(uint64_t size)
 {

@@ -26,8 +26,9 @@ static struct saved *saved_at(struct session *s, config_ref ref)
 	if (!o || ref % 64 || o->nr_refs > sizeof(o->refs) / sizeof(o->refs[0]))
 		return NULL;
 	room = s->config.size - ref - sizeof(*o);
-	if (!o->path_len || !o->text_len || o->path_len > room || o->text_len > room - o->path_len ||
-	    o->bytes[o->path_len - 1] || o->bytes[o->path_len + o->text_len - 1])
+	if (!o->path_len || !o->text_len || o->path_len > room ||
+	    o->text_len > room - o->path_len || o->bytes[o->path_len - 1] ||
+	    o->bytes[o->path_len + o->text_len - 1])
 		return NULL;
 	return o;
 }
@@ -79,7 +80,10 @@ void session_saved_remove(struct session *s, uint64_t id)
 		if (!o)
 			return;
 		if (ref == id) {
-			/* O1: a server that dies behind it leaves no saved text in the chain that nobody restores. */
+			/*
+			 * O1: a server that dies behind it leaves no saved text in the chain that
+			 * nobody restores.
+			 */
 			atomic_store_explicit(link, o->next, memory_order_release);
 			atomic_store_explicit(&o->live, 0, memory_order_relaxed);	/* O2 */
 			session_config_free(s, ref, saved_size(o));
@@ -117,8 +121,10 @@ static config_ref *saved_sorted(struct session *s, long *nr)
 	return v;
 }
 
-int session_saved_each(struct session *s, int (*fn)(struct session *s, uint64_t id,
-			const struct saved *o, const char *path, const char *text, void *arg), void *arg)
+int session_saved_each(struct session *s,
+		       int (*fn)(struct session *s, uint64_t id, const struct saved *o,
+				 const char *path, const char *text, void *arg),
+		       void *arg)
 {
 	int ret = 0;
 	long nr;

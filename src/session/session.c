@@ -129,8 +129,10 @@ static bool addresses_limited(void)
 const char *session_error(int err)
 {
 	switch (err < 0 ? -err : err) {
-	case ENOTSUP:	return "no tmpfs for a session's memory: $XDG_RUNTIME_DIR and /dev/shm are not tmpfs "
-			       "(in a container: mount one, for example --tmpfs /dev/shm)";
+	case ENOTSUP:
+		return "no tmpfs for a session's memory: $XDG_RUNTIME_DIR and /dev/shm are not "
+		       "tmpfs "
+		       "(in a container: mount one, for example --tmpfs /dev/shm)";
 	case EEXIST:	return "a session of that name exists";
 	case EBUSY:	return "the session has a server that runs";
 	case ENOENT:	return "no such session";
@@ -140,8 +142,10 @@ const char *session_error(int err)
 	case EPROTO:	return "the session's files are damaged or of another version";
 	case ENOMEM:
 		if (addresses_limited())
-			return "a session takes more addresses than ulimit -v permits: raise it, or set "
-			       "it for the program alone (tracefuse run -- sh -c 'ulimit -v ...; exec ...')";
+			return "a session takes more addresses than ulimit -v permits: raise it, "
+			       "or set "
+			       "it for the program alone (tracefuse run -- sh -c 'ulimit -v ...; "
+			       "exec ...')";
 		/* fall through */
 	case ENOSPC:
 		return "no memory left for the session: end others, or make the tmpfs of sessions "
@@ -175,13 +179,20 @@ static int session_start(struct session *s, bool fresh, bool no_membarrier)
 				   .config_size = s->config.size, .data_size = s->data.size,
 				   .data_mask = region_mask(&s->data) };
 	s->membarrier = !no_membarrier && membarrier_works();
-	/* Read in hit_enter(): L2 in limbo.c. Programs that have said that they need it live on under a new server. */
+	/*
+	 * Read in hit_enter(): L2 in limbo.c. Programs that have said that they need it live on
+	 * under a new server.
+	 */
 	if (fresh || !s->membarrier)
 		atomic_store_explicit(&h->fence, s->membarrier ? 0 : 1, memory_order_seq_cst);
-	/* Programs that have lived under another server made ways without a fence: none of them is good any more (W1). */
+	/*
+	 * Programs that have lived under another server made ways without a fence: none of them is
+	 * good any more (W1).
+	 */
 	atomic_fetch_add_explicit(&h->epoch, 1, memory_order_seq_cst);
 	atomic_store_explicit(&h->server_pid, (uint32_t)getpid(), memory_order_relaxed);
-	err = heap_init(&s->config_heap, &s->config, h->heap, s->config.size, fresh ? 0 : h->config_high);
+	err = heap_init(&s->config_heap, &s->config, h->heap, s->config.size,
+			fresh ? 0 : h->config_high);
 	if (!err)
 		err = heap_init(&s->data_heap, &s->data, h->data_heap, s->data.size,
 				fresh ? 0 : h->data_high);
@@ -212,7 +223,8 @@ static void header_fill(struct config_header *h, const struct session_params *p)
 	h->heap = align_page(h->slot_books + h->nr_slots * sizeof(struct slot_book));
 	h->slots = SLOTS_AT;
 	h->instances = align_page(h->slots + h->nr_slots * sizeof(struct slot));
-	h->programs = align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state));
+	h->programs =
+		align_page(h->instances + LAYOUT_MAX_INSTANCES * sizeof(struct instance_state));
 	h->data_heap = align_page(h->programs + sizeof(struct program_tables));
 	clock_calibrate(&h->tsc);
 }
@@ -249,11 +261,13 @@ static int session_files(struct session *s, const struct session_params *p)
 	int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, fd, err;
 
 	header_fill(&h, p);
-	fd = s->dirfd < 0 ? memfd_create("tracefuse-config", MFD_CLOEXEC) : openat(s->dirfd, "config", flags, 0600);
+	fd = s->dirfd < 0 ? memfd_create("tracefuse-config", MFD_CLOEXEC)
+			  : openat(s->dirfd, "config", flags, 0600);
 	err = fd < 0 ? -errno : region_create(&s->config, fd, h.config_size, false);
 	if (err)
 		return err;
-	fd = s->dirfd < 0 ? memfd_create("tracefuse-data", MFD_CLOEXEC) : openat(s->dirfd, "data", flags, 0600);
+	fd = s->dirfd < 0 ? memfd_create("tracefuse-data", MFD_CLOEXEC)
+			  : openat(s->dirfd, "data", flags, 0600);
 	err = fd < 0 ? -errno : region_create(&s->data, fd, h.data_size, true);
 	if (err)
 		return err;
@@ -439,7 +453,10 @@ int session_create(const char *name, const struct session_params *params, struct
 	if (!err)
 		err = attach_listen(s);
 	if (!err) {
-		/* Who sees the magic sees a whole header: pairs with the acquire in map_session() of the agent. */
+		/*
+		 * Who sees the magic sees a whole header: pairs with the acquire in map_session()
+		 * of the agent.
+		 */
 		__atomic_store_n(&s->header->magic, SESSION_MAGIC, __ATOMIC_RELEASE);
 		err = name ? session_rename(s, name) : 0;
 	}

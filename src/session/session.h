@@ -4,7 +4,8 @@
  *
  * Included by the server, the sources and the commands; never by src/plane.
  *
- *   create -> (alloc, publish, retire)* -> close            the files stay: the session can be restored
+ *   create -> (alloc, publish, retire)* -> close            the files stay: the session can be
+ *                                                           restored
  *                                       -> destroy          the files are removed
  *
  * One thread at a time may call the functions of a session (the server holds
@@ -67,7 +68,10 @@ void session_room(const struct session *s, struct session_room *out);
 /* 1 to 63 of letters, digits, '_', '-', '.', not starting with '.' or '-'. */
 bool session_name_valid(const char *name);
 
-/* Calls fn for each named session of this user; stops at the first non-zero return, which it returns. */
+/*
+ * Calls fn for each named session of this user; stops at the first non-zero return, which it
+ * returns.
+ */
 int session_list(int (*fn)(void *arg, const char *name, const char *dir, bool alive), void *arg);
 /* Removes a session whose server died. -EBUSY when it lives, -ENOENT when there is none. */
 int session_remove_stale(const char *name);
@@ -93,14 +97,20 @@ struct plane *session_plane(struct session *s);
 /* A slot for a thread of the server that makes hits (a source, trace_marker); NULL: none left. */
 struct slot *session_slot_get(struct session *s);
 void session_slot_put(struct session *s, struct slot *slot);
-/* A hit of the server itself, one at a time; 0 also when it met nonsense that a program wrote into the region. */
+/*
+ * A hit of the server itself, one at a time; 0 also when it met nonsense that a program wrote into
+ * the region.
+ */
 uint64_t session_hit(struct session *s, struct slot *slot, const struct hit *h);
 
 /* NULL when [ref, ref + size) does not lie inside the region. */
 void *session_config(struct session *s, config_ref ref, size_t size);
 void *session_data(struct session *s, data_ref ref, size_t size);
 
-/* Zeroed, 64-byte aligned (page aligned from 4096 bytes on), backed by real memory. 0: out of memory. */
+/*
+ * Zeroed, 64-byte aligned (page aligned from 4096 bytes on), backed by real memory. 0: out of
+ * memory.
+ */
 config_ref session_config_alloc(struct session *s, size_t size);
 data_ref session_data_alloc(struct session *s, size_t size);
 /* At once; only for what was never published. */
@@ -148,7 +158,10 @@ void session_pids_publish(struct session *s, uint32_t instance, unsigned int set
 /* New tasks join these of them, a bit each. */
 void session_pids_follow(struct session *s, uint32_t instance, uint32_t sets);
 
-/* Some instance has event-fork or function-fork, or none has: new processes join the sets of pids of who made them. */
+/*
+ * Some instance has event-fork or function-fork, or none has: new processes join the sets of pids
+ * of who made them.
+ */
 void session_follow(struct session *s, bool on);
 
 /* R4. The id is stable while the server lives. */
@@ -156,7 +169,9 @@ int session_saved_add(struct session *s, const char *path, const char *text,
 		       const uint64_t *refs, unsigned int nr_refs, uint64_t *id);
 void session_saved_remove(struct session *s, uint64_t id);
 /* Calls fn for each live saved text in order of serial; stops at the first non-zero return. */
-int session_saved_each(struct session *s, int (*fn)(struct session *s, uint64_t id,
-			const struct saved *o, const char *path, const char *text, void *arg), void *arg);
+int session_saved_each(struct session *s,
+		       int (*fn)(struct session *s, uint64_t id, const struct saved *o,
+				 const char *path, const char *text, void *arg),
+		       void *arg);
 
 #endif

@@ -38,7 +38,8 @@ struct process {
 	uint32_t	waits_for;	/* of the request that waits */
 	bool		described;	/* by process_describe() */
 	bool		known;		/* it was here before it connected: follow.c */
-	bool		slow;		/* did not answer a command of sites in time: nobody waits for it */
+	/* did not answer a command of sites in time: nobody waits for it */
+	bool		slow;
 	unsigned int	nr_slots;	/* that it has */
 	int64_t		since;		/* milliseconds: when it connected */
 	uint64_t	image;		/* of what it runs, as it says; 0: it does not say */
@@ -74,7 +75,8 @@ struct session {
 	struct limbo	limbo;
 	struct buffer_names buffers;
 	uint32_t	nr_slots;
-	uint32_t	*slot_process;	/* by slot: SLOT_FREE, SLOT_SERVER or 1 + index of the process */
+	/* by slot: SLOT_FREE, SLOT_SERVER or 1 + index of the process */
+	uint32_t	*slot_process;
 	struct process	processes[LAYOUT_MAX_PROCESSES];
 	unsigned int	processes_end;	/* no process from here on */
 	int		listen_fd;	/* -1: none */
@@ -85,8 +87,10 @@ struct session {
 	int64_t		paused_until;
 	int		poll_fd;	/* epoll over the socket, connections and pidfds */
 	struct attach_hooks hooks;
-	char		*packet;	/* ATTACH_PACKET bytes: what is being read from a connection */
-	struct process_entry gone[FOLLOW_GONE];		/* follow.c: the last ones that lived on without the session */
+	/* ATTACH_PACKET bytes: what is being read from a connection */
+	char		*packet;
+	/* follow.c: the last ones that lived on without the session */
+	struct process_entry gone[FOLLOW_GONE];
 	unsigned int	next_gone;
 };
 
@@ -135,15 +139,18 @@ int process_add(struct session *s, pid_t pid, int pidfd, int conn);
 void process_describe(struct session *s, unsigned int index);
 void process_remove(struct session *s, unsigned int index);
 bool process_alive(const struct process *p);
-void processes_restore(struct session *s);		/* of the old server, after session_open() */
+/* of the old server, after session_open() */
+void processes_restore(struct session *s);
 uint64_t process_start_time(pid_t pid);			/* 0: no such process */
 uint64_t process_began(struct session *s, unsigned int index);	/* when it connected: the same */
 
 pid_t process_parent(pid_t pid);			/* 0: not known */
 
 /* follow.c: new processes and the sets of pids of who made them */
-void follow_remember(struct session *s, pid_t pid, uint64_t start_time);	/* it left, or executes another program */
-bool follow_knows(const struct session *s, pid_t pid, uint64_t start_time);	/* it is attached, or was */
+/* it left, or executes another program */
+void follow_remember(struct session *s, pid_t pid, uint64_t start_time);
+/* it is attached, or was */
+bool follow_knows(const struct session *s, pid_t pid, uint64_t start_time);
 void follow_child(struct session *s, pid_t pid);	/* it joins */
 
 /* instance_book.c */
@@ -151,7 +158,8 @@ void follow_child(struct session *s, pid_t pid);	/* it joins */
 void pids_inherit(struct session *s, pid_t creator, pid_t pid);
 
 /* site_command.c */
-void process_forget_answer(struct session *s, unsigned int index);	/* of who had the index before */
+/* of who had the index before */
+void process_forget_answer(struct session *s, unsigned int index);
 
 /* task.c: threads of processes that may live in another pid name space */
 /* The thread that the process itself calls `tid`, as this process sees it; 0: there is none. */
@@ -161,7 +169,8 @@ bool task_lives(pid_t process, uint32_t tid);
 
 /* recover.c */
 void process_end(struct session *s, unsigned int index);	/* it died, left or called exec */
-void slot_finish(struct session *s, uint32_t index);		/* what its thread left half done in maps */
+/* what its thread left half done in maps */
+void slot_finish(struct session *s, uint32_t index);
 /* Slots of the process whose threads are gone; they stay the process's own. Returns how many. */
 unsigned int threads_finish(struct session *s, unsigned int index);
 

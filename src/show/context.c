@@ -46,7 +46,8 @@ static char depth_digit(unsigned int depth)
 
 void show_flags(struct show *s, const struct show_record *r)
 {
-	unsigned int flags = (unsigned int)record_load(r, 2, 1), depth = (unsigned int)record_load(r, 3, 1);
+	unsigned int flags = (unsigned int)record_load(r, 2, 1),
+		     depth = (unsigned int)record_load(r, 3, 1);
 	char letters[5] = {
 		irqs_letter(flags), resched_letter(flags), context_letter(flags),
 		depth_digit(depth & 15), depth_digit(depth >> 4),
@@ -140,12 +141,12 @@ static void latency_time_verbose(struct show *s, uint64_t time, uint64_t delay)
 	if (s->in_ns) {
 		t = usecs(t);
 		d = usecs(d);
-		text_printf(&s->text, "[%08llx] %lld.%03lldms (+%lld.%03lldms): ", (unsigned long long)usecs(time),
-			    (long long)(t / 1000), (long long)(t % 1000), (long long)(d / 1000),
-			    (long long)(d % 1000));
+		text_printf(&s->text, "[%08llx] %lld.%03lldms (+%lld.%03lldms): ",
+			    (unsigned long long)usecs(time), (long long)(t / 1000),
+			    (long long)(t % 1000), (long long)(d / 1000), (long long)(d % 1000));
 	} else {
-		text_printf(&s->text, "[%016llx] %lld (+%lld): ", (unsigned long long)time, (long long)t,
-			    (long long)d);
+		text_printf(&s->text, "[%016llx] %lld (+%lld): ", (unsigned long long)time,
+			    (long long)t, (long long)d);
 	}
 }
 
@@ -188,7 +189,8 @@ void show_lost(struct show *s, const struct show_record *r)
 	if (!r->lost)
 		return;
 	if (s->pipe)
-		text_printf(&s->text, "CPU:%u [LOST %llu EVENTS]\n", r->cpu, (unsigned long long)r->lost);
+		text_printf(&s->text, "CPU:%u [LOST %llu EVENTS]\n", r->cpu,
+			    (unsigned long long)r->lost);
 	else
 		text_printf(&s->text, "CPU:%u [LOST EVENTS]\n", r->cpu);
 }

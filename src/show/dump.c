@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dump.c - what the commands dump and cpudump of functions print of a buffer: all that is in it, taken out
+ * dump.c - what the commands dump and cpudump of functions print of a buffer: all that is in it,
+ * taken out
  */
 #include <errno.h>
 
@@ -17,7 +18,10 @@ static uint64_t dump_size_of(const struct instance *inst, data_ref buffer)
 	return bytes;
 }
 
-/* The hit ended tracing. Where somebody begins it again there would be no end: no more than the buffer holds. */
+/*
+ * The hit ended tracing. Where somebody begins it again there would be no end: no more than the
+ * buffer holds.
+ */
 static int dump_records(struct show *s, struct instance *inst, FILE *out)
 {
 	const data_ref buffer = instance_buffer(inst, 0);

@@ -12,11 +12,13 @@ static void put_symbol(struct show *s, uint64_t ip)
 }
 
 /* The record of a symbol string has the address as text: the code that made it knows no symbols. */
-static bool put_symbol_string(struct show *s, const struct eprobe_arg *arg, const char *text, uint32_t len)
+static bool put_symbol_string(struct show *s, const struct eprobe_arg *arg, const char *text,
+			      uint32_t len)
 {
 	unsigned long long ip;
 
-	if (strcmp(arg->type->name, "symstr") || !len || text[len - 1] || sscanf(text, "0x%llx", &ip) != 1)
+	if (strcmp(arg->type->name, "symstr") || !len || text[len - 1] ||
+	    sscanf(text, "0x%llx", &ip) != 1)
 		return false;
 	text_putc(&s->text, '"');
 	put_symbol(s, ip);
@@ -24,7 +26,8 @@ static bool put_symbol_string(struct show *s, const struct eprobe_arg *arg, cons
 	return true;
 }
 
-static void put_string(struct show *s, const struct eprobe_arg *arg, const struct show_record *r, uint32_t at)
+static void put_string(struct show *s, const struct eprobe_arg *arg, const struct show_record *r,
+		       uint32_t at)
 {
 	uint32_t loc = (uint32_t)record_load(r, at, 4), begin = loc & 0xffff, len = loc >> 16;
 	const char *text = (const char *)r->at.data + begin;
@@ -47,9 +50,11 @@ static void put_signed(struct show *s, uint64_t v, unsigned int size)
 	text_printf(&s->text, "%lld", (long long)((int64_t)(v << unused) >> unused));
 }
 
-static void put_value(struct show *s, const struct eprobe_arg *arg, const struct show_record *r, uint32_t at)
+static void put_value(struct show *s, const struct eprobe_arg *arg, const struct show_record *r,
+		      uint32_t at)
 {
-	const uint64_t v = arg->type->print == EPROBE_STRING ? 0 : record_load(r, at, arg->type->size);
+	const uint64_t v =
+		arg->type->print == EPROBE_STRING ? 0 : record_load(r, at, arg->type->size);
 
 	switch (arg->type->print) {
 	case EPROBE_STRING:

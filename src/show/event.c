@@ -89,10 +89,15 @@ static const char *synthetic_conversion(const struct field *f)
 	static const struct {
 		const char	*type, *conversion;
 	} types[] = {
-		{ "s64", "%lld" }, { "u64", "%llu" }, { "s32", "%d" }, { "u32", "%u" }, { "s16", "%d" },
-		{ "u16", "%u" }, { "s8", "%d" }, { "u8", "%u" }, { "char", "%d" },
-		{ "unsigned char", "%u" }, { "int", "%d" }, { "unsigned int", "%u" }, { "long", "%ld" },
-		{ "unsigned long", "%lu" }, { "bool", "%d" }, { "pid_t", "%d" }, { "gfp_t", "%x" },
+		{"s64", "%lld"}, {"u64", "%llu"},
+		{"s32", "%d"},	 {"u32", "%u"},
+		{"s16", "%d"},	 {"u16", "%u"},
+		{"s8", "%d"},	 {"u8", "%u"},
+		{"char", "%d"},	 {"unsigned char", "%u"},
+		{"int", "%d"},	 {"unsigned int", "%u"},
+		{"long", "%ld"}, {"unsigned long", "%lu"},
+		{"bool", "%d"},	 {"pid_t", "%d"},
+		{"gfp_t", "%x"},
 	};
 	size_t i;
 
@@ -102,7 +107,8 @@ static const char *synthetic_conversion(const struct field *f)
 	return strchr(f->type, '[') ? "%s" : "%llu";
 }
 
-static void synthetic_number(struct show *s, const struct field *f, const char *conversion, uint64_t v)
+static void synthetic_number(struct show *s, const struct field *f, const char *conversion,
+			     uint64_t v)
 {
 	struct show_spec spec = { .width = -1, .precision = -1, .base = 10 };
 
@@ -146,7 +152,8 @@ static void synthetic_stack(struct show *s, const struct field *f, const struct 
 	}
 }
 
-static void synthetic_field(struct show *s, const struct field *f, const struct show_record *r, bool last)
+static void synthetic_field(struct show *s, const struct field *f, const struct show_record *r,
+			    bool last)
 {
 	const char *conversion = synthetic_conversion(f);
 	uint32_t len;
@@ -221,7 +228,8 @@ static void probe_text(struct show *s, const struct show_event *e, const struct 
 	probe_end(s, e, r);
 }
 
-static void return_probe_text(struct show *s, const struct show_event *e, const struct show_record *r)
+static void return_probe_text(struct show *s, const struct show_event *e,
+			      const struct show_record *r)
 {
 	named(s, e);
 	text_putc(&s->text, '(');
@@ -231,7 +239,8 @@ static void return_probe_text(struct show *s, const struct show_event *e, const 
 	probe_end(s, e, r);
 }
 
-static void event_probe_text(struct show *s, const struct show_event *e, const struct show_record *r)
+static void event_probe_text(struct show *s, const struct show_event *e,
+			     const struct show_record *r)
 {
 	uint32_t id = (uint32_t)record_load(r, e->at[0], 4);
 	const struct event *probed = model_event_by_id(s->model, id);
@@ -314,7 +323,8 @@ static void show_field(struct show *s, const struct field *f, const struct show_
 
 	if ((uint32_t)f->offset + f->size > r->at.size)
 		text_puts(&s->text, "<OVERFLOW>");
-	else if (f->kind == FIELD_STATIC_STRING || f->kind == FIELD_DYN_STRING || f->kind == FIELD_RDYN_STRING)
+	else if (f->kind == FIELD_STATIC_STRING || f->kind == FIELD_DYN_STRING ||
+		 f->kind == FIELD_RDYN_STRING)
 		string_bytes(s, f, r);
 	else if (f->kind == FIELD_PTR_STRING)
 		string_pointer(s, record_load(r, f->offset, 8));
@@ -405,7 +415,8 @@ static void graph_fields(struct show_event *e)
 		return;
 	if (!strcmp(e->event->name, "funcgraph_entry"))
 		e->kind = SHOW_GRAPH_ENTRY;
-	else if (find_offset(e, GRAPH_AT_CALLTIME, "calltime") && find_offset(e, GRAPH_AT_RETTIME, "rettime"))
+	else if (find_offset(e, GRAPH_AT_CALLTIME, "calltime") &&
+		 find_offset(e, GRAPH_AT_RETTIME, "rettime"))
 		e->kind = SHOW_GRAPH_EXIT;
 	/* Not every kernel has these two: where they are not, they read as 0. */
 	if (!find_offset(e, GRAPH_AT_OVERRUN, "overrun"))

@@ -53,23 +53,26 @@ static void header_plain(struct show *s)
 static void header_irq(struct show *s)
 {
 	static const char *const art[] = {
-		" _-----=> irqs-off/BH-disabled", "/ _----=> need-resched", "| / _---=> hardirq/softirq",
-		"|| / _--=> preempt-depth", "||| / _-=> migrate-disable", "|||| /     delay",
+		" _-----=> irqs-off/BH-disabled", "/ _----=> need-resched",
+		"| / _---=> hardirq/softirq",	  "|| / _--=> preempt-depth",
+		"||| / _-=> migrate-disable",	  "|||| /     delay",
 	};
 	int width = show_option(s, OPTION_RECORD_TGID) ? 12 : 2;
 	size_t i;
 
 	header_counts(s);
 	for (i = 0; i < sizeof(art) / sizeof(art[0]); i++)
-		text_printf(&s->text, "#                            %*s%s%s\n", width, "", i > 1 ? "" : " ",
-			    art[i]);
-	text_printf(&s->text, "#           TASK-PID  %.*s CPU#  |||||  TIMESTAMP  FUNCTION\n", width,
-		    "     TGID   ");
+		text_printf(&s->text, "#                            %*s%s%s\n", width, "",
+			    i > 1 ? "" : " ", art[i]);
+	text_printf(&s->text, "#           TASK-PID  %.*s CPU#  |||||  TIMESTAMP  FUNCTION\n",
+		    width, "     TGID   ");
 	text_printf(&s->text, "#              | |    %.*s   |   |||||     |         |\n", width,
 		    "       |    ");
 }
 
-/* The longest section that a latency tracer has kept, or the buffer's own: nobody's, of no length. */
+/*
+ * The longest section that a latency tracer has kept, or the buffer's own: nobody's, of no length.
+ */
 static void latency_section(struct show *s)
 {
 	static const struct section none;
@@ -78,7 +81,8 @@ static void latency_section(struct show *s)
 
 	count_entries(s, &entries, &total);
 	text_printf(&s->text,
-		    "# latency: %llu us, #%llu/%llu, CPU#%u | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:%u)\n",
+		    "# latency: %llu us, #%llu/%llu, CPU#%u | (M:preempt VP:0, KP:0, SP:0 HP:0 "
+		    "#P:%u)\n",
 		    (unsigned long long)(m->latency / 1000), (unsigned long long)entries,
 		    (unsigned long long)total, m->cpu, s->model->nr_cpus);
 	text_printf(&s->text,
@@ -104,7 +108,8 @@ void show_latency_header(struct show *s)
 	if (!release)
 		release = uname(&machine) ? "unknown" : machine.release;
 	text_printf(&s->text, "# %s latency trace v1.1.5 on %s\n", s->tracer->name, release);
-	text_puts(&s->text, "# --------------------------------------------------------------------\n");
+	text_puts(&s->text,
+		  "# --------------------------------------------------------------------\n");
 	latency_section(s);
 }
 
@@ -126,19 +131,24 @@ static void snapshot_help(struct show *s)
 	text_printf(&s->text, "#\n# * Snapshot is %s *\n#\n# Snapshot commands:\n",
 		    instance_buffer(s->inst, 1) ? "allocated" : "freed");
 	if (s->cpu < 0)
-		text_puts(&s->text,
-			  "# echo 0 > snapshot : Clears and frees snapshot buffer\n"
-			  "# echo 1 > snapshot : Allocates snapshot buffer, if not already allocated.\n"
-			  "#                      Takes a snapshot of the main buffer.\n"
-			  "# echo 2 > snapshot : Clears snapshot buffer (but does not allocate or free)\n");
+		text_puts(&s->text, "# echo 0 > snapshot : Clears and frees snapshot buffer\n"
+				    "# echo 1 > snapshot : Allocates snapshot buffer, if not "
+				    "already allocated.\n"
+				    "#                      Takes a snapshot of the main buffer.\n"
+				    "# echo 2 > snapshot : Clears snapshot buffer (but does not "
+				    "allocate or free)\n");
 	else
-		text_puts(&s->text,
-			  "# echo 0 > snapshot : Invalid for per_cpu snapshot file.\n"
-			  "# echo 1 > snapshot : Allocates snapshot buffer, if not already allocated.\n"
-			  "#                      Takes a snapshot of the main buffer for this cpu.\n"
-			  "# echo 2 > snapshot : Clears this cpu's snapshot buffer (but does not allocate)\n");
-	text_puts(&s->text, "#                      (Doesn't have to be '2' works with any number that\n"
-			    "#                       is not a '0' or '1')\n");
+		text_puts(
+			&s->text,
+			"# echo 0 > snapshot : Invalid for per_cpu snapshot file.\n"
+			"# echo 1 > snapshot : Allocates snapshot buffer, if not already "
+			"allocated.\n"
+			"#                      Takes a snapshot of the main buffer for this cpu.\n"
+			"# echo 2 > snapshot : Clears this cpu's snapshot buffer (but does not "
+			"allocate)\n");
+	text_puts(&s->text,
+		  "#                      (Doesn't have to be '2' works with any number that\n"
+		  "#                       is not a '0' or '1')\n");
 }
 
 void show_header(struct show *s, bool empty)

@@ -46,7 +46,8 @@ static void symbol(struct show *s, uint64_t ip)
 	show_ip(s, ip, show_option(s, OPTION_SYM_OFFSET));
 }
 
-static uint64_t word(const struct show_event *e, const struct show_record *r, int field, uint32_t size)
+static uint64_t word(const struct show_event *e, const struct show_record *r, int field,
+		     uint32_t size)
 {
 	return record_load(r, e->at[field], size);
 }
@@ -128,9 +129,12 @@ struct switched {
 static struct switched switch_of(const struct show_event *e, const struct show_record *r)
 {
 	return (struct switched){
-		(unsigned int)word(e, r, 0, 4), (unsigned int)word(e, r, 1, 4),
-		(unsigned int)word(e, r, 2, 4), (unsigned int)word(e, r, 3, 1),
-		(unsigned int)record_load(r, e->at[3] + 1u, 1), (unsigned int)record_load(r, e->at[3] + 2u, 1),
+		(unsigned int)word(e, r, 0, 4),
+		(unsigned int)word(e, r, 1, 4),
+		(unsigned int)word(e, r, 2, 4),
+		(unsigned int)word(e, r, 3, 1),
+		(unsigned int)record_load(r, e->at[3] + 1u, 1),
+		(unsigned int)record_load(r, e->at[3] + 2u, 1),
 		(unsigned int)record_load(r, e->at[3] + 3u, 1),
 	};
 }
@@ -140,14 +144,15 @@ static char state_letter(unsigned int state)
 	return state < 9 ? "RSDTtXZPI"[state] : '?';
 }
 
-static void switch_text_with(struct show *s, const struct show_event *e, const struct show_record *r,
-			     const char *arrow)
+static void switch_text_with(struct show *s, const struct show_event *e,
+			     const struct show_record *r, const char *arrow)
 {
 	struct switched w = switch_of(e, r);
 
-	text_printf(&s->text, " %7d:%3d:%c %s [%03d] %7d:%3d:%c %s\n", (int)w.prev_pid, (int)w.prev_prio,
-		    state_letter(w.prev_state), arrow, (int)w.next_cpu, (int)w.next_pid, (int)w.next_prio,
-		    state_letter(w.next_state), cmdlines_find(s->model->cmdlines, (int)w.next_pid));
+	text_printf(&s->text, " %7d:%3d:%c %s [%03d] %7d:%3d:%c %s\n", (int)w.prev_pid,
+		    (int)w.prev_prio, state_letter(w.prev_state), arrow, (int)w.next_cpu,
+		    (int)w.next_pid, (int)w.next_prio, state_letter(w.next_state),
+		    cmdlines_find(s->model->cmdlines, (int)w.next_pid));
 }
 
 static void switch_text(struct show *s, const struct show_event *e, const struct show_record *r)
@@ -262,7 +267,8 @@ static void print_buf(struct show *s, const struct show_event *e, const struct s
 	uint32_t at = e->at[1];
 
 	if (at < r->at.size)
-		text_put(&s->text, r->at.data + at, strnlen((const char *)r->at.data + at, r->at.size - at));
+		text_put(&s->text, r->at.data + at,
+			 strnlen((const char *)r->at.data + at, r->at.size - at));
 }
 
 static void bprint_buf(struct show *s, const struct show_event *e, const struct show_record *r)
@@ -286,7 +292,8 @@ static void bputs_buf(struct show *s, const struct show_event *e, const struct s
 		text_printf(&s->text, "(0x%llx)\n", (unsigned long long)word(e, r, 1, 8));
 }
 
-static void message(struct show *s, const struct show_event *e, const struct show_record *r, show_fn *body)
+static void message(struct show *s, const struct show_event *e, const struct show_record *r,
+		    show_fn *body)
 {
 	symbol(s, word(e, r, 0, 8));
 	text_put(&s->text, ": ", 2);
@@ -314,8 +321,8 @@ static void print_raw(struct show *s, const struct show_event *e, const struct s
 	print_buf(s, e, r);
 }
 
-static void binary_message_raw(struct show *s, const struct show_event *e, const struct show_record *r,
-			       show_fn *body)
+static void binary_message_raw(struct show *s, const struct show_event *e,
+			       const struct show_record *r, show_fn *body)
 {
 	text_printf(&s->text, ": %llx : ", (unsigned long long)word(e, r, 0, 8));
 	body(s, e, r);
@@ -353,8 +360,9 @@ static void hwlat_text(struct show *s, const struct show_event *e, const struct 
 
 	text_printf(&s->text, "#%-5u inner/outer(us): %4llu/%-5llu ts:%lld.%09lld count:%d",
 		    (unsigned int)word(e, r, 1, 4), (unsigned long long)word(e, r, 0, 8),
-		    (unsigned long long)record_load(r, e->at[0] + 8u, 8), (long long)word(e, r, 2, 8),
-		    (long long)word(e, r, 3, 8), (int)word(e, r, 4, 4));
+		    (unsigned long long)record_load(r, e->at[0] + 8u, 8),
+		    (long long)word(e, r, 2, 8), (long long)word(e, r, 3, 8),
+		    (int)word(e, r, 4, 4));
 	if (nmis)
 		text_printf(&s->text, " nmi-total:%llu nmi-count:%u",
 			    (unsigned long long)record_load(r, e->at[0] + 16u, 8), nmis);
@@ -398,8 +406,9 @@ static void timerlat_text(struct show *s, const struct show_event *e, const stru
 	static const char *const contexts[] = { "irq", "thread", "user-ret" };
 	uint64_t context = word(e, r, 1, 4);
 
-	text_printf(&s->text, "#%-5u context %6s timer_latency %9llu ns\n", (unsigned int)word(e, r, 0, 4),
-		    context < 3 ? contexts[context] : "?", (unsigned long long)word(e, r, 2, 8));
+	text_printf(&s->text, "#%-5u context %6s timer_latency %9llu ns\n",
+		    (unsigned int)word(e, r, 0, 4), context < 3 ? contexts[context] : "?",
+		    (unsigned long long)word(e, r, 2, 8));
 }
 
 static void timerlat_raw(struct show *s, const struct show_event *e, const struct show_record *r)
@@ -415,22 +424,61 @@ static const struct {
 	const char	*fields[6];
 	show_fn		*text, *raw, *hex, *binary, *message;
 } internals[] = {
-	{ "function", { "ip", "parent_ip" }, function_text, function_raw, function_hex, function_binary, NULL },
-	{ "func_repeats", { "ip", "parent_ip", "count", "top_delta_ts", "bottom_delta_ts" },
-	  repeats_text, repeats_raw, NULL, NULL, NULL },
-	{ "context_switch", { "prev_pid", "next_pid", "next_cpu", "prev_prio" },
-	  switch_text, switch_raw, switch_hex, switch_binary, NULL },
-	{ "wakeup", { "prev_pid", "next_pid", "next_cpu", "prev_prio" },
-	  wakeup_text, wakeup_raw, wakeup_hex, switch_binary, NULL },
-	{ "kernel_stack", { "caller" }, stack_text, NULL, NULL, NULL, NULL },
-	{ "user_stack", { "caller" }, user_stack_text, NULL, NULL, NULL, NULL },
-	{ "print", { "ip", "buf" }, print_text, print_raw, NULL, NULL, print_buf },
-	{ "bprint", { "ip", "fmt", "buf" }, bprint_text, bprint_raw, NULL, NULL, bprint_buf },
-	{ "bputs", { "ip", "str" }, bputs_text, bputs_raw, NULL, NULL, bputs_buf },
-	{ "raw_data", { "id", "buf" }, raw_data_text, raw_data_text, NULL, NULL, NULL },
-	{ "hwlat", { "duration", "seqnum", "tv_sec", "tv_nsec", "count" }, hwlat_text, hwlat_raw, NULL, NULL, NULL },
-	{ "osnoise", { "noise", "runtime", "max_sample", "hw_count" }, osnoise_text, osnoise_raw, NULL, NULL, NULL },
-	{ "timerlat", { "seqnum", "context", "timer_latency" }, timerlat_text, timerlat_raw, NULL, NULL, NULL },
+	{"function",
+	 {"ip", "parent_ip"},
+	 function_text,
+	 function_raw,
+	 function_hex,
+	 function_binary,
+	 NULL},
+	{"func_repeats",
+	 {"ip", "parent_ip", "count", "top_delta_ts", "bottom_delta_ts"},
+	 repeats_text,
+	 repeats_raw,
+	 NULL,
+	 NULL,
+	 NULL},
+	{"context_switch",
+	 {"prev_pid", "next_pid", "next_cpu", "prev_prio"},
+	 switch_text,
+	 switch_raw,
+	 switch_hex,
+	 switch_binary,
+	 NULL},
+	{"wakeup",
+	 {"prev_pid", "next_pid", "next_cpu", "prev_prio"},
+	 wakeup_text,
+	 wakeup_raw,
+	 wakeup_hex,
+	 switch_binary,
+	 NULL},
+	{"kernel_stack", {"caller"}, stack_text, NULL, NULL, NULL, NULL},
+	{"user_stack", {"caller"}, user_stack_text, NULL, NULL, NULL, NULL},
+	{"print", {"ip", "buf"}, print_text, print_raw, NULL, NULL, print_buf},
+	{"bprint", {"ip", "fmt", "buf"}, bprint_text, bprint_raw, NULL, NULL, bprint_buf},
+	{"bputs", {"ip", "str"}, bputs_text, bputs_raw, NULL, NULL, bputs_buf},
+	{"raw_data", {"id", "buf"}, raw_data_text, raw_data_text, NULL, NULL, NULL},
+	{"hwlat",
+	 {"duration", "seqnum", "tv_sec", "tv_nsec", "count"},
+	 hwlat_text,
+	 hwlat_raw,
+	 NULL,
+	 NULL,
+	 NULL},
+	{"osnoise",
+	 {"noise", "runtime", "max_sample", "hw_count"},
+	 osnoise_text,
+	 osnoise_raw,
+	 NULL,
+	 NULL,
+	 NULL},
+	{"timerlat",
+	 {"seqnum", "context", "timer_latency"},
+	 timerlat_text,
+	 timerlat_raw,
+	 NULL,
+	 NULL,
+	 NULL},
 };
 
 bool show_internal_event(struct show_event *e)

@@ -16,7 +16,8 @@ static void started_line(struct show *s, const struct show_record *r)
 {
 	uint64_t bit = 1ull << (r->cpu % 64);
 
-	if (s->pipe || !s->annotate || !show_option(s, OPTION_ANNOTATE) || r->cpu >= LAYOUT_MAX_CPUS)
+	if (s->pipe || !s->annotate || !show_option(s, OPTION_ANNOTATE) ||
+	    r->cpu >= LAYOUT_MAX_CPUS)
 		return;
 	if (s->started[r->cpu / 64] & bit)
 		return;
@@ -63,7 +64,8 @@ static void show_hex(struct show *s, const struct show_event *e, const struct sh
 static void show_raw(struct show *s, const struct show_event *e, const struct show_record *r)
 {
 	if (show_option(s, OPTION_CONTEXT_INFO))
-		text_printf(&s->text, "%d %u %llu ", record_pid(r), r->cpu, (unsigned long long)r->time);
+		text_printf(&s->text, "%d %u %llu ", record_pid(r), r->cpu,
+			    (unsigned long long)r->time);
 	if (e && e->raw)
 		e->raw(s, e, r);
 	else if (e)
@@ -97,7 +99,8 @@ void show_one(struct show *s, const struct show_record *r, uint64_t next_time)
 	show_lost(s, r);
 	if (s->tracer->print_line && s->tracer->print_line(s, e, r))
 		;
-	else if (e && e->message && show_option(s, OPTION_TRACE_PRINTK) && show_option(s, OPTION_PRINTK_MSG_ONLY))
+	else if (e && e->message && show_option(s, OPTION_TRACE_PRINTK) &&
+		 show_option(s, OPTION_PRINTK_MSG_ONLY))
 		e->message(s, e, r);
 	else if (show_option(s, OPTION_BIN))
 		show_binary(s, e, r);

@@ -20,7 +20,10 @@
 
 struct show;
 
-/* The text of `trace` (snapshot 0) or `snapshot` (1), of one CPU or all (-1). 0, -ENOMEM, -errno of the ring */
+/*
+ * The text of `trace` (snapshot 0) or `snapshot` (1), of one CPU or all (-1). 0, -ENOMEM, -errno of
+ * the ring
+ */
 int show_open(struct instance *inst, int snapshot, int cpu, struct show **out);
 /* The next bytes of the text: as many as fit, 0 at the end, -errno. */
 ssize_t show_read(struct show *s, char *buf, size_t size);
@@ -30,8 +33,8 @@ void show_close(struct show *s);
 int show_buffer(struct instance *inst, int snapshot, int cpu, FILE *out);
 
 /*
- * What a kernel dumps of its buffer: lines as in latency-format between two rules. Takes the records out;
- * cpu -1: all.
+ * What a kernel dumps of its buffer: lines as in latency-format between two rules. Takes the
+ * records out; cpu -1: all.
  */
 int show_dump(struct instance *inst, int cpu, FILE *out);
 
@@ -42,7 +45,10 @@ int show_dump(struct instance *inst, int cpu, FILE *out);
  * NULL: nothing can be looked at beforehand.
  */
 struct show *show_pipe_open(struct instance *inst, struct ring_consumer *consumer);
-/* Options are those that the instance has now. A "LOST" line comes before the record where some were lost. */
+/*
+ * Options are those that the instance has now. A "LOST" line comes before the record where some
+ * were lost.
+ */
 int show_pipe_print(struct show *s, const struct ring_record *r, FILE *out);
 /* A new read(2) begins. */
 void show_pipe_restart(struct show *s);

@@ -26,16 +26,24 @@ typedef void show_fn(struct show *s, const struct show_event *e, const struct sh
 /* What tracers look at. */
 enum show_kind { SHOW_EVENT, SHOW_FUNCTION, SHOW_STACK, SHOW_GRAPH_ENTRY, SHOW_GRAPH_EXIT };
 
-/* Where show_event's `at` has the fields of SHOW_GRAPH_ENTRY (the first two) and SHOW_GRAPH_EXIT. */
+/*
+ * Where show_event's `at` has the fields of SHOW_GRAPH_ENTRY (the first two) and SHOW_GRAPH_EXIT.
+ */
 enum graph_field {
-	GRAPH_AT_FUNC, GRAPH_AT_DEPTH, GRAPH_AT_CALLTIME, GRAPH_AT_RETTIME, GRAPH_AT_OVERRUN, GRAPH_AT_RETVAL,
+	GRAPH_AT_FUNC,
+	GRAPH_AT_DEPTH,
+	GRAPH_AT_CALLTIME,
+	GRAPH_AT_RETTIME,
+	GRAPH_AT_OVERRUN,
+	GRAPH_AT_RETVAL,
 };
 
 /* How an event prints: found at its first record. */
 struct show_event {
 	struct event	*event;
 	uint64_t	identity;	/* of the definition: an id may be given again */
-	show_fn		*text, *raw, *hex, *binary;	/* as trace options choose; NULL: "type: N" */
+	/* as trace options choose; NULL: "type: N" */
+	show_fn		*text, *raw, *hex, *binary;
 	show_fn		*message;	/* of print, bprint, bputs: the text alone */
 	struct print_format *format;
 	bool		internal;	/* of system ftrace */
@@ -60,7 +68,8 @@ struct show {
 	void		*tracer_data;	/* the tracer's own */
 	bool		print_max;	/* trace shows the buffer that the tracer keeps */
 	uint64_t	time_start;	/* latency-format counts from here */
-	struct section	*section;	/* and its records, which stand for a buffer's; NULL: there is none */
+	/* and its records, which stand for a buffer's; NULL: there is none */
+	struct section	*section;
 	unsigned int	section_next;	/* of them */
 	struct ring_iter *iter;
 	struct ring_consumer *consumer;	/* of a pipe */

@@ -172,7 +172,8 @@ static int fill_pipe(struct tree_file *f)
 	if (!out)
 		return -ENOMEM;
 	show_pipe_restart(f->show);
-	while (buffer && ftell(out) < PIPE_TEXT && (rc = ring_consume(f->consumer, buffer, &r)) == 1)
+	while (buffer && ftell(out) < PIPE_TEXT &&
+	       (rc = ring_consume(f->consumer, buffer, &r)) == 1)
 		rc = show_pipe_print(f->show, &r, out);
 	if (fclose(out))
 		rc = -ENOMEM;
@@ -196,7 +197,10 @@ static ssize_t give_pending(struct tree_file *f, char *buf, size_t size)
  */
 static bool is_last_look(const struct tree_file *f)
 {
-	/* Acquire: what was recorded before a hit switched it off is found. Pairs with the release there (H5 of plane/hit.h). */
+	/*
+	 * Acquire: what was recorded before a hit switched it off is found. Pairs with the release
+	 * there (H5 of plane/hit.h).
+	 */
 	return f->took && !(f->flags & O_NONBLOCK) &&
 	       !atomic_load_explicit(&f->at.inst->state->tracing_on, memory_order_acquire);
 }
@@ -285,7 +289,8 @@ static ssize_t read_trace_raw(struct tree_file *f, char *buf, size_t size, off_t
 			return -ENOMEM;
 		if (instance_buffer(f->at.inst, 0) != raw->buffer)
 			return -ESTALE;		/* a resize or a snapshot took it away */
-		rc = raw->it ? ring_iter_page(raw->it, &raw->held, f->pending, raw->subbuf_size) : 0;
+		rc = raw->it ? ring_iter_page(raw->it, &raw->held, f->pending, raw->subbuf_size)
+			     : 0;
 		if (rc <= 0)
 			return rc;
 		f->pending_len = raw->subbuf_size;
@@ -351,7 +356,8 @@ static int print_buffer_size(struct tree_file *f, FILE *out)
 			}
 	fprintf(out, "%llu", (unsigned long long)bytes >> 10);
 	if (f->at.cpu < 0 && !inst->expanded)
-		fprintf(out, " (expanded: %llu)", (unsigned long long)inst->model->default_buffer_bytes >> 10);
+		fprintf(out, " (expanded: %llu)",
+			(unsigned long long)inst->model->default_buffer_bytes >> 10);
 	fputc('\n', out);
 	return 0;
 }
@@ -401,7 +407,8 @@ static int print_stats(struct tree_file *f, FILE *out)
 	fprintf(out, "commit overrun: %llu\n", (unsigned long long)st.commit_overrun);
 	fprintf(out, "bytes: %llu\n", (unsigned long long)st.bytes);
 	print_time(inst, "oldest event ts", st.oldest_ts, out);
-	print_time(inst, "now ts", clock_now(&session_header(session_of(f))->tsc, inst->state), out);
+	print_time(inst, "now ts", clock_now(&session_header(session_of(f))->tsc, inst->state),
+		   out);
 	fprintf(out, "dropped events: %llu\n", (unsigned long long)st.dropped);
 	fprintf(out, "read events: %llu\n", (unsigned long long)st.read);
 	return 0;
@@ -437,34 +444,50 @@ static ssize_t write_marker_raw(struct tree_file *f, pid_t writer, const char *b
 
 #define TRACE { .name = "trace", .mode = 0640, .open = open_trace, .print = print_trace, \
 		.write = write_trace, .release = release_trace, .follows = true }
-#define TRACE_PIPE { .name = "trace_pipe", .mode = 0440, .open = open_text_pipe, .read = read_pipe, \
+#define TRACE_PIPE { .name = "trace_pipe", .mode = 0440, .open = open_text_pipe, .read = \
+	read_pipe, \
 		     .release = release_text_pipe, .pipe = true }
-#define SNAPSHOT { .name = "snapshot", .mode = 0640, .print = buffer_files_print_snapshot, .write = write_snapshot }
+#define SNAPSHOT                                                                        \
+	{                                                                               \
+		.name = "snapshot", .mode = 0640, .print = buffer_files_print_snapshot, \
+		.write = write_snapshot                                                 \
+	}
 #define BUFFER_SIZE { .name = "buffer_size_kb", .mode = 0640, .print = print_buffer_size, \
 		      .write = write_buffer_size }
 
 const struct file_kind buffer_kinds[] = {
 	BUFFER_SIZE,
-	{ .name = "free_buffer", .mode = 0200, .write = write_free_buffer, .release = release_free_buffer },
+	{.name = "free_buffer",
+	 .mode = 0200,
+	 .write = write_free_buffer,
+	 .release = release_free_buffer},
 	SNAPSHOT,
 	TRACE,
-	{ .name = "trace_marker", .mode = 0220, .write_by = write_marker },
-	{ .name = "trace_marker_raw", .mode = 0220, .write_by = write_marker_raw },
+	{.name = "trace_marker", .mode = 0220, .write_by = write_marker},
+	{.name = "trace_marker_raw", .mode = 0220, .write_by = write_marker_raw},
 	TRACE_PIPE,
-	{ 0 }
-};
+	{0}};
 
-const struct file_kind cpu_kinds[] = {
-	BUFFER_SIZE,
-	SNAPSHOT,
-	{ .name = "snapshot_raw", .mode = 0440, .open = open_snapshot_raw, .read = read_snapshot_raw,
-	  .release = release_raw },
-	{ .name = "stats", .mode = 0440, .print = print_stats },
-	TRACE,
-	TRACE_PIPE,
-	{ .name = "trace_pipe_raw", .mode = 0440, .open = open_raw, .read = read_raw,
-	  .release = release_raw, .pipe = true },
-	{ .name = "trace_raw", .mode = 0440, .open = open_trace_raw, .read = read_trace_raw,
-	  .release = release_trace_raw, .hidden = true },
-	{ 0 }
-};
+const struct file_kind cpu_kinds[] = {BUFFER_SIZE,
+				      SNAPSHOT,
+				      {.name = "snapshot_raw",
+				       .mode = 0440,
+				       .open = open_snapshot_raw,
+				       .read = read_snapshot_raw,
+				       .release = release_raw},
+				      {.name = "stats", .mode = 0440, .print = print_stats},
+				      TRACE,
+				      TRACE_PIPE,
+				      {.name = "trace_pipe_raw",
+				       .mode = 0440,
+				       .open = open_raw,
+				       .read = read_raw,
+				       .release = release_raw,
+				       .pipe = true},
+				      {.name = "trace_raw",
+				       .mode = 0440,
+				       .open = open_trace_raw,
+				       .read = read_trace_raw,
+				       .release = release_trace_raw,
+				       .hidden = true},
+				      {0}};

@@ -125,11 +125,11 @@ FILTER(graph_notrace, FTRACE_FILE_GRAPH_NOTRACE)
 PIDS(pid, PIDS_FUNCTION)
 PIDS(notrace_pid, PIDS_NO_FUNCTION)
 
-#define EDIT(file, fn)								\
-	{ .name = file, .mode = 0640, .absent = is_absent, .open = open_##fn, .print = print_##fn,	\
+#define EDIT(file, fn)										\
+	{ .name = file, .mode = 0640, .absent = is_absent, .open = open_##fn, .print = print_##fn, \
 	  .write = write_edit, .flush = flush_edit, .release = release_edit }
-#define PIDS_FILE(file, fn)							\
-	{ .name = file, .mode = 0640, .absent = is_absent, .open = open_##fn, .print = print_##fn,	\
+#define PIDS_FILE(file, fn)									\
+	{ .name = file, .mode = 0640, .absent = is_absent, .open = open_##fn, .print = print_##fn, \
 	  .write = write_##fn }
 #define LIST(file, fn)								\
 	{ .name = file, .mode = 0440, .absent = is_absent, .print = print_##fn }

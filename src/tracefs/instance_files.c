@@ -36,7 +36,8 @@ static ssize_t taken(int err, size_t size)
 static int print_tracing_on(struct tree_file *f, FILE *out)
 {
 	/* Relaxed: a trigger may flip it any time. */
-	fprintf(out, "%u\n", atomic_load_explicit(&f->at.inst->state->tracing_on, memory_order_relaxed) != 0);
+	fprintf(out, "%u\n",
+		atomic_load_explicit(&f->at.inst->state->tracing_on, memory_order_relaxed) != 0);
 	return 0;
 }
 
@@ -56,9 +57,13 @@ static ssize_t write_tracing_on(struct tree_file *f, const char *buf, size_t siz
 
 	if (!err) {
 		/* Relaxed: a trigger may flip it any time, also between the two. */
-		const bool changes = (v != 0) != (atomic_load_explicit(on, memory_order_relaxed) != 0);
+		const bool changes =
+			(v != 0) != (atomic_load_explicit(on, memory_order_relaxed) != 0);
 
-		/* Relaxed: as above. What triggers did since is not undone when a new server commands it again. */
+		/*
+		 * Relaxed: as above. What triggers did since is not undone when a new server
+		 * commands it again.
+		 */
 		if (changes && !f->tree->model->restoring)
 			atomic_store_explicit(on, v != 0, memory_order_relaxed);
 		if (changes || f->tree->model->restoring)
@@ -73,7 +78,8 @@ static int print_trace_clock(struct tree_file *f, FILE *out)
 	uint32_t now = instance_clock(f->at.inst);
 
 	for (uint32_t i = 0; i < CLOCK_ID_COUNT; i++)
-		fprintf(out, "%s%s%s%s", i ? " " : "", i == now ? "[" : "", clock_names[i], i == now ? "]" : "");
+		fprintf(out, "%s%s%s%s", i ? " " : "", i == now ? "[" : "", clock_names[i],
+			i == now ? "]" : "");
 	fputc('\n', out);
 	return 0;
 }
@@ -94,7 +100,8 @@ static int instance_files_copy_text(const char *buf, size_t size, char *text, si
 static int instance_files_set_clock(struct instance *inst, const char *name)
 {
 	const uint32_t id = clock_find(name);
-	int err = id < CLOCK_ID_COUNT ? instance_save(inst, SETTING_CLOCK, "trace_clock", name) : -EINVAL;
+	int err = id < CLOCK_ID_COUNT ? instance_save(inst, SETTING_CLOCK, "trace_clock", name)
+				      : -EINVAL;
 
 	if (err || inst->model->restoring)	/* the records are of that clock */
 		return err;
@@ -114,7 +121,8 @@ static ssize_t write_trace_clock(struct tree_file *f, const char *buf, size_t si
 static int print_timestamp_mode(struct tree_file *f, FILE *out)
 {
 	/* Relaxed: only the server stores them. */
-	bool absolute = atomic_load_explicit(&f->at.inst->state->flags, memory_order_relaxed) & INSTANCE_ABSOLUTE_TIME;
+	bool absolute = atomic_load_explicit(&f->at.inst->state->flags, memory_order_relaxed) &
+			INSTANCE_ABSOLUTE_TIME;
 
 	fputs(absolute ? "delta [absolute]\n" : "[delta] absolute\n", out);
 	return 0;
@@ -161,7 +169,8 @@ static ssize_t write_option(struct tree_file *f, const char *buf, size_t size)
 	if (!err && v > 1)
 		err = -EINVAL;
 	/* One that is restored is saved as before, also where its tracer has set it meanwhile. */
-	if (!err && (options_test(inst->options, f->at.option) != (v != 0) || inst->model->restoring))
+	if (!err &&
+	    (options_test(inst->options, f->at.option) != (v != 0) || inst->model->restoring))
 		err = option_set(inst, f->at.option, v);
 	return taken(err, size);
 }
@@ -179,12 +188,14 @@ static int print_total_size(struct tree_file *f, FILE *out)
 
 	for (uint32_t cpu = 0; cpu < inst->model->nr_cpus; cpu++) {
 		sum += inst->buffer_bytes[cpu] >> 10;
-		full += inst->model->default_buffer_bytes >> 10;	/* what was asked for, not whole sub-buffers */
+		/* what was asked for, not whole sub-buffers */
+		full += inst->model->default_buffer_bytes >> 10;
 	}
 	if (inst->expanded)
 		fprintf(out, "%llu\n", (unsigned long long)sum);
 	else
-		fprintf(out, "%llu (expanded: %llu)\n", (unsigned long long)sum, (unsigned long long)full);
+		fprintf(out, "%llu (expanded: %llu)\n", (unsigned long long)sum,
+			(unsigned long long)full);
 	return 0;
 }
 
@@ -284,10 +295,14 @@ static int parse_group(const char *start, const char **end, uint32_t *group)
 	return 0;
 }
 
-/* The text's first line: groups with commas or spaces between them, the lowest last; none is an empty mask. */
+/*
+ * The text's first line: groups with commas or spaces between them, the lowest last; none is an
+ * empty mask.
+ */
 static int parse_cpumask(const char *start, size_t len, uint32_t nr_cpus, uint64_t *mask)
 {
-	const char *newline = memchr(start, '\n', len), *end = (newline ? newline : start + len) - 1;
+	const char *newline = memchr(start, '\n', len),
+		   *end = (newline ? newline : start + len) - 1;
 	uint32_t group;
 
 	memset(mask, 0, LAYOUT_MAX_CPUS / 8);
@@ -324,7 +339,10 @@ static ssize_t write_cpumask(struct tree_file *f, const char *buf, size_t size)
 	free(text);
 	if (err)
 		return err;
-	/* Each word is stored at once; a hit that sees half of a new mask records as by one of the two. */
+	/*
+	 * Each word is stored at once; a hit that sees half of a new mask records as by one of the
+	 * two.
+	 */
 	memcpy(inst->state->cpumask, mask, sizeof(mask));
 	instance_cpumask_changed(inst);
 	return taken(0, size);
@@ -449,7 +467,8 @@ static ssize_t write_cmdlines_size(struct tree_file *f, const char *buf, size_t 
 		err = cmdlines_resize(f->tree->model->cmdlines, (unsigned int)v);
 	snprintf(text, sizeof(text), "%u", (unsigned int)v);
 	if (!err)
-		err = instance_save(f->tree->model->top, SETTING_CMDLINES_SIZE, "saved_cmdlines_size", text);
+		err = instance_save(f->tree->model->top, SETTING_CMDLINES_SIZE,
+				    "saved_cmdlines_size", text);
 	return taken(err, size);
 }
 
@@ -479,24 +498,44 @@ static int print_readme(struct tree_file *f, FILE *out)
 }
 
 const struct file_kind instance_kinds[] = {
-	{ .name = "buffer_percent", .mode = 0640, .print = print_percent, .write = write_percent },
-	{ .name = "buffer_subbuf_size_kb", .mode = 0640, .print = print_subbuf_size, .write = write_subbuf_size },
-	{ .name = "buffer_total_size_kb", .mode = 0440, .print = print_total_size },
-	{ .name = "error_log", .mode = 0640, .open = open_error_log, .print = print_error_log,
-	  .write = write_error_log },
-	{ .name = "set_event", .mode = 0640, .open = open_set_event, .print = print_set_event,
-	  .write = write_set_event },
-	{ .name = "set_event_notrace_pid", .mode = 0640, .open = open_event_notrace_pid,
-	  .print = print_event_notrace_pid, .write = write_event_notrace_pid },
-	{ .name = "set_event_pid", .mode = 0640, .open = open_event_pid, .print = print_event_pid,
-	  .write = write_event_pid },
-	{ .name = "timestamp_mode", .mode = 0440, .print = print_timestamp_mode },
-	{ .name = "trace_clock", .mode = 0640, .print = print_trace_clock, .write = write_trace_clock },
-	{ .name = "trace_options", .mode = 0640, .print = print_trace_options, .write = write_trace_options },
-	{ .name = "tracing_cpumask", .mode = 0640, .print = print_cpumask, .write = write_cpumask },
-	{ .name = "tracing_on", .mode = 0640, .print = print_tracing_on, .write = write_tracing_on },
-	{ 0 }
-};
+	{.name = "buffer_percent", .mode = 0640, .print = print_percent, .write = write_percent},
+	{.name = "buffer_subbuf_size_kb",
+	 .mode = 0640,
+	 .print = print_subbuf_size,
+	 .write = write_subbuf_size},
+	{.name = "buffer_total_size_kb", .mode = 0440, .print = print_total_size},
+	{.name = "error_log",
+	 .mode = 0640,
+	 .open = open_error_log,
+	 .print = print_error_log,
+	 .write = write_error_log},
+	{.name = "set_event",
+	 .mode = 0640,
+	 .open = open_set_event,
+	 .print = print_set_event,
+	 .write = write_set_event},
+	{.name = "set_event_notrace_pid",
+	 .mode = 0640,
+	 .open = open_event_notrace_pid,
+	 .print = print_event_notrace_pid,
+	 .write = write_event_notrace_pid},
+	{.name = "set_event_pid",
+	 .mode = 0640,
+	 .open = open_event_pid,
+	 .print = print_event_pid,
+	 .write = write_event_pid},
+	{.name = "timestamp_mode", .mode = 0440, .print = print_timestamp_mode},
+	{.name = "trace_clock",
+	 .mode = 0640,
+	 .print = print_trace_clock,
+	 .write = write_trace_clock},
+	{.name = "trace_options",
+	 .mode = 0640,
+	 .print = print_trace_options,
+	 .write = write_trace_options},
+	{.name = "tracing_cpumask", .mode = 0640, .print = print_cpumask, .write = write_cpumask},
+	{.name = "tracing_on", .mode = 0640, .print = print_tracing_on, .write = write_tracing_on},
+	{0}};
 
 const struct file_kind top_kinds[] = {
 	{ .name = "README", .mode = 0440, .print = print_readme },

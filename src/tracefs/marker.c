@@ -20,16 +20,21 @@ enum {
 	PRINT_ID	= 5,		/* ftrace:print */
 	RAW_ID		= 18,		/* ftrace:raw_data */
 	PRINT_TEXT	= 16,		/* offset of print's buf */
-	RAW_DATA	= 8,		/* offset of raw_data's id, which is what a raw text begins with */
-	RECORD_MAX	= 4072,		/* a page's largest record; larger sub-buffers do not raise it */
-	SHORTEST	= 9,		/* a record has room for as much text, however short the text is */
+	/* offset of raw_data's id, which is what a raw text begins with */
+	RAW_DATA	= 8,
+	/* a page's largest record; larger sub-buffers do not raise it */
+	RECORD_MAX	= 4072,
+	/* a record has room for as much text, however short the text is */
+	SHORTEST	= 9,
 	RAW_HEADER	= 12,		/* the id is counted twice */
 };
 
 /* Where print events say they come from; a session without a kernel's symbols gets these. */
-static const uint64_t marker_address = 0xffffffffff600000ull, snapshot_address = 0xffffffffff600400ull;
+static const uint64_t marker_address = 0xffffffffff600000ull,
+		      snapshot_address = 0xffffffffff600400ull;
 
-static const char marker_function[] = "tracing_mark_write", snapshot_function[] = "tracing_snapshot_instance_cond";
+static const char marker_function[] = "tracing_mark_write",
+		  snapshot_function[] = "tracing_snapshot_instance_cond";
 
 int marker_names(struct model *m)
 {
@@ -84,7 +89,8 @@ static int marker_emit(struct instance *inst, pid_t writer, char *record, size_t
 	if (!slot)
 		return -ENOMEM;
 	marker_name_of(writer, comm);
-	memcpy(record, &(struct record_common){ .type = id, .pid = writer }, sizeof(struct record_common));
+	memcpy(record, &(struct record_common){.type = id, .pid = writer},
+	       sizeof(struct record_common));
 	if (*comm && options_test(m->top->options, OPTION_RECORD_CMD))
 		cmdlines_add(m->cmdlines, writer, comm);
 	committed = session_hit(m->session, slot, &h);
@@ -120,11 +126,13 @@ ssize_t marker_write(struct instance *inst, pid_t writer, const char *buf, size_
 
 ssize_t marker_write_raw(struct instance *inst, pid_t writer, const char *buf, size_t size)
 {
-	const size_t least = SHORTEST + sizeof(uint32_t), room = RAW_HEADER + (size < least ? least : size);
+	const size_t least = SHORTEST + sizeof(uint32_t),
+		     room = RAW_HEADER + (size < least ? least : size);
 	char *record;
 	int err;
 
-	if (!options_test(inst->options, OPTION_MARKERS) || size < sizeof(uint32_t) || room > RECORD_MAX)
+	if (!options_test(inst->options, OPTION_MARKERS) || size < sizeof(uint32_t) ||
+	    room > RECORD_MAX)
 		return -EINVAL;
 	record = calloc(1, room);
 	if (!record)

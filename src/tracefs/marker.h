@@ -11,9 +11,15 @@ struct instance;
 
 struct model;
 
-/* Makes sure that the addresses that print events come from have names, and tells the plane its own. 0, -ENOMEM */
+/*
+ * Makes sure that the addresses that print events come from have names, and tells the plane its
+ * own. 0, -ENOMEM
+ */
 int marker_names(struct model *m);
-/* One write(2) of a task: what was taken, or -errno. A text longer than a sub-buffer is taken in part. */
+/*
+ * One write(2) of a task: what was taken, or -errno. A text longer than a sub-buffer is taken in
+ * part.
+ */
 ssize_t marker_write(struct instance *inst, pid_t writer, const char *buf, size_t size);
 ssize_t marker_write_raw(struct instance *inst, pid_t writer, const char *buf, size_t size);
 

@@ -26,7 +26,10 @@ static int print_tracer(struct tree_file *f, FILE *out)
 	return 0;
 }
 
-/* What is longer than a name can be is cut off; the rings get their size even when there is no such tracer. */
+/*
+ * What is longer than a name can be is cut off; the rings get their size even when there is no such
+ * tracer.
+ */
 static ssize_t write_tracer(struct tree_file *f, const char *buf, size_t size)
 {
 	const size_t len = size < TRACER_NAME_MAX ? size : TRACER_NAME_MAX;
@@ -71,7 +74,8 @@ static void take_sections(struct model *m)
 static int print_thresh(struct tree_file *f, FILE *out)
 {
 	/* Relaxed: a number of its own. */
-	return print_usecs(atomic_load_explicit(&f->tree->model->tracing_thresh, memory_order_relaxed), out);
+	return print_usecs(
+		atomic_load_explicit(&f->tree->model->tracing_thresh, memory_order_relaxed), out);
 }
 
 static ssize_t write_thresh(struct tree_file *f, const char *buf, size_t size)
@@ -90,14 +94,18 @@ static ssize_t write_thresh(struct tree_file *f, const char *buf, size_t size)
 		err = ftrace_graph_publish(f->tree->model);
 	if (!err && t->update_thresh)
 		err = t->update_thresh(f->at.inst);
-	take_sections(f->tree->model);		/* programs are told, whatever the instance is that has such a tracer */
+	/* programs are told, whatever the instance is that has such a tracer */
+	take_sections(f->tree->model);
 	return taken(err, size);
 }
 
 static int print_max_latency(struct tree_file *f, FILE *out)
 {
-	/* Relaxed: a number of its own; a source's thread raises it any time, in latency_report(). */
-	return print_usecs(atomic_load_explicit(&f->at.inst->max_latency, memory_order_relaxed), out);
+	/*
+	 * Relaxed: a number of its own; a source's thread raises it any time, in latency_report().
+	 */
+	return print_usecs(atomic_load_explicit(&f->at.inst->max_latency, memory_order_relaxed),
+			   out);
 }
 
 static ssize_t write_max_latency(struct tree_file *f, const char *buf, size_t size)
@@ -109,7 +117,8 @@ static ssize_t write_max_latency(struct tree_file *f, const char *buf, size_t si
 	if (!err) {
 		take_sections(f->tree->model);	/* what was longest until now was so before */
 		/* Relaxed: of this and what a source's thread stores the later one counts. */
-		atomic_store_explicit(&f->at.inst->max_latency, v * NS_PER_US, memory_order_relaxed);
+		atomic_store_explicit(&f->at.inst->max_latency, v * NS_PER_US,
+				      memory_order_relaxed);
 		if (t->update_max)
 			t->update_max(f->at.inst);
 		err = save_number(f->at.inst, SETTING_MAX_LATENCY, "tracing_max_latency", v);
@@ -141,11 +150,13 @@ static ssize_t write_depth(struct tree_file *f, const char *buf, size_t size)
 }
 
 const struct file_kind tracer_kinds[] = {
-	{ .name = "available_tracers", .mode = 0440, .print = print_tracers },
-	{ .name = "current_tracer", .mode = 0640, .print = print_tracer, .write = write_tracer },
-	{ .name = "tracing_max_latency", .mode = 0640, .print = print_max_latency, .write = write_max_latency },
-	{ 0 }
-};
+	{.name = "available_tracers", .mode = 0440, .print = print_tracers},
+	{.name = "current_tracer", .mode = 0640, .print = print_tracer, .write = write_tracer},
+	{.name = "tracing_max_latency",
+	 .mode = 0640,
+	 .print = print_max_latency,
+	 .write = write_max_latency},
+	{0}};
 
 const struct file_kind top_tracer_kinds[] = {
 	{ .name = "max_graph_depth", .mode = 0640, .print = print_depth, .write = write_depth },

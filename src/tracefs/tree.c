@@ -70,9 +70,11 @@ static int file_at(struct place *p, const struct file_kind *kind)
 
 /* In the order of the directory. */
 const struct root_kinds tree_root_kinds[] = {
-	{ top_kinds, true }, { dynamic_kinds, true }, { ftrace_top_kinds, true }, { profile_kinds, true },
-	{ instance_kinds, false }, { tracer_kinds, false }, { top_tracer_kinds, true },
-	{ ftrace_kinds, false }, { buffer_kinds, false }, { NULL, false },
+	{top_kinds, true},	  {dynamic_kinds, true},
+	{ftrace_top_kinds, true}, {profile_kinds, true},
+	{instance_kinds, false},  {tracer_kinds, false},
+	{top_tracer_kinds, true}, {ftrace_kinds, false},
+	{buffer_kinds, false},	  {NULL, false},
 };
 
 static int step_root(struct tree *t, struct place *p, const char *name)
@@ -240,7 +242,8 @@ int tree_stat(struct tree *t, const char *path, struct tree_stat *out)
 
 	if (err)
 		return err;
-	*out = (struct tree_stat){ .mode = S_IFDIR | 0750, .ino = *path ? hash_path(path) : 1, .nlink = 2 };
+	*out = (struct tree_stat){ .mode = S_IFDIR | 0750, .ino = *path ? hash_path(path) : 1,
+		.nlink = 2 };
 	if (p.type == PLACE_EVENTS || p.type == PLACE_SYSTEM || p.type == PLACE_EVENT)
 		out->mode = S_IFDIR | 0755;
 	if (p.type == PLACE_FILE) {
@@ -269,7 +272,10 @@ static void drop_place(const struct place *p)
 		system_put(p->system);
 }
 
-/* As in the kernel the id can still be read, and of a system that lost its last event only `filter` minds. */
+/*
+ * As in the kernel the id can still be read, and of a system that lost its last event only `filter`
+ * minds.
+ */
 static bool is_removed(const struct place *p, bool writes)
 {
 	if (p->event)
@@ -424,8 +430,8 @@ static bool in_word(char c)
 }
 
 /*
- * Joins the lines of a command: backslash, newline and blanks around them vanish. One blank stays before "if", and where
- * blanks kept two words apart ("name \ u64 field").
+ * Joins the lines of a command: backslash, newline and blanks around them vanish. One blank stays
+ * before "if", and where blanks kept two words apart ("name \ u64 field").
  */
 static char *tree_join(const char *s, size_t len)
 {
@@ -449,7 +455,8 @@ static char *tree_join(const char *s, size_t len)
 			;
 		if (len - i >= 3 && !strncmp(s + i, "if ", 3))
 			*o++ = ' ';
-		else if ((o < end || i > next) && o > out && i < len && in_word(o[-1]) && in_word(s[i]))
+		else if ((o < end || i > next) && o > out && i < len && in_word(o[-1]) &&
+			 in_word(s[i]))
 			*o++ = ' ';
 		i--;
 	}
@@ -523,7 +530,8 @@ static ssize_t tree_write_text(struct tree_file *f, pid_t writer, const char *bu
 	if (is_removed(&f->at, true))
 		return -ENODEV;
 	if (f->at.extra)
-		return f->at.extra->write ? f->at.extra->write(f->at.extra->arg, buf, size) : -EINVAL;
+		return f->at.extra->write ? f->at.extra->write(f->at.extra->arg, buf, size)
+					  : -EINVAL;
 	if (!size)
 		return 0;
 	if (f->at.kind->command || f->at.kind->lines)
@@ -557,7 +565,8 @@ int tree_release(struct tree_file *f)
 {
 	int err = 0;
 
-	if (f->begun && !is_removed(&f->at, true))	/* the last line of a command promised another one */
+	/* the last line of a command promised another one */
+	if (f->begun && !is_removed(&f->at, true))
 		err = run_command(f, f->begun, f->begun_len);
 	if (f->at.kind && f->at.kind->release)
 		f->at.kind->release(f);
@@ -576,7 +585,10 @@ bool tree_is_pipe(const struct tree_file *f)
 	return f->at.kind && f->at.kind->pipe;
 }
 
-/* As in the kernel buffer_percent counts for the files of one CPU only, and option block makes all ready. */
+/*
+ * As in the kernel buffer_percent counts for the files of one CPU only, and option block makes all
+ * ready.
+ */
 unsigned int tree_poll(struct tree_file *f)
 {
 	const struct instance *inst = f->at.inst;

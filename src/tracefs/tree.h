@@ -3,9 +3,9 @@
  * tree.h - the tracing directory as a table of nodes, without FUSE or sockets
  *
  * FUSE, the control socket and the command line call these functions. A path
- * is relative to the tracing directory, without a leading slash; "" is the root. All calls are made under the server's control lock; the only
- * ones that may have to wait (trace_pipe) say so with -EAGAIN and the caller
- * waits with tree_poll().
+ * is relative to the tracing directory, without a leading slash; "" is the root. All calls are made
+ * under the server's control lock; the only ones that may have to wait (trace_pipe) say so with
+ * -EAGAIN and the caller waits with tree_poll().
  *
  *   lookup/list -> open (O_TRUNC clears here) -> read at any offset of what was
  *   fixed at open -> write (parses here, errors here) -> release
@@ -30,9 +30,11 @@ struct tree_stat {
 struct tree *tree_create(struct model *m);
 void tree_destroy(struct tree *t);
 
-int tree_stat(struct tree *t, const char *path, struct tree_stat *out);		/* 0, -ENOENT, -ENOTDIR */
+/* 0, -ENOENT, -ENOTDIR */
+int tree_stat(struct tree *t, const char *path, struct tree_stat *out);
 /* Calls fn for each name of a directory, in ftrace's order; stops at non-zero. */
-int tree_list(struct tree *t, const char *path, int (*fn)(void *arg, const char *name, bool is_dir), void *arg);
+int tree_list(struct tree *t, const char *path, int (*fn)(void *arg, const char *name, bool is_dir),
+	      void *arg);
 int tree_mkdir(struct tree *t, const char *path);
 int tree_rmdir(struct tree *t, const char *path);
 

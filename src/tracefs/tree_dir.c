@@ -16,8 +16,8 @@ struct listing {
 	void	*arg;
 };
 
-static int list_kinds(const struct listing *l, const struct file_kind *kinds, const struct instance *inst,
-		      const struct event *e)
+static int list_kinds(const struct listing *l, const struct file_kind *kinds,
+		      const struct instance *inst, const struct event *e)
 {
 	int rc = 0;
 
@@ -102,7 +102,8 @@ static int list_events(const struct listing *l, const struct place *p)
 	return rc;
 }
 
-int tree_list(struct tree *t, const char *path, int (*fn)(void *arg, const char *name, bool is_dir), void *arg)
+int tree_list(struct tree *t, const char *path, int (*fn)(void *arg, const char *name, bool is_dir),
+	      void *arg)
 {
 	const struct listing l = { fn, arg };
 	struct place p;

@@ -27,28 +27,44 @@ struct file_kind {
 	const char	*name;
 	mode_t		mode;
 	int		(*open)(struct tree_file *f);		/* O_TRUNC clears here */
-	int		(*print)(struct tree_file *f, FILE *out);	/* the content, fixed at open */
-	ssize_t		(*read)(struct tree_file *f, char *buf, size_t size, off_t off);	/* instead of print */
+	/* the content, fixed at open */
+	int		(*print)(struct tree_file *f, FILE *out);
+	/* instead of print */
+	ssize_t		(*read)(struct tree_file *f, char *buf, size_t size, off_t off);
 	/* One write(2): returns what was taken. */
 	ssize_t		(*write)(struct tree_file *f, const char *buf, size_t size);
 	/* The same where it matters which task writes. Instead of write. */
-	ssize_t		(*write_by)(struct tree_file *f, pid_t writer, const char *buf, size_t size);
+	ssize_t (*write_by)(struct tree_file *f, pid_t writer, const char *buf, size_t size);
 	/* A whole command without the newline, 0-terminated: 0 or -errno. Instead of write. */
 	int		(*command)(struct tree_file *f, char *text);
-	/* Several commands, a line each, with their newlines; text[len] is 0 and all of it may be changed. Instead of write. */
+	/*
+	 * Several commands, a line each, with their newlines; text[len] is 0 and all of it may be
+	 * changed. Instead of write.
+	 */
 	int		(*lines)(struct tree_file *f, char *text, size_t len);
 	void		(*flush)(struct tree_file *f);
 	void		(*release)(struct tree_file *f);
 	bool		outlives;	/* can be read when its event is gone */
 	bool		pipe;
-	bool		follows;	/* who waits at its end and reads on gets what came since (tail -f) */
-	bool		hidden;		/* there for who knows it: the kernel's directory has none, so none is listed */
-	bool		(*absent)(const struct instance *inst, const struct event *e);	/* not in this directory */
+	/* who waits at its end and reads on gets what came since (tail -f) */
+	bool		follows;
+	/* there for who knows it: the kernel's directory has none, so none is listed */
+	bool		hidden;
+	/* not in this directory */
+	bool		(*absent)(const struct instance *inst, const struct event *e);
 };
 
 enum place_type {
-	PLACE_ROOT, PLACE_INSTANCES, PLACE_OPTIONS, PLACE_PER_CPU, PLACE_CPU, PLACE_EVENTS, PLACE_STAT,
-	PLACE_SYSTEM, PLACE_EVENT, PLACE_FILE,
+	PLACE_ROOT,
+	PLACE_INSTANCES,
+	PLACE_OPTIONS,
+	PLACE_PER_CPU,
+	PLACE_CPU,
+	PLACE_EVENTS,
+	PLACE_STAT,
+	PLACE_SYSTEM,
+	PLACE_EVENT,
+	PLACE_FILE,
 };
 
 struct place {
@@ -110,7 +126,9 @@ extern const struct file_kind events_kinds[], system_kinds[], event_kinds[];	/* 
 extern const struct file_kind option_kind;
 extern const struct file_kind tracer_kinds[], top_tracer_kinds[];	/* tracer_files.c */
 extern const struct file_kind dynamic_kinds[];				/* dynamic_files.c */
-extern const struct file_kind profile_kinds[], stat_kind;		/* trace_stat.c: of the top; of trace_stat */
-extern const struct file_kind ftrace_kinds[], ftrace_top_kinds[];	/* ftrace_files.c: of an instance, of the top */
+/* trace_stat.c: of the top; of trace_stat */
+extern const struct file_kind profile_kinds[], stat_kind;
+/* ftrace_files.c: of an instance, of the top */
+extern const struct file_kind ftrace_kinds[], ftrace_top_kinds[];
 
 #endif

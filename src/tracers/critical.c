@@ -100,7 +100,8 @@ static int open_watch(struct latency *l)
 	find_switch(l, "preempt_disable", &c->preempt_off);
 	find_switch(l, "preempt_enable", &c->preempt_on);
 	find_idle(l, c);
-	c->own = symbol_of(l, c->kinds == CRITICAL_PREEMPT ? "tracer_preempt_on" : "tracer_hardirqs_on");
+	c->own = symbol_of(l, c->kinds == CRITICAL_PREEMPT ? "tracer_preempt_on"
+							   : "tracer_hardirqs_on");
 	c->own_of_idle = symbol_of(l, "stop_critical_timings");
 	c->idle_ip = symbol_of(l, "default_idle_call");
 	c->idle_parent = symbol_of(l, "do_idle");
@@ -149,8 +150,8 @@ static void critical_describe(struct section *s, const struct hit *h, uint64_t e
 	memcpy(s->comm, h->comm, sizeof(s->comm));
 }
 
-static void stop(struct latency *l, struct critical_cpu *cpu, const struct hit *h, uint64_t ip, uint64_t parent,
-		 uint64_t own)
+static void stop(struct latency *l, struct critical_cpu *cpu, const struct hit *h, uint64_t ip,
+		 uint64_t parent, uint64_t own)
 {
 	struct section *s = cpu->section;
 
@@ -170,8 +171,8 @@ static void stop(struct latency *l, struct critical_cpu *cpu, const struct hit *
 	cpu->section = latency_report(l, s, h->time - s->time_start);
 }
 
-static void switched(struct latency *l, struct critical_cpu *cpu, const struct hit *h, const struct switch_event *e,
-		     bool off)
+static void switched(struct latency *l, struct critical_cpu *cpu, const struct hit *h,
+		     const struct switch_event *e, bool off)
 {
 	const struct critical *c = l->data;
 	uint64_t ip = c->text + (uint64_t)(int64_t)(int32_t)critical_word_at(h, e->caller_at);
@@ -194,7 +195,10 @@ static void idle(struct latency *l, struct critical_cpu *cpu, const struct hit *
 		stop(l, cpu, h, c->idle_ip, c->idle_parent, c->own_of_idle);
 }
 
-/* What the other kind says at this moment: with both kinds a section has to be begun and ended by the outer one. */
+/*
+ * What the other kind says at this moment: with both kinds a section has to be begun and ended by
+ * the outer one.
+ */
 static bool irqs_count(const struct critical *c, const struct hit *h)
 {
 	return (c->kinds & CRITICAL_IRQS) && (((const uint8_t *)h->record)[2] & FLAG_IRQS_OFF);
@@ -222,14 +226,18 @@ static void critical_step(struct latency *l, const struct hit *h, bool recorded,
 	struct critical *c = l->data;
 	struct critical_cpu *cpu = &c->cpus[h->cpu < c->nr_cpus ? h->cpu : 0];
 	const uint16_t id = ((const struct record_common *)h->record)->type;
-	const bool quiet = !critical_word_at(h, 4) && !cpu->tells_idle;	/* an idle task that does not say when it sleeps */
+	/* an idle task that does not say when it sleeps */
+	const bool quiet = !critical_word_at(h, 4) && !cpu->tells_idle;
 	const bool irqs = irqs_count(c, h) && !preemption_counts(c, h);
 	const bool preemption = preemption_counts(c, h) && !irqs_count(c, h);
 
 	cpu->tracing = tracing;
 	if (quiet)
 		cpu->on = false;	/* it sleeps with preemption off, too */
-	/* The kernel tells its tracer of irq_disable before it records it, and of the others after that. */
+	/*
+	 * The kernel tells its tracer of irq_disable before it records it, and of the others after
+	 * that.
+	 */
 	if (!is_event(&c->irq_off, id))
 		critical_keep(l, cpu, h, recorded);
 	if (is_event(&c->irq_off, id)) {
@@ -263,7 +271,8 @@ static void critical_begins(struct latency *l, struct section *s, const struct h
 }
 
 /* Of the tracer itself, which the kernel calls there, nothing runs in a program. */
-static void ends(struct latency *l, struct section *s, const struct hit *h, const struct section_report *r)
+static void ends(struct latency *l, struct section *s, const struct hit *h,
+		 const struct section_report *r)
 {
 	latency_add_function(l, s, h, r->end.ip, r->end.parent);
 }

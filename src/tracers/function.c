@@ -14,7 +14,8 @@
 
 #define BIT(o) (1ull << (o))
 
-int functions_enable(struct instance *inst, enum ftrace_ops_kind kind, uint32_t section, const char *callback)
+int functions_enable(struct instance *inst, enum ftrace_ops_kind kind, uint32_t section,
+		     const char *callback)
 {
 	struct ftrace_instance *fi = ftrace_of_instance(inst);
 

@@ -17,7 +17,8 @@
  * enabled_functions prints. An earlier choice of the instance ends.
  * 0, -ENOMEM, -ENOSPC
  */
-int functions_enable(struct instance *inst, enum ftrace_ops_kind kind, uint32_t section, const char *callback);
+int functions_enable(struct instance *inst, enum ftrace_ops_kind kind, uint32_t section,
+		     const char *callback);
 void functions_disable(struct instance *inst);
 
 #endif

@@ -16,14 +16,22 @@
 #include "tracers/graph.h"
 #include "model/tracer.h"
 
-enum { REMEMBERED = 50, DEPTH_MAX = 5000, INDENT = 2, PROC_WIDTH = 14, COMM_SHOWN = 7, DURATION_WIDTH = 7 };
+enum {
+	REMEMBERED = 50,
+	DEPTH_MAX = 5000,
+	INDENT = 2,
+	PROC_WIDTH = 14,
+	COMM_SHOWN = 7,
+	DURATION_WIDTH = 7
+};
 
 /* What was drawn of one CPU. */
 struct graph_cpu {
 	int32_t		pid;		/* of its last line, -1: none yet */
 	int		depth;		/* where a comment stands */
 	int		irq_depth;	/* of the interrupt that is not shown, -1: in none */
-	uint64_t	entered[REMEMBERED];	/* functions whose entry was drawn and whose return was not */
+	/* functions whose entry was drawn and whose return was not */
+	uint64_t	entered[REMEMBERED];
 };
 
 struct graph {
@@ -211,8 +219,8 @@ static void another_task(struct show *s, const struct show_record *r)
 }
 
 /* An arrow where an interrupt begins and where it ends. */
-static void irq_arrow(struct show *s, unsigned int style, const struct show_record *r, uint64_t func,
-		      const char *arrow)
+static void irq_arrow(struct show *s, unsigned int style, const struct show_record *r,
+		      uint64_t func, const char *arrow)
 {
 	if (!in_irq_text(s->tracer_data, func))
 		return;
@@ -234,7 +242,8 @@ static void line_start(struct show *s, unsigned int style, const struct show_rec
 
 /* ---- what is in interrupts, where they are not shown ---- */
 
-static bool hides_entry(struct show *s, unsigned int style, const struct show_record *r, uint64_t func, int depth)
+static bool hides_entry(struct show *s, unsigned int style, const struct show_record *r,
+			uint64_t func, int depth)
 {
 	struct graph_cpu *c = cpu_of(s, r);
 
@@ -285,7 +294,8 @@ static struct graph_return return_of(const struct show_event *e, const struct sh
 		.depth = depth_of(e, r),
 		.retval = record_load(r, e->at[GRAPH_AT_RETVAL], 8),
 		.overrun = (unsigned int)record_load(r, e->at[GRAPH_AT_OVERRUN], 4),
-		.duration = record_load(r, e->at[GRAPH_AT_RETTIME], 8) - record_load(r, e->at[GRAPH_AT_CALLTIME], 8),
+		.duration = record_load(r, e->at[GRAPH_AT_RETTIME], 8) -
+			    record_load(r, e->at[GRAPH_AT_CALLTIME], 8),
 	};
 }
 
@@ -309,7 +319,8 @@ static void return_value(struct show *s, unsigned int style, uint64_t value)
 }
 
 /* The return that comes next on the entry's CPU and is its own. */
-static bool take_leaf(struct show *s, const struct show_record *entry, uint64_t func, struct graph_return *out)
+static bool take_leaf(struct show *s, const struct show_record *entry, uint64_t func,
+		      struct graph_return *out)
 {
 	const struct show_event *e;
 	struct show_record next;
@@ -351,7 +362,8 @@ static void leaf_line(struct show *s, unsigned int style, const struct show_reco
 	irq_arrow(s, style, r, ret->func, "<==========");
 }
 
-static void open_line(struct show *s, unsigned int style, const struct show_record *r, uint64_t func, int depth)
+static void open_line(struct show *s, unsigned int style, const struct show_record *r,
+		      uint64_t func, int depth)
 {
 	struct graph_cpu *c = cpu_of(s, r);
 
@@ -364,7 +376,8 @@ static void open_line(struct show *s, unsigned int style, const struct show_reco
 	text_puts(&s->text, "() {\n");
 }
 
-static void entry_line(struct show *s, unsigned int style, const struct show_event *e, const struct show_record *r)
+static void entry_line(struct show *s, unsigned int style, const struct show_event *e,
+		       const struct show_record *r)
 {
 	uint64_t func = record_load(r, e->at[GRAPH_AT_FUNC], 8);
 	int depth = depth_of(e, r);
@@ -398,7 +411,8 @@ static void closing(struct show *s, unsigned int style, const struct graph_retur
 	}
 }
 
-static void return_line(struct show *s, unsigned int style, const struct show_event *e, const struct show_record *r)
+static void return_line(struct show *s, unsigned int style, const struct show_event *e,
+			const struct show_record *r)
 {
 	const struct graph_return ret = return_of(e, r);
 	struct graph_cpu *c = cpu_of(s, r);
@@ -421,7 +435,8 @@ static void return_line(struct show *s, unsigned int style, const struct show_ev
 
 /* ---- other events ---- */
 
-static void comment_line(struct show *s, unsigned int style, const struct show_event *e, const struct show_record *r)
+static void comment_line(struct show *s, unsigned int style, const struct show_event *e,
+			 const struct show_record *r)
 {
 	int depth = cpu_of(s, r)->depth;
 
@@ -440,7 +455,8 @@ static void comment_line(struct show *s, unsigned int style, const struct show_e
 	text_puts(&s->text, " */\n");
 }
 
-bool graph_print_line(struct show *s, unsigned int style, const struct show_event *e, const struct show_record *r)
+bool graph_print_line(struct show *s, unsigned int style, const struct show_event *e,
+		      const struct show_record *r)
 {
 	if (!e || e->kind == SHOW_STACK || e->kind == SHOW_FUNCTION)
 		return false;
@@ -458,8 +474,9 @@ bool graph_print_line(struct show *s, unsigned int style, const struct show_even
 static void latency_legend(struct show *s, unsigned int style)
 {
 	static const char *const art[] = {
-		"  _-----=> irqs-off        ", " / _----=> need-resched    ", "| / _---=> hardirq/softirq ",
-		"|| / _--=> preempt-depth   ", "||| /                      ",
+		"  _-----=> irqs-off        ", " / _----=> need-resched    ",
+		"| / _---=> hardirq/softirq ", "|| / _--=> preempt-depth   ",
+		"||| /                      ",
 	};
 	int width = (style & GRAPH_ABSTIME ? 16 : 0) + (style & GRAPH_RELTIME ? 16 : 0) +
 		    (style & GRAPH_CPU ? 4 : 0) + (style & GRAPH_PROC ? 17 : 0);
@@ -493,7 +510,8 @@ void graph_print_header(struct show *s, unsigned int style, bool empty)
 		for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
 			if (columns[i].style ? style & columns[i].style : s->latency)
 				text_puts(&s->text, line ? columns[i].mark : columns[i].name);
-		text_puts(&s->text, line ? "               |   |   |   |\n" : "               FUNCTION CALLS\n");
+		text_puts(&s->text, line ? "               |   |   |   |\n"
+					 : "               FUNCTION CALLS\n");
 	}
 }
 
@@ -505,11 +523,16 @@ unsigned int graph_style(const struct show *s)
 		enum trace_option option;
 		unsigned int	style;
 	} styles[] = {
-		{ OPTION_FUNCGRAPH_OVERRUN, GRAPH_OVERRUN }, { OPTION_FUNCGRAPH_CPU, GRAPH_CPU },
-		{ OPTION_FUNCGRAPH_OVERHEAD, GRAPH_OVERHEAD }, { OPTION_FUNCGRAPH_PROC, GRAPH_PROC },
-		{ OPTION_FUNCGRAPH_DURATION, GRAPH_DURATION }, { OPTION_FUNCGRAPH_ABSTIME, GRAPH_ABSTIME },
-		{ OPTION_FUNCGRAPH_IRQS, GRAPH_IRQS }, { OPTION_FUNCGRAPH_TAIL, GRAPH_TAIL },
-		{ OPTION_FUNCGRAPH_RETVAL, GRAPH_RETVAL }, { OPTION_FUNCGRAPH_RETVAL_HEX, GRAPH_RETVAL_HEX },
+		{OPTION_FUNCGRAPH_OVERRUN, GRAPH_OVERRUN},
+		{OPTION_FUNCGRAPH_CPU, GRAPH_CPU},
+		{OPTION_FUNCGRAPH_OVERHEAD, GRAPH_OVERHEAD},
+		{OPTION_FUNCGRAPH_PROC, GRAPH_PROC},
+		{OPTION_FUNCGRAPH_DURATION, GRAPH_DURATION},
+		{OPTION_FUNCGRAPH_ABSTIME, GRAPH_ABSTIME},
+		{OPTION_FUNCGRAPH_IRQS, GRAPH_IRQS},
+		{OPTION_FUNCGRAPH_TAIL, GRAPH_TAIL},
+		{OPTION_FUNCGRAPH_RETVAL, GRAPH_RETVAL},
+		{OPTION_FUNCGRAPH_RETVAL_HEX, GRAPH_RETVAL_HEX},
 	};
 	unsigned int style = 0;
 
@@ -539,10 +562,12 @@ static bool graph_print_record(struct show *s, const struct show_event *e,
 
 const struct tracer tracer_function_graph = {
 	.name = "function_graph",
-	.flags = BIT(OPTION_FUNCGRAPH_OVERRUN) | BIT(OPTION_FUNCGRAPH_CPU) | BIT(OPTION_FUNCGRAPH_OVERHEAD) |
-		 BIT(OPTION_FUNCGRAPH_PROC) | BIT(OPTION_FUNCGRAPH_DURATION) | BIT(OPTION_FUNCGRAPH_ABSTIME) |
-		 BIT(OPTION_FUNCGRAPH_IRQS) | BIT(OPTION_FUNCGRAPH_TAIL) | BIT(OPTION_FUNCGRAPH_RETVAL) |
-		 BIT(OPTION_FUNCGRAPH_RETVAL_HEX) | BIT(OPTION_SLEEP_TIME) | BIT(OPTION_GRAPH_TIME),
+	.flags = BIT(OPTION_FUNCGRAPH_OVERRUN) | BIT(OPTION_FUNCGRAPH_CPU) |
+		 BIT(OPTION_FUNCGRAPH_OVERHEAD) | BIT(OPTION_FUNCGRAPH_PROC) |
+		 BIT(OPTION_FUNCGRAPH_DURATION) | BIT(OPTION_FUNCGRAPH_ABSTIME) |
+		 BIT(OPTION_FUNCGRAPH_IRQS) | BIT(OPTION_FUNCGRAPH_TAIL) |
+		 BIT(OPTION_FUNCGRAPH_RETVAL) | BIT(OPTION_FUNCGRAPH_RETVAL_HEX) |
+		 BIT(OPTION_SLEEP_TIME) | BIT(OPTION_GRAPH_TIME),
 	.allow_instances = true,
 	.init = init,
 	.reset = functions_disable,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph.h - functions drawn as a tree of calls, for function_graph and for latency tracers with display-graph
+ * graph.h - functions drawn as a tree of calls, for function_graph and for latency tracers with
+ * display-graph
  *
  *      0)               |  outer() {
  *      0) + 12.345 us   |    leaf();
@@ -16,9 +17,17 @@ struct show_event;
 struct show_record;
 
 enum graph_style {
-	GRAPH_OVERRUN = 1 << 0, GRAPH_CPU = 1 << 1, GRAPH_OVERHEAD = 1 << 2, GRAPH_PROC = 1 << 3,
-	GRAPH_DURATION = 1 << 4, GRAPH_ABSTIME = 1 << 5, GRAPH_RELTIME = 1 << 6, GRAPH_IRQS = 1 << 7,
-	GRAPH_TAIL = 1 << 8, GRAPH_RETVAL = 1 << 9, GRAPH_RETVAL_HEX = 1 << 10,
+	GRAPH_OVERRUN = 1 << 0,
+	GRAPH_CPU = 1 << 1,
+	GRAPH_OVERHEAD = 1 << 2,
+	GRAPH_PROC = 1 << 3,
+	GRAPH_DURATION = 1 << 4,
+	GRAPH_ABSTIME = 1 << 5,
+	GRAPH_RELTIME = 1 << 6,
+	GRAPH_IRQS = 1 << 7,
+	GRAPH_TAIL = 1 << 8,
+	GRAPH_RETVAL = 1 << 9,
+	GRAPH_RETVAL_HEX = 1 << 10,
 };
 
 /* As the options of function_graph have it, enum graph_style. */
@@ -28,6 +37,7 @@ int graph_open(struct show *s);
 void graph_close(struct show *s);
 void graph_print_header(struct show *s, unsigned int style, bool empty);
 /* False: stacks and plain functions, which print like events. */
-bool graph_print_line(struct show *s, unsigned int style, const struct show_event *e, const struct show_record *r);
+bool graph_print_line(struct show *s, unsigned int style, const struct show_event *e,
+		      const struct show_record *r);
 
 #endif

@@ -17,8 +17,12 @@
 /* How display-graph draws here. */
 static const unsigned int style = GRAPH_CPU | GRAPH_PROC | GRAPH_RELTIME | GRAPH_DURATION;
 
-/* Options that a latency tracer sets, and gives back; the last one only where nothing may come while it is read. */
-static const enum trace_option forced[] = { OPTION_OVERWRITE, OPTION_LATENCY_FORMAT, OPTION_PAUSE_ON_TRACE };
+/*
+ * Options that a latency tracer sets, and gives back; the last one only where nothing may come
+ * while it is read.
+ */
+static const enum trace_option forced[] = {OPTION_OVERWRITE, OPTION_LATENCY_FORMAT,
+					   OPTION_PAUSE_ON_TRACE};
 
 enum { NR_FORCED = sizeof(forced) / sizeof(forced[0]) };
 
@@ -64,9 +68,11 @@ static void take_all(struct model *m)
 bool latency_counts(const struct latency *l, uint64_t ns)
 {
 	/* Relaxed: numbers of their own. */
-	uint64_t thresh = atomic_load_explicit(&l->inst->model->tracing_thresh, memory_order_relaxed);
+	uint64_t thresh =
+		atomic_load_explicit(&l->inst->model->tracing_thresh, memory_order_relaxed);
 
-	return thresh ? ns >= thresh : ns > atomic_load_explicit(&l->inst->max_latency, memory_order_relaxed);
+	return thresh ? ns >= thresh
+		      : ns > atomic_load_explicit(&l->inst->max_latency, memory_order_relaxed);
 }
 
 struct section *latency_show(struct latency *l, struct section *s, uint64_t ns)
@@ -81,7 +87,9 @@ struct section *latency_show(struct latency *l, struct section *s, uint64_t ns)
 
 struct section *latency_report(struct latency *l, struct section *s, uint64_t ns)
 {
-	/* Relaxed: a number of its own; of a recording it is compared and stored under watch_lock. */
+	/*
+	 * Relaxed: a number of its own; of a recording it is compared and stored under watch_lock.
+	 */
 	atomic_store_explicit(&l->inst->max_latency, ns, memory_order_relaxed);
 	section_put(latency_show(l, s, ns));
 	return section_create();
@@ -111,7 +119,8 @@ static struct record_common common_of(const struct hit *h, uint16_t id)
 /* In the graph a function of the tracer's own is a call that takes no time. */
 static void add_graph(const struct latency *l, struct section *s, const struct hit *h, uint64_t ip)
 {
-	const struct graph_entry_record entry = { .common = common_of(h, l->graph_entry_id), .func = ip };
+	const struct graph_entry_record entry = {.common = common_of(h, l->graph_entry_id),
+						 .func = ip};
 	uint8_t ret[48] = { 0 };	/* depth 0, no time */
 	struct record_common common = common_of(h, l->graph_exit_id);
 
@@ -121,8 +130,8 @@ static void add_graph(const struct latency *l, struct section *s, const struct h
 	section_add(s, h->cpu, h->time, ret, sizeof(ret));
 }
 
-void latency_add_function(const struct latency *l, struct section *s, const struct hit *h, uint64_t ip,
-			  uint64_t parent)
+void latency_add_function(const struct latency *l, struct section *s, const struct hit *h,
+			  uint64_t ip, uint64_t parent)
 {
 	const struct function_record r = { common_of(h, l->function_id), ip, parent };
 
@@ -171,7 +180,10 @@ static void latency_leave(struct latency *l)
 	pthread_mutex_unlock(&m->watch_lock);
 }
 
-/* Functions of running programs that are called in a section, in the form that the options say. 0, -ENOMEM, -ENOSPC */
+/*
+ * Functions of running programs that are called in a section, in the form that the options say. 0,
+ * -ENOMEM, -ENOSPC
+ */
 static int choose_functions(struct latency *l)
 {
 	const struct model *m = l->inst->model;
@@ -179,7 +191,8 @@ static int choose_functions(struct latency *l)
 	functions_disable(l->inst);
 	if (m->imported || !l->functions)
 		return 0;
-	return functions_enable(l->inst, l->draws ? FTRACE_OPS_GRAPH : FTRACE_OPS_FUNCTION, l->watch->section,
+	return functions_enable(l->inst, l->draws ? FTRACE_OPS_GRAPH : FTRACE_OPS_FUNCTION,
+				l->watch->section,
 				l->draws ? "ftrace_graph_func" : l->watch->callback);
 }
 
@@ -247,7 +260,8 @@ static void reset(struct instance *inst, int nr_forced)
 	(void)set_options(inst, options, nr_forced);
 }
 
-static int init(struct instance *inst, const struct tracer *t, const struct latency_watch *watch, int nr_forced)
+static int init(struct instance *inst, const struct tracer *t, const struct latency_watch *watch,
+		int nr_forced)
 {
 	struct latency *l;
 	int err;
@@ -319,7 +333,10 @@ static void forget_all(struct latency *l)
 	pthread_mutex_unlock(&l->inst->model->watch_lock);
 }
 
-/* As in the kernel a critical section goes on meanwhile, and counts when tracing is on at both its ends. */
+/*
+ * As in the kernel a critical section goes on meanwhile, and counts when tracing is on at both its
+ * ends.
+ */
 static void stop(struct instance *inst)
 {
 	struct latency *l = latency_of(inst);
@@ -420,26 +437,32 @@ static bool print_text(struct show *s, const struct show_event *e, const struct 
 {
 	const uint16_t id = record_type(r);
 
-	return (id == LAYOUT_GRAPH_ENTRY_ID || id == LAYOUT_GRAPH_EXIT_ID) && graph_print_line(s, graph_style(s), e, r);
+	return (id == LAYOUT_GRAPH_ENTRY_ID || id == LAYOUT_GRAPH_EXIT_ID) &&
+	       graph_print_line(s, graph_style(s), e, r);
 }
 
 /* ---- tracers ---- */
 
 unsigned int critical_kinds(const struct tracer *t)
 {
-	return (t != &tracer_preemptoff ? CRITICAL_IRQS : 0) | (t != &tracer_irqsoff ? CRITICAL_PREEMPT : 0);
+	return (t != &tracer_preemptoff ? CRITICAL_IRQS : 0) |
+	       (t != &tracer_irqsoff ? CRITICAL_PREEMPT : 0);
 }
 
 /* Running programs have their threads' waits. */
 static bool has_wakeups(struct model *m)
 {
-	return (model_find_event(m, "sched", "sched_switch") && model_find_event(m, "sched", "sched_wakeup")) ||
-	       (!m->imported && model_find_event(m, "thread", "wake") && model_find_event(m, "thread", "wakeup"));
+	return (model_find_event(m, "sched", "sched_switch") &&
+		model_find_event(m, "sched", "sched_wakeup")) ||
+	       (!m->imported && model_find_event(m, "thread", "wake") &&
+		model_find_event(m, "thread", "wakeup"));
 }
 
-#define LATENCY .allow_instances = true, .use_max_tr = true, .print_max = true, .set_flag = set_flag, \
-	.stop = stop, .section = longest, .clear = latency_clear, .update_max = update_max, \
-	.open = graph_open, .close = graph_close, .print_header = print_header, .print_line = latency_print_line, \
+#define LATENCY .allow_instances = true, .use_max_tr = true, .print_max = true, .set_flag = \
+	set_flag, \
+	.stop = stop, .section = longest, .clear = latency_clear, .update_max = update_max,	\
+	.open = graph_open, .close = graph_close, .print_header = print_header, .print_line = \
+		latency_print_line, \
 	.print_text = print_text
 
 const struct tracer tracer_irqsoff = {
@@ -454,10 +477,14 @@ const struct tracer tracer_preemptirqsoff = {
 	.name = "preemptirqsoff", .init = init_preemptirqsoff, .reset = reset_critical, LATENCY
 };
 
-const struct tracer tracer_wakeup = {
-	.name = "wakeup", .available = has_wakeups, .init = init_wakeup, .reset = reset_wakeup, LATENCY
-};
+const struct tracer tracer_wakeup = {.name = "wakeup",
+				     .available = has_wakeups,
+				     .init = init_wakeup,
+				     .reset = reset_wakeup,
+				     LATENCY};
 
-const struct tracer tracer_wakeup_rt = {
-	.name = "wakeup_rt", .available = has_wakeups, .init = init_wakeup_rt, .reset = reset_wakeup, LATENCY
-};
+const struct tracer tracer_wakeup_rt = {.name = "wakeup_rt",
+					.available = has_wakeups,
+					.init = init_wakeup_rt,
+					.reset = reset_wakeup,
+					LATENCY};

@@ -25,13 +25,18 @@ struct latency_watch {
 	int		(*open)(struct latency *l);
 	void		(*close)(struct latency *l);
 	/* A record passed; recorded: the instance has it in its ring; tracing: tracing_on. */
-	void		(*step)(struct latency *l, const struct hit *h, bool recorded, bool tracing);
+	void (*step)(struct latency *l, const struct hit *h, bool recorded, bool tracing);
 	/* What has begun is forgotten. */
 	void		(*forget)(struct latency *l);
-	/* It is so with tracing_on, too: what began before it was switched off does not go on when it is on again. */
+	/*
+	 * It is so with tracing_on, too: what began before it was switched off does not go on when
+	 * it is on again.
+	 */
 	bool		forgets;
 
-	/* The same in running programs (running.c): which of section_control.watch, and what for. */
+	/*
+	 * The same in running programs (running.c): which of section_control.watch, and what for.
+	 */
 	enum section_watches number;
 	uint32_t	(*kinds)(const struct tracer *t);
 	bool		all_threads;	/* not only what the thread itself recorded */
@@ -50,8 +55,10 @@ struct latency {
 	const struct tracer *tracer;
 	const struct latency_watch *watch;
 	uint64_t	options;	/* the instance's, as they were before */
-	bool		running;	/* tracing_on; a source may also find it switched off by a trigger */
-	uint64_t	sequence;	/* of the last maximum: what began before it is not reported */
+	/* tracing_on; a source may also find it switched off by a trigger */
+	bool		running;
+	/* of the last maximum: what began before it is not reported */
+	uint64_t	sequence;
 	struct section	*max;		/* NULL: none yet */
 	void		*data;		/* the watch's own */
 	bool		functions;	/* option function-trace */
@@ -63,7 +70,8 @@ struct latency {
 	/* running.c */
 	bool		live;		/* programs watch */
 	bool		stopped;	/* the instance was, when programs were told last */
-	uint32_t	counted;	/* number of the newest report that was one for tracing_max_latency */
+	/* number of the newest report that was one for tracing_max_latency */
+	uint32_t	counted;
 	uint32_t	reported;	/* and of the newest that was read as a whole */
 };
 
@@ -84,8 +92,8 @@ struct section *latency_show(struct latency *l, struct section *s, uint64_t ns);
 /* Whether the record belongs into a section that is being kept. */
 bool latency_keeps(const struct latency *l, const struct hit *h, bool recorded);
 /* A function's record as the tracer itself makes them, in the context of record h: ip <-parent. */
-void latency_add_function(const struct latency *l, struct section *s, const struct hit *h, uint64_t ip,
-			  uint64_t parent);
+void latency_add_function(const struct latency *l, struct section *s, const struct hit *h,
+			  uint64_t ip, uint64_t parent);
 
 /* ---- running.c: under the control lock ---- */
 

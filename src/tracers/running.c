@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * running.c - latency tracers over running programs: what they are to watch for, and the sections that they report
+ * running.c - latency tracers over running programs: what they are to watch for, and the sections
+ * that they report
  *
- *     init, options, thresholds --> config: section_control        (programs look there: agent/emit/section.c)
- *     newest section  <-- data: instance_state.live, section_log.reports, and the instance's buffer of that time
+ *     init, options, thresholds --> config: section_control        (programs look there:
+ *                                                                  agent/emit/section.c)
+ *     newest section  <-- data: instance_state.live, section_log.reports, and the instance's buffer
+ *     of that time
  *
  * Programs swap the instance's buffers when they report, so what was recorded
  * in the newest section lies in the one that does not record, until the next.
@@ -42,7 +45,8 @@ static struct section_watch *watch_of(const struct latency *l)
 static struct section_log *log_of(const struct latency *l)
 {
 	struct session *s = l->inst->model->session;
-	struct program_tables *tables = session_data(s, session_header(s)->programs, sizeof(*tables));
+	struct program_tables *tables =
+		session_data(s, session_header(s)->programs, sizeof(*tables));
 
 	return tables ? &tables->sections[l->watch->number] : NULL;
 }
@@ -67,7 +71,10 @@ static void tell_generation(const struct latency *l)
 	atomic_fetch_add_explicit(&watch_of(l)->generation, 1, memory_order_release);
 }
 
-/* Of the sections that there are the last one has been told: the next one has to be longer than that. */
+/*
+ * Of the sections that there are the last one has been told: the next one has to be longer than
+ * that.
+ */
 static void tell_longest(struct latency *l)
 {
 	/* Relaxed: of running programs it is stored under the control lock alone. */
@@ -75,9 +82,13 @@ static void tell_longest(struct latency *l)
 	struct section_log *log = log_of(l);
 
 	l->counted = live_number(live_of(l));
-	/* Pairs with the acquires in longest_at() (agent/emit/section.c): who meets this number sees `live` have it. */
+	/*
+	 * Pairs with the acquires in longest_at() (agent/emit/section.c): who meets this number
+	 * sees `live` have it.
+	 */
 	if (log)
-		atomic_store_explicit(&log->longest, section_longest(ns, l->counted), memory_order_release);
+		atomic_store_explicit(&log->longest, section_longest(ns, l->counted),
+				      memory_order_release);
 }
 
 /*
@@ -86,31 +97,46 @@ static void tell_longest(struct latency *l)
  */
 static void tell_thresh(const struct latency *l)
 {
-	/* Relaxed: numbers of their own; a section that goes by the old one ended before that was known. */
-	uint64_t thresh = atomic_load_explicit(&l->inst->model->tracing_thresh, memory_order_relaxed);
+	/*
+	 * Relaxed: numbers of their own; a section that goes by the old one ended before that was
+	 * known.
+	 */
+	uint64_t thresh =
+		atomic_load_explicit(&l->inst->model->tracing_thresh, memory_order_relaxed);
 
-	atomic_store_explicit(&watch_of(l)->thresh, l->stopped ? UINT64_MAX : thresh, memory_order_relaxed);
+	atomic_store_explicit(&watch_of(l)->thresh, l->stopped ? UINT64_MAX : thresh,
+			      memory_order_relaxed);
 }
 
-/* The log may have been another instance's. What is being written there is left to who writes it. */
+/*
+ * The log may have been another instance's. What is being written there is left to who writes it.
+ */
 static void free_reports(struct section_log *log)
 {
 	for (int i = 0; i < SECTION_REPORTS; i++) {
 		/* Relaxed: it is looked at, not into. */
 		uint64_t state = atomic_load_explicit(&log->reports[i].state, memory_order_relaxed);
 
-		/* Relaxed: report()'s release stays with what replaces it in one step, for who claims it next. */
+		/*
+		 * Relaxed: report()'s release stays with what replaces it in one step, for who
+		 * claims it next.
+		 */
 		if (!(state & 1))
 			atomic_compare_exchange_strong_explicit(&log->reports[i].state, &state, 0,
-								memory_order_relaxed, memory_order_relaxed);
+								memory_order_relaxed,
+								memory_order_relaxed);
 	}
 }
 
-/* The server before this one watched for the same: the newest section is there, and programs went on. */
+/*
+ * The server before this one watched for the same: the newest section is there, and programs went
+ * on.
+ */
 static bool goes_on(const struct latency *l)
 {
 	/* Relaxed: servers alone store these, and the one before is gone. */
-	return l->inst->model->restoring && atomic_load_explicit(&control_of(l)->kinds, memory_order_relaxed) &&
+	return l->inst->model->restoring &&
+	       atomic_load_explicit(&control_of(l)->kinds, memory_order_relaxed) &&
 	       atomic_load_explicit(&watch_of(l)->instance, memory_order_relaxed) == l->inst->index;
 }
 
@@ -138,9 +164,15 @@ void running_open(struct latency *l)
 		l->counted = --l->reported;
 		running_forget(l);
 	} else {
-		/* Before and after: who meets the other instance has another generation, at its section's begin or end. */
+		/*
+		 * Before and after: who meets the other instance has another generation, at its
+		 * section's begin or end.
+		 */
 		tell_generation(l);
-		/* Release: behind the first. Pairs with the acquire in instance_of() of agent/emit/section.c. */
+		/*
+		 * Release: behind the first. Pairs with the acquire in instance_of() of
+		 * agent/emit/section.c.
+		 */
 		atomic_store_explicit(&watch_of(l)->instance, l->inst->index, memory_order_release);
 		tell_generation(l);
 		free_reports(log);
@@ -148,10 +180,12 @@ void running_open(struct latency *l)
 	}
 	tell_thresh(l);
 	/*
-	 * Release: the rest is there before. Pairs with no acquire, programs look with one relaxed load
-	 * (agent_section_kinds_of()): who sees this without the rest drops what he has by its generation.
+	 * Release: the rest is there before. Pairs with no acquire, programs look with one relaxed
+	 * load (agent_section_kinds_of()): who sees this without the rest drops what he has by its
+	 * generation.
 	 */
-	atomic_fetch_or_explicit(&control_of(l)->kinds, l->watch->kinds(l->tracer), memory_order_release);
+	atomic_fetch_or_explicit(&control_of(l)->kinds, l->watch->kinds(l->tracer),
+				 memory_order_release);
 }
 
 void running_close(struct latency *l)
@@ -159,8 +193,12 @@ void running_close(struct latency *l)
 	/* The next server goes on with it. */
 	if (!l->live || l->inst->model->closing)
 		return;
-	/* Relaxed: what begins before it is seen is over with its generation, which is raised behind it. */
-	atomic_fetch_and_explicit(&control_of(l)->kinds, ~l->watch->kinds(l->tracer), memory_order_relaxed);
+	/*
+	 * Relaxed: what begins before it is seen is over with its generation, which is raised
+	 * behind it.
+	 */
+	atomic_fetch_and_explicit(&control_of(l)->kinds, ~l->watch->kinds(l->tracer),
+				  memory_order_relaxed);
 	tell_generation(l);
 	tell_rings(l, false);
 }
@@ -178,7 +216,8 @@ static void copy_words(uint64_t *to, const uint64_t *from, size_t nr)
  * Copies the report that `live` names. `before`: the generation of sections that
  * have ended by now, or the present one. false: there is none, or there is a newer one by now.
  */
-static bool copy_report(const struct latency *l, uint32_t live, uint32_t before, struct section_report *out)
+static bool copy_report(const struct latency *l, uint32_t live, uint32_t before,
+			struct section_report *out)
 {
 	struct section_report *r = &log_of(l)->reports[live_report(live)];
 	/* Pairs with the release in report(). */
@@ -188,7 +227,9 @@ static bool copy_report(const struct latency *l, uint32_t live, uint32_t before,
 	    state != section_state(live_number(live), generation_of(l)))
 		return false;
 	copy_words((uint64_t *)out + 1, (const uint64_t *)r + 1, sizeof(*r) / sizeof(uint64_t) - 1);
-	/* Pairs with the fence in report_claim(): what was copied while somebody wrote is not used. */
+	/*
+	 * Pairs with the fence in report_claim(): what was copied while somebody wrote is not used.
+	 */
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&r->state, memory_order_relaxed) == state;
 }
@@ -232,7 +273,9 @@ static void copy_comm(char *to, const char *from)
 
 	for (int i = 0; i < LAYOUT_COMM_LEN; i++) {
 		end |= !from[i] || i == LAYOUT_COMM_LEN - 1;
-		to[i] = (char)(end ? 0 : (unsigned char)from[i] < ' ' || from[i] == 0x7f ? '?' : from[i]);
+		to[i] = (char)(end						 ? 0
+			       : (unsigned char)from[i] < ' ' || from[i] == 0x7f ? '?'
+										 : from[i]);
 	}
 }
 
@@ -291,7 +334,8 @@ struct end_hit {
 
 static void end_hit(struct end_hit *h, const struct section_end *e)
 {
-	h->common = (struct record_common){ .flags = e->flags, .preempt_count = e->locks, .pid = (int32_t)e->pid };
+	h->common = (struct record_common){
+		.flags = e->flags, .preempt_count = e->locks, .pid = (int32_t)e->pid};
 	h->hit = (struct hit){
 		.record = &h->common, .size = sizeof(h->common), .cpu = e->cpu, .time = e->time,
 	};
@@ -308,28 +352,33 @@ static void add_stack(struct section *s, const struct section_report *r)
 		return;
 	memcpy(stack.caller, r->stack, r->nr_stack * sizeof(r->stack[0]));
 	section_add(s, r->end.cpu, r->end.time, &stack,
-		    (uint32_t)(offsetof(struct stack_record, caller) + r->nr_stack * sizeof(r->stack[0])));
+		    (uint32_t)(offsetof(struct stack_record, caller) +
+			       r->nr_stack * sizeof(r->stack[0])));
 }
 
 /* Records are the thread's; a wakeup's those of all. */
-static bool belongs(const struct latency *l, const struct section_report *r, const struct ring_record *rec)
+static bool belongs(const struct latency *l, const struct section_report *r,
+		    const struct ring_record *rec)
 {
 	const struct record_common *common = rec->record;
 	const struct hit h = { .record = rec->record, .size = rec->size };
 
-	return rec->size >= sizeof(*common) && (l->watch->all_threads || (uint32_t)common->pid == r->end.pid) &&
+	return rec->size >= sizeof(*common) &&
+	       (l->watch->all_threads || (uint32_t)common->pid == r->end.pid) &&
 	       latency_keeps(l, &h, true);
 }
 
 /* What was overrun before a record of the section may have been the section's. */
-static void add_loss(struct section *s, const struct section_report *r, const struct ring_record *rec)
+static void add_loss(struct section *s, const struct section_report *r,
+		     const struct ring_record *rec)
 {
 	if (rec->lost && rec->time >= r->start.time)
 		section_lost(s, rec->cpu, rec->lost);
 }
 
 /* Of CPUs whose oldest record comes after the section everything may have been. */
-static void add_losses_behind(struct section *s, const struct section_report *r, struct ring_iter *it, uint32_t cpus)
+static void add_losses_behind(struct section *s, const struct section_report *r,
+			      struct ring_iter *it, uint32_t cpus)
 {
 	struct ring_record rec;
 
@@ -339,7 +388,8 @@ static void add_losses_behind(struct section *s, const struct section_report *r,
 }
 
 /* Until there is a newer one: then it is of no use any more. */
-static void add_records(struct latency *l, struct section *s, const struct section_report *r, uint32_t live)
+static void add_records(struct latency *l, struct section *s, const struct section_report *r,
+			uint32_t live)
 {
 	data_ref buffer = instance_buffer_at(l->inst, r->buffer);
 	struct ring_record rec;

@@ -2,7 +2,8 @@
 /*
  * wakeup.c - from a task's wakeup to its run, of the task with the highest priority
  *
- *     sched_wakeup of T --start--> records of all CPUs, functions of T's CPU --sched_switch to T--> end
+ *     sched_wakeup of T --start--> records of all CPUs, functions of T's CPU --sched_switch to T-->
+ *     end
  *
  * Another wakeup takes over only when its task comes before the one that is
  * waited for and before the one that runs.
@@ -211,7 +212,8 @@ static void wakeup_describe(const struct wakeup *w, const struct hit *h)
 	s->policy = w->prio < PRIO_RT ? POLICY_FIFO : 0;
 	s->rt_prio = w->prio < PRIO_RT ? (unsigned int)(PRIO_RT - 1 - w->prio) : 0;
 	s->nice = w->prio < PRIO_RT ? 0 : w->prio - PRIO_DEFAULT;
-	if (w->next_comm.size == sizeof(s->comm) && w->next_comm.offset + sizeof(s->comm) <= h->size)
+	if (w->next_comm.size == sizeof(s->comm) &&
+	    w->next_comm.offset + sizeof(s->comm) <= h->size)
 		memcpy(s->comm, (const char *)h->record + w->next_comm.offset, sizeof(s->comm));
 }
 
@@ -268,16 +270,22 @@ static uint32_t kinds_of(const struct tracer *t)
 
 static uint8_t prio_of(const struct section *s)
 {
-	return (uint8_t)(s->policy == POLICY_FIFO || s->policy == POLICY_RR ? PRIO_RT - 1 - (int)s->rt_prio :
-			 PRIO_DEFAULT + s->nice);
+	return (uint8_t)(s->policy == POLICY_FIFO || s->policy == POLICY_RR
+				 ? PRIO_RT - 1 - (int)s->rt_prio
+				 : PRIO_DEFAULT + s->nice);
 }
 
 /* What runs instead of a thread that waits is not known. */
-static void add_end(struct section *s, const struct hit *h, uint16_t id, uint32_t from, uint32_t cpu)
+static void add_end(struct section *s, const struct hit *h, uint16_t id, uint32_t from,
+		    uint32_t cpu)
 {
 	struct switch_record r = {
-		.common = *(const struct record_common *)h->record, .prev_pid = from, .prev_prio = PRIO_DEFAULT,
-		.next_pid = (uint32_t)s->pid, .next_prio = prio_of(s), .next_cpu = cpu,
+		.common = *(const struct record_common *)h->record,
+		.prev_pid = from,
+		.prev_prio = PRIO_DEFAULT,
+		.next_pid = (uint32_t)s->pid,
+		.next_prio = prio_of(s),
+		.next_cpu = cpu,
 	};
 
 	r.common.type = id;
@@ -292,15 +300,24 @@ static void wakeup_begins(struct latency *l, struct section *s, const struct hit
 	latency_add_function(l, s, h, r->start.ip, r->start.parent);
 }
 
-static void ends(struct latency *l, struct section *s, const struct hit *h, const struct section_report *r)
+static void ends(struct latency *l, struct section *s, const struct hit *h,
+		 const struct section_report *r)
 {
 	latency_add_function(l, s, h, r->end.ip, r->end.parent);
 	add_end(s, h, ((struct wakeup *)l->data)->switch_record_id, 0, r->end.cpu);
 }
 
 const struct latency_watch wakeup_watch = {
-	.open = open_watch, .close = close_watch, .step = wakeup_step,
-	.forget = wakeup_forget, .forgets = true,
-	.number = SECTION_WATCH_WAKEUP, .kinds = kinds_of, .all_threads = true, .section = ARM_SECTION | ARM_WAKEUP,
-	.callback = "wakeup_tracer_call", .begins = wakeup_begins, .ends = ends,
+	.open = open_watch,
+	.close = close_watch,
+	.step = wakeup_step,
+	.forget = wakeup_forget,
+	.forgets = true,
+	.number = SECTION_WATCH_WAKEUP,
+	.kinds = kinds_of,
+	.all_threads = true,
+	.section = ARM_SECTION | ARM_WAKEUP,
+	.callback = "wakeup_tracer_call",
+	.begins = wakeup_begins,
+	.ends = ends,
 };

@@ -58,9 +58,11 @@ static int attach_connect(int dirfd)
 }
 
 /* One request and its answer; -ETIMEDOUT when the server does not answer within the limit. */
-static int attach_ask(struct attachment *a, enum attach_kind kind, bool no_membarrier, struct attach_reply *reply)
+static int attach_ask(struct attachment *a, enum attach_kind kind, bool no_membarrier,
+		      struct attach_reply *reply)
 {
-	struct attach_request q = { .version = SESSION_VERSION, .kind = kind, .no_membarrier = no_membarrier };
+	struct attach_request q = {
+		.version = SESSION_VERSION, .kind = kind, .no_membarrier = no_membarrier};
 	ssize_t n;
 
 	if (send(a->conn, &q, sizeof(q), MSG_NOSIGNAL) != sizeof(q))
@@ -77,7 +79,8 @@ static int attach_ask(struct attachment *a, enum attach_kind kind, bool no_memba
 
 static int map_file(int dirfd, const char *name, int prot, void **base, uint64_t *size)
 {
-	int fd = openat(dirfd, name, (prot & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
+	int fd = openat(dirfd, name,
+			(prot & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
 	int err = 0;
 
@@ -254,8 +257,8 @@ static struct slot *slot_claim(struct attachment *a)
 		uint32_t none = 0;
 
 		/* Pairs with the release in slot_leave() and slot_recycle(). */
-		if (atomic_compare_exchange_strong_explicit(&slot->owner, &none, tid, memory_order_acquire,
-							    memory_order_relaxed))
+		if (atomic_compare_exchange_strong_explicit(
+			    &slot->owner, &none, tid, memory_order_acquire, memory_order_relaxed))
 			return slot;
 	}
 	return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach_client.h - a process that joins a session without the agent, for tests of the server and the plane
+ * attach_client.h - a process that joins a session without the agent, for tests of the server and
+ * the plane
  */
 #ifndef TESTS_CLIENT_ATTACH_CLIENT_H
 #define TESTS_CLIENT_ATTACH_CLIENT_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* dlclose.c FIRST SECOND N - loads the two in turn, where the one lies that was there before; says whether it did */
+/*
+ * dlclose.c FIRST SECOND N - loads the two in turn, where the one lies that was there before; says
+ * whether it did
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,11 +2,14 @@
 /*
  * dlopen_program.c - loads objects and unloads them
  *
- *     turns N FIRST SECOND          each in turn N times, 10 calls of inner each time; says whether they shared an address
+ *     turns N FIRST SECOND          each in turn N times, 10 calls of inner each time; says whether
+ *                                   they shared an address
  *     space FIRST                   into a name space of its own, 10 calls
- *     late SESSION FIRST SECOND     FIRST is loaded and threads run in it; attaches; 10 calls of each, SECOND being loaded then
+ *     late SESSION FIRST SECOND     FIRST is loaded and threads run in it; attaches; 10 calls of
+ *                                   each, SECOND being loaded then
  *     storm FIRST                   3 threads with 30 children each that call 10 times
- *     forks FIRST                   a child that has it from its parent calls 10 times, and loads and unloads it itself
+ *     forks FIRST                   a child that has it from its parent calls 10 times, and loads
+ *                                   and unloads it itself
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -28,7 +31,8 @@ struct saved {
 
 static struct saved object_open(const char *path, int space)
 {
-	struct saved o = { .handle = space ? dlmopen(LM_ID_NEWLM, path, RTLD_NOW) : dlopen(path, RTLD_NOW) };
+	struct saved o = {.handle = space ? dlmopen(LM_ID_NEWLM, path, RTLD_NOW)
+					  : dlopen(path, RTLD_NOW)};
 
 	if (!o.handle) {
 		fprintf(stderr, "%s\n", dlerror());

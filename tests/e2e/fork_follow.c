@@ -152,7 +152,8 @@ static void spawns(void)
 		sum += status_of(pid);
 	}
 	printf("posix_spawn: %x\n", (unsigned int)sum);
-	printf("posix_spawn: %d\n", posix_spawn(&pid, "/nonexistent", NULL, NULL, arguments, environ));
+	printf("posix_spawn: %d\n",
+	       posix_spawn(&pid, "/nonexistent", NULL, NULL, arguments, environ));
 	printf("system: %x\n", (unsigned int)system(leaf_command));
 	f = popen(leaf_command, "r");
 	if (f && fgets(line, sizeof(line), f))
@@ -183,7 +184,8 @@ static int returns(void *arg)
 static void bare_clone(char *top)
 {
 	const size_t page = 4096;
-	char *block = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *block =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pid_t pid;
 
 	mprotect(block, page, PROT_NONE);

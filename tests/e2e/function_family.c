@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * function_family.c - a thread that is not the first makes tasks in many ways, each of which says that it is there
+ * function_family.c - a thread that is not the first makes tasks in many ways, each of which says
+ * that it is there
  *
  *     first thread ---- maker ---- thread (goes on when the maker has ended)
- *          |              |------- child by fork(), _Fork(), vfork(), clone(), posix_spawn(), system(), daemon(), one that is killed
+ *          |              |------- child by fork(), _Fork(), vfork(), clone(), posix_spawn(),
+ *                         system(), daemon(), one that is killed
  *          |              `------- "between", a program of its own, which executes "leaf"
  *          |---- another thread, which the first one makes
  *          `---- a child of the first one
  *
- * Prints the maker's number, waits for a line on its standard input, does all of it, prints the number of the thread
- * that is left, waits for a line, and ends. Whoever is there calls a function of its own and getsid() with a number.
+ * Prints the maker's number, waits for a line on its standard input, does all of it, prints the
+ * number of the thread that is left, waits for a line, and ends. Whoever is there calls a function
+ * of its own and getsid() with a number.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * function_storm.c [LIBRARY] - four threads that call many functions and look at what they return; one that loads and unloads
+ * function_storm.c [LIBRARY] - four threads that call many functions and look at what they return;
+ * one that loads and unloads
  *
  * Ends when its input does; says how many results were wrong. With -DLIBRARY it is the library.
  */
@@ -16,7 +17,12 @@
 #define CALL(name) + name(n)
 
 #ifdef LIBRARY
-#define DEFINE(name) APART static long part_##name(long n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
+#define DEFINE(name)                            \
+	APART static long part_##name(long n)   \
+	{                                       \
+		__asm__ volatile("" : "+r"(n)); \
+		return n + 1;                   \
+	}
 TEN(DEFINE, 1)
 TEN(DEFINE, 2)
 #define PART(name) + part_##name(n)

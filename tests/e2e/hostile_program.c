@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hostile_program.c - a program that writes anything into the memory that it shares with its session
+ * hostile_program.c - a program that writes anything into the memory that it shares with its
+ * session
  *
  *   hostile_program SECONDS SEED [cut]     cut: truncates the file in the end
  */
@@ -28,9 +29,11 @@ static char *find_region(size_t *size, char path[4096])
 	char *base = NULL;
 
 	while (f && !base && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %4095[^\n]", &start, &end, perms, path) != 4)
+		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %4095[^\n]", &start, &end, perms, path) !=
+		    4)
 			continue;
-		if (!strcmp(perms, "rw-s") && strlen(path) > 5 && !strcmp(path + strlen(path) - 5, "/data")) {
+		if (!strcmp(perms, "rw-s") && strlen(path) > 5 &&
+		    !strcmp(path + strlen(path) - 5, "/data")) {
 			base = (char *)start;
 			*size = end - start;
 		}
@@ -57,7 +60,8 @@ int main(int argc, char **argv)
 		size = 64 << 20;
 	while (time(NULL) < end) {
 		for (int i = 0; i < 100; i++) {
-			size_t at = chance() % (chance() % 4 ? 4 << 20 : size) & ~7ul, len = 8u << chance() % 6;
+			size_t at = chance() % (chance() % 4 ? 4 << 20 : size) & ~7ul,
+			       len = 8u << chance() % 6;
 
 			for (size_t k = at; k < at + len && k + 8 <= size; k += 8) {
 				uint64_t v = chance();

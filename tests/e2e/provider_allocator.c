@@ -28,7 +28,8 @@ static void *give(size_t alignment, size_t size)
 	size_t room = size + alignment + sizeof(struct head), at;
 	uintptr_t p;
 
-	if (size > ARENA / 2 || (at = atomic_fetch_add(&used, (room + ALIGN) & ~(size_t)(ALIGN - 1))) + room > ARENA) {
+	if (size > ARENA / 2 ||
+	    (at = atomic_fetch_add(&used, (room + ALIGN) & ~(size_t)(ALIGN - 1))) + room > ARENA) {
 		errno = ENOMEM;
 		return NULL;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * provider_count.c - an independent counter, preloaded without the agent: who calls malloc and its kin how often
+ * provider_count.c - an independent counter, preloaded without the agent: who calls malloc and its
+ * kin how often
  *
  * The program calls count_report(), if it is there, as the last thing that it
  * does; it prints a line "FUNCTION OBJECT CALLS" for each object that calls.
@@ -16,8 +17,8 @@
 enum { MALLOC, CALLOC, REALLOC, FREE, POSIX_MEMALIGN, ALIGNED_ALLOC, MEMALIGN, VALLOC, NR };
 enum { SITES = 4096 };
 
-static const char *const names[NR] = { "malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc",
-				       "memalign", "valloc" };
+static const char *const names[NR] = {"malloc",		"calloc",	 "realloc",  "free",
+				      "posix_memalign", "aligned_alloc", "memalign", "valloc"};
 static struct {
 	_Atomic uintptr_t addr;
 	_Atomic uint64_t calls;
@@ -43,7 +44,8 @@ static void count(int what, void *site)
 	for (size_t i = addr * 31 % SITES;; i = (i + 1) % SITES) {
 		uintptr_t there = 0;
 
-		if (atomic_compare_exchange_strong(&sites[what][i].addr, &there, addr) || there == addr) {
+		if (atomic_compare_exchange_strong(&sites[what][i].addr, &there, addr) ||
+		    there == addr) {
 			atomic_fetch_add(&sites[what][i].calls, 1);
 			return;
 		}

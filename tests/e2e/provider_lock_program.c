@@ -5,7 +5,8 @@
  *   count THREADS N   random locks; prints how many it got and gave back, by kind
  *   contend N         a thread waits for a mutex N times, for certain
  *   nested            three mutexes, one in the other
- *   answers           what every function answers, rightly and wrongly used; the same without tracing
+ *   answers           what every function answers, rightly and wrongly used; the same without
+ *                     tracing
  *   cancel            threads are cancelled while they wait
  *   left              handlers leave what waits by siglongjmp, and then the threads end
  */
@@ -144,7 +145,8 @@ static int count(int threads)
 		pthread_create(&t[i], NULL, worker, (void *)(uintptr_t)(i + 1));
 	for (int i = 0; i < threads; i++)
 		pthread_join(t[i], NULL);
-	if (shared[MUTEX] + shared[1] != got[MUTEX] || shared[WRITE] != got[WRITE] || shared[SPIN] != got[SPIN])
+	if (shared[MUTEX] + shared[1] != got[MUTEX] || shared[WRITE] != got[WRITE] ||
+	    shared[SPIN] != got[SPIN])
 		printf("two had a lock at a time\n");
 	for (int i = 0; i < NR; i++)
 		printf("%s %ld %ld\n", names[i], got[i], gave[i]);
@@ -190,7 +192,8 @@ static int contend(void)
 
 __attribute__((noinline)) static int nested(void)
 {
-	pthread_mutex_t m[3] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
+	pthread_mutex_t m[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+				PTHREAD_MUTEX_INITIALIZER};
 
 	for (int i = 0; i < 3; i++)
 		pthread_mutex_lock(&m[i]);
@@ -453,7 +456,7 @@ static void *wait_for_end(void *arg)
 
 static int cancel(void)
 {
-	void *(*const f[])(void *) = { wait_for_cond, wait_for_sem, sem_with_request, wait_for_end };
+	void *(*const f[])(void *) = {wait_for_cond, wait_for_sem, sem_with_request, wait_for_end};
 	int cancelled = 0;
 
 	sem_init(&sem, 0, 0);

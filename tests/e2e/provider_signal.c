@@ -91,8 +91,14 @@ static const char *name_of(const struct sigaction *sa)
 {
 	handler h = sa->sa_handler;
 
-	return h == plain ? "plain" : h == other ? "other" : h == (handler)(void *)info ? "info" : h == jumper ? "jumper" :
-	       h == nested ? "nested" : h == SIG_DFL ? "default" : h == SIG_IGN ? "ignored" : "another";
+	return h == plain		    ? "plain"
+	       : h == other		    ? "other"
+	       : h == (handler)(void *)info ? "info"
+	       : h == jumper		    ? "jumper"
+	       : h == nested		    ? "nested"
+	       : h == SIG_DFL		    ? "default"
+	       : h == SIG_IGN		    ? "ignored"
+					    : "another";
 }
 
 static void show_of(int sig, const char *what)
@@ -102,8 +108,8 @@ static void show_of(int sig, const char *what)
 
 	memset(&sa, 0xaa, sizeof(sa));
 	r = sigaction(sig, NULL, &sa);
-	printf("%s: %d %s flags %x mask %lx restorer %d\n", what, r, name_of(&sa), (unsigned int)sa.sa_flags,
-	       *(unsigned long *)&sa.sa_mask, sa.sa_restorer != NULL);
+	printf("%s: %d %s flags %x mask %lx restorer %d\n", what, r, name_of(&sa),
+	       (unsigned int)sa.sa_flags, *(unsigned long *)&sa.sa_mask, sa.sa_restorer != NULL);
 }
 
 static void show(const char *what)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * provider_syscalls.c - calls each function that is a system call, most of them with what the kernel refuses
+ * provider_syscalls.c - calls each function that is a system call, most of them with what the
+ * kernel refuses
  *
  *   show [N]	prints what they return; N names the file that is used
  *   mark	prints nothing; alarm(4242) before and after
- *   io N M	N times read(), M times write(); prints the growth of syscr and syscw in /proc/self/io
+ *   io N M	N times read(), M times write(); prints what syscr and syscw grew by
  */
 #include <dirent.h>
 #include <errno.h>
@@ -83,7 +84,8 @@
 	} while (0)
 
 extern int __open_2(const char *, int), __openat_2(int, const char *, int);
-extern ssize_t __read_chk(int, void *, size_t, size_t), __pread_chk(int, void *, size_t, off_t, size_t);
+extern ssize_t __read_chk(int, void *, size_t, size_t),
+	__pread_chk(int, void *, size_t, off_t, size_t);
 extern ssize_t __recv_chk(int, void *, size_t, size_t, int);
 extern ssize_t __recvfrom_chk(int, void *, size_t, size_t, int, struct sockaddr *, socklen_t *);
 extern ssize_t __readlink_chk(const char *, char *, size_t, size_t);
@@ -96,7 +98,8 @@ extern int __xstat(int, const char *, struct stat *);
 extern int __lxstat(int, const char *, struct stat *);
 extern int __fxstat(int, int, struct stat *);
 extern int __fxstatat(int, int, const char *, struct stat *, int);
-extern int capget(void *, void *), capset(void *, const void *), pivot_root(const char *, const char *);
+extern int capget(void *, void *), capset(void *, const void *),
+	pivot_root(const char *, const char *);
 extern int arch_prctl(int, unsigned long);
 extern int delete_module(const char *, int);
 extern int init_module(void *, unsigned long, const char *);
@@ -578,7 +581,8 @@ static uint64_t io_count(const char *what)
 /* Reading the file takes as many calls each time. */
 static void io(int reads, int writes)
 {
-	uint64_t r0 = io_count("syscr:"), w0 = io_count("syscw:"), overhead = io_count("syscr:") - r0;
+	uint64_t r0 = io_count("syscr:"), w0 = io_count("syscw:"),
+		 overhead = io_count("syscr:") - r0;
 	int fd = open("/dev/zero", O_RDWR);
 
 	r0 = io_count("syscr:");
@@ -588,7 +592,8 @@ static void io(int reads, int writes)
 	for (int i = 0; i < writes; i++)
 		if (write(fd, buf, 16) != 16)
 			abort();
-	printf("%lu %lu\n", (unsigned long)(io_count("syscr:") - r0 - overhead), (unsigned long)(io_count("syscw:") - w0));
+	printf("%lu %lu\n", (unsigned long)(io_count("syscr:") - r0 - overhead),
+	       (unsigned long)(io_count("syscw:") - w0));
 }
 
 int main(int argc, char **argv)
@@ -598,7 +603,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	show = argc > 1 && !strcmp(argv[1], "show");
-	snprintf(path, sizeof(path), "/tmp/tracefuse-syscalls-%d", argc > 2 ? atoi(argv[2]) : (int)getpid());
+	snprintf(path, sizeof(path), "/tmp/tracefuse-syscalls-%d",
+		 argc > 2 ? atoi(argv[2]) : (int)getpid());
 	if (show)
 		setvbuf(stdout, NULL, _IOFBF, 1 << 20);
 	signal(SIGUSR1, handler);

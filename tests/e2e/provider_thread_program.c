@@ -7,7 +7,8 @@
  *   pingpong N    two threads wake each other by semaphores N times each
  *   futex N       one thread wakes another N times by a futex of its own
  *   storm N       many threads at a time, detached ones too
- *   room N        N threads that want no memory; prints by how many MiB the process has grown, without stacks
+ *   room N        N threads that want no memory; prints by how many MiB the process has grown,
+ *                 without stacks
  */
 #include <linux/futex.h>
 #include <pthread.h>

@@ -4,7 +4,8 @@
  * any of its threads kept some
  *
  *     rights_program              each way in a process of its own: prints what it would untraced
- *     rights_program switch       calls a function for each line; the second time without its rights
+ *     rights_program switch       calls a function for each line; the second time without its
+ *                                 rights
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* site_kinds_refusing.c PROGRAM ARGUMENT... - runs it where no memory can be made executable that is written */
+/*
+ * site_kinds_refusing.c PROGRAM ARGUMENT... - runs it where no memory can be made executable that
+ * is written
+ */
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <unistd.h>

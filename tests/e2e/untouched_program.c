@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * untouched_program.c - a program that takes away what an agent could need; each mode prints what it would untraced
+ * untouched_program.c - a program that takes away what an agent could need; each mode prints what
+ * it would untraced
  *
  * All modes make events before and after: two of them when the agent is in good order.
  */
@@ -145,7 +146,10 @@ static int mode_limits(void)
 	return 0;
 }
 
-/* ---- Limits of memory, and memory that stays: the session's is some GiB that no program asked for ---- */
+/*
+ * ---- Limits of memory, and memory that stays: the session's is some GiB that no program asked for
+ * ----
+ */
 
 enum { MB = 1 << 20 };
 
@@ -155,8 +159,8 @@ static void print_limit(const char *who)
 	int err = getrlimit(RLIMIT_AS, &a) | prlimit(getpid(), RLIMIT_AS, NULL, &b);
 
 	err |= (int)syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &c);
-	printf("%s: %d, %ld %ld, %ld %ld, %ld %ld\n", who, err, (long)a.rlim_cur, (long)a.rlim_max, (long)b.rlim_cur,
-	       (long)b.rlim_max, (long)c.rlim_cur, (long)c.rlim_max);
+	printf("%s: %d, %ld %ld, %ld %ld, %ld %ld\n", who, err, (long)a.rlim_cur, (long)a.rlim_max,
+	       (long)b.rlim_cur, (long)b.rlim_max, (long)c.rlim_cur, (long)c.rlim_max);
 }
 
 static void print_room(void)
@@ -260,7 +264,8 @@ static void open_files(void)
 	char path[4096];
 
 	proc_smaps = open("/proc/self/smaps", O_RDONLY);
-	snprintf(path, sizeof(path), "%s/tracefuse/%s/data", dir ? dir : "", session ? session : "");
+	snprintf(path, sizeof(path), "%s/tracefuse/%s/data", dir ? dir : "",
+		 session ? session : "");
 	session_file = session ? open(path, O_RDWR) : -1;
 	if (session && session_file < 0)
 		printf("no %s\n", path);
@@ -288,7 +293,9 @@ static const char *memory_filled(void)
 {
 	struct stat st;
 
-	return session_file >= 0 && (fstat(session_file, &st) || st.st_blocks > 512 << 11) ? "far too much" : "little";
+	return session_file >= 0 && (fstat(session_file, &st) || st.st_blocks > 512 << 11)
+		       ? "far too much"
+		       : "little";
 }
 
 static int resident(void *from, size_t size)
@@ -418,14 +425,17 @@ static int filter(unsigned int action, const int *calls, size_t nr, unsigned int
 	unsigned short n = 0;
 	struct sock_fprog prog;
 
-	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						 offsetof(struct seccomp_data, nr));
 	for (size_t i = 0; i < nr; i++) {
-		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)calls[i], 0, 1);
+		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+							 (unsigned int)calls[i], 0, 1);
 		code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action);
 	}
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, otherwise);
 	prog = (struct sock_fprog){ n, code };
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
 }
 
 static int mode_refuse(void)
@@ -501,13 +511,28 @@ static int mode_no_attach(void)
 static int mode_sandbox(void)
 {
 	static const int calls[] = {
-		SYS_write, SYS_exit, SYS_exit_group, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_brk, SYS_clone3, SYS_clone,
-		SYS_rt_sigprocmask, SYS_rt_sigaction, SYS_set_robust_list, SYS_rseq, SYS_futex, SYS_madvise,
-		SYS_getrandom, SYS_sched_getaffinity,
+		SYS_write,
+		SYS_exit,
+		SYS_exit_group,
+		SYS_mmap,
+		SYS_munmap,
+		SYS_mprotect,
+		SYS_brk,
+		SYS_clone3,
+		SYS_clone,
+		SYS_rt_sigprocmask,
+		SYS_rt_sigaction,
+		SYS_set_robust_list,
+		SYS_rseq,
+		SYS_futex,
+		SYS_madvise,
+		SYS_getrandom,
+		SYS_sched_getaffinity,
 	};
 
 	fflush(stdout);
-	if (filter(SECCOMP_RET_ALLOW, calls, sizeof(calls) / sizeof(calls[0]), SECCOMP_RET_KILL_PROCESS))
+	if (filter(SECCOMP_RET_ALLOW, calls, sizeof(calls) / sizeof(calls[0]),
+		   SECCOMP_RET_KILL_PROCESS))
 		return 1;
 	trace_step(2);
 	free(malloc(1000));
@@ -615,7 +640,8 @@ static int mode_state(void)
 	trace_step(2);
 	printf("errno %d\n", errno);
 	for (int sig = 1; sig < 65; sig++)
-		if (!sigaction(sig, NULL, &sa) && sa.sa_handler != SIG_DFL && sa.sa_handler != SIG_IGN)
+		if (!sigaction(sig, NULL, &sa) && sa.sa_handler != SIG_DFL &&
+		    sa.sa_handler != SIG_IGN)
 			handlers++;
 	pthread_sigmask(SIG_SETMASK, NULL, &set);
 	for (int sig = 1; sig < 65; sig++)
@@ -631,19 +657,31 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(void);
 	} modes[] = {
-		{ "close", mode_close }, { "every_one", mode_every_one }, { "user", mode_user }, { "root", mode_root },
-		{ "limits", mode_limits },
-		{ "refuse", mode_refuse }, { "sandbox", mode_sandbox },
-		{ "no_sockets", mode_no_sockets }, { "no_attach", mode_no_attach },
-		{ "only_names", mode_only_names },
-		{ "strict", mode_strict }, { "trap", mode_trap },
-		{ "daemon", mode_daemon }, { "state", mode_state }, { "as_limit", mode_as_limit },
-		{ "as_inherited", mode_as_inherited }, { "as_exec", mode_as_exec },
-		{ "as_exec_user", mode_as_exec_user }, { "lock", mode_lock },
-		{ "lock_any", mode_lock_any },
-		{ "lock_some", mode_lock_some }, { "lock_little", mode_lock_little },
-		{ "lock_blind", mode_lock_blind }, { "lock_late", mode_lock_late },
-		{ "lock_truncated", mode_lock_truncated },
+		{"close", mode_close},
+		{"every_one", mode_every_one},
+		{"user", mode_user},
+		{"root", mode_root},
+		{"limits", mode_limits},
+		{"refuse", mode_refuse},
+		{"sandbox", mode_sandbox},
+		{"no_sockets", mode_no_sockets},
+		{"no_attach", mode_no_attach},
+		{"only_names", mode_only_names},
+		{"strict", mode_strict},
+		{"trap", mode_trap},
+		{"daemon", mode_daemon},
+		{"state", mode_state},
+		{"as_limit", mode_as_limit},
+		{"as_inherited", mode_as_inherited},
+		{"as_exec", mode_as_exec},
+		{"as_exec_user", mode_as_exec_user},
+		{"lock", mode_lock},
+		{"lock_any", mode_lock_any},
+		{"lock_some", mode_lock_some},
+		{"lock_little", mode_lock_little},
+		{"lock_blind", mode_lock_blind},
+		{"lock_late", mode_lock_late},
+		{"lock_truncated", mode_lock_truncated},
 	};
 
 	static char text[4096];

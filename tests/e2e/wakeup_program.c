@@ -2,17 +2,23 @@
 /*
  * wakeup_program.c - threads that wait for locks and each other's ends, for wakeup_live
  *
- *   mutex, c11, read, write, timed  the first thread lets a thread "sleeper" have the lock, which is kept from running by a
+ *   mutex, c11, read, write, timed  the first thread lets a thread "sleeper" have the lock, which
+ *   is kept from running by a
  *                             handler of its own that calls late()
- *   forked-apart              a post of a semaphore at an address where another process waits for one of its own
- *   forked-gone N             a thread waits for shared condition variables that are unmapped as soon as it was woken
- *   join, thrd_join           the first thread waits for one that ends, and calls late() after its start routine
+ *   forked-apart              a post of a semaphore at an address where another process waits for
+ *                             one of its own
+ *   forked-gone N             a thread waits for shared condition variables that are unmapped as
+ *                             soon as it was woken
+ *   join, thrd_join           the first thread waits for one that ends, and calls late() after its
+ *                             start routine
  *   steal                     the lock goes to another one than the sleeper first
  *   forked-...                the same with a sleeper that is another process
  *   calm, calmed              many calls of functions and nobody who is woken, or not any more
- *   boxed, boxed-before       as calmed, where who asks for the scheduling of a thread is killed: by a filter of its own, or
+ *   boxed, boxed-before       as calmed, where who asks for the scheduling of a thread is killed:
+ *                             by a filter of its own, or
  *                             by one that it began in
- *   storm N, forked-storm N   4 threads, or processes, wake each other by locks, condition variables and semaphores
+ *   storm N, forked-storm N   4 threads, or processes, wake each other by locks, condition
+ *                             variables and semaphores
  *
  * Prints for each "NAME USECS", which late() lasted at least, and who was woken.
  */
@@ -257,7 +263,8 @@ static void apart_child(void)
 {
 	pthread_t thread;
 
-	if (mmap(at, sizeof(*at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at)
+	if (mmap(at, sizeof(*at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED,
+		 -1, 0) != at)
 		abort();
 	sem_init(&at->sem, 1, 0);
 	pthread_create(&thread, NULL, posts_when_told, NULL);
@@ -360,7 +367,8 @@ static void box(void)
 	};
 	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
 		abort();
 }
 

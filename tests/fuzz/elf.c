@@ -4,7 +4,8 @@
  *
  *     server    src/elf: file.c, symbols.c, sites.c, names.c
  *     run       src/cli/run: check.c, elf.c
- *     agent     src/elf/sites_find.c, src/agent/sites: jumps.c, returns.c, from memory of just that size
+ *     agent     src/elf/sites_find.c, src/agent/sites: jumps.c, returns.c, from memory of just that
+ *               size
  */
 #include <elf.h>
 #include <stdbool.h>

@@ -27,9 +27,11 @@ static void check_program(const struct code *code)
 
 		if (op->kind == OP_ACCEPT || op->kind == OP_REJECT)
 			continue;
-		if (op->on_true <= i || op->on_true >= code->nr_ops || op->on_false <= i || op->on_false >= code->nr_ops)
+		if (op->on_true <= i || op->on_true >= code->nr_ops || op->on_false <= i ||
+		    op->on_false >= code->nr_ops)
 			abort();
-		if (op->kind == OP_MATCH && (op->imm >= code->size || op->arg >= code->size - op->imm))
+		if (op->kind == OP_MATCH &&
+		    (op->imm >= code->size || op->arg >= code->size - op->imm))
 			abort();
 	}
 }
@@ -40,7 +42,10 @@ static void run_program(const struct fixture *w, const struct code *code, const 
 
 	for (size_t len = 0; len <= in->size; len++) {
 		uint8_t *copy = malloc(len ? len : 1);
-		struct hit h = { .record = copy, .size = (uint32_t)len, .cpu = (uint32_t)len % WORLD_CPUS, .comm = comm };
+		struct hit h = {.record = copy,
+				.size = (uint32_t)len,
+				.cpu = (uint32_t)len % WORLD_CPUS,
+				.comm = comm};
 
 		memcpy(copy, in->record, len);
 		filter_match(session_plane(w->session), code, &h);

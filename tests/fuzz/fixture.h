@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fixture.h - a session with one event of a field of each kind; for the fuzzers of texts that a record then meets
+ * fixture.h - a session with one event of a field of each kind; for the fuzzers of texts that a
+ * record then meets
  *
  *     input:  text  0  record
  */
@@ -49,7 +50,10 @@ struct input {
 
 struct input input_split(const uint8_t *data, size_t size, size_t record_max);
 
-/* Hits of the event: the record at its full and at every shorter length, from memory of just that size. */
+/*
+ * Hits of the event: the record at its full and at every shorter length, from memory of just that
+ * size.
+ */
 void fixture_hits(const struct fixture *w, const struct input *in);
 
 #endif

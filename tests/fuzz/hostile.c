@@ -238,8 +238,8 @@ static int walk_name(void *arg, const char *name, bool is_dir)
 	const struct walk *here = arg;
 	struct walk next;
 
-	if (snprintf(next.path, sizeof(next.path), "%s%s%s", here->path, *here->path ? "/" : "", name) >=
-	    (int)sizeof(next.path))
+	if (snprintf(next.path, sizeof(next.path), "%s%s%s", here->path, *here->path ? "/" : "",
+		     name) >= (int)sizeof(next.path))
 		return 0;
 	if (is_dir)
 		tree_list(w.tree, next.path, walk_name, &next);
@@ -295,30 +295,43 @@ static void look(void)
 static void give_command(uint64_t which)
 {
 	static const char *const commands[][2] = {
-		{ "trace", "\n" }, { "buffer_size_kb", "16" }, { "buffer_size_kb", "8" },
-		{ "snapshot", "1" },
-		{ "snapshot", "0" }, { "snapshot", "2" }, { "tracing_on", "0" },
-		{ "tracing_on", "1" },
-		{ "events/app/req/trigger", "hist:keys=size:clear" }, { "events/app/req/trigger", "!hist:keys=size" },
-		{ "events/app/req/trigger", "hist:keys=size:pause" },
-		{ "events/app/req/trigger", "hist:keys=call_site.sym,size:vals=size" },
-		{ "events/app/req/trigger", "!stacktrace" }, { "events/app/req/enable", "0" },
-		{ "events/app/req/enable", "1" }, { "set_event_pid", "1 2 3" },
-		{ "set_event_pid", "" },
-		{ "trace_clock", "global" }, { "tracing_cpumask", "1" },
-		{ "buffer_subbuf_size_kb", "8" },
-		{ "events/app/req/filter", "size > 3" }, { "per_cpu/cpu0/trace", "\n" },
-		{ "set_ftrace_pid", "1 2 3" }, { "set_event_notrace_pid", "7" },
-		{ "options/function-fork", "1" },
-		{ "options/event-fork", "1" }, { "per_cpu/cpu0/snapshot", "1" },
-		{ "per_cpu/cpu1/buffer_size_kb", "24" },
-		{ "options/overwrite", "0" }, { "options/overwrite", "1" },
-		{ "current_tracer", "irqsoff" },
-		{ "current_tracer", "wakeup" }, { "current_tracer", "nop" },
-		{ "tracing_thresh", "5" },
-		{ "instances/i/snapshot", "1" },
-		{ "instances/i/buffer_size_kb", "12" },
-		{ "instances/i/events/app/req/enable", "1" },
+		{"trace", "\n"},
+		{"buffer_size_kb", "16"},
+		{"buffer_size_kb", "8"},
+		{"snapshot", "1"},
+		{"snapshot", "0"},
+		{"snapshot", "2"},
+		{"tracing_on", "0"},
+		{"tracing_on", "1"},
+		{"events/app/req/trigger", "hist:keys=size:clear"},
+		{"events/app/req/trigger", "!hist:keys=size"},
+		{"events/app/req/trigger", "hist:keys=size:pause"},
+		{"events/app/req/trigger", "hist:keys=call_site.sym,size:vals=size"},
+		{"events/app/req/trigger", "!stacktrace"},
+		{"events/app/req/enable", "0"},
+		{"events/app/req/enable", "1"},
+		{"set_event_pid", "1 2 3"},
+		{"set_event_pid", ""},
+		{"trace_clock", "global"},
+		{"tracing_cpumask", "1"},
+		{"buffer_subbuf_size_kb", "8"},
+		{"events/app/req/filter", "size > 3"},
+		{"per_cpu/cpu0/trace", "\n"},
+		{"set_ftrace_pid", "1 2 3"},
+		{"set_event_notrace_pid", "7"},
+		{"options/function-fork", "1"},
+		{"options/event-fork", "1"},
+		{"per_cpu/cpu0/snapshot", "1"},
+		{"per_cpu/cpu1/buffer_size_kb", "24"},
+		{"options/overwrite", "0"},
+		{"options/overwrite", "1"},
+		{"current_tracer", "irqsoff"},
+		{"current_tracer", "wakeup"},
+		{"current_tracer", "nop"},
+		{"tracing_thresh", "5"},
+		{"instances/i/snapshot", "1"},
+		{"instances/i/buffer_size_kb", "12"},
+		{"instances/i/events/app/req/enable", "1"},
 	};
 	const size_t nr = sizeof(commands) / sizeof(commands[0]);
 
@@ -338,13 +351,23 @@ static void give_command(uint64_t which)
 
 static void hit_some(int nr)
 {
-	struct { struct record_common common; int size, pad; uint64_t call_site; uint32_t loc; char name[12]; } r;
+	struct {
+		struct record_common common;
+		int size, pad;
+		uint64_t call_site;
+		uint32_t loc;
+		char name[12];
+	} r;
 	uint64_t stack[3] = { LAYOUT_DSO_BASE + 0x1000, LAYOUT_DSO_BASE + 0x2000, 7 };
 	struct slot *slot = session_slot_get(w.session);
 
 	for (int i = 0; slot && i < nr; i++) {
 		struct hit h = {
-			.record = &r, .size = sizeof(r), .comm = "hostile", .stack = stack, .nr_stack = 3,
+			.record = &r,
+			.size = sizeof(r),
+			.comm = "hostile",
+			.stack = stack,
+			.nr_stack = 3,
 			.cpu = (uint32_t)i % 2,
 		};
 
@@ -432,7 +455,8 @@ static void find_hot(void)
 			add_hot(b, 512);
 			/* Rings are what a buffer refers to. */
 			for (int n = 0; b && words && n < 64; n++)
-				if (words[n] % 64 == 0 && words[n] > h->data_heap && words[n] < h->data_high)
+				if (words[n] % 64 == 0 && words[n] > h->data_heap &&
+				    words[n] < h->data_high)
 					add_ring(words[n]);
 		}
 	}
@@ -443,23 +467,27 @@ static void find_hot(void)
 static bool set_up(void)
 {
 	static const char *const commands[][2] = {
-		{ "buffer_size_kb", "8" }, { "instances/i/buffer_size_kb", "8" },
-		{ "synthetic_events", "late int size; char name[]; unsigned long[] stack" },
-		{ "events/app/req/trigger", "hist:keys=size:vals=hitcount,size:size=128" },
-		{ "events/app/req/trigger", "hist:keys=common_pid:ts=common_timestamp,s=size,n=name,"
-		  "st=common_stacktrace:size=128" },
-		{ "events/app/req/trigger", "hist:keys=common_pid,size:l=common_timestamp-$ts:size=128:"
-		  "onmax($l).save(size,name):onmatch(app.req).late($s,$n,$st)" },
-		{ "events/app/req/trigger", "hist:keys=common_stacktrace,name:size=128" },
-		{ "events/app/req/trigger", "stacktrace" },
-		{ "events/synthetic/late/trigger", "hist:keys=name,stack.stacktrace:size=128" },
-		{ "events/synthetic/late/enable", "1" },
-		{ "instances/i/events/app/req/trigger", "hist:keys=call_site.sym-offset:size=128" },
-		{ "instances/i/events/app/req/enable", "1" }, { "events/app/req/enable", "1" },
-		{ "snapshot", "1" },
-		{ "set_event_pid", "1 2 3" }, { "set_ftrace_pid", "1 2" },
-		{ "options/event-fork", "1" },
-		{ "options/function-fork", "1" },
+		{"buffer_size_kb", "8"},
+		{"instances/i/buffer_size_kb", "8"},
+		{"synthetic_events", "late int size; char name[]; unsigned long[] stack"},
+		{"events/app/req/trigger", "hist:keys=size:vals=hitcount,size:size=128"},
+		{"events/app/req/trigger", "hist:keys=common_pid:ts=common_timestamp,s=size,n=name,"
+					   "st=common_stacktrace:size=128"},
+		{"events/app/req/trigger",
+		 "hist:keys=common_pid,size:l=common_timestamp-$ts:size=128:"
+		 "onmax($l).save(size,name):onmatch(app.req).late($s,$n,$st)"},
+		{"events/app/req/trigger", "hist:keys=common_stacktrace,name:size=128"},
+		{"events/app/req/trigger", "stacktrace"},
+		{"events/synthetic/late/trigger", "hist:keys=name,stack.stacktrace:size=128"},
+		{"events/synthetic/late/enable", "1"},
+		{"instances/i/events/app/req/trigger", "hist:keys=call_site.sym-offset:size=128"},
+		{"instances/i/events/app/req/enable", "1"},
+		{"events/app/req/enable", "1"},
+		{"snapshot", "1"},
+		{"set_event_pid", "1 2 3"},
+		{"set_ftrace_pid", "1 2"},
+		{"options/event-fork", "1"},
+		{"options/function-fork", "1"},
 	};
 
 	tree_mkdir(w.tree, "instances/i");
@@ -467,7 +495,8 @@ static bool set_up(void)
 		int err = put(commands[i][0], commands[i][1]);
 
 		if (err) {
-			fprintf(stderr, "%s: %s: %s\n", commands[i][0], commands[i][1], strerror(-err));
+			fprintf(stderr, "%s: %s: %s\n", commands[i][0], commands[i][1],
+				strerror(-err));
 			return false;
 		}
 	}
@@ -780,8 +809,10 @@ static void *scribble(void *arg)
 	uint64_t x = *(uint64_t *)arg | 1;
 
 	while (atomic_load_explicit(&scribbling, memory_order_relaxed)) {
-		struct stroke s = { .where = (uint8_t)(next(&x) | 1), .how = (uint8_t)(x >> 8) % FILL,
-				    .at = (uint16_t)(x >> 16), .value = next(&x) };
+		struct stroke s = {.where = (uint8_t)(next(&x) | 1),
+				   .how = (uint8_t)(x >> 8) % FILL,
+				   .at = (uint16_t)(x >> 16),
+				   .value = next(&x)};
 
 		strike(&s);
 		if (x % 64 == 0)
@@ -811,13 +842,15 @@ static void look_at_moving(uint64_t seed)
 int main(int argc, char **argv)
 {
 	int seconds = argc > 1 ? atoi(argv[1]) : 5;
-	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)time(NULL) ^ (uint64_t)getpid() << 20;
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10)
+				 : (uint64_t)time(NULL) ^ (uint64_t)getpid() << 20;
 	time_t end = time(NULL) + seconds;
 	unsigned long inputs = 0;
 
 	printf("1..1\n");
 	do {
-		uint64_t data[STROKES * sizeof(struct stroke) / 8], x = seed * 2654435761u + 88172645463325252ull;
+		uint64_t data[STROKES * sizeof(struct stroke) / 8],
+			x = seed * 2654435761u + 88172645463325252ull;
 		size_t size = (size_t)(next(&x) % STROKES + 1) * sizeof(struct stroke);
 
 		fprintf(stderr, "# seed %llu\n", (unsigned long long)seed);

@@ -21,10 +21,20 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
-	OPS_MAX = 160, KEY_SIZE = 320, NR_VARS = 8, NR_BLOCKS = 5, TRACK_BLOCK = 4, SYNTH = 302, SYNTH_SIZE = 600,
+	OPS_MAX = 160,
+	KEY_SIZE = 320,
+	NR_VARS = 8,
+	NR_BLOCKS = 5,
+	TRACK_BLOCK = 4,
+	SYNTH = 302,
+	SYNTH_SIZE = 600,
 	RECORD_MAX = 4096,
 	/* variables and references of each kind */
-	NUMBERS = 0, TEXTS = 4, STACKS = 6, REF_TEXTS = 6, REF_STACKS = 11,
+	NUMBERS = 0,
+	TEXTS = 4,
+	STACKS = 6,
+	REF_TEXTS = 6,
+	REF_STACKS = 11,
 };
 
 struct fixture {
@@ -40,8 +50,13 @@ static struct fixture w;
 /* -> its cell */
 static config_ref map_made(data_ref *out)
 {
-	struct map_shape shape = { .max_elts = 128, .key_size = KEY_SIZE, .nr_sums = 3, .nr_vars = NR_VARS + 2,
-				   .nr_cpus = 4, .nr_slots = 8, .nr_blocks = NR_BLOCKS };
+	struct map_shape shape = {.max_elts = 128,
+				  .key_size = KEY_SIZE,
+				  .nr_sums = 3,
+				  .nr_vars = NR_VARS + 2,
+				  .nr_cpus = 4,
+				  .nr_slots = 8,
+				  .nr_blocks = NR_BLOCKS};
 	config_ref ref = session_config_alloc(w.session, sizeof(struct hist_cell));
 	struct hist_cell *cell = session_config(w.session, ref, sizeof(*cell));
 
@@ -76,12 +91,15 @@ static void arm_synth(void)
 	struct plan *made = session_config(w.session, plan, size);
 	struct arm *arm = (struct arm *)(made + 1);
 
-	*code = (struct code){ .size = (uint32_t)(sizeof(*code) + sizeof(ops)), .nr_ops = 4, .map = w.maps[1],
+	*code = (struct code){ .size = (uint32_t)(sizeof(*code) + sizeof(ops)), .nr_ops = 4, .map =
+		w.maps[1],
 				  .layout = layout_of(1), .key_size = KEY_SIZE };
 	memcpy(code->ops, ops, sizeof(ops));
-	*made = (struct plan){ .event_id = SYNTH, .nr_arms = 1, .nr_triggers = 1, .size = (uint32_t)size };
+	*made = (struct plan){ .event_id = SYNTH, .nr_arms = 1, .nr_triggers = 1, .size =
+		(uint32_t)size };
 	*arm = (struct arm){ .flags = ARM_RECORD | ARM_NEED_RECORD, .nr_triggers = 1 };
-	*(struct trigger_arm *)(arm + 1) = (struct trigger_arm){ .kind = TRIGGER_HIST, .program = ref,
+	*(struct trigger_arm *)(arm + 1) = (struct trigger_arm){ .kind = TRIGGER_HIST, .program =
+		ref,
 		.state = session_data_alloc(w.session, sizeof(struct trigger_state)) };
 	session_publish(w.session, (_Atomic uint64_t *)&plane_event(w.p, SYNTH)->plan, plan);
 }
@@ -157,7 +175,9 @@ static unsigned int ref_begin(unsigned int kind)
 
 static unsigned int ref_count(unsigned int kind)
 {
-	return kind == NUMBERS ? REF_TEXTS : kind == TEXTS ? REF_STACKS - REF_TEXTS : PROGRAM_REFS - REF_STACKS;
+	return kind == NUMBERS ? REF_TEXTS
+	       : kind == TEXTS ? REF_STACKS - REF_TEXTS
+			       : PROGRAM_REFS - REF_STACKS;
 }
 
 /* A reference of a kind that has been read; false: there is none yet. */
@@ -169,7 +189,8 @@ static bool ref_known(struct source *s, unsigned int kind, uint32_t *ref)
 
 static void make_value(struct source *s)
 {
-	static const uint8_t twos[] = { OP_ADD, OP_SUB, OP_MUL, OP_DIV }, ones[] = { OP_LOG2, OP_BUCKET, OP_USECS, OP_NEG };
+	static const uint8_t twos[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV},
+			     ones[] = {OP_LOG2, OP_BUCKET, OP_USECS, OP_NEG};
 	uint32_t ref;
 
 	emit(s, load(s))->off = field(s);
@@ -194,8 +215,9 @@ static void make_value(struct source *s)
 
 static void text_source(struct source *s, struct op *op)
 {
-	static const uint8_t kinds[] = { STRING_FIXED, STRING_DATA_LOC, STRING_REL_LOC, STRING_COMM, STRING_POINTER,
-					 STRING_REF, STRING_ELT_COMM };
+	static const uint8_t kinds[] = {STRING_FIXED,	STRING_DATA_LOC, STRING_REL_LOC,
+					STRING_COMM,	STRING_POINTER,	 STRING_REF,
+					STRING_ELT_COMM};
 
 	op->size = kinds[next(s, sizeof(kinds))];
 	op->imm = field(s);
@@ -288,7 +310,9 @@ static void make_variable(struct source *s)
 
 static void make_own_ref(struct source *s)
 {
-	unsigned int var = next(s, NR_VARS), kind = var < TEXTS ? NUMBERS : var < STACKS ? TEXTS : STACKS;
+	unsigned int var = next(s, NR_VARS), kind = var < TEXTS	   ? NUMBERS
+						    : var < STACKS ? TEXTS
+								   : STACKS;
 	struct op *op;
 
 	if (!s->var_set[var])
@@ -362,7 +386,9 @@ static void make_synth(struct source *s)
 		kind = kind == 2 ? NUMBERS : kind;
 		if (!ref_known(s, kind, &ref))
 			continue;
-		op = emit(s, kind == NUMBERS ? OP_SYNTH_U64 : kind == TEXTS ? OP_SYNTH_STRING : OP_SYNTH_STACK);
+		op = emit(s, kind == NUMBERS ? OP_SYNTH_U64
+			     : kind == TEXTS ? OP_SYNTH_STRING
+					     : OP_SYNTH_STACK);
 		op->arg = ref;
 		op->off = (uint16_t)(8 + 8 * next(s, 40));
 		op->size = (uint8_t)(1 << next(s, 4));
@@ -395,10 +421,17 @@ static void make_program(struct source *s)
 
 static void run_program(const struct code *code, const uint8_t *record, uint32_t size)
 {
-	static const uint64_t stack[20] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20 };
+	static const uint64_t stack[20] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+					   11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
 	uint8_t *copy = malloc(size);
-	struct hit h = { .record = copy, .size = size, .cpu = size % 4, .time = 1000 + size, .comm = "somebody",
-			 .stack = stack, .nr_stack = size % 21, .writer = 1 };
+	struct hit h = {.record = copy,
+			.size = size,
+			.cpu = size % 4,
+			.time = 1000 + size,
+			.comm = "somebody",
+			.stack = stack,
+			.nr_stack = size % 21,
+			.writer = 1};
 	struct run r = { .p = w.p, .slot = w.slot, .h = &h, .seen = &h, .time = h.time };
 
 	memcpy(copy, record, size);
@@ -429,7 +462,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (len < sizeof(struct record_common))
 		len = sizeof(struct record_common);
 	for (uint32_t i = 0; i < 4; i++)
-		run_program(s.code, record, len - (len - (uint32_t)sizeof(struct record_common)) * i / 4);
+		run_program(s.code, record,
+			    len - (len - (uint32_t)sizeof(struct record_common)) * i / 4);
 	free(s.code);
 	return 0;
 }

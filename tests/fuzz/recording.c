@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recording.c - any bytes as a trace.dat: refused or read, in bounded memory and time, never a crash
+ * recording.c - any bytes as a trace.dat: refused or read, in bounded memory and time, never a
+ * crash
  *
  * Each input is read as a whole and with --partial, with little memory. Some of
  * them, which are chosen by their bytes, go on a user's whole way as well.

@@ -21,7 +21,8 @@ static const struct writer_buffer buffers[] = { { .name = "" }, { .name = "foo" 
 
 static bool one_page(void *arg, unsigned int buffer, uint32_t cpu, uint8_t *bytes)
 {
-	struct writer_waking r = { .type = WRITER_WAKING_ID, .pid = 7, .common_pid = 7, .comm = "seed" };
+	struct writer_waking r = {
+		.type = WRITER_WAKING_ID, .pid = 7, .common_pid = 7, .comm = "seed"};
 	bool *done = (bool *)arg + buffer * 2 + cpu;
 	struct writer_page p;
 
@@ -35,13 +36,23 @@ static bool one_page(void *arg, unsigned int buffer, uint32_t cpu, uint8_t *byte
 	return true;
 }
 
-static int write_seed(const char *dir, const char *name, unsigned int version, const char *algorithm)
+static int write_seed(const char *dir, const char *name, unsigned int version,
+		      const char *algorithm)
 {
 	bool done[4] = { false };
 	struct writer_spec spec = {
-		.version = version, .algorithm = algorithm, .nr_cpus = 2, .formats = formats,
-		.nr_formats = 2, .buffers = buffers, .nr_buffers = 2, .chunk_pages = 1,
-		.kallsyms = "ffffffff81000000 T a\n", .cmdlines = "7 seed\n", .page = one_page, .arg = done,
+		.version = version,
+		.algorithm = algorithm,
+		.nr_cpus = 2,
+		.formats = formats,
+		.nr_formats = 2,
+		.buffers = buffers,
+		.nr_buffers = 2,
+		.chunk_pages = 1,
+		.kallsyms = "ffffffff81000000 T a\n",
+		.cmdlines = "7 seed\n",
+		.page = one_page,
+		.arg = done,
 	};
 	char path[4096];
 	FILE *out;

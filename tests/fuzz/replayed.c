@@ -33,7 +33,8 @@ static bool prepare(struct replay *r, const char *path, bool partial, uint64_t m
 		return false;
 	shape.nr_cpus = source_nr_cpus(r->made.source);
 	shape.memory = source_session_bytes(r->made.source);
-	if (session_create(NULL, &shape, &r->made.session) || model_create(r->made.session, &r->made.model) ||
+	if (session_create(NULL, &shape, &r->made.session) ||
+	    model_create(r->made.session, &r->made.model) ||
 	    source_import(r->made.source, r->made.model, &err))
 		return false;
 	r->made.tree = tree_create(r->made.model);
@@ -164,7 +165,8 @@ static void export(struct replay *r)
 	const struct export_files files = {
 		.arg = r, .read = read_text, .stream = stream, .list = list,
 	};
-	const struct export_params params = { .files = &files, .uname = source_uname(r->made.source) };
+	const struct export_params params = {.files = &files,
+					     .uname = source_uname(r->made.source)};
 	struct export_error err;
 	char *bytes = NULL;
 	size_t size;

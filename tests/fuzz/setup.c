@@ -21,7 +21,8 @@ static int no_open(struct access *a, const char *path, int flags, struct access_
 	return -ENOENT;
 }
 
-static int no_list(struct access *a, const char *path, int (*fn)(void *arg, const char *name, bool is_dir), void *arg)
+static int no_list(struct access *a, const char *path,
+		   int (*fn)(void *arg, const char *name, bool is_dir), void *arg)
 {
 	(void)a;
 	(void)path;
@@ -80,7 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text;
 	size_t len;
 	FILE *out;
-	struct setup_params p = { .access = &a, .name = "fuzz", .document = size & 1, .shell = no_shell };
+	struct setup_params p = {
+		.access = &a, .name = "fuzz", .document = size & 1, .shell = no_shell};
 
 	if (!may_run(data, size))
 		return 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * show.c - any bytes as a record of any event of a kernel, or as a print fmt, under any trace options
+ * show.c - any bytes as a record of any event of a kernel, or as a print fmt, under any trace
+ * options
  *
- * Input: 8 bytes of options, whose highest bit has a record drawn by function_graph; a byte that says what follows: 0 a record of the
- * event that its first two bytes name, else a print fmt, a 0 and a record.
- * Records lie in memory of just their size, so that a sanitizer sees each
- * byte that is read behind them.
+ * Input: 8 bytes of options, whose highest bit has a record drawn by function_graph; a byte that
+ * says what follows: 0 a record of the event that its first two bytes name, else a print fmt, a 0
+ * and a record. Records lie in memory of just their size, so that a sanitizer sees each byte that
+ * is read behind them.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -71,7 +72,8 @@ static struct fixture *fixture(void)
 	trace_dat_close(dat);
 	symbols_add(w.model->symbols, 0x1000, 't', "f", NULL);
 	symbols_add(w.model->symbols, 0x2000, 't', "g", "module");
-	symbols_add(w.model->strings, 0x3000, 's', "%s %*d %-8.3llx %pS %c%hhd %.*s %pI4 %%\n", NULL);
+	symbols_add(w.model->strings, 0x3000, 's', "%s %*d %-8.3llx %pS %c%hhd %.*s %pI4 %%\n",
+		    NULL);
 	w.show = show_pipe_open(w.model->top, NULL);
 	if (tracer_choose(w.model->top, "function_graph"))
 		abort();
@@ -88,7 +90,10 @@ static void print(struct fixture *w, struct show *show, const uint8_t *record, s
 {
 	uint8_t *copy = malloc(size ? size : 1);
 	struct ring_record r = {
-		.record = copy, .size = (uint32_t)size, .cpu = (uint32_t)size % 4, .time = 123456789,
+		.record = copy,
+		.size = (uint32_t)size,
+		.cpu = (uint32_t)size % 4,
+		.time = 123456789,
 		.lost = size % 7 == 0,
 	};
 
@@ -136,7 +141,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(&options, data, 8);
 	w->model->top->options = options;
 	if (!data[8])
-		print(w, options >> 63 ? w->graph : w->show, data + 9, size - 9 < RECORD_MAX ? size - 9 : RECORD_MAX);
+		print(w, options >> 63 ? w->graph : w->show, data + 9,
+		      size - 9 < RECORD_MAX ? size - 9 : RECORD_MAX);
 	else
 		print_with(w, data + 9, size - 9);
 	return 0;

@@ -15,7 +15,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { TEXT_MAX = 2000 };	/* what reads back may be longer than what was written, and a line of 4096 bytes is too long */
+/* what reads back may be longer than what was written, and a line of 4096 bytes is too long */
+enum { TEXT_MAX = 2000 };
 
 /* Made at the first input; a process of libFuzzer has no last one. */
 static struct model *fixture(void)
@@ -40,7 +41,8 @@ static char *printed(struct model *m, void (*print)(struct model *m, FILE *out))
 	return text;
 }
 
-static int give(struct model *m, const char *text, size_t size, int (*command)(struct model *m, const char *line))
+static int give(struct model *m, const char *text, size_t size,
+		int (*command)(struct model *m, const char *line))
 {
 	char *copy = malloc(size + 1);
 	int err;
@@ -52,7 +54,8 @@ static int give(struct model *m, const char *text, size_t size, int (*command)(s
 	return err;
 }
 
-static void give_again(struct model *m, const char *text, int (*command)(struct model *m, const char *line),
+static void give_again(struct model *m, const char *text,
+		       int (*command)(struct model *m, const char *line),
 		       void (*print)(struct model *m, FILE *out))
 {
 	char *got;

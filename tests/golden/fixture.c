@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fixture.c - opens a session with a recording's events for the golden tests, and talks to its files
+ * fixture.c - opens a session with a recording's events for the golden tests, and talks to its
+ * files
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -129,7 +130,8 @@ static void write_all(struct tree_file *f, const char *text, size_t len, struct 
 	}
 }
 
-struct answer fixture_command(struct fixture *h, const char *op, const char *file, const char *text, size_t len)
+struct answer fixture_command(struct fixture *h, const char *op, const char *file, const char *text,
+			      size_t len)
 {
 	struct answer a = { 0 };
 	struct tree_file *f;

@@ -40,7 +40,8 @@ struct answer {
 };
 
 /* op: "w" truncates, "a" appends, "mkdir", "rmdir", "r" reads and forgets. */
-struct answer fixture_command(struct fixture *h, const char *op, const char *file, const char *text, size_t len);
+struct answer fixture_command(struct fixture *h, const char *op, const char *file, const char *text,
+			      size_t len);
 
 /* The whole of a file, 0-terminated (free it); *err: errno of open or read. */
 char *fixture_read(struct fixture *h, const char *file, size_t max, size_t *len, int *err);

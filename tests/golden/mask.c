@@ -179,7 +179,8 @@ static struct record record_parse(const char *s, int cpu, const char *only)
 	const char *at = record_time(s, &len);
 	int next;
 
-	r.masked = !only || (at && !strncmp(at + len + 2, only, strlen(only)) && at[len + 2 + strlen(only)] == ':');
+	r.masked = !only || (at && !strncmp(at + len + 2, only, strlen(only)) &&
+			     at[len + 2 + strlen(only)] == ':');
 	while (s[r.len] && !record_begins(s + r.len, &next))
 		r.len += line_length(s + r.len);
 	return r;

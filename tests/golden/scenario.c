@@ -86,7 +86,10 @@ static size_t line_length(const char *s)
 	return len + (s[len] == '\n');
 }
 
-/* One entry: "{ key } values" with the lines of a stack trace in it, and those of what an action kept below it. */
+/*
+ * One entry: "{ key } values" with the lines of a stack trace in it, and those of what an action
+ * kept below it.
+ */
 static size_t entry_length(const char *s)
 {
 	const char *end = strstr(s, "}");
@@ -125,7 +128,9 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The order of the sort fields of one histogram's entries, then the entries in order of their text. */
+/*
+ * The order of the sort fields of one histogram's entries, then the entries in order of their text.
+ */
 static const char *normalize_entries(const char *s, const char *fields, FILE *out)
 {
 	char **entries = NULL;
@@ -163,7 +168,8 @@ static char *normalize_hist(char *text)
 			continue;
 		}
 		if (!strncmp(s, "# trigger info:", 15) && sort && sort < s + len)
-			snprintf(fields, sizeof(fields), "%.*s", (int)strcspn(sort + 6, ":[ "), sort + 6);
+			snprintf(fields, sizeof(fields), "%.*s", (int)strcspn(sort + 6, ":[ "),
+				 sort + 6);
 		fwrite(s, 1, len, f);
 		s += len;
 	}
@@ -243,7 +249,8 @@ static char *normalize_functions(const struct scenario *scenario, const char *na
 	return text;
 }
 
-static char *normalize_text(const struct scenario *scenario, const char *name, const char *file, char *text)
+static char *normalize_text(const struct scenario *scenario, const char *name, const char *file,
+			    char *text)
 {
 	bool instance = !strncmp(name, "instances__syn__", 16);
 
@@ -260,7 +267,8 @@ static char *normalize_text(const struct scenario *scenario, const char *name, c
 	return text;
 }
 
-static void normalize(struct scenario *scenario, const char *name, const char *file, char **want, char **got)
+static void normalize(struct scenario *scenario, const char *name, const char *file, char **want,
+		      char **got)
 {
 	*want = normalize_text(scenario, name, file, *want);
 	*got = normalize_text(scenario, name, file, *got);
@@ -283,11 +291,13 @@ static void first_difference(const char *want, const char *got)
 			nr++;
 			line = want + at;
 		}
-	printf("#   line %ld\n# kernel    |%.*s|\n# tracefuse |%.*s|\n", nr, (int)strcspn(line, "\n"), line,
-	       (int)strcspn(got + (line - want), "\n"), got + (line - want));
+	printf("#   line %ld\n# kernel    |%.*s|\n# tracefuse |%.*s|\n", nr,
+	       (int)strcspn(line, "\n"), line, (int)strcspn(got + (line - want), "\n"),
+	       got + (line - want));
 }
 
-static void verdict(const char *scenario, const char *name, const char *want, const char *got, int err)
+static void verdict(const char *scenario, const char *name, const char *want, const char *got,
+		    int err)
 {
 	bool same = !err && !strcmp(want, got);
 
@@ -385,7 +395,8 @@ static void compare_options(struct scenario *scenario, const char *path, const c
 {
 	char options[128];
 
-	snprintf(options, sizeof(options), "%.*s", (int)(strlen(name) - strlen("trace..txt")), name + strlen("trace."));
+	snprintf(options, sizeof(options), "%.*s", (int)(strlen(name) - strlen("trace..txt")),
+		 name + strlen("trace."));
 	set_options(scenario->fixture, options, false);
 	compare(scenario, path, name, "trace");
 	set_options(scenario->fixture, options, true);
@@ -504,13 +515,17 @@ static void add_functions(struct fixture *h, const char *dir)
 static void run_script(struct fixture *h, const char *path, FILE *out)
 {
 	struct access *access = access_tree(h->tree, NULL);
-	const struct setup_params params = { .access = access, .name = "setup.sh", .out = out, .err = out };
+	const struct setup_params params = {
+		.access = access, .name = "setup.sh", .out = out, .err = out};
 
 	setup_run_file(&params, path);
 	access_close(access);
 }
 
-/* bash said less: the reader adds to each refused line what error_log got by it. /host was the recorder's. */
+/*
+ * bash said less: the reader adds to each refused line what error_log got by it. /host was the
+ * recorder's.
+ */
 static char *shell_lines(char *said)
 {
 	char *out, *save = NULL;
@@ -556,7 +571,8 @@ static bool run_setup(struct fixture *h, const char *dir, FILE *out)
 		if (access(path, R_OK))
 			break;
 		snprintf(stop, sizeof(stop), "ftrace:print if buf ~ \"phase %d*\"", phase);
-		if (source_stop_at(h->source, stop, &err) || source_step(h->source, UINT64_MAX) != 2)
+		if (source_stop_at(h->source, stop, &err) ||
+		    source_step(h->source, UINT64_MAX) != 2)
 			return false;
 		run_script(h, path, out);
 	}

@@ -79,7 +79,8 @@ static void excluded_report(const struct excluded *x, int *nr)
 {
 	for (; x; x = x->next)
 		if (x->files)
-			printf("ok %d - %s, of %u entries # SKIP %s\n", ++*nr, x->key, x->files, x->reason);
+			printf("ok %d - %s, of %u entries # SKIP %s\n", ++*nr, x->key, x->files,
+			       x->reason);
 }
 
 /* The recorder wrote each byte as one code point below 256. */
@@ -128,7 +129,9 @@ static char *keep_comments(char *text)
 	return out;
 }
 
-/* Only what the entry's own write made: the recorder's buffer kept the records of earlier entries. */
+/*
+ * Only what the entry's own write made: the recorder's buffer kept the records of earlier entries.
+ */
 static char *last_record(char *text)
 {
 	char *mark = NULL, *out;
@@ -178,8 +181,8 @@ static void show_difference(FILE *log, const char *what, const char *want, const
 		fprintf(log, "#  |%.*s|\n", (int)strcspn(s, "\n"), s);
 }
 
-static bool compare_file(struct fixture *h, struct sides *sides, const char *file, const char *want_utf8,
-			 int want_errno, FILE *log)
+static bool compare_file(struct fixture *h, struct sides *sides, const char *file,
+			 const char *want_utf8, int want_errno, FILE *log)
 {
 	size_t len, got_len;
 	int err;
@@ -208,8 +211,9 @@ static struct answer give(struct fixture *h, json_t *command)
 {
 	size_t len;
 	char *text = text_bytes(json_string_value(json_object_get(command, "text")), &len);
-	struct answer a = fixture_command(h, json_string_value(json_object_get(command, "op")),
-					json_string_value(json_object_get(command, "file")), text, len);
+	struct answer a =
+		fixture_command(h, json_string_value(json_object_get(command, "op")),
+				json_string_value(json_object_get(command, "file")), text, len);
 
 	free(text);
 	return a;
@@ -220,7 +224,8 @@ static bool compare_errno(json_t *entry, const char *name, int got, FILE *log)
 	int want = (int)json_integer_value(json_object_get(entry, name));
 
 	if (want != got)
-		fprintf(log, "#   %s %d (%s), kernel %d (%s)\n", name, got, strerror(got), want, strerror(want));
+		fprintf(log, "#   %s %d (%s), kernel %d (%s)\n", name, got, strerror(got), want,
+			strerror(want));
 	return want == got;
 }
 
@@ -271,8 +276,9 @@ static void inherit(struct fixture *h, json_t *entry, const char *line)
 }
 
 /*
- * The recorder's clean-up reached only the options of the tracer that was current then, nop: those of other
- * tracers stayed as the entries before had left them. What the entry itself does not name is as it was read.
+ * The recorder's clean-up reached only the options of the tracer that was current then, nop: those
+ * of other tracers stayed as the entries before had left them. What the entry itself does not name
+ * is as it was read.
  */
 static void inherit_tracer_options(struct fixture *h, json_t *entry)
 {
@@ -285,7 +291,8 @@ static void inherit_tracer_options(struct fixture *h, json_t *entry)
 		if (!strcmp(json_string_value(json_object_get(item, "file")), "trace_options"))
 			at = json_string_value(json_object_get(item, "text"));
 	at = at ? strstr(at, "stacktrace\n") : NULL;	/* of the user's */
-	at = at ? strstr(at + 1, "stacktrace\n") : NULL;	/* the last one of the instance's own */
+	/* the last one of the instance's own */
+	at = at ? strstr(at + 1, "stacktrace\n") : NULL;
 	while (at && (at = strchr(at, '\n')) && *++at) {
 		snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
 		inherit(h, entry, line);
@@ -311,7 +318,8 @@ static bool run_entry(struct fixture *h, json_t *entry, struct excluded *x, FILE
 	same &= compare_errno(entry, "write_errno", a.write_errno, log);
 	same &= compare_errno(entry, "close_errno", a.close_errno, log);
 	same &= compare_writes(entry, &a, log);
-	same &= compare_file(h, &sides, "error_log", json_string_value(json_object_get(entry, "error_log")), 0, log);
+	same &= compare_file(h, &sides, "error_log",
+			     json_string_value(json_object_get(entry, "error_log")), 0, log);
 	json_array_foreach(json_object_get(entry, "read"), i, item) {
 		const char *file = json_string_value(json_object_get(item, "file"));
 		const char *base = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
@@ -323,8 +331,9 @@ static bool run_entry(struct fixture *h, json_t *entry, struct excluded *x, FILE
 		if (left_out)
 			left_out->files++;
 		else
-			same &= compare_file(h, &sides, file, json_string_value(json_object_get(item, "text")),
-					     (int)json_integer_value(json_object_get(item, "errno")), log);
+			same &= compare_file(
+				h, &sides, file, json_string_value(json_object_get(item, "text")),
+				(int)json_integer_value(json_object_get(item, "errno")), log);
 	}
 	pointers_forget(&sides.kernel);
 	pointers_forget(&sides.ours);
@@ -335,9 +344,11 @@ static void report(json_t *entry, const char *verdict, int nr, const char *extra
 {
 	const char *text = json_string_value(json_object_get(entry, "text"));
 
-	printf("%s %d - %s %s %s %.*s%s\n", verdict, nr, json_string_value(json_object_get(entry, "id")),
-	       json_string_value(json_object_get(entry, "category")), json_string_value(json_object_get(entry, "file")),
-	       (int)strcspn(text, "\n#"), text, extra);
+	printf("%s %d - %s %s %s %.*s%s\n", verdict, nr,
+	       json_string_value(json_object_get(entry, "id")),
+	       json_string_value(json_object_get(entry, "category")),
+	       json_string_value(json_object_get(entry, "file")), (int)strcspn(text, "\n#"), text,
+	       extra);
 }
 
 static int run_file(const char *empty, const char *functions, const char *file, struct excluded *x,

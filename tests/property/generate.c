@@ -104,7 +104,8 @@ static void random_sort(struct random *r, struct rule *t)
 	}
 }
 
-static const char *const names[] = { "alpha", "beta", "gamma", "delta", "fifteen-letters", "b", "al", "" };
+static const char *const names[] = {"alpha",	       "beta", "gamma", "delta",
+				    "fifteen-letters", "b",    "al",	""};
 
 static void random_filter(struct random *r, struct rule *t)
 {
@@ -150,7 +151,9 @@ static void random_terms(struct random *r, struct expr *e, unsigned int nr)
 
 		if (!constant && one_in(r, 3)) {
 			constant = true;
-			t = (struct term){ .kind = TERM_CONST, .value = 1 + random_below(r, one_in(r, 4) ? 3000000 : 40) };
+			t = (struct term){.kind = TERM_CONST,
+					  .value =
+						  1 + random_below(r, one_in(r, 4) ? 3000000 : 40)};
 		}
 		t.op = e->nr ? "+-*/"[random_below(r, 4)] : 0;
 		e->terms[e->nr++] = t;
@@ -191,7 +194,10 @@ static void save_fields(struct random *r, struct action *a)
 		a->args[a->nr_args++] = field_argument(fields[(first + i) % 5]);
 }
 
-/* Where the kernel finds the matched event's fields for it: its own way to print buckets is refused. */
+/*
+ * Where the kernel finds the matched event's fields for it: its own way to print buckets is
+ * refused.
+ */
 static bool copies_keys(const struct rule *t)
 {
 	for (unsigned int i = 0; i < t->nr_keys; i++)
@@ -212,20 +218,26 @@ static void trace_fields(struct random *r, struct script *s, struct action *a, i
 		for (unsigned int i = 0; i < nr; i++)
 			s->syn[s->nr_syn++] = field_argument(fields[(first + i) % 5]);
 		if (a->handler == ONMATCH && s->triggers[0].nr_vars > 1)
-			s->syn[s->nr_syn++] = (struct argument){ .is_var = true, .trigger = 0, .var = 1 };
-		else if (a->handler == ONMATCH && copies_keys(&s->triggers[trigger]) && one_in(r, 3))
+			s->syn[s->nr_syn++] =
+				(struct argument){.is_var = true, .trigger = 0, .var = 1};
+		else if (a->handler == ONMATCH && copies_keys(&s->triggers[trigger]) &&
+			 one_in(r, 3))
 			s->syn[s->nr_syn++] = field_argument(F_MATCHED);
 	}
 	for (unsigned int i = 0; i < s->nr_syn; i++)
 		a->args[a->nr_args++] = s->syn[i];
 }
 
-/* Only an onmatch() can make the synthetic event: of the matched event it takes a field, or its text variable. */
+/*
+ * Only an onmatch() can make the synthetic event: of the matched event it takes a field, or its
+ * text variable.
+ */
 static bool uses_matched(const struct script *s)
 {
 	const struct argument *last = s->nr_syn ? &s->syn[s->nr_syn - 1] : NULL;
 
-	return last && (last->is_var ? last->trigger == 0 && last->var == 1 : last->field == F_MATCHED);
+	return last &&
+	       (last->is_var ? last->trigger == 0 && last->var == 1 : last->field == F_MATCHED);
 }
 
 static bool uses_hidden(const struct script *s)
@@ -239,7 +251,9 @@ static void random_actions(struct random *r, struct script *s, int trigger, bool
 	bool saved = false;
 
 	for (unsigned int n = 1 + random_below(r, ACTIONS_MAX); n; n--) {
-		struct action a = { .handler = matches && one_in(r, 2) ? ONMATCH : one_in(r, 2) ? ONMAX : ONCHANGE };
+		struct action a = {.handler = matches && one_in(r, 2) ? ONMATCH
+					      : one_in(r, 2)	      ? ONMAX
+								      : ONCHANGE};
 
 		/* The kernel refuses a second onmatch where references are not qualified. */
 		if (a.handler == ONMATCH && t->nr_actions && t->actions[0].handler == ONMATCH)
@@ -296,7 +310,8 @@ static void tracking_trigger(struct random *r, struct script *s, int event, bool
 
 static void reference(struct expr *e, int trigger, int var, char op)
 {
-	e->terms[e->nr++] = (struct term){ .kind = TERM_VAR, .trigger = trigger, .var = var, .op = op };
+	e->terms[e->nr++] =
+		(struct term){.kind = TERM_VAR, .trigger = trigger, .var = var, .op = op};
 }
 
 /* d=common_timestamp-$t, d=...$v..., or d=$v, which leaves the variable set. */
@@ -305,7 +320,8 @@ static void random_reference(struct random *r, struct rule *t, const struct rule
 	struct expr *e = &add_var(t, "d")->expr;
 
 	if (setter->vars[0].expr.terms[0].kind == TERM_TIME) {
-		*e = (struct expr){ .nr = 1, .terms = { { .kind = TERM_TIME } }, .usecs = setter->vars[0].expr.usecs };
+		*e = (struct expr){ .nr = 1, .terms = { { .kind = TERM_TIME } }, .usecs =
+			setter->vars[0].expr.usecs };
 		reference(e, 0, 0, '-');
 		return;
 	}
@@ -393,7 +409,8 @@ static void drop_doubles(struct script *s)
 {
 	for (unsigned int i = 1; i < s->nr; i++)
 		for (unsigned int k = 0; k < i; k++)
-			if (s->triggers[i].event == EVENT_C && same_trigger(&s->triggers[i], &s->triggers[k])) {
+			if (s->triggers[i].event == EVENT_C &&
+			    same_trigger(&s->triggers[i], &s->triggers[k])) {
 				memmove(&s->triggers[i], &s->triggers[i + 1],
 					(s->nr - i - 1) * sizeof(s->triggers[0]));
 				s->nr--;
@@ -420,7 +437,8 @@ void generate_script(struct random *r, unsigned int writers, struct script *out)
 
 /* ---- Streams ---- */
 
-static uint64_t random_number(struct random *r, unsigned int spread, unsigned int writer, unsigned int writers)
+static uint64_t random_number(struct random *r, unsigned int spread, unsigned int writer,
+			      unsigned int writers)
 {
 	return random_below(r, spread) * writers + writer;
 }
@@ -439,8 +457,8 @@ static bool random_command(struct random *r, const struct script *s, struct stim
 	return true;
 }
 
-struct stimulus generate_stimulus(struct random *r, const struct script *s, unsigned int writer, unsigned int writers,
-				  uint64_t time)
+struct stimulus generate_stimulus(struct random *r, const struct script *s, unsigned int writer,
+				  unsigned int writers, uint64_t time)
 {
 	struct stimulus e = { .time = time, .cpu = writers > 1 ? writer : random_below(r, 2) };
 	unsigned int spread = s->seed % 16 == 3 ? 100 : 5;

@@ -92,8 +92,8 @@ static uint64_t number_of(const struct moment *m, enum operand f)
 
 static bool is_text(const struct script *s, enum operand f)
 {
-	return f == F_NAME ||
-	       (f >= F_SYN && f < F_HITCOUNT && !strcmp(argument_type(s, &s->syn[f - F_SYN]), "char"));
+	return f == F_NAME || (f >= F_SYN && f < F_HITCOUNT &&
+			       !strcmp(argument_type(s, &s->syn[f - F_SYN]), "char"));
 }
 
 static struct value value_of(const struct script *s, const struct moment *m, enum operand f)
@@ -169,7 +169,8 @@ static uint64_t divide(uint64_t a, uint64_t b, bool constant)
 	return (a * ((1 << 20) / b) + (1 << 20) - 1) >> 20;
 }
 
-static uint64_t term_value(const struct expr *e, const struct term *t, const struct moment *m, uint64_t referenced)
+static uint64_t term_value(const struct expr *e, const struct term *t, const struct moment *m,
+			   uint64_t referenced)
 {
 	switch (t->kind) {
 	case TERM_FIELD:	return number_of(m, t->field);
@@ -218,7 +219,8 @@ static struct entry *find(struct table *t, const struct value *keys, unsigned in
 	return NULL;
 }
 
-static struct entry *find_or_add(struct table *t, const struct value *keys, unsigned int nr, const char *comm)
+static struct entry *find_or_add(struct table *t, const struct value *keys, unsigned int nr,
+				 const char *comm)
 {
 	struct entry *e = find(t, keys, nr);
 
@@ -245,7 +247,8 @@ static struct entry *find_or_add(struct table *t, const struct value *keys, unsi
 /* The one reference that an expression has, and the one that arguments may have. */
 struct references {
 	struct value	in_expr;	/* the value that the expression's reference had */
-	struct value	matched;	/* of the hidden trigger's variable, or of the setter's text */
+	/* of the hidden trigger's variable, or of the setter's text */
+	struct value	matched;
 };
 
 static int hidden_of(const struct script *s)
@@ -277,14 +280,16 @@ static bool read_var(struct expected *w, int trigger, int var, const struct valu
 	return true;
 }
 
-static bool resolve(struct expected *w, const struct rule *t, const struct value *keys, struct references *refs)
+static bool resolve(struct expected *w, const struct rule *t, const struct value *keys,
+		    struct references *refs)
 {
 	for (unsigned int i = 0; i < t->nr_vars; i++) {
 		const struct expr *e = &t->vars[i].expr;
 
 		for (unsigned int k = 0; k < e->nr; k++)
 			if (e->terms[k].kind == TERM_VAR &&
-			    !read_var(w, e->terms[k].trigger, e->terms[k].var, keys, e->nr > 1, &refs->in_expr))
+			    !read_var(w, e->terms[k].trigger, e->terms[k].var, keys, e->nr > 1,
+				      &refs->in_expr))
 				return false;
 	}
 	for (unsigned int i = 0; i < t->nr_actions; i++)
@@ -311,8 +316,8 @@ static struct value typed(const struct script *s, const struct argument *a, stru
 	return v;
 }
 
-static void trace(struct expected *w, const struct action *a, const struct entry *e, const struct moment *m,
-		  const struct references *refs)
+static void trace(struct expected *w, const struct action *a, const struct entry *e,
+		  const struct moment *m, const struct references *refs)
 {
 	struct moment made = { .event = EVENT_SYN, .of = m->of };
 
@@ -449,8 +454,8 @@ static int compare_entries(const void *a, const void *b, void *arg)
 	return 0;
 }
 
-static void print_key_value(const struct script *s, const struct rule *t, unsigned int i, const struct entry *e,
-			    FILE *out)
+static void print_key_value(const struct script *s, const struct rule *t, unsigned int i,
+			    const struct entry *e, FILE *out)
 {
 	const struct key *k = &t->keys[i];
 	uint64_t v = e->keys[i].number;
@@ -470,7 +475,8 @@ static void print_key_value(const struct script *s, const struct rule *t, unsign
 		fprintf(out, "%10" PRIu64, v);
 }
 
-static void print_tracked(const struct script *s, const struct rule *t, const struct entry *e, FILE *out)
+static void print_tracked(const struct script *s, const struct rule *t, const struct entry *e,
+			  FILE *out)
 {
 	const struct action *save = NULL;
 
@@ -480,7 +486,8 @@ static void print_tracked(const struct script *s, const struct rule *t, const st
 	for (unsigned int i = 0; i < t->nr_actions; i++) {
 		if (t->actions[i].handler == ONMATCH)
 			continue;
-		fprintf(out, "\n\t%s: %10" PRIu64, t->actions[i].handler == ONMAX ? "max" : "changed", e->tracked[i]);
+		fprintf(out, "\n\t%s: %10" PRIu64,
+			t->actions[i].handler == ONMAX ? "max" : "changed", e->tracked[i]);
 		for (unsigned int k = 0; save && k < save->nr_args; k++) {
 			fprintf(out, "  %s: ", field_name(s, t->event, save->args[k].field));
 			if (save->args[k].field == F_NAME)
@@ -491,7 +498,8 @@ static void print_tracked(const struct script *s, const struct rule *t, const st
 	}
 }
 
-static void print_entry(const struct script *s, const struct rule *t, const struct entry *e, FILE *out)
+static void print_entry(const struct script *s, const struct rule *t, const struct entry *e,
+			FILE *out)
 {
 	fputs("{ ", out);
 	for (unsigned int i = 0; i < t->nr_keys; i++)
@@ -518,7 +526,8 @@ struct shown *expected_entries(struct expected *w, int trigger, size_t *nr)
 		print_entry(w->s, how.t, &t->entries[i], f);
 		fclose(f);
 		if (i)
-			out[i].rank = out[i - 1].rank + !!compare_entries(&t->entries[i - 1], &t->entries[i], &how);
+			out[i].rank = out[i - 1].rank +
+				      !!compare_entries(&t->entries[i - 1], &t->entries[i], &how);
 	}
 	*nr = t->nr;
 	return out;
@@ -538,6 +547,7 @@ void expected_totals(struct expected *w, int trigger, FILE *out)
 {
 	const struct table *t = &w->tables[trigger];
 
-	fprintf(out, "\nTotals:\n    Hits: %" PRIu64 "\n    Entries: %zu\n    Dropped: %" PRIu64 "\n", t->hits, t->nr,
-		t->dropped);
+	fprintf(out,
+		"\nTotals:\n    Hits: %" PRIu64 "\n    Entries: %zu\n    Dropped: %" PRIu64 "\n",
+		t->hits, t->nr, t->dropped);
 }

@@ -23,8 +23,17 @@
 
 enum { EVENT_A, EVENT_B, EVENT_C, EVENT_SYN, EVENTS };
 enum { ID_A = 700, NAME_SIZE = 16 };
-enum { KEYS_MAX = 3, VALS_MAX = 3, VARS_MAX = 4, TERMS_MAX = 4, ACTIONS_MAX = 3, ARGS_MAX = 4, SORT_MAX = 2,
-       TRIGGERS_MAX = 8, SYN_FIELDS_MAX = 4 };
+enum {
+	KEYS_MAX = 3,
+	VALS_MAX = 3,
+	VARS_MAX = 4,
+	TERMS_MAX = 4,
+	ACTIONS_MAX = 3,
+	ARGS_MAX = 4,
+	SORT_MAX = 2,
+	TRIGGERS_MAX = 8,
+	SYN_FIELDS_MAX = 4
+};
 
 /* Where a value comes from. F_SYN + i: field i of the synthetic event. */
 enum operand { F_X, F_U, F_W, F_NAME, F_OWN, F_MATCHED, F_PID, F_CPU, F_SYN, F_HITCOUNT = 100 };
@@ -56,7 +65,8 @@ struct expr {
 struct var {
 	char		name[24];
 	struct expr	expr;
-	enum operand	copies;		/* F_NAME: a text; a hidden trigger's: its field; else F_HITCOUNT */
+	/* F_NAME: a text; a hidden trigger's: its field; else F_HITCOUNT */
+	enum operand	copies;
 };
 
 enum handler { ONMATCH, ONMAX, ONCHANGE };
@@ -87,7 +97,8 @@ struct condition {
 	const char	*op;		/* "~": the text is a beginning */
 	int64_t		number;
 	char		text[NAME_SIZE];
-	const char	*join;		/* " && ", " || ": number of the other one; NULL: this one is all */
+	/* " && ", " || ": number of the other one; NULL: this one is all */
+	const char	*join;
 	int64_t		other;		/* uu > other */
 };
 
@@ -150,8 +161,8 @@ uint64_t random_next(struct random *r);
 unsigned int random_below(struct random *r, unsigned int limit);
 /* writers > 1: triggers with variables have a key that is another one for each writer. */
 void generate_script(struct random *r, unsigned int writers, struct script *out);
-struct stimulus generate_stimulus(struct random *r, const struct script *s, unsigned int writer, unsigned int writers,
-				  uint64_t time);
+struct stimulus generate_stimulus(struct random *r, const struct script *s, unsigned int writer,
+				  unsigned int writers, uint64_t time);
 
 /* ---- text.c ---- */
 

@@ -61,7 +61,8 @@ static void *write_stream(void *arg)
 	const struct writer *w = arg;
 
 	for (unsigned int i = 0; i < w->play->nr[w->nr]; i++)
-		property_stimulus(w->st, &w->play->script, w->nr, 0, &w->play->streams[w->nr][i], stdout);
+		property_stimulus(w->st, &w->play->script, w->nr, 0, &w->play->streams[w->nr][i],
+				  stdout);
 	return NULL;
 }
 
@@ -110,7 +111,8 @@ static bool run_writers(struct property_fixture *st, const struct play *p, FILE 
 		run_threads(writers, p->writers);
 	else
 		for (unsigned int i = 0; i < p->nr[0]; i++)
-			property_stimulus(st, &p->script, 0, p->script.seed & 1, &p->streams[0][i], log);
+			property_stimulus(st, &p->script, 0, p->script.seed & 1, &p->streams[0][i],
+					  log);
 	return true;
 }
 
@@ -185,8 +187,10 @@ static void print_stimulus(const struct play *p, unsigned int writer, const stru
 	if (e->command)
 		printf("#   trigger %d: %s\n", e->trigger, e->command);
 	else
-		printf("#   writer %u cpu %u time %" PRIu64 " prop:%c pid=%d xx=%d uu=%u ww=%" PRIu64 " name=%s o=%d\n",
-		       writer, e->cpu, e->time, 'a' + r->type - ID_A, r->pid, r->x, r->u, r->w, r->name, r->own);
+		printf("#   writer %u cpu %u time %" PRIu64
+		       " prop:%c pid=%d xx=%d uu=%u ww=%" PRIu64 " name=%s o=%d\n",
+		       writer, e->cpu, e->time, 'a' + r->type - ID_A, r->pid, r->x, r->u, r->w,
+		       r->name, r->own);
 }
 
 static void print_play(const struct play *p)
@@ -293,20 +297,22 @@ int main(int argc, char **argv)
 	unsigned int nr = 0, failed = 0;
 
 	if (one)
-		return run_batch(strtoull(one, NULL, 0), strtoull(one, NULL, 0) + 1, p, &tally) != 0;
+		return run_batch(strtoull(one, NULL, 0), strtoull(one, NULL, 0) + 1, p, &tally) !=
+		       0;
 	for (uint64_t first = 1; first <= cases; first += BATCH) {
 		uint64_t end = first + BATCH <= cases + 1 ? first + BATCH : cases + 1;
 		unsigned int bad = run_batch(first, end, p, &tally);
 
-		printf("%sok %u - seeds %" PRIu64 " to %" PRIu64 "\n", bad ? "not " : "", ++nr, first, end - 1);
+		printf("%sok %u - seeds %" PRIu64 " to %" PRIu64 "\n", bad ? "not " : "", ++nr,
+		       first, end - 1);
 		fflush(stdout);
 		failed += bad;
 	}
 	/* Cases in which nothing matches anything prove little. */
 	if (!failed && (tally.matched < cases / 5 || tally.made < cases / 5))
 		failed++;
-	printf("%sok %u - %u cases with matched variables, %u with synthetic events\n", failed ? "not " : "", ++nr,
-	       tally.matched, tally.made);
+	printf("%sok %u - %u cases with matched variables, %u with synthetic events\n",
+	       failed ? "not " : "", ++nr, tally.matched, tally.made);
 	printf("1..%u\n", nr);
 	free(p);
 	return failed != 0;

@@ -40,7 +40,8 @@ static int add_events(struct model *m)
 
 int property_open(struct property_fixture *st)
 {
-	static const struct session_params params = { .nr_cpus = CPUS, .nr_slots = 16, .memory = 1ull << 30 };
+	static const struct session_params params = {
+		.nr_cpus = CPUS, .nr_slots = 16, .memory = 1ull << 30};
 	struct fixture *h = &st->fixture;
 	int err;
 
@@ -81,7 +82,8 @@ static bool give(struct property_fixture *st, const char *file, const char *text
 		size_t len;
 		char *errors = fixture_read(&st->fixture, "error_log", 1 << 16, &len, &err);
 
-		fprintf(log, "# refused: echo '%s' >> %s\n%.500s\n", text, file, len > 500 ? errors + len - 500 : errors);
+		fprintf(log, "# refused: echo '%s' >> %s\n%.500s\n", text, file,
+			len > 500 ? errors + len - 500 : errors);
 		free(errors);
 		return false;
 	}
@@ -89,8 +91,8 @@ static bool give(struct property_fixture *st, const char *file, const char *text
 }
 
 /* `more`, as ":pause", stands in front of the filter. */
-static bool give_trigger(struct property_fixture *st, const struct script *s, const struct rule *t, const char *sign,
-			 const char *more, FILE *log)
+static bool give_trigger(struct property_fixture *st, const struct script *s, const struct rule *t,
+			 const char *sign, const char *more, FILE *log)
 {
 	char *text, path[64];
 	const char *filter;
@@ -143,11 +145,15 @@ bool property_unset(struct property_fixture *st, const struct script *s, FILE *l
 	return ok;
 }
 
-void property_stimulus(struct property_fixture *st, const struct script *s, unsigned int slot, unsigned int writer,
-		    const struct stimulus *e, FILE *log)
+void property_stimulus(struct property_fixture *st, const struct script *s, unsigned int slot,
+		       unsigned int writer, const struct stimulus *e, FILE *log)
 {
-	struct hit h = { .record = &e->record, .size = sizeof(e->record), .cpu = e->cpu, .time = e->time,
-			 .comm = e->comm, .writer = writer };
+	struct hit h = {.record = &e->record,
+			.size = sizeof(e->record),
+			.cpu = e->cpu,
+			.time = e->time,
+			.comm = e->comm,
+			.writer = writer};
 	char more[16];
 
 	if (!e->command) {
@@ -189,8 +195,8 @@ static void print_ranks(char **entries, const struct shown *ranks, size_t nr, FI
 	}
 }
 
-static void print_expected(const struct script *s, struct expected *w, int trigger, const struct shown *shown, size_t nr,
-			   bool paused, FILE *out)
+static void print_expected(const struct script *s, struct expected *w, int trigger,
+			   const struct shown *shown, size_t nr, bool paused, FILE *out)
 {
 	char **entries = calloc(nr + 1, sizeof(*entries));
 
@@ -208,7 +214,8 @@ static void print_expected(const struct script *s, struct expected *w, int trigg
 static const char *print_found(const char *text, const struct shown *ranks, size_t nr, FILE *out)
 {
 	static const char head[] = "\n\n# event histogram";
-	const char *next = strstr(text, head), *end = next ? next + 2 : text + strlen(text), *s = text;
+	const char *next = strstr(text, head), *end = next ? next + 2 : text + strlen(text),
+		   *s = text;
 	char **entries = calloc(nr + 1, sizeof(*entries));
 	size_t found = 0;
 
@@ -227,7 +234,8 @@ static const char *print_found(const char *text, const struct shown *ranks, size
 	return end;
 }
 
-static bool compare_event(struct property_fixture *st, const struct script *s, struct expected *w, int event, FILE *log)
+static bool compare_event(struct property_fixture *st, const struct script *s, struct expected *w,
+			  int event, FILE *log)
 {
 	char path[64], *text, *want, *got;
 	size_t size;
@@ -236,7 +244,8 @@ static bool compare_event(struct property_fixture *st, const struct script *s, s
 	const char *at;
 	bool same;
 
-	text = fixture_read(&st->fixture, property_path(event, "hist", path, sizeof(path)), 4 << 20, &size, &err);
+	text = fixture_read(&st->fixture, property_path(event, "hist", path, sizeof(path)), 4 << 20,
+			    &size, &err);
 	want_out = open_memstream(&want, &size);
 	got_out = open_memstream(&got, &size);
 	at = text;
@@ -265,7 +274,8 @@ static bool compare_event(struct property_fixture *st, const struct script *s, s
 	return same;
 }
 
-bool property_compare(struct property_fixture *st, const struct script *s, struct expected *w, FILE *log)
+bool property_compare(struct property_fixture *st, const struct script *s, struct expected *w,
+		      FILE *log)
 {
 	bool same = true;
 

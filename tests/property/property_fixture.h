@@ -25,13 +25,14 @@ bool property_set(struct property_fixture *st, const struct script *s, FILE *log
 bool property_unset(struct property_fixture *st, const struct script *s, FILE *log);
 
 /* A hit, or the command that the stimulus is. writer: as in struct hit. */
-void property_stimulus(struct property_fixture *st, const struct script *s, unsigned int slot, unsigned int writer,
-		    const struct stimulus *e, FILE *log);
+void property_stimulus(struct property_fixture *st, const struct script *s, unsigned int slot,
+		       unsigned int writer, const struct stimulus *e, FILE *log);
 
 /* Path of an event's file, as "events/prop/a/hist". */
 const char *property_path(int event, const char *file, char *buf, size_t size);
 
 /* All histograms of an event as they print: compares with the interpreter's. */
-bool property_compare(struct property_fixture *st, const struct script *s, struct expected *w, FILE *log);
+bool property_compare(struct property_fixture *st, const struct script *s, struct expected *w,
+		      FILE *log);
 
 #endif

@@ -27,7 +27,8 @@ enum { HITS = 200000 };
 /* In memory that processes share. */
 struct shared {
 	_Atomic uint64_t number;	/* relaxed: only its value matters */
-	_Atomic unsigned int done;	/* released by a writer at its end, acquired by the reader */
+	/* released by a writer at its end, acquired by the reader */
+	_Atomic unsigned int done;
 };
 
 struct writer {
@@ -39,10 +40,15 @@ struct writer {
 static void hit_event(const struct writer *w, int event, uint64_t n)
 {
 	static const struct script none;
-	struct stimulus e = { .record = { .type = (uint16_t)(ID_A + event), .pid = 10 + (int32_t)w->nr,
-					  .x = (int32_t)(n & 0x7fffffff), .u = (uint32_t)(n * 3), .w = n,
-					  .own = 1 },
-			      .time = n + 1, .cpu = w->nr, .comm = "racer" };
+	struct stimulus e = {.record = {.type = (uint16_t)(ID_A + event),
+					.pid = 10 + (int32_t)w->nr,
+					.x = (int32_t)(n & 0x7fffffff),
+					.u = (uint32_t)(n * 3),
+					.w = n,
+					.own = 1},
+			     .time = n + 1,
+			     .cpu = w->nr,
+			     .comm = "racer"};
 
 	snprintf(e.record.name, sizeof(e.record.name), "n%u", (unsigned int)n);
 	property_stimulus(w->st, &none, w->nr, 0, &e, stdout);
@@ -53,14 +59,16 @@ static void *race(void *arg)
 	struct writer *w = arg;
 
 	for (int i = 0; i < HITS; i++) {
-		uint64_t n = 1 + atomic_fetch_add_explicit(&w->shared->number, 1, memory_order_relaxed);
+		uint64_t n =
+			1 + atomic_fetch_add_explicit(&w->shared->number, 1, memory_order_relaxed);
 
 		hit_event(w, EVENT_C, n);
 		hit_event(w, n % 2 ? EVENT_A : EVENT_B, n);
 		if (n % 3 == 0)
 			hit_event(w, EVENT_B, n);
 	}
-	atomic_fetch_add_explicit(&w->shared->done, 1, memory_order_release);	/* pairs with the reader's acquire */
+	/* pairs with the reader's acquire */
+	atomic_fetch_add_explicit(&w->shared->done, 1, memory_order_release);
 	return NULL;
 }
 
@@ -71,7 +79,8 @@ static bool whole(uint64_t tracked, const char *name, uint64_t xx, uint64_t uu, 
 	char expected[NAME_SIZE];
 
 	snprintf(expected, sizeof(expected), "n%u", (unsigned int)ww);
-	return tracked == ww && !strcmp(name, expected) && xx == (ww & 0x7fffffff) && uu == (uint32_t)(ww * 3);
+	return tracked == ww && !strcmp(name, expected) && xx == (ww & 0x7fffffff) &&
+	       uu == (uint32_t)(ww * 3);
 }
 
 /* How many rows the text has that are whole; -1: one is torn. */
@@ -83,8 +92,10 @@ static int count_rows(const char *text)
 		uint64_t tracked, xx, uu, ww;
 		char name[64];
 
-		if (sscanf(s, " %*[a-z]: %" SCNu64 " name: %63s xx: %" SCNu64 " uu: %" SCNu64 " ww: %" SCNu64, &tracked,
-			   name, &xx, &uu, &ww) != 5)
+		if (sscanf(s,
+			   " %*[a-z]: %" SCNu64 " name: %63s xx: %" SCNu64 " uu: %" SCNu64
+			   " ww: %" SCNu64,
+			   &tracked, name, &xx, &uu, &ww) != 5)
 			return -1;
 		if (!strcmp(name, "(null)") && !tracked && !xx && !uu && !ww)
 			continue;	/* nothing was saved yet */
@@ -97,7 +108,8 @@ static int count_rows(const char *text)
 	return rows;
 }
 
-static bool read_while_racing(struct property_fixture *st, struct shared *shared, unsigned int writers)
+static bool read_while_racing(struct property_fixture *st, struct shared *shared,
+			      unsigned int writers)
 {
 	bool ok = true, last = false;
 	int rows = 0;
@@ -107,7 +119,8 @@ static bool read_while_racing(struct property_fixture *st, struct shared *shared
 		int err;
 		char *text;
 
-		last = atomic_load_explicit(&shared->done, memory_order_acquire) == writers;	/* pairs with a writer's end */
+		/* pairs with a writer's end */
+		last = atomic_load_explicit(&shared->done, memory_order_acquire) == writers;
 		text = fixture_read(&st->fixture, "events/prop/c/hist", 1 << 20, &len, &err);
 		rows = count_rows(text);
 		ok = rows >= 0 && !err;
@@ -123,7 +136,8 @@ static uint64_t hits_of(struct property_fixture *st, int event)
 	int err;
 	uint64_t hits;
 
-	text = fixture_read(&st->fixture, property_path(event, "hist", path, sizeof(path)), 1 << 20, &len, &err);
+	text = fixture_read(&st->fixture, property_path(event, "hist", path, sizeof(path)), 1 << 20,
+			    &len, &err);
 	at = strstr(text, "Hits: ");
 	hits = at ? strtoull(at + 6, NULL, 10) : 0;
 	free(text);
@@ -143,8 +157,10 @@ static bool set_up(struct property_fixture *st)
 {
 	return property_open(st) == 0 && give(st, "events/prop/a/trigger", "hist:keys=oa:v=ww") &&
 	       give(st, "events/prop/b/trigger", "hist:keys=ob:d=ww-$v") &&
-	       give(st, "events/prop/c/trigger", "hist:keys=oc:m=ww:onmax($m).save(name,xx,uu,ww)") &&
-	       give(st, "events/prop/c/trigger", "hist:keys=oc.hex:m2=ww:onchange($m2).save(name,xx,uu,ww)");
+	       give(st, "events/prop/c/trigger",
+		    "hist:keys=oc:m=ww:onmax($m).save(name,xx,uu,ww)") &&
+	       give(st, "events/prop/c/trigger",
+		    "hist:keys=oc.hex:m2=ww:onchange($m2).save(name,xx,uu,ww)");
 }
 
 static bool start_processes(struct writer *writers)
@@ -206,7 +222,8 @@ static int report(int nr, bool ok, const char *what, const char *who)
 static int test_race(bool processes, int nr)
 {
 	const char *who = processes ? "processes" : "threads";
-	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct property_fixture st;
 	uint64_t set, matched;
 	int failed;
@@ -220,8 +237,10 @@ static int test_race(bool processes, int nr)
 	printf("# %" PRIu64 " settings, %" PRIu64 " matched\n", set, matched);
 	failed = report(nr, whole_rows, "what is saved belongs together", who);
 	failed += report(nr + 1, set == WRITERS_MAX * HITS / 2, "every setting is counted", who);
-	failed += report(nr + 2, matched && matched <= set, "a setting is matched once at most", who);
-	failed += report(nr + 3, hits_of(&st, EVENT_C) == WRITERS_MAX * HITS, "every hit is counted", who);
+	failed +=
+		report(nr + 2, matched && matched <= set, "a setting is matched once at most", who);
+	failed += report(nr + 3, hits_of(&st, EVENT_C) == WRITERS_MAX * HITS,
+			 "every hit is counted", who);
 	property_close(&st);
 	munmap(shared, sizeof(*shared));
 	return failed;

@@ -307,7 +307,8 @@ int main(int argc, char **argv)
 	}
 	rmdir(dir);
 	printf("%sok 1 - what the reader does is what bash does\n", failed ? "not " : "");
-	printf("%sok 2 - enough scripts are for the reader\n", left * 3 > scripts * 2 ? "not " : "");
+	printf("%sok 2 - enough scripts are for the reader\n",
+	       left * 3 > scripts * 2 ? "not " : "");
 	printf("# %lu scripts, %lu of them for a shell, %lu differ\n1..2\n", scripts, left, failed);
 	return 0;
 }

@@ -55,7 +55,8 @@ void print_definition(const struct script *s, FILE *out)
 	fputs("psyn", out);
 	for (unsigned int i = 0; i < s->nr_syn; i++)
 		fprintf(out, "%s %s %s%s", i ? ";" : "", argument_type(s, &s->syn[i]),
-			field_name(s, EVENT_SYN, F_SYN + i), strcmp(argument_type(s, &s->syn[i]), "char") ? "" : "[16]");
+			field_name(s, EVENT_SYN, F_SYN + i),
+			strcmp(argument_type(s, &s->syn[i]), "char") ? "" : "[16]");
 }
 
 static void print_key(const struct script *s, const struct rule *t, const struct key *k, FILE *out)
@@ -67,8 +68,8 @@ static void print_key(const struct script *s, const struct rule *t, const struct
 		fprintf(out, "%u", k->bucket);
 }
 
-static void print_term(const struct script *s, const struct rule *t, const struct expr *e, const struct term *term,
-		       FILE *out)
+static void print_term(const struct script *s, const struct rule *t, const struct expr *e,
+		       const struct term *term, FILE *out)
 {
 	if (term->op)
 		fputc(term->op, out);
@@ -87,7 +88,8 @@ static void print_term(const struct script *s, const struct rule *t, const struc
 	}
 }
 
-static void print_var(const struct script *s, const struct rule *t, const struct var *v, bool next, FILE *out)
+static void print_var(const struct script *s, const struct rule *t, const struct var *v, bool next,
+		      FILE *out)
 {
 	fprintf(out, "%s%s=", next ? "," : ":", v->name);
 	if (v->copies != F_HITCOUNT) {
@@ -120,7 +122,8 @@ static void print_sort(const struct script *s, const struct rule *t, bool canoni
 	}
 }
 
-static void print_action(const struct script *s, const struct rule *t, const struct action *a, FILE *out)
+static void print_action(const struct script *s, const struct rule *t, const struct action *a,
+			 FILE *out)
 {
 	static const char *const handlers[] = { "onmatch", "onmax", "onchange" };
 
@@ -148,7 +151,8 @@ static void print_filter(const struct script *s, const struct rule *t, FILE *out
 	if (f->field == F_NAME)
 		fprintf(out, " if name %s \"%s%s\"", f->op, f->text, *f->op == '~' ? "*" : "");
 	else if (f->field != F_HITCOUNT)
-		fprintf(out, " if %s %s %" PRId64, field_name(s, t->event, f->field), f->op, f->number);
+		fprintf(out, " if %s %s %" PRId64, field_name(s, t->event, f->field), f->op,
+			f->number);
 	if (f->field != F_HITCOUNT && f->join)
 		fprintf(out, "%suu > %" PRId64, f->join, f->other);
 }
@@ -181,7 +185,8 @@ void print_command(const struct script *s, const struct rule *t, bool canonical,
 	if (canonical || t->nr_vals)
 		fprintf(out, ":vals=%s", canonical ? "hitcount" : "");
 	for (unsigned int i = 0; i < t->nr_vals; i++)
-		fprintf(out, "%s%s", canonical || i ? "," : "", field_name(s, t->event, t->vals[i]));
+		fprintf(out, "%s%s", canonical || i ? "," : "",
+			field_name(s, t->event, t->vals[i]));
 	for (unsigned int i = 0; i < t->nr_vars; i++)
 		print_var(s, t, &t->vars[i], canonical && i, out);
 	print_sort(s, t, canonical, out);

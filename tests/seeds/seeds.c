@@ -9,7 +9,8 @@
  *     === paste            commands, with the prompts and line breaks that they have there
  *     === debugfs          a new session, and the first paste, with paths below /sys/kernel/debug
  *     === legacy           files `hist` are laid out as in 2017 from here on
- *     === says             what the reader printed since the paste before; nothing, where there is no such section
+ *     === says             what the reader printed since the paste before; nothing, where there is
+ *                          no such section
  *     === events           hits made to order: MICROSECONDS SYSTEM:EVENT FIELD=VALUE...
  *     === file PATH        what the file says then
  *
@@ -36,7 +37,8 @@ struct reading {
 	const char	*recording;
 	struct fixture	fixture;
 	struct slot	*slot;
-	char		*said;		/* since the last paste, not yet compared; NULL: nothing was pasted */
+	/* since the last paste, not yet compared; NULL: nothing was pasted */
+	char		*said;
 	int		nr, failed;
 };
 
@@ -115,7 +117,8 @@ static void fill_field(const struct field *f, const char *value, char *record)
 /* "1000 sched:sched_waking comm=cyclictest pid=19"; `line` is cut up. */
 static bool make_event(struct reading *r, char *line)
 {
-	char record[512] = "", *save, *at = strtok_r(line, " ", &save), *system = strtok_r(NULL, ":", &save);
+	char record[512] = "", *save, *at = strtok_r(line, " ", &save),
+	     *system = strtok_r(NULL, ":", &save);
 	char *name = strtok_r(NULL, " ", &save), *word;
 	struct event *e = system && name ? model_find_event(r->fixture.model, system, name) : NULL;
 	struct hit h = { .record = record, .size = sizeof(record), .comm = "task", .writer = 1 };
@@ -182,8 +185,8 @@ static char *with_debugfs(const char *text, size_t len)
 	return mask_all(copy, "/sys/kernel/tracing/", "/sys/kernel/debug/tracing/");
 }
 
-static void run_section(struct reading *r, const char *head, const char *text, size_t len, const char **pasted,
-			size_t *pasted_len)
+static void run_section(struct reading *r, const char *head, const char *text, size_t len,
+			const char **pasted, size_t *pasted_len)
 {
 	char file[128], *other;
 
@@ -230,7 +233,8 @@ static void run_example(struct reading *r, const char *text)
 			if (next && !*next)
 				next = NULL;
 		}
-		run_section(r, head, body, next ? (size_t)(next - body) : strlen(body), &pasted, &pasted_len);
+		run_section(r, head, body, next ? (size_t)(next - body) : strlen(body), &pasted,
+			    &pasted_len);
 		s = next;
 	}
 }

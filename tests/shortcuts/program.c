@@ -140,8 +140,8 @@ static const struct {
 	const char *name;
 	void (*hit)(void);
 } hits[] = {
-	{"plain", hit_plain}, {"tick", hit_tick}, {"pair", hit_pair},
-	{"leaf", hit_leaf},   {"returns", hit_returns}, {"jumps", hit_jumps}, {"heap", hit_heap}, {"lock", hit_lock},
+	{"plain", hit_plain},	  {"tick", hit_tick},	{"pair", hit_pair}, {"leaf", hit_leaf},
+	{"returns", hit_returns}, {"jumps", hit_jumps}, {"heap", hit_heap}, {"lock", hit_lock},
 };
 
 static void (*hit)(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * adopt.c - rings and histograms that live writers use while their server is killed and restored (R4)
+ * adopt.c - rings and histograms that live writers use while their server is killed and restored
+ * (R4)
  *
  * Programs make hits of an event that is recorded and has a histogram; their
  * server is killed again and again, also while it restores, and programs are
@@ -29,7 +30,15 @@
 #include "session/session.h"
 #include "../unit/session/temp_place.h"
 
-enum { EVENT = 300, PROGRAMS = 3, SERVERS = 40, SLOTS = 64, FEW = 3000, MANY = 200000, DOUBTS = 256 };
+enum {
+	EVENT = 300,
+	PROGRAMS = 3,
+	SERVERS = 40,
+	SLOTS = 64,
+	FEW = 3000,
+	MANY = 200000,
+	DOUBTS = 256
+};
 
 struct record {
 	struct record_common common;
@@ -99,7 +108,10 @@ static _Noreturn void program(const char *name, uint32_t lane, uint32_t limit)
 	slot = attach_slot(a);
 	if (!slot)
 		_exit(1);
-	/* The server may be dead: the next one gives a ring, where this system or a setting asks for one of its own. */
+	/*
+	 * The server may be dead: the next one gives a ring, where this system or a setting asks
+	 * for one of its own.
+	 */
 	while (slot->lease & RING_LEASE_WANTED && !(uint32_t)slot->lease)
 		ring_lease_await(slot);
 	while (!limit || shared->lanes[lane].taken < limit) {
@@ -144,7 +156,8 @@ static int open_again(const char *name, struct session **s, struct model **m)
 
 static int make_session(const char *name)
 {
-	struct session_params params = { .nr_cpus = PROGRAMS, .nr_slots = SLOTS, .memory = 512 << 20 };
+	struct session_params params = {
+		.nr_cpus = PROGRAMS, .nr_slots = SLOTS, .memory = 512 << 20};
 	struct session *s;
 	struct model *m;
 	int err = session_create(name, &params, &s);
@@ -245,7 +258,8 @@ static void wait_for_programs(uint32_t limit)
 	for (int i = 0; i < 10000 && n < PROGRAMS; i++) {
 		n = 0;
 		for (uint32_t k = 0; k < PROGRAMS; k++)
-			n += shared->lanes[k].taken != shared->lanes[k].at_start || shared->lanes[k].taken == limit;
+			n += shared->lanes[k].taken != shared->lanes[k].at_start ||
+			     shared->lanes[k].taken == limit;
 		usleep(1000);
 	}
 	check(n == PROGRAMS, "programs that make hits", n, PROGRAMS);
@@ -316,7 +330,8 @@ static bool in_doubt(const struct lane *l, uint32_t number)
 static void check_gap(const struct lane *l, uint32_t next, uint32_t number)
 {
 	for (; next < number; next++)
-		check(in_doubt(l, next), "a record is missing", (uint64_t)(l - shared->lanes), next);
+		check(in_doubt(l, next), "a record is missing", (uint64_t)(l - shared->lanes),
+		      next);
 }
 
 static uint64_t read_all(struct session *s, data_ref buffer, bool whole)
@@ -335,11 +350,13 @@ static uint64_t read_all(struct session *s, data_ref buffer, bool whole)
 
 		n++;
 		memcpy(&rec, r.record, r.size < sizeof(rec) ? r.size : sizeof(rec));
-		check(r.size == sizeof(rec) && rec.lane < PROGRAMS && rec.check == sum(rec.lane, rec.number),
+		check(r.size == sizeof(rec) && rec.lane < PROGRAMS &&
+			      rec.check == sum(rec.lane, rec.number),
 		      "a record is torn", r.size, rec.number);
 		if (rec.lane >= PROGRAMS)
 			continue;
-		check(rec.number >= next[rec.lane], "a record is there twice", rec.lane, rec.number);
+		check(rec.number >= next[rec.lane], "a record is there twice", rec.lane,
+		      rec.number);
 		if (whole)
 			check_gap(&shared->lanes[rec.lane], next[rec.lane], rec.number);
 		next[rec.lane] = rec.number + 1;
@@ -396,8 +413,8 @@ static void check_all(const char *name, bool whole)
 	check(n == there, "entries of stats, records read", there, n);
 	check(!dropped, "hits without a record", dropped, 0);
 	check(whole == !overrun, "overrun", overrun, 0);
-	check(there + overrun <= made && there + overrun + doubts >= made, "entries and overrun, hits",
-	      there + overrun, made);
+	check(there + overrun <= made && there + overrun + doubts >= made,
+	      "entries and overrun, hits", there + overrun, made);
 	n = hist_hits(file_of(m));
 	check(n <= made && n + doubts >= made, "the histogram's hits, hits", n, made);
 	model_destroy(m);
@@ -421,12 +438,14 @@ int main(void)
 
 	if (!temp_place())
 		return temp_place_skip();
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	if (shared == MAP_FAILED)
 		return 1;
 	printf("TAP version 13\n1..2\n");
 	run("few", FEW);
-	printf("%sok 1 - %d servers killed: all records are there, once\n", failures ? "not " : "", SERVERS);
+	printf("%sok 1 - %d servers killed: all records are there, once\n", failures ? "not " : "",
+	       SERVERS);
 	fflush(stdout);
 	all += failures;
 	failures = 0;

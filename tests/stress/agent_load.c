@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agent_load.c - a traced program that does what programs do to a tracer: dies, forks, jumps, is interrupted
+ * agent_load.c - a traced program that does what programs do to a tracer: dies, forks, jumps, is
+ * interrupted
  *
- *     agent_load MODE N        prints "MIN MAX": how many stress:tick it has made, at least and at most
+ *     agent_load MODE N        prints "MIN MAX": how many stress:tick it has made, at least and at
+ *                              most
  *     calls_load MODE N        the same of calls of its function called()
  *
  * Between two stores of a journal lies one hit; so of a process that was killed,
@@ -111,7 +113,8 @@ static _Noreturn void hit_for_ever(struct journal *j)
 
 static void mode_kill(unsigned long nr)
 {
-	struct journal *j = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct journal *j =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	for (unsigned long i = 0; i < nr; i++) {
 		uint64_t done, begun;
@@ -386,10 +389,12 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(unsigned long);
 	} modes[] = {
-		{ "plain", mode_plain }, { "kill", mode_kill }, { "forks", mode_forks }, { "vforks", mode_vforks },
-		{ "threads", mode_threads }, { "threaded_forks", mode_threaded_forks },
-		{ "signals", mode_signals }, { "jumps", mode_jumps }, { "altstack", mode_altstack },
-		{ "cancels", mode_cancels }, { "affinity", mode_affinity }, { "long", mode_long },
+		{"plain", mode_plain},	     {"kill", mode_kill},
+		{"forks", mode_forks},	     {"vforks", mode_vforks},
+		{"threads", mode_threads},   {"threaded_forks", mode_threaded_forks},
+		{"signals", mode_signals},   {"jumps", mode_jumps},
+		{"altstack", mode_altstack}, {"cancels", mode_cancels},
+		{"affinity", mode_affinity}, {"long", mode_long},
 	};
 
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -7,8 +7,8 @@
  * The C library's own (strdup(), asprintf(), open_memstream() ...) come by here too. In other
  * programs, the traced one among them, nothing is counted and nothing fails.
  *
- * $ALLOC_NTH_STATE is a file of eight bytes at least, which the processes share: it holds the number
- * of calls so far. $ALLOC_NTH_LOG gets the stack of the call that failed, and "killed" with
+ * $ALLOC_NTH_STATE is a file of eight bytes at least, which the processes share: it holds the
+ * number of calls so far. $ALLOC_NTH_LOG gets the stack of the call that failed, and "killed" with
  * the stack of a process that a fault of its own ends.
  */
 #include <errno.h>
@@ -38,7 +38,8 @@ static void tell(const char *what, long number)
 {
 	void *frames[FRAMES];
 	char line[LONGEST];
-	int n = snprintf(line, sizeof(line), "%s %ld: %s\n", what, number, program_invocation_short_name);
+	int n = snprintf(line, sizeof(line), "%s %ld: %s\n", what, number,
+			 program_invocation_short_name);
 
 	if (write(log_fd, line, (size_t)n) == n)
 		backtrace_symbols_fd(frames, backtrace(frames, FRAMES), log_fd);
@@ -89,7 +90,9 @@ int posix_memalign(void **out, size_t align, size_t size)
 	return 0;
 }
 
-/* The signal ends the process, also when a handler of the session's calls this one as the former. */
+/*
+ * The signal ends the process, also when a handler of the session's calls this one as the former.
+ */
 static void on_fault(int sig)
 {
 	calls = NULL;
@@ -114,7 +117,8 @@ __attribute__((constructor)) static void begin(void)
 	const char *number = getenv("ALLOC_NTH"), *state = getenv("ALLOC_NTH_STATE");
 	const char *path = getenv("ALLOC_NTH_LOG");
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE };
-	struct sigaction sa = { .sa_handler = on_fault, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER) };
+	struct sigaction sa = {.sa_handler = on_fault,
+			       .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
 	void *frames[FRAMES], *shared;
 	int fd;
 

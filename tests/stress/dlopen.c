@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlopen.c - DSOs come and go in four threads, and children of fork(), while their sites are switched a thousand times a second
+ * dlopen.c - DSOs come and go in four threads, and children of fork(), while their sites are
+ * switched a thousand times a second
  *
  *     stress-dlopen LIBTRACEFUSE MODULE...        is the server of its own child:
  *     stress-dlopen - MODULE...                   which has the agent preloaded
@@ -107,8 +108,8 @@ static int program(int nr, char **names)
 	}
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	printf("# loaded and unloaded %lu times, %lu children, %lu wrong\n", (unsigned long)turns, children,
-	       (unsigned long)wrong);
+	printf("# loaded and unloaded %lu times, %lu children, %lu wrong\n", (unsigned long)turns,
+	       children, (unsigned long)wrong);
 	return wrong || expected == -1 ? STATUS_WRONG : 0;
 }
 
@@ -137,12 +138,17 @@ static struct trigger_state *group_make(void)
 	data_ref state = session_data_alloc(session, sizeof(struct trigger_state));
 	struct trigger_state *s = session_data(session, state, sizeof(*s));
 
-	*plan = (struct plan){ .event_id = LAYOUT_FUNCTION_ID, .nr_arms = 1, .nr_triggers = 1, .size = (uint32_t)size };
-	*arm = (struct arm){ .nr_triggers = 1, .state = session_data_alloc(session, sizeof(struct event_state)) };
-	*(struct trigger_arm *)(arm + 1) =
-		(struct trigger_arm){ .kind = TRIGGER_SNAPSHOT, .flags = TRIGGER_COUNTED, .state = state };
+	*plan = (struct plan){ .event_id = LAYOUT_FUNCTION_ID, .nr_arms = 1, .nr_triggers = 1,
+		.size = (uint32_t)size };
+	*arm = (struct arm){ .nr_triggers = 1, .state = session_data_alloc(session,
+		sizeof(struct event_state)) };
+	*(struct trigger_arm *)(arm + 1) = (struct trigger_arm){
+		.kind = TRIGGER_SNAPSHOT, .flags = TRIGGER_COUNTED, .state = state};
 	atomic_store(&s->count, FIRINGS);
-	session_publish(session, (_Atomic uint64_t *)&plane_event(session_plane(session), LAYOUT_GROUPS_AT)->plan, ref);
+	session_publish(
+		session,
+		(_Atomic uint64_t *)&plane_event(session_plane(session), LAYOUT_GROUPS_AT)->plan,
+		ref);
 	return s;
 }
 
@@ -179,7 +185,9 @@ static unsigned long switch_sites(uint32_t *words, pid_t pid, int *status)
 	while (!waitpid(pid, status, WNOHANG)) {
 		round++;
 		for (uint32_t i = 0; i < WORDS; i++)
-			words[i] = round & 1 && (i * 2654435761u >> (round % 16)) & 1 ? LAYOUT_GROUPS_AT : 0;
+			words[i] = round & 1 && (i * 2654435761u >> (round % 16)) & 1
+					   ? LAYOUT_GROUPS_AT
+					   : 0;
 		atomic_fetch_add(&control->command, 1);
 		syscall(SYS_futex, &control->command, FUTEX_WAKE, 1000, NULL, NULL, 0);
 		nanosleep(&(struct timespec){ 0, 900000 }, NULL);
@@ -194,7 +202,8 @@ static void ok(int nr, bool good, const char *what)
 
 static int server(const char *self, const char *agent, char **names)
 {
-	static const struct session_params params = { .nr_cpus = 64, .nr_slots = 256, .memory = 64 << 20 };
+	static const struct session_params params = {
+		.nr_cpus = 64, .nr_slots = 256, .memory = 64 << 20};
 	struct trigger_state *counted;
 	unsigned long rounds;
 	pthread_t thread;
@@ -212,8 +221,10 @@ static int server(const char *self, const char *agent, char **names)
 	rounds = switch_sites(words_make(), pid, &status);
 	stop = true;
 	pthread_join(thread, NULL);
-	printf("# %lu switches, %lu calls seen\n", rounds, (unsigned long)(FIRINGS - atomic_load(&counted->count)));
-	ok(1, WIFEXITED(status) && !WEXITSTATUS(status), "functions of DSOs that come and go return what they did");
+	printf("# %lu switches, %lu calls seen\n", rounds,
+	       (unsigned long)(FIRINGS - atomic_load(&counted->count)));
+	ok(1, WIFEXITED(status) && !WEXITSTATUS(status),
+	   "functions of DSOs that come and go return what they did");
 	ok(2, atomic_load(&counted->count) < FIRINGS, "their calls were seen");
 	if (WIFSIGNALED(status))
 		printf("# it was killed by signal %d\n", WTERMSIG(status));

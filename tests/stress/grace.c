@@ -45,8 +45,8 @@ static void check(bool ok, const char *what, long n)
 
 /* ---- readers ---- */
 
-int double_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32_t set, uint32_t cpu,
-		 uint64_t time, const void *record, uint32_t size)
+int double_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32_t set,
+		 uint32_t cpu, uint64_t time, const void *record, uint32_t size)
 {
 	return 0;
 }
@@ -137,7 +137,8 @@ static config_ref plan_make(struct session *s, config_ref *prog_ref, data_ref st
 	for (int i = 0; i < BLOCK / 4; i++)
 		words[i] = PATTERN;
 	((struct code *)words)->flags = 0;
-	*plan = (struct plan){ .event_id = EVENT, .nr_arms = 1, .nr_triggers = 1, .size = (uint32_t)size };
+	*plan = (struct plan){ .event_id = EVENT, .nr_arms = 1, .nr_triggers = 1, .size =
+		(uint32_t)size };
 	*arm = (struct arm){ .flags = ARM_NEED_RECORD, .nr_triggers = 1 };
 	*t = (struct trigger_arm){ .kind = TRIGGER_HIST, .code = *prog_ref, .state = state };
 	return ref;
@@ -169,7 +170,8 @@ static void publish(struct session *s, struct published *p, data_ref state)
 	struct published old = *p;
 
 	p->plan = plan_make(s, &p->code, state);
-	session_publish(s, (_Atomic uint64_t *)&plane_event(session_plane(s), EVENT)->plan, p->plan);
+	session_publish(s, (_Atomic uint64_t *)&plane_event(session_plane(s), EVENT)->plan,
+			p->plan);
 	if (old.plan) {
 		session_config_retire(s, old.plan, size);
 		session_config_retire(s, old.code, BLOCK);
@@ -254,7 +256,8 @@ static void run(const char *name, bool no_membarrier)
 		attach_serve(s);
 		usleep(1000);
 	}
-	check(atomic_load(&shared->hits) >= before + 100, "readers go on", (long)atomic_load(&shared->hits));
+	check(atomic_load(&shared->hits) >= before + 100, "readers go on",
+	      (long)atomic_load(&shared->hits));
 	left = drain(s);
 	check(!left, "left in limbo while readers run", (long)left);
 	/* Stopped threads delay reclamation, not commands. */
@@ -265,7 +268,8 @@ static void run(const char *name, bool no_membarrier)
 	left = drain(s);
 	check(!left, "left in limbo when all are dead", (long)left);
 	check(!attach_processes(s, NULL, NULL), "processes left", attach_processes(s, NULL, NULL));
-	check(!atomic_load(&shared->poisoned), "hits that saw freed memory", (long)atomic_load(&shared->poisoned));
+	check(!atomic_load(&shared->poisoned), "hits that saw freed memory",
+	      (long)atomic_load(&shared->poisoned));
 	check(atomic_load(&shared->hits) > 1000, "hits", (long)atomic_load(&shared->hits));
 	session_destroy(s);
 }

@@ -53,8 +53,8 @@ static void check(bool ok, const char *what, long a, long b)
 
 /* ---- a program ---- */
 
-int double_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32_t set, uint32_t cpu,
-		 uint64_t time, const void *record, uint32_t size)
+int double_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32_t set,
+		 uint32_t cpu, uint64_t time, const void *record, uint32_t size)
 {
 	return 0;
 }
@@ -122,7 +122,8 @@ static void plan_publish(struct session *s, data_ref map, data_ref state, config
 
 	if (!ref)
 		_exit(3);
-	*plan = (struct plan){ .event_id = EVENT, .nr_arms = 1, .nr_triggers = 1, .size = (uint32_t)size };
+	*plan = (struct plan){ .event_id = EVENT, .nr_arms = 1, .nr_triggers = 1, .size =
+		(uint32_t)size };
 	*arm = (struct arm){ .flags = ARM_NEED_RECORD, .nr_triggers = 1 };
 	*t = (struct trigger_arm){ .kind = TRIGGER_HIST, .code = code, .state = state };
 	session_publish(s, (_Atomic uint64_t *)&plane_event(session_plane(s), EVENT)->plan, ref);
@@ -134,8 +135,8 @@ static void plan_publish(struct session *s, data_ref map, data_ref state, config
 	old[1] = code;
 }
 
-static int take_refs(struct session *s, uint64_t id, const struct saved *o, const char *path, const char *text,
-		     void *arg)
+static int take_refs(struct session *s, uint64_t id, const struct saved *o, const char *path,
+		     const char *text, void *arg)
 {
 	memcpy(arg, o->refs, 2 * sizeof(uint64_t));
 	return 0;
@@ -153,7 +154,7 @@ static void adopt(struct session *s, uint64_t refs[2], config_ref old[2])
 
 static struct session *first(const char *name, uint64_t refs[2])
 {
-	struct session_params params = { .nr_cpus = PROGRAMS, .nr_slots = SLOTS, .memory = 64 << 20 };
+	struct session_params params = {.nr_cpus = PROGRAMS, .nr_slots = SLOTS, .memory = 64 << 20};
 	struct session *s;
 	uint64_t id;
 
@@ -271,7 +272,8 @@ static void check_all(const char *name)
 		return;
 	}
 	adopt(s, refs, old);
-	check(!attach_processes(s, NULL, NULL), "processes of the dead", attach_processes(s, NULL, NULL), 0);
+	check(!attach_processes(s, NULL, NULL), "processes of the dead",
+	      attach_processes(s, NULL, NULL), 0);
 	check(!session_reclaim(s), "left in limbo", (long)session_reclaim(s), 0);
 	m = session_data(s, refs[0], map_size(&shape));
 	hits = map_hits(m, &shape);
@@ -363,7 +365,8 @@ static void run_storm(const char *name)
 	attach_serve(s);
 	check(!refused, "could not attach", refused, 0);
 	for (uint32_t i = 0; i < SLOTS; i++)
-		check(s->slot_process[i] == SLOT_FREE, "a slot is still taken", i, s->slot_process[i]);
+		check(s->slot_process[i] == SLOT_FREE, "a slot is still taken", i,
+		      s->slot_process[i]);
 	session_destroy(s);
 }
 
@@ -371,14 +374,17 @@ int main(void)
 {
 	if (!temp_place())
 		return temp_place_skip();
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	printf("TAP version 13\n1..2\n");
 	run_killed("killed");
-	printf("%sok 1 - %d servers killed: counts go on, nothing leaks\n", failures ? "not " : "", SERVERS);
+	printf("%sok 1 - %d servers killed: counts go on, nothing leaks\n", failures ? "not " : "",
+	       SERVERS);
 	fflush(stdout);
 	failures = 0;
 	run_storm("storm");
-	printf("%sok 2 - %d processes attach and leave, close or are killed\n", failures ? "not " : "", STORM);
+	printf("%sok 2 - %d processes attach and leave, close or are killed\n",
+	       failures ? "not " : "", STORM);
 	temp_place_remove();
 	return failures != 0;
 }

@@ -28,8 +28,8 @@ struct journal {
 	volatile uint32_t next;		/* 1 + key that is being added, 0: none */
 };
 
-static const struct map_shape shape = { .max_elts = ELTS, .key_size = 16, .nr_sums = 2, .nr_cpus = CPUS,
-					.nr_slots = WRITERS };
+static const struct map_shape shape = {
+	.max_elts = ELTS, .key_size = 16, .nr_sums = 2, .nr_cpus = CPUS, .nr_slots = WRITERS};
 static struct map_layout layout;
 static struct map_view map;
 static struct slot *slots;
@@ -86,7 +86,8 @@ static void add_one(struct slot *slot, struct journal *j, uint32_t k)
 	elt = map_insert(map, slot, key);
 	if (elt) {
 		map_add(map, elt, 1, k, 0, 0);
-		map_add(map, elt, 0, 1, 0, k % 5 ? 0 : 1);	/* some by way of the atomic column */
+		/* some by way of the atomic column */
+		map_add(map, elt, 0, 1, 0, k % 5 ? 0 : 1);
 		j->done[k]++;
 	} else {
 		j->drops++;
@@ -110,8 +111,8 @@ static int see(void *arg, uint32_t elt, const void *key, const uint64_t *sums)
 	check(!seen[k[0]], "key twice", (long)k[0], 0);
 	/* Killed between insert and add: an elt with sum 0 is in order. */
 	seen[k[0]] = sums[0] + 1;
-	check(sums[1] >= sums[0] * k[0] && sums[1] <= (sums[0] + doubtful[k[0]]) * k[0], "second sum",
-	      (long)sums[1], (long)(sums[0] * k[0]));
+	check(sums[1] >= sums[0] * k[0] && sums[1] <= (sums[0] + doubtful[k[0]]) * k[0],
+	      "second sum", (long)sums[1], (long)(sums[0] * k[0]));
 	nr_seen++;
 	return 0;
 }
@@ -126,7 +127,8 @@ static void check_sums(void)
 
 		for (int i = 0; i < 2 * WRITERS; i++)
 			done += journals[i].done[k];
-		check(sum >= done && sum <= done + doubtful[k], "sum of a key", (long)sum, (long)done);
+		check(sum >= done && sum <= done + doubtful[k], "sum of a key", (long)sum,
+		      (long)done);
 	}
 }
 
@@ -150,7 +152,8 @@ static void check_all_places(void)
 
 static __thread unsigned int me;
 static __thread uint64_t handler_seed;
-static __thread volatile bool ready;	/* `me` is set: before that the slot would be another thread's */
+/* `me` is set: before that the slot would be another thread's */
+static __thread volatile bool ready;
 static _Atomic bool stop;
 
 static void in_handler(int sig)
@@ -264,10 +267,12 @@ int main(void)
 	printf("TAP version 13\n1..2\n");
 	for (int i = 0; i < 10; i++)
 		run_threads();
-	printf("%sok 1 - threads and handlers: sums equal their journals\n", failures ? "not " : "");
+	printf("%sok 1 - threads and handlers: sums equal their journals\n",
+	       failures ? "not " : "");
 	failures = 0;
 	for (unsigned int i = 0; i < KILLS / KILLS_A_MAP; i++)
 		run_killed(i);
-	printf("%sok 2 - %d writers killed: nothing lost, no elt leaked\n", failures ? "not " : "", KILLS);
+	printf("%sok 2 - %d writers killed: nothing lost, no elt leaked\n", failures ? "not " : "",
+	       KILLS);
 	return failures != 0;
 }

@@ -21,15 +21,29 @@
 #include <unistd.h>
 #include "plane/map/layout.h"
 
-enum { WRITERS = 3, ELTS = 2, WORDS = 12, KILLS = 600, KILLS_A_MAP = 20, ROUNDS = 30000, SETTINGS = 60000 };
+enum {
+	WRITERS = 3,
+	ELTS = 2,
+	WORDS = 12,
+	KILLS = 600,
+	KILLS_A_MAP = 20,
+	ROUNDS = 30000,
+	SETTINGS = 60000
+};
 
 struct journal {
 	volatile uint64_t max[ELTS + 1];	/* greatest value that it has published */
 	volatile uint64_t doubtful[ELTS + 1];	/* the one that it is about to publish */
 };
 
-static const struct map_shape shape = { .max_elts = 128, .key_size = 8, .nr_sums = 1, .nr_vars = 2, .nr_cpus = 2,
-					.nr_slots = WRITERS, .nr_blocks = 2, .block_size = { WORDS * 8, WORDS * 8 } };
+static const struct map_shape shape = {.max_elts = 128,
+				       .key_size = 8,
+				       .nr_sums = 1,
+				       .nr_vars = 2,
+				       .nr_cpus = 2,
+				       .nr_slots = WRITERS,
+				       .nr_blocks = 2,
+				       .block_size = {WORDS * 8, WORDS * 8}};
 static struct map_layout layout;
 static struct map_view map;
 static struct slot *slots;
@@ -123,7 +137,8 @@ static void write_one(struct slot *slot, struct journal *j, uint64_t *seed)
 		track(slot, j, elt, blocks_change, random_next(seed) % 4 + 1);
 	else
 		/* Rises slowly, so that many are taken. */
-		track(slot, j, elt, blocks_max, map_block_value(map, elt, blocks_max) + random_next(seed) % 3);
+		track(slot, j, elt, blocks_max,
+		      map_block_value(map, elt, blocks_max) + random_next(seed) % 3);
 }
 
 static void read_all(void)
@@ -138,8 +153,8 @@ static void read_all(void)
 				continue;
 			check_whole(content, "torn in the server");
 			if (block == blocks_max) {
-				check(content[0] >= before[elt], "a maximum that falls", (long)content[0],
-				      (long)before[elt]);
+				check(content[0] >= before[elt], "a maximum that falls",
+				      (long)content[0], (long)before[elt]);
 				before[elt] = content[0];
 			}
 			if (map_block_copy(map, elt, block, content, sizeof(content)))
@@ -200,7 +215,8 @@ static __thread unsigned int me;
 static __thread uint64_t handler_seed;
 static _Atomic unsigned int running;
 
-static __thread volatile bool ready;	/* `me` is set: before that the slot would be another thread's */
+/* `me` is set: before that the slot would be another thread's */
+static __thread volatile bool ready;
 
 static void in_handler(int sig)
 {
@@ -359,7 +375,8 @@ int main(void)
 	fflush(stdout);
 	for (int i = 0; i < 5; i++)
 		run_threads();
-	report(1, "threads and handlers: no block is torn, each maximum is the greatest, no record is lost");
+	report(1, "threads and handlers: no block is torn, each maximum is the greatest, no record "
+		  "is lost");
 	failed += failures;
 	failures = 0;
 	for (unsigned int i = 0; i < KILLS / KILLS_A_MAP; i++)

@@ -22,15 +22,23 @@
 enum { ELTS = 128, SLOTS = 2, MAX_STEPS = 5000, KEY = 42 };
 
 enum disturbance {
-	NESTED_SAME_KEY, NESTED_OTHER_KEY, THREAD_SAME_KEY, THREAD_OTHER_KEY, THREAD_FILLS_UP, KILLED,
-	KILLED_THEN_THREAD, DISTURBANCES
+	NESTED_SAME_KEY,
+	NESTED_OTHER_KEY,
+	THREAD_SAME_KEY,
+	THREAD_OTHER_KEY,
+	THREAD_FILLS_UP,
+	KILLED,
+	KILLED_THEN_THREAD,
+	DISTURBANCES
 };
 
-static const char *const names[DISTURBANCES] = {
-	"a nested insert of the same key", "a nested insert of another key", "another thread's insert of the key",
-	"another thread's insert of another key", "another thread filling the map", "the end of the process",
-	"the end of the process, then another thread"
-};
+static const char *const names[DISTURBANCES] = {"a nested insert of the same key",
+						"a nested insert of another key",
+						"another thread's insert of the key",
+						"another thread's insert of another key",
+						"another thread filling the map",
+						"the end of the process",
+						"the end of the process, then another thread"};
 
 static const struct map_shape shape = { .max_elts = ELTS, .key_size = 8, .nr_sums = 1, .nr_cpus = 1,
 					.nr_slots = SLOTS };
@@ -187,8 +195,8 @@ int main(void)
 			step += stride;
 		if (step < 50)
 			failures++;	/* it was not stepped through */
-		printf("%sok %d - %s at %s of %d instructions\n", failures > before ? "not " : "", what + 1,
-		       names[what], stride == 1 ? "each" : "every third", step - 1);
+		printf("%sok %d - %s at %s of %d instructions\n", failures > before ? "not " : "",
+		       what + 1, names[what], stride == 1 ? "each" : "every third", step - 1);
 	}
 	return failures != 0;
 }

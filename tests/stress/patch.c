@@ -51,11 +51,17 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* Return addresses of what is hooked, the innermost last: nobody leaves in another way than by returning. */
+/*
+ * Return addresses of what is hooked, the innermost last: nobody leaves in another way than by
+ * returning.
+ */
 static __thread uintptr_t returns[64];
 static __thread unsigned int nr_returns;
 
-/* Of eight calls three are hooked, one of them with the extended state saved, and one more is passed in that way. */
+/*
+ * Of eight calls three are hooked, one of them with the extended state saved, and one more is
+ * passed in that way.
+ */
 uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot)
 {
 	unsigned long nr = atomic_fetch_add_explicit(&hits, 1, memory_order_relaxed) % 8;
@@ -252,10 +258,11 @@ static void test_threads(const char *second)
 	for (int i = 0; i < THREADS + 2; i++)
 		pthread_join(threads[i], NULL);
 	ok(1, changed && rounds > 10, "sites are switched while threads run through them");
-	ok(2, !wrong, "functions return what they did, in threads, children and modules that come and go");
+	ok(2, !wrong,
+	   "functions return what they did, in threads, children and modules that come and go");
 	ok(3, hits > 0, "calls were seen");
-	printf("# %lu switches of %zu sites, %lu calls and %lu return sites seen\n", rounds, first.dso.nr,
-	       (unsigned long)hits, (unsigned long)left);
+	printf("# %lu switches of %zu sites, %lu calls and %lu return sites seen\n", rounds,
+	       first.dso.nr, (unsigned long)hits, (unsigned long)left);
 }
 
 static void test_off(void)
@@ -281,8 +288,8 @@ static void test_many(const char *path)
 	good &= patch_switch(&m.dso, want_none, NULL) >= MANY;
 	t3 = now();
 	ok(5, good && m.run(1) == expected, "fifty thousand sites");
-	printf("# loaded and prepared in %.2f ms, on in %.2f ms, off in %.2f ms\n", (double)(t1 - t0) / 1e6,
-	       (double)(t2 - t1) / 1e6, (double)(t3 - t2) / 1e6);
+	printf("# loaded and prepared in %.2f ms, on in %.2f ms, off in %.2f ms\n",
+	       (double)(t1 - t0) / 1e6, (double)(t2 - t1) / 1e6, (double)(t3 - t2) / 1e6);
 	module_close(&m);
 }
 

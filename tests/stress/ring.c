@@ -25,7 +25,13 @@
 #include "session/session.h"
 #include "../unit/session/temp_place.h"
 
-enum { PROCESSES = 3, THREADS = 3, WRITERS = PROCESSES * THREADS, KILLS = 1000, KILL_RECORDS = 2000 };
+enum {
+	PROCESSES = 3,
+	THREADS = 3,
+	WRITERS = PROCESSES * THREADS,
+	KILLS = 1000,
+	KILL_RECORDS = 2000
+};
 enum { CPUS_MAX = 1024, LANES = WRITERS * LAYOUT_HIT_LEVELS };
 
 struct record {
@@ -115,12 +121,15 @@ static void on_signal(int sig)
 static void start_timers(timer_t t[2])
 {
 	for (int i = 0; i < 2; i++) {
-		struct sigevent ev = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = i ? SIGUSR2 : SIGUSR1 };
-		struct itimerspec when = { .it_interval.tv_nsec = 53000 + 17000 * i + (long)me * 1009,
-					   .it_value.tv_nsec = 20000 };
+		struct sigevent ev = {.sigev_notify = SIGEV_THREAD_ID,
+				      .sigev_signo = i ? SIGUSR2 : SIGUSR1};
+		struct itimerspec when = {.it_interval.tv_nsec =
+						  53000 + 17000 * i + (long)me * 1009,
+					  .it_value.tv_nsec = 20000};
 
 		ev._sigev_un._tid = (pid_t)syscall(SYS_gettid);
-		if (timer_create(CLOCK_MONOTONIC, &ev, &t[i]) || timer_settime(t[i], 0, &when, NULL))
+		if (timer_create(CLOCK_MONOTONIC, &ev, &t[i]) ||
+		    timer_settime(t[i], 0, &when, NULL))
 			_exit(2);
 	}
 }
@@ -163,7 +172,8 @@ static _Noreturn void process(uint32_t index)
 	sigaction(SIGUSR1, &sa, NULL);
 	sigaction(SIGUSR2, &sa, NULL);
 	for (uint32_t i = 0; i < THREADS; i++)
-		if (pthread_create(&threads[i], NULL, thread, (void *)(uintptr_t)(index * THREADS + i)))
+		if (pthread_create(&threads[i], NULL, thread,
+				   (void *)(uintptr_t)(index * THREADS + i)))
 			_exit(3);
 	for (uint32_t i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
@@ -230,7 +240,8 @@ static const struct record *valid(const struct ring_record *r)
 
 	memset(&rec, 0, sizeof(rec));
 	memcpy(&rec, r->record, r->size < sizeof(rec) ? r->size : sizeof(rec));
-	if (r->size < head || rec.lane >= LANES || rec.check != sum(&rec) || r->size != size_of(rec.number)) {
+	if (r->size < head || rec.lane >= LANES || rec.check != sum(&rec) ||
+	    r->size != size_of(rec.number)) {
 		check(false, "a record is torn", r->size, 0);
 		return NULL;
 	}
@@ -240,7 +251,10 @@ static const struct record *valid(const struct ring_record *r)
 	return &rec;
 }
 
-/* All that was written is there, once, in order; a record's time lies before the next one was begun. */
+/*
+ * All that was written is there, once, in order; a record's time lies before the next one was
+ * begun.
+ */
 static void read_all(void)
 {
 	static uint32_t next[LANES];
@@ -260,13 +274,15 @@ static void read_all(void)
 			continue;
 		check(r.time >= time, "time steps back", r.time, time);
 		check(rec->number == next[rec->lane], "out of order", rec->number, next[rec->lane]);
-		check(rec->before >= last[rec->lane], "a time is too late", rec->before, last[rec->lane]);
+		check(rec->before >= last[rec->lane], "a time is too late", rec->before,
+		      last[rec->lane]);
 		time = last[rec->lane] = r.time;
 		next[rec->lane] = rec->number + 1;
 	}
 	ring_iter_close(it);
 	for (uint32_t i = 0; i < LANES; i++)
-		check(next[i] == shared->written[i], "records are missing", next[i], shared->written[i]);
+		check(next[i] == shared->written[i], "records are missing", next[i],
+		      shared->written[i]);
 }
 
 static void wait_all(const pid_t pids[PROCESSES])
@@ -274,7 +290,8 @@ static void wait_all(const pid_t pids[PROCESSES])
 	int status;
 
 	for (uint32_t i = 0; i < PROCESSES; i++)
-		check(waitpid(pids[i], &status, 0) == pids[i] && !status, "a writer failed", i, (uint64_t)status);
+		check(waitpid(pids[i], &status, 0) == pids[i] && !status, "a writer failed", i,
+		      (uint64_t)status);
 }
 
 static void interrupted_and_moved(void)
@@ -357,7 +374,8 @@ static void slow_reader(void)
 		exit(1);
 	while (alive) {
 		alive = running();
-		for (int i = 0; i < (alive ? 50 : 1 << 30) && ring_consume(c, buffer, &r) == 1; i++) {
+		for (int i = 0; i < (alive ? 50 : 1 << 30) && ring_consume(c, buffer, &r) == 1;
+		     i++) {
 			valid(&r);
 			read++;
 			lost += r.lost;
@@ -368,8 +386,10 @@ static void slow_reader(void)
 	for (; ring_consume(c, buffer, &r) == 1; read++, lost += r.lost)
 		valid(&r);
 	ring_consumer_close(c);
-	check(read + lost == written(), "read and lost are not what was written", read + lost, written());
-	check(mixed || rseq_cpu() < 0 || lost, "nothing was lost: the test is too slow", read, lost);
+	check(read + lost == written(), "read and lost are not what was written", read + lost,
+	      written());
+	check(mixed || rseq_cpu() < 0 || lost, "nothing was lost: the test is too slow", read,
+	      lost);
 }
 
 /* ---- killed writers ---- */
@@ -414,7 +434,8 @@ static void killed_at_random(void)
 			check(!r.lost, "a killed writer's records are lost", r.lost, (uint64_t)i);
 			if (!rec)
 				continue;
-			check(rec->number == next[rec->lane], "out of order", rec->number, next[rec->lane]);
+			check(rec->number == next[rec->lane], "out of order", rec->number,
+			      next[rec->lane]);
 			next[rec->lane] = rec->number + 1;
 		}
 		check(next[me * LAYOUT_HIT_LEVELS] - shared->written[me * LAYOUT_HIT_LEVELS] <= 1,
@@ -443,7 +464,8 @@ int main(int argc, char **argv)
 	if (!temp_place())
 		return temp_place_skip();
 	atexit(temp_place_remove);
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	make_session();
 	printf("TAP version 13\n1..6\n");
 	for (int i = 0; i < 6; i++) {

@@ -6,7 +6,10 @@
 #include <string.h>
 #include "plane/ring/ring.h"
 
-/* The n-th record of the iterator, which is closed; at most `room` bytes of it. Its size, 0: there is none. */
+/*
+ * The n-th record of the iterator, which is closed; at most `room` bytes of it. Its size, 0: there
+ * is none.
+ */
 static inline uint32_t ring_nth_of(struct ring_iter *it, unsigned int n, void *out, uint32_t room)
 {
 	struct ring_record r;

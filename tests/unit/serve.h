@@ -30,7 +30,9 @@ static void *serve(void *arg)
 static inline int serve_start(const char *name, const struct session_params *params)
 {
 	stop = 0;
-	return session_create(name, params, &session) || pthread_create(&server, NULL, serve, NULL) ? -1 : 0;
+	return session_create(name, params, &session) || pthread_create(&server, NULL, serve, NULL)
+		       ? -1
+		       : 0;
 }
 
 /* Once or more. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* data.h - pass 2 of define_trace.h: struct tf_data_CLASS, where the dynamic parts lie and what goes into them */
+/*
+ * data.h - pass 2 of define_trace.h: struct tf_data_CLASS, where the dynamic parts lie and what
+ * goes into them
+ */
 #ifdef __GNUC__
 #pragma GCC system_header
 #endif

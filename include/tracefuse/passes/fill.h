@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fill.h - pass 5 of define_trace.h: tf_fill_CLASS(), which fills a record as TP_fast_assign() says and emits it */
+/*
+ * fill.h - pass 5 of define_trace.h: tf_fill_CLASS(), which fills a record as TP_fast_assign() says
+ * and emits it
+ */
 #ifdef __GNUC__
 #pragma GCC system_header
 #endif

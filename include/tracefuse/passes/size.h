@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* size.h - pass 4 of define_trace.h: tf_size_CLASS(), which notes where the dynamic parts lie: length << 16 | offset */
+/*
+ * size.h - pass 4 of define_trace.h: tf_size_CLASS(), which notes where the dynamic parts lie:
+ * length << 16 | offset
+ */
 #ifdef __GNUC__
 #pragma GCC system_header
 #endif
@@ -35,6 +38,7 @@
 		__data_offsets->tf_none = 0;						\
 		(void)tf_len;								\
 		tstruct									\
-		return tf_at > sizeof(struct tf_raw_##name) ? tf_at : sizeof(struct tf_raw_##name); \
+		return tf_at > sizeof(struct tf_raw_##name) ? tf_at \
+			: sizeof(struct tf_raw_##name); \
 	}										\
 	struct tf_event

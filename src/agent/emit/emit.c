@@ -55,7 +55,8 @@ static __attribute__((noinline)) bool arms_want_stack(const struct plan *plan)
 
 		/* Relaxed: E1. */
 		if (instance < LAYOUT_MAX_INSTANCES &&
-		    (atomic_load_explicit(&plane_instance(&agent.plane, instance)->flags, memory_order_relaxed) &
+		    (atomic_load_explicit(&plane_instance(&agent.plane, instance)->flags,
+					  memory_order_relaxed) &
 		     STACK_OPTIONS))
 			return true;
 	}
@@ -66,10 +67,13 @@ static __attribute__((noinline)) bool arms_want_stack(const struct plan *plan)
 static inline const struct plan *plan_glimpse(uint32_t id)
 {
 	/* Relaxed: E1. */
-	config_ref ref = atomic_load_explicit(&plane_event(&agent.plane, id)->plan, memory_order_relaxed);
+	config_ref ref =
+		atomic_load_explicit(&plane_event(&agent.plane, id)->plan, memory_order_relaxed);
 
-	return ref && ref + sizeof(struct plan) + MAX_ARMS * sizeof(struct arm) <= agent.plane.config_size ?
-	       plane_config(&agent.plane, ref) : NULL;
+	return ref && ref + sizeof(struct plan) + MAX_ARMS * sizeof(struct arm) <=
+				       agent.plane.config_size
+		       ? plane_config(&agent.plane, ref)
+		       : NULL;
 }
 
 static inline bool wants_stack(uint32_t id)
@@ -86,7 +90,8 @@ static inline bool wants_stack(uint32_t id)
 
 		/* Relaxed: E1. */
 		return instance < LAYOUT_MAX_INSTANCES &&
-		       (atomic_load_explicit(&plane_instance(&agent.plane, instance)->flags, memory_order_relaxed) &
+		       (atomic_load_explicit(&plane_instance(&agent.plane, instance)->flags,
+					     memory_order_relaxed) &
 			STACK_OPTIONS);
 	}
 	return arms_want_stack(plan);
@@ -100,8 +105,8 @@ bool emit_wants_stack(uint32_t id)
 /* ---- E2 ---- */
 
 /* Hits that were left come to an end here. -> the level that is free */
-static __attribute__((noinline)) uint32_t levels_left(struct agent_thread *t, struct slot *slot, uint32_t depth,
-						      uintptr_t sp)
+static __attribute__((noinline)) uint32_t levels_left(struct agent_thread *t, struct slot *slot,
+						      uint32_t depth, uintptr_t sp)
 {
 	const uint32_t level = stack_levels(t, t->frame, depth, sp);
 
@@ -146,7 +151,10 @@ static inline void level_note(struct agent_thread *t, struct slot *slot, uintptr
 /* Its parent's thread waits; its CPU is not the one that the parent's rseq area names. */
 static void borrow(struct slot *slot, struct record_common *common, struct hit *h)
 {
-	/* Relaxed: the depth is the thread's own, and what the lease leads to is acquired by ring_of(). */
+	/*
+	 * Relaxed: the depth is the thread's own, and what the lease leads to is acquired by
+	 * ring_of().
+	 */
 	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);
 	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 
@@ -157,7 +165,10 @@ static void borrow(struct slot *slot, struct record_common *common, struct hit *
 			    (depth < LAYOUT_HIT_LEVELS ? depth : 0);
 		return;
 	}
-	/* No ring has this number: the record is counted as missed, and the server gives a lease for the next. */
+	/*
+	 * No ring has this number: the record is counted as missed, and the server gives a lease
+	 * for the next.
+	 */
 	h->writer = BUFFER_MAX_SETS;
 	/* Pairs with the acquire in ring_leases_serve(). */
 	atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
@@ -184,8 +195,8 @@ static inline bool slot_stays(const struct agent_thread *t)
 	return __builtin_expect(agent_slot(t) != NULL, 1);
 }
 
-static __attribute__((noinline)) uint64_t hit_with_stack(struct agent_thread *t, struct slot *slot, struct hit *h,
-							 const void *frame)
+static __attribute__((noinline)) uint64_t hit_with_stack(struct agent_thread *t, struct slot *slot,
+							 struct hit *h, const void *frame)
 {
 	uint64_t stack[AGENT_STACK];
 
@@ -195,15 +206,16 @@ static __attribute__((noinline)) uint64_t hit_with_stack(struct agent_thread *t,
 }
 
 /* Before hit(). False: there must be none. */
-static inline __attribute__((always_inline)) bool hit_begin(struct agent_thread *t, struct slot *slot, uint32_t entry,
-							    void *record, struct hit *h)
+static inline __attribute__((always_inline)) bool
+hit_begin(struct agent_thread *t, struct slot *slot, uint32_t entry, void *record, struct hit *h)
 {
 	if (!slot || (t->no_rseq == AGENT_SHARED && stranger(t, slot)))
 		return false;
 	if ((t->flags & AGENT_HANDLER) && agent_signal_flags)
 		t->flags = agent_signal_flags(t, __builtin_frame_address(0));
 	/* Below a stack that is too small lies what is not the handler's. */
-	if ((t->flags & AGENT_HANDLER) && !stack_has_room((uintptr_t)__builtin_frame_address(0), HIT_ROOM)) {
+	if ((t->flags & AGENT_HANDLER) &&
+	    !stack_has_room((uintptr_t)__builtin_frame_address(0), HIT_ROOM)) {
 		hit_miss(slot);
 		return false;
 	}
@@ -273,20 +285,22 @@ static inline bool is_long(uint32_t entry)
 }
 
 /* As emit_plain(). */
-static inline __attribute__((always_inline)) bool plain(struct agent_thread *t, uint32_t entry, void *record,
-							uint32_t size)
+static inline __attribute__((always_inline)) bool plain(struct agent_thread *t, uint32_t entry,
+							void *record, uint32_t size)
 {
 	struct slot *slot = agent_slot(t);
 	const int32_t cpu = *t->cpu;
 	enum hit_plain done;
 
-	if (__builtin_expect(!slot || cpu < 0 || t->no_rseq || (t->flags & AGENT_HANDLER), 0) || is_long(entry))
+	if (__builtin_expect(!slot || cpu < 0 || t->no_rseq || (t->flags & AGENT_HANDLER), 0) ||
+	    is_long(entry))
 		return false;
 	emit_fill(t, entry, record);
 	level_note(t, slot, frame_here());
 	if (!slot_stays(t))
 		return true;
-	done = guarded_hit_plain(&agent.plane, slot, record, size, hit_where((uint32_t)cpu, entry), &t->resume);
+	done = guarded_hit_plain(&agent.plane, slot, record, size, hit_where((uint32_t)cpu, entry),
+				 &t->resume);
 	if (done == HIT_RECORDED && slot_stays(t))
 		guarded_way_make(t, slot, entry, &t->resume);
 	else if (done == HIT_COUNTED && count_wanted(t, entry) && slot_stays(t))
@@ -321,7 +335,7 @@ void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
 	if (__builtin_expect(!plain(t, id, record, size), 0)) {
 		/* Here, where the short way had its frame: that of emit_hit() is deeper. */
 		emit_levels_left(t, frame_here());
-		emit_hit(t, &(struct hit){ .entry = id, .record = record, .size = size }, NULL, frame,
+		emit_hit(t, &(struct hit){.entry = id, .record = record, .size = size}, NULL, frame,
 			 EMIT_NEXT_LONG);
 		long_counted(t, id);
 	}

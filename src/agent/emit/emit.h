@@ -25,7 +25,8 @@ static inline uint16_t emit_type(uint32_t entry)
 		return (uint16_t)entry;
 	if (entry == LAYOUT_GRAPH_EXIT)
 		return LAYOUT_GRAPH_EXIT_ID;
-	return (entry - LAYOUT_GROUPS_AT) % GROUP_ENTRIES == GROUP_GRAPH ? LAYOUT_GRAPH_ENTRY_ID : LAYOUT_FUNCTION_ID;
+	return (entry - LAYOUT_GROUPS_AT) % GROUP_ENTRIES == GROUP_GRAPH ? LAYOUT_GRAPH_ENTRY_ID
+									 : LAYOUT_FUNCTION_ID;
 }
 
 /*
@@ -48,7 +49,10 @@ static inline bool emit_is_function(uint32_t entry)
 	       (entry - LAYOUT_GROUPS_AT) % GROUP_ENTRIES == GROUP_FUNCTION;
 }
 
-/* A hit of a thread with a slot that is recorded in one instance, or counted, and no more. False: it is more than that. */
+/*
+ * A hit of a thread with a slot that is recorded in one instance, or counted, and no more. False:
+ * it is more than that.
+ */
 bool emit_plain(struct agent_thread *t, uint32_t entry, void *record, uint32_t size);
 
 #define EMIT_ALL UINT64_MAX
@@ -59,17 +63,20 @@ bool emit_plain(struct agent_thread *t, uint32_t entry, void *record, uint32_t s
  * has been done, too. Its records have 20, 24 or 48 bytes and were stored in words of 8 bytes, but
  * for a last one of 4.
  */
-uint64_t emit_try(struct agent_thread *t, uint32_t entry, void *record, uint32_t size, uint64_t *time, uint64_t mask)
-	__attribute__((visibility("hidden")));
+uint64_t emit_try(struct agent_thread *t, uint32_t entry, void *record, uint32_t size,
+		  uint64_t *time, uint64_t mask) __attribute__((visibility("hidden")));
 
-/* What the thread's next hit of the entry may take: nothing, the way into a ring, that into the profile. */
+/*
+ * What the thread's next hit of the entry may take: nothing, the way into a ring, that into the
+ * profile.
+ */
 enum emit_next { EMIT_NEXT_LONG, EMIT_NEXT_WAY, EMIT_NEXT_PROFILE };
 
 /*
- * A hit that is more than a record: `h` has its entry, record and size, and what is asked for (mask,
- * ask, seen); the rest is filled in here. *time becomes its time, as by emit_try(); the stack is
- * walked from `frame`, where one is wanted; either may be NULL. Says in which instances it was
- * recorded, or is wanted.
+ * A hit that is more than a record: `h` has its entry, record and size, and what is asked for
+ * (mask, ask, seen); the rest is filled in here. *time becomes its time, as by emit_try(); the
+ * stack is walked from `frame`, where one is wanted; either may be NULL. Says in which instances it
+ * was recorded, or is wanted.
  */
 uint64_t emit_hit(struct agent_thread *t, struct hit *h, uint64_t *time, const void *frame,
 		  enum emit_next next);

@@ -45,7 +45,10 @@ static struct batch *batch_make(void)
 	return (unsigned long)at > -4096ul ? NULL : (struct batch *)at;
 }
 
-/* The lowest and highest id that this process has; relaxed: only agent_events_armed() looks, and may miss the newest. */
+/*
+ * The lowest and highest id that this process has; relaxed: only agent_events_armed() looks, and
+ * may miss the newest.
+ */
 static _Atomic uint32_t lowest_id = LAYOUT_MAX_EVENTS, highest_id;
 
 bool agent_events_armed(void)
@@ -55,7 +58,8 @@ bool agent_events_armed(void)
 
 	for (uint32_t id = atomic_load_explicit(&lowest_id, memory_order_relaxed); id <= high; id++)
 		/* Relaxed: hit() loads it again with acquire. */
-		if (atomic_load_explicit(&plane_event(&agent.plane, id)->plan, memory_order_relaxed))
+		if (atomic_load_explicit(&plane_event(&agent.plane, id)->plan,
+					 memory_order_relaxed))
 			return true;
 	return false;
 }
@@ -80,8 +84,12 @@ static void event_known(struct tf_event *ev, int32_t id)
 	}
 	ev->id = (uint32_t)id;
 	note_id(ev->id);
-	/* Release: who sees it armed sees its id. Pairs with the dependency of the load in tf_armed_(). */
-	__atomic_store_n(&ev->plan, (const uint64_t *)&plane_event(&agent.plane, ev->id)->plan, __ATOMIC_RELEASE);
+	/*
+	 * Release: who sees it armed sees its id. Pairs with the dependency of the load in
+	 * tf_armed_().
+	 */
+	__atomic_store_n(&ev->plan, (const uint64_t *)&plane_event(&agent.plane, ev->id)->plan,
+			 __ATOMIC_RELEASE);
 }
 
 /* Whatever the server does not answer is refused. */
@@ -89,7 +97,8 @@ static void batch_send(struct batch *b)
 {
 	uint32_t nr = 0;
 
-	b->q = (struct attach_request){ .version = SESSION_VERSION, .kind = ATTACH_EVENTS, .value = b->nr };
+	b->q = (struct attach_request){
+		.version = SESSION_VERSION, .kind = ATTACH_EVENTS, .value = b->nr};
 	memset(&b->answer, 0, sizeof(b->answer.reply));
 	if (!b->nr)
 		return;
@@ -119,7 +128,8 @@ static void batch_end(struct batch *b)
 static bool batch_add(struct batch *b, struct tf_event *ev, const struct enums *e)
 {
 	struct attach_definition *d = (struct attach_definition *)(b->bytes + b->size);
-	struct text t = { .at = (char *)d, .len = sizeof(*d), .room = sizeof(b->bytes) - b->size - 8 };
+	struct text t = {
+		.at = (char *)d, .len = sizeof(*d), .room = sizeof(b->bytes) - b->size - 8};
 
 	if (b->nr == BATCH_EVENTS || sizeof(b->bytes) - b->size < 2 * sizeof(*d))
 		return false;
@@ -245,13 +255,17 @@ void events_start(void)
 
 /* ---- DSOs that come and go; called in their constructors and destructors ---- */
 
-AGENT_API void tf_dso_opened_(struct tf_dso *dso, struct tf_event **events, struct tf_event **events_end,
-			      struct tf_enum **enums, struct tf_enum **enums_end)
+AGENT_API void tf_dso_opened_(struct tf_dso *dso, struct tf_event **events,
+			      struct tf_event **events_end, struct tf_enum **enums,
+			      struct tf_enum **enums_end)
 {
 	const struct tf_note n = { dso, events, events_end, { enums, enums_end } };
 	struct batch *b = NULL;
 
-	/* Acquire: pairs with the release in attach_start(). Before it everything is looked for at attach. */
+	/*
+	 * Acquire: pairs with the release in attach_start(). Before it everything is looked for at
+	 * attach.
+	 */
 	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON)
 		return;
 	/* Before, as in scan_one(). */
@@ -278,7 +292,13 @@ static int event_attached(void)
 }
 
 static const struct tf_ops ops = {
-	.size = sizeof(ops), .version = TF_VERSION_,
-	.emit = event_emit, .reserve = event_reserve, .emit_large = event_emit_large,
-	.vprintk = print_formatted, .marker = print_text, .attached = event_attached, .critical = section_own,
+	.size = sizeof(ops),
+	.version = TF_VERSION_,
+	.emit = event_emit,
+	.reserve = event_reserve,
+	.emit_large = event_emit_large,
+	.vprintk = print_formatted,
+	.marker = print_text,
+	.attached = event_attached,
+	.critical = section_own,
 };

@@ -108,15 +108,18 @@ static void add_made_print(struct text *t, const struct tf_class *c)
 
 static bool is_word(char c)
 {
-	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+	       (c >= 'A' && c <= 'Z');
 }
 
-static const struct tf_enum *enum_find(const struct enums *e, const char *system, const char *word, size_t len)
+static const struct tf_enum *enum_find(const struct enums *e, const char *system, const char *word,
+				       size_t len)
 {
 	for (struct tf_enum **p = e->start; p < e->end; p++) {
 		const struct tf_enum *v = *p;
 
-		if (v && !strncmp(v->name, word, len) && !v->name[len] && !strcmp(v->system, system))
+		if (v && !strncmp(v->name, word, len) && !v->name[len] &&
+		    !strcmp(v->system, system))
 			return v;
 	}
 	return NULL;
@@ -144,7 +147,8 @@ static size_t string_length(const char *p)
 	return p[len] ? len + 1 : len;
 }
 
-static size_t add_word(struct text *t, const char *p, bool member, const struct tf_event *ev, const struct enums *e)
+static size_t add_word(struct text *t, const char *p, bool member, const struct tf_event *ev,
+		       const struct enums *e)
 {
 	size_t len = word_length(p), plain = 0;
 	const struct tf_enum *v = member ? NULL : enum_find(e, ev->system, p, len);

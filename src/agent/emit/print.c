@@ -9,7 +9,8 @@
 #include "agent/state.h"
 
 enum {
-	PRINT_ID	= 5,		/* as in src/tracefs/marker.c, which makes the same record */
+	/* as in src/tracefs/marker.c, which makes the same record */
+	PRINT_ID	= 5,
 	PRINT_TEXT	= 16,
 	SHORTEST	= 9,
 	PRINTK_MOST	= 1024,		/* bytes with the 0, as trace_printk() */
@@ -21,8 +22,11 @@ static bool wanted(void)
 {
 	/* Relaxed: each is a word of its own, and hit() looks at the plan again. */
 	return agent_attached() &&
-	       atomic_load_explicit(&plane_event(&agent.plane, PRINT_ID)->plan, memory_order_relaxed) &&
-	       (atomic_load_explicit(&plane_instance(&agent.plane, 0)->flags, memory_order_relaxed) & INSTANCE_MARKERS);
+	       atomic_load_explicit(&plane_event(&agent.plane, PRINT_ID)->plan,
+				    memory_order_relaxed) &&
+	       (atomic_load_explicit(&plane_instance(&agent.plane, 0)->flags,
+				     memory_order_relaxed) &
+		INSTANCE_MARKERS);
 }
 
 /* `record` has the text at PRINT_TEXT, and room for a newline and a 0. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * section.c - what latency tracers watch for: signals blocked, locks held, the program's own sections, wakeups
+ * section.c - what latency tracers watch for: signals blocked, locks held, the program's own
+ * sections, wakeups
  *
  *     lock.c, signal.c, tf_critical_start() --agent_section_change()--> begin ... end
  *     wake.c: wakes ... runs again        ---agent_section_begin(), _end()-->
@@ -39,7 +40,8 @@ const _Atomic uint32_t *agent_section_kinds = &none;
 void section_start(void)
 {
 	/* Pairs with the dependency of the loads in agent_section_kinds_of(). */
-	__atomic_store_n(&agent_section_kinds, &plane_header(&agent.plane)->sections.kinds, __ATOMIC_RELEASE);
+	__atomic_store_n(&agent_section_kinds, &plane_header(&agent.plane)->sections.kinds,
+			 __ATOMIC_RELEASE);
 }
 
 void section_stop(void)
@@ -85,7 +87,9 @@ static bool counts(unsigned int watch, uint64_t ns)
 	uint64_t thresh = atomic_load_explicit(&watch_of(watch)->thresh, memory_order_relaxed);
 
 	/* Relaxed: longest_at() loads it again. */
-	return thresh ? ns >= thresh : ns > atomic_load_explicit(&log_of(watch)->longest, memory_order_relaxed) >> 16;
+	return thresh ? ns >= thresh
+		      : ns > atomic_load_explicit(&log_of(watch)->longest, memory_order_relaxed) >>
+				16;
 }
 
 /* ---- A report ---- */
@@ -105,7 +109,8 @@ static void report_cpus(struct section_report *r)
 }
 
 /* Addresses are the process's own until it is reported; the CPU may be a negative number. */
-static void describe(const struct agent_thread *t, struct section_end *e, const void *ip, const void *parent)
+static void describe(const struct agent_thread *t, struct section_end *e, const void *ip,
+		     const void *parent)
 {
 	e->ip = (uintptr_t)ip;
 	e->parent = (uintptr_t)parent;
@@ -142,11 +147,18 @@ static struct section_report *report_claim(struct section_log *log, uint32_t num
 		/* Relaxed: the compare-and-swap finds out whether it still is so. */
 		uint64_t state = atomic_load_explicit(&r->state, memory_order_relaxed);
 
-		/* Acquire: pairs with the release in report(); what is written now comes after what was. */
+		/*
+		 * Acquire: pairs with the release in report(); what is written now comes after what
+		 * was.
+		 */
 		if (!(state & 1) && is_past(state, number) &&
-		    atomic_compare_exchange_strong_explicit(&r->state, &state, state | 1, memory_order_acquire,
+		    atomic_compare_exchange_strong_explicit(&r->state, &state, state | 1,
+							    memory_order_acquire,
 							    memory_order_relaxed)) {
-			/* Pairs with the fence in copy_report() (running.c): who reads what follows sees it odd. */
+			/*
+			 * Pairs with the fence in copy_report() (running.c): who reads what follows
+			 * sees it odd.
+			 */
 			atomic_thread_fence(memory_order_release);
 			return r;
 		}
@@ -155,10 +167,14 @@ static struct section_report *report_claim(struct section_log *log, uint32_t num
 }
 
 /* C3: what has to be beaten at this number, told if it has not been. */
-static uint64_t longest_at(struct section_log *log, struct instance_state *inst, uint32_t live, uint32_t generation)
+static uint64_t longest_at(struct section_log *log, struct instance_state *inst, uint32_t live,
+			   uint32_t generation)
 {
 	const struct section_report *r = &log->reports[live_report(live)];
-	/* Acquire: pairs with the release below; of a newer number than `live` it is seen that that is past. */
+	/*
+	 * Acquire: pairs with the release below; of a newer number than `live` it is seen that that
+	 * is past.
+	 */
 	uint64_t told = atomic_load_explicit(&log->longest, memory_order_acquire), ns;
 
 	/* Where others tell it again and again, one of them has been faster. */
@@ -167,15 +183,20 @@ static uint64_t longest_at(struct section_log *log, struct instance_state *inst,
 			return UINT64_MAX;
 		ns = told >> 16;
 		/* Relaxed: win() named it when it was complete, and `live` has been acquired. */
-		if (atomic_load_explicit(&r->state, memory_order_relaxed) == section_state(live_number(live), generation))
+		if (atomic_load_explicit(&r->state, memory_order_relaxed) ==
+		    section_state(live_number(live), generation))
 			ns = r->end.time - r->start.time;
-		/* Pairs with the fence in report_claim(): nobody writes what was read before `live` is another. */
+		/*
+		 * Pairs with the fence in report_claim(): nobody writes what was read before `live`
+		 * is another.
+		 */
 		atomic_thread_fence(memory_order_acquire);
 		if (atomic_load_explicit(&inst->live, memory_order_relaxed) != live)
 			return UINT64_MAX;
 		/* Both pair with each other, and with the acquire above. */
-		if (atomic_compare_exchange_weak_explicit(&log->longest, &told, section_longest(ns, live_number(live)),
-							  memory_order_release, memory_order_acquire))
+		if (atomic_compare_exchange_weak_explicit(
+			    &log->longest, &told, section_longest(ns, live_number(live)),
+			    memory_order_release, memory_order_acquire))
 			return ns;
 	}
 	return told >> 16;
@@ -189,8 +210,12 @@ static bool win(struct instance_state *inst, uint32_t *live, uint32_t report)
 			atomic_load_explicit(&inst->buffers[1], memory_order_relaxed);
 	uint32_t next = live_make(live_number(*live) + 1, report, *live ^ both);
 
-	/* Release: pairs with the acquires of `live`: the report is there. Each ring orders its own records. */
-	if (!atomic_compare_exchange_strong_explicit(&inst->live, live, next, memory_order_release, memory_order_relaxed))
+	/*
+	 * Release: pairs with the acquires of `live`: the report is there. Each ring orders its own
+	 * records.
+	 */
+	if (!atomic_compare_exchange_strong_explicit(&inst->live, live, next, memory_order_release,
+						     memory_order_relaxed))
 		return false;
 	*live = next;
 	return true;
@@ -218,8 +243,9 @@ static void report_task(struct section_report *r)
 	r->rt_prio = attr.priority;
 }
 
-static void report_fill(struct agent_thread *t, struct section_report *r, const struct section_mark *m,
-			const struct section_end *end, const void *frame)
+static void report_fill(struct agent_thread *t, struct section_report *r,
+			const struct section_mark *m, const struct section_end *end,
+			const void *frame)
 {
 	translate(t, &r->start, &m->at);
 	translate(t, &r->end, end);
@@ -253,14 +279,16 @@ static void report(struct agent_thread *t, unsigned int watch, const struct sect
 	atomic_store_explicit(&r->state, state, memory_order_release);
 	if (win(inst, &live, (uint32_t)(r - log->reports)))
 		longest_at(log, inst, live, m->generation);
-	else	/* It is free again, if nobody has found that out. Relaxed: it passes the release above on. */
-		atomic_compare_exchange_strong_explicit(&r->state, &state, 0, memory_order_relaxed, memory_order_relaxed);
+	else /* It is free again, if nobody has found that out. Relaxed: it passes the release above
+		on. */
+		atomic_compare_exchange_strong_explicit(&r->state, &state, 0, memory_order_relaxed,
+							memory_order_relaxed);
 }
 
 /* ---- Begin and end ---- */
 
-bool agent_section_begin(struct agent_thread *t, unsigned int watch, struct section_mark *m, const void *ip,
-			 const void *parent)
+bool agent_section_begin(struct agent_thread *t, unsigned int watch, struct section_mark *m,
+			 const void *ip, const void *parent)
 {
 	struct instance_state *inst;
 
@@ -277,14 +305,15 @@ bool agent_section_begin(struct agent_thread *t, unsigned int watch, struct sect
 	return true;
 }
 
-void agent_section_end(struct agent_thread *t, unsigned int watch, const struct section_mark *m, const void *ip,
-		       const void *parent, const void *frame)
+void agent_section_end(struct agent_thread *t, unsigned int watch, const struct section_mark *m,
+		       const void *ip, const void *parent, const void *frame)
 {
 	struct instance_state *inst = instance_of(watch);
 	struct section_end end = { .time = clock_now(&plane_header(&agent.plane)->tsc, inst) };
 
 	/* Relaxed: C5. */
-	if (end.time < m->at.time || m->generation != generation_of(watch) || !counts(watch, end.time - m->at.time) ||
+	if (end.time < m->at.time || m->generation != generation_of(watch) ||
+	    !counts(watch, end.time - m->at.time) ||
 	    !atomic_load_explicit(&inst->tracing_on, memory_order_relaxed))
 		return;
 	describe(t, &end, ip, parent);
@@ -330,7 +359,8 @@ void agent_wakeup_tell(uint32_t process, bool pending)
 
 	/* C2. Relaxed: wake.c orders it. */
 	atomic_store_explicit(&tables->woken[process % LAYOUT_MAX_PROCESSES],
-			      pending ? generation_of(SECTION_WATCH_WAKEUP) + 1 : 0, memory_order_relaxed);
+			      pending ? generation_of(SECTION_WATCH_WAKEUP) + 1 : 0,
+			      memory_order_relaxed);
 }
 
 bool agent_wakeup_pending(void)
@@ -370,8 +400,8 @@ static void count(struct agent_section *s, uint32_t kind, bool on)
 		s->state &= ~kind;
 }
 
-void agent_section_change(struct agent_thread *t, uint32_t kind, bool on, const void *ip, const void *parent,
-			  const void *frame)
+void agent_section_change(struct agent_thread *t, uint32_t kind, bool on, const void *ip,
+			  const void *parent, const void *frame)
 {
 	/* Relaxed: as in agent_section_kinds_of(). */
 	uint32_t kinds = atomic_load_explicit(agent_section_kinds, memory_order_relaxed);

@@ -13,9 +13,9 @@
  *     its depth, loads the epoch and leaves unless it is E: as any hit (H1), it
  *     either sees that something was retired or keeps it from being freed. Its
  *     slot's epoch is E already, since way_make() or a hit after it stored it
- *     and none is newer; an older one would keep more. Other CPU's rings changing places raises it, too.
- *     Where each enter needs a fence of its own (config_header.fence) no way is
- *     made; a server who begins to need it raises the epoch long before it frees.
+ *     and none is newer; an older one would keep more. Other CPU's rings changing places raises it,
+ *     too. Where each enter needs a fence of its own (config_header.fence) no way is made; a server
+ *     who begins to need it raises the epoch long before it frees.
  * W2  What hits change themselves is loaded each time: tracing_on, and which
  *     buffer is live. What the server alone changes raises the epoch, published
  *     or not: the instance's options and clock, whether the ring is disabled
@@ -40,37 +40,53 @@
 #include "plane/hit.h"
 #include "plane/ring/ring.h"
 
-_Static_assert(offsetof(struct tf_event, id) == EVENT_ID && offsetof(struct agent_thread, slot) == THREAD_SLOT &&
-	       offsetof(struct agent_thread, no_rseq) == THREAD_WORD &&
-	       offsetof(struct agent_thread, flags) == THREAD_WORD + 2 &&
-	       offsetof(struct agent_thread, locks) == THREAD_WORD + 3 &&
-	       offsetof(struct agent_thread, pid) == THREAD_WORD + 4 &&
-	       offsetof(struct agent_thread, frame) == THREAD_FRAME &&
-	       offsetof(struct agent_thread, ways) == THREAD_WAYS, "emit.S knows the thread");
+_Static_assert(offsetof(struct tf_event, id) == EVENT_ID &&
+		       offsetof(struct agent_thread, slot) == THREAD_SLOT &&
+		       offsetof(struct agent_thread, no_rseq) == THREAD_WORD &&
+		       offsetof(struct agent_thread, flags) == THREAD_WORD + 2 &&
+		       offsetof(struct agent_thread, locks) == THREAD_WORD + 3 &&
+		       offsetof(struct agent_thread, pid) == THREAD_WORD + 4 &&
+		       offsetof(struct agent_thread, frame) == THREAD_FRAME &&
+		       offsetof(struct agent_thread, ways) == THREAD_WAYS,
+	       "emit.S knows the thread");
 _Static_assert(sizeof(struct agent_way) == 1 << WAY_SHIFT && AGENT_WAYS == WAY_MASK + 1 &&
-	       offsetof(struct agent_way, seen) == WAY_SEEN && offsetof(struct agent_way, on) == WAY_ON &&
-	       offsetof(struct agent_way, event) == WAY_EVENT &&
-	       offsetof(struct agent_way, inst) == WAY_INST && offsetof(struct agent_way, ring) == WAY_RING &&
-	       offsetof(struct agent_way, mult) == WAY_MULT && offsetof(struct agent_way, offset) == WAY_OFFSET &&
-	       offsetof(struct agent_way, subbuf_size) == WAY_SUBBUF &&
-	       offsetof(struct agent_way, rseq) == WAY_RSEQ && offsetof(struct agent_way, bit) == WAY_BIT &&
-	       offsetof(struct agent_way, type) == WAY_TYPE &&
-	       offsetof(struct agent_way, plain) == WAY_PLAIN && offsetof(struct agent_way, room) == WAY_ROOM &&
-	       offsetof(struct agent_way, slot) == WAY_SLOT && WAY_SEEN_SHIFT == SEEN_SHIFT &&
-	       LAYOUT_MAX_EVENTS <= 1 << (64 - SEEN_SHIFT), "emit.S knows the way");
-_Static_assert(offsetof(struct agent, plane) == 0 && offsetof(struct plane, config) == PLANE_CONFIG &&
-	       offsetof(struct plane, data) == PLANE_DATA && offsetof(struct plane, data_mask) == PLANE_MASK &&
-	       offsetof(struct config_header, epoch) == CONFIG_EPOCH, "emit.S knows the session");
-_Static_assert(offsetof(struct slot, depth) == SLOT_DEPTH && offsetof(struct slot, epoch) == SLOT_EPOCH &&
-	       offsetof(struct instance_state, tracing_on) == INST_ON &&
-	       offsetof(struct instance_state, live) == INST_ON + 4, "emit.S knows slots and instances");
-_Static_assert(offsetof(struct ring, cpu) == RING_CPU &&
-	       offsetof(struct ring, head) == RING_HEAD && offsetof(struct ring, tail[0].time) == RING_TAIL_TIME &&
-	       offsetof(struct ring, tail[0].entries) == RING_TAIL_ENTRIES &&
-	       sizeof(struct ring_tail) == RING_TAIL_SIZE && offsetof(struct ring, page_end) == RING_PAGE_END &&
-	       offsetof(struct ring, base) == RING_BASE && RING_MAX_SMALL == 112 && RING_SHORT_MIN == 12,
+		       offsetof(struct agent_way, seen) == WAY_SEEN &&
+		       offsetof(struct agent_way, on) == WAY_ON &&
+		       offsetof(struct agent_way, event) == WAY_EVENT &&
+		       offsetof(struct agent_way, inst) == WAY_INST &&
+		       offsetof(struct agent_way, ring) == WAY_RING &&
+		       offsetof(struct agent_way, mult) == WAY_MULT &&
+		       offsetof(struct agent_way, offset) == WAY_OFFSET &&
+		       offsetof(struct agent_way, subbuf_size) == WAY_SUBBUF &&
+		       offsetof(struct agent_way, rseq) == WAY_RSEQ &&
+		       offsetof(struct agent_way, bit) == WAY_BIT &&
+		       offsetof(struct agent_way, type) == WAY_TYPE &&
+		       offsetof(struct agent_way, plain) == WAY_PLAIN &&
+		       offsetof(struct agent_way, room) == WAY_ROOM &&
+		       offsetof(struct agent_way, slot) == WAY_SLOT &&
+		       WAY_SEEN_SHIFT == SEEN_SHIFT && LAYOUT_MAX_EVENTS <= 1 << (64 - SEEN_SHIFT),
+	       "emit.S knows the way");
+_Static_assert(offsetof(struct agent, plane) == 0 &&
+		       offsetof(struct plane, config) == PLANE_CONFIG &&
+		       offsetof(struct plane, data) == PLANE_DATA &&
+		       offsetof(struct plane, data_mask) == PLANE_MASK &&
+		       offsetof(struct config_header, epoch) == CONFIG_EPOCH,
+	       "emit.S knows the session");
+_Static_assert(offsetof(struct slot, depth) == SLOT_DEPTH &&
+		       offsetof(struct slot, epoch) == SLOT_EPOCH &&
+		       offsetof(struct instance_state, tracing_on) == INST_ON &&
+		       offsetof(struct instance_state, live) == INST_ON + 4,
+	       "emit.S knows slots and instances");
+_Static_assert(offsetof(struct ring, cpu) == RING_CPU && offsetof(struct ring, head) == RING_HEAD &&
+		       offsetof(struct ring, tail[0].time) == RING_TAIL_TIME &&
+		       offsetof(struct ring, tail[0].entries) == RING_TAIL_ENTRIES &&
+		       sizeof(struct ring_tail) == RING_TAIL_SIZE &&
+		       offsetof(struct ring, page_end) == RING_PAGE_END &&
+		       offsetof(struct ring, base) == RING_BASE && RING_MAX_SMALL == 112 &&
+		       RING_SHORT_MIN == 12,
 	       "emit.S knows the ring");
-_Static_assert(offsetof(struct rseq_area, cpu_id) == RSEQ_CPU && offsetof(struct rseq_area, rseq_cs) == RSEQ_CS,
+_Static_assert(offsetof(struct rseq_area, cpu_id) == RSEQ_CPU &&
+		       offsetof(struct rseq_area, rseq_cs) == RSEQ_CS,
 	       "emit.S knows the area of restartable sequences");
 
 /* Two words next to each other, as the short way compares them. */
@@ -100,7 +116,8 @@ static struct ring *ring_to(const struct instance_state *inst, uint32_t live, ui
 	data_ref ref = atomic_load_explicit(&inst->buffers[live & 1], memory_order_acquire);
 	const struct buffer *b = plane_data(p, ref);
 
-	if (!ref || cpu >= b->nr_cpus || plane_instance(p, b->instance % LAYOUT_MAX_INSTANCES) != inst)
+	if (!ref || cpu >= b->nr_cpus ||
+	    plane_instance(p, b->instance % LAYOUT_MAX_INSTANCES) != inst)
 		return NULL;
 	/* Pairs with the releases in buffer_add_set() and buffer_swap_cpu(). */
 	ref = atomic_load_explicit(&b->rings[cpu], memory_order_acquire);
@@ -124,8 +141,10 @@ static bool way_find(struct agent_way *w, uint32_t id, uint32_t cpu)
 		return false;
 	w->on = words_at(&inst->tracing_on);
 	/* Relaxed, all three: W2, and the epoch was loaded before. */
-	if (!(uint32_t)w->on || !clock_is_counter(atomic_load_explicit(&inst->clock, memory_order_relaxed)) ||
-	    (atomic_load_explicit(&inst->flags, memory_order_relaxed) & (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE)))
+	if (!(uint32_t)w->on ||
+	    !clock_is_counter(atomic_load_explicit(&inst->clock, memory_order_relaxed)) ||
+	    (atomic_load_explicit(&inst->flags, memory_order_relaxed) &
+	     (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE)))
 		return false;
 	r = ring_to(inst, (uint32_t)(w->on >> 32), cpu);
 	if (!r || r->cpu != cpu || atomic_load_explicit(&r->disabled, memory_order_relaxed))
@@ -165,8 +184,9 @@ bool way_may(const struct slot *slot, uint32_t id)
 	const struct config_header *h = plane_header(&agent.plane);
 
 	/*
-	 * Relaxed: the depth is the thread's own, of the fence see W1, shortcuts_off does not change
-	 * while there is something to take, and the lease is what the thread has said of itself.
+	 * Relaxed: the depth is the thread's own, of the fence see W1, shortcuts_off does not
+	 * change while there is something to take, and the lease is what the thread has said of
+	 * itself.
 	 */
 	return !atomic_load_explicit(&slot->depth, memory_order_relaxed) &&
 	       !atomic_load_explicit(&h->fence, memory_order_relaxed) &&

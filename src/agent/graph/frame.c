@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * frame.c - pieces of stack with their mirrors and frames; the function above; functions that have jumped
+ * frame.c - pieces of stack with their mirrors and frames; the function above; functions that have
+ * jumped
  *
  * graph.c begins with what M3, M4 and M5 are.
  */
@@ -15,7 +16,8 @@
 
 enum {
 	PIECES = 8192,
-	DEEPEST = 64 << 20,	/* bytes of a thread's stack; its frames take eight times as much at most */
+	/* bytes of a thread's stack; its frames take eight times as much at most */
+	DEEPEST = 64 << 20,
 };
 
 /* The process's, by address; open addressing. A child of fork() has the same. */
@@ -70,14 +72,15 @@ static void piece_note(uintptr_t low, struct graph_piece *piece)
 /* What nobody touches takes no memory, also in a program that has called mlockall(MCL_FUTURE). */
 static void *sparse_map(uintptr_t at, size_t size, int flags)
 {
-	long got = agent_syscall(SYS_mmap, at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags,
-				 -1, 0);
+	long got = agent_syscall(SYS_mmap, at, size, PROT_NONE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
 
 	if ((unsigned long)got > -4096ul)
 		return NULL;
 	agent_syscall(SYS_munlock, got, size);
 	agent_syscall(SYS_madvise, got, size, MADV_NOHUGEPAGE);
-	if ((at && (uintptr_t)got != at) || agent_syscall(SYS_mprotect, got, size, PROT_READ | PROT_WRITE)) {
+	if ((at && (uintptr_t)got != at) ||
+	    agent_syscall(SYS_mprotect, got, size, PROT_READ | PROT_WRITE)) {
 		agent_syscall(SYS_munmap, got, size);
 		return NULL;
 	}
@@ -89,9 +92,11 @@ static struct graph_piece *piece_map(const struct agent_thread *t, uintptr_t low
 	struct graph_piece *piece;
 	void *mirror;
 
-	if (low >> 47 || (is_own(t, low) && t->stack_high - low > DEEPEST) || room_make(PIECE + sizeof(*piece)))
+	if (low >> 47 || (is_own(t, low) && t->stack_high - low > DEEPEST) ||
+	    room_make(PIECE + sizeof(*piece)))
 		return NULL;
-	mirror = sparse_map((uintptr_t)mirror_of(low) & -(uintptr_t)PIECE, PIECE, MAP_FIXED_NOREPLACE);
+	mirror = sparse_map((uintptr_t)mirror_of(low) & -(uintptr_t)PIECE, PIECE,
+			    MAP_FIXED_NOREPLACE);
 	if (!mirror)
 		return NULL;
 	piece = sparse_map(0, sizeof(*piece), 0);
@@ -120,7 +125,9 @@ static struct graph_piece *piece_make_at(const struct agent_thread *t, uintptr_t
 	thread_unlock();
 	/* Relaxed: said once or twice. */
 	if (refused && !atomic_exchange_explicit(&refused_said, true, memory_order_relaxed))
-		agent_say("returns of functions cannot be traced: the addresses that it takes are used otherwise", 0);
+		agent_say("returns of functions cannot be traced: the addresses that it takes are "
+			  "used otherwise",
+			  0);
 	return piece;
 }
 
@@ -134,7 +141,10 @@ static inline uintptr_t min_of(uintptr_t a, uintptr_t b)
 	return a < b ? a : b;
 }
 
-/* The short way from now on: a handler that comes in between finds none, and may leave another one; then there is none. */
+/*
+ * The short way from now on: a handler that comes in between finds none, and may leave another one;
+ * then there is none.
+ */
 static void piece_use(struct agent_thread *t, struct graph_piece *piece, uintptr_t low)
 {
 	struct agent_graph *g = &t->graph;
@@ -206,11 +216,13 @@ static struct above above_own(struct agent_thread *t, uintptr_t slot)
 }
 
 /* Of a stack that is not the thread's own: what lies there may be gone, and is not looked at. */
-static struct above above_near(struct agent_thread *t, const struct graph_piece *piece, uintptr_t slot)
+static struct above above_near(struct agent_thread *t, const struct graph_piece *piece,
+			       uintptr_t slot)
 {
 	struct graph_frame *f;
 
-	for (uintptr_t at = piece->inner[slot % PIECE / REGION]; at && at / REGION == slot / REGION; at = f->up) {
+	for (uintptr_t at = piece->inner[slot % PIECE / REGION]; at && at / REGION == slot / REGION;
+	     at = f->up) {
 		f = frame_of(t, at);
 		if (!f || runs_on_own(t, at))
 			break;
@@ -220,7 +232,8 @@ static struct above above_near(struct agent_thread *t, const struct graph_piece 
 	return (struct above){ 0 };
 }
 
-static struct above above_other(struct agent_thread *t, const struct graph_piece *piece, uintptr_t slot)
+static struct above above_other(struct agent_thread *t, const struct graph_piece *piece,
+				uintptr_t slot)
 {
 	struct above up = above_near(t, piece, slot);
 
@@ -254,10 +267,15 @@ uintptr_t graph_looked_up(const uintptr_t *word)
 {
 	bool refused;
 
-	return is_label(*word) && !piece_find((uintptr_t)word & -(uintptr_t)PIECE, &refused) ? *word : graph_true(word);
+	return is_label(*word) && !piece_find((uintptr_t)word & -(uintptr_t)PIECE, &refused)
+		       ? *word
+		       : graph_true(word);
 }
 
-/* What a function has below one with that state; GRAPH_LONG, as all that is no mere depth: not the short way (entry.S). */
+/*
+ * What a function has below one with that state; GRAPH_LONG, as all that is no mere depth: not the
+ * short way (entry.S).
+ */
 static uint64_t state_below(uint64_t state)
 {
 	return state & (FRAME_IN_GRAPH | FRAME_NOTRACE) ? GRAPH_LONG : (uint32_t)state + 1ull;

@@ -40,20 +40,26 @@ struct graph_frame {
 	uint64_t	state;
 	uintptr_t	up;		/* the slot of the function above; 0: none */
 	uint64_t	func;		/* as an address of the session */
-	uint64_t	time;		/* of the call; FRAME_PROFILED with FRAME_CPU_TIME: ns of calls below */
-	uint64_t	mask;		/* the instances that recorded it, or that want its return (FRAME_UNSEEN); 0: none */
-	uint64_t	cpu_time;	/* of the thread, at the call; FRAME_PROFILED without FRAME_CPU_TIME: ns of calls below */
-	uint64_t	tail;		/* number of the frame that waits; with FRAME_PROFILED in the upper 16 bits its group */
+	/* of the call; FRAME_PROFILED with FRAME_CPU_TIME: ns of calls below */
+	uint64_t	time;
+	/* the instances that recorded it, or that want its return (FRAME_UNSEEN); 0: none */
+	uint64_t	mask;
+	/* of the thread, at the call; FRAME_PROFILED without FRAME_CPU_TIME: ns of calls below */
+	uint64_t	cpu_time;
+	/* number of the frame that waits; with FRAME_PROFILED in the upper 16 bits its group */
+	uint64_t	tail;
 };
 
 struct graph_tail {
-	uint64_t	nr;		/* its own number, so that one that was overwritten is not taken for it */
+	/* its own number, so that one that was overwritten is not taken for it */
+	uint64_t	nr;
 	struct graph_frame frame;
 };
 
 struct graph_piece {
 	struct graph_frame frames[PIECE / ALIGN];
-	uintptr_t	inner[PIECE / REGION];	/* M3: innermost slot, of stacks that are no thread's own */
+	/* M3: innermost slot, of stacks that are no thread's own */
+	uintptr_t	inner[PIECE / REGION];
 	_Atomic uint64_t next_tail;
 	struct graph_tail tails[TAILS];
 };
@@ -131,7 +137,10 @@ static inline struct graph_piece *piece_short(const struct agent_thread *t, uint
 	atomic_signal_fence(memory_order_seq_cst);
 	is_in = slot - t->graph.low < t->graph.size;
 	atomic_signal_fence(memory_order_seq_cst);
-	return __builtin_expect(is_in && piece == *(struct graph_piece *const volatile *)&t->graph.piece, 1) ? piece : NULL;
+	return __builtin_expect(
+		       is_in && piece == *(struct graph_piece *const volatile *)&t->graph.piece, 1)
+		       ? piece
+		       : NULL;
 }
 
 static inline struct graph_piece *piece_of(struct agent_thread *t, uintptr_t slot, bool *refused)

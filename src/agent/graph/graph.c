@@ -8,7 +8,8 @@
  *
  *     stack                      mirror, at the slot's address ^ GRAPH_MIRROR
  *     +-----------------+        +-----------------+
- *     | graph_returned  | slot   | return address  |       struct graph_frame of the slot: what was called, when
+ *     | graph_returned  | slot   | return address  |       struct graph_frame of the slot: what was
+ *                                                          called, when
  *     +-----------------+        +-----------------+
  *
  * M1  All that is known of a call follows from its slot: the return address by
@@ -40,9 +41,10 @@
  *     profile has a time all the same: it ends where the next hooked function of
  *     the thread's own stack begins or returns, or the thread ends. It keeps its
  *     frame until then.
- * M8  Where a function has return sites (sites/returns.c) nothing is replaced: the frame is FRAME_SITE,
- *     its mirror a copy, by which it is known whether it is still there. Its return finds the frame by
- *     the slot as well. So who is called at a slot and not hooked takes away what lies there.
+ * M8  Where a function has return sites (sites/returns.c) nothing is replaced: the frame is
+ *     FRAME_SITE, its mirror a copy, by which it is known whether it is still there. Its return
+ *     finds the frame by the slot as well. So who is called at a slot and not hooked takes away
+ *     what lies there.
  */
 #include <errno.h>
 #include <string.h>
@@ -63,15 +65,21 @@ enum {
 	CLOCK_THREAD = 3,	/* CLOCK_THREAD_CPUTIME_ID */
 };
 
-_Static_assert(sizeof(struct graph_frame) == 64 && (PIECE - 1) / ALIGN * 64 == FRAMES_MASK, "one cache line a slot");
-_Static_assert(FRAME_TAIL == 1ull << 8 * (FRAME_TAILS - FRAME_DEPTH) && MOST_TAILS == MOST_TAILS_WAIT,
+_Static_assert(sizeof(struct graph_frame) == 64 && (PIECE - 1) / ALIGN * 64 == FRAMES_MASK,
+	       "one cache line a slot");
+_Static_assert(FRAME_TAIL == 1ull << 8 * (FRAME_TAILS - FRAME_DEPTH) &&
+		       MOST_TAILS == MOST_TAILS_WAIT,
 	       "emit.S knows how many wait");
-_Static_assert(offsetof(struct graph_frame, id) == FRAME_ID && offsetof(struct graph_frame, state) == FRAME_DEPTH &&
-	       offsetof(struct graph_frame, up) == FRAME_UP && offsetof(struct graph_frame, func) == FRAME_FUNC &&
-	       offsetof(struct graph_frame, time) == FRAME_TIME && offsetof(struct graph_frame, mask) == FRAME_MASK &&
-	       offsetof(struct graph_frame, cpu_time) == FRAME_BELOW &&
-	       offsetof(struct graph_frame, tail) == FRAME_GROUP &&
-	       FRAME_PROFILED == 1ull << FRAME_PROFILED_BIT && FRAME_SITE == 1ull << FRAME_SITE_BIT && TAIL_GROUP == 1ull << 48,
+_Static_assert(offsetof(struct graph_frame, id) == FRAME_ID &&
+		       offsetof(struct graph_frame, state) == FRAME_DEPTH &&
+		       offsetof(struct graph_frame, up) == FRAME_UP &&
+		       offsetof(struct graph_frame, func) == FRAME_FUNC &&
+		       offsetof(struct graph_frame, time) == FRAME_TIME &&
+		       offsetof(struct graph_frame, mask) == FRAME_MASK &&
+		       offsetof(struct graph_frame, cpu_time) == FRAME_BELOW &&
+		       offsetof(struct graph_frame, tail) == FRAME_GROUP &&
+		       FRAME_PROFILED == 1ull << FRAME_PROFILED_BIT &&
+		       FRAME_SITE == 1ull << FRAME_SITE_BIT && TAIL_GROUP == 1ull << 48,
 	       "emit.S knows frames");
 _Static_assert(offsetof(struct agent_thread, graph.low) == GRAPH_LOW &&
 	       offsetof(struct agent_thread, graph.size) == GRAPH_SIZE &&
@@ -81,12 +89,15 @@ _Static_assert(offsetof(struct agent_thread, graph.low) == GRAPH_LOW &&
 	       offsetof(struct agent_thread, graph.overrun) == GRAPH_OVERRUN &&
 	       offsetof(struct agent_thread, pid) == THREAD_PID &&
 	       offsetof(struct agent_thread, busy) == THREAD_BUSY, "emit.S knows the thread");
-_Static_assert(offsetof(struct site_dso, table) == DSO_TABLE && offsetof(struct site_table, code) == TABLE_CODE &&
-	       offsetof(struct site_table, words) == TABLE_WORDS && offsetof(struct site_table, size) == TABLE_SIZE &&
-	       offsetof(struct site_table, delta) == TABLE_DELTA && SITE_HOOKED == SITE_HOOKED_WORD &&
-	       SITE_RETURNS == SITE_RETURNS_WORD &&
-	       LAYOUT_GRAPH_EXIT == GRAPH_EXIT && GRAPH_MIRROR == MIRROR &&
-	       GROUP_GRAPH == GROUP_FUNCTION + 1 && GROUP_FUNCTION == 0, "emit.S knows sites");
+_Static_assert(offsetof(struct site_dso, table) == DSO_TABLE &&
+		       offsetof(struct site_table, code) == TABLE_CODE &&
+		       offsetof(struct site_table, words) == TABLE_WORDS &&
+		       offsetof(struct site_table, size) == TABLE_SIZE &&
+		       offsetof(struct site_table, delta) == TABLE_DELTA &&
+		       SITE_HOOKED == SITE_HOOKED_WORD && SITE_RETURNS == SITE_RETURNS_WORD &&
+		       LAYOUT_GRAPH_EXIT == GRAPH_EXIT && GRAPH_MIRROR == MIRROR &&
+		       GROUP_GRAPH == GROUP_FUNCTION + 1 && GROUP_FUNCTION == 0,
+	       "emit.S knows sites");
 
 static _Atomic bool refused_all;
 static _Atomic bool copies_stacks;
@@ -112,7 +123,10 @@ struct graph_exit_record {
 
 enum { ENTRY_SIZE = 20 };
 
-/* Bytes of stack for a hit; for what is slow: the extended state is 2,816 of them; a thread's first hit attaches besides. */
+/*
+ * Bytes of stack for a hit; for what is slow: the extended state is 2,816 of them; a thread's first
+ * hit attaches besides.
+ */
 enum { HIT_ROOM = 1536, SLOW_ROOM = 4224, FIRST_ROOM = 5632 };
 
 /* ---- What keeps functions from being hooked ---- */
@@ -142,8 +156,12 @@ bool graph_dso(const char *name)
 
 	/* Throws would end in nowhere: it does not know a rule for the stack pointer. */
 	if (strstr(name, "/libunwind.so.8"))
-		refuse("returns of functions without return sites are not traced: the program uses libunwind.so.8");
-	/* What it copies back returns by the mirror, which has those by now that were called there meanwhile. */
+		refuse("returns of functions without return sites are not traced: the program uses "
+		       "libunwind.so.8");
+	/*
+	 * What it copies back returns by the mirror, which has those by now that were called there
+	 * meanwhile.
+	 */
 	if (strstr(name, "/_greenlet.")) {
 		/* Relaxed: it is never taken back. */
 		atomic_store_explicit(&copies_stacks, true, memory_order_relaxed);
@@ -159,13 +177,15 @@ int graph_error(void)
 
 void graph_start(void)
 {
-	const struct site_control *c = plane_config(&agent.plane, plane_header(&agent.plane)->sites);
+	const struct site_control *c =
+		plane_config(&agent.plane, plane_header(&agent.plane)->sites);
 	uint64_t features = 0;
 
 	control = &c->graph;
 
 	if (!agent_syscall(SYS_arch_prctl, SHADOW_STACK_STATUS, &features) && (features & 1))
-		refuse("returns of functions without return sites are not traced: the processor keeps a stack of its own");
+		refuse("returns of functions without return sites are not traced: the processor "
+		       "keeps a stack of its own");
 }
 
 /* ---- Whether, and how ---- */
@@ -202,12 +222,13 @@ static uint64_t cpu_time(void)
 static inline bool is_armed(uint32_t entry)
 {
 	/* Relaxed: hit() loads it again with acquire. */
-	return atomic_load_explicit(&plane_event(&agent.plane, entry)->plan, memory_order_relaxed) != 0;
+	return atomic_load_explicit(&plane_event(&agent.plane, entry)->plan,
+				    memory_order_relaxed) != 0;
 }
 
 /* -> the instances that want the return */
-static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c, uint32_t word, uint64_t func,
-			   uint64_t state, uint64_t *time)
+static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c, uint32_t word,
+			   uint64_t func, uint64_t state, uint64_t *time)
 {
 	struct graph_entry_record r = { .func = func, .depth = (uint32_t)state };
 	uint32_t entry = (word & SITE_GROUP) + GROUP_GRAPH;
@@ -217,8 +238,10 @@ static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c,
 		return mask;
 	if (!is_armed(entry) || site_out_of_section(t, entry))
 		return 0;
-	return emit_hit(t, &(struct hit){ .entry = entry, .record = &r, .size = ENTRY_SIZE, .ask = c->thresh },
-			time, NULL, c->thresh ? EMIT_NEXT_LONG : EMIT_NEXT_WAY);
+	return emit_hit(
+		t,
+		&(struct hit){.entry = entry, .record = &r, .size = ENTRY_SIZE, .ask = c->thresh},
+		time, NULL, c->thresh ? EMIT_NEXT_LONG : EMIT_NEXT_WAY);
 }
 
 /* ---- The profile ---- */
@@ -230,8 +253,11 @@ static void profile_emit(struct agent_thread *t, const struct graph_frame *f, ui
 		.func = f->func, .calls = calls, .time = ns, .squared = ns * ns,
 	};
 
-	emit_hit(t, &(struct hit){ .entry = (uint32_t)(f->tail / TAIL_GROUP) + GROUP_PROFILE,
-				   .record = &r, .size = sizeof(r) }, NULL, NULL, EMIT_NEXT_PROFILE);
+	emit_hit(t,
+		 &(struct hit){.entry = (uint32_t)(f->tail / TAIL_GROUP) + GROUP_PROFILE,
+			       .record = &r,
+			       .size = sizeof(r)},
+		 NULL, NULL, EMIT_NEXT_PROFILE);
 }
 
 /* ns of the calls below: in the place of the time that the frame does not need. */
@@ -251,14 +277,15 @@ static void profile_begin(struct agent_thread *t, struct graph_frame *f, uint32_
 }
 
 /* Who called, or left its slot to this one. */
-static struct graph_frame *caller_of(struct agent_thread *t, struct graph_piece *piece, const struct graph_frame *f)
+static struct graph_frame *caller_of(struct agent_thread *t, struct graph_piece *piece,
+				     const struct graph_frame *f)
 {
 	return f->state >= FRAME_TAIL ? tail_look(piece, f) : frame_of(t, f->up);
 }
 
 /*
- * With nograph-time what the function took counts as of calls below in its caller: with nosleep-time without the time
- * that the thread was not running, as in the kernel.
+ * With nograph-time what the function took counts as of calls below in its caller: with
+ * nosleep-time without the time that the thread was not running, as in the kernel.
  */
 static void profile_end(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f)
 {
@@ -310,7 +337,8 @@ void graph_thread_ends(struct agent_thread *t)
 
 static bool is_left_out(const struct graph_config *c, uint64_t state)
 {
-	return (state & FRAME_NOTRACE) || ((c->flags & GRAPH_CHOSEN) && !(state & FRAME_IN_GRAPH)) ||
+	return (state & FRAME_NOTRACE) ||
+	       ((c->flags & GRAPH_CHOSEN) && !(state & FRAME_IN_GRAPH)) ||
 	       (c->max_depth && (uint32_t)state >= c->max_depth);
 }
 
@@ -337,15 +365,16 @@ static uint32_t unhooked(const struct agent_thread *t, struct graph_piece *piece
 }
 
 /* What lies in a slot that is reached by a tail call is no return address. */
-static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_t *at, uint32_t word, uint64_t func,
-		     bool late)
+static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_t *at,
+		     uint32_t word, uint64_t func, bool late)
 {
 	const struct graph_config *c = config_now();
 	const uintptr_t slot = (uintptr_t)at, ret = *at;
 	const bool tail = is_label(ret), at_site = word & SITE_RETURNS;
 	const struct above up = above_of(t, piece, slot, tail);
 	struct graph_frame *f = frame_in(piece, slot);
-	const bool profiled = (c->flags & GRAPH_PROFILE) && is_armed((word & SITE_GROUP) + GROUP_PROFILE);
+	const bool profiled =
+		(c->flags & GRAPH_PROFILE) && is_armed((word & SITE_GROUP) + GROUP_PROFILE);
 	uint64_t state = state_of(&up, word), time = 0, mask = 0;
 
 	if (__builtin_expect(t->graph.top != up.slot, 0) && runs_on_own(t, slot))
@@ -402,7 +431,8 @@ static bool exit_times(const struct graph_frame *f, struct graph_exit_record *r)
 	return !thresh || r->rettime - r->calltime >= thresh;
 }
 
-static void exit_long(struct agent_thread *t, const struct graph_frame *f, struct graph_exit_record *r)
+static void exit_long(struct agent_thread *t, const struct graph_frame *f,
+		      struct graph_exit_record *r)
 {
 	uint64_t *time = &r->rettime;
 
@@ -417,20 +447,26 @@ static void exit_long(struct agent_thread *t, const struct graph_frame *f, struc
 				   .mask = f->mask }, time, NULL, EMIT_NEXT_WAY);
 }
 
-static bool exit_short(struct agent_thread *t, const struct graph_frame *f, struct graph_exit_record *r)
+static bool exit_short(struct agent_thread *t, const struct graph_frame *f,
+		       struct graph_exit_record *r)
 {
 	return !(f->state & (FRAME_UNSEEN | FRAME_CPU_TIME | FRAME_PROFILED)) &&
 	       emit_try(t, LAYOUT_GRAPH_EXIT, r, sizeof(*r), &r->rettime, f->mask);
 }
 
-static struct graph_exit_record exit_of(const struct agent_thread *t, const struct graph_frame *f, uint64_t retval)
+static struct graph_exit_record exit_of(const struct agent_thread *t, const struct graph_frame *f,
+					uint64_t retval)
 {
-	return (struct graph_exit_record){ .func = f->func, .retval = retval, .calltime = f->time,
-					   .depth = (uint32_t)f->state | (uint64_t)t->graph.overrun << 32 };
+	return (struct graph_exit_record){.func = f->func,
+					  .retval = retval,
+					  .calltime = f->time,
+					  .depth = (uint32_t)f->state | (uint64_t)t->graph.overrun
+										<< 32};
 }
 
 /* The frame has ended. -> where to return to */
-static uintptr_t frame_end(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f, uintptr_t slot)
+static uintptr_t frame_end(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f,
+			   uintptr_t slot)
 {
 	if (f->state >= FRAME_TAIL && tail_take(piece, f))
 		return (uintptr_t)(f->state & FRAME_LATE ? graph_returned_late : graph_returned);
@@ -473,8 +509,8 @@ static struct graph_frame *frame_leaving(struct agent_thread *t, uintptr_t slot,
 }
 
 /* What is recorded of it. -> where to return to */
-static uintptr_t frame_leave(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f,
-			     uintptr_t slot, uint64_t retval)
+static uintptr_t frame_leave(struct agent_thread *t, struct graph_piece *piece,
+			     struct graph_frame *f, uintptr_t slot, uint64_t retval)
 {
 	struct graph_exit_record r;
 
@@ -520,7 +556,8 @@ static inline bool is_on(void)
 }
 
 /* Of what calls most often and wants least. `short_left`: entry.S has found no short way. */
-static inline bool function_plain(struct agent_thread *t, uint32_t entry, struct function_record *r, bool short_left)
+static inline bool function_plain(struct agent_thread *t, uint32_t entry, struct function_record *r,
+				  bool short_left)
 {
 	uint64_t time;
 
@@ -530,21 +567,25 @@ static inline bool function_plain(struct agent_thread *t, uint32_t entry, struct
 }
 
 /* The function event. False: it is to be done with all registers saved. */
-static inline bool function_emit(struct agent_thread *t, const struct site_table *table, uint32_t word, uintptr_t ip,
-				 uintptr_t parent, bool short_left)
+static inline bool function_emit(struct agent_thread *t, const struct site_table *table,
+				 uint32_t word, uintptr_t ip, uintptr_t parent, bool short_left)
 {
 	struct function_record r = { .ip = ip + table->delta, .parent_ip = parent + table->delta };
 
 	if (__builtin_expect(site_table_has(table, parent), 1) &&
-	    __builtin_expect(function_plain(t, (word & SITE_GROUP) + GROUP_FUNCTION, &r, short_left), 1))
+	    __builtin_expect(
+		    function_plain(t, (word & SITE_GROUP) + GROUP_FUNCTION, &r, short_left), 1))
 		return true;
 	return !sites_hit(ip, parent, NULL);
 }
 
-/* With set_graph_function most calls are: on the thread's own stack, below nothing that is hooked. */
+/*
+ * With set_graph_function most calls are: on the thread's own stack, below nothing that is hooked.
+ */
 static inline bool is_outside(const struct agent_thread *t, uintptr_t slot, uint32_t word)
 {
-	return !t->graph.top && piece_short(t, slot) && !(word & (SITE_IN_GRAPH | SITE_IN_GRAPH_NOTRACE)) &&
+	return !t->graph.top && piece_short(t, slot) &&
+	       !(word & (SITE_IN_GRAPH | SITE_IN_GRAPH_NOTRACE)) &&
 	       (config_now()->flags & (GRAPH_CHOSEN | GRAPH_PROFILE)) == GRAPH_CHOSEN;
 }
 
@@ -577,14 +618,19 @@ static uint32_t missed(struct agent_thread *t)
 	return PATCH_PASS;
 }
 
-/* With all registers saved, where the stack has room for that: a handler's may not, and the call is missed. */
-static __attribute__((noinline)) uint32_t slowly(struct agent_thread *t, const uintptr_t *slot, uint32_t how)
+/*
+ * With all registers saved, where the stack has room for that: a handler's may not, and the call is
+ * missed.
+ */
+static __attribute__((noinline)) uint32_t slowly(struct agent_thread *t, const uintptr_t *slot,
+						 uint32_t how)
 {
 	return stack_has_room((uintptr_t)slot, t ? SLOW_ROOM : FIRST_ROOM) ? how : missed(t);
 }
 
 /* Behind the function event. */
-static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word, uint64_t func, bool late)
+static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word, uint64_t func,
+			  bool late)
 {
 	struct graph_piece *piece;
 	bool refused;
@@ -599,8 +645,8 @@ static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word
 	return hook(t, piece, slot, word, func, late);
 }
 
-static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d, uintptr_t after, uintptr_t *slot,
-							     bool late)
+static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d, uintptr_t after,
+							     uintptr_t *slot, bool late)
 {
 	struct agent_thread *t = agent_self.thread;
 	const struct site_table *table = d->table;
@@ -616,12 +662,15 @@ static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d,
 		return is_on() ? slowly(NULL, slot, PATCH_SLOW) : PATCH_PASS;
 	if (__builtin_expect(t->busy, 0))
 		return PATCH_PASS;
-	if (__builtin_expect(t->flags & AGENT_HANDLER, 0) && !stack_has_room((uintptr_t)slot, HIT_ROOM))
+	if (__builtin_expect(t->flags & AGENT_HANDLER, 0) &&
+	    !stack_has_room((uintptr_t)slot, HIT_ROOM))
 		return missed(t);
 	if (!late)
 		emit_levels_left(t, (uintptr_t)slot - S);
 	if (!(word & SITE_HOOKED))
-		return function_emit(t, table, word, ip, graph_true(slot), !late) ? PATCH_PASS : slowly(t, slot, PATCH_SLOW);
+		return function_emit(t, table, word, ip, graph_true(slot), !late)
+			       ? PATCH_PASS
+			       : slowly(t, slot, PATCH_SLOW);
 	if (is_armed((word & SITE_GROUP) + GROUP_FUNCTION) &&
 	    __builtin_expect(!function_emit(t, table, word, ip, graph_true(slot), false), 0))
 		return slowly(t, slot, PATCH_SLOW);

@@ -12,7 +12,10 @@
 #include <stdint.h>
 #include "layout/layout.h"
 
-/* The true return address of a slot lies at its address ^ this. Bit 11: else both had the same place in a cache. */
+/*
+ * The true return address of a slot lies at its address ^ this. Bit 11: else both had the same
+ * place in a cache.
+ */
 #define GRAPH_MIRROR	(1ull << 46 | 1ull << 11)
 
 /* There are no settings of the graph tracer (struct graph_config). In a hit. */
@@ -27,9 +30,11 @@ struct site_dso;
 struct site_call {
 	uint64_t	done;		/* what patch_hit() said */
 	uintptr_t	*slot;		/* where its return address lies */
-	const void	*next;		/* here a walk by frame pointers begins: where `caller` lies */
+	/* here a walk by frame pointers begins: where `caller` lies */
+	const void	*next;
 	uintptr_t	after;		/* the instruction behind the site */
-	uintptr_t	caller;		/* of a late site the function's own %rbp: next is that, and these two are not used */
+	/* of a late site the function's own %rbp: next is that, and these two are not used */
+	uintptr_t	caller;
 	uintptr_t	parent;
 	struct site_dso	*dso;
 	uint64_t	late;
@@ -62,8 +67,9 @@ uint32_t patch_hit_slow(struct site_call *c);
 uintptr_t graph_leave(uintptr_t *slot, uint64_t retval);
 
 /*
- * What graph.S and entry.S do of these two by themselves is the record. The innermost function of the thread's own
- * stack has jumped to `func`, which has its slot from now on; or `func` returns. -> the return address
+ * What graph.S and entry.S do of these two by themselves is the record. The innermost function of
+ * the thread's own stack has jumped to `func`, which has its slot from now on; or `func` returns.
+ * -> the return address
  */
 void graph_tail(uintptr_t *slot, uint64_t func, uint64_t time, uint64_t mask);
 uintptr_t graph_tail_left(uintptr_t *slot);
@@ -81,13 +87,16 @@ void graph_thread_ends(struct agent_thread *t);
 extern const char graph_returned[] __attribute__((visibility("hidden")));
 extern const char graph_returned_late[] __attribute__((visibility("hidden")));
 
-/* A DSO with that name is or will be there: with some nothing can be hooked. True: it is the first of those. */
+/*
+ * A DSO with that name is or will be there: with some nothing can be hooked. True: it is the first
+ * of those.
+ */
 bool graph_dso(const char *name);
 /* There is one: words of sites are not to say that they are hooked, which entry.S goes by. */
 bool graph_refused(void);
 /*
- * Functions with return sites may have them used, also where return addresses may not be replaced. False: what lies in
- * a slot may be another call's, as stacks are copied there and back.
+ * Functions with return sites may have them used, also where return addresses may not be replaced.
+ * False: what lies in a slot may be another call's, as stacks are copied there and back.
  */
 bool graph_may_at_sites(void);
 /* -ENOTSUP: returns are not caught in this process, but at return sites; 0 */
@@ -96,8 +105,9 @@ int graph_error(void);
 void graph_start(void);
 
 /*
- * The true one of a copy of a return address: of a function that is not traced, runs at `below`, and was jumped to by
- * the innermost one that is hooked there. As it is, where that is not known. (frame.c)
+ * The true one of a copy of a return address: of a function that is not traced, runs at `below`,
+ * and was jumped to by the innermost one that is hooked there. As it is, where that is not known.
+ * (frame.c)
  */
 uintptr_t graph_caller(struct agent_thread *t, uintptr_t ret, uintptr_t below);
 
@@ -109,7 +119,10 @@ static inline uintptr_t graph_true(const uintptr_t *slot)
 	return *(const uintptr_t *)((uintptr_t)slot ^ GRAPH_MIRROR);
 }
 
-/* The same of a word that need not be a return address: copies of them lie where there is no mirror. (frame.c) */
+/*
+ * The same of a word that need not be a return address: copies of them lie where there is no
+ * mirror. (frame.c)
+ */
 uintptr_t graph_looked_up(const uintptr_t *word);
 
 #endif

@@ -3,7 +3,7 @@
  * attach.c - the process joins its session (R20), and a child of fork() joins it anew (R22)
  *
  *     constructor -> find the directory, connect, map, HELLO, EVENTS, READY -> AGENT_ON
- *     child's first hit -> connect, HELLO                                     (the maps are inherited)
+ *     child's first hit -> connect, HELLO                                (the maps are inherited)
  *
  * Whatever fails leaves the program untraced; TRACEFUSE_VERBOSE says why.
  */
@@ -88,13 +88,14 @@ static uint64_t spare_of(uint64_t size, int prot)
  */
 static long map_spared(long fd, int prot, uint64_t size, uint64_t spare)
 {
-	long at = agent_syscall(SYS_mmap, 0, size + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long at = agent_syscall(SYS_mmap, 0, size + spare, PROT_NONE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	long err;
 
 	if (is_error(at))
 		return at == -EAGAIN ? -ENOMEM : at;	/* RLIMIT_MEMLOCK */
-	err = agent_syscall(SYS_mmap, at, size, agent.late ? PROT_NONE : prot, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
-			    fd, 0);
+	err = agent_syscall(SYS_mmap, at, size, agent.late ? PROT_NONE : prot,
+			    MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
 	err = is_error(err) ? err : 0;
 	if (!err && agent.late) {
 		agent_syscall(SYS_munlock, at, size + spare);
@@ -180,7 +181,8 @@ static int map_data(int dir, struct plane *p)
 static void here_wipe(void)
 {
 	for (uint32_t i = 0; agent.here && i < agent.here->nr_given; i++)
-		memset(&agent.here->threads[agent.here->given[i]], 0, sizeof(agent.here->threads[0]));
+		memset(&agent.here->threads[agent.here->given[i]], 0,
+		       sizeof(agent.here->threads[0]));
 	if (agent.here)
 		memset(agent.here, 0, sizeof(*agent.here));
 }
@@ -197,7 +199,9 @@ static size_t here_bytes(uint32_t threads)
 	       (threads < most ? threads : most) * sizeof(agent.here->threads[0]);
 }
 
-/* Bytes of it that are to be used: what nobody may write is not counted for RLIMIT_DATA. 0, -errno */
+/*
+ * Bytes of it that are to be used: what nobody may write is not counted for RLIMIT_DATA. 0, -errno
+ */
 static int here_open(const void *from, size_t size)
 {
 	uintptr_t low = (uintptr_t)from & -(uintptr_t)HERE_PAGE;
@@ -206,7 +210,10 @@ static int here_open(const void *from, size_t size)
 	return (int)agent_syscall(SYS_mprotect, low, size, PROT_READ | PROT_WRITE);
 }
 
-/* The mapping that a child finds empty. Kernels before 4.14 leave that to us, and then only fork() itself tells us. */
+/*
+ * The mapping that a child finds empty. Kernels before 4.14 leave that to us, and then only fork()
+ * itself tells us.
+ */
 static int map_here(void)
 {
 	long at;
@@ -218,7 +225,8 @@ static int map_here(void)
 	err = room_make(agent.here_size);
 	if (err)
 		return err;
-	at = agent_syscall(SYS_mmap, 0, agent.here_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	at = agent_syscall(SYS_mmap, 0, agent.here_size, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (is_error(at))
 		return (int)at;
 	err = here_open((const void *)at, here_bytes(HERE_THREADS));
@@ -253,7 +261,10 @@ int attach_slots(const struct attach_reply *reply)
 		if (err)
 			break;
 		h->given[h->nr_given] = (uint16_t)slot;
-		/* Release: pairs with the acquires in attach_detach(), in another thread's guard, and in thread.c. */
+		/*
+		 * Release: pairs with the acquires in attach_detach(), in another thread's guard,
+		 * and in thread.c.
+		 */
 		__atomic_store_n(&h->nr_given, h->nr_given + 1, __ATOMIC_RELEASE);
 	}
 	return h->nr_given ? 0 : err;
@@ -263,8 +274,10 @@ int attach_slots(const struct attach_reply *reply)
 static int greet(struct attach_reply *reply, void (*meanwhile)(void))
 {
 	struct attach_request q = {
-		.version = SESSION_VERSION, .kind = ATTACH_HELLO,
-		.table = agent_providers_table ? agent_providers_table() : 0, .value = agent.here->is_known,
+		.version = SESSION_VERSION,
+		.kind = ATTACH_HELLO,
+		.table = agent_providers_table ? agent_providers_table() : 0,
+		.value = agent.here->is_known,
 		.ready = agent.all_said,
 	};
 	int err;
@@ -274,7 +287,8 @@ static int greet(struct attach_reply *reply, void (*meanwhile)(void))
 	q.image = agent.image;
 	if (!agent.here->no_membarrier)
 		agent.here->no_membarrier =
-			agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0;
+			agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0,
+				      0) != 0;
 	q.no_membarrier = agent.here->no_membarrier;
 	err = request_begin(&q);
 	if (!err && meanwhile)
@@ -291,7 +305,9 @@ static int greet(struct attach_reply *reply, void (*meanwhile)(void))
 	agent.here->other_pids = reply->pid && reply->pid != (uint32_t)agent.here->own_pid;
 	err = attach_slots(reply);
 	/* Relaxed: what this thread has touched; another one's fault makes it so for later. */
-	return !err && atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_DETACHED ? -EPROTO : err;
+	return !err && atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_DETACHED
+		       ? -EPROTO
+		       : err;
 }
 
 /*
@@ -302,7 +318,9 @@ static int greet(struct attach_reply *reply, void (*meanwhile)(void))
 static void register_early(void)
 {
 	agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
-	/* A filter of the program's own need not allow more than attach_again() has always called. */
+	/*
+	 * A filter of the program's own need not allow more than attach_again() has always called.
+	 */
 	if (agent.starting && !agent_syscall(SYS_prctl, PR_GET_SECCOMP))
 		agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE,
 			      0, 0);
@@ -433,8 +451,8 @@ static void publish(const struct attach_reply *reply)
 	agent_provider_id = reply->provider_id;
 	/* Release: pairs with the dependency of the loads in provider_armed(). */
 	if (reply->provider_id && reply->provider_id < LAYOUT_MAX_EVENTS)
-		__atomic_store_n(&agent_provider_events, plane_event(&agent.plane, reply->provider_id),
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&agent_provider_events,
+				 plane_event(&agent.plane, reply->provider_id), __ATOMIC_RELEASE);
 }
 
 /* What asks the server nothing where there are no static events and no sites. */
@@ -504,11 +522,14 @@ static int start(const char *name, const char *runtime_dir)
 	sites_tell();
 	ready();
 	publish(&reply);
-	/* Both pair with the acquires in agent_attached(). Nobody else uses the connection before. */
+	/*
+	 * Both pair with the acquires in agent_attached(). Nobody else uses the connection before.
+	 */
 	atomic_store_explicit(&agent.here->attached, 1, memory_order_release);
-	if (!atomic_compare_exchange_strong_explicit(&agent.state, &state, AGENT_ON, memory_order_release,
-						     memory_order_relaxed)) {
-		attach_detach();	/* it was damaged meanwhile: what has just been published goes, too */
+	if (!atomic_compare_exchange_strong_explicit(&agent.state, &state, AGENT_ON,
+						     memory_order_release, memory_order_relaxed)) {
+		/* it was damaged meanwhile: what has just been published goes, too */
+		attach_detach();
 		return -EPROTO;
 	}
 	events_start();		/* of DSOs that came meanwhile */
@@ -541,7 +562,8 @@ void attach_detach(void)
 	if (!agent.here)
 		return;
 	/* Acquire: pairs with the release in attach_slots(). */
-	for (uint32_t i = 0, nr = __atomic_load_n(&agent.here->nr_given, __ATOMIC_ACQUIRE); i < nr; i++)
+	for (uint32_t i = 0, nr = __atomic_load_n(&agent.here->nr_given, __ATOMIC_ACQUIRE); i < nr;
+	     i++)
 		if (agent.here->threads[agent.here->given[i]].slot)
 			agent.here->threads[agent.here->given[i]].slot = NULL;
 }
@@ -558,7 +580,10 @@ static const char *env_of(char **envp, const char *name)
 	return NULL;
 }
 
-/* With -z initfirst this runs before libc's own constructor: environ is not set yet, but the arguments are. */
+/*
+ * With -z initfirst this runs before libc's own constructor: environ is not set yet, but the
+ * arguments are.
+ */
 static __attribute__((constructor)) void agent_load(int argc, char **argv, char **envp)
 {
 	const char *name = env_of(envp, "TRACEFUSE_SESSION");
@@ -569,7 +594,10 @@ static __attribute__((constructor)) void agent_load(int argc, char **argv, char 
 	agent.exe = (const char *)getauxval(AT_EXECFN);
 	agent.key = thread_key_create();
 	static_start();
-	/* A program with more rights than its user is not told by the user's environment what to map. */
+	/*
+	 * A program with more rights than its user is not told by the user's environment what to
+	 * map.
+	 */
 	if (!name || !*name || getauxval(AT_SECURE))
 		return;
 	err = attach_start(name, env_of(envp, "XDG_RUNTIME_DIR"));

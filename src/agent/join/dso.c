@@ -37,7 +37,8 @@ extern int _dl_find_object(void *, struct dl_find_object *) __attribute__((weak)
 
 struct dso {
 	uintptr_t	start, end;		/* mapped bytes */
-	uintptr_t	code, code_end;		/* the executable ones among them, from the first to the last */
+	/* the executable ones among them, from the first to the last */
+	uintptr_t	code, code_end;
 	uint32_t	number;			/* in the session's table */
 };
 
@@ -70,8 +71,9 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *arg)
 	uint64_t low, high;
 
 	if (image_span(info->dlpi_phdr, info->dlpi_phnum, &low, &high) && nr_listed < MAX_LISTED)
-		listed[nr_listed++] = (struct listed){ (info->dlpi_addr + low) & ~(uintptr_t)(PAGE - 1),
-						       info->dlpi_addr + high, info->dlpi_name };
+		listed[nr_listed++] =
+			(struct listed){(info->dlpi_addr + low) & ~(uintptr_t)(PAGE - 1),
+					info->dlpi_addr + high, info->dlpi_name};
 	return 0;
 }
 
@@ -100,7 +102,8 @@ static bool find(uintptr_t addr, struct found *out)
 		return find_listed(addr, out);
 	if (_dl_find_object((void *)addr, &o))
 		return false;
-	*out = (struct found){ (uintptr_t)o.dlfo_map_start & ~(uintptr_t)(PAGE - 1), (uintptr_t)o.dlfo_map_end,
+	*out = (struct found){ (uintptr_t)o.dlfo_map_start & ~(uintptr_t)(PAGE - 1),
+		(uintptr_t)o.dlfo_map_end,
 			       o.dlfo_link_map ? o.dlfo_link_map->l_name : "" };
 	return true;
 }
@@ -220,7 +223,8 @@ static void describe(const struct found *f, struct dso *d, struct dso_entry *e)
 
 static bool is_entry(const struct dso_entry *e, const struct dso_entry *want)
 {
-	return e->id_len == want->id_len && e->size == want->size && !memcmp(e->id, want->id, sizeof(e->id));
+	return e->id_len == want->id_len && e->size == want->size &&
+	       !memcmp(e->id, want->id, sizeof(e->id));
 }
 
 /* D3. *looks: how many are left. */
@@ -253,10 +257,15 @@ static uint32_t number_take(struct dso_entry *table, const struct dso_entry *wan
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
 		uint32_t free = DSO_FREE;
 
-		/* Where it fails it pairs with the release below; a free one has nothing behind it yet. */
+		/*
+		 * Where it fails it pairs with the release below; a free one has nothing behind it
+		 * yet.
+		 */
 		if (!atomic_compare_exchange_strong_explicit(&table[i].state, &free, DSO_WRITING,
-							     memory_order_acquire, memory_order_acquire)) {
-			if (state_settled(&table[i], looks) == DSO_READY && is_entry(&table[i], want))
+							     memory_order_acquire,
+							     memory_order_acquire)) {
+			if (state_settled(&table[i], looks) == DSO_READY &&
+			    is_entry(&table[i], want))
 				return i;
 			continue;
 		}
@@ -302,7 +311,10 @@ static bool cache_read(struct cached *c, uintptr_t start, uint32_t age, struct d
 	if (!seq || (seq & 1) || c->age != age || c->dso.start != start)
 		return false;
 	*d = c->dso;
-	/* D1: pairs with the fence in cache_write(), so a copy of what was being written is seen to be one. */
+	/*
+	 * D1: pairs with the fence in cache_write(), so a copy of what was being written is seen to
+	 * be one.
+	 */
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&c->seq, memory_order_relaxed) == seq;
 }
@@ -316,8 +328,8 @@ static void cache_write(const struct dso *d, uint32_t age)
 
 		/* Acquire: pairs with the release below, of who wrote it before. */
 		if ((seq & 1) || (seq && c->age == age) ||
-		    !atomic_compare_exchange_strong_explicit(&c->seq, &seq, seq + 1, memory_order_acquire,
-							     memory_order_relaxed))
+		    !atomic_compare_exchange_strong_explicit(
+			    &c->seq, &seq, seq + 1, memory_order_acquire, memory_order_relaxed))
 			continue;
 		/* D1: pairs with the fence in cache_read(). */
 		atomic_thread_fence(memory_order_release);
@@ -360,7 +372,10 @@ uint64_t dso_contents(uintptr_t addr)
 	if (!p)
 		return 0;
 	describe_notes(&f, p, nr, bias_of(&f, p, nr), &e);
-	/* A build-id may be chosen by hand, or stay when sections are removed: the ELF header tells. */
+	/*
+	 * A build-id may be chosen by hand, or stay when sections are removed: the ELF header
+	 * tells.
+	 */
 	h = hash_add(HASH_BEGIN, (const void *)f.start, sizeof(Elf64_Ehdr));
 	h = hash_add(h, e.id, e.id_len);
 	if (f.path)
@@ -436,7 +451,8 @@ bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out)
 
 uint64_t agent_address_long(struct agent_thread *t, const void *addr)
 {
-	const uintptr_t at = graph_caller(t, (uintptr_t)addr, (uintptr_t)__builtin_frame_address(0));
+	const uintptr_t at =
+		graph_caller(t, (uintptr_t)addr, (uintptr_t)__builtin_frame_address(0));
 	struct dso d;
 	uint64_t out;
 
@@ -447,6 +463,9 @@ uint64_t agent_address_long(struct agent_thread *t, const void *addr)
 
 void agent_dso_closed(void)
 {
-	/* Release: what was unmapped before is not found under the new age; pairs with the acquires above. */
+	/*
+	 * Release: what was unmapped before is not found under the new age; pairs with the acquires
+	 * above.
+	 */
 	atomic_fetch_add_explicit(&agent_dso_age, 1, memory_order_release);
 }

@@ -45,7 +45,8 @@ bool request_usable(void)
 {
 	struct stat st;
 
-	return agent.conn.fd >= 0 && !agent_syscall(SYS_fstat, agent.conn.fd, &st) && is_same(&agent.conn, &st);
+	return agent.conn.fd >= 0 && !agent_syscall(SYS_fstat, agent.conn.fd, &st) &&
+	       is_same(&agent.conn, &st);
 }
 
 void request_close(void)
@@ -68,7 +69,9 @@ static void wait_at_most(int fd, int option, unsigned int ms)
 	agent_syscall(SYS_setsockopt, fd, SOL_SOCKET, option, &wait, sizeof(wait));
 }
 
-/* A path that is too long for a socket's address is named by way of a descriptor of its directory. */
+/*
+ * A path that is too long for a socket's address is named by way of a descriptor of its directory.
+ */
 static long connect_dir(int fd)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };

@@ -51,7 +51,9 @@ int room_make(uint64_t bytes)
 		uint64_t soft = raised(now.rlim_cur, bytes);
 
 		if (limit_set(soft, raised(now.rlim_max, bytes)) && limit_set(soft, now.rlim_max)) {
-			agent_say("the address space is limited (ulimit -v), and the limit may not be raised", 0);
+			agent_say("the address space is limited (ulimit -v), and the limit may not "
+				  "be raised",
+				  0);
 			return -ENOMEM;
 		}
 	}

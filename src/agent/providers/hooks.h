@@ -32,7 +32,7 @@
  */
 #define CALL_SITE	__builtin_return_address(0)
 #define CALL_FRAME	__builtin_frame_address(0)
-#define FRAME_BELOW(site) ((const void *[2]){ *(void **)__builtin_frame_address(0), (void *)(site) })
+#define FRAME_BELOW(site) ((const void *[2]){*(void **)__builtin_frame_address(0), (void *)(site)})
 #define SLOW		__attribute__((noinline))
 #define LIKELY(x)	__builtin_expect(!!(x), 1)
 
@@ -54,8 +54,8 @@ static inline bool kernel_armed(unsigned int nr)
 	return provider_armed(KERNEL_FIRST + nr);
 }
 
-static inline void provider_emit(struct agent_thread *t, unsigned int nr, void *record, uint32_t size,
-				 const void *frame)
+static inline void provider_emit(struct agent_thread *t, unsigned int nr, void *record,
+				 uint32_t size, const void *frame)
 {
 	agent_emit(t, agent_provider_id + nr, record, size, frame);
 }
@@ -78,7 +78,8 @@ void syscall_exit(long nr, long ret, const void *frame);
 /* For syscall(): whether the call is limits_syscall()'s. */
 static inline bool limits_takes(long nr)
 {
-	return nr == SYS_prlimit64 || nr == SYS_getrlimit || nr == SYS_setrlimit || nr == SYS_mlockall;
+	return nr == SYS_prlimit64 || nr == SYS_getrlimit || nr == SYS_setrlimit ||
+	       nr == SYS_mlockall;
 }
 
 /* As syscall(): -1 and errno. */
@@ -93,7 +94,9 @@ void limits_exec_failed(const struct rlimit *limits);
 
 /* ---- thread.c ---- */
 
-/* Whether the thread with that descriptor (pthread_t) has not ended; where that is not known, too. */
+/*
+ * Whether the thread with that descriptor (pthread_t) has not ended; where that is not known, too.
+ */
 bool thread_runs(const void *descriptor);
 /* prctl(option, ...) that takes system calls or the time stamp counter away; after it succeeded. */
 bool thread_restricts(long option);
@@ -103,7 +106,10 @@ void thread_named(const void *frame);
 
 /* ---- wait.c ---- */
 
-/* Where the innermost function in which the thread waits has its frame, 0: in none; and that it was left by a jump. */
+/*
+ * Where the innermost function in which the thread waits has its frame, 0: in none; and that it was
+ * left by a jump.
+ */
 uintptr_t wait_frame(void);
 void wait_left(void);
 
@@ -132,19 +138,23 @@ static inline bool thread_wait_wanted(void)
 }
 
 /*
- * A thread begins to wait for an address (kind: enum wake_kind; shared: for a lock to read), has been woken (ret 0 or
- * -errno), wakes others; got what others were woken for without waiting. by: the function that the program called.
+ * A thread begins to wait for an address (kind: enum wake_kind; shared: for a lock to read), has
+ * been woken (ret 0 or -errno), wakes others; got what others were woken for without waiting. by:
+ * the function that the program called.
  */
 void thread_wait(const void *addr, unsigned int kind, bool shared);
-void thread_woken(const void *addr, unsigned int kind, int ret, const void *by, const void *call_site,
-		  const void *frame);
-void thread_wake(const void *addr, unsigned int kind, int count, const void *by, const void *call_site,
-		 const void *frame);
+void thread_woken(const void *addr, unsigned int kind, int ret, const void *by,
+		  const void *call_site, const void *frame);
+void thread_wake(const void *addr, unsigned int kind, int count, const void *by,
+		 const void *call_site, const void *frame);
 void thread_got(const void *addr, unsigned int kind);
 /* Has that lock now, waited or not (K4). Only while wakeups are watched. */
 void thread_got_lock(const void *addr, unsigned int kind, bool shared);
 
-/* Before and after syscall(SYS_futex, ...): addr, op, val, timeout, addr2, val3. `call_site` as CALL_SITE of the interposer. */
+/*
+ * Before and after syscall(SYS_futex, ...): addr, op, val, timeout, addr2, val3. `call_site` as
+ * CALL_SITE of the interposer.
+ */
 void thread_futex_enter(const uint64_t args[6], const void *call_site, const void *frame);
 void thread_futex_exit(const uint64_t args[6], long ret, const void *call_site, const void *frame);
 

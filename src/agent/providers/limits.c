@@ -86,17 +86,20 @@ static long limit_change(unsigned int resource, const struct rlimit *new, struct
 	long r;
 
 	/* What cannot be read is refused before the kernel sees that there is no such limit. */
-	if (new && !agent_filtered() && agent_syscall(SYS_prlimit64, 0, RLIM_NLIMITS, new, 0) == -EFAULT)
+	if (new && !agent_filtered() &&
+	    agent_syscall(SYS_prlimit64, 0, RLIM_NLIMITS, new, 0) == -EFAULT)
 		return -EFAULT;
 	if (new)
 		set = *new;
 	if (new && resource == RLIMIT_AS)
-		set = (struct rlimit){ limit_for_kernel(set.rlim_cur), limit_for_kernel(set.rlim_max) };
+		set = (struct rlimit){limit_for_kernel(set.rlim_cur),
+				      limit_for_kernel(set.rlim_max)};
 	r = agent_syscall(SYS_prlimit64, 0, resource, new ? &set : NULL, old);
 	if (r)
 		return r;
 	if (old && resource == RLIMIT_AS)
-		*old = (struct rlimit){ limit_for_program(old->rlim_cur), limit_for_program(old->rlim_max) };
+		*old = (struct rlimit){ limit_for_program(old->rlim_cur),
+			limit_for_program(old->rlim_max) };
 	if (new && resource == RLIMIT_MEMLOCK && set.rlim_cur != RLIM_INFINITY)
 		regions_unlock();
 	return 0;
@@ -111,9 +114,11 @@ REAL_FUNCTION_AS(setrlimit, real_setrlimit_call);
 REAL_FUNCTION_AS(prlimit, real_prlimit_call);
 
 INTERPOSE int call_getrlimit(int, struct rlimit *) __asm__("getrlimit");
-INTERPOSE int call_getrlimit64(int, struct rlimit *) __asm__("getrlimit64") __attribute__((alias("getrlimit")));
+INTERPOSE int call_getrlimit64(int, struct rlimit *) __asm__("getrlimit64")
+	__attribute__((alias("getrlimit")));
 INTERPOSE int call_setrlimit(int, const struct rlimit *) __asm__("setrlimit");
-INTERPOSE int call_setrlimit64(int, const struct rlimit *) __asm__("setrlimit64") __attribute__((alias("setrlimit")));
+INTERPOSE int call_setrlimit64(int, const struct rlimit *) __asm__("setrlimit64")
+	__attribute__((alias("setrlimit")));
 INTERPOSE int call_prlimit(pid_t, int, const struct rlimit *, struct rlimit *) __asm__("prlimit");
 INTERPOSE int call_prlimit64(pid_t, int, const struct rlimit *, struct rlimit *)
 	__asm__("prlimit64") __attribute__((alias("prlimit")));
@@ -122,7 +127,8 @@ int call_getrlimit(int resource, struct rlimit *limit)
 {
 	int r;
 
-	call_enter(SYSCALL_prlimit64, (uint64_t[]){ 0, (uint32_t)resource, 0, (uintptr_t)limit }, CALL_FRAME);
+	call_enter(SYSCALL_prlimit64, (uint64_t[]){0, (uint32_t)resource, 0, (uintptr_t)limit},
+		   CALL_FRAME);
 	if (is_ours(0, (unsigned int)resource))
 		r = (int)as_libc(limit_change((unsigned int)resource, NULL, limit));
 	else
@@ -135,7 +141,8 @@ int call_setrlimit(int resource, const struct rlimit *limit)
 {
 	int r;
 
-	call_enter(SYSCALL_prlimit64, (uint64_t[]){ 0, (uint32_t)resource, (uintptr_t)limit, 0 }, CALL_FRAME);
+	call_enter(SYSCALL_prlimit64, (uint64_t[]){0, (uint32_t)resource, (uintptr_t)limit, 0},
+		   CALL_FRAME);
 	if (is_ours(0, (unsigned int)resource))
 		r = (int)as_libc(limit_change((unsigned int)resource, limit, NULL));
 	else
@@ -148,8 +155,9 @@ int call_prlimit(pid_t pid, int resource, const struct rlimit *new, struct rlimi
 {
 	int r;
 
-	call_enter(SYSCALL_prlimit64, (uint64_t[]){ (uint32_t)pid, (uint32_t)resource, (uintptr_t)new,
-		   (uintptr_t)old }, CALL_FRAME);
+	call_enter(SYSCALL_prlimit64,
+		   (uint64_t[]){(uint32_t)pid, (uint32_t)resource, (uintptr_t) new, (uintptr_t)old},
+		   CALL_FRAME);
 	if (is_ours(pid, (unsigned int)resource))
 		r = (int)as_libc(limit_change((unsigned int)resource, new, old));
 	else
@@ -176,8 +184,8 @@ static bool on_first_stack(void)
 	if ((uintptr_t)__libc_stack_end - (uintptr_t)__builtin_frame_address(0) > STACK_GAP)
 		return false;
 	/* A filter may take offence. */
-	return agent_filtered() ||
-	       (!agent_syscall(SYS_sigaltstack, 0, &alternate) && !(alternate.ss_flags & SS_ONSTACK));
+	return agent_filtered() || (!agent_syscall(SYS_sigaltstack, 0, &alternate) &&
+				    !(alternate.ss_flags & SS_ONSTACK));
 }
 
 static __attribute__((noinline)) void stack_grow(void)
@@ -196,7 +204,8 @@ static bool hard_can_return(const struct rlimit *now)
 {
 	struct rlimit more = { now->rlim_cur, now->rlim_max + PAGE };
 
-	return now->rlim_max < RLIM_INFINITY - PAGE && !agent_syscall(SYS_prlimit64, 0, RLIMIT_AS, &more, 0);
+	return now->rlim_max < RLIM_INFINITY - PAGE &&
+	       !agent_syscall(SYS_prlimit64, 0, RLIMIT_AS, &more, 0);
 }
 
 void limits_exec(struct rlimit *limits)
@@ -204,7 +213,8 @@ void limits_exec(struct rlimit *limits)
 	struct rlimit own;
 
 	*limits = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
-	if (!agent_mapped() || agent_restricted() || agent_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, &own))
+	if (!agent_mapped() || agent_restricted() ||
+	    agent_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, &own))
 		return;
 	if (own.rlim_cur == RLIM_INFINITY && own.rlim_max == RLIM_INFINITY)
 		return;
@@ -234,7 +244,9 @@ struct walk {
 	uint64_t	size;
 };
 
-/* Mappings that cannot be filled fail, as they do in the kernel's walk, which does not tell either. */
+/*
+ * Mappings that cannot be filled fail, as they do in the kernel's walk, which does not tell either.
+ */
 static void lock(uintptr_t start, uint64_t size, unsigned int flags)
 {
 	if (flags)
@@ -287,7 +299,8 @@ static void read_more(struct reader *r, struct walk *w, const char *text, long l
 			*r = (struct reader){ 0 };
 		else if (r->field < 2 && digit >= 0)
 			r->number[r->field] = r->number[r->field] << 4 | (unsigned int)digit;
-		else if (r->field < 2 && ++r->field == 2 && (intptr_t)r->number[1] > 0)	/* not the vsyscall page */
+		else if (r->field < 2 && ++r->field == 2 &&
+			 (intptr_t)r->number[1] > 0) /* not the vsyscall page */
 			walk_mapping(w, r->number[0], r->number[1]);
 	}
 }
@@ -324,7 +337,8 @@ static int lock_saved(struct dl_phdr_info *info, size_t size, void *data)
 		uintptr_t start = info->dlpi_addr + p->p_vaddr;
 
 		if (p->p_type == PT_LOAD)
-			walk_mapping(w, start & -(uintptr_t)PAGE, (start + p->p_memsz + PAGE - 1) & -(uintptr_t)PAGE);
+			walk_mapping(w, start & -(uintptr_t)PAGE,
+				     (start + p->p_memsz + PAGE - 1) & -(uintptr_t)PAGE);
 	}
 	return 0;
 }
@@ -371,7 +385,9 @@ static uint64_t lock_limit(void)
 	return agent_syscall(SYS_prlimit64, 0, RLIMIT_MEMLOCK, 0, &r) ? 0 : r.rlim_cur;
 }
 
-/* What the kernel would hold against RLIMIT_MEMLOCK without us; where that cannot be known it fits. */
+/*
+ * What the kernel would hold against RLIMIT_MEMLOCK without us; where that cannot be known it fits.
+ */
 static bool fits_limit(void)
 {
 	uint64_t own = agent_mapped();
@@ -447,7 +463,8 @@ long limits_syscall(long nr, const uint64_t args[6])
 	if (nr == SYS_mlockall || !is_ours(other ? (pid_t)args[0] : 0, resource))
 		return as_libc(agent_syscall(nr, args[0], args[1], args[2], args[3]));
 	if (other)
-		return as_libc(limit_change(resource, (const struct rlimit *)args[2], (struct rlimit *)args[3]));
+		return as_libc(limit_change(resource, (const struct rlimit *)args[2],
+					    (struct rlimit *)args[3]));
 	return as_libc(limit_change(resource, set ? (const struct rlimit *)args[1] : NULL,
 				    set ? NULL : (struct rlimit *)args[1]));
 }

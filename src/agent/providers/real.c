@@ -30,10 +30,14 @@ struct dso {
 	const uint32_t	*gnu_hash, *sysv_hash;
 };
 
-/* The linker has made addresses of the offsets in the dynamic section, but not in one that is read-only (vdso). */
+/*
+ * The linker has made addresses of the offsets in the dynamic section, but not in one that is
+ * read-only (vdso).
+ */
 static const void *table_at(const struct link_map *map, const ElfW(Dyn) *d)
 {
-	return (const void *)(d->d_un.d_ptr >= map->l_addr ? d->d_un.d_ptr : d->d_un.d_ptr + map->l_addr);
+	return (const void *)(d->d_un.d_ptr >= map->l_addr ? d->d_un.d_ptr
+							   : d->d_un.d_ptr + map->l_addr);
 }
 
 static bool dso_read(const struct link_map *map, struct dso *o)
@@ -75,8 +79,10 @@ static bool symbol_fits(const struct dso *o, uint32_t i, const char *name)
 	const ElfW(Sym) *s = &o->symbols[i];
 	unsigned int type = ELF64_ST_TYPE(s->st_info);
 
-	return s->st_shndx != SHN_UNDEF && s->st_value && (type == STT_FUNC || type == STT_GNU_IFUNC) &&
-	       ELF64_ST_BIND(s->st_info) != STB_LOCAL && !(o->versions && o->versions[i] & VERSION_HIDDEN) &&
+	return s->st_shndx != SHN_UNDEF && s->st_value &&
+	       (type == STT_FUNC || type == STT_GNU_IFUNC) &&
+	       ELF64_ST_BIND(s->st_info) != STB_LOCAL &&
+	       !(o->versions && o->versions[i] & VERSION_HIDDEN) &&
 	       same(o->names + s->st_name, name);
 }
 

@@ -2,7 +2,8 @@
 /*
  * real.h - the functions that the interposers stand in front of
  *
- *     REAL_FUNCTION(malloc);                       at file level: the pointer, and its entry in a section
+ *     REAL_FUNCTION(malloc);                       at file level: the pointer, and its entry in a
+ *                                                  section
  *     p = REAL(malloc)(size);                      in a function
  *
  * A pointer is set by the first use of it, mostly that of an interposer by the
@@ -50,8 +51,8 @@ struct real_function {
 /* Sets the pointer. Any number of times, by any number of threads: the result is the same. */
 void real_find(struct real_function *f);
 /*
- * Sets all pointers that are not set. For who announces an alternate stack: a handler may have little
- * room there, and a search takes some.
+ * Sets all pointers that are not set. For who announces an alternate stack: a handler may have
+ * little room there, and a search takes some.
  */
 void real_find_all(void);
 /* At load: what is loaded from now on is not looked at. */

@@ -88,9 +88,23 @@ struct heap_brk {
 };
 
 /* As in the kernel, in the print formats of the table. */
-enum lock_flags { LOCK_SPIN = 1, LOCK_READ = 2, LOCK_WRITE = 4, LOCK_RT = 8, LOCK_PERCPU = 16, LOCK_MUTEX = 32 };
+enum lock_flags {
+	LOCK_SPIN = 1,
+	LOCK_READ = 2,
+	LOCK_WRITE = 4,
+	LOCK_RT = 8,
+	LOCK_PERCPU = 16,
+	LOCK_MUTEX = 32
+};
 
-enum lock_kind { LOCK_KIND_MUTEX, LOCK_KIND_READ, LOCK_KIND_WRITE, LOCK_KIND_SPIN, LOCK_KIND_SEM, LOCK_KIND_COND };
+enum lock_kind {
+	LOCK_KIND_MUTEX,
+	LOCK_KIND_READ,
+	LOCK_KIND_WRITE,
+	LOCK_KIND_SPIN,
+	LOCK_KIND_SEM,
+	LOCK_KIND_COND
+};
 
 struct lock_begin {
 	struct record_common common;

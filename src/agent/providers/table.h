@@ -38,7 +38,8 @@ enum provider_nr {
 };
 
 struct provider_field {
-	const char	*decl;		/* as in the format: "const void * ptr", "char comm[16]", "__data_loc char[] name" */
+	/* as in the format: "const void * ptr", "char comm[16]", "__data_loc char[] name" */
+	const char	*decl;
 	uint8_t		offset, size, is_signed;
 };
 
@@ -50,7 +51,8 @@ struct provider_event {
 };
 
 /* Which systems (--providers): one bit each, in the order of provider_names[]. */
-extern const char *const provider_names[];	/* "heap", "lock", "thread", "signal", "syscalls", "kmem", "sched"; NULL */
+/* "heap", "lock", "thread", "signal", "syscalls", "kmem", "sched"; NULL */
+extern const char *const provider_names[];
 
 /* The parts of the table that other files bring: signal/table.c, syscalls/table.c. */
 extern const struct provider_event provider_signal[PROVIDER_SYSCALLS - PROVIDER_SIGNAL_GENERATE];
@@ -67,7 +69,10 @@ static inline unsigned int provider_kernel(void)
 unsigned int provider_count(void);
 /* Fills *e, whose texts stay valid until the next call when they were made of parts (syscalls). */
 void provider_event(unsigned int nr, struct provider_event *e);
-/* The text of the format file behind the line "format:", as struct attach_definition has it. -> bytes without 0 */
+/*
+ * The text of the format file behind the line "format:", as struct attach_definition has it. ->
+ * bytes without 0
+ */
 unsigned int provider_body(unsigned int nr, char *out, unsigned int size);
 uint64_t provider_table_version(void);
 

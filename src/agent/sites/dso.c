@@ -66,7 +66,10 @@ static bool text_add(struct site_dso *d, const Elf64_Phdr *p)
 	return true;
 }
 
-/* Whether it is this file that was loaded: its first page, with the headers and mostly the build-id, is there. */
+/*
+ * Whether it is this file that was loaded: its first page, with the headers and mostly the
+ * build-id, is there.
+ */
 static bool is_loaded(struct known *k, const struct file *f)
 {
 	unsigned int nr = 0;
@@ -87,7 +90,8 @@ static bool is_loaded(struct known *k, const struct file *f)
 		return false;
 	k->start = (k->dso.bias + first->p_vaddr) & -(uintptr_t)PAGE;
 	return k->start < k->end && !agent_syscall(SYS_mincore, k->start, PAGE, &in_core) &&
-	       !memcmp((const void *)k->start, f->bytes, first->p_filesz < PAGE ? first->p_filesz : PAGE);
+	       !memcmp((const void *)k->start, f->bytes,
+		       first->p_filesz < PAGE ? first->p_filesz : PAGE);
 }
 
 static struct site *site_memory(size_t nr)
@@ -192,8 +196,9 @@ static void processor_look(void)
 /* All of it for the first DSO that has sites. */
 static void known_map(void)
 {
-	long at = agent_syscall(SYS_mmap, 0, LAYOUT_MAX_DSOS * (sizeof(struct known) + sizeof(struct site_table)),
-				PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long at = agent_syscall(
+		SYS_mmap, 0, LAYOUT_MAX_DSOS * (sizeof(struct known) + sizeof(struct site_table)),
+		PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	processor_look();
 	if (is_error(at))
@@ -215,7 +220,11 @@ static struct known *known_free(void)
 
 struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool alone)
 {
-	struct known found = { .dso.bias = bias, .path = path, .number = UINT32_MAX, .alone = alone, .program = !*path };
+	struct known found = {.dso.bias = bias,
+			      .path = path,
+			      .number = UINT32_MAX,
+			      .alone = alone,
+			      .program = !*path};
 	struct known *k = NULL;
 	uint64_t contents;
 	struct file f;
@@ -230,7 +239,10 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 		k = known_free();
 	if (k) {
 		*k = found;
-		/* Release: pairs with the acquire in tell_all(), and with fork()'s copy: a child finds all of it. */
+		/*
+		 * Release: pairs with the acquire in tell_all(), and with fork()'s copy: a child
+		 * finds all of it.
+		 */
 		__atomic_store_n(&k->ld, ld, __ATOMIC_RELEASE);
 	}
 	agent_syscall(SYS_munmap, f.bytes, f.size);
@@ -283,8 +295,8 @@ static _Atomic uint32_t *words_map(uint64_t code)
 
 	if (spare || !room_take(bytes))
 		return spare;
-	at = agent_syscall(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			   -1, 0);
+	at = agent_syscall(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (is_error(at))
 		return NULL;
 	agent_syscall(SYS_madvise, at, bytes, MADV_DONTDUMP);
@@ -345,7 +357,9 @@ static void table_withdraw(struct site_table *table)
 	/* Relaxed: written under the lock. */
 	uint64_t code = atomic_load_explicit(&table->size, memory_order_relaxed);
 
-	/* Pairs with the acquire in site_table_has(). The code is gone, so nobody has a hit there. */
+	/*
+	 * Pairs with the acquire in site_table_has(). The code is gone, so nobody has a hit there.
+	 */
 	atomic_store_explicit(&table->size, 0, memory_order_release);
 	words_unmap(table->words, code);
 }
@@ -433,7 +447,8 @@ int known_prepare(struct known *k)
 	if (!dso_place(k->start, k->end, k->path, &place) || place.number >= LAYOUT_MAX_DSOS)
 		return -ENOSPC;
 	k->number = place.number;
-	if (k->dso.bias + s[0].at < place.code || k->dso.bias + s[k->dso.nr - 1].at >= place.code_end)
+	if (k->dso.bias + s[0].at < place.code ||
+	    k->dso.bias + s[k->dso.nr - 1].at >= place.code_end)
 		return -ENOEXEC;
 	err = leave_alone(k) && sites.may_patch ? patch(k, place.code_end - place.code) : -EACCES;
 	k->returns = sites_unpair(k->dso.sites, k->dso.nr);
@@ -446,7 +461,9 @@ int known_prepare(struct known *k)
 /* The text is gone. */
 void known_drop(struct known *k)
 {
-	/* Release: pairs with fork()'s copy: who is forked meanwhile finds it whole or not at all. */
+	/*
+	 * Release: pairs with fork()'s copy: who is forked meanwhile finds it whole or not at all.
+	 */
 	__atomic_store_n(&k->ld, NULL, __ATOMIC_RELEASE);
 	if (sites_quiet()) {
 		/* Relaxed: nothing of the table goes, so it may be found a little longer. */

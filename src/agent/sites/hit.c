@@ -25,7 +25,8 @@ const struct site_table *site_table_find(uintptr_t ip)
 	return NULL;
 }
 
-static __attribute__((noinline)) const struct site_table *table_seek(struct agent_thread *t, uintptr_t ip)
+static __attribute__((noinline)) const struct site_table *table_seek(struct agent_thread *t,
+								     uintptr_t ip)
 {
 	const struct site_table *table = site_table_find(ip);
 
@@ -49,8 +50,10 @@ static inline uint32_t entry_of(const struct site_table *table, uintptr_t ip)
 	if (!group)
 		return 0;
 	/* Relaxed: hit() loads it again with acquire. */
-	return atomic_load_explicit(&plane_event(&agent.plane, group + GROUP_FUNCTION)->plan, memory_order_relaxed) ?
-	       group + GROUP_FUNCTION : 0;
+	return atomic_load_explicit(&plane_event(&agent.plane, group + GROUP_FUNCTION)->plan,
+				    memory_order_relaxed)
+		       ? group + GROUP_FUNCTION
+		       : 0;
 }
 
 /* Of another DSO with sites. */
@@ -62,14 +65,16 @@ static __attribute__((noinline)) uint64_t address_sought(uintptr_t addr)
 }
 
 /* As an address of the session, where that takes nothing of libc; 0: it does. */
-static inline uint64_t address_known(const struct agent_thread *t, const struct site_table *table, uintptr_t addr)
+static inline uint64_t address_known(const struct agent_thread *t, const struct site_table *table,
+				     uintptr_t addr)
 {
 	uint64_t delta;
 
 	if (site_table_has(table, addr))
 		return addr + table->delta;
 	/* Pairs with the release in agent_dso_closed(). */
-	if (agent_code_delta(t, addr, atomic_load_explicit(&agent_dso_age, memory_order_acquire), &delta))
+	if (agent_code_delta(t, addr, atomic_load_explicit(&agent_dso_age, memory_order_acquire),
+			     &delta))
 		return addr + delta;
 	return address_sought(addr);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hit.h - a call of a function that is traced: what entry.S calls, and where a hit finds what its site is to do
+ * hit.h - a call of a function that is traced: what entry.S calls, and where a hit finds what its
+ * site is to do
  *
  *     thread's last table -> word of the site -> group -> plans of its entries
  *
- *     site_table       words: one for each four bytes of code, memory that nobody touches but where sites are on
+ *     site_table       words: one for each four bytes of code, memory that nobody touches but where
+ *                      sites are on
  *     +-------+        +---+---+---+---+---+---
  *     | words |------->| 0 | 0 | w | 0 | 0 | ...     site at code + 8 .. 11
  *     +-------+        +---+---+---+---+---+---
@@ -51,7 +53,10 @@ static inline uint32_t site_word(const struct site_table *table, uintptr_t ip)
 	return atomic_load_explicit(&table->words[(ip - table->code) >> 2], memory_order_relaxed);
 }
 
-/* Whether nobody wants calls but in sections, and there is none. What is read may be stale (emit.c, E1). */
+/*
+ * Whether nobody wants calls but in sections, and there is none. What is read may be stale (emit.c,
+ * E1).
+ */
 static inline bool site_out_of_section(const struct agent_thread *t, uint32_t entry)
 {
 	config_ref ref;

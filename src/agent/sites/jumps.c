@@ -35,7 +35,8 @@ struct jumping {
 struct imports {
 	const Elf64_Sym	*symbols;
 	const char	*names;
-	const uint32_t	*hash;		/* DT_GNU_HASH: buckets, the first symbol that is not imported, ... */
+	/* DT_GNU_HASH: buckets, the first symbol that is not imported, ... */
+	const uint32_t	*hash;
 };
 
 /* The linker has made addresses of the offsets, but not in the vdso. */
@@ -82,7 +83,8 @@ static enum leaving leads_out(const struct jumping *j, size_t from, const struct
 
 	if (!size)
 		return insn_jumps_by_memory(in) ? LEAVES : LEAVES_NEVER;
-	to = size == 4 ? relative(b + in->len - 4, end) : end + (uint64_t)(int64_t)(int8_t)b[in->len - 1];
+	to = size == 4 ? relative(b + in->len - 4, end)
+		       : end + (uint64_t)(int64_t)(int8_t)b[in->len - 1];
 	function = image_function(j->im, to);
 	if (function == from)
 		return LEAVES_NEVER;
@@ -95,7 +97,8 @@ static bool is_put(const struct insn *in, const unsigned char *b)
 {
 	if (in->map != INSN_BYTE)
 		return false;
-	return (in->opcode & 0xf8) == 0x50 || (in->opcode == 0x89 && (in->modrm & 0xc7) == 4 && b[in->len - 1] == 0x24);
+	return (in->opcode & 0xf8) == 0x50 ||
+	       (in->opcode == 0x89 && (in->modrm & 0xc7) == 4 && b[in->len - 1] == 0x24);
 }
 
 static enum leaving function_leaves(const struct jumping *j, size_t number)
@@ -148,7 +151,8 @@ void sites_jumping(const void *file, size_t size, struct site *sites, size_t nr)
 
 	if (!image_open(&im, file, size))
 		return;
-	memory = agent_syscall(SYS_mmap, 0, im.nr_starts, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memory = agent_syscall(SYS_mmap, 0, im.nr_starts, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	j = (struct jumping){ &im, is_error(memory) ? NULL : (uint8_t *)memory };
 	if (j.leaves)
 		jumping_find(&j);
@@ -156,7 +160,8 @@ void sites_jumping(const void *file, size_t size, struct site *sites, size_t nr)
 		size_t function = image_function(&im, sites[i].at);
 
 		/* Where functions begin is not known: any may. */
-		sites[i].jumps = !j.leaves || function == im.nr_starts || j.leaves[function] == LEAVES;
+		sites[i].jumps =
+			!j.leaves || function == im.nr_starts || j.leaves[function] == LEAVES;
 	}
 	if (j.leaves)
 		agent_syscall(SYS_munmap, memory, im.nr_starts);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch.c - sites of a DSO: made one instruction, and switched on and off while threads run through them
+ * patch.c - sites of a DSO: made one instruction, and switched on and off while threads run through
+ * them
  *
  *     prepared, off        OFF d0 d1 d2 d3      one instruction of five bytes without effect
  *     on                   e9  d0 d1 d2 d3      a jump over the distance d3d2d1d0
  *
  *     trampoline:          call the DSO's entry         which finds the site by what follows
- *                          jc   the DSO's through       the function's return is to be caught (graph.S)
+ *                          jc   the DSO's through       the function's return is to be caught
+ *                                                       (graph.S)
  *                          jmp  site + 5
  *     of a return site:    call what ends the function's frame (graph.S)
  *                          ret, or jmp site + 5
@@ -58,7 +60,8 @@ enum { PAGE = 4096, SITE = 5, MOST = 16, STUB = 16, CALL = 0xe8, JUMP = 0xe9, RE
 /* P2. Far ones first: what lies near a DSO are other DSOs. */
 static const struct form {
 	uint32_t	distance;
-	uint8_t		off;		/* 0x66: a prefix like those that follow; 0xa9: test $distance, %eax */
+	/* 0x66: a prefix like those that follow; 0xa9: test $distance, %eax */
+	uint8_t		off;
 } forms[] = {
 	{ 0x90666666, 0x66 }, { 0x903e6666, 0x66 }, { 0x90266666, 0x66 },
 	{ 0x3e909090, 0xa9 }, { 0x36909090, 0xa9 }, { 0x2e909090, 0xa9 }, { 0x26909090, 0xa9 },
@@ -71,14 +74,16 @@ _Atomic bool patch_asks = true;
 
 bool patch_live(void)
 {
-	return !agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+	return !agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE,
+			      0, 0);
 }
 
 /* Every processor that runs a thread of ours has executed a serializing instruction. */
 static void serialize(void)
 {
 	/* A child of fork() has not registered yet. */
-	if (agent_syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) && patch_live())
+	if (agent_syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) &&
+	    patch_live())
 		agent_syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
 }
 
@@ -185,7 +190,10 @@ static uintptr_t slot(const struct site_dso *d, const struct site *s)
 	return (uintptr_t)address(d, s) + SITE + (uintptr_t)(intptr_t)(int32_t)d->distance;
 }
 
-/* Behind the last slot, aligned: what all trampolines of the DSO share, then those that have no room. */
+/*
+ * Behind the last slot, aligned: what all trampolines of the DSO share, then those that have no
+ * room.
+ */
 struct mirror_end {
 	uint8_t		enter[STUB];	/* push dso; jmp *entry */
 	uint8_t		enter_late[STUB];
@@ -220,10 +228,12 @@ static bool mirror_map(struct site_dso *d)
 	low &= -(uintptr_t)PAGE;
 	d->mirror_size = (high - low + PAGE - 1) & -(uintptr_t)PAGE;
 	/* Below the text and yet above: the sum went over an end of the addresses. */
-	if (low < 65536 || high >> 47 || ((int32_t)d->distance < 0) != (low < d->bias + d->sites[0].at))
+	if (low < 65536 || high >> 47 ||
+	    ((int32_t)d->distance < 0) != (low < d->bias + d->sites[0].at))
 		return false;
 	at = agent_syscall(SYS_mmap, low, d->mirror_size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			   0);
 	if ((unsigned long)at > -4096ul)
 		return false;
 	d->mirror = (char *)at;
@@ -259,7 +269,8 @@ static void end_fill(struct site_dso *d, struct mirror_end *m)
 }
 
 /* entry.S reads the last distance. */
-static void stub_fill(uint8_t *at, const struct site_dso *d, const struct site *s, const struct mirror_end *m)
+static void stub_fill(uint8_t *at, const struct site_dso *d, const struct site *s,
+		      const struct mirror_end *m)
 {
 	at = code(at, "\xe8", 1, s->kind == SITE_CALL_LATE ? m->enter_late : m->enter);
 	at = code(at, "\x0f\x82", 2, m->through);
@@ -327,7 +338,10 @@ void patch_forget(struct site_dso *d)
 
 /* ---- Preparing ---- */
 
-/* What sites_find() saw in the file must be what lies in memory: somebody may have set a breakpoint there. */
+/*
+ * What sites_find() saw in the file must be what lies in memory: somebody may have set a breakpoint
+ * there.
+ */
 static bool is_unchanged(const struct site *s, const unsigned char *b)
 {
 	switch (s->kind) {

@@ -146,12 +146,14 @@ static void parts_note(const struct pairing *p, const struct site *entries, size
 	for (size_t i = 0; i < nr; i++) {
 		function = image_function(p->im, entries[i].at);
 		if (function != p->im->nr_starts)
-			p->parts[function] |= p->parts[function] & HAS_ENTRY ? HAS_ENTRIES : HAS_ENTRY;
+			p->parts[function] |=
+				p->parts[function] & HAS_ENTRY ? HAS_ENTRIES : HAS_ENTRY;
 	}
 	for (size_t i = 0; i < p->nr; i++) {
 		function = image_function(p->im, p->returns[i].at);
 		if (function != p->im->nr_starts)
-			p->parts[function] |= p->returns[i].skip ? HAS_RETURNS | IS_BAD : HAS_RETURNS;
+			p->parts[function] |=
+				p->returns[i].skip ? HAS_RETURNS | IS_BAD : HAS_RETURNS;
 	}
 }
 
@@ -176,7 +178,8 @@ static void function_pair(const struct pairing *p, struct site *entry)
 {
 	const size_t function = image_function(p->im, entry->at);
 
-	entry->returns = !entry->skip && entry->kind != SITE_CALL_LATE && function != p->im->nr_starts &&
+	entry->returns = !entry->skip && entry->kind != SITE_CALL_LATE &&
+			 function != p->im->nr_starts &&
 			 (p->parts[function] & ~HAS_ENTRY) == HAS_RETURNS;
 	for (size_t k = return_at(p, entry->at);
 	     entry->returns && k < p->nr && is_inside(p, function, p->returns[k].at); k++) {

@@ -128,7 +128,8 @@ static bool jumps(uint32_t op, uint32_t a, uint32_t v)
 	}
 }
 
-static uint32_t load(const struct machine *m, const struct sock_filter *f, const struct seccomp_data *d)
+static uint32_t load(const struct machine *m, const struct sock_filter *f,
+		     const struct seccomp_data *d)
 {
 	switch (BPF_MODE(f->code)) {
 	case BPF_IMM: return f->k;
@@ -139,7 +140,10 @@ static uint32_t load(const struct machine *m, const struct sock_filter *f, const
 	}
 }
 
-/* What the filter says of a call. The kernel has accepted it: jumps go forward and it ends with a return. */
+/*
+ * What the filter says of a call. The kernel has accepted it: jumps go forward and it ends with a
+ * return.
+ */
 static uint32_t filter_run(const struct sock_fprog *prog, const struct seccomp_data *d)
 {
 	struct machine m = { 0 };
@@ -165,7 +169,9 @@ static uint32_t filter_run(const struct sock_fprog *prog, const struct seccomp_d
 			m.a = alu(BPF_OP(f->code), m.a, v);
 			break;
 		case BPF_JMP:
-			i += BPF_OP(f->code) == BPF_JA ? f->k : jumps(BPF_OP(f->code), m.a, v) ? f->jt : f->jf;
+			i += BPF_OP(f->code) == BPF_JA	      ? f->k
+			     : jumps(BPF_OP(f->code), m.a, v) ? f->jt
+							      : f->jf;
 			break;
 		case BPF_MISC:
 			if (BPF_MISCOP(f->code) == BPF_TAX)
@@ -185,7 +191,8 @@ static bool harmless(uint32_t says)
 {
 	uint32_t action = says & SECCOMP_RET_ACTION_FULL;
 
-	return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG || action == SECCOMP_RET_ERRNO;
+	return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG ||
+	       action == SECCOMP_RET_ERRNO;
 }
 
 static bool filter_permits(const struct sock_fprog *prog, const struct seccomp_data *list, int nr)
@@ -215,7 +222,8 @@ void agent_sandboxed(const void *filter)
 	atomic_store_explicit(&agent.filtered, true, memory_order_relaxed);
 	sites_forbidden();
 	if (!filter)
-		agent_thread_silence();		/* strict mode: read, write and exit, and no time stamp counter */
+		/* strict mode: read, write and exit, and no time stamp counter */
+		agent_thread_silence();
 	else if (!filter_permits(filter, calls, NR_CALLS))
 		/* Relaxed: see agent_restricted(). */
 		atomic_store_explicit(&agent.sandbox, true, memory_order_relaxed);

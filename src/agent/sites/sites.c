@@ -3,7 +3,8 @@
  * sites.c - the sites of this process: prepared at attach, switched as the server says (R21)
  *
  *     attach, dlopen() -> prepared -> told to the server, which has words then -> switched
- *     task:  wait for site_control.command -> words into the tables, patch_switch() of each DSO -> answer
+ *     task:  wait for site_control.command -> words into the tables, patch_switch() of each DSO ->
+ *     answer
  *
  * S2 and S4 to S6 are in task.c.
  *
@@ -29,8 +30,8 @@ void sites_lock(void)
 	uint32_t free = 0;
 
 	/* Pairs with the release in sites_unlock(). */
-	if (atomic_compare_exchange_strong_explicit(&agent.here->sites_lock, &free, 1, memory_order_acquire,
-						    memory_order_relaxed))
+	if (atomic_compare_exchange_strong_explicit(&agent.here->sites_lock, &free, 1,
+						    memory_order_acquire, memory_order_relaxed))
 		return;
 	/* Pairs with the same. */
 	while (atomic_exchange_explicit(&agent.here->sites_lock, 2, memory_order_acquire))
@@ -120,7 +121,10 @@ static uint32_t word_of(const struct known *k, const struct site *s, const struc
 
 	if (at_sites && s->returns)
 		return word & SITE_HOOKED ? word | SITE_RETURNS : word;
-	/* Its return is not caught: who it jumps to would see an address of ours (jumps.c); or none is. */
+	/*
+	 * Its return is not caught: who it jumps to would see an address of ours (jumps.c); or none
+	 * is.
+	 */
 	return s->jumps || graph_refused() ? word & SITE_GROUP : word;
 }
 
@@ -139,13 +143,18 @@ static void words_set(struct known *k, const struct wanted *w, bool at_sites)
 		word = word_of(k, s, w, at_sites);
 		/* Relaxed: see site_word(). */
 		if (word || s->on || s->called)
-			atomic_store_explicit(&k->dso.table->words[(k->dso.bias + s->at - k->dso.table->code) >> 2],
-					      word, memory_order_relaxed);
+			atomic_store_explicit(
+				&k->dso.table
+					 ->words[(k->dso.bias + s->at - k->dso.table->code) >> 2],
+				word, memory_order_relaxed);
 		s->called = site_is_called(k, s) && word;
 	}
 }
 
-/* Memory that may be gone is left for later: until then what is off has no word, so it makes no hit. */
+/*
+ * Memory that may be gone is left for later: until then what is off has no word, so it makes no
+ * hit.
+ */
 static bool is_there(const struct known *k)
 {
 	/* Relaxed: written under the lock. */
@@ -179,7 +188,8 @@ static struct site_answer *answer_place(void)
 
 static void answer_count(struct site_answer *a, const struct known *k)
 {
-	_Static_assert(SITE_NR_SKIPS <= sizeof(a->skipped) / sizeof(a->skipped[0]), "each has its count");
+	_Static_assert(SITE_NR_SKIPS <= sizeof(a->skipped) / sizeof(a->skipped[0]),
+		       "each has its count");
 
 	for (size_t i = 0; i < k->dso.nr; i++) {
 		const struct site *s = &k->dso.sites[i];
@@ -321,10 +331,14 @@ static void forked(void)
 	signals_restore(old);
 }
 
-/* Without a sandbox, too, memory may be refused that is written and executed (PR_SET_MDWE, SELinux). */
+/*
+ * Without a sandbox, too, memory may be refused that is written and executed (PR_SET_MDWE,
+ * SELinux).
+ */
 static bool memory_permitted(void)
 {
-	long at = agent_syscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long at = agent_syscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	bool may;
 
 	if (is_error(at))
@@ -360,17 +374,21 @@ static bool prepare_all(void)
 	return any;
 }
 
-/* The words of a DSO that is new are there when the server answers; without an answer they come with a command. */
+/*
+ * The words of a DSO that is new are there when the server answers; without an answer they come
+ * with a command.
+ */
 static void tell_all(void)
 {
 	for (unsigned int i = 0; i < sites.nr_known; i++) {
 		struct known *k = &sites.known[i];
-		struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_DSO, .value = k->number };
+		struct attach_request q = {
+			.version = SESSION_VERSION, .kind = ATTACH_DSO, .value = k->number};
 		struct attach_reply reply;
 
 		/*
-		 * Only who loads or unloads changes what is asked here, and that is this thread (or it stays).
-		 * Pairs with the release in known_find().
+		 * Only who loads or unloads changes what is asked here, and that is this thread (or
+		 * it stays). Pairs with the release in known_find().
 		 */
 		if (!__atomic_load_n(&k->ld, __ATOMIC_ACQUIRE) || !k->dso.table || k->told)
 			continue;
@@ -405,7 +423,8 @@ void sites_go_on(void)
 	uint64_t old;
 
 	/* Pairs with the release in attach_start(). */
-	if (!any_new() || atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON || !thread_lock())
+	if (!any_new() || atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON ||
+	    !thread_lock())
 		return;
 	if (!attach_again()) {
 		sites_lock();
@@ -447,7 +466,10 @@ void sites_start(void)
 		atomic_store_explicit(&patch_asks, false, memory_order_relaxed);
 	graph_start();
 	if (!sites.permitted && task_permitted(false)) {
-		/* Not when the first sites come: then the dynamic linker is locked, for which a handler of the program may wait. */
+		/*
+		 * Not when the first sites come: then the dynamic linker is locked, for which a
+		 * handler of the program may wait.
+		 */
 		tell_forks();
 		sites_lock();
 		sites.permitted = sites.untold = true;

@@ -2,13 +2,15 @@
 /*
  * sites.h - functions that can be traced: where they are in a DSO, and how one is switched on
  *
- *     ELF file -> sites_find() -> site[] by address -> patch_prepare() -> patch_switch(), one byte a site
+ *     ELF file -> sites_find() -> site[] by address -> patch_prepare() -> patch_switch(), one byte
+ *     a site
  *
  *                      off                      on
  *     site    66 | 66 66 66 90         e9 | 66 66 66 90        jmp mirror + (site - text)
  *     sled    eb | 09 d1 d2 d3 ...     e9 | 09 d1 d2 d3 ...    the same, of clang's XRay
  *
- *             text                         mirror, at a fixed distance: the same bytes in every site
+ *             text                         mirror, at a fixed distance: the same bytes in every
+ *                                          site
  *             +-------------+              +-------------------+
  *             | site: jmp --|------------->| call patch_entry  |---> patch_hit()
  *             | ...  <------|--------------| jmp site + 5      |
@@ -42,8 +44,8 @@ bool sites_unpair(struct site *sites, size_t nr);
  */
 bool sites_looked_at(const Elf64_Dyn *dyn, uintptr_t bias);
 /*
- * Says of each of them whether its function may end in a jump out of the file: by a PLT stub, by a pointer, or to
- * another function of the file that does. Under a lock.
+ * Says of each of them whether its function may end in a jump out of the file: by a PLT stub, by a
+ * pointer, or to another function of the file that does. Under a lock.
  */
 void sites_jumping(const void *file, size_t size, struct site *sites, size_t nr);
 
@@ -61,7 +63,8 @@ struct site_dso {
 	bool		sleds;		/* all that is not skipped is XRay's */
 	char		*mirror;
 	size_t		mirror_size;
-	struct site_table *table;	/* hit.h: what its sites are to do; NULL: none of them is ever on */
+	/* hit.h: what its sites are to do; NULL: none of them is ever on */
+	struct site_table *table;
 	unsigned int	nr_texts;
 	/* its segments with code; none: all from the first site to the last */
 	struct pages	texts[SITE_TEXTS];

@@ -18,7 +18,8 @@
 #include "agent/state.h"
 
 struct known {
-	const void	*ld;		/* its dynamic section in memory: who it is; NULL: free. Stored last */
+	/* its dynamic section in memory: who it is; NULL: free. Stored last */
+	const void	*ld;
 	struct site_dso	dso;
 	size_t		room;		/* of dso.sites */
 	uint64_t	mirror_room;	/* bytes of addresses */
@@ -28,7 +29,8 @@ struct known {
 	bool		program;	/* it stays */
 	bool		alone;		/* its code has not run when it is prepared */
 	bool		tried;		/* to prepare it */
-	bool		calls;		/* it could not be prepared: its calls of mcount or __fentry__ come to us */
+	/* it could not be prepared: its calls of mcount or __fentry__ come to us */
+	bool		calls;
 	bool		returns;	/* some functions have return sites */
 	bool		told;
 	bool		obeys;
@@ -47,15 +49,18 @@ struct site_state {
 	bool		may_patch;
 	bool		memory_asked;
 	bool		told_of_writes;	/* mprotect() comes to agent_code_written() first */
-	bool		profiled;	/* what calls mcount or __fentry__ goes on doing so, for gprof */
+	/* what calls mcount or __fentry__ goes on doing so, for gprof */
+	bool		profiled;
 	bool		calls_come;	/* calls of mcount and __fentry__ come to this library */
 	/*
 	 * DSOs may be gone before it is known: only the program's bytes are
 	 * switched. A child that was forked meanwhile finds it so for good.
 	 */
 	_Atomic bool	moving;
-	bool		postponed;	/* for that something was not switched; or no return is caught any more */
-	bool		looked_at;	/* objects may call functions of libc that look at who called */
+	/* for that something was not switched; or no return is caught any more */
+	bool		postponed;
+	/* objects may call functions of libc that look at who called */
+	bool		looked_at;
 	bool		watching;	/* watch.c sees all DSOs come and go */
 };
 
@@ -100,7 +105,9 @@ void task_begin(void);
 int task_shed(int *stat_fd);
 /* For a task that shares its program's descriptors. */
 int task_stat_open(void);
-/* Whether a sandbox that was there before the program lets the task do its work, and change code. */
+/*
+ * Whether a sandbox that was there before the program lets the task do its work, and change code.
+ */
 bool task_permitted(bool patch);
 
 /* ---- dso.c ---- */
@@ -125,7 +132,10 @@ static inline bool site_is_called(const struct known *k, const struct site *s)
 
 /* ---- watch.c ---- */
 
-/* Looks at all DSOs that are loaded, and from now on at each that comes and goes, where that can be seen. */
+/*
+ * Looks at all DSOs that are loaded, and from now on at each that comes and goes, where that can be
+ * seen.
+ */
 void watch_start(bool alone);
 /* At load: nobody looks any more. */
 void watch_stop(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * static.c - functions compiled with -pg or -mfentry whose calls of mcount and __fentry__ are still there
+ * static.c - functions compiled with -pg or -mfentry whose calls of mcount and __fentry__ are still
+ * there
  *
  * Where memory that is executed cannot be changed (a sandbox, or code that runs
  * already and a call that lies in two words) the calls stay, and come to this
@@ -55,7 +56,8 @@ bool static_is_called(void)
 /* The only call in it, behind which it restores its registers. NULL: another libc's. */
 static static_count count_of(const uint8_t *code)
 {
-	static const uint8_t restore[] = { 0x4c, 0x8b, 0x4c, 0x24, 0x30 };	/* mov 0x30(%rsp), %r9 */
+	/* mov 0x30(%rsp), %r9 */
+	static const uint8_t restore[] = { 0x4c, 0x8b, 0x4c, 0x24, 0x30 };
 	int32_t distance;
 
 	for (unsigned int i = 0; i < 64; i++) {
@@ -120,14 +122,19 @@ uint32_t static_hit_slow(const struct static_call *call)
 	const struct site_table *table = table_at(call->after);
 	uintptr_t before = *call->slot, caller = graph_true(call->slot);
 	struct site_call c = {
-		.done = call->done, .slot = call->slot, .after = behind(call->after), .caller = call->frame,
-		.parent = before, .late = 1,
+		.done = call->done,
+		.slot = call->slot,
+		.after = behind(call->after),
+		.caller = call->frame,
+		.parent = before,
+		.late = 1,
 	};
 
 	if (!table)
 		return PATCH_PASS;
 	/* mcount is called when the function has its frame. */
-	c.next = (uintptr_t)call->slot == call->frame + 8 ? (const void *)call->frame : (const void *)&c.caller;
+	c.next = (uintptr_t)call->slot == call->frame + 8 ? (const void *)call->frame
+							  : (const void *)&c.caller;
 	c.dso = table->dso;
 	patch_hit_slow(&c);
 	return counted(call->after, call->slot, before, caller);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * task.c - the agent's task in a program with sites: it switches them as the server says, and ends with the program
+ * task.c - the agent's task in a program with sites: it switches them as the server says, and ends
+ * with the program
  *
- *     task_begin() -> wait for site_control.command -> sites_obey() -> ...          agent_task_end(), agent_task_again()
+ *     task_begin() -> wait for site_control.command -> sites_obey() -> ...
+ *     agent_task_end(), agent_task_again()
  *
  * S2  The task is made by clone(), without libc: it is begun before libc's own
  *     constructor, and in a child of fork() at its first hit, which may lie
@@ -10,15 +12,17 @@
  *     is in no hit; it calls nothing of libc. All its signals are blocked but
  *     the guard's SIGBUS: the kernel gives one that is sent to the process to
  *     any thread that does not block it.
- * S4  A process ends when its last thread does, by exit_group() or one by one with SYS_exit, which is all that
- *     a seccomp sandbox may allow. The task must not be what is left then: once a second it looks at the word
- *     that the kernel clears when the first thread has ended, and only after that at the number of threads.
- *     The status of such a process is that of its last thread; of the task's it is made the first thread's.
+ * S4  A process ends when its last thread does, by exit_group() or one by one with SYS_exit, which
+ *     is all that a seccomp sandbox may allow. The task must not be what is left then: once a
+ *     second it looks at the word that the kernel clears when the first thread has ended, and only
+ *     after that at the number of threads. The status of such a process is that of its last thread;
+ *     of the task's it is made the first thread's.
  * S5  The task has no rights: no capability, no descriptor, and a filter of its own that permits a
  *     few calls (shed.c). The thread that begins it waits for that. So it has nothing to
  *     give up when the program does. The kernel refuses unshare(CLONE_NEWUSER) and others to a
  *     process with more threads than one, and /proc shows the users of a process's threads. So the
- *     task ends before such calls and begins again after them (rights.c, agent/providers/syscalls/syscalls.c).
+ *     task ends before such calls and begins again after them (rights.c,
+ *     agent/providers/syscalls/syscalls.c).
  * S6  A child of fork() that has had no hit is not attached, and its task cannot attach it. It
  *     obeys all the same, and answers nothing: the server does not know it yet. Its first hit
  *     attaches it, and obeys again.
@@ -47,7 +51,8 @@ enum {
 
 /* ---- S4 ---- */
 
-static const uint32_t *leader_tid;	/* the first thread's: 0 when it has ended; NULL: not known */
+/* the first thread's: 0 when it has ended; NULL: not known */
+static const uint32_t *leader_tid;
 
 static void leader_look(void)
 {
@@ -99,7 +104,10 @@ static void stat_read(char *text, size_t size)
 		agent_syscall(SYS_close, fd);
 }
 
-/* Ends the task, and the process with it, where nobody else is left: as the kernel says that the first thread has. */
+/*
+ * Ends the task, and the process with it, where nobody else is left: as the kernel says that the
+ * first thread has.
+ */
 static void leave_last(void)
 {
 	char text[1024];
@@ -142,7 +150,8 @@ static void task_is_ready(void)
 }
 
 /*
- * Who began it may not wait any more, or may not have noted its number yet and finds the error then.
+ * Who began it may not wait any more, or may not have noted its number yet and finds the error
+ * then.
  */
 static void task_failed(void)
 {
@@ -165,7 +174,8 @@ static void task(void)
 	if (task_now.err)
 		return;
 	/* Relaxed: the state only says when to end. */
-	while (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_DETACHED && !task_is_asked_to_go()) {
+	while (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_DETACHED &&
+	       !task_is_asked_to_go()) {
 		uint32_t done = atomic_load_explicit(&sites.command, memory_order_relaxed);
 		uint32_t command = atomic_load_explicit(&c->command, memory_order_relaxed);
 
@@ -204,7 +214,9 @@ static long task_make(void (*fn)(void))
 	task_now.at = (void *)at;
 	task_now.size = area + 4096 - (uintptr_t)at;
 	task_now.process = agent_syscall(SYS_getpid);
-	/* It inherits them. What the creator has blocked of SIGBUS may wait: it is not unblocked. */
+	/*
+	 * It inherits them. What the creator has blocked of SIGBUS may wait: it is not unblocked.
+	 */
 	agent_syscall(SYS_rt_sigprocmask, SIG_BLOCK, &most, &old, sizeof(most));
 	at = patch_clone(TASK_FLAGS, (char *)at + TASK_STACK, fn, (void *)area);
 	signals_restore(old);
@@ -273,9 +285,12 @@ bool agent_task_end(void)
 {
 	int32_t tid;
 
-	/* A child of vfork() is not its process; one of fork() need not have said HELLO. Relaxed: it is looked at, not into. */
-	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON || agent_restricted() ||
-	    agent_filtered() || agent_syscall(SYS_getpid) != task_now.process)
+	/*
+	 * A child of vfork() is not its process; one of fork() need not have said HELLO. Relaxed:
+	 * it is looked at, not into.
+	 */
+	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON ||
+	    agent_restricted() || agent_filtered() || agent_syscall(SYS_getpid) != task_now.process)
 		return false;
 	/* Relaxed: by one thread. */
 	tid = atomic_exchange_explicit(&agent.here->task, 0, memory_order_relaxed);
@@ -287,7 +302,8 @@ bool agent_task_end(void)
 		agent_syscall(SYS_munmap, task_now.at, task_now.size);
 		return true;
 	}
-	atomic_store_explicit(&task_now.goes, false, memory_order_relaxed);	/* Relaxed: it goes on. */
+	/* Relaxed: it goes on. */
+	atomic_store_explicit(&task_now.goes, false, memory_order_relaxed);
 	atomic_store_explicit(&agent.here->task, tid, memory_order_relaxed);
 	return false;
 }
@@ -321,7 +337,8 @@ static void nothing(void)
 /* In a process of its own: what the agent's task calls. A sandbox may end it. */
 static void try_calls(bool patch)
 {
-	long at = agent_syscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long at = agent_syscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned char in_core;
 	uint32_t word = 0;
 	int fd;
@@ -332,7 +349,8 @@ static void try_calls(bool patch)
 	agent_syscall(SYS_prctl, PR_SET_NAME, "tracefuse");
 	agent_syscall(SYS_chdir, "/");
 	if (task_make(nothing) < 0 ||
-	    (patch && (!patch_live() || agent_syscall(SYS_mprotect, at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC))))
+	    (patch && (!patch_live() ||
+		       agent_syscall(SYS_mprotect, at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC))))
 		agent_syscall(SYS_exit_group, 1);
 	agent_syscall(SYS_munmap, at, 4096);
 	if (task_shed(&fd))

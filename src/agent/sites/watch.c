@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watch.c - which DSOs there are, and those that come by dlopen() and go by dlclose(), before they run and before they go
+ * watch.c - which DSOs there are, and those that come by dlopen() and go by dlclose(), before they
+ * run and before they go
  *
  * For debuggers the dynamic linker has a function that does nothing, whose
  * address is r_debug.r_brk. It is called, with the linker's lock held,
@@ -64,7 +65,10 @@ static bool is_consistent(void)
 	unsigned int nr = 0;
 
 	for (const struct r_debug *r = debug; r && nr < MAX_LISTS; r = next_list(r), nr++)
-		/* Relaxed: watch_changed() runs in the thread that stores it, and settled() asks again. */
+		/*
+		 * Relaxed: watch_changed() runs in the thread that stores it, and settled() asks
+		 * again.
+		 */
 		if (__atomic_load_n(&r->r_state, __ATOMIC_RELAXED) != RT_CONSISTENT)
 			return false;
 	return true;
@@ -173,7 +177,8 @@ static void compare_all(void)
 	unsigned int nr = 0;
 
 	/* Of a program that was attached late the other name spaces are not known. */
-	for (const struct r_debug *r = debug; r && nr < (agent.late ? 1 : MAX_LISTS); r = next_list(r), nr++)
+	for (const struct r_debug *r = debug; r && nr < (agent.late ? 1 : MAX_LISTS);
+	     r = next_list(r), nr++)
 		list_compare(r, nr);
 	seen_compress();
 }
@@ -182,7 +187,10 @@ static void compare_all(void)
 
 static void changed_consistent(void)
 {
-	/* Relaxed: written under the lock. The fences pair with fork()'s copy: a child has it as it was (W3). */
+	/*
+	 * Relaxed: written under the lock. The fences pair with fork()'s copy: a child has it as it
+	 * was (W3).
+	 */
 	atomic_store_explicit(&sites.moving, true, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	compare_all();
@@ -310,7 +318,10 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Who is in the linker just now passed its function before it was ours; on its way out it waits for the lock. */
+/*
+ * Who is in the linker just now passed its function before it was ours; on its way out it waits for
+ * the lock.
+ */
 static bool settled(void)
 {
 	struct timespec pause = { .tv_nsec = 1000000 };
@@ -349,7 +360,10 @@ void watch_start(bool alone)
 		sites_ask_memory();
 	/* Where nothing is changed it does no harm when one goes. */
 	l.only_program = !sites.watching && sites.may_patch;
-	/* The linker calls nobody while this runs, and unmaps nothing before we have the lock no more. */
+	/*
+	 * The linker calls nobody while this runs, and unmaps nothing before we have the lock no
+	 * more.
+	 */
 	dl_iterate_phdr(look_at, &l);
 }
 

@@ -77,15 +77,20 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 		return;
 	}
 	action(sig, &none, NULL);
-	/* A fault comes again by itself and ends the program where it was; one that somebody sent has to be sent. */
+	/*
+	 * A fault comes again by itself and ends the program where it was; one that somebody sent
+	 * has to be sent.
+	 */
 	if (info->si_code <= 0)
-		agent_syscall(SYS_tgkill, agent_syscall(SYS_getpid), agent_syscall(SYS_gettid), sig);
+		agent_syscall(SYS_tgkill, agent_syscall(SYS_getpid), agent_syscall(SYS_gettid),
+			      sig);
 }
 
 static bool replace(const char *base, uint64_t size, int prot)
 {
-	return agent_syscall(SYS_mmap, base, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-			     -1, 0) == (long)base;
+	return agent_syscall(SYS_mmap, base, size, prot,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+			     0) == (long)base;
 }
 
 /*
@@ -97,20 +102,28 @@ static bool replace_data(char *base, uint64_t size)
 {
 	char *spare = base + size;
 
-	/* Relaxed: another thread is about it, and this one's access is repeated until that is done. */
+	/*
+	 * Relaxed: another thread is about it, and this one's access is repeated until that is
+	 * done.
+	 */
 	if (atomic_exchange_explicit(&replacing, true, memory_order_relaxed))
 		return true;
 	agent_syscall(SYS_munlock, spare, size);
-	if (agent.data_spare >= size && !agent_syscall(SYS_mprotect, spare, size, PROT_READ | PROT_WRITE) &&
-	    agent_syscall(SYS_mremap, spare, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, base) == (long)base) {
-		agent_syscall(SYS_mmap, spare, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-			      MAP_FIXED_NOREPLACE, -1, 0);
+	if (agent.data_spare >= size &&
+	    !agent_syscall(SYS_mprotect, spare, size, PROT_READ | PROT_WRITE) &&
+	    agent_syscall(SYS_mremap, spare, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, base) ==
+		    (long)base) {
+		agent_syscall(SYS_mmap, spare, size, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			      0);
 		return true;
 	}
 	return replace(base, size, PROT_READ | PROT_WRITE);
 }
 
-/* The config region as a whole is needed to find out that nothing is armed any more: zeros say so. */
+/*
+ * The config region as a whole is needed to find out that nothing is armed any more: zeros say so.
+ */
 static bool replaced(uintptr_t at)
 {
 	const struct plane *p = &agent.plane;

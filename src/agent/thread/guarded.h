@@ -9,10 +9,14 @@
 
 #include "plane/plane.h"
 
-/* As those of plane.h. While they run *resume tells the guard where to go on, instead of what it said before. */
-uint64_t guarded_hit(const struct plane *p, struct slot *slot, const struct hit *h, uintptr_t *resume);
-enum hit_plain guarded_hit_plain(const struct plane *p, struct slot *slot, const void *record, uint32_t size,
-				 uint64_t where, uintptr_t *resume);
+/*
+ * As those of plane.h. While they run *resume tells the guard where to go on, instead of what it
+ * said before.
+ */
+uint64_t guarded_hit(const struct plane *p, struct slot *slot, const struct hit *h,
+		     uintptr_t *resume);
+enum hit_plain guarded_hit_plain(const struct plane *p, struct slot *slot, const void *record,
+				 uint32_t size, uint64_t where, uintptr_t *resume);
 /* Where both return from: to go to with *resume as the stack pointer and a result. No function. */
 void guarded_left(void);
 

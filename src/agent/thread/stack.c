@@ -20,8 +20,10 @@
 #include <sys/resource.h>
 
 enum {
-	PTHREAD_BYTES	= 2048,		/* of struct pthread that are there in any glibc of this architecture */
-	TOP_MOST	= 65536,	/* between the thread pointer and the end of the stack at most */
+	/* of struct pthread that are there in any glibc of this architecture */
+	PTHREAD_BYTES	= 2048,
+	/* between the thread pointer and the end of the stack at most */
+	TOP_MOST	= 65536,
 	PAGE		= 4096,
 };
 
@@ -39,8 +41,9 @@ static bool bounds_of_thread(struct agent_thread *t, uintptr_t tp)
 		uintptr_t v[3];
 
 		memcpy(v, (const void *)at, sizeof(v));
-		if (v[0] && v[0] < tp && v[1] <= tp - v[0] + TOP_MOST && v[0] + v[1] > tp + PTHREAD_BYTES &&
-		    v[2] < v[1] && !(v[2] % PAGE) && v[1] >= PAGE) {
+		if (v[0] && v[0] < tp && v[1] <= tp - v[0] + TOP_MOST &&
+		    v[0] + v[1] > tp + PTHREAD_BYTES && v[2] < v[1] && !(v[2] % PAGE) &&
+		    v[1] >= PAGE) {
 			t->stack_low = v[0] + v[2];
 			t->stack_high = tp;
 			return true;
@@ -75,7 +78,10 @@ static bool on_own(const struct agent_thread *t, uintptr_t addr)
 	return addr - t->stack_low < t->stack_high - t->stack_low;
 }
 
-/* Whether what ran with its frame at `frame` cannot run any more when the stack pointer is `sp` (A6). */
+/*
+ * Whether what ran with its frame at `frame` cannot run any more when the stack pointer is `sp`
+ * (A6).
+ */
 static bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t sp)
 {
 	bool other = stack_alternate(sp), own = on_own(t, sp);
@@ -83,13 +89,16 @@ static bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t 
 	if (other != stack_alternate(frame))
 		return !other && own;	/* S3: a handler there has begun: false; was left: true */
 	if (own != on_own(t, frame))
-		return own;	/* a handler on an alternate stack has ended; one has begun: false */
+		/* a handler on an alternate stack has ended; one has begun: false */
+		return own;
 	if (!own && (frame ^ sp) / PAGE)
 		return false;	/* two stacks that nothing is known of */
-	return frame <= sp;	/* a hit that is still going on lies above whatever interrupted it */
+	/* a hit that is still going on lies above whatever interrupted it */
+	return frame <= sp;
 }
 
-uint32_t stack_levels(const struct agent_thread *t, const uintptr_t *frames, uint32_t nr, uintptr_t sp)
+uint32_t stack_levels(const struct agent_thread *t, const uintptr_t *frames, uint32_t nr,
+		      uintptr_t sp)
 {
 	for (uint32_t i = 0; i < nr && i < LAYOUT_HIT_LEVELS; i++)
 		if (stack_left(t, frames[i], sp))
@@ -99,7 +108,8 @@ uint32_t stack_levels(const struct agent_thread *t, const uintptr_t *frames, uin
 
 uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t max)
 {
-	uintptr_t fp = (uintptr_t)frame, end = on_own(t, fp) ? t->stack_high : (fp | (PAGE - 1)) + 1;
+	uintptr_t fp = (uintptr_t)frame,
+		  end = on_own(t, fp) ? t->stack_high : (fp | (PAGE - 1)) + 1;
 	uint32_t nr = 0;
 
 	while (nr < max && !(fp % 8) && fp < end && end - fp >= 16) {

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tasks.c - whose child a new thread or process is: it joins the sets of pids of who made it (event-fork, function-fork)
+ * tasks.c - whose child a new thread or process is: it joins the sets of pids of who made it
+ * (event-fork, function-fork)
  *
  *     creator                              the new task
  *     agent_family(): notes what it is in
- *     pthread_create()   ---------------->  agent_born(): takes a slot and joins, before its first function
+ *     pthread_create()   ---------------->  agent_born(): takes a slot and joins, before its first
+ *                                           function
  *     fork()             ---------------->  the same, by way of agent_forked()
  *     vfork()            ---------------->  agent_vforked(): joins on its parent's slot
- *     anything else                         the server looks when what is executed, or makes its first hit, says HELLO
+ *     anything else                         the server looks when what is executed, or makes its
+ *                                           first hit, says HELLO
  *
  * N1  What the creator is in is noted by itself before the new task is there:
  *     it may end, and leave its sets, before that one runs.
@@ -41,7 +44,10 @@ bool agent_family(struct pids_family *out)
 	pid = t ? own_pid(t) : 0;
 	if (!pid)
 		return false;	/* the server looks */
-	/* Whose calls are filtered is not asked for more of them: at worst a set is read that is being freed. */
+	/*
+	 * Whose calls are filtered is not asked for more of them: at worst a set is read that is
+	 * being freed.
+	 */
 	if (agent_filtered()) {
 		pids_family_of(&agent.plane, NULL, pid, out);
 		return true;
@@ -73,8 +79,8 @@ void agent_born(uint32_t tid, const struct pids_family *family)
 }
 
 /*
- * Not attached yet: what was in agent_here is gone. What attaching calls may end a process in a sandbox of its own: there
- * it waits for a first hit, and the server looks.
+ * Not attached yet: what was in agent_here is gone. What attaching calls may end a process in a
+ * sandbox of its own: there it waits for a first hit, and the server looks.
  */
 void agent_forked(const struct pids_family *family)
 {
@@ -93,7 +99,8 @@ void tasks_join(struct agent_thread *t)
 	if (known && agent_self.family)
 		pids_join(&agent.plane, agent_slot(t), agent_self.family, t->pid);
 	/* N2. What made a process is the server's to know. */
-	else if (!known && t->pid != t->tgid && pids_family_of(&agent.plane, agent_slot(t), t->tgid, &family))
+	else if (!known && t->pid != t->tgid &&
+		 pids_family_of(&agent.plane, agent_slot(t), t->tgid, &family))
 		pids_join(&agent.plane, agent_slot(t), &family, t->pid);
 }
 
@@ -104,14 +111,15 @@ void agent_vforked(void)
 	uint32_t creator;
 	uint64_t old;
 
-	if (!t || t->no_rseq == AGENT_SHARED || agent.here->other_pids || !pids_followed(&agent.plane) ||
-	    agent_restricted() || agent_filtered())
+	if (!t || t->no_rseq == AGENT_SHARED || agent.here->other_pids ||
+	    !pids_followed(&agent.plane) || agent_restricted() || agent_filtered())
 		return;
 	/* The child of a child of vfork(): that one is a process of one thread. */
 	creator = t->no_rseq > 1 ? (uint32_t)agent_syscall(SYS_getppid) : t->pid;
 	old = signals_block();
 	if (pids_family_of(&agent.plane, agent_slot(t), creator, &family))
-		pids_join(&agent.plane, agent_slot(t), &family, (uint32_t)agent_syscall(SYS_gettid));
+		pids_join(&agent.plane, agent_slot(t), &family,
+			  (uint32_t)agent_syscall(SYS_gettid));
 	signals_restore(old);
 }
 

@@ -25,22 +25,27 @@
 #include "plane/ring/ring.h"
 
 enum { RETRY_TICKS = 1 << 28, LEASE_WAIT_SHORT_MS = 5, MAX_KEY = 32 };
-/* Bytes of a handler's alternate stack for a first hit: as what graph.c has for it, less the extended state. */
+/*
+ * Bytes of a handler's alternate stack for a first hit: as what graph.c has for it, less the
+ * extended state.
+ */
 enum { FIRST_ROOM = 1408 };
 
 __thread struct agent_self agent_self;
 
 /*
- * All but those that a fault raises: one that is blocked would end the program, and the guard could not help.
- * SIGSYS is one where the program handles system calls itself, and ours with them (PR_SET_SYSCALL_USER_DISPATCH).
- * What the program blocks stays so, these too: one that waits for it would be delivered here.
+ * All but those that a fault raises: one that is blocked would end the program, and the guard could
+ * not help. SIGSYS is one where the program handles system calls itself, and ours with them
+ * (PR_SET_SYSCALL_USER_DISPATCH). What the program blocks stays so, these too: one that waits for
+ * it would be delivered here.
  */
 #define FAULT(sig) (1ull << ((sig) - 1))
 
 uint64_t signals_block(void)
 {
-	uint64_t all = ~(FAULT(SIGBUS) | FAULT(SIGSEGV) | FAULT(SIGFPE) | FAULT(SIGILL) | FAULT(SIGTRAP) |
-			 FAULT(SIGSYS)), old = 0;
+	uint64_t all = ~(FAULT(SIGBUS) | FAULT(SIGSEGV) | FAULT(SIGFPE) | FAULT(SIGILL) |
+			 FAULT(SIGTRAP) | FAULT(SIGSYS)),
+		 old = 0;
 
 	agent_syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, sizeof(all));
 	return old;
@@ -65,7 +70,8 @@ static bool lock_take(_Atomic uint32_t *lock)
 	uint32_t free = 0;
 
 	/* Pairs with the release in lock_give(). */
-	if (atomic_compare_exchange_strong_explicit(lock, &free, 1, memory_order_acquire, memory_order_relaxed))
+	if (atomic_compare_exchange_strong_explicit(lock, &free, 1, memory_order_acquire,
+						    memory_order_relaxed))
 		return true;
 	patience = patience_begin();	/* its owner may wait for the server */
 	while (atomic_exchange_explicit(lock, 2, memory_order_acquire)) {
@@ -97,8 +103,8 @@ static struct slot *slot_claim(uint32_t tid)
 		uint32_t none = 0;
 
 		/* Pairs with the releases in slot_leave(), slot_recycle() and thread_finish(). */
-		if (atomic_compare_exchange_strong_explicit(&slot->owner, &none, tid, memory_order_acquire,
-							    memory_order_relaxed))
+		if (atomic_compare_exchange_strong_explicit(
+			    &slot->owner, &none, tid, memory_order_acquire, memory_order_relaxed))
 			return slot;
 	}
 	return NULL;
@@ -120,9 +126,10 @@ static struct slot *slot_inherit(uint32_t tid)
 		uint32_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
 
 		/* Relaxed: a dead thread stores no more. */
-		if (thread_gone(owner) && !atomic_load_explicit(&slot->depth, memory_order_relaxed) &&
-		    atomic_compare_exchange_strong_explicit(&slot->owner, &owner, tid, memory_order_acquire,
-							    memory_order_relaxed))
+		if (thread_gone(owner) &&
+		    !atomic_load_explicit(&slot->depth, memory_order_relaxed) &&
+		    atomic_compare_exchange_strong_explicit(
+			    &slot->owner, &owner, tid, memory_order_acquire, memory_order_relaxed))
 			return slot;
 	}
 	return NULL;
@@ -149,7 +156,8 @@ static void lease_await(struct slot *slot, uint64_t lease)
 	static _Atomic bool in_vain;
 	struct timespec pause = { .tv_nsec = 1000000 };
 	/* Relaxed: it only says how long to wait. */
-	int limit = atomic_load_explicit(&in_vain, memory_order_relaxed) ? LEASE_WAIT_SHORT_MS : AGENT_WAIT_MS;
+	int limit = atomic_load_explicit(&in_vain, memory_order_relaxed) ? LEASE_WAIT_SHORT_MS
+									 : AGENT_WAIT_MS;
 	bool got = false;
 
 	/* Pairs with the acquire in ring_leases_serve(). */
@@ -215,12 +223,16 @@ void agent_other_renamed(uint32_t tid, const char *name)
 	const struct agent_here *h = agent.here;
 
 	/* Not under the lock: pairs with the release in attach_slots(). */
-	for (uint32_t i = 0; agent_attached() && i < __atomic_load_n(&h->nr_given, __ATOMIC_ACQUIRE); i++) {
+	for (uint32_t i = 0;
+	     agent_attached() && i < __atomic_load_n(&h->nr_given, __ATOMIC_ACQUIRE); i++) {
 		struct agent_thread *t = &agent.here->threads[h->given[i]];
 
 		if (!t->slot || t->tid != tid)
 			continue;
-		/* It may be in a hit just now, and that have some of both names; so has the kernel's. */
+		/*
+		 * It may be in a hit just now, and that have some of both names; so has the
+		 * kernel's.
+		 */
 		for (unsigned int k = 0, end = 0; k < LAYOUT_COMM_LEN; k++) {
 			end |= k == LAYOUT_COMM_LEN - 1 || !name[end ? 0 : k];
 			t->comm[k] = end ? 0 : name[k];
@@ -273,13 +285,19 @@ static struct agent_thread *thread_begin(void)
 	if (!slot)
 		return NULL;
 	t = thread_make(slot, tid);
-	/* Pairs with the fence in attach_detach(): that has looked before this slot was there, or takes it. */
+	/*
+	 * Pairs with the fence in attach_detach(): that has looked before this slot was there, or
+	 * takes it.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON) {
 		t->slot = NULL;
 		return NULL;
 	}
-	/* Small keys take no memory. With another one the server finds out that the thread has gone. */
+	/*
+	 * Small keys take no memory. With another one the server finds out that the thread has
+	 * gone.
+	 */
 	if (agent.key >= 0 && agent.key < MAX_KEY)
 		pthread_setspecific((pthread_key_t)agent.key, t);
 	return t;
@@ -352,8 +370,11 @@ __attribute__((cold)) struct agent_thread *agent_thread_first(void)
 {
 	struct agent_thread *t = NULL;
 
-	/* Pairs with the release in attach_start(): what follows uses agent.here and the session. */
-	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON || agent_self.first)
+	/*
+	 * Pairs with the release in attach_start(): what follows uses agent.here and the session.
+	 */
+	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON ||
+	    agent_self.first)
 		return NULL;
 	if (agent_restricted() || agent_self.retry > counter_read() ||
 	    !stack_has_room((uintptr_t)__builtin_frame_address(0), FIRST_ROOM)) {

@@ -31,7 +31,8 @@
  *         count_way (short.h) of a record of which only `size` bytes are there -> return 1; else 0
  *
  *     emit_try(thread, id, record, size, time, mask):
- *         the same with a record of 20, 24 or 48 bytes which was stored in words of 8 (the last one may have 4)
+ *         the same with a record of 20, 24 or 48 bytes which was stored in words of 8 (the last one
+ *         may have 4)
  *         if way->bit is not in mask, or where the others leave        -> return 0
  *         *time = time, which may lie in the record
  *         return way->bit

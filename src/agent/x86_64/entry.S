@@ -2,14 +2,14 @@
 /*
  * entry.S - x86-64: from a site that is on to patch_hit(), and back without a trace
  *
- *     patch_entry:                            at a function's start: its trampoline has called, and pushed the DSO
+ *     patch_entry:                            at a function's start: its trampoline has called, and
+ *                                             pushed the DSO
  *         save what a callee may use
  *         after = target of the jump behind the call and its jc: the instruction behind the site
  *         the short way (short.h) of its events; else hooked = patch_hit(dso, after, slot)
  *         if it wants libc, which uses vectors:
- *             make a struct site_call, so that a walk from its frame sees the function and its caller
- *             save the processor's extended state
- *             hooked = patch_hit_slow(struct site_call)
+ *             make a struct site_call, so that a walk from its frame sees the function and its
+ *             caller save the processor's extended state hooked = patch_hit_slow(struct site_call)
  *             restore it
  *         restore; carry = hooked
  *     patch_entry_late:                       behind the prologue: %rbp is the function's frame
@@ -95,9 +95,9 @@
 	.endm
 
 	/*
-	 * hook() of a function on the thread's own stack, below one that is there; else .Lentry_else. %rdi thread,
-	 * %r9 function -> %rdx its frame; %r10 stays
-	 * site: it has return sites
+	 * hook() of a function on the thread's own stack, below one that is there; else
+	 * .Lentry_else. %rdi thread, %r9 function -> %rdx its frame; %r10 stays site: it has return
+	 * sites
 	 */
 	.macro	frame_fill name, counter, tail, site
 	movq	S(%rsp), %r8
@@ -237,8 +237,8 @@ entry_short_begin:
 	call_recorded sites, .Lentry_profile_sites, .Lentry_else, 1
 
 	/*
-	 * Who is on top has jumped here, and its frame is the slot's until the record is there: so the
-	 * record is made of one that lies where signals leave the stack alone.
+	 * Who is on top has jumped here, and its frame is the slot's until the record is there: so
+	 * the record is made of one that lies where signals leave the stack alone.
 	 */
 .Lentry_tail:
 	counter_read

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extended.h - x86-64: what entry.S and graph.S do alike around C code that may not change a register
+ * extended.h - x86-64: what entry.S and graph.S do alike around C code that may not change a
+ * register
  */
 #ifndef TRACEFUSE_AGENT_X86_64_EXTENDED_H
 #define TRACEFUSE_AGENT_X86_64_EXTENDED_H
@@ -34,7 +35,10 @@
 	movq	\ninth(%rsp), %r11
 	.endm
 
-	/* Calls it with the processor's extended state saved; the stack pointer is in %rbx, which is saved, meanwhile. */
+	/*
+	 * Calls it with the processor's extended state saved; the stack pointer is in %rbx, which
+	 * is saved, meanwhile.
+	 */
 	.macro	extended_call function
 	subq	$EXTENDED, %rsp
 	andq	$-64, %rsp

@@ -2,23 +2,28 @@
 /*
  * graph.S - x86-64: a function is called in the place of its caller, so that its return is seen
  *
- *     patch_return:                           from the trampoline of a return site; the stack pointer is S - 8
+ *     patch_return:                           from the trampoline of a return site; the stack
+ *                                             pointer is S - 8
  *         the short way of its event, or graph_left(S, %rax)
  *         ret                                 nothing changes but the flags, which are dead there
  *
- *     graph_through:                          from the trampoline, carry set; the stack pointer is S
+ *     graph_through:                          from the trampoline, carry set; the stack pointer is
+ *                                             S
  *         drop the return address; call after                 (entry.S left it at S - 40)
  *     graph_returned:
- *         the short way of its event (short.h), *S = what the mirror has; else *S = graph_leave(S, %rax)
+ *         the short way of its event (short.h), *S = what the mirror has; else *S = graph_leave(S,
+ *         %rax)
  *         ret                                                 nothing changes but the flags
  *
- *     graph_returned_late:                    a late site: its return address was replaced by this one
+ *     graph_returned_late:                    a late site: its return address was replaced by this
+ *                                             one
  *         the same, but for the end: jmp *S                   (nobody has called here)
  *
  * The true return address lies in the stack's mirror at S ^ GRAPH_MIRROR, where
  * the CFI here finds it: the virtual frame of all that follows `call` has
  *
- *     CFA = S + 8 + ODD       %rsp = CFA - ODD       return address = *((CFA - ODD - 8) ^ GRAPH_MIRROR)
+ *     CFA = S + 8 + ODD       %rsp = CFA - ODD       return address = *((CFA - ODD - 8) ^
+ *                                                    GRAPH_MIRROR)
  *
  * U1  CFA is odd, because libgcc takes two frames with one CFA for one frame,
  *     and ends a throw in the wrong one. So %rsp needs a rule of its own.
@@ -95,8 +100,9 @@
 	.endm
 
 	/*
-	 * A return for function_graph -> %rcx its frame. Where the event has no way: .Lgraph_no_way_NAME;
-	 * where it is not in the graph, or others wait: .Lgraph_profiled_NAME; else .Lgraph_else_NAME
+	 * A return for function_graph -> %rcx its frame. Where the event has no way:
+	 * .Lgraph_no_way_NAME; where it is not in the graph, or others wait: .Lgraph_profiled_NAME;
+	 * else .Lgraph_else_NAME
 	 */
 	.macro	return_recorded name, site
 	movq	agent_self@gottpoff(%rip), %rcx
@@ -111,7 +117,8 @@
 	.if	\site
 	cmpl	$1 << (FRAME_SITE_BIT - 32), FRAME_DEPTH + 4(%rdx)
 	.else
-	testl	$0xfffe, FRAME_DEPTH + 4(%rdx)	/* FRAME_IN_GRAPH may be, and others may wait (FRAME_TAIL) */
+	/* FRAME_IN_GRAPH may be, and others may wait (FRAME_TAIL) */
+	testl	$0xfffe, FRAME_DEPTH + 4(%rdx)
 	.endif
 	jne	.Lgraph_profiled_\name
 	movq	%rdx, %r8
@@ -140,7 +147,10 @@
 	.endm
 
 	.text
-	/* The function has restored all but the stack pointer: so the frame of this is its caller's. */
+	/*
+	 * The function has restored all but the stack pointer: so the frame of this is its
+	 * caller's.
+	 */
 	.globl	patch_return
 	.hidden	patch_return
 	.type	patch_return, @function

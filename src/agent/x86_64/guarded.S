@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guarded.S - x86-64: hit(), hit_plain(), way_make() and count_make(), which the guard can leave (guard.c)
+ * guarded.S - x86-64: hit(), hit_plain(), way_make() and count_make(), which the guard can leave
+ * (guard.c)
  *
  *     guarded_hit(..., uintptr_t *resume):
  *         save the registers that a function has to keep, resume, and what it says

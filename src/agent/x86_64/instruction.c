@@ -15,7 +15,8 @@ enum { LONGEST = 15 };
  *     v  as z, or 8 after REX.W                 g  ModRM, and 1 byte if it is a test
  *     a  8, or 4 after 67                       G  ModRM, and 4 or 2 bytes if it is a test
  *     p  an opcode, as it is a prefix           R  an opcode, as it is a REX prefix
- *     x  it is none, or one that is not known   0 2 3 E  a longer opcode: 0f, VEX of 2 and 3 bytes, EVEX
+ *     x  it is none, or one that is not known   0 2 3 E  a longer opcode: 0f, VEX of 2 and 3 bytes,
+ *                                                        EVEX
  */
 static const char one_byte[] =
 	"mmmmbzxxmmmmbzx0" "mmmmbzxxmmmmbzxx" "mmmmbzpxmmmmbzpx" "mmmmbzpxmmmmbzpx"
@@ -177,12 +178,15 @@ unsigned int insn_distance(const struct insn *in)
 		return row == 0x80 ? 4 : 0;
 	if (in->map != INSN_BYTE)
 		return 0;
-	return in->opcode == 0xe9 ? 4 : in->opcode == 0xeb || row == 0x70 || (in->opcode & 0xfc) == 0xe0;
+	return in->opcode == 0xe9
+		       ? 4
+		       : in->opcode == 0xeb || row == 0x70 || (in->opcode & 0xfc) == 0xe0;
 }
 
 bool insn_jumps_by_memory(const struct insn *in)
 {
-	return in->map == INSN_BYTE && in->opcode == 0xff && ((in->modrm & 0x38) == 0x20 || (in->modrm & 0x38) == 0x28);
+	return in->map == INSN_BYTE && in->opcode == 0xff &&
+	       ((in->modrm & 0x38) == 0x20 || (in->modrm & 0x38) == 0x28);
 }
 
 bool insn_returns(const struct insn *in)

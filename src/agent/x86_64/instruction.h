@@ -2,7 +2,8 @@
 /*
  * instruction.h - how long an x86-64 instruction is, and which
  *
- * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2 and appendix A.
+ * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2 and
+ * appendix A.
  */
 #ifndef TRACEFUSE_AGENT_X86_64_INSTRUCTION_H
 #define TRACEFUSE_AGENT_X86_64_INSTRUCTION_H

@@ -2,8 +2,9 @@
 /*
  * profile.h - x86-64: the short way of a call and of a return into the function profile (profile.c)
  *
- *     profile_called, in entry.S: the frame is filled as for a hit of GROUP_GRAPH, of which there is no way
- *     profile_returned, in graph.S: the frame is the thread's, FRAME_PROFILED and nothing else but FRAME_SITE
+ *     profile_called, in entry.S: the frame is filled as for a hit of GROUP_GRAPH, of which there
+ *     is no way profile_returned, in graph.S: the frame is the thread's, FRAME_PROFILED and nothing
+ *     else but FRAME_SITE
  *         w = &thread->profiles[entry % AGENT_PROFILES]
  *         if w->event != entry, or where short.h would leave                 -> not here
  *         slot->depth = 1; slot->epoch = config->epoch
@@ -108,7 +109,9 @@
 	jmp	.Lprofile_leave_\name
 	.endm
 
-	/* In the section, on the CPU whose column it is (%r11d), a sum grows; %rcx the rseq area. */
+	/*
+	 * In the section, on the CPU whose column it is (%r11d), a sum grows; %rcx the rseq area.
+	 */
 	.macro	profile_add name, add, sum, leave
 	leaq	.Lprofile_section_\name(%rip), %rax
 	movq	%rax, RSEQ_CS(%rcx)
@@ -168,7 +171,8 @@
 
 	/* %rdx frame, %r9 its slot on the stack. Ends with the frame in %rcx. */
 	.macro	profile_returned name, site, else
-	cmpl	$(1 << (FRAME_PROFILED_BIT - 32)) | (\site << (FRAME_SITE_BIT - 32)), FRAME_DEPTH + 4(%rdx)
+	cmpl	$(1 << (FRAME_PROFILED_BIT - 32)) | (\site << (FRAME_SITE_BIT - 32)), \
+		FRAME_DEPTH + 4(%rdx)
 	jne	\else
 	cmpq	%r9, GRAPH_TOP(%rdi)
 	jne	\else				/* others were left: M7 of graph.c */

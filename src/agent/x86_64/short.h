@@ -32,7 +32,8 @@
 #define SIGNALS_OR_NO_RSEQ 0x0800ff	/* AGENT_HANDLER, no_rseq */
 
 /* What a copy of the short way is for. */
-#define PLAIN	0	/* agent_emit(): %rdi thread, %esi entry, %rdx record, %ecx size, %r8 frame */
+/* agent_emit(): %rdi thread, %esi entry, %rdx record, %ecx size, %r8 frame */
+#define PLAIN	0
 #define TRY	1	/* emit_try(): %r8 where the time goes, %r9 mask */
 /*
  * These know their size. They begin with the counter in COUNTER and, but for FUNCTION, with %r10
@@ -329,7 +330,8 @@
 	movq	WAY_BIT(%r10), %rdx		/* while it is this way's */
 	.endif
 	.if	IS_SIZED(\kind)
-	movq	WAY_SLOT(%r10), %rax		/* another thread may have taken the slot from this one (guard.c) */
+	/* another thread may have taken the slot from this one (guard.c) */
+	movq	WAY_SLOT(%r10), %rax
 	.else
 	movq	SLOT, %rax
 	.endif
@@ -389,9 +391,9 @@
 	.endm
 
 	/*
-	 * The short way of a hit that one histogram counts (shortcut.c): %rdi thread, %esi entry; of
-	 * PLAIN %rdx record, %ecx size, %r8 frame; of FUNCTION %r9 ip, %r8 parent_ip, which are the
-	 * keys: what wants anything else (EARLY_IPS) is left.
+	 * The short way of a hit that one histogram counts (shortcut.c): %rdi thread, %esi entry;
+	 * of PLAIN %rdx record, %ecx size, %r8 frame; of FUNCTION %r9 ip, %r8 parent_ip, which are
+	 * the keys: what wants anything else (EARLY_IPS) is left.
 	 *
 	 *     slot = thread->slot, c = &thread->counts[id % AGENT_WAYS]
 	 *     if c->event != id, size < c->size, or where short_way says so -> no
@@ -400,7 +402,8 @@
 	 *     if there is a filter and it says no                          -> done
 	 *     if c->call: it does the rest, or nothing                     -> done or leave
 	 *     where the time is wanted: another clock -> leave; now as in short_way
-	 *     key of the record; elt of the key, by map_lookup() but that it looks at few places; none -> leave
+	 *     key of the record; elt of the key, by map_lookup() but that it looks at few places;
+	 *     none -> leave
 	 *     section { sums[cpu][elt][0] += 1 }                           rseq_add()
 	 *     where there is a value, section { sums[cpu][elt][1] += value }
 	 *     where the time is wanted, the elt's variable = now           map_var_set()
@@ -460,7 +463,10 @@
 8:
 	.endm
 
-	/* %r11 number of the first place, %eax hash, %r9 key -> %ecx elt, %rax where it lies. M4 of map.h */
+	/*
+	 * %r11 number of the first place, %eax hash, %r9 key -> %ecx elt, %rax where it lies. M4 of
+	 * map.h
+	 */
 	.macro	count_seek name, tag
 	movq	COUNT_ENTRIES(%r10), %rcx
 	cmpl	%eax, 4(%rcx, %r11, 8)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * static.S - x86-64: mcount and __fentry__ of functions whose calls of them could not be changed (sites/static.c)
+ * static.S - x86-64: mcount and __fentry__ of functions whose calls of them could not be changed
+ * (sites/static.c)
  *
  *     __fentry__:                             the first instruction of a function calls
  *         if there are such sites:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * static_providers.S - x86-64: mcount and __fentry__ of a preloaded library: those of libtracefuse.so (static.S)
+ * static_providers.S - x86-64: mcount and __fentry__ of a preloaded library: those of
+ * libtracefuse.so (static.S)
  */
 	.macro	function name, name2, other
 	.globl	\name

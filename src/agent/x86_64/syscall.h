@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * syscall.h - x86-64: system calls without libc, so that errno and interposers are left alone (A2, A3)
+ * syscall.h - x86-64: system calls without libc, so that errno and interposers are left alone (A2,
+ * A3)
  *
  * agent_syscall() gives what the kernel gave: -errno from -4095 on. Missing
  * arguments are 0.

@@ -21,7 +21,8 @@ SYSCALL(9, mmap, "unsigned long addr, unsigned long len, unsigned long prot, uns
 SYSCALL(10, mprotect, "unsigned long start, size_t len, unsigned long prot")
 SYSCALL(11, munmap, "unsigned long addr, size_t len")
 SYSCALL(12, brk, "unsigned long brk")
-SYSCALL(13, rt_sigaction, "int sig, const struct sigaction * act, struct sigaction * oact, size_t sigsetsize")
+SYSCALL(13, rt_sigaction,
+	"int sig, const struct sigaction * act, struct sigaction * oact, size_t sigsetsize")
 SYSCALL(14, rt_sigprocmask, "int how, sigset_t * nset, sigset_t * oset, size_t sigsetsize")
 SYSCALL(15, rt_sigreturn, "")
 SYSCALL(16, ioctl, "unsigned int fd, unsigned int cmd, unsigned long arg")
@@ -31,9 +32,11 @@ SYSCALL(19, readv, "unsigned long fd, const struct iovec * vec, unsigned long vl
 SYSCALL(20, writev, "unsigned long fd, const struct iovec * vec, unsigned long vlen")
 SYSCALL(21, access, "const char * filename, int mode")
 SYSCALL(22, pipe, "int * fildes")
-SYSCALL(23, select, "int n, fd_set * inp, fd_set * outp, fd_set * exp, struct __kernel_old_timeval * tvp")
+SYSCALL(23, select,
+	"int n, fd_set * inp, fd_set * outp, fd_set * exp, struct __kernel_old_timeval * tvp")
 SYSCALL(24, sched_yield, "")
-SYSCALL(25, mremap, "unsigned long addr, unsigned long old_len, unsigned long new_len, unsigned long flags, "
+SYSCALL(25, mremap,
+	"unsigned long addr, unsigned long old_len, unsigned long new_len, unsigned long flags, "
 	"unsigned long new_addr")
 SYSCALL(26, msync, "unsigned long start, size_t len, int flags")
 SYSCALL(27, mincore, "unsigned long start, size_t len, unsigned char * vec")
@@ -54,8 +57,10 @@ SYSCALL(40, sendfile64, "int out_fd, int in_fd, loff_t * offset, size_t count")
 SYSCALL(41, socket, "int family, int type, int protocol")
 SYSCALL(42, connect, "int fd, struct sockaddr * uservaddr, int addrlen")
 SYSCALL(43, accept, "int fd, struct sockaddr * upeer_sockaddr, int * upeer_addrlen")
-SYSCALL(44, sendto, "int fd, void * buff, size_t len, unsigned int flags, struct sockaddr * addr, int addr_len")
-SYSCALL(45, recvfrom, "int fd, void * ubuf, size_t size, unsigned int flags, struct sockaddr * addr, "
+SYSCALL(44, sendto,
+	"int fd, void * buff, size_t len, unsigned int flags, struct sockaddr * addr, int addr_len")
+SYSCALL(45, recvfrom,
+	"int fd, void * ubuf, size_t size, unsigned int flags, struct sockaddr * addr, "
 	"int * addr_len")
 SYSCALL(46, sendmsg, "int fd, struct user_msghdr * msg, unsigned int flags")
 SYSCALL(47, recvmsg, "int fd, struct user_msghdr * msg, unsigned int flags")
@@ -177,7 +182,8 @@ SYSCALL(161, chroot, "const char * filename")
 SYSCALL(162, sync, "")
 SYSCALL(163, acct, "const char * name")
 SYSCALL(164, settimeofday, "struct __kernel_old_timeval * tv, struct timezone * tz")
-SYSCALL(165, mount, "char * dev_name, char * dir_name, char * type, unsigned long flags, void * data")
+SYSCALL(165, mount,
+	"char * dev_name, char * dir_name, char * type, unsigned long flags, void * data")
 SYSCALL(166, umount, "char * name, int flags")
 SYSCALL(167, swapon, "const char * specialfile, int swap_flags")
 SYSCALL(168, swapoff, "const char * specialfile")
@@ -191,8 +197,10 @@ SYSCALL(176, delete_module, "const char * name_user, unsigned int flags")
 SYSCALL(179, quotactl, "unsigned int cmd, const char * special, qid_t id, void * addr")
 SYSCALL(186, gettid, "")
 SYSCALL(187, readahead, "int fd, loff_t offset, size_t count")
-SYSCALL(188, setxattr, "const char * pathname, const char * name, const void * value, size_t size, int flags")
-SYSCALL(189, lsetxattr, "const char * pathname, const char * name, const void * value, size_t size, int flags")
+SYSCALL(188, setxattr,
+	"const char * pathname, const char * name, const void * value, size_t size, int flags")
+SYSCALL(189, lsetxattr,
+	"const char * pathname, const char * name, const void * value, size_t size, int flags")
 SYSCALL(190, fsetxattr, "int fd, const char * name, const void * value, size_t size, int flags")
 SYSCALL(191, getxattr, "const char * pathname, const char * name, void * value, size_t size")
 SYSCALL(192, lgetxattr, "const char * pathname, const char * name, void * value, size_t size")
@@ -205,7 +213,8 @@ SYSCALL(198, lremovexattr, "const char * pathname, const char * name")
 SYSCALL(199, fremovexattr, "int fd, const char * name")
 SYSCALL(200, tkill, "pid_t pid, int sig")
 SYSCALL(201, time, "__kernel_old_time_t * tloc")
-SYSCALL(202, futex, "u32 * uaddr, int op, u32 val, const struct __kernel_timespec * utime, u32 * uaddr2, "
+SYSCALL(202, futex,
+	"u32 * uaddr, int op, u32 val, const struct __kernel_timespec * utime, u32 * uaddr2, "
 	"u32 val3")
 SYSCALL(203, sched_setaffinity, "pid_t pid, unsigned int len, unsigned long * user_mask_ptr")
 SYSCALL(204, sched_getaffinity, "pid_t pid, unsigned int len, unsigned long * user_mask_ptr")
@@ -226,7 +235,8 @@ SYSCALL(220, semtimedop, "int semid, struct sembuf * tsops, unsigned int nsops, 
 SYSCALL(221, fadvise64, "int fd, loff_t offset, size_t len, int advice")
 SYSCALL(222, timer_create, "const clockid_t which_clock, struct sigevent * timer_event_spec, "
 	"timer_t * created_timer_id")
-SYSCALL(223, timer_settime, "timer_t timer_id, int flags, const struct __kernel_itimerspec * new_setting, "
+SYSCALL(223, timer_settime,
+	"timer_t timer_id, int flags, const struct __kernel_itimerspec * new_setting, "
 	"struct __kernel_itimerspec * old_setting")
 SYSCALL(224, timer_gettime, "timer_t timer_id, struct __kernel_itimerspec * setting")
 SYSCALL(225, timer_getoverrun, "timer_t timer_id")
@@ -248,18 +258,25 @@ SYSCALL(239, get_mempolicy, "int * policy, unsigned long * nmask, unsigned long 
 	"unsigned long addr, unsigned long flags")
 SYSCALL(240, mq_open, "const char * u_name, int oflag, umode_t mode, struct mq_attr * u_attr")
 SYSCALL(241, mq_unlink, "const char * u_name")
-SYSCALL(242, mq_timedsend, "mqd_t mqdes, const char * u_msg_ptr, size_t msg_len, unsigned int msg_prio, "
+SYSCALL(242, mq_timedsend,
+	"mqd_t mqdes, const char * u_msg_ptr, size_t msg_len, unsigned int msg_prio, "
 	"const struct __kernel_timespec * u_abs_timeout")
-SYSCALL(243, mq_timedreceive, "mqd_t mqdes, char * u_msg_ptr, size_t msg_len, unsigned int * u_msg_prio, "
+SYSCALL(243, mq_timedreceive,
+	"mqd_t mqdes, char * u_msg_ptr, size_t msg_len, unsigned int * u_msg_prio, "
 	"const struct __kernel_timespec * u_abs_timeout")
 SYSCALL(244, mq_notify, "mqd_t mqdes, const struct sigevent * u_notification")
-SYSCALL(245, mq_getsetattr, "mqd_t mqdes, const struct mq_attr * u_mqstat, struct mq_attr * u_omqstat")
-SYSCALL(246, kexec_load, "unsigned long entry, unsigned long nr_segments, struct kexec_segment * segments, "
+SYSCALL(245, mq_getsetattr,
+	"mqd_t mqdes, const struct mq_attr * u_mqstat, struct mq_attr * u_omqstat")
+SYSCALL(246, kexec_load,
+	"unsigned long entry, unsigned long nr_segments, struct kexec_segment * segments, "
 	"unsigned long flags")
-SYSCALL(247, waitid, "int which, pid_t upid, struct siginfo * infop, int options, struct rusage * ru")
-SYSCALL(248, add_key, "const char * _type, const char * _description, const void * _payload, size_t plen, "
+SYSCALL(247, waitid,
+	"int which, pid_t upid, struct siginfo * infop, int options, struct rusage * ru")
+SYSCALL(248, add_key,
+	"const char * _type, const char * _description, const void * _payload, size_t plen, "
 	"key_serial_t ringid")
-SYSCALL(249, request_key, "const char * _type, const char * _description, const char * _callout_info, "
+SYSCALL(249, request_key,
+	"const char * _type, const char * _description, const char * _callout_info, "
 	"key_serial_t destringid")
 SYSCALL(250, keyctl, "int option, unsigned long arg2, unsigned long arg3, unsigned long arg4, "
 	"unsigned long arg5")
@@ -278,25 +295,31 @@ SYSCALL(261, futimesat, "int dfd, const char * filename, struct __kernel_old_tim
 SYSCALL(262, newfstatat, "int dfd, const char * filename, struct stat * statbuf, int flag")
 SYSCALL(263, unlinkat, "int dfd, const char * pathname, int flag")
 SYSCALL(264, renameat, "int olddfd, const char * oldname, int newdfd, const char * newname")
-SYSCALL(265, linkat, "int olddfd, const char * oldname, int newdfd, const char * newname, int flags")
+SYSCALL(265, linkat,
+	"int olddfd, const char * oldname, int newdfd, const char * newname, int flags")
 SYSCALL(266, symlinkat, "const char * oldname, int newdfd, const char * newname")
 SYSCALL(267, readlinkat, "int dfd, const char * pathname, char * buf, int bufsiz")
 SYSCALL(268, fchmodat, "int dfd, const char * filename, umode_t mode")
 SYSCALL(269, faccessat, "int dfd, const char * filename, int mode")
-SYSCALL(270, pselect6, "int n, fd_set * inp, fd_set * outp, fd_set * exp, struct __kernel_timespec * tsp, "
+SYSCALL(270, pselect6,
+	"int n, fd_set * inp, fd_set * outp, fd_set * exp, struct __kernel_timespec * tsp, "
 	"void * sig")
 SYSCALL(271, ppoll, "struct pollfd * ufds, unsigned int nfds, struct __kernel_timespec * tsp, "
 	"const sigset_t * sigmask, size_t sigsetsize")
 SYSCALL(272, unshare, "unsigned long unshare_flags")
 SYSCALL(273, set_robust_list, "struct robust_list_head * head, size_t len")
 SYSCALL(274, get_robust_list, "int pid, struct robust_list_head * * head_ptr, size_t * len_ptr")
-SYSCALL(275, splice, "int fd_in, loff_t * off_in, int fd_out, loff_t * off_out, size_t len, unsigned int flags")
+SYSCALL(275, splice,
+	"int fd_in, loff_t * off_in, int fd_out, loff_t * off_out, size_t len, unsigned int flags")
 SYSCALL(276, tee, "int fdin, int fdout, size_t len, unsigned int flags")
 SYSCALL(277, sync_file_range, "int fd, loff_t offset, loff_t nbytes, unsigned int flags")
-SYSCALL(278, vmsplice, "int fd, const struct iovec * uiov, unsigned long nr_segs, unsigned int flags")
-SYSCALL(279, move_pages, "pid_t pid, unsigned long nr_pages, const void * * pages, const int * nodes, "
+SYSCALL(278, vmsplice,
+	"int fd, const struct iovec * uiov, unsigned long nr_segs, unsigned int flags")
+SYSCALL(279, move_pages,
+	"pid_t pid, unsigned long nr_pages, const void * * pages, const int * nodes, "
 	"int * status, int flags")
-SYSCALL(280, utimensat, "int dfd, const char * filename, struct __kernel_timespec * utimes, int flags")
+SYSCALL(280, utimensat,
+	"int dfd, const char * filename, struct __kernel_timespec * utimes, int flags")
 SYSCALL(281, epoll_pwait, "int epfd, struct epoll_event * events, int maxevents, int timeout, "
 	"const sigset_t * sigmask, size_t sigsetsize")
 SYSCALL(282, signalfd, "int ufd, sigset_t * user_mask, size_t sizemask")
@@ -313,20 +336,25 @@ SYSCALL(291, epoll_create1, "int flags")
 SYSCALL(292, dup3, "unsigned int oldfd, unsigned int newfd, int flags")
 SYSCALL(293, pipe2, "int * fildes, int flags")
 SYSCALL(294, inotify_init1, "int flags")
-SYSCALL(295, preadv, "unsigned long fd, const struct iovec * vec, unsigned long vlen, unsigned long pos_l, "
+SYSCALL(295, preadv,
+	"unsigned long fd, const struct iovec * vec, unsigned long vlen, unsigned long pos_l, "
 	"unsigned long pos_h")
-SYSCALL(296, pwritev, "unsigned long fd, const struct iovec * vec, unsigned long vlen, unsigned long pos_l, "
+SYSCALL(296, pwritev,
+	"unsigned long fd, const struct iovec * vec, unsigned long vlen, unsigned long pos_l, "
 	"unsigned long pos_h")
 SYSCALL(297, rt_tgsigqueueinfo, "pid_t tgid, pid_t pid, int sig, siginfo_t * uinfo")
-SYSCALL(298, perf_event_open, "struct perf_event_attr * attr_uptr, pid_t pid, int cpu, int group_fd, "
+SYSCALL(298, perf_event_open,
+	"struct perf_event_attr * attr_uptr, pid_t pid, int cpu, int group_fd, "
 	"unsigned long flags")
 SYSCALL(299, recvmmsg, "int fd, struct mmsghdr * mmsg, unsigned int vlen, unsigned int flags, "
 	"struct __kernel_timespec * timeout")
 SYSCALL(300, fanotify_init, "unsigned int flags, unsigned int event_f_flags")
-SYSCALL(301, fanotify_mark, "int fanotify_fd, unsigned int flags, __u64 mask, int dfd, const char * pathname")
+SYSCALL(301, fanotify_mark,
+	"int fanotify_fd, unsigned int flags, __u64 mask, int dfd, const char * pathname")
 SYSCALL(302, prlimit64, "pid_t pid, unsigned int resource, const struct rlimit64 * new_rlim, "
 	"struct rlimit64 * old_rlim")
-SYSCALL(303, name_to_handle_at, "int dfd, const char * name, struct file_handle * handle, void * mnt_id, "
+SYSCALL(303, name_to_handle_at,
+	"int dfd, const char * name, struct file_handle * handle, void * mnt_id, "
 	"int flag")
 SYSCALL(304, open_by_handle_at, "int mountdirfd, struct file_handle * handle, int flags")
 SYSCALL(305, clock_adjtime, "const clockid_t which_clock, struct __kernel_timex * utx")
@@ -341,7 +369,8 @@ SYSCALL(311, process_vm_writev, "pid_t pid, const struct iovec * lvec, unsigned 
 SYSCALL(312, kcmp, "pid_t pid1, pid_t pid2, int type, unsigned long idx1, unsigned long idx2")
 SYSCALL(313, finit_module, "int fd, const char * uargs, int flags")
 SYSCALL(314, sched_setattr, "pid_t pid, struct sched_attr * uattr, unsigned int flags")
-SYSCALL(315, sched_getattr, "pid_t pid, struct sched_attr * uattr, unsigned int usize, unsigned int flags")
+SYSCALL(315, sched_getattr,
+	"pid_t pid, struct sched_attr * uattr, unsigned int usize, unsigned int flags")
 SYSCALL(316, renameat2, "int olddfd, const char * oldname, int newdfd, const char * newname, "
 	"unsigned int flags")
 SYSCALL(317, seccomp, "unsigned int op, unsigned int flags, void * uargs")
@@ -350,21 +379,25 @@ SYSCALL(319, memfd_create, "const char * uname, unsigned int flags")
 SYSCALL(320, kexec_file_load, "int kernel_fd, int initrd_fd, unsigned long cmdline_len, "
 	"const char * cmdline_ptr, unsigned long flags")
 SYSCALL(321, bpf, "int cmd, union bpf_attr * uattr, unsigned int size")
-SYSCALL(322, execveat, "int fd, const char * filename, const char *const * argv, const char *const * envp, "
+SYSCALL(322, execveat,
+	"int fd, const char * filename, const char *const * argv, const char *const * envp, "
 	"int flags")
 SYSCALL(323, userfaultfd, "int flags")
 SYSCALL(324, membarrier, "int cmd, unsigned int flags, int cpu_id")
 SYSCALL(325, mlock2, "unsigned long start, size_t len, int flags")
-SYSCALL(326, copy_file_range, "int fd_in, loff_t * off_in, int fd_out, loff_t * off_out, size_t len, "
+SYSCALL(326, copy_file_range,
+	"int fd_in, loff_t * off_in, int fd_out, loff_t * off_out, size_t len, "
 	"unsigned int flags")
-SYSCALL(327, preadv2, "unsigned long fd, const struct iovec * vec, unsigned long vlen, unsigned long pos_l, "
+SYSCALL(327, preadv2,
+	"unsigned long fd, const struct iovec * vec, unsigned long vlen, unsigned long pos_l, "
 	"unsigned long pos_h, rwf_t flags")
 SYSCALL(328, pwritev2, "unsigned long fd, const struct iovec * vec, unsigned long vlen, "
 	"unsigned long pos_l, unsigned long pos_h, rwf_t flags")
 SYSCALL(329, pkey_mprotect, "unsigned long start, size_t len, unsigned long prot, int pkey")
 SYSCALL(330, pkey_alloc, "unsigned long flags, unsigned long init_val")
 SYSCALL(331, pkey_free, "int pkey")
-SYSCALL(332, statx, "int dfd, const char * filename, unsigned flags, unsigned int mask, struct statx * buffer")
+SYSCALL(332, statx,
+	"int dfd, const char * filename, unsigned flags, unsigned int mask, struct statx * buffer")
 SYSCALL(333, io_pgetevents, "aio_context_t ctx_id, long min_nr, long nr, struct io_event * events, "
 	"struct __kernel_timespec * timeout, const struct __aio_sigset * usig")
 SYSCALL(334, rseq, "struct rseq * rseq, u32 rseq_len, int flags, u32 sig")
@@ -373,9 +406,11 @@ SYSCALL(424, pidfd_send_signal, "int pidfd, int sig, siginfo_t * info, unsigned 
 SYSCALL(425, io_uring_setup, "u32 entries, struct io_uring_params * params")
 SYSCALL(426, io_uring_enter, "unsigned int fd, u32 to_submit, u32 min_complete, u32 flags, "
 	"const void * argp, size_t argsz")
-SYSCALL(427, io_uring_register, "unsigned int fd, unsigned int opcode, void * arg, unsigned int nr_args")
+SYSCALL(427, io_uring_register,
+	"unsigned int fd, unsigned int opcode, void * arg, unsigned int nr_args")
 SYSCALL(428, open_tree, "int dfd, const char * filename, unsigned flags")
-SYSCALL(429, move_mount, "int from_dfd, const char * from_pathname, int to_dfd, const char * to_pathname, "
+SYSCALL(429, move_mount,
+	"int from_dfd, const char * from_pathname, int to_dfd, const char * to_pathname, "
 	"unsigned int flags")
 SYSCALL(430, fsopen, "const char * _fs_name, unsigned int flags")
 SYSCALL(431, fsconfig, "int fd, unsigned int cmd, const char * _key, const void * _value, int aux")
@@ -391,31 +426,38 @@ SYSCALL(440, process_madvise, "int pidfd, const struct iovec * vec, size_t vlen,
 	"unsigned int flags")
 SYSCALL(441, epoll_pwait2, "int epfd, struct epoll_event * events, int maxevents, "
 	"const struct __kernel_timespec * timeout, const sigset_t * sigmask, size_t sigsetsize")
-SYSCALL(442, mount_setattr, "int dfd, const char * path, unsigned int flags, struct mount_attr * uattr, "
+SYSCALL(442, mount_setattr,
+	"int dfd, const char * path, unsigned int flags, struct mount_attr * uattr, "
 	"size_t usize")
 SYSCALL(443, quotactl_fd, "unsigned int fd, unsigned int cmd, qid_t id, void * addr")
-SYSCALL(444, landlock_create_ruleset, "const struct landlock_ruleset_attr * const attr, const size_t size, "
+SYSCALL(444, landlock_create_ruleset,
+	"const struct landlock_ruleset_attr * const attr, const size_t size, "
 	"const __u32 flags")
 SYSCALL(445, landlock_add_rule, "const int ruleset_fd, const enum landlock_rule_type rule_type, "
 	"const void * const rule_attr, const __u32 flags")
 SYSCALL(446, landlock_restrict_self, "const int ruleset_fd, const __u32 flags")
 SYSCALL(447, memfd_secret, "unsigned int flags")
 SYSCALL(448, process_mrelease, "int pidfd, unsigned int flags")
-SYSCALL(449, futex_waitv, "struct futex_waitv * waiters, unsigned int nr_futexes, unsigned int flags, "
+SYSCALL(449, futex_waitv,
+	"struct futex_waitv * waiters, unsigned int nr_futexes, unsigned int flags, "
 	"struct __kernel_timespec * timeout, clockid_t clockid")
-SYSCALL(450, set_mempolicy_home_node, "unsigned long start, unsigned long len, unsigned long home_node, "
+SYSCALL(450, set_mempolicy_home_node,
+	"unsigned long start, unsigned long len, unsigned long home_node, "
 	"unsigned long flags")
-SYSCALL(451, cachestat, "unsigned int fd, struct cachestat_range * cstat_range, struct cachestat * cstat, "
+SYSCALL(451, cachestat,
+	"unsigned int fd, struct cachestat_range * cstat_range, struct cachestat * cstat, "
 	"unsigned int flags")
 SYSCALL(452, fchmodat2, "int dfd, const char * filename, umode_t mode, unsigned int flags")
 SYSCALL(453, map_shadow_stack, "unsigned long addr, unsigned long size, unsigned int flags")
 SYSCALL(454, futex_wake, "void * uaddr, unsigned long mask, int nr, unsigned int flags")
 SYSCALL(455, futex_wait, "void * uaddr, unsigned long val, unsigned long mask, unsigned int flags, "
 	"struct __kernel_timespec * timeout, clockid_t clockid")
-SYSCALL(456, futex_requeue, "struct futex_waitv * waiters, unsigned int flags, int nr_wake, int nr_requeue")
+SYSCALL(456, futex_requeue,
+	"struct futex_waitv * waiters, unsigned int flags, int nr_wake, int nr_requeue")
 SYSCALL(457, statmount, "const struct mnt_id_req * req, struct statmount * buf, size_t bufsize, "
 	"unsigned int flags")
-SYSCALL(458, listmount, "const struct mnt_id_req * req, u64 * mnt_ids, size_t nr_mnt_ids, unsigned int flags")
+SYSCALL(458, listmount,
+	"const struct mnt_id_req * req, u64 * mnt_ids, size_t nr_mnt_ids, unsigned int flags")
 SYSCALL(459, lsm_get_self_attr, "unsigned int attr, struct lsm_ctx * ctx, u32 * size, u32 flags")
 SYSCALL(460, lsm_set_self_attr, "unsigned int attr, struct lsm_ctx * ctx, u32 size, u32 flags")
 SYSCALL(461, lsm_list_modules, "u64 * ids, u32 * size, u32 flags")

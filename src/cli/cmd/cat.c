@@ -43,7 +43,8 @@ static int print_json(struct access *a, const char *argument)
 	char path[1024];
 
 	if (n < 5 || strcmp(argument + n - 5, "/hist"))
-		return message_error("cat: %s: only histograms (events/SYSTEM/EVENT/hist) have JSON", argument);
+		return message_error(
+			"cat: %s: only histograms (events/SYSTEM/EVENT/hist) have JSON", argument);
 	snprintf(path, sizeof(path), "%s.json", argument);
 	return print_file(a, path);
 }

@@ -73,7 +73,8 @@ static void check_events(struct patient *p)
 {
 	char *available = doctor_read_text(p, "available_events");
 	char *enabled = doctor_read_text(p, "set_event");
-	unsigned int nr = available ? count_lines(available) : 0, on = enabled ? count_lines(enabled) : 0;
+	unsigned int nr = available ? count_lines(available) : 0,
+		     on = enabled ? count_lines(enabled) : 0;
 
 	printf("events known: %u, enabled: %u%s", nr, on, on ? " (" : "");
 	list_lines(enabled ? enabled : "");
@@ -83,11 +84,16 @@ static void check_events(struct patient *p)
 	else if (!on && strcmp(p->tracer, "nop"))
 		;	/* it records by itself */
 	else if (!on && p->programs)
-		complain(p, "No event is enabled, so nothing is recorded (triggers count nevertheless).",
+		complain(p,
+			 "No event is enabled, so nothing is recorded (triggers count "
+			 "nevertheless).",
 			 "tracefuse write set_event heap:malloc, or write events/heap/enable 1");
 	else if (!on)
-		complain(p, "No event is enabled, so nothing is recorded (triggers count nevertheless).",
-			 "tracefuse write set_event sched:sched_switch, or write events/sched/enable 1");
+		complain(p,
+			 "No event is enabled, so nothing is recorded (triggers count "
+			 "nevertheless).",
+			 "tracefuse write set_event sched:sched_switch, or write "
+			 "events/sched/enable 1");
 	free(available);
 	free(enabled);
 }
@@ -100,14 +106,18 @@ static void check_event(struct patient *p, const char *system, const char *event
 	snprintf(path, sizeof(path), "events/%s/%s/enable", system, event);
 	enable = doctor_read_text(p, path);
 	if (enable && !strncmp(enable, "0*", 2)) {
-		snprintf(text, sizeof(text), "%s:%s is soft-disabled: it fires triggers and is not recorded.",
-			 system, event);
-		complain(p, text, "its own triggers and enable_event triggers of other events decide; write 1 to its file enable");
+		snprintf(text, sizeof(text),
+			 "%s:%s is soft-disabled: it fires triggers and is not recorded.", system,
+			 event);
+		complain(p, text,
+			 "its own triggers and enable_event triggers of other events decide; write "
+			 "1 to its file enable");
 	}
 	snprintf(path, sizeof(path), "events/%s/%s/filter", system, event);
 	filter = doctor_read_text(p, path);
 	if (filter && strncmp(filter, "none", 4))
-		printf("%s:%s is recorded only if %.*s\n", system, event, (int)strcspn(filter, "\n"), filter);
+		printf("%s:%s is recorded only if %.*s\n", system, event,
+		       (int)strcspn(filter, "\n"), filter);
 	free(enable);
 	free(filter);
 }
@@ -164,7 +174,8 @@ static void check_attached(struct patient *p)
 		printf("attached: %u processes in all\n", nr);
 	if (!nr)
 		complain(p, "No program is attached.",
-			 "tracefuse run --session NAME -- PROGRAM, or TRACEFUSE_SESSION=NAME for one that links libtracefuse");
+			 "tracefuse run --session NAME -- PROGRAM, or TRACEFUSE_SESSION=NAME for "
+			 "one that links libtracefuse");
 }
 
 static void check_missed(struct patient *p)
@@ -212,7 +223,8 @@ static void check_pending(struct patient *p)
 	for (unsigned int i = 0; client_info(p->info, "kept", i, value, sizeof(value)); i++) {
 		int path = (int)strcspn(value, " ");
 
-		printf("waits for its event: %s > %.*s\n", value + path + (value[path] != '\0'), path, value);
+		printf("waits for its event: %s > %.*s\n", value + path + (value[path] != '\0'),
+		       path, value);
 	}
 }
 
@@ -221,7 +233,8 @@ static void check_boot(struct patient *p)
 {
 	char value[1024];
 
-	for (unsigned int i = 0; p->info && client_info(p->info, "boot", i, value, sizeof(value)); i++)
+	for (unsigned int i = 0; p->info && client_info(p->info, "boot", i, value, sizeof(value));
+	     i++)
 		printf("waits for its function or event: %s\n", value);
 }
 
@@ -230,7 +243,9 @@ static void check_refused(struct patient *p)
 	char value[1024];
 
 	for (unsigned int i = 0; client_info(p->info, "refused", i, value, sizeof(value)); i++)
-		complain(p, value, "That program's event is not recorded: the definition that came first counts");
+		complain(p, value,
+			 "That program's event is not recorded: the definition that came first "
+			 "counts");
 }
 
 /* ---- functions ---- */
@@ -242,9 +257,11 @@ static void print_sites(const char *value)
 
 	if (!name)
 		return;
-	printf("functions: %.*s in %.*s", (int)(name - value), value, (int)strcspn(name + 1, ";"), name + 1);
+	printf("functions: %.*s in %.*s", (int)(name - value), value, (int)strcspn(name + 1, ";"),
+	       name + 1);
 	for (; why; why = strchr(why + 1, ';'))
-		printf("%s%.*s", why == strchr(value, ';') ? "; not to be traced:" : ",", (int)strcspn(why + 1, ";"), why + 1);
+		printf("%s%.*s", why == strchr(value, ';') ? "; not to be traced:" : ",",
+		       (int)strcspn(why + 1, ";"), why + 1);
 	putchar('\n');
 }
 
@@ -268,8 +285,10 @@ static void check_full(struct patient *p)
 
 	if (!client_info(p->info, "full", 0, value, sizeof(value)))
 		return;
-	snprintf(text, sizeof(text), "The session has had %s programs and libraries, and takes no more.", value);
-	complain(p, text, "Functions of new ones have no names and are not traced: use another session");
+	snprintf(text, sizeof(text),
+		 "The session has had %s programs and libraries, and takes no more.", value);
+	complain(p, text,
+		 "Functions of new ones have no names and are not traced: use another session");
 }
 
 /* Whole sentences of the server. */
@@ -288,7 +307,8 @@ static void check_refused_sites(struct patient *p)
 	if (!client_info(p->info, "sites-error", 0, value, sizeof(value)))
 		return;
 	snprintf(text, sizeof(text), "Some functions are not traced as they should be: %s.",
-		 atoi(value) == ENOSPC ? "too many different sets of tracers and commands" : strerror(atoi(value)));
+		 atoi(value) == ENOSPC ? "too many different sets of tracers and commands"
+				       : strerror(atoi(value)));
 	complain(p, text, "tracefuse reset, and fewer commands on functions");
 }
 
@@ -303,24 +323,35 @@ static void check_answers(struct patient *p)
 		int pid = atoi(value), err = error ? atoi(error + 7) : 0;
 
 		if (why) {
-			printf("functions of process %d that are not traced, or not wholly:%s\n", pid, why + 1);
+			printf("functions of process %d that are not traced, or not wholly:%s\n",
+			       pid, why + 1);
 			*why = '\0';
 		}
 		if (strstr(value, " late")) {
-			snprintf(text, sizeof(text), "Process %d has not switched its functions as it was told.", pid);
+			snprintf(text, sizeof(text),
+				 "Process %d has not switched its functions as it was told.", pid);
 			complain(p, text, "It will when it runs: is it stopped, or in a debugger?");
 		} else if (err == ENOTSUP) {
-			snprintf(text, sizeof(text), "Returns of functions of process %d are not traced.", pid);
+			snprintf(text, sizeof(text),
+				 "Returns of functions of process %d are not traced.", pid);
 			complain(p, text,
-				 "It uses libunwind.so.8, greenlet, a shadow stack or a sanitizer's addresses; function, events and return sites work");
+				 "It uses libunwind.so.8, greenlet, a shadow stack or a "
+				 "sanitizer's addresses; function, events and return sites work");
 		} else if (err) {
-			snprintf(text, sizeof(text), "Functions of process %d cannot be switched: %s.", pid, strerror(err));
-			complain(p, text, "Its memory may not be changed, or it has entered a sandbox; events still work");
+			snprintf(text, sizeof(text),
+				 "Functions of process %d cannot be switched: %s.", pid,
+				 strerror(err));
+			complain(p, text,
+				 "Its memory may not be changed, or it has entered a sandbox; "
+				 "events still work");
 		}
 	}
 }
 
-/* A file of functions that chooses some: what it has, its first line begins with # when it has none. */
+/*
+ * A file of functions that chooses some: what it has, its first line begins with # when it has
+ * none.
+ */
 static bool chooses(struct patient *p, const char *file, const char *what)
 {
 	char *text = doctor_read_text(p, file);
@@ -343,9 +374,11 @@ static void check_filters(struct patient *p, bool graph)
 
 	if (enabled && !*enabled && (filtered || denied))
 		complain(p, "The filters leave no function.",
-			 "tracefuse write set_ftrace_filter '', tracefuse write set_ftrace_notrace ''");
+			 "tracefuse write set_ftrace_filter '', tracefuse write set_ftrace_notrace "
+			 "''");
 	if (graph && chooses(p, "set_graph_function", "the graph is only of"))
-		complain(p, "function_graph records nothing until one of these functions is called.",
+		complain(p,
+			 "function_graph records nothing until one of these functions is called.",
 			 "tracefuse write set_graph_function ''");
 	if (graph)
 		chooses(p, "set_graph_notrace", "and not of");
@@ -355,9 +388,11 @@ static void check_filters(struct patient *p, bool graph)
 static void check_function_pids(struct patient *p)
 {
 	if (chooses(p, "set_ftrace_pid", "functions of these threads"))
-		complain(p, "set_ftrace_pid lets only some threads through.", "tracefuse write set_ftrace_pid ''");
+		complain(p, "set_ftrace_pid lets only some threads through.",
+			 "tracefuse write set_ftrace_pid ''");
 	if (chooses(p, "set_ftrace_notrace_pid", "not of these threads"))
-		complain(p, "set_ftrace_notrace_pid keeps some threads out.", "tracefuse write set_ftrace_notrace_pid ''");
+		complain(p, "set_ftrace_notrace_pid keeps some threads out.",
+			 "tracefuse write set_ftrace_notrace_pid ''");
 }
 
 static void check_limits(struct patient *p)
@@ -366,7 +401,8 @@ static void check_limits(struct patient *p)
 	char *depth = doctor_read_text(p, "max_graph_depth"), text[160];
 
 	if (thresh && atoll(thresh) > 0) {
-		snprintf(text, sizeof(text), "Only calls that take %.*s microseconds are recorded (tracing_thresh).",
+		snprintf(text, sizeof(text),
+			 "Only calls that take %.*s microseconds are recorded (tracing_thresh).",
 			 (int)strcspn(thresh, "\n"), thresh);
 		complain(p, text, "tracefuse write tracing_thresh 0");
 	}
@@ -383,13 +419,16 @@ static void check_profile(struct patient *p)
 	if (!client_info(p->info, "profile-dropped", 0, value, sizeof(value)))
 		return;
 	snprintf(text, sizeof(text), "%s calls and returns found no room in trace_stat.", value);
-	complain(p, text, "switch function_profile_enabled off and on again, now that all functions are known, "
+	complain(p, text,
+		 "switch function_profile_enabled off and on again, now that all functions are "
+		 "known, "
 		 "or choose fewer: set_ftrace_filter");
 }
 
 static void check_functions(struct patient *p)
 {
-	const bool graph = !strcmp(p->tracer, "function_graph"), traced = graph || !strcmp(p->tracer, "function");
+	const bool graph = !strcmp(p->tracer, "function_graph"),
+		   traced = graph || !strcmp(p->tracer, "function");
 	char value[64], *available;
 
 	if (strcmp(p->tracer, "nop"))
@@ -397,7 +436,8 @@ static void check_functions(struct patient *p)
 	if (!check_sites(p)) {
 		if (traced && client_info(p->info, "attached", 0, value, sizeof(value)))
 			complain(p, "No program here has functions that can be traced.",
-				 "Build it with -fpatchable-function-entry=5 or -pg; events need neither");
+				 "Build it with -fpatchable-function-entry=5 or -pg; events need "
+				 "neither");
 		return;
 	}
 	check_full(p);
@@ -447,7 +487,8 @@ static void check_pids(struct patient *p)
 	char *no_pids = doctor_read_text(p, "set_event_notrace_pid");
 
 	if (pids && *pids && strncmp(pids, "no pid", 6))
-		complain(p, "set_event_pid lets only some processes through.", "tracefuse write set_event_pid ''");
+		complain(p, "set_event_pid lets only some processes through.",
+			 "tracefuse write set_event_pid ''");
 	if (no_pids && *no_pids && strncmp(no_pids, "no pid", 6))
 		complain(p, "set_event_notrace_pid keeps some processes out.",
 			 "tracefuse write set_event_notrace_pid ''");
@@ -486,7 +527,8 @@ static int add_stats(void *arg, const char *name, bool is_dir)
 	if (entries || lost)
 		printf("%s: %llu records, %llu lost\n", name, entries, lost);
 	if (lost)
-		complain(p, "Records were lost: the buffer is too small.", "tracefuse write buffer_size_kb 16384");
+		complain(p, "Records were lost: the buffer is too small.",
+			 "tracefuse write buffer_size_kb 16384");
 	free(text);
 	return 0;
 }
@@ -510,7 +552,8 @@ static void read_tracer(struct patient *p)
 {
 	char *tracer = doctor_read_text(p, "current_tracer");
 
-	snprintf(p->tracer, sizeof(p->tracer), "%.*s", tracer ? (int)strcspn(tracer, "\n") : 3, tracer ? tracer : "nop");
+	snprintf(p->tracer, sizeof(p->tracer), "%.*s", tracer ? (int)strcspn(tracer, "\n") : 3,
+		 tracer ? tracer : "nop");
 	free(tracer);
 }
 

@@ -80,8 +80,8 @@ static char *join_lines(const char *text)
 }
 
 /*
- * A whole shell line, "# echo 'hist:...' >> events/S/E/trigger", is the text in its quotes for the event of its
- * file. Anything else stays as it is.
+ * A whole shell line, "# echo 'hist:...' >> events/S/E/trigger", is the text in its quotes for the
+ * event of its file. Anything else stays as it is.
  */
 static void take_shell_line(struct request *r)
 {
@@ -117,7 +117,8 @@ static int explain_parse_arguments(struct request *r, int argc, char **argv)
 	if (optind == argc)
 		return command_usage(&command_explain, "explain what?");
 	if (argc - optind > 3)
-		return command_usage(&command_explain, "too many arguments: is the command in quotes?");
+		return command_usage(&command_explain,
+				     "too many arguments: is the command in quotes?");
 	r->text = join_lines(argv[argc - 1] + strspn(argv[argc - 1], " \t\n"));
 	for (int i = optind; i < argc - 1; i++) {
 		if (!r->recording && is_recording(argv[i]))
@@ -127,7 +128,8 @@ static int explain_parse_arguments(struct request *r, int argc, char **argv)
 		else if (!r->session && !r->recording)
 			r->session = argv[i];
 		else
-			return command_usage(&command_explain, "%s is neither a recording nor SYSTEM:EVENT", argv[i]);
+			return command_usage(&command_explain,
+					     "%s is neither a recording nor SYSTEM:EVENT", argv[i]);
 	}
 	if (r->text)
 		take_shell_line(r);
@@ -160,7 +162,8 @@ static int open_world(const struct request *r, struct explain_world **out)
 	int ret;
 
 	if (r->recording)
-		return explain_world_of_recording(r->recording, out) ? COMMAND_FAILED : COMMAND_DONE;
+		return explain_world_of_recording(r->recording, out) ? COMMAND_FAILED
+								     : COMMAND_DONE;
 	if (!name || !*name)
 		session_list(count_session, &c);
 	if ((!name || !*name) && c.nr != 1)
@@ -181,9 +184,10 @@ static bool needs_event(enum explain_kind kind)
 
 static void say(struct explain *e, enum explain_kind kind, const char *text)
 {
-	static void (*const how[])(struct explain *e, const char *text) = {
-		[EXPLAIN_HIST] = explain_hist, [EXPLAIN_TRIGGER] = explain_trigger, [EXPLAIN_FILTER] = explain_filter,
-		[EXPLAIN_SYNTH] = explain_synth, [EXPLAIN_PROBE] = explain_probe, [EXPLAIN_REMOVAL] = explain_removal,
+	static void (*const how[])(struct explain * e, const char *text) = {
+		[EXPLAIN_HIST] = explain_hist,	   [EXPLAIN_TRIGGER] = explain_trigger,
+		[EXPLAIN_FILTER] = explain_filter, [EXPLAIN_SYNTH] = explain_synth,
+		[EXPLAIN_PROBE] = explain_probe,   [EXPLAIN_REMOVAL] = explain_removal,
 	};
 
 	fprintf(e->out, "%s\n", text);
@@ -197,7 +201,8 @@ static int explain_refuse(struct explain *e, enum explain_kind kind, const char 
 			  const char *error)
 {
 	/* What is there already is spelled right. */
-	char *guess = error && strstr(error, "already") ? NULL : explain_guess(e, kind, text, error);
+	char *guess =
+		error && strstr(error, "already") ? NULL : explain_guess(e, kind, text, error);
 
 	fprintf(e->out, "%s\n", text);
 	explain_say(e, "refused", "%s", strerror(-ret));
@@ -220,7 +225,8 @@ static int answer(struct explain *e, const char *text)
 	/* What removes something is right or wrong by what is there. */
 	if (e->world && (e->event || !needs_event(kind)) && *text != '!' && kind != EXPLAIN_REMOVAL)
 		ret = explain_world_try(e->world, kind, e->system, e->event, text, &error);
-	if (ret && error && strstr(error, "already") && !explain_world_clear(e->world, e->system, e->event)) {
+	if (ret && error && strstr(error, "already") &&
+	    !explain_world_clear(e->world, e->system, e->event)) {
 		free(error);
 		ret = explain_world_try(e->world, kind, e->system, e->event, text, &error);
 	}

@@ -28,9 +28,13 @@ static struct access *connect_or_make(const char *name, bool *made)
 		});
 		*made = !ret;
 		if (!ret)
-			fprintf(stderr, "tracefuse: there was no session %s: made one for running programs\n", name);
+			fprintf(stderr,
+				"tracefuse: there was no session %s: made one for running "
+				"programs\n",
+				name);
 		else if (ret != -EEXIST) {
-			message_error("mount: cannot make the session %s: %s", name, session_error(ret));
+			message_error("mount: cannot make the session %s: %s", name,
+				      session_error(ret));
 			return NULL;
 		}
 	} else if (name && !ret) {
@@ -46,7 +50,8 @@ static int mount_boot(struct access *a, bool made, const struct words *boots)
 	int ret = 0;
 
 	if (!made && boots->nr)
-		return command_usage(&command_mount, "--boot is for a new session: this one is there already");
+		return command_usage(&command_mount,
+				     "--boot is for a new session: this one is there already");
 	text = made ? asked_boot(boots) : NULL;
 	if (text)
 		ret = client_boot(a, text);
@@ -86,7 +91,8 @@ static int mount_parse(int argc, char **argv, struct mounting *m)
 		else if (opt == OPT_BOOT && words_add(&m->boots, optarg))
 			return message_error("out of memory");
 		else if (opt == ':')
-			return command_usage(&command_mount, "%s needs an argument", argv[optind - 1]);
+			return command_usage(&command_mount, "%s needs an argument",
+					     argv[optind - 1]);
 		else if (opt == '?')
 			return command_usage(&command_mount, "unknown option %s", argv[optind - 1]);
 	}
@@ -120,7 +126,8 @@ static int mount_run(int argc, char **argv)
 	if (!status) {
 		ret = mounts_clean();
 		if (ret)
-			fprintf(stderr, "tracefuse: took away %d mount%s of dead servers\n", ret, ret > 1 ? "s" : "");
+			fprintf(stderr, "tracefuse: took away %d mount%s of dead servers\n", ret,
+				ret > 1 ? "s" : "");
 		ret = m.at ? mounts_prepare(m.at, m.force, m.dir) : 0;
 		status = ret ? mounts_failed(m.at, ret) : COMMAND_DONE;
 	}

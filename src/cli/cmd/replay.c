@@ -3,7 +3,8 @@
  * replay.c - `tracefuse replay`: a recorded trace behind the files of a session
  *
  *   without --session and --mount     setup, all records, --cat files, end
- *   with one of them                  setup; a server stays, and its file `replay` says when records flow
+ *   with one of them                  setup; a server stays, and its file `replay` says when
+ *                                     records flow
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -129,7 +130,8 @@ static int parse_option(struct replay *r, int opt, int argc, char **argv)
 		r->partial = true;
 		return COMMAND_DONE;
 	case OPT_BUFFER:
-		return words_add(&r->buffers, optarg) ? message_error("out of memory") : COMMAND_DONE;
+		return words_add(&r->buffers, optarg) ? message_error("out of memory")
+						      : COMMAND_DONE;
 	case OPT_FUNCTIONS:
 		r->functions = optarg;
 		return COMMAND_DONE;
@@ -194,7 +196,10 @@ static int open_source(struct replay *r)
 	return source_open(&params, &r->made.source, &err) ? source_failed(&err) : COMMAND_DONE;
 }
 
-/* Address space for the rings of a live and a snapshot buffer; real memory is taken when it is used. */
+/*
+ * Address space for the rings of a live and a snapshot buffer; real memory is taken when it is
+ * used.
+ */
 static uint64_t memory_wanted(const struct replay *r)
 {
 	const uint64_t most = source_session_bytes(r->made.source), usual = 4ull << 30;
@@ -213,7 +218,8 @@ static int load_functions(struct replay *r)
 	int ret = r->functions ? function_list_load(r->made.model, r->functions) : 0;
 
 	if (ret == -EINVAL)
-		return message_error("%s: not a list of functions like available_filter_functions", r->functions);
+		return message_error("%s: not a list of functions like available_filter_functions",
+				     r->functions);
 	return ret ? message_error("%s: %s", r->functions, input_error(-ret)) : COMMAND_DONE;
 }
 
@@ -232,8 +238,9 @@ static int make_session(struct replay *r)
 	if (ret == -EEXIST && !session_remove_stale(r->asked.session_name))
 		ret = session_create(r->asked.session_name, &shape, &r->made.session);
 	if (ret == -EEXIST)
-		return message_error("there is a session %s already: `tracefuse sessions` lists them",
-				     r->asked.session_name);
+		return message_error(
+			"there is a session %s already: `tracefuse sessions` lists them",
+			r->asked.session_name);
 	if (ret)
 		return message_error("cannot make the session: %s", session_error(ret));
 	ret = model_create(r->made.session, &r->made.model);
@@ -302,7 +309,8 @@ static int enable_all(struct replay *r)
 	if (ret == -EINVAL)
 		ret = 0;	/* there are none: the recording has only markers */
 	if (!ret)
-		ret = access_write_all(r->made.access, "options/stacktrace", O_TRUNC, "1\n", 2, &step);
+		ret = access_write_all(r->made.access, "options/stacktrace", O_TRUNC, "1\n", 2,
+				       &step);
 	return ret ? message_error("events/enable: %s", strerror(-ret)) : COMMAND_DONE;
 }
 
@@ -353,7 +361,8 @@ static int set_up(struct replay *r)
 	int status = replay_boot(r);
 
 	/* Who only wants a file wants all of it. */
-	if (!status && r->asked.dat_file && !r->asked.events.nr && !r->asked.setups.nr && !r->at_events.nr)
+	if (!status && r->asked.dat_file && !r->asked.events.nr && !r->asked.setups.nr &&
+	    !r->at_events.nr)
 		status = enable_all(r);
 	for (i = 0; i < r->asked.events.nr && !status; i++)
 		status = enable_event(r, r->asked.events.v[i]);
@@ -523,7 +532,9 @@ static int replay(struct replay *r)
 		return status;
 	if (!serves(r))
 		return run_and_print(r);
-	/* Asked for results as well: the records flow first, then the session stays at their end. */
+	/*
+	 * Asked for results as well: the records flow first, then the session stays at their end.
+	 */
 	if (r->asked.cats.nr || r->at_events.nr || r->asked.dat_file)
 		status = run_and_print(r);
 	results_close(&r->results);

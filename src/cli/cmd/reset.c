@@ -50,7 +50,9 @@ static void reset_put(struct access *a, const char *dir, const char *file, const
 	access_write_all(a, path, O_TRUNC, text, strlen(text), NULL);
 }
 
-/* Opening with truncation takes all triggers away but those whose variables are in use: again then. */
+/*
+ * Opening with truncation takes all triggers away but those whose variables are in use: again then.
+ */
 static bool clear_triggers(struct access *a, const char *dir)
 {
 	char path[1024], *text;
@@ -64,7 +66,8 @@ static bool clear_triggers(struct access *a, const char *dir)
 		snprintf(path, sizeof(path), "%sevents/%s", dir, systems.v[i]);
 		events = list_names(a, path);
 		for (unsigned int k = 0; k < events.nr; k++) {
-			snprintf(path, sizeof(path), "%sevents/%s/%s/trigger", dir, systems.v[i], events.v[k]);
+			snprintf(path, sizeof(path), "%sevents/%s/%s/trigger", dir, systems.v[i],
+				 events.v[k]);
 			if (access_read_all(a, path, &text, &len))
 				continue;
 			if (*text && *text != '#') {
@@ -85,10 +88,12 @@ static bool clear_triggers(struct access *a, const char *dir)
 static char *command_removal(const char *line)
 {
 	const char *last = strrchr(line, ':');
-	const bool counted = !strncmp(last, ":count=", 7), ends = counted || !strcmp(last, ":unlimited");
+	const bool counted = !strncmp(last, ":count=", 7),
+		   ends = counted || !strcmp(last, ":unlimited");
 	char *text;
 
-	if (asprintf(&text, "!%.*s%s\n", (int)(ends ? (size_t)(last - line) : strlen(line)), line, counted ? ":0" : "") < 0)
+	if (asprintf(&text, "!%.*s%s\n", (int)(ends ? (size_t)(last - line) : strlen(line)), line,
+		     counted ? ":0" : "") < 0)
 		return NULL;
 	return text;
 }
@@ -116,8 +121,8 @@ static void remove_commands(struct access *a, const char *dir)
 static void reset_functions(struct access *a, const char *dir)
 {
 	static const char *const files[] = {
-		"set_ftrace_filter", "set_ftrace_notrace", "set_ftrace_pid", "set_ftrace_notrace_pid",
-		"set_graph_function", "set_graph_notrace",
+		"set_ftrace_filter",	  "set_ftrace_notrace", "set_ftrace_pid",
+		"set_ftrace_notrace_pid", "set_graph_function", "set_graph_notrace",
 	};
 
 	reset_put(a, dir, "function_profile_enabled", "0\n");
@@ -132,7 +137,10 @@ struct place {
 	unsigned int	nr;
 };
 
-/* hash-ptr is as the session's source needs it, and what tracing_printk goes to is another instance's matter. */
+/*
+ * hash-ptr is as the session's source needs it, and what tracing_printk goes to is another
+ * instance's matter.
+ */
 static int reset_option(void *arg, const char *name, bool is_dir)
 {
 	const struct place *p = arg;
@@ -240,7 +248,8 @@ static void clear_dynamic_events(struct access *a)
 	while ((line = strsep(&rest, "\n"))) {
 		if (strncmp(line, "e:", 2))
 			continue;
-		snprintf(command, sizeof(command), "-:%.*s\n", (int)strcspn(line + 2, " "), line + 2);
+		snprintf(command, sizeof(command), "-:%.*s\n", (int)strcspn(line + 2, " "),
+			 line + 2);
 		access_write_all(a, "dynamic_events", O_APPEND, command, strlen(command), NULL);
 	}
 	free(text);

@@ -121,7 +121,8 @@ static int find_program(struct run *r)
 		return r->check.status;
 	}
 	if (*r->check.untraced) {
-		fprintf(stderr, "tracefuse: %s runs untraced: %s\n", r->program[0], r->check.untraced);
+		fprintf(stderr, "tracefuse: %s runs untraced: %s\n", r->program[0],
+			r->check.untraced);
 		return COMMAND_DONE;
 	}
 	r->preload = run_preload(preload);

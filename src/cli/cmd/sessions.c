@@ -129,7 +129,8 @@ static int sessions_run(int argc, char **argv)
 	}
 	session_list(print_session, &nr);
 	if (!nr)
-		fprintf(stderr, "tracefuse: there is no session: `tracefuse replay --session NAME RECORDING` makes one\n");
+		fprintf(stderr, "tracefuse: there is no session: `tracefuse replay --session NAME "
+				"RECORDING` makes one\n");
 	return COMMAND_DONE;
 }
 

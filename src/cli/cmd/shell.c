@@ -65,13 +65,14 @@ static int shell_enter(struct access *a)
 	int ret = setup_shell_enter(a);
 
 	if (ret)
-		return message_error("shell: %s; `tracefuse ls`, `cat`, `write`, `append` and `paste` do without",
+		return message_error("shell: %s; `tracefuse ls`, `cat`, `write`, `append` and "
+				     "`paste` do without",
 				     namespace_error(ret));
 	if (namespace_misleads())
-		fprintf(stderr,
-			"tracefuse: no tracefs could be mounted below the session at " NAMESPACE_TRACING
-			", so trace-cmd and perf do not find it: root can `mount -t tracefs nodev "
-			NAMESPACE_TRACING "` before\n");
+		fprintf(stderr, "tracefuse: no tracefs could be mounted below the session "
+				"at " NAMESPACE_TRACING
+				", so trace-cmd and perf do not find it: root can `mount -t "
+				"tracefs nodev " NAMESPACE_TRACING "` before\n");
 	return COMMAND_DONE;
 }
 

@@ -14,13 +14,22 @@
 static const struct {
 	const char	*type, *words;
 } types[] = {
-	{ "u8", "a number without sign, 8 bits" }, { "u16", "a number without sign, 16 bits" },
-	{ "u32", "a number without sign, 32 bits" }, { "u64", "a number without sign, 64 bits" },
-	{ "s8", "a number, 8 bits" }, { "s16", "a number, 16 bits" }, { "s32", "a number, 32 bits" },
-	{ "s64", "a number, 64 bits" }, { "int", "a number, 32 bits" }, { "long", "a number, 64 bits" },
-	{ "unsigned int", "a number without sign, 32 bits" }, { "unsigned long", "a number without sign, 64 bits" },
-	{ "pid_t", "the pid of a task" }, { "bool", "yes (1) or no (0)" }, { "char", "a number, 8 bits" },
-	{ "gfp_t", "flags of an allocation" },
+	{"u8", "a number without sign, 8 bits"},
+	{"u16", "a number without sign, 16 bits"},
+	{"u32", "a number without sign, 32 bits"},
+	{"u64", "a number without sign, 64 bits"},
+	{"s8", "a number, 8 bits"},
+	{"s16", "a number, 16 bits"},
+	{"s32", "a number, 32 bits"},
+	{"s64", "a number, 64 bits"},
+	{"int", "a number, 32 bits"},
+	{"long", "a number, 64 bits"},
+	{"unsigned int", "a number without sign, 32 bits"},
+	{"unsigned long", "a number without sign, 64 bits"},
+	{"pid_t", "the pid of a task"},
+	{"bool", "yes (1) or no (0)"},
+	{"char", "a number, 8 bits"},
+	{"gfp_t", "flags of an allocation"},
 };
 
 static const char *type_words(const char *type)
@@ -47,14 +56,16 @@ static void say_field(struct explain *e, const char *label, const char *field)
 	if (field[array] && array < type)
 		explain_say(e, label, "%s: a stack trace", field + name);
 	else if (field[array] && !strcmp(field + array, "[]"))
-		explain_say(e, label, "%.*s: a text of any length", (int)(array - name), field + name);
+		explain_say(e, label, "%.*s: a text of any length", (int)(array - name),
+			    field + name);
 	else if (field[array])
-		explain_say(e, label, "%.*s: a text of up to %d bytes", (int)(array - name), field + name,
-			    atoi(field + array + 1));
+		explain_say(e, label, "%.*s: a text of up to %d bytes", (int)(array - name),
+			    field + name, atoi(field + array + 1));
 	else if (!name)
 		explain_say(e, label, "%s: has no type: TYPE NAME", field);
 	else
-		explain_say(e, label, "%s: %s%s", field + name, words ? words : "of the type ", words ? "" : text);
+		explain_say(e, label, "%s: %s%s", field + name, words ? words : "of the type ",
+			    words ? "" : text);
 	free(text);
 }
 
@@ -69,16 +80,20 @@ void explain_synth(struct explain *e, const char *text)
 	if (!strncmp(name, "synthetic/", 10))
 		name += 10;
 	rest = name + strcspn(name, " \t;");
-	explain_say(e, "event", removes ? "removes the synthetic event %.*s; nothing may use it any more"
-					: "a new event synthetic:%.*s, which triggers of other events make",
+	explain_say(e, "event",
+		    removes ? "removes the synthetic event %.*s; nothing may use it any more"
+			    : "a new event synthetic:%.*s, which triggers of other events make",
 		    (int)(rest - name), name);
 	explain_split(rest, ';', &fields);
 	for (unsigned int i = 0; i < fields.nr && !removes; i++)
 		if (*fields.v[i])
 			say_field(e, i ? "" : "fields", fields.v[i]);
 	if (!removes) {
-		explain_say(e, "made by", "onmatch(SYSTEM.EVENT).%.*s(VALUE,...) and the like, with a value for each "
-			    "field", (int)(rest - name), name);
+		explain_say(
+			e, "made by",
+			"onmatch(SYSTEM.EVENT).%.*s(VALUE,...) and the like, with a value for each "
+			"field",
+			(int)(rest - name), name);
 		explain_say(e, "files", "events/synthetic/%.*s: enable, filter, trigger, hist",
 			    (int)(rest - name), name);
 	}
@@ -101,7 +116,8 @@ static void say_fetch(FILE *out, const char *fetch)
 		char *inner = strndup(inside + 1, strcspn(inside + 1, ")"));
 
 		fprintf(out, "what lies %s%.*s bytes from%s ", *fetch == '-' ? "-" : "",
-			(int)(inside - fetch - 1 - user), fetch + 1 + user, user ? ", in the program's memory," : "");
+			(int)(inside - fetch - 1 - user), fetch + 1 + user,
+			user ? ", in the program's memory," : "");
 		say_fetch(out, inner ? inner : "");
 		free(inner);
 	} else if (*fetch == '@') {
@@ -126,8 +142,9 @@ static void say_argument(struct explain *e, const char *label, const char *argum
 		say_fetch(out, what ? what : "");
 		fclose(out);
 	}
-	explain_say(e, label, "%.*s: %s, %s%s", equals ? (int)(equals - argument) : (int)len, argument, words,
-		    fetch[len] ? "as " : "as a number in hexadecimal", fetch[len] ? fetch + len + 1 : "");
+	explain_say(e, label, "%.*s: %s, %s%s", equals ? (int)(equals - argument) : (int)len,
+		    argument, words, fetch[len] ? "as " : "as a number in hexadecimal",
+		    fetch[len] ? fetch + len + 1 : "");
 	free(words);
 	free(what);
 }
@@ -141,16 +158,20 @@ void explain_probe(struct explain *e, const char *text)
 
 	explain_split(command ? command : "", ' ', &parts);
 	name = parts.nr && parts.v[0][1] == ':' ? parts.v[0] + 2 : "eprobes/...";
-	explain_say(e, "event", "a new event %s%s, made of another event", strchr(name, '/') ? "" : "eprobes/", name);
+	explain_say(e, "event", "a new event %s%s, made of another event",
+		    strchr(name, '/') ? "" : "eprobes/", name);
 	if (parts.nr > first) {
 		words = filter ? explain_condition(filter) : NULL;
-		explain_say(e, "at", "each %s%s%s", parts.v[first], words ? " for which " : "", words ? words : "");
+		explain_say(e, "at", "each %s%s%s", parts.v[first], words ? " for which " : "",
+			    words ? words : "");
 		free(words);
 	}
 	for (unsigned int i = ++first; i < parts.nr; i++)
 		if (*parts.v[i])
 			say_argument(e, i == first ? "fields" : "", parts.v[i]);
-	explain_say(e, "does", "it is recorded when it is enabled; it can have a filter, triggers and histograms");
+	explain_say(
+		e, "does",
+		"it is recorded when it is enabled; it can have a filter, triggers and histograms");
 	explain_parts_free(&parts);
 	free(command);
 	free(filter);
@@ -158,5 +179,7 @@ void explain_probe(struct explain *e, const char *text)
 
 void explain_removal(struct explain *e, const char *text)
 {
-	explain_say(e, "event", "removes the event %s that was made here; nothing may use it any more", text + 2);
+	explain_say(e, "event",
+		    "removes the event %s that was made here; nothing may use it any more",
+		    text + 2);
 }

@@ -22,7 +22,14 @@
 struct access;
 struct explain_world;
 
-enum explain_kind { EXPLAIN_HIST, EXPLAIN_TRIGGER, EXPLAIN_FILTER, EXPLAIN_SYNTH, EXPLAIN_PROBE, EXPLAIN_REMOVAL };
+enum explain_kind {
+	EXPLAIN_HIST,
+	EXPLAIN_TRIGGER,
+	EXPLAIN_FILTER,
+	EXPLAIN_SYNTH,
+	EXPLAIN_PROBE,
+	EXPLAIN_REMOVAL
+};
 
 struct explain {
 	FILE		*out;
@@ -39,13 +46,18 @@ struct explain_parts {
 
 /* What a text is, by its looks. */
 enum explain_kind explain_kind_of(const char *text);
-/* Cuts at each `separator` outside of quotes, brackets and parentheses; blanks around pieces vanish. */
+/*
+ * Cuts at each `separator` outside of quotes, brackets and parentheses; blanks around pieces
+ * vanish.
+ */
 void explain_split(const char *text, char separator, struct explain_parts *out);
 void explain_parts_add(struct explain_parts *p, const char *text, size_t len);
 void explain_parts_free(struct explain_parts *p);
 /* "TEXT if FILTER": a copy of TEXT, and FILTER or NULL. The caller frees both. */
 char *explain_split_filter(const char *text, char **filter);
-/* One line: a label in its column, then text that wraps. An empty label continues the one before. */
+/*
+ * One line: a label in its column, then text that wraps. An empty label continues the one before.
+ */
 void explain_say(struct explain *e, const char *label, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* "common_timestamp.usecs-$ts0" -> "the time in microseconds minus $ts0"; the caller frees it. */
@@ -77,22 +89,35 @@ int explain_world_of_session(struct access *a, struct explain_world **out);
 void explain_world_destroy(struct explain_world *w);
 
 bool explain_world_has_event(struct explain_world *w, const char *system, const char *event);
-/* Gives the command to the world. 0, or -errno; *error is what error_log says to it ("" for nothing), the caller's. */
-int explain_world_try(struct explain_world *w, enum explain_kind kind, const char *system, const char *event,
-		      const char *text, char **error);
-/* Takes the event's triggers away, so that the same can be tried again; -EBUSY when something refers to them. */
+/*
+ * Gives the command to the world. 0, or -errno; *error is what error_log says to it ("" for
+ * nothing), the caller's.
+ */
+int explain_world_try(struct explain_world *w, enum explain_kind kind, const char *system,
+		      const char *event, const char *text, char **error);
+/*
+ * Takes the event's triggers away, so that the same can be tried again; -EBUSY when something
+ * refers to them.
+ */
 int explain_world_clear(struct explain_world *w, const char *system, const char *event);
 /* The i-th variable of that name, NULL: no more. */
-const struct explain_variable *explain_world_variable(const struct explain_world *w, const char *name, unsigned int i);
-bool explain_world_has_field(struct explain_world *w, const char *system, const char *event, const char *field);
+const struct explain_variable *explain_world_variable(const struct explain_world *w,
+						      const char *name, unsigned int i);
+bool explain_world_has_field(struct explain_world *w, const char *system, const char *event,
+			     const char *field);
 /* The name of parameter number i of a synthetic event into out; false: it has none. */
-bool explain_world_parameter(struct explain_world *w, const char *synth, unsigned int i, char *out, size_t size);
+bool explain_world_parameter(struct explain_world *w, const char *synth, unsigned int i, char *out,
+			     size_t size);
 /* Every name that a command for that event could have in it (system and event may be NULL). */
-void explain_world_names(struct explain_world *w, const char *system, const char *event, struct explain_parts *out);
+void explain_world_names(struct explain_world *w, const char *system, const char *event,
+			 struct explain_parts *out);
 
 /* ---- guess.c ---- */
 
-/* A command that the world takes, spelled most like one it refused with `error`; NULL: none. The caller frees it. */
+/*
+ * A command that the world takes, spelled most like one it refused with `error`; NULL: none. The
+ * caller frees it.
+ */
 char *explain_guess(struct explain *e, enum explain_kind kind, const char *text, const char *error);
 /* Without a world: a word in the place of a keyword that is almost one. Says so. */
 void explain_doubts(struct explain *e, const char *text);

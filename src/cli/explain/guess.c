@@ -15,19 +15,34 @@
 
 enum { WORD_MAX = 64, WORDS_MAX = 64, GUESSES_MAX = 200 };
 
-static const char *const keywords[] = {
-	"hist", "key", "keys", "val", "vals", "values", "sort", "size", "name", "clock", "pause", "continue", "clear",
-	"nohitcount", NULL,
-}, *const handlers[] = {
-	"onmatch", "onmax", "onchange", NULL,
-}, *const triggers[] = {
-	"hist", "traceon", "traceoff", "snapshot", "stacktrace", "enable_event", "disable_event", "enable_hist",
-	"disable_hist", NULL,
-}, *const others[] = {
-	"trace", "save", "snapshot", "if", NULL,
-}, *const modifiers[] = {
-	"hex", "sym", "sym-offset", "execname", "syscall", "log2", "buckets", "usecs", "percent", "graph", "stacktrace",
-	"ascending", "descending", "function", NULL,
+static const char *const keywords[] =
+	{
+		"hist", "key",	 "keys",  "val",      "vals",  "values",     "sort", "size",
+		"name", "clock", "pause", "continue", "clear", "nohitcount", NULL,
+},
+			 *const handlers[] =
+				 {
+					 "onmatch",
+					 "onmax",
+					 "onchange",
+					 NULL,
+},
+			 *const triggers[] =
+				 {
+					 "hist",	  "traceon",
+					 "traceoff",	  "snapshot",
+					 "stacktrace",	  "enable_event",
+					 "disable_event", "enable_hist",
+					 "disable_hist",  NULL,
+},
+			 *const others[] =
+				 {
+					 "trace", "save", "snapshot", "if", NULL,
+},
+			 *const modifiers[] = {
+				 "hex",	       "sym",	    "sym-offset", "execname", "syscall",
+				 "log2",       "buckets",   "usecs",	  "percent",  "graph",
+				 "stacktrace", "ascending", "descending", "function", NULL,
 };
 
 /* ---- words of a command ---- */
@@ -92,7 +107,10 @@ struct guessing {
 	char		*step, *step_error;	/* a guess that gets farther, NULL */
 };
 
-/* The column of an error's caret in the command, which stands behind "  Command: "; -1: it has none. */
+/*
+ * The column of an error's caret in the command, which stands behind "  Command: "; -1: it has
+ * none.
+ */
 static long caret_column(const char *error)
 {
 	const char *caret = error ? strchr(error, '^') : NULL, *start = caret;
@@ -108,15 +126,17 @@ static bool is_marked(const struct guessing *g, const struct word *w)
 }
 
 /*
- * Frees a guess that is refused; NULL then. One that only moves the caret out of the word that it replaced is
- * kept as a step: a command may have two mistakes.
+ * Frees a guess that is refused; NULL then. One that only moves the caret out of the word that it
+ * replaced is kept as a step: a command may have two mistakes.
  */
 static char *accepted(struct guessing *g, const struct word *w, size_t len, char *guess)
 {
 	long at = w->at - g->text;
 	char *error = NULL;
-	int ret = guess && g->tries++ < GUESSES_MAX ?
-		  explain_world_try(g->e->world, g->kind, g->e->system, g->e->event, guess, &error) : -1;
+	int ret = guess && g->tries++ < GUESSES_MAX
+			  ? explain_world_try(g->e->world, g->kind, g->e->system, g->e->event,
+					      guess, &error)
+			  : -1;
 
 	if (!ret) {
 		free(error);
@@ -256,7 +276,8 @@ void explain_doubts(struct explain *e, const char *text)
 	int depth = 0;
 
 	for (unsigned int i = 0; i < nr; i++) {
-		char before = words[i].at > text ? words[i].at[-1] : ':', after = words[i].at[words[i].len];
+		char before = words[i].at > text ? words[i].at[-1] : ':',
+		     after = words[i].at[words[i].len];
 
 		for (const char *s = i ? words[i - 1].at : text; s < words[i].at; s++)
 			depth += (*s == '(') - (*s == ')');

@@ -26,12 +26,14 @@ static const char *explain_hist_value_of(const char *part, const char *name)
 
 static bool is_action(const char *part)
 {
-	return !strncmp(part, "onmatch(", 8) || !strncmp(part, "onmax(", 6) || !strncmp(part, "onchange(", 9);
+	return !strncmp(part, "onmatch(", 8) || !strncmp(part, "onmax(", 6) ||
+	       !strncmp(part, "onchange(", 9);
 }
 
 static void sort_assignment(struct hist_parts *h, const char *part)
 {
-	static const char *const keys[] = { "key", "keys", NULL }, *const vals[] = { "val", "vals", "values", NULL };
+	static const char *const keys[] = {"key", "keys", NULL}, *const vals[] = {"val", "vals",
+										  "values", NULL};
 	const char *value;
 
 	for (const char *const *k = keys; *k; k++) {
@@ -102,7 +104,11 @@ static char *list_values(const struct explain_parts *p)
 	for (unsigned int i = 0; out && i < p->nr; i++) {
 		char *value = explain_value(p->v[i]);
 
-		fprintf(out, "%s%s", !i ? "" : i + 1 < p->nr ? ", " : " and ", value ? value : p->v[i]);
+		fprintf(out, "%s%s",
+			!i		? ""
+			: i + 1 < p->nr ? ", "
+					: " and ",
+			value ? value : p->v[i]);
 		free(value);
 	}
 	if (out)
@@ -119,7 +125,8 @@ static void say_event(struct explain *e, const char *filter)
 
 	if (e->event)
 		snprintf(name, sizeof(name), "%s:%s", e->system, e->event);
-	explain_say(e, "event", "every %s%s%s", name, words ? " for which " : "", words ? words : "");
+	explain_say(e, "event", "every %s%s%s", name, words ? " for which " : "",
+		    words ? words : "");
 	free(words);
 }
 
@@ -130,15 +137,16 @@ static void say_keys(struct explain *e, const struct hist_parts *h)
 	if (!h->keys.nr)
 		explain_say(e, "keys", "none are named: a histogram needs keys=");
 	else
-		explain_say(e, "keys", "one entry for each %s of %s", h->keys.nr > 1 ? "combination" : "value",
-			    keys ? keys : "");
+		explain_say(e, "keys", "one entry for each %s of %s",
+			    h->keys.nr > 1 ? "combination" : "value", keys ? keys : "");
 	free(keys);
 }
 
 static void say_vals(struct explain *e, const struct hist_parts *h)
 {
-	explain_say(e, "values", h->no_hitcount ? "hitcount, the number of events, which is not shown"
-						: "hitcount: the number of events");
+	explain_say(e, "values",
+		    h->no_hitcount ? "hitcount, the number of events, which is not shown"
+				   : "hitcount: the number of events");
 	for (unsigned int i = 0; i < h->vals.nr; i++) {
 		char *value = explain_value(h->vals.v[i]);
 
@@ -170,10 +178,15 @@ static void say_origin(struct explain *e, const struct hist_parts *h, const char
 	}
 	v = e->world ? explain_world_variable(e->world, name, 0) : NULL;
 	if (!v)
-		explain_say(e, "", "$%s is set by a trigger of another event: the entry of that one whose keys have "
-			    "the same values as the keys here", name);
+		explain_say(e, "",
+			    "$%s is set by a trigger of another event: the entry of that one whose "
+			    "keys have "
+			    "the same values as the keys here",
+			    name);
 	for (unsigned int i = 1; v; v = explain_world_variable(e->world, name, i++))
-		explain_say(e, "", "$%s is set by %s:%s: in the entry whose %s has the same value as the keys here",
+		explain_say(e, "",
+			    "$%s is set by %s:%s: in the entry whose %s has the same value as the "
+			    "keys here",
 			    name, v->system, v->event, v->keys);
 }
 
@@ -181,15 +194,19 @@ static void say_vars(struct explain *e, const struct hist_parts *h)
 {
 	for (unsigned int i = 0; i < h->vars.nr; i++) {
 		struct explain_parts refs = { 0 };
-		char *equals = strchr(h->vars.v[i], '='), *value = explain_value(equals ? equals + 1 : "");
+		char *equals = strchr(h->vars.v[i], '='),
+		     *value = explain_value(equals ? equals + 1 : "");
 
 		explain_say(e, i ? "" : "variables", "$%.*s keeps, in the entry, %s",
-			    equals ? (int)(equals - h->vars.v[i]) : 0, h->vars.v[i], value ? value : "");
+			    equals ? (int)(equals - h->vars.v[i]) : 0, h->vars.v[i],
+			    value ? value : "");
 		explain_references(equals ? equals : "", &refs);
 		for (unsigned int j = 0; j < refs.nr; j++)
 			say_origin(e, h, refs.v[j]);
 		if (refs.nr && strpbrk(equals ? equals + 1 : "", "+-*/"))
-			explain_say(e, "", "(a variable of another event is used up by that: once for each time it is "
+			explain_say(e, "",
+				    "(a variable of another event is used up by that: once for "
+				    "each time it is "
 				    "set)");
 		explain_parts_free(&refs);
 		free(value);
@@ -242,7 +259,8 @@ static void explain_hist_action(const char *text, struct action *a)
 		free(a->name);
 		a->name = a->arguments.v[0];
 		a->arguments.nr--;
-		memmove(a->arguments.v, a->arguments.v + 1, a->arguments.nr * sizeof(*a->arguments.v));
+		memmove(a->arguments.v, a->arguments.v + 1,
+			a->arguments.nr * sizeof(*a->arguments.v));
 	}
 }
 
@@ -257,11 +275,15 @@ static void free_action(struct action *a)
 static void say_handler(struct explain *e, const struct action *a)
 {
 	if (!strcmp(a->handler, "onmatch"))
-		explain_say(e, "when", "at each event, once %.*s:%s has set all variables that are read here for the "
-			    "same keys", (int)strcspn(a->of, "."), a->of,
+		explain_say(e, "when",
+			    "at each event, once %.*s:%s has set all variables that are read here "
+			    "for the "
+			    "same keys",
+			    (int)strcspn(a->of, "."), a->of,
 			    a->of[strcspn(a->of, ".")] ? a->of + strcspn(a->of, ".") + 1 : "");
 	else if (!strcmp(a->handler, "onmax"))
-		explain_say(e, "when", "whenever %s is larger than it ever was in its entry", a->of);
+		explain_say(e, "when", "whenever %s is larger than it ever was in its entry",
+			    a->of);
 	else
 		explain_say(e, "when", "whenever %s is not what it was before in its entry", a->of);
 }
@@ -289,14 +311,18 @@ static void say_event_made(struct explain *e, const struct action *a)
 {
 	char parameter[128];
 
-	explain_say(e, "does", "makes the synthetic event %s, which has a trigger, hist and filter of its own%s",
-		    a->name, a->arguments.nr ? ":" : "");
+	explain_say(
+		e, "does",
+		"makes the synthetic event %s, which has a trigger, hist and filter of its own%s",
+		a->name, a->arguments.nr ? ":" : "");
 	for (unsigned int i = 0; i < a->arguments.nr; i++) {
-		bool known = e->world && explain_world_parameter(e->world, a->name, i, parameter, sizeof(parameter));
+		bool known = e->world && explain_world_parameter(e->world, a->name, i, parameter,
+								 sizeof(parameter));
 
 		if (!known)
 			snprintf(parameter, sizeof(parameter), "its field number %u", i + 1);
-		explain_say(e, "", "  %s is %s%s", parameter, a->arguments.v[i], origin_of(e, a, a->arguments.v[i]));
+		explain_say(e, "", "  %s is %s%s", parameter, a->arguments.v[i],
+			    origin_of(e, a, a->arguments.v[i]));
 	}
 }
 
@@ -309,12 +335,16 @@ static void say_action(struct explain *e, const char *text)
 	say_handler(e, &a);
 	if (!strcmp(a.name, "save")) {
 		saved = list_values(&a.arguments);
-		explain_say(e, "does", "keeps %s of that event with the %s value in the entry; hist shows it behind %s",
+		explain_say(e, "does",
+			    "keeps %s of that event with the %s value in the entry; hist shows it "
+			    "behind %s",
 			    saved ? saved : "", strcmp(a.handler, "onmax") ? "new" : "largest",
 			    strcmp(a.handler, "onmax") ? "changed:" : "max:");
 		free(saved);
 	} else if (!strcmp(a.name, "snapshot")) {
-		explain_say(e, "does", "takes a snapshot of the buffer: what led to it is in the file snapshot");
+		explain_say(
+			e, "does",
+			"takes a snapshot of the buffer: what led to it is in the file snapshot");
 	} else {
 		say_event_made(e, &a);
 	}
@@ -328,7 +358,8 @@ static void say_order(struct explain *e, const struct hist_parts *h)
 	char *sort = list_values(&h->sort);
 
 	if (h->sort.nr)
-		explain_say(e, "order", "by %s%s", sort, strstr(sort, "from the") ? "" : ", from the smallest up");
+		explain_say(e, "order", "by %s%s", sort,
+			    strstr(sort, "from the") ? "" : ", from the smallest up");
 	else
 		explain_say(e, "order", "by the number of events, from the smallest up");
 	free(sort);
@@ -345,17 +376,22 @@ static unsigned long entries(const char *size)
 
 static void say_rest(struct explain *e, const struct hist_parts *h)
 {
-	explain_say(e, "size", "%lu entries; events that find no room are counted as Dropped", entries(h->size));
+	explain_say(e, "size", "%lu entries; events that find no room are counted as Dropped",
+		    entries(h->size));
 	if (h->name)
-		explain_say(e, "name", "shared with all triggers named %s: one histogram of several events", h->name);
+		explain_say(e, "name",
+			    "shared with all triggers named %s: one histogram of several events",
+			    h->name);
 	if (h->clock)
 		explain_say(e, "clock", "sets trace_clock to %s while times are used", h->clock);
 	if (h->pause)
-		explain_say(e, "state", "paused: nothing is counted until :continue or an enable_hist trigger");
+		explain_say(e, "state",
+			    "paused: nothing is counted until :continue or an enable_hist trigger");
 	if (h->cont)
 		explain_say(e, "state", "goes on, when the same trigger is there and paused");
 	if (h->clear)
-		explain_say(e, "state", "empties the histogram of the same trigger, when it is there");
+		explain_say(e, "state",
+			    "empties the histogram of the same trigger, when it is there");
 	for (unsigned int i = 0; i < h->unknown.nr; i++)
 		explain_say(e, "unknown", "%s is no part of a histogram trigger", h->unknown.v[i]);
 	if (e->event)

@@ -81,14 +81,15 @@ static bool explain_text_begins(const char *text, const char *word)
 {
 	size_t n = strlen(word);
 
-	return !strncmp(text, word, n) && (!text[n] || text[n] == ':' || isspace((unsigned char)text[n]));
+	return !strncmp(text, word, n) &&
+	       (!text[n] || text[n] == ':' || isspace((unsigned char)text[n]));
 }
 
 enum explain_kind explain_kind_of(const char *text)
 {
 	static const char *const triggers[] = {
-		"traceon", "traceoff", "snapshot", "stacktrace", "enable_event", "disable_event", "enable_hist",
-		"disable_hist", NULL,
+		"traceon",	 "traceoff",	"snapshot",	"stacktrace", "enable_event",
+		"disable_event", "enable_hist", "disable_hist", NULL,
 	};
 
 	text += strspn(text, " ");
@@ -139,23 +140,39 @@ void explain_say(struct explain *e, const char *label, const char *format, ...)
 
 static const struct {
 	const char	*name, *words;
-} names[] = {
-	{ "hitcount", "the number of events" }, { "common_timestamp", "the time in nanoseconds" },
-	{ "common_timestamp.usecs", "the time in microseconds" }, { "common_cpu", "the CPU" }, { "cpu", "the CPU" },
-	{ "common_pid", "the pid of the task" }, { "common_pid.execname", "the name of the task" },
-	{ "common_stacktrace", "the stack" }, { "stacktrace", "the stack" }, { "raw_hitcount", "the number of events" },
-	{ "common_stacktrace.stacktrace", "the stack" },
-}, modifiers[] = {
-	{ "hex", "in hexadecimal" }, { "sym", "as a symbol" }, { "sym-offset", "as a symbol and an offset" },
-	{ "execname", "as the name of a task" }, { "syscall", "as the name of a system call" },
-	{ "log2", "by powers of two" }, { "usecs", "in microseconds" }, { "percent", "as a percentage" },
-	{ "graph", "as a bar" }, { "stacktrace", "as a stack" }, { "descending", "from the largest down" },
-	{ "ascending", "from the smallest up" },
+} names[] =
+	{
+		{"hitcount", "the number of events"},
+		{"common_timestamp", "the time in nanoseconds"},
+		{"common_timestamp.usecs", "the time in microseconds"},
+		{"common_cpu", "the CPU"},
+		{"cpu", "the CPU"},
+		{"common_pid", "the pid of the task"},
+		{"common_pid.execname", "the name of the task"},
+		{"common_stacktrace", "the stack"},
+		{"stacktrace", "the stack"},
+		{"raw_hitcount", "the number of events"},
+		{"common_stacktrace.stacktrace", "the stack"},
+},
+  modifiers[] = {
+	  {"hex", "in hexadecimal"},
+	  {"sym", "as a symbol"},
+	  {"sym-offset", "as a symbol and an offset"},
+	  {"execname", "as the name of a task"},
+	  {"syscall", "as the name of a system call"},
+	  {"log2", "by powers of two"},
+	  {"usecs", "in microseconds"},
+	  {"percent", "as a percentage"},
+	  {"graph", "as a bar"},
+	  {"stacktrace", "as a stack"},
+	  {"descending", "from the largest down"},
+	  {"ascending", "from the smallest up"},
 };
 
 static const char *find_words(const char *name, bool modifier)
 {
-	size_t nr = modifier ? sizeof(modifiers) / sizeof(modifiers[0]) : sizeof(names) / sizeof(names[0]);
+	size_t nr = modifier ? sizeof(modifiers) / sizeof(modifiers[0])
+			     : sizeof(names) / sizeof(names[0]);
 
 	for (size_t i = 0; i < nr; i++)
 		if (!strcmp((modifier ? modifiers : names)[i].name, name))

@@ -14,9 +14,19 @@
 static const struct {
 	const char	*sign, *words;
 } signs[] = {
-	{ "&&", "and" }, { "||", "or" }, { "==", "is" }, { "!=", "is not" }, { "<=", "is at most" },
-	{ ">=", "is at least" }, { "<", "is less than" }, { ">", "is more than" }, { "&", "has a bit of" },
-	{ "~", "matches the pattern" }, { "!", "not" }, { "(", "(" }, { ")", ")" },
+	{"&&", "and"},
+	{"||", "or"},
+	{"==", "is"},
+	{"!=", "is not"},
+	{"<=", "is at most"},
+	{">=", "is at least"},
+	{"<", "is less than"},
+	{">", "is more than"},
+	{"&", "has a bit of"},
+	{"~", "matches the pattern"},
+	{"!", "not"},
+	{"(", "("},
+	{")", ")"},
 };
 
 /* The words for the sign at the start of s, and how long it is; NULL: none. */
@@ -92,10 +102,11 @@ void explain_filter(struct explain *e, const char *text)
 	if (!strcmp(text, "0")) {
 		explain_say(e, "filter", "removes the filter: every event is recorded");
 	} else {
-		explain_say(e, "filter", "an event%s%s%s%s is recorded only if %s", e->event ? " " : "",
-			    e->event ? e->system : "", e->event ? ":" : "", e->event ? e->event : "",
-			    words ? words : text);
-		explain_say(e, "", "triggers see the others as well: they have filters of their own");
+		explain_say(e, "filter", "an event%s%s%s%s is recorded only if %s",
+			    e->event ? " " : "", e->event ? e->system : "", e->event ? ":" : "",
+			    e->event ? e->event : "", words ? words : text);
+		explain_say(e, "",
+			    "triggers see the others as well: they have filters of their own");
 	}
 	free(words);
 }
@@ -120,8 +131,9 @@ static void say_when(struct explain *e, const char *filter)
 {
 	char *words = filter ? explain_condition(filter) : NULL;
 
-	explain_say(e, "event", "at every event%s%s%s%s%s%s", e->event ? " " : "", e->event ? e->system : "",
-		    e->event ? ":" : "", e->event ? e->event : "", words ? " for which " : "", words ? words : "");
+	explain_say(e, "event", "at every event%s%s%s%s%s%s", e->event ? " " : "",
+		    e->event ? e->system : "", e->event ? ":" : "", e->event ? e->event : "",
+		    words ? " for which " : "", words ? words : "");
 	free(words);
 }
 
@@ -134,7 +146,8 @@ static void say_count(struct explain *e, const char *trigger, const char *count)
 		explain_say(e, "count", "every time");
 	else
 		explain_say(e, "count", "%s times at most%s", count,
-			    switches ? "; a time when nothing had to be changed is not counted" : "");
+			    switches ? "; a time when nothing had to be changed is not counted"
+				     : "");
 }
 
 void explain_trigger(struct explain *e, const char *text)
@@ -153,9 +166,11 @@ void explain_trigger(struct explain *e, const char *text)
 		if (strcmp(triggers[i].name, parts.v[0]))
 			continue;
 		if (n && parts.nr > n)
-			explain_say(e, "does", "%s %s:%s", triggers[i].words, parts.v[1], parts.v[2]);
+			explain_say(e, "does", "%s %s:%s", triggers[i].words, parts.v[1],
+				    parts.v[2]);
 		else
-			explain_say(e, "does", "%s%s", triggers[i].words, n ? " named SYSTEM:EVENT" : "");
+			explain_say(e, "does", "%s%s", triggers[i].words,
+				    n ? " named SYSTEM:EVENT" : "");
 		say_count(e, parts.v[0], parts.nr > n + 1 ? parts.v[n + 1] : NULL);
 	}
 	explain_parts_free(&parts);

@@ -157,7 +157,8 @@ static void note_hist(struct copying *c, const char *line)
 
 	if (strncmp(line, "hist:", 5))
 		return;
-	n = snprintf(text, sizeof(text), "%s %.*s", c->system, state ? (int)(state - line) : (int)strlen(line), line);
+	n = snprintf(text, sizeof(text), "%s %.*s", c->system,
+		     state ? (int)(state - line) : (int)strlen(line), line);
 	if (n > 0 && (size_t)n < sizeof(text))
 		explain_parts_add(&c->hists, text, (size_t)n);
 }
@@ -214,7 +215,8 @@ static int write_line(struct explain_world *w, const char *path, const char *tex
 	return access_write_all(w->access, path, O_APPEND, text, strlen(text), NULL);
 }
 
-static void remember_variables(struct explain_world *w, const char *system, const char *event, const char *text);
+static void remember_variables(struct explain_world *w, const char *system, const char *event,
+			       const char *text);
 
 /* One may refer to what comes later: as long as some are taken the others are tried again. */
 static void copy_hists(struct copying *c)
@@ -226,7 +228,8 @@ static void copy_hists(struct copying *c)
 		more = false;
 		for (unsigned int i = 0; i < c->hists.nr; i++) {
 			char path[512], *text = strchr(c->hists.v[i], ' ');
-			size_t n = text ? (size_t)(text - c->hists.v[i]) : 0, system = strcspn(c->hists.v[i], "/");
+			size_t n = text ? (size_t)(text - c->hists.v[i]) : 0,
+			       system = strcspn(c->hists.v[i], "/");
 
 			if (!text)
 				continue;
@@ -270,8 +273,8 @@ int explain_world_of_session(struct access *a, struct explain_world **out)
 
 /* ---- variables ---- */
 
-static void remember_variable(struct explain_world *w, const char *system, const char *event, const char *keys,
-			      const char *assignment)
+static void remember_variable(struct explain_world *w, const char *system, const char *event,
+			      const char *keys, const char *assignment)
 {
 	struct known_variable *v;
 
@@ -285,7 +288,8 @@ static void remember_variable(struct explain_world *w, const char *system, const
 	v->is = (struct explain_variable){ v->name, v->system, v->event, v->keys };
 }
 
-static void remember_variables(struct explain_world *w, const char *system, const char *event, const char *text)
+static void remember_variables(struct explain_world *w, const char *system, const char *event,
+			       const char *text)
 {
 	static const char *const others[] = {
 		"keys=", "vals=", "sort=", "size=", "name=", "clock=", "onm", "onchange", NULL,
@@ -313,7 +317,8 @@ static void remember_variables(struct explain_world *w, const char *system, cons
 	free(filter);
 }
 
-const struct explain_variable *explain_world_variable(const struct explain_world *w, const char *name, unsigned int nr)
+const struct explain_variable *explain_world_variable(const struct explain_world *w,
+						      const char *name, unsigned int nr)
 {
 	for (unsigned int i = 0; i < w->nr_variables; i++)
 		if (!strcmp(w->variables[i].name, name) && !nr--)
@@ -328,14 +333,16 @@ bool explain_world_has_event(struct explain_world *w, const char *system, const 
 	return model_find_event(w->model, system, event);
 }
 
-bool explain_world_has_field(struct explain_world *w, const char *system, const char *event, const char *field)
+bool explain_world_has_field(struct explain_world *w, const char *system, const char *event,
+			     const char *field)
 {
 	struct event *e = model_find_event(w->model, system, event);
 
 	return e && event_find_field(e, field);
 }
 
-bool explain_world_parameter(struct explain_world *w, const char *synth, unsigned int nr, char *out, size_t size)
+bool explain_world_parameter(struct explain_world *w, const char *synth, unsigned int nr, char *out,
+			     size_t size)
 {
 	struct event *e = model_find_event(w->model, "synthetic", synth);
 	const struct field *fields;
@@ -378,8 +385,8 @@ static char *without_times(const char *log)
 	return text;
 }
 
-int explain_world_try(struct explain_world *w, enum explain_kind kind, const char *system, const char *event,
-		      const char *text, char **error)
+int explain_world_try(struct explain_world *w, enum explain_kind kind, const char *system,
+		      const char *event, const char *text, char **error)
 {
 	char path[512], *log;
 	size_t len;
@@ -439,12 +446,40 @@ static void world_add_events(struct explain_world *w, struct explain_parts *out)
 	}
 }
 
-void explain_world_names(struct explain_world *w, const char *system, const char *event, struct explain_parts *out)
+void explain_world_names(struct explain_world *w, const char *system, const char *event,
+			 struct explain_parts *out)
 {
 	static const char *const words[] = {
-		"common_timestamp", "common_cpu", "common_stacktrace", "hitcount", "comm", "CPU", "u8", "u16", "u32",
-		"u64", "s8", "s16", "s32", "s64", "int", "long", "char", "unsigned", "bool", "pid_t", "string",
-		"ustring", "local", "global", "mono", "boot", "uptime", "counter", "perf", NULL,
+		"common_timestamp",
+		"common_cpu",
+		"common_stacktrace",
+		"hitcount",
+		"comm",
+		"CPU",
+		"u8",
+		"u16",
+		"u32",
+		"u64",
+		"s8",
+		"s16",
+		"s32",
+		"s64",
+		"int",
+		"long",
+		"char",
+		"unsigned",
+		"bool",
+		"pid_t",
+		"string",
+		"ustring",
+		"local",
+		"global",
+		"mono",
+		"boot",
+		"uptime",
+		"counter",
+		"perf",
+		NULL,
 	};
 	struct event *e = event ? model_find_event(w->model, system, event) : NULL;
 	const struct field *fields;

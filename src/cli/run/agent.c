@@ -22,7 +22,8 @@
 
 #define CORE PRELOAD_CORE ".0"	/* alone it has only the events that programs define */
 
-static bool has_library(const char *dir, const char *below, const char *name, char *out, size_t size)
+static bool has_library(const char *dir, const char *below, const char *name, char *out,
+			size_t size)
 {
 	return snprintf(out, size, "%s%s/%s", dir, below, name) < (int)size && !access(out, R_OK);
 }
@@ -47,7 +48,8 @@ static bool beside_executable(char *out, size_t size)
 	if (!slash)
 		return false;
 	*slash = 0;
-	return has_agent(exe, "/../agent/providers", out, size) || has_agent(exe, "/../agent", out, size) ||
+	return has_agent(exe, "/../agent/providers", out, size) ||
+	       has_agent(exe, "/../agent", out, size) ||
 	       has_agent(exe, "/../" TRACEFUSE_LIBDIR_BELOW, out, size);
 }
 
@@ -56,8 +58,9 @@ static bool find_agent(char *out, size_t size)
 	const char *dir = getenv("TRACEFUSE_LIBDIR");
 	char path[PATH_MAX];
 
-	if (dir && *dir ? !has_agent(dir, "", path, sizeof(path)) :
-	    !beside_executable(path, sizeof(path)) && !has_agent(TRACEFUSE_LIBDIR, "", path, sizeof(path))) {
+	if (dir && *dir ? !has_agent(dir, "", path, sizeof(path))
+			: !beside_executable(path, sizeof(path)) &&
+				  !has_agent(TRACEFUSE_LIBDIR, "", path, sizeof(path))) {
 		message_error("run: there is no %s in %s", PRELOAD_PROVIDERS,
 			      dir && *dir ? dir : TRACEFUSE_LIBDIR);
 		return false;

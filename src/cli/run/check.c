@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check.c - whether a program can be traced: finds its file, follows #!, looks at ids and capabilities
+ * check.c - whether a program can be traced: finds its file, follows #!, looks at ids and
+ * capabilities
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,8 @@
 
 #include "cli/run/check.h"
 
-enum { INTERPRETERS = 5 };	/* scripts whose interpreter is a script, as deep as the kernel goes */
+/* scripts whose interpreter is a script, as deep as the kernel goes */
+enum { INTERPRETERS = 5 };
 
 /* ---- the file that execvp() would take ---- */
 
@@ -45,7 +47,8 @@ static bool search_path(const char *name, char *out, size_t size, int *found)
 		dirs = "/bin:/usr/bin";
 	for (;; dirs = end + 1) {
 		end = strchrnul(dirs, ':');
-		if (snprintf(out, size, "%.*s%s%s", (int)(end - dirs), dirs, end == dirs ? "" : "/", name) < (int)size &&
+		if (snprintf(out, size, "%.*s%s%s", (int)(end - dirs), dirs, end == dirs ? "" : "/",
+			     name) < (int)size &&
 		    run_check_is_program(out, &err))
 			return true;
 		/* What is there and cannot be run is told when there is nothing better. */
@@ -80,7 +83,8 @@ static bool without_privileges(int fd)
 {
 	struct statvfs fs;
 
-	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || (!fstatvfs(fd, &fs) && (fs.f_flag & ST_NOSUID));
+	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ||
+	       (!fstatvfs(fd, &fs) && (fs.f_flag & ST_NOSUID));
 }
 
 /* Then the dynamic linker takes no LD_PRELOAD. */
@@ -155,7 +159,8 @@ void run_check(const char *name, const char *preload, struct run_check *out)
 		level++;
 	out->binary = !level;
 	if (*why && level)
-		snprintf(out->untraced, sizeof(out->untraced), "its interpreter %.40s: %s", path, why);
+		snprintf(out->untraced, sizeof(out->untraced), "its interpreter %.40s: %s", path,
+			 why);
 	else
 		memcpy(out->untraced, why, sizeof(why));
 }

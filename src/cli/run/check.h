@@ -19,19 +19,22 @@
 enum { RUN_NOT_EXECUTABLE = 126, RUN_NOT_FOUND = 127 };
 
 struct run_check {
-	int	status;			/* 0, or why it cannot even be run: RUN_NOT_EXECUTABLE, RUN_NOT_FOUND */
+	/* 0, or why it cannot even be run: RUN_NOT_EXECUTABLE, RUN_NOT_FOUND */
+	int	status;
 	int	err;			/* then the errno */
 	char	path[PATH_MAX];		/* the file that execvp() takes */
-	bool	binary;			/* no script: nothing for a shell, should execve() refuse it */
-	char	untraced[256];		/* why it cannot be traced: "it is linked statically"; "": it can */
+	/* no script: nothing for a shell, should execve() refuse it */
+	bool	binary;
+	/* why it cannot be traced: "it is linked statically"; "": it can */
+	char	untraced[256];
 };
 
 /* `preload`: LD_PRELOAD as it is, NULL: not set. */
 void run_check(const char *name, const char *preload, struct run_check *out);
 
 /*
- * Between check.c and elf.c. What an ELF file, open as fd, says against tracing it: into why, which begins
- * as "". -ENOEXEC: it is none.
+ * Between check.c and elf.c. What an ELF file, open as fd, says against tracing it: into why, which
+ * begins as "". -ENOEXEC: it is none.
  */
 int run_elf(int fd, const char *path, const char *preload, char *why, size_t size);
 

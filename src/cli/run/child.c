@@ -39,7 +39,8 @@ struct signals {
 /* All but those that tell of a fault of this process's own. */
 static void signals_of_interest(sigset_t *set)
 {
-	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPIPE };
+	static const int own[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
+				  SIGTRAP, SIGABRT, SIGSYS, SIGPIPE};
 
 	sigfillset(set);
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
@@ -270,7 +271,8 @@ int run_child(struct run *r)
 	if (s.fd >= 0)
 		close(s.fd);
 	signals_hold(&s);
-	return ret ? message_error("run: cannot start %s: %s", r->program[0], strerror(-ret)) : COMMAND_DONE;
+	return ret ? message_error("run: cannot start %s: %s", r->program[0], strerror(-ret))
+		   : COMMAND_DONE;
 }
 
 void run_child_die_like(int status)

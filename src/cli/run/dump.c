@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dump.c - what functions' commands dump and cpudump wrote into the session's file, when the session ends with the command
+ * dump.c - what functions' commands dump and cpudump wrote into the session's file, when the
+ * session ends with the command
  *
  * The server has nobody's terminal: what a kernel writes to its console is shown here.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions.c - --function and --graph of a run: which functions, which tracer, while the program waits
+ * functions.c - --function and --graph of a run: which functions, which tracer, while the program
+ * waits
  *
  * Patterns are written again for each program that waits, because the next one
  * (sh -c ...) may be the one that they are for; so they are when a program has
@@ -22,7 +23,8 @@ struct run_pattern {
 	const char	*pattern;
 	bool		graph;		/* of --graph */
 	bool		found;		/* it meant a function once */
-	char		*nearest;	/* when it did not the last time: names that are almost it; NULL: none */
+	/* when it did not the last time: names that are almost it; NULL: none */
+	char		*nearest;
 };
 
 /* ---- the command line ---- */
@@ -76,9 +78,12 @@ void run_functions_free(struct run *r)
 static int write_pattern(struct run *r, const char *file, const char *pattern)
 {
 	const bool not = *pattern == '!';
-	const bool quote = pattern[not] != '"' && (strstr(pattern, "::") || strpbrk(pattern, " (<"));
+	const bool quote =
+		pattern[not ] != '"' && (strstr(pattern, "::") || strpbrk(pattern, " (<"));
 	char *text;
-	int n = asprintf(&text, "%s%s%s%s\n", not ? "!" : "", quote ? "\"" : "", pattern + not, quote ? "\"" : ""), ret;
+	int n = asprintf(&text, "%s%s%s%s\n", not ? "!" : "", quote ? "\"" : "", pattern + not,
+			 quote ? "\"" : ""),
+	    ret;
 
 	if (n < 0)
 		return -ENOMEM;
@@ -133,11 +138,13 @@ static void set_tracer(struct run *r)
 	const char *tracer = r->functions.graph ? "function_graph\n" : "function\n";
 	int ret;
 
-	if (r->functions.traced || !is_chosen(&r->functions, false) || !is_chosen(&r->functions, true))
+	if (r->functions.traced || !is_chosen(&r->functions, false) ||
+	    !is_chosen(&r->functions, true))
 		return;
 	ret = access_write_all(r->access, "current_tracer", O_TRUNC, tracer, strlen(tracer), NULL);
 	if (ret)
-		message_error("current_tracer: %.*s: %s", (int)strcspn(tracer, "\n"), tracer, strerror(-ret));
+		message_error("current_tracer: %.*s: %s", (int)strcspn(tracer, "\n"), tracer,
+			      strerror(-ret));
 	r->functions.traced = true;
 }
 
@@ -161,7 +168,10 @@ void run_functions_set(struct run *r)
 
 /* ---- at the end ---- */
 
-/* No function of any program can be traced: there are none, or "NUMBER DSO; NUMBER REASON" tells why. */
+/*
+ * No function of any program can be traced: there are none, or "NUMBER DSO; NUMBER REASON" tells
+ * why.
+ */
 static void say_none(const struct run *r, const char *info)
 {
 	char sites[512], *why;
@@ -170,8 +180,10 @@ static void say_none(const struct run *r, const char *info)
 		fprintf(stderr, "tracefuse: no function of %.*s can be traced:%s\n",
 			(int)(why - strchr(sites, ' ') - 1), strchr(sites, ' ') + 1, why + 1);
 	else
-		fprintf(stderr, "tracefuse: %s has no functions that can be traced: build it with "
-			"-fpatchable-function-entry=5 or -pg; its events (-e heap, -e syscalls ...) need neither\n",
+		fprintf(stderr,
+			"tracefuse: %s has no functions that can be traced: build it with "
+			"-fpatchable-function-entry=5 or -pg; its events (-e heap, -e syscalls "
+			"...) need neither\n",
 			r->program[0]);
 }
 
@@ -189,7 +201,8 @@ void run_functions_summary(const struct run *r, const char *info)
 		const struct run_pattern *p = &f->patterns[i];
 
 		if (!p->found)
-			fprintf(stderr, "tracefuse: %s=%s: no function is called that%s%s%s\n", option_of(p), p->pattern,
-				p->nearest ? " (there is " : "", p->nearest ? p->nearest : "", p->nearest ? ")" : "");
+			fprintf(stderr, "tracefuse: %s=%s: no function is called that%s%s%s\n",
+				option_of(p), p->pattern, p->nearest ? " (there is " : "",
+				p->nearest ? p->nearest : "", p->nearest ? ")" : "");
 	}
 }

@@ -110,8 +110,8 @@ static inline bool run_is_refused(const struct run *r)
 /* ---- agent.c ---- */
 
 /*
- * LD_PRELOAD with the agent, behind a sanitizer and before all else that `old` (may be NULL) has; the caller frees.
- * NULL: there is no agent, which was said.
+ * LD_PRELOAD with the agent, behind a sanitizer and before all else that `old` (may be NULL) has;
+ * the caller frees. NULL: there is no agent, which was said.
  */
 char *run_preload(const char *old);
 

@@ -40,11 +40,15 @@ static void run_server_describe(const struct run *r, char *out, size_t size)
 /* 0 or -errno */
 static int run_server_make(struct run *r)
 {
-	struct programs_params programs = { .systems = r->systems, .kernel_names = r->kernel_names };
+	struct programs_params programs = {.systems = r->systems, .kernel_names = r->kernel_names};
 	char what[256];
 	struct server_make_params params = {
-		.name = r->name, .programs = &programs, .what = what, .hist_legacy = r->asked.hist_legacy,
-		.end_unmounted = !r->asked.session_name && r->asked.mount_dir, .life_fd = -1,
+		.name = r->name,
+		.programs = &programs,
+		.what = what,
+		.hist_legacy = r->asked.hist_legacy,
+		.end_unmounted = !r->asked.session_name && r->asked.mount_dir,
+		.life_fd = -1,
 	};
 	int fds[2], ret;
 
@@ -94,10 +98,13 @@ static int run_server_join(struct run *r)
 	int ret;
 
 	if (r->asked.hist_legacy)
-		return command_usage(&command_run, "--hist-legacy is for a new session; %s is there already", r->name);
+		return command_usage(&command_run,
+				     "--hist-legacy is for a new session; %s is there already",
+				     r->name);
 	if (!r->systems && !r->kernel_names)
 		return COMMAND_DONE;
-	snprintf(text, sizeof(text), "%c%s", r->kernel_names ? '+' : '-', r->systems ? r->systems : "*");
+	snprintf(text, sizeof(text), "%c%s", r->kernel_names ? '+' : '-',
+		 r->systems ? r->systems : "*");
 	ret = access_request(r->access, WIRE_SYSTEMS, text, -1, NULL);
 	if (ret == -EOPNOTSUPP)
 		return COMMAND_DONE;	/* run_setup_barrier() says what kind of session it is */
@@ -111,7 +118,8 @@ static int run_server_boot(struct run *r)
 	int ret = 0;
 
 	if (r->joined && r->asked.boots.nr)
-		return command_usage(&command_run, "--boot is for a new session; %s is there already", r->name);
+		return command_usage(&command_run,
+				     "--boot is for a new session; %s is there already", r->name);
 	text = r->joined ? NULL : asked_boot(&r->asked.boots);
 	if (text)
 		ret = client_boot(r->access, text);

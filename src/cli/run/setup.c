@@ -79,7 +79,8 @@ static int pend_event(struct run *r, const char *name)
 	if (all)
 		snprintf(path, sizeof(path), "events/%.*s/enable", (int)(colon - name), name);
 	else
-		snprintf(path, sizeof(path), "events/%.*s/%s/enable", (int)(colon - name), name, event);
+		snprintf(path, sizeof(path), "events/%.*s/%s/enable", (int)(colon - name), name,
+			 event);
 	return access_pend(r->access, path, false, "1", 1);
 }
 
@@ -161,7 +162,9 @@ int run_setup_barrier(struct run *r)
 	if (run_server_died(r, ret))
 		return COMMAND_FAILED;
 	if (ret == -EOPNOTSUPP)
-		return message_error("run: session %s is that of a recording: programs need one of their own", r->name);
+		return message_error(
+			"run: session %s is that of a recording: programs need one of their own",
+			r->name);
 	return ret ? message_error("run: session %s: %s", r->name, strerror(-ret)) : COMMAND_DONE;
 }
 
@@ -173,8 +176,8 @@ void run_setup_let_go(struct run *r)
 }
 
 /*
- * A script that does not end can be ended by a signal: the program waits with all signals blocked and has it
- * afterwards. Before the program goes on they are its again (C2 in child.c).
+ * A script that does not end can be ended by a signal: the program waits with all signals blocked
+ * and has it afterwards. Before the program goes on they are its again (C2 in child.c).
  */
 static void set_up_interruptibly(struct run *r)
 {
@@ -197,7 +200,8 @@ void run_setup_waits(struct run *r)
 	r->attached = true;
 	if (number < 0 && !r->set_up)
 		fprintf(stderr,
-			"tracefuse: %s was not waited for: the connection to its session was lost (%s); "
+			"tracefuse: %s was not waited for: the connection to its session was lost "
+			"(%s); "
 			"what it did before it was set up is not there\n",
 			r->program[0], strerror(-number));
 	if (number > 0) {
@@ -216,6 +220,7 @@ void run_setup_waits(struct run *r)
 		access_request(r->barrier, WIRE_GO, text, -1, NULL);
 	}
 	/* Events that are not there, and functions, may come with the next program. */
-	if (number <= 0 || (!r->asked.events.nr && !run_functions_wait(r)) || access_ask(r->barrier, WIRE_WAITS))
+	if (number <= 0 || (!r->asked.events.nr && !run_functions_wait(r)) ||
+	    access_ask(r->barrier, WIRE_WAITS))
 		run_setup_let_go(r);
 }

@@ -72,7 +72,8 @@ static void print_sums(const struct sums *s, const char *info)
 	fprintf(stderr, ", %llu process%s, %llu thread%s", processes, processes == 1 ? "" : "es",
 		threads, plural(threads));
 	if (s->overrun)
-		fprintf(stderr, "; %llu overwritten by newer ones (buffer_size_kb is too small)", s->overrun);
+		fprintf(stderr, "; %llu overwritten by newer ones (buffer_size_kb is too small)",
+			s->overrun);
 	if (s->dropped)
 		fprintf(stderr, "; %llu dropped (the buffer was full)", s->dropped);
 	if (uncounted)
@@ -105,12 +106,18 @@ void run_summary_lost(const struct run *r)
 	free(info);
 }
 
-/* The agent is another version's, the system forbids it what it needs, the program ended in the dynamic linker ... */
+/*
+ * The agent is another version's, the system forbids it what it needs, the program ended in the
+ * dynamic linker ...
+ */
 static void print_untraced(const struct run *r)
 {
 	if (r->preload && !r->attached && !r->failed)
-		fprintf(stderr, "tracefuse: %s has not joined the session and was not traced; with TRACEFUSE_VERBOSE=1 "
-			"the agent says why\n", r->program[0]);
+		fprintf(stderr,
+			"tracefuse: %s has not joined the session and was not traced; with "
+			"TRACEFUSE_VERBOSE=1 "
+			"the agent says why\n",
+			r->program[0]);
 }
 
 /* "[instances/NAME/]events/SYSTEM/[EVENT/]FILE TEXT" */
@@ -119,9 +126,11 @@ static void print_pending(const char *line)
 	const char *system = strstr(line, "events/") + 7, *file = strchr(system, '/');
 
 	if (file && !strncmp(file, "/enable ", 8))
-		fprintf(stderr, "tracefuse: no program had an event of system %.*s\n", (int)(file - system), system);
+		fprintf(stderr, "tracefuse: no program had an event of system %.*s\n",
+			(int)(file - system), system);
 	else
-		fprintf(stderr, "tracefuse: no program had the event of %.*s\n", (int)strcspn(line, " "), line);
+		fprintf(stderr, "tracefuse: no program had the event of %.*s\n",
+			(int)strcspn(line, " "), line);
 }
 
 /* Settings that wait for an event still: the event's name is probably wrong. */
@@ -130,7 +139,8 @@ static void print_waiting(const struct run *r, const char *info)
 	char line[512];
 
 	for (unsigned int i = 0; i < r->asked.events.nr; i++)
-		fprintf(stderr, "tracefuse: -e %s: no program had such an event\n", r->asked.events.v[i]);
+		fprintf(stderr, "tracefuse: -e %s: no program had such an event\n",
+			r->asked.events.v[i]);
 	for (unsigned int i = 0; client_info(info, "kept", i, line, sizeof(line)); i++)
 		print_pending(line);
 	for (unsigned int i = 0; client_info(info, "boot", i, line, sizeof(line)); i++)

@@ -68,7 +68,8 @@ void run_watch_hear(struct run *r)
 		const struct client_untraced *u = client_untraced_at(i);
 
 		if ((met & ~r->watch.told) >> i & 1 && !u->usual)
-			fprintf(stderr, "tracefuse: a process runs untraced: %s (%s)\n", u->why, u->remedy);
+			fprintf(stderr, "tracefuse: a process runs untraced: %s (%s)\n", u->why,
+				u->remedy);
 	}
 	r->watch.told |= met;
 }

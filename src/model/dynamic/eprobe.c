@@ -52,7 +52,8 @@ static void format_field(const struct dynamic_event *d, unsigned int i, FILE *ou
 		fprintf(out, "\tfield:%s[%u] %s;", arg->type->field, arg->count, arg->name);
 	else
 		fprintf(out, "\tfield:%s %s[];", arg->type->field, arg->name);
-	fprintf(out, "\toffset:%u;\tsize:%u;\tsigned:%d;\n", arg->offset, arg_size(arg), arg->type->is_signed);
+	fprintf(out, "\toffset:%u;\tsize:%u;\tsigned:%d;\n", arg->offset, arg_size(arg),
+		arg->type->is_signed);
 }
 
 static void eprobe_format_text(const struct dynamic_event *d, unsigned int i, FILE *out)
@@ -113,7 +114,8 @@ static int describe_fields(struct eprobe *p)
 static int eprobe_add_event(struct eprobe *p, struct model *m, const char *command, unsigned int id)
 {
 	char *body = dynamic_format(&p->dyn);
-	int err = body ? model_add_dynamic_event(m, p->group, p->name, body, id, &p->event) : -ENOMEM;
+	int err =
+		body ? model_add_dynamic_event(m, p->group, p->name, body, id, &p->event) : -ENOMEM;
 
 	free(body);
 	if (err)
@@ -130,7 +132,8 @@ static int eprobe_add_event(struct eprobe *p, struct model *m, const char *comma
 	return 0;
 }
 
-static int create_from(struct model *m, const char *command, char *const *words, unsigned int nr, unsigned int id)
+static int create_from(struct model *m, const char *command, char *const *words, unsigned int nr,
+		       unsigned int id)
 {
 	const struct eprobe_log log = { .model = m, .words = words, .nr_words = nr };
 	struct eprobe *p;
@@ -142,7 +145,8 @@ static int create_from(struct model *m, const char *command, char *const *words,
 	list_init(&p->dyn.node);
 	err = eprobe_add_event(p, m, command, id);
 	if (err == -EEXIST)
-		eprobe_wrong(&log, err, 0, "Given group/event name is already used by another event");
+		eprobe_wrong(&log, err, 0,
+			     "Given group/event name is already used by another event");
 	if (err)
 		eprobe_free(p);
 	return err;
@@ -204,7 +208,8 @@ static bool is_arg(const struct eprobe_arg *arg, const char *word)
 {
 	size_t len = strlen(arg->name);
 
-	return !strncmp(word, arg->name, len) && word[len] == '=' && !strcmp(word + len + 1, arg->text);
+	return !strncmp(word, arg->name, len) && word[len] == '=' &&
+	       !strcmp(word + len + 1, arg->text);
 }
 
 static bool eprobe_matches(const struct dynamic_event *d, const char *system, const char *event,

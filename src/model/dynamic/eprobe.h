@@ -26,7 +26,14 @@ enum {
 	EPROBE_ARGS_SIZE_MAX	= 3072,
 };
 
-enum eprobe_print { EPROBE_UNSIGNED, EPROBE_SIGNED, EPROBE_HEX, EPROBE_CHAR, EPROBE_STRING, EPROBE_SYMBOL };
+enum eprobe_print {
+	EPROBE_UNSIGNED,
+	EPROBE_SIGNED,
+	EPROBE_HEX,
+	EPROBE_CHAR,
+	EPROBE_STRING,
+	EPROBE_SYMBOL
+};
 
 /* A type of an argument. */
 struct eprobe_type {
@@ -48,7 +55,8 @@ enum eprobe_op {
 	EPROBE_COMM,		/* address of the task's name */
 	EPROBE_IMMEDIATE,	/* value */
 	EPROBE_TEXT,		/* address of text */
-	EPROBE_NAME,		/* address of the symbol `text`: a step of its own before EPROBE_IMMEDIATE */
+	/* address of the symbol `text`: a step of its own before EPROBE_IMMEDIATE */
+	EPROBE_NAME,
 	EPROBE_DEREF,		/* what is at the value + offset */
 	EPROBE_USER_DEREF,
 };
@@ -57,7 +65,8 @@ struct eprobe_step {
 	enum eprobe_op		op;
 	int64_t			offset;
 	uint64_t		value;
-	const struct field	*field;		/* of the base event, which stays while it has probes */
+	/* of the base event, which stays while it has probes */
+	const struct field	*field;
 	char			*text;
 };
 
@@ -112,7 +121,8 @@ void eprobe_free(struct eprobe *p);
  * The expression of an argument: fills type, count, steps and what a bit field
  * is. `offset` is where it begins in its word. log->at is that word.
  */
-int eprobe_parse_fetch(const struct eprobe *p, struct eprobe_arg *arg, const struct eprobe_log *log, size_t offset);
+int eprobe_parse_fetch(const struct eprobe *p, struct eprobe_arg *arg, const struct eprobe_log *log,
+		       size_t offset);
 
 /* ---- eprobe_arm.c ---- */
 
@@ -121,12 +131,16 @@ int eprobe_parse_fetch(const struct eprobe *p, struct eprobe_arg *arg, const str
  * is not; event_publish() of that event calls it first.
  */
 int eprobe_sync(struct eprobe *p);
-/* The same for all, before model_restore() publishes: the base events' plans are to have these triggers from the start. */
+/*
+ * The same for all, before model_restore() publishes: the base events' plans are to have these
+ * triggers from the start.
+ */
 int eprobe_sync_all(struct model *m);
 
 /* ---- eprobe_compile.c ---- */
 
 /* The code of the trigger into the config region, for one instance. 0, -ENOMEM, -E2BIG */
-int eprobe_compile(const struct eprobe *p, const struct instance *inst, config_ref *out, size_t *size);
+int eprobe_compile(const struct eprobe *p, const struct instance *inst, config_ref *out,
+		   size_t *size);
 
 #endif

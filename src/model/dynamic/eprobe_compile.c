@@ -53,7 +53,8 @@ static size_t add_text(struct builder *b, const char *text, size_t len)
 
 static bool is_text(const struct field *f)
 {
-	return f->kind == FIELD_STATIC_STRING || f->kind == FIELD_DYN_STRING || f->kind == FIELD_RDYN_STRING;
+	return f->kind == FIELD_STATIC_STRING || f->kind == FIELD_DYN_STRING ||
+	       f->kind == FIELD_RDYN_STRING;
 }
 
 static enum string_kind text_kind(const struct field *f)
@@ -114,7 +115,8 @@ static void load_text(struct builder *b, const struct source *s, unsigned int si
 }
 
 /* Pushes element number i. false: it cannot be had. */
-static bool load_number(struct builder *b, const struct source *s, unsigned int size, unsigned int i)
+static bool load_number(struct builder *b, const struct source *s, unsigned int size,
+			unsigned int i)
 {
 	struct op *op;
 
@@ -129,7 +131,8 @@ static bool load_number(struct builder *b, const struct source *s, unsigned int 
 		return true;
 	}
 	if (s->first->op != EPROBE_FIELD || is_text(s->first->field))
-		return false;		/* an address of this program's own means nothing elsewhere */
+		/* an address of this program's own means nothing elsewhere */
+		return false;
 	op = eprobe_compile_emit(b, load_of(s->first->field));
 	op->off = s->first->field->offset;
 	return true;
@@ -197,7 +200,10 @@ static void store_string(struct builder *b, const struct eprobe_arg *arg, const 
 	const bool user = !strcmp(arg->type->name, "ustring");
 
 	if (arg->count) {
-		/* Pointers to texts; the kernel's own way through such an array ends in an error, too. */
+		/*
+		 * Pointers to texts; the kernel's own way through such an array ends in an error,
+		 * too.
+		 */
 		for (unsigned int i = 0; i < arg->count; i++)
 			store_fault(b, arg->offset + i * 4);
 	} else if (!strcmp(arg->type->name, "symstr")) {
@@ -253,7 +259,8 @@ static void write_program(const struct builder *b, struct code *out, size_t size
 		memcpy((char *)out + pool, b->pool, b->pool_size);
 }
 
-int eprobe_compile(const struct eprobe *p, const struct instance *inst, config_ref *out, size_t *size)
+int eprobe_compile(const struct eprobe *p, const struct instance *inst, config_ref *out,
+		   size_t *size)
 {
 	struct session *s = p->event->model->session;
 	struct builder b = { 0 };

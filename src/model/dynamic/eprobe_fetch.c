@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * eprobe_fetch.c - the expression of an argument: $field, $comm, +8($field), @symbol, \1, with its type
+ * eprobe_fetch.c - the expression of an argument: $field, $comm, +8($field), @symbol, \1, with its
+ * type
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -126,7 +127,9 @@ static int look_up(struct model *m, const char *text, uint64_t *address)
 	return err;
 }
 
-/* A session that is opened again knows no symbols yet; they were there when the command was given. */
+/*
+ * A session that is opened again knows no symbols yet; they were there when the command was given.
+ */
 static int look_up_symbols(struct parser *p)
 {
 	struct eprobe_step *s = p->arg->steps;
@@ -337,7 +340,10 @@ static bool is_symbol_string(const struct eprobe_type *type)
 	return !strcmp(type->name, "symstr");
 }
 
-/* Whether the last step leaves room for one more; a value that is stored from memory takes no step of its own. */
+/*
+ * Whether the last step leaves room for one more; a value that is stored from memory takes no step
+ * of its own.
+ */
 static int take_step(struct parser *p, int err)
 {
 	return ++p->used >= EPROBE_STEPS ? too_nested(p, err) : 0;
@@ -411,7 +417,8 @@ static int parse_copy(struct parser *p, char *text)
 	return err ? err : check_store(p, type, type ? (size_t)(type - text) : 0);
 }
 
-int eprobe_parse_fetch(const struct eprobe *probe, struct eprobe_arg *arg, const struct eprobe_log *log, size_t offset)
+int eprobe_parse_fetch(const struct eprobe *probe, struct eprobe_arg *arg,
+		       const struct eprobe_log *log, size_t offset)
 {
 	struct parser p = { .probe = probe, .arg = arg, .log = log, .offset = offset };
 	const size_t len = strlen(arg->text);

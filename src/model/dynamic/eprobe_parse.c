@@ -76,8 +76,8 @@ static bool is_good_group(const char *name)
 	return true;
 }
 
-static int parse_group(const struct eprobe_log *log, const char *text, const char *slash, size_t offset,
-		       struct names *out)
+static int parse_group(const struct eprobe_log *log, const char *text, const char *slash,
+		       size_t offset, struct names *out)
 {
 	if (slash == text)
 		return eprobe_wrong(log, -EINVAL, offset, "Group name is not specified");
@@ -93,7 +93,8 @@ static int parse_group(const struct eprobe_log *log, const char *text, const cha
 }
 
 /* `offset`: where the text begins in its word. */
-static int parse_names(const struct eprobe_log *log, const char *text, size_t offset, struct names *out)
+static int parse_names(const struct eprobe_log *log, const char *text, size_t offset,
+		       struct names *out)
 {
 	const char *slash = strchr(text, '/');
 	int err;
@@ -108,7 +109,8 @@ static int parse_names(const struct eprobe_log *log, const char *text, size_t of
 		text = slash + 1;
 	}
 	if (!*text)
-		return slash ? 0 : eprobe_wrong(log, -EINVAL, offset, "Event name is not specified");
+		return slash ? 0
+			     : eprobe_wrong(log, -EINVAL, offset, "Event name is not specified");
 	if (strlen(text) >= NAME_ROOM)
 		return eprobe_wrong(log, -EINVAL, offset, "Event name is too long");
 	if (!dynamic_name_is_good(text))
@@ -142,7 +144,8 @@ static int find_base(struct eprobe *p, struct eprobe_log *log)
 	if (err == -ENOMEM)
 		goto free_names;
 	if (err || !n.group || !n.name) {
-		err = eprobe_wrong(log, -EINVAL, 0, "This requires both group and event name to attach");
+		err = eprobe_wrong(log, -EINVAL, 0,
+				   "This requires both group and event name to attach");
 		goto free_names;
 	}
 	p->base = model_find_event(log->model, n.group, n.name);
@@ -214,8 +217,8 @@ static bool is_taken(const struct eprobe *p, const char *name)
 	return false;
 }
 
-static int parse_arg_name(const struct eprobe *p, struct eprobe_arg *arg, const struct eprobe_log *log,
-			  const char *word, const char *equals)
+static int parse_arg_name(const struct eprobe *p, struct eprobe_arg *arg,
+			  const struct eprobe_log *log, const char *word, const char *equals)
 {
 	if (!equals)
 		return asprintf(&arg->name, "arg%u", p->nr_args + 1) < 0 ? -ENOMEM : 0;
@@ -244,7 +247,8 @@ static int parse_arg(struct eprobe *p, struct eprobe_arg *arg, const struct epro
 	if (err)
 		return err;
 	if (!dynamic_name_is_good(arg->name))
-		return eprobe_wrong(log, -EINVAL, 0, "Argument name must follow the same rules as C identifiers");
+		return eprobe_wrong(log, -EINVAL, 0,
+				    "Argument name must follow the same rules as C identifiers");
 	if (is_taken(p, arg->name))
 		return eprobe_wrong(log, -EINVAL, 0, "This argument name is already used");
 	arg->text = strdup(text);

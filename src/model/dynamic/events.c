@@ -64,10 +64,13 @@ bool dynamic_name_is_good(const char *name)
 	return true;
 }
 
-/* Where a line ends; a zero ends one too, and what stands behind it makes it one that is too long. */
+/*
+ * Where a line ends; a zero ends one too, and what stands behind it makes it one that is too long.
+ */
 static int line_end(const char *line, size_t left, size_t *len)
 {
-	const char *end = line + strnlen(line, left), *newline = memchr(line, '\n', (size_t)(end - line));
+	const char *end = line + strnlen(line, left),
+		   *newline = memchr(line, '\n', (size_t)(end - line));
 
 	*len = (size_t)((newline ? newline : end) - line);
 	if (!newline && *len < left)
@@ -75,7 +78,8 @@ static int line_end(const char *line, size_t left, size_t *len)
 	return *len + (newline != NULL) >= LINE_ROOM ? -EINVAL : 0;
 }
 
-int dynamic_lines(struct model *m, char *text, size_t len, int (*command)(struct model *m, const char *line))
+int dynamic_lines(struct model *m, char *text, size_t len,
+		  int (*command)(struct model *m, const char *line))
 {
 	size_t n;
 	int err;
@@ -211,7 +215,8 @@ int dynamic_command(struct model *m, const char *line)
 }
 
 static void format_each(const struct dynamic_event *d,
-			void (*part)(const struct dynamic_event *d, unsigned int i, FILE *out), FILE *out)
+			void (*part)(const struct dynamic_event *d, unsigned int i, FILE *out),
+			FILE *out)
 {
 	for (unsigned int i = 0; i < d->kind->nr_fields(d); i++)
 		part(d, i, out);

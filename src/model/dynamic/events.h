@@ -19,15 +19,20 @@ struct dynamic_event;
 struct dynamic_kind {
 	/* A line of dynamic_events. -ECANCELED: it is for another kind; else 0 or -errno. */
 	int	(*create)(struct model *m, const char *command, unsigned int id);
-	void	(*print)(const struct dynamic_event *d, FILE *out);	/* one line of dynamic_events */
+	/* one line of dynamic_events */
+	void	(*print)(const struct dynamic_event *d, FILE *out);
 	unsigned int (*nr_fields)(const struct dynamic_event *d);
-	/* The parts of field `i` in the event's format file: its line, "print fmt"'s text, the arguments to that. */
+	/*
+	 * The parts of field `i` in the event's format file: its line, "print fmt"'s text, the
+	 * arguments to that.
+	 */
 	void	(*format_field)(const struct dynamic_event *d, unsigned int i, FILE *out);
 	void	(*format_text)(const struct dynamic_event *d, unsigned int i, FILE *out);
 	void	(*format_arguments)(const struct dynamic_event *d, unsigned int i, FILE *out);
 	bool	(*is_busy)(const struct dynamic_event *d);
 	int	(*remove)(struct dynamic_event *d);			/* -EBUSY */
-	void	(*destroy)(struct dynamic_event *d);			/* memory only; the event is gone or goes */
+	/* memory only; the event is gone or goes */
+	void	(*destroy)(struct dynamic_event *d);
 	/* system NULL: any; words: what stands behind the name in "-:NAME ...". */
 	bool	(*matches)(const struct dynamic_event *d, const char *system, const char *event,
 			   char *const *words, unsigned int nr_words);
@@ -40,7 +45,10 @@ struct dynamic_event {
 	struct event		*event;
 };
 
-/* White space splits a text into words. *nr may be 0. The caller frees with words_free(). NULL: no memory. */
+/*
+ * White space splits a text into words. *nr may be 0. The caller frees with words_free(). NULL: no
+ * memory.
+ */
 char **words_split(const char *text, unsigned int *nr);
 void words_free(char **words);
 
@@ -51,7 +59,8 @@ bool dynamic_name_is_good(const char *name);
  * One write(2) of several lines: runs `command` with each, comments cut off,
  * up to the first error. 0 or -errno. `text` is changed; it may hold zeros.
  */
-int dynamic_lines(struct model *m, char *text, size_t len, int (*command)(struct model *m, const char *line));
+int dynamic_lines(struct model *m, char *text, size_t len,
+		  int (*command)(struct model *m, const char *line));
 
 /* A line of the file dynamic_events. */
 int dynamic_command(struct model *m, const char *line);

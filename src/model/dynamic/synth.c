@@ -78,7 +78,8 @@ static void format_field(const struct dynamic_event *d, unsigned int i, FILE *ou
 		fprintf(out, "\tfield:%.*s %s[];", (int)(bracket - f->type), f->type, f->name);
 	else
 		fprintf(out, "\tfield:%s %s;", f->type, f->name);
-	fprintf(out, "\toffset:%u;\tsize:%u;\tsigned:%d;\n", f->offset, f->is_dynamic ? 8 : f->size, f->is_signed);
+	fprintf(out, "\toffset:%u;\tsize:%u;\tsigned:%d;\n", f->offset, f->is_dynamic ? 8 : f->size,
+		f->is_signed);
 }
 
 static void synth_format_text(const struct dynamic_event *d, unsigned int i, FILE *out)
@@ -148,7 +149,8 @@ static int synth_add_event(struct synth_event *s, struct model *m, const char *d
 			   unsigned int id)
 {
 	char *body = dynamic_format(&s->dyn), *command;
-	int err = body ? model_add_dynamic_event(m, system_name, s->name, body, id, &s->event) : -ENOMEM;
+	int err = body ? model_add_dynamic_event(m, system_name, s->name, body, id, &s->event)
+		       : -ENOMEM;
 
 	free(body);
 	if (err)
@@ -198,7 +200,8 @@ static int synth_wrong(struct model *m, const char *command, int err, const char
 	return err;
 }
 
-static int define(struct model *m, const char *command, const char *name, const char *definition, unsigned int id)
+static int define(struct model *m, const char *command, const char *name, const char *definition,
+		  unsigned int id)
 {
 	struct synth_error error = { NULL, NULL };
 	int err;
@@ -263,7 +266,8 @@ int synth_command(struct model *m, const char *line)
 	name = strndup(command, blank ? (size_t)(blank - command) : strlen(command));
 	if (!name)
 		return -ENOMEM;
-	err = *name == '!' ? remove_named(m, name + 1) : define(m, command, name, text_skip_spaces(blank), 0);
+	err = *name == '!' ? remove_named(m, name + 1)
+			   : define(m, command, name, text_skip_spaces(blank), 0);
 	free(name);
 	return err;
 }

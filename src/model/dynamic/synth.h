@@ -18,9 +18,11 @@
 enum { SYNTH_FIELDS_MAX = 64 };
 
 struct synth_field {
-	char		*type;		/* canonical: "u64", "char[16]", "char[]", "unsigned long[]": compared with arguments */
+	/* canonical: "u64", "char[16]", "char[]", "unsigned long[]": compared with arguments */
+	char		*type;
 	char		*name;
-	unsigned int	size;		/* of a number 1, 2, 4, 8; of a fixed text N; 0: varies in length */
+	/* of a number 1, 2, 4, 8; of a fixed text N; 0: varies in length */
+	unsigned int	size;
 	unsigned int	offset;		/* in the record */
 	bool		is_signed;
 	bool		is_string;
@@ -57,7 +59,8 @@ const char *synth_conversion(const char *type);
 /* What is wrong with a definition: for error_log. */
 struct synth_error {
 	const char	*text;
-	char		*at;		/* the caret stands where the command has these bytes first; NULL: at 0. The caller frees */
+	/* the caret stands where the command has these bytes first; NULL: at 0. The caller frees */
+	char		*at;
 };
 
 /* FIELD[;FIELD]... of a definition, with offsets. 0, -ENOMEM, -EINVAL and *error. */

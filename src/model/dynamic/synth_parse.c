@@ -124,7 +124,10 @@ static int set_size(struct parser *p, const struct declaration *d, struct synth_
 	if (!size && !f->is_string && !f->is_stack)
 		return synth_parse_wrong(p, "Invalid type", d->type);
 	f->size = (unsigned int)size;
-	/* What is behind a __data_loc counts as signed, because the type does not begin with a u then. */
+	/*
+	 * What is behind a __data_loc counts as signed, because the type does not begin with a u
+	 * then.
+	 */
 	f->is_signed = f->is_dynamic || (*f->type != 'u' && strcmp(f->type, "gfp_t"));
 	return 0;
 }
@@ -191,7 +194,8 @@ void synth_fields_free(struct synth_field *fields, unsigned int nr)
 	free(fields);
 }
 
-int synth_parse_fields(const char *text, struct synth_field **fields, unsigned int *nr, struct synth_error *error)
+int synth_parse_fields(const char *text, struct synth_field **fields, unsigned int *nr,
+		       struct synth_error *error)
 {
 	struct parser p = { .offset = RECORD_HEAD, .error = error };
 	char *copy = strdup(text), *rest = copy, *piece;

@@ -30,15 +30,18 @@ struct event_file {
 	struct instance		*instance;
 	bool			enabled;	/* armed; listed in set_event */
 	bool			soft_mode;
-	unsigned int		soft_refs;	/* who holds the soft mode: enable_event triggers, and the own triggers once */
+	/* who holds the soft mode: enable_event triggers, and the own triggers once */
+	unsigned int		soft_refs;
 	unsigned int		trigger_refs;	/* own triggers */
 	struct filter		*filter;	/* NULL: none */
-	struct list_head	triggers;	/* struct trigger: newest first, hists oldest first behind (R7's order) */
+	/* struct trigger: newest first, hists oldest first behind (R7's order) */
+	struct list_head	triggers;
 	data_ref		state_ref;	/* 0 until the event was first armed here */
 	struct event_state	*state;
 	config_ref		filter_program;
 	size_t			filter_size;
-	char			*hist_error, *hist_command;	/* --hist-legacy: of the last hist command, NULL */
+	/* --hist-legacy: of the last hist command, NULL */
+	char			*hist_error, *hist_command;
 	uint64_t		enable_saved, filter_saved, state_saved;	/* R4 */
 };
 
@@ -55,7 +58,10 @@ int event_publish(struct event *e);
 void event_drop_plan(struct event *e, config_ref old);
 /* The same for all events of an instance, or of the model (NULL). */
 int model_publish(struct model *m, struct instance *inst);
-/* Arms the events of system ftrace (print ...), which are recorded without `enable`, in an instance. */
+/*
+ * Arms the events of system ftrace (print ...), which are recorded without `enable`, in an
+ * instance.
+ */
 int model_arm_internal(struct model *m, struct instance *inst);
 
 /* NULL when it was never asked for. */
@@ -68,7 +74,10 @@ int event_file_restored(const struct event_file *f, const char *file, const char
 			struct restored *out);
 /* Allocates the state in the data region. 0, -ENOMEM */
 int event_file_need_state(struct event_file *f);
-/* model_restore(): takes over the state that the dead server made. -EPROTO when it is another event's. */
+/*
+ * model_restore(): takes over the state that the dead server made. -EPROTO when it is another
+ * event's.
+ */
 int event_file_restore_state(struct event_file *f, data_ref ref, uint64_t saved);
 /* Drops triggers and filter, disarms, frees. */
 void event_file_destroy(struct event_file *f);
@@ -84,7 +93,10 @@ int event_file_trigger_mode(struct event_file *f, int refs);
 /* Prints "0", "1", "0*", "1*" (without newline). f NULL: "0". */
 void event_file_print_enable(const struct event_file *f, FILE *out);
 
-/* The file `filter`: text as written (without the newline); "0" removes. An error goes to the instance's errlog. */
+/*
+ * The file `filter`: text as written (without the newline); "0" removes. An error goes to the
+ * instance's errlog.
+ */
 int event_file_set_filter(struct event_file *f, const char *text);
 void event_file_print_filter(struct event_file *f, FILE *out);
 /* events/SYSTEM/filter: applied to each event of the system that has the fields. */

@@ -111,7 +111,8 @@ static int format_parse_field(const char *system, const char *line, bool common,
 	const char *semi = strchr(line, ';');
 	int err;
 
-	if (!semi || sscanf(semi, ";\toffset:%u;\tsize:%u;\tsigned:%d;", &offset, &size, &is_signed) != 3 ||
+	if (!semi ||
+	    sscanf(semi, ";\toffset:%u;\tsize:%u;\tsigned:%d;", &offset, &size, &is_signed) != 3 ||
 	    offset > UINT16_MAX || size > UINT16_MAX)
 		return -EINVAL;
 	err = parse_declaration(line, (size_t)(semi - line), f);
@@ -122,7 +123,8 @@ static int format_parse_field(const char *system, const char *line, bool common,
 	f->is_signed = is_signed != 0;
 	f->common = common;
 	f->kind = field_kind_of_type(f->type);
-	if (f->kind == FIELD_OTHER && !strcmp(system, "synthetic") && !strcmp(f->type, "__data_loc unsigned long[]"))
+	if (f->kind == FIELD_OTHER && !strcmp(system, "synthetic") &&
+	    !strcmp(f->type, "__data_loc unsigned long[]"))
 		f->kind = FIELD_STACKTRACE;
 	return 0;
 }
@@ -147,7 +149,8 @@ static unsigned int count_fields(const char *text)
 	return nr;
 }
 
-int format_fields(const char *system, const char *text, bool of_kernel, struct field **fields, unsigned int *nr)
+int format_fields(const char *system, const char *text, bool of_kernel, struct field **fields,
+		  unsigned int *nr)
 {
 	unsigned int max = count_fields(text), n = 0;
 	const char *line = strstr(text, "\nformat:\n");
@@ -188,13 +191,22 @@ free_fields:
 const struct field *field_generic(const char *name)
 {
 	static const struct field generic[] = {
-		{ .name = (char *)"CPU", .type = (char *)"int", .is_signed = true, .kind = FIELD_CPU },
-		{ .name = (char *)"cpu", .type = (char *)"int", .is_signed = true, .kind = FIELD_CPU },
-		{ .name = (char *)"common_cpu", .type = (char *)"int", .is_signed = true, .kind = FIELD_CPU },
-		{ .name = (char *)"COMM", .type = (char *)"char *", .kind = FIELD_COMM },
-		{ .name = (char *)"comm", .type = (char *)"char *", .kind = FIELD_COMM },
-		{ .name = (char *)"stacktrace", .type = (char *)"char *", .kind = FIELD_STACKTRACE },
-		{ .name = (char *)"STACKTRACE", .type = (char *)"char *", .kind = FIELD_STACKTRACE },
+		{.name = (char *)"CPU",
+		 .type = (char *)"int",
+		 .is_signed = true,
+		 .kind = FIELD_CPU},
+		{.name = (char *)"cpu",
+		 .type = (char *)"int",
+		 .is_signed = true,
+		 .kind = FIELD_CPU},
+		{.name = (char *)"common_cpu",
+		 .type = (char *)"int",
+		 .is_signed = true,
+		 .kind = FIELD_CPU},
+		{.name = (char *)"COMM", .type = (char *)"char *", .kind = FIELD_COMM},
+		{.name = (char *)"comm", .type = (char *)"char *", .kind = FIELD_COMM},
+		{.name = (char *)"stacktrace", .type = (char *)"char *", .kind = FIELD_STACKTRACE},
+		{.name = (char *)"STACKTRACE", .type = (char *)"char *", .kind = FIELD_STACKTRACE},
 	};
 
 	for (size_t i = 0; i < sizeof(generic) / sizeof(generic[0]); i++)

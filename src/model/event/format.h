@@ -5,7 +5,7 @@
  *     name: sched_waking                                  format_header()
  *     ID: 263
  *     format:
- *     	field:unsigned short common_type;	offset:0;	size:2;	signed:0;     format_fields()
+ *     	field:unsigned short common_type;	offset:0;	...     format_fields()
  *     	...
  *     (empty line)
  *     	field:char comm[16];	offset:8;	size:16;	signed:0;
@@ -33,13 +33,17 @@ int format_header(const char *text, struct format_header *out);
  * The fields in the order of the text, common ones first. of_kernel: an event
  * of a kernel's own source. 0, -EINVAL, -ENOMEM; the caller frees with fields_free().
  */
-int format_fields(const char *system, const char *text, bool of_kernel, struct field **fields, unsigned int *nr);
+int format_fields(const char *system, const char *text, bool of_kernel, struct field **fields,
+		  unsigned int *nr);
 void fields_free(struct field *fields, unsigned int nr);
 
 /* The lines of the fields that every record begins with, and the empty line behind them. */
 extern const char format_common_fields[];
 
-/* The fields that every event has without being in its record: cpu, comm, stacktrace. NULL: no such. */
+/*
+ * The fields that every event has without being in its record: cpu, comm, stacktrace. NULL: no
+ * such.
+ */
 const struct field *field_generic(const char *name);
 
 #endif

@@ -18,7 +18,8 @@ static bool name_is_good(const char *name)
 	size_t len = strlen(name);
 
 	return len && len <= PROGRAM_EVENT_NAME_MAX && *name != '.' && *name != '-' &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") == len;
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
+		       len;
 }
 
 static bool is_one_of(const char *name, const char *const *v)
@@ -53,22 +54,26 @@ static bool text_is_clean(const char *text)
 
 static bool field_fits(const struct field *f)
 {
-	bool points = f->kind == FIELD_DYN_STRING || f->kind == FIELD_RDYN_STRING || f->kind == FIELD_CPUMASK;
+	bool points = f->kind == FIELD_DYN_STRING || f->kind == FIELD_RDYN_STRING ||
+		      f->kind == FIELD_CPUMASK;
 
 	if (f->offset + f->size > RECORD_MAX || !name_is_good(f->name))
 		return false;
 	return !points || f->size == 4;
 }
 
-static bool common_is(const struct field *f, const char *name, unsigned int offset, unsigned int size)
+static bool common_is(const struct field *f, const char *name, unsigned int offset,
+		      unsigned int size)
 {
 	return f->common && !strcmp(f->name, name) && f->offset == offset && f->size == size;
 }
 
 static const char *fields_fault(const struct field *f, unsigned int nr)
 {
-	if (nr < 4 || !common_is(&f[0], "common_type", 0, 2) || !common_is(&f[1], "common_flags", 2, 1) ||
-	    !common_is(&f[2], "common_preempt_count", 3, 1) || !common_is(&f[3], "common_pid", 4, 4))
+	if (nr < 4 || !common_is(&f[0], "common_type", 0, 2) ||
+	    !common_is(&f[1], "common_flags", 2, 1) ||
+	    !common_is(&f[2], "common_preempt_count", 3, 1) ||
+	    !common_is(&f[3], "common_pid", 4, 4))
 		return "Definition without the common fields";
 	for (unsigned int i = 4; i < nr; i++)
 		if (f[i].common || f[i].offset < 8 || !field_fits(&f[i]))
@@ -144,7 +149,8 @@ static void copy_line(const char *line, char out[160])
 	out[i] = '\0';
 }
 
-void program_event_compare(const struct event *known, const char *body, struct program_event_difference *out)
+void program_event_compare(const struct event *known, const char *body,
+			   struct program_event_difference *out)
 {
 	const char *a = body_of(known), *b = body, *line_a = a, *line_b = b;
 
@@ -170,8 +176,8 @@ void model_reserve_ids(struct model *m, unsigned int id)
 		m->first_dynamic = id;
 }
 
-static int add_new(struct model *m, const char *system, const char *name, const char *body, unsigned int id,
-		   struct event **out)
+static int add_new(struct model *m, const char *system, const char *name, const char *body,
+		   unsigned int id, struct event **out)
 {
 	char *text;
 	int err;

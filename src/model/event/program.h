@@ -5,7 +5,8 @@
  *     name, body of the format            -> checked: a program's texts are not believed
  *     known under that name, same body    -> the same event, whichever program defines it
  *     known, another body                 -> refused, and said what differs
- *     new                                 -> model_free_id(), which it keeps over the death of the server (R4):
+ *     new                                 -> model_free_id(), which it keeps over the death of the
+ *                                         server (R4):
  *                                            programs keep the ids that they were told
  */
 #ifndef TRACEFUSE_MODEL_EVENT_PROGRAM_H
@@ -24,13 +25,17 @@ enum { PROGRAM_EVENT_NAME_MAX = 100 };
 int model_add_program_event(struct model *m, const char *system, const char *name, const char *body,
 			    unsigned int id, struct event **out, bool *is_new);
 
-/* After -EEXIST: the first line in which the two differ, of the definition that is known and of the new one. */
+/*
+ * After -EEXIST: the first line in which the two differ, of the definition that is known and of the
+ * new one.
+ */
 struct program_event_difference {
 	char		known[160], given[160];
 	unsigned int	at;		/* the first byte that differs */
 };
 
-void program_event_compare(const struct event *known, const char *body, struct program_event_difference *out);
+void program_event_compare(const struct event *known, const char *body,
+			   struct program_event_difference *out);
 
 /* What is wrong with a definition that was refused with -EINVAL, in words; NULL: nothing. */
 const char *program_event_fault(const char *system, const char *name, const char *body);

@@ -64,7 +64,8 @@ static uint32_t arm_flags(const struct event_file *f)
 
 static bool is_armed(const struct event_file *f)
 {
-	return f->state && (f->event->internal || f->enabled || follow_flags(f->event, f->instance));
+	return f->state &&
+	       (f->event->internal || f->enabled || follow_flags(f->event, f->instance));
 }
 
 static uint32_t count_triggers(const struct event_file *f)
@@ -161,7 +162,8 @@ static int build_plan(struct event *e, config_ref *out, size_t *out_size)
 	}
 	if (!nr_arms)
 		return 0;
-	size = sizeof(*plan) + nr_arms * sizeof(struct arm) + nr_triggers * sizeof(struct trigger_arm);
+	size = sizeof(*plan) + nr_arms * sizeof(struct arm) +
+	       nr_triggers * sizeof(struct trigger_arm);
 	*out = session_config_alloc(s, size);
 	if (!*out)
 		return -ENOMEM;
@@ -190,7 +192,10 @@ static uint32_t published_wants(const struct event *e)
 	return e->plan && plan ? plan->wants : 0;
 }
 
-/* What an event that is made of others wants, these have to bring along. Ends: wants grow, or nothing is changed. */
+/*
+ * What an event that is made of others wants, these have to bring along. Ends: wants grow, or
+ * nothing is changed.
+ */
 static int publish_makers(struct event *e)
 {
 	struct model *m = e->model;
@@ -212,7 +217,10 @@ static int publish_makers(struct event *e)
 static void tell_waits(const struct event *changed)
 {
 	static const char *const names[][2] = {
-		{ "thread", "wake" }, { "thread", "wakeup" }, { "sched", "sched_waking" }, { "sched", "sched_switch" },
+		{"thread", "wake"},
+		{"thread", "wakeup"},
+		{"sched", "sched_waking"},
+		{"sched", "sched_switch"},
 	};
 	_Atomic uint32_t *kinds = &session_header(changed->model->session)->sections.kinds;
 	const char *system = changed->system->name;

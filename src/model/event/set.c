@@ -6,7 +6,9 @@
 #include "model/dynamic/events.h"
 #include "model/event/set.h"
 
-/* Came with a recording, but was made at run time: of a system that has no others, or a module's. */
+/*
+ * Came with a recording, but was made at run time: of a system that has no others, or a module's.
+ */
 static bool set_event_is_late(const struct event *e)
 {
 	uint32_t last = e->model->last_boot_id;
@@ -81,7 +83,8 @@ struct event *event_next(struct instance *inst, const struct event *prev)
 	if (!prev || prev->dynamic)
 		e = next_new_dynamic(inst, prev ? prev->order : UINT64_MAX);
 	if (!e && (!prev || set_event_is_new(inst, prev)))
-		e = next_new(inst, prev && !prev->dynamic ? prev->id - 1 : (int)inst->model->max_id);
+		e = next_new(inst,
+			     prev && !prev->dynamic ? prev->id - 1 : (int)inst->model->max_id);
 	if (!e)
 		e = next_old(inst, prev && !set_event_is_new(inst, prev) ? prev->id + 1u : 0);
 	return e ? e : next_old_dynamic(inst, 0);

@@ -15,7 +15,8 @@
 static uint32_t wants_of_event(const struct model *m, uint32_t id)
 {
 	const struct event *made = id < LAYOUT_MAX_EVENTS ? m->by_id[id] : NULL;
-	const struct plan *plan = made ? session_config(m->session, made->plan, sizeof(*plan)) : NULL;
+	const struct plan *plan =
+		made ? session_config(m->session, made->plan, sizeof(*plan)) : NULL;
 
 	return plan && made->plan ? plan->wants : 0;
 }
@@ -27,7 +28,9 @@ static const struct code *program_of(const struct model *m, const struct trigger
 	if (!t->code || (t->kind != TRIGGER_HIST && t->kind != TRIGGER_PROBE))
 		return NULL;
 	p = session_config(m->session, t->code, sizeof(*p));
-	return p && session_config(m->session, t->code, sizeof(*p) + p->nr_ops * sizeof(struct op)) ? p : NULL;
+	return p && session_config(m->session, t->code, sizeof(*p) + p->nr_ops * sizeof(struct op))
+		       ? p
+		       : NULL;
 }
 
 static uint32_t wants_of_program(const struct model *m, const struct code *p)

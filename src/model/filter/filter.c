@@ -16,25 +16,25 @@ enum {
 };
 
 static const char *const error_text[FILTER_ERROR_COUNT] = {
-	[FILTER_INVALID_OP]		= "Invalid operator",
-	[FILTER_TOO_MANY_OPEN]		= "Too many '('",
-	[FILTER_TOO_MANY_CLOSE]		= "Too few '('",
-	[FILTER_MISSING_QUOTE]		= "Missing matching quote",
-	[FILTER_MISSING_BRACE_OPEN]	= "Missing '{'",
-	[FILTER_MISSING_BRACE_CLOSE]	= "Missing '}'",
-	[FILTER_OPERAND_TOO_LONG]	= "Operand too long",
-	[FILTER_EXPECT_STRING]		= "Expecting string field",
-	[FILTER_EXPECT_DIGIT]		= "Expecting numeric field",
-	[FILTER_ILLEGAL_FIELD_OP]	= "Illegal operation for field type",
-	[FILTER_FIELD_NOT_FOUND]	= "Field not found",
-	[FILTER_ILLEGAL_INTVAL]		= "Illegal integer value",
-	[FILTER_BAD_SUBSYS_FILTER]	= "Couldn't find or set field in one of a subsystem's events",
-	[FILTER_TOO_MANY_PREDS]		= "Too many terms in predicate expression",
-	[FILTER_INVALID_FILTER]		= "Meaningless filter expression",
-	[FILTER_INVALID_CPULIST]	= "Invalid cpulist",
-	[FILTER_INVALID_VALUE]		= "Invalid value (did you forget quotes)?",
-	[FILTER_NO_FUNCTION]		= "Function not found",
-	[FILTER_NO_FILTER]		= "No filter found",
+	[FILTER_INVALID_OP] = "Invalid operator",
+	[FILTER_TOO_MANY_OPEN] = "Too many '('",
+	[FILTER_TOO_MANY_CLOSE] = "Too few '('",
+	[FILTER_MISSING_QUOTE] = "Missing matching quote",
+	[FILTER_MISSING_BRACE_OPEN] = "Missing '{'",
+	[FILTER_MISSING_BRACE_CLOSE] = "Missing '}'",
+	[FILTER_OPERAND_TOO_LONG] = "Operand too long",
+	[FILTER_EXPECT_STRING] = "Expecting string field",
+	[FILTER_EXPECT_DIGIT] = "Expecting numeric field",
+	[FILTER_ILLEGAL_FIELD_OP] = "Illegal operation for field type",
+	[FILTER_FIELD_NOT_FOUND] = "Field not found",
+	[FILTER_ILLEGAL_INTVAL] = "Illegal integer value",
+	[FILTER_BAD_SUBSYS_FILTER] = "Couldn't find or set field in one of a subsystem's events",
+	[FILTER_TOO_MANY_PREDS] = "Too many terms in predicate expression",
+	[FILTER_INVALID_FILTER] = "Meaningless filter expression",
+	[FILTER_INVALID_CPULIST] = "Invalid cpulist",
+	[FILTER_INVALID_VALUE] = "Invalid value (did you forget quotes)?",
+	[FILTER_NO_FUNCTION] = "Function not found",
+	[FILTER_NO_FILTER] = "No filter found",
 };
 
 int filter_make(const char *text, struct filter **out)
@@ -82,15 +82,16 @@ static void filter_append(char **text, bool *full, const char *part)
 	*text = longer;
 }
 
-void filter_note_error(struct filter *f, enum filter_error error, unsigned int pos, struct errlog *log)
+void filter_note_error(struct filter *f, enum filter_error error, unsigned int pos,
+		       struct errlog *log)
 {
 	unsigned int len = (unsigned int)strlen(f->text), column = pos > len ? len : pos;
 	char part[TEXT_MAX + 64];
 	bool full = false;
 
 	if (log)
-		errlog_add(log, "event filter parse error", f->text, error ? error_text[error] : "Error",
-			   error ? pos : 0);
+		errlog_add(log, "event filter parse error", f->text,
+			   error ? error_text[error] : "Error", error ? pos : 0);
 	if (!error) {
 		filter_append(&f->text, &full, "\nError: (0)\n");
 		return;

@@ -21,9 +21,12 @@ struct filter;
  */
 int filter_parse(struct event *e, const char *text, struct errlog *log, struct filter **out);
 void filter_destroy(struct filter *f);
-const char *filter_text(const struct filter *f);	/* what the file prints, with caret lines when in error */
+/* what the file prints, with caret lines when in error */
+const char *filter_text(const struct filter *f);
 
-/* Bytes of the program, 0 for a filter in error; and the program itself into memory of that size. */
+/*
+ * Bytes of the program, 0 for a filter in error; and the program itself into memory of that size.
+ */
 size_t filter_program_size(const struct filter *f);
 void filter_write_program(const struct filter *f, struct code *out);
 

@@ -114,7 +114,8 @@ static struct filter_node *filter_parse_join(struct filter_parser *p, enum node_
 	if (!left)
 		return right;
 	n = &p->nodes[p->nr_nodes++];
-	*n = (struct filter_node){ .kind = kind, .first = left->first, .left = left, .right = right };
+	*n = (struct filter_node){ .kind = kind, .first = left->first, .left = left, .right =
+		right };
 	return n;
 }
 
@@ -136,7 +137,8 @@ static bool is_not(const char *s)
 }
 
 /* Parentheses and ! up to a term, and the term. 1: the text ends here. */
-static int parse_operand(struct filter_parser *p, const char **s, struct level **top, const struct level *last)
+static int parse_operand(struct filter_parser *p, const char **s, struct level **top,
+			 const struct level *last)
 {
 	struct filter_node *n;
 	bool inverted = false;
@@ -158,9 +160,11 @@ static int parse_operand(struct filter_parser *p, const char **s, struct level *
 		}
 	}
 	if (p->nr_terms >= p->max_terms)
-		return fail_at(p, FILTER_TOO_MANY_PREDS, (size_t)(*s - p->text), p->nr_terms ? -EPERM : -ENOMEM);
+		return fail_at(p, FILTER_TOO_MANY_PREDS, (size_t)(*s - p->text),
+			       p->nr_terms ? -EPERM : -ENOMEM);
 	n = &p->nodes[p->nr_nodes++];
-	*n = (struct filter_node){ .kind = NODE_TERM, .inverted = inverted, .first = (uint16_t)p->nr_terms++ };
+	*n = (struct filter_node){ .kind = NODE_TERM, .inverted = inverted, .first =
+		(uint16_t)p->nr_terms++ };
 	err = filter_parse_term(p, s, &n->op);
 	if (!err)
 		add_operand(p, *top, n);
@@ -168,7 +172,8 @@ static int parse_operand(struct filter_parser *p, const char **s, struct level *
 }
 
 /* Closing parentheses up to && or ||. 1: the text ends here. */
-static int parse_operator(struct filter_parser *p, const char **s, struct level **top, const struct level *first)
+static int parse_operator(struct filter_parser *p, const char **s, struct level **top,
+			  const struct level *first)
 {
 	struct filter_node *n;
 
@@ -179,7 +184,8 @@ static int parse_operator(struct filter_parser *p, const char **s, struct level 
 		if (**s != ')')
 			break;
 		if (*top == first)
-			return fail_at(p, FILTER_TOO_MANY_CLOSE, (size_t)(*s - p->text) + 1, -EPERM);
+			return fail_at(p, FILTER_TOO_MANY_CLOSE, (size_t)(*s - p->text) + 1,
+				       -EPERM);
 		end_alternative(p, *top);
 		n = (*top)->either;
 		n->inverted ^= (*top)->inverted;

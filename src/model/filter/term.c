@@ -10,7 +10,17 @@
 
 enum { OPERAND_MAX = 256, NUMBER_MAX = 24 };
 
-enum term_op { TERM_GLOB, TERM_NE, TERM_EQ, TERM_LE, TERM_LT, TERM_GE, TERM_GT, TERM_AND, TERM_OPS };
+enum term_op {
+	TERM_GLOB,
+	TERM_NE,
+	TERM_EQ,
+	TERM_LE,
+	TERM_LT,
+	TERM_GE,
+	TERM_GT,
+	TERM_AND,
+	TERM_OPS
+};
 
 struct term {
 	const struct field *field;
@@ -22,8 +32,8 @@ struct term {
 static const char *const term_ops[TERM_OPS] = { "~", "!=", "==", "<=", "<", ">=", ">", "&" };
 
 static const uint8_t term_cmp[TERM_OPS] = {
-	[TERM_GLOB] = CMP_EQ, [TERM_NE] = CMP_NE, [TERM_EQ] = CMP_EQ, [TERM_LE] = CMP_LE, [TERM_LT] = CMP_LT,
-	[TERM_GE] = CMP_GE, [TERM_GT] = CMP_GT, [TERM_AND] = CMP_AND,
+	[TERM_GLOB] = CMP_EQ, [TERM_NE] = CMP_NE, [TERM_EQ] = CMP_EQ, [TERM_LE] = CMP_LE,
+	[TERM_LT] = CMP_LT,   [TERM_GE] = CMP_GE, [TERM_GT] = CMP_GT, [TERM_AND] = CMP_AND,
 };
 
 static bool term_is_string(const struct field *f)
@@ -86,19 +96,26 @@ static void set_compare(const struct field *f, bool is_signed, uint64_t value, s
 	}
 }
 
-/* Of a kernel only what lies in its image or in a module is a function; per-CPU offsets have symbols too. */
+/*
+ * Of a kernel only what lies in its image or in a module is a function; per-CPU offsets have
+ * symbols too.
+ */
 static bool in_image(struct symbols *symbols, uint64_t address, const char *module)
 {
 	uint64_t start, end, behind;
 
-	if (!symbols_range(symbols, "_stext", &start, &behind) || !symbols_range(symbols, "_end", &end, &behind))
+	if (!symbols_range(symbols, "_stext", &start, &behind) ||
+	    !symbols_range(symbols, "_end", &end, &behind))
 		return true;
 	return module || (address >= start && address < end);
 }
 
 /* The address range of a function by its name or by an address in it. */
-/* Moves *s behind the letters and digits there, which with what stands from `start` are the number. */
-static int take_number(struct filter_parser *p, const char *start, const char **s, char number[NUMBER_MAX])
+/*
+ * Moves *s behind the letters and digits there, which with what stands from `start` are the number.
+ */
+static int take_number(struct filter_parser *p, const char *start, const char **s,
+		       char number[NUMBER_MAX])
 {
 	while (text_is_alnum(**s))
 		(*s)++;
@@ -123,7 +140,8 @@ static int find_function(struct filter_parser *p, const char **s, uint64_t range
 			return err;
 		if (text_to_u64(name, 0, &address))
 			return filter_fail(p, FILTER_INVALID_VALUE, *s);
-		if (!symbols_find(symbols, address, &offset, &size, &module) || !in_image(symbols, address, module))
+		if (!symbols_find(symbols, address, &offset, &size, &module) ||
+		    !in_image(symbols, address, module))
 			return filter_fail(p, FILTER_NO_FUNCTION, *s);
 		range[0] = address - offset;
 		range[1] = range[0] + size;
@@ -135,10 +153,13 @@ static int find_function(struct filter_parser *p, const char **s, uint64_t range
 		return filter_fail(p, FILTER_NO_FUNCTION, *s);
 	memcpy(name, start, (size_t)(*s - start));
 	name[*s - start] = '\0';
-	return symbols_range(symbols, name, &range[0], &range[1]) ? 0 : filter_fail(p, FILTER_NO_FUNCTION, *s);
+	return symbols_range(symbols, name, &range[0], &range[1])
+		       ? 0
+		       : filter_fail(p, FILTER_NO_FUNCTION, *s);
 }
 
-static int parse_function(struct filter_parser *p, const char **s, const struct term *t, struct op *op)
+static int parse_function(struct filter_parser *p, const char **s, const struct term *t,
+			  struct op *op)
 {
 	uint64_t range[2];
 	int err;
@@ -289,7 +310,8 @@ static void set_string_field(const struct field *f, enum match_kind kind, struct
 	op->size = (uint8_t)(where << 4 | kind);
 }
 
-static int parse_string(struct filter_parser *p, const char **s, const struct term *t, struct op *op)
+static int parse_string(struct filter_parser *p, const char **s, const struct term *t,
+			struct op *op)
 {
 	char operand[OPERAND_MAX], *pattern = operand, quote = **s;
 	enum match_kind kind = MATCH_FULL;

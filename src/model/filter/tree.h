@@ -19,11 +19,26 @@
 #include "model/filter/filter.h"
 
 enum filter_error {
-	FILTER_OK, FILTER_INVALID_OP, FILTER_TOO_MANY_OPEN, FILTER_TOO_MANY_CLOSE, FILTER_MISSING_QUOTE,
-	FILTER_MISSING_BRACE_OPEN, FILTER_MISSING_BRACE_CLOSE, FILTER_OPERAND_TOO_LONG,
-	FILTER_EXPECT_STRING, FILTER_EXPECT_DIGIT, FILTER_ILLEGAL_FIELD_OP, FILTER_FIELD_NOT_FOUND,
-	FILTER_ILLEGAL_INTVAL, FILTER_BAD_SUBSYS_FILTER, FILTER_TOO_MANY_PREDS, FILTER_INVALID_FILTER,
-	FILTER_INVALID_CPULIST, FILTER_INVALID_VALUE, FILTER_NO_FUNCTION, FILTER_NO_FILTER,
+	FILTER_OK,
+	FILTER_INVALID_OP,
+	FILTER_TOO_MANY_OPEN,
+	FILTER_TOO_MANY_CLOSE,
+	FILTER_MISSING_QUOTE,
+	FILTER_MISSING_BRACE_OPEN,
+	FILTER_MISSING_BRACE_CLOSE,
+	FILTER_OPERAND_TOO_LONG,
+	FILTER_EXPECT_STRING,
+	FILTER_EXPECT_DIGIT,
+	FILTER_ILLEGAL_FIELD_OP,
+	FILTER_FIELD_NOT_FOUND,
+	FILTER_ILLEGAL_INTVAL,
+	FILTER_BAD_SUBSYS_FILTER,
+	FILTER_TOO_MANY_PREDS,
+	FILTER_INVALID_FILTER,
+	FILTER_INVALID_CPULIST,
+	FILTER_INVALID_VALUE,
+	FILTER_NO_FUNCTION,
+	FILTER_NO_FILTER,
 	FILTER_ERROR_COUNT
 };
 
@@ -40,7 +55,8 @@ struct filter_node {
 struct filter_parser {
 	struct event	*event;
 	const char	*text;
-	enum filter_error error;	/* FILTER_OK with an errno: one that the kernel has no words for */
+	/* FILTER_OK with an errno: one that the kernel has no words for */
+	enum filter_error error;
 	unsigned int	error_pos;
 
 	struct filter_node *nodes;	/* room for max_terms terms and what joins them */
@@ -68,7 +84,8 @@ int filter_parse_term(struct filter_parser *p, const char **s, struct op *op);
 int filter_emit(const struct filter_parser *p, const struct filter_node *root, struct filter *out);
 
 /* Puts the error into the text and into the log (NULL: none). */
-void filter_note_error(struct filter *f, enum filter_error error, unsigned int pos, struct errlog *log);
+void filter_note_error(struct filter *f, enum filter_error error, unsigned int pos,
+		       struct errlog *log);
 /* A filter that has only its text. 0, -ENOMEM */
 int filter_make(const char *text, struct filter **out);
 

@@ -29,9 +29,12 @@ static int again_enter(void *arg, struct ftrace_site *site)
 	return ftrace_hash_add(arg, site->ip);
 }
 
-/* *out: a copy with those functions of the page that are called as old ones which h has; NULL: it has none. */
-static int inherit(const struct ftrace_hash *h, const struct ftrace_page *old, struct ftrace_page *page,
-		   struct ftrace_hash **out)
+/*
+ * *out: a copy with those functions of the page that are called as old ones which h has; NULL: it
+ * has none.
+ */
+static int inherit(const struct ftrace_hash *h, const struct ftrace_page *old,
+		   struct ftrace_page *page, struct ftrace_hash **out)
 {
 	int n = 0;
 
@@ -41,8 +44,9 @@ static int inherit(const struct ftrace_hash *h, const struct ftrace_page *old, s
 			continue;
 		if (!*out)
 			*out = ftrace_hash_copy(h, h->ordered);
-		n = *out ? ftrace_page_match(page, ftrace_site_name(old, &old->sites[i]), again_enter, *out) :
-		    -ENOMEM;
+		n = *out ? ftrace_page_match(page, ftrace_site_name(old, &old->sites[i]),
+					     again_enter, *out)
+			 : -ENOMEM;
 	}
 	if (n >= 0)
 		return 0;
@@ -51,8 +55,8 @@ static int inherit(const struct ftrace_hash *h, const struct ftrace_page *old, s
 	return n;
 }
 
-static int inherit_hashes(struct ftrace *ft, struct ftrace_instance *fi, const struct ftrace_page *old,
-			  struct ftrace_page *page)
+static int inherit_hashes(struct ftrace *ft, struct ftrace_instance *fi,
+			  const struct ftrace_page *old, struct ftrace_page *page)
 {
 	struct ftrace_hashes new;
 	int err = inherit(fi->hashes.filter, old, page, &new.filter);
@@ -61,7 +65,8 @@ static int inherit_hashes(struct ftrace *ft, struct ftrace_instance *fi, const s
 		return err;
 	err = inherit(fi->hashes.notrace, old, page, &new.notrace);
 	if (!err && (new.filter || new.notrace))
-		err = ftrace_hashes_replace(ft, &fi->hashes, new.filter ? new.filter : fi->hashes.filter,
+		err = ftrace_hashes_replace(ft, &fi->hashes,
+					    new.filter ? new.filter : fi->hashes.filter,
 					    new.notrace ? new.notrace : fi->hashes.notrace);
 	if (err) {
 		ftrace_hash_destroy(new.filter);
@@ -72,8 +77,8 @@ static int inherit_hashes(struct ftrace *ft, struct ftrace_instance *fi, const s
 	return err || !new.notrace ? err : ftrace_save_hash(fi, FTRACE_NOTRACE);
 }
 
-static int inherit_instance(struct ftrace *ft, struct ftrace_instance *fi, const struct ftrace_page *old,
-			    struct ftrace_page *page)
+static int inherit_instance(struct ftrace *ft, struct ftrace_instance *fi,
+			    const struct ftrace_page *old, struct ftrace_page *page)
 {
 	int err = inherit_hashes(ft, fi, old, page);
 

@@ -18,7 +18,8 @@
 #include "model/text.h"
 
 static const char *const command_names[FTRACE_NO_COMMAND] = {
-	"traceon", "traceoff", "stacktrace", "snapshot", "dump", "cpudump", "enable_event", "disable_event",
+	"traceon", "traceoff", "stacktrace",   "snapshot",
+	"dump",	   "cpudump",  "enable_event", "disable_event",
 };
 
 enum { NO_COUNT = -1 };
@@ -26,7 +27,8 @@ enum { NO_COUNT = -1 };
 /* What a write asks for. */
 struct request {
 	enum ftrace_command command;
-	bool		counted;	/* of the function command with counts, even when none was given */
+	/* of the function command with counts, even when none was given */
+	bool		counted;
 	int64_t		count;
 	struct event_file *target;
 	data_ref	counts;		/* those of the server before, to restore; 0: none */
@@ -48,7 +50,8 @@ static bool switches_event(enum ftrace_command c)
 
 /* ---- Function commands ---- */
 
-static struct function_command *command_find(struct ftrace_instance *fi, enum ftrace_command command, bool counted)
+static struct function_command *command_find(struct ftrace_instance *fi,
+					     enum ftrace_command command, bool counted)
 {
 	struct function_command *p;
 
@@ -63,11 +66,15 @@ static void count_stack_command(const struct function_command *p, unsigned int b
 	struct model *m = p->ops.inst->model;
 
 	if (p->command == FTRACE_STACKTRACE && p->ops.inst == m->top)
-		/* Pairs with wants_command_stack() in sources/recording/run.c. Relaxed: see struct model. */
+		/*
+		 * Pairs with wants_command_stack() in sources/recording/run.c. Relaxed: see struct
+		 * model.
+		 */
 		atomic_fetch_add_explicit(&m->stack_commands, by, memory_order_relaxed);
 }
 
-static struct function_command *command_create(struct ftrace_instance *fi, enum ftrace_command command, bool counted)
+static struct function_command *command_create(struct ftrace_instance *fi,
+					       enum ftrace_command command, bool counted)
 {
 	struct function_command *p = calloc(1, sizeof(*p));
 
@@ -77,8 +84,11 @@ static struct function_command *command_create(struct ftrace_instance *fi, enum 
 	p->counted = counted;
 	list_init(&p->batches);
 	p->ops = (struct ftrace_ops){
-		.inst = fi->inst, .kind = FTRACE_OPS_COMMAND, .callback = "function_trace_probe_call",
-		.hashes = &p->hashes, .priv = p,
+		.inst = fi->inst,
+		.kind = FTRACE_OPS_COMMAND,
+		.callback = "function_trace_probe_call",
+		.hashes = &p->hashes,
+		.priv = p,
 	};
 	list_init(&p->ops.node);
 	list_add(&p->node, &fi->commands);
@@ -86,7 +96,8 @@ static struct function_command *command_create(struct ftrace_instance *fi, enum 
 	return p;
 }
 
-static struct function_command *command_get(struct ftrace_instance *fi, enum ftrace_command command, bool counted)
+static struct function_command *command_get(struct ftrace_instance *fi, enum ftrace_command command,
+					    bool counted)
 {
 	struct function_command *p = command_find(fi, command, counted);
 
@@ -125,7 +136,10 @@ static int batch_counts(struct function_command *p, struct ftrace_batch *b, cons
 	else if (!session_data_restore(m->session, r->counts, size))
 		b->counts_ref = r->counts;
 	b->counts = b->counts_ref ? session_data(m->session, b->counts_ref, size) : NULL;
-	/* Taken already: the old server died between the new saved text of the batch and the old one's removal. */
+	/*
+	 * Taken already: the old server died between the new saved text of the batch and the old
+	 * one's removal.
+	 */
 	if (!b->counts)
 		return r->counts ? -EPROTO : -ENOMEM;
 	for (uint32_t i = 0; !r->counts && i < b->nr_counts; i++)
@@ -149,7 +163,10 @@ static void batch_free(struct function_command *p, struct ftrace_batch *b)
 	free(b);
 }
 
-/* err: plans may still lead to its memory, which is lost until the session ends then, but not freed too early. */
+/*
+ * err: plans may still lead to its memory, which is lost until the session ends then, but not freed
+ * too early.
+ */
 static void batch_drop(struct function_command *p, struct ftrace_batch *b, int err)
 {
 	if (err)
@@ -157,7 +174,8 @@ static void batch_drop(struct function_command *p, struct ftrace_batch *b, int e
 	batch_free(p, b);
 }
 
-static struct ftrace_batch *batch_create(struct function_command *p, const struct request *r, uint32_t nr)
+static struct ftrace_batch *batch_create(struct function_command *p, const struct request *r,
+					 uint32_t nr)
 {
 	struct ftrace_batch *b = calloc(1, sizeof(*b));
 
@@ -183,7 +201,8 @@ static int function_command_by_address(const void *a, const void *b)
 	return x->ip < y->ip ? -1 : x->ip > y->ip;
 }
 
-const struct function_command_site *function_command_find(const struct function_command *p, uint64_t ip)
+const struct function_command_site *function_command_find(const struct function_command *p,
+							  uint64_t ip)
 {
 	const struct function_command_site key = { .ip = ip };
 
@@ -200,19 +219,22 @@ _Atomic int64_t *function_command_count(const struct function_command_site *s)
 /* The batch's sites come behind those that are there, then all are put in order. */
 static int sites_add(struct function_command *p, struct ftrace_batch *b, const uint64_t *ips)
 {
-	struct function_command_site *sites = realloc(p->sites, ((size_t)p->nr + b->nr) * sizeof(*sites));
+	struct function_command_site *sites =
+		realloc(p->sites, ((size_t)p->nr + b->nr) * sizeof(*sites));
 
 	if (!sites)
 		return -ENOMEM;
 	p->sites = sites;
 	for (uint32_t i = 0; i < b->nr; i++)
-		sites[p->nr + i] = (struct function_command_site){ ips[i], b, b->nr_counts > 1 ? i : 0 };
+		sites[p->nr + i] =
+			(struct function_command_site){ips[i], b, b->nr_counts > 1 ? i : 0};
 	p->nr += b->nr;
 	qsort(sites, p->nr, sizeof(*sites), function_command_by_address);
 	return 0;
 }
 
-static void sites_remove(struct function_command *p, const struct ftrace_batch *b, const struct ftrace_hash *kept)
+static void sites_remove(struct function_command *p, const struct ftrace_batch *b,
+			 const struct ftrace_hash *kept)
 {
 	uint32_t n = 0;
 
@@ -270,7 +292,8 @@ static int add_sites(struct function_command *p, const struct request *r, struct
 }
 
 /* Those of the set that the function command does not have. */
-static uint64_t *new_ones(const struct function_command *p, const struct ftrace_hash *hash, uint32_t *nr)
+static uint64_t *new_ones(const struct function_command *p, const struct ftrace_hash *hash,
+			  uint32_t *nr)
 {
 	uint64_t *ips = ftrace_hash_list(hash);
 
@@ -286,7 +309,9 @@ static int add_matching(struct function_command *p, const struct request *r, cha
 	struct ftrace_hash *hash = ftrace_hash_copy(p->hashes.filter, true);
 	uint64_t *ips = NULL;
 	uint32_t nr = 0;
-	int n = hash ? ftrace_hash_match(ftrace_of(p->ops.inst->model), hash, function, NULL) : -ENOMEM, err;
+	int n = hash ? ftrace_hash_match(ftrace_of(p->ops.inst->model), hash, function, NULL)
+		     : -ENOMEM,
+	    err;
 
 	if (n > 0) {
 		ips = new_ones(p, hash, &nr);
@@ -308,8 +333,8 @@ static int function_command_enter(void *arg, struct ftrace_site *site)
 }
 
 /* What is left of the count of an old function is that of all new ones. */
-static int inherit_batch(struct function_command *p, const struct ftrace_batch *b, const struct ftrace_page *old,
-			 struct ftrace_page *page)
+static int inherit_batch(struct function_command *p, const struct ftrace_batch *b,
+			 const struct ftrace_page *old, struct ftrace_page *page)
 {
 	struct request r = { p->command, p->counted, NO_COUNT, b->target, 0 };
 	struct ftrace_hash *hash = ftrace_hash_copy(p->hashes.filter, true);
@@ -323,8 +348,12 @@ static int inherit_batch(struct function_command *p, const struct ftrace_batch *
 		if (!s || s->batch != b)
 			continue;
 		if (s->batch->counts)
-			/* Relaxed: a hit of the old function that takes it down later does so for that one alone. */
-			r.count = atomic_load_explicit(function_command_count(s), memory_order_relaxed);
+			/*
+			 * Relaxed: a hit of the old function that takes it down later does so for
+			 * that one alone.
+			 */
+			r.count = atomic_load_explicit(function_command_count(s),
+						       memory_order_relaxed);
 		n = ftrace_page_match(page, ftrace_site_name(old, &old->sites[i]),
 				      function_command_enter, hash);
 	}
@@ -338,7 +367,8 @@ static int inherit_batch(struct function_command *p, const struct ftrace_batch *
 	return n < 0 ? n : 0;
 }
 
-int function_commands_inherit(struct ftrace_instance *fi, const struct ftrace_page *old, struct ftrace_page *page)
+int function_commands_inherit(struct ftrace_instance *fi, const struct ftrace_page *old,
+			      struct ftrace_page *page)
 {
 	struct function_command *p;
 	struct ftrace_batch *b;
@@ -488,7 +518,8 @@ static int function_command_parse(struct instance *inst, struct request *r, char
 	return parameters && adds ? parse_count(r, parameters) : 0;
 }
 
-int function_command_write(struct instance *inst, char *function, const char *command, char *parameters)
+int function_command_write(struct instance *inst, char *function, const char *command,
+			   char *parameters)
 {
 	struct ftrace_instance *fi = ftrace_of_instance(inst);
 	struct request r = { .command = command_named(command), .count = NO_COUNT };
@@ -510,7 +541,8 @@ int function_command_write(struct instance *inst, char *function, const char *co
 /* ---- Printing ---- */
 
 /* An event's count of -1 is none; other commands have a count or none at all. */
-static void print_count(const struct function_command *p, const struct function_command_site *s, FILE *out)
+static void print_count(const struct function_command *p, const struct function_command_site *s,
+			FILE *out)
 {
 	_Atomic int64_t *word = function_command_count(s);
 	/* Relaxed: a hit may take it down any time. */
@@ -566,7 +598,8 @@ void function_commands_destroy(struct ftrace_instance *fi)
 
 /* ---- R4: "COMMAND COUNTED SYSTEM:EVENT|- ADDRESS.INDEX ..." ---- */
 
-void function_command_describe(const struct function_command *p, const struct ftrace_batch *b, FILE *out)
+void function_command_describe(const struct function_command *p, const struct ftrace_batch *b,
+			       FILE *out)
 {
 	fprintf(out, "%s %d ", command_names[p->command], p->counted);
 	if (b->target)
@@ -617,7 +650,8 @@ static int sites_room(struct function_command *p, size_t more)
 }
 
 /* The addresses behind the header, with the numbers of their counts. */
-static int restore_sites(struct function_command *p, struct ftrace_batch *b, const char *text, struct ftrace_hash *hash)
+static int restore_sites(struct function_command *p, struct ftrace_batch *b, const char *text,
+			 struct ftrace_hash *hash)
 {
 	uint32_t index;
 	uint64_t ip;
@@ -638,7 +672,8 @@ static int restore_sites(struct function_command *p, struct ftrace_batch *b, con
 	return b->nr ? 0 : -EPROTO;
 }
 
-static int restore_batch(struct function_command *p, const struct request *r, uint32_t nr_counts, const char *text)
+static int restore_batch(struct function_command *p, const struct request *r, uint32_t nr_counts,
+			 const char *text)
 {
 	struct ftrace_hash *hash = ftrace_hash_copy(p->hashes.filter, true);
 	struct ftrace_batch *b = calloc(1, sizeof(*b));

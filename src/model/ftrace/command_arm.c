@@ -20,11 +20,13 @@ static bool needs_table(const struct function_command *p, const struct ftrace_ba
 }
 
 /* p->sites is in order. */
-static void table_fill(const struct function_command *p, const struct ftrace_batch *b, struct trigger_sites *t)
+static void table_fill(const struct function_command *p, const struct ftrace_batch *b,
+		       struct trigger_sites *t)
 {
 	for (uint32_t i = 0; i < p->nr && t->nr < b->nr; i++)
 		if (p->sites[i].batch == b)
-			t->sites[t->nr++] = (struct trigger_site){ .ip = p->sites[i].ip, .index = p->sites[i].index };
+			t->sites[t->nr++] = (struct trigger_site){.ip = p->sites[i].ip,
+								  .index = p->sites[i].index};
 }
 
 static int table_make(const struct function_command *p, struct ftrace_batch *b)
@@ -47,7 +49,10 @@ struct old_table {
 	size_t		size;
 };
 
-/* New tables, then plans that lead to them; then nobody finds the old ones. What fails leaves these where they are. */
+/*
+ * New tables, then plans that lead to them; then nobody finds the old ones. What fails leaves these
+ * where they are.
+ */
 static int renew(struct function_command *p, struct old_table *old)
 {
 	struct instance *inst = p->ops.inst;
@@ -86,15 +91,16 @@ int function_command_publish(struct function_command *p)
 static enum trigger_kind kind_of(enum ftrace_command c)
 {
 	static const enum trigger_kind kinds[FTRACE_NO_COMMAND] = {
-		TRIGGER_TRACEON, TRIGGER_TRACEOFF, TRIGGER_STACKTRACE, TRIGGER_SNAPSHOT, TRIGGER_DUMP, TRIGGER_CPUDUMP,
-		TRIGGER_ENABLE_EVENT, TRIGGER_DISABLE_EVENT,
+		TRIGGER_TRACEON, TRIGGER_TRACEOFF, TRIGGER_STACKTRACE,	 TRIGGER_SNAPSHOT,
+		TRIGGER_DUMP,	 TRIGGER_CPUDUMP,  TRIGGER_ENABLE_EVENT, TRIGGER_DISABLE_EVENT,
 	};
 
 	return kinds[c];
 }
 
 /* Without counts and targets all batches do the same. */
-uint32_t function_command_arms(const struct function_command *p, struct trigger_arm *out, uint32_t room)
+uint32_t function_command_arms(const struct function_command *p, struct trigger_arm *out,
+			       uint32_t room)
 {
 	struct ftrace_batch *b;
 	uint32_t nr = 0;
@@ -104,7 +110,9 @@ uint32_t function_command_arms(const struct function_command *p, struct trigger_
 			continue;
 		if (nr < room)
 			out[nr] = (struct trigger_arm){
-				.kind = kind_of(p->command), .code = b->table, .state = b->counts_ref,
+				.kind = kind_of(p->command),
+				.code = b->table,
+				.state = b->counts_ref,
 				.flags = TRIGGER_FUNCTION | (b->counts_ref ? TRIGGER_COUNTED : 0),
 				.target = b->target ? b->target->state_ref : 0,
 			};

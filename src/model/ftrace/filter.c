@@ -39,7 +39,8 @@ static bool is_graph(enum ftrace_file file)
 
 static enum ftrace_list list_of(enum ftrace_file file)
 {
-	return file == FTRACE_FILE_FILTER || file == FTRACE_FILE_GRAPH ? FTRACE_FILTER : FTRACE_NOTRACE;
+	return file == FTRACE_FILE_FILTER || file == FTRACE_FILE_GRAPH ? FTRACE_FILTER
+								       : FTRACE_NOTRACE;
 }
 
 static struct ftrace_hash **ftrace_filter_hash_of(struct ftrace *ft, struct ftrace_instance *fi,
@@ -136,8 +137,8 @@ void ftrace_mods_clear(struct ftrace_instance *fi, enum ftrace_list which)
 		mod_free(mod);
 }
 
-int ftrace_mod_add(struct ftrace_instance *fi, enum ftrace_list which, const char *function, const char *pattern,
-		   bool front)
+int ftrace_mod_add(struct ftrace_instance *fi, enum ftrace_list which, const char *function,
+		   const char *pattern, bool front)
 {
 	struct ftrace_mod *mod = calloc(1, sizeof(*mod));
 	struct ftrace_glob g;
@@ -161,13 +162,15 @@ int ftrace_mod_add(struct ftrace_instance *fi, enum ftrace_list which, const cha
 }
 
 /* "!FUNCTION:mod:MODULE": those that were written so, or with * all of the module. */
-static int mod_remove(struct ftrace_instance *fi, enum ftrace_list which, const char *function, const char *module)
+static int mod_remove(struct ftrace_instance *fi, enum ftrace_list which, const char *function,
+		      const char *module)
 {
 	struct ftrace_mod *mod, *next;
 	int err = -EINVAL;
 
 	list_each_safe(mod, next, &fi->mods[which], node) {
-		if (strcmp(mod->module, module) || (strcmp(function, "*") && strcmp(mod->function, function)))
+		if (strcmp(mod->module, module) ||
+		    (strcmp(function, "*") && strcmp(mod->function, function)))
 			continue;
 		mod_free(mod);
 		err = 0;
@@ -186,7 +189,8 @@ static bool module_exists(struct ftrace *ft, const char *module)
 }
 
 /* No function of the module is there yet. `cut`: as it is printed, `pattern`: as it was written. */
-static int mod_wait(struct ftrace_edit *e, const char *function, const char *cut, const char *pattern)
+static int mod_wait(struct ftrace_edit *e, const char *function, const char *cut,
+		    const char *pattern)
 {
 	const enum ftrace_list which = list_of(e->file);
 	int err;
@@ -209,7 +213,9 @@ static int mod_word(struct ftrace_edit *e, const char *function, char *module)
 		n = ftrace_hash_match(e->ft, e->hash, copy, module);
 	/* The kernel finds no memory for the name of no module. */
 	if (!n)
-		n = module ? mod_wait(e, function, module, pattern) : *function == '!' ? -EINVAL : -ENOMEM;
+		n = module	       ? mod_wait(e, function, module, pattern)
+		    : *function == '!' ? -EINVAL
+				       : -ENOMEM;
 	free(copy);
 	free(pattern);
 	return n < 0 ? n : 0;
@@ -231,7 +237,8 @@ static bool mod_wants(const struct ftrace_mod *mod, const char *module, bool *st
 	return wants;
 }
 
-static int apply_one(struct ftrace *ft, struct ftrace_hash *h, const struct ftrace_mod *mod, const char *module)
+static int apply_one(struct ftrace *ft, struct ftrace_hash *h, const struct ftrace_mod *mod,
+		     const char *module)
 {
 	char *function = strdup(mod->function), *copy = strdup(module);
 	int n = function && copy ? ftrace_hash_match(ft, h, function, copy) : -ENOMEM;
@@ -244,9 +251,11 @@ static int apply_one(struct ftrace *ft, struct ftrace_hash *h, const struct ftra
 static int ftrace_filter_put_in_place(struct ftrace *ft, struct ftrace_instance *fi,
 				      enum ftrace_list which, struct ftrace_hash *h);
 
-static int apply_list(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace_list which, const char *module)
+static int apply_list(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace_list which,
+		      const char *module)
 {
-	const struct ftrace_hash *old = which == FTRACE_FILTER ? fi->hashes.filter : fi->hashes.notrace;
+	const struct ftrace_hash *old =
+		which == FTRACE_FILTER ? fi->hashes.filter : fi->hashes.notrace;
 	struct ftrace_hash *h = NULL;
 	struct ftrace_mod *mod, *next;
 	int err = 0;
@@ -285,7 +294,10 @@ int ftrace_mods_apply(struct ftrace *ft, const char *module)
 
 /* ---- Words ---- */
 
-/* The pattern in quotes keeps the one in front of it. *rest: what follows the ':' behind it, NULL: nothing. */
+/*
+ * The pattern in quotes keeps the one in front of it. *rest: what follows the ':' behind it, NULL:
+ * nothing.
+ */
 static char *cut_quoted(char *word, char **rest)
 {
 	char *end = strchr(word + (*word == '!') + 1, '"');
@@ -431,8 +443,9 @@ static int ftrace_filter_put_in_place(struct ftrace *ft, struct ftrace_instance 
 		ftrace_hash_destroy(h);
 		new = NULL;
 	}
-	err = which == FTRACE_FILTER ? ftrace_hashes_replace(ft, &fi->hashes, new, fi->hashes.notrace) :
-		ftrace_hashes_replace(ft, &fi->hashes, fi->hashes.filter, new);
+	err = which == FTRACE_FILTER
+		      ? ftrace_hashes_replace(ft, &fi->hashes, new, fi->hashes.notrace)
+		      : ftrace_hashes_replace(ft, &fi->hashes, fi->hashes.filter, new);
 	if (err) {
 		ftrace_hash_destroy(new);
 		return err;
@@ -469,7 +482,8 @@ static int ftrace_filter_put(struct ftrace_edit *e, struct ftrace_hash *h)
 
 void ftrace_edit_flush(struct ftrace_edit *e)
 {
-	struct ftrace_hash *h = e->written && !e->len ? ftrace_hash_copy(e->hash, is_graph(e->file)) : NULL;
+	struct ftrace_hash *h =
+		e->written && !e->len ? ftrace_hash_copy(e->hash, is_graph(e->file)) : NULL;
 
 	if (!h)
 		return;
@@ -495,7 +509,8 @@ int ftrace_edit_close(struct ftrace_edit *e)
 
 static const char *text_of_none(enum ftrace_file file)
 {
-	return list_of(file) == FTRACE_FILTER ? "#### all functions enabled ####\n" : "#### no functions disabled ####\n";
+	return list_of(file) == FTRACE_FILTER ? "#### all functions enabled ####\n"
+					      : "#### no functions disabled ####\n";
 }
 
 static void print_sites(struct ftrace *ft, const struct ftrace_hash *h, FILE *out)
@@ -540,7 +555,8 @@ void ftrace_print_file(struct instance *inst, enum ftrace_file file, FILE *out)
 	if (!fi || is_graph(file))
 		return;
 	list_each(mod, &fi->mods[list_of(file)], node)
-		fprintf(out, "%s%s:mod:%s\n", mod->function, *mod->function == '"' ? "\"" : "", mod->module);
+		fprintf(out, "%s%s:mod:%s\n", mod->function, *mod->function == '"' ? "\"" : "",
+			mod->module);
 	if (file == FTRACE_FILE_FILTER)
 		function_commands_print(fi, out);
 }

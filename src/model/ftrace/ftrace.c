@@ -35,10 +35,15 @@ struct ftrace_instance *ftrace_of_instance(struct instance *inst)
 		return NULL;
 	fi->inst = inst;
 	fi->function = (struct ftrace_ops){
-		.inst = inst, .kind = FTRACE_OPS_FUNCTION, .callback = "function_trace_call", .hashes = &fi->hashes,
+		.inst = inst,
+		.kind = FTRACE_OPS_FUNCTION,
+		.callback = "function_trace_call",
+		.hashes = &fi->hashes,
 	};
 	fi->triggers = (struct ftrace_ops){
-		.inst = inst, .kind = FTRACE_OPS_TRIGGER, .callback = "event_function_triggers_call",
+		.inst = inst,
+		.kind = FTRACE_OPS_TRIGGER,
+		.callback = "event_function_triggers_call",
 		.hashes = &fi->hashes,
 	};
 	list_init(&fi->function.node);
@@ -76,7 +81,8 @@ void ftrace_instance_destroy(struct instance *inst)
 	ftrace_hash_destroy(fi->hashes.filter);
 	ftrace_hash_destroy(fi->hashes.notrace);
 	if (fi->repeats && !m->closing)
-		session_data_retire(m->session, fi->repeats, m->nr_cpus * sizeof(struct hit_repeat));
+		session_data_retire(m->session, fi->repeats,
+				    m->nr_cpus * sizeof(struct hit_repeat));
 	free(fi);
 	inst->ftrace = NULL;
 }

@@ -2,7 +2,8 @@
 /*
  * glob.h - the patterns that name functions
  *
- *     name    name*    *name    *name*    any mixture of * ? [a-z] [!a-z] \c    12 (the index of a function)
+ *     name    name*    *name    *name*    any mixture of * ? [a-z] [!a-z] \c
+ *     12      the index of a function
  *     "any of the first five
  *
  * A quote in front means the name as C++ has it, which is not what is printed.

@@ -46,8 +46,10 @@ struct ftrace_groups {
 	struct ftrace_group *last;	/* of the word made last */
 	uint32_t	nr;
 	uint32_t	next;		/* index to try first: behind the one given last */
-	uint32_t	sweep_at;	/* when there are that many, those without sites are looked for */
-	int		err, refused;	/* of words that were refused: for the source, for who changes ops */
+	/* when there are that many, those without sites are looked for */
+	uint32_t	sweep_at;
+	/* of words that were refused: for the source, for who changes ops */
+	int		err, refused;
 	struct ftrace_ops **set;	/* of the site that is looked at */
 	size_t		room;
 	struct ftrace_plan exit;	/* of LAYOUT_GRAPH_EXIT */
@@ -57,8 +59,12 @@ struct ftrace_groups {
 
 /* NULL: out of memory. */
 struct ftrace_groups *ftrace_groups_of(struct ftrace *ft);
-/* Of a set in the order of ft->ops; the number is the next free one, or that of `index`. NULL: groups->err says why. */
-struct ftrace_group *ftrace_group_make(struct ftrace_groups *gs, struct ftrace_ops *const *ops, size_t nr, int index);
+/*
+ * Of a set in the order of ft->ops; the number is the next free one, or that of `index`. NULL:
+ * groups->err says why.
+ */
+struct ftrace_group *ftrace_group_make(struct ftrace_groups *gs, struct ftrace_ops *const *ops,
+				       size_t nr, int index);
 /* No site has it from now on. */
 void ftrace_group_stale(struct ftrace_groups *gs, struct ftrace_group *g);
 

@@ -99,7 +99,8 @@ static void group_free(struct ftrace_groups *gs, struct ftrace_group *g)
 	free(g);
 }
 
-static struct ftrace_group *group_create(struct ftrace_groups *gs, struct ftrace_ops *const *ops, size_t nr, int index)
+static struct ftrace_group *group_create(struct ftrace_groups *gs, struct ftrace_ops *const *ops,
+					 size_t nr, int index)
 {
 	struct ftrace_group *g = calloc(1, sizeof(*g));
 	struct ftrace_group **chain;
@@ -123,7 +124,8 @@ static struct ftrace_group *group_create(struct ftrace_groups *gs, struct ftrace
 	return g;
 }
 
-struct ftrace_group *ftrace_group_make(struct ftrace_groups *gs, struct ftrace_ops *const *ops, size_t nr, int index)
+struct ftrace_group *ftrace_group_make(struct ftrace_groups *gs, struct ftrace_ops *const *ops,
+				       size_t nr, int index)
 {
 	struct ftrace_group *g;
 	int err;
@@ -266,7 +268,8 @@ static void sweep(struct ftrace_groups *gs)
 			gs->by_index[i]->seen = false;
 	list_each(page, &gs->ft->pages, node)
 		for (uint32_t i = 0; i < page->nr; i++) {
-			g = has_group(&page->sites[i]) ? group_of(gs, page->sites[i].ip, false) : NULL;
+			g = has_group(&page->sites[i]) ? group_of(gs, page->sites[i].ip, false)
+						       : NULL;
 			if (g)
 				g->seen = true;
 		}
@@ -318,7 +321,9 @@ void ftrace_groups_drop(struct ftrace *ft, const struct ftrace_ops *ops)
 		if (!g || !take_out(g, ops))
 			continue;
 		ftrace_group_stale(gs, g);
-		/* Without memory for another plan it has none: what has ended must not be called. */
+		/*
+		 * Without memory for another plan it has none: what has ended must not be called.
+		 */
 		if (ftrace_plan_publish(gs, g))
 			ftrace_plan_remove(gs, g);
 		(void)ftrace_group_save(gs, g);

@@ -2,9 +2,11 @@
 /*
  * groups.h - what running programs do at a function: sites that the same ops trace are a group
  *
- *     site --ftrace_site_ops()--> set of ops --found again, or new--> group --> plans of its entries
+ *     site --ftrace_site_ops()--> set of ops --found again, or new--> group --> plans of its
+ *     entries
  *
- *     entry number + GROUP_FUNCTION: one arm an ops in the order to call them: function tracers, triggers
+ *     entry number + GROUP_FUNCTION: one arm an ops in the order to call them: function tracers,
+ *     triggers
  *                                    on ftrace:function, function commands
  *                  + GROUP_GRAPH:    one arm an instance with function_graph
  *                  + GROUP_PROFILE:  the profile's, where the function is profiled

@@ -26,7 +26,9 @@ static void groups_save_describe(const struct ftrace_ops *ops, FILE *out)
 		ops->inst->name ? ops->inst->name : "");
 }
 
-/* A stale one has no site, but a program may hold its number: it is kept with what is left of it. */
+/*
+ * A stale one has no site, but a program may hold its number: it is kept with what is left of it.
+ */
 int ftrace_group_save(struct ftrace_groups *gs, struct ftrace_group *g)
 {
 	struct model *m = gs->ft->model;
@@ -82,7 +84,8 @@ static bool is_named(const char *line, const struct ftrace_ops *ops)
 
 	if (sscanf(line, "%d %d %d%n", &kind, &command, &counted, &n) != 3 || line[n] != ' ')
 		return false;
-	return kind == (int)ops->kind && command == (p ? (int)p->command : 0) && counted == (p ? p->counted : 0) &&
+	return kind == (int)ops->kind && command == (p ? (int)p->command : 0) &&
+	       counted == (p ? p->counted : 0) &&
 	       !strcmp(line + n + 1, ops->inst->name ? ops->inst->name : "");
 }
 
@@ -140,7 +143,8 @@ static int restore_one(struct ftrace_groups *gs, const struct ftrace_saved_group
 	return ftrace_group_save(gs, g);
 }
 
-static int restore_group(struct ftrace_groups *gs, const struct ftrace_saved_group *k, size_t nr_ops)
+static int restore_group(struct ftrace_groups *gs, const struct ftrace_saved_group *k,
+			 size_t nr_ops)
 {
 	char **lines = malloc((count_lines(k->text) + 1) * sizeof(*lines));
 	struct ftrace_ops **set = malloc((nr_ops + 1) * sizeof(struct ftrace_ops *));
@@ -164,7 +168,8 @@ void ftrace_groups_restore_all(struct model *m)
 	for (size_t i = 0; i < gs->nr_saved; i++) {
 		struct ftrace_saved_group *k = &gs->saved[i];
 
-		(void)restore_group(gs, k, nr_ops);	/* what fails is without a plan: nothing happens there */
+		/* what fails is without a plan: nothing happens there */
+		(void)restore_group(gs, k, nr_ops);
 		saved_remove(m, &k->saved);
 		free(k->text);
 	}

@@ -33,7 +33,8 @@ struct ftrace_hash {
 	uint32_t	last_order;
 	uint32_t	chain_bits;	/* of the kernel's table */
 	bool		ordered;
-	bool		mods;		/* functions of DSOs that are not there are chosen too: not empty */
+	/* functions of DSOs that are not there are chosen too: not empty */
+	bool		mods;
 };
 
 struct ftrace_hash *ftrace_hash_create(bool ordered);

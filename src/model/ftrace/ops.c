@@ -55,7 +55,8 @@ static void ops_count(struct ftrace_site *site, int by)
 {
 	uint32_t refs = (site->flags & FTRACE_SITE_COUNT) + (uint32_t)by;
 
-	site->flags = (site->flags & ~(FTRACE_SITE_COUNT | FTRACE_SITE_ENABLED)) | (refs & FTRACE_SITE_COUNT);
+	site->flags = (site->flags & ~(FTRACE_SITE_COUNT | FTRACE_SITE_ENABLED)) |
+		      (refs & FTRACE_SITE_COUNT);
 	if (refs & FTRACE_SITE_COUNT)
 		site->flags |= FTRACE_SITE_ENABLED | FTRACE_SITE_TOUCHED;
 }
@@ -88,7 +89,8 @@ static void step_page(struct step *s, struct ftrace_page *page)
 }
 
 /* The sites of a set; those that are in `seen` had their turn. */
-static void step_hash(struct step *s, struct ftrace *ft, const struct ftrace_hash *h, const struct ftrace_hash *seen)
+static void step_hash(struct step *s, struct ftrace *ft, const struct ftrace_hash *h,
+		      const struct ftrace_hash *seen)
 {
 	const size_t nr = h ? (size_t)1 << h->slot_bits : 0;
 	struct ftrace_page *page;
@@ -118,7 +120,8 @@ static bool chooses(const struct ftrace_hashes *h)
 
 static void step_run(struct step *s, struct ftrace *ft)
 {
-	const struct ftrace_hash *a = s->before ? s->before->filter : NULL, *b = s->after ? s->after->filter : NULL;
+	const struct ftrace_hash *a = s->before ? s->before->filter : NULL,
+				 *b = s->after ? s->after->filter : NULL;
 	struct ftrace_page *page;
 
 	if (a == b && s->before && s->after && few(ft, s->before->notrace, s->after->notrace)) {
@@ -146,7 +149,8 @@ static void ops_tell(struct step *s, struct ftrace *ft)
 	else if (s->failed)
 		list_each(page, &ft->pages, node)
 			for (uint32_t i = 0; i < page->nr; i++)
-				ft->changed(ft->changed_arg, &(struct ftrace_change){ page, &page->sites[i] }, 1);
+				ft->changed(ft->changed_arg,
+					    &(struct ftrace_change){page, &page->sites[i]}, 1);
 	free(s->changes);
 }
 
@@ -244,7 +248,8 @@ int ftrace_ops_new_page(struct ftrace *ft, struct ftrace_page *page)
 
 	list_each(ops, &ft->ops, node)
 		for (uint32_t i = 0; i < page->nr; i++)
-			if (!(page->sites[i].flags & FTRACE_SITE_SKIPPED) && ops_traces(ops, page->sites[i].ip))
+			if (!(page->sites[i].flags & FTRACE_SITE_SKIPPED) &&
+			    ops_traces(ops, page->sites[i].ip))
 				ops_count(&page->sites[i], 1);
 	if (!ft->changed)
 		return 0;

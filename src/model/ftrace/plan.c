@@ -45,7 +45,8 @@ const char *ftrace_function_callback(const struct instance *inst)
 	const bool stack = options_test(inst->options, OPTION_FUNC_STACK_TRACE);
 
 	if (options_test(inst->options, OPTION_FUNC_NO_REPEATS))
-		return stack ? "function_stack_no_repeats_trace_call" : "function_no_repeats_trace_call";
+		return stack ? "function_stack_no_repeats_trace_call"
+			     : "function_no_repeats_trace_call";
 	return stack ? "function_stack_trace_call" : "function_trace_call";
 }
 
@@ -81,14 +82,18 @@ static uint32_t record_flags(const struct ftrace_ops *ops)
 	return flags;
 }
 
-/* Where hits count them; 0: no memory, then nothing is a repeat. As in the kernel it stays with the instance. */
+/*
+ * Where hits count them; 0: no memory, then nothing is a repeat. As in the kernel it stays with the
+ * instance.
+ */
 static data_ref repeats_of(const struct ftrace_ops *ops)
 {
 	struct model *m = ops->inst->model;
 	struct ftrace_instance *fi = ops->inst->ftrace;
 
 	if (fi && !fi->repeats)
-		fi->repeats = session_data_alloc(m->session, m->nr_cpus * sizeof(struct hit_repeat));
+		fi->repeats =
+			session_data_alloc(m->session, m->nr_cpus * sizeof(struct hit_repeat));
 	return fi ? fi->repeats : 0;
 }
 
@@ -144,8 +149,8 @@ static void add_arm(struct building *b, const struct ftrace_ops *ops)
 	else if (ops->kind == FTRACE_OPS_PROFILE)
 		flags = add_profile(b, ops);
 	else if (ops->kind == FTRACE_OPS_COMMAND)
-		b->nr_triggers += function_command_arms(ops->priv, b->arms ? &b->triggers[first] : NULL,
-						    b->arms ? UINT32_MAX : 0);
+		b->nr_triggers += function_command_arms(
+			ops->priv, b->arms ? &b->triggers[first] : NULL, b->arms ? UINT32_MAX : 0);
 	else
 		flags = record_flags(ops);
 	if (flags & ARM_STACK)
@@ -187,18 +192,21 @@ static int ftrace_plan_build(struct model *m, const struct building *as, uint32_
 	add_arms(&b, ops, nr);
 	if (!b.nr_arms)
 		return 0;
-	out->size = sizeof(*plan) + b.nr_arms * sizeof(struct arm) + b.nr_triggers * sizeof(struct trigger_arm);
+	out->size = sizeof(*plan) + b.nr_arms * sizeof(struct arm) +
+		    b.nr_triggers * sizeof(struct trigger_arm);
 	out->ref = session_config_alloc(m->session, out->size);
 	if (!out->ref)
 		return -ENOMEM;
 	plan = session_config(m->session, out->ref, out->size);
-	*plan = (struct plan){ .event_id = event, .nr_arms = b.nr_arms, .nr_triggers = b.nr_triggers,
+	*plan = (struct plan){ .event_id = event, .nr_arms = b.nr_arms, .nr_triggers =
+		b.nr_triggers,
 			       .size = (uint32_t)out->size };
 	b = *as;
 	b.arms = plan_arms(plan);
 	b.triggers = (struct trigger_arm *)(b.arms + plan->nr_arms);
 	add_arms(&b, ops, nr);
-	plan->wants = b.wants | plan_find_wants(m, plan) | (only_sections(plan) ? PLAN_ONLY_SECTIONS : 0);
+	plan->wants =
+		b.wants | plan_find_wants(m, plan) | (only_sections(plan) ? PLAN_ONLY_SECTIONS : 0);
 	return 0;
 }
 

@@ -157,7 +157,9 @@ static struct ftrace_ops *ops_of(struct ftrace *ft)
 
 	if (!ft->profiled.inst && fi) {
 		ft->profiled = (struct ftrace_ops){
-			.inst = ft->model->top, .kind = FTRACE_OPS_PROFILE, .callback = "ftrace_graph_func",
+			.inst = ft->model->top,
+			.kind = FTRACE_OPS_PROFILE,
+			.callback = "ftrace_graph_func",
 			.hashes = &fi->hashes,
 		};
 		list_init(&ft->profiled.node);
@@ -210,8 +212,8 @@ int ftrace_profile_restore(struct ftrace *ft, const struct restored *o, const ch
 	uint32_t elts;
 	int on, err;
 
-	if (sscanf(text, "%d %" SCNu32, &on, &elts) != 2 || elts < MIN_ELTS || elts > MAP_MAX_ELTS ||
-	    (elts & (elts - 1)))
+	if (sscanf(text, "%d %" SCNu32, &on, &elts) != 2 || elts < MIN_ELTS ||
+	    elts > MAP_MAX_ELTS || (elts & (elts - 1)))
 		return -EPROTO;
 	err = switch_on(ft, elts, restored_ref(o, 0));
 	if (!err && !on)
@@ -273,7 +275,8 @@ static void print_time(uint64_t ns, FILE *out)
 	const int digits = 7 - len < 3 ? 7 - len : 3;
 
 	if (digits > 0)
-		len += snprintf(text + len, sizeof(text) - (size_t)len, ".%03d", (int)(ns % 1000)) - (3 - digits);
+		len += snprintf(text + len, sizeof(text) - (size_t)len, ".%03d", (int)(ns % 1000)) -
+		       (3 - digits);
 	fprintf(out, "%.*s us %*s", len, text, len < 8 ? 8 - len : 0, "");
 }
 
@@ -290,11 +293,13 @@ static void profile_print_line(struct ftrace *ft, const struct profile_line *l, 
 	const uint64_t average = l->time / l->calls;
 	struct ftrace_page *page;
 	const struct ftrace_site *site = ftrace_site_find(ft, l->func, &page);
-	const char *name = site ? ftrace_site_name(page, site) : symbols_find(ft->model->symbols, l->func, NULL, NULL, NULL);
+	const char *name = site ? ftrace_site_name(page, site)
+				: symbols_find(ft->model->symbols, l->func, NULL, NULL, NULL);
 	char address[24];
 
 	snprintf(address, sizeof(address), "0x%" PRIx64, l->func);
-	fprintf(out, "  %-*.*s  %10" PRIu64 "    ", NAME_WIDTH, NAME_WIDTH, name ? name : address, l->calls);
+	fprintf(out, "  %-*.*s  %10" PRIu64 "    ", NAME_WIDTH, NAME_WIDTH, name ? name : address,
+		l->calls);
 	print_time(l->time, out);
 	fputs("    ", out);
 	print_time(average, out);
@@ -327,12 +332,16 @@ uint64_t ftrace_profile_dropped(const struct ftrace *ft)
 int ftrace_profile_print(struct ftrace *ft, uint32_t cpu, FILE *out)
 {
 	/* Relaxed: a number of its own. */
-	const uint64_t thresh = atomic_load_explicit(&ft->model->tracing_thresh, memory_order_relaxed);
+	const uint64_t thresh =
+		atomic_load_explicit(&ft->model->tracing_thresh, memory_order_relaxed);
 	struct profile_lines l = { .cpu = cpu };
 	int err = read_lines(ft, &l);
 
-	fputs("  Function                               Hit    Time            Avg             s^2\n"
-	      "  --------                               ---    ----            ---             ---\n", out);
+	fputs("  Function                               Hit    Time            Avg             "
+	      "s^2\n"
+	      "  --------                               ---    ----            ---             "
+	      "---\n",
+	      out);
 	for (size_t i = 0; !err && i < l.nr; i++)
 		if (!thresh || l.v[i].time / l.v[i].calls >= thresh)
 			profile_print_line(ft, &l.v[i], out);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * profile.h - function_profile_enabled, trace_stat: how often functions were called and how long they took
+ * profile.h - function_profile_enabled, trace_stat: how often functions were called and how long
+ * they took
  *
  *     call, return -> struct profile_record -> plan of the group's entry GROUP_PROFILE
- *                                                -> program: map[function, CPU] += calls, time, time squared
+ *                                                -> program: map[function, CPU] += calls, time,
+ *                                                time squared
  *                                                                 |
  *     trace_stat/functionN <--sorted by time----------------------+
  *

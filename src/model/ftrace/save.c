@@ -2,11 +2,14 @@
 /*
  * save.c - the settings of function tracing, saved for the next server (R4)
  *
- *     [instances/NAME/]#ftrace/filter, notrace             addresses, each as what it is more than the last
- *     [instances/NAME/]#ftrace/filter_mods, notrace_mods   FUNCTION TAB MODULE, a line each, newest first
+ *     [instances/NAME/]#ftrace/filter, notrace             addresses, each as what it is more than
+ *                                                          the last
+ *     [instances/NAME/]#ftrace/filter_mods, notrace_mods   FUNCTION TAB MODULE, a line each, newest
+ *                                                          first
  *     [instances/NAME/]#ftrace/command                     one batch; ref 0: its counts
  *     #ftrace/graph_function, graph_notrace                addresses, in their order
- *     #ftrace/profile                                      on or off, the size of its map, which is its ref
+ *     #ftrace/profile                                      on or off, the size of its map, which is
+ *                                                          its ref
  *     #ftrace/group                                        groups_save.c
  *
  * Sets are saved as addresses, so that they are true before the sites are there again.
@@ -23,11 +26,12 @@
 static const char *const hash_paths[] = { "#ftrace/filter", "#ftrace/notrace" };
 static const char *const mod_paths[] = { "#ftrace/filter_mods", "#ftrace/notrace_mods" };
 static const char *const graph_paths[] = { "#ftrace/graph_function", "#ftrace/graph_notrace" };
-static const char profile_path[] = "#ftrace/profile", command_path[] = "#ftrace/command", group_path[] = "#ftrace/group";
+static const char profile_path[] = "#ftrace/profile", command_path[] = "#ftrace/command",
+		  group_path[] = "#ftrace/group";
 
 /* A new saved text in the place of the old one; text NULL: none. */
-static int save(struct model *m, struct instance *inst, const char *path, const char *text, data_ref ref,
-		uint64_t *saved)
+static int save(struct model *m, struct instance *inst, const char *path, const char *text,
+		data_ref ref, uint64_t *saved)
 {
 	if (m->closing)
 		return 0;
@@ -66,8 +70,8 @@ static char *addresses(const struct ftrace_hash *h)
 	return text;
 }
 
-static int save_addresses(struct model *m, struct instance *inst, const char *path, const struct ftrace_hash *h,
-			  uint64_t *saved)
+static int save_addresses(struct model *m, struct instance *inst, const char *path,
+			  const struct ftrace_hash *h, uint64_t *saved)
 {
 	char *text;
 	int err;
@@ -82,9 +86,11 @@ static int save_addresses(struct model *m, struct instance *inst, const char *pa
 
 int ftrace_save_hash(struct ftrace_instance *fi, enum ftrace_list which)
 {
-	const struct ftrace_hash *h = which == FTRACE_FILTER ? fi->hashes.filter : fi->hashes.notrace;
+	const struct ftrace_hash *h =
+		which == FTRACE_FILTER ? fi->hashes.filter : fi->hashes.notrace;
 
-	return save_addresses(fi->inst->model, fi->inst, hash_paths[which], h, &fi->hashes_saved[which]);
+	return save_addresses(fi->inst->model, fi->inst, hash_paths[which], h,
+			      &fi->hashes_saved[which]);
 }
 
 int ftrace_save_graph(struct ftrace *ft, enum ftrace_list which)
@@ -102,7 +108,8 @@ int ftrace_save_mods(struct ftrace_instance *fi, enum ftrace_list which)
 	int err;
 
 	if (list_empty(&fi->mods[which]))
-		return save(fi->inst->model, fi->inst, mod_paths[which], NULL, 0, &fi->mods_saved[which]);
+		return save(fi->inst->model, fi->inst, mod_paths[which], NULL, 0,
+			    &fi->mods_saved[which]);
 	out = text_memory_open(&text, &size);
 	if (!out)
 		return -ENOMEM;
@@ -110,7 +117,8 @@ int ftrace_save_mods(struct ftrace_instance *fi, enum ftrace_list which)
 		fprintf(out, "%s\t%s\n", mod->function, mod->pattern);
 	err = fclose(out) ? -ENOMEM : 0;
 	if (!err)
-		err = save(fi->inst->model, fi->inst, mod_paths[which], text, 0, &fi->mods_saved[which]);
+		err = save(fi->inst->model, fi->inst, mod_paths[which], text, 0,
+			   &fi->mods_saved[which]);
 	free(text);
 	return err;
 }
@@ -127,7 +135,8 @@ int ftrace_save_batch(struct function_command *p, struct ftrace_batch *b)
 	function_command_describe(p, b, out);
 	err = fclose(out) ? -ENOMEM : 0;
 	if (!err)
-		err = save(p->ops.inst->model, p->ops.inst, command_path, text, b->counts_ref, &b->saved);
+		err = save(p->ops.inst->model, p->ops.inst, command_path, text, b->counts_ref,
+			   &b->saved);
 	free(text);
 	return err;
 }
@@ -161,7 +170,8 @@ static int read_addresses(const char *text, bool ordered, struct ftrace_hash **o
 	return 0;
 }
 
-static int restore_hash(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace_list which, const char *text)
+static int restore_hash(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace_list which,
+			const char *text)
 {
 	struct ftrace_hash *h;
 	int err = read_addresses(text, false, &h);
@@ -170,8 +180,8 @@ static int restore_hash(struct ftrace *ft, struct ftrace_instance *fi, enum ftra
 		return err;
 	if (which == FTRACE_FILTER)
 		h->mods = !list_empty(&fi->mods[FTRACE_FILTER]);
-	err = which == FTRACE_FILTER ? ftrace_hashes_replace(ft, &fi->hashes, h, fi->hashes.notrace) :
-		ftrace_hashes_replace(ft, &fi->hashes, fi->hashes.filter, h);
+	err = which == FTRACE_FILTER ? ftrace_hashes_replace(ft, &fi->hashes, h, fi->hashes.notrace)
+				     : ftrace_hashes_replace(ft, &fi->hashes, fi->hashes.filter, h);
 	return err ? err : ftrace_save_hash(fi, which);
 }
 
@@ -205,12 +215,14 @@ static int restore_waiting(struct ftrace *ft, struct ftrace_instance *fi)
 	return err;
 }
 
-static int restore_mods(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace_list which, const char *text)
+static int restore_mods(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace_list which,
+			const char *text)
 {
 	char *copy = strdup(text), *save = NULL;
 	int err = copy ? 0 : -ENOMEM;
 
-	for (char *l = copy ? strtok_r(copy, "\n", &save) : NULL; l && !err; l = strtok_r(NULL, "\n", &save)) {
+	for (char *l = copy ? strtok_r(copy, "\n", &save) : NULL; l && !err;
+	     l = strtok_r(NULL, "\n", &save)) {
 		char *tab = strchr(l, '\t');
 
 		if (!tab)

@@ -70,8 +70,8 @@ static uint32_t first_flags(const struct ftrace_new_site *s)
 	return (s->skipped ? FTRACE_SITE_SKIPPED : 0) | (s->demangled ? FTRACE_SITE_DEMANGLED : 0);
 }
 
-static struct ftrace_page *page_create(const char *module, const char *file, const struct ftrace_new_site *sites,
-				       size_t nr)
+static struct ftrace_page *page_create(const char *module, const char *file,
+				       const struct ftrace_new_site *sites, size_t nr)
 {
 	struct ftrace_page *page = calloc(1, sizeof(*page));
 	size_t size = 0, at = 0;
@@ -84,12 +84,14 @@ static struct ftrace_page *page_create(const char *module, const char *file, con
 	page->sites = calloc(nr + 1, sizeof(*page->sites));
 	page->module = module ? strdup(module) : NULL;
 	page->file = file ? strdup(file) : NULL;
-	if (!page->names || !page->sites || (module && !page->module) || (file && !page->file) || size > UINT32_MAX) {
+	if (!page->names || !page->sites || (module && !page->module) || (file && !page->file) ||
+	    size > UINT32_MAX) {
 		ftrace_page_free(page);
 		return NULL;
 	}
 	for (size_t i = 0; i < nr; i++) {
-		page->sites[i] = (struct ftrace_site){ sites[i].ip, (uint32_t)at, first_flags(&sites[i]) };
+		page->sites[i] =
+			(struct ftrace_site){sites[i].ip, (uint32_t)at, first_flags(&sites[i])};
 		strcpy(page->names + at, sites[i].name);
 		if (sites[i].demangled)
 			strcpy(page->names + at + strlen(sites[i].name) + 1, sites[i].demangled);
@@ -100,11 +102,12 @@ static struct ftrace_page *page_create(const char *module, const char *file, con
 	return page;
 }
 
-static int page_add(struct model *m, const char *module, const char *file, const struct ftrace_new_site *sites,
-		    size_t nr, struct ftrace_page **out)
+static int page_add(struct model *m, const char *module, const char *file,
+		    const struct ftrace_new_site *sites, size_t nr, struct ftrace_page **out)
 {
 	struct ftrace *ft = ftrace_of(m);
-	struct ftrace_page *page = ft && nr < UINT32_MAX ? page_create(module, file, sites, nr) : NULL;
+	struct ftrace_page *page =
+		ft && nr < UINT32_MAX ? page_create(module, file, sites, nr) : NULL;
 	int err;
 
 	if (!page)
@@ -119,14 +122,14 @@ static int page_add(struct model *m, const char *module, const char *file, const
 	return err || !ftrace_page_file(page) ? err : ftrace_mods_apply(ft, ftrace_page_file(page));
 }
 
-int ftrace_sites_add(struct model *m, const char *module, const struct ftrace_new_site *sites, size_t nr,
-		     struct ftrace_page **out)
+int ftrace_sites_add(struct model *m, const char *module, const struct ftrace_new_site *sites,
+		     size_t nr, struct ftrace_page **out)
 {
 	return page_add(m, module, NULL, sites, nr, out);
 }
 
-int ftrace_program_add(struct model *m, const char *file, const struct ftrace_new_site *sites, size_t nr,
-		       struct ftrace_page **out)
+int ftrace_program_add(struct model *m, const char *file, const struct ftrace_new_site *sites,
+		       size_t nr, struct ftrace_page **out)
 {
 	return page_add(m, NULL, file, sites, nr, out);
 }
@@ -213,7 +216,8 @@ int ftrace_sites_load(struct model *m, const char *text, size_t len)
 	uint64_t number = 0;
 	int err = copy ? 0 : -ENOMEM;
 
-	for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line && !err; line = strtok_r(NULL, "\n", &save))
+	for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line && !err;
+	     line = strtok_r(NULL, "\n", &save))
 		err = load_line(m, &l, line, ++number);
 	if (!err)
 		err = load_flush(m, &l);
@@ -249,7 +253,8 @@ void ftrace_print_function(struct ftrace *ft, uint64_t ip, FILE *out)
 	struct ftrace_site *site = ftrace_site_find(ft, ip, &page);
 	const char *name, *module = NULL;
 
-	name = site ? ftrace_site_name(page, site) : symbols_find(ft->model->symbols, ip, NULL, NULL, &module);
+	name = site ? ftrace_site_name(page, site)
+		    : symbols_find(ft->model->symbols, ip, NULL, NULL, &module);
 	if (site)
 		module = page->module;
 	if (name)
@@ -325,13 +330,15 @@ static const char *demangled(struct ftrace *ft, const char *name)
 	return demangle(ft->demangler, name);
 }
 
-bool ftrace_site_match(const struct ftrace_page *page, const struct ftrace_site *site, const struct ftrace_glob *g)
+bool ftrace_site_match(const struct ftrace_page *page, const struct ftrace_site *site,
+		       const struct ftrace_glob *g)
 {
 	const char *name = ftrace_site_name(page, site);
 
 	if (!g->demangled)
 		return ftrace_glob_match(g, name);
-	name = site->flags & FTRACE_SITE_DEMANGLED ? name + strlen(name) + 1 : demangled(page->ft, name);
+	name = site->flags & FTRACE_SITE_DEMANGLED ? name + strlen(name) + 1
+						   : demangled(page->ft, name);
 	return name && ftrace_glob_match(g, name);
 }
 
@@ -375,10 +382,11 @@ static bool module_matches(const struct ftrace_glob *g, const struct ftrace_page
 	return g->not != (file && ftrace_glob_match(g, file));
 }
 
-int ftrace_sites_match(struct ftrace *ft, const struct ftrace_glob *function, const struct ftrace_glob *module,
-		       site_fn fn, void *arg)
+int ftrace_sites_match(struct ftrace *ft, const struct ftrace_glob *function,
+		       const struct ftrace_glob *module, site_fn fn, void *arg)
 {
-	const bool whole = function->type == FTRACE_GLOB_FULL && function->len && !function->demangled;
+	const bool whole =
+		function->type == FTRACE_GLOB_FULL && function->len && !function->demangled;
 	const bool all = module && !function->len;
 	struct ftrace_page *page;
 	int n = 0, rc;
@@ -450,7 +458,9 @@ void ftrace_print_flagged(struct ftrace *ft, uint32_t flags, FILE *out)
 		}
 }
 
-/* The kernel takes pages by powers of two until all sites have a place; such a block is its group. */
+/*
+ * The kernel takes pages by powers of two until all sites have a place; such a block is its group.
+ */
 void ftrace_print_info(struct ftrace *ft, FILE *out)
 {
 	uint64_t pages = 0, groups = 0;
@@ -462,5 +472,6 @@ void ftrace_print_info(struct ftrace *ft, FILE *out)
 		pages += left;
 		groups += (uint64_t)__builtin_popcountll(left);
 	}
-	fprintf(out, "%" PRIu64 " pages:%" PRIu64 " groups: %" PRIu64 "\n", ft->nr_sites, pages, groups);
+	fprintf(out, "%" PRIu64 " pages:%" PRIu64 " groups: %" PRIu64 "\n", ft->nr_sites, pages,
+		groups);
 }

@@ -48,7 +48,8 @@ int ftrace_triggers_changed(struct event *e)
 void ftrace_triggers_end(struct instance *inst)
 {
 	struct event *e = model_event_by_id(inst->model, LAYOUT_FUNCTION_ID);
-	struct event_file *f = e && functions_of(e) && !inst->model->closing ? event_file_find(inst, e) : NULL;
+	struct event_file *f =
+		e && functions_of(e) && !inst->model->closing ? event_file_find(inst, e) : NULL;
 
 	while (f && !list_empty(&f->triggers))
 		trigger_detach(list_entry(f->triggers.next, struct trigger, node));

@@ -100,11 +100,12 @@ static bool hist_action_fits(const struct synth_field *field, const struct hist_
 	if (field->is_stack || !strcmp(field->type, var->type))
 		return true;
 	/* What varies in length is a word of its own in the record. */
-	return (field->is_dynamic ? 8 : field->size) == var->size && (field->is_string || field->is_signed == var->is_signed);
+	return (field->is_dynamic ? 8 : field->size) == var->size &&
+	       (field->is_string || field->is_signed == var->is_signed);
 }
 
-static int add_argument(struct hist_data *hd, const struct hist_command_text *cmd, struct hist_action *a,
-			const struct synth_event *synth, unsigned int i)
+static int add_argument(struct hist_data *hd, const struct hist_command_text *cmd,
+			struct hist_action *a, const struct synth_event *synth, unsigned int i)
 {
 	struct hist_field *var, *ref;
 	struct param p;
@@ -127,7 +128,8 @@ static int add_argument(struct hist_data *hd, const struct hist_command_text *cm
 	return err;
 }
 
-static int create_trace(struct hist_data *hd, const struct hist_command_text *cmd, struct hist_action *a)
+static int create_trace(struct hist_data *hd, const struct hist_command_text *cmd,
+			struct hist_action *a)
 {
 	const char *name = a->use_trace_keyword ? a->synth_name : a->name;
 	struct synth_event *synth = synth_find(hd->event->model, name);
@@ -138,7 +140,8 @@ static int create_trace(struct hist_data *hd, const struct hist_command_text *cm
 	for (unsigned int i = 0; !err && i < a->n_params; i++)
 		err = add_argument(hd, cmd, a, synth, i);
 	if (!err && a->n_params != synth->nr_fields)
-		err = hist_refuse(cmd, "Param count doesn't match synthetic event field count", synth->name);
+		err = hist_refuse(cmd, "Param count doesn't match synthetic event field count",
+				  synth->name);
 	if (err)
 		return err;
 	synth_get(synth);
@@ -161,7 +164,8 @@ static int save_field(struct hist_data *hd, const struct hist_command_text *cmd,
 	return fv ? 0 : err;
 }
 
-static int create_save(struct hist_data *hd, const struct hist_command_text *cmd, const struct hist_action *a)
+static int create_save(struct hist_data *hd, const struct hist_command_text *cmd,
+		       const struct hist_action *a)
 {
 	int err = 0;
 
@@ -183,14 +187,16 @@ static int create_snapshot(struct hist_data *hd)
 	return instance_snapshot_alloc(hd->instance);
 }
 
-static int create_one(struct hist_data *hd, const struct hist_command_text *cmd, struct hist_action *a)
+static int create_one(struct hist_data *hd, const struct hist_command_text *cmd,
+		      struct hist_action *a)
 {
 	if (a->kind == HIST_TRACE)
 		return create_trace(hd, cmd, a);
 	return a->kind == HIST_SAVE ? create_save(hd, cmd, a) : create_snapshot(hd);
 }
 
-static int create_track(struct hist_data *hd, const struct hist_command_text *cmd, struct hist_action *a)
+static int create_track(struct hist_data *hd, const struct hist_command_text *cmd,
+			struct hist_action *a)
 {
 	const char *name = a->track.var_str;
 	struct hist_field *var;
@@ -204,7 +210,8 @@ static int create_track(struct hist_data *hd, const struct hist_command_text *cm
 	a->track.var_ref = hist_ref_create(hd, var, NULL, NULL);
 	if (!a->track.var_ref)
 		return -ENOMEM;
-	a->track.track_var = hist_var_create(hd, a->handler == HIST_ONMAX ? "__max" : "__change", 8, "u64", &err);
+	a->track.track_var = hist_var_create(hd, a->handler == HIST_ONMAX ? "__max" : "__change", 8,
+					     "u64", &err);
 	if (!a->track.track_var) {
 		hist_say(err, cmd, "Couldn't create onmax or onchange variable", NULL);
 		return err;
@@ -220,9 +227,11 @@ static void make_blocks(struct hist_data *hd)
 
 		if (a->handler == HIST_ONMATCH)
 			continue;
-		a->track.block = hist_map_block(hd, a->kind == HIST_SAVE ? hist_save_size(hd) : HIST_TRACK_VALUES);
+		a->track.block = hist_map_block(hd, a->kind == HIST_SAVE ? hist_save_size(hd)
+									 : HIST_TRACK_VALUES);
 		if (a->kind == HIST_SNAPSHOT)
-			a->track.snapshot_block = hist_map_block(hd, HIST_TRACK_VALUES + LAYOUT_COMM_LEN + hd->key_size);
+			a->track.snapshot_block = hist_map_block(
+				hd, HIST_TRACK_VALUES + LAYOUT_COMM_LEN + hd->key_size);
 	}
 }
 
@@ -231,8 +240,9 @@ int hist_actions_create(struct hist_data *hd, const struct hist_command_text *cm
 	int err = 0;
 
 	for (unsigned int i = 0; !err && i < hd->n_actions; i++)
-		err = hd->actions[i]->handler == HIST_ONMATCH ? create_one(hd, cmd, hd->actions[i]) :
-								create_track(hd, cmd, hd->actions[i]);
+		err = hd->actions[i]->handler == HIST_ONMATCH
+			      ? create_one(hd, cmd, hd->actions[i])
+			      : create_track(hd, cmd, hd->actions[i]);
 	if (!err)
 		make_blocks(hd);
 	return err;

@@ -19,7 +19,8 @@ static bool action_parse_begins(const char *s, const char *prefix)
 	return !strncmp(s, prefix, strlen(prefix));
 }
 
-static int parse_param(const struct hist_command_text *cmd, struct hist_action *a, char *param, bool first)
+static int parse_param(const struct hist_command_text *cmd, struct hist_action *a, char *param,
+		       bool first)
 {
 	param = text_strip(param);
 	if (strlen(param) < 2)
@@ -44,12 +45,15 @@ static int parse_params(const struct hist_command_text *cmd, struct hist_action 
 }
 
 /* save() and snapshot() keep what an onmax() or onchange() has found. */
-static int check_tracks(const struct hist_command_text *cmd, const struct hist_action *a, const char *name)
+static int check_tracks(const struct hist_command_text *cmd, const struct hist_action *a,
+			const char *name)
 {
-	return a->handler == HIST_ONMATCH ? hist_refuse(cmd, "Handler doesn't support action", name) : 0;
+	return a->handler == HIST_ONMATCH ? hist_refuse(cmd, "Handler doesn't support action", name)
+					  : 0;
 }
 
-static int parse_save(const struct hist_command_text *cmd, struct hist_action *a, const char *name, char *rest)
+static int parse_save(const struct hist_command_text *cmd, struct hist_action *a, const char *name,
+		      char *rest)
 {
 	int err = parse_params(cmd, a, strsep(&rest, ")"));
 
@@ -57,15 +61,18 @@ static int parse_save(const struct hist_command_text *cmd, struct hist_action *a
 	return err ? err : check_tracks(cmd, a, name);
 }
 
-static int parse_snapshot(const struct hist_command_text *cmd, struct hist_action *a, const char *name, char *rest)
+static int parse_snapshot(const struct hist_command_text *cmd, struct hist_action *a,
+			  const char *name, char *rest)
 {
 	const char *params = strsep(&rest, ")");
 
 	a->kind = HIST_SNAPSHOT;
-	return rest ? check_tracks(cmd, a, name) : hist_refuse(cmd, "No closing paren found", params);
+	return rest ? check_tracks(cmd, a, name)
+		    : hist_refuse(cmd, "No closing paren found", params);
 }
 
-static int parse_trace(const struct hist_command_text *cmd, struct hist_action *a, const char *name, char *rest)
+static int parse_trace(const struct hist_command_text *cmd, struct hist_action *a, const char *name,
+		       char *rest)
 {
 	a->kind = HIST_TRACE;
 	a->use_trace_keyword = action_parse_begins(name, "trace");
@@ -92,7 +99,8 @@ static int action_parse_call(const struct hist_command_text *cmd, struct hist_ac
 }
 
 /* "system.event).ACTION(...)" */
-static int parse_onmatch(struct hist_data *hd, const struct hist_command_text *cmd, struct hist_action *a, char *s)
+static int parse_onmatch(struct hist_data *hd, const struct hist_command_text *cmd,
+			 struct hist_action *a, char *s)
 {
 	char *event = strsep(&s, ")"), *system;
 	const struct event *e;
@@ -124,7 +132,8 @@ static int parse_track(const struct hist_command_text *cmd, struct hist_action *
 	return err ? err : action_parse_call(cmd, a, s);
 }
 
-static int parse_handler(struct hist_data *hd, const struct hist_command_text *cmd, struct hist_action *a, char *s)
+static int parse_handler(struct hist_data *hd, const struct hist_command_text *cmd,
+			 struct hist_action *a, char *s)
 {
 	char *rest = strchr(s, '(') + 1;
 
@@ -179,8 +188,10 @@ static bool actions_equal(const struct hist_action *a, const struct hist_action 
 	for (unsigned int i = 0; i < a->n_params; i++)
 		if (strcmp(a->params[i], b->params[i]))
 			return false;
-	return text_same(target_name(a), target_name(b)) && text_same(a->match.system, b->match.system) &&
-	       text_same(a->match.event, b->match.event) && text_same(a->track.var_str, b->track.var_str);
+	return text_same(target_name(a), target_name(b)) &&
+	       text_same(a->match.system, b->match.system) &&
+	       text_same(a->match.event, b->match.event) &&
+	       text_same(a->track.var_str, b->track.var_str);
 }
 
 bool hist_actions_match(const struct hist_data *a, const struct hist_data *b)

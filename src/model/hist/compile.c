@@ -22,7 +22,8 @@ struct compiler {
 
 static struct op *hist_compile_emit(struct compiler *c, enum op_kind kind)
 {
-	struct op *op = &c->ops[c->nr < OPS_MAX - 1 ? c->nr++ : OPS_MAX - 1];	/* full: hist_compile() refuses */
+	/* full: hist_compile() refuses */
+	struct op *op = &c->ops[c->nr < OPS_MAX - 1 ? c->nr++ : OPS_MAX - 1];
 
 	*op = (struct op){ .kind = kind };
 	return op;
@@ -38,7 +39,9 @@ static enum op_kind load_code(const struct hist_field *f)
 
 static void emit_value(struct compiler *c, const struct hist_field *f);
 
-/* Division by a number as the kernel does it: a shift, a multiplication that rounds up, or plainly. */
+/*
+ * Division by a number as the kernel does it: a shift, a multiplication that rounds up, or plainly.
+ */
 static void emit_division(struct compiler *c, const struct hist_field *f)
 {
 	uint64_t d = f->constant;
@@ -116,8 +119,9 @@ static enum string_kind string_kind(const struct field *field)
 /* A field of the record as it is: loaded and used by one op. */
 static bool is_plain(const struct hist_field *f)
 {
-	return f->field && !(f->flags & (HIST_CPU | HIST_STRING | HIST_STACKTRACE | HIST_LOG2 | HIST_BUCKET |
-					 HIST_EXPR | HIST_VAR_REF | HIST_CONST | HIST_TIMESTAMP));
+	return f->field &&
+	       !(f->flags & (HIST_CPU | HIST_STRING | HIST_STACKTRACE | HIST_LOG2 | HIST_BUCKET |
+			     HIST_EXPR | HIST_VAR_REF | HIST_CONST | HIST_TIMESTAMP));
 }
 
 static struct op *emit_plain(struct compiler *c, enum op_kind kind, const struct hist_field *f)
@@ -301,8 +305,8 @@ static void emit_save(const struct hist_data *hd, struct compiler *c)
 	}
 }
 
-static struct op *emit_track_begin(struct compiler *c, const struct hist_action *a, unsigned int block,
-				   unsigned int flags)
+static struct op *emit_track_begin(struct compiler *c, const struct hist_action *a,
+				   unsigned int block, unsigned int flags)
 {
 	struct op *op = hist_compile_emit(c, OP_TRACK_BEGIN);
 
@@ -313,7 +317,8 @@ static struct op *emit_track_begin(struct compiler *c, const struct hist_action 
 }
 
 /* The buffers are swapped when the value beats that of the newest snapshot, whatever its key. */
-static void emit_snapshot(const struct hist_data *hd, struct compiler *c, const struct hist_action *a)
+static void emit_snapshot(const struct hist_data *hd, struct compiler *c,
+			  const struct hist_action *a)
 {
 	struct op *begin, *end, *op;
 
@@ -370,7 +375,8 @@ static bool fits_one_op(const struct hist_data *hd)
 
 static bool emit_joined(const struct hist_data *hd, struct compiler *c)
 {
-	const struct hist_field *const *keys = (const struct hist_field *const *)&hd->fields[hd->n_vals];
+	const struct hist_field *const *keys =
+		(const struct hist_field *const *)&hd->fields[hd->n_vals];
 	struct op *op;
 
 	if (!fits_one_op(hd))

@@ -31,7 +31,8 @@ static bool unfit(const struct hist_field *f)
 {
 	if (f->flags & HIST_VAR)
 		return f->flags & (HIST_GRAPH | HIST_PERCENT | HIST_BUCKET | HIST_LOG2);
-	return f->flags & (HIST_BUCKET | HIST_LOG2 | HIST_SYM | HIST_SYM_OFFSET | HIST_SYSCALL | HIST_STACKTRACE);
+	return f->flags & (HIST_BUCKET | HIST_LOG2 | HIST_SYM | HIST_SYM_OFFSET | HIST_SYSCALL |
+			   HIST_STACKTRACE);
 }
 
 /* A variable's value is the task's name, not its pid. */
@@ -68,7 +69,8 @@ static int make_var(struct hist_data *hd, struct hist_field *f, const char *name
 	return f->var.name ? err : -ENOMEM;
 }
 
-static int add_val(struct hist_data *hd, const struct hist_command_text *cmd, char *text, const char *var)
+static int add_val(struct hist_data *hd, const struct hist_command_text *cmd, char *text,
+		   const char *var)
 {
 	struct hist_field *f;
 	int err = 0;
@@ -92,7 +94,8 @@ static int add_val(struct hist_data *hd, const struct hist_command_text *cmd, ch
 	return 0;
 }
 
-static int add_vals(struct hist_data *hd, const struct hist_command_text *cmd, char *list, unsigned int *real)
+static int add_vals(struct hist_data *hd, const struct hist_command_text *cmd, char *list,
+		    unsigned int *real)
 {
 	unsigned int hitcounts = 0;
 
@@ -164,8 +167,9 @@ static int create_vars(struct hist_data *hd, const struct hist_command_text *cmd
 	int err = 0;
 
 	for (unsigned int i = 0; !err && i < a->n_vars; i++)
-		err = a->var_names[i] && a->var_exprs[i] ? add_val(hd, cmd, a->var_exprs[i], a->var_names[i]) :
-							   -ENOMEM;
+		err = a->var_names[i] && a->var_exprs[i]
+			      ? add_val(hd, cmd, a->var_exprs[i], a->var_names[i])
+			      : -ENOMEM;
 	return err;
 }
 
@@ -331,8 +335,8 @@ static int create_fields(struct hist_data *hd, const struct hist_command_text *c
 	return err;
 }
 
-int hist_data_create(struct event_file *f, const struct hist_command_text *cmd, char *params, bool removes,
-		     struct hist_data **out)
+int hist_data_create(struct event_file *f, const struct hist_command_text *cmd, char *params,
+		     bool removes, struct hist_data **out)
 {
 	struct hist_data *hd = calloc(1, sizeof(*hd));
 	int err;

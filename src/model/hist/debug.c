@@ -23,7 +23,10 @@ static void print_flags(unsigned int flags, FILE *out)
 		fputs("        HIST_FIELD_FL_CONST\n", out);
 }
 
-/* A number that stands for the structure wherever hist_debug names it; its cell's place never changes. */
+/*
+ * A number that stands for the structure wherever hist_debug names it; its cell's place never
+ * changes.
+ */
 static unsigned long long hist_id(const struct hist_data *hd)
 {
 	uint64_t h = (hd->cell ^ 0xcbf29ce484222325ull) * 0x9e3779b97f4a7c15ull;
@@ -33,8 +36,11 @@ static unsigned long long hist_id(const struct hist_data *hd)
 
 static void print_ref(const struct hist_field *f, FILE *out)
 {
-	fprintf(out, "      name: %s\n      var.idx (into tracing_map_elt.vars[]): %u\n", f->name, f->var.idx);
-	fprintf(out, "      var.hist_data: %016llx\n      var_ref_idx (into hist_data->var_refs[]): %u\n",
+	fprintf(out, "      name: %s\n      var.idx (into tracing_map_elt.vars[]): %u\n", f->name,
+		f->var.idx);
+	fprintf(out,
+		"      var.hist_data: %016llx\n      var_ref_idx (into hist_data->var_refs[]): "
+		"%u\n",
 		hist_id(f->var.hist_data), f->var_ref_idx);
 	if (f->system)
 		fprintf(out, "      system: %s\n", f->system);
@@ -44,12 +50,14 @@ static void print_ref(const struct hist_field *f, FILE *out)
 
 static void print_type(const struct hist_field *f, FILE *out)
 {
-	fprintf(out, "      type: %s\n      size: %u\n      is_signed: %u\n", f->type, f->size, f->is_signed);
+	fprintf(out, "      type: %s\n      size: %u\n      is_signed: %u\n", f->type, f->size,
+		f->is_signed);
 }
 
 static void print_var_name(const struct hist_field *f, FILE *out)
 {
-	fprintf(out, "      var.name: %s\n      var.idx (into tracing_map_elt.vars[]): %u\n", f->var.name, f->var.idx);
+	fprintf(out, "      var.name: %s\n      var.idx (into tracing_map_elt.vars[]): %u\n",
+		f->var.name, f->var.idx);
 }
 
 static void hist_debug_field(const struct hist_field *f, FILE *out)
@@ -62,14 +70,16 @@ static void hist_debug_field(const struct hist_field *f, FILE *out)
 	if (f->flags & HIST_CONST)
 		fprintf(out, "      constant: %llu\n", (unsigned long long)f->constant);
 	if (f->flags & HIST_ALIAS)
-		fprintf(out, "      var_ref_idx (into hist_data->var_refs[]): %u\n", f->var_ref_idx);
+		fprintf(out, "      var_ref_idx (into hist_data->var_refs[]): %u\n",
+			f->var_ref_idx);
 	if (f->flags & HIST_VAR_REF)
 		print_ref(f, out);
 	print_type(f, out);
 }
 
 /* False: the value is no field of the event, and the kernel's list ends there. */
-static bool print_field_var(const struct hist_field_var *fv, const char *list, unsigned int i, FILE *out)
+static bool print_field_var(const struct hist_field_var *fv, const char *list, unsigned int i,
+			    FILE *out)
 {
 	fprintf(out, "\n    hist_data->%s[%u]:\n\n      %s[%u].var:\n", list, i, list, i);
 	print_flags(fv->var->flags, out);
@@ -101,8 +111,10 @@ static bool print_refs(const struct hist_data *hd, FILE *out)
 static void print_action(const struct hist_action *a, unsigned int i, FILE *out)
 {
 	if (a->handler == HIST_ONMATCH) {
-		fprintf(out, "\n    hist_data->actions[%u].match_data.event_system: %s\n", i, a->match.system);
-		fprintf(out, "    hist_data->actions[%u].match_data.event: %s\n", i, a->match.event);
+		fprintf(out, "\n    hist_data->actions[%u].match_data.event_system: %s\n", i,
+			a->match.system);
+		fprintf(out, "    hist_data->actions[%u].match_data.event: %s\n", i,
+			a->match.event);
 		return;
 	}
 	fprintf(out, "\n    hist_data->actions[%u].track_data.var_ref:\n", i);
@@ -130,7 +142,9 @@ static void hist_debug_one(struct trigger *t, unsigned int n, FILE *out)
 
 	fprintf(out, "%s# event histogram\n#\n# trigger info: ", n ? "\n\n" : "");
 	hist_trigger_print(t, out);
-	fprintf(out, "\n#\n\nhist_data: %016llx\n\n  n_vals: %u\n  n_keys: %u\n  n_fields: %u\n\n  val fields:\n\n",
+	fprintf(out,
+		"\n#\n\nhist_data: %016llx\n\n  n_vals: %u\n  n_keys: %u\n  n_fields: %u\n\n  val "
+		"fields:\n\n",
 		hist_id(hd), hd->n_vals, hd->n_keys, hd->n_fields);
 	for (unsigned int i = 0; i < hd->n_fields; i++) {
 		if (i == hd->n_vals)

@@ -24,7 +24,8 @@ static int collect(void *arg, uint32_t elt, const void *key, const uint64_t *sum
 	if (array_room(&all->v, all->nr, sizeof(*e)))
 		return -ENOMEM;
 	e = &all->v[all->nr];
-	*e = (struct hist_entry){ .hd = all->hd, .elt = elt, .key = malloc(all->hd->key_size), .sums = malloc(sums_size) };
+	*e = (struct hist_entry){ .hd = all->hd, .elt = elt, .key = malloc(all->hd->key_size),
+		.sums = malloc(sums_size) };
 	if (!e->key || !e->sums) {
 		free(e->key);
 		free(e->sums);
@@ -70,7 +71,8 @@ static int compare_number(const struct hist_field *f, uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-static int compare_key(const struct hist_field *f, const struct hist_entry *a, const struct hist_entry *b)
+static int compare_key(const struct hist_field *f, const struct hist_entry *a,
+		       const struct hist_entry *b)
 {
 	if (f->flags & HIST_STACKTRACE)
 		return 0;
@@ -80,7 +82,8 @@ static int compare_key(const struct hist_field *f, const struct hist_entry *a, c
 }
 
 /* What a sort key's number means: a sum, or a key field. */
-static int compare_by(const struct hist_data *hd, unsigned int idx, const struct hist_entry *a, const struct hist_entry *b)
+static int compare_by(const struct hist_data *hd, unsigned int idx, const struct hist_entry *a,
+		      const struct hist_entry *b)
 {
 	if (idx < hist_nr_sums(hd))
 		return a->sums[idx] < b->sums[idx] ? -1 : a->sums[idx] > b->sums[idx];
@@ -121,9 +124,11 @@ char *hist_symbol_text(struct model *m, uint64_t addr, bool with_offset)
 		n = asprintf(&out, "0x%llx", (unsigned long long)addr);
 	else if (with_offset)
 		n = asprintf(&out, "%s+0x%llx/0x%llx%s%s%s", name, (unsigned long long)offset,
-			     (unsigned long long)size, module ? " [" : "", module ? module : "", module ? "]" : "");
+			     (unsigned long long)size, module ? " [" : "", module ? module : "",
+			     module ? "]" : "");
 	else
-		n = asprintf(&out, "%s%s%s%s", name, module ? " [" : "", module ? module : "", module ? "]" : "");
+		n = asprintf(&out, "%s%s%s%s", name, module ? " [" : "", module ? module : "",
+			     module ? "]" : "");
 	return n < 0 ? NULL : out;
 }
 
@@ -144,7 +149,8 @@ void hist_entry_comm(const struct hist_entry *e, char comm[LAYOUT_COMM_LEN + 1])
 }
 
 /* A block of an elt; elt 0: of the map. False: nothing was kept there. */
-bool hist_block_read(const struct hist_data *hd, uint32_t elt, unsigned int block, char data[HIST_BLOCK_MAX])
+bool hist_block_read(const struct hist_data *hd, uint32_t elt, unsigned int block,
+		     char data[HIST_BLOCK_MAX])
 {
 	const struct map *m = session_data(hd->event->model->session, hd->map_ref, hd->map_size);
 

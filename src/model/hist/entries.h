@@ -24,7 +24,10 @@ struct hist_entries {
 	uint64_t	hits, drops;
 };
 
-enum { HIST_BLOCK_MAX = HIST_TRACK_VALUES + HIST_VARS_MAX * STRING_ROOM + LAYOUT_COMM_LEN + HIST_KEY_SIZE_MAX };
+enum {
+	HIST_BLOCK_MAX = HIST_TRACK_VALUES + HIST_VARS_MAX * STRING_ROOM + LAYOUT_COMM_LEN +
+			 HIST_KEY_SIZE_MAX
+};
 
 unsigned int hist_nr_sums(const struct hist_data *hd);
 /* 0, -ENOMEM; to be freed in both cases. */
@@ -37,7 +40,8 @@ uint64_t hist_entry_u64(const struct hist_entry *e, const struct hist_field *f);
 /* The task's name that .execname shows. */
 void hist_entry_comm(const struct hist_entry *e, char comm[LAYOUT_COMM_LEN + 1]);
 /* A block of an elt; elt 0: of the map. False: nothing was kept there, and data is all 0. */
-bool hist_block_read(const struct hist_data *hd, uint32_t elt, unsigned int block, char data[HIST_BLOCK_MAX]);
+bool hist_block_read(const struct hist_data *hd, uint32_t elt, unsigned int block,
+		     char data[HIST_BLOCK_MAX]);
 /* An address as %pS (with_offset) and %ps print it. To be freed; NULL: out of memory. */
 char *hist_symbol_text(struct model *m, uint64_t addr, bool with_offset);
 

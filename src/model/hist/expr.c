@@ -60,8 +60,10 @@ void hist_operand_print(const struct hist_field *f, FILE *out)
 /* The expression as it is printed. */
 static char *expr_text(const struct hist_field *f)
 {
-	static const char signs[] = { [HIST_OP_PLUS] = '+', [HIST_OP_MINUS] = '-', [HIST_OP_DIV] = '/',
-				      [HIST_OP_MULT] = '*' };
+	static const char signs[] = {[HIST_OP_PLUS] = '+',
+				     [HIST_OP_MINUS] = '-',
+				     [HIST_OP_DIV] = '/',
+				     [HIST_OP_MULT] = '*'};
 	char *text = NULL;
 	size_t size;
 	FILE *out = text_memory_open(&text, &size);
@@ -103,7 +105,7 @@ static bool refuse_string(const struct parse *p, const struct hist_field *f, con
 /* The kernel cannot name these below a minus, and so refuses them without a word. */
 static bool has_no_text(const struct hist_field *f)
 {
-	return f->operator == HIST_OP_UNARY_MINUS || (f->operands[0] && f->operator == HIST_OP_NONE);
+	return f->operator== HIST_OP_UNARY_MINUS ||(f->operands[0] && f->operator== HIST_OP_NONE);
 }
 
 /* What stands between the parentheses of "-(...)", cut in place; NULL: that is no such text. */
@@ -131,12 +133,14 @@ static char *inside_minus(struct parse *p, char *s)
 }
 
 /* Takes the operand whatever comes of it. */
-static struct hist_field *negate(struct parse *p, struct hist_field *operand, unsigned int flags, int *err)
+static struct hist_field *negate(struct parse *p, struct hist_field *operand, unsigned int flags,
+				 int *err)
 {
 	struct hist_field *f;
 
 	*err = -ENOMEM;
-	f = hist_field_create(p->hd, NULL, flags | HIST_EXPR | (operand->flags & (HIST_TIMESTAMP | HIST_USECS)));
+	f = hist_field_create(p->hd, NULL,
+			      flags | HIST_EXPR | (operand->flags & (HIST_TIMESTAMP | HIST_USECS)));
 	if (!f) {
 		hist_field_free(operand);
 		return NULL;
@@ -201,12 +205,14 @@ static uint64_t fold(enum hist_operator operator, uint64_t a, uint64_t b, bool b
 /* The variable behind a reference, the field itself else; NULL: it is of no field. */
 static const struct hist_field *behind_ref(const struct hist_field *f)
 {
-	return f->flags & (HIST_VAR_REF | HIST_ALIAS) ? hist_find_own_var(f->var.hist_data, f->name) : f;
+	return f->flags & (HIST_VAR_REF | HIST_ALIAS) ? hist_find_own_var(f->var.hist_data, f->name)
+						      : f;
 }
 
 /* Whether two operands can be joined. */
-static int check_operands(const struct parse *p, enum hist_operator operator, const struct hist_field *left,
-			  const struct hist_field *right, const char *right_text)
+static int check_operands(const struct parse *p, enum hist_operator operator,
+			  const struct hist_field * left, const struct hist_field *right,
+			  const char *right_text)
 {
 	if (!left || !right)
 		return -EINVAL;
@@ -245,7 +251,8 @@ static struct hist_field *expr_join(struct parse *p, enum hist_operator operator
 	if (*err)
 		goto free_operands;
 	constant = a->flags & b->flags & HIST_CONST;
-	flags |= (constant ? HIST_CONST : HIST_EXPR) | (left->flags & (HIST_TIMESTAMP | HIST_USECS));
+	flags |=
+		(constant ? HIST_CONST : HIST_EXPR) | (left->flags & (HIST_TIMESTAMP | HIST_USECS));
 	*err = -ENOMEM;
 	f = hist_field_create(p->hd, NULL, flags);
 	if (!f)
@@ -265,8 +272,8 @@ free_operands:
 	return f;
 }
 
-static struct hist_field *parse_binary(struct parse *p, enum hist_operator operator, char *s, char *at,
-				       unsigned int flags, int *err)
+static struct hist_field *parse_binary(struct parse *p, enum hist_operator operator, char * s,
+				       char *at, unsigned int flags, int *err)
 {
 	struct hist_field *left, *right;
 
@@ -314,8 +321,8 @@ static struct hist_field *parse_expr(struct parse *p, char *s, unsigned int flag
 	return parse_binary(p, operator, s, at, flags, err);
 }
 
-struct hist_field *hist_expr_parse(struct hist_data *hd, const struct hist_command_text *cmd, char *text,
-				   unsigned int flags, int *err)
+struct hist_field *hist_expr_parse(struct hist_data *hd, const struct hist_command_text *cmd,
+				   char *text, unsigned int flags, int *err)
 {
 	struct parse p = { hd, cmd, 0 };
 

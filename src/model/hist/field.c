@@ -95,7 +95,8 @@ static bool set_event_field(struct hist_field *f)
 	if (hist_field_is_string(field)) {
 		f->flags |= HIST_STRING;
 		f->content = HIST_TEXT;
-		return set_kind(f, field->type, field->kind == FIELD_STATIC_STRING ? field->size : HIST_STRING_MAX);
+		return set_kind(f, field->type,
+				field->kind == FIELD_STATIC_STRING ? field->size : HIST_STRING_MAX);
 	}
 	if (field->kind == FIELD_STACKTRACE) {
 		f->flags |= HIST_STACKTRACE;
@@ -133,7 +134,8 @@ static bool set_shape(struct hist_data *hd, struct hist_field *f)
 	return !f->field || set_event_field(f);
 }
 
-struct hist_field *hist_field_create(struct hist_data *hd, const struct field *field, unsigned int flags)
+struct hist_field *hist_field_create(struct hist_data *hd, const struct field *field,
+				     unsigned int flags)
 {
 	struct hist_field *f = calloc(1, sizeof(*f));
 
@@ -246,8 +248,8 @@ static struct hist_field *hist_field_number(struct hist_data *hd,
 
 /* A field of the event, or what is made up, with its modifier. */
 static struct hist_field *hist_field_parse_plain(struct hist_data *hd,
-						 const struct hist_command_text *cmd, const char *text,
-						 unsigned int flags, int *err)
+						 const struct hist_command_text *cmd,
+						 const char *text, unsigned int flags, int *err)
 {
 	const struct field *field = NULL;
 	struct hist_field *f;
@@ -307,7 +309,9 @@ static struct hist_field *parse_qualified(struct hist_data *hd, const struct his
 		return NULL;
 	*err = -ENOMEM;
 	if (ref)
-		return flags & HIST_VAR && !(flags & HIST_FIELD_OF_ACTION) ? hist_alias_create(hd, ref) : ref;
+		return flags & HIST_VAR && !(flags & HIST_FIELD_OF_ACTION)
+			       ? hist_alias_create(hd, ref)
+			       : ref;
 	return hist_field_parse_plain(hd, cmd, local ? local : q->name,
 				      flags & ~HIST_FIELD_OF_ACTION, err);
 }
@@ -320,8 +324,8 @@ static bool is_word(const char *text, const char *word)
 	return !strncmp(text, word, n) && (!text[n] || text[n] == '.');
 }
 
-struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_command_text *cmd, char *text,
-				    unsigned int flags, int *err)
+struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_command_text *cmd,
+				    char *text, unsigned int flags, int *err)
 {
 	struct qualified q;
 

@@ -26,8 +26,8 @@ unsigned int hist_map_block(struct hist_data *hd, unsigned int size)
 	return hd->shape.nr_blocks++;
 }
 
-struct hist_field *hist_var_create(struct hist_data *hd, const char *name, unsigned int size, const char *type,
-				   int *err)
+struct hist_field *hist_var_create(struct hist_data *hd, const char *name, unsigned int size,
+				   const char *type, int *err)
 {
 	struct hist_field *var;
 	int idx;
@@ -79,8 +79,9 @@ static struct hist_field_var *make_pair(struct hist_field *var, struct hist_fiel
 	return fv;
 }
 
-struct hist_field_var *hist_field_var_create(struct hist_data *hd, const struct hist_command_text *cmd,
-					     char *name, int *err)
+struct hist_field_var *hist_field_var_create(struct hist_data *hd,
+					     const struct hist_command_text *cmd, char *name,
+					     int *err)
 {
 	struct hist_field *val, *var;
 
@@ -169,8 +170,8 @@ static char *hidden_params(const struct hist_data *like, const char *field)
 }
 
 /* The command that the next server finds (R4) is the hidden hist's own. */
-static int add_hidden(struct event_file *f, const struct hist_command_text *cmd, const struct trigger *like,
-		      const char *field)
+static int add_hidden(struct event_file *f, const struct hist_command_text *cmd,
+		      const struct trigger *like, const char *field)
 {
 	struct hist_command_text own = *cmd;
 	char *params = hidden_params(hist_of(like), field), *command = NULL;
@@ -195,7 +196,8 @@ static void own_hidden(struct hist_data *hd, struct hist_data *hidden)
 }
 
 struct hist_field *hist_hidden_create(struct hist_data *hd, const struct hist_command_text *cmd,
-				      const char *system, const char *event, const char *name, int *err)
+				      const char *system, const char *event, const char *name,
+				      int *err)
 {
 	struct event *e = model_find_event(hd->event->model, system, event);
 	struct event_file *f = e ? event_file_get(hd->instance, e) : NULL;
@@ -238,7 +240,8 @@ void hist_hidden_remove(struct hist_data *hd)
 {
 	for (unsigned int i = 0; i < hd->n_hidden; i++) {
 		struct hist_data *hidden = hd->hidden[i];
-		struct event_file *f = hidden ? event_file_find(hidden->instance, hidden->event) : NULL;
+		struct event_file *f =
+			hidden ? event_file_find(hidden->instance, hidden->event) : NULL;
 		struct trigger *t = f ? hist_trigger_of(f, hidden) : NULL;
 
 		if (!t)

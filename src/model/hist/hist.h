@@ -73,7 +73,8 @@ enum hist_flags {
 	HIST_CONST	= 1 << 18,
 	HIST_PERCENT	= 1 << 19,
 	HIST_GRAPH	= 1 << 20,
-	HIST_FIELD_OF_ACTION = 1u << 31,	/* to hist_field_parse(), with HIST_VAR: a reference stays one */
+	/* to hist_field_parse(), with HIST_VAR: a reference stays one */
+	HIST_FIELD_OF_ACTION = 1u << 31,
 };
 
 enum hist_operator {
@@ -105,11 +106,15 @@ struct hist_field {
 	enum hist_operator operator;	/* of an expression */
 	struct hist_var	var;
 	enum hist_content content;
-	unsigned int	block;		/* of a variable that is a text or a stack; of a reference to one */
-	bool		divides_by_constant;	/* an expression: by `constant`, whose field may be a reference */
-	bool		read_once;	/* a reference that an expression uses: one match a setting */
+	/* of a variable that is a text or a stack; of a reference to one */
+	unsigned int	block;
+	/* an expression: by `constant`, whose field may be a reference */
+	bool		divides_by_constant;
+	/* a reference that an expression uses: one match a setting */
+	bool		read_once;
 	unsigned int	var_ref_idx;	/* a reference's, an alias's place in var_refs[] */
-	char		*system, *event_name;	/* as a reference was written, NULL: by its name alone */
+	/* as a reference was written, NULL: by its name alone */
+	char		*system, *event_name;
 	char		*name;		/* of a reference or an expression */
 	char		*full_name;	/* "system.event.$name" */
 	struct hist_data *hist_data;
@@ -129,7 +134,8 @@ struct hist_action {
 	char		*name;		/* "save", "snapshot", "trace", or the synthetic event's */
 	char		*params[HIST_PARAMS_MAX];
 	unsigned int	n_params;
-	unsigned int	var_ref_idx[HIST_PARAMS_MAX];	/* HIST_TRACE: the arguments, in var_refs[] */
+	/* HIST_TRACE: the arguments, in var_refs[] */
+	unsigned int	var_ref_idx[HIST_PARAMS_MAX];
 	struct synth_event *synth;
 	bool		use_trace_keyword;	/* trace(EVENT,...) rather than EVENT(...) */
 	char		*synth_name;		/* its first argument then */
@@ -140,8 +146,10 @@ struct hist_action {
 		char	*var_str;		/* "$lat" */
 		struct hist_field *var_ref;	/* the variable that is tracked */
 		struct hist_field *track_var;	/* __max, __change */
-		unsigned int block;		/* of each elt: the tracked value, with save() what was saved then */
-		unsigned int snapshot_block;	/* of the map: value, key and task of the newest snapshot */
+		/* of each elt: the tracked value, with save() what was saved then */
+		unsigned int block;
+		/* of the map: value, key and task of the newest snapshot */
+		unsigned int snapshot_block;
 	} track;				/* HIST_ONMAX, HIST_ONCHANGE */
 };
 
@@ -157,7 +165,8 @@ struct hist_attrs {
 	unsigned int	map_bits;	/* 0: not given */
 	char		*assignments[HIST_VARS_MAX];
 	unsigned int	n_assignments;
-	char		*var_names[HIST_VARS_MAX], *var_exprs[HIST_VARS_MAX];	/* of the assignments */
+	/* of the assignments */
+	char		*var_names[HIST_VARS_MAX], *var_exprs[HIST_VARS_MAX];
 	unsigned int	n_vars;
 	char		*actions[HIST_ACTIONS_MAX];
 	unsigned int	n_actions;
@@ -165,7 +174,8 @@ struct hist_attrs {
 
 struct hist_data {
 	struct hist_attrs attrs;
-	struct event	*event;		/* whose fields it has; of a name the one that had it first */
+	/* whose fields it has; of a name the one that had it first */
+	struct event	*event;
 	struct instance	*instance;
 	struct hist_field *fields[HIST_FIELDS_MAX];
 	unsigned int	n_vals, n_keys, n_fields, n_vars;
@@ -187,7 +197,8 @@ struct hist_data {
 	struct hist_data *hidden[HIST_PARAMS_MAX];
 	unsigned int	n_hidden;
 	bool		is_hidden;	/* some hist's hidden[] has it */
-	struct list_head vars_node;	/* in instance->hist_vars, newest first; on no list: has no variables or references */
+	/* in instance->hist_vars, newest first; on no list: has no variables or references */
+	struct list_head vars_node;
 
 	struct map_shape shape;
 	data_ref	map_ref;
@@ -195,22 +206,31 @@ struct hist_data {
 	config_ref	cell;		/* struct hist_cell */
 	config_ref	code;
 	size_t		code_size;
-	unsigned int	n_map_vars;	/* numbers of variables that were given, save() and __max included */
+	/* numbers of variables that were given, save() and __max included */
+	unsigned int	n_map_vars;
 	unsigned int	refs;		/* triggers that have it: more than one with name= */
 };
 
 /* A command, and where its errors go: "hist:SYSTEM:EVENT", the command with its "hist:". */
 struct hist_command_text {
 	struct event_file *file;
-	char		*text;		/* "hist:keys=..."; of a hidden hist the command that needs it */
-	const char	*command;	/* as written, for the next server (R4); of a hidden hist its own */
+	/* "hist:keys=..."; of a hidden hist the command that needs it */
+	char		*text;
+	/* as written, for the next server (R4); of a hidden hist its own */
+	const char	*command;
 };
 
 /* ---- parse.c ---- */
 
-/* Logs an error; the caret goes under the first place in the command where `at` stands ("" or NULL: its start). */
+/*
+ * Logs an error; the caret goes under the first place in the command where `at` stands ("" or NULL:
+ * its start).
+ */
 void hist_error(const struct hist_command_text *cmd, const char *error, const char *at);
-/* The same for who failed with `err`: of a command that found no memory nothing is said to be wrong. */
+/*
+ * The same for who failed with `err`: of a command that found no memory nothing is said to be
+ * wrong.
+ */
 void hist_say(int err, const struct hist_command_text *cmd, const char *error, const char *at);
 /* The same for what the caller returns then: -EINVAL. */
 int hist_refuse(const struct hist_command_text *cmd, const char *error, const char *at);
@@ -224,9 +244,10 @@ void hist_attrs_free_vars(struct hist_attrs *attrs);
 /* ---- field.c ---- */
 
 /* One field with its modifiers, or a number. NULL with *err set. */
-struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_command_text *cmd, char *text,
-				    unsigned int flags, int *err);
-struct hist_field *hist_field_create(struct hist_data *hd, const struct field *field, unsigned int flags);
+struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_command_text *cmd,
+				    char *text, unsigned int flags, int *err);
+struct hist_field *hist_field_create(struct hist_data *hd, const struct field *field,
+				     unsigned int flags);
 /* Of a reference nothing is freed: var_refs[] owns it. */
 void hist_field_free(struct hist_field *f);
 void hist_ref_free(struct hist_field *ref);
@@ -238,15 +259,18 @@ void hist_operand_print(const struct hist_field *f, FILE *out);
 
 /* ---- expr.c ---- */
 
-/* The same with operators. Both cut the text to pieces in place; its first piece stays what it says (see expr.c). */
-struct hist_field *hist_expr_parse(struct hist_data *hd, const struct hist_command_text *cmd, char *text,
-				   unsigned int flags, int *err);
+/*
+ * The same with operators. Both cut the text to pieces in place; its first piece stays what it says
+ * (see expr.c).
+ */
+struct hist_field *hist_expr_parse(struct hist_data *hd, const struct hist_command_text *cmd,
+				   char *text, unsigned int flags, int *err);
 
 /* ---- create.c ---- */
 
 /* All but the actions' variables and the map. `removes`: of a "!" command. */
-int hist_data_create(struct event_file *f, const struct hist_command_text *cmd, char *params, bool removes,
-		     struct hist_data **out);
+int hist_data_create(struct event_file *f, const struct hist_command_text *cmd, char *params,
+		     bool removes, struct hist_data **out);
 void hist_data_destroy(struct hist_data *hd);
 
 /* ---- var.c ---- */
@@ -262,12 +286,14 @@ struct hist_field *hist_find_event_var(struct hist_data *hd, const struct hist_c
 struct hist_field *hist_ref_create(struct hist_data *hd, struct hist_field *var, const char *system,
 				   const char *event);
 /* "$x" in an expression; NULL: it is none, or there is no such variable, which is logged. */
-struct hist_field *hist_ref_parse(struct hist_data *hd, const struct hist_command_text *cmd, const char *system,
-				  const char *event, const char *text, int *err);
+struct hist_field *hist_ref_parse(struct hist_data *hd, const struct hist_command_text *cmd,
+				  const char *system, const char *event, const char *text,
+				  int *err);
 /* A variable that is another one: `y=$x`. */
 struct hist_field *hist_alias_create(struct hist_data *hd, struct hist_field *ref);
 /* What `$x` stands for where x is a plain field of the same command; NULL. */
-const char *hist_local_field(const struct hist_data *hd, const char *system, const char *event, const char *text);
+const char *hist_local_field(const struct hist_data *hd, const char *system, const char *event,
+			     const char *text);
 /* It is a variable, or has a reference in it. */
 bool hist_field_has_vars(const struct hist_field *f);
 /* Another hist refers to one of its variables. */
@@ -282,15 +308,23 @@ void hist_vars_remove(struct hist_data *hd);
 int hist_map_var(struct hist_data *hd);
 unsigned int hist_map_block(struct hist_data *hd, unsigned int size);
 /* A variable that no field has: __max. NULL with *err set: the name exists, too many. */
-struct hist_field *hist_var_create(struct hist_data *hd, const char *name, unsigned int size, const char *type,
-				   int *err);
-/* A variable of a field of this hist's own event, named by the first piece of its text. NULL, logged. */
-struct hist_field_var *hist_field_var_create(struct hist_data *hd, const struct hist_command_text *cmd,
-					     char *name, int *err);
+struct hist_field *hist_var_create(struct hist_data *hd, const char *name, unsigned int size,
+				   const char *type, int *err);
+/*
+ * A variable of a field of this hist's own event, named by the first piece of its text. NULL,
+ * logged.
+ */
+struct hist_field_var *hist_field_var_create(struct hist_data *hd,
+					     const struct hist_command_text *cmd, char *name,
+					     int *err);
 void hist_field_var_free(struct hist_field_var *fv);
-/* A variable of a field of another event, in a hidden hist with the keys of one that is there. NULL, logged. */
+/*
+ * A variable of a field of another event, in a hidden hist with the keys of one that is there.
+ * NULL, logged.
+ */
 struct hist_field *hist_hidden_create(struct hist_data *hd, const struct hist_command_text *cmd,
-				      const char *system, const char *event, const char *name, int *err);
+				      const char *system, const char *event, const char *name,
+				      int *err);
 /* Removes the hidden hists that nobody else refers to. */
 void hist_hidden_remove(struct hist_data *hd);
 
@@ -307,7 +341,10 @@ int hist_actions_create(struct hist_data *hd, const struct hist_command_text *cm
 
 /* ---- map.c ---- */
 
-/* Makes the map, or restores the one that a dead server's cell names, and writes the program. 0, -ENOMEM, -EPROTO */
+/*
+ * Makes the map, or restores the one that a dead server's cell names, and writes the program. 0,
+ * -ENOMEM, -EPROTO
+ */
 int hist_map_create(struct hist_data *hd, config_ref restored_cell);
 /* A new, empty map for `clear`; the old one is retired. */
 int hist_map_renew(struct hist_data *hd);
@@ -329,13 +366,17 @@ bool hist_has_execname(const struct hist_data *hd);
 /* ---- trigger.c ---- */
 
 /* Adds a hist trigger; for hidden ones the errors show the command that needs them. */
-int hist_trigger_add(struct event_file *f, const struct hist_command_text *cmd, char *params, const char *cond);
+int hist_trigger_add(struct event_file *f, const struct hist_command_text *cmd, char *params,
+		     const char *cond);
 /* The trigger of an event file that has the hist; NULL. */
 struct trigger *hist_trigger_of(struct event_file *f, const struct hist_data *hd);
 
 /* ---- join.c ---- */
 
-/* Joins ops of code with keys of that many bytes; `place` is working memory. Returns how many are left. */
+/*
+ * Joins ops of code with keys of that many bytes; `place` is working memory. Returns how many are
+ * left.
+ */
 unsigned int hist_join(struct op *ops, unsigned int nr, uint32_t key_size, uint16_t *place);
 
 /* ---- print.c ---- */

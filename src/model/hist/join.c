@@ -9,7 +9,10 @@
 #include "model/hist/hist.h"
 #include "plane/code.h"
 
-/* Each looks at the ops from `op` on, of which there are `left`. Returns how many became *out; 0: not these. */
+/*
+ * Each looks at the ops from `op` on, of which there are `left`. Returns how many became *out; 0:
+ * not these.
+ */
 typedef unsigned int (*join_fn)(const struct op *op, unsigned int left, struct op *out);
 
 static bool codes_are(const struct op *op, unsigned int left, const uint8_t *codes, unsigned int nr)
@@ -22,8 +25,8 @@ static bool codes_are(const struct op *op, unsigned int left, const uint8_t *cod
 	return true;
 }
 
-#define MATCHES(op, left, ...)							\
-	codes_are(op, left, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+#define MATCHES(op, left, ...) \
+	codes_are(op, left, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
 static bool is_load(const struct op *op)
 {
@@ -102,7 +105,8 @@ static unsigned int join_time(const struct op *op, unsigned int left, struct op 
 	if (op->kind != OP_LOAD_TIME)
 		return 0;
 	if (MATCHES(op + used, left - used, OP_VAR_SET)) {
-		*out = (struct op){ .kind = OP_VAR_TIME, .size = (uint8_t)usecs, .off = op[used].off };
+		*out = (struct op){ .kind = OP_VAR_TIME, .size = (uint8_t)usecs, .off =
+			op[used].off };
 		return used + 1;
 	}
 	if (!MATCHES(op + used, left - used, OP_LOAD_REF, OP_SUB, OP_VAR_SET))
@@ -123,7 +127,8 @@ static unsigned int join_time_hist(const struct op *op, unsigned int left, struc
 	used = 2 + join_time(op + 2, left - 2, &time);
 	if (time.kind != OP_VAR_TIME || used == 2 || used >= left || op[used].kind != OP_END)
 		return 0;
-	*out = (struct op){ .kind = OP_HIST_TIME, .len = op->size, .off = (uint16_t)op->arg, .arg = time.off,
+	*out = (struct op){ .kind = OP_HIST_TIME, .len = op->size, .off = (uint16_t)op->arg, .arg =
+		time.off,
 			    .size = time.size };
 	return used;
 }
@@ -134,15 +139,21 @@ static unsigned int join_since(const struct op *op, unsigned int left, struct op
 	struct op time;
 	unsigned int used;
 
-	if (!MATCHES(op, left, OP_KEY_FIELD, OP_REF_FIND, OP_REF_READ, OP_FIND, OP_LOAD_TIME) || op->off ||
-	    op[1].arg != 8 || op[2].len)
+	if (!MATCHES(op, left, OP_KEY_FIELD, OP_REF_FIND, OP_REF_READ, OP_FIND, OP_LOAD_TIME) ||
+	    op->off || op[1].arg != 8 || op[2].len)
 		return 0;
 	used = join_time(op + 4, left - 4, &time);
 	if (!used || time.kind != OP_VAR_SINCE || time.arg != op[2].arg)
 		return 0;
-	*out = (struct op){ .kind = OP_TAKE_SINCE, .size = op->size, .off = (uint16_t)op->arg, .imm = op[1].imm,
-			    .arg = op[2].arg, .flags = op[2].flags, .on_true = op[2].off, .on_false = time.off,
-			    .len = time.size };
+	*out = (struct op){.kind = OP_TAKE_SINCE,
+			   .size = op->size,
+			   .off = (uint16_t)op->arg,
+			   .imm = op[1].imm,
+			   .arg = op[2].arg,
+			   .flags = op[2].flags,
+			   .on_true = op[2].off,
+			   .on_false = time.off,
+			   .len = time.size};
 	return used + 4;
 }
 

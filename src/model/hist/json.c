@@ -6,7 +6,8 @@
  *         "entries": [ { "keys":      [ { "field", "modifier", "raw", "text" } ... ],
  *                        "values":    [ { "field", "modifier", "value" } ... ],
  *                        "variables": { "lat": 35, ... },
- *                        "tracked":   [ { "handler", "variable", "value", "saved": { ... } } ... ] } ... ],
+ *                        "tracked":   [ { "handler", "variable", "value", "saved": { ... } } ... ]
+ *                                     } ... ],
  *         "snapshot": { "handler", "variable", "value", "keys" } or null,
  *         "totals": { "hits", "entries", "dropped" } } ... ]
  *
@@ -67,7 +68,8 @@ static void hist_json_field(const struct hist_field *f, FILE *out)
 
 /* ---- keys ---- */
 
-static void print_symbol_text(const struct hist_entry *e, uint64_t addr, bool with_offset, FILE *out)
+static void print_symbol_text(const struct hist_entry *e, uint64_t addr, bool with_offset,
+			      FILE *out)
 {
 	char *text = hist_symbol_text(e->hd->event->model, addr, with_offset);
 
@@ -76,7 +78,8 @@ static void print_symbol_text(const struct hist_entry *e, uint64_t addr, bool wi
 }
 
 /* Both are lists: addresses, and their names. */
-static void print_stack(const struct hist_entry *e, const struct hist_field *f, bool names, FILE *out)
+static void print_stack(const struct hist_entry *e, const struct hist_field *f, bool names,
+			FILE *out)
 {
 	fputc('[', out);
 	for (unsigned int i = 0; i < f->size / 8 && i < HIST_STACK_DEPTH; i++) {
@@ -161,7 +164,8 @@ static void print_values(const struct hist_entry *e, FILE *out)
 	const struct hist_data *hd = e->hd;
 	unsigned int sum = 1;
 
-	fprintf(out, "\"values\": [{\"field\": \"hitcount\", \"value\": %llu}", (unsigned long long)e->sums[0]);
+	fprintf(out, "\"values\": [{\"field\": \"hitcount\", \"value\": %llu}",
+		(unsigned long long)e->sums[0]);
 	for (unsigned int i = 1; i < hd->n_vals; i++) {
 		const struct hist_field *f = hd->fields[i];
 
@@ -266,8 +270,9 @@ static void hist_json_snapshot(struct hist_data *hd, FILE *out)
 			continue;
 		if (!hist_block_read(hd, 0, a->track.snapshot_block, data))
 			break;
-		e = (struct hist_entry){ .hd = hd, .key = data + HIST_TRACK_VALUES + LAYOUT_COMM_LEN,
-				    .comm = data + HIST_TRACK_VALUES };
+		e = (struct hist_entry){.hd = hd,
+					.key = data + HIST_TRACK_VALUES + LAYOUT_COMM_LEN,
+					.comm = data + HIST_TRACK_VALUES};
 		fputs("{", out);
 		print_tracker(a, data, out);
 		fputs(", ", out);
@@ -319,7 +324,8 @@ static int hist_json_one(struct trigger *t, FILE *out)
 	struct hist_entries all;
 	int err = hist_entries_read(hd, &all);
 
-	fprintf(out, " {\"event\": \"%s:%s\", ", t->file->event->system->name, t->file->event->name);
+	fprintf(out, " {\"event\": \"%s:%s\", ", t->file->event->system->name,
+		t->file->event->name);
 	if (!err)
 		err = print_trigger_text(t, out);
 	fprintf(out, ", \"paused\": %s,\n  \"entries\": [", t->paused ? "true" : "false");

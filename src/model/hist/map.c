@@ -60,7 +60,10 @@ struct map_view hist_map_view(const struct hist_data *hd)
 
 static void point_cell(const struct hist_data *hd)
 {
-	/* Release: pairs with the acquire in ref_find() and, when this server has died, in restore_map(). */
+	/*
+	 * Release: pairs with the acquire in ref_find() and, when this server has died, in
+	 * restore_map().
+	 */
 	atomic_store_explicit(&cell_of(hd)->map, hd->map_ref, memory_order_release);
 }
 

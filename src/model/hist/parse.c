@@ -111,7 +111,8 @@ static int parse_assignment(const struct hist_command_text *cmd, char *s, struct
 
 	if ((value = behind(s, "key=")) || (value = behind(s, "keys=")))
 		return text_set(&a->keys, value);
-	if ((value = behind(s, "val=")) || (value = behind(s, "vals=")) || (value = behind(s, "values=")))
+	if ((value = behind(s, "val=")) || (value = behind(s, "vals=")) ||
+	    (value = behind(s, "values=")))
 		return text_set(&a->vals, value);
 	if ((value = behind(s, "sort=")))
 		return text_set(&a->sort, value);

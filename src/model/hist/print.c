@@ -15,7 +15,8 @@ static void hist_print_field(const struct hist_field *f, FILE *out)
 	else if (f->flags & HIST_CONST)
 		fprintf(out, "%llu", (unsigned long long)f->constant);
 	else
-		fprintf(out, "%s%s", (f->flags & (HIST_VAR_REF | HIST_ALIAS)) && !f->system ? "$" : "",
+		fprintf(out, "%s%s",
+			(f->flags & (HIST_VAR_REF | HIST_ALIAS)) && !f->system ? "$" : "",
 			hist_field_name(f));
 	if (modifier && !(f->flags & (HIST_VAR_REF | HIST_EXPR | HIST_STACKTRACE)))
 		fprintf(out, ".%s", modifier);
@@ -102,10 +103,11 @@ static void actions_print(const struct hist_data *hd, FILE *out)
 		const struct hist_action *a = hd->actions[i];
 
 		if (a->handler == HIST_ONMATCH)
-			fprintf(out, ":onmatch(%s.%s).%s(", a->match.system, a->match.event, a->name);
-		else
-			fprintf(out, ":%s(%s).%s(", a->handler == HIST_ONMAX ? "onmax" : "onchange", a->track.var_str,
+			fprintf(out, ":onmatch(%s.%s).%s(", a->match.system, a->match.event,
 				a->name);
+		else
+			fprintf(out, ":%s(%s).%s(", a->handler == HIST_ONMAX ? "onmax" : "onchange",
+				a->track.var_str, a->name);
 		print_params(hd, a, out);
 		fputc(')', out);
 	}
@@ -136,5 +138,7 @@ void hist_trigger_print(struct trigger *t, FILE *out)
 	if (t->cond)
 		fprintf(out, " if %s", t->cond);
 	/* Relaxed: an enable_hist may flip it any time. */
-	fputs(atomic_load_explicit(&t->state->paused, memory_order_relaxed) ? " [paused]" : " [active]", out);
+	fputs(atomic_load_explicit(&t->state->paused, memory_order_relaxed) ? " [paused]"
+									    : " [active]",
+	      out);
 }

@@ -21,8 +21,8 @@ static void print_symbol(const struct hist_entry *e, const struct hist_field *f,
 	uint64_t v = hist_entry_u64(e, f);
 	char *text = hist_symbol_text(e->hd->event->model, v, with_offset);
 
-	fprintf(out, "%s: [%llx] %-*s", hist_field_name(f), (unsigned long long)v, with_offset ? 55 : 45,
-		text ? text : "");
+	fprintf(out, "%s: [%llx] %-*s", hist_field_name(f), (unsigned long long)v,
+		with_offset ? 55 : 45, text ? text : "");
 	free(text);
 }
 
@@ -50,7 +50,8 @@ static void print_execname(const struct hist_entry *e, const struct hist_field *
 	char comm[LAYOUT_COMM_LEN + 1];
 
 	hist_entry_comm(e, comm);
-	fprintf(out, "%s: %-16s[%10llu]", hist_field_name(f), comm, (unsigned long long)hist_entry_u64(e, f));
+	fprintf(out, "%s: %-16s[%10llu]", hist_field_name(f), comm,
+		(unsigned long long)hist_entry_u64(e, f));
 }
 
 static void hist_show_key(const struct hist_entry *e, const struct hist_field *f, FILE *out)
@@ -66,13 +67,15 @@ static void hist_show_key(const struct hist_entry *e, const struct hist_field *f
 		print_execname(e, f, out);
 	} else if (f->flags & HIST_SYSCALL) {
 		syscall = hist_syscall_name(v);
-		fprintf(out, "%s: %-30s[%3llu]", name, syscall ? syscall : "unknown_syscall", (unsigned long long)v);
+		fprintf(out, "%s: %-30s[%3llu]", name, syscall ? syscall : "unknown_syscall",
+			(unsigned long long)v);
 	} else if (f->flags & HIST_STACKTRACE) {
 		print_stack(e, f, out);
 	} else if (f->flags & HIST_LOG2) {
 		fprintf(out, "%s: ~ 2^%-2llu", name, (unsigned long long)v);
 	} else if (f->flags & HIST_BUCKET) {
-		fprintf(out, "%s: ~ %llu-%llu", name, (unsigned long long)v, (unsigned long long)(v + f->buckets - 1));
+		fprintf(out, "%s: ~ %llu-%llu", name, (unsigned long long)v,
+			(unsigned long long)(v + f->buckets - 1));
 	} else if (f->flags & HIST_STRING) {
 		fprintf(out, "%s: %-50.*s", name, (int)f->size, e->key + f->offset);
 	} else {
@@ -107,7 +110,8 @@ static void print_bar(const char *name, uint64_t v, uint64_t max, FILE *out)
 	fprintf(out, " %s: %20s", name, bar);
 }
 
-static void print_val(const char *name, unsigned int flags, uint64_t v, const struct val_total *t, FILE *out)
+static void print_val(const char *name, unsigned int flags, uint64_t v, const struct val_total *t,
+		      FILE *out)
 {
 	uint32_t pc;
 
@@ -135,7 +139,8 @@ static void print_saved(const struct hist_data *hd, const char *data, bool saved
 		unsigned int off = hist_save_offset(hd, i);
 
 		if (hd->save_vars[i]->val->content == HIST_TEXT)
-			fprintf(out, "  %s: %-32.*s", name, STRING_ROOM - 1, saved ? data + off : "(null)");
+			fprintf(out, "  %s: %-32.*s", name, STRING_ROOM - 1,
+				saved ? data + off : "(null)");
 		else
 			fprintf(out, "  %s: %10llu", name,
 				(unsigned long long)hist_block_word(data, off));
@@ -202,8 +207,9 @@ static void hist_show_snapshot(struct hist_data *hd, FILE *out)
 	e = (struct hist_entry){ .hd = hd, .key = data + HIST_TRACK_VALUES + LAYOUT_COMM_LEN,
 			    .comm = data + HIST_TRACK_VALUES };
 	fputs("\nSnapshot taken (see tracing/snapshot).  Details:\n", out);
-	fprintf(out, "\ttriggering value { %s(%s) }: %10llu", a->handler == HIST_ONMAX ? "onmax" : "onchange",
-		a->track.var_str, (unsigned long long)hist_block_word(data, 0));
+	fprintf(out, "\ttriggering value { %s(%s) }: %10llu",
+		a->handler == HIST_ONMAX ? "onmax" : "onchange", a->track.var_str,
+		(unsigned long long)hist_block_word(data, 0));
 	fputs("\ttriggered by event with key: ", out);
 	print_keys(&e, out);
 	fputc('\n', out);

@@ -16,19 +16,21 @@ static bool same_event_field(const struct field *a, const struct field *b)
 {
 	if (a == b)
 		return true;
-	return a && b && !strcmp(a->name, b->name) && !strcmp(a->type, b->type) && a->size == b->size &&
-	       a->is_signed == b->is_signed;
+	return a && b && !strcmp(a->name, b->name) && !strcmp(a->type, b->type) &&
+	       a->size == b->size && a->is_signed == b->is_signed;
 }
 
 static bool same_field(const struct hist_field *a, const struct hist_field *b)
 {
-	return a->flags == b->flags && same_event_field(a->field, b->field) && a->offset == b->offset &&
-	       a->size == b->size && a->is_signed == b->is_signed && text_same(a->var.name, b->var.name);
+	return a->flags == b->flags && same_event_field(a->field, b->field) &&
+	       a->offset == b->offset && a->size == b->size && a->is_signed == b->is_signed &&
+	       text_same(a->var.name, b->var.name);
 }
 
 static bool same_shape(const struct hist_data *a, const struct hist_data *b)
 {
-	if (a->n_vals != b->n_vals || a->n_fields != b->n_fields || a->n_sort_keys != b->n_sort_keys)
+	if (a->n_vals != b->n_vals || a->n_fields != b->n_fields ||
+	    a->n_sort_keys != b->n_sort_keys)
 		return false;
 	for (unsigned int i = 0; i < a->n_fields; i++)
 		if (!same_field(a->fields[i], b->fields[i]))
@@ -58,8 +60,8 @@ static struct trigger *find_named(struct model *m, const char *name)
 }
 
 /* The trigger of the event that the new command describes. */
-static struct trigger *find_match(struct event_file *f, const struct hist_data *hd, const struct trigger *named,
-				  const char *cond)
+static struct trigger *find_match(struct event_file *f, const struct hist_data *hd,
+				  const struct trigger *named, const char *cond)
 {
 	struct trigger *t;
 
@@ -100,7 +102,8 @@ static int command_open(struct event_file *f, const struct hist_command_text *te
 
 	*c = (struct command){ .text = text, .cond = cond };
 	/* So that the '-' is no operator to the parser of expressions. */
-	for (offset = params; (offset = strstr(offset, ".sym-offset")); offset += strlen(".sym-offset"))
+	for (offset = params; (offset = strstr(offset, ".sym-offset"));
+	     offset += strlen(".sym-offset"))
 		offset[4] = 'X';
 	err = hist_data_create(f, text, params, removes, &c->hd);
 	if (!err)
@@ -192,7 +195,8 @@ static int check_new(struct command *c, struct event_file *f)
 
 	if (c->named && !same_shape(c->hd, hist_of(c->named)))
 		return hist_refuse(c->text,
-				   "Named hist trigger doesn't match existing named trigger (includes variables)",
+				   "Named hist trigger doesn't match existing named trigger "
+				   "(includes variables)",
 				   a->name);
 	if ((!a->name || c->named) && find_match(f, c->hd, c->named, c->cond)) {
 		hist_error(c->text, "Hist trigger already exists", NULL);
@@ -268,7 +272,8 @@ static int add_new(struct command *c, struct event_file *f, struct trigger *t)
 	return err ? err : trigger_attach(t);
 }
 
-int hist_trigger_add(struct event_file *f, const struct hist_command_text *text, char *params, const char *cond)
+int hist_trigger_add(struct event_file *f, const struct hist_command_text *text, char *params,
+		     const char *cond)
 {
 	struct trigger *t = NULL;
 	bool updated = false;
@@ -375,7 +380,8 @@ static void move_to_other_instance(struct hist_data *hd)
 	list_each(inst, &hd->event->model->instances, node)
 		list_each(f, &inst->files, node)
 			list_each(t, &f->triggers, node)
-				if (t->cmd == &hist_command && hist_of(t) == hd && list_empty(&hd->vars_node))
+				if (t->cmd == &hist_command && hist_of(t) == hd &&
+				    list_empty(&hd->vars_node))
 					hd->instance = inst;
 }
 

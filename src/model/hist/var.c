@@ -83,7 +83,9 @@ static struct event_file *find_var_file(struct instance *inst, const char *name,
 
 static void not_unique(const struct hist_command_text *cmd, const char *name)
 {
-	hist_error(cmd, "Variable name not unique, need to use fully qualified name (subsys.event.var) for variable",
+	hist_error(cmd,
+		   "Variable name not unique, need to use fully qualified name (subsys.event.var) "
+		   "for variable",
 		   name);
 }
 
@@ -123,7 +125,8 @@ struct hist_field *hist_find_event_var(struct hist_data *hd, const struct hist_c
 		var = find_match_var(hd, cmd, name, &ambiguous);
 	if (var || ambiguous)
 		return var;
-	f = system ? find_file(hd->instance, system, event) : find_var_file(hd->instance, name, &ambiguous);
+	f = system ? find_file(hd->instance, system, event)
+		   : find_var_file(hd->instance, name, &ambiguous);
 	if (ambiguous)
 		not_unique(cmd, name);
 	return f ? find_in_file(f, name) : NULL;
@@ -138,7 +141,8 @@ static bool hist_var_copy_text(char **to, const char *from)
 }
 
 /* A reference, or an alias, takes after the variable. */
-static bool take_after(struct hist_field *f, const struct hist_field *var, const char *system, const char *event)
+static bool take_after(struct hist_field *f, const struct hist_field *var, const char *system,
+		       const char *event)
 {
 	f->var.idx = var->var.idx;
 	f->var.hist_data = var->hist_data;
@@ -151,7 +155,8 @@ static bool take_after(struct hist_field *f, const struct hist_field *var, const
 	    !hist_var_copy_text(&f->name, var->var.name ? var->var.name : var->name) ||
 	    !hist_var_copy_text(&f->type, var->type))
 		return false;
-	return !system || asprintf(&f->full_name, "%s.%s.$%s", system, event ? event : "", f->name) >= 0;
+	return !system ||
+	       asprintf(&f->full_name, "%s.%s.$%s", system, event ? event : "", f->name) >= 0;
 }
 
 struct hist_field *hist_ref_create(struct hist_data *hd, struct hist_field *var, const char *system,
@@ -178,8 +183,8 @@ struct hist_field *hist_ref_create(struct hist_data *hd, struct hist_field *var,
 	return ref;
 }
 
-struct hist_field *hist_ref_parse(struct hist_data *hd, const struct hist_command_text *cmd, const char *system,
-				  const char *event, const char *text, int *err)
+struct hist_field *hist_ref_parse(struct hist_data *hd, const struct hist_command_text *cmd,
+				  const char *system, const char *event, const char *text, int *err)
 {
 	struct hist_field *var, *ref = NULL;
 
@@ -215,16 +220,19 @@ static bool has_operator(const char *text)
 	return strpbrk(text, "+-*/");
 }
 
-const char *hist_local_field(const struct hist_data *hd, const char *system, const char *event, const char *text)
+const char *hist_local_field(const struct hist_data *hd, const char *system, const char *event,
+			     const char *text)
 {
 	const struct hist_attrs *a = &hd->attrs;
 
-	if (system && event && (strcmp(system, hd->event->system->name) || strcmp(event, hd->event->name)))
+	if (system && event &&
+	    (strcmp(system, hd->event->system->name) || strcmp(event, hd->event->name)))
 		return NULL;
 	if (!system != !event || !is_ref(text))
 		return NULL;
 	for (unsigned int i = 0; i < a->n_vars; i++)
-		if (!strcmp(a->var_names[i], text + 1) && !has_operator(a->var_exprs[i]) && !is_ref(a->var_exprs[i]))
+		if (!strcmp(a->var_names[i], text + 1) && !has_operator(a->var_exprs[i]) &&
+		    !is_ref(a->var_exprs[i]))
 			return a->var_exprs[i];
 	return NULL;
 }
@@ -245,7 +253,8 @@ bool hist_is_referenced(const struct hist_data *hd)
 
 	list_each(other, &hd->instance->hist_vars, vars_node)
 		for (unsigned int i = 0; other != hd && i < hd->n_fields; i++)
-			if ((hd->fields[i]->flags & HIST_VAR) && refers_to(other, hd, hd->fields[i]->var.idx))
+			if ((hd->fields[i]->flags & HIST_VAR) &&
+			    refers_to(other, hd, hd->fields[i]->var.idx))
 				return true;
 	return false;
 }

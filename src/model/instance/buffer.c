@@ -144,9 +144,11 @@ static int resize(struct instance *inst, int cpu, uint64_t bytes, bool anyway)
 	if (!sizes)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++)
-		sizes[i] = cpu < 0 || (uint32_t)cpu == i ? whole_pages(inst, bytes) : inst->buffer_bytes[i];
+		sizes[i] = cpu < 0 || (uint32_t)cpu == i ? whole_pages(inst, bytes)
+							 : inst->buffer_bytes[i];
 	/* A new server finds the rings as they are. */
-	if (!restores(inst) && (anyway || !instance_buffer(inst, 0) || memcmp(sizes, inst->buffer_bytes, nr * sizeof(*sizes))))
+	if (!restores(inst) && (anyway || !instance_buffer(inst, 0) ||
+				memcmp(sizes, inst->buffer_bytes, nr * sizeof(*sizes))))
 		err = buffer_replace(inst, sizes);
 	if (!err)
 		memcpy(inst->buffer_bytes, sizes, nr * sizeof(*sizes));
@@ -186,7 +188,8 @@ int instance_expand(struct instance *inst)
 	if (err)
 		inst->expanded = false;
 	/* Choosing a tracer expands the rings; instances are born with theirs. */
-	return err || inst->name ? err : instance_save(inst, SETTING_EXPANDED, "current_tracer", "nop");
+	return err || inst->name ? err
+				 : instance_save(inst, SETTING_EXPANDED, "current_tracer", "nop");
 }
 
 int instance_set_subbuf_size(struct instance *inst, uint32_t bytes)
@@ -211,7 +214,8 @@ void instance_restart_time(struct instance *inst)
 {
 	const struct model *m = inst->model;
 
-	inst->time_start = m->imported ? 0 : clock_now(&session_header(m->session)->tsc, inst->state);
+	inst->time_start =
+		m->imported ? 0 : clock_now(&session_header(m->session)->tsc, inst->state);
 }
 
 void instance_clear(struct instance *inst)
@@ -251,15 +255,20 @@ int instance_snapshot_alloc(struct instance *inst)
 void instance_snapshot_free(struct instance *inst)
 {
 	_Atomic uint32_t *word = &inst->state->live;
-	uint32_t live = atomic_load_explicit(word, memory_order_relaxed);	/* B1; the exchange looks again */
+	/* B1; the exchange looks again */
+	uint32_t live = atomic_load_explicit(word, memory_order_relaxed);
 	const uint32_t stays = live & 1;
 
 	if (!instance_buffer_at(inst, !stays))
 		return;
 	buffer_publish(inst->model->session, inst->index, !stays, 0);
-	/* Release: pairs with the acquires of hit_take_snapshot(), and of report() in agent/emit/section.c. */
-	while (!atomic_compare_exchange_weak_explicit(word, &live, live_make(live_number(live) + 1, live_report(live), stays),
-						      memory_order_release, memory_order_relaxed))
+	/*
+	 * Release: pairs with the acquires of hit_take_snapshot(), and of report() in
+	 * agent/emit/section.c.
+	 */
+	while (!atomic_compare_exchange_weak_explicit(
+		word, &live, live_make(live_number(live) + 1, live_report(live), stays),
+		memory_order_release, memory_order_relaxed))
 		;
 }
 
@@ -277,7 +286,8 @@ int instance_snapshot_take(struct instance *inst, int cpu)
 		const data_ref first = instance_buffer_at(inst, 0),
 			       second = instance_buffer_at(inst, 1);
 
-		return buffer_swap_cpu(inst->model->session, live, live == first ? second : first, (uint32_t)cpu);
+		return buffer_swap_cpu(inst->model->session, live, live == first ? second : first,
+				       (uint32_t)cpu);
 	}
 	/* B1, as hit_take_snapshot(); `snapshots` is a count. */
 	atomic_fetch_xor_explicit(&inst->state->live, 1, memory_order_relaxed);

@@ -7,7 +7,8 @@
 #include "model/model.h"
 
 const char *const clock_names[CLOCK_ID_COUNT] = {
-	"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc",
+	"local", "global",   "counter", "uptime", "perf",
+	"mono",	 "mono_raw", "boot",	"tai",	  "x86-tsc",
 };
 
 uint32_t clock_find(const char *name)
@@ -39,7 +40,9 @@ bool instance_clock_in_ns(const struct instance *inst)
 
 void instance_set_clock(struct instance *inst, uint32_t id)
 {
-	/* Relaxed: a hit takes it when it sees it; one on its way still records a time of the old. */
+	/*
+	 * Relaxed: a hit takes it when it sees it; one on its way still records a time of the old.
+	 */
 	atomic_store_explicit(&inst->state->clock, id, memory_order_relaxed);
 	session_settings_changed(inst->model->session);
 	instance_clear(inst);

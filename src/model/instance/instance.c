@@ -21,7 +21,10 @@ static struct instance_state *state_of(struct model *m, uint32_t index)
 	return plane_instance(session_plane(m->session), index);
 }
 
-/* Of those from `from` on, before `to`: one that nobody has, and that was left before all others. 0: none */
+/*
+ * Of those from `from` on, before `to`: one that nobody has, and that was left before all others.
+ * 0: none
+ */
 static uint32_t find_free(struct model *m, uint32_t from, uint32_t to)
 {
 	uint32_t best = 0;
@@ -56,7 +59,8 @@ static void state_init(struct instance *inst)
 		st->cpumask[cpu / 64] |= 1ull << cpu % 64;
 	/* Relaxed: no plan names this instance yet. */
 	atomic_store_explicit(&st->tracing_on, 1, memory_order_relaxed);
-	atomic_store_explicit(&st->flags, INSTANCE_RECORD_CMD | INSTANCE_MARKERS | INSTANCE_PRINTS, memory_order_relaxed);
+	atomic_store_explicit(&st->flags, INSTANCE_RECORD_CMD | INSTANCE_MARKERS | INSTANCE_PRINTS,
+			      memory_order_relaxed);
 	session_instance_use(inst->model->session, inst->index, true);
 }
 
@@ -104,7 +108,10 @@ static struct instance *instance_alloc(struct model *m, const char *name)
 	return inst;
 }
 
-/* What programs use already, when the session's server died. Their sizes come with the commands that set them. */
+/*
+ * What programs use already, when the session's server died. Their sizes come with the commands
+ * that set them.
+ */
 static int instance_restore(struct instance *inst)
 {
 	for (uint32_t i = 0; i < 2; i++) {
@@ -114,16 +121,20 @@ static int instance_restore(struct instance *inst)
 			return err;
 	}
 	/*
-	 * The old server died in instance_snapshot_free(), and a hit has taken a snapshot meanwhile, or in rmdir.
-	 * Relaxed: as above.
+	 * The old server died in instance_snapshot_free(), and a hit has taken a snapshot
+	 * meanwhile, or in rmdir. Relaxed: as above.
 	 */
 	if (!instance_buffer(inst, 0) && instance_buffer(inst, 1))
 		atomic_fetch_xor_explicit(&inst->state->live, 1, memory_order_relaxed);
 	/* In rmdir: it is carried out, for what else is saved of the instance is refused then. */
 	if (inst->name && !instance_buffer(inst, 0))
 		return -ENOENT;
-	/* Nobody reads yet; and the tracer is chosen again. Relaxed: each hit takes them when it sees them. */
-	atomic_fetch_and_explicit(&inst->state->flags, ~(uint32_t)(INSTANCE_MAX_USED | INSTANCE_STOPPED),
+	/*
+	 * Nobody reads yet; and the tracer is chosen again. Relaxed: each hit takes them when it
+	 * sees them.
+	 */
+	atomic_fetch_and_explicit(&inst->state->flags,
+				  ~(uint32_t)(INSTANCE_MAX_USED | INSTANCE_STOPPED),
 				  memory_order_relaxed);
 	/* The old server may have died while somebody read with pause-on-trace. */
 	instance_cpumask_changed(inst);
@@ -194,10 +205,14 @@ static bool watches(const struct model *m, uint32_t place)
 	return false;
 }
 
-/* The old server died between the end of a latency tracer and that of its watch: programs would report on. */
+/*
+ * The old server died between the end of a latency tracer and that of its watch: programs would
+ * report on.
+ */
 static void sections_restored(struct model *m)
 {
-	static const uint32_t kinds[SECTION_WATCHES] = { SECTION_CRITICAL, SECTION_WAKEUP | SECTION_WAKEUP_RT };
+	static const uint32_t kinds[SECTION_WATCHES] = {SECTION_CRITICAL,
+							SECTION_WAKEUP | SECTION_WAKEUP_RT};
 	struct section_control *c = &session_header(m->session)->sections;
 
 	for (int i = 0; i < SECTION_WATCHES; i++) {
@@ -205,7 +220,10 @@ static void sections_restored(struct model *m)
 		if (!(atomic_load_explicit(&c->kinds, memory_order_relaxed) & kinds[i]) ||
 		    watches(m, atomic_load_explicit(&c->watch[i].instance, memory_order_relaxed)))
 			continue;
-		/* Relaxed: as in running_close(). The release pairs with the acquire in generation_of() of agent/emit/section.c. */
+		/*
+		 * Relaxed: as in running_close(). The release pairs with the acquire in
+		 * generation_of() of agent/emit/section.c.
+		 */
 		atomic_fetch_and_explicit(&c->kinds, ~kinds[i], memory_order_relaxed);
 		atomic_fetch_add_explicit(&c->watch[i].generation, 1, memory_order_release);
 	}
@@ -275,7 +293,10 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 		if (!restored)
 			drop_buffers(inst);
 		saved_remove(m, &inst->saved);
-		/* What was there before is left in instances_restored(), or restored at the next try. */
+		/*
+		 * What was there before is left in instances_restored(), or restored at the next
+		 * try.
+		 */
 		if (!restored || (!name && err != -ENOMEM))
 			set_unused(inst);
 		instance_free(inst);

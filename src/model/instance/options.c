@@ -30,12 +30,14 @@ const char *const option_names[OPTION_COUNT] = {
 static const uint64_t default_options =
 	BIT(OPTION_PRINT_PARENT) | BIT(OPTION_TRACE_PRINTK) | BIT(OPTION_ANNOTATE) |
 	BIT(OPTION_CONTEXT_INFO) | BIT(OPTION_RECORD_CMD) | BIT(OPTION_OVERWRITE) |
-	BIT(OPTION_IRQ_INFO) | BIT(OPTION_MARKERS) | BIT(OPTION_HASH_PTR) | BIT(OPTION_FUNCTION_TRACE) |
-	BIT(OPTION_FUNCGRAPH_CPU) | BIT(OPTION_FUNCGRAPH_OVERHEAD) | BIT(OPTION_FUNCGRAPH_DURATION) |
-	BIT(OPTION_FUNCGRAPH_IRQS) | BIT(OPTION_SLEEP_TIME) | BIT(OPTION_GRAPH_TIME);
+	BIT(OPTION_IRQ_INFO) | BIT(OPTION_MARKERS) | BIT(OPTION_HASH_PTR) |
+	BIT(OPTION_FUNCTION_TRACE) | BIT(OPTION_FUNCGRAPH_CPU) | BIT(OPTION_FUNCGRAPH_OVERHEAD) |
+	BIT(OPTION_FUNCGRAPH_DURATION) | BIT(OPTION_FUNCGRAPH_IRQS) | BIT(OPTION_SLEEP_TIME) |
+	BIT(OPTION_GRAPH_TIME);
 
 /* Options that an instance other than the top has no file for. */
-static const uint64_t top_only = BIT(OPTION_TRACE_PRINTK) | BIT(OPTION_PRINTK_MSG_ONLY) | BIT(OPTION_RECORD_CMD);
+static const uint64_t top_only =
+	BIT(OPTION_TRACE_PRINTK) | BIT(OPTION_PRINTK_MSG_ONLY) | BIT(OPTION_RECORD_CMD);
 
 /* What a hit has to know of the options. */
 static const struct {
@@ -59,8 +61,8 @@ uint64_t options_default(void)
 
 uint64_t options_inherited(const struct instance *top)
 {
-	return top->options &
-	       ~(BIT(OPTION_EVENT_FORK) | BIT(OPTION_FUNCTION_FORK) | BIT(OPTION_TRACE_PRINTK_DEST));
+	return top->options & ~(BIT(OPTION_EVENT_FORK) | BIT(OPTION_FUNCTION_FORK) |
+				BIT(OPTION_TRACE_PRINTK_DEST));
 }
 
 int option_parse(const char *text, bool *on)
@@ -114,7 +116,8 @@ static uint32_t sets_that_follow(const struct instance *inst)
 void options_publish(struct instance *inst)
 {
 	/* Relaxed: the server's own store, as below. */
-	uint32_t flags = atomic_load_explicit(&inst->state->flags, memory_order_relaxed) & INSTANCE_ABSOLUTE_TIME;
+	uint32_t flags = atomic_load_explicit(&inst->state->flags, memory_order_relaxed) &
+			 INSTANCE_ABSOLUTE_TIME;
 
 	for (size_t i = 0; i < sizeof(plane_flags) / sizeof(*plane_flags); i++)
 		if (options_test(inst->options, plane_flags[i].option))
@@ -171,7 +174,8 @@ int options_save(struct instance *inst)
 	int err = 0;
 
 	for (int o = 0; o < OPTION_TRACER && !err; o++)
-		if ((differ & BIT(o)) && o != OPTION_TRACE_PRINTK_DEST && option_in_directory(inst, o))
+		if ((differ & BIT(o)) && o != OPTION_TRACE_PRINTK_DEST &&
+		    option_in_directory(inst, o))
 			err = options_keep(inst, o);
 	options_publish(inst);
 	return err;
@@ -191,7 +195,8 @@ static int set_tracer_option(struct instance *inst, enum trace_option o, bool on
 	struct instance *other;
 
 	list_each(other, &inst->model->instances, node)
-		if (other->option_changes && (other->tracer_options & BIT(o)) && other->option_changes(other, o, on))
+		if (other->option_changes && (other->tracer_options & BIT(o)) &&
+		    other->option_changes(other, o, on))
 			return -EINVAL;
 	list_each(other, &inst->model->instances, node)
 		set_bit(other, o, on);
@@ -234,5 +239,6 @@ void options_print(const struct instance *inst, FILE *out)
 {
 	for (int o = 0; o < OPTION_COUNT; o++)
 		if (option_applies(inst, o))
-			fprintf(out, "%s%s\n", options_test(inst->options, o) ? "" : "no", option_names[o]);
+			fprintf(out, "%s%s\n", options_test(inst->options, o) ? "" : "no",
+				option_names[o]);
 }

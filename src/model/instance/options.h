@@ -56,7 +56,10 @@ bool option_in_directory(const struct instance *inst, enum trace_option o);
 /* Whether trace_options lists it and takes it: of the instance, or of its current tracer. */
 bool option_applies(const struct instance *inst, enum trace_option o);
 
-/* Sets one and what hangs from it, and keeps it for the next server (R4). -EINVAL where the kernel refuses. */
+/*
+ * Sets one and what hangs from it, and keeps it for the next server (R4). -EINVAL where the kernel
+ * refuses.
+ */
 int option_set(struct instance *inst, enum trace_option o, bool on);
 /* Keeps for the next server what an instance was born with. 0, -ENOMEM */
 int options_save(struct instance *inst);

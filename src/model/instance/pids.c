@@ -31,7 +31,8 @@ struct pids {
 	struct pid_set	*set;
 	uint32_t	*large;		/* SHARED_PIDS and more, sorted */
 	unsigned int	nr_large;
-	struct pid_set	*idle;		/* no task had that number when it was written or the option set; NULL: none */
+	/* no task had that number when it was written or the option set; NULL: none */
+	struct pid_set	*idle;
 	uint64_t	saved;
 	uint32_t	next;		/* the word of `set` that is looked at next for ends */
 };
@@ -44,7 +45,8 @@ struct numbers {
 
 static struct pids **slot_of(struct instance *inst, enum pids_kind kind)
 {
-	struct pids **const slots[PIDS_KINDS] = { &inst->pids, &inst->no_pids, &inst->func_pids, &inst->no_func_pids };
+	struct pids **const slots[PIDS_KINDS] = {&inst->pids, &inst->no_pids, &inst->func_pids,
+						 &inst->no_func_pids};
 
 	return slots[kind];
 }
@@ -67,7 +69,8 @@ bool pids_any(const struct instance *inst)
 static bool is_followed(const struct instance *inst, enum pids_kind kind)
 {
 	return inst->model->task_lives &&
-	       options_test(inst->options, of_events(kind) ? OPTION_EVENT_FORK : OPTION_FUNCTION_FORK);
+	       options_test(inst->options,
+			    of_events(kind) ? OPTION_EVENT_FORK : OPTION_FUNCTION_FORK);
 }
 
 static int add_number(struct numbers *n, const char *word)
@@ -110,7 +113,10 @@ static ssize_t pids_parse(const char *text, size_t len, struct numbers *out)
 static const char *file_name(enum pids_kind kind)
 {
 	static const char *const names[PIDS_KINDS] = {
-		"set_event_pid", "set_event_notrace_pid", "set_ftrace_pid", "set_ftrace_notrace_pid",
+		"set_event_pid",
+		"set_event_notrace_pid",
+		"set_ftrace_pid",
+		"set_ftrace_notrace_pid",
 	};
 
 	return names[kind];
@@ -152,7 +158,9 @@ static int add_large(struct pids *p, uint32_t pid)
 	return 0;
 }
 
-/* In a restored session the bits are there, and hits may have changed them since they were written. */
+/*
+ * In a restored session the bits are there, and hits may have changed them since they were written.
+ */
 static int add_pids(struct model *m, struct pids *p, const struct numbers *n)
 {
 	int err = 0;
@@ -162,8 +170,8 @@ static int add_pids(struct model *m, struct pids *p, const struct numbers *n)
 			err = add_large(p, n->values[i]);
 		else if (!m->restoring)
 			/* Relaxed: hits may see a pid one event late. */
-			__atomic_fetch_or(&p->set->bits[n->values[i] / 64], 1ull << n->values[i] % 64,
-					  __ATOMIC_RELAXED);
+			__atomic_fetch_or(&p->set->bits[n->values[i] / 64],
+					  1ull << n->values[i] % 64, __ATOMIC_RELAXED);
 	}
 	return err;
 }
@@ -217,8 +225,12 @@ static void rest(struct pids *p, uint32_t pid)
 static void remove_ended(struct pids *p, uint32_t pid)
 {
 	if (!p->idle || !(p->idle->bits[pid / 64] >> (pid % 64) & 1))
-		/* Relaxed: a bit orders nothing, see plane/hit_pids.c; its neighbours may change meanwhile. */
-		__atomic_fetch_and(&p->set->bits[pid / 64], ~(1ull << (pid % 64)), __ATOMIC_RELAXED);
+		/*
+		 * Relaxed: a bit orders nothing, see plane/hit_pids.c; its neighbours may change
+		 * meanwhile.
+		 */
+		__atomic_fetch_and(&p->set->bits[pid / 64], ~(1ull << (pid % 64)),
+				   __ATOMIC_RELAXED);
 }
 
 static struct pids *followed(struct instance *inst, enum pids_kind kind)
@@ -317,7 +329,9 @@ static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
 	return err;
 }
 
-/* The two events of the scheduler that change the sets need a plan even when they are not enabled. */
+/*
+ * The two events of the scheduler that change the sets need a plan even when they are not enabled.
+ */
 static int prepare_follow(struct instance *inst)
 {
 	static const char *const names[] = { "sched_process_fork", "sched_process_free" };

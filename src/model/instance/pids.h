@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pids.h - set_event_pid, set_event_notrace_pid, set_ftrace_pid and set_ftrace_notrace_pid of an instance
+ * pids.h - set_event_pid, set_event_notrace_pid, set_ftrace_pid and set_ftrace_notrace_pid of an
+ * instance
  *
  * Pids that a task can have lie in the shared bitmap (struct pid_set), where
  * hits look them up and new tasks are added (event-fork, function-fork). The
@@ -26,18 +27,24 @@ enum pids_kind { PIDS_TRACE, PIDS_NOTRACE, PIDS_FUNCTION, PIDS_NO_FUNCTION, PIDS
 ssize_t pids_write(struct instance *inst, enum pids_kind kind, const char *text, size_t len);
 /* Opened with O_TRUNC; or the instance goes away. */
 void pids_clear(struct instance *inst, enum pids_kind kind);
-/* The session was restored: sets that have not been taken over are about to be freed, and are forgotten. */
+/*
+ * The session was restored: sets that have not been taken over are about to be freed, and are
+ * forgotten.
+ */
 void pids_restored(struct instance *inst);
 void pids_print(struct instance *inst, enum pids_kind kind, FILE *out);
 /* Of events. */
 bool pids_any(const struct instance *inst);
 
 /*
- * event-fork or function-fork (an enum trace_option) was switched: events that follow tasks are armed or not. Of
- * running programs those that end from now on leave the sets (model.task_lives).
+ * event-fork or function-fork (an enum trace_option) was switched: events that follow tasks are
+ * armed or not. Of running programs those that end from now on leave the sets (model.task_lives).
  */
 int pids_follow_changed(struct instance *inst, int option);
-/* In all instances: the tasks that have ended since leave. Done before a set is printed, and now and then. */
+/*
+ * In all instances: the tasks that have ended since leave. Done before a set is printed, and now
+ * and then.
+ */
 void pids_sweep(struct model *m);
 
 #endif

@@ -181,8 +181,8 @@ static int saved_restore(struct replay *r, const struct restored *o, const char 
 	return err;
 }
 
-static int restore_one_saved(struct session *s, uint64_t id, const struct saved *o, const char *path,
-			 const char *text, void *arg)
+static int restore_one_saved(struct session *s, uint64_t id, const struct saved *o,
+			     const char *path, const char *text, void *arg)
 {
 	struct replay *r = arg;
 	int err;
@@ -197,7 +197,8 @@ static int restore_one_saved(struct session *s, uint64_t id, const struct saved 
 	return 0;
 }
 
-int model_restore(struct model *m, int (*write)(void *arg, const char *path, const char *text), void *arg)
+int model_restore(struct model *m, int (*write)(void *arg, const char *path, const char *text),
+		  void *arg)
 {
 	struct replay r = { m, write, arg };
 	int err;

@@ -29,7 +29,8 @@ static struct trigger *enable_find(const struct trigger_command *cmd, struct eve
 	list_each(t, &f->triggers, node) {
 		if (t->priv != target)
 			continue;
-		if (switches_hists(cmd->kind) ? switches_hists(t->cmd->kind) : switches_events(t->cmd->kind))
+		if (switches_hists(cmd->kind) ? switches_hists(t->cmd->kind)
+					      : switches_events(t->cmd->kind))
 			return t;
 	}
 	return NULL;

@@ -39,7 +39,10 @@ static struct trigger *simple_find(const struct trigger_command *cmd, struct eve
 	return NULL;
 }
 
-/* What stands behind the name is a count when it begins with a digit, else all of it is the condition. */
+/*
+ * What stands behind the name is a count when it begins with a digit, else all of it is the
+ * condition.
+ */
 static int simple_split(char *rest, long *count, const char **filter)
 {
 	char *cond = rest, *number = NULL;
@@ -82,7 +85,9 @@ static int simple_add(const struct trigger_command *cmd, struct event_file *f, c
 	return err;
 }
 
-/* As the kernel does: whatever is behind the name is not looked at, and none to remove is no error. */
+/*
+ * As the kernel does: whatever is behind the name is not looked at, and none to remove is no error.
+ */
 static int simple_remove_matching(const struct trigger_command *cmd, struct event_file *f,
 				  const char *text, char *params, const char *cond)
 {

@@ -43,8 +43,8 @@ static int take_state(struct trigger *t)
 	return 0;
 }
 
-int trigger_create(const struct trigger_command *cmd, struct event_file *f, const char *command, long count,
-		   struct trigger **out)
+int trigger_create(const struct trigger_command *cmd, struct event_file *f, const char *command,
+		   long count, struct trigger **out)
 {
 	struct trigger *t = calloc(1, sizeof(*t));
 	int err;
@@ -284,7 +284,9 @@ int event_file_trigger_write(struct event_file *f, const char *text)
 	return err;
 }
 
-/* What truncation takes away; looked for anew each time, since a hist can take hidden ones with it. */
+/*
+ * What truncation takes away; looked for anew each time, since a hist can take hidden ones with it.
+ */
 static struct trigger *first_to_go(struct event_file *f, bool hists_stay)
 {
 	struct trigger *t;

@@ -33,18 +33,22 @@ struct trigger_command {
 	/* "!": removes the one that matches; -ENOENT as the kernel has it. */
 	int	(*remove)(const struct trigger_command *cmd, struct event_file *f, const char *text,
 			  char *params, const char *cond);
-	void	(*print)(struct trigger *t, FILE *out);		/* one line without newline; NULL: no file shows it */
-	void	(*arm)(struct trigger *t, struct trigger_arm *out);	/* fills kind, flags, program, target */
+	/* one line without newline; NULL: no file shows it */
+	void	(*print)(struct trigger *t, FILE *out);
+	/* fills kind, flags, program, target */
+	void	(*arm)(struct trigger *t, struct trigger_arm *out);
 	/* Frees t->priv; while model->closing nothing in the session's memory is touched (R4). */
 	void	(*destroy)(struct trigger *t);
-	int	(*may_remove)(struct trigger *t);		/* NULL, or -EBUSY for hists whose variables are referenced */
+	/* NULL, or -EBUSY for hists whose variables are referenced */
+	int	(*may_remove)(struct trigger *t);
 };
 
 struct trigger {
 	struct list_head	node;		/* in file->triggers */
 	const struct trigger_command *cmd;
 	struct event_file	*file;
-	long			count;		/* as given, -1: unlimited; what is left is state->count */
+	/* as given, -1: unlimited; what is left is state->count */
+	long			count;
 	bool			counted;	/* a count was given */
 	char			*cond;		/* filter text as written, NULL */
 	struct filter		*filter;
@@ -55,8 +59,10 @@ struct trigger {
 	bool			paused;		/* hist */
 	char			*name;		/* hist:name=, NULL */
 	void			*priv;		/* hist: struct hist_data *; enable_*: its target */
-	char			*command;	/* as written, for the next server (R4); NULL: it is not kept */
-	uint64_t		refs[6];	/* R4: refs[0] the state; the command may add its own before it attaches */
+	/* as written, for the next server (R4); NULL: it is not kept */
+	char			*command;
+	/* R4: refs[0] the state; the command may add its own before it attaches */
+	uint64_t		refs[6];
 	unsigned int		nr_refs;
 	uint64_t		saved;		/* R4 */
 	struct restored	restored;	/* what it was made of; no saved text: the command is new */
@@ -67,8 +73,8 @@ struct trigger {
  * next server gets (R4); NULL: it gets none. While model_restore() gives the command again, the
  * trigger restores the state that is ref 0 of its saved text. trigger_destroy() frees it again.
  */
-int trigger_create(const struct trigger_command *cmd, struct event_file *f, const char *command, long count,
-		   struct trigger **out);
+int trigger_create(const struct trigger_command *cmd, struct event_file *f, const char *command,
+		   long count, struct trigger **out);
 void trigger_destroy(struct trigger *t);
 /* Parses and compiles the text behind "if " into the trigger; the error goes to the errlog. */
 int trigger_set_filter(struct trigger *t, const char *cond);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * act.c - what a histogram's code does beside counting: references, texts and stacks in variables, actions
+ * act.c - what a histogram's code does beside counting: references, texts and stacks in variables,
+ * actions
  *
  * A text or a stack passes through the frame: read there from where it comes
  * from, then stored where it goes. A text is at most STRING_ROOM - 1 bytes and
@@ -150,8 +151,9 @@ static uint32_t text_read(struct fold *f, const struct op *op)
 	case STRING_COMM:
 		return text_of_name(to, task_name(f->h));
 	case STRING_FIXED:
-		return text_end(to, fold_record_text(f->h, op, to, op->arg < STRING_ROOM ? op->arg - 1 :
-						     STRING_ROOM - 1));
+		return text_end(to, fold_record_text(f->h, op, to,
+						     op->arg < STRING_ROOM ? op->arg - 1
+									   : STRING_ROOM - 1));
 	case STRING_DATA_LOC:
 	case STRING_REL_LOC:
 		return text_end(to, fold_record_text(f->h, op, to, STRING_ROOM - 1));
@@ -198,7 +200,10 @@ static uint32_t stack_of_block(struct fold *f, const struct op *found, const str
 	return nr < PROGRAM_STACK_DEPTH ? (uint32_t)nr : PROGRAM_STACK_DEPTH;
 }
 
-/* The stack that a reference (a true `of_ref`) or an op names into the frame; the number of its addresses. */
+/*
+ * The stack that a reference (a true `of_ref`) or an op names into the frame; the number of its
+ * addresses.
+ */
 static uint32_t stack_read(struct fold *f, const struct op *op, bool of_ref)
 {
 	uint32_t nr = 0, behind = f->code->nr_ops;
@@ -214,7 +219,8 @@ static uint32_t stack_read(struct fold *f, const struct op *op, bool of_ref)
 			op = NULL;
 	}
 	if (op)
-		nr = op->size == STACK_FIELD ? stack_of_field(f, (uint32_t)op->imm, to) : stack_of_hit(f, to);
+		nr = op->size == STACK_FIELD ? stack_of_field(f, (uint32_t)op->imm, to)
+					     : stack_of_hit(f, to);
 	to[0] = nr;
 	to[nr + 1] = 0;
 	return nr;
@@ -285,7 +291,8 @@ static void track_words(struct fold *f, uint32_t off, const uint64_t *from, uint
 
 static void track_string(struct fold *f, const struct op *op)
 {
-	uint32_t len = text_read(f, op), room = f->block.size > op->off ? f->block.size - op->off : 0;
+	uint32_t len = text_read(f, op),
+		 room = f->block.size > op->off ? f->block.size - op->off : 0;
 
 	if (len >= room) {
 		len = room ? room - 1 : 0;
@@ -357,7 +364,9 @@ static uint32_t arena_used(const struct hit_synth *synth)
 
 static void synth_begin(struct fold *f, const struct op *op)
 {
-	/* An event probe makes its record one deeper than its cause, whatever synthetic events do. */
+	/*
+	 * An event probe makes its record one deeper than its cause, whatever synthetic events do.
+	 */
 	const uint32_t by = op->imm ? f->h->synth_preempt != 0 : f->h->synth_preempt;
 	char *at;
 

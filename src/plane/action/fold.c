@@ -22,7 +22,8 @@ static void clear(char *to, uint32_t size)
 }
 
 /* Where a string begins and how many bytes of it there may be; false: not inside the record. */
-static inline bool find_string(const struct hit *h, const struct op *op, const char **s, uint32_t *len)
+static inline bool find_string(const struct hit *h, const struct op *op, const char **s,
+			       uint32_t *len)
 {
 	uint32_t off = (uint32_t)op->imm;
 
@@ -373,7 +374,10 @@ static inline __attribute__((always_inline)) bool step_value(struct fold *f, con
 	}
 }
 
-/* Values come last, for another switch is another jump and join.c leaves few of them. False: as above. */
+/*
+ * Values come last, for another switch is another jump and join.c leaves few of them. False: as
+ * above.
+ */
 static inline __attribute__((always_inline)) bool step(struct fold *f, const struct op *op)
 {
 	switch (op->kind) {

@@ -62,9 +62,11 @@ static inline uint64_t fold_load(const struct hit *h, unsigned int code, uint32_
 	case OP_LOAD_S8:
 		return (uint64_t)(int64_t)(int8_t)*fold_at(h, off, 1);
 	case OP_LOAD_S16:
-		return (uint64_t)(int64_t)(int16_t)((const struct unaligned16 *)fold_at(h, off, 2))->v;
+		return (uint64_t)(int64_t)(int16_t)((const struct unaligned16 *)fold_at(h, off, 2))
+			->v;
 	case OP_LOAD_S32:
-		return (uint64_t)(int64_t)(int32_t)((const struct unaligned32 *)fold_at(h, off, 4))->v;
+		return (uint64_t)(int64_t)(int32_t)((const struct unaligned32 *)fold_at(h, off, 4))
+			->v;
 	default:
 		return ((const struct unaligned64 *)fold_at(h, off, 8))->v;
 	}
@@ -111,8 +113,8 @@ uint32_t fold_text_key(const struct hit *h, const struct op *op, struct map_view
 const struct op *fold_act(struct fold *f, const struct op *op);
 
 /*
- * `bytes` more at the end of the synthetic record, with room for a whole text behind. NULL: the arena is
- * full, and f->synth_full says so.
+ * `bytes` more at the end of the synthetic record, with room for a whole text behind. NULL: the
+ * arena is full, and f->synth_full says so.
  */
 char *fold_synth_grow(struct fold *f, uint32_t bytes);
 

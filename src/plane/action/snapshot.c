@@ -48,17 +48,22 @@ void hit_take_snapshot(struct run *r, struct instance_state *inst)
 		r->refused = refusal(inst, live);
 		if (r->refused != SNAPSHOT_NOT_REFUSED || (flags_of(inst) & INSTANCE_STOPPED))
 			return;
-		/* Not where the other buffer went meanwhile. Acquire: pairs with the same as live_of(). */
-	} while (!atomic_compare_exchange_weak_explicit(&inst->live, &live, live ^ 1, memory_order_acquire,
-							memory_order_acquire));
-	atomic_fetch_add_explicit(&inst->snapshots, 1, memory_order_relaxed);	/* Relaxed: a count. */
+		/*
+		 * Not where the other buffer went meanwhile. Acquire: pairs with the same as
+		 * live_of().
+		 */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&inst->live, &live, live ^ 1, memory_order_acquire, memory_order_acquire));
+	/* Relaxed: a count. */
+	atomic_fetch_add_explicit(&inst->snapshots, 1, memory_order_relaxed);
 }
 
 bool hit_snapshot_is_possible(const struct run *r, uint32_t instance)
 {
 	struct instance_state *inst = plane_instance(r->p, instance);
 
-	return !(flags_of(inst) & INSTANCE_STOPPED) && refusal(inst, live_of(inst)) == SNAPSHOT_NOT_REFUSED;
+	return !(flags_of(inst) & INSTANCE_STOPPED) &&
+	       refusal(inst, live_of(inst)) == SNAPSHOT_NOT_REFUSED;
 }
 
 void hit_snapshot(struct run *cause, uint32_t instance)
@@ -70,7 +75,8 @@ void hit_snapshot(struct run *cause, uint32_t instance)
 /* As the kernel's trace_array_puts() does: no filter, no trigger. */
 static void say(const struct run *r, struct instance_state *inst, const char *text)
 {
-	struct saying s = { .common = *(const struct record_common *)r->h->record, .ip = plane_header(r->p)->snapshot_ip };
+	struct saying s = {.common = *(const struct record_common *)r->h->record,
+			   .ip = plane_header(r->p)->snapshot_ip};
 	data_ref buffer = live_buffer(inst);
 	uint32_t len = 0;
 
@@ -80,7 +86,8 @@ static void say(const struct run *r, struct instance_state *inst, const char *te
 	for (; text[len] && len < SAYING_MAX - 2; len++)
 		s.text[len] = text[len];
 	if (!ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, &s,
-			(uint32_t)offsetof(struct saying, text) + len + 2) && (flags_of(inst) & INSTANCE_STACKTRACE))
+			(uint32_t)offsetof(struct saying, text) + len + 2) &&
+	    (flags_of(inst) & INSTANCE_STACKTRACE))
 		hit_write_stack(r, inst, buffer);
 }
 
@@ -92,7 +99,8 @@ void hit_say_refusal(struct run *r, struct instance_state *inst)
 	} else {
 		say(r, inst, "*** SNAPSHOT NOT ALLOCATED ***\n");
 		say(r, inst, "*** stopping trace here!   ***\n");
-		atomic_store_explicit(&inst->tracing_on, 0, memory_order_release);	/* H5 of hit.h */
+		/* H5 of hit.h */
+		atomic_store_explicit(&inst->tracing_on, 0, memory_order_release);
 	}
 	r->refused = SNAPSHOT_NOT_REFUSED;
 }

@@ -15,7 +15,8 @@ static bool count_take(struct trigger_state *state)
 	/* Relaxed: only that each is taken once matters. */
 	while (left > 0)
 		if (atomic_compare_exchange_weak_explicit(&state->count, &left, left - 1,
-							  memory_order_relaxed, memory_order_relaxed))
+							  memory_order_relaxed,
+							  memory_order_relaxed))
 			return true;
 	return false;
 }
@@ -25,7 +26,8 @@ static bool may_fire(const struct run *r, const struct trigger_arm *t)
 	return !(t->flags & TRIGGER_COUNTED) || count_take(plane_given(r->p, t->state));
 }
 
-static void fire_tracing(const struct run *r, const struct trigger_arm *t, struct instance_state *inst, uint32_t on)
+static void fire_tracing(const struct run *r, const struct trigger_arm *t,
+			 struct instance_state *inst, uint32_t on)
 {
 	/* As in the kernel a firing that changes nothing does not use up the count. H5 */
 	if (atomic_load_explicit(&inst->tracing_on, memory_order_relaxed) != on && may_fire(r, t))
@@ -37,7 +39,8 @@ static void fire_switch_event(const struct run *r, const struct trigger_arm *t, 
 	struct event_state *target = plane_given(r->p, t->target);
 
 	/* H5 */
-	if (atomic_load_explicit(&target->soft_disabled, memory_order_relaxed) != disabled && may_fire(r, t))
+	if (atomic_load_explicit(&target->soft_disabled, memory_order_relaxed) != disabled &&
+	    may_fire(r, t))
 		atomic_store_explicit(&target->soft_disabled, disabled, memory_order_relaxed);
 }
 
@@ -55,7 +58,8 @@ static void switch_hists(const struct run *r, data_ref target, uint32_t paused)
 			struct trigger_state *state = plane_given(r->p, t[k].state);
 
 			if (t[k].kind == TRIGGER_HIST)
-				atomic_store_explicit(&state->paused, paused, memory_order_relaxed);	/* H5 */
+				/* H5 */
+				atomic_store_explicit(&state->paused, paused, memory_order_relaxed);
 		}
 	}
 }
@@ -80,8 +84,8 @@ void hit_write_stack(const struct run *r, struct instance_state *inst, data_ref 
 		return;
 	}
 	if (r->h->stack_record) {
-		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->stack_time, r->h->stack_record,
-			   r->h->stack_size);
+		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->stack_time,
+			   r->h->stack_record, r->h->stack_size);
 		return;
 	}
 	rec->type = LAYOUT_STACK_ID;

@@ -36,7 +36,10 @@
 /* The same without a section, for the only writer of a ring; head is the caller's to store. */
 static inline void ring_commit_stores(const struct ring_commit *c)
 {
-	/* Some are not aligned. Each stays where it is in the order: a page's descriptor depends on it. */
+	/*
+	 * Some are not aligned. Each stays where it is in the order: a page's descriptor depends on
+	 * it.
+	 */
 	for (uint32_t i = 0; i < c->nr_stores; i++) {
 		__builtin_memcpy(c->stores[i].at, &c->stores[i].value, 8);
 		__asm__ __volatile__("" : : : "memory");

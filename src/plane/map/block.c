@@ -3,7 +3,8 @@
  * block.c - blocks: what is larger than a word, replaced as a whole (R17)
  *
  *     word[elt]       {version:32, place:32}   which record is published; 0: none yet
- *     spare[owner]    {seq:32, place:32}       which record the owner may fill; 0: the one it was born with
+ *     spare[owner]    {seq:32, place:32}       which record the owner may fill; 0: the one it was
+ *                                              born with
  *     record[place]   {elt, owner, seq, old} content
  *
  * Each elt is born with a record too, which the first who publishes takes, so
@@ -72,10 +73,13 @@ static void spare_next(struct map_view m, uint32_t block, uint32_t place,
 	_Atomic uint64_t *spare = block_spare(m, block, h->owner);
 	uint64_t was = pair(h->seq, place);
 
-	/* The look before spares an atomic write: nearly always it is done already. What counts is the other one (B5). */
+	/*
+	 * The look before spares an atomic write: nearly always it is done already. What counts is
+	 * the other one (B5).
+	 */
 	if (atomic_load_explicit(spare, memory_order_acquire) == was)
-		atomic_compare_exchange_strong_explicit(spare, &was, pair(h->seq + 1u, h->old), memory_order_seq_cst,
-							memory_order_seq_cst);
+		atomic_compare_exchange_strong_explicit(spare, &was, pair(h->seq + 1u, h->old),
+							memory_order_seq_cst, memory_order_seq_cst);
 }
 
 /* B2. False: `word` is not what is published any more. */
@@ -83,7 +87,8 @@ static bool finish_published(struct map_view m, uint32_t block, uint32_t elt, ui
 {
 	struct block_header h = header_load(block_record(m, block, place_of(word)));
 
-	if (atomic_load_explicit(block_word(m, block, elt), memory_order_seq_cst) != word)	/* B5 */
+	/* B5 */
+	if (atomic_load_explicit(block_word(m, block, elt), memory_order_seq_cst) != word)
 		return false;
 	if (h.owner < m.layout->nr_spares && block_place_valid(m.layout, h.old))
 		spare_next(m, block, place_of(word), &h);
@@ -105,7 +110,8 @@ static uint64_t owner_spare(struct map_view m, uint32_t block, uint32_t owner)
 	h = header_load(block_record(m, block, place_of(s)));
 	/* B5: word and spare. */
 	if (h.elt < m.layout->nr_elts && block_place_valid(m.layout, h.old) &&
-	    place_of(atomic_load_explicit(block_word(m, block, h.elt), memory_order_seq_cst)) == place_of(s)) {
+	    place_of(atomic_load_explicit(block_word(m, block, h.elt), memory_order_seq_cst)) ==
+		    place_of(s)) {
 		h.owner = owner;
 		h.seq = (uint32_t)(s >> 32);
 		spare_next(m, block, place_of(s), &h);
@@ -135,8 +141,9 @@ static bool borrow_owner(struct map_view m, uint32_t slot, uint32_t level, struc
 		uint32_t owner = base + (me + i) % MAP_NESTED, holder = 0;
 
 		/* Acquire pairs with the release in map_block_end(). */
-		if (!atomic_compare_exchange_strong_explicit(&map_owner(m, owner)->holder, &holder, me,
-							     memory_order_acquire, memory_order_relaxed) &&
+		if (!atomic_compare_exchange_strong_explicit(&map_owner(m, owner)->holder, &holder,
+							     me, memory_order_acquire,
+							     memory_order_relaxed) &&
 		    holder != me)
 			continue;
 		out->writer = owner;
@@ -148,7 +155,8 @@ static bool borrow_owner(struct map_view m, uint32_t slot, uint32_t level, struc
 
 static bool choose_owner(struct map_view m, const struct slot *slot, struct map_block *out)
 {
-	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);	/* Relaxed: its own */
+	/* Relaxed: its own */
+	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 	uint32_t owner = slot_owner(slot);
 
 	out->holder = 0;
@@ -183,12 +191,14 @@ bool map_block_begin(struct map_view m, const struct slot *slot, uint32_t elt, u
 static uint64_t look(struct map_view m, uint32_t block, uint32_t elt, uint64_t *word)
 {
 	_Atomic uint64_t *at = block_word(m, block, elt);
-	uint64_t w = atomic_load_explicit(at, memory_order_acquire), again, v = 0;	/* B5, and below */
+	/* B5, and below */
+	uint64_t w = atomic_load_explicit(at, memory_order_acquire), again, v = 0;
 
 	/* Ends: it goes round only when another has published. */
 	for (;; w = again) {
 		if (block_place_valid(m.layout, place_of(w)))
-			v = __atomic_load_n(content(m, block, place_of(w)), __ATOMIC_ACQUIRE);	/* B4 */
+			/* B4 */
+			v = __atomic_load_n(content(m, block, place_of(w)), __ATOMIC_ACQUIRE);
 		again = atomic_load_explicit(at, memory_order_acquire);
 		if (again == w)
 			break;
@@ -206,7 +216,8 @@ bool map_block_publish(struct map_block *b)
 {
 	struct map_view m = b->map;
 	uint32_t place = place_of(b->spare), old = place_of(b->word);
-	struct block_header h = { .elt = b->elt, .owner = b->writer, .seq = (uint32_t)(b->spare >> 32) };
+	struct block_header h = {
+		.elt = b->elt, .owner = b->writer, .seq = (uint32_t)(b->spare >> 32)};
 	uint64_t word = b->word;
 
 	if (!block_place_valid(m.layout, old))
@@ -215,9 +226,13 @@ bool map_block_publish(struct map_block *b)
 		return false;
 	h.old = old;
 	header_store(block_record(m, b->block, place), &h);
-	/* B4, B5: the record's content and header before it is published. Pairs with the loads of the word. */
+	/*
+	 * B4, B5: the record's content and header before it is published. Pairs with the loads of
+	 * the word.
+	 */
 	if (!atomic_compare_exchange_strong_explicit(block_word(m, b->block, b->elt), &word,
-			pair((b->word >> 32) + 1, place), memory_order_seq_cst, memory_order_seq_cst))
+						     pair((b->word >> 32) + 1, place),
+						     memory_order_seq_cst, memory_order_seq_cst))
 		return false;
 	spare_next(m, b->block, place, &h);
 	return true;
@@ -227,7 +242,8 @@ void map_block_end(struct map_block *b)
 {
 	/* Pairs with the acquire in borrow_owner(). */
 	if (b->holder)
-		atomic_store_explicit(&map_owner(b->map, b->writer)->holder, 0, memory_order_release);
+		atomic_store_explicit(&map_owner(b->map, b->writer)->holder, 0,
+				      memory_order_release);
 }
 
 uint64_t map_block_value(struct map_view m, uint32_t elt, uint32_t block)
@@ -245,14 +261,17 @@ bool map_block_copy(struct map_view m, uint32_t elt, uint32_t block, uint64_t *o
 	if (size > m.layout->block_size[block])
 		size = m.layout->block_size[block];
 	for (int tries = 0; tries < COPY_TRIES; tries++) {
-		uint64_t word = atomic_load_explicit(block_word(m, block, elt), memory_order_acquire);	/* B5 */
+		/* B5 */
+		uint64_t word =
+			atomic_load_explicit(block_word(m, block, elt), memory_order_acquire);
 		const uint64_t *from;
 
 		if (!block_place_valid(m.layout, place_of(word)))
 			return false;
 		from = content(m, block, place_of(word));
 		for (uint32_t i = 0; i < size / 8; i++)
-			out[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);	/* B4: pairs with map_block_put() */
+			/* B4: pairs with map_block_put() */
+			out[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
 		if (atomic_load_explicit(block_word(m, block, elt), memory_order_acquire) == word)
 			return true;
 	}

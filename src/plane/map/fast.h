@@ -116,7 +116,9 @@ static inline void map_var_set(struct map_view m, uint32_t elt, uint32_t var, ui
 {
 	uint64_t *at = map_var(m, elt, var), word = v ^ MAP_VAR_UNSET;
 
-	/* Release: a block that belongs to it was published before; pairs with the acquires below. */
+	/*
+	 * Release: a block that belongs to it was published before; pairs with the acquires below.
+	 */
 	if (__builtin_expect(word > MAP_VAR_RARE, 1))
 		__atomic_store_n(at, word, __ATOMIC_RELEASE);
 	else
@@ -126,9 +128,12 @@ static inline void map_var_set(struct map_view m, uint32_t elt, uint32_t var, ui
 /* What the word says, which is not 0. */
 static inline uint64_t map_var_value(const uint64_t *at, uint64_t word)
 {
-	/* Relaxed: behind the acquire of the word, which pairs with the release in map_var_set_rare(). */
-	return __builtin_expect(word == MAP_VAR_RARE, 0) ? __atomic_load_n(&at[1], __ATOMIC_RELAXED) :
-							   word ^ MAP_VAR_UNSET;
+	/*
+	 * Relaxed: behind the acquire of the word, which pairs with the release in
+	 * map_var_set_rare().
+	 */
+	return __builtin_expect(word == MAP_VAR_RARE, 0) ? __atomic_load_n(&at[1], __ATOMIC_RELAXED)
+							 : word ^ MAP_VAR_UNSET;
 }
 
 static inline bool map_var_read(struct map_view m, uint32_t elt, uint32_t var, uint64_t *v)
@@ -147,7 +152,10 @@ static inline bool map_var_read_once(struct map_view m, uint32_t elt, uint32_t v
 {
 	uint64_t *at = map_var(m, elt, var), word;
 
-	/* Relaxed: the exchange counts. This look keeps a reader that finds nothing from taking the cache line. */
+	/*
+	 * Relaxed: the exchange counts. This look keeps a reader that finds nothing from taking the
+	 * cache line.
+	 */
 	if (!__atomic_load_n(at, __ATOMIC_RELAXED))
 		return false;
 	/* M3: pairs with the releases in map_var_set() and map_var_set_rare(). */

@@ -89,7 +89,8 @@ static bool pool_note(struct map_view m, uint64_t w)
 
 static void owner_begin(struct map_owner *o, enum map_phase phase)
 {
-	uint64_t seq = (atomic_load_explicit(&o->state, memory_order_relaxed) >> 8) + 1;	/* I4 */
+	/* I4 */
+	uint64_t seq = (atomic_load_explicit(&o->state, memory_order_relaxed) >> 8) + 1;
 
 	if (!(seq & SEQ_MASK))
 		seq++;		/* 0 is what a new map's pool and `done` hold */
@@ -151,7 +152,8 @@ static bool pool_happened(struct map_view m, uint32_t owner, uint32_t *next)
 
 static uint32_t owner_elt(struct map_view m, uint32_t owner)
 {
-	uint32_t elt = atomic_load_explicit(&map_owner(m, owner)->elt, memory_order_relaxed);	/* I4 */
+	/* I4 */
+	uint32_t elt = atomic_load_explicit(&map_owner(m, owner)->elt, memory_order_relaxed);
 
 	return elt && elt < m.layout->nr_elts ? elt : 1 + m.layout->max_elts + owner;
 }
@@ -174,7 +176,8 @@ static void owner_replace(struct map_view m, uint32_t owner)
 
 	owner_begin(o, MAP_REPLACE);
 	pool_change(m, owner, NEXT_ONE, false, &next);
-	atomic_store_explicit(&o->elt, next, memory_order_relaxed);	/* I4: before the release in owner_end() */
+	/* I4: before the release in owner_end() */
+	atomic_store_explicit(&o->elt, next, memory_order_relaxed);
 	owner_end(o);
 }
 
@@ -209,7 +212,8 @@ static void owner_recover(struct map_view m, uint32_t owner)
 			owner_replace(m, owner);
 			return;
 		}
-		atomic_store_explicit(&o->elt, next, memory_order_relaxed);	/* I4, as in owner_replace() */
+		/* I4, as in owner_replace() */
+		atomic_store_explicit(&o->elt, next, memory_order_relaxed);
 		owner_end(o);
 		return;
 	}
@@ -233,11 +237,13 @@ static uint32_t map_publish(struct map_view m, uint32_t elt, uint32_t hash, cons
 	uint32_t i = hash >> m.layout->hash_shift;
 
 	for (uint32_t n = 0; n <= m.layout->entry_mask; n++, i = (i + 1) & m.layout->entry_mask) {
-		uint64_t e = atomic_load_explicit(map_entry(m, i), memory_order_acquire);	/* M1, as below */
+		/* M1, as below */
+		uint64_t e = atomic_load_explicit(map_entry(m, i), memory_order_acquire);
 
 		/* M1: pairs with the acquire in map_lookup(). On failure e is the winner's. */
-		if (!e && atomic_compare_exchange_strong_explicit(map_entry(m, i), &e,
-				(uint64_t)hash << 32 | elt, memory_order_release, memory_order_acquire))
+		if (!e && atomic_compare_exchange_strong_explicit(
+				  map_entry(m, i), &e, (uint64_t)hash << 32 | elt,
+				  memory_order_release, memory_order_acquire))
 			return elt;
 		if (e >> 32 == hash && (uint32_t)e < m.layout->nr_elts &&
 		    map_key_equal(m, (uint32_t)e, key, map_key_words(m)))
@@ -288,8 +294,9 @@ static uint32_t insert_borrowed(struct map_view m, uint32_t slot, uint32_t level
 		struct map_owner *o = map_owner(m, owner);
 
 		/* Acquire pairs with the release below: the borrowed owner's fields. */
-		if (!atomic_compare_exchange_strong_explicit(&o->holder, &holder, me, memory_order_acquire,
-							     memory_order_relaxed) && holder != me)
+		if (!atomic_compare_exchange_strong_explicit(
+			    &o->holder, &holder, me, memory_order_acquire, memory_order_relaxed) &&
+		    holder != me)
 			continue;
 		owner_recover(m, owner);
 		got = insert_owned(m, owner, hash, key);
@@ -302,7 +309,9 @@ static uint32_t insert_borrowed(struct map_view m, uint32_t slot, uint32_t level
 
 static uint32_t insert_single(struct map_view m, uint32_t hash, const void *key)
 {
-	/* Acquire: pairs with the release below, of the writer before, perhaps of another process. */
+	/*
+	 * Acquire: pairs with the release below, of the writer before, perhaps of another process.
+	 */
 	uint64_t n = atomic_load_explicit(&m.data->pool, memory_order_acquire);
 	const void *last;
 	uint32_t elt;
@@ -310,14 +319,20 @@ static uint32_t insert_single(struct map_view m, uint32_t hash, const void *key)
 	if (n >= m.layout->max_elts)	/* M4 */
 		return map_drop(m);
 	last = map_elt(m, (uint32_t)n + 1);
-	/* A writer that was killed between the two stores below left its elt there. Release: pairs with the above. */
+	/*
+	 * A writer that was killed between the two stores below left its elt there. Release: pairs
+	 * with the above.
+	 */
 	if (map_lookup(m, last, map_key_words(m), map_hash(m, last)) == n + 1)
 		atomic_store_explicit(&m.data->pool, ++n, memory_order_release);
 	if (n >= m.layout->max_elts)
 		return map_drop(m);
 	elt_fill(m, (uint32_t)n + 1, key);
 	elt = map_publish(m, (uint32_t)n + 1, hash, key);
-	/* Pairs with the acquire above: the next writer, perhaps of another process, sees the entry first. */
+	/*
+	 * Pairs with the acquire above: the next writer, perhaps of another process, sees the entry
+	 * first.
+	 */
 	atomic_store_explicit(&m.data->pool, n + 1, memory_order_release);
 	return elt;
 }
@@ -331,7 +346,10 @@ static uint32_t insert_new(struct map_view m, const struct slot *slot, uint32_t 
 	struct map_owner *o;
 	uint32_t holder;
 
-	/* Full for good, which costs no more than this. Relaxed: a look that is late only takes the long way. */
+	/*
+	 * Full for good, which costs no more than this. Relaxed: a look that is late only takes the
+	 * long way.
+	 */
 	if (pool_places(atomic_load_explicit(&m.data->pool, memory_order_relaxed)) >=
 		    m.layout->max_elts &&
 	    pool_next(atomic_load_explicit(&m.data->pool, memory_order_relaxed)) >=
@@ -340,11 +358,17 @@ static uint32_t insert_new(struct map_view m, const struct slot *slot, uint32_t 
 	if (owner >= map_own(m))
 		return insert_borrowed(m, owner, depth ? depth - 1 : 0, hash, key);
 	o = map_owner(m, owner);
-	/* Relaxed: only this thread and its handlers store it: holder is the depth of the insert that runs. */
+	/*
+	 * Relaxed: only this thread and its handlers store it: holder is the depth of the insert
+	 * that runs.
+	 */
 	holder = atomic_load_explicit(&o->holder, memory_order_relaxed);
 	if (holder && holder < depth)
 		return insert_borrowed(m, owner, depth - 1, hash, key);
-	/* Relaxed: for the handlers of this thread; the fences keep what it guards between the two stores. */
+	/*
+	 * Relaxed: for the handlers of this thread; the fences keep what it guards between the two
+	 * stores.
+	 */
 	atomic_store_explicit(&o->holder, depth ? depth : 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	owner_recover(m, owner);

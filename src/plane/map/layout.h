@@ -23,13 +23,18 @@ enum map_phase { MAP_IDLE, MAP_CLAIM, MAP_UNCLAIM, MAP_REPLACE };
 
 struct map_owner {
 	_Atomic uint64_t state;		/* seq << 8 | enum map_phase */
-	_Atomic uint64_t done;		/* its newest operation on the pool as others saw it: seq << 32 | next */
-	_Atomic uint32_t elt;		/* the elt that it may fill; 0: the one that it was born with */
+	/* its newest operation on the pool as others saw it: seq << 32 | next */
+	_Atomic uint64_t done;
+	/* the elt that it may fill; 0: the one that it was born with */
+	_Atomic uint32_t elt;
 	_Atomic uint32_t holder;	/* borrowed owners: 1 + slot * levels + level, 0: free */
 	uint64_t	pad;
 };
 
-/* The records of a block's elts and owners, each with this before its content. All of it as in map_block.c. */
+/*
+ * The records of a block's elts and owners, each with this before its content. All of it as in
+ * map_block.c.
+ */
 struct block_header {
 	uint32_t	elt;		/* where the record is published, or was last */
 	uint32_t	owner;		/* who did that */
@@ -74,7 +79,9 @@ static inline _Atomic uint64_t *block_spare(struct map_view m, uint32_t block, u
 	return block_word(m, block, m.layout->nr_elts) + owner;
 }
 
-/* What an owner that was killed had begun with its spares; map_recover() and the slot's next owner. */
+/*
+ * What an owner that was killed had begun with its spares; map_recover() and the slot's next owner.
+ */
 void block_recover(struct map_view m, uint32_t owner);
 
 /* Owners that belong to the slot of the same number. */

@@ -51,8 +51,10 @@ struct map_layout {
 	uint32_t	nr_elts;	/* 1 + max_elts + nr_owners */
 	uint32_t	max_elts;	/* power of two, up to MAP_MAX_ELTS */
 	uint32_t	nr_vars;
-	uint32_t	nr_columns;	/* plain columns for set 0, then one atomic one; 1: only that */
-	uint32_t	single_writer;	/* one writing process and thread: plain stores everywhere */
+	/* plain columns for set 0, then one atomic one; 1: only that */
+	uint32_t	nr_columns;
+	/* one writing process and thread: plain stores everywhere */
+	uint32_t	single_writer;
 	uint64_t	size;		/* bytes of the whole map */
 	uint64_t	owners;
 	/* one a slot, MAP_OWNERS at most; then MAP_NESTED to be borrowed */

@@ -64,7 +64,8 @@ static int block_try(const char *base, const struct map_layout *own, uint32_t el
 				  (uint64_t)(place - 1) * (sizeof(struct block_header) + size) +
 				  sizeof(struct block_header));
 	for (uint32_t i = 0; i < size / 8; i++)
-		out[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);	/* B4: pairs with map_block_put() */
+		/* B4: pairs with map_block_put() */
+		out[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
 	return __atomic_load_n(&words[elt], __ATOMIC_ACQUIRE) == word ? 1 : -1;
 }
 

@@ -27,13 +27,17 @@ struct ring_commit {
 	struct ring_store stores[14];	/* 56: in order */
 };
 
-/* The common one: a record of RING_SHORT_MIN to RING_MAX_SMALL bytes behind another in the same page. */
+/*
+ * The common one: a record of RING_SHORT_MIN to RING_MAX_SMALL bytes behind another in the same
+ * page.
+ */
 struct ring_short {
 	struct ring	*ring;
 	struct ring_tail *tail;		/* the one that head does not name */
 	char		*at;		/* where its header goes */
 	const char	*src;
-	uint64_t	last;		/* size - 8: words are copied from 0 on below it, and one at it */
+	/* size - 8: words are copied from 0 on below it, and one at it */
+	uint64_t	last;
 	uint64_t	head;
 	uint64_t	next_head;
 	uint64_t	time;

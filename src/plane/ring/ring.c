@@ -39,7 +39,10 @@ struct write {
 	uint64_t	time;
 };
 
-/* The kernel's rb_calculate_event_length(): header, length word for large ones, multiple of 4, never 12. */
+/*
+ * The kernel's rb_calculate_event_length(): header, length word for large ones, multiple of 4,
+ * never 12.
+ */
 static uint32_t event_length(uint32_t size)
 {
 	uint32_t length = size ? size : 1;
@@ -103,11 +106,17 @@ static bool full(const struct buffer *b, const struct ring *r, uint64_t seq)
 {
 	uint64_t floor, taken;
 
-	/* Relaxed: all three are the server's, and an old value only keeps the ring as it was a little longer. */
+	/*
+	 * Relaxed: all three are the server's, and an old value only keeps the ring as it was a
+	 * little longer.
+	 */
 	if (atomic_load_explicit(&b->overwrite, memory_order_relaxed))
 		return false;
 	floor = atomic_load_explicit(&r->floor, memory_order_relaxed);
-	/* Relaxed: what was taken was copied before, and other readers look at their copy's page again (G5). */
+	/*
+	 * Relaxed: what was taken was copied before, and other readers look at their copy's page
+	 * again (G5).
+	 */
 	taken = atomic_load_explicit(&r->taken, memory_order_relaxed);
 	if (taken > floor)
 		floor = taken;
@@ -130,7 +139,10 @@ static struct page_desc *desc_at(const struct plane *p, const struct ring *r, ui
 	return plane_data(p, r->descs + place * sizeof(struct page_desc));
 }
 
-/* What stayed free at the end of a page counts as written, as in the kernel, where a record would have fitted. */
+/*
+ * What stayed free at the end of a page counts as written, as in the kernel, where a record would
+ * have fitted.
+ */
 static uint64_t bytes_before(const struct ring *r, const struct page_desc *d, uint64_t used)
 {
 	if (r->subbuf_size - used >= RING_MIN_LENGTH)
@@ -139,7 +151,8 @@ static uint64_t bytes_before(const struct ring *r, const struct page_desc *d, ui
 	return atomic_load_explicit(&d->bytes, memory_order_relaxed) + used - RING_PAGE_HEADER;
 }
 
-static void add_page(struct ring_commit *c, const struct write *w, uint64_t seq, uint32_t place, uint64_t old_pos)
+static void add_page(struct ring_commit *c, const struct write *w, uint64_t seq, uint32_t place,
+		     uint64_t old_pos)
 {
 	struct ring *r = w->ring;
 	struct page_desc *d = desc_at(w->p, r, place),
@@ -215,11 +228,13 @@ static bool prepare(const struct write *w, struct ring_commit *c)
 
 static int drop(struct ring *r)
 {
-	atomic_fetch_add_explicit(&r->dropped, 1, memory_order_relaxed);	/* Relaxed: a counter. */
+	/* Relaxed: a counter. */
+	atomic_fetch_add_explicit(&r->dropped, 1, memory_order_relaxed);
 	return 1;
 }
 
-static struct ring *ring_of(const struct plane *p, const struct buffer *b, uint32_t set, uint32_t cpu)
+static struct ring *ring_of(const struct plane *p, const struct buffer *b, uint32_t set,
+			    uint32_t cpu)
 {
 	const uint32_t nr_cpus = plane_header(p)->nr_cpus;	/* G6 */
 	data_ref ref;
@@ -237,7 +252,8 @@ static inline bool is_disabled(const struct ring *r)
 	return atomic_load_explicit(&r->disabled, memory_order_relaxed);
 }
 
-static inline __attribute__((always_inline)) uint64_t now(const struct plane *p, const struct buffer *b)
+static inline __attribute__((always_inline)) uint64_t now(const struct plane *p,
+							  const struct buffer *b)
 {
 	const struct clock_scale *scale = &plane_header(p)->tsc;
 	/* G6 */
@@ -259,7 +275,8 @@ static int write_alone(struct write *w, uint64_t time)
 {
 	struct ring_commit c;
 
-	w->head = atomic_load_explicit(&w->ring->head, memory_order_relaxed);	/* Relaxed: its own (G2). */
+	/* Relaxed: its own (G2). */
+	w->head = atomic_load_explicit(&w->ring->head, memory_order_relaxed);
 	w->time = time ? time : now(w->p, w->buffer);
 	if (!prepare(w, &c))
 		return drop(w->ring);
@@ -268,7 +285,10 @@ static int write_alone(struct write *w, uint64_t time)
 	return 0;
 }
 
-/* Set 0: all stores lie in the restartable section, so none comes late from a thread that was moved away. */
+/*
+ * Set 0: all stores lie in the restartable section, so none comes late from a thread that was moved
+ * away.
+ */
 static int write_restartable(struct write *w, uint64_t time)
 {
 	struct ring_commit c;
@@ -334,7 +354,8 @@ static inline __attribute__((always_inline)) int
 write_short_restartable(const struct plane *p, const struct buffer *b, uint64_t time,
 			const void *record, uint32_t size)
 {
-	struct ring_short w;	/* an initialiser would zero all of it, which takes as long as the rest */
+	/* an initialiser would zero all of it, which takes as long as the rest */
+	struct ring_short w;
 
 	w.src = record;
 	for (;;) {
@@ -365,8 +386,8 @@ static __attribute__((noinline)) int write_short_timed(const struct plane *p,
 	return write_short_restartable(p, b, time, record, size);
 }
 
-static inline int write_short_alone(const struct plane *p, const struct buffer *b, struct ring *r, uint64_t time,
-				    const void *record, uint32_t size)
+static inline int write_short_alone(const struct plane *p, const struct buffer *b, struct ring *r,
+				    uint64_t time, const void *record, uint32_t size)
 {
 	struct ring_short w;
 
@@ -385,16 +406,21 @@ static inline int write_short_alone(const struct plane *p, const struct buffer *
 
 /* ---- */
 
-/* The set of a thread without restartable sequences: one for each level, so that no handler comes in between. */
+/*
+ * The set of a thread without restartable sequences: one for each level, so that no handler comes
+ * in between.
+ */
 static uint32_t lease_set(struct slot *slot)
 {
 	/* Relaxed: the lease is the thread's for good, the depth its own. */
 	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);
-	uint32_t number = (uint32_t)lease, depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
+	uint32_t number = (uint32_t)lease,
+		 depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 
 	/* Relaxed: a wish; ring_leases_serve() looks regularly. */
 	if (!number) {
-		atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_relaxed);
+		atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED,
+				      memory_order_relaxed);
 		return BUFFER_MAX_SETS;
 	}
 	return RING_SET_LEASES + (number - 1) * LAYOUT_HIT_LEVELS + (depth ? depth - 1 : 0);
@@ -403,7 +429,8 @@ static uint32_t lease_set(struct slot *slot)
 static bool restartable(const struct slot *slot)
 {
 	/* Relaxed: what the thread has said of itself. */
-	return rseq_cpu() >= 0 && !(atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY);
+	return rseq_cpu() >= 0 &&
+	       !(atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY);
 }
 
 static int lose(struct slot *slot)
@@ -448,9 +475,9 @@ static __attribute__((noinline)) int write_long(const struct plane *p, struct sl
 }
 
 /* Sources and leases. */
-static __attribute__((noinline)) int write_owned(const struct plane *p, struct slot *slot, const struct buffer *b,
-						 uint32_t set, uint32_t cpu, uint64_t time, const void *record,
-						 uint32_t size)
+static __attribute__((noinline)) int write_owned(const struct plane *p, struct slot *slot,
+						 const struct buffer *b, uint32_t set, uint32_t cpu,
+						 uint64_t time, const void *record, uint32_t size)
 {
 	struct ring *r;
 	int rc = -1;
@@ -469,8 +496,8 @@ static __attribute__((noinline)) int write_owned(const struct plane *p, struct s
 	return rc < 0 ? write_long(p, slot, b, r, cpu, time, record, size) : rc;
 }
 
-int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32_t set, uint32_t cpu,
-	       uint64_t time, const void *record, uint32_t size)
+int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32_t set,
+	       uint32_t cpu, uint64_t time, const void *record, uint32_t size)
 {
 	const struct buffer *b = plane_data(p, buffer);
 	int rc = -1;

@@ -38,8 +38,8 @@ struct session;
  * 0 when it was committed; 1 when it was dropped (no-overwrite and full,
  * recording disabled, no ring) and counted.
  */
-int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32_t set, uint32_t cpu,
-	       uint64_t time, const void *record, uint32_t size);
+int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32_t set,
+	       uint32_t cpu, uint64_t time, const void *record, uint32_t size);
 
 /* ---- Server ---- */
 
@@ -81,7 +81,10 @@ int buffer_swap_cpu(struct session *s, data_ref live, data_ref snapshot, uint32_
 int ring_lease_give(struct session *s, uint32_t slot);
 /* Gives leases to those that hits asked for; the server calls it every few milliseconds. */
 void ring_leases_serve(struct session *s);
-/* Program: before a thread's first hit. Asks and waits up to 100 ms for its lease where it needs one. */
+/*
+ * Program: before a thread's first hit. Asks and waits up to 100 ms for its lease where it needs
+ * one.
+ */
 void ring_lease_await(struct slot *slot);
 /* Readers see nothing of what was written before now. cpu -1: all. */
 void buffer_clear(struct session *s, data_ref buffer, int cpu);
@@ -115,19 +118,22 @@ struct ring_iter;
 int ring_iter_open(struct session *s, data_ref buffer, int cpu, struct ring_iter **out);
 /* The same of all CPUs; the first record of a ring tells what was overrun since it was cleared. */
 int ring_iter_open_told(struct session *s, data_ref buffer, struct ring_iter **out);
-int ring_iter_next(struct ring_iter *it, struct ring_record *out);	/* 1: a record, 0: the end, -errno */
+/* 1: a record, 0: the end, -errno */
+int ring_iter_next(struct ring_iter *it, struct ring_record *out);
 void ring_iter_close(struct ring_iter *it);
 /*
- * The next record of a CPU that ring_iter_next() has not given yet, and passing over it. The record stays valid
- * until the next call on the same reader.
+ * The next record of a CPU that ring_iter_next() has not given yet, and passing over it. The record
+ * stays valid until the next call on the same reader.
  */
 bool ring_iter_peek_cpu(struct ring_iter *it, uint32_t cpu, struct ring_record *out);
 void ring_iter_skip_cpu(struct ring_iter *it, uint32_t cpu);
 /*
- * The next records of one CPU as a sub-buffer, as ring_consume_page() has them. *held is what did not fit on the
- * page before, zeroed at first; nobody else calls ring_iter_next(). 1, 0 at the end, -errno.
+ * The next records of one CPU as a sub-buffer, as ring_consume_page() has them. *held is what did
+ * not fit on the page before, zeroed at first; nobody else calls ring_iter_next(). 1, 0 at the end,
+ * -errno.
  */
-int ring_iter_page(struct ring_iter *it, struct ring_record *held, void *page, uint32_t subbuf_size);
+int ring_iter_page(struct ring_iter *it, struct ring_record *held, void *page,
+		   uint32_t subbuf_size);
 
 /*
  * Consuming reads (trace_pipe, trace_pipe_raw): what was taken is gone for

@@ -29,7 +29,8 @@ static void answer_send(struct session *s, const struct process *p, const struct
 	atomic_fetch_add_explicit(&s->header->served, 1, memory_order_relaxed);
 }
 
-static void give_slots(struct session *s, unsigned int index, unsigned int nr, struct attach_reply *reply)
+static void give_slots(struct session *s, unsigned int index, unsigned int nr,
+		       struct attach_reply *reply)
 {
 	reply->process = index + 1;
 	reply->nr_slots = slots_give(s, index + 1, nr, reply->slots);
@@ -48,7 +49,8 @@ static void end_older_images(struct session *s, unsigned int index)
 	for (unsigned int i = 0; i < s->processes_end; i++) {
 		const struct process *old = &s->processes[i];
 
-		if (i != index && old->pid == p->pid && old->image && p->image && old->image != p->image)
+		if (i != index && old->pid == p->pid && old->image && p->image &&
+		    old->image != p->image)
 			process_end(s, i);
 	}
 }
@@ -61,7 +63,10 @@ static void answer_hello(struct session *s, unsigned int index, const struct att
 
 	p->image = q->image;
 	end_older_images(s, index);
-	/* Pairs with the load of fence in hit_enter(), which comes behind the answer: L2 in limbo.c. */
+	/*
+	 * Pairs with the load of fence in hit_enter(), which comes behind the answer: L2 in
+	 * limbo.c.
+	 */
 	if (q->no_membarrier)	/* before its first hit: it has no slot yet */
 		atomic_store_explicit(&s->header->fence, 1, memory_order_seq_cst);
 	if (!q->value && pids_followed(&s->plane)) {
@@ -78,7 +83,10 @@ static void answer_hello(struct session *s, unsigned int index, const struct att
 	give_slots(s, index, FIRST_SLOTS, reply);
 }
 
-/* Slots of threads that are gone are free again too: the process finds them when it looks for a free one. */
+/*
+ * Slots of threads that are gone are free again too: the process finds them when it looks for a
+ * free one.
+ */
 static void answer_more(struct session *s, unsigned int index, struct attach_reply *reply)
 {
 	unsigned int freed = threads_finish(s, index), nr = s->processes[index].nr_slots / 2;
@@ -99,19 +107,21 @@ static const char *definition_text(const struct attach_definition *d, uint32_t o
 	return text;
 }
 
-static int define(struct session *s, const struct attach_peer *peer, const struct attach_definition *d)
+static int define(struct session *s, const struct attach_peer *peer,
+		  const struct attach_definition *d)
 {
 	const char *system = definition_text(d, d->system), *name = definition_text(d, d->name);
 	const char *body = definition_text(d, d->body);
 
 	if (!system || !name || !body)
 		return -EPROTO;
-	return s->hooks.define ? s->hooks.define(s->hooks.arg, peer, system, name, body) : -EOPNOTSUPP;
+	return s->hooks.define ? s->hooks.define(s->hooks.arg, peer, system, name, body)
+			       : -EOPNOTSUPP;
 }
 
 /* `left` bytes of definitions at `at`, a multiple of 8 in the packet. */
-static void answer_events(struct session *s, unsigned int index, uint32_t nr, const char *at, size_t left,
-			  struct answer *out)
+static void answer_events(struct session *s, unsigned int index, uint32_t nr, const char *at,
+			  size_t left, struct answer *out)
 {
 	struct attach_peer peer = { index + 1, s->processes[index].pid };
 
@@ -154,15 +164,16 @@ static bool dso_waits(struct session *s, const struct attach_peer *peer, uint32_
 	return s->hooks.dso && number < LAYOUT_MAX_DSOS && s->hooks.dso(s->hooks.arg, peer, number);
 }
 
-static void answer_pid(struct session *s, unsigned int index, uint32_t tid, struct attach_reply *reply)
+static void answer_pid(struct session *s, unsigned int index, uint32_t tid,
+		       struct attach_reply *reply)
 {
 	reply->pid = (uint32_t)task_find(s->processes[index].pid, tid);
 	if (!reply->pid)
 		reply->err = -ESRCH;
 }
 
-static void answer_kind(struct session *s, unsigned int index, const struct attach_request *q, size_t size,
-			struct answer *out)
+static void answer_kind(struct session *s, unsigned int index, const struct attach_request *q,
+			size_t size, struct answer *out)
 {
 	const struct attach_peer peer = { index + 1, s->processes[index].pid };
 

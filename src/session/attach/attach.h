@@ -5,7 +5,7 @@
  *   process                     socket `attach` in the session's directory            server
  *   joins          ---- hello {version, membarrier?} ------------------------>  accept, pidfd
  *                  <--- welcome {errno, process, first slot, slots} ----------  slots given
- *   a thread's hit ---- more ---------------------------------------------->   (when all are in use)
+ *   a thread's hit ---- more ------------------------------------------>  (when all are in use)
  *   leaves         ---- bye ------------------------------------------------>  slots taken back
  *
  * The process's side is src/agent/join/attach.c.
@@ -42,7 +42,8 @@ void attach_step(struct session *s);
 /* Tells that alone, once in a millisecond: whether it did. For a server that answers nobody yet. */
 bool attach_progress(struct session *s);
 /* Attached processes that live; calls fn for each (NULL: only counts). */
-unsigned int attach_processes(struct session *s, void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg);
+unsigned int attach_processes(struct session *s,
+			      void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg);
 
 /*
  * What was lost for want of a slot, and who could not join at all: struct losses and the slots'
@@ -69,13 +70,16 @@ struct attach_peer {
  */
 struct attach_hooks {
 	void		*arg;
-	/* HELLO of an agent with this table of providers' events: the id of the first one, 0: it has to do without. */
+	/*
+	 * HELLO of an agent with this table of providers' events: the id of the first one, 0: it
+	 * has to do without.
+	 */
 	uint32_t	(*table)(void *arg, const struct attach_peer *peer, uint64_t version);
 	/* HELLO: a process has joined. */
 	void		(*joined)(void *arg, const struct attach_peer *peer);
 	/* EVENTS: the event's id, or -errno. */
-	int		(*define)(void *arg, const struct attach_peer *peer, const char *system, const char *name,
-				  const char *body);
+	int (*define)(void *arg, const struct attach_peer *peer, const char *system,
+		      const char *name, const char *body);
 	/* READY: true: it waits until attach_go(). */
 	bool		(*ready)(void *arg, const struct attach_peer *peer);
 	/*
@@ -85,7 +89,8 @@ struct attach_hooks {
 	bool		(*dso)(void *arg, const struct attach_peer *peer, uint32_t number);
 };
 
-void attach_set_hooks(struct session *s, const struct attach_hooks *hooks);	/* copied; NULL: none */
+/* copied; NULL: none */
+void attach_set_hooks(struct session *s, const struct attach_hooks *hooks);
 /*
  * Lets a process go on that waits after READY or DSO. -ESRCH: there is none that waits under this
  * number.
@@ -101,7 +106,8 @@ uint32_t attach_command(struct session *s);
 struct attach_behind {
 	unsigned int	late;
 	unsigned int	slow;	/* given up before, and not heard of since */
-	unsigned int	fresh;	/* attached just now and never answered: it may be reading the words, or has no sites */
+	/* attached just now and never answered: it may be reading the words, or has no sites */
+	unsigned int	fresh;
 };
 
 void attach_behind(struct session *s, uint32_t command, struct attach_behind *out);
@@ -119,7 +125,8 @@ struct attach_answer {
 };
 
 /* Of each process that has said something. */
-void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach_answer *a), void *arg);
+void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach_answer *a),
+		    void *arg);
 
 /*
  * Takes back the slots of threads that are gone from living processes, and

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * follow.c - a process that joins the session is somebody's child: it joins the sets of pids of who made it
+ * follow.c - a process that joins the session is somebody's child: it joins the sets of pids of who
+ * made it
  *
  * For those that do not say so themselves (agent/thread/tasks.c): what posix_spawn(),
  * system() and their like execute, what a program executes that is not
@@ -46,7 +47,8 @@ void session_follow(struct session *s, bool on)
 
 void follow_remember(struct session *s, pid_t pid, uint64_t start_time)
 {
-	s->gone[s->next_gone++ % FOLLOW_GONE] = (struct process_entry){ .pid = (uint32_t)pid, .start_time = start_time };
+	s->gone[s->next_gone++ % FOLLOW_GONE] =
+		(struct process_entry){.pid = (uint32_t)pid, .start_time = start_time};
 }
 
 static bool is_it(const struct process_entry *e, pid_t pid, uint64_t start_time)
@@ -56,7 +58,8 @@ static bool is_it(const struct process_entry *e, pid_t pid, uint64_t start_time)
 
 bool follow_knows(const struct session *s, pid_t pid, uint64_t start_time)
 {
-	const struct process_entry *e = (const struct process_entry *)(s->config.base + s->header->processes);
+	const struct process_entry *e =
+		(const struct process_entry *)(s->config.base + s->header->processes);
 
 	for (unsigned int i = 0; i < s->processes_end; i++)
 		if (s->processes[i].known && is_it(&e[i], pid, start_time))
@@ -113,7 +116,8 @@ void follow_child(struct session *s, pid_t pid)
 	if (!pids_followed(&s->plane))
 		return;
 	/* Upwards, as long as nobody has told of them. */
-	while (nr < GENERATIONS - 1 && line[nr] > 0 && process_start_time(line[nr]) >= s->header->follow_since &&
+	while (nr < GENERATIONS - 1 && line[nr] > 0 &&
+	       process_start_time(line[nr]) >= s->header->follow_since &&
 	       (!nr || !follow_knows(s, line[nr], process_start_time(line[nr])))) {
 		line[nr + 1] = process_parent(line[nr]);
 		nr++;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server.c - the server's side of the attach socket: connections and the ends of processes (R5, R20)
+ * server.c - the server's side of the attach socket: connections and the ends of processes (R5,
+ * R20)
  */
 #include <errno.h>
 #include <stdio.h>
@@ -386,7 +387,8 @@ void attach_step(struct session *s)
 
 int attach_go(struct session *s, unsigned int process)
 {
-	struct process *p = process && process <= LAYOUT_MAX_PROCESSES ? &s->processes[process - 1] : NULL;
+	struct process *p =
+		process && process <= LAYOUT_MAX_PROCESSES ? &s->processes[process - 1] : NULL;
 	struct attach_reply reply = { .process = process };
 
 	if (!p || !p->pid || !p->waits)
@@ -407,7 +409,10 @@ unsigned int attach_check_threads(struct session *s)
 	return nr;
 }
 
-/* Whether the pid has an entry before this one: it attached again, to the next server or because its connection was closed. */
+/*
+ * Whether the pid has an entry before this one: it attached again, to the next server or because
+ * its connection was closed.
+ */
 static bool is_again(const struct session *s, unsigned int index)
 {
 	for (unsigned int i = 0; i < index; i++)
@@ -416,7 +421,8 @@ static bool is_again(const struct session *s, unsigned int index)
 	return false;
 }
 
-unsigned int attach_processes(struct session *s, void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg)
+unsigned int attach_processes(struct session *s,
+			      void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg)
 {
 	unsigned int nr = 0;
 

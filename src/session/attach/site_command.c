@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * site_command.c - programs are told that words of sites have changed, and answer (layout.h: struct site_control)
+ * site_command.c - programs are told that words of sites have changed, and answer (layout.h: struct
+ * site_control)
  *
  * Answers lie in the data region, by index of the process. A process that has
  * attached again has several entries, of which the newest is answered in.
@@ -14,7 +15,10 @@
 #include "session/state.h"
 
 enum {
-	/* Who has not answered yet may be about to read the words for the first time, or have no site. */
+	/*
+	 * Who has not answered yet may be about to read the words for the first time, or have no
+	 * site.
+	 */
 	FRESH_MS	= 3000,
 	LONG_AGO	= 1 << 30,	/* commands: an answer that nobody gave */
 };
@@ -52,7 +56,8 @@ void process_forget_answer(struct session *s, unsigned int index)
 	t->sites[index].pid = 0;
 	/* Relaxed: the server's own command, and an index that the process is not told of yet. */
 	atomic_store_explicit(&t->sites[index].command,
-			      atomic_load_explicit(&c->command, memory_order_relaxed) - LONG_AGO, memory_order_relaxed);
+			      atomic_load_explicit(&c->command, memory_order_relaxed) - LONG_AGO,
+			      memory_order_relaxed);
 }
 
 static bool has_sites(const struct site_answer *a)
@@ -67,8 +72,8 @@ static bool has_sites(const struct site_answer *a)
 /* A process without sites has nothing to answer. */
 enum answered { ANSWERED_NEVER, ANSWERED_OLDER, ANSWERED };
 
-static enum answered answer_of(const struct session *s, const struct program_tables *t, unsigned int index,
-			       uint32_t command)
+static enum answered answer_of(const struct session *s, const struct program_tables *t,
+			       unsigned int index, uint32_t command)
 {
 	const struct site_answer *a = &t->sites[index];
 	/* Pairs with the release of the program's task. */
@@ -84,8 +89,8 @@ static enum answered answer_of(const struct session *s, const struct program_tab
 }
 
 /* Of all its entries the best. */
-static enum answered process_answered(const struct session *s, const struct program_tables *t, unsigned int index,
-				      uint32_t command)
+static enum answered process_answered(const struct session *s, const struct program_tables *t,
+				      unsigned int index, uint32_t command)
 {
 	enum answered best = ANSWERED_NEVER;
 
@@ -100,8 +105,8 @@ static enum answered process_answered(const struct session *s, const struct prog
 	return best;
 }
 
-static void look_at(struct session *s, const struct program_tables *t, unsigned int index, uint32_t command,
-		    struct attach_behind *out)
+static void look_at(struct session *s, const struct program_tables *t, unsigned int index,
+		    uint32_t command, struct attach_behind *out)
 {
 	struct process *p = &s->processes[index];
 	enum answered a = process_answered(s, t, index, command);
@@ -111,7 +116,8 @@ static void look_at(struct session *s, const struct program_tables *t, unsigned 
 		return;
 	}
 	/* Held, it reads the words when it goes on. */
-	if (p->waits || (a == ANSWERED_NEVER && session_now_ms() - p->since > FRESH_MS) || !process_alive(p))
+	if (p->waits || (a == ANSWERED_NEVER && session_now_ms() - p->since > FRESH_MS) ||
+	    !process_alive(p))
 		return;
 	if (a == ANSWERED_NEVER)
 		out->fresh++;
@@ -140,7 +146,8 @@ void attach_give_up(struct session *s, uint32_t command)
 			s->processes[i].slow = true;
 }
 
-void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach_answer *a), void *arg)
+void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach_answer *a),
+		    void *arg)
 {
 	const struct program_tables *t = tables_of(s);
 
@@ -148,8 +155,12 @@ void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach
 		const struct process *p = &s->processes[i];
 		const struct site_answer *a = &t->sites[i];
 		struct attach_answer copy = {
-			.peer = { i + 1, p->pid }, .nr_sites = a->nr_sites, .nr_skipped = a->nr_skipped,
-			.nr_on = a->nr_on, .err = a->err, .slow = p->slow,
+			.peer = {i + 1, p->pid},
+			.nr_sites = a->nr_sites,
+			.nr_skipped = a->nr_skipped,
+			.nr_on = a->nr_on,
+			.err = a->err,
+			.slow = p->slow,
 		};
 
 		if (!p->pid || a->pid != (uint32_t)p->pid)

@@ -86,7 +86,10 @@ bool task_lives(pid_t process, uint32_t tid)
 		return true;	/* cannot be told */
 	if (task_inner(process, process) != (uint32_t)process)
 		return task_search(process, tid) != 0;
-	/* Also a process that shares the memory without being a thread (a raw clone) may have a slot. */
+	/*
+	 * Also a process that shares the memory without being a thread (a raw clone) may have a
+	 * slot.
+	 */
 	snprintf(path, sizeof(path), "/proc/%u", tid);
 	return exists(path);
 }

@@ -73,10 +73,13 @@ bool ring_view_of(struct session *s, config_ref ring, struct ring_view *out);
 bool ring_view(struct session *s, const struct buffer_book *b, uint32_t set, uint32_t cpu,
 	       struct ring_view *out);
 /* Calls fn for every ring of a CPU (cpu -1: of all). */
-void ring_each(struct session *s, data_ref buffer, int cpu, void (*fn)(struct ring_view *v, void *arg), void *arg);
+void ring_each(struct session *s, data_ref buffer, int cpu,
+	       void (*fn)(struct ring_view *v, void *arg), void *arg);
 /* buffer_keep() of ring.h; what was begun before, perhaps by another server, is done again. */
 int buffer_save_books(struct session *s, config_ref from, config_ref to);
-/* Moves the limits of rings kept from before a resize to what their successors leave of the size. */
+/*
+ * Moves the limits of rings kept from before a resize to what their successors leave of the size.
+ */
 void ring_keep_limits(struct session *s, data_ref buffer);
 /* Gives a new buffer rings for the leases that slots have. 0, -ENOMEM */
 int ring_leases_add(struct session *s, data_ref buffer, const uint64_t *bytes_per_cpu);

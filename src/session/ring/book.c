@@ -140,7 +140,8 @@ static int ring_restore(struct session *s, config_ref ref)
 	return err;
 }
 
-static int set_restore(struct session *s, const struct buffer_book *b, config_ref owner, uint32_t set)
+static int set_restore(struct session *s, const struct buffer_book *b, config_ref owner,
+		       uint32_t set)
 {
 	const config_ref *refs = refs_of(s, b, set);
 	int err = refs ? config_restore(s, b->sets[set], ring_cpus(s) * sizeof(*refs)) : -EPROTO;
@@ -157,9 +158,10 @@ static int set_restore(struct session *s, const struct buffer_book *b, config_re
 int buffer_book_restore(struct session *s, config_ref ref)
 {
 	const struct buffer_book *b = session_config(s, ref, sizeof(*b));
-	int err = b && b->nr_sets <= BUFFER_MAX_SETS
-			  ? config_restore(s, ref, sizeof(*b) + ring_cpus(s) * sizeof(b->left_out[0]))
-			  : -EPROTO;
+	int err =
+		b && b->nr_sets <= BUFFER_MAX_SETS
+			? config_restore(s, ref, sizeof(*b) + ring_cpus(s) * sizeof(b->left_out[0]))
+			: -EPROTO;
 
 	for (uint32_t set = 0; !err && set < b->nr_sets; set++)
 		if (b->sets[set])

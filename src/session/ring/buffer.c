@@ -55,7 +55,8 @@ bool ring_view(struct session *s, const struct buffer_book *b, uint32_t set, uin
 
 static uint32_t pages_for(uint64_t bytes, uint32_t subbuf_size)
 {
-	uint64_t n = (bytes + subbuf_size - RING_PAGE_HEADER - 1) / (subbuf_size - RING_PAGE_HEADER);
+	uint64_t n =
+		(bytes + subbuf_size - RING_PAGE_HEADER - 1) / (subbuf_size - RING_PAGE_HEADER);
 
 	if (n < 2)
 		n = 2;
@@ -65,7 +66,8 @@ static uint32_t pages_for(uint64_t bytes, uint32_t subbuf_size)
 static void ring_free(struct session *s, config_ref ref, bool published)
 {
 	const struct ring_book *r = session_config(s, ref, sizeof(*r));
-	void (*give)(struct session *, data_ref, size_t) = published ? session_data_retire : session_data_free;
+	void (*give)(struct session *, data_ref, size_t) =
+		published ? session_data_retire : session_data_free;
 
 	if (!r)
 		return;
@@ -370,7 +372,8 @@ int buffer_restore(struct session *s, uint32_t instance, uint32_t which)
 }
 
 /* Calls fn for every ring of a CPU (cpu -1: of all). */
-void ring_each(struct session *s, data_ref buffer, int cpu, void (*fn)(struct ring_view *v, void *arg), void *arg)
+void ring_each(struct session *s, data_ref buffer, int cpu,
+	       void (*fn)(struct ring_view *v, void *arg), void *arg)
 {
 	const struct buffer_book *b = buffer_book(s, buffer);
 	struct ring_view v;
@@ -408,7 +411,8 @@ struct ring_point ring_head(const struct ring_view *v)
 	do {
 		head = atomic_load_explicit(&v->ring->head, memory_order_acquire);	/* G3 */
 		at = point_at(v, head);
-		atomic_thread_fence(memory_order_acquire);	/* the copy before the second look */
+		/* the copy before the second look */
+		atomic_thread_fence(memory_order_acquire);
 	} while (atomic_load_explicit(&v->ring->head, memory_order_relaxed) != head && --tries);
 	return at;
 }
@@ -482,7 +486,8 @@ static void add_stats(struct ring_view *v, void *arg)
 	/* Relaxed: a count. */
 	sum->dropped += atomic_load_explicit(&v->ring->dropped, memory_order_relaxed);
 	sum->read += r->taken_entries;
-	if (oldest.time && head.entries > oldest.entries && (!sum->oldest_ts || oldest.time < sum->oldest_ts))
+	if (oldest.time && head.entries > oldest.entries &&
+	    (!sum->oldest_ts || oldest.time < sum->oldest_ts))
 		sum->oldest_ts = oldest.time;
 }
 

@@ -17,7 +17,8 @@
 
 static uint64_t bytes_of(const struct ring_view *v)
 {
-	uint64_t head = ring_head(v).pos, start = ring_start(v), first = ring_first_page(v) * v->subbuf_size;
+	uint64_t head = ring_head(v).pos, start = ring_start(v),
+		 first = ring_first_page(v) * v->subbuf_size;
 
 	if (first > start)
 		start = first;
@@ -85,7 +86,9 @@ struct line {
 static void line_up(struct session *s, const struct buffer_book *b, uint32_t cpu, struct line *out)
 {
 	static const uint32_t order[][2] = {
-		{ RING_SET_KEPT, RING_SET_LEASES }, { 0, RING_SET_KEPT }, { RING_SET_LEASES, BUFFER_MAX_SETS },
+		{RING_SET_KEPT, RING_SET_LEASES},
+		{0, RING_SET_KEPT},
+		{RING_SET_LEASES, BUFFER_MAX_SETS},
 	};
 	struct ring_view v;
 

@@ -24,7 +24,8 @@ static uint32_t lease_of(struct session *s, uint32_t slot)
 }
 
 /* The rings of one lease in one buffer, no larger than the user wants rings to be. */
-static int add_lease(struct session *s, data_ref buffer, uint32_t lease, const uint64_t *bytes_per_cpu)
+static int add_lease(struct session *s, data_ref buffer, uint32_t lease,
+		     const uint64_t *bytes_per_cpu)
 {
 	const struct buffer_book *b = buffer_book(s, buffer);
 	uint64_t *bytes = b ? calloc(ring_cpus(s), sizeof(*bytes)) : NULL;
@@ -37,7 +38,9 @@ static int add_lease(struct session *s, data_ref buffer, uint32_t lease, const u
 
 		for (uint32_t cpu = 0; cpu < ring_cpus(s); cpu++)
 			bytes[cpu] = bytes_per_cpu[cpu] < most ? bytes_per_cpu[cpu] : most;
-		err = buffer_add_set(s, buffer, RING_SET_LEASES + (lease - 1) * LAYOUT_HIT_LEVELS + level, bytes);
+		err = buffer_add_set(s, buffer,
+				     RING_SET_LEASES + (lease - 1) * LAYOUT_HIT_LEVELS + level,
+				     bytes);
 	}
 	free(bytes);
 	return err;
@@ -109,7 +112,10 @@ int ring_lease_give(struct session *s, uint32_t index)
 		}
 	}
 	slot_book(s, index)->lease = lease;
-	/* The rings are there by then: pairs with the acquires in ring_lease_await() and in agent/thread/thread.c. */
+	/*
+	 * The rings are there by then: pairs with the acquires in ring_lease_await() and in
+	 * agent/thread/thread.c.
+	 */
 	atomic_store_explicit(&slot->lease, lease | only, memory_order_release);
 	return 0;
 }
@@ -119,9 +125,13 @@ void ring_leases_serve(struct session *s)
 	for (uint32_t i = 0; i < slots_end(s); i++) {
 		struct slot *slot = plane_slot(&s->plane, i);
 
-		/* Pairs with the release in ring_lease_await(); a refusal is tried again the next time. */
+		/*
+		 * Pairs with the release in ring_lease_await(); a refusal is tried again the next
+		 * time.
+		 */
 		if (s->slot_process[i] != SLOT_FREE &&
-		    (atomic_load_explicit(&slot->lease, memory_order_acquire) & RING_LEASE_WANTED) &&
+		    (atomic_load_explicit(&slot->lease, memory_order_acquire) &
+		     RING_LEASE_WANTED) &&
 		    ring_lease_give(s, i) == -ENOSPC)
 			return;
 	}

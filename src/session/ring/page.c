@@ -50,7 +50,8 @@ int ring_page_copy(const struct ring_view *v, uint64_t seq, struct ring_page *ou
 
 	if (!pos || seq > head_page(v, pos))
 		return -ENOENT;
-	if (atomic_load_explicit(&d->seq, memory_order_acquire) != seq + 1)	/* pairs with the stores of a commit */
+	/* pairs with the stores of a commit */
+	if (atomic_load_explicit(&d->seq, memory_order_acquire) != seq + 1)
 		return -EAGAIN;
 	end = seq == head_page(v, pos) ? (pos - 1) % v->subbuf_size + 1 :
 					 atomic_load_explicit(&d->end, memory_order_relaxed);
@@ -62,7 +63,10 @@ int ring_page_copy(const struct ring_view *v, uint64_t seq, struct ring_page *ou
 	out->entries = atomic_load_explicit(&d->entries, memory_order_relaxed);
 	out->bytes = atomic_load_explicit(&d->bytes, memory_order_relaxed);
 	memcpy(out->data, v->pages + seq % v->nr_pages * v->subbuf_size, end);
-	/* The copy before the second look (G5). Pairs with the releases of head in plane/ring/ring.c (G3). */
+	/*
+	 * The copy before the second look (G5). Pairs with the releases of head in
+	 * plane/ring/ring.c (G3).
+	 */
 	atomic_thread_fence(memory_order_acquire);
 	return intact(v, seq) ? 0 : -EAGAIN;
 }
@@ -100,7 +104,8 @@ bool ring_cursor_next(struct ring_cursor *c)
 {
 	c->at = c->next;
 	while (c->next + 4 <= c->end) {
-		uint32_t header = word_at(c, c->next), type = header & 31, delta = header >> 5, payload;
+		uint32_t header = word_at(c, c->next), type = header & 31, delta = header >> 5,
+			 payload;
 
 		if (type == RING_TYPE_PADDING)
 			return false;

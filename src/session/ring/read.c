@@ -47,13 +47,15 @@ static uint64_t stream_pos(const struct stream *st)
 static bool load(struct stream *st, uint64_t seq)
 {
 	const uint64_t first = ring_first_page(&st->view);
-	uint64_t tries = st->view.nr_pages + 1ull;	/* more cannot be intact, whatever the head says by then */
+	/* more cannot be intact, whatever the head says by then */
+	uint64_t tries = st->view.nr_pages + 1ull;
 	int err = -EAGAIN;
 
 	if (seq < first)
 		seq = first;
 	for (; err == -EAGAIN && tries--; seq++) {
-		if (seq >= UINT64_MAX / st->view.subbuf_size || seq * st->view.subbuf_size >= st->stop)
+		if (seq >= UINT64_MAX / st->view.subbuf_size ||
+		    seq * st->view.subbuf_size >= st->stop)
 			return false;
 		err = ring_page_copy(&st->view, seq, &st->page);
 	}
@@ -93,8 +95,9 @@ static struct stream *oldest(struct ring_iter *it)
 	for (unsigned int i = 0; i < it->nr; i++) {
 		struct stream *st = &it->streams[i];
 
-		if (st->ready && (!best || st->cursor.time < best->cursor.time ||
-				  (st->cursor.time == best->cursor.time && st->view.cpu < best->view.cpu)))
+		if (st->ready &&
+		    (!best || st->cursor.time < best->cursor.time ||
+		     (st->cursor.time == best->cursor.time && st->view.cpu < best->view.cpu)))
 			best = st;
 	}
 	return best;
@@ -153,13 +156,15 @@ static void add_stream(struct ring_view *v, void *arg)
 		return;
 	}
 	st = &it->streams[it->nr];
-	*st = (struct stream){ .view = *v, .page.data = malloc(v->subbuf_size), .stop = ring_head(v).pos };
+	*st = (struct stream){ .view = *v, .page.data = malloc(v->subbuf_size), .stop =
+		ring_head(v).pos };
 	if (!st->page.data) {
 		it->err = -ENOMEM;
 		return;
 	}
 	st->start = ring_start(v);
-	st->expected = UINT64_MAX;	/* what an old trace has lost before its first record is no gap in it */
+	/* what an old trace has lost before its first record is no gap in it */
+	st->expected = UINT64_MAX;
 	it->nr++;
 }
 
@@ -282,7 +287,10 @@ void ring_consumer_close(struct ring_consumer *c)
 	free(c);
 }
 
-/* The streams stand where the last look left them; another reader or a clear may have moved the start. */
+/*
+ * The streams stand where the last look left them; another reader or a clear may have moved the
+ * start.
+ */
 static int look(struct ring_consumer *c, data_ref buffer)
 {
 	const uint64_t number = buffer_number(c->session, buffer);
@@ -338,7 +346,10 @@ void ring_take(struct ring_consumer *c)
 	advance(st);
 	other = oldest(c->peeked);
 	c->peeked->last = other;
-	/* A stream that stands at its page's start was not taken from yet: its `taken` is the page's (D1). */
+	/*
+	 * A stream that stands at its page's start was not taken from yet: its `taken` is the
+	 * page's (D1).
+	 */
 	if (other)
 		taken_to(&other->view, stream_pos(other));
 }

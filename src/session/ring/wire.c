@@ -84,7 +84,8 @@ static bool page_add(struct wire_page *w, const struct ring_record *r)
 	} else if (r->lost) {
 		return false;
 	}
-	if (w->used + record_length(r->size) + (time_form(w->last, r->time) ? RING_LEN_EXTEND : 0) > w->size)
+	if (w->used + record_length(r->size) + (time_form(w->last, r->time) ? RING_LEN_EXTEND : 0) >
+	    w->size)
 		return false;
 	w->used += put_record(w->page + w->used, r, w->last);
 	w->last = r->time;
@@ -115,7 +116,10 @@ int ring_consume_page(struct ring_consumer *c, data_ref buffer, void *page, uint
 
 	while ((rc = ring_peek(c, buffer, &r)) == 1) {
 		if (!page_add(&w, &r)) {
-			rc = -EINVAL;	/* only where there is nothing before it: a page smaller than the ring's own */
+			/*
+			 * only where there is nothing before it: a page smaller than the ring's own
+			 */
+			rc = -EINVAL;
 			break;
 		}
 		ring_take(c);

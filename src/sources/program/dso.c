@@ -60,7 +60,10 @@ struct search {
 static void try_path(struct search *s, const char *path)
 {
 	const struct elf_want want = {
-		.id = s->dso->id, .id_len = s->dso->id_len, .load = s->dso->load, .size = s->dso->size,
+		.id = s->dso->id,
+		.id_len = s->dso->id_len,
+		.load = s->dso->load,
+		.size = s->dso->size,
 	};
 
 	if (s->found || (*s->own_mounts && !strncmp(path, s->own_mounts, strlen(s->own_mounts))))
@@ -76,7 +79,8 @@ static void try_exe(struct search *s, pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	n = s->found ? -1 : readlink(path, target, sizeof(target));
-	if (n >= len && !memcmp(target, s->dso->path, (size_t)len) && (n == len || target[len] == ' '))
+	if (n >= len && !memcmp(target, s->dso->path, (size_t)len) &&
+	    (n == len || target[len] == ' '))
 		try_path(s, path);
 }
 
@@ -111,10 +115,11 @@ static void try_others(void *arg, pid_t pid, unsigned int slots)
 bool program_dso_read(struct programs *p, const struct program_dso *d, elf_reader read, void *out)
 {
 	struct session *session = p->model->session;
-	struct search s = { .dso = d, .read = read, .out = out, .own_mounts = session_dir(session) };
+	struct search s = {.dso = d, .read = read, .out = out, .own_mounts = session_dir(session)};
 
 	/* Also as a process sees it. */
-	if (d->path[0] != '/' || (*s.own_mounts && !strncmp(d->path, s.own_mounts, strlen(s.own_mounts))))
+	if (d->path[0] != '/' ||
+	    (*s.own_mounts && !strncmp(d->path, s.own_mounts, strlen(s.own_mounts))))
 		return false;
 	attach_processes(session, try_first, &s);
 	try_path(&s, d->path);

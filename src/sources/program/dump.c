@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dump.c - a function's command dump or cpudump: the top's buffer as text, to the session's file and to stderr
+ * dump.c - a function's command dump or cpudump: the top's buffer as text, to the session's file
+ * and to stderr
  *
  * The kernel writes to its console at the hit. Here the hit ends tracing and
  * leaves a word; what is in the buffer stays until the server comes.

@@ -63,7 +63,8 @@ static int add_provider(struct programs *p, unsigned int nr, const struct provid
 
 	if (len >= sizeof(body))
 		return -E2BIG;
-	return model_add_program_event(p->model, e->system, e->name, body, p->first_id + nr, &event, &is_new);
+	return model_add_program_event(p->model, e->system, e->name, body, p->first_id + nr, &event,
+				       &is_new);
 }
 
 int program_events_choose(struct programs *p, const struct programs_params *params)
@@ -126,14 +127,16 @@ static void refuse_other(struct programs *p, pid_t pid, const struct event *know
 	int pos;
 
 	program_event_compare(known, body, &d);
-	snprintf(error, sizeof(error), "The event is known with another definition, there: %s", d.known);
+	snprintf(error, sizeof(error), "The event is known with another definition, there: %s",
+		 d.known);
 	pos = snprintf(what, sizeof(what), "%s:%s ", known->system->name, known->name);
 	snprintf(what + pos, sizeof(what) - (size_t)pos, "%s", d.given);
 	program_text_clean(error);
 	program_events_refuse(p, pid, error, what, (unsigned int)pos + d.at);
 }
 
-static void refuse_text(struct programs *p, pid_t pid, const char *system, const char *name, const char *error)
+static void refuse_text(struct programs *p, pid_t pid, const char *system, const char *name,
+			const char *error)
 {
 	char what[2 * PROGRAM_EVENT_NAME_MAX + 8];
 

@@ -108,7 +108,10 @@ static int read_entry(struct programs *p, struct task_entry *entry)
 	copy.pid = entry->pid;
 	copy.tgid = entry->tgid;
 	memcpy(copy.comm, entry->comm, sizeof(copy.comm));
-	/* Pairs with the writer's fence behind its store of 0: what was copied while it wrote is not used. */
+	/*
+	 * Pairs with the writer's fence behind its store of 0: what was copied while it wrote is
+	 * not used.
+	 */
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&entry->seq, memory_order_relaxed) == seq)
 		program_names_take(p, &copy);
@@ -132,7 +135,10 @@ unsigned int program_names_drain(struct programs *p)
 
 	if (!t)
 		return 0;
-	/* Relaxed: only how far to look; whether an entry is there its `seq` says, see read_entry(). */
+	/*
+	 * Relaxed: only how far to look; whether an entry is there its `seq` says, see
+	 * read_entry().
+	 */
 	end = atomic_load_explicit(&t->next_task, memory_order_relaxed);
 	if (end - p->next_task > LAYOUT_TASKS)		/* also when it went backwards */
 		p->next_task = end > LAYOUT_TASKS ? end - LAYOUT_TASKS : 0;

@@ -22,7 +22,8 @@
 
 /* "[instances/NAME/]events/SYSTEM/EVENT/FILE", or the same without EVENT */
 struct setting_path {
-	const char	*instance, *system, *event, *file;	/* instance NULL: the top; event NULL: a whole system's */
+	/* instance NULL: the top; event NULL: a whole system's */
+	const char	*instance, *system, *event, *file;
 	size_t		instance_len, system_len, event_len;
 };
 
@@ -162,7 +163,8 @@ static bool is_early(struct programs *p, const struct setting_path *at)
 {
 	char instance[256], system[256], event[256];
 
-	if (at->instance_len >= sizeof(instance) || at->system_len >= sizeof(system) || at->event_len >= sizeof(event))
+	if (at->instance_len >= sizeof(instance) || at->system_len >= sizeof(system) ||
+	    at->event_len >= sizeof(event))
 		return false;
 	if (at->instance) {
 		snprintf(instance, sizeof(instance), "%.*s", (int)at->instance_len, at->instance);
@@ -176,7 +178,8 @@ static bool is_early(struct programs *p, const struct setting_path *at)
 	return !model_find_event(p->model, system, event);
 }
 
-int programs_pend(struct programs *p, const char *path, bool truncates, const char *text, size_t len)
+int programs_pend(struct programs *p, const char *path, bool truncates, const char *text,
+		  size_t len)
 {
 	struct setting_path at = { 0 };
 	bool one_value;
@@ -201,7 +204,8 @@ static struct errlog *errlog_of(struct programs *p, const struct setting_path *a
 	char name[256];
 	struct instance *inst;
 
-	snprintf(name, sizeof(name), "%.*s", (int)at->instance_len, at->instance ? at->instance : "");
+	snprintf(name, sizeof(name), "%.*s", (int)at->instance_len,
+		 at->instance ? at->instance : "");
 	inst = at->instance ? instance_find(p->model, name) : p->model->top;
 	return inst ? inst->errlog : p->model->top->errlog;
 }
@@ -219,7 +223,8 @@ static int pending_write_text(struct programs *p, const char *path, const struct
 	return n < 0 ? (int)n : 0;
 }
 
-static int write_to(struct programs *p, const struct setting_path *at, const char *path, struct pending_setting *k)
+static int write_to(struct programs *p, const struct setting_path *at, const char *path,
+		    struct pending_setting *k)
 {
 	struct errlog *log = errlog_of(p, at);
 	char *error;
@@ -256,7 +261,8 @@ static void enable_as_system(struct programs *p, const struct event *e)
 				   &at) || at.event || strlen(e->system->name) != at.system_len ||
 		    strncmp(at.system, e->system->name, at.system_len))
 			continue;
-		snprintf(path, sizeof(path), "%.*s/%s/enable", (int)(at.file - 1 - k->path), k->path, e->name);
+		snprintf(path, sizeof(path), "%.*s/%s/enable", (int)(at.file - 1 - k->path),
+			 k->path, e->name);
 		write_to(p, &at, path, k);
 	}
 }

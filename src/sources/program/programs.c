@@ -35,8 +35,8 @@ static uint32_t hook_table(void *arg, const struct attach_peer *peer, uint64_t v
 	return version == p->table ? p->first_id : 0;
 }
 
-static int hook_define(void *arg, const struct attach_peer *peer, const char *system, const char *name,
-		       const char *body)
+static int hook_define(void *arg, const struct attach_peer *peer, const char *system,
+		       const char *name, const char *body)
 {
 	return program_events_define(arg, peer, system, name, body);
 }
@@ -112,7 +112,8 @@ static int set_hooks(struct programs *p)
 		.ready = hook_ready,
 		.dso = hook_dso,
 	};
-	const struct tree_extra kallsyms = { .name = "kallsyms", .mode = 0440, .print = print_kallsyms, .arg = p };
+	const struct tree_extra kallsyms = {
+		.name = "kallsyms", .mode = 0440, .print = print_kallsyms, .arg = p};
 
 	attach_set_hooks(p->model->session, &hooks);
 	p->model->catch_up = hook_catch_up;
@@ -123,7 +124,8 @@ static int set_hooks(struct programs *p)
 	return p->tree ? tree_add_extra(p->tree, &kallsyms) : 0;
 }
 
-void programs_on_ready(struct programs *p, bool (*ready)(void *arg, const struct attach_peer *peer), void *arg)
+void programs_on_ready(struct programs *p, bool (*ready)(void *arg, const struct attach_peer *peer),
+		       void *arg)
 {
 	p->ready = ready;
 	p->ready_arg = arg;
@@ -155,8 +157,8 @@ static int save_pending(struct programs *p)
 	uint64_t id = 0;
 	char text[128];
 
-	snprintf(text, sizeof(text), "first %" PRIu32 "\ncount %" PRIu32 "\ntable %" PRIx64 "\n", p->first_id,
-		 p->count, p->table);
+	snprintf(text, sizeof(text), "first %" PRIu32 "\ncount %" PRIu32 "\ntable %" PRIx64 "\n",
+		 p->first_id, p->count, p->table);
 	return saved_add(p->model, p->model->top, PROGRAMS_SAVED, text, NULL, 0, &id);
 }
 
@@ -182,7 +184,8 @@ int programs_add_systems(struct programs *p, const struct programs_params *param
 	return program_events_choose(p, params);
 }
 
-int programs_create(struct model *m, struct tree *t, const struct programs_params *params, struct programs **out)
+int programs_create(struct model *m, struct tree *t, const struct programs_params *params,
+		    struct programs **out)
 {
 	static const struct programs_params defaults;
 	struct programs *p = programs_new(m, t);
@@ -239,7 +242,8 @@ static int restore_table(struct programs *p, const char *text)
 
 	if (!ft)
 		return -ENOMEM;
-	if (sscanf(text, "first %" SCNu32 "\ncount %" SCNu32 "\ntable %" SCNx64, &first, &count, &table) != 3 ||
+	if (sscanf(text, "first %" SCNu32 "\ncount %" SCNu32 "\ntable %" SCNx64, &first, &count,
+		   &table) != 3 ||
 	    !first || first >= LAYOUT_MAX_EVENTS || count >= LAYOUT_MAX_EVENTS - first)
 		return -EPROTO;
 	p->first_id = first;
@@ -251,7 +255,8 @@ static int restore_table(struct programs *p, const char *text)
 	return 0;
 }
 
-int programs_restore(struct programs **p, struct model *m, struct tree *t, const char *path, const char *text)
+int programs_restore(struct programs **p, struct model *m, struct tree *t, const char *path,
+		     const char *text)
 {
 	const size_t len = strlen(PROGRAMS_PENDING);
 	bool kept = !strncmp(path, PROGRAMS_PENDING, len);
@@ -330,10 +335,12 @@ void programs_print(struct programs *p, FILE *out)
 		fprintf(out, "refused %s\n", p->refused[i % REFUSALS]);
 	list_each(k, &p->pending, node)
 		if (program_pending_waits(p, k))
-			fprintf(out, "kept %s %s%s%s\n", k->path, k->text, k->error ? " # " : "", k->error ? k->error : "");
+			fprintf(out, "kept %s %s%s%s\n", k->path, k->text, k->error ? " # " : "",
+				k->error ? k->error : "");
 	print_losses(p->model->session, out);
 	program_sums_print(p, out);
 	program_sites_print(p, out);
 	program_names_drain(p);
-	fprintf(out, "threads %u\nprocesses %u\n", program_names_threads(p), program_names_processes(p));
+	fprintf(out, "threads %u\nprocesses %u\n", program_names_threads(p),
+		program_names_processes(p));
 }

@@ -17,7 +17,8 @@ struct pending_setting {
 	struct list_head node;		/* in programs->pending, oldest first */
 	char		*path;
 	char		*text;
-	char		*error;		/* its event is there, but it was refused: why; NULL: not tried */
+	/* its event is there, but it was refused: why; NULL: not tried */
+	char		*error;
 	uint64_t	saved;		/* R4 */
 };
 
@@ -113,7 +114,8 @@ bool program_dump(struct programs *p);
 /* Loader of model->symbols: the DSO that the address lies in, 0: all. */
 void program_symbols_load(struct programs *p, uint64_t addr);
 /* Those of a DSO whose file has been read. */
-void program_symbols_take(struct programs *p, const struct program_dso *d, const struct elf_symbols *symbols);
+void program_symbols_take(struct programs *p, const struct program_dso *d,
+			  const struct elf_symbols *symbols);
 
 /* ---- sums.c ---- */
 

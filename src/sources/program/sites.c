@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sites.c - functions of running programs that can be traced: from the files of their DSOs into the model
+ * sites.c - functions of running programs that can be traced: from the files of their DSOs into the
+ * model
  *
- *     table of DSOs -> file -> sites_find(), symbols -> ftrace_sites_add() -> available_filter_functions
+ *     table of DSOs -> file -> sites_find(), symbols -> ftrace_sites_add() ->
+ *     available_filter_functions
  *
  * The program has found the same list in the same file, so a site has the same
  * index here and there. A program itself is in no brackets, a library in its
@@ -46,8 +48,9 @@ static void program_sites_describe(const struct program_dso *d, const struct elf
 static void program_sites_add(struct programs *p, const struct program_dso *d,
 			      const struct elf_sites *f)
 {
-	int (*add_list)(struct model *m, const char *file, const struct ftrace_new_site *sites, size_t nr,
-			struct ftrace_page **page) = f->symbols.is_program ? ftrace_program_add : ftrace_sites_add;
+	int (*add_list)(struct model * m, const char *file, const struct ftrace_new_site *sites,
+			size_t nr, struct ftrace_page **page) =
+		f->symbols.is_program ? ftrace_program_add : ftrace_sites_add;
 	struct dso_sites *out = &p->sites->dsos[d->nr];
 	struct ftrace_new_site *list = calloc(f->nr, sizeof(*list));
 	char name[256];
@@ -126,7 +129,8 @@ static void take_the_place(struct programs *p, const struct program_dso *d)
 
 	attach_answers(p->model->session, who_has, &n);
 	for (uint32_t i = 0; page && i < LAYOUT_MAX_DSOS; i++) {
-		if (i == d->nr || !p->sites->dsos[i].page || !program_dso_copy(p, i, &old) || strcmp(old.path, d->path))
+		if (i == d->nr || !p->sites->dsos[i].page || !program_dso_copy(p, i, &old) ||
+		    strcmp(old.path, d->path))
 			continue;
 		if (ftrace_page_inherit(p->model->ftrace, p->sites->dsos[i].page, page))
 			p->sites->err = -ENOMEM;
@@ -286,12 +290,14 @@ static void print_answer(void *arg, const struct attach_answer *a)
 {
 	if (!a->nr_sites && !a->err)
 		return;
-	fprintf(arg, "answer %d sites %" PRIu32 " skipped %" PRIu32 " on %" PRIu32 " error %d%s", (int)a->peer.pid,
-		a->nr_sites, a->nr_skipped, a->nr_on, -a->err, a->slow ? " late" : "");
+	fprintf(arg, "answer %d sites %" PRIu32 " skipped %" PRIu32 " on %" PRIu32 " error %d%s",
+		(int)a->peer.pid, a->nr_sites, a->nr_skipped, a->nr_on, -a->err,
+		a->slow ? " late" : "");
 	for (int k = 0; k < SITE_NR_SKIPS; k++)
 		if (a->skipped[k] && is_own_reason(k))
 			fprintf(arg, "; %" PRIu32 " %s", a->skipped[k],
-				k ? site_skip_text((enum site_skip)k) : "in code that cannot be changed");
+				k ? site_skip_text((enum site_skip)k)
+				  : "in code that cannot be changed");
 	fputc('\n', arg);
 }
 
@@ -307,7 +313,8 @@ void program_sites_print(struct programs *p, FILE *out)
 		fprintf(out, "sites %" PRIu32 " %s", d->nr, program_dso_name(&dso, name));
 		for (int k = 0; k < SITE_NR_SKIPS; k++)
 			if (d->skipped[k])
-				fprintf(out, "; %" PRIu32 " %s", d->skipped[k], site_skip_text((enum site_skip)k));
+				fprintf(out, "; %" PRIu32 " %s", d->skipped[k],
+					site_skip_text((enum site_skip)k));
 		fputc('\n', out);
 	}
 	attach_answers(p->model->session, print_answer, out);

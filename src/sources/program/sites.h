@@ -5,7 +5,8 @@
  *     dso_sites[number] --page--> the model's sites (ftrace.h)          by address, in the order of
  *                       --words-> uint32_t[nr] in the config region     the file: the same index
  *
- *     commands -> ftrace->changed -> words stored in place -> command raised -> programs' tasks obey, answer
+ *     commands -> ftrace->changed -> words stored in place -> command raised -> programs' tasks
+ *     obey, answer
  *                                                                               |
  *     end of the command, model->settle: waits for the answers, for a moment  <-+
  */
@@ -32,7 +33,8 @@ struct dso_sites {
 
 struct program_sites {
 	struct dso_sites dsos[LAYOUT_MAX_DSOS];
-	pid_t		waiting[1 + LAYOUT_MAX_PROCESSES];	/* READY, until its DSOs were looked at; 0: it does not */
+	/* READY, until its DSOs were looked at; 0: it does not */
+	pid_t		waiting[1 + LAYOUT_MAX_PROCESSES];
 	unsigned int	nr_waiting;
 	struct told_dsos told[1 + LAYOUT_MAX_PROCESSES];	/* by number of the process */
 	uint32_t	command;	/* the last one that was raised */
@@ -66,7 +68,10 @@ void program_words_settle(void *programs);
 bool program_words_tick(struct programs *p);
 /* A session whose server died: its words are kept, before anything else is freed; */
 void program_words_restore(struct programs *p);
-/* found again when a DSO's sites are counted; and brought up to date when the model has them, or there are none. */
+/*
+ * found again when a DSO's sites are counted; and brought up to date when the model has them, or
+ * there are none.
+ */
 void program_words_find(struct programs *p, uint32_t nr);
 void program_words_update(struct programs *p, uint32_t nr);
 /* Nobody has the DSO any more. */

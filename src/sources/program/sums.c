@@ -66,7 +66,8 @@ void program_sums_print(struct programs *p, FILE *out)
 	free(s.maps);
 	fprintf(out, "hits %" PRIu64 "\ndropped %" PRIu64 "\n", s.hits, s.drops);
 	if (s.syscalls)
-		fputs("note syscalls: seen where the program calls libc's function for one; those that "
+		fputs("note syscalls: seen where the program calls libc's function for one; those "
+		      "that "
 		      "libc makes inside itself are not (tracefuse-run(1))\n",
 		      out);
 }

@@ -16,7 +16,10 @@
 #include "sources/program/programs_state.h"
 
 enum {
-	/* The return address of a call that does not return may be the next byte; and functions are aligned. */
+	/*
+	 * The return address of a call that does not return may be the next byte; and functions are
+	 * aligned.
+	 */
 	GAP_MIN		= 64,
 	BEHIND		= 16,
 };
@@ -26,14 +29,16 @@ static void add_gap(struct programs *p, const struct program_dso *d, uint64_t at
 	symbols_add_gap(p->model->symbols, at, gap, program_dso_base(d) - d->load, d->size);
 }
 
-static void add_symbols(struct programs *p, const struct program_dso *d, const struct elf_symbols *s, const char *name,
-			const char *gap)
+static void add_symbols(struct programs *p, const struct program_dso *d,
+			const struct elf_symbols *s, const char *name, const char *gap)
 {
-	uint64_t base = program_dso_base(d), end = base;		/* up to where there are names */
+	/* up to where there are names */
+	uint64_t base = program_dso_base(d), end = base;
 
 	for (size_t i = 0; i < s->nr; i++) {
 		const struct elf_symbol *y = &s->v[i];
-		uint64_t at = base + y->value - d->load, size = y->size < d->size ? y->size : d->size;
+		uint64_t at = base + y->value - d->load,
+			 size = y->size < d->size ? y->size : d->size;
 
 		if (y->value < d->load || y->value - d->load >= d->size)
 			continue;
@@ -42,7 +47,9 @@ static void add_symbols(struct programs *p, const struct program_dso *d, const s
 		symbols_add(p->model->symbols, at, y->type, s->names + y->name, name);
 		/* Without a size it goes on to the next one. */
 		if (!size)
-			size = i + 1 < s->nr && s->v[i + 1].value > y->value ? s->v[i + 1].value - y->value : 1;
+			size = i + 1 < s->nr && s->v[i + 1].value > y->value
+				       ? s->v[i + 1].value - y->value
+				       : 1;
 		end = at + size > end ? at + size : end;
 	}
 	if (end < base + d->size)
@@ -54,7 +61,8 @@ static int read_symbols(const char *path, const struct elf_want *want, void *out
 	return elf_symbols_read(path, want, out);
 }
 
-void program_symbols_take(struct programs *p, const struct program_dso *d, const struct elf_symbols *symbols)
+void program_symbols_take(struct programs *p, const struct program_dso *d,
+			  const struct elf_symbols *symbols)
 {
 	char name[256], gap[260];
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * words.c - which functions running programs are to trace: the words of their sites, and that they obey
+ * words.c - which functions running programs are to trace: the words of their sites, and that they
+ * obey
  *
  * Words are stored in place, each by one store: a program that reads them
  * meanwhile finds old and new ones and reads again, because the command is raised
@@ -62,7 +63,8 @@ static uint32_t dso_of(const struct ftrace_site *site)
 }
 
 /* Whether the word is another one now. */
-static bool word_set(struct programs *p, const struct ftrace_page *page, const struct ftrace_site *site)
+static bool word_set(struct programs *p, const struct ftrace_page *page,
+		     const struct ftrace_site *site)
 {
 	uint32_t nr = dso_of(site), word = site_word_of(p->model->ftrace, site);
 	struct dso_sites *d = &p->sites->dsos[nr];
@@ -185,7 +187,10 @@ static void words_off(struct programs *p, config_ref ref, uint32_t nr)
 {
 	_Atomic uint32_t *words = session_config(p->model->session, ref, nr * sizeof(uint32_t));
 
-	/* Relaxed: as in word_set(); who reads an old one is in nobody's way, or reads again behind the command. */
+	/*
+	 * Relaxed: as in word_set(); who reads an old one is in nobody's way, or reads again behind
+	 * the command.
+	 */
 	for (uint32_t i = 0; words && i < nr; i++)
 		atomic_store_explicit(&words[i], 0, memory_order_relaxed);
 }

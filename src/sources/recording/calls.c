@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * calls.c - recorded calls of functions that have commands: FUNCTION:traceoff:3 is carried out at them
+ * calls.c - recorded calls of functions that have commands: FUNCTION:traceoff:3 is carried out at
+ * them
  *
  * The record itself goes where records of system ftrace go. Only the commands
  * are the session's own: a call is looked for among the functions that have one,
@@ -55,7 +56,10 @@ static void calls_add(struct ftrace *ft, struct calls *calls, uint64_t ip)
 		calls->at[calls->nr++] = (struct call){ ip, entry };
 }
 
-/* A function is in it once for each of its commands: the entries are the same. NULL: none, or no memory. */
+/*
+ * A function is in it once for each of its commands: the entries are the same. NULL: none, or no
+ * memory.
+ */
 static struct calls *calls_make(struct model *m)
 {
 	const size_t nr = sites_with_commands(m);

@@ -42,7 +42,8 @@ static int import_format(void *arg, const char *system, const char *text, size_t
 	if (ret == -ENOMEM || ret == -ENOSPC)
 		return error_set(in->err, ret, in->dat->path, "out of memory for events");
 	return error_set_at(in->err, -EINVAL, in->dat->path, in->dat->event_formats.offset,
-			    "damaged: an event format of system %.64s cannot be understood", system);
+			    "damaged: an event format of system %.64s cannot be understood",
+			    system);
 }
 
 static int import_formats(struct source *src, struct source_error *err)
@@ -227,8 +228,11 @@ static uint8_t kind_of(const struct source *src, const struct event *e)
 	return task_names_rule_for(&src->names, e->id) ? RECORD_NAMES : RECORD_PLAIN;
 }
 
-/* The offset of a field of an event of system ftrace; `usual` when the recording has no such event. */
-static uint32_t field_offset(struct source *src, const char *event, const char *name, uint32_t usual)
+/*
+ * The offset of a field of an event of system ftrace; `usual` when the recording has no such event.
+ */
+static uint32_t field_offset(struct source *src, const char *event, const char *name,
+			     uint32_t usual)
 {
 	struct event *e = model_find_event(src->model, "ftrace", event);
 	const struct field *f = e ? event_find_field(e, name) : NULL;
@@ -249,7 +253,8 @@ static void find_kinds(struct source *src)
 }
 
 static const char *const clocks[CLOCK_ID_COUNT] = {
-	"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc",
+	"local", "global",   "counter", "uptime", "perf",
+	"mono",	 "mono_raw", "boot",	"tai",	  "x86-tsc",
 };
 
 /* A clock that is unknown here shows as local: time stamps are used as they are. */

@@ -34,7 +34,8 @@ uint64_t source_print_losses(const struct source *src, FILE *out)
 	source_position(src, &pos);
 	all = pos.lost;
 	if (pos.lost)
-		fprintf(out, "%" PRIu64 " events are missing in the recording: lost when it was made\n",
+		fprintf(out,
+			"%" PRIu64 " events are missing in the recording: lost when it was made\n",
 			pos.lost);
 	if (src->names.forgot)
 		fprintf(out, "some names of tasks are older ones, or missing: they are "

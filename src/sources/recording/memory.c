@@ -5,7 +5,10 @@
 #include "session/cgroup.h"
 #include "sources/recording/memory.h"
 
-/* What is taken for a machine that does not tell, and the least of one that does. A control group's limit counts all the same. */
+/*
+ * What is taken for a machine that does not tell, and the least of one that does. A control group's
+ * limit counts all the same.
+ */
 #define USUAL_MIN	(1ull << 30)
 #define LEAST		(64ull << 20)	/* that --memory may say */
 
@@ -13,7 +16,8 @@ uint64_t source_memory_usual(void)
 {
 	const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
 	const uint64_t all = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
-	const uint64_t usual = all / 2 > USUAL_MIN ? all / 2 : USUAL_MIN, most = cgroup_memory() / 2;
+	const uint64_t usual = all / 2 > USUAL_MIN ? all / 2 : USUAL_MIN,
+		       most = cgroup_memory() / 2;
 
 	return most < usual ? most < LEAST ? LEAST : most : usual;
 }

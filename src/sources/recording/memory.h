@@ -30,7 +30,10 @@ struct source_memory {
 	uint64_t	used;
 };
 
-/* Half of the memory that the machine has, or the control group may have: what a replay may take when nobody says. */
+/*
+ * Half of the memory that the machine has, or the control group may have: what a replay may take
+ * when nobody says.
+ */
 uint64_t source_memory_usual(void);
 
 static inline struct source_memory source_memory_of(uint64_t all)

@@ -54,7 +54,9 @@ bool names_matter(const struct source *src)
 	/* A user who stops on the way may want to know; and beside a server plans come and go. */
 	if (src->stop_event || src->server)
 		return true;
-	/* A latency tracer names the task whose section it was. Relaxed: only whether there is one. */
+	/*
+	 * A latency tracer names the task whose section it was. Relaxed: only whether there is one.
+	 */
 	if (atomic_load_explicit(&src->model->observe, memory_order_relaxed))
 		return true;
 	for (id = 0; id < LAYOUT_MAX_EVENTS; id++) {

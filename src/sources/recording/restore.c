@@ -32,7 +32,8 @@ static int print_file(const char *name, FILE *out)
 	int ret = path && !stat(path, &st) ? 0 : -errno;
 
 	if (!ret)
-		fprintf(out, "file %" PRIu64 " %" PRId64 " %s\n", (uint64_t)st.st_size, (int64_t)st.st_mtime, path);
+		fprintf(out, "file %" PRIu64 " %" PRId64 " %s\n", (uint64_t)st.st_size,
+			(int64_t)st.st_mtime, path);
 	free(path);
 	return ret;
 }
@@ -114,7 +115,8 @@ static void parse_saved(struct saved_source *k, char *text)
 	}
 }
 
-static int open_again(struct source *src, struct model *m, data_ref progress, struct source_error *err)
+static int open_again(struct source *src, struct model *m, data_ref progress,
+		      struct source_error *err)
 {
 	struct source_progress *saved;
 	uint64_t records;
@@ -130,12 +132,15 @@ static int open_again(struct source *src, struct model *m, data_ref progress, st
 	ret = records ? source_seek(src, records) : 0;
 	if (ret)
 		return error_set(err, ret, "", "%s", strerror(-ret));
-	/* Not before: on its way there it is less, and who dies then would be restored from there. */
+	/*
+	 * Not before: on its way there it is less, and who dies then would be restored from there.
+	 */
 	src->progress = saved;
 	return 0;
 }
 
-int source_restore(struct model *m, char *text, data_ref progress, struct source **out, struct source_error *err)
+int source_restore(struct model *m, char *text, data_ref progress, struct source **out,
+		   struct source_error *err)
 {
 	struct saved_source k;
 	int ret;

@@ -27,7 +27,8 @@ enum {
 	RUN_BATCH	= 4096,		/* records between two reports of the position */
 	RUN_TOLD	= 1 << 18,	/* records between two calls of who wants to know it */
 	RUN_WRITER	= 1,		/* writer set of the rings (R12) */
-	KERNEL_SYNTH_PREEMPT = 3,	/* tracepoint, reserved record and histogram each hold preemption off */
+	/* tracepoint, reserved record and histogram each hold preemption off */
+	KERNEL_SYNTH_PREEMPT = 3,
 	NESTED_MAX	= 64,		/* records of interrupts between a record and its stack */
 };
 
@@ -136,7 +137,10 @@ static inline bool find_stack(const struct source *src, const struct stream *s,
 	return true;
 }
 
-/* Bytes of the record of a text of `len` bytes: room for a newline, a 0, and at least for "<faulted>". */
+/*
+ * Bytes of the record of a text of `len` bytes: room for a newline, a 0, and at least for
+ * "<faulted>".
+ */
 static uint32_t print_size(const struct source *src, uint32_t len)
 {
 	enum { FAULTED = sizeof("<faulted>") - 1 };
@@ -164,7 +168,9 @@ static void fill_print(struct source *src, struct hit *h)
 	h->seen_size = h->size;
 }
 
-/* Any stack may be that of a function's command: none says whose it is. Relaxed: see struct model. */
+/*
+ * Any stack may be that of a function's command: none says whose it is. Relaxed: see struct model.
+ */
 static bool wants_command_stack(const struct source *src)
 {
 	return atomic_load_explicit(&src->model->stack_commands, memory_order_relaxed);
@@ -174,7 +180,8 @@ static bool wants_command_stack(const struct source *src)
 static void pass_stack(struct source *src, const struct stream *s, const struct subbuf_record *r)
 {
 	const uint64_t top = 1ull << src->model->top->index;
-	uint64_t wanted = s->context[record_level(r->data)].stack_wanted | (wants_command_stack(src) ? top : 0);
+	uint64_t wanted = s->context[record_level(r->data)].stack_wanted |
+			  (wants_command_stack(src) ? top : 0);
 	struct hit h;
 
 	if (!wanted)
@@ -193,11 +200,15 @@ static bool wants_function_stack(const struct source *src)
 	/* Relaxed: an option that is set meanwhile holds from the next record on. */
 	uint32_t flags = atomic_load_explicit(&top->state->flags, memory_order_relaxed);
 
-	return (top->tracer_options & top->options) >> OPTION_FUNC_STACK_TRACE & 1 && !(flags & INSTANCE_STACKTRACE);
+	return (top->tracer_options & top->options) >> OPTION_FUNC_STACK_TRACE & 1 &&
+	       !(flags & INSTANCE_STACKTRACE);
 }
 
-/* The commands of the function that was called. Who wants a stack there gets the one that follows. */
-static void pass_commands(struct source *src, const struct subbuf_record *r, struct stream_context *context, struct hit *h)
+/*
+ * The commands of the function that was called. Who wants a stack there gets the one that follows.
+ */
+static void pass_commands(struct source *src, const struct subbuf_record *r,
+			  struct stream_context *context, struct hit *h)
 {
 	uint64_t ip = 0;
 
@@ -338,7 +349,9 @@ static int source_restart(struct source *src)
 {
 	int ret;
 
-	/* Beside a server the control file has seen to the rings: this thread has no control lock. */
+	/*
+	 * Beside a server the control file has seen to the rings: this thread has no control lock.
+	 */
 	ret = src->server ? 0 : model_source_rings(src->model);
 	if (ret)
 		return ret;
@@ -373,7 +386,8 @@ static bool stops_here(struct source *src, const struct stream *s)
 static int run_batch(struct source *src, unsigned int max, bool silent)
 {
 	struct window *w = &src->window;
-	const uint64_t passed = atomic_load_explicit(&src->records, memory_order_relaxed);	/* its own: P1 */
+	/* its own: P1 */
+	const uint64_t passed = atomic_load_explicit(&src->records, memory_order_relaxed);
 	uint64_t records = 0, hits = 0;
 	struct subbuf_record r = { 0 };
 	struct stream *s;

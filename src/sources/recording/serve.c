@@ -2,7 +2,8 @@
 /*
  * serve.c - a thread that runs a recording beside a server, and its control file `replay`
  *
- *     write "start"       running = true          thread:  while running: step a batch with `state` held
+ *     write "start"       running = true          thread:  while running: step a batch with `state`
+ *                                                          held
  *           "stop"        running = false                  else wait for `wake`
  *           "rewind"      to the first record
  *           "position N"  seek, done by the thread
@@ -113,7 +114,8 @@ static int print_control(void *arg, void *file_stream)
 	source_position(src, &pos);
 	fprintf(out, "state: %s\n", state_name(src->server));
 	fprintf(out, "position: %" PRIu64 "\n", pos.records);
-	fprintf(out, "time: %" PRIu64 ".%09" PRIu64 "\n", pos.time / 1000000000, pos.time % 1000000000);
+	fprintf(out, "time: %" PRIu64 ".%09" PRIu64 "\n", pos.time / 1000000000,
+		pos.time % 1000000000);
 	fprintf(out, "end: %s\n", pos.end ? "yes" : "no");
 	damage = source_damage(src);
 	if (damage) {

@@ -153,7 +153,9 @@ void source_position(const struct source *src, struct source_position *out)
 {
 	unsigned int i;
 
-	/* Relaxed: written by the stepping thread as plain progress; nothing is ordered by these. */
+	/*
+	 * Relaxed: written by the stepping thread as plain progress; nothing is ordered by these.
+	 */
 	out->records = atomic_load_explicit(&src->records, memory_order_relaxed);
 	out->hits = atomic_load_explicit(&src->hits, memory_order_relaxed);
 	out->bytes = atomic_load_explicit(&src->bytes, memory_order_relaxed);

@@ -48,7 +48,8 @@ struct source_params {
 	unsigned int	nr_files;	/* at least one; merged by time stamp */
 	const char *const *buffers;	/* names of the instances to take; "" is the top buffer */
 	unsigned int	nr_buffers;	/* 0: all buffers of the files */
-	bool		partial;	/* a damaged file: what is readable before the damage counts as the whole */
+	/* a damaged file: what is readable before the damage counts as the whole */
+	bool		partial;
 	/* for it and its session (memory.h); 0: half of the machine's */
 	uint64_t	memory;
 	unsigned int	threads;	/* at most, of source_run(); 0: one for each CPU */
@@ -62,7 +63,8 @@ struct source_params {
 int source_open(const struct source_params *params, struct source **out, struct source_error *err);
 void source_close(struct source *src);		/* before the model and the session go */
 
-uint32_t source_nr_cpus(const struct source *src);	/* highest CPU label + 1, at least the machine's that recorded */
+/* highest CPU label + 1, at least the machine's that recorded */
+uint32_t source_nr_cpus(const struct source *src);
 /*
  * What a ring needs to hold everything that the recording has of a CPU, in bytes
  * of sub-buffers; less where the rings of all CPUs were more than their share of
@@ -71,7 +73,8 @@ uint32_t source_nr_cpus(const struct source *src);	/* highest CPU label + 1, at 
 uint64_t source_ring_bytes(const struct source *src, uint32_t cpu);
 /* The most that the session may have of the memory. */
 uint64_t source_session_bytes(const struct source *src);
-const char *source_clock(const struct source *src);	/* "local", ...; as chosen in trace_clock when recorded */
+/* "local", ...; as chosen in trace_clock when recorded */
+const char *source_clock(const struct source *src);
 const char *source_uname(const struct source *src);	/* "" when the recording does not tell */
 
 /*
@@ -83,9 +86,11 @@ int source_import(struct source *src, struct model *m, struct source_error *err)
 
 /* ---- A session whose server died (restore.c) ---- */
 
-#define SOURCE_SAVED "#source"		/* path of the saved text (model.h) that says what was opened */
+#define SOURCE_SAVED "#source" /* path of the saved text (model.h) that says what was opened */
 
-/* After source_import(): the next server shall find the recording, and how far it was. 0, -ENOMEM */
+/*
+ * After source_import(): the next server shall find the recording, and how far it was. 0, -ENOMEM
+ */
 int source_save(struct source *src, const struct source_params *params);
 /*
  * After model_restore(): opens the recording that the saved text names, which
@@ -93,7 +98,8 @@ int source_save(struct source *src, const struct source_params *params);
  * the saved text's first ref, which is restored already. -ESTALE: the files are not
  * what they were.
  */
-int source_restore(struct model *m, char *text, uint64_t progress, struct source **out, struct source_error *err);
+int source_restore(struct model *m, char *text, uint64_t progress, struct source **out,
+		   struct source_error *err);
 
 /* ---- Running ---- */
 
@@ -121,7 +127,10 @@ int source_run(struct source *src, void (*passed)(void *arg), void *arg);
 int source_stop_at(struct source *src, const char *text, struct source_error *err);
 
 void source_rewind(struct source *src);
-/* Goes to before record number `record` (0: the first) without any hit in between; past the end: to the end. */
+/*
+ * Goes to before record number `record` (0: the first) without any hit in between; past the end: to
+ * the end.
+ */
 int source_seek(struct source *src, uint64_t record);
 
 struct source_position {
@@ -130,12 +139,16 @@ struct source_position {
 	uint64_t	bytes;		/* of the files' event data, and all of it: for progress */
 	uint64_t	total_bytes;
 	uint64_t	time;		/* time stamp of the last record passed */
-	uint64_t	lost;		/* events that the recording itself has lost, as far as it knows */
+	/* events that the recording itself has lost, as far as it knows */
+	uint64_t	lost;
 	bool		end;
 };
 void source_position(const struct source *src, struct source_position *out);
 
-/* Damage met so far: NULL or what and where. With `partial` the run ends there as if it were the end. */
+/*
+ * Damage met so far: NULL or what and where. With `partial` the run ends there as if it were the
+ * end.
+ */
 const struct source_error *source_damage(const struct source *src);
 
 /*

@@ -18,13 +18,17 @@ enum record_kind {
 	RECORD_STACK,		/* kernel_stack: part of the record before it, hit() writes it */
 	RECORD_USER_STACK,	/* user_stack: shares the fate of the record before it */
 	RECORD_PRINT,		/* print: triggers see it without its newline */
-	RECORD_FUNCTION,	/* function: the tracer's option func_stack_trace decides on its stack */
+	/* function: the tracer's option func_stack_trace decides on its stack */
+	RECORD_FUNCTION,
 	RECORD_INTERNAL,	/* others of system ftrace: recorded without being enabled */
 };
 
 struct source_server;
 
-/* R4: in the data region, so that the next server knows which records have passed. One writer, relaxed. */
+/*
+ * R4: in the data region, so that the next server knows which records have passed. One writer,
+ * relaxed.
+ */
 struct source_progress {
 	_Atomic uint64_t records;
 };

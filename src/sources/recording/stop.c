@@ -53,7 +53,8 @@ static int set_filter(struct source *src, const char *cond, struct source_error 
 
 	ret = filter_parse(src->stop_event, cond, NULL, &src->stop_filter);
 	if (!ret)
-		ret = filter_compile(src->model, src->stop_filter, &src->stop_program, &src->stop_size);
+		ret = filter_compile(src->model, src->stop_filter, &src->stop_program,
+				     &src->stop_size);
 	if (!ret)
 		return 0;
 	text = src->stop_filter ? filter_text(src->stop_filter) : cond;
@@ -74,12 +75,14 @@ int source_stop_at(struct source *src, const char *text, struct source_error *er
 		return error_set(err, -ENOMEM, "", "out of memory");
 	ret = stop_split(copy, &system, &event, &cond);
 	if (ret) {
-		error_set(err, ret, "", "\"%s\" is not SYSTEM:EVENT or SYSTEM:EVENT if FILTER", text);
+		error_set(err, ret, "", "\"%s\" is not SYSTEM:EVENT or SYSTEM:EVENT if FILTER",
+			  text);
 		goto out_free;
 	}
 	src->stop_event = model_find_event(src->model, system, event);
 	if (!src->stop_event) {
-		ret = error_set(err, -ENOENT, "", "the recording has no event %s:%s", system, event);
+		ret = error_set(err, -ENOENT, "", "the recording has no event %s:%s", system,
+				event);
 		goto out_free;
 	}
 	ret = cond ? set_filter(src, cond, err) : 0;

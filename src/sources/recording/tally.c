@@ -346,7 +346,9 @@ static unsigned int workers_wanted(const struct tally *t, unsigned int threads)
 	return most < t->nr_pieces ? most : t->nr_pieces ? t->nr_pieces : 1;
 }
 
-/* Where no thread can be made there are fewer: the first needs none. Returns how many there were. */
+/*
+ * Where no thread can be made there are fewer: the first needs none. Returns how many there were.
+ */
 static unsigned int work_all(struct tally *t, struct worker *workers, unsigned int wanted)
 {
 	unsigned int nr, started;

@@ -14,7 +14,10 @@
 enum {
 	/* Where the parts of a worker's memory begin. */
 	PART_ALIGN	= 64,
-	/* A hist needs a record; whether it is recorded besides is asked of tally_plan_soft_disabled(). */
+	/*
+	 * A hist needs a record; whether it is recorded besides is asked of
+	 * tally_plan_soft_disabled().
+	 */
 	ARM_ORDERLESS	= ARM_RECORD | ARM_NEED_RECORD | ARM_SOFT_MODE,
 };
 

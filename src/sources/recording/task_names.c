@@ -263,7 +263,9 @@ static void learn_one(struct task_names *t, const struct task_rule *rule, int pi
 	if (!seen->is_seen && rule->before)
 		set_initial(t, pid, name);
 	else if (strncmp(newest_name(t, pid), name, LAYOUT_COMM_LEN))
-		/* A record of the change itself tells when it was, another only that it has been. */
+		/*
+		 * A record of the change itself tells when it was, another only that it has been.
+		 */
 		add_change(t, pid, rule->before ? seen->time : time, name);
 	seen->is_seen = 1;
 	seen->time = time;

@@ -42,7 +42,8 @@ struct task_rule {
 	uint16_t	name;		/* offset of char[16], or of a __data_loc */
 	bool		dynamic;	/* name is a __data_loc */
 	bool		path;		/* the last part of that path names the task */
-	bool		before;		/* the task has had the name already; else it gets it here */
+	/* the task has had the name already; else it gets it here */
+	bool		before;
 };
 
 struct task_change {
@@ -95,7 +96,8 @@ void task_names_advance(struct task_names *t, int pid, uint64_t time);
  * The name at a time, which never goes back but by a reset; "<...>" when
  * nothing tells it. LAYOUT_COMM_LEN bytes, valid until the next call.
  */
-static inline const char *task_names_find(struct task_names *t, int pid, uint32_t cpu, uint64_t time)
+static inline const char *task_names_find(struct task_names *t, int pid, uint32_t cpu,
+					  uint64_t time)
 {
 	static const char unknown[LAYOUT_COMM_LEN] = "<...>";
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph_callers.c [SESSION LIBRARY] - asks each of its objects who comes next, and what is found by its RUNPATH
+ * graph_callers.c [SESSION LIBRARY] - asks each of its objects who comes next, and what is found by
+ * its RUNPATH
  *
- * With a session it attaches itself, with LIBRARY, when it has a thread, and stays until its input ends.
+ * With a session it attaches itself, with LIBRARY, when it has a thread, and stays until its input
+ * ends.
  */
 #include <dlfcn.h>
 #include <pthread.h>

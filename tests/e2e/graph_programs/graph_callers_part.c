@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph_callers_part.c - one object of graph_callers: functions that end in a jump to one that looks at who calls it
+ * graph_callers_part.c - one object of graph_callers: functions that end in a jump to one that
+ * looks at who calls it
  *
- * The callers of these functions do not end in jumps, so dlsym() and the others are called by the object that
- * asks. Compiled once for each object, with its name as PART.
+ * The callers of these functions do not end in jumps, so dlsym() and the others are called by the
+ * object that asks. Compiled once for each object, with its name as PART.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -17,7 +18,10 @@
 #define TEXT(a)		#a
 #define STRING(a)	TEXT(a)
 #define TAIL		static APART
-#define STAYS()		__asm__ volatile("" ::: "memory")	/* the caller has something to do still: it does not jump */
+#define STAYS()           \
+	__asm__ volatile( \
+		"" ::     \
+			: "memory") /* the caller has something to do still: it does not jump */
 
 typedef const char *which_function(void);
 typedef void *sym_function(void *handle, const char *name);

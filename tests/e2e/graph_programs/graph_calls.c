@@ -2,7 +2,8 @@
 /*
  * graph_calls.c - arguments, results and registers of every kind that a call has
  *
- * Each function has a site. What a tracer there changes in a register or on the stack changes the sums.
+ * Each function has a site. What a tracer there changes in a register or on the stack changes the
+ * sums.
  */
 #include <complex.h>
 #include <fenv.h>
@@ -25,12 +26,14 @@ APART static long six(long a, long b, long c, long d, long e, long f)
 	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f;
 }
 
-APART static long ten(char a, short b, int c, long d, unsigned char e, unsigned short f, unsigned g, long h, char i, long j)
+APART static long ten(char a, short b, int c, long d, unsigned char e, unsigned short f, unsigned g,
+		      long h, char i, long j)
 {
 	return six(a, b, c, d, e, f) * 7 + g * 11 + h * 13 + i * 17 + j;
 }
 
-APART static double eight(double a, float b, double c, float d, double e, float f, double g, float h, double on_stack)
+APART static double eight(double a, float b, double c, float d, double e, float f, double g,
+			  float h, double on_stack)
 {
 	return a + b * 2 + c * 3 + d * 4 + e * 5 + f * 6 + g * 7 + h * 8 + on_stack * 9;
 }
@@ -85,8 +88,10 @@ APART static double variadic(const char *kinds, ...)
 
 	va_start(ap, kinds);
 	for (; *kinds; kinds++)
-		sum = sum * 3 + (*kinds == 'd' ? va_arg(ap, double) : *kinds == 'L' ? (double)va_arg(ap, long double) :
-				 *kinds == 'l' ? (double)va_arg(ap, long) : (double)va_arg(ap, int));
+		sum = sum * 3 + (*kinds == 'd'	 ? va_arg(ap, double)
+				 : *kinds == 'L' ? (double)va_arg(ap, long double)
+				 : *kinds == 'l' ? (double)va_arg(ap, long)
+						 : (double)va_arg(ap, int));
 	va_end(ap);
 	return sum;
 }
@@ -177,8 +182,8 @@ __attribute__((ms_abi)) APART static double windows_twice(long a, double b)
 }
 
 /*
- * Functions that keep all registers, and callers that rely on it. (gcc's -fipa-ra would do so for any function, but
- * not for those that have a site.)
+ * Functions that keep all registers, and callers that rely on it. (gcc's -fipa-ra would do so for
+ * any function, but not for those that have a site.)
  */
 #ifdef __clang__
 #define KEEPS_ALL __attribute__((preserve_most))
@@ -194,11 +199,13 @@ APART KEEPS_ALL static void keeps_all(const long *p, volatile long *to)
 APART static long relies(const long *p)
 {
 	volatile long to = 0;
-	long a = p[0], b = p[1], c = p[2], d = p[3], e = p[4], f = p[5], g = p[6], h = p[7], i = p[8], j = p[9], k = p[10];
+	long a = p[0], b = p[1], c = p[2], d = p[3], e = p[4], f = p[5], g = p[6], h = p[7],
+	     i = p[8], j = p[9], k = p[10];
 
 	keeps_all(p, &to);
 	keeps_all(p + 1, &to);
-	return to + a + b * 2 + c * 3 + d * 4 + e * 5 + f * 6 + g * 7 + h * 8 + i * 9 + j * 10 + k * 11;
+	return to + a + b * 2 + c * 3 + d * 4 + e * 5 + f * 6 + g * 7 + h * 8 + i * 9 + j * 10 +
+	       k * 11;
 }
 
 APART static long leaf(long a)
@@ -209,13 +216,15 @@ APART static long leaf(long a)
 
 APART static long many_live(const long *p)
 {
-	long a = p[0], b = p[1], c = p[2], d = p[3], e = p[4], f = p[5], g = p[6], h = p[7], i = p[8], j = p[9], k = p[10];
+	long a = p[0], b = p[1], c = p[2], d = p[3], e = p[4], f = p[5], g = p[6], h = p[7],
+	     i = p[8], j = p[9], k = p[10];
 	double x = (double)p[11], y = (double)p[12];
 	long s = leaf(a);
 
 	s += leaf(s + b) * a;
 	s += leaf(s + c) * b;
-	return s + a + b * 2 + c * 3 + d * 4 + e * 5 + f * 6 + g * 7 + h * 8 + i * 9 + j * 10 + k * 11 + (long)(x * y);
+	return s + a + b * 2 + c * 3 + d * 4 + e * 5 + f * 6 + g * 7 + h * 8 + i * 9 + j * 10 +
+	       k * 11 + (long)(x * y);
 }
 
 /* Tail calls: jumps from the end of one function to the start of another. */
@@ -246,7 +255,9 @@ APART static int modes(int n)
 	return n ? modes(n - 1) : fegetround() * 3 + control + (int)(_mm_getcsr() & ~0x3fu);
 }
 
-/* What the x87 holds across a call is in memory; what a tracer leaves on its stack would be found. */
+/*
+ * What the x87 holds across a call is in memory; what a tracer leaves on its stack would be found.
+ */
 APART static double registers(double a)
 {
 	long double l = a * 1.5L;
@@ -267,15 +278,20 @@ static void sums(int n)
 	struct two t = two((struct two){ n, 2.5 });
 	struct bytes b = bytes((struct bytes){ { 'a', 'b', (char)n } });
 
-	printf("%ld %ld %.3f %.6Lf\n", six(n, 2, 3, 4, 5, 6), ten(-1, -2, -3, n, 255, 65535, 7, 8, -9, 10),
-	       eight(n, 2, 3, 4, 5, 6, 7, 8, 9), x87(n, 3.25L));
-	printf("%.3Lf %.3Lf %.3f %.3f %lx %lx\n", creall(xp), cimagl(xp), creal(sp), cimag(sp), (long)(w >> 64), (long)w);
+	printf("%ld %ld %.3f %.6Lf\n", six(n, 2, 3, 4, 5, 6),
+	       ten(-1, -2, -3, n, 255, 65535, 7, 8, -9, 10), eight(n, 2, 3, 4, 5, 6, 7, 8, 9),
+	       x87(n, 3.25L));
+	printf("%.3Lf %.3Lf %.3f %.3f %lx %lx\n", creall(xp), cimagl(xp), creal(sp), cimag(sp),
+	       (long)(w >> 64), (long)w);
 	printf("%ld %.2f %.2f %.2f %d %d %d\n", m.a, m.b, t.a, t.b, b.a[0], b.a[1], b.a[2]);
 	for (int i = 0; i < 9; i++)
 		printf("%ld ", l.a[i]);
-	printf("%.5f\n%.3f %.3f\n", l.b, variadic("dildLid", 1.5, 2, 3L, 4.5, 5.25L, 6, (double)n), variadic("iil", 1, 2, 3L));
-	printf("%ld %ld %ld %ld\n", red_zone(n), nested(n), aligned(n, 2, 3, 4, 5, 6, 7), aligned_alloca(n + 1, 2, 3, 4, 5, 6, 7));
-	printf("%.3f %ld %ld %ld %ld\n", windows_twice(n, 2.5), many_live(p), relies(p), tail_even(1000 + n, 0), tail_indirect(n));
+	printf("%.5f\n%.3f %.3f\n", l.b, variadic("dildLid", 1.5, 2, 3L, 4.5, 5.25L, 6, (double)n),
+	       variadic("iil", 1, 2, 3L));
+	printf("%ld %ld %ld %ld\n", red_zone(n), nested(n), aligned(n, 2, 3, 4, 5, 6, 7),
+	       aligned_alloca(n + 1, 2, 3, 4, 5, 6, 7));
+	printf("%.3f %ld %ld %ld %ld\n", windows_twice(n, 2.5), many_live(p), relies(p),
+	       tail_even(1000 + n, 0), tail_indirect(n));
 	printf("%d %.3f\n", modes(3), registers(n));
 	if (__builtin_cpu_supports("avx"))
 		printf("%.6f\n", vectors(n));

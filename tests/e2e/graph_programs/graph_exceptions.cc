@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph_exceptions.cc - exceptions through many frames: destructors, rethrow, from handlers and threads, forced unwinding
+ * graph_exceptions.cc - exceptions through many frames: destructors, rethrow, from handlers and
+ * threads, forced unwinding
  */
 #include <pthread.h>
 #include <atomic>
@@ -125,7 +126,8 @@ static void run_objects()
 	for (int i = 0; i < 8; i++)
 		try {
 			std::unique_ptr<base> b = std::make_unique<derived>(i);
-			std::function<long(int)> f = [&b](int n) { return n ? b->value(n) : throw std::string("lambda"); };
+			std::function<long(int)> f = [&b](int n) { return n ? b->value(n)
+				: throw std::string("lambda"); };
 			count(f(i));
 		} catch (int n) {
 			count(n + 100);
@@ -178,7 +180,8 @@ static void run_forced()
 	for (int i = 0; i < 20; i++) {
 		pthread_t t;
 
-		pthread_create(&t, nullptr, [](void *) -> void * { leave(20); return nullptr; }, nullptr);
+		pthread_create(&t, nullptr, [](void *) -> void * { leave(20); return nullptr; },
+			nullptr);
 		pthread_join(t, nullptr);
 	}
 	printf("forced %ld\n", sum);
@@ -198,7 +201,10 @@ static void run_terminate()
 	dive(25);
 }
 
-/* For as long as there is input, in threads, while others switch tracers (function_storm): each time the same. */
+/*
+ * For as long as there is input, in threads, while others switch tracers (function_storm): each
+ * time the same.
+ */
 static thread_local long mine;
 
 APART static long quiet(int depth)
@@ -252,7 +258,8 @@ static void run_storm()
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(); } modes[] = {
-		{ "throw", run_throw }, { "qsort", run_qsort }, { "objects", run_objects }, { "threads", run_threads },
+		{ "throw", run_throw }, { "qsort", run_qsort }, { "objects", run_objects },
+			{ "threads", run_threads },
 		{ "forced", run_forced }, { "terminate", run_terminate } };
 
 	if (argc > 1 && !strcmp(argv[1], "storm")) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph_ids.c - name spaces that a process of one thread may enter, and rights that all of its threads give up
+ * graph_ids.c - name spaces that a process of one thread may enter, and rights that all of its
+ * threads give up
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -116,7 +117,8 @@ static void no_waiting(void)
 	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
 
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	tried("seccomp", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter));
+	tried("seccomp",
+	      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter));
 	usleep(1500000);
 	tried("no waiting", 0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph_jumps.c - functions that do not return: longjmp, siglongjmp off an alternate stack, coroutines, deep recursion
+ * graph_jumps.c - functions that do not return: longjmp, siglongjmp off an alternate stack,
+ * coroutines, deep recursion
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -214,8 +215,10 @@ static void run_coroutines(void)
 	for (int i = 0; i < COROUTINES; i++) {
 		size_t size = 128 * 1024;
 		getcontext(&contexts[i]);
-		contexts[i].uc_stack.ss_sp = i % 2 ? malloc(size) :
-			mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+		contexts[i].uc_stack.ss_sp =
+			i % 2 ? malloc(size)
+			      : mmap(NULL, size, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 		contexts[i].uc_stack.ss_size = size;
 		contexts[i].uc_link = &main_context;
 		makecontext(&contexts[i], (void (*)(void))(void *)body, 1, i);
@@ -226,7 +229,8 @@ static void run_coroutines(void)
 		given = 0;
 		swapcontext(&main_context, &contexts[i]);
 		sum = (sum * 7 + given) % 1000003;
-		if (nr_done > before) {	/* it is over: begin a new one at its place, so that all turns are the same */
+		/* it is over: begin a new one at its place, so that all turns are the same */
+		if (nr_done > before) {
 			makecontext(&contexts[i], (void (*)(void))(void *)body, 1, i);
 		}
 		turns++;
@@ -234,7 +238,10 @@ static void run_coroutines(void)
 	printf("coroutines %ld in %d turns\n", sum, turns);
 }
 
-/* A coroutine that goes on in another thread, in the middle of its functions; its stack is used anew by the next. */
+/*
+ * A coroutine that goes on in another thread, in the middle of its functions; its stack is used
+ * anew by the next.
+ */
 static void *resume(void *arg)
 {
 	for (int i = 0; i < 3 && !nr_done; i++)
@@ -287,11 +294,11 @@ static void run_deep(void)
 
 int main(int argc, char **argv)
 {
-	static const struct { const char *name; void (*run)(void); } modes[] = {
-		{ "longjmp", run_longjmp }, { "middle", run_middle }, { "alternate", run_alternate }, { "timer", run_timer },
-		{ "local", run_local },
-		{ "coroutines", run_coroutines }, { "migrate", run_migrate },
-		{ "deep", run_deep }, { "overflow", run_overflow } };
+	static const struct { const char *name; void (*run)(void);
+	} modes[] = {
+		{"longjmp", run_longjmp}, {"middle", run_middle}, {"alternate", run_alternate},
+		{"timer", run_timer},	  {"local", run_local},	  {"coroutines", run_coroutines},
+		{"migrate", run_migrate}, {"deep", run_deep},	  {"overflow", run_overflow}};
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
 		if (argc < 2 || !strcmp(argv[1], modes[i].name))

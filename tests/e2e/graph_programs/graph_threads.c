@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph_threads.c - threads and processes that end or begin in the middle of functions: pthread_exit, cancellation, fork, vfork
+ * graph_threads.c - threads and processes that end or begin in the middle of functions:
+ * pthread_exit, cancellation, fork, vfork
  */
 #define _GNU_SOURCE
 #include <linux/seccomp.h>
@@ -137,7 +138,9 @@ static void run_cancel(void)
 		pthread_join(t, &result);
 		nr += result == PTHREAD_CANCELED;
 	}
-	/* One that is cancelled before it is deep has fewer to clean up: the number alone is sure. */
+	/*
+	 * One that is cancelled before it is deep has fewer to clean up: the number alone is sure.
+	 */
 	printf("cancel %d\n", nr);
 }
 
@@ -275,7 +278,8 @@ static void run_clone(void)
 	int status, total = 0;
 
 	for (long i = 0; i < 10; i++) {
-		pid_t child = clone(clone_child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)i);
+		pid_t child = clone(clone_child, stack + sizeof(stack),
+				    CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)i);
 
 		waitpid(child, &status, 0);
 		total += WEXITSTATUS(status);
@@ -283,7 +287,10 @@ static void run_clone(void)
 	printf("clone %d %ld\n", total, sum);
 }
 
-/* ---- The last thread ends by SYS_exit: then the process has ended, with the first one's status ---- */
+/*
+ * ---- The last thread ends by SYS_exit: then the process has ended, with the first one's status
+ * ----
+ */
 
 APART static void *ends_last(void *arg)
 {
@@ -362,10 +369,11 @@ static void run_small(void)
 
 int main(int argc, char **argv)
 {
-	static const struct { const char *name; void (*run)(void); } modes[] = {
-		{ "exit", run_exit }, { "cancel", run_cancel }, { "async", run_async }, { "many", run_many },
-		{ "fork", run_fork }, { "vfork", run_vfork }, { "spawn", run_spawn }, { "clone", run_clone },
-		{ "last", run_last }, { "small", run_small } };
+	static const struct { const char *name; void (*run)(void);
+	} modes[] = {{"exit", run_exit},   {"cancel", run_cancel}, {"async", run_async},
+		     {"many", run_many},   {"fork", run_fork},	   {"vfork", run_vfork},
+		     {"spawn", run_spawn}, {"clone", run_clone},   {"last", run_last},
+		     {"small", run_small}};
 
 	self = argv[0];
 	if (argc > 1 && !strcmp(argv[1], "child"))

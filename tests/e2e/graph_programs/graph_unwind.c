@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph_unwind.c MODE - who looks at the stack from inside and outside: backtrace(), _Unwind_Backtrace(), a debugger, a core dump
+ * graph_unwind.c MODE - who looks at the stack from inside and outside: backtrace(),
+ * _Unwind_Backtrace(), a debugger, a core dump
  *
- * The callers are the program's own functions (linked with -rdynamic, so that they have names); what is not, is not printed.
+ * The callers are the program's own functions (linked with -rdynamic, so that they have names);
+ * what is not, is not printed.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,7 +26,8 @@ static void name(void *ip)
 {
 	Dl_info info;
 
-	if (dladdr((char *)ip - 1, &info) && info.dli_sname && info.dli_saddr && strncmp(info.dli_sname, "walk_", 5) == 0)
+	if (dladdr((char *)ip - 1, &info) && info.dli_sname && info.dli_saddr &&
+	    strncmp(info.dli_sname, "walk_", 5) == 0)
 		printf(" %s", info.dli_sname);
 }
 

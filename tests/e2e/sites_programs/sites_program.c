@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sites_program.c - functions that can be traced, which count their calls themselves; what it does is told on its input
+ * sites_program.c - functions that can be traced, which count their calls themselves; what it does
+ * is told on its input
  *
- *     N           N rounds; prints how often each function of its own and of its library was called so far
+ *     N           N rounds; prints how often each function of its own and of its library was called
+ *                 so far
  *     open PATH   dlopen(), and a call of what is there
  *     close       dlclose()
  *     fork N      N rounds in a child
@@ -60,8 +62,8 @@ static void rounds(int n)
 
 static void tell(void)
 {
-	printf("leaf %ld middle %ld top_level %ld sites_inner %ld sites_library %ld\n", leaf_calls, middle_calls,
-	       top_calls, sites_inner_calls, sites_library_calls);
+	printf("leaf %ld middle %ld top_level %ld sites_inner %ld sites_library %ld\n", leaf_calls,
+	       middle_calls, top_calls, sites_inner_calls, sites_library_calls);
 }
 
 static void open_plugin(const char *path)

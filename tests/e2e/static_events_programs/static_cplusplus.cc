@@ -11,7 +11,8 @@
 enum class color : short { red = -1, blue };
 namespace app { enum kind { one, two }; }
 
-TF_EVENT(cplus, event, (color, col), (app::kind, kind), (bool, yes), (const char *, text), (unsigned long, ul),
+TF_EVENT(cplus, event, (color, col), (app::kind, kind), (bool, yes), (const char *, text),
+	(unsigned long, ul),
 	 (char, c), (const int *, p));
 
 int main()

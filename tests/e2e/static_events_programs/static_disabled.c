@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* static_disabled.c - compiled with TRACEFUSE_DISABLED: only main() and what it calls in libc may be left */
+/*
+ * static_disabled.c - compiled with TRACEFUSE_DISABLED: only main() and what it calls in libc may
+ * be left
+ */
 #include <stdio.h>
 #include <string.h>
 #define CREATE_TRACE_POINTS
@@ -13,7 +16,8 @@ int main(void)
 {
 	shop_use();
 	trace_number(1, "x");
-	if (tf_printk("%d", 1) || tf_marker("x") || tf_attached() || trace_number_enabled() || trace_shop_sale_enabled())
+	if (tf_printk("%d", 1) || tf_marker("x") || tf_attached() || trace_number_enabled() ||
+	    trace_shop_sale_enabled())
 		return 1;
 	return 0;
 }

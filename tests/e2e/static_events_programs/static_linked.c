@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* static_linked.c - linked with libtracefuse: attaches by itself, by $TRACEFUSE_SESSION or by tf_attach() */
+/*
+ * static_linked.c - linked with libtracefuse: attaches by itself, by $TRACEFUSE_SESSION or by
+ * tf_attach()
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* static_plugin.c - comes by dlopen(); one of its events is another than the program's of that name */
+/*
+ * static_plugin.c - comes by dlopen(); one of its events is another than the program's of that name
+ */
 #include <tracefuse/tracefuse.h>
 
 TF_EVENT(plugin, go, (int, nr));

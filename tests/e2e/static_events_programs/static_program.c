@@ -25,8 +25,9 @@ enum color { RED, BLUE };
 TF_EVENT(app, tick);
 TF_EVENT(app, number, (int, nr));
 TF_EVENT(app, handled, (int, nr));
-TF_EVENT(app, all, (char, c), (signed char, sc), (void *, p), (short, s), (enum color, col), (char *, text),
-	 (unsigned long long, ull), (long, l), (const char *, more), (size_t, z), (uint8_t, b8), (int64_t, i64));
+TF_EVENT(app, all, (char, c), (signed char, sc), (void *, p), (short, s), (enum color, col),
+	 (char *, text), (unsigned long long, ull), (long, l), (const char *, more), (size_t, z),
+	 (uint8_t, b8), (int64_t, i64));
 
 static __attribute__((noinline)) void run_all(void)
 {
@@ -109,7 +110,8 @@ static void run_plugin(const char *path)
 {
 	for (int i = 0; i < 2; i++) {
 		void *plugin = dlopen(path, RTLD_NOW);
-		void (*go)(int) = plugin ? (void (*)(int))(uintptr_t)dlsym(plugin, "plugin_go") : NULL;
+		void (*go)(int) =
+			plugin ? (void (*)(int))(uintptr_t)dlsym(plugin, "plugin_go") : NULL;
 
 		if (!go)
 			printf("%s\n", dlerror());
@@ -173,8 +175,9 @@ static void on_small_stack(int sig)
 
 static __attribute__((noinline)) void run_stacks(void)
 {
-	stack_t small = { .ss_sp = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-			  .ss_size = 8192 };
+	stack_t small = {.ss_sp = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+			 .ss_size = 8192};
 	struct sigaction sa = { .sa_handler = on_small_stack, .sa_flags = SA_ONSTACK };
 
 	outer();

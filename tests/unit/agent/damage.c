@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * damage.c - the session's memory is cut off while a process attaches: it goes on, attached or not (R2)
+ * damage.c - the session's memory is cut off while a process attaches: it goes on, attached or not
+ * (R2)
  */
 #include <errno.h>
 #include <signal.h>
@@ -61,7 +62,8 @@ static int attached_at_all(void)
 /* -> how a child ended that attaches */
 static int child_of(int (*attach)(void))
 {
-	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20 };
+	static const struct session_params params = {
+		.nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20};
 	int status;
 	pid_t pid;
 

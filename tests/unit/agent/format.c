@@ -14,9 +14,13 @@
 #include "agent/emit/note.h"
 #include "tracefuse/tracefuse.h"
 
-TF_EVENT(one, line, (int, nr), (const char *, text), (void *, ptr), (unsigned long, ul), (long long, ll));
+TF_EVENT(one, line, (int, nr), (const char *, text), (void *, ptr), (unsigned long, ul),
+	 (long long, ll));
 
-/* sched_switch's fields as Linux 6.12 describes them: what its format file says is what is expected below. */
+/*
+ * sched_switch's fields as Linux 6.12 describes them: what its format file says is what is expected
+ * below.
+ */
 static const struct tf_field switch_fields[] = {
 	{ "char[16]", "prev_comm", 1, 16, 0, 0 }, { "pid_t", "prev_pid", 4, 4, 1, 0 },
 	{ "int", "prev_prio", 4, 4, 1, 0 }, { "long", "prev_state", 8, 8, 1, 0 },
@@ -32,7 +36,10 @@ static const struct tf_class switch_class = { switch_fields, 7 };
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
 static struct tf_enum known[] = {
-	{ "sys", "RUNNING", 0 }, { "sys", "DEAD", -5 }, { "other", "ELSEWHERE", 9 }, { "sys", "sizeof(long)", 8 },
+	{"sys", "RUNNING", 0},
+	{"sys", "DEAD", -5},
+	{"other", "ELSEWHERE", 9},
+	{"sys", "sizeof(long)", 8},
 };
 static struct tf_enum *pointers[] = { NULL, &known[0], &known[1], &known[2], &known[3] };
 static const struct enums enums = { pointers, pointers + 5 };
@@ -59,7 +66,10 @@ static const char *print_of(const char *print)
 
 static void fields_are_as_the_kernel_prints_them(void **state)
 {
-	const struct tf_event ev = { .system = "sched", .name = "sched_switch", .cls = &switch_class, .print = "\"x\", " };
+	const struct tf_event ev = {.system = "sched",
+				    .name = "sched_switch",
+				    .cls = &switch_class,
+				    .print = "\"x\", "};
 
 	assert_string_equal(body(&ev), COMMON
 		"\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
@@ -86,8 +96,9 @@ static void one_line_events_get_a_print_format(void **state)
 
 static void told_constants_are_numbers(void **state)
 {
-	assert_string_equal(print_of("\"%s\", __print_symbolic(REC->s, { RUNNING, \"r\" }, {DEAD,\"d\"})"),
-			    "\"%s\", __print_symbolic(REC->s, { 0, \"r\" }, {-5,\"d\"})\n");
+	assert_string_equal(
+		print_of("\"%s\", __print_symbolic(REC->s, { RUNNING, \"r\" }, {DEAD,\"d\"})"),
+		"\"%s\", __print_symbolic(REC->s, { 0, \"r\" }, {-5,\"d\"})\n");
 	assert_string_equal(print_of("\"%d\", REC->n / sizeof(long) + sizeof(int)"),
 			    "\"%d\", REC->n / 8 + sizeof(int)\n");
 }
@@ -114,7 +125,8 @@ static void what_only_looks_like_one_stays(void **state)
 
 static void a_text_that_does_not_fit_is_refused(void **state)
 {
-	const struct tf_event ev = { .system = "s", .name = "n", .cls = &switch_class, .print = "\"x\"" };
+	const struct tf_event ev = {
+		.system = "s", .name = "n", .cls = &switch_class, .print = "\"x\""};
 	size_t whole = strlen(body(&ev));
 	char out[4096];
 
@@ -188,7 +200,8 @@ static int find_own(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_NOTE && info->dlpi_phdr[i].p_align <= 4 &&
-		    note_find((const char *)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr, info->dlpi_phdr[i].p_memsz, arg))
+		    note_find((const char *)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr,
+			      info->dlpi_phdr[i].p_memsz, arg))
 			return 1;
 	return 0;
 }

@@ -40,11 +40,23 @@ static const struct {
 	const char	*name;
 	long		(*run)(void);
 } programs[] = {
-	{ "calls", run_calls }, { "recursion", run_recursion }, { "tails", run_tails }, { "values", run_values },
-	{ "longjmp", run_longjmp }, { "handler", run_handler }, { "left handler", run_left_handler },
-	{ "coroutines", run_coroutines }, { "fork", run_fork }, { "vfork", run_vfork }, { "exit", run_exit },
-	{ "cancel", run_cancel }, { "backtrace", run_backtrace }, { "realigned", run_realigned },
-	{ "thread", run_thread }, { "throw", run_throw }, { "rethrow", run_rethrow },
+	{"calls", run_calls},
+	{"recursion", run_recursion},
+	{"tails", run_tails},
+	{"values", run_values},
+	{"longjmp", run_longjmp},
+	{"handler", run_handler},
+	{"left handler", run_left_handler},
+	{"coroutines", run_coroutines},
+	{"fork", run_fork},
+	{"vfork", run_vfork},
+	{"exit", run_exit},
+	{"cancel", run_cancel},
+	{"backtrace", run_backtrace},
+	{"realigned", run_realigned},
+	{"thread", run_thread},
+	{"throw", run_throw},
+	{"rethrow", run_rethrow},
 };
 
 enum { PROGRAMS = sizeof(programs) / sizeof(programs[0]) };
@@ -55,7 +67,8 @@ static long expected[PROGRAMS];
 
 static int set_up(void **state)
 {
-	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 64, .memory = 256 << 20 };
+	static const struct session_params params = {
+		.nr_cpus = 2, .nr_slots = 64, .memory = 256 << 20};
 
 	for (int i = 0; i < PROGRAMS; i++)
 		expected[i] = programs[i].run();
@@ -181,7 +194,8 @@ static void shape_read(char *text)
 		if (common->pid != getpid())
 			continue;
 		if (common->type == LAYOUT_GRAPH_ENTRY_ID) {
-			at += sprintf(at, entry->depth == depth ? "%s{" : "%s@%d{", name_of(entry->func), entry->depth);
+			at += sprintf(at, entry->depth == depth ? "%s{" : "%s@%d{",
+				      name_of(entry->func), entry->depth);
 			depth = entry->depth + 1;
 		} else if (common->type == LAYOUT_GRAPH_EXIT_ID) {
 			at += sprintf(at, ended->depth == depth - 1 ? "}" : "}@%d", ended->depth);
@@ -242,7 +256,8 @@ static void records_say_when_and_what(void **state)
 			continue;
 		}
 		assert_int_equal(r.size, 48);
-		assert_true(ended->calltime == called[ended->depth] || ended->calltime + 1000000 > called[ended->depth]);
+		assert_true(ended->calltime == called[ended->depth] ||
+			    ended->calltime + 1000000 > called[ended->depth]);
 		assert_true(ended->calltime < ended->rettime && ended->rettime <= r.time);
 		assert_int_equal(ended->overrun, 0);
 		if (!ended->depth)
@@ -288,7 +303,10 @@ static uint32_t word_at(const char *name)
 	return 0;
 }
 
-/* Where the compiler has made them no return address is replaced; a function that ends by a jump lasts longer. */
+/*
+ * Where the compiler has made them no return address is replaced; a function that ends by a jump
+ * lasts longer.
+ */
 static void return_sites_are_used(void **state)
 {
 	unsigned int nr = 0;
@@ -310,7 +328,10 @@ static void what_was_left_is_forgotten(void **state)
 	const char *shape = shape_of(run_longjmp);
 	int functions = 0;
 
-	/* Behind the return of jump_over() leaf() has the same depth, whatever was left open before. */
+	/*
+	 * Behind the return of jump_over() leaf() has the same depth, whatever was left open
+	 * before.
+	 */
 	for (const char *at = shape; (at = strstr(at, "leaf")); at++) {
 		assert_true(!strncmp(at, "leaf{}", 6));
 		functions++;
@@ -385,7 +406,8 @@ static void what_takes_long_is_recorded_at_its_end(void **state)
 static void the_function_event_comes_first(void **state)
 {
 	entry_arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, true);
-	assert_string_equal(shape_of(run_calls), "[run_calls]run_calls{[outer]outer{[middle]middle{[leaf]leaf{}"
+	assert_string_equal(shape_of(run_calls),
+			    "[run_calls]run_calls{[outer]outer{[middle]middle{[leaf]leaf{}"
 			    "[leaf]leaf{}}[leaf]leaf{}}}");
 	entry_arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, false);
 	assert_string_equal(shape_of(run_calls), "[run_calls][outer][middle][leaf][leaf][leaf]");
@@ -473,7 +495,10 @@ static void profile_works(uint32_t flags, uint64_t *took, uint64_t *ran)
 	config_set((struct graph_config){ 0 });
 }
 
-/* graph-time and sleep-time: each of the four. What is a function's own cannot be more in all than there was. */
+/*
+ * graph-time and sleep-time: each of the four. What is a function's own cannot be more in all than
+ * there was.
+ */
 static void the_profile_counts_what_is_asked_for(void **state)
 {
 	enum { WORK = 2 * 3000000, SLEEP = 2 * 30000000 };
@@ -656,7 +681,9 @@ static void a_profiled_call_goes_the_short_way(void **state)
 	profile_ends();
 }
 
-/* One call: its square is that of its time. The same holds for ways that are found again for each. */
+/*
+ * One call: its square is that of its time. The same holds for ways that are found again for each.
+ */
 static void a_profiled_call_has_a_time_and_its_square(void **state)
 {
 	uint64_t before[PROFILE_SUMS], took, squared;
@@ -771,7 +798,8 @@ static void same_counts(int program, struct op op, const struct map_shape *shape
 	assert_int_equal(by_short.nr_keys, by_long.nr_keys);
 	for (int i = 0; i < by_long.nr_keys; i++)
 		if (calls_of(&by_short, by_long.key[i]) != 3 * by_long.nr[i])
-			fail_msg("%s: %lu calls, not 3 times %lu, of %lx %lx", programs[program].name,
+			fail_msg("%s: %lu calls, not 3 times %lu, of %lx %lx",
+				 programs[program].name,
 				 (unsigned long)calls_of(&by_short, by_long.key[i]),
 				 (unsigned long)by_long.nr[i], (unsigned long)by_long.key[i][0],
 				 (unsigned long)by_long.key[i][1]);
@@ -835,10 +863,15 @@ static void returns_go_where_their_entries_are(void **state)
 		struct plan *plan = session_config(session, ref, size);
 
 		buffer_publish(session, 1, (uint32_t)i, buffer_new(RING_BYTES));
-		*plan = (struct plan){ .event_id = events[i], .nr_arms = 2, .size = (uint32_t)size };
+		*plan = (struct plan){ .event_id = events[i], .nr_arms = 2, .size =
+			(uint32_t)size };
 		for (uint32_t k = 0; k < 2; k++)
-			((struct arm *)(plan + 1))[k] = (struct arm){ .instance = k, .flags = ARM_RECORD };
-		session_publish(session, (_Atomic uint64_t *)&plane_event(session_plane(session), entries[i])->plan, ref);
+			((struct arm *)(plan + 1))[k] =
+				(struct arm){.instance = k, .flags = ARM_RECORD};
+		session_publish(
+			session,
+			(_Atomic uint64_t *)&plane_event(session_plane(session), entries[i])->plan,
+			ref);
 	}
 	other->tracing_on = 0;
 	assert_string_equal(shape_of(run_calls), "run_calls{outer{middle{leaf{}leaf{}}leaf{}}}");
@@ -939,7 +972,8 @@ static _Atomic long wrong;
 static void *run_on(void *arg)
 {
 	while (!enough)
-		wrong += run_calls() != expected[0] || run_tails() != expected[2] || run_values() != expected[3];
+		wrong += run_calls() != expected[0] || run_tails() != expected[2] ||
+			 run_values() != expected[3];
 	return NULL;
 }
 
@@ -959,7 +993,10 @@ static void switched_beside_threads(void **state)
 
 /* ---- Damage ---- */
 
-/* In a child: the way of an entry leads nowhere. -> the functions do what they did, and nothing is traced any more */
+/*
+ * In a child: the way of an entry leads nowhere. -> the functions do what they did, and nothing is
+ * traced any more
+ */
 static bool survives(uint32_t entry)
 {
 	struct agent_way *way;
@@ -1076,7 +1113,7 @@ static void nonsense_in_a_map_leads_nowhere(void **state)
 
 static void nonsense_ends_the_tracing(void **state)
 {
-	const uint32_t entries[] = { GROUP + GROUP_FUNCTION, GROUP + GROUP_GRAPH, LAYOUT_GRAPH_EXIT };
+	const uint32_t entries[] = {GROUP + GROUP_FUNCTION, GROUP + GROUP_GRAPH, LAYOUT_GRAPH_EXIT};
 
 	for (int i = 0; i < 3; i++) {
 		int status = -1;

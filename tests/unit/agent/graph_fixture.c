@@ -242,7 +242,8 @@ APART void leaves_handler(int sig)
 
 static UNSEEN void handle(void (*handler)(int), char *stack, struct sigaction *old)
 {
-	struct sigaction sa = { .sa_handler = handler, .sa_flags = stack ? SA_ONSTACK | SA_NODEFER : 0 };
+	struct sigaction sa = {.sa_handler = handler,
+			       .sa_flags = stack ? SA_ONSTACK | SA_NODEFER : 0};
 	stack_t ss = { .ss_sp = stack, .ss_size = STACK, .ss_flags = stack ? 0 : SS_DISABLE };
 
 	sigaltstack(&ss, NULL);
@@ -638,11 +639,35 @@ long run_realigned(void)
 
 #define NAMED(f) { #f, (const void *)f }
 
-const struct graph_function graph_functions[] = {
-	NAMED(leaf), NAMED(middle), NAMED(outer), NAMED(run_calls), NAMED(deep), NAMED(tail_end), NAMED(tail_second),
-	NAMED(tail_first), NAMED(tail_loop_a), NAMED(tail_loop_b), NAMED(run_tails), NAMED(jump_from), NAMED(jump_over),
-	NAMED(run_longjmp), NAMED(in_handler), NAMED(leaves_handler), NAMED(raises), NAMED(run_handler),
-	NAMED(run_left_handler), NAMED(switch_at), NAMED(coroutine), NAMED(run_coroutines), NAMED(looks),
-	NAMED(looks_above), NAMED(looks_top), NAMED(run_recursion), NAMED(run_sleeps), NAMED(works),
-	NAMED(only_calls), NAMED(only_jumps), NAMED(run_works), { 0 }
-};
+const struct graph_function graph_functions[] = {NAMED(leaf),
+						 NAMED(middle),
+						 NAMED(outer),
+						 NAMED(run_calls),
+						 NAMED(deep),
+						 NAMED(tail_end),
+						 NAMED(tail_second),
+						 NAMED(tail_first),
+						 NAMED(tail_loop_a),
+						 NAMED(tail_loop_b),
+						 NAMED(run_tails),
+						 NAMED(jump_from),
+						 NAMED(jump_over),
+						 NAMED(run_longjmp),
+						 NAMED(in_handler),
+						 NAMED(leaves_handler),
+						 NAMED(raises),
+						 NAMED(run_handler),
+						 NAMED(run_left_handler),
+						 NAMED(switch_at),
+						 NAMED(coroutine),
+						 NAMED(run_coroutines),
+						 NAMED(looks),
+						 NAMED(looks_above),
+						 NAMED(looks_top),
+						 NAMED(run_recursion),
+						 NAMED(run_sleeps),
+						 NAMED(works),
+						 NAMED(only_calls),
+						 NAMED(only_jumps),
+						 NAMED(run_works),
+						 {0}};

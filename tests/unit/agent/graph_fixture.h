@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph_fixture.h - programs in small whose functions are hooked: each returns the same number hooked or not
+ * graph_fixture.h - programs in small whose functions are hooked: each returns the same number
+ * hooked or not
  */
 #ifndef TEST_GRAPH_FIXTURE_H
 #define TEST_GRAPH_FIXTURE_H

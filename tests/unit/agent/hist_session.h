@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hist_session.h - a session with a few events of the same fields, for tests of what histograms count
+ * hist_session.h - a session with a few events of the same fields, for tests of what histograms
+ * count
  */
 #ifndef TRACEFUSE_TESTS_HIST_SESSION_H
 #define TRACEFUSE_TESTS_HIST_SESSION_H

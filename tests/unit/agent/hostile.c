@@ -117,10 +117,10 @@ static void sections(struct agent_thread *t)
 	static const uint32_t kinds[] = { SECTION_IRQS, SECTION_PREEMPT, SECTION_OWN };
 
 	for (int i = 0; i < 3; i++) {
-		agent_section_change(t, kinds[i], true, (const void *)sections, (const void *)stroke,
-				     __builtin_frame_address(0));
-		agent_section_change(t, kinds[i], false, (const void *)sections, (const void *)stroke,
-				     __builtin_frame_address(0));
+		agent_section_change(t, kinds[i], true, (const void *)sections,
+				     (const void *)stroke, __builtin_frame_address(0));
+		agent_section_change(t, kinds[i], false, (const void *)sections,
+				     (const void *)stroke, __builtin_frame_address(0));
 	}
 }
 
@@ -260,7 +260,8 @@ static void put_right(const struct instance_state *was)
 
 static int set_up(void)
 {
-	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20 };
+	static const struct session_params params = {
+		.nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20};
 
 	if (serve_start(NULL, &params))
 		return -1;
@@ -300,7 +301,8 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("TAP version 13\n1..1\n");
-	seed = argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)time(NULL) ^ (uint64_t)getpid() << 20;
+	seed = argc > 2 ? strtoull(argv[2], NULL, 10)
+			: (uint64_t)time(NULL) ^ (uint64_t)getpid() << 20;
 	if (set_up()) {
 		printf("not ok 1 - no session\n");
 		return 1;

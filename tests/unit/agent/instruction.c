@@ -15,7 +15,10 @@
 
 enum { MOST = 16, FWAIT = 0x9b };
 
-/* "   addr:	48 89 e5 	mov ..." -> how many bytes; 0: another line, or data between functions. */
+/*
+ * "   addr:       48 89 e5        mov ..." -> how many bytes; 0: another line, or data between
+ * functions.
+ */
 static size_t bytes_of(const char *line, uint8_t *bytes)
 {
 	const char *at = strchr(line, ':');
@@ -26,7 +29,8 @@ static size_t bytes_of(const char *line, uint8_t *bytes)
 		return 0;
 	for (at++; isspace((unsigned char)*at); at++)
 		;
-	while (n < MOST && sscanf(at, "%2x", &byte) == 1 && isxdigit((unsigned char)at[1]) && at[2] == ' ') {
+	while (n < MOST && sscanf(at, "%2x", &byte) == 1 && isxdigit((unsigned char)at[1]) &&
+	       at[2] == ' ') {
 		bytes[n++] = (uint8_t)byte;
 		at += 3;
 	}
@@ -50,7 +54,8 @@ static void compare(const char *library, size_t least)
 	size_t nr = 0, n;
 	FILE *f;
 
-	snprintf(command, sizeof(command), "objdump -d -w --insn-width=16 \"$(gcc -print-file-name=%s)\"", library);
+	snprintf(command, sizeof(command),
+		 "objdump -d -w --insn-width=16 \"$(gcc -print-file-name=%s)\"", library);
 	f = popen(command, "r");
 	assert_non_null(f);
 	for (; fgets(line, sizeof(line), f); nr += n != 0) {
@@ -77,28 +82,46 @@ struct one {
 };
 
 static const struct one ones[] = {
-	{ "jmp *%rax", 16, 2, INSN_BYTE, 0xff, 0xe0, { 0xff, 0xe0 } },
-	{ "notrack jmp *%r11", 16, 4, INSN_BYTE, 0xff, 0xe3, { 0x3e, 0x41, 0xff, 0xe3 } },
-	{ "bnd jmp *0x2(%rip)", 16, 7, INSN_BYTE, 0xff, 0x25, { 0xf2, 0xff, 0x25, 2 } },
-	{ "jne", 16, 6, INSN_0F, 0x85, 0, { 0x0f, 0x85, 1, 2, 3, 4 } },
-	{ "movabs to a register", 16, 10, INSN_BYTE, 0xb8, 0, { 0x48, 0xb8 } },
-	{ "a REX prefix before 66 does nothing", 16, 5, INSN_BYTE, 0xb8, 0, { 0x48, 0x66, 0xb8 } },
-	{ "movabs from an address", 16, 9, INSN_BYTE, 0xa0, 0, { 0xa0 } },
-	{ "mov from a short address", 16, 6, INSN_BYTE, 0xa0, 0, { 0x67, 0xa0 } },
-	{ "test with 4 bytes", 16, 6, INSN_BYTE, 0xf7, 0xc0, { 0xf7, 0xc0 } },
-	{ "neg", 16, 2, INSN_BYTE, 0xf7, 0xd8, { 0xf7, 0xd8 } },
-	{ "enter", 16, 4, INSN_BYTE, 0xc8, 0, { 0xc8 } },
-	{ "pshufb", 16, 5, INSN_0F38, 0, 0xc1, { 0x66, 0x0f, 0x38, 0x00, 0xc1 } },
-	{ "palignr", 16, 6, INSN_0F3A, 0x0f, 0xc1, { 0x66, 0x0f, 0x3a, 0x0f, 0xc1, 8 } },
-	{ "vzeroupper", 16, 3, INSN_VECTOR, 0x77, 0, { 0xc5, 0xf8, 0x77 } },
-	{ "push of AVX-512", 16, 11, INSN_VECTOR, 0x7f, 0x84, { 0x62, 0xf1, 0xfe, 0x48, 0x7f, 0x84, 0x24, 1, 2, 3, 4 } },
-	{ "only prefixes", 16, 0, 0, 0, 0,
-	  { 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66 } },
-	{ "longer than one may be", 16, 0, 0, 0, 0,
-	  { 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0xbe } },
-	{ "push %es", 16, 0, 0, 0, 0, { 0x06 } },
-	{ "cut off", 4, 0, 0, 0, 0, { 0xe9, 1, 2, 3 } },
-	{ "nothing", 0, 0, 0, 0, 0, { 0x90 } },
+	{"jmp *%rax", 16, 2, INSN_BYTE, 0xff, 0xe0, {0xff, 0xe0}},
+	{"notrack jmp *%r11", 16, 4, INSN_BYTE, 0xff, 0xe3, {0x3e, 0x41, 0xff, 0xe3}},
+	{"bnd jmp *0x2(%rip)", 16, 7, INSN_BYTE, 0xff, 0x25, {0xf2, 0xff, 0x25, 2}},
+	{"jne", 16, 6, INSN_0F, 0x85, 0, {0x0f, 0x85, 1, 2, 3, 4}},
+	{"movabs to a register", 16, 10, INSN_BYTE, 0xb8, 0, {0x48, 0xb8}},
+	{"a REX prefix before 66 does nothing", 16, 5, INSN_BYTE, 0xb8, 0, {0x48, 0x66, 0xb8}},
+	{"movabs from an address", 16, 9, INSN_BYTE, 0xa0, 0, {0xa0}},
+	{"mov from a short address", 16, 6, INSN_BYTE, 0xa0, 0, {0x67, 0xa0}},
+	{"test with 4 bytes", 16, 6, INSN_BYTE, 0xf7, 0xc0, {0xf7, 0xc0}},
+	{"neg", 16, 2, INSN_BYTE, 0xf7, 0xd8, {0xf7, 0xd8}},
+	{"enter", 16, 4, INSN_BYTE, 0xc8, 0, {0xc8}},
+	{"pshufb", 16, 5, INSN_0F38, 0, 0xc1, {0x66, 0x0f, 0x38, 0x00, 0xc1}},
+	{"palignr", 16, 6, INSN_0F3A, 0x0f, 0xc1, {0x66, 0x0f, 0x3a, 0x0f, 0xc1, 8}},
+	{"vzeroupper", 16, 3, INSN_VECTOR, 0x77, 0, {0xc5, 0xf8, 0x77}},
+	{"push of AVX-512",
+	 16,
+	 11,
+	 INSN_VECTOR,
+	 0x7f,
+	 0x84,
+	 {0x62, 0xf1, 0xfe, 0x48, 0x7f, 0x84, 0x24, 1, 2, 3, 4}},
+	{"only prefixes",
+	 16,
+	 0,
+	 0,
+	 0,
+	 0,
+	 {0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66,
+	  0x66}},
+	{"longer than one may be",
+	 16,
+	 0,
+	 0,
+	 0,
+	 0,
+	 {0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66,
+	  0xbe}},
+	{"push %es", 16, 0, 0, 0, 0, {0x06}},
+	{"cut off", 4, 0, 0, 0, 0, {0xe9, 1, 2, 3}},
+	{"nothing", 0, 0, 0, 0, 0, {0x90}},
 };
 
 static void one_by_one(void **state)
@@ -109,8 +132,10 @@ static void one_by_one(void **state)
 
 		if (insn_read(o->bytes, o->room, &in) != !!o->len)
 			fail_msg("%s", o->what);
-		if (o->len && (in.len != o->len || in.map != o->map || in.opcode != o->opcode || in.modrm != o->modrm))
-			fail_msg("%s: %d bytes, map %d, %02x %02x", o->what, in.len, in.map, in.opcode, in.modrm);
+		if (o->len && (in.len != o->len || in.map != o->map || in.opcode != o->opcode ||
+			       in.modrm != o->modrm))
+			fail_msg("%s: %d bytes, map %d, %02x %02x", o->what, in.len, in.map,
+				 in.opcode, in.modrm);
 	}
 }
 

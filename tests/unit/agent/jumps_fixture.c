@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* jumps_fixture.c - functions that end in jumps, or do not; all have sites, and are named after what sites_jumping() is to say */
+/*
+ * jumps_fixture.c - functions that end in jumps, or do not; all have sites, and are named after
+ * what sites_jumping() is to say
+ */
 #include <dlfcn.h>
 #include <stddef.h>
 
@@ -72,16 +75,18 @@ __asm__(".pushsection .text\n"
 	".type jumps_by_hand, @function\n"
 	".globl jumps_by_hand\n"
 	"jumps_by_hand: .cfi_startproc\n"
-	".pushsection __patchable_function_entries,\"awo\",@progbits,.text\n.balign 8\n.quad 1f\n.popsection\n"
+	".pushsection __patchable_function_entries,\"awo\",@progbits,.text\n.balign 8\n.quad "
+	"1f\n.popsection\n"
 	"1: .rept 5\nnop\n.endr\n"
-	"movl $0x25ff, %eax\n"		/* not where an instruction begins: none */
+	"movl $0x25ff, %eax\n" /* not where an instruction begins: none */
 	"2: jmp jumps_elsewhere + 2\n"
 	".cfi_endproc\n"
 	".size jumps_by_hand, . - jumps_by_hand\n"
 	".type jumps_into_middle, @function\n"
 	".globl jumps_into_middle\n"
 	"jumps_into_middle: .cfi_startproc\n"
-	".pushsection __patchable_function_entries,\"awo\",@progbits,.text\n.balign 8\n.quad 1f\n.popsection\n"
+	".pushsection __patchable_function_entries,\"awo\",@progbits,.text\n.balign 8\n.quad "
+	"1f\n.popsection\n"
 	"1: .rept 5\nnop\n.endr\n"
 	"testl %edi, %edi\n"
 	"jne 2b\n"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * own_server.h - a session whose server is a thread of the test that attaches to it, and what is in such a session
+ * own_server.h - a session whose server is a thread of the test that attaches to it, and what is in
+ * such a session
  */
 #ifndef TRACEFUSE_TESTS_OWN_SERVER_H
 #define TRACEFUSE_TESTS_OWN_SERVER_H
@@ -34,7 +35,8 @@ static inline void entry_arm(uint32_t entry, uint32_t event, bool on)
 		*plan = (struct plan){ .event_id = event, .nr_arms = 1, .size = (uint32_t)size };
 		*(struct arm *)(plan + 1) = (struct arm){ .flags = ARM_RECORD };
 	}
-	session_publish(session, (_Atomic uint64_t *)&plane_event(session_plane(session), entry)->plan, ref);
+	session_publish(session,
+			(_Atomic uint64_t *)&plane_event(session_plane(session), entry)->plan, ref);
 }
 
 static inline data_ref buffer_new(uint64_t bytes_a_cpu)

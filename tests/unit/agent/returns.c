@@ -65,7 +65,9 @@ static void pair(const unsigned char *bytes, size_t len)
 {
 	memset(sites, 0, sizeof(sites));
 	nr_entries = sites_find(bytes, len, sites, MOST);
-	nr_returns = nr_entries <= MOST ? sites_returns(bytes, len, sites + nr_entries, MOST - nr_entries) : 0;
+	nr_returns = nr_entries <= MOST
+			     ? sites_returns(bytes, len, sites + nr_entries, MOST - nr_entries)
+			     : 0;
 	nr = 0;
 	if (nr_entries + nr_returns <= MOST)
 		nr = sites_pair(bytes, len, sites, nr_entries, nr_returns);
@@ -88,8 +90,10 @@ static const char *name_at(uint64_t at)
 		const Elf64_Sym *y = (const Elf64_Sym *)(file + s[i].sh_offset);
 
 		for (size_t k = 0; s[i].sh_type == SHT_SYMTAB && k < s[i].sh_size / sizeof(*y); k++)
-			if (ELF64_ST_TYPE(y[k].st_info) == STT_FUNC && at - y[k].st_value < y[k].st_size)
-				return (const char *)file + s[s[i].sh_link].sh_offset + y[k].st_name;
+			if (ELF64_ST_TYPE(y[k].st_info) == STT_FUNC &&
+			    at - y[k].st_value < y[k].st_size)
+				return (const char *)file + s[s[i].sh_link].sh_offset +
+				       y[k].st_name;
 	}
 	return "";
 }
@@ -139,7 +143,9 @@ static void in_one_list_by_address(void **state)
 	assert_true(returns > 4);
 }
 
-/* Of a function that has one which cannot be used none is, nor any where nobody knows whose it was. */
+/*
+ * Of a function that has one which cannot be used none is, nor any where nobody knows whose it was.
+ */
 static void one_that_is_left_alone(void **state)
 {
 	const char *name;

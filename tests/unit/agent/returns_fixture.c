@@ -101,6 +101,6 @@ __attribute__((noinline)) long bad_call(long a)
 
 int main(int argc, char **argv)
 {
-	return (int)(good_switch(argc) + cold_failing(argc) + bad_return(argc) + bad_jump(argc) + bad_middle(argc) +
-		     bad_call(argc));
+	return (int)(good_switch(argc) + cold_failing(argc) + bad_return(argc) + bad_jump(argc) +
+		     bad_middle(argc) + bad_call(argc));
 }

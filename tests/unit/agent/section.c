@@ -56,7 +56,8 @@ static void begin(uint32_t kinds)
 
 static void change(uint32_t kind, bool on)
 {
-	agent_section_change(agent_thread(), kind, on, (const void *)change, (const void *)begin, NULL);
+	agent_section_change(agent_thread(), kind, on, (const void *)change, (const void *)begin,
+			     NULL);
 }
 
 /* How many since then. */
@@ -93,9 +94,11 @@ static void a_section_is_reported_at_its_end(void **state)
 	agent_thread()->locks = 0;
 	assert_false(agent_thread()->section.on);
 	assert_int_equal(reported(), 1);
-	assert_int_equal(last()->state, section_state(1, control->watch[SECTION_WATCH_CRITICAL].generation));
+	assert_int_equal(last()->state,
+			 section_state(1, control->watch[SECTION_WATCH_CRITICAL].generation));
 	assert_true(last()->end.time - last()->start.time >= 1000000);
-	assert_int_equal(reports->longest, section_longest(last()->end.time - last()->start.time, 1));
+	assert_int_equal(reports->longest,
+			 section_longest(last()->end.time - last()->start.time, 1));
 	assert_int_equal(last()->end.pid, getpid());
 	assert_int_equal(last()->end.locks, 1);
 	assert_int_equal(last()->start.ip, agent_address(agent_thread(), (const void *)change));
@@ -164,7 +167,8 @@ static void one_that_began_before_the_last_is_not(void **state)
 
 	begin(SECTION_OWN);
 	assert_true(agent_section_begin(agent_thread(), SECTION_WATCH_CRITICAL, &old, NULL, NULL));
-	assert_true(agent_section_begin(agent_thread(), SECTION_WATCH_CRITICAL, &other, NULL, NULL));
+	assert_true(
+		agent_section_begin(agent_thread(), SECTION_WATCH_CRITICAL, &other, NULL, NULL));
 	agent_section_end(agent_thread(), SECTION_WATCH_CRITICAL, &other, NULL, NULL, NULL);
 	assert_int_equal(reported(), 1);
 	usleep(1000);
@@ -255,12 +259,14 @@ static void what_has_not_been_told_is_in_the_report(void **state)
 	reports->longest = section_longest(5, 0);
 	one_own();
 	assert_int_equal(reported(), 1);
-	assert_int_equal(reports->longest, section_longest(last()->end.time - last()->start.time, 1));
+	assert_int_equal(reports->longest,
+			 section_longest(last()->end.time - last()->start.time, 1));
 	/* What was written to tracing_max_latency after it is not changed. */
 	longest_is(7);
 	one_own();
 	assert_int_equal(reported(), 2);
-	assert_int_equal(reports->longest, section_longest(last()->end.time - last()->start.time, 2));
+	assert_int_equal(reports->longest,
+			 section_longest(last()->end.time - last()->start.time, 2));
 }
 
 static void numbers_begin_anew(void **state)
@@ -318,7 +324,8 @@ static void *in_turn(void *arg)
 	for (int i = 0; i < SECTIONS; i++) {
 		pthread_mutex_lock(&turn);
 		one_own();
-		if (reported() == ++seen && last()->state == state_of(seen) && last()->end.pid == agent_thread()->pid)
+		if (reported() == ++seen && last()->state == state_of(seen) &&
+		    last()->end.pid == agent_thread()->pid)
 			;
 		else
 			seen = UINT32_MAX / 2;

@@ -24,7 +24,8 @@ static APART long add(long a, long b, long c, long d, long e, long f, long g)
 	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g;
 }
 
-static APART double mix(double a, float b, double c, double d, double e, double f, double g, double h)
+static APART double mix(double a, float b, double c, double d, double e, double f, double g,
+			double h)
 {
 	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sites.c - sites of all kinds are found, made nops, switched on and off, and the functions do what they did
+ * sites.c - sites of all kinds are found, made nops, switched on and off, and the functions do what
+ * they did
  *
  *     unit-agent-sites KIND LEN MODULE        a DSO
- *     unit-agent-sites KIND LEN               the program itself, which has the functions of site_fixture.c
+ *     unit-agent-sites KIND LEN               the program itself, which has the functions of
+ *                                             site_fixture.c
  *
  * What a site calls is not the agent here but a function that destroys every register that it may.
  */
@@ -50,17 +52,25 @@ long site_run(long seed) __attribute__((weak));
 
 static void destroy_general(void)
 {
-	__asm__ volatile("movq $-1, %%rcx; movq %%rcx, %%rdx; movq %%rcx, %%rsi; movq %%rcx, %%rdi; movq %%rcx, %%r8;"
+	__asm__ volatile("movq $-1, %%rcx; movq %%rcx, %%rdx; movq %%rcx, %%rsi; movq %%rcx, "
+			 "%%rdi; movq %%rcx, %%r8;"
 			 "movq %%rcx, %%r9; movq %%rcx, %%r10; movq %%rcx, %%r11; xorl %%eax, %%eax"
-			 : : : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc");
+			 :
+			 :
+			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc");
 }
 
 static void destroy_vectors(void)
 {
-	__asm__ volatile("pcmpeqd %%xmm0, %%xmm0; movdqa %%xmm0, %%xmm1; movdqa %%xmm0, %%xmm2; movdqa %%xmm0, %%xmm3;"
-			 "movdqa %%xmm0, %%xmm4; movdqa %%xmm0, %%xmm5; movdqa %%xmm0, %%xmm6; movdqa %%xmm0, %%xmm7;"
+	__asm__ volatile("pcmpeqd %%xmm0, %%xmm0; movdqa %%xmm0, %%xmm1; movdqa %%xmm0, %%xmm2; "
+			 "movdqa %%xmm0, %%xmm3;"
+			 "movdqa %%xmm0, %%xmm4; movdqa %%xmm0, %%xmm5; movdqa %%xmm0, %%xmm6; "
+			 "movdqa %%xmm0, %%xmm7;"
 			 "movdqa %%xmm0, %%xmm8; movdqa %%xmm0, %%xmm15"
-			 : : : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm15");
+			 :
+			 :
+			 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
+			   "xmm15");
 }
 
 static size_t index_of(uintptr_t ip)
@@ -127,8 +137,12 @@ uint32_t patch_hit_slow(struct site_call *c)
 
 	__atomic_fetch_add(&slow_hits, 1, __ATOMIC_RELAXED);
 	look(c->dso, c->after, &c->parent);
-	/* A walk from the frame comes to the function and to its caller. And it runs on an aligned stack. */
-	if (f[1] != c->after || ((const uintptr_t *)f[0])[1] != (hooked || c->late ? *c->slot : c->parent) ||
+	/*
+	 * A walk from the frame comes to the function and to its caller. And it runs on an aligned
+	 * stack.
+	 */
+	if (f[1] != c->after ||
+	    ((const uintptr_t *)f[0])[1] != (hooked || c->late ? *c->slot : c->parent) ||
 	    (uintptr_t)__builtin_frame_address(0) % 16)
 		__atomic_fetch_add(&strange, 1, __ATOMIC_RELAXED);
 	destroy_vectors();
@@ -197,7 +211,8 @@ static void object_open(void)
 	}
 	assert_non_null(run);
 	assert_true(dladdr1((void *)run, &info, (void **)&map, RTLD_DL_LINKMAP));
-	dso = (struct site_dso){ .bias = map->l_addr, .sites = sites, .nr = find_in(path ? path : "/proc/self/exe") };
+	dso = (struct site_dso){
+		.bias = map->l_addr, .sites = sites, .nr = find_in(path ? path : "/proc/self/exe")};
 }
 
 static bool want_all(void *arg, size_t index)
@@ -383,7 +398,8 @@ static void what_is_released_is_as_it_was(void **state)
 	patch_switch(&dso, want_all, NULL);
 	patch_release(&dso);
 	for (size_t i = 0; i < dso.nr; i++) {
-		const unsigned char *at = (const unsigned char *)(dso.bias + sites[i].at) - SLED_HEAD;
+		const unsigned char *at =
+			(const unsigned char *)(dso.bias + sites[i].at) - SLED_HEAD;
 
 		assert_int_equal(at[0], 0xeb);
 		assert_int_equal(at[1], 9);

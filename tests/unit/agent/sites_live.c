@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sites_live.c - the agent's task: sites of this process switched by sets in the session, which this process serves itself
+ * sites_live.c - the agent's task: sites of this process switched by sets in the session, which
+ * this process serves itself
  */
 #include <dirent.h>
 #include <errno.h>
@@ -33,7 +34,8 @@
 #define SYS_close_range 436
 #endif
 
-enum { FUNCTIONS = 7, PASSES = 10, WAIT_MS = 5000 };	/* of one run: all functions once, and again() four times */
+/* of one run: all functions once, and again() four times */
+enum { FUNCTIONS = 7, PASSES = 10, WAIT_MS = 5000 };
 
 long site_run(long seed);
 
@@ -42,7 +44,11 @@ static struct program_tables *tables;
 static long expected;
 
 /* Two groups whose plans count the hits. */
-enum { GROUP = LAYOUT_GROUPS_AT, OTHER_GROUP = LAYOUT_GROUPS_AT + GROUP_ENTRIES, FIRINGS = 1 << 30 };
+enum {
+	GROUP = LAYOUT_GROUPS_AT,
+	OTHER_GROUP = LAYOUT_GROUPS_AT + GROUP_ENTRIES,
+	FIRINGS = 1 << 30
+};
 
 static struct trigger_state *counts[2];
 
@@ -55,12 +61,14 @@ static struct trigger_state *group_make(uint32_t group)
 	struct arm *arm = (struct arm *)(plan + 1);
 	data_ref state = session_data_alloc(session, sizeof(struct trigger_state));
 
-	*plan = (struct plan){ .event_id = LAYOUT_FUNCTION_ID, .nr_arms = 1, .nr_triggers = 1, .size = (uint32_t)size };
+	*plan = (struct plan){ .event_id = LAYOUT_FUNCTION_ID, .nr_arms = 1, .nr_triggers = 1,
+		.size = (uint32_t)size };
 	*arm = (struct arm){ .nr_triggers = 1 };
 	arm->state = session_data_alloc(session, sizeof(struct event_state));
-	*(struct trigger_arm *)(arm + 1) =
-		(struct trigger_arm){ .kind = TRIGGER_SNAPSHOT, .flags = TRIGGER_COUNTED, .state = state };
-	session_publish(session, (_Atomic uint64_t *)&plane_event(session_plane(session), group)->plan, ref);
+	*(struct trigger_arm *)(arm + 1) = (struct trigger_arm){
+		.kind = TRIGGER_SNAPSHOT, .flags = TRIGGER_COUNTED, .state = state};
+	session_publish(session,
+			(_Atomic uint64_t *)&plane_event(session_plane(session), group)->plan, ref);
 	return session_data(session, state, sizeof(struct trigger_state));
 }
 
@@ -72,7 +80,8 @@ static unsigned int hits_of(int group)
 
 static int set_up(void **state)
 {
-	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20 };
+	static const struct session_params params = {
+		.nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20};
 
 	expected = site_run(5);
 	if (serve_start(NULL, &params))
@@ -89,7 +98,8 @@ static const struct site_answer *answer_of(uint32_t pid, uint32_t command)
 {
 	for (int ms = 0; ms < WAIT_MS; ms++) {
 		for (int i = 0; i < LAYOUT_MAX_PROCESSES; i++)
-			if (atomic_load(&tables->sites[i].command) == command && tables->sites[i].pid == pid)
+			if (atomic_load(&tables->sites[i].command) == command &&
+			    tables->sites[i].pid == pid)
 				return &tables->sites[i];
 		usleep(1000);
 	}
@@ -234,7 +244,10 @@ static bool task_obeys(uint32_t nr)
 	return atomic_load(&sites.command) == nr && !agent.here->process;
 }
 
-/* Runs the functions, where it is to, waits for the end of `go` and runs them again; its status tells whether all was well. */
+/*
+ * Runs the functions, where it is to, waits for the end of `go` and runs them again; its status
+ * tells whether all was well.
+ */
 static pid_t child_make(int go[2], bool runs)
 {
 	uint32_t next = atomic_load(&control->command) + 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thread.c - threads and their slots, stacks and addresses: the agent inside of a process that is its own server
+ * thread.c - threads and their slots, stacks and addresses: the agent inside of a process that is
+ * its own server
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -24,7 +25,8 @@
 
 static int set_up(void **state)
 {
-	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20 };
+	static const struct session_params params = {
+		.nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20};
 
 	if (serve_start(NULL, &params))
 		return -1;
@@ -173,7 +175,8 @@ static void a_task_is_in_the_log(void **state)
 	pthread_setname_np(pthread_self(), "renamed");
 	agent_thread_renamed(agent_thread());
 	for (int i = 0; i < LAYOUT_TASKS; i++)
-		found |= tables->tasks[i].seq == (uint64_t)i + 1 && tables->tasks[i].pid == (uint32_t)gettid() &&
+		found |= tables->tasks[i].seq == (uint64_t)i + 1 &&
+			 tables->tasks[i].pid == (uint32_t)gettid() &&
 			 !strcmp(tables->tasks[i].comm, "renamed");
 	assert_true(found);
 }
@@ -260,7 +263,8 @@ static void a_deep_stack_is_cut_off(void **state)
 /* Frames of no use: each chain ends without a read outside of the page. */
 static void bad_frames_end_the_walk(void **state)
 {
-	uintptr_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uintptr_t *page =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct agent_thread *t = agent_thread();
 	uintptr_t code = (uintptr_t)walk_below + 8;
 
@@ -277,7 +281,8 @@ static void bad_frames_end_the_walk(void **state)
 	page[2] = 0;
 	page[3] = (uintptr_t)page;			/* data is no code */
 	assert_int_equal(stack_walk(t, page, stack, AGENT_STACK), 1);
-	page[3] = (uintptr_t)graph_returned;		/* copied from a stack to where no function is hooked */
+	/* copied from a stack to where no function is hooked */
+	page[3] = (uintptr_t)graph_returned;
 	assert_int_equal(stack_walk(t, page, stack, AGENT_STACK), 2);
 	munmap(page, 4096);
 }
@@ -509,7 +514,8 @@ int main(void)
 		cmocka_unit_test(of_an_unknown_one_the_first_thread_is_the_creator),
 		cmocka_unit_test(a_child_joins_the_thread_that_forks),
 		cmocka_unit_test(a_child_of_vfork_joins_on_its_parent_s_slot),
-		cmocka_unit_test(no_more_than_there_are),	/* for children neither, from here on */
+		/* for children neither, from here on */
+		cmocka_unit_test(no_more_than_there_are),
 		cmocka_unit_test(what_the_program_blocks_waits_on),
 		cmocka_unit_test(the_lock_is_not_waited_for_without_end),
 		cmocka_unit_test(an_interposer_is_busy_once),

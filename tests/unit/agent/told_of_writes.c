@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* told_of_writes.c - the providers' library is there, which tells what the program does with its code */
+/*
+ * told_of_writes.c - the providers' library is there, which tells what the program does with its
+ * code
+ */
 #include "agent/agent.h"
 
 uint64_t agent_providers_table(void)

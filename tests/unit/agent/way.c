@@ -41,7 +41,8 @@ static int set_up(void **state)
 
 static bool possible(void)
 {
-	return *agent_thread()->cpu >= 0 && session_header(session)->tsc.valid && !session_header(session)->fence;
+	return *agent_thread()->cpu >= 0 && session_header(session)->tsc.valid &&
+	       !session_header(session)->fence;
 }
 
 static struct agent_way *way(void)
@@ -190,7 +191,8 @@ static void a_swap_is_seen(void **state)
 static void rings_that_change_places_are_seen(void **state)
 {
 	begin();
-	assert_int_equal(buffer_swap_cpu(session, inst->buffers[0], inst->buffers[1], way()->cpu), 0);
+	assert_int_equal(buffer_swap_cpu(session, inst->buffers[0], inst->buffers[1], way()->cpu),
+			 0);
 	emit(30);
 	assert_int_equal(last(), 30);
 	assert_int_equal(last_of(inst->buffers[1], NULL), 2);
@@ -277,7 +279,10 @@ static void an_option_is_seen(void **state)
 	assert_int_equal(way()->epoch, session_header(session)->epoch);
 }
 
-/* What the server raises is the epoch: the slot of a short hit shows one that is not newer than what it goes by. */
+/*
+ * What the server raises is the epoch: the slot of a short hit shows one that is not newer than
+ * what it goes by.
+ */
 static void a_short_hit_keeps_what_is_retired(void **state)
 {
 	struct slot *slot = agent_thread()->slot;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Unit test of agent/providers/real.c: finds what the dynamic linker finds, in the default version */
+/*
+ * Unit test of agent/providers/real.c: finds what the dynamic linker finds, in the default version
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -51,8 +53,10 @@ static void test_takes_the_default_version(void **state)
 {
 	void *old = dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.2.5");
 
-	assert_ptr_equal(REAL(pthread_cond_wait), dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2"));
-	assert_ptr_equal(REAL(pthread_cond_signal), dlvsym(RTLD_NEXT, "pthread_cond_signal", "GLIBC_2.3.2"));
+	assert_ptr_equal(REAL(pthread_cond_wait),
+			 dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2"));
+	assert_ptr_equal(REAL(pthread_cond_signal),
+			 dlvsym(RTLD_NEXT, "pthread_cond_signal", "GLIBC_2.3.2"));
 	if (old)
 		assert_ptr_not_equal(REAL(pthread_cond_wait), old);
 }

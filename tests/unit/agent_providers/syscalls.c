@@ -16,13 +16,52 @@ const struct event_entry *agent_provider_events;
 #define KERNEL_HASH 0xcceadcc277ee09daull
 
 static const char *const absent[] = {
-	"flock", "sysfs", "modify_ldt", "acct", "swapon", "swapoff", "quotactl", "mbind", "set_mempolicy",
-	"get_mempolicy", "kexec_load", "add_key", "request_key", "keyctl", "ioprio_set", "ioprio_get", "inotify_init",
-	"inotify_add_watch", "inotify_rm_watch", "migrate_pages", "move_pages", "inotify_init1", "fanotify_init",
-	"fanotify_mark", "name_to_handle_at", "open_by_handle_at", "process_vm_readv", "process_vm_writev", "kcmp",
-	"seccomp", "kexec_file_load", "bpf", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register",
-	"quotactl_fd", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self", "memfd_secret",
-	"set_mempolicy_home_node", "cachestat", "map_shadow_stack", "lsm_get_self_attr", "lsm_set_self_attr",
+	"flock",
+	"sysfs",
+	"modify_ldt",
+	"acct",
+	"swapon",
+	"swapoff",
+	"quotactl",
+	"mbind",
+	"set_mempolicy",
+	"get_mempolicy",
+	"kexec_load",
+	"add_key",
+	"request_key",
+	"keyctl",
+	"ioprio_set",
+	"ioprio_get",
+	"inotify_init",
+	"inotify_add_watch",
+	"inotify_rm_watch",
+	"migrate_pages",
+	"move_pages",
+	"inotify_init1",
+	"fanotify_init",
+	"fanotify_mark",
+	"name_to_handle_at",
+	"open_by_handle_at",
+	"process_vm_readv",
+	"process_vm_writev",
+	"kcmp",
+	"seccomp",
+	"kexec_file_load",
+	"bpf",
+	"userfaultfd",
+	"io_uring_setup",
+	"io_uring_enter",
+	"io_uring_register",
+	"quotactl_fd",
+	"landlock_create_ruleset",
+	"landlock_add_rule",
+	"landlock_restrict_self",
+	"memfd_secret",
+	"set_mempolicy_home_node",
+	"cachestat",
+	"map_shadow_stack",
+	"lsm_get_self_attr",
+	"lsm_set_self_attr",
 	"lsm_list_modules",
 };
 
@@ -53,7 +92,8 @@ static void test_formats_are_the_kernels(void **state)
 		if (is_absent(e.name))
 			continue;
 		h = hash(hash(h, e.name), "\n");
-		assert_true(provider_body(PROVIDER_SYSCALLS + nr, body, sizeof(body)) < sizeof(body));
+		assert_true(provider_body(PROVIDER_SYSCALLS + nr, body, sizeof(body)) <
+			    sizeof(body));
 		h = hash(h, body);
 	}
 	assert_int_equal(h, KERNEL_HASH);
@@ -115,8 +155,8 @@ static void test_each_function_gives_all_arguments(void **state)
 {
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
 		if (functions[i].nr_args != syscall_nr_args(functions[i].call))
-			fail_msg("%s: %u arguments, the kernel takes %u", functions[i].function, functions[i].nr_args,
-				 syscall_nr_args(functions[i].call));
+			fail_msg("%s: %u arguments, the kernel takes %u", functions[i].function,
+				 functions[i].nr_args, syscall_nr_args(functions[i].call));
 }
 
 int main(void)

@@ -29,18 +29,19 @@ static void test_body_is_as_the_kernel_prints_it(void **state)
 	char body[4096];
 	unsigned int n = provider_body(provider_kernel() + KERNEL_SCHED_WAKING, body, sizeof(body));
 
-	assert_string_equal(body,
-		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
-		"\n"
-		"\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
-		"\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-		"\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
-		"\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n"
-		"\n"
-		"print fmt: \"comm=%s pid=%d prio=%d target_cpu=%03d\", REC->comm, REC->pid, REC->prio, REC->target_cpu\n");
+	assert_string_equal(
+		body, "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		      "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+		      "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+		      "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+		      "\n"
+		      "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+		      "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+		      "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+		      "\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n"
+		      "\n"
+		      "print fmt: \"comm=%s pid=%d prio=%d target_cpu=%03d\", REC->comm, REC->pid, "
+		      "REC->prio, REC->target_cpu\n");
 	assert_int_equal(n, strlen(body));
 }
 
@@ -109,7 +110,8 @@ static void test_order_and_names(void **state)
 
 		provider_event(nr, &e);
 		assert_true(named(e.system));
-		assert_int_equal(!strcmp(e.system, "kmem") || !strcmp(e.system, "sched"), nr >= provider_kernel());
+		assert_int_equal(!strcmp(e.system, "kmem") || !strcmp(e.system, "sched"),
+				 nr >= provider_kernel());
 		snprintf(name, sizeof(name), "%s:%s", e.system, e.name);
 		for (unsigned int i = 0; i < nr; i++) {
 			char n[128];

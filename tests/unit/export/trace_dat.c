@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace_dat.c - what the writer of trace.dat makes of a session's files; what it says when something fails
+ * trace_dat.c - what the writer of trace.dat makes of a session's files; what it says when
+ * something fails
  *
  * The session is a table of texts here. What is written is read back by the
  * reader of src/sources.
@@ -23,7 +24,8 @@
 
 enum { PAGE = 4096, PAGES = 150 };
 
-static const char format_one[] = "name: one\nID: 40\nformat:\n\n", format_two[] = "name: two\nID: 41\nformat:\n\n",
+static const char format_one[] = "name: one\nID: 40\nformat:\n\n",
+		  format_two[] = "name: two\nID: 41\nformat:\n\n",
 		  format_print[] = "name: print\nID: 5\nformat:\n\n",
 		  header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
 				  "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
@@ -84,7 +86,8 @@ static int read_file(void *arg, const char *path, char **text, size_t *len)
 }
 
 /* In pieces that end anywhere. */
-static int stream_file(void *arg, const char *path, int (*take)(void *to, const char *buf, size_t n), void *to)
+static int stream_file(void *arg, const char *path,
+		       int (*take)(void *to, const char *buf, size_t n), void *to)
 {
 	const struct file *f = find(path);
 	size_t left = f ? (size_t)f->pages * PAGE : 0, n;
@@ -100,7 +103,8 @@ static int stream_file(void *arg, const char *path, int (*take)(void *to, const 
 }
 
 /* The names that follow `path` in the table, each once: those of one directory stand together. */
-static int list_files(void *arg, const char *path, int (*fn)(void *to, const char *name, bool is_dir), void *to)
+static int list_files(void *arg, const char *path,
+		      int (*fn)(void *to, const char *name, bool is_dir), void *to)
 {
 	size_t n = strlen(path), len;
 	char last[64] = "", name[64];
@@ -120,7 +124,8 @@ static int list_files(void *arg, const char *path, int (*fn)(void *to, const cha
 	return ret;
 }
 
-static const struct export_files files = { .read = read_file, .stream = stream_file, .list = list_files };
+static const struct export_files files = {
+	.read = read_file, .stream = stream_file, .list = list_files};
 
 /* ---- writing ---- */
 
@@ -128,7 +133,8 @@ static char path[] = "/tmp/tracefuse-export-XXXXXX";
 
 static int write_it(FILE *out, bool compress, struct export_error *err)
 {
-	struct export_params params = { .files = &files, .uname = "Linux host 1.2 x86_64", .compress = compress };
+	struct export_params params = {
+		.files = &files, .uname = "Linux host 1.2 x86_64", .compress = compress};
 
 	return export_trace_dat(&params, out, err);
 }
@@ -190,7 +196,8 @@ static void tables_are_read_back(void **state)
 	}
 }
 
-static void assert_pages(const struct trace_dat *d, const struct dat_cpu *c, unsigned int pages, int fill)
+static void assert_pages(const struct trace_dat *d, const struct dat_cpu *c, unsigned int pages,
+			 int fill)
 {
 	assert_int_equal(c->size, (uint64_t)pages * PAGE);
 	for (uint64_t i = 0; i < c->size; i++)
@@ -306,7 +313,8 @@ static int disk_seek(void *cookie, off64_t *offset, int whence)
 static int write_to_disk(off_t room, bool compress, struct export_error *err)
 {
 	struct disk d = { .room = room };
-	FILE *out = fopencookie(&d, "w", (cookie_io_functions_t){ .write = disk_write, .seek = disk_seek });
+	FILE *out = fopencookie(&d, "w",
+				(cookie_io_functions_t){.write = disk_write, .seek = disk_seek});
 	int ret;
 
 	assert_non_null(out);

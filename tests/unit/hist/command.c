@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * command.c - what a hist command says and what `trigger` reads back, and each way to say it wrongly
+ * command.c - what a hist command says and what `trigger` reads back, and each way to say it
+ * wrongly
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,34 +13,43 @@
 static void commands_read_back(void **state)
 {
 	static const char *const rows[][2] = {
-		{ "hist:keys=s32", "hist:keys=s32:vals=hitcount:sort=hitcount:size=2048" },
-		{ "hist:key=s32", "hist:keys=s32:vals=hitcount:sort=hitcount:size=2048" },
-		{ "hist:val=u64:key=s32", "hist:keys=s32:vals=hitcount,u64:sort=hitcount:size=2048" },
-		{ "hist:keys=s32:values=u64", "hist:keys=s32:vals=hitcount,u64:sort=hitcount:size=2048" },
-		{ "hist:keys=s32:vals=u64,hitcount", "hist:keys=s32:vals=hitcount,u64:sort=hitcount:size=2048" },
-		{ "hist:keys=s32:vals=u64,u32", "hist:keys=s32:vals=hitcount,u64,u32:sort=hitcount:size=2048" },
-		{ "hist:keys=s32,u32:sort=u32,s32.descending",
-		  "hist:keys=s32,u32:vals=hitcount:sort=u32,s32.descending:size=2048" },
-		{ "hist:keys=s32:sort=hitcount.ascending:size=1000", "hist:keys=s32:vals=hitcount:sort=hitcount:size=1024" },
-		{ "hist:keys=u64.hex,s32.log2,u32.buckets=5",
-		  "hist:keys=u64.hex,s32.log2,u32.buckets=5:vals=hitcount:sort=hitcount:size=2048" },
-		{ "hist:keys=ip.sym,u64.sym-offset",
-		  "hist:keys=ip.sym,u64.sym-offset:vals=hitcount:sort=hitcount:size=2048" },
-		{ "hist:keys=common_pid.execname,u64.syscall",
-		  "hist:keys=common_pid.execname,u64.syscall:vals=hitcount:sort=hitcount:size=2048" },
-		{ "hist:keys=cpu", "hist:keys=common_cpu:vals=hitcount:sort=hitcount:size=2048" },
-		{ "hist:keys=stacktrace", "hist:keys=common_stacktrace:vals=hitcount:sort=hitcount:size=2048" },
-		{ "hist:keys=common_timestamp",
-		  "hist:keys=common_timestamp:vals=hitcount:sort=hitcount:size=2048:clock=global" },
-		{ "hist:keys=common_timestamp.usecs:clock=mono",
-		  "hist:keys=common_timestamp.usecs:vals=hitcount:sort=hitcount:size=2048:clock=mono" },
-		{ "hist:keys=s32:vals=u64.percent,u32.graph",
-		  "hist:keys=s32:vals=hitcount,u64.percent,u32.graph:sort=hitcount:size=2048" },
-		{ "hist:keys=s32:vals=u64:NOHC", "hist:keys=s32:vals=u64:sort=hitcount:size=2048:nohitcount" },
-		{ "hist:keys=fixed,dyn", "hist:keys=fixed,dyn:vals=hitcount:sort=hitcount:size=2048" },
-		{ "hist:keys=s32 if u64 > 3", "hist:keys=s32:vals=hitcount:sort=hitcount:size=2048 if u64 > 3" },
-		{ "hist:keys=u64+u32", "hist:keys=u64+u32:vals=hitcount:sort=hitcount:size=2048" },
-		{ "hist:keys=u64/8", "hist:keys=u64/8:vals=hitcount:sort=hitcount:size=2048" },
+		{"hist:keys=s32", "hist:keys=s32:vals=hitcount:sort=hitcount:size=2048"},
+		{"hist:key=s32", "hist:keys=s32:vals=hitcount:sort=hitcount:size=2048"},
+		{"hist:val=u64:key=s32", "hist:keys=s32:vals=hitcount,u64:sort=hitcount:size=2048"},
+		{"hist:keys=s32:values=u64",
+		 "hist:keys=s32:vals=hitcount,u64:sort=hitcount:size=2048"},
+		{"hist:keys=s32:vals=u64,hitcount",
+		 "hist:keys=s32:vals=hitcount,u64:sort=hitcount:size=2048"},
+		{"hist:keys=s32:vals=u64,u32",
+		 "hist:keys=s32:vals=hitcount,u64,u32:sort=hitcount:size=2048"},
+		{"hist:keys=s32,u32:sort=u32,s32.descending",
+		 "hist:keys=s32,u32:vals=hitcount:sort=u32,s32.descending:size=2048"},
+		{"hist:keys=s32:sort=hitcount.ascending:size=1000",
+		 "hist:keys=s32:vals=hitcount:sort=hitcount:size=1024"},
+		{"hist:keys=u64.hex,s32.log2,u32.buckets=5",
+		 "hist:keys=u64.hex,s32.log2,u32.buckets=5:vals=hitcount:sort=hitcount:size=2048"},
+		{"hist:keys=ip.sym,u64.sym-offset",
+		 "hist:keys=ip.sym,u64.sym-offset:vals=hitcount:sort=hitcount:size=2048"},
+		{"hist:keys=common_pid.execname,u64.syscall",
+		 "hist:keys=common_pid.execname,u64.syscall:vals=hitcount:sort=hitcount:size=2048"},
+		{"hist:keys=cpu", "hist:keys=common_cpu:vals=hitcount:sort=hitcount:size=2048"},
+		{"hist:keys=stacktrace",
+		 "hist:keys=common_stacktrace:vals=hitcount:sort=hitcount:size=2048"},
+		{"hist:keys=common_timestamp",
+		 "hist:keys=common_timestamp:vals=hitcount:sort=hitcount:size=2048:clock=global"},
+		{"hist:keys=common_timestamp.usecs:clock=mono",
+		 "hist:keys=common_timestamp.usecs:vals=hitcount:sort=hitcount:size=2048:clock="
+		 "mono"},
+		{"hist:keys=s32:vals=u64.percent,u32.graph",
+		 "hist:keys=s32:vals=hitcount,u64.percent,u32.graph:sort=hitcount:size=2048"},
+		{"hist:keys=s32:vals=u64:NOHC",
+		 "hist:keys=s32:vals=u64:sort=hitcount:size=2048:nohitcount"},
+		{"hist:keys=fixed,dyn",
+		 "hist:keys=fixed,dyn:vals=hitcount:sort=hitcount:size=2048"},
+		{"hist:keys=s32 if u64 > 3",
+		 "hist:keys=s32:vals=hitcount:sort=hitcount:size=2048 if u64 > 3"},
+		{"hist:keys=u64+u32", "hist:keys=u64+u32:vals=hitcount:sort=hitcount:size=2048"},
+		{"hist:keys=u64/8", "hist:keys=u64/8:vals=hitcount:sort=hitcount:size=2048"},
 	};
 	struct fixture *f = *state;
 	char expected[256];
@@ -62,32 +72,37 @@ struct wrong {
 static void wrong_commands_are_refused_with_the_place(void **state)
 {
 	static const struct wrong rows[] = {
-		{ "hist:", -EINVAL, NULL, 0 },
-		{ "hist:vals=u64", -EINVAL, NULL, 0 },
-		{ "hist:keys=", -EINVAL, "Empty assignment", 5 },
-		{ "hist:keys=s32:nonsense", -EINVAL, NULL, 0 },
-		{ "hist:keys=nope", -EINVAL, "Couldn't find field", 10 },
-		{ "hist:keys=s32,nope", -EINVAL, "Couldn't find field", 14 },
-		{ "hist:keys=s32:vals=nope", -EINVAL, "Couldn't find field", 19 },
-		{ "hist:keys=s32.wrong", -EINVAL, "Invalid field modifier", 14 },
-		{ "hist:keys=s32.percent", -EINVAL, "Invalid field modifier", 14 },
-		{ "hist:keys=s32.execname", -EINVAL, "Invalid field modifier", 14 },
-		{ "hist:keys=s32.buckets=0", -EINVAL, "Invalid field modifier", 22 },
-		{ "hist:keys=s32.stacktrace", -EINVAL, "Invalid field modifier", 10 },
-		{ "hist:keys=s32:vals=u64.log2", -EINVAL, "Invalid field modifier", 19 },
-		{ "hist:keys=s32:vals=u64.sym", -EINVAL, "Invalid field modifier", 19 },
-		{ "hist:keys=s32:sort=nope", -EINVAL, "Sort field must be a key or a val", 19 },
-		{ "hist:keys=s32:sort=u64", -EINVAL, "Sort field must be a key or a val", 19 },
-		{ "hist:keys=s32:sort=,s32", -EINVAL, "Empty sort field", 14 },
-		{ "hist:keys=s32,u64:vals=u32:sort=s32,u64,u32", -EINVAL, "Too many sort fields (Max = 2)", 27 },
-		{ "hist:keys=s32:sort=s32.upward", -EINVAL, "Invalid sort modifier", 23 },
-		{ "hist:keys=s32:size=x", -EINVAL, NULL, 0 },
-		{ "hist:keys=s32:nohitcount", -ENOENT, "Non-hitcount value is required for 'nohitcount'", 0 },
-		{ "hist:keys=s32:cont", -ENOENT, "Can't clear or continue a nonexistent hist trigger", 0 },
-		{ "hist:keys=s32:clear", -ENOENT, "Can't clear or continue a nonexistent hist trigger", 0 },
-		{ "hist:keys=u64/0", -EDOM, "Division by zero", 14 },
-		{ "hist:keys=fixed+s32", -EINVAL, "String type can not be an operand in expression", 10 },
-		{ "hist:keys=common_timestamp:clock=wrong", -EINVAL, "Couldn't set trace_clock", 33 },
+		{"hist:", -EINVAL, NULL, 0},
+		{"hist:vals=u64", -EINVAL, NULL, 0},
+		{"hist:keys=", -EINVAL, "Empty assignment", 5},
+		{"hist:keys=s32:nonsense", -EINVAL, NULL, 0},
+		{"hist:keys=nope", -EINVAL, "Couldn't find field", 10},
+		{"hist:keys=s32,nope", -EINVAL, "Couldn't find field", 14},
+		{"hist:keys=s32:vals=nope", -EINVAL, "Couldn't find field", 19},
+		{"hist:keys=s32.wrong", -EINVAL, "Invalid field modifier", 14},
+		{"hist:keys=s32.percent", -EINVAL, "Invalid field modifier", 14},
+		{"hist:keys=s32.execname", -EINVAL, "Invalid field modifier", 14},
+		{"hist:keys=s32.buckets=0", -EINVAL, "Invalid field modifier", 22},
+		{"hist:keys=s32.stacktrace", -EINVAL, "Invalid field modifier", 10},
+		{"hist:keys=s32:vals=u64.log2", -EINVAL, "Invalid field modifier", 19},
+		{"hist:keys=s32:vals=u64.sym", -EINVAL, "Invalid field modifier", 19},
+		{"hist:keys=s32:sort=nope", -EINVAL, "Sort field must be a key or a val", 19},
+		{"hist:keys=s32:sort=u64", -EINVAL, "Sort field must be a key or a val", 19},
+		{"hist:keys=s32:sort=,s32", -EINVAL, "Empty sort field", 14},
+		{"hist:keys=s32,u64:vals=u32:sort=s32,u64,u32", -EINVAL,
+		 "Too many sort fields (Max = 2)", 27},
+		{"hist:keys=s32:sort=s32.upward", -EINVAL, "Invalid sort modifier", 23},
+		{"hist:keys=s32:size=x", -EINVAL, NULL, 0},
+		{"hist:keys=s32:nohitcount", -ENOENT,
+		 "Non-hitcount value is required for 'nohitcount'", 0},
+		{"hist:keys=s32:cont", -ENOENT,
+		 "Can't clear or continue a nonexistent hist trigger", 0},
+		{"hist:keys=s32:clear", -ENOENT,
+		 "Can't clear or continue a nonexistent hist trigger", 0},
+		{"hist:keys=u64/0", -EDOM, "Division by zero", 14},
+		{"hist:keys=fixed+s32", -EINVAL, "String type can not be an operand in expression",
+		 10},
+		{"hist:keys=common_timestamp:clock=wrong", -EINVAL, "Couldn't set trace_clock", 33},
 	};
 	struct fixture *f = *state;
 
@@ -105,7 +120,8 @@ static void the_same_hist_twice_is_refused(void **state)
 
 	assert_int_equal(command(f->all, "hist:keys=s32"), 0);
 	assert_refused(f, f->all, "hist:keys=s32", -EEXIST, "Hist trigger already exists", 0);
-	assert_refused(f, f->all, "hist:key=s32:vals=hitcount", -EEXIST, "Hist trigger already exists", 0);
+	assert_refused(f, f->all, "hist:key=s32:vals=hitcount", -EEXIST,
+		       "Hist trigger already exists", 0);
 	assert_int_equal(command(f->all, "hist:keys=s32 if u64 == 1"), 0);
 	assert_int_equal(command(f->all, "hist:keys=s32:sort=s32"), 0);
 	assert_triggers(f->all, "hist:keys=s32:vals=hitcount:sort=hitcount:size=2048 [active]\n"
@@ -121,7 +137,9 @@ static void a_mark_removes_the_one_that_matches(void **state)
 	assert_int_equal(command(f->all, "hist:keys=s32 if u64 == 1"), 0);
 	assert_int_equal(command(f->all, "!hist:keys=u64"), 0);
 	assert_int_equal(command(f->all, "!hist:keys=s32"), 0);
-	assert_triggers(f->all, "hist:keys=s32:vals=hitcount:sort=hitcount:size=2048 if u64 == 1 [active]\n");
+	assert_triggers(
+		f->all,
+		"hist:keys=s32:vals=hitcount:sort=hitcount:size=2048 if u64 == 1 [active]\n");
 }
 
 static void pause_cont_and_clear_find_the_hist(void **state)
@@ -159,27 +177,38 @@ static void hist_debug_shows_the_fields(void **state)
 
 	assert_int_equal(command(f->all, "hist:keys=s32:vals=u64"), 0);
 	text = printed(hist_debug_print(top_file(f->all), out));
-	assert_non_null(strstr(text, "  n_vals: 2\n  n_keys: 1\n  n_fields: 3\n\n  val fields:\n\n"
-			       "    hist_data->fields[0]:\n      flags:\n        VAL: HIST_FIELD_FL_HITCOUNT\n"
-			       "      type: u64\n      size: 8\n      is_signed: 0\n\n"
-			       "    hist_data->fields[1]:\n      flags:\n        VAL: normal u64 value\n"
-			       "      ftrace_event_field name: u64\n      type: u64\n      size: 8\n      is_signed: 0\n\n"
-			       "  key fields:\n\n    hist_data->fields[2]:\n      flags:\n        HIST_FIELD_FL_KEY\n"
-			       "      ftrace_event_field name: s32\n      type: int\n      size: 8\n"
-			       "      is_signed: 1\n"));
+	assert_non_null(strstr(
+		text,
+		"  n_vals: 2\n  n_keys: 1\n  n_fields: 3\n\n  val fields:\n\n"
+		"    hist_data->fields[0]:\n      flags:\n        VAL: HIST_FIELD_FL_HITCOUNT\n"
+		"      type: u64\n      size: 8\n      is_signed: 0\n\n"
+		"    hist_data->fields[1]:\n      flags:\n        VAL: normal u64 value\n"
+		"      ftrace_event_field name: u64\n      type: u64\n      size: 8\n      "
+		"is_signed: 0\n\n"
+		"  key fields:\n\n    hist_data->fields[2]:\n      flags:\n        "
+		"HIST_FIELD_FL_KEY\n"
+		"      ftrace_event_field name: s32\n      type: int\n      size: 8\n"
+		"      is_signed: 1\n"));
 	free(text);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(commands_read_back, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(wrong_commands_are_refused_with_the_place, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(the_same_hist_twice_is_refused, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(a_mark_removes_the_one_that_matches, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(pause_cont_and_clear_find_the_hist, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(a_new_hist_may_begin_paused, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(hist_debug_shows_the_fields, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(commands_read_back, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(wrong_commands_are_refused_with_the_place,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(the_same_hist_twice_is_refused, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_mark_removes_the_one_that_matches, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(pause_cont_and_clear_find_the_hist, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_new_hist_may_begin_paused, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(hist_debug_shows_the_fields, fixture_setup,
+						fixture_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

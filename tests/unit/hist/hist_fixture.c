@@ -61,7 +61,8 @@ static char *log_text(struct fixture *f)
 	return text;
 }
 
-void assert_refused(struct fixture *f, struct event *e, const char *cmd, int err, const char *text, int at)
+void assert_refused(struct fixture *f, struct event *e, const char *cmd, int err, const char *text,
+		    int at)
 {
 	char *log, *found, wanted[512] = "";
 
@@ -69,8 +70,8 @@ void assert_refused(struct fixture *f, struct event *e, const char *cmd, int err
 	assert_int_equal(command(e, cmd), err);
 	log = log_text(f);
 	if (text)
-		snprintf(wanted, sizeof(wanted), "] hist:%s:%s: error: %s\n  Command: %s\n%*s^\n", e->system->name,
-			 e->name, text, cmd, (int)strlen("  Command: ") + at, "");
+		snprintf(wanted, sizeof(wanted), "] hist:%s:%s: error: %s\n  Command: %s\n%*s^\n",
+			 e->system->name, e->name, text, cmd, (int)strlen("  Command: ") + at, "");
 	found = strchr(log, ']');
 	if (strcmp(found ? found : "", wanted))
 		fail_msg("%s:\nwanted %s\ngot %s", cmd, wanted, log);

@@ -33,7 +33,8 @@ static void two_sort_keys_and_no_more(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(command(f->all, "hist:keys=s8,u8:sort=s8"), 0);
-	assert_refused(f, f->all, "hist:keys=s8,u8:sort=s8,u8,hitcount", -EINVAL, "Too many sort fields (Max = 2)", 16);
+	assert_refused(f, f->all, "hist:keys=s8,u8:sort=s8,u8,hitcount", -EINVAL,
+		       "Too many sort fields (Max = 2)", 16);
 }
 
 static void sizes_from_2_7_to_2_17(void **state)
@@ -59,7 +60,8 @@ static void entries_beyond_the_size_are_dropped(void **state)
 	for (int i = 0; i < 128; i++)
 		hit_all(f, i, 0);
 	text = printed(hist_print(top_file(f->all), out));
-	assert_non_null(strstr(text, "\nTotals:\n    Hits: 128\n    Entries: 128\n    Dropped: 0\n"));
+	assert_non_null(
+		strstr(text, "\nTotals:\n    Hits: 128\n    Entries: 128\n    Dropped: 0\n"));
 	free(text);
 	hit_all(f, 128, 0);
 	hit_all(f, 129, 0);
@@ -86,7 +88,8 @@ static void sixteen_variables_and_no_more(void **state)
 
 	for (int i = 0; i < HIST_VARS_MAX; i++)
 		sprintf(text + strlen(text), "%sv%d=u64", i ? "," : "", i);
-	snprintf(expected, sizeof(expected), "hist:keys=s8:vals=hitcount:%s:sort=hitcount:size=2048 [active]\n", list);
+	snprintf(expected, sizeof(expected),
+		 "hist:keys=s8:vals=hitcount:%s:sort=hitcount:size=2048 [active]\n", list);
 	assert_int_equal(command(f->all, text), 0);
 	assert_triggers(f->all, expected);
 	event_file_trigger_truncate(top_file(f->all));
@@ -95,7 +98,8 @@ static void sixteen_variables_and_no_more(void **state)
 	assert_triggers(f->all, expected);
 	event_file_trigger_truncate(top_file(f->all));
 	strcat(text, ":w=u64");
-	assert_refused(f, f->all, text, -EINVAL, "Too many variables defined", (int)(strstr(text, "w=") - text));
+	assert_refused(f, f->all, text, -EINVAL, "Too many variables defined",
+		       (int)(strstr(text, "w=") - text));
 }
 
 static void three_operators_and_no_more(void **state)
@@ -103,20 +107,29 @@ static void three_operators_and_no_more(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(command(f->all, "hist:keys=u64+u32+u16+u8"), 0);
-	assert_refused(f, f->all, "hist:keys=u64+u32+u16+u8+s32", -EINVAL, "Too many subexpressions (3 max)", 10);
+	assert_refused(f, f->all, "hist:keys=u64+u32+u16+u8+s32", -EINVAL,
+		       "Too many subexpressions (3 max)", 10);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(three_keys_and_no_more, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(two_values_and_no_more, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(two_sort_keys_and_no_more, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(sizes_from_2_7_to_2_17, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(entries_beyond_the_size_are_dropped, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(a_key_has_384_bytes, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(sixteen_variables_and_no_more, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(three_operators_and_no_more, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(three_keys_and_no_more, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(two_values_and_no_more, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(two_sort_keys_and_no_more, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(sizes_from_2_7_to_2_17, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(entries_beyond_the_size_are_dropped, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_key_has_384_bytes, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(sixteen_variables_and_no_more, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(three_operators_and_no_more, fixture_setup,
+						fixture_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,26 +25,32 @@ static void two_events_count_into_one(void **state)
 
 	assert_int_equal(command(f->other, "hist:name=both:keys=pid"), 0);
 	assert_int_equal(command(f->third, "hist:name=both:keys=pid"), 0);
-	assert_triggers(f->third, "hist:name=both:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]\n");
+	assert_triggers(f->third,
+			"hist:name=both:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]\n");
 	hit_pid(f, f->other, 7);
 	hit_pid(f, f->third, 7);
 	hit_pid(f, f->third, 8);
-	assert_entries(f->other, "{ pid:          8 } hitcount:          1\n{ pid:          7 } hitcount:          2\n");
-	assert_entries(f->third, "{ pid:          8 } hitcount:          1\n{ pid:          7 } hitcount:          2\n");
+	assert_entries(f->other, "{ pid:          8 } hitcount:          1\n{ pid:          7 } "
+				 "hitcount:          2\n");
+	assert_entries(f->third, "{ pid:          8 } hitcount:          1\n{ pid:          7 } "
+				 "hitcount:          2\n");
 }
 
 static void what_does_not_fit_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	const char *text = "Named hist trigger doesn't match existing named trigger (includes variables)";
+	const char *text =
+		"Named hist trigger doesn't match existing named trigger (includes variables)";
 
 	assert_int_equal(command(f->other, "hist:name=both:keys=pid"), 0);
 	assert_refused(f, f->third, "hist:name=both:keys=common_pid", -EINVAL, text, 5);
 	assert_refused(f, f->third, "hist:name=both:keys=pid:sort=pid", -EINVAL, text, 5);
 	assert_refused(f, f->third, "hist:name=both:keys=pid:vals=common_pid", -EINVAL, text, 5);
-	assert_refused(f, f->other, "hist:name=both:keys=pid", -EEXIST, "Hist trigger already exists", 0);
+	assert_refused(f, f->other, "hist:name=both:keys=pid", -EEXIST,
+		       "Hist trigger already exists", 0);
 	assert_int_equal(command(f->third, "hist:name=both:keys=pid:size=512"), 0);
-	assert_triggers(f->third, "hist:name=both:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]\n");
+	assert_triggers(f->third,
+			"hist:name=both:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]\n");
 }
 
 static void each_is_paused_alone_and_all_are_cleared(void **state)
@@ -97,11 +103,16 @@ static void names_reach_over_instances(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(two_events_count_into_one, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(what_does_not_fit_is_refused, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(each_is_paused_alone_and_all_are_cleared, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(the_first_may_go_before_the_second, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(names_reach_over_instances, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(two_events_count_into_one, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(what_does_not_fit_is_refused, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(each_is_paused_alone_and_all_are_cleared,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(the_first_may_go_before_the_second, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(names_reach_over_instances, fixture_setup,
+						fixture_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,8 +122,10 @@ static void named_hists_are_shared_again(void **state)
 	new_server(s);
 	hit_pid(s, 6);
 	hit_pid(s, 5);
-	assert_entries(s->f.all, "{ pid:          5 } hitcount:          1\n{ pid:          6 } hitcount:          4\n"
-		       "{ pid:          5 } hitcount:          1\n{ pid:          6 } hitcount:          4\n");
+	assert_entries(s->f.all, "{ pid:          5 } hitcount:          1\n{ pid:          6 } "
+				 "hitcount:          4\n"
+				 "{ pid:          5 } hitcount:          1\n{ pid:          6 } "
+				 "hitcount:          4\n");
 }
 
 int main(void)
@@ -131,7 +133,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(counts_go_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_paused_hist_comes_back_paused, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_was_cleared_or_removed_stays_so, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_cleared_or_removed_stays_so, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(named_hists_are_shared_again, setup, teardown),
 	};
 

@@ -10,7 +10,10 @@
 #include "hist_fixture.h"
 
 static const char *const commands[] = {
-	"hist:keys=s32", "hist:keys=u32,s64:vals=u64", "hist:keys=u64.log2", "hist:keys=common_pid:t=common_timestamp",
+	"hist:keys=s32",
+	"hist:keys=u32,s64:vals=u64",
+	"hist:keys=u64.log2",
+	"hist:keys=common_pid:t=common_timestamp",
 };
 
 static const struct plan *plan_of_event(struct fixture *f, const struct event *e)
@@ -65,8 +68,10 @@ static void they_have_none_when_those_are_off(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(commands_have_shortcuts, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(they_have_none_when_those_are_off, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(commands_have_shortcuts, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(they_have_none_when_those_are_off, fixture_setup,
+						fixture_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

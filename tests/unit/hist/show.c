@@ -51,25 +51,34 @@ static void values_may_be_sorted_by(void **state)
 static void modifiers_print_as_the_kernel_prints_them(void **state)
 {
 	static const char *const rows[][2] = {
-		{ "hist:keys=u64.hex", "{ u64: 1044 } hitcount:          1\n" },
-		{ "hist:keys=u64.log2", "{ u64: ~ 2^13 } hitcount:          1\n" },
-		{ "hist:keys=u64.buckets=100", "{ u64: ~ 4100-4199 } hitcount:          1\n" },
-		{ "hist:keys=u64.sym",
-		  "{ u64: [1044] first_function                                } hitcount:          1\n" },
-		{ "hist:keys=u64.sym-offset",
-		  "{ u64: [1044] first_function+0x44/0x100                               } hitcount:          1\n" },
-		{ "hist:keys=s32.syscall", "{ s32: sys_write                     [  1] } hitcount:          1\n" },
-		{ "hist:keys=u64.syscall", "{ u64: unknown_syscall               [4164] } hitcount:          1\n" },
-		{ "hist:keys=common_pid.execname", "{ common_pid: tester          [        42] } hitcount:          1\n" },
-		{ "hist:keys=fixed", "{ fixed:                                                    } hitcount:          1\n" },
-		{ "hist:keys=dyn", "{ dyn: dynamic                                            } hitcount:          1\n" },
-		{ "hist:keys=rel", "{ rel: relative                                           } hitcount:          1\n" },
-		{ "hist:keys=cpu", "{ cpu:          0 } hitcount:          1\n" },
-		{ "hist:keys=common_cpu", "{ common_cpu:          0 } hitcount:          1\n" },
-		{ "hist:keys=common_timestamp", "{ common_timestamp:       1000 } hitcount:          1\n" },
-		{ "hist:keys=common_timestamp.usecs", "{ common_timestamp:          1 } hitcount:          1\n" },
-		{ "hist:keys=s32:vals=u64.hex", "{ s32:          1 } hitcount:          1  u64:       1044\n" },
-		{ "hist:keys=s32:vals=u64:nohitcount", "{ s32:          1 }  u64:       4164\n" },
+		{"hist:keys=u64.hex", "{ u64: 1044 } hitcount:          1\n"},
+		{"hist:keys=u64.log2", "{ u64: ~ 2^13 } hitcount:          1\n"},
+		{"hist:keys=u64.buckets=100", "{ u64: ~ 4100-4199 } hitcount:          1\n"},
+		{"hist:keys=u64.sym", "{ u64: [1044] first_function                                "
+				      "} hitcount:          1\n"},
+		{"hist:keys=u64.sym-offset", "{ u64: [1044] first_function+0x44/0x100              "
+					     "                 } hitcount:          1\n"},
+		{"hist:keys=s32.syscall",
+		 "{ s32: sys_write                     [  1] } hitcount:          1\n"},
+		{"hist:keys=u64.syscall",
+		 "{ u64: unknown_syscall               [4164] } hitcount:          1\n"},
+		{"hist:keys=common_pid.execname",
+		 "{ common_pid: tester          [        42] } hitcount:          1\n"},
+		{"hist:keys=fixed", "{ fixed:                                                    } "
+				    "hitcount:          1\n"},
+		{"hist:keys=dyn", "{ dyn: dynamic                                            } "
+				  "hitcount:          1\n"},
+		{"hist:keys=rel", "{ rel: relative                                           } "
+				  "hitcount:          1\n"},
+		{"hist:keys=cpu", "{ cpu:          0 } hitcount:          1\n"},
+		{"hist:keys=common_cpu", "{ common_cpu:          0 } hitcount:          1\n"},
+		{"hist:keys=common_timestamp",
+		 "{ common_timestamp:       1000 } hitcount:          1\n"},
+		{"hist:keys=common_timestamp.usecs",
+		 "{ common_timestamp:          1 } hitcount:          1\n"},
+		{"hist:keys=s32:vals=u64.hex",
+		 "{ s32:          1 } hitcount:          1  u64:       1044\n"},
+		{"hist:keys=s32:vals=u64:nohitcount", "{ s32:          1 }  u64:       4164\n"},
 	};
 	struct fixture *f = *state;
 
@@ -88,9 +97,10 @@ static void percents_and_graphs_are_of_all_entries(void **state)
 	assert_int_equal(command(f->all, "hist:keys=s32:vals=u64.percent,u64.graph"), 0);
 	hit_all(f, 1, 100);
 	hit_all(f, 2, 300);
-	assert_entries(f->all,
-		       "{ s32:          1 } hitcount:          1  u64 (%):  25.00  u64: ######              \n"
-		       "{ s32:          2 } hitcount:          1  u64 (%):  75.00  u64: ####################\n");
+	assert_entries(f->all, "{ s32:          1 } hitcount:          1  u64 (%):  25.00  u64: "
+			       "######              \n"
+			       "{ s32:          2 } hitcount:          1  u64 (%):  75.00  u64: "
+			       "####################\n");
 }
 
 static void stacks_are_symbols_line_by_line(void **state)
@@ -118,11 +128,14 @@ static void several_hists_are_printed_one_after_the_other(void **state)
 	hit_all(f, 1, 3);
 	hit_all(f, 2, 3);
 	assert_prints(hist_print(top_file(f->all), out),
-		      "# event histogram\n#\n# trigger info: hist:keys=s32:vals=hitcount:sort=hitcount:size=2048 [active]\n#\n\n"
-		      "{ s32:          1 } hitcount:          1\n{ s32:          2 } hitcount:          1\n"
+		      "# event histogram\n#\n# trigger info: "
+		      "hist:keys=s32:vals=hitcount:sort=hitcount:size=2048 [active]\n#\n\n"
+		      "{ s32:          1 } hitcount:          1\n{ s32:          2 } hitcount:     "
+		      "     1\n"
 		      "\nTotals:\n    Hits: 2\n    Entries: 2\n    Dropped: 0\n"
 		      "\n\n# event histogram\n#\n"
-		      "# trigger info: hist:keys=u64:vals=hitcount:sort=hitcount:size=2048 if s32 == 1 [active]\n#\n\n"
+		      "# trigger info: hist:keys=u64:vals=hitcount:sort=hitcount:size=2048 if s32 "
+		      "== 1 [active]\n#\n\n"
 		      "{ u64:          3 } hitcount:          1\n"
 		      "\nTotals:\n    Hits: 1\n    Entries: 1\n    Dropped: 0\n");
 }
@@ -130,13 +143,20 @@ static void several_hists_are_printed_one_after_the_other(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(entries_are_sorted_by_hitcount_ties_by_key, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(sort_keys_apply_in_order_each_way, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(values_may_be_sorted_by, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(modifiers_print_as_the_kernel_prints_them, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(percents_and_graphs_are_of_all_entries, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(stacks_are_symbols_line_by_line, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(several_hists_are_printed_one_after_the_other, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(entries_are_sorted_by_hitcount_ties_by_key,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(sort_keys_apply_in_order_each_way, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(values_may_be_sorted_by, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(modifiers_print_as_the_kernel_prints_them,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(percents_and_graphs_are_of_all_entries,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(stacks_are_symbols_line_by_line, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(several_hists_are_printed_one_after_the_other,
+						fixture_setup, fixture_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

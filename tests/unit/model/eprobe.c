@@ -16,7 +16,8 @@
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
-static const char none[] = "# Available triggers:\n# traceon traceoff snapshot stacktrace enable_event "
+static const char none[] =
+	"# Available triggers:\n# traceon traceoff snapshot stacktrace enable_event "
 	"disable_event enable_hist disable_hist hist\n";
 
 static void add(struct fixture *f, const char *command)
@@ -73,16 +74,17 @@ static void assert_lines(struct instance *inst, const char *want)
 static void commands_and_how_they_read_back(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "e:p test.all", "e:eprobes/p test.all" },
-		{ "e:p test/all", "e:eprobes/p test.all" },
-		{ "e test.all", "e:eprobes/all test.all" },
-		{ "e7:p test.all", "e:eprobes/p test.all" },
-		{ "e:g/p test.all", "e:g/p test.all" },
-		{ "e:g-1/ test.all", "e:g-1/all test.all" },
-		{ "e:p test.all $s32 x=$u32:x16", "e:eprobes/p test.all arg1=$s32 x=$u32:x16" },
-		{ "e:p test.all a=+8($fixed):u8[3] if s32 == 1", "e:eprobes/p test.all a=+8($fixed):u8[3]" },
-		{ "  e:p test.all c=$comm:string  d=\\5  e=@first_function+4 ",
-		  "e:eprobes/p test.all c=$comm:string d=\\5 e=@first_function+4" },
+		{"e:p test.all", "e:eprobes/p test.all"},
+		{"e:p test/all", "e:eprobes/p test.all"},
+		{"e test.all", "e:eprobes/all test.all"},
+		{"e7:p test.all", "e:eprobes/p test.all"},
+		{"e:g/p test.all", "e:g/p test.all"},
+		{"e:g-1/ test.all", "e:g-1/all test.all"},
+		{"e:p test.all $s32 x=$u32:x16", "e:eprobes/p test.all arg1=$s32 x=$u32:x16"},
+		{"e:p test.all a=+8($fixed):u8[3] if s32 == 1",
+		 "e:eprobes/p test.all a=+8($fixed):u8[3]"},
+		{"  e:p test.all c=$comm:string  d=\\5  e=@first_function+4 ",
+		 "e:eprobes/p test.all c=$comm:string d=\\5 e=@first_function+4"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -128,46 +130,51 @@ static void what_is_wrong_is_told_with_its_place(void **state)
 		const char	*error;		/* the last one; NULL: nothing is logged */
 		int		caret;
 	} cases[] = {
-		{ "e", -EINVAL, NULL, 0 },
-		{ "e: test.all", -EINVAL, "Event name is not specified", 2 },
-		{ "e:/p test.all", -EINVAL, "Group name is not specified", 2 },
-		{ "e:1/p test.all", -EINVAL, "Group name must follow the same rules as C identifiers", 2 },
-		{ "e:g/p.1 test.all", -EINVAL, "Event name must follow the same rules as C identifiers", 4 },
-		{ "e:p all", -EINVAL, "This requires both group and event name to attach", 4 },
-		{ "e:p test.", -EINVAL, "This requires both group and event name to attach", 4 },
-		{ "e:p test.none", -ENODEV, "Attached event does not exist", 4 },
-		{ "e:p ftrace.print", -ENODEV, "Attached event does not exist", 4 },
-		{ "e:test/all test.all", -EEXIST, "Given group/event name is already used by another event", 0 },
-		{ "e:p test.all if", -EINVAL, "No filter rule after 'if'", 16 },
-		{ "e:p test.all a=$none", -EINVAL, "Invalid $-variable specified", 15 },
-		{ "e:p test.all a=$common_pid", -EINVAL, "Invalid $-variable specified", 15 },
-		{ "e:p test.all a=s32", -EINVAL, "BTF is not available or not supported", 15 },
-		{ "e:p test.all a=7", -EINVAL, "Invalid fetch argument", 15 },
-		{ "e:p test.all a=%ax", -EINVAL, "Invalid fetch argument", 15 },
-		{ "e:p test.all a=$s32:u7", -EINVAL, "Unknown type is specified", 20 },
-		{ "e:p test.all a=$s32:b9@0/8", -EINVAL, "Invalid bitfield", 20 },
-		{ "e:p test.all a=$s32:u8[2]", -EINVAL, "String accepts only memory argument", 20 },
-		{ "e:p test.all a=+0($s32):u8[2", -EINVAL, "Array is not closed", 28 },
-		{ "e:p test.all a=+0($s32):u8[65]", -EINVAL, "Array number is too big", 27 },
-		{ "e:p test.all a=+0($s32):u8[0]", -EINVAL, "Invalid array size", 27 },
-		{ "e:p test.all a=+0($s32):u8[2]x", -EINVAL, "Array has wrong suffix", 29 },
-		{ "e:p test.all a=+0($comm)", -EINVAL, "$comm can not be dereferenced", 18 },
-		{ "e:p test.all a=+0($s32", -EINVAL, "Dereference brace is not closed", 22 },
-		{ "e:p test.all a=+x($s32)", -EINVAL, "Invalid dereference offset", 15 },
-		{ "e:p test.all a=+0", -EINVAL, "Dereference needs a brace", 15 },
-		{ "e:p test.all a=\\x", -EINVAL, "Invalid immediate value", 16 },
-		{ "e:p test.all a=\\\"x", -EINVAL, "String is not closed with '\"'", 18 },
-		{ "e:p test.all a=@1x", -EINVAL, "Invalid memory address", 15 },
-		{ "e:p test.all a=@+1", -EINVAL, "File offset is not available with kprobe", 15 },
-		{ "e:p test.all a=@none", -ENOENT, NULL, 0 },
-		{ "e:p test.all =$s32", -EINVAL, "Argument name is not specified", 13 },
-		{ "e:p test.all a=", -EINVAL, "No argument expression", 15 },
-		{ "e:p test.all 1=$s32", -EINVAL, "Argument name must follow the same rules as C identifiers", 13 },
-		{ "e:p test.all a=$s32 a=$u32", -EINVAL, "This argument name is already used", 20 },
-		{ "e:p test.all common_pid=$s32", -EINVAL, "This argument name is already used", 13 },
-		{ "e:p test.all a23456789012345678901234567890123=$s32", -EINVAL, "Argument name is too long", 13 },
-		{ "e:p test.all a=+0($s32)12345678901234567890123456789012345678901234567890123456", -E2BIG,
-		  "Argument expression is too long", 15 },
+		{"e", -EINVAL, NULL, 0},
+		{"e: test.all", -EINVAL, "Event name is not specified", 2},
+		{"e:/p test.all", -EINVAL, "Group name is not specified", 2},
+		{"e:1/p test.all", -EINVAL,
+		 "Group name must follow the same rules as C identifiers", 2},
+		{"e:g/p.1 test.all", -EINVAL,
+		 "Event name must follow the same rules as C identifiers", 4},
+		{"e:p all", -EINVAL, "This requires both group and event name to attach", 4},
+		{"e:p test.", -EINVAL, "This requires both group and event name to attach", 4},
+		{"e:p test.none", -ENODEV, "Attached event does not exist", 4},
+		{"e:p ftrace.print", -ENODEV, "Attached event does not exist", 4},
+		{"e:test/all test.all", -EEXIST,
+		 "Given group/event name is already used by another event", 0},
+		{"e:p test.all if", -EINVAL, "No filter rule after 'if'", 16},
+		{"e:p test.all a=$none", -EINVAL, "Invalid $-variable specified", 15},
+		{"e:p test.all a=$common_pid", -EINVAL, "Invalid $-variable specified", 15},
+		{"e:p test.all a=s32", -EINVAL, "BTF is not available or not supported", 15},
+		{"e:p test.all a=7", -EINVAL, "Invalid fetch argument", 15},
+		{"e:p test.all a=%ax", -EINVAL, "Invalid fetch argument", 15},
+		{"e:p test.all a=$s32:u7", -EINVAL, "Unknown type is specified", 20},
+		{"e:p test.all a=$s32:b9@0/8", -EINVAL, "Invalid bitfield", 20},
+		{"e:p test.all a=$s32:u8[2]", -EINVAL, "String accepts only memory argument", 20},
+		{"e:p test.all a=+0($s32):u8[2", -EINVAL, "Array is not closed", 28},
+		{"e:p test.all a=+0($s32):u8[65]", -EINVAL, "Array number is too big", 27},
+		{"e:p test.all a=+0($s32):u8[0]", -EINVAL, "Invalid array size", 27},
+		{"e:p test.all a=+0($s32):u8[2]x", -EINVAL, "Array has wrong suffix", 29},
+		{"e:p test.all a=+0($comm)", -EINVAL, "$comm can not be dereferenced", 18},
+		{"e:p test.all a=+0($s32", -EINVAL, "Dereference brace is not closed", 22},
+		{"e:p test.all a=+x($s32)", -EINVAL, "Invalid dereference offset", 15},
+		{"e:p test.all a=+0", -EINVAL, "Dereference needs a brace", 15},
+		{"e:p test.all a=\\x", -EINVAL, "Invalid immediate value", 16},
+		{"e:p test.all a=\\\"x", -EINVAL, "String is not closed with '\"'", 18},
+		{"e:p test.all a=@1x", -EINVAL, "Invalid memory address", 15},
+		{"e:p test.all a=@+1", -EINVAL, "File offset is not available with kprobe", 15},
+		{"e:p test.all a=@none", -ENOENT, NULL, 0},
+		{"e:p test.all =$s32", -EINVAL, "Argument name is not specified", 13},
+		{"e:p test.all a=", -EINVAL, "No argument expression", 15},
+		{"e:p test.all 1=$s32", -EINVAL,
+		 "Argument name must follow the same rules as C identifiers", 13},
+		{"e:p test.all a=$s32 a=$u32", -EINVAL, "This argument name is already used", 20},
+		{"e:p test.all common_pid=$s32", -EINVAL, "This argument name is already used", 13},
+		{"e:p test.all a23456789012345678901234567890123=$s32", -EINVAL,
+		 "Argument name is too long", 13},
+		{"e:p test.all a=+0($s32)12345678901234567890123456789012345678901234567890123456",
+		 -E2BIG, "Argument expression is too long", 15},
 	};
 	struct fixture *f = *state;
 
@@ -181,8 +188,10 @@ static void what_is_wrong_is_told_with_its_place(void **state)
 			fail_msg("%s: %d", cases[i].command, err);
 		log = printed(errlog_print(f->top->errlog, out));
 		if (cases[i].error)
-			assert_true(asprintf(&want, "event_probe: error: %s\n  Command: %s\n           %*s^\n",
-					     cases[i].error, cases[i].command, cases[i].caret, "") > 0);
+			assert_true(
+				asprintf(&want,
+					 "event_probe: error: %s\n  Command: %s\n           %*s^\n",
+					 cases[i].error, cases[i].command, cases[i].caret, "") > 0);
 		if (want ? !strstr(log, want) : *log)
 			fail_msg("%s: %s", cases[i].command, log);
 		free(log);
@@ -220,25 +229,32 @@ static void a_hit_becomes_a_record(void **state)
 {
 	struct fixture *f = *state;
 
-	add(f, "e:p test.all a=$s32:s32 b=$s8:s64 c=$fixed:string d=$dyn:string e=$rel:string f=+6($fixed):string "
-	    "g=+0($dyn):u8[3] h=$u32:b8@8/32 i=$u32:b12@4/32 j=$comm:string k=\\\"const\":string l=\\-3:s16");
+	add(f, "e:p test.all a=$s32:s32 b=$s8:s64 c=$fixed:string d=$dyn:string e=$rel:string "
+	       "f=+6($fixed):string "
+	       "g=+0($dyn):u8[3] h=$u32:b8@8/32 i=$u32:b12@4/32 j=$comm:string "
+	       "k=\\\"const\":string l=\\-3:s16");
 	assert_int_equal(instance_expand(f->top), 0);
 	assert_int_equal(event_file_enable(probe_file(f, f->top), true), 0);
 	make_hit(f, -7);
-	assert_lines(f->top, "p: (test.all) a=-7 b=-2 c=\"fixed text\" d=\"dynamic\" e=\"relative\" f=\"text\" "
-		     "g={100,121,110} h=190 i=3054 j=\"somebody\" k=\"const\" l=-3\n");
+	assert_lines(
+		f->top,
+		"p: (test.all) a=-7 b=-2 c=\"fixed text\" d=\"dynamic\" e=\"relative\" f=\"text\" "
+		"g={100,121,110} h=190 i=3054 j=\"somebody\" k=\"const\" l=-3\n");
 }
 
 static void what_is_not_in_the_record_cannot_be_had(void **state)
 {
 	struct fixture *f = *state;
 
-	add(f, "e:p test.all a=+0($ip) b=+0($ip):string c=+0(+0($fixed)):u8 d=@first_function:u32 e=$fixed:ustring "
-	    "f=+0($pointer):ustring g=+5000($fixed):u64 h=-5000($fixed):string i=+0($fixed):string[2]");
+	add(f, "e:p test.all a=+0($ip) b=+0($ip):string c=+0(+0($fixed)):u8 d=@first_function:u32 "
+	       "e=$fixed:ustring "
+	       "f=+0($pointer):ustring g=+5000($fixed):u64 h=-5000($fixed):string "
+	       "i=+0($fixed):string[2]");
 	assert_int_equal(instance_expand(f->top), 0);
 	assert_int_equal(event_file_enable(probe_file(f, f->top), true), 0);
 	make_hit(f, 0);
-	assert_lines(f->top, "p: (test.all) a=0x0 b=(fault) c=0 d=0 e=(fault) f=(fault) g=0 h=(fault) "
+	assert_lines(f->top,
+		     "p: (test.all) a=0x0 b=(fault) c=0 d=0 e=(fault) f=(fault) g=0 h=(fault) "
 		     "i={(fault),(fault)}\n");
 }
 
@@ -250,8 +266,10 @@ static void symbols_have_names(void **state)
 	assert_int_equal(instance_expand(f->top), 0);
 	assert_int_equal(event_file_enable(probe_file(f, f->top), true), 0);
 	make_hit(f, 5);
-	assert_lines(f->top, "p: (test.all) a=second_function+0x4/0x100 b=\"second_function+0x4/0x100\" c=0x5 "
-		     "d=\"0x5\" e='\xfe'\n");
+	assert_lines(
+		f->top,
+		"p: (test.all) a=second_function+0x4/0x100 b=\"second_function+0x4/0x100\" c=0x5 "
+		"d=\"0x5\" e='\xfe'\n");
 }
 
 static void only_what_the_condition_takes(void **state)

@@ -37,7 +37,9 @@ static void an_entry_has_command_and_caret(void **state)
 	errlog_add(log, "loc", "some command", "Some error", 5);
 	text = print(log);
 	assert_int_equal(sscanf(text, "[%5u.%06u] ", &sec, &usec), 2);
-	assert_string_equal(strchr(text, ']'), "] loc: error: Some error\n  Command: some command\n                ^\n");
+	assert_string_equal(
+		strchr(text, ']'),
+		"] loc: error: Some error\n  Command: some command\n                ^\n");
 	free(text);
 	errlog_destroy(log);
 }

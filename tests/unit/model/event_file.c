@@ -57,15 +57,18 @@ static void enable_arms_and_disarms(void **state)
 	assert_null(plan_of(f, f->all));
 }
 
-/* What is done to an event ('1' and '0' written, '+' and '-' soft mode) and what `enable` reads then. */
+/*
+ * What is done to an event ('1' and '0' written, '+' and '-' soft mode) and what `enable` reads
+ * then.
+ */
 static void soft_mode_as_in_the_kernel(void **state)
 {
 	static const struct {
 		const char *steps, *reads;
 	} cases[] = {
-		{ "+", "0*" }, { "+-", "0" }, { "1+", "1*" }, { "1+-", "1" }, { "+1", "1*" }, { "+1-", "1" },
-		{ "+10", "0*" }, { "+10-", "0" }, { "1+0", "0*" }, { "1+0-", "0" }, { "++-", "0*" }, { "++--", "0" },
-		{ "1++-", "1*" },
+		{"+", "0*"},   {"+-", "0"},   {"1+", "1*"},   {"1+-", "1"},  {"+1", "1*"},
+		{"+1-", "1"},  {"+10", "0*"}, {"+10-", "0"},  {"1+0", "0*"}, {"1+0-", "0"},
+		{"++-", "0*"}, {"++--", "0"}, {"1++-", "1*"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -131,7 +134,8 @@ static void triggers_go_into_the_plan_in_order(void **state)
 	assert_int_equal(arm_of(f, f->all, 0)->flags, ARM_RECORD | ARM_SOFT_MODE | ARM_NEED_RECORD);
 	assert_int_equal(arm_of(f, f->all, 0)->nr_triggers, 2);
 	assert_int_equal(trigger_of(f, f->all, 0)->kind, TRIGGER_STACKTRACE);
-	assert_int_equal(trigger_of(f, f->all, 0)->flags, TRIGGER_COUNTED | TRIGGER_POST | TRIGGER_RECORD);
+	assert_int_equal(trigger_of(f, f->all, 0)->flags,
+			 TRIGGER_COUNTED | TRIGGER_POST | TRIGGER_RECORD);
 	assert_int_not_equal(trigger_of(f, f->all, 0)->filter, 0);
 	assert_int_equal(trigger_of(f, f->all, 1)->kind, TRIGGER_TRACEON);
 	assert_int_equal(trigger_of(f, f->all, 1)->flags, 0);
@@ -171,13 +175,16 @@ static void pid_sets_mark_all_armed_events(void **state)
 	assert_int_equal(arm_of(f, f->all, 0)->flags, ARM_RECORD);
 }
 
-static struct event *add(struct fixture *f, const char *system, const char *name, int id, const char *field)
+static struct event *add(struct fixture *f, const char *system, const char *name, int id,
+			 const char *field)
 {
 	struct event *e;
 	char text[512];
 
-	snprintf(text, sizeof(text), "name: %s\nID: %d\nformat:\n\n\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n"
-		 "\tfield:int %s;\toffset:12;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n", name, id, field);
+	snprintf(text, sizeof(text),
+		 "name: %s\nID: %d\nformat:\n\n\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+		 "\tfield:int %s;\toffset:12;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n",
+		 name, id, field);
 	assert_int_equal(model_add_event(f->model, system, text, strlen(text), &e), 0);
 	return e;
 }
@@ -217,13 +224,25 @@ static void words_of_set_event(void **state)
 		int err;
 		const char *set;
 	} cases[] = {
-		{ "test:all", 0, "test:all\n" }, { "test:", 0, "test:all\ntest:other\n" },
-		{ "test:*", 0, "test:all\ntest:other\n" }, { "test", 0, "test:all\ntest:other\n" },
-		{ "third", 0, "more:third\n" }, { ":third", 0, "more:third\n" }, { "*:third", 0, "more:third\n" },
-		{ "*:*", 0, "test:all\ntest:other\nmore:third\n" }, { ":", 0, "test:all\ntest:other\nmore:third\n" },
-		{ "!*:*", 0, "" }, { "!", -EINVAL, "" }, { "*", -EINVAL, "" }, { "t*", -EINVAL, "" },
-		{ "test:nonesuch", -EINVAL, "" }, { "nonesuch:all", -EINVAL, "" }, { "ftrace:print", -EINVAL, "" },
-		{ "ftrace", -EINVAL, "" }, { "test:all:x", -EINVAL, "" }, { "more:all", -EINVAL, "" },
+		{"test:all", 0, "test:all\n"},
+		{"test:", 0, "test:all\ntest:other\n"},
+		{"test:*", 0, "test:all\ntest:other\n"},
+		{"test", 0, "test:all\ntest:other\n"},
+		{"third", 0, "more:third\n"},
+		{":third", 0, "more:third\n"},
+		{"*:third", 0, "more:third\n"},
+		{"*:*", 0, "test:all\ntest:other\nmore:third\n"},
+		{":", 0, "test:all\ntest:other\nmore:third\n"},
+		{"!*:*", 0, ""},
+		{"!", -EINVAL, ""},
+		{"*", -EINVAL, ""},
+		{"t*", -EINVAL, ""},
+		{"test:nonesuch", -EINVAL, ""},
+		{"nonesuch:all", -EINVAL, ""},
+		{"ftrace:print", -EINVAL, ""},
+		{"ftrace", -EINVAL, ""},
+		{"test:all:x", -EINVAL, ""},
+		{"more:all", -EINVAL, ""},
 	};
 	struct fixture *f = *state;
 
@@ -265,7 +284,8 @@ static void late_events_stand_first(void **state)
 		      "test:all\ntest:other\nmore:third\nsynthetic:one\nsynthetic:two\n");
 	add(f, "synthetic", "three", 402, "x");
 	assert_prints(event_available_print(inst, out),
-		      "synthetic:three\ntest:all\ntest:other\nmore:third\nsynthetic:one\nsynthetic:two\n");
+		      "synthetic:three\ntest:all\ntest:other\nmore:third\nsynthetic:one\nsynthetic:"
+		      "two\n");
 }
 
 static void events_of_modules_stand_first_too(void **state)

@@ -47,10 +47,17 @@ int fixture_setup(void **state)
 	assert_int_equal(session_create(NULL, &params, &f->session), 0);
 	assert_int_equal(model_create(f->session, &f->model), 0);
 	f->top = f->model->top;
-	assert_int_equal(model_add_event(f->model, "test", all_format, strlen(all_format), &f->all), 0);
-	assert_int_equal(model_add_event(f->model, "test", other_format, strlen(other_format), &f->other), 0);
-	assert_int_equal(model_add_event(f->model, "more", third_format, strlen(third_format), &f->third), 0);
-	assert_int_equal(model_add_event(f->model, "ftrace", print_format, strlen(print_format), &f->print), 0);
+	assert_int_equal(model_add_event(f->model, "test", all_format, strlen(all_format), &f->all),
+			 0);
+	assert_int_equal(
+		model_add_event(f->model, "test", other_format, strlen(other_format), &f->other),
+		0);
+	assert_int_equal(
+		model_add_event(f->model, "more", third_format, strlen(third_format), &f->third),
+		0);
+	assert_int_equal(
+		model_add_event(f->model, "ftrace", print_format, strlen(print_format), &f->print),
+		0);
 	symbols_add(f->model->symbols, 0x1000, 't', "first_function", NULL);
 	symbols_add(f->model->symbols, 0x1100, 't', "second_function", NULL);
 	symbols_add(f->model->symbols, 0x1200, 't', "third_function", NULL);

@@ -19,21 +19,30 @@ static void header_is_read(void **state)
 static void what_is_no_format_is_refused(void **state)
 {
 	static const char *const bad[] = {
-		"", "name: ", "name: \nID: 7\nformat:\n", "name: x\nID: \nformat:\n", "name: x\nID: 0\nformat:\n",
-		"name: x\nID: 65536\nformat:\n", "name: x\nID: 7\n", "name: a/b\nID: 7\nformat:\n", "id: x",
+		"",
+		"name: ",
+		"name: \nID: 7\nformat:\n",
+		"name: x\nID: \nformat:\n",
+		"name: x\nID: 0\nformat:\n",
+		"name: x\nID: 65536\nformat:\n",
+		"name: x\nID: 7\n",
+		"name: a/b\nID: 7\nformat:\n",
+		"id: x",
 	};
 	struct fixture *f = *state;
 	struct format_header h;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(format_header(bad[i], &h), -EINVAL);
-		assert_int_equal(model_add_event(f->model, "s", bad[i], strlen(bad[i]), NULL), -EINVAL);
+		assert_int_equal(model_add_event(f->model, "s", bad[i], strlen(bad[i]), NULL),
+				 -EINVAL);
 	}
 }
 
 static void damaged_fields_give_none(void **state)
 {
-	static const char text[] = "name: odd\nID: 200\nformat:\n\tfield:int;\toffset:0;\tsize:4;\tsigned:1;\n\n\n";
+	static const char text[] =
+		"name: odd\nID: 200\nformat:\n\tfield:int;\toffset:0;\tsize:4;\tsigned:1;\n\n\n";
 	struct fixture *f = *state;
 	struct event *e;
 	unsigned int nr;
@@ -158,7 +167,9 @@ static void libtraceevent_sees_the_event(void **state)
 
 	assert_non_null(tep);
 	tep_set_long_size(tep, 8);
-	assert_int_equal(tep_parse_event(tep, f->all->format, strlen(f->all->format), f->all->system->name), 0);
+	assert_int_equal(
+		tep_parse_event(tep, f->all->format, strlen(f->all->format), f->all->system->name),
+		0);
 	assert_non_null(tep_find_event(tep, f->all->id));
 	tep_free(tep);
 }

@@ -12,8 +12,8 @@
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
-static const char functions[] =
-	"1000 alpha\n1010 beta\n1020 gamma\n1030 same\n1040 same\n2000 load [libone]\n2010 alpha [libone]\n";
+static const char functions[] = "1000 alpha\n1010 beta\n1020 gamma\n1030 same\n1040 same\n2000 "
+				"load [libone]\n2010 alpha [libone]\n";
 
 static void load(struct fixture *f, const char *text)
 {
@@ -27,8 +27,10 @@ static void load(struct fixture *f, const char *text)
 static void sites_are_listed_by_dso_and_address(void **state)
 {
 	static const struct ftrace_new_site sites[] = {
-		{ 0x520, "late", false, NULL }, { 0x500, "early", false, NULL }, { 0x510, "never", true, NULL },
-		{ 0x500, "twice", false, NULL },
+		{0x520, "late", false, NULL},
+		{0x500, "early", false, NULL},
+		{0x510, "never", true, NULL},
+		{0x500, "twice", false, NULL},
 	};
 	struct fixture *f = *state;
 	struct ftrace *ft = ftrace_of(f->model);
@@ -38,14 +40,16 @@ static void sites_are_listed_by_dso_and_address(void **state)
 	load(f, functions);
 	assert_true(ftrace_present(f->model));
 	assert_prints(ftrace_print_available(ft, false, out),
-		"early [libx]\nlate [libx]\nalpha\nbeta\ngamma\nsame\nsame\nload [libone]\nalpha [libone]\n");
+		      "early [libx]\nlate [libx]\nalpha\nbeta\ngamma\nsame\nsame\nload "
+		      "[libone]\nalpha [libone]\n");
 	assert_prints(ftrace_print_info(ft, out), "10 pages:3 groups: 3\n");
 	assert_int_equal(ftrace_sites_load(f->model, "zz name\n", 8), -EINVAL);
 }
 
 static void a_function_that_cannot_be_patched_is_chosen_by_nothing(void **state)
 {
-	static const struct ftrace_new_site sites[] = { { 0x10, "never", true, NULL }, { 0x20, "other", false, NULL } };
+	static const struct ftrace_new_site sites[] = {{0x10, "never", true, NULL},
+						       {0x20, "other", false, NULL}};
 	struct fixture *f = *state;
 	struct ftrace_page *page;
 
@@ -74,7 +78,7 @@ static void long_lists_tell_progress(void **state)
 	FILE *out = open_memstream(&text, &size);
 
 	for (int i = 0; i < MANY; i++)
-		sites[i] = (struct ftrace_new_site){ 0x1000 + 16 * (uint64_t)i, "some", false, NULL };
+		sites[i] = (struct ftrace_new_site){0x1000 + 16 * (uint64_t)i, "some", false, NULL};
 	assert_int_equal(ftrace_sites_add(f->model, NULL, sites, MANY, NULL), 0);
 	f->model->step = count_step;
 	f->model->catch_up_arg = &steps;
@@ -140,10 +144,13 @@ static void modules_choose_and_are_waited_for(void **state)
 	assert_reads(FTRACE_FILE_FILTER, "alpha\n");
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "none:mod:libone\n"), -EINVAL);
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "x*:mod:libtwo\ny:mod:libt*\n"), 0);
-	assert_reads(FTRACE_FILE_FILTER, "y:mod:libt\nx*:mod:libtwo\n");	/* the star as the kernel prints it */
+	/* the star as the kernel prints it */
+	assert_reads(FTRACE_FILE_FILTER, "y:mod:libt\nx*:mod:libtwo\n");
 	load(f, "3000 xa [libtwo]\n3010 xb [libtwo]\n3020 y [libtwo]\n4000 y [libthree]\n");
-	assert_reads(FTRACE_FILE_FILTER, "xa [libtwo]\nxb [libtwo]\ny [libtwo]\ny [libthree]\ny:mod:libt\n");
-	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!*:mod:libt*\n"), 0);	/* those that are there */
+	assert_reads(FTRACE_FILE_FILTER,
+		     "xa [libtwo]\nxb [libtwo]\ny [libtwo]\ny [libthree]\ny:mod:libt\n");
+	/* those that are there */
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!*:mod:libt*\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "y:mod:libt\n");
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, ""), 0);
 	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\n");
@@ -151,7 +158,8 @@ static void modules_choose_and_are_waited_for(void **state)
 
 static void a_program_has_no_brackets_but_a_name(void **state)
 {
-	static const struct ftrace_new_site sites[] = { { 0x9000, "own", false, NULL }, { 0x9010, "other", false, NULL } };
+	static const struct ftrace_new_site sites[] = {{0x9000, "own", false, NULL},
+						       {0x9010, "other", false, NULL}};
 	struct fixture *f = *state;
 
 	load(f, functions);
@@ -195,10 +203,14 @@ static void a_dso_that_goes_leaves_the_sets(void **state)
 static void a_dso_built_anew_is_chosen_by_name(void **state)
 {
 	static const struct ftrace_new_site old[] = {
-		{ 0x9000, "kept", false, NULL }, { 0x9010, "gone", false, NULL }, { 0x9020, "other", false, NULL },
+		{0x9000, "kept", false, NULL},
+		{0x9010, "gone", false, NULL},
+		{0x9020, "other", false, NULL},
 	};
 	static const struct ftrace_new_site new[] = {
-		{ 0xa000, "added", false, NULL }, { 0xa010, "kept", false, NULL }, { 0xa020, "other", false, NULL },
+		{0xa000, "added", false, NULL},
+		{0xa010, "kept", false, NULL},
+		{0xa020, "other", false, NULL},
 	};
 	struct fixture *f = *state;
 	struct ftrace *ft = ftrace_of(f->model);
@@ -209,29 +221,36 @@ static void a_dso_built_anew_is_chosen_by_name(void **state)
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "kept gone\n"), 0);
 	assert_int_equal(edit(f->top, FTRACE_FILE_NOTRACE, true, "other\n"), 0);
 	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH, true, "kept\n"), 0);
-	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "other:traceoff:3 gone:traceoff:4 kept:stacktrace\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false,
+			      "other:traceoff:3 gone:traceoff:4 kept:stacktrace\n"),
+			 0);
 	assert_int_equal(ftrace_ops_enable(&ftrace_of_instance(f->top)->function), 0);
 	assert_int_equal(ftrace_program_add(f->model, "prog", new, 3, &next), 0);
 	assert_int_equal(ftrace_page_inherit(ft, page, next), 0);
 	ftrace_page_drop(f->model, page);
-	assert_reads(FTRACE_FILE_FILTER, "kept\nkept:stacktrace:unlimited\nother:traceoff:count=3\n");
+	assert_reads(FTRACE_FILE_FILTER,
+		     "kept\nkept:stacktrace:unlimited\nother:traceoff:count=3\n");
 	assert_reads(FTRACE_FILE_NOTRACE, "other\n");
-	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!kept:stacktrace !other:traceoff:0\n"), 0);
+	assert_int_equal(
+		edit(f->top, FTRACE_FILE_FILTER, false, "!kept:stacktrace !other:traceoff:0\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "kept\n");
-	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out), "kept (1)           ->function_trace_call\n");
+	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out),
+		      "kept (1)           ->function_trace_call\n");
 	ftrace_page_drop(f->model, next);
 	assert_reads(FTRACE_FILE_FILTER, "");	/* nothing, not all */
 	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out), "");
 	assert_int_equal(ftrace_program_add(f->model, "prog", old, 3, &page), 0);
-	assert_reads(FTRACE_FILE_FILTER, "kept\ngone\nkept:stacktrace:unlimited\nother:traceoff:count=3\n"
-		"gone:traceoff:count=4\n");
+	assert_reads(FTRACE_FILE_FILTER,
+		     "kept\ngone\nkept:stacktrace:unlimited\nother:traceoff:count=3\n"
+		     "gone:traceoff:count=4\n");
 }
 
 static void names_of_cplusplus_stand_in_quotes(void **state)
 {
 	static const struct ftrace_new_site sites[] = {
-		{ 0x10, "_ZN2ns1fEi", false, "ns::f(int)" }, { 0x20, "_ZN2ns1gEv", false, "ns::g() const" },
-		{ 0x30, "plain", false, NULL },
+		{0x10, "_ZN2ns1fEi", false, "ns::f(int)"},
+		{0x20, "_ZN2ns1gEv", false, "ns::g() const"},
+		{0x30, "plain", false, NULL},
 	};
 	struct fixture *f = *state;
 
@@ -240,25 +259,34 @@ static void names_of_cplusplus_stand_in_quotes(void **state)
 	assert_reads(FTRACE_FILE_FILTER, "_ZN2ns1gEv\nplain\n");
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!\"*) const\"\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "plain\n");
-	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::*\":traceoff:2 _ZN2ns1fEi:traceon\n"), 0);
-	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\n_ZN2ns1fEi:traceon:unlimited\n"
-		"_ZN2ns1gEv:traceoff:count=2\n_ZN2ns1fEi:traceoff:count=2\n");
-	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!\"ns::f(int)\":traceoff:0\n"), 0);
-	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\n_ZN2ns1fEi:traceon:unlimited\n"
-		"_ZN2ns1gEv:traceoff:count=2\n");
+	assert_int_equal(
+		edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::*\":traceoff:2 _ZN2ns1fEi:traceon\n"),
+		0);
+	assert_reads(FTRACE_FILE_FILTER,
+		     "#### all functions enabled ####\n_ZN2ns1fEi:traceon:unlimited\n"
+		     "_ZN2ns1gEv:traceoff:count=2\n_ZN2ns1fEi:traceoff:count=2\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!\"ns::f(int)\":traceoff:0\n"),
+			 0);
+	assert_reads(FTRACE_FILE_FILTER,
+		     "#### all functions enabled ####\n_ZN2ns1fEi:traceon:unlimited\n"
+		     "_ZN2ns1gEv:traceoff:count=2\n");
 	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH, true, "\"ns::g() const\""), 0);
 	assert_reads(FTRACE_FILE_GRAPH, "_ZN2ns1gEv\n");
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"plain\"\n"), -EINVAL);
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::f\nplain\n"), -EINVAL);
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "ns::f(int)\n"), -EINVAL);
-	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!*:traceoff:0 !*:traceon \"a b*\":mod:x\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false,
+			      "!*:traceoff:0 !*:traceon \"a b*\":mod:x\n"),
+			 0);
 	assert_reads(FTRACE_FILE_FILTER, "\"a b*\":mod:x\n");
 }
 
 static void the_cplusplus_library_names_the_rest(void **state)
 {
 	static const struct ftrace_new_site sites[] = {
-		{ 0x10, "_ZN2ns1hEPKc", false, NULL }, { 0x20, "_Znothing", false, NULL }, { 0x30, "plain", false, NULL },
+		{0x10, "_ZN2ns1hEPKc", false, NULL},
+		{0x20, "_Znothing", false, NULL},
+		{0x30, "plain", false, NULL},
 	};
 	struct fixture *f = *state;
 	struct demangler *d = demangler_create();
@@ -341,13 +369,21 @@ static void events_are_held_while_a_function_switches_them(void **state)
 
 	load(f, functions);
 	file = event_file_get(f->top, f->other);
-	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "a*:enable_event:test:other:2\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "a*:enable_event:test:other:2\n"),
+			 0);
 	assert_prints(event_file_print_enable(file, out), "0*");
 	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\n"
-		"alpha [libone]:enable_event:test:other:count=2\nalpha:enable_event:test:other:count=2\n");
-	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "beta:disable_event:ftrace:print\n"), -EINVAL);
-	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "nothing:enable_event:test:other\n"), -EINVAL);
-	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!*:enable_event:test:other:0\n"), 0);
+					 "alpha "
+					 "[libone]:enable_event:test:other:count=2\nalpha:enable_"
+					 "event:test:other:count=2\n");
+	assert_int_equal(
+		edit(f->top, FTRACE_FILE_FILTER, true, "beta:disable_event:ftrace:print\n"),
+		-EINVAL);
+	assert_int_equal(
+		edit(f->top, FTRACE_FILE_FILTER, true, "nothing:enable_event:test:other\n"),
+		-EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!*:enable_event:test:other:0\n"),
+			 0);
 	assert_prints(event_file_print_enable(file, out), "0");
 }
 
@@ -417,10 +453,14 @@ static void random_change(struct ftrace *ft, struct ftrace_ops *ops)
 		ftrace_ops_disable(ops);
 		break;
 	case 2:
-		assert_int_equal(ftrace_hashes_replace(ft, ops->hashes, random_set(), ops->hashes->notrace), 0);
+		assert_int_equal(
+			ftrace_hashes_replace(ft, ops->hashes, random_set(), ops->hashes->notrace),
+			0);
 		break;
 	default:
-		assert_int_equal(ftrace_hashes_replace(ft, ops->hashes, ops->hashes->filter, random_set()), 0);
+		assert_int_equal(
+			ftrace_hashes_replace(ft, ops->hashes, ops->hashes->filter, random_set()),
+			0);
 	}
 }
 
@@ -433,7 +473,7 @@ static void counts_and_what_is_told_are_true(void **state)
 	struct ftrace_ops other = { .inst = f->top, .callback = "own", .hashes = &own };
 	struct ftrace_ops sharing = { .inst = f->top, .callback = "sharing",
 				      .hashes = &ftrace_of_instance(f->top)->hashes };
-	struct ftrace_ops *all[NR_OPS] = { &ftrace_of_instance(f->top)->function, &other, &sharing };
+	struct ftrace_ops *all[NR_OPS] = {&ftrace_of_instance(f->top)->function, &other, &sharing};
 	uint32_t before[NR];
 
 	ft->changed = watch_changed;
@@ -472,7 +512,8 @@ static void touched_functions_stay_so(void **state)
 
 	load(f, functions);
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "beta:traceon\n"), 0);
-	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out), "beta (1)           ->function_trace_probe_call\n");
+	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out),
+		      "beta (1)           ->function_trace_probe_call\n");
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!beta:traceon\n"), 0);
 	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out), "");
 	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_TOUCHED, out), "beta (0)           \n");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ftrace_commands.c - what calls of functions do besides being recorded: commands, triggers, stacks, repeats */
+/*
+ * ftrace_commands.c - what calls of functions do besides being recorded: commands, triggers,
+ * stacks, repeats
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -103,9 +106,11 @@ static void a_number_below_one_never_fires_for_tracing_and_snapshots(void **stat
 static void events_are_switched_each_function_its_own(void **state)
 {
 	struct fixture *f = *state;
-	struct event_file *all = event_file_get(f->top, f->all), *other = event_file_get(f->top, f->other);
+	struct event_file *all = event_file_get(f->top, f->all),
+			  *other = event_file_get(f->top, f->other);
 
-	assert_int_equal(command(f, "alpha:enable_event:test:all\nbeta:enable_event:test:other\n"), 0);
+	assert_int_equal(command(f, "alpha:enable_event:test:all\nbeta:enable_event:test:other\n"),
+			 0);
 	assert_prints(event_file_print_enable(all, out), "0*");
 	functions_call(f, 0x1000);
 	assert_prints(event_file_print_enable(all, out), "1*");
@@ -123,8 +128,9 @@ static void a_stack_is_recorded_without_the_function(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(command(f, "alpha:stacktrace:2\n"), 0);
-	assert_int_equal(plan_of(session_plane(f->session), functions_word(0x1000) & SITE_GROUP)->wants,
-			 PLAN_WANTS_STACK);
+	assert_int_equal(
+		plan_of(session_plane(f->session), functions_word(0x1000) & SITE_GROUP)->wants,
+		PLAN_WANTS_STACK);
 	for (int i = 0; i < 3; i++)
 		functions_call(f, 0x1000);
 	assert_string_equal(functions_ring(f, f->top, 0), "4 4 ");
@@ -144,7 +150,9 @@ static void a_snapshot_is_taken(void **state)
 	assert_string_equal(functions_ring(f, f->top, 0), "1 1 ");
 }
 
-/* Who has seen the other buffer there, and would swap now, finds that it went; what records stays. */
+/*
+ * Who has seen the other buffer there, and would swap now, finds that it went; what records stays.
+ */
 static void a_swap_that_comes_too_late_is_none(void **state)
 {
 	struct fixture *f = *state;
@@ -226,7 +234,8 @@ static void commands_and_the_tracer_take_turns_as_they_came(void **state)
 static void functions_are_counted_and_not_recorded(void **state)
 {
 	struct fixture *f = *state;
-	struct event_file *file = event_file_get(f->top, model_find_event(f->model, "ftrace", "function"));
+	struct event_file *file =
+		event_file_get(f->top, model_find_event(f->model, "ftrace", "function"));
 	const struct plan *plan;
 	char *text;
 
@@ -274,21 +283,25 @@ static void a_stack_lies_behind_each_function(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
-	assert_int_equal(option_set(f->top, OPTION_STACKTRACE, true), 0);	/* not for functions */
+	/* not for functions */
+	assert_int_equal(option_set(f->top, OPTION_STACKTRACE, true), 0);
 	functions_call(f, 0x1000);
 	assert_int_equal(option_set(f->top, OPTION_FUNC_STACK_TRACE, true), 0);
 	functions_call(f, 0x1000);
 	assert_string_equal(functions_ring(f, f->top, 0), "1 1 4 ");
 	assert_prints(ftrace_print_flagged(f->model->ftrace, FTRACE_SITE_ENABLED, out),
-		"alpha (1)           ->function_stack_trace_call\nbeta (1)           ->function_stack_trace_call\n"
-		"gamma (1)           ->function_stack_trace_call\ndelta (1)           ->function_stack_trace_call\n"
-		"load [libone] (1)           ->function_stack_trace_call\n");
+		      "alpha (1)           ->function_stack_trace_call\nbeta (1)           "
+		      "->function_stack_trace_call\n"
+		      "gamma (1)           ->function_stack_trace_call\ndelta (1)           "
+		      "->function_stack_trace_call\n"
+		      "load [libone] (1)           ->function_stack_trace_call\n");
 }
 
 static struct hit_repeat *repeats_of(struct instance *inst)
 {
 	struct session *s = inst->model->session;
-	struct hit_repeat *r = session_data(s, inst->ftrace->repeats, session_header(s)->nr_cpus * sizeof(*r));
+	struct hit_repeat *r =
+		session_data(s, inst->ftrace->repeats, session_header(s)->nr_cpus * sizeof(*r));
 
 	assert_non_null(r);
 	return r;
@@ -297,7 +310,12 @@ static struct hit_repeat *repeats_of(struct instance *inst)
 static void what_comes_again_is_counted(void **state)
 {
 	struct fixture *f = *state;
-	struct { struct record_common common; uint64_t ip, parent_ip; uint16_t count, top; uint32_t bottom; } r;
+	struct {
+		struct record_common common;
+		uint64_t ip, parent_ip;
+		uint16_t count, top;
+		uint32_t bottom;
+	} r;
 	const uint32_t group = LAYOUT_GROUPS_AT;
 
 	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
@@ -318,7 +336,8 @@ static void what_comes_again_is_counted(void **state)
 	functions_hit(f, group, (struct hit){ .time = 14000 }, 0x1000, 42);
 	assert_int_equal(repeats_of(f->top)[0].last & REPEAT_COUNT, 2);
 	assert_int_equal(repeats_of(f->top)[1].last & REPEAT_COUNT, 1);
-	assert_int_equal(functions_nth(f, f->top, 4, &r, sizeof(r)), sizeof(struct record_common) + 16);
+	assert_int_equal(functions_nth(f, f->top, 4, &r, sizeof(r)),
+			 sizeof(struct record_common) + 16);
 	assert_int_equal(functions_nth(f, f->top, 5, &r, sizeof(r)), 0);
 }
 
@@ -372,7 +391,9 @@ struct hitter {
 static void *hit_on_and_on(void *arg)
 {
 	static const struct function_record call = {
-		.common = { .type = LAYOUT_FUNCTION_ID, .pid = 42 }, .ip = 0x1000, .parent_ip = 0x9000,
+		.common = {.type = LAYOUT_FUNCTION_ID, .pid = 42},
+		.ip = 0x1000,
+		.parent_ip = 0x9000,
 	};
 	const struct hitter *h = arg;
 
@@ -380,8 +401,13 @@ static void *hit_on_and_on(void *arg)
 	while (*h->begun < HITTERS)
 		sched_yield();
 	for (int i = 0; i < HITS; i++)
-		hit(session_plane(h->f->session), h->slot, &(struct hit){
-			.record = &call, .size = sizeof(call), .time = 2000, .comm = "tester", .writer = 1, .entry = LAYOUT_GROUPS_AT });
+		hit(session_plane(h->f->session), h->slot,
+		    &(struct hit){.record = &call,
+				  .size = sizeof(call),
+				  .time = 2000,
+				  .comm = "tester",
+				  .writer = 1,
+				  .entry = LAYOUT_GROUPS_AT});
 	return NULL;
 }
 
@@ -413,14 +439,20 @@ static void repeats_of_several_threads_are_all_counted(void **state)
 static void repeats_of_many_functions_are_all_written(void **state)
 {
 	enum { FUNCTIONS = 10 * REPEAT_CALLS, TIMES = 3 };
-	struct { struct record_common common; uint64_t ip, parent_ip; uint16_t count, top; uint32_t bottom; } r;
+	struct {
+		struct record_common common;
+		uint64_t ip, parent_ip;
+		uint16_t count, top;
+		uint32_t bottom;
+	} r;
 	struct fixture *f = *state;
 
 	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
 	assert_int_equal(option_set(f->top, OPTION_FUNC_NO_REPEATS, true), 0);
 	for (uint64_t i = 0; i < FUNCTIONS; i++)
 		for (int k = 0; k < TIMES; k++)
-			functions_hit(f, LAYOUT_GROUPS_AT, (struct hit){ .time = 1000 * (i + 1) }, 0x1000 + 0x10 * i, 42);
+			functions_hit(f, LAYOUT_GROUPS_AT, (struct hit){.time = 1000 * (i + 1)},
+				      0x1000 + 0x10 * i, 42);
 	/* The first call, then of each what it was repeated and the next one's first. */
 	for (unsigned int i = 0; i < FUNCTIONS - 1; i++) {
 		assert_int_equal(functions_nth(f, f->top, 1 + 2 * i, &r, sizeof(r)), sizeof(r));

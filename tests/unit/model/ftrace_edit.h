@@ -7,7 +7,8 @@
 #include "model/ftrace/ftrace.h"
 
 /* echo TEXT > FILE (or >>): 0, or what the write said. */
-static inline int edit(struct instance *inst, enum ftrace_file file, bool truncate, const char *text)
+static inline int edit(struct instance *inst, enum ftrace_file file, bool truncate,
+		       const char *text)
 {
 	struct ftrace_edit *e = ftrace_edit_open(inst, file, truncate);
 	size_t len = strlen(text), off = 0;

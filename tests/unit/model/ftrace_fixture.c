@@ -63,7 +63,9 @@ int functions_setup(void **state)
 		return -1;
 	f = *state;
 	memset(&told, 0, sizeof(told));
-	assert_int_equal(model_add_event(f->model, "ftrace", function_format, strlen(function_format), NULL), 0);
+	assert_int_equal(
+		model_add_event(f->model, "ftrace", function_format, strlen(function_format), NULL),
+		0);
 	functions_listen(f->model);
 	source_rings(f->model);
 	atomic_store(&f->top->state->tracing_on, 1);
@@ -98,7 +100,8 @@ uint32_t functions_word(uint64_t ip)
 uint64_t functions_hit(struct fixture *f, uint32_t entry, struct hit h, uint64_t ip, int32_t pid)
 {
 	static const uint64_t stack[] = { 0x1004, 0x9000 };
-	struct function_record r = { .common = { .type = LAYOUT_FUNCTION_ID, .pid = pid }, .ip = ip, .parent_ip = 0x9000 };
+	struct function_record r = {
+		.common = {.type = LAYOUT_FUNCTION_ID, .pid = pid}, .ip = ip, .parent_ip = 0x9000};
 	struct slot *slot = session_slot_get(f->session);
 	uint64_t mask;
 
@@ -120,7 +123,9 @@ uint64_t functions_call(struct fixture *f, uint64_t ip)
 {
 	const uint32_t word = functions_word(ip);
 
-	return word ? functions_hit(f, (word & SITE_GROUP) + GROUP_FUNCTION, (struct hit){ 0 }, ip, 42) : 0;
+	return word ? functions_hit(f, (word & SITE_GROUP) + GROUP_FUNCTION, (struct hit){0}, ip,
+				    42)
+		    : 0;
 }
 
 static struct ring_iter *iter_of(struct fixture *f, struct instance *inst, int snapshot)
@@ -145,7 +150,8 @@ const char *functions_ring(struct fixture *f, struct instance *inst, int snapsho
 	return text;
 }
 
-uint32_t functions_nth(struct fixture *f, struct instance *inst, unsigned int n, void *out, uint32_t room)
+uint32_t functions_nth(struct fixture *f, struct instance *inst, unsigned int n, void *out,
+		       uint32_t room)
 {
 	return ring_nth_of(iter_of(f, inst, 0), n, out, room);
 }

@@ -34,14 +34,16 @@ static const struct {
 	{ "3*", FTRACE_GLOB_INDEX, "", "3 3a" },
 };
 
-static void match_words(const struct ftrace_glob *g, const char *names, bool expected, const char *pattern)
+static void match_words(const struct ftrace_glob *g, const char *names, bool expected,
+			const char *pattern)
 {
 	char copy[256], *rest = copy, *name;
 
 	snprintf(copy, sizeof(copy), "%s", names);
 	while ((name = strsep(&rest, " ")))
 		if (*name && ftrace_glob_match(g, name) != expected)
-			fail_msg("%s %s %s", pattern, expected ? "does not match" : "matches", name);
+			fail_msg("%s %s %s", pattern, expected ? "does not match" : "matches",
+				 name);
 }
 
 static void what_a_pattern_means(void **state)

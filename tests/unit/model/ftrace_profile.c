@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ftrace_profile.c - what is counted of calls and returns, and how it is printed; what programs are told of the graph tracer */
+/*
+ * ftrace_profile.c - what is counted of calls and returns, and how it is printed; what programs are
+ * told of the graph tracer
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +18,18 @@
 
 static uint64_t fold(struct fixture *f, uint64_t ip, uint32_t cpu, uint64_t calls, uint64_t ns)
 {
-	const struct profile_record r = { .common = LAYOUT_GRAPH_EXIT_ID, .func = ip, .calls = calls, .time = ns,
-					  .squared = ns * ns };
-	const struct hit h = { .record = &r, .size = sizeof(r), .cpu = cpu, .time = 1000, .comm = "tester", .writer = 1,
-			       .entry = (functions_word(ip) & SITE_GROUP) + GROUP_PROFILE };
+	const struct profile_record r = {.common = LAYOUT_GRAPH_EXIT_ID,
+					 .func = ip,
+					 .calls = calls,
+					 .time = ns,
+					 .squared = ns * ns};
+	const struct hit h = {.record = &r,
+			      .size = sizeof(r),
+			      .cpu = cpu,
+			      .time = 1000,
+			      .comm = "tester",
+			      .writer = 1,
+			      .entry = (functions_word(ip) & SITE_GROUP) + GROUP_PROFILE};
 	struct slot *slot = session_slot_get(f->session);
 	uint64_t mask;
 
@@ -56,11 +67,14 @@ static void each_cpu_has_its_own_the_longest_first(void **state)
 	call(f, 0x1010, 0, 2000);
 	call(f, 0x1010, 0, 4000);
 	call(f, 0x1010, 1, 50);
-	assert_string_equal(profile_text(f, 0), HEAD
-		"  beta                                     2    6.000 us        3.000 us        2.000 us    \n"
-		"  alpha                                    1    1.234 us        1.234 us        0.000 us    \n");
-	assert_string_equal(profile_text(f, 1), HEAD
-		"  beta                                     1    0.050 us        0.050 us        0.000 us    \n");
+	assert_string_equal(profile_text(f, 0),
+			    HEAD "  beta                                     2    6.000 us        "
+				 "3.000 us        2.000 us    \n"
+				 "  alpha                                    1    1.234 us        "
+				 "1.234 us        0.000 us    \n");
+	assert_string_equal(profile_text(f, 1),
+			    HEAD "  beta                                     1    0.050 us        "
+				 "0.050 us        0.000 us    \n");
 }
 
 /* As trace_print_graph_duration() has them: seven digits, and whole microseconds from then on. */
@@ -70,9 +84,13 @@ static void times_have_seven_digits(void **state)
 		uint64_t ns;
 		const char *text;
 	} times[] = {
-		{ 0, "0.000 us    " }, { 9999999, "9999.999 us " }, { 12345678, "12345.67 us " },
-		{ 123456789, "123456.7 us " }, { 1234567890, "1234567 us  " }, { 12345678901, "12345678 us " },
-		{ 123456789012, "123456789 us " },
+		{0, "0.000 us    "},
+		{9999999, "9999.999 us "},
+		{12345678, "12345.67 us "},
+		{123456789, "123456.7 us "},
+		{1234567890, "1234567 us  "},
+		{12345678901, "12345678 us "},
+		{123456789012, "123456789 us "},
 	};
 	struct fixture *f = *state;
 	char line[512];
@@ -80,22 +98,26 @@ static void times_have_seven_digits(void **state)
 	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
 		assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
 		call(f, 0x1000, 0, times[i].ns);
-		snprintf(line, sizeof(line), HEAD "  alpha                                    1    %s    %s    0.000 us    \n",
+		snprintf(line, sizeof(line),
+			 HEAD "  alpha                                    1    %s    %s    0.000 "
+			      "us    \n",
 			 times[i].text, times[i].text);
 		assert_string_equal(profile_text(f, 0), line);
 		assert_int_equal(ftrace_profile_set(f->model->ftrace, false), 0);
 	}
 }
 
-static void a_call_without_its_return_is_counted_and_a_return_without_its_call_not_shown(void **state)
+static void
+a_call_without_its_return_is_counted_and_a_return_without_its_call_not_shown(void **state)
 {
 	struct fixture *f = *state;
 
 	assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
 	fold(f, 0x1000, 0, 1, 0);
 	fold(f, 0x1010, 0, 0, 500);
-	assert_string_equal(profile_text(f, 0), HEAD
-		"  alpha                                    1    0.000 us        0.000 us        0.000 us    \n");
+	assert_string_equal(profile_text(f, 0),
+			    HEAD "  alpha                                    1    0.000 us        "
+				 "0.000 us        0.000 us    \n");
 }
 
 static void off_leaves_the_numbers_on_begins_anew(void **state)
@@ -124,8 +146,9 @@ static void what_is_below_the_threshold_is_not_shown(void **state)
 	call(f, 0x1000, 0, 10000);
 	call(f, 0x1010, 0, 9999);
 	atomic_store(&f->model->tracing_thresh, 10000);
-	assert_string_equal(profile_text(f, 0), HEAD
-		"  alpha                                    1    10.000 us       10.000 us       0.000 us    \n");
+	assert_string_equal(profile_text(f, 0),
+			    HEAD "  alpha                                    1    10.000 us       "
+				 "10.000 us       0.000 us    \n");
 }
 
 static void what_finds_no_room_is_counted(void **state)
@@ -137,8 +160,13 @@ static void what_finds_no_room_is_counted(void **state)
 	assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
 	for (uint64_t i = 0; i < most + 10; i++) {
 		const struct profile_record r = { .func = 0x100000 + i, .calls = 1 };
-		const struct hit h = { .record = &r, .size = sizeof(r), .time = 1000, .comm = "tester", .writer = 1,
-				       .entry = (functions_word(0x1000) & SITE_GROUP) + GROUP_PROFILE };
+		const struct hit h = {.record = &r,
+				      .size = sizeof(r),
+				      .time = 1000,
+				      .comm = "tester",
+				      .writer = 1,
+				      .entry = (functions_word(0x1000) & SITE_GROUP) +
+					       GROUP_PROFILE};
 		struct slot *slot = session_slot_get(f->session);
 
 		session_hit(f->session, slot, &h);
@@ -164,7 +192,8 @@ static void only_functions_of_the_filter(void **state)
 
 static const struct graph_config *told(struct fixture *f)
 {
-	const struct site_control *c = session_config(f->session, session_header(f->session)->sites, sizeof(*c));
+	const struct site_control *c =
+		session_config(f->session, session_header(f->session)->sites, sizeof(*c));
 
 	return session_config(f->session, atomic_load(&c->graph), sizeof(struct graph_config));
 }

@@ -17,7 +17,8 @@ struct server_fixture {
 	struct model	*model;
 };
 
-static const char functions[] = "1000 alpha\n1010 beta\n1020 gamma\n1030 delta\n2000 load [libone]\n";
+static const char functions[] =
+	"1000 alpha\n1010 beta\n1020 gamma\n1030 delta\n2000 load [libone]\n";
 static const char event_format[] = "name: first\nID: 100\nformat:\n\n"
 	"\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
 
@@ -36,7 +37,8 @@ static int setup(void **state)
 	session_remove_stale(w->name);
 	assert_int_equal(session_create(w->name, &params, &w->session), 0);
 	assert_int_equal(model_create(w->session, &w->model), 0);
-	assert_int_equal(model_add_event(w->model, "s", event_format, strlen(event_format), NULL), 0);
+	assert_int_equal(model_add_event(w->model, "s", event_format, strlen(event_format), NULL),
+			 0);
 	assert_int_equal(instance_create(w->model, "foo", &inst), 0);
 	load(w);
 	*state = w;
@@ -86,7 +88,8 @@ static void edit(struct instance *inst, enum ftrace_file file, const char *text)
 	assert_int_equal(ftrace_edit_close(e), 0);
 }
 
-#define assert_reads(inst, file, expected) assert_prints(ftrace_print_file(inst, file, out), expected)
+#define assert_reads(inst, file, expected) \
+	assert_prints(ftrace_print_file(inst, file, out), expected)
 
 /* The sites come later: programs tell them again. */
 static void sets_come_back_before_their_sites(void **state)
@@ -108,7 +111,8 @@ static void sets_come_back_before_their_sites(void **state)
 		load(w);
 		assert_reads(w->model->top, FTRACE_FILE_FILTER, "alpha\nbeta\ndelta\n*:mod:libt\n");
 		assert_reads(w->model->top, FTRACE_FILE_NOTRACE, "beta\n");
-		assert_reads(instance_find(w->model, "foo"), FTRACE_FILE_NOTRACE, "load [libone]\n");
+		assert_reads(instance_find(w->model, "foo"), FTRACE_FILE_NOTRACE,
+			     "load [libone]\n");
 		assert_reads(w->model->top, FTRACE_FILE_GRAPH, graph);
 		assert_reads(w->model->top, FTRACE_FILE_GRAPH_NOTRACE, "delta\n");
 		free(graph);
@@ -133,7 +137,8 @@ static void probes_come_back_with_what_is_left(void **state)
 	struct server_fixture *w = *state;
 	struct ftrace_ops *ops;
 
-	edit(w->model->top, FTRACE_FILE_FILTER, "beta:traceoff:9 delta:traceoff:9 alpha:stacktrace\n");
+	edit(w->model->top, FTRACE_FILE_FILTER,
+	     "beta:traceoff:9 delta:traceoff:9 alpha:stacktrace\n");
 	edit(w->model->top, FTRACE_FILE_FILTER, "gamma:enable_event:s:first:4 !beta:traceoff:0\n");
 	assert_int_equal(ftrace_site_ops(ftrace_of(w->model), 0x1030, &ops, 1), 1);
 	atomic_fetch_sub(function_command_count(function_command_find(ops->priv, 0x1030)), 2);
@@ -141,20 +146,24 @@ static void probes_come_back_with_what_is_left(void **state)
 		new_server(w);
 		load(w);
 		/* Whose functions changed last comes first. */
-		assert_reads(w->model->top, FTRACE_FILE_FILTER, "#### all functions enabled ####\n"
-			"delta:traceoff:count=7\ngamma:enable_event:s:first:count=4\nalpha:stacktrace:unlimited\n");
+		assert_reads(w->model->top, FTRACE_FILE_FILTER,
+			     "#### all functions enabled ####\n"
+			     "delta:traceoff:count=7\ngamma:enable_event:s:first:count=4\nalpha:"
+			     "stacktrace:unlimited\n");
 		assert_prints(ftrace_print_flagged(ftrace_of(w->model), FTRACE_SITE_ENABLED, out),
-			"alpha (1)           ->function_trace_probe_call\ngamma (1)           ->function_trace_probe_call\n"
-			"delta (1)           ->function_trace_probe_call\n");
+			      "alpha (1)           ->function_trace_probe_call\ngamma (1)          "
+			      " ->function_trace_probe_call\n"
+			      "delta (1)           ->function_trace_probe_call\n");
 	}
-	edit(w->model->top, FTRACE_FILE_FILTER, "!*:enable_event:s:first:0 !*:stacktrace !*:traceoff:0\n");
+	edit(w->model->top, FTRACE_FILE_FILTER,
+	     "!*:enable_event:s:first:0 !*:stacktrace !*:traceoff:0\n");
 	new_server(w);
 	load(w);
 	assert_reads(w->model->top, FTRACE_FILE_FILTER, "#### all functions enabled ####\n");
 }
 
-static int note_probe(struct session *s, uint64_t id, const struct saved *o, const char *path, const char *text,
-		      void *arg)
+static int note_probe(struct session *s, uint64_t id, const struct saved *o, const char *path,
+		      const char *text, void *arg)
 {
 	if (!strcmp(path, "#ftrace/command"))
 		*(const struct saved **)arg = o;
@@ -180,7 +189,8 @@ static void a_batch_that_is_kept_twice_comes_back_once(void **state)
 		session_saved_each(w->session, note_probe, &o);
 		assert_non_null(o);
 		text = o->bytes + o->path_len;
-		assert_int_equal(session_saved_add(w->session, o->bytes, text, o->refs, o->nr_refs, &id), 0);
+		assert_int_equal(
+			session_saved_add(w->session, o->bytes, text, o->refs, o->nr_refs, &id), 0);
 		new_server(w);
 		load(w);
 		assert_reads(w->model->top, FTRACE_FILE_FILTER, before);
@@ -188,7 +198,8 @@ static void a_batch_that_is_kept_twice_comes_back_once(void **state)
 		edit(w->model->top, FTRACE_FILE_FILTER, batches[i][1]);
 		new_server(w);
 		load(w);
-		assert_reads(w->model->top, FTRACE_FILE_FILTER, "#### all functions enabled ####\n");
+		assert_reads(w->model->top, FTRACE_FILE_FILTER,
+			     "#### all functions enabled ####\n");
 	}
 }
 

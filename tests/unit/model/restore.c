@@ -70,8 +70,10 @@ static int setup(void **state)
 	session_remove_stale(w->name);
 	assert_int_equal(session_create(w->name, &params, &w->session), 0);
 	assert_int_equal(model_create(w->session, &w->model), 0);
-	assert_int_equal(model_add_event(w->model, "s", first_format, strlen(first_format), NULL), 0);
-	assert_int_equal(model_add_event(w->model, "s", second_format, strlen(second_format), NULL), 0);
+	assert_int_equal(model_add_event(w->model, "s", first_format, strlen(first_format), NULL),
+			 0);
+	assert_int_equal(model_add_event(w->model, "s", second_format, strlen(second_format), NULL),
+			 0);
 	*state = w;
 	return 0;
 }
@@ -131,7 +133,8 @@ static void triggers_come_back_with_their_counts(void **state)
 	struct server_fixture *w = *state;
 	struct trigger *t;
 
-	assert_int_equal(event_file_trigger_write(file_of(w, "first"), "traceoff:5 if pid == 1"), 0);
+	assert_int_equal(event_file_trigger_write(file_of(w, "first"), "traceoff:5 if pid == 1"),
+			 0);
 	assert_int_equal(event_file_trigger_write(file_of(w, "first"), "enable_event:s:second"), 0);
 	assert_int_equal(event_file_trigger_write(file_of(w, "second"), "stacktrace"), 0);
 	assert_int_equal(event_file_trigger_write(file_of(w, "second"), "!stacktrace"), 0);
@@ -163,7 +166,10 @@ static void instances_and_pids_come_back(void **state)
 	struct pid_set *set;
 
 	assert_int_equal(instance_create(w->model, "other", &inst), 0);
-	assert_int_equal(event_file_enable(event_file_get(inst, model_find_event(w->model, "s", "first")), true), 0);
+	assert_int_equal(
+		event_file_enable(event_file_get(inst, model_find_event(w->model, "s", "first")),
+				  true),
+		0);
 	assert_int_equal(pids_write(inst, PIDS_TRACE, "1 2\n", 4), 4);
 	assert_int_equal(pids_write(inst, PIDS_TRACE, "5000000\n", 8), 8);
 	set = session_data(w->session, atomic_load(&inst->state->pids), sizeof(*set));
@@ -176,7 +182,10 @@ static void instances_and_pids_come_back(void **state)
 	assert_prints(pids_print(inst, PIDS_TRACE, out), "2\n3\n5000000\n");
 }
 
-/* Synthetic events, event probes and what hangs on them, with the ids that records in the rings have. */
+/*
+ * Synthetic events, event probes and what hangs on them, with the ids that records in the rings
+ * have.
+ */
 static void dynamic_events_come_back(void **state)
 {
 	struct server_fixture *w = *state;
@@ -188,12 +197,17 @@ static void dynamic_events_come_back(void **state)
 	assert_int_equal(synth_command(m, "kept u64 d; char t[]"), 0);
 	assert_int_equal(dynamic_command(m, "e:g/probe s.first x=$pid:u8 y=@sym:u8 if pid > 3"), 0);
 	assert_int_equal(synth_command(m, "!gone"), 0);
-	assert_int_equal(event_file_trigger_write(event_file_get(m->top, model_find_event(m, "synthetic", "kept")),
-						  "hist:keys=d"), 0);
-	assert_int_equal(event_file_enable(event_file_get(m->top, model_find_event(m, "g", "probe")), true), 0);
+	assert_int_equal(event_file_trigger_write(
+				 event_file_get(m->top, model_find_event(m, "synthetic", "kept")),
+				 "hist:keys=d"),
+			 0);
+	assert_int_equal(
+		event_file_enable(event_file_get(m->top, model_find_event(m, "g", "probe")), true),
+		0);
 	new_server(w);
 	m = w->model;
-	assert_prints(dynamic_print(m, out), "s:synthetic/kept\tu64 d; char[] t\ne:g/probe s.first x=$pid:u8 y=@sym:u8\n");
+	assert_prints(dynamic_print(m, out),
+		      "s:synthetic/kept\tu64 d; char[] t\ne:g/probe s.first x=$pid:u8 y=@sym:u8\n");
 	assert_int_equal(model_find_event(m, "synthetic", "kept")->id, 32769);
 	assert_int_equal(model_find_event(m, "g", "probe")->id, 32770);
 	assert_prints(
@@ -209,7 +223,8 @@ static void dynamic_events_come_back(void **state)
 		event_file_enable(event_file_get(m->top, model_event_by_id(m, 32770)), false), 0);
 	assert_int_equal(dynamic_command(m, "-:probe"), 0);
 	new_server(w);
-	assert_prints(dynamic_print(w->model, out), "s:synthetic/kept\tu64 d; char[] t\ns:synthetic/next\tint y\n");
+	assert_prints(dynamic_print(w->model, out),
+		      "s:synthetic/kept\tu64 d; char[] t\ns:synthetic/next\tint y\n");
 }
 
 static void the_plan_is_published_anew(void **state)
@@ -219,8 +234,10 @@ static void the_plan_is_published_anew(void **state)
 
 	assert_int_equal(event_file_enable(file_of(w, "first"), true), 0);
 	new_server(w);
-	entries = session_config(w->session, session_header(w->session)->events, 101 * sizeof(*entries));
-	assert_int_equal(atomic_load(&entries[100].plan), model_find_event(w->model, "s", "first")->plan);
+	entries = session_config(w->session, session_header(w->session)->events,
+				 101 * sizeof(*entries));
+	assert_int_equal(atomic_load(&entries[100].plan),
+			 model_find_event(w->model, "s", "first")->plan);
 	assert_int_not_equal(atomic_load(&entries[100].plan), 0);
 }
 
@@ -232,7 +249,8 @@ static bool takes(struct server_fixture *w, struct instance *inst)
 	int err;
 
 	assert_non_null(slot);
-	err = ring_write(session_plane(w->session), slot, instance_buffer(inst, 0), 0, 0, 1000, &r, sizeof(r));
+	err = ring_write(session_plane(w->session), slot, instance_buffer(inst, 0), 0, 0, 1000, &r,
+			 sizeof(r));
 	session_slot_put(w->session, slot);
 	return !err;
 }
@@ -253,7 +271,9 @@ static void who_stood_for_a_reader_goes_on(void **state)
 	assert_true(takes(w, instance_find(w->model, "other")));
 }
 
-/* The server died before it had noted what it had just made, or behind what it had just taken back. */
+/*
+ * The server died before it had noted what it had just made, or behind what it had just taken back.
+ */
 static void what_was_half_made_is_forgotten(void **state)
 {
 	enum { PLACE = 7 };
@@ -263,7 +283,8 @@ static void what_was_half_made_is_forgotten(void **state)
 	atomic_store(&st->used, 1);
 	atomic_store(&st->buffers[0], session_data_alloc(w->session, 4096));
 	atomic_store(&st->no_pids, session_data_alloc(w->session, sizeof(struct pid_set)));
-	atomic_store(&w->model->top->state->pids, session_data_alloc(w->session, sizeof(struct pid_set)));
+	atomic_store(&w->model->top->state->pids,
+		     session_data_alloc(w->session, sizeof(struct pid_set)));
 	new_server(w);
 	st = plane_instance(session_plane(w->session), PLACE);
 	assert_int_equal(atomic_load(&st->used), 0);
@@ -293,7 +314,9 @@ static void a_place_is_not_used_again_at_once(void **state)
 	}
 }
 
-/* What could not be given again goes while the next server restores; its place is given away once. */
+/*
+ * What could not be given again goes while the next server restores; its place is given away once.
+ */
 static void what_goes_while_restoring_is_free_once(void **state)
 {
 	struct server_fixture *w = *state;
@@ -309,7 +332,8 @@ static void what_goes_while_restoring_is_free_once(void **state)
 	assert_int_equal(event_file_set_filter(file_of(w, "first"), "pid == 1"), 0);
 	new_server(w);
 	f = file_of(w, "first");
-	entries = session_config(w->session, session_header(w->session)->events, 101 * sizeof(*entries));
+	entries = session_config(w->session, session_header(w->session)->events,
+				 101 * sizeof(*entries));
 	assert_int_not_equal(atomic_load(&entries[100].plan), 0);
 	for (int i = 0; i < 8; i++) {
 		assert_int_equal(session_reclaim(w->session), 0);
@@ -322,14 +346,17 @@ static void what_goes_while_restoring_is_free_once(void **state)
 	}
 }
 
-static int count_object(struct session *s, uint64_t id, const struct saved *o, const char *path, const char *text,
-			void *arg)
+static int count_object(struct session *s, uint64_t id, const struct saved *o, const char *path,
+			const char *text, void *arg)
 {
 	++*(unsigned int *)arg;
 	return 0;
 }
 
-/* It died between the new text of a file and the old one's removal: one of them counts, and one is kept. */
+/*
+ * It died between the new text of a file and the old one's removal: one of them counts, and one is
+ * kept.
+ */
 static void of_two_texts_the_newer_counts(void **state)
 {
 	struct server_fixture *w = *state;
@@ -338,7 +365,9 @@ static void of_two_texts_the_newer_counts(void **state)
 
 	assert_int_equal(event_file_set_filter(file_of(w, "first"), "pid == 1"), 0);
 	session_saved_each(w->session, count_object, &before);
-	assert_int_equal(session_saved_add(w->session, "events/s/first/filter", "pid == 2", NULL, 0, &id), 0);
+	assert_int_equal(
+		session_saved_add(w->session, "events/s/first/filter", "pid == 2", NULL, 0, &id),
+		0);
 	new_server(w);
 	assert_prints(event_file_print_filter(file_of(w, "first"), out), "pid == 2\n");
 	session_saved_each(w->session, count_object, &after);
@@ -392,7 +421,10 @@ static void a_resize_half_done_is_done(void **state)
 	}
 }
 
-/* The server died while a snapshot of one CPU was taken: a ring stands in both buffers, another in none. */
+/*
+ * The server died while a snapshot of one CPU was taken: a ring stands in both buffers, another in
+ * none.
+ */
 static void a_half_swapped_ring_is_in_one_buffer(void **state)
 {
 	struct server_fixture *w = *state;
@@ -532,10 +564,12 @@ static void what_goes_without_memory_is_not_called(void **state)
 	struct event_entry *entries;
 
 	assert_int_equal(event_file_enable(file_of(w, "first"), true), 0);
-	assert_int_equal(event_file_trigger_write(file_of(w, "first"), "traceoff:5 if pid == 1"), 0);
+	assert_int_equal(event_file_trigger_write(file_of(w, "first"), "traceoff:5 if pid == 1"),
+			 0);
 	fill(w);
 	assert_int_equal(event_file_trigger_write(file_of(w, "first"), "!traceoff"), 0);
-	entries = session_config(w->session, session_header(w->session)->events, 101 * sizeof(*entries));
+	entries = session_config(w->session, session_header(w->session)->events,
+				 101 * sizeof(*entries));
 	assert_int_equal(atomic_load(&entries[100].plan), 0);
 }
 

@@ -59,7 +59,8 @@ static void memory_of_each_cpu_is_no_place(void **state)
 
 static void trampolines_and_what_is_behind_the_image_have_no_name(void **state)
 {
-	assert_int_equal(symbols_add(*state, 0x4000, 't', "ftrace_trampoline", "__builtin__ftrace"), 0);
+	assert_int_equal(symbols_add(*state, 0x4000, 't', "ftrace_trampoline", "__builtin__ftrace"),
+			 0);
 	assert_int_equal(symbols_add(*state, 0x2800, 'B', "_end", NULL), 0);
 	assert_string_equal(symbols_find(*state, 0x27ff, NULL, NULL, NULL), "second");
 	assert_null(symbols_find(*state, 0x2800, NULL, NULL, NULL));
@@ -80,7 +81,8 @@ static void a_name_has_a_range(void **state)
 
 static void they_print_as_kallsyms(void **state)
 {
-	assert_prints(symbols_print(*state, out), "0000000000001000 T first\n0000000000002000 t second\n"
+	assert_prints(symbols_print(*state, out),
+		      "0000000000001000 T first\n0000000000002000 t second\n"
 		      "0000000000003000 t third\t[module]\n");
 }
 
@@ -96,7 +98,8 @@ static void an_address_in_a_gap_counts_from_its_base(void **state)
 	assert_null(module);
 	assert_string_equal(symbols_find(*state, 0x27ff, &offset, &size, NULL), "second");
 	assert_int_equal(size, 0x800);
-	assert_prints(symbols_print(*state, out), "0000000000001000 T first\n0000000000002000 t second\n"
+	assert_prints(symbols_print(*state, out),
+		      "0000000000001000 T first\n0000000000002000 t second\n"
 		      "0000000000002800 t [lib.so]+0x1000\n"
 		      "0000000000003000 t third\t[module]\n");
 }

@@ -18,12 +18,15 @@ static void a_definition_reads_back_in_both_files(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(synth_command(f->model, " lat  u64  d ; char comm[16]; char text[]"), 0);
-	assert_int_equal(dynamic_command(f->model, "s:synthetic/stk unsigned long s[] unsigned int i"), 0);
+	assert_int_equal(
+		dynamic_command(f->model, "s:synthetic/stk unsigned long s[] unsigned int i"), 0);
 	assert_int_equal(dynamic_command(f->model, "s:third gfp_t g;"), 0);
 	assert_prints(synth_print(f->model, out), "lat\tu64 d; char[16] comm; char[] text\n"
 		      "stk\tunsigned long[] s; unsigned int i\nthird\tgfp_t g\n");
-	assert_prints(dynamic_print(f->model, out), "s:synthetic/lat\tu64 d; char[16] comm; char[] text\n"
-		      "s:synthetic/stk\tunsigned long[] s; unsigned int i\ns:synthetic/third\tgfp_t g\n");
+	assert_prints(
+		dynamic_print(f->model, out),
+		"s:synthetic/lat\tu64 d; char[16] comm; char[] text\n"
+		"s:synthetic/stk\tunsigned long[] s; unsigned int i\ns:synthetic/third\tgfp_t g\n");
 }
 
 static void fields_have_the_kernels_places(void **state)
@@ -38,7 +41,9 @@ static void fields_have_the_kernels_places(void **state)
 	struct fixture *f = *state;
 	struct synth_event *s;
 
-	assert_int_equal(synth_command(f->model, "x u8 a; char b[4]; char c[]; unsigned long d[]; bool e"), 0);
+	assert_int_equal(
+		synth_command(f->model, "x u8 a; char b[4]; char c[]; unsigned long d[]; bool e"),
+		0);
 	s = synth_find(f->model, "x");
 	assert_non_null(s);
 	assert_int_equal(s->nr_fields, 5);
@@ -61,7 +66,8 @@ static void fields_have_the_kernels_places(void **state)
 
 static void the_format_is_the_kernels(void **state)
 {
-	static const char want[] = "name: x\nID: 32768\nformat:\n"
+	static const char want[] =
+		"name: x\nID: 32768\nformat:\n"
 		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
 		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
 		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
@@ -70,10 +76,12 @@ static void the_format_is_the_kernels(void **state)
 		"\tfield:char b[];\toffset:16;\tsize:4;\tsigned:1;\n"
 		"\tfield:__data_loc char[] c;\toffset:272;\tsize:8;\tsigned:1;\n"
 		"\tfield:__data_loc unsigned long[] d;\toffset:280;\tsize:8;\tsigned:1;\n\n"
-		"print fmt: \"a=%lld, b=%s, c=%s, d=%s\", REC->a, REC->b, __get_str(c), __get_stacktrace(d)\n";
+		"print fmt: \"a=%lld, b=%s, c=%s, d=%s\", REC->a, REC->b, __get_str(c), "
+		"__get_stacktrace(d)\n";
 	struct fixture *f = *state;
 
-	assert_int_equal(synth_command(f->model, "x s64 a; char b[4]; char c[]; unsigned long d[]"), 0);
+	assert_int_equal(synth_command(f->model, "x s64 a; char b[4]; char c[]; unsigned long d[]"),
+			 0);
 	assert_string_equal(synth_find(f->model, "x")->event->format, want);
 }
 
@@ -117,13 +125,17 @@ static void what_is_wrong_is_told_with_its_place(void **state)
 		int err;
 
 		errlog_clear(f->top->errlog);
-		err = (*cases[i].file == 's' ? synth_command : dynamic_command)(f->model, cases[i].command);
+		err = (*cases[i].file == 's' ? synth_command : dynamic_command)(f->model,
+										cases[i].command);
 		if (err != cases[i].err)
 			fail_msg("%s: %d", cases[i].command, err);
 		log = printed(errlog_print(f->top->errlog, out));
 		if (cases[i].error)
-			assert_true(asprintf(&want, "synthetic_events: error: %s\n  Command: %s\n           %*s^\n",
-					     cases[i].error, cases[i].command, cases[i].caret, "") > 0);
+			assert_true(asprintf(&want,
+					     "synthetic_events: error: %s\n  Command: %s\n         "
+					     "  %*s^\n",
+					     cases[i].error, cases[i].command, cases[i].caret,
+					     "") > 0);
 		if (want ? !strstr(log, want) : *log)
 			fail_msg("%s: %s", cases[i].command, log);
 		free(log);
@@ -209,7 +221,9 @@ static void the_newest_are_listed_first(void **state)
 	assert_int_equal(synth_command(f->model, "c int y"), 0);
 	assert_prints(event_available_print(f->top, out),
 		      "synthetic:c\nsynthetic:b\ntest:all\ntest:other\nmore:third\n");
-	/* An instance has the events that were there before it behind the others, in their order. */
+	/*
+	 * An instance has the events that were there before it behind the others, in their order.
+	 */
 	assert_int_equal(instance_create(f->model, "i", &inst), 0);
 	assert_int_equal(synth_command(f->model, "d int y"), 0);
 	assert_prints(event_available_print(inst, out),
@@ -230,7 +244,7 @@ static void lines_run_up_to_the_first_error(void **state)
 
 static void an_open_file_outlives_its_event(void **state)
 {
-	static const char *const names[] = { "enable", "filter", "format", "id", "trigger", "hist" };
+	static const char *const names[] = {"enable", "filter", "format", "id", "trigger", "hist"};
 	struct fixture *f = *state;
 	struct tree *t = tree_create(f->model);
 	struct tree_file *files[6];
@@ -240,7 +254,9 @@ static void an_open_file_outlives_its_event(void **state)
 	assert_int_equal(synth_command(f->model, "a int y"), 0);
 	for (int i = 0; i < 6; i++) {
 		snprintf(path, sizeof(path), "events/synthetic/a/%s", names[i]);
-		assert_int_equal(tree_open(t, path, i == 2 || i == 3 || i == 5 ? O_RDONLY : O_RDWR, &files[i]), 0);
+		assert_int_equal(tree_open(t, path, i == 2 || i == 3 || i == 5 ? O_RDONLY : O_RDWR,
+					   &files[i]),
+				 0);
 	}
 	assert_true(tree_read(files[2], buf, sizeof(buf), 0) > 0);
 	assert_int_equal(synth_command(f->model, "!a"), 0);

@@ -10,7 +10,8 @@
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
-static const char none[] = "# Available triggers:\n# traceon traceoff snapshot stacktrace enable_event "
+static const char none[] =
+	"# Available triggers:\n# traceon traceoff snapshot stacktrace enable_event "
 	"disable_event enable_hist disable_hist hist\n";
 
 static void commands_and_how_they_read_back(void **state)
@@ -20,41 +21,53 @@ static void commands_and_how_they_read_back(void **state)
 		int err;
 		const char *reads;	/* NULL: no trigger */
 	} cases[] = {
-		{ "traceoff", 0, "traceoff:unlimited\n" },
-		{ " traceon \n", 0, "traceon:unlimited\n" },
-		{ "traceoff:3", 0, "traceoff:count=3\n" },
-		{ "traceoff:0x10", 0, "traceoff:count=16\n" },
-		{ "traceoff 3", 0, "traceoff:count=3\n" },
-		{ "traceoff:", 0, "traceoff:unlimited\n" },
-		{ "traceoff: 3", 0, "traceoff:count=3\n" },
-		{ "traceoff:1:2", 0, "traceoff:count=1\n" },
-		{ "traceoff:0", 0, "traceoff:count=0\n" },
-		{ "traceoff:18446744073709551615", 0, "traceoff:unlimited\n" },
-		{ "traceoff:99999999999999999999", -ERANGE, NULL },
-		{ "traceoff:-1", -EINVAL, NULL },
-		{ "traceoff:3x", -EINVAL, NULL },
-		{ "traceoff if", -EINVAL, NULL },
-		{ "traceoff if s32 == 1", 0, "traceoff:unlimited if s32 == 1\n" },
-		{ "traceoff:2 if s32 == 1", 0, "traceoff:count=2 if s32 == 1\n" },
-		{ "traceoff   if   s32  ==  1", 0, "traceoff:unlimited if   s32  ==  1\n" },
-		{ "traceoff if nonesuch == 1", -EINVAL, NULL },
-		{ "traceoff iff s32 == 1", -EINVAL, NULL },
-		{ "stacktrace:5 if s32 == 1", 0, "stacktrace:count=5 if s32 == 1\n" },
-		{ "snapshot", 0, "snapshot:unlimited\n" },
-		{ "enable_event:more:third", 0, "enable_event:more:third:unlimited\n" },
-		{ "disable_event:more:third:2", 0, "disable_event:more:third:count=2\n" },
-		{ "enable_event:more:third if s32 == 1", 0, "enable_event:more:third:unlimited if s32 == 1\n" },
-		{ "enable_event:more:third:1 if s32 == 1", 0, "enable_event:more:third:count=1 if s32 == 1\n" },
-		{ "enable_hist:more:third", 0, "enable_hist:more:third:unlimited\n" },
-		{ "disable_hist:test:all:7", 0, "disable_hist:test:all:count=7\n" },
-		{ "enable_event:test:all", 0, "enable_event:test:all:unlimited\n" },
-		{ "enable_event", -EINVAL, NULL }, { "enable_event:", -EINVAL, NULL },
-		{ "enable_event:more", -EINVAL, NULL }, { "enable_event:more:", -EINVAL, NULL },
-		{ "enable_event:more:nonesuch", -EINVAL, NULL }, { "enable_event:more:third:", -EINVAL, NULL },
-		{ "enable_event:more:third:unlimited", -EINVAL, NULL }, { "enable_event:ftrace:print", -EINVAL, NULL },
-		{ "foo", -EINVAL, NULL }, { "", -EINVAL, NULL }, { "!", -EINVAL, NULL }, { "Traceoff", -EINVAL, NULL },
-		{ "!foo", -EINVAL, NULL }, { "!traceoff", 0, NULL }, { "!enable_event:more:third", 0, NULL },
-		{ "!enable_event:more:nonesuch", -EINVAL, NULL }, { "! traceoff", -EINVAL, NULL },
+		{"traceoff", 0, "traceoff:unlimited\n"},
+		{" traceon \n", 0, "traceon:unlimited\n"},
+		{"traceoff:3", 0, "traceoff:count=3\n"},
+		{"traceoff:0x10", 0, "traceoff:count=16\n"},
+		{"traceoff 3", 0, "traceoff:count=3\n"},
+		{"traceoff:", 0, "traceoff:unlimited\n"},
+		{"traceoff: 3", 0, "traceoff:count=3\n"},
+		{"traceoff:1:2", 0, "traceoff:count=1\n"},
+		{"traceoff:0", 0, "traceoff:count=0\n"},
+		{"traceoff:18446744073709551615", 0, "traceoff:unlimited\n"},
+		{"traceoff:99999999999999999999", -ERANGE, NULL},
+		{"traceoff:-1", -EINVAL, NULL},
+		{"traceoff:3x", -EINVAL, NULL},
+		{"traceoff if", -EINVAL, NULL},
+		{"traceoff if s32 == 1", 0, "traceoff:unlimited if s32 == 1\n"},
+		{"traceoff:2 if s32 == 1", 0, "traceoff:count=2 if s32 == 1\n"},
+		{"traceoff   if   s32  ==  1", 0, "traceoff:unlimited if   s32  ==  1\n"},
+		{"traceoff if nonesuch == 1", -EINVAL, NULL},
+		{"traceoff iff s32 == 1", -EINVAL, NULL},
+		{"stacktrace:5 if s32 == 1", 0, "stacktrace:count=5 if s32 == 1\n"},
+		{"snapshot", 0, "snapshot:unlimited\n"},
+		{"enable_event:more:third", 0, "enable_event:more:third:unlimited\n"},
+		{"disable_event:more:third:2", 0, "disable_event:more:third:count=2\n"},
+		{"enable_event:more:third if s32 == 1", 0,
+		 "enable_event:more:third:unlimited if s32 == 1\n"},
+		{"enable_event:more:third:1 if s32 == 1", 0,
+		 "enable_event:more:third:count=1 if s32 == 1\n"},
+		{"enable_hist:more:third", 0, "enable_hist:more:third:unlimited\n"},
+		{"disable_hist:test:all:7", 0, "disable_hist:test:all:count=7\n"},
+		{"enable_event:test:all", 0, "enable_event:test:all:unlimited\n"},
+		{"enable_event", -EINVAL, NULL},
+		{"enable_event:", -EINVAL, NULL},
+		{"enable_event:more", -EINVAL, NULL},
+		{"enable_event:more:", -EINVAL, NULL},
+		{"enable_event:more:nonesuch", -EINVAL, NULL},
+		{"enable_event:more:third:", -EINVAL, NULL},
+		{"enable_event:more:third:unlimited", -EINVAL, NULL},
+		{"enable_event:ftrace:print", -EINVAL, NULL},
+		{"foo", -EINVAL, NULL},
+		{"", -EINVAL, NULL},
+		{"!", -EINVAL, NULL},
+		{"Traceoff", -EINVAL, NULL},
+		{"!foo", -EINVAL, NULL},
+		{"!traceoff", 0, NULL},
+		{"!enable_event:more:third", 0, NULL},
+		{"!enable_event:more:nonesuch", -EINVAL, NULL},
+		{"! traceoff", -EINVAL, NULL},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -67,7 +80,8 @@ static void commands_and_how_they_read_back(void **state)
 		err = event_file_trigger_write(file, cases[i].text);
 		if (err != cases[i].err)
 			fail_msg("%s: %d", cases[i].text, err);
-		assert_prints(event_file_trigger_print(file, out), cases[i].reads ? cases[i].reads : none);
+		assert_prints(event_file_trigger_print(file, out),
+			      cases[i].reads ? cases[i].reads : none);
 		assert_prints(event_file_print_enable(file, out), cases[i].reads ? "0*" : "0");
 		fixture_teardown((void **)&f);
 	}
@@ -79,13 +93,17 @@ static void what_excludes_what(void **state)
 		const char *first, *second;
 		int err;
 	} cases[] = {
-		{ "traceoff", "traceoff", -EEXIST }, { "traceoff", "traceon:5", -EEXIST },
-		{ "traceoff if s32 == 1", "traceoff if s32 == 2", -EEXIST }, { "snapshot", "snapshot:1", -EEXIST },
-		{ "stacktrace", "stacktrace:2", -EEXIST }, { "traceoff", "stacktrace", 0 }, { "snapshot", "traceon", 0 },
-		{ "enable_event:more:third", "disable_event:more:third", -EEXIST },
-		{ "enable_event:more:third", "enable_event:test:other", 0 },
-		{ "enable_hist:more:third", "disable_hist:more:third:1", -EEXIST },
-		{ "enable_hist:more:third", "enable_event:more:third", 0 },
+		{"traceoff", "traceoff", -EEXIST},
+		{"traceoff", "traceon:5", -EEXIST},
+		{"traceoff if s32 == 1", "traceoff if s32 == 2", -EEXIST},
+		{"snapshot", "snapshot:1", -EEXIST},
+		{"stacktrace", "stacktrace:2", -EEXIST},
+		{"traceoff", "stacktrace", 0},
+		{"snapshot", "traceon", 0},
+		{"enable_event:more:third", "disable_event:more:third", -EEXIST},
+		{"enable_event:more:third", "enable_event:test:other", 0},
+		{"enable_hist:more:third", "disable_hist:more:third:1", -EEXIST},
+		{"enable_hist:more:third", "enable_event:more:third", 0},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -108,8 +126,9 @@ static void the_newest_stands_first(void **state)
 	event_file_trigger_write(file, "traceoff");
 	event_file_trigger_write(file, "stacktrace");
 	event_file_trigger_write(file, "enable_event:more:third");
-	assert_prints(event_file_trigger_print(file, out),
-		      "enable_event:more:third:unlimited\nstacktrace:unlimited\ntraceoff:unlimited\n");
+	assert_prints(
+		event_file_trigger_print(file, out),
+		"enable_event:more:third:unlimited\nstacktrace:unlimited\ntraceoff:unlimited\n");
 }
 
 static void removal_looks_only_at_the_kind(void **state)
@@ -137,7 +156,8 @@ static void truncation_leaves_most_triggers(void **state)
 	event_file_trigger_write(file, "enable_hist:more:third");
 	event_file_trigger_write(file, "enable_event:more:third");
 	event_file_trigger_truncate(file);
-	assert_prints(event_file_trigger_print(file, out), "enable_event:more:third:unlimited\ntraceoff:unlimited\n");
+	assert_prints(event_file_trigger_print(file, out),
+		      "enable_event:more:third:unlimited\ntraceoff:unlimited\n");
 }
 
 static void the_count_that_is_left_is_printed(void **state)

@@ -100,7 +100,9 @@ static void calibrated_time_goes_with_the_monotonic_clock(void **state)
 	clock_calibrate(&scale);
 	if (!scale.valid)
 		skip();
-	/* Each reading lies between two of the other clock, however long the test is interrupted. */
+	/*
+	 * Each reading lies between two of the other clock, however long the test is interrupted.
+	 */
 	early[0] = system_ns(CLOCK_MONOTONIC);
 	early[1] = now(&scale, CLOCK_ID_LOCAL);
 	early[2] = system_ns(CLOCK_MONOTONIC);
@@ -109,7 +111,8 @@ static void calibrated_time_goes_with_the_monotonic_clock(void **state)
 	late[1] = now(&scale, CLOCK_ID_PERF);
 	late[2] = system_ns(CLOCK_MONOTONIC);
 	/* One part in a hundred is far beyond any clock's slewing. */
-	assert_in_range(late[1] - early[1], (late[0] - early[2]) / 100 * 99, (late[2] - early[0]) / 100 * 101);
+	assert_in_range(late[1] - early[1], (late[0] - early[2]) / 100 * 99,
+			(late[2] - early[0]) / 100 * 101);
 }
 
 int main(void)

@@ -15,7 +15,8 @@ static void instance_make(uint32_t index)
 	data_ref ref;
 
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(buffer_create(fixture.session, index, 2, 4096, bytes, 2, true, &ref), 0);
+		assert_int_equal(
+			buffer_create(fixture.session, index, 2, 4096, bytes, 2, true, &ref), 0);
 		buffer_publish(fixture.session, index, (uint32_t)i, ref);
 	}
 	memset(inst->cpumask, 0xff, sizeof(inst->cpumask));
@@ -25,7 +26,8 @@ static void instance_make(uint32_t index)
 
 int fixture_setup(void **state)
 {
-	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 8, .memory = 64 << 20 };
+	static const struct session_params params = {
+		.nr_cpus = 2, .nr_slots = 8, .memory = 64 << 20};
 
 	if (session_create(NULL, &params, &fixture.session))
 		return -1;
@@ -43,13 +45,18 @@ int fixture_teardown(void **state)
 	return 0;
 }
 
-void hist_make(struct hist *h, uint32_t key_size, uint32_t nr_sums, uint32_t nr_vars, uint32_t nr_blocks,
-	       uint32_t block_size)
+void hist_make(struct hist *h, uint32_t key_size, uint32_t nr_sums, uint32_t nr_vars,
+	       uint32_t nr_blocks, uint32_t block_size)
 {
 	struct hist_cell *cell;
 
-	*h = (struct hist){ .shape = { .max_elts = 128, .key_size = key_size, .nr_sums = nr_sums,
-				       .nr_vars = nr_vars, .nr_cpus = 2, .nr_slots = 8, .nr_blocks = nr_blocks } };
+	*h = (struct hist){.shape = {.max_elts = 128,
+				     .key_size = key_size,
+				     .nr_sums = nr_sums,
+				     .nr_vars = nr_vars,
+				     .nr_cpus = 2,
+				     .nr_slots = 8,
+				     .nr_blocks = nr_blocks}};
 	for (uint32_t i = 0; i < nr_blocks; i++)
 		h->shape.block_size[i] = block_size;
 	h->ref = session_data_alloc(fixture.session, map_size(&h->shape));
@@ -93,7 +100,8 @@ static data_ref state_make(uint32_t event, uint32_t instance)
 
 void plan_make(const struct plan_row *rows, unsigned int nr)
 {
-	size_t size = sizeof(struct plan) + nr * (sizeof(struct arm) + 4 * sizeof(struct trigger_arm));
+	size_t size =
+		sizeof(struct plan) + nr * (sizeof(struct arm) + 4 * sizeof(struct trigger_arm));
 	config_ref ref = session_config_alloc(fixture.session, size);
 	struct plan *plan = session_config(fixture.session, ref, size);
 	struct arm *arms = (struct arm *)(plan + 1);
@@ -109,25 +117,35 @@ void plan_make(const struct plan_row *rows, unsigned int nr)
 		if (rows[i].nr_triggers)
 			arms[i].flags |= ARM_NEED_RECORD;
 		for (unsigned int k = 0; k < rows[i].nr_triggers; k++)
-			t[used++] = (struct trigger_arm){ .kind = rows[i].triggers[k].kind,
-				.code = rows[i].triggers[k].program, .filter = rows[i].triggers[k].filter,
-				.state = session_data_alloc(fixture.session, sizeof(struct trigger_state)) };
+			t[used++] = (struct trigger_arm){
+				.kind = rows[i].triggers[k].kind,
+				.code = rows[i].triggers[k].program,
+				.filter = rows[i].triggers[k].filter,
+				.state = session_data_alloc(fixture.session,
+							    sizeof(struct trigger_state))};
 	}
 	plan->nr_triggers = used;
-	session_publish(fixture.session, (_Atomic uint64_t *)&plane_event(fixture.p, rows[0].event)->plan, ref);
+	session_publish(fixture.session,
+			(_Atomic uint64_t *)&plane_event(fixture.p, rows[0].event)->plan, ref);
 }
 
 void plan_hist(uint32_t event, uint32_t flags, config_ref program)
 {
-	plan_make(&(struct plan_row){ .event = event, .flags = flags, .nr_triggers = program ? 1 : 0,
-				      .triggers = { { TRIGGER_HIST, program, 0 } } }, 1);
+	plan_make(&(struct plan_row){.event = event,
+				     .flags = flags,
+				     .nr_triggers = program ? 1 : 0,
+				     .triggers = {{TRIGGER_HIST, program, 0}}},
+		  1);
 }
 
 struct rec rec_make(uint32_t event, uint32_t a)
 {
-	return (struct rec){ .common = { .type = (uint16_t)event, .flags = 3, .preempt_count = 1, .pid = 77 },
-			     .a = a, .name = "fifteen-letters", .loc = 8 << 16 | offsetof(struct rec, dyn),
-			     .dyn = "dynamic" };
+	return (struct rec){
+		.common = {.type = (uint16_t)event, .flags = 3, .preempt_count = 1, .pid = 77},
+		.a = a,
+		.name = "fifteen-letters",
+		.loc = 8 << 16 | offsetof(struct rec, dyn),
+		.dyn = "dynamic"};
 }
 
 uint64_t fire_rec(const struct rec *r, uint64_t time)
@@ -174,7 +192,9 @@ static struct ring_iter *iter_of(uint32_t instance, int snapshot)
 	struct instance_state *inst = plane_instance(fixture.p, instance);
 	struct ring_iter *it = NULL;
 
-	assert_int_equal(ring_iter_open(fixture.session, inst->buffers[(inst->live & 1) ^ snapshot], -1, &it), 0);
+	assert_int_equal(ring_iter_open(fixture.session, inst->buffers[(inst->live & 1) ^ snapshot],
+					-1, &it),
+			 0);
 	return it;
 }
 
@@ -192,7 +212,8 @@ const char *ring_text(uint32_t instance, int snapshot)
 		if (type == LAYOUT_STACK_ID)
 			snprintf(text + len, sizeof(text) - len, "s ");
 		else
-			snprintf(text + len, sizeof(text) - len, "%u@%lu ", type, (unsigned long)r.time);
+			snprintf(text + len, sizeof(text) - len, "%u@%lu ", type,
+				 (unsigned long)r.time);
 	}
 	ring_iter_close(it);
 	return text;

@@ -57,12 +57,15 @@ struct plan_row {
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
-void hist_make(struct hist *h, uint32_t key_size, uint32_t nr_sums, uint32_t nr_vars, uint32_t nr_blocks,
-	       uint32_t block_size);
-config_ref program_make(const struct hist *h, const struct op *ops, unsigned int nr, uint32_t flags);
-#define PROGRAM(h, flags, ...)								\
-	program_make(h, (const struct op[]){ __VA_ARGS__, { .kind = OP_END } },		\
-		     sizeof((const struct op[]){ __VA_ARGS__, { .kind = OP_END } }) / sizeof(struct op), flags)
+void hist_make(struct hist *h, uint32_t key_size, uint32_t nr_sums, uint32_t nr_vars,
+	       uint32_t nr_blocks, uint32_t block_size);
+config_ref program_make(const struct hist *h, const struct op *ops, unsigned int nr,
+			uint32_t flags);
+#define PROGRAM(h, flags, ...)                                                    \
+	program_make(h, (const struct op[]){__VA_ARGS__, {.kind = OP_END}},       \
+		     sizeof((const struct op[]){__VA_ARGS__, {.kind = OP_END}}) / \
+			     sizeof(struct op),                                   \
+		     flags)
 /* One arm an instance; all of the same event. */
 void plan_make(const struct plan_row *rows, unsigned int nr);
 void plan_hist(uint32_t event, uint32_t flags, config_ref program);
@@ -74,7 +77,9 @@ uint64_t fire_event(uint32_t event, uint32_t a, uint64_t time);
 struct event_state *state_of(uint32_t event, uint32_t instance);
 uint64_t sum_of_key(const struct hist *h, uint64_t key, uint32_t sum);
 
-/* The records of an instance's live buffer (0) or its snapshot (1): "300@10 302@10 ", s: a stack. */
+/*
+ * The records of an instance's live buffer (0) or its snapshot (1): "300@10 302@10 ", s: a stack.
+ */
 const char *ring_text(uint32_t instance, int snapshot);
 /* The n-th of them; its size. */
 uint32_t ring_nth(uint32_t instance, unsigned int n, void *out, uint32_t room);

@@ -38,8 +38,10 @@ static const char *saying(const void *record)
 	static const struct {
 		const char *text, *mark;
 	} known[] = {
-		{ "*** LATENCY TRACER ACTIVE ***\n", "-l" }, { "*** Can not use snapshot (sorry) ***\n", "-c" },
-		{ "*** SNAPSHOT NOT ALLOCATED ***\n", "-n" }, { "*** stopping trace here!   ***\n", "-t" },
+		{"*** LATENCY TRACER ACTIVE ***\n", "-l"},
+		{"*** Can not use snapshot (sorry) ***\n", "-c"},
+		{"*** SNAPSHOT NOT ALLOCATED ***\n", "-n"},
+		{"*** stopping trace here!   ***\n", "-t"},
 	};
 	const struct {
 		struct record_common common;
@@ -56,8 +58,8 @@ static const char *saying(const void *record)
 }
 
 /* "M", "S" a record, by its buffer, "-x" what is said, "s<n>" a stack of n, "f" a fold */
-int double_write(const struct plane *p, struct slot *own, data_ref buffer, uint32_t set, uint32_t cpu,
-		 uint64_t time, const void *record, uint32_t size)
+int double_write(const struct plane *p, struct slot *own, data_ref buffer, uint32_t set,
+		 uint32_t cpu, uint64_t time, const void *record, uint32_t size)
 {
 	const struct stack_record *stack = record;
 
@@ -143,25 +145,32 @@ static bool needs_record(const struct arm_row *row)
 
 static struct plan *plan_publish(const struct arm_row *rows, unsigned int nr)
 {
-	size_t size = sizeof(struct plan) + nr * sizeof(struct arm) + 3 * nr * sizeof(struct trigger_arm);
+	size_t size =
+		sizeof(struct plan) + nr * sizeof(struct arm) + 3 * nr * sizeof(struct trigger_arm);
 	config_ref ref = session_config_alloc(session, size);
 	struct plan *plan = session_config(session, ref, size);
 	struct arm *arms = (struct arm *)(plan + 1);
 	struct trigger_arm *t = (struct trigger_arm *)(arms + nr);
 
-	*plan = (struct plan){ .event_id = EVENT, .nr_arms = nr, .nr_triggers = 3 * nr, .size = (uint32_t)size };
+	*plan = (struct plan){ .event_id = EVENT, .nr_arms = nr, .nr_triggers = 3 * nr, .size =
+		(uint32_t)size };
 	for (unsigned int i = 0; i < nr; i++) {
 		event_state_of[i] = session_data_alloc(session, sizeof(struct event_state));
-		((struct event_state *)session_data(session, event_state_of[i], 8))->event_id = EVENT;
-		arms[i] = (struct arm){ .instance = rows[i].instance, .flags = rows[i].flags,
-					.filter = answer(rows[i].filter), .state = event_state_of[i],
-					.first_trigger = 3 * i, .nr_triggers = rows[i].nr_triggers };
+		((struct event_state *)session_data(session, event_state_of[i], 8))->event_id =
+			EVENT;
+		arms[i] = (struct arm){.instance = rows[i].instance,
+				       .flags = rows[i].flags,
+				       .filter = answer(rows[i].filter),
+				       .state = event_state_of[i],
+				       .first_trigger = 3 * i,
+				       .nr_triggers = rows[i].nr_triggers};
 		if (needs_record(&rows[i]))
 			arms[i].flags |= ARM_NEED_RECORD;
 		for (unsigned int k = 0; k < rows[i].nr_triggers; k++)
 			trigger_fill(&t[3 * i + k], &rows[i].triggers[k], event_state_of[i]);
 	}
-	session_publish(session, (_Atomic uint64_t *)&plane_event(session_plane(session), EVENT)->plan, ref);
+	session_publish(session,
+			(_Atomic uint64_t *)&plane_event(session_plane(session), EVENT)->plan, ref);
 	return plan;
 }
 
@@ -203,7 +212,8 @@ static uint64_t fire_hit(char *out, int32_t pid, uint32_t other)
 {
 	static const uint64_t stack[2] = { 0x1000, 0x2000 };
 	struct test_record rec = { .common = { .type = EVENT, .pid = pid }, .other = other };
-	struct hit h = { .record = &rec, .size = sizeof(rec), .cpu = 1, .stack = stack, .nr_stack = 2 };
+	struct hit h = {
+		.record = &rec, .size = sizeof(rec), .cpu = 1, .stack = stack, .nr_stack = 2};
 
 	out[0] = 0;
 	diary = out;
@@ -212,7 +222,8 @@ static uint64_t fire_hit(char *out, int32_t pid, uint32_t other)
 
 static int set_up(void **state)
 {
-	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 8, .memory = 64 << 20 };
+	static const struct session_params params = {
+		.nr_cpus = 2, .nr_slots = 8, .memory = 64 << 20};
 
 	if (session_create(NULL, &params, &session))
 		return -1;
@@ -230,7 +241,17 @@ static int tear_down(void **state)
 
 /* ---- the table ---- */
 
-enum { ON = 1, SOFT = 2, OFF_CPU = 4, OTHER_PID = 8, MAX = 16, FREED = 32, STOPPED = 64, SILENT = 128, STACKS = 256 };
+enum {
+	ON = 1,
+	SOFT = 2,
+	OFF_CPU = 4,
+	OTHER_PID = 8,
+	MAX = 16,
+	FREED = 32,
+	STOPPED = 64,
+	SILENT = 128,
+	STACKS = 256
+};
 
 #define NOTHING		{ 0, ALWAYS, 0 }
 #define T(kind)		{ kind + 1, ALWAYS, 0 }
@@ -245,72 +266,181 @@ static const struct order_row {
 	const char	*diary;
 	int		on, live, disabled;	/* afterwards */
 } order[] = {
-	{ "nothing but enabled", ON, ALWAYS, { NOTHING }, "M", 1, 0, 0 },
-	{ "tracing off", 0, ALWAYS, { NOTHING }, "", 0, 0, 0 },
-	{ "filter yes", ON, YES, { NOTHING }, "M", 1, 0, 0 },
-	{ "filter no", ON, NO, { NOTHING }, "", 1, 0, 0 },
-	{ "cpu not in tracing_cpumask", ON | OFF_CPU, ALWAYS, { NOTHING }, "", 1, 0, 0 },
-	{ "pid not listed", ON | OTHER_PID, ALWAYS, { NOTHING }, "", 1, 0, 0 },
-	{ "soft-disabled", ON | SOFT, ALWAYS, { NOTHING }, "", 1, 0, 1 },
+	{"nothing but enabled", ON, ALWAYS, {NOTHING}, "M", 1, 0, 0},
+	{"tracing off", 0, ALWAYS, {NOTHING}, "", 0, 0, 0},
+	{"filter yes", ON, YES, {NOTHING}, "M", 1, 0, 0},
+	{"filter no", ON, NO, {NOTHING}, "", 1, 0, 0},
+	{"cpu not in tracing_cpumask", ON | OFF_CPU, ALWAYS, {NOTHING}, "", 1, 0, 0},
+	{"pid not listed", ON | OTHER_PID, ALWAYS, {NOTHING}, "", 1, 0, 0},
+	{"soft-disabled", ON | SOFT, ALWAYS, {NOTHING}, "", 1, 0, 1},
 
-	{ "traceoff: the record is in", ON, ALWAYS, { T(TRIGGER_TRACEOFF) }, "M", 0, 0, 0 },
-	{ "traceoff if", ON, ALWAYS, { IF(TRIGGER_TRACEOFF, YES) }, "M", 0, 0, 0 },
-	{ "traceoff if not", ON, ALWAYS, { IF(TRIGGER_TRACEOFF, NO) }, "M", 1, 0, 0 },
-	{ "traceoff, filter no", ON, NO, { T(TRIGGER_TRACEOFF) }, "", 0, 0, 0 },
-	{ "traceoff, pid not listed: post triggers look at the record", ON | OTHER_PID, ALWAYS,
-	  { T(TRIGGER_TRACEOFF) }, "", 1, 0, 0 },
-	{ "traceon: the record is in", 0, ALWAYS, { T(TRIGGER_TRACEON) }, "M", 1, 0, 0 },
-	{ "traceon if: reserved while off", 0, ALWAYS, { IF(TRIGGER_TRACEON, YES) }, "", 1, 0, 0 },
-	{ "traceon if, filter yes: written while on", 0, YES, { IF(TRIGGER_TRACEON, YES) }, "M", 1, 0, 0 },
-	{ "traceon if, filter no", 0, NO, { IF(TRIGGER_TRACEON, YES) }, "", 1, 0, 0 },
-	{ "traceon, pid not listed", OTHER_PID, ALWAYS, { T(TRIGGER_TRACEON) }, "", 1, 0, 0 },
+	{"traceoff: the record is in", ON, ALWAYS, {T(TRIGGER_TRACEOFF)}, "M", 0, 0, 0},
+	{"traceoff if", ON, ALWAYS, {IF(TRIGGER_TRACEOFF, YES)}, "M", 0, 0, 0},
+	{"traceoff if not", ON, ALWAYS, {IF(TRIGGER_TRACEOFF, NO)}, "M", 1, 0, 0},
+	{"traceoff, filter no", ON, NO, {T(TRIGGER_TRACEOFF)}, "", 0, 0, 0},
+	{"traceoff, pid not listed: post triggers look at the record",
+	 ON | OTHER_PID,
+	 ALWAYS,
+	 {T(TRIGGER_TRACEOFF)},
+	 "",
+	 1,
+	 0,
+	 0},
+	{"traceon: the record is in", 0, ALWAYS, {T(TRIGGER_TRACEON)}, "M", 1, 0, 0},
+	{"traceon if: reserved while off", 0, ALWAYS, {IF(TRIGGER_TRACEON, YES)}, "", 1, 0, 0},
+	{"traceon if, filter yes: written while on",
+	 0,
+	 YES,
+	 {IF(TRIGGER_TRACEON, YES)},
+	 "M",
+	 1,
+	 0,
+	 0},
+	{"traceon if, filter no", 0, NO, {IF(TRIGGER_TRACEON, YES)}, "", 1, 0, 0},
+	{"traceon, pid not listed", OTHER_PID, ALWAYS, {T(TRIGGER_TRACEON)}, "", 1, 0, 0},
 
-	{ "snapshot: into the new live buffer", ON, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "S", 1, 1, 0 },
-	{ "snapshot if: into the snapshot", ON, ALWAYS, { IF(TRIGGER_SNAPSHOT, YES) }, "M", 1, 1, 0 },
-	{ "snapshot if not", ON, ALWAYS, { IF(TRIGGER_SNAPSHOT, NO) }, "M", 1, 0, 0 },
-	{ "snapshot with tracing off", 0, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "", 0, 1, 0 },
-	{ "snapshot if, filter no", ON, NO, { IF(TRIGGER_SNAPSHOT, YES) }, "", 1, 1, 0 },
-	{ "snapshot, pid not listed", ON | OTHER_PID, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "", 1, 1, 0 },
-	{ "snapshot if, pid not listed", ON | OTHER_PID, ALWAYS, { IF(TRIGGER_SNAPSHOT, YES) }, "", 1, 0, 0 },
-	{ "snapshot beside a hist comes after the reservation", ON, ALWAYS,
-	  { T(TRIGGER_SNAPSHOT), T(TRIGGER_HIST) }, "fM", 1, 1, 0 },
-	{ "snapshot under a latency tracer", ON | MAX, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "-l-cM", 1, 0, 0 },
-	{ "snapshot if, under one: behind the record", ON | MAX, ALWAYS, { IF(TRIGGER_SNAPSHOT, YES) }, "M-l-c", 1, 0, 0 },
-	{ "snapshot if, under one, filter no", ON | MAX, NO, { IF(TRIGGER_SNAPSHOT, YES) }, "-l-c", 1, 0, 0 },
-	{ "snapshot if, under one, filter yes", ON | MAX, YES, { IF(TRIGGER_SNAPSHOT, YES) }, "-l-cM", 1, 0, 0 },
-	{ "snapshot if, under one, soft-disabled", ON | SOFT | MAX, ALWAYS, { IF(TRIGGER_SNAPSHOT, YES) }, "-l-c", 1, 0, 1 },
-	{ "snapshot if not, under one", ON | MAX, ALWAYS, { IF(TRIGGER_SNAPSHOT, NO) }, "M", 1, 0, 0 },
-	{ "snapshot under one, tracing off", MAX, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "", 0, 0, 0 },
-	{ "snapshot under one, without trace_printk", ON | MAX | SILENT, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "M", 1, 0, 0 },
-	{ "snapshot under one, with stacktrace", ON | MAX | STACKS, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "-ls2-cs2Ms2", 1, 0, 0 },
-	{ "snapshot while there is none: the trace ends", ON | FREED, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "-n-t", 0, 0, 0 },
-	{ "snapshot if, while there is none", ON | FREED, ALWAYS, { IF(TRIGGER_SNAPSHOT, YES) }, "M-n-t", 0, 0, 0 },
-	{ "snapshot while there is none comes first", ON | FREED | MAX, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "-n-t", 0, 0, 0 },
-	{ "snapshot while the rings are stopped", ON | STOPPED, ALWAYS, { T(TRIGGER_SNAPSHOT) }, "M", 1, 0, 0 },
+	{"snapshot: into the new live buffer", ON, ALWAYS, {T(TRIGGER_SNAPSHOT)}, "S", 1, 1, 0},
+	{"snapshot if: into the snapshot", ON, ALWAYS, {IF(TRIGGER_SNAPSHOT, YES)}, "M", 1, 1, 0},
+	{"snapshot if not", ON, ALWAYS, {IF(TRIGGER_SNAPSHOT, NO)}, "M", 1, 0, 0},
+	{"snapshot with tracing off", 0, ALWAYS, {T(TRIGGER_SNAPSHOT)}, "", 0, 1, 0},
+	{"snapshot if, filter no", ON, NO, {IF(TRIGGER_SNAPSHOT, YES)}, "", 1, 1, 0},
+	{"snapshot, pid not listed", ON | OTHER_PID, ALWAYS, {T(TRIGGER_SNAPSHOT)}, "", 1, 1, 0},
+	{"snapshot if, pid not listed",
+	 ON | OTHER_PID,
+	 ALWAYS,
+	 {IF(TRIGGER_SNAPSHOT, YES)},
+	 "",
+	 1,
+	 0,
+	 0},
+	{"snapshot beside a hist comes after the reservation",
+	 ON,
+	 ALWAYS,
+	 {T(TRIGGER_SNAPSHOT), T(TRIGGER_HIST)},
+	 "fM",
+	 1,
+	 1,
+	 0},
+	{"snapshot under a latency tracer",
+	 ON | MAX,
+	 ALWAYS,
+	 {T(TRIGGER_SNAPSHOT)},
+	 "-l-cM",
+	 1,
+	 0,
+	 0},
+	{"snapshot if, under one: behind the record",
+	 ON | MAX,
+	 ALWAYS,
+	 {IF(TRIGGER_SNAPSHOT, YES)},
+	 "M-l-c",
+	 1,
+	 0,
+	 0},
+	{"snapshot if, under one, filter no",
+	 ON | MAX,
+	 NO,
+	 {IF(TRIGGER_SNAPSHOT, YES)},
+	 "-l-c",
+	 1,
+	 0,
+	 0},
+	{"snapshot if, under one, filter yes",
+	 ON | MAX,
+	 YES,
+	 {IF(TRIGGER_SNAPSHOT, YES)},
+	 "-l-cM",
+	 1,
+	 0,
+	 0},
+	{"snapshot if, under one, soft-disabled",
+	 ON | SOFT | MAX,
+	 ALWAYS,
+	 {IF(TRIGGER_SNAPSHOT, YES)},
+	 "-l-c",
+	 1,
+	 0,
+	 1},
+	{"snapshot if not, under one", ON | MAX, ALWAYS, {IF(TRIGGER_SNAPSHOT, NO)}, "M", 1, 0, 0},
+	{"snapshot under one, tracing off", MAX, ALWAYS, {T(TRIGGER_SNAPSHOT)}, "", 0, 0, 0},
+	{"snapshot under one, without trace_printk",
+	 ON | MAX | SILENT,
+	 ALWAYS,
+	 {T(TRIGGER_SNAPSHOT)},
+	 "M",
+	 1,
+	 0,
+	 0},
+	{"snapshot under one, with stacktrace",
+	 ON | MAX | STACKS,
+	 ALWAYS,
+	 {T(TRIGGER_SNAPSHOT)},
+	 "-ls2-cs2Ms2",
+	 1,
+	 0,
+	 0},
+	{"snapshot while there is none: the trace ends",
+	 ON | FREED,
+	 ALWAYS,
+	 {T(TRIGGER_SNAPSHOT)},
+	 "-n-t",
+	 0,
+	 0,
+	 0},
+	{"snapshot if, while there is none",
+	 ON | FREED,
+	 ALWAYS,
+	 {IF(TRIGGER_SNAPSHOT, YES)},
+	 "M-n-t",
+	 0,
+	 0,
+	 0},
+	{"snapshot while there is none comes first",
+	 ON | FREED | MAX,
+	 ALWAYS,
+	 {T(TRIGGER_SNAPSHOT)},
+	 "-n-t",
+	 0,
+	 0,
+	 0},
+	{"snapshot while the rings are stopped",
+	 ON | STOPPED,
+	 ALWAYS,
+	 {T(TRIGGER_SNAPSHOT)},
+	 "M",
+	 1,
+	 0,
+	 0},
 
-	{ "hist", ON, ALWAYS, { T(TRIGGER_HIST) }, "fM", 1, 0, 0 },
-	{ "hist with tracing off", 0, ALWAYS, { T(TRIGGER_HIST) }, "f", 0, 0, 0 },
-	{ "hist, filter no", ON, NO, { T(TRIGGER_HIST) }, "f", 1, 0, 0 },
-	{ "hist, soft-disabled", ON | SOFT, ALWAYS, { T(TRIGGER_HIST) }, "f", 1, 0, 1 },
-	{ "hist if not", ON, ALWAYS, { IF(TRIGGER_HIST, NO) }, "M", 1, 0, 0 },
-	{ "hist, pid not listed", ON | OTHER_PID, ALWAYS, { T(TRIGGER_HIST) }, "", 1, 0, 0 },
-	{ "hist, cpu not in the mask", ON | OFF_CPU, ALWAYS, { T(TRIGGER_HIST) }, "f", 1, 0, 0 },
-	{ "two hists", ON, ALWAYS, { T(TRIGGER_HIST), IF(TRIGGER_HIST, YES) }, "ffM", 1, 0, 0 },
+	{"hist", ON, ALWAYS, {T(TRIGGER_HIST)}, "fM", 1, 0, 0},
+	{"hist with tracing off", 0, ALWAYS, {T(TRIGGER_HIST)}, "f", 0, 0, 0},
+	{"hist, filter no", ON, NO, {T(TRIGGER_HIST)}, "f", 1, 0, 0},
+	{"hist, soft-disabled", ON | SOFT, ALWAYS, {T(TRIGGER_HIST)}, "f", 1, 0, 1},
+	{"hist if not", ON, ALWAYS, {IF(TRIGGER_HIST, NO)}, "M", 1, 0, 0},
+	{"hist, pid not listed", ON | OTHER_PID, ALWAYS, {T(TRIGGER_HIST)}, "", 1, 0, 0},
+	{"hist, cpu not in the mask", ON | OFF_CPU, ALWAYS, {T(TRIGGER_HIST)}, "f", 1, 0, 0},
+	{"two hists", ON, ALWAYS, {T(TRIGGER_HIST), IF(TRIGGER_HIST, YES)}, "ffM", 1, 0, 0},
 
-	{ "stacktrace after the record", ON, ALWAYS, { T(TRIGGER_STACKTRACE) }, "Ms2", 1, 0, 0 },
-	{ "stacktrace of a record that is not kept", ON, NO, { T(TRIGGER_STACKTRACE) }, "s2", 1, 0, 0 },
-	{ "stacktrace, soft-disabled", ON | SOFT, ALWAYS, { T(TRIGGER_STACKTRACE) }, "s2", 1, 0, 1 },
-	{ "stacktrace with tracing off", 0, ALWAYS, { T(TRIGGER_STACKTRACE) }, "", 0, 0, 0 },
-	{ "stacktrace if not", ON, ALWAYS, { IF(TRIGGER_STACKTRACE, NO) }, "M", 1, 0, 0 },
+	{"stacktrace after the record", ON, ALWAYS, {T(TRIGGER_STACKTRACE)}, "Ms2", 1, 0, 0},
+	{"stacktrace of a record that is not kept", ON, NO, {T(TRIGGER_STACKTRACE)}, "s2", 1, 0, 0},
+	{"stacktrace, soft-disabled", ON | SOFT, ALWAYS, {T(TRIGGER_STACKTRACE)}, "s2", 1, 0, 1},
+	{"stacktrace with tracing off", 0, ALWAYS, {T(TRIGGER_STACKTRACE)}, "", 0, 0, 0},
+	{"stacktrace if not", ON, ALWAYS, {IF(TRIGGER_STACKTRACE, NO)}, "M", 1, 0, 0},
 
-	{ "disables itself", ON, ALWAYS, { T(TRIGGER_DISABLE_EVENT) }, "", 1, 0, 1 },
-	{ "disables itself if", ON, ALWAYS, { IF(TRIGGER_DISABLE_EVENT, YES) }, "", 1, 0, 1 },
-	{ "enables itself: too late", ON | SOFT, ALWAYS, { T(TRIGGER_ENABLE_EVENT) }, "", 1, 0, 0 },
-	{ "enables itself if", ON | SOFT, ALWAYS, { IF(TRIGGER_ENABLE_EVENT, YES) }, "M", 1, 0, 0 },
-	{ "pauses its hist", ON, ALWAYS, { T(TRIGGER_DISABLE_HIST), T(TRIGGER_HIST) }, "M", 1, 0, 0 },
-	{ "pauses its hist if not", ON, ALWAYS, { IF(TRIGGER_DISABLE_HIST, NO), T(TRIGGER_HIST) }, "fM",
-	  1, 0, 0 },
-	{ "no count left", ON, ALWAYS, { NONE_LEFT(TRIGGER_SNAPSHOT) }, "M", 1, 0, 0 },
+	{"disables itself", ON, ALWAYS, {T(TRIGGER_DISABLE_EVENT)}, "", 1, 0, 1},
+	{"disables itself if", ON, ALWAYS, {IF(TRIGGER_DISABLE_EVENT, YES)}, "", 1, 0, 1},
+	{"enables itself: too late", ON | SOFT, ALWAYS, {T(TRIGGER_ENABLE_EVENT)}, "", 1, 0, 0},
+	{"enables itself if", ON | SOFT, ALWAYS, {IF(TRIGGER_ENABLE_EVENT, YES)}, "M", 1, 0, 0},
+	{"pauses its hist", ON, ALWAYS, {T(TRIGGER_DISABLE_HIST), T(TRIGGER_HIST)}, "M", 1, 0, 0},
+	{"pauses its hist if not",
+	 ON,
+	 ALWAYS,
+	 {IF(TRIGGER_DISABLE_HIST, NO), T(TRIGGER_HIST)},
+	 "fM",
+	 1,
+	 0,
+	 0},
+	{"no count left", ON, ALWAYS, {NONE_LEFT(TRIGGER_SNAPSHOT)}, "M", 1, 0, 0},
 };
 
 static void row_arm(const struct order_row *row, struct arm_row *arm)
@@ -349,15 +479,18 @@ static void check_row(const struct order_row *row)
 		instance(0)->cpumask[0] = 1;
 	if (row->with & FREED)
 		instance(0)->buffers[1] = 0;
-	instance(0)->flags = (row->with & SILENT ? 0 : INSTANCE_PRINTS) | (row->with & MAX ? INSTANCE_MAX_USED : 0) |
-			     (row->with & STOPPED ? INSTANCE_STOPPED : 0) | (row->with & STACKS ? INSTANCE_STACKTRACE : 0);
+	instance(0)->flags = (row->with & SILENT ? 0 : INSTANCE_PRINTS) |
+			     (row->with & MAX ? INSTANCE_MAX_USED : 0) |
+			     (row->with & STOPPED ? INSTANCE_STOPPED : 0) |
+			     (row->with & STACKS ? INSTANCE_STACKTRACE : 0);
 	if (row->with & OTHER_PID)
 		pids_allow(77);
 	assert_int_equal(fire_hit(out, 5, 0), strpbrk(row->diary, "MS") ? 1 : 0);
 	if (strcmp(out, row->diary) || (int)instance(0)->tracing_on != row->on ||
-	    (int)instance(0)->live != row->live || (int)event_state(0)->soft_disabled != row->disabled)
-		fail_msg("%s: \"%s\" on %u live %u disabled %u", row->name, out, instance(0)->tracing_on,
-			 instance(0)->live, event_state(0)->soft_disabled);
+	    (int)instance(0)->live != row->live ||
+	    (int)event_state(0)->soft_disabled != row->disabled)
+		fail_msg("%s: \"%s\" on %u live %u disabled %u", row->name, out,
+			 instance(0)->tracing_on, instance(0)->live, event_state(0)->soft_disabled);
 	assert_int_equal(slot->depth, 0);
 }
 
@@ -429,10 +562,14 @@ static void a_snapshot_needs_a_second_buffer(void **state)
 static void all_hists_of_an_event_are_switched(void **state)
 {
 	static const struct arm_row arms[2] = {
-		{ .instance = 0, .flags = ARM_RECORD, .nr_triggers = 2,
-		  .triggers = { { TRIGGER_HIST, ALWAYS, 0 }, { TRIGGER_HIST, ALWAYS, 0 } } },
-		{ .instance = 1, .flags = ARM_RECORD, .nr_triggers = 2,
-		  .triggers = { { TRIGGER_HIST, ALWAYS, 0 }, { TRIGGER_DISABLE_HIST, ALWAYS, 1 } } },
+		{.instance = 0,
+		 .flags = ARM_RECORD,
+		 .nr_triggers = 2,
+		 .triggers = {{TRIGGER_HIST, ALWAYS, 0}, {TRIGGER_HIST, ALWAYS, 0}}},
+		{.instance = 1,
+		 .flags = ARM_RECORD,
+		 .nr_triggers = 2,
+		 .triggers = {{TRIGGER_HIST, ALWAYS, 0}, {TRIGGER_DISABLE_HIST, ALWAYS, 1}}},
 	};
 	struct plan *plan = plan_publish(arms, 2);
 	struct trigger_arm *t = (struct trigger_arm *)((struct arm *)(plan + 1) + 2);
@@ -481,7 +618,8 @@ static void markers_fire_before_their_newline(void **state)
 	struct plan *plan = plan_publish(&arm, 1);
 	struct trigger_arm *t = (struct trigger_arm *)((struct arm *)(plan + 1) + 1);
 	struct test_record rec = { .common = { .type = EVENT } }, seen = rec;
-	struct hit h = { .record = &rec, .size = sizeof(rec), .seen = &seen, .seen_size = sizeof(seen) };
+	struct hit h = {
+		.record = &rec, .size = sizeof(rec), .seen = &seen, .seen_size = sizeof(seen)};
 	char out[64] = "";
 
 	diary = out;

@@ -31,8 +31,13 @@ static struct map_view made(const struct map_shape *shape)
 
 static struct map_shape shaped(uint32_t max_elts, uint32_t key_size, bool single)
 {
-	return (struct map_shape){ .max_elts = max_elts, .key_size = key_size, .nr_sums = 2, .nr_vars = 3,
-				   .nr_cpus = 4, .nr_slots = SLOTS, .single_writer = single };
+	return (struct map_shape){.max_elts = max_elts,
+				  .key_size = key_size,
+				  .nr_sums = 2,
+				  .nr_vars = 3,
+				  .nr_cpus = 4,
+				  .nr_slots = SLOTS,
+				  .single_writer = single};
 }
 
 static void keys_of_all_sizes_are_found_again(void **state)
@@ -159,7 +164,15 @@ static void variables_are_read_once(void **state)
 }
 
 /* What a writer that is killed at each step leaves, as the steps of insert_owned() store it. */
-enum killed { BEFORE_CLAIM, AFTER_CLAIM, AFTER_PUBLISH, BEFORE_UNCLAIM, BEFORE_REPLACE, AFTER_REPLACE, STEPS };
+enum killed {
+	BEFORE_CLAIM,
+	AFTER_CLAIM,
+	AFTER_PUBLISH,
+	BEFORE_UNCLAIM,
+	BEFORE_REPLACE,
+	AFTER_REPLACE,
+	STEPS
+};
 
 static uint64_t word(uint64_t places, uint64_t next, uint64_t owner, uint64_t seq)
 {
@@ -212,7 +225,9 @@ static void no_elt_leaks_wherever_a_writer_is_killed(void **state)
 			struct map_view m = made(&shape);
 
 			killed_at(m, step);
-			/* Another's operations in between make the pool forget whose was the last. */
+			/*
+			 * Another's operations in between make the pool forget whose was the last.
+			 */
 			for (uint64_t k = 5000; others && k < 5003; k++)
 				map_insert(m, &slots[3], &k);
 			if (step % 2)

@@ -21,9 +21,15 @@ static struct map_view made(bool single)
 	static struct map_layout layout;
 	struct map_view m;
 
-	shape = (struct map_shape){ .max_elts = 128, .key_size = 8, .nr_sums = 1, .nr_vars = 1, .nr_cpus = 2,
-				    .nr_slots = SLOTS, .single_writer = single, .nr_blocks = 2,
-				    .block_size = { WORDS * 8, 16 } };
+	shape = (struct map_shape){.max_elts = 128,
+				   .key_size = 8,
+				   .nr_sums = 1,
+				   .nr_vars = 1,
+				   .nr_cpus = 2,
+				   .nr_slots = SLOTS,
+				   .single_writer = single,
+				   .nr_blocks = 2,
+				   .block_size = {WORDS * 8, 16}};
 	map_lay_out(&layout, &shape);
 	m = (struct map_view){ &layout, aligned_alloc(64, (map_size(&shape) + 63) / 64 * 64) };
 	memset(m.data, 0, map_size(&shape));
@@ -211,7 +217,9 @@ static void slots_beyond_the_owners_borrow_one(void **state)
 	free(m.data);
 }
 
-/* Owner 1 was killed behind the compare-and-swap of the word: its spare is what it has published. */
+/*
+ * Owner 1 was killed behind the compare-and-swap of the word: its spare is what it has published.
+ */
 static void killed_after_publish(struct map_view m, uint64_t v)
 {
 	uint64_t spare;
@@ -234,7 +242,8 @@ static void a_killed_writer_is_finished_by_whoever_comes(void **state)
 		if (who == SERVER)
 			map_recover(m, 1);
 		else
-			assert_true(write_block(m, who == NEXT_WRITER ? 2 : 1, who == OTHER_ELT ? 9 : ELT, 60));
+			assert_true(write_block(m, who == NEXT_WRITER ? 2 : 1,
+						who == OTHER_ELT ? 9 : ELT, 60));
 		assert_records_whole(m);
 		assert_block(m, ELT, who == SERVER || who == OTHER_ELT ? 50 : 60);
 		map_recover(m, 1);

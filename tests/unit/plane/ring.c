@@ -37,7 +37,8 @@ static data_ref made(uint64_t bytes, bool overwrite, uint32_t subbuf_size)
 	uint64_t sizes[CPUS] = { bytes, bytes, bytes };
 	data_ref ref;
 
-	assert_int_equal(buffer_create(session, 0, CPUS, subbuf_size, sizes, 2, overwrite, &ref), 0);
+	assert_int_equal(buffer_create(session, 0, CPUS, subbuf_size, sizes, 2, overwrite, &ref),
+			 0);
 	return ref;
 }
 
@@ -75,7 +76,8 @@ static uint32_t number_of(const struct ring_record *r)
 }
 
 /* A page of each consuming read through libtraceevent; fn sees every record. */
-static unsigned int judge(int cpu, void (*fn)(unsigned int i, uint64_t time, const struct record *r, int size))
+static unsigned int judge(int cpu, void (*fn)(unsigned int i, uint64_t time, const struct record *r,
+					      int size))
 {
 	struct kbuffer *kbuf = kbuffer_alloc(KBUFFER_LSIZE_8, KBUFFER_ENDIAN_LITTLE);
 	struct ring_consumer *c;
@@ -88,7 +90,8 @@ static unsigned int judge(int cpu, void (*fn)(unsigned int i, uint64_t time, con
 		void *rec;
 
 		assert_int_equal(kbuffer_load_subbuffer(kbuf, page), 0);
-		for (rec = kbuffer_read_event(kbuf, &time); rec; rec = kbuffer_next_event(kbuf, &time))
+		for (rec = kbuffer_read_event(kbuf, &time); rec;
+		     rec = kbuffer_next_event(kbuf, &time))
 			fn(i++, time, rec, kbuffer_event_size(kbuf));
 	}
 	ring_consumer_close(c);
@@ -114,7 +117,10 @@ static void pages_of_all_sizes_and_deltas_are_the_kernels(void **state)
 	uint64_t time = 5;
 
 	for (uint32_t i = 0; i < 200; i++) {
-		time += i % 7 == 3 ? HUGE_DELTA - 1 : i % 7 == 4 ? HUGE_DELTA : i % 7 == 5 ? 1ull << 40 : i % 3;
+		time += i % 7 == 3   ? HUGE_DELTA - 1
+			: i % 7 == 4 ? HUGE_DELTA
+			: i % 7 == 5 ? 1ull << 40
+				     : i % 3;
 		times[i] = time;
 		assert_int_equal(put(1, time, i, sizes[i % 9]), 0);
 	}
@@ -371,10 +377,20 @@ static void a_commit_for_another_cpu_fails(void **state)
 	struct ring ring = { .head = 32 }, before = ring;
 	char page[64] = { 0 }, record[16] = { 1 };
 	struct ring_short w = {
-		.ring = &ring, .tail = &ring.tail[1], .at = page, .src = record, .last = 8, .head = 32, .next_head = 73,
+		.ring = &ring,
+		.tail = &ring.tail[1],
+		.at = page,
+		.src = record,
+		.last = 8,
+		.head = 32,
+		.next_head = 73,
 	};
 	uint64_t head = 32, at = 0;
-	struct ring_commit c = { .head_at = &head, .head = 32, .next_head = 73, .nr_stores = 1, .stores = { { &at, 7 } } };
+	struct ring_commit c = {.head_at = &head,
+				.head = 32,
+				.next_head = 73,
+				.nr_stores = 1,
+				.stores = {{&at, 7}}};
 	int cpu;
 
 	if (rseq_cpu() < 0)
@@ -419,10 +435,15 @@ static void restartable_and_lease_records_are_merged(void **state)
 	for (i = 0; i < 1000; i++) {
 		r.number = i;
 		r.check = i * 2654435761u;
-		assert_int_equal(ring_write(plane, i & 1 ? own : slot, live, 0, 0, 0, &r, 16 + i % 3 * 4), 0);
+		assert_int_equal(
+			ring_write(plane, i & 1 ? own : slot, live, 0, 0, 0, &r, 16 + i % 3 * 4),
+			0);
 	}
 	assert_int_equal(ring_iter_open(session, live, -1, &it), 0);
-	/* Two records of different rings may have the same time: only the order within each ring is certain. */
+	/*
+	 * Two records of different rings may have the same time: only the order within each ring is
+	 * certain.
+	 */
 	for (i = 0; ring_iter_next(it, &rec) == 1; i++) {
 		uint32_t n = number_of(&rec);
 
@@ -514,8 +535,10 @@ static void garbage_is_survived(void **state)
 		for (int k = 0; k < 3; k++) {
 			seed = seed * 1103515245 + 12345;
 			((uint32_t *)r)[seed / 65536 % (sizeof(*r) / 4)] ^= 1u << (seed >> 11 & 31);
-			((char *)session_data(session, saved.pages, 1))[seed % (16 * PAGE)] ^= (char)(seed >> 20);
-			((char *)session_data(session, saved.descs, 1))[seed / 3 % (16 * 32)] ^= (char)(seed >> 18);
+			((char *)session_data(session, saved.pages, 1))[seed % (16 * PAGE)] ^=
+				(char)(seed >> 20);
+			((char *)session_data(session, saved.descs, 1))[seed / 3 % (16 * 32)] ^=
+				(char)(seed >> 18);
 		}
 		buffer_stats(session, buffer, 0, &st);
 		assert_int_equal(ring_iter_open(session, buffer, -1, &it), 0);

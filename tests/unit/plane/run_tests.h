@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_tests.h - main() of tests that make sessions: a place for them, or the whole program is skipped
+ * run_tests.h - main() of tests that make sessions: a place for them, or the whole program is
+ * skipped
  */
 #ifndef TRACEFUSE_TESTS_PLANE_RUN_TESTS_H
 #define TRACEFUSE_TESTS_PLANE_RUN_TESTS_H

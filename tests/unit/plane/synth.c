@@ -13,8 +13,12 @@
 #define FIND		{ .kind = OP_FIND }
 #define A_AS_REF0	{ .kind = OP_LOAD_U32, .off = OFF(a) }, { .kind = OP_VAR_SET, .off = 0 }, \
 			{ .kind = OP_REF_OWN, .off = 0, .arg = 0 }
-#define SYNTH_A(id)	{ .kind = OP_SYNTH_BEGIN, .arg = id, .len = 16 }, \
-			{ .kind = OP_SYNTH_U64, .off = 8, .size = 8, .arg = 0 }, { .kind = OP_SYNTH_END }
+#define SYNTH_A(id)                                                    \
+	{.kind = OP_SYNTH_BEGIN, .arg = id, .len = 16},                \
+		{.kind = OP_SYNTH_U64, .off = 8, .size = 8, .arg = 0}, \
+	{                                                              \
+		.kind = OP_SYNTH_END                                   \
+	}
 /* Where the field of SYNTH_A is, as a key. */
 #define KEY_LAT		{ .kind = OP_KEY_FIELD, .size = OP_LOAD_U64, .arg = 8 }
 
@@ -48,21 +52,32 @@ static void records_are_the_kernels(void **state)
 
 	hist_make(&ha, 8, 1, 4, 4, STRING_ROOM);
 	plan_hist(SYNTH, ARM_RECORD, 0);
-	plan_hist(EVENT_A, 0, PROGRAM(&ha, CODE_NEEDS_STACK, KEY_A, FIND,
-		{ .kind = OP_LOAD_U64, .off = OFF(c) }, { .kind = OP_VAR_SET, .off = 0 },
-		{ .kind = OP_VAR_SET_STRING, .off = 1, .len = 1, .size = STRING_FIXED, .imm = OFF(name), .arg = 16 },
-		{ .kind = OP_VAR_SET_STRING, .off = 2, .len = 2, .size = STRING_DATA_LOC, .imm = OFF(loc) },
-		{ .kind = OP_VAR_SET_STACK, .off = 3, .len = 3, .size = STACK_HIT },
-		{ .kind = OP_REF_OWN, .arg = 0, .off = 0 }, { .kind = OP_REF_OWN, .arg = 1, .off = 1, .len = 2 },
-		{ .kind = OP_REF_OWN, .arg = 2, .off = 2, .len = 3 }, { .kind = OP_REF_OWN, .arg = 3, .off = 3, .len = 4 },
-		{ .kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = (uint16_t)behind },
-		{ .kind = OP_SYNTH_U64, .off = 8, .size = 8, .arg = 0 },
-		{ .kind = OP_SYNTH_U64, .off = 16, .size = 4, .arg = 0 },
-		{ .kind = OP_SYNTH_U64, .off = 24, .size = 1, .arg = 0 },
-		{ .kind = OP_SYNTH_STRING, .off = 32, .len = STRING_ROOM, .arg = 1 },
-		{ .kind = OP_SYNTH_STRING, .off = 288, .arg = 2 },
-		{ .kind = OP_SYNTH_STACK, .off = 296, .arg = 3 },
-		{ .kind = OP_SYNTH_END }));
+	plan_hist(EVENT_A, 0,
+		  PROGRAM(&ha, CODE_NEEDS_STACK, KEY_A, FIND, {.kind = OP_LOAD_U64, .off = OFF(c)},
+			  {.kind = OP_VAR_SET, .off = 0},
+			  {.kind = OP_VAR_SET_STRING,
+			   .off = 1,
+			   .len = 1,
+			   .size = STRING_FIXED,
+			   .imm = OFF(name),
+			   .arg = 16},
+			  {.kind = OP_VAR_SET_STRING,
+			   .off = 2,
+			   .len = 2,
+			   .size = STRING_DATA_LOC,
+			   .imm = OFF(loc)},
+			  {.kind = OP_VAR_SET_STACK, .off = 3, .len = 3, .size = STACK_HIT},
+			  {.kind = OP_REF_OWN, .arg = 0, .off = 0},
+			  {.kind = OP_REF_OWN, .arg = 1, .off = 1, .len = 2},
+			  {.kind = OP_REF_OWN, .arg = 2, .off = 2, .len = 3},
+			  {.kind = OP_REF_OWN, .arg = 3, .off = 3, .len = 4},
+			  {.kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = (uint16_t)behind},
+			  {.kind = OP_SYNTH_U64, .off = 8, .size = 8, .arg = 0},
+			  {.kind = OP_SYNTH_U64, .off = 16, .size = 4, .arg = 0},
+			  {.kind = OP_SYNTH_U64, .off = 24, .size = 1, .arg = 0},
+			  {.kind = OP_SYNTH_STRING, .off = 32, .len = STRING_ROOM, .arg = 1},
+			  {.kind = OP_SYNTH_STRING, .off = 288, .arg = 2},
+			  {.kind = OP_SYNTH_STACK, .off = 296, .arg = 3}, {.kind = OP_SYNTH_END}));
 	struct rec r = rec_make(EVENT_A, 7);
 
 	r.c = 0x1122334455667788;
@@ -74,7 +89,8 @@ static void records_are_the_kernels(void **state)
 	memset(&got, 0, sizeof(got));
 	size = ring_nth(0, 1, &got, sizeof(got));
 	memset(&expected, 0, sizeof(expected));
-	expected.common = (struct record_common){ .type = SYNTH, .flags = 3, .preempt_count = 1, .pid = 77 };
+	expected.common =
+		(struct record_common){.type = SYNTH, .flags = 3, .preempt_count = 1, .pid = 77};
 	expected.u64 = r.c;
 	expected.u32 = 0x55667788;
 	expected.u8 = 0x88;
@@ -87,21 +103,31 @@ static void records_are_the_kernels(void **state)
 	assert_memory_equal(&got, &expected, sizeof(expected));
 }
 
-/* Of a full stack the count and fifteen addresses are the field, the sixteenth only has its room. */
+/*
+ * Of a full stack the count and fifteen addresses are the field, the sixteenth only has its room.
+ */
 static void a_full_stack_is_as_long_as_the_kernels(void **state)
 {
 	uint64_t stack[20], got[64] = { 0 };
 	struct rec r = rec_make(EVENT_A, 7);
-	struct hit h = { .record = &r, .size = sizeof(r), .cpu = 1, .time = 10, .stack = stack, .nr_stack = 20, .writer = 1 };
+	struct hit h = {.record = &r,
+			.size = sizeof(r),
+			.cpu = 1,
+			.time = 10,
+			.stack = stack,
+			.nr_stack = 20,
+			.writer = 1};
 
 	for (uint32_t i = 0; i < 20; i++)
 		stack[i] = 0x1000 + i;
 	hist_make(&ha, 8, 1, 1, 1, STRING_ROOM);
 	plan_hist(SYNTH, ARM_RECORD, 0);
-	plan_hist(EVENT_A, 0, PROGRAM(&ha, CODE_NEEDS_STACK, KEY_A, FIND,
-		{ .kind = OP_VAR_SET_STACK, .size = STACK_HIT }, { .kind = OP_REF_OWN, .len = 1 },
-		{ .kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16 }, { .kind = OP_SYNTH_STACK, .off = 8 },
-		{ .kind = OP_SYNTH_END }));
+	plan_hist(EVENT_A, 0,
+		  PROGRAM(&ha, CODE_NEEDS_STACK, KEY_A, FIND,
+			  {.kind = OP_VAR_SET_STACK, .size = STACK_HIT},
+			  {.kind = OP_REF_OWN, .len = 1},
+			  {.kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16},
+			  {.kind = OP_SYNTH_STACK, .off = 8}, {.kind = OP_SYNTH_END}));
 	hit(fixture.p, fixture.slot, &h);
 	assert_int_equal(ring_nth(0, 0, got, sizeof(got)), 16 + 17 * 8);
 	assert_int_equal(got[1], 16 * 8 << 16 | 16);
@@ -298,12 +324,21 @@ static void its_effects_are_seen_by_later_triggers(void **state)
 	struct hist other;
 
 	hist_make(&hs, 8, 1, 1, 0, 0);
-	plan_hist(SYNTH, 0, PROGRAM(&hs, 0, KEY_LAT, FIND, { .kind = OP_LOAD_U64, .off = 8 }, { .kind = OP_VAR_SET }));
+	plan_hist(SYNTH, 0,
+		  PROGRAM(&hs, 0, KEY_LAT, FIND, {.kind = OP_LOAD_U64, .off = 8},
+			  {.kind = OP_VAR_SET}));
 	hist_make(&other, 8, 1, 0, 0, 0);
-	plan_make(&(struct plan_row){ .event = EVENT_A, .nr_triggers = 2, .triggers = {
-		{ TRIGGER_HIST, make, 0 },
-		{ TRIGGER_HIST, PROGRAM(&other, 0, KEY_A, { .kind = OP_REF_FIND, .imm = hs.cell, .arg = 8 },
-					{ .kind = OP_REF_READ }, FIND), 0 } } }, 1);
+	plan_make(
+		&(struct plan_row){
+			.event = EVENT_A,
+			.nr_triggers = 2,
+			.triggers = {{TRIGGER_HIST, make, 0},
+				     {TRIGGER_HIST,
+				      PROGRAM(&other, 0, KEY_A,
+					      {.kind = OP_REF_FIND, .imm = hs.cell, .arg = 8},
+					      {.kind = OP_REF_READ}, FIND),
+				      0}}},
+		1);
 	fire_event(EVENT_A, 7, 10);
 	assert_int_equal(sum_of_key(&other, 7, 0), 1);
 }
@@ -326,9 +361,16 @@ static void a_record_comes_before_those_it_causes(void **state)
 
 static config_ref filter_lat(uint64_t v)
 {
-	return program_make(NULL, (const struct op[]){
-		{ .kind = OP_CMP_U64, .cmp = CMP_EQ, .off = 8, .imm = v, .on_true = 1, .on_false = 2 },
-		{ .kind = OP_ACCEPT }, { .kind = OP_REJECT } }, 3, 0);
+	return program_make(NULL,
+			    (const struct op[]){{.kind = OP_CMP_U64,
+						 .cmp = CMP_EQ,
+						 .off = 8,
+						 .imm = v,
+						 .on_true = 1,
+						 .on_false = 2},
+						{.kind = OP_ACCEPT},
+						{.kind = OP_REJECT}},
+			    3, 0);
 }
 
 static void each_instance_decides_for_itself(void **state)
@@ -379,8 +421,12 @@ static void post_triggers_fire_behind_the_record(void **state)
 
 	plan_make(&(struct plan_row){ .event = SYNTH, .flags = ARM_RECORD, .nr_triggers = 1,
 				      .triggers = { { TRIGGER_TRACEOFF, 0, 0 } } }, 1);
-	plan_make(&(struct plan_row){ .event = EVENT_A, .flags = ARM_RECORD, .nr_triggers = 2,
-				      .triggers = { { TRIGGER_HIST, make, 0 }, { TRIGGER_HIST, make, 0 } } }, 1);
+	plan_make(
+		&(struct plan_row){.event = EVENT_A,
+				   .flags = ARM_RECORD,
+				   .nr_triggers = 2,
+				   .triggers = {{TRIGGER_HIST, make, 0}, {TRIGGER_HIST, make, 0}}},
+		1);
 	fire_event(EVENT_A, 7, 10);
 	assert_string_equal(ring_text(0, 0), "300@10 302@10 ");
 	assert_int_equal(plane_instance(fixture.p, 0)->tracing_on, 0);
@@ -393,8 +439,10 @@ static void a_paused_or_filtered_trigger_makes_nothing(void **state)
 	config_ref make = maker(SYNTH);
 
 	plan_hist(SYNTH, ARM_RECORD, 0);
-	plan_make(&(struct plan_row){ .event = EVENT_A, .nr_triggers = 1,
-				      .triggers = { { TRIGGER_HIST, make, filter_lat(12345) } } }, 1);
+	plan_make(&(struct plan_row){.event = EVENT_A,
+				     .nr_triggers = 1,
+				     .triggers = {{TRIGGER_HIST, make, filter_lat(12345)}}},
+		  1);
 	fire_event(EVENT_A, 7, 10);
 	assert_string_equal(ring_text(0, 0), "");
 	assert_int_equal(map_hits(ha.map.data, &ha.shape), 0);
@@ -414,7 +462,8 @@ static void events_nest_four_deep(void **state)
 		assert_int_equal(fixture.slot->missed, i);
 		assert_int_equal(map_hits(h2.map.data, &h2.shape), 3 * i);
 	}
-	assert_string_equal(ring_text(0, 0), "300@1 302@1 302@1 302@1 302@1 300@2 302@2 302@2 302@2 302@2 "
+	assert_string_equal(ring_text(0, 0),
+			    "300@1 302@1 302@1 302@1 302@1 300@2 302@2 302@2 302@2 302@2 "
 			    "300@3 302@3 302@3 302@3 302@3 ");
 }
 
@@ -464,17 +513,25 @@ static void filters_see_its_dynamic_texts(void **state)
 	struct code *filter = session_config(fixture.session, ref, size);
 
 	*filter = (struct code){ .size = (uint32_t)size, .nr_ops = 3 };
-	filter->ops[0] = (struct op){ .kind = OP_MATCH, .size = STRING_DATA_LOC << 4 | MATCH_FRONT, .cmp = CMP_EQ,
-				      .off = 8, .imm = size - 8, .arg = 3, .on_true = 1, .on_false = 2 };
+	filter->ops[0] = (struct op){.kind = OP_MATCH,
+				     .size = STRING_DATA_LOC << 4 | MATCH_FRONT,
+				     .cmp = CMP_EQ,
+				     .off = 8,
+				     .imm = size - 8,
+				     .arg = 3,
+				     .on_true = 1,
+				     .on_false = 2};
 	filter->ops[1].kind = OP_ACCEPT;
 	filter->ops[2].kind = OP_REJECT;
 	memcpy((char *)filter + size - 8, "dyn", 4);
 	hist_make(&ha, 8, 1, 1, 1, STRING_ROOM);
 	plan_make(&(struct plan_row){ .event = SYNTH, .flags = ARM_RECORD, .filter = ref }, 1);
-	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND,
-		{ .kind = OP_VAR_SET_STRING, .size = STRING_DATA_LOC, .imm = OFF(loc) }, { .kind = OP_REF_OWN, .len = 1 },
-		{ .kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16 }, { .kind = OP_SYNTH_STRING, .off = 8 },
-		{ .kind = OP_SYNTH_END }));
+	plan_hist(EVENT_A, 0,
+		  PROGRAM(&ha, 0, KEY_A, FIND,
+			  {.kind = OP_VAR_SET_STRING, .size = STRING_DATA_LOC, .imm = OFF(loc)},
+			  {.kind = OP_REF_OWN, .len = 1},
+			  {.kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16},
+			  {.kind = OP_SYNTH_STRING, .off = 8}, {.kind = OP_SYNTH_END}));
 	struct rec r = rec_make(EVENT_A, 7);
 
 	fire_rec(&r, 10);
@@ -483,8 +540,16 @@ static void filters_see_its_dynamic_texts(void **state)
 	assert_string_equal(ring_text(0, 0), "302@10 ");
 	/* And so does the `if` of its only hist, which has a short way. */
 	hist_make(&hs, 8, 1, 0, 0, 0);
-	plan_make(&(struct plan_row){ .event = SYNTH, .flags = ARM_NEED_RECORD, .nr_triggers = 1,
-				      .triggers = { { TRIGGER_HIST, PROGRAM(&hs, 0, { .kind = OP_KEY_FIELD, .size = OP_LOAD_U16 }, FIND), ref } } }, 1);
+	plan_make(
+		&(struct plan_row){
+			.event = SYNTH,
+			.flags = ARM_NEED_RECORD,
+			.nr_triggers = 1,
+			.triggers = {{TRIGGER_HIST,
+				      PROGRAM(&hs, 0, {.kind = OP_KEY_FIELD, .size = OP_LOAD_U16},
+					      FIND),
+				      ref}}},
+		1);
 	fire_rec(&r, 30);
 	assert_int_equal(sum_of_key(&hs, SYNTH, 0), 0);
 	r.dyn[0] = 'd';

@@ -21,7 +21,8 @@
 
 static int set_up(void **state)
 {
-	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20 };
+	static const struct session_params params = {
+		.nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20};
 
 	return serve_start("s", &params);
 }
@@ -146,7 +147,8 @@ static void a_child_of_fork_is_not_attached(void **state)
 	}
 	waitpid(pid, &status, 0);
 	assert_int_equal(status, 0);
-	assert_int_equal(attach_slot(a)->process, plane_slot(session_plane(session), attach_slot(a)->index)->process);
+	assert_int_equal(attach_slot(a)->process,
+			 plane_slot(session_plane(session), attach_slot(a)->index)->process);
 	assert_int_not_equal(attach_slot(a)->owner, 0);
 	attach_close(a);
 }
@@ -272,7 +274,8 @@ static void no_server_no_session(void **state)
 
 static int die_with_session(const char *name)
 {
-	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20 };
+	static const struct session_params params = {
+		.nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20};
 	struct session *s;
 	pid_t pid = fork();
 	int status;
@@ -293,7 +296,8 @@ static void a_new_server_finds_living_processes(void **state)
 	assert_int_equal(pipe(ready) | pipe(go), 0);
 	server_pid = fork();
 	if (!server_pid) {
-		static const struct session_params params = { .nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20 };
+		static const struct session_params params = {
+			.nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20};
 
 		if (session_create("t", &params, &s))
 			_exit(1);
@@ -309,7 +313,8 @@ static void a_new_server_finds_living_processes(void **state)
 
 		for (int i = 0; err && i < 1000; i++, usleep(1000))
 			err = attach_open("t", &a);
-		if (err || !attach_slot(a) || write(ready[1], "x", 1) != 1 || read(go[0], &c, 1) != 1)
+		if (err || !attach_slot(a) || write(ready[1], "x", 1) != 1 ||
+		    read(go[0], &c, 1) != 1)
 			_exit(1);
 		_exit(0);
 	}

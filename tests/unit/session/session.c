@@ -38,7 +38,8 @@ static void names_are_checked(void **state)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(session_create(bad[i], &small, &s), -EINVAL);
-	assert_true(session_name_valid("012345678901234567890123456789012345678901234567890123456789012"));
+	assert_true(session_name_valid(
+		"012345678901234567890123456789012345678901234567890123456789012"));
 }
 
 static void a_name_is_taken_once(void **state)
@@ -406,8 +407,9 @@ static void serve_and_die(void)
 	refs[1] = lost;
 	memset(session_data(s, refs[0], 4096), 0x55, 4096);
 	memset(session_data(s, lost, 200000), 0x66, 200000);
-	session_publish(s, &((struct event_entry *)session_config(s, session_header(s)->events, 8))[7].plan,
-			session_config_alloc(s, 64));
+	session_publish(
+		s, &((struct event_entry *)session_config(s, session_header(s)->events, 8))[7].plan,
+		session_config_alloc(s, 64));
 	if (session_saved_add(s, "events/a/trigger", "one", refs, 2, &id) ||
 	    session_saved_add(s, "gone", "two", NULL, 0, &id))
 		_exit(1);
@@ -473,7 +475,8 @@ static void what_was_not_adopted_is_freed_and_zeroed(void **state)
 			assert_int_equal(((char *)session_data(s, a, 1000))[k], 0);
 	}
 	session_saved_each(s, take_object, seen);
-	assert_int_equal(strlen(seen), 2 * strlen("events/a/trigger=one/2;events/b/filter=three/1;"));
+	assert_int_equal(strlen(seen),
+			 2 * strlen("events/a/trigger=one/2;events/b/filter=three/1;"));
 	session_destroy(s);
 }
 
@@ -616,7 +619,8 @@ static void slots_have_scratch_and_run_out(void **state)
 	assert_non_null(got[15]);
 	assert_null(got[16]);
 	assert_int_equal(got[3]->index, 3);
-	assert_non_null(session_data(s, got[3]->scratch, sizeof(struct hit_scratch) * LAYOUT_HIT_LEVELS));
+	assert_non_null(
+		session_data(s, got[3]->scratch, sizeof(struct hit_scratch) * LAYOUT_HIT_LEVELS));
 	session_slot_put(s, got[3]);
 	assert_ptr_equal(session_slot_get(s), got[3]);
 	session_close(s);

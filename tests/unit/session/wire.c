@@ -49,10 +49,11 @@ static uint32_t on_table(void *arg, const struct attach_peer *peer, uint64_t ver
 	return version == 7 ? 40 : 0;
 }
 
-static int on_define(void *arg, const struct attach_peer *peer, const char *system, const char *name, const char *body)
+static int on_define(void *arg, const struct attach_peer *peer, const char *system,
+		     const char *name, const char *body)
 {
-	snprintf(seen.defined + strlen(seen.defined), sizeof(seen.defined) - strlen(seen.defined), "%s:%s=%s;",
-		 system, name, body);
+	snprintf(seen.defined + strlen(seen.defined), sizeof(seen.defined) - strlen(seen.defined),
+		 "%s:%s=%s;", system, name, body);
 	return strcmp(name, "bad") ? 100 + (int)strlen(name) : -EEXIST;
 }
 
@@ -97,8 +98,10 @@ static int dial(void)
 
 static int set_up(void **state)
 {
-	static const struct session_params params = { .nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20 };
-	const struct attach_hooks hooks = { .table = on_table, .define = on_define, .ready = on_ready };
+	static const struct session_params params = {
+		.nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20};
+	const struct attach_hooks hooks = {
+		.table = on_table, .define = on_define, .ready = on_ready};
 
 	memset(&seen, 0, sizeof(seen));
 	if (session_create("w", &params, &session))
@@ -131,7 +134,9 @@ static struct answer ask_bytes(struct attach_request q, size_t size)
 
 static struct attach_reply ask(enum attach_kind kind, uint32_t value)
 {
-	return ask_bytes((struct attach_request){ .kind = kind, .value = value }, sizeof(struct attach_request)).reply;
+	return ask_bytes((struct attach_request){.kind = kind, .value = value},
+			 sizeof(struct attach_request))
+		.reply;
 }
 
 static struct attach_reply hello(void)
@@ -211,9 +216,13 @@ static void definitions_beyond_the_packet_are_refused(void **state)
 		assert_int_equal(ask_bytes(q, end).reply.err, -EPROTO);
 	}
 	*d = good;
-	assert_int_equal(ask_bytes((struct attach_request){ .kind = ATTACH_EVENTS, .value = 2 }, end).reply.err, -EPROTO);
-	assert_int_equal(ask_bytes((struct attach_request){ .kind = ATTACH_EVENTS, .value = UINT32_MAX }, end).reply.err,
-			 -E2BIG);
+	assert_int_equal(ask_bytes((struct attach_request){.kind = ATTACH_EVENTS, .value = 2}, end)
+				 .reply.err,
+			 -EPROTO);
+	assert_int_equal(
+		ask_bytes((struct attach_request){.kind = ATTACH_EVENTS, .value = UINT32_MAX}, end)
+			.reply.err,
+		-E2BIG);
 	assert_string_equal(seen.defined, "app:one=body;");
 }
 
@@ -244,8 +253,11 @@ static void texts_that_do_not_end_in_their_definition_are_refused(void **state)
 static void packets_of_odd_sizes_are_refused(void **state)
 {
 	hello();
-	assert_int_equal(ask_bytes((struct attach_request){ .kind = ATTACH_MORE }, 8).reply.err, -EPROTO);
-	assert_int_equal(ask_bytes((struct attach_request){ .kind = ATTACH_MORE }, ATTACH_PACKET + 8).reply.err, -EPROTO);
+	assert_int_equal(ask_bytes((struct attach_request){.kind = ATTACH_MORE}, 8).reply.err,
+			 -EPROTO);
+	assert_int_equal(ask_bytes((struct attach_request){.kind = ATTACH_MORE}, ATTACH_PACKET + 8)
+				 .reply.err,
+			 -EPROTO);
 	assert_int_equal(ask((enum attach_kind)99, 0).err, -EPROTO);
 	assert_int_equal(ask(ATTACH_MORE, 0).err, 0);
 }
@@ -365,7 +377,8 @@ static void nonsense_is_answered(void **state)
 
 	hello();
 	for (int i = 0; i < 5000; i++) {
-		size_t end = define(define(sizeof(struct attach_request), "app", "one", "body"), "app", "two", "other");
+		size_t end = define(define(sizeof(struct attach_request), "app", "one", "body"),
+				    "app", "two", "other");
 		struct attach_request q = { .kind = ATTACH_EVENTS, .value = 2 };
 
 		for (int k = 0; k < 4; k++) {
@@ -392,7 +405,10 @@ static void *take_and_vanish(void *arg)
 	return NULL;
 }
 
-/* pthread_join() waits for the thread's memory, which is cleared shortly before the thread is gone from /proc. */
+/*
+ * pthread_join() waits for the thread's memory, which is cleared shortly before the thread is gone
+ * from /proc.
+ */
 static unsigned int check_until_gone(void)
 {
 	for (int i = 0; i < 5000; i++) {
@@ -446,9 +462,11 @@ static void what_ran_before_exec_is_forgotten_when_the_new_image_attaches(void *
 	if (!pid) {
 		int own = dial();
 		const pid_t parent = getpid();
-		struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_HELLO, .image = 1 };
+		struct attach_request q = {
+			.version = SESSION_VERSION, .kind = ATTACH_HELLO, .image = 1};
 
-		if (send(own, &q, sizeof(q), 0) != sizeof(q) || recv(own, packet, sizeof(packet), 0) <= 0)
+		if (send(own, &q, sizeof(q), 0) != sizeof(q) ||
+		    recv(own, packet, sizeof(packet), 0) <= 0)
 			_exit(1);
 		if (!fork()) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -476,8 +494,8 @@ static int again(const char *dir)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/attach", dir);
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) || send(fd, &q, sizeof(q), 0) != sizeof(q) ||
-	    recv(fd, &r, sizeof(r), 0) != sizeof(r))
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    send(fd, &q, sizeof(q), 0) != sizeof(q) || recv(fd, &r, sizeof(r), 0) != sizeof(r))
 		return 1;
 	/* The first image's slots, from 0 on, were taken back before these were given. */
 	return r.slots[0] == 0 ? 0 : 2;
@@ -487,7 +505,8 @@ static int again(const char *dir)
 
 static bool greet(uint32_t value)
 {
-	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_HELLO, .value = value };
+	struct attach_request q = {
+		.version = SESSION_VERSION, .kind = ATTACH_HELLO, .value = value};
 	int own = dial();
 
 	return send(own, &q, sizeof(q), 0) == sizeof(q) && recv(own, packet, sizeof(packet), 0) > 0;
@@ -496,7 +515,8 @@ static bool greet(uint32_t value)
 static struct birth {
 	bool	own_list;	/* the thread that forks is the one that is listed */
 	uint32_t value;		/* of the child's HELLO */
-	bool	again;		/* its creator is listed only when it has said that, and it says so once more */
+	/* its creator is listed only when it has said that, and it says so once more */
+	bool	again;
 	bool	joined;
 } birth;
 
@@ -505,7 +525,8 @@ static int say_hello(pid_t creator)
 	if (!greet(birth.value))
 		return 2;
 	if (birth.again) {
-		__atomic_fetch_or(&listed->bits[creator / 64], 1ull << (creator % 64), __ATOMIC_RELAXED);
+		__atomic_fetch_or(&listed->bits[creator / 64], 1ull << (creator % 64),
+				  __ATOMIC_RELAXED);
 		if (!greet(birth.value))
 			return 2;
 	}

@@ -159,7 +159,10 @@ static unsigned int run(const char *script, unsigned int nth)
 {
 	struct access access = { &note_ops };
 	struct setup_params p = {
-		.access = &access, .name = "setup.sh", .out = stream(&printed), .err = stream(&said),
+		.access = &access,
+		.name = "setup.sh",
+		.out = stream(&printed),
+		.err = stream(&said),
 	};
 	unsigned int made;
 
@@ -216,7 +219,8 @@ static void no_word_is_dropped(void **state)
 		do {
 			made = run(scripts[i], ++nth);
 			if (!has_lines(wanted, written.bytes))
-				fail_msg("%sallocation %u: written:\n%s", scripts[i], nth, written.bytes);
+				fail_msg("%sallocation %u: written:\n%s", scripts[i], nth,
+					 written.bytes);
 			if (result == -ENOMEM || strstr(said.bytes, "memory"))
 				continue;
 			if (*said.bytes || strcmp(written.bytes, wanted + 1) ||

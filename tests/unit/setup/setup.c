@@ -79,7 +79,8 @@ static int note_release(struct access_file *file)
 	return 0;
 }
 
-static int note_list(struct access *a, const char *path, int (*fn)(void *arg, const char *name, bool is_dir), void *arg)
+static int note_list(struct access *a, const char *path,
+		     int (*fn)(void *arg, const char *name, bool is_dir), void *arg)
 {
 	static const char *const names[] = { "sched_waking", "sched_switch", "enable" };
 
@@ -115,8 +116,11 @@ static const struct access_ops note_ops = {
 	.list = note_list, .stat = note_stat, .mkdir = note_mkdir, .rmdir = note_rmdir,
 };
 
-/* Runs a script and compares what it did to files, printed, and complained of; NULL: not looked at. */
-static void expect_with(struct setup_params p, const char *script, const char *log, const char *out, const char *err)
+/*
+ * Runs a script and compares what it did to files, printed, and complained of; NULL: not looked at.
+ */
+static void expect_with(struct setup_params p, const char *script, const char *log, const char *out,
+			const char *err)
 {
 	struct note note = { .access = { &note_ops } };
 	char *out_text, *err_text;
@@ -151,7 +155,8 @@ static void expect(const char *script, const char *log, const char *out, const c
 static void redirections(void **state)
 {
 	(void)state;
-	expect("echo 1 > a\necho 'x y' >> b/c\necho -n z>d\n", "> a\n[1\n]\n>> b/c\n[x y\n]\n> d\n[z]\n", "", "");
+	expect("echo 1 > a\necho 'x y' >> b/c\necho -n z>d\n",
+	       "> a\n[1\n]\n>> b/c\n[x y\n]\n> d\n[z]\n", "", "");
 	expect("> trace\n", "> trace\n", "", "");
 	expect("echo > set_event", "> set_event\n[\n]\n", "", "");
 	expect("echo a > 'b' c", "> b\n[a c\n]\n", "", "");
@@ -160,12 +165,15 @@ static void redirections(void **state)
 static void absolute_paths_mean_the_session(void **state)
 {
 	(void)state;
-	expect("echo 1 > /sys/kernel/tracing/events/enable\necho 2 > /sys/kernel/debug/tracing/x/../y\n",
+	expect("echo 1 > /sys/kernel/tracing/events/enable\necho 2 > "
+	       "/sys/kernel/debug/tracing/x/../y\n",
 	       "> events/enable\n[1\n]\n> y\n[2\n]\n", "", "");
-	expect("cd /sys/kernel/debug/tracing; cd events; echo 1 > sched/enable; cd ..; echo 0 > tracing_on",
+	expect("cd /sys/kernel/debug/tracing; cd events; echo 1 > sched/enable; cd ..; echo 0 > "
+	       "tracing_on",
 	       "> events/sched/enable\n[1\n]\n> tracing_on\n[0\n]\n", "", "");
 	expect("cd /tmp; cd /sys/kernel/tracing; cat a; cd instances; cat a; cd enable", "",
-	       "content of a\ncontent of instances/a\n", "setup.sh: line 1: cd: enable: Not a directory\n");
+	       "content of a\ncontent of instances/a\n",
+	       "setup.sh: line 1: cd: enable: Not a directory\n");
 	expect("cd /proc; cd self\ncat nosuch", "", "", "cat: nosuch: No such file or directory\n");
 }
 
@@ -186,9 +194,11 @@ static void variables(void **state)
 	expect("x='a  b' y=$x; echo $y \"$y\"; echo \"$\" $ \"$.\" '${y%z}'", "",
 	       "a b a  b\n$ $ $. ${y%z}\n", "");
 	expect("cat ''; x=-n; cat $x", "", "",
-	       "cat: : No such file or directory\nsetup.sh: line 1: cat: such arguments need a real shell\n");
+	       "cat: : No such file or directory\nsetup.sh: line 1: cat: such arguments need a "
+	       "real shell\n");
 	expect("x='a b'; echo 1 > $x; echo 2 > $no; echo 3 > \"$x\"", "> a b\n[3\n]\n", "",
-	       "setup.sh: line 1: $x: ambiguous redirect\nsetup.sh: line 1: $no: ambiguous redirect\n");
+	       "setup.sh: line 1: $x: ambiguous redirect\nsetup.sh: line 1: $no: ambiguous "
+	       "redirect\n");
 	expect("cat $no; cd $no; x='a b'; ls $x; echo $no\n", "", "\n",
 	       "setup.sh: line 1: cat: such arguments need a real shell\n"
 	       "setup.sh: line 1: cd: such arguments need a real shell\n"
@@ -211,26 +221,32 @@ static void here_documents(void **state)
 static void loops(void **state)
 {
 	(void)state;
-	expect("for e in a b; do echo 1 > x/$e/enable; done", "> x/a/enable\n[1\n]\n> x/b/enable\n[1\n]\n", "", "");
-	expect("all='a b'\nfor e in $all \"$all\" # three\ndo\n\techo $e.\n\n\techo; done\necho done", "",
-	       "a.\n\nb.\n\na b.\n\ndone\n", "");
-	expect("for i in 1 2; do for k in $i 3; do echo $i$k; done; done; echo $i", "", "11\n13\n22\n23\n2\n", "");
+	expect("for e in a b; do echo 1 > x/$e/enable; done",
+	       "> x/a/enable\n[1\n]\n> x/b/enable\n[1\n]\n", "", "");
+	expect("all='a b'\nfor e in $all \"$all\" # three\ndo\n\techo $e.\n\n\techo; done\necho "
+	       "done",
+	       "", "a.\n\nb.\n\na b.\n\ndone\n", "");
+	expect("for i in 1 2; do for k in $i 3; do echo $i$k; done; done; echo $i", "",
+	       "11\n13\n22\n23\n2\n", "");
 	expect("for e in $nothing; do echo a; done; echo b", "", "b\n", "");
 }
 
 static void errors_read_as_in_bash(void **state)
 {
 	(void)state;
-	expect("echo a > b\necho wrong > c\necho d > e\n", "> b\n[a\n]\n> c\n[wrong\n]\n> e\n[d\n]\n", "",
+	expect("echo a > b\necho wrong > c\necho d > e\n",
+	       "> b\n[a\n]\n> c\n[wrong\n]\n> e\n[d\n]\n", "",
 	       "setup.sh: line 2: echo: write error: Invalid argument\n");
 	expect("\necho 1 > nosuch\n", "", "", "setup.sh: line 2: nosuch: Permission denied\n");
 	expect("mkdir instances/there; rmdir instances/busy; cat nosuch", NULL, "",
 	       "mkdir: cannot create directory 'instances/there': File exists\n"
 	       "rmdir: failed to remove 'instances/busy': Device or resource busy\n"
 	       "cat: nosuch: Permission denied\n");
-	expect("mkdir -p instances/there instances/x", "mkdir instances/there\nmkdir instances/x\n", "", "");
+	expect("mkdir -p instances/there instances/x", "mkdir instances/there\nmkdir instances/x\n",
+	       "", "");
 	expect("cat x > wrong\ncat wrong > y\n", NULL, "", "cat: write error: Invalid argument\n");
-	expect("echo 'a\nwrong' > f", "> f\n[a\n]\n[wrong\n]\n", "", "setup.sh: line 2: echo: write error: Invalid argument\n");
+	expect("echo 'a\nwrong' > f", "> f\n[a\n]\n[wrong\n]\n", "",
+	       "setup.sh: line 2: echo: write error: Invalid argument\n");
 }
 
 static void nothing_is_run(const char *script, const char *why)
@@ -257,24 +273,31 @@ static void nothing_of_a_broken_script_is_run(void **state)
 static void pasted_documents(void **state)
 {
 	(void)state;
-	expect("Some prose: cat and echo.\n\n    # echo 'hist:keys=pid' >> \\\n    events/a/trigger\n\n"
-	       "for this that it isn't\n    # cat x\n    # event histogram\n    # trigger info: hist\n{ pid: 1 }\n",
+	expect("Some prose: cat and echo.\n\n    # echo 'hist:keys=pid' >> \\\n    "
+	       "events/a/trigger\n\n"
+	       "for this that it isn't\n    # cat x\n    # event histogram\n    # trigger info: "
+	       "hist\n{ pid: 1 }\n",
 	       ">> events/a/trigger\n[hist:keys=pid\n]\n", "content of x\n", "");
-	expect("# echo 'a: \\\n       b' >>\n        /sys/kernel/debug/tracing/x/trigger\n\nprose\n",
+	expect("# echo 'a: \\\n       b' >>\n        "
+	       "/sys/kernel/debug/tracing/x/trigger\n\nprose\n",
 	       ">> x/trigger\n[a: \\\n]\n[       b\n]\n", "", "");
-	expect(" # echo 'k' >>      | |\n   events/b/trigger     |\n         |\n", ">> events/b/trigger\n[k\n]\n", "", "");
-	expect("# echo 'a' \\\n    >> /sys/kernel/tracing/x\n$ echo b > y\n", ">> x\n[a\n]\n> y\n[b\n]\n", "", "");
+	expect(" # echo 'k' >>      | |\n   events/b/trigger     |\n         |\n",
+	       ">> events/b/trigger\n[k\n]\n", "", "");
+	expect("# echo 'a' \\\n    >> /sys/kernel/tracing/x\n$ echo b > y\n",
+	       ">> x\n[a\n]\n> y\n[b\n]\n", "", "");
 }
 
 static void prompts(void **state)
 {
 	(void)state;
-	expect("root:/d/tracing # cat x\n12\nroot:/d/tracing #\nroot:/d/tracing # echo 1 > a\n", "> a\n[1\n]\n",
-	       "content of x\n", "");
-	expect("[tracing]# echo 1 > a\n[root@host tracing]$ sudo echo 2 > b\n", "> a\n[1\n]\n> b\n[2\n]\n", "", "");
+	expect("root:/d/tracing # cat x\n12\nroot:/d/tracing #\nroot:/d/tracing # echo 1 > a\n",
+	       "> a\n[1\n]\n", "content of x\n", "");
+	expect("[tracing]# echo 1 > a\n[root@host tracing]$ sudo echo 2 > b\n",
+	       "> a\n[1\n]\n> b\n[2\n]\n", "", "");
 	expect("# tracer: nop\n#\n# echo 1 > a\n#  TASK-PID\n# |\n", "> a\n[1\n]\n", "", "");
 	expect("# echo 'one > a\n\nprose\n# echo 2 > b\n", "> b\n[2\n]\n", "one > a\n", "");
-	expect("  # cat >> a << 'E'\n  prose\n\n    $x 'y\n  E\nprose\n# echo 2 > b\n", ">> a\n[prose\n\n  $x 'y\n]\n> b\n[2\n]\n", "", "");
+	expect("  # cat >> a << 'E'\n  prose\n\n    $x 'y\n  E\nprose\n# echo 2 > b\n",
+	       ">> a\n[prose\n\n  $x 'y\n]\n> b\n[2\n]\n", "", "");
 	expect("# echo 1 > a\n# rm x\n$ reboot\n", "> a\n[1\n]\n", "", "");
 }
 
@@ -290,7 +313,8 @@ static void programs_that_read(void **state)
 {
 	(void)state;
 	expect("cat x | wc -c", "", "13\n", "");
-	expect("cat x y z | grep -v y | tail -n 1 > f\necho 1 | head -2", "> f\n[content of z\n]\n", "1\n", "");
+	expect("cat x y z | grep -v y | tail -n 1 > f\necho 1 | head -2", "> f\n[content of z\n]\n",
+	       "1\n", "");
 	expect("sort <<E | cat\nE\n", NULL, "", NULL);
 	expect("sort > y <<E\n3\n1\nE\n", "> y\n[1\n3\n]\n", "", "");
 	expect("cat x | grep y", "", "", "");
@@ -301,10 +325,12 @@ static void documents(void **state)
 	const struct setup_params p = { .document = true };
 
 	(void)state;
-	expect_with(p, "cat and echo are commands\n# echo 1 > a\necho of prose\n", "> a\n[1\n]\n", "", "");
+	expect_with(p, "cat and echo are commands\n# echo 1 > a\necho of prose\n", "> a\n[1\n]\n",
+		    "", "");
 	expect_with(p, "echo 1 > a\n# a comment\n", "> a\n[1\n]\n", "", "");
 	expect_with(p, "prose\n# echo 1 > a\n# cat trace | less\n", "", "",
-		    "setup.sh: line 3: 'less' needs a real shell: see `tracefuse shell`; no line was run\n");
+		    "setup.sh: line 3: 'less' needs a real shell: see `tracefuse shell`; no line "
+		    "was run\n");
 }
 
 /* A shell that only tells what it was given. */
@@ -342,25 +368,85 @@ static bool goes_to_a_shell(const char *script)
 static void what_needs_a_shell(void **state)
 {
 	static const char *const scripts[] = {
-		"f() { echo 1 > a; }\nf", "echo $((1 + 2)) > a", "x=abc; echo ${x%c} > a", "echo $1", "echo $? $$",
-		"while read l; do echo $l; done < f", "for i in 1 2; do modprobe x$i; done", "for i; do :; done",
-		"echo 1 > a & wait", "(echo 1; echo 2) > a", "{ echo 1; }", "echo {1,2}", "echo ~", "echo $'a'",
-		"if [ -d a ]; then echo b; fi", "test -e a", "echo a && echo b", "echo a || echo b", "! echo a",
-		"echo $(cat x)", "echo `cat x`", "echo \"$(cat x)\"", "echo a*", "cat [ab]", "echo -e a", "echo -n -n",
-		"printf x", "sleep 1", "exit 1", "set -e", "export x=1", "x=1 echo a", "nosuchcommand", "\"echo\" a",
-		"echo 1 2> a", "echo 1 >& 2", "cat < a", "echo 1 > a > b", "cat <<-E\n\tE\n", "cat <<< a", "cat <<E$x\nE\n",
-		"cat <<E\n$(a)\nE\n", "cat <<E\n\\\\`a`\nE\n", "cat <<E\n${x%a}\nE\n", "echo $x\\\na", "echo \"$\\\na\"",
-		"cat", "cat -", "cat -n a", "ls -l", "ls a b", "cd", "mkdir", "mkdir -m 7 a", "echo a | sed s/a/b/", "grep x a",
-		"cat a | grep x b", "cat a | head b", "echo a > b | cat", "cat <<E | cat\nE\n", "echo a;; echo b", "a |& cat",
-		"for i in a; do echo $i; done > b", "for i in a; do; echo; done", "done", "| cat", "; echo", "echo a | x=1",
-		"cd a | cat", "cat a | cd b", "cat a | mkdir b",
+		"f() { echo 1 > a; }\nf",
+		"echo $((1 + 2)) > a",
+		"x=abc; echo ${x%c} > a",
+		"echo $1",
+		"echo $? $$",
+		"while read l; do echo $l; done < f",
+		"for i in 1 2; do modprobe x$i; done",
+		"for i; do :; done",
+		"echo 1 > a & wait",
+		"(echo 1; echo 2) > a",
+		"{ echo 1; }",
+		"echo {1,2}",
+		"echo ~",
+		"echo $'a'",
+		"if [ -d a ]; then echo b; fi",
+		"test -e a",
+		"echo a && echo b",
+		"echo a || echo b",
+		"! echo a",
+		"echo $(cat x)",
+		"echo `cat x`",
+		"echo \"$(cat x)\"",
+		"echo a*",
+		"cat [ab]",
+		"echo -e a",
+		"echo -n -n",
+		"printf x",
+		"sleep 1",
+		"exit 1",
+		"set -e",
+		"export x=1",
+		"x=1 echo a",
+		"nosuchcommand",
+		"\"echo\" a",
+		"echo 1 2> a",
+		"echo 1 >& 2",
+		"cat < a",
+		"echo 1 > a > b",
+		"cat <<-E\n\tE\n",
+		"cat <<< a",
+		"cat <<E$x\nE\n",
+		"cat <<E\n$(a)\nE\n",
+		"cat <<E\n\\\\`a`\nE\n",
+		"cat <<E\n${x%a}\nE\n",
+		"echo $x\\\na",
+		"echo \"$\\\na\"",
+		"cat",
+		"cat -",
+		"cat -n a",
+		"ls -l",
+		"ls a b",
+		"cd",
+		"mkdir",
+		"mkdir -m 7 a",
+		"echo a | sed s/a/b/",
+		"grep x a",
+		"cat a | grep x b",
+		"cat a | head b",
+		"echo a > b | cat",
+		"cat <<E | cat\nE\n",
+		"echo a;; echo b",
+		"a |& cat",
+		"for i in a; do echo $i; done > b",
+		"for i in a; do; echo; done",
+		"done",
+		"| cat",
+		"; echo",
+		"echo a | x=1",
+		"cd a | cat",
+		"cat a | cd b",
+		"cat a | mkdir b",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
 		if (!goes_to_a_shell(scripts[i]))
 			fail_msg("%s", scripts[i]);
-	assert_false(goes_to_a_shell("x=1; for i in $x; do echo $i > a; cat b | head -n 1; done; mkdir -p a; cd a"));
+	assert_false(goes_to_a_shell(
+		"x=1; for i in $x; do echo $i > a; cat b | head -n 1; done; mkdir -p a; cd a"));
 	assert_false(goes_to_a_shell("echo 'hist:keys=pid:ts0=$((x)):${y%z}' >> a/trigger"));
 	assert_false(goes_to_a_shell("# while read\necho \\$1 ${x} \\* -5 a!b > a"));
 }
@@ -373,10 +459,12 @@ static void without_a_shell_nothing_is_run(void **state)
 	expect_with(p, "echo 1 > a\nmodprobe x\n", "", "",
 		    "setup.sh: line 2: 'modprobe' needs a real shell, and there can be none: "
 		    "there is no /dev/fuse here: root can `modprobe fuse`; no line was run\n");
-	nothing_is_run("cat <<E\na\\\n$x\n$1\nE\n", "5: '$1' needs a real shell: see `tracefuse shell`");
+	nothing_is_run("cat <<E\na\\\n$x\n$1\nE\n",
+		       "5: '$1' needs a real shell: see `tracefuse shell`");
 	nothing_is_run("rm x", "2: 'rm' needs a real shell: see `tracefuse shell`");
 	nothing_is_run("cat a ||\n echo b", "2: '||' needs a real shell: see `tracefuse shell`");
-	nothing_is_run("echo a; echo \"\nb $(cat c)\"", "3: '$(cat' needs a real shell: see `tracefuse shell`");
+	nothing_is_run("echo a; echo \"\nb $(cat c)\"",
+		       "3: '$(cat' needs a real shell: see `tracefuse shell`");
 }
 
 static void the_kernels_files_are_not_written(void **state)
@@ -416,16 +504,24 @@ static void paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(redirections), cmocka_unit_test(absolute_paths_mean_the_session),
-		cmocka_unit_test(quotes), cmocka_unit_test(variables),
-		cmocka_unit_test(here_documents), cmocka_unit_test(loops),
+		cmocka_unit_test(redirections),
+		cmocka_unit_test(absolute_paths_mean_the_session),
+		cmocka_unit_test(quotes),
+		cmocka_unit_test(variables),
+		cmocka_unit_test(here_documents),
+		cmocka_unit_test(loops),
 		cmocka_unit_test(errors_read_as_in_bash),
 		cmocka_unit_test(nothing_of_a_broken_script_is_run),
-		cmocka_unit_test(pasted_documents), cmocka_unit_test(prompts), cmocka_unit_test(documents),
-		cmocka_unit_test(pipes), cmocka_unit_test(programs_that_read),
-		cmocka_unit_test(what_needs_a_shell), cmocka_unit_test(without_a_shell_nothing_is_run),
+		cmocka_unit_test(pasted_documents),
+		cmocka_unit_test(prompts),
+		cmocka_unit_test(documents),
+		cmocka_unit_test(pipes),
+		cmocka_unit_test(programs_that_read),
+		cmocka_unit_test(what_needs_a_shell),
+		cmocka_unit_test(without_a_shell_nothing_is_run),
 		cmocka_unit_test(the_kernels_files_are_not_written),
-		cmocka_unit_test(comments_of_a_script_are_no_prompts), cmocka_unit_test(paths),
+		cmocka_unit_test(comments_of_a_script_are_no_prompts),
+		cmocka_unit_test(paths),
 	};
 
 	return cmocka_run_group_tests_name("setup", tests, NULL, NULL);

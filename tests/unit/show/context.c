@@ -18,8 +18,9 @@ static const struct record task = { .type = 100, .pid = 42 };
 
 static void header_of_an_empty_trace(void **state)
 {
-	assert_string_equal(shown(*state, 0, -1),
-			    "# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:2\n#\n" ART);
+	assert_string_equal(
+		shown(*state, 0, -1),
+		"# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:2\n#\n" ART);
 }
 
 static void header_with_thread_groups(void **state)
@@ -62,8 +63,9 @@ static void empty_snapshot_prints_help(void **state)
 {
 	const char *text = shown(*state, 1, -1);
 
-	assert_non_null(strstr(text, "# tracer: nop\n#\n#\n# * Snapshot is freed *\n#\n# Snapshot commands:\n"
-			       "# echo 0 > snapshot : Clears and frees snapshot buffer\n"));
+	assert_non_null(strstr(
+		text, "# tracer: nop\n#\n#\n# * Snapshot is freed *\n#\n# Snapshot commands:\n"
+		      "# echo 0 > snapshot : Clears and frees snapshot buffer\n"));
 	text = shown(*state, 1, 0);
 	assert_non_null(strstr(text, "# echo 0 > snapshot : Invalid for per_cpu snapshot file.\n"));
 }
@@ -112,8 +114,8 @@ static void latency_format_marks_delays(void **state)
 	struct fixture *f = *state;
 	const char *text;
 	size_t i;
-	static const uint64_t times[] = { 0, 10000, 21000, 122000, 1123000, 11124000, 111125000, 1111126000,
-					  2111127000 };
+	static const uint64_t times[] = {0,	   10000,     21000,	  122000,    1123000,
+					 11124000, 111125000, 1111126000, 2111127000};
 
 	option(f, OPTION_LATENCY_FORMAT, true);
 	for (i = 0; i < sizeof(times) / sizeof(times[0]); i++)
@@ -143,8 +145,10 @@ static void verbose_latency_format(void **state)
 	fixture_write(f, &r, 24, 1, 1234567000);
 	fixture_write(f, &r, 24, 1, 1236000000);
 	assert_non_null(strstr(shown(f, 0, -1),
-		"            task      42   1 9 00000002 00000000 [0012d687] 1234.567ms (+1.433ms): plain: a=0 b=0\n"
-		"            task      42   1 9 00000002 00000001 [0012dc20] 1236.000ms (+0.000ms): plain: a=0 b=0\n"));
+			       "            task      42   1 9 00000002 00000000 [0012d687] "
+			       "1234.567ms (+1.433ms): plain: a=0 b=0\n"
+			       "            task      42   1 9 00000002 00000001 [0012dc20] "
+			       "1236.000ms (+0.000ms): plain: a=0 b=0\n"));
 }
 
 static void verbose_latency_format_of_trace_pipe_counts_from_1(void **state)
@@ -153,7 +157,8 @@ static void verbose_latency_format_of_trace_pipe_counts_from_1(void **state)
 
 	option(f, OPTION_LATENCY_FORMAT, true);
 	option(f, OPTION_VERBOSE, true);
-	assert_non_null(strstr(piped(f, &task, 24), " 00000000 00000001 [0016e360] 1500.000ms (+0.000ms): plain:"));
+	assert_non_null(strstr(piped(f, &task, 24),
+			       " 00000000 00000001 [0016e360] 1500.000ms (+0.000ms): plain:"));
 }
 
 static void latency_format_of_a_clock_that_counts(void **state)
@@ -165,10 +170,11 @@ static void latency_format_of_a_clock_that_counts(void **state)
 	option(f, OPTION_LATENCY_FORMAT, true);
 	fixture_write(f, &task, 24, 1, 100);
 	fixture_write(f, &task, 24, 1, 103);
-	assert_non_null(strstr(shown(f, 0, -1), "    task-42        1.....   10: plain: a=0 b=0\n"));
+	assert_non_null(
+		strstr(shown(f, 0, -1), "    task-42        1.....   10: plain: a=0 b=0\n"));
 	option(f, OPTION_VERBOSE, true);
-	assert_non_null(strstr(shown(f, 0, -1),
-		"            task      42   1 0 00000000 00000000 [0000000000000064] 10 (+3): plain: a=0 b=0\n"));
+	assert_non_null(strstr(shown(f, 0, -1), "            task      42   1 0 00000000 00000000 "
+						"[0000000000000064] 10 (+3): plain: a=0 b=0\n"));
 }
 
 static void streamed_text_is_the_same(void **state)
@@ -209,7 +215,8 @@ static void flags_by_letter(void **state)
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		r.flags = table[i].flags;
 		r.preempt_count = table[i].preempt_count;
-		snprintf(line, sizeof(line), "            task-42      [001] %s     1.500000: plain: a=0 b=0\n",
+		snprintf(line, sizeof(line),
+			 "            task-42      [001] %s     1.500000: plain: a=0 b=0\n",
 			 table[i].letters);
 		assert_string_equal(piped(*state, &r, 24), line);
 	}
@@ -232,11 +239,13 @@ static void thread_group_column(void **state)
 	struct fixture *f = *state;
 
 	option(f, OPTION_RECORD_TGID, true);
-	assert_string_equal(piped(f, &task, 24),
-			    "            task-42      (-------) [001] .....     1.500000: plain: a=0 b=0\n");
+	assert_string_equal(
+		piped(f, &task, 24),
+		"            task-42      (-------) [001] .....     1.500000: plain: a=0 b=0\n");
 	cmdlines_add_tgid(f->model->cmdlines, 42, 7);
-	assert_string_equal(piped(f, &task, 24),
-			    "            task-42      (      7) [001] .....     1.500000: plain: a=0 b=0\n");
+	assert_string_equal(
+		piped(f, &task, 24),
+		"            task-42      (      7) [001] .....     1.500000: plain: a=0 b=0\n");
 }
 
 static void clocks_that_count_print_plain_numbers(void **state)
@@ -247,7 +256,8 @@ static void clocks_that_count_print_plain_numbers(void **state)
 	assert_string_equal(piped(f, &task, 24),
 			    "            task-42      [001] .....   1500000000: plain: a=0 b=0\n");
 	option(f, OPTION_LATENCY_FORMAT, true);
-	assert_string_equal(piped(f, &task, 24), "    task-42        1..... 1500000000: plain: a=0 b=0\n");
+	assert_string_equal(piped(f, &task, 24),
+			    "    task-42        1..... 1500000000: plain: a=0 b=0\n");
 }
 
 static void losses_stand_before_the_record(void **state)
@@ -283,9 +293,11 @@ static void raw_hex_and_binary(void **state)
 	option(f, OPTION_RAW, true);
 	assert_string_equal(piped(f, &task, 24), "42 1 1500000000 type: 100\n");
 	option(f, OPTION_HEX, true);
-	assert_string_equal(piped(f, &task, 24), "0000002a 00000001 0000000059682f00 type: 100\n\n");
+	assert_string_equal(piped(f, &task, 24),
+			    "0000002a 00000001 0000000059682f00 type: 100\n\n");
 	option(f, OPTION_BIN, true);
-	assert_memory_equal(piped(f, &task, 24), "\x2a\0\0\0\1\0\0\0\0\x2f\x68\x59\0\0\0\0type: 100\n", 26);
+	assert_memory_equal(piped(f, &task, 24),
+			    "\x2a\0\0\0\1\0\0\0\0\x2f\x68\x59\0\0\0\0type: 100\n", 26);
 	option(f, OPTION_CONTEXT_INFO, false);
 	assert_string_equal(piped(f, &task, 24), "type: 100\n");
 }
@@ -295,8 +307,9 @@ static void unknown_types(void **state)
 	struct fixture *f = *state;
 	struct record r = { .type = 999, .pid = 42 };
 
-	assert_string_equal(piped(f, &r, 0),
-			    "            task-42      [001] .....     1.500000: Unknown type 999\n");
+	assert_string_equal(
+		piped(f, &r, 0),
+		"            task-42      [001] .....     1.500000: Unknown type 999\n");
 	option(f, OPTION_RAW, true);
 	assert_string_equal(piped(f, &r, 0), "42 1 1500000000 999 ?\n");
 }
@@ -313,16 +326,29 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-		TEST(header_of_an_empty_trace), TEST(header_with_thread_groups), TEST(header_without_irq_info),
-		TEST(header_without_context_is_short), TEST(latency_format_says_nothing_of_an_empty_buffer),
-		TEST(empty_snapshot_prints_help), TEST(snapshot_help_tells_that_it_is_allocated),
-		TEST(records_of_all_cpus_in_order_of_time), TEST(one_cpu_alone),
-		TEST(latency_format_marks_delays), TEST(verbose_latency_format),
-		TEST(verbose_latency_format_of_trace_pipe_counts_from_1), TEST(latency_format_of_a_clock_that_counts),
-		TEST(streamed_text_is_the_same), TEST(flags_by_letter), TEST(tasks_without_a_name),
-		TEST(thread_group_column), TEST(clocks_that_count_print_plain_numbers),
-		TEST(losses_stand_before_the_record), TEST(a_cpu_that_comes_late_is_announced_after_overruns),
-		TEST(raw_hex_and_binary), TEST(unknown_types), TEST(records_cut_short_read_as_zero),
+		TEST(header_of_an_empty_trace),
+		TEST(header_with_thread_groups),
+		TEST(header_without_irq_info),
+		TEST(header_without_context_is_short),
+		TEST(latency_format_says_nothing_of_an_empty_buffer),
+		TEST(empty_snapshot_prints_help),
+		TEST(snapshot_help_tells_that_it_is_allocated),
+		TEST(records_of_all_cpus_in_order_of_time),
+		TEST(one_cpu_alone),
+		TEST(latency_format_marks_delays),
+		TEST(verbose_latency_format),
+		TEST(verbose_latency_format_of_trace_pipe_counts_from_1),
+		TEST(latency_format_of_a_clock_that_counts),
+		TEST(streamed_text_is_the_same),
+		TEST(flags_by_letter),
+		TEST(tasks_without_a_name),
+		TEST(thread_group_column),
+		TEST(clocks_that_count_print_plain_numbers),
+		TEST(losses_stand_before_the_record),
+		TEST(a_cpu_that_comes_late_is_announced_after_overruns),
+		TEST(raw_hex_and_binary),
+		TEST(unknown_types),
+		TEST(records_cut_short_read_as_zero),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,8 @@ static void bprint_event(void **state)
 	struct fixture *f = *state;
 	struct record r = record_of(6);
 
-	symbols_add(f->model->strings, KERNEL + 0x2000, 's', "%s is %d of %-6lluX %02hhx%c %pS %*d\n", NULL);
+	symbols_add(f->model->strings, KERNEL + 0x2000, 's',
+		    "%s is %d of %-6lluX %02hhx%c %pS %*d\n", NULL);
 	put64(&r, 8, KERNEL);
 	put64(&r, 16, KERNEL + 0x2000);
 	put(&r, 24, "it", 3);
@@ -71,9 +72,11 @@ static void bprint_event(void **state)
 	put64(&r, 44, KERNEL + 0x104);
 	put32(&r, 52, 4);
 	put32(&r, 56, 7);
-	assert_string_equal(piped(f, &r, 52), LINE "alpha: it is -5 of 10000000000X 0aA beta+0x4/0x100    7\n");
+	assert_string_equal(piped(f, &r, 52),
+			    LINE "alpha: it is -5 of 10000000000X 0aA beta+0x4/0x100    7\n");
 	/* What is missing reads as 0: a NUL as character. */
-	assert_memory_equal(piped(f, &r, 20), LINE "alpha: it is 0 of 0     X 00\0 0x0 0\n", sizeof(LINE) + 35);
+	assert_memory_equal(piped(f, &r, 20), LINE "alpha: it is 0 of 0     X 00\0 0x0 0\n",
+			    sizeof(LINE) + 35);
 }
 
 static void bputs_event(void **state)
@@ -96,10 +99,12 @@ static void function_event(void **state)
 	option(f, OPTION_PRINT_PARENT, false);
 	assert_string_equal(piped(f, &r, 16), LINE "alpha\n");
 	option(f, OPTION_RAW, true);
-	assert_string_equal(piped(f, &r, 16), "42 1 1500000000 ffffffff81000000 ffffffff81000204\n");
-	option(f, OPTION_HEX, true);
 	assert_string_equal(piped(f, &r, 16),
-			    "0000002a 00000001 0000000059682f00 ffffffff81000000 ffffffff81000204 \n");
+			    "42 1 1500000000 ffffffff81000000 ffffffff81000204\n");
+	option(f, OPTION_HEX, true);
+	assert_string_equal(
+		piped(f, &r, 16),
+		"0000002a 00000001 0000000059682f00 ffffffff81000000 ffffffff81000204 \n");
 }
 
 static void repeated_functions(void **state)
@@ -111,10 +116,12 @@ static void repeated_functions(void **state)
 	put64(&r, 16, KERNEL + 0x100);
 	put32(&r, 24, 3);
 	put32(&r, 28, 500000000);
-	assert_string_equal(piped(f, &r, 24), LINE "alpha <-beta (repeats: 3, last_ts:     1.000000)\n");
-	option(f, OPTION_RAW, true);
 	assert_string_equal(piped(f, &r, 24),
-			    "42 1 1500000000 18446744071578845184 18446744071578845440 3 500000000\n");
+			    LINE "alpha <-beta (repeats: 3, last_ts:     1.000000)\n");
+	option(f, OPTION_RAW, true);
+	assert_string_equal(
+		piped(f, &r, 24),
+		"42 1 1500000000 18446744071578845184 18446744071578845440 3 500000000\n");
 }
 
 static void kernel_stack(void **state)
@@ -139,8 +146,9 @@ static void user_stack(void **state)
 
 	put64(&r, 16, 0x7f0012345678);
 	put64(&r, 24, 0x401000);
-	assert_string_equal(piped(*state, &r, 72),
-			    LINE "<user stack trace>\n =>  <00007f0012345678>\n =>  <0000000000401000>\n");
+	assert_string_equal(
+		piped(*state, &r, 72),
+		LINE "<user stack trace>\n =>  <00007f0012345678>\n =>  <0000000000401000>\n");
 }
 
 static void raw_data(void **state)
@@ -181,10 +189,11 @@ static void system_calls(void **state)
 	put32(&r, 8, 257);
 	put64(&r, 16, 0xffffff9c);
 	put64(&r, 24, 0x7ffd00001000);
-	assert_string_equal(piped(f, &r, 24), LINE "sys_openat(dfd: ffffff9c, filename: 7ffd00001000)\n");
-	option(f, OPTION_VERBOSE, true);
 	assert_string_equal(piped(f, &r, 24),
-			    LINE "sys_openat(int dfd: ffffff9c, const char * filename: 7ffd00001000)\n");
+			    LINE "sys_openat(dfd: ffffff9c, filename: 7ffd00001000)\n");
+	option(f, OPTION_VERBOSE, true);
+	assert_string_equal(piped(f, &r, 24), LINE
+			    "sys_openat(int dfd: ffffff9c, const char * filename: 7ffd00001000)\n");
 	r.type = 601;
 	put64(&r, 16, (uint64_t)-2);
 	assert_string_equal(piped(f, &r, 16), LINE "sys_openat -> 0xfffffffffffffffe\n");
@@ -215,10 +224,11 @@ static void synthetic_events(void **state)
 	put64(&r, 96, 2);
 	put64(&r, 104, KERNEL + 1);
 	put64(&r, 112, KERNEL + 0x201);
-	assert_memory_equal(piped(f, &r, 112),
-			    LINE "lat: lat=12345 pid=-1 small=255 name=named gfp=cc0  (GFP_KERNEL\0)fixed=text "
-			    "stack=STACK:\n=> alpha+0x1/0x100\n=> gamma+0x1/0x100 [mod]\n\n",
-			    sizeof(LINE) + 130);
+	assert_memory_equal(
+		piped(f, &r, 112),
+		LINE "lat: lat=12345 pid=-1 small=255 name=named gfp=cc0  (GFP_KERNEL\0)fixed=text "
+		     "stack=STACK:\n=> alpha+0x1/0x100\n=> gamma+0x1/0x100 [mod]\n\n",
+		sizeof(LINE) + 130);
 }
 
 static void probes(void **state)
@@ -230,11 +240,12 @@ static void probes(void **state)
 		      FIELD("unsigned long __probe_ip", 8, 8, 0)
 		      FIELD("s32 a", 16, 4, 1)
 		      "\nprint fmt: \"(%lx) a=%d\", REC->__probe_ip, REC->a\n");
-	fixture_event(f, "kprobes", "name: back\nID: 604\n" COMMON
-		      FIELD("unsigned long __probe_func", 8, 8, 0)
-		      FIELD("unsigned long __probe_ret_ip", 16, 8, 0)
-		      FIELD("u64 ret", 24, 8, 0)
-		      "\nprint fmt: \"(%lx <- %lx) ret=0x%Lx\", REC->__probe_func, REC->__probe_ret_ip, REC->ret\n");
+	fixture_event(f, "kprobes",
+		      "name: back\nID: 604\n" COMMON FIELD("unsigned long __probe_func", 8, 8, 0)
+			      FIELD("unsigned long __probe_ret_ip", 16, 8, 0) FIELD(
+				      "u64 ret", 24, 8,
+				      0) "\nprint fmt: \"(%lx <- %lx) ret=0x%Lx\", "
+					 "REC->__probe_func, REC->__probe_ret_ip, REC->ret\n");
 	put64(&r, 8, KERNEL + 4);
 	put32(&r, 16, (uint32_t)-3);
 	assert_string_equal(piped(f, &r, 16), LINE "entry: (alpha+0x4/0x100) a=-3\n");
@@ -275,9 +286,10 @@ static void fields_by_their_kinds(void **state)
 	put64(&r, 40, KERNEL + 0x1000);
 	put32(&r, 64, 1 << 16 | 72);
 	put(&r, 72, "dy", 3);
-	assert_string_equal(piped(f, &r, 68),
-			    LINE "kinds: c='x'(120) h=0xffff (65535) i=0xffffffff (-1) l=0xa (10) s=12345678 d=dy "
-			    "a=<OVERFLOW> p=(0xffffffff81001000:a string) w=<INVALID-SIZE> m=<INVALID-TYPE>\n");
+	assert_string_equal(
+		piped(f, &r, 68), LINE
+		"kinds: c='x'(120) h=0xffff (65535) i=0xffffffff (-1) l=0xa (10) s=12345678 d=dy "
+		"a=<OVERFLOW> p=(0xffffffff81001000:a string) w=<INVALID-SIZE> m=<INVALID-TYPE>\n");
 	assert_non_null(strstr(piped(f, &r, 4), "l=<OVERFLOW>"));
 }
 
@@ -297,10 +309,21 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-		TEST(print_event), TEST(print_event_without_an_end), TEST(a_line_too_big), TEST(bprint_event),
-		TEST(bputs_event), TEST(function_event), TEST(repeated_functions), TEST(kernel_stack),
-		TEST(user_stack), TEST(raw_data), TEST(context_switch), TEST(system_calls),
-		TEST(synthetic_events), TEST(probes), TEST(fields_by_their_kinds),
+		TEST(print_event),
+		TEST(print_event_without_an_end),
+		TEST(a_line_too_big),
+		TEST(bprint_event),
+		TEST(bputs_event),
+		TEST(function_event),
+		TEST(repeated_functions),
+		TEST(kernel_stack),
+		TEST(user_stack),
+		TEST(raw_data),
+		TEST(context_switch),
+		TEST(system_calls),
+		TEST(synthetic_events),
+		TEST(probes),
+		TEST(fields_by_their_kinds),
 		TEST(a_print_fmt_beyond_understanding_shows_fields),
 	};
 

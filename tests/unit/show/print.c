@@ -18,7 +18,10 @@
 	FIELD("unsigned long w[2]", 48, 16, 0)		\
 	"\nprint fmt: "
 
-/* a -2, c 200, h -3, b 2^40 + 5, s "12345678", d "dyn", r "rel", l {1, 0x20}, m CPUs 0 and 33, w {7, KERNEL + 8} */
+/*
+ * a -2, c 200, h -3, b 2^40 + 5, s "12345678", d "dyn", r "rel", l {1, 0x20}, m CPUs 0 and 33, w
+ * {7, KERNEL + 8}
+ */
 static struct record sample(uint16_t type)
 {
 	struct record r = { .type = type, .pid = 42 };
@@ -49,9 +52,10 @@ static void expect_print(struct fixture *f, const char *print_fmt, const char *e
 	char text[4096], line[1024];
 	struct record r = sample(next_id);
 
-	snprintf(text, sizeof(text), "name: e%u\nID: %u\n" FIELDS "%s\n", next_id, next_id, print_fmt);
-	snprintf(line, sizeof(line), "            task-42      [001] .....     1.500000: e%u: %s\n", next_id,
-		 expected);
+	snprintf(text, sizeof(text), "name: e%u\nID: %u\n" FIELDS "%s\n", next_id, next_id,
+		 print_fmt);
+	snprintf(line, sizeof(line), "            task-42      [001] .....     1.500000: e%u: %s\n",
+		 next_id, expected);
 	next_id++;
 	fixture_event(f, "test", text);
 	assert_string_equal(piped(f, &r, 80), line);
@@ -59,9 +63,11 @@ static void expect_print(struct fixture *f, const char *print_fmt, const char *e
 
 static void integers(void **state)
 {
-	expect_print(*state, "\"%d %u %x %lld %hd %hhu\", REC->a, REC->a, REC->a, REC->a, REC->h, REC->c",
+	expect_print(*state,
+		     "\"%d %u %x %lld %hd %hhu\", REC->a, REC->a, REC->a, REC->a, REC->h, REC->c",
 		     "-2 4294967294 fffffffe -2 -3 200");
-	expect_print(*state, "\"%5d|%-5d|%05d|%+d|% d\", REC->a, REC->a, REC->a, 3, 3", "   -2|-2   |-0002|+3| 3");
+	expect_print(*state, "\"%5d|%-5d|%05d|%+d|% d\", REC->a, REC->a, REC->a, 3, 3",
+		     "   -2|-2   |-0002|+3| 3");
 	expect_print(*state, "\"%#x %#o %08lx %.3d %X %c%%\", 255, 8, REC->b, 7, 0xabc, 'q'",
 		     "0xff 010 10000000005 007 ABC q%");
 	expect_print(*state, "\"%#x\", 0", "0x0");
@@ -83,9 +89,12 @@ static void arithmetic(void **state)
 
 static void strings(void **state)
 {
-	expect_print(*state, "\"%s|%s|%s\", REC->s, __get_str(d), __get_rel_str(r)", "12345678|dyn|rel");
-	expect_print(*state, "\"%6s|%-6s|%.2s|%.*s\", __get_str(d), __get_str(d), __get_str(d), 1, __get_str(d)",
-		     "   dyn|dyn   |dy|d");
+	expect_print(*state, "\"%s|%s|%s\", REC->s, __get_str(d), __get_rel_str(r)",
+		     "12345678|dyn|rel");
+	expect_print(
+		*state,
+		"\"%6s|%-6s|%.2s|%.*s\", __get_str(d), __get_str(d), __get_str(d), 1, __get_str(d)",
+		"   dyn|dyn   |dy|d");
 	expect_print(*state, "\"a\" \"b\\n\\\"%s\\\"\", __get_str(d)", "ab\n\"dyn\"");
 	expect_print(*state, "\"%s\", (char *)0", "(null)");
 }
@@ -94,24 +103,34 @@ static void arrays(void **state)
 {
 	expect_print(*state, "\"%lu %x\", REC->w[0], ((u32 *)__get_dynamic_array(l))[1]", "7 20");
 	expect_print(*state, "\"%lu\", REC->w[1000000]", "0");
-	expect_print(*state, "\"%s\", __print_array(__get_dynamic_array(l), __get_dynamic_array_len(l) / 4, 4)",
+	expect_print(
+		*state,
+		"\"%s\", __print_array(__get_dynamic_array(l), __get_dynamic_array_len(l) / 4, 4)",
+		"{0x1,0x20}");
+	expect_print(*state, "\"%s\", __print_array(__get_dynamic_array(l), 1000, 4)",
 		     "{0x1,0x20}");
-	expect_print(*state, "\"%s\", __print_array(__get_dynamic_array(l), 1000, 4)", "{0x1,0x20}");
 	expect_print(*state, "\"%s\", __print_dynamic_array(l, 2)", "{0x1,0x0,0x20,0x0}");
-	expect_print(*state, "\"%s|%s\", __print_hex(REC->s, 3), __print_hex_str(REC->s, 3)", "31 32 33|313233");
+	expect_print(*state, "\"%s|%s\", __print_hex(REC->s, 3), __print_hex_str(REC->s, 3)",
+		     "31 32 33|313233");
 	expect_print(*state, "\"%s\", __get_cpumask(m)", "00000002,00000001");
 	expect_print(*state, "\"%*pbl\", 64, __get_dynamic_array(m)", "0,33");
 }
 
 static void names_of_values(void **state)
 {
-	expect_print(*state, "\"%s\", __print_symbolic(REC->c, { 1, \"one\" }, { 0xc8, \"two\" \"hundred\" })",
-		     "twohundred");
-	expect_print(*state, "\"%s\", __print_symbolic(REC->a, { 1, \"one\" })", "0xfffffffffffffffe");
-	expect_print(*state, "\"%s\", __print_flags(REC->c, \"|\", { (1 << 3), \"A\" }, { 0x40UL, \"B\" })",
+	expect_print(
+		*state,
+		"\"%s\", __print_symbolic(REC->c, { 1, \"one\" }, { 0xc8, \"two\" \"hundred\" })",
+		"twohundred");
+	expect_print(*state, "\"%s\", __print_symbolic(REC->a, { 1, \"one\" })",
+		     "0xfffffffffffffffe");
+	expect_print(*state,
+		     "\"%s\", __print_flags(REC->c, \"|\", { (1 << 3), \"A\" }, { 0x40UL, \"B\" })",
 		     "A|B|0x80");
 	expect_print(*state, "\"%s\", __print_flags(0, \"|\", { 1, \"A\" })", "");
-	expect_print(*state, "\"%s\", REC->c ? __print_flags(REC->c, \"\", { 0xc8, \"all\" }) : \"none\"", "all");
+	expect_print(*state,
+		     "\"%s\", REC->c ? __print_flags(REC->c, \"\", { 0xc8, \"all\" }) : \"none\"",
+		     "all");
 }
 
 static void pointers(void **state)
@@ -123,10 +142,12 @@ static void pointers(void **state)
 	expect_print(f, "\"%p %p %px\", (void *)REC->w[1], (void *)0, (void *)REC->w[1]",
 		     "(____ptrval____) 0000000000000000 ffffffff81000008");
 	option(f, OPTION_HASH_PTR, false);
-	expect_print(f, "\"%p %p\", (void *)REC->w[1], (void *)0", "ffffffff81000008 0000000000000000");
+	expect_print(f, "\"%p %p\", (void *)REC->w[1], (void *)0",
+		     "ffffffff81000008 0000000000000000");
 	expect_print(f, "\"%pI4 %pi4 %pM\", REC->s, REC->s, REC->s",
 		     "49.50.51.52 049.050.051.052 31:32:33:34:35:36");
-	expect_print(f, "\"%4phN|%4phC|%3ph\", REC->s, REC->s, REC->s", "31323334|31:32:33:34|31 32 33");
+	expect_print(f, "\"%4phN|%4phC|%3ph\", REC->s, REC->s, REC->s",
+		     "31323334|31:32:33:34|31 32 33");
 	expect_print(f, "\"%pUb\", __get_dynamic_array(d)", "");
 }
 
@@ -135,7 +156,9 @@ static void offsets_outside_the_record(void **state)
 	struct fixture *f = *state;
 	struct record r = sample(2000);
 
-	fixture_event(f, "test", "name: out\nID: 2000\n" FIELDS "\"<%s><%s><%s>\", __get_str(d), __get_rel_str(r), "
+	fixture_event(f, "test",
+		      "name: out\nID: 2000\n" FIELDS
+		      "\"<%s><%s><%s>\", __get_str(d), __get_rel_str(r), "
 		      "__get_cpumask(m)\n");
 	put32(&r, 32, 100 << 16 | 64);
 	put32(&r, 36, 4 << 16 | 0xffff);
@@ -149,8 +172,10 @@ static void deep_expressions_are_refused(void **state)
 
 	memset(fmt + 6, '(', 2000);
 	strcpy(fmt + 2006, "1");
-	expect_print(*state, fmt, "a=0xfffffffe (-2) c=(200) h=0xfffd (65533) b=0x10000000005 (1099511627781) "
-		     "s=12345678 d=dyn r=rel l=01,00,00,00,20,00,00,00 m=<INVALID-TYPE> w=<INVALID-SIZE>");
+	expect_print(*state, fmt,
+		     "a=0xfffffffe (-2) c=(200) h=0xfffd (65533) b=0x10000000005 (1099511627781) "
+		     "s=12345678 d=dyn r=rel l=01,00,00,00,20,00,00,00 m=<INVALID-TYPE> "
+		     "w=<INVALID-SIZE>");
 }
 
 /* Each link of "REC->a + 1 + 1 ..." is a step down when it is printed. */
@@ -185,9 +210,12 @@ static void nested_conditions_take_no_longer(void **state)
 
 static void texts_are_no_numbers(void **state)
 {
-	expect_print(*state, "\"<%s>\", (char *)__print_symbolic(REC->c, { 200, \"c\" }) + 100000000000", "<(null)>");
+	expect_print(*state,
+		     "\"<%s>\", (char *)__print_symbolic(REC->c, { 200, \"c\" }) + 100000000000",
+		     "<(null)>");
 	expect_print(*state, "\"<%s>\", ~__print_symbolic(REC->c, { 200, \"c\" })", "<(null)>");
-	expect_print(*state, "\"<%s>\", __print_symbolic(REC->c, { 200, \"c\" }) << 40", "<(null)>");
+	expect_print(*state, "\"<%s>\", __print_symbolic(REC->c, { 200, \"c\" }) << 40",
+		     "<(null)>");
 }
 
 /* As the events of preemptirq. */
@@ -196,16 +224,26 @@ static void offsets_in_the_image(void **state)
 	struct fixture *f = *state;
 
 	symbols_add(f->model->symbols, KERNEL - 0x100, 'T', "_stext", NULL);
-	expect_print(f, "\"%pS\", (void *)((unsigned long)(_stext) + REC->w[0] + 0x100)", "alpha+0x7/0x100");
+	expect_print(f, "\"%pS\", (void *)((unsigned long)(_stext) + REC->w[0] + 0x100)",
+		     "alpha+0x7/0x100");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-		TEST(integers), TEST(arithmetic), TEST(strings), TEST(arrays), TEST(names_of_values),
-		TEST(pointers), TEST(offsets_in_the_image), TEST(offsets_outside_the_record), TEST(deep_expressions_are_refused),
-		TEST(long_expressions_are_refused), TEST(nested_conditions_take_no_longer), TEST(texts_are_no_numbers),
+		TEST(integers),
+		TEST(arithmetic),
+		TEST(strings),
+		TEST(arrays),
+		TEST(names_of_values),
+		TEST(pointers),
+		TEST(offsets_in_the_image),
+		TEST(offsets_outside_the_record),
+		TEST(deep_expressions_are_refused),
+		TEST(long_expressions_are_refused),
+		TEST(nested_conditions_take_no_longer),
+		TEST(texts_are_no_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

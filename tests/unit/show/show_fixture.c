@@ -120,10 +120,12 @@ const char *piped(struct fixture *f, const struct record *r, uint32_t size)
 	return text;
 }
 
-void fixture_write(struct fixture *f, const struct record *r, uint32_t size, uint32_t cpu, uint64_t time)
+void fixture_write(struct fixture *f, const struct record *r, uint32_t size, uint32_t cpu,
+		   uint64_t time)
 {
-	assert_int_equal(ring_write(session_plane(f->session), f->slot, instance_buffer(f->top, 0), 1, cpu,
-				    time, r, size + 8), 0);
+	assert_int_equal(ring_write(session_plane(f->session), f->slot, instance_buffer(f->top, 0),
+				    1, cpu, time, r, size + 8),
+			 0);
 }
 
 const char *shown(struct fixture *f, int snapshot, int cpu)

@@ -46,10 +46,13 @@ int fixture_teardown(void **state);
 
 /* Adds an event; `text` is its format from the name on. */
 void fixture_event(struct fixture *f, const char *system, const char *text);
-/* What trace_pipe prints of a record with `size` bytes behind the common fields, at 1.5 s on CPU 1. */
+/*
+ * What trace_pipe prints of a record with `size` bytes behind the common fields, at 1.5 s on CPU 1.
+ */
 const char *piped(struct fixture *f, const struct record *r, uint32_t size);
 /* Writes a record into the live buffer. */
-void fixture_write(struct fixture *f, const struct record *r, uint32_t size, uint32_t cpu, uint64_t time);
+void fixture_write(struct fixture *f, const struct record *r, uint32_t size, uint32_t cpu,
+		   uint64_t time);
 /* The text of `trace` (0) or `snapshot` (1). */
 const char *shown(struct fixture *f, int snapshot, int cpu);
 

@@ -38,7 +38,8 @@ static unsigned int read_all(const char *file, bool partial, int *ret, struct so
 	return total;
 }
 
-static uint8_t *make(unsigned int version, const char *algorithm, unsigned int records, size_t *size)
+static uint8_t *make(unsigned int version, const char *algorithm, unsigned int records,
+		     size_t *size)
 {
 	struct made made = { .version = version, .algorithm = algorithm, .nr_buffers = 1,
 			     .nr_records = records };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fixture.h - a session of programs with its model, tree and source, which the test serves when it likes
+ * fixture.h - a session of programs with its model, tree and source, which the test serves when it
+ * likes
  */
 #ifndef TRACEFUSE_TESTS_SOURCES_FIXTURE_H
 #define TRACEFUSE_TESTS_SOURCES_FIXTURE_H
@@ -23,7 +24,8 @@ static int conn = -1;		/* of the program that the test plays */
 
 static int fixture_make(const char *name, const struct programs_params *params)
 {
-	static const struct session_params small = { .nr_cpus = 2, .nr_slots = 32, .memory = 256 << 20 };
+	static const struct session_params small = {
+		.nr_cpus = 2, .nr_slots = 32, .memory = 256 << 20};
 
 	if (session_create(name, &small, &session) || model_create(session, &model))
 		return -1;
@@ -54,7 +56,8 @@ static inline int tear_down(void **state)
 
 static inline struct program_tables *tables(void)
 {
-	return session_data(session, session_header(session)->programs, sizeof(struct program_tables));
+	return session_data(session, session_header(session)->programs,
+			    sizeof(struct program_tables));
 }
 
 static void serve(void)

@@ -66,7 +66,8 @@ static unsigned long count(const char *path, uint64_t *first)
 			window_drop(&w);
 			break;
 		default:
-			fail_msg("%s: %s at %llu", path, w.damage.text, (unsigned long long)w.damage.offset);
+			fail_msg("%s: %s at %llu", path, w.damage.text,
+				 (unsigned long long)w.damage.offset);
 		}
 	}
 	window_close(&w);

@@ -14,7 +14,7 @@ static const struct writer_format formats[] = {
 	{ "task", writer_format_rename },
 };
 
-static const struct writer_buffer buffers[] = { { .name = "" }, { .name = "foo" }, { .name = "bar" } };
+static const struct writer_buffer buffers[] = {{.name = ""}, {.name = "foo"}, {.name = "bar"}};
 
 uint64_t made_time(unsigned int b, uint32_t cpu, unsigned int n)
 {
@@ -102,7 +102,8 @@ static bool list_page(void *arg, unsigned int b, uint32_t cpu, uint8_t *bytes)
 		return false;
 	writer_page_start(&p, bytes, l->records[n].time);
 	for (; n < l->nr; n = next_record(l, cpu, n + 1))
-		if (!writer_page_add(&p, l->records[n].time, l->records[n].bytes, l->records[n].size))
+		if (!writer_page_add(&p, l->records[n].time, l->records[n].bytes,
+				     l->records[n].size))
 			break;
 	writer_page_end(&p);
 	l->next[cpu] = n;

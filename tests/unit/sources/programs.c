@@ -31,9 +31,13 @@
 	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"	\
 	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n" \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-#define BODY	COMMON "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n" \
-	"\tfield:unsigned long call_site;\toffset:16;\tsize:8;\tsigned:0;\n\nprint fmt: \"size=%d\", REC->size\n"
-#define OTHER_BODY COMMON "\tfield:long size;\toffset:8;\tsize:8;\tsigned:1;\n\nprint fmt: \"size=%ld\", REC->size\n"
+#define BODY                                                                                     \
+	COMMON "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"                              \
+	       "\tfield:unsigned long call_site;\toffset:16;\tsize:8;\tsigned:0;\n\nprint fmt: " \
+	       "\"size=%d\", REC->size\n"
+#define OTHER_BODY                                                                              \
+	COMMON "\tfield:long size;\toffset:8;\tsize:8;\tsigned:1;\n\nprint fmt: \"size=%ld\", " \
+	       "REC->size\n"
 
 static int set_up(void **state)
 {
@@ -54,7 +58,8 @@ static int ask(const void *packet, size_t size)
 	assert_int_equal(send(conn, packet, size, 0), size);
 	serve();
 	memset(&answer, 0, sizeof(answer));
-	assert_true(recv(conn, &answer, sizeof(answer), MSG_DONTWAIT) >= (ssize_t)sizeof(answer.reply));
+	assert_true(recv(conn, &answer, sizeof(answer), MSG_DONTWAIT) >=
+		    (ssize_t)sizeof(answer.reply));
 	return answer.reply.err;
 }
 
@@ -76,7 +81,8 @@ static int define(const char *system, const char *name, const char *body)
 
 	if (conn < 0)
 		hello();
-	*q = (struct attach_request){ .version = SESSION_VERSION, .kind = ATTACH_EVENTS, .value = 1 };
+	*q = (struct attach_request){ .version = SESSION_VERSION, .kind = ATTACH_EVENTS, .value =
+		1 };
 	d->system = sizeof(*d);
 	d->name = d->system + (uint32_t)strlen(system) + 1;
 	d->body = d->name + (uint32_t)strlen(name) + 1;
@@ -88,14 +94,22 @@ static int define(const char *system, const char *name, const char *body)
 	return answer.ids[0];
 }
 
-static void hit_event(int id, int size, uint64_t call_site, const uint64_t *stack, uint32_t nr_stack)
+static void hit_event(int id, int size, uint64_t call_site, const uint64_t *stack,
+		      uint32_t nr_stack)
 {
-	struct { struct record_common common; int size, pad; uint64_t call_site; } r = {
-		.common = { .type = (uint16_t)id, .pid = getpid() }, .size = size, .call_site = call_site,
+	struct { struct record_common common; int size, pad; uint64_t call_site;
+	} r = {
+		.common = {.type = (uint16_t)id, .pid = getpid()},
+		.size = size,
+		.call_site = call_site,
 	};
 	struct slot *slot = session_slot_get(session);
 	struct hit h = {
-		.record = &r, .size = sizeof(r), .comm = "tester", .stack = stack, .nr_stack = nr_stack,
+		.record = &r,
+		.size = sizeof(r),
+		.comm = "tester",
+		.stack = stack,
+		.nr_stack = nr_stack,
 	};
 
 	assert_non_null(slot);
@@ -114,7 +128,8 @@ static const char *cat(const char *path)
 	size_t at = 0;
 
 	assert_int_equal(tree_open(tree, path, O_RDONLY | O_NONBLOCK, &f), 0);
-	while (at < sizeof(text) - 1 && (n = tree_read(f, text + at, sizeof(text) - 1 - at, (off_t)at)) > 0)
+	while (at < sizeof(text) - 1 &&
+	       (n = tree_read(f, text + at, sizeof(text) - 1 - at, (off_t)at)) > 0)
 		at += (size_t)n;
 	text[at] = '\0';
 	tree_release(f);
@@ -170,7 +185,9 @@ static void events_of_the_providers_have_consecutive_ids(void **state)
 static void an_agent_with_another_table_has_no_providers(void **state)
 {
 	const struct attach_request q = {
-		.version = SESSION_VERSION, .kind = ATTACH_HELLO, .table = provider_table_version() + 1,
+		.version = SESSION_VERSION,
+		.kind = ATTACH_HELLO,
+		.table = provider_table_version() + 1,
 	};
 
 	assert_int_equal(ask(&q, sizeof(q)), 0);
@@ -180,7 +197,8 @@ static void an_agent_with_another_table_has_no_providers(void **state)
 static void systems_are_chosen(void **state)
 {
 	const struct programs_params heap = { .systems = "heap", .kernel_names = true };
-	const struct programs_params more = { .systems = "lock,thread" }, wrong = { .systems = "heap,bogus" };
+	const struct programs_params more = {.systems = "lock,thread"},
+				     wrong = {.systems = "heap,bogus"};
 	const struct programs_params kernel = { .systems = "sched" };
 
 	fixture_close(true);
@@ -223,18 +241,21 @@ static void another_definition_is_refused_and_told_of(void **state)
 static void definitions_that_cannot_be_are_refused(void **state)
 {
 	static const char *const names[][2] = {
-		{ "", "x" }, { "app", "" }, { "a/b", "x" }, { "app", "a b" }, { "app", ".." }, { "..", "x" },
-		{ "ftrace", "mine" }, { "synthetic", "mine" }, { "app", "enable" }, { "app", "filter" },
-		{ "enable", "x" }, { "app", "a\nb" },
+		{"", "x"},	   {"app", ""},	      {"a/b", "x"},	  {"app", "a b"},
+		{"app", ".."},	   {"..", "x"},	      {"ftrace", "mine"}, {"synthetic", "mine"},
+		{"app", "enable"}, {"app", "filter"}, {"enable", "x"},	  {"app", "a\nb"},
 	};
 	static const char *const bodies[] = {
-		"", "print fmt: \"\"\n", "\tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n",
+		"",
+		"print fmt: \"\"\n",
+		"\tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n",
 		COMMON "\tfield:int x;\toffset:4070;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n",
 		COMMON "\tfield:int x;\toffset:4;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n",
 		COMMON "\tfield:int x;\toffset:-8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n",
 		COMMON "\tfield:int;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n",
 		COMMON "\tfield:int x;\toffset:8;\tsize:4\n\nprint fmt: \"\"\n",
-		COMMON "\tfield:__data_loc char[] x;\toffset:8;\tsize:8;\tsigned:1;\n\nprint fmt: \"\"\n",
+		COMMON
+		"\tfield:__data_loc char[] x;\toffset:8;\tsize:8;\tsigned:1;\n\nprint fmt: \"\"\n",
 		COMMON "\tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\x01\"\n",
 		COMMON "\tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n",
 	};
@@ -322,7 +343,8 @@ static void tasks_have_names_in_the_files(void **state)
 	log_task(0, 1, "nobody");
 	log_task(UINT32_MAX, 1, "nobody");
 	log_task(4713, 4700, "0123456789abcdef");
-	assert_string_equal(cat("saved_cmdlines"), "4711 worker\n4712 bad?name?\n4713 0123456789abcde\n");
+	assert_string_equal(cat("saved_cmdlines"),
+			    "4711 worker\n4712 bad?name?\n4713 0123456789abcde\n");
 	assert_has(cat("saved_tgids"), "4711 4700\n");
 	log_task(4711, 4700, "renamed");
 	assert_has(cat("saved_cmdlines"), "4711 renamed\n");
@@ -429,7 +451,8 @@ static uint64_t address(uint32_t nr, uint64_t base, const void *at)
 static void functions_have_names_in_all_files(void **state)
 {
 	int id = define("app", "request", BODY);
-	uint64_t base = add_self(3), at = address(3, base, hit_event) + 4, stack[2] = { at, address(3, base, cat) + 8 };
+	uint64_t base = add_self(3), at = address(3, base, hit_event) + 4,
+		 stack[2] = {at, address(3, base, cat) + 8};
 
 	assert_int_equal(put("events/app/request/trigger", "hist:keys=call_site.sym-offset"), 0);
 	assert_int_equal(put("events/app/request/trigger", "hist:keys=common_stacktrace"), 0);
@@ -437,7 +460,8 @@ static void functions_have_names_in_all_files(void **state)
 	assert_int_equal(put("events/app/request/enable", "1"), 0);
 	hit_event(id, 1, at, stack, 2);
 	assert_has(cat("events/app/request/hist"), "hit_event+0x4/0x");
-	assert_has_not(cat("events/app/request/hist"), "[sources_programs]");	/* it is no library */
+	/* it is no library */
+	assert_has_not(cat("events/app/request/hist"), "[sources_programs]");
 	assert_has(cat("events/app/request/hist"), "         cat+0x8/0x");
 	assert_has(cat("trace"), " => hit_event\n => cat\n");
 	assert_has(cat("kallsyms"), " t hit_event\n");
@@ -462,8 +486,9 @@ static void without_a_build_id_the_addresses_count(void **state)
 
 	/* This file has one, so nobody can mean it who has none. */
 	e->id_len = 8;
-	assert_string_equal(symbols_find(model->symbols, address(3, base, hit_event), NULL, NULL, NULL),
-			    "[sources_programs]");
+	assert_string_equal(
+		symbols_find(model->symbols, address(3, base, hit_event), NULL, NULL, NULL),
+		"[sources_programs]");
 }
 
 static void addresses_of_no_dso_have_no_name(void **state)
@@ -472,14 +497,18 @@ static void addresses_of_no_dso_have_no_name(void **state)
 
 	assert_null(symbols_find(model->symbols, address(4, base, hit_event), NULL, NULL, NULL));
 	assert_null(symbols_find(model->symbols, address(2, base, hit_event), NULL, NULL, NULL));
-	assert_null(symbols_find(model->symbols, address(3, base, hit_event) + (1 << 30), NULL, NULL, NULL));
+	assert_null(symbols_find(model->symbols, address(3, base, hit_event) + (1 << 30), NULL,
+				 NULL, NULL));
 	assert_null(symbols_find(model->symbols, 0x400000, NULL, NULL, NULL));
-	assert_string_equal(symbols_find(model->symbols, address(3, base, hit_event), NULL, NULL, NULL), "hit_event");
+	assert_string_equal(
+		symbols_find(model->symbols, address(3, base, hit_event), NULL, NULL, NULL),
+		"hit_event");
 }
 
 static void entries_of_nonsense_are_survived(void **state)
 {
-	static const char *const paths[] = { "/dev/zero", "/dev/tty", "relative", "", "/proc/self/mem", "/etc/passwd", "/" };
+	static const char *const paths[] = {"/dev/zero",      "/dev/tty",    "relative", "",
+					    "/proc/self/mem", "/etc/passwd", "/"};
 
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
 		struct dso_entry *e = &tables()->dsos[i];
@@ -503,11 +532,15 @@ static void settings_wait_for_their_event(void **state)
 
 	assert_int_equal(tree_mkdir(tree, "instances/i"), 0);
 	assert_int_equal(programs_pend(programs, "events/app/request/enable", true, "1\n", 2), 0);
-	assert_int_equal(programs_pend(programs, "events/app/request/filter", true, "size > 1", 8), 0);
-	assert_int_equal(programs_pend(programs, "events/app/request/filter", true, "size > 2", 8), 0);
+	assert_int_equal(programs_pend(programs, "events/app/request/filter", true, "size > 1", 8),
+			 0);
+	assert_int_equal(programs_pend(programs, "events/app/request/filter", true, "size > 2", 8),
+			 0);
 	assert_int_equal(programs_pend(programs, "instances/i/events/app/request/trigger", false,
 				       "hist:keys=size\nstacktrace\n", 26), 0);
-	assert_int_equal(programs_pend(programs, "instances/i/events/app/request/trigger", false, "!stacktrace\n", 12), 0);
+	assert_int_equal(programs_pend(programs, "instances/i/events/app/request/trigger", false,
+				       "!stacktrace\n", 12),
+			 0);
 	assert_int_equal(put("events/app/request/enable", "1"), -ENOENT);
 	id = define("app", "request", BODY);
 	assert_string_equal(cat("events/app/request/enable"), "1\n");
@@ -521,9 +554,16 @@ static void settings_wait_for_their_event(void **state)
 static void only_settings_of_unknown_events_are_kept(void **state)
 {
 	static const char *const wrong[] = {
-		"events/heap/malloc/enable", "events/app/request/format", "tracing_on",
-		"events/app/request/", "instances/i", "instances/nosuch/events/app/request/enable", "events//x/enable",
-		"", "events/app/request/enable/x", "instances//events/a/b/enable",
+		"events/heap/malloc/enable",
+		"events/app/request/format",
+		"tracing_on",
+		"events/app/request/",
+		"instances/i",
+		"instances/nosuch/events/app/request/enable",
+		"events//x/enable",
+		"",
+		"events/app/request/enable/x",
+		"instances//events/a/b/enable",
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
@@ -549,22 +589,32 @@ static char *told(void)
 
 static void a_kept_setting_that_is_refused_is_told_of(void **state)
 {
-	assert_int_equal(programs_pend(programs, "events/app/request/trigger", false, "hist:keys=nosuch", 16), 0);
+	assert_int_equal(programs_pend(programs, "events/app/request/trigger", false,
+				       "hist:keys=nosuch", 16),
+			 0);
 	assert_has(told(), "kept events/app/request/trigger hist:keys=nosuch\n");
 	define("app", "request", BODY);
-	assert_has(told(), "kept events/app/request/trigger hist:keys=nosuch # Couldn't find field\n");
+	assert_has(told(),
+		   "kept events/app/request/trigger hist:keys=nosuch # Couldn't find field\n");
 	assert_string_equal(cat("error_log"), "");
 }
 
-/* The later event of the two that a command mentions may be defined first, and by another program. */
+/*
+ * The later event of the two that a command mentions may be defined first, and by another program.
+ */
 static void kept_settings_are_tried_again_in_their_order(void **state)
 {
-	static const char set[] = "hist:keys=size:ts0=common_timestamp", use[] = "hist:keys=size:lat=common_timestamp-$ts0";
+	static const char set[] = "hist:keys=size:ts0=common_timestamp",
+			  use[] = "hist:keys=size:lat=common_timestamp-$ts0";
 
-	assert_int_equal(programs_pend(programs, "events/app/begin/trigger", false, set, sizeof(set) - 1), 0);
-	assert_int_equal(programs_pend(programs, "events/app/end/trigger", false, use, sizeof(use) - 1), 0);
+	assert_int_equal(
+		programs_pend(programs, "events/app/begin/trigger", false, set, sizeof(set) - 1),
+		0);
+	assert_int_equal(
+		programs_pend(programs, "events/app/end/trigger", false, use, sizeof(use) - 1), 0);
 	define("app", "end", BODY);
-	assert_has(told(), "kept events/app/end/trigger hist:keys=size:lat=common_timestamp-$ts0 # ");
+	assert_has(told(),
+		   "kept events/app/end/trigger hist:keys=size:lat=common_timestamp-$ts0 # ");
 	define("app", "begin", BODY);
 	assert_has(cat("events/app/begin/trigger"), ":ts0=common_timestamp");
 	assert_has(cat("events/app/end/trigger"), ":lat=common_timestamp-$ts0");

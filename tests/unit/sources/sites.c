@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sites.c - functions of running programs, as the server has them: this process is the program, of a library that it
- * never loads
+ * sites.c - functions of running programs, as the server has them: this process is the program, of
+ * a library that it never loads
  */
 #include <elf.h>
 #include <errno.h>
@@ -27,7 +27,9 @@
 
 enum { NUMBER = 2, FUNCTIONS = 3 };
 
-#define LINES "sites_static [libfixture.so]\nsites_first [libfixture.so]\nsites_second [libfixture.so]\n"
+#define LINES                                                                      \
+	"sites_static [libfixture.so]\nsites_first [libfixture.so]\nsites_second " \
+	"[libfixture.so]\n"
 
 static const char *library;
 
@@ -85,7 +87,9 @@ static void enter(const char *path)
 	for (int i = 0; i < h.e_phnum; i++) {
 		Elf64_Phdr p;
 
-		assert_int_equal(pread(fd, &p, sizeof(p), (off_t)(h.e_phoff + (unsigned int)i * sizeof(p))), sizeof(p));
+		assert_int_equal(
+			pread(fd, &p, sizeof(p), (off_t)(h.e_phoff + (unsigned int)i * sizeof(p))),
+			sizeof(p));
 		if (p.p_type == PT_LOAD && p.p_vaddr + p.p_memsz > e->size)
 			e->size = p.p_vaddr + p.p_memsz;
 	}
@@ -110,7 +114,10 @@ static struct attach_reply receive(void)
 static struct attach_reply ask(enum attach_kind kind, uint32_t value)
 {
 	const struct attach_request q = {
-		.version = SESSION_VERSION, .kind = kind, .value = value, .table = provider_table_version(),
+		.version = SESSION_VERSION,
+		.kind = kind,
+		.value = value,
+		.table = provider_table_version(),
 	};
 
 	dial();
@@ -135,7 +142,8 @@ static void obey(struct site_answer *a, bool has_it)
 static unsigned int nr_words_on(void)
 {
 	const struct site_set *set = &control()->sets[NUMBER];
-	const uint32_t *words = session_config(session, atomic_load(&set->words), FUNCTIONS * sizeof(uint32_t));
+	const uint32_t *words =
+		session_config(session, atomic_load(&set->words), FUNCTIONS * sizeof(uint32_t));
 	unsigned int nr = 0;
 
 	if (!words || atomic_load(&set->nr) != FUNCTIONS)
@@ -297,7 +305,8 @@ static void a_new_server_finds_the_words(void **state)
 	assert_int_equal(atomic_load(&control()->sets[NUMBER].words), words);
 	assert_int_not_equal(atomic_load(&control()->command), command);
 	assert_int_equal(nr_words_on(), 2);
-	assert_string_equal(cat("set_ftrace_filter"), "sites_static [libfixture.so]\nsites_first [libfixture.so]\n");
+	assert_string_equal(cat("set_ftrace_filter"),
+			    "sites_static [libfixture.so]\nsites_first [libfixture.so]\n");
 	assert_string_equal(cat("available_filter_functions"), LINES);
 	put("set_ftrace_filter", "\n");
 	assert_int_equal(nr_words_on(), FUNCTIONS);

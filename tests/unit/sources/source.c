@@ -232,8 +232,10 @@ static void bad_stops(void **state)
 	assert_int_equal(source_stop_at(h.source, "sched:nonesuch", &err), -ENOENT);
 	assert_non_null(strstr(err.text, "nonesuch"));
 	assert_int_equal(source_stop_at(h.source, "sched_waking", &err), -EINVAL);
-	assert_int_equal(source_stop_at(h.source, "sched:sched_waking when pid == 1", &err), -EINVAL);
-	assert_int_equal(source_stop_at(h.source, "sched:sched_waking if nofield == 1", &err), -EINVAL);
+	assert_int_equal(source_stop_at(h.source, "sched:sched_waking when pid == 1", &err),
+			 -EINVAL);
+	assert_int_equal(source_stop_at(h.source, "sched:sched_waking if nofield == 1", &err),
+			 -EINVAL);
 	assert_int_equal(run_to_end(&h), 30);
 	close_fixture(&h);
 }
@@ -278,8 +280,8 @@ static struct writer_rename rename_of(int pid, const char *old, const char *new)
 	return r;
 }
 
-static unsigned int recorded_with(const char *path_of, const char *filter, const struct made_record *list,
-				  unsigned int nr)
+static unsigned int recorded_with(const char *path_of, const char *filter,
+				  const struct made_record *list, unsigned int nr)
 {
 	struct fixture h = open_fixture(made_records(list, nr, NULL));
 	char path[256];
@@ -302,11 +304,13 @@ static void names_follow_renames(void **state)
 	struct writer_rename r = rename_of(100, "first", "second");
 	struct writer_rename again = rename_of(100, "second", "last-name");
 	const struct made_record list[] = {
-		{ 0, 10, &w, sizeof(w) }, { 1, 15, &w, sizeof(w) }, { 0, 20, &r, sizeof(r) },
-		{ 0, 30, &w, sizeof(w) }, { 0, 40, &again, sizeof(again) }, { 1, 50, &w, sizeof(w) },
-		{ 1, 60, &idle, sizeof(idle) }, { 1, 70, &other, sizeof(other) },
+		{0, 10, &w, sizeof(w)},		{1, 15, &w, sizeof(w)},
+		{0, 20, &r, sizeof(r)},		{0, 30, &w, sizeof(w)},
+		{0, 40, &again, sizeof(again)}, {1, 50, &w, sizeof(w)},
+		{1, 60, &idle, sizeof(idle)},	{1, 70, &other, sizeof(other)},
 	};
-	static const char waking[] = "events/sched/sched_waking", rename[] = "events/task/task_rename";
+	static const char waking[] = "events/sched/sched_waking",
+			  rename[] = "events/task/task_rename";
 
 	assert_int_equal(recorded_with(waking, "COMM == \"first\"", list, 8), 2);
 	assert_int_equal(recorded_with(waking, "COMM == \"second\"", list, 8), 1);
@@ -326,7 +330,8 @@ static void names_follow_switches(void **state)
 		{ 0, 10, &w, sizeof(w) }, { 0, 20, &s, sizeof(s) }, { 0, 30, &w, sizeof(w) },
 	};
 
-	assert_int_equal(recorded_with("events/sched/sched_waking", "COMM == \"from-switch\"", list, 3), 2);
+	assert_int_equal(
+		recorded_with("events/sched/sched_waking", "COMM == \"from-switch\"", list, 3), 2);
 }
 
 /* ---- what follows a record ---- */

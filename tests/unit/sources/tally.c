@@ -191,7 +191,9 @@ static void a_map_that_all_fill_is_filled_in_order(void **state)
 	close_fixture(&f);
 }
 
-/* The head of a page says more than a page holds: in each way the same damage, at the same record. */
+/*
+ * The head of a page says more than a page holds: in each way the same damage, at the same record.
+ */
 static void damage_is_met_in_order(void **state)
 {
 	struct made made = { .version = 6, .nr_buffers = 1, .nr_records = RECORDS };

@@ -117,7 +117,8 @@ static void a_clock_change_empties_live_and_snapshot(void **state)
 	mark(w, "in-live");
 	assert_taken(w, "trace_clock", "mono\n");
 	assert_false(shows(w, "trace", "in-live") || shows(w, "snapshot", "in-snapshot"));
-	assert_file(w, "trace_clock", "local global counter uptime perf [mono] mono_raw boot tai x86-tsc\n");
+	assert_file(w, "trace_clock",
+		    "local global counter uptime perf [mono] mono_raw boot tai x86-tsc\n");
 }
 
 static void snapshot_swaps_empties_and_frees(void **state)
@@ -233,7 +234,10 @@ static size_t read_pages(struct fixture *w, const char *name, int cpu, char *out
 	return len;
 }
 
-/* More than a page on whichever CPU the test runs; the second reading finds the same, the pipe takes it. */
+/*
+ * More than a page on whichever CPU the test runs; the second reading finds the same, the pipe
+ * takes it.
+ */
 static void a_raw_trace_is_the_same_and_takes_nothing(void **state)
 {
 	enum { ROOM = 1 << 18 };
@@ -315,7 +319,8 @@ static void markers_are_split_refused_and_switched_off(void **state)
 	assert_int_equal(fixture_append(w, "trace_marker", text), 4054);
 	assert_int_equal(fixture_append(w, "trace_marker_raw", "abc"), -EINVAL);
 	assert_int_equal(fixture_append(w, "trace_marker_raw", "abcdEF"), 6);
-	assert_true(shows(w, "trace", "# 64636261 buf: 45 46 00 00 00 00 00 00 00 00 00 00 00 00 00 00\n"));
+	assert_true(shows(w, "trace",
+			  "# 64636261 buf: 45 46 00 00 00 00 00 00 00 00 00 00 00 00 00 00\n"));
 	text[4061] = '\0';
 	assert_int_equal(fixture_append(w, "trace_marker_raw", text), -EINVAL);
 	text[4060] = '\0';
@@ -355,7 +360,8 @@ static void stats_count(void **state)
 	struct fixture *w = *state;
 
 	mark(w, "one");
-	assert_true(shows(w, "per_cpu/cpu0/stats", "entries: 1\n") ^ shows(w, "per_cpu/cpu1/stats", "entries: 1\n"));
+	assert_true(shows(w, "per_cpu/cpu0/stats", "entries: 1\n") ^
+		    shows(w, "per_cpu/cpu1/stats", "entries: 1\n"));
 	assert_taken(w, "trace_clock", "counter");
 	assert_true(shows(w, "per_cpu/cpu0/stats", "oldest event ts: 0\n"));
 }

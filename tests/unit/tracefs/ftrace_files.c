@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ftrace_files.c - the files of function tracing: when and where they are, how they are opened and read back */
+/*
+ * ftrace_files.c - the files of function tracing: when and where they are, how they are opened and
+ * read back
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,11 +17,18 @@ static const struct {
 	mode_t		mode;
 	bool		everywhere;	/* also in instances */
 } files[] = {
-	{ "available_filter_functions", 0440, false }, { "available_filter_functions_addrs", 0440, false },
-	{ "dyn_ftrace_total_info", 0440, false }, { "enabled_functions", 0440, false },
-	{ "function_profile_enabled", 0640, false }, { "set_ftrace_filter", 0640, true },
-	{ "set_ftrace_notrace", 0640, true }, { "set_ftrace_notrace_pid", 0640, true }, { "set_ftrace_pid", 0640, true },
-	{ "set_graph_function", 0640, false }, { "set_graph_notrace", 0640, false }, { "touched_functions", 0440, false },
+	{"available_filter_functions", 0440, false},
+	{"available_filter_functions_addrs", 0440, false},
+	{"dyn_ftrace_total_info", 0440, false},
+	{"enabled_functions", 0440, false},
+	{"function_profile_enabled", 0640, false},
+	{"set_ftrace_filter", 0640, true},
+	{"set_ftrace_notrace", 0640, true},
+	{"set_ftrace_notrace_pid", 0640, true},
+	{"set_ftrace_pid", 0640, true},
+	{"set_graph_function", 0640, false},
+	{"set_graph_notrace", 0640, false},
+	{"touched_functions", 0440, false},
 };
 
 enum { NR_FILES = sizeof(files) / sizeof(files[0]) };
@@ -78,7 +88,8 @@ static void lists_are_read_only(void **state)
 
 	functions_come(w);
 	assert_file(w, "available_filter_functions", "alpha\nbeta\nload [libone]\n");
-	assert_file(w, "available_filter_functions_addrs", "1000 alpha\n1010 beta\n2000 load [libone]\n");
+	assert_file(w, "available_filter_functions_addrs",
+		    "1000 alpha\n1010 beta\n2000 load [libone]\n");
 	assert_file(w, "enabled_functions", "");
 	assert_file(w, "dyn_ftrace_total_info", "3 pages:2 groups: 2\n");
 	assert_int_equal(fixture_append(w, "enabled_functions", "alpha"), -EINVAL);
@@ -111,7 +122,8 @@ static void an_instance_has_its_own(void **state)
 	functions_come(w);
 	assert_int_equal(tree_mkdir(w->tree, "instances/foo"), 0);
 	assert_taken(w, "instances/foo/set_ftrace_filter", "load\n");
-	assert_int_equal(fixture_append(w, "instances/foo/set_ftrace_filter", "beta:traceoff:2\n"), 16);
+	assert_int_equal(fixture_append(w, "instances/foo/set_ftrace_filter", "beta:traceoff:2\n"),
+			 16);
 	assert_taken(w, "instances/foo/set_ftrace_pid", "7\n");
 	assert_file(w, "instances/foo/set_ftrace_filter", "load [libone]\nbeta:traceoff:count=2\n");
 	assert_file(w, "instances/foo/set_ftrace_pid", "7\n");

@@ -52,7 +52,8 @@ static unsigned int faults;
 } while (0)
 
 /* Nothing but what is tested: the test's own allocations do not fail. */
-static ssize_t append_failing(struct fixture *w, const char *path, const char *text, unsigned int nth)
+static ssize_t append_failing(struct fixture *w, const char *path, const char *text,
+			      unsigned int nth)
 {
 	ssize_t ret;
 
@@ -73,51 +74,53 @@ struct command {
 #define SECOND	"events/test/second/"
 
 static const struct command commands[] = {
-	{ FIRST "trigger", "hist:keys=pid:size=128", "!hist:keys=pid:size=128", FIRST "trigger" },
-	{ FIRST "trigger", "hist:name=n:keys=pid.hex,common_pid.execname:vals=pid:sort=pid:size=128",
-	  "!hist:name=n:keys=pid.hex,common_pid.execname:vals=pid:sort=pid:size=128", FIRST "trigger" },
-	{ FIRST "trigger", "hist:keys=common_stacktrace,pid.buckets=4:size=128",
-	  "!hist:keys=common_stacktrace,pid.buckets=4:size=128", FIRST "trigger" },
-	{ FIRST "trigger", "hist:keys=pid:ts=common_timestamp.usecs,d=pid*2+1:size=128",
-	  "!hist:keys=pid:ts=common_timestamp.usecs,d=pid*2+1:size=128", FIRST "trigger" },
-	{ FIRST "trigger", "hist:keys=pid:v=pid:onchange($v).snapshot():size=128",
-	  "!hist:keys=pid:v=pid:onchange($v).snapshot():size=128", FIRST "trigger" },
-	{ FIRST "trigger", "hist:keys=pid:v=pid:onmax($v).save(common_pid):size=128",
-	  "!hist:keys=pid:v=pid:onmax($v).save(common_pid):size=128", FIRST "trigger" },
-	{ FIRST "trigger", "hist:keys=pid:onmatch(test.first).trace(late,pid):size=128",
-	  "!hist:keys=pid:onmatch(test.first).trace(late,pid):size=128", FIRST "trigger" },
-	{ FIRST "trigger", "hist:keys=pid:x=pid:onmatch(test.first).late($x) if pid > 3 && common_cpu == 0",
-	  "!hist:keys=pid:x=pid:onmatch(test.first).late($x) if pid > 3 && common_cpu == 0",
-	  FIRST "trigger" },
-	{ SECOND "trigger", "hist:keys=pid:w=$base-pid:size=128", "!hist:keys=pid:w=$base-pid:size=128",
-	  SECOND "trigger" },
-	{ FIRST "trigger", "stacktrace:5 if pid == 1", "!stacktrace", FIRST "trigger" },
-	{ FIRST "trigger", "snapshot:1", "!snapshot", FIRST "trigger" },
-	{ FIRST "trigger", "traceoff:3 if pid != 2", "!traceoff", FIRST "trigger" },
-	{ FIRST "trigger", "enable_event:test:second:2", "!enable_event:test:second", FIRST "trigger" },
-	{ FIRST "trigger", "enable_hist:test:second", "!enable_hist:test:second", FIRST "trigger" },
-	{ FIRST "filter", "pid > 1 && (common_pid != 7 || comm ~ \"a*b\")", "0", FIRST "filter" },
-	{ FIRST "enable", "1", "0", FIRST "enable" },
+	{FIRST "trigger", "hist:keys=pid:size=128", "!hist:keys=pid:size=128", FIRST "trigger"},
+	{FIRST "trigger", "hist:name=n:keys=pid.hex,common_pid.execname:vals=pid:sort=pid:size=128",
+	 "!hist:name=n:keys=pid.hex,common_pid.execname:vals=pid:sort=pid:size=128",
+	 FIRST "trigger"},
+	{FIRST "trigger", "hist:keys=common_stacktrace,pid.buckets=4:size=128",
+	 "!hist:keys=common_stacktrace,pid.buckets=4:size=128", FIRST "trigger"},
+	{FIRST "trigger", "hist:keys=pid:ts=common_timestamp.usecs,d=pid*2+1:size=128",
+	 "!hist:keys=pid:ts=common_timestamp.usecs,d=pid*2+1:size=128", FIRST "trigger"},
+	{FIRST "trigger", "hist:keys=pid:v=pid:onchange($v).snapshot():size=128",
+	 "!hist:keys=pid:v=pid:onchange($v).snapshot():size=128", FIRST "trigger"},
+	{FIRST "trigger", "hist:keys=pid:v=pid:onmax($v).save(common_pid):size=128",
+	 "!hist:keys=pid:v=pid:onmax($v).save(common_pid):size=128", FIRST "trigger"},
+	{FIRST "trigger", "hist:keys=pid:onmatch(test.first).trace(late,pid):size=128",
+	 "!hist:keys=pid:onmatch(test.first).trace(late,pid):size=128", FIRST "trigger"},
+	{FIRST "trigger",
+	 "hist:keys=pid:x=pid:onmatch(test.first).late($x) if pid > 3 && common_cpu == 0",
+	 "!hist:keys=pid:x=pid:onmatch(test.first).late($x) if pid > 3 && common_cpu == 0",
+	 FIRST "trigger"},
+	{SECOND "trigger", "hist:keys=pid:w=$base-pid:size=128",
+	 "!hist:keys=pid:w=$base-pid:size=128", SECOND "trigger"},
+	{FIRST "trigger", "stacktrace:5 if pid == 1", "!stacktrace", FIRST "trigger"},
+	{FIRST "trigger", "snapshot:1", "!snapshot", FIRST "trigger"},
+	{FIRST "trigger", "traceoff:3 if pid != 2", "!traceoff", FIRST "trigger"},
+	{FIRST "trigger", "enable_event:test:second:2", "!enable_event:test:second",
+	 FIRST "trigger"},
+	{FIRST "trigger", "enable_hist:test:second", "!enable_hist:test:second", FIRST "trigger"},
+	{FIRST "filter", "pid > 1 && (common_pid != 7 || comm ~ \"a*b\")", "0", FIRST "filter"},
+	{FIRST "enable", "1", "0", FIRST "enable"},
 	/* Of several events some may be there then, as in the kernel. */
-	{ "events/test/enable", "1", "0", NULL },
-	{ "set_event", "test:first", "!test:first", "set_event" },
-	{ "set_event", "test:*", "!test:*", NULL },
-	{ "synthetic_events", "made int a; char b[16]; char c[]; unsigned long[] s", "!made",
-	  "synthetic_events" },
-	{ "dynamic_events", "s:other u64 a; pid_t p", "-:other", "dynamic_events" },
-	{ "dynamic_events", "e:probed test.first p=$pid:s32 q=\\3:u8", "-:probed",
-	  "dynamic_events" },
-	{ "set_event_pid", "1 2 3", "", "set_event_pid" },
-	{ "trace_options", "stacktrace", "nostacktrace", "trace_options" },
-	{ "trace_clock", "mono", "global", "trace_clock" },
-	{ "tracing_on", "0", "1", "tracing_on" },
-	{ "buffer_percent", "20", "50", "buffer_percent" },
-	{ "saved_cmdlines_size", "20", "128", "saved_cmdlines_size" },
-	{ "tracing_cpumask", "1", "3", "tracing_cpumask" },
-	{ "current_tracer", "function", "nop", "current_tracer" },
-	{ "buffer_size_kb", "64", "1408", "buffer_size_kb" },
-	{ "snapshot", "1", "0", NULL },
-	{ "trace_marker", "hello", NULL, NULL },
+	{"events/test/enable", "1", "0", NULL},
+	{"set_event", "test:first", "!test:first", "set_event"},
+	{"set_event", "test:*", "!test:*", NULL},
+	{"synthetic_events", "made int a; char b[16]; char c[]; unsigned long[] s", "!made",
+	 "synthetic_events"},
+	{"dynamic_events", "s:other u64 a; pid_t p", "-:other", "dynamic_events"},
+	{"dynamic_events", "e:probed test.first p=$pid:s32 q=\\3:u8", "-:probed", "dynamic_events"},
+	{"set_event_pid", "1 2 3", "", "set_event_pid"},
+	{"trace_options", "stacktrace", "nostacktrace", "trace_options"},
+	{"trace_clock", "mono", "global", "trace_clock"},
+	{"tracing_on", "0", "1", "tracing_on"},
+	{"buffer_percent", "20", "50", "buffer_percent"},
+	{"saved_cmdlines_size", "20", "128", "saved_cmdlines_size"},
+	{"tracing_cpumask", "1", "3", "tracing_cpumask"},
+	{"current_tracer", "function", "nop", "current_tracer"},
+	{"buffer_size_kb", "64", "1408", "buffer_size_kb"},
+	{"snapshot", "1", "0", NULL},
+	{"trace_marker", "hello", NULL, NULL},
 };
 
 /* Definitions that commands refer to. */
@@ -252,7 +255,8 @@ static void try_file(struct fixture *w, const char *path)
 		if (!part && err != -ENOMEM)
 			complain("%s", strerror(-err));
 		if (part && strcmp(part, whole))
-			complain("from byte %zu on: %.60s", same(part, whole), part + same(part, whole));
+			complain("from byte %zu on: %.60s", same(part, whole),
+				 part + same(part, whole));
 	} while (calls >= nth && nth < MANY);
 	assert_non_null(part);
 	free(whole);
@@ -261,11 +265,31 @@ static void try_file(struct fixture *w, const char *path)
 static void a_text_is_whole_or_not_there(void **state)
 {
 	static const char *const files[] = {
-		FIRST "trigger", FIRST "hist", FIRST "hist.json", FIRST "format", FIRST "filter",
-		FIRST "id", SECOND "hist", "events/ftrace/print/hist", "events/ftrace/print/hist.json", "events/header_page", "trace", "snapshot", "set_event",
-		"available_events", "synthetic_events", "dynamic_events", "saved_cmdlines",
-		"trace_options", "trace_clock", "printk_formats", "error_log",
-		"per_cpu/cpu0/trace", "kallsyms", "set_event_pid", "README",
+		FIRST "trigger",
+		FIRST "hist",
+		FIRST "hist.json",
+		FIRST "format",
+		FIRST "filter",
+		FIRST "id",
+		SECOND "hist",
+		"events/ftrace/print/hist",
+		"events/ftrace/print/hist.json",
+		"events/header_page",
+		"trace",
+		"snapshot",
+		"set_event",
+		"available_events",
+		"synthetic_events",
+		"dynamic_events",
+		"saved_cmdlines",
+		"trace_options",
+		"trace_clock",
+		"printk_formats",
+		"error_log",
+		"per_cpu/cpu0/trace",
+		"kallsyms",
+		"set_event_pid",
+		"README",
 	};
 	struct fixture *w = *state;
 
@@ -274,7 +298,8 @@ static void a_text_is_whole_or_not_there(void **state)
 	assert_true(fixture_append(w, "dynamic_events", "e:probed test.first p=$pid:s32") > 0);
 	assert_true(fixture_append(w, FIRST "trigger", "hist:keys=pid:vals=pid:ts=common_timestamp:"
 				 "onmatch(test.first).late(pid):size=128") > 0);
-	assert_true(fixture_append(w, FIRST "trigger", "hist:keys=pid:name=n:sort=pid:size=128") > 0);
+	assert_true(fixture_append(w, FIRST "trigger", "hist:keys=pid:name=n:sort=pid:size=128") >
+		    0);
 	assert_true(fixture_append(w, FIRST "filter", "pid > 1") > 0);
 	assert_true(fixture_append(w, "set_event_pid", "1 2 3") > 0);
 	assert_true(fixture_append(w, "snapshot", "1") > 0);

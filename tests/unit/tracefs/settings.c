@@ -117,7 +117,8 @@ static void an_unknown_tracer_is_refused(void **state)
 	assert_int_equal(fixture_write(w, "current_tracer", "nonesuch\n"), -EINVAL);
 	assert_file(w, "current_tracer", "nop\n");
 	/* Without sched_switch and sched_wakeup there are no tracers of wakeups. */
-	assert_file(w, "available_tracers", "function_graph preemptirqsoff preemptoff irqsoff function nop\n");
+	assert_file(w, "available_tracers",
+		    "function_graph preemptirqsoff preemptoff irqsoff function nop\n");
 }
 
 static void a_new_server_finds_settings_and_records(void **state)
@@ -139,7 +140,8 @@ static void a_new_server_finds_settings_and_records(void **state)
 	assert_int_equal(fixture_append(w, "trace_marker", "before"), 6);
 	assert_taken(w, "tracing_on", "0");
 	fixture_new_server(w);
-	assert_file(w, "trace_clock", "local global counter uptime perf [mono] mono_raw boot tai x86-tsc\n");
+	assert_file(w, "trace_clock",
+		    "local global counter uptime perf [mono] mono_raw boot tai x86-tsc\n");
 	assert_file(w, "per_cpu/cpu0/buffer_size_kb", "103\n");
 	assert_file(w, "per_cpu/cpu1/buffer_size_kb", "51\n");
 	assert_file(w, "buffer_percent", "20\n");

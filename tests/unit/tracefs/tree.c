@@ -71,11 +71,13 @@ static void an_instance_lacks_what_is_the_top_s(void **state)
 	struct fixture *w = *state;
 
 	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
-	assert_true(lists(w, "", "README") && lists(w, "", "instances/") && lists(w, "options", "record-cmd"));
+	assert_true(lists(w, "", "README") && lists(w, "", "instances/") &&
+		    lists(w, "options", "record-cmd"));
 	assert_false(lists(w, "instances/a", "README"));
 	assert_false(lists(w, "instances/a", "instances/"));
 	assert_false(lists(w, "instances/a/options", "record-cmd"));
-	assert_true(lists(w, "instances/a", "trace") && lists(w, "instances/a/events/test", "first/"));
+	assert_true(lists(w, "instances/a", "trace") &&
+		    lists(w, "instances/a/events/test", "first/"));
 }
 
 static void system_ftrace_has_its_own_files(void **state)
@@ -192,7 +194,8 @@ static void a_line_that_ends_in_a_backslash_waits_for_the_next(void **state)
 
 	assert_int_equal(tree_open(w->tree, "events/test/first/trigger", O_WRONLY, &f), 0);
 	assert_int_equal(tree_write(f, "traceoff:\\\n", 11), 11);
-	assert_file(w, "events/test/first/trigger", "# Available triggers:\n# traceon traceoff snapshot stacktrace "
+	assert_file(w, "events/test/first/trigger",
+		    "# Available triggers:\n# traceon traceoff snapshot stacktrace "
 		    "enable_event disable_event enable_hist disable_hist hist\n");
 	assert_int_equal(tree_write(f, "  3 \\\n", 6), 6);
 	assert_int_equal(tree_write(f, "\tif pid == 1\n", 13), 13);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tree_fixture.h - a tree over a private session with two CPUs, and what a shell does with its files
+ * tree_fixture.h - a tree over a private session with two CPUs, and what a shell does with its
+ * files
  *
  *   test:first (id 100), test:second (id 101)   int pid
  *   ftrace:print (id 5), ftrace:raw_data (id 18)

@@ -86,7 +86,8 @@ static void under_function_tracing_that_is_switched_on_again_begins_anew(void **
 
 static void it_stays_while_somebody_reads_a_pipe(void **state)
 {
-	static const char *const pipes[] = { "trace_pipe", "per_cpu/cpu1/trace_pipe", "per_cpu/cpu0/trace_pipe_raw" };
+	static const char *const pipes[] = {"trace_pipe", "per_cpu/cpu1/trace_pipe",
+					    "per_cpu/cpu0/trace_pipe_raw"};
 	struct fixture *w = *state;
 	struct tree_file *f;
 
@@ -130,7 +131,10 @@ static void a_latency_tracer_sets_options_and_gives_them_back(void **state)
 	assert_file(w, "options/pause-on-trace", "0\n");
 }
 
-/* What was changed meanwhile is given back as it was before, too; wakeup has nothing to do with pause-on-trace. */
+/*
+ * What was changed meanwhile is given back as it was before, too; wakeup has nothing to do with
+ * pause-on-trace.
+ */
 static void options_are_given_back_by_who_took_them(void **state)
 {
 	struct fixture *w = *state;
@@ -205,7 +209,10 @@ static void assert_said(struct fixture *w, const char *file, const char *const *
 #define TRIGGER "events/ftrace/print/trigger"
 #define SAYS "tracing_snapshot_instance_cond: *** "
 
-/* The kernel's answers (6.12): a trigger is taken, before the tracer and with it, and says that it can do nothing. */
+/*
+ * The kernel's answers (6.12): a trigger is taken, before the tracer and with it, and says that it
+ * can do nothing.
+ */
 static void a_trigger_takes_no_snapshot_of_a_latency_tracer_s(void **state)
 {
 	static const char *const refused[] = { "one\n", SAYS "LATENCY TRACER ACTIVE ***\n",
@@ -236,10 +243,14 @@ static void a_trigger_takes_no_snapshot_of_a_latency_tracer_s(void **state)
 	free(text);
 }
 
-/* The tracer takes the snapshot along when it goes: from then on there is none, and that ends the trace. */
+/*
+ * The tracer takes the snapshot along when it goes: from then on there is none, and that ends the
+ * trace.
+ */
 static void it_takes_the_snapshot_along(void **state)
 {
-	static const char *const ended[] = { SAYS "SNAPSHOT NOT ALLOCATED ***\n", SAYS "stopping trace here!   ***\n" };
+	static const char *const ended[] = {SAYS "SNAPSHOT NOT ALLOCATED ***\n",
+					    SAYS "stopping trace here!   ***\n"};
 	struct fixture *w = *state;
 
 	assert_taken(w, "snapshot", "1");

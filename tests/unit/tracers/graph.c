@@ -8,16 +8,19 @@
 #define IRQ_TEXT (KERNEL + 0x800)	/* functions that interrupts begin with */
 
 static const char entry_format[] = "name: funcgraph_entry\nID: 11\n" COMMON
-	"\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
-	"\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n\nprint fmt: \"--> %ps (%d)\", (void *)REC->func, REC->depth\n";
+				   "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+				   "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n\nprint "
+				   "fmt: \"--> %ps (%d)\", (void *)REC->func, REC->depth\n";
 
-static const char exit_format[] = "name: funcgraph_exit\nID: 10\n" COMMON
+static const char exit_format[] =
+	"name: funcgraph_exit\nID: 10\n" COMMON
 	"\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
 	"\tfield:unsigned long retval;\toffset:16;\tsize:8;\tsigned:0;\n"
 	"\tfield:int depth;\toffset:24;\tsize:4;\tsigned:1;\n"
 	"\tfield:unsigned int overrun;\toffset:28;\tsize:4;\tsigned:0;\n"
 	"\tfield:unsigned long long calltime;\toffset:32;\tsize:8;\tsigned:0;\n"
-	"\tfield:unsigned long long rettime;\toffset:40;\tsize:8;\tsigned:0;\n\nprint fmt: \"<-- %ps\", (void *)REC->func\n";
+	"\tfield:unsigned long long rettime;\toffset:40;\tsize:8;\tsigned:0;\n\nprint fmt: \"<-- "
+	"%ps\", (void *)REC->func\n";
 
 #define ALPHA KERNEL
 #define BETA (KERNEL + 0x100)
@@ -132,13 +135,15 @@ static void a_return_whose_entry_was_not_seen_is_named(void **state)
 	leave(0, ALPHA, 1, 500);
 	leave(0, BETA, 60, 500);	/* deeper than is remembered: taken for known */
 	expect(" 0)   0.500 us    |    } /* alpha */\n"
-	       " 0)   0.500 us    |                                                                                                                          }\n");
+	       " 0)   0.500 us    |                                                                "
+	       "                                                          }\n");
 }
 
 static void durations_have_a_mark_and_seven_characters(void **state)
 {
 	static const uint64_t ns[] = {
-		9999, 10001, 100001, 1000001, 10000001, 100000001, 1000000001, 12345678901, 1234567890123,
+		9999,	   10001,      100001,	    1000001,	   10000001,
+		100000001, 1000000001, 12345678901, 1234567890123,
 	};
 
 	for (size_t i = 0; i < sizeof(ns) / sizeof(ns[0]); i++) {
@@ -180,10 +185,12 @@ static void the_header_has_the_columns(void **state)
 			    "# |     |   |                     |   |   |   |\n");
 	option(script.f, OPTION_FUNCGRAPH_ABSTIME, true);
 	option(script.f, OPTION_FUNCGRAPH_PROC, true);
-	assert_string_equal(shown(script.f, 0, -1),
-			    "# tracer: function_graph\n#\n"
-			    "#     TIME        CPU  TASK/PID         DURATION                  FUNCTION CALLS\n"
-			    "#      |          |     |    |           |   |                     |   |   |   |\n");
+	assert_string_equal(
+		shown(script.f, 0, -1),
+		"# tracer: function_graph\n#\n"
+		"#     TIME        CPU  TASK/PID         DURATION                  FUNCTION CALLS\n"
+		"#      |          |     |    |           |   |                     |   |   |   "
+		"|\n");
 	option(script.f, OPTION_LATENCY_FORMAT, true);
 	assert_string_equal(shown(script.f, 0, -1), "# tracer: function_graph\n#\n");
 	option(script.f, OPTION_CONTEXT_INFO, false);
@@ -192,7 +199,8 @@ static void the_header_has_the_columns(void **state)
 
 static void returned_values_are_errors_where_they_can_be(void **state)
 {
-	static const uint64_t values[] = { 0, 5, (uint64_t)-22, 0xffffffeaull, 0x80000000ull, (uint64_t)-4096 };
+	static const uint64_t values[] = {
+		0, 5, (uint64_t)-22, 0xffffffeaull, 0x80000000ull, (uint64_t)-4096};
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		enter(0, ALPHA, 0);
@@ -205,7 +213,8 @@ static void returned_values_are_errors_where_they_can_be(void **state)
 	       " 0) alpha(); /* = -22 */\n 0) alpha(); /* = 0x80000000 */\n"
 	       " 0) alpha(); /* = 0xfffffffffffff000 */\n 0) } /* beta = -2 */\n");
 	option(script.f, OPTION_FUNCGRAPH_RETVAL_HEX, true);
-	expect(" 0) alpha(); /* = 0x0 */\n 0) alpha(); /* = 0x5 */\n 0) alpha(); /* = 0xffffffffffffffea */\n"
+	expect(" 0) alpha(); /* = 0x0 */\n 0) alpha(); /* = 0x5 */\n 0) alpha(); /* = "
+	       "0xffffffffffffffea */\n"
 	       " 0) alpha(); /* = 0xffffffea */\n 0) alpha(); /* = 0x80000000 */\n"
 	       " 0) alpha(); /* = 0xfffffffffffff000 */\n 0) } /* beta = 0xfffffffffffffffe */\n");
 }
@@ -286,7 +295,8 @@ static void the_latency_form_adds_flags(void **state)
 	leave(0, ALPHA, 0, 100);
 	option(script.f, OPTION_LATENCY_FORMAT, true);
 	text = shown(script.f, 0, -1);
-	assert_non_null(strstr(text, "#      _-----=> irqs-off        \n#     / _----=> need-resched    \n"));
+	assert_non_null(strstr(
+		text, "#      _-----=> irqs-off        \n#     / _----=> need-resched    \n"));
 	assert_non_null(strstr(text, "# CPU||||     DURATION                  FUNCTION CALLS\n"));
 	assert_non_null(strstr(text, "\n 0)  ..... |   0.100 us    |  alpha();\n"));
 }

@@ -9,35 +9,57 @@
 #include "tree_fixture.h"
 
 #define TEXT 0xffffffff81000000ull
-#define OFFSETS FIELD("s32 caller_offs", 8, 4, 1) FIELD("s32 parent_offs", 12, 4, 1) "\nprint fmt: \"\"\n"
+#define OFFSETS \
+	FIELD("s32 caller_offs", 8, 4, 1) FIELD("s32 parent_offs", 12, 4, 1) "\nprint fmt: \"\"\n"
 
-enum { IRQ_ON = 201, IRQ_OFF, PREEMPT_ON, PREEMPT_OFF, IDLE, WAKEUP, SWITCH, FUNCTION = 1, CONTEXT = 2, WAKE_RECORD = 3 };
+enum {
+	IRQ_ON = 201,
+	IRQ_OFF,
+	PREEMPT_ON,
+	PREEMPT_OFF,
+	IDLE,
+	WAKEUP,
+	SWITCH,
+	FUNCTION = 1,
+	CONTEXT = 2,
+	WAKE_RECORD = 3
+};
 enum { IRQS = 1 };		/* common_flags */
 
 static const struct {
 	const char *system, *format;
 } events[] = {
-	{ "ftrace", "name: function\nID: 1\n" COMMON FIELD("unsigned long ip", 8, 8, 0)
-	  FIELD("unsigned long parent_ip", 16, 8, 0) "\nprint fmt: \"\"\n" },
-	{ "ftrace", "name: context_switch\nID: 2\n" COMMON FIELD("unsigned int prev_pid", 8, 4, 0)
-	  FIELD("unsigned int next_pid", 12, 4, 0) FIELD("unsigned int next_cpu", 16, 4, 0)
-	  FIELD("unsigned char prev_prio", 20, 1, 0) FIELD("unsigned char prev_state", 21, 1, 0)
-	  FIELD("unsigned char next_prio", 22, 1, 0) FIELD("unsigned char next_state", 23, 1, 0) "\nprint fmt: \"\"\n" },
-	{ "ftrace", "name: wakeup\nID: 3\n" COMMON FIELD("unsigned int prev_pid", 8, 4, 0)
-	  FIELD("unsigned int next_pid", 12, 4, 0) FIELD("unsigned int next_cpu", 16, 4, 0)
-	  FIELD("unsigned char prev_prio", 20, 1, 0) FIELD("unsigned char prev_state", 21, 1, 0)
-	  FIELD("unsigned char next_prio", 22, 1, 0) FIELD("unsigned char next_state", 23, 1, 0) "\nprint fmt: \"\"\n" },
-	{ "preemptirq", "name: irq_enable\nID: 201\n" COMMON OFFSETS },
-	{ "preemptirq", "name: irq_disable\nID: 202\n" COMMON OFFSETS },
-	{ "preemptirq", "name: preempt_enable\nID: 203\n" COMMON OFFSETS },
-	{ "preemptirq", "name: preempt_disable\nID: 204\n" COMMON OFFSETS },
-	{ "power", "name: cpu_idle\nID: 205\n" COMMON FIELD("u32 state", 8, 4, 0) "\nprint fmt: \"\"\n" },
-	{ "sched", "name: sched_wakeup\nID: 206\n" COMMON FIELD("char comm[16]", 8, 16, 0) FIELD("pid_t pid", 24, 4, 1)
-	  FIELD("int prio", 28, 4, 1) FIELD("int target_cpu", 32, 4, 1) "\nprint fmt: \"\"\n" },
-	{ "sched", "name: sched_switch\nID: 207\n" COMMON FIELD("char prev_comm[16]", 8, 16, 0)
-	  FIELD("pid_t prev_pid", 24, 4, 1) FIELD("int prev_prio", 28, 4, 1) FIELD("long prev_state", 32, 8, 1)
-	  FIELD("char next_comm[16]", 40, 16, 0) FIELD("pid_t next_pid", 56, 4, 1) FIELD("int next_prio", 60, 4, 1)
-	  "\nprint fmt: \"\"\n" },
+	{"ftrace", "name: function\nID: 1\n" COMMON FIELD("unsigned long ip", 8, 8, 0)
+			   FIELD("unsigned long parent_ip", 16, 8, 0) "\nprint fmt: \"\"\n"},
+	{"ftrace",
+	 "name: context_switch\nID: 2\n" COMMON FIELD("unsigned int prev_pid", 8, 4,
+						      0) FIELD("unsigned int next_pid", 12, 4, 0)
+		 FIELD("unsigned int next_cpu", 16, 4, 0) FIELD("unsigned char prev_prio", 20, 1, 0)
+			 FIELD("unsigned char prev_state", 21, 1,
+			       0) FIELD("unsigned char next_prio", 22, 1, 0)
+				 FIELD("unsigned char next_state", 23, 1, 0) "\nprint fmt: \"\"\n"},
+	{"ftrace",
+	 "name: wakeup\nID: 3\n" COMMON FIELD("unsigned int prev_pid", 8, 4,
+					      0) FIELD("unsigned int next_pid", 12, 4, 0)
+		 FIELD("unsigned int next_cpu", 16, 4, 0) FIELD("unsigned char prev_prio", 20, 1, 0)
+			 FIELD("unsigned char prev_state", 21, 1,
+			       0) FIELD("unsigned char next_prio", 22, 1, 0)
+				 FIELD("unsigned char next_state", 23, 1, 0) "\nprint fmt: \"\"\n"},
+	{"preemptirq", "name: irq_enable\nID: 201\n" COMMON OFFSETS},
+	{"preemptirq", "name: irq_disable\nID: 202\n" COMMON OFFSETS},
+	{"preemptirq", "name: preempt_enable\nID: 203\n" COMMON OFFSETS},
+	{"preemptirq", "name: preempt_disable\nID: 204\n" COMMON OFFSETS},
+	{"power",
+	 "name: cpu_idle\nID: 205\n" COMMON FIELD("u32 state", 8, 4, 0) "\nprint fmt: \"\"\n"},
+	{"sched", "name: sched_wakeup\nID: 206\n" COMMON FIELD("char comm[16]", 8, 16, 0)
+			  FIELD("pid_t pid", 24, 4, 1) FIELD("int prio", 28, 4, 1)
+				  FIELD("int target_cpu", 32, 4, 1) "\nprint fmt: \"\"\n"},
+	{"sched",
+	 "name: sched_switch\nID: 207\n" COMMON FIELD("char prev_comm[16]", 8, 16, 0)
+		 FIELD("pid_t prev_pid", 24, 4, 1) FIELD("int prev_prio", 28, 4, 1)
+			 FIELD("long prev_state", 32, 8, 1) FIELD("char next_comm[16]", 40, 16, 0)
+				 FIELD("pid_t next_pid", 56, 4, 1)
+					 FIELD("int next_prio", 60, 4, 1) "\nprint fmt: \"\"\n"},
 };
 
 static struct fixture *fixture;
@@ -60,7 +82,11 @@ static int setup(void **state)
 
 static void tell(void *record, uint32_t size, uint32_t cpu, uint64_t time)
 {
-	struct hit h = { .record = record, .size = size, .cpu = cpu, .time = time, .comm = "some-task\0\0\0\0\0\0" };
+	struct hit h = {.record = record,
+			.size = size,
+			.cpu = cpu,
+			.time = time,
+			.comm = "some-task\0\0\0\0\0\0"};
 
 	assert_non_null(fixture->model->observe);
 	fixture->model->observe(fixture->model, &h, 0);
@@ -72,9 +98,11 @@ struct switch_record {
 };
 
 /* One of preemptirq:*: from `inner`, called by `outer`. */
-static void tell_as(int pid, int event, unsigned int flags, unsigned int preempt, uint32_t cpu, uint64_t time)
+static void tell_as(int pid, int event, unsigned int flags, unsigned int preempt, uint32_t cpu,
+		    uint64_t time)
 {
-	struct switch_record r = { { (uint16_t)event, (uint8_t)flags, (uint8_t)preempt, pid }, 0x210, 0x110 };
+	struct switch_record r = {
+		{(uint16_t)event, (uint8_t)flags, (uint8_t)preempt, pid}, 0x210, 0x110};
 
 	tell(&r, sizeof(r), cpu, time);
 }
@@ -139,7 +167,8 @@ static void a_section_has_its_ends_and_what_was_called(void **state)
 	head("# latency: 20 us, #4/4, CPU#0 | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:2)\n"
 	     "#    -----------------\n#    | task: some-task-42 (uid:0 nice:0 policy:0 rt_prio:0)\n"
 	     "#    -----------------\n#  => started at: outer\n#  => ended at:   outer\n#\n#\n");
-	expect("0us : inner <-outer\n2us+: leaf <-inner\n20us : inner <-outer\n20us : tracer_hardirqs_on <-outer\n");
+	expect("0us : inner <-outer\n2us+: leaf <-inner\n20us : inner <-outer\n20us : "
+	       "tracer_hardirqs_on <-outer\n");
 	assert_file(fixture, "tracing_max_latency", "20\n");
 }
 
@@ -335,7 +364,8 @@ static void a_wakeup_lasts_until_its_task_runs(void **state)
 	head("# latency: 30 us, #2/2, CPU#1 | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:2)\n"
 	     "#    -----------------\n#    | task: next-50 (uid:0 nice:0 policy:1 rt_prio:30)\n"
 	     "#    -----------------\n#\n#     ");
-	expect("0us+:        0:120:R   + [001]      50: 69:R <...>\n30us :       51:120:S ==> [001]      50: 69:R <...>\n");
+	expect("0us+:        0:120:R   + [001]      50: 69:R <...>\n30us :       51:120:S ==> "
+	       "[001]      50: 69:R <...>\n");
 }
 
 static void it_waits_for_the_task_of_the_highest_priority(void **state)

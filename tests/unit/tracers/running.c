@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * running.c - what programs are told to watch for, and what becomes of what they report; the test is the program
+ * running.c - what programs are told to watch for, and what becomes of what they report; the test
+ * is the program
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -20,15 +21,17 @@ static struct slot *slot;
 
 static int setup(void **state)
 {
-	static const char function[] = "name: function\nID: 1\n" COMMON FIELD("unsigned long ip", 8, 8, 0)
-		FIELD("unsigned long parent_ip", 16, 8, 0) "\nprint fmt: \"\"\n";
+	static const char function[] =
+		"name: function\nID: 1\n" COMMON FIELD("unsigned long ip", 8, 8, 0)
+			FIELD("unsigned long parent_ip", 16, 8, 0) "\nprint fmt: \"\"\n";
 	static const char stack[] = "name: kernel_stack\nID: 4\n" COMMON FIELD("int size", 8, 4, 1)
 		FIELD("unsigned long caller[8]", 16, 64, 0) "\nprint fmt: \"\"\n";
 	int err = fixture_setup(state);
 
 	fixture = *state;
 	assert_int_equal(model_add_event(fixture->model, "ftrace", stack, strlen(stack), NULL), 0);
-	assert_int_equal(model_add_event(fixture->model, "ftrace", function, strlen(function), NULL), 0);
+	assert_int_equal(
+		model_add_event(fixture->model, "ftrace", function, strlen(function), NULL), 0);
 	symbols_add(fixture->model->symbols, TEXT + 0x100, 't', "lock", NULL);
 	symbols_add(fixture->model->symbols, TEXT + 0x200, 't', "work", NULL);
 	symbols_add(fixture->model->symbols, TEXT + 0x300, 't', "end", NULL);
@@ -44,7 +47,8 @@ static struct section_control *control(void)
 
 static struct section_log *log_of(unsigned int watch)
 {
-	struct program_tables *t = session_data(fixture->session, session_header(fixture->session)->programs, sizeof(*t));
+	struct program_tables *t = session_data(
+		fixture->session, session_header(fixture->session)->programs, sizeof(*t));
 
 	return &t->sections[watch];
 }
@@ -60,7 +64,9 @@ static void record(int pid, uint32_t cpu, uint64_t time)
 
 	/* Of a source's writer: any CPU's ring can be written. */
 	assert_int_equal(buffer_add_set(fixture->session, buffer, 1, bytes), 0);
-	assert_int_equal(ring_write(session_plane(fixture->session), slot, buffer, 1, cpu, time, &r, sizeof(r)), 0);
+	assert_int_equal(ring_write(session_plane(fixture->session), slot, buffer, 1, cpu, time, &r,
+				    sizeof(r)),
+			 0);
 }
 
 static uint32_t generation(void)
@@ -77,10 +83,24 @@ static struct section_report *report(uint32_t nr, uint64_t start, uint64_t end)
 	uint32_t live = *word;
 
 	const struct section_report as = {
-		.start = { .time = start, .ip = TEXT + 0x110, .parent = TEXT + 0x210, .pid = THREAD, .locks = 1 },
-		.end = { .time = end, .ip = TEXT + 0x120, .parent = TEXT + 0x220, .pid = THREAD, .cpu = 1, .locks = 1 },
-		.buffer = live & 1, .comm = "some-thread", .policy = 1, .rt_prio = 7, .uid = 1234,
-		.nr_stack = 1, .stack = { TEXT + 0x220 },
+		.start = {.time = start,
+			  .ip = TEXT + 0x110,
+			  .parent = TEXT + 0x210,
+			  .pid = THREAD,
+			  .locks = 1},
+		.end = {.time = end,
+			.ip = TEXT + 0x120,
+			.parent = TEXT + 0x220,
+			.pid = THREAD,
+			.cpu = 1,
+			.locks = 1},
+		.buffer = live & 1,
+		.comm = "some-thread",
+		.policy = 1,
+		.rt_prio = 7,
+		.uid = 1234,
+		.nr_stack = 1,
+		.stack = {TEXT + 0x220},
 	};
 
 	r->state = 1;
@@ -115,8 +135,10 @@ static void programs_are_told_what_to_watch_for(void **state)
 		const char *tracer;
 		uint32_t kinds;
 	} of[] = {
-		{ "irqsoff", SECTION_IRQS | SECTION_OWN }, { "preemptoff", SECTION_PREEMPT | SECTION_OWN },
-		{ "preemptirqsoff", SECTION_CRITICAL }, { "nop", 0 },
+		{"irqsoff", SECTION_IRQS | SECTION_OWN},
+		{"preemptoff", SECTION_PREEMPT | SECTION_OWN},
+		{"preemptirqsoff", SECTION_CRITICAL},
+		{"nop", 0},
 	};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
@@ -163,7 +185,8 @@ static void a_report_is_a_section_of_the_threads_records(void **state)
 	record(THREAD, 1, 5000);	/* not in the buffer of that time */
 	text = trace();
 	assert_non_null(strstr(text, "# latency: 30 us, #5/5, CPU#1 |"));
-	snprintf(wanted, sizeof(wanted), "| task: some-thread-%d (uid:1234 nice:0 policy:1 rt_prio:7)\n", THREAD);
+	snprintf(wanted, sizeof(wanted),
+		 "| task: some-thread-%d (uid:1234 nice:0 policy:1 rt_prio:7)\n", THREAD);
 	assert_non_null(strstr(text, wanted));
 	assert_non_null(strstr(text, "#  => started at: work\n#  => ended at:   work\n"));
 	assert_non_null(strstr(text, " 0...1.    0us : lock <-work\n"));
@@ -274,7 +297,9 @@ static void a_section_that_is_read_over_has_all_its_records(void **state)
 	instance_go_on(fixture->model->top);
 }
 
-/* Overruns the ring of a CPU: `nr` records, one each 10 ns from `time` on. -> the time after them */
+/*
+ * Overruns the ring of a CPU: `nr` records, one each 10 ns from `time` on. -> the time after them
+ */
 static uint64_t record_many(int pid, uint32_t cpu, uint64_t time, unsigned int nr)
 {
 	for (; nr--; time += 10)
@@ -537,7 +562,9 @@ static uint64_t length_of(uint32_t nr)
 	return 1 + nr % 900;
 }
 
-/* A program whose sections are each as long as the threshold; now and then it does something else. */
+/*
+ * A program whose sections are each as long as the threshold; now and then it does something else.
+ */
 static void *storm(void *arg)
 {
 	const struct section_watch *watch = &control()->watch[SECTION_WATCH_CRITICAL];
@@ -553,7 +580,10 @@ static void *storm(void *arg)
 	return NULL;
 }
 
-/* However fast they come and whatever the server does meanwhile: none is told not to report, the last one is shown. */
+/*
+ * However fast they come and whatever the server does meanwhile: none is told not to report, the
+ * last one is shown.
+ */
 static void the_last_of_a_storm_is_there(void **state)
 {
 	char expected[64];

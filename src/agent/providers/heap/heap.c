@@ -51,8 +51,10 @@ static inline bool heap_armed(unsigned int nr, unsigned int kernel)
 	const struct event_entry *e = agent_provider_events;
 
 	/* Relaxed: hit() loads them again with acquire. */
-	return __builtin_expect((atomic_load_explicit(&e[nr].plan, memory_order_relaxed) |
-				 atomic_load_explicit(&e[KERNEL_FIRST + kernel].plan, memory_order_relaxed)) != 0, 0);
+	return __builtin_expect(
+		(atomic_load_explicit(&e[nr].plan, memory_order_relaxed) |
+		 atomic_load_explicit(&e[KERNEL_FIRST + kernel].plan, memory_order_relaxed)) != 0,
+		0);
 }
 
 static inline bool realloc_armed(void)
@@ -77,8 +79,8 @@ static uint64_t product(size_t a, size_t b)
 
 /* ---- Records ---- */
 
-static void emit_kmalloc(struct agent_thread *t, uint64_t site, void *ptr, uint64_t req, uint64_t alloc,
-			 const void *frame)
+static void emit_kmalloc(struct agent_thread *t, uint64_t site, void *ptr, uint64_t req,
+			 uint64_t alloc, const void *frame)
 {
 	struct kernel_kmalloc r;
 
@@ -257,7 +259,8 @@ SLOW static int posix_memalign_slow(void **out, size_t alignment, size_t size, v
 {
 	int err = REAL(posix_memalign)(out, alignment, size);
 
-	heap_gave(PROVIDER_POSIX_MEMALIGN, err ? NULL : *out, size, alignment ? alignment : 1, site, FRAME_BELOW(site));
+	heap_gave(PROVIDER_POSIX_MEMALIGN, err ? NULL : *out, size, alignment ? alignment : 1, site,
+		  FRAME_BELOW(site));
 	return err;
 }
 
@@ -272,7 +275,8 @@ SLOW static void *aligned_alloc_slow(size_t alignment, size_t size, void *site)
 {
 	void *ptr = REAL(aligned_alloc)(alignment, size);
 
-	heap_gave(PROVIDER_ALIGNED_ALLOC, ptr, size, alignment ? alignment : 1, site, FRAME_BELOW(site));
+	heap_gave(PROVIDER_ALIGNED_ALLOC, ptr, size, alignment ? alignment : 1, site,
+		  FRAME_BELOW(site));
 	return ptr;
 }
 
@@ -335,11 +339,12 @@ static long kernel_result(const void *ptr)
 	return ptr == MAP_FAILED ? -errno : (long)ptr;
 }
 
-SLOW static void *mmap_slow(void *addr, size_t len, int prot, int flags, int fd, off_t offset, void *site)
+SLOW static void *mmap_slow(void *addr, size_t len, int prot, int flags, int fd, off_t offset,
+			    void *site)
 {
 	const void *frame = FRAME_BELOW(site);
-	const uint64_t args[6] = { (uintptr_t)addr, len, (uint32_t)prot, (uint32_t)flags, (uint32_t)fd,
-				   (uint64_t)offset };
+	const uint64_t args[6] = {(uintptr_t)addr, len,		 (uint32_t)prot,
+				  (uint32_t)flags, (uint32_t)fd, (uint64_t)offset};
 	struct agent_thread *t;
 	void *ptr;
 
@@ -350,8 +355,12 @@ SLOW static void *mmap_slow(void *addr, size_t len, int prot, int flags, int fd,
 		return ptr;
 	t = agent_thread();
 	if (t) {
-		struct heap_mmap r = { .call_site = agent_address(t, site), .bytes_req = len, .prot = prot,
-				       .flags = flags, .fd = fd, .offset = offset };
+		struct heap_mmap r = {.call_site = agent_address(t, site),
+				      .bytes_req = len,
+				      .prot = prot,
+				      .flags = flags,
+				      .fd = fd,
+				      .offset = offset};
 
 		if (ptr != MAP_FAILED) {
 			r.ptr = (uintptr_t)ptr;
@@ -381,8 +390,10 @@ SLOW static int munmap_slow(void *addr, size_t len, void *site)
 	if (provider_armed(PROVIDER_MUNMAP) && len && (uintptr_t)addr == pages((uintptr_t)addr))
 		t = agent_thread();
 	if (t) {
-		struct heap_munmap r = { .call_site = agent_address(t, site), .ptr = (uintptr_t)addr, .bytes_req = len,
-					 .bytes_alloc = pages(len) };
+		struct heap_munmap r = {.call_site = agent_address(t, site),
+					.ptr = (uintptr_t)addr,
+					.bytes_req = len,
+					.bytes_alloc = pages(len)};
 
 		provider_emit(t, PROVIDER_MUNMAP, &r, sizeof(r), frame);
 	}
@@ -399,10 +410,11 @@ INTERPOSE int munmap(void *addr, size_t len)
 	return munmap_slow(addr, len, CALL_SITE);
 }
 
-SLOW static void *mremap_slow(void *old, size_t old_len, size_t len, int flags, void *where, void *site)
+SLOW static void *mremap_slow(void *old, size_t old_len, size_t len, int flags, void *where,
+			      void *site)
 {
 	const void *frame = FRAME_BELOW(site);
-	const uint64_t args[6] = { (uintptr_t)old, old_len, len, (uint32_t)flags, (uintptr_t)where };
+	const uint64_t args[6] = {(uintptr_t)old, old_len, len, (uint32_t)flags, (uintptr_t)where};
 	struct agent_thread *t;
 	void *ptr;
 
@@ -413,8 +425,11 @@ SLOW static void *mremap_slow(void *old, size_t old_len, size_t len, int flags, 
 		return ptr;
 	t = agent_thread();
 	if (t) {
-		struct heap_mremap r = { .call_site = agent_address(t, site), .old_ptr = (uintptr_t)old,
-					 .bytes_old = old_len, .bytes_req = len, .flags = flags };
+		struct heap_mremap r = {.call_site = agent_address(t, site),
+					.old_ptr = (uintptr_t)old,
+					.bytes_old = old_len,
+					.bytes_req = len,
+					.flags = flags};
 
 		if (ptr != MAP_FAILED) {
 			r.ptr = (uintptr_t)ptr;
@@ -430,7 +445,10 @@ INTERPOSE void *mremap(void *old, size_t old_len, size_t len, int flags, ...)
 	va_list ap;
 	void *where;
 
-	/* Whatever stands there: the kernel looks at it only when the flags say that it is an address. */
+	/*
+	 * Whatever stands there: the kernel looks at it only when the flags say that it is an
+	 * address.
+	 */
 	va_start(ap, flags);
 	where = va_arg(ap, void *);
 	va_end(ap);
@@ -444,7 +462,9 @@ static void emit_brk(void *end, long increment, void *site, const void *frame)
 	struct agent_thread *t = provider_armed(PROVIDER_BRK) ? agent_thread() : NULL;
 
 	if (t) {
-		struct heap_brk r = { .call_site = agent_address(t, site), .ptr = (uintptr_t)end, .increment = increment };
+		struct heap_brk r = {.call_site = agent_address(t, site),
+				     .ptr = (uintptr_t)end,
+				     .increment = increment};
 
 		provider_emit(t, PROVIDER_BRK, &r, sizeof(r), frame);
 	}

@@ -50,7 +50,8 @@ void lock_contention_begin(const volatile void *lock, uint32_t flags, const void
 	struct agent_thread *t = provider_armed(PROVIDER_CONTENTION_BEGIN) ? agent_thread() : NULL;
 
 	if (t)
-		provider_emit(t, PROVIDER_CONTENTION_BEGIN, &r, offsetof(struct lock_begin, flags) + 4, frame);
+		provider_emit(t, PROVIDER_CONTENTION_BEGIN, &r,
+			      offsetof(struct lock_begin, flags) + 4, frame);
 }
 
 void lock_contention_end(const volatile void *lock, int error, const void *frame)
@@ -59,11 +60,12 @@ void lock_contention_end(const volatile void *lock, int error, const void *frame
 	struct agent_thread *t = provider_armed(PROVIDER_CONTENTION_END) ? agent_thread() : NULL;
 
 	if (t)
-		provider_emit(t, PROVIDER_CONTENTION_END, &r, offsetof(struct lock_end, ret) + 4, frame);
+		provider_emit(t, PROVIDER_CONTENTION_END, &r, offsetof(struct lock_end, ret) + 4,
+			      frame);
 }
 
-static void emit_held(struct agent_thread *t, unsigned int nr, const volatile void *lock, uint32_t kind,
-		      const void *site, const void *frame)
+static void emit_held(struct agent_thread *t, unsigned int nr, const volatile void *lock,
+		      uint32_t kind, const void *site, const void *frame)
 {
 	struct lock_held r = { .lock_addr = (uintptr_t)lock, .kind = kind };
 
@@ -164,19 +166,22 @@ released(const volatile void *lock, uint32_t kind, const void *by, const void *s
 		return;
 	emit_held(t, PROVIDER_RELEASED, lock, kind, site, frame);
 	if (sleeps(kind) && thread_wake_wanted() && lock_wakes(lock, kind))
-		thread_wake((const void *)lock, wake_kind_of(kind), kind == LOCK_KIND_MUTEX ? 1 : INT32_MAX, by, site, frame);
+		thread_wake((const void *)lock, wake_kind_of(kind),
+			    kind == LOCK_KIND_MUTEX ? 1 : INT32_MAX, by, site, frame);
 	if (kind < LOCK_KIND_SEM && agent_section_watched(SECTION_PREEMPT))
 		agent_section_change(t, SECTION_PREEMPT, false, by, site, frame);
 	if (kind < LOCK_KIND_SEM && t->locks)
 		t->locks--;
 }
 
-void lock_acquired(const volatile void *lock, uint32_t kind, const void *by, const void *site, const void *frame)
+void lock_acquired(const volatile void *lock, uint32_t kind, const void *by, const void *site,
+		   const void *frame)
 {
 	acquired(lock, kind, by, site, frame);
 }
 
-void lock_released(const volatile void *lock, uint32_t kind, const void *by, const void *site, const void *frame)
+void lock_released(const volatile void *lock, uint32_t kind, const void *by, const void *site,
+		   const void *frame)
 {
 	released(lock, kind, by, site, frame);
 }
@@ -188,15 +193,16 @@ static bool held(int error)
 	return error == 0 || error == EOWNERDEAD;
 }
 
-static void contend_begin(const volatile void *lock, uint32_t kind, uint32_t flags, const void *frame)
+static void contend_begin(const volatile void *lock, uint32_t kind, uint32_t flags,
+			  const void *frame)
 {
 	lock_contention_begin(lock, flags, frame);
 	if (sleeps(kind))
 		thread_wait((const void *)lock, wake_kind_of(kind), kind == LOCK_KIND_READ);
 }
 
-static void contend_end(const volatile void *lock, uint32_t kind, int error, const void *by, const void *site,
-			const void *frame)
+static void contend_end(const volatile void *lock, uint32_t kind, int error, const void *by,
+			const void *site, const void *frame)
 {
 	if (sleeps(kind))
 		thread_woken((const void *)lock, wake_kind_of(kind), -error, by, site, frame);
@@ -244,9 +250,10 @@ static bool elided(const pthread_mutex_t *m)
 SLOW static int mutex_lock(pthread_mutex_t *m, const void *site)
 {
 	if (elided(m))
-		return TRY_LOCK(pthread_mutex_lock, m, LOCK_KIND_MUTEX, REAL(pthread_mutex_lock)(m), site);
-	return LOCK(pthread_mutex_lock, m, LOCK_KIND_MUTEX, LOCK_MUTEX, EBUSY, REAL(pthread_mutex_trylock)(m),
-		    REAL(pthread_mutex_lock)(m), site);
+		return TRY_LOCK(pthread_mutex_lock, m, LOCK_KIND_MUTEX, REAL(pthread_mutex_lock)(m),
+				site);
+	return LOCK(pthread_mutex_lock, m, LOCK_KIND_MUTEX, LOCK_MUTEX, EBUSY,
+		    REAL(pthread_mutex_trylock)(m), REAL(pthread_mutex_lock)(m), site);
 }
 
 INTERPOSE int pthread_mutex_lock(pthread_mutex_t *m)
@@ -258,7 +265,8 @@ INTERPOSE int pthread_mutex_lock(pthread_mutex_t *m)
 
 SLOW static int mutex_trylock(pthread_mutex_t *m, const void *site)
 {
-	return TRY_LOCK(pthread_mutex_trylock, m, LOCK_KIND_MUTEX, REAL(pthread_mutex_trylock)(m), site);
+	return TRY_LOCK(pthread_mutex_trylock, m, LOCK_KIND_MUTEX, REAL(pthread_mutex_trylock)(m),
+			site);
 }
 
 INTERPOSE int pthread_mutex_trylock(pthread_mutex_t *m)
@@ -273,8 +281,8 @@ SLOW static int mutex_timedlock(pthread_mutex_t *m, const struct timespec *until
 	if (elided(m) || !time_valid(until))
 		return TRY_LOCK(pthread_mutex_timedlock, m, LOCK_KIND_MUTEX,
 				REAL(pthread_mutex_timedlock)(m, until), site);
-	return LOCK(pthread_mutex_timedlock, m, LOCK_KIND_MUTEX, LOCK_MUTEX, EBUSY, REAL(pthread_mutex_trylock)(m),
-		    REAL(pthread_mutex_timedlock)(m, until), site);
+	return LOCK(pthread_mutex_timedlock, m, LOCK_KIND_MUTEX, LOCK_MUTEX, EBUSY,
+		    REAL(pthread_mutex_trylock)(m), REAL(pthread_mutex_timedlock)(m, until), site);
 }
 
 INTERPOSE int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
@@ -284,16 +292,19 @@ INTERPOSE int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec 
 	return mutex_timedlock(m, until, CALL_SITE);
 }
 
-SLOW static int mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *until, const void *site)
+SLOW static int mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *until,
+				const void *site)
 {
 	if (elided(m) || !clock_valid(clock, until))
 		return TRY_LOCK(pthread_mutex_clocklock, m, LOCK_KIND_MUTEX,
 				REAL(pthread_mutex_clocklock)(m, clock, until), site);
-	return LOCK(pthread_mutex_clocklock, m, LOCK_KIND_MUTEX, LOCK_MUTEX, EBUSY, REAL(pthread_mutex_trylock)(m),
-		    REAL(pthread_mutex_clocklock)(m, clock, until), site);
+	return LOCK(pthread_mutex_clocklock, m, LOCK_KIND_MUTEX, LOCK_MUTEX, EBUSY,
+		    REAL(pthread_mutex_trylock)(m), REAL(pthread_mutex_clocklock)(m, clock, until),
+		    site);
 }
 
-INTERPOSE int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *until)
+INTERPOSE int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
+				      const struct timespec *until)
 {
 	if (LIKELY(!lock_wanted()))
 		return REAL(pthread_mutex_clocklock)(m, clock, until);
@@ -315,62 +326,68 @@ INTERPOSE int pthread_mutex_unlock(pthread_mutex_t *m)
 
 /* ---- Read-write locks: read and write differ in name, kind and flag ---- */
 
-#define RWLOCK(rd, lock_kind, lock_flag)									\
-SLOW static int rwlock_##rd(pthread_rwlock_t *l, const void *site)						\
-{														\
-	return LOCK(pthread_rwlock_##rd##lock, l, lock_kind, lock_flag, EBUSY,					\
-		    REAL(pthread_rwlock_try##rd##lock)(l), REAL(pthread_rwlock_##rd##lock)(l), site);		\
-}														\
-														\
-INTERPOSE int pthread_rwlock_##rd##lock(pthread_rwlock_t *l)							\
-{														\
-	if (LIKELY(!lock_wanted()))										\
-		return REAL(pthread_rwlock_##rd##lock)(l);							\
-	return rwlock_##rd(l, CALL_SITE);									\
-}														\
-														\
-SLOW static int rwlock_try##rd(pthread_rwlock_t *l, const void *site)						\
-{														\
-	return TRY_LOCK(pthread_rwlock_try##rd##lock, l, lock_kind, REAL(pthread_rwlock_try##rd##lock)(l), site); \
-}														\
-														\
-INTERPOSE int pthread_rwlock_try##rd##lock(pthread_rwlock_t *l)							\
-{														\
-	if (LIKELY(!lock_wanted()))										\
-		return REAL(pthread_rwlock_try##rd##lock)(l);							\
-	return rwlock_try##rd(l, CALL_SITE);									\
-}														\
-														\
-SLOW static int rwlock_timed##rd(pthread_rwlock_t *l, const struct timespec *until, const void *site)		\
-{														\
-	if (!time_valid(until))											\
-		return REAL(pthread_rwlock_timed##rd##lock)(l, until);						\
-	return LOCK(pthread_rwlock_timed##rd##lock, l, lock_kind, lock_flag, EBUSY,				\
-		    REAL(pthread_rwlock_try##rd##lock)(l), REAL(pthread_rwlock_timed##rd##lock)(l, until), site); \
-}														\
-														\
-INTERPOSE int pthread_rwlock_timed##rd##lock(pthread_rwlock_t *l, const struct timespec *until)			\
-{														\
-	if (LIKELY(!lock_wanted()))										\
-		return REAL(pthread_rwlock_timed##rd##lock)(l, until);						\
-	return rwlock_timed##rd(l, until, CALL_SITE);								\
-}														\
-														\
-SLOW static int rwlock_clock##rd(pthread_rwlock_t *l, clockid_t clock, const struct timespec *until,		\
-				 const void *site)								\
-{														\
-	if (!clock_valid(clock, until))										\
-		return REAL(pthread_rwlock_clock##rd##lock)(l, clock, until);					\
-	return LOCK(pthread_rwlock_clock##rd##lock, l, lock_kind, lock_flag, EBUSY,				\
-		    REAL(pthread_rwlock_try##rd##lock)(l), REAL(pthread_rwlock_clock##rd##lock)(l, clock, until), site); \
-}														\
-														\
-INTERPOSE int pthread_rwlock_clock##rd##lock(pthread_rwlock_t *l, clockid_t clock,				\
-					     const struct timespec *until)					\
-{														\
-	if (LIKELY(!lock_wanted()))										\
-		return REAL(pthread_rwlock_clock##rd##lock)(l, clock, until);					\
-	return rwlock_clock##rd(l, clock, until, CALL_SITE);							\
+#define RWLOCK(rd, lock_kind, lock_flag)							\
+SLOW static int rwlock_##rd(pthread_rwlock_t *l, const void *site)				\
+{												\
+	return LOCK(pthread_rwlock_##rd##lock, l, lock_kind, lock_flag, EBUSY,			\
+		    REAL(pthread_rwlock_try##rd##lock)(l), REAL(pthread_rwlock_##rd##lock)(l), \
+		    	site); \
+}												\
+												\
+INTERPOSE int pthread_rwlock_##rd##lock(pthread_rwlock_t *l)					\
+{												\
+	if (LIKELY(!lock_wanted()))								\
+		return REAL(pthread_rwlock_##rd##lock)(l);					\
+	return rwlock_##rd(l, CALL_SITE);							\
+}												\
+												\
+SLOW static int rwlock_try##rd(pthread_rwlock_t *l, const void *site)				\
+{												\
+	return TRY_LOCK(pthread_rwlock_try##rd##lock, l, lock_kind, \
+		REAL(pthread_rwlock_try##rd##lock)(l), site); \
+}												\
+												\
+INTERPOSE int pthread_rwlock_try##rd##lock(pthread_rwlock_t *l)					\
+{												\
+	if (LIKELY(!lock_wanted()))								\
+		return REAL(pthread_rwlock_try##rd##lock)(l);					\
+	return rwlock_try##rd(l, CALL_SITE);							\
+}												\
+												\
+SLOW static int rwlock_timed##rd(pthread_rwlock_t *l, const struct timespec *until, \
+	const void *site) \
+{												\
+	if (!time_valid(until))									\
+		return REAL(pthread_rwlock_timed##rd##lock)(l, until);				\
+	return LOCK(pthread_rwlock_timed##rd##lock, l, lock_kind, lock_flag, EBUSY,		\
+		    REAL(pthread_rwlock_try##rd##lock)(l), REAL(pthread_rwlock_timed##rd##lock)(l, \
+		    	until), site); \
+}												\
+												\
+INTERPOSE int pthread_rwlock_timed##rd##lock(pthread_rwlock_t *l, const struct timespec *until)	\
+{												\
+	if (LIKELY(!lock_wanted()))								\
+		return REAL(pthread_rwlock_timed##rd##lock)(l, until);				\
+	return rwlock_timed##rd(l, until, CALL_SITE);						\
+}												\
+												\
+SLOW static int rwlock_clock##rd(pthread_rwlock_t *l, clockid_t clock, \
+	const struct timespec *until, \
+				 const void *site)						\
+{												\
+	if (!clock_valid(clock, until))								\
+		return REAL(pthread_rwlock_clock##rd##lock)(l, clock, until);			\
+	return LOCK(pthread_rwlock_clock##rd##lock, l, lock_kind, lock_flag, EBUSY,		\
+		    REAL(pthread_rwlock_try##rd##lock)(l), REAL(pthread_rwlock_clock##rd##lock)(l, \
+		    	clock, until), site); \
+}												\
+												\
+INTERPOSE int pthread_rwlock_clock##rd##lock(pthread_rwlock_t *l, clockid_t clock,		\
+					     const struct timespec *until)			\
+{												\
+	if (LIKELY(!lock_wanted()))								\
+		return REAL(pthread_rwlock_clock##rd##lock)(l, clock, until);			\
+	return rwlock_clock##rd(l, clock, until, CALL_SITE);					\
 }
 
 RWLOCK(rd, LOCK_KIND_READ, LOCK_READ)
@@ -379,8 +396,8 @@ RWLOCK(wr, LOCK_KIND_WRITE, LOCK_WRITE)
 /* Who holds it for writing is in the lock while it is held so. */
 SLOW static int rwlock_unlock(pthread_rwlock_t *l, const void *site)
 {
-	lock_released(l, l->__data.__cur_writer ? LOCK_KIND_WRITE : LOCK_KIND_READ, BY(pthread_rwlock_unlock), site,
-		      FRAME_BELOW(site));
+	lock_released(l, l->__data.__cur_writer ? LOCK_KIND_WRITE : LOCK_KIND_READ,
+		      BY(pthread_rwlock_unlock), site, FRAME_BELOW(site));
 	return REAL(pthread_rwlock_unlock)(l);
 }
 
@@ -395,8 +412,8 @@ INTERPOSE int pthread_rwlock_unlock(pthread_rwlock_t *l)
 
 SLOW static int spin_lock(pthread_spinlock_t *l, const void *site)
 {
-	return LOCK(pthread_spin_lock, l, LOCK_KIND_SPIN, LOCK_SPIN, EBUSY, REAL(pthread_spin_trylock)(l),
-		    REAL(pthread_spin_lock)(l), site);
+	return LOCK(pthread_spin_lock, l, LOCK_KIND_SPIN, LOCK_SPIN, EBUSY,
+		    REAL(pthread_spin_trylock)(l), REAL(pthread_spin_lock)(l), site);
 }
 
 INTERPOSE int pthread_spin_lock(pthread_spinlock_t *l)
@@ -408,7 +425,8 @@ INTERPOSE int pthread_spin_lock(pthread_spinlock_t *l)
 
 SLOW static int spin_trylock(pthread_spinlock_t *l, const void *site)
 {
-	return TRY_LOCK(pthread_spin_trylock, l, LOCK_KIND_SPIN, REAL(pthread_spin_trylock)(l), site);
+	return TRY_LOCK(pthread_spin_trylock, l, LOCK_KIND_SPIN, REAL(pthread_spin_trylock)(l),
+			site);
 }
 
 INTERPOSE int pthread_spin_trylock(pthread_spinlock_t *l)

@@ -21,7 +21,8 @@ static inline config_ref lock_plans(void)
 	return atomic_load_explicit(&e[0].plan, memory_order_relaxed) |
 	       atomic_load_explicit(&e[1].plan, memory_order_relaxed) |
 	       atomic_load_explicit(&e[2].plan, memory_order_relaxed) |
-	       atomic_load_explicit(&e[3].plan, memory_order_relaxed);	/* Relaxed: as the three before. */
+	       /* Relaxed: as the three before. */
+	       atomic_load_explicit(&e[3].plan, memory_order_relaxed);
 }
 
 static inline bool lock_armed(void)
@@ -32,7 +33,8 @@ static inline bool lock_armed(void)
 /* Of locks that have a holder; who waits for one is a thread that waits. */
 static inline bool lock_wanted(void)
 {
-	return __builtin_expect((lock_plans() | agent_section_kinds_of(SECTION_PREEMPT | WAKES_WANTED)) != 0, 0);
+	return __builtin_expect(
+		(lock_plans() | agent_section_kinds_of(SECTION_PREEMPT | WAKES_WANTED)) != 0, 0);
 }
 
 void lock_contention_begin(const volatile void *lock, uint32_t flags, const void *frame);
@@ -40,9 +42,11 @@ void lock_contention_begin(const volatile void *lock, uint32_t flags, const void
 void lock_contention_end(const volatile void *lock, int error, const void *frame);
 
 /* by: the function that the program called. */
-void lock_acquired(const volatile void *lock, uint32_t kind, const void *by, const void *site, const void *frame);
+void lock_acquired(const volatile void *lock, uint32_t kind, const void *by, const void *site,
+		   const void *frame);
 /* Before it is. */
-void lock_released(const volatile void *lock, uint32_t kind, const void *by, const void *site, const void *frame);
+void lock_released(const volatile void *lock, uint32_t kind, const void *by, const void *site,
+		   const void *frame);
 
 /* Who was called, for these: ours, since the real ones may be several in one. */
 #define BY(function) (const void *)(function)
@@ -61,8 +65,11 @@ static inline bool clock_valid(clockid_t clock, const struct timespec *t)
 /* thrd_... -> errno */
 static inline int thrd_error_of(int r)
 {
-	return r == thrd_success ? 0 : r == thrd_busy ? EBUSY : r == thrd_timedout ? ETIMEDOUT : r == thrd_nomem ? ENOMEM :
-	       EINVAL;
+	return r == thrd_success    ? 0
+	       : r == thrd_busy	    ? EBUSY
+	       : r == thrd_timedout ? ETIMEDOUT
+	       : r == thrd_nomem    ? ENOMEM
+				    : EINVAL;
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wait.c - semaphores, condition variables and joins: functions in which a thread waits, and is cancelled
+ * wait.c - semaphores, condition variables and joins: functions in which a thread waits, and is
+ * cancelled
  *
  * Of locks see lock.c, whose rules hold here, too.
  */
@@ -29,7 +30,10 @@ static inline bool wait_armed(void)
 	return lock_armed() || thread_wanted();
 }
 
-/* Begins and ends what a thread waits for in one of the functions below, also when it is cancelled there. */
+/*
+ * Begins and ends what a thread waits for in one of the functions below, also when it is cancelled
+ * there.
+ */
 struct waiting {
 	const volatile void *addr;
 	pthread_mutex_t	*mutex;		/* of a condition variable: released and got back; NULL */
@@ -49,7 +53,9 @@ uintptr_t wait_frame(void)
 	return (uintptr_t)innermost;
 }
 
-/* libc's longjmp() leaves that list alone: the thread's end would go on in a frame that is no more. */
+/*
+ * libc's longjmp() leaves that list alone: the thread's end would go on in a frame that is no more.
+ */
 void wait_left(void)
 {
 	__pthread_unregister_cancel(innermost->cancel);
@@ -102,8 +108,9 @@ static void wait_end(void *waiting)
 	pthread_cleanup_pop(1);					\
 } while (0)
 
-#define WAITING(function, address, its_mutex) {					\
-	.addr = address, .mutex = its_mutex, .by = BY(function), .site = site, .frame = FRAME_BELOW(site),	\
+#define WAITING(function, address, its_mutex) {	\
+	.addr = address, .mutex = its_mutex, .by = BY(function), .site = site, .frame = \
+		FRAME_BELOW(site), \
 	.kind = WAKE_COND, .error = ECANCELED }
 
 /* ---- Semaphores ---- */
@@ -115,7 +122,8 @@ static int sem_real(sem_t *s, clockid_t clock, const struct timespec *until)
 {
 	if (clock == CLOCK_NONE)
 		return REAL(sem_wait)(s);
-	return clock == CLOCK_DEFAULT ? REAL(sem_timedwait)(s, until) : REAL(sem_clockwait)(s, clock, until);
+	return clock == CLOCK_DEFAULT ? REAL(sem_timedwait)(s, until)
+				      : REAL(sem_clockwait)(s, clock, until);
 }
 
 static const void *sem_by(clockid_t clock)
@@ -125,21 +133,28 @@ static const void *sem_by(clockid_t clock)
 	return clock == CLOCK_DEFAULT ? BY(sem_timedwait) : BY(sem_clockwait);
 }
 
-static int sem_block(sem_t *s, clockid_t clock, const struct timespec *until, const void *site, const void *frame)
+static int sem_block(sem_t *s, clockid_t clock, const struct timespec *until, const void *site,
+		     const void *frame)
 {
-	struct waiting w = { .addr = s, .by = sem_by(clock), .site = site, .frame = frame, .kind = WAKE_SEM,
-			     .error = ECANCELED };
+	struct waiting w = {.addr = s,
+			    .by = sem_by(clock),
+			    .site = site,
+			    .frame = frame,
+			    .kind = WAKE_SEM,
+			    .error = ECANCELED};
 
 	WAIT(&w, w.error = sem_real(s, clock, until) ? errno : 0);
 	return w.error ? -1 : 0;
 }
 
-SLOW static int sem_acquire(sem_t *s, clockid_t clock, const struct timespec *until, const void *site)
+SLOW static int sem_acquire(sem_t *s, clockid_t clock, const struct timespec *until,
+			    const void *site)
 {
 	const void *frame = FRAME_BELOW(site);
 	int saved = errno, r;
 
-	if (clock == CLOCK_NONE || (clock == CLOCK_DEFAULT ? time_valid(until) : clock_valid(clock, until))) {
+	if (clock == CLOCK_NONE ||
+	    (clock == CLOCK_DEFAULT ? time_valid(until) : clock_valid(clock, until))) {
 		/* A thread that is to be cancelled is cancelled here also when it need not wait. */
 		REAL(pthread_testcancel)();
 		r = REAL(sem_trywait)(s);
@@ -171,7 +186,8 @@ INTERPOSE int sem_timedwait(sem_t *restrict s, const struct timespec *restrict u
 	return sem_acquire(s, CLOCK_DEFAULT, until, CALL_SITE);
 }
 
-INTERPOSE int sem_clockwait(sem_t *restrict s, clockid_t clock, const struct timespec *restrict until)
+INTERPOSE int sem_clockwait(sem_t *restrict s, clockid_t clock,
+			    const struct timespec *restrict until)
 {
 	if (LIKELY(clock < 0 || !wait_armed()))
 		return REAL(sem_clockwait)(s, clock, until);
@@ -231,7 +247,8 @@ INTERPOSE int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 	return cond_wait(c, m, CALL_SITE);
 }
 
-SLOW static int cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until, const void *site)
+SLOW static int cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until,
+			       const void *site)
 {
 	struct waiting w = WAITING(pthread_cond_timedwait, c, m);
 
@@ -239,15 +256,16 @@ SLOW static int cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const stru
 	return w.error;
 }
 
-INTERPOSE int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
+INTERPOSE int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
+				     const struct timespec *until)
 {
 	if (LIKELY(!lock_wanted()))
 		return REAL(pthread_cond_timedwait)(c, m, until);
 	return cond_timedwait(c, m, until, CALL_SITE);
 }
 
-SLOW static int cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock, const struct timespec *until,
-			       const void *site)
+SLOW static int cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
+			       const struct timespec *until, const void *site)
 {
 	struct waiting w = WAITING(pthread_cond_clockwait, c, m);
 
@@ -270,7 +288,8 @@ SLOW static int c11_wait(cnd_t *c, mtx_t *m, const struct timespec *until, const
 
 	if (until)
 		w.by = BY(cnd_timedwait);
-	WAIT(&w, w.error = thrd_error_of(r = until ? REAL(cnd_timedwait)(c, m, until) : REAL(cnd_wait)(c, m)));
+	WAIT(&w, w.error = thrd_error_of(r = until ? REAL(cnd_timedwait)(c, m, until)
+						   : REAL(cnd_wait)(c, m)));
 	return r;
 }
 
@@ -281,7 +300,8 @@ INTERPOSE int cnd_wait(cnd_t *c, mtx_t *m)
 	return c11_wait(c, m, NULL, CALL_SITE);
 }
 
-INTERPOSE int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict until)
+INTERPOSE int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m,
+			    const struct timespec *restrict until)
 {
 	if (LIKELY(!lock_wanted()))
 		return REAL(cnd_timedwait)(c, m, until);
@@ -324,10 +344,15 @@ static const void *join_by(clockid_t clock)
 	return clock == CLOCK_DEFAULT ? BY(pthread_timedjoin_np) : BY(pthread_clockjoin_np);
 }
 
-SLOW static int join(pthread_t thread, void **result, clockid_t clock, const struct timespec *until, const void *site)
+SLOW static int join(pthread_t thread, void **result, clockid_t clock, const struct timespec *until,
+		     const void *site)
 {
-	struct waiting w = { .addr = (void *)thread, .by = join_by(clock), .site = site, .frame = FRAME_BELOW(site),
-			     .kind = WAKE_JOIN, .error = ECANCELED };
+	struct waiting w = {.addr = (void *)thread,
+			    .by = join_by(clock),
+			    .site = site,
+			    .frame = FRAME_BELOW(site),
+			    .kind = WAKE_JOIN,
+			    .error = ECANCELED};
 
 	if (!thread_runs((void *)thread))
 		return join_real(thread, result, clock, until);
@@ -350,7 +375,8 @@ INTERPOSE int pthread_timedjoin_np(pthread_t thread, void **result, const struct
 }
 
 /* One that libc refuses is left to it. */
-INTERPOSE int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock, const struct timespec *until)
+INTERPOSE int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock,
+				   const struct timespec *until)
 {
 	if (LIKELY((clock < 0 || !thread_wanted())))
 		return REAL(pthread_clockjoin_np)(thread, result, clock, until);
@@ -359,8 +385,12 @@ INTERPOSE int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t cl
 
 SLOW static int c11_join(thrd_t thread, int *result, const void *site)
 {
-	struct waiting w = { .addr = (void *)thread, .by = BY(thrd_join), .site = site, .frame = FRAME_BELOW(site),
-			     .kind = WAKE_JOIN, .error = ECANCELED };
+	struct waiting w = {.addr = (void *)thread,
+			    .by = BY(thrd_join),
+			    .site = site,
+			    .frame = FRAME_BELOW(site),
+			    .kind = WAKE_JOIN,
+			    .error = ECANCELED};
 	volatile int r = thrd_error;
 
 	if (!thread_runs((void *)thread))

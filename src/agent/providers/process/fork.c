@@ -31,7 +31,9 @@ static pid_t fork_record(real_fork_call real, const void *frame)
 {
 	pid_t r;
 
-	call_enter(SYSCALL_clone, (uint64_t[]){ FORK_FLAGS, 0, 0, (uintptr_t)thread_number(pthread_self()), 0 }, frame);
+	call_enter(SYSCALL_clone,
+		   (uint64_t[]){FORK_FLAGS, 0, 0, (uintptr_t)thread_number(pthread_self()), 0},
+		   frame);
 	r = real();
 	call_exit(SYSCALL_clone, call_result(r), frame);
 	return r;
@@ -77,7 +79,10 @@ static bool any_armed(void)
 	       agent_section_watched(UINT32_MAX);
 }
 
-/* What the child changes for itself alone: signals that it blocks or not, locks that it leaves behind. */
+/*
+ * What the child changes for itself alone: signals that it blocks or not, locks that it leaves
+ * behind.
+ */
 struct lent {
 	uint8_t		flags, locks;
 	struct agent_section section;
@@ -151,7 +156,10 @@ static uint64_t clone_stack(void *stack)
 	return ((uintptr_t)stack & -16ul) - 16;
 }
 
-/* What the child begins with while new processes are followed. It lies on its creator's stack: that waits, or is copied. */
+/*
+ * What the child begins with while new processes are followed. It lies on its creator's stack: that
+ * waits, or is copied.
+ */
 struct cloned {
 	int		(*fn)(void *);
 	void		*arg;
@@ -170,10 +178,12 @@ static int clone_start(void *arg)
 	return c->fn(c->arg);
 }
 
-INTERPOSE int call_clone(int (*)(void *), void *, int, void *, pid_t *, void *, pid_t *) __asm__("clone");
+INTERPOSE int call_clone(int (*)(void *), void *, int, void *, pid_t *, void *,
+			 pid_t *) __asm__("clone");
 
 /* The last three are `...`, found where they would be anyway. */
-int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid, void *tls, pid_t *ctid)
+int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid, void *tls,
+	       pid_t *ctid)
 {
 	bool shares = flags & CLONE_VM && !(flags & CLONE_SETTLS);
 	struct agent_thread *t = shares ? agent_thread() : NULL;
@@ -183,18 +193,22 @@ int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid
 	/* The number that it has in a name space of its own says nothing. */
 	bool waits = shares && (flags & (CLONE_VFORK | CLONE_NEWPID)) == CLONE_VFORK;
 	/* In a control block of the program's own there is nothing of ours. */
-	bool follows = fn && !(flags & CLONE_SETTLS) && (!c.shares || waits) && agent_family(&c.family);
+	bool follows =
+		fn && !(flags & CLONE_SETTLS) && (!c.shares || waits) && agent_family(&c.family);
 	int r;
 
-	call_enter(SYSCALL_clone, (uint64_t[]){ (uint32_t)flags, clone_stack(stack), (uintptr_t)ptid,
-		   (uintptr_t)ctid, (uintptr_t)tls }, CALL_FRAME);
+	call_enter(SYSCALL_clone,
+		   (uint64_t[]){(uint32_t)flags, clone_stack(stack), (uintptr_t)ptid,
+				(uintptr_t)ctid, (uintptr_t)tls},
+		   CALL_FRAME);
 	if (t && flags & CLONE_VFORK && any_armed())
 		agent_thread_lend(t);
 	if (t && before != AGENT_SHARED)
 		t->no_rseq = flags & CLONE_VFORK ? before + 1 : AGENT_SHARED;
 	if (t)
 		own = lend(t);
-	r = REAL(clone)(follows ? clone_start : fn, stack, flags, follows ? &c : arg, ptid, tls, ctid);
+	r = REAL(clone)(follows ? clone_start : fn, stack, flags, follows ? &c : arg, ptid, tls,
+			ctid);
 	if (t && (flags & CLONE_VFORK || r < 0))
 		t->no_rseq = before;
 	if (t && flags & CLONE_VFORK)

@@ -27,14 +27,18 @@ struct sending {
 	bool		group;
 };
 
-/* In a sandbox there is no call to ask with; in a name space of its own the server's number is another one. */
+/*
+ * In a sandbox there is no call to ask with; in a name space of its own the server's number is
+ * another one.
+ */
 static int own_process(const struct agent_thread *t)
 {
 	return agent_restricted() ? (int)t->tgid : (int)agent_syscall(SYS_getpid);
 }
 
 /* The target as the server sees it, if it is this thread or its process. */
-static void target_fill(const struct agent_thread *t, const struct sending *s, struct signal_generate_record *r)
+static void target_fill(const struct agent_thread *t, const struct sending *s,
+			struct signal_generate_record *r)
 {
 	bool self = s->group ? s->pid == own_process(t) : s->pid == (int)t->tid;
 
@@ -45,7 +49,9 @@ static void target_fill(const struct agent_thread *t, const struct sending *s, s
 		memcpy(r->comm, "<...>", 6);
 }
 
-/* In a filter of the program's own, which may look at who gets what signal, it is taken to be so. */
+/*
+ * In a filter of the program's own, which may look at who gets what signal, it is taken to be so.
+ */
 static bool may_send(const struct sending *s)
 {
 	if (agent_filtered())
@@ -89,8 +95,11 @@ REAL_FUNCTION(sigqueue);
 
 static struct sending to_process(pid_t pid, int sig)
 {
-	return (struct sending){ .call = SYSCALL_kill, .args = { (uint32_t)pid, (uint32_t)sig }, .code = SI_USER,
-				 .pid = pid, .group = true };
+	return (struct sending){.call = SYSCALL_kill,
+				.args = {(uint32_t)pid, (uint32_t)sig},
+				.code = SI_USER,
+				.pid = pid,
+				.group = true};
 }
 
 INTERPOSE int kill(pid_t pid, int sig)
@@ -123,8 +132,11 @@ INTERPOSE int killpg(pid_t group, int sig)
 
 INTERPOSE int sigqueue(pid_t pid, int sig, const union sigval value)
 {
-	struct sending s = { .call = SYSCALL_rt_sigqueueinfo, .args = { (uint32_t)pid, (uint32_t)sig }, .code = SI_QUEUE,
-			     .pid = pid, .group = true };
+	struct sending s = {.call = SYSCALL_rt_sigqueueinfo,
+			    .args = {(uint32_t)pid, (uint32_t)sig},
+			    .code = SI_QUEUE,
+			    .pid = pid,
+			    .group = true};
 	int r;
 
 	if (!sending_wanted(s.call))
@@ -146,9 +158,10 @@ REAL_FUNCTION(pthread_sigqueue);
 
 static struct sending to_thread(pid_t process, pid_t tid, int sig)
 {
-	return (struct sending){ .call = SYSCALL_tgkill,
-				 .args = { (uint32_t)process, (uint32_t)tid, (uint32_t)sig }, .code = SI_TKILL,
-				 .pid = tid };
+	return (struct sending){.call = SYSCALL_tgkill,
+				.args = {(uint32_t)process, (uint32_t)tid, (uint32_t)sig},
+				.code = SI_TKILL,
+				.pid = tid};
 }
 
 INTERPOSE int tgkill(pid_t process, pid_t tid, int sig)

@@ -98,8 +98,9 @@ static void flags_set(struct agent_thread *t, bool off)
 }
 
 /*
- * Latency tracers watch for signals that are all blocked; as in the kernel both ends of such a section are marked so.
- * by: the function that the program called, or its handler; frame: of its caller, see CALL_FRAME.
+ * Latency tracers watch for signals that are all blocked; as in the kernel both ends of such a
+ * section are marked so. by: the function that the program called, or its handler; frame: of its
+ * caller, see CALL_FRAME.
  */
 static void signals_off(struct agent_thread *t, bool off, const void *by, const void *frame)
 {
@@ -111,7 +112,10 @@ static void signals_off(struct agent_thread *t, bool off, const void *by, const 
 		flags_set(t, false);
 }
 
-/* The handler came while sigsuspend() or its like waited, with signals that were not blocked: that was no section. */
+/*
+ * The handler came while sigsuspend() or its like waited, with signals that were not blocked: that
+ * was no section.
+ */
 static void section_suspended(struct agent_thread *t)
 {
 	t->section.state &= ~(uint32_t)SECTION_IRQS;
@@ -145,7 +149,10 @@ static void mask_ask(const void *by, const void *frame)
 
 /* ---- Handlers that run (G4) ---- */
 
-/* What agent_signal_flags() does is called at sites of functions, whose arguments may lie in vector registers. */
+/*
+ * What agent_signal_flags() does is called at sites of functions, whose arguments may lie in vector
+ * registers.
+ */
 #define NO_VECTORS __attribute__((target("general-regs-only")))
 
 static NO_VECTORS bool on_alternate(uintptr_t addr)
@@ -202,7 +209,10 @@ static void running_push(uintptr_t frame)
 {
 	const uint32_t nr = running.nr;
 
-	/* The second time because a handler that came before the count was raised had this place, too. */
+	/*
+	 * The second time because a handler that came before the count was raised had this place,
+	 * too.
+	 */
 	for (int i = 0; i < 2; i++) {
 		if (nr < NESTED)
 			running.frame[nr] = frame;
@@ -228,8 +238,10 @@ static void running_pop(uintptr_t frame)
 /* Its stack is that of the code that it interrupted: frame. */
 static void deliver(const struct action *a, const siginfo_t *info, const uintptr_t frame[2])
 {
-	struct signal_deliver_record r = { .sig = info->si_signo, .error = info->si_errno, .code = info->si_code,
-					   .action_flags = a->flags | RESTORER };
+	struct signal_deliver_record r = {.sig = info->si_signo,
+					  .error = info->si_errno,
+					  .code = info->si_code,
+					  .action_flags = a->flags | RESTORER};
 	struct agent_thread *t;
 
 	if (!provider_armed(PROVIDER_SIGNAL_DELIVER))
@@ -242,10 +254,14 @@ static void deliver(const struct action *a, const siginfo_t *info, const uintptr
 	agent_leave(t);
 }
 
-/* The mask while the handler runs. A full one before it: it interrupted sigsuspend() or its like, which had another. */
+/*
+ * The mask while the handler runs. A full one before it: it interrupted sigsuspend() or its like,
+ * which had another.
+ */
 static bool handler_mask_full(const struct action *a, int sig, const ucontext_t *uc)
 {
-	uint64_t own = a->mask | (a->flags & SA_NODEFER ? 0 : bit(sig)), before = mask_of(&uc->uc_sigmask);
+	uint64_t own = a->mask | (a->flags & SA_NODEFER ? 0 : bit(sig)),
+		 before = mask_of(&uc->uc_sigmask);
 
 	return mask_full(own) || (!mask_full(before) && mask_full(before | own));
 }
@@ -257,7 +273,7 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 	void (*handler)(int, siginfo_t *, void *) = (void *)actions[n].handler;
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 	ucontext_t *uc = context;
-	const uintptr_t below[2] = { uc->uc_mcontext.gregs[REG_RBP], uc->uc_mcontext.gregs[REG_RIP] };
+	const uintptr_t below[2] = {uc->uc_mcontext.gregs[REG_RBP], uc->uc_mcontext.gregs[REG_RIP]};
 	struct agent_region before;
 	struct agent_thread *t;
 	uint8_t busy = 0;
@@ -316,7 +332,8 @@ static uintptr_t entry_find(const struct action *want)
 		uint32_t state = ACTION_FREE;
 
 		/* Acquire: pairs with the release below. */
-		if (atomic_compare_exchange_strong_explicit(&a->state, &state, ACTION_WRITING, memory_order_acquire,
+		if (atomic_compare_exchange_strong_explicit(&a->state, &state, ACTION_WRITING,
+							    memory_order_acquire,
 							    memory_order_acquire)) {
 			a->handler = want->handler;
 			a->flags = want->flags;
@@ -334,8 +351,9 @@ static uintptr_t entry_find(const struct action *want)
 /* As the kernel is to have it. */
 static void action_wrap(int sig, struct sigaction *act)
 {
-	struct action want = { .handler = (uintptr_t)act->sa_handler, .flags = (uint32_t)act->sa_flags & ~RESTORER,
-			       .mask = mask_of(&act->sa_mask) };
+	struct action want = {.handler = (uintptr_t)act->sa_handler,
+			      .flags = (uint32_t)act->sa_flags & ~RESTORER,
+			      .mask = mask_of(&act->sa_mask)};
 	uintptr_t entry;
 
 	if (act->sa_handler == SIG_DFL && agent_guard_handler(sig)) {
@@ -383,14 +401,16 @@ static void action_unwrap(int sig, struct sigaction *act)
 static void siginfo_note(int sig, const struct sigaction *asked, const struct sigaction *set)
 {
 	if (~asked->sa_flags & set->sa_flags & SA_SIGINFO)
-		atomic_fetch_or_explicit(&siginfo_added, bit(sig), memory_order_relaxed);	/* G6 */
+		/* G6 */
+		atomic_fetch_or_explicit(&siginfo_added, bit(sig), memory_order_relaxed);
 	else
 		atomic_fetch_and_explicit(&siginfo_added, ~bit(sig), memory_order_relaxed);
 }
 
 REAL_FUNCTION(sigaction);
 
-static int action_set(int sig, const struct sigaction *act, struct sigaction *old, const void *frame)
+static int action_set(int sig, const struct sigaction *act, struct sigaction *old,
+		      const void *frame)
 {
 	struct sigaction asked, set;
 	int r;
@@ -400,8 +420,10 @@ static int action_set(int sig, const struct sigaction *act, struct sigaction *ol
 		action_wrap(sig, &set);
 	}
 	if (call_armed(SYSCALL_rt_sigaction))
-		call_enter(SYSCALL_rt_sigaction, (uint64_t[]){ (uint32_t)sig, (uintptr_t)act, (uintptr_t)old,
-			   KERNEL_SIGSET }, frame);
+		call_enter(
+			SYSCALL_rt_sigaction,
+			(uint64_t[]){(uint32_t)sig, (uintptr_t)act, (uintptr_t)old, KERNEL_SIGSET},
+			frame);
 	r = REAL(sigaction)(sig, act ? &set : NULL, old);
 	if (!r && old)
 		action_unwrap(sig, old);
@@ -412,8 +434,10 @@ static int action_set(int sig, const struct sigaction *act, struct sigaction *ol
 	return r;
 }
 
-INTERPOSE int call_sigaction(int, const struct sigaction *, struct sigaction *) __asm__("sigaction");
-INTERPOSE int call__sigaction(int, const struct sigaction *, struct sigaction *) __asm__("__sigaction")
+INTERPOSE int call_sigaction(int, const struct sigaction *,
+			     struct sigaction *) __asm__("sigaction");
+INTERPOSE int call__sigaction(int, const struct sigaction *,
+			      struct sigaction *) __asm__("__sigaction")
 	__attribute__((alias("sigaction")));
 
 int call_sigaction(int sig, const struct sigaction *act, struct sigaction *old)
@@ -423,7 +447,8 @@ int call_sigaction(int sig, const struct sigaction *act, struct sigaction *old)
 
 /* ---- The older ways to install a handler, which all come to a sigaction() ---- */
 
-static void (*handler_set(int sig, void (*handler)(int), int flags, bool masked, const void *frame))(int)
+static void (*handler_set(int sig, void (*handler)(int), int flags, bool masked,
+			  const void *frame))(int)
 {
 	struct sigaction act = { .sa_handler = handler, .sa_flags = flags }, old;
 
@@ -447,14 +472,17 @@ void (*call_signal(int sig, void (*handler)(int)))(int)
 	return handler_set(sig, handler, interrupts ? 0 : SA_RESTART, true, CALL_FRAME);
 }
 
-INTERPOSE void (*call_bsd_signal(int, void (*)(int)))(int) __asm__("bsd_signal") __attribute__((alias("signal")));
-INTERPOSE void (*call_ssignal(int, void (*)(int)))(int) __asm__("ssignal") __attribute__((alias("signal")));
+INTERPOSE void (*call_bsd_signal(int, void (*)(int)))(int) __asm__("bsd_signal")
+	__attribute__((alias("signal")));
+INTERPOSE void (*call_ssignal(int, void (*)(int)))(int) __asm__("ssignal")
+	__attribute__((alias("signal")));
 
 INTERPOSE void (*call_sysv_signal(int, void (*)(int)))(int) __asm__("sysv_signal");
 
 void (*call_sysv_signal(int sig, void (*handler)(int)))(int)
 {
-	return handler_set(sig, handler, (int)SA_RESETHAND | SA_NODEFER | SA_INTERRUPT, false, CALL_FRAME);
+	return handler_set(sig, handler, (int)SA_RESETHAND | SA_NODEFER | SA_INTERRUPT, false,
+			   CALL_FRAME);
 }
 
 INTERPOSE void (*call__sysv_signal(int, void (*)(int)))(int) __asm__("__sysv_signal")
@@ -496,10 +524,12 @@ int call_siginterrupt(int sig, int flag)
 	if (action_set(sig, NULL, &act, CALL_FRAME))
 		return -1;
 	if (flag) {
-		atomic_fetch_or_explicit(&interrupting, bit(sig), memory_order_relaxed);	/* G6 */
+		/* G6 */
+		atomic_fetch_or_explicit(&interrupting, bit(sig), memory_order_relaxed);
 		act.sa_flags &= ~SA_RESTART;
 	} else {
-		atomic_fetch_and_explicit(&interrupting, ~bit(sig), memory_order_relaxed);	/* G6 */
+		/* G6 */
+		atomic_fetch_and_explicit(&interrupting, ~bit(sig), memory_order_relaxed);
 		act.sa_flags |= SA_RESTART;
 	}
 	return action_set(sig, &act, NULL, CALL_FRAME);
@@ -518,18 +548,22 @@ static uint64_t mask_after(int how, const sigset_t *set, const sigset_t *old)
 	return how == SIG_BLOCK ? before | given : how == SIG_UNBLOCK ? before & ~given : given;
 }
 
-/* A section ends before the mask changes, which handlers of signals that waited would otherwise be part of. */
+/*
+ * A section ends before the mask changes, which handlers of signals that waited would otherwise be
+ * part of.
+ */
 static void mask_section_ends(int how, const sigset_t *set, const void *by, const void *frame)
 {
 	struct agent_thread *t = agent_section_watched(SECTION_IRQS) ? agent_thread_known() : NULL;
 	uint64_t given = mask_of(set);
 
-	if (t && ((how == SIG_SETMASK && !mask_full(given)) || (how == SIG_UNBLOCK && !mask_full(~given))))
+	if (t && ((how == SIG_SETMASK && !mask_full(given)) ||
+		  (how == SIG_UNBLOCK && !mask_full(~given))))
 		signals_off(t, false, by, frame);
 }
 
-static int mask_set(int (*real)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set, sigset_t *old,
-		    bool returns_errno, const void *by, const void *frame)
+static int mask_set(int (*real)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set,
+		    sigset_t *old, bool returns_errno, const void *by, const void *frame)
 {
 	sigset_t given, before, *out = old ? old : &before;
 	int r;
@@ -539,8 +573,10 @@ static int mask_set(int (*real)(int, const sigset_t *, sigset_t *), int how, con
 		mask_section_ends(how, set, by, frame);
 	}
 	if (call_armed(SYSCALL_rt_sigprocmask))
-		call_enter(SYSCALL_rt_sigprocmask, (uint64_t[]){ (uint32_t)how, (uintptr_t)set, (uintptr_t)old,
-			   KERNEL_SIGSET }, frame);
+		call_enter(
+			SYSCALL_rt_sigprocmask,
+			(uint64_t[]){(uint32_t)how, (uintptr_t)set, (uintptr_t)old, KERNEL_SIGSET},
+			frame);
 	r = real(how, set, out);
 	if (!r && set)
 		mask_is(mask_after(how, &given, out), by, frame);
@@ -588,7 +624,10 @@ static void jump_settle(const struct __jmp_buf_tag *env, const void *frame)
 	uintptr_t sp = jump_stack_pointer(env);
 	struct agent_thread *t;
 
-	/* Within a stack a jump goes upwards; a buffer that says something else was not made by this libc. */
+	/*
+	 * Within a stack a jump goes upwards; a buffer that says something else was not made by
+	 * this libc.
+	 */
 	if (!running.nr || (!on_alternate((uintptr_t)frame) && sp - (uintptr_t)frame > JUMP_MOST))
 		return;
 	while (wait_frame() && handler_left(wait_frame(), sp))
@@ -604,15 +643,17 @@ static void jump_settle(const struct __jmp_buf_tag *env, const void *frame)
 
 typedef void (*real_jump)(struct __jmp_buf_tag *, int) __attribute__((noreturn));
 
-#define JUMP(function)									\
-	REAL_FUNCTION_AS(function, real_jump);						\
-	INTERPOSE void call_##function(struct __jmp_buf_tag *, int) __asm__(#function) __attribute__((noreturn)); \
-	void call_##function(struct __jmp_buf_tag *env, int value)			\
-	{										\
-		if (env->__mask_was_saved)						\
-			mask_is(mask_of(&env->__saved_mask), (const void *)call_##function, JUMP_FRAME); \
-		jump_settle(env, CALL_FRAME);						\
-		REAL(function)(env, value);						\
+#define JUMP(function)							\
+	REAL_FUNCTION_AS(function, real_jump);				\
+	INTERPOSE void call_##function(struct __jmp_buf_tag *, \
+		int) __asm__(#function) __attribute__((noreturn)); \
+	void call_##function(struct __jmp_buf_tag *env, int value)	\
+	{								\
+		if (env->__mask_was_saved)				\
+			mask_is(mask_of(&env->__saved_mask), (const void *)call_##function, \
+				JUMP_FRAME); \
+		jump_settle(env, CALL_FRAME);				\
+		REAL(function)(env, value);				\
 	}
 
 JUMP(longjmp)

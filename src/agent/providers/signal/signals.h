@@ -33,7 +33,9 @@ struct signal_deliver_record {
 	uint64_t	action_flags;
 };
 
-/* Where libc keeps a thread's number; NULL: it is not known of this libc. The thread must be there. */
+/*
+ * Where libc keeps a thread's number; NULL: it is not known of this libc. The thread must be there.
+ */
 const pid_t *thread_number(pthread_t thread);
 
 #endif

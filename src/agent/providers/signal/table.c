@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c - the events signal_generate and signal_deliver: fields and print formats of Linux 6.12 */
+/*
+ * table.c - the events signal_generate and signal_deliver: fields and print formats of Linux 6.12
+ */
 #include "agent/providers/signal/signals.h"
 #include "agent/providers/table.h"
 

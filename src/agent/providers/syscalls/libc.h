@@ -314,7 +314,10 @@ CALL(ptrace, ptrace, LONG, I0, I1, P2, P3)
 CALL(capget, capget, INT, P0, P1)
 CALL(capset, capset, INT, P0, P1)
 
-/* scheduling and time; what the vDSO does (clock_gettime, gettimeofday, time, getcpu) is no system call */
+/*
+ * scheduling and time; what the vDSO does (clock_gettime, gettimeofday, time, getcpu) is no system
+ * call
+ */
 CALL(sched_yield, sched_yield, INT)
 ALIAS(__sched_yield, sched_yield)
 CALL(sched_setparam, sched_setparam, INT, I0, P1)

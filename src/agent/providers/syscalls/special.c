@@ -2,7 +2,8 @@
 /*
  * special.c - system calls whose arguments or result libc.h cannot say
  *
- *   syscall()            by its number; futex and prctl are the thread events' as well, limits are limits.c's
+ *   syscall()            by its number; futex and prctl are the thread events' as well, limits are
+ *                        limits.c's
  *   initgroups()         is several
  *   mprotect()           the agent notes code that becomes writable
  *   getcwd()             the kernel returns a length
@@ -215,12 +216,14 @@ INTERPOSE int sigwait(const sigset_t *set, int *sig)
 
 /* ---- Arguments of another kind ---- */
 
-typedef ssize_t (*real_recvfrom_chk)(int, void *, size_t, size_t, int, struct sockaddr *, socklen_t *);
+typedef ssize_t (*real_recvfrom_chk)(int, void *, size_t, size_t, int, struct sockaddr *,
+				     socklen_t *);
 REAL_FUNCTION_AS(__recvfrom_chk, real_recvfrom_chk);
-INTERPOSE ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t buflen, int flags, struct sockaddr *addr,
-				 socklen_t *len);
+INTERPOSE ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t buflen, int flags,
+				 struct sockaddr *addr, socklen_t *len);
 
-ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t buflen, int flags, struct sockaddr *addr, socklen_t *len)
+ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t buflen, int flags, struct sockaddr *addr,
+		       socklen_t *len)
 {
 	ssize_t r;
 

@@ -71,8 +71,12 @@ static void start_spent(struct start *s)
 {
 	/* Relaxed: it is only stored; what lies behind it is read by who takes all. */
 	s->next = atomic_load_explicit(&spent, memory_order_relaxed);
-	/* Release: `next`, and that all of it was read. Pairs with the acquire in spent_free(). Relaxed: as above. */
-	while (!atomic_compare_exchange_weak_explicit(&spent, &s->next, s, memory_order_release, memory_order_relaxed))
+	/*
+	 * Release: `next`, and that all of it was read. Pairs with the acquire in spent_free().
+	 * Relaxed: as above.
+	 */
+	while (!atomic_compare_exchange_weak_explicit(&spent, &s->next, s, memory_order_release,
+						      memory_order_relaxed))
 		;
 }
 
@@ -125,7 +129,9 @@ __attribute__((constructor)) static void find_tid(void)
 bool thread_runs(const void *descriptor)
 {
 	/* The kernel stores a 0 when the thread has ended. Relaxed: libc's join looks itself. */
-	return !tid_offset || __atomic_load_n((const int32_t *)((const char *)descriptor + tid_offset), __ATOMIC_RELAXED);
+	return !tid_offset ||
+	       __atomic_load_n((const int32_t *)((const char *)descriptor + tid_offset),
+			       __ATOMIC_RELAXED);
 }
 
 static void emit_exit(const void *routine, const void *frame)
@@ -138,10 +144,14 @@ static void emit_exit(const void *routine, const void *frame)
 	r.start_routine = routine ? agent_address(t, routine) : 0;
 	r.pid = (int32_t)t->pid;
 	__builtin_memcpy(r.comm, t->comm, sizeof(r.comm));
-	provider_emit(t, PROVIDER_EXIT, &r, offsetof(struct thread_exit, comm) + sizeof(r.comm), frame);
+	provider_emit(t, PROVIDER_EXIT, &r, offsetof(struct thread_exit, comm) + sizeof(r.comm),
+		      frame);
 }
 
-/* T2: the creator reads the descriptor yet. It needs some instructions for that; a second is for ever. */
+/*
+ * T2: the creator reads the descriptor yet. It needs some instructions for that; a second is for
+ * ever.
+ */
 static void start_await(struct start *s)
 {
 	enum { YIELDS = 100 };
@@ -155,7 +165,8 @@ static void start_await(struct start *s)
 			return;
 		}
 		if (!agent_restricted())
-			agent_syscall(i < YIELDS && !agent_filtered() ? SYS_sched_yield : SYS_nanosleep,
+			agent_syscall(i < YIELDS && !agent_filtered() ? SYS_sched_yield
+								      : SYS_nanosleep,
 				      &pause, 0);
 	}
 }
@@ -164,7 +175,8 @@ static void start_await(struct start *s)
 static void wake_joiner(const void *site, const void *frame)
 {
 	if (thread_wanted())
-		thread_wake(__builtin_thread_pointer(), WAKE_JOIN, 1, (const void *)pthread_exit, site, frame);
+		thread_wake(__builtin_thread_pointer(), WAKE_JOIN, 1, (const void *)pthread_exit,
+			    site, frame);
 }
 
 static void thread_end(void *unused)
@@ -205,7 +217,8 @@ static void thread_begin(struct start *s, struct start *copy)
 	if (!s->wanted)
 		start_spent(s);
 	/* Release: tid. Pairs with the acquire in child_tid(). */
-	else if (!atomic_compare_exchange_strong_explicit(&s->state, &expected, START_STARTED, memory_order_acq_rel,
+	else if (!atomic_compare_exchange_strong_explicit(&s->state, &expected, START_STARTED,
+							  memory_order_acq_rel,
 							  memory_order_acquire))
 		start_await(s);
 	if (anything_armed())
@@ -258,8 +271,8 @@ static int32_t child_tid(struct start *s, const void *thread)
 	int32_t tid;
 
 	/* Acquire: tid. Pairs with the release in thread_begin(). */
-	if (!atomic_compare_exchange_strong_explicit(&s->state, &expected, START_READING, memory_order_acq_rel,
-						     memory_order_acquire)) {
+	if (!atomic_compare_exchange_strong_explicit(&s->state, &expected, START_READING,
+						     memory_order_acq_rel, memory_order_acquire)) {
 		tid = s->tid;
 		REAL(free)(s);
 		return tid;
@@ -271,8 +284,8 @@ static int32_t child_tid(struct start *s, const void *thread)
 }
 
 /* After it was made, or not (error). */
-static void thread_made(struct start *s, bool wanted, const void *thread, const void *routine, int error,
-			const void *site, const void *frame)
+static void thread_made(struct start *s, bool wanted, const void *thread, const void *routine,
+			int error, const void *site, const void *frame)
 {
 	struct thread_create r = { .ret = -error };
 	struct agent_thread *t;
@@ -292,8 +305,8 @@ static void thread_made(struct start *s, bool wanted, const void *thread, const 
 	provider_emit(t, PROVIDER_CREATE, &r, sizeof(r), frame);
 }
 
-SLOW static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *arg,
-		       const void *site)
+SLOW static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
+		       void *arg, const void *site)
 {
 	struct start *s = start_make(routine, NULL, arg);
 	bool wanted = s && s->wanted;
@@ -306,7 +319,10 @@ SLOW static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*ro
 	return error;
 }
 
-/* Wrapped also while nothing is armed, so that a thread:exit that is armed later sees the thread's end. */
+/*
+ * Wrapped also while nothing is armed, so that a thread:exit that is armed later sees the thread's
+ * end.
+ */
 INTERPOSE int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr,
 			     void *(*routine)(void *), void *restrict arg)
 {
@@ -325,7 +341,10 @@ SLOW static int create_c11(thrd_t *thread, thrd_start_t routine, void *arg, cons
 		return REAL(thrd_create)(thread, routine, arg);
 	r = REAL(thrd_create)(thread, thread_start_c11, s);
 	thread_made(s, wanted, thread, (const void *)routine,
-		    r == thrd_success ? 0 : r == thrd_nomem ? ENOMEM : EAGAIN, site, FRAME_BELOW(site));
+		    r == thrd_success ? 0
+		    : r == thrd_nomem ? ENOMEM
+				      : EAGAIN,
+		    site, FRAME_BELOW(site));
 	return r;
 }
 
@@ -373,7 +392,8 @@ static void emit_name(struct agent_thread *t, const struct thread_name *r, const
 {
 	struct thread_name copy = *r;
 
-	provider_emit(t, PROVIDER_NAME, &copy, offsetof(struct thread_name, newcomm) + sizeof(copy.newcomm), frame);
+	provider_emit(t, PROVIDER_NAME, &copy,
+		      offsetof(struct thread_name, newcomm) + sizeof(copy.newcomm), frame);
 }
 
 /* The calling thread has a new name. */
@@ -475,7 +495,8 @@ INTERPOSE int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(ap, unsigned long);
 	va_end(ap);
-	if (LIKELY(option != PR_SET_NAME && !thread_restricts(option) && !syscall_wanted(SYS_prctl)))
+	if (LIKELY(option != PR_SET_NAME && !thread_restricts(option) &&
+		   !syscall_wanted(SYS_prctl)))
 		return REAL(prctl)(option, a[0], a[1], a[2], a[3]);
 	return prctl_slow(option, a, CALL_SITE);
 }

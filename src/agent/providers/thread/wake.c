@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wake.c - who waits, and who wakes whom: thread:wake, wakeup, sched:sched_waking, sched_switch, wakeups of latency tracers
+ * wake.c - who waits, and who wakes whom: thread:wake, wakeup, sched:sched_waking, sched_switch,
+ * wakeups of latency tracers
  *
  *     lock.c, wait.c, syscall(SYS_futex) --thread_wait()--> waits --thread_woken()--> runs again
  *                                                 ^
@@ -68,7 +69,9 @@ static bool is_process_shared(const void *addr, unsigned int kind)
 	switch (kind) {
 	case WAKE_COND:
 		/* Relaxed: pthread_cond_init() sets that bit, nobody changes it. */
-		return __atomic_load_n(&((const pthread_cond_t *)addr)->__data.__wrefs, __ATOMIC_RELAXED) & COND_SHARED;
+		return __atomic_load_n(&((const pthread_cond_t *)addr)->__data.__wrefs,
+				       __ATOMIC_RELAXED) &
+		       COND_SHARED;
 	case WAKE_SEM:
 		return ((const struct libc_sem *)addr)->shared;
 	case WAKE_MUTEX:
@@ -87,9 +90,13 @@ static int waiters_in(const void *addr, unsigned int kind)
 
 	if (kind == WAKE_COND)
 		/* Relaxed: a number that may be another one at once; that of a semaphore, too. */
-		nr = __atomic_load_n(&((const pthread_cond_t *)addr)->__data.__wrefs, __ATOMIC_RELAXED) >> 3;
+		nr = __atomic_load_n(&((const pthread_cond_t *)addr)->__data.__wrefs,
+				     __ATOMIC_RELAXED) >>
+		     3;
 	else if (kind == WAKE_SEM)
-		nr = (unsigned int)(__atomic_load_n(&((const struct libc_sem *)addr)->data, __ATOMIC_RELAXED) >> 32);
+		nr = (unsigned int)(__atomic_load_n(&((const struct libc_sem *)addr)->data,
+						    __ATOMIC_RELAXED) >>
+				    32);
 	return nr < INT32_MAX ? (int)nr : INT32_MAX;
 }
 
@@ -112,7 +119,8 @@ static struct waiter *waiter_of(const struct agent_thread *t)
 	return i < nr ? &all[i] : NULL;
 }
 
-static void waiter_begin(const struct agent_thread *t, const void *addr, unsigned int kind, bool shared)
+static void waiter_begin(const struct agent_thread *t, const void *addr, unsigned int kind,
+			 bool shared)
 {
 	_Atomic uint32_t *end;
 	uint32_t nr, i, last;
@@ -131,8 +139,8 @@ static void waiter_begin(const struct agent_thread *t, const void *addr, unsigne
 	atomic_fetch_add_explicit(&w->round, 1, memory_order_release);
 	/* Relaxed: it only grows; until a thread sees it this waiting has not begun. */
 	last = atomic_load_explicit(end, memory_order_relaxed);
-	while (last <= i && !atomic_compare_exchange_weak_explicit(end, &last, i + 1, memory_order_relaxed,
-								   memory_order_relaxed))
+	while (last <= i && !atomic_compare_exchange_weak_explicit(
+				    end, &last, i + 1, memory_order_relaxed, memory_order_relaxed))
 		;
 	/* Pairs with the acquire in is_waiting(). */
 	atomic_store_explicit(&w->addr, (uintptr_t)addr, memory_order_release);
@@ -178,7 +186,8 @@ static bool is_meant(const struct walk *walk, const struct waiter *w)
 static bool is_waiting(const struct walk *walk, const struct waiter *w)
 {
 	/* Pairs with the release in waiter_begin(). */
-	return atomic_load_explicit(&w->addr, memory_order_acquire) == (uintptr_t)walk->addr && is_meant(walk, w);
+	return atomic_load_explicit(&w->addr, memory_order_acquire) == (uintptr_t)walk->addr &&
+	       is_meant(walk, w);
 }
 
 /* NULL: there is no other. */
@@ -217,7 +226,8 @@ static void emit_waking(struct agent_thread *t, const struct waiter *w, const vo
 	provider_emit(t, KERNEL_FIRST + KERNEL_SCHED_WAKING, &r, sizeof(r), frame);
 }
 
-static void wake_waiters(struct agent_thread *t, const void *addr, unsigned int kind, int count, const void *frame)
+static void wake_waiters(struct agent_thread *t, const void *addr, unsigned int kind, int count,
+			 const void *frame)
 {
 	struct walk walk = walk_own(addr);
 	struct waiter *w;
@@ -235,9 +245,12 @@ static void wake_waiters(struct agent_thread *t, const void *addr, unsigned int 
 
 static bool mark_take(struct waiter *w, uint32_t from)
 {
-	/* Acquire: pairs with the release in mark_give(). Relaxed: who does not get it reads nothing of it. */
-	return atomic_compare_exchange_strong_explicit(&w->mark_state, &from, MARK_BUSY, memory_order_acquire,
-						       memory_order_relaxed);
+	/*
+	 * Acquire: pairs with the release in mark_give(). Relaxed: who does not get it reads
+	 * nothing of it.
+	 */
+	return atomic_compare_exchange_strong_explicit(&w->mark_state, &from, MARK_BUSY,
+						       memory_order_acquire, memory_order_relaxed);
 }
 
 static void mark_give(struct waiter *w, uint32_t to)
@@ -249,7 +262,10 @@ static void mark_give(struct waiter *w, uint32_t to)
 /* Of an earlier waiting: it does not count. */
 static bool mark_is_old(const struct waiter *w)
 {
-	/* Relaxed: its own thread has raised it itself; to others a waiting that ends just now may go on. */
+	/*
+	 * Relaxed: its own thread has raised it itself; to others a waiting that ends just now may
+	 * go on.
+	 */
 	return w->mark_round != atomic_load_explicit(&w->round, memory_order_relaxed);
 }
 
@@ -257,14 +273,20 @@ static bool mark_is_old(const struct waiter *w)
 static void mark_show(struct waiter *w, uint32_t process)
 {
 	mark_give(w, MARK_SET);
-	/* Pairs with the fences in marks_settle(): who does not see the mark there has told before us. */
+	/*
+	 * Pairs with the fences in marks_settle(): who does not see the mark there has told before
+	 * us.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	agent_wakeup_tell(process, true);
 }
 
-/* With the one that the walk has found. false: it has one already, or waits for something else by now */
-static bool mark_leave(struct agent_thread *t, const struct walk *walk, struct waiter *w, const void *by,
-		       const void *call_site)
+/*
+ * With the one that the walk has found. false: it has one already, or waits for something else by
+ * now
+ */
+static bool mark_leave(struct agent_thread *t, const struct walk *walk, struct waiter *w,
+		       const void *by, const void *call_site)
 {
 	uint32_t process;
 	bool begun;
@@ -278,7 +300,10 @@ static bool mark_leave(struct agent_thread *t, const struct walk *walk, struct w
 			return false;
 		}
 	}
-	/* Before it is asked what it waits for: the waiting is that one or over. Pairs with the release in waiter_begin(). */
+	/*
+	 * Before it is asked what it waits for: the waiting is that one or over. Pairs with the
+	 * release in waiter_begin().
+	 */
 	w->mark_round = atomic_load_explicit(&w->round, memory_order_acquire);
 	if (!is_waiting(walk, w)) {
 		mark_give(w, MARK_NONE);
@@ -300,11 +325,11 @@ static bool mark_leave(struct agent_thread *t, const struct walk *walk, struct w
 }
 
 /*
- * Who is about to wait for a condition variable has noted that before libc has; a signal that comes between is lost. A
- * semaphore's post is not.
+ * Who is about to wait for a condition variable has noted that before libc has; a signal that comes
+ * between is lost. A semaphore's post is not.
  */
-static void mark_waiters(struct agent_thread *t, const void *addr, unsigned int kind, int count, const void *by,
-			 const void *call_site)
+static void mark_waiters(struct agent_thread *t, const void *addr, unsigned int kind, int count,
+			 const void *by, const void *call_site)
 {
 	struct walk walk = walk_own(addr);
 	struct waiter *w;
@@ -329,7 +354,10 @@ static bool anybody_marked(uint32_t process)
 	/* Relaxed: behind that fence, too: who has set a mark has seen `end` behind it. */
 	last = atomic_load_explicit(end, memory_order_relaxed);
 	for (uint32_t i = 0; i < last && i < nr; i++)
-		/* Relaxed: behind the fence in marks_settle(). What is MARK_BUSY is told of by who has made it so. */
+		/*
+		 * Relaxed: behind the fence in marks_settle(). What is MARK_BUSY is told of by who
+		 * has made it so.
+		 */
 		if (all[i].process == process && !mark_is_old(&all[i]) &&
 		    atomic_load_explicit(&all[i].mark_state, memory_order_relaxed) == MARK_SET)
 			return true;
@@ -343,12 +371,18 @@ static void marks_settle(uint32_t process)
 
 	for (int i = 0; i < ROUNDS; i++) {
 		agent_wakeup_tell(process, false);
-		/* Pairs with the fence in mark_show(): who sets one that is not seen here tells behind us. */
+		/*
+		 * Pairs with the fence in mark_show(): who sets one that is not seen here tells
+		 * behind us.
+		 */
 		atomic_thread_fence(memory_order_seq_cst);
 		if (!anybody_marked(process))
 			return;
 		agent_wakeup_tell(process, true);
-		/* Pairs with the fence above of who has taken it since; who is missed is told of once too often. */
+		/*
+		 * Pairs with the fence above of who has taken it since; who is missed is told of
+		 * once too often.
+		 */
 		atomic_thread_fence(memory_order_seq_cst);
 		if (anybody_marked(process))
 			return;
@@ -403,8 +437,8 @@ static bool is_realtime(void)
 	return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 
-static void wakeup_ends(struct agent_thread *t, const void *addr, int ret, const void *by, const void *call_site,
-			const void *frame)
+static void wakeup_ends(struct agent_thread *t, const void *addr, int ret, const void *by,
+			const void *call_site, const void *frame)
 {
 	const struct waiter *w = waiter_of(t);
 	struct section_mark m;
@@ -490,8 +524,8 @@ void thread_wait(const void *addr, unsigned int kind, bool shared)
 	waiter_begin(t, addr, kind, shared);
 }
 
-void thread_woken(const void *addr, unsigned int kind, int ret, const void *by, const void *call_site,
-		  const void *frame)
+void thread_woken(const void *addr, unsigned int kind, int ret, const void *by,
+		  const void *call_site, const void *frame)
 {
 	struct thread_wakeup r = { .addr = (uintptr_t)addr, .kind = kind, .ret = ret };
 	struct agent_thread *t = thread_wait_wanted() ? agent_thread() : NULL;
@@ -508,8 +542,8 @@ void thread_woken(const void *addr, unsigned int kind, int ret, const void *by, 
 	provider_emit(t, PROVIDER_WAKEUP, &r, sizeof(r), frame);
 }
 
-void thread_wake(const void *addr, unsigned int kind, int count, const void *by, const void *call_site,
-		 const void *frame)
+void thread_wake(const void *addr, unsigned int kind, int count, const void *by,
+		 const void *call_site, const void *frame)
 {
 	struct thread_wake r = { .addr = (uintptr_t)addr, .kind = kind, .count = count };
 	struct agent_thread *t = thread_wake_wanted() ? agent_thread() : NULL;
@@ -555,7 +589,8 @@ void thread_futex_enter(const uint64_t args[6], const void *call_site, const voi
 		thread_wait((const void *)args[0], WAKE_FUTEX, false);
 		break;
 	case FUTEX_DOES_WAKE:
-		thread_wake((const void *)args[0], WAKE_FUTEX, (int)args[2], (const void *)syscall, call_site, frame);
+		thread_wake((const void *)args[0], WAKE_FUTEX, (int)args[2], (const void *)syscall,
+			    call_site, frame);
 		break;
 	default:
 		break;
@@ -567,5 +602,6 @@ void thread_futex_exit(const uint64_t args[6], long ret, const void *call_site, 
 	if (futex_does(args[1]) == FUTEX_DOES_WAKE && ret <= 0)
 		thread_got((const void *)args[0], WAKE_FUTEX);	/* nobody was woken */
 	if (futex_does(args[1]) == FUTEX_DOES_WAIT)
-		thread_woken((const void *)args[0], WAKE_FUTEX, (int)ret, (const void *)syscall, call_site, frame);
+		thread_woken((const void *)args[0], WAKE_FUTEX, (int)ret, (const void *)syscall,
+			     call_site, frame);
 }

@@ -35,7 +35,10 @@ static inline uint64_t clock_system(int id)
 	int64_t ts[2];
 	long ret = 228;		/* clock_gettime */
 
-	__asm__ __volatile__("syscall" : "+a"(ret) : "D"((long)id), "S"(ts) : "rcx", "r11", "memory");
+	__asm__ __volatile__("syscall"
+			     : "+a"(ret)
+			     : "D"((long)id), "S"(ts)
+			     : "rcx", "r11", "memory");
 	return ret ? 0 : (uint64_t)ts[0] * 1000000000u + (uint64_t)ts[1];
 }
 

@@ -76,32 +76,34 @@ static inline bool ring_commit_short(const struct ring_short *w, int cpu)
 	struct rseq_area *rs = rseq_area();
 
 	__asm__ __volatile__ goto(
-		RSEQ_BEGIN
-		"movl %[cpu], %%eax\n\t"
-		"cmpl %%eax, 4(%[rs])\n\t"
-		"jne %l[failed]\n\t"
-		"cmpq %[head], (%[head_at])\n\t"
-		"jne %l[failed]\n\t"
-		"movl %[header], (%[at])\n\t"
-		"xorl %%ecx, %%ecx\n"
-		"5:	movq (%[src], %%rcx), %%rax\n\t"
-		"movq %%rax, 4(%[at], %%rcx)\n\t"
-		"addq $8, %%rcx\n\t"
-		"cmpq %[last], %%rcx\n\t"
-		"jb 5b\n\t"
-		"movq %[last], %%rcx\n\t"
-		"movq (%[src], %%rcx), %%rax\n\t"
-		"movq %%rax, 4(%[at], %%rcx)\n\t"
-		"movq %[time], (%[tail])\n\t"
-		"movq %[entries], %%rax\n\t"
-		"movq %%rax, 8(%[tail])\n\t"
-		"movq %[next], %%rax\n\t"
-		"movq %%rax, (%[head_at])\n"		/* the commit */
+		RSEQ_BEGIN "movl %[cpu], %%eax\n\t"
+			   "cmpl %%eax, 4(%[rs])\n\t"
+			   "jne %l[failed]\n\t"
+			   "cmpq %[head], (%[head_at])\n\t"
+			   "jne %l[failed]\n\t"
+			   "movl %[header], (%[at])\n\t"
+			   "xorl %%ecx, %%ecx\n"
+			   "5:	movq (%[src], %%rcx), %%rax\n\t"
+			   "movq %%rax, 4(%[at], %%rcx)\n\t"
+			   "addq $8, %%rcx\n\t"
+			   "cmpq %[last], %%rcx\n\t"
+			   "jb 5b\n\t"
+			   "movq %[last], %%rcx\n\t"
+			   "movq (%[src], %%rcx), %%rax\n\t"
+			   "movq %%rax, 4(%[at], %%rcx)\n\t"
+			   "movq %[time], (%[tail])\n\t"
+			   "movq %[entries], %%rax\n\t"
+			   "movq %%rax, 8(%[tail])\n\t"
+			   "movq %[next], %%rax\n\t"
+			   "movq %%rax, (%[head_at])\n" /* the commit */
 		RSEQ_END("failed")
-		: : [rs] "r"(rs), [cpu] "m"(cpu), [head_at] "r"(&w->ring->head), [head] "r"(w->head),
-		    [at] "r"(w->at), [src] "r"(w->src), [last] "m"(w->last), [header] "r"(w->header),
-		    [tail] "r"(w->tail), [time] "r"(w->time), [entries] "m"(w->entries), [next] "m"(w->next_head)
-		: "rax", "rcx", "memory", "cc" : failed);
+		:
+		: [rs] "r"(rs), [cpu] "m"(cpu), [head_at] "r"(&w->ring->head), [head] "r"(w->head),
+		  [at] "r"(w->at), [src] "r"(w->src), [last] "m"(w->last), [header] "r"(w->header),
+		  [tail] "r"(w->tail), [time] "r"(w->time), [entries] "m"(w->entries),
+		  [next] "m"(w->next_head)
+		: "rax", "rcx", "memory", "cc"
+		: failed);
 	return true;
 failed:
 	return false;
@@ -110,6 +112,7 @@ failed:
 _Static_assert(offsetof(struct ring_tail, time) == 0 && offsetof(struct ring_tail, entries) == 8,
 	       "the section above knows the offsets");
 _Static_assert(offsetof(struct ring_commit, stores) == 56, "the section above knows the offsets");
-_Static_assert(offsetof(struct ring_commit, nr_stores) == 48, "the section above knows the offsets");
+_Static_assert(offsetof(struct ring_commit, nr_stores) == 48,
+	       "the section above knows the offsets");
 
 #endif

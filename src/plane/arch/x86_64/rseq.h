@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rseq.h - x86-64: what every restartable section begins and ends with; for rseq_add.h and ring_commit.h
+ * rseq.h - x86-64: what every restartable section begins and ends with; for rseq_add.h and
+ * ring_commit.h
  *
  *     asm goto (RSEQ_BEGIN            the section's descriptor, and rs->rseq_cs points to it
  *               "cmpl ..., 4(%[rs])"  label 1: the section's first instruction; 4: rs->cpu_id
  *               ...
  *               "movq ..."            its last: the commit
- *               RSEQ_END("failed")    label 2: behind it; label 4: the kernel comes here after an abort
+ *               RSEQ_END("failed")    label 2: behind it; label 4: the kernel comes here after an
+ *                                     abort
  *               : : [rs] "r"(rs), ... : "rax", ... : failed);
  *
  * rax is clobbered. The kernel takes an abort only to where the signature

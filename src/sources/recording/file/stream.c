@@ -9,7 +9,8 @@
 static int damage(const struct stream *s, struct source_error *err, uint64_t offset,
 		  const char *what)
 {
-	return error_set_at(err, -EPROTO, s->dat->path, offset, "damaged: %s of CPU %u", what, s->cpu);
+	return error_set_at(err, -EPROTO, s->dat->path, offset, "damaged: %s of CPU %u", what,
+			    s->cpu);
 }
 
 /* Offset of a place in the present page, or of its chunk when that was unpacked or read. */
@@ -45,8 +46,12 @@ int stream_open(struct stream *s, struct trace_dat *dat, const struct dat_buffer
 		const struct dat_cpu *cpu)
 {
 	*s = (struct stream){
-		.cpu = cpu->cpu, .dat = dat, .page_size = buffer->page_size,
-		.compressed = buffer->compressed, .start = cpu->offset, .end = cpu->offset + cpu->size,
+		.cpu = cpu->cpu,
+		.dat = dat,
+		.page_size = buffer->page_size,
+		.compressed = buffer->compressed,
+		.start = cpu->offset,
+		.end = cpu->offset + cpu->size,
 	};
 	stream_rewind(s);
 	return s->compressed && cpu->size && !unpacker_knows(dat->algorithm) ? -ENOTSUP : 0;

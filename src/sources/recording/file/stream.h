@@ -47,7 +47,8 @@ struct stream {
 	uint32_t	page_size;
 	bool		compressed;
 	uint64_t	start;
-	uint64_t	end;		/* compressed: the size in the file does not count the count */
+	/* compressed: the size in the file does not count the count */
+	uint64_t	end;
 	uint64_t	next;		/* offset of the next page or chunk */
 	uint64_t	chunk_offset;	/* of the chunk in use */
 	uint32_t	chunks_left;
@@ -92,7 +93,8 @@ struct stream_piece {
 
 /*
  * Puts the piece that follows `p` into it; zeros: the first one is next. It has at least `bytes`
- * unpacked bytes, but at the end. *largest: of its chunks, unpacked. 1; 0: none is left; -EPROTO: damage.
+ * unpacked bytes, but at the end. *largest: of its chunks, unpacked. 1; 0: none is left; -EPROTO:
+ * damage.
  */
 int stream_piece_next(const struct stream *s, struct stream_piece *p, uint64_t bytes,
 		      uint32_t *largest);

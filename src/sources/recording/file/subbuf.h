@@ -29,7 +29,8 @@
 enum {
 	SUBBUF_HEADER		= 16,
 	SUBBUF_COMMIT_MASK	= (1 << 30) - 1,
-	SUBBUF_STORED		= 1 << 30,	/* the number of lost events stands behind the data */
+	/* the number of lost events stands behind the data */
+	SUBBUF_STORED		= 1 << 30,
 	SUBBUF_RECORD_MIN	= 8,		/* the common fields */
 };
 
@@ -64,7 +65,10 @@ static inline uint32_t subbuf_u32(const uint8_t *p)
 	return v;
 }
 
-/* Starts on a page of `size` bytes. *lost: events lost before it (at least 1 when the page says so). */
+/*
+ * Starts on a page of `size` bytes. *lost: events lost before it (at least 1 when the page says
+ * so).
+ */
 static inline int subbuf_start(struct subbuf *b, const uint8_t *page, uint32_t size, uint64_t *lost)
 {
 	uint32_t flags = subbuf_u32(page + 8);
@@ -153,7 +157,8 @@ static inline int subbuf_next(struct subbuf *b, struct subbuf_record *r)
 			if (b->end - b->at < 8)
 				return -EPROTO;
 			size = subbuf_u32(b->at + 4);
-			return size < 4 ? -EPROTO : subbuf_fill(b, r, b->at + 8, size - 4, head >> 5);
+			return size < 4 ? -EPROTO
+					: subbuf_fill(b, r, b->at + 8, size - 4, head >> 5);
 		}
 		ret = subbuf_skip(b, type, head >> 5);
 		if (ret <= 0)

@@ -100,7 +100,8 @@ static int add_cpu(struct trace_dat *d, struct dat_buffer *b, uint32_t cpu, uint
 	/* Its records would come twice, and with each a chunk in memory. */
 	for (i = 0; i < b->nr_cpus; i++)
 		if (b->cpus[i].cpu == cpu)
-			return trace_dat_damage(d, offset, "damaged: CPU %u twice in a buffer", cpu);
+			return trace_dat_damage(d, offset, "damaged: CPU %u twice in a buffer",
+						cpu);
 	if (size && (offset > d->size || size > d->size - offset)) {
 		ret = trace_dat_damage(d, d->size, "cut off: the data of CPU %u should end at %llu",
 				       cpu, (unsigned long long)(offset + size));
@@ -278,7 +279,8 @@ static int read_initial(struct trace_dat *d, struct cursor *c)
 	d->version = atoi(version);
 	if (d->version != 6 && d->version != 7)
 		return error_set_at(d->err, -EINVAL, d->path, sizeof(magic) - 1,
-				    "trace.dat version %.16s; versions 6 and 7 can be read", version);
+				    "trace.dat version %.16s; versions 6 and 7 can be read",
+				    version);
 	big = cursor_number(c, 1);
 	long_size = cursor_number(c, 1);
 	if (c->bad)
@@ -341,7 +343,8 @@ int trace_dat_cut(const struct trace_dat *d, struct source_error *err)
 
 	if (fstat(d->fd, &st) || (uint64_t)st.st_size >= d->size)
 		return 0;
-	return error_set_at(err, -EPROTO, d->path, (uint64_t)st.st_size, "cut off while it was read");
+	return error_set_at(err, -EPROTO, d->path, (uint64_t)st.st_size,
+			    "cut off while it was read");
 }
 
 static int read_file(struct trace_dat *d)
@@ -355,8 +358,9 @@ static int read_file(struct trace_dat *d)
 	if (ret)
 		return ret;
 	if (d->latency && !d->nr_buffers)
-		return error_set(d->err, -EINVAL, d->path,
-				 "holds the text of a latency tracer, no records that could be replayed");
+		return error_set(
+			d->err, -EINVAL, d->path,
+			"holds the text of a latency tracer, no records that could be replayed");
 	return 0;
 }
 

@@ -54,12 +54,14 @@ struct dat_buffer {
 
 struct trace_dat {
 	char		*path;
-	const uint8_t	*map;		/* guarded: what is cut off while it is read is zeros, see trace_dat_cut() */
+	/* guarded: what is cut off while it is read is zeros, see trace_dat_cut() */
+	const uint8_t	*map;
 	uint64_t	size;
 	int		fd;
 	unsigned int	version;
 	uint32_t	page_size;
-	uint32_t	commit_size;	/* of the sub-buffer header's commit word: the kernel's long */
+	/* of the sub-buffer header's commit word: the kernel's long */
+	uint32_t	commit_size;
 	uint32_t	data_offset;	/* of the first event in a sub-buffer */
 	char		*algorithm;	/* "none" */
 	bool		partial;
@@ -103,7 +105,9 @@ int trace_dat_open(const char *path, bool partial, struct source_memory *memory,
 		   struct trace_dat **out, struct source_error *err);
 void trace_dat_close(struct trace_dat *d);
 
-/* Calls fn for each event format, those of system ftrace first; stops at non-zero and returns it. */
+/*
+ * Calls fn for each event format, those of system ftrace first; stops at non-zero and returns it.
+ */
 int trace_dat_each_format(const struct trace_dat *d,
 			  int (*fn)(void *arg, const char *system, const char *text, size_t len),
 			  void *arg, struct source_error *err);
@@ -116,12 +120,17 @@ int trace_dat_read_v7(struct trace_dat *d, struct cursor *c);
 int trace_dat_option(struct trace_dat *d, unsigned int id, struct cursor *c);
 /* A section of version 7 that an option points to, unpacked. */
 int trace_dat_section(struct trace_dat *d, uint64_t offset, unsigned int id, struct dat_piece *out);
-/* The kind of records that follow and their table: "options", "flyrecord", "latency" (version 6). */
+/*
+ * The kind of records that follow and their table: "options", "flyrecord", "latency" (version 6).
+ */
 int trace_dat_tail_v6(struct trace_dat *d, struct cursor *c, const char *name);
 /* 0 and the buffer; NULL with 0: it is passed over; -errno with *d->err filled. */
 int trace_dat_add_buffer(struct trace_dat *d, uint64_t offset, const char *name,
 			 struct dat_buffer **out);
-/* Where a CPU has its data: an offset and a size. `what` is being read. 0 or -errno with *d->err filled. */
+/*
+ * Where a CPU has its data: an offset and a size. `what` is being read. 0 or -errno with *d->err
+ * filled.
+ */
 int trace_dat_read_cpu(struct trace_dat *d, struct cursor *c, struct dat_buffer *b, uint32_t cpu,
 		       const char *what);
 /* Whether the file has become shorter since it was opened: -EPROTO with *err filled, else 0. */
@@ -144,10 +153,29 @@ int trace_dat_walk_events(struct cursor *c, int (*fn)(void *arg, const char *sys
 			  const char *text, size_t len), void *arg);
 
 enum dat_option {
-	DAT_DONE, DAT_DATE, DAT_CPUSTAT, DAT_BUFFER, DAT_TRACECLOCK, DAT_UNAME, DAT_HOOK, DAT_OFFSET,
-	DAT_CPUCOUNT, DAT_VERSION, DAT_PROCMAPS, DAT_TRACEID, DAT_TIME_SHIFT, DAT_GUEST, DAT_TSC2NSEC,
-	DAT_STRINGS, DAT_HEADER_INFO, DAT_FTRACE_EVENTS, DAT_EVENT_FORMATS, DAT_KALLSYMS, DAT_PRINTK,
-	DAT_CMDLINES, DAT_BUFFER_TEXT,
+	DAT_DONE,
+	DAT_DATE,
+	DAT_CPUSTAT,
+	DAT_BUFFER,
+	DAT_TRACECLOCK,
+	DAT_UNAME,
+	DAT_HOOK,
+	DAT_OFFSET,
+	DAT_CPUCOUNT,
+	DAT_VERSION,
+	DAT_PROCMAPS,
+	DAT_TRACEID,
+	DAT_TIME_SHIFT,
+	DAT_GUEST,
+	DAT_TSC2NSEC,
+	DAT_STRINGS,
+	DAT_HEADER_INFO,
+	DAT_FTRACE_EVENTS,
+	DAT_EVENT_FORMATS,
+	DAT_KALLSYMS,
+	DAT_PRINTK,
+	DAT_CMDLINES,
+	DAT_BUFFER_TEXT,
 };
 
 #endif

@@ -57,7 +57,8 @@ int trace_dat_section(struct trace_dat *d, uint64_t offset, unsigned int id, str
 		return trace_dat_damage(d, d->size, "cut off: section %u should be at %llu", id,
 					(unsigned long long)offset);
 	if (found != id)
-		return trace_dat_damage(d, offset, "damaged: section %u where %u should be", found, id);
+		return trace_dat_damage(d, offset, "damaged: section %u where %u should be", found,
+					id);
 	if (size > cursor_left(&c))
 		return trace_dat_damage(d, offset, "cut off inside section %u", id);
 	c.end = c.at + size;

@@ -20,7 +20,8 @@
 
 struct window_leaf {
 	uint64_t	time;		/* of the present record */
-	uint32_t	place;		/* of equal times the lowest is first; at its end: behind all */
+	/* of equal times the lowest is first; at its end: behind all */
+	uint32_t	place;
 	struct stream	*stream;
 };
 
