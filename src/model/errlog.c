@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * errlog.c - keeps the last errors for error_log, each with its command and the place of the caret
+ */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * model.c - the model of a session: its instances, systems and events
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

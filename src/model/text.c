@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * text.c - words and numbers as the kernel reads them in its control files
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -154,7 +154,7 @@ static int count_session(void *arg, const char *name, const char *dir, bool aliv
 }
 
 /* Without any word about it the text alone is explained: there need not be a session. */
-static int open_world(const struct request *r, struct explain_world **out)
+static int open_scope(const struct request *r, struct explain_scope **out)
 {
 	const char *name = r->session ? r->session : getenv("TRACEFUSE_SESSION");
 	struct census c = { .nr = 0 };
@@ -162,14 +162,14 @@ static int open_world(const struct request *r, struct explain_world **out)
 	int ret;
 
 	if (r->recording)
-		return explain_world_of_recording(r->recording, out) ? COMMAND_FAILED
+		return explain_scope_of_recording(r->recording, out) ? COMMAND_FAILED
 								     : COMMAND_DONE;
 	if (!name || !*name)
 		session_list(count_session, &c);
 	if ((!name || !*name) && c.nr != 1)
 		return COMMAND_DONE;
 	a = client_connect(&command_explain, name && *name ? name : c.name);
-	ret = a ? explain_world_of_session(a, out) : -ENOTCONN;
+	ret = a ? explain_scope_of_session(a, out) : -ENOTCONN;
 	if (a)
 		access_close(a);
 	return ret ? COMMAND_FAILED : COMMAND_DONE;
@@ -193,7 +193,7 @@ static void say(struct explain *e, enum explain_kind kind, const char *text)
 	fprintf(e->out, "%s\n", text);
 	how[kind](e, text);
 	/* Where it was tried there is no doubt. */
-	if (!e->world || (needs_event(kind) && !e->event))
+	if (!e->scope || (needs_event(kind) && !e->event))
 		explain_doubts(e, text);
 }
 
@@ -220,15 +220,15 @@ static int answer(struct explain *e, const char *text)
 	char *error = NULL;
 	int ret = 0, status = COMMAND_DONE;
 
-	if (e->world && e->event && !explain_world_has_event(e->world, e->system, e->event))
+	if (e->scope && e->event && !explain_scope_has_event(e->scope, e->system, e->event))
 		return message_error("explain: there is no event %s:%s", e->system, e->event);
 	/* What removes something is right or wrong by what is there. */
-	if (e->world && (e->event || !needs_event(kind)) && *text != '!' && kind != EXPLAIN_REMOVAL)
-		ret = explain_world_try(e->world, kind, e->system, e->event, text, &error);
+	if (e->scope && (e->event || !needs_event(kind)) && *text != '!' && kind != EXPLAIN_REMOVAL)
+		ret = explain_scope_try(e->scope, kind, e->system, e->event, text, &error);
 	if (ret && error && strstr(error, "already") &&
-	    !explain_world_clear(e->world, e->system, e->event)) {
+	    !explain_scope_clear(e->scope, e->system, e->event)) {
 		free(error);
-		ret = explain_world_try(e->world, kind, e->system, e->event, text, &error);
+		ret = explain_scope_try(e->scope, kind, e->system, e->event, text, &error);
 	}
 	if (ret && ret != -EEXIST)
 		status = explain_refuse(e, kind, text, ret, error);
@@ -245,12 +245,12 @@ static int explain_run(int argc, char **argv)
 	int status = explain_parse_arguments(&r, argc, argv);
 
 	if (!status)
-		status = open_world(&r, &e.world);
+		status = open_scope(&r, &e.scope);
 	e.system = r.system;
 	e.event = r.event;
 	if (!status)
 		status = answer(&e, r.text);
-	explain_world_destroy(e.world);
+	explain_scope_destroy(e.scope);
 	free(r.system);
 	free(r.event);
 	free(r.text);

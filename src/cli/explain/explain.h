@@ -6,12 +6,12 @@
  *     hist.c             hist:...
  *     trigger.c          the other triggers, filters
  *     define.c           synthetic events, event probes
- *     world.c            a session of our own with somebody's events, to try commands in
+ *     scope.c            a session of our own with somebody's events, to try commands in
  *     guess.c            what a wrong command might have been
  *
- * Explaining needs the text alone. With a world it also tells where references
+ * Explaining needs the text alone. With a scope it also tells where references
  * come from, and the command is tried there first: nothing of the session that
- * the world was copied from changes.
+ * the scope was copied from changes.
  */
 #ifndef TRACEFUSE_CLI_EXPLAIN_EXPLAIN_H
 #define TRACEFUSE_CLI_EXPLAIN_EXPLAIN_H
@@ -20,7 +20,7 @@
 #include <stdio.h>
 
 struct access;
-struct explain_world;
+struct explain_scope;
 
 enum explain_kind {
 	EXPLAIN_HIST,
@@ -34,7 +34,7 @@ enum explain_kind {
 struct explain {
 	FILE		*out;
 	const char	*system, *event;	/* which the command is for; NULL: not said */
-	struct explain_world *world;		/* NULL: none */
+	struct explain_scope *scope;		/* NULL: none */
 };
 
 struct explain_parts {
@@ -76,50 +76,50 @@ void explain_removal(struct explain *e, const char *text);
 /* A filter in words; the caller frees it. */
 char *explain_condition(const char *filter);
 
-/* ---- world.c ---- */
+/* ---- scope.c ---- */
 
-/* A variable that some trigger of the world sets. */
+/* A variable that some trigger of the scope sets. */
 struct explain_variable {
 	const char	*name, *system, *event, *keys;
 };
 
 /* Of a recording (FILE), or of a session. 0 or -errno, with what is wrong printed to stderr. */
-int explain_world_of_recording(const char *file, struct explain_world **out);
-int explain_world_of_session(struct access *a, struct explain_world **out);
-void explain_world_destroy(struct explain_world *w);
+int explain_scope_of_recording(const char *file, struct explain_scope **out);
+int explain_scope_of_session(struct access *a, struct explain_scope **out);
+void explain_scope_destroy(struct explain_scope *w);
 
-bool explain_world_has_event(struct explain_world *w, const char *system, const char *event);
+bool explain_scope_has_event(struct explain_scope *w, const char *system, const char *event);
 /*
- * Gives the command to the world. 0, or -errno; *error is what error_log says to it ("" for
+ * Gives the command to the scope. 0, or -errno; *error is what error_log says to it ("" for
  * nothing), the caller's.
  */
-int explain_world_try(struct explain_world *w, enum explain_kind kind, const char *system,
+int explain_scope_try(struct explain_scope *w, enum explain_kind kind, const char *system,
 		      const char *event, const char *text, char **error);
 /*
  * Takes the event's triggers away, so that the same can be tried again; -EBUSY when something
  * refers to them.
  */
-int explain_world_clear(struct explain_world *w, const char *system, const char *event);
+int explain_scope_clear(struct explain_scope *w, const char *system, const char *event);
 /* The i-th variable of that name, NULL: no more. */
-const struct explain_variable *explain_world_variable(const struct explain_world *w,
+const struct explain_variable *explain_scope_variable(const struct explain_scope *w,
 						      const char *name, unsigned int i);
-bool explain_world_has_field(struct explain_world *w, const char *system, const char *event,
+bool explain_scope_has_field(struct explain_scope *w, const char *system, const char *event,
 			     const char *field);
 /* The name of parameter number i of a synthetic event into out; false: it has none. */
-bool explain_world_parameter(struct explain_world *w, const char *synth, unsigned int i, char *out,
+bool explain_scope_parameter(struct explain_scope *w, const char *synth, unsigned int i, char *out,
 			     size_t size);
 /* Every name that a command for that event could have in it (system and event may be NULL). */
-void explain_world_names(struct explain_world *w, const char *system, const char *event,
+void explain_scope_names(struct explain_scope *w, const char *system, const char *event,
 			 struct explain_parts *out);
 
 /* ---- guess.c ---- */
 
 /*
- * A command that the world takes, spelled most like one it refused with `error`; NULL: none. The
+ * A command that the scope takes, spelled most like one it refused with `error`; NULL: none. The
  * caller frees it.
  */
 char *explain_guess(struct explain *e, enum explain_kind kind, const char *text, const char *error);
-/* Without a world: a word in the place of a keyword that is almost one. Says so. */
+/* Without a scope: a word in the place of a keyword that is almost one. Says so. */
 void explain_doubts(struct explain *e, const char *text);
 
 #endif

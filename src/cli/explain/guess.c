@@ -3,7 +3,7 @@
  * guess.c - what a wrong command might have been
  *
  * Each word that nothing is called is replaced by names that are spelled
- * almost like it, the nearest first, and the world is asked: it alone knows
+ * almost like it, the nearest first, and the scope is asked: it alone knows
  * what is right.
  */
 #include <ctype.h>
@@ -134,7 +134,7 @@ static char *accepted(struct guessing *g, const struct word *w, size_t len, char
 	long at = w->at - g->text;
 	char *error = NULL;
 	int ret = guess && g->tries++ < GUESSES_MAX
-			  ? explain_world_try(g->e->world, g->kind, g->e->system, g->e->event,
+			  ? explain_scope_try(g->e->scope, g->kind, g->e->system, g->e->event,
 					      guess, &error)
 			  : -1;
 
@@ -235,7 +235,7 @@ char *explain_guess(struct explain *e, enum explain_kind kind, const char *text,
 	add_names(&g.names, handlers);
 	add_names(&g.names, others);
 	add_names(&g.names, triggers);
-	explain_world_names(e->world, e->system, e->event, &g.names);
+	explain_scope_names(e->scope, e->system, e->event, &g.names);
 	while (!(guess = try_all(&g)) && g.step) {
 		free(step);
 		g.text = step = g.step;
@@ -250,7 +250,7 @@ char *explain_guess(struct explain *e, enum explain_kind kind, const char *text,
 	return guess;
 }
 
-/* ---- without a world ---- */
+/* ---- without a scope ---- */
 
 static void doubt(struct explain *e, const struct word *w, const char *const *names)
 {

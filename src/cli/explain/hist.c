@@ -176,14 +176,14 @@ static void say_origin(struct explain *e, const struct hist_parts *h, const char
 		explain_say(e, "", "$%s is its own variable", name);
 		return;
 	}
-	v = e->world ? explain_world_variable(e->world, name, 0) : NULL;
+	v = e->scope ? explain_scope_variable(e->scope, name, 0) : NULL;
 	if (!v)
 		explain_say(e, "",
 			    "$%s is set by a trigger of another event: the entry of that one whose "
 			    "keys have "
 			    "the same values as the keys here",
 			    name);
-	for (unsigned int i = 1; v; v = explain_world_variable(e->world, name, i++))
+	for (unsigned int i = 1; v; v = explain_scope_variable(e->scope, name, i++))
 		explain_say(e, "",
 			    "$%s is set by %s:%s: in the entry whose %s has the same value as the "
 			    "keys here",
@@ -297,12 +297,12 @@ static const char *origin_of(struct explain *e, const struct action *a, const ch
 
 	snprintf(field, sizeof(field), "%.*s", (int)strcspn(argument, "."), argument);
 	snprintf(system, sizeof(system), "%.*s", (int)dot, a->of);
-	if (*argument == '$' || !e->world || !e->event)
+	if (*argument == '$' || !e->scope || !e->event)
 		return "";
-	if (explain_world_has_field(e->world, e->system, e->event, field))
+	if (explain_scope_has_field(e->scope, e->system, e->event, field))
 		return " of this event";
 	if (!strcmp(a->handler, "onmatch") && a->of[dot] &&
-	    explain_world_has_field(e->world, system, a->of + dot + 1, field))
+	    explain_scope_has_field(e->scope, system, a->of + dot + 1, field))
 		return " of the matched event (a second, hidden histogram keeps it)";
 	return "";
 }
@@ -316,7 +316,7 @@ static void say_event_made(struct explain *e, const struct action *a)
 		"makes the synthetic event %s, which has a trigger, hist and filter of its own%s",
 		a->name, a->arguments.nr ? ":" : "");
 	for (unsigned int i = 0; i < a->arguments.nr; i++) {
-		bool known = e->world && explain_world_parameter(e->world, a->name, i, parameter,
+		bool known = e->scope && explain_scope_parameter(e->scope, a->name, i, parameter,
 								 sizeof(parameter));
 
 		if (!known)

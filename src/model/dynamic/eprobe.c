@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * eprobe.c - makes, prints and removes event probes; eprobe_parse.c reads their commands
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * events.c - dynamic_events: the list of events that commands make, and how one of them goes
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

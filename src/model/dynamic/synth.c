@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * synth.c - makes, prints and removes synthetic events; synth_parse.c reads their commands
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

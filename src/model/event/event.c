@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One event: its fields, its files. */
+/*
+ * event.c - one event: its fields, and its files in all instances
+ */
 #include <string.h>
 
 #include "model/event/format.h"

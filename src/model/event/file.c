@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * file.c - one event in one instance: enabled, filtered, triggered; what is saved of it
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

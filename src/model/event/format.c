@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * format.c - reads the text of an event's file `format` into fields, and prints it
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

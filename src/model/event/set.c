@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * set.c - enables many events at once: set_event and the files enable above an event
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

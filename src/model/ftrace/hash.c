@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * hash.c - a set of functions: a hash table of addresses, listed in the order of the kernel
+ */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * pids.c - the files of pids of an instance: parsed, saved and published to hits
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * enable.c - enable_event, disable_event, enable_hist and disable_hist
+ */
 #include <errno.h>
 #include <string.h>
 

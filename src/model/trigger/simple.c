@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * simple.c - traceon, traceoff, snapshot and stacktrace
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * trigger.c - a command of the file `trigger`: parsed, added, removed, printed
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * world.c - a session of our own with somebody's events, to try commands in
+ * scope.c - a session of our own with somebody's events, to try commands in
  *
  *     events/S/E/format of a session, or a recording's    -> events
  *     dynamic_events                                      -> synthetic events, event probes
@@ -27,7 +27,7 @@ struct known_variable {
 	char		*name, *system, *event, *keys;
 };
 
-struct explain_world {
+struct explain_scope {
 	struct session	*session;
 	struct model	*model;
 	struct tree	*tree;
@@ -40,7 +40,7 @@ struct explain_world {
 
 /* ---- making it ---- */
 
-static int world_make(struct explain_world *w, uint32_t nr_cpus)
+static int world_make(struct explain_scope *w, uint32_t nr_cpus)
 {
 	struct session_params params = { .nr_cpus = nr_cpus };
 	int ret = session_create(NULL, &params, &w->session);
@@ -50,14 +50,14 @@ static int world_make(struct explain_world *w, uint32_t nr_cpus)
 	return ret;
 }
 
-static int make_tree(struct explain_world *w)
+static int make_tree(struct explain_scope *w)
 {
 	w->tree = tree_create(w->model);
 	w->access = w->tree ? access_tree(w->tree, NULL) : NULL;
 	return w->access ? 0 : -ENOMEM;
 }
 
-void explain_world_destroy(struct explain_world *w)
+void explain_scope_destroy(struct explain_scope *w)
 {
 	if (!w)
 		return;
@@ -82,17 +82,17 @@ void explain_world_destroy(struct explain_world *w)
 	free(w);
 }
 
-static int failed(struct explain_world *w, const char *what, int ret)
+static int failed(struct explain_scope *w, const char *what, int ret)
 {
 	message_error("explain: %s: %s", what, session_error(ret));
-	explain_world_destroy(w);
+	explain_scope_destroy(w);
 	return ret;
 }
 
-int explain_world_of_recording(const char *file, struct explain_world **out)
+int explain_scope_of_recording(const char *file, struct explain_scope **out)
 {
 	struct source_params params = { .files = &file, .nr_files = 1 };
-	struct explain_world *w = calloc(1, sizeof(*w));
+	struct explain_scope *w = calloc(1, sizeof(*w));
 	struct source_error err = { .text = "" };
 	int ret = w ? source_open(&params, &w->source, &err) : -ENOMEM;
 
@@ -108,7 +108,7 @@ int explain_world_of_recording(const char *file, struct explain_world **out)
 	}
 	if (*err.text) {
 		message_error("explain: %s: %s", file, err.text);
-		explain_world_destroy(w);
+		explain_scope_destroy(w);
 		return ret;
 	}
 	return w ? failed(w, file, ret) : ret;
@@ -117,7 +117,7 @@ int explain_world_of_recording(const char *file, struct explain_world **out)
 /* ---- copying a session ---- */
 
 struct copying {
-	struct explain_world *world;
+	struct explain_scope *scope;
 	struct access	*from;
 	char		system[128];
 	struct explain_parts hists;	/* "SYSTEM/EVENT hist:..." */
@@ -135,7 +135,7 @@ static void world_each_line(char *text, void (*fn)(struct copying *c, const char
 			fn(c, line);
 }
 
-static bool is_made(const struct explain_world *w, const char *system, const char *event)
+static bool is_made(const struct explain_scope *w, const char *system, const char *event)
 {
 	char name[256];
 	size_t n = (size_t)snprintf(name, sizeof(name), ":%s/%s", system, event);
@@ -170,9 +170,9 @@ static void copy_event(struct copying *c, const char *name)
 	size_t len;
 
 	snprintf(path, sizeof(path), "events/%s/%s/format", c->system, name);
-	if (!is_made(c->world, c->system, name) && !access_read_all(c->from, path, &text, &len)) {
+	if (!is_made(c->scope, c->system, name) && !access_read_all(c->from, path, &text, &len)) {
 		/* What every model has already is no loss. */
-		model_add_event(c->world->model, c->system, text, len, &e);
+		model_add_event(c->scope->model, c->system, text, len, &e);
 		free(text);
 	}
 	snprintf(path, sizeof(path), "events/%s/%s/trigger", c->system, name);
@@ -207,21 +207,21 @@ static int take_system(void *arg, const char *name, bool is_dir)
 
 static void note_made(struct copying *c, const char *line)
 {
-	explain_parts_add(&c->world->made, line, strlen(line));
+	explain_parts_add(&c->scope->made, line, strlen(line));
 }
 
-static int write_line(struct explain_world *w, const char *path, const char *text)
+static int write_line(struct explain_scope *w, const char *path, const char *text)
 {
 	return access_write_all(w->access, path, O_APPEND, text, strlen(text), NULL);
 }
 
-static void remember_variables(struct explain_world *w, const char *system, const char *event,
+static void remember_variables(struct explain_scope *w, const char *system, const char *event,
 			       const char *text);
 
 /* One may refer to what comes later: as long as some are taken the others are tried again. */
 static void copy_hists(struct copying *c)
 {
-	struct explain_world *w = c->world;
+	struct explain_scope *w = c->scope;
 	bool more = true;
 
 	while (more) {
@@ -243,10 +243,10 @@ static void copy_hists(struct copying *c)
 	}
 }
 
-int explain_world_of_session(struct access *a, struct explain_world **out)
+int explain_scope_of_session(struct access *a, struct explain_scope **out)
 {
-	struct explain_world *w = calloc(1, sizeof(*w));
-	struct copying c = { .world = w, .from = a };
+	struct explain_scope *w = calloc(1, sizeof(*w));
+	struct copying c = { .scope = w, .from = a };
 	int ret = w ? world_make(w, 1) : -ENOMEM;
 	char *text;
 	size_t len;
@@ -273,7 +273,7 @@ int explain_world_of_session(struct access *a, struct explain_world **out)
 
 /* ---- variables ---- */
 
-static void remember_variable(struct explain_world *w, const char *system, const char *event,
+static void remember_variable(struct explain_scope *w, const char *system, const char *event,
 			      const char *keys, const char *assignment)
 {
 	struct known_variable *v;
@@ -288,7 +288,7 @@ static void remember_variable(struct explain_world *w, const char *system, const
 	v->is = (struct explain_variable){ v->name, v->system, v->event, v->keys };
 }
 
-static void remember_variables(struct explain_world *w, const char *system, const char *event,
+static void remember_variables(struct explain_scope *w, const char *system, const char *event,
 			       const char *text)
 {
 	static const char *const others[] = {
@@ -317,7 +317,7 @@ static void remember_variables(struct explain_world *w, const char *system, cons
 	free(filter);
 }
 
-const struct explain_variable *explain_world_variable(const struct explain_world *w,
+const struct explain_variable *explain_scope_variable(const struct explain_scope *w,
 						      const char *name, unsigned int nr)
 {
 	for (unsigned int i = 0; i < w->nr_variables; i++)
@@ -328,12 +328,12 @@ const struct explain_variable *explain_world_variable(const struct explain_world
 
 /* ---- asking it ---- */
 
-bool explain_world_has_event(struct explain_world *w, const char *system, const char *event)
+bool explain_scope_has_event(struct explain_scope *w, const char *system, const char *event)
 {
 	return model_find_event(w->model, system, event);
 }
 
-bool explain_world_has_field(struct explain_world *w, const char *system, const char *event,
+bool explain_scope_has_field(struct explain_scope *w, const char *system, const char *event,
 			     const char *field)
 {
 	struct event *e = model_find_event(w->model, system, event);
@@ -341,7 +341,7 @@ bool explain_world_has_field(struct explain_world *w, const char *system, const 
 	return e && event_find_field(e, field);
 }
 
-bool explain_world_parameter(struct explain_world *w, const char *synth, unsigned int nr, char *out,
+bool explain_scope_parameter(struct explain_scope *w, const char *synth, unsigned int nr, char *out,
 			     size_t size)
 {
 	struct event *e = model_find_event(w->model, "synthetic", synth);
@@ -385,7 +385,7 @@ static char *without_times(const char *log)
 	return text;
 }
 
-int explain_world_try(struct explain_world *w, enum explain_kind kind, const char *system,
+int explain_scope_try(struct explain_scope *w, enum explain_kind kind, const char *system,
 		      const char *event, const char *text, char **error)
 {
 	char path[512], *log;
@@ -408,7 +408,7 @@ int explain_world_try(struct explain_world *w, enum explain_kind kind, const cha
 	return ret;
 }
 
-int explain_world_clear(struct explain_world *w, const char *system, const char *event)
+int explain_scope_clear(struct explain_scope *w, const char *system, const char *event)
 {
 	char path[512], *text;
 	size_t len;
@@ -434,7 +434,7 @@ static void world_add_name(struct explain_parts *out, const char *name)
 	explain_parts_add(out, name, strlen(name));
 }
 
-static void world_add_events(struct explain_world *w, struct explain_parts *out)
+static void world_add_events(struct explain_scope *w, struct explain_parts *out)
 {
 	struct system *sys;
 	struct event *e;
@@ -446,7 +446,7 @@ static void world_add_events(struct explain_world *w, struct explain_parts *out)
 	}
 }
 
-void explain_world_names(struct explain_world *w, const char *system, const char *event,
+void explain_scope_names(struct explain_scope *w, const char *system, const char *event,
 			 struct explain_parts *out)
 {
 	static const char *const words[] = {
