@@ -57,7 +57,7 @@ bool program_is_sanitizer(const char *library)
 
 /* ---- Headers ---- */
 
-static bool read_all(const struct program_file *p, void *buf, size_t size, uint64_t at)
+static bool program_read_all(const struct program_file *p, void *buf, size_t size, uint64_t at)
 {
 	return p->read(p->fd, buf, size, at) == (long)size;
 }
@@ -123,7 +123,7 @@ enum program_kind program_open(struct program_file *p, program_reader read, int 
 	if (!s)
 		return PROGRAM_STATIC;
 	if (!s->p_filesz || s->p_filesz >= PROGRAM_PATH ||
-	    !read_all(p, loader, s->p_filesz, s->p_offset))
+	    !program_read_all(p, loader, s->p_filesz, s->p_offset))
 		return PROGRAM_DAMAGED;
 	loader[s->p_filesz] = 0;
 	return PROGRAM_DYNAMIC;

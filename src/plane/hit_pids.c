@@ -161,7 +161,7 @@ struct follow {
 	struct pids_family *family;
 };
 
-static void look(void *arg, uint64_t *word, uint32_t instance, unsigned int set)
+static void list_look(void *arg, uint64_t *word, uint32_t instance, unsigned int set)
 {
 	struct follow *f = arg;
 
@@ -171,7 +171,7 @@ static void look(void *arg, uint64_t *word, uint32_t instance, unsigned int set)
 	f->family->in[set][instance / 64] |= 1ull << (instance % 64);
 }
 
-static void join(void *arg, uint64_t *word, uint32_t instance, unsigned int set)
+static void list_join(void *arg, uint64_t *word, uint32_t instance, unsigned int set)
 {
 	const struct follow *f = arg;
 
@@ -212,7 +212,7 @@ bool pids_family_of(const struct plane *p, struct slot *slot, uint32_t creator,
 
 	*out = (struct pids_family){ 0 };
 	if (pids_followed(p))
-		each_in_hit(p, slot, &f, look);
+		each_in_hit(p, slot, &f, list_look);
 	return f.any;
 }
 
@@ -222,7 +222,7 @@ void pids_join(const struct plane *p, struct slot *slot, const struct pids_famil
 	struct pids_family copy = *family;
 	struct follow f = { .pid = pid, .family = &copy };
 
-	each_in_hit(p, slot, &f, join);
+	each_in_hit(p, slot, &f, list_join);
 }
 
 void pids_leave(const struct plane *p, struct slot *slot, uint32_t pid)

@@ -29,7 +29,7 @@ static uint32_t kind_of_hist(struct plan *plan, const struct code *code)
 	return is_key1(t, op) ? PLAN_COUNT_KEY1 : PLAN_COUNT;
 }
 
-static bool is_plain(const struct arm *arm)
+static bool plan_is_plain(const struct arm *arm)
 {
 	return !(arm->flags &
 		 ~(uint32_t)(ARM_RECORD | ARM_NEED_RECORD | ARM_SOFT_MODE | ARM_FUNCTION));
@@ -44,7 +44,7 @@ config_ref plan_code(const struct plan *plan)
 {
 	const struct arm *arm = plan_arms(plan);
 
-	if (plan->nr_arms != 1 || !is_plain(arm) || arm->filter || arm->nr_triggers != 1 ||
+	if (plan->nr_arms != 1 || !plan_is_plain(arm) || arm->filter || arm->nr_triggers != 1 ||
 	    arm->first_trigger)
 		return 0;
 	/* With one arm its triggers begin behind it. */
@@ -72,7 +72,7 @@ void plan_find_kind(struct plan *plan, const struct code *code)
 	plan->kind = PLAN_ANY;
 	if (code)
 		plan->kind = kind_of_hist(plan, code);
-	else if (plan->nr_arms == 1 && is_plain(arm) && is_recorded(arm))
+	else if (plan->nr_arms == 1 && plan_is_plain(arm) && is_recorded(arm))
 		plan->kind = arm->filter ? PLAN_RECORD_IF : PLAN_RECORD;
 	if (plan->kind == PLAN_ANY && is_function(plan))
 		plan->kind = PLAN_FUNCTION;

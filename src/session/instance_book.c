@@ -55,7 +55,7 @@ static uint64_t *word_in(struct pid_set *set, pid_t pid)
 	return &set->bits[(uint32_t)pid % (sizeof(*set) * 8) / 64];
 }
 
-static void join(struct session *s, const struct instance_book *b, unsigned int k, pid_t creator,
+static void book_join(struct session *s, const struct instance_book *b, unsigned int k, pid_t creator,
 		 pid_t pid)
 {
 	struct pid_set *set = session_data(s, b->pids[k], sizeof(*set));
@@ -75,6 +75,6 @@ void pids_inherit(struct session *s, pid_t creator, pid_t pid)
 
 		for (unsigned int k = 0; b->used && k < PIDS_SETS; k++)
 			if (b->follows >> k & 1)
-				join(s, b, k, creator, pid);
+				book_join(s, b, k, creator, pid);
 	}
 }

@@ -23,7 +23,7 @@ static void give(struct setup_cursor *c, enum setup_token token, size_t len)
 }
 
 /* What is bad begins at s; as much of it is kept as a message should show. */
-static void refuse(struct setup_cursor *c, const char *s, const char *missing)
+static void words_refuse(struct setup_cursor *c, const char *s, const char *missing)
 {
 	enum { SHOWN = 40 };
 	size_t n = strcspn(s, " \t\r\n;");
@@ -83,7 +83,7 @@ static void scan_word(struct setup_cursor *c)
 		} else if (*s == '$' && dollar_length(s, quote)) {
 			s += dollar_length(s, quote) - 1;
 		} else if (*s == '`' || *s == '$' || (!quote && is_special(s, s == c->at))) {
-			refuse(c, s, NULL);
+			words_refuse(c, s, NULL);
 			return;
 		} else if (!quote && (*s == '\'' || *s == '"')) {
 			quote = *s;
@@ -93,10 +93,10 @@ static void scan_word(struct setup_cursor *c)
 	}
 	if (quote) {
 		c->line = opened_line;
-		refuse(c, opened, "the end of a quote");
+		words_refuse(c, opened, "the end of a quote");
 	} else if (s == c->at || (*s && strchr("<>", *s) &&
 				  c->at + strspn(c->at, "0123456789") == s)) {
-		refuse(c, c->at, NULL);		/* & ( ), 2>FILE */
+		words_refuse(c, c->at, NULL);		/* & ( ), 2>FILE */
 	} else {
 		give(c, SETUP_WORD, (size_t)(s - c->at));
 	}
@@ -125,7 +125,7 @@ static void check_body(struct setup_cursor *c, unsigned int line)
 	for (const char *s = c->body; s < end; s++) {
 		if (*s == '`' || (*s == '$' && !dollar_length(s, true))) {
 			c->line = line;
-			refuse(c, s, NULL);
+			words_refuse(c, s, NULL);
 			return;
 		}
 		s += *s == '\\';
@@ -159,7 +159,7 @@ static void take_body(struct setup_cursor *c)
 		}
 	}
 	c->line = line;
-	refuse(c, c->here, "the end of a here-document");
+	words_refuse(c, c->here, "the end of a here-document");
 }
 
 /* The word is WORD, 'WORD' or "WORD". */
@@ -172,7 +172,7 @@ void setup_begin_here(struct setup_cursor *c)
 	c->here_len = setup_name_length(c->here);
 	if (!c->here_len || c->here_len + 2 * c->raw != c->len ||
 	    (quote && c->here[c->here_len] != quote))
-		refuse(c, c->word, NULL);
+		words_refuse(c, c->word, NULL);
 }
 
 void setup_advance(struct setup_cursor *c)
@@ -196,14 +196,14 @@ void setup_advance(struct setup_cursor *c)
 		if (n ? strncmp(c->at, signs[i].text, n) : *c->at)
 			continue;
 		if (signs[i].token == SETUP_BAD)
-			refuse(c, c->at, NULL);
+			words_refuse(c, c->at, NULL);
 		else
 			give(c, signs[i].token, n);
 		c->line += c->token == SETUP_NEWLINE;
 		if (c->token == SETUP_NEWLINE && c->here)
 			take_body(c);
 		else if (c->token == SETUP_END && c->here)
-			refuse(c, c->here, "the end of a here-document");
+			words_refuse(c, c->here, "the end of a here-document");
 		return;
 	}
 	scan_word(c);

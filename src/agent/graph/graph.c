@@ -131,7 +131,7 @@ enum { HIT_ROOM = 1536, SLOW_ROOM = 4224, FIRST_ROOM = 5632 };
 
 /* ---- What keeps functions from being hooked ---- */
 
-static void refuse(const char *why)
+static void graph_refuse(const char *why)
 {
 	/* Relaxed: it is never taken back. */
 	if (!atomic_exchange_explicit(&refused_all, true, memory_order_relaxed))
@@ -156,7 +156,7 @@ bool graph_dso(const char *name)
 
 	/* Throws would end in nowhere: it does not know a rule for the stack pointer. */
 	if (strstr(name, "/libunwind.so.8"))
-		refuse("returns of functions without return sites are not traced: the program uses "
+		graph_refuse("returns of functions without return sites are not traced: the program uses "
 		       "libunwind.so.8");
 	/*
 	 * What it copies back returns by the mirror, which has those by now that were called there
@@ -165,7 +165,7 @@ bool graph_dso(const char *name)
 	if (strstr(name, "/_greenlet.")) {
 		/* Relaxed: it is never taken back. */
 		atomic_store_explicit(&copies_stacks, true, memory_order_relaxed);
-		refuse("returns of functions are not traced: greenlet copies stacks");
+		graph_refuse("returns of functions are not traced: greenlet copies stacks");
 	}
 	return graph_refused() != before;
 }
@@ -184,7 +184,7 @@ void graph_start(void)
 	control = &c->graph;
 
 	if (!agent_syscall(SYS_arch_prctl, SHADOW_STACK_STATUS, &features) && (features & 1))
-		refuse("returns of functions without return sites are not traced: the processor "
+		graph_refuse("returns of functions without return sites are not traced: the processor "
 		       "keeps a stack of its own");
 }
 

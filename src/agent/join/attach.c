@@ -462,7 +462,7 @@ static void start_silently(void)
 	sites_start();
 }
 
-static int join(struct attach_reply *reply, int connected)
+static int join_session(struct attach_reply *reply, int connected)
 {
 	int err = map_here();
 
@@ -489,7 +489,7 @@ static int map_and_join(int dir, struct attach_reply *reply)
 	if (!err)
 		err = map_data(dir, &agent.plane);
 	if (!err)
-		err = join(reply, connected);
+		err = join_session(reply, connected);
 	if (err)
 		request_close();
 	return err;

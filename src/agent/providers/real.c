@@ -34,7 +34,7 @@ struct dso {
  * The linker has made addresses of the offsets in the dynamic section, but not in one that is
  * read-only (vdso).
  */
-static const void *table_at(const struct link_map *map, const ElfW(Dyn) *d)
+static const void *real_table_at(const struct link_map *map, const ElfW(Dyn) *d)
 {
 	return (const void *)(d->d_un.d_ptr >= map->l_addr ? d->d_un.d_ptr
 							   : d->d_un.d_ptr + map->l_addr);
@@ -46,19 +46,19 @@ static bool dso_read(const struct link_map *map, struct dso *o)
 	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
 		switch (d->d_tag) {
 		case DT_SYMTAB:
-			o->symbols = table_at(map, d);
+			o->symbols = real_table_at(map, d);
 			break;
 		case DT_STRTAB:
-			o->names = table_at(map, d);
+			o->names = real_table_at(map, d);
 			break;
 		case DT_VERSYM:
-			o->versions = table_at(map, d);
+			o->versions = real_table_at(map, d);
 			break;
 		case DT_GNU_HASH:
-			o->gnu_hash = table_at(map, d);
+			o->gnu_hash = real_table_at(map, d);
 			break;
 		case DT_HASH:
-			o->sysv_hash = table_at(map, d);
+			o->sysv_hash = real_table_at(map, d);
 			break;
 		}
 	return o->symbols && o->names && (o->gnu_hash || o->sysv_hash);

@@ -96,7 +96,7 @@ static unsigned char *address(const struct site_dso *d, const struct site *s)
 }
 
 /* Where its function goes on: an entry's `at` is five bytes before, whatever its kind. */
-static const unsigned char *behind(const struct site_dso *d, const struct site *s)
+static const unsigned char *patch_behind(const struct site_dso *d, const struct site *s)
 {
 	return (const unsigned char *)(d->bias + s->at + SITE);
 }
@@ -119,7 +119,7 @@ static void texts_default(struct site_dso *d)
 	d->nr_texts = 1;
 }
 
-static bool has_sites(const struct site_dso *d, const struct pages *p)
+static bool patch_has_sites(const struct site_dso *d, const struct pages *p)
 {
 	const uintptr_t first = (uintptr_t)address(d, &d->sites[0]);
 
@@ -129,7 +129,7 @@ static bool has_sites(const struct site_dso *d, const struct pages *p)
 static void texts_close(struct site_dso *d, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++)
-		if (has_sites(d, &d->texts[i]))
+		if (patch_has_sites(d, &d->texts[i]))
 			pages_close(&d->texts[i], &d->kept[i]);
 	d->is_open = false;
 }
@@ -142,7 +142,7 @@ static int texts_look(struct site_dso *d)
 		d->kept[i].nr = 0;
 		/* Relaxed: one that is being made writable just now is as if a moment later. */
 		if (atomic_load_explicit(&patch_asks, memory_order_relaxed) &&
-		    has_sites(d, &d->texts[i]))
+		    patch_has_sites(d, &d->texts[i]))
 			err = pages_look(&d->texts[i], &d->kept[i]);
 	}
 	return err;
@@ -161,7 +161,7 @@ static int texts_open(struct site_dso *d)
 	d->is_open = true;
 	atomic_signal_fence(memory_order_seq_cst);
 	for (unsigned int i = 0; !err && i < d->nr_texts; i++) {
-		if (has_sites(d, &d->texts[i]))
+		if (patch_has_sites(d, &d->texts[i]))
 			err = pages_open(&d->texts[i], &d->kept[i]);
 		if (err)
 			texts_close(d, i);
@@ -274,17 +274,17 @@ static void stub_fill(uint8_t *at, const struct site_dso *d, const struct site *
 {
 	at = code(at, "\xe8", 1, s->kind == SITE_CALL_LATE ? m->enter_late : m->enter);
 	at = code(at, "\x0f\x82", 2, m->through);
-	code(at, "\xe9", 1, behind(d, s));
+	code(at, "\xe9", 1, patch_behind(d, s));
 }
 
 static void return_stub_fill(uint8_t *at, const struct site_dso *d, const struct site *s,
 			     const struct mirror_end *m)
 {
 	at = code(at, "\xe8", 1, m->leave);
-	if (s->kind == SITE_SLED_RETURN || *behind(d, s) == RETURN)
+	if (s->kind == SITE_SLED_RETURN || *patch_behind(d, s) == RETURN)
 		at[0] = RETURN;
 	else
-		code(at, "\xe9", 1, behind(d, s));
+		code(at, "\xe9", 1, patch_behind(d, s));
 }
 
 /* Never writable and executable at once. */

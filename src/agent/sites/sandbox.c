@@ -128,7 +128,7 @@ static bool jumps(uint32_t op, uint32_t a, uint32_t v)
 	}
 }
 
-static uint32_t load(const struct machine *m, const struct sock_filter *f,
+static uint32_t sandbox_load(const struct machine *m, const struct sock_filter *f,
 		     const struct seccomp_data *d)
 {
 	switch (BPF_MODE(f->code)) {
@@ -154,10 +154,10 @@ static uint32_t filter_run(const struct sock_fprog *prog, const struct seccomp_d
 
 		switch (BPF_CLASS(f->code)) {
 		case BPF_LD:
-			m.a = load(&m, f, d);
+			m.a = sandbox_load(&m, f, d);
 			break;
 		case BPF_LDX:
-			m.x = load(&m, f, d);
+			m.x = sandbox_load(&m, f, d);
 			break;
 		case BPF_ST:
 			m.mem[f->k % BPF_MEMWORDS] = m.a;

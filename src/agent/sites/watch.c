@@ -301,7 +301,7 @@ static int debug_of_program(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
+static int watch_look(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const void *ld = dynamic_of(info);
 	struct looking *l = arg;
@@ -364,7 +364,7 @@ void watch_start(bool alone)
 	 * The linker calls nobody while this runs, and unmaps nothing before we have the lock no
 	 * more.
 	 */
-	dl_iterate_phdr(look_at, &l);
+	dl_iterate_phdr(watch_look, &l);
 }
 
 void watch_stop(void)

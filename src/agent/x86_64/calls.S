@@ -5,9 +5,9 @@
  * All are the same but for their row in agent/providers/syscalls/libc.h, and there
  * are hundreds: in C they were 90 bytes each, with their unwinding twice that.
  *
- *     function:	row -> %eax, and on to call_pass
+ *     function:	row -> %eax, and on to .Lcalls_pass
  *
- *     call_pass:	e = &agent_provider_events[call_events[row]]
+ *     .Lcalls_pass:	e = &agent_provider_events[call_events[row]]
  *			if (call_functions[row] && !(e[0].plan | e[1].plan))
  *				jump to call_functions[row]
  *			return call_record(the six registers, row, return address)
@@ -16,11 +16,8 @@
  * %al, the number of vector registers with `...`, no system call has use.
  */
 	.text
-	.globl	call_pass
-	.hidden	call_pass
-	.type	call_pass, @function
 	.balign	16
-call_pass:
+.Lcalls_pass:
 	.cfi_startproc
 	movq	agent_provider_events@GOTPCREL(%rip), %r10
 	leaq	call_events(%rip), %r11
@@ -46,7 +43,6 @@ call_pass:
 	addq	$24, %rsp
 	.cfi_adjust_cfa_offset -24
 	ret
-	.size	call_pass, . - call_pass
 
 	.set	row, 0
 
@@ -57,7 +53,7 @@ call_pass:
 name:						\
 	endbr64;				\
 	movl $row, %eax;			\
-	jmp call_pass;				\
+	jmp .Lcalls_pass;				\
 	.size name, . - name;			\
 	.set row, row + 1;
 #define ALIAS(name, other)			\

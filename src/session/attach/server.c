@@ -130,7 +130,7 @@ static int peer_pidfd(int conn, pid_t pid)	/* -errno */
 }
 
 /* The process that this connection was accepted from, if it is still there; index -1: nothing. */
-static void look_at(struct session *s, int index, int conn)
+static void describe_peer(struct session *s, int index, int conn)
 {
 	if (index >= 0 && s->processes[index].conn == conn)
 		process_describe(s, (unsigned int)index);
@@ -273,7 +273,7 @@ static void accept_passed(struct session *s, size_t size, int fd)
 	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET)
 		close(fd);
 	else
-		look_at(s, accept_one(s, fd, true), fd);
+		describe_peer(s, accept_one(s, fd, true), fd);
 }
 
 /* Its next packet is for a hook: in a step it stays where it is. */
@@ -324,7 +324,7 @@ static void accept_all(struct session *s)
 		index = accept_one(s, conn, false);
 		if (index >= 0)
 			connection_read(s, (unsigned int)index);
-		look_at(s, index, conn);
+		describe_peer(s, index, conn);
 		if (index >= 0 && s->processes[index].conn == conn)
 			connection_read(s, (unsigned int)index);
 	}

@@ -44,7 +44,7 @@ static uint64_t stream_pos(const struct stream *st)
 }
 
 /* Loads the first page at or behind seq that is intact; false: there is none before the end. */
-static bool load(struct stream *st, uint64_t seq)
+static bool stream_load(struct stream *st, uint64_t seq)
 {
 	const uint64_t first = ring_first_page(&st->view);
 	/* more cannot be intact, whatever the head says by then */
@@ -73,7 +73,7 @@ static bool load(struct stream *st, uint64_t seq)
 static bool advance(struct stream *st)
 {
 	st->ready = false;
-	if (!st->loaded && !load(st, st->start / st->view.subbuf_size))
+	if (!st->loaded && !stream_load(st, st->start / st->view.subbuf_size))
 		return false;
 	for (;;) {
 		while (ring_cursor_next(&st->cursor)) {
@@ -83,7 +83,7 @@ static bool advance(struct stream *st)
 			if (stream_pos(st) >= st->start)
 				return st->ready = true;
 		}
-		if (!load(st, st->page.seq + 1))
+		if (!stream_load(st, st->page.seq + 1))
 			return false;
 	}
 }
@@ -291,7 +291,7 @@ void ring_consumer_close(struct ring_consumer *c)
  * The streams stand where the last look left them; another reader or a clear may have moved the
  * start.
  */
-static int look(struct ring_consumer *c, data_ref buffer)
+static int stream_look(struct ring_consumer *c, data_ref buffer)
 {
 	const uint64_t number = buffer_number(c->session, buffer);
 
@@ -316,7 +316,7 @@ static int look(struct ring_consumer *c, data_ref buffer)
 int ring_peek(struct ring_consumer *c, data_ref buffer, struct ring_record *out)
 {
 	uint64_t lost;
-	int rc = look(c, buffer);
+	int rc = stream_look(c, buffer);
 
 	if (rc <= 0)
 		return rc;
