@@ -55,8 +55,8 @@ static uint64_t *word_in(struct pid_set *set, pid_t pid)
 	return &set->bits[(uint32_t)pid % (sizeof(*set) * 8) / 64];
 }
 
-static void book_join(struct session *s, const struct instance_book *b, unsigned int k, pid_t creator,
-		 pid_t pid)
+static void book_join(struct session *s, const struct instance_book *b, unsigned int k,
+		      pid_t creator, pid_t pid)
 {
 	struct pid_set *set = session_data(s, b->pids[k], sizeof(*set));
 

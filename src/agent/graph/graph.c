@@ -156,8 +156,8 @@ bool graph_dso(const char *name)
 
 	/* Throws would end in nowhere: it does not know a rule for the stack pointer. */
 	if (strstr(name, "/libunwind.so.8"))
-		graph_refuse("returns of functions without return sites are not traced: the program uses "
-		       "libunwind.so.8");
+		graph_refuse("returns of functions without return sites are not traced: "
+			     "the program uses libunwind.so.8");
 	/*
 	 * What it copies back returns by the mirror, which has those by now that were called there
 	 * meanwhile.
@@ -184,8 +184,8 @@ void graph_start(void)
 	control = &c->graph;
 
 	if (!agent_syscall(SYS_arch_prctl, SHADOW_STACK_STATUS, &features) && (features & 1))
-		graph_refuse("returns of functions without return sites are not traced: the processor "
-		       "keeps a stack of its own");
+		graph_refuse("returns of functions without return sites are not traced: "
+			     "the processor keeps a stack of its own");
 }
 
 /* ---- Whether, and how ---- */

@@ -127,7 +127,7 @@ static enum untraced why_untraced(char *const *env, enum untraced look)
  */
 #define PREPARE(env, look)									\
 	struct environment found_;								\
-	const bool has_ = environment_look(env, &found_);						\
+	const bool has_ = environment_look(env, &found_);					\
 	const enum untraced look_ = !has_ ? UNTRACED_REASONS :					\
 		!exec_preloads(found_.agent, found_.agent_len) ? UNTRACED_ROOT : (look);	\
 	const enum untraced why_ = has_ ? why_untraced(env, look_) : UNTRACED_ENVIRONMENT;	\
