@@ -213,6 +213,7 @@ static int check_new(struct command *c, struct event_file *f)
  * A hist that looks at the time sets the instance's clock, which empties its
  * buffer when it was another. Nothing sets it back, as in the kernel. A
  * recording's time stamps are what they are: there it changes what is printed.
+ * A hist that is restored sets nothing: the clock may have been changed since.
  */
 static int hist_command_set_clock(struct command *c, struct event_file *f)
 {
@@ -224,7 +225,7 @@ static int hist_command_set_clock(struct command *c, struct event_file *f)
 	id = clock_find(c->hd->attrs.clock);
 	if (id == CLOCK_ID_COUNT)
 		return hist_refuse(c->text, "Couldn't set trace_clock", c->hd->attrs.clock);
-	if (instance_clock(inst) != id)
+	if (instance_clock(inst) != id && !inst->model->restoring)
 		instance_set_clock(inst, id);
 	return 0;
 }
