@@ -236,6 +236,7 @@ struct process_entry {
 	uint32_t	pid;		/* 0: free */
 	uint32_t	pad;
 	uint64_t	start_time;	/* field 22 of /proc/PID/stat */
+	uint64_t	image;		/* attach_request.image */
 };
 
 /*

@@ -135,6 +135,8 @@ void slot_recycle(struct session *s, uint32_t index);
 
 /* process.c */
 int process_add(struct session *s, pid_t pid, int pidfd, int conn);
+/* Which image it says it is. */
+void process_runs(struct session *s, unsigned int index, uint64_t image);
 /* What /proc tells, which takes a while: mostly when it has had its first answer. */
 void process_describe(struct session *s, unsigned int index);
 void process_remove(struct session *s, unsigned int index);

@@ -270,6 +270,20 @@ int attach_slots(const struct attach_reply *reply)
 	return h->nr_given ? 0 : err;
 }
 
+/*
+ * Of what exec has begun: all copies of the agent (dlmopen()) and all children of fork() have the
+ * same. Of the kernel's 16 random bytes, which libc keeps its guards in, this says too little.
+ */
+static uint64_t image_of_process(void)
+{
+	const void *random = (const void *)getauxval(AT_RANDOM);
+	uint64_t words[2] = { 0 };
+
+	if (random)
+		memcpy(words, random, sizeof(words));
+	return (words[0] * 0x9e3779b97f4a7c15ull ^ words[1] * 0xc2b2ae3d27d4eb4full) >> 16 | 1;
+}
+
 /* meanwhile: what the process does while the server answers; NULL: it waits. */
 static int greet(struct attach_reply *reply, void (*meanwhile)(void))
 {
@@ -283,7 +297,7 @@ static int greet(struct attach_reply *reply, void (*meanwhile)(void))
 	int err;
 
 	if (!agent.image)
-		agent.image = counter_read() | 1;
+		agent.image = image_of_process();
 	q.image = agent.image;
 	if (!agent.here->no_membarrier)
 		agent.here->no_membarrier =

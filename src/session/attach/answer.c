@@ -61,7 +61,7 @@ static void answer_hello(struct session *s, unsigned int index, const struct att
 	struct process *p = &s->processes[index];
 	struct attach_peer peer = { index + 1, p->pid };
 
-	p->image = q->image;
+	process_runs(s, index, q->image);
 	end_older_images(s, index);
 	/*
 	 * Pairs with the load of fence in hit_enter(), which comes behind the answer: L2 in

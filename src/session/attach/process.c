@@ -97,9 +97,14 @@ int process_add(struct session *s, pid_t pid, int pidfd, int conn)
 	};
 	process_forget_answer(s, (unsigned int)index);
 	e = entry_of(s, (unsigned int)index);
-	e->start_time = 0;
+	e->start_time = e->image = 0;
 	e->pid = (uint32_t)pid;
 	return index;
+}
+
+void process_runs(struct session *s, unsigned int index, uint64_t image)
+{
+	s->processes[index].image = entry_of(s, index)->image = image;
 }
 
 void process_describe(struct session *s, unsigned int index)
@@ -169,7 +174,8 @@ void processes_restore(struct session *s)
 			continue;
 		}
 		s->processes[i] = (struct process){
-			.pid = (pid_t)e->pid, .pidfd = fd, .conn = -1, .known = true,
+			.pid = (pid_t)e->pid, .pidfd = fd, .conn = -1, .image = e->image,
+			.known = true,
 		};
 		process_describe(s, i);
 		s->processes_end = i + 1;

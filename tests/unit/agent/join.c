@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * join.c - a process that the server refuses when it has begun to watch the dynamic linker
+ * join.c - a process that the server refuses when it has begun to watch the dynamic linker, and one
+ * that has the agent twice
  *
  * The program is this test itself, with the library preloaded.
  */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include "plane/plane.h"
@@ -41,6 +43,14 @@ static int run_program(const char *later)
 	return *later ? 5 : 0;
 }
 
+/* The agent once more, in a name space of its own: it joins, too. */
+static int run_twice(void)
+{
+	if (!dlmopen(LM_ID_NEWLM, getenv("LD_PRELOAD"), RTLD_NOW))
+		return 1;
+	return raise(SIGSTOP);
+}
+
 /* ---- The test ---- */
 
 static int set_up(void **state)
@@ -57,18 +67,25 @@ static void serve_again(void)
 	assert_int_equal(pthread_create(&server, NULL, serve, NULL), 0);
 }
 
-/* later: the session that it tries to join by itself, "": none. */
-static int status_of(const char *later)
+static pid_t start(const char *what, const char *later)
 {
-	int status = -1;
 	pid_t pid = fork();
 
 	if (!pid) {
 		setenv("LD_PRELOAD", library, 1);
 		setenv("TRACEFUSE_SESSION", session_dir(session), 1);
-		execl(program, program, "program", later, NULL);
+		execl(program, program, what, later, NULL);
 		_exit(127);
 	}
+	return pid;
+}
+
+/* later: the session that it tries to join by itself, "": none. */
+static int status_of(const char *later)
+{
+	int status = -1;
+	pid_t pid = start("program", later);
+
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return status;
 }
@@ -109,14 +126,40 @@ static void who_is_refused_goes_on_and_may_join_later(void **state)
 	assert_true(lost.untraced[UNTRACED_FULL]);
 }
 
+static void slots_add(void *arg, pid_t pid, unsigned int slots)
+{
+	*(unsigned int *)arg += slots;
+}
+
+/* exec is told by the image that a process says it is: a second agent is of the same. */
+static void two_agents_of_a_process_have_slots_of_their_own(void **state)
+{
+	unsigned int slots = 0;
+	pid_t pid = start("twice", "");
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	serve_stop();
+	assert_int_equal(attach_processes(session, slots_add, &slots), 1);
+	serve_again();
+	kill(pid, SIGCONT);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(slots, SLOTS);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_agents_of_a_process_have_slots_of_their_own),
 		cmocka_unit_test(who_is_refused_goes_on_and_may_join_later),
 	};
 
 	if (argc > 2 && !strcmp(argv[1], "program"))
 		return run_program(argv[2]);
+	if (argc > 2 && !strcmp(argv[1], "twice"))
+		return run_twice();
 	program = argv[0];
 	library = argv[1];
 	return cmocka_run_group_tests(tests, set_up, server_stop);

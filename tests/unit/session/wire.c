@@ -84,16 +84,22 @@ static void serve(void)
 	attach_serve(session);
 }
 
-static int dial(void)
+static int dial_to(const char *name)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	struct timeval wait = { 5, 0 };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/attach", session_dir(session));
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/tracefuse/%s/attach", temp_place_dir,
+		 name);
 	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	return fd;
+}
+
+static int dial(void)
+{
+	return dial_to("w");
 }
 
 static int set_up(void **state)
@@ -501,6 +507,64 @@ static int again(const char *dir)
 	return r.slots[0] == 0 ? 0 : 2;
 }
 
+/* Says HELLO and is answered by this process or another. -> the first slot */
+static uint32_t slot_of_image(const char *name, uint64_t image)
+{
+	struct attach_request q = {
+		.version = SESSION_VERSION, .kind = ATTACH_HELLO, .image = image};
+	struct attach_reply *r = (struct attach_reply *)packet;
+	int own = dial_to(name);
+
+	assert_int_equal(send(own, &q, sizeof(q), 0), sizeof(q));
+	while (recv(own, packet, sizeof(packet), MSG_DONTWAIT) < 0) {
+		attach_serve(session);
+		usleep(1000);
+	}
+	assert_int_equal(r->err, 0);
+	assert_int_not_equal(r->nr_slots, 0);
+	close(own);
+	return r->slots[0];
+}
+
+static void serve_until_killed(int told)
+{
+	static const struct session_params params = {
+		.nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (session_create("old", &params, &session) || write(told, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		serve();
+}
+
+/* The process is attached to a server that dies, then to the next one. */
+static void the_next_server_knows_which_image_has_the_slots(void **state)
+{
+	struct session *mine = session;
+	int told[2];
+	pid_t server;
+	char c;
+
+	assert_int_equal(pipe(told), 0);
+	server = fork();
+	if (!server)
+		serve_until_killed(told[1]);
+	assert_int_equal(read(told[0], &c, 1), 1);
+	assert_int_equal(slot_of_image("old", 1), 0);
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+	assert_int_equal(session_open("old", &session), 0);
+	session_restore_done(session);
+	/* It goes on, and has more slots; what exec has begun has the first ones again. */
+	assert_int_not_equal(slot_of_image("old", 1), 0);
+	assert_int_equal(slot_of_image("old", 2), 0);
+	session_destroy(session);
+	session = mine;
+	close(told[0]);
+	close(told[1]);
+}
+
 /* ---- Who joins the sets of pids of who made it ---- */
 
 static bool greet(uint32_t value)
@@ -799,6 +863,7 @@ int main(int argc, char **argv)
 		WIRE_TEST(slots_of_threads_that_are_gone_come_back),
 		WIRE_TEST(a_process_that_asks_for_more_gets_them_back),
 		WIRE_TEST(what_ran_before_exec_is_forgotten_when_the_new_image_attaches),
+		WIRE_TEST(the_next_server_knows_which_image_has_the_slots),
 		WIRE_TEST(a_new_process_joins_the_thread_that_made_it),
 		WIRE_TEST(who_knows_better_is_believed),
 		WIRE_TEST(who_has_been_here_is_not_new),
